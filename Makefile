@@ -1,0 +1,43 @@
+# The front door. `make help` lists what it opens.
+SHELL := /bin/bash
+BUILD := build
+JOBS := $(shell nproc)
+.DEFAULT_GOAL := all
+
+.PHONY: all demo test unit cli bench tidy asan tsan format deps clean help
+
+all: deps ## build everything into build/bin
+	@[ -f $(BUILD)/build.ninja ] || cmake --preset release >/dev/null
+	@cmake --build $(BUILD) -j $(JOBS)
+
+deps: ## install what is missing (Debian 12 packages)
+	@scripts/install-deps
+
+demo: all ## the main job: shard, measure, profile, plan and run the shipped model
+	@examples/voice-intents/demo
+
+test: all ## unit tests and command-line tests
+	@scripts/run-tests $(BUILD)
+
+bench: all ## measure: report, never fail on a number
+	@scripts/bench
+
+tidy: all ## house rules, formatting, clang-tidy
+	@scripts/tidy $(BUILD)
+
+format: ## rewrite sources in the house format
+	@git ls-files '*.cpp' '*.h' | xargs clang-format -i
+
+asan: deps ## unit tests under AddressSanitizer and UndefinedBehaviorSanitizer
+	@cmake --preset asan >/dev/null && cmake --build build-asan -j $(JOBS)
+	@scripts/run-tests build-asan
+
+tsan: deps ## unit tests under ThreadSanitizer
+	@cmake --preset tsan >/dev/null && cmake --build build-tsan -j $(JOBS)
+	@scripts/run-tests build-tsan --unit
+
+clean: ## remove build folders
+	@rm -rf build build-asan build-tsan
+
+help: ## this list
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'

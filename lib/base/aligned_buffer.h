@@ -1,0 +1,46 @@
+// Memory aligned for direct reads and for vectors.
+#pragma once
+
+#include <cstdint>
+#include <cstdlib>
+#include <new>
+#include <span>
+#include <utility>
+
+#include "base/checked.h"
+
+namespace sti {
+
+/// The unit of direct IO and of extents in a container.
+inline constexpr uint64_t kBlockBytes = 4096;
+
+/// Owns `size` bytes aligned to kBlockBytes, not initialised. Move-only; throws std::bad_alloc.
+class AlignedBuffer {
+ public:
+  AlignedBuffer() = default;
+  explicit AlignedBuffer(uint64_t size) : size_(size) {
+    if (size == 0) return;
+    data_ = static_cast<uint8_t*>(std::aligned_alloc(kBlockBytes, RoundUp(size, kBlockBytes)));
+    if (data_ == nullptr) throw std::bad_alloc();
+  }
+  ~AlignedBuffer() { std::free(data_); }
+  AlignedBuffer(AlignedBuffer&& other) noexcept
+      : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+  AlignedBuffer& operator=(AlignedBuffer&& other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(size_, other.size_);
+    return *this;
+  }
+
+  [[nodiscard]] uint8_t* data() { return data_; }
+  [[nodiscard]] const uint8_t* data() const { return data_; }
+  [[nodiscard]] uint64_t size() const { return size_; }
+  [[nodiscard]] std::span<uint8_t> span() { return {data_, size_}; }
+  [[nodiscard]] std::span<const uint8_t> span() const { return {data_, size_}; }
+
+ private:
+  uint8_t* data_ = nullptr;
+  uint64_t size_ = 0;
+};
+
+}  // namespace sti

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/digest.h"
+
+namespace sti {
+
+/// One measured read. Measured profiles say `bytes`; hand-written ones may say `bits`, the time of
+/// one shard at that bitwidth. Exactly one of the two is not 0.
+struct IoSample {
+  uint64_t bytes = 0;
+  uint32_t bits = 0;
+  double load_us = 0;  ///< median
+  double p99_us = 0;   ///< >= load_us; equal to it where not measured
+};
+
+/// One layer of `width` slices, decoding from 6 bits included (STI 5.2, T_comp).
+struct ComputeSample {
+  uint32_t length = 0;
+  uint32_t width = 0;
+  double layer_us = 0;
+  double p99_us = 0;
+  uint64_t freq = 0;  ///< kHz, 0 unknown
+};
+
+/// What is neither shard IO nor layer compute, at one input length.
+struct FixedSample {
+  uint32_t length = 0;
+  double embed_us = 0;     ///< tokenising and summing embeddings
+  double embed_io_us = 0;  ///< reading the embedding rows, on the IO lane
+  double head_us = 0;      ///< pooler and classifier
+};
+
+/// What a device can do: T_io, T_comp, T_fixed (STI 5.2). Belongs to a device and a model shape.
+struct DeviceProfile {
+  Digest shape;  ///< shape digest; empty in hand-written profiles that fit any shape
+  std::vector<IoSample> io;
+  std::vector<ComputeSample> compute;
+  std::vector<FixedSample> fixed;
+  uint32_t threads = 0;
+  std::string cpus;       ///< list such as "0-3"; empty: all
+  std::string kernel;     ///< arithmetic that was measured
+  std::string read_path;  ///< "uring", "threads" or "buffered"
+  std::string machine;    ///< for people
+  uint64_t process_bytes = 0;  ///< resident memory of a runner before shards; 0 unknown
+};
+
+}  // namespace sti

@@ -1,0 +1,63 @@
+// What a model is, without its weights.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace sti {
+
+/// How the source stores its weights, and therefore what full fidelity means (value-exact).
+enum class DataType : uint8_t { kF32 = 0, kF16 = 1, kBF16 = 2 };
+
+constexpr uint32_t BytesOf(DataType type) { return type == DataType::kF32 ? 4 : 2; }
+
+/// Sizes of a BERT encoder. N x M shards: `layers` x `width` (STI 4.2, Table 1).
+struct ModelShape {
+  uint32_t layers = 0;         ///< N
+  uint32_t width = 0;          ///< M, attention heads and therefore slices a layer
+  uint32_t hidden = 0;         ///< d; a multiple of M
+  uint32_t ffn = 0;            ///< d_ff; a multiple of M
+  uint32_t vocabulary = 0;     ///< rows of the word embeddings
+  uint32_t max_positions = 0;  ///< rows of the position embeddings, the longest input
+  uint32_t token_types = 0;    ///< rows of the token type embeddings
+  uint32_t labels = 0;         ///< classes
+
+  friend bool operator==(const ModelShape&, const ModelShape&) = default;
+  [[nodiscard]] uint32_t head_dim() const { return hidden / width; }
+  [[nodiscard]] uint32_t slice_ffn() const { return ffn / width; }
+  /// Weights of one shard: Q, K, V, O of one head and 1/M of both FFN matrices.
+  [[nodiscard]] uint64_t shard_weights() const {
+    return uint64_t{4} * hidden * head_dim() + uint64_t{2} * hidden * slice_ffn();
+  }
+};
+
+enum class Activation : uint8_t { kGelu = 0, kGeluTanh = 1, kRelu = 2 };
+
+/// How text becomes ids (WordPiece with BERT's basic tokenizer).
+struct TokenizerInfo {
+  bool lowercase = true;
+  bool strip_accents = true;  ///< BERT ties it to lowercase unless the model says otherwise
+  bool split_chinese = true;
+  uint32_t unknown_id = 0;
+  uint32_t cls_id = 0;
+  uint32_t sep_id = 0;
+  uint32_t pad_id = 0;
+};
+
+/// Everything about a model but its tensors.
+struct ModelInfo {
+  ModelShape shape;
+  DataType data_type = DataType::kF32;  ///< of the shards' weights
+  Activation activation = Activation::kGelu;
+  double layer_norm_eps = 1e-12;
+  std::vector<std::string> labels;  ///< by label id
+  /// depth_layers[n-1]: original layers a depth of n executes, ascending. Without elastic metadata
+  /// only the full depth is meaningful, and row n-1 is 0..n-1.
+  std::vector<std::vector<uint32_t>> depth_layers;
+  uint32_t min_width = 1;  ///< narrower submodels were not trained
+  bool elastic = false;    ///< submodels were trained together with the full model (STI 4.1)
+  TokenizerInfo tokenizer;
+};
+
+}  // namespace sti
