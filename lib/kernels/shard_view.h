@@ -42,14 +42,14 @@ struct OutlierView {
 /// One loaded shard. Not owning; what it points to outlives its use. Validated by whoever fills it:
 /// counts fit the shard, positions ascend.
 struct ShardView {
-  uint32_t bits = 0;                 ///< 2..6, or kFullBits
-  DataType type = DataType::kF32;    ///< of outliers and of full-fidelity weights
+  uint32_t bits = 0;               ///< 2..6, or kFullBits
+  DataType type = DataType::kF32;  ///< of outliers and of full-fidelity weights
   /// Bit planes, most significant first; plane p holds bit (bits - 1 - p) of each code: weight i at
   /// bit (i mod 8) of byte i / 8. Readable to the next multiple of 64 bytes. 64-byte aligned.
   std::array<const uint8_t*, 6> planes{};
   const float* centroids = nullptr;  ///< [1 << bits]
   OutlierView outliers;
-  const uint8_t* full = nullptr;     ///< [weights] in `type`, stream order; for kFullBits
+  const uint8_t* full = nullptr;  ///< [weights] in `type`, stream order; for kFullBits
 };
 
 /// Writes `count` weights from stream index `first` on: centroids, outliers patched in; or the

@@ -1,0 +1,132 @@
+#include "common/files.h"
+
+#include <cstdio>
+#include <cstring>
+#include <string_view>
+#include <unistd.h>
+
+#include "base/atomic_file.h"
+#include "format/framed_file.h"
+#include "format/importance_file.h"
+#include "format/plan_file.h"
+#include "format/profile_file.h"
+
+namespace sti {
+namespace {
+
+constexpr uint64_t kMaxDatasetBytes = uint64_t{4} << 30;
+
+std::span<const uint8_t> AsBytes(const std::string& text) {
+  return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
+}
+
+bool IsJsonName(const std::string& path) {
+  return path.size() >= 5 && path.compare(path.size() - 5, 5, ".json") == 0;
+}
+
+Status WriteStdout(std::string_view text) {
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  return {};
+}
+
+// The two spellings of one value, by the name of the file.
+template <typename Value, typename ToJson, typename Encode>
+Status WriteSpelling(const std::string& path, const Value& value, ToJson to_json, Encode encode) {
+  if (path == "-") return WriteStdout(to_json(value));
+  if (IsJsonName(path)) return WriteFileAtomically(path, AsBytes(to_json(value)));
+  return WriteFileAtomically(path, encode(value));
+}
+
+template <typename Parse>
+auto ReadSpelling(const std::string& path, Parse parse)
+    -> decltype(parse(std::span<const uint8_t>(), path)) {
+  STI_ASSIGN_OR_RETURN(std::string content, ReadInput(path));
+  return parse(AsBytes(content), path == "-" ? "stdin" : path);
+}
+
+uint64_t StatusField(const char* field) {
+  FILE* status = std::fopen("/proc/self/status", "re");
+  if (status == nullptr) return 0;
+  char line[256];
+  unsigned long kilobytes = 0;
+  size_t length = std::strlen(field);
+  while (std::fgets(line, sizeof(line), status) != nullptr) {
+    if (std::strncmp(line, field, length) == 0) {
+      kilobytes = std::strtoul(line + length, nullptr, 10);
+      break;
+    }
+  }
+  std::fclose(status);
+  return uint64_t{kilobytes} * 1024;
+}
+
+}  // namespace
+
+Result<ReadPath> ParseReadPath(const std::string& text) {
+  for (ReadPath path :
+       {ReadPath::kAuto, ReadPath::kUring, ReadPath::kThreads, ReadPath::kBuffered}) {
+    if (text == ReadPathName(path)) return path;
+  }
+  return UsageError("'" + text + "' is not a way to read; choose auto, uring, threads or buffered");
+}
+
+Result<std::string> ReadInput(const std::string& path) {
+  return ReadWholeFile(path == "-" ? "/dev/stdin" : path, kMaxSmallFileBytes);
+}
+
+Result<Plan> ReadPlan(const std::string& path) { return ReadSpelling(path, ParsePlan); }
+Result<Importance> ReadImportance(const std::string& path) {
+  return ReadSpelling(path, ParseImportance);
+}
+Result<DeviceProfile> ReadProfile(const std::string& path) {
+  return ReadSpelling(path, ParseProfile);
+}
+
+Status BelongsTo(const Importance& importance, const std::string& path,
+                 const ContainerFile& model) {
+  if (importance.model == model.index().model) return {};
+  return DataError(path + " was made for model " + importance.model.Prefix() + ", not " +
+                   model.index().model.Prefix() + "; run sti-importance on this model");
+}
+
+Status BelongsTo(const DeviceProfile& profile, const std::string& path,
+                 const ContainerFile& model) {
+  Digest shape = ShapeDigest(model.index().info);
+  if (profile.shape.empty() || profile.shape == shape) return {};
+  return DataError(path + " was made for model shape " + profile.shape.Prefix() + ", not " +
+                   shape.Prefix() + "; run sti-profile on this model");
+}
+
+Status WritePlan(const std::string& path, const Plan& plan) {
+  return WriteSpelling(path, plan, PlanToJson, EncodePlan);
+}
+Status WriteImportance(const std::string& path, const Importance& importance) {
+  return WriteSpelling(path, importance, ImportanceToJson, EncodeImportance);
+}
+Status WriteProfile(const std::string& path, const DeviceProfile& profile) {
+  return WriteSpelling(path, profile, ProfileToJson, EncodeProfile);
+}
+
+Result<Tokenizer> LoadTokenizer(ContainerFile& file) {
+  STI_ASSIGN_OR_RETURN(std::vector<uint8_t> text, file.ReadResident(ResidentKind::kVocabulary));
+  STI_ASSIGN_OR_RETURN(Vocabulary vocabulary,
+                       Vocabulary::FromText(std::string(text.begin(), text.end())));
+  if (vocabulary.size() != file.index().info.shape.vocabulary) {
+    return DataError(file.name() + ": vocabulary has " + std::to_string(vocabulary.size()) +
+                     " tokens, the model " +
+                     std::to_string(file.index().info.shape.vocabulary) + "; run sti-shard again");
+  }
+  return Tokenizer(std::move(vocabulary), file.index().info.tokenizer);
+}
+
+Result<std::vector<Example>> ReadDataset(const std::string& path, const ContainerIndex& index,
+                                         bool labels_required) {
+  STI_ASSIGN_OR_RETURN(std::string content,
+                       ReadWholeFile(path == "-" ? "/dev/stdin" : path, kMaxDatasetBytes));
+  return ParseDataset(content, path == "-" ? "stdin" : path, index.info.labels, labels_required);
+}
+
+uint64_t CurrentRssBytes() { return StatusField("VmRSS:"); }
+uint64_t PeakRssBytes() { return StatusField("VmHWM:"); }
+
+}  // namespace sti

@@ -1,0 +1,47 @@
+// Opening what tools are given, and checking that it belongs together.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "io/container_file.h"
+#include "text/dataset.h"
+#include "text/wordpiece.h"
+#include "types/device_profile.h"
+#include "types/importance.h"
+#include "types/plan.h"
+
+namespace sti {
+
+Result<ReadPath> ParseReadPath(const std::string& text);
+
+/// `path` or "-" for stdin; at most 64 MiB.
+Result<std::string> ReadInput(const std::string& path);
+
+/// Each reads either spelling. The Belongs forms check digests and name both sides.
+Result<Plan> ReadPlan(const std::string& path);
+Result<Importance> ReadImportance(const std::string& path);
+Result<DeviceProfile> ReadProfile(const std::string& path);
+Status BelongsTo(const Importance& importance, const std::string& path, const ContainerFile& model);
+Status BelongsTo(const DeviceProfile& profile, const std::string& path, const ContainerFile& model);
+
+/// Writes the JSON spelling when the name ends in .json or is "-", the binary one otherwise.
+Status WritePlan(const std::string& path, const Plan& plan);
+Status WriteImportance(const std::string& path, const Importance& importance);
+Status WriteProfile(const std::string& path, const DeviceProfile& profile);
+
+/// The model's tokenizer; DataError if its vocabulary is not one.
+Result<Tokenizer> LoadTokenizer(ContainerFile& file);
+
+Result<std::vector<Example>> ReadDataset(const std::string& path, const ContainerIndex& index,
+                                         bool labels_required);
+
+/// Memory of this process in bytes, now and at most (VmRSS, VmHWM).
+uint64_t CurrentRssBytes();
+uint64_t PeakRssBytes();
+
+}  // namespace sti

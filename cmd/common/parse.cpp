@@ -1,0 +1,120 @@
+#include "common/parse.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+#include <optional>
+
+namespace sti {
+namespace {
+
+struct Unit {
+  std::string_view name;
+  double factor;
+};
+
+constexpr std::array kSizeUnits = {
+    Unit{"", 1},          Unit{"B", 1},           Unit{"kB", 1e3},       Unit{"KB", 1e3},
+    Unit{"MB", 1e6},      Unit{"GB", 1e9},        Unit{"KiB", 1024},     Unit{"MiB", 1048576},
+    Unit{"GiB", 1073741824}};
+constexpr std::array kTimeUnits = {Unit{"us", 1}, Unit{"ms", 1e3}, Unit{"s", 1e6}};
+constexpr size_t kMaxListNumbers = 4096;
+constexpr double kMaxQuantity = 1e15;  // a petabyte, or thirty years
+
+// A decimal number, then one of `units`.
+template <size_t N>
+std::optional<double> ParseQuantity(std::string_view text, const std::array<Unit, N>& units) {
+  double number = 0;
+  auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number,
+                                       std::chars_format::fixed);
+  if (error != std::errc() || !(number >= 0)) return std::nullopt;
+  std::string_view name(rest, static_cast<size_t>(text.data() + text.size() - rest));
+  auto unit = std::find_if(units.begin(), units.end(),
+                           [&](const Unit& candidate) { return candidate.name == name; });
+  if (unit == units.end() || number * unit->factor > kMaxQuantity) return std::nullopt;
+  return number * unit->factor;
+}
+
+std::optional<uint32_t> ParseNumber(std::string_view text) {
+  uint32_t number = 0;
+  auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || rest != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+std::string Quoted(std::string_view text) { return "'" + std::string(text) + "'"; }
+
+std::string Format(const char* format, double value) {
+  char buffer[64];
+  std::snprintf(buffer, sizeof(buffer), format, value);  // NOLINT: formats are literals below
+  return buffer;
+}
+
+}  // namespace
+
+Result<uint64_t> ParseSize(std::string_view text) {
+  auto bytes = ParseQuantity(text, kSizeUnits);
+  if (!bytes) return UsageError(Quoted(text) + " is not a size; write 1MiB, 1MB or 1048576");
+  return static_cast<uint64_t>(std::llround(*bytes));
+}
+
+Result<double> ParseTimeUs(std::string_view text) {
+  auto us = ParseQuantity(text, kTimeUnits);
+  if (!us) return UsageError(Quoted(text) + " is not a time; write 200ms, 0.2s or 200us");
+  return *us;
+}
+
+Result<std::vector<uint32_t>> ParseList(std::string_view text) {
+  auto bad = [&] { return UsageError(Quoted(text) + " is not a list; write 2-6,32"); };
+  std::vector<uint32_t> numbers;
+  for (size_t begin = 0; begin <= text.size();) {
+    size_t end = std::min(text.find(',', begin), text.size());
+    std::string_view item = text.substr(begin, end - begin);
+    size_t dash = item.find('-');
+    auto first = ParseNumber(item.substr(0, dash));
+    auto last = dash == std::string_view::npos ? first : ParseNumber(item.substr(dash + 1));
+    if (!first || !last || *first > *last || *last - *first >= kMaxListNumbers) return bad();
+    for (uint64_t n = *first; n <= *last; ++n) numbers.push_back(static_cast<uint32_t>(n));
+    if (numbers.size() > kMaxListNumbers) return bad();
+    begin = end + 1;
+  }
+  std::sort(numbers.begin(), numbers.end());
+  numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
+  return numbers;
+}
+
+Result<std::pair<uint32_t, uint32_t>> ParseSubmodel(std::string_view text) {
+  size_t cross = text.find('x');
+  if (cross != std::string_view::npos) {
+    auto depth = ParseNumber(text.substr(0, cross));
+    auto width = ParseNumber(text.substr(cross + 1));
+    if (depth && width && *depth >= 1 && *width >= 1) return std::pair{*depth, *width};
+  }
+  return UsageError(Quoted(text) + " is not a submodel; write layers x width as 5x3");
+}
+
+Result<double> ParseShare(std::string_view text) {
+  constexpr std::array kShareUnits = {Unit{"", 1}, Unit{"%", 0.01}};
+  auto share = ParseQuantity(text, kShareUnits);
+  if (!share || *share > 1) return UsageError(Quoted(text) + " is not a share; write 20% or 0.2");
+  return *share;
+}
+
+std::string FormatBytes(uint64_t bytes) {
+  auto value = static_cast<double>(bytes);
+  if (bytes < 1000) return std::to_string(bytes) + " B";
+  if (bytes < 1000000) return Format("%.1f kB", value / 1e3);
+  if (bytes < 1000000000) return Format("%.1f MB", value / 1e6);
+  return Format("%.2f GB", value / 1e9);
+}
+
+std::string FormatTimeUs(double us) {
+  if (us < 1000) return Format("%.0f us", us);
+  if (us < 1e5) return Format("%.2f ms", us / 1e3);
+  if (us < 1e6) return Format("%.0f ms", us / 1e3);
+  return Format("%.2f s", us / 1e6);
+}
+
+}  // namespace sti

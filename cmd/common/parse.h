@@ -1,0 +1,33 @@
+// Words on a command line that mean quantities: sizes, times, lists, submodels.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+
+namespace sti {
+
+/// "1MiB", "1.5MB", "4kB", "1048576" to bytes.
+Result<uint64_t> ParseSize(std::string_view text);
+
+/// "200ms", "0.2s", "200us" to microseconds. The unit is required.
+Result<double> ParseTimeUs(std::string_view text);
+
+/// "2-6,32" to 2,3,4,5,6,32: ascending, each once, at most 4,096 numbers.
+Result<std::vector<uint32_t>> ParseList(std::string_view text);
+
+/// "5x3" to {5, 3}.
+Result<std::pair<uint32_t, uint32_t>> ParseSubmodel(std::string_view text);
+
+/// "20%" or "0.2" to 0.2; within [0, 1].
+Result<double> ParseShare(std::string_view text);
+
+/// Quantities for people: "8.2 MB", "1.5 ms".
+std::string FormatBytes(uint64_t bytes);
+std::string FormatTimeUs(double us);
+
+}  // namespace sti

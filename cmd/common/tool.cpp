@@ -1,0 +1,111 @@
+#include "common/tool.h"
+
+#include <sched.h>
+#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <new>
+
+#include "common/progress.h"
+
+namespace sti {
+namespace {
+
+constexpr int kExitOutputClosed = 141;  // as if killed by SIGPIPE
+constexpr int kExitSignalBase = 128;
+
+volatile std::sig_atomic_t g_stop_signal = 0;
+
+void OnSignal(int signal) { g_stop_signal = signal; }
+
+// The first signal asks; the handler then steps aside, so that a second one kills. Reads are not
+// restarted, so that a tool waiting for its next line notices.
+void InstallSignals() {
+  struct sigaction action {};
+  action.sa_handler = OnSignal;
+  action.sa_flags = static_cast<int>(SA_RESETHAND);
+  sigaction(SIGINT, &action, nullptr);
+  sigaction(SIGTERM, &action, nullptr);
+  std::signal(SIGPIPE, SIG_IGN);
+}
+
+// Output may sit in the buffer until now; a reader that went away is not an error to report.
+bool FlushOutput() { return std::fflush(stdout) == 0 && std::ferror(stdout) == 0; }
+
+}  // namespace
+
+int StopSignal() { return g_stop_signal; }
+
+Tool::Tool(std::string name, std::string description, std::string example)
+    : name_(std::move(name)), app_(std::move(description), name_) {
+  spdlog::set_default_logger(std::make_shared<spdlog::logger>(
+      name_, std::make_shared<spdlog::sinks::stderr_sink_st>()));
+  spdlog::set_pattern("%n: %v");
+  app_.footer("\nExample:\n  " + std::move(example));
+  app_.get_formatter()->column_width(26);
+  app_.add_flag("-q,--quiet", quiet_, "say nothing but errors");
+  app_.add_flag("-v,--verbose", verbose_, "explain what is done");
+  app_.add_flag("--json", json_, "machine-readable output");
+  app_.set_version_flag("--version", name_ + " " STI_VERSION);
+}
+
+Tool::~Tool() = default;
+
+int Tool::Report(const Error& error) const {
+  std::fprintf(stderr, "%s: %s\n", name_.c_str(), error.message.c_str());
+  return static_cast<int>(error.kind);
+}
+
+int Tool::Main(int argc, char** argv, const std::function<Result<int>()>& body) {
+  try {
+    app_.parse(argc, argv);
+  } catch (const CLI::Success& asked) {
+    app_.exit(asked);  // help or version, to stdout
+    return FlushOutput() ? 0 : kExitOutputClosed;
+  } catch (const CLI::ParseError& error) {
+    return Report(UsageError(std::string(error.what()) + "; see " + name_ + " --help"));
+  }
+  InstallSignals();
+  int code = 0;
+  try {
+    Result<int> result = body();
+    bool interrupted = !result.ok() && StopRequested();
+    if (!result.ok() && !interrupted) code = Report(result.error());
+    if (result.ok()) code = *result;
+  } catch (const std::bad_alloc&) {
+    code = Report(MachineError("no memory; try a smaller --preload, --threads or model"));
+  }
+  if (StopRequested()) code = kExitSignalBase + StopSignal();
+  if (!FlushOutput()) return kExitOutputClosed;
+  return code;
+}
+
+void Tool::Say(std::string_view line) const {
+  if (!quiet_) spdlog::info("{}", line);
+}
+
+void Tool::Explain(std::string_view line) const {
+  if (verbose_) spdlog::info("{}", line);
+}
+
+void Tool::Warn(std::string_view line) const {
+  if (!quiet_) spdlog::warn("warning: {}", line);
+}
+
+ProgressSink Tool::Progress(std::string what) const {
+  if (quiet_ || isatty(STDERR_FILENO) == 0) return {};
+  return MakeProgressBar(std::move(what));
+}
+
+uint32_t AvailableThreads() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof(set), &set) != 0) return 1;
+  int count = CPU_COUNT(&set);
+  return count > 0 ? static_cast<uint32_t>(count) : 1;
+}
+
+}  // namespace sti

@@ -1,0 +1,76 @@
+// What every tool does the same way: common options, messages, progress, signals, exit codes.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "base/log.h"
+#include "base/result.h"
+
+namespace sti {
+
+/// A tool's frame. A main fills options into app(), then calls Main with the work to do.
+class Tool {
+ public:
+  Tool(std::string name, std::string description, std::string example);
+  ~Tool();
+  Tool(const Tool&) = delete;
+  Tool& operator=(const Tool&) = delete;
+
+  [[nodiscard]] CLI::App& app() { return app_; }
+  [[nodiscard]] bool json() const { return json_; }
+  [[nodiscard]] bool quiet() const { return quiet_; }
+  [[nodiscard]] bool verbose() const { return verbose_; }
+
+  /// Parses, runs `body`, and returns the exit code: the body's own, or that of its error, or 130
+  /// or 143 after a signal, or 141 if stdout was closed.
+  int Main(int argc, char** argv, const std::function<Result<int>()>& body);
+
+  /// One line to stderr, unless quiet.
+  void Say(std::string_view line) const;
+  /// One line to stderr with -v.
+  void Explain(std::string_view line) const;
+  /// One line to stderr, "tool: warning: ...", unless quiet.
+  void Warn(std::string_view line) const;
+
+  /// A bar with rate and time left on stderr, if that is a terminal and nothing is silenced.
+  [[nodiscard]] ProgressSink Progress(std::string what) const;
+
+ private:
+  int Report(const Error& error) const;
+
+  std::string name_;
+  CLI::App app_;
+  bool json_ = false;
+  bool quiet_ = false;
+  bool verbose_ = false;
+};
+
+/// The signal that asked this process to stop, or 0.
+int StopSignal();
+inline bool StopRequested() { return StopSignal() != 0; }
+
+/// A value of an option through one of common/parse.h's functions.
+template <typename T, typename Parse>
+CLI::Option* AddParsed(CLI::App& app, const std::string& flags, T& target, Parse parse,
+                       const std::string& help) {
+  return app
+      .add_option_function<std::string>(
+          flags,
+          [&target, parse](const std::string& text) {
+            auto value = parse(text);
+            if (!value.ok()) throw CLI::ValidationError(value.error().message);
+            target = *value;
+          },
+          help)
+      ->type_name("");
+}
+
+/// Threads this process may use: its affinity, not the machine's cores.
+uint32_t AvailableThreads();
+
+}  // namespace sti

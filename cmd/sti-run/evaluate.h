@@ -1,0 +1,12 @@
+#pragma once
+
+#include "base/result.h"
+#include "common/tool.h"
+#include "session.h"
+
+namespace sti {
+
+/// Runs a data set through the session, prints the summary, and returns 0 or 4 by the gates.
+Result<int> Evaluate(Session& session, const RunOptions& options, const Tool& tool);
+
+}  // namespace sti

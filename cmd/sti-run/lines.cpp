@@ -1,0 +1,48 @@
+#include "lines.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "common/tool.h"
+
+namespace sti {
+
+Result<bool> LineReader::Fill() {
+  if (ended_) return false;
+  buffer_.erase(0, at_);
+  at_ = 0;
+  char chunk[1 << 16];
+  for (;;) {
+    if (StopRequested()) return false;
+    ssize_t count = ::read(fd_, chunk, sizeof(chunk));
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return MachineError(std::string("stdin: cannot read: ") + std::strerror(errno));
+    if (count == 0) ended_ = true;
+    buffer_.append(chunk, static_cast<size_t>(count));
+    return count > 0;
+  }
+}
+
+Result<std::optional<LineReader::Line>> LineReader::Next() {
+  Line line;
+  for (;;) {
+    size_t end = buffer_.find('\n', at_);
+    bool found = end != std::string::npos;
+    size_t stop = found ? end : buffer_.size();
+    size_t room = kMaxLineBytes - line.text.size();
+    line.too_long = line.too_long || stop - at_ > room;
+    line.text.append(buffer_, at_, std::min(stop - at_, room));
+    at_ = found ? stop + 1 : stop;
+    if (found) break;
+    STI_ASSIGN_OR_RETURN(bool more, Fill());
+    if (more) continue;
+    if (line.text.empty() || StopRequested()) return std::optional<Line>();
+    break;
+  }
+  if (!line.text.empty() && line.text.back() == '\r') line.text.pop_back();
+  return std::optional<Line>(std::move(line));
+}
+
+}  // namespace sti

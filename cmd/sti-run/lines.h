@@ -1,0 +1,33 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "base/result.h"
+
+namespace sti {
+
+/// Lines from a file descriptor, split at LF (a CR before it is dropped). A signal ends the input,
+/// as does its end; a last line without LF counts. Lines above the limit come cut, marked.
+class LineReader {
+ public:
+  static constexpr size_t kMaxLineBytes = size_t{1} << 20;
+
+  explicit LineReader(int fd) : fd_(fd) {}
+
+  struct Line {
+    std::string text;
+    bool too_long = false;
+  };
+  Result<std::optional<Line>> Next();
+
+ private:
+  [[nodiscard]] Result<bool> Fill();
+
+  int fd_;
+  std::string buffer_;
+  size_t at_ = 0;
+  bool ended_ = false;
+};
+
+}  // namespace sti

@@ -1,0 +1,110 @@
+// sti-run: text in, label out, under a plan.
+#include <unistd.h>
+
+#include <cstdio>
+
+#include "evaluate.h"
+#include "lines.h"
+#include "print.h"
+#include "session.h"
+#include "trace.h"
+
+namespace sti {
+namespace {
+
+// Inputs one after another, each answered and flushed before the next is read.
+class Turns {
+ public:
+  Turns(Session& session, const RunOptions& options, const Tool& tool)
+      : session_(session), options_(options), tool_(tool) {}
+
+  Status Take(const std::string& text, bool too_long, Clock::time_point taken) {
+    ++turn_;
+    auto encoding = too_long ? Result<Encoding>(DataError("a line over 1 MiB"))
+                             : session_.Encode(text);
+    if (!encoding.ok()) {
+      unusable_ = true;
+      PrintUnusable(tool_.json(), text, encoding.error());
+      Flush();
+      return {};
+    }
+    STI_ASSIGN_OR_RETURN(Answer answer, session_.Ask(*encoding, taken));
+    Show(text, answer);
+    late_ = late_ || !answer.deadline_met.value_or(true);
+    return {};
+  }
+
+  Result<int> Finish() {
+    if (!options_.trace.empty()) STI_RETURN_IF_ERROR(trace_.Write(options_.trace));
+    if (options_.on_late == "fail" && late_) {
+      return InfeasibleError("an input missed the target; plan with a longer --target");
+    }
+    return unusable_ ? static_cast<int>(ErrorKind::kData) : 0;
+  }
+
+  [[nodiscard]] bool output_closed() const { return output_closed_; }
+
+ private:
+  void Show(const std::string& text, const Answer& answer) {
+    if (tool_.json()) {
+      PrintJson(options_, text, answer, turn_, session_.info());
+    } else {
+      PrintPlain(text, answer, session_.info());
+    }
+    Flush();
+    if (options_.stats) tool_.Say(DescribeRun(answer, session_.pipeline().plan()));
+    if (!options_.trace.empty()) trace_.Add(answer.run);
+  }
+
+  void Flush() { output_closed_ = output_closed_ || std::fflush(stdout) != 0; }
+
+  Session& session_;
+  const RunOptions& options_;
+  const Tool& tool_;
+  TraceWriter trace_;
+  uint64_t turn_ = 0;
+  bool late_ = false;
+  bool unusable_ = false;
+  bool output_closed_ = false;
+};
+
+Result<int> AnswerTexts(Turns& turns, const RunOptions& options) {
+  for (const std::string& text : options.texts) {
+    if (StopRequested() || turns.output_closed()) break;
+    STI_RETURN_IF_ERROR(turns.Take(text, false, Clock::now()));
+  }
+  return turns.Finish();
+}
+
+Result<int> AnswerLines(Turns& turns, const RunOptions& options) {
+  LineReader reader(STDIN_FILENO);
+  while (!StopRequested() && !turns.output_closed()) {
+    STI_ASSIGN_OR_RETURN(auto line, reader.Next());
+    if (!line) break;
+    STI_RETURN_IF_ERROR(turns.Take(line->text, line->too_long, Clock::now()));
+    if (options.one_shot) break;
+  }
+  return turns.Finish();
+}
+
+Result<int> Run(const Tool& tool, const RunOptions& options) {
+  STI_RETURN_IF_ERROR(CheckRunOptions(options));
+  STI_ASSIGN_OR_RETURN(std::unique_ptr<Session> session, Session::Open(options, tool));
+  if (!options.eval.empty()) return Evaluate(*session, options, tool);
+  if (options.texts.empty() && isatty(STDIN_FILENO) != 0) {
+    tool.Say("ready; type a line, end with Ctrl-D");
+  }
+  Turns turns(*session, options, tool);
+  return options.texts.empty() ? AnswerLines(turns, options) : AnswerTexts(turns, options);
+}
+
+}  // namespace
+}  // namespace sti
+
+int main(int argc, char** argv) {
+  sti::Tool tool("sti-run", "Classifies text with a sharded model, executing a plan.",
+                 "echo 'set an alarm for seven' | sti-run model.sti --plan model.plan");
+  sti::RunOptions options;
+  sti::AddRunOptions(tool.app(), options);
+  return tool.Main(argc, argv, [&] { return sti::Run(tool, options); });
+}

@@ -1,0 +1,49 @@
+#include "options.h"
+
+#include "common/parse.h"
+
+namespace sti {
+
+void AddRunOptions(CLI::App& app, RunOptions& o) {
+  app.add_option("MODEL", o.model, "container made by sti-shard")->required();
+  app.add_option("TEXT", o.texts, "inputs; without any, one a line on stdin");
+  app.add_option("--plan", o.plan, "plan made by sti-plan")->type_name("FILE");
+  AddParsed(app, "--submodel", o.submodel, ParseSubmodel, "NxM, without a plan");
+  app.add_option("--bits", o.bits, "bits of all shards, without a plan")->type_name("K");
+  app.add_option("--on-late", o.on_late, "after a missed target: wait (report) or fail (exit 4)")
+      ->check(CLI::IsMember({"wait", "fail"}))
+      ->type_name("");
+  app.add_option("--io", o.io, "auto, uring, threads or buffered")->type_name("WAY");
+  app.add_option("--backend", o.backend, "native or openblas")
+      ->check(CLI::IsMember({"native", "openblas"}))
+      ->type_name("");
+  AddParsed(app, "--memory", o.memory_bytes, ParseSize, "most memory of the process");
+  app.add_option("--threads", o.threads, "of the compute lane")
+      ->check(CLI::Range(1, 256))
+      ->type_name("N");
+  app.add_flag("--one-shot", o.one_shot, "one input, then exit");
+  app.add_flag("--ids", o.ids, "inputs are token ids");
+  app.add_flag("--pairs", o.pairs, "a tab separates two sentences");
+  app.add_option("--top", o.top, "scores of the K best labels only")
+      ->check(CLI::Range(1, 65536))
+      ->type_name("K");
+  app.add_flag("--stats", o.stats, "times and bytes of every input, on stderr");
+  app.add_option("--trace", o.trace, "write lanes as Chrome trace events")->type_name("FILE");
+  app.add_option("--eval", o.eval, "measure on a labelled data set")->type_name("FILE");
+  AddParsed(app, "--min-accuracy", o.min_accuracy, ParseShare, "with --eval: exit 4 below it");
+  AddParsed(app, "--max-p99", o.max_p99_us, ParseTimeUs, "with --eval: exit 4 above it");
+}
+
+Status CheckRunOptions(const RunOptions& o) {
+  if (!o.plan.empty() && (o.submodel || o.bits)) {
+    return UsageError("--submodel and --bits choose what --plan has chosen already; drop one");
+  }
+  if (o.eval.empty() && (o.min_accuracy || o.max_p99_us)) {
+    return UsageError("--min-accuracy and --max-p99 need --eval FILE");
+  }
+  if (!o.eval.empty() && !o.texts.empty()) return UsageError("--eval takes no TEXT");
+  if (o.ids && o.pairs) return UsageError("--ids and --pairs do not go together");
+  return {};
+}
+
+}  // namespace sti

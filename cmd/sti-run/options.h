@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/tool.h"
+
+namespace sti {
+
+enum class OnLate : uint8_t { kWait, kFail };
+
+struct RunOptions {
+  std::string model;
+  std::vector<std::string> texts;
+  std::string plan;
+  std::optional<std::pair<uint32_t, uint32_t>> submodel;
+  std::optional<uint32_t> bits;
+  std::string on_late = "wait";
+  std::string io = "auto";
+  std::string backend = "native";
+  std::optional<uint64_t> memory_bytes;
+  uint32_t threads = 0;  ///< 0: as many as the plan's machine or this one has
+  bool one_shot = false;
+  bool ids = false;
+  bool pairs = false;
+  bool stats = false;
+  uint32_t top = 0;  ///< 0: all
+  std::string trace;
+  std::string eval;
+  std::optional<double> min_accuracy;
+  std::optional<double> max_p99_us;
+};
+
+void AddRunOptions(CLI::App& app, RunOptions& options);
+
+/// Combinations that make no sense.
+Status CheckRunOptions(const RunOptions& options);
+
+}  // namespace sti

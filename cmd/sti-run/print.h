@@ -1,0 +1,22 @@
+#pragma once
+
+#include <string>
+
+#include "session.h"
+
+namespace sti {
+
+/// One object a line (cli: "JSON that others build on", Run). `text` is as it came in.
+void PrintJson(const RunOptions& options, const std::string& text,
+               const Answer& answer, uint64_t turn, const ModelInfo& info);
+
+/// label TAB score TAB text
+void PrintPlain(const std::string& text, const Answer& answer, const ModelInfo& info);
+
+/// An input that cannot be used has its own line and ends nothing.
+void PrintUnusable(bool json, const std::string& text, const Error& error);
+
+/// Times, bytes and memory of one input, for --stats.
+std::string DescribeRun(const Answer& answer, const Plan& plan);
+
+}  // namespace sti

@@ -1,0 +1,139 @@
+#include "session.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "common/files.h"
+#include "common/parse.h"
+#include "pipeline/whole_plan.h"
+#include "text/unicode.h"
+
+namespace sti {
+namespace {
+
+Result<Plan> ChoosePlan(const RunOptions& options, const ContainerIndex& index, const Tool& tool) {
+  if (!options.plan.empty()) return ReadPlan(options.plan);
+  WholePlanOptions whole;
+  if (options.submodel) {
+    whole.depth = options.submodel->first;
+    whole.width = options.submodel->second;
+  }
+  whole.bits = options.bits;
+  STI_ASSIGN_OR_RETURN(Plan plan, MakeWholePlan(index, whole));
+  if (!options.submodel && !options.bits) {
+    tool.Say("no --plan: running the whole model at its most bits (" +
+             std::to_string(plan.bits[0][0]) + "); sti-plan makes one for a latency target");
+  }
+  bool smaller = plan.layers.size() < index.info.shape.layers ||
+                 plan.width < index.info.shape.width;
+  if (smaller && !index.info.elastic) {
+    tool.Warn("the model was not trained for submodels; labels of this one mean little");
+  } else if (plan.width < index.info.min_width) {
+    tool.Warn("widths under " + std::to_string(index.info.min_width) + " were not trained");
+  }
+  return plan;
+}
+
+// What is left of --memory for shards read ahead, once everything else has its part.
+Result<uint64_t> StagingBytes(const RunOptions& options, const ContainerIndex& index,
+                              const Plan& plan) {
+  if (!options.memory_bytes) return uint64_t{0};
+  uint64_t used = CurrentRssBytes() + plan.preload_bytes + ResidentMemoryBytes(index) +
+                  MaxEmbeddingReadBytes(index, plan.length) +
+                  uint64_t{plan.length} * index.info.shape.hidden * sizeof(float) * 8;
+  if (used >= *options.memory_bytes) {
+    return InfeasibleError("--memory " + FormatBytes(*options.memory_bytes) +
+                           " is less than the " + FormatBytes(used) +
+                           " needed before the first shard; raise it");
+  }
+  return *options.memory_bytes - used;
+}
+
+void WarnOfDifferences(Pipeline& pipeline, const Tool& tool) {
+  const Plan& plan = pipeline.plan();
+  const char* path = ReadPathName(pipeline.read_path());
+  tool.Explain(std::string("reading through ") + path + ", computing with " + pipeline.kernel());
+  if (!plan.read_path.empty() && plan.read_path != path) {
+    tool.Warn("the plan counts on reads through " + plan.read_path + ", this run has " + path +
+              "; run sti-profile here");
+  }
+  if (!plan.kernel.empty() && plan.kernel != pipeline.kernel()) {
+    tool.Warn("the plan counts on kernel " + plan.kernel + ", this run has " + pipeline.kernel() +
+              "; run sti-profile here");
+  }
+  if (!pipeline.index().unicode.empty() && pipeline.index().unicode != UnicodeVersion()) {
+    tool.Warn("the model was made with Unicode " + pipeline.index().unicode + ", this tool has " +
+              UnicodeVersion() + "; rare characters may give other tokens");
+  }
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Session>> Session::Open(const RunOptions& options, const Tool& tool) {
+  STI_ASSIGN_OR_RETURN(ReadPath path, ParseReadPath(options.io));
+  STI_ASSIGN_OR_RETURN(ContainerFile file, ContainerFile::Open(options.model, path));
+  STI_ASSIGN_OR_RETURN(Plan plan, ChoosePlan(options, file.index(), tool));
+  STI_ASSIGN_OR_RETURN(Tokenizer tokenizer, LoadTokenizer(file));
+  std::unique_ptr<Session> session(new Session(options, std::move(tokenizer)));
+  PipelineOptions pipeline;
+  pipeline.threads = options.threads != 0 ? options.threads : AvailableThreads();
+  pipeline.backend = options.backend == "native" ? Backend::kNative : Backend::kOpenBlas;
+  STI_ASSIGN_OR_RETURN(pipeline.staging_bytes, StagingBytes(options, file.index(), plan));
+  STI_ASSIGN_OR_RETURN(session->pipeline_,
+                       Pipeline::Create(std::move(file), std::move(plan), pipeline));
+  WarnOfDifferences(*session->pipeline_, tool);
+  return session;
+}
+
+Result<Encoding> Session::Encode(const std::string& line) const {
+  if (options_.ids) return EncodeIds(line);
+  if (!options_.pairs) return Encode(line, std::nullopt);
+  size_t tab = line.find('\t');
+  if (tab == std::string::npos) return DataError("no tab between two sentences");
+  return Encode(line.substr(0, tab), line.substr(tab + 1));
+}
+
+Result<Encoding> Session::Encode(const std::string& text,
+                                 const std::optional<std::string>& pair) const {
+  if (pair && info().shape.token_types < 2) return DataError("the model takes no pairs");
+  return tokenizer_.Encode(text, pair, pipeline_->plan().length);
+}
+
+Result<Encoding> Session::EncodeIds(const std::string& line) const {
+  constexpr std::string_view kSeparators = " ,\t";
+  Encoding encoding;
+  for (size_t at = line.find_first_not_of(kSeparators); at != std::string::npos;
+       at = line.find_first_not_of(kSeparators, at)) {
+    size_t end = std::min(line.find_first_of(kSeparators, at), line.size());
+    uint32_t id = 0;
+    auto [rest, error] = std::from_chars(line.data() + at, line.data() + end, id);
+    if (error != std::errc() || rest != line.data() + end) {
+      return DataError("'" + line.substr(at, end - at) + "' is not a token id");
+    }
+    encoding.ids.push_back(id);
+    at = end;
+  }
+  uint32_t length = pipeline_->plan().length;
+  encoding.truncated = encoding.ids.size() > length;
+  if (encoding.truncated) encoding.ids.resize(length);
+  encoding.types.assign(encoding.ids.size(), 0);
+  STI_RETURN_IF_ERROR(pipeline_->CheckInput(encoding.ids, encoding.types));
+  return encoding;
+}
+
+Result<Answer> Session::Ask(const Encoding& encoding, Clock::time_point taken) {
+  Answer answer;
+  STI_ASSIGN_OR_RETURN(answer.run, pipeline_->Run(encoding.ids, encoding.types));
+  answer.scores = answer.run.logits;
+  Softmax(answer.scores.data(), 1, static_cast<uint32_t>(answer.scores.size()));
+  auto best = std::max_element(answer.run.logits.begin(), answer.run.logits.end());
+  answer.label = static_cast<uint32_t>(best - answer.run.logits.begin());
+  answer.tokens = static_cast<uint32_t>(encoding.ids.size());
+  answer.truncated = encoding.truncated;
+  answer.latency_us = MicrosecondsBetween(taken, Clock::now());
+  const auto& target = pipeline_->plan().target_us;
+  if (target) answer.deadline_met = answer.latency_us <= *target;
+  return answer;
+}
+
+}  // namespace sti

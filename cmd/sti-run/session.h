@@ -1,0 +1,54 @@
+// One open model: text in, a labelled answer out.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "options.h"
+#include "pipeline/pipeline.h"
+#include "text/wordpiece.h"
+
+namespace sti {
+
+struct Answer {
+  RunResult run;
+  std::vector<float> scores;  ///< [labels] probabilities
+  uint32_t label = 0;
+  uint32_t tokens = 0;
+  bool truncated = false;
+  double latency_us = 0;  ///< from `taken` to here
+  std::optional<bool> deadline_met;
+};
+
+class Session {
+ public:
+  /// Opens model, plan and tokenizer; warns through `tool` where a person should know.
+  static Result<std::unique_ptr<Session>> Open(const RunOptions& options, const Tool& tool);
+
+  /// A line as the options say: text, a pair, or ids. An error here is the input's own: it cannot
+  /// be used, others can.
+  [[nodiscard]] Result<Encoding> Encode(const std::string& line) const;
+  [[nodiscard]] Result<Encoding> Encode(const std::string& text,
+                                        const std::optional<std::string>& pair) const;
+
+  /// Runs one input. `taken` is when its line was read. An error here is the model's or the
+  /// machine's.
+  Result<Answer> Ask(const Encoding& encoding, Clock::time_point taken);
+
+  [[nodiscard]] Pipeline& pipeline() { return *pipeline_; }
+  [[nodiscard]] const ModelInfo& info() const { return pipeline_->index().info; }
+
+ private:
+  Session(const RunOptions& options, Tokenizer tokenizer)
+      : options_(options), tokenizer_(std::move(tokenizer)) {}
+  [[nodiscard]] Result<Encoding> EncodeIds(const std::string& line) const;
+
+  const RunOptions& options_;
+  Tokenizer tokenizer_;
+  std::unique_ptr<Pipeline> pipeline_;
+};
+
+}  // namespace sti

@@ -1,0 +1,133 @@
+// sti-shard: a model folder in, a shard container out.
+#include <nlohmann/json.hpp>
+
+#include "common/parse.h"
+#include "common/tool.h"
+#include "import/shard_model.h"
+#include "text/unicode.h"
+
+namespace sti {
+namespace {
+
+struct Options {
+  std::string folder;
+  std::string output;
+  std::vector<uint32_t> bits{2, 3, 4, 5, 6, 32};
+  std::string codebook = "gobo";
+  std::string layout = "shard";
+  uint32_t threads = AvailableThreads();
+  bool dry_run = false;
+};
+
+void AddOptions(CLI::App& app, Options& options) {
+  app.add_option("MODEL_DIR", options.folder, "folder with config.json, safetensors, vocabulary")
+      ->required();
+  app.add_option("-o,--output", options.output, "container to write")->type_name("FILE");
+  AddParsed(app, "--bits", options.bits, ParseList, "bitwidths to store: 2-6, 32 = exact [2-6,32]");
+  app.add_option("--codebook", options.codebook, "gobo: equal population; tree: nested Lloyd")
+      ->check(CLI::IsMember({"gobo", "tree"}))
+      ->type_name("")
+      ->capture_default_str();
+  app.add_option("--layout", options.layout, "what lies together: shard or plane")
+      ->check(CLI::IsMember({"shard", "plane"}))
+      ->type_name("")
+      ->capture_default_str();
+  app.add_option("--threads", options.threads, "layers at once")
+      ->check(CLI::Range(1, 256))
+      ->type_name("N");
+  app.add_flag("--dry-run", options.dry_run, "print sizes, write nothing");
+}
+
+Status CheckOptions(const Options& options) {
+  for (uint32_t bits : options.bits) {
+    if ((bits < 2 || bits > 6) && bits != 32) {
+      return UsageError("--bits: shards have 2 to 6 bits, or 32 for full fidelity, not " +
+                        std::to_string(bits));
+    }
+  }
+  if (options.output.empty() && !options.dry_run) {
+    return UsageError("-o FILE is missing; or give --dry-run to see sizes");
+  }
+  if (options.output == "-") return UsageError("-o -: a container cannot go to stdout");
+  return {};
+}
+
+// Bytes of all shard parts of one bitwidth index.
+uint64_t PartBytes(const ContainerIndex& index, uint32_t part) {
+  uint64_t bytes = 0;
+  for (const ShardLocation& shard : index.shards) bytes += shard.parts[part].length;
+  return bytes;
+}
+
+nlohmann::ordered_json Describe(const ShardReport& report) {
+  const ContainerIndex& index = report.index;
+  const ModelShape& shape = index.info.shape;
+  uint64_t weights = shape.shard_weights() * shape.width * shape.layers;
+  uint64_t progressive = 0;
+  for (uint32_t part = 0; part + 1 < kShardPartKinds; ++part) progressive += PartBytes(index, part);
+  uint64_t outliers = 0;
+  for (uint64_t layer : report.outliers) outliers += layer;
+  nlohmann::ordered_json json;
+  json["model"] = index.model.Hex();
+  json["layers"] = shape.layers;
+  json["width"] = shape.width;
+  json["bits"] = index.bits;
+  json["file_bytes"] = report.file_bytes;
+  json["progressive_bytes"] = progressive;
+  json["full_bytes"] = PartBytes(index, kShardPartKinds - 1);
+  json["bits_per_weight"] = static_cast<double>(progressive) * 8 / static_cast<double>(weights);
+  json["outlier_share"] = static_cast<double>(outliers) / static_cast<double>(weights);
+  return json;
+}
+
+void Print(const Tool& tool, const Options& options, const nlohmann::ordered_json& report) {
+  if (tool.json()) {
+    std::printf("%s\n", report.dump().c_str());
+    return;
+  }
+  char line[256];
+  std::snprintf(line, sizeof(line), "%s: %ux%u shards, %s, %.2f bits a weight, %.2f %% outliers",
+                options.dry_run ? "would write" : options.output.c_str(),
+                report["layers"].get<unsigned>(), report["width"].get<unsigned>(),
+                FormatBytes(report["file_bytes"].get<uint64_t>()).c_str(),
+                report["bits_per_weight"].get<double>(),
+                report["outlier_share"].get<double>() * 100);
+  if (options.dry_run) {
+    std::printf("%s\n", line);
+  } else {
+    tool.Say(line);
+  }
+}
+
+Result<int> Run(const Tool& tool, const Options& options) {
+  STI_RETURN_IF_ERROR(CheckOptions(options));
+  STI_ASSIGN_OR_RETURN(ModelFolder folder, ModelFolder::Open(options.folder));
+  if (!folder.info().elastic) {
+    tool.Explain("the model has no elastic metadata: submodels smaller than it were not trained");
+  }
+  ShardOptions work;
+  work.bits = options.bits;
+  work.codebook = options.codebook == "gobo" ? CodebookKind::kGobo : CodebookKind::kTree;
+  work.layout = options.layout == "shard" ? Layout::kShard : Layout::kPlane;
+  work.threads = options.threads;
+  work.unicode = UnicodeVersion();
+  work.progress = tool.Progress("sharding");
+  work.cancelled = StopRequested;
+  STI_ASSIGN_OR_RETURN(ShardReport report,
+                       ShardModel(folder, work, options.dry_run ? "" : options.output));
+  Print(tool, options, Describe(report));
+  return 0;
+}
+
+}  // namespace
+}  // namespace sti
+
+int main(int argc, char** argv) {
+  sti::Tool tool("sti-shard",
+                 "Cuts a fine-tuned BERT classifier into shards, stored progressively at 2 to 6 "
+                 "bits and full fidelity.",
+                 "sti-shard my-model/ -o model.sti");
+  sti::Options options;
+  sti::AddOptions(tool.app(), options);
+  return tool.Main(argc, argv, [&] { return sti::Run(tool, options); });
+}

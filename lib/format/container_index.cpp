@@ -1,0 +1,73 @@
+#include "format/container_index.h"
+
+#include <algorithm>
+
+#include "base/aligned_buffer.h"
+#include "types/plan.h"
+
+namespace sti {
+
+const ResidentLocation& ContainerIndex::Resident(ResidentKind kind, uint32_t layer) const {
+  // Parsing has checked that all are there, in this order.
+  switch (kind) {
+    case ResidentKind::kEmbedding:
+      return resident[0];
+    case ResidentKind::kLayer:
+      return resident[1 + layer];
+    case ResidentKind::kHead:
+      return resident[info.shape.layers + 1];
+    case ResidentKind::kVocabulary:
+      break;
+  }
+  return resident[info.shape.layers + 2];
+}
+
+bool ContainerIndex::Offers(uint32_t wanted) const {
+  return std::find(bits.begin(), bits.end(), wanted) != bits.end();
+}
+
+Digest ShapeDigest(const ModelInfo& info) {
+  Digester digester;
+  digester.Add(std::string_view("sti shape 1"));
+  for (uint64_t number : {info.shape.layers, info.shape.width, info.shape.hidden, info.shape.ffn}) {
+    digester.AddNumber(number);
+  }
+  digester.AddNumber(static_cast<uint64_t>(info.data_type));
+  return digester.Finish();
+}
+
+uint64_t ResidentMemoryBytes(const ContainerIndex& index) {
+  constexpr uint64_t kLookUpBytesPerToken = 16;
+  uint64_t bytes = 0;
+  for (const ResidentLocation& part : index.resident) {
+    bool text = part.kind == ResidentKind::kVocabulary;
+    bytes += text ? part.raw_length : part.raw_length / BytesOf(part.type) * sizeof(float);
+  }
+  return bytes + index.info.shape.vocabulary * kLookUpBytesPerToken;
+}
+
+std::vector<PartLocation> PartsFor(const ShardLocation& shard, uint32_t bits) {
+  if (bits == kFullBits) return {shard.parts[ShardPartIndex(kFullBits)]};
+  return {shard.parts, shard.parts + ShardPartIndex(bits) + 1};
+}
+
+ShardCatalog CatalogOf(const ContainerIndex& index) {
+  ShardCatalog catalog{index.info.shape.layers, index.info.shape.width, index.bits, {}};
+  catalog.read_bytes.reserve(index.shards.size() * index.bits.size());
+  for (const ShardLocation& shard : index.shards) {
+    for (uint32_t bits : index.bits) {
+      // Parts that share or touch a block are one read; others are reads of their own.
+      uint64_t bytes = 0;
+      uint64_t end = 0;
+      for (const PartLocation& part : PartsFor(shard, bits)) {
+        uint64_t begin = std::max(RoundDown(part.offset, kBlockBytes), end);
+        end = std::max(end, RoundUp(part.offset + part.length, kBlockBytes));
+        bytes += end - begin;
+      }
+      catalog.read_bytes.push_back(bytes);
+    }
+  }
+  return catalog;
+}
+
+}  // namespace sti

@@ -1,0 +1,113 @@
+// The index of a shard container: what the model is and where every part of it lies.
+//
+// A part is what can be read alone: one plane of one shard, one resident part, one row of a row
+// table. Readers find parts through the index and assume no order among them.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/digest.h"
+#include "base/result.h"
+#include "quant/quantize.h"
+#include "types/model_info.h"
+#include "types/shard_catalog.h"
+
+namespace sti {
+
+/// Planes start at multiples of this within a shard's extent.
+inline constexpr uint64_t kPlaneAlignment = 64;
+
+/// Where a part lies and what its bytes must hash to.
+struct PartLocation {
+  uint64_t offset = 0;
+  uint64_t length = 0;    ///< as stored; 0: absent
+  uint64_t checksum = 0;  ///< XXH3-64 of the stored bytes
+};
+
+/// A shard's parts by the bitwidth they complete: 2 (base: outliers and the two top bit planes),
+/// 3..6 (one plane each), 32 (full fidelity, an extent of its own).
+inline constexpr uint32_t kShardPartKinds = 6;
+constexpr uint32_t ShardPartIndex(uint32_t bits) { return bits <= kMaxCodeBits ? bits - 2 : 5; }
+constexpr uint32_t ShardPartBits(uint32_t index) { return index < 5 ? index + 2 : 32; }
+struct ShardLocation {
+  PartLocation parts[kShardPartKinds];
+};
+
+enum class ResidentKind : uint8_t {
+  kEmbedding = 0,   ///< token type rows and the embedding layer norm
+  kLayer = 1,       ///< biases and layer norms of one layer
+  kHead = 2,        ///< pooler and classifier
+  kVocabulary = 3,  ///< one token a line, in id order
+};
+enum class Compression : uint8_t { kNone = 0, kZstd = 1 };
+
+/// A part that stays in memory while a model is open.
+struct ResidentLocation {
+  PartLocation part;
+  uint64_t raw_length = 0;  ///< after decompression
+  uint32_t layer = 0;       ///< for kLayer
+  ResidentKind kind = ResidentKind::kEmbedding;
+  DataType type = DataType::kF32;
+  Compression compression = Compression::kNone;
+};
+
+enum class RowTableKind : uint8_t { kWord = 0, kPosition = 1 };
+
+/// Embedding rows that are read one by one. Row r is `columns` values in `type` and then the low 32
+/// bits of XXH3-64 over them, seeded with r: `row_bytes` at offset + r * row_bytes.
+struct RowTable {
+  uint64_t offset = 0;
+  uint32_t rows = 0;
+  uint32_t columns = 0;
+  uint32_t row_bytes = 0;
+  RowTableKind kind = RowTableKind::kWord;
+  DataType type = DataType::kF32;
+};
+
+enum class Layout : uint8_t { kShard = 0, kPlane = 1 };
+
+struct ContainerIndex {
+  Digest model;
+  ModelInfo info;
+  CodebookKind codebook = CodebookKind::kGobo;
+  Layout layout = Layout::kShard;
+  std::string unicode;                     ///< version the vocabulary's ids were made for
+  std::vector<uint32_t> bits;              ///< ascending; what a reader may ask for
+  std::vector<Codebook> centroids;         ///< [layers]
+  std::vector<ShardLocation> shards;       ///< [layers * width]
+  std::vector<ResidentLocation> resident;  ///< embedding, layer 0.., head, vocabulary
+  RowTable words;
+  RowTable positions;
+
+  [[nodiscard]] const ShardLocation& shard(uint32_t layer, uint32_t slice) const {
+    return shards[size_t{layer} * info.shape.width + slice];
+  }
+  [[nodiscard]] const ResidentLocation& Resident(ResidentKind kind, uint32_t layer = 0) const;
+  [[nodiscard]] bool Offers(uint32_t bits) const;
+};
+
+/// A FlatBuffer with the same bytes for the same index.
+std::vector<uint8_t> EncodeContainerIndex(const ContainerIndex& index);
+
+/// Verifies the FlatBuffer, then every number in it: limits, ranges inside a file of `file_bytes`,
+/// no overlap and no hole of a block or more between parts. `name` is for messages.
+Result<ContainerIndex> ParseContainerIndex(std::span<const uint8_t> bytes, uint64_t file_bytes,
+                                           uint64_t index_end, const std::string& name);
+
+/// A model's shape as a profile knows it: what IO and compute times depend on.
+Digest ShapeDigest(const ModelInfo& info);
+
+/// Sizes of all shards at all offered bits, as reads move them (whole blocks).
+ShardCatalog CatalogOf(const ContainerIndex& index);
+
+/// Memory that resident parts take in an open model: values as floats, the vocabulary with its
+/// look-up table.
+uint64_t ResidentMemoryBytes(const ContainerIndex& index);
+
+/// Stored parts that make up a shard at `bits`, in file order when the layout is kShard.
+std::vector<PartLocation> PartsFor(const ShardLocation& shard, uint32_t bits);
+
+}  // namespace sti

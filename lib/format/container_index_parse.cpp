@@ -1,0 +1,284 @@
+// Reading an index: the FlatBuffers verifier first, then every number against the limits of
+// spec/container.md, then the geometry of all parts together. What passes here needs no further
+// check by those who read parts.
+#include <algorithm>
+#include <cmath>
+
+#include "base/aligned_buffer.h"
+#include "base/checked.h"
+#include "container_generated.h"
+#include "format/container_index.h"
+#include "types/plan.h"
+
+namespace sti {
+namespace {
+
+constexpr uint32_t kMaxLayers = 1024;
+constexpr uint32_t kMaxWidth = 256;
+constexpr uint32_t kMaxHidden = 16384;
+constexpr uint32_t kMaxFfn = 65536;
+constexpr uint32_t kMaxVocabulary = 1U << 22;
+constexpr uint32_t kMaxPositions = 65536;
+constexpr uint32_t kMaxTokenTypes = 16;
+constexpr uint32_t kMaxLabels = 65536;
+constexpr uint64_t kMaxResidentBytes = uint64_t{4} << 30;
+constexpr uint64_t kMaxVocabularyBytes = uint64_t{64} << 20;
+constexpr uint32_t kCentroidsOfAllBits = 4 + 8 + 16 + 32 + 64;
+
+// Parses field by field into an index; the first complaint wins.
+class IndexParser {
+ public:
+  IndexParser(const fb::ContainerIndex& source, uint64_t file_bytes, uint64_t index_end,
+              const std::string& name)
+      : source_(source), file_bytes_(file_bytes), index_end_(index_end), name_(name) {}
+
+  Result<ContainerIndex> Parse() {
+    STI_RETURN_IF_ERROR(ParseShape());
+    STI_RETURN_IF_ERROR(ParseInfo());
+    STI_RETURN_IF_ERROR(ParseDepths());
+    STI_RETURN_IF_ERROR(ParseBits());
+    STI_RETURN_IF_ERROR(ParseCentroids());
+    STI_RETURN_IF_ERROR(ParseShards());
+    STI_RETURN_IF_ERROR(ParseResident());
+    STI_RETURN_IF_ERROR(ParseRows());
+    STI_RETURN_IF_ERROR(CheckGeometry());
+    return std::move(index_);
+  }
+
+ private:
+  [[nodiscard]] Error Bad(const std::string& what) const {
+    return DataError(name_ + ": index: " + what + "; run sti-shard again");
+  }
+
+  Status ParseShape() {
+    if (source_.shape() == nullptr || source_.model() == nullptr) return Bad("no shape or digest");
+    const fb::Shape& s = *source_.shape();
+    index_.info.shape = {s.layers(),     s.width(),         s.hidden(),      s.ffn(),
+                         s.vocabulary(), s.max_positions(), s.token_types(), s.labels()};
+    auto within = [](uint32_t value, uint32_t limit) { return value >= 1 && value <= limit; };
+    if (!within(s.layers(), kMaxLayers) || !within(s.width(), kMaxWidth) ||
+        !within(s.hidden(), kMaxHidden) || !within(s.ffn(), kMaxFfn) ||
+        !within(s.vocabulary(), kMaxVocabulary) || !within(s.max_positions(), kMaxPositions) ||
+        !within(s.token_types(), kMaxTokenTypes) || !within(s.labels(), kMaxLabels)) {
+      return Bad("shape outside the limits");
+    }
+    if (s.hidden() % s.width() != 0 || s.ffn() % s.width() != 0) {
+      return Bad("width does not divide the shape");
+    }
+    uint64_t halves[2] = {source_.model()->high(), source_.model()->low()};
+    for (int i = 0; i < 16; ++i) {
+      index_.model.bytes[i] = static_cast<uint8_t>(halves[i / 8] >> (56 - 8 * (i % 8)));
+    }
+    return {};
+  }
+
+  Status ParseInfo() {
+    ModelInfo& info = index_.info;
+    const auto* labels = source_.labels();
+    const auto* tokenizer = source_.tokenizer();
+    if (source_.data_type() > 2 || source_.activation() > 2 || source_.codebook() > 1 ||
+        source_.layout() > 1) {
+      return Bad("a type, activation, codebook or layout this tool does not know");
+    }
+    if (labels == nullptr || labels->size() != info.shape.labels) return Bad("labels missing");
+    if (tokenizer == nullptr || tokenizer->kind() != 0) return Bad("an unknown tokenizer");
+    if (!(source_.layer_norm_eps() >= 0 && source_.layer_norm_eps() <= 1)) return Bad("norm eps");
+    info.data_type = static_cast<DataType>(source_.data_type());
+    info.activation = static_cast<Activation>(source_.activation());
+    info.layer_norm_eps = source_.layer_norm_eps();
+    info.elastic = source_.elastic();
+    info.min_width = source_.min_width();
+    if (info.min_width < 1 || info.min_width > info.shape.width) return Bad("min_width");
+    index_.codebook = static_cast<CodebookKind>(source_.codebook());
+    index_.layout = static_cast<Layout>(source_.layout());
+    for (const auto* label : *labels) info.labels.push_back(label->str());
+    info.tokenizer = {tokenizer->lowercase(),     tokenizer->strip_accents(),
+                      tokenizer->split_chinese(), tokenizer->unknown_id(),
+                      tokenizer->cls_id(),        tokenizer->sep_id(),
+                      tokenizer->pad_id()};
+    for (uint32_t id : {tokenizer->unknown_id(), tokenizer->cls_id(), tokenizer->sep_id(),
+                        tokenizer->pad_id()}) {
+      if (id >= info.shape.vocabulary) return Bad("a special token outside the vocabulary");
+    }
+    if (tokenizer->unicode() != nullptr) index_.unicode = tokenizer->unicode()->str();
+    return {};
+  }
+
+  Status ParseDepths() {
+    const auto* rows = source_.depth_layers();
+    uint32_t layers = index_.info.shape.layers;
+    if (rows == nullptr || rows->size() != layers) return Bad("depth map missing");
+    for (uint32_t n = 1; n <= layers; ++n) {
+      const auto* row = rows->Get(n - 1)->layers();
+      if (row == nullptr || row->size() != n) return Bad("depth map has a row of another length");
+      std::vector<uint32_t> depth(row->begin(), row->end());
+      bool ascending = std::adjacent_find(depth.begin(), depth.end(), std::greater_equal<>()) ==
+                       depth.end();
+      if (!ascending || depth.back() >= layers) return Bad("depth map is not ascending");
+      index_.info.depth_layers.push_back(std::move(depth));
+    }
+    return {};
+  }
+
+  Status ParseBits() {
+    const auto* bits = source_.bits();
+    if (bits == nullptr || bits->size() == 0) return Bad("no bitwidths");
+    for (uint8_t value : *bits) {
+      bool known = (value >= kMinCodeBits && value <= kMaxCodeBits) || value == kFullBits;
+      if (!known || (!index_.bits.empty() && index_.bits.back() >= value)) return Bad("bitwidths");
+      index_.bits.push_back(value);
+    }
+    return {};
+  }
+
+  Status ParseCentroids() {
+    const auto* layers = source_.centroids();
+    if (layers == nullptr || layers->size() != index_.info.shape.layers) return Bad("no centroids");
+    for (const auto* layer : *layers) {
+      if (layer->values() == nullptr || layer->values()->size() != kCentroidsOfAllBits) {
+        return Bad("a layer has another number of centroids");
+      }
+      Codebook codebook;
+      const float* next = layer->values()->data();
+      for (uint32_t bits = kMinCodeBits; bits <= kMaxCodeBits; ++bits) {
+        codebook.centroids[bits].assign(next, next + (1U << bits));
+        next += 1U << bits;
+      }
+      index_.centroids.push_back(std::move(codebook));
+    }
+    return {};
+  }
+
+  Status ParseShards() {
+    const ModelShape& shape = index_.info.shape;
+    index_.shards.resize(size_t{shape.layers} * shape.width);
+    if (source_.shard_parts() == nullptr) return Bad("no shards");
+    for (const fb::ShardPart* part : *source_.shard_parts()) {
+      bool known = (part->bits() >= kMinCodeBits && part->bits() <= kMaxCodeBits) ||
+                   part->bits() == kFullBits;
+      if (!known || part->layer() >= shape.layers || part->slice() >= shape.width) {
+        return Bad("a shard part outside the shape");
+      }
+      PartLocation& place = index_.shards[size_t{part->layer()} * shape.width + part->slice()]
+                                .parts[ShardPartIndex(part->bits())];
+      if (place.length != 0 || part->length() == 0) return Bad("a shard part twice or empty");
+      place = {part->offset(), part->length(), part->checksum()};
+      STI_RETURN_IF_ERROR(CheckPlaneLength(part->bits(), part->length(), part->offset()));
+    }
+    return CheckOfferedBits();
+  }
+
+  [[nodiscard]] Status CheckPlaneLength(uint32_t bits, uint64_t length, uint64_t offset) const {
+    uint64_t weights = index_.info.shape.shard_weights();
+    uint64_t plane = RoundUp((weights + 7) / 8, kPlaneAlignment);
+    bool right = length == plane;
+    if (bits == kFullBits) right = length == weights * BytesOf(index_.info.data_type);
+    if (bits == kMinCodeBits) right = length > 2 * plane && length <= 2 * plane + weights * 8 + 4096;
+    if (!right || offset % kPlaneAlignment != 0) return Bad("a shard part of a wrong size or place");
+    return {};
+  }
+
+  // Every shard has all parts that the offered bitwidths need.
+  [[nodiscard]] Status CheckOfferedBits() const {
+    for (const ShardLocation& shard : index_.shards) {
+      for (uint32_t bits : index_.bits) {
+        for (const PartLocation& part : PartsFor(shard, bits)) {
+          if (part.length == 0) return Bad("a shard lacks a plane");
+        }
+      }
+    }
+    return {};
+  }
+
+  Status ParseResident() {
+    const auto* parts = source_.resident_parts();
+    uint32_t layers = index_.info.shape.layers;
+    if (parts == nullptr || parts->size() != layers + 3) return Bad("resident parts missing");
+    for (uint32_t i = 0; i < parts->size(); ++i) {
+      const fb::ResidentPart& p = *parts->Get(i);
+      auto kind = i == 0            ? ResidentKind::kEmbedding
+                  : i <= layers     ? ResidentKind::kLayer
+                  : i == layers + 1 ? ResidentKind::kHead
+                                    : ResidentKind::kVocabulary;
+      uint64_t limit = kind == ResidentKind::kVocabulary ? kMaxVocabularyBytes : kMaxResidentBytes;
+      if (p.kind() != static_cast<uint8_t>(kind) || p.type() > 2 || p.compression() > 1 ||
+          (kind == ResidentKind::kLayer && p.layer() != i - 1) || p.raw_length() > limit ||
+          p.length() == 0 || (p.compression() == 0 && p.length() != p.raw_length())) {
+        return Bad("a resident part of a wrong kind or size");
+      }
+      index_.resident.push_back({{p.offset(), p.length(), p.checksum()},
+                                 p.raw_length(),
+                                 p.layer(),
+                                 kind,
+                                 static_cast<DataType>(p.type()),
+                                 static_cast<Compression>(p.compression())});
+    }
+    return {};
+  }
+
+  Status ParseRows() {
+    const auto* tables = source_.row_tables();
+    if (tables == nullptr || tables->size() != 2) return Bad("embedding tables missing");
+    const ModelShape& shape = index_.info.shape;
+    for (uint32_t i = 0; i < 2; ++i) {
+      const fb::RowTable& t = *tables->Get(i);
+      uint32_t rows = i == 0 ? shape.vocabulary : shape.max_positions;
+      if (t.kind() != i || t.coding() != 0 || t.type() > 2 || t.rows() != rows ||
+          t.columns() != shape.hidden ||
+          t.row_bytes() != shape.hidden * BytesOf(static_cast<DataType>(t.type())) + 4) {
+        return Bad("an embedding table of a wrong kind or size");
+      }
+      (i == 0 ? index_.words : index_.positions) = {
+          t.offset(), t.rows(), t.columns(), t.row_bytes(), static_cast<RowTableKind>(t.kind()),
+          static_cast<DataType>(t.type())};
+    }
+    return {};
+  }
+
+  // All parts, sorted by offset: inside the file, none over another, gaps only of alignment.
+  [[nodiscard]] Status CheckGeometry() const {
+    std::vector<PartLocation> all;
+    for (const ShardLocation& shard : index_.shards) {
+      for (const PartLocation& part : shard.parts) {
+        if (part.length != 0) all.push_back(part);
+      }
+    }
+    for (const ResidentLocation& resident : index_.resident) all.push_back(resident.part);
+    for (const RowTable* table : {&index_.words, &index_.positions}) {
+      all.push_back({table->offset, uint64_t{table->rows} * table->row_bytes, 0});
+    }
+    std::sort(all.begin(), all.end(), [](const PartLocation& a, const PartLocation& b) {
+      return a.offset < b.offset;
+    });
+    uint64_t end = index_end_;
+    for (const PartLocation& part : all) {
+      if (!RangeFits(part.offset, part.length, file_bytes_)) return Bad("a part outside the file");
+      if (part.offset < end) return Bad("two parts overlap");
+      if (part.offset - end >= kBlockBytes) return Bad("a hole between parts");
+      end = part.offset + part.length;
+    }
+    if (RoundUp(end, kBlockBytes) != file_bytes_) return Bad("bytes behind the last part");
+    return {};
+  }
+
+  const fb::ContainerIndex& source_;
+  uint64_t file_bytes_;
+  uint64_t index_end_;
+  const std::string& name_;
+  ContainerIndex index_;
+};
+
+}  // namespace
+
+Result<ContainerIndex> ParseContainerIndex(std::span<const uint8_t> bytes, uint64_t file_bytes,
+                                           uint64_t index_end, const std::string& name) {
+  constexpr int kMaxDepth = 8;
+  constexpr int kMaxTables = 1 << 20;
+  flatbuffers::Verifier verifier(bytes.data(), bytes.size(), kMaxDepth, kMaxTables);
+  if (!fb::VerifyContainerIndexBuffer(verifier)) {
+    return DataError(name + ": index is not well-formed; copy the file again or run sti-shard");
+  }
+  return IndexParser(*fb::GetContainerIndex(bytes.data()), file_bytes, index_end, name).Parse();
+}
+
+}  // namespace sti

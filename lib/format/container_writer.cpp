@@ -1,0 +1,156 @@
+#include "format/container_writer.h"
+
+#include "base/aligned_buffer.h"
+#include "base/digest.h"
+#include "base/little_endian.h"
+#include "format/container_header.h"
+#include "format/resident_codec.h"
+#include "types/plan.h"
+
+namespace sti {
+namespace {
+
+constexpr uint64_t kResidentAlignment = 64;
+constexpr uint64_t kRowChunkBytes = uint64_t{1} << 20;
+
+// The index as large as it will be: every part that is going to be written is counted.
+uint64_t FinalIndexBytes(ContainerIndex index) {
+  bool planes = index.bits.front() <= kMaxCodeBits;
+  uint32_t deepest = 0;
+  for (uint32_t bits : index.bits) deepest = bits <= kMaxCodeBits ? bits : deepest;
+  for (ShardLocation& shard : index.shards) {
+    for (uint32_t bits = kMinCodeBits; planes && bits <= deepest; ++bits) {
+      shard.parts[ShardPartIndex(bits)].length = 1;
+    }
+    if (index.Offers(kFullBits)) shard.parts[ShardPartIndex(kFullBits)].length = 1;
+  }
+  return EncodeContainerIndex(index).size();
+}
+
+}  // namespace
+
+Result<ContainerWriter> ContainerWriter::Create(const std::string& path, ContainerIndex index) {
+  ContainerWriter writer;
+  if (!path.empty()) {
+    STI_ASSIGN_OR_RETURN(AtomicFile file, AtomicFile::Create(path));
+    writer.file_.push_back(std::move(file));
+  }
+  const ModelShape& shape = index.info.shape;
+  index.shards.assign(size_t{shape.layers} * shape.width, {});
+  index.resident.assign(shape.layers + 3, {});
+  index.centroids.assign(shape.layers, {});
+  for (Codebook& codebook : index.centroids) {
+    for (uint32_t bits = kMinCodeBits; bits <= kMaxCodeBits; ++bits) {
+      codebook.centroids[bits].assign(size_t{1} << bits, 0.0F);
+    }
+  }
+  writer.index_ = std::move(index);
+  writer.index_room_ = FinalIndexBytes(writer.index_);
+  writer.end_ = RoundUp(kContainerHeaderBytes + writer.index_room_, kBlockBytes);
+  return writer;
+}
+
+Status ContainerWriter::Put(uint64_t offset, std::span<const uint8_t> bytes) {
+  if (file_.empty()) return {};
+  return file_[0].WriteAt(offset, bytes);
+}
+
+Result<PartLocation> ContainerWriter::Append(std::span<const uint8_t> bytes, uint64_t alignment) {
+  PartLocation location{RoundUp(end_, alignment), bytes.size(), Checksum(bytes)};
+  STI_RETURN_IF_ERROR(Put(location.offset, bytes));
+  end_ = location.offset + location.length;
+  return location;
+}
+
+Status ContainerWriter::AddResident(ResidentKind kind, uint32_t layer, DataType type,
+                                    std::span<const uint8_t> raw) {
+  StoredPart stored = CompressPart(raw);
+  STI_ASSIGN_OR_RETURN(PartLocation part, Append(stored.bytes, kResidentAlignment));
+  size_t at = kind == ResidentKind::kEmbedding ? 0
+              : kind == ResidentKind::kLayer   ? 1 + size_t{layer}
+              : kind == ResidentKind::kHead    ? size_t{index_.info.shape.layers} + 1
+                                               : size_t{index_.info.shape.layers} + 2;
+  index_.resident[at] = {part, raw.size(), layer, kind, type, stored.compression};
+  return {};
+}
+
+Status ContainerWriter::AddRows(RowTableKind kind, DataType type, const RowSource& source) {
+  const ModelShape& shape = index_.info.shape;
+  RowTable& table = kind == RowTableKind::kWord ? index_.words : index_.positions;
+  table.kind = kind;
+  table.type = type;
+  table.rows = kind == RowTableKind::kWord ? shape.vocabulary : shape.max_positions;
+  table.columns = shape.hidden;
+  uint32_t value_bytes = shape.hidden * BytesOf(type);
+  table.row_bytes = value_bytes + 4;
+  table.offset = RoundUp(end_, kBlockBytes);
+  uint64_t chunk_rows = kRowChunkBytes / table.row_bytes + 1;
+  std::vector<uint8_t> chunk;
+  for (uint32_t row = 0; row < table.rows;) {
+    uint64_t first = row;
+    chunk.assign(std::min<uint64_t>(chunk_rows, table.rows - row) * table.row_bytes, 0);
+    for (uint8_t* at = chunk.data(); at < chunk.data() + chunk.size(); at += table.row_bytes) {
+      source(row, {at, value_bytes});
+      StoreLittle<uint32_t>(at + value_bytes,
+                            static_cast<uint32_t>(Checksum({at, value_bytes}, row)));
+      ++row;
+    }
+    STI_RETURN_IF_ERROR(Put(table.offset + first * table.row_bytes, chunk));
+  }
+  end_ = table.offset + uint64_t{table.rows} * table.row_bytes;
+  return {};
+}
+
+Status ContainerWriter::AppendShardPart(uint32_t layer, uint32_t slice, uint32_t part,
+                                        const EncodedShard& shard, bool opens_extent) {
+  if (shard.parts[part].empty()) return {};
+  uint64_t alignment = opens_extent ? kBlockBytes : kPlaneAlignment;
+  STI_ASSIGN_OR_RETURN(PartLocation location, Append(shard.parts[part], alignment));
+  index_.shards[size_t{layer} * index_.info.shape.width + slice].parts[part] = location;
+  return {};
+}
+
+Status ContainerWriter::AddLayer(uint32_t layer, const Codebook& codebook,
+                                 std::span<const EncodedShard> shards) {
+  index_.centroids[layer] = codebook;
+  const uint32_t full = ShardPartIndex(kFullBits);
+  auto slices = static_cast<uint32_t>(shards.size());
+  if (index_.layout == Layout::kShard) {
+    for (uint32_t slice = 0; slice < slices; ++slice) {
+      for (uint32_t part = 0; part < full; ++part) {
+        STI_RETURN_IF_ERROR(AppendShardPart(layer, slice, part, shards[slice], part == 0));
+      }
+    }
+  } else {
+    for (uint32_t part = 0; part < full; ++part) {
+      for (uint32_t slice = 0; slice < slices; ++slice) {
+        STI_RETURN_IF_ERROR(AppendShardPart(layer, slice, part, shards[slice], slice == 0));
+      }
+    }
+  }
+  for (uint32_t slice = 0; slice < slices; ++slice) {
+    STI_RETURN_IF_ERROR(AppendShardPart(layer, slice, full, shards[slice], true));
+  }
+  return {};
+}
+
+Status ContainerWriter::Finish(const Digest& model) {
+  index_.model = model;
+  std::vector<uint8_t> encoded = EncodeContainerIndex(index_);
+  if (encoded.size() > index_room_) {
+    return MachineError("the index outgrew the room left for it; this is a defect of sti-shard");
+  }
+  // The file ends on a block, so that a direct read of its last part is a whole one.
+  uint64_t file_bytes = RoundUp(end_, kBlockBytes);
+  std::vector<uint8_t> padding(file_bytes - end_, 0);
+  STI_RETURN_IF_ERROR(Put(end_, padding));
+  end_ = file_bytes;
+  STI_RETURN_IF_ERROR(Put(kContainerHeaderBytes, encoded));
+  auto header = EncodeContainerHeader(
+      {file_bytes, kContainerHeaderBytes, encoded.size(), Checksum(encoded)});
+  STI_RETURN_IF_ERROR(Put(0, header));
+  if (file_.empty()) return {};
+  return file_[0].Commit();
+}
+
+}  // namespace sti

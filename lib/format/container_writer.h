@@ -1,0 +1,58 @@
+// Writes a shard container front to back, one part after the other, in constant memory.
+//
+// The index lies in front of the parts it describes, so room for it is left first: its size depends
+// on the numbers of parts only. Parts may come in any order; readers go by the index.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/atomic_file.h"
+#include "base/result.h"
+#include "format/container_index.h"
+
+namespace sti {
+
+/// The stored parts of one shard, by ShardPartIndex; an absent part is empty.
+struct EncodedShard {
+  std::vector<uint8_t> parts[kShardPartKinds];
+};
+
+/// Fills `row` (the table's columns * BytesOf(type) bytes) with row `index`.
+using RowSource = std::function<void(uint32_t index, std::span<uint8_t> row)>;
+
+/// One thread at a time. Nothing appears at the path before Finish; with a dry run, never.
+class ContainerWriter {
+ public:
+  /// `index` has info, codebook, layout, unicode and bits; the writer fills the rest. An empty
+  /// `path` counts sizes and writes nothing.
+  static Result<ContainerWriter> Create(const std::string& path, ContainerIndex index);
+
+  [[nodiscard]] Status AddResident(ResidentKind kind, uint32_t layer, DataType type,
+                                   std::span<const uint8_t> raw);
+  [[nodiscard]] Status AddRows(RowTableKind kind, DataType type, const RowSource& source);
+  [[nodiscard]] Status AddLayer(uint32_t layer, const Codebook& codebook,
+                                std::span<const EncodedShard> shards);
+  /// Writes index and header and lets the file appear.
+  [[nodiscard]] Status Finish(const Digest& model);
+
+  [[nodiscard]] uint64_t file_bytes() const { return end_; }
+  [[nodiscard]] const ContainerIndex& index() const { return index_; }
+
+ private:
+  ContainerWriter() = default;
+  Result<PartLocation> Append(std::span<const uint8_t> bytes, uint64_t alignment);
+  [[nodiscard]] Status Put(uint64_t offset, std::span<const uint8_t> bytes);
+  [[nodiscard]] Status AppendShardPart(uint32_t layer, uint32_t slice, uint32_t part,
+                                       const EncodedShard& shard, bool opens_extent);
+
+  std::vector<AtomicFile> file_;  // one, or none for a dry run
+  ContainerIndex index_;
+  uint64_t index_room_ = 0;  // bytes left for the index behind the header
+  uint64_t end_ = 0;
+};
+
+}  // namespace sti

@@ -1,0 +1,49 @@
+// The frame around the three small binary files: importance, profile and plan (spec/frame.md).
+//
+//   offset size
+//        0    8  magic, which also tells the three files apart
+//        8    2  major version: a reader refuses a newer one
+//       10    2  minor version: a reader ignores what it does not know
+//       12    4  header bytes H, this header with its checksum: 40 today
+//       16    8  payload bytes P; the file is H + P bytes long
+//       24    8  XXH3-64 of the payload
+//      H-8    8  XXH3-64 of bytes 0 to H-8
+//        H    P  a FlatBuffer
+//
+// All numbers are little endian. Functions are thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/digest.h"
+#include "base/result.h"
+
+namespace sti {
+
+/// No small file is larger, in either spelling.
+inline constexpr uint64_t kMaxSmallFileBytes = uint64_t{64} << 20;
+
+inline constexpr std::string_view kImportanceMagic{"STIIMPO\0", 8};
+inline constexpr std::string_view kProfileMagic{"STIPROF\0", 8};
+inline constexpr std::string_view kPlanMagic{"STIPLAN\0", 8};
+
+/// The payload with its frame around it.
+std::vector<uint8_t> WrapFrame(std::string_view magic, std::span<const uint8_t> payload);
+
+/// The payload of a framed file, copied so that it is aligned. kData naming `name` and the part
+/// that is wrong if the file is of another kind or version, damaged or cut short.
+Result<std::vector<uint8_t>> UnwrapFrame(std::string_view magic, std::span<const uint8_t> file,
+                                         const std::string& name);
+
+/// True if the first byte that is not white space opens a JSON object.
+bool LooksLikeJson(std::span<const uint8_t> file);
+
+/// A digest as FlatBuffers carry it: 16 bytes, or none for the empty digest. kData for another
+/// count.
+Result<Digest> DigestFromBytes(const uint8_t* bytes, size_t size, const std::string& where);
+
+}  // namespace sti

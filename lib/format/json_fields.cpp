@@ -1,0 +1,223 @@
+#include "format/json_fields.h"
+
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "format/framed_file.h"
+
+namespace sti {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr double kExactIntegers = 9007199254740992.0;  // 2^53
+
+bool Read(const Json& value, double* out) {
+  if (!value.is_number()) return false;
+  *out = value.get<double>();
+  return std::isfinite(*out);
+}
+
+bool Read(const Json& value, uint64_t* out) {
+  if (value.is_number_unsigned()) {
+    *out = value.get<uint64_t>();
+    return true;
+  }
+  double number = 0;
+  if (!value.is_number_float() || !Read(value, &number)) return false;
+  if (number < 0 || number > kExactIntegers || number != std::floor(number)) return false;
+  *out = static_cast<uint64_t>(number);
+  return true;
+}
+
+bool Read(const Json& value, uint32_t* out) {
+  uint64_t number = 0;
+  if (!Read(value, &number) || number > std::numeric_limits<uint32_t>::max()) return false;
+  *out = static_cast<uint32_t>(number);
+  return true;
+}
+
+template <typename Number>
+bool ReadList(const Json& list, std::vector<Number>* out) {
+  if (!list.is_array()) return false;
+  out->clear();
+  out->reserve(list.size());
+  for (const Json& item : list) {
+    Number number{};
+    if (!Read(item, &number)) return false;
+    out->push_back(number);
+  }
+  return true;
+}
+
+template <typename Number>
+bool ReadRows(const Json& list, std::vector<std::vector<Number>>* out) {
+  if (!list.is_array()) return false;
+  out->clear();
+  for (const Json& row : list) {
+    if (!ReadList(row, &out->emplace_back())) return false;
+  }
+  return true;
+}
+
+template <typename Number>
+constexpr const char* kKind = "a whole number that is not negative";
+template <>
+constexpr const char* kKind<double> = "a finite number";
+
+std::string Compact(const nlohmann::ordered_json& value) {
+  return value.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+bool IsFlat(const nlohmann::ordered_json& value) {
+  if (!value.is_structured()) return true;
+  for (const auto& item : value) {
+    if (item.is_structured()) return false;
+  }
+  return true;
+}
+
+void Print(const nlohmann::ordered_json& value, const std::string& indent, bool top,
+           std::string* text) {
+  if ((IsFlat(value) && !top) || value.empty()) {
+    *text += Compact(value);
+    return;
+  }
+  const bool object = value.is_object();
+  *text += object ? "{" : "[";
+  const char* separator = "\n";
+  for (const auto& [key, item] : value.items()) {
+    *text += separator + indent + "  ";
+    if (object) *text += Compact(key) + ": ";
+    Print(item, indent + "  ", false, text);
+    separator = ",\n";
+  }
+  *text += "\n" + indent + (object ? "}" : "]");
+}
+
+}  // namespace
+
+JsonFields::JsonFields(const Json& object, std::string where)
+    : object_(object), where_(std::move(where)) {
+  if (!object_.is_object()) Fail("is not a JSON object");
+}
+
+void JsonFields::Fail(const std::string& problem) {
+  if (status_.ok()) status_ = DataError(where_ + ": " + problem + "; correct it or make it again");
+}
+
+const Json* JsonFields::Find(const char* key, Need need) {
+  if (!status_.ok()) return nullptr;
+  auto found = object_.find(key);
+  if (found != object_.end() && !found->is_null()) return &*found;
+  if (need == Need::kRequired) Fail(std::string(key) + " is missing");
+  return nullptr;
+}
+
+bool JsonFields::Has(const char* key) const {
+  auto found = object_.is_object() ? object_.find(key) : object_.end();
+  return found != object_.end() && !found->is_null();
+}
+
+void JsonFields::Get(const char* key, Need need, std::string* out) {
+  const Json* value = Find(key, need);
+  if (value == nullptr) return;
+  if (!value->is_string()) return Fail(std::string(key) + " is not text");
+  *out = value->get<std::string>();
+}
+
+void JsonFields::Get(const char* key, Need need, bool* out) {
+  const Json* value = Find(key, need);
+  if (value == nullptr) return;
+  if (!value->is_boolean()) return Fail(std::string(key) + " is not true or false");
+  *out = value->get<bool>();
+}
+
+void JsonFields::Get(const char* key, Need need, double* out) {
+  const Json* value = Find(key, need);
+  if (value != nullptr && !Read(*value, out)) Fail(std::string(key) + " is not " + kKind<double>);
+}
+
+void JsonFields::Get(const char* key, Need need, uint64_t* out) {
+  const Json* value = Find(key, need);
+  if (value != nullptr && !Read(*value, out)) Fail(std::string(key) + " is not " + kKind<uint64_t>);
+}
+
+void JsonFields::Get(const char* key, Need need, uint32_t* out) {
+  const Json* value = Find(key, need);
+  if (value != nullptr && !Read(*value, out)) Fail(std::string(key) + " is not " + kKind<uint32_t>);
+}
+
+void JsonFields::Get(const char* key, Need need, Digest* out) {
+  std::string hex;
+  Get(key, need, &hex);
+  if (!status_.ok() || hex.empty()) return;
+  Result<Digest> digest = ParseDigest(hex);
+  if (!digest.ok()) return Fail(std::string(key) + " is not 32 hexadecimal digits");
+  *out = *digest;
+}
+
+void JsonFields::Get(const char* key, Need need, std::optional<double>* out) {
+  double number = 0;
+  if (Find(key, need) == nullptr) return;
+  Get(key, need, &number);
+  *out = number;
+}
+
+template <typename Number>
+void JsonFields::GetList(const char* key, Need need, std::vector<Number>* out) {
+  const Json* value = Find(key, need);
+  if (value != nullptr && !ReadList(*value, out))
+    Fail(std::string(key) + " is not a list, each item " + kKind<Number>);
+}
+
+template <typename Number>
+void JsonFields::GetRows(const char* key, Need need, std::vector<std::vector<Number>>* out) {
+  const Json* value = Find(key, need);
+  if (value != nullptr && !ReadRows(*value, out))
+    Fail(std::string(key) + " is not a list of lists, each item " + kKind<Number>);
+}
+
+void JsonFields::Get(const char* key, Need need, std::vector<double>* out) {
+  GetList(key, need, out);
+}
+void JsonFields::Get(const char* key, Need need, std::vector<uint32_t>* out) {
+  GetList(key, need, out);
+}
+void JsonFields::Get(const char* key, Need need, std::vector<std::vector<double>>* out) {
+  GetRows(key, need, out);
+}
+void JsonFields::Get(const char* key, Need need, std::vector<std::vector<uint32_t>>* out) {
+  GetRows(key, need, out);
+}
+
+void JsonFields::ForEach(const char* key, Need need, const std::function<void(JsonFields&)>& read) {
+  const Json* list = Find(key, need);
+  if (list == nullptr) return;
+  if (!list->is_array()) return Fail(std::string(key) + " is not a list");
+  for (size_t i = 0; i < list->size() && status_.ok(); ++i) {
+    JsonFields item((*list)[i], where_ + ": " + key + "[" + std::to_string(i) + "]");
+    if (item.status().ok()) read(item);
+    status_ = item.status();
+  }
+}
+
+Result<Json> ParseJsonObject(std::span<const uint8_t> file, const std::string& name) {
+  if (file.size() > kMaxSmallFileBytes)
+    return DataError(name + ": larger than 64 MiB; this is not such a file, give another");
+  Json value = Json::parse(file.begin(), file.end(), nullptr, false);
+  if (value.is_discarded())
+    return DataError(name + ": not well-formed JSON; correct it or make it again");
+  if (!value.is_object())
+    return DataError(name + ": not a JSON object; correct it or make it again");
+  return value;
+}
+
+std::string PrintJson(const nlohmann::ordered_json& value) {
+  std::string text;
+  Print(value, "", true, &text);
+  return text + "\n";
+}
+
+}  // namespace sti

@@ -1,0 +1,67 @@
+// Reads and writes the JSON spelling of the small files. Internal to lib/format.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/digest.h"
+#include "base/result.h"
+
+namespace sti {
+
+enum class Need { kRequired, kOptional };
+
+/// The fields of one JSON object, taken by name and type. The first thing wrong is kept and every
+/// later call does nothing, so that a reader is a list of fields with one check at the end. Null
+/// counts as absent. Fields nobody asks for are ignored. One thread at a time.
+class JsonFields {
+ public:
+  /// `where` opens every message: the file, then the path to this object.
+  JsonFields(const nlohmann::json& object, std::string where);
+
+  void Get(const char* key, Need need, std::string* out);
+  void Get(const char* key, Need need, bool* out);
+  void Get(const char* key, Need need, double* out);
+  void Get(const char* key, Need need, uint64_t* out);  ///< whole numbers, also written as 2e6
+  void Get(const char* key, Need need, uint32_t* out);
+  void Get(const char* key, Need need, Digest* out);
+  void Get(const char* key, Need need, std::optional<double>* out);
+  void Get(const char* key, Need need, std::vector<double>* out);
+  void Get(const char* key, Need need, std::vector<uint32_t>* out);
+  void Get(const char* key, Need need, std::vector<std::vector<double>>* out);
+  void Get(const char* key, Need need, std::vector<std::vector<uint32_t>>* out);
+  /// Calls `read` for each object of a list, with its own JsonFields; their errors become ours.
+  void ForEach(const char* key, Need need, const std::function<void(JsonFields&)>& read);
+
+  [[nodiscard]] bool Has(const char* key) const;
+  /// Keeps an error found by the caller: "<where>: <problem>".
+  void Fail(const std::string& problem);
+  [[nodiscard]] Status status() const { return status_; }
+  [[nodiscard]] const std::string& where() const { return where_; }
+
+ private:
+  const nlohmann::json* Find(const char* key, Need need);
+  template <typename Number>
+  void GetRows(const char* key, Need need, std::vector<std::vector<Number>>* out);
+  template <typename Number>
+  void GetList(const char* key, Need need, std::vector<Number>* out);
+
+  const nlohmann::json& object_;
+  std::string where_;
+  Status status_;
+};
+
+/// The object a JSON file holds. kData if it is not JSON, not an object or larger than a small
+/// file may be.
+Result<nlohmann::json> ParseJsonObject(std::span<const uint8_t> file, const std::string& name);
+
+/// Pretty JSON with a line for each field, and lists of numbers on one line; ends in a newline. The
+/// same bytes for the same value, and numbers that read back exactly.
+std::string PrintJson(const nlohmann::ordered_json& value);
+
+}  // namespace sti

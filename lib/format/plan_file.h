@@ -1,0 +1,24 @@
+// The plan file, binary or JSON (spec/plan.md). Functions are thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "types/plan.h"
+
+namespace sti {
+
+/// Reads either spelling. kData naming `name` and what is wrong: sizes that do not agree, bits
+/// that do not exist, layers that do not ascend, a preload entry that the plan does not run.
+Result<Plan> ParsePlan(std::span<const uint8_t> bytes, const std::string& name);
+
+/// The binary spelling. The same bytes for the same value.
+std::vector<uint8_t> EncodePlan(const Plan& plan);
+
+/// The JSON spelling. The same bytes for the same value.
+std::string PlanToJson(const Plan& plan);
+
+}  // namespace sti

@@ -1,0 +1,37 @@
+// The bytes of a shard's parts (spec/container.md, "Shard parts"): written by ShardEncoder, viewed
+// in place by ViewShard.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "format/container_index.h"
+#include "kernels/shard_view.h"
+
+namespace sti {
+
+/// One outlier of a shard: where it stands in stream order, and its bytes in the source's type.
+struct ShardOutlier {
+  uint32_t position = 0;
+  uint32_t raw = 0;  ///< 4 or 2 bytes, little endian
+};
+
+/// The base part: outliers, then the two top bit planes of `codes` (6-bit, stream order).
+/// `outliers` ascend by position.
+std::vector<uint8_t> EncodeShardBase(std::span<const uint8_t> codes,
+                                     std::span<const ShardOutlier> outliers, DataType type);
+
+/// One refinement plane: bit (6 - bits) of each code, for bits = 3..6.
+std::vector<uint8_t> EncodeShardPlane(std::span<const uint8_t> codes, uint32_t bits);
+
+/// Looks at loaded parts as a shard of `bits`: `parts[i]` is the bytes of part i of
+/// ShardPartKinds (base, 3, 4, 5, 6, full), each 64-byte aligned except the full part (16), those that `bits`
+/// needs present. Checks every number of the base part. `parts` and `codebook` outlive the view.
+Result<ShardView> ViewShard(const ModelInfo& info, const Codebook& codebook, uint32_t bits,
+                            std::span<const std::span<const uint8_t>> parts,
+                            const std::string& name);
+
+}  // namespace sti

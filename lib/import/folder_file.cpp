@@ -1,0 +1,86 @@
+#include "import/folder_file.h"
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <system_error>
+
+namespace sti {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr uint64_t kMaxJsonBytes = uint64_t{64} << 20;
+
+}  // namespace
+
+bool IsFile(const std::string& path) {
+  std::error_code ignored;
+  return std::filesystem::is_regular_file(path, ignored);
+}
+
+Result<std::string> ReadSmallFile(const std::string& path, uint64_t max_bytes) {
+  std::ifstream file(path, std::ios::binary | std::ios::ate);
+  if (!file) return MachineError(path + ": cannot open; check that it exists and may be read");
+  const auto size = static_cast<std::streamoff>(file.tellg());
+  if (size < 0) return MachineError(path + ": cannot tell its size; check the path");
+  if (static_cast<uint64_t>(size) > max_bytes) {
+    return DataError(path + ": " + std::to_string(size) + " bytes, more than the " +
+                     std::to_string(max_bytes) + " allowed; is it the right file?");
+  }
+  std::string text(static_cast<size_t>(size), '\0');
+  file.seekg(0);
+  file.read(text.data(), size);
+  if (!file) return MachineError(path + ": cannot read; check the disk");
+  return text;
+}
+
+Result<Json> ReadJsonFile(const std::string& path) {
+  STI_ASSIGN_OR_RETURN(const std::string text, ReadSmallFile(path, kMaxJsonBytes));
+  Json json = Json::parse(text, nullptr, false);
+  if (!json.is_object()) return DataError(path + ": not a JSON object; get a sound copy");
+  return json;
+}
+
+const Json* ObjectReader::Find(const char* key) const {
+  const auto found = object_.find(key);
+  return found == object_.end() || found->is_null() ? nullptr : &*found;
+}
+
+Error ObjectReader::Bad(const std::string& what) const { return DataError(path_ + ": " + what); }
+
+Result<uint32_t> ObjectReader::Number(const char* key, uint32_t low, uint32_t high,
+                                      std::optional<uint32_t> otherwise) const {
+  const Json* value = Find(key);
+  if (value == nullptr && otherwise) return *otherwise;
+  if (value == nullptr) return Bad(std::string("no ") + key + "; get a complete copy");
+  if (value->is_number_unsigned()) {
+    const auto number = value->get<uint64_t>();
+    if (number >= low && number <= high) return static_cast<uint32_t>(number);
+  }
+  return Bad(std::string(key) + " is not a whole number from " + std::to_string(low) + " to " +
+             std::to_string(high) + "; such a model is not supported");
+}
+
+Result<double> ObjectReader::Real(const char* key, double otherwise) const {
+  const Json* value = Find(key);
+  if (value == nullptr) return otherwise;
+  if (value->is_number()) return value->get<double>();
+  return Bad(std::string(key) + " is not a number; mend the file");
+}
+
+Result<std::string> ObjectReader::String(const char* key, const std::string& otherwise) const {
+  const Json* value = Find(key);
+  if (value == nullptr) return otherwise;
+  if (value->is_string()) return value->get<std::string>();
+  return Bad(std::string(key) + " is not a string; mend the file");
+}
+
+Result<std::optional<bool>> ObjectReader::Bool(const char* key) const {
+  const Json* value = Find(key);
+  if (value == nullptr) return std::optional<bool>();
+  if (value->is_boolean()) return std::optional<bool>(value->get<bool>());
+  return Bad(std::string(key) + " is neither true nor false; mend the file");
+}
+
+}  // namespace sti

@@ -1,0 +1,51 @@
+// Reads the small files of a model folder: text, and JSON whose every value is checked.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+
+#include "base/result.h"
+
+namespace sti {
+
+/// True if `path` names a regular file.
+bool IsFile(const std::string& path);
+
+/// The bytes of a file of at most `max_bytes`. MachineError if it cannot be read, DataError if it
+/// is longer.
+Result<std::string> ReadSmallFile(const std::string& path, uint64_t max_bytes);
+
+/// Parses a file of at most 64 MiB whose content is a JSON object; DataError if it is not.
+Result<nlohmann::json> ReadJsonFile(const std::string& path);
+
+/// Typed values of a JSON object, with errors that name the file and the key. Refers to both, so
+/// neither may go away first. Thread-safe.
+class ObjectReader {
+ public:
+  ObjectReader(const std::string& path, const nlohmann::json& object)
+      : path_(path), object_(object) {}
+
+  /// The value at `key`; nullptr if there is none or it is null.
+  [[nodiscard]] const nlohmann::json* Find(const char* key) const;
+
+  /// A whole number in [low, high]. Without a value `otherwise`, or an error if that is empty.
+  [[nodiscard]] Result<uint32_t> Number(const char* key, uint32_t low, uint32_t high,
+                                        std::optional<uint32_t> otherwise = {}) const;
+  [[nodiscard]] Result<double> Real(const char* key, double otherwise) const;
+  [[nodiscard]] Result<std::string> String(const char* key, const std::string& otherwise) const;
+  [[nodiscard]] Result<std::optional<bool>> Bool(const char* key) const;
+
+  /// The same file, another object of it.
+  [[nodiscard]] ObjectReader At(const nlohmann::json& object) const { return {path_, object}; }
+
+  /// "PATH: what".
+  [[nodiscard]] Error Bad(const std::string& what) const;
+
+ private:
+  const std::string& path_;
+  const nlohmann::json& object_;
+};
+
+}  // namespace sti

@@ -1,0 +1,112 @@
+#include "import/layer_encoder.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "base/half.h"
+#include "base/little_endian.h"
+#include "format/shard_codec.h"
+#include "quant/quantize.h"
+#include "quant/stream_order.h"
+#include "types/plan.h"
+
+namespace sti {
+namespace {
+
+constexpr std::array kMatrixRoles = {TensorRole::kQueryWeight, TensorRole::kKeyWeight,
+                                     TensorRole::kValueWeight, TensorRole::kOutputWeight,
+                                     TensorRole::kFfn1Weight,  TensorRole::kFfn2Weight};
+
+// All weights of a layer as one array, in the order that quantisation and ties are defined by.
+class LayerSource {
+ public:
+  static Result<LayerSource> Load(const ModelFolder& folder, uint32_t layer) {
+    LayerSource source;
+    source.type_ = folder.info().data_type;
+    source.raw_.reserve(LayerWeights(folder.info().shape) * BytesOf(source.type_));
+    for (TensorRole role : kMatrixRoles) {
+      TensorView tensor = folder.Tensor(role, layer);
+      STI_RETURN_IF_ERROR(CheckFinite(tensor, folder.TensorPath(role, layer)));
+      source.raw_.insert(source.raw_.end(), tensor.bytes.begin(), tensor.bytes.end());
+    }
+    return source;
+  }
+
+  [[nodiscard]] std::vector<float> Floats() const {
+    std::vector<float> floats(raw_.size() / BytesOf(type_));
+    for (size_t i = 0; i < floats.size(); ++i) {
+      const uint8_t* bytes = &raw_[i * BytesOf(type_)];
+      floats[i] = type_ == DataType::kF32   ? LoadF32(bytes)
+                  : type_ == DataType::kF16 ? LoadF16(bytes)
+                                            : LoadBF16(bytes);
+    }
+    return floats;
+  }
+
+  [[nodiscard]] uint32_t Raw(uint32_t flat) const {
+    if (type_ == DataType::kF32) return LoadLittle<uint32_t>(&raw_[size_t{flat} * 4]);
+    return LoadLittle<uint16_t>(&raw_[size_t{flat} * 2]);
+  }
+
+  [[nodiscard]] std::vector<uint8_t> Gather(const std::vector<uint32_t>& order) const {
+    size_t width = BytesOf(type_);
+    std::vector<uint8_t> bytes(order.size() * width);
+    for (size_t i = 0; i < order.size(); ++i) {
+      std::memcpy(&bytes[i * width], &raw_[order[i] * width], width);
+    }
+    return bytes;
+  }
+
+  [[nodiscard]] DataType type() const { return type_; }
+
+ private:
+  std::vector<uint8_t> raw_;
+  DataType type_ = DataType::kF32;
+};
+
+EncodedShard EncodeShard(const LayerSource& source, const QuantizedLayer& layer,
+                         const std::vector<bool>& is_outlier, const std::vector<uint32_t>& order,
+                         const ShardOptions& options) {
+  EncodedShard shard;
+  uint32_t deepest = 0;
+  for (uint32_t bits : options.bits) deepest = bits <= kMaxCodeBits ? bits : deepest;
+  if (deepest != 0) {
+    std::vector<uint8_t> codes(order.size());
+    std::vector<ShardOutlier> outliers;
+    for (size_t i = 0; i < order.size(); ++i) {
+      codes[i] = layer.codes[order[i]];
+      if (is_outlier[order[i]])
+        outliers.push_back({static_cast<uint32_t>(i), source.Raw(order[i])});
+    }
+    shard.parts[0] = EncodeShardBase(codes, outliers, source.type());
+    for (uint32_t bits = kMinCodeBits + 1; bits <= deepest; ++bits) {
+      shard.parts[ShardPartIndex(bits)] = EncodeShardPlane(codes, bits);
+    }
+  }
+  if (options.bits.back() == kFullBits) {
+    shard.parts[ShardPartIndex(kFullBits)] = source.Gather(order);
+  }
+  return shard;
+}
+
+}  // namespace
+
+Result<EncodedLayer> EncodeLayer(const ModelFolder& folder, uint32_t layer,
+                                 const ShardOptions& options) {
+  STI_ASSIGN_OR_RETURN(LayerSource source, LayerSource::Load(folder, layer));
+  QuantizedLayer quantized = QuantizeLayer(source.Floats(), options.codebook);
+  std::vector<bool> is_outlier(quantized.codes.size(), false);
+  for (uint32_t flat : quantized.outliers) is_outlier[flat] = true;
+  EncodedLayer encoded;
+  encoded.outliers = quantized.outliers.size();
+  const ModelShape& shape = folder.info().shape;
+  for (uint32_t slice = 0; slice < shape.width; ++slice) {
+    encoded.shards.push_back(
+        EncodeShard(source, quantized, is_outlier, StreamOrder(shape, slice), options));
+  }
+  encoded.codebook = std::move(quantized.codebook);
+  return encoded;
+}
+
+}  // namespace sti

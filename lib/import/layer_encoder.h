@@ -1,0 +1,24 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/result.h"
+#include "format/container_writer.h"
+#include "import/model_folder.h"
+#include "import/shard_model.h"
+
+namespace sti {
+
+/// One layer, quantised and cut into shards.
+struct EncodedLayer {
+  Codebook codebook;
+  std::vector<EncodedShard> shards;  ///< [width]
+  uint64_t outliers = 0;
+};
+
+/// Thread-safe. Needs about 16 bytes a weight of the layer while it runs.
+Result<EncodedLayer> EncodeLayer(const ModelFolder& folder, uint32_t layer,
+                                 const ShardOptions& options);
+
+}  // namespace sti

@@ -1,0 +1,207 @@
+#include "import/model_config.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "import/folder_file.h"
+
+namespace sti {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr uint32_t kMaxLayers = 1024;
+constexpr uint32_t kMaxHeads = 256;
+constexpr uint32_t kMaxHidden = 16384;
+constexpr uint32_t kMaxFfn = 65536;
+constexpr uint32_t kMaxVocabulary = uint32_t{1} << 22;
+constexpr uint32_t kMaxPositions = 65536;
+constexpr uint32_t kMaxTypes = 65536;
+constexpr uint32_t kMaxLabels = 65536;
+
+/// Fills a ModelInfo from one config.json, a group of keys a step.
+class ConfigReader {
+ public:
+  ConfigReader(const std::string& path, const Json& config) : reader_(path, config) {}
+
+  Result<ModelInfo> Read() {
+    STI_RETURN_IF_ERROR(CheckArchitecture());
+    STI_RETURN_IF_ERROR(ReadShape());
+    STI_RETURN_IF_ERROR(ReadActivation());
+    STI_RETURN_IF_ERROR(ReadLabels());
+    STI_RETURN_IF_ERROR(ReadElastic());
+    return std::move(info_);
+  }
+
+ private:
+  static constexpr const char* kSupported =
+      "; only BERT encoders for sequence classification (model_type \"bert\", "
+      "BertForSequenceClassification) are supported";
+
+  Status CheckArchitecture();
+  Status ReadShape();
+  Status ReadActivation();
+  Status ReadLabels();
+  Status ReadLabelNames(const Json& names);
+  Status ReadElastic();
+  Status ReadDepthLayers(const Json& rows);
+  Result<std::vector<uint32_t>> ReadDepthRow(const Json& row, uint32_t depth) const;
+
+  ObjectReader reader_;
+  ModelInfo info_;
+};
+
+Status ConfigReader::CheckArchitecture() {
+  STI_ASSIGN_OR_RETURN(const std::string type, reader_.String("model_type", ""));
+  if (type != "bert") return reader_.Bad("model_type is \"" + type + "\"" + kSupported);
+  if (const Json* names = reader_.Find("architectures")) {
+    const bool classifies =
+        names->is_array() && std::any_of(names->begin(), names->end(), [](const Json& name) {
+          return name.is_string() &&
+                 name.get_ref<const std::string&>().ends_with("ForSequenceClassification");
+        });
+    if (!classifies)
+      return reader_.Bad("architectures name no sequence classifier" + std::string(kSupported));
+  }
+  STI_ASSIGN_OR_RETURN(const std::string positions,
+                       reader_.String("position_embedding_type", "absolute"));
+  if (positions != "absolute") {
+    return reader_.Bad("position_embedding_type is \"" + positions +
+                       "\"; only \"absolute\" is supported");
+  }
+  STI_ASSIGN_OR_RETURN(const auto decoder, reader_.Bool("is_decoder"));
+  if (decoder.value_or(false)) return reader_.Bad("is_decoder is true" + std::string(kSupported));
+  return {};
+}
+
+Status ConfigReader::ReadShape() {
+  ModelShape& shape = info_.shape;
+  STI_ASSIGN_OR_RETURN(shape.layers, reader_.Number("num_hidden_layers", 1, kMaxLayers));
+  STI_ASSIGN_OR_RETURN(shape.width, reader_.Number("num_attention_heads", 1, kMaxHeads));
+  STI_ASSIGN_OR_RETURN(shape.hidden, reader_.Number("hidden_size", 1, kMaxHidden));
+  STI_ASSIGN_OR_RETURN(shape.ffn, reader_.Number("intermediate_size", 1, kMaxFfn));
+  STI_ASSIGN_OR_RETURN(shape.vocabulary, reader_.Number("vocab_size", 1, kMaxVocabulary));
+  STI_ASSIGN_OR_RETURN(shape.max_positions,
+                       reader_.Number("max_position_embeddings", 2, kMaxPositions));
+  STI_ASSIGN_OR_RETURN(shape.token_types, reader_.Number("type_vocab_size", 1, kMaxTypes, 2));
+  STI_ASSIGN_OR_RETURN(info_.tokenizer.pad_id,
+                       reader_.Number("pad_token_id", 0, shape.vocabulary - 1, 0));
+  const auto check = [&](const char* key, uint32_t size) -> Status {
+    if (size % shape.width == 0) return {};
+    return reader_.Bad(std::string(key) + " " + std::to_string(size) +
+                       " is no multiple of num_attention_heads " + std::to_string(shape.width) +
+                       ", so it has no equal slices; use a model where it is");
+  };
+  STI_RETURN_IF_ERROR(check("hidden_size", shape.hidden));
+  return check("intermediate_size", shape.ffn);
+}
+
+Status ConfigReader::ReadActivation() {
+  STI_ASSIGN_OR_RETURN(const std::string name, reader_.String("hidden_act", "gelu"));
+  if (name == "gelu") {
+    info_.activation = Activation::kGelu;
+  } else if (name == "gelu_new" || name == "gelu_pytorch_tanh") {
+    info_.activation = Activation::kGeluTanh;
+  } else if (name == "relu") {
+    info_.activation = Activation::kRelu;
+  } else {
+    return reader_.Bad("hidden_act is \"" + name +
+                       "\"; supported are gelu, gelu_new, gelu_pytorch_tanh and relu");
+  }
+  STI_ASSIGN_OR_RETURN(info_.layer_norm_eps, reader_.Real("layer_norm_eps", 1e-12));
+  if (!(info_.layer_norm_eps > 0 && info_.layer_norm_eps < 1)) {
+    return reader_.Bad("layer_norm_eps is not between 0 and 1; mend the file");
+  }
+  return {};
+}
+
+Status ConfigReader::ReadLabels() {
+  if (const Json* names = reader_.Find("id2label")) {
+    STI_RETURN_IF_ERROR(ReadLabelNames(*names));
+  } else {
+    STI_ASSIGN_OR_RETURN(const uint32_t count, reader_.Number("num_labels", 1, kMaxLabels, 2));
+    for (uint32_t i = 0; i < count; ++i) info_.labels.push_back("LABEL_" + std::to_string(i));
+  }
+  info_.shape.labels = static_cast<uint32_t>(info_.labels.size());
+  return {};
+}
+
+Status ConfigReader::ReadLabelNames(const Json& names) {
+  if (!names.is_object() || names.empty() || names.size() > kMaxLabels) {
+    return reader_.Bad("id2label is not an object of 1 to " + std::to_string(kMaxLabels) +
+                       " labels; mend the file");
+  }
+  for (size_t i = 0; i < names.size(); ++i) {
+    const auto name = names.find(std::to_string(i));
+    if (name == names.end() || !name->is_string()) {
+      return reader_.Bad("id2label has no name for label " + std::to_string(i) +
+                         "; number the labels from 0 without gaps");
+    }
+    info_.labels.push_back(name->get<std::string>());
+  }
+  return {};
+}
+
+Status ConfigReader::ReadElastic() {
+  const Json* elastic = reader_.Find("elastic");
+  if (elastic == nullptr) {
+    for (uint32_t depth = 1; depth <= info_.shape.layers; ++depth) {
+      std::vector<uint32_t>& row = info_.depth_layers.emplace_back();
+      for (uint32_t layer = 0; layer < depth; ++layer) row.push_back(layer);
+    }
+    return {};
+  }
+  const Json* rows = nullptr;
+  if (elastic->is_object() && elastic->contains("depth_layers")) rows = &(*elastic)["depth_layers"];
+  if (rows == nullptr || !rows->is_array() || rows->size() != info_.shape.layers) {
+    return reader_.Bad("elastic.depth_layers is not a list of " +
+                       std::to_string(info_.shape.layers) + " rows, one a depth; mend the file");
+  }
+  STI_RETURN_IF_ERROR(ReadDepthLayers(*rows));
+  info_.min_width = 1;
+  if (elastic->contains("min_width")) {
+    const Json& width = (*elastic)["min_width"];
+    const uint64_t value = width.is_number_unsigned() ? width.get<uint64_t>() : 0;
+    if (value < 1 || value > info_.shape.width) {
+      return reader_.Bad("elastic.min_width is not a whole number from 1 to " +
+                         std::to_string(info_.shape.width) + "; mend the file");
+    }
+    info_.min_width = static_cast<uint32_t>(value);
+  }
+  info_.elastic = true;
+  return {};
+}
+
+Status ConfigReader::ReadDepthLayers(const Json& rows) {
+  for (const Json& row : rows) {
+    const auto depth = static_cast<uint32_t>(info_.depth_layers.size() + 1);
+    STI_ASSIGN_OR_RETURN(auto layers, ReadDepthRow(row, depth));
+    info_.depth_layers.push_back(std::move(layers));
+  }
+  return {};
+}
+
+Result<std::vector<uint32_t>> ConfigReader::ReadDepthRow(const Json& row, uint32_t depth) const {
+  const Error bad = reader_.Bad("elastic.depth_layers row " + std::to_string(depth) + " is not " +
+                                std::to_string(depth) + " ascending layer indexes below " +
+                                std::to_string(info_.shape.layers) + "; mend the file");
+  if (!row.is_array() || row.size() != depth) return bad;
+  std::vector<uint32_t> layers;
+  for (const Json& value : row) {
+    if (!value.is_number_unsigned()) return bad;
+    const auto layer = value.get<uint64_t>();
+    if (layer >= info_.shape.layers || (!layers.empty() && layer <= layers.back())) return bad;
+    layers.push_back(static_cast<uint32_t>(layer));
+  }
+  return layers;
+}
+
+}  // namespace
+
+Result<ModelInfo> ReadModelConfig(const std::string& path) {
+  STI_ASSIGN_OR_RETURN(const Json config, ReadJsonFile(path));
+  return ConfigReader(path, config).Read();
+}
+
+}  // namespace sti

@@ -1,0 +1,170 @@
+#include "import/shard_model.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "base/half.h"
+#include "base/little_endian.h"
+#include "format/container_writer.h"
+#include "import/layer_encoder.h"
+#include "kernels/thread_pool.h"
+#include "types/plan.h"
+
+namespace sti {
+namespace {
+
+// Order as in ResidentTensorSizes; spec/container.md lists it.
+constexpr TensorRole kEmbeddingRoles[] = {
+    TensorRole::kTypeEmbeddings, TensorRole::kEmbeddingNormWeight, TensorRole::kEmbeddingNormBias};
+constexpr TensorRole kLayerRoles[] = {TensorRole::kQueryBias,
+                                      TensorRole::kKeyBias,
+                                      TensorRole::kValueBias,
+                                      TensorRole::kOutputBias,
+                                      TensorRole::kAttentionNormWeight,
+                                      TensorRole::kAttentionNormBias,
+                                      TensorRole::kFfn1Bias,
+                                      TensorRole::kFfn2Bias,
+                                      TensorRole::kOutputNormWeight,
+                                      TensorRole::kOutputNormBias};
+constexpr TensorRole kHeadRoles[] = {TensorRole::kPoolerWeight, TensorRole::kPoolerBias,
+                                     TensorRole::kClassifierWeight, TensorRole::kClassifierBias};
+constexpr TensorRole kMatrixRoles[] = {TensorRole::kQueryWeight, TensorRole::kKeyWeight,
+                                       TensorRole::kValueWeight, TensorRole::kOutputWeight,
+                                       TensorRole::kFfn1Weight,  TensorRole::kFfn2Weight};
+
+// One part has one type: the tensors' own if they agree, else float, which holds them all exactly.
+Status AddResidentTensors(ContainerWriter& writer, const ModelFolder& folder, ResidentKind kind,
+                          uint32_t layer, std::span<const TensorRole> roles) {
+  DataType type = folder.Tensor(roles[0], layer).type;
+  for (TensorRole role : roles) {
+    TensorView tensor = folder.Tensor(role, layer);
+    STI_RETURN_IF_ERROR(CheckFinite(tensor, folder.TensorPath(role, layer)));
+    if (tensor.type != type) type = DataType::kF32;
+  }
+  std::vector<uint8_t> raw;
+  for (TensorRole role : roles) {
+    TensorView tensor = folder.Tensor(role, layer);
+    if (tensor.type == type) {
+      raw.insert(raw.end(), tensor.bytes.begin(), tensor.bytes.end());
+      continue;
+    }
+    for (uint64_t i = 0; i < tensor.count(); ++i) {
+      uint8_t bytes[4];
+      StoreLittle<uint32_t>(bytes, std::bit_cast<uint32_t>(LoadElement(tensor, i)));
+      raw.insert(raw.end(), bytes, bytes + 4);
+    }
+  }
+  return writer.AddResident(kind, layer, type, raw);
+}
+
+Status AddRowTable(ContainerWriter& writer, const ModelFolder& folder, RowTableKind kind,
+                   TensorRole role) {
+  TensorView tensor = folder.Tensor(role);
+  STI_RETURN_IF_ERROR(CheckFinite(tensor, folder.TensorPath(role)));
+  return writer.AddRows(kind, tensor.type, [&](uint32_t index, std::span<uint8_t> row) {
+    auto source = tensor.bytes.subspan(size_t{index} * row.size(), row.size());
+    std::copy(source.begin(), source.end(), row.begin());
+  });
+}
+
+Status AddEverythingButShards(ContainerWriter& writer, const ModelFolder& folder) {
+  STI_RETURN_IF_ERROR(
+      AddResidentTensors(writer, folder, ResidentKind::kEmbedding, 0, kEmbeddingRoles));
+  for (uint32_t layer = 0; layer < folder.info().shape.layers; ++layer) {
+    STI_RETURN_IF_ERROR(
+        AddResidentTensors(writer, folder, ResidentKind::kLayer, layer, kLayerRoles));
+  }
+  STI_RETURN_IF_ERROR(AddResidentTensors(writer, folder, ResidentKind::kHead, 0, kHeadRoles));
+  const std::string& text = folder.vocabulary_text();
+  std::span<const uint8_t> bytes{reinterpret_cast<const uint8_t*>(text.data()), text.size()};
+  STI_RETURN_IF_ERROR(writer.AddResident(ResidentKind::kVocabulary, 0, DataType::kF32, bytes));
+  STI_RETURN_IF_ERROR(
+      AddRowTable(writer, folder, RowTableKind::kWord, TensorRole::kWordEmbeddings));
+  return AddRowTable(writer, folder, RowTableKind::kPosition, TensorRole::kPositionEmbeddings);
+}
+
+// Layers are independent until they are written: `threads` of them are encoded side by side.
+Status AddLayers(ContainerWriter& writer, const ModelFolder& folder, const ShardOptions& options,
+                 ShardReport& report) {
+  ThreadPool pool(options.threads);
+  uint32_t layers = folder.info().shape.layers;
+  for (uint32_t first = 0; first < layers; first += pool.threads()) {
+    uint32_t count = std::min(pool.threads(), layers - first);
+    std::vector<std::optional<Result<EncodedLayer>>> encoded(count);
+    pool.ParallelFor(
+        count, [&](uint32_t i, uint32_t) { encoded[i] = EncodeLayer(folder, first + i, options); });
+    if (options.cancelled && options.cancelled()) return UsageError("interrupted");
+    for (uint32_t i = 0; i < count; ++i) {
+      STI_ASSIGN_OR_RETURN(EncodedLayer layer, std::move(*encoded[i]));
+      STI_RETURN_IF_ERROR(writer.AddLayer(first + i, layer.codebook, layer.shards));
+      report.outliers.push_back(layer.outliers);
+    }
+    if (options.progress) options.progress(first + count, layers);
+  }
+  return {};
+}
+
+void DigestTensors(Digester& digester, const ModelFolder& folder, uint32_t layer,
+                   std::span<const TensorRole> roles) {
+  for (TensorRole role : roles) {
+    TensorView tensor = folder.Tensor(role, layer);
+    digester.AddNumber(static_cast<uint64_t>(tensor.type));
+    digester.AddNumber(tensor.bytes.size());
+    digester.Add(tensor.bytes);
+  }
+}
+
+}  // namespace
+
+Digest ModelDigest(const ModelFolder& folder, CodebookKind codebook) {
+  const ModelInfo& info = folder.info();
+  const ModelShape& s = info.shape;
+  const TokenizerInfo& t = info.tokenizer;
+  Digester digester;
+  digester.Add(std::string_view("sti model 1"));
+  for (uint64_t number :
+       {s.layers, s.width, s.hidden, s.ffn, s.vocabulary, s.max_positions, s.token_types, s.labels,
+        info.min_width, t.unknown_id, t.cls_id, t.sep_id, t.pad_id}) {
+    digester.AddNumber(number);
+  }
+  for (bool flag : {info.elastic, t.lowercase, t.strip_accents, t.split_chinese}) {
+    digester.AddNumber(flag ? 1 : 0);
+  }
+  digester.AddNumber(static_cast<uint64_t>(info.activation));
+  digester.AddNumber(std::bit_cast<uint64_t>(info.layer_norm_eps));
+  digester.AddNumber(static_cast<uint64_t>(codebook));
+  for (const std::string& label : info.labels) digester.Add(std::string_view(label));
+  for (const auto& row : info.depth_layers) {
+    for (uint32_t layer : row) digester.AddNumber(layer);
+  }
+  digester.Add(std::string_view(folder.vocabulary_text()));
+  DigestTensors(digester, folder, 0, kEmbeddingRoles);
+  DigestTensors(digester, folder, 0, kHeadRoles);
+  constexpr TensorRole kRowRoles[] = {TensorRole::kWordEmbeddings, TensorRole::kPositionEmbeddings};
+  DigestTensors(digester, folder, 0, kRowRoles);
+  for (uint32_t layer = 0; layer < s.layers; ++layer) {
+    DigestTensors(digester, folder, layer, kLayerRoles);
+    DigestTensors(digester, folder, layer, kMatrixRoles);
+  }
+  return digester.Finish();
+}
+
+Result<ShardReport> ShardModel(const ModelFolder& folder, const ShardOptions& options,
+                               const std::string& output) {
+  ContainerIndex skeleton;
+  skeleton.info = folder.info();
+  skeleton.codebook = options.codebook;
+  skeleton.layout = options.layout;
+  skeleton.unicode = options.unicode;
+  skeleton.bits = options.bits;
+  STI_ASSIGN_OR_RETURN(ContainerWriter writer, ContainerWriter::Create(output, skeleton));
+  ShardReport report;
+  STI_RETURN_IF_ERROR(AddEverythingButShards(writer, folder));
+  STI_RETURN_IF_ERROR(AddLayers(writer, folder, options, report));
+  STI_RETURN_IF_ERROR(writer.Finish(ModelDigest(folder, options.codebook)));
+  report.index = writer.index();
+  report.file_bytes = writer.file_bytes();
+  return report;
+}
+
+}  // namespace sti

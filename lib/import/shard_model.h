@@ -1,0 +1,40 @@
+// Cuts a model folder into a shard container (STI 4.2): what sti-shard does.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/log.h"
+#include "base/result.h"
+#include "format/container_index.h"
+#include "import/model_folder.h"
+
+namespace sti {
+
+struct ShardOptions {
+  std::vector<uint32_t> bits{2, 3, 4, 5, 6, 32};  ///< ascending
+  CodebookKind codebook = CodebookKind::kGobo;
+  Layout layout = Layout::kShard;
+  uint32_t threads = 1;   ///< layers quantised at once; memory grows with it, bytes do not change
+  std::string unicode;    ///< version of the Unicode tables that the tokenizer uses
+  ProgressSink progress;  ///< layers done
+  CancelCheck cancelled;
+};
+
+/// What came of it.
+struct ShardReport {
+  ContainerIndex index;
+  uint64_t file_bytes = 0;
+  std::vector<uint64_t> outliers;  ///< [layers]
+};
+
+/// Writes `output` (nothing if empty: a dry run). On failure or cancellation `output` is as it was.
+/// The same bytes for any thread count. Errors: DataError for weights that are not finite.
+Result<ShardReport> ShardModel(const ModelFolder& folder, const ShardOptions& options,
+                               const std::string& output);
+
+/// Names the model by its contents: config, weights, codebook and vocabulary, not layout.
+Digest ModelDigest(const ModelFolder& folder, CodebookKind codebook);
+
+}  // namespace sti

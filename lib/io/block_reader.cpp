@@ -1,0 +1,98 @@
+#include "io/block_reader.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "base/aligned_buffer.h"
+#include "io/reader_backends.h"
+
+namespace sti {
+namespace {
+
+constexpr uint32_t kMaxReadThreads = 4;
+
+Result<OpenedFile> OpenFile(const std::string& path, bool direct) {
+  int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | (direct ? O_DIRECT : 0));
+  if (fd < 0) {
+    if (errno == ENOENT) return DataError(path + ": no such file");
+    if (errno == EACCES) return DataError(path + ": permission denied");
+    return ReadError(path, errno);
+  }
+  OpenedFile file{FileHandle(fd), path, 0};
+  struct stat info {};
+  if (::fstat(fd, &info) != 0) return ReadError(path, errno);
+  if (!S_ISREG(info.st_mode)) return DataError(path + ": not a regular file");
+  file.bytes = static_cast<uint64_t>(info.st_size);
+  return file;
+}
+
+Result<std::unique_ptr<BlockReader>> OpenOne(const std::string& path, ReadPath way,
+                                             uint32_t depth) {
+  STI_ASSIGN_OR_RETURN(OpenedFile file, OpenFile(path, way != ReadPath::kBuffered));
+  if (way == ReadPath::kUring) return MakeUringReader(std::move(file), depth);
+  return MakeThreadReader(std::move(file), std::min(depth, kMaxReadThreads), way);
+}
+
+// What a way is worth is known only after a read. A file below one block proves nothing here; its
+// readers find it too short.
+Result<std::unique_ptr<BlockReader>> OpenAndTry(const std::string& path, ReadPath way,
+                                                uint32_t depth) {
+  STI_ASSIGN_OR_RETURN(auto reader, OpenOne(path, way, depth));
+  if (reader->file_bytes() < kBlockBytes) return reader;
+  AlignedBuffer block(kBlockBytes);
+  STI_RETURN_IF_ERROR(reader->Read(0, block.span()));
+  return reader;
+}
+
+}  // namespace
+
+FileHandle::~FileHandle() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+Error ReadError(const std::string& name, int error_number) {
+  return MachineError(name + ": cannot read: " + std::strerror(error_number));
+}
+
+Error EndOfFileError(const std::string& name, uint64_t offset) {
+  return DataError(name + ": ends at byte " + std::to_string(offset) +
+                   ", inside a part; copy the file again");
+}
+
+const char* ReadPathName(ReadPath path) {
+  switch (path) {
+    case ReadPath::kUring:
+      return "uring";
+    case ReadPath::kThreads:
+      return "threads";
+    case ReadPath::kBuffered:
+      return "buffered";
+    case ReadPath::kAuto:
+      break;
+  }
+  return "auto";
+}
+
+Status BlockReader::Read(uint64_t offset, std::span<uint8_t> buffer) {
+  STI_RETURN_IF_ERROR(Submit({offset, buffer, 0}));
+  auto tag = Wait();
+  if (!tag.ok()) return tag.error();
+  return {};
+}
+
+Result<std::unique_ptr<BlockReader>> OpenBlockReader(const std::string& path, ReadPath wanted,
+                                                     uint32_t depth) {
+  if (wanted != ReadPath::kAuto) return OpenAndTry(path, wanted, depth);
+  for (ReadPath way : {ReadPath::kUring, ReadPath::kThreads}) {
+    auto reader = OpenAndTry(path, way, depth);
+    if (reader.ok() || reader.error().kind == ErrorKind::kData) return reader;
+  }
+  return OpenAndTry(path, ReadPath::kBuffered, depth);
+}
+
+}  // namespace sti

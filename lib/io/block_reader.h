@@ -1,0 +1,71 @@
+// Reads of whole blocks from one file, several in flight.
+//
+// Two ways to the device hide behind one interface: io_uring, and a few threads that call pread for
+// where io_uring is forbidden (containers, Android). Both read past the page cache (O_DIRECT) where
+// the file system can; squashfs refuses the flag, overlayfs may accept it and fail the read. So the
+// way is chosen by really reading.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "base/result.h"
+
+namespace sti {
+
+enum class ReadPath : uint8_t { kAuto, kUring, kThreads, kBuffered };
+
+/// "auto", "uring", "threads" or "buffered".
+const char* ReadPathName(ReadPath path);
+
+/// Offset, length and buffer are multiples of kBlockBytes; the range lies inside the file.
+struct ReadRequest {
+  uint64_t offset = 0;
+  std::span<uint8_t> buffer;
+  uint64_t tag = 0;  ///< the caller's own; comes back from Wait
+};
+
+/// One thread at a time. A buffer belongs to the reader from Submit until Wait returns its tag, or
+/// until the reader is destroyed.
+class BlockReader {
+ public:
+  static constexpr uint32_t kDefaultDepth = 8;
+
+  virtual ~BlockReader() = default;
+  BlockReader(const BlockReader&) = delete;
+  BlockReader& operator=(const BlockReader&) = delete;
+
+  /// Starts a read; at most depth() may be in flight.
+  [[nodiscard]] virtual Status Submit(const ReadRequest& request) = 0;
+  /// Blocks until some read is complete and returns its tag. Short reads and interruptions have
+  /// been requeued; an end of file inside a request is a DataError, a device error a MachineError.
+  [[nodiscard]] virtual Result<uint64_t> Wait() = 0;
+
+  [[nodiscard]] uint32_t depth() const { return depth_; }
+  [[nodiscard]] uint32_t in_flight() const { return in_flight_; }
+  [[nodiscard]] uint64_t file_bytes() const { return file_bytes_; }
+  [[nodiscard]] ReadPath path() const { return path_; }
+  [[nodiscard]] const std::string& name() const { return name_; }
+
+  /// Reads one range and waits for it. Nothing else may be in flight.
+  [[nodiscard]] Status Read(uint64_t offset, std::span<uint8_t> buffer);
+
+ protected:
+  BlockReader() = default;
+
+  std::string name_;
+  uint64_t file_bytes_ = 0;
+  uint32_t depth_ = kDefaultDepth;
+  uint32_t in_flight_ = 0;
+  ReadPath path_ = ReadPath::kBuffered;
+};
+
+/// Opens `path` for reading. kAuto takes the first of uring, threads, buffered that really reads a
+/// block; another value insists on that one.
+Result<std::unique_ptr<BlockReader>> OpenBlockReader(const std::string& path,
+                                                     ReadPath wanted = ReadPath::kAuto,
+                                                     uint32_t depth = BlockReader::kDefaultDepth);
+
+}  // namespace sti

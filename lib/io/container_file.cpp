@@ -1,0 +1,117 @@
+#include "io/container_file.h"
+
+#include <algorithm>
+
+#include "base/atomic_file.h"
+#include "base/checked.h"
+#include "base/digest.h"
+#include "format/container_header.h"
+#include "format/resident_codec.h"
+
+namespace sti {
+namespace {
+
+// Most indexes fit the first read together with the header.
+constexpr uint64_t kFirstReadBytes = 64 * 1024;
+constexpr uint64_t kMaxReadBytes = uint64_t{1} << 20;
+
+// Submits reads for all blocks of `range`; some may still be in flight on return.
+Status ReadBlocks(BlockReader& reader, LoadedRange& range) {
+  for (uint64_t at = 0; at < range.blocks.size(); at += kMaxReadBytes) {
+    uint64_t size = std::min(kMaxReadBytes, range.blocks.size() - at);
+    if (reader.in_flight() == reader.depth()) STI_RETURN_IF_ERROR(reader.Wait());
+    STI_RETURN_IF_ERROR(
+        reader.Submit({range.offset + at, range.blocks.span().subspan(at, size), 0}));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<ContainerFile> ContainerFile::Open(const std::string& path, ReadPath wanted) {
+  ContainerFile file;
+  STI_ASSIGN_OR_RETURN(file.reader_, OpenBlockReader(path, wanted));
+  uint64_t size = file.reader_->file_bytes();
+  if (size < kBlockBytes || size % kBlockBytes != 0) {
+    STI_ASSIGN_OR_RETURN(std::string small, ReadWholeFile(path, size));
+    std::span<const uint8_t> bytes{reinterpret_cast<const uint8_t*>(small.data()), small.size()};
+    STI_RETURN_IF_ERROR(ParseContainerHeader(bytes, size, path));
+    return DataError(path + ": is cut short; copy the file again");
+  }
+  STI_ASSIGN_OR_RETURN(LoadedRange first, file.ReadRange(0, std::min(size, kFirstReadBytes)));
+  STI_ASSIGN_OR_RETURN(ContainerHeader header,
+                       ParseContainerHeader(first.blocks.span(), size, path));
+  LoadedRange all;
+  if (header.index_offset + header.index_bytes <= first.blocks.size()) {
+    all = std::move(first);
+  } else {
+    STI_ASSIGN_OR_RETURN(all, file.ReadRange(0, header.index_offset + header.index_bytes));
+  }
+  auto bytes = all.blocks.span().subspan(header.index_offset, header.index_bytes);
+  if (Checksum(bytes) != header.index_checksum) {
+    return DataError(path + ": index is damaged; copy the file again or run sti-shard");
+  }
+  STI_ASSIGN_OR_RETURN(
+      ContainerIndex index,
+      ParseContainerIndex(bytes, size, header.index_offset + header.index_bytes, path));
+  file.index_ = std::make_unique<ContainerIndex>(std::move(index));
+  file.index_bytes_ = header.index_bytes;
+  return file;
+}
+
+Result<LoadedRange> ContainerFile::ReadRange(uint64_t offset, uint64_t length) {
+  LoadedRange range;
+  range.offset = RoundDown(offset, kBlockBytes);
+  range.blocks = AlignedBuffer(RoundUp(offset + length, kBlockBytes) - range.offset);
+  Status status = ReadBlocks(*reader_, range);
+  // Whatever happened, the buffer is the reader's until nothing is in flight.
+  while (reader_->in_flight() > 0) {
+    auto tag = reader_->Wait();
+    if (!tag.ok() && status.ok()) status = tag.error();
+  }
+  if (!status.ok()) return status.error();
+  return range;
+}
+
+Result<LoadedRange> ContainerFile::ReadPart(const PartLocation& part, const std::string& what) {
+  STI_ASSIGN_OR_RETURN(LoadedRange range, ReadRange(part.offset, part.length));
+  STI_RETURN_IF_ERROR(CheckPart(part, range.Bytes(part), name(), what));
+  return range;
+}
+
+Result<std::vector<uint8_t>> ContainerFile::ReadResident(ResidentKind kind, uint32_t layer) {
+  const ResidentLocation& location = index_->Resident(kind, layer);
+  std::string what = ResidentName(kind, layer);
+  STI_ASSIGN_OR_RETURN(LoadedRange range, ReadPart(location.part, what));
+  return DecompressPart(location, range.Bytes(location.part), name() + ": " + what);
+}
+
+Status CheckPart(const PartLocation& part, std::span<const uint8_t> bytes, const std::string& file,
+                 const std::string& what) {
+  if (Checksum(bytes) == part.checksum) return {};
+  return DataError(file + ": " + what + " is damaged; copy the file again or run sti-shard");
+}
+
+std::string ShardPartName(uint32_t layer, uint32_t slice, uint32_t part_index) {
+  uint32_t bits = ShardPartBits(part_index);
+  std::string part = part_index == 0 ? "base"
+                     : bits <= kMaxCodeBits ? "plane " + std::to_string(bits)
+                                            : "full fidelity";
+  return "layer " + std::to_string(layer) + " slice " + std::to_string(slice) + " " + part;
+}
+
+std::string ResidentName(ResidentKind kind, uint32_t layer) {
+  switch (kind) {
+    case ResidentKind::kEmbedding:
+      return "embedding parameters";
+    case ResidentKind::kLayer:
+      return "layer " + std::to_string(layer) + " parameters";
+    case ResidentKind::kHead:
+      return "head parameters";
+    case ResidentKind::kVocabulary:
+      break;
+  }
+  return "vocabulary";
+}
+
+}  // namespace sti

@@ -1,0 +1,59 @@
+// A shard container on disk: header and index read and checked, parts read on demand.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/aligned_buffer.h"
+#include "base/result.h"
+#include "format/container_index.h"
+#include "io/block_reader.h"
+
+namespace sti {
+
+/// Blocks that hold parts, as they came from the file.
+struct LoadedRange {
+  uint64_t offset = 0;  ///< of blocks in the file
+  AlignedBuffer blocks;
+  [[nodiscard]] std::span<const uint8_t> Bytes(const PartLocation& part) const {
+    return blocks.span().subspan(part.offset - offset, part.length);
+  }
+};
+
+/// One thread at a time; index() may be read by any.
+class ContainerFile {
+ public:
+  static Result<ContainerFile> Open(const std::string& path, ReadPath wanted = ReadPath::kAuto);
+
+  [[nodiscard]] const ContainerIndex& index() const { return *index_; }
+  [[nodiscard]] const std::string& name() const { return reader_->name(); }
+  [[nodiscard]] BlockReader& reader() { return *reader_; }
+  [[nodiscard]] uint64_t index_bytes() const { return index_bytes_; }
+
+  /// Reads the blocks around a range, checksums unchecked.
+  Result<LoadedRange> ReadRange(uint64_t offset, uint64_t length);
+  /// Reads a part and checks its checksum; `what` names it in the error.
+  Result<LoadedRange> ReadPart(const PartLocation& part, const std::string& what);
+  /// Reads, checks and decompresses a resident part.
+  Result<std::vector<uint8_t>> ReadResident(ResidentKind kind, uint32_t layer = 0);
+
+ private:
+  ContainerFile() = default;
+
+  std::unique_ptr<BlockReader> reader_;
+  std::unique_ptr<ContainerIndex> index_;
+  uint64_t index_bytes_ = 0;
+};
+
+/// DataError naming file and part unless `bytes` hash to the part's checksum.
+Status CheckPart(const PartLocation& part, std::span<const uint8_t> bytes, const std::string& file,
+                 const std::string& what);
+
+/// "layer 3 slice 5 base", "layer 3 slice 5 plane 4", for messages.
+std::string ShardPartName(uint32_t layer, uint32_t slice, uint32_t part_index);
+std::string ResidentName(ResidentKind kind, uint32_t layer);
+
+}  // namespace sti

@@ -1,0 +1,44 @@
+// The two BlockReaders, for block_reader.cpp only.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "base/result.h"
+#include "io/block_reader.h"
+
+namespace sti {
+
+/// An open file descriptor.
+class FileHandle {
+ public:
+  FileHandle() = default;
+  explicit FileHandle(int fd) : fd_(fd) {}
+  ~FileHandle();
+  FileHandle(FileHandle&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  FileHandle& operator=(FileHandle&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
+  [[nodiscard]] int get() const { return fd_; }
+
+ private:
+  int fd_ = -1;
+};
+
+struct OpenedFile {
+  FileHandle handle;
+  std::string name;
+  uint64_t bytes = 0;
+};
+
+Result<std::unique_ptr<BlockReader>> MakeUringReader(OpenedFile file, uint32_t depth);
+Result<std::unique_ptr<BlockReader>> MakeThreadReader(OpenedFile file, uint32_t depth,
+                                                      ReadPath path);
+
+/// The errors of a read, in the words of this room.
+Error ReadError(const std::string& name, int error_number);
+Error EndOfFileError(const std::string& name, uint64_t offset);
+
+}  // namespace sti

@@ -1,0 +1,112 @@
+#include <unistd.h>
+
+#include <cerrno>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "io/reader_backends.h"
+
+namespace sti {
+namespace {
+
+// A few threads in pread; the queue between them and the caller is the whole of the state.
+class ThreadReader final : public BlockReader {
+ public:
+  ThreadReader(OpenedFile file, uint32_t depth, ReadPath path) : file_(std::move(file)) {
+    name_ = file_.name;
+    file_bytes_ = file_.bytes;
+    depth_ = depth;
+    path_ = path;
+    for (uint32_t i = 0; i < depth; ++i) threads_.emplace_back([this] { Work(); });
+  }
+
+  ~ThreadReader() override {
+    {
+      std::lock_guard lock(mutex_);
+      stop_ = true;
+    }
+    wake_.notify_all();
+    for (std::thread& thread : threads_) thread.join();
+  }
+
+  Status Submit(const ReadRequest& request) override {
+    if (in_flight_ == depth_) return UsageError("more reads in flight than the depth allows");
+    ++in_flight_;
+    {
+      std::lock_guard lock(mutex_);
+      waiting_.push_back(request);
+    }
+    wake_.notify_one();
+    return {};
+  }
+
+  Result<uint64_t> Wait() override {
+    std::unique_lock lock(mutex_);
+    finished_.wait(lock, [this] { return !done_.empty(); });
+    Done done = done_.front();
+    done_.pop_front();
+    --in_flight_;
+    if (done.error_number != 0) return ReadError(name_, done.error_number);
+    if (!done.whole) return EndOfFileError(name_, done.end);
+    return done.tag;
+  }
+
+ private:
+  struct Done {
+    uint64_t tag;
+    uint64_t end;  // where reading stopped
+    int error_number;
+    bool whole;
+  };
+
+  void Work() {
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      wake_.wait(lock, [this] { return stop_ || !waiting_.empty(); });
+      if (stop_) return;
+      ReadRequest request = waiting_.front();
+      waiting_.pop_front();
+      lock.unlock();
+      Done done = ReadOne(request);
+      lock.lock();
+      done_.push_back(done);
+      finished_.notify_one();
+    }
+  }
+
+  [[nodiscard]] Done ReadOne(const ReadRequest& request) const {
+    size_t done = 0;
+    while (done < request.buffer.size()) {
+      ssize_t count =
+          ::pread(file_.handle.get(), request.buffer.data() + done, request.buffer.size() - done,
+                  static_cast<off_t>(request.offset + done));
+      if (count < 0 && (errno == EINTR || errno == EAGAIN)) continue;
+      if (count < 0) return {request.tag, request.offset + done, errno, false};
+      if (count == 0) break;
+      done += static_cast<size_t>(count);
+    }
+    return {request.tag, request.offset + done, 0, done == request.buffer.size()};
+  }
+
+  OpenedFile file_;
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::condition_variable finished_;
+  std::deque<ReadRequest> waiting_;
+  std::deque<Done> done_;
+  bool stop_ = false;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<BlockReader>> MakeThreadReader(OpenedFile file, uint32_t depth,
+                                                      ReadPath path) {
+  return std::unique_ptr<BlockReader>(
+      std::make_unique<ThreadReader>(std::move(file), depth, path));
+}
+
+}  // namespace sti

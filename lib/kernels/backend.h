@@ -1,0 +1,28 @@
+// Which arithmetic computes a layer.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sti {
+
+enum class Backend : uint8_t {
+  kNative,    ///< our kernels: each panel decoded into cache and multiplied there
+  kOpenBlas,  ///< the plain reference: matrices decoded whole, multiplied by OpenBLAS
+};
+
+/// Name of the arithmetic, recorded in profiles: "native-avx512-fp32", "openblas-fp32". The native
+/// name says the instruction set chosen on this machine. Thread-safe.
+std::string KernelName(Backend backend);
+
+/// Instruction sets that the native kernels can use here, best first, e.g. "avx512", "avx2",
+/// "sse4", "portable". Thread-safe.
+std::vector<std::string> InstructionSets();
+
+/// Keeps the native kernels to `name`, one of InstructionSets(), or with "" to the best again: to
+/// play a smaller CPU. False if there is no such set. Not while kernels run.
+bool LimitInstructionSet(std::string_view name);
+
+}  // namespace sti

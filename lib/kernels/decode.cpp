@@ -1,0 +1,210 @@
+// Decoding goes by groups of 64 codes, one 64-bit word a plane. A word is the mask of the codes
+// that have that plane's bit, so 64 one-byte codes take one masked add a plane. AVX-512 then looks
+// the centroids up in registers: 16 a table, two tables a permute, two permutes for 64.
+#include "kernels/decode.h"
+
+#include <cstring>
+
+#include "base/half.h"
+
+// clang-format off
+#include "kernels/highway_targets.h"
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/decode.cpp"  // NOLINT: Highway's way
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+// clang-format on
+
+HWY_BEFORE_NAMESPACE();
+namespace sti {
+namespace HWY_NAMESPACE {
+namespace {
+namespace hn = hwy::HWY_NAMESPACE;
+
+constexpr uint32_t kGroup = 64;  // codes
+
+#if HWY_TARGET <= HWY_AVX3
+
+// Looks up 64 codes. Template on the bits, so that the tables stay in registers over the loop.
+template <uint32_t kBits>
+class Decoder {
+ public:
+  explicit Decoder(const float* centroids) {
+    alignas(64) float table[64] = {};
+    std::memcpy(table, centroids, sizeof(float) << kBits);
+    for (int i = 0; i < 4; ++i) tables_[i] = _mm512_load_ps(table + 16 * i);
+  }
+
+  // words[p] holds the group's bits of plane p.
+  HWY_INLINE void Decode(const uint64_t (&words)[kBits], float* out) const {
+    __m512i codes = _mm512_setzero_si512();
+#pragma GCC unroll 8
+    for (uint32_t p = 0; p < kBits; ++p) {
+      const __m512i bit = _mm512_set1_epi8(static_cast<char>(1U << (kBits - 1 - p)));
+      codes = _mm512_mask_add_epi8(codes, _cvtu64_mask64(words[p]), codes, bit);
+    }
+    // Byte j of dword i becomes code 16 j + i: a 4 x 16 transposition in two shuffles. A shift then
+    // puts any 16 codes in place, and lookups ignore the bits above their index.
+    codes = _mm512_permutexvar_epi32(order_, codes);
+    codes = _mm512_shuffle_epi8(codes, bytes_);
+    _mm512_storeu_ps(out, Look<2>(codes, codes));
+    _mm512_storeu_ps(out + 16, Look<1>(_mm512_srli_epi32(codes, 8), codes));
+    _mm512_storeu_ps(out + 32, Look<0>(_mm512_srli_epi32(codes, 16), codes));
+    _mm512_storeu_ps(out + 48, Look<-1>(_mm512_srli_epi32(codes, 24), codes));
+  }
+
+ private:
+  // `index`: the code in the low bits. For six bits the top one, bit 5 of byte 2 - kByte of
+  // `codes`, is moved to the sign to choose between the halves.
+  template <int kByte>
+  HWY_INLINE __m512 Look(__m512i index, __m512i codes) const {
+    if constexpr (kBits <= 4) return _mm512_permutexvar_ps(index, tables_[0]);
+    const __m512 low = _mm512_permutex2var_ps(tables_[0], index, tables_[1]);
+    if constexpr (kBits <= 5) return low;
+    const __m512 high = _mm512_permutex2var_ps(tables_[2], index, tables_[3]);
+    const __mmask16 top = _mm512_movepi32_mask(_mm512_slli_epi32(codes, 10 + 8 * kByte));
+    return _mm512_mask_blend_ps(top, low, high);
+  }
+
+  __m512 tables_[4];
+  __m512i order_ = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+  __m512i bytes_ =
+      _mm512_broadcast_i32x4(_mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15));
+};
+
+#else
+
+template <uint32_t kBits>
+class Decoder {
+ public:
+  explicit Decoder(const float* centroids) : centroids_(centroids) {}
+
+  HWY_INLINE void Decode(const uint64_t (&words)[kBits], float* out) const {
+    const hn::CappedTag<uint8_t, kGroup> d8;
+    HWY_ALIGN uint8_t codes[kGroup];
+    for (size_t i = 0; i < kGroup; i += hn::Lanes(d8)) {
+      auto code = hn::Zero(d8);
+      for (uint32_t p = 0; p < kBits; ++p) {
+        const uint64_t word = words[p] >> i;
+        const auto mask = hn::LoadMaskBits(d8, reinterpret_cast<const uint8_t*>(&word));
+        const auto bit = hn::Set(d8, static_cast<uint8_t>(1U << (kBits - 1 - p)));
+        code = hn::Or(code, hn::IfThenElseZero(mask, bit));
+      }
+      hn::Store(code, d8, codes + i);
+    }
+    const hn::ScalableTag<float> d;
+    const hn::RebindToSigned<decltype(d)> d32;
+    const hn::Rebind<uint8_t, decltype(d)> d8_part;
+    for (size_t i = 0; i < kGroup; i += hn::Lanes(d)) {
+      const auto index = hn::PromoteTo(d32, hn::LoadU(d8_part, codes + i));
+      hn::StoreU(hn::GatherIndex(d, centroids_, index), d, out + i);
+    }
+  }
+
+ private:
+  const float* centroids_;
+};
+
+#endif
+
+// 64 bits of a plane from bit `shift` of `bytes` on; reads a ninth byte only if it needs it.
+HWY_INLINE uint64_t Word(const uint8_t* bytes, uint32_t shift) {
+  const auto word = LoadBits<uint64_t>(bytes);
+  if (shift == 0) return word;
+  return word >> shift | static_cast<uint64_t>(bytes[8]) << (64 - shift);
+}
+
+template <uint32_t kBits>
+void DecodeBits(const std::array<const uint8_t*, 6>& planes, const float* centroids, uint64_t first,
+                uint64_t count, float* out) {
+  const Decoder<kBits> decoder(centroids);
+  const uint64_t byte = first / 8;
+  const auto shift = static_cast<uint32_t>(first % 8);
+  const uint64_t groups = count / kGroup;
+  uint64_t words[kBits];
+  for (uint64_t g = 0; g < groups; ++g) {
+#pragma GCC unroll 8
+    for (uint32_t p = 0; p < kBits; ++p) words[p] = Word(planes[p] + byte + 8 * g, shift);
+    decoder.Decode(words, out + kGroup * g);
+  }
+  const uint64_t rest = count % kGroup;
+  if (rest == 0) return;
+  for (uint32_t p = 0; p < kBits; ++p) {
+    uint8_t tail[9] = {};
+    std::memcpy(tail, planes[p] + byte + 8 * groups, (shift + rest + 7) / 8);
+    words[p] = Word(tail, shift);
+  }
+  decoder.Decode(words, out + kGroup * groups);
+}
+
+template <class DHalf>
+void WidenHalves(DHalf d16, const uint8_t* source, uint64_t count, float* out) {
+  const hn::Rebind<float, DHalf> d;
+  const hn::Rebind<uint16_t, DHalf> du16;
+  constexpr bool kIsHalf = hwy::IsSame<hn::TFromD<DHalf>, hwy::float16_t>();
+  // Without the instruction, Highway 1.0.3 widens infinite halves to 65536.
+  constexpr bool kVector = !kIsHalf || HWY_TARGET <= HWY_AVX2;
+  const uint64_t whole = kVector ? count - count % hn::Lanes(d) : 0;
+  for (uint64_t i = 0; i < whole; i += hn::Lanes(d)) {
+    HWY_ALIGN uint16_t halves[HWY_MAX_BYTES / sizeof(float)];
+    std::memcpy(halves, source + 2 * i, hn::Lanes(d) * sizeof(uint16_t));
+    const auto bits = hn::Load(du16, halves);
+    hn::StoreU(hn::PromoteTo(d, hn::BitCast(d16, bits)), d, out + i);
+  }
+  for (uint64_t i = whole; i < count; ++i) {
+    out[i] = kIsHalf ? LoadF16(source + 2 * i) : LoadBF16(source + 2 * i);
+  }
+}
+
+}  // namespace
+
+void DecodePlanesOn(const std::array<const uint8_t*, 6>& planes, uint32_t bits,
+                    const float* centroids, uint64_t first, uint64_t count, float* out) {
+  switch (bits) {
+    case 2:
+      return DecodeBits<2>(planes, centroids, first, count, out);
+    case 3:
+      return DecodeBits<3>(planes, centroids, first, count, out);
+    case 4:
+      return DecodeBits<4>(planes, centroids, first, count, out);
+    case 5:
+      return DecodeBits<5>(planes, centroids, first, count, out);
+    default:
+      return DecodeBits<6>(planes, centroids, first, count, out);
+  }
+}
+
+void WidenWeightsOn(const uint8_t* source, DataType type, uint64_t count, float* out) {
+  const hn::ScalableTag<float> d;
+  switch (type) {
+    case DataType::kF32:
+      std::memcpy(out, source, count * sizeof(float));
+      return;
+    case DataType::kF16:
+      return WidenHalves(hn::Rebind<hwy::float16_t, decltype(d)>(), source, count, out);
+    case DataType::kBF16:
+      return WidenHalves(hn::Rebind<hwy::bfloat16_t, decltype(d)>(), source, count, out);
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace sti
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace sti {
+
+HWY_EXPORT(DecodePlanesOn);
+HWY_EXPORT(WidenWeightsOn);
+
+void DecodePlanes(const std::array<const uint8_t*, 6>& planes, uint32_t bits,
+                  const float* centroids, uint64_t first, uint64_t count, float* out) {
+  HWY_DYNAMIC_DISPATCH(DecodePlanesOn)(planes, bits, centroids, first, count, out);
+}
+
+void WidenWeights(const uint8_t* source, DataType type, uint64_t count, float* out) {
+  HWY_DYNAMIC_DISPATCH(WidenWeightsOn)(source, type, count, out);
+}
+
+}  // namespace sti
+#endif  // HWY_ONCE

@@ -1,0 +1,53 @@
+// A small pool for loops over equal tasks. Idle workers sleep; they spin for a few microseconds
+// first, because the loops of one layer follow each other within that time.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "kernels/function_ref.h"
+
+namespace sti {
+
+/// Runs loops on `threads` threads, the caller among them. Thread-safe: concurrent callers take
+/// turns. Not to be called from inside its own loop.
+class ThreadPool {
+ public:
+  /// `threads` counts the caller; 0 means 1. Starts threads - 1 workers.
+  explicit ThreadPool(uint32_t threads);
+  ~ThreadPool();
+  ThreadPool(const ThreadPool&) = delete;
+  ThreadPool& operator=(const ThreadPool&) = delete;
+
+  /// Number of threads that run a loop, and the bound of `worker` below.
+  [[nodiscard]] uint32_t threads() const { return threads_; }
+
+  /// Calls body(index, worker) once for each index in [0, count), indexes handed out in order to
+  /// whoever is free; returns when all are done. `worker` < threads() names the thread: no two
+  /// calls at one time share it (0 is the caller). `body` must not throw. Allocates nothing.
+  void ParallelFor(uint32_t count, FunctionRef<void(uint32_t index, uint32_t worker)> body);
+
+ private:
+  using Body = FunctionRef<void(uint32_t, uint32_t)>;
+
+  void WorkerMain(uint32_t worker);
+  bool RunOne(uint32_t worker);
+  void WaitUntilDone(uint32_t count);
+
+  uint32_t threads_;
+  std::mutex callers_;
+  // (generation << 32) | next index. A generation is odd while the fields below are rewritten, so
+  // that a late worker's claim fails rather than picks up half of the next loop.
+  std::atomic<uint64_t> ticket_{0};
+  std::atomic<const Body*> body_{nullptr};
+  std::atomic<uint32_t> count_{0};
+  alignas(64) std::atomic<uint32_t> done_{0};
+  alignas(64) std::atomic<uint32_t> epoch_{0};  ///< what idle workers sleep on
+  std::atomic<bool> stop_{false};
+  std::vector<std::thread> workers_;
+};
+
+}  // namespace sti

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "model/transformer.h"
+#include "text/dataset.h"
+#include "text/wordpiece.h"
+
+namespace sti {
+
+/// Tokenised examples in batches of whole sequences, without padding.
+struct ExampleBatch {
+  std::vector<uint32_t> offsets;  ///< [sequences + 1]
+  std::vector<uint32_t> ids;
+  std::vector<uint32_t> types;
+  std::vector<std::optional<uint32_t>> labels;  ///< [sequences]
+  [[nodiscard]] Batch batch() const { return {offsets}; }
+};
+
+/// Batches of at most `max_tokens` tokens (a longer sequence stands alone), in the order given.
+std::vector<ExampleBatch> BatchExamples(const Tokenizer& tokenizer,
+                                        std::span<const Example> examples, uint32_t max_length,
+                                        uint32_t max_tokens);
+
+}  // namespace sti

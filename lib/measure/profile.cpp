@@ -1,0 +1,252 @@
+#include "measure/profile.h"
+
+#include <algorithm>
+#include <chrono>
+#include <numeric>
+#include <thread>
+
+#include "io/load_schedule.h"
+#include "measure/samples.h"
+#include "model/embedding_rows.h"
+#include "model/loaded_model.h"
+#include "types/plan.h"
+
+namespace sti {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr int kWarmUp = 3;
+constexpr size_t kMinSamples = 15;
+constexpr size_t kMaxSamples = 200;
+constexpr double kSecondsEach = 0.15;  // spent on one number beyond the minimum of samples
+constexpr uint32_t kDecodeBits = 6;    // STI 5.2: the slowest decoding bounds the others
+
+// Embedding activations stand in for a layer's input; their values do not change its time.
+class Profiler {
+ public:
+  Profiler(LoadedModel model, const Tokenizer& tokenizer, const ProfileOptions& options,
+           uint32_t decode_bits)
+      : model_(std::move(model)),
+        tokenizer_(tokenizer),
+        options_(options),
+        shape_(model_.index().info.shape),
+        decode_bits_(decode_bits),
+        pool_(options.threads) {}
+
+  Result<DeviceProfile> Measure() {
+    STI_ASSIGN_OR_RETURN(
+        transformer_, Transformer::Create(model_.index().info, pool_, Backend::kNative));
+    steps_ = model_.index().bits.size() + options_.lengths.size() * (options_.widths.size() + 1);
+    DeviceProfile profile;
+    profile.shape = ShapeDigest(model_.index().info);
+    profile.threads = options_.threads;
+    profile.kernel = transformer_->kernel();
+    profile.read_path = ReadPathName(model_.file().reader().path());
+    for (uint32_t bits : model_.index().bits) STI_RETURN_IF_ERROR(MeasureIo(bits, profile));
+    for (uint32_t length : options_.lengths) {
+      STI_RETURN_IF_ERROR(MeasureFixed(length, profile));
+      for (uint32_t width : options_.widths) STI_RETURN_IF_ERROR(MeasureLayer(length, width, profile));
+    }
+    std::sort(profile.io.begin(), profile.io.end(),
+              [](const IoSample& a, const IoSample& b) { return a.bytes < b.bytes; });
+    return profile;
+  }
+
+ private:
+  // Repeats `once` (returning microseconds) until time and number suffice.
+  template <typename Once>
+  Result<Samples> Repeat(Once once) {
+    for (int i = 0; i < kWarmUp; ++i) STI_RETURN_IF_ERROR(once());
+    Samples samples;
+    auto begin = Clock::now();
+    while (samples.count() < kMaxSamples) {
+      double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+      if (samples.count() >= kMinSamples && seconds > kSecondsEach) break;
+      if (options_.cancelled && options_.cancelled()) return UsageError("interrupted");
+      if (options_.gap_us > 0) {
+        std::this_thread::sleep_for(std::chrono::duration<double, std::micro>(options_.gap_us));
+      }
+      STI_ASSIGN_OR_RETURN(double time_us, once());
+      samples.Add(time_us);
+    }
+    return samples;
+  }
+
+  template <typename Body>
+  static double TimeUs(Body body) {
+    auto begin = Clock::now();
+    body();
+    return std::chrono::duration<double, std::micro>(Clock::now() - begin).count();
+  }
+
+  void Step() {
+    if (options_.progress) options_.progress(++done_, steps_);
+  }
+
+  // Reads a list of ranges with as many in flight as a run has.
+  template <typename Range>
+  Status ReadRanges(std::span<const Range> ranges, std::span<uint8_t> arena) {
+    BlockReader& reader = model_.file().reader();
+    Status status;
+    for (const Range& range : ranges) {
+      if (reader.in_flight() == reader.depth()) status = ToStatus(reader.Wait());
+      if (!status.ok()) break;
+      status = reader.Submit({range.offset, arena.subspan(range.place, range.length), 0});
+    }
+    while (reader.in_flight() > 0) {
+      Status drained = ToStatus(reader.Wait());
+      if (status.ok()) status = drained;
+    }
+    return status;
+  }
+
+  static Status ToStatus(const Result<uint64_t>& result) {
+    if (!result.ok()) return result.error();
+    return {};
+  }
+
+  // One shard's share of loading a whole layer, which is how a run loads (STI 3.1: a layer is one IO
+  // job). Layers take turns, so that no device cache holds what comes next.
+  Status MeasureIo(uint32_t bits, DeviceProfile& profile) {
+    std::vector<LoadSchedule> layers;
+    uint64_t largest = 0;
+    uint64_t bytes = 0;
+    for (uint32_t layer = 0; layer < shape_.layers; ++layer) {
+      std::vector<ShardRequest> requests;
+      for (uint32_t slice = 0; slice < shape_.width; ++slice) {
+        requests.push_back({layer, slice, bits, 0});
+      }
+      STI_ASSIGN_OR_RETURN(LoadSchedule schedule, BuildLoadSchedule(model_.index(), requests));
+      largest = std::max(largest, schedule.arena_bytes);
+      bytes += schedule.read_bytes;
+      layers.push_back(std::move(schedule));
+    }
+    AlignedBuffer arena(largest);
+    uint32_t next = 0;
+    auto once = [&]() -> Result<double> {
+      const LoadSchedule& schedule = layers[next++ % shape_.layers];
+      Status status;
+      double time_us = TimeUs([&] {
+        status = ReadRanges(std::span<const StagedRead>(schedule.reads), arena.span());
+      });
+      if (!status.ok()) return status.error();
+      return time_us / shape_.width;
+    };
+    STI_ASSIGN_OR_RETURN(Samples samples, Repeat(once));
+    uint64_t shards = uint64_t{shape_.layers} * shape_.width;
+    profile.io.push_back({bytes / shards, 0, samples.median(), samples.p99()});
+    Step();
+    return {};
+  }
+
+  Status MeasureLayer(uint32_t length, uint32_t width, DeviceProfile& profile) {
+    transformer_->Reserve(length, width);
+    std::vector<uint32_t> slices(width);
+    std::iota(slices.begin(), slices.end(), 0U);
+    std::vector<std::vector<ShardView>> views(shape_.layers);
+    for (uint32_t layer = 0; layer < shape_.layers; ++layer) {
+      for (uint32_t slice : slices) views[layer].push_back(model_.View(layer, slice, decode_bits_));
+    }
+    const uint32_t offsets[2] = {0, length};
+    uint32_t next = 0;
+    std::vector<float> hidden = embedded_;
+    auto once = [&]() -> Result<double> {
+      uint32_t layer = next++ % shape_.layers;
+      return TimeUs([&] {
+        transformer_->RunLayer({offsets}, views[layer], slices, model_.resident().layers[layer],
+                               hidden.data());
+      });
+    };
+    STI_ASSIGN_OR_RETURN(Samples samples, Repeat(once));
+    profile.compute.push_back({length, width, samples.median(), samples.p99(), 0});
+    Step();
+    return {};
+  }
+
+  // Text of about `length` tokens from all over the vocabulary, so that rows lie apart as they do in
+  // real inputs.
+  [[nodiscard]] std::string SampleText(uint32_t length) const {
+    const Vocabulary& vocabulary = tokenizer_.vocabulary();
+    std::string text;
+    uint64_t id = 1;
+    for (uint32_t i = 0; i < length; ++i) {
+      id = (id * 2654435761U + 12345) % vocabulary.size();
+      if (!text.empty()) text += ' ';
+      text += vocabulary.Token(static_cast<uint32_t>(id));
+    }
+    return text;
+  }
+
+  Status MeasureFixed(uint32_t length, DeviceProfile& profile) {
+    std::string text = SampleText(length);
+    Encoding encoding;
+    auto tokenize = [&]() -> Result<double> {
+      return TimeUs([&] { encoding = tokenizer_.Encode(text, std::nullopt, length); });
+    };
+    STI_ASSIGN_OR_RETURN(Samples tokenizing, Repeat(tokenize));
+    auto tokens = static_cast<uint32_t>(encoding.ids.size());
+    EmbeddingReads reads = PlanEmbeddingReads(model_.index(), encoding.ids, tokens);
+    AlignedBuffer blocks(reads.bytes);
+    auto read = [&]() -> Result<double> {
+      Status status;
+      double time_us = TimeUs([&] {
+        status = ReadRanges(std::span<const EmbeddingReads::Range>(reads.ranges), blocks.span());
+      });
+      if (!status.ok()) return status.error();
+      return time_us;
+    };
+    STI_ASSIGN_OR_RETURN(Samples reading, Repeat(read));
+    embedded_.assign(size_t{length} * shape_.hidden, 0.0F);
+    auto embed = [&]() -> Result<double> {
+      Status status;
+      double time_us = TimeUs([&] {
+        status = SumEmbeddings(model_.index(), reads, blocks.span(), encoding.ids, encoding.types,
+                               model_.resident().type_rows, model_.file().name(),
+                               embedded_.data());
+        transformer_->FinishEmbeddings(embedded_.data(), tokens,
+                                       model_.resident().embedding_norm);
+      });
+      if (!status.ok()) return status.error();
+      return time_us;
+    };
+    STI_ASSIGN_OR_RETURN(Samples embedding, Repeat(embed));
+    std::vector<float> logits(shape_.labels);
+    const uint32_t offsets[2] = {0, length};
+    auto head = [&]() -> Result<double> {
+      return TimeUs([&] {
+        transformer_->Head({offsets}, embedded_.data(), model_.resident().head, logits.data());
+      });
+    };
+    STI_ASSIGN_OR_RETURN(Samples heading, Repeat(head));
+    profile.fixed.push_back({length, tokenizing.median() + embedding.median(), reading.median(),
+                             heading.median()});
+    Step();
+    return {};
+  }
+
+  LoadedModel model_;
+  const Tokenizer& tokenizer_;
+  const ProfileOptions& options_;
+  ModelShape shape_;
+  uint32_t decode_bits_;
+  ThreadPool pool_;
+  std::unique_ptr<Transformer> transformer_;
+  std::vector<float> embedded_;
+  uint64_t steps_ = 0;
+  uint64_t done_ = 0;
+};
+
+}  // namespace
+
+Result<DeviceProfile> MeasureProfile(ContainerFile file, const Tokenizer& tokenizer,
+                                     const ProfileOptions& options) {
+  const std::vector<uint32_t>& offered = file.index().bits;
+  uint32_t decode = offered.front();
+  for (uint32_t bits : offered) decode = bits <= kDecodeBits ? bits : decode;
+  const uint32_t bits[1] = {decode};
+  STI_ASSIGN_OR_RETURN(LoadedModel model, LoadedModel::Load(std::move(file), bits));
+  return Profiler(std::move(model), tokenizer, options, decode).Measure();
+}
+
+}  // namespace sti

@@ -1,0 +1,36 @@
+// Attention of the slices that run, each one head, over sequences without padding.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "kernels/thread_pool.h"
+
+namespace sti {
+
+/// Queries that one task takes: their scores stay in cache.
+inline constexpr uint32_t kQueryBlock = 48;
+
+/// Queries, keys and values of `heads` heads of `head_dim`.
+struct AttentionInput {
+  float* queries = nullptr;  ///< [tokens, heads * head_dim]; the context replaces them
+  size_t query_stride = 0;
+  const float* keys = nullptr;  ///< [heads * head_dim, tokens], 16 floats readable past each row
+  size_t key_stride = 0;
+  const float* values = nullptr;  ///< [tokens, heads * head_dim], 16 floats readable past the end
+  size_t value_stride = 0;
+  uint32_t heads = 0;
+  uint32_t head_dim = 0;
+  std::span<const uint32_t> offsets;  ///< [sequences + 1] first token of each
+};
+
+/// Floats of scratch a worker needs for sequences of up to `length` tokens.
+uint64_t AttentionScratch(uint32_t length);
+
+/// softmax(queries keys / sqrt(head_dim)) values, in place of the queries, sequence by sequence.
+/// `scratch` has room for AttentionScratch floats for each of the pool's threads, `scratch_stride`
+/// apart.
+void Attend(const AttentionInput& input, ThreadPool& pool, float* scratch, uint64_t scratch_stride);
+
+}  // namespace sti

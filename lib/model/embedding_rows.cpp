@@ -1,0 +1,109 @@
+#include "model/embedding_rows.h"
+
+#include <algorithm>
+
+#include "base/aligned_buffer.h"
+#include "base/checked.h"
+#include "base/digest.h"
+#include "base/half.h"
+#include "base/little_endian.h"
+
+namespace sti {
+namespace {
+
+void AppendRows(const RowTable& table, uint64_t first, uint64_t rows,
+                std::vector<EmbeddingReads::Range>& ranges) {
+  uint64_t begin = RoundDown(table.offset + first * table.row_bytes, kBlockBytes);
+  uint64_t end = RoundUp(table.offset + (first + rows) * table.row_bytes, kBlockBytes);
+  if (!ranges.empty() && begin <= ranges.back().offset + ranges.back().length) {
+    ranges.back().length = std::max(ranges.back().length, end - ranges.back().offset);
+  } else {
+    ranges.push_back({begin, end - begin, 0});
+  }
+}
+
+// Where file offset `offset` lies in the blocks that were read.
+const uint8_t* Locate(const EmbeddingReads& reads, std::span<const uint8_t> blocks,
+                      uint64_t offset) {
+  auto after = std::upper_bound(
+      reads.ranges.begin(), reads.ranges.end(), offset,
+      [](uint64_t wanted, const EmbeddingReads::Range& range) { return wanted < range.offset; });
+  const EmbeddingReads::Range& range = *(after - 1);
+  return &blocks[range.place + (offset - range.offset)];
+}
+
+// Adds row `row`, found at `bytes`, to `sum` after checking it.
+Status AddRow(const RowTable& table, uint32_t row, const uint8_t* bytes, const std::string& file,
+              float* sum) {
+  uint32_t value_bytes = table.row_bytes - 4;
+  auto stored = LoadLittle<uint32_t>(bytes + value_bytes);
+  if (static_cast<uint32_t>(Checksum({bytes, value_bytes}, row)) != stored) {
+    return DataError(file + ": " + (table.kind == RowTableKind::kWord ? "word" : "position") +
+                     " embedding row " + std::to_string(row) +
+                     " is damaged; copy the file again or run sti-shard");
+  }
+  for (uint32_t i = 0; i < table.columns; ++i) {
+    sum[i] += table.type == DataType::kF32   ? LoadF32(bytes + size_t{i} * 4)
+              : table.type == DataType::kF16 ? LoadF16(bytes + size_t{i} * 2)
+                                             : LoadBF16(bytes + size_t{i} * 2);
+  }
+  return {};
+}
+
+}  // namespace
+
+EmbeddingReads PlanEmbeddingReads(const ContainerIndex& index, std::span<const uint32_t> ids,
+                                  uint32_t positions) {
+  std::vector<uint32_t> rows(ids.begin(), ids.end());
+  std::sort(rows.begin(), rows.end());
+  EmbeddingReads reads;
+  auto append_words = [&] {
+    for (uint32_t row : rows) AppendRows(index.words, row, 1, reads.ranges);
+  };
+  auto append_positions = [&] {
+    if (positions > 0) AppendRows(index.positions, 0, positions, reads.ranges);
+  };
+  if (index.words.offset < index.positions.offset) {
+    append_words();
+    append_positions();
+  } else {
+    append_positions();
+    append_words();
+  }
+  for (EmbeddingReads::Range& range : reads.ranges) {
+    range.place = reads.bytes;
+    reads.bytes += range.length;
+  }
+  return reads;
+}
+
+uint64_t MaxEmbeddingReadBytes(const ContainerIndex& index, uint32_t length) {
+  // A row touches at most this many blocks; positions are one run.
+  uint64_t word = RoundUp(index.words.row_bytes, kBlockBytes) + kBlockBytes;
+  uint64_t position = RoundUp(uint64_t{length} * index.positions.row_bytes, kBlockBytes);
+  return length * word + position + kBlockBytes;
+}
+
+Status SumEmbeddings(const ContainerIndex& index, const EmbeddingReads& reads,
+                     std::span<const uint8_t> blocks, std::span<const uint32_t> ids,
+                     std::span<const uint32_t> types, std::span<const float> type_rows,
+                     const std::string& file, float* hidden) {
+  size_t width = index.info.shape.hidden;
+  for (uint32_t p = 0; p < ids.size(); ++p) {
+    float* sum = hidden + p * width;
+    // Word, then type, then position: the order in which the reference implementations add.
+    std::fill(sum, sum + width, 0.0F);
+    const RowTable& words = index.words;
+    const uint8_t* word = Locate(reads, blocks, words.offset + uint64_t{ids[p]} * words.row_bytes);
+    STI_RETURN_IF_ERROR(AddRow(words, ids[p], word, file, sum));
+    const float* type = &type_rows[types[p] * width];
+    for (size_t i = 0; i < width; ++i) sum[i] += type[i];
+    const RowTable& positions = index.positions;
+    const uint8_t* position =
+        Locate(reads, blocks, positions.offset + uint64_t{p} * positions.row_bytes);
+    STI_RETURN_IF_ERROR(AddRow(positions, p, position, file, sum));
+  }
+  return {};
+}
+
+}  // namespace sti

@@ -1,0 +1,36 @@
+// Parameters that stay resident in full: all but the weights in shards and the embedding rows.
+#pragma once
+
+#include <vector>
+
+namespace sti {
+
+/// One layer's biases and norms. d: hidden size, f: FFN size, of the full model.
+struct LayerParameters {
+  std::vector<float> query_bias;             ///< [d]; slice s has rows [s * d/M, (s + 1) * d/M)
+  std::vector<float> key_bias;               ///< [d], likewise
+  std::vector<float> value_bias;             ///< [d], likewise
+  std::vector<float> output_bias;            ///< [d]; added once, whatever the width
+  std::vector<float> attention_norm_weight;  ///< [d]
+  std::vector<float> attention_norm_bias;    ///< [d]
+  std::vector<float> ffn1_bias;              ///< [f]; slice s has rows [s * f/M, (s + 1) * f/M)
+  std::vector<float> ffn2_bias;              ///< [d]; added once, whatever the width
+  std::vector<float> output_norm_weight;     ///< [d]
+  std::vector<float> output_norm_bias;       ///< [d]
+};
+
+/// The norm after the sum of embeddings.
+struct EmbeddingNorm {
+  std::vector<float> weight;  ///< [d]
+  std::vector<float> bias;    ///< [d]
+};
+
+/// Pooler and classifier.
+struct HeadParameters {
+  std::vector<float> pooler_weight;      ///< [d, d] row-major, as in y = W x
+  std::vector<float> pooler_bias;        ///< [d]
+  std::vector<float> classifier_weight;  ///< [labels, d] row-major
+  std::vector<float> classifier_bias;    ///< [labels]
+};
+
+}  // namespace sti

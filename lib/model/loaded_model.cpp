@@ -1,0 +1,74 @@
+#include "model/loaded_model.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "model/embedding_rows.h"
+
+namespace sti {
+
+Result<LoadedModel> LoadedModel::Load(ContainerFile file, std::span<const uint32_t> bits) {
+  LoadedModel model(std::move(file));
+  std::vector<uint32_t> layers(model.index().info.shape.layers);
+  std::iota(layers.begin(), layers.end(), 0U);
+  STI_ASSIGN_OR_RETURN(model.resident_, LoadResidentModel(model.file_, layers));
+  for (uint32_t k : bits) STI_RETURN_IF_ERROR(model.LoadBits(k));
+  return model;
+}
+
+Status LoadedModel::LoadBits(uint32_t bits) {
+  const ModelShape& shape = index().info.shape;
+  std::vector<ShardRequest> requests;
+  for (uint32_t layer = 0; layer < shape.layers; ++layer) {
+    for (uint32_t slice = 0; slice < shape.width; ++slice) {
+      requests.push_back({layer, slice, bits, layer});
+    }
+  }
+  STI_ASSIGN_OR_RETURN(LoadSchedule schedule, BuildLoadSchedule(index(), requests));
+  AtBits loaded{bits, AlignedBuffer(schedule.arena_bytes), {}};
+  for (const StagedRead& read : schedule.reads) {
+    STI_RETURN_IF_ERROR(
+        file_.reader().Read(read.offset, loaded.arena.span().subspan(read.place, read.length)));
+    STI_RETURN_IF_ERROR(CheckStagedRead(schedule, read, loaded.arena.span(), file_.name()));
+  }
+  for (size_t r = 0; r < requests.size(); ++r) {
+    STI_ASSIGN_OR_RETURN(ShardView view,
+                         ViewStagedShard(index(), schedule, r, loaded.arena.span(), file_.name()));
+    loaded.views.push_back(view);
+  }
+  loaded_.push_back(std::move(loaded));
+  return {};
+}
+
+const ShardView& LoadedModel::View(uint32_t layer, uint32_t slice, uint32_t bits) const {
+  auto at = std::find_if(loaded_.begin(), loaded_.end(),
+                         [bits](const AtBits& loaded) { return loaded.bits == bits; });
+  return at->views[size_t{layer} * index().info.shape.width + slice];
+}
+
+Status LoadedModel::Embed(Transformer& transformer, const Batch& batch,
+                          std::span<const uint32_t> ids, std::span<const uint32_t> types,
+                          float* hidden) {
+  uint32_t longest = 0;
+  for (uint32_t s = 0; s < batch.sequences(); ++s) {
+    longest = std::max(longest, batch.offsets[s + 1] - batch.offsets[s]);
+  }
+  EmbeddingReads reads = PlanEmbeddingReads(index(), ids, longest);
+  AlignedBuffer blocks(reads.bytes);
+  for (const EmbeddingReads::Range& range : reads.ranges) {
+    STI_RETURN_IF_ERROR(
+        file_.reader().Read(range.offset, blocks.span().subspan(range.place, range.length)));
+  }
+  size_t width = index().info.shape.hidden;
+  for (uint32_t s = 0; s < batch.sequences(); ++s) {
+    uint32_t first = batch.offsets[s];
+    uint32_t count = batch.offsets[s + 1] - first;
+    STI_RETURN_IF_ERROR(SumEmbeddings(index(), reads, blocks.span(), ids.subspan(first, count),
+                                      types.subspan(first, count), resident_.type_rows,
+                                      file_.name(), hidden + first * width));
+  }
+  transformer.FinishEmbeddings(hidden, batch.tokens(), resident_.embedding_norm);
+  return {};
+}
+
+}  // namespace sti

@@ -1,0 +1,51 @@
+// A model with its shards in memory at chosen bitwidths: for measuring, not for small devices.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/aligned_buffer.h"
+#include "base/result.h"
+#include "io/container_file.h"
+#include "io/load_schedule.h"
+#include "kernels/shard_view.h"
+#include "model/resident_model.h"
+#include "model/transformer.h"
+
+namespace sti {
+
+/// Const calls are thread-safe; Embed is not.
+class LoadedModel {
+ public:
+  /// Reads every shard at each of `bits` (offered by the container) and all resident parts.
+  static Result<LoadedModel> Load(ContainerFile file, std::span<const uint32_t> bits);
+
+  [[nodiscard]] const ContainerIndex& index() const { return file_.index(); }
+  [[nodiscard]] ContainerFile& file() { return file_; }
+  [[nodiscard]] const ResidentModel& resident() const { return resident_; }
+  /// `bits` is one of those loaded.
+  [[nodiscard]] const ShardView& View(uint32_t layer, uint32_t slice, uint32_t bits) const;
+
+  /// Embeddings of sequences one after another, normalised by `transformer`: `hidden`
+  /// [tokens, hidden]. Reads the rows from the file.
+  [[nodiscard]] Status Embed(Transformer& transformer, const Batch& batch,
+                             std::span<const uint32_t> ids, std::span<const uint32_t> types,
+                             float* hidden);
+
+ private:
+  explicit LoadedModel(ContainerFile file) : file_(std::move(file)) {}
+  [[nodiscard]] Status LoadBits(uint32_t bits);
+
+  ContainerFile file_;
+  ResidentModel resident_;
+  struct AtBits {
+    uint32_t bits;
+    AlignedBuffer arena;
+    std::vector<ShardView> views;  // [layers * width]
+  };
+  std::vector<AtBits> loaded_;
+};
+
+}  // namespace sti

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/result.h"
+#include "io/container_file.h"
+#include "model/layer_parameters.h"
+
+namespace sti {
+
+/// What stays in memory while a model is open: all but shards, embedding rows and vocabulary.
+struct ResidentModel {
+  std::vector<float> type_rows;  ///< [token types, hidden]
+  EmbeddingNorm embedding_norm;
+  std::vector<LayerParameters> layers;  ///< [N]; empty where not asked for
+  HeadParameters head;
+
+  [[nodiscard]] uint64_t bytes() const;
+};
+
+/// Reads and checks the resident parts; per-layer ones only for `layers` (original indexes).
+Result<ResidentModel> LoadResidentModel(ContainerFile& file, std::span<const uint32_t> layers);
+
+}  // namespace sti

@@ -1,0 +1,259 @@
+#include "model/transformer.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+#include <vector>
+
+#include "base/aligned_buffer.h"
+#include "kernels/elementwise.h"
+#include "kernels/linear.h"
+#include "model/attention.h"
+
+namespace sti {
+namespace {
+
+constexpr uint32_t kNormRows = 8;      // rows of a norm task: a few microseconds
+constexpr uint32_t kHeadOutputs = 16;  // outputs of a pooler task
+// Past the end of a row that vectors read over, and what keeps rows of a power of two from falling
+// on the same cache sets.
+constexpr uint64_t kSlack = 16;
+
+uint64_t PaddedStride(uint64_t width) { return RoundUp(width, kSlack) + kSlack; }
+
+}  // namespace
+
+// Where things lie in the working buffer. Queries (then the context), keys and values are dead
+// when the FFN begins, so its inner activations take their place.
+struct Transformer::State {
+  State(const ModelInfo& info, ThreadPool& thread_pool)
+      : shape(info.shape),
+        eps(static_cast<float>(info.layer_norm_eps)),
+        matrices(ShardMatrices(info.shape)),
+        pool(thread_pool) {}
+
+  [[nodiscard]] float* floats() { return reinterpret_cast<float*>(buffer.data()); }
+  void Layout(uint32_t max_tokens, uint32_t max_width);
+  void AddGroup(ShardMatrixIndex matrix, std::span<const LinearTerm> group_terms, const float* bias,
+                float* out, size_t out_stride, Epilogue epilogue);
+  void Run(uint32_t tokens);
+  void Attention(const Batch& batch, std::span<const ShardView> slices,
+                 std::span<const uint32_t> indexes, const LayerParameters& parameters,
+                 const float* hidden);
+  void Ffn(uint32_t tokens, std::span<const ShardView> slices, std::span<const uint32_t> indexes,
+           const LayerParameters& parameters, const float* hidden);
+  void Norm(uint32_t tokens, const std::vector<float>& weight, const std::vector<float>& bias,
+            const float* sums_or_null, float* hidden);
+
+  ModelShape shape;
+  float eps;
+  std::array<ShardMatrix, kShardMatrices> matrices;
+  ThreadPool& pool;
+  std::unique_ptr<Linear> linear;
+  std::vector<LinearTerm> terms;
+  std::vector<LinearGroup> groups;
+
+  uint32_t tokens_room = 0;
+  uint32_t width_room = 0;
+  AlignedBuffer buffer;
+  float* queries = nullptr;  ///< [tokens, m * head_dim], later the context
+  float* values = nullptr;   ///< [tokens, m * head_dim]
+  size_t head_stride = 0;    ///< of both
+  float* keys = nullptr;     ///< [m * head_dim, tokens]
+  size_t key_stride = 0;
+  float* inner = nullptr;  ///< [tokens, m * slice_ffn], over the four above
+  size_t inner_stride = 0;
+  float* sums = nullptr;    ///< [tokens, d] what a residual is added to
+  float* scores = nullptr;  ///< scratch of attention, for each worker
+  uint64_t scores_stride = 0;
+};
+
+void Transformer::State::Layout(uint32_t max_tokens, uint32_t max_width) {
+  const uint64_t heads = uint64_t{max_width} * shape.head_dim();
+  head_stride = PaddedStride(heads);
+  key_stride = PaddedStride(max_tokens);
+  inner_stride = PaddedStride(uint64_t{max_width} * shape.slice_ffn());
+  const uint64_t rows = max_tokens;
+  const uint64_t attention = 2 * rows * head_stride + heads * key_stride;
+  const uint64_t overlay = RoundUp(std::max(attention, rows * inner_stride) + kSlack, kSlack);
+  const uint64_t sums_size = RoundUp(rows * shape.hidden, kSlack);
+  scores_stride = AttentionScratch(std::min(max_tokens, shape.max_positions));
+  buffer = AlignedBuffer((overlay + sums_size + scores_stride * pool.threads()) * sizeof(float));
+  queries = floats();
+  keys = queries + rows * head_stride;
+  values = keys + heads * key_stride;
+  inner = queries;
+  sums = queries + overlay;
+  scores = sums + sums_size;
+  tokens_room = max_tokens;
+  width_room = max_width;
+  terms.reserve(size_t{3} * max_width);
+  groups.reserve(size_t{3} * max_width);
+}
+
+void Transformer::State::AddGroup(ShardMatrixIndex matrix, std::span<const LinearTerm> group_terms,
+                                  const float* bias, float* out, size_t out_stride,
+                                  Epilogue epilogue) {
+  groups.push_back({.terms = group_terms,
+                    .bias = bias,
+                    .outs = matrices[matrix].outs,
+                    .out = out,
+                    .out_stride = out_stride,
+                    .epilogue = epilogue});
+}
+
+void Transformer::State::Run(uint32_t tokens) {
+  linear->Run(tokens, groups);
+  groups.clear();
+  terms.clear();
+}
+
+// Q, K and V of the slices, each a head; then O, summed over them: sums = O(context) + bias.
+void Transformer::State::Attention(const Batch& batch, std::span<const ShardView> slices,
+                                   std::span<const uint32_t> indexes,
+                                   const LayerParameters& parameters, const float* hidden) {
+  const uint32_t head = shape.head_dim();
+  const auto add = [&](ShardMatrixIndex matrix, size_t i, const std::vector<float>& bias,
+                       float* out, size_t stride, Epilogue epilogue) {
+    terms.push_back({&slices[i], matrices[matrix], hidden, shape.hidden});
+    AddGroup(matrix, {&terms.back(), 1}, bias.data() + uint64_t{indexes[i]} * head, out, stride,
+             epilogue);
+  };
+  for (size_t i = 0; i < slices.size(); ++i) {
+    const size_t column = i * head;
+    add(kQuery, i, parameters.query_bias, queries + column, head_stride, Epilogue::kNone);
+    add(kKey, i, parameters.key_bias, keys + column * key_stride, key_stride, Epilogue::kTranspose);
+    add(kValue, i, parameters.value_bias, values + column, head_stride, Epilogue::kNone);
+  }
+  Run(batch.tokens());
+  Attend({.queries = queries,
+          .query_stride = head_stride,
+          .keys = keys,
+          .key_stride = key_stride,
+          .values = values,
+          .value_stride = head_stride,
+          .heads = static_cast<uint32_t>(slices.size()),
+          .head_dim = head,
+          .offsets = batch.offsets},
+         pool, scores, scores_stride);
+  for (size_t i = 0; i < slices.size(); ++i) {
+    terms.push_back({&slices[i], matrices[kOutput], queries + i * head, head_stride});
+  }
+  AddGroup(kOutput, terms, parameters.output_bias.data(), sums, shape.hidden, Epilogue::kNone);
+  Run(batch.tokens());
+}
+
+// sums = FFN2(activation(FFN1(hidden))) + bias over the slices' neurons.
+void Transformer::State::Ffn(uint32_t tokens, std::span<const ShardView> slices,
+                             std::span<const uint32_t> indexes, const LayerParameters& parameters,
+                             const float* hidden) {
+  const uint32_t neurons = shape.slice_ffn();
+  for (size_t i = 0; i < slices.size(); ++i) {
+    terms.push_back({&slices[i], matrices[kFfn1], hidden, shape.hidden});
+    AddGroup(kFfn1, {&terms.back(), 1},
+             parameters.ffn1_bias.data() + uint64_t{indexes[i]} * neurons, inner + i * neurons,
+             inner_stride, Epilogue::kActivate);
+  }
+  Run(tokens);
+  for (size_t i = 0; i < slices.size(); ++i) {
+    terms.push_back({&slices[i], matrices[kFfn2], inner + i * neurons, inner_stride});
+  }
+  AddGroup(kFfn2, terms, parameters.ffn2_bias.data(), sums, shape.hidden, Epilogue::kNone);
+  Run(tokens);
+}
+
+// hidden = norm(hidden + sums); `sums_or_null` may be null.
+void Transformer::State::Norm(uint32_t tokens, const std::vector<float>& weight,
+                              const std::vector<float>& bias, const float* sums_or_null,
+                              float* hidden) {
+  const uint32_t d = shape.hidden;
+  pool.ParallelFor((tokens + kNormRows - 1) / kNormRows, [&](uint32_t block, uint32_t) {
+    const uint32_t end = std::min(tokens, (block + 1) * kNormRows);
+    for (uint32_t row = block * kNormRows; row < end; ++row) {
+      const uint64_t at = uint64_t{row} * d;
+      const float* other = sums_or_null == nullptr ? nullptr : sums_or_null + at;
+      LayerNormRow(hidden + at, other, weight.data(), bias.data(), d, eps, hidden + at);
+    }
+  });
+}
+
+Transformer::Transformer(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Transformer::~Transformer() = default;
+
+Result<std::unique_ptr<Transformer>> Transformer::Create(const ModelInfo& info, ThreadPool& pool,
+                                                         Backend backend) {
+  auto state = std::make_unique<State>(info, pool);
+  STI_ASSIGN_OR_RETURN(state->linear, Linear::Create(backend, pool, info.activation));
+  return std::unique_ptr<Transformer>(new Transformer(std::move(state)));
+}
+
+void Transformer::Reserve(uint32_t max_tokens, uint32_t width) {
+  State& s = *state_;
+  if (max_tokens == s.tokens_room && width == s.width_room) return;
+  s.buffer = AlignedBuffer();  // given back before the new one is taken, so that the peak is low
+  s.Layout(max_tokens, width);
+  LinearLimits limits{.rows = max_tokens, .matrix_weights = 0, .outs = 0};
+  for (const ShardMatrix& matrix : s.matrices) {
+    limits.matrix_weights = std::max(limits.matrix_weights, matrix.outs * matrix.ins);
+    limits.outs = std::max(limits.outs, matrix.outs);
+  }
+  s.linear->Reserve(limits);
+}
+
+uint64_t Transformer::working_bytes() const {
+  return state_->buffer.size() + state_->linear->bytes();
+}
+
+void Transformer::RunLayer(const Batch& batch, std::span<const ShardView> slices,
+                           std::span<const uint32_t> slice_indexes,
+                           const LayerParameters& parameters, float* hidden) {
+  State& s = *state_;
+  const uint32_t tokens = batch.tokens();
+  const auto width = static_cast<uint32_t>(slices.size());
+  if (tokens > s.tokens_room || width > s.width_room) {
+    Reserve(std::max(tokens, s.tokens_room), std::max(width, s.width_room));
+  }
+  s.Attention(batch, slices, slice_indexes, parameters, hidden);
+  s.Norm(tokens, parameters.attention_norm_weight, parameters.attention_norm_bias, s.sums, hidden);
+  s.Ffn(tokens, slices, slice_indexes, parameters, hidden);
+  s.Norm(tokens, parameters.output_norm_weight, parameters.output_norm_bias, s.sums, hidden);
+}
+
+void Transformer::FinishEmbeddings(float* hidden, uint32_t tokens, const EmbeddingNorm& norm) {
+  state_->Norm(tokens, norm.weight, norm.bias, nullptr, hidden);
+}
+
+void Transformer::Head(const Batch& batch, const float* hidden, const HeadParameters& parameters,
+                       float* logits) {
+  const uint32_t d = state_->shape.hidden;
+  const uint32_t labels = state_->shape.labels;
+  const uint32_t sequences = batch.sequences();
+  std::vector<float> pooled(uint64_t{sequences} * d);
+  state_->pool.ParallelFor((d + kHeadOutputs - 1) / kHeadOutputs, [&](uint32_t task, uint32_t) {
+    const uint32_t end = std::min(d, (task + 1) * kHeadOutputs);
+    for (uint32_t out = task * kHeadOutputs; out < end; ++out) {
+      const float* weights = parameters.pooler_weight.data() + uint64_t{out} * d;
+      for (uint32_t s = 0; s < sequences; ++s) {
+        const float* first = hidden + uint64_t{batch.offsets[s]} * d;
+        pooled[uint64_t{s} * d + out] = Dot(weights, first, d) + parameters.pooler_bias[out];
+      }
+    }
+  });
+  for (uint32_t s = 0; s < sequences; ++s) {
+    float* row = pooled.data() + uint64_t{s} * d;
+    TanhRow(row, d);
+    for (uint32_t label = 0; label < labels; ++label) {
+      const float* weights = parameters.classifier_weight.data() + uint64_t{label} * d;
+      logits[uint64_t{s} * labels + label] =
+          Dot(weights, row, d) + parameters.classifier_bias[label];
+    }
+  }
+}
+
+std::string Transformer::kernel() const { return state_->linear->name(); }
+
+void Softmax(float* logits, uint32_t rows, uint32_t labels) {
+  for (uint32_t r = 0; r < rows; ++r) SoftmaxRow(logits + uint64_t{r} * labels, labels, 1.0f);
+}
+
+}  // namespace sti

@@ -1,0 +1,76 @@
+// The elastic transformer (STI 4.1, Table 1): a BERT encoder, normalised after each residual, of
+// which any m of the M slices of a layer may be computed.
+//
+// A layer is seven parallel loops over disjoint parts of the output; no two threads ever add to one
+// number, and each number is summed in one fixed order. So with the native backend a sequence's
+// values have the same bits whatever the thread count and whatever shares its batch.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "base/result.h"
+#include "kernels/backend.h"
+#include "kernels/shard_view.h"
+#include "kernels/thread_pool.h"
+#include "model/layer_parameters.h"
+#include "types/model_info.h"
+
+namespace sti {
+
+/// Sequences one after another, without padding.
+struct Batch {
+  std::span<const uint32_t> offsets;  ///< [sequences + 1] first token of each; the last is the end
+  [[nodiscard]] uint32_t sequences() const { return static_cast<uint32_t>(offsets.size() - 1); }
+  [[nodiscard]] uint32_t tokens() const { return offsets.back(); }
+};
+
+/// Computes layers of one model. Owns the working buffers; one thread at a time. The pool outlives
+/// it. Sizes are trusted: whoever reads a model validates them.
+class Transformer {
+ public:
+  /// Fails (machine) if the backend's library cannot be opened.
+  static Result<std::unique_ptr<Transformer>> Create(const ModelInfo& info, ThreadPool& pool,
+                                                     Backend backend);
+  ~Transformer();
+  Transformer(const Transformer&) = delete;
+  Transformer& operator=(const Transformer&) = delete;
+
+  /// Makes room for batches of up to `max_tokens` tokens, none of whose sequences is longer than
+  /// the model's max_positions, and for layers of up to `width` slices. Replaces what was reserved
+  /// before, so that smaller sizes give memory back.
+  void Reserve(uint32_t max_tokens, uint32_t width);
+
+  /// Bytes of all working buffers, decoded panels included.
+  [[nodiscard]] uint64_t working_bytes() const;
+
+  /// Turns `hidden` [tokens, d] into the layer's output, in place. slices[i] is stored slice
+  /// slice_indexes[i]; 1 to M of them, mixed bits allowed; sums run in the order given. Allocates
+  /// nothing when reserved; reserves otherwise.
+  void RunLayer(const Batch& batch, std::span<const ShardView> slices,
+                std::span<const uint32_t> slice_indexes, const LayerParameters& parameters,
+                float* hidden);
+
+  /// Normalises sums of word, position and type embeddings in place: `hidden` [tokens, d].
+  void FinishEmbeddings(float* hidden, uint32_t tokens, const EmbeddingNorm& norm);
+
+  /// Pooler (tanh) on each sequence's first token, then the classifier: `logits`
+  /// [sequences, labels].
+  void Head(const Batch& batch, const float* hidden, const HeadParameters& parameters,
+            float* logits);
+
+  /// Name of the arithmetic, for profiles.
+  [[nodiscard]] std::string kernel() const;
+
+ private:
+  struct State;
+  explicit Transformer(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+/// Replaces each row of `logits` [rows, labels] by its softmax.
+void Softmax(float* logits, uint32_t rows, uint32_t labels);
+
+}  // namespace sti

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "base/result.h"
+#include "format/container_index.h"
+#include "types/plan.h"
+
+namespace sti {
+
+struct WholePlanOptions {
+  std::optional<uint32_t> depth;  ///< n; default: N
+  std::optional<uint32_t> width;  ///< m; default: M
+  std::optional<uint32_t> bits;   ///< default: the most the container has
+  uint32_t length = 0;            ///< default: the longest input
+};
+
+/// A plan without planning: one submodel at uniform bits, nothing preloaded, no target.
+Result<Plan> MakeWholePlan(const ContainerIndex& index, const WholePlanOptions& options);
+
+}  // namespace sti

@@ -1,0 +1,184 @@
+#include "plan/device_model.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+namespace sti {
+namespace {
+
+Error ProfileError(const char* list, size_t index, const char* field, const char* problem) {
+  return DataError("profile: " + std::string(list) + "[" + std::to_string(index) + "]." + field +
+                   " " + problem + "; correct it or run sti-profile again");
+}
+
+/// A time must be a number and not negative; layer times must not be 0 either.
+Status CheckTime(const char* list, size_t index, const char* field, double time_us,
+                 bool zero_allowed) {
+  if (!std::isfinite(time_us)) return ProfileError(list, index, field, "is not a finite number");
+  if (time_us < 0) return ProfileError(list, index, field, "is negative");
+  if (time_us == 0 && !zero_allowed) return ProfileError(list, index, field, "is 0");
+  return {};
+}
+
+Status CheckIo(const IoSample& sample, size_t index) {
+  if ((sample.bytes == 0) == (sample.bits == 0))
+    return ProfileError("io", index, "bytes", "or bits must be given, and not both");
+  STI_RETURN_IF_ERROR(CheckTime("io", index, "load_us", sample.load_us, true));
+  return CheckTime("io", index, "p99_us", sample.p99_us, true);
+}
+
+Status CheckCompute(const ComputeSample& sample, size_t index) {
+  if (sample.length == 0) return ProfileError("compute", index, "length", "is 0");
+  if (sample.width == 0) return ProfileError("compute", index, "width", "is 0");
+  STI_RETURN_IF_ERROR(CheckTime("compute", index, "layer_us", sample.layer_us, false));
+  return CheckTime("compute", index, "p99_us", sample.p99_us, true);
+}
+
+Status CheckFixed(const FixedSample& sample, size_t index) {
+  if (sample.length == 0) return ProfileError("fixed", index, "length", "is 0");
+  STI_RETURN_IF_ERROR(CheckTime("fixed", index, "embed_us", sample.embed_us, true));
+  STI_RETURN_IF_ERROR(CheckTime("fixed", index, "embed_io_us", sample.embed_io_us, true));
+  return CheckTime("fixed", index, "head_us", sample.head_us, true);
+}
+
+/// A p99 that was not measured is 0, and no p99 is below its median.
+double TimeAt(Risk risk, double median_us, double p99_us) {
+  return risk == Risk::kMedian ? median_us : std::max(median_us, p99_us);
+}
+
+/// Sorts by key; where a key was measured twice, keeps the slower.
+template <typename Key>
+void SortUnique(std::vector<std::pair<Key, double>>* points) {
+  std::sort(points->begin(), points->end(), [](const auto& a, const auto& b) {
+    return a.first != b.first ? a.first < b.first : a.second > b.second;
+  });
+  auto same_key = [](const auto& a, const auto& b) { return a.first == b.first; };
+  points->erase(std::unique(points->begin(), points->end(), same_key), points->end());
+}
+
+template <typename Key>
+double OnLine(const std::pair<Key, double>& a, const std::pair<Key, double>& b, double x) {
+  const double x0 = static_cast<double>(a.first);
+  const double x1 = static_cast<double>(b.first);
+  return a.second + (b.second - a.second) * ((x - x0) / (x1 - x0));
+}
+
+template <typename Sample>
+std::string Lengths(const std::vector<Sample>& samples) {
+  std::vector<uint32_t> lengths;
+  for (const Sample& sample : samples) lengths.push_back(sample.length);
+  std::sort(lengths.begin(), lengths.end());
+  lengths.erase(std::unique(lengths.begin(), lengths.end()), lengths.end());
+  std::string text;
+  for (uint32_t length : lengths) text += (text.empty() ? "" : ",") + std::to_string(length);
+  return text;
+}
+
+/// The smallest profiled length that holds `length`.
+template <typename Sample>
+std::optional<uint32_t> HoldingLength(const std::vector<Sample>& samples, uint32_t length) {
+  std::optional<uint32_t> best;
+  for (const Sample& sample : samples) {
+    if (sample.length >= length && (!best || sample.length < *best)) best = sample.length;
+  }
+  return best;
+}
+
+/// Layer times by width at one length. Of several frequencies the highest counts (STI 5.3: the
+/// clock is at its peak while an inference runs).
+std::vector<std::pair<uint32_t, double>> LayerTimes(const std::vector<ComputeSample>& samples,
+                                                    uint32_t length, Risk risk) {
+  std::vector<std::pair<uint32_t, double>> widths;
+  for (const ComputeSample& sample : samples) {
+    if (sample.length != length) continue;
+    const bool beaten = std::any_of(samples.begin(), samples.end(), [&](const ComputeSample& o) {
+      return o.length == length && o.width == sample.width && o.freq > sample.freq;
+    });
+    if (!beaten) widths.emplace_back(sample.width, TimeAt(risk, sample.layer_us, sample.p99_us));
+  }
+  SortUnique(&widths);
+  return widths;
+}
+
+}  // namespace
+
+Status ValidateProfile(const DeviceProfile& profile) {
+  if (profile.io.empty())
+    return DataError("profile: io is missing; add read times or run sti-profile again");
+  if (profile.compute.empty())
+    return DataError("profile: compute is missing; add layer times or run sti-profile again");
+  for (size_t i = 0; i < profile.io.size(); ++i) STI_RETURN_IF_ERROR(CheckIo(profile.io[i], i));
+  for (size_t i = 0; i < profile.compute.size(); ++i)
+    STI_RETURN_IF_ERROR(CheckCompute(profile.compute[i], i));
+  for (size_t i = 0; i < profile.fixed.size(); ++i)
+    STI_RETURN_IF_ERROR(CheckFixed(profile.fixed[i], i));
+  return {};
+}
+
+uint32_t LongestProfiledLength(const DeviceProfile& profile) {
+  uint32_t longest = 0;
+  for (const ComputeSample& sample : profile.compute) longest = std::max(longest, sample.length);
+  return longest;
+}
+
+Result<DeviceModel> DeviceModel::Make(const DeviceProfile& profile, uint32_t length, Risk risk) {
+  STI_RETURN_IF_ERROR(ValidateProfile(profile));
+  DeviceModel model;
+  const std::optional<uint32_t> holding = HoldingLength(profile.compute, length);
+  if (!holding) {
+    return UsageError("no profiled length holds " + std::to_string(length) +
+                      " tokens, the profile has " + Lengths(profile.compute) +
+                      "; ask for one of these or run sti-profile --lengths");
+  }
+  model.length_ = *holding;
+  model.widths_ = LayerTimes(profile.compute, *holding, risk);
+  if (!profile.fixed.empty()) {
+    const std::optional<uint32_t> row = HoldingLength(profile.fixed, length);
+    if (!row) {
+      return DataError("profile: fixed has lengths " + Lengths(profile.fixed) + ", none holds " +
+                       std::to_string(length) + " tokens; run sti-profile again");
+    }
+    for (const FixedSample& sample : profile.fixed) {
+      if (sample.length == *row)
+        model.fixed_ = {sample.embed_us, sample.embed_io_us, sample.head_us};
+    }
+  }
+  for (const IoSample& sample : profile.io) {
+    const double time_us = TimeAt(risk, sample.load_us, sample.p99_us);
+    if (sample.bits != 0) model.by_bits_.emplace_back(sample.bits, time_us);
+    if (sample.bytes != 0) model.by_bytes_.emplace_back(sample.bytes, time_us);
+  }
+  SortUnique(&model.by_bits_);
+  SortUnique(&model.by_bytes_);
+  return model;
+}
+
+std::optional<double> DeviceModel::LayerUs(uint32_t width) const {
+  auto above = std::lower_bound(widths_.begin(), widths_.end(), width,
+                                [](const auto& point, uint32_t w) { return point.first < w; });
+  if (above == widths_.end()) return std::nullopt;
+  if (above->first == width) return above->second;
+  if (above == widths_.begin()) return std::nullopt;
+  return OnLine(*(above - 1), *above, width);
+}
+
+std::optional<double> DeviceModel::LoadUs(uint32_t bits, uint64_t bytes) const {
+  for (const auto& [sample_bits, time_us] : by_bits_) {
+    if (sample_bits == bits) return time_us;
+  }
+  if (by_bytes_.empty()) return std::nullopt;
+  const double x = static_cast<double>(bytes);
+  if (by_bytes_.size() == 1) {
+    // One sample gives a bandwidth.
+    return by_bytes_[0].second * (x / static_cast<double>(by_bytes_[0].first));
+  }
+  auto above = std::lower_bound(by_bytes_.begin(), by_bytes_.end(), bytes,
+                                [](const auto& point, uint64_t b) { return point.first < b; });
+  if (above != by_bytes_.end() && above->first == bytes) return above->second;
+  if (above == by_bytes_.begin()) ++above;
+  if (above == by_bytes_.end()) --above;
+  return std::max(0.0, OnLine(*(above - 1), *above, x));
+}
+
+}  // namespace sti

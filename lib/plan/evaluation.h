@@ -1,0 +1,72 @@
+// What a plan will do: its AIBs, latency and memory, computed from the plan alone.
+//
+// Every plan the planner returns takes its numbers from here, and so does a check of a plan that
+// somebody edited: one meaning of each number.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "plan/planner.h"
+
+namespace sti {
+
+/// The profile at the median and at the 99th percentile.
+struct DeviceModels {
+  DeviceModel median;
+  DeviceModel p99;
+  Risk risk = Risk::kP99;
+  static Result<DeviceModels> Make(const DeviceProfile& profile, uint32_t length, Risk risk);
+  /// The one that decides feasibility.
+  [[nodiscard]] const DeviceModel& deciding() const { return risk == Risk::kP99 ? p99 : median; }
+};
+
+/// How a strategy's time adds up.
+enum class DelayModel {
+  kAib,       ///< pipeline, valid by AIBs: sti, sti-paper, random
+  kPipeline,  ///< pipeline without preload, valid by its latency: stdpl
+  kSerial,    ///< IO, then compute: load-exec
+  kMemory,    ///< compute only: preload
+};
+DelayModel DelayModelOf(const std::string& strategy);
+
+struct PlanCheck {
+  bool valid = false;
+  bool fits_memory = true;
+  std::string problem;         ///< empty if valid, else the first reason
+  std::vector<double> aib_us;  ///< [n]; empty for load-exec and preload; slack 0 without a target
+  std::optional<double> slack_us;
+  double latency_us = 0;           ///< by medians
+  double p99_us = 0;               ///< by p99
+  double deciding_latency_us = 0;  ///< by the request's risk
+  uint64_t peak_bytes = 0;
+  uint64_t preload_bytes = 0;
+  uint64_t parameter_bytes = 0;
+};
+
+/// Memory of a process before shards, in bytes: the profile's process_bytes (8 MiB where unknown),
+/// the model's resident parts, and activations:
+///   length * (3 m head_dim + 2 hidden + m slice_ffn) floats: Q, K, V, input and output, FFN;
+///   threads * 64 * hidden floats: one decoded panel a thread.
+uint64_t BaseBytes(const PlanInput& input, uint32_t length, uint32_t width);
+
+/// Bytes left for preloaded and staged shards; nothing if memory is not bounded.
+std::optional<uint64_t> ShardMemory(const PlanInput& input, const PlanRequest& request,
+                                    uint32_t length, uint32_t width);
+
+/// Figures of a well-formed plan of this model, at plan.target_us.
+PlanCheck EvaluatePlan(const PlanInput& input, const PlanRequest& request,
+                       const DeviceModels& devices, const Plan& plan);
+
+/// EvaluatePlan for a plan from elsewhere. The request's risk and memory count; its target, where
+/// given, replaces the plan's. kData if the plan does not belong to the model or names what it has
+/// not; kUsage if the profile cannot tell its times. A plan that is merely late or too large is an
+/// answer (`valid` false), not an error. Thread-safe.
+Result<PlanCheck> CheckPlan(const PlanInput& input, const PlanRequest& request, const Plan& plan);
+
+/// Writes the figures into the plan. `meets_target` becomes `valid`.
+void FillFigures(const PlanCheck& check, Plan* plan);
+
+}  // namespace sti

@@ -1,0 +1,67 @@
+// The planner: which submodel, which bits a shard, what to preload (STI 5.3 and 5.4).
+//
+// Pure: numbers in, a plan out. No IO, no clock, no threads, no globals; memory in proportion to
+// the shards of the model. The same input gives the same plan on every machine.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/digest.h"
+#include "base/result.h"
+#include "plan/device_model.h"
+#include "types/device_profile.h"
+#include "types/importance.h"
+#include "types/model_info.h"
+#include "types/plan.h"
+#include "types/shard_catalog.h"
+
+namespace sti {
+
+/// What a person asks for. Times in microseconds, sizes in bytes.
+struct PlanRequest {
+  /// "sti" (joint choice where IO binds), "sti-paper" (two stages as printed), "random" (as
+  /// sti-paper, importance replaced by a shuffle), or a baseline of Table 4: "load-exec", "stdpl",
+  /// "preload".
+  std::string strategy = "sti";
+  std::optional<double> target_us;       ///< T; may be absent where `submodel` is given
+  uint64_t preload_bytes = 0;            ///< S
+  std::optional<uint64_t> memory_bytes;  ///< of the whole process
+  uint32_t length = 0;                   ///< input length in tokens; 0: the longest profiled
+  /// One bitwidth for all shards. Absent: chosen per shard; 6 for stdpl and preload, 32 for
+  /// load-exec.
+  std::optional<uint32_t> uniform_bits;
+  std::optional<std::pair<uint32_t, uint32_t>> submodel;  ///< n, m
+  uint32_t width_min = 1;
+  double similar = 0.2;  ///< how much fewer shards still are "a similar number" (STI 5.3)
+  Risk risk = Risk::kP99;
+  bool allow_untrained = false;  ///< plan submodels of a model that was not trained for them
+  uint64_t seed = 0;             ///< of "random"
+  /// Table 7: start with all shards at the fewest bits and raise shards to 6 bits until this many
+  /// further bytes are spent.
+  std::optional<uint64_t> io_budget_bytes;
+};
+
+/// What is known. References must outlive the call.
+struct PlanInput {
+  const ModelInfo& info;
+  const ShardCatalog& catalog;
+  const DeviceProfile& profile;
+  const Importance* importance = nullptr;  ///< null: layer, then slice order
+  Digest model;
+  Digest shape;
+  uint64_t resident_bytes = 0;  ///< biases, norms, head and tokenizer of an open model
+};
+
+/// Plans. kUsage for a request that makes no sense, kData for input that contradicts itself or
+/// belongs to another model, kInfeasible if no plan meets the request; the message then holds the
+/// smallest feasible T. Strategy "sti" never misses T while some plan meets it; the only plans with
+/// `meets_target` false come from "sti-paper" and "random". `explain`, where given, receives one
+/// line a decision. Thread-safe.
+Result<Plan> MakePlan(const PlanInput& input, const PlanRequest& request,
+                      std::vector<std::string>* explain = nullptr);
+
+}  // namespace sti

@@ -1,0 +1,234 @@
+#include "plan/planning.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "plan/aib.h"
+#include "plan/text.h"
+#include "types/importance_rank.h"
+
+namespace sti {
+namespace {
+
+bool IsNumberAbove(double value, double least) { return std::isfinite(value) && value > least; }
+
+Status ValidateRequest(const PlanRequest& request) {
+  static constexpr const char* kStrategies[] = {"sti",   "sti-paper", "load-exec",
+                                                "stdpl", "preload",   "random"};
+  if (std::find(std::begin(kStrategies), std::end(kStrategies), request.strategy) ==
+      std::end(kStrategies)) {
+    return UsageError("unknown strategy \"" + request.strategy +
+                      "\"; use sti, sti-paper, load-exec, stdpl, preload or random");
+  }
+  if (!request.target_us && !request.submodel)
+    return UsageError("neither a target nor a submodel is given; use --target or --submodel");
+  if (request.target_us && !IsNumberAbove(*request.target_us, 0))
+    return UsageError("the target is not a positive time; use --target 200ms");
+  if (!(request.similar >= 0 && request.similar < 1))
+    return UsageError("--similar is not from 0 to below 100%; use --similar 20%");
+  const bool elastic = DelayModelOf(request.strategy) == DelayModel::kAib;
+  if (request.io_budget_bytes && !elastic)
+    return UsageError("--io-budget is for the strategies sti, sti-paper and random; drop it");
+  if (request.io_budget_bytes && request.uniform_bits)
+    return UsageError("--io-budget raises single shards and --bits forbids it; drop one");
+  return {};
+}
+
+Status ValidateImportance(const PlanInput& input) {
+  if (input.importance == nullptr) return {};
+  const Importance& importance = *input.importance;
+  if (!importance.model.empty() && !input.model.empty() && importance.model != input.model) {
+    return DataError("importance: it was made for model " + importance.model.Prefix() + ", not " +
+                     input.model.Prefix() + "; run sti-importance on this model");
+  }
+  const size_t shards = size_t{input.catalog.layers} * input.catalog.width;
+  const bool finite = std::all_of(importance.scores.begin(), importance.scores.end(),
+                                  [](double score) { return std::isfinite(score); });
+  if (importance.layers != input.catalog.layers || importance.width != input.catalog.width ||
+      importance.scores.size() != shards || !finite) {
+    return DataError(
+        "importance: it does not hold one score a shard of this model; "
+        "run sti-importance on this model");
+  }
+  return {};
+}
+
+Status ValidateShape(const PlanInput& input) {
+  if (input.profile.shape.empty() || input.shape.empty() || input.profile.shape == input.shape)
+    return {};
+  return DataError("profile: it was made for model shape " + input.profile.shape.Prefix() +
+                   ", not " + input.shape.Prefix() + "; run sti-profile on this model");
+}
+
+Result<uint32_t> PlannedLength(const PlanInput& input, const PlanRequest& request) {
+  const uint32_t longest = input.info.shape.max_positions;
+  if (request.length == 0) {
+    const uint32_t profiled = LongestProfiledLength(input.profile);
+    return longest == 0 ? profiled : std::min(profiled, longest);
+  }
+  if (longest != 0 && request.length > longest) {
+    return UsageError("length " + std::to_string(request.length) + " is more than the model's " +
+                      std::to_string(longest) + " positions; ask for a shorter one");
+  }
+  return request.length;
+}
+
+/// The same numbers on every machine: splitmix64, a counter run through a mixing function.
+class SplitMix {
+ public:
+  explicit SplitMix(uint64_t seed) : state_(seed) {}
+  uint64_t Next() {
+    uint64_t z = (state_ += 0x9E3779B97F4A7C15u);
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
+    return z ^ (z >> 31);
+  }
+
+ private:
+  uint64_t state_;
+};
+
+std::vector<std::pair<uint32_t, uint32_t>> AllShards(const PlanInput& input,
+                                                     const PlanRequest& request) {
+  if (request.strategy != "random" && input.importance != nullptr)
+    return ImportanceRank(*input.importance);
+  std::vector<std::pair<uint32_t, uint32_t>> shards;
+  for (uint32_t layer = 0; layer < input.catalog.layers; ++layer) {
+    for (uint32_t slice = 0; slice < input.catalog.width; ++slice)
+      shards.emplace_back(layer, slice);
+  }
+  if (request.strategy == "random") {
+    SplitMix random(request.seed);
+    for (size_t i = shards.size(); i > 1; --i) std::swap(shards[i - 1], shards[random.Next() % i]);
+  }
+  return shards;
+}
+
+}  // namespace
+
+Result<Planning> Planning::Prepare(const PlanInput& input, const PlanRequest& request,
+                                   std::vector<std::string>* explain) {
+  STI_RETURN_IF_ERROR(ValidateRequest(request));
+  STI_RETURN_IF_ERROR(ValidateCatalog(input.catalog));
+  STI_RETURN_IF_ERROR(ValidateModel(input.info, input.catalog));
+  STI_RETURN_IF_ERROR(ValidateProfile(input.profile));
+  STI_RETURN_IF_ERROR(ValidateImportance(input));
+  STI_RETURN_IF_ERROR(ValidateShape(input));
+  STI_ASSIGN_OR_RETURN(const uint32_t length, PlannedLength(input, request));
+  STI_ASSIGN_OR_RETURN(DeviceModels devices,
+                       DeviceModels::Make(input.profile, length, request.risk));
+  STI_ASSIGN_OR_RETURN(ShardCosts costs, ShardCosts::Make(input.catalog, devices.deciding()));
+  STI_ASSIGN_OR_RETURN(std::vector<Submodel> submodels,
+                       AllowedSubmodels(input.info, devices.deciding(), request));
+  Planning planning{input,
+                    request,
+                    length,
+                    std::move(devices),
+                    std::move(costs),
+                    std::move(submodels),
+                    AllShards(input, request),
+                    explain};
+  const FixedTimes& fixed = planning.devices.deciding().fixed();
+  planning.Say("times: " + std::string(request.risk == Risk::kP99 ? "p99" : "median") +
+               " at length " + std::to_string(planning.devices.deciding().length()) + " for " +
+               std::to_string(length) + " tokens; T_fixed " + Ms(fixed.compute_us()) +
+               ", embedding rows " + Ms(fixed.embed_io_us) + " of IO");
+  return planning;
+}
+
+ComputeLane Planning::LaneOf(const Submodel& submodel) const {
+  return {devices.deciding().fixed(), submodel.depth, submodel.layer_us};
+}
+
+double Planning::ComputeTime(const Submodel& submodel) const {
+  return static_cast<double>(submodel.depth) * submodel.layer_us +
+         devices.deciding().fixed().compute_us();
+}
+
+std::vector<Submodel> Planning::ComputeFeasible() const {
+  if (!request.target_us) return submodels;
+  std::vector<Submodel> feasible;
+  for (const Submodel& submodel : submodels) {
+    if (ComputeTime(submodel) <= *request.target_us + kTimeTolerance_us)
+      feasible.push_back(submodel);
+  }
+  return feasible;
+}
+
+Allocation Planning::AllocationOf(const Submodel& submodel, bool with_target) const {
+  Budget budget;
+  budget.lane = LaneOf(submodel);
+  if (with_target) budget.target_us = request.target_us;
+  budget.preload_bytes = request.preload_bytes;
+  budget.shard_bytes = ShardMemory(input, request, length, submodel.width);
+  return {costs, LayersOfDepth(input.info, submodel.depth), submodel.width, budget};
+}
+
+std::vector<size_t> Planning::ShardOrder(const Submodel& submodel) const {
+  const std::vector<uint32_t> layers = LayersOfDepth(input.info, submodel.depth);
+  std::vector<std::optional<size_t>> position(input.catalog.layers);
+  for (size_t k = 0; k < layers.size(); ++k) position[layers[k]] = k;
+  std::vector<size_t> shards;
+  shards.reserve(submodel.shards());
+  for (const auto& [layer, slice] : order) {
+    if (position[layer] && slice < submodel.width)
+      shards.push_back(*position[layer] * submodel.width + slice);
+  }
+  return shards;
+}
+
+Plan Planning::EmptyPlan() const {
+  Plan plan;
+  plan.model = input.model;
+  plan.shape = input.shape;
+  plan.strategy = request.strategy;
+  plan.length = length;
+  plan.target_us = request.target_us;
+  plan.kernel = input.profile.kernel;
+  plan.read_path = input.profile.read_path;
+  return plan;
+}
+
+Plan Planning::UniformPlan(const Submodel& submodel, uint32_t bits) const {
+  Plan plan = EmptyPlan();
+  plan.layers = LayersOfDepth(input.info, submodel.depth);
+  plan.width = submodel.width;
+  std::vector<uint32_t> row(submodel.width);
+  for (uint32_t slice = 0; slice < submodel.width; ++slice) row[slice] = slice;
+  plan.slices.assign(plan.layers.size(), row);
+  plan.bits.assign(plan.layers.size(), std::vector<uint32_t>(submodel.width, bits));
+  return plan;
+}
+
+Plan Planning::PlanOf(const Allocation& allocation) const {
+  const auto depth = static_cast<uint32_t>(allocation.layers().size());
+  Plan plan = UniformPlan({depth, allocation.width(), 0}, costs.bits()[0]);
+  for (size_t shard = 0; shard < allocation.shards(); ++shard) {
+    const size_t k = shard / allocation.width();
+    const size_t slice = shard % allocation.width();
+    const uint32_t bits = costs.bits()[allocation.level(shard)];
+    plan.bits[k][slice] = bits;
+    if (shard < allocation.preloaded())
+      plan.preload.push_back({plan.layers[k], static_cast<uint32_t>(slice), bits});
+  }
+  return plan;
+}
+
+Result<Plan> MakePlan(const PlanInput& input, const PlanRequest& request,
+                      std::vector<std::string>* explain) {
+  STI_ASSIGN_OR_RETURN(Planning planning, Planning::Prepare(input, request, explain));
+  const bool elastic = DelayModelOf(request.strategy) == DelayModel::kAib;
+  STI_ASSIGN_OR_RETURN(Plan plan, elastic ? PlanElastic(planning) : PlanBaseline(planning));
+  const PlanCheck check = EvaluatePlan(input, request, planning.devices, plan);
+  FillFigures(check, &plan);
+  planning.Say("preload: " + std::to_string(plan.preload.size()) + " shards, " +
+               std::to_string(plan.preload_bytes) + " of " + std::to_string(request.preload_bytes) +
+               " bytes");
+  planning.Say("prediction: " + Ms(plan.predicted_latency_us) + " median, " +
+               Ms(plan.predicted_p99_us) + " p99, peak " +
+               std::to_string(plan.predicted_peak_bytes) + " bytes" +
+               (check.valid ? "" : "; misses: " + check.problem));
+  return plan;
+}
+
+}  // namespace sti

@@ -1,0 +1,57 @@
+// What the strategies share while one plan is made. Internal to lib/plan.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "plan/allocation.h"
+#include "plan/evaluation.h"
+#include "plan/planner.h"
+#include "plan/submodels.h"
+
+namespace sti {
+
+/// Validated input and everything derived from it once. References must outlive it.
+struct Planning {
+  const PlanInput& input;
+  const PlanRequest& request;
+  uint32_t length = 0;
+  DeviceModels devices;
+  ShardCosts costs;
+  std::vector<Submodel> submodels;                   ///< that the request allows
+  std::vector<std::pair<uint32_t, uint32_t>> order;  ///< (layer, slice), most important first
+  std::vector<std::string>* explain = nullptr;
+
+  static Result<Planning> Prepare(const PlanInput& input, const PlanRequest& request,
+                                  std::vector<std::string>* explain);
+
+  void Say(std::string line) const {
+    if (explain != nullptr) explain->push_back(std::move(line));
+  }
+  [[nodiscard]] ComputeLane LaneOf(const Submodel& submodel) const;
+  /// n * T_comp + T_fixed, in microseconds.
+  [[nodiscard]] double ComputeTime(const Submodel& submodel) const;
+  /// Those whose compute alone is done by T; all without a target.
+  [[nodiscard]] std::vector<Submodel> ComputeFeasible() const;
+  [[nodiscard]] Allocation AllocationOf(const Submodel& submodel, bool with_target = true) const;
+  /// The submodel's shards (n * m, layer order) as `order` ranks them.
+  [[nodiscard]] std::vector<size_t> ShardOrder(const Submodel& submodel) const;
+
+  /// A plan with everything but layers, slices, bits, preload and figures.
+  [[nodiscard]] Plan EmptyPlan() const;
+  /// Rows 0..m-1 at one bitwidth, nothing preloaded, no figures.
+  [[nodiscard]] Plan UniformPlan(const Submodel& submodel, uint32_t bits) const;
+  [[nodiscard]] Plan PlanOf(const Allocation& allocation) const;
+};
+
+/// Strategies sti, sti-paper and random.
+Result<Plan> PlanElastic(const Planning& planning);
+
+/// Strategies load-exec, stdpl and preload.
+Result<Plan> PlanBaseline(const Planning& planning);
+
+}  // namespace sti

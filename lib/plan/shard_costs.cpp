@@ -1,0 +1,89 @@
+#include "plan/shard_costs.h"
+
+#include <algorithm>
+#include <string>
+
+namespace sti {
+namespace {
+
+// Sums over all shards stay far from 2^64.
+constexpr uint64_t kMaxShardBytes = uint64_t{1} << 40;
+constexpr uint32_t kMaxLayers = 1024;
+constexpr uint32_t kMaxWidth = 256;
+
+Error CatalogError(const std::string& problem) {
+  return DataError("shard catalog: " + problem + "; run sti-shard again");
+}
+
+Status ValidateShard(const ShardCatalog& catalog, size_t shard) {
+  uint64_t previous = 1;
+  for (size_t level = 0; level < catalog.bits.size(); ++level) {
+    const uint64_t bytes = catalog.read_bytes[shard * catalog.bits.size() + level];
+    const bool possible = bytes >= previous && bytes <= kMaxShardBytes;
+    if (!possible) {
+      return CatalogError("shard " + std::to_string(shard / catalog.width) + "," +
+                          std::to_string(shard % catalog.width) + " has " + std::to_string(bytes) +
+                          " bytes at " + std::to_string(catalog.bits[level]) + " bits");
+    }
+    previous = bytes;
+  }
+  return {};
+}
+
+}  // namespace
+
+Status ValidateCatalog(const ShardCatalog& catalog) {
+  if (catalog.layers == 0 || catalog.layers > kMaxLayers || catalog.width == 0 ||
+      catalog.width > kMaxWidth)
+    return CatalogError("impossible size");
+  if (catalog.bits.empty()) return CatalogError("no bitwidths");
+  if (std::adjacent_find(catalog.bits.begin(), catalog.bits.end(), std::greater_equal<>()) !=
+      catalog.bits.end())
+    return CatalogError("bitwidths do not ascend");
+  const size_t shards = size_t{catalog.layers} * catalog.width;
+  if (catalog.bits.size() > 32 || catalog.read_bytes.size() != shards * catalog.bits.size())
+    return CatalogError("as many sizes as shards and bitwidths are expected");
+  for (size_t shard = 0; shard < shards; ++shard)
+    STI_RETURN_IF_ERROR(ValidateShard(catalog, shard));
+  return {};
+}
+
+Result<ShardCosts> ShardCosts::Make(const ShardCatalog& catalog, const DeviceModel& device) {
+  ShardCosts costs;
+  costs.width_ = catalog.width;
+  std::vector<size_t> known;
+  for (size_t level = 0; level < catalog.bits.size(); ++level) {
+    if (!device.LoadUs(catalog.bits[level], 1)) continue;
+    known.push_back(level);
+    costs.bits_.push_back(catalog.bits[level]);
+  }
+  if (known.empty()) {
+    return DataError(
+        "profile: io has no load time for any stored bitwidth; add them or run sti-profile again");
+  }
+  const size_t shards = size_t{catalog.layers} * catalog.width;
+  costs.bytes_.reserve(shards * known.size());
+  costs.load_us_.reserve(shards * known.size());
+  for (size_t shard = 0; shard < shards; ++shard) {
+    for (size_t level : known) {
+      const uint64_t bytes = catalog.read_bytes[shard * catalog.bits.size() + level];
+      costs.bytes_.push_back(bytes);
+      costs.load_us_.push_back(device.LoadUs(catalog.bits[level], bytes).value_or(0));
+    }
+  }
+  return costs;
+}
+
+std::optional<size_t> ShardCosts::LevelOf(uint32_t bits) const {
+  auto found = std::find(bits_.begin(), bits_.end(), bits);
+  if (found == bits_.end()) return std::nullopt;
+  return static_cast<size_t>(found - bits_.begin());
+}
+
+size_t ShardCosts::LevelAtMost(uint32_t bits) const {
+  size_t level = 0;
+  while (level + 1 < bits_.size() && bits_[level + 1] <= bits) ++level;
+  return level;
+}
+
+}  // namespace sti

@@ -1,0 +1,48 @@
+// What each shard costs at each bitwidth: bytes from the container, T_io from the device.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "base/result.h"
+#include "plan/device_model.h"
+#include "types/shard_catalog.h"
+
+namespace sti {
+
+/// kData if the catalog contradicts itself: sizes, bitwidths, or more bits in fewer bytes.
+Status ValidateCatalog(const ShardCatalog& catalog);
+
+/// A table over (layer, slice, level), a level being an index into bits(). Immutable.
+class ShardCosts {
+ public:
+  /// Bitwidths whose T_io the profile does not tell are left out; kData if none is left. The
+  /// catalog must be valid.
+  static Result<ShardCosts> Make(const ShardCatalog& catalog, const DeviceModel& device);
+
+  [[nodiscard]] const std::vector<uint32_t>& bits() const { return bits_; }  ///< ascending
+  [[nodiscard]] size_t levels() const { return bits_.size(); }
+  [[nodiscard]] std::optional<size_t> LevelOf(uint32_t bits) const;
+  /// The highest level of at most `bits`; the lowest level if there is none.
+  [[nodiscard]] size_t LevelAtMost(uint32_t bits) const;
+
+  [[nodiscard]] uint64_t bytes(uint32_t layer, uint32_t slice, size_t level) const {
+    return bytes_[Index(layer, slice, level)];
+  }
+  [[nodiscard]] double load_us(uint32_t layer, uint32_t slice, size_t level) const {
+    return load_us_[Index(layer, slice, level)];
+  }
+
+ private:
+  [[nodiscard]] size_t Index(uint32_t layer, uint32_t slice, size_t level) const {
+    return (size_t{layer} * width_ + slice) * bits_.size() + level;
+  }
+
+  uint32_t width_ = 0;
+  std::vector<uint32_t> bits_;
+  std::vector<uint64_t> bytes_;
+  std::vector<double> load_us_;
+};
+
+}  // namespace sti

@@ -1,0 +1,115 @@
+#include "plan/submodels.h"
+
+#include <algorithm>
+#include <numeric>
+#include <string>
+
+namespace sti {
+namespace {
+
+std::string Name(uint32_t depth, uint32_t width) {
+  return std::to_string(depth) + "x" + std::to_string(width);
+}
+
+Status ValidateDepths(const ModelInfo& info) {
+  if (info.depth_layers.empty()) return {};
+  if (info.depth_layers.size() != info.shape.layers)
+    return DataError("model: the depth map must have one row a depth; run sti-shard again");
+  for (size_t row = 0; row < info.depth_layers.size(); ++row) {
+    const std::vector<uint32_t>& layers = info.depth_layers[row];
+    const bool ascending =
+        std::adjacent_find(layers.begin(), layers.end(), std::greater_equal<>()) == layers.end();
+    if (layers.size() != row + 1 || !ascending || layers.back() >= info.shape.layers) {
+      return DataError("model: row " + std::to_string(row) +
+                       " of the depth map does not name that many layers; run sti-shard again");
+    }
+  }
+  return {};
+}
+
+uint32_t NarrowestWidth(const ModelInfo& info, const PlanRequest& request) {
+  const uint32_t trained = request.allow_untrained ? 1 : info.min_width;
+  return std::max({trained, request.width_min, uint32_t{1}});
+}
+
+/// The one submodel that the request names.
+Result<std::vector<Submodel>> NamedSubmodel(const ModelInfo& info, const DeviceModel& device,
+                                            const PlanRequest& request) {
+  const auto [depth, width] = *request.submodel;
+  const ModelShape& shape = info.shape;
+  if (depth == 0 || width == 0 || depth > shape.layers || width > shape.width) {
+    return UsageError("submodel " + Name(depth, width) + " does not fit a model of " +
+                      Name(shape.layers, shape.width) + "; ask for a smaller one");
+  }
+  const bool full = depth == shape.layers && width == shape.width;
+  const bool trained = info.elastic ? width >= info.min_width : full;
+  if (!trained && !request.allow_untrained) {
+    return InfeasibleError("submodel " + Name(depth, width) +
+                           " was not trained, its labels would mean little; use " +
+                           Name(shape.layers, shape.width) + " or --allow-untrained");
+  }
+  const std::optional<double> layer_us = device.LayerUs(width);
+  if (!layer_us) {
+    return UsageError("profile: no compute time for width " + std::to_string(width) +
+                      "; run sti-profile --widths");
+  }
+  return std::vector<Submodel>{{depth, width, *layer_us}};
+}
+
+}  // namespace
+
+std::string NameOf(const Submodel& submodel) { return Name(submodel.depth, submodel.width); }
+
+std::vector<uint32_t> LayersOfDepth(const ModelInfo& info, uint32_t depth) {
+  if (!info.depth_layers.empty()) return info.depth_layers[depth - 1];
+  std::vector<uint32_t> layers(depth);
+  std::iota(layers.begin(), layers.end(), 0u);
+  return layers;
+}
+
+Status ValidateModel(const ModelInfo& info, const ShardCatalog& catalog) {
+  const ModelShape& shape = info.shape;
+  if (shape.layers == 0 || shape.width == 0)
+    return DataError("model: it has no shards; run sti-shard again");
+  if (catalog.layers != shape.layers || catalog.width != shape.width) {
+    return DataError("model: the shards are " + Name(catalog.layers, catalog.width) +
+                     ", the model is " + Name(shape.layers, shape.width) + "; run sti-shard again");
+  }
+  return ValidateDepths(info);
+}
+
+Result<std::vector<Submodel>> AllowedSubmodels(const ModelInfo& info, const DeviceModel& device,
+                                               const PlanRequest& request) {
+  if (request.submodel) return NamedSubmodel(info, device, request);
+  const ModelShape& shape = info.shape;
+  const bool only_full = !info.elastic && !request.allow_untrained;
+  const uint32_t narrowest = only_full ? shape.width : NarrowestWidth(info, request);
+  std::vector<Submodel> submodels;
+  for (uint32_t depth = only_full ? shape.layers : 1; depth <= shape.layers; ++depth) {
+    for (uint32_t width = narrowest; width <= shape.width; ++width) {
+      if (const std::optional<double> layer_us = device.LayerUs(width))
+        submodels.push_back({depth, width, *layer_us});
+    }
+  }
+  if (submodels.empty()) {
+    return UsageError("profile: no compute time for any width from " + std::to_string(narrowest) +
+                      " to " + std::to_string(shape.width) + "; run sti-profile --widths");
+  }
+  return submodels;
+}
+
+const Submodel& LargestThenDeepest(std::span<const Submodel> submodels, double similar) {
+  uint64_t most = 0;
+  for (const Submodel& submodel : submodels) most = std::max(most, submodel.shards());
+  const double enough = (1 - similar) * static_cast<double>(most) - 1e-9;
+  const Submodel* best = nullptr;
+  for (const Submodel& submodel : submodels) {
+    if (static_cast<double>(submodel.shards()) < enough) continue;
+    if (best == nullptr || submodel.depth > best->depth ||
+        (submodel.depth == best->depth && submodel.width > best->width))
+      best = &submodel;
+  }
+  return *best;
+}
+
+}  // namespace sti

@@ -1,0 +1,102 @@
+#include "quant/boundaries.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "quant/sorted_weights.h"
+
+namespace sti {
+namespace {
+
+constexpr int kMaxRounds = 200;
+constexpr uint32_t kFirstClusters = 4;
+
+// Sums of values over ranges of ranks, by prefix sums in rank order.
+class RangeSums {
+ public:
+  explicit RangeSums(std::span<const uint32_t> keys) : keys_(keys), sums_(keys.size() + 1) {
+    for (size_t i = 0; i < keys.size(); ++i) sums_[i + 1] = sums_[i] + double{ValueOfKey(keys[i])};
+  }
+
+  [[nodiscard]] double Mean(uint64_t begin, uint64_t end) const {
+    return (sums_[end] - sums_[begin]) / static_cast<double>(end - begin);
+  }
+
+  // First rank in [begin, end) whose value is at least `limit`.
+  [[nodiscard]] uint64_t RankOf(double limit, uint64_t begin, uint64_t end) const {
+    auto first = keys_.begin() + static_cast<ptrdiff_t>(begin);
+    auto last = keys_.begin() + static_cast<ptrdiff_t>(end);
+    auto found = std::lower_bound(first, last, limit, [](uint32_t key, double value) {
+      return double{ValueOfKey(key)} < value;
+    });
+    return begin + static_cast<uint64_t>(found - first);
+  }
+
+ private:
+  std::span<const uint32_t> keys_;
+  std::vector<double> sums_;
+};
+
+// Lloyd's algorithm on `edges`, whose first and last entries stay. A cluster that runs empty keeps
+// its edges, which makes it stay empty: its neighbours share what it had.
+void Refine(const RangeSums& sums, std::span<uint64_t> edges) {
+  for (int round = 0; round < kMaxRounds; ++round) {
+    bool moved = false;
+    std::vector<uint64_t> next(edges.begin(), edges.end());
+    for (size_t i = 1; i + 1 < edges.size(); ++i) {
+      if (edges[i - 1] == edges[i] || edges[i] == edges[i + 1]) continue;
+      double middle =
+          (sums.Mean(edges[i - 1], edges[i]) + sums.Mean(edges[i], edges[i + 1])) / 2.0;
+      next[i] = sums.RankOf(middle, edges.front(), edges.back());
+      moved = moved || next[i] != edges[i];
+    }
+    std::copy(next.begin(), next.end(), edges.begin());
+    if (!moved) return;
+  }
+}
+
+// A first cut of [begin, end) into `edges.size() - 1` parts of equal population, moved to the start
+// of a run of equal values.
+void CutEvenly(const RangeSums& sums, std::span<const uint32_t> keys, std::span<uint64_t> edges) {
+  uint64_t begin = edges.front();
+  uint64_t end = edges.back();
+  uint64_t parts = edges.size() - 1;
+  for (uint64_t i = 1; i < parts; ++i) {
+    uint64_t rank = begin + (end - begin) * i / parts;
+    edges[i] = rank >= end ? end : sums.RankOf(double{ValueOfKey(keys[rank])}, begin, end);
+  }
+}
+
+}  // namespace
+
+Boundaries EqualPopulation(uint64_t count) {
+  Boundaries boundaries{};
+  for (uint64_t j = 0; j <= kClusters; ++j) boundaries[j] = j * count / kClusters;
+  return boundaries;
+}
+
+Boundaries NestedLloyd(std::span<const uint32_t> sorted_keys) {
+  RangeSums sums(sorted_keys);
+  std::vector<uint64_t> edges(kFirstClusters + 1, 0);
+  edges.back() = sorted_keys.size();
+  CutEvenly(sums, sorted_keys, edges);
+  Refine(sums, edges);
+  while (edges.size() < kClusters + 1) {
+    std::vector<uint64_t> finer;
+    for (size_t i = 0; i + 1 < edges.size(); ++i) {
+      std::array<uint64_t, 3> halves{edges[i], edges[i], edges[i + 1]};
+      CutEvenly(sums, sorted_keys, halves);
+      Refine(sums, halves);
+      finer.push_back(halves[0]);
+      finer.push_back(halves[1]);
+    }
+    finer.push_back(edges.back());
+    edges = std::move(finer);
+  }
+  Boundaries boundaries{};
+  std::copy(edges.begin(), edges.end(), boundaries.begin());
+  return boundaries;
+}
+
+}  // namespace sti

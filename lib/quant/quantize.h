@@ -1,0 +1,48 @@
+// Gaussian outlier-aware quantisation of one layer (STI 4.2 and 6, made exact).
+//
+// All weights of a layer are one population. Weights that the fitted Gaussian finds improbable are
+// outliers, kept as they are. The others are cut, in order of value, into 64 clusters whose first
+// boundaries are also those of 32, 16, 8 and 4 clusters: the k-bit code of a weight is the top k
+// bits of its 6-bit code, and only the centroids differ between bitwidths.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace sti {
+
+inline constexpr uint32_t kMinCodeBits = 2;
+inline constexpr uint32_t kMaxCodeBits = 6;
+
+enum class CodebookKind : uint8_t {
+  kGobo = 0,  ///< clusters of equal population (the paper's)
+  kTree = 1,  ///< Lloyd's algorithm to 4 clusters, then each split in two by Lloyd, to 64
+};
+
+/// The centroids of one layer: 2^k floats for each k = 2..6; an empty cluster's is 0.
+struct Codebook {
+  std::array<std::vector<float>, kMaxCodeBits + 1> centroids;  ///< [bits]; 0 and 1 stay empty
+};
+
+struct QuantizedLayer {
+  Codebook codebook;
+  std::vector<uint8_t> codes;      ///< [weights] 6-bit codes; 0 for outliers
+  std::vector<uint32_t> outliers;  ///< flat indexes, ascending
+};
+
+/// The Gaussian of `weights` and the rule that makes a weight an outlier of it.
+struct OutlierRule {
+  double mean = 0;
+  double variance = 1;          ///< with the 1e-6 that scikit-learn's GaussianMixture adds
+  double peak_log_density = 0;  ///< natural logarithm of the density at the mean
+  [[nodiscard]] bool IsOutlier(float weight) const;
+};
+OutlierRule FitOutlierRule(std::span<const float> weights);
+
+/// Quantises a layer: Q, K, V, O, FFN1, FFN2 one after the other, each row-major. All finite; fewer
+/// than 2^32. Deterministic: the same result on every machine. Thread-safe.
+QuantizedLayer QuantizeLayer(std::span<const float> weights, CodebookKind kind);
+
+}  // namespace sti

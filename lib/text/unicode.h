@@ -1,0 +1,61 @@
+// Code points and their properties, as BERT's normaliser sees them.
+//
+// Token ids depend on these tables, so the Unicode version is part of what a build is; see
+// UnicodeVersion. The reference tokenizer uses older tables; the two differ only in marks,
+// punctuation and format characters that Unicode gained since about 2016. All functions are pure
+// and thread-safe.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace sti {
+
+/// The Unicode version of the tables, "15.0.0".
+std::string UnicodeVersion();
+
+/// Takes one code point off the front of `text`, which must not be empty. Bytes that are not UTF-8
+/// give U+FFFD, one for each maximal part of a sequence that begins well (Unicode 3.9, "U+FFFD
+/// substitution of maximal subparts").
+char32_t TakeCodePoint(std::string_view* text);
+
+/// Appends the UTF-8 form of `code`, a code point that is no surrogate.
+void AppendUtf8(char32_t code, std::string* out);
+
+/// Has the White_Space property.
+bool IsWhiteSpace(char32_t code);
+
+/// Is dropped by BERT's clean-up: controls, format characters and private use, but not tab, line
+/// feed and carriage return.
+bool IsControl(char32_t code);
+
+/// ASCII punctuation in BERT's sense (any printable that is no letter, digit or space), and the
+/// general categories P*.
+bool IsPunctuation(char32_t code);
+
+/// Stands alone as a word: the CJK ideographs in BERT's sense.
+bool IsIdeograph(char32_t code);
+
+/// General category Mn, what accents decompose into.
+bool IsNonspacingMark(char32_t code);
+
+/// Canonical combining class, 0 for starters.
+uint32_t CombiningClass(char32_t code);
+
+/// A few code points by value.
+struct CodePoints {
+  std::array<char32_t, 8> codes{};
+  uint32_t size = 0;
+  [[nodiscard]] const char32_t* begin() const { return codes.data(); }
+  [[nodiscard]] const char32_t* end() const { return codes.data() + size; }
+};
+
+/// Full canonical decomposition of one code point, not reordered with its neighbours.
+CodePoints Decompose(char32_t code);
+
+/// Full lower case mapping of one code point, without context.
+CodePoints Lowercase(char32_t code);
+
+}  // namespace sti

@@ -1,0 +1,46 @@
+// The tokens of a model, by id and by text.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace sti {
+
+/// A vocab.txt held in little memory: the text itself, one offset a token and one hash slot for
+/// about every two thirds of a token (30522 tokens take 0.6 MiB).
+///
+/// Immutable once made: any number of threads may call the const methods at once.
+class Vocabulary {
+ public:
+  static constexpr uint64_t kMaxTokens = uint64_t{1} << 22;
+  static constexpr uint64_t kMaxBytes = uint64_t{64} << 20;
+
+  /// One token a line in id order; lines end with LF or CRLF, the last one may end bare. A token
+  /// that stands twice has the later id. DataError if there is no token, or more than the limits.
+  static Result<Vocabulary> FromText(std::string text);
+
+  /// The id of exactly these bytes, if they are a token.
+  [[nodiscard]] std::optional<uint32_t> Find(std::string_view token) const;
+
+  /// The bytes of a token; `id` < size(). The view lives as long as this object stays put.
+  [[nodiscard]] std::string_view Token(uint32_t id) const;
+
+  [[nodiscard]] uint32_t size() const { return static_cast<uint32_t>(offsets_.size() - 1); }
+  [[nodiscard]] uint64_t memory_bytes() const;
+
+ private:
+  Vocabulary() = default;
+  [[nodiscard]] uint64_t SlotOf(std::string_view token) const;
+  void BuildTable();
+
+  std::string text_;
+  std::vector<uint32_t> offsets_;  ///< [size + 1], where each line begins
+  std::vector<uint32_t> slots_;    ///< ids, or kEmpty; a power of two of them
+};
+
+}  // namespace sti

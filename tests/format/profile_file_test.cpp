@@ -1,0 +1,91 @@
+#include "format/profile_file.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "format/small_file_test.h"
+
+namespace sti {
+namespace {
+
+DeviceProfile Example() {
+  DeviceProfile profile;
+  profile.shape.bytes[3] = 9;
+  profile.io = {{4096, 0, 51.2, 60.1}, {73728, 0, 900.0 / 7, 1000}};
+  profile.compute = {{64, 3, 1234.5, 1300.25, 2400000}, {64, 12, 4000, 4100, 0}};
+  profile.fixed = {{64, 10, 120.75, 33}};
+  profile.threads = 2;
+  profile.cpus = "0-1";
+  profile.kernel = "avx512/fp32";
+  profile.read_path = "uring";
+  profile.machine = "a board \xC3\xA9";
+  profile.process_bytes = 5u << 20;
+  return profile;
+}
+
+Status ParseStatus(std::span<const uint8_t> file) {
+  auto parsed = ParseProfile(file, "a.file");
+  return parsed.ok() ? Status() : Status(parsed.error());
+}
+
+TEST(ProfileFile, BothSpellingsHoldTheSame) {
+  DeviceProfile by_bits = Example();
+  by_bits.shape = {};
+  by_bits.fixed.clear();
+  by_bits.io = {{0, 2, 1100, 1100}, {0, 32, 13500, 14000}};
+  for (const DeviceProfile& example : {Example(), by_bits}) {
+    const auto binary = EncodeProfile(example);
+    const std::string json = ProfileToJson(example);
+    auto from_binary = ParseProfile(binary, "a.file");
+    auto from_json = ParseProfile(test::Bytes(json), "a.file");
+    ASSERT_TRUE(from_binary.ok()) << from_binary.error().message;
+    ASSERT_TRUE(from_json.ok()) << from_json.error().message;
+    // Every field goes into both spellings, so equal spellings are equal profiles.
+    EXPECT_EQ(EncodeProfile(*from_binary), binary);
+    EXPECT_EQ(EncodeProfile(*from_json), binary);
+    EXPECT_EQ(ProfileToJson(*from_binary), json);
+    EXPECT_EQ(from_json->io[1].load_us, example.io[1].load_us);
+    EXPECT_EQ(from_binary->shape, example.shape);
+    EXPECT_EQ(from_binary->machine, example.machine);
+    EXPECT_EQ(from_json->compute[0].freq, 2400000u);
+  }
+}
+
+TEST(ProfileFile, AHandWrittenOneIsEnough) {
+  const std::string text = R"({"io": [{"bits": 2, "load_us": 1100}, {"bytes": 2e6, "load_us": 9}],
+    "compute": [{"length": 128, "width": 3, "layer_us": 39000}]})";
+  auto profile = ParseProfile(test::Bytes(text), "a.file");
+  ASSERT_TRUE(profile.ok()) << profile.error().message;
+  EXPECT_EQ(profile->io[0].p99_us, 1100);
+  EXPECT_EQ(profile->io[1].bytes, 2000000u);
+  EXPECT_EQ(profile->compute[0].p99_us, 39000);
+  EXPECT_TRUE(profile->shape.empty());
+}
+
+TEST(ProfileFile, DamageIsFound) {
+  test::ExpectDamageIsFound(EncodeProfile(Example()), ParseStatus);
+}
+
+TEST(ProfileFile, WrongFieldsAreNamed) {
+  const std::string json = ProfileToJson(Example());
+  test::ExpectRefused(json, "\"io\"", "\"oi\"", "io is missing", ParseStatus);
+  test::ExpectRefused(json, "\"load_us\"", "\"load\"", "io[0]: load_us is missing", ParseStatus);
+  test::ExpectRefused(json, "51.2", "true", "io[0]: load_us is not", ParseStatus);
+  test::ExpectRefused(json, "4096", "4096.5", "io[0]: bytes is not", ParseStatus);
+  test::ExpectRefused(json, "\"bytes\": 4096", "\"bytes\": 4096, \"bits\": 2", "io[0] must",
+                      ParseStatus);
+  test::ExpectRefused(json, "\"width\": 3", "\"width\": 4294967296", "compute[0]: width is not",
+                      ParseStatus);
+  test::ExpectRefused(json, "\"uring\"", "3", "read_path is not text", ParseStatus);
+  test::ExpectRefused(json, "}", "", "not well-formed JSON", ParseStatus);
+}
+
+TEST(ProfileFile, NonFiniteBinaryIsRefused) {
+  DeviceProfile example = Example();
+  example.compute[1].p99_us = std::numeric_limits<double>::infinity();
+  EXPECT_FALSE(ParseStatus(EncodeProfile(example)).ok());
+}
+
+}  // namespace
+}  // namespace sti

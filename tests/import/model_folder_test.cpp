@@ -1,0 +1,220 @@
+#include "import/model_folder.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <functional>
+#include <nlohmann/json.hpp>
+
+#include "support/safetensors_writer.h"
+#include "support/tiny_model.h"
+
+namespace sti {
+namespace {
+
+using Json = nlohmann::json;
+
+class ModelFolderTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    dir_ = testing::TempDir() + "model_folder_test." + std::to_string(getpid());
+    std::filesystem::create_directories(dir_);
+  }
+  void TearDown() override { std::filesystem::remove_all(dir_); }
+
+  void Write(const TinyModelOptions& options = {}) {
+    ASSERT_TRUE(WriteTinyModel(dir_, options).ok());
+  }
+  void WriteJson(const std::string& name, const Json& json) {
+    ASSERT_TRUE(WriteBytes(dir_ + "/" + name, json.dump()).ok());
+  }
+  void EditTensors(const std::function<void(std::vector<TensorToWrite>&)>& edit) {
+    auto tensors = TinyTensors({});
+    edit(tensors);
+    ASSERT_TRUE(WriteSafetensors(dir_ + "/model.safetensors", tensors).ok());
+  }
+
+  std::string FailureOf(ErrorKind kind = ErrorKind::kData) {
+    const auto folder = ModelFolder::Open(dir_);
+    EXPECT_FALSE(folder.ok());
+    if (folder.ok()) return "";
+    EXPECT_EQ(folder.error().kind, kind) << folder.error().message;
+    EXPECT_NE(folder.error().message.find(dir_), std::string::npos);
+    EXPECT_EQ(folder.error().message.find('\n'), std::string::npos);
+    return folder.error().message;
+  }
+
+  std::string dir_;
+};
+
+bool Contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+TensorToWrite& Named(std::vector<TensorToWrite>& tensors, const std::string& name) {
+  return *std::find_if(tensors.begin(), tensors.end(),
+                       [&](const TensorToWrite& tensor) { return tensor.name == name; });
+}
+
+TEST_F(ModelFolderTest, OpensATinyModel) {
+  Write();
+  const auto folder = ModelFolder::Open(dir_);
+  ASSERT_TRUE(folder.ok()) << folder.error().message;
+  const ModelInfo& info = folder->info();
+  EXPECT_EQ(info.shape.layers, 2u);
+  EXPECT_EQ(info.shape.vocabulary, TinyVocabulary().size());
+  EXPECT_EQ(info.data_type, DataType::kF16);
+  EXPECT_EQ(info.labels.size(), 3u);
+  EXPECT_EQ(info.tokenizer.cls_id, 2u);
+  EXPECT_EQ(std::count(folder->vocabulary_text().begin(), folder->vocabulary_text().end(), '\n'),
+            std::ssize(TinyVocabulary()));
+  const auto tensors = TinyTensors({});
+  for (const TensorToWrite& tensor : tensors) {
+    if (tensor.name != "bert.encoder.layer.1.output.dense.weight") continue;
+    const TensorView view = folder->Tensor(TensorRole::kFfn2Weight, 1);
+    EXPECT_EQ(view.shape, (std::vector<uint64_t>{32, 64}));
+    EXPECT_TRUE(std::equal(view.bytes.begin(), view.bytes.end(), tensor.bytes.begin()));
+    EXPECT_EQ(folder->TensorPath(TensorRole::kFfn2Weight, 1),
+              dir_ + "/model.safetensors: tensor " + tensor.name);
+  }
+}
+
+TEST_F(ModelFolderTest, OpensEveryVariant) {
+  TinyModelOptions f32, bf16, ragged, bare, old;
+  f32.data_type = DataType::kF32;
+  bf16.data_type = DataType::kBF16;
+  bf16.elastic = false;
+  ragged.hidden = 52;
+  ragged.heads = 4;
+  ragged.ffn = 60;
+  ragged.layers = 3;
+  ragged.labels = 1;
+  bare.prefix = "";
+  old.old_norm_names = true;
+  old.extra_tokens = 9;
+  for (const TinyModelOptions& options : {f32, bf16, ragged, bare, old}) {
+    Write(options);
+    const auto folder = ModelFolder::Open(dir_);
+    ASSERT_TRUE(folder.ok()) << folder.error().message;
+    EXPECT_EQ(folder->info().data_type, options.data_type);
+    EXPECT_EQ(folder->info().elastic, options.elastic);
+    EXPECT_EQ(folder->info().depth_layers.size(), options.layers);
+    EXPECT_EQ(folder->info().depth_layers.back().size(), options.layers);
+    for (uint32_t i = 0; i <= static_cast<uint32_t>(TensorRole::kClassifierBias); ++i) {
+      const auto role = static_cast<TensorRole>(i);
+      EXPECT_EQ(folder->Tensor(role).shape, TensorShape(role, folder->info().shape));
+      EXPECT_TRUE(CheckFinite(folder->Tensor(role), TensorName(role)).ok());
+    }
+  }
+}
+
+TEST_F(ModelFolderTest, OpensThePublishedModels) {
+  const std::string models = STI_SOURCE_DIR "/../shared/models/";
+  if (!std::filesystem::exists(models)) GTEST_SKIP() << "no ../shared/models beside the source";
+  for (const char* name : {"sst2-minilm-12x12", "clinc150-minilm-6x12", "clinc150-tiny-6x12"}) {
+    const auto folder = ModelFolder::Open(models + name);
+    ASSERT_TRUE(folder.ok()) << folder.error().message;
+    EXPECT_TRUE(folder->info().elastic);
+    EXPECT_EQ(folder->info().shape.width, 12u);
+    EXPECT_EQ(folder->info().min_width, 2u);
+  }
+}
+
+TEST_F(ModelFolderTest, NamesAMissingTensor) {
+  Write();
+  const std::string name = "bert.encoder.layer.1.attention.self.key.bias";
+  EditTensors([&](auto& tensors) { Named(tensors, name).name = "x"; });
+  EXPECT_TRUE(Contains(FailureOf(), name + " [32] is missing"));
+}
+
+TEST_F(ModelFolderTest, NamesAWrongShape) {
+  Write();
+  EditTensors([](auto& tensors) { Named(tensors, "classifier.weight").shape = {32, 3}; });
+  EXPECT_TRUE(Contains(FailureOf(), "classifier.weight: shape [32, 3], expected [3, 32]"));
+}
+
+TEST_F(ModelFolderTest, NamesAWrongType) {
+  Write();
+  EditTensors([](auto& tensors) { Named(tensors, "classifier.bias").dtype = "I16"; });
+  EXPECT_TRUE(Contains(FailureOf(), "classifier.bias: type I16"));
+  EditTensors([](auto& tensors) {
+    Named(tensors, "bert.encoder.layer.1.output.dense.weight").dtype = "BF16";
+  });
+  EXPECT_TRUE(Contains(FailureOf(), "type BF16, but bert.encoder.layer.0"));
+  // Only the matrices must agree.
+  EditTensors([](auto& tensors) { Named(tensors, "classifier.bias").dtype = "BF16"; });
+  EXPECT_TRUE(ModelFolder::Open(dir_).ok());
+}
+
+TEST_F(ModelFolderTest, NamesWhatIsMissing) {
+  EXPECT_TRUE(Contains(FailureOf(), "no config.json"));
+  Write();
+  std::filesystem::remove(dir_ + "/model.safetensors");
+  EXPECT_TRUE(Contains(FailureOf(), "no model.safetensors"));
+  std::filesystem::remove(dir_ + "/vocab.txt");
+  EXPECT_TRUE(Contains(FailureOf(), "neither vocab.txt nor tokenizer.json"));
+  std::filesystem::remove_all(dir_);
+  EXPECT_TRUE(Contains(FailureOf(ErrorKind::kUsage), "no such folder"));
+}
+
+/// Splits the tiny model into two files and an index.
+class ShardedFolder : public ModelFolderTest {
+ protected:
+  void SetUp() override {
+    ModelFolderTest::SetUp();
+    Write();
+    std::filesystem::remove(dir_ + "/model.safetensors");
+    const auto tensors = TinyTensors({});
+    const auto middle = tensors.begin() + 7;
+    ASSERT_TRUE(WriteSafetensors(dir_ + "/a.safetensors", {tensors.begin(), middle}).ok());
+    ASSERT_TRUE(WriteSafetensors(dir_ + "/b.safetensors", {middle, tensors.end()}).ok());
+    for (auto tensor = tensors.begin(); tensor != tensors.end(); ++tensor) {
+      map_[tensor->name] = tensor < middle ? "a.safetensors" : "b.safetensors";
+    }
+  }
+  void WriteIndex() { WriteJson("model.safetensors.index.json", {{"weight_map", map_}}); }
+
+  Json map_;
+};
+
+TEST_F(ShardedFolder, OpensAllFiles) {
+  WriteIndex();
+  const auto folder = ModelFolder::Open(dir_);
+  ASSERT_TRUE(folder.ok()) << folder.error().message;
+  EXPECT_TRUE(Contains(folder->TensorPath(TensorRole::kClassifierBias), "b.safetensors"));
+}
+
+TEST_F(ShardedFolder, NeverLeavesTheFolder) {
+  for (const char* name :
+       {"../b.safetensors", "/etc/passwd", "x/../b.safetensors", "..", "", "."}) {
+    map_["classifier.bias"] = name;
+    WriteIndex();
+    EXPECT_TRUE(Contains(FailureOf(), "weight_map of classifier.bias")) << name;
+  }
+  map_["classifier.bias"] = 3;
+  WriteIndex();
+  FailureOf();
+}
+
+TEST_F(ShardedFolder, NamesAMissingFile) {
+  map_["classifier.bias"] = "c.safetensors";
+  WriteIndex();
+  EXPECT_TRUE(Contains(FailureOf(), "c.safetensors is missing"));
+  WriteJson("model.safetensors.index.json", {{"weight_map", Json::array()}});
+  EXPECT_TRUE(Contains(FailureOf(), "no weight_map"));
+  map_.erase("classifier.bias");
+  WriteIndex();
+  EXPECT_TRUE(Contains(FailureOf(), "classifier.bias [3] is missing"));
+}
+
+TEST(TensorName, SpellsTheUsualNames) {
+  EXPECT_EQ(TensorName(TensorRole::kQueryWeight, 3),
+            "bert.encoder.layer.3.attention.self.query.weight");
+  EXPECT_EQ(TensorName(TensorRole::kPoolerBias), "bert.pooler.dense.bias");
+  EXPECT_EQ(TensorName(TensorRole::kClassifierWeight), "classifier.weight");
+}
+
+}  // namespace
+}  // namespace sti

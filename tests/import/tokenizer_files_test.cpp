@@ -1,0 +1,130 @@
+#include "import/tokenizer_files.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "support/safetensors_writer.h"
+
+namespace sti {
+namespace {
+
+using Json = nlohmann::json;
+
+class TokenizerFilesTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    dir_ = testing::TempDir() + "tokenizer_files_test." + std::to_string(getpid());
+    std::filesystem::create_directories(dir_);
+    json_ = {
+        {"model",
+         {{"type", "WordPiece"}, {"vocab", {{"[UNK]", 1}, {"[CLS]", 0}, {"[SEP]", 2}, {"a", 3}}}}},
+        {"normalizer", {{"type", "BertNormalizer"}, {"lowercase", false}}}};
+  }
+  void TearDown() override { std::filesystem::remove_all(dir_); }
+
+  void Write(const std::string& name, const std::string& text) {
+    ASSERT_TRUE(WriteBytes(dir_ + "/" + name, text).ok());
+  }
+  Result<TokenizerFiles> Read() { return ReadTokenizerFiles(dir_, 10, 7); }
+  std::string FailureOf() {
+    const auto files = Read();
+    EXPECT_FALSE(files.ok());
+    if (files.ok()) return "";
+    EXPECT_EQ(files.error().kind, ErrorKind::kData);
+    return files.error().message;
+  }
+  std::string FailureOf(const Json& tokenizer) {
+    Write("tokenizer.json", tokenizer.dump());
+    return FailureOf();
+  }
+
+  std::string dir_;
+  Json json_;
+};
+
+bool Contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+TEST_F(TokenizerFilesTest, ReadsVocabTxt) {
+  Write("vocab.txt", "[PAD]\r\n[SEP]\r\n[CLS]\r\n[UNK]\r\na");
+  const auto files = Read();
+  ASSERT_TRUE(files.ok()) << files.error().message;
+  EXPECT_EQ(files->vocabulary_text, "[PAD]\n[SEP]\n[CLS]\n[UNK]\na\n");
+  EXPECT_EQ(files->info.pad_id, 0u);
+  EXPECT_EQ(files->info.sep_id, 1u);
+  EXPECT_EQ(files->info.cls_id, 2u);
+  EXPECT_EQ(files->info.unknown_id, 3u);
+  EXPECT_TRUE(files->info.lowercase && files->info.strip_accents && files->info.split_chinese);
+}
+
+TEST_F(TokenizerFilesTest, ConfigDecides) {
+  Write("vocab.txt", "<u>\n<c>\n[SEP]\n");
+  Write("tokenizer_config.json",
+        R"({"do_lower_case": false, "tokenize_chinese_chars": false, "unk_token": "<u>",
+            "cls_token": {"content": "<c>"}, "strip_accents": null})");
+  const auto files = Read();
+  ASSERT_TRUE(files.ok()) << files.error().message;
+  EXPECT_FALSE(files->info.lowercase || files->info.strip_accents || files->info.split_chinese);
+  EXPECT_EQ(files->info.cls_id, 1u);
+  EXPECT_EQ(files->info.pad_id, 7u) << "from config.json, as the vocabulary has none";
+}
+
+TEST_F(TokenizerFilesTest, RefusesABrokenConfig) {
+  Write("vocab.txt", "[UNK]\n[CLS]\n[SEP]\n");
+  for (const char* text :
+       {"[]", "{", R"({"do_lower_case": 1})", R"({"unk_token": 3})", R"({"unk_token": {}})",
+        R"({"cls_token": {"content": 1}})", R"({"tokenizer_class": "RobertaTokenizer"})"}) {
+    Write("tokenizer_config.json", text);
+    EXPECT_TRUE(Contains(FailureOf(), "tokenizer_config.json")) << text;
+  }
+}
+
+TEST_F(TokenizerFilesTest, NamesAMissingControlToken) {
+  Write("vocab.txt", "[UNK]\n[CLS]\n");
+  EXPECT_TRUE(Contains(FailureOf(), "no token [SEP]"));
+  Write("vocab.txt", "");
+  EXPECT_TRUE(Contains(FailureOf(), "no token [UNK]"));
+}
+
+TEST_F(TokenizerFilesTest, RefusesMoreTokensThanTheModelHas) {
+  Write("vocab.txt", "[UNK]\n[CLS]\n[SEP]\n1\n2\n3\n4\n5\n6\n7\n8\n");
+  EXPECT_TRUE(Contains(FailureOf(), "11 tokens, but vocab_size is 10"));
+}
+
+TEST_F(TokenizerFilesTest, ReadsTokenizerJson) {
+  Write("tokenizer.json", json_.dump());
+  auto files = Read();
+  ASSERT_TRUE(files.ok()) << files.error().message;
+  EXPECT_EQ(files->vocabulary_text, "[CLS]\n[UNK]\n[SEP]\na\n");
+  EXPECT_FALSE(files->info.lowercase || files->info.strip_accents);
+  EXPECT_TRUE(files->info.split_chinese);
+  Write("tokenizer_config.json", R"({"do_lower_case": true})");
+  EXPECT_TRUE(Read()->info.lowercase);
+}
+
+TEST_F(TokenizerFilesTest, RefusesOtherTokenizers) {
+  const auto with = [&](const char* pointer, const Json& value) {
+    Json json = json_;
+    json[Json::json_pointer(pointer)] = value;
+    return json;
+  };
+  EXPECT_TRUE(Contains(FailureOf(with("/model/type", "BPE")), "no WordPiece"));
+  EXPECT_TRUE(Contains(FailureOf(with("/normalizer/type", "NFC")), "no BertNormalizer"));
+  FailureOf(with("/normalizer", nullptr));
+  FailureOf(with("/normalizer/clean_text", false));
+  FailureOf(with("/normalizer/lowercase", "yes"));
+  FailureOf(with("/model/continuing_subword_prefix", "@@"));
+  FailureOf(with("/model/max_input_chars_per_word", 50));
+  FailureOf(with("/model/vocab", Json::array()));
+  EXPECT_TRUE(Contains(FailureOf(with("/model/vocab/a", 4)), "without gaps"));
+  FailureOf(with("/model/vocab/a", 2));
+  FailureOf(with("/model/vocab/a", -1));
+  FailureOf(with("/model/vocab", {{"a\nb", 0}}));
+}
+
+}  // namespace
+}  // namespace sti

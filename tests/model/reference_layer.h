@@ -1,0 +1,145 @@
+// A BERT layer in plain doubles: the definition that the kernels are held against.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <random>
+#include <span>
+#include <vector>
+
+#include "kernels/shard_encoder.h"
+#include "model/layer_parameters.h"
+#include "model/transformer.h"
+
+namespace sti::testing {
+
+using Doubles = std::vector<double>;
+
+inline std::vector<float> RandomFloats(size_t count, float spread, std::mt19937& random) {
+  std::normal_distribution<float> normal(0, spread);
+  std::vector<float> numbers(count);
+  for (float& x : numbers) x = normal(random);
+  return numbers;
+}
+
+/// A layer of random shards and parameters.
+struct TestLayer {
+  TestLayer(const ModelShape& model_shape, uint32_t seed)
+      : shape(model_shape), matrices(ShardMatrices(model_shape)) {
+    std::mt19937 random(seed);
+    for (uint32_t s = 0; s < shape.width; ++s) {
+      const uint32_t bits = s % 6 == 5 ? kFullBits : 2 + s % 5;  // mixed fidelities
+      const DataType type = s % 2 == 0 ? DataType::kF32 : DataType::kF16;
+      shards.push_back(MakeShard(shape.shard_weights(), bits, type, 0.01, 0.1f, seed + s));
+      views.push_back(shards.back().view);
+    }
+    for (auto* vector : {&parameters.query_bias, &parameters.key_bias, &parameters.value_bias,
+                         &parameters.output_bias, &parameters.attention_norm_weight,
+                         &parameters.attention_norm_bias, &parameters.ffn2_bias,
+                         &parameters.output_norm_weight, &parameters.output_norm_bias}) {
+      *vector = RandomFloats(shape.hidden, 0.5f, random);
+    }
+    parameters.ffn1_bias = RandomFloats(shape.ffn, 0.5f, random);
+  }
+
+  [[nodiscard]] std::vector<ShardView> Slices(std::span<const uint32_t> indexes) const {
+    std::vector<ShardView> chosen;
+    for (const uint32_t index : indexes) chosen.push_back(views[index]);
+    return chosen;
+  }
+
+  ModelShape shape;
+  std::array<ShardMatrix, kShardMatrices> matrices;
+  std::vector<TestShard> shards;
+  std::vector<ShardView> views;
+  LayerParameters parameters;
+};
+
+/// y [rows, outs] += x [rows, ins] W^T.
+inline void AddProduct(const Doubles& x, const TestShard& shard, const ShardMatrix& matrix,
+                       Doubles* y) {
+  const size_t rows = x.size() / matrix.ins;
+  for (size_t r = 0; r < rows; ++r) {
+    for (uint32_t out = 0; out < matrix.outs; ++out) {
+      for (uint32_t in = 0; in < matrix.ins; ++in) {
+        (*y)[r * matrix.outs + out] += x[r * matrix.ins + in] * WeightAt(shard, matrix, out, in);
+      }
+    }
+  }
+}
+
+inline Doubles RowsOf(const float* bias, size_t width, size_t rows) {
+  Doubles y;
+  for (size_t r = 0; r < rows; ++r) y.insert(y.end(), bias, bias + width);
+  return y;
+}
+
+inline void ReferenceNorm(Doubles* x, const std::vector<float>& weight,
+                          const std::vector<float>& bias, double eps) {
+  const size_t d = weight.size();
+  for (size_t row = 0; row < x->size(); row += d) {
+    double mean = 0;
+    double variance = 0;
+    for (size_t i = 0; i < d; ++i) mean += (*x)[row + i] / static_cast<double>(d);
+    for (size_t i = 0; i < d; ++i) {
+      variance += std::pow((*x)[row + i] - mean, 2) / static_cast<double>(d);
+    }
+    for (size_t i = 0; i < d; ++i) {
+      (*x)[row + i] = ((*x)[row + i] - mean) / std::sqrt(variance + eps) * weight[i] + bias[i];
+    }
+  }
+}
+
+/// Context [length, dim] of one head.
+inline Doubles ReferenceHead(const Doubles& q, const Doubles& k, const Doubles& v, size_t dim) {
+  const size_t length = q.size() / dim;
+  Doubles context(q.size());
+  for (size_t i = 0; i < length; ++i) {
+    Doubles weights(length);
+    double sum = 0;
+    for (size_t j = 0; j < length; ++j) {
+      double score = 0;
+      for (size_t c = 0; c < dim; ++c) score += q[i * dim + c] * k[j * dim + c];
+      sum += weights[j] = std::exp(score / std::sqrt(static_cast<double>(dim)));
+    }
+    for (size_t j = 0; j < length; ++j) {
+      for (size_t c = 0; c < dim; ++c) context[i * dim + c] += weights[j] / sum * v[j * dim + c];
+    }
+  }
+  return context;
+}
+
+/// One sequence through the slices of a layer, with the erf GELU.
+inline Doubles ReferenceLayer(const TestLayer& layer, std::span<const uint32_t> indexes,
+                              Doubles hidden, double eps) {
+  const LayerParameters& p = layer.parameters;
+  const size_t d = layer.shape.hidden;
+  const size_t dim = layer.shape.head_dim();
+  const size_t neurons = layer.shape.slice_ffn();
+  const size_t rows = hidden.size() / d;
+  Doubles sums = RowsOf(p.output_bias.data(), d, rows);
+  for (const uint32_t s : indexes) {
+    Doubles q = RowsOf(p.query_bias.data() + s * dim, dim, rows);
+    Doubles k = RowsOf(p.key_bias.data() + s * dim, dim, rows);
+    Doubles v = RowsOf(p.value_bias.data() + s * dim, dim, rows);
+    AddProduct(hidden, layer.shards[s], layer.matrices[kQuery], &q);
+    AddProduct(hidden, layer.shards[s], layer.matrices[kKey], &k);
+    AddProduct(hidden, layer.shards[s], layer.matrices[kValue], &v);
+    AddProduct(ReferenceHead(q, k, v, dim), layer.shards[s], layer.matrices[kOutput], &sums);
+  }
+  for (size_t i = 0; i < hidden.size(); ++i) hidden[i] += sums[i];
+  ReferenceNorm(&hidden, p.attention_norm_weight, p.attention_norm_bias, eps);
+  sums = RowsOf(p.ffn2_bias.data(), d, rows);
+  for (const uint32_t s : indexes) {
+    Doubles inner = RowsOf(p.ffn1_bias.data() + s * neurons, neurons, rows);
+    AddProduct(hidden, layer.shards[s], layer.matrices[kFfn1], &inner);
+    for (double& x : inner) x = x / 2 * std::erfc(-x / std::sqrt(2.0));
+    AddProduct(inner, layer.shards[s], layer.matrices[kFfn2], &sums);
+  }
+  for (size_t i = 0; i < hidden.size(); ++i) hidden[i] += sums[i];
+  ReferenceNorm(&hidden, p.output_norm_weight, p.output_norm_bias, eps);
+  return hidden;
+}
+
+}  // namespace sti::testing

@@ -1,0 +1,211 @@
+#include "model/transformer.h"
+
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "kernels/instruction_sets.h"
+#include "model/reference_layer.h"
+
+namespace sti {
+namespace {
+
+using testing::TestLayer;
+
+constexpr double kEps = 1e-12;
+
+ModelShape Shape(uint32_t width, uint32_t head_dim, uint32_t slice_ffn) {
+  return {.layers = 2,
+          .width = width,
+          .hidden = width * head_dim,
+          .ffn = width * slice_ffn,
+          .vocabulary = 10,
+          .max_positions = 128,
+          .token_types = 2,
+          .labels = 3};
+}
+
+ModelInfo Info(const ModelShape& shape) {
+  ModelInfo info;
+  info.shape = shape;
+  info.layer_norm_eps = kEps;
+  return info;
+}
+
+struct Run {
+  uint32_t threads = 1;
+  Backend backend = Backend::kNative;
+};
+
+std::vector<float> RunLayer(const TestLayer& layer, std::span<const uint32_t> indexes,
+                            std::span<const uint32_t> offsets, std::vector<float> hidden,
+                            const Run& run) {
+  ThreadPool pool(run.threads);
+  auto transformer = Transformer::Create(Info(layer.shape), pool, run.backend);
+  EXPECT_TRUE(transformer.ok());
+  if (!transformer.ok()) return {};
+  const auto slices = layer.Slices(indexes);
+  (*transformer)->RunLayer({offsets}, slices, indexes, layer.parameters, hidden.data());
+  return hidden;
+}
+
+void ExpectAgrees(const TestLayer& layer, std::span<const uint32_t> indexes,
+                  std::span<const uint32_t> offsets, const std::vector<float>& hidden,
+                  const std::vector<float>& result) {
+  ASSERT_EQ(result.size(), hidden.size());
+  const size_t d = layer.shape.hidden;
+  for (size_t s = 0; s + 1 < offsets.size(); ++s) {
+    const testing::Doubles sequence(hidden.begin() + offsets[s] * d,
+                                    hidden.begin() + offsets[s + 1] * d);
+    const auto expected = ReferenceLayer(layer, indexes, sequence, kEps);
+    for (size_t i = 0; i < expected.size(); ++i) {
+      ASSERT_NEAR(result[offsets[s] * d + i], expected[i], 2e-4) << "sequence " << s << " at " << i;
+    }
+  }
+}
+
+TEST(Transformer, AgreesWithDoublesOnAnyShapeSubmodelAndThreadCount) {
+  const std::vector<uint32_t> offsets = {0, 1, 18, 67};  // one token; one block; two blocks
+  for (const auto& shape : {Shape(12, 26, 100), Shape(2, 64, 48), Shape(3, 5, 7)}) {
+    const TestLayer layer(shape, 11);
+    std::mt19937 random(3);
+    const auto hidden = testing::RandomFloats(offsets.back() * shape.hidden, 1, random);
+    std::vector<uint32_t> all(shape.width);
+    std::iota(all.begin(), all.end(), 0U);
+    const std::vector<uint32_t> some = {shape.width - 1, 0};
+    const std::vector<uint32_t> one = {1};
+    uint32_t threads = 1;
+    for (const auto& indexes : {all, some, one}) {
+      const auto result = RunLayer(layer, indexes, offsets, hidden, {.threads = threads++});
+      ExpectAgrees(layer, indexes, offsets, hidden, result);
+    }
+  }
+}
+
+TEST(Transformer, EveryInstructionSetAgrees) {
+  const auto shape = Shape(4, 26, 20);
+  const TestLayer layer(shape, 5);
+  std::mt19937 random(4);
+  const std::vector<uint32_t> offsets = {0, 9, 30};
+  const std::vector<uint32_t> indexes = {0, 1, 3};
+  const auto hidden = testing::RandomFloats(offsets.back() * shape.hidden, 1, random);
+  testing::ForEachInstructionSet([&] {
+    ExpectAgrees(layer, indexes, offsets, hidden, RunLayer(layer, indexes, offsets, hidden, {}));
+  });
+}
+
+TEST(Transformer, OpenBlasAgrees) {
+  const auto shape = Shape(3, 26, 20);
+  const TestLayer layer(shape, 5);
+  ThreadPool pool(1);
+  const auto created = Transformer::Create(Info(shape), pool, Backend::kOpenBlas);
+  if (!created.ok()) GTEST_SKIP() << created.error().message;
+  EXPECT_EQ((*created)->kernel(), "openblas-fp32");
+  std::mt19937 random(4);
+  const std::vector<uint32_t> offsets = {0, 9, 30};
+  const std::vector<uint32_t> indexes = {2, 0};
+  const auto hidden = testing::RandomFloats(offsets.back() * shape.hidden, 1, random);
+  const auto result =
+      RunLayer(layer, indexes, offsets, hidden, {.threads = 2, .backend = Backend::kOpenBlas});
+  ExpectAgrees(layer, indexes, offsets, hidden, result);
+}
+
+// Same bits for any thread count, and for a sequence alone or in any company.
+TEST(Transformer, BitsDependOnNothingButTheSequence) {
+  const auto shape = Shape(6, 26, 50);
+  const TestLayer layer(shape, 7);
+  std::mt19937 random(9);
+  const std::vector<uint32_t> offsets = {0, 3, 60, 61, 110};
+  const std::vector<uint32_t> indexes = {0, 2, 3, 5};
+  const size_t d = shape.hidden;
+  const auto hidden = testing::RandomFloats(offsets.back() * d, 1, random);
+  testing::ForEachInstructionSet([&] {
+    const auto together = RunLayer(layer, indexes, offsets, hidden, {});
+    for (const uint32_t threads : {2U, 3U}) {
+      ASSERT_EQ(RunLayer(layer, indexes, offsets, hidden, {.threads = threads}), together);
+    }
+    for (size_t s = 0; s + 1 < offsets.size(); ++s) {
+      const std::vector<uint32_t> alone = {0, offsets[s + 1] - offsets[s]};
+      const std::vector<float> sequence(hidden.begin() + offsets[s] * d,
+                                        hidden.begin() + offsets[s + 1] * d);
+      const std::vector<float> expected(together.begin() + offsets[s] * d,
+                                        together.begin() + offsets[s + 1] * d);
+      ASSERT_EQ(RunLayer(layer, indexes, alone, sequence, {}), expected) << s;
+    }
+  });
+}
+
+TEST(Transformer, ReserveSetsTheWorkingBytes) {
+  ThreadPool pool(1);
+  const auto transformer = Transformer::Create(Info(Shape(12, 26, 100)), pool, Backend::kNative);
+  ASSERT_TRUE(transformer.ok());
+  EXPECT_EQ((*transformer)->kernel(), KernelName(Backend::kNative));
+  (*transformer)->Reserve(128, 12);
+  const uint64_t large = (*transformer)->working_bytes();
+  (*transformer)->Reserve(16, 3);
+  EXPECT_LT((*transformer)->working_bytes(), large);
+  const TestLayer layer(Shape(12, 26, 100), 1);
+  std::vector<float> hidden(128 * 312, 0.5f);
+  const std::vector<uint32_t> offsets = {0, 128};
+  const std::vector<uint32_t> indexes = {0, 1, 2, 3};
+  (*transformer)
+      ->RunLayer({offsets}, layer.Slices(indexes), indexes, layer.parameters, hidden.data());
+  EXPECT_GT((*transformer)->working_bytes(), 0U);
+  EXPECT_LT((*transformer)->working_bytes(), large);
+}
+
+TEST(Transformer, FinishEmbeddingsNormalisesRows) {
+  const auto shape = Shape(3, 5, 7);
+  ThreadPool pool(2);
+  const auto transformer = Transformer::Create(Info(shape), pool, Backend::kNative);
+  ASSERT_TRUE(transformer.ok());
+  std::mt19937 random(1);
+  auto hidden = testing::RandomFloats(19 * shape.hidden, 2, random);
+  const EmbeddingNorm norm{testing::RandomFloats(shape.hidden, 1, random),
+                           testing::RandomFloats(shape.hidden, 1, random)};
+  testing::Doubles expected(hidden.begin(), hidden.end());
+  testing::ReferenceNorm(&expected, norm.weight, norm.bias, kEps);
+  (*transformer)->FinishEmbeddings(hidden.data(), 19, norm);
+  for (size_t i = 0; i < hidden.size(); ++i) ASSERT_NEAR(hidden[i], expected[i], 1e-4);
+}
+
+TEST(Transformer, HeadReadsTheFirstTokens) {
+  const auto shape = Shape(3, 6, 7);
+  const size_t d = shape.hidden;
+  ThreadPool pool(2);
+  const auto transformer = Transformer::Create(Info(shape), pool, Backend::kNative);
+  ASSERT_TRUE(transformer.ok());
+  std::mt19937 random(2);
+  const HeadParameters head{testing::RandomFloats(d * d, 0.3f, random),
+                            testing::RandomFloats(d, 1, random),
+                            testing::RandomFloats(shape.labels * d, 1, random),
+                            testing::RandomFloats(shape.labels, 1, random)};
+  const std::vector<uint32_t> offsets = {0, 4, 5};
+  const auto hidden = testing::RandomFloats(5 * d, 1, random);
+  std::vector<float> logits(2 * shape.labels);
+  (*transformer)->Head({offsets}, hidden.data(), head, logits.data());
+  for (size_t s = 0; s < 2; ++s) {
+    for (size_t label = 0; label < shape.labels; ++label) {
+      double sum = head.classifier_bias[label];
+      for (size_t o = 0; o < d; ++o) {
+        double pooled = head.pooler_bias[o];
+        for (size_t i = 0; i < d; ++i) {
+          pooled += double{head.pooler_weight[o * d + i]} * hidden[offsets[s] * d + i];
+        }
+        sum += std::tanh(pooled) * head.classifier_weight[label * d + o];
+      }
+      EXPECT_NEAR(logits[s * shape.labels + label], sum, 1e-4);
+    }
+  }
+}
+
+TEST(Softmax, RowsSumToOne) {
+  std::vector<float> logits = {1, 2, 3, -100, 0, 100};
+  Softmax(logits.data(), 2, 3);
+  EXPECT_NEAR(logits[0] + logits[1] + logits[2], 1, 1e-6);
+  EXPECT_NEAR(logits[0], std::exp(-2) / (1 + std::exp(-1) + std::exp(-2)), 1e-6);
+  EXPECT_EQ(logits[5], 1);
+}
+
+}  // namespace
+}  // namespace sti

@@ -1,0 +1,111 @@
+#include "plan/device_model.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+namespace sti {
+namespace {
+
+DeviceProfile Profile() {
+  DeviceProfile profile;
+  profile.io = {{4096, 0, 100, 150}, {8192, 0, 200, 250}, {16384, 0, 300, 450}};
+  profile.compute = {
+      {32, 2, 10, 11, 0}, {32, 4, 20, 22, 0}, {128, 2, 40, 44, 0}, {128, 4, 80, 88, 0}};
+  profile.fixed = {{32, 1, 2, 3}, {128, 4, 5, 6}};
+  return profile;
+}
+
+TEST(DeviceModel, SmallestLengthThatHoldsTheInputCounts) {
+  auto model = DeviceModel::Make(Profile(), 33, Risk::kMedian);
+  ASSERT_TRUE(model.ok());
+  EXPECT_EQ(model->length(), 128u);
+  EXPECT_EQ(model->LayerUs(2), 40);
+  EXPECT_EQ(model->fixed().embed_io_us, 5);
+  EXPECT_EQ(DeviceModel::Make(Profile(), 32, Risk::kP99)->LayerUs(4), 22);
+  auto longer = DeviceModel::Make(Profile(), 129, Risk::kMedian);
+  ASSERT_FALSE(longer.ok());
+  EXPECT_EQ(longer.error().kind, ErrorKind::kUsage);
+  EXPECT_NE(longer.error().message.find("32,128"), std::string::npos);
+  EXPECT_EQ(LongestProfiledLength(Profile()), 128u);
+}
+
+TEST(DeviceModel, WidthsBetweenAreInterpolatedAndOutsideUnknown) {
+  auto model = DeviceModel::Make(Profile(), 32, Risk::kMedian);
+  EXPECT_DOUBLE_EQ(*model->LayerUs(3), 15);
+  EXPECT_FALSE(model->LayerUs(1));
+  EXPECT_FALSE(model->LayerUs(5));
+}
+
+TEST(DeviceModel, HighestFrequencyCounts) {
+  DeviceProfile profile = Profile();
+  profile.compute = {{32, 2, 30, 30, 1000}, {32, 2, 10, 10, 2000}, {32, 2, 12, 12, 2000}};
+  EXPECT_EQ(DeviceModel::Make(profile, 32, Risk::kMedian)->LayerUs(2), 12);
+}
+
+TEST(DeviceModel, IoByBytesIsPiecewiseLinear) {
+  auto model = DeviceModel::Make(Profile(), 32, Risk::kMedian);
+  EXPECT_DOUBLE_EQ(*model->LoadUs(6, 8192), 200);
+  EXPECT_DOUBLE_EQ(*model->LoadUs(6, 6144), 150);
+  EXPECT_DOUBLE_EQ(*model->LoadUs(6, 12288), 250);
+  EXPECT_DOUBLE_EQ(*model->LoadUs(6, 24576), 400);
+  EXPECT_DOUBLE_EQ(*model->LoadUs(6, 2048), 50);
+  EXPECT_DOUBLE_EQ(*DeviceModel::Make(Profile(), 32, Risk::kP99)->LoadUs(2, 8192), 250);
+}
+
+TEST(DeviceModel, NeverBelowZeroAndOneSampleIsABandwidth) {
+  DeviceProfile profile = Profile();
+  profile.io = {{1000, 0, 10, 10}, {2000, 0, 110, 110}};
+  EXPECT_EQ(*DeviceModel::Make(profile, 32, Risk::kMedian)->LoadUs(2, 500), 0);
+  profile.io = {{1000, 0, 10, 10}};
+  EXPECT_DOUBLE_EQ(*DeviceModel::Make(profile, 32, Risk::kMedian)->LoadUs(2, 2500), 25);
+}
+
+TEST(DeviceModel, IoByBitsIsTakenAsWritten) {
+  DeviceProfile profile = Profile();
+  profile.io = {{0, 2, 7, 0}, {0, 6, 9, 12}};
+  auto model = DeviceModel::Make(profile, 32, Risk::kP99);
+  EXPECT_EQ(model->LoadUs(2, 123), 7);  // a p99 that was not measured is the median
+  EXPECT_EQ(model->LoadUs(6, 1), 12);
+  EXPECT_FALSE(model->LoadUs(32, 1));
+}
+
+TEST(DeviceModel, FixedMayBeMissing) {
+  DeviceProfile profile = Profile();
+  profile.fixed.clear();
+  EXPECT_EQ(DeviceModel::Make(profile, 32, Risk::kP99)->fixed().compute_us(), 0);
+  profile.fixed = {{16, 1, 1, 1}};
+  EXPECT_EQ(DeviceModel::Make(profile, 32, Risk::kP99).error().kind, ErrorKind::kData);
+}
+
+TEST(DeviceModel, BadNumbersAreNamed) {
+  struct Case {
+    std::function<void(DeviceProfile&)> spoil;
+    const char* words;
+  };
+  const double nan = std::nan("");
+  const double inf = std::numeric_limits<double>::infinity();
+  const Case cases[] = {
+      {[](DeviceProfile& p) { p.io.clear(); }, "io is missing"},
+      {[](DeviceProfile& p) { p.compute.clear(); }, "compute is missing"},
+      {[](DeviceProfile& p) { p.io[1].load_us = -1; }, "io[1].load_us is negative"},
+      {[&](DeviceProfile& p) { p.io[2].p99_us = nan; }, "io[2].p99_us is not a finite"},
+      {[](DeviceProfile& p) { p.io[0].bits = 2; }, "io[0].bytes or bits"},
+      {[](DeviceProfile& p) { p.compute[3].layer_us = 0; }, "compute[3].layer_us is 0"},
+      {[&](DeviceProfile& p) { p.compute[0].layer_us = inf; }, "compute[0].layer_us is not"},
+      {[](DeviceProfile& p) { p.compute[0].width = 0; }, "compute[0].width is 0"},
+      {[](DeviceProfile& p) { p.fixed[1].head_us = -2; }, "fixed[1].head_us is negative"},
+  };
+  for (const Case& c : cases) {
+    DeviceProfile profile = Profile();
+    c.spoil(profile);
+    const Status status = ValidateProfile(profile);
+    ASSERT_FALSE(status.ok()) << c.words;
+    EXPECT_EQ(status.error().kind, ErrorKind::kData);
+    EXPECT_NE(status.error().message.find(c.words), std::string::npos) << status.error().message;
+  }
+}
+
+}  // namespace
+}  // namespace sti

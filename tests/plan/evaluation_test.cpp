@@ -1,0 +1,96 @@
+#include "plan/evaluation.h"
+
+#include <gtest/gtest.h>
+
+#include "world.h"
+
+namespace sti {
+namespace {
+
+// STI Figure 6 as a plan: 2x3, T_comp 1 s, T_io(2) 0.2 s, S holds layer 0.
+struct Figure6 {
+  test::World world{2, 3, {2, 4, 5, 6}, {100, 200, 250, 300}};
+  Plan plan;
+
+  explicit Figure6(std::vector<uint32_t> layer_one_bits) {
+    world.Compute(3, [](uint32_t) { return 1e6; });
+    world.Io({0.2e6, 0.4e6, 0.5e6, 0.6e6});
+    plan.strategy = "sti";
+    plan.length = 128;
+    plan.layers = {0, 1};
+    plan.width = 3;
+    plan.slices = {{0, 1, 2}, {0, 1, 2}};
+    plan.bits = {{2, 2, 2}, std::move(layer_one_bits)};
+    plan.preload = {{0, 0, 2}, {0, 1, 2}, {0, 2, 2}};
+    plan.target_us = 2e6;
+  }
+  PlanCheck Check() const { return *CheckPlan(world.input(), PlanRequest(), plan); }
+};
+
+TEST(Evaluation, Figure6) {
+  const PlanCheck a = Figure6({6, 2, 2}).Check();  // 1.0 s
+  EXPECT_TRUE(a.valid);
+  EXPECT_EQ(a.aib_us, (std::vector<double>{0, 0}));
+  EXPECT_EQ(a.slack_us, 0);
+  EXPECT_DOUBLE_EQ(a.p99_us, 2e6);
+  EXPECT_TRUE(Figure6({4, 4, 2}).Check().valid);   // 1.0 s
+  const PlanCheck c = Figure6({5, 4, 2}).Check();  // 1.1 s
+  EXPECT_FALSE(c.valid);
+  EXPECT_EQ(c.aib_us[0], 0);
+  EXPECT_NEAR(c.aib_us[1], -0.1e6, 1e-6);
+  EXPECT_FALSE(c.problem.empty());
+}
+
+TEST(Evaluation, BonusOfALaterLayerBuysAnEarlierOneNothing) {
+  Figure6 figure({2, 2, 2});
+  figure.plan.preload = {{1, 0, 2}, {1, 1, 2}, {1, 2, 2}};  // edited: layer 0 is streamed
+  const PlanCheck check = figure.Check();
+  EXPECT_FALSE(check.valid);
+  EXPECT_DOUBLE_EQ(check.p99_us, 2.6e6);
+}
+
+TEST(Evaluation, TargetOfTheRequestReplacesThePlans) {
+  Figure6 figure({5, 4, 2});
+  PlanRequest request;
+  request.target_us = 2.2e6;
+  const auto check = CheckPlan(figure.world.input(), request, figure.plan);
+  EXPECT_TRUE(check->valid);
+  EXPECT_NEAR(*check->slack_us, 0.2e6, 1e-6);
+}
+
+TEST(Evaluation, MemoryCounts) {
+  Figure6 figure({2, 2, 2});
+  PlanRequest request;
+  const uint64_t base = BaseBytes(figure.world.input(), 128, 3);
+  request.memory_bytes = base + 600;
+  auto check = CheckPlan(figure.world.input(), request, figure.plan);
+  EXPECT_TRUE(check->valid);
+  EXPECT_EQ(check->peak_bytes, base + 600);
+  EXPECT_EQ(check->preload_bytes, 300u);
+  EXPECT_EQ(check->parameter_bytes, 600u);
+  request.memory_bytes = base + 599;
+  check = CheckPlan(figure.world.input(), request, figure.plan);
+  EXPECT_FALSE(check->valid);
+  EXPECT_NE(check->problem.find("memory"), std::string::npos);
+}
+
+TEST(Evaluation, ForeignPlansAreRefused) {
+  auto refused = [](const std::function<void(Plan&)>& spoil) {
+    Figure6 figure({2, 2, 2});
+    spoil(figure.plan);
+    const auto check = CheckPlan(figure.world.input(), PlanRequest(), figure.plan);
+    return !check.ok() && check.error().kind == ErrorKind::kData;
+  };
+  EXPECT_TRUE(refused([](Plan& p) { p.layers = {0, 2}; }));
+  EXPECT_TRUE(refused([](Plan& p) { p.layers = {1, 0}; }));
+  EXPECT_TRUE(refused([](Plan& p) { p.layers.clear(); }));
+  EXPECT_TRUE(refused([](Plan& p) { p.bits[1][1] = 3; }));
+  EXPECT_TRUE(refused([](Plan& p) { p.slices[1][1] = 3; }));
+  EXPECT_TRUE(refused([](Plan& p) { p.slices[1][1] = 0; }));
+  EXPECT_TRUE(refused([](Plan& p) { p.bits[1].pop_back(); }));
+  EXPECT_TRUE(refused([](Plan& p) { p.preload[0].bits = 4; }));
+  EXPECT_TRUE(refused([](Plan& p) { p.preload.push_back(p.preload[0]); }));
+}
+
+}  // namespace
+}  // namespace sti

@@ -1,0 +1,305 @@
+#include "plan/planner.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+
+#include "plan/evaluation.h"
+#include "world.h"
+
+namespace sti {
+namespace {
+
+PlanRequest Request(double target_us, const char* strategy = "sti") {
+  PlanRequest request;
+  request.strategy = strategy;
+  request.target_us = target_us;
+  return request;
+}
+
+std::string Size(const Result<Plan>& plan) {
+  if (!plan.ok()) return plan.error().message;
+  return std::to_string(plan->layers.size()) + "x" + std::to_string(plan->width);
+}
+
+std::string Row(const test::World& world, PlanRequest request) {
+  std::string row;
+  for (double target_us : {150e3, 200e3, 400e3}) {
+    request.target_us = target_us;
+    row += (row.empty() ? "" : " ") + Size(MakePlan(world.input(), request));
+  }
+  return row;
+}
+
+// STI Table 6, "Ours".
+TEST(Planner, Table6Ours) {
+  PlanRequest request = Request(0);
+  for (const char* strategy : {"sti", "sti-paper", "random"}) {
+    request.strategy = strategy;
+    request.preload_bytes = 1000000;
+    EXPECT_EQ(Row(test::Odroid(), request), "3x3 5x3 10x3") << strategy;
+    request.preload_bytes = 5000000;
+    EXPECT_EQ(Row(test::Jetson(), request), "2x12 3x12 7x12") << strategy;
+  }
+}
+
+std::vector<uint32_t> Flat(const Plan& plan) {
+  std::vector<uint32_t> bits;
+  for (const auto& row : plan.bits) bits.insert(bits.end(), row.begin(), row.end());
+  return bits;
+}
+
+TEST(Planner, PlanIsCompleteAndCheckable) {
+  test::World world = test::Odroid();
+  PlanRequest request = Request(200e3);
+  request.preload_bytes = 1000000;
+  std::vector<std::string> explain;
+  auto plan = MakePlan(world.input(), request, &explain);
+  ASSERT_TRUE(plan.ok()) << plan.error().message;
+  EXPECT_EQ(plan->aib_us.size(), 5u);
+  EXPECT_EQ(plan->length, 128u);
+  EXPECT_DOUBLE_EQ(*plan->slack_us, 5000);
+  EXPECT_TRUE(plan->meets_target);
+  EXPECT_LE(plan->predicted_p99_us, 200e3);
+  EXPECT_LE(plan->preload_bytes, request.preload_bytes);
+  EXPECT_GT(plan->preload.size(), 0u);
+  EXPECT_GT(plan->predicted_peak_bytes, plan->preload_bytes + (8u << 20));
+  EXPECT_GE(explain.size(), 4u);
+  auto check = CheckPlan(world.input(), PlanRequest(), *plan);
+  ASSERT_TRUE(check.ok()) << check.error().message;
+  EXPECT_TRUE(check->valid);
+  EXPECT_EQ(check->aib_us, plan->aib_us);
+  EXPECT_EQ(check->p99_us, plan->predicted_p99_us);
+}
+
+TEST(Planner, NeitherTargetNorSubmodel) {
+  test::World world = test::Odroid();
+  EXPECT_EQ(MakePlan(world.input(), PlanRequest()).error().kind, ErrorKind::kUsage);
+}
+
+TEST(Planner, SubmodelWithoutTarget) {
+  test::World world = test::Odroid();
+  PlanRequest request;
+  request.submodel = {4, 5};
+  auto plan = MakePlan(world.input(), request);
+  ASSERT_TRUE(plan.ok());
+  EXPECT_EQ(Size(plan), "4x5");
+  EXPECT_EQ(Flat(*plan), std::vector<uint32_t>(20, 32));
+  EXPECT_TRUE(plan->meets_target);
+  EXPECT_FALSE(plan->slack_us);
+  request.uniform_bits = 3;
+  request.preload_bytes = 450000;
+  plan = MakePlan(world.input(), request);
+  EXPECT_EQ(Flat(*plan), std::vector<uint32_t>(20, 3));
+  EXPECT_EQ(plan->preload.size(), 2u);
+}
+
+TEST(Planner, SubmodelWithTarget) {
+  test::World world = test::Odroid();
+  PlanRequest request = Request(200e3);
+  request.submodel = {2, 3};
+  EXPECT_EQ(Size(MakePlan(world.input(), request)), "2x3");
+  request.submodel = {12, 12};
+  EXPECT_EQ(MakePlan(world.input(), request).error().kind, ErrorKind::kInfeasible);
+}
+
+TEST(Planner, ImportanceDecidesWhoIsRaised) {
+  test::World world(2, 2, {2, 6}, {100, 300});
+  world.Compute(1, [](uint32_t) { return 10.0; });
+  world.Io({3, 9});
+  world.use_importance = true;
+  world.importance.layers = 2;
+  world.importance.width = 2;
+  world.importance.scores = {0.1, 0.4, 0.3, 0.2};
+  PlanRequest request = Request(2 * 10 + 13);  // layer 0 may load 13, all together 23
+  request.submodel = {2, 2};
+  auto plan = MakePlan(world.input(), request);
+  ASSERT_TRUE(plan.ok()) << plan.error().message;
+  EXPECT_EQ(Flat(*plan), (std::vector<uint32_t>{2, 6, 2, 2}));
+  world.importance.scores = {0.1, 0.2, 0.3, 0.4};
+  EXPECT_EQ(Flat(*MakePlan(world.input(), request)), (std::vector<uint32_t>{2, 2, 2, 6}));
+  world.importance.width = 3;
+  EXPECT_EQ(MakePlan(world.input(), request).error().kind, ErrorKind::kData);
+}
+
+TEST(Planner, PreloadIsAPrefixThatStopsAtTheFirstThatDoesNotFit) {
+  test::World world(2, 2, {2, 6}, {100, 300});
+  world.catalog.read_bytes = {100, 300, 250, 300, 100, 300, 100, 300};
+  world.Compute(1, [](uint32_t) { return 10.0; });
+  world.Io({3, 90});
+  PlanRequest request = Request(27);
+  request.submodel = {2, 2};
+  request.preload_bytes = 320;  // the second shard does not fit, the third would
+  auto plan = MakePlan(world.input(), request);
+  ASSERT_TRUE(plan.ok()) << plan.error().message;
+  ASSERT_EQ(plan->preload.size(), 1u);
+  EXPECT_EQ(plan->preload[0], (PreloadedShard{0, 0, 6}));  // raised in memory, for nothing
+}
+
+TEST(Planner, InfeasibleSaysTheSmallestTarget) {
+  for (test::World world : {test::Odroid(), test::Jetson()}) {
+    world.profile.fixed = {{128, 300, 2000, 500.5}};
+    auto plan = MakePlan(world.input(), Request(20e3));
+    ASSERT_FALSE(plan.ok());
+    EXPECT_EQ(plan.error().kind, ErrorKind::kInfeasible);
+    const std::string words = "smallest feasible target is ";
+    const size_t at = plan.error().message.find(words);
+    ASSERT_NE(at, std::string::npos) << plan.error().message;
+    const double target_us = std::stod(plan.error().message.substr(at + words.size())) * 1000;
+    EXPECT_TRUE(MakePlan(world.input(), Request(target_us)).ok()) << plan.error().message;
+    EXPECT_FALSE(MakePlan(world.input(), Request(target_us - 2)).ok());
+  }
+}
+
+TEST(Planner, PlainModel) {
+  test::World world = test::Jetson();
+  world.info.elastic = false;
+  auto plan = MakePlan(world.input(), Request(200e3));
+  ASSERT_FALSE(plan.ok());
+  EXPECT_EQ(plan.error().kind, ErrorKind::kInfeasible);
+  EXPECT_NE(plan.error().message.find("--allow-untrained"), std::string::npos);
+  EXPECT_EQ(Size(MakePlan(world.input(), Request(2e6))), "12x12");
+}
+
+// A fast CPU and slow flash: the paper's way misses T, the joint choice does not.
+test::World SlowFlash(double unit_us, double layer_us) {
+  test::World world(6, 12, {2, 3, 4, 5, 6}, {200, 300, 400, 500, 600});
+  world.Compute(1, [=](uint32_t) { return layer_us; });
+  world.Io({2 * unit_us, 3 * unit_us, 4 * unit_us, 5 * unit_us, 6 * unit_us});
+  return world;
+}
+
+TEST(Planner, JointChoiceWhereIoBinds) {
+  test::World world = SlowFlash(1000, 100);
+  auto paper = MakePlan(world.input(), Request(74e3, "sti-paper"));
+  ASSERT_TRUE(paper.ok());
+  EXPECT_FALSE(paper->meets_target);
+  EXPECT_EQ(Size(paper), "6x12");
+  EXPECT_EQ(Flat(*paper), std::vector<uint32_t>(72, 2));
+  auto sti = MakePlan(world.input(), Request(74e3));
+  ASSERT_TRUE(sti.ok()) << sti.error().message;
+  EXPECT_TRUE(sti->meets_target);
+  EXPECT_EQ(sti->layers.size(), 6u);
+  EXPECT_LE(sti->predicted_p99_us, 74e3);
+}
+
+// planner.md, "Joint choice": the submodel the measured table prefers has the higher value.
+TEST(Planner, JointChoiceOrdersAsMeasured) {
+  struct Pair {
+    uint32_t io, n, m, bits, other_n, other_m;
+  };
+  for (const Pair& p : {Pair{48, 4, 3, 4, 4, 6}, Pair{72, 6, 3, 4, 6, 6}, Pair{108, 6, 6, 3, 6, 9},
+                        Pair{144, 6, 6, 4, 6, 12}}) {
+    // Only the pair's two widths, and no more depth than it has, are on offer.
+    test::World world(p.n, p.other_m, {2, 3, 4, 5, 6}, {200, 300, 400, 500, 600});
+    world.Io({2000, 3000, 4000, 5000, 6000});
+    world.info.min_width = p.m;
+    world.Compute(p.m, [&](uint32_t m) { return m == p.m || m == p.other_m ? 1.0 : 1e9; });
+    const double target_us = p.io * 1000.0 + 1;
+    auto plan = MakePlan(world.input(), Request(target_us));
+    EXPECT_EQ(Size(plan), std::to_string(p.n) + "x" + std::to_string(p.m)) << p.io;
+    EXPECT_EQ(Flat(*plan), std::vector<uint32_t>(p.n * p.m, p.bits)) << p.io;
+  }
+}
+
+TEST(Planner, Table7) {
+  test::World world = test::Odroid();
+  PlanRequest request;
+  request.submodel = {5, 3};
+  request.io_budget_bytes = 2000000;  // 300 kB a shard from 2 to 6 bits
+  for (const char* strategy : {"sti", "random"}) {
+    request.strategy = strategy;
+    auto plan = MakePlan(world.input(), request);
+    ASSERT_TRUE(plan.ok()) << plan.error().message;
+    const auto bits = Flat(*plan);
+    EXPECT_EQ(std::count(bits.begin(), bits.end(), 6u), 6) << strategy;
+    EXPECT_EQ(std::count(bits.begin(), bits.end(), 2u), 9) << strategy;
+  }
+}
+
+TEST(Planner, RandomFollowsItsSeed) {
+  test::World world = test::Odroid();
+  PlanRequest request;
+  request.strategy = "random";
+  request.submodel = {5, 3};
+  request.io_budget_bytes = 1000000;
+  request.seed = 7;
+  const auto first = Flat(*MakePlan(world.input(), request));
+  EXPECT_EQ(first, Flat(*MakePlan(world.input(), request)));
+  request.seed = 8;
+  EXPECT_NE(first, Flat(*MakePlan(world.input(), request)));
+}
+
+TEST(Planner, MemoryBoundsTheProcess) {
+  test::World world = test::Odroid();
+  PlanRequest request = Request(400e3);
+  request.preload_bytes = 1000000;
+  const uint64_t base = BaseBytes(world.input(), 128, 12);
+  request.memory_bytes = base + 2000000;
+  auto plan = MakePlan(world.input(), request);
+  ASSERT_TRUE(plan.ok()) << plan.error().message;
+  EXPECT_LE(plan->predicted_peak_bytes, *request.memory_bytes);
+  EXPECT_LE(plan->predicted_p99_us, 400e3);
+  request.memory_bytes = 1000;
+  EXPECT_EQ(MakePlan(world.input(), request).error().kind, ErrorKind::kInfeasible);
+}
+
+TEST(Planner, RiskDecidesFeasibility) {
+  test::World world = test::Jetson();
+  for (ComputeSample& sample : world.profile.compute) sample.p99_us = 70000;
+  PlanRequest request = Request(200e3);
+  auto careful = MakePlan(world.input(), request);
+  EXPECT_EQ(Size(careful), "2x12");
+  EXPECT_LT(careful->predicted_latency_us, careful->predicted_p99_us);
+  request.risk = Risk::kMedian;
+  EXPECT_EQ(Size(MakePlan(world.input(), request)), "3x12");
+}
+
+TEST(Planner, OtherModelsAndShapesAreRefused) {
+  test::World world = test::Odroid();
+  world.use_importance = true;
+  world.importance.layers = world.importance.width = 12;
+  world.importance.scores.assign(144, 0.5);
+  world.importance.model.bytes[0] = 1;
+  PlanInput input = world.input();
+  input.model.bytes[0] = 2;
+  auto plan = MakePlan(input, Request(200e3));
+  ASSERT_FALSE(plan.ok());
+  EXPECT_EQ(plan.error().kind, ErrorKind::kData);
+  world.importance.model = input.model;
+  world.profile.shape.bytes[0] = 3;
+  input.shape.bytes[0] = 4;
+  EXPECT_EQ(MakePlan(input, Request(200e3)).error().kind, ErrorKind::kData);
+}
+
+// A large model must be planned in 10 ms; here four times that, for a busy machine.
+TEST(Planner, IsFast) {
+  test::World world(24, 16, {2, 3, 4, 5, 6, 32}, {150, 225, 300, 375, 450, 2360});
+  world.Compute(1, [](uint32_t m) { return 500.0 + 300.0 * m; });
+  world.Io({1500, 2250, 3000, 3750, 4500, 20000});
+  world.use_importance = true;
+  world.importance.layers = 24;
+  world.importance.width = 16;
+  test::Random random(5);
+  for (int i = 0; i < 24 * 16; ++i) world.importance.scores.push_back(random.Below(1000));
+  for (uint64_t preload : {0, 3000, 20000}) {
+    for (double target_us : {50e3, 200e3, 400e3, 600e3}) {
+      PlanRequest request = Request(target_us);
+      request.preload_bytes = preload;
+      double best_ms = 1e9;
+      for (int repeat = 0; repeat < 3; ++repeat) {
+        const auto start = std::chrono::steady_clock::now();
+        ASSERT_TRUE(MakePlan(world.input(), request).ok());
+        const std::chrono::duration<double, std::milli> took =
+            std::chrono::steady_clock::now() - start;
+        best_ms = std::min(best_ms, took.count());
+      }
+      EXPECT_LT(best_ms, 40) << preload << " " << target_us;
+      RecordProperty("ms_" + std::to_string(preload) + "_" + std::to_string(int(target_us)),
+                     std::to_string(best_ms));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace sti

@@ -1,0 +1,47 @@
+// A complete random model folder, small enough to write in a test.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "safetensors_writer.h"
+#include "types/model_info.h"
+
+namespace sti {
+
+/// What to write. Same options, same bytes, on every machine.
+struct TinyModelOptions {
+  uint32_t layers = 2;
+  uint32_t heads = 2;
+  uint32_t hidden = 32;  ///< a multiple of heads, or the folder does not open
+  uint32_t ffn = 64;     ///< a multiple of heads, or the folder does not open
+  uint32_t max_positions = 32;
+  uint32_t token_types = 2;
+  uint32_t labels = 3;
+  uint32_t extra_tokens = 0;  ///< "[unused0]", "[unused1]", ... after TinyVocabulary()
+  DataType data_type = DataType::kF16;
+  bool elastic = true;     ///< write the `elastic` object with depth_layers
+  uint32_t min_width = 1;  ///< of the `elastic` object
+  std::string activation = "gelu";
+  std::string prefix = "bert.";  ///< of the encoder's tensor names; may be empty
+  bool old_norm_names = false;   ///< LayerNorm.gamma and .beta
+  uint64_t seed = 1;
+};
+
+/// [PAD] [UNK] [CLS] [SEP] [MASK], a few words and "##" pieces, in id order.
+std::vector<std::string> TinyVocabulary();
+
+/// The tensors, in the order of the file. Matrices are roughly normal (deviation 0.15) with about
+/// one outlier in 500; norms are near 1 and 0.
+std::vector<TensorToWrite> TinyTensors(const TinyModelOptions& options);
+
+/// The text of config.json.
+std::string TinyConfig(const TinyModelOptions& options);
+
+/// Creates `dir` and writes config.json, model.safetensors, vocab.txt and tokenizer_config.json.
+/// Labels are "label_0", "label_1", ...
+Status WriteTinyModel(const std::string& dir, const TinyModelOptions& options = {});
+
+}  // namespace sti

@@ -1,0 +1,112 @@
+#include "text/dataset.h"
+
+#include <gtest/gtest.h>
+
+namespace sti {
+namespace {
+
+const std::vector<std::string> kLabels = {"negative", "positive", "0"};
+
+Result<std::vector<Example>> Parse(std::string_view content, bool labels_required = true) {
+  return ParseDataset(content, "dev.tsv", kLabels, labels_required);
+}
+
+/// The message of the DataError that `content` gives.
+std::string FailureOf(std::string_view content, bool labels_required = true) {
+  const auto result = Parse(content, labels_required);
+  EXPECT_FALSE(result.ok()) << content.substr(0, 100);
+  if (result.ok()) return "";
+  EXPECT_EQ(result.error().kind, ErrorKind::kData);
+  return result.error().message;
+}
+
+bool Contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+TEST(Dataset, ReadsATable) {
+  const auto rows = Parse("sentence\tlabel\ngood \"film\"\tpositive\r\nbad\t0\nworse\t1");
+  ASSERT_TRUE(rows.ok()) << rows.error().message;
+  ASSERT_EQ(rows->size(), 3u);
+  EXPECT_EQ((*rows)[0].text, "good \"film\"");
+  EXPECT_EQ((*rows)[0].label, 1u);
+  EXPECT_FALSE((*rows)[0].pair);
+  EXPECT_EQ((*rows)[1].label, 2u) << "a name comes before an id";
+  EXPECT_EQ((*rows)[2].label, 1u);
+}
+
+TEST(Dataset, ReadsPairsAndOtherColumns) {
+  const auto rows = Parse("idx\tlabel\tsentence1\tsentence2\n7\tnegative\ta\tb\n");
+  ASSERT_TRUE(rows.ok()) << rows.error().message;
+  EXPECT_EQ((*rows)[0].text, "a");
+  EXPECT_EQ((*rows)[0].pair, "b");
+  EXPECT_EQ((*rows)[0].label, 0u);
+}
+
+TEST(Dataset, LabelsMayBeLeftOut) {
+  const auto bare = Parse("sentence\r\na\r\n\r\nb\r\n", false);
+  ASSERT_TRUE(bare.ok()) << bare.error().message;
+  ASSERT_EQ(bare->size(), 3u);
+  EXPECT_EQ((*bare)[1].text, "");
+  EXPECT_FALSE((*bare)[0].label);
+  EXPECT_FALSE((*Parse("sentence\tlabel\na\t\n", false))[0].label);
+  EXPECT_FALSE((*Parse("{\"text\": \"a\", \"label\": null}", false))[0].label);
+  EXPECT_TRUE(Contains(FailureOf("sentence\na\n"), "dev.tsv:1: "));
+  EXPECT_TRUE(Contains(FailureOf("sentence\tlabel\na\t\n"), "dev.tsv:2: no label"));
+  EXPECT_TRUE(Contains(FailureOf("{\"text\": \"a\"}"), "dev.tsv:1: no label"));
+}
+
+TEST(Dataset, ReadsJsonLines) {
+  const auto rows = Parse(
+      " \n{\"sentence\": \"a\\tb\", \"label\": \"positive\"}\r\n\n"
+      "{\"sentence1\": \"c\", \"sentence2\": \"d\", \"label\": 1}\n"
+      "{\"text\": \"e\", \"pair\": \"f\", \"label\": \"1\", \"more\": []}");
+  ASSERT_TRUE(rows.ok()) << rows.error().message;
+  ASSERT_EQ(rows->size(), 3u);
+  EXPECT_EQ((*rows)[0].text, "a\tb");
+  EXPECT_FALSE((*rows)[0].pair);
+  EXPECT_EQ((*rows)[1].pair, "d");
+  EXPECT_EQ((*rows)[1].label, 1u);
+  EXPECT_EQ((*rows)[2].text, "e");
+  EXPECT_EQ((*rows)[2].pair, "f");
+}
+
+TEST(Dataset, NamesAnUnknownLabelAndTheKnownOnes) {
+  const std::string message = FailureOf("sentence\tlabel\na\tpositive\nb\tneutral\n");
+  EXPECT_TRUE(Contains(message, "dev.tsv:3: "));
+  EXPECT_TRUE(Contains(message, "\"neutral\""));
+  EXPECT_TRUE(Contains(message, "negative, positive, 0"));
+  FailureOf("sentence\tlabel\na\t3\n");
+  FailureOf("sentence\tlabel\na\t-1\n");
+  FailureOf("sentence\tlabel\na\t1x\n");
+  FailureOf("sentence\tlabel\na\t99999999999999999999\n");
+  FailureOf("{\"text\": \"a\", \"label\": 1.5}");
+  FailureOf("{\"text\": \"a\", \"label\": -1}");
+  FailureOf("{\"text\": \"a\", \"label\": [1]}");
+}
+
+TEST(Dataset, NamesTheBrokenLine) {
+  EXPECT_TRUE(Contains(FailureOf("sentence\tlabel\na\t1\nb\n"), "dev.tsv:3: 1 columns"));
+  EXPECT_TRUE(Contains(FailureOf("sentence\tlabel\na\tb\t1\n"), "dev.tsv:2: 3 columns"));
+  EXPECT_TRUE(Contains(FailureOf("{\"text\": \"a\", \"label\": 1}\n{\n"), "dev.tsv:2: not a JSON"));
+  EXPECT_TRUE(Contains(FailureOf("{\"text\": 3, \"label\": 1}"), "text is not a string"));
+  EXPECT_TRUE(Contains(FailureOf("{\"label\": 1}"), "no text"));
+  EXPECT_TRUE(Contains(FailureOf("question\tlabel\na\t1\n"), "dev.tsv:1: the header"));
+  EXPECT_TRUE(Contains(FailureOf("sentence2\tlabel\na\t1\n"), "dev.tsv:1: the header"));
+}
+
+TEST(Dataset, RefusesEmptySetsAndLongLines) {
+  EXPECT_FALSE(Parse("").ok());
+  EXPECT_TRUE(Contains(FailureOf("sentence\tlabel\n"), "no examples"));
+  EXPECT_FALSE(Parse(" \n\n").ok());
+  const std::string longest = "sentence\n" + std::string(kMaxDatasetLineBytes, 'a');
+  EXPECT_TRUE(Parse(longest, false).ok());
+  EXPECT_TRUE(Contains(FailureOf(longest + "a", false), "dev.tsv:2: "));
+}
+
+TEST(Dataset, SkipsAByteOrderMark) {
+  EXPECT_TRUE(Parse("\xEF\xBB\xBFsentence\tlabel\na\t1\n").ok());
+}
+
+}  // namespace
+}  // namespace sti
