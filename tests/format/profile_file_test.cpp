@@ -73,9 +73,9 @@ TEST(ProfileFile, WrongFieldsAreNamed) {
   test::ExpectRefused(json, "\"load_us\"", "\"load\"", "io[0]: load_us is missing", ParseStatus);
   test::ExpectRefused(json, "51.2", "true", "io[0]: load_us is not", ParseStatus);
   test::ExpectRefused(json, "4096", "4096.5", "io[0]: bytes is not", ParseStatus);
-  test::ExpectRefused(json, "\"bytes\": 4096", "\"bytes\": 4096, \"bits\": 2", "io[0] must",
+  test::ExpectRefused(json, "\"bytes\":4096", "\"bytes\":4096, \"bits\": 2", "io[0] must",
                       ParseStatus);
-  test::ExpectRefused(json, "\"width\": 3", "\"width\": 4294967296", "compute[0]: width is not",
+  test::ExpectRefused(json, "\"width\":3", "\"width\": 4294967296", "compute[0]: width is not",
                       ParseStatus);
   test::ExpectRefused(json, "\"uring\"", "3", "read_path is not text", ParseStatus);
   test::ExpectRefused(json, "}", "", "not well-formed JSON", ParseStatus);

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <span>
 #include <string>
 #include <vector>
@@ -25,7 +26,7 @@ using Parse = std::function<Status(std::span<const uint8_t>)>;
 inline void ExpectDamageIsFound(const Bin& file, const Parse& parse) {
   ASSERT_TRUE(parse(file).ok());
   for (size_t i = 0; i < file.size(); ++i) {
-    for (uint8_t mask : {0x01, 0x80, 0xFF}) {
+    for (uint8_t mask : std::initializer_list<uint8_t>{0x01, 0x80, 0xFF}) {
       Bin damaged = file;
       damaged[i] ^= mask;
       const Status status = parse(damaged);

@@ -1,0 +1,116 @@
+// sti-plan: which shards to load at which bits, for a target latency and a preload buffer (STI 5).
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "common/files.h"
+#include "common/parse.h"
+#include "format/plan_file.h"
+#include "options.h"
+#include "plan/evaluation.h"
+#include "print.h"
+
+namespace sti {
+namespace {
+
+// What both planning and checking look at.
+struct Inputs {
+  ContainerFile file;
+  ShardCatalog catalog;
+  DeviceProfile profile;
+  std::optional<Importance> importance;
+
+  [[nodiscard]] PlanInput View() const {
+    return {file.index().info,
+            catalog,
+            profile,
+            importance ? &*importance : nullptr,
+            file.index().model,
+            ShapeDigest(file.index().info),
+            ResidentMemoryBytes(file.index())};
+  }
+};
+
+Result<Inputs> ReadInputs(const PlanOptions& options) {
+  STI_ASSIGN_OR_RETURN(ContainerFile file, ContainerFile::Open(options.model));
+  STI_ASSIGN_OR_RETURN(DeviceProfile profile, ReadProfile(options.profile));
+  STI_RETURN_IF_ERROR(BelongsTo(profile, options.profile, file));
+  Inputs inputs{std::move(file), {}, std::move(profile), {}};
+  inputs.catalog = CatalogOf(inputs.file.index());
+  if (!options.importance.empty()) {
+    STI_ASSIGN_OR_RETURN(inputs.importance, ReadImportance(options.importance));
+    STI_RETURN_IF_ERROR(BelongsTo(*inputs.importance, options.importance, inputs.file));
+  }
+  return inputs;
+}
+
+Result<int> Make(const Tool& tool, const PlanOptions& options, const Inputs& inputs) {
+  std::vector<std::string> reasons;
+  auto made = MakePlan(inputs.View(), options.request, &reasons);
+  // Reasons are part of the answer with --explain, also when the answer is no.
+  if (options.explain) {
+    FILE* out = tool.json() || options.output == "-" ? stderr : stdout;
+    for (const std::string& reason : reasons) std::fprintf(out, "%s\n", reason.c_str());
+  }
+  STI_ASSIGN_OR_RETURN(Plan plan, std::move(made));
+  if (!options.output.empty()) STI_RETURN_IF_ERROR(WritePlan(options.output, plan));
+  if (options.output == "-") return 0;
+  if (tool.json()) {
+    std::fputs(PlanToJson(plan).c_str(), stdout);
+  } else if (!tool.quiet()) {
+    std::fputs(DescribePlan(plan).c_str(), stdout);
+  }
+  return 0;
+}
+
+using Json = nlohmann::ordered_json;
+
+Json ToJson(const PlanCheck& check) {
+  Json json;
+  json["valid"] = check.valid;
+  json["problem"] = check.problem.empty() ? Json(nullptr) : Json(check.problem);
+  json["aib_us"] = check.aib_us;
+  json["slack_us"] = check.slack_us ? Json(*check.slack_us) : Json(nullptr);
+  json["predicted_latency_us"] = check.latency_us;
+  json["predicted_p99_us"] = check.p99_us;
+  json["predicted_peak_bytes"] = check.peak_bytes;
+  json["preload_bytes"] = check.preload_bytes;
+  json["parameter_bytes"] = check.parameter_bytes;
+  return json;
+}
+
+Result<int> Check(const Tool& tool, const PlanOptions& options, const Inputs& inputs) {
+  STI_ASSIGN_OR_RETURN(Plan plan, ReadPlan(options.check));
+  STI_ASSIGN_OR_RETURN(PlanCheck check, CheckPlan(inputs.View(), options.request, plan));
+  if (tool.json()) {
+    std::printf("%s\n", ToJson(check).dump().c_str());
+  } else {
+    for (size_t k = 0; k < check.aib_us.size(); ++k) {
+      std::printf("AIB(%zu) = %.1f us left\n", k, check.aib_us[k]);
+    }
+    std::printf("latency %s predicted, p99 %s\n", FormatTimeUs(check.latency_us).c_str(),
+                FormatTimeUs(check.p99_us).c_str());
+    std::printf("%s\n", check.valid ? "valid" : "not valid");
+  }
+  if (!check.valid) return InfeasibleError(options.check + ": " + check.problem);
+  return 0;
+}
+
+Result<int> Run(const Tool& tool, PlanOptions& options) {
+  STI_RETURN_IF_ERROR(CheckPlanOptions(options));
+  STI_ASSIGN_OR_RETURN(Inputs inputs, ReadInputs(options));
+  if (!options.check.empty()) return Check(tool, options, inputs);
+  return Make(tool, options, inputs);
+}
+
+}  // namespace
+}  // namespace sti
+
+int main(int argc, char** argv) {
+  sti::Tool tool("sti-plan",
+                 "Plans a submodel, each shard's bits and the preload buffer for a target latency.",
+                 "sti-plan model.sti --profile device.profile --importance model.importance\n"
+                 "           --target 200ms --preload 1MiB -o model.plan");
+  sti::PlanOptions options;
+  sti::AddPlanOptions(tool.app(), options);
+  return tool.Main(argc, argv, [&] { return sti::Run(tool, options); });
+}

@@ -1,0 +1,55 @@
+#include "options.h"
+
+#include "common/parse.h"
+
+namespace sti {
+
+void AddPlanOptions(CLI::App& app, PlanOptions& o) {
+  PlanRequest& r = o.request;
+  app.add_option("MODEL", o.model, "container made by sti-shard")->required();
+  app.add_option("--profile", o.profile, "device profile, measured or written by hand")
+      ->required()
+      ->type_name("FILE");
+  app.add_option("--importance", o.importance, "shard importance [layer, then slice order]")
+      ->type_name("FILE");
+  app.add_option("-o,--output", o.output, "plan to write; .json for JSON, - for stdout")
+      ->type_name("FILE");
+  AddParsed(app, "--target", r.target_us, ParseTimeUs, "latency to keep, e.g. 200ms");
+  AddParsed(app, "--preload", r.preload_bytes, ParseSize, "preload buffer, e.g. 1MiB [0]");
+  AddParsed(app, "--memory", r.memory_bytes, ParseSize, "most memory of the whole process");
+  app.add_option("--length", r.length, "input length in tokens [the longest profiled]")
+      ->check(CLI::Range(2, 65536))
+      ->type_name("L");
+  app.add_option("--strategy", r.strategy, "sti, sti-paper, load-exec, stdpl, preload or random")
+      ->check(CLI::IsMember({"sti", "sti-paper", "load-exec", "stdpl", "preload", "random"}))
+      ->type_name("");
+  app.add_option("--bits", r.uniform_bits, "one bitwidth for all shards")->type_name("K");
+  AddParsed(app, "--submodel", r.submodel, ParseSubmodel, "NxM instead of choosing");
+  app.add_option("--width-min", r.width_min, "fewest slices a layer")
+      ->check(CLI::Range(1, 256))
+      ->type_name("M");
+  AddParsed(app, "--similar", r.similar, ParseShare, "fewer shards that count as similar [20%]");
+  AddParsed(app, "--io-budget", r.io_budget_bytes, ParseSize,
+            "further bytes to raise 2-bit shards to 6 with");
+  app.add_option("--seed", r.seed, "of --strategy random")->type_name("N");
+  app.add_option("--risk", o.risk, "times that decide what fits: p99 or median")
+      ->check(CLI::IsMember({"p99", "median"}))
+      ->type_name("");
+  app.add_flag("--allow-untrained", r.allow_untrained,
+               "plan submodels of a model not trained for them");
+  app.add_flag("--explain", o.explain, "print why each step was taken");
+  app.add_option("--check", o.check, "judge this plan instead of making one")->type_name("PLAN");
+}
+
+Status CheckPlanOptions(PlanOptions& o) {
+  o.request.risk = o.risk == "p99" ? Risk::kP99 : Risk::kMedian;
+  if (!o.check.empty() && !o.output.empty()) {
+    return UsageError("--check judges a plan and writes none; drop -o");
+  }
+  if (o.check.empty() && !o.request.target_us && !o.request.submodel) {
+    return UsageError("--target TIME is required, or --submodel NxM");
+  }
+  return {};
+}
+
+}  // namespace sti

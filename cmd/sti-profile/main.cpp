@@ -1,0 +1,135 @@
+// sti-profile: what this device's flash and cores can do (STI 5.2).
+#include <sched.h>
+
+#include <algorithm>
+#include <cstdio>
+
+#include "common/files.h"
+#include "common/machine.h"
+#include "common/parse.h"
+#include "common/tool.h"
+#include "format/profile_file.h"
+#include "measure/profile.h"
+
+namespace sti {
+namespace {
+
+struct Options {
+  std::string model;
+  std::string output;
+  std::vector<uint32_t> lengths{32, 64, 128};
+  std::vector<uint32_t> widths;
+  uint32_t threads = 0;
+  std::vector<uint32_t> cpus;
+  std::string cpus_text;
+  double gap_us = 0;
+  std::string io = "auto";
+  std::string compute = "auto";
+};
+
+void AddOptions(CLI::App& app, Options& options) {
+  app.add_option("MODEL", options.model, "container made by sti-shard")->required();
+  app.add_option("-o,--output", options.output, "file to write; .json for JSON, - for stdout")
+      ->required()
+      ->type_name("FILE");
+  AddParsed(app, "--lengths", options.lengths, ParseList, "input lengths in tokens [32,64,128]");
+  AddParsed(app, "--widths", options.widths, ParseList, "slices a layer [all trained widths]");
+  app.add_option("--threads", options.threads, "of the compute lane [all cores allowed]")
+      ->check(CLI::Range(1, 256))
+      ->type_name("N");
+  AddParsed(app, "--cpus", options.cpus, ParseList, "run on these cores, e.g. 4-7");
+  AddParsed(app, "--gap", options.gap_us, ParseTimeUs, "idle before each sample, e.g. 2s");
+  app.add_option("--io", options.io, "auto, uring, threads or buffered")->type_name("WAY");
+  app.add_option("--compute", options.compute, "fp32 or auto")
+      ->check(CLI::IsMember({"fp32", "auto"}))
+      ->type_name("");
+}
+
+Status PinTo(const std::vector<uint32_t>& cpus) {
+  if (cpus.empty()) return {};
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  for (uint32_t cpu : cpus) {
+    if (cpu >= CPU_SETSIZE) return UsageError("--cpus: no core " + std::to_string(cpu));
+    CPU_SET(cpu, &set);
+  }
+  if (sched_setaffinity(0, sizeof(set), &set) != 0) {
+    return UsageError("--cpus: this process may not run on these cores");
+  }
+  return {};
+}
+
+// Lengths the model can take, each once; what is longer becomes the longest.
+std::vector<uint32_t> Clip(std::vector<uint32_t> values, uint32_t most) {
+  for (uint32_t& value : values) value = std::min(value, most);
+  values.erase(std::unique(values.begin(), values.end()), values.end());
+  return values;
+}
+
+Result<ProfileOptions> WorkOf(const Tool& tool, const Options& options, const ModelInfo& info) {
+  ProfileOptions work;
+  work.lengths = Clip(options.lengths, info.shape.max_positions);
+  work.widths = options.widths;
+  if (work.widths.empty()) {
+    for (uint32_t m = info.elastic ? info.min_width : info.shape.width; m <= info.shape.width; ++m) {
+      work.widths.push_back(m);
+    }
+  }
+  if (work.widths.front() < 1 || work.widths.back() > info.shape.width) {
+    return UsageError("--widths: the model has 1 to " + std::to_string(info.shape.width) +
+                      " slices a layer");
+  }
+  if (work.lengths.front() < 3) return UsageError("--lengths: an input has at least 3 tokens");
+  work.threads = options.threads != 0 ? options.threads : AvailableThreads();
+  work.gap_us = options.gap_us;
+  work.progress = tool.Progress("profiling");
+  work.cancelled = StopRequested;
+  return work;
+}
+
+void Summarise(const Tool& tool, const DeviceProfile& profile) {
+  const IoSample& io = profile.io.back();
+  const ComputeSample& layer = profile.compute.back();
+  char line[200];
+  std::snprintf(line, sizeof(line),
+                "reads %.0f MB/s through %s; a layer of %u slices at %u tokens takes %s on %u "
+                "threads",
+                static_cast<double>(io.bytes) / io.load_us, profile.read_path.c_str(), layer.width,
+                layer.length, FormatTimeUs(layer.layer_us).c_str(), profile.threads);
+  tool.Say(line);
+}
+
+Result<int> Run(const Tool& tool, const Options& options) {
+  STI_RETURN_IF_ERROR(PinTo(options.cpus));
+  STI_ASSIGN_OR_RETURN(ReadPath path, ParseReadPath(options.io));
+  STI_ASSIGN_OR_RETURN(ContainerFile file, ContainerFile::Open(options.model, path));
+  uint64_t process_bytes = CurrentRssBytes();
+  STI_ASSIGN_OR_RETURN(Tokenizer tokenizer, LoadTokenizer(file));
+  STI_ASSIGN_OR_RETURN(ProfileOptions work, WorkOf(tool, options, file.index().info));
+  STI_ASSIGN_OR_RETURN(DeviceProfile profile, MeasureProfile(std::move(file), tokenizer, work));
+  profile.cpus = AffinityList();
+  profile.machine = MachineName();
+  profile.process_bytes = process_bytes;
+  uint64_t frequency = CurrentFrequencyKhz();
+  for (ComputeSample& sample : profile.compute) sample.freq = frequency;
+  STI_RETURN_IF_ERROR(WriteProfile(options.output, profile));
+  if (tool.json() && options.output != "-") {
+    std::fputs(ProfileToJson(profile).c_str(), stdout);
+  } else {
+    Summarise(tool, profile);
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace sti
+
+int main(int argc, char** argv) {
+  sti::Tool tool("sti-profile",
+                 "Measures what a device can do with models of this shape: reads of shards, layers "
+                 "of every width, and the rest.",
+                 "sti-profile model.sti -o device.profile");
+  sti::Options options;
+  sti::AddOptions(tool.app(), options);
+  return tool.Main(argc, argv, [&] { return sti::Run(tool, options); });
+}

@@ -1,0 +1,122 @@
+#include "base/atomic_file.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <string>
+#include <utility>
+
+#include "support/expect.h"
+#include "support/safetensors_writer.h"
+#include "support/temp_folder.h"
+
+namespace sti {
+namespace {
+
+std::span<const uint8_t> Span(const std::string& text) {
+  return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
+}
+
+class AtomicFileTest : public ::testing::Test {
+ protected:
+  [[nodiscard]] std::string Read() const {
+    auto content = ReadWholeFile(path_, 1000);
+    return content.ok() ? *content : "error: " + content.error().message;
+  }
+  [[nodiscard]] mode_t Mode() const {
+    struct stat info {};
+    EXPECT_EQ(::stat(path_.c_str(), &info), 0);
+    return info.st_mode & 0777;
+  }
+
+  TempFolder folder_;
+  std::string path_ = folder_.File("file");
+};
+
+TEST_F(AtomicFileTest, AppearsOnlyOnCommit) {
+  auto file = AtomicFile::Create(path_);
+  ASSERT_TRUE(Succeeded(file));
+  ASSERT_TRUE(Succeeded(file->WriteAt(0, Span("hello"))));
+  EXPECT_FALSE(std::filesystem::exists(path_));
+  ASSERT_TRUE(Succeeded(file->Commit()));
+  EXPECT_EQ(Read(), "hello");
+  EXPECT_EQ(folder_.entries(), 1U);
+}
+
+TEST_F(AtomicFileTest, DroppedWithoutCommitLeavesTheOldFile) {
+  ASSERT_TRUE(Succeeded(WriteFileAtomically(path_, Span("old"))));
+  {
+    auto file = AtomicFile::Create(path_);
+    ASSERT_TRUE(Succeeded(file));
+    ASSERT_TRUE(Succeeded(file->WriteAt(0, Span("new and longer"))));
+    EXPECT_EQ(Read(), "old");
+    EXPECT_EQ(folder_.entries(), 2U);
+  }
+  EXPECT_EQ(Read(), "old");
+  EXPECT_EQ(folder_.entries(), 1U);
+}
+
+TEST_F(AtomicFileTest, CommitReplacesTheOldFileWhole) {
+  ASSERT_TRUE(Succeeded(WriteFileAtomically(path_, Span("old and longer"))));
+  ASSERT_TRUE(Succeeded(WriteFileAtomically(path_, Span("new"))));
+  EXPECT_EQ(Read(), "new");
+  EXPECT_EQ(folder_.entries(), 1U);
+}
+
+TEST_F(AtomicFileTest, WritesAtAnyOffsetInAnyOrder) {
+  auto file = AtomicFile::Create(path_);
+  ASSERT_TRUE(Succeeded(file));
+  ASSERT_TRUE(Succeeded(file->WriteAt(4, Span("BB"))));
+  ASSERT_TRUE(Succeeded(file->WriteAt(0, Span("A"))));
+  ASSERT_TRUE(Succeeded(file->Commit()));
+  EXPECT_EQ(Read(), std::string("A\0\0\0BB", 6));
+}
+
+TEST_F(AtomicFileTest, MovedFromDoesNotDiscard) {
+  auto made = AtomicFile::Create(path_);
+  ASSERT_TRUE(Succeeded(made));
+  AtomicFile file = std::move(made).value();
+  { const AtomicFile gone = std::move(file); }
+  EXPECT_EQ(folder_.entries(), 0U);
+}
+
+TEST_F(AtomicFileTest, PermissionsFollowTheUmask) {
+  const mode_t before = ::umask(027);
+  const Status written = WriteFileAtomically(path_, Span("x"));
+  ::umask(before);
+  ASSERT_TRUE(Succeeded(written));
+  EXPECT_EQ(Mode(), 0640U);
+}
+
+TEST_F(AtomicFileTest, RefusesAFolder) {
+  EXPECT_TRUE(FailedWith(AtomicFile::Create(folder_.path()), ErrorKind::kUsage, "is a folder"));
+}
+
+TEST_F(AtomicFileTest, SaysWhenItsFolderIsMissing) {
+  const auto file = AtomicFile::Create(folder_.File("none/file"));
+  EXPECT_TRUE(FailedWith(file, ErrorKind::kMachine, "none/file"));
+}
+
+TEST_F(AtomicFileTest, ReadingStopsAtTheLimit) {
+  ASSERT_TRUE(Succeeded(WriteBytes(path_, "0123456789")));
+  ASSERT_TRUE(Succeeded(ReadWholeFile(path_, 10)));
+  EXPECT_EQ(*ReadWholeFile(path_, 10), "0123456789");
+  EXPECT_TRUE(FailedWith(ReadWholeFile(path_, 9), ErrorKind::kData, "limit of 9 bytes"));
+}
+
+TEST_F(AtomicFileTest, ReadsAnEmptyFile) {
+  ASSERT_TRUE(Succeeded(WriteBytes(path_, "")));
+  const auto content = ReadWholeFile(path_, 0);
+  ASSERT_TRUE(Succeeded(content));
+  EXPECT_EQ(*content, "");
+}
+
+TEST_F(AtomicFileTest, ReadingWhatIsNoFileIsADataError) {
+  EXPECT_TRUE(FailedWith(ReadWholeFile(path_, 10), ErrorKind::kData, "no such file"));
+  EXPECT_TRUE(FailedWith(ReadWholeFile(folder_.path(), 10), ErrorKind::kData, "is a folder"));
+}
+
+}  // namespace
+}  // namespace sti

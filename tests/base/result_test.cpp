@@ -1,0 +1,71 @@
+#include "base/result.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+
+namespace sti {
+namespace {
+
+Result<int> Half(int value) {
+  if (value % 2 != 0) return DataError("odd");
+  return value / 2;
+}
+
+Result<int> Quarter(int value, int* steps) {
+  STI_ASSIGN_OR_RETURN(const int half, Half(value));
+  ++*steps;
+  STI_ASSIGN_OR_RETURN(const int quarter, Half(half));
+  ++*steps;
+  return quarter;
+}
+
+Status Check(int value, int* steps) {
+  STI_RETURN_IF_ERROR(Half(value));
+  ++*steps;
+  return {};
+}
+
+TEST(Result, KindsAreTheExitCodes) {
+  EXPECT_EQ(static_cast<int>(MachineError("").kind), 1);
+  EXPECT_EQ(static_cast<int>(UsageError("").kind), 2);
+  EXPECT_EQ(static_cast<int>(DataError("").kind), 3);
+  EXPECT_EQ(static_cast<int>(InfeasibleError("").kind), 4);
+}
+
+TEST(Result, HoldsAValueOrAnError) {
+  const Result<int> good = Half(8);
+  ASSERT_TRUE(good.ok());
+  EXPECT_EQ(*good, 4);
+  const Result<int> bad = Half(7);
+  ASSERT_FALSE(bad.ok());
+  EXPECT_EQ(bad.error().kind, ErrorKind::kData);
+  EXPECT_EQ(bad.error().message, "odd");
+}
+
+TEST(Result, AssignOrReturnStopsAtTheFirstError) {
+  int steps = 0;
+  EXPECT_EQ(*Quarter(12, &steps), 3);
+  EXPECT_EQ(steps, 2);
+  EXPECT_EQ(Quarter(6, &steps).error().message, "odd");
+  EXPECT_EQ(steps, 3);
+  EXPECT_FALSE(Quarter(5, &steps).ok());
+  EXPECT_EQ(steps, 3);
+}
+
+TEST(Result, ReturnIfErrorTurnsAResultIntoAStatus) {
+  int steps = 0;
+  EXPECT_TRUE(Check(2, &steps).ok());
+  EXPECT_EQ(Check(3, &steps).error().message, "odd");
+  EXPECT_EQ(steps, 1);
+}
+
+TEST(Result, HoldsWhatCanOnlyBeMoved) {
+  Result<std::unique_ptr<int>> result = std::make_unique<int>(5);
+  const std::unique_ptr<int> taken = std::move(result).value();
+  EXPECT_EQ(*taken, 5);
+}
+
+}  // namespace
+}  // namespace sti

@@ -1,0 +1,28 @@
+// Containers of tiny models, whole and damaged.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "import/model_folder.h"
+#include "import/shard_model.h"
+#include "kernels/shard_view.h"
+#include "tiny_model.h"
+
+namespace sti {
+
+/// Writes the folder `path`.model and shards it to `path`.
+Result<ShardReport> WriteTinyContainer(const std::string& path, const TinyModelOptions& model = {},
+                                       const ShardOptions& options = {});
+
+std::vector<uint8_t> FileBytes(const std::string& path);
+
+/// Flips bits of one byte in place.
+Status DamageByte(const std::string& path, uint64_t offset, uint8_t mask = 0x10);
+
+/// All weights of a shard in stream order, as a computation sees them.
+std::vector<float> AllWeights(const ShardView& view, const ModelShape& shape);
+
+}  // namespace sti
