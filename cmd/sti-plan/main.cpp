@@ -7,7 +7,7 @@
 #include "format/plan_file.h"
 #include "options.h"
 #include "plan/evaluation.h"
-#include "print.h"
+#include "common/plan_text.h"
 
 namespace sti {
 namespace {

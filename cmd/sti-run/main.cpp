@@ -4,7 +4,7 @@
 #include <cstdio>
 
 #include "evaluate.h"
-#include "lines.h"
+#include "common/lines.h"
 #include "print.h"
 #include "session.h"
 #include "trace.h"

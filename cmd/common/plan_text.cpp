@@ -1,4 +1,4 @@
-#include "print.h"
+#include "common/plan_text.h"
 
 #include <algorithm>
 #include <cstdio>

@@ -1,0 +1,156 @@
+// sti-inspect: what any file of the tool kit holds, and whether it is whole.
+#include <unistd.h>
+
+#include <cstdio>
+
+#include "common/files.h"
+#include "common/heat_map.h"
+#include "common/lines.h"
+#include "common/plan_text.h"
+#include "describe.h"
+#include "format/framed_file.h"
+#include "format/importance_file.h"
+#include "format/plan_file.h"
+#include "format/profile_file.h"
+#include "model/verify.h"
+#include "options.h"
+
+namespace sti {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Result<int> Verify(const Tool& tool, ContainerFile& file) {
+  STI_ASSIGN_OR_RETURN(VerifyReport report, VerifyContainer(file, tool.Progress("verifying")));
+  if (tool.json()) {
+    Json json{{"parts", report.parts}, {"bytes", report.bytes}, {"damaged", report.damaged}};
+    std::printf("%s\n", json.dump(-1, ' ', false, Json::error_handler_t::replace).c_str());
+  } else {
+    for (const std::string& line : report.damaged) std::printf("%s\n", line.c_str());
+    std::printf("%llu parts checked, %zu damaged\n",
+                static_cast<unsigned long long>(report.parts), report.damaged.size());
+  }
+  if (report.damaged.empty()) return 0;
+  return DataError(file.name() + ": " + std::to_string(report.damaged.size()) +
+                   " parts are damaged; copy the file again or run sti-shard");
+}
+
+// Lines in, one object a line out, so that ids can be compared with any other tokenizer's.
+Result<int> Tokenize(const InspectOptions& options, ContainerFile& file) {
+  STI_ASSIGN_OR_RETURN(Tokenizer tokenizer, LoadTokenizer(file));
+  uint32_t length = file.index().info.shape.max_positions;
+  LineReader lines(STDIN_FILENO);
+  while (!StopRequested()) {
+    STI_ASSIGN_OR_RETURN(auto line, lines.Next());
+    if (!line) break;
+    std::optional<std::string> pair;
+    std::string text = line->text;
+    size_t tab = options.pairs ? text.find('\t') : std::string::npos;
+    if (tab != std::string::npos) {
+      pair = text.substr(tab + 1);
+      text.resize(tab);
+    }
+    Encoding encoding = tokenizer.Encode(text, pair, length);
+    Json json{{"text", text}};
+    if (pair) json["pair"] = *pair;
+    json["ids"] = encoding.ids;
+    if (pair) json["types"] = encoding.types;
+    std::printf("%s\n", json.dump(-1, ' ', false, Json::error_handler_t::replace).c_str());
+    if (std::fflush(stdout) != 0) break;
+  }
+  return 0;
+}
+
+Result<int> InspectContainer(const Tool& tool, const InspectOptions& options) {
+  STI_ASSIGN_OR_RETURN(ContainerFile file, ContainerFile::Open(options.file));
+  if (options.verify) return Verify(tool, file);
+  if (options.tokenize) return Tokenize(options, file);
+  Json description = DescribeContainer(file, file.reader().file_bytes());
+  std::string text = tool.json() ? description.dump() + "\n" : ContainerText(description);
+  std::fputs(text.c_str(), stdout);
+  return 0;
+}
+
+// The small files are read and checked whole, so printing one has verified it.
+template <typename Value>
+Result<int> PrintSmall(const Tool& tool, const InspectOptions& options,
+                       const Result<Value>& value, const char* kind,
+                       std::string (*to_json)(const Value&), std::string (*to_text)(const Value&)) {
+  STI_RETURN_IF_ERROR(value);
+  if (options.verify) {
+    std::printf(tool.json() ? "{\"parts\":1,\"damaged\":[]}\n" : "%s is whole\n", kind);
+  } else {
+    std::fputs((tool.json() ? to_json(*value) : to_text(*value)).c_str(), stdout);
+  }
+  return 0;
+}
+
+bool StartsWith(const std::string& text, std::string_view prefix) {
+  return text.compare(0, prefix.size(), prefix) == 0;
+}
+
+// A JSON spelling is known by a field that only one of the three has.
+Result<int> InspectJson(const Tool& tool, const InspectOptions& options,
+                        const std::string& content) {
+  Json json = Json::parse(content, nullptr, false);
+  if (json.is_discarded()) {
+    return DataError(options.file + ": neither a file of these tools nor JSON");
+  }
+  if (json.contains("compute")) {
+    return PrintSmall<DeviceProfile>(tool, options, ReadProfile(options.file), "profile",
+                                     ProfileToJson, ProfileText);
+  }
+  if (json.contains("scores")) {
+    return PrintSmall<Importance>(tool, options, ReadImportance(options.file), "importance",
+                                  ImportanceToJson, HeatMap);
+  }
+  return PrintSmall<Plan>(tool, options, ReadPlan(options.file), "plan", PlanToJson, DescribePlan);
+}
+
+// The first bytes tell which file it is.
+Result<std::string> ReadMagic(const std::string& path) {
+  FILE* file = std::fopen(path.c_str(), "rbe");
+  if (file == nullptr) return DataError(path + ": cannot be opened; is the name right?");
+  char bytes[8];
+  size_t count = std::fread(bytes, 1, sizeof(bytes), file);
+  std::fclose(file);
+  return std::string(bytes, count);
+}
+
+Result<int> Run(const Tool& tool, const InspectOptions& options) {
+  STI_ASSIGN_OR_RETURN(std::string magic, ReadMagic(options.file));
+  if (options.tokenize) return InspectContainer(tool, options);
+  if (StartsWith(magic, kPlanMagic)) {
+    return PrintSmall<Plan>(tool, options, ReadPlan(options.file), "plan", PlanToJson,
+                            DescribePlan);
+  }
+  if (StartsWith(magic, kProfileMagic)) {
+    return PrintSmall<DeviceProfile>(tool, options, ReadProfile(options.file), "profile",
+                                     ProfileToJson, ProfileText);
+  }
+  if (StartsWith(magic, kImportanceMagic)) {
+    return PrintSmall<Importance>(tool, options, ReadImportance(options.file), "importance",
+                                  ImportanceToJson, HeatMap);
+  }
+  if (magic.find_first_not_of(" \t\r\n") != std::string::npos &&
+      magic[magic.find_first_not_of(" \t\r\n")] == '{') {
+    STI_ASSIGN_OR_RETURN(std::string content, ReadInput(options.file));
+    return InspectJson(tool, options, content);
+  }
+  return InspectContainer(tool, options);
+}
+
+}  // namespace
+}  // namespace sti
+
+int main(int argc, char** argv) {
+  sti::Tool tool("sti-inspect", "Prints and verifies any file of the tool kit.",
+                 "sti-inspect model.sti --verify");
+  sti::InspectOptions options;
+  CLI::App& app = tool.app();
+  app.add_option("FILE", options.file, "container, importance, profile or plan")->required();
+  app.add_flag("--verify", options.verify, "read and check everything");
+  app.add_flag("--tokenize", options.tokenize, "token ids of the lines on stdin, with a container");
+  app.add_flag("--pairs", options.pairs, "with --tokenize: a tab separates two sentences");
+  return tool.Main(argc, argv, [&] { return sti::Run(tool, options); });
+}

@@ -1,0 +1,152 @@
+#include "model/verify.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/aligned_buffer.h"
+#include "base/checked.h"
+#include "base/digest.h"
+#include "base/little_endian.h"
+#include "format/resident_codec.h"
+#include "format/shard_codec.h"
+#include "types/plan.h"
+
+namespace sti {
+namespace {
+
+constexpr uint64_t kChunkBytes = uint64_t{4} << 20;
+
+class Verifier {
+ public:
+  Verifier(ContainerFile& file, const ProgressSink& progress)
+      : file_(file), index_(file.index()), progress_(progress) {}
+
+  Result<VerifyReport> Run() {
+    STI_RETURN_IF_ERROR(CheckResident());
+    for (const RowTable* table : {&index_.words, &index_.positions}) {
+      STI_RETURN_IF_ERROR(CheckRows(*table));
+    }
+    uint32_t width = index_.info.shape.width;
+    for (uint32_t i = 0; i < index_.shards.size(); ++i) {
+      STI_RETURN_IF_ERROR(CheckShard(i / width, i % width));
+      if (progress_) progress_(i + 1, index_.shards.size());
+    }
+    STI_RETURN_IF_ERROR(CheckGaps());
+    return std::move(report_);
+  }
+
+ private:
+  // Damage is the answer; a failing disk is an error.
+  Status Note(const Status& status) {
+    if (status.ok() || status.error().kind != ErrorKind::kData) return status;
+    report_.damaged.push_back(status.error().message);
+    return {};
+  }
+
+  void Count(const PartLocation& part) {
+    ++report_.parts;
+    report_.bytes += part.length;
+    used_.push_back(part);
+  }
+
+  Status CheckResident() {
+    for (const ResidentLocation& location : index_.resident) {
+      Count(location.part);
+      auto raw = file_.ReadResident(location.kind, location.layer);
+      Status status = raw.ok() ? Status() : Status(raw.error());
+      if (raw.ok() && location.kind != ResidentKind::kVocabulary) {
+        auto split = SplitResident(location, index_.info.shape, *raw, file_.name());
+        if (!split.ok()) status = split.error();
+      }
+      STI_RETURN_IF_ERROR(Note(status));
+    }
+    return {};
+  }
+
+  Status CheckRows(const RowTable& table) {
+    uint64_t bytes = uint64_t{table.rows} * table.row_bytes;
+    Count({table.offset, bytes, 0});
+    uint64_t rows_at_once = kChunkBytes / table.row_bytes + 1;
+    for (uint64_t first = 0; first < table.rows; first += rows_at_once) {
+      uint64_t rows = std::min<uint64_t>(rows_at_once, table.rows - first);
+      PartLocation chunk{table.offset + first * table.row_bytes, rows * table.row_bytes, 0};
+      STI_ASSIGN_OR_RETURN(LoadedRange range, file_.ReadRange(chunk.offset, chunk.length));
+      for (uint64_t r = 0; r < rows; ++r) {
+        auto row = range.Bytes(chunk).subspan(r * table.row_bytes, table.row_bytes);
+        CheckRow(table, static_cast<uint32_t>(first + r), row);
+      }
+    }
+    return {};
+  }
+
+  void CheckRow(const RowTable& table, uint32_t row, std::span<const uint8_t> bytes) {
+    auto values = bytes.first(bytes.size() - 4);
+    if (static_cast<uint32_t>(Checksum(values, row)) ==
+        LoadLittle<uint32_t>(&bytes[values.size()])) {
+      return;
+    }
+    report_.damaged.push_back(file_.name() + ": " +
+                              (table.kind == RowTableKind::kWord ? "word" : "position") +
+                              " embedding row " + std::to_string(row) + " is damaged");
+  }
+
+  Status CheckShard(uint32_t layer, uint32_t slice) {
+    const ShardLocation& shard = index_.shard(layer, slice);
+    std::array<LoadedRange, kShardPartKinds> loaded;
+    std::array<std::span<const uint8_t>, kShardPartKinds> bytes;
+    bool sound = true;
+    for (uint32_t part = 0; part < kShardPartKinds; ++part) {
+      const PartLocation& location = shard.parts[part];
+      if (location.length == 0) continue;
+      Count(location);
+      auto range = file_.ReadPart(location, ShardPartName(layer, slice, part));
+      if (!range.ok()) {
+        sound = false;
+        STI_RETURN_IF_ERROR(Note(range.error()));
+        continue;
+      }
+      loaded[part] = std::move(*range);
+      bytes[part] = loaded[part].Bytes(location);
+    }
+    if (!sound || bytes[0].empty()) return {};
+    auto view = ViewShard(index_.info, index_.centroids[layer], kMinCodeBits, bytes,
+                          file_.name() + ": " + ShardPartName(layer, slice, 0));
+    return Note(view.ok() ? Status() : Status(view.error()));
+  }
+
+  // Nothing is hidden between parts: alignment is zeros.
+  Status CheckGaps() {
+    std::sort(used_.begin(), used_.end(), [](const PartLocation& a, const PartLocation& b) {
+      return a.offset < b.offset;
+    });
+    used_.push_back({file_.reader().file_bytes(), 0, 0});
+    uint64_t end = used_.front().offset;
+    for (const PartLocation& part : used_) {
+      if (part.offset > end) {
+        PartLocation gap{end, part.offset - end, 0};
+        STI_ASSIGN_OR_RETURN(LoadedRange range, file_.ReadRange(gap.offset, gap.length));
+        auto bytes = range.Bytes(gap);
+        if (std::any_of(bytes.begin(), bytes.end(), [](uint8_t b) { return b != 0; })) {
+          report_.damaged.push_back(file_.name() + ": bytes between parts at " +
+                                    std::to_string(end) + " are not zero");
+        }
+      }
+      end = part.offset + part.length;
+    }
+    return {};
+  }
+
+  ContainerFile& file_;
+  const ContainerIndex& index_;
+  const ProgressSink& progress_;
+  VerifyReport report_;
+  std::vector<PartLocation> used_;
+};
+
+}  // namespace
+
+Result<VerifyReport> VerifyContainer(ContainerFile& file, const ProgressSink& progress) {
+  return Verifier(file, progress).Run();
+}
+
+}  // namespace sti

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/log.h"
+#include "base/result.h"
+#include "io/container_file.h"
+
+namespace sti {
+
+struct VerifyReport {
+  uint64_t parts = 0;
+  uint64_t bytes = 0;
+  std::vector<std::string> damaged;  ///< one line each, naming the part
+};
+
+/// Reads every byte of a container and checks every checksum, every outlier table, every embedding
+/// row and the zeros between parts. Damage is reported, not returned as an error.
+Result<VerifyReport> VerifyContainer(ContainerFile& file, const ProgressSink& progress);
+
+}  // namespace sti

@@ -1,0 +1,203 @@
+#include "quant/quantize.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "base/half.h"
+#include "reference_quantizer.h"
+#include "support/random.h"
+
+namespace sti {
+namespace {
+
+void ExpectLikeReference(const std::vector<float>& weights) {
+  const ReferenceLayer expected = ReferenceGobo(weights);
+  const QuantizedLayer layer = QuantizeLayer(weights, CodebookKind::kGobo);
+  EXPECT_EQ(layer.outliers, expected.outliers);
+  ASSERT_EQ(layer.codes.size(), weights.size());
+  for (uint32_t bits = 2; bits <= 6; ++bits) {
+    ASSERT_EQ(layer.codebook.centroids[bits].size(), size_t{1} << bits);
+    std::vector<bool> used(size_t{1} << bits, false);
+    auto outlier = expected.outliers.begin();
+    for (size_t i = 0; i < weights.size(); ++i) {
+      if (outlier != expected.outliers.end() && *outlier == i) {
+        EXPECT_EQ(layer.codes[i], 0);
+        ++outlier;
+        continue;
+      }
+      const uint32_t code = static_cast<uint32_t>(layer.codes[i]) >> (6 - bits);
+      ASSERT_EQ(code, expected.clusters[bits][i]) << "weight " << i << " bits " << bits;
+      used[code] = true;
+    }
+    for (size_t j = 0; j < used.size(); ++j) {
+      EXPECT_EQ(layer.codebook.centroids[bits][j], static_cast<float>(expected.means[bits][j]));
+    }
+  }
+}
+
+// Mean squared error over variance of the weights that are not outliers.
+double RelativeError(const std::vector<float>& weights, const QuantizedLayer& layer,
+                     uint32_t bits) {
+  double mean = 0;
+  for (const float w : weights) mean += double{w} / static_cast<double>(weights.size());
+  double error = 0;
+  double spread = 0;
+  auto outlier = layer.outliers.begin();
+  for (size_t i = 0; i < weights.size(); ++i) {
+    if (outlier != layer.outliers.end() && *outlier == i) {
+      ++outlier;
+      continue;
+    }
+    const double seen = layer.codebook.centroids[bits][layer.codes[i] >> (6 - bits)];
+    error += (weights[i] - seen) * (weights[i] - seen);
+    spread += (weights[i] - mean) * (weights[i] - mean);
+  }
+  return error / spread;
+}
+
+std::vector<float> Halves(std::vector<float> weights) {
+  for (float& w : weights) w = HalfToFloat(FloatToHalf(w));
+  return weights;
+}
+
+std::vector<float> GaussianWithOutliers(uint64_t seed, size_t count) {
+  TestRandom random(seed);
+  std::vector<float> weights = random.Normals(count, 0.05);
+  for (size_t i = 0; i < count; i += 401) weights[i] *= 7;
+  return weights;
+}
+
+TEST(QuantizeGobo, EqualsThePlainReferenceOnGaussianWeights) {
+  for (const uint64_t seed : {1U, 2U, 3U}) {
+    const auto weights = GaussianWithOutliers(seed, 20011);
+    ASSERT_FALSE(ReferenceOutliers(weights).empty());
+    ExpectLikeReference(weights);
+  }
+}
+
+TEST(QuantizeGobo, OrdersTiesByFlatIndex) {
+  ExpectLikeReference(Halves(GaussianWithOutliers(4, 20011)));
+  TestRandom random(5);
+  std::vector<float> weights(3001);
+  for (float& w : weights) w = static_cast<float>(random.Below(5)) * 0.01F - 0.02F;
+  ExpectLikeReference(weights);
+}
+
+TEST(QuantizeGobo, ZerosOfBothSignsTie) {
+  std::vector<float> weights(1000);
+  for (size_t i = 0; i < weights.size(); ++i) weights[i] = i % 3 == 0 ? -0.0F : 0.0F;
+  weights[17] = 0.01F;
+  weights[18] = -0.01F;
+  ExpectLikeReference(weights);
+}
+
+TEST(QuantizeGobo, ConstantLayersHaveNoOutliersAndOneValue) {
+  const std::vector<float> weights(640, 0.25F);
+  ExpectLikeReference(weights);
+  const QuantizedLayer layer = QuantizeLayer(weights, CodebookKind::kGobo);
+  EXPECT_TRUE(layer.outliers.empty());
+  for (const float centroid : layer.codebook.centroids[6]) EXPECT_EQ(centroid, 0.25F);
+}
+
+TEST(QuantizeGobo, FewerWeightsThanClusters) {
+  TestRandom random(6);
+  for (size_t count = 1; count < 130; ++count) ExpectLikeReference(random.Normals(count, 0.1));
+}
+
+// Above a variance of about 474 even the peak density is under e^-4.
+TEST(QuantizeGobo, HugeVarianceMakesAllWeightsOutliers) {
+  TestRandom random(7);
+  const auto weights = random.Normals(500, 40.0);
+  ExpectLikeReference(weights);
+  for (const CodebookKind kind : {CodebookKind::kGobo, CodebookKind::kTree}) {
+    const QuantizedLayer layer = QuantizeLayer(weights, kind);
+    EXPECT_EQ(layer.outliers.size(), weights.size());
+    for (const float centroid : layer.codebook.centroids[6]) EXPECT_EQ(centroid, 0.0F);
+  }
+}
+
+TEST(Quantize, AnEmptyLayerHasNothing) {
+  const QuantizedLayer layer = QuantizeLayer({}, CodebookKind::kTree);
+  EXPECT_TRUE(layer.codes.empty());
+  EXPECT_TRUE(layer.outliers.empty());
+}
+
+TEST(OutlierRule, FitsMeanAndVarianceWithTheFloor) {
+  const std::vector<float> weights{1, 2, 3, 4};
+  const OutlierRule rule = FitOutlierRule(weights);
+  EXPECT_DOUBLE_EQ(rule.mean, 2.5);
+  EXPECT_DOUBLE_EQ(rule.variance, 1.25 + 1e-6);
+  // -ln(sqrt(2 pi v)) - x^2 / 2v = -4 at x = 2.694...
+  const double edge = std::sqrt((4 + rule.peak_log_density) * 2 * rule.variance);
+  EXPECT_FALSE(rule.IsOutlier(static_cast<float>(2.5 + edge - 1e-3)));
+  EXPECT_TRUE(rule.IsOutlier(static_cast<float>(2.5 + edge + 1e-3)));
+  EXPECT_TRUE(rule.IsOutlier(static_cast<float>(2.5 - edge - 1e-3)));
+}
+
+class QuantizeTree : public ::testing::Test {
+ protected:
+  std::vector<float> weights_ = Halves(GaussianWithOutliers(8, 100003));
+  QuantizedLayer layer_ = QuantizeLayer(weights_, CodebookKind::kTree);
+};
+
+TEST_F(QuantizeTree, KeepsTheSameOutliers) {
+  EXPECT_EQ(layer_.outliers, ReferenceOutliers(weights_));
+  EXPECT_FALSE(layer_.outliers.empty());
+}
+
+TEST_F(QuantizeTree, EqualValuesHaveOneCodeAndCodesAscend) {
+  const OutlierRule rule = FitOutlierRule(weights_);
+  std::map<float, uint8_t> codes;
+  for (size_t i = 0; i < weights_.size(); ++i) {
+    if (rule.IsOutlier(weights_[i])) continue;
+    const auto [at, fresh] = codes.emplace(weights_[i], layer_.codes[i]);
+    if (!fresh) EXPECT_EQ(at->second, layer_.codes[i]) << weights_[i];
+  }
+  ASSERT_LT(codes.size(), weights_.size() / 2) << "no ties in the test data";
+  uint8_t last = 0;
+  for (const auto& [value, code] : codes) {
+    EXPECT_GE(code, last) << value;
+    last = code;
+  }
+  EXPECT_EQ(last, 63);
+}
+
+TEST_F(QuantizeTree, CentroidsAreMeansOfTheirNestedClusters) {
+  const OutlierRule rule = FitOutlierRule(weights_);
+  for (uint32_t bits = 2; bits <= 6; ++bits) {
+    std::vector<long double> sums(size_t{1} << bits);
+    std::vector<uint64_t> counts(size_t{1} << bits);
+    for (size_t i = 0; i < weights_.size(); ++i) {
+      if (rule.IsOutlier(weights_[i])) continue;
+      const size_t code = layer_.codes[i] >> (6 - bits);
+      sums[code] += weights_[i];
+      ++counts[code];
+    }
+    for (size_t j = 0; j < sums.size(); ++j) {
+      ASSERT_GT(counts[j], 0U);
+      const auto mean = static_cast<double>(sums[j] / static_cast<long double>(counts[j]));
+      EXPECT_NEAR(layer_.codebook.centroids[bits][j], mean, std::abs(mean) * 1e-7 + 1e-12);
+    }
+  }
+}
+
+// format.md's figures for Gaussian weights.
+TEST(Quantize, ErrorsAreTheMeasuredOnes) {
+  TestRandom random(9);
+  const auto weights = random.Normals(400000, 0.05);
+  const QuantizedLayer gobo = QuantizeLayer(weights, CodebookKind::kGobo);
+  const QuantizedLayer tree = QuantizeLayer(weights, CodebookKind::kTree);
+  const double gobo_figures[] = {0.137, 0.053, 0.0210, 0.0083, 0.0033};
+  const double tree_figures[] = {0.116, 0.034, 0.0093, 0.0024, 0.00062};
+  for (uint32_t bits = 2; bits <= 6; ++bits) {
+    const double gobo_error = RelativeError(weights, gobo, bits);
+    const double tree_error = RelativeError(weights, tree, bits);
+    EXPECT_NEAR(gobo_error, gobo_figures[bits - 2], 0.1 * gobo_figures[bits - 2]) << bits;
+    EXPECT_NEAR(tree_error, tree_figures[bits - 2], 0.1 * tree_figures[bits - 2]) << bits;
+    EXPECT_LT(tree_error, gobo_error) << bits;
+  }
+}
+
+}  // namespace
+}  // namespace sti
