@@ -35,12 +35,24 @@ void InstallSignals() {
 // Output may sit in the buffer until now; a reader that went away is not an error to report.
 bool FlushOutput() { return std::fflush(stdout) == 0 && std::ferror(stdout) == 0; }
 
+// Line feeds in place of blanks, so that no line is wider than a terminal.
+std::string Wrapped(std::string text) {
+  constexpr size_t kColumns = 80;
+  for (size_t begin = 0; text.size() - begin > kColumns;) {
+    size_t blank = text.rfind(' ', begin + kColumns);
+    if (blank == std::string::npos || blank <= begin) break;
+    text[blank] = '\n';
+    begin = blank + 1;
+  }
+  return text;
+}
+
 }  // namespace
 
 int StopSignal() { return g_stop_signal; }
 
 Tool::Tool(std::string name, std::string description, std::string example)
-    : name_(std::move(name)), app_(std::move(description), name_) {
+    : name_(std::move(name)), app_(Wrapped(std::move(description)), name_) {
   spdlog::set_default_logger(std::make_shared<spdlog::logger>(
       name_, std::make_shared<spdlog::sinks::stderr_sink_st>()));
   spdlog::set_pattern("%n: %v");

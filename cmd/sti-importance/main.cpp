@@ -32,6 +32,7 @@ void AddOptions(CLI::App& app, Options& options) {
       ->check(CLI::Range(1, 256))
       ->type_name("N");
   CLI::App* show = app.add_subcommand("show", "print the heat map of an importance file");
+  show->fallthrough();  // --json and -q are the tool's own
   show->add_option("FILE", options.show_file, "importance file")->required();
   show->add_option("--svg", options.svg, "also write it as a picture")->type_name("F");
 }
@@ -48,8 +49,10 @@ Status CheckOptions(const Options& options) {
   return {};
 }
 
-// A ranking whose differences are below the noise is worth a word.
+// A ranking whose differences are below the noise is worth a word. Losses are not warned of: each
+// example is its own control there, which the standard error of the mean does not know.
 void WarnOfNoise(const Tool& tool, const Importance& importance) {
+  if (importance.metric != "accuracy") return;
   auto [low, high] = std::minmax_element(importance.scores.begin(), importance.scores.end());
   if (*high - *low < 2 * importance.standard_error) {
     tool.Warn("the scores differ by less than two standard errors; give more examples, or "

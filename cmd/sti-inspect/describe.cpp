@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "base/aligned_buffer.h"
 #include "common/parse.h"
 #include "types/plan.h"
 
@@ -48,25 +47,6 @@ Json ByteTable(const ContainerIndex& index, uint64_t file_bytes) {
   return bytes;
 }
 
-// Whole extents, alignment counted: what the progressive form of a weight costs on flash.
-double BitsPerWeight(const ContainerIndex& index) {
-  uint64_t bytes = 0;
-  for (const ShardLocation& shard : index.shards) {
-    uint64_t extent = 0;
-    for (uint32_t part = 0; part + 1 < kShardPartKinds; ++part) {
-      if (shard.parts[part].length == 0) continue;
-      extent = shard.parts[part].offset + shard.parts[part].length - shard.parts[0].offset;
-    }
-    bytes += index.layout == Layout::kShard ? RoundUp(extent, kBlockBytes) : 0;
-    for (uint32_t part = 0; index.layout == Layout::kPlane && part + 1 < kShardPartKinds; ++part) {
-      bytes += shard.parts[part].length;
-    }
-  }
-  const ModelShape& shape = index.info.shape;
-  uint64_t weights = shape.shard_weights() * index.shards.size();
-  return static_cast<double>(bytes) * 8 / static_cast<double>(weights);
-}
-
 std::string Line(const char* name, const std::string& value) {
   char head[32];
   std::snprintf(head, sizeof(head), "%-12s", name);
@@ -103,7 +83,7 @@ Json DescribeContainer(const ContainerFile& file, uint64_t file_bytes) {
   json["bits"] = index.bits;
   json["unicode"] = index.unicode;
   json["file_bytes"] = file_bytes;
-  json["bits_per_weight"] = BitsPerWeight(index);
+  json["bits_per_weight"] = ProgressiveBitsPerWeight(index);
   json["bytes"] = ByteTable(index, file_bytes);
   json["labels"] = index.info.labels;
   return json;

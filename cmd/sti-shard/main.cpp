@@ -62,7 +62,7 @@ uint64_t PartBytes(const ContainerIndex& index, uint32_t part) {
 nlohmann::ordered_json Describe(const ShardReport& report) {
   const ContainerIndex& index = report.index;
   const ModelShape& shape = index.info.shape;
-  uint64_t weights = shape.shard_weights() * shape.width * shape.layers;
+  uint64_t weights = shape.shard_weights() * index.shards.size();
   uint64_t progressive = 0;
   for (uint32_t part = 0; part + 1 < kShardPartKinds; ++part) progressive += PartBytes(index, part);
   uint64_t outliers = 0;
@@ -75,7 +75,7 @@ nlohmann::ordered_json Describe(const ShardReport& report) {
   json["file_bytes"] = report.file_bytes;
   json["progressive_bytes"] = progressive;
   json["full_bytes"] = PartBytes(index, kShardPartKinds - 1);
-  json["bits_per_weight"] = static_cast<double>(progressive) * 8 / static_cast<double>(weights);
+  json["bits_per_weight"] = ProgressiveBitsPerWeight(index);
   json["outlier_share"] = static_cast<double>(outliers) / static_cast<double>(weights);
   return json;
 }

@@ -36,6 +36,23 @@ Digest ShapeDigest(const ModelInfo& info) {
   return digester.Finish();
 }
 
+double ProgressiveBitsPerWeight(const ContainerIndex& index) {
+  uint64_t bytes = 0;
+  for (const ShardLocation& shard : index.shards) {
+    // One extent a shard, or parts of extents that a layer's shards share.
+    uint64_t parts = 0;
+    uint64_t end = shard.parts[0].offset;
+    for (uint32_t part = 0; part < ShardPartIndex(kFullBits); ++part) {
+      parts += RoundUp(shard.parts[part].length, kPlaneAlignment);
+      end = std::max(end, shard.parts[part].offset + shard.parts[part].length);
+    }
+    uint64_t extent = RoundUp(end - shard.parts[0].offset, kBlockBytes);
+    bytes += index.layout == Layout::kShard ? extent : parts;
+  }
+  uint64_t weights = index.info.shape.shard_weights() * index.shards.size();
+  return static_cast<double>(bytes) * 8 / static_cast<double>(weights);
+}
+
 uint64_t ResidentMemoryBytes(const ContainerIndex& index) {
   constexpr uint64_t kLookUpBytesPerToken = 16;
   uint64_t bytes = 0;

@@ -103,6 +103,9 @@ Digest ShapeDigest(const ModelInfo& info);
 /// Sizes of all shards at all offered bits, as reads move them (whole blocks).
 ShardCatalog CatalogOf(const ContainerIndex& index);
 
+/// Flash bits that a weight takes at 2 to 6 bits together, alignment of extents counted.
+double ProgressiveBitsPerWeight(const ContainerIndex& index);
+
 /// Memory that resident parts take in an open model: values as floats, the vocabulary with its
 /// look-up table.
 uint64_t ResidentMemoryBytes(const ContainerIndex& index);

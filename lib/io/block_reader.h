@@ -37,7 +37,7 @@ class BlockReader {
   BlockReader(const BlockReader&) = delete;
   BlockReader& operator=(const BlockReader&) = delete;
 
-  /// Starts a read; at most depth() may be in flight.
+  /// Enqueues a read, started by the next Wait at the latest; at most depth() may be in flight.
   [[nodiscard]] virtual Status Submit(const ReadRequest& request) = 0;
   /// Blocks until some read is complete and returns its tag. Short reads and interruptions have
   /// been requeued; an end of file inside a request is a DataError, a device error a MachineError.

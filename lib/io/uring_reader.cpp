@@ -44,10 +44,12 @@ class UringReader final : public BlockReader {
 
   Result<uint64_t> Wait() override {
     for (;;) {
-      io_uring_cqe* completion = nullptr;
-      int waited = io_uring_wait_cqe(&ring_, &completion);
+      // One system call hands over all reads enqueued since the last one and waits.
+      int waited = io_uring_submit_and_wait(&ring_, 1);
       if (waited == -EINTR || waited == -EAGAIN) continue;
       if (waited < 0) return ReadError(name_, -waited);
+      io_uring_cqe* completion = nullptr;
+      if (io_uring_peek_cqe(&ring_, &completion) != 0) continue;
       auto slot = static_cast<uint32_t>(io_uring_cqe_get_data64(completion));
       int result = completion->res;
       io_uring_cqe_seen(&ring_, completion);
@@ -70,11 +72,6 @@ class UringReader final : public BlockReader {
                        static_cast<unsigned>(s.request.buffer.size() - s.done),
                        s.request.offset + s.done);
     io_uring_sqe_set_data64(entry, slot);
-    int submitted = 0;
-    do {
-      submitted = io_uring_submit(&ring_);
-    } while (submitted == -EINTR || submitted == -EAGAIN);
-    if (submitted < 0) return ReadError(name_, -submitted);
     return {};
   }
 

@@ -22,6 +22,11 @@ constexpr size_t kMaxSamples = 200;
 constexpr double kSecondsEach = 0.15;  // spent on one number beyond the minimum of samples
 constexpr uint32_t kDecodeBits = 6;    // STI 5.2: the slowest decoding bounds the others
 
+struct LayerReads {
+  std::vector<StagedRead> reads;
+  uint64_t bytes = 0;
+};
+
 // Embedding activations stand in for a layer's input; their values do not change its time.
 class Profiler {
  public:
@@ -106,30 +111,42 @@ class Profiler {
     return {};
   }
 
+  // The reads of all shards of a layer, each shard on its own: neighbours at other bits do not
+  // merge in a run either.
+  Result<LayerReads> ReadsOfLayer(uint32_t layer, uint32_t bits) {
+    LayerReads reads;
+    for (uint32_t slice = 0; slice < shape_.width; ++slice) {
+      const ShardRequest request{layer, slice, bits, 0};
+      STI_ASSIGN_OR_RETURN(LoadSchedule schedule,
+                           BuildLoadSchedule(model_.index(), {&request, 1}));
+      for (StagedRead read : schedule.reads) {
+        read.place += reads.bytes;
+        reads.reads.push_back(read);
+      }
+      reads.bytes += schedule.arena_bytes;
+    }
+    return reads;
+  }
+
   // One shard's share of loading a whole layer, which is how a run loads (STI 3.1: a layer is one IO
   // job). Layers take turns, so that no device cache holds what comes next.
   Status MeasureIo(uint32_t bits, DeviceProfile& profile) {
-    std::vector<LoadSchedule> layers;
+    std::vector<LayerReads> layers;
     uint64_t largest = 0;
     uint64_t bytes = 0;
     for (uint32_t layer = 0; layer < shape_.layers; ++layer) {
-      std::vector<ShardRequest> requests;
-      for (uint32_t slice = 0; slice < shape_.width; ++slice) {
-        requests.push_back({layer, slice, bits, 0});
-      }
-      STI_ASSIGN_OR_RETURN(LoadSchedule schedule, BuildLoadSchedule(model_.index(), requests));
-      largest = std::max(largest, schedule.arena_bytes);
-      bytes += schedule.read_bytes;
-      layers.push_back(std::move(schedule));
+      STI_ASSIGN_OR_RETURN(LayerReads reads, ReadsOfLayer(layer, bits));
+      largest = std::max(largest, reads.bytes);
+      bytes += reads.bytes;
+      layers.push_back(std::move(reads));
     }
     AlignedBuffer arena(largest);
     uint32_t next = 0;
     auto once = [&]() -> Result<double> {
-      const LoadSchedule& schedule = layers[next++ % shape_.layers];
+      const LayerReads& layer = layers[next++ % shape_.layers];
       Status status;
-      double time_us = TimeUs([&] {
-        status = ReadRanges(std::span<const StagedRead>(schedule.reads), arena.span());
-      });
+      double time_us = TimeUs(
+          [&] { status = ReadRanges(std::span<const StagedRead>(layer.reads), arena.span()); });
       if (!status.ok()) return status.error();
       return time_us / shape_.width;
     };

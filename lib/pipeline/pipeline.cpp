@@ -90,6 +90,8 @@ Status Pipeline::BuildSchedules(uint64_t staging_bytes) {
   preload_ = AlignedBuffer(preload_schedule_.arena_bytes);
   arena_ = AlignedBuffer(stream_schedule_.arena_bytes);
   embedding_blocks_ = AlignedBuffer(MaxEmbeddingReadBytes(index(), plan_.length));
+  // Touched now, so that the first input does not pay for page faults.
+  std::fill_n(arena_.data(), arena_.size(), uint8_t{0});
   return {};
 }
 
