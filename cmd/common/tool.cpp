@@ -1,5 +1,6 @@
 #include "common/tool.h"
 
+#include <poll.h>
 #include <sched.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
@@ -32,8 +33,15 @@ void InstallSignals() {
   std::signal(SIGPIPE, SIG_IGN);
 }
 
-// Output may sit in the buffer until now; a reader that went away is not an error to report.
+// Output may sit in the buffer until now.
 bool FlushOutput() { return std::fflush(stdout) == 0 && std::ferror(stdout) == 0; }
+
+// Why it could not be written: a reader that went away is not an error to report, a full disk is.
+// The write's own errno may be long gone, a broken pipe stays one.
+bool ReaderLeft() {
+  pollfd output{STDOUT_FILENO, POLLOUT, 0};
+  return poll(&output, 1, 0) == 1 && (output.revents & (POLLERR | POLLHUP | POLLNVAL)) != 0;
+}
 
 // Line feeds in place of blanks, so that no line is wider than a terminal.
 std::string Wrapped(std::string text) {
@@ -76,7 +84,7 @@ int Tool::Main(int argc, char** argv, const std::function<Result<int>()>& body) 
     app_.parse(argc, argv);
   } catch (const CLI::Success& asked) {
     app_.exit(asked);  // help or version, to stdout
-    return FlushOutput() ? 0 : kExitOutputClosed;
+    return CloseOutput(0);
   } catch (const CLI::ParseError& error) {
     return Report(UsageError(std::string(error.what()) + "; see " + name_ + " --help"));
   }
@@ -91,8 +99,13 @@ int Tool::Main(int argc, char** argv, const std::function<Result<int>()>& body) 
     code = Report(MachineError("no memory; try a smaller --preload, --threads or model"));
   }
   if (StopRequested()) code = kExitSignalBase + StopSignal();
-  if (!FlushOutput()) return kExitOutputClosed;
-  return code;
+  return CloseOutput(code);
+}
+
+int Tool::CloseOutput(int code) const {
+  if (FlushOutput()) return code;
+  if (ReaderLeft()) return kExitOutputClosed;
+  return Report(MachineError("stdout: cannot write all of the output; is the disk full?"));
 }
 
 void Tool::Say(std::string_view line) const {

@@ -42,6 +42,7 @@ class Tool {
 
  private:
   int Report(const Error& error) const;
+  int CloseOutput(int code) const;
 
   std::string name_;
   CLI::App app_;
@@ -61,9 +62,9 @@ CLI::Option* AddParsed(CLI::App& app, const std::string& flags, T& target, Parse
   return app
       .add_option_function<std::string>(
           flags,
-          [&target, parse](const std::string& text) {
+          [&target, parse, flags](const std::string& text) {
             auto value = parse(text);
-            if (!value.ok()) throw CLI::ValidationError(value.error().message);
+            if (!value.ok()) throw CLI::ValidationError(flags, value.error().message);
             target = *value;
           },
           help)

@@ -95,11 +95,28 @@ Result<int> Check(const Tool& tool, const PlanOptions& options, const Inputs& in
   return 0;
 }
 
+// The planner is pure and says "profile: ..." where a person wants the name of the file.
+Error NameFile(Error error, const PlanOptions& options) {
+  const std::pair<std::string_view, const std::string&> kinds[] = {
+      {"profile: ", options.profile},
+      {"importance: ", options.importance},
+      {"plan: ", options.check},
+      {"model: ", options.model}};
+  for (const auto& [prefix, path] : kinds) {
+    if (path.empty() || !std::string_view(error.message).starts_with(prefix)) continue;
+    error.message = (path == "-" ? "stdin" : path) + ": " + error.message.substr(prefix.size());
+    break;
+  }
+  return error;
+}
+
 Result<int> Run(const Tool& tool, PlanOptions& options) {
   STI_RETURN_IF_ERROR(CheckPlanOptions(options));
   STI_ASSIGN_OR_RETURN(Inputs inputs, ReadInputs(options));
-  if (!options.check.empty()) return Check(tool, options, inputs);
-  return Make(tool, options, inputs);
+  Result<int> result =
+      options.check.empty() ? Make(tool, options, inputs) : Check(tool, options, inputs);
+  if (!result.ok()) return NameFile(result.error(), options);
+  return result;
 }
 
 }  // namespace

@@ -76,7 +76,10 @@ ShardCatalog CatalogOf(const ContainerIndex& index) {
       // Parts that share or touch a block are one read; others are reads of their own.
       uint64_t bytes = 0;
       uint64_t end = 0;
-      for (const PartLocation& part : PartsFor(shard, bits)) {
+      std::vector<PartLocation> parts = PartsFor(shard, bits);
+      std::sort(parts.begin(), parts.end(),
+                [](const PartLocation& a, const PartLocation& b) { return a.offset < b.offset; });
+      for (const PartLocation& part : parts) {
         uint64_t begin = std::max(RoundDown(part.offset, kBlockBytes), end);
         end = std::max(end, RoundUp(part.offset + part.length, kBlockBytes));
         bytes += end - begin;

@@ -8,6 +8,7 @@
 #include "base/checked.h"
 #include "container_generated.h"
 #include "format/container_index.h"
+#include "format/resident_codec.h"
 #include "types/plan.h"
 
 namespace sti {
@@ -96,8 +97,8 @@ class IndexParser {
                       tokenizer->split_chinese(), tokenizer->unknown_id(),
                       tokenizer->cls_id(),        tokenizer->sep_id(),
                       tokenizer->pad_id()};
-    for (uint32_t id : {tokenizer->unknown_id(), tokenizer->cls_id(), tokenizer->sep_id(),
-                        tokenizer->pad_id()}) {
+    for (uint32_t id :
+         {tokenizer->unknown_id(), tokenizer->cls_id(), tokenizer->sep_id(), tokenizer->pad_id()}) {
       if (id >= info.shape.vocabulary) return Bad("a special token outside the vocabulary");
     }
     if (tokenizer->unicode() != nullptr) index_.unicode = tokenizer->unicode()->str();
@@ -112,8 +113,8 @@ class IndexParser {
       const auto* row = rows->Get(n - 1)->layers();
       if (row == nullptr || row->size() != n) return Bad("depth map has a row of another length");
       std::vector<uint32_t> depth(row->begin(), row->end());
-      bool ascending = std::adjacent_find(depth.begin(), depth.end(), std::greater_equal<>()) ==
-                       depth.end();
+      bool ascending =
+          std::adjacent_find(depth.begin(), depth.end(), std::greater_equal<>()) == depth.end();
       if (!ascending || depth.back() >= layers) return Bad("depth map is not ascending");
       index_.info.depth_layers.push_back(std::move(depth));
     }
@@ -173,8 +174,10 @@ class IndexParser {
     uint64_t plane = RoundUp((weights + 7) / 8, kPlaneAlignment);
     bool right = length == plane;
     if (bits == kFullBits) right = length == weights * BytesOf(index_.info.data_type);
-    if (bits == kMinCodeBits) right = length > 2 * plane && length <= 2 * plane + weights * 8 + 4096;
-    if (!right || offset % kPlaneAlignment != 0) return Bad("a shard part of a wrong size or place");
+    if (bits == kMinCodeBits)
+      right = length > 2 * plane && length <= 2 * plane + weights * 8 + 4096;
+    if (!right || offset % kPlaneAlignment != 0)
+      return Bad("a shard part of a wrong size or place");
     return {};
   }
 
@@ -200,9 +203,8 @@ class IndexParser {
                   : i <= layers     ? ResidentKind::kLayer
                   : i == layers + 1 ? ResidentKind::kHead
                                     : ResidentKind::kVocabulary;
-      uint64_t limit = kind == ResidentKind::kVocabulary ? kMaxVocabularyBytes : kMaxResidentBytes;
       if (p.kind() != static_cast<uint8_t>(kind) || p.type() > 2 || p.compression() > 1 ||
-          (kind == ResidentKind::kLayer && p.layer() != i - 1) || p.raw_length() > limit ||
+          (kind == ResidentKind::kLayer && p.layer() != i - 1) || !RawLengthIsRight(kind, p) ||
           p.length() == 0 || (p.compression() == 0 && p.length() != p.raw_length())) {
         return Bad("a resident part of a wrong kind or size");
       }
@@ -214,6 +216,15 @@ class IndexParser {
                                  static_cast<Compression>(p.compression())});
     }
     return {};
+  }
+
+  // Memory is taken by this number, so it is the shape's and no other.
+  [[nodiscard]] bool RawLengthIsRight(ResidentKind kind, const fb::ResidentPart& part) const {
+    if (kind == ResidentKind::kVocabulary) return part.raw_length() <= kMaxVocabularyBytes;
+    uint64_t values = 0;
+    for (uint64_t size : ResidentTensorSizes(kind, index_.info.shape)) values += size;
+    uint64_t bytes = values * BytesOf(static_cast<DataType>(part.type()));
+    return part.raw_length() == bytes && bytes <= kMaxResidentBytes;
   }
 
   Status ParseRows() {
@@ -228,9 +239,12 @@ class IndexParser {
           t.row_bytes() != shape.hidden * BytesOf(static_cast<DataType>(t.type())) + 4) {
         return Bad("an embedding table of a wrong kind or size");
       }
-      (i == 0 ? index_.words : index_.positions) = {
-          t.offset(), t.rows(), t.columns(), t.row_bytes(), static_cast<RowTableKind>(t.kind()),
-          static_cast<DataType>(t.type())};
+      (i == 0 ? index_.words : index_.positions) = {t.offset(),
+                                                    t.rows(),
+                                                    t.columns(),
+                                                    t.row_bytes(),
+                                                    static_cast<RowTableKind>(t.kind()),
+                                                    static_cast<DataType>(t.type())};
     }
     return {};
   }
@@ -247,9 +261,8 @@ class IndexParser {
     for (const RowTable* table : {&index_.words, &index_.positions}) {
       all.push_back({table->offset, uint64_t{table->rows} * table->row_bytes, 0});
     }
-    std::sort(all.begin(), all.end(), [](const PartLocation& a, const PartLocation& b) {
-      return a.offset < b.offset;
-    });
+    std::sort(all.begin(), all.end(),
+              [](const PartLocation& a, const PartLocation& b) { return a.offset < b.offset; });
     uint64_t end = index_end_;
     for (const PartLocation& part : all) {
       if (!RangeFits(part.offset, part.length, file_bytes_)) return Bad("a part outside the file");

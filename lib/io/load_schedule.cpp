@@ -17,9 +17,8 @@ constexpr uint64_t kMaxMergedBytes = uint64_t{1} << 20;
 // Parts of one group in file order, gathered into reads. A part that shares a block with the read
 // before it must join it; one that merely touches joins while the read is small.
 void CollectReads(std::vector<StagedPart> parts, uint32_t group, LoadSchedule& schedule) {
-  std::sort(parts.begin(), parts.end(), [](const StagedPart& a, const StagedPart& b) {
-    return a.part.offset < b.part.offset;
-  });
+  std::sort(parts.begin(), parts.end(),
+            [](const StagedPart& a, const StagedPart& b) { return a.part.offset < b.part.offset; });
   size_t first_read = schedule.reads.size();
   for (const StagedPart& part : parts) {
     uint64_t begin = RoundDown(part.part.offset, kBlockBytes);
@@ -44,6 +43,27 @@ class Ring {
  public:
   explicit Ring(uint64_t bytes) : bytes_(bytes) {}
 
+  // A group may go around the ring's end, but not so far that it meets itself: a read that waits
+  // for its own layer to be computed would wait for ever. Such a group begins at the ring's start,
+  // where any group fits that is not larger than the ring.
+  void PlaceGroup(std::span<StagedRead> group) {
+    if (!Fits(group)) next_ = 0;
+    for (StagedRead& read : group) Place(read);
+  }
+
+ private:
+  [[nodiscard]] bool Fits(std::span<const StagedRead> group) const {
+    uint64_t at = next_;
+    bool around = false;
+    for (const StagedRead& read : group) {
+      around = around || at + read.length > bytes_;
+      if (at + read.length > bytes_) at = 0;
+      at += read.length;
+      if (around && at > next_) return false;
+    }
+    return true;
+  }
+
   void Place(StagedRead& read) {
     if (next_ + read.length > bytes_) next_ = 0;
     read.place = next_;
@@ -61,7 +81,6 @@ class Ring {
     next_ += read.length;
   }
 
- private:
   static bool Overlaps(const StagedRead& a, const StagedRead& b) {
     return a.place < b.place + b.length && b.place < a.place + a.length;
   }
@@ -83,10 +102,15 @@ uint64_t LargestGroup(const LoadSchedule& schedule) {
   return largest;
 }
 
-// A read that waits for its own layer to be computed would wait for ever.
-bool CanFinish(const LoadSchedule& schedule) {
-  return std::all_of(schedule.reads.begin(), schedule.reads.end(),
-                     [](const StagedRead& read) { return read.after <= read.group; });
+void PlaceReads(LoadSchedule& schedule) {
+  Ring ring(schedule.arena_bytes);
+  std::span<StagedRead> reads(schedule.reads);
+  while (!reads.empty()) {
+    size_t count = 1;
+    while (count < reads.size() && reads[count].group == reads[0].group) ++count;
+    ring.PlaceGroup(reads.first(count));
+    reads = reads.subspan(count);
+  }
 }
 
 void PlaceParts(LoadSchedule& schedule) {
@@ -126,12 +150,11 @@ Result<LoadSchedule> BuildLoadSchedule(const ContainerIndex& index,
   if (arena_limit != 0) {
     schedule.arena_bytes = std::min(schedule.arena_bytes, RoundDown(arena_limit, kBlockBytes));
   }
-  Ring ring(schedule.arena_bytes);
-  for (StagedRead& read : schedule.reads) ring.Place(read);
-  if (!CanFinish(schedule) || LargestGroup(schedule) > schedule.arena_bytes) {
+  if (LargestGroup(schedule) > schedule.arena_bytes) {
     return InfeasibleError("one layer of the plan needs " + std::to_string(LargestGroup(schedule)) +
                            " bytes of staging, more than the memory given; raise --memory");
   }
+  PlaceReads(schedule);
   PlaceParts(schedule);
   return schedule;
 }

@@ -169,6 +169,12 @@ Result<Importance> MeasureImportance(ContainerFile file, const Tokenizer& tokeni
     return DataError(file.name() + ": has one bitwidth only, so no shard can be raised; "
                      "run sti-shard with more --bits");
   }
+  if (examples.empty()) return DataError("no examples to measure on");
+  bool labelled = std::all_of(examples.begin(), examples.end(),
+                              [](const Example& example) { return example.label.has_value(); });
+  if (!labelled && options.metric != Metric::kKl) {
+    return DataError("some examples have no label; add them, or measure with kl");
+  }
   auto batches =
       BatchExamples(tokenizer, examples, index.info.shape.max_positions, kBatchTokens);
   const uint32_t bits[2] = {index.bits.front(), index.bits.back()};

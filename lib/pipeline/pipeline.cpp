@@ -1,6 +1,7 @@
 #include "pipeline/pipeline.h"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "base/digest.h"
@@ -35,14 +36,16 @@ Status Pipeline::CheckPlan() const {
   const ModelShape& shape = index.info.shape;
   if (!(plan_.model == index.model)) {
     return DataError("the plan was made for model " + plan_.model.Prefix() + ", not " +
-                     index.model.Prefix() + " of " + file_.name() +
-                     "; run sti-plan on this model");
+                     index.model.Prefix() + " of " + file_.name() + "; run sti-plan on this model");
   }
   auto bad = [&](const std::string& what) {
     return DataError("the plan does not fit " + file_.name() + ": " + what +
                      "; run sti-plan on this model");
   };
-  if (plan_.layers.empty() || plan_.layers.back() >= shape.layers) return bad("its layers");
+  const std::vector<uint32_t>& layers = plan_.layers;
+  bool ascending =
+      std::adjacent_find(layers.begin(), layers.end(), std::greater_equal<>()) == layers.end();
+  if (layers.empty() || !ascending || layers.back() >= shape.layers) return bad("its layers");
   if (plan_.width < 1 || plan_.width > shape.width) return bad("its width");
   if (plan_.length < 2 || plan_.length > shape.max_positions) return bad("its length");
   if (plan_.slices.size() != plan_.layers.size() || plan_.bits.size() != plan_.layers.size()) {
@@ -52,8 +55,11 @@ Status Pipeline::CheckPlan() const {
     if (plan_.slices[k].size() != plan_.width || plan_.bits[k].size() != plan_.width) {
       return bad("its rows");
     }
+    std::vector<bool> taken(shape.width, false);
     for (uint32_t slice : plan_.slices[k]) {
       if (slice >= shape.width) return bad("a slice beyond its width");
+      if (taken[slice]) return bad("a slice twice in one layer");
+      taken[slice] = true;
     }
     for (uint32_t bits : plan_.bits[k]) {
       if (!index.Offers(bits)) {
@@ -180,9 +186,9 @@ Status Pipeline::ComputeLayer(uint32_t k, const Batch& batch, RunResult& result)
   trace.start_us = Now();
   result.stall_us += trace.start_us - waiting;
   for (const Streamed& streamed : streamed_[k]) {
-    STI_ASSIGN_OR_RETURN(views_[k][streamed.position],
-                         ViewStagedShard(index(), stream_schedule_, streamed.request,
-                                         arena_.span(), file_.name()));
+    STI_ASSIGN_OR_RETURN(
+        views_[k][streamed.position],
+        ViewStagedShard(index(), stream_schedule_, streamed.request, arena_.span(), file_.name()));
   }
   transformer_->RunLayer(batch, views_[k], plan_.slices[k], resident_.layers[trace.layer],
                          hidden_.data());

@@ -70,7 +70,7 @@ class Pipeline {
   [[nodiscard]] std::string kernel() const { return transformer_->kernel(); }
   /// Bytes that preloaded shards occupy, as read.
   [[nodiscard]] uint64_t preload_bytes() const { return preload_schedule_.arena_bytes; }
-  /// Bytes read to open the model: resident parts, vocabulary apart, and preload.
+  /// Bytes of the arena that streamed shards land in.
   [[nodiscard]] uint64_t staging_bytes() const { return arena_.size(); }
   [[nodiscard]] uint64_t resident_bytes() const { return resident_.bytes(); }
   [[nodiscard]] uint64_t working_bytes() const { return transformer_->working_bytes(); }

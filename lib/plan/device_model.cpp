@@ -67,6 +67,7 @@ double OnLine(const std::pair<Key, double>& a, const std::pair<Key, double>& b, 
 template <typename Sample>
 std::string Lengths(const std::vector<Sample>& samples) {
   std::vector<uint32_t> lengths;
+  lengths.reserve(samples.size());
   for (const Sample& sample : samples) lengths.push_back(sample.length);
   std::sort(lengths.begin(), lengths.end());
   lengths.erase(std::unique(lengths.begin(), lengths.end()), lengths.end());

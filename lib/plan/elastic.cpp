@@ -147,9 +147,10 @@ Result<Plan> ElasticPlanner::Table7(const Submodel& submodel) const {
                 std::to_string(allocation.shards()) + " shards at " +
                 std::to_string(costs_.bits()[highest]) + " bits, the rest at " +
                 std::to_string(costs_.bits()[0]) + "; " + std::to_string(left) + " bytes unspent");
-  if (!allocation.FitsMemory())
+  if (!allocation.FitsMemory()) {
     return InfeasibleError("the memory asked for cannot hold " + NameOf(submodel) +
                            " with this IO budget; raise --memory or lower --preload");
+  }
   return planning_.PlanOf(allocation);
 }
 

@@ -115,20 +115,23 @@ bool FillMemory(const PlanInput& input, std::optional<uint64_t> shard_memory, De
 Status CheckShards(const PlanInput& input, const DeviceModel& device, const Plan& plan) {
   std::set<std::pair<uint32_t, uint32_t>> seen;
   for (size_t k = 0; k < plan.layers.size(); ++k) {
-    if (plan.slices[k].size() != plan.width || plan.bits[k].size() != plan.width)
+    if (plan.slices[k].size() != plan.width || plan.bits[k].size() != plan.width) {
       return DataError("plan: a row of slices or bits is not " + std::to_string(plan.width) +
                        " long; correct it or run sti-plan again");
+    }
     for (size_t i = 0; i < plan.width; ++i) {
       const std::string name =
           "layer " + std::to_string(plan.layers[k]) + " slice " + std::to_string(plan.slices[k][i]);
       const auto bytes =
           StoredBytes(input.catalog, plan.layers[k], plan.slices[k][i], plan.bits[k][i]);
-      if (!bytes || !seen.emplace(plan.layers[k], plan.slices[k][i]).second)
+      if (!bytes || !seen.emplace(plan.layers[k], plan.slices[k][i]).second) {
         return DataError("plan: " + name + " at " + std::to_string(plan.bits[k][i]) +
                          " bits is not in the model, or twice in the plan; run sti-plan again");
-      if (!device.LoadUs(plan.bits[k][i], *bytes))
+      }
+      if (!device.LoadUs(plan.bits[k][i], *bytes)) {
         return UsageError("profile: no load time for " + std::to_string(plan.bits[k][i]) +
                           " bits, which the plan uses; run sti-profile again");
+      }
     }
   }
   return {};

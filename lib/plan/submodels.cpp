@@ -109,7 +109,7 @@ const Submodel& LargestThenDeepest(std::span<const Submodel> submodels, double s
         (submodel.depth == best->depth && submodel.width > best->width))
       best = &submodel;
   }
-  return *best;
+  return best == nullptr ? submodels.front() : *best;
 }
 
 }  // namespace sti

@@ -152,7 +152,9 @@ TEST_F(QuantizeTree, EqualValuesHaveOneCodeAndCodesAscend) {
   for (size_t i = 0; i < weights_.size(); ++i) {
     if (rule.IsOutlier(weights_[i])) continue;
     const auto [at, fresh] = codes.emplace(weights_[i], layer_.codes[i]);
-    if (!fresh) EXPECT_EQ(at->second, layer_.codes[i]) << weights_[i];
+    if (!fresh) {
+      EXPECT_EQ(at->second, layer_.codes[i]) << weights_[i];
+    }
   }
   ASSERT_LT(codes.size(), weights_.size() / 2) << "no ties in the test data";
   uint8_t last = 0;

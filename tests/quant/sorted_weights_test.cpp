@@ -15,7 +15,7 @@ namespace {
 TEST(SortKey, OrdersLikeTheValues) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   constexpr float kTiny = std::numeric_limits<float>::denorm_min();
-  const float ascending[] = {-kInfinity, -3e38F, -1.0F,  -0.99999994F, -1e-38F, -kTiny, 0.0F,
+  const float ascending[] = {-kInfinity, -3e38F, -1.0F,  -0.99999994F, -1e-38F, -kTiny,   0.0F,
                              kTiny,      1e-38F, 0.999F, 1.0F,         3e38F,   kInfinity};
   for (size_t i = 1; i < std::size(ascending); ++i) {
     EXPECT_LT(SortKey(ascending[i - 1]), SortKey(ascending[i])) << ascending[i];

@@ -1,0 +1,87 @@
+# sti-importance: which shards matter, in both spellings, and how to look at it.
+load helpers
+
+setup() {
+  make_links
+  head -n 7 dev.tsv >six.tsv
+}
+
+@test "the JSON spelling has every promised field and the same scores as the binary one" {
+  works sti-importance -q model.sti --data few.tsv --metric loss -o a.json
+  holds "$(cat a.json)" '.metric == "loss" and .examples == 30 and .layers == 6 and .width == 12'
+  holds "$(cat a.json)" '(.scores | length) == 6 and all(.scores[]; length == 12)'
+  holds "$(cat a.json)" '(.rank | length) == 72 and (.rank | unique | length) == 72'
+  holds "$(cat a.json)" 'all(.rank[]; length == 2 and .[0] < 6 and .[1] < 12)'
+  holds "$(cat a.json)" '.scores as $s | [.rank[] | $s[.[0]][.[1]]] | . == (sort | reverse)'
+  holds "$(cat a.json)" '(.baseline | type) == "number" and .standard_error >= 0'
+  holds "$(cat a.json)" '(.kernel | length) > 0 and (.model | test("^[0-9a-f]{32}$"))'
+  works sti-importance show --json model.importance
+  same "$output" "$(cat a.json)"
+}
+
+@test "the same bytes twice, for any number of threads" {
+  sti-importance -q model.sti --data few.tsv --metric loss -o a.importance --threads 1
+  cmp a.importance model.importance
+}
+
+@test "-o - writes JSON to stdout" {
+  works sti-importance -q model.sti --data six.tsv --metric loss -o -
+  holds "$output" '.metric == "loss" and .examples == 6'
+}
+
+@test "without -q a summary goes to stderr" {
+  run --separate-stderr sti-importance model.sti --data six.tsv --metric loss -o a.importance
+  same "$status" 0
+  same "$output" ""
+  like "$stderr" "*sti-importance: loss * over 6 examples with one shard raised, * with none"
+}
+
+@test "--metric accuracy warns when the scores say little" {
+  run --separate-stderr sti-importance model.sti --data six.tsv --metric accuracy -o a.importance
+  same "$status" 0
+  like "$stderr" "sti-importance: warning: the scores differ by less than two standard errors; *"
+}
+
+@test "--metric kl needs no labels" {
+  { echo sentence; tail -n +2 six.tsv | cut -f 1; } >plain.tsv
+  works sti-importance -q model.sti --data plain.tsv --metric kl -o a.json
+  holds "$(cat a.json)" '.metric == "kl" and all(.scores[][]; . <= 0)'
+}
+
+@test "labels as ids and JSON Lines give the same scores as names" {
+  sti-importance -q model.sti --data six.tsv --metric loss -o names.importance
+  jq -R -s -r --slurpfile config model/config.json 'split("\n")[1:-1][] | split("\t")
+    | "\(.[0])\t\($config[0].label2id[.[1]])"' six.tsv | sed $'1i sentence\tlabel' >ids.tsv
+  grep -q $'\t131$' ids.tsv
+  sti-importance -q model.sti --data ids.tsv --metric loss -o ids.importance
+  cmp ids.importance names.importance
+  tail -n +2 six.tsv | jq -R -c 'split("\t") | {text: .[0], label: .[1]}' >six.jsonl
+  sti-importance -q model.sti --data six.jsonl --metric loss -o jsonl.importance
+  cmp jsonl.importance names.importance
+}
+
+@test "show: a heat map in figures through a pipe" {
+  works sti-importance show model.importance
+  like "${lines[0]}" "loss * to * over 30 examples with one shard raised, * with none"
+  same "${lines[1]}" "layer  slices 0..11, 0 least to 99 most important"
+  same "${#lines[@]}" 8
+  for layer in 0 1 2 3 4 5; do
+    [[ ${lines[$((layer + 2))]} =~ ^\ \ \ \ $layer\ \ (\ *[0-9]+){12}$ ]]
+  done
+  grep -qw 99 <<<"$output"
+  same "$(awk 'length > 80' <<<"$output")" ""
+}
+
+@test "show --svg: a well-formed picture of every shard" {
+  works sti-importance show model.importance --svg a.svg
+  same "$(head -c 4 a.svg)" "<svg"
+  same "$(tail -n 1 a.svg)" "</svg>"
+  same "$(grep -c '<title>layer [0-5] slice [0-9]*: ' a.svg)" 72
+  # Each element that opens closes.
+  for element in svg text rect title; do
+    opened=$(grep -o "<$element[ >]" a.svg | wc -l)
+    closed=$(($(grep -o "</$element>" a.svg | wc -l) + $(grep -c "<$element [^>]*/>" a.svg || true)))
+    same "$closed" "$opened"
+  done
+  if command -v xmllint >/dev/null; then xmllint --noout a.svg; fi
+}

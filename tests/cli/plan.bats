@@ -1,0 +1,152 @@
+# sti-plan: the same plan from the same numbers, in both spellings, by every strategy.
+load helpers
+
+plan() { sti-plan model.sti --profile device.json --importance model.importance "$@"; }
+
+@test "a target that binds: the bits spent are below what the whole model has" {
+  works plan --target 12ms --preload 200kB -q -o a.json
+  holds "$(cat a.json)" '.meets_target and .target_us == 12000'
+  holds "$(cat a.json)" '.predicted_latency_us <= 12000 and .predicted_p99_us <= 12000'
+  holds "$(cat a.json)" '.preload_bytes > 0 and .preload_bytes <= 200000'
+  holds "$(cat a.json)" '[.bits[][]] | length < 72 or max < 6'
+}
+
+@test "the JSON spelling has every promised field, consistent with each other" {
+  plan --target 12ms --preload 200kB -q -o a.json
+  for field in strategy length layers width slices bits preload preload_bytes aib_us slack_us \
+    target_us meets_target predicted_latency_us predicted_p99_us predicted_peak_bytes \
+    predicted_accuracy parameter_bytes variants turns; do
+    holds "$(cat a.json)" "has(\"$field\")"
+  done
+  holds "$(cat a.json)" '.strategy == "sti" and .length == 64 and (.layers | . == (sort | unique))'
+  holds "$(cat a.json)" '.width as $m | (.layers | length) as $n | (.slices | length) == $n
+    and (.bits | length) == $n and all(.slices[], .bits[]; length == $m)'
+  holds "$(cat a.json)" '(.aib_us | length) == (.layers | length) and all(.aib_us[]; . >= -0.001)'
+  holds "$(cat a.json)" '. as $p | all(.preload[]; . as $s | ($p.layers | index($s.layer)) as $k
+    | ($p.slices[$k] | index($s.slice)) as $i | $p.bits[$k][$i] == $s.bits)'
+  holds "$(cat a.json)" '(.model | test("^[0-9a-f]{32}$")) and .predicted_peak_bytes > .parameter_bytes / 8'
+  holds "$(cat a.json)" '.variants == []'
+}
+
+@test "the same bytes twice, in both spellings" {
+  plan --target 12ms --preload 200kB -q -o again.plan
+  cmp again.plan model.plan
+  plan --target 12ms --preload 200kB -q -o one.json
+  plan --target 12ms --preload 200kB -q -o two.json
+  cmp one.json two.json
+}
+
+@test "binary and JSON hold the same" {
+  plan --target 12ms --preload 200kB -q -o a.json
+  works sti-inspect --json model.plan
+  same "$output" "$(cat a.json)"
+  works plan --target 12ms --preload 200kB -q -o -
+  same "$output" "$(cat a.json)"
+  works plan --target 12ms --preload 200kB -q --json
+  same "$output" "$(cat a.json)"
+}
+
+@test "the plan is told on stdout, in 80 columns" {
+  works plan --target 12ms --preload 200kB -o a.plan
+  like "$output" "submodel   [1-6] layers x * slices, up to 64 tokens, strategy sti*"
+  like "$output" "*latency    * predicted, p99 *, target 12.00 ms met*memory     * predicted peak"
+  same "$(awk 'length > 80' <<<"$output")" ""
+  same "$(grep -c '^  layer ' <<<"$output")" "$(sti-inspect --json a.plan | jq '.layers | length')"
+}
+
+@test "importance is optional; with it the plan names the same submodel" {
+  works sti-plan -q model.sti --profile device.json --target 12ms -o a.json
+  works plan -q --target 12ms -o b.json
+  same "$(jq -c '[.layers, .width]' a.json)" "$(jq -c '[.layers, .width]' b.json)"
+}
+
+@test "importance and profile are read in either spelling" {
+  sti-importance show --json model.importance >importance.json
+  works sti-plan -q model.sti --profile device.json --importance importance.json --target 12ms \
+    --preload 200kB -o a.plan
+  cmp a.plan model.plan
+}
+
+@test "a profile from stdin" {
+  sti-plan -q model.sti --profile - --importance model.importance --target 12ms \
+    --preload 200kB -o a.plan <device.json
+  cmp a.plan model.plan
+}
+
+@test "more time never means fewer bytes of shards" {
+  last=0
+  for target in 4ms 8ms 12ms 20ms 40ms 100ms; do
+    plan -q --target $target -o a.json
+    bytes=$(jq .parameter_bytes a.json)
+    [ "$bytes" -ge "$last" ]
+    last=$bytes
+  done
+}
+
+@test "time enough gives the whole model" {
+  plan -q --target 10s -o a.json
+  holds "$(cat a.json)" '.layers == [0, 1, 2, 3, 4, 5] and .width == 12'
+}
+
+@test "every strategy makes a plan that --check accepts" {
+  for strategy in sti sti-paper load-exec stdpl preload random; do
+    works plan -q --strategy $strategy --target 100ms --preload 4MiB -o a.json
+    same "$(jq -r .strategy a.json)" $strategy
+    works sti-run -q model.sti --plan a.json "$alarm"
+  done
+}
+
+@test "load-exec and preload have no accumulated IO budgets" {
+  for strategy in load-exec preload; do
+    plan -q --strategy $strategy --target 100ms -o a.json
+    same "$(jq .aib_us a.json)" null
+  done
+}
+
+@test "stdpl with --bits is uniform" {
+  plan -q --strategy stdpl --bits 2 --target 100ms -o a.json
+  same "$(jq -c '[.bits[][]] | unique' a.json)" "[2]"
+}
+
+@test "--submodel needs no target" {
+  works sti-plan -q model.sti --profile device.json --submodel 3x4 -o a.json
+  holds "$(cat a.json)" '.layers == [1, 3, 5] and .width == 4 and .target_us == null'
+}
+
+@test "--width-min keeps narrower submodels out" {
+  plan -q --target 4ms -o a.json
+  narrow=$(jq .width a.json)
+  [ "$narrow" -lt 9 ]
+  plan -q --target 8ms --width-min 9 -o a.json
+  holds "$(cat a.json)" '.width >= 9'
+}
+
+@test "--explain tells each step, --json leaves stdout to the plan" {
+  works plan --explain -q --target 12ms -o a.plan
+  like "$output" "*first pass: *"
+  run --separate-stderr plan --explain --json --target 12ms
+  same "$status" 0
+  holds "$output" '.strategy == "sti"'
+  like "$stderr" "*first pass: *"
+}
+
+@test "--risk median may plan what p99 does not allow" {
+  jq '.io[].p99_us = 3000 | .compute[].p99_us = 3000' device.json >risky.json
+  run --separate-stderr sti-plan -q model.sti --profile risky.json --target 3ms
+  same "$status" 4
+  works sti-plan -q model.sti --profile risky.json --target 3ms --risk median -o a.json
+  holds "$(cat a.json)" '.predicted_p99_us > .target_us and .predicted_latency_us <= .target_us'
+}
+
+@test "a plain model is planned whole, and --allow-untrained lifts that" {
+  make_plain_model
+  refused 4 "sti-plan: no plan meets 5.000 ms: the smallest feasible target is *ms, with 6x12 at 2 bits; raise --target or --preload, or --allow-untrained for submodels this model was not trained for" \
+    sti-plan plain.sti --profile device.json --target 5ms -o a.plan
+  [ ! -e a.plan ]
+  refused 4 "sti-plan: submodel 3x4 was not trained, its labels would mean little; use 6x12 or --allow-untrained" \
+    sti-plan plain.sti --profile device.json --submodel 3x4 -o a.plan
+  works sti-plan -q plain.sti --profile device.json --target 50ms -o a.json
+  holds "$(cat a.json)" '(.layers | length) == 6 and .width == 12'
+  works sti-plan -q plain.sti --profile device.json --target 5ms --allow-untrained -o a.json
+  holds "$(cat a.json)" '(.layers | length) < 6 or .width < 12'
+}

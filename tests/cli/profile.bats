@@ -1,0 +1,56 @@
+# sti-profile: what this machine measures, with every field that others build on.
+load helpers
+
+@test "a quick profile has all fields, and its numbers make sense" {
+  works sti-profile -q model.sti -o a.json --lengths 16 --widths 2,12 --threads 1
+  profile=$(cat a.json)
+  holds "$profile" '(.shape | test("^[0-9a-f]{32}$")) and .threads == 1'
+  holds "$profile" '(.cpus | test("^[0-9,-]+$")) and (.kernel | length) > 0'
+  holds "$profile" '.read_path | IN("uring", "threads", "buffered")'
+  holds "$profile" '(.machine | length) > 0'
+  holds "$profile" '[.compute[] | [.length, .width]] == [[16, 2], [16, 12]]'
+  holds "$profile" 'all(.compute[]; .layer_us > 0 and .p99_us >= .layer_us and has("freq"))'
+  holds "$profile" '.compute[1].layer_us > .compute[0].layer_us'
+  holds "$profile" '(.io | length) >= 2 and all(.io[]; .bytes > 0 and .load_us > 0 and .p99_us >= .load_us)'
+  holds "$profile" '[.fixed[].length] == [16]'
+  holds "$profile" 'all(.fixed[]; .embed_us > 0 and .embed_io_us > 0 and .head_us > 0)'
+  same "$(jq -r .shape a.json)" "$(sti-inspect --json model.sti | jq -r .shape_digest)"
+}
+
+@test "the binary spelling holds the same, and a plan is made from it" {
+  sti-profile -q model.sti -o a.profile --lengths 16 --widths 2,12
+  run ! jq . a.profile
+  works sti-plan -q model.sti --profile a.profile --target 10s -o a.plan.json
+  same "$(jq .length a.plan.json)" 16
+  no_leftovers
+}
+
+@test "-o - writes JSON to stdout, --json prints it beside the file" {
+  works sti-profile -q model.sti -o - --lengths 16 --widths 12
+  holds "$output" '.compute | length == 1'
+  works sti-profile -q --json model.sti -o a.profile --lengths 16 --widths 12
+  same "$output" "$(sti-inspect --json a.profile)"
+}
+
+@test "without -q a summary goes to stderr" {
+  run --separate-stderr sti-profile model.sti -o a.profile --lengths 16 --widths 12
+  same "$status" 0
+  same "$output" ""
+  like "$stderr" "sti-profile: reads * MB/s through *; a layer of 12 slices at 16 tokens takes * on * threads"
+}
+
+@test "--io buffered is what the profile then says" {
+  works sti-profile -q model.sti -o a.json --lengths 16 --widths 12 --io buffered
+  same "$(jq -r .read_path a.json)" buffered
+}
+
+@test "a length beyond the model's positions becomes the longest" {
+  works sti-profile -q model.sti -o a.json --lengths 16,500 --widths 2
+  same "$(jq -c '[.compute[].length]' a.json)" "[16,128]"
+}
+
+@test "a model that is not there: exit 3, nothing written" {
+  refused 3 "sti-profile: none.sti: no such file" sti-profile none.sti -o a.profile
+  [ ! -e a.profile ]
+  no_leftovers
+}

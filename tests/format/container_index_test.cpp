@@ -1,0 +1,315 @@
+#include "format/container_index.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+
+#include "base/aligned_buffer.h"
+#include "base/checked.h"
+#include "support/expect.h"
+#include "support/temp_folder.h"
+#include "support/test_container.h"
+#include "types/plan.h"
+
+namespace sti {
+namespace {
+
+using Edit = std::function<void(ContainerIndex&)>;
+
+class ContainerIndexTest : public ::testing::Test {
+ protected:
+  void SetUp() override { Use({}, {}); }
+
+  // A dry run: an index as it would be written, and no file.
+  void Use(const TinyModelOptions& model, const ShardOptions& options) {
+    const TempFolder folder;
+    ASSERT_TRUE(WriteTinyModel(folder.path(), model).ok());
+    const auto source = ModelFolder::Open(folder.path());
+    ASSERT_TRUE(Succeeded(source));
+    const auto report = ShardModel(*source, options, "");
+    ASSERT_TRUE(Succeeded(report));
+    index_ = report->index;
+    file_bytes_ = report->file_bytes;
+    index_end_ = 64 + EncodeContainerIndex(index_).size();
+  }
+
+  [[nodiscard]] Result<ContainerIndex> Parse(std::span<const uint8_t> bytes) const {
+    // FlatBuffers wants the alignment that the file gives.
+    AlignedBuffer aligned(bytes.size());
+    std::copy(bytes.begin(), bytes.end(), aligned.data());
+    return ParseContainerIndex(aligned.span(), file_bytes_, index_end_, "a.sti");
+  }
+  [[nodiscard]] Result<ContainerIndex> ParseEdited(const Edit& edit) const {
+    ContainerIndex edited = index_;
+    edit(edited);
+    return Parse(EncodeContainerIndex(edited));
+  }
+  void ExpectRefused(const std::string& words, const Edit& edit) const {
+    const auto parsed = ParseEdited(edit);
+    EXPECT_TRUE(FailedWith(parsed, ErrorKind::kData, "a.sti: index: ")) << words;
+    EXPECT_TRUE(FailedWith(parsed, ErrorKind::kData, words));
+  }
+
+  ContainerIndex index_;
+  uint64_t file_bytes_ = 0;
+  uint64_t index_end_ = 0;
+};
+
+void ExpectSamePart(const PartLocation& a, const PartLocation& b) {
+  EXPECT_EQ(a.offset, b.offset);
+  EXPECT_EQ(a.length, b.length);
+  EXPECT_EQ(a.checksum, b.checksum);
+}
+
+void ExpectSameInfo(const ModelInfo& a, const ModelInfo& b) {
+  EXPECT_EQ(a.shape, b.shape);
+  EXPECT_EQ(a.data_type, b.data_type);
+  EXPECT_EQ(a.activation, b.activation);
+  EXPECT_EQ(a.layer_norm_eps, b.layer_norm_eps);
+  EXPECT_EQ(a.labels, b.labels);
+  EXPECT_EQ(a.depth_layers, b.depth_layers);
+  EXPECT_EQ(a.min_width, b.min_width);
+  EXPECT_EQ(a.elastic, b.elastic);
+  EXPECT_EQ(a.tokenizer.lowercase, b.tokenizer.lowercase);
+  EXPECT_EQ(a.tokenizer.unknown_id, b.tokenizer.unknown_id);
+  EXPECT_EQ(a.tokenizer.cls_id, b.tokenizer.cls_id);
+  EXPECT_EQ(a.tokenizer.sep_id, b.tokenizer.sep_id);
+  EXPECT_EQ(a.tokenizer.pad_id, b.tokenizer.pad_id);
+}
+
+TEST_F(ContainerIndexTest, RoundTrip) {
+  const auto parsed = Parse(EncodeContainerIndex(index_));
+  ASSERT_TRUE(Succeeded(parsed));
+  EXPECT_EQ(parsed->model, index_.model);
+  ExpectSameInfo(parsed->info, index_.info);
+  EXPECT_EQ(parsed->codebook, index_.codebook);
+  EXPECT_EQ(parsed->layout, index_.layout);
+  EXPECT_EQ(parsed->unicode, index_.unicode);
+  EXPECT_EQ(parsed->bits, index_.bits);
+  for (size_t layer = 0; layer < index_.centroids.size(); ++layer) {
+    EXPECT_EQ(parsed->centroids[layer].centroids, index_.centroids[layer].centroids);
+  }
+  ASSERT_EQ(parsed->shards.size(), index_.shards.size());
+  for (size_t i = 0; i < index_.shards.size(); ++i) {
+    for (uint32_t k = 0; k < kShardPartKinds; ++k) {
+      ExpectSamePart(parsed->shards[i].parts[k], index_.shards[i].parts[k]);
+    }
+  }
+  ASSERT_EQ(parsed->resident.size(), index_.resident.size());
+  for (size_t i = 0; i < index_.resident.size(); ++i) {
+    ExpectSamePart(parsed->resident[i].part, index_.resident[i].part);
+    EXPECT_EQ(parsed->resident[i].raw_length, index_.resident[i].raw_length);
+    EXPECT_EQ(parsed->resident[i].kind, index_.resident[i].kind);
+  }
+  EXPECT_EQ(parsed->words.offset, index_.words.offset);
+  EXPECT_EQ(parsed->positions.row_bytes, index_.positions.row_bytes);
+}
+
+TEST_F(ContainerIndexTest, SameIndexSameBytes) {
+  const auto bytes = EncodeContainerIndex(index_);
+  EXPECT_EQ(EncodeContainerIndex(index_), bytes);
+  const auto parsed = Parse(bytes);
+  ASSERT_TRUE(Succeeded(parsed));
+  EXPECT_EQ(EncodeContainerIndex(*parsed), bytes);
+}
+
+// The checksum finds accidents before this; here each byte is what a hostile writer put there. What
+// still parses must describe parts inside the file.
+TEST_F(ContainerIndexTest, AnyChangedByteIsRefusedOrHarmless) {
+  const auto bytes = EncodeContainerIndex(index_);
+  size_t refused = 0;
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    for (const uint8_t mask : {uint8_t{0x01}, uint8_t{0x80}, uint8_t{0xFF}}) {
+      auto damaged = bytes;
+      damaged[i] ^= mask;
+      const auto parsed = Parse(damaged);
+      if (!parsed.ok()) {
+        ASSERT_TRUE(FailedWith(parsed, ErrorKind::kData, "a.sti: ")) << i;
+        ++refused;
+        continue;
+      }
+      for (const ShardLocation& shard : parsed->shards) {
+        for (const PartLocation& part : shard.parts) {
+          ASSERT_TRUE(RangeFits(part.offset, part.length, file_bytes_)) << i;
+        }
+      }
+      ASSERT_EQ(CatalogOf(*parsed).read_bytes.size(), parsed->shards.size() * parsed->bits.size());
+    }
+  }
+  EXPECT_GT(refused, bytes.size() / 4);
+}
+
+TEST_F(ContainerIndexTest, EveryTruncationIsRefused) {
+  const auto bytes = EncodeContainerIndex(index_);
+  for (size_t size = 0; size < bytes.size(); ++size) {
+    ASSERT_TRUE(FailedWith(Parse(std::span(bytes).first(size)), ErrorKind::kData)) << size;
+  }
+}
+
+TEST_F(ContainerIndexTest, OverlapsAreRefused) {
+  ExpectRefused("overlap", [](ContainerIndex& i) {
+    i.shards[1].parts[2].offset = i.shards[1].parts[1].offset;
+  });
+  ExpectRefused("overlap", [](ContainerIndex& i) { i.resident[0].part.offset = 0; });
+  ExpectRefused("overlap",
+                [&](ContainerIndex& i) { i.resident[0].part.offset = (index_end_ - 1) / 64 * 64; });
+  ExpectRefused("overlap", [](ContainerIndex& i) { i.positions.offset = i.words.offset + 64; });
+}
+
+TEST_F(ContainerIndexTest, PartsOutsideTheFileAreRefused) {
+  ExpectRefused("outside the file",
+                [&](ContainerIndex& i) { i.shards[3].parts[5].offset = file_bytes_; });
+  ExpectRefused("outside the file",
+                [](ContainerIndex& i) { i.shards[3].parts[5].offset = UINT64_MAX / 64 * 64; });
+  ExpectRefused("", [](ContainerIndex& i) { i.words.offset = UINT64_MAX - 8; });
+  ExpectRefused("outside the file",
+                [](ContainerIndex& i) { i.resident[2].part.offset = uint64_t{1} << 63; });
+}
+
+TEST_F(ContainerIndexTest, HolesAndTailsAreRefused) {
+  const auto bytes = EncodeContainerIndex(index_);
+  file_bytes_ += kBlockBytes;
+  EXPECT_TRUE(FailedWith(Parse(bytes), ErrorKind::kData, "bytes behind the last part"));
+  ExpectRefused("a hole", [](ContainerIndex& i) {
+    for (ShardLocation& shard : i.shards) {
+      for (PartLocation& part : shard.parts) part.offset += kBlockBytes;
+    }
+  });
+}
+
+TEST_F(ContainerIndexTest, WrongLengthsAreRefused) {
+  for (uint32_t part = 0; part < kShardPartKinds; ++part) {
+    for (const int64_t change : {-64, 64}) {
+      ExpectRefused(part == 0 && change > 0 ? "" : "of a wrong size", [&](ContainerIndex& i) {
+        i.shards[0].parts[part].length = static_cast<uint64_t>(
+            static_cast<int64_t>(part == 0 && change < 0 ? 128 : i.shards[0].parts[part].length) +
+            change);
+      });
+    }
+  }
+  ExpectRefused("of a wrong size", [](ContainerIndex& i) { i.shards[2].parts[1].offset += 8; });
+  ExpectRefused("resident part", [](ContainerIndex& i) { i.resident[1].part.length = 0; });
+  ExpectRefused("resident part", [](ContainerIndex& i) {
+    i.resident[1].raw_length = uint64_t{1} << 33;
+    i.resident[1].compression = Compression::kZstd;
+  });
+  ExpectRefused("embedding table", [](ContainerIndex& i) { ++i.words.rows; });
+  ExpectRefused("embedding table", [](ContainerIndex& i) { --i.positions.columns; });
+  ExpectRefused("embedding table", [](ContainerIndex& i) { i.words.row_bytes += 4; });
+}
+
+// The size of a resident part follows from the shape: nothing else may make a reader take memory.
+TEST_F(ContainerIndexTest, ResidentPartsThatClaimAnotherSizeThanTheShapeAreRefused) {
+  for (size_t part = 0; part < 4; ++part) {
+    ExpectRefused("resident part", [&](ContainerIndex& i) {
+      i.resident[part].raw_length = uint64_t{1} << 31;
+      i.resident[part].compression = Compression::kZstd;
+    });
+  }
+}
+
+TEST_F(ContainerIndexTest, OfferedBitsMustBeThere) {
+  ExpectRefused("lacks a plane", [](ContainerIndex& i) { i.shards[1].parts[3] = {}; });
+  ExpectRefused("lacks a plane", [](ContainerIndex& i) { i.shards[0].parts[5] = {}; });
+  for (const std::vector<uint32_t>& bits :
+       {std::vector<uint32_t>{}, {1, 2}, {2, 7}, {3, 2}, {2, 2}, {2, 16}, {0}}) {
+    ExpectRefused("bitwidths", [&](ContainerIndex& i) { i.bits = bits; });
+  }
+}
+
+TEST_F(ContainerIndexTest, FewerBitsThanStoredAreFine) {
+  const auto parsed = ParseEdited([](ContainerIndex& i) { i.bits = {2, 4}; });
+  ASSERT_TRUE(Succeeded(parsed));
+  EXPECT_TRUE(parsed->Offers(4));
+  EXPECT_FALSE(parsed->Offers(6));
+}
+
+TEST_F(ContainerIndexTest, ShapesOutsideTheLimitsAreRefused) {
+  const std::vector<std::function<uint32_t&(ModelShape&)>> fields = {
+      [](ModelShape& s) -> uint32_t& { return s.layers; },
+      [](ModelShape& s) -> uint32_t& { return s.width; },
+      [](ModelShape& s) -> uint32_t& { return s.hidden; },
+      [](ModelShape& s) -> uint32_t& { return s.ffn; },
+      [](ModelShape& s) -> uint32_t& { return s.vocabulary; },
+      [](ModelShape& s) -> uint32_t& { return s.max_positions; },
+      [](ModelShape& s) -> uint32_t& { return s.token_types; },
+      [](ModelShape& s) -> uint32_t& { return s.labels; }};
+  for (const auto& field : fields) {
+    for (const uint32_t wrong : {0U, 1U << 23, 0xFFFFFFFFU}) {
+      ExpectRefused("outside the limits", [&](ContainerIndex& index) {
+        field(index.info.shape) = wrong;
+        index.shards.clear();  // a width of 0 cannot be encoded with them
+      });
+    }
+    EXPECT_FALSE(ParseEdited([&](ContainerIndex& i) { ++field(i.info.shape); }).ok());
+  }
+}
+
+TEST_F(ContainerIndexTest, BadMetadataIsRefused) {
+  ExpectRefused("depth map", [](ContainerIndex& i) { i.info.depth_layers.pop_back(); });
+  ExpectRefused("depth map", [](ContainerIndex& i) { i.info.depth_layers[1] = {1, 0}; });
+  ExpectRefused("depth map", [](ContainerIndex& i) { i.info.depth_layers[1] = {1, 2}; });
+  ExpectRefused("depth map", [](ContainerIndex& i) { i.info.depth_layers[1] = {1, 1}; });
+  ExpectRefused("labels", [](ContainerIndex& i) { i.info.labels.pop_back(); });
+  ExpectRefused("min_width", [](ContainerIndex& i) { i.info.min_width = 0; });
+  ExpectRefused("min_width", [](ContainerIndex& i) { i.info.min_width = 3; });
+  ExpectRefused("norm eps", [](ContainerIndex& i) { i.info.layer_norm_eps = -1; });
+  ExpectRefused("special token", [](ContainerIndex& i) { i.info.tokenizer.sep_id = 1000; });
+  ExpectRefused("does not know",
+                [](ContainerIndex& i) { i.codebook = static_cast<CodebookKind>(9); });
+  ExpectRefused("does not know", [](ContainerIndex& i) { i.layout = static_cast<Layout>(2); });
+  ExpectRefused("number of centroids",
+                [](ContainerIndex& i) { i.centroids[1].centroids[6].pop_back(); });
+}
+
+TEST_F(ContainerIndexTest, CatalogCountsWholeBlocks) {
+  for (const Layout layout : {Layout::kShard, Layout::kPlane}) {
+    ShardOptions options;
+    options.layout = layout;
+    Use({}, options);
+    const ShardCatalog catalog = CatalogOf(index_);
+    EXPECT_EQ(catalog.bits, index_.bits);
+    ASSERT_EQ(catalog.read_bytes.size(), index_.shards.size() * index_.bits.size());
+    size_t at = 0;
+    for (const ShardLocation& shard : index_.shards) {
+      for (const uint32_t bits : index_.bits) {
+        std::vector<bool> blocks(file_bytes_ / kBlockBytes, false);
+        for (const PartLocation& part : PartsFor(shard, bits)) {
+          for (uint64_t b = part.offset / kBlockBytes; b * kBlockBytes < part.offset + part.length;
+               ++b) {
+            blocks[b] = true;
+          }
+        }
+        const auto count = static_cast<uint64_t>(std::count(blocks.begin(), blocks.end(), true));
+        EXPECT_EQ(catalog.read_bytes[at++], count * kBlockBytes);
+      }
+    }
+  }
+}
+
+TEST_F(ContainerIndexTest, ShapeDigestKnowsWhatTimesDependOn) {
+  const Digest digest = ShapeDigest(index_.info);
+  ModelInfo retrained = index_.info;
+  retrained.labels[0] = "other";
+  retrained.layer_norm_eps = 1e-6;
+  EXPECT_EQ(ShapeDigest(retrained), digest);
+  ModelInfo deeper = index_.info;
+  ++deeper.shape.layers;
+  EXPECT_NE(ShapeDigest(deeper), digest);
+  ModelInfo wider = index_.info;
+  wider.data_type = DataType::kF32;
+  EXPECT_NE(ShapeDigest(wider), digest);
+}
+
+TEST_F(ContainerIndexTest, ResidentMemoryCountsValuesAsFloats) {
+  uint64_t expected = uint64_t{16} * index_.info.shape.vocabulary;
+  for (const ResidentLocation& part : index_.resident) {
+    const bool text = part.kind == ResidentKind::kVocabulary;
+    expected += text ? part.raw_length : part.raw_length * 2;  // the tiny model is F16
+  }
+  EXPECT_EQ(ResidentMemoryBytes(index_), expected);
+}
+
+}  // namespace
+}  // namespace sti

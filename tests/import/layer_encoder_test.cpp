@@ -1,0 +1,125 @@
+#include "import/layer_encoder.h"
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cstring>
+
+#include "base/aligned_buffer.h"
+#include "format/shard_codec.h"
+#include "quant/stream_order.h"
+#include "support/expect.h"
+#include "support/temp_folder.h"
+#include "support/test_container.h"
+#include "types/plan.h"
+
+namespace sti {
+namespace {
+
+// The layer as one flat array, through the importer's own element access.
+std::vector<float> FlatLayer(const ModelFolder& folder, uint32_t layer) {
+  std::vector<float> weights;
+  for (const TensorRole role :
+       {TensorRole::kQueryWeight, TensorRole::kKeyWeight, TensorRole::kValueWeight,
+        TensorRole::kOutputWeight, TensorRole::kFfn1Weight, TensorRole::kFfn2Weight}) {
+    const TensorView& tensor = folder.Tensor(role, layer);
+    for (uint64_t i = 0; i < tensor.count(); ++i) weights.push_back(LoadElement(tensor, i));
+  }
+  return weights;
+}
+
+// What a reader decodes from one encoded shard.
+std::vector<float> Decode(const ModelInfo& info, const EncodedLayer& layer, uint32_t slice,
+                          uint32_t bits) {
+  std::vector<AlignedBuffer> buffers;
+  std::array<std::span<const uint8_t>, kShardPartKinds> parts;
+  for (uint32_t i = 0; i < kShardPartKinds; ++i) {
+    const auto& bytes = layer.shards[slice].parts[i];
+    buffers.emplace_back(bytes.size());
+    if (!bytes.empty()) std::memcpy(buffers.back().data(), bytes.data(), bytes.size());
+    parts[i] = buffers.back().span();
+  }
+  const auto view = ViewShard(info, layer.codebook, bits, parts, "a");
+  EXPECT_TRUE(Succeeded(view));
+  return AllWeights(*view, info.shape);
+}
+
+class LayerEncoderTest : public ::testing::TestWithParam<DataType> {
+ protected:
+  void SetUp() override {
+    TinyModelOptions options;
+    options.hidden = 52;  // ragged panels
+    options.ffn = 100;
+    options.data_type = GetParam();
+    ASSERT_TRUE(WriteTinyModel(folder_.path(), options).ok());
+    auto source = ModelFolder::Open(folder_.path());
+    ASSERT_TRUE(Succeeded(source));
+    source_ = std::make_unique<ModelFolder>(std::move(source).value());
+  }
+
+  TempFolder folder_;
+  std::unique_ptr<ModelFolder> source_;
+};
+
+TEST_P(LayerEncoderTest, FullFidelityIsTheSourceBitForBit) {
+  const auto layer = EncodeLayer(*source_, 1, {});
+  ASSERT_TRUE(Succeeded(layer));
+  const auto flat = FlatLayer(*source_, 1);
+  for (uint32_t slice = 0; slice < 2; ++slice) {
+    const auto order = StreamOrder(source_->info().shape, slice);
+    const auto weights = Decode(source_->info(), *layer, slice, kFullBits);
+    for (size_t i = 0; i < order.size(); ++i) {
+      ASSERT_EQ(std::bit_cast<uint32_t>(weights[i]), std::bit_cast<uint32_t>(flat[order[i]]));
+    }
+  }
+}
+
+TEST_P(LayerEncoderTest, EveryWeightIsItsCentroidOrAnExactOutlier) {
+  for (const CodebookKind kind : {CodebookKind::kGobo, CodebookKind::kTree}) {
+    ShardOptions options;
+    options.codebook = kind;
+    const auto layer = EncodeLayer(*source_, 0, options);
+    ASSERT_TRUE(Succeeded(layer));
+    const auto flat = FlatLayer(*source_, 0);
+    const QuantizedLayer expected = QuantizeLayer(flat, kind);
+    EXPECT_EQ(layer->outliers, expected.outliers.size());
+    EXPECT_GT(layer->outliers, 0U);
+    EXPECT_EQ(layer->codebook.centroids, expected.codebook.centroids);
+    std::vector<bool> outlier(flat.size(), false);
+    for (const uint32_t i : expected.outliers) outlier[i] = true;
+    for (uint32_t bits = 2; bits <= 6; ++bits) {
+      for (uint32_t slice = 0; slice < 2; ++slice) {
+        const auto order = StreamOrder(source_->info().shape, slice);
+        const auto weights = Decode(source_->info(), *layer, slice, bits);
+        for (size_t i = 0; i < order.size(); ++i) {
+          const uint32_t at = order[i];
+          const uint32_t code = static_cast<uint32_t>(expected.codes[at]) >> (6 - bits);
+          const float seen = outlier[at] ? flat[at] : expected.codebook.centroids[bits][code];
+          ASSERT_EQ(weights[i], seen) << "bits " << bits << " weight " << at;
+        }
+      }
+    }
+  }
+}
+
+TEST_P(LayerEncoderTest, EncodesOnlyWhatTheBitsNeed) {
+  ShardOptions options;
+  options.bits = {3, 4};
+  const auto layer = EncodeLayer(*source_, 0, options);
+  ASSERT_TRUE(Succeeded(layer));
+  for (const EncodedShard& shard : layer->shards) {
+    for (uint32_t part = 0; part < kShardPartKinds; ++part) {
+      EXPECT_EQ(shard.parts[part].empty(), part > ShardPartIndex(4)) << part;
+    }
+  }
+}
+
+std::string NameOf(const ::testing::TestParamInfo<DataType>& info) {
+  return info.param == DataType::kF32 ? "F32" : info.param == DataType::kF16 ? "F16" : "BF16";
+}
+INSTANTIATE_TEST_SUITE_P(Types, LayerEncoderTest,
+                         ::testing::Values(DataType::kF32, DataType::kF16, DataType::kBF16),
+                         NameOf);
+
+}  // namespace
+}  // namespace sti

@@ -1,0 +1,181 @@
+#include "import/shard_model.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <filesystem>
+#include <functional>
+
+#include "pipeline/pipeline.h"
+#include "pipeline/whole_plan.h"
+#include "support/expect.h"
+#include "support/safetensors_writer.h"
+#include "support/temp_folder.h"
+#include "support/test_container.h"
+
+namespace sti {
+namespace {
+
+class ShardModelTest : public ::testing::Test {
+ protected:
+  void SetUp() override { Write({}); }
+  void Write(const TinyModelOptions& model) { ASSERT_TRUE(WriteTinyModel(model_, model).ok()); }
+
+  Result<ShardReport> Shard(const ShardOptions& options, const std::string& output) {
+    STI_ASSIGN_OR_RETURN(const ModelFolder folder, ModelFolder::Open(model_));
+    return ShardModel(folder, options, output);
+  }
+  std::vector<uint8_t> BytesOf(const ShardOptions& options) {
+    const std::string path = folder_.File("out.sti");
+    EXPECT_TRUE(Succeeded(Shard(options, path)));
+    return FileBytes(path);
+  }
+  Digest DigestOf(const ShardOptions& options) {
+    const auto report = Shard(options, "");
+    EXPECT_TRUE(Succeeded(report));
+    return report.ok() ? report->index.model : Digest{};
+  }
+  static std::vector<float> Logits(const std::string& path, uint32_t bits) {
+    auto file = ContainerFile::Open(path);
+    EXPECT_TRUE(Succeeded(file));
+    WholePlanOptions options;
+    options.bits = bits;
+    const auto plan = MakeWholePlan(file->index(), options);
+    EXPECT_TRUE(Succeeded(plan));
+    auto pipeline = Pipeline::Create(std::move(file).value(), *plan, {});
+    EXPECT_TRUE(Succeeded(pipeline));
+    const std::vector<uint32_t> ids{2, 5, 7, 11, 14, 3};
+    const auto result = (*pipeline)->Run(ids, std::vector<uint32_t>(6, 0));
+    EXPECT_TRUE(Succeeded(result));
+    return result->logits;
+  }
+  // Overwrites one weight of a tensor with NaN.
+  void Poison(const std::string& name) {
+    auto tensors = TinyTensors({});
+    for (TensorToWrite& tensor : tensors) {
+      if (tensor.name != name) continue;
+      tensor.bytes[20] = 0x01;
+      tensor.bytes[21] = 0x7E;
+      ASSERT_TRUE(WriteSafetensors(model_ + "/model.safetensors", tensors).ok());
+      return;
+    }
+    FAIL() << name;
+  }
+
+  TempFolder folder_;
+  std::string model_ = folder_.File("model");
+};
+
+TEST_F(ShardModelTest, SameBytesForAnyThreadCount) {
+  TinyModelOptions model;
+  model.layers = 5;
+  Write(model);
+  for (const CodebookKind codebook : {CodebookKind::kGobo, CodebookKind::kTree}) {
+    ShardOptions options;
+    options.codebook = codebook;
+    const auto one = BytesOf(options);
+    options.threads = 3;
+    EXPECT_EQ(BytesOf(options), one);
+  }
+}
+
+TEST_F(ShardModelTest, LayoutsHoldTheSameModel) {
+  for (const uint32_t bits : {2U, 5U, 32U}) {
+    ShardOptions options;
+    const auto by_shard = BytesOf(options);
+    const auto expected = Logits(folder_.File("out.sti"), bits);
+    options.layout = Layout::kPlane;
+    EXPECT_NE(BytesOf(options), by_shard);
+    EXPECT_EQ(Logits(folder_.File("out.sti"), bits), expected);
+  }
+}
+
+TEST_F(ShardModelTest, DigestNamesContentsNotLayoutOrBits) {
+  const Digest digest = DigestOf({});
+  EXPECT_FALSE(digest.empty());
+  ShardOptions options;
+  options.layout = Layout::kPlane;
+  EXPECT_EQ(DigestOf(options), digest);
+  options.bits = {2, 3, 4, 5, 6};
+  EXPECT_EQ(DigestOf(options), digest);
+  options.threads = 2;
+  EXPECT_EQ(DigestOf(options), digest);
+  options.codebook = CodebookKind::kTree;
+  EXPECT_NE(DigestOf(options), digest);
+}
+
+TEST_F(ShardModelTest, DigestChangesWithWeightsConfigAndVocabulary) {
+  const Digest digest = DigestOf({});
+  const std::vector<std::function<void(TinyModelOptions&)>> edits = {
+      [](TinyModelOptions& o) { o.seed = 2; }, [](TinyModelOptions& o) { o.activation = "relu"; },
+      [](TinyModelOptions& o) { o.elastic = false; }, [](TinyModelOptions& o) { o.min_width = 2; },
+      [](TinyModelOptions& o) { o.data_type = DataType::kF32; }};
+  for (const auto& edit : edits) {
+    TinyModelOptions model;
+    edit(model);
+    Write(model);
+    EXPECT_NE(DigestOf({}), digest);
+  }
+  Write({});
+  EXPECT_EQ(DigestOf({}), digest);
+  std::string vocabulary;
+  for (const std::string& token : TinyVocabulary()) {
+    vocabulary += (token == "film" ? "flim" : token) + "\n";
+  }
+  ASSERT_TRUE(WriteBytes(model_ + "/vocab.txt", vocabulary).ok());
+  EXPECT_NE(DigestOf({}), digest);
+}
+
+TEST_F(ShardModelTest, ADryRunWritesNothingAndSaysTheSizes) {
+  const std::string path = folder_.File("out.sti");
+  const size_t before = folder_.entries();
+  const auto dry = Shard({}, "");
+  ASSERT_TRUE(Succeeded(dry));
+  EXPECT_EQ(folder_.entries(), before);
+  const auto wet = Shard({}, path);
+  ASSERT_TRUE(Succeeded(wet));
+  EXPECT_EQ(dry->file_bytes, wet->file_bytes);
+  EXPECT_EQ(std::filesystem::file_size(path), wet->file_bytes);
+  EXPECT_EQ(EncodeContainerIndex(dry->index), EncodeContainerIndex(wet->index));
+  EXPECT_EQ(dry->outliers, wet->outliers);
+}
+
+TEST_F(ShardModelTest, WeightsThatAreNotFiniteAreRefusedAndTheOldFileStays) {
+  const std::string path = folder_.File("out.sti");
+  for (const std::string& name :
+       {std::string("bert.encoder.layer.1.output.dense.weight"),
+        std::string("bert.encoder.layer.0.attention.self.query.bias"),
+        std::string("bert.embeddings.word_embeddings.weight"), std::string("classifier.weight")}) {
+    ASSERT_TRUE(WriteBytes(path, "old").ok());
+    Poison(name);
+    const size_t before = folder_.entries();
+    EXPECT_TRUE(FailedWith(Shard({}, path), ErrorKind::kData, name));
+    EXPECT_EQ(FileBytes(path), (std::vector<uint8_t>{'o', 'l', 'd'}));
+    EXPECT_EQ(folder_.entries(), before);
+  }
+}
+
+TEST_F(ShardModelTest, CancellingLeavesTheOldFile) {
+  const std::string path = folder_.File("out.sti");
+  ASSERT_TRUE(WriteBytes(path, "old").ok());
+  ShardOptions options;
+  options.cancelled = [] { return true; };
+  EXPECT_FALSE(Shard(options, path).ok());
+  EXPECT_EQ(FileBytes(path), (std::vector<uint8_t>{'o', 'l', 'd'}));
+  EXPECT_EQ(folder_.entries(), 2U);
+}
+
+TEST_F(ShardModelTest, ReportsProgressToTheEnd) {
+  TinyModelOptions model;
+  model.layers = 5;
+  Write(model);
+  ShardOptions options;
+  options.threads = 2;
+  std::vector<std::pair<uint64_t, uint64_t>> steps;
+  options.progress = [&](uint64_t done, uint64_t total) { steps.emplace_back(done, total); };
+  ASSERT_TRUE(Succeeded(Shard(options, "")));
+  EXPECT_EQ(steps, (std::vector<std::pair<uint64_t, uint64_t>>{{2, 5}, {4, 5}, {5, 5}}));
+}
+
+}  // namespace
+}  // namespace sti

@@ -1,0 +1,153 @@
+#include "io/block_reader.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "base/aligned_buffer.h"
+#include "support/expect.h"
+#include "support/random.h"
+#include "support/safetensors_writer.h"
+#include "support/temp_folder.h"
+
+namespace sti {
+namespace {
+
+class BlockReaderTest : public ::testing::TestWithParam<ReadPath> {
+ protected:
+  void SetUp() override {
+    TestRandom random(1);
+    content_.resize(50 * kBlockBytes);
+    for (char& byte : content_) byte = static_cast<char>(random.Next());
+    ASSERT_TRUE(WriteBytes(path_, content_).ok());
+    auto reader = OpenBlockReader(path_, GetParam());
+    // What a machine forbids (io_uring in a container, O_DIRECT on a file system) is not a failure.
+    if (!reader.ok() && reader.error().kind == ErrorKind::kMachine) {
+      GTEST_SKIP() << ReadPathName(GetParam()) << " cannot read here: " << reader.error().message;
+    }
+    ASSERT_TRUE(Succeeded(reader));
+    reader_ = std::move(reader).value();
+  }
+
+  [[nodiscard]] bool Holds(const AlignedBuffer& buffer, uint64_t offset) const {
+    return std::equal(buffer.data(), buffer.data() + buffer.size(),
+                      reinterpret_cast<const uint8_t*>(content_.data()) + offset);
+  }
+
+  TempFolder folder_;
+  std::string path_ = folder_.File("blocks");
+  std::string content_;
+  std::unique_ptr<BlockReader> reader_;
+};
+
+TEST_P(BlockReaderTest, SaysWhatItReads) {
+  EXPECT_EQ(reader_->file_bytes(), content_.size());
+  EXPECT_EQ(reader_->name(), path_);
+  EXPECT_GE(reader_->depth(), 1U);
+  EXPECT_LE(reader_->depth(), BlockReader::kDefaultDepth);
+  EXPECT_EQ(reader_->in_flight(), 0U);
+  if (GetParam() != ReadPath::kAuto) {
+    EXPECT_EQ(reader_->path(), GetParam());
+  }
+}
+
+TEST_P(BlockReaderTest, ReadsAnyRangeOfBlocks) {
+  for (const auto& [first, count] :
+       std::vector<std::pair<uint64_t, uint64_t>>{{0, 1}, {0, 50}, {49, 1}, {7, 13}}) {
+    AlignedBuffer buffer(count * kBlockBytes);
+    ASSERT_TRUE(Succeeded(reader_->Read(first * kBlockBytes, buffer.span())));
+    EXPECT_TRUE(Holds(buffer, first * kBlockBytes));
+  }
+}
+
+TEST_P(BlockReaderTest, KeepsManyReadsInFlightAndReturnsEachTagOnce) {
+  TestRandom random(2);
+  constexpr uint64_t kReads = 200;
+  std::vector<AlignedBuffer> buffers;
+  std::vector<uint64_t> offsets;
+  std::vector<uint64_t> tags;
+  for (uint64_t i = 0; i < kReads; ++i) {
+    if (reader_->in_flight() == reader_->depth()) {
+      const auto tag = reader_->Wait();
+      ASSERT_TRUE(Succeeded(tag));
+      tags.push_back(*tag);
+    }
+    const uint64_t count = 1 + random.Below(5);
+    offsets.push_back(random.Below(50 - count + 1) * kBlockBytes);
+    buffers.emplace_back(count * kBlockBytes);
+    ASSERT_TRUE(Succeeded(reader_->Submit({offsets.back(), buffers.back().span(), 1000 + i})));
+  }
+  while (reader_->in_flight() > 0) {
+    const auto tag = reader_->Wait();
+    ASSERT_TRUE(Succeeded(tag));
+    tags.push_back(*tag);
+  }
+  std::sort(tags.begin(), tags.end());
+  ASSERT_EQ(tags.size(), kReads);
+  for (uint64_t i = 0; i < kReads; ++i) {
+    EXPECT_EQ(tags[i], 1000 + i);
+    EXPECT_TRUE(Holds(buffers[i], offsets[i])) << i;
+  }
+}
+
+TEST_P(BlockReaderTest, RefusesMoreInFlightThanItsDepth) {
+  std::vector<AlignedBuffer> buffers;
+  const uint32_t depth = reader_->depth();
+  for (uint32_t i = 0; i <= depth; ++i) buffers.emplace_back(kBlockBytes);
+  for (uint32_t i = 0; i < depth; ++i) {
+    ASSERT_TRUE(Succeeded(reader_->Submit({0, buffers[i].span(), i})));
+  }
+  EXPECT_EQ(reader_->in_flight(), depth);
+  EXPECT_TRUE(
+      FailedWith(reader_->Submit({0, buffers[depth].span(), 9}), ErrorKind::kUsage, "in flight"));
+  for (uint32_t i = 0; i < depth; ++i) EXPECT_TRUE(Succeeded(reader_->Wait()));
+  EXPECT_EQ(reader_->in_flight(), 0U);
+}
+
+TEST_P(BlockReaderTest, MayBeDroppedWithReadsInFlight) {
+  AlignedBuffer buffer(20 * kBlockBytes);
+  for (uint32_t i = 0; i < reader_->depth(); ++i) {
+    ASSERT_TRUE(Succeeded(reader_->Submit({0, buffer.span(), i})));
+  }
+  reader_.reset();
+  std::fill(buffer.data(), buffer.data() + buffer.size(), uint8_t{0x5A});
+  EXPECT_EQ(std::count(buffer.data(), buffer.data() + buffer.size(), 0x5A),
+            static_cast<ptrdiff_t>(buffer.size()));
+}
+
+TEST_P(BlockReaderTest, EndOfFileInsideARequestIsADataError) {
+  for (const uint64_t size : {50 * kBlockBytes - kBlockBytes, 49 * kBlockBytes + 100}) {
+    std::filesystem::resize_file(path_, size);
+    AlignedBuffer buffer(4 * kBlockBytes);
+    const Status status = reader_->Read(46 * kBlockBytes, buffer.span());
+    EXPECT_TRUE(FailedWith(status, ErrorKind::kData, "ends at byte " + std::to_string(size)));
+    EXPECT_EQ(reader_->in_flight(), 0U);
+    ASSERT_TRUE(WriteBytes(path_, content_).ok());
+    EXPECT_TRUE(Succeeded(reader_->Read(46 * kBlockBytes, buffer.span())));
+    EXPECT_TRUE(Holds(buffer, 46 * kBlockBytes));
+  }
+}
+
+std::string NameOf(const ::testing::TestParamInfo<ReadPath>& info) {
+  return ReadPathName(info.param);
+}
+
+INSTANTIATE_TEST_SUITE_P(Paths, BlockReaderTest,
+                         ::testing::Values(ReadPath::kAuto, ReadPath::kUring, ReadPath::kThreads,
+                                           ReadPath::kBuffered),
+                         NameOf);
+
+TEST(OpenBlockReader, SaysWhatIsNoFile) {
+  const TempFolder folder;
+  for (const ReadPath path :
+       {ReadPath::kAuto, ReadPath::kUring, ReadPath::kThreads, ReadPath::kBuffered}) {
+    const auto none = OpenBlockReader(folder.File("none"), path);
+    EXPECT_TRUE(FailedWith(none, ErrorKind::kData, "no such file"));
+  }
+  const auto directory = OpenBlockReader(folder.path(), ReadPath::kBuffered);
+  EXPECT_TRUE(FailedWith(directory, ErrorKind::kData, "not a regular file"));
+}
+
+}  // namespace
+}  // namespace sti

@@ -1,0 +1,94 @@
+#include "model/resident_model.h"
+
+#include <gtest/gtest.h>
+
+#include "support/expect.h"
+#include "support/temp_folder.h"
+#include "support/test_container.h"
+
+namespace sti {
+namespace {
+
+std::vector<float> Values(const TensorView& tensor) {
+  std::vector<float> values;
+  for (uint64_t i = 0; i < tensor.count(); ++i) values.push_back(LoadElement(tensor, i));
+  return values;
+}
+
+TEST(ResidentModel, EqualsTheSourceTensors) {
+  for (const DataType type : {DataType::kF32, DataType::kF16, DataType::kBF16}) {
+    const TempFolder folder;
+    TinyModelOptions options;
+    options.data_type = type;
+    ASSERT_TRUE(Succeeded(WriteTinyContainer(folder.File("a.sti"), options)));
+    const auto source = ModelFolder::Open(folder.File("a.sti.model"));
+    ASSERT_TRUE(Succeeded(source));
+    auto file = ContainerFile::Open(folder.File("a.sti"));
+    ASSERT_TRUE(Succeeded(file));
+    const uint32_t layers[] = {0, 1};
+    const auto model = LoadResidentModel(*file, layers);
+    ASSERT_TRUE(Succeeded(model));
+    auto of = [&](TensorRole role, uint32_t layer = 0) {
+      return Values(source->Tensor(role, layer));
+    };
+    EXPECT_EQ(model->type_rows, of(TensorRole::kTypeEmbeddings));
+    EXPECT_EQ(model->embedding_norm.weight, of(TensorRole::kEmbeddingNormWeight));
+    EXPECT_EQ(model->embedding_norm.bias, of(TensorRole::kEmbeddingNormBias));
+    EXPECT_EQ(model->head.pooler_weight, of(TensorRole::kPoolerWeight));
+    EXPECT_EQ(model->head.pooler_bias, of(TensorRole::kPoolerBias));
+    EXPECT_EQ(model->head.classifier_weight, of(TensorRole::kClassifierWeight));
+    EXPECT_EQ(model->head.classifier_bias, of(TensorRole::kClassifierBias));
+    for (const uint32_t layer : layers) {
+      const LayerParameters& p = model->layers[layer];
+      EXPECT_EQ(p.query_bias, of(TensorRole::kQueryBias, layer));
+      EXPECT_EQ(p.key_bias, of(TensorRole::kKeyBias, layer));
+      EXPECT_EQ(p.value_bias, of(TensorRole::kValueBias, layer));
+      EXPECT_EQ(p.output_bias, of(TensorRole::kOutputBias, layer));
+      EXPECT_EQ(p.attention_norm_weight, of(TensorRole::kAttentionNormWeight, layer));
+      EXPECT_EQ(p.attention_norm_bias, of(TensorRole::kAttentionNormBias, layer));
+      EXPECT_EQ(p.ffn1_bias, of(TensorRole::kFfn1Bias, layer));
+      EXPECT_EQ(p.ffn2_bias, of(TensorRole::kFfn2Bias, layer));
+      EXPECT_EQ(p.output_norm_weight, of(TensorRole::kOutputNormWeight, layer));
+      EXPECT_EQ(p.output_norm_bias, of(TensorRole::kOutputNormBias, layer));
+    }
+  }
+}
+
+TEST(ResidentModel, LoadsTheLayersAskedForAndCountsTheirBytes) {
+  const TempFolder folder;
+  ASSERT_TRUE(Succeeded(WriteTinyContainer(folder.File("a.sti"))));
+  auto file = ContainerFile::Open(folder.File("a.sti"));
+  ASSERT_TRUE(Succeeded(file));
+  const uint32_t second[] = {1};
+  const auto model = LoadResidentModel(*file, second);
+  ASSERT_TRUE(Succeeded(model));
+  ASSERT_EQ(model->layers.size(), 2U);
+  EXPECT_TRUE(model->layers[0].query_bias.empty());
+  EXPECT_EQ(model->layers[1].query_bias.size(), 32U);
+  const uint64_t head = 32 * 32 + 32 + 3 * 32 + 3;
+  const uint64_t layer = 9 * 32 + 64;
+  EXPECT_EQ(model->bytes(), (4 * 32 + head + layer) * sizeof(float));
+}
+
+TEST(ResidentModel, AFlippedByteIsFoundByThePartsName) {
+  const TempFolder folder;
+  const std::string path = folder.File("a.sti");
+  const auto report = WriteTinyContainer(path);
+  ASSERT_TRUE(Succeeded(report));
+  const std::pair<PartLocation, std::string> parts[] = {
+      {report->index.Resident(ResidentKind::kEmbedding).part, "embedding parameters"},
+      {report->index.Resident(ResidentKind::kLayer, 1).part, "layer 1 parameters"},
+      {report->index.Resident(ResidentKind::kHead).part, "head parameters"}};
+  const uint32_t layers[] = {0, 1};
+  for (const auto& [part, name] : parts) {
+    ASSERT_TRUE(DamageByte(path, part.offset + part.length / 2).ok());
+    auto file = ContainerFile::Open(path);
+    ASSERT_TRUE(Succeeded(file));
+    EXPECT_TRUE(
+        FailedWith(LoadResidentModel(*file, layers), ErrorKind::kData, name + " is damaged"));
+    ASSERT_TRUE(DamageByte(path, part.offset + part.length / 2).ok());
+  }
+}
+
+}  // namespace
+}  // namespace sti

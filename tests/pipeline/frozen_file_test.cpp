@@ -1,0 +1,120 @@
+// Files of released versions load for ever, with the results they had (tests/data/v1/README.md).
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "pipeline/pipeline.h"
+#include "pipeline/whole_plan.h"
+#include "support/expect.h"
+#include "support/temp_folder.h"
+#include "support/test_container.h"
+
+namespace sti {
+namespace {
+
+const std::string kFolder = std::string(STI_SOURCE_DIR) + "/tests/data/v1/";
+
+class FrozenV1 : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const auto text = FileBytes(kFolder + "tiny.json");
+    expected_ = nlohmann::json::parse(text.begin(), text.end());
+  }
+  static std::string DigestOf(const std::vector<uint8_t>& bytes) {
+    Digester digester;
+    digester.Add(std::span<const uint8_t>(bytes));
+    return digester.Finish().Hex();
+  }
+  static Result<std::vector<float>> Run(const std::string& path, uint32_t bits,
+                                        const std::vector<uint32_t>& ids,
+                                        const std::vector<uint32_t>& types) {
+    STI_ASSIGN_OR_RETURN(ContainerFile file, ContainerFile::Open(path));
+    WholePlanOptions options;
+    options.bits = bits;
+    STI_ASSIGN_OR_RETURN(Plan plan, MakeWholePlan(file.index(), options));
+    STI_ASSIGN_OR_RETURN(auto pipeline, Pipeline::Create(std::move(file), plan, {}));
+    STI_ASSIGN_OR_RETURN(RunResult result, pipeline->Run(ids, types));
+    return result.logits;
+  }
+
+  nlohmann::json expected_;
+};
+
+TEST_F(FrozenV1, IsTheFileThatWasFrozen) {
+  EXPECT_EQ(DigestOf(FileBytes(kFolder + "tiny.sti")),
+            expected_.at("file_digest").get<std::string>());
+}
+
+TEST_F(FrozenV1, OpensAsTheModelItWas) {
+  const auto file = ContainerFile::Open(kFolder + "tiny.sti");
+  ASSERT_TRUE(Succeeded(file));
+  const ContainerIndex& index = file->index();
+  EXPECT_EQ(index.model.Hex(), expected_.at("model").get<std::string>());
+  EXPECT_EQ(ShapeDigest(index.info).Hex(), expected_.at("shape").get<std::string>());
+  EXPECT_EQ(index.codebook, CodebookKind::kTree);
+  EXPECT_EQ(index.layout, Layout::kShard);
+  EXPECT_EQ(index.bits, (std::vector<uint32_t>{2, 3, 4, 5, 6, 32}));
+  EXPECT_EQ(index.info.labels, (std::vector<std::string>{"label_0", "label_1", "label_2"}));
+  EXPECT_EQ(index.info.data_type, DataType::kF16);
+  EXPECT_TRUE(index.info.elastic);
+}
+
+TEST_F(FrozenV1, EveryPartHashesToItsChecksum) {
+  auto file = ContainerFile::Open(kFolder + "tiny.sti");
+  ASSERT_TRUE(Succeeded(file));
+  const ContainerIndex& index = file->index();
+  for (const ShardLocation& shard : index.shards) {
+    for (const PartLocation& part : shard.parts) {
+      EXPECT_TRUE(Succeeded(file->ReadPart(part, "a shard part")));
+    }
+  }
+  for (const ResidentLocation& resident : index.resident) {
+    EXPECT_TRUE(Succeeded(file->ReadResident(resident.kind, resident.layer)));
+  }
+  const auto vocabulary = file->ReadResident(ResidentKind::kVocabulary);
+  ASSERT_TRUE(Succeeded(vocabulary));
+  EXPECT_EQ(DigestOf(*vocabulary), expected_.at("vocabulary_digest").get<std::string>());
+}
+
+TEST_F(FrozenV1, GivesTheFrozenLogits) {
+  const auto& logits = expected_.at("logits");
+  ASSERT_EQ(logits.size(), 6U);
+  for (const auto& [bits, frozen] : logits.items()) {
+    const auto result = Run(kFolder + "tiny.sti", static_cast<uint32_t>(std::stoul(bits)),
+                            expected_.at("ids"), expected_.at("types"));
+    ASSERT_TRUE(Succeeded(result));
+    ASSERT_EQ(result->size(), frozen.size());
+    for (size_t i = 0; i < frozen.size(); ++i) {
+      EXPECT_NEAR((*result)[i], frozen[i].get<double>(), 1e-4) << bits << " bits";
+    }
+  }
+}
+
+// Each damaged byte ends in an error or, where no run reads it, in the same logits.
+TEST_F(FrozenV1, NoFlippedByteBecomesAnotherLabel) {
+  const TempFolder folder;
+  const std::string path = folder.File("tiny.sti");
+  std::filesystem::copy_file(kFolder + "tiny.sti", path);
+  std::filesystem::permissions(path, std::filesystem::perms::owner_all);
+  const std::vector<uint32_t> ids = expected_.at("ids");
+  const std::vector<uint32_t> types = expected_.at("types");
+  const auto whole = Run(path, 6, ids, types);
+  ASSERT_TRUE(Succeeded(whole));
+  size_t refused = 0;
+  for (uint64_t at = 0; at < std::filesystem::file_size(path); at += 61) {
+    ASSERT_TRUE(DamageByte(path, at, 0x08).ok());
+    const auto result = Run(path, 6, ids, types);
+    if (result.ok()) {
+      EXPECT_EQ(*result, *whole) << "byte " << at;
+    } else {
+      EXPECT_TRUE(FailedWith(result, ErrorKind::kData, path)) << "byte " << at;
+      ++refused;
+    }
+    ASSERT_TRUE(DamageByte(path, at, 0x08).ok());
+  }
+  EXPECT_GT(refused, 100U);
+}
+
+}  // namespace
+}  // namespace sti

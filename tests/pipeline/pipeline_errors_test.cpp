@@ -1,0 +1,156 @@
+// What the pipeline refuses: plans that do not fit, inputs that are none, and damage that shows
+// only while it runs.
+#include <functional>
+
+#include "pipeline_world.h"
+#include "types/plan.h"
+
+namespace sti {
+namespace {
+
+class PipelineErrors : public PipelineTest {
+ protected:
+  void ExpectRefused(const std::string& words, const std::function<void(Plan&)>& edit) {
+    Plan plan = Mixed();
+    edit(plan);
+    EXPECT_TRUE(FailedWith(Make(plan), ErrorKind::kData, words));
+  }
+  void Damage(const PartLocation& part) {
+    ASSERT_TRUE(DamageByte(path_, part.offset + part.length / 2).ok());
+  }
+};
+
+TEST_F(PipelineErrors, APlanOfAnotherModelSaysBothAndWhatToDo) {
+  Plan plan = Mixed();
+  plan.model.bytes[0] ^= 1;
+  const auto pipeline = Make(plan);
+  for (const std::string& words :
+       {plan.model.Prefix(), index_.model.Prefix(), path_, std::string("run sti-plan")}) {
+    EXPECT_TRUE(FailedWith(pipeline, ErrorKind::kData, words));
+  }
+}
+
+TEST_F(PipelineErrors, PlansThatDoNotFitAreRefused) {
+  ExpectRefused("its layers", [](Plan& p) { p.layers.clear(); });
+  ExpectRefused("its layers", [](Plan& p) { p.layers.back() = 5; });
+  ExpectRefused("its layers", [](Plan& p) { p.layers = {9, 2, 3, 4}; });
+  ExpectRefused("its layers", [](Plan& p) { p.layers = {0, 2, 2, 4}; });
+  ExpectRefused("its width", [](Plan& p) { p.width = 0; });
+  ExpectRefused("its width", [](Plan& p) { p.width = 5; });
+  ExpectRefused("its length", [](Plan& p) { p.length = 1; });
+  ExpectRefused("its length", [](Plan& p) { p.length = 33; });
+  ExpectRefused("its rows", [](Plan& p) { p.slices.pop_back(); });
+  ExpectRefused("its rows", [](Plan& p) { p.bits.pop_back(); });
+  ExpectRefused("its rows", [](Plan& p) { p.bits[1].push_back(2); });
+  ExpectRefused("its rows", [](Plan& p) { p.slices[3].pop_back(); });
+  ExpectRefused("a slice beyond its width", [](Plan& p) { p.slices[2][0] = 4; });
+  ExpectRefused("a slice twice", [](Plan& p) { p.slices[2][0] = p.slices[2][1]; });
+  ExpectRefused("7 bits", [](Plan& p) { p.bits[0][1] = 7; });
+  ExpectRefused("preloads a shard", [](Plan& p) { p.preload = {{0, 3, 2}}; });
+  ExpectRefused("preloads a shard", [](Plan& p) { p.preload = {{0, 0, 3}}; });
+  ExpectRefused("preloads a shard", [](Plan& p) { p.preload = {{0, 0, 2}, {0, 0, 2}}; });
+  ExpectRefused("preloads a shard", [](Plan& p) { p.preload = {{99, 0, 2}}; });
+}
+
+TEST_F(PipelineErrors, BitsThatAreNotInTheFile) {
+  ShardOptions options;
+  options.bits = {2, 4};
+  TinyModelOptions model;
+  model.layers = 5;
+  model.heads = 4;
+  model.hidden = 64;
+  model.ffn = 128;
+  const Plan plan = Mixed();
+  ASSERT_TRUE(Succeeded(WriteTinyContainer(path_, model, options)));
+  EXPECT_TRUE(FailedWith(Make(plan), ErrorKind::kData, "6 bits, which the file does not have"));
+  EXPECT_TRUE(Succeeded(Make(WholeAt(4))));
+}
+
+TEST_F(PipelineErrors, InputsThatAreNoneAreRefusedAndTheNextOneRuns) {
+  Plan plan = Mixed();
+  plan.length = 9;
+  auto pipeline = Make(plan);
+  ASSERT_TRUE(Succeeded(pipeline));
+  auto run = [&](const Ids& ids, const Ids& types) { return (*pipeline)->Run(ids, types); };
+  EXPECT_TRUE(FailedWith(run({}, {}), ErrorKind::kData, "without tokens"));
+  EXPECT_TRUE(FailedWith(run(Ids(10, 2), Ids(10, 0)), ErrorKind::kData, "10 tokens"));
+  EXPECT_TRUE(FailedWith(run({2, 3}, {0}), ErrorKind::kUsage));
+  EXPECT_TRUE(FailedWith(run({2, 47}, {0, 0}), ErrorKind::kData, "47 is outside the vocabulary"));
+  EXPECT_TRUE(FailedWith(run({2, 0xFFFFFFFF}, {0, 0}), ErrorKind::kData, "outside"));
+  EXPECT_TRUE(FailedWith(run({2, 3}, {0, 2}), ErrorKind::kData, "token type"));
+  EXPECT_TRUE(Succeeded(run(kTextIds, kTextTypes)));
+  EXPECT_TRUE(Succeeded(run({46}, {1})));
+}
+
+TEST_F(PipelineErrors, DamageInAnyStreamedPartIsAnErrorAndNeverALabel) {
+  const Plan plan = WholeAt(6);
+  auto pipeline = Make(plan);
+  ASSERT_TRUE(Succeeded(pipeline));
+  const auto expected = (*pipeline)->Run(kTextIds, kTextTypes);
+  ASSERT_TRUE(Succeeded(expected));
+  for (uint32_t layer = 0; layer < 5; ++layer) {
+    for (uint32_t part = 0; part < 5; ++part) {
+      const PartLocation& place = index_.shard(layer, (layer + part) % 4).parts[part];
+      for (const uint64_t at : {place.offset, place.offset + place.length - 1}) {
+        ASSERT_TRUE(DamageByte(path_, at).ok());
+        const auto result = (*pipeline)->Run(kTextIds, kTextTypes);
+        EXPECT_TRUE(FailedWith(result, ErrorKind::kData,
+                               ShardPartName(layer, (layer + part) % 4, part) + " is damaged"));
+        ASSERT_TRUE(DamageByte(path_, at).ok());
+      }
+    }
+  }
+  // The same pipeline goes on once the file is whole again.
+  const auto again = (*pipeline)->Run(kTextIds, kTextTypes);
+  ASSERT_TRUE(Succeeded(again));
+  EXPECT_EQ(again->logits, expected->logits);
+}
+
+TEST_F(PipelineErrors, DamageWithATinyArenaEndsTheRunToo) {
+  PipelineOptions options;
+  options.staging_bytes = 16 * 4096;
+  auto pipeline = Make(WholeAt(4), options);
+  ASSERT_TRUE(Succeeded(pipeline));
+  ASSERT_LT((*pipeline)->staging_bytes(), 5U * 16 * 4096);
+  Damage(index_.shard(3, 2).parts[1]);
+  for (int turn = 0; turn < 3; ++turn) {
+    EXPECT_TRUE(FailedWith((*pipeline)->Run(kTextIds, kTextTypes), ErrorKind::kData,
+                           "layer 3 slice 2 plane 3 is damaged"));
+  }
+}
+
+TEST_F(PipelineErrors, DamageInWhatIsNotReadDoesNotMatter) {
+  const auto expected = Logits(WholeAt(4));
+  for (const ShardLocation& shard : index_.shards) {
+    Damage(shard.parts[3]);
+    Damage(shard.parts[4]);
+    Damage(shard.parts[5]);
+  }
+  EXPECT_EQ(Logits(WholeAt(4)), expected);
+}
+
+TEST_F(PipelineErrors, DamageInAPreloadedShardFailsTheOpening) {
+  Damage(index_.shard(0, 1).parts[0]);
+  EXPECT_TRUE(FailedWith(Make(WithPreload(WholeAt(4), 2)), ErrorKind::kData,
+                         "layer 0 slice 1 base is damaged"));
+}
+
+TEST_F(PipelineErrors, DamageInAnEmbeddingRowFailsInputsWithThatToken) {
+  auto pipeline = Make(WholeAt(2));
+  ASSERT_TRUE(Succeeded(pipeline));
+  ASSERT_TRUE(
+      DamageByte(path_, index_.words.offset + uint64_t{9} * index_.words.row_bytes + 3).ok());
+  EXPECT_TRUE(FailedWith((*pipeline)->Run(kTextIds, kTextTypes), ErrorKind::kData,
+                         "word embedding row 9 is damaged"));
+  EXPECT_TRUE(Succeeded((*pipeline)->Run(Ids{2, 5, 3}, Ids{0, 0, 0})));
+}
+
+TEST_F(PipelineErrors, AFileCutWhileOpenEndsTheRun) {
+  auto pipeline = Make(WholeAt(kFullBits));
+  ASSERT_TRUE(Succeeded(pipeline));
+  std::filesystem::resize_file(path_, index_.shard(3, 0).parts[0].offset);
+  EXPECT_TRUE(FailedWith((*pipeline)->Run(kTextIds, kTextTypes), ErrorKind::kData, "ends at byte"));
+}
+
+}  // namespace
+}  // namespace sti

@@ -1,0 +1,84 @@
+// A tiny container and the pipelines over it that the pipeline's tests compare.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "pipeline/pipeline.h"
+#include "pipeline/whole_plan.h"
+#include "support/expect.h"
+#include "support/temp_folder.h"
+#include "support/test_container.h"
+
+namespace sti {
+
+using Ids = std::vector<uint32_t>;
+
+inline const Ids kTextIds{2, 5, 7, 9, 11, 14, 16, 32, 3};
+inline const Ids kTextTypes{0, 0, 0, 0, 0, 1, 1, 1, 1};
+
+class PipelineTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    TinyModelOptions model;
+    model.layers = 5;
+    model.heads = 4;
+    model.hidden = 64;
+    model.ffn = 128;
+    auto report = WriteTinyContainer(path_, model);
+    ASSERT_TRUE(Succeeded(report));
+    index_ = report->index;
+  }
+
+  [[nodiscard]] Plan WholeAt(uint32_t bits) const {
+    WholePlanOptions options;
+    options.bits = bits;
+    auto plan = MakeWholePlan(index_, options);
+    EXPECT_TRUE(Succeeded(plan));
+    return *plan;
+  }
+  /// All bitwidths beside each other, and slices out of order.
+  [[nodiscard]] Plan Mixed() const {
+    Plan plan = WholeAt(2);
+    plan.layers = {0, 2, 3, 4};
+    plan.width = 3;
+    plan.slices = {{0, 1, 2}, {3, 0, 1}, {1, 2, 3}, {2, 1, 0}};
+    plan.bits = {{2, 6, 32}, {3, 4, 5}, {6, 6, 6}, {32, 2, 4}};
+    return plan;
+  }
+  static Plan WithPreload(Plan plan, size_t count) {
+    plan.preload.clear();
+    for (size_t k = 0; k < plan.layers.size(); ++k) {
+      for (size_t i = 0; i < plan.width && plan.preload.size() < count; ++i) {
+        plan.preload.push_back({plan.layers[k], plan.slices[k][i], plan.bits[k][i]});
+      }
+    }
+    return plan;
+  }
+
+  Result<std::unique_ptr<Pipeline>> Make(const Plan& plan, const PipelineOptions& options = {},
+                                         ReadPath path = ReadPath::kAuto) {
+    STI_ASSIGN_OR_RETURN(ContainerFile file, ContainerFile::Open(path_, path));
+    return Pipeline::Create(std::move(file), plan, options);
+  }
+  /// Logits of one run, or nothing after a failure.
+  std::vector<float> Logits(const Plan& plan, const PipelineOptions& options = {},
+                            ReadPath path = ReadPath::kAuto) {
+    auto pipeline = Make(plan, options, path);
+    EXPECT_TRUE(Succeeded(pipeline));
+    if (!pipeline.ok()) return {};
+    const auto result = (*pipeline)->Run(kTextIds, kTextTypes);
+    EXPECT_TRUE(Succeeded(result));
+    return result.ok() ? result->logits : std::vector<float>{};
+  }
+
+  TempFolder folder_;
+  std::string path_ = folder_.File("a.sti");
+  ContainerIndex index_;
+};
+
+}  // namespace sti
