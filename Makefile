@@ -4,7 +4,7 @@ BUILD := build
 JOBS := $(shell nproc)
 .DEFAULT_GOAL := all
 
-.PHONY: all demo test unit cli bench tidy asan tsan format deps clean help
+.PHONY: all demo test unit cli bench bench-peers tidy asan tsan format deps clean help
 
 all: deps ## build everything into build/bin
 	@[ -f $(BUILD)/build.ninja ] || cmake --preset release >/dev/null
@@ -21,6 +21,9 @@ test: all ## unit tests and command-line tests
 
 bench: all ## measure: report, never fail on a number
 	@scripts/bench
+
+bench-peers: all ## measure beside ONNX Runtime; installs it in build/peers-venv
+	@scripts/bench-peers
 
 tidy: all ## house rules, formatting, clang-tidy
 	@scripts/tidy $(BUILD)

@@ -1,9 +1,10 @@
 #include "common/files.h"
 
+#include <unistd.h>
+
 #include <cstdio>
 #include <cstring>
 #include <string_view>
-#include <unistd.h>
 
 #include "base/atomic_file.h"
 #include "format/framed_file.h"
@@ -113,8 +114,8 @@ Result<Tokenizer> LoadTokenizer(ContainerFile& file) {
                        Vocabulary::FromText(std::string(text.begin(), text.end())));
   if (vocabulary.size() != file.index().info.shape.vocabulary) {
     return DataError(file.name() + ": vocabulary has " + std::to_string(vocabulary.size()) +
-                     " tokens, the model " +
-                     std::to_string(file.index().info.shape.vocabulary) + "; run sti-shard again");
+                     " tokens, the model " + std::to_string(file.index().info.shape.vocabulary) +
+                     "; run sti-shard again");
   }
   return Tokenizer(std::move(vocabulary), file.index().info.tokenizer);
 }

@@ -119,9 +119,10 @@ Status WriteHeatMapSvg(const std::string& path, const Importance& importance) {
                   kLeft + kCell * static_cast<int>(slice) + kCell / 2, below + 16, slice);
   }
   svg += Format("<text x=\"%d\" y=\"%d\">vertical slice</text>\n", kLeft, below + 36);
-  svg += Format("<text x=\"16\" y=\"%d\" transform=\"rotate(-90 16 %d)\" "
-                "text-anchor=\"middle\">layer</text>\n</svg>\n",
-                (kTop + below) / 2, (kTop + below) / 2);
+  svg += Format(
+      "<text x=\"16\" y=\"%d\" transform=\"rotate(-90 16 %d)\" "
+      "text-anchor=\"middle\">layer</text>\n</svg>\n",
+      (kTop + below) / 2, (kTop + below) / 2);
   return WriteFileAtomically(path, {reinterpret_cast<const uint8_t*>(svg.data()), svg.size()});
 }
 

@@ -16,9 +16,9 @@ struct Unit {
 };
 
 constexpr std::array kSizeUnits = {
-    Unit{"", 1},          Unit{"B", 1},           Unit{"kB", 1e3},       Unit{"KB", 1e3},
-    Unit{"MB", 1e6},      Unit{"GB", 1e9},        Unit{"KiB", 1024},     Unit{"MiB", 1048576},
-    Unit{"GiB", 1073741824}};
+    Unit{"", 1},       Unit{"B", 1},         Unit{"kB", 1e3},
+    Unit{"KB", 1e3},   Unit{"MB", 1e6},      Unit{"GB", 1e9},
+    Unit{"KiB", 1024}, Unit{"MiB", 1048576}, Unit{"GiB", 1073741824}};
 constexpr std::array kTimeUnits = {Unit{"us", 1}, Unit{"ms", 1e3}, Unit{"s", 1e6}};
 constexpr size_t kMaxListNumbers = 4096;
 constexpr double kMaxQuantity = 1e15;  // a petabyte, or thirty years
@@ -27,8 +27,8 @@ constexpr double kMaxQuantity = 1e15;  // a petabyte, or thirty years
 template <size_t N>
 std::optional<double> ParseQuantity(std::string_view text, const std::array<Unit, N>& units) {
   double number = 0;
-  auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number,
-                                       std::chars_format::fixed);
+  auto [rest, error] =
+      std::from_chars(text.data(), text.data() + text.size(), number, std::chars_format::fixed);
   if (error != std::errc() || !(number >= 0)) return std::nullopt;
   std::string_view name(rest, static_cast<size_t>(text.data() + text.size() - rest));
   auto unit = std::find_if(units.begin(), units.end(),

@@ -36,8 +36,8 @@ std::string BitsTable(const Plan& plan) {
 
 std::string DescribePlan(const Plan& plan) {
   std::string text = "submodel   " + std::to_string(plan.layers.size()) + " layers x " +
-                     std::to_string(plan.width) + " slices, up to " +
-                     std::to_string(plan.length) + " tokens, strategy " + plan.strategy + "\n";
+                     std::to_string(plan.width) + " slices, up to " + std::to_string(plan.length) +
+                     " tokens, strategy " + plan.strategy + "\n";
   text += "bits       a shard each; [preloaded]\n" + BitsTable(plan);
   text += "latency    " + FormatTimeUs(plan.predicted_latency_us) + " predicted, p99 " +
           FormatTimeUs(plan.predicted_p99_us);

@@ -61,8 +61,8 @@ int StopSignal() { return g_stop_signal; }
 
 Tool::Tool(std::string name, std::string description, std::string example)
     : name_(std::move(name)), app_(Wrapped(std::move(description)), name_) {
-  spdlog::set_default_logger(std::make_shared<spdlog::logger>(
-      name_, std::make_shared<spdlog::sinks::stderr_sink_st>()));
+  spdlog::set_default_logger(
+      std::make_shared<spdlog::logger>(name_, std::make_shared<spdlog::sinks::stderr_sink_st>()));
   spdlog::set_pattern("%n: %v");
   app_.footer("\nExample:\n  " + std::move(example));
   app_.get_formatter()->column_width(26);

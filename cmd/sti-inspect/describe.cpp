@@ -68,12 +68,9 @@ Json DescribeContainer(const ContainerFile& file, uint64_t file_bytes) {
   json["kind"] = "container";
   json["model"] = index.model.Hex();
   json["shape_digest"] = ShapeDigest(index.info).Hex();
-  json["shape"] = {{"layers", s.layers},
-                   {"width", s.width},
-                   {"hidden", s.hidden},
-                   {"ffn", s.ffn},
-                   {"vocabulary", s.vocabulary},
-                   {"max_positions", s.max_positions},
+  json["shape"] = {{"layers", s.layers},         {"width", s.width},
+                   {"hidden", s.hidden},         {"ffn", s.ffn},
+                   {"vocabulary", s.vocabulary}, {"max_positions", s.max_positions},
                    {"labels", s.labels}};
   json["type"] = TypeName(index.info.data_type);
   json["elastic"] = index.info.elastic;
@@ -99,14 +96,14 @@ std::string ContainerText(const Json& c) {
   text += Line("text", number("vocabulary") + " tokens, inputs up to " + number("max_positions") +
                            ", " + number("labels") + " labels, Unicode " +
                            c["unicode"].get<std::string>());
-  text += Line("elastic", c["elastic"].get<bool>()
-                              ? "any depth, widths from " + c["min_width"].dump()
-                              : "no: only the whole model was trained");
+  text +=
+      Line("elastic", c["elastic"].get<bool>() ? "any depth, widths from " + c["min_width"].dump()
+                                               : "no: only the whole model was trained");
   char bits[64];
   std::snprintf(bits, sizeof(bits), ", %.2f bits a weight progressively",
                 c["bits_per_weight"].get<double>());
-  text += Line("bits", BitsText(c["bits"]) + ", codebook " + c["codebook"].get<std::string>() +
-                           bits);
+  text +=
+      Line("bits", BitsText(c["bits"]) + ", codebook " + c["codebook"].get<std::string>() + bits);
   text += Line("bytes", FormatBytes(c["file_bytes"].get<uint64_t>()) + " in all, of these");
   for (const auto& [name, bytes] : c["bytes"].items()) {
     std::string label = name;

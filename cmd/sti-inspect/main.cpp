@@ -27,8 +27,8 @@ Result<int> Verify(const Tool& tool, ContainerFile& file) {
     std::printf("%s\n", json.dump(-1, ' ', false, Json::error_handler_t::replace).c_str());
   } else {
     for (const std::string& line : report.damaged) std::printf("%s\n", line.c_str());
-    std::printf("%llu parts checked, %zu damaged\n",
-                static_cast<unsigned long long>(report.parts), report.damaged.size());
+    std::printf("%llu parts checked, %zu damaged\n", static_cast<unsigned long long>(report.parts),
+                report.damaged.size());
   }
   if (report.damaged.empty()) return 0;
   return DataError(file.name() + ": " + std::to_string(report.damaged.size()) +
@@ -73,9 +73,9 @@ Result<int> InspectContainer(const Tool& tool, const InspectOptions& options) {
 
 // The small files are read and checked whole, so printing one has verified it.
 template <typename Value>
-Result<int> PrintSmall(const Tool& tool, const InspectOptions& options,
-                       const Result<Value>& value, const char* kind,
-                       std::string (*to_json)(const Value&), std::string (*to_text)(const Value&)) {
+Result<int> PrintSmall(const Tool& tool, const InspectOptions& options, const Result<Value>& value,
+                       const char* kind, std::string (*to_json)(const Value&),
+                       std::string (*to_text)(const Value&)) {
   STI_RETURN_IF_ERROR(value);
   if (options.verify) {
     std::printf(tool.json() ? "{\"parts\":1,\"damaged\":[]}\n" : "%s is whole\n", kind);

@@ -4,10 +4,10 @@
 
 #include "common/files.h"
 #include "common/parse.h"
+#include "common/plan_text.h"
 #include "format/plan_file.h"
 #include "options.h"
 #include "plan/evaluation.h"
-#include "common/plan_text.h"
 
 namespace sti {
 namespace {

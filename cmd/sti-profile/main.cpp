@@ -71,7 +71,8 @@ Result<ProfileOptions> WorkOf(const Tool& tool, const Options& options, const Mo
   work.lengths = Clip(options.lengths, info.shape.max_positions);
   work.widths = options.widths;
   if (work.widths.empty()) {
-    for (uint32_t m = info.elastic ? info.min_width : info.shape.width; m <= info.shape.width; ++m) {
+    for (uint32_t m = info.elastic ? info.min_width : info.shape.width; m <= info.shape.width;
+         ++m) {
       work.widths.push_back(m);
     }
   }

@@ -79,8 +79,9 @@ void PrintSummary(const Json& json) {
   }
   std::printf("stalled         median %s\n",
               FormatTimeUs(json["stall_us"]["p50"].get<double>()).c_str());
-  std::printf("read an input   %s\n",
-              FormatBytes(static_cast<uint64_t>(json["bytes_read_per_input"].get<double>())).c_str());
+  std::printf(
+      "read an input   %s\n",
+      FormatBytes(static_cast<uint64_t>(json["bytes_read_per_input"].get<double>())).c_str());
   std::printf("memory          peak %s, %s of it preloaded shards\n",
               FormatBytes(json["peak_rss_bytes"].get<uint64_t>()).c_str(),
               FormatBytes(json["preload_bytes"].get<uint64_t>()).c_str());

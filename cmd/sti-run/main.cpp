@@ -3,8 +3,8 @@
 
 #include <cstdio>
 
-#include "evaluate.h"
 #include "common/lines.h"
+#include "evaluate.h"
 #include "print.h"
 #include "session.h"
 #include "trace.h"
@@ -20,8 +20,8 @@ class Turns {
 
   Status Take(const std::string& text, bool too_long, Clock::time_point taken) {
     ++turn_;
-    auto encoding = too_long ? Result<Encoding>(DataError("a line over 1 MiB"))
-                             : session_.Encode(text);
+    auto encoding =
+        too_long ? Result<Encoding>(DataError("a line over 1 MiB")) : session_.Encode(text);
     if (!encoding.ok()) {
       unusable_ = true;
       PrintUnusable(tool_.json(), text, encoding.error());

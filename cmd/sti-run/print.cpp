@@ -22,9 +22,8 @@ Json ScoresOf(const Answer& answer, const ModelInfo& info, uint32_t top) {
   std::vector<uint32_t> order(answer.scores.size());
   std::iota(order.begin(), order.end(), 0U);
   if (top != 0) {
-    std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
-      return answer.scores[a] > answer.scores[b];
-    });
+    std::stable_sort(order.begin(), order.end(),
+                     [&](uint32_t a, uint32_t b) { return answer.scores[a] > answer.scores[b]; });
     order.resize(std::min<size_t>(order.size(), top));
   }
   Json scores = Json::object();
@@ -34,8 +33,8 @@ Json ScoresOf(const Answer& answer, const ModelInfo& info, uint32_t top) {
 
 }  // namespace
 
-void PrintJson(const RunOptions& options, const std::string& text,
-               const Answer& answer, uint64_t turn, const ModelInfo& info) {
+void PrintJson(const RunOptions& options, const std::string& text, const Answer& answer,
+               uint64_t turn, const ModelInfo& info) {
   Json json;
   json["text"] = text;
   json["label"] = info.labels[answer.label];
@@ -54,8 +53,10 @@ void PrintJson(const RunOptions& options, const std::string& text,
 }
 
 void PrintPlain(const std::string& text, const Answer& answer, const ModelInfo& info) {
+  std::string line = text;
+  std::replace(line.begin(), line.end(), '\n', ' ');  // an input is a line, also from an argument
   std::printf("%s\t%.4f\t%s%s\n", info.labels[answer.label].c_str(),
-              double{answer.scores[answer.label]}, text.c_str(),
+              double{answer.scores[answer.label]}, line.c_str(),
               answer.truncated ? " [truncated]" : "");
 }
 

@@ -7,8 +7,8 @@
 namespace sti {
 
 /// One object a line (cli: "JSON that others build on", Run). `text` is as it came in.
-void PrintJson(const RunOptions& options, const std::string& text,
-               const Answer& answer, uint64_t turn, const ModelInfo& info);
+void PrintJson(const RunOptions& options, const std::string& text, const Answer& answer,
+               uint64_t turn, const ModelInfo& info);
 
 /// label TAB score TAB text
 void PrintPlain(const std::string& text, const Answer& answer, const ModelInfo& info);

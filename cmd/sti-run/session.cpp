@@ -24,8 +24,8 @@ Result<Plan> ChoosePlan(const RunOptions& options, const ContainerIndex& index, 
     tool.Say("no --plan: running the whole model at its most bits (" +
              std::to_string(plan.bits[0][0]) + "); sti-plan makes one for a latency target");
   }
-  bool smaller = plan.layers.size() < index.info.shape.layers ||
-                 plan.width < index.info.shape.width;
+  bool smaller =
+      plan.layers.size() < index.info.shape.layers || plan.width < index.info.shape.width;
   if (smaller && !index.info.elastic) {
     tool.Warn("the model was not trained for submodels; labels of this one mean little");
   } else if (plan.width < index.info.min_width) {
@@ -42,9 +42,8 @@ Result<uint64_t> StagingBytes(const RunOptions& options, const ContainerIndex& i
                   MaxEmbeddingReadBytes(index, plan.length) +
                   uint64_t{plan.length} * index.info.shape.hidden * sizeof(float) * 8;
   if (used >= *options.memory_bytes) {
-    return InfeasibleError("--memory " + FormatBytes(*options.memory_bytes) +
-                           " is less than the " + FormatBytes(used) +
-                           " needed before the first shard; raise it");
+    return InfeasibleError("--memory " + FormatBytes(*options.memory_bytes) + " is less than the " +
+                           FormatBytes(used) + " needed before the first shard; raise it");
   }
   return *options.memory_bytes - used;
 }

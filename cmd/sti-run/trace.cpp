@@ -12,13 +12,13 @@ using Json = nlohmann::ordered_json;
 constexpr double kPauseUs = 1000;  // between runs, so that they can be told apart
 
 Json Event(const std::string& name, int lane, double begin_us, double end_us) {
-  return {{"name", name}, {"ph", "X"},       {"pid", 1},
+  return {{"name", name}, {"ph", "X"},      {"pid", 1},
           {"tid", lane},  {"ts", begin_us}, {"dur", std::max(0.0, end_us - begin_us)}};
 }
 
 Json LaneName(int lane, const char* name) {
-  return {{"name", "thread_name"}, {"ph", "M"}, {"pid", 1}, {"tid", lane},
-          {"args", {{"name", name}}}};
+  return {
+      {"name", "thread_name"}, {"ph", "M"}, {"pid", 1}, {"tid", lane}, {"args", {{"name", name}}}};
 }
 
 }  // namespace
@@ -32,8 +32,8 @@ Status TraceWriter::Write(const std::string& path) const {
   double origin = 0;
   for (const RunResult& run : runs_) {
     events.push_back(Event("embedding rows", kIo, origin, origin + run.embeddings_io_us));
-    events.push_back(Event("embeddings", kCompute, origin + run.embeddings_io_us,
-                           origin + run.embeddings_us));
+    events.push_back(
+        Event("embeddings", kCompute, origin + run.embeddings_io_us, origin + run.embeddings_us));
     double io_begin = run.embeddings_io_us;
     for (const LayerTrace& layer : run.layers) {
       std::string name = "layer " + std::to_string(layer.layer);

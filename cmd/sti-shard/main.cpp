@@ -86,12 +86,11 @@ void Print(const Tool& tool, const Options& options, const nlohmann::ordered_jso
     return;
   }
   char line[256];
-  std::snprintf(line, sizeof(line), "%s: %ux%u shards, %s, %.2f bits a weight, %.2f %% outliers",
-                options.dry_run ? "would write" : options.output.c_str(),
-                report["layers"].get<unsigned>(), report["width"].get<unsigned>(),
-                FormatBytes(report["file_bytes"].get<uint64_t>()).c_str(),
-                report["bits_per_weight"].get<double>(),
-                report["outlier_share"].get<double>() * 100);
+  std::snprintf(
+      line, sizeof(line), "%s: %ux%u shards, %s, %.2f bits a weight, %.2f %% outliers",
+      options.dry_run ? "would write" : options.output.c_str(), report["layers"].get<unsigned>(),
+      report["width"].get<unsigned>(), FormatBytes(report["file_bytes"].get<uint64_t>()).c_str(),
+      report["bits_per_weight"].get<double>(), report["outlier_share"].get<double>() * 100);
   if (options.dry_run) {
     std::printf("%s\n", line);
   } else {

@@ -40,8 +40,10 @@ void SyncFolderOf(const std::string& path) {
 
 Result<AtomicFile> AtomicFile::Create(const std::string& path) {
   struct stat info {};
-  if (::stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode)) {
-    return UsageError(path + ": is a folder; name a file to write");
+  if (::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) {
+    // Renaming over a device or a pipe would take it away from everyone.
+    const char* kind = S_ISDIR(info.st_mode) ? ": is a folder" : ": is not a regular file";
+    return UsageError(path + kind + "; name a file to write");
   }
   AtomicFile file;
   file.path_ = path;

@@ -24,7 +24,9 @@ inline bool RangeFits(uint64_t offset, uint64_t length, uint64_t size) {
 }
 
 /// `value` rounded up to a multiple of `unit`, a power of two. The caller bounds `value`.
-constexpr uint64_t RoundUp(uint64_t value, uint64_t unit) { return (value + unit - 1) & ~(unit - 1); }
+constexpr uint64_t RoundUp(uint64_t value, uint64_t unit) {
+  return (value + unit - 1) & ~(unit - 1);
+}
 constexpr uint64_t RoundDown(uint64_t value, uint64_t unit) { return value & ~(unit - 1); }
 
 }  // namespace sti

@@ -68,10 +68,11 @@ Result<ContainerHeader> ParseContainerHeader(std::span<const uint8_t> bytes, uin
   header.index_bytes = LoadLittle<uint64_t>(&bytes[kIndexBytesAt]);
   header.index_checksum = LoadLittle<uint64_t>(&bytes[kIndexChecksumAt]);
   if (header.file_bytes != file_bytes) {
-    return DataError(name + ": file has " + std::to_string(file_bytes) + " bytes, its header says " +
-                     std::to_string(header.file_bytes) + "; copy the file again");
+    return DataError(name + ": file has " + std::to_string(file_bytes) +
+                     " bytes, its header says " + std::to_string(header.file_bytes) +
+                     "; copy the file again");
   }
-  if (header.index_offset < kContainerHeaderBytes || header.index_bytes > kMaxIndexBytes ||
+  if (header.index_offset != kContainerHeaderBytes || header.index_bytes > kMaxIndexBytes ||
       !RangeFits(header.index_offset, header.index_bytes, file_bytes)) {
     return DataError(name + ": header points outside the file; run sti-shard again");
   }

@@ -143,6 +143,9 @@ class IndexParser {
       const float* next = layer->values()->data();
       for (uint32_t bits = kMinCodeBits; bits <= kMaxCodeBits; ++bits) {
         codebook.centroids[bits].assign(next, next + (1U << bits));
+        bool finite =
+            std::all_of(next, next + (1U << bits), [](float c) { return std::isfinite(c); });
+        if (!finite) return Bad("a centroid that is not a number");
         next += 1U << bits;
       }
       index_.centroids.push_back(std::move(codebook));

@@ -73,7 +73,8 @@ Result<std::vector<std::vector<float>>> SplitResident(const ResidentLocation& lo
   uint64_t values = std::accumulate(sizes.begin(), sizes.end(), uint64_t{0});
   uint64_t width = BytesOf(location.type);
   if (raw.size() != values * width) {
-    return DataError(name + ": a resident part has another size than the shape; run sti-shard again");
+    return DataError(name +
+                     ": a resident part has another size than the shape; run sti-shard again");
   }
   std::vector<std::vector<float>> tensors;
   const uint8_t* next = raw.data();

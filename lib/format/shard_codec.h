@@ -28,8 +28,9 @@ std::vector<uint8_t> EncodeShardBase(std::span<const uint8_t> codes,
 std::vector<uint8_t> EncodeShardPlane(std::span<const uint8_t> codes, uint32_t bits);
 
 /// Looks at loaded parts as a shard of `bits`: `parts[i]` is the bytes of part i of
-/// ShardPartKinds (base, 3, 4, 5, 6, full), each 64-byte aligned except the full part (16), those that `bits`
-/// needs present. Checks every number of the base part. `parts` and `codebook` outlive the view.
+/// ShardPartKinds (base, 3, 4, 5, 6, full), each 64-byte aligned except the full part (16), those
+/// that `bits` needs present. Checks every number of the base part. `parts` and `codebook` outlive
+/// the view.
 Result<ShardView> ViewShard(const ModelInfo& info, const Codebook& codebook, uint32_t bits,
                             std::span<const std::span<const uint8_t>> parts,
                             const std::string& name);

@@ -21,7 +21,8 @@ bool IsFile(const std::string& path) {
 
 Result<std::string> ReadSmallFile(const std::string& path, uint64_t max_bytes) {
   std::ifstream file(path, std::ios::binary | std::ios::ate);
-  if (!file) return MachineError(path + ": cannot open; check that it exists and may be read");
+  if (!file && !IsFile(path)) return DataError(path + ": no such file; give the folder whole");
+  if (!file) return MachineError(path + ": cannot open; may it be read?");
   const auto size = static_cast<std::streamoff>(file.tellg());
   if (size < 0) return MachineError(path + ": cannot tell its size; check the path");
   if (static_cast<uint64_t>(size) > max_bytes) {

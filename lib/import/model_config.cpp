@@ -17,7 +17,7 @@ constexpr uint32_t kMaxHidden = 16384;
 constexpr uint32_t kMaxFfn = 65536;
 constexpr uint32_t kMaxVocabulary = uint32_t{1} << 22;
 constexpr uint32_t kMaxPositions = 65536;
-constexpr uint32_t kMaxTypes = 65536;
+constexpr uint32_t kMaxTypes = 16;  // as in a container
 constexpr uint32_t kMaxLabels = 65536;
 
 /// Fills a ModelInfo from one config.json, a group of keys a step.

@@ -156,7 +156,7 @@ std::vector<uint64_t> TensorShape(TensorRole role, const ModelShape& shape) {
 Result<ModelFolder> ModelFolder::Open(const std::string& dir) {
   std::error_code ignored;
   if (!std::filesystem::is_directory(dir, ignored)) {
-    return UsageError(dir + ": no such folder; give the folder of a model");
+    return DataError(dir + ": no such folder; give the folder of a model");
   }
   const std::string config = dir + "/config.json";
   if (!IsFile(config)) {

@@ -163,7 +163,7 @@ Status SafetensorsFile::Map(const std::string& path) {
     const int reason = errno;
     if (descriptor >= 0) ::close(descriptor);
     const std::string message = path + ": " + std::strerror(reason) + "; check the path";
-    return reason == ENOENT ? UsageError(message) : MachineError(message);
+    return reason == ENOENT ? DataError(message) : MachineError(message);
   }
   const auto size = static_cast<uint64_t>(info.st_size);
   if (!S_ISREG(info.st_mode) || size < kLengthBytes) {

@@ -94,7 +94,7 @@ Status CheckPart(const PartLocation& part, std::span<const uint8_t> bytes, const
 
 std::string ShardPartName(uint32_t layer, uint32_t slice, uint32_t part_index) {
   uint32_t bits = ShardPartBits(part_index);
-  std::string part = part_index == 0 ? "base"
+  std::string part = part_index == 0        ? "base"
                      : bits <= kMaxCodeBits ? "plane " + std::to_string(bits)
                                             : "full fidelity";
   return "layer " + std::to_string(layer) + " slice " + std::to_string(slice) + " " + part;

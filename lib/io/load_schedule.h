@@ -1,4 +1,5 @@
-// Which blocks to read for a list of shards, in which order, and where in a staging arena they land.
+// Which blocks to read for a list of shards, in which order, and where in a staging arena they
+// land.
 //
 // Adjacent parts merge into one read. The arena is a ring in load order: a read may start once the
 // groups (layers) whose bytes it overwrites are computed, so read-ahead is bounded by the arena and

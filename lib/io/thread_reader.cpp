@@ -105,8 +105,7 @@ class ThreadReader final : public BlockReader {
 
 Result<std::unique_ptr<BlockReader>> MakeThreadReader(OpenedFile file, uint32_t depth,
                                                       ReadPath path) {
-  return std::unique_ptr<BlockReader>(
-      std::make_unique<ThreadReader>(std::move(file), depth, path));
+  return std::unique_ptr<BlockReader>(std::make_unique<ThreadReader>(std::move(file), depth, path));
 }
 
 }  // namespace sti

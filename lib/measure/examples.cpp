@@ -8,8 +8,7 @@ std::vector<ExampleBatch> BatchExamples(const Tokenizer& tokenizer,
   std::vector<ExampleBatch> batches;
   for (const Example& example : examples) {
     Encoding encoding = tokenizer.Encode(example.text, example.pair, max_length);
-    bool full = !batches.empty() &&
-                batches.back().ids.size() + encoding.ids.size() > max_tokens;
+    bool full = !batches.empty() && batches.back().ids.size() + encoding.ids.size() > max_tokens;
     if (batches.empty() || full) {
       batches.emplace_back();
       batches.back().offsets.push_back(0);

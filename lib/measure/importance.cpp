@@ -31,8 +31,8 @@ class ImportanceMeter {
   }
 
   Result<Importance> Measure(std::span<const ExampleBatch> batches) {
-    STI_ASSIGN_OR_RETURN(
-        transformer_, Transformer::Create(model_.index().info, pool_, Backend::kNative));
+    STI_ASSIGN_OR_RETURN(transformer_,
+                         Transformer::Create(model_.index().info, pool_, Backend::kNative));
     total_ = batches.size() * scores_.size();
     for (const ExampleBatch& batch : batches) STI_RETURN_IF_ERROR(MeasureBatch(batch));
     return Collect();
@@ -46,8 +46,8 @@ class ImportanceMeter {
     inputs_.resize(shape_.layers + 1);
     for (auto& input : inputs_) input.resize(values);
     hidden_.resize(values);
-    STI_RETURN_IF_ERROR(model_.Embed(*transformer_, batch.batch(), batch.ids, batch.types,
-                                     inputs_[0].data()));
+    STI_RETURN_IF_ERROR(
+        model_.Embed(*transformer_, batch.batch(), batch.ids, batch.types, inputs_[0].data()));
     RunReference(batch);
     for (uint32_t layer = 0; layer < shape_.layers; ++layer) {
       inputs_[layer + 1] = inputs_[layer];
@@ -166,7 +166,8 @@ Result<Importance> MeasureImportance(ContainerFile file, const Tokenizer& tokeni
                                      const ImportanceOptions& options) {
   const ContainerIndex& index = file.index();
   if (index.bits.size() < 2) {
-    return DataError(file.name() + ": has one bitwidth only, so no shard can be raised; "
+    return DataError(file.name() +
+                     ": has one bitwidth only, so no shard can be raised; "
                      "run sti-shard with more --bits");
   }
   if (examples.empty()) return DataError("no examples to measure on");
@@ -175,8 +176,7 @@ Result<Importance> MeasureImportance(ContainerFile file, const Tokenizer& tokeni
   if (!labelled && options.metric != Metric::kKl) {
     return DataError("some examples have no label; add them, or measure with kl");
   }
-  auto batches =
-      BatchExamples(tokenizer, examples, index.info.shape.max_positions, kBatchTokens);
+  auto batches = BatchExamples(tokenizer, examples, index.info.shape.max_positions, kBatchTokens);
   const uint32_t bits[2] = {index.bits.front(), index.bits.back()};
   STI_ASSIGN_OR_RETURN(LoadedModel model, LoadedModel::Load(std::move(file), bits));
   return ImportanceMeter(std::move(model), options).Measure(batches);

@@ -40,8 +40,8 @@ class Profiler {
         pool_(options.threads) {}
 
   Result<DeviceProfile> Measure() {
-    STI_ASSIGN_OR_RETURN(
-        transformer_, Transformer::Create(model_.index().info, pool_, Backend::kNative));
+    STI_ASSIGN_OR_RETURN(transformer_,
+                         Transformer::Create(model_.index().info, pool_, Backend::kNative));
     steps_ = model_.index().bits.size() + options_.lengths.size() * (options_.widths.size() + 1);
     DeviceProfile profile;
     profile.shape = ShapeDigest(model_.index().info);
@@ -51,7 +51,8 @@ class Profiler {
     for (uint32_t bits : model_.index().bits) STI_RETURN_IF_ERROR(MeasureIo(bits, profile));
     for (uint32_t length : options_.lengths) {
       STI_RETURN_IF_ERROR(MeasureFixed(length, profile));
-      for (uint32_t width : options_.widths) STI_RETURN_IF_ERROR(MeasureLayer(length, width, profile));
+      for (uint32_t width : options_.widths)
+        STI_RETURN_IF_ERROR(MeasureLayer(length, width, profile));
     }
     std::sort(profile.io.begin(), profile.io.end(),
               [](const IoSample& a, const IoSample& b) { return a.bytes < b.bytes; });
@@ -117,8 +118,7 @@ class Profiler {
     LayerReads reads;
     for (uint32_t slice = 0; slice < shape_.width; ++slice) {
       const ShardRequest request{layer, slice, bits, 0};
-      STI_ASSIGN_OR_RETURN(LoadSchedule schedule,
-                           BuildLoadSchedule(model_.index(), {&request, 1}));
+      STI_ASSIGN_OR_RETURN(LoadSchedule schedule, BuildLoadSchedule(model_.index(), {&request, 1}));
       for (StagedRead read : schedule.reads) {
         read.place += reads.bytes;
         reads.reads.push_back(read);
@@ -128,8 +128,8 @@ class Profiler {
     return reads;
   }
 
-  // One shard's share of loading a whole layer, which is how a run loads (STI 3.1: a layer is one IO
-  // job). Layers take turns, so that no device cache holds what comes next.
+  // One shard's share of loading a whole layer, which is how a run loads (STI 3.1: a layer is one
+  // IO job). Layers take turns, so that no device cache holds what comes next.
   Status MeasureIo(uint32_t bits, DeviceProfile& profile) {
     std::vector<LayerReads> layers;
     uint64_t largest = 0;
@@ -181,8 +181,8 @@ class Profiler {
     return {};
   }
 
-  // Text of about `length` tokens from all over the vocabulary, so that rows lie apart as they do in
-  // real inputs.
+  // Text of about `length` tokens from all over the vocabulary, so that rows lie apart as they do
+  // in real inputs.
   [[nodiscard]] std::string SampleText(uint32_t length) const {
     const Vocabulary& vocabulary = tokenizer_.vocabulary();
     std::string text;
@@ -219,10 +219,8 @@ class Profiler {
       Status status;
       double time_us = TimeUs([&] {
         status = SumEmbeddings(model_.index(), reads, blocks.span(), encoding.ids, encoding.types,
-                               model_.resident().type_rows, model_.file().name(),
-                               embedded_.data());
-        transformer_->FinishEmbeddings(embedded_.data(), tokens,
-                                       model_.resident().embedding_norm);
+                               model_.resident().type_rows, model_.file().name(), embedded_.data());
+        transformer_->FinishEmbeddings(embedded_.data(), tokens, model_.resident().embedding_norm);
       });
       if (!status.ok()) return status.error();
       return time_us;
@@ -236,8 +234,8 @@ class Profiler {
       });
     };
     STI_ASSIGN_OR_RETURN(Samples heading, Repeat(head));
-    profile.fixed.push_back({length, tokenizing.median() + embedding.median(), reading.median(),
-                             heading.median()});
+    profile.fixed.push_back(
+        {length, tokenizing.median() + embedding.median(), reading.median(), heading.median()});
     Step();
     return {};
   }

@@ -116,9 +116,8 @@ class Verifier {
 
   // Nothing is hidden between parts: alignment is zeros.
   Status CheckGaps() {
-    std::sort(used_.begin(), used_.end(), [](const PartLocation& a, const PartLocation& b) {
-      return a.offset < b.offset;
-    });
+    std::sort(used_.begin(), used_.end(),
+              [](const PartLocation& a, const PartLocation& b) { return a.offset < b.offset; });
     used_.push_back({file_.reader().file_bytes(), 0, 0});
     uint64_t end = used_.front().offset;
     for (const PartLocation& part : used_) {

@@ -80,9 +80,9 @@ class IoLane {
   bool busy_ = false;
   bool finishing_ = false;
   IoJob job_;
-  uint32_t computed_ = 0;              // groups
-  size_t embeddings_missing_ = 0;      // reads
-  std::vector<uint32_t> missing_;      // [groups] reads
+  uint32_t computed_ = 0;          // groups
+  size_t embeddings_missing_ = 0;  // reads
+  std::vector<uint32_t> missing_;  // [groups] reads
   std::optional<Error> error_;
   Report report_;
   std::thread thread_;

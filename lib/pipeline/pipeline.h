@@ -31,9 +31,9 @@ struct PipelineOptions {
 
 /// One layer of one run, in microseconds since the run began.
 struct LayerTrace {
-  uint32_t layer = 0;     ///< original index
+  uint32_t layer = 0;      ///< original index
   double io_ready_us = 0;  ///< its last byte had arrived and was checked
-  double start_us = 0;    ///< its computation began
+  double start_us = 0;     ///< its computation began
   double end_us = 0;
 };
 

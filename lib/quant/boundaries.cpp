@@ -45,11 +45,13 @@ void Refine(const RangeSums& sums, std::span<uint64_t> edges) {
     bool moved = false;
     std::vector<uint64_t> next(edges.begin(), edges.end());
     for (size_t i = 1; i + 1 < edges.size(); ++i) {
-      if (edges[i - 1] == edges[i] || edges[i] == edges[i + 1]) continue;
-      double middle =
-          (sums.Mean(edges[i - 1], edges[i]) + sums.Mean(edges[i], edges[i + 1])) / 2.0;
+      if (edges[i - 1] != edges[i] && edges[i] != edges[i + 1]) {
+        double middle =
+            (sums.Mean(edges[i - 1], edges[i]) + sums.Mean(edges[i], edges[i + 1])) / 2.0;
+        next[i] = sums.RankOf(middle, edges.front(), edges.back());
+      }
       // Means from prefix sums round; edges keep their order all the same.
-      next[i] = std::max(next[i - 1], sums.RankOf(middle, edges.front(), edges.back()));
+      next[i] = std::max(next[i], next[i - 1]);
       moved = moved || next[i] != edges[i];
     }
     std::copy(next.begin(), next.end(), edges.begin());

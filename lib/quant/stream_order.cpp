@@ -39,9 +39,8 @@ std::vector<uint32_t> StreamOrder(const ModelShape& shape, uint32_t slice) {
   uint64_t neuron = uint64_t{slice} * shape.slice_ffn();
   // Q, K, V and FFN1 are cut by rows (outputs), O and FFN2 by columns (inputs): STI Table 1.
   const LayerMatrix whole[kShardMatrices] = {
-      {0, d, head, 0},         {d * d, d, head, 0},
-      {2 * d * d, d, head, 0}, {3 * d * d, d, 0, head},
-      {4 * d * d, d, neuron, 0}, {4 * d * d + d * f, f, 0, neuron},
+      {0, d, head, 0},         {d * d, d, head, 0},       {2 * d * d, d, head, 0},
+      {3 * d * d, d, 0, head}, {4 * d * d, d, neuron, 0}, {4 * d * d + d * f, f, 0, neuron},
   };
   std::vector<uint32_t> order;
   order.reserve(shape.shard_weights());

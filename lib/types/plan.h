@@ -25,14 +25,14 @@ struct Plan {
   Digest model;
   Digest shape;
   std::string strategy;
-  uint32_t length = 0;                      ///< input length planned for, in tokens
-  std::vector<uint32_t> layers;             ///< original indexes executed, in order; n entries
-  uint32_t width = 0;                       ///< m
+  uint32_t length = 0;                        ///< input length planned for, in tokens
+  std::vector<uint32_t> layers;               ///< original indexes executed, in order; n entries
+  uint32_t width = 0;                         ///< m
   std::vector<std::vector<uint32_t>> slices;  ///< [n][m] stored slice indexes
   std::vector<std::vector<uint32_t>> bits;    ///< [n][m]
-  std::vector<PreloadedShard> preload;      ///< a prefix of the shards in layer order
-  uint64_t preload_bytes = 0;               ///< bytes the preloaded shards occupy
-  std::vector<double> aib_us;               ///< [n] left over; empty where the strategy has none
+  std::vector<PreloadedShard> preload;        ///< a prefix of the shards in layer order
+  uint64_t preload_bytes = 0;                 ///< bytes the preloaded shards occupy
+  std::vector<double> aib_us;                 ///< [n] left over; empty where the strategy has none
   std::optional<double> slack_us;
   std::optional<double> target_us;
   bool meets_target = true;

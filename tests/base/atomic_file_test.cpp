@@ -94,6 +94,13 @@ TEST_F(AtomicFileTest, RefusesAFolder) {
   EXPECT_TRUE(FailedWith(AtomicFile::Create(folder_.path()), ErrorKind::kUsage, "is a folder"));
 }
 
+TEST_F(AtomicFileTest, DevicesAndPipesAreNotReplaced) {
+  std::string pipe = folder_.path() + "/pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_TRUE(FailedWith(AtomicFile::Create(pipe), ErrorKind::kUsage, "not a regular file"));
+  EXPECT_TRUE(std::filesystem::is_fifo(pipe));
+}
+
 TEST_F(AtomicFileTest, SaysWhenItsFolderIsMissing) {
   const auto file = AtomicFile::Create(folder_.File("none/file"));
   EXPECT_TRUE(FailedWith(file, ErrorKind::kMachine, "none/file"));

@@ -19,11 +19,11 @@ alarm="set an alarm for seven tomorrow" # a line whose label is never in doubt
 export LC_ALL=C.UTF-8
 
 setup_file() {
-  [ -e "$fixtures/done" ] && return
+  [ -e "$fixtures/ready" ] && return
   mkdir -p "$fixtures"
   (
     flock 9
-    [ -e "$fixtures/done" ] && exit
+    [ -e "$fixtures/ready" ] && exit
     cd "$fixtures"
     ln -sfn "$example/model" model
     ln -sf "$example/dev.tsv" dev.tsv
@@ -33,7 +33,7 @@ setup_file() {
     sti-importance -q model.sti --data few.tsv --metric loss -o model.importance
     sti-plan -q model.sti --profile device.json --importance model.importance \
       --target 12ms --preload 200kB -o model.plan
-    touch done
+    touch ready
   ) 9>"$fixtures/lock"
 }
 
@@ -79,6 +79,7 @@ copy_model() {
 # --- bytes -----------------------------------------------------------------------------------
 
 # Overwrites bytes: FILE OFFSET BYTES, the bytes as printf escapes.
+# shellcheck disable=SC2059
 poke() { printf "$3" | dd of="$1" bs=1 seek="$2" conv=notrunc status=none; }
 
 # Changes one byte for certain: FILE OFFSET.
@@ -104,6 +105,7 @@ edit_header() {
   header "$1" | jq -c "$2" >header.json
   length=$(stat -c %s header.json)
   {
+    # shellcheck disable=SC2059
     for i in 0 8 16 24 32 40 48 56; do printf "\\x$(printf %02x $(((length >> i) & 255)))"; done
     cat header.json
     tail -c +$((9 + $(header_bytes "$1"))) "$1"

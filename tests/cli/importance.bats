@@ -79,8 +79,8 @@ setup() {
   same "$(grep -c '<title>layer [0-5] slice [0-9]*: ' a.svg)" 72
   # Each element that opens closes.
   for element in svg text rect title; do
-    opened=$(grep -o "<$element[ >]" a.svg | wc -l)
-    closed=$(($(grep -o "</$element>" a.svg | wc -l) + $(grep -c "<$element [^>]*/>" a.svg || true)))
+    opened=$(grep -o "<${element}[ >]" a.svg | wc -l)
+    closed=$(($(grep -o "</$element>" a.svg | wc -l) + $(grep -c "<${element} [^>]*/>" a.svg || true)))
     same "$closed" "$opened"
   done
   if command -v xmllint >/dev/null; then xmllint --noout a.svg; fi

@@ -92,6 +92,8 @@ plan() { sti-plan model.sti --profile device.json --importance model.importance 
   for strategy in sti sti-paper load-exec stdpl preload random; do
     works plan -q --strategy $strategy --target 100ms --preload 4MiB -o a.json
     same "$(jq -r .strategy a.json)" $strategy
+    works sti-plan model.sti --profile device.json --check a.json
+    same "${lines[-1]}" valid
     works sti-run -q model.sti --plan a.json "$alarm"
   done
 }

@@ -68,7 +68,7 @@ load helpers
   refused 3 "sti-run: none.tsv: no such file" sti-run -q model.sti --eval none.tsv
 }
 
-@test "SST-2's first rows with pairs of column names of GLUE" {
+@test "the first rows of SST-2 as GLUE has them" {
   [ -d "$shared/models/sst2-minilm-12x12" ] || skip "needs ../shared: models/sst2-minilm-12x12"
   sti-shard -q "$shared/models/sst2-minilm-12x12" -o sst2.sti --bits 6
   head -n 41 "$shared/data/SST-2/dev.tsv" >first.tsv

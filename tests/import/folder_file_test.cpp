@@ -19,7 +19,7 @@ TEST(FolderFile, ReadsUpToTheLimit) {
   EXPECT_EQ(ReadSmallFile(path, 2).error().kind, ErrorKind::kData);
   std::filesystem::remove(path);
   EXPECT_FALSE(IsFile(path));
-  EXPECT_EQ(ReadSmallFile(path, 3).error().kind, ErrorKind::kMachine);
+  EXPECT_EQ(ReadSmallFile(path, 3).error().kind, ErrorKind::kData);
   EXPECT_FALSE(IsFile(testing::TempDir()));
 }
 

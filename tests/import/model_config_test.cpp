@@ -156,7 +156,7 @@ TEST_F(ModelConfig, RefusesWhatIsNoObject) {
   EXPECT_FALSE(Read(Json::array()).ok());
   ASSERT_TRUE(WriteBytes(path_, "{\"model_type\"").ok());
   EXPECT_EQ(ReadModelConfig(path_).error().kind, ErrorKind::kData);
-  EXPECT_EQ(ReadModelConfig(path_ + ".none").error().kind, ErrorKind::kMachine);
+  EXPECT_EQ(ReadModelConfig(path_ + ".none").error().kind, ErrorKind::kData);
 }
 
 }  // namespace

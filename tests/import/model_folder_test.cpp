@@ -156,7 +156,7 @@ TEST_F(ModelFolderTest, NamesWhatIsMissing) {
   std::filesystem::remove(dir_ + "/vocab.txt");
   EXPECT_TRUE(Contains(FailureOf(), "neither vocab.txt nor tokenizer.json"));
   std::filesystem::remove_all(dir_);
-  EXPECT_TRUE(Contains(FailureOf(ErrorKind::kUsage), "no such folder"));
+  EXPECT_TRUE(Contains(FailureOf(ErrorKind::kData), "no such folder"));
 }
 
 /// Splits the tiny model into two files and an index.

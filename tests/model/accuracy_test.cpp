@@ -1,4 +1,5 @@
-// The published accuracies of the trained models, submodel by submodel (../shared/models/README.md).
+// The published accuracies of the trained models, submodel by submodel
+// (../shared/models/README.md).
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -52,8 +53,8 @@ std::vector<PublishedAccuracy> PublishedTable(const std::string& model) {
       widths = cells;
     } else if (cells.size() == widths.size() + 1) {
       for (size_t i = 0; i < widths.size(); ++i) {
-        table.push_back({static_cast<uint32_t>(cells[0]), static_cast<uint32_t>(widths[i]),
-                         cells[i + 1]});
+        table.push_back(
+            {static_cast<uint32_t>(cells[0]), static_cast<uint32_t>(widths[i]), cells[i + 1]});
       }
     }
   }

@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-
 #include "plan/evaluation.h"
 #include "world.h"
 
