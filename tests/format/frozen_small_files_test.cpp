@@ -1,0 +1,52 @@
+// The small files of version 1 as they were written once (tests/data/v1): both spellings must load
+// for ever, and mean the same.
+#include <gtest/gtest.h>
+
+#include "base/atomic_file.h"
+#include "format/importance_file.h"
+#include "format/plan_file.h"
+#include "format/profile_file.h"
+#include "format/small_file_test.h"
+
+namespace sti {
+namespace {
+
+constexpr uint64_t kLimit = 1 << 20;
+
+std::string Frozen(const std::string& name) {
+  auto content = ReadWholeFile(std::string(STI_SOURCE_DIR) + "/tests/data/v1/" + name, kLimit);
+  EXPECT_TRUE(content.ok()) << name;
+  return content.ok() ? *content : "";
+}
+
+// Binary and JSON parse to one value, whose spellings are the frozen bytes again.
+template <typename Value>
+void ExpectFrozen(const std::string& name,
+                  Result<Value> (*parse)(std::span<const uint8_t>, const std::string&),
+                  std::vector<uint8_t> (*encode)(const Value&),
+                  std::string (*to_json)(const Value&)) {
+  std::string binary = Frozen(name);
+  std::string json = Frozen(name + ".json");
+  for (const std::string& spelling : {binary, json}) {
+    auto value = parse(test::Bytes(spelling), name);
+    ASSERT_TRUE(value.ok()) << value.error().message;
+    EXPECT_EQ(to_json(*value), json);
+    std::vector<uint8_t> encoded = encode(*value);
+    EXPECT_EQ(std::string(encoded.begin(), encoded.end()), binary);
+  }
+}
+
+TEST(FrozenSmallFiles, ImportanceLoads) {
+  ExpectFrozen<Importance>("tiny.importance", ParseImportance, EncodeImportance, ImportanceToJson);
+}
+
+TEST(FrozenSmallFiles, ProfileLoads) {
+  ExpectFrozen<DeviceProfile>("tiny.profile", ParseProfile, EncodeProfile, ProfileToJson);
+}
+
+TEST(FrozenSmallFiles, PlanLoads) {
+  ExpectFrozen<Plan>("tiny.plan", ParsePlan, EncodePlan, PlanToJson);
+}
+
+}  // namespace
+}  // namespace sti
