@@ -58,10 +58,9 @@ Rgb ColourOf(double share) {
 
 std::string DescribeImportance(const Importance& importance) {
   Range range = RangeOf(importance);
-  return importance.metric + " " + Value(importance, range.low) + " to " +
-         Value(importance, range.high) + " over " + std::to_string(importance.examples) +
-         " examples with one shard raised, " + Value(importance, importance.baseline) +
-         " with none";
+  return std::to_string(importance.examples) + " examples: " + importance.metric + " " +
+         Value(importance, range.low) + " to " + Value(importance, range.high) +
+         " with a shard raised, " + Value(importance, importance.baseline) + " without";
 }
 
 std::string HeatMap(const Importance& importance) {

@@ -55,9 +55,7 @@ void WarnOfNoise(const Tool& tool, const Importance& importance) {
   if (importance.metric != "accuracy") return;
   auto [low, high] = std::minmax_element(importance.scores.begin(), importance.scores.end());
   if (*high - *low < 2 * importance.standard_error) {
-    tool.Warn(
-        "the scores differ by less than two standard errors; give more examples, or "
-        "--metric loss");
+    tool.Warn("scores differ by under two standard errors; add examples or use --metric loss");
   }
 }
 

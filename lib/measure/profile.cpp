@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "io/load_schedule.h"
+#include "measure/monotone.h"
 #include "measure/samples.h"
 #include "model/embedding_rows.h"
 #include "model/loaded_model.h"
@@ -54,8 +55,7 @@ class Profiler {
       for (uint32_t width : options_.widths)
         STI_RETURN_IF_ERROR(MeasureLayer(length, width, profile));
     }
-    std::sort(profile.io.begin(), profile.io.end(),
-              [](const IoSample& a, const IoSample& b) { return a.bytes < b.bytes; });
+    SmoothProfile(profile);
     return profile;
   }
 

@@ -33,13 +33,13 @@ setup() {
   run --separate-stderr sti-importance model.sti --data six.tsv --metric loss -o a.importance
   same "$status" 0
   same "$output" ""
-  like "$stderr" "*sti-importance: loss * over 6 examples with one shard raised, * with none"
+  like "$stderr" "*sti-importance: 6 examples: loss * with a shard raised, * without"
 }
 
 @test "--metric accuracy warns when the scores say little" {
   run --separate-stderr sti-importance model.sti --data six.tsv --metric accuracy -o a.importance
   same "$status" 0
-  like "$stderr" "sti-importance: warning: the scores differ by less than two standard errors; *"
+  like "$stderr" "sti-importance: warning: scores differ by under two standard errors; *"
 }
 
 @test "--metric kl needs no labels" {
@@ -62,7 +62,7 @@ setup() {
 
 @test "show: a heat map in figures through a pipe" {
   works sti-importance show model.importance
-  like "${lines[0]}" "loss * to * over 30 examples with one shard raised, * with none"
+  like "${lines[0]}" "30 examples: loss * to * with a shard raised, * without"
   same "${lines[1]}" "layer  slices 0..11, 0 least to 99 most important"
   same "${#lines[@]}" 8
   for layer in 0 1 2 3 4 5; do
