@@ -1,7 +1,6 @@
 #include "import/layer_encoder.h"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 
 #include "base/half.h"
@@ -14,10 +13,6 @@
 namespace sti {
 namespace {
 
-constexpr std::array kMatrixRoles = {TensorRole::kQueryWeight, TensorRole::kKeyWeight,
-                                     TensorRole::kValueWeight, TensorRole::kOutputWeight,
-                                     TensorRole::kFfn1Weight,  TensorRole::kFfn2Weight};
-
 // All weights of a layer as one array, in the order that quantisation and ties are defined by.
 class LayerSource {
  public:
@@ -25,7 +20,7 @@ class LayerSource {
     LayerSource source;
     source.type_ = folder.info().data_type;
     source.raw_.reserve(LayerWeights(folder.info().shape) * BytesOf(source.type_));
-    for (TensorRole role : kMatrixRoles) {
+    for (TensorRole role : kShardRoles) {
       TensorView tensor = folder.Tensor(role, layer);
       STI_RETURN_IF_ERROR(CheckFinite(tensor, folder.TensorPath(role, layer)));
       source.raw_.insert(source.raw_.end(), tensor.bytes.begin(), tensor.bytes.end());

@@ -28,10 +28,6 @@ constexpr TensorRole kLayerRoles[] = {TensorRole::kQueryBias,
                                       TensorRole::kOutputNormBias};
 constexpr TensorRole kHeadRoles[] = {TensorRole::kPoolerWeight, TensorRole::kPoolerBias,
                                      TensorRole::kClassifierWeight, TensorRole::kClassifierBias};
-constexpr TensorRole kMatrixRoles[] = {TensorRole::kQueryWeight, TensorRole::kKeyWeight,
-                                       TensorRole::kValueWeight, TensorRole::kOutputWeight,
-                                       TensorRole::kFfn1Weight,  TensorRole::kFfn2Weight};
-
 // One part has one type: the tensors' own if they agree, else float, which holds them all exactly.
 Status AddResidentTensors(ContainerWriter& writer, const ModelFolder& folder, ResidentKind kind,
                           uint32_t layer, std::span<const TensorRole> roles) {
@@ -144,7 +140,7 @@ Digest ModelDigest(const ModelFolder& folder, CodebookKind codebook) {
   DigestTensors(digester, folder, 0, kRowRoles);
   for (uint32_t layer = 0; layer < s.layers; ++layer) {
     DigestTensors(digester, folder, layer, kLayerRoles);
-    DigestTensors(digester, folder, layer, kMatrixRoles);
+    DigestTensors(digester, folder, layer, kShardRoles);
   }
   return digester.Finish();
 }
