@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "io/load_schedule.h"
+#include "measure/background_reads.h"
 #include "measure/monotone.h"
 #include "measure/samples.h"
 #include "model/embedding_rows.h"
@@ -157,8 +158,13 @@ class Profiler {
     return {};
   }
 
+  // A layer while the next one's shards arrive, which is how it is computed in a run.
   Status MeasureLayer(uint32_t length, uint32_t width, DeviceProfile& profile) {
     transformer_->Reserve(length, width);
+    STI_ASSIGN_OR_RETURN(LayerReads beside, ReadsOfLayer(0, decode_bits_));
+    const BlockReader& reader = model_.file().reader();
+    STI_ASSIGN_OR_RETURN(auto lane, BackgroundReads::Start(reader.name(), reader.path(),
+                                                           std::move(beside.reads), beside.bytes));
     std::vector<uint32_t> slices(width);
     std::iota(slices.begin(), slices.end(), 0U);
     std::vector<std::vector<ShardView>> views(shape_.layers);

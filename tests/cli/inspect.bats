@@ -29,7 +29,7 @@ load helpers
   same "$(sti-inspect plan.json)" "$(sti-inspect model.plan)"
   same "$(sti-inspect importance.json)" "$(sti-inspect model.importance)"
   like "$(sti-inspect model.plan)" "submodel   *"
-  like "$(sti-inspect model.importance)" "loss *layer  slices 0..11*"
+  like "$(sti-inspect model.importance)" "* examples: loss *layer  slices 0..11*"
   sti-profile -q model.sti -o a.profile --lengths 16 --widths 12
   sti-inspect --json a.profile >profile.json
   same "$(sti-inspect profile.json)" "$(sti-inspect a.profile)"

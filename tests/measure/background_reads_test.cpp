@@ -1,0 +1,40 @@
+#include "measure/background_reads.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "support/expect.h"
+#include "support/safetensors_writer.h"
+#include "support/temp_folder.h"
+
+namespace sti {
+namespace {
+
+TEST(BackgroundReads, StartsAndStopsWithReadsInFlight) {
+  TempFolder folder;
+  std::string path = folder.File("blocks");
+  ASSERT_TRUE(Succeeded(WriteBytes(path, std::string(16 * kBlockBytes, 'x'))));
+  std::vector<StagedRead> reads(2);
+  reads[0].length = 4 * kBlockBytes;
+  reads[1] = {8 * kBlockBytes, 8 * kBlockBytes, 4 * kBlockBytes, 0, 0, 0, 0};
+  for (int i = 0; i < 20; ++i) {
+    auto lane = BackgroundReads::Start(path, ReadPath::kThreads, reads, 12 * kBlockBytes);
+    ASSERT_TRUE(Succeeded(lane));
+  }
+}
+
+TEST(BackgroundReads, ReadingNothingIsFine) {
+  TempFolder folder;
+  std::string path = folder.File("blocks");
+  ASSERT_TRUE(Succeeded(WriteBytes(path, std::string(kBlockBytes, 'x'))));
+  EXPECT_TRUE(Succeeded(BackgroundReads::Start(path, ReadPath::kBuffered, {}, 0)));
+}
+
+TEST(BackgroundReads, AMissingFileIsAnError) {
+  EXPECT_TRUE(FailedWith(BackgroundReads::Start("/none/such", ReadPath::kBuffered, {}, 0),
+                         ErrorKind::kData, "no such file"));
+}
+
+}  // namespace
+}  // namespace sti
