@@ -21,7 +21,7 @@ constexpr uint32_t kComfortableBits = 4;
 constexpr uint32_t kQuantizedMost = 6;
 
 /// What a shard at `bits` is worth beside one at full fidelity. With value = n * sqrt(m) * mean,
-/// it orders submodels as measured on the CLINC150 6x12 model (planner.md, "Joint choice").
+/// it orders submodels as measured on the CLINC150 6x12 model.
 double FidelityOf(uint32_t bits) {
   constexpr std::array<double, 7> kWorth = {0, 0.3, 0.65, 0.90, 0.96, 0.985, 0.995};
   return bits < kWorth.size() ? kWorth[bits] : 1.0;

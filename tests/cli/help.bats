@@ -15,7 +15,7 @@ load helpers
   like "$output" "*--svg*"
 }
 
-@test "--help tells the options that cli.md promises" {
+@test "--help tells the options that scripts rely on" {
   sti-shard --help >text
   for option in --bits --codebook --layout --threads --dry-run; do grep -q -- "$option" text; done
   sti-importance --help >text

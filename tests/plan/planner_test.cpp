@@ -181,7 +181,7 @@ TEST(Planner, JointChoiceWhereIoBinds) {
   EXPECT_LE(sti->predicted_p99_us, 74e3);
 }
 
-// planner.md, "Joint choice": the submodel the measured table prefers has the higher value.
+// Joint choice: the submodel that measures better on CLINC150 6x12 has the higher value.
 TEST(Planner, JointChoiceOrdersAsMeasured) {
   struct Pair {
     uint32_t io, n, m, bits, other_n, other_m;

@@ -184,7 +184,7 @@ TEST_F(QuantizeTree, CentroidsAreMeansOfTheirNestedClusters) {
   }
 }
 
-// format.md's figures for Gaussian weights.
+// Known figures for Gaussian weights, mean squared error over variance.
 TEST(Quantize, ErrorsAreTheMeasuredOnes) {
   TestRandom random(9);
   const auto weights = random.Normals(400000, 0.05);
