@@ -132,8 +132,7 @@ Result<int> Run(const Tool& tool, const InspectOptions& options) {
     return PrintSmall<Importance>(tool, options, ReadImportance(options.file), "importance",
                                   ImportanceToJson, HeatMap);
   }
-  if (magic.find_first_not_of(" \t\r\n") != std::string::npos &&
-      magic[magic.find_first_not_of(" \t\r\n")] == '{') {
+  if (LooksLikeJson({reinterpret_cast<const uint8_t*>(magic.data()), magic.size()})) {
     STI_ASSIGN_OR_RETURN(std::string content, ReadInput(options.file));
     return InspectJson(tool, options, content);
   }

@@ -3,7 +3,8 @@
 
 #include <bit>
 #include <cstdint>
-#include <cstring>
+
+#include "base/little_endian.h"
 
 namespace sti {
 
@@ -48,17 +49,11 @@ inline uint16_t FloatToBFloat(float value) {
   return static_cast<uint16_t>((bits + 0x7FFFu + ((bits >> 16) & 1u)) >> 16);
 }
 
-/// Little-endian loads from bytes of any alignment. The tools run on little-endian machines only.
-static_assert(std::endian::native == std::endian::little);
-
-template <typename T>
-T LoadBits(const uint8_t* bytes) {
-  T value;
-  std::memcpy(&value, bytes, sizeof(value));
-  return value;
+/// Little-endian loads from bytes of any alignment.
+inline float LoadF32(const uint8_t* bytes) {
+  return std::bit_cast<float>(LoadLittle<uint32_t>(bytes));
 }
-inline float LoadF32(const uint8_t* bytes) { return LoadBits<float>(bytes); }
-inline float LoadF16(const uint8_t* bytes) { return HalfToFloat(LoadBits<uint16_t>(bytes)); }
-inline float LoadBF16(const uint8_t* bytes) { return BFloatToFloat(LoadBits<uint16_t>(bytes)); }
+inline float LoadF16(const uint8_t* bytes) { return HalfToFloat(LoadLittle<uint16_t>(bytes)); }
+inline float LoadBF16(const uint8_t* bytes) { return BFloatToFloat(LoadLittle<uint16_t>(bytes)); }
 
 }  // namespace sti

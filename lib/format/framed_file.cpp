@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "base/half.h"
+#include "base/little_endian.h"
 
 namespace sti {
 namespace {
@@ -48,8 +48,8 @@ Result<std::vector<uint8_t>> UnwrapFrame(std::string_view magic, std::span<const
                      " file; give one of these");
   }
   if (file.size() < kHeaderBytes) return Damaged(name, "the header is cut short");
-  const auto major = LoadBits<uint16_t>(file.data() + 8);
-  const auto header_bytes = LoadBits<uint32_t>(file.data() + 12);
+  const auto major = LoadLittle<uint16_t>(file.data() + 8);
+  const auto header_bytes = LoadLittle<uint32_t>(file.data() + 12);
   if (major > kMajor) {
     return DataError(name + ": format version " + std::to_string(major) +
                      " is newer than this tool knows (" + std::to_string(kMajor) +
@@ -60,12 +60,12 @@ Result<std::vector<uint8_t>> UnwrapFrame(std::string_view magic, std::span<const
     return Damaged(name, "the header has an impossible size");
   const auto header = file.first(header_bytes);
   if (Checksum(header.first(header_bytes - 8)) !=
-      LoadBits<uint64_t>(header.data() + header_bytes - 8))
+      LoadLittle<uint64_t>(header.data() + header_bytes - 8))
     return Damaged(name, "the header does not match its checksum");
   const auto payload = file.subspan(header_bytes);
-  if (payload.size() != LoadBits<uint64_t>(file.data() + 16))
+  if (payload.size() != LoadLittle<uint64_t>(file.data() + 16))
     return Damaged(name, "the payload is not as long as the header says");
-  if (Checksum(payload) != LoadBits<uint64_t>(file.data() + 24))
+  if (Checksum(payload) != LoadLittle<uint64_t>(file.data() + 24))
     return Damaged(name, "the payload does not match its checksum");
   return std::vector<uint8_t>(payload.begin(), payload.end());
 }

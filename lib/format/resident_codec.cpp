@@ -4,17 +4,12 @@
 
 #include <numeric>
 
-#include "base/half.h"
+#include "kernels/load_value.h"
 
 namespace sti {
 namespace {
 
 constexpr int kZstdLevel = 19;
-
-float LoadFloat(DataType type, const uint8_t* bytes) {
-  if (type == DataType::kF16) return LoadF16(bytes);
-  return type == DataType::kBF16 ? LoadBF16(bytes) : LoadF32(bytes);
-}
 
 }  // namespace
 
@@ -81,7 +76,7 @@ Result<std::vector<std::vector<float>>> SplitResident(const ResidentLocation& lo
   for (uint64_t size : sizes) {
     std::vector<float>& tensor = tensors.emplace_back(size);
     for (float& value : tensor) {
-      value = LoadFloat(location.type, next);
+      value = LoadValue(location.type, next);
       next += width;
     }
   }

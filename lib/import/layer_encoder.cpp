@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cstring>
 
-#include "base/half.h"
 #include "base/little_endian.h"
 #include "format/shard_codec.h"
+#include "kernels/load_value.h"
 #include "quant/quantize.h"
 #include "quant/stream_order.h"
 #include "types/plan.h"
@@ -31,10 +31,7 @@ class LayerSource {
   [[nodiscard]] std::vector<float> Floats() const {
     std::vector<float> floats(raw_.size() / BytesOf(type_));
     for (size_t i = 0; i < floats.size(); ++i) {
-      const uint8_t* bytes = &raw_[i * BytesOf(type_)];
-      floats[i] = type_ == DataType::kF32   ? LoadF32(bytes)
-                  : type_ == DataType::kF16 ? LoadF16(bytes)
-                                            : LoadBF16(bytes);
+      floats[i] = LoadValue(type_, &raw_[i * BytesOf(type_)]);
     }
     return floats;
   }

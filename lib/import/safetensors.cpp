@@ -16,7 +16,7 @@
 #include <utility>
 
 #include "base/checked.h"
-#include "base/half.h"
+#include "kernels/load_value.h"
 
 namespace sti {
 namespace {
@@ -35,17 +35,15 @@ std::optional<DataType> TypeOf(std::string_view name) {
 
 // NaN and the infinities have all exponent bits set, in each of the three types.
 bool IsFinite(DataType type, const uint8_t* bytes) {
-  if (type == DataType::kF32) return (LoadBits<uint32_t>(bytes) & 0x7F800000u) != 0x7F800000u;
+  if (type == DataType::kF32) return (LoadLittle<uint32_t>(bytes) & 0x7F800000u) != 0x7F800000u;
   const uint32_t exponent = type == DataType::kF16 ? 0x7C00u : 0x7F80u;
-  return (LoadBits<uint16_t>(bytes) & exponent) != exponent;
+  return (LoadLittle<uint16_t>(bytes) & exponent) != exponent;
 }
 
 }  // namespace
 
 float LoadElement(const TensorView& tensor, uint64_t index) {
-  const uint8_t* bytes = tensor.bytes.data() + index * BytesOf(tensor.type);
-  if (tensor.type == DataType::kF32) return LoadF32(bytes);
-  return tensor.type == DataType::kF16 ? LoadF16(bytes) : LoadBF16(bytes);
+  return LoadValue(tensor.type, tensor.bytes.data() + index * BytesOf(tensor.type));
 }
 
 Status CheckFinite(const TensorView& tensor, const std::string& name) {
@@ -180,7 +178,7 @@ Status SafetensorsFile::Map(const std::string& path) {
 
 Status SafetensorsFile::ReadHeader() {
   SafetensorsHeader header(this);
-  const uint64_t length = LoadBits<uint64_t>(file_.data());
+  const uint64_t length = LoadLittle<uint64_t>(file_.data());
   if (length > kMaxHeaderBytes || !RangeFits(kLengthBytes, length, file_.size())) {
     return header.Bad("the header would take " + std::to_string(length) + " bytes of a file of " +
                       std::to_string(file_.size()));

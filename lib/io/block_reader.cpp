@@ -79,10 +79,27 @@ const char* ReadPathName(ReadPath path) {
 }
 
 Status BlockReader::Read(uint64_t offset, std::span<uint8_t> buffer) {
-  STI_RETURN_IF_ERROR(Submit({offset, buffer, 0}));
-  auto tag = Wait();
-  if (!tag.ok()) return tag.error();
-  return {};
+  const ReadRequest request{offset, buffer, 0};
+  return ReadAll({&request, 1});
+}
+
+Status BlockReader::ReadAll(std::span<const ReadRequest> requests) {
+  Status status;
+  auto wait = [&] {
+    auto tag = Wait();
+    if (!tag.ok() && status.ok()) status = tag.error();
+  };
+  for (const ReadRequest& request : requests) {
+    if (in_flight_ == depth_) wait();
+    if (status.ok()) status = Submit(request);
+    if (!status.ok()) break;
+  }
+  // A wait that finishes no read fails for good: waiting on would not end.
+  for (uint32_t before = 0; in_flight_ > 0 && in_flight_ != before;) {
+    before = in_flight_;
+    wait();
+  }
+  return status;
 }
 
 Result<std::unique_ptr<BlockReader>> OpenBlockReader(const std::string& path, ReadPath wanted,

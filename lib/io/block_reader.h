@@ -10,6 +10,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 
@@ -26,6 +27,17 @@ struct ReadRequest {
   std::span<uint8_t> buffer;
   uint64_t tag = 0;  ///< the caller's own; comes back from Wait
 };
+
+/// Requests for ranges that have an offset, a length and a place in `arena`.
+template <typename Range>
+std::vector<ReadRequest> RequestsFor(std::span<const Range> ranges, std::span<uint8_t> arena) {
+  std::vector<ReadRequest> requests;
+  requests.reserve(ranges.size());
+  for (const Range& range : ranges) {
+    requests.push_back({range.offset, arena.subspan(range.place, range.length), 0});
+  }
+  return requests;
+}
 
 /// One thread at a time. A buffer belongs to the reader from Submit until Wait returns its tag, or
 /// until the reader is destroyed.
@@ -49,7 +61,10 @@ class BlockReader {
   [[nodiscard]] ReadPath path() const { return path_; }
   [[nodiscard]] const std::string& name() const { return name_; }
 
-  /// Reads one range and waits for it. Nothing else may be in flight.
+  /// Reads all `requests`, as many in flight as depth() allows, and waits for them; tags do not
+  /// matter. Nothing else may be in flight. After an error too, no buffer is in use any more.
+  [[nodiscard]] Status ReadAll(std::span<const ReadRequest> requests);
+  /// ReadAll of one range.
   [[nodiscard]] Status Read(uint64_t offset, std::span<uint8_t> buffer);
 
  protected:

@@ -15,17 +15,6 @@ namespace {
 constexpr uint64_t kFirstReadBytes = 64 * 1024;
 constexpr uint64_t kMaxReadBytes = uint64_t{1} << 20;
 
-// Submits reads for all blocks of `range`; some may still be in flight on return.
-Status ReadBlocks(BlockReader& reader, LoadedRange& range) {
-  for (uint64_t at = 0; at < range.blocks.size(); at += kMaxReadBytes) {
-    uint64_t size = std::min(kMaxReadBytes, range.blocks.size() - at);
-    if (reader.in_flight() == reader.depth()) STI_RETURN_IF_ERROR(reader.Wait());
-    STI_RETURN_IF_ERROR(
-        reader.Submit({range.offset + at, range.blocks.span().subspan(at, size), 0}));
-  }
-  return {};
-}
-
 }  // namespace
 
 Result<ContainerFile> ContainerFile::Open(const std::string& path, ReadPath wanted) {
@@ -63,13 +52,12 @@ Result<LoadedRange> ContainerFile::ReadRange(uint64_t offset, uint64_t length) {
   LoadedRange range;
   range.offset = RoundDown(offset, kBlockBytes);
   range.blocks = AlignedBuffer(RoundUp(offset + length, kBlockBytes) - range.offset);
-  Status status = ReadBlocks(*reader_, range);
-  // Whatever happened, the buffer is the reader's until nothing is in flight.
-  while (reader_->in_flight() > 0) {
-    auto tag = reader_->Wait();
-    if (!tag.ok() && status.ok()) status = tag.error();
+  std::vector<ReadRequest> requests;
+  for (uint64_t at = 0; at < range.blocks.size(); at += kMaxReadBytes) {
+    uint64_t size = std::min(kMaxReadBytes, range.blocks.size() - at);
+    requests.push_back({range.offset + at, range.blocks.span().subspan(at, size), 0});
   }
-  if (!status.ok()) return status.error();
+  STI_RETURN_IF_ERROR(reader_->ReadAll(requests));
   return range;
 }
 

@@ -109,7 +109,7 @@ class Decoder {
 
 // 64 bits of a plane from bit `shift` of `bytes` on; reads a ninth byte only if it needs it.
 HWY_INLINE uint64_t Word(const uint8_t* bytes, uint32_t shift) {
-  const auto word = LoadBits<uint64_t>(bytes);
+  const auto word = LoadLittle<uint64_t>(bytes);
   if (shift == 0) return word;
   return word >> shift | static_cast<uint64_t>(bytes[8]) << (64 - shift);
 }

@@ -2,8 +2,9 @@
 
 #include <algorithm>
 
-#include "base/half.h"
+#include "base/little_endian.h"
 #include "kernels/decode.h"
+#include "kernels/load_value.h"
 #include "types/plan.h"
 
 namespace sti {
@@ -11,23 +12,11 @@ namespace {
 
 constexpr uint64_t kOutlierBlock = 65536;  // weights
 
-float LoadWeight(const uint8_t* values, DataType type, uint64_t index) {
-  switch (type) {
-    case DataType::kF32:
-      return LoadF32(values + 4 * index);
-    case DataType::kF16:
-      return LoadF16(values + 2 * index);
-    case DataType::kBF16:
-      return LoadBF16(values + 2 * index);
-  }
-  return 0;
-}
-
 // Number of the first of outliers [begin, end) whose low part is at least `low`.
 uint32_t LowerBound(const uint8_t* lows, uint32_t begin, uint32_t end, uint64_t low) {
   while (begin < end) {
     const uint32_t middle = begin + (end - begin) / 2;
-    if (LoadBits<uint16_t>(lows + 2 * uint64_t{middle}) < low) {
+    if (LoadLittle<uint16_t>(lows + 2 * uint64_t{middle}) < low) {
       begin = middle + 1;
     } else {
       end = middle;
@@ -43,13 +32,13 @@ void PatchOutliers(const OutlierView& outliers, DataType type, uint64_t first, u
   for (uint64_t block = first / kOutlierBlock; block * kOutlierBlock < end; ++block) {
     if (block >= outliers.blocks) return;
     const uint64_t start = block * kOutlierBlock;
-    const auto stop = LoadBits<uint32_t>(outliers.block_starts + 4 * (block + 1));
-    uint32_t i = LoadBits<uint32_t>(outliers.block_starts + 4 * block);
+    const auto stop = LoadLittle<uint32_t>(outliers.block_starts + 4 * (block + 1));
+    uint32_t i = LoadLittle<uint32_t>(outliers.block_starts + 4 * block);
     if (first > start) i = LowerBound(outliers.lows, i, stop, first - start);
     for (; i < stop; ++i) {
-      const uint64_t position = start + LoadBits<uint16_t>(outliers.lows + 2 * uint64_t{i});
+      const uint64_t position = start + LoadLittle<uint16_t>(outliers.lows + 2 * uint64_t{i});
       if (position >= end) return;
-      out[position - first] = LoadWeight(outliers.values, type, i);
+      out[position - first] = LoadValue(type, outliers.values + uint64_t{i} * BytesOf(type));
     }
   }
 }

@@ -27,22 +27,9 @@ BackgroundReads::~BackgroundReads() {
 
 // A failing read ends the load, not the measurement: the same device fails the reads that count.
 void BackgroundReads::Main() {
-  bool sound = !reads_.empty();
-  while (sound && !stop_) sound = ReadOnce();
-}
-
-bool BackgroundReads::ReadOnce() {
-  bool sound = true;
-  for (size_t i = 0; sound && i < reads_.size(); ++i) {
-    const StagedRead& read = reads_[i];
-    if (reader_->in_flight() == reader_->depth()) sound = reader_->Wait().ok();
-    auto buffer = arena_.span().subspan(read.place, read.length);
-    sound = sound && reader_->Submit({read.offset, buffer, 0}).ok();
-  }
-  // Drained before the next round: two reads never share a buffer.
-  while (reader_->in_flight() > 0 && reader_->Wait().ok()) {
-  }
-  return sound;
+  auto requests = RequestsFor(std::span<const StagedRead>(reads_), arena_.span());
+  bool sound = !requests.empty();
+  while (sound && !stop_) sound = reader_->ReadAll(requests).ok();
 }
 
 }  // namespace sti

@@ -32,7 +32,6 @@ class BackgroundReads {
   BackgroundReads(std::unique_ptr<BlockReader> reader, std::vector<StagedRead> reads,
                   uint64_t arena_bytes);
   void Main();
-  bool ReadOnce();
 
   std::unique_ptr<BlockReader> reader_;
   std::vector<StagedRead> reads_;

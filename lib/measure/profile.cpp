@@ -91,26 +91,12 @@ class Profiler {
     if (options_.progress) options_.progress(++done_, steps_);
   }
 
-  // Reads a list of ranges with as many in flight as a run has.
-  template <typename Range>
-  Status ReadRanges(std::span<const Range> ranges, std::span<uint8_t> arena) {
-    BlockReader& reader = model_.file().reader();
+  // The time of reading a list of ranges with as many in flight as a run has.
+  Result<double> TimeReads(std::span<const ReadRequest> requests) {
     Status status;
-    for (const Range& range : ranges) {
-      if (reader.in_flight() == reader.depth()) status = ToStatus(reader.Wait());
-      if (!status.ok()) break;
-      status = reader.Submit({range.offset, arena.subspan(range.place, range.length), 0});
-    }
-    while (reader.in_flight() > 0) {
-      Status drained = ToStatus(reader.Wait());
-      if (status.ok()) status = drained;
-    }
-    return status;
-  }
-
-  static Status ToStatus(const Result<uint64_t>& result) {
-    if (!result.ok()) return result.error();
-    return {};
+    double time_us = TimeUs([&] { status = model_.file().reader().ReadAll(requests); });
+    if (!status.ok()) return status.error();
+    return time_us;
   }
 
   // The reads of all shards of a layer, each shard on its own: neighbours at other bits do not
@@ -142,13 +128,14 @@ class Profiler {
       layers.push_back(std::move(reads));
     }
     AlignedBuffer arena(largest);
+    std::vector<std::vector<ReadRequest>> requests;
+    requests.reserve(layers.size());
+    for (const LayerReads& layer : layers) {
+      requests.push_back(RequestsFor(std::span<const StagedRead>(layer.reads), arena.span()));
+    }
     uint32_t next = 0;
     auto once = [&]() -> Result<double> {
-      const LayerReads& layer = layers[next++ % shape_.layers];
-      Status status;
-      double time_us = TimeUs(
-          [&] { status = ReadRanges(std::span<const StagedRead>(layer.reads), arena.span()); });
-      if (!status.ok()) return status.error();
+      STI_ASSIGN_OR_RETURN(double time_us, TimeReads(requests[next++ % shape_.layers]));
       return time_us / shape_.width;
     };
     STI_ASSIGN_OR_RETURN(Samples samples, Repeat(once));
@@ -211,14 +198,9 @@ class Profiler {
     auto tokens = static_cast<uint32_t>(encoding.ids.size());
     EmbeddingReads reads = PlanEmbeddingReads(model_.index(), encoding.ids, tokens);
     AlignedBuffer blocks(reads.bytes);
-    auto read = [&]() -> Result<double> {
-      Status status;
-      double time_us = TimeUs([&] {
-        status = ReadRanges(std::span<const EmbeddingReads::Range>(reads.ranges), blocks.span());
-      });
-      if (!status.ok()) return status.error();
-      return time_us;
-    };
+    auto requests =
+        RequestsFor(std::span<const EmbeddingReads::Range>(reads.ranges), blocks.span());
+    auto read = [&]() -> Result<double> { return TimeReads(requests); };
     STI_ASSIGN_OR_RETURN(Samples reading, Repeat(read));
     embedded_.assign(size_t{length} * shape_.hidden, 0.0F);
     auto embed = [&]() -> Result<double> {

@@ -5,8 +5,8 @@
 #include "base/aligned_buffer.h"
 #include "base/checked.h"
 #include "base/digest.h"
-#include "base/half.h"
 #include "base/little_endian.h"
+#include "kernels/load_value.h"
 
 namespace sti {
 namespace {
@@ -43,9 +43,7 @@ Status AddRow(const RowTable& table, uint32_t row, const uint8_t* bytes, const s
                      " is damaged; copy the file again or run sti-shard");
   }
   for (uint32_t i = 0; i < table.columns; ++i) {
-    sum[i] += table.type == DataType::kF32   ? LoadF32(bytes + size_t{i} * 4)
-              : table.type == DataType::kF16 ? LoadF16(bytes + size_t{i} * 2)
-                                             : LoadBF16(bytes + size_t{i} * 2);
+    sum[i] += LoadValue(table.type, bytes + size_t{i} * BytesOf(table.type));
   }
   return {};
 }

@@ -26,9 +26,9 @@ Status LoadedModel::LoadBits(uint32_t bits) {
   }
   STI_ASSIGN_OR_RETURN(LoadSchedule schedule, BuildLoadSchedule(index(), requests));
   AtBits loaded{bits, AlignedBuffer(schedule.arena_bytes), {}};
-  for (const StagedRead& read : schedule.reads) {
-    STI_RETURN_IF_ERROR(
-        file_.reader().Read(read.offset, loaded.arena.span().subspan(read.place, read.length)));
+  std::span<const StagedRead> reads(schedule.reads);
+  STI_RETURN_IF_ERROR(file_.reader().ReadAll(RequestsFor(reads, loaded.arena.span())));
+  for (const StagedRead& read : reads) {
     STI_RETURN_IF_ERROR(CheckStagedRead(schedule, read, loaded.arena.span(), file_.name()));
   }
   for (size_t r = 0; r < requests.size(); ++r) {
@@ -55,10 +55,8 @@ Status LoadedModel::Embed(Transformer& transformer, const Batch& batch,
   }
   EmbeddingReads reads = PlanEmbeddingReads(index(), ids, longest);
   AlignedBuffer blocks(reads.bytes);
-  for (const EmbeddingReads::Range& range : reads.ranges) {
-    STI_RETURN_IF_ERROR(
-        file_.reader().Read(range.offset, blocks.span().subspan(range.place, range.length)));
-  }
+  std::span<const EmbeddingReads::Range> ranges(reads.ranges);
+  STI_RETURN_IF_ERROR(file_.reader().ReadAll(RequestsFor(ranges, blocks.span())));
   size_t width = index().info.shape.hidden;
   for (uint32_t s = 0; s < batch.sequences(); ++s) {
     uint32_t first = batch.offsets[s];

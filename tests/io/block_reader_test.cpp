@@ -117,6 +117,28 @@ TEST_P(BlockReaderTest, MayBeDroppedWithReadsInFlight) {
             static_cast<ptrdiff_t>(buffer.size()));
 }
 
+TEST_P(BlockReaderTest, ReadsMoreRequestsThanFitInFlight) {
+  AlignedBuffer buffer(40 * kBlockBytes);
+  std::vector<ReadRequest> requests;
+  for (uint64_t i = 0; i < 40; ++i) {
+    requests.push_back({i * kBlockBytes, buffer.span().subspan(i * kBlockBytes, kBlockBytes), 0});
+  }
+  ASSERT_TRUE(Succeeded(reader_->ReadAll(requests)));
+  EXPECT_EQ(reader_->in_flight(), 0U);
+  EXPECT_TRUE(Holds(buffer, 0));
+}
+
+TEST_P(BlockReaderTest, AFailureAmongManyLeavesNothingInFlight) {
+  std::filesystem::resize_file(path_, 20 * kBlockBytes);
+  AlignedBuffer buffer(40 * kBlockBytes);
+  std::vector<ReadRequest> requests;
+  for (uint64_t i = 0; i < 40; ++i) {
+    requests.push_back({i * kBlockBytes, buffer.span().subspan(i * kBlockBytes, kBlockBytes), 0});
+  }
+  EXPECT_TRUE(FailedWith(reader_->ReadAll(requests), ErrorKind::kData, "ends at byte"));
+  EXPECT_EQ(reader_->in_flight(), 0U);
+}
+
 TEST_P(BlockReaderTest, EndOfFileInsideARequestIsADataError) {
   for (const uint64_t size : {50 * kBlockBytes - kBlockBytes, 49 * kBlockBytes + 100}) {
     std::filesystem::resize_file(path_, size);
