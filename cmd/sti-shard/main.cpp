@@ -13,7 +13,7 @@ struct Options {
   std::string folder;
   std::string output;
   std::vector<uint32_t> bits{2, 3, 4, 5, 6, 32};
-  std::string codebook = "gobo";
+  std::string codebook = "tree";
   std::string layout = "shard";
   uint32_t threads = AvailableThreads();
   bool dry_run = false;
@@ -24,7 +24,7 @@ void AddOptions(CLI::App& app, Options& options) {
       ->required();
   app.add_option("-o,--output", options.output, "container to write")->type_name("FILE");
   AddParsed(app, "--bits", options.bits, ParseList, "bitwidths to store: 2-6, 32 = exact [2-6,32]");
-  app.add_option("--codebook", options.codebook, "gobo: equal population; tree: nested Lloyd")
+  app.add_option("--codebook", options.codebook, "tree: nested Lloyd, scaled; gobo: the paper's")
       ->check(CLI::IsMember({"gobo", "tree"}))
       ->type_name("")
       ->capture_default_str();
@@ -106,7 +106,7 @@ Result<int> Run(const Tool& tool, const Options& options) {
   }
   ShardOptions work;
   work.bits = options.bits;
-  work.codebook = options.codebook == "gobo" ? CodebookKind::kGobo : CodebookKind::kTree;
+  work.codebook = options.codebook == "gobo" ? CodebookKind::kGobo : CodebookKind::kScaledTree;
   work.layout = options.layout == "shard" ? Layout::kShard : Layout::kPlane;
   work.threads = options.threads;
   work.unicode = UnicodeVersion();

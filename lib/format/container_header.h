@@ -12,7 +12,7 @@ namespace sti {
 
 inline constexpr uint64_t kContainerHeaderBytes = 64;
 inline constexpr uint16_t kContainerMajor = 1;
-inline constexpr uint16_t kContainerMinor = 0;
+inline constexpr uint16_t kContainerMinor = 1;
 inline constexpr uint64_t kMaxIndexBytes = uint64_t{256} << 20;
 
 struct ContainerHeader {

@@ -1,3 +1,4 @@
+#include "base/half.h"
 #include "container_generated.h"
 #include "format/container_index.h"
 #include "types/plan.h"
@@ -70,7 +71,12 @@ std::vector<Table<fb::LayerCentroids>> EncodeCentroids(FlatBufferBuilder& builde
   for (const Codebook& codebook : index.centroids) {
     std::vector<float> values;
     for (const auto& row : codebook.centroids) values.insert(values.end(), row.begin(), row.end());
-    layers.push_back(fb::CreateLayerCentroids(builder, builder.CreateVector(values)));
+    std::vector<uint16_t> scales;
+    for (float scale : codebook.scales) scales.push_back(FloatToBFloat(scale));
+    auto values_at = builder.CreateVector(values);
+    auto scales_at =
+        scales.empty() ? Offset<flatbuffers::Vector<uint16_t>>() : builder.CreateVector(scales);
+    layers.push_back(fb::CreateLayerCentroids(builder, values_at, scales_at));
   }
   return layers;
 }

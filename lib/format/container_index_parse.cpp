@@ -6,9 +6,11 @@
 
 #include "base/aligned_buffer.h"
 #include "base/checked.h"
+#include "base/half.h"
 #include "container_generated.h"
 #include "format/container_index.h"
 #include "format/resident_codec.h"
+#include "kernels/shard_view.h"
 #include "types/plan.h"
 
 namespace sti {
@@ -77,7 +79,7 @@ class IndexParser {
     ModelInfo& info = index_.info;
     const auto* labels = source_.labels();
     const auto* tokenizer = source_.tokenizer();
-    if (source_.data_type() > 2 || source_.activation() > 2 || source_.codebook() > 1 ||
+    if (source_.data_type() > 2 || source_.activation() > 2 || source_.codebook() > 2 ||
         source_.layout() > 1) {
       return Bad("a type, activation, codebook or layout this tool does not know");
     }
@@ -148,7 +150,25 @@ class IndexParser {
         if (!finite) return Bad("a centroid that is not a number");
         next += 1U << bits;
       }
+      STI_RETURN_IF_ERROR(ParseScales(*layer, codebook));
       index_.centroids.push_back(std::move(codebook));
+    }
+    return {};
+  }
+
+  // Six for each hidden channel, as bfloat16, if the codebook is of the kind that has them.
+  [[nodiscard]] Status ParseScales(const fb::LayerCentroids& layer, Codebook& codebook) const {
+    if (index_.codebook != CodebookKind::kScaledTree) return {};
+    if (layer.scales() == nullptr ||
+        layer.scales()->size() != uint64_t{kShardMatrices} * index_.info.shape.hidden) {
+      return Bad("a layer has another number of scales");
+    }
+    codebook.scales.reserve(layer.scales()->size());
+    for (uint16_t bits : *layer.scales()) {
+      codebook.scales.push_back(BFloatToFloat(bits));
+      if (!std::isnormal(codebook.scales.back()) || codebook.scales.back() < 0) {
+        return Bad("a scale that is not a positive number");
+      }
     }
     return {};
   }

@@ -5,6 +5,7 @@
 #include "base/little_endian.h"
 #include "format/container_header.h"
 #include "format/resident_codec.h"
+#include "kernels/shard_view.h"
 #include "types/plan.h"
 
 namespace sti {
@@ -40,6 +41,9 @@ Result<ContainerWriter> ContainerWriter::Create(const std::string& path, Contain
   index.resident.assign(shape.layers + 3, {});
   index.centroids.assign(shape.layers, {});
   for (Codebook& codebook : index.centroids) {
+    if (index.codebook == CodebookKind::kScaledTree) {
+      codebook.scales.assign(size_t{kShardMatrices} * shape.hidden, 0.0F);
+    }
     for (uint32_t bits = kMinCodeBits; bits <= kMaxCodeBits; ++bits) {
       codebook.centroids[bits].assign(size_t{1} << bits, 0.0F);
     }

@@ -126,6 +126,7 @@ Result<ShardView> ViewShard(const ModelInfo& info, const Codebook& codebook, uin
     view.planes[plane - 1] = parts[ShardPartIndex(plane)].data();
   }
   view.centroids = codebook.centroids[bits].data();
+  if (!codebook.scales.empty()) view.scales = codebook.scales.data();
   return view;
 }
 

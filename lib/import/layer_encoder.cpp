@@ -6,6 +6,7 @@
 #include "base/little_endian.h"
 #include "format/shard_codec.h"
 #include "kernels/load_value.h"
+#include "quant/hidden_scales.h"
 #include "quant/quantize.h"
 #include "quant/stream_order.h"
 #include "types/plan.h"
@@ -82,12 +83,21 @@ EncodedShard EncodeShard(const LayerSource& source, const QuantizedLayer& layer,
   return shard;
 }
 
+QuantizedLayer Quantize(std::vector<float> weights, const ModelShape& shape, CodebookKind kind) {
+  if (kind != CodebookKind::kScaledTree) return QuantizeLayer(weights, kind);
+  std::vector<float> scales = FitHiddenScales(weights, shape);
+  DivideByHiddenScales(scales, shape, weights);
+  QuantizedLayer layer = QuantizeLayer(weights, kind);
+  layer.codebook.scales = std::move(scales);
+  return layer;
+}
+
 }  // namespace
 
 Result<EncodedLayer> EncodeLayer(const ModelFolder& folder, uint32_t layer,
                                  const ShardOptions& options) {
   STI_ASSIGN_OR_RETURN(LayerSource source, LayerSource::Load(folder, layer));
-  QuantizedLayer quantized = QuantizeLayer(source.Floats(), options.codebook);
+  QuantizedLayer quantized = Quantize(source.Floats(), folder.info().shape, options.codebook);
   std::vector<bool> is_outlier(quantized.codes.size(), false);
   for (uint32_t flat : quantized.outliers) is_outlier[flat] = true;
   EncodedLayer encoded;

@@ -14,7 +14,7 @@ namespace sti {
 
 struct ShardOptions {
   std::vector<uint32_t> bits{2, 3, 4, 5, 6, 32};  ///< ascending
-  CodebookKind codebook = CodebookKind::kGobo;
+  CodebookKind codebook = CodebookKind::kScaledTree;
   Layout layout = Layout::kShard;
   uint32_t threads = 1;   ///< layers quantised at once; memory grows with it, bytes do not change
   std::string unicode;    ///< version of the Unicode tables that the tokenizer uses

@@ -44,14 +44,16 @@ class BlasLinear final : public Linear {
 
 // matrix_ [ins, outs] from the term's panels.
 void BlasLinear::DecodeMatrix(const LinearTerm& term) {
-  const auto& [outs, ins, first] = term.matrix;
+  const uint32_t outs = term.matrix.outs;
+  const uint32_t ins = term.matrix.ins;
   const uint32_t panels = (outs + kPanelWidth - 1) / kPanelWidth;
-  pool_.ParallelFor(panels, [&, outs = outs, ins = ins, first = first](uint32_t p, uint32_t) {
+  pool_.ParallelFor(panels, [&](uint32_t p, uint32_t) {
     const uint32_t out = p * kPanelWidth;
-    const uint32_t width = std::min(kPanelWidth, outs - out);
+    const PanelStretch stretch{term.matrix, out, 0, ins};
+    const uint32_t width = stretch.width();
     // Decoding writes up to a multiple of 64: keep panels that far apart.
     float* panel = panels_ + uint64_t{out} * ins + uint64_t{p} * 64;
-    DecodeWeights(*term.shard, first + uint64_t{out} * ins, uint64_t{width} * ins, panel);
+    DecodePanel(*term.shard, stretch, panel);
     for (uint32_t k = 0; k < ins; ++k) {
       std::memcpy(matrix_ + uint64_t{k} * outs + out, panel + uint64_t{k} * width,
                   width * sizeof(float));

@@ -22,11 +22,23 @@ namespace {
 namespace hn = hwy::HWY_NAMESPACE;
 
 constexpr uint32_t kGroup = 64;  // codes
+constexpr uint32_t kRow = 16;
+constexpr uint32_t kGroupRows = kGroup / kRow;
+
+// The scales of a group. kRows: one for each of its rows.
+template <Scaling kScaling, class D>
+HWY_INLINE hn::Vec<D> Scale(D d, hn::Vec<D> weights, const float* scales, size_t at) {
+  if constexpr (kScaling == Scaling::kRows) return hn::Mul(weights, hn::Set(d, scales[at / kRow]));
+  if constexpr (kScaling == Scaling::kColumns) {
+    return hn::Mul(weights, hn::LoadU(d, scales + at % kRow));
+  }
+  return weights;
+}
 
 #if HWY_TARGET <= HWY_AVX3
 
 // Looks up 64 codes. Template on the bits, so that the tables stay in registers over the loop.
-template <uint32_t kBits>
+template <uint32_t kBits, Scaling kScaling>
 class Decoder {
  public:
   explicit Decoder(const float* centroids) {
@@ -36,7 +48,7 @@ class Decoder {
   }
 
   // words[p] holds the group's bits of plane p.
-  HWY_INLINE void Decode(const uint64_t (&words)[kBits], float* out) const {
+  HWY_INLINE void Decode(const uint64_t (&words)[kBits], const float* scales, float* out) const {
     __m512i codes = _mm512_setzero_si512();
 #pragma GCC unroll 8
     for (uint32_t p = 0; p < kBits; ++p) {
@@ -47,13 +59,20 @@ class Decoder {
     // puts any 16 codes in place, and lookups ignore the bits above their index.
     codes = _mm512_permutexvar_epi32(order_, codes);
     codes = _mm512_shuffle_epi8(codes, bytes_);
-    _mm512_storeu_ps(out, Look<2>(codes, codes));
-    _mm512_storeu_ps(out + 16, Look<1>(_mm512_srli_epi32(codes, 8), codes));
-    _mm512_storeu_ps(out + 32, Look<0>(_mm512_srli_epi32(codes, 16), codes));
-    _mm512_storeu_ps(out + 48, Look<-1>(_mm512_srli_epi32(codes, 24), codes));
+    Store<0>(Look<2>(codes, codes), scales, out);
+    Store<16>(Look<1>(_mm512_srli_epi32(codes, 8), codes), scales, out);
+    Store<32>(Look<0>(_mm512_srli_epi32(codes, 16), codes), scales, out);
+    Store<48>(Look<-1>(_mm512_srli_epi32(codes, 24), codes), scales, out);
   }
 
  private:
+  template <size_t kAt>
+  HWY_INLINE void Store(__m512 weights, const float* scales, float* out) const {
+    const hn::CappedTag<float, kRow> d;
+    const auto scaled = Scale<kScaling>(d, hn::Vec<decltype(d)>{weights}, scales, kAt);
+    hn::StoreU(scaled, d, out + kAt);
+  }
+
   // `index`: the code in the low bits. For six bits the top one, bit 5 of byte 2 - kByte of
   // `codes`, is moved to the sign to choose between the halves.
   template <int kByte>
@@ -74,12 +93,12 @@ class Decoder {
 
 #else
 
-template <uint32_t kBits>
+template <uint32_t kBits, Scaling kScaling>
 class Decoder {
  public:
   explicit Decoder(const float* centroids) : centroids_(centroids) {}
 
-  HWY_INLINE void Decode(const uint64_t (&words)[kBits], float* out) const {
+  HWY_INLINE void Decode(const uint64_t (&words)[kBits], const float* scales, float* out) const {
     const hn::CappedTag<uint8_t, kGroup> d8;
     HWY_ALIGN uint8_t codes[kGroup];
     for (size_t i = 0; i < kGroup; i += hn::Lanes(d8)) {
@@ -92,12 +111,13 @@ class Decoder {
       }
       hn::Store(code, d8, codes + i);
     }
-    const hn::ScalableTag<float> d;
+    const hn::CappedTag<float, kRow> d;
     const hn::RebindToSigned<decltype(d)> d32;
     const hn::Rebind<uint8_t, decltype(d)> d8_part;
     for (size_t i = 0; i < kGroup; i += hn::Lanes(d)) {
       const auto index = hn::PromoteTo(d32, hn::LoadU(d8_part, codes + i));
-      hn::StoreU(hn::GatherIndex(d, centroids_, index), d, out + i);
+      const auto weights = hn::GatherIndex(d, centroids_, index);
+      hn::StoreU(Scale<kScaling>(d, weights, scales, i), d, out + i);
     }
   }
 
@@ -114,10 +134,12 @@ HWY_INLINE uint64_t Word(const uint8_t* bytes, uint32_t shift) {
   return word >> shift | static_cast<uint64_t>(bytes[8]) << (64 - shift);
 }
 
-template <uint32_t kBits>
-void DecodeBits(const std::array<const uint8_t*, 6>& planes, const float* centroids, uint64_t first,
-                uint64_t count, float* out) {
-  const Decoder<kBits> decoder(centroids);
+template <uint32_t kBits, Scaling kScaling>
+void DecodeScaled(const CodedWeights& weights, uint64_t first, uint64_t count, float* out) {
+  constexpr size_t kStep = kScaling == Scaling::kRows ? kGroupRows : 0;
+  const Decoder<kBits, kScaling> decoder(weights.centroids);
+  const auto& planes = weights.planes;
+  const float* scales = weights.scales;
   const uint64_t byte = first / 8;
   const auto shift = static_cast<uint32_t>(first % 8);
   const uint64_t groups = count / kGroup;
@@ -125,7 +147,8 @@ void DecodeBits(const std::array<const uint8_t*, 6>& planes, const float* centro
   for (uint64_t g = 0; g < groups; ++g) {
 #pragma GCC unroll 8
     for (uint32_t p = 0; p < kBits; ++p) words[p] = Word(planes[p] + byte + 8 * g, shift);
-    decoder.Decode(words, out + kGroup * g);
+    decoder.Decode(words, scales, out + kGroup * g);
+    scales += kStep;
   }
   const uint64_t rest = count % kGroup;
   if (rest == 0) return;
@@ -134,7 +157,25 @@ void DecodeBits(const std::array<const uint8_t*, 6>& planes, const float* centro
     std::memcpy(tail, planes[p] + byte + 8 * groups, (shift + rest + 7) / 8);
     words[p] = Word(tail, shift);
   }
-  decoder.Decode(words, out + kGroup * groups);
+  // Rows that are not there have no scales either.
+  float last_scales[kGroupRows] = {};
+  if constexpr (kScaling == Scaling::kRows) {
+    std::memcpy(last_scales, scales, rest / kRow * sizeof(float));
+    scales = last_scales;
+  }
+  decoder.Decode(words, scales, out + kGroup * groups);
+}
+
+template <uint32_t kBits>
+void DecodeBits(const CodedWeights& weights, uint64_t first, uint64_t count, float* out) {
+  switch (weights.scaling) {
+    case Scaling::kNone:
+      return DecodeScaled<kBits, Scaling::kNone>(weights, first, count, out);
+    case Scaling::kRows:
+      return DecodeScaled<kBits, Scaling::kRows>(weights, first, count, out);
+    case Scaling::kColumns:
+      return DecodeScaled<kBits, Scaling::kColumns>(weights, first, count, out);
+  }
 }
 
 template <class DHalf>
@@ -158,19 +199,18 @@ void WidenHalves(DHalf d16, const uint8_t* source, uint64_t count, float* out) {
 
 }  // namespace
 
-void DecodePlanesOn(const std::array<const uint8_t*, 6>& planes, uint32_t bits,
-                    const float* centroids, uint64_t first, uint64_t count, float* out) {
-  switch (bits) {
+void DecodePlanesOn(const CodedWeights& weights, uint64_t first, uint64_t count, float* out) {
+  switch (weights.bits) {
     case 2:
-      return DecodeBits<2>(planes, centroids, first, count, out);
+      return DecodeBits<2>(weights, first, count, out);
     case 3:
-      return DecodeBits<3>(planes, centroids, first, count, out);
+      return DecodeBits<3>(weights, first, count, out);
     case 4:
-      return DecodeBits<4>(planes, centroids, first, count, out);
+      return DecodeBits<4>(weights, first, count, out);
     case 5:
-      return DecodeBits<5>(planes, centroids, first, count, out);
+      return DecodeBits<5>(weights, first, count, out);
     default:
-      return DecodeBits<6>(planes, centroids, first, count, out);
+      return DecodeBits<6>(weights, first, count, out);
   }
 }
 
@@ -197,9 +237,8 @@ namespace sti {
 HWY_EXPORT(DecodePlanesOn);
 HWY_EXPORT(WidenWeightsOn);
 
-void DecodePlanes(const std::array<const uint8_t*, 6>& planes, uint32_t bits,
-                  const float* centroids, uint64_t first, uint64_t count, float* out) {
-  HWY_DYNAMIC_DISPATCH(DecodePlanesOn)(planes, bits, centroids, first, count, out);
+void DecodePlanes(const CodedWeights& weights, uint64_t first, uint64_t count, float* out) {
+  HWY_DYNAMIC_DISPATCH(DecodePlanesOn)(weights, first, count, out);
 }
 
 void WidenWeights(const uint8_t* source, DataType type, uint64_t count, float* out) {

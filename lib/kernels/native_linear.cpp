@@ -56,12 +56,10 @@ void AddTerm(const LinearTerm& term, uint32_t rows, uint32_t out, uint32_t width
                          .accumulate = true};
     for (uint32_t p = 0; p < panels; ++p) {
       const uint32_t skipped = p * kPanelWidth;
-      const uint32_t panel_width = std::min(kPanelWidth, width - skipped);
-      const uint64_t first =
-          term.matrix.first + uint64_t{out + skipped} * ins + uint64_t{in} * panel_width;
+      const PanelStretch stretch{term.matrix, out + skipped, in, product.ins};
       float* decoded = scratch + p * kStretchWeights;
-      DecodeWeights(*term.shard, first, uint64_t{product.ins} * panel_width, decoded);
-      product.panels[p] = {decoded, panel_width};
+      DecodePanel(*term.shard, stretch, decoded);
+      product.panels[p] = {decoded, stretch.width()};
     }
     MultiplyPanels(product);
   }

@@ -9,6 +9,7 @@
 
 #include <array>
 #include <cstdint>
+#include <vector>
 
 #include "types/model_info.h"
 
@@ -20,7 +21,9 @@ inline constexpr uint32_t kPanelWidth = 16;
 struct ShardMatrix {
   uint32_t outs = 0;
   uint32_t ins = 0;
-  uint64_t first = 0;  ///< stream index of its first weight
+  uint64_t first = 0;             ///< stream index of its first weight
+  uint32_t scales = 0;            ///< its first in ShardView::scales
+  bool scaled_by_output = false;  ///< the hidden dimension is its outputs (O, FFN2), else inputs
 };
 
 enum ShardMatrixIndex { kQuery = 0, kKey, kValue, kOutput, kFfn1, kFfn2, kShardMatrices };
@@ -48,13 +51,41 @@ struct ShardView {
   /// bit (i mod 8) of byte i / 8. Readable to the next multiple of 64 bytes. 64-byte aligned.
   std::array<const uint8_t*, 6> planes{};
   const float* centroids = nullptr;  ///< [1 << bits]
+  /// [6, hidden], a scale for each hidden channel of each matrix, which centroids are multiplied
+  /// by; null if the codebook has none. Outliers and full-fidelity weights are not scaled.
+  const float* scales = nullptr;
   OutlierView outliers;
   const uint8_t* full = nullptr;  ///< [weights] in `type`, stream order; for kFullBits
 };
 
-/// Writes `count` weights from stream index `first` on: centroids, outliers patched in; or the
-/// converted full-fidelity values. `out` has room for count rounded up to a multiple of 64.
-/// `first` needs no alignment. Thread-safe.
+/// Inputs [in, in + ins) of the panel of `matrix` that begins at output `out`, a multiple of
+/// kPanelWidth.
+struct PanelStretch {
+  const ShardMatrix& matrix;
+  uint32_t out = 0;
+  uint32_t in = 0;
+  uint32_t ins = 0;
+
+  /// Outputs of the panel, the width of its rows.
+  [[nodiscard]] uint32_t width() const {
+    return matrix.outs - out < kPanelWidth ? matrix.outs - out : kPanelWidth;
+  }
+  /// Stream index of its first weight.
+  [[nodiscard]] uint64_t first() const {
+    return matrix.first + uint64_t{out} * matrix.ins + uint64_t{in} * width();
+  }
+};
+
+/// Writes the weights of a stretch, [ins, width]: scaled centroids, outliers patched in; or the
+/// converted full-fidelity values. `out` has room for ins * width rounded up to a multiple of 64.
+/// Thread-safe.
+void DecodePanel(const ShardView& shard, const PanelStretch& stretch, float* out);
+
+/// All weights of a shard of `shape`, in stream order. Thread-safe.
+std::vector<float> DecodeShard(const ShardView& shard, const ModelShape& shape);
+
+/// Writes `count` weights of a shard without scales from stream index `first` on, which needs no
+/// alignment; room as in DecodePanel. Thread-safe.
 void DecodeWeights(const ShardView& shard, uint64_t first, uint64_t count, float* out);
 
 }  // namespace sti

@@ -106,11 +106,12 @@ bool OutlierRule::IsOutlier(float weight) const {
 
 QuantizedLayer QuantizeLayer(std::span<const float> weights, CodebookKind kind) {
   QuantizedLayer layer;
-  OutlierRule rule = FitOutlierRule(weights);
+  const bool scaled = kind == CodebookKind::kScaledTree;
+  const OutlierRule rule = scaled ? OutlierRule{} : FitOutlierRule(weights);
   std::vector<uint32_t> sorted;
   sorted.reserve(weights.size());
   for (size_t i = 0; i < weights.size(); ++i) {
-    if (rule.IsOutlier(weights[i])) {
+    if (scaled ? std::abs(weights[i]) > kScaledOutlierDistance : rule.IsOutlier(weights[i])) {
       layer.outliers.push_back(static_cast<uint32_t>(i));
     } else {
       sorted.push_back(SortKey(weights[i]));

@@ -17,13 +17,16 @@ inline constexpr uint32_t kMinCodeBits = 2;
 inline constexpr uint32_t kMaxCodeBits = 6;
 
 enum class CodebookKind : uint8_t {
-  kGobo = 0,  ///< clusters of equal population (the paper's)
-  kTree = 1,  ///< Lloyd's algorithm to 4 clusters, then each split in two by Lloyd, to 64
+  kGobo = 0,        ///< clusters of equal population (the paper's)
+  kTree = 1,        ///< Lloyd's algorithm to 4 clusters, then each split in two by Lloyd, to 64
+  kScaledTree = 2,  ///< the same over weights divided by the scale of their hidden channel
 };
 
 /// The centroids of one layer: 2^k floats for each k = 2..6; an empty cluster's is 0.
 struct Codebook {
   std::array<std::vector<float>, kMaxCodeBits + 1> centroids;  ///< [bits]; 0 and 1 stay empty
+  std::vector<float>
+      scales;  ///< [6, hidden] as in quant/hidden_scales.h; empty but for kScaledTree
 };
 
 struct QuantizedLayer {
@@ -41,8 +44,13 @@ struct OutlierRule {
 };
 OutlierRule FitOutlierRule(std::span<const float> weights);
 
-/// Quantises a layer: Q, K, V, O, FFN1, FFN2 one after the other, each row-major. All finite; fewer
-/// than 2^32. Deterministic: the same result on every machine. Thread-safe.
+/// A weight that is further than this from 0, after the division by its channel's root mean square,
+/// is an outlier of kScaledTree.
+inline constexpr float kScaledOutlierDistance = 3.0F;
+
+/// Quantises a layer: Q, K, V, O, FFN1, FFN2 one after the other, each row-major; for kScaledTree
+/// divided by their scales already, which the caller puts into the codebook. All finite; fewer than
+/// 2^32. Deterministic: the same result on every machine. Thread-safe.
 QuantizedLayer QuantizeLayer(std::span<const float> weights, CodebookKind kind);
 
 }  // namespace sti

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 
 #include "base/aligned_buffer.h"
@@ -89,6 +90,8 @@ TEST_F(ContainerIndexTest, RoundTrip) {
   EXPECT_EQ(parsed->bits, index_.bits);
   for (size_t layer = 0; layer < index_.centroids.size(); ++layer) {
     EXPECT_EQ(parsed->centroids[layer].centroids, index_.centroids[layer].centroids);
+    EXPECT_EQ(parsed->centroids[layer].scales, index_.centroids[layer].scales);
+    EXPECT_EQ(parsed->centroids[layer].scales.size(), 6U * index_.info.shape.hidden);
   }
   ASSERT_EQ(parsed->shards.size(), index_.shards.size());
   for (size_t i = 0; i < index_.shards.size(); ++i) {
@@ -261,6 +264,11 @@ TEST_F(ContainerIndexTest, BadMetadataIsRefused) {
   ExpectRefused("does not know", [](ContainerIndex& i) { i.layout = static_cast<Layout>(2); });
   ExpectRefused("number of centroids",
                 [](ContainerIndex& i) { i.centroids[1].centroids[6].pop_back(); });
+  ExpectRefused("scales", [](ContainerIndex& i) { i.centroids[0].scales.pop_back(); });
+  ExpectRefused("scales", [](ContainerIndex& i) { i.centroids[1].scales.clear(); });
+  for (const float scale : {0.0F, -1.0F, INFINITY, NAN, 1e-40F}) {
+    ExpectRefused("a scale that", [&](ContainerIndex& i) { i.centroids[1].scales[7] = scale; });
+  }
 }
 
 TEST_F(ContainerIndexTest, CatalogCountsWholeBlocks) {

@@ -75,7 +75,7 @@ class CodecShard {
     for (uint32_t bits = 2; bits <= 6; ++bits) {
       const auto view = View(bits);
       ASSERT_TRUE(Succeeded(view));
-      EXPECT_EQ(AllWeights(*view, info_.shape), Expected(bits)) << bits << " bits";
+      EXPECT_EQ(DecodeShard(*view, info_.shape), Expected(bits)) << bits << " bits";
     }
   }
 
@@ -174,7 +174,7 @@ TEST(ShardCodec, FullFidelityIsSeenAsStored) {
   shard.Keep(5, bytes);
   const auto view = shard.View(kFullBits);
   ASSERT_TRUE(Succeeded(view));
-  EXPECT_EQ(AllWeights(*view, kSmall), weights);
+  EXPECT_EQ(DecodeShard(*view, kSmall), weights);
 }
 
 class DamagedOutliers : public ::testing::Test {

@@ -7,6 +7,7 @@
 
 #include "base/aligned_buffer.h"
 #include "format/shard_codec.h"
+#include "quant/hidden_scales.h"
 #include "quant/stream_order.h"
 #include "support/expect.h"
 #include "support/temp_folder.h"
@@ -41,7 +42,23 @@ std::vector<float> Decode(const ModelInfo& info, const EncodedLayer& layer, uint
   }
   const auto view = ViewShard(info, layer.codebook, bits, parts, "a");
   EXPECT_TRUE(Succeeded(view));
-  return AllWeights(*view, info.shape);
+  return DecodeShard(*view, info.shape);
+}
+
+// The scale of each weight of a layer, by the definition.
+std::vector<float> ScaleOfEach(const std::vector<float>& scales, const ModelShape& shape) {
+  std::vector<float> each;
+  for (uint32_t m = 0; m < 6; ++m) {
+    const bool by_row = m == 3 || m == 5;
+    const uint32_t rows = m == 4 ? shape.ffn : shape.hidden;
+    const uint32_t columns = m == 5 ? shape.ffn : shape.hidden;
+    for (uint32_t row = 0; row < rows; ++row) {
+      for (uint32_t column = 0; column < columns; ++column) {
+        each.push_back(scales[m * shape.hidden + (by_row ? row : column)]);
+      }
+    }
+  }
+  return each;
 }
 
 class LayerEncoderTest : public ::testing::TestWithParam<DataType> {
@@ -75,13 +92,25 @@ TEST_P(LayerEncoderTest, FullFidelityIsTheSourceBitForBit) {
 }
 
 TEST_P(LayerEncoderTest, EveryWeightIsItsCentroidOrAnExactOutlier) {
-  for (const CodebookKind kind : {CodebookKind::kGobo, CodebookKind::kTree}) {
+  for (const CodebookKind kind :
+       {CodebookKind::kGobo, CodebookKind::kTree, CodebookKind::kScaledTree}) {
+    const ModelShape& shape = source_->info().shape;
     ShardOptions options;
     options.codebook = kind;
     const auto layer = EncodeLayer(*source_, 0, options);
     ASSERT_TRUE(Succeeded(layer));
     const auto flat = FlatLayer(*source_, 0);
-    const QuantizedLayer expected = QuantizeLayer(flat, kind);
+    std::vector<float> scales(size_t{6} * shape.hidden, 1.0F);
+    auto divided = flat;
+    if (kind == CodebookKind::kScaledTree) {
+      scales = FitHiddenScales(flat, shape);
+      DivideByHiddenScales(scales, shape, divided);
+      EXPECT_EQ(layer->codebook.scales, scales);
+    } else {
+      EXPECT_TRUE(layer->codebook.scales.empty());
+    }
+    const std::vector<float> scale_of = ScaleOfEach(scales, shape);
+    const QuantizedLayer expected = QuantizeLayer(divided, kind);
     EXPECT_EQ(layer->outliers, expected.outliers.size());
     EXPECT_GT(layer->outliers, 0U);
     EXPECT_EQ(layer->codebook.centroids, expected.codebook.centroids);
@@ -89,12 +118,13 @@ TEST_P(LayerEncoderTest, EveryWeightIsItsCentroidOrAnExactOutlier) {
     for (const uint32_t i : expected.outliers) outlier[i] = true;
     for (uint32_t bits = 2; bits <= 6; ++bits) {
       for (uint32_t slice = 0; slice < 2; ++slice) {
-        const auto order = StreamOrder(source_->info().shape, slice);
+        const auto order = StreamOrder(shape, slice);
         const auto weights = Decode(source_->info(), *layer, slice, bits);
         for (size_t i = 0; i < order.size(); ++i) {
           const uint32_t at = order[i];
           const uint32_t code = static_cast<uint32_t>(expected.codes[at]) >> (6 - bits);
-          const float seen = outlier[at] ? flat[at] : expected.codebook.centroids[bits][code];
+          const float centroid = expected.codebook.centroids[bits][code] * scale_of[at];
+          const float seen = outlier[at] ? flat[at] : centroid;
           ASSERT_EQ(weights[i], seen) << "bits " << bits << " weight " << at;
         }
       }

@@ -60,6 +60,69 @@ TEST(DecodeWeights, EveryBitwidthAnyRange) {
   }
 }
 
+// Every weight of a shard by the definition: its centroid times the scale of its hidden channel.
+void ExpectScaled(const ModelShape& shape, uint32_t bits) {
+  auto shard = testing::MakeShard(shape.shard_weights(), bits, DataType::kF32, 0, 1.0f, bits);
+  std::mt19937 random(bits);
+  std::uniform_real_distribution<float> uniform(0.5f, 2.0f);
+  std::vector<float> scales(size_t{kShardMatrices} * shape.hidden);
+  for (float& scale : scales) scale = uniform(random);
+  const auto plain = shard.weights;
+  testing::AddOutliers(shape.shard_weights(), 0.02, random, &shard);
+  shard.view.scales = scales.data();
+  testing::TestShard decoded;
+  decoded.weights = DecodeShard(shard.view, shape);
+  const auto matrices = ShardMatrices(shape);
+  for (uint32_t m = 0; m < kShardMatrices; ++m) {
+    for (uint32_t o = 0; o < matrices[m].outs; ++o) {
+      for (uint32_t i = 0; i < matrices[m].ins; ++i) {
+        const bool by_output = m == kOutput || m == kFfn2;
+        const float scale = scales[m * shape.hidden + (by_output ? o : i)];
+        const float stored = testing::WeightAt(shard, matrices[m], o, i);
+        testing::TestShard codes;
+        codes.weights = plain;
+        const float centroid = testing::WeightAt(codes, matrices[m], o, i);
+        const float expected = stored == centroid ? centroid * scale : stored;  // outliers as is
+        ASSERT_EQ(testing::WeightAt(decoded, matrices[m], o, i), expected)
+            << "matrix " << m << " output " << o << " input " << i;
+      }
+    }
+  }
+}
+
+TEST(DecodeShard, ScalesByHiddenChannel) {
+  // Whole panels; panels and stretches that end raggedly; hidden sizes that no vector divides.
+  const ModelShape even{.layers = 1, .width = 2, .hidden = 64, .ffn = 128};
+  const ModelShape ragged{.layers = 1, .width = 2, .hidden = 54, .ffn = 42};
+  const ModelShape odd{.layers = 1, .width = 3, .hidden = 51, .ffn = 99};
+  for (const ModelShape& shape : {even, ragged, odd}) {
+    for (uint32_t bits = 2; bits <= 6; ++bits) {
+      testing::ForEachInstructionSet([&] { ExpectScaled(shape, bits); });
+    }
+  }
+}
+
+TEST(DecodePanel, AnyStretchOfAPanel) {
+  const ModelShape shape{.layers = 1, .width = 2, .hidden = 96, .ffn = 64};
+  auto shard = testing::MakeShard(shape.shard_weights(), 5, DataType::kF16, 0.02, 1.0f, 3);
+  std::vector<float> scales(size_t{kShardMatrices} * shape.hidden);
+  for (size_t i = 0; i < scales.size(); ++i) scales[i] = 1.0f + static_cast<float>(i) / 64.0f;
+  shard.view.scales = scales.data();
+  const auto whole = DecodeShard(shard.view, shape);
+  testing::ForEachInstructionSet([&] {
+    for (const ShardMatrix& matrix : ShardMatrices(shape)) {
+      for (uint32_t in = 0; in < matrix.ins; in += 7) {
+        const PanelStretch stretch{matrix, 16, in, std::min(13U, matrix.ins - in)};
+        std::vector<float> out(RoundUp(uint64_t{stretch.ins} * 16, 64));
+        DecodePanel(shard.view, stretch, out.data());
+        for (uint32_t i = 0; i < stretch.ins * 16; ++i) {
+          ASSERT_EQ(out[i], whole[stretch.first() + i]) << "input " << in << " weight " << i;
+        }
+      }
+    }
+  });
+}
+
 TEST(DecodeWeights, OutliersOfEveryType) {
   for (const DataType type : {DataType::kF32, DataType::kF16, DataType::kBF16}) {
     for (const double share : {0.0, 0.3, 1.0}) {

@@ -33,12 +33,12 @@ TEST_F(LoadedModelTest, HoldsEveryShardAtTheBitsAskedFor) {
   const ModelShape& shape = index_.info.shape;
   for (uint32_t layer = 0; layer < shape.layers; ++layer) {
     for (uint32_t slice = 0; slice < shape.width; ++slice) {
-      const auto exact = AllWeights(model->View(layer, slice, kFullBits), shape);
+      const auto exact = DecodeShard(model->View(layer, slice, kFullBits), shape);
       double last = 1e9;
       for (const uint32_t bits : {2U, 6U}) {
         const ShardView& view = model->View(layer, slice, bits);
         EXPECT_EQ(view.bits, bits);
-        const auto weights = AllWeights(view, shape);
+        const auto weights = DecodeShard(view, shape);
         double error = 0;
         for (size_t i = 0; i < weights.size(); ++i) {
           error += (weights[i] - exact[i]) * (weights[i] - exact[i]);

@@ -29,12 +29,4 @@ Status DamageByte(const std::string& path, uint64_t offset, uint8_t mask) {
   return {};
 }
 
-std::vector<float> AllWeights(const ShardView& view, const ModelShape& shape) {
-  const uint64_t count = shape.shard_weights();
-  std::vector<float> weights((count + 63) / 64 * 64);
-  DecodeWeights(view, 0, count, weights.data());
-  weights.resize(count);
-  return weights;
-}
-
 }  // namespace sti

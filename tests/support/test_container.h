@@ -22,7 +22,4 @@ std::vector<uint8_t> FileBytes(const std::string& path);
 /// Flips bits of one byte in place.
 Status DamageByte(const std::string& path, uint64_t offset, uint8_t mask = 0x10);
 
-/// All weights of a shard in stream order, as a computation sees them.
-std::vector<float> AllWeights(const ShardView& view, const ModelShape& shape);
-
 }  // namespace sti
