@@ -12,6 +12,7 @@
 #include "format/importance_file.h"
 #include "format/plan_file.h"
 #include "format/profile_file.h"
+#include "import/export_model.h"
 #include "model/verify.h"
 #include "options.h"
 
@@ -61,10 +62,22 @@ Result<int> Tokenize(const InspectOptions& options, ContainerFile& file) {
   return 0;
 }
 
+Result<int> Export(const Tool& tool, const InspectOptions& options, ContainerFile& file) {
+  ExportOptions work;
+  work.bits = options.export_bits;
+  work.progress = tool.Progress("exporting");
+  work.cancelled = StopRequested;
+  STI_RETURN_IF_ERROR(ExportModel(file, work, options.output));
+  tool.Say(options.output + ": the model as a reader of " + std::to_string(work.bits) +
+           " bits sees it");
+  return 0;
+}
+
 Result<int> InspectContainer(const Tool& tool, const InspectOptions& options) {
   STI_ASSIGN_OR_RETURN(ContainerFile file, ContainerFile::Open(options.file));
   if (options.verify) return Verify(tool, file);
   if (options.tokenize) return Tokenize(options, file);
+  if (options.export_bits != 0) return Export(tool, options, file);
   Json description = DescribeContainer(file, file.reader().file_bytes());
   std::string text = tool.json() ? description.dump() + "\n" : ContainerText(description);
   std::fputs(text.c_str(), stdout);
@@ -118,8 +131,11 @@ Result<std::string> ReadMagic(const std::string& path) {
 }
 
 Result<int> Run(const Tool& tool, const InspectOptions& options) {
+  if ((options.export_bits != 0) != !options.output.empty()) {
+    return UsageError("--export K and -o DIR belong together");
+  }
   STI_ASSIGN_OR_RETURN(std::string magic, ReadMagic(options.file));
-  if (options.tokenize) return InspectContainer(tool, options);
+  if (options.tokenize || options.export_bits != 0) return InspectContainer(tool, options);
   if (StartsWith(magic, kPlanMagic)) {
     return PrintSmall<Plan>(tool, options, ReadPlan(options.file), "plan", PlanToJson,
                             DescribePlan);
@@ -150,6 +166,10 @@ int main(int argc, char** argv) {
   app.add_option("FILE", options.file, "container, importance, profile or plan")->required();
   app.add_flag("--verify", options.verify, "read and check everything");
   app.add_flag("--tokenize", options.tokenize, "token ids of the lines on stdin, with a container");
+  app.add_option("--export", options.export_bits, "write a model folder with K-bit weights")
+      ->check(CLI::IsMember({2, 3, 4, 5, 6, 32}))
+      ->type_name("K");
+  app.add_option("-o,--output", options.output, "with --export: the new folder")->type_name("DIR");
   app.add_flag("--pairs", options.pairs, "with --tokenize: a tab separates two sentences");
   return tool.Main(argc, argv, [&] { return sti::Run(tool, options); });
 }

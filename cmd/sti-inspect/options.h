@@ -11,6 +11,8 @@ struct InspectOptions {
   bool verify = false;
   bool tokenize = false;
   bool pairs = false;
+  uint32_t export_bits = 0;  ///< 0: no export
+  std::string output;
 };
 
 }  // namespace sti

@@ -2,9 +2,9 @@
 
 #include "base/aligned_buffer.h"
 #include "base/digest.h"
-#include "base/little_endian.h"
 #include "format/container_header.h"
 #include "format/resident_codec.h"
+#include "format/row_codec.h"
 #include "kernels/shard_view.h"
 #include "types/plan.h"
 
@@ -86,7 +86,7 @@ Status ContainerWriter::AddRows(RowTableKind kind, DataType type, const RowSourc
   table.rows = kind == RowTableKind::kWord ? shape.vocabulary : shape.max_positions;
   table.columns = shape.hidden;
   uint32_t value_bytes = shape.hidden * BytesOf(type);
-  table.row_bytes = value_bytes + 4;
+  table.row_bytes = value_bytes + kRowChecksumBytes;
   table.offset = RoundUp(end_, kBlockBytes);
   uint64_t chunk_rows = kRowChunkBytes / table.row_bytes + 1;
   std::vector<uint8_t> chunk;
@@ -95,9 +95,7 @@ Status ContainerWriter::AddRows(RowTableKind kind, DataType type, const RowSourc
     chunk.assign(std::min<uint64_t>(chunk_rows, table.rows - row) * table.row_bytes, 0);
     for (uint8_t* at = chunk.data(); at < chunk.data() + chunk.size(); at += table.row_bytes) {
       source(row, {at, value_bytes});
-      StoreLittle<uint32_t>(at + value_bytes,
-                            static_cast<uint32_t>(Checksum({at, value_bytes}, row)));
-      ++row;
+      SealRow(row++, {at, table.row_bytes});
     }
     STI_RETURN_IF_ERROR(Put(table.offset + first * table.row_bytes, chunk));
   }

@@ -5,6 +5,7 @@
 
 #include "base/little_endian.h"
 #include "format/shard_codec.h"
+#include "import/part_roles.h"
 #include "kernels/load_value.h"
 #include "quant/hidden_scales.h"
 #include "quant/quantize.h"

@@ -10,11 +10,6 @@
 
 namespace sti {
 
-/// The matrices of a layer, in the order that quantisation and ties are defined by.
-inline constexpr TensorRole kShardRoles[] = {TensorRole::kQueryWeight, TensorRole::kKeyWeight,
-                                             TensorRole::kValueWeight, TensorRole::kOutputWeight,
-                                             TensorRole::kFfn1Weight,  TensorRole::kFfn2Weight};
-
 /// One layer, quantised and cut into shards.
 struct EncodedLayer {
   Codebook codebook;

@@ -7,27 +7,13 @@
 #include "base/little_endian.h"
 #include "format/container_writer.h"
 #include "import/layer_encoder.h"
+#include "import/part_roles.h"
 #include "kernels/thread_pool.h"
 #include "types/plan.h"
 
 namespace sti {
 namespace {
 
-// Order as in ResidentTensorSizes; spec/container.md lists it.
-constexpr TensorRole kEmbeddingRoles[] = {
-    TensorRole::kTypeEmbeddings, TensorRole::kEmbeddingNormWeight, TensorRole::kEmbeddingNormBias};
-constexpr TensorRole kLayerRoles[] = {TensorRole::kQueryBias,
-                                      TensorRole::kKeyBias,
-                                      TensorRole::kValueBias,
-                                      TensorRole::kOutputBias,
-                                      TensorRole::kAttentionNormWeight,
-                                      TensorRole::kAttentionNormBias,
-                                      TensorRole::kFfn1Bias,
-                                      TensorRole::kFfn2Bias,
-                                      TensorRole::kOutputNormWeight,
-                                      TensorRole::kOutputNormBias};
-constexpr TensorRole kHeadRoles[] = {TensorRole::kPoolerWeight, TensorRole::kPoolerBias,
-                                     TensorRole::kClassifierWeight, TensorRole::kClassifierBias};
 // One part has one type: the tensors' own if they agree, else float, which holds them all exactly.
 Status AddResidentTensors(ContainerWriter& writer, const ModelFolder& folder, ResidentKind kind,
                           uint32_t layer, std::span<const TensorRole> roles) {

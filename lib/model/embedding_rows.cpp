@@ -4,9 +4,7 @@
 
 #include "base/aligned_buffer.h"
 #include "base/checked.h"
-#include "base/digest.h"
-#include "base/little_endian.h"
-#include "kernels/load_value.h"
+#include "format/row_codec.h"
 
 namespace sti {
 namespace {
@@ -33,18 +31,11 @@ const uint8_t* Locate(const EmbeddingReads& reads, std::span<const uint8_t> bloc
 }
 
 // Adds row `row`, found at `bytes`, to `sum` after checking it.
-Status AddRow(const RowTable& table, uint32_t row, const uint8_t* bytes, const std::string& file,
-              float* sum) {
-  uint32_t value_bytes = table.row_bytes - 4;
-  auto stored = LoadLittle<uint32_t>(bytes + value_bytes);
-  if (static_cast<uint32_t>(Checksum({bytes, value_bytes}, row)) != stored) {
-    return DataError(file + ": " + (table.kind == RowTableKind::kWord ? "word" : "position") +
-                     " embedding row " + std::to_string(row) +
-                     " is damaged; copy the file again or run sti-shard");
-  }
-  for (uint32_t i = 0; i < table.columns; ++i) {
-    sum[i] += LoadValue(table.type, bytes + size_t{i} * BytesOf(table.type));
-  }
+Status AddCheckedRow(const RowTable& table, uint32_t row, const uint8_t* bytes,
+                     const std::string& file, float* sum) {
+  const std::span<const uint8_t> stored{bytes, table.row_bytes};
+  STI_RETURN_IF_ERROR(CheckRow(table, row, stored, file));
+  AddRow(table, stored, sum);
   return {};
 }
 
@@ -93,13 +84,13 @@ Status SumEmbeddings(const ContainerIndex& index, const EmbeddingReads& reads,
     std::fill(sum, sum + width, 0.0F);
     const RowTable& words = index.words;
     const uint8_t* word = Locate(reads, blocks, words.offset + uint64_t{ids[p]} * words.row_bytes);
-    STI_RETURN_IF_ERROR(AddRow(words, ids[p], word, file, sum));
+    STI_RETURN_IF_ERROR(AddCheckedRow(words, ids[p], word, file, sum));
     const float* type = &type_rows[types[p] * width];
     for (size_t i = 0; i < width; ++i) sum[i] += type[i];
     const RowTable& positions = index.positions;
     const uint8_t* position =
         Locate(reads, blocks, positions.offset + uint64_t{p} * positions.row_bytes);
-    STI_RETURN_IF_ERROR(AddRow(positions, p, position, file, sum));
+    STI_RETURN_IF_ERROR(AddCheckedRow(positions, p, position, file, sum));
   }
   return {};
 }

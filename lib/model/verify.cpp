@@ -5,9 +5,8 @@
 
 #include "base/aligned_buffer.h"
 #include "base/checked.h"
-#include "base/digest.h"
-#include "base/little_endian.h"
 #include "format/resident_codec.h"
+#include "format/row_codec.h"
 #include "format/shard_codec.h"
 #include "types/plan.h"
 
@@ -73,21 +72,11 @@ class Verifier {
       STI_ASSIGN_OR_RETURN(LoadedRange range, file_.ReadRange(chunk.offset, chunk.length));
       for (uint64_t r = 0; r < rows; ++r) {
         auto row = range.Bytes(chunk).subspan(r * table.row_bytes, table.row_bytes);
-        CheckRow(table, static_cast<uint32_t>(first + r), row);
+        STI_RETURN_IF_ERROR(
+            Note(CheckRow(table, static_cast<uint32_t>(first + r), row, file_.name())));
       }
     }
     return {};
-  }
-
-  void CheckRow(const RowTable& table, uint32_t row, std::span<const uint8_t> bytes) {
-    auto values = bytes.first(bytes.size() - 4);
-    if (static_cast<uint32_t>(Checksum(values, row)) ==
-        LoadLittle<uint32_t>(&bytes[values.size()])) {
-      return;
-    }
-    report_.damaged.push_back(file_.name() + ": " +
-                              (table.kind == RowTableKind::kWord ? "word" : "position") +
-                              " embedding row " + std::to_string(row) + " is damaged");
   }
 
   Status CheckShard(uint32_t layer, uint32_t slice) {

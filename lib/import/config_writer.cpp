@@ -1,0 +1,78 @@
+#include "import/config_writer.h"
+
+#include <nlohmann/json.hpp>
+#include <string_view>
+#include <vector>
+
+namespace sti {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+const char* NameOf(Activation activation) {
+  if (activation == Activation::kGelu) return "gelu";
+  return activation == Activation::kGeluTanh ? "gelu_new" : "relu";
+}
+
+const char* NameOf(DataType type) {
+  if (type == DataType::kF32) return "float32";
+  return type == DataType::kF16 ? "float16" : "bfloat16";
+}
+
+std::string Text(const Json& json) {
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+// Line `id` of `text`.
+std::string LineOf(std::string_view text, uint32_t id) {
+  for (; id > 0 && !text.empty(); --id) text.remove_prefix(text.find('\n') + 1);
+  return std::string(text.substr(0, text.find('\n')));
+}
+
+}  // namespace
+
+std::string ModelConfigText(const ModelInfo& info) {
+  const ModelShape& s = info.shape;
+  Json json;
+  json["model_type"] = "bert";
+  json["architectures"] = {"BertForSequenceClassification"};
+  json["num_hidden_layers"] = s.layers;
+  json["num_attention_heads"] = s.width;
+  json["hidden_size"] = s.hidden;
+  json["intermediate_size"] = s.ffn;
+  json["vocab_size"] = s.vocabulary;
+  json["max_position_embeddings"] = s.max_positions;
+  json["type_vocab_size"] = s.token_types;
+  json["hidden_act"] = NameOf(info.activation);
+  json["layer_norm_eps"] = info.layer_norm_eps;
+  json["pad_token_id"] = info.tokenizer.pad_id;
+  json["torch_dtype"] = NameOf(info.data_type);
+  for (uint32_t id = 0; id < s.labels; ++id) {
+    json["id2label"][std::to_string(id)] = info.labels[id];
+    json["label2id"][info.labels[id]] = id;
+  }
+  if (info.elastic) {
+    json["elastic"] = {{"depth_layers", info.depth_layers},
+                       {"head_order", "importance"},
+                       {"ffn_order", "importance"},
+                       {"min_width", info.min_width}};
+  }
+  return Text(json);
+}
+
+std::string TokenizerConfigText(const ModelInfo& info, const std::string& vocabulary) {
+  const TokenizerInfo& t = info.tokenizer;
+  Json json;
+  json["tokenizer_class"] = "BertTokenizer";
+  json["do_lower_case"] = t.lowercase;
+  json["strip_accents"] = t.strip_accents;
+  json["tokenize_chinese_chars"] = t.split_chinese;
+  json["model_max_length"] = info.shape.max_positions;
+  json["unk_token"] = LineOf(vocabulary, t.unknown_id);
+  json["cls_token"] = LineOf(vocabulary, t.cls_id);
+  json["sep_token"] = LineOf(vocabulary, t.sep_id);
+  json["pad_token"] = LineOf(vocabulary, t.pad_id);
+  return Text(json);
+}
+
+}  // namespace sti

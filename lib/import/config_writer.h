@@ -1,0 +1,16 @@
+// The small files of a model folder, made from what a container knows.
+#pragma once
+
+#include <string>
+
+#include "types/model_info.h"
+
+namespace sti {
+
+/// The text of config.json: what ReadModelConfig reads back to the same ModelInfo.
+std::string ModelConfigText(const ModelInfo& info);
+
+/// The text of tokenizer_config.json; `vocabulary` has one token a line, in id order.
+std::string TokenizerConfigText(const ModelInfo& info, const std::string& vocabulary);
+
+}  // namespace sti

@@ -1,0 +1,164 @@
+#include "import/export_model.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <vector>
+
+#include "base/atomic_folder.h"
+#include "base/checked.h"
+#include "base/little_endian.h"
+#include "format/row_codec.h"
+#include "format/shard_codec.h"
+#include "import/config_writer.h"
+#include "import/part_roles.h"
+#include "import/safetensors_writer.h"
+#include "quant/stream_order.h"
+#include "types/plan.h"
+
+namespace sti {
+namespace {
+
+constexpr uint64_t kChunkBytes = uint64_t{4} << 20;
+
+class Exporter {
+ public:
+  Exporter(ContainerFile& file, const ExportOptions& options)
+      : file_(file), index_(file.index()), options_(options) {}
+
+  Status Run(const std::string& folder) {
+    STI_ASSIGN_OR_RETURN(std::vector<uint8_t> raw, file_.ReadResident(ResidentKind::kVocabulary));
+    const std::string vocabulary(raw.begin(), raw.end());
+    STI_RETURN_IF_ERROR(WriteText(folder + "/config.json", ModelConfigText(index_.info)));
+    STI_RETURN_IF_ERROR(WriteText(folder + "/vocab.txt", vocabulary));
+    STI_RETURN_IF_ERROR(
+        WriteText(folder + "/tokenizer_config.json", TokenizerConfigText(index_.info, vocabulary)));
+    STI_ASSIGN_OR_RETURN(SafetensorsWriter writer,
+                         SafetensorsWriter::Create(folder + "/model.safetensors", Plan()));
+    STI_RETURN_IF_ERROR(AppendRows(writer, index_.words));
+    STI_RETURN_IF_ERROR(AppendRows(writer, index_.positions));
+    STI_RETURN_IF_ERROR(AppendResident(writer, ResidentKind::kEmbedding, 0));
+    for (uint32_t layer = 0; layer < index_.info.shape.layers; ++layer) {
+      if (options_.cancelled && options_.cancelled()) return UsageError("interrupted");
+      STI_RETURN_IF_ERROR(AppendMatrices(writer, layer));
+      STI_RETURN_IF_ERROR(AppendResident(writer, ResidentKind::kLayer, layer));
+      if (options_.progress) options_.progress(layer + 1, index_.info.shape.layers);
+    }
+    STI_RETURN_IF_ERROR(AppendResident(writer, ResidentKind::kHead, 0));
+    return writer.Finish();
+  }
+
+ private:
+  static Status WriteText(const std::string& path, const std::string& text) {
+    return WriteFileAtomically(path, {reinterpret_cast<const uint8_t*>(text.data()), text.size()});
+  }
+
+  // All tensors in the order that Run appends them.
+  [[nodiscard]] std::vector<TensorPlan> Plan() const {
+    std::vector<TensorPlan> tensors;
+    auto add = [&](TensorRole role, DataType type, uint32_t layer) {
+      tensors.push_back({TensorName(role, layer), type, TensorShape(role, index_.info.shape)});
+    };
+    add(TensorRole::kWordEmbeddings, index_.words.type, 0);
+    add(TensorRole::kPositionEmbeddings, index_.positions.type, 0);
+    auto add_part = [&](std::span<const TensorRole> roles, ResidentKind kind, uint32_t layer) {
+      for (TensorRole role : roles) add(role, index_.Resident(kind, layer).type, layer);
+    };
+    add_part(kEmbeddingRoles, ResidentKind::kEmbedding, 0);
+    for (uint32_t layer = 0; layer < index_.info.shape.layers; ++layer) {
+      for (TensorRole role : kShardRoles) add(role, MatrixType(), layer);
+      add_part(kLayerRoles, ResidentKind::kLayer, layer);
+    }
+    add_part(kHeadRoles, ResidentKind::kHead, 0);
+    return tensors;
+  }
+
+  [[nodiscard]] DataType MatrixType() const {
+    return options_.bits == kFullBits ? index_.info.data_type : DataType::kF32;
+  }
+
+  // A part's tensors lie one behind the other in both files.
+  Status AppendResident(SafetensorsWriter& writer, ResidentKind kind, uint32_t layer) {
+    STI_ASSIGN_OR_RETURN(std::vector<uint8_t> raw, file_.ReadResident(kind, layer));
+    return writer.Append(raw);
+  }
+
+  Status AppendRows(SafetensorsWriter& writer, const RowTable& table) {
+    uint64_t rows_at_once = kChunkBytes / table.row_bytes + 1;
+    std::vector<uint8_t> values;
+    for (uint64_t first = 0; first < table.rows; first += rows_at_once) {
+      uint64_t rows = std::min<uint64_t>(rows_at_once, table.rows - first);
+      PartLocation chunk{table.offset + first * table.row_bytes, rows * table.row_bytes, 0};
+      STI_ASSIGN_OR_RETURN(LoadedRange range, file_.ReadRange(chunk.offset, chunk.length));
+      values.clear();
+      for (uint64_t r = 0; r < rows; ++r) {
+        auto row = range.Bytes(chunk).subspan(r * table.row_bytes, table.row_bytes);
+        STI_RETURN_IF_ERROR(CheckRow(table, static_cast<uint32_t>(first + r), row, file_.name()));
+        values.insert(values.end(), row.begin(), row.end() - kRowChecksumBytes);
+      }
+      STI_RETURN_IF_ERROR(writer.Append(values));
+    }
+    return {};
+  }
+
+  // Each weight from its place in a shard to its place in the layer.
+  Status AppendMatrices(SafetensorsWriter& writer, uint32_t layer) {
+    const ModelShape& shape = index_.info.shape;
+    const uint32_t width = BytesOf(MatrixType());
+    std::vector<uint8_t> matrices(LayerWeights(shape) * width);
+    for (uint32_t slice = 0; slice < shape.width; ++slice) {
+      STI_ASSIGN_OR_RETURN(std::vector<uint8_t> weights, ReadShard(layer, slice));
+      const std::vector<uint32_t> order = StreamOrder(shape, slice);
+      for (size_t i = 0; i < order.size(); ++i) {
+        std::memcpy(&matrices[size_t{order[i]} * width], &weights[i * width], width);
+      }
+    }
+    return writer.Append(matrices);
+  }
+
+  // The weights of a shard in stream order, in MatrixType.
+  Result<std::vector<uint8_t>> ReadShard(uint32_t layer, uint32_t slice) {
+    const ShardLocation& shard = index_.shard(layer, slice);
+    std::array<LoadedRange, kShardPartKinds> loaded;
+    std::array<std::span<const uint8_t>, kShardPartKinds> bytes;
+    for (uint32_t part = 0; part < kShardPartKinds; ++part) {
+      const bool full = ShardPartBits(part) == kFullBits;
+      if (full != (options_.bits == kFullBits) || ShardPartBits(part) > options_.bits) continue;
+      STI_ASSIGN_OR_RETURN(loaded[part],
+                           file_.ReadPart(shard.parts[part], ShardPartName(layer, slice, part)));
+      bytes[part] = loaded[part].Bytes(shard.parts[part]);
+    }
+    if (options_.bits == kFullBits) {
+      auto full = bytes[ShardPartIndex(kFullBits)];
+      return std::vector<uint8_t>(full.begin(), full.end());
+    }
+    STI_ASSIGN_OR_RETURN(
+        ShardView view,
+        ViewShard(index_.info, index_.centroids[layer], options_.bits, bytes,
+                  file_.name() + ": " + ShardPartName(layer, slice, ShardPartIndex(2))));
+    const std::vector<float> weights = DecodeShard(view, index_.info.shape);
+    std::vector<uint8_t> stored(weights.size() * sizeof(float));
+    for (size_t i = 0; i < weights.size(); ++i) {
+      StoreLittle<uint32_t>(&stored[i * sizeof(float)], std::bit_cast<uint32_t>(weights[i]));
+    }
+    return stored;
+  }
+
+  ContainerFile& file_;
+  const ContainerIndex& index_;
+  const ExportOptions& options_;
+};
+
+}  // namespace
+
+Status ExportModel(ContainerFile& file, const ExportOptions& options, const std::string& dir) {
+  if (!file.index().Offers(options.bits)) {
+    return InfeasibleError(file.name() + ": does not offer " + std::to_string(options.bits) +
+                           " bits; run sti-shard with them");
+  }
+  STI_ASSIGN_OR_RETURN(AtomicFolder folder, AtomicFolder::Create(dir));
+  STI_RETURN_IF_ERROR(Exporter(file, options).Run(folder.temporary()));
+  return folder.Commit();
+}
+
+}  // namespace sti

@@ -1,0 +1,38 @@
+# sti-inspect --export writes an ordinary model folder with the weights that a k-bit reader sees.
+load helpers
+
+@test "full fidelity: sharded again it is the same model, byte for byte" {
+  run sti-inspect model.sti --export 32 -o out
+  same "$output" "sti-inspect: out: the model as a reader of 32 bits sees it"
+  sti-shard -q out -o again.sti
+  cmp model.sti again.sti
+}
+
+@test "fewer bits: the folder gives the labels that the container gives" {
+  sti-inspect -q model.sti --export 3 -o out
+  sti-shard -q out -o out.sti
+  cut -f 1 few.tsv | tail -n +2 >lines
+  sti-run -q model.sti --submodel 6x12 --bits 3 --json <lines | jq -c '[.label, (.logits | map(. * 1000 | round))]' >expected
+  sti-run -q out.sti --submodel 6x12 --bits 32 --json <lines | jq -c '[.label, (.logits | map(. * 1000 | round))]' >seen
+  [ "$(wc -l <expected)" = 30 ]
+  diff expected seen
+}
+
+@test "a folder that is there is not touched" {
+  mkdir taken && echo mine >taken/config.json
+  refused 2 "sti-inspect: taken: exists already; name a new folder" \
+    sti-inspect model.sti --export 4 -o taken
+  same "$(cat taken/config.json)" mine
+  mkdir empty
+  works sti-inspect -q model.sti --export 4 -o empty/
+  [ -e empty/model.safetensors ]
+}
+
+@test "what it cannot do it says" {
+  refused 2 "*--export K and -o DIR belong together*" sti-inspect model.sti --export 4
+  refused 2 "*--export: 7 not in*" sti-inspect model.sti --export 7 -o out
+  sti-shard -q model -o small.sti --bits 2,3
+  refused 4 "*small.sti: does not offer 32 bits; run sti-shard with them" \
+    sti-inspect small.sti --export 32 -o out
+  [ ! -e out ]
+}
