@@ -32,6 +32,7 @@ struct Inputs {
 
 Result<Inputs> ReadInputs(const PlanOptions& options) {
   STI_ASSIGN_OR_RETURN(ContainerFile file, ContainerFile::Open(options.model));
+  STI_RETURN_IF_ERROR(file.RequireWhole());
   STI_ASSIGN_OR_RETURN(DeviceProfile profile, ReadProfile(options.profile));
   STI_RETURN_IF_ERROR(BelongsTo(profile, options.profile, file));
   Inputs inputs{std::move(file), {}, std::move(profile), {}};

@@ -1,6 +1,7 @@
 // sti-shard: a model folder in, a shard container out.
 #include <nlohmann/json.hpp>
 
+#include "common/files.h"
 #include "common/parse.h"
 #include "common/tool.h"
 #include "import/shard_model.h"
@@ -13,6 +14,7 @@ struct Options {
   std::string folder;
   std::string output;
   std::vector<uint32_t> bits{2, 3, 4, 5, 6, 32};
+  std::vector<std::string> plans;
   std::string codebook = "tree";
   std::string layout = "shard";
   uint32_t threads = AvailableThreads();
@@ -24,6 +26,10 @@ void AddOptions(CLI::App& app, Options& options) {
       ->required();
   app.add_option("-o,--output", options.output, "container to write")->type_name("FILE");
   AddParsed(app, "--bits", options.bits, ParseList, "bitwidths to store: 2-6, 32 = exact [2-6,32]");
+  app.add_option("--for", options.plans, "store only what these plans read")
+      ->delimiter(',')
+      ->type_name("PLAN,...")
+      ->excludes("--bits");
   app.add_option("--codebook", options.codebook, "tree: nested Lloyd, scaled; gobo: the paper's")
       ->check(CLI::IsMember({"gobo", "tree"}))
       ->type_name("")
@@ -110,6 +116,11 @@ Result<int> Run(const Tool& tool, const Options& options) {
   work.layout = options.layout == "shard" ? Layout::kShard : Layout::kPlane;
   work.threads = options.threads;
   work.unicode = UnicodeVersion();
+  for (const std::string& path : options.plans) {
+    STI_ASSIGN_OR_RETURN(Plan plan, ReadPlan(path));
+    work.plans.push_back(std::move(plan));
+    work.plan_names.push_back(path);
+  }
   work.progress = tool.Progress("sharding");
   work.cancelled = StopRequested;
   STI_ASSIGN_OR_RETURN(ShardReport report,

@@ -26,6 +26,13 @@ bool ContainerIndex::Offers(uint32_t wanted) const {
   return std::find(bits.begin(), bits.end(), wanted) != bits.end();
 }
 
+bool ContainerIndex::Holds(uint32_t layer, uint32_t slice, uint32_t wanted) const {
+  if (!Offers(wanted)) return false;
+  const std::vector<PartLocation> parts = PartsFor(shard(layer, slice), wanted);
+  return std::all_of(parts.begin(), parts.end(),
+                     [](const PartLocation& part) { return part.length != 0; });
+}
+
 Digest ShapeDigest(const ModelInfo& info) {
   Digester digester;
   digester.Add(std::string_view("sti shape 1"));

@@ -76,6 +76,7 @@ struct ContainerIndex {
   Layout layout = Layout::kShard;
   std::string unicode;                     ///< version the vocabulary's ids were made for
   std::vector<uint32_t> bits;              ///< ascending; what a reader may ask for
+  bool partial = false;                    ///< shards may lack parts that `bits` need
   std::vector<Codebook> centroids;         ///< [layers]
   std::vector<ShardLocation> shards;       ///< [layers * width]
   std::vector<ResidentLocation> resident;  ///< embedding, layer 0.., head, vocabulary
@@ -87,6 +88,8 @@ struct ContainerIndex {
   }
   [[nodiscard]] const ResidentLocation& Resident(ResidentKind kind, uint32_t layer = 0) const;
   [[nodiscard]] bool Offers(uint32_t bits) const;
+  /// True if this shard can be read at `bits`. Indexes within the shape.
+  [[nodiscard]] bool Holds(uint32_t layer, uint32_t slice, uint32_t bits) const;
 };
 
 /// A FlatBuffer with the same bytes for the same index.

@@ -132,6 +132,7 @@ std::vector<uint8_t> EncodeContainerIndex(const ContainerIndex& index) {
   table.add_shard_parts(shards);
   table.add_resident_parts(resident);
   table.add_row_tables(rows);
+  table.add_partial(index.partial);
   builder.Finish(table.Finish());
   return {builder.GetBufferPointer(), builder.GetBufferPointer() + builder.GetSize()};
 }

@@ -189,7 +189,8 @@ class IndexParser {
       place = {part->offset(), part->length(), part->checksum()};
       STI_RETURN_IF_ERROR(CheckPlaneLength(part->bits(), part->length(), part->offset()));
     }
-    return CheckOfferedBits();
+    index_.partial = source_.partial();
+    return index_.partial ? Status() : CheckOfferedBits();
   }
 
   [[nodiscard]] Status CheckPlaneLength(uint32_t bits, uint64_t length, uint64_t offset) const {

@@ -15,22 +15,19 @@ constexpr uint64_t kResidentAlignment = 64;
 constexpr uint64_t kRowChunkBytes = uint64_t{1} << 20;
 
 // The index as large as it will be: every part that is going to be written is counted.
-uint64_t FinalIndexBytes(ContainerIndex index) {
-  bool planes = index.bits.front() <= kMaxCodeBits;
-  uint32_t deepest = 0;
-  for (uint32_t bits : index.bits) deepest = bits <= kMaxCodeBits ? bits : deepest;
-  for (ShardLocation& shard : index.shards) {
-    for (uint32_t bits = kMinCodeBits; planes && bits <= deepest; ++bits) {
-      shard.parts[ShardPartIndex(bits)].length = 1;
+uint64_t FinalIndexBytes(ContainerIndex index, const PartSelection& selection) {
+  for (size_t i = 0; i < index.shards.size(); ++i) {
+    for (uint32_t part = 0; part < kShardPartKinds; ++part) {
+      if ((selection[i] >> part & 1U) != 0) index.shards[i].parts[part].length = 1;
     }
-    if (index.Offers(kFullBits)) shard.parts[ShardPartIndex(kFullBits)].length = 1;
   }
   return EncodeContainerIndex(index).size();
 }
 
 }  // namespace
 
-Result<ContainerWriter> ContainerWriter::Create(const std::string& path, ContainerIndex index) {
+Result<ContainerWriter> ContainerWriter::Create(const std::string& path, ContainerIndex index,
+                                                const PartSelection& selection) {
   ContainerWriter writer;
   if (!path.empty()) {
     STI_ASSIGN_OR_RETURN(AtomicFile file, AtomicFile::Create(path));
@@ -49,7 +46,7 @@ Result<ContainerWriter> ContainerWriter::Create(const std::string& path, Contain
     }
   }
   writer.index_ = std::move(index);
-  writer.index_room_ = FinalIndexBytes(writer.index_);
+  writer.index_room_ = FinalIndexBytes(writer.index_, selection);
   writer.end_ = RoundUp(kContainerHeaderBytes + writer.index_room_, kBlockBytes);
   return writer;
 }

@@ -13,6 +13,7 @@
 #include "base/atomic_file.h"
 #include "base/result.h"
 #include "format/container_index.h"
+#include "format/part_selection.h"
 
 namespace sti {
 
@@ -27,9 +28,11 @@ using RowSource = std::function<void(uint32_t index, std::span<uint8_t> row)>;
 /// One thread at a time. Nothing appears at the path before Finish; with a dry run, never.
 class ContainerWriter {
  public:
-  /// `index` has info, codebook, layout, unicode and bits; the writer fills the rest. An empty
-  /// `path` counts sizes and writes nothing.
-  static Result<ContainerWriter> Create(const std::string& path, ContainerIndex index);
+  /// `index` has info, codebook, layout, unicode, bits and partial; the writer fills the rest.
+  /// `selection`: the parts that AddLayer will bring. An empty `path` counts sizes and writes
+  /// nothing.
+  static Result<ContainerWriter> Create(const std::string& path, ContainerIndex index,
+                                        const PartSelection& selection);
 
   [[nodiscard]] Status AddResident(ResidentKind kind, uint32_t layer, DataType type,
                                    std::span<const uint8_t> raw);

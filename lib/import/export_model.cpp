@@ -156,6 +156,7 @@ Status ExportModel(ContainerFile& file, const ExportOptions& options, const std:
     return InfeasibleError(file.name() + ": does not offer " + std::to_string(options.bits) +
                            " bits; run sti-shard with them");
   }
+  STI_RETURN_IF_ERROR(file.RequireWhole());
   STI_ASSIGN_OR_RETURN(AtomicFolder folder, AtomicFolder::Create(dir));
   STI_RETURN_IF_ERROR(Exporter(file, options).Run(folder.temporary()));
   return folder.Commit();

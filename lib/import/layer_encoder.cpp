@@ -61,11 +61,10 @@ class LayerSource {
 
 EncodedShard EncodeShard(const LayerSource& source, const QuantizedLayer& layer,
                          const std::vector<bool>& is_outlier, const std::vector<uint32_t>& order,
-                         const ShardOptions& options) {
+                         PartMask wanted) {
   EncodedShard shard;
-  uint32_t deepest = 0;
-  for (uint32_t bits : options.bits) deepest = bits <= kMaxCodeBits ? bits : deepest;
-  if (deepest != 0) {
+  const auto wants = [wanted](uint32_t bits) { return (wanted >> ShardPartIndex(bits) & 1U) != 0; };
+  if (wants(kMinCodeBits)) {
     std::vector<uint8_t> codes(order.size());
     std::vector<ShardOutlier> outliers;
     for (size_t i = 0; i < order.size(); ++i) {
@@ -74,11 +73,11 @@ EncodedShard EncodeShard(const LayerSource& source, const QuantizedLayer& layer,
         outliers.push_back({static_cast<uint32_t>(i), source.Raw(order[i])});
     }
     shard.parts[0] = EncodeShardBase(codes, outliers, source.type());
-    for (uint32_t bits = kMinCodeBits + 1; bits <= deepest; ++bits) {
-      shard.parts[ShardPartIndex(bits)] = EncodeShardPlane(codes, bits);
+    for (uint32_t bits = kMinCodeBits + 1; bits <= kMaxCodeBits; ++bits) {
+      if (wants(bits)) shard.parts[ShardPartIndex(bits)] = EncodeShardPlane(codes, bits);
     }
   }
-  if (options.bits.back() == kFullBits) {
+  if (wants(kFullBits)) {
     shard.parts[ShardPartIndex(kFullBits)] = source.Gather(order);
   }
   return shard;
@@ -95,18 +94,18 @@ QuantizedLayer Quantize(std::vector<float> weights, const ModelShape& shape, Cod
 
 }  // namespace
 
-Result<EncodedLayer> EncodeLayer(const ModelFolder& folder, uint32_t layer,
-                                 const ShardOptions& options) {
+Result<EncodedLayer> EncodeLayer(const ModelFolder& folder, uint32_t layer, CodebookKind codebook,
+                                 const PartSelection& selection) {
   STI_ASSIGN_OR_RETURN(LayerSource source, LayerSource::Load(folder, layer));
-  QuantizedLayer quantized = Quantize(source.Floats(), folder.info().shape, options.codebook);
+  QuantizedLayer quantized = Quantize(source.Floats(), folder.info().shape, codebook);
   std::vector<bool> is_outlier(quantized.codes.size(), false);
   for (uint32_t flat : quantized.outliers) is_outlier[flat] = true;
   EncodedLayer encoded;
   encoded.outliers = quantized.outliers.size();
   const ModelShape& shape = folder.info().shape;
   for (uint32_t slice = 0; slice < shape.width; ++slice) {
-    encoded.shards.push_back(
-        EncodeShard(source, quantized, is_outlier, StreamOrder(shape, slice), options));
+    encoded.shards.push_back(EncodeShard(source, quantized, is_outlier, StreamOrder(shape, slice),
+                                         selection[size_t{layer} * shape.width + slice]));
   }
   encoded.codebook = std::move(quantized.codebook);
   return encoded;

@@ -5,8 +5,8 @@
 
 #include "base/result.h"
 #include "format/container_writer.h"
+#include "format/part_selection.h"
 #include "import/model_folder.h"
-#include "import/shard_model.h"
 
 namespace sti {
 
@@ -17,8 +17,9 @@ struct EncodedLayer {
   uint64_t outliers = 0;
 };
 
-/// Thread-safe. Needs about 16 bytes a weight of the layer while it runs.
-Result<EncodedLayer> EncodeLayer(const ModelFolder& folder, uint32_t layer,
-                                 const ShardOptions& options);
+/// Encodes the selected parts of a layer's shards. Thread-safe. Needs about 16 bytes a weight of
+/// the layer while it runs.
+Result<EncodedLayer> EncodeLayer(const ModelFolder& folder, uint32_t layer, CodebookKind codebook,
+                                 const PartSelection& selection);
 
 }  // namespace sti

@@ -67,14 +67,15 @@ Status AddEverythingButShards(ContainerWriter& writer, const ModelFolder& folder
 
 // Layers are independent until they are written: `threads` of them are encoded side by side.
 Status AddLayers(ContainerWriter& writer, const ModelFolder& folder, const ShardOptions& options,
-                 ShardReport& report) {
+                 const PartSelection& selection, ShardReport& report) {
   ThreadPool pool(options.threads);
   uint32_t layers = folder.info().shape.layers;
   for (uint32_t first = 0; first < layers; first += pool.threads()) {
     uint32_t count = std::min(pool.threads(), layers - first);
     std::vector<std::optional<Result<EncodedLayer>>> encoded(count);
-    pool.ParallelFor(
-        count, [&](uint32_t i, uint32_t) { encoded[i] = EncodeLayer(folder, first + i, options); });
+    pool.ParallelFor(count, [&](uint32_t i, uint32_t) {
+      encoded[i] = EncodeLayer(folder, first + i, options.codebook, selection);
+    });
     if (options.cancelled && options.cancelled()) return UsageError("interrupted");
     for (uint32_t i = 0; i < count; ++i) {
       STI_ASSIGN_OR_RETURN(EncodedLayer layer, std::move(*encoded[i]));
@@ -131,6 +132,23 @@ Digest ModelDigest(const ModelFolder& folder, CodebookKind codebook) {
   return digester.Finish();
 }
 
+namespace {
+
+Result<PartSelection> Select(const ModelFolder& folder, const ShardOptions& options,
+                             const Digest& digest) {
+  const ModelShape& shape = folder.info().shape;
+  if (options.plans.empty()) return SelectAll(shape, options.bits);
+  for (size_t i = 0; i < options.plans.size(); ++i) {
+    const Digest& model = options.plans[i].model;
+    if (model == digest) continue;
+    return DataError(options.plan_names[i] + " was made for model " + model.Prefix() + ", not " +
+                     digest.Prefix() + "; give the folder and the codebook it was made from");
+  }
+  return SelectForPlans(shape, options.plans);
+}
+
+}  // namespace
+
 Result<ShardReport> ShardModel(const ModelFolder& folder, const ShardOptions& options,
                                const std::string& output) {
   ContainerIndex skeleton;
@@ -138,12 +156,16 @@ Result<ShardReport> ShardModel(const ModelFolder& folder, const ShardOptions& op
   skeleton.codebook = options.codebook;
   skeleton.layout = options.layout;
   skeleton.unicode = options.unicode;
-  skeleton.bits = options.bits;
-  STI_ASSIGN_OR_RETURN(ContainerWriter writer, ContainerWriter::Create(output, skeleton));
+  skeleton.bits = options.plans.empty() ? options.bits : BitsOfPlans(options.plans);
+  skeleton.partial = !options.plans.empty();
+  const Digest digest = ModelDigest(folder, options.codebook);
+  STI_ASSIGN_OR_RETURN(PartSelection selection, Select(folder, options, digest));
+  STI_ASSIGN_OR_RETURN(ContainerWriter writer,
+                       ContainerWriter::Create(output, skeleton, selection));
   ShardReport report;
   STI_RETURN_IF_ERROR(AddEverythingButShards(writer, folder));
-  STI_RETURN_IF_ERROR(AddLayers(writer, folder, options, report));
-  STI_RETURN_IF_ERROR(writer.Finish(ModelDigest(folder, options.codebook)));
+  STI_RETURN_IF_ERROR(AddLayers(writer, folder, options, selection, report));
+  STI_RETURN_IF_ERROR(writer.Finish(digest));
   report.index = writer.index();
   report.file_bytes = writer.file_bytes();
   return report;

@@ -9,11 +9,14 @@
 #include "base/result.h"
 #include "format/container_index.h"
 #include "import/model_folder.h"
+#include "types/plan.h"
 
 namespace sti {
 
 struct ShardOptions {
-  std::vector<uint32_t> bits{2, 3, 4, 5, 6, 32};  ///< ascending
+  std::vector<uint32_t> bits{2, 3, 4, 5, 6, 32};  ///< ascending; not used with plans
+  std::vector<Plan> plans;                        ///< if any, store only what they read
+  std::vector<std::string> plan_names;            ///< [plans] for messages
   CodebookKind codebook = CodebookKind::kScaledTree;
   Layout layout = Layout::kShard;
   uint32_t threads = 1;   ///< layers quantised at once; memory grows with it, bytes do not change
@@ -30,7 +33,8 @@ struct ShardReport {
 };
 
 /// Writes `output` (nothing if empty: a dry run). On failure or cancellation `output` is as it was.
-/// The same bytes for any thread count. Errors: DataError for weights that are not finite.
+/// The same bytes for any thread count. Errors: DataError for weights that are not finite, and for
+/// a plan that was made for another model.
 Result<ShardReport> ShardModel(const ModelFolder& folder, const ShardOptions& options,
                                const std::string& output);
 

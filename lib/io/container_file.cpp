@@ -48,6 +48,13 @@ Result<ContainerFile> ContainerFile::Open(const std::string& path, ReadPath want
   return file;
 }
 
+Status ContainerFile::RequireWhole() const {
+  if (!index_->partial) return {};
+  return InfeasibleError(name() +
+                         ": holds only what some plans read (sti-shard --for); use the container "
+                         "that they were made for");
+}
+
 Result<LoadedRange> ContainerFile::ReadRange(uint64_t offset, uint64_t length) {
   LoadedRange range;
   range.offset = RoundDown(offset, kBlockBytes);

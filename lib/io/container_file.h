@@ -32,6 +32,8 @@ class ContainerFile {
   [[nodiscard]] const std::string& name() const { return reader_->name(); }
   [[nodiscard]] BlockReader& reader() { return *reader_; }
   [[nodiscard]] uint64_t index_bytes() const { return index_bytes_; }
+  /// InfeasibleError if the container holds only what some plans read.
+  [[nodiscard]] Status RequireWhole() const;
 
   /// Reads the blocks around a range, checksums unchecked.
   Result<LoadedRange> ReadRange(uint64_t offset, uint64_t length);

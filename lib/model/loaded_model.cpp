@@ -8,6 +8,7 @@
 namespace sti {
 
 Result<LoadedModel> LoadedModel::Load(ContainerFile file, std::span<const uint32_t> bits) {
+  STI_RETURN_IF_ERROR(file.RequireWhole());
   LoadedModel model(std::move(file));
   std::vector<uint32_t> layers(model.index().info.shape.layers);
   std::iota(layers.begin(), layers.end(), 0U);

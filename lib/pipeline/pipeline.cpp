@@ -61,10 +61,12 @@ Status Pipeline::CheckPlan() const {
       if (taken[slice]) return bad("a slice twice in one layer");
       taken[slice] = true;
     }
-    for (uint32_t bits : plan_.bits[k]) {
-      if (!index.Offers(bits)) {
-        return bad("it wants " + std::to_string(bits) + " bits, which the file does not have");
-      }
+    for (uint32_t i = 0; i < plan_.width; ++i) {
+      const uint32_t bits = plan_.bits[k][i];
+      if (index.Holds(layers[k], plan_.slices[k][i], bits)) continue;
+      return bad("it wants " + std::to_string(bits) + " bits of layer " +
+                 std::to_string(layers[k]) + " slice " + std::to_string(plan_.slices[k][i]) +
+                 ", which the file does not have");
     }
   }
   return {};

@@ -18,6 +18,9 @@ Result<Plan> MakeWholePlan(const ContainerIndex& index, const WholePlanOptions& 
   if (!index.Offers(bits)) {
     return UsageError("the model has no " + std::to_string(bits) + "-bit shards");
   }
+  if (index.partial) {
+    return UsageError("the container holds only what some plans read; give one of them by --plan");
+  }
   if (options.length > shape.max_positions) {
     return UsageError("length " + std::to_string(options.length) + " is over the model's " +
                       std::to_string(shape.max_positions));

@@ -81,7 +81,7 @@ is_refused() { # LINE ARGUMENTS...
   sti-inspect --json model.plan |
     jq --arg model "$(sti-inspect --json two.sti | jq -r .model)" '.model = $model | .preload = []
       | .bits |= map(map(5))' >five.json
-  is_refused "sti-run: the plan does not fit two.sti: it wants 5 bits, which the file does not have; run sti-plan on this model" \
+  is_refused "sti-run: the plan does not fit two.sti: it wants 5 bits of layer * slice *, which the file does not have; run sti-plan on this model" \
     two.sti --plan five.json
 }
 

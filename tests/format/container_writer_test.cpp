@@ -133,7 +133,7 @@ TEST_F(ContainerWriterTest, NothingAppearsWithoutFinish) {
     ContainerIndex skeleton;
     skeleton.info = report.index.info;
     skeleton.bits = {2};
-    auto writer = ContainerWriter::Create(path, skeleton);
+    auto writer = ContainerWriter::Create(path, skeleton, SelectAll(skeleton.info.shape, {{2}}));
     ASSERT_TRUE(Succeeded(writer));
     const std::vector<uint8_t> raw(100, 1);
     ASSERT_TRUE(Succeeded(writer->AddResident(ResidentKind::kHead, 0, DataType::kF32, raw)));

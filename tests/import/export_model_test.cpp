@@ -81,7 +81,8 @@ TEST_P(ExportModelTest, FewerBitsAreWhatAReaderSees) {
     const auto exported = Exported(bits);
     ASSERT_TRUE(Succeeded(exported));
     for (const TensorRole role : kOnceRoles) ExpectSameTensor(*source, *exported, role, 0);
-    const auto layer = EncodeLayer(*source, 1, {});
+    const auto layer = EncodeLayer(*source, 1, CodebookKind::kScaledTree,
+                                   SelectAll(info.shape, ShardOptions{}.bits));
     ASSERT_TRUE(Succeeded(layer));
     std::vector<float> flat;
     for (const TensorRole role : kShardRoles) {

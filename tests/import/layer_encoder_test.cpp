@@ -74,12 +74,17 @@ class LayerEncoderTest : public ::testing::TestWithParam<DataType> {
     source_ = std::make_unique<ModelFolder>(std::move(source).value());
   }
 
+  [[nodiscard]] Result<EncodedLayer> Encode(uint32_t layer, CodebookKind codebook,
+                                            std::vector<uint32_t> bits) const {
+    return EncodeLayer(*source_, layer, codebook, SelectAll(source_->info().shape, bits));
+  }
+
   TempFolder folder_;
   std::unique_ptr<ModelFolder> source_;
 };
 
 TEST_P(LayerEncoderTest, FullFidelityIsTheSourceBitForBit) {
-  const auto layer = EncodeLayer(*source_, 1, {});
+  const auto layer = Encode(1, CodebookKind::kScaledTree, {2, 3, 4, 5, 6, 32});
   ASSERT_TRUE(Succeeded(layer));
   const auto flat = FlatLayer(*source_, 1);
   for (uint32_t slice = 0; slice < 2; ++slice) {
@@ -95,9 +100,7 @@ TEST_P(LayerEncoderTest, EveryWeightIsItsCentroidOrAnExactOutlier) {
   for (const CodebookKind kind :
        {CodebookKind::kGobo, CodebookKind::kTree, CodebookKind::kScaledTree}) {
     const ModelShape& shape = source_->info().shape;
-    ShardOptions options;
-    options.codebook = kind;
-    const auto layer = EncodeLayer(*source_, 0, options);
+    const auto layer = Encode(0, kind, {2, 3, 4, 5, 6, 32});
     ASSERT_TRUE(Succeeded(layer));
     const auto flat = FlatLayer(*source_, 0);
     std::vector<float> scales(size_t{6} * shape.hidden, 1.0F);
@@ -133,9 +136,7 @@ TEST_P(LayerEncoderTest, EveryWeightIsItsCentroidOrAnExactOutlier) {
 }
 
 TEST_P(LayerEncoderTest, EncodesOnlyWhatTheBitsNeed) {
-  ShardOptions options;
-  options.bits = {3, 4};
-  const auto layer = EncodeLayer(*source_, 0, options);
+  const auto layer = Encode(0, CodebookKind::kGobo, {3, 4});
   ASSERT_TRUE(Succeeded(layer));
   for (const EncodedShard& shard : layer->shards) {
     for (uint32_t part = 0; part < kShardPartKinds; ++part) {

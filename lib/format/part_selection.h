@@ -1,0 +1,34 @@
+// Which parts of which shards a container holds: all that its bitwidths need, or only what some
+// plans read.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "format/container_index.h"
+#include "types/plan.h"
+
+namespace sti {
+
+/// Parts of one shard: bit ShardPartIndex(k) is set if part k is stored.
+using PartMask = uint8_t;
+
+/// The parts that a read at `bits` (2..6 or 32) needs.
+PartMask PartsForBits(uint32_t bits);
+
+/// [layers * width]
+using PartSelection = std::vector<PartMask>;
+
+/// What each of `bits` needs, of every shard.
+PartSelection SelectAll(const ModelShape& shape, std::span<const uint32_t> bits);
+
+/// What the plans read, their variants included. DataError if one does not fit the shape.
+Result<PartSelection> SelectForPlans(const ModelShape& shape, std::span<const Plan> plans);
+
+/// All bitwidths that the plans use, ascending.
+std::vector<uint32_t> BitsOfPlans(std::span<const Plan> plans);
+
+}  // namespace sti

@@ -1,0 +1,56 @@
+# sti-shard --for writes a container with just the shards and planes that some plans read.
+load helpers
+
+lines() { tail -n +2 few.tsv | cut -f 1; }
+
+@test "a plan runs on what was cut down for it, with the same output" {
+  run sti-shard model --for model.plan -o small.sti
+  same "$status" 0
+  [ "$(stat -Lc %s small.sti)" -lt "$(($(stat -Lc %s model.sti) * 3 / 4))" ]
+  lines | sti-run -q model.sti --plan model.plan --json | jq -c '[.label, .logits]' >expected
+  lines | sti-run -q small.sti --plan model.plan --json | jq -c '[.label, .logits]' >seen
+  [ "$(wc -l <expected)" = 30 ]
+  diff expected seen
+  same "$(sti-inspect --json small.sti | jq .model)" "$(sti-inspect --json model.sti | jq .model)"
+  works sti-inspect --verify small.sti
+  like "$output" "*parts checked, 0 damaged"
+}
+
+@test "several plans: each runs; one that was not named does not" {
+  sti-plan -q model.sti --profile device.json --target 8ms -o a.plan
+  sti-plan -q model.sti --profile device.json --strategy stdpl --bits 2 --submodel 3x4 -o b.plan
+  sti-plan -q model.sti --profile device.json --strategy stdpl --bits 6 --submodel 6x12 -o c.plan
+  sti-shard -q model --for a.plan,b.plan -o two.sti
+  works sti-run -q two.sti --plan a.plan "$alarm"
+  works sti-run -q two.sti --plan b.plan "$alarm"
+  refused 3 "*the plan does not fit two.sti: it wants 6 bits of layer *, which the file does not have*" \
+    sti-run -q two.sti --plan c.plan "$alarm"
+}
+
+@test "what needs the whole model says so" {
+  sti-shard -q model --for model.plan -o small.sti
+  refused 2 "*the container holds only what some plans read; give one of them by --plan" \
+    sti-run small.sti "$alarm"
+  refused 4 "*small.sti: holds only what some plans read*" \
+    sti-plan small.sti --profile device.json --target 12ms -o x.plan
+  refused 4 "*small.sti: holds only what some plans read*" \
+    sti-importance small.sti --data few.tsv -o x.importance
+  refused 4 "*small.sti: holds only what some plans read*" sti-profile small.sti -o x.profile
+  refused 4 "*small.sti: *" sti-inspect small.sti --export 2 -o out
+}
+
+@test "a plan of another model, or of another codebook, is refused" {
+  refused 3 "*model.plan was made for model *, not *; give the folder and the codebook it was made from" \
+    sti-shard model --for model.plan --codebook gobo -o small.sti
+  [ ! -e small.sti ]
+  refused 3 "*few.tsv: *" sti-shard model --for few.tsv -o small.sti
+  refused 2 "*--bits excludes --for*" sti-shard model --for model.plan --bits 2-6 -o small.sti
+}
+
+@test "--dry-run says the size beforehand" {
+  works sti-shard model --for model.plan --dry-run --json
+  holds "$output" ".file_bytes > 0"
+  said=$(jq .file_bytes <<<"$output")
+  sti-shard -q model --for model.plan -o small.sti
+  same "$said" "$(stat -Lc %s small.sti)"
+}
