@@ -107,6 +107,15 @@ Status WriteFileAtomically(const std::string& path, std::span<const uint8_t> dat
   return file.Commit();
 }
 
+Result<std::string> ReadFilePrefix(const std::string& path, size_t count) {
+  FILE* file = std::fopen(path.c_str(), "rbe");
+  if (file == nullptr) return OpenError(path);
+  std::string content(count, '\0');
+  content.resize(std::fread(content.data(), 1, count, file));
+  std::fclose(file);
+  return content;
+}
+
 Result<std::string> ReadWholeFile(const std::string& path, uint64_t limit) {
   FILE* file = std::fopen(path.c_str(), "rbe");
   if (file == nullptr) return OpenError(path);

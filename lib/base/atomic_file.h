@@ -34,6 +34,9 @@ class AtomicFile {
 /// `data` to `path` through an AtomicFile.
 Status WriteFileAtomically(const std::string& path, std::span<const uint8_t> data);
 
+/// The first bytes of a file: `count`, or all if it has fewer.
+Result<std::string> ReadFilePrefix(const std::string& path, size_t count);
+
 /// The whole of a file of at most `limit` bytes; a larger one is a DataError.
 Result<std::string> ReadWholeFile(const std::string& path, uint64_t limit);
 

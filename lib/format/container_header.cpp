@@ -63,6 +63,7 @@ Result<ContainerHeader> ParseContainerHeader(std::span<const uint8_t> bytes, uin
     return DataError(name + ": header is damaged; copy the file again or run sti-shard");
   }
   ContainerHeader header;
+  header.minor = LoadLittle<uint16_t>(&bytes[kMinorAt]);
   header.file_bytes = LoadLittle<uint64_t>(&bytes[kFileBytesAt]);
   header.index_offset = LoadLittle<uint64_t>(&bytes[kIndexOffsetAt]);
   header.index_bytes = LoadLittle<uint64_t>(&bytes[kIndexBytesAt]);

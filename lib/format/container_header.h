@@ -20,6 +20,7 @@ struct ContainerHeader {
   uint64_t index_offset = 0;
   uint64_t index_bytes = 0;
   uint64_t index_checksum = 0;
+  uint16_t minor = kContainerMinor;  ///< as read; what is written has ours
 };
 
 std::array<uint8_t, kContainerHeaderBytes> EncodeContainerHeader(const ContainerHeader& header);

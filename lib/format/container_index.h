@@ -11,6 +11,7 @@
 
 #include "base/digest.h"
 #include "base/result.h"
+#include "format/container_header.h"
 #include "quant/quantize.h"
 #include "types/model_info.h"
 #include "types/shard_catalog.h"
@@ -70,6 +71,8 @@ struct RowTable {
 enum class Layout : uint8_t { kShard = 0, kPlane = 1 };
 
 struct ContainerIndex {
+  /// Of a file of a newer minor version: there may be bytes that fields unknown to us describe.
+  bool newer_minor = false;
   Digest model;
   ModelInfo info;
   CodebookKind codebook = CodebookKind::kGobo;
@@ -96,9 +99,11 @@ struct ContainerIndex {
 std::vector<uint8_t> EncodeContainerIndex(const ContainerIndex& index);
 
 /// Verifies the FlatBuffer, then every number in it: limits, ranges inside a file of `file_bytes`,
-/// no overlap and no hole of a block or more between parts. `name` is for messages.
+/// no overlap, and no hole of a block or more between parts unless `minor`, the header's, is newer
+/// than ours. `name` is for messages.
 Result<ContainerIndex> ParseContainerIndex(std::span<const uint8_t> bytes, uint64_t file_bytes,
-                                           uint64_t index_end, const std::string& name);
+                                           uint64_t index_end, const std::string& name,
+                                           uint16_t minor = kContainerMinor);
 
 /// A model's shape as a profile knows it: what IO and compute times depend on.
 Digest ShapeDigest(const ModelInfo& info);

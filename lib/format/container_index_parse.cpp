@@ -32,8 +32,10 @@ constexpr uint32_t kCentroidsOfAllBits = 4 + 8 + 16 + 32 + 64;
 class IndexParser {
  public:
   IndexParser(const fb::ContainerIndex& source, uint64_t file_bytes, uint64_t index_end,
-              const std::string& name)
-      : source_(source), file_bytes_(file_bytes), index_end_(index_end), name_(name) {}
+              const std::string& name, bool newer_minor)
+      : source_(source), file_bytes_(file_bytes), index_end_(index_end), name_(name) {
+    index_.newer_minor = newer_minor;
+  }
 
   Result<ContainerIndex> Parse() {
     STI_RETURN_IF_ERROR(ParseShape());
@@ -94,7 +96,7 @@ class IndexParser {
     if (info.min_width < 1 || info.min_width > info.shape.width) return Bad("min_width");
     index_.codebook = static_cast<CodebookKind>(source_.codebook());
     index_.layout = static_cast<Layout>(source_.layout());
-    for (const auto* label : *labels) info.labels.push_back(label->str());
+    STI_RETURN_IF_ERROR(ParseLabels(*labels));
     info.tokenizer = {tokenizer->lowercase(),     tokenizer->strip_accents(),
                       tokenizer->split_chinese(), tokenizer->unknown_id(),
                       tokenizer->cls_id(),        tokenizer->sep_id(),
@@ -104,6 +106,15 @@ class IndexParser {
       if (id >= info.shape.vocabulary) return Bad("a special token outside the vocabulary");
     }
     if (tokenizer->unicode() != nullptr) index_.unicode = tokenizer->unicode()->str();
+    return {};
+  }
+
+  // Offsets may name one long text many times, so that copies outgrow the file.
+  Status ParseLabels(const flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>& labels) {
+    uint64_t bytes = 0;
+    for (const auto* label : labels) bytes += label->size();
+    if (bytes > index_end_ - kContainerHeaderBytes) return Bad("labels longer than the index");
+    for (const auto* label : labels) index_.info.labels.push_back(label->str());
     return {};
   }
 
@@ -273,7 +284,8 @@ class IndexParser {
     return {};
   }
 
-  // All parts, sorted by offset: inside the file, none over another, gaps only of alignment.
+  // All parts, sorted by offset: inside the file, none over another, gaps only of alignment. What a
+  // newer minor version puts elsewhere, its own fields describe.
   [[nodiscard]] Status CheckGeometry() const {
     std::vector<PartLocation> all;
     for (const ShardLocation& shard : index_.shards) {
@@ -291,10 +303,12 @@ class IndexParser {
     for (const PartLocation& part : all) {
       if (!RangeFits(part.offset, part.length, file_bytes_)) return Bad("a part outside the file");
       if (part.offset < end) return Bad("two parts overlap");
-      if (part.offset - end >= kBlockBytes) return Bad("a hole between parts");
+      if (part.offset - end >= kBlockBytes && !index_.newer_minor)
+        return Bad("a hole between parts");
       end = part.offset + part.length;
     }
-    if (RoundUp(end, kBlockBytes) != file_bytes_) return Bad("bytes behind the last part");
+    if (RoundUp(end, kBlockBytes) != file_bytes_ && !index_.newer_minor)
+      return Bad("bytes behind the last part");
     return {};
   }
 
@@ -308,14 +322,17 @@ class IndexParser {
 }  // namespace
 
 Result<ContainerIndex> ParseContainerIndex(std::span<const uint8_t> bytes, uint64_t file_bytes,
-                                           uint64_t index_end, const std::string& name) {
+                                           uint64_t index_end, const std::string& name,
+                                           uint16_t minor) {
   constexpr int kMaxDepth = 8;
   constexpr int kMaxTables = 1 << 20;
   flatbuffers::Verifier verifier(bytes.data(), bytes.size(), kMaxDepth, kMaxTables);
   if (!fb::VerifyContainerIndexBuffer(verifier)) {
     return DataError(name + ": index is not well-formed; copy the file again or run sti-shard");
   }
-  return IndexParser(*fb::GetContainerIndex(bytes.data()), file_bytes, index_end, name).Parse();
+  return IndexParser(*fb::GetContainerIndex(bytes.data()), file_bytes, index_end, name,
+                     minor > kContainerMinor)
+      .Parse();
 }
 
 }  // namespace sti

@@ -4,6 +4,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "base/json_depth.h"
 #include "format/framed_file.h"
 
 namespace sti {
@@ -206,6 +207,8 @@ void JsonFields::ForEach(const char* key, Need need, const std::function<void(Js
 Result<Json> ParseJsonObject(std::span<const uint8_t> file, const std::string& name) {
   if (file.size() > kMaxSmallFileBytes)
     return DataError(name + ": larger than 64 MiB; this is not such a file, give another");
+  if (JsonIsTooDeep({reinterpret_cast<const char*>(file.data()), file.size()}))
+    return DataError(name + ": JSON nested too deep; correct it or make it again");
   Json value = Json::parse(file.begin(), file.end(), nullptr, false);
   if (value.is_discarded())
     return DataError(name + ": not well-formed JSON; correct it or make it again");

@@ -17,6 +17,7 @@ constexpr uint32_t kMaxLayers = 1024;
 constexpr uint32_t kMaxWidth = 256;
 constexpr uint32_t kMaxLength = 1u << 20;
 constexpr size_t kMaxVariants = 64;
+constexpr size_t kMaxTextBytes = 65536;
 
 bool BitsExist(uint32_t bits) { return (bits >= 2 && bits <= 6) || bits == kFullBits; }
 
@@ -90,6 +91,9 @@ Status ValidatePlan(const Plan& plan, const std::string& name) {
     shards.erase(found);
   }
   if (plan.model.empty()) return PlanError(name, "model is missing");
+  for (const std::string* text : {&plan.strategy, &plan.kernel, &plan.read_path}) {
+    if (text->size() > kMaxTextBytes) return PlanError(name, "a text is longer than 65536 bytes");
+  }
   return {};
 }
 
@@ -124,7 +128,22 @@ flatbuffers::Offset<flatbuffers::Vector<uint8_t>> DigestBytes(Builder* builder,
   return builder->CreateVector(digest.bytes.data(), digest.bytes.size());
 }
 
-/// Refuses what Validate would refuse before it is copied: offsets may name one row many times.
+/// Refuses what Validate would refuse before it is copied: offsets may name one list many times, so
+/// that copies outgrow the file.
+Status CheckSizes(const fb::Plan& table, const std::string& name) {
+  for (const flatbuffers::String* text : {table.strategy(), table.kernel(), table.read_path()}) {
+    if (text != nullptr && text->size() > kMaxTextBytes)
+      return PlanError(name, "a text is longer than 65536 bytes");
+  }
+  if (table.layers() != nullptr && table.layers()->size() > kMaxLayers)
+    return PlanError(name, "layers does not have 1 to 1024 entries");
+  if (table.aib_us() != nullptr && table.aib_us()->size() > kMaxLayers)
+    return PlanError(name, "aib_us does not have one entry a layer");
+  if (table.preload() != nullptr && table.preload()->size() > kMaxLayers * kMaxWidth)
+    return PlanError(name, "preload has more entries than a plan has shards");
+  return {};
+}
+
 Status ReadRows(const fb::Plan& table, const std::string& name, Plan* plan) {
   if (table.rows() == nullptr) return {};
   if (table.rows()->size() > kMaxLayers) return PlanError(name, "more than 1024 rows");
@@ -148,6 +167,7 @@ Result<Plan> FromTable(const fb::Plan& table, const std::string& name, int depth
     STI_ASSIGN_OR_RETURN(plan.shape,
                          DigestFromBytes(shape->data(), shape->size(), name + ": shape"));
   }
+  STI_RETURN_IF_ERROR(CheckSizes(table, name));
   plan.strategy = Text(table.strategy());
   plan.length = table.length();
   plan.layers = Numbers(table.layers());

@@ -5,6 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <system_error>
 
+#include "base/json_depth.h"
+
 namespace sti {
 namespace {
 
@@ -38,6 +40,7 @@ Result<std::string> ReadSmallFile(const std::string& path, uint64_t max_bytes) {
 
 Result<Json> ReadJsonFile(const std::string& path) {
   STI_ASSIGN_OR_RETURN(const std::string text, ReadSmallFile(path, kMaxJsonBytes));
+  if (JsonIsTooDeep(text)) return DataError(path + ": JSON nested too deep; get a sound copy");
   Json json = Json::parse(text, nullptr, false);
   if (!json.is_object()) return DataError(path + ": not a JSON object; get a sound copy");
   return json;

@@ -22,8 +22,8 @@ Result<ContainerFile> ContainerFile::Open(const std::string& path, ReadPath want
   STI_ASSIGN_OR_RETURN(file.reader_, OpenBlockReader(path, wanted));
   uint64_t size = file.reader_->file_bytes();
   if (size < kBlockBytes || size % kBlockBytes != 0) {
-    STI_ASSIGN_OR_RETURN(std::string small, ReadWholeFile(path, size));
-    std::span<const uint8_t> bytes{reinterpret_cast<const uint8_t*>(small.data()), small.size()};
+    STI_ASSIGN_OR_RETURN(std::string start, ReadFilePrefix(path, kContainerHeaderBytes));
+    std::span<const uint8_t> bytes{reinterpret_cast<const uint8_t*>(start.data()), start.size()};
     STI_RETURN_IF_ERROR(ParseContainerHeader(bytes, size, path));
     return DataError(path + ": is cut short; copy the file again");
   }
@@ -40,9 +40,9 @@ Result<ContainerFile> ContainerFile::Open(const std::string& path, ReadPath want
   if (Checksum(bytes) != header.index_checksum) {
     return DataError(path + ": index is damaged; copy the file again or run sti-shard");
   }
-  STI_ASSIGN_OR_RETURN(
-      ContainerIndex index,
-      ParseContainerIndex(bytes, size, header.index_offset + header.index_bytes, path));
+  STI_ASSIGN_OR_RETURN(ContainerIndex index,
+                       ParseContainerIndex(bytes, size, header.index_offset + header.index_bytes,
+                                           path, header.minor));
   file.index_ = std::make_unique<ContainerIndex>(std::move(index));
   file.index_bytes_ = header.index_bytes;
   return file;

@@ -6,6 +6,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include "base/json_depth.h"
+
 namespace sti {
 namespace {
 
@@ -183,6 +185,7 @@ Status Parser::ParseJsonLines(std::string_view content) {
   while (lines.Next(&line)) {
     STI_RETURN_IF_ERROR(CheckLine(line));
     if (IsBlank(line)) continue;
+    if (JsonIsTooDeep(line)) return place_.Bad("JSON nested too deep; mend the line");
     const Json object = Json::parse(line.begin(), line.end(), nullptr, false);
     if (!object.is_object()) return place_.Bad("not a JSON object; give one object a line");
     STI_RETURN_IF_ERROR(AddObject(object));

@@ -34,6 +34,10 @@ void ExpectFrozen(const std::string& name,
     std::vector<uint8_t> encoded = encode(*value);
     EXPECT_EQ(std::string(encoded.begin(), encoded.end()), binary);
   }
+  test::ExpectDamageIsFound({binary.begin(), binary.end()}, [&](auto bytes) -> Status {
+    auto value = parse(bytes, "a.file");
+    return value.ok() ? Status() : Status(value.error());
+  });
 }
 
 TEST(FrozenSmallFiles, ImportanceLoads) {

@@ -104,6 +104,15 @@ TEST(Dataset, RefusesEmptySetsAndLongLines) {
   EXPECT_TRUE(Contains(FailureOf(longest + "a", false), "dev.tsv:2: "));
 }
 
+TEST(Dataset, RefusesJsonNestedTooDeep) {
+  for (const size_t depth : {size_t{64}, size_t{100'000}, size_t{1'000'000}}) {
+    const std::string content = R"({"text":"a","more":)" + std::string(depth, '[');
+    const auto read = ParseDataset(content, "dev.jsonl", {}, false);
+    ASSERT_FALSE(read.ok());
+    EXPECT_EQ(read.error().message, "dev.jsonl:1: JSON nested too deep; mend the line");
+  }
+}
+
 TEST(Dataset, SkipsAByteOrderMark) {
   EXPECT_TRUE(Parse("\xEF\xBB\xBFsentence\tlabel\na\t1\n").ok());
 }

@@ -1,0 +1,252 @@
+// Numbers that claim more than the file holds, or hold together what no model needs: refused before
+// memory is taken for them.
+#include <gtest/gtest.h>
+#include <zstd.h>
+
+#include <algorithm>
+
+#include "base/aligned_buffer.h"
+#include "base/little_endian.h"
+#include "container_generated.h"
+#include "format/container_header.h"
+#include "format/container_index.h"
+#include "format/framed_file.h"
+#include "format/importance_file.h"
+#include "format/plan_file.h"
+#include "format/profile_file.h"
+#include "format/resident_codec.h"
+#include "plan_generated.h"
+#include "support/expect.h"
+#include "support/memory_meter.h"
+#include "support/temp_folder.h"
+#include "support/test_container.h"
+
+namespace sti {
+namespace {
+
+using Bin = std::vector<uint8_t>;
+
+constexpr uint64_t kMiB = uint64_t{1} << 20;
+
+class HostileIndex : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const TempFolder folder;
+    const auto report = WriteTinyContainer(folder.File("a"));
+    ASSERT_TRUE(Succeeded(report));
+    index_ = report->index;
+    file_bytes_ = report->file_bytes;
+  }
+
+  /// Refused with these words, and with less memory than `limit` beside the bytes themselves.
+  void ExpectRefused(const Bin& bytes, const std::string& words, uint64_t limit = kMiB) const {
+    AlignedBuffer aligned(bytes.size());
+    std::copy(bytes.begin(), bytes.end(), aligned.data());
+    const MemoryMeter meter;
+    const auto parsed =
+        ParseContainerIndex(aligned.span(), file_bytes_, 64 + bytes.size(), "a.sti");
+    EXPECT_LT(meter.peak_bytes(), limit) << words;
+    EXPECT_TRUE(FailedWith(parsed, ErrorKind::kData, words));
+  }
+
+  ContainerIndex index_;
+  uint64_t file_bytes_ = 0;
+};
+
+TEST_F(HostileIndex, OffsetsAndLengthsNearTheEndOfNumbers) {
+  for (const uint64_t number :
+       {uint64_t{1} << 63, UINT64_MAX, UINT64_MAX - 63, uint64_t{1} << 62, uint64_t{1} << 48}) {
+    const std::vector<std::function<uint64_t&(ContainerIndex&)>> fields = {
+        [](ContainerIndex& i) -> uint64_t& { return i.shards[1].parts[0].offset; },
+        [](ContainerIndex& i) -> uint64_t& { return i.shards[1].parts[0].length; },
+        [](ContainerIndex& i) -> uint64_t& { return i.shards[2].parts[5].offset; },
+        [](ContainerIndex& i) -> uint64_t& { return i.shards[2].parts[5].length; },
+        [](ContainerIndex& i) -> uint64_t& { return i.resident[0].part.offset; },
+        [](ContainerIndex& i) -> uint64_t& { return i.resident.back().part.length; },
+        [](ContainerIndex& i) -> uint64_t& { return i.resident.back().raw_length; },
+        [](ContainerIndex& i) -> uint64_t& { return i.resident[1].raw_length; },
+        [](ContainerIndex& i) -> uint64_t& { return i.words.offset; }};
+    for (const auto& field : fields) {
+      ContainerIndex edited = index_;
+      field(edited) = number;
+      ExpectRefused(EncodeContainerIndex(edited), "a.sti: index: ");
+    }
+  }
+}
+
+TEST_F(HostileIndex, AMillionLayers) {
+  for (const uint32_t layers : {1'000'000U, 1025U, UINT32_MAX}) {
+    ContainerIndex edited = index_;
+    edited.info.shape.layers = layers;
+    ExpectRefused(EncodeContainerIndex(edited), "shape outside the limits");
+  }
+}
+
+// As many layers and slices as are allowed, none of them there. 40 MiB is the list of places.
+TEST_F(HostileIndex, AThousandLayersThatAreNotThere) {
+  ContainerIndex edited = index_;
+  edited.info.shape.layers = 1024;
+  ExpectRefused(EncodeContainerIndex(edited), "depth map missing");
+  edited.info.depth_layers.clear();
+  for (uint32_t n = 1; n <= 1024; ++n) {
+    std::vector<uint32_t>& row = edited.info.depth_layers.emplace_back();
+    for (uint32_t layer = 0; layer < n; ++layer) row.push_back(layer);
+  }
+  edited.centroids.resize(1024, edited.centroids[0]);
+  ExpectRefused(EncodeContainerIndex(edited), "index: ", 80 * kMiB);
+}
+
+// Offsets of a FlatBuffer may all name one text: 65536 labels of a mebibyte would be 64 GiB.
+TEST_F(HostileIndex, LabelsThatShareOneText) {
+  constexpr uint32_t kLabels = 65536;
+  flatbuffers::FlatBufferBuilder builder;
+  const auto text = builder.CreateString(std::string(kMiB, 'x'));
+  const auto labels =
+      builder.CreateVector(std::vector<flatbuffers::Offset<flatbuffers::String>>(kLabels, text));
+  const auto tokenizer = fb::CreateTokenizerOptions(builder);
+  const fb::Digest128 digest(1, 2);
+  const fb::Shape shape(1, 1, 16, 16, 100, 16, 2, kLabels);
+  fb::ContainerIndexBuilder index(builder);
+  index.add_model(&digest);
+  index.add_shape(&shape);
+  index.add_labels(labels);
+  index.add_min_width(1);
+  index.add_tokenizer(tokenizer);
+  builder.Finish(index.Finish());
+  ExpectRefused({builder.GetBufferPointer(), builder.GetBufferPointer() + builder.GetSize()},
+                "labels longer than the index");
+}
+
+TEST(HostileHeader, ClaimsBeyondTheFile) {
+  const struct {
+    uint64_t offset, bytes;
+  } claims[] = {{64, uint64_t{1} << 63},       {64, UINT64_MAX}, {uint64_t{1} << 63, 64},
+                {64, (uint64_t{1} << 28) + 1}, {64, 8192 - 63},  {UINT64_MAX - 63, 64}};
+  for (const auto& claim : claims) {
+    const auto header = EncodeContainerHeader({8192, claim.offset, claim.bytes, 0});
+    const MemoryMeter meter;
+    EXPECT_TRUE(FailedWith(ParseContainerHeader(header, 8192, "a.sti"), ErrorKind::kData,
+                           "a.sti: header points outside the file"));
+    EXPECT_LT(meter.peak_bytes(), 4096U);
+  }
+}
+
+Bin Bomb(uint64_t size) {
+  Bin raw(size, 0);
+  Bin packed(ZSTD_compressBound(size));
+  packed.resize(ZSTD_compress(packed.data(), packed.size(), raw.data(), size, 19));
+  return packed;
+}
+
+TEST(HostileResident, AVocabularyThatUnpacksToMoreThanItSays) {
+  const Bin bomb = Bomb(256 * kMiB);
+  ASSERT_LT(bomb.size(), 32768U);
+  ResidentLocation location;
+  location.kind = ResidentKind::kVocabulary;
+  location.compression = Compression::kZstd;
+  location.part.length = bomb.size();
+  location.raw_length = 1000;
+  const MemoryMeter meter;
+  EXPECT_TRUE(FailedWith(DecompressPart(location, bomb, "a.sti: vocabulary"), ErrorKind::kData,
+                         "a.sti: vocabulary: "));
+  // A frame that does not say its size, or two frames of which the first says the right one.
+  Bin two = Bomb(1000);
+  two.insert(two.end(), bomb.begin(), bomb.end());
+  EXPECT_TRUE(FailedWith(DecompressPart(location, two, "a.sti: vocabulary"), ErrorKind::kData,
+                         "does not decompress"));
+  EXPECT_LT(meter.peak_bytes(), kMiB);
+}
+
+TEST_F(HostileIndex, AVocabularyBeyondItsLimit) {
+  ContainerIndex edited = index_;
+  edited.resident.back().raw_length = 64 * kMiB + 1;
+  edited.resident.back().compression = Compression::kZstd;
+  ExpectRefused(EncodeContainerIndex(edited), "resident part");
+}
+
+// Variants that all name one table, which names one list of 16 MB for all its lists.
+TEST(HostilePlan, TablesThatShareOneList) {
+  flatbuffers::FlatBufferBuilder builder;
+  const auto model = builder.CreateVector(Bin(16, 1));
+  const auto text = builder.CreateString(std::string(16 * kMiB, 'x'));
+  const auto layers = builder.CreateVector(std::vector<uint32_t>(4 * kMiB, 1));
+  const auto plan_of = [&](auto strategy, auto list, auto variants) {
+    fb::PlanBuilder plan(builder);
+    plan.add_model(model);
+    plan.add_length(8);
+    plan.add_width(1);
+    plan.add_strategy(strategy);
+    plan.add_layers(list);
+    plan.add_variants(variants);
+    return plan.Finish();
+  };
+  using Plans = std::vector<flatbuffers::Offset<fb::Plan>>;
+  const auto none = builder.CreateVector(Plans{});
+  const auto small = builder.CreateString("sti");
+  const auto one = builder.CreateVector(std::vector<uint32_t>(1, 1));
+  for (const bool long_text : {true, false}) {
+    const auto variant = long_text ? plan_of(text, one, none) : plan_of(small, layers, none);
+    const auto variants = builder.CreateVector(Plans(64, variant));
+    builder.Finish(plan_of(small, one, variants));
+    const Bin file = WrapFrame(kPlanMagic, {builder.GetBufferPointer(), builder.GetSize()});
+    const MemoryMeter meter;
+    EXPECT_TRUE(FailedWith(ParsePlan(file, "a.plan"), ErrorKind::kData, "a.plan: variants: "));
+    EXPECT_LT(meter.peak_bytes(), file.size() + kMiB);
+  }
+}
+
+TEST(HostileFrame, ClaimsBeyondTheFile) {
+  Bin file = WrapFrame(kPlanMagic, Bin(100, 0));
+  for (const uint64_t claim : {uint64_t{1} << 63, UINT64_MAX, UINT64_MAX - 39, uint64_t{61}}) {
+    StoreLittle<uint64_t>(&file[16], claim);
+    StoreLittle<uint64_t>(&file[32], Checksum(std::span<const uint8_t>(file).first(32)));
+    const MemoryMeter meter;
+    EXPECT_TRUE(FailedWith(ParsePlan(file, "a.plan"), ErrorKind::kData,
+                           "the payload is not as long as the header says"));
+    EXPECT_LT(meter.peak_bytes(), 4096U);
+  }
+}
+
+std::string Nested(const std::string& key, size_t depth) {
+  return "{\"" + key + "\":" + std::string(depth, '[') + std::string(depth, ']') + "}";
+}
+
+std::span<const uint8_t> AsBytes(const std::string& text) {
+  return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
+}
+
+TEST(HostileJson, NestedAHundredThousandDeep) {
+  for (const size_t depth : {size_t{64}, size_t{100'000}, size_t{30'000'000}}) {
+    const MemoryMeter meter;
+    const std::string plan = Nested("layers", depth);
+    const std::string profile = Nested("io", depth);
+    const std::string importance = Nested("scores", depth);
+    const uint64_t texts = meter.peak_bytes();
+    constexpr const char* kWords = ": JSON nested too deep; ";
+    EXPECT_TRUE(FailedWith(ParsePlan(AsBytes(plan), "a"), ErrorKind::kData, kWords));
+    EXPECT_TRUE(FailedWith(ParseProfile(AsBytes(profile), "a"), ErrorKind::kData, kWords));
+    EXPECT_TRUE(FailedWith(ParseImportance(AsBytes(importance), "a"), ErrorKind::kData, kWords));
+    EXPECT_LT(meter.peak_bytes(), texts + kMiB);
+  }
+  // Within the limit it is another error; brackets in a text do not count.
+  EXPECT_TRUE(
+      FailedWith(ParsePlan(AsBytes(Nested("layers", 63)), "a"), ErrorKind::kData, "is missing"));
+  const std::string text = "{\"strategy\":\"\\\"" + std::string(1000, '[') + "\"}";
+  EXPECT_TRUE(FailedWith(ParsePlan(AsBytes(text), "a"), ErrorKind::kData, "is missing"));
+}
+
+TEST(HostileJson, NumbersThatAreNone) {
+  for (const char* number : {"1e999", "-1e999", "1e-400x", "NaN", "18446744073709551616", "-1",
+                             "1.5", "99999999999999999999999999999999999999"}) {
+    const std::string text = "{\"length\":" + std::string(number) + "}";
+    EXPECT_TRUE(FailedWith(ParsePlan(AsBytes(text), "a"), ErrorKind::kData, "a: ")) << number;
+  }
+  for (const char* number : {"1e999", "-1e999", "NaN"}) {
+    const std::string text =
+        "{\"io\":[{\"bits\":2,\"load_us\":" + std::string(number) + "}],\"compute\":[]}";
+    EXPECT_TRUE(FailedWith(ParseProfile(AsBytes(text), "a"), ErrorKind::kData, "a: ")) << number;
+  }
+}
+
+}  // namespace
+}  // namespace sti

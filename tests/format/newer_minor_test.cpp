@@ -1,0 +1,45 @@
+// Small files of a later minor version mean what they mean without the fields we do not know.
+#include <gtest/gtest.h>
+
+#include "base/atomic_file.h"
+#include "format/importance_file.h"
+#include "format/next_version/next_version.h"
+#include "format/plan_file.h"
+#include "format/profile_file.h"
+#include "format/small_file_test.h"
+#include "support/expect.h"
+
+namespace sti {
+namespace {
+
+template <typename Value>
+void ExpectSameMeaning(const std::string& name,
+                       Result<Value> (*parse)(std::span<const uint8_t>, const std::string&),
+                       std::string (*to_json)(const Value&)) {
+  const auto content =
+      ReadWholeFile(std::string(STI_SOURCE_DIR) + "/tests/data/v1/" + name, 1 << 20);
+  ASSERT_TRUE(Succeeded(content));
+  const auto now = parse(test::Bytes(*content), name);
+  ASSERT_TRUE(Succeeded(now));
+  const test::Bin next = NextVersion(test::Bytes(*content));
+  ASSERT_GT(next.size(), content->size() + 800);
+  const auto later = parse(next, name);
+  ASSERT_TRUE(Succeeded(later));
+  EXPECT_EQ(to_json(*later), to_json(*now));
+  // It is still a checked file.
+  test::ExpectDamageIsFound(next, [&](std::span<const uint8_t> bytes) -> Status {
+    const auto parsed = parse(bytes, "a.file");
+    return parsed.ok() ? Status() : Status(parsed.error());
+  });
+}
+
+TEST(NewerMinor, Importance) {
+  ExpectSameMeaning<Importance>("tiny.importance", ParseImportance, ImportanceToJson);
+}
+TEST(NewerMinor, Profile) {
+  ExpectSameMeaning<DeviceProfile>("tiny.profile", ParseProfile, ProfileToJson);
+}
+TEST(NewerMinor, Plan) { ExpectSameMeaning<Plan>("tiny.plan", ParsePlan, PlanToJson); }
+
+}  // namespace
+}  // namespace sti
