@@ -7,7 +7,7 @@
 #include "plan/planner.h"
 #include "quant/quantize.h"
 #include "support/random.h"
-#include "text/wordpiece.h"
+#include "text/tokenizer.h"
 
 namespace sti {
 namespace {

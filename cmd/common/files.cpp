@@ -112,19 +112,29 @@ Result<Tokenizer> LoadTokenizer(ContainerFile& file) {
   STI_ASSIGN_OR_RETURN(std::vector<uint8_t> text, file.ReadResident(ResidentKind::kVocabulary));
   STI_ASSIGN_OR_RETURN(Vocabulary vocabulary,
                        Vocabulary::FromText(std::string(text.begin(), text.end())));
-  if (vocabulary.size() != file.index().info.shape.vocabulary) {
+  // Tables of embeddings may have rows to spare; an id must not lack its row.
+  if (vocabulary.size() > file.index().info.shape.vocabulary) {
     return DataError(file.name() + ": vocabulary has " + std::to_string(vocabulary.size()) +
                      " tokens, the model " + std::to_string(file.index().info.shape.vocabulary) +
                      "; run sti-shard again");
   }
-  return Tokenizer(std::move(vocabulary), file.index().info.tokenizer);
+  const TokenizerInfo& info = file.index().info.tokenizer;
+  std::vector<uint8_t> merges;
+  if (info.kind == TokenizerKind::kByteBpe) {
+    STI_ASSIGN_OR_RETURN(merges, file.ReadResident(ResidentKind::kMerges));
+  }
+  auto tokenizer = Tokenizer::Create(
+      std::move(vocabulary), {reinterpret_cast<const char*>(merges.data()), merges.size()}, info);
+  if (tokenizer.ok()) return tokenizer;
+  return DataError(file.name() + ": " + tokenizer.error().message + ", then run sti-shard again");
 }
 
 Result<std::vector<Example>> ReadDataset(const std::string& path, const ContainerIndex& index,
                                          bool labels_required) {
   STI_ASSIGN_OR_RETURN(std::string content,
                        ReadWholeFile(path == "-" ? "/dev/stdin" : path, kMaxDatasetBytes));
-  return ParseDataset(content, path == "-" ? "stdin" : path, index.info.labels, labels_required);
+  return ParseDataset(content, path == "-" ? "stdin" : path, index.info.labels, labels_required,
+                      index.info.problem);
 }
 
 uint64_t CurrentRssBytes() { return StatusField("VmRSS:"); }

@@ -10,7 +10,7 @@
 #include "base/result.h"
 #include "io/container_file.h"
 #include "text/dataset.h"
-#include "text/wordpiece.h"
+#include "text/tokenizer.h"
 #include "types/device_profile.h"
 #include "types/importance.h"
 #include "types/plan.h"

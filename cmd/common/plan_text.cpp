@@ -51,4 +51,18 @@ std::string DescribePlan(const Plan& plan) {
   return text;
 }
 
+std::string UntrainedWarning(const ModelInfo& info, const Plan& plan) {
+  const auto name = [](size_t layers, uint32_t width) {
+    return std::to_string(layers) + "x" + std::to_string(width);
+  };
+  const bool smaller = plan.layers.size() < info.shape.layers || plan.width < info.shape.width;
+  if (smaller && !info.elastic) {
+    return "the model has no elastic metadata: " + name(plan.layers.size(), plan.width) + " of " +
+           name(info.shape.layers, info.shape.width) +
+           " is allowed but was not trained for; its labels mean little";
+  }
+  if (plan.width >= info.min_width) return "";
+  return "widths under " + std::to_string(info.min_width) + " were not trained";
+}
+
 }  // namespace sti

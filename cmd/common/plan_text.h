@@ -2,11 +2,15 @@
 
 #include <string>
 
+#include "types/model_info.h"
 #include "types/plan.h"
 
 namespace sti {
 
 /// A plan for a terminal of 80 columns: what runs, at which bits, and what is predicted.
 std::string DescribePlan(const Plan& plan);
+
+/// What a person should know of a plan whose submodel was not trained; empty if it was.
+std::string UntrainedWarning(const ModelInfo& info, const Plan& plan);
 
 }  // namespace sti

@@ -16,6 +16,11 @@ const char* TypeName(DataType type) {
   return type == DataType::kF16 ? "float16" : "bfloat16";
 }
 
+const char* ArchitectureName(Architecture architecture) {
+  if (architecture == Architecture::kBert) return "bert";
+  return architecture == Architecture::kDistilBert ? "distilbert" : "roberta";
+}
+
 // Stored bytes by kind of part; what is left of the file is header, index and alignment.
 Json ByteTable(const ContainerIndex& index, uint64_t file_bytes) {
   Json bytes;
@@ -35,10 +40,13 @@ Json ByteTable(const ContainerIndex& index, uint64_t file_bytes) {
   }
   uint64_t resident = 0;
   for (const ResidentLocation& location : index.resident) {
-    if (location.kind != ResidentKind::kVocabulary) resident += location.part.length;
+    if (!IsText(location.kind)) resident += location.part.length;
   }
   add("resident", resident);
   add("vocabulary", index.Resident(ResidentKind::kVocabulary).part.length);
+  if (index.info.tokenizer.kind == TokenizerKind::kByteBpe) {
+    add("merges", index.Resident(ResidentKind::kMerges).part.length);
+  }
   for (const RowTable* table : {&index.words, &index.positions}) {
     add(table->kind == RowTableKind::kWord ? "word_embeddings" : "position_embeddings",
         uint64_t{table->rows} * table->row_bytes);
@@ -72,6 +80,11 @@ Json DescribeContainer(const ContainerFile& file, uint64_t file_bytes) {
                    {"hidden", s.hidden},         {"ffn", s.ffn},
                    {"vocabulary", s.vocabulary}, {"max_positions", s.max_positions},
                    {"labels", s.labels}};
+  json["architecture"] = ArchitectureName(index.info.architecture);
+  json["problem"] = index.info.problem == Problem::kSingleLabel ? "single label" : "multi label";
+  json["tokenizer"] =
+      index.info.tokenizer.kind == TokenizerKind::kWordPiece ? "WordPiece" : "byte-level BPE";
+  json["max_length"] = index.info.max_length();
   json["type"] = TypeName(index.info.data_type);
   json["elastic"] = index.info.elastic;
   json["min_width"] = index.info.min_width;
@@ -90,12 +103,14 @@ std::string ContainerText(const Json& c) {
   const Json& s = c["shape"];
   auto number = [&](const char* key) { return s[key].dump(); };
   std::string text = Line("container", "model " + c["model"].get<std::string>());
-  text += Line("shape", number("layers") + " layers x " + number("width") + " slices, hidden " +
-                            number("hidden") + ", FFN " + number("ffn") + ", " +
-                            c["type"].get<std::string>());
-  text += Line("text", number("vocabulary") + " tokens, inputs up to " + number("max_positions") +
-                           ", " + number("labels") + " labels, Unicode " +
-                           c["unicode"].get<std::string>());
+  text +=
+      Line("shape", number("layers") + " layers x " + number("width") + " slices, hidden " +
+                        number("hidden") + ", FFN " + number("ffn") + ", " +
+                        c["type"].get<std::string>() + ", " + c["architecture"].get<std::string>());
+  const bool several = c["problem"] == "multi label";
+  text += Line("text", number("vocabulary") + " tokens, inputs up to " + c["max_length"].dump() +
+                           ", " + number("labels") + " labels" + (several ? " (any number)" : "") +
+                           ", Unicode " + c["unicode"].get<std::string>());
   text +=
       Line("elastic", c["elastic"].get<bool>() ? "any depth, widths from " + c["min_width"].dump()
                                                : "no: only the whole model was trained");

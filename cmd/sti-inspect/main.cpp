@@ -39,7 +39,7 @@ Result<int> Verify(const Tool& tool, ContainerFile& file) {
 // Lines in, one object a line out, so that ids can be compared with any other tokenizer's.
 Result<int> Tokenize(const InspectOptions& options, ContainerFile& file) {
   STI_ASSIGN_OR_RETURN(Tokenizer tokenizer, LoadTokenizer(file));
-  uint32_t length = file.index().info.shape.max_positions;
+  uint32_t length = file.index().info.max_length();
   LineReader lines(STDIN_FILENO);
   while (!StopRequested()) {
     STI_ASSIGN_OR_RETURN(auto line, lines.Next());

@@ -53,6 +53,8 @@ Result<int> Make(const Tool& tool, const PlanOptions& options, const Inputs& inp
     for (const std::string& reason : reasons) std::fprintf(out, "%s\n", reason.c_str());
   }
   STI_ASSIGN_OR_RETURN(Plan plan, std::move(made));
+  const std::string untrained = UntrainedWarning(inputs.file.index().info, plan);
+  if (!untrained.empty()) tool.Warn(untrained);
   if (!options.output.empty()) STI_RETURN_IF_ERROR(WritePlan(options.output, plan));
   if (options.output == "-") return 0;
   if (tool.json()) {

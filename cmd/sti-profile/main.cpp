@@ -68,7 +68,7 @@ std::vector<uint32_t> Clip(std::vector<uint32_t> values, uint32_t most) {
 
 Result<ProfileOptions> WorkOf(const Tool& tool, const Options& options, const ModelInfo& info) {
   ProfileOptions work;
-  work.lengths = Clip(options.lengths, info.shape.max_positions);
+  work.lengths = Clip(options.lengths, info.max_length());
   work.widths = options.widths;
   if (work.widths.empty()) {
     for (uint32_t m = info.elastic ? info.min_width : info.shape.width; m <= info.shape.width;

@@ -22,10 +22,12 @@ struct Totals {
   Samples stall;
 };
 
-void Count(const Example& example, const Answer& answer, Totals& totals) {
-  totals.right += answer.label == *example.label ? 1 : 0;
+void Count(const Example& example, const Answer& answer, const Session& session, Totals& totals) {
+  const Judgement judged =
+      Judge(session.info().problem, answer.run.logits, *example.Truth(), session.threshold());
+  totals.right += judged.right ? 1 : 0;
   totals.misses += answer.deadline_met.value_or(true) ? 0 : 1;
-  totals.loss.Add(CrossEntropy(answer.run.logits, *example.label));
+  totals.loss.Add(judged.loss);
   totals.bytes.Add(static_cast<double>(answer.run.bytes_read));
   totals.latency.Add(answer.latency_us);
   totals.stall.Add(answer.run.stall_us);
@@ -115,7 +117,7 @@ Result<int> Evaluate(Session& session, const RunOptions& options, const Tool& to
     auto taken = Clock::now();
     STI_ASSIGN_OR_RETURN(Encoding encoding, session.Encode(examples[i].text, examples[i].pair));
     STI_ASSIGN_OR_RETURN(Answer answer, session.Ask(encoding, taken));
-    Count(examples[i], answer, totals);
+    Count(examples[i], answer, session, totals);
     if (progress) progress(i + 1, examples.size());
   }
   if (totals.latency.count() == 0) return 0;

@@ -27,6 +27,9 @@ void AddRunOptions(CLI::App& app, RunOptions& o) {
   app.add_option("--top", o.top, "scores of the K best labels only")
       ->check(CLI::Range(1, 65536))
       ->type_name("K");
+  app.add_option("--threshold", o.threshold,
+                 "multi-label models: labels with at least this score, in (0, 1) [0.5]")
+      ->type_name("P");
   app.add_flag("--stats", o.stats, "times and bytes of every input, on stderr");
   app.add_option("--trace", o.trace, "write lanes as Chrome trace events")->type_name("FILE");
   app.add_option("--eval", o.eval, "measure on a labelled data set")->type_name("FILE");
@@ -42,6 +45,9 @@ Status CheckRunOptions(const RunOptions& o) {
     return UsageError("--min-accuracy and --max-p99 need --eval FILE");
   }
   if (!o.eval.empty() && !o.texts.empty()) return UsageError("--eval takes no TEXT");
+  if (o.threshold && !(*o.threshold > 0 && *o.threshold < 1)) {
+    return UsageError("--threshold is between 0 and 1, both excluded, such as 0.5");
+  }
   if (o.ids && o.pairs) return UsageError("--ids and --pairs do not go together");
   return {};
 }

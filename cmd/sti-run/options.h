@@ -27,7 +27,8 @@ struct RunOptions {
   bool ids = false;
   bool pairs = false;
   bool stats = false;
-  uint32_t top = 0;  ///< 0: all
+  uint32_t top = 0;                 ///< 0: all
+  std::optional<double> threshold;  ///< of a multi-label model; 0.5 unless said
   std::string trace;
   std::string eval;
   std::optional<double> min_accuracy;

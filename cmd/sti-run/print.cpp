@@ -39,6 +39,10 @@ void PrintJson(const RunOptions& options, const std::string& text, const Answer&
   json["text"] = text;
   json["label"] = info.labels[answer.label];
   json["label_id"] = answer.label;
+  if (info.problem == Problem::kMultiLabel) {
+    json["labels"] = Json::array();
+    for (uint32_t label : answer.labels) json["labels"].push_back(info.labels[label]);
+  }
   json["scores"] = ScoresOf(answer, info, options.top);
   json["logits"] = answer.run.logits;
   json["tokens"] = answer.tokens;
@@ -55,8 +59,13 @@ void PrintJson(const RunOptions& options, const std::string& text, const Answer&
 void PrintPlain(const std::string& text, const Answer& answer, const ModelInfo& info) {
   std::string line = text;
   std::replace(line.begin(), line.end(), '\n', ' ');  // an input is a line, also from an argument
-  std::printf("%s\t%.4f\t%s%s\n", info.labels[answer.label].c_str(),
-              double{answer.scores[answer.label]}, line.c_str(),
+  std::string said = info.labels[answer.label];
+  if (info.problem == Problem::kMultiLabel) {
+    said.clear();
+    for (uint32_t label : answer.labels) said += (said.empty() ? "" : ",") + info.labels[label];
+    if (answer.labels.empty()) said = "-";
+  }
+  std::printf("%s\t%.4f\t%s%s\n", said.c_str(), double{answer.scores[answer.label]}, line.c_str(),
               answer.truncated ? " [truncated]" : "");
 }
 

@@ -10,7 +10,8 @@ namespace sti {
 void PrintJson(const RunOptions& options, const std::string& text, const Answer& answer,
                uint64_t turn, const ModelInfo& info);
 
-/// label TAB score TAB text
+/// label TAB score TAB text. Of a multi-label model: all that reach the threshold with commas
+/// between them, or "-" if none does, and the highest score.
 void PrintPlain(const std::string& text, const Answer& answer, const ModelInfo& info);
 
 /// An input that cannot be used has its own line and ends nothing.

@@ -5,6 +5,7 @@
 
 #include "common/files.h"
 #include "common/parse.h"
+#include "common/plan_text.h"
 #include "pipeline/whole_plan.h"
 #include "text/unicode.h"
 
@@ -23,13 +24,6 @@ Result<Plan> ChoosePlan(const RunOptions& options, const ContainerIndex& index, 
   if (!options.submodel && !options.bits) {
     tool.Say("no --plan: running the whole model at its most bits (" +
              std::to_string(plan.bits[0][0]) + "); sti-plan makes one for a latency target");
-  }
-  bool smaller =
-      plan.layers.size() < index.info.shape.layers || plan.width < index.info.shape.width;
-  if (smaller && !index.info.elastic) {
-    tool.Warn("the model was not trained for submodels; labels of this one mean little");
-  } else if (plan.width < index.info.min_width) {
-    tool.Warn("widths under " + std::to_string(index.info.min_width) + " were not trained");
   }
   return plan;
 }
@@ -71,7 +65,14 @@ void WarnOfDifferences(Pipeline& pipeline, const Tool& tool) {
 Result<std::unique_ptr<Session>> Session::Open(const RunOptions& options, const Tool& tool) {
   STI_ASSIGN_OR_RETURN(ReadPath path, ParseReadPath(options.io));
   STI_ASSIGN_OR_RETURN(ContainerFile file, ContainerFile::Open(options.model, path));
+  const ModelInfo& model = file.index().info;
+  if (options.threshold && model.problem != Problem::kMultiLabel) {
+    return UsageError("--threshold is for multi-label models; " + options.model +
+                      " gives one label an input");
+  }
   STI_ASSIGN_OR_RETURN(Plan plan, ChoosePlan(options, file.index(), tool));
+  const std::string untrained = UntrainedWarning(model, plan);
+  if (!untrained.empty()) tool.Warn(untrained);
   STI_ASSIGN_OR_RETURN(Tokenizer tokenizer, LoadTokenizer(file));
   std::unique_ptr<Session> session(new Session(options, std::move(tokenizer)));
   PipelineOptions pipeline;
@@ -94,7 +95,10 @@ Result<Encoding> Session::Encode(const std::string& line) const {
 
 Result<Encoding> Session::Encode(const std::string& text,
                                  const std::optional<std::string>& pair) const {
-  if (pair && info().shape.token_types < 2) return DataError("the model takes no pairs");
+  const TokenizerInfo& tokenizer = info().tokenizer;
+  if (pair && tokenizer.second_type >= info().shape.token_types) {
+    return DataError("the model takes no pairs");
+  }
   return tokenizer_.Encode(text, pair, pipeline_->plan().length);
 }
 
@@ -120,11 +124,22 @@ Result<Encoding> Session::EncodeIds(const std::string& line) const {
   return encoding;
 }
 
+std::vector<uint32_t> Session::LabelsAbove(std::span<const float> scores) const {
+  std::vector<uint32_t> labels;
+  for (uint32_t label = 0; label < scores.size(); ++label) {
+    if (double{scores[label]} >= threshold()) labels.push_back(label);
+  }
+  std::stable_sort(labels.begin(), labels.end(),
+                   [&](uint32_t a, uint32_t b) { return scores[a] > scores[b]; });
+  return labels;
+}
+
 Result<Answer> Session::Ask(const Encoding& encoding, Clock::time_point taken) {
   Answer answer;
   STI_ASSIGN_OR_RETURN(answer.run, pipeline_->Run(encoding.ids, encoding.types));
   answer.scores = answer.run.logits;
-  Softmax(answer.scores.data(), 1, static_cast<uint32_t>(answer.scores.size()));
+  Probabilities(info().problem, answer.scores);
+  if (info().problem == Problem::kMultiLabel) answer.labels = LabelsAbove(answer.scores);
   auto best = std::max_element(answer.run.logits.begin(), answer.run.logits.end());
   answer.label = static_cast<uint32_t>(best - answer.run.logits.begin());
   answer.tokens = static_cast<uint32_t>(encoding.ids.size());

@@ -3,20 +3,23 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
 #include "options.h"
 #include "pipeline/pipeline.h"
-#include "text/wordpiece.h"
+#include "text/tokenizer.h"
 
 namespace sti {
 
 struct Answer {
   RunResult run;
   std::vector<float> scores;  ///< [labels] probabilities
-  uint32_t label = 0;
+  uint32_t label = 0;         ///< the most probable
+  /// Of a multi-label model, those whose score reaches the threshold, the most probable first.
+  std::vector<uint32_t> labels;
   uint32_t tokens = 0;
   bool truncated = false;
   double latency_us = 0;  ///< from `taken` to here
@@ -38,12 +41,16 @@ class Session {
   /// machine's.
   Result<Answer> Ask(const Encoding& encoding, Clock::time_point taken);
 
+  /// Score that a label of a multi-label model needs.
+  [[nodiscard]] double threshold() const { return options_.threshold.value_or(0.5); }
+
   [[nodiscard]] Pipeline& pipeline() { return *pipeline_; }
   [[nodiscard]] const ModelInfo& info() const { return pipeline_->index().info; }
 
  private:
   Session(const RunOptions& options, Tokenizer tokenizer)
       : options_(options), tokenizer_(std::move(tokenizer)) {}
+  [[nodiscard]] std::vector<uint32_t> LabelsAbove(std::span<const float> scores) const;
   [[nodiscard]] Result<Encoding> EncodeIds(const std::string& line) const;
 
   const RunOptions& options_;

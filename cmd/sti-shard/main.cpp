@@ -108,7 +108,10 @@ Result<int> Run(const Tool& tool, const Options& options) {
   STI_RETURN_IF_ERROR(CheckOptions(options));
   STI_ASSIGN_OR_RETURN(ModelFolder folder, ModelFolder::Open(options.folder));
   if (!folder.info().elastic) {
-    tool.Explain("the model has no elastic metadata: submodels smaller than it were not trained");
+    const ModelShape& shape = folder.info().shape;
+    tool.Say("the model has no elastic metadata: submodels of n < " + std::to_string(shape.layers) +
+             " layers or m < " + std::to_string(shape.width) +
+             " slices are allowed, but not trained for");
   }
   ShardOptions work;
   work.bits = options.bits;
@@ -134,8 +137,8 @@ Result<int> Run(const Tool& tool, const Options& options) {
 
 int main(int argc, char** argv) {
   sti::Tool tool("sti-shard",
-                 "Cuts a fine-tuned BERT classifier into shards, stored progressively at 2 to 6 "
-                 "bits and full fidelity.",
+                 "Cuts a fine-tuned BERT, DistilBERT or RoBERTa classifier into shards, stored "
+                 "progressively at 2 to 6 bits and full fidelity.",
                  "sti-shard my-model/ -o model.sti");
   sti::Options options;
   sti::AddOptions(tool.app(), options);

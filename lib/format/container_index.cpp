@@ -7,19 +7,39 @@
 
 namespace sti {
 
-const ResidentLocation& ContainerIndex::Resident(ResidentKind kind, uint32_t layer) const {
-  // Parsing has checked that all are there, in this order.
+std::vector<ResidentKind> ResidentKinds(const ModelInfo& info) {
+  std::vector<ResidentKind> kinds(size_t{info.shape.layers} + 1, ResidentKind::kLayer);
+  kinds.front() = ResidentKind::kEmbedding;
+  // A reader of 1.0 computes tanh and softmax; the other kind makes it refuse what needs more.
+  const bool stated =
+      info.pooler != PoolerActivation::kTanh || info.problem != Problem::kSingleLabel;
+  kinds.push_back(stated ? ResidentKind::kStatedHead : ResidentKind::kHead);
+  kinds.push_back(ResidentKind::kVocabulary);
+  if (info.tokenizer.kind == TokenizerKind::kByteBpe) kinds.push_back(ResidentKind::kMerges);
+  return kinds;
+}
+
+size_t ResidentPlace(const ModelInfo& info, ResidentKind kind, uint32_t layer) {
+  const size_t layers = info.shape.layers;
   switch (kind) {
     case ResidentKind::kEmbedding:
-      return resident[0];
+      return 0;
     case ResidentKind::kLayer:
-      return resident[1 + layer];
+      return 1 + size_t{layer};
     case ResidentKind::kHead:
-      return resident[info.shape.layers + 1];
+    case ResidentKind::kStatedHead:
+      return layers + 1;
     case ResidentKind::kVocabulary:
+      return layers + 2;
+    case ResidentKind::kMerges:
       break;
   }
-  return resident[info.shape.layers + 2];
+  return layers + 3;
+}
+
+const ResidentLocation& ContainerIndex::Resident(ResidentKind kind, uint32_t layer) const {
+  // Parsing has checked that all are there, in this order.
+  return resident[ResidentPlace(info, kind, layer)];
 }
 
 bool ContainerIndex::Offers(uint32_t wanted) const {
@@ -64,8 +84,8 @@ uint64_t ResidentMemoryBytes(const ContainerIndex& index) {
   constexpr uint64_t kLookUpBytesPerToken = 16;
   uint64_t bytes = 0;
   for (const ResidentLocation& part : index.resident) {
-    bool text = part.kind == ResidentKind::kVocabulary;
-    bytes += text ? part.raw_length : part.raw_length / BytesOf(part.type) * sizeof(float);
+    bytes +=
+        IsText(part.kind) ? part.raw_length : part.raw_length / BytesOf(part.type) * sizeof(float);
   }
   return bytes + index.info.shape.vocabulary * kLookUpBytesPerToken;
 }

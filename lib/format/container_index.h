@@ -42,6 +42,8 @@ enum class ResidentKind : uint8_t {
   kLayer = 1,       ///< biases and layer norms of one layer
   kHead = 2,        ///< pooler and classifier
   kVocabulary = 3,  ///< one token a line, in id order
+  kMerges = 4,      ///< one merge a line, in rank order; byte-level BPE only
+  kStatedHead = 6,  ///< kHead whose `pooler` or `problem` is not 0; stands in its place
 };
 enum class Compression : uint8_t { kNone = 0, kZstd = 1 };
 
@@ -82,7 +84,7 @@ struct ContainerIndex {
   bool partial = false;                    ///< shards may lack parts that `bits` need
   std::vector<Codebook> centroids;         ///< [layers]
   std::vector<ShardLocation> shards;       ///< [layers * width]
-  std::vector<ResidentLocation> resident;  ///< embedding, layer 0.., head, vocabulary
+  std::vector<ResidentLocation> resident;  ///< in the order of ResidentKinds
   RowTable words;
   RowTable positions;
 
@@ -94,6 +96,17 @@ struct ContainerIndex {
   /// True if this shard can be read at `bits`. Indexes within the shape.
   [[nodiscard]] bool Holds(uint32_t layer, uint32_t slice, uint32_t bits) const;
 };
+
+/// The kinds of resident parts that a model has, in their order; kLayer once a layer.
+std::vector<ResidentKind> ResidentKinds(const ModelInfo& info);
+
+/// Where a part stands in that order; kHead and kStatedHead are one. The part is there.
+size_t ResidentPlace(const ModelInfo& info, ResidentKind kind, uint32_t layer = 0);
+
+/// True for parts that are text; the others are tensors.
+constexpr bool IsText(ResidentKind kind) {
+  return kind == ResidentKind::kVocabulary || kind == ResidentKind::kMerges;
+}
 
 /// A FlatBuffer with the same bytes for the same index.
 std::vector<uint8_t> EncodeContainerIndex(const ContainerIndex& index);

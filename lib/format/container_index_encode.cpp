@@ -86,7 +86,7 @@ Table<fb::TokenizerOptions> EncodeTokenizer(FlatBufferBuilder& builder,
   const TokenizerInfo& t = index.info.tokenizer;
   auto unicode = builder.CreateString(index.unicode);
   fb::TokenizerOptionsBuilder table(builder);
-  table.add_kind(0);
+  table.add_kind(static_cast<uint8_t>(t.kind));
   table.add_lowercase(t.lowercase);
   table.add_strip_accents(t.strip_accents);
   table.add_split_chinese(t.split_chinese);
@@ -95,6 +95,7 @@ Table<fb::TokenizerOptions> EncodeTokenizer(FlatBufferBuilder& builder,
   table.add_sep_id(t.sep_id);
   table.add_pad_id(t.pad_id);
   table.add_unicode(unicode);
+  table.add_add_prefix_space(t.add_prefix_space);
   return table.Finish();
 }
 
@@ -133,6 +134,10 @@ std::vector<uint8_t> EncodeContainerIndex(const ContainerIndex& index) {
   table.add_resident_parts(resident);
   table.add_row_tables(rows);
   table.add_partial(index.partial);
+  table.add_architecture(static_cast<uint8_t>(index.info.architecture));
+  table.add_pooler(static_cast<uint8_t>(index.info.pooler));
+  table.add_problem(static_cast<uint8_t>(index.info.problem));
+  table.add_position_offset(index.info.position_offset);
   builder.Finish(table.Finish());
   return {builder.GetBufferPointer(), builder.GetBufferPointer() + builder.GetSize()};
 }

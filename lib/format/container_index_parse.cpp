@@ -25,7 +25,7 @@ constexpr uint32_t kMaxPositions = 65536;
 constexpr uint32_t kMaxTokenTypes = 16;
 constexpr uint32_t kMaxLabels = 65536;
 constexpr uint64_t kMaxResidentBytes = uint64_t{4} << 30;
-constexpr uint64_t kMaxVocabularyBytes = uint64_t{64} << 20;
+constexpr uint64_t kMaxTextBytes = uint64_t{64} << 20;
 constexpr uint32_t kCentroidsOfAllBits = 4 + 8 + 16 + 32 + 64;
 
 // Parses field by field into an index; the first complaint wins.
@@ -86,7 +86,9 @@ class IndexParser {
       return Bad("a type, activation, codebook or layout this tool does not know");
     }
     if (labels == nullptr || labels->size() != info.shape.labels) return Bad("labels missing");
-    if (tokenizer == nullptr || tokenizer->kind() != 0) return Bad("an unknown tokenizer");
+    if (tokenizer == nullptr) return Bad("no tokenizer");
+    STI_RETURN_IF_ERROR(ParseTokenizer(*tokenizer));
+    STI_RETURN_IF_ERROR(ParseArchitecture());
     if (!(source_.layer_norm_eps() >= 0 && source_.layer_norm_eps() <= 1)) return Bad("norm eps");
     info.data_type = static_cast<DataType>(source_.data_type());
     info.activation = static_cast<Activation>(source_.activation());
@@ -96,16 +98,40 @@ class IndexParser {
     if (info.min_width < 1 || info.min_width > info.shape.width) return Bad("min_width");
     index_.codebook = static_cast<CodebookKind>(source_.codebook());
     index_.layout = static_cast<Layout>(source_.layout());
-    STI_RETURN_IF_ERROR(ParseLabels(*labels));
-    info.tokenizer = {tokenizer->lowercase(),     tokenizer->strip_accents(),
-                      tokenizer->split_chinese(), tokenizer->unknown_id(),
-                      tokenizer->cls_id(),        tokenizer->sep_id(),
-                      tokenizer->pad_id()};
-    for (uint32_t id :
-         {tokenizer->unknown_id(), tokenizer->cls_id(), tokenizer->sep_id(), tokenizer->pad_id()}) {
-      if (id >= info.shape.vocabulary) return Bad("a special token outside the vocabulary");
+    return ParseLabels(*labels);
+  }
+
+  Status ParseTokenizer(const fb::TokenizerOptions& options) {
+    TokenizerInfo& info = index_.info.tokenizer;
+    if (options.kind() > 1) return Bad("a tokenizer this tool does not know");
+    info = {options.lowercase(),  options.strip_accents(), options.split_chinese(),
+            options.unknown_id(), options.cls_id(),        options.sep_id(),
+            options.pad_id()};
+    info.kind = static_cast<TokenizerKind>(options.kind());
+    info.add_prefix_space = options.add_prefix_space();
+    for (uint32_t id : {info.unknown_id, info.cls_id, info.sep_id, info.pad_id}) {
+      if (id >= index_.info.shape.vocabulary) return Bad("a special token outside the vocabulary");
     }
-    if (tokenizer->unicode() != nullptr) index_.unicode = tokenizer->unicode()->str();
+    if (options.unicode() != nullptr) index_.unicode = options.unicode()->str();
+    return {};
+  }
+
+  // Fields of version 1.1. A file of 1.0 lacks them, and absent they are 0: what 1.0 meant.
+  Status ParseArchitecture() {
+    ModelInfo& info = index_.info;
+    if (source_.architecture() > 2 || source_.pooler() > 1 || source_.problem() > 1) {
+      return Bad("an architecture, pooler or problem this tool does not know");
+    }
+    info.architecture = static_cast<Architecture>(source_.architecture());
+    info.pooler = static_cast<PoolerActivation>(source_.pooler());
+    info.problem = static_cast<Problem>(source_.problem());
+    info.position_offset = source_.position_offset();
+    info.tokenizer.second_type = info.architecture == Architecture::kBert ? 1 : 0;
+    const bool bpe = info.tokenizer.kind == TokenizerKind::kByteBpe;
+    if (info.position_offset == 0) return {};
+    if (!bpe || info.position_offset >= info.shape.max_positions || info.max_length() < 2) {
+      return Bad("position_offset");
+    }
     return {};
   }
 
@@ -230,14 +256,11 @@ class IndexParser {
 
   Status ParseResident() {
     const auto* parts = source_.resident_parts();
-    uint32_t layers = index_.info.shape.layers;
-    if (parts == nullptr || parts->size() != layers + 3) return Bad("resident parts missing");
+    const std::vector<ResidentKind> kinds = ResidentKinds(index_.info);
+    if (parts == nullptr || parts->size() != kinds.size()) return Bad("resident parts missing");
     for (uint32_t i = 0; i < parts->size(); ++i) {
       const fb::ResidentPart& p = *parts->Get(i);
-      auto kind = i == 0            ? ResidentKind::kEmbedding
-                  : i <= layers     ? ResidentKind::kLayer
-                  : i == layers + 1 ? ResidentKind::kHead
-                                    : ResidentKind::kVocabulary;
+      const ResidentKind kind = kinds[i];
       if (p.kind() != static_cast<uint8_t>(kind) || p.type() > 2 || p.compression() > 1 ||
           (kind == ResidentKind::kLayer && p.layer() != i - 1) || !RawLengthIsRight(kind, p) ||
           p.length() == 0 || (p.compression() == 0 && p.length() != p.raw_length())) {
@@ -255,7 +278,7 @@ class IndexParser {
 
   // Memory is taken by this number, so it is the shape's and no other.
   [[nodiscard]] bool RawLengthIsRight(ResidentKind kind, const fb::ResidentPart& part) const {
-    if (kind == ResidentKind::kVocabulary) return part.raw_length() <= kMaxVocabularyBytes;
+    if (IsText(kind)) return part.raw_length() <= kMaxTextBytes;
     uint64_t values = 0;
     for (uint64_t size : ResidentTensorSizes(kind, index_.info.shape)) values += size;
     uint64_t bytes = values * BytesOf(static_cast<DataType>(part.type()));

@@ -35,7 +35,7 @@ Result<ContainerWriter> ContainerWriter::Create(const std::string& path, Contain
   }
   const ModelShape& shape = index.info.shape;
   index.shards.assign(size_t{shape.layers} * shape.width, {});
-  index.resident.assign(shape.layers + 3, {});
+  index.resident.assign(ResidentKinds(index.info).size(), {});
   index.centroids.assign(shape.layers, {});
   for (Codebook& codebook : index.centroids) {
     if (index.codebook == CodebookKind::kScaledTree) {
@@ -67,10 +67,8 @@ Status ContainerWriter::AddResident(ResidentKind kind, uint32_t layer, DataType 
                                     std::span<const uint8_t> raw) {
   StoredPart stored = CompressPart(raw);
   STI_ASSIGN_OR_RETURN(PartLocation part, Append(stored.bytes, kResidentAlignment));
-  size_t at = kind == ResidentKind::kEmbedding ? 0
-              : kind == ResidentKind::kLayer   ? 1 + size_t{layer}
-              : kind == ResidentKind::kHead    ? size_t{index_.info.shape.layers} + 1
-                                               : size_t{index_.info.shape.layers} + 2;
+  const size_t at = ResidentPlace(index_.info, kind, layer);
+  kind = ResidentKinds(index_.info)[at];
   index_.resident[at] = {part, raw.size(), layer, kind, type, stored.compression};
   return {};
 }

@@ -53,8 +53,10 @@ std::vector<uint64_t> ResidentTensorSizes(ResidentKind kind, const ModelShape& s
     case ResidentKind::kLayer:
       return {d, d, d, d, d, d, shape.ffn, d, d, d};
     case ResidentKind::kHead:
+    case ResidentKind::kStatedHead:
       return {d * d, d, shape.labels * d, shape.labels};
     case ResidentKind::kVocabulary:
+    case ResidentKind::kMerges:
       break;
   }
   return {};

@@ -5,6 +5,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/result.h"
 
@@ -17,7 +18,8 @@ bool IsFile(const std::string& path);
 /// is longer.
 Result<std::string> ReadSmallFile(const std::string& path, uint64_t max_bytes);
 
-/// Parses a file of at most 64 MiB whose content is a JSON object; DataError if it is not.
+/// Parses a file of at most 64 MiB whose content is a JSON object of at most 64 levels; DataError
+/// if it is not.
 Result<nlohmann::json> ReadJsonFile(const std::string& path);
 
 /// Typed values of a JSON object, with errors that name the file and the key. Refers to both, so

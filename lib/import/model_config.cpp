@@ -20,41 +20,79 @@ constexpr uint32_t kMaxPositions = 65536;
 constexpr uint32_t kMaxTypes = 16;  // as in a container
 constexpr uint32_t kMaxLabels = 65536;
 
+/// What an architecture calls the same things.
+struct ConfigKeys {
+  const char* layers = "num_hidden_layers";
+  const char* heads = "num_attention_heads";
+  const char* hidden = "hidden_size";
+  const char* ffn = "intermediate_size";
+  const char* activation = "hidden_act";
+};
+constexpr ConfigKeys kBertKeys;
+constexpr ConfigKeys kDistilBertKeys = {"n_layers", "n_heads", "dim", "hidden_dim", "activation"};
+
 /// Fills a ModelInfo from one config.json, a group of keys a step.
 class ConfigReader {
  public:
   ConfigReader(const std::string& path, const Json& config) : reader_(path, config) {}
 
   Result<ModelInfo> Read() {
-    STI_RETURN_IF_ERROR(CheckArchitecture());
+    STI_RETURN_IF_ERROR(ReadArchitecture());
+    STI_RETURN_IF_ERROR(CheckClassifier());
     STI_RETURN_IF_ERROR(ReadShape());
     STI_RETURN_IF_ERROR(ReadActivation());
     STI_RETURN_IF_ERROR(ReadLabels());
+    STI_RETURN_IF_ERROR(ReadProblem());
     STI_RETURN_IF_ERROR(ReadElastic());
     return std::move(info_);
   }
 
  private:
   static constexpr const char* kSupported =
-      "; only BERT encoders for sequence classification (model_type \"bert\", "
-      "BertForSequenceClassification) are supported";
+      "; only encoders for sequence classification with model_type \"bert\", \"distilbert\" or "
+      "\"roberta\" are supported";
 
-  Status CheckArchitecture();
+  Status ReadArchitecture();
+  Status CheckClassifier() const;
   Status ReadShape();
+  Status ReadPositions();
   Status ReadActivation();
   Status ReadLabels();
   Status ReadLabelNames(const Json& names);
+  Status ReadProblem();
   Status ReadElastic();
   Status ReadDepthLayers(const Json& rows);
   Result<std::vector<uint32_t>> ReadDepthRow(const Json& row, uint32_t depth) const;
 
   ObjectReader reader_;
+  ConfigKeys keys_;
   ModelInfo info_;
 };
 
-Status ConfigReader::CheckArchitecture() {
-  STI_ASSIGN_OR_RETURN(const std::string type, reader_.String("model_type", ""));
-  if (type != "bert") return reader_.Bad("model_type is \"" + type + "\"" + kSupported);
+Status ConfigReader::ReadArchitecture() {
+  // Old checkpoints, DynaBERT's among them, have BERT's keys and name no type.
+  const Json* names = reader_.Find("architectures");
+  const bool like_bert = reader_.Find(kBertKeys.heads) != nullptr &&
+                         reader_.Find(kBertKeys.hidden) != nullptr &&
+                         (names == nullptr || names->dump().starts_with("[\"Bert"));
+  STI_ASSIGN_OR_RETURN(const std::string type,
+                       reader_.String("model_type", like_bert ? "bert" : ""));
+  if (type == "bert") {
+    info_.architecture = Architecture::kBert;
+  } else if (type == "distilbert") {
+    info_.architecture = Architecture::kDistilBert;
+    info_.pooler = PoolerActivation::kRelu;
+    keys_ = kDistilBertKeys;
+  } else if (type == "roberta") {
+    info_.architecture = Architecture::kRoberta;
+  } else {
+    return reader_.Bad("model_type is \"" + type + "\"" + kSupported);
+  }
+  info_.tokenizer.second_type = info_.architecture == Architecture::kBert ? 1 : 0;
+  return {};
+}
+
+Status ConfigReader::CheckClassifier() const {
   if (const Json* names = reader_.Find("architectures")) {
     const bool classifies =
         names->is_array() && std::any_of(names->begin(), names->end(), [](const Json& name) {
@@ -77,28 +115,44 @@ Status ConfigReader::CheckArchitecture() {
 
 Status ConfigReader::ReadShape() {
   ModelShape& shape = info_.shape;
-  STI_ASSIGN_OR_RETURN(shape.layers, reader_.Number("num_hidden_layers", 1, kMaxLayers));
-  STI_ASSIGN_OR_RETURN(shape.width, reader_.Number("num_attention_heads", 1, kMaxHeads));
-  STI_ASSIGN_OR_RETURN(shape.hidden, reader_.Number("hidden_size", 1, kMaxHidden));
-  STI_ASSIGN_OR_RETURN(shape.ffn, reader_.Number("intermediate_size", 1, kMaxFfn));
+  STI_ASSIGN_OR_RETURN(shape.layers, reader_.Number(keys_.layers, 1, kMaxLayers));
+  STI_ASSIGN_OR_RETURN(shape.width, reader_.Number(keys_.heads, 1, kMaxHeads));
+  STI_ASSIGN_OR_RETURN(shape.hidden, reader_.Number(keys_.hidden, 1, kMaxHidden));
+  STI_ASSIGN_OR_RETURN(shape.ffn, reader_.Number(keys_.ffn, 1, kMaxFfn));
   STI_ASSIGN_OR_RETURN(shape.vocabulary, reader_.Number("vocab_size", 1, kMaxVocabulary));
-  STI_ASSIGN_OR_RETURN(shape.max_positions,
-                       reader_.Number("max_position_embeddings", 2, kMaxPositions));
-  STI_ASSIGN_OR_RETURN(shape.token_types, reader_.Number("type_vocab_size", 1, kMaxTypes, 2));
-  STI_ASSIGN_OR_RETURN(info_.tokenizer.pad_id,
-                       reader_.Number("pad_token_id", 0, shape.vocabulary - 1, 0));
+  STI_RETURN_IF_ERROR(ReadPositions());
+  // Each slice is one head and an equal share of the FFN; a container has no other slices.
   const auto check = [&](const char* key, uint32_t size) -> Status {
     if (size % shape.width == 0) return {};
-    return reader_.Bad(std::string(key) + " " + std::to_string(size) +
-                       " is no multiple of num_attention_heads " + std::to_string(shape.width) +
+    return reader_.Bad(std::string(key) + " " + std::to_string(size) + " is no multiple of " +
+                       keys_.heads + " " + std::to_string(shape.width) +
                        ", so it has no equal slices; use a model where it is");
   };
-  STI_RETURN_IF_ERROR(check("hidden_size", shape.hidden));
-  return check("intermediate_size", shape.ffn);
+  STI_RETURN_IF_ERROR(check(keys_.hidden, shape.hidden));
+  return check(keys_.ffn, shape.ffn);
+}
+
+Status ConfigReader::ReadPositions() {
+  ModelShape& shape = info_.shape;
+  const bool roberta = info_.architecture == Architecture::kRoberta;
+  STI_ASSIGN_OR_RETURN(shape.max_positions,
+                       reader_.Number("max_position_embeddings", 2, kMaxPositions));
+  STI_ASSIGN_OR_RETURN(info_.tokenizer.pad_id,
+                       reader_.Number("pad_token_id", 0, shape.vocabulary - 1, roberta ? 1 : 0));
+  shape.token_types = 1;  // DistilBERT's: a row of zeros
+  if (info_.architecture != Architecture::kDistilBert) {
+    STI_ASSIGN_OR_RETURN(shape.token_types, reader_.Number("type_vocab_size", 1, kMaxTypes, 2));
+  }
+  if (!roberta) return {};
+  info_.position_offset = info_.tokenizer.pad_id + 1;
+  if (info_.position_offset < shape.max_positions && info_.max_length() >= 2) return {};
+  return reader_.Bad("max_position_embeddings " + std::to_string(shape.max_positions) +
+                     " leaves no room behind pad_token_id " +
+                     std::to_string(info_.tokenizer.pad_id) + "; get a sound copy");
 }
 
 Status ConfigReader::ReadActivation() {
-  STI_ASSIGN_OR_RETURN(const std::string name, reader_.String("hidden_act", "gelu"));
+  STI_ASSIGN_OR_RETURN(const std::string name, reader_.String(keys_.activation, "gelu"));
   if (name == "gelu") {
     info_.activation = Activation::kGelu;
   } else if (name == "gelu_new" || name == "gelu_pytorch_tanh") {
@@ -106,7 +160,7 @@ Status ConfigReader::ReadActivation() {
   } else if (name == "relu") {
     info_.activation = Activation::kRelu;
   } else {
-    return reader_.Bad("hidden_act is \"" + name +
+    return reader_.Bad(keys_.activation + std::string(" is \"") + name +
                        "\"; supported are gelu, gelu_new, gelu_pytorch_tanh and relu");
   }
   STI_ASSIGN_OR_RETURN(info_.layer_norm_eps, reader_.Real("layer_norm_eps", 1e-12));
@@ -141,6 +195,23 @@ Status ConfigReader::ReadLabelNames(const Json& names) {
     info_.labels.push_back(name->get<std::string>());
   }
   return {};
+}
+
+Status ConfigReader::ReadProblem() {
+  STI_ASSIGN_OR_RETURN(const std::string problem, reader_.String("problem_type", ""));
+  if (problem == "multi_label_classification") {
+    info_.problem = Problem::kMultiLabel;
+    return {};
+  }
+  if (problem == "regression" || info_.shape.labels < 2) {
+    return reader_.Bad(
+        "the model is a regression (problem_type \"regression\", or one label that is not "
+        "multi-label); only classifiers are supported");
+  }
+  if (problem.empty() || problem == "single_label_classification") return {};
+  return reader_.Bad("problem_type is \"" + problem +
+                     "\"; supported are single_label_classification and "
+                     "multi_label_classification");
 }
 
 Status ConfigReader::ReadElastic() {

@@ -1,6 +1,6 @@
 #include "import/model_folder.h"
 
-#include <array>
+#include <algorithm>
 #include <cassert>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -18,81 +18,10 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr size_t kMaxFiles = 1024;
-constexpr size_t kAllRoles = static_cast<size_t>(TensorRole::kClassifierBias) + 1;
 constexpr size_t kRolesOfLayer = static_cast<size_t>(TensorRole::kWordEmbeddings);
-constexpr size_t kGlobalRoles = kAllRoles - kRolesOfLayer;
-constexpr std::string_view kEncoderPrefix = "bert.";
-
-/// A dimension of a tensor, by name.
-enum class Extent : uint8_t { kNone, kHidden, kFfn, kVocabulary, kPositions, kTypes, kLabels };
-
-struct RoleInfo {
-  TensorRole role;
-  std::string_view name;  ///< after "bert.encoder.layer.N." or "bert."
-  Extent rows;
-  Extent columns = Extent::kNone;
-};
+constexpr size_t kGlobalRoles = kTensorRoles - kRolesOfLayer;
 
 using enum TensorRole;
-using enum Extent;
-
-constexpr std::array<RoleInfo, kAllRoles> kRoles = {{
-    {kQueryWeight, "attention.self.query.weight", kHidden, kHidden},
-    {kKeyWeight, "attention.self.key.weight", kHidden, kHidden},
-    {kValueWeight, "attention.self.value.weight", kHidden, kHidden},
-    {kOutputWeight, "attention.output.dense.weight", kHidden, kHidden},
-    {kFfn1Weight, "intermediate.dense.weight", kFfn, kHidden},
-    {kFfn2Weight, "output.dense.weight", kHidden, kFfn},
-    {kQueryBias, "attention.self.query.bias", kHidden},
-    {kKeyBias, "attention.self.key.bias", kHidden},
-    {kValueBias, "attention.self.value.bias", kHidden},
-    {kOutputBias, "attention.output.dense.bias", kHidden},
-    {kFfn1Bias, "intermediate.dense.bias", kFfn},
-    {kFfn2Bias, "output.dense.bias", kHidden},
-    {kAttentionNormWeight, "attention.output.LayerNorm.weight", kHidden},
-    {kAttentionNormBias, "attention.output.LayerNorm.bias", kHidden},
-    {kOutputNormWeight, "output.LayerNorm.weight", kHidden},
-    {kOutputNormBias, "output.LayerNorm.bias", kHidden},
-    {kWordEmbeddings, "embeddings.word_embeddings.weight", kVocabulary, kHidden},
-    {kPositionEmbeddings, "embeddings.position_embeddings.weight", kPositions, kHidden},
-    {kTypeEmbeddings, "embeddings.token_type_embeddings.weight", kTypes, kHidden},
-    {kEmbeddingNormWeight, "embeddings.LayerNorm.weight", kHidden},
-    {kEmbeddingNormBias, "embeddings.LayerNorm.bias", kHidden},
-    {kPoolerWeight, "pooler.dense.weight", kHidden, kHidden},
-    {kPoolerBias, "pooler.dense.bias", kHidden},
-    {kClassifierWeight, "classifier.weight", kLabels, kHidden},
-    {kClassifierBias, "classifier.bias", kLabels},
-}};
-
-constexpr bool RolesAreInOrder() {
-  for (size_t i = 0; i < kRoles.size(); ++i) {
-    if (static_cast<size_t>(kRoles[i].role) != i) return false;
-  }
-  return true;
-}
-static_assert(RolesAreInOrder());
-
-const RoleInfo& InfoOf(TensorRole role) { return kRoles[static_cast<size_t>(role)]; }
-
-uint64_t SizeOf(Extent extent, const ModelShape& shape) {
-  switch (extent) {
-    case kHidden:
-      return shape.hidden;
-    case kFfn:
-      return shape.ffn;
-    case kVocabulary:
-      return shape.vocabulary;
-    case kPositions:
-      return shape.max_positions;
-    case kTypes:
-      return shape.token_types;
-    case kLabels:
-      return shape.labels;
-    case kNone:
-      break;
-  }
-  return 0;
-}
 
 std::string Spell(const std::vector<uint64_t>& shape) {
   std::string text = "[";
@@ -105,24 +34,6 @@ std::string Spell(const std::vector<uint64_t>& shape) {
 std::string_view NameOf(DataType type) {
   if (type == DataType::kF32) return "F32";
   return type == DataType::kF16 ? "F16" : "BF16";
-}
-
-/// The names a tensor may have, the usual one first.
-std::vector<std::string> Candidates(TensorRole role, uint32_t layer) {
-  std::vector<std::string> names = {TensorName(role, layer)};
-  std::string old = names.front();
-  const size_t norm = old.find("LayerNorm.");
-  if (norm != std::string::npos) {
-    const std::string_view last = old.ends_with("weight") ? "gamma" : "beta";
-    names.push_back(
-        old.replace(norm + std::string_view("LayerNorm.").size(), std::string::npos, last));
-  }
-  const size_t prefixed = names.size();
-  for (size_t i = 0; i < prefixed; ++i) {
-    if (!names[i].starts_with(kEncoderPrefix)) continue;
-    names.push_back(names[i].substr(kEncoderPrefix.size()));
-  }
-  return names;
 }
 
 /// A file name an index may give: no path, nothing hidden, nothing unprintable.
@@ -140,19 +51,6 @@ bool IsPlainName(std::string_view name) {
 
 }  // namespace
 
-std::string TensorName(TensorRole role, uint32_t layer) {
-  std::string name(InfoOf(role).name);
-  if (role == kClassifierWeight || role == kClassifierBias) return name;
-  if (IsLayerRole(role)) name = "encoder.layer." + std::to_string(layer) + "." + name;
-  return std::string(kEncoderPrefix) + name;
-}
-
-std::vector<uint64_t> TensorShape(TensorRole role, const ModelShape& shape) {
-  const RoleInfo& info = InfoOf(role);
-  if (info.columns == kNone) return {SizeOf(info.rows, shape)};
-  return {SizeOf(info.rows, shape), SizeOf(info.columns, shape)};
-}
-
 Result<ModelFolder> ModelFolder::Open(const std::string& dir) {
   std::error_code ignored;
   if (!std::filesystem::is_directory(dir, ignored)) {
@@ -165,10 +63,15 @@ Result<ModelFolder> ModelFolder::Open(const std::string& dir) {
   ModelFolder folder(dir);
   STI_ASSIGN_OR_RETURN(folder.info_, ReadModelConfig(config));
   const ModelShape& shape = folder.info_.shape;
+  const TokenizerInfo said = folder.info_.tokenizer;
+  const bool bpe = folder.info_.architecture == Architecture::kRoberta;
   STI_ASSIGN_OR_RETURN(auto tokenizer,
-                       ReadTokenizerFiles(dir, shape.vocabulary, folder.info_.tokenizer.pad_id));
+                       bpe ? ReadByteBpeFiles(dir, shape.vocabulary, said.pad_id)
+                           : ReadTokenizerFiles(dir, shape.vocabulary, said.pad_id));
   folder.info_.tokenizer = tokenizer.info;
+  folder.info_.tokenizer.second_type = said.second_type;
   folder.vocabulary_text_ = std::move(tokenizer.vocabulary_text);
+  folder.merges_text_ = std::move(tokenizer.merges_text);
   STI_RETURN_IF_ERROR(folder.OpenFiles());
   STI_RETURN_IF_ERROR(folder.ResolveAll());
   return folder;
@@ -178,12 +81,46 @@ Status ModelFolder::OpenFiles() {
   const std::string single = dir_ + "/model.safetensors";
   const std::string index = dir_ + "/model.safetensors.index.json";
   if (!IsFile(single) && IsFile(index)) return OpenIndex(index);
-  if (!IsFile(single)) {
-    return DataError(dir_ + ": no model.safetensors; save the model in the safetensors format");
-  }
+  if (!IsFile(single)) return NoSafetensors();
   STI_ASSIGN_OR_RETURN(auto file, SafetensorsFile::Open(single));
   files_.push_back(std::move(file));
   return {};
+}
+
+// A pickle is a program that loading would run, so none is ever read; whoever trusts it converts
+// it.
+Error ModelFolder::NoSafetensors() const {
+  struct Kind {
+    std::string_view ending;
+    std::string_view argument;  // that from_pretrained needs for it
+  };
+  constexpr Kind kOthers[] = {{".bin", ""},
+                              {".pt", ""},
+                              {".pth", ""},
+                              {".ckpt", ""},
+                              {".h5", ", from_tf=True"},
+                              {".msgpack", ", from_flax=True"}};
+  constexpr std::string_view kClasses[] = {"Bert", "DistilBert", "Roberta"};
+  std::vector<std::string> names;
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator(dir_, ignored)) {
+    if (names.size() < kMaxFiles) names.push_back(entry.path().filename().string());
+  }
+  std::sort(names.begin(), names.end());
+  for (const Kind& kind : kOthers) {
+    for (const std::string& name : names) {
+      if (!name.ends_with(kind.ending) || name == "training_args.bin") continue;
+      const std::string type = std::string(kClasses[static_cast<size_t>(info_.architecture)]) +
+                               "ForSequenceClassification";
+      return DataError(dir_ + "/" + name +
+                       ": only safetensors are read, as loading this format can run code; if you "
+                       "trust it, convert it: python3 -c 'from transformers import " +
+                       type + " as M; M.from_pretrained(\"" + dir_ + "\"" +
+                       std::string(kind.argument) + ").save_pretrained(\"" + dir_ +
+                       "\", safe_serialization=True)'");
+    }
+  }
+  return DataError(dir_ + ": no model.safetensors; save the model in the safetensors format");
 }
 
 Status ModelFolder::OpenIndex(const std::string& path) {
@@ -213,13 +150,25 @@ Status ModelFolder::OpenIndex(const std::string& path) {
 Status ModelFolder::ResolveAll() {
   info_.data_type = DataType::kF32;
   slots_.resize(kGlobalRoles + kRolesOfLayer * info_.shape.layers);
-  for (const RoleInfo& role : kRoles) {
-    const uint32_t layers = IsLayerRole(role.role) ? info_.shape.layers : 1;
+  for (size_t i = 0; i < kTensorRoles; ++i) {
+    const auto role = static_cast<TensorRole>(i);
+    if (TensorName(role, 0, info_.architecture).empty()) continue;
+    const uint32_t layers = IsLayerRole(role) ? info_.shape.layers : 1;
     for (uint32_t layer = 0; layer < layers; ++layer) {
-      STI_RETURN_IF_ERROR(Resolve(role.role, layer));
+      STI_RETURN_IF_ERROR(Resolve(role, layer));
     }
   }
+  if (info_.architecture == Architecture::kDistilBert) AddZeroTypes();
   return {};
+}
+
+// In the type of the norm they are stored with, so that the part keeps it; zero is exact in all.
+void ModelFolder::AddZeroTypes() {
+  const Slot& norm = slots_[SlotOf(kEmbeddingNormWeight, 0)];
+  zero_types_.assign(uint64_t{info_.shape.hidden} * BytesOf(norm.view.type), 0);
+  slots_[SlotOf(kTypeEmbeddings, 0)] = {
+      {norm.view.type, TensorShape(kTypeEmbeddings, info_.shape), zero_types_},
+      dir_ + ": token types that DistilBERT does not have"};
 }
 
 Status ModelFolder::Resolve(TensorRole role, uint32_t layer) {
@@ -233,15 +182,15 @@ Status ModelFolder::Resolve(TensorRole role, uint32_t layer) {
   if (role == kQueryWeight && layer == 0) info_.data_type = view.type;
   if (IsShardRole(role) && view.type != info_.data_type) {
     return DataError(slot.path + ": type " + std::string(NameOf(view.type)) + ", but " +
-                     TensorName(kQueryWeight) + " has " + std::string(NameOf(info_.data_type)) +
-                     "; save the encoder in one type");
+                     TensorName(kQueryWeight, 0, info_.architecture) + " has " +
+                     std::string(NameOf(info_.data_type)) + "; save the encoder in one type");
   }
   slots_[SlotOf(role, layer)] = std::move(slot);
   return {};
 }
 
 Result<ModelFolder::Slot> ModelFolder::FindTensor(TensorRole role, uint32_t layer) const {
-  for (const std::string& name : Candidates(role, layer)) {
+  for (const std::string& name : TensorNames(role, layer, info_.architecture)) {
     const SafetensorsFile* file = FileOf(name);
     if (file == nullptr) continue;
     const std::string path = file->path() + ": tensor " + name;
@@ -250,7 +199,7 @@ Result<ModelFolder::Slot> ModelFolder::FindTensor(TensorRole role, uint32_t laye
     if (!type) continue;
     return DataError(path + ": type " + *type + "; supported are F32, F16 and BF16");
   }
-  return DataError(dir_ + ": tensor " + TensorName(role, layer) + " " +
+  return DataError(dir_ + ": tensor " + TensorName(role, layer, info_.architecture) + " " +
                    Spell(TensorShape(role, info_.shape)) +
                    " is missing; get a complete copy of the model");
 }

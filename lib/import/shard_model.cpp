@@ -60,6 +60,11 @@ Status AddEverythingButShards(ContainerWriter& writer, const ModelFolder& folder
   const std::string& text = folder.vocabulary_text();
   std::span<const uint8_t> bytes{reinterpret_cast<const uint8_t*>(text.data()), text.size()};
   STI_RETURN_IF_ERROR(writer.AddResident(ResidentKind::kVocabulary, 0, DataType::kF32, bytes));
+  if (folder.info().tokenizer.kind == TokenizerKind::kByteBpe) {
+    const std::string& merges = folder.merges_text();
+    bytes = {reinterpret_cast<const uint8_t*>(merges.data()), merges.size()};
+    STI_RETURN_IF_ERROR(writer.AddResident(ResidentKind::kMerges, 0, DataType::kF32, bytes));
+  }
   STI_RETURN_IF_ERROR(
       AddRowTable(writer, folder, RowTableKind::kWord, TensorRole::kWordEmbeddings));
   return AddRowTable(writer, folder, RowTableKind::kPosition, TensorRole::kPositionEmbeddings);
@@ -97,6 +102,25 @@ void DigestTensors(Digester& digester, const ModelFolder& folder, uint32_t layer
   }
 }
 
+// What 1.0 could not say. Left out where it says what 1.0 meant, so that digests stay.
+void DigestArchitecture(Digester& digester, const ModelFolder& folder) {
+  const ModelInfo& info = folder.info();
+  const uint64_t facts[] = {static_cast<uint64_t>(info.architecture),
+                            static_cast<uint64_t>(info.pooler),
+                            static_cast<uint64_t>(info.problem),
+                            info.position_offset,
+                            static_cast<uint64_t>(info.tokenizer.kind),
+                            info.tokenizer.add_prefix_space ? uint64_t{1} : uint64_t{0}};
+  if (std::all_of(std::begin(facts), std::end(facts), [](uint64_t fact) { return fact == 0; })) {
+    return;
+  }
+  digester.Add(std::string_view("sti model 1.1"));
+  for (const uint64_t fact : facts) digester.AddNumber(fact);
+  if (info.tokenizer.kind == TokenizerKind::kByteBpe) {
+    digester.Add(std::string_view(folder.merges_text()));
+  }
+}
+
 }  // namespace
 
 Digest ModelDigest(const ModelFolder& folder, CodebookKind codebook) {
@@ -129,6 +153,7 @@ Digest ModelDigest(const ModelFolder& folder, CodebookKind codebook) {
     DigestTensors(digester, folder, layer, kLayerRoles);
     DigestTensors(digester, folder, layer, kShardRoles);
   }
+  DigestArchitecture(digester, folder);
   return digester.Finish();
 }
 

@@ -8,13 +8,12 @@
 #include <vector>
 
 #include "import/folder_file.h"
+#include "import/tokenizer_parts.h"
 
 namespace sti {
 namespace {
 
 using Json = nlohmann::json;
-
-constexpr uint64_t kMaxVocabularyBytes = uint64_t{64} << 20;
 
 /// What the files say; empty where they say nothing.
 struct Options {
@@ -22,25 +21,6 @@ struct Options {
   std::optional<bool> strip_accents;
   std::optional<bool> split_chinese;
 };
-
-struct SpecialNames {
-  std::string unknown = "[UNK]";
-  std::string cls = "[CLS]";
-  std::string sep = "[SEP]";
-  std::string pad = "[PAD]";
-};
-
-/// Calls visit(line) for each line, without its end.
-template <typename Visit>
-void ForEachLine(std::string_view text, const Visit& visit) {
-  while (!text.empty()) {
-    const size_t newline = text.find('\n');
-    std::string_view line = text.substr(0, newline);
-    if (line.ends_with('\r')) line.remove_suffix(1);
-    visit(line);
-    text.remove_prefix(newline == std::string_view::npos ? text.size() : newline + 1);
-  }
-}
 
 Result<std::string> ReadVocabularyText(const std::string& path) {
   STI_ASSIGN_OR_RETURN(const std::string raw, ReadSmallFile(path, kMaxVocabularyBytes));
@@ -66,7 +46,7 @@ class TokenizerJson {
     }
     STI_RETURN_IF_ERROR(CheckModel(*model));
     STI_RETURN_IF_ERROR(ReadNormalizer(*normalizer, options));
-    return ReadVocabulary(*model);
+    return VocabularyText(reader_, model->value("vocab", Json()), "model.vocab", Json::object());
   }
 
  private:
@@ -97,57 +77,15 @@ class TokenizerJson {
     return {};
   }
 
-  [[nodiscard]] Result<std::string> ReadVocabulary(const Json& model) const {
-    if (!model.contains("vocab") || !model["vocab"].is_object()) {
-      return reader_.Bad("model.vocab is not an object; get a sound copy");
-    }
-    const Json& vocabulary = model["vocab"];
-    std::vector<const std::string*> tokens(vocabulary.size(), nullptr);
-    for (auto item = vocabulary.begin(); item != vocabulary.end(); ++item) {
-      const uint64_t id = item->is_number_unsigned() ? item->get<uint64_t>() : tokens.size();
-      if (id >= tokens.size() || tokens[id] != nullptr) {
-        return reader_.Bad(
-            "model.vocab has ids that do not count from 0 without gaps; add a "
-            "vocab.txt");
-      }
-      if (item.key().find('\n') != std::string::npos || item.key().ends_with('\r')) {
-        return reader_.Bad("token " + std::to_string(id) + " holds a line end; not supported");
-      }
-      tokens[id] = &item.key();
-    }
-    std::string text;
-    for (const std::string* token : tokens) (text += *token) += '\n';
-    return text;
-  }
-
   ObjectReader reader_;
 };
-
-/// The name of a control token: a string, or an object with `content`.
-Status ReadName(const ObjectReader& reader, const char* key, std::string* name) {
-  const Json* value = reader.Find(key);
-  if (value == nullptr) return {};
-  if (value->is_object() && value->contains("content")) value = &(*value)["content"];
-  if (!value->is_string()) return reader.Bad(std::string(key) + " is no token; mend the file");
-  *name = value->get<std::string>();
-  return {};
-}
-
-Status ReadClass(const ObjectReader& reader) {
-  STI_ASSIGN_OR_RETURN(const std::string name, reader.String("tokenizer_class", "BertTokenizer"));
-  constexpr std::array<std::string_view, 5> kKnown = {
-      "BertTokenizer", "BertTokenizerFast", "DistilBertTokenizer", "DistilBertTokenizerFast",
-      "PreTrainedTokenizerFast"};
-  for (const std::string_view known : kKnown) {
-    if (name == known) return {};
-  }
-  return reader.Bad("tokenizer_class is \"" + name + "\"; only BertTokenizer is supported");
-}
 
 Status ReadTokenizerConfig(const std::string& path, Options* options, SpecialNames* names) {
   STI_ASSIGN_OR_RETURN(const Json json, ReadJsonFile(path));
   const ObjectReader reader(path, json);
-  STI_RETURN_IF_ERROR(ReadClass(reader));
+  STI_RETURN_IF_ERROR(CheckClass(
+      reader, {"BertTokenizer", "BertTokenizerFast", "DistilBertTokenizer",
+               "DistilBertTokenizerFast", "PreTrainedTokenizerFast", "TokenizersBackend"}));
   const std::pair<const char*, std::optional<bool>*> switches[] = {
       {"do_lower_case", &options->lowercase},
       {"strip_accents", &options->strip_accents},
@@ -156,38 +94,7 @@ Status ReadTokenizerConfig(const std::string& path, Options* options, SpecialNam
     STI_ASSIGN_OR_RETURN(const auto said, reader.Bool(key));
     if (said) *value = said;
   }
-  STI_RETURN_IF_ERROR(ReadName(reader, "unk_token", &names->unknown));
-  STI_RETURN_IF_ERROR(ReadName(reader, "cls_token", &names->cls));
-  STI_RETURN_IF_ERROR(ReadName(reader, "sep_token", &names->sep));
-  return ReadName(reader, "pad_token", &names->pad);
-}
-
-/// Fills the ids of the control tokens in; the last line that spells one counts.
-Status FindSpecialTokens(const std::string& path, std::string_view text, const SpecialNames& names,
-                         uint32_t max_tokens, TokenizerInfo* info) {
-  std::optional<uint32_t> unknown, cls, sep, pad;
-  uint32_t id = 0;
-  ForEachLine(text, [&](std::string_view line) {
-    if (line == names.unknown) unknown = id;
-    if (line == names.cls) cls = id;
-    if (line == names.sep) sep = id;
-    if (line == names.pad) pad = id;
-    ++id;
-  });
-  if (id > max_tokens) {
-    return DataError(path + ": " + std::to_string(id) + " tokens, but vocab_size is " +
-                     std::to_string(max_tokens) + "; use the vocabulary of this model");
-  }
-  for (const auto& [found, name] :
-       {std::pair{unknown, names.unknown}, std::pair{cls, names.cls}, std::pair{sep, names.sep}}) {
-    if (found) continue;
-    return DataError(path + ": no token " + name + "; use the vocabulary of this model");
-  }
-  info->unknown_id = *unknown;
-  info->cls_id = *cls;
-  info->sep_id = *sep;
-  if (pad) info->pad_id = *pad;
-  return {};
+  return ReadSpecialNames(reader, names);
 }
 
 }  // namespace
@@ -196,7 +103,7 @@ Result<TokenizerFiles> ReadTokenizerFiles(const std::string& dir, uint32_t max_t
                                           uint32_t pad_id) {
   TokenizerFiles files;
   Options options;
-  SpecialNames names;
+  SpecialNames names{"[UNK]", "[CLS]", "[SEP]", "[PAD]"};
   std::string path = dir + "/vocab.txt";
   if (IsFile(path)) {
     STI_ASSIGN_OR_RETURN(files.vocabulary_text, ReadVocabularyText(path));

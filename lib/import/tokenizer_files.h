@@ -1,4 +1,5 @@
-// The tokenizer of a model folder: vocab.txt or tokenizer.json, and tokenizer_config.json.
+// The tokenizer of a model folder: vocab.txt, vocab.json and merges.txt, or tokenizer.json; and
+// tokenizer_config.json.
 #pragma once
 
 #include <string>
@@ -11,6 +12,7 @@ namespace sti {
 /// A vocabulary and how text meets it.
 struct TokenizerFiles {
   std::string vocabulary_text;  ///< tokens in id order, each ended by a line feed
+  std::string merges_text;      ///< in rank order, each ended by a line feed; byte-level BPE only
   TokenizerInfo info;
 };
 
@@ -21,5 +23,13 @@ struct TokenizerFiles {
 /// than `max_tokens` tokens.
 Result<TokenizerFiles> ReadTokenizerFiles(const std::string& dir, uint32_t max_tokens,
                                           uint32_t pad_id);
+
+/// Reads the byte-level BPE tokenizer of the RoBERTa model in `dir`: vocab.json and merges.txt if
+/// both are there, else tokenizer.json (model BPE behind a ByteLevel pre-tokenizer, in front of
+/// RobertaProcessing). Otherwise as ReadTokenizerFiles. DataError too for ids with gaps, a byte
+/// without a token, a merge of or into what is no token, a merge that stands twice, more merges
+/// than tokens, and added tokens that are not control tokens, which would have to be found in text.
+Result<TokenizerFiles> ReadByteBpeFiles(const std::string& dir, uint32_t max_tokens,
+                                        uint32_t pad_id);
 
 }  // namespace sti

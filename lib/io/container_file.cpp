@@ -102,11 +102,14 @@ std::string ResidentName(ResidentKind kind, uint32_t layer) {
     case ResidentKind::kLayer:
       return "layer " + std::to_string(layer) + " parameters";
     case ResidentKind::kHead:
+    case ResidentKind::kStatedHead:
       return "head parameters";
     case ResidentKind::kVocabulary:
+      return "vocabulary";
+    case ResidentKind::kMerges:
       break;
   }
-  return "vocabulary";
+  return "merges";
 }
 
 }  // namespace sti

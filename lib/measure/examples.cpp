@@ -17,7 +17,7 @@ std::vector<ExampleBatch> BatchExamples(const Tokenizer& tokenizer,
     batch.ids.insert(batch.ids.end(), encoding.ids.begin(), encoding.ids.end());
     batch.types.insert(batch.types.end(), encoding.types.begin(), encoding.types.end());
     batch.offsets.push_back(static_cast<uint32_t>(batch.ids.size()));
-    batch.labels.push_back(example.label);
+    batch.truths.push_back(example.Truth());
   }
   return batches;
 }

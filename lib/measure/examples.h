@@ -7,7 +7,7 @@
 
 #include "model/transformer.h"
 #include "text/dataset.h"
-#include "text/wordpiece.h"
+#include "text/tokenizer.h"
 
 namespace sti {
 
@@ -16,7 +16,7 @@ struct ExampleBatch {
   std::vector<uint32_t> offsets;  ///< [sequences + 1]
   std::vector<uint32_t> ids;
   std::vector<uint32_t> types;
-  std::vector<std::optional<uint32_t>> labels;  ///< [sequences]
+  std::vector<std::optional<std::vector<uint32_t>>> truths;  ///< [sequences] Example::Truth
   [[nodiscard]] Batch batch() const { return {offsets}; }
 };
 

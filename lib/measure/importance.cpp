@@ -21,6 +21,7 @@ class ImportanceMeter {
       : model_(std::move(model)),
         options_(options),
         shape_(model_.index().info.shape),
+        problem_(model_.index().info.problem),
         low_(model_.index().bits.front()),
         high_(model_.index().bits.back()),
         pool_(options.threads),
@@ -107,13 +108,13 @@ class ImportanceMeter {
       std::span<const float> row(&logits_[size_t{s} * shape_.labels], shape_.labels);
       if (options_.metric == Metric::kKl) {
         std::span<const float> full(&reference_[size_t{s} * shape_.labels], shape_.labels);
-        score.Add(-KlDivergence(full, row));
+        score.Add(-Divergence(problem_, full, row));
         continue;
       }
-      double entropy = CrossEntropy(row, *batch.labels[s]);
-      loss.Add(entropy);
-      bool right = ArgMax(row) == *batch.labels[s];
-      score.Add(options_.metric == Metric::kLoss ? -entropy : (right ? 1.0 : 0.0));
+      const Judgement judged = Judge(problem_, row, *batch.truths[s]);
+      loss.Add(judged.loss);
+      const bool by_loss = options_.metric == Metric::kLoss;
+      score.Add(by_loss ? -judged.loss : (judged.right ? 1.0 : 0.0));
     }
   }
 
@@ -137,6 +138,7 @@ class ImportanceMeter {
   LoadedModel model_;
   const ImportanceOptions& options_;
   ModelShape shape_;
+  Problem problem_;
   uint32_t low_;
   uint32_t high_;
   ThreadPool pool_;
@@ -172,11 +174,11 @@ Result<Importance> MeasureImportance(ContainerFile file, const Tokenizer& tokeni
   }
   if (examples.empty()) return DataError("no examples to measure on");
   bool labelled = std::all_of(examples.begin(), examples.end(),
-                              [](const Example& example) { return example.label.has_value(); });
+                              [](const Example& example) { return example.Truth().has_value(); });
   if (!labelled && options.metric != Metric::kKl) {
     return DataError("some examples have no label; add them, or measure with kl");
   }
-  auto batches = BatchExamples(tokenizer, examples, index.info.shape.max_positions, kBatchTokens);
+  auto batches = BatchExamples(tokenizer, examples, index.info.max_length(), kBatchTokens);
   const uint32_t bits[2] = {index.bits.front(), index.bits.back()};
   STI_ASSIGN_OR_RETURN(LoadedModel model, LoadedModel::Load(std::move(file), bits));
   return ImportanceMeter(std::move(model), options).Measure(batches);

@@ -10,7 +10,7 @@
 #include "base/result.h"
 #include "model/loaded_model.h"
 #include "text/dataset.h"
-#include "text/wordpiece.h"
+#include "text/tokenizer.h"
 #include "types/importance.h"
 
 namespace sti {
@@ -26,7 +26,8 @@ struct ImportanceOptions {
 };
 
 /// Scores every shard. Layers below the raised one are computed once a batch and reused, which
-/// changes no bit of the result. Needs labels on all examples, unless the metric is kl. The same
+/// changes no bit of the result. Examples of a multi-label model count as Judge and Divergence say,
+/// with a threshold of 0.5. Needs labels on all examples, unless the metric is kl. The same
 /// result for any thread count.
 Result<Importance> MeasureImportance(ContainerFile file, const Tokenizer& tokenizer,
                                      std::span<const Example> examples,

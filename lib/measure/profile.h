@@ -8,7 +8,7 @@
 #include "base/log.h"
 #include "base/result.h"
 #include "io/container_file.h"
-#include "text/wordpiece.h"
+#include "text/tokenizer.h"
 #include "types/device_profile.h"
 
 namespace sti {

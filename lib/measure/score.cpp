@@ -13,6 +13,9 @@ double LogSumExp(std::span<const float> logits) {
   return top + std::log(sum);
 }
 
+// log(1 + e^x), which is -log of the sigmoid of -x.
+double SoftPlus(double x) { return std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x))); }
+
 }  // namespace
 
 double CrossEntropy(std::span<const float> logits, uint32_t label) {
@@ -28,6 +31,43 @@ double KlDivergence(std::span<const float> reference, std::span<const float> log
     divergence += std::exp(log_p) * (log_p - (double{logits[i]} - norm));
   }
   return divergence;
+}
+
+double BinaryCrossEntropy(std::span<const float> logits, std::span<const uint32_t> truth) {
+  double loss = 0;
+  for (float logit : logits) loss += SoftPlus(double{logit});
+  for (uint32_t label : truth) loss -= double{logits[label]};
+  return loss / static_cast<double>(logits.size());
+}
+
+double BernoulliDivergence(std::span<const float> reference, std::span<const float> logits) {
+  double divergence = 0;
+  for (size_t i = 0; i < logits.size(); ++i) {
+    const double r = double{reference[i]};
+    const double x = double{logits[i]};
+    const double p = std::exp(-SoftPlus(-r));
+    divergence += p * (SoftPlus(-x) - SoftPlus(-r)) + (1 - p) * (SoftPlus(x) - SoftPlus(r));
+  }
+  return divergence;
+}
+
+Judgement Judge(Problem problem, std::span<const float> logits, std::span<const uint32_t> truth,
+                double threshold) {
+  if (problem == Problem::kSingleLabel) {
+    return {ArgMax(logits) == truth[0], CrossEntropy(logits, truth[0])};
+  }
+  bool right = true;
+  for (uint32_t label = 0; label < logits.size(); ++label) {
+    const bool said = 1 / (1 + std::exp(-double{logits[label]})) >= threshold;
+    right = right && said == std::binary_search(truth.begin(), truth.end(), label);
+  }
+  return {right, BinaryCrossEntropy(logits, truth)};
+}
+
+double Divergence(Problem problem, std::span<const float> reference,
+                  std::span<const float> logits) {
+  return problem == Problem::kSingleLabel ? KlDivergence(reference, logits)
+                                          : BernoulliDivergence(reference, logits);
 }
 
 uint32_t ArgMax(std::span<const float> logits) {

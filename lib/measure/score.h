@@ -4,6 +4,8 @@
 #include <optional>
 #include <span>
 
+#include "types/model_info.h"
+
 namespace sti {
 
 /// log softmax of row [labels] at `label`, negated: the cross-entropy of one example, in nats.
@@ -11,6 +13,28 @@ double CrossEntropy(std::span<const float> logits, uint32_t label);
 
 /// KL divergence of softmax(logits) from softmax(reference), in nats.
 double KlDivergence(std::span<const float> reference, std::span<const float> logits);
+
+/// Mean over all labels of the binary cross-entropy of its sigmoid, in nats; `truth` has the labels
+/// that apply, ascending.
+double BinaryCrossEntropy(std::span<const float> logits, std::span<const uint32_t> truth);
+
+/// Sum over all labels of the KL divergence of sigmoid(logit) from sigmoid(reference), in nats.
+double BernoulliDivergence(std::span<const float> reference, std::span<const float> logits);
+
+/// How an example is judged.
+struct Judgement {
+  bool right = false;
+  double loss = 0;
+};
+
+/// One label: `truth` has one id; right if its logit is the largest; cross-entropy. Several: right
+/// if exactly those of `truth` (ascending) have a sigmoid of at least `threshold`; binary
+/// cross-entropy.
+Judgement Judge(Problem problem, std::span<const float> logits, std::span<const uint32_t> truth,
+                double threshold = 0.5);
+
+/// KlDivergence or BernoulliDivergence, as the problem is.
+double Divergence(Problem problem, std::span<const float> reference, std::span<const float> logits);
 
 /// The first index of the largest value.
 uint32_t ArgMax(std::span<const float> logits);

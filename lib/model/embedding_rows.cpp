@@ -50,7 +50,8 @@ EmbeddingReads PlanEmbeddingReads(const ContainerIndex& index, std::span<const u
     for (uint32_t row : rows) AppendRows(index.words, row, 1, reads.ranges);
   };
   auto append_positions = [&] {
-    if (positions > 0) AppendRows(index.positions, 0, positions, reads.ranges);
+    if (positions > 0)
+      AppendRows(index.positions, index.info.position_offset, positions, reads.ranges);
   };
   if (index.words.offset < index.positions.offset) {
     append_words();
@@ -67,7 +68,7 @@ EmbeddingReads PlanEmbeddingReads(const ContainerIndex& index, std::span<const u
 }
 
 uint64_t MaxEmbeddingReadBytes(const ContainerIndex& index, uint32_t length) {
-  // A row touches at most this many blocks; positions are one run.
+  // A row touches at most this many blocks; positions are one run, and may begin inside a block.
   uint64_t word = RoundUp(index.words.row_bytes, kBlockBytes) + kBlockBytes;
   uint64_t position = RoundUp(uint64_t{length} * index.positions.row_bytes, kBlockBytes);
   return length * word + position + kBlockBytes;
@@ -88,9 +89,10 @@ Status SumEmbeddings(const ContainerIndex& index, const EmbeddingReads& reads,
     const float* type = &type_rows[types[p] * width];
     for (size_t i = 0; i < width; ++i) sum[i] += type[i];
     const RowTable& positions = index.positions;
+    const uint32_t row = index.info.position_offset + p;
     const uint8_t* position =
-        Locate(reads, blocks, positions.offset + uint64_t{p} * positions.row_bytes);
-    STI_RETURN_IF_ERROR(AddCheckedRow(positions, p, position, file, sum));
+        Locate(reads, blocks, positions.offset + uint64_t{row} * positions.row_bytes);
+    STI_RETURN_IF_ERROR(AddCheckedRow(positions, row, position, file, sum));
   }
   return {};
 }

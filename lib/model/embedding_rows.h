@@ -23,8 +23,8 @@ struct EmbeddingReads {
   uint64_t bytes = 0;
 };
 
-/// Covers the word rows of `ids` and the position rows 0..`positions`-1. ids < vocabulary,
-/// positions <= max_positions.
+/// Covers the word rows of `ids` and the rows of the first `positions` positions, which begin at
+/// the model's position_offset. ids < vocabulary, positions <= info.max_length().
 EmbeddingReads PlanEmbeddingReads(const ContainerIndex& index, std::span<const uint32_t> ids,
                                   uint32_t positions);
 

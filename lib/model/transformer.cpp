@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <utility>
 #include <vector>
 
@@ -28,6 +29,7 @@ uint64_t PaddedStride(uint64_t width) { return RoundUp(width, kSlack) + kSlack; 
 struct Transformer::State {
   State(const ModelInfo& info, ThreadPool& thread_pool)
       : shape(info.shape),
+        pooler(info.pooler),
         eps(static_cast<float>(info.layer_norm_eps)),
         matrices(ShardMatrices(info.shape)),
         pool(thread_pool) {}
@@ -46,6 +48,7 @@ struct Transformer::State {
             const float* sums_or_null, float* hidden);
 
   ModelShape shape;
+  PoolerActivation pooler;
   float eps;
   std::array<ShardMatrix, kShardMatrices> matrices;
   ThreadPool& pool;
@@ -241,7 +244,11 @@ void Transformer::Head(const Batch& batch, const float* hidden, const HeadParame
   });
   for (uint32_t s = 0; s < sequences; ++s) {
     float* row = pooled.data() + uint64_t{s} * d;
-    TanhRow(row, d);
+    if (state_->pooler == PoolerActivation::kTanh) {
+      TanhRow(row, d);
+    } else {
+      for (uint32_t i = 0; i < d; ++i) row[i] = std::max(row[i], 0.0f);
+    }
     for (uint32_t label = 0; label < labels; ++label) {
       const float* weights = parameters.classifier_weight.data() + uint64_t{label} * d;
       logits[uint64_t{s} * labels + label] =
@@ -254,6 +261,15 @@ std::string Transformer::kernel() const { return state_->linear->name(); }
 
 void Softmax(float* logits, uint32_t rows, uint32_t labels) {
   for (uint32_t r = 0; r < rows; ++r) SoftmaxRow(logits + uint64_t{r} * labels, labels, 1.0f);
+}
+
+void Probabilities(Problem problem, std::span<float> logits) {
+  if (problem == Problem::kSingleLabel) {
+    return Softmax(logits.data(), 1, static_cast<uint32_t>(logits.size()));
+  }
+  for (float& logit : logits) {
+    logit = static_cast<float>(1.0 / (1.0 + std::exp(-static_cast<double>(logit))));
+  }
 }
 
 }  // namespace sti

@@ -56,8 +56,8 @@ class Transformer {
   /// Normalises sums of word, position and type embeddings in place: `hidden` [tokens, d].
   void FinishEmbeddings(float* hidden, uint32_t tokens, const EmbeddingNorm& norm);
 
-  /// Pooler (tanh) on each sequence's first token, then the classifier: `logits`
-  /// [sequences, labels].
+  /// Pooler (tanh or ReLU, as the model says) on each sequence's first token, then the classifier:
+  /// `logits` [sequences, labels].
   void Head(const Batch& batch, const float* hidden, const HeadParameters& parameters,
             float* logits);
 
@@ -72,5 +72,9 @@ class Transformer {
 
 /// Replaces each row of `logits` [rows, labels] by its softmax.
 void Softmax(float* logits, uint32_t rows, uint32_t labels);
+
+/// Turns the logits of one input into what its problem makes of them: a softmax over all of them,
+/// or a sigmoid of each.
+void Probabilities(Problem problem, std::span<float> logits);
 
 }  // namespace sti

@@ -54,7 +54,7 @@ class Verifier {
       Count(location.part);
       auto raw = file_.ReadResident(location.kind, location.layer);
       Status status = raw.ok() ? Status() : Status(raw.error());
-      if (raw.ok() && location.kind != ResidentKind::kVocabulary) {
+      if (raw.ok() && !IsText(location.kind)) {
         auto split = SplitResident(location, index_.info.shape, *raw, file_.name());
         if (!split.ok()) status = split.error();
       }

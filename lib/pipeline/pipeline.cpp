@@ -47,7 +47,7 @@ Status Pipeline::CheckPlan() const {
       std::adjacent_find(layers.begin(), layers.end(), std::greater_equal<>()) == layers.end();
   if (layers.empty() || !ascending || layers.back() >= shape.layers) return bad("its layers");
   if (plan_.width < 1 || plan_.width > shape.width) return bad("its width");
-  if (plan_.length < 2 || plan_.length > shape.max_positions) return bad("its length");
+  if (plan_.length < 2 || plan_.length > index.info.max_length()) return bad("its length");
   if (plan_.slices.size() != plan_.layers.size() || plan_.bits.size() != plan_.layers.size()) {
     return bad("its rows");
   }

@@ -21,15 +21,15 @@ Result<Plan> MakeWholePlan(const ContainerIndex& index, const WholePlanOptions& 
   if (index.partial) {
     return UsageError("the container holds only what some plans read; give one of them by --plan");
   }
-  if (options.length > shape.max_positions) {
+  if (options.length > index.info.max_length()) {
     return UsageError("length " + std::to_string(options.length) + " is over the model's " +
-                      std::to_string(shape.max_positions));
+                      std::to_string(index.info.max_length()));
   }
   Plan plan;
   plan.model = index.model;
   plan.shape = ShapeDigest(index.info);
   plan.strategy = "whole";
-  plan.length = options.length != 0 ? options.length : shape.max_positions;
+  plan.length = options.length != 0 ? options.length : index.info.max_length();
   plan.layers = index.info.depth_layers[depth - 1];
   plan.width = width;
   std::vector<uint32_t> slices(width);

@@ -61,7 +61,7 @@ Status ValidateShape(const PlanInput& input) {
 }
 
 Result<uint32_t> PlannedLength(const PlanInput& input, const PlanRequest& request) {
-  const uint32_t longest = input.info.shape.max_positions;
+  const uint32_t longest = input.info.max_length();
   if (request.length == 0) {
     const uint32_t profiled = LongestProfiledLength(input.profile);
     return longest == 0 ? profiled : std::min(profiled, longest);

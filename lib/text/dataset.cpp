@@ -52,6 +52,8 @@ class LabelTable {
     for (uint32_t i = 0; i < labels.size(); ++i) ids_.emplace(labels[i], i);
   }
 
+  [[nodiscard]] bool IsName(std::string_view label) const { return ids_.count(label) != 0; }
+
   [[nodiscard]] Result<uint32_t> Find(std::string_view label, const Place& place) const {
     if (const auto found = ids_.find(label); found != ids_.end()) return found->second;
     uint32_t id = 0;
@@ -79,8 +81,12 @@ class LabelTable {
 /// What both spellings share: the place, the labels, the limits and the examples so far.
 class Parser {
  public:
-  Parser(const std::string& name, const std::vector<std::string>& labels, bool labels_required)
-      : place_{name}, labels_(labels), labels_required_(labels_required) {}
+  Parser(const std::string& name, const std::vector<std::string>& labels, bool labels_required,
+         Problem problem)
+      : place_{name},
+        labels_(labels),
+        labels_required_(labels_required),
+        several_(problem == Problem::kMultiLabel) {}
 
   Status ParseJsonLines(std::string_view content);
   Status ParseTable(std::string_view content);
@@ -103,7 +109,10 @@ class Parser {
   Status AddObject(const Json& object);
   Result<std::optional<std::string>> TextOf(const Json& object, const char* key) const;
   Status SetJsonLabel(const Json& object, Example* example) const;
+  Status SetJsonLabels(const Json& list, Example* example) const;
   Status SetLabel(std::string_view label, Example* example) const;
+  Status SetLabels(std::string_view text, Example* example) const;
+  Status AddLabel(std::string_view label, Example* example) const;
   Status ReadHeader(std::string_view line);
   Status AddRow(std::string_view line);
   Status Add(Example example);
@@ -111,6 +120,7 @@ class Parser {
   Place place_;
   LabelTable labels_;
   bool labels_required_;
+  bool several_;  ///< an example may have any number of labels
   Columns columns_;
   std::vector<Example> examples_;
 };
@@ -143,7 +153,30 @@ Status Parser::SetLabel(std::string_view label, Example* example) const {
   if (label.empty()) {
     return labels_required_ ? place_.Bad("no label; labels are needed here") : Status();
   }
+  if (several_) return SetLabels(label, example);
   STI_ASSIGN_OR_RETURN(example->label, labels_.Find(label, place_));
+  return {};
+}
+
+Status Parser::SetLabels(std::string_view text, Example* example) const {
+  example->labels.emplace();
+  if (labels_.IsName(text)) return AddLabel(text, example);
+  if (text == "-") return {};
+  while (true) {
+    const size_t comma = std::min(text.find(','), text.size());
+    STI_RETURN_IF_ERROR(AddLabel(text.substr(0, comma), example));
+    if (comma == text.size()) return {};
+    text.remove_prefix(comma + 1);
+  }
+}
+
+Status Parser::AddLabel(std::string_view label, Example* example) const {
+  const size_t begin = std::min(label.find_first_not_of(' '), label.size());
+  label = label.substr(begin, label.find_last_not_of(' ') + 1 - begin);
+  STI_ASSIGN_OR_RETURN(const uint32_t id, labels_.Find(label, place_));
+  std::vector<uint32_t>& ids = *example->labels;
+  const auto at = std::lower_bound(ids.begin(), ids.end(), id);
+  if (at == ids.end() || *at != id) ids.insert(at, id);
   return {};
 }
 
@@ -152,7 +185,20 @@ Status Parser::SetJsonLabel(const Json& object, Example* example) const {
   if (found == object.end() || found->is_null()) return SetLabel("", example);
   if (found->is_string()) return SetLabel(found->get_ref<const std::string&>(), example);
   if (found->is_number_integer()) return SetLabel(found->dump(), example);
+  if (found->is_array() && several_) return SetJsonLabels(*found, example);
   return place_.Bad("the label is neither a name nor an id");
+}
+
+Status Parser::SetJsonLabels(const Json& list, Example* example) const {
+  example->labels.emplace();
+  for (const Json& label : list) {
+    if (!label.is_string() && !label.is_number_integer()) {
+      return place_.Bad("the list of labels has what is neither a name nor an id");
+    }
+    STI_RETURN_IF_ERROR(
+        AddLabel(label.is_string() ? label.get<std::string>() : label.dump(), example));
+  }
+  return {};
 }
 
 Result<std::optional<std::string>> Parser::TextOf(const Json& object, const char* key) const {
@@ -250,10 +296,10 @@ Status Parser::ParseTable(std::string_view content) {
 
 Result<std::vector<Example>> ParseDataset(std::string_view content, const std::string& name,
                                           const std::vector<std::string>& labels,
-                                          bool labels_required) {
+                                          bool labels_required, Problem problem) {
   constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
   if (content.starts_with(kByteOrderMark)) content.remove_prefix(kByteOrderMark.size());
-  Parser parser(name, labels, labels_required);
+  Parser parser(name, labels, labels_required, problem);
   const size_t first = content.find_first_not_of(" \t\r\n");
   const bool json = first != std::string_view::npos && content[first] == '{';
   STI_RETURN_IF_ERROR(json ? parser.ParseJsonLines(content) : parser.ParseTable(content));

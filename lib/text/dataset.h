@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "types/model_info.h"
 
 namespace sti {
 
@@ -16,6 +17,14 @@ struct Example {
   std::string text;
   std::optional<std::string> pair;
   std::optional<uint32_t> label;  ///< index into the model's labels
+  /// Of a multi-label model instead of `label`: all that apply, ascending; there may be none.
+  std::optional<std::vector<uint32_t>> labels = std::nullopt;
+
+  /// What the example is labelled with, one way or the other; nothing if it is not labelled.
+  [[nodiscard]] std::optional<std::vector<uint32_t>> Truth() const {
+    if (label) return std::vector<uint32_t>{*label};
+    return labels;
+  }
 };
 
 inline constexpr uint64_t kMaxDatasetLineBytes = uint64_t{1} << 20;
@@ -30,11 +39,16 @@ inline constexpr uint64_t kMaxDatasetRows = uint64_t{1} << 24;
 /// `pair`), and `label`; other columns are ignored. There is no quoting: a tab always separates.
 /// Lines end with LF or CRLF.
 ///
+/// For a multi-label `problem`, `label` holds all labels that apply, with commas between them, or
+/// is a list in JSON; "-" or an empty list says that none does. A name that has a comma itself
+/// needs a list, or to stand alone.
+///
 /// A label is looked up as a name first, then as an id. Without `labels_required` it may be
 /// missing or empty. DataError with file and line for a broken line, an unknown label, an empty
 /// set, or more than the limits above. Pure and thread-safe.
 Result<std::vector<Example>> ParseDataset(std::string_view content, const std::string& name,
                                           const std::vector<std::string>& labels,
-                                          bool labels_required);
+                                          bool labels_required,
+                                          Problem problem = Problem::kSingleLabel);
 
 }  // namespace sti

@@ -84,6 +84,18 @@ bool IsPunctuation(char32_t code) {
   return category >= UTF8PROC_CATEGORY_PC && category <= UTF8PROC_CATEGORY_PO;
 }
 
+bool IsLetter(char32_t code) {
+  if (code < 0x80) return (code >= 'a' && code <= 'z') || (code >= 'A' && code <= 'Z');
+  const auto category = PropertyOf(code).category;
+  return category >= UTF8PROC_CATEGORY_LU && category <= UTF8PROC_CATEGORY_LO;
+}
+
+bool IsNumber(char32_t code) {
+  if (code < 0x80) return code >= '0' && code <= '9';
+  const auto category = PropertyOf(code).category;
+  return category >= UTF8PROC_CATEGORY_ND && category <= UTF8PROC_CATEGORY_NO;
+}
+
 // U+2B820 to U+2B91F are ideographs that the reference tokenizer leaves out; we follow it.
 bool IsIdeograph(char32_t code) {
   if (code < 0x3400) return false;

@@ -1,4 +1,4 @@
-// Code points and their properties, as BERT's normaliser sees them.
+// Code points and their properties, as tokenizers see them.
 //
 // Token ids depend on these tables, so the Unicode version is part of what a build is; see
 // UnicodeVersion. The reference tokenizer uses older tables; the two differ only in marks,
@@ -34,6 +34,12 @@ bool IsControl(char32_t code);
 /// ASCII punctuation in BERT's sense (any printable that is no letter, digit or space), and the
 /// general categories P*.
 bool IsPunctuation(char32_t code);
+
+/// General categories L*: what \p{L} means.
+bool IsLetter(char32_t code);
+
+/// General categories N*: what \p{N} means.
+bool IsNumber(char32_t code);
 
 /// Stands alone as a word: the CJK ideographs in BERT's sense.
 bool IsIdeograph(char32_t code);

@@ -1,22 +1,24 @@
 // Three stages, each feeding the next one code point at a time so that a line of a mebibyte needs
 // no more memory than a short one: Normalizer (clean, decompose, strip, lower), WordSplitter
-// (white space and punctuation), PieceCounter (WordPiece).
+// (white space and punctuation), PieceFinder (WordPiece).
 
 #include "text/wordpiece.h"
 
 #include <algorithm>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "text/unicode.h"
 
 namespace sti {
 namespace {
 
-/// Collects pieces of words: the first `limit` ids, and how many there would be.
-class PieceCounter {
+/// Cuts words into the longest pieces there are.
+class PieceFinder {
  public:
-  PieceCounter(const Vocabulary& vocabulary, uint32_t unknown_id, uint64_t limit)
-      : vocabulary_(vocabulary), unknown_id_(unknown_id), limit_(limit) {}
+  PieceFinder(const Vocabulary& vocabulary, uint32_t unknown_id, PieceList* pieces)
+      : vocabulary_(vocabulary), unknown_id_(unknown_id), found_(*pieces) {}
 
   /// `word` is UTF-8, not empty, at most kMaxWordChars code points.
   void AddWord(const std::string& word) {
@@ -27,13 +29,9 @@ class PieceCounter {
       if (end == begin) return AddUnknown();
       begin = end;
     }
-    for (const uint32_t id : pieces_) Add(id);
+    for (const uint32_t id : pieces_) found_.Add(id);
   }
-  void AddUnknown() { Add(unknown_id_); }
-
-  [[nodiscard]] uint64_t count() const { return count_; }
-  [[nodiscard]] bool full() const { return count_ > limit_; }
-  [[nodiscard]] const std::vector<uint32_t>& ids() const { return ids_; }
+  void AddUnknown() { found_.Add(unknown_id_); }
 
  private:
   // Returns the end of the longest token at `begin`, or `begin` if there is none.
@@ -52,15 +50,9 @@ class PieceCounter {
     return begin;
   }
 
-  void Add(uint32_t id) {
-    if (count_++ < limit_) ids_.push_back(id);
-  }
-
   const Vocabulary& vocabulary_;
   const uint32_t unknown_id_;
-  const uint64_t limit_;
-  uint64_t count_ = 0;
-  std::vector<uint32_t> ids_;
+  PieceList& found_;
   std::vector<uint32_t> pieces_;  ///< of the word at hand
   std::string key_;
 };
@@ -68,7 +60,7 @@ class PieceCounter {
 /// Joins normalised code points into words.
 class WordSplitter {
  public:
-  explicit WordSplitter(PieceCounter* pieces) : pieces_(*pieces) {}
+  explicit WordSplitter(PieceFinder* pieces) : pieces_(*pieces) {}
 
   void Add(char32_t code) {
     if (IsWhiteSpace(code)) return EndWord();
@@ -81,7 +73,7 @@ class WordSplitter {
   }
 
   void EndWord() {
-    if (chars_ > Tokenizer::kMaxWordChars) {
+    if (chars_ > WordPiece::kMaxWordChars) {
       pieces_.AddUnknown();
     } else if (chars_ > 0) {
       pieces_.AddWord(word_);
@@ -93,10 +85,10 @@ class WordSplitter {
  private:
   // The text of a word that is too long no longer matters.
   void Append(char32_t code) {
-    if (++chars_ <= Tokenizer::kMaxWordChars) AppendUtf8(code, &word_);
+    if (++chars_ <= WordPiece::kMaxWordChars) AppendUtf8(code, &word_);
   }
 
-  PieceCounter& pieces_;
+  PieceFinder& pieces_;
   std::string word_;
   uint64_t chars_ = 0;
 };
@@ -154,59 +146,19 @@ class Normalizer {
   std::vector<std::pair<uint32_t, char32_t>> marks_;  ///< (combining class, code point)
 };
 
-/// Runs all stages; stops early once the text cannot fit, unless the true count is needed.
-PieceCounter Tokenize(std::string_view text, const Vocabulary& vocabulary,
-                      const TokenizerInfo& info, uint64_t limit, bool count_all) {
-  PieceCounter pieces(vocabulary, info.unknown_id, limit);
-  WordSplitter words(&pieces);
-  Normalizer normalizer(info, &words);
+}  // namespace
+
+WordPiece::WordPiece(Vocabulary vocabulary, const TokenizerInfo& info)
+    : vocabulary_(std::move(vocabulary)), info_(info) {}
+
+PieceList WordPiece::Split(std::string_view text, uint64_t limit, bool count_all) const {
+  PieceList pieces(limit);
+  PieceFinder finder(vocabulary_, info_.unknown_id, &pieces);
+  WordSplitter words(&finder);
+  Normalizer normalizer(info_, &words);
   while (!text.empty() && (count_all || !pieces.full())) normalizer.Add(TakeCodePoint(&text));
   normalizer.Finish();
   return pieces;
-}
-
-/// How many ids of each text of a pair stay: first the longer one gives way, then both share, and
-/// an odd id goes to the longer one (to the second if they are equally long).
-std::pair<uint64_t, uint64_t> ShareBudget(uint64_t first, uint64_t second, uint64_t budget) {
-  if (first + second <= budget) return {first, second};
-  const uint64_t half = budget / 2;
-  const uint64_t shorter = std::min({first, second, half});
-  const uint64_t longer = budget - shorter;
-  return first > second ? std::pair{longer, shorter} : std::pair{shorter, longer};
-}
-
-void Append(const PieceCounter& pieces, uint64_t count, uint32_t type, uint32_t sep_id,
-            Encoding* encoding) {
-  encoding->ids.insert(encoding->ids.end(), pieces.ids().begin(),
-                       pieces.ids().begin() + static_cast<std::ptrdiff_t>(count));
-  encoding->ids.push_back(sep_id);
-  encoding->types.resize(encoding->ids.size(), type);
-}
-
-}  // namespace
-
-Tokenizer::Tokenizer(Vocabulary vocabulary, const TokenizerInfo& info)
-    : vocabulary_(std::move(vocabulary)), info_(info) {}
-
-Encoding Tokenizer::Encode(std::string_view text, std::optional<std::string_view> pair,
-                           uint32_t max_length) const {
-  const uint32_t control = pair ? 3 : 2;
-  const uint64_t budget = max_length > control ? max_length - control : 0;
-  Encoding encoding;
-  encoding.ids.push_back(info_.cls_id);
-  // Which text of a pair is longer decides the cut, so both are counted to their end.
-  const auto first = Tokenize(text, vocabulary_, info_, budget, pair.has_value());
-  if (!pair) {
-    Append(first, first.ids().size(), 0, info_.sep_id, &encoding);
-    encoding.truncated = first.full();
-    return encoding;
-  }
-  const auto second = Tokenize(*pair, vocabulary_, info_, budget, true);
-  const auto [keep_first, keep_second] = ShareBudget(first.count(), second.count(), budget);
-  Append(first, keep_first, 0, info_.sep_id, &encoding);
-  Append(second, keep_second, 1, info_.sep_id, &encoding);
-  encoding.truncated = first.count() + second.count() > budget;
-  return encoding;
 }
 
 }  // namespace sti

@@ -12,14 +12,14 @@ enum class DataType : uint8_t { kF32 = 0, kF16 = 1, kBF16 = 2 };
 
 constexpr uint32_t BytesOf(DataType type) { return type == DataType::kF32 ? 4 : 2; }
 
-/// Sizes of a BERT encoder. N x M shards: `layers` x `width` (STI 4.2, Table 1).
+/// Sizes of a BERT-like encoder. N x M shards: `layers` x `width` (STI 4.2, Table 1).
 struct ModelShape {
   uint32_t layers = 0;         ///< N
   uint32_t width = 0;          ///< M, attention heads and therefore slices a layer
   uint32_t hidden = 0;         ///< d; a multiple of M
   uint32_t ffn = 0;            ///< d_ff; a multiple of M
   uint32_t vocabulary = 0;     ///< rows of the word embeddings
-  uint32_t max_positions = 0;  ///< rows of the position embeddings, the longest input
+  uint32_t max_positions = 0;  ///< rows of the position embeddings
   uint32_t token_types = 0;    ///< rows of the token type embeddings
   uint32_t labels = 0;         ///< classes
 
@@ -34,15 +34,30 @@ struct ModelShape {
 
 enum class Activation : uint8_t { kGelu = 0, kGeluTanh = 1, kRelu = 2 };
 
-/// How text becomes ids (WordPiece with BERT's basic tokenizer).
+/// Whose encoder it is: how a folder names its tensors, and how a pair is laid out.
+enum class Architecture : uint8_t { kBert = 0, kDistilBert = 1, kRoberta = 2 };
+
+/// What stands between the pooler and the classifier.
+enum class PoolerActivation : uint8_t { kTanh = 0, kRelu = 1 };
+
+/// What logits mean: one label by softmax, or any number of labels, each by its own sigmoid.
+enum class Problem : uint8_t { kSingleLabel = 0, kMultiLabel = 1 };
+
+/// WordPiece behind BERT's basic tokenizer, or byte-level BPE behind GPT-2's pattern.
+enum class TokenizerKind : uint8_t { kWordPiece = 0, kByteBpe = 1 };
+
+/// How text becomes ids.
 struct TokenizerInfo {
-  bool lowercase = true;
+  bool lowercase = true;      ///< this and the next two: WordPiece only
   bool strip_accents = true;  ///< BERT ties it to lowercase unless the model says otherwise
   bool split_chinese = true;
   uint32_t unknown_id = 0;
   uint32_t cls_id = 0;
   uint32_t sep_id = 0;
   uint32_t pad_id = 0;
+  TokenizerKind kind = TokenizerKind::kWordPiece;
+  bool add_prefix_space = false;  ///< byte-level BPE only: a text begins as after a space
+  uint32_t second_type = 1;       ///< token type of a pair's second text; 0 but for BERT
 };
 
 /// Everything about a model but its tensors.
@@ -58,6 +73,13 @@ struct ModelInfo {
   uint32_t min_width = 1;  ///< narrower submodels were not trained
   bool elastic = false;    ///< submodels were trained together with the full model (STI 4.1)
   TokenizerInfo tokenizer;
+  Architecture architecture = Architecture::kBert;
+  PoolerActivation pooler = PoolerActivation::kTanh;
+  Problem problem = Problem::kSingleLabel;
+  uint32_t position_offset = 0;  ///< row of the position embeddings that the first token has
+
+  /// The longest input in tokens.
+  [[nodiscard]] uint32_t max_length() const { return shape.max_positions - position_offset; }
 };
 
 }  // namespace sti

@@ -271,6 +271,74 @@ TEST_F(ContainerIndexTest, BadMetadataIsRefused) {
   }
 }
 
+// What 1.1 added: pooler and problem change the head's kind, byte-level BPE adds a part.
+TEST_F(ContainerIndexTest, ArchitecturesRoundTripAndAreChecked) {
+  const auto parsed = ParseEdited([](ContainerIndex& i) {
+    i.info.architecture = Architecture::kDistilBert;
+    i.info.pooler = PoolerActivation::kRelu;
+    i.info.problem = Problem::kMultiLabel;
+    i.resident[3].kind = ResidentKind::kStatedHead;
+  });
+  ASSERT_TRUE(Succeeded(parsed));
+  EXPECT_EQ(parsed->info.architecture, Architecture::kDistilBert);
+  EXPECT_EQ(parsed->info.pooler, PoolerActivation::kRelu);
+  EXPECT_EQ(parsed->info.problem, Problem::kMultiLabel);
+  EXPECT_EQ(parsed->info.tokenizer.second_type, 0U);
+  EXPECT_EQ(&parsed->Resident(ResidentKind::kHead), &parsed->resident[3]);
+  // A head that 1.0 would compute otherwise must not look like one of 1.0, nor the other way.
+  ExpectRefused("resident part", [](ContainerIndex& i) { i.info.problem = Problem::kMultiLabel; });
+  ExpectRefused("resident part",
+                [](ContainerIndex& i) { i.resident[3].kind = ResidentKind::kStatedHead; });
+  ExpectRefused("does not know",
+                [](ContainerIndex& i) { i.info.architecture = static_cast<Architecture>(3); });
+  ExpectRefused("does not know",
+                [](ContainerIndex& i) { i.info.pooler = static_cast<PoolerActivation>(2); });
+  ExpectRefused("does not know",
+                [](ContainerIndex& i) { i.info.problem = static_cast<Problem>(2); });
+  ExpectRefused("does not know",
+                [](ContainerIndex& i) { i.info.tokenizer.kind = static_cast<TokenizerKind>(2); });
+}
+
+TEST_F(ContainerIndexTest, ByteBpeHasMergesAndMayOffsetPositions) {
+  const auto with_offset = [](uint32_t offset) {
+    return [offset](ContainerIndex& i) {
+      i.info.architecture = Architecture::kRoberta;
+      i.info.position_offset = offset;
+    };
+  };
+  ExpectRefused("position_offset", with_offset(2));  // WordPiece: 1.0 would not know of it
+  index_.info.tokenizer.kind = TokenizerKind::kByteBpe;
+  index_.info.tokenizer.add_prefix_space = true;
+  ExpectRefused("resident parts missing", [](ContainerIndex&) {});
+  ResidentLocation merges = index_.resident.back();  // an empty range behind all others
+  merges.kind = ResidentKind::kMerges;
+  merges.part = index_.resident.back().part;
+  index_.resident.back().part.length -= 1;
+  index_.resident.back().compression = Compression::kZstd;
+  merges.part.offset += merges.part.length - 1;
+  merges.part.length = 1;
+  merges.raw_length = 1;
+  merges.compression = Compression::kNone;
+  index_.resident.push_back(merges);
+  index_end_ = 64 + EncodeContainerIndex(index_).size();
+  const auto parsed = ParseEdited(with_offset(2));
+  ASSERT_TRUE(Succeeded(parsed));
+  EXPECT_EQ(parsed->info.tokenizer.kind, TokenizerKind::kByteBpe);
+  EXPECT_TRUE(parsed->info.tokenizer.add_prefix_space);
+  EXPECT_EQ(parsed->info.position_offset, 2U);
+  EXPECT_EQ(parsed->info.max_length(), parsed->info.shape.max_positions - 2);
+  EXPECT_EQ(parsed->Resident(ResidentKind::kMerges).part.length, 1U);
+  const uint32_t positions = index_.info.shape.max_positions;
+  EXPECT_TRUE(Succeeded(ParseEdited(with_offset(positions - 2))));
+  for (const uint32_t offset : {positions - 1, positions, 0xFFFFFFFFU}) {
+    ExpectRefused("position_offset", with_offset(offset));
+  }
+  ExpectRefused("resident part", [](ContainerIndex& i) {
+    i.resident.back().raw_length = (uint64_t{64} << 20) + 1;
+    i.resident.back().compression = Compression::kZstd;
+  });
+}
+
 TEST_F(ContainerIndexTest, CatalogCountsWholeBlocks) {
   for (const Layout layout : {Layout::kShard, Layout::kPlane}) {
     ShardOptions options;

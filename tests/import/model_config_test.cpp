@@ -82,7 +82,7 @@ TEST_F(ModelConfig, WithoutElasticEveryDepthIsAPrefix) {
 TEST_F(ModelConfig, LabelsByNumber) {
   config_.erase("id2label");
   EXPECT_EQ(Read(config_)->labels, (std::vector<std::string>{"LABEL_0", "LABEL_1"}));
-  EXPECT_EQ(ReadWith("num_labels", 1)->labels, (std::vector<std::string>{"LABEL_0"}));
+  EXPECT_EQ(ReadWith("num_labels", 3)->labels.back(), "LABEL_2");
   FailureWith("num_labels", 0);
   EXPECT_TRUE(Contains(FailureWith("id2label", {{"0", "a"}, {"2", "b"}}), "label 1"));
   FailureWith("id2label", {{"0", 1}});
@@ -91,15 +91,82 @@ TEST_F(ModelConfig, LabelsByNumber) {
 }
 
 TEST_F(ModelConfig, RefusesOtherArchitectures) {
-  for (const char* type : {"roberta", "distilbert", "gpt2", ""}) {
-    EXPECT_TRUE(Contains(FailureWith("model_type", type), "only BERT")) << type;
+  for (const char* type : {"albert", "gpt2", ""}) {
+    EXPECT_TRUE(Contains(FailureWith("model_type", type), "only encoders")) << type;
   }
-  FailureWith("model_type", nullptr);
-  EXPECT_TRUE(Contains(FailureWith("architectures", {"BertForMaskedLM"}), "only BERT"));
+  EXPECT_TRUE(Contains(FailureWith("architectures", {"BertForMaskedLM"}), "only encoders"));
   FailureWith("architectures", "BertForSequenceClassification");
   FailureWith("architectures", {1});
   FailureWith("is_decoder", true);
   EXPECT_TRUE(Contains(FailureWith("position_embedding_type", "relative_key"), "absolute"));
+}
+
+// Published DynaBERT checkpoints name neither type nor architecture.
+TEST_F(ModelConfig, BertIsKnownByItsKeys) {
+  config_.erase("model_type");
+  config_["width_mult"] = "0.25";
+  EXPECT_EQ(Read(config_)->architecture, Architecture::kBert);
+  config_.erase("architectures");
+  EXPECT_EQ(Read(config_)->architecture, Architecture::kBert);
+  EXPECT_EQ(ReadWith("model_type", nullptr)->architecture, Architecture::kBert);
+  FailureWith("architectures", {"RobertaForSequenceClassification"});
+  FailureWith("hidden_size", nullptr);
+}
+
+Json DistilBertConfig() {
+  return {{"model_type", "distilbert"},
+          {"n_layers", 2},
+          {"n_heads", 2},
+          {"dim", 32},
+          {"hidden_dim", 64},
+          {"activation", "relu"},
+          {"vocab_size", 100},
+          {"num_labels", 3},
+          {"max_position_embeddings", 16},
+          {"sinusoidal_pos_embds", true}};
+}
+
+TEST_F(ModelConfig, ReadsDistilBert) {
+  config_ = DistilBertConfig();
+  const auto info = Read(config_);
+  ASSERT_TRUE(info.ok()) << info.error().message;
+  EXPECT_EQ(info->architecture, Architecture::kDistilBert);
+  EXPECT_EQ(info->pooler, PoolerActivation::kRelu);
+  EXPECT_EQ(info->activation, Activation::kRelu);
+  EXPECT_EQ(info->shape.token_types, 1u);
+  EXPECT_EQ(info->shape.ffn, 64u);
+  EXPECT_EQ(info->max_length(), 16u);
+  EXPECT_EQ(info->tokenizer.second_type, 0u);
+  EXPECT_TRUE(Contains(FailureWith("n_heads", 3), "dim 32 is no multiple of n_heads 3"));
+  EXPECT_TRUE(Contains(FailureWith("hidden_dim", 65), "hidden_dim 65 is no multiple of n_heads 2"));
+}
+
+TEST_F(ModelConfig, ReadsRoberta) {
+  config_["model_type"] = "roberta";
+  config_.erase("pad_token_id");
+  config_["type_vocab_size"] = 1;
+  const auto info = Read(config_);
+  ASSERT_TRUE(info.ok()) << info.error().message;
+  EXPECT_EQ(info->architecture, Architecture::kRoberta);
+  EXPECT_EQ(info->pooler, PoolerActivation::kTanh);
+  EXPECT_EQ(info->tokenizer.pad_id, 1u);
+  EXPECT_EQ(info->position_offset, 2u);
+  EXPECT_EQ(info->max_length(), 30u);
+  EXPECT_EQ(ReadWith("pad_token_id", 4)->position_offset, 5u);
+  EXPECT_TRUE(Contains(FailureWith("pad_token_id", 30), "no room"));
+  EXPECT_TRUE(Contains(FailureWith("pad_token_id", 40), "no room"));
+}
+
+TEST_F(ModelConfig, ProblemTypeDecidesWhatLogitsMean) {
+  EXPECT_EQ(Read(config_)->problem, Problem::kSingleLabel);
+  EXPECT_EQ(ReadWith("problem_type", "single_label_classification")->problem,
+            Problem::kSingleLabel);
+  EXPECT_EQ(ReadWith("problem_type", "multi_label_classification")->problem, Problem::kMultiLabel);
+  EXPECT_TRUE(Contains(FailureWith("problem_type", "regression"), "only classifiers"));
+  FailureWith("problem_type", "ranking");
+  EXPECT_TRUE(Contains(FailureWith("id2label", {{"0", "a"}}), "only classifiers"));
+  config_["problem_type"] = "multi_label_classification";
+  EXPECT_EQ(ReadWith("id2label", {{"0", "a"}})->shape.labels, 1u);
 }
 
 TEST_F(ModelConfig, RefusesSizesThatDoNotFit) {

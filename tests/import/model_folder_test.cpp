@@ -90,7 +90,7 @@ TEST_F(ModelFolderTest, OpensEveryVariant) {
   ragged.heads = 4;
   ragged.ffn = 60;
   ragged.layers = 3;
-  ragged.labels = 1;
+  ragged.labels = 5;
   bare.prefix = "";
   old.old_norm_names = true;
   old.extra_tokens = 9;
@@ -207,6 +207,66 @@ TEST_F(ShardedFolder, NamesAMissingFile) {
   map_.erase("classifier.bias");
   WriteIndex();
   EXPECT_TRUE(Contains(FailureOf(), "classifier.bias [3] is missing"));
+}
+
+TEST_F(ModelFolderTest, OpensOtherArchitectures) {
+  const std::string data = STI_SOURCE_DIR "/tests/data/";
+  const auto distilbert = ModelFolder::Open(data + "distilbert-tiny");
+  ASSERT_TRUE(distilbert.ok()) << distilbert.error().message;
+  EXPECT_EQ(distilbert->info().architecture, Architecture::kDistilBert);
+  EXPECT_EQ(distilbert->info().tokenizer.second_type, 0u);
+  const TensorView& types = distilbert->Tensor(TensorRole::kTypeEmbeddings);
+  EXPECT_EQ(types.shape, (std::vector<uint64_t>{1, 16}));
+  EXPECT_EQ(types.type, DataType::kF16);
+  EXPECT_EQ(types.bytes.size(), 32u);
+  EXPECT_TRUE(
+      std::all_of(types.bytes.begin(), types.bytes.end(), [](uint8_t b) { return b == 0; }));
+  const auto roberta = ModelFolder::Open(data + "roberta-tiny");
+  ASSERT_TRUE(roberta.ok()) << roberta.error().message;
+  EXPECT_EQ(roberta->info().tokenizer.kind, TokenizerKind::kByteBpe);
+  EXPECT_EQ(roberta->info().max_length(), 32u);
+  EXPECT_TRUE(roberta->merges_text().starts_with("\u0120 t\n"));
+  EXPECT_TRUE(Contains(roberta->TensorPath(TensorRole::kPoolerWeight), "classifier.dense.weight"));
+  const auto multilabel = ModelFolder::Open(data + "multilabel-tiny");
+  ASSERT_TRUE(multilabel.ok()) << multilabel.error().message;
+  EXPECT_EQ(multilabel->info().problem, Problem::kMultiLabel);
+}
+
+// Pickles and the like are never read, only named with the way out.
+TEST_F(ModelFolderTest, SaysHowToConvertOtherFormats) {
+  Write();
+  std::filesystem::remove(dir_ + "/model.safetensors");
+  ASSERT_TRUE(WriteBytes(dir_ + "/training_args.bin", "x").ok());
+  EXPECT_TRUE(Contains(FailureOf(), "no model.safetensors"));
+  for (const auto& [name, argument] :
+       {std::pair{"tf_model.h5", ", from_tf=True"}, std::pair{"flax_model.msgpack", "from_flax"},
+        std::pair{"model.ckpt", ""}, std::pair{"weights.pt", ""},
+        std::pair{"pytorch_model.bin", ""}}) {
+    ASSERT_TRUE(WriteBytes(dir_ + "/" + name, "x").ok());
+    const std::string message = FailureOf();
+    EXPECT_TRUE(Contains(message, dir_ + "/" + name + ": only safetensors are read")) << message;
+    EXPECT_TRUE(Contains(message, "import BertForSequenceClassification as M")) << message;
+    EXPECT_TRUE(Contains(message, argument)) << message;
+    EXPECT_TRUE(Contains(message, "safe_serialization=True")) << message;
+    std::filesystem::remove(dir_ + "/" + name);
+  }
+}
+
+TEST(TensorName, SpellsThoseOfEachArchitecture) {
+  using enum TensorRole;
+  EXPECT_EQ(TensorName(kOutputWeight, 3, Architecture::kDistilBert),
+            "distilbert.transformer.layer.3.attention.out_lin.weight");
+  EXPECT_EQ(TensorName(kOutputNormBias, 0, Architecture::kDistilBert),
+            "distilbert.transformer.layer.0.output_layer_norm.bias");
+  EXPECT_EQ(TensorName(kPoolerWeight, 0, Architecture::kDistilBert), "pre_classifier.weight");
+  EXPECT_EQ(TensorName(kTypeEmbeddings, 0, Architecture::kDistilBert), "");
+  EXPECT_EQ(TensorName(kFfn1Weight, 2, Architecture::kRoberta),
+            "roberta.encoder.layer.2.intermediate.dense.weight");
+  EXPECT_EQ(TensorName(kClassifierBias, 0, Architecture::kRoberta), "classifier.out_proj.bias");
+  EXPECT_EQ(TensorNames(kEmbeddingNormWeight, 0, Architecture::kBert),
+            (std::vector<std::string>{
+                "bert.embeddings.LayerNorm.weight", "bert.embeddings.LayerNorm.gamma",
+                "embeddings.LayerNorm.weight", "embeddings.LayerNorm.gamma"}));
 }
 
 TEST(TensorName, SpellsTheUsualNames) {

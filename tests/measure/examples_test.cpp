@@ -26,8 +26,8 @@ TEST(BatchExamples, KeepsOrderAndBoundsOfSequences) {
       ASSERT_EQ(batch.offsets.front(), 0U);
       ASSERT_EQ(batch.offsets.back(), batch.ids.size());
       ASSERT_EQ(batch.types.size(), batch.ids.size());
-      ASSERT_EQ(batch.labels.size(), batch.batch().sequences());
-      EXPECT_TRUE(batch.ids.size() <= max_tokens || batch.labels.size() == 1);
+      ASSERT_EQ(batch.truths.size(), batch.batch().sequences());
+      EXPECT_TRUE(batch.ids.size() <= max_tokens || batch.truths.size() == 1);
       for (uint32_t s = 0; s < batch.batch().sequences(); ++s, ++next) {
         const Example& example = examples[next];
         const Encoding expected = tokenizer.Encode(example.text, example.pair, 8);
@@ -37,7 +37,7 @@ TEST(BatchExamples, KeepsOrderAndBoundsOfSequences) {
                                           batch.types.begin() + batch.offsets[s + 1]);
         EXPECT_EQ(ids, expected.ids);
         EXPECT_EQ(types, expected.types);
-        EXPECT_EQ(batch.labels[s], example.label);
+        EXPECT_EQ(batch.truths[s], example.Truth());
       }
     }
     EXPECT_EQ(next, examples.size());

@@ -37,6 +37,43 @@ TEST(KlDivergence, ClosedFormAndDirection) {
   EXPECT_NEAR(KlDivergence(q, p), 0.5 * std::log(2.0 / 3) + 0.5 * std::log(2.0), 1e-7);
 }
 
+TEST(BinaryCrossEntropy, ClosedFormsAndNoOverflow) {
+  const std::vector<uint32_t> none;
+  const std::vector<uint32_t> second = {1};
+  EXPECT_NEAR(BinaryCrossEntropy(Logits{0, 0, 0}, second), std::log(2.0), 1e-15);
+  const double expected = (std::log1p(std::exp(2.0)) + std::log1p(std::exp(-3.0))) / 2;
+  EXPECT_NEAR(BinaryCrossEntropy(Logits{2, 3}, second), expected, 1e-14);
+  EXPECT_NEAR(BinaryCrossEntropy(Logits{10000, -10000}, none), 5000, 1e-9);
+  EXPECT_NEAR(BinaryCrossEntropy(Logits{-10000, 10000}, second), 0, 1e-15);
+}
+
+TEST(BernoulliDivergence, SumsOverLabels) {
+  EXPECT_NEAR(BernoulliDivergence(Logits{1, -2}, Logits{1, -2}), 0, 1e-15);
+  // p = 3/4, q = 1/2, and a label that agrees.
+  const double expected = 0.75 * std::log(1.5) + 0.25 * std::log(0.5);
+  EXPECT_NEAR(BernoulliDivergence(Logits{std::log(3.0F), 4}, Logits{0, 4}), expected, 1e-7);
+  EXPECT_NEAR(BernoulliDivergence(Logits{1000, -1000}, Logits{1000, -1000}), 0, 1e-12);
+  EXPECT_GT(BernoulliDivergence(Logits{1, 2}, Logits{1, -2}), 1);
+}
+
+TEST(Judge, OneLabelOrExactlyTheSet) {
+  const std::vector<uint32_t> truth = {0, 2};
+  const Judgement one = Judge(Problem::kSingleLabel, Logits{1, 2, 0}, std::vector<uint32_t>{1});
+  EXPECT_TRUE(one.right);
+  EXPECT_EQ(one.loss, CrossEntropy(Logits{1, 2, 0}, 1));
+  EXPECT_FALSE(Judge(Problem::kSingleLabel, Logits{1, 2, 0}, std::vector<uint32_t>{0}).right);
+  const Judgement set = Judge(Problem::kMultiLabel, Logits{1, -1, 0}, truth);
+  EXPECT_TRUE(set.right) << "a sigmoid of one half reaches one half";
+  EXPECT_EQ(set.loss, BinaryCrossEntropy(Logits{1, -1, 0}, truth));
+  EXPECT_FALSE(Judge(Problem::kMultiLabel, Logits{1, -1, 0}, truth, 0.6).right);
+  EXPECT_FALSE(Judge(Problem::kMultiLabel, Logits{1, 1, 1}, truth).right);
+  EXPECT_TRUE(Judge(Problem::kMultiLabel, Logits{-1, -1, -1}, {}).right);
+  EXPECT_EQ(Divergence(Problem::kSingleLabel, Logits{1, 2}, Logits{2, 1}),
+            KlDivergence(Logits{1, 2}, Logits{2, 1}));
+  EXPECT_EQ(Divergence(Problem::kMultiLabel, Logits{1, 2}, Logits{2, 1}),
+            BernoulliDivergence(Logits{1, 2}, Logits{2, 1}));
+}
+
 TEST(ArgMax, TakesTheFirstOfTheLargest) {
   EXPECT_EQ(ArgMax(Logits{1, 3, 2}), 1U);
   EXPECT_EQ(ArgMax(Logits{-1, -1, -2}), 0U);

@@ -77,11 +77,11 @@ double AccuracyPercent(LoadedModel& model, Transformer& transformer,
       transformer.RunLayer(batch.batch(), views, slices, model.resident().layers[layer],
                            hidden.data());
     }
-    std::vector<float> logits(batch.labels.size() * info.shape.labels);
+    std::vector<float> logits(batch.truths.size() * info.shape.labels);
     transformer.Head(batch.batch(), hidden.data(), model.resident().head, logits.data());
-    for (size_t s = 0; s < batch.labels.size(); ++s) {
+    for (size_t s = 0; s < batch.truths.size(); ++s) {
       std::span<const float> row(&logits[s * info.shape.labels], info.shape.labels);
-      right.Add(ArgMax(row) == *batch.labels[s] ? 100.0 : 0.0);
+      right.Add(ArgMax(row) == batch.truths[s]->front() ? 100.0 : 0.0);
     }
   }
   return right.mean();

@@ -46,6 +46,20 @@ TEST_F(FrozenV1, IsTheFileThatWasFrozen) {
             expected_.at("file_digest").get<std::string>());
 }
 
+// What later versions digest besides is left out where it says what 1.0 meant.
+TEST_F(FrozenV1, TheModelItWasMadeFromKeepsItsDigest) {
+  TinyModelOptions options;
+  options.hidden = 16;
+  options.ffn = 32;
+  options.seed = 20240101;
+  const TempFolder folder;
+  ASSERT_TRUE(Succeeded(WriteTinyModel(folder.path(), options)));
+  const auto model = ModelFolder::Open(folder.path());
+  ASSERT_TRUE(Succeeded(model));
+  EXPECT_EQ(ModelDigest(*model, CodebookKind::kTree).Hex(),
+            expected_.at("model").get<std::string>());
+}
+
 TEST_F(FrozenV1, OpensAsTheModelItWas) {
   const auto file = ContainerFile::Open(kFolder + "tiny.sti");
   ASSERT_TRUE(Succeeded(file));

@@ -4,8 +4,8 @@
 #include <string>
 #include <utility>
 
+#include "text/tokenizer.h"
 #include "text/vocabulary.h"
-#include "text/wordpiece.h"
 #include "tiny_model.h"
 
 namespace sti {

@@ -117,5 +117,48 @@ TEST(Dataset, SkipsAByteOrderMark) {
   EXPECT_TRUE(Parse("\xEF\xBB\xBFsentence\tlabel\na\t1\n").ok());
 }
 
+Result<std::vector<Example>> ParseSets(std::string_view content, bool labels_required = true) {
+  const std::vector<std::string> labels = {"joy", "anger", "fear", "joy,mixed"};
+  return ParseDataset(content, "dev.tsv", labels, labels_required, Problem::kMultiLabel);
+}
+
+using Set = std::vector<uint32_t>;
+
+TEST(MultiLabelDataset, ReadsSets) {
+  const auto rows =
+      ParseSets("sentence\tlabel\na\tfear,joy\nb\tanger\nc\t2, 0,fear\nd\t-\ne\tjoy,mixed\n");
+  ASSERT_TRUE(rows.ok()) << rows.error().message;
+  const Set expected[] = {{0, 2}, {1}, {0, 2}, {}, {3}};
+  for (size_t i = 0; i < rows->size(); ++i) {
+    EXPECT_EQ((*rows)[i].labels, expected[i]) << i;
+    EXPECT_EQ((*rows)[i].Truth(), expected[i]) << i;
+    EXPECT_FALSE((*rows)[i].label);
+  }
+}
+
+TEST(MultiLabelDataset, ReadsListsInJson) {
+  const auto rows = ParseSets(
+      "{\"text\": \"a\", \"label\": [\"fear\", 0]}\n{\"text\": \"b\", \"label\": []}\n"
+      "{\"text\": \"c\", \"label\": \"joy, anger\"}\n{\"text\": \"d\", \"label\": 3}\n");
+  ASSERT_TRUE(rows.ok()) << rows.error().message;
+  const Set expected[] = {{0, 2}, {}, {0, 1}, {3}};
+  for (size_t i = 0; i < rows->size(); ++i) EXPECT_EQ((*rows)[i].labels, expected[i]) << i;
+}
+
+TEST(MultiLabelDataset, RefusesWhatIsNoSet) {
+  const auto failure = [](std::string_view content, bool required = true) {
+    const auto rows = ParseSets(content, required);
+    return rows.ok() ? std::string() : rows.error().message;
+  };
+  EXPECT_TRUE(Contains(failure("sentence\tlabel\na\tjoy,rage\n"), "dev.tsv:2: label \"rage\""));
+  EXPECT_TRUE(Contains(failure("sentence\tlabel\na\tjoy,\n"), "dev.tsv:2: label \"\""));
+  EXPECT_TRUE(Contains(failure("sentence\tlabel\na\t\n"), "no label"));
+  EXPECT_TRUE(Contains(failure("{\"text\": \"a\", \"label\": [[]]}"), "neither a name nor an id"));
+  EXPECT_TRUE(Contains(failure("{\"text\": \"a\", \"label\": [4]}"), "none of the model's"));
+  EXPECT_FALSE(ParseSets("sentence\tlabel\na\t\n", false).value()[0].Truth());
+  // A list means several labels, which a model of one cannot have.
+  EXPECT_TRUE(Contains(FailureOf("{\"text\": \"a\", \"label\": [\"0\"]}"), "neither a name"));
+}
+
 }  // namespace
 }  // namespace sti

@@ -52,6 +52,18 @@ TEST(Unicode, KnowsWhiteSpace) {
   EXPECT_FALSE(IsWhiteSpace(U'\u001F'));
 }
 
+TEST(Unicode, KnowsLettersAndNumbers) {
+  for (const char32_t code : {U'a', U'Z', U'\u00AA', U'\u00E9', U'\u05D0', U'\u4E00', U'\u02B0'}) {
+    EXPECT_TRUE(IsLetter(code) && !IsNumber(code)) << static_cast<uint32_t>(code);
+  }
+  for (const char32_t code : {U'0', U'9', U'\u00B2', U'\u0663', U'\u2167', U'\u00BD'}) {
+    EXPECT_TRUE(IsNumber(code) && !IsLetter(code)) << static_cast<uint32_t>(code);
+  }
+  for (const char32_t code : {U'_', U'\'', U'\u0301', U'\u00D7', U'\uFFFD', U'\U0001F642', U' '}) {
+    EXPECT_FALSE(IsNumber(code) || IsLetter(code)) << static_cast<uint32_t>(code);
+  }
+}
+
 TEST(Unicode, KnowsControls) {
   for (const char32_t code : {U'\u0001', U'\u007F', U'\u0085', U'\u00AD', U'\u200B', U'\uFEFF'}) {
     EXPECT_TRUE(IsControl(code)) << static_cast<uint32_t>(code);

@@ -1,5 +1,3 @@
-#include "text/wordpiece.h"
-
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -8,6 +6,7 @@
 #include <sstream>
 
 #include "support/tiny_model.h"
+#include "text/tokenizer.h"
 
 namespace sti {
 namespace {

@@ -1,0 +1,55 @@
+// What the readers of WordPiece's and of byte-level BPE's files share.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "import/folder_file.h"
+#include "types/model_info.h"
+
+namespace sti {
+
+/// The most that vocab.txt, or the text of a vocabulary, may have; merges too.
+inline constexpr uint64_t kMaxVocabularyBytes = uint64_t{64} << 20;
+
+/// How control tokens are spelled.
+struct SpecialNames {
+  std::string unknown;
+  std::string cls;
+  std::string sep;
+  std::string pad;
+};
+
+/// Calls visit(line) for each line, without its end.
+template <typename Visit>
+void ForEachLine(std::string_view text, const Visit& visit) {
+  while (!text.empty()) {
+    const size_t newline = text.find('\n');
+    std::string_view line = text.substr(0, newline);
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    visit(line);
+    text.remove_prefix(newline == std::string_view::npos ? text.size() : newline + 1);
+  }
+}
+
+/// Tokens in id order, each ended by a line feed, from `vocabulary`, an object of ids by token, and
+/// `added`, another. DataError unless the ids count from 0 without gaps; `key` is for messages.
+Result<std::string> VocabularyText(const ObjectReader& reader, const nlohmann::json& vocabulary,
+                                   const char* key, const nlohmann::json& added);
+
+/// DataError unless tokenizer_class is absent or one of `known`.
+Status CheckClass(const ObjectReader& reader, std::initializer_list<std::string_view> known);
+
+/// Replaces names that the object gives, as strings or as objects with `content`.
+Status ReadSpecialNames(const ObjectReader& reader, SpecialNames* names);
+
+/// Fills the ids of the control tokens in; the last line of `text` that spells one counts.
+/// DataError if one but the padding token is missing, or if there are more than `max_tokens` lines.
+Status FindSpecialTokens(const std::string& path, std::string_view text, const SpecialNames& names,
+                         uint32_t max_tokens, TokenizerInfo* info);
+
+}  // namespace sti

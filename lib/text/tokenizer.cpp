@@ -1,0 +1,72 @@
+#include "text/tokenizer.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace sti {
+namespace {
+
+/// How many ids of each text of a pair stay: first the longer one gives way, then both share, and
+/// an odd id goes to the longer one (to the second if they are equally long).
+std::pair<uint64_t, uint64_t> ShareBudget(uint64_t first, uint64_t second, uint64_t budget) {
+  if (first + second <= budget) return {first, second};
+  const uint64_t half = budget / 2;
+  const uint64_t shorter = std::min({first, second, half});
+  const uint64_t longer = budget - shorter;
+  return first > second ? std::pair{longer, shorter} : std::pair{shorter, longer};
+}
+
+void Append(const PieceList& pieces, uint64_t count, uint32_t type, uint32_t sep_id,
+            Encoding* encoding) {
+  encoding->ids.insert(encoding->ids.end(), pieces.ids().begin(),
+                       pieces.ids().begin() + static_cast<std::ptrdiff_t>(count));
+  encoding->ids.push_back(sep_id);
+  encoding->types.resize(encoding->ids.size(), type);
+}
+
+}  // namespace
+
+Result<Tokenizer> Tokenizer::Create(Vocabulary vocabulary, std::string_view merges,
+                                    const TokenizerInfo& info) {
+  if (info.kind == TokenizerKind::kWordPiece) return Tokenizer(std::move(vocabulary), info);
+  STI_ASSIGN_OR_RETURN(ByteBpe bpe,
+                       ByteBpe::Create(std::move(vocabulary), merges, info.add_prefix_space));
+  return Tokenizer(std::move(bpe), info);
+}
+
+Tokenizer::Tokenizer(Vocabulary vocabulary, const TokenizerInfo& info)
+    : model_(WordPiece(std::move(vocabulary), info)), info_(info) {}
+
+PieceList Tokenizer::Split(std::string_view text, uint64_t limit, bool count_all) const {
+  return std::visit([&](const auto& model) { return model.Split(text, limit, count_all); }, model_);
+}
+
+const Vocabulary& Tokenizer::vocabulary() const {
+  return std::visit([](const auto& model) -> const Vocabulary& { return model.vocabulary(); },
+                    model_);
+}
+
+Encoding Tokenizer::Encode(std::string_view text, std::optional<std::string_view> pair,
+                           uint32_t max_length) const {
+  const bool doubled = info_.kind == TokenizerKind::kByteBpe;  // RoBERTa parts a pair by two
+  const uint32_t control = !pair ? 2 : (doubled ? 4 : 3);
+  const uint64_t budget = max_length > control ? max_length - control : 0;
+  Encoding encoding;
+  encoding.ids.push_back(info_.cls_id);
+  // Which text of a pair is longer decides the cut, so both are counted to their end.
+  const PieceList first = Split(text, budget, pair.has_value());
+  if (!pair) {
+    Append(first, first.ids().size(), 0, info_.sep_id, &encoding);
+    encoding.truncated = first.full();
+    return encoding;
+  }
+  const PieceList second = Split(*pair, budget, true);
+  const auto [keep_first, keep_second] = ShareBudget(first.count(), second.count(), budget);
+  Append(first, keep_first, 0, info_.sep_id, &encoding);
+  if (doubled) encoding.ids.push_back(info_.sep_id);
+  Append(second, keep_second, info_.second_type, info_.sep_id, &encoding);
+  encoding.truncated = first.count() + second.count() > budget;
+  return encoding;
+}
+
+}  // namespace sti

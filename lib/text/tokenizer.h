@@ -1,0 +1,56 @@
+// Text to token ids, whatever the model's tokenizer is.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "base/result.h"
+#include "text/byte_bpe.h"
+#include "text/wordpiece.h"
+#include "types/model_info.h"
+
+namespace sti {
+
+/// One input as the model takes it. BERT: [CLS] text [SEP], or [CLS] text [SEP] pair [SEP].
+/// RoBERTa: <s> text </s>, or <s> text </s> </s> pair </s>.
+struct Encoding {
+  std::vector<uint32_t> ids;
+  std::vector<uint32_t> types;  ///< as many as ids: 0 up to the first [SEP], `second_type` after it
+  bool truncated = false;       ///< some of the text did not fit
+};
+
+/// Gives the ids that Hugging Face's BertTokenizerFast or RobertaTokenizerFast gives, with one rule
+/// of its own: text that spells a control token ("[SEP]", "</s>") is text, split like any other.
+///
+/// Every string is an input: bytes that are not UTF-8 become U+FFFD, and an empty text is its
+/// control tokens. Immutable once made: any number of threads may call Encode at once.
+class Tokenizer {
+ public:
+  /// `merges` counts for byte-level BPE only. DataError if the two do not make a tokenizer.
+  static Result<Tokenizer> Create(Vocabulary vocabulary, std::string_view merges,
+                                  const TokenizerInfo& info);
+
+  /// WordPiece.
+  Tokenizer(Vocabulary vocabulary, const TokenizerInfo& info);
+
+  /// At most `max_length` ids, control tokens included, and never fewer than the control tokens
+  /// (2; with a pair 3, or 4 for RoBERTa). A single text loses its end; of a pair the longer text
+  /// is cut until both are equally long, then both are.
+  [[nodiscard]] Encoding Encode(std::string_view text, std::optional<std::string_view> pair,
+                                uint32_t max_length) const;
+
+  [[nodiscard]] const Vocabulary& vocabulary() const;
+  [[nodiscard]] const TokenizerInfo& info() const { return info_; }
+
+ private:
+  Tokenizer(ByteBpe bpe, const TokenizerInfo& info) : model_(std::move(bpe)), info_(info) {}
+  [[nodiscard]] PieceList Split(std::string_view text, uint64_t limit, bool count_all) const;
+
+  std::variant<WordPiece, ByteBpe> model_;
+  TokenizerInfo info_;
+};
+
+}  // namespace sti
