@@ -27,8 +27,7 @@ void AddRunOptions(CLI::App& app, RunOptions& o) {
   app.add_option("--top", o.top, "scores of the K best labels only")
       ->check(CLI::Range(1, 65536))
       ->type_name("K");
-  app.add_option("--threshold", o.threshold,
-                 "multi-label models: labels with at least this score, in (0, 1) [0.5]")
+  app.add_option("--threshold", o.threshold, "least score of a label, multi-label models [0.5]")
       ->type_name("P");
   app.add_flag("--stats", o.stats, "times and bytes of every input, on stderr");
   app.add_option("--trace", o.trace, "write lanes as Chrome trace events")->type_name("FILE");

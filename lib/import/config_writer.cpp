@@ -1,8 +1,11 @@
 #include "import/config_writer.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string_view>
 #include <vector>
+
+#include "import/tensor_names.h"
 
 namespace sti {
 namespace {
@@ -33,19 +36,24 @@ std::string LineOf(std::string_view text, uint32_t id) {
 
 std::string ModelConfigText(const ModelInfo& info) {
   const ModelShape& s = info.shape;
+  const bool distilbert = info.architecture == Architecture::kDistilBert;
+  const bool roberta = info.architecture == Architecture::kRoberta;
   Json json;
-  json["model_type"] = "bert";
-  json["architectures"] = {"BertForSequenceClassification"};
-  json["num_hidden_layers"] = s.layers;
-  json["num_attention_heads"] = s.width;
-  json["hidden_size"] = s.hidden;
-  json["intermediate_size"] = s.ffn;
+  json["model_type"] = distilbert ? "distilbert" : roberta ? "roberta" : "bert";
+  json["architectures"] = {ClassName(info.architecture)};
+  json[distilbert ? "n_layers" : "num_hidden_layers"] = s.layers;
+  json[distilbert ? "n_heads" : "num_attention_heads"] = s.width;
+  json[distilbert ? "dim" : "hidden_size"] = s.hidden;
+  json[distilbert ? "hidden_dim" : "intermediate_size"] = s.ffn;
   json["vocab_size"] = s.vocabulary;
   json["max_position_embeddings"] = s.max_positions;
-  json["type_vocab_size"] = s.token_types;
-  json["hidden_act"] = NameOf(info.activation);
-  json["layer_norm_eps"] = info.layer_norm_eps;
-  json["pad_token_id"] = info.tokenizer.pad_id;
+  json[distilbert ? "activation" : "hidden_act"] = NameOf(info.activation);
+  if (!distilbert) {
+    json["type_vocab_size"] = s.token_types;
+    json["layer_norm_eps"] = info.layer_norm_eps;
+  }
+  json["pad_token_id"] = roberta ? info.position_offset - 1 : info.tokenizer.pad_id;
+  if (info.problem == Problem::kMultiLabel) json["problem_type"] = "multi_label_classification";
   json["torch_dtype"] = NameOf(info.data_type);
   for (uint32_t id = 0; id < s.labels; ++id) {
     json["id2label"][std::to_string(id)] = info.labels[id];
@@ -63,16 +71,33 @@ std::string ModelConfigText(const ModelInfo& info) {
 std::string TokenizerConfigText(const ModelInfo& info, const std::string& vocabulary) {
   const TokenizerInfo& t = info.tokenizer;
   Json json;
-  json["tokenizer_class"] = "BertTokenizer";
-  json["do_lower_case"] = t.lowercase;
-  json["strip_accents"] = t.strip_accents;
-  json["tokenize_chinese_chars"] = t.split_chinese;
-  json["model_max_length"] = info.shape.max_positions;
+  if (t.kind == TokenizerKind::kByteBpe) {
+    json["tokenizer_class"] = "RobertaTokenizer";
+    json["add_prefix_space"] = t.add_prefix_space;
+  } else {
+    const bool distilbert = info.architecture == Architecture::kDistilBert;
+    json["tokenizer_class"] = distilbert ? "DistilBertTokenizer" : "BertTokenizer";
+    json["do_lower_case"] = t.lowercase;
+    json["strip_accents"] = t.strip_accents;
+    json["tokenize_chinese_chars"] = t.split_chinese;
+  }
+  json["model_max_length"] = info.max_length();
   json["unk_token"] = LineOf(vocabulary, t.unknown_id);
   json["cls_token"] = LineOf(vocabulary, t.cls_id);
   json["sep_token"] = LineOf(vocabulary, t.sep_id);
   json["pad_token"] = LineOf(vocabulary, t.pad_id);
   return Text(json);
+}
+
+std::string VocabularyJsonText(const std::string& vocabulary) {
+  Json json = Json::object();
+  uint32_t id = 0;
+  for (std::string_view rest = vocabulary; !rest.empty(); ++id) {
+    const size_t newline = std::min(rest.find('\n'), rest.size());
+    json[std::string(rest.substr(0, newline))] = id;
+    rest.remove_prefix(std::min(newline + 1, rest.size()));
+  }
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace sti

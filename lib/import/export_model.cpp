@@ -30,7 +30,7 @@ class Exporter {
     STI_ASSIGN_OR_RETURN(std::vector<uint8_t> raw, file_.ReadResident(ResidentKind::kVocabulary));
     const std::string vocabulary(raw.begin(), raw.end());
     STI_RETURN_IF_ERROR(WriteText(folder + "/config.json", ModelConfigText(index_.info)));
-    STI_RETURN_IF_ERROR(WriteText(folder + "/vocab.txt", vocabulary));
+    STI_RETURN_IF_ERROR(WriteTokens(folder, vocabulary));
     STI_RETURN_IF_ERROR(
         WriteText(folder + "/tokenizer_config.json", TokenizerConfigText(index_.info, vocabulary)));
     STI_ASSIGN_OR_RETURN(SafetensorsWriter writer,
@@ -49,6 +49,17 @@ class Exporter {
   }
 
  private:
+  Status WriteTokens(const std::string& folder, const std::string& vocabulary) {
+    if (index_.info.tokenizer.kind == TokenizerKind::kWordPiece) {
+      return WriteText(folder + "/vocab.txt", vocabulary);
+    }
+    STI_RETURN_IF_ERROR(WriteText(folder + "/vocab.json", VocabularyJsonText(vocabulary)));
+    STI_ASSIGN_OR_RETURN(std::vector<uint8_t> merges, file_.ReadResident(ResidentKind::kMerges));
+    const std::string_view version = "#version: 0.2\n";
+    merges.insert(merges.begin(), version.begin(), version.end());
+    return WriteFileAtomically(folder + "/merges.txt", merges);
+  }
+
   static Status WriteText(const std::string& path, const std::string& text) {
     return WriteFileAtomically(path, {reinterpret_cast<const uint8_t*>(text.data()), text.size()});
   }
@@ -57,7 +68,9 @@ class Exporter {
   [[nodiscard]] std::vector<TensorPlan> Plan() const {
     std::vector<TensorPlan> tensors;
     auto add = [&](TensorRole role, DataType type, uint32_t layer) {
-      tensors.push_back({TensorName(role, layer), type, TensorShape(role, index_.info.shape)});
+      std::string name = TensorName(role, layer, index_.info.architecture);
+      if (name.empty()) return;
+      tensors.push_back({std::move(name), type, TensorShape(role, index_.info.shape)});
     };
     add(TensorRole::kWordEmbeddings, index_.words.type, 0);
     add(TensorRole::kPositionEmbeddings, index_.positions.type, 0);
@@ -80,7 +93,13 @@ class Exporter {
   // A part's tensors lie one behind the other in both files.
   Status AppendResident(SafetensorsWriter& writer, ResidentKind kind, uint32_t layer) {
     STI_ASSIGN_OR_RETURN(std::vector<uint8_t> raw, file_.ReadResident(kind, layer));
-    return writer.Append(raw);
+    std::span<const uint8_t> bytes = raw;
+    if (kind == ResidentKind::kEmbedding && index_.info.architecture == Architecture::kDistilBert) {
+      // Its row of token types came with the import, not with the source.
+      bytes = bytes.subspan(uint64_t{index_.info.shape.hidden} *
+                            BytesOf(index_.Resident(kind, layer).type));
+    }
+    return writer.Append(bytes);
   }
 
   Status AppendRows(SafetensorsWriter& writer, const RowTable& table) {

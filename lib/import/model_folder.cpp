@@ -100,7 +100,6 @@ Error ModelFolder::NoSafetensors() const {
                               {".ckpt", ""},
                               {".h5", ", from_tf=True"},
                               {".msgpack", ", from_flax=True"}};
-  constexpr std::string_view kClasses[] = {"Bert", "DistilBert", "Roberta"};
   std::vector<std::string> names;
   std::error_code ignored;
   for (const auto& entry : std::filesystem::directory_iterator(dir_, ignored)) {
@@ -110,12 +109,10 @@ Error ModelFolder::NoSafetensors() const {
   for (const Kind& kind : kOthers) {
     for (const std::string& name : names) {
       if (!name.ends_with(kind.ending) || name == "training_args.bin") continue;
-      const std::string type = std::string(kClasses[static_cast<size_t>(info_.architecture)]) +
-                               "ForSequenceClassification";
       return DataError(dir_ + "/" + name +
                        ": only safetensors are read, as loading this format can run code; if you "
                        "trust it, convert it: python3 -c 'from transformers import " +
-                       type + " as M; M.from_pretrained(\"" + dir_ + "\"" +
+                       ClassName(info_.architecture) + " as M; M.from_pretrained(\"" + dir_ + "\"" +
                        std::string(kind.argument) + ").save_pretrained(\"" + dir_ +
                        "\", safe_serialization=True)'");
     }

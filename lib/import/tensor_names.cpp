@@ -138,6 +138,11 @@ std::vector<std::string> TensorNames(TensorRole role, uint32_t layer, Architectu
   return names;
 }
 
+std::string ClassName(Architecture architecture) {
+  constexpr std::string_view kClasses[] = {"Bert", "DistilBert", "Roberta"};
+  return std::string(kClasses[static_cast<size_t>(architecture)]) + "ForSequenceClassification";
+}
+
 std::vector<uint64_t> TensorShape(TensorRole role, const ModelShape& shape) {
   const RoleInfo& info = kRoles[static_cast<size_t>(role)];
   if (info.columns == kNone) return {SizeOf(info.rows, shape)};

@@ -56,6 +56,9 @@ std::string TensorName(TensorRole role, uint32_t layer = 0,
 /// and without the name of the encoder in front.
 std::vector<std::string> TensorNames(TensorRole role, uint32_t layer, Architecture architecture);
 
+/// The class that loads such a classifier elsewhere: "BertForSequenceClassification".
+std::string ClassName(Architecture architecture);
+
 /// The shape that a model of `shape` needs.
 std::vector<uint64_t> TensorShape(TensorRole role, const ModelShape& shape);
 

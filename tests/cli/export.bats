@@ -18,6 +18,15 @@ load helpers
   diff expected seen
 }
 
+@test "every architecture comes back byte for byte" {
+  for name in distilbert roberta multilabel; do
+    sti-shard -q "$repo/tests/data/$name-tiny" -o $name.sti
+    works sti-inspect -q $name.sti --export 32 -o $name
+    sti-shard -q $name -o again.sti
+    cmp $name.sti again.sti
+  done
+}
+
 @test "a folder that is there is not touched" {
   mkdir taken && echo mine >taken/config.json
   refused 2 "sti-inspect: taken: exists already; name a new folder" \

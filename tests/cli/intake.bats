@@ -86,6 +86,20 @@ same_logits() {
   same "$(sti-inspect --json dyna.sti | jq -r .model)" "$(sti-inspect --json model.sti | jq -r .model)"
 }
 
+@test "DynaBERT's depths, added as spec/model-folder.md says" {
+  copy_model dyna
+  sed -n "/^jq '.num_hidden_layers/,/config.json > new.json/p" "$repo/spec/model-folder.md" |
+    sed 's/ && mv .*//' >recipe.sh
+  jq 'del(.elastic)' model/config.json >config.json
+  bash recipe.sh
+  mv new.json dyna/config.json
+  holds "$(cat dyna/config.json)" '.elastic.min_width == 3 and .elastic.depth_layers == [[0], [0, 3],
+    [0, 2, 4], [0, 1, 3, 4], [0, 1, 2, 3, 4], [0, 1, 2, 3, 4, 5]]'
+  run --separate-stderr sti-shard dyna -o dyna.sti --bits 2
+  same "${#stderr_lines[@]}" 1
+  holds "$(sti-inspect --json dyna.sti)" '.elastic and .min_width == 3'
+}
+
 @test "a model without elastic metadata: said once, silenced by -q" {
   copy_model plain
   jq 'del(.elastic)' model/config.json >plain/config.json
@@ -122,6 +136,14 @@ same_logits() {
   jq '.intermediate_size = 770' model/config.json >bad/config.json
   refused 3 "sti-shard: bad/config.json: intermediate_size 770 is no multiple of num_attention_heads 12, so it has no equal slices; use a model where it is" \
     sti-shard bad -o a.sti
+}
+
+@test "embeddings may have rows to spare" {
+  copy_model spare
+  head -n -1 model/vocab.txt >spare/vocab.txt
+  sti-shard -q spare -o spare.sti --bits 2-6
+  works sti-run -q spare.sti "$alarm"
+  like "$output" $'alarm\t*'
 }
 
 @test "a regression is refused" {
