@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "common/parse.h"
+#include "format/container_sizes.h"
 #include "types/plan.h"
 
 namespace sti {
@@ -21,38 +22,63 @@ const char* ArchitectureName(Architecture architecture) {
   return architecture == Architecture::kDistilBert ? "distilbert" : "roberta";
 }
 
-// Stored bytes by kind of part; what is left of the file is header, index and alignment.
-Json ByteTable(const ContainerIndex& index, uint64_t file_bytes) {
+// Stored bytes by what they are for; what is not there is left out.
+Json ByteTable(const ContainerSizes& sizes) {
+  const std::pair<const char*, uint64_t> rows[] = {
+      {"outliers", sizes.outliers},
+      {"shard_planes_1_2", sizes.top_planes},
+      {"shard_plane_3", sizes.planes[0]},
+      {"shard_plane_4", sizes.planes[1]},
+      {"shard_plane_5", sizes.planes[2]},
+      {"shard_plane_6", sizes.planes[3]},
+      {"centroids_scales", sizes.codebooks},
+      {"shard_full", sizes.full},
+      {"resident", sizes.resident},
+      {"vocabulary", sizes.vocabulary},
+      {"merges", sizes.merges},
+      {"word_embeddings", sizes.word_rows},
+      {"position_embeddings", sizes.position_rows},
+      {"header_index_alignment", sizes.rest}};
   Json bytes;
-  uint64_t counted = 0;
-  auto add = [&](const std::string& name, uint64_t count) {
-    bytes[name] = count;
-    counted += count;
-  };
-  for (uint32_t part = 0; part < kShardPartKinds; ++part) {
-    uint64_t sum = 0;
-    for (const ShardLocation& shard : index.shards) sum += shard.parts[part].length;
-    uint32_t bits = ShardPartBits(part);
-    std::string name = part == 0           ? "shard_bases"
-                       : bits == kFullBits ? "shard_full"
-                                           : "shard_plane_" + std::to_string(bits);
-    if (sum > 0) add(name, sum);
+  for (const auto& [name, count] : rows) {
+    if (count > 0) bytes[name] = count;
   }
-  uint64_t resident = 0;
-  for (const ResidentLocation& location : index.resident) {
-    if (!IsText(location.kind)) resident += location.part.length;
-  }
-  add("resident", resident);
-  add("vocabulary", index.Resident(ResidentKind::kVocabulary).part.length);
-  if (index.info.tokenizer.kind == TokenizerKind::kByteBpe) {
-    add("merges", index.Resident(ResidentKind::kMerges).part.length);
-  }
-  for (const RowTable* table : {&index.words, &index.positions}) {
-    add(table->kind == RowTableKind::kWord ? "word_embeddings" : "position_embeddings",
-        uint64_t{table->rows} * table->row_bytes);
-  }
-  bytes["header_index_alignment"] = file_bytes - counted;
   return bytes;
+}
+
+// What is read for weights has a width; the rest has only a size.
+bool IsOfWeights(const std::string& name) {
+  return name == "outliers" || name == "centroids_scales" || name.starts_with("shard_");
+}
+
+std::string ByteText(const Json& c) {
+  const auto weights = c["weights"].get<double>();
+  std::string text;
+  char row[96];
+  std::snprintf(row, sizeof(row), "%-12s%-26s %12s   bits a weight\n", "bytes", "",
+                FormatBytes(c["file_bytes"].get<uint64_t>()).c_str());
+  text += row;
+  for (const auto& [name, bytes] : c["bytes"].items()) {
+    std::string label = name;
+    std::replace(label.begin(), label.end(), '_', ' ');
+    std::snprintf(row, sizeof(row), "%-12s%-26s %12s", "", label.c_str(),
+                  FormatBytes(bytes.get<uint64_t>()).c_str());
+    text += row;
+    if (IsOfWeights(name)) {
+      std::snprintf(row, sizeof(row), " %15.3f", bytes.get<double>() * 8 / weights);
+      text += row;
+    }
+    text += '\n';
+  }
+  auto total = [&](const char* head, const char* what, const char* key) {
+    if (c[key].get<uint64_t>() == 0) return;
+    std::snprintf(row, sizeof(row), "%-12s%-26s %12s %15.3f\n", head, what,
+                  FormatBytes(c[key].get<uint64_t>()).c_str(), c[key].get<double>() * 8 / weights);
+    text += row;
+  };
+  total("shards", "of 2 to 6 bits, aligned", "progressive_bytes");
+  total("", "as separate versions", "separate_versions_bytes");
+  return text;
 }
 
 std::string Line(const char* name, const std::string& value) {
@@ -93,8 +119,13 @@ Json DescribeContainer(const ContainerFile& file, uint64_t file_bytes) {
   json["bits"] = index.bits;
   json["unicode"] = index.unicode;
   json["file_bytes"] = file_bytes;
-  json["bits_per_weight"] = ProgressiveBitsPerWeight(index);
-  json["bytes"] = ByteTable(index, file_bytes);
+  json["partial"] = index.partial;
+  const ContainerSizes sizes = SizesOf(index, file_bytes);
+  json["weights"] = sizes.weights;
+  json["progressive_bytes"] = sizes.progressive;
+  json["separate_versions_bytes"] = sizes.separate;
+  json["bits_per_weight"] = sizes.BitsPerWeight(sizes.progressive);
+  json["bytes"] = ByteTable(sizes);
   json["labels"] = index.info.labels;
   return json;
 }
@@ -114,20 +145,9 @@ std::string ContainerText(const Json& c) {
   text +=
       Line("elastic", c["elastic"].get<bool>() ? "any depth, widths from " + c["min_width"].dump()
                                                : "no: only the whole model was trained");
-  char bits[64];
-  std::snprintf(bits, sizeof(bits), ", %.2f bits a weight progressively",
-                c["bits_per_weight"].get<double>());
-  text +=
-      Line("bits", BitsText(c["bits"]) + ", codebook " + c["codebook"].get<std::string>() + bits);
-  text += Line("bytes", FormatBytes(c["file_bytes"].get<uint64_t>()) + " in all, of these");
-  for (const auto& [name, bytes] : c["bytes"].items()) {
-    std::string label = name;
-    std::replace(label.begin(), label.end(), '_', ' ');
-    char row[80];
-    std::snprintf(row, sizeof(row), "  %-24s %12s\n", label.c_str(),
-                  FormatBytes(bytes.get<uint64_t>()).c_str());
-    text += row;
-  }
+  text += Line("bits", BitsText(c["bits"]) + ", codebook " + c["codebook"].get<std::string>() +
+                           (c["partial"].get<bool>() ? ", only what some plans read" : ""));
+  text += ByteText(c);
   return text;
 }
 

@@ -63,7 +63,7 @@ Digest ShapeDigest(const ModelInfo& info) {
   return digester.Finish();
 }
 
-double ProgressiveBitsPerWeight(const ContainerIndex& index) {
+uint64_t ProgressiveBytes(const ContainerIndex& index) {
   uint64_t bytes = 0;
   for (const ShardLocation& shard : index.shards) {
     // One extent a shard, or parts of extents that a layer's shards share.
@@ -76,8 +76,12 @@ double ProgressiveBitsPerWeight(const ContainerIndex& index) {
     uint64_t extent = RoundUp(end - shard.parts[0].offset, kBlockBytes);
     bytes += index.layout == Layout::kShard ? extent : parts;
   }
+  return bytes;
+}
+
+double ProgressiveBitsPerWeight(const ContainerIndex& index) {
   uint64_t weights = index.info.shape.shard_weights() * index.shards.size();
-  return static_cast<double>(bytes) * 8 / static_cast<double>(weights);
+  return static_cast<double>(ProgressiveBytes(index)) * 8 / static_cast<double>(weights);
 }
 
 uint64_t ResidentMemoryBytes(const ContainerIndex& index) {

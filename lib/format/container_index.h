@@ -124,7 +124,10 @@ Digest ShapeDigest(const ModelInfo& info);
 /// Sizes of all shards at all offered bits, as reads move them (whole blocks).
 ShardCatalog CatalogOf(const ContainerIndex& index);
 
-/// Flash bits that a weight takes at 2 to 6 bits together, alignment of extents counted.
+/// Flash bytes that all shards take at 2 to 6 bits together, alignment of extents counted.
+uint64_t ProgressiveBytes(const ContainerIndex& index);
+
+/// The same in bits a weight.
 double ProgressiveBitsPerWeight(const ContainerIndex& index);
 
 /// Memory that resident parts take in an open model: values as floats, the vocabulary with its
