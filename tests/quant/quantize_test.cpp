@@ -11,9 +11,16 @@
 namespace sti {
 namespace {
 
-void ExpectLikeReference(const std::vector<float>& weights) {
-  const ReferenceLayer expected = ReferenceGobo(weights);
-  const QuantizedLayer layer = QuantizeLayer(weights, CodebookKind::kGobo);
+ReferenceLayer ReferenceOf(const std::vector<float>& weights, CodebookKind kind) {
+  if (kind == CodebookKind::kGobo) return ReferenceGobo(weights);
+  return ReferenceTree(weights, kind == CodebookKind::kTree ? ReferenceOutliers(weights)
+                                                            : ReferenceFarWeights(weights));
+}
+
+void ExpectLikeReference(const std::vector<float>& weights,
+                         CodebookKind kind = CodebookKind::kGobo) {
+  const ReferenceLayer expected = ReferenceOf(weights, kind);
+  const QuantizedLayer layer = QuantizeLayer(weights, kind);
   EXPECT_EQ(layer.outliers, expected.outliers);
   ASSERT_EQ(layer.codes.size(), weights.size());
   for (uint32_t bits = 2; bits <= 6; ++bits) {
@@ -183,6 +190,67 @@ TEST_F(QuantizeTree, CentroidsAreMeansOfTheirNestedClusters) {
     }
   }
 }
+
+class QuantizeNested : public ::testing::TestWithParam<CodebookKind> {};
+
+TEST_P(QuantizeNested, EqualsThePlainReferenceOnGaussianWeights) {
+  for (const uint64_t seed : {1U, 2U}) {
+    TestRandom random(seed);
+    ExpectLikeReference(random.Normals(20011, 1.0), GetParam());
+    ExpectLikeReference(GaussianWithOutliers(seed, 20011), GetParam());
+  }
+}
+
+TEST_P(QuantizeNested, EqualsItWhereWeightsTie) {
+  TestRandom random(10);
+  ExpectLikeReference(Halves(random.Normals(20011, 1.0)), GetParam());
+  for (const uint64_t kinds : {2U, 3U, 5U, 40U, 300U}) {
+    std::vector<float> weights(3001);
+    for (float& w : weights) {
+      w = static_cast<float>(random.Below(kinds)) * 0.02F - static_cast<float>(kinds) * 0.01F;
+    }
+    ExpectLikeReference(weights, GetParam());
+  }
+}
+
+TEST_P(QuantizeNested, EqualsItOnConstantLayersAndZerosOfBothSigns) {
+  for (const float value : {0.25F, -1.0F, 0.0F, 1e-30F}) {
+    const std::vector<float> weights(640, value);
+    ExpectLikeReference(weights, GetParam());
+    const QuantizedLayer layer = QuantizeLayer(weights, GetParam());
+    for (uint32_t bits = 2; bits <= 6; ++bits) {
+      EXPECT_EQ(layer.codebook.centroids[bits][layer.codes[17] >> (6 - bits)], value);
+    }
+  }
+  std::vector<float> zeros(1000);
+  for (size_t i = 0; i < zeros.size(); ++i) zeros[i] = i % 3 == 0 ? -0.0F : 0.0F;
+  ExpectLikeReference(zeros, GetParam());
+  zeros[17] = 0.01F;
+  zeros[18] = -0.01F;
+  ExpectLikeReference(zeros, GetParam());
+}
+
+TEST_P(QuantizeNested, EqualsItOnFewerWeightsThanClusters) {
+  TestRandom random(11);
+  for (size_t count = 1; count < 130; ++count) {
+    ExpectLikeReference(random.Normals(count, 1.0), GetParam());
+  }
+}
+
+// No scales make all quotients as large as these; the layer is sound even so.
+TEST_P(QuantizeNested, EqualsItWhereAllWeightsAreOutliers) {
+  TestRandom random(12);
+  std::vector<float> weights = random.Normals(500, 40.0);
+  for (float& w : weights) w += w < 0 ? -4.0F : 4.0F;
+  ExpectLikeReference(weights, GetParam());
+  EXPECT_EQ(QuantizeLayer(weights, GetParam()).outliers.size(), weights.size());
+}
+
+INSTANTIATE_TEST_SUITE_P(Codebooks, QuantizeNested,
+                         ::testing::Values(CodebookKind::kTree, CodebookKind::kScaledTree),
+                         [](const auto& name) {
+                           return name.param == CodebookKind::kTree ? "Tree" : "ScaledTree";
+                         });
 
 // Known figures for Gaussian weights, mean squared error over variance.
 TEST(Quantize, ErrorsAreTheMeasuredOnes) {
