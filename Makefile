@@ -4,7 +4,7 @@ BUILD := build
 JOBS := $(shell nproc)
 .DEFAULT_GOAL := all
 
-.PHONY: all demo test unit cli bench bench-peers tidy asan tsan format deps clean help
+.PHONY: all demo test unit cli bench bench-peers tidy asan tsan fuzz format deps clean help
 
 all: deps ## build everything into build/bin
 	@[ -f $(BUILD)/build.ninja ] || cmake --preset release >/dev/null
@@ -39,8 +39,12 @@ tsan: deps ## unit tests under ThreadSanitizer
 	@cmake --preset tsan >/dev/null && cmake --build build-tsan -j $(JOBS)
 	@scripts/run-tests build-tsan --unit
 
+fuzz: ## every parser under random bytes, FUZZ_SECONDS=60 each; needs clang, installs it
+	@scripts/install-deps --fuzz
+	@scripts/fuzz $(FUZZ_TARGETS)
+
 clean: ## remove build folders
-	@rm -rf build build-asan build-tsan
+	@rm -rf build build-asan build-tsan build-fuzz
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'

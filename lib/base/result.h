@@ -26,9 +26,15 @@ struct Error {
   std::string message;
 };
 
+/// `message` with `?` for each control character, and its middle left out if it is very long.
+std::string OneLine(std::string message);
+
 inline Error MachineError(std::string message) { return {ErrorKind::kMachine, std::move(message)}; }
 inline Error UsageError(std::string message) { return {ErrorKind::kUsage, std::move(message)}; }
-inline Error DataError(std::string message) { return {ErrorKind::kData, std::move(message)}; }
+inline Error DataError(std::string message) {
+  // It may quote a file, which may hold anything.
+  return {ErrorKind::kData, OneLine(std::move(message))};
+}
 inline Error InfeasibleError(std::string message) {
   return {ErrorKind::kInfeasible, std::move(message)};
 }

@@ -61,6 +61,16 @@ TEST(Result, ReturnIfErrorTurnsAResultIntoAStatus) {
   EXPECT_EQ(steps, 1);
 }
 
+TEST(Error, OneLineOfText) {
+  EXPECT_EQ(OneLine("a: \"two\nlines\x1b[0m\x7f\"; mend"), "a: \"two?lines?[0m?\"; mend");
+  EXPECT_EQ(OneLine("é"), "é");
+  const std::string line = OneLine("a: " + std::string(100000, 'x') + "; mend it");
+  EXPECT_LT(line.size(), 5000U);
+  EXPECT_TRUE(line.starts_with("a: x"));
+  EXPECT_TRUE(line.ends_with("; mend it"));
+  EXPECT_EQ(DataError("a\tb").message, "a?b");
+}
+
 TEST(Result, HoldsWhatCanOnlyBeMoved) {
   Result<std::unique_ptr<int>> result = std::make_unique<int>(5);
   const std::unique_ptr<int> taken = std::move(result).value();

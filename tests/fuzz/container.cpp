@@ -1,0 +1,110 @@
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "base/aligned_buffer.h"
+#include "base/digest.h"
+#include "base/little_endian.h"
+#include "format/container_header.h"
+#include "format/container_index.h"
+#include "format/resident_codec.h"
+#include "format/shard_codec.h"
+#include "fuzz/scratch_file.h"
+#include "fuzz/targets.h"
+#include "io/container_file.h"
+#include "kernels/shard_view.h"
+#include "model/verify.h"
+#include "text/vocabulary.h"
+#include "types/plan.h"
+
+namespace sti::fuzz {
+namespace {
+
+/// The input as whole blocks, with a header that fits it: only the minor version and the length of
+/// the index are the input's.
+AlignedBuffer Sealed(Input input) {
+  AlignedBuffer file(std::max(RoundUp(input.size(), kBlockBytes), kBlockBytes));
+  std::fill_n(file.data(), file.size(), uint8_t{0});
+  std::copy(input.begin(), input.end(), file.data());
+  const auto minor = LoadLittle<uint16_t>(file.data() + 10);
+  const uint64_t index_bytes =
+      std::min<uint64_t>(LoadLittle<uint64_t>(file.data() + 32), file.size() - 64);
+  auto header = EncodeContainerHeader(
+      {file.size(), 64, index_bytes, Checksum(file.span().subspan(64, index_bytes)), 0});
+  StoreLittle<uint16_t>(&header[10], minor);
+  StoreLittle<uint64_t>(&header[56], Checksum(std::span<const uint8_t>(header).first(56)));
+  std::copy(header.begin(), header.end(), file.data());
+  return file;
+}
+
+void DecodeResident(const ContainerIndex& index, std::span<const uint8_t> file) {
+  for (const ResidentLocation& location : index.resident) {
+    const auto raw =
+        DecompressPart(location, file.subspan(location.part.offset, location.part.length), "f");
+    if (!raw.ok()) {
+      RequireDataError(raw.error());
+      continue;
+    }
+    Require(raw->size() == location.raw_length, "a part has the length that the index says");
+    if (location.kind == ResidentKind::kVocabulary) {
+      const auto vocabulary = Vocabulary::FromText(std::string(raw->begin(), raw->end()));
+      if (!vocabulary.ok()) RequireDataError(vocabulary.error());
+      continue;
+    }
+    const auto tensors = SplitResident(location, index.info.shape, *raw, "f");
+    if (!tensors.ok()) RequireDataError(tensors.error());
+  }
+}
+
+void DecodeShard(const ContainerIndex& index, uint32_t layer, uint32_t slice,
+                 std::span<const uint8_t> file) {
+  const ShardLocation& shard = index.shard(layer, slice);
+  std::array<std::span<const uint8_t>, kShardPartKinds> parts;
+  for (uint32_t part = 0; part < kShardPartKinds; ++part) {
+    parts[part] = file.subspan(shard.parts[part].offset, shard.parts[part].length);
+  }
+  const uint64_t weights = index.info.shape.shard_weights();
+  std::vector<float> out(RoundUp(weights, 64));
+  for (const uint32_t bits : index.bits) {
+    const auto view = ViewShard(index.info, index.centroids[layer], bits, parts, "f");
+    if (view.ok()) {
+      DecodeWeights(*view, 0, weights, out.data());
+    } else {
+      RequireDataError(view.error());
+    }
+  }
+}
+
+}  // namespace
+
+void Container(Input input) {
+  const auto as_it_is = ParseContainerHeader(input, input.size(), "f");
+  if (!as_it_is.ok()) RequireDataError(as_it_is.error());
+  const AlignedBuffer file = Sealed(input);
+  const auto header = ParseContainerHeader(file.span(), file.size(), "f");
+  Require(header.ok(), "a sealed header is read");
+  const auto index = ParseContainerIndex(file.span().subspan(64, header->index_bytes), file.size(),
+                                         64 + header->index_bytes, "f", header->minor);
+  if (!index.ok()) return RequireDataError(index.error());
+  Require(CatalogOf(*index).read_bytes.size() == index->shards.size() * index->bits.size(),
+          "the catalog has every shard");
+  Require(std::isfinite(ProgressiveBitsPerWeight(*index)), "bits a weight is a number");
+  DecodeResident(*index, file.span());
+  for (uint32_t layer = 0; layer < index->info.shape.layers; ++layer) {
+    for (uint32_t slice = 0; slice < index->info.shape.width; ++slice) {
+      DecodeShard(*index, layer, slice, file.span());
+    }
+  }
+}
+
+void Verify(Input input) {
+  const AlignedBuffer sealed = Sealed(input);
+  const ScratchFile scratch(sealed.span());
+  auto file = ContainerFile::Open(scratch.path(), ReadPath::kBuffered);
+  if (!file.ok()) return RequireDataError(file.error());
+  const auto report = VerifyContainer(*file, {});
+  Require(report.ok(), "verifying reports damage");
+  for (const std::string& line : report->damaged) RequireDataError(DataError(line));
+}
+
+}  // namespace sti::fuzz

@@ -1,0 +1,95 @@
+#include <algorithm>
+#include <filesystem>
+
+#include "fuzz/scratch_file.h"
+#include "fuzz/targets.h"
+#include "import/model_config.h"
+#include "import/safetensors.h"
+#include "import/tokenizer_files.h"
+#include "support/safetensors_writer.h"
+#include "text/vocabulary.h"
+
+namespace sti::fuzz {
+namespace {
+
+constexpr uint32_t kMaxTokens = 1000;
+
+/// A folder of its own for the files of one run.
+class Folder {
+ public:
+  Folder() : path_(std::filesystem::temp_directory_path() / "sti-fuzz.XXXXXX") {
+    Require(::mkdtemp(path_.data()) != nullptr, "a folder for temporary files");
+  }
+  ~Folder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+
+  void Put(const std::string& name, Input input) const {
+    Require(WriteBytes(path_ + "/" + name, AsText(input)).ok(), "a temporary file");
+  }
+  [[nodiscard]] const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+void ReadTokenizer(const std::string& folder) {
+  const auto files = ReadTokenizerFiles(folder, kMaxTokens, 0);
+  if (!files.ok()) return RequireDataError(files.error());
+  const auto vocabulary = Vocabulary::FromText(files->vocabulary_text);
+  Require(vocabulary.ok() && vocabulary->size() <= kMaxTokens, "a vocabulary that fits the model");
+  for (const uint32_t id : {files->info.unknown_id, files->info.cls_id, files->info.sep_id}) {
+    Require(id < vocabulary->size(), "control tokens are in the vocabulary");
+  }
+}
+
+}  // namespace
+
+void Safetensors(Input input) {
+  const ScratchFile file(input);
+  const auto tensors = SafetensorsFile::Open(file.path());
+  if (!tensors.ok()) return RequireDataError(tensors.error());
+  for (const std::string& name : tensors->Names()) {
+    const auto tensor = tensors->Find(name);
+    Require(tensors->TypeName(name).has_value(), "a tensor has a type");
+    if (!tensor) continue;
+    const Status finite = CheckFinite(*tensor, "t");
+    if (!finite.ok()) RequireDataError(finite.error());
+    if (tensor->count() > 0) (void)LoadElement(*tensor, tensor->count() - 1);
+  }
+}
+
+void Config(Input input) {
+  const ScratchFile file(input);
+  const auto info = ReadModelConfig(file.path());
+  if (!info.ok()) return RequireDataError(info.error());
+  Require(info->shape.hidden % info->shape.width == 0, "slices are equal");
+  Require(info->labels.size() == info->shape.labels, "every label has a name");
+  Require(info->depth_layers.size() == info->shape.layers, "every depth has its layers");
+}
+
+void Vocab(Input input) {
+  static const Folder folder;
+  folder.Put("vocab.txt", input);
+  ReadTokenizer(folder.path());
+  const auto vocabulary = Vocabulary::FromText(AsText(input));
+  if (!vocabulary.ok()) return RequireDataError(vocabulary.error());
+  for (uint32_t id = 0; id < vocabulary->size(); ++id) {
+    const auto found = vocabulary->Find(vocabulary->Token(id));
+    Require(found && *found >= id, "a token is found, or its later twin");
+  }
+}
+
+void TokenizerJson(Input input) {
+  static const Folder folder;
+  const auto zero = std::find(input.begin(), input.end(), uint8_t{0});
+  const auto first = static_cast<size_t>(zero - input.begin());
+  folder.Put("tokenizer.json", input.first(first));
+  folder.Put("tokenizer_config.json", first < input.size() ? input.subspan(first + 1) : Input());
+  ReadTokenizer(folder.path());
+}
+
+}  // namespace sti::fuzz

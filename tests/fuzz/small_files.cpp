@@ -1,0 +1,66 @@
+#include <algorithm>
+#include <vector>
+
+#include "format/framed_file.h"
+#include "format/importance_file.h"
+#include "format/plan_file.h"
+#include "format/profile_file.h"
+#include "fuzz/targets.h"
+
+namespace sti::fuzz {
+namespace {
+
+using Bin = std::vector<uint8_t>;
+
+template <typename Value>
+struct Codec {
+  std::string_view magic;
+  Result<Value> (*parse)(std::span<const uint8_t>, const std::string&);
+  Bin (*encode)(const Value&);
+  std::string (*to_json)(const Value&);
+};
+
+// What is read can be written in both spellings, and both read back as the same.
+template <typename Value>
+void Check(const Codec<Value>& codec, Input input) {
+  const auto value = codec.parse(input, "f");
+  if (!value.ok()) return RequireDataError(value.error());
+  const std::string json = codec.to_json(*value);
+  const auto from_binary = codec.parse(codec.encode(*value), "f");
+  Require(from_binary.ok(), "the binary spelling of a value is read");
+  Require(codec.to_json(*from_binary) == json, "the binary spelling means the same");
+  const auto from_json =
+      codec.parse({reinterpret_cast<const uint8_t*>(json.data()), json.size()}, "f");
+  if (!from_json.ok()) RequireDataError(from_json.error());
+  Require(from_json.ok(), "the JSON spelling of a value is read");
+  Require(codec.to_json(*from_json) == json, "the JSON spelling means the same");
+}
+
+// As it is; then what follows the magic and 32 bytes in a frame whose checksums are right.
+template <typename Value>
+void CheckBoth(const Codec<Value>& codec, Input input) {
+  constexpr size_t kHeaderBytes = 40;
+  Check(codec, input);
+  if (input.size() < kHeaderBytes ||
+      !std::equal(codec.magic.begin(), codec.magic.end(), input.begin())) {
+    return;
+  }
+  Check(codec, WrapFrame(codec.magic, input.subspan(kHeaderBytes)));
+}
+
+}  // namespace
+
+void Importance(Input input) {
+  CheckBoth<sti::Importance>(
+      {kImportanceMagic, ParseImportance, EncodeImportance, ImportanceToJson}, input);
+}
+
+void Profile(Input input) {
+  CheckBoth<DeviceProfile>({kProfileMagic, ParseProfile, EncodeProfile, ProfileToJson}, input);
+}
+
+void Plan(Input input) {
+  CheckBoth<sti::Plan>({kPlanMagic, ParsePlan, EncodePlan, PlanToJson}, input);
+}
+
+}  // namespace sti::fuzz

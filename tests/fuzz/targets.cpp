@@ -1,0 +1,43 @@
+#include "fuzz/targets.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+
+namespace sti::fuzz {
+
+std::span<const Target> Targets() {
+  static constexpr Target kTargets[] = {
+      {"container", Container},
+      {"verify", Verify},
+      {"importance", Importance},
+      {"profile", Profile},
+      {"plan", Plan},
+      {"safetensors", Safetensors},
+      {"config", Config},
+      {"vocab", Vocab},
+      {"tokenizer", TokenizerJson},
+      {"tsv", Tsv},
+      {"jsonl", JsonLines},
+      {"text", Text},
+  };
+  return kTargets;
+}
+
+void Require(bool promise, const char* what) {
+  if (promise) return;
+  std::fprintf(stderr, "broken promise: %s\n", what);
+  std::abort();
+}
+
+void RequireDataError(const Error& error) {
+  const bool control = std::any_of(error.message.begin(), error.message.end(), [](char c) {
+    return static_cast<unsigned char>(c) < 0x20 || c == 0x7F;
+  });
+  if (control) std::fprintf(stderr, "%s\n", error.message.c_str());
+  Require(error.kind == ErrorKind::kData, "bytes are refused as damaged data");
+  Require(!control, "a message is one line of text");
+  Require(error.message.size() < 10000, "a message is short");
+}
+
+}  // namespace sti::fuzz

@@ -1,0 +1,49 @@
+// What is fuzzed: one function a parser, taking whatever bytes there are. The same functions run
+// under libFuzzer (`make fuzz`) and, over the files in corpus/, in the unit tests.
+//
+// A target ends the process where a promise is broken: a crash, a sanitizer's finding, or Require.
+// Checksums would keep a fuzzer out, so targets also read the bytes with checksums put right.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "base/result.h"
+
+namespace sti::fuzz {
+
+using Input = std::span<const uint8_t>;
+
+void Container(Input input);   ///< header, index, parts
+void Verify(Input input);      ///< a container as a file, read whole
+void Importance(Input input);  ///< binary or JSON, as the next two
+void Profile(Input input);
+void Plan(Input input);
+void Safetensors(Input input);
+void Config(Input input);         ///< config.json
+void Vocab(Input input);          ///< vocab.txt
+void TokenizerJson(Input input);  ///< tokenizer.json; behind a zero byte tokenizer_config.json
+void Tsv(Input input);
+void JsonLines(Input input);
+void Text(Input input);  ///< a text to tokenise; behind a tab its pair
+
+struct Target {
+  const char* name;
+  void (*run)(Input);
+};
+
+/// All of them; names are those of the folders in corpus/.
+std::span<const Target> Targets();
+
+/// Ends the process unless `promise` holds.
+void Require(bool promise, const char* what);
+
+/// Requires that a refusal is one: damaged data, in one line of reasonable length.
+void RequireDataError(const Error& error);
+
+inline std::string AsText(Input input) {
+  return {reinterpret_cast<const char*>(input.data()), input.size()};
+}
+
+}  // namespace sti::fuzz
