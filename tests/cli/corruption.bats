@@ -57,7 +57,7 @@ flip_many() {
   chmod u+w tiny.sti
   flip_many tiny.sti 100 0 sti-run -q --bits 6 tiny.sti "a text of some words"
   cp -L model.sti a.sti
-  flip_many a.sti 60 0 sti-run -q --plan model.plan a.sti "$alarm"
+  flip_many a.sti 150 0 sti-run -q --plan model.plan a.sti "$alarm"
   [ $refusals -gt 5 ]
   [ $unread -gt 5 ]
 }

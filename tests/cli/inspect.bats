@@ -6,7 +6,7 @@ load helpers
   same "$(awk 'length > 80' <<<"$output")" ""
   like "$output" "container   model *shape       6 layers x 12 slices, hidden 192, FFN 768, float16*"
   like "$output" "*text        8000 tokens, inputs up to 128, 151 labels, Unicode *"
-  like "$output" "*elastic     any depth, widths from 2*bits        2 3 4 5 6 32, codebook tree, *"
+  like "$output" "*elastic     any depth, widths from 2*bits        2 3 4 5 6 32, codebook tree*"
 }
 
 @test "a container: --json adds up to its bytes" {
