@@ -4,7 +4,7 @@ BUILD := build
 JOBS := $(shell nproc)
 .DEFAULT_GOAL := all
 
-.PHONY: all demo test unit cli bench bench-peers tidy asan tsan fuzz format deps clean help
+.PHONY: all demo test unit cli bench bench-peers tidy asan test-aarch64 tsan fuzz format deps clean help
 
 all: deps ## build everything into build/bin
 	@[ -f $(BUILD)/build.ninja ] || cmake --preset release >/dev/null
@@ -35,6 +35,9 @@ asan: deps ## unit tests under AddressSanitizer and UndefinedBehaviorSanitizer
 	@cmake --preset asan >/dev/null && cmake --build build-asan -j $(JOBS)
 	@scripts/run-tests build-asan
 
+test-aarch64: all ## the same bytes from an aarch64 build under qemu-user; installs a cross compiler
+	@scripts/test-aarch64 $(BUILD)
+
 tsan: deps ## unit tests under ThreadSanitizer
 	@cmake --preset tsan >/dev/null && cmake --build build-tsan -j $(JOBS)
 	@scripts/run-tests build-tsan --unit
@@ -44,7 +47,7 @@ fuzz: ## every parser under random bytes, FUZZ_SECONDS=60 each; needs clang, ins
 	@scripts/fuzz $(FUZZ_TARGETS)
 
 clean: ## remove build folders
-	@rm -rf build build-asan build-tsan build-fuzz
+	@rm -rf build build-aarch64 build-asan build-tsan build-fuzz
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'

@@ -62,7 +62,8 @@ TEST_F(PipelineErrors, BitsThatAreNotInTheFile) {
   model.ffn = 128;
   const Plan plan = Mixed();
   ASSERT_TRUE(Succeeded(WriteTinyContainer(path_, model, options)));
-  EXPECT_TRUE(FailedWith(Make(plan), ErrorKind::kData, "6 bits of layer 0 slice 1, which the file does not have"));
+  EXPECT_TRUE(FailedWith(Make(plan), ErrorKind::kData,
+                         "6 bits of layer 0 slice 1, which the file does not have"));
   EXPECT_TRUE(Succeeded(Make(WholeAt(4))));
 }
 
