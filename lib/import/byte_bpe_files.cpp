@@ -104,9 +104,10 @@ class ByteBpeJson {
   }
 
   [[nodiscard]] Status CheckModel(const Json& model) const {
+    const Json unset[] = {nullptr, false, "", 0.0};
     const auto absent = [&](const char* key) {
-      return !model.contains(key) || model[key].is_null() || model[key] == false ||
-             model[key] == "" || model[key] == 0.0;
+      return !model.contains(key) ||
+             std::find(std::begin(unset), std::end(unset), model[key]) != std::end(unset);
     };
     for (const char* key : {"dropout", "continuing_subword_prefix", "end_of_word_suffix",
                             "byte_fallback", "ignore_merges"}) {
