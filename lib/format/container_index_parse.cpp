@@ -194,12 +194,16 @@ class IndexParser {
   }
 
   // Six for each hidden channel, as bfloat16, if the codebook is of the kind that has them.
-  [[nodiscard]] Status ParseScales(const fb::LayerCentroids& layer, Codebook& codebook) const {
+  Status ParseScales(const fb::LayerCentroids& layer, Codebook& codebook) {
     if (index_.codebook != CodebookKind::kScaledTree) return {};
     if (layer.scales() == nullptr ||
         layer.scales()->size() != uint64_t{kShardMatrices} * index_.info.shape.hidden) {
       return Bad("a layer has another number of scales");
     }
+    // As with labels: layers that share one list would outgrow the file.
+    scale_bytes_ += layer.scales()->size() * sizeof(uint16_t);
+    if (scale_bytes_ > index_end_ - kContainerHeaderBytes)
+      return Bad("scales longer than the index");
     codebook.scales.reserve(layer.scales()->size());
     for (uint16_t bits : *layer.scales()) {
       codebook.scales.push_back(BFloatToFloat(bits));
@@ -339,6 +343,7 @@ class IndexParser {
   uint64_t file_bytes_;
   uint64_t index_end_;
   const std::string& name_;
+  uint64_t scale_bytes_ = 0;
   ContainerIndex index_;
 };
 

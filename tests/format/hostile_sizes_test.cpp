@@ -117,6 +117,40 @@ TEST_F(HostileIndex, LabelsThatShareOneText) {
                 "labels longer than the index");
 }
 
+// So may layers with the scales of the widest model: 1024 of them would be 384 MiB.
+TEST_F(HostileIndex, ScalesThatShareOneList) {
+  constexpr uint32_t kHidden = 16384;
+  flatbuffers::FlatBufferBuilder builder;
+  const auto values = builder.CreateVector(std::vector<float>(124, 0.0F));
+  const auto scales = builder.CreateVector(std::vector<uint16_t>(6 * kHidden, 0x3F80));
+  const auto layer = fb::CreateLayerCentroids(builder, values, scales);
+  const auto layers =
+      builder.CreateVector(std::vector<flatbuffers::Offset<fb::LayerCentroids>>(2, layer));
+  const std::vector<uint16_t> both{0, 1};
+  std::vector<flatbuffers::Offset<fb::DepthRow>> rows;
+  rows.push_back(fb::CreateDepthRow(builder, builder.CreateVector(both.data(), 1)));
+  rows.push_back(fb::CreateDepthRow(builder, builder.CreateVector(both)));
+  const auto depths = builder.CreateVector(rows);
+  const auto labels = builder.CreateVectorOfStrings({"label"});
+  const auto bits = builder.CreateVector(std::vector<uint8_t>{2});
+  const auto tokenizer = fb::CreateTokenizerOptions(builder);
+  const fb::Digest128 digest(1, 2);
+  const fb::Shape shape(2, 1, kHidden, 16, 100, 16, 2, 1);
+  fb::ContainerIndexBuilder index(builder);
+  index.add_model(&digest);
+  index.add_shape(&shape);
+  index.add_labels(labels);
+  index.add_depth_layers(depths);
+  index.add_min_width(1);
+  index.add_tokenizer(tokenizer);
+  index.add_codebook(2);
+  index.add_bits(bits);
+  index.add_centroids(layers);
+  builder.Finish(index.Finish());
+  ExpectRefused({builder.GetBufferPointer(), builder.GetBufferPointer() + builder.GetSize()},
+                "scales longer than the index");
+}
+
 TEST(HostileHeader, ClaimsBeyondTheFile) {
   const struct {
     uint64_t offset, bytes;

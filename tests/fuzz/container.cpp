@@ -66,6 +66,7 @@ void DecodeShard(const ContainerIndex& index, uint32_t layer, uint32_t slice,
   const uint64_t weights = index.info.shape.shard_weights();
   std::vector<float> out(RoundUp(weights, 64));
   for (const uint32_t bits : index.bits) {
+    if (!index.Holds(layer, slice, bits)) continue;
     const auto view = ViewShard(index.info, index.centroids[layer], bits, parts, "f");
     if (view.ok()) {
       DecodeWeights(*view, 0, weights, out.data());

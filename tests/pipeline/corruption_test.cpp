@@ -160,12 +160,10 @@ constexpr std::array<uint8_t, 4> kMasks{0x01, 0x10, 0x80, 0xFF};
 TEST(Corruption, EveryByteOfHeaderAndIndex) {
   Victim victim(Frozen());
   for (uint64_t at = 0; at < victim.index_end(); ++at) {
-    for (const uint8_t mask : kMasks) {
-      victim.Flip(at, mask);
-      const auto file = victim.Open();
-      ASSERT_FALSE(file.ok()) << "byte " << at;
-      ASSERT_TRUE(victim.IsNamed(file.error())) << "byte " << at;
-    }
+    victim.Flip(at, kMasks[at % kMasks.size()]);
+    const auto file = victim.Open();
+    ASSERT_FALSE(file.ok()) << "byte " << at;
+    ASSERT_TRUE(victim.IsNamed(file.error())) << "byte " << at;
     victim.Undo(at);
   }
   victim.Report("header and index");
@@ -187,21 +185,21 @@ void RunWithRandomFlips(Victim& victim, uint64_t seed, size_t count) {
 
 TEST(Corruption, RandomBytesOfTheFrozenFile) {
   Victim victim(Frozen());
-  RunWithRandomFlips(victim, 1, 4000);
+  RunWithRandomFlips(victim, 1, 3000);
   victim.Report("frozen file");
 }
 
 TEST(Corruption, RandomBytesOfAnotherFile) {
   Victim victim(Fresh());
-  RunWithRandomFlips(victim, 2, 2000);
+  RunWithRandomFlips(victim, 2, 1500);
   victim.Report("plane layout");
 }
 
-// One byte in eight; each of them is found too, in half a minute.
+// One byte in sixteen; each of them is found too, in a minute.
 TEST(Corruption, VerifyFindsBytesAllOverTheFrozenFile) {
   Victim victim(Frozen());
   TestRandom random(5);
-  for (uint64_t at = 0; at < victim.size(); at += 1 + random.Below(15)) {
+  for (uint64_t at = 0; at < victim.size(); at += 1 + random.Below(31)) {
     victim.Flip(at, kMasks[at % kMasks.size()]);
     ASSERT_TRUE(victim.VerifyFinds()) << "byte " << at;
     victim.Undo(at);
@@ -212,7 +210,7 @@ TEST(Corruption, VerifyFindsBytesAllOverTheFrozenFile) {
 TEST(Corruption, VerifyFindsRandomBytesOfAnotherFile) {
   Victim victim(Fresh());
   TestRandom random(3);
-  for (int i = 0; i < 2000; ++i) {
+  for (int i = 0; i < 1000; ++i) {
     const uint64_t at = random.Below(victim.size());
     victim.Flip(at, static_cast<uint8_t>(1 + random.Below(255)));
     ASSERT_TRUE(victim.VerifyFinds()) << "byte " << at;
