@@ -29,9 +29,19 @@ void Give(void* memory) {
 
 }  // namespace
 
-// The forms that the library uses; the others of the standard library call these.
+// All forms but the aligned ones: a sanitizer has its own, and what one set gives out the other
+// must not take back.
 void* operator new(std::size_t size) { return Take(std::malloc(size == 0 ? 1 : size)); }
 void* operator new[](std::size_t size) { return operator new(size); }
+void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
+  void* memory = std::malloc(size == 0 ? 1 : size);
+  return memory == nullptr ? nullptr : Take(memory);
+}
+void* operator new[](std::size_t size, const std::nothrow_t& tag) noexcept {
+  return operator new(size, tag);
+}
+void operator delete(void* memory, const std::nothrow_t&) noexcept { Give(memory); }
+void operator delete[](void* memory, const std::nothrow_t&) noexcept { Give(memory); }
 void operator delete(void* memory) noexcept { Give(memory); }
 void operator delete[](void* memory) noexcept { Give(memory); }
 void operator delete(void* memory, std::size_t) noexcept { Give(memory); }
