@@ -24,21 +24,20 @@ const char* ArchitectureName(Architecture architecture) {
 
 // Stored bytes by what they are for; what is not there is left out.
 Json ByteTable(const ContainerSizes& sizes) {
-  const std::pair<const char*, uint64_t> rows[] = {
-      {"outliers", sizes.outliers},
-      {"shard_planes_1_2", sizes.top_planes},
-      {"shard_plane_3", sizes.planes[0]},
-      {"shard_plane_4", sizes.planes[1]},
-      {"shard_plane_5", sizes.planes[2]},
-      {"shard_plane_6", sizes.planes[3]},
-      {"centroids_scales", sizes.codebooks},
-      {"shard_full", sizes.full},
-      {"resident", sizes.resident},
-      {"vocabulary", sizes.vocabulary},
-      {"merges", sizes.merges},
-      {"word_embeddings", sizes.word_rows},
-      {"position_embeddings", sizes.position_rows},
-      {"header_index_alignment", sizes.rest}};
+  const std::pair<const char*, uint64_t> rows[] = {{"outliers", sizes.outliers},
+                                                   {"shard_planes_1_2", sizes.top_planes},
+                                                   {"shard_plane_3", sizes.planes[0]},
+                                                   {"shard_plane_4", sizes.planes[1]},
+                                                   {"shard_plane_5", sizes.planes[2]},
+                                                   {"shard_plane_6", sizes.planes[3]},
+                                                   {"centroids_scales", sizes.codebooks},
+                                                   {"shard_full", sizes.full},
+                                                   {"resident", sizes.resident},
+                                                   {"vocabulary", sizes.vocabulary},
+                                                   {"merges", sizes.merges},
+                                                   {"word_embeddings", sizes.word_rows},
+                                                   {"position_embeddings", sizes.position_rows},
+                                                   {"header_index_alignment", sizes.rest}};
   Json bytes;
   for (const auto& [name, count] : rows) {
     if (count > 0) bytes[name] = count;

@@ -16,6 +16,7 @@ struct Options {
   std::vector<uint32_t> bits{2, 3, 4, 5, 6, 32};
   std::vector<std::string> plans;
   std::string codebook = "tree";
+  std::string embeddings = "exact";
   std::string layout = "shard";
   uint32_t threads = AvailableThreads();
   bool dry_run = false;
@@ -32,6 +33,10 @@ void AddOptions(CLI::App& app, Options& options) {
       ->excludes("--bits");
   app.add_option("--codebook", options.codebook, "tree: nested Lloyd, scaled; gobo: the paper's")
       ->check(CLI::IsMember({"gobo", "tree"}))
+      ->type_name("")
+      ->capture_default_str();
+  app.add_option("--embeddings", options.embeddings, "word rows: exact, or 8 bits a value")
+      ->check(CLI::IsMember({"exact", "8"}))
       ->type_name("")
       ->capture_default_str();
   app.add_option("--layout", options.layout, "what lies together: shard or plane")
@@ -116,6 +121,7 @@ Result<int> Run(const Tool& tool, const Options& options) {
   ShardOptions work;
   work.bits = options.bits;
   work.codebook = options.codebook == "gobo" ? CodebookKind::kGobo : CodebookKind::kScaledTree;
+  work.rows = options.embeddings == "exact" ? RowCoding::kExact : RowCoding::kEightBit;
   work.layout = options.layout == "shard" ? Layout::kShard : Layout::kPlane;
   work.threads = options.threads;
   work.unicode = UnicodeVersion();

@@ -59,7 +59,13 @@ struct ResidentLocation {
 
 enum class RowTableKind : uint8_t { kWord = 0, kPosition = 1 };
 
-/// Embedding rows that are read one by one. Row r is `columns` values in `type` and then the low 32
+/// How an embedding row's values are stored.
+enum class RowCoding : uint8_t {
+  kExact = 0,     ///< in the source's type
+  kEightBit = 1,  ///< codes of 8 bits against the row's largest magnitude; format/row_codec.h
+};
+
+/// Embedding rows that are read one by one. Row r is `columns` stored values and then the low 32
 /// bits of XXH3-64 over them, seeded with r: `row_bytes` at offset + r * row_bytes.
 struct RowTable {
   uint64_t offset = 0;
@@ -67,7 +73,8 @@ struct RowTable {
   uint32_t columns = 0;
   uint32_t row_bytes = 0;
   RowTableKind kind = RowTableKind::kWord;
-  DataType type = DataType::kF32;
+  DataType type = DataType::kF32;  ///< of the source
+  RowCoding coding = RowCoding::kExact;
 };
 
 enum class Layout : uint8_t { kShard = 0, kPlane = 1 };

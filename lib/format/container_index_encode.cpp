@@ -53,7 +53,7 @@ fb::RowTable EncodeRows(const RowTable& table) {
           table.row_bytes,
           static_cast<uint8_t>(table.kind),
           static_cast<uint8_t>(table.type),
-          0};
+          static_cast<uint8_t>(table.coding)};
 }
 
 std::vector<Table<fb::DepthRow>> EncodeDepths(FlatBufferBuilder& builder, const ModelInfo& info) {

@@ -10,6 +10,7 @@
 #include "container_generated.h"
 #include "format/container_index.h"
 #include "format/resident_codec.h"
+#include "format/row_codec.h"
 #include "kernels/shard_view.h"
 #include "types/plan.h"
 
@@ -296,9 +297,10 @@ class IndexParser {
     for (uint32_t i = 0; i < 2; ++i) {
       const fb::RowTable& t = *tables->Get(i);
       uint32_t rows = i == 0 ? shape.vocabulary : shape.max_positions;
-      if (t.kind() != i || t.coding() != 0 || t.type() > 2 || t.rows() != rows ||
+      if (t.kind() != i || t.coding() > 1 || t.type() > 2 || t.rows() != rows ||
           t.columns() != shape.hidden ||
-          t.row_bytes() != shape.hidden * BytesOf(static_cast<DataType>(t.type())) + 4) {
+          t.row_bytes() != RowBytes(shape.hidden, static_cast<DataType>(t.type()),
+                                    static_cast<RowCoding>(t.coding()))) {
         return Bad("an embedding table of a wrong kind or size");
       }
       (i == 0 ? index_.words : index_.positions) = {t.offset(),
@@ -306,7 +308,8 @@ class IndexParser {
                                                     t.columns(),
                                                     t.row_bytes(),
                                                     static_cast<RowTableKind>(t.kind()),
-                                                    static_cast<DataType>(t.type())};
+                                                    static_cast<DataType>(t.type()),
+                                                    static_cast<RowCoding>(t.coding())};
     }
     return {};
   }

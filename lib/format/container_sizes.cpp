@@ -54,7 +54,8 @@ ContainerSizes SizesOf(const ContainerIndex& index, uint64_t file_bytes) {
   sizes.word_rows = uint64_t{index.words.rows} * index.words.row_bytes;
   sizes.position_rows = uint64_t{index.positions.rows} * index.positions.row_bytes;
   uint64_t counted = sizes.outliers + sizes.top_planes + sizes.full + sizes.resident +
-                     sizes.vocabulary + sizes.merges + sizes.word_rows + sizes.position_rows + sizes.codebooks;
+                     sizes.vocabulary + sizes.merges + sizes.word_rows + sizes.position_rows +
+                     sizes.codebooks;
   for (uint64_t plane : sizes.planes) counted += plane;
   sizes.rest = file_bytes - counted;
   sizes.progressive = ProgressiveBytes(index);

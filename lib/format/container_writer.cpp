@@ -73,15 +73,16 @@ Status ContainerWriter::AddResident(ResidentKind kind, uint32_t layer, DataType 
   return {};
 }
 
-Status ContainerWriter::AddRows(RowTableKind kind, DataType type, const RowSource& source) {
+Status ContainerWriter::AddRows(RowTableKind kind, DataType type, RowCoding coding,
+                                const RowSource& source) {
   const ModelShape& shape = index_.info.shape;
   RowTable& table = kind == RowTableKind::kWord ? index_.words : index_.positions;
   table.kind = kind;
   table.type = type;
+  table.coding = coding;
   table.rows = kind == RowTableKind::kWord ? shape.vocabulary : shape.max_positions;
   table.columns = shape.hidden;
-  uint32_t value_bytes = shape.hidden * BytesOf(type);
-  table.row_bytes = value_bytes + kRowChecksumBytes;
+  table.row_bytes = RowBytes(shape.hidden, type, coding);
   table.offset = RoundUp(end_, kBlockBytes);
   uint64_t chunk_rows = kRowChunkBytes / table.row_bytes + 1;
   std::vector<uint8_t> chunk;
@@ -89,7 +90,7 @@ Status ContainerWriter::AddRows(RowTableKind kind, DataType type, const RowSourc
     uint64_t first = row;
     chunk.assign(std::min<uint64_t>(chunk_rows, table.rows - row) * table.row_bytes, 0);
     for (uint8_t* at = chunk.data(); at < chunk.data() + chunk.size(); at += table.row_bytes) {
-      source(row, {at, value_bytes});
+      EncodeRow(table, source(row), {at, table.row_bytes});
       SealRow(row++, {at, table.row_bytes});
     }
     STI_RETURN_IF_ERROR(Put(table.offset + first * table.row_bytes, chunk));

@@ -22,8 +22,8 @@ struct EncodedShard {
   std::vector<uint8_t> parts[kShardPartKinds];
 };
 
-/// Fills `row` (the table's columns * BytesOf(type) bytes) with row `index`.
-using RowSource = std::function<void(uint32_t index, std::span<uint8_t> row)>;
+/// Row `index` as in the source: the table's columns * BytesOf(type) bytes.
+using RowSource = std::function<std::span<const uint8_t>(uint32_t index)>;
 
 /// One thread at a time. Nothing appears at the path before Finish; with a dry run, never.
 class ContainerWriter {
@@ -37,7 +37,8 @@ class ContainerWriter {
   /// kHead is written as kStatedHead where the model asks for that.
   [[nodiscard]] Status AddResident(ResidentKind kind, uint32_t layer, DataType type,
                                    std::span<const uint8_t> raw);
-  [[nodiscard]] Status AddRows(RowTableKind kind, DataType type, const RowSource& source);
+  [[nodiscard]] Status AddRows(RowTableKind kind, DataType type, RowCoding coding,
+                               const RowSource& source);
   [[nodiscard]] Status AddLayer(uint32_t layer, const Codebook& codebook,
                                 std::span<const EncodedShard> shards);
   /// Writes index and header and lets the file appear.

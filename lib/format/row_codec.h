@@ -1,4 +1,8 @@
 // The bytes of an embedding row (spec/container.md, "Row tables").
+//
+// Eight-bit rows: rows hold single values far larger than the others, which a codebook of clusters
+// would average away, so codes are uniform against the row's largest magnitude m. Code c stands for
+// the middle of its step, (c - 127.5) m / 128. Its top k bits are the code of k bits.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +15,13 @@
 namespace sti {
 
 inline constexpr uint32_t kRowChecksumBytes = 4;
+
+/// Bytes of a stored row of `columns` values, checksum included.
+uint32_t RowBytes(uint32_t columns, DataType type, RowCoding coding);
+
+/// Stores `values`, a row as in the source, all finite, in `row`, of RowBytes; without the
+/// checksum.
+void EncodeRow(const RowTable& table, std::span<const uint8_t> values, std::span<uint8_t> row);
 
 /// Puts the checksum of row number `row` behind its values; `bytes` is the whole stored row.
 void SealRow(uint32_t row, std::span<uint8_t> bytes);

@@ -72,8 +72,8 @@ class Exporter {
       if (name.empty()) return;
       tensors.push_back({std::move(name), type, TensorShape(role, index_.info.shape)});
     };
-    add(TensorRole::kWordEmbeddings, index_.words.type, 0);
-    add(TensorRole::kPositionEmbeddings, index_.positions.type, 0);
+    add(TensorRole::kWordEmbeddings, TypeOf(index_.words), 0);
+    add(TensorRole::kPositionEmbeddings, TypeOf(index_.positions), 0);
     auto add_part = [&](std::span<const TensorRole> roles, ResidentKind kind, uint32_t layer) {
       for (TensorRole role : roles) add(role, index_.Resident(kind, layer).type, layer);
     };
@@ -84,6 +84,11 @@ class Exporter {
     }
     add_part(kHeadRoles, ResidentKind::kHead, 0);
     return tensors;
+  }
+
+  // Coded rows have no value in the source's type.
+  static DataType TypeOf(const RowTable& table) {
+    return table.coding == RowCoding::kExact ? table.type : DataType::kF32;
   }
 
   [[nodiscard]] DataType MatrixType() const {
@@ -113,11 +118,31 @@ class Exporter {
       for (uint64_t r = 0; r < rows; ++r) {
         auto row = range.Bytes(chunk).subspan(r * table.row_bytes, table.row_bytes);
         STI_RETURN_IF_ERROR(CheckRow(table, static_cast<uint32_t>(first + r), row, file_.name()));
-        values.insert(values.end(), row.begin(), row.end() - kRowChecksumBytes);
+        AppendRow(table, row, values);
       }
       STI_RETURN_IF_ERROR(writer.Append(values));
     }
     return {};
+  }
+
+  static void AppendRow(const RowTable& table, std::span<const uint8_t> row,
+                        std::vector<uint8_t>& values) {
+    if (table.coding == RowCoding::kExact) {
+      values.insert(values.end(), row.begin(), row.end() - kRowChecksumBytes);
+      return;
+    }
+    std::vector<float> decoded(table.columns, 0.0F);
+    AddRow(table, row, decoded.data());
+    AppendFloats(decoded, values);
+  }
+
+  static void AppendFloats(std::span<const float> floats, std::vector<uint8_t>& bytes) {
+    size_t at = bytes.size();
+    bytes.resize(at + floats.size() * sizeof(float));
+    for (const float value : floats) {
+      StoreLittle<uint32_t>(&bytes[at], std::bit_cast<uint32_t>(value));
+      at += sizeof(float);
+    }
   }
 
   // Each weight from its place in a shard to its place in the layer.
@@ -155,11 +180,8 @@ class Exporter {
         ShardView view,
         ViewShard(index_.info, index_.centroids[layer], options_.bits, bytes,
                   file_.name() + ": " + ShardPartName(layer, slice, ShardPartIndex(2))));
-    const std::vector<float> weights = DecodeShard(view, index_.info.shape);
-    std::vector<uint8_t> stored(weights.size() * sizeof(float));
-    for (size_t i = 0; i < weights.size(); ++i) {
-      StoreLittle<uint32_t>(&stored[i * sizeof(float)], std::bit_cast<uint32_t>(weights[i]));
-    }
+    std::vector<uint8_t> stored;
+    AppendFloats(DecodeShard(view, index_.info.shape), stored);
     return stored;
   }
 

@@ -40,16 +40,16 @@ Status AddResidentTensors(ContainerWriter& writer, const ModelFolder& folder, Re
 }
 
 Status AddRowTable(ContainerWriter& writer, const ModelFolder& folder, RowTableKind kind,
-                   TensorRole role) {
+                   TensorRole role, RowCoding coding) {
   TensorView tensor = folder.Tensor(role);
   STI_RETURN_IF_ERROR(CheckFinite(tensor, folder.TensorPath(role)));
-  return writer.AddRows(kind, tensor.type, [&](uint32_t index, std::span<uint8_t> row) {
-    auto source = tensor.bytes.subspan(size_t{index} * row.size(), row.size());
-    std::copy(source.begin(), source.end(), row.begin());
+  const size_t row_bytes = size_t{folder.info().shape.hidden} * BytesOf(tensor.type);
+  return writer.AddRows(kind, tensor.type, coding, [&](uint32_t index) {
+    return tensor.bytes.subspan(index * row_bytes, row_bytes);
   });
 }
 
-Status AddEverythingButShards(ContainerWriter& writer, const ModelFolder& folder) {
+Status AddEverythingButShards(ContainerWriter& writer, const ModelFolder& folder, RowCoding rows) {
   STI_RETURN_IF_ERROR(
       AddResidentTensors(writer, folder, ResidentKind::kEmbedding, 0, kEmbeddingRoles));
   for (uint32_t layer = 0; layer < folder.info().shape.layers; ++layer) {
@@ -66,8 +66,9 @@ Status AddEverythingButShards(ContainerWriter& writer, const ModelFolder& folder
     STI_RETURN_IF_ERROR(writer.AddResident(ResidentKind::kMerges, 0, DataType::kF32, bytes));
   }
   STI_RETURN_IF_ERROR(
-      AddRowTable(writer, folder, RowTableKind::kWord, TensorRole::kWordEmbeddings));
-  return AddRowTable(writer, folder, RowTableKind::kPosition, TensorRole::kPositionEmbeddings);
+      AddRowTable(writer, folder, RowTableKind::kWord, TensorRole::kWordEmbeddings, rows));
+  return AddRowTable(writer, folder, RowTableKind::kPosition, TensorRole::kPositionEmbeddings,
+                     RowCoding::kExact);  // few, and read by every input
 }
 
 // Layers are independent until they are written: `threads` of them are encoded side by side.
@@ -123,7 +124,7 @@ void DigestArchitecture(Digester& digester, const ModelFolder& folder) {
 
 }  // namespace
 
-Digest ModelDigest(const ModelFolder& folder, CodebookKind codebook) {
+Digest ModelDigest(const ModelFolder& folder, CodebookKind codebook, RowCoding rows) {
   const ModelInfo& info = folder.info();
   const ModelShape& s = info.shape;
   const TokenizerInfo& t = info.tokenizer;
@@ -154,6 +155,11 @@ Digest ModelDigest(const ModelFolder& folder, CodebookKind codebook) {
     DigestTensors(digester, folder, layer, kShardRoles);
   }
   DigestArchitecture(digester, folder);
+  // Like all that came after 1.0: only where it is not what 1.0 had.
+  if (rows != RowCoding::kExact) {
+    digester.Add(std::string_view("rows"));
+    digester.AddNumber(static_cast<uint64_t>(rows));
+  }
   return digester.Finish();
 }
 
@@ -183,12 +189,12 @@ Result<ShardReport> ShardModel(const ModelFolder& folder, const ShardOptions& op
   skeleton.unicode = options.unicode;
   skeleton.bits = options.plans.empty() ? options.bits : BitsOfPlans(options.plans);
   skeleton.partial = !options.plans.empty();
-  const Digest digest = ModelDigest(folder, options.codebook);
+  const Digest digest = ModelDigest(folder, options.codebook, options.rows);
   STI_ASSIGN_OR_RETURN(PartSelection selection, Select(folder, options, digest));
   STI_ASSIGN_OR_RETURN(ContainerWriter writer,
                        ContainerWriter::Create(output, skeleton, selection));
   ShardReport report;
-  STI_RETURN_IF_ERROR(AddEverythingButShards(writer, folder));
+  STI_RETURN_IF_ERROR(AddEverythingButShards(writer, folder, options.rows));
   STI_RETURN_IF_ERROR(AddLayers(writer, folder, options, selection, report));
   STI_RETURN_IF_ERROR(writer.Finish(digest));
   report.index = writer.index();

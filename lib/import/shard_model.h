@@ -18,6 +18,7 @@ struct ShardOptions {
   std::vector<Plan> plans;                        ///< if any, store only what they read
   std::vector<std::string> plan_names;            ///< [plans] for messages
   CodebookKind codebook = CodebookKind::kScaledTree;
+  RowCoding rows = RowCoding::kExact;  ///< of word embeddings
   Layout layout = Layout::kShard;
   uint32_t threads = 1;   ///< layers quantised at once; memory grows with it, bytes do not change
   std::string unicode;    ///< version of the Unicode tables that the tokenizer uses
@@ -39,6 +40,7 @@ Result<ShardReport> ShardModel(const ModelFolder& folder, const ShardOptions& op
                                const std::string& output);
 
 /// Names the model by its contents: config, weights, codebook and vocabulary, not layout.
-Digest ModelDigest(const ModelFolder& folder, CodebookKind codebook);
+Digest ModelDigest(const ModelFolder& folder, CodebookKind codebook,
+                   RowCoding rows = RowCoding::kExact);
 
 }  // namespace sti

@@ -85,3 +85,13 @@ load helpers
   works sti-shard --dry-run --json "$shared/models/sst2-minilm-12x12"
   holds "$output" '.layers == 12 and .width == 12'
 }
+
+@test "--embeddings 8: half the word rows, the same labels, a model of its own" {
+  sti-shard -q model -o small.sti --embeddings 8
+  [ "$(sti-inspect --json small.sti | jq .bytes.word_embeddings)" -lt \
+    "$(($(sti-inspect --json model.sti | jq .bytes.word_embeddings) * 6 / 10))" ]
+  tail -n +2 few.tsv | cut -f 1 >lines
+  diff <(sti-run -q small.sti <lines | cut -f 1) <(sti-run -q model.sti <lines | cut -f 1)
+  [ "$(sti-inspect --json small.sti | jq .model)" != "$(sti-inspect --json model.sti | jq .model)" ]
+  works sti-inspect --verify small.sti
+}
