@@ -1,6 +1,7 @@
 // Files of released versions load for ever, with the results they had (tests/data/v1/README.md).
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -13,12 +14,12 @@
 namespace sti {
 namespace {
 
-const std::string kFolder = std::string(STI_SOURCE_DIR) + "/tests/data/v1/";
-
-class FrozenV1 : public ::testing::Test {
+// A frozen container, without its extension, and the JSON beside it that says what it must give.
+class FrozenFile : public ::testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
-    const auto text = FileBytes(kFolder + "tiny.json");
+    path_ = std::string(STI_SOURCE_DIR) + "/tests/data/" + GetParam() + ".sti";
+    const auto text = FileBytes(path_.substr(0, path_.size() - 3) + "json");
     expected_ = nlohmann::json::parse(text.begin(), text.end());
   }
   static std::string DigestOf(const std::vector<uint8_t>& bytes) {
@@ -38,16 +39,16 @@ class FrozenV1 : public ::testing::Test {
     return result.logits;
   }
 
+  std::string path_;
   nlohmann::json expected_;
 };
 
-TEST_F(FrozenV1, IsTheFileThatWasFrozen) {
-  EXPECT_EQ(DigestOf(FileBytes(kFolder + "tiny.sti")),
-            expected_.at("file_digest").get<std::string>());
+TEST_P(FrozenFile, IsTheFileThatWasFrozen) {
+  EXPECT_EQ(DigestOf(FileBytes(path_)), expected_.at("file_digest").get<std::string>());
 }
 
 // What later versions digest besides is left out where it says what 1.0 meant.
-TEST_F(FrozenV1, TheModelItWasMadeFromKeepsItsDigest) {
+TEST(FrozenV1, TheModelItWasMadeFromKeepsItsDigest) {
   TinyModelOptions options;
   options.hidden = 16;
   options.ffn = 32;
@@ -56,26 +57,46 @@ TEST_F(FrozenV1, TheModelItWasMadeFromKeepsItsDigest) {
   ASSERT_TRUE(Succeeded(WriteTinyModel(folder.path(), options)));
   const auto model = ModelFolder::Open(folder.path());
   ASSERT_TRUE(Succeeded(model));
-  EXPECT_EQ(ModelDigest(*model, CodebookKind::kTree).Hex(),
-            expected_.at("model").get<std::string>());
+  EXPECT_EQ(ModelDigest(*model, CodebookKind::kTree).Hex(), "2fecad717bb2bd7c17d964d43bc9a5d3");
 }
 
-TEST_F(FrozenV1, OpensAsTheModelItWas) {
-  const auto file = ContainerFile::Open(kFolder + "tiny.sti");
+TEST_P(FrozenFile, OpensAsTheModelItWas) {
+  const auto file = ContainerFile::Open(path_);
   ASSERT_TRUE(Succeeded(file));
   const ContainerIndex& index = file->index();
   EXPECT_EQ(index.model.Hex(), expected_.at("model").get<std::string>());
   EXPECT_EQ(ShapeDigest(index.info).Hex(), expected_.at("shape").get<std::string>());
+  EXPECT_EQ(index.bits, (std::vector<uint32_t>{2, 3, 4, 5, 6, 32}));
+  EXPECT_EQ(index.info.data_type, DataType::kF16);
+}
+
+TEST(FrozenV1, HoldsWhat1_0Had) {
+  const auto file = ContainerFile::Open(std::string(STI_SOURCE_DIR) + "/tests/data/v1/tiny.sti");
+  ASSERT_TRUE(Succeeded(file));
+  const ContainerIndex& index = file->index();
   EXPECT_EQ(index.codebook, CodebookKind::kTree);
   EXPECT_EQ(index.layout, Layout::kShard);
-  EXPECT_EQ(index.bits, (std::vector<uint32_t>{2, 3, 4, 5, 6, 32}));
   EXPECT_EQ(index.info.labels, (std::vector<std::string>{"label_0", "label_1", "label_2"}));
-  EXPECT_EQ(index.info.data_type, DataType::kF16);
   EXPECT_TRUE(index.info.elastic);
 }
 
-TEST_F(FrozenV1, EveryPartHashesToItsChecksum) {
-  auto file = ContainerFile::Open(kFolder + "tiny.sti");
+TEST(FrozenV1_1, HoldsWhat1_1Added) {
+  const std::string folder = std::string(STI_SOURCE_DIR) + "/tests/data/v1.1/";
+  const auto roberta = ContainerFile::Open(folder + "roberta.sti");
+  ASSERT_TRUE(Succeeded(roberta));
+  EXPECT_EQ(roberta->index().codebook, CodebookKind::kScaledTree);
+  EXPECT_EQ(roberta->index().layout, Layout::kPlane);
+  EXPECT_EQ(roberta->index().words.coding, RowCoding::kEightBit);
+  EXPECT_EQ(roberta->index().info.architecture, Architecture::kRoberta);
+  EXPECT_EQ(roberta->index().info.tokenizer.kind, TokenizerKind::kByteBpe);
+  EXPECT_EQ(roberta->index().info.position_offset, 2U);
+  const auto several = ContainerFile::Open(folder + "multilabel.sti");
+  ASSERT_TRUE(Succeeded(several));
+  EXPECT_EQ(several->index().info.problem, Problem::kMultiLabel);
+}
+
+TEST_P(FrozenFile, EveryPartHashesToItsChecksum) {
+  auto file = ContainerFile::Open(path_);
   ASSERT_TRUE(Succeeded(file));
   const ContainerIndex& index = file->index();
   for (const ShardLocation& shard : index.shards) {
@@ -91,12 +112,12 @@ TEST_F(FrozenV1, EveryPartHashesToItsChecksum) {
   EXPECT_EQ(DigestOf(*vocabulary), expected_.at("vocabulary_digest").get<std::string>());
 }
 
-TEST_F(FrozenV1, GivesTheFrozenLogits) {
+TEST_P(FrozenFile, GivesTheFrozenLogits) {
   const auto& logits = expected_.at("logits");
   ASSERT_EQ(logits.size(), 6U);
   for (const auto& [bits, frozen] : logits.items()) {
-    const auto result = Run(kFolder + "tiny.sti", static_cast<uint32_t>(std::stoul(bits)),
-                            expected_.at("ids"), expected_.at("types"));
+    const auto result = Run(path_, static_cast<uint32_t>(std::stoul(bits)), expected_.at("ids"),
+                            expected_.at("types"));
     ASSERT_TRUE(Succeeded(result));
     ASSERT_EQ(result->size(), frozen.size());
     for (size_t i = 0; i < frozen.size(); ++i) {
@@ -106,10 +127,10 @@ TEST_F(FrozenV1, GivesTheFrozenLogits) {
 }
 
 // Each damaged byte ends in an error or, where no run reads it, in the same logits.
-TEST_F(FrozenV1, NoFlippedByteBecomesAnotherLabel) {
+TEST_P(FrozenFile, NoFlippedByteBecomesAnotherLabel) {
   const TempFolder folder;
   const std::string path = folder.File("tiny.sti");
-  std::filesystem::copy_file(kFolder + "tiny.sti", path);
+  std::filesystem::copy_file(path_, path);
   std::filesystem::permissions(path, std::filesystem::perms::owner_all);
   const std::vector<uint32_t> ids = expected_.at("ids");
   const std::vector<uint32_t> types = expected_.at("types");
@@ -129,6 +150,16 @@ TEST_F(FrozenV1, NoFlippedByteBecomesAnotherLabel) {
   }
   EXPECT_GT(refused, 100U);
 }
+
+INSTANTIATE_TEST_SUITE_P(Versions, FrozenFile,
+                         ::testing::Values("v1/tiny", "v1.1/roberta", "v1.1/multilabel"),
+                         [](const ::testing::TestParamInfo<const char*>& file) {
+                           std::string name = file.param;
+                           std::replace_if(
+                               name.begin(), name.end(),
+                               [](char c) { return c == '/' || c == '.'; }, '_');
+                           return name;
+                         });
 
 }  // namespace
 }  // namespace sti
