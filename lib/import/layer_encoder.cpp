@@ -26,6 +26,7 @@ class LayerSource {
       TensorView tensor = folder.Tensor(role, layer);
       STI_RETURN_IF_ERROR(CheckFinite(tensor, folder.TensorPath(role, layer)));
       source.raw_.insert(source.raw_.end(), tensor.bytes.begin(), tensor.bytes.end());
+      ReleasePages(tensor);
     }
     return source;
   }

@@ -47,6 +47,16 @@ float LoadElement(const TensorView& tensor, uint64_t index) {
   return LoadValue(tensor.type, tensor.bytes.data() + index * BytesOf(tensor.type));
 }
 
+void ReleasePages(const TensorView& tensor) {
+  if (!tensor.mapped) return;
+  // Whole pages only: those at the ends may hold other tensors.
+  const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
+  const auto begin = reinterpret_cast<uintptr_t>(tensor.bytes.data());
+  const uintptr_t first = (begin + page - 1) / page * page;
+  const uintptr_t last = (begin + tensor.bytes.size()) / page * page;
+  if (first < last) ::madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);
+}
+
 Status CheckFinite(const TensorView& tensor, const std::string& name) {
   const uint64_t step = BytesOf(tensor.type);
   for (uint64_t i = 0; i < tensor.count(); ++i) {
@@ -216,7 +226,8 @@ std::optional<TensorView> SafetensorsFile::Find(std::string_view name) const {
   const auto found = entries_.find(name);
   if (found == entries_.end() || !found->second.type) return std::nullopt;
   const Entry& entry = found->second;
-  return TensorView{*entry.type, entry.shape, data_.subspan(entry.begin, entry.end - entry.begin)};
+  return TensorView{*entry.type, entry.shape, data_.subspan(entry.begin, entry.end - entry.begin),
+                    true};
 }
 
 std::optional<std::string> SafetensorsFile::TypeName(std::string_view name) const {

@@ -20,6 +20,7 @@ struct TensorView {
   DataType type = DataType::kF32;
   std::vector<uint64_t> shape;
   std::span<const uint8_t> bytes;
+  bool mapped = false;  ///< from a file, so that ReleasePages may drop it
 
   /// product(shape); 1 for a scalar.
   [[nodiscard]] uint64_t count() const { return bytes.size() / BytesOf(type); }
@@ -27,6 +28,10 @@ struct TensorView {
 
 /// Element `index` of `tensor`, widened exactly to float; `index` < count().
 float LoadElement(const TensorView& tensor, uint64_t index);
+
+/// Gives the memory of a tensor back if it is mapped; it comes from the file again when it is
+/// looked at. So memory is bounded by what is in use, whatever the file's size. Thread-safe.
+void ReleasePages(const TensorView& tensor);
 
 /// DataError that begins with `name` and gives the first index if `tensor` holds a NaN or an
 /// infinity.

@@ -44,9 +44,11 @@ Status AddRowTable(ContainerWriter& writer, const ModelFolder& folder, RowTableK
   TensorView tensor = folder.Tensor(role);
   STI_RETURN_IF_ERROR(CheckFinite(tensor, folder.TensorPath(role)));
   const size_t row_bytes = size_t{folder.info().shape.hidden} * BytesOf(tensor.type);
-  return writer.AddRows(kind, tensor.type, coding, [&](uint32_t index) {
+  const Status status = writer.AddRows(kind, tensor.type, coding, [&](uint32_t index) {
     return tensor.bytes.subspan(index * row_bytes, row_bytes);
   });
+  ReleasePages(tensor);
+  return status;
 }
 
 Status AddEverythingButShards(ContainerWriter& writer, const ModelFolder& folder, RowCoding rows) {
@@ -100,6 +102,7 @@ void DigestTensors(Digester& digester, const ModelFolder& folder, uint32_t layer
     digester.AddNumber(static_cast<uint64_t>(tensor.type));
     digester.AddNumber(tensor.bytes.size());
     digester.Add(tensor.bytes);
+    ReleasePages(tensor);
   }
 }
 

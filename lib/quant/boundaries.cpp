@@ -12,15 +12,22 @@ namespace {
 constexpr int kMaxRounds = 200;
 constexpr uint32_t kFirstClusters = 4;
 
-// Sums of values over ranges of ranks, by prefix sums in rank order.
+// Sums of values over ranges of ranks, by prefix sums in rank order. Only every so many are kept;
+// those between are added up again when asked for, in the same order and so to the same bits.
 class RangeSums {
  public:
-  explicit RangeSums(std::span<const uint32_t> keys) : keys_(keys), sums_(keys.size() + 1) {
-    for (size_t i = 0; i < keys.size(); ++i) sums_[i + 1] = sums_[i] + double{ValueOfKey(keys[i])};
+  explicit RangeSums(std::span<const uint32_t> keys) : keys_(keys) {
+    sums_.reserve(keys.size() / kStride + 1);
+    double sum = 0;
+    for (size_t i = 0; i < keys.size(); ++i) {
+      if (i % kStride == 0) sums_.push_back(sum);
+      sum += double{ValueOfKey(keys[i])};
+    }
+    if (keys.size() % kStride == 0) sums_.push_back(sum);
   }
 
   [[nodiscard]] double Mean(uint64_t begin, uint64_t end) const {
-    return (sums_[end] - sums_[begin]) / static_cast<double>(end - begin);
+    return (SumTo(end) - SumTo(begin)) / static_cast<double>(end - begin);
   }
 
   // First rank in [begin, end) whose value is at least `limit`.
@@ -34,8 +41,16 @@ class RangeSums {
   }
 
  private:
+  static constexpr uint64_t kStride = 256;
+
+  [[nodiscard]] double SumTo(uint64_t rank) const {
+    double sum = sums_[rank / kStride];
+    for (uint64_t i = rank - rank % kStride; i < rank; ++i) sum += double{ValueOfKey(keys_[i])};
+    return sum;
+  }
+
   std::span<const uint32_t> keys_;
-  std::vector<double> sums_;
+  std::vector<double> sums_;  ///< of the first kStride * i values
 };
 
 // Lloyd's algorithm on `edges`, whose first and last entries stay. A cluster that runs empty keeps
