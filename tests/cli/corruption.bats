@@ -56,8 +56,9 @@ flip_many() {
   cp "$repo/tests/data/v1/tiny.sti" tiny.sti
   chmod u+w tiny.sti
   flip_many tiny.sti 100 0 sti-run -q --bits 6 tiny.sti "a text of some words"
-  cp -L model.sti a.sti
-  flip_many a.sti 150 0 sti-run -q --plan model.plan a.sti "$alarm"
+  # Without exact weights many bytes are planes, of which 4 bits read a half.
+  sti-shard -q model -o a.sti --bits 2-6
+  flip_many a.sti 60 0 sti-run -q --bits 4 a.sti "$alarm"
   [ $refusals -gt 5 ]
   [ $unread -gt 5 ]
 }
