@@ -9,6 +9,7 @@
 #include "base/half.h"
 #include "container_generated.h"
 #include "format/container_index.h"
+#include "format/flatbuffer_values.h"
 #include "format/resident_codec.h"
 #include "format/row_codec.h"
 #include "kernels/shard_view.h"
@@ -350,15 +351,22 @@ class IndexParser {
   ContainerIndex index_;
 };
 
+bool IsWellFormed(std::span<const uint8_t> bytes) {
+  constexpr int kMaxDepth = 8;
+  constexpr int kMaxTables = 1 << 20;
+  flatbuffers::Verifier verifier(bytes.data(), bytes.size(), kMaxDepth, kMaxTables);
+  if (!fb::VerifyContainerIndexBuffer(verifier)) return false;
+  const fb::ContainerIndex& index = *fb::GetContainerIndex(bytes.data());
+  return IsAligned(index.shard_parts()) && IsAligned(index.resident_parts()) &&
+         IsAligned(index.row_tables());
+}
+
 }  // namespace
 
 Result<ContainerIndex> ParseContainerIndex(std::span<const uint8_t> bytes, uint64_t file_bytes,
                                            uint64_t index_end, const std::string& name,
                                            uint16_t minor) {
-  constexpr int kMaxDepth = 8;
-  constexpr int kMaxTables = 1 << 20;
-  flatbuffers::Verifier verifier(bytes.data(), bytes.size(), kMaxDepth, kMaxTables);
-  if (!fb::VerifyContainerIndexBuffer(verifier)) {
+  if (!IsWellFormed(bytes)) {
     return DataError(name + ": index is not well-formed; copy the file again or run sti-shard");
   }
   return IndexParser(*fb::GetContainerIndex(bytes.data()), file_bytes, index_end, name,

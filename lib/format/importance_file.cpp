@@ -4,6 +4,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "format/flatbuffer_values.h"
 #include "format/framed_file.h"
 #include "format/json_fields.h"
 #include "importance_generated.h"
@@ -42,13 +43,6 @@ Status Validate(const Importance& importance, const std::string& name) {
   return {};
 }
 
-std::string Text(const flatbuffers::String* text) { return text == nullptr ? "" : text->str(); }
-
-std::vector<double> Numbers(const flatbuffers::Vector<double>* numbers) {
-  if (numbers == nullptr) return {};
-  return {numbers->begin(), numbers->end()};
-}
-
 Result<Importance> FromBinary(std::span<const uint8_t> bytes, const std::string& name) {
   STI_ASSIGN_OR_RETURN(const std::vector<uint8_t> payload,
                        UnwrapFrame(kImportanceMagic, bytes, name));
@@ -61,15 +55,15 @@ Result<Importance> FromBinary(std::span<const uint8_t> bytes, const std::string&
     STI_ASSIGN_OR_RETURN(importance.model,
                          DigestFromBytes(model->data(), model->size(), name + ": model"));
   }
-  importance.metric = Text(table->metric());
+  importance.metric = TextOf(table->metric());
   importance.examples = table->examples();
   importance.baseline = table->baseline();
   importance.layers = table->layers();
   importance.width = table->width();
-  importance.scores = Numbers(table->scores());
-  importance.losses = Numbers(table->losses());
+  importance.scores = NumbersOf(table->scores());
+  importance.losses = NumbersOf(table->losses());
   importance.standard_error = table->standard_error();
-  importance.kernel = Text(table->kernel());
+  importance.kernel = TextOf(table->kernel());
   return importance;
 }
 

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "format/flatbuffer_values.h"
 #include "format/framed_file.h"
 #include "format/json_fields.h"
 #include "plan_generated.h"
@@ -114,14 +115,6 @@ Status Validate(const Plan& plan, const std::string& name) {
 
 using Builder = flatbuffers::FlatBufferBuilder;
 
-std::string Text(const flatbuffers::String* text) { return text == nullptr ? "" : text->str(); }
-
-template <typename Number>
-std::vector<Number> Numbers(const flatbuffers::Vector<Number>* numbers) {
-  if (numbers == nullptr) return {};
-  return {numbers->begin(), numbers->end()};
-}
-
 flatbuffers::Offset<flatbuffers::Vector<uint8_t>> DigestBytes(Builder* builder,
                                                               const Digest& digest) {
   if (digest.empty()) return 0;
@@ -151,8 +144,8 @@ Status ReadRows(const fb::Plan& table, const std::string& name, Plan* plan) {
     if ((row->slices() != nullptr && row->slices()->size() > kMaxWidth) ||
         (row->bits() != nullptr && row->bits()->size() > kMaxWidth))
       return PlanError(name, "a row has more than 256 entries");
-    plan->slices.push_back(Numbers(row->slices()));
-    plan->bits.push_back(Numbers(row->bits()));
+    plan->slices.push_back(NumbersOf(row->slices()));
+    plan->bits.push_back(NumbersOf(row->bits()));
   }
   return {};
 }
@@ -168,9 +161,9 @@ Result<Plan> FromTable(const fb::Plan& table, const std::string& name, int depth
                          DigestFromBytes(shape->data(), shape->size(), name + ": shape"));
   }
   STI_RETURN_IF_ERROR(CheckSizes(table, name));
-  plan.strategy = Text(table.strategy());
+  plan.strategy = TextOf(table.strategy());
   plan.length = table.length();
-  plan.layers = Numbers(table.layers());
+  plan.layers = NumbersOf(table.layers());
   plan.width = table.width();
   STI_RETURN_IF_ERROR(ReadRows(table, name, &plan));
   if (const auto* list = table.preload()) {
@@ -178,7 +171,7 @@ Result<Plan> FromTable(const fb::Plan& table, const std::string& name, int depth
       plan.preload.push_back({entry->layer(), entry->slice(), entry->bits()});
   }
   plan.preload_bytes = table.preload_bytes();
-  plan.aib_us = Numbers(table.aib_us());
+  plan.aib_us = NumbersOf(table.aib_us());
   plan.slack_us = table.slack_us();
   plan.target_us = table.target_us();
   plan.meets_target = table.meets_target();
@@ -187,8 +180,8 @@ Result<Plan> FromTable(const fb::Plan& table, const std::string& name, int depth
   plan.predicted_peak_bytes = table.predicted_peak_bytes();
   plan.predicted_accuracy = table.predicted_accuracy();
   plan.parameter_bytes = table.parameter_bytes();
-  plan.kernel = Text(table.kernel());
-  plan.read_path = Text(table.read_path());
+  plan.kernel = TextOf(table.kernel());
+  plan.read_path = TextOf(table.read_path());
   if (table.variants() == nullptr) return plan;
   if (depth > 0 || table.variants()->size() > kMaxVariants)
     return PlanError(name, "variants are nested or more than 64");

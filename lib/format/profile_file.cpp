@@ -3,6 +3,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "format/flatbuffer_values.h"
 #include "format/framed_file.h"
 #include "format/json_fields.h"
 #include "profile_generated.h"
@@ -47,8 +48,6 @@ Status Validate(const DeviceProfile& profile, const std::string& name) {
   return {};
 }
 
-std::string Text(const flatbuffers::String* text) { return text == nullptr ? "" : text->str(); }
-
 void ReadSamples(const fb::Profile& table, DeviceProfile* profile) {
   if (const auto* list = table.io()) {
     for (const fb::IoSample* sample : *list) {
@@ -82,10 +81,10 @@ Result<DeviceProfile> FromBinary(std::span<const uint8_t> bytes, const std::stri
   }
   ReadSamples(*table, &profile);
   profile.threads = table->threads();
-  profile.cpus = Text(table->cpus());
-  profile.kernel = Text(table->kernel());
-  profile.read_path = Text(table->read_path());
-  profile.machine = Text(table->machine());
+  profile.cpus = TextOf(table->cpus());
+  profile.kernel = TextOf(table->kernel());
+  profile.read_path = TextOf(table->read_path());
+  profile.machine = TextOf(table->machine());
   profile.process_bytes = table->process_bytes();
   return profile;
 }
