@@ -88,6 +88,11 @@ nlohmann::ordered_json Describe(const ShardReport& report) {
   json["full_bytes"] = PartBytes(index, kShardPartKinds - 1);
   json["bits_per_weight"] = ProgressiveBitsPerWeight(index);
   json["outlier_share"] = static_cast<double>(outliers) / static_cast<double>(weights);
+  json["outlier_shares"] = nlohmann::ordered_json::array();  // of each layer
+  for (uint64_t layer : report.outliers) {
+    json["outlier_shares"].push_back(static_cast<double>(layer * shape.layers) /
+                                     static_cast<double>(weights));
+  }
   return json;
 }
 

@@ -20,6 +20,7 @@ load helpers
   same "${#lines[@]}" 1
   holds "$output" '.layers == 6 and .width == 12 and .bits == [2, 3, 4, 5, 6, 32]'
   holds "$output" '(.model | test("^[0-9a-f]{32}$")) and .bits_per_weight > 6 and .bits_per_weight < 7'
+  holds "$output" '(.outlier_shares | length) == 6 and ((.outlier_shares | add) / 6 - .outlier_share | fabs) < 1e-9'
   same "$(jq .file_bytes <<<"$output")" "$(stat -c %s a.sti)"
 }
 
