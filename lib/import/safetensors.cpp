@@ -50,11 +50,12 @@ float LoadElement(const TensorView& tensor, uint64_t index) {
 void ReleasePages(const TensorView& tensor) {
   if (!tensor.mapped) return;
   // Whole pages only: those at the ends may hold other tensors.
-  const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
-  const auto begin = reinterpret_cast<uintptr_t>(tensor.bytes.data());
-  const uintptr_t first = (begin + page - 1) / page * page;
-  const uintptr_t last = (begin + tensor.bytes.size()) / page * page;
-  if (first < last) ::madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);
+  const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+  const size_t before = reinterpret_cast<uintptr_t>(tensor.bytes.data()) % page;
+  const size_t skipped = before == 0 ? 0 : page - before;
+  if (tensor.bytes.size() < skipped + page) return;
+  const size_t length = (tensor.bytes.size() - skipped) / page * page;
+  ::madvise(const_cast<uint8_t*>(tensor.bytes.data()) + skipped, length, MADV_DONTNEED);
 }
 
 Status CheckFinite(const TensorView& tensor, const std::string& name) {

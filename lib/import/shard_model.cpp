@@ -44,7 +44,7 @@ Status AddRowTable(ContainerWriter& writer, const ModelFolder& folder, RowTableK
   TensorView tensor = folder.Tensor(role);
   STI_RETURN_IF_ERROR(CheckFinite(tensor, folder.TensorPath(role)));
   const size_t row_bytes = size_t{folder.info().shape.hidden} * BytesOf(tensor.type);
-  const Status status = writer.AddRows(kind, tensor.type, coding, [&](uint32_t index) {
+  Status status = writer.AddRows(kind, tensor.type, coding, [&](uint32_t index) {
     return tensor.bytes.subspan(index * row_bytes, row_bytes);
   });
   ReleasePages(tensor);
