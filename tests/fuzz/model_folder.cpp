@@ -7,6 +7,7 @@
 #include "import/safetensors.h"
 #include "import/tokenizer_files.h"
 #include "support/safetensors_writer.h"
+#include "text/byte_bpe.h"
 #include "text/vocabulary.h"
 
 namespace sti::fuzz {
@@ -44,6 +45,30 @@ void ReadTokenizer(const std::string& folder) {
   for (const uint32_t id : {files->info.unknown_id, files->info.cls_id, files->info.sep_id}) {
     Require(id < vocabulary->size(), "control tokens are in the vocabulary");
   }
+}
+
+void ReadByteBpe(const std::string& folder) {
+  const auto files = ReadByteBpeFiles(folder, kMaxTokens, 1);
+  if (!files.ok()) return RequireDataError(files.error());
+  auto vocabulary = Vocabulary::FromText(files->vocabulary_text);
+  Require(vocabulary.ok() && vocabulary->size() <= kMaxTokens, "a vocabulary that fits the model");
+  const auto bpe = ByteBpe::Create(std::move(*vocabulary), files->merges_text, true);
+  Require(bpe.ok(), "files that were checked make a tokenizer");
+  for (const auto& text : {files->merges_text, std::string("It's 12 \xC3\xA9\xFF  words")}) {
+    const PieceList pieces = bpe->Split(text, kMaxTokens, true);
+    for (const uint32_t id : pieces.ids()) {
+      Require(id < bpe->vocabulary().size(), "an id is in the vocabulary");
+    }
+  }
+}
+
+/// Takes what stands before the first zero byte, and that byte, off the input.
+Input TakePart(Input* input) {
+  const auto zero = std::find(input->begin(), input->end(), uint8_t{0});
+  const auto size = static_cast<size_t>(zero - input->begin());
+  const Input part = input->first(size);
+  *input = input->subspan(std::min(size + 1, input->size()));
+  return part;
 }
 
 }  // namespace
@@ -85,11 +110,18 @@ void Vocab(Input input) {
 
 void TokenizerJson(Input input) {
   static const Folder folder;
-  const auto zero = std::find(input.begin(), input.end(), uint8_t{0});
-  const auto first = static_cast<size_t>(zero - input.begin());
-  folder.Put("tokenizer.json", input.first(first));
-  folder.Put("tokenizer_config.json", first < input.size() ? input.subspan(first + 1) : Input());
+  folder.Put("tokenizer.json", TakePart(&input));
+  folder.Put("tokenizer_config.json", input);
   ReadTokenizer(folder.path());
+  ReadByteBpe(folder.path());
+}
+
+void Bpe(Input input) {
+  static const Folder folder;
+  folder.Put("vocab.json", TakePart(&input));
+  folder.Put("merges.txt", TakePart(&input));
+  folder.Put("tokenizer_config.json", input);
+  ReadByteBpe(folder.path());
 }
 
 }  // namespace sti::fuzz

@@ -17,6 +17,7 @@ std::span<const Target> Targets() {
       {"config", Config},
       {"vocab", Vocab},
       {"tokenizer", TokenizerJson},
+      {"bpe", Bpe},
       {"tsv", Tsv},
       {"jsonl", JsonLines},
       {"text", Text},

@@ -24,6 +24,7 @@ void Safetensors(Input input);
 void Config(Input input);         ///< config.json
 void Vocab(Input input);          ///< vocab.txt
 void TokenizerJson(Input input);  ///< tokenizer.json; behind a zero byte tokenizer_config.json
+void Bpe(Input input);  ///< vocab.json, merges.txt, tokenizer_config.json; zero bytes between
 void Tsv(Input input);
 void JsonLines(Input input);
 void Text(Input input);  ///< a text to tokenise; behind a tab its pair
