@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "plan/memory.h"
 #include "plan/planner.h"
 
 namespace sti {
@@ -45,16 +46,6 @@ struct PlanCheck {
   uint64_t preload_bytes = 0;
   uint64_t parameter_bytes = 0;
 };
-
-/// Memory of a process before shards, in bytes: the profile's process_bytes (8 MiB where unknown),
-/// the model's resident parts, and activations:
-///   length * (3 m head_dim + 2 hidden + m slice_ffn) floats: Q, K, V, input and output, FFN;
-///   threads * 64 * hidden floats: one decoded panel a thread.
-uint64_t BaseBytes(const PlanInput& input, uint32_t length, uint32_t width);
-
-/// Bytes left for preloaded and staged shards; nothing if memory is not bounded.
-std::optional<uint64_t> ShardMemory(const PlanInput& input, const PlanRequest& request,
-                                    uint32_t length, uint32_t width);
 
 /// Figures of a well-formed plan of this model, at plan.target_us.
 PlanCheck EvaluatePlan(const PlanInput& input, const PlanRequest& request,

@@ -8,6 +8,16 @@
 
 namespace sti {
 
+/// One submodel with all its shards at one bitwidth, on the same examples as the scores.
+struct SubmodelScore {
+  uint32_t depth = 0;   ///< n
+  uint32_t width = 0;   ///< m
+  uint32_t bits = 0;    ///< of every shard
+  double accuracy = 0;  ///< 0 to 1; of kl: share of labels that equal the full model's
+  double loss = 0;      ///< mean over examples; of kl: the divergence from the full model
+  friend bool operator==(const SubmodelScore&, const SubmodelScore&) = default;
+};
+
 /// Which shards matter: the table of STI 5.2, one score a shard.
 struct Importance {
   Digest model;
@@ -20,6 +30,14 @@ struct Importance {
   std::vector<double> losses;  ///< [layers, width] mean loss; breaks ties of scores. May be empty
   double standard_error = 0;   ///< of a score
   std::string kernel;          ///< arithmetic that made it
+  /// A(n, m) at the most bits and at fewer. Empty: not measured. Sorted by depth, width, bits; each
+  /// once.
+  std::vector<SubmodelScore> submodels;
+  /// Bitwidths above the fewest, ascending, at which gains were measured. Empty: none were.
+  std::vector<uint32_t> gain_bits;
+  /// [layers, width, gain_bits] how far the mean loss falls when this shard alone is raised from
+  /// the fewest bits to these; negative where it rises.
+  std::vector<double> gains;
 };
 
 }  // namespace sti

@@ -19,6 +19,22 @@ struct PreloadedShard {
   friend bool operator==(const PreloadedShard&, const PreloadedShard&) = default;
 };
 
+/// One of several inputs that come back to back (STI 3.3): the same submodel, fidelity never lower
+/// than in the turn before.
+struct PlanTurn {
+  std::vector<std::vector<uint32_t>> bits;  ///< [n][m] that the turn computes with
+  /// In memory when the turn begins, a prefix in layer order. Where `bits` has more for a shard,
+  /// its missing planes are read.
+  std::vector<PreloadedShard> preload;
+  uint64_t preload_bytes = 0;  ///< what they occupy
+  uint64_t read_bytes = 0;     ///< bytes of shards that the turn reads
+  std::vector<double> aib_us;  ///< [n] left over
+  double predicted_latency_us = 0;
+  double predicted_p99_us = 0;
+  std::optional<double> predicted_loss;
+  std::optional<double> predicted_accuracy;
+};
+
 /// Which submodel runs, each shard's bits, and what stays in memory (STI 5).
 /// Plain data, safe to share between threads while nobody writes.
 struct Plan {
@@ -43,7 +59,15 @@ struct Plan {
   uint64_t parameter_bytes = 0;  ///< of all shards in the plan, as stored
   std::string kernel;            ///< of the profile it was made with
   std::string read_path;         ///< of the profile it was made with
-  std::vector<Plan> variants;    ///< further input lengths
+  /// Further input lengths and clock frequencies. Their `preload` is the part of this plan's that
+  /// they run, at the same bits: one buffer serves all.
+  std::vector<Plan> variants;
+  double wake_us = 0;                    ///< lead time before the text is there, spent on IO
+  uint64_t freq = 0;                     ///< kHz that compute was planned at; 0: not said
+  std::optional<double> predicted_loss;  ///< mean over examples, in the importance file's measure
+  /// Bytes that may stay in memory between turns; at least preload_bytes. 0 without turns.
+  uint64_t turn_bytes = 0;
+  std::vector<PlanTurn> turns;  ///< the first is this plan itself; empty: not asked for
 };
 
 }  // namespace sti
