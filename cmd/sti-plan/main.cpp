@@ -1,13 +1,11 @@
 // sti-plan: which shards to load at which bits, for a target latency and a preload buffer (STI 5).
 #include <cstdio>
-#include <nlohmann/json.hpp>
 
 #include "common/files.h"
-#include "common/parse.h"
 #include "common/plan_text.h"
 #include "format/plan_file.h"
 #include "options.h"
-#include "plan/evaluation.h"
+#include "verdicts.h"
 
 namespace sti {
 namespace {
@@ -65,36 +63,16 @@ Result<int> Make(const Tool& tool, const PlanOptions& options, const Inputs& inp
   return 0;
 }
 
-using Json = nlohmann::ordered_json;
-
-Json ToJson(const PlanCheck& check) {
-  Json json;
-  json["valid"] = check.valid;
-  json["problem"] = check.problem.empty() ? Json(nullptr) : Json(check.problem);
-  json["aib_us"] = check.aib_us;
-  json["slack_us"] = check.slack_us ? Json(*check.slack_us) : Json(nullptr);
-  json["predicted_latency_us"] = check.latency_us;
-  json["predicted_p99_us"] = check.p99_us;
-  json["predicted_peak_bytes"] = check.peak_bytes;
-  json["preload_bytes"] = check.preload_bytes;
-  json["parameter_bytes"] = check.parameter_bytes;
-  return json;
-}
-
 Result<int> Check(const Tool& tool, const PlanOptions& options, const Inputs& inputs) {
   STI_ASSIGN_OR_RETURN(Plan plan, ReadPlan(options.check));
-  STI_ASSIGN_OR_RETURN(PlanCheck check, CheckPlan(inputs.View(), options.request, plan));
+  STI_ASSIGN_OR_RETURN(Verdicts verdicts, Judge(inputs.View(), options.request, plan));
   if (tool.json()) {
-    std::printf("%s\n", ToJson(check).dump().c_str());
+    std::printf("%s\n", VerdictsToJson(verdicts).c_str());
   } else {
-    for (size_t k = 0; k < check.aib_us.size(); ++k) {
-      std::printf("AIB(%zu) = %.1f us left\n", k, check.aib_us[k]);
-    }
-    std::printf("latency %s predicted, p99 %s\n", FormatTimeUs(check.latency_us).c_str(),
-                FormatTimeUs(check.p99_us).c_str());
-    std::printf("%s\n", check.valid ? "valid" : "not valid");
+    PrintVerdicts(verdicts, plan);
   }
-  if (!check.valid) return InfeasibleError(options.check + ": " + check.problem);
+  const std::string problem = verdicts.problem();
+  if (!problem.empty()) return InfeasibleError(options.check + ": " + problem);
   return 0;
 }
 

@@ -1,8 +1,15 @@
 #include "options.h"
 
+#include <algorithm>
+
 #include "common/parse.h"
 
 namespace sti {
+namespace {
+
+constexpr uint32_t kLongest = 65536;
+
+}  // namespace
 
 void AddPlanOptions(CLI::App& app, PlanOptions& o) {
   PlanRequest& r = o.request;
@@ -17,13 +24,24 @@ void AddPlanOptions(CLI::App& app, PlanOptions& o) {
   AddParsed(app, "--target", r.target_us, ParseTimeUs, "latency to keep, e.g. 200ms");
   AddParsed(app, "--preload", r.preload_bytes, ParseSize, "preload buffer, e.g. 1MiB [0]");
   AddParsed(app, "--memory", r.memory_bytes, ParseSize, "most memory of the whole process");
-  app.add_option("--length", r.length, "input length in tokens [the longest profiled]")
-      ->check(CLI::Range(2, 65536))
-      ->type_name("L");
+  AddParsed(app, "--length", o.lengths, ParseList,
+            "input length in tokens, or several: a plan with a variant for each [the longest "
+            "profiled]");
   app.add_option("--strategy", r.strategy, "sti, sti-paper, load-exec, stdpl, preload or random")
       ->check(CLI::IsMember({"sti", "sti-paper", "load-exec", "stdpl", "preload", "random"}))
       ->type_name("");
   app.add_option("--bits", r.uniform_bits, "one bitwidth for all shards")->type_name("K");
+  AddParsed(app, "--min-accuracy", r.min_accuracy, ParseShare,
+            "the fastest plan predicted to reach it, e.g. 0.9 or 90%");
+  AddParsed(app, "--wake", r.wake_us, ParseTimeUs,
+            "lead time before the text, spent on IO, e.g. 50ms");
+  app.add_option("--turns", r.turns, "plan this many back-to-back turns")
+      ->check(CLI::Range(1, 64))
+      ->type_name("N");
+  AddParsed(app, "--turn-buffer", r.turn_bytes, ParseSize,
+            "memory that shards may keep between turns [--preload]");
+  AddParsed(app, "--freq", o.freqs, ParseList,
+            "CPU clock in kHz, or several [the highest profiled]");
   AddParsed(app, "--submodel", r.submodel, ParseSubmodel, "NxM instead of choosing");
   app.add_option("--width-min", r.width_min, "fewest slices a layer")
       ->check(CLI::Range(1, 256))
@@ -35,6 +53,7 @@ void AddPlanOptions(CLI::App& app, PlanOptions& o) {
   app.add_option("--risk", o.risk, "times that decide what fits: p99 or median")
       ->check(CLI::IsMember({"p99", "median"}))
       ->type_name("");
+  app.add_flag("--interpolate", r.interpolate, "estimate widths that were not profiled");
   app.add_flag("--allow-untrained", r.allow_untrained,
                "plan submodels of a model not trained for them");
   app.add_flag("--explain", o.explain, "print why each step was taken");
@@ -46,9 +65,18 @@ Status CheckPlanOptions(PlanOptions& o) {
   if (!o.check.empty() && !o.output.empty()) {
     return UsageError("--check judges a plan and writes none; drop -o");
   }
-  if (o.check.empty() && !o.request.target_us && !o.request.submodel) {
-    return UsageError("--target TIME is required, or --submodel NxM");
+  if (o.check.empty() && !o.request.target_us && !o.request.submodel && !o.request.min_accuracy) {
+    return UsageError("--target TIME is required, or --submodel NxM, or --min-accuracy A");
   }
+  for (uint32_t length : o.lengths) {
+    if (length < 2 || length > kLongest)
+      return UsageError("--length: " + std::to_string(length) + " is not from 2 to 65536");
+  }
+  if (!o.lengths.empty()) {
+    o.request.length = *std::max_element(o.lengths.begin(), o.lengths.end());
+    o.request.further_lengths = o.lengths;
+  }
+  o.request.clocks.assign(o.freqs.rbegin(), o.freqs.rend());
   return {};
 }
 

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "common/tool.h"
 #include "plan/planner.h"
@@ -16,6 +17,8 @@ struct PlanOptions {
   std::string output;
   std::string check;
   std::string risk = "p99";
+  std::vector<uint32_t> lengths;
+  std::vector<uint32_t> freqs;  ///< kHz
   PlanRequest request;
   bool explain = false;
 };

@@ -2,22 +2,32 @@
 
 #include <algorithm>
 #include <limits>
-#include <numeric>
 
 #include "plan/aib.h"
 
 namespace sti {
 
+std::vector<double> Budget::Capacities() const {
+  const double first_us = target_us ? slack_us() + wake_us - lane.fixed.embed_io_us
+                                    : std::numeric_limits<double>::infinity();
+  std::vector<double> capacities(lane.layers);
+  for (size_t k = 0; k < capacities.size(); ++k)
+    capacities[k] = first_us + static_cast<double>(k) * lane.layer_us;
+  return capacities;
+}
+
 Allocation::Allocation(const ShardCosts& costs, std::span<const uint32_t> layers, uint32_t width,
-                       const Budget& budget)
+                       const Budget& budget, std::vector<LevelRange> ranges)
     : costs_(&costs),
       layers_(layers.begin(), layers.end()),
       width_(width),
       budget_(budget),
+      ranges_(std::move(ranges)),
       levels_(layers.size() * width, 0),
       streamed_us_(layers.size()),
       streamed_bytes_(layers.size()),
       room_us_(layers.size()) {
+  if (ranges_.empty()) ranges_.assign(levels_.size(), {0, costs.levels() - 1});
   SetUniform(0);
 }
 
@@ -54,12 +64,13 @@ void Allocation::Recount(size_t first_layer, size_t last_layer) {
 
 double Allocation::FirstAib() const {
   if (!budget_.target_us) return std::numeric_limits<double>::infinity();
-  return budget_.slack_us() - budget_.lane.fixed.embed_io_us;
+  return budget_.slack_us() + budget_.wake_us - budget_.lane.fixed.embed_io_us;
 }
 
 bool Allocation::FitsTime() const {
   double left_us = FirstAib();
-  if (left_us < -kTimeTolerance_us) return false;
+  // The embedding rows can only be read once the text is there.
+  if (left_us - budget_.wake_us < -kTimeTolerance_us) return false;
   for (double io_us : streamed_us_) {
     left_us -= io_us;
     if (left_us < -kTimeTolerance_us) return false;
@@ -86,9 +97,7 @@ bool Allocation::FitsMemory() const {
 bool Allocation::Fits() const {
   if (!FitsMemory() || !FitsTime()) return false;
   if (!budget_.shard_bytes || !budget_.target_us) return true;
-  const uint64_t streamed =
-      std::accumulate(streamed_bytes_.begin(), streamed_bytes_.end(), uint64_t{0});
-  if (preloaded_bytes_ + streamed <= *budget_.shard_bytes) return true;
+  if (preloaded_bytes_ + streamed_bytes() <= *budget_.shard_bytes) return true;
   // AIBs know nothing of a full staging buffer, so play it through.
   const std::optional<double> latency_us = StagedLatency();
   return latency_us && *latency_us <= *budget_.target_us + kTimeTolerance_us;
@@ -96,7 +105,7 @@ bool Allocation::Fits() const {
 
 double Allocation::SmallestTarget() const {
   double late_us = budget_.lane.fixed.embed_io_us;
-  double io_us = budget_.lane.fixed.embed_io_us;
+  double io_us = budget_.lane.fixed.embed_io_us - budget_.wake_us;
   for (size_t k = 0; k < streamed_us_.size(); ++k) {
     io_us += streamed_us_[k];
     late_us = std::max(late_us, io_us - static_cast<double>(k) * budget_.lane.layer_us);
@@ -108,7 +117,17 @@ double Allocation::SmallestTarget() const {
 }
 
 bool Allocation::SetUniform(size_t level) {
-  std::fill(levels_.begin(), levels_.end(), level);
+  for (size_t shard = 0; shard < levels_.size(); ++shard)
+    levels_[shard] = std::clamp(level, ranges_[shard].floor, ranges_[shard].ceiling);
+  return Settle();
+}
+
+bool Allocation::SetLevels(std::span<const size_t> levels) {
+  levels_.assign(levels.begin(), levels.end());
+  return Settle();
+}
+
+bool Allocation::Settle() {
   Preload(levels_.size());
   bool fits = Fits();
   if (budget_.shard_bytes && !fits) fits = PreloadFewer();
@@ -147,6 +166,7 @@ void Allocation::Raise(size_t shard, size_t level) {
 }
 
 bool Allocation::TryRaise(size_t shard, size_t level) {
+  if (level > ranges_[shard].ceiling) return false;
   const double extra_us = LoadAt(shard, level) - LoadAt(shard, levels_[shard]);
   if (shard >= preloaded_ && extra_us > room_us_[shard / width_] + 2 * kTimeTolerance_us)
     return false;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <numeric>
 #include <optional>
 #include <span>
 #include <vector>
@@ -17,11 +18,20 @@ struct Budget {
   std::optional<double> target_us;      ///< T; without it only memory limits
   uint64_t preload_bytes = 0;           ///< S
   std::optional<uint64_t> shard_bytes;  ///< memory for preloaded and staged shards together
+  double wake_us = 0;                   ///< lead time before the text is there, for shards only
 
   /// T - T_fixed - n * T_comp. Requires a target.
   [[nodiscard]] double slack_us() const {
     return *target_us - lane.fixed.compute_us() - static_cast<double>(lane.layers) * lane.layer_us;
   }
+  /// [layers] IO time for shards until each layer must start; infinite without a target.
+  [[nodiscard]] std::vector<double> Capacities() const;
+};
+
+/// Levels that one shard may have.
+struct LevelRange {
+  size_t floor = 0;
+  size_t ceiling = 0;
 };
 
 /// Bits of n x m shards and which prefix of them, in layer order, is preloaded: the longest that
@@ -30,15 +40,21 @@ struct Budget {
 /// time. `costs` must outlive it.
 class Allocation {
  public:
-  /// `layers` are the original indexes executed. Starts at the lowest level.
+  /// `layers` are the original indexes executed; `ranges` has one entry a shard, or none where any
+  /// level is allowed. Starts at the lowest levels.
   Allocation(const ShardCosts& costs, std::span<const uint32_t> layers, uint32_t width,
-             const Budget& budget);
+             const Budget& budget, std::vector<LevelRange> ranges = {});
 
   [[nodiscard]] size_t shards() const { return levels_.size(); }
   [[nodiscard]] uint32_t width() const { return width_; }
   [[nodiscard]] size_t level(size_t shard) const { return levels_[shard]; }
+  [[nodiscard]] const LevelRange& range(size_t shard) const { return ranges_[shard]; }
+  [[nodiscard]] const Budget& budget() const { return budget_; }
   [[nodiscard]] size_t preloaded() const { return preloaded_; }  ///< shards in the prefix
   [[nodiscard]] uint64_t preloaded_bytes() const { return preloaded_bytes_; }
+  [[nodiscard]] uint64_t streamed_bytes() const {
+    return std::accumulate(streamed_bytes_.begin(), streamed_bytes_.end(), uint64_t{0});
+  }
   [[nodiscard]] const ShardCosts& costs() const { return *costs_; }
   [[nodiscard]] const std::vector<uint32_t>& layers() const { return layers_; }
   [[nodiscard]] uint64_t BytesAt(size_t shard, size_t level) const;
@@ -51,15 +67,19 @@ class Allocation {
   /// The smallest T that Fits() would accept with these bits and enough memory, in microseconds.
   [[nodiscard]] double SmallestTarget() const;
 
-  /// Sets all shards to `level`. Where memory is bounded and S leaves too little for staging, it
-  /// preloads fewer shards. Returns Fits().
+  /// Sets all shards to `level`, or as near as their ranges allow. Where memory is bounded and S
+  /// leaves too little for staging, it preloads fewer shards. Returns Fits().
   bool SetUniform(size_t level);
+  /// Sets each shard's level, within its range, and preloads as SetUniform does. Returns Fits().
+  bool SetLevels(std::span<const size_t> levels);
   /// Sets one shard to a level not below its own, whether or not it fits.
   void Raise(size_t shard, size_t level);
   /// As Raise, but undone unless the result Fits(). Requires that it Fits() before.
   bool TryRaise(size_t shard, size_t level);
 
  private:
+  /// After new levels: preloads, counts, and says whether it fits.
+  bool Settle();
   void Preload(size_t at_most);
   /// Preloaded bytes are held for ever, staged ones for a while: where memory is bounded, fewer
   /// layers preloaded may fit. Leaves the longest prefix that memory allows if none does.
@@ -74,7 +94,8 @@ class Allocation {
   std::vector<uint32_t> layers_;
   uint32_t width_;
   Budget budget_;
-  std::vector<size_t> levels_;  ///< [n * m] in layer order
+  std::vector<LevelRange> ranges_;  ///< [n * m]
+  std::vector<size_t> levels_;      ///< [n * m] in layer order
   size_t preloaded_ = 0;
   uint64_t preloaded_bytes_ = 0;
   std::vector<double> streamed_us_;       ///< [n] IO of a layer's shards that are not preloaded

@@ -1,8 +1,10 @@
 #include "plan/device_model.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <string>
+#include <tuple>
 
 namespace sti {
 namespace {
@@ -21,18 +23,26 @@ Status CheckTime(const char* list, size_t index, const char* field, double time_
   return {};
 }
 
+/// 0 where it was not measured.
+Status CheckP99(const char* list, size_t index, double median_us, double p99_us) {
+  STI_RETURN_IF_ERROR(CheckTime(list, index, "p99_us", p99_us, true));
+  if (p99_us != 0 && p99_us < median_us)
+    return ProfileError(list, index, "p99_us", "is below the median");
+  return {};
+}
+
 Status CheckIo(const IoSample& sample, size_t index) {
   if ((sample.bytes == 0) == (sample.bits == 0))
     return ProfileError("io", index, "bytes", "or bits must be given, and not both");
   STI_RETURN_IF_ERROR(CheckTime("io", index, "load_us", sample.load_us, true));
-  return CheckTime("io", index, "p99_us", sample.p99_us, true);
+  return CheckP99("io", index, sample.load_us, sample.p99_us);
 }
 
 Status CheckCompute(const ComputeSample& sample, size_t index) {
   if (sample.length == 0) return ProfileError("compute", index, "length", "is 0");
   if (sample.width == 0) return ProfileError("compute", index, "width", "is 0");
   STI_RETURN_IF_ERROR(CheckTime("compute", index, "layer_us", sample.layer_us, false));
-  return CheckTime("compute", index, "p99_us", sample.p99_us, true);
+  return CheckP99("compute", index, sample.layer_us, sample.p99_us);
 }
 
 Status CheckFixed(const FixedSample& sample, size_t index) {
@@ -40,6 +50,57 @@ Status CheckFixed(const FixedSample& sample, size_t index) {
   STI_RETURN_IF_ERROR(CheckTime("fixed", index, "embed_us", sample.embed_us, true));
   STI_RETURN_IF_ERROR(CheckTime("fixed", index, "embed_io_us", sample.embed_io_us, true));
   return CheckTime("fixed", index, "head_us", sample.head_us, true);
+}
+
+/// An amount of work and its time, for comparing with other amounts of the same kind.
+struct Work {
+  std::array<uint64_t, 3> kind;  ///< what must be equal
+  uint64_t amount = 0;
+  double time_us = 0;
+  size_t index = 0;  ///< in its list
+};
+
+/// More work never takes less time. The same amount may have been measured twice.
+Status CheckAscending(const char* list, const char* field, std::vector<Work> works) {
+  std::sort(works.begin(), works.end(), [](const Work& a, const Work& b) {
+    return std::tie(a.kind, a.amount, a.time_us) < std::tie(b.kind, b.amount, b.time_us);
+  });
+  for (size_t i = 1; i < works.size(); ++i) {
+    const Work& less = works[i - 1];
+    const Work& more = works[i];
+    if (less.kind == more.kind && more.time_us < less.time_us) {
+      return ProfileError(list, more.index, field,
+                          ("is less than that of less work, " + std::string(list) + "[" +
+                           std::to_string(less.index) + "]")
+                              .c_str());
+    }
+  }
+  return {};
+}
+
+/// Times ascend with bytes and bits; with width at each length and clock, and with length at each
+/// width and clock.
+Status CheckOrder(const DeviceProfile& profile) {
+  for (const bool p99 : {false, true}) {
+    std::vector<Work> reads;
+    reads.reserve(profile.io.size());
+    for (size_t i = 0; i < profile.io.size(); ++i) {
+      const IoSample& io = profile.io[i];
+      const double time_us = p99 ? std::max(io.load_us, io.p99_us) : io.load_us;
+      reads.push_back({{io.bits == 0, 0, 0}, io.bits == 0 ? io.bytes : io.bits, time_us, i});
+    }
+    STI_RETURN_IF_ERROR(CheckAscending("io", p99 ? "p99_us" : "load_us", std::move(reads)));
+    std::vector<Work> layers;
+    layers.reserve(2 * profile.compute.size());
+    for (size_t i = 0; i < profile.compute.size(); ++i) {
+      const ComputeSample& layer = profile.compute[i];
+      const double time_us = p99 ? std::max(layer.layer_us, layer.p99_us) : layer.layer_us;
+      layers.push_back({{0, layer.length, layer.freq}, layer.width, time_us, i});
+      layers.push_back({{1, layer.width, layer.freq}, layer.length, time_us, i});
+    }
+    STI_RETURN_IF_ERROR(CheckAscending("compute", p99 ? "p99_us" : "layer_us", std::move(layers)));
+  }
+  return {};
 }
 
 /// A p99 that was not measured is 0, and no p99 is below its median.
@@ -86,15 +147,18 @@ std::optional<uint32_t> HoldingLength(const std::vector<Sample>& samples, uint32
   return best;
 }
 
-/// Layer times by width at one length. Of several frequencies the highest counts (STI 5.3: the
-/// clock is at its peak while an inference runs).
+/// Layer times by width at one length. Of several clocks the highest not above `freq` counts; the
+/// highest of all if `freq` is 0 (STI 5.3: the clock is at its peak while an inference runs).
 std::vector<std::pair<uint32_t, double>> LayerTimes(const std::vector<ComputeSample>& samples,
-                                                    uint32_t length, Risk risk) {
+                                                    uint32_t length, Risk risk, uint64_t freq) {
   std::vector<std::pair<uint32_t, double>> widths;
+  const auto counts = [&](const ComputeSample& sample) {
+    return sample.length == length && (freq == 0 || sample.freq <= freq);
+  };
   for (const ComputeSample& sample : samples) {
-    if (sample.length != length) continue;
+    if (!counts(sample)) continue;
     const bool beaten = std::any_of(samples.begin(), samples.end(), [&](const ComputeSample& o) {
-      return o.length == length && o.width == sample.width && o.freq > sample.freq;
+      return counts(o) && o.width == sample.width && o.freq > sample.freq;
     });
     if (!beaten) widths.emplace_back(sample.width, TimeAt(risk, sample.layer_us, sample.p99_us));
   }
@@ -114,7 +178,7 @@ Status ValidateProfile(const DeviceProfile& profile) {
     STI_RETURN_IF_ERROR(CheckCompute(profile.compute[i], i));
   for (size_t i = 0; i < profile.fixed.size(); ++i)
     STI_RETURN_IF_ERROR(CheckFixed(profile.fixed[i], i));
-  return {};
+  return CheckOrder(profile);
 }
 
 uint32_t LongestProfiledLength(const DeviceProfile& profile) {
@@ -123,7 +187,8 @@ uint32_t LongestProfiledLength(const DeviceProfile& profile) {
   return longest;
 }
 
-Result<DeviceModel> DeviceModel::Make(const DeviceProfile& profile, uint32_t length, Risk risk) {
+Result<DeviceModel> DeviceModel::Make(const DeviceProfile& profile, uint32_t length, Risk risk,
+                                      const ProfileReading& reading) {
   STI_RETURN_IF_ERROR(ValidateProfile(profile));
   DeviceModel model;
   const std::optional<uint32_t> holding = HoldingLength(profile.compute, length);
@@ -133,7 +198,12 @@ Result<DeviceModel> DeviceModel::Make(const DeviceProfile& profile, uint32_t len
                       "; ask for one of these or run sti-profile --lengths");
   }
   model.length_ = *holding;
-  model.widths_ = LayerTimes(profile.compute, *holding, risk);
+  model.interpolate_ = reading.interpolate;
+  model.widths_ = LayerTimes(profile.compute, *holding, risk, reading.freq);
+  if (model.widths_.empty()) {
+    return UsageError("profile: no layer times at " + std::to_string(reading.freq) +
+                      " kHz or less; ask for a clock that was profiled");
+  }
   if (!profile.fixed.empty()) {
     const std::optional<uint32_t> row = HoldingLength(profile.fixed, length);
     if (!row) {
@@ -160,7 +230,7 @@ std::optional<double> DeviceModel::LayerUs(uint32_t width) const {
                                 [](const auto& point, uint32_t w) { return point.first < w; });
   if (above == widths_.end()) return std::nullopt;
   if (above->first == width) return above->second;
-  if (above == widths_.begin()) return std::nullopt;
+  if (above == widths_.begin() || !interpolate_) return std::nullopt;
   return OnLine(*(above - 1), *above, width);
 }
 

@@ -14,6 +14,12 @@ namespace sti {
 /// Which measured time counts: the median, or the 99th percentile.
 enum class Risk { kMedian, kP99 };
 
+/// How a profile is read.
+struct ProfileReading {
+  uint64_t freq = 0;  ///< kHz: the highest profiled clock not above it counts; 0: the highest
+  bool interpolate = false;  ///< a width between two profiled ones is estimated
+};
+
 /// T_fixed and its parts, in microseconds; 0 where the profile has none.
 struct FixedTimes {
   double embed_us = 0;     ///< compute lane, before layer 0
@@ -22,8 +28,8 @@ struct FixedTimes {
   [[nodiscard]] double compute_us() const { return embed_us + head_us; }  ///< T_fixed
 };
 
-/// kData naming the field and index if a number cannot be a time, a size or a width, if there is
-/// no `io` or no `compute`.
+/// kData naming the field and index if a number cannot be a time, a size or a width, if more work
+/// takes less time, or if there is no `io` or no `compute`.
 Status ValidateProfile(const DeviceProfile& profile);
 
 /// The longest input length with compute samples, in tokens; 0 if there are none.
@@ -32,26 +38,32 @@ uint32_t LongestProfiledLength(const DeviceProfile& profile);
 /// Looks times up. Immutable, so any number of threads may share one.
 class DeviceModel {
  public:
-  /// The smallest profiled length that holds `length` tokens counts. kUsage if none does; kData as
-  /// ValidateProfile.
-  static Result<DeviceModel> Make(const DeviceProfile& profile, uint32_t length, Risk risk);
+  /// The smallest profiled length that holds `length` tokens counts. kUsage if none does, or if no
+  /// profiled clock is as low as `reading` says; kData as ValidateProfile.
+  static Result<DeviceModel> Make(const DeviceProfile& profile, uint32_t length, Risk risk,
+                                  const ProfileReading& reading = {});
 
   /// The profiled length in use, in tokens.
   [[nodiscard]] uint32_t length() const { return length_; }
   [[nodiscard]] const FixedTimes& fixed() const { return fixed_; }
 
-  /// T_comp of one layer of `width` slices, in microseconds. Between two profiled widths the time
-  /// is interpolated; outside them nothing is known, so nothing is returned.
+  /// T_comp of one layer of `width` slices, in microseconds. Nothing for a width that was not
+  /// profiled, unless it lies between two that were and the reading interpolates.
   [[nodiscard]] std::optional<double> LayerUs(uint32_t width) const;
+  /// The narrowest profiled width.
+  [[nodiscard]] uint32_t narrowest() const { return widths_.front().first; }
 
   /// T_io of one shard of `bits` whose read moves `bytes`, in microseconds, never negative. A
   /// sample by bits is taken as written; else the samples by bytes are joined by straight lines,
   /// and the first and last line go on beyond the ends. Nothing if the profile has neither.
   [[nodiscard]] std::optional<double> LoadUs(uint32_t bits, uint64_t bytes) const;
+  /// All T_io is looked up by bytes, none by bits.
+  [[nodiscard]] bool LoadsBySize() const { return by_bits_.empty(); }
 
  private:
   uint32_t length_ = 0;
   FixedTimes fixed_;
+  bool interpolate_ = false;
   std::vector<std::pair<uint32_t, double>> widths_;    ///< ascending, unique
   std::vector<std::pair<uint32_t, double>> by_bits_;   ///< ascending, unique
   std::vector<std::pair<uint64_t, double>> by_bytes_;  ///< ascending, unique

@@ -10,6 +10,7 @@
 #include "plan/submodels.h"
 #include "plan/text.h"
 #include "plan/timeline.h"
+#include "plan/value.h"
 
 namespace sti {
 namespace {
@@ -68,7 +69,7 @@ double LatencyOf(DelayModel model, const ComputeLane& lane,
 }
 
 std::vector<double> AibsOf(const ComputeLane& lane, const std::vector<PlannedShard>& shards,
-                           double slack_us, bool streamed_only) {
+                           double slack_us, double wake_us, bool streamed_only) {
   std::vector<double> layer_io_us(lane.layers);
   double bonus_us = 0;
   for (const PlannedShard& shard : shards) {
@@ -76,7 +77,8 @@ std::vector<double> AibsOf(const ComputeLane& lane, const std::vector<PlannedSha
     layer_io_us[shard.shard.position] += shard.shard.load_us;
     if (shard.preloaded) bonus_us += shard.shard.load_us;
   }
-  return ComputeAibs(bonus_us, slack_us, lane.fixed.embed_io_us, lane.layer_us, layer_io_us);
+  return ComputeAibs(bonus_us + wake_us, slack_us, lane.fixed.embed_io_us, lane.layer_us,
+                     layer_io_us);
 }
 
 /// Bytes of preload, all shards, and the peak of the process. False if memory is exceeded.
@@ -163,9 +165,11 @@ Status CheckBelongs(const PlanInput& input, const Plan& plan) {
 
 }  // namespace
 
-Result<DeviceModels> DeviceModels::Make(const DeviceProfile& profile, uint32_t length, Risk risk) {
-  STI_ASSIGN_OR_RETURN(DeviceModel median, DeviceModel::Make(profile, length, Risk::kMedian));
-  STI_ASSIGN_OR_RETURN(DeviceModel p99, DeviceModel::Make(profile, length, Risk::kP99));
+Result<DeviceModels> DeviceModels::Make(const DeviceProfile& profile, uint32_t length, Risk risk,
+                                        const ProfileReading& reading) {
+  STI_ASSIGN_OR_RETURN(DeviceModel median,
+                       DeviceModel::Make(profile, length, Risk::kMedian, reading));
+  STI_ASSIGN_OR_RETURN(DeviceModel p99, DeviceModel::Make(profile, length, Risk::kP99, reading));
   return DeviceModels{std::move(median), std::move(p99), risk};
 }
 
@@ -202,9 +206,9 @@ PlanCheck EvaluatePlan(const PlanInput& input, const PlanRequest& request,
   }
   const double slack_us = check.slack_us.value_or(0);
   if (model == DelayModel::kAib || model == DelayModel::kPipeline)
-    check.aib_us = AibsOf(lane, shards, slack_us, false);
+    check.aib_us = AibsOf(lane, shards, slack_us, plan.wake_us, false);
   const bool in_budget = model != DelayModel::kAib || !plan.target_us ||
-                         AibsValid(AibsOf(lane, shards, slack_us, true));
+                         AibsValid(AibsOf(lane, shards, slack_us, plan.wake_us, true));
   const bool in_time =
       !plan.target_us || check.deciding_latency_us <= *plan.target_us + kTimeTolerance_us;
   if (!memory_fits) {
@@ -215,6 +219,9 @@ PlanCheck EvaluatePlan(const PlanInput& input, const PlanRequest& request,
     check.problem = "overdraws an accumulated IO budget";
   }
   check.valid = check.problem.empty();
+  const PredictedQuality quality = PredictQuality(input, plan, plan.bits);
+  check.loss = quality.loss;
+  check.accuracy = quality.accuracy;
   return check;
 }
 
@@ -223,7 +230,8 @@ Result<PlanCheck> CheckPlan(const PlanInput& input, const PlanRequest& request, 
   STI_RETURN_IF_ERROR(ValidateModel(input.info, input.catalog));
   STI_RETURN_IF_ERROR(CheckBelongs(input, plan));
   STI_ASSIGN_OR_RETURN(DeviceModels devices,
-                       DeviceModels::Make(input.profile, plan.length, request.risk));
+                       DeviceModels::Make(input.profile, plan.length, request.risk,
+                                          {plan.freq, request.interpolate}));
   if (!devices.deciding().LayerUs(plan.width)) {
     return UsageError("profile: no compute time for width " + std::to_string(plan.width) +
                       ", which the plan uses; run sti-profile --widths");
@@ -244,6 +252,8 @@ void FillFigures(const PlanCheck& check, Plan* plan) {
   plan->predicted_peak_bytes = check.peak_bytes;
   plan->preload_bytes = check.preload_bytes;
   plan->parameter_bytes = check.parameter_bytes;
+  plan->predicted_loss = check.loss;
+  plan->predicted_accuracy = check.accuracy;
 }
 
 }  // namespace sti

@@ -19,7 +19,8 @@ struct DeviceModels {
   DeviceModel median;
   DeviceModel p99;
   Risk risk = Risk::kP99;
-  static Result<DeviceModels> Make(const DeviceProfile& profile, uint32_t length, Risk risk);
+  static Result<DeviceModels> Make(const DeviceProfile& profile, uint32_t length, Risk risk,
+                                   const ProfileReading& reading = {});
   /// The one that decides feasibility.
   [[nodiscard]] const DeviceModel& deciding() const { return risk == Risk::kP99 ? p99 : median; }
 };
@@ -45,6 +46,8 @@ struct PlanCheck {
   uint64_t peak_bytes = 0;
   uint64_t preload_bytes = 0;
   uint64_t parameter_bytes = 0;
+  std::optional<double> loss;  ///< predicted, where the importance file holds A(n, m)
+  std::optional<double> accuracy;
 };
 
 /// Figures of a well-formed plan of this model, at plan.target_us.
@@ -56,6 +59,11 @@ PlanCheck EvaluatePlan(const PlanInput& input, const PlanRequest& request,
 /// not; kUsage if the profile cannot tell its times. A plan that is merely late or too large is an
 /// answer (`valid` false), not an error. Thread-safe.
 Result<PlanCheck> CheckPlan(const PlanInput& input, const PlanRequest& request, const Plan& plan);
+
+/// Each turn of a plan that CheckPlan accepts, as the planner would judge it; `parameter_bytes` is
+/// what the turn reads. kData if a turn names what the plan has not.
+Result<std::vector<PlanCheck>> CheckTurns(const PlanInput& input, const PlanRequest& request,
+                                          const Plan& plan);
 
 /// Writes the figures into the plan. `meets_target` becomes `valid`.
 void FillFigures(const PlanCheck& check, Plan* plan);

@@ -31,13 +31,24 @@ struct PlanRequest {
   uint64_t preload_bytes = 0;            ///< S
   std::optional<uint64_t> memory_bytes;  ///< of the whole process
   uint32_t length = 0;                   ///< input length in tokens; 0: the longest profiled
+  /// Further lengths and clocks, each a variant that shares the preload buffer. The plan itself is
+  /// for the longest length at the first clock.
+  std::vector<uint32_t> further_lengths;
+  std::vector<uint64_t> clocks;  ///< kHz, see ProfileReading::freq; empty: the highest profiled
   /// One bitwidth for all shards. Absent: chosen per shard; 6 for stdpl and preload, 32 for
   /// load-exec.
   std::optional<uint32_t> uniform_bits;
   std::optional<std::pair<uint32_t, uint32_t>> submodel;  ///< n, m
   uint32_t width_min = 1;
+  double wake_us = 0;  ///< lead time in which shards are read before the text is there
+  /// Least accuracy, 0 to 1: the plan is the fastest that is predicted to reach it. Needs an
+  /// importance file with A(n, m).
+  std::optional<double> min_accuracy;
+  uint32_t turns = 0;                  ///< plan this many back-to-back turns; 0: none
+  std::optional<uint64_t> turn_bytes;  ///< buffer between turns, at least S; absent: S
   double similar = 0.2;  ///< how much fewer shards still are "a similar number" (STI 5.3)
   Risk risk = Risk::kP99;
+  bool interpolate = false;      ///< estimate T_comp of widths between profiled ones
   bool allow_untrained = false;  ///< plan submodels of a model that was not trained for them
   uint64_t seed = 0;             ///< of "random"
   /// Table 7: start with all shards at the fewest bits and raise shards to 6 bits until this many
@@ -56,11 +67,12 @@ struct PlanInput {
   uint64_t resident_bytes = 0;  ///< biases, norms, head and tokenizer of an open model
 };
 
-/// Plans. kUsage for a request that makes no sense, kData for input that contradicts itself or
-/// belongs to another model, kInfeasible if no plan meets the request; the message then holds the
-/// smallest feasible T. Strategy "sti" never misses T while some plan meets it; the only plans with
-/// `meets_target` false come from "sti-paper" and "random". `explain`, where given, receives one
-/// line a decision. Thread-safe.
+/// Plans: bits, preload and figures, then variants and turns where asked for. kUsage for a request
+/// that makes no sense, kData for input that contradicts itself or belongs to another model,
+/// kInfeasible if no plan meets the request; the message then holds the smallest feasible T.
+/// Strategy "sti" never misses T while some plan meets it; the only plans with `meets_target` false
+/// come from "sti-paper" and "random". `explain`, where given, receives one line a decision.
+/// Thread-safe.
 Result<Plan> MakePlan(const PlanInput& input, const PlanRequest& request,
                       std::vector<std::string>* explain = nullptr);
 

@@ -10,6 +10,9 @@
 namespace sti {
 namespace {
 
+constexpr uint32_t kMostTurns = 64;
+constexpr size_t kMostPlans = 65;  // itself and 64 variants
+
 bool IsNumberAbove(double value, double least) { return std::isfinite(value) && value > least; }
 
 Status ValidateRequest(const PlanRequest& request) {
@@ -20,7 +23,7 @@ Status ValidateRequest(const PlanRequest& request) {
     return UsageError("unknown strategy \"" + request.strategy +
                       "\"; use sti, sti-paper, load-exec, stdpl, preload or random");
   }
-  if (!request.target_us && !request.submodel)
+  if (!request.target_us && !request.submodel && !request.min_accuracy)
     return UsageError("neither a target nor a submodel is given; use --target or --submodel");
   if (request.target_us && !IsNumberAbove(*request.target_us, 0))
     return UsageError("the target is not a positive time; use --target 200ms");
@@ -29,6 +32,18 @@ Status ValidateRequest(const PlanRequest& request) {
   const bool elastic = DelayModelOf(request.strategy) == DelayModel::kAib;
   if (request.io_budget_bytes && !elastic)
     return UsageError("--io-budget is for the strategies sti, sti-paper and random; drop it");
+  if (!(request.wake_us >= 0) || !std::isfinite(request.wake_us))
+    return UsageError("the lead time is not a time; use --wake 50ms");
+  if (request.turns > kMostTurns)
+    return UsageError("more than " + std::to_string(kMostTurns) + " turns; lower --turns");
+  if (request.turn_bytes && *request.turn_bytes < request.preload_bytes)
+    return UsageError("the buffer between turns is smaller than the preload buffer; raise it");
+  const size_t plans =
+      (request.further_lengths.size() + 1) * std::max<size_t>(1, request.clocks.size());
+  if (plans > kMostPlans)
+    return UsageError("more than " + std::to_string(kMostPlans) + " lengths and clocks; drop some");
+  if (request.min_accuracy && !(*request.min_accuracy >= 0 && *request.min_accuracy <= 1))
+    return UsageError("the accuracy is not from 0 to 1; use --min-accuracy 0.9");
   if (request.io_budget_bytes && request.uniform_bits)
     return UsageError("--io-budget raises single shards and --bits forbids it; drop one");
   return {};
@@ -60,6 +75,8 @@ Status ValidateShape(const PlanInput& input) {
                    ", not " + input.shape.Prefix() + "; run sti-profile on this model");
 }
 
+}  // namespace
+
 Result<uint32_t> PlannedLength(const PlanInput& input, const PlanRequest& request) {
   const uint32_t longest = input.info.max_length();
   if (request.length == 0) {
@@ -72,6 +89,8 @@ Result<uint32_t> PlannedLength(const PlanInput& input, const PlanRequest& reques
   }
   return request.length;
 }
+
+namespace {
 
 /// The same numbers on every machine: splitmix64, a counter run through a mixing function.
 class SplitMix {
@@ -107,33 +126,33 @@ std::vector<std::pair<uint32_t, uint32_t>> AllShards(const PlanInput& input,
 }  // namespace
 
 Result<Planning> Planning::Prepare(const PlanInput& input, const PlanRequest& request,
-                                   std::vector<std::string>* explain) {
+                                   const PlanningScope& scope, std::vector<std::string>* explain) {
   STI_RETURN_IF_ERROR(ValidateRequest(request));
   STI_RETURN_IF_ERROR(ValidateCatalog(input.catalog));
   STI_RETURN_IF_ERROR(ValidateModel(input.info, input.catalog));
   STI_RETURN_IF_ERROR(ValidateProfile(input.profile));
   STI_RETURN_IF_ERROR(ValidateImportance(input));
   STI_RETURN_IF_ERROR(ValidateShape(input));
-  STI_ASSIGN_OR_RETURN(const uint32_t length, PlannedLength(input, request));
   STI_ASSIGN_OR_RETURN(DeviceModels devices,
-                       DeviceModels::Make(input.profile, length, request.risk));
+                       DeviceModels::Make(input.profile, scope.length, request.risk,
+                                          {scope.clock, request.interpolate}));
   STI_ASSIGN_OR_RETURN(ShardCosts costs, ShardCosts::Make(input.catalog, devices.deciding()));
+  if (scope.host != nullptr)
+    costs = costs.Holding(scope.host->preload, input.catalog.block_bytes, devices.deciding());
   STI_ASSIGN_OR_RETURN(std::vector<Submodel> submodels,
                        AllowedSubmodels(input.info, devices.deciding(), request));
-  Planning planning{input,
-                    request,
-                    length,
-                    std::move(devices),
-                    std::move(costs),
-                    std::move(submodels),
-                    AllShards(input, request),
-                    explain};
-  const FixedTimes& fixed = planning.devices.deciding().fixed();
-  planning.Say("times: " + std::string(request.risk == Risk::kP99 ? "p99" : "median") +
-               " at length " + std::to_string(planning.devices.deciding().length()) + " for " +
-               std::to_string(length) + " tokens; T_fixed " + Ms(fixed.compute_us()) +
-               ", embedding rows " + Ms(fixed.embed_io_us) + " of IO");
-  return planning;
+  auto order = AllShards(input, request);
+  ValueModel value(costs.bits(), order, input.catalog.layers, input.catalog.width, input.importance,
+                   submodels);
+  return Planning{input,
+                  request,
+                  scope,
+                  std::move(devices),
+                  std::move(costs),
+                  std::move(submodels),
+                  std::move(order),
+                  std::move(value),
+                  explain};
 }
 
 ComputeLane Planning::LaneOf(const Submodel& submodel) const {
@@ -158,10 +177,44 @@ std::vector<Submodel> Planning::ComputeFeasible() const {
 Allocation Planning::AllocationOf(const Submodel& submodel, bool with_target) const {
   Budget budget;
   budget.lane = LaneOf(submodel);
+  budget.wake_us = request.wake_us;
   if (with_target) budget.target_us = request.target_us;
-  budget.preload_bytes = request.preload_bytes;
-  budget.shard_bytes = ShardMemory(input, request, length, submodel.width);
-  return {costs, LayersOfDepth(input.info, submodel.depth), submodel.width, budget};
+  budget.shard_bytes = ShardMemory(input, request, scope.length, submodel.width);
+  if (scope.host == nullptr) {
+    budget.preload_bytes = request.preload_bytes;
+  } else if (budget.shard_bytes) {
+    *budget.shard_bytes -= std::min(*budget.shard_bytes, scope.host->preload_bytes);
+  }
+  return {costs, LayersOfDepth(input.info, submodel.depth), submodel.width, budget,
+          RangesOf(submodel)};
+}
+
+std::vector<LevelRange> Planning::RangesOf(const Submodel& submodel) const {
+  if (scope.host == nullptr) return {};
+  const std::vector<uint32_t> layers = LayersOfDepth(input.info, submodel.depth);
+  std::vector<LevelRange> ranges(submodel.shards(), {0, costs.levels() - 1});
+  for (const PreloadedShard& held : scope.host->preload) {
+    const auto found = std::find(layers.begin(), layers.end(), held.layer);
+    const std::optional<size_t> level = costs.LevelOf(held.bits);
+    if (found == layers.end() || held.slice >= submodel.width || !level) continue;
+    const auto k = static_cast<size_t>(found - layers.begin());
+    ranges[k * submodel.width + held.slice] = {*level, *level};
+  }
+  return ranges;
+}
+
+double Planning::LossOf(const Allocation& allocation) const {
+  const auto depth = static_cast<uint32_t>(allocation.layers().size());
+  double sum = 0;
+  double most = 0;
+  for (size_t shard = 0; shard < allocation.shards(); ++shard) {
+    const double weight = value.Weight(allocation.layers()[shard / allocation.width()],
+                                       static_cast<uint32_t>(shard % allocation.width()));
+    sum += weight * value.Lack(allocation.level(shard));
+    most += weight;
+  }
+  return value.FullLoss(depth, allocation.width()) +
+         value.Damage(depth, allocation.width()) * sum / most;
 }
 
 std::vector<size_t> Planning::ShardOrder(const Submodel& submodel) const {
@@ -177,12 +230,22 @@ std::vector<size_t> Planning::ShardOrder(const Submodel& submodel) const {
   return shards;
 }
 
+bool Planning::IsHeld(uint32_t layer, size_t slice) const {
+  if (scope.host == nullptr) return false;
+  const auto& held = scope.host->preload;
+  return std::any_of(held.begin(), held.end(), [&](const PreloadedShard& shard) {
+    return shard.layer == layer && shard.slice == slice;
+  });
+}
+
 Plan Planning::EmptyPlan() const {
   Plan plan;
   plan.model = input.model;
   plan.shape = input.shape;
   plan.strategy = request.strategy;
-  plan.length = length;
+  plan.length = scope.length;
+  plan.freq = scope.clock;
+  plan.wake_us = request.wake_us;
   plan.target_us = request.target_us;
   plan.kernel = input.profile.kernel;
   plan.read_path = input.profile.read_path;
@@ -208,26 +271,9 @@ Plan Planning::PlanOf(const Allocation& allocation) const {
     const size_t slice = shard % allocation.width();
     const uint32_t bits = costs.bits()[allocation.level(shard)];
     plan.bits[k][slice] = bits;
-    if (shard < allocation.preloaded())
+    if (shard < allocation.preloaded() || IsHeld(plan.layers[k], slice))
       plan.preload.push_back({plan.layers[k], static_cast<uint32_t>(slice), bits});
   }
-  return plan;
-}
-
-Result<Plan> MakePlan(const PlanInput& input, const PlanRequest& request,
-                      std::vector<std::string>* explain) {
-  STI_ASSIGN_OR_RETURN(Planning planning, Planning::Prepare(input, request, explain));
-  const bool elastic = DelayModelOf(request.strategy) == DelayModel::kAib;
-  STI_ASSIGN_OR_RETURN(Plan plan, elastic ? PlanElastic(planning) : PlanBaseline(planning));
-  const PlanCheck check = EvaluatePlan(input, request, planning.devices, plan);
-  FillFigures(check, &plan);
-  planning.Say("preload: " + std::to_string(plan.preload.size()) + " shards, " +
-               std::to_string(plan.preload_bytes) + " of " + std::to_string(request.preload_bytes) +
-               " bytes");
-  planning.Say("prediction: " + Ms(plan.predicted_latency_us) + " median, " +
-               Ms(plan.predicted_p99_us) + " p99, peak " +
-               std::to_string(plan.predicted_peak_bytes) + " bytes" +
-               (check.valid ? "" : "; misses: " + check.problem));
   return plan;
 }
 

@@ -74,6 +74,31 @@ Result<ShardCosts> ShardCosts::Make(const ShardCatalog& catalog, const DeviceMod
   return costs;
 }
 
+ShardCosts ShardCosts::Holding(std::span<const PreloadedShard> held, uint32_t block_bytes,
+                               const DeviceModel& device) const {
+  ShardCosts costs = *this;
+  for (const PreloadedShard& shard : held) {
+    const std::optional<size_t> have = LevelOf(shard.bits);
+    if (!have) continue;
+    const uint64_t have_bytes = bytes(shard.layer, shard.slice, *have);
+    const double have_us = load_us(shard.layer, shard.slice, *have);
+    for (size_t level = 0; level < levels(); ++level) {
+      const size_t at = Index(shard.layer, shard.slice, level);
+      if (level <= *have) {
+        costs.bytes_[at] = 0;
+        costs.load_us_[at] = 0;
+      } else if (bits_[level] != kFullBits) {
+        // The block in which the planes at hand end may be read once more.
+        costs.bytes_[at] = std::min(bytes_[at], bytes_[at] - have_bytes + block_bytes);
+        const bool by_size = device.LoadsBySize();
+        costs.load_us_[at] = by_size ? device.LoadUs(bits_[level], costs.bytes_[at]).value_or(0)
+                                     : std::max(0.0, load_us_[at] - have_us);
+      }
+    }
+  }
+  return costs;
+}
+
 std::optional<size_t> ShardCosts::LevelOf(uint32_t bits) const {
   auto found = std::find(bits_.begin(), bits_.end(), bits);
   if (found == bits_.end()) return std::nullopt;

@@ -3,10 +3,12 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "base/result.h"
 #include "plan/device_model.h"
+#include "types/plan.h"
 #include "types/shard_catalog.h"
 
 namespace sti {
@@ -20,6 +22,12 @@ class ShardCosts {
   /// Bitwidths whose T_io the profile does not tell are left out; kData if none is left. The
   /// catalog must be valid.
   static Result<ShardCosts> Make(const ShardCatalog& catalog, const DeviceModel& device);
+
+  /// The same where `held` shards are in memory already: their bits and fewer cost nothing, more
+  /// bits the reading of the missing planes; full fidelity shares no plane with fewer bits (format:
+  /// "Progressive shards").
+  [[nodiscard]] ShardCosts Holding(std::span<const PreloadedShard> held, uint32_t block_bytes,
+                                   const DeviceModel& device) const;
 
   [[nodiscard]] const std::vector<uint32_t>& bits() const { return bits_; }  ///< ascending
   [[nodiscard]] size_t levels() const { return bits_.size(); }

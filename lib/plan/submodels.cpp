@@ -87,8 +87,13 @@ Result<std::vector<Submodel>> AllowedSubmodels(const ModelInfo& info, const Devi
   std::vector<Submodel> submodels;
   for (uint32_t depth = only_full ? shape.layers : 1; depth <= shape.layers; ++depth) {
     for (uint32_t width = narrowest; width <= shape.width; ++width) {
-      if (const std::optional<double> layer_us = device.LayerUs(width))
-        submodels.push_back({depth, width, *layer_us});
+      const std::optional<double> layer_us = device.LayerUs(width);
+      if (layer_us) submodels.push_back({depth, width, *layer_us});
+      if (!layer_us && width > device.narrowest() && !request.interpolate) {
+        return DataError("profile: compute has no width " + std::to_string(width) + " at length " +
+                         std::to_string(device.length()) +
+                         "; measure it (sti-profile --widths), or --interpolate");
+      }
     }
   }
   if (submodels.empty()) {

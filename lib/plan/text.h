@@ -8,12 +8,15 @@
 
 namespace sti {
 
-inline std::string Fixed3(double value) {
+inline std::string FixedPoint(double value, int digits) {
   std::array<char, 400> text;
-  const auto end =
-      std::to_chars(text.data(), text.data() + text.size(), value, std::chars_format::fixed, 3);
+  const auto end = std::to_chars(text.data(), text.data() + text.size(), value,
+                                 std::chars_format::fixed, digits);
   return {text.data(), end.ptr};
 }
+
+inline std::string Fixed3(double value) { return FixedPoint(value, 3); }
+inline std::string Fixed4(double value) { return FixedPoint(value, 4); }
 
 /// "12.345 ms"
 inline std::string Ms(double time_us) { return Fixed3(time_us / 1000) + " ms"; }

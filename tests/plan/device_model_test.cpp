@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <functional>
 #include <limits>
 
 namespace sti {
@@ -31,8 +32,11 @@ TEST(DeviceModel, SmallestLengthThatHoldsTheInputCounts) {
   EXPECT_EQ(LongestProfiledLength(Profile()), 128u);
 }
 
-TEST(DeviceModel, WidthsBetweenAreInterpolatedAndOutsideUnknown) {
+TEST(DeviceModel, WidthsBetweenAreInterpolatedOnlyWhenToldTo) {
   auto model = DeviceModel::Make(Profile(), 32, Risk::kMedian);
+  EXPECT_FALSE(model->LayerUs(3));
+  EXPECT_EQ(model->narrowest(), 2u);
+  model = DeviceModel::Make(Profile(), 32, Risk::kMedian, {0, true});
   EXPECT_DOUBLE_EQ(*model->LayerUs(3), 15);
   EXPECT_FALSE(model->LayerUs(1));
   EXPECT_FALSE(model->LayerUs(5));
@@ -42,6 +46,49 @@ TEST(DeviceModel, HighestFrequencyCounts) {
   DeviceProfile profile = Profile();
   profile.compute = {{32, 2, 30, 30, 1000}, {32, 2, 10, 10, 2000}, {32, 2, 12, 12, 2000}};
   EXPECT_EQ(DeviceModel::Make(profile, 32, Risk::kMedian)->LayerUs(2), 12);
+  EXPECT_EQ(DeviceModel::Make(profile, 32, Risk::kMedian, {1999, false})->LayerUs(2), 30);
+  EXPECT_EQ(DeviceModel::Make(profile, 32, Risk::kMedian, {2000, false})->LayerUs(2), 12);
+  const auto none = DeviceModel::Make(profile, 32, Risk::kMedian, {999, false});
+  ASSERT_FALSE(none.ok());
+  EXPECT_EQ(none.error().kind, ErrorKind::kUsage);
+}
+
+TEST(DeviceModel, MoreWorkInLessTimeIsRefusedByName) {
+  const auto refused = [](const std::function<void(DeviceProfile&)>& spoil) -> std::string {
+    DeviceProfile profile = Profile();
+    spoil(profile);
+    const Status status = ValidateProfile(profile);
+    return status.ok() ? "" : status.error().message;
+  };
+  EXPECT_EQ(refused([](DeviceProfile&) {}), "");
+  const auto holds = [](const std::string& message, const char* words) {
+    return message.find(words) != std::string::npos;
+  };
+  EXPECT_TRUE(holds(refused([](DeviceProfile& p) {
+                      p.compute = {{32, 4, 9, 9, 0}, {32, 2, 10, 10, 0}};
+                    }),
+                    "compute[0].layer_us is less than that of less work, compute[1]"));
+  EXPECT_TRUE(holds(refused([](DeviceProfile& p) {
+                      p.compute = {{32, 2, 10, 10, 0}, {64, 2, 9, 12, 0}};
+                    }),
+                    "compute[1].layer_us is less"));
+  EXPECT_TRUE(holds(refused([](DeviceProfile& p) {
+                      p.compute = {{32, 2, 10, 14, 0}, {64, 2, 11, 13, 0}};
+                    }),
+                    "compute[1].p99_us is less"));
+  EXPECT_TRUE(holds(refused([](DeviceProfile& p) {
+                      p.io = {{0, 2, 10, 10}, {0, 3, 9, 9}};
+                    }),
+                    "io[1].load_us is less than that of less work, io[0]"));
+  EXPECT_TRUE(holds(refused([](DeviceProfile& p) {
+                      p.io = {{100, 0, 10, 9}};
+                    }),
+                    "io[0].p99_us is below the median"));
+  // Another clock is another machine; a p99 of 0 was not measured.
+  EXPECT_EQ(refused([](DeviceProfile& p) {
+              p.compute = {{32, 2, 10, 0, 2000}, {32, 4, 9, 0, 3000}};
+            }),
+            "");
 }
 
 TEST(DeviceModel, IoByBytesIsPiecewiseLinear) {

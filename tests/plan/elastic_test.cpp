@@ -23,7 +23,9 @@ Tiny MakeTiny(test::Random& random) {
   Tiny tiny;
   tiny.layers = 1 + random.Below(3);
   tiny.width = 1 + random.Below(3);
-  for (uint32_t m = 1; m <= tiny.width; ++m) tiny.layer_us.push_back(1 + random.Below(12) + m);
+  tiny.layer_us.push_back(1 + random.Below(14));
+  for (uint32_t m = 2; m <= tiny.width; ++m)
+    tiny.layer_us.push_back(tiny.layer_us.back() + random.Below(6));
   tiny.load_us[0] = 1 + random.Below(10);
   tiny.load_us[1] = tiny.load_us[0] + random.Below(10);
   tiny.embed_io_us = random.Below(5);

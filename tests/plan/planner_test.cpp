@@ -181,25 +181,6 @@ TEST(Planner, JointChoiceWhereIoBinds) {
   EXPECT_LE(sti->predicted_p99_us, 74e3);
 }
 
-// Joint choice: the submodel that measures better on CLINC150 6x12 has the higher value.
-TEST(Planner, JointChoiceOrdersAsMeasured) {
-  struct Pair {
-    uint32_t io, n, m, bits, other_n, other_m;
-  };
-  for (const Pair& p : {Pair{48, 4, 3, 4, 4, 6}, Pair{72, 6, 3, 4, 6, 6}, Pair{108, 6, 6, 3, 6, 9},
-                        Pair{144, 6, 6, 4, 6, 12}}) {
-    // Only the pair's two widths, and no more depth than it has, are on offer.
-    test::World world(p.n, p.other_m, {2, 3, 4, 5, 6}, {200, 300, 400, 500, 600});
-    world.Io({2000, 3000, 4000, 5000, 6000});
-    world.info.min_width = p.m;
-    world.Compute(p.m, [&](uint32_t m) { return m == p.m || m == p.other_m ? 1.0 : 1e9; });
-    const double target_us = p.io * 1000.0 + 1;
-    auto plan = MakePlan(world.input(), Request(target_us));
-    EXPECT_EQ(Size(plan), std::to_string(p.n) + "x" + std::to_string(p.m)) << p.io;
-    EXPECT_EQ(Flat(*plan), std::vector<uint32_t>(p.n * p.m, p.bits)) << p.io;
-  }
-}
-
 TEST(Planner, Table7) {
   test::World world = test::Odroid();
   PlanRequest request;

@@ -1,0 +1,131 @@
+#include "plan/turns.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <numeric>
+
+#include "world.h"
+
+namespace sti {
+namespace {
+
+/// A random device on which IO binds.
+test::World IoBound(test::Random& random) {
+  const uint32_t layers = 1 + random.Below(6);
+  const uint32_t width = 1 + random.Below(4);
+  test::World world(layers, width, {2, 3, 4, 5, 6, 32}, {100, 150, 200, 250, 300, 800});
+  world.catalog.block_bytes = 10;
+  const double layer_us = 5 + random.Below(40);
+  world.Compute(1, [&](uint32_t) { return layer_us; });
+  world.Io({20, 30, 40, 50, 60, 160});
+  world.profile.fixed = {{128, 0, double(random.Below(10)), 0}};
+  return world;
+}
+
+using Held = std::map<std::pair<uint32_t, uint32_t>, uint32_t>;
+
+Held HeldOf(const PlanTurn& turn) {
+  Held held;
+  for (const PreloadedShard& shard : turn.preload) held[{shard.layer, shard.slice}] = shard.bits;
+  return held;
+}
+
+/// Bytes that a turn must read, counted anew: prefixes of planes, full fidelity apart.
+uint64_t BytesToRead(const test::World& world, const Plan& plan, const PlanTurn& turn) {
+  const std::map<uint32_t, uint64_t> size = {{2, 100}, {3, 150}, {4, 200},
+                                             {5, 250}, {6, 300}, {32, 800}};
+  const Held held = HeldOf(turn);
+  uint64_t bytes = 0;
+  for (size_t k = 0; k < plan.layers.size(); ++k) {
+    for (size_t i = 0; i < plan.width; ++i) {
+      const uint32_t bits = turn.bits[k][i];
+      const auto found = held.find({plan.layers[k], plan.slices[k][i]});
+      if (found == held.end()) {
+        bytes += size.at(bits);
+      } else if (bits == 32 && found->second != 32) {
+        bytes += size.at(32);
+      } else if (bits > found->second) {
+        bytes += size.at(bits) - size.at(found->second) + world.catalog.block_bytes;
+      }
+    }
+  }
+  return bytes;
+}
+
+TEST(Turns, FidelityNeverFallsAndWhatIsHeldIsNotReadAgain) {
+  test::Random random(31);
+  int better = 0;
+  int cases = 0;
+  for (int trial = 0; trial < 600; ++trial) {
+    const test::World world = IoBound(random);
+    PlanRequest request;
+    request.target_us = 40 + random.Below(900);
+    request.preload_bytes = random.Below(600);
+    request.turns = 4;
+    request.turn_bytes = request.preload_bytes + random.Below(2000);
+    const auto plan = MakePlan(world.input(), request);
+    if (!plan.ok()) continue;
+    ++cases;
+    ASSERT_EQ(plan->turns.size(), 4u);
+    ASSERT_EQ(plan->turns[0].bits, plan->bits);
+    ASSERT_EQ(plan->turns[0].preload, plan->preload);
+    ASSERT_EQ(plan->turn_bytes, *request.turn_bytes);
+    for (size_t t = 1; t < 4; ++t) {
+      const PlanTurn& before = plan->turns[t - 1];
+      const PlanTurn& turn = plan->turns[t];
+      ASSERT_LE(turn.preload_bytes, *request.turn_bytes) << trial;
+      ASSERT_LE(turn.read_bytes, before.read_bytes) << trial;
+      ASSERT_EQ(turn.read_bytes, BytesToRead(world, *plan, turn)) << trial;
+      ASSERT_LE(turn.predicted_p99_us, *request.target_us + 1e-6) << trial;
+      for (const auto& [key, bits] : HeldOf(turn)) {
+        const auto k = std::find(plan->layers.begin(), plan->layers.end(), key.first);
+        // What stays is what the turn before had computed with.
+        ASSERT_EQ(before.bits[size_t(k - plan->layers.begin())][key.second], bits) << trial;
+      }
+      for (size_t k = 0; k < turn.bits.size(); ++k) {
+        for (size_t i = 0; i < turn.bits[k].size(); ++i)
+          ASSERT_GE(turn.bits[k][i], before.bits[k][i]) << trial;
+      }
+      better += turn.bits != before.bits ? 1 : 0;
+    }
+  }
+  EXPECT_GT(cases, 200);
+  EXPECT_GT(better, 100);
+}
+
+TEST(Turns, FirstTurnIsEvaluatedAsThePlanIs) {
+  test::Random random(32);
+  for (int trial = 0; trial < 200; ++trial) {
+    const test::World world = IoBound(random);
+    PlanRequest request;
+    request.target_us = 40 + random.Below(900);
+    request.preload_bytes = random.Below(600);
+    request.turns = 1;
+    const auto plan = MakePlan(world.input(), request);
+    if (!plan.ok()) continue;
+    const auto devices = DeviceModels::Make(world.profile, 128, Risk::kP99);
+    const PlanInput input = world.input();
+    const PlanCheck check = EvaluateTurn(input, request, *devices, *plan, plan->turns[0]);
+    ASSERT_TRUE(check.valid);
+    ASSERT_DOUBLE_EQ(check.p99_us, plan->predicted_p99_us);
+    ASSERT_EQ(check.parameter_bytes, plan->turns[0].read_bytes);
+    for (size_t k = 0; k < plan->aib_us.size(); ++k)
+      ASSERT_NEAR(check.aib_us[k], plan->aib_us[k], 1e-6);
+  }
+}
+
+TEST(Turns, WithoutRoomNothingChanges) {
+  test::Random random(33);
+  const test::World world = IoBound(random);
+  PlanRequest request;
+  request.target_us = 800;
+  request.turns = 3;
+  const auto plan = MakePlan(world.input(), request);
+  ASSERT_TRUE(plan.ok());
+  EXPECT_EQ(plan->turns[2].bits, plan->bits);
+  EXPECT_EQ(plan->turns[2].read_bytes, plan->parameter_bytes);
+}
+
+}  // namespace
+}  // namespace sti

@@ -1,0 +1,197 @@
+// How far plans are from the best there is (planner: "An exact yardstick").
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdio>
+#include <numeric>
+
+#include "exact_solver.h"
+#include "plan/joint.h"
+#include "plan/planning.h"
+#include "world.h"
+
+namespace sti {
+namespace {
+
+/// A random device in whole microseconds and a random model in whole bytes.
+test::World RandomWorld(test::Random& random, uint32_t most) {
+  const uint32_t layers = 1 + random.Below(most);
+  const uint32_t width = 1 + random.Below(most);
+  test::World world(layers, width, {2, 3, 4, 5, 6, 32}, {8, 12, 16, 20, 24, 64});
+  const uint32_t spread = random.Below(4);
+  for (uint64_t& bytes : world.catalog.read_bytes) bytes += random.Below(spread + 1);
+  for (size_t at = 1; at < world.catalog.read_bytes.size(); ++at) {
+    if (at % 6 != 0) {
+      world.catalog.read_bytes[at] =
+          std::max(world.catalog.read_bytes[at], world.catalog.read_bytes[at - 1]);
+    }
+  }
+  double layer_us = 1 + random.Below(60);
+  world.Compute(1, [&](uint32_t) { return layer_us += random.Below(30); });
+  const double unit_us = 1 + random.Below(5);
+  const double start_us = random.Below(6);
+  world.Io({start_us + 2 * unit_us, start_us + 3 * unit_us, start_us + 4 * unit_us,
+            start_us + 5 * unit_us, start_us + 6 * unit_us, start_us + 20 * unit_us});
+  world.profile.fixed = {{128, 0, double(random.Below(10)), 0}};
+  world.use_importance = random.Below(4) != 0;
+  world.importance.layers = layers;
+  world.importance.width = width;
+  for (uint32_t shard = 0; shard < layers * width; ++shard)
+    world.importance.scores.push_back(random.Below(1000));
+  return world;
+}
+
+/// A target between where the fewest bits of the whole model are in time and where all bits are.
+double TightTarget(const test::World& world, test::Random& random) {
+  const auto& profile = world.profile;
+  const double shards = world.info.shape.layers * world.info.shape.width;
+  const double compute_us = world.info.shape.layers * profile.compute.back().layer_us;
+  const double least_us = shards * profile.io.front().load_us;
+  const double most_us = shards * profile.io.back().load_us;
+  const double share = random.Below(1000) / 1000.0;
+  return std::floor(std::max(compute_us, least_us) + profile.fixed[0].embed_io_us + 1 +
+                    share * share * (most_us - least_us));
+}
+
+test::ExactProblem ExactOf(const Planning& planning, const Submodel& submodel) {
+  const Allocation lowest = planning.AllocationOf(submodel);
+  test::ExactProblem problem;
+  problem.layers = submodel.depth;
+  problem.width = submodel.width;
+  problem.levels = planning.costs.levels();
+  for (size_t shard = 0; shard < lowest.shards(); ++shard) {
+    const double weight = planning.value.Weight(lowest.layers()[shard / submodel.width],
+                                                static_cast<uint32_t>(shard % submodel.width));
+    for (size_t level = 0; level < problem.levels; ++level) {
+      problem.loss.push_back(weight * planning.value.Lack(level));
+      problem.load_us.push_back(static_cast<int64_t>(lowest.LoadAt(shard, level)));
+      problem.bytes.push_back(static_cast<int64_t>(lowest.BytesAt(shard, level)));
+    }
+  }
+  double first_us = *planning.request.target_us - planning.ComputeTime(submodel) -
+                    planning.devices.deciding().fixed().embed_io_us;
+  for (uint32_t k = 0; k < submodel.depth; ++k) {
+    problem.capacity_us.push_back(static_cast<int64_t>(first_us));
+    first_us += submodel.layer_us;
+  }
+  problem.preload_bytes = static_cast<int64_t>(planning.request.preload_bytes);
+  return problem;
+}
+
+/// Sum over shards of w d, what the exact solver counts.
+double LackOf(const Planning& planning, const Allocation& allocation) {
+  double sum = 0;
+  for (size_t shard = 0; shard < allocation.shards(); ++shard) {
+    sum += planning.value.Lack(allocation.level(shard)) *
+           planning.value.Weight(allocation.layers()[shard / allocation.width()],
+                                 static_cast<uint32_t>(shard % allocation.width()));
+  }
+  return sum;
+}
+
+struct Loss {
+  double sum = 0;
+  double worst = 0;
+  int cases = 0;
+  void Add(double loss) {
+    sum += loss;
+    worst = std::max(worst, loss);
+    ++cases;
+  }
+  void Print(const char* what) const {
+    std::printf("%-40s mean %6.3f %%, worst %6.3f %%, %d cases\n", what, 100 * sum / cases,
+                100 * worst, cases);
+  }
+};
+
+/// What part of the gain over the fewest bits is missed.
+double Missed(double lowest, double best, double got) {
+  return lowest - best < 1e-9 ? 0 : (got - best) / (lowest - best);
+}
+
+// One submodel: the paper's passes, the same level by level, and what is shipped.
+TEST(Yardstick, BitsOfOneSubmodel) {
+  test::Random random(21);
+  Loss paper, by_level, shipped;
+  for (int trial = 0; trial < 1500; ++trial) {
+    const test::World world = RandomWorld(random, trial % 10 == 0 ? 12 : 5);
+    PlanRequest request;
+    request.submodel = {world.info.shape.layers, world.info.shape.width};
+    request.target_us = TightTarget(world, random);
+    request.preload_bytes = random.Below(3) == 0 ? random.Below(500) : 0;
+    const PlanInput input = world.input();
+    const auto planning = Planning::Prepare(input, request, {128, 0, nullptr}, nullptr);
+    ASSERT_TRUE(planning.ok()) << planning.error().message;
+    const Submodel submodel = planning->submodels[0];
+    const auto best = test::LeastLoss(ExactOf(*planning, submodel));
+    const auto bits = BestBits(*planning, submodel);
+    ASSERT_EQ(best.has_value(), bits.has_value()) << trial;
+    if (!best || *best < 1e-9) continue;  // nothing to choose
+    Allocation greedy = planning->AllocationOf(submodel);
+    const double lowest = LackOf(*planning, greedy);
+    SetHighestUniform(&greedy);
+    Allocation levels = greedy;
+    RaiseToHighest(&greedy, planning->ShardOrder(submodel));
+    RaiseByLevel(&levels, planning->ShardOrder(submodel));
+    paper.Add(Missed(lowest, *best, LackOf(*planning, greedy)));
+    by_level.Add(Missed(lowest, *best, LackOf(*planning, levels)));
+    const double missed = Missed(lowest, *best, LackOf(*planning, *bits));
+    ASSERT_GE(missed, -1e-9) << trial;
+    shipped.Add(missed);
+  }
+  paper.Print("bits, two passes as printed");
+  by_level.Print("bits, level by level");
+  shipped.Print("bits, shipped");
+  EXPECT_GT(shipped.cases, 500);
+  EXPECT_LT(shipped.worst, 0.01);
+}
+
+// Submodel and bits: the value n sqrt(m) x mean fidelity that is missed.
+TEST(Yardstick, JointChoice) {
+  test::Random random(22);
+  Loss paper, shipped;
+  int missed_by_paper = 0;
+  for (int trial = 0; trial < 400; ++trial) {
+    const test::World world = RandomWorld(random, 6);
+    PlanRequest request;
+    request.target_us = std::ceil(TightTarget(world, random) * (random.Below(100) + 1) / 100);
+    request.preload_bytes = random.Below(3) == 0 ? random.Below(300) : 0;
+    const PlanInput input = world.input();
+    const auto planning = Planning::Prepare(input, request, {128, 0, nullptr}, nullptr);
+    ASSERT_TRUE(planning.ok()) << planning.error().message;
+    double best = test::kNever;
+    for (const Submodel& submodel : planning->submodels) {
+      const auto problem = ExactOf(*planning, submodel);
+      if (problem.capacity_us[0] < 0) continue;
+      const auto loss = test::LeastLoss(problem);
+      if (!loss) continue;
+      double weight = 0;
+      for (size_t at = 0; at < problem.loss.size(); at += problem.levels)
+        weight += problem.loss[at];
+      best = std::min(best,
+                      planning->value.FullLoss(submodel.depth, submodel.width) +
+                          planning->value.Damage(submodel.depth, submodel.width) * *loss / weight);
+    }
+    const auto chosen = ChooseJointly(*planning, planning->ComputeFeasible());
+    ASSERT_EQ(chosen.has_value(), best != test::kNever) << trial;
+    if (!chosen) continue;
+    shipped.Add((chosen->loss - best) / -best);
+    const Submodel first = LargestThenDeepest(planning->ComputeFeasible(), request.similar);
+    Allocation printed = planning->AllocationOf(first);
+    if (!SetHighestUniform(&printed)) {
+      ++missed_by_paper;
+      continue;
+    }
+    RaiseToHighest(&printed, planning->ShardOrder(first));
+    paper.Add((planning->LossOf(printed) - best) / -best);
+  }
+  paper.Print("joint, two stages as printed");
+  shipped.Print("joint, shipped");
+  std::printf("two stages as printed miss T in %d of %d cases that can be met\n", missed_by_paper,
+              shipped.cases);
+  EXPECT_GT(shipped.cases, 150);
+  EXPECT_LT(shipped.worst, 0.01);
+}
+
+}  // namespace
+}  // namespace sti
