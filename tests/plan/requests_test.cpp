@@ -1,0 +1,253 @@
+// What may be asked of the planner beside a target: accuracy, lead time, lengths, clocks, prices.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "plan/evaluation.h"
+#include "plan/planner.h"
+#include "world.h"
+
+namespace sti {
+namespace {
+
+/// 4 x 4 on a device where IO binds, with A(n, m) measured.
+test::World Measured() {
+  test::World world(4, 4, {2, 3, 4, 5, 6, 32}, {100, 150, 200, 250, 300, 800});
+  world.Compute(1, [](uint32_t m) { return 100.0 + 20 * m; });
+  world.Io({20, 30, 40, 50, 60, 160});
+  world.profile.fixed = {{128, 10, 20, 5}};
+  world.use_importance = true;
+  world.importance.layers = world.importance.width = 4;
+  for (uint32_t shard = 0; shard < 16; ++shard) world.importance.scores.push_back(shard * 7 % 16);
+  for (uint32_t n = 1; n <= 4; ++n) {
+    for (uint32_t m = 1; m <= 4; ++m) {
+      const double size = std::sqrt(n * std::sqrt(m * 1.0));
+      world.importance.submodels.push_back({n, m, 2, 0.5 + 0.10 * size, 1.2 / size});
+      world.importance.submodels.push_back({n, m, 32, 0.6 + 0.12 * size, 1.0 / size});
+    }
+  }
+  return world;
+}
+
+PlanRequest Within(double target_us) {
+  PlanRequest request;
+  request.target_us = target_us;
+  return request;
+}
+
+TEST(Requests, MeasuredLossDecidesAndIsReported) {
+  const test::World world = Measured();
+  const auto plan = MakePlan(world.input(), Within(600));
+  ASSERT_TRUE(plan.ok()) << plan.error().message;
+  ASSERT_TRUE(plan->predicted_loss && plan->predicted_accuracy);
+  // No submodel, planned alone, is predicted to lose less.
+  for (uint32_t n = 1; n <= 4; ++n) {
+    for (uint32_t m = 1; m <= 4; ++m) {
+      PlanRequest request = Within(600);
+      request.submodel = {n, m};
+      const auto other = MakePlan(world.input(), request);
+      if (!other.ok()) continue;
+      EXPECT_GE(*other->predicted_loss, *plan->predicted_loss - 1e-9);
+    }
+  }
+  const auto check = CheckPlan(world.input(), PlanRequest(), *plan);
+  EXPECT_EQ(check->loss, plan->predicted_loss);
+  EXPECT_EQ(check->accuracy, plan->predicted_accuracy);
+}
+
+TEST(Requests, PredictionsMeetTheMeasuredEnds) {
+  const test::World world = Measured();
+  for (const auto& [bits, loss, accuracy] :
+       {std::tuple(2u, 1.2 / 2, 0.5 + 0.1 * 2), std::tuple(32u, 1.0 / 2, 0.6 + 0.12 * 2)}) {
+    PlanRequest request;
+    request.submodel = {2, 4};  // size 2
+    request.uniform_bits = bits;
+    const auto plan = MakePlan(world.input(), request);
+    ASSERT_TRUE(plan.ok());
+    EXPECT_NEAR(*plan->predicted_loss, loss, 1e-9);
+    EXPECT_NEAR(*plan->predicted_accuracy, accuracy, 1e-9);
+  }
+}
+
+TEST(Requests, MinAccuracyTakesTheLeastTarget) {
+  const test::World world = Measured();
+  double last_us = 0;
+  for (double accuracy : {0.70, 0.75, 0.80, 0.90}) {
+    PlanRequest request;
+    request.min_accuracy = accuracy;
+    const auto plan = MakePlan(world.input(), request);
+    ASSERT_TRUE(plan.ok()) << plan.error().message;
+    EXPECT_GE(*plan->predicted_accuracy, accuracy);
+    EXPECT_TRUE(plan->meets_target);
+    EXPECT_GE(*plan->target_us, last_us);
+    last_us = *plan->target_us;
+    const auto faster = MakePlan(world.input(), Within(0.99 * last_us));
+    if (!faster.ok()) continue;
+    EXPECT_LT(*faster->predicted_accuracy, accuracy);
+  }
+  PlanRequest request = Within(5000);
+  request.min_accuracy = 0.75;
+  const auto plan = MakePlan(world.input(), request);
+  ASSERT_TRUE(plan.ok());
+  EXPECT_EQ(*plan->target_us, 5000);
+  EXPECT_LT(plan->predicted_p99_us, 1000);
+}
+
+TEST(Requests, AccuracyOutOfReach) {
+  test::World world = Measured();
+  PlanRequest request = Within(300);
+  request.min_accuracy = 0.84;
+  auto plan = MakePlan(world.input(), request);
+  ASSERT_FALSE(plan.ok());
+  EXPECT_EQ(plan.error().kind, ErrorKind::kInfeasible);
+  EXPECT_NE(plan.error().message.find("the best is predicted to have 0."), std::string::npos);
+  world.importance.submodels.clear();
+  plan = MakePlan(world.input(), request);
+  ASSERT_FALSE(plan.ok());
+  EXPECT_EQ(plan.error().kind, ErrorKind::kUsage);
+}
+
+TEST(Requests, LeadTimeIsIoBudget) {
+  const test::World world = Measured();
+  PlanRequest request = Within(700);
+  request.submodel = {3, 4};
+  const auto before = MakePlan(world.input(), request);
+  request.wake_us = 200;
+  const auto after = MakePlan(world.input(), request);
+  ASSERT_TRUE(before.ok() && after.ok());
+  EXPECT_GT(after->parameter_bytes, before->parameter_bytes);
+  EXPECT_LT(*after->predicted_loss, *before->predicted_loss);
+  EXPECT_EQ(after->wake_us, 200);
+  EXPECT_LE(after->predicted_p99_us, 700);
+  const auto check = CheckPlan(world.input(), PlanRequest(), *after);
+  EXPECT_TRUE(check->valid) << check->problem;
+  EXPECT_EQ(check->aib_us, after->aib_us);
+  // The rows of the text cannot be read ahead.
+  request.target_us = 3 * 180 + 15 + 19;
+  request.wake_us = 1e6;
+  EXPECT_FALSE(MakePlan(world.input(), request).ok());
+}
+
+TEST(Requests, VariantsShareTheBuffer) {
+  test::World world = Measured();
+  for (uint32_t m = 1; m <= 4; ++m)
+    world.profile.compute.push_back({32, m, 30.0 + 5 * m, 30.0 + 5 * m, 0});
+  world.profile.fixed.push_back({32, 3, 6, 2});
+  PlanRequest request = Within(500);
+  request.length = 128;
+  request.further_lengths = {32, 64, 128};
+  request.preload_bytes = 700;
+  const auto plan = MakePlan(world.input(), request);
+  ASSERT_TRUE(plan.ok()) << plan.error().message;
+  EXPECT_EQ(plan->length, 128u);
+  ASSERT_EQ(plan->variants.size(), 2u);
+  EXPECT_EQ(plan->variants[0].length, 64u);
+  EXPECT_EQ(plan->variants[1].length, 32u);
+  // 64 tokens are planned as 128 are; 32 compute faster and have a better submodel.
+  EXPECT_EQ(plan->variants[0].bits, plan->bits);
+  EXPECT_LT(*plan->variants[1].predicted_loss, *plan->predicted_loss);
+  for (const Plan& variant : plan->variants) {
+    EXPECT_TRUE(variant.meets_target);
+    for (const PreloadedShard& shard : variant.preload) {
+      EXPECT_NE(std::find(plan->preload.begin(), plan->preload.end(), shard), plan->preload.end());
+    }
+    // What the buffer holds and the variant runs, it runs from there.
+    for (const PreloadedShard& shard : plan->preload) {
+      const auto found = std::find(variant.layers.begin(), variant.layers.end(), shard.layer);
+      if (found == variant.layers.end() || shard.slice >= variant.width) continue;
+      EXPECT_NE(std::find(variant.preload.begin(), variant.preload.end(), shard),
+                variant.preload.end());
+    }
+    const auto check = CheckPlan(world.input(), PlanRequest(), variant);
+    ASSERT_TRUE(check.ok() && check->valid);
+    EXPECT_EQ(check->p99_us, variant.predicted_p99_us);
+  }
+}
+
+TEST(Requests, ClocksAreVariants) {
+  test::World world = Measured();
+  world.profile.compute.clear();
+  for (uint32_t m = 1; m <= 4; ++m) {
+    world.profile.compute.push_back({128, m, 60.0 + 10 * m, 60.0 + 10 * m, 2000000});
+    world.profile.compute.push_back({128, m, 120.0 + 20 * m, 120.0 + 20 * m, 1000000});
+  }
+  PlanRequest request = Within(450);
+  request.clocks = {2000000, 1000000};
+  const auto plan = MakePlan(world.input(), request);
+  ASSERT_TRUE(plan.ok()) << plan.error().message;
+  ASSERT_EQ(plan->variants.size(), 1u);
+  EXPECT_EQ(plan->freq, 2000000u);
+  EXPECT_EQ(plan->variants[0].freq, 1000000u);
+  EXPECT_EQ(plan->variants[0].length, plan->length);
+  EXPECT_LT(*plan->predicted_loss, *plan->variants[0].predicted_loss);
+  request.clocks = {500000};
+  EXPECT_EQ(MakePlan(world.input(), request).error().kind, ErrorKind::kUsage);
+}
+
+TEST(Requests, HolesInWidthsAreRefusedByNameUnlessInterpolated) {
+  test::World world = Measured();
+  std::erase_if(world.profile.compute, [](const ComputeSample& s) { return s.width == 2; });
+  PlanRequest request = Within(600);
+  auto plan = MakePlan(world.input(), request);
+  ASSERT_FALSE(plan.ok());
+  EXPECT_EQ(plan.error().kind, ErrorKind::kData);
+  EXPECT_NE(plan.error().message.find("no width 2 at length 128"), std::string::npos);
+  request.interpolate = true;
+  EXPECT_TRUE(MakePlan(world.input(), request).ok());
+}
+
+/// The number after `words` in a message.
+double After(const std::string& message, const std::string& words) {
+  const size_t at = message.find(words);
+  return at == std::string::npos ? -1 : std::stod(message.substr(at + words.size()));
+}
+
+TEST(Requests, SmallestPreloadIsTheSmallest) {
+  test::Random random(61);
+  int priced = 0;
+  for (int trial = 0; trial < 400; ++trial) {
+    test::World world = Measured();
+    const double layer_us = 1 + random.Below(60);
+    for (ComputeSample& sample : world.profile.compute) sample.layer_us = sample.p99_us = layer_us;
+    PlanRequest request = Within(36 + random.Below(160));
+    request.width_min = 1 + random.Below(4);
+    auto plan = MakePlan(world.input(), request);
+    if (plan.ok()) continue;
+    const double bytes = After(plan.error().message, "--preload to ");
+    if (bytes < 0) continue;
+    ++priced;
+    request.preload_bytes = static_cast<uint64_t>(bytes);
+    EXPECT_TRUE(MakePlan(world.input(), request).ok()) << trial;
+    request.preload_bytes -= 1;
+    EXPECT_FALSE(MakePlan(world.input(), request).ok()) << trial;
+  }
+  EXPECT_GT(priced, 50);
+}
+
+TEST(Requests, ThatMakeNoSense) {
+  const test::World world = Measured();
+  const auto refused = [&](const std::function<void(PlanRequest&)>& spoil) {
+    PlanRequest request = Within(600);
+    spoil(request);
+    const auto plan = MakePlan(world.input(), request);
+    return !plan.ok() && plan.error().kind == ErrorKind::kUsage;
+  };
+  EXPECT_FALSE(refused([](PlanRequest&) {}));
+  EXPECT_TRUE(refused([](PlanRequest& r) { r.wake_us = -1; }));
+  EXPECT_TRUE(refused([](PlanRequest& r) { r.wake_us = std::nan(""); }));
+  EXPECT_TRUE(refused([](PlanRequest& r) { r.turns = 65; }));
+  EXPECT_TRUE(refused([](PlanRequest& r) {
+    r.preload_bytes = 100;
+    r.turn_bytes = 99;
+  }));
+  EXPECT_TRUE(refused([](PlanRequest& r) { r.further_lengths.assign(70, 128); }));
+  EXPECT_TRUE(refused([](PlanRequest& r) { r.min_accuracy = 1.5; }));
+  EXPECT_TRUE(refused([](PlanRequest& r) {
+    r.min_accuracy = 0.5;
+    r.strategy = "stdpl";
+  }));
+  EXPECT_TRUE(refused([](PlanRequest& r) { r.further_lengths = {1024}; }));
+}
+
+}  // namespace
+}  // namespace sti
