@@ -7,6 +7,7 @@
 #include <cstdlib>
 
 #include "base/atomic_file.h"
+#include "common/submodel_table.h"
 
 namespace sti {
 namespace {
@@ -80,7 +81,7 @@ std::string HeatMap(const Importance& importance) {
     while (text.back() == ' ') text.pop_back();
     text += '\n';
   }
-  return text;
+  return text + SubmodelTable(importance);
 }
 
 Status WriteHeatMapSvg(const std::string& path, const Importance& importance) {

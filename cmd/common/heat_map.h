@@ -11,6 +11,7 @@ namespace sti {
 std::string DescribeImportance(const Importance& importance);
 
 /// Layers downwards, slices to the right (STI, Fig. 5): colours on a terminal, figures elsewhere.
+/// Below it the table of submodels, if they were measured.
 std::string HeatMap(const Importance& importance);
 
 /// The same as a picture; lighter is more important, as in the paper.

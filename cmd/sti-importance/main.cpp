@@ -15,6 +15,8 @@ struct Options {
   std::string metric = "accuracy";
   std::string read_path = "auto";
   uint32_t threads = AvailableThreads();
+  bool submodels = false;
+  bool gains = false;
   std::string show_file;
   std::string svg;
 };
@@ -28,6 +30,10 @@ void AddOptions(CLI::App& app, Options& options) {
   app.add_option("--metric", options.metric, "accuracy, loss or kl (kl needs no labels)")
       ->check(CLI::IsMember({"accuracy", "loss", "kl"}))
       ->type_name("");
+  app.add_flag("--submodels", options.submodels,
+               "also measure every trained submodel at the most and the fewest bits");
+  app.add_flag("--gains", options.gains,
+               "also measure by how much each bitwidth of each shard lowers the loss");
   app.add_option("--threads", options.threads, "of the computation")
       ->check(CLI::Range(1, 256))
       ->type_name("N");
@@ -65,8 +71,9 @@ Result<int> Measure(const Tool& tool, const Options& options) {
   STI_ASSIGN_OR_RETURN(Tokenizer tokenizer, LoadTokenizer(file));
   STI_ASSIGN_OR_RETURN(std::vector<Example> examples,
                        ReadDataset(options.data, file.index(), options.metric != "kl"));
-  ImportanceOptions work{MetricOf(options.metric), options.threads,
-                         tool.Progress("measuring shards"), StopRequested};
+  ImportanceOptions work{
+      MetricOf(options.metric), options.threads, tool.Progress("measuring shards"), StopRequested,
+      options.submodels,        options.gains};
   STI_ASSIGN_OR_RETURN(Importance importance,
                        MeasureImportance(std::move(file), tokenizer, examples, work));
   STI_RETURN_IF_ERROR(WriteImportance(options.output, importance));

@@ -2,13 +2,16 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <nlohmann/json.hpp>
+#include <tuple>
 
 #include "format/flatbuffer_values.h"
 #include "format/framed_file.h"
 #include "format/json_fields.h"
 #include "importance_generated.h"
 #include "types/importance_rank.h"
+#include "types/plan.h"
 
 namespace sti {
 namespace {
@@ -18,6 +21,38 @@ constexpr uint32_t kMaxWidth = 256;
 
 bool AllFinite(const std::vector<double>& numbers) {
   return std::all_of(numbers.begin(), numbers.end(), [](double x) { return std::isfinite(x); });
+}
+
+bool IsBitwidth(uint32_t bits) { return (bits >= 2 && bits <= 6) || bits == kFullBits; }
+
+bool FitsModel(const SubmodelScore& score, const Importance& importance) {
+  return score.depth >= 1 && score.depth <= importance.layers && score.width >= 1 &&
+         score.width <= importance.width && IsBitwidth(score.bits);
+}
+
+/// What is wrong with the fields of 1.1; empty if nothing is.
+std::string ProblemOfValues(const Importance& importance) {
+  auto key = [](const SubmodelScore& s) { return std::tuple(s.depth, s.width, s.bits); };
+  const SubmodelScore* last = nullptr;
+  for (const SubmodelScore& score : importance.submodels) {
+    if (!FitsModel(score, importance))
+      return "submodels holds layers, width or bits that no such model has";
+    if (last != nullptr && key(*last) >= key(score))
+      return "submodels is not sorted by layers, width and bits, or has one twice";
+    if (!(score.accuracy >= 0 && score.accuracy <= 1))
+      return "submodels holds an accuracy that is not from 0 to 1";
+    if (!std::isfinite(score.loss)) return "submodels holds a loss that is not a finite number";
+    last = &score;
+  }
+  const std::vector<uint32_t>& bits = importance.gain_bits;
+  if (!std::all_of(bits.begin(), bits.end(), IsBitwidth) || (!bits.empty() && bits[0] == 2))
+    return "gain_bits holds what is not 3 to 6 or 32";
+  if (std::adjacent_find(bits.begin(), bits.end(), std::greater_equal<>()) != bits.end())
+    return "gain_bits does not ascend";
+  if (importance.gains.size() != importance.scores.size() * bits.size())
+    return "gains is not layers rows of width lists of one number for each of gain_bits";
+  if (!AllFinite(importance.gains)) return "gains holds what is not a finite number";
+  return "";
 }
 
 Status Validate(const Importance& importance, const std::string& name) {
@@ -40,6 +75,8 @@ Status Validate(const Importance& importance, const std::string& name) {
   if (!std::isfinite(importance.baseline)) return fail("baseline is not a finite number");
   if (!std::isfinite(importance.standard_error) || importance.standard_error < 0)
     return fail("standard_error is negative or not a finite number");
+  const std::string problem = ProblemOfValues(importance);
+  if (!problem.empty()) return fail(problem);
   return {};
 }
 
@@ -64,6 +101,15 @@ Result<Importance> FromBinary(std::span<const uint8_t> bytes, const std::string&
   importance.losses = NumbersOf(table->losses());
   importance.standard_error = table->standard_error();
   importance.kernel = TextOf(table->kernel());
+  if (const auto* list = table->submodels()) {
+    importance.submodels.reserve(list->size());
+    for (const fb::SubmodelScore* score : *list) {
+      importance.submodels.push_back(
+          {score->layers(), score->width(), score->bits(), score->accuracy(), score->loss()});
+    }
+  }
+  importance.gain_bits = NumbersOf(table->gain_bits());
+  importance.gains = NumbersOf(table->gains());
   return importance;
 }
 
@@ -76,6 +122,33 @@ bool Flatten(const std::vector<std::vector<double>>& rows, uint32_t layers, uint
     flat->insert(flat->end(), row.begin(), row.end());
   }
   return true;
+}
+
+/// Rows of lists of numbers into one row-major list; false if they are not so, or of other sizes.
+bool FlattenLists(const nlohmann::json& rows, const Importance& importance,
+                  std::vector<double>* flat) {
+  if (!rows.is_array() || rows.size() != importance.layers) return false;
+  for (const nlohmann::json& row : rows) {
+    if (!row.is_array() || row.size() != importance.width) return false;
+    for (const nlohmann::json& list : row) {
+      if (!list.is_array() || list.size() != importance.gain_bits.size()) return false;
+      for (const nlohmann::json& number : list) {
+        if (!number.is_number()) return false;
+        flat->push_back(number.get<double>());
+      }
+    }
+  }
+  return true;
+}
+
+void ReadSubmodel(JsonFields& fields, Importance* importance) {
+  SubmodelScore score;
+  fields.Get("layers", Need::kRequired, &score.depth);
+  fields.Get("width", Need::kRequired, &score.width);
+  fields.Get("bits", Need::kRequired, &score.bits);
+  fields.Get("accuracy", Need::kRequired, &score.accuracy);
+  fields.Get("loss", Need::kRequired, &score.loss);
+  importance->submodels.push_back(score);
 }
 
 Result<Importance> FromJson(std::span<const uint8_t> bytes, const std::string& name) {
@@ -98,6 +171,11 @@ Result<Importance> FromJson(std::span<const uint8_t> bytes, const std::string& n
     fields.Fail("scores is not layers rows of width numbers");
   if (!losses.empty() && !Flatten(losses, importance.layers, importance.width, &importance.losses))
     fields.Fail("losses is not layers rows of width numbers");
+  fields.ForEach("submodels", Need::kOptional,
+                 [&](JsonFields& item) { ReadSubmodel(item, &importance); });
+  fields.Get("gain_bits", Need::kOptional, &importance.gain_bits);
+  if (fields.Has("gains") && !FlattenLists(object["gains"], importance, &importance.gains))
+    fields.Fail("gains is not layers rows of width lists of one number for each of gain_bits");
   STI_RETURN_IF_ERROR(fields.status());
   return importance;
 }
@@ -107,6 +185,43 @@ nlohmann::ordered_json Rows(const std::vector<double>& flat, uint32_t width) {
   for (size_t at = 0; at + width <= flat.size() && width > 0; at += width)
     rows.push_back(std::vector<double>(flat.data() + at, flat.data() + at + width));
   return rows;
+}
+
+/// [layers, width, gain_bits] as rows of lists.
+nlohmann::ordered_json RowsOfLists(const Importance& importance) {
+  const size_t lists = importance.gain_bits.size();
+  auto rows = nlohmann::ordered_json::array();
+  for (uint32_t layer = 0; layer < importance.layers; ++layer) {
+    const double* first = &importance.gains[size_t{layer} * importance.width * lists];
+    const std::vector<double> row(first, first + size_t{importance.width} * lists);
+    rows.push_back(Rows(row, static_cast<uint32_t>(lists)));
+  }
+  return rows;
+}
+
+void WriteValues(const Importance& importance, nlohmann::ordered_json* json) {
+  for (const SubmodelScore& score : importance.submodels) {
+    (*json)["submodels"].push_back({{"layers", score.depth},
+                                    {"width", score.width},
+                                    {"bits", score.bits},
+                                    {"accuracy", score.accuracy},
+                                    {"loss", score.loss}});
+  }
+  if (importance.gain_bits.empty()) return;
+  (*json)["gain_bits"] = importance.gain_bits;
+  (*json)["gains"] = RowsOfLists(importance);
+}
+
+flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<fb::SubmodelScore>>> EncodeSubmodels(
+    flatbuffers::FlatBufferBuilder& builder, const std::vector<SubmodelScore>& scores) {
+  if (scores.empty()) return {};
+  std::vector<flatbuffers::Offset<fb::SubmodelScore>> list;
+  list.reserve(scores.size());
+  for (const SubmodelScore& score : scores) {
+    list.push_back(fb::CreateSubmodelScore(builder, score.depth, score.width, score.bits,
+                                           score.accuracy, score.loss));
+  }
+  return builder.CreateVector(list);
 }
 
 }  // namespace
@@ -127,9 +242,17 @@ std::vector<uint8_t> EncodeImportance(const Importance& importance) {
   flatbuffers::Offset<flatbuffers::Vector<double>> losses;
   if (!importance.losses.empty()) losses = builder.CreateVector(importance.losses);
   const auto kernel = builder.CreateString(importance.kernel);
+  const auto submodels = EncodeSubmodels(builder, importance.submodels);
+  flatbuffers::Offset<flatbuffers::Vector<uint32_t>> gain_bits;
+  flatbuffers::Offset<flatbuffers::Vector<double>> gains;
+  if (!importance.gain_bits.empty()) {
+    gain_bits = builder.CreateVector(importance.gain_bits);
+    gains = builder.CreateVector(importance.gains);
+  }
   builder.Finish(fb::CreateImportance(builder, model, metric, importance.examples,
                                       importance.baseline, importance.layers, importance.width,
-                                      scores, losses, importance.standard_error, kernel));
+                                      scores, losses, importance.standard_error, kernel, submodels,
+                                      gain_bits, gains));
   return WrapFrame(kImportanceMagic, {builder.GetBufferPointer(), builder.GetSize()});
 }
 
@@ -148,6 +271,7 @@ std::string ImportanceToJson(const Importance& importance) {
   for (const auto& [layer, slice] : ImportanceRank(importance))
     json["rank"].push_back({layer, slice});
   json["kernel"] = importance.kernel;
+  WriteValues(importance, &json);
   return PrintJson(json);
 }
 

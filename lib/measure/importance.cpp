@@ -2,11 +2,12 @@
 
 #include <algorithm>
 #include <memory>
-#include <numeric>
+#include <optional>
 #include <vector>
 
+#include "measure/batch_runner.h"
 #include "measure/examples.h"
-#include "measure/score.h"
+#include "measure/submodel_scores.h"
 
 namespace sti {
 namespace {
@@ -17,151 +18,119 @@ constexpr uint32_t kBatchTokens = 1024;
 
 class ImportanceMeter {
  public:
-  ImportanceMeter(LoadedModel model, const ImportanceOptions& options)
-      : model_(std::move(model)),
-        options_(options),
-        shape_(model_.index().info.shape),
-        problem_(model_.index().info.problem),
-        low_(model_.index().bits.front()),
-        high_(model_.index().bits.back()),
-        pool_(options.threads),
-        slices_(shape_.width),
-        scores_(size_t{shape_.layers} * shape_.width),
-        losses_(scores_.size()) {
-    std::iota(slices_.begin(), slices_.end(), 0U);
+  ImportanceMeter(BatchRunner& runner, const ImportanceOptions& options)
+      : runner_(runner),
+        metric_(options.metric),
+        gains_(options.gains),
+        shape_(runner.index().info.shape),
+        low_(runner.index().bits.front()),
+        evaluations_(options.progress, options.cancelled) {
+    const std::vector<uint32_t>& bits = runner.index().bits;
+    raised_bits_.assign(gains_ ? bits.begin() + 1 : bits.end() - 1, bits.end());
+    raised_.resize(size_t{shape_.layers} * shape_.width * raised_bits_.size());
+    if (options.submodels) submodels_.emplace(runner.index());
   }
 
   Result<Importance> Measure(std::span<const ExampleBatch> batches) {
-    STI_ASSIGN_OR_RETURN(transformer_,
-                         Transformer::Create(model_.index().info, pool_, Backend::kNative));
-    total_ = batches.size() * scores_.size();
-    for (const ExampleBatch& batch : batches) STI_RETURN_IF_ERROR(MeasureBatch(batch));
+    const uint64_t evaluations = raised_.size() + (submodels_ ? submodels_->evaluations() : 0);
+    evaluations_.SetTotal(batches.size() * evaluations);
+    for (const ExampleBatch& batch : batches) {
+      STI_RETURN_IF_ERROR(runner_.Begin(batch));
+      STI_RETURN_IF_ERROR(MeasureShards());
+      if (submodels_) STI_RETURN_IF_ERROR(submodels_->MeasureBatch(runner_, evaluations_));
+    }
     return Collect();
   }
 
  private:
   // The base runs once and leaves the input of every layer behind; each shard's run starts from the
   // input of its own layer.
-  Status MeasureBatch(const ExampleBatch& batch) {
-    size_t values = batch.ids.size() * shape_.hidden;
+  Status MeasureShards() {
     inputs_.resize(shape_.layers + 1);
-    for (auto& input : inputs_) input.resize(values);
-    hidden_.resize(values);
-    STI_RETURN_IF_ERROR(
-        model_.Embed(*transformer_, batch.batch(), batch.ids, batch.types, inputs_[0].data()));
-    RunReference(batch);
+    inputs_[0] = runner_.embedded();
     for (uint32_t layer = 0; layer < shape_.layers; ++layer) {
       inputs_[layer + 1] = inputs_[layer];
-      RunLayer(batch, layer, Views(layer, low_), inputs_[layer + 1].data());
+      runner_.RunLayer(layer, Views(layer), inputs_[layer + 1].data());
     }
-    Score(batch, inputs_.back().data(), baseline_, baseline_loss_);
+    runner_.Score(inputs_.back().data(), &baseline_);
+    Outcomes* outcomes = raised_.data();
     for (uint32_t layer = 0; layer < shape_.layers; ++layer) {
       for (uint32_t slice = 0; slice < shape_.width; ++slice) {
-        if (options_.cancelled && options_.cancelled()) return UsageError("interrupted");
-        MeasureShard(batch, layer, slice);
+        for (const uint32_t bits : raised_bits_) {
+          STI_RETURN_IF_ERROR(evaluations_.Begin());
+          MeasureShard(layer, slice, bits, outcomes++);
+          evaluations_.End();
+        }
       }
     }
     return {};
   }
 
-  void MeasureShard(const ExampleBatch& batch, uint32_t layer, uint32_t slice) {
-    std::copy(inputs_[layer].begin(), inputs_[layer].end(), hidden_.begin());
-    std::vector<ShardView> views = Views(layer, low_);
-    views[slice] = model_.View(layer, slice, high_);
-    RunLayer(batch, layer, views, hidden_.data());
+  void MeasureShard(uint32_t layer, uint32_t slice, uint32_t bits, Outcomes* outcomes) {
+    hidden_ = inputs_[layer];
+    std::vector<ShardView> views = Views(layer);
+    views[slice] = runner_.View(layer, slice, bits);
+    runner_.RunLayer(layer, views, hidden_.data());
     for (uint32_t above = layer + 1; above < shape_.layers; ++above) {
-      RunLayer(batch, above, Views(above, low_), hidden_.data());
+      runner_.RunLayer(above, Views(above), hidden_.data());
     }
-    size_t shard = size_t{layer} * shape_.width + slice;
-    Score(batch, hidden_.data(), scores_[shard], losses_[shard]);
-    if (options_.progress) options_.progress(++done_, total_);
+    runner_.Score(hidden_.data(), outcomes);
   }
 
-  // Full fidelity, which kl is measured against.
-  void RunReference(const ExampleBatch& batch) {
-    if (options_.metric != Metric::kKl) return;
-    std::copy(inputs_[0].begin(), inputs_[0].end(), hidden_.begin());
-    for (uint32_t layer = 0; layer < shape_.layers; ++layer) {
-      RunLayer(batch, layer, Views(layer, high_), hidden_.data());
-    }
-    reference_.resize(size_t{batch.batch().sequences()} * shape_.labels);
-    transformer_->Head(batch.batch(), hidden_.data(), model_.resident().head, reference_.data());
+  [[nodiscard]] std::vector<ShardView> Views(uint32_t layer) const {
+    return runner_.Views(layer, shape_.width, low_);
   }
 
-  [[nodiscard]] std::vector<ShardView> Views(uint32_t layer, uint32_t bits) const {
-    std::vector<ShardView> views;
-    for (uint32_t slice : slices_) views.push_back(model_.View(layer, slice, bits));
-    return views;
-  }
-
-  void RunLayer(const ExampleBatch& batch, uint32_t layer, std::span<const ShardView> views,
-                float* hidden) {
-    transformer_->RunLayer(batch.batch(), views, slices_, model_.resident().layers[layer], hidden);
-  }
-
-  void Score(const ExampleBatch& batch, const float* hidden, RunningMean& score,
-             RunningMean& loss) {
-    uint32_t sequences = batch.batch().sequences();
-    logits_.resize(size_t{sequences} * shape_.labels);
-    transformer_->Head(batch.batch(), hidden, model_.resident().head, logits_.data());
-    for (uint32_t s = 0; s < sequences; ++s) {
-      std::span<const float> row(&logits_[size_t{s} * shape_.labels], shape_.labels);
-      if (options_.metric == Metric::kKl) {
-        std::span<const float> full(&reference_[size_t{s} * shape_.labels], shape_.labels);
-        score.Add(-Divergence(problem_, full, row));
-        continue;
-      }
-      const Judgement judged = Judge(problem_, row, *batch.truths[s]);
-      loss.Add(judged.loss);
-      const bool by_loss = options_.metric == Metric::kLoss;
-      score.Add(by_loss ? -judged.loss : (judged.right ? 1.0 : 0.0));
-    }
+  // Not the mean negated, so that no loss at all is 0 and not -0.
+  [[nodiscard]] double ScoreOf(const Outcomes& outcomes) const {
+    return metric_ == Metric::kAccuracy ? outcomes.right.mean() : 0.0 - outcomes.loss.mean();
   }
 
   [[nodiscard]] Importance Collect() const {
     Importance importance;
-    importance.model = model_.index().model;
-    importance.metric = MetricName(options_.metric);
-    importance.examples = baseline_.count();
-    importance.baseline = baseline_.mean();
+    importance.model = runner_.index().model;
+    importance.metric = MetricName(metric_);
+    importance.examples = baseline_.loss.count();
+    importance.baseline = ScoreOf(baseline_);
     importance.layers = shape_.layers;
     importance.width = shape_.width;
-    for (const RunningMean& score : scores_) importance.scores.push_back(score.mean());
-    if (options_.metric != Metric::kKl) {
-      for (const RunningMean& loss : losses_) importance.losses.push_back(loss.mean());
+    // Scores are of the most bits, which come last.
+    const size_t stride = raised_bits_.size();
+    for (size_t at = stride - 1; at < raised_.size(); at += stride) {
+      importance.scores.push_back(ScoreOf(raised_[at]));
+      if (metric_ != Metric::kKl) importance.losses.push_back(raised_[at].loss.mean());
     }
-    importance.standard_error = baseline_.standard_error();
-    importance.kernel = transformer_->kernel();
+    const bool accuracy = metric_ == Metric::kAccuracy;
+    importance.standard_error = (accuracy ? baseline_.right : baseline_.loss).standard_error();
+    importance.kernel = runner_.kernel();
+    if (submodels_) importance.submodels = submodels_->Scores();
+    if (gains_) CollectGains(&importance);
     return importance;
   }
 
-  LoadedModel model_;
-  const ImportanceOptions& options_;
+  void CollectGains(Importance* importance) const {
+    importance->gain_bits = raised_bits_;
+    importance->gains.reserve(raised_.size());
+    for (const Outcomes& raised : raised_) {
+      importance->gains.push_back(baseline_.loss.mean() - raised.loss.mean());
+    }
+  }
+
+  BatchRunner& runner_;
+  Metric metric_;
+  bool gains_;
   ModelShape shape_;
-  Problem problem_;
   uint32_t low_;
-  uint32_t high_;
-  ThreadPool pool_;
-  std::unique_ptr<Transformer> transformer_;
-  std::vector<uint32_t> slices_;
+  Evaluations evaluations_;
+  std::vector<uint32_t> raised_bits_;       // ascending; the last is the most
+  std::optional<SubmodelMeter> submodels_;  // if they are asked for
   std::vector<std::vector<float>> inputs_;  // [layers + 1][tokens * hidden] of the base
   std::vector<float> hidden_;
-  std::vector<float> logits_;
-  std::vector<float> reference_;
-  RunningMean baseline_;
-  RunningMean baseline_loss_;
-  std::vector<RunningMean> scores_;
-  std::vector<RunningMean> losses_;
-  uint64_t done_ = 0;
-  uint64_t total_ = 0;
+  Outcomes baseline_;
+  std::vector<Outcomes> raised_;  // [layers, width, raised_bits_]
 };
 
 }  // namespace
-
-const char* MetricName(Metric metric) {
-  if (metric == Metric::kAccuracy) return "accuracy";
-  return metric == Metric::kLoss ? "loss" : "kl";
-}
 
 Result<Importance> MeasureImportance(ContainerFile file, const Tokenizer& tokenizer,
                                      std::span<const Example> examples,
@@ -179,9 +148,13 @@ Result<Importance> MeasureImportance(ContainerFile file, const Tokenizer& tokeni
     return DataError("some examples have no label; add them, or measure with kl");
   }
   auto batches = BatchExamples(tokenizer, examples, index.info.max_length(), kBatchTokens);
-  const uint32_t bits[2] = {index.bits.front(), index.bits.back()};
+  const bool all = options.submodels || options.gains;
+  const std::vector<uint32_t> bits =
+      all ? index.bits : std::vector<uint32_t>{index.bits.front(), index.bits.back()};
   STI_ASSIGN_OR_RETURN(LoadedModel model, LoadedModel::Load(std::move(file), bits));
-  return ImportanceMeter(std::move(model), options).Measure(batches);
+  STI_ASSIGN_OR_RETURN(std::unique_ptr<BatchRunner> runner,
+                       BatchRunner::Create(std::move(model), options.metric, options.threads));
+  return ImportanceMeter(*runner, options).Measure(batches);
 }
 
 }  // namespace sti

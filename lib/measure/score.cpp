@@ -16,6 +16,10 @@ double LogSumExp(std::span<const float> logits) {
 // log(1 + e^x), which is -log of the sigmoid of -x.
 double SoftPlus(double x) { return std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x))); }
 
+bool Applies(float logit, double threshold) {
+  return 1 / (1 + std::exp(-double{logit})) >= threshold;
+}
+
 }  // namespace
 
 double CrossEntropy(std::span<const float> logits, uint32_t label) {
@@ -58,10 +62,19 @@ Judgement Judge(Problem problem, std::span<const float> logits, std::span<const 
   }
   bool right = true;
   for (uint32_t label = 0; label < logits.size(); ++label) {
-    const bool said = 1 / (1 + std::exp(-double{logits[label]})) >= threshold;
+    const bool said = Applies(logits[label], threshold);
     right = right && said == std::binary_search(truth.begin(), truth.end(), label);
   }
   return {right, BinaryCrossEntropy(logits, truth)};
+}
+
+std::vector<uint32_t> LabelsOf(Problem problem, std::span<const float> logits, double threshold) {
+  if (problem == Problem::kSingleLabel) return {ArgMax(logits)};
+  std::vector<uint32_t> labels;
+  for (uint32_t label = 0; label < logits.size(); ++label) {
+    if (Applies(logits[label], threshold)) labels.push_back(label);
+  }
+  return labels;
 }
 
 double Divergence(Problem problem, std::span<const float> reference,

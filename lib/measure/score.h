@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "types/model_info.h"
 
@@ -32,6 +33,11 @@ struct Judgement {
 /// cross-entropy.
 Judgement Judge(Problem problem, std::span<const float> logits, std::span<const uint32_t> truth,
                 double threshold = 0.5);
+
+/// What a model says of an example, ascending: the id of the largest logit, or those that have a
+/// sigmoid of at least `threshold`. Judge is right exactly if they equal the truth.
+std::vector<uint32_t> LabelsOf(Problem problem, std::span<const float> logits,
+                               double threshold = 0.5);
 
 /// KlDivergence or BernoulliDivergence, as the problem is.
 double Divergence(Problem problem, std::span<const float> reference, std::span<const float> logits);

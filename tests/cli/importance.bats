@@ -85,3 +85,65 @@ setup() {
   done
   if command -v xmllint >/dev/null; then xmllint --noout a.svg; fi
 }
+
+@test "--submodels and --gains: fields more, the other fields as without them" {
+  works sti-importance -q model.sti --data six.tsv --metric loss -o plain.json
+  works sti-importance -q model.sti --data six.tsv --metric loss --submodels --gains -o a.json
+  same "$(jq -c 'del(.submodels, .gain_bits, .gains)' a.json)" "$(jq -c . plain.json)"
+  # 6 depths x widths 2 to 12 at 2 and 32 bits, and 6x12 at the four between.
+  holds "$(cat a.json)" '(.submodels | length) == 6 * 11 * 2 + 4'
+  holds "$(cat a.json)" '.submodels == (.submodels | unique_by([.layers, .width, .bits]))'
+  holds "$(cat a.json)" 'all(.submodels[]; .accuracy >= 0 and .accuracy <= 1 and .loss >= 0)'
+  holds "$(cat a.json)" '[.submodels[] | select(.layers == 6 and .width == 12) | .bits]
+    == [2, 3, 4, 5, 6, 32]'
+  holds "$(cat a.json)" '[.submodels[] | select(.layers == 6 and .width == 12 and .bits == 2)
+    | -.loss][0] == .baseline'
+  holds "$(cat a.json)" '.gain_bits == [3, 4, 5, 6, 32] and (.gains | length) == 6'
+  holds "$(cat a.json)" 'all(.gains[]; length == 12) and all(.gains[][]; length == 5)'
+  # At the most bits a gain is what the score says.
+  holds "$(cat a.json)" '. as $i | all(range(6); . as $l | all(range(12); . as $s
+    | $i.gains[$l][$s][4] - ($i.scores[$l][$s] - $i.baseline) | fabs < 1e-12))'
+}
+
+@test "a submodel's loss and accuracy are what sti-run measures" {
+  works sti-importance -q model.sti --data few.tsv --submodels -o a.json
+  for submodel in 2x3 6x12; do
+    for bits in 2 32; do
+      works sti-run -q model.sti --submodel $submodel --bits $bits --eval few.tsv --json
+      want=$(jq -c --arg s $submodel --argjson b $bits '.submodels[]
+        | select("\(.layers)x\(.width)" == $s and .bits == $b)' a.json)
+      holds "$output" "(.accuracy - $want.accuracy | fabs < 1e-9) and (.mean_loss - $want.loss | fabs < 1e-4)"
+    done
+  done
+}
+
+@test "--metric kl: the full model agrees with itself" {
+  works sti-importance -q model.sti --data six.tsv --metric kl --submodels --gains -o a.json
+  holds "$(cat a.json)" '.submodels[-1] | .bits == 32 and .accuracy == 1 and (.loss | fabs) < 1e-12'
+  works sti-importance show a.json
+  like "$output" "*same label as the full model, %, of n layers (down) x m slices (across) at 32 bits*"
+}
+
+@test "binary and JSON hold the same submodels and gains" {
+  sti-importance -q model.sti --data six.tsv --metric loss --submodels --gains -o a.json
+  sti-importance -q model.sti --data six.tsv --metric loss --submodels --gains -o a.importance \
+    --threads 1
+  works sti-importance show --json a.importance
+  same "$output" "$(cat a.json)"
+  same "$(sti-inspect a.json)" "$(sti-importance show a.importance)"
+}
+
+@test "show: the table of submodels below the heat map" {
+  sti-importance -q model.sti --data few.tsv --submodels -o a.json
+  works sti-importance show a.json
+  same "${lines[8]}" "accuracy, %, of n layers (down) x m slices (across) at 32 bits"
+  same "${lines[9]}" "    n     2     3     4     5     6     7     8     9    10    11    12"
+  for depth in 1 2 3 4 5 6; do
+    [[ ${lines[$((depth + 9))]} =~ ^\ \ \ \ $depth(\ +[0-9]+\.[0-9]){11}$ ]]
+  done
+  [[ ${lines[16]} =~ ^6x12\ by\ bits:(\ (2|3|4|5|6|32):\ [0-9.]+){6}$ ]]
+  same "${#lines[@]}" 17
+  same "$(awk 'length > 80' <<<"$output")" ""
+  same "$(awk '{print $NF}' <<<"${lines[15]}")" \
+    "$(printf %.1f "$(jq '.submodels[-1].accuracy * 100' a.json)")"
+}

@@ -68,8 +68,9 @@ text="it was not very good"
 @test "sti-importance: each metric" {
   printf 'sentence\tlabel\n%s\tlabel_0,label_2\na movie\t-\n' "$text" >sets.tsv
   for metric in accuracy loss kl; do
-    works sti-importance -q multi.sti --data sets.tsv --metric $metric -o a.json
+    works sti-importance -q multi.sti --data sets.tsv --metric $metric --submodels -o a.json
     holds "$(cat a.json)" ".metric == \"$metric\" and .examples == 2"
   done
+  holds "$(cat a.json)" '.submodels[-1].accuracy == 1 and (.submodels[-1].loss | fabs) < 1e-9'
   holds "$(cat a.json)" 'all(.scores[][]; . <= 0)'
 }

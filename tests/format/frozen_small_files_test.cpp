@@ -1,5 +1,5 @@
-// The small files of version 1 as they were written once (tests/data/v1): both spellings must load
-// for ever, and mean the same.
+// The small files of version 1 as they were written once (tests/data/v1 and v1.1): both spellings
+// must load for ever, and mean the same.
 #include <gtest/gtest.h>
 
 #include "base/atomic_file.h"
@@ -14,7 +14,7 @@ namespace {
 constexpr uint64_t kLimit = 1 << 20;
 
 std::string Frozen(const std::string& name) {
-  auto content = ReadWholeFile(std::string(STI_SOURCE_DIR) + "/tests/data/v1/" + name, kLimit);
+  auto content = ReadWholeFile(std::string(STI_SOURCE_DIR) + "/tests/data/" + name, kLimit);
   EXPECT_TRUE(content.ok()) << name;
   return content.ok() ? *content : "";
 }
@@ -41,15 +41,26 @@ void ExpectFrozen(const std::string& name,
 }
 
 TEST(FrozenSmallFiles, ImportanceLoads) {
-  ExpectFrozen<Importance>("tiny.importance", ParseImportance, EncodeImportance, ImportanceToJson);
+  ExpectFrozen<Importance>("v1/tiny.importance", ParseImportance, EncodeImportance,
+                           ImportanceToJson);
+}
+
+TEST(FrozenSmallFiles, ImportanceWithSubmodelsAndGainsLoads) {
+  ExpectFrozen<Importance>("v1.1/tiny.importance", ParseImportance, EncodeImportance,
+                           ImportanceToJson);
+  const auto value = ParseImportance(test::Bytes(Frozen("v1.1/tiny.importance")), "tiny");
+  ASSERT_TRUE(value.ok());
+  EXPECT_EQ(value->submodels.size(), 12U);
+  EXPECT_EQ(value->gain_bits, (std::vector<uint32_t>{3, 4, 5, 6, 32}));
+  EXPECT_EQ(value->gains.size(), 20U);
 }
 
 TEST(FrozenSmallFiles, ProfileLoads) {
-  ExpectFrozen<DeviceProfile>("tiny.profile", ParseProfile, EncodeProfile, ProfileToJson);
+  ExpectFrozen<DeviceProfile>("v1/tiny.profile", ParseProfile, EncodeProfile, ProfileToJson);
 }
 
 TEST(FrozenSmallFiles, PlanLoads) {
-  ExpectFrozen<Plan>("tiny.plan", ParsePlan, EncodePlan, PlanToJson);
+  ExpectFrozen<Plan>("v1/tiny.plan", ParsePlan, EncodePlan, PlanToJson);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "format/small_file_test.h"
+#include "support/expect.h"
 #include "types/importance_rank.h"
 
 namespace sti {
@@ -26,6 +27,15 @@ Importance Example() {
   return importance;
 }
 
+Importance WithValues() {
+  Importance importance = Example();
+  importance.submodels = {
+      {1, 2, 2, 0.25, 3.5}, {1, 2, 32, 1, -0.5}, {1, 3, 2, 0.1 + 0.2, 0}, {2, 1, 6, 0, 1e-300}};
+  importance.gain_bits = {3, 32};
+  for (int i = 0; i < 12; ++i) importance.gains.push_back(0.1 * i - 0.35);
+  return importance;
+}
+
 Status ParseStatus(std::span<const uint8_t> file) {
   auto parsed = ParseImportance(file, "a.file");
   return parsed.ok() ? Status() : Status(parsed.error());
@@ -42,12 +52,19 @@ void ExpectEqual(const Importance& a, const Importance& b) {
   EXPECT_EQ(a.losses, b.losses);
   EXPECT_EQ(a.standard_error, b.standard_error);
   EXPECT_EQ(a.kernel, b.kernel);
+  EXPECT_EQ(a.submodels, b.submodels);
+  EXPECT_EQ(a.gain_bits, b.gain_bits);
+  EXPECT_EQ(a.gains, b.gains);
 }
 
 TEST(ImportanceFile, BothSpellingsHoldTheSame) {
-  for (bool losses : {true, false}) {
-    Importance example = Example();
-    if (!losses) example.losses.clear();
+  std::vector<Importance> examples(5, Example());
+  examples[1].losses.clear();
+  examples[2].submodels = WithValues().submodels;
+  examples[3] = WithValues();
+  examples[3].submodels.clear();
+  examples[4] = WithValues();
+  for (const Importance& example : examples) {
     const auto binary = EncodeImportance(example);
     const std::string json = ImportanceToJson(example);
     auto from_binary = ParseImportance(binary, "a.file");
@@ -87,6 +104,89 @@ TEST(ImportanceFile, WrongFieldsAreNamed) {
   test::ExpectRefused(json, "\"accuracy\"", "\"luck\"", "metric is not", ParseStatus);
   test::ExpectRefused(json, "000102", "zz0102", "32 hexadecimal", ParseStatus);
   test::ExpectRefused(json, "872", "-1", "examples is not", ParseStatus);
+}
+
+TEST(ImportanceFile, OneLineASubmodelAndAListOfGainsAShard) {
+  const std::string json = ImportanceToJson(WithValues());
+  EXPECT_NE(json.find("{\"layers\":1,\"width\":2,\"bits\":32,\"accuracy\":1.0,\"loss\":-0.5}"),
+            std::string::npos)
+      << json;
+  const auto parsed = nlohmann::json::parse(json);
+  EXPECT_EQ(parsed["gains"].size(), 2U);
+  EXPECT_EQ(parsed["gains"][1].size(), 3U);
+  EXPECT_EQ(parsed["gains"][1][2], nlohmann::json::array({0.1 * 10 - 0.35, 0.1 * 11 - 0.35}));
+}
+
+TEST(ImportanceFile, DamageToValuesIsFound) {
+  test::ExpectDamageIsFound(EncodeImportance(WithValues()), ParseStatus);
+}
+
+TEST(ImportanceFile, WrongSubmodelsAreNamed) {
+  const std::string json = ImportanceToJson(WithValues());
+  const std::string first = "{\"layers\":1,\"width\":2,\"bits\":2,";
+  auto refused = [&](const std::string& to, const std::string& words) {
+    test::ExpectRefused(json, first, to, words, ParseStatus);
+  };
+  refused("{\"layers\":0,\"width\":2,\"bits\":2,", "no such model has");
+  refused("{\"layers\":3,\"width\":2,\"bits\":2,", "no such model has");
+  refused("{\"layers\":1,\"width\":0,\"bits\":2,", "no such model has");
+  refused("{\"layers\":1,\"width\":4,\"bits\":2,", "no such model has");
+  refused("{\"layers\":1,\"width\":2,\"bits\":1,", "no such model has");
+  refused("{\"layers\":1,\"width\":2,\"bits\":7,", "no such model has");
+  refused("{\"layers\":1,\"width\":2,\"bits\":32,", "has one twice");
+  refused("{\"layers\":1,\"width\":3,\"bits\":2,", "is not sorted");
+  refused("{\"layers\":1,\"width\":2,", "submodels[0]: bits is missing");
+  refused("3,{\"layers\":1,\"width\":2,\"bits\":2,", "submodels[0]: is not a JSON object");
+  refused("{\"layers\":1e30,\"width\":2,\"bits\":2,", "submodels[0]: layers is not");
+  test::ExpectRefused(json, "\"accuracy\":0.25", "\"accuracy\":1.5", "accuracy that is not",
+                      ParseStatus);
+  test::ExpectRefused(json, "\"accuracy\":0.25", "\"accuracy\":-0.1", "accuracy that is not",
+                      ParseStatus);
+  test::ExpectRefused(json, "\"loss\":3.5", "\"lost\":3.5", "submodels[0]: loss is missing",
+                      ParseStatus);
+  test::ExpectRefused(json, "\"submodels\": [", "\"submodels\": 1, \"old\": [",
+                      "submodels is not a list", ParseStatus);
+}
+
+TEST(ImportanceFile, WrongGainsAreNamed) {
+  const std::string json = ImportanceToJson(WithValues());
+  auto refused = [&](const std::string& from, const std::string& to, const std::string& words) {
+    test::ExpectRefused(json, from, to, words, ParseStatus);
+  };
+  refused("[3,32]", "[32,3]", "gain_bits does not ascend");
+  refused("[3,32]", "[3,3]", "gain_bits does not ascend");
+  refused("[3,32]", "[2,32]", "gain_bits holds what is not");
+  refused("[3,32]", "[3,16]", "gain_bits holds what is not");
+  refused("[3,32]", "[-3,32]", "gain_bits is not");
+  refused("[3,32]", "[3]", "gains is not layers rows");
+  refused("\"gain_bits\"", "\"gained\"", "gains is not layers rows");
+  refused("\"gains\"", "\"gained\"", "gains is not layers rows");
+  refused("[-0.35,", "[", "gains is not layers rows");
+  refused("[-0.35,", "[\"x\",", "gains is not layers rows");
+  refused("[-0.35,", "[null,", "gains is not layers rows");
+  refused("\"gains\": [", "\"gains\": [[],", "gains is not layers rows");
+  refused("\"gains\": [", "\"gains\": 1, \"old\": [", "gains is not layers rows");
+}
+
+TEST(ImportanceFile, WrongBinaryValuesAreRefused) {
+  const struct {
+    void (*spoil)(Importance&);
+    const char* words;
+  } cases[] = {
+      {[](Importance& i) { i.submodels[1].loss = std::nan(""); }, "not a finite number"},
+      {[](Importance& i) { i.submodels[1].accuracy = std::nan(""); }, "accuracy that is not"},
+      {[](Importance& i) { i.submodels[1].depth = UINT32_MAX; }, "no such model has"},
+      {[](Importance& i) { std::swap(i.submodels[0], i.submodels[3]); }, "is not sorted"},
+      {[](Importance& i) { i.gains[11] = HUGE_VAL; }, "gains holds what is not"},
+      {[](Importance& i) { i.gains.pop_back(); }, "gains is not layers rows"},
+      {[](Importance& i) { i.gain_bits[0] = 2; }, "gain_bits holds what is not"},
+  };
+  for (const auto& one : cases) {
+    Importance importance = WithValues();
+    one.spoil(importance);
+    EXPECT_TRUE(FailedWith(ParseImportance(EncodeImportance(importance), "a.file"),
+                           ErrorKind::kData, one.words));
+  }
 }
 
 TEST(ImportanceFile, UnknownFieldsAreIgnored) {

@@ -4,90 +4,35 @@
 
 #include <numeric>
 
-#include "measure/examples.h"
+#include "measure/importance_world.h"
 #include "measure/score.h"
-#include "support/expect.h"
-#include "support/random.h"
-#include "support/temp_folder.h"
-#include "support/test_container.h"
-#include "support/test_tokenizer.h"
 
 namespace sti {
 namespace {
 
-class ImportanceTest : public ::testing::Test {
+double ScoreOf(Metric metric, std::span<const float> logits, std::span<const float> full,
+               uint32_t label) {
+  if (metric == Metric::kKl) return -KlDivergence(full, logits);
+  if (metric == Metric::kLoss) return -CrossEntropy(logits, label);
+  return ArgMax(logits) == label ? 1.0 : 0.0;
+}
+
+class ImportanceTest : public ImportanceWorld {
  protected:
-  void SetUp() override {
-    TinyModelOptions model;
-    model.layers = 3;
-    ASSERT_TRUE(Succeeded(WriteTinyContainer(path_, model)));
-    // Enough tokens for more than one batch of the meter.
-    TestRandom random(1);
-    const auto words = TinyVocabulary();
-    for (int i = 0; i < 130; ++i) {
-      std::string text;
-      const uint64_t length = random.Below(14);
-      for (uint64_t w = 0; w < length; ++w) text += words[5 + random.Below(20)] + " ";
-      examples_.push_back({text, std::nullopt, static_cast<uint32_t>(random.Below(3))});
-    }
-  }
-
-  Result<Importance> Measure(const ImportanceOptions& options) {
-    STI_ASSIGN_OR_RETURN(ContainerFile file, ContainerFile::Open(path_));
-    return MeasureImportance(std::move(file), tokenizer_, examples_, options);
-  }
-
-  // Logits of one example, alone, with every shard at `bits`, one slice of one layer apart.
-  std::vector<float> Logits(LoadedModel& model, Transformer& transformer, const Example& example,
-                            uint32_t bits, int raised_layer, uint32_t raised_slice) {
-    const ModelShape& shape = model.index().info.shape;
-    const Encoding e = tokenizer_.Encode(example.text, example.pair, shape.max_positions);
-    const uint32_t offsets[] = {0, static_cast<uint32_t>(e.ids.size())};
-    std::vector<float> hidden(e.ids.size() * shape.hidden);
-    EXPECT_TRUE(Succeeded(model.Embed(transformer, {offsets}, e.ids, e.types, hidden.data())));
-    const std::vector<uint32_t> slices{0, 1};
-    for (uint32_t layer = 0; layer < shape.layers; ++layer) {
-      std::vector<ShardView> views;
-      for (const uint32_t slice : slices) {
-        const bool raised = static_cast<int>(layer) == raised_layer && slice == raised_slice;
-        views.push_back(model.View(layer, slice, raised ? 32 : bits));
-      }
-      transformer.RunLayer({offsets}, views, slices, model.resident().layers[layer], hidden.data());
-    }
-    std::vector<float> logits(shape.labels);
-    transformer.Head({offsets}, hidden.data(), model.resident().head, logits.data());
-    return logits;
-  }
-
-  static double ScoreOf(Metric metric, std::span<const float> logits, std::span<const float> full,
-                        uint32_t label) {
-    if (metric == Metric::kKl) return -KlDivergence(full, logits);
-    if (metric == Metric::kLoss) return -CrossEntropy(logits, label);
-    return ArgMax(logits) == label ? 1.0 : 0.0;
-  }
-
   // One evaluation of the whole model a shard and example, as the paper describes it.
   Importance Naive(Metric metric) {
-    auto file = ContainerFile::Open(path_);
-    const std::vector<uint32_t> bits{2, 32};
-    auto loaded = LoadedModel::Load(std::move(file).value(), bits);
-    EXPECT_TRUE(Succeeded(loaded));
-    ThreadPool pool(1);
-    auto transformer = Transformer::Create(loaded->index().info, pool, Backend::kNative);
-    EXPECT_TRUE(Succeeded(transformer));
     Importance importance;
-    for (int shard = -1; shard < 6; ++shard) {
+    for (uint32_t shard = 0; shard <= 6; ++shard) {
       RunningMean score;
       RunningMean loss;
       for (const Example& example : examples_) {
-        const int layer = shard < 0 ? -1 : shard / 2;
-        const auto logits = Logits(*loaded, **transformer, example, 2, layer,
-                                   static_cast<uint32_t>(shard < 0 ? 0 : shard % 2));
-        const auto full = Logits(*loaded, **transformer, example, 32, -1, 0);
-        score.Add(ScoreOf(metric, logits, full, *example.label));
+        const auto logits = Logits(example, [&](uint32_t layer, uint32_t slice) {
+          return layer * 2 + slice == shard ? 32U : 2U;
+        });
+        score.Add(ScoreOf(metric, logits, FullLogits(example), *example.label));
         loss.Add(CrossEntropy(logits, *example.label));
       }
-      if (shard < 0) {
+      if (shard == 6) {  // none is raised
         importance.baseline = score.mean();
         importance.standard_error = score.standard_error();
       } else {
@@ -97,11 +42,6 @@ class ImportanceTest : public ::testing::Test {
     }
     return importance;
   }
-
-  TempFolder folder_;
-  std::string path_ = folder_.File("a.sti");
-  Tokenizer tokenizer_ = TinyTokenizer();
-  std::vector<Example> examples_;
 };
 
 TEST_F(ImportanceTest, EqualsOneEvaluationAShard) {
@@ -148,6 +88,9 @@ TEST_F(ImportanceTest, SaysWhatItMeasured) {
   EXPECT_EQ(steps, expected);
   EXPECT_GE(total, 12U) << "two batches of six shards";
   EXPECT_EQ(total % 6, 0U);
+  EXPECT_TRUE(measured->submodels.empty());
+  EXPECT_TRUE(measured->gain_bits.empty());
+  EXPECT_TRUE(measured->gains.empty());
 }
 
 TEST_F(ImportanceTest, MayBeCancelled) {

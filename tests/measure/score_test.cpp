@@ -74,6 +74,14 @@ TEST(Judge, OneLabelOrExactlyTheSet) {
             BernoulliDivergence(Logits{1, 2}, Logits{2, 1}));
 }
 
+TEST(LabelsOf, TheLargestOrAllThatApply) {
+  const Logits logits{-1, 3, 0, 2};
+  EXPECT_EQ(LabelsOf(Problem::kSingleLabel, logits), (std::vector<uint32_t>{1}));
+  EXPECT_EQ(LabelsOf(Problem::kMultiLabel, logits), (std::vector<uint32_t>{1, 2, 3}));
+  EXPECT_EQ(LabelsOf(Problem::kMultiLabel, logits, 0.9), (std::vector<uint32_t>{1}));
+  EXPECT_TRUE(Judge(Problem::kMultiLabel, logits, LabelsOf(Problem::kMultiLabel, logits)).right);
+}
+
 TEST(ArgMax, TakesTheFirstOfTheLargest) {
   EXPECT_EQ(ArgMax(Logits{1, 3, 2}), 1U);
   EXPECT_EQ(ArgMax(Logits{-1, -1, -2}), 0U);

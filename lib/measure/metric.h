@@ -1,0 +1,10 @@
+#pragma once
+
+#include <cstdint>
+
+namespace sti {
+
+enum class Metric : uint8_t { kAccuracy, kLoss, kKl };
+const char* MetricName(Metric metric);
+
+}  // namespace sti
