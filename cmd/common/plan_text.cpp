@@ -32,6 +32,61 @@ std::string BitsTable(const Plan& plan) {
   return text;
 }
 
+std::string Predicted(const std::optional<double>& loss, const std::optional<double>& accuracy) {
+  char text[64] = "";
+  if (accuracy) {
+    std::snprintf(text, sizeof(text), "%.1f %%", *accuracy * 100);
+  } else if (loss) {
+    std::snprintf(text, sizeof(text), "loss %.4f", *loss);
+  }
+  return text;
+}
+
+std::string LatencyText(double latency_us, double p99_us) {
+  return FormatTimeUs(latency_us) + ", p99 " + FormatTimeUs(p99_us);
+}
+
+// " at 1800 MHz", where the plan says.
+std::string FrequencyText(uint64_t khz) {
+  return khz == 0 ? "" : " at " + std::to_string(khz / 1000) + " MHz";
+}
+
+// One line a plan that other inputs or clocks run under.
+std::string VariantsText(const Plan& plan) {
+  if (plan.variants.empty()) return "";
+  std::string text = "variants   the shortest that holds an input runs it\n";
+  for (const Plan& variant : plan.variants) {
+    char line[160];
+    const std::string submodel =
+        std::to_string(variant.layers.size()) + "x" + std::to_string(variant.width);
+    std::snprintf(line, sizeof(line), "  %7u tokens%s: %s, %s", variant.length,
+                  FrequencyText(variant.freq).c_str(), submodel.c_str(),
+                  LatencyText(variant.predicted_latency_us, variant.predicted_p99_us).c_str());
+    text += line;
+    if (variant.target_us && !variant.meets_target) text += " MISSED";
+    text += '\n';
+  }
+  return text;
+}
+
+// One line a turn: what it reads, and what that gives.
+std::string TurnsText(const Plan& plan) {
+  if (plan.turns.empty()) return "";
+  std::string text =
+      "turns      at most " + FormatBytes(plan.turn_bytes) + " stay in memory between them\n";
+  for (size_t t = 0; t < plan.turns.size(); ++t) {
+    const PlanTurn& turn = plan.turns[t];
+    char line[200];
+    std::snprintf(line, sizeof(line), "  turn %2zu   reads %s, %s", t + 1,
+                  FormatBytes(turn.read_bytes).c_str(),
+                  LatencyText(turn.predicted_latency_us, turn.predicted_p99_us).c_str());
+    text += line;
+    const std::string predicted = Predicted(turn.predicted_loss, turn.predicted_accuracy);
+    text += (predicted.empty() ? "" : ", ") + predicted + '\n';
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string DescribePlan(const Plan& plan) {
@@ -39,16 +94,20 @@ std::string DescribePlan(const Plan& plan) {
                      std::to_string(plan.width) + " slices, up to " + std::to_string(plan.length) +
                      " tokens, strategy " + plan.strategy + "\n";
   text += "bits       a shard each; [preloaded]\n" + BitsTable(plan);
-  text += "latency    " + FormatTimeUs(plan.predicted_latency_us) + " predicted, p99 " +
-          FormatTimeUs(plan.predicted_p99_us);
+  text += "latency    " + FormatTimeUs(plan.predicted_latency_us) + " predicted" +
+          FrequencyText(plan.freq) + ", p99 " + FormatTimeUs(plan.predicted_p99_us);
   if (plan.target_us) {
     text += ", target " + FormatTimeUs(*plan.target_us);
     text += plan.meets_target ? " met" : " MISSED";
   }
+  if (plan.wake_us > 0)
+    text += "\nwake       counts on " + FormatTimeUs(plan.wake_us) + " before the text is there";
+  const std::string predicted = Predicted(plan.predicted_loss, plan.predicted_accuracy);
+  if (!predicted.empty()) text += "\nquality    " + predicted + " predicted";
   text += "\nbytes      " + FormatBytes(plan.parameter_bytes) + " of shards, " +
           FormatBytes(plan.preload_bytes) + " of them preloaded\n";
   text += "memory     " + FormatBytes(plan.predicted_peak_bytes) + " predicted peak\n";
-  return text;
+  return text + VariantsText(plan) + TurnsText(plan);
 }
 
 std::string UntrainedWarning(const ModelInfo& info, const Plan& plan) {

@@ -25,10 +25,10 @@ using PartSelection = std::vector<PartMask>;
 /// What each of `bits` needs, of every shard.
 PartSelection SelectAll(const ModelShape& shape, std::span<const uint32_t> bits);
 
-/// What the plans read, their variants included. DataError if one does not fit the shape.
+/// What the plans read, their turns and variants included. DataError if one does not fit the shape.
 Result<PartSelection> SelectForPlans(const ModelShape& shape, std::span<const Plan> plans);
 
-/// All bitwidths that the plans use, ascending.
+/// All bitwidths that the plans, their turns and variants use, ascending.
 std::vector<uint32_t> BitsOfPlans(std::span<const Plan> plans);
 
 }  // namespace sti

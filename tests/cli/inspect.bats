@@ -104,3 +104,11 @@ load helpers
   refused 3 "sti-inspect: other.json: * is missing; correct it or make it again" sti-inspect other.json
   refused 3 "sti-inspect: model: *" sti-inspect model
 }
+
+@test "a plan with variants and turns tells of them in 80 columns" {
+  works sti-inspect "$repo/tests/data/v1.1/tiny.plan"
+  like "$output" "*2x2, 180 us, p99 260 us*1x1, 390 us, p99 400 us*turn  3*"
+  like "$output" "*500 us before the text is there*87.5 % predicted*"
+  same "$(awk 'length > 80' <<<"$output")" ""
+  same "$(sti-inspect --json "$repo/tests/data/v1.1/tiny.plan")" "$(<"$repo/tests/data/v1.1/tiny.plan.json")"
+}

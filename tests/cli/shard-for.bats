@@ -27,6 +27,27 @@ lines() { tail -n +2 few.tsv | cut -f 1; }
     sti-run -q two.sti --plan c.plan "$alarm"
 }
 
+@test "what turns and variants read is there too" {
+  sti-plan -q model.sti --profile device.json --strategy stdpl --bits 2 --submodel 3x4 -o base.json
+  jq '.turns = [{bits, preload: []}, {bits: (.bits | map(map(4))), preload: []}]
+    | .variants = [. + {length: 16, bits: (.bits | map(map(6))), turns: []}]' base.json >both.json
+  jq '.turns = []' both.json >variant.json
+  jq '.variants = []' both.json >turns.json
+  for plan in base turns variant both; do
+    works sti-shard -q model --for $plan.json -o $plan.sti
+    works sti-inspect --verify $plan.sti
+    sti-inspect --json $plan.sti | jq -c .bits >$plan.bits
+  done
+  same "$(<base.bits)$(<turns.bits)$(<variant.bits)$(<both.bits)" "[2][2,4][2,6][2,4,6]"
+  for bits in 4 6; do
+    sti-plan -q model.sti --profile device.json --strategy stdpl --bits $bits --submodel 3x4 -o $bits.json
+  done
+  works sti-run -q turns.sti --plan 4.json "$alarm"
+  works sti-run -q variant.sti --plan 6.json "$alarm"
+  refused 3 "*the plan does not fit turns.sti: it wants 6 bits of layer *" \
+    sti-run -q turns.sti --plan 6.json "$alarm"
+}
+
 @test "what needs the whole model says so" {
   sti-shard -q model --for model.plan -o small.sti
   refused 2 "*the container holds only what some plans read; give one of them by --plan" \

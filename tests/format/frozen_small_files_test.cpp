@@ -4,7 +4,6 @@
 
 #include "base/atomic_file.h"
 #include "format/importance_file.h"
-#include "format/plan_file.h"
 #include "format/profile_file.h"
 #include "format/small_file_test.h"
 
@@ -57,10 +56,6 @@ TEST(FrozenSmallFiles, ImportanceWithSubmodelsAndGainsLoads) {
 
 TEST(FrozenSmallFiles, ProfileLoads) {
   ExpectFrozen<DeviceProfile>("v1/tiny.profile", ParseProfile, EncodeProfile, ProfileToJson);
-}
-
-TEST(FrozenSmallFiles, PlanLoads) {
-  ExpectFrozen<Plan>("v1/tiny.plan", ParsePlan, EncodePlan, PlanToJson);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <zstd.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "base/aligned_buffer.h"
 #include "base/little_endian.h"
@@ -226,6 +227,39 @@ TEST(HostilePlan, TablesThatShareOneList) {
     const MemoryMeter meter;
     EXPECT_TRUE(FailedWith(ParsePlan(file, "a.plan"), ErrorKind::kData, "a.plan: variants: "));
     EXPECT_LT(meter.peak_bytes(), file.size() + kMiB);
+  }
+}
+
+// 64 turns that all name one table of 256 K shards.
+TEST(HostilePlan, TurnsThatShareOneTable) {
+  constexpr size_t kRows = 1024;
+  constexpr uint32_t kWidth = 256;
+  flatbuffers::FlatBufferBuilder builder;
+  const auto model = builder.CreateVector(Bin(16, 1));
+  std::vector<uint32_t> numbers(kRows);
+  std::iota(numbers.begin(), numbers.end(), 0U);
+  const auto layers = builder.CreateVector(numbers);
+  const auto slices = builder.CreateVector(numbers.data(), kWidth);
+  const auto twos = builder.CreateVector(std::vector<uint32_t>(kWidth, 2));
+  const auto row = fb::CreatePlanRow(builder, slices, twos);
+  const auto rows = builder.CreateVector(std::vector(kRows, row));
+  const auto bits = builder.CreateVector(std::vector<uint32_t>(kRows * kWidth, 2));
+  const auto turn = fb::CreatePlanTurn(builder, bits);
+  const auto turns = builder.CreateVector(std::vector(64, turn));
+  for (const bool shared_rows : {true, false}) {
+    fb::PlanBuilder plan(builder);
+    plan.add_model(model);
+    plan.add_length(8);
+    plan.add_width(kWidth);
+    plan.add_layers(layers);
+    if (shared_rows) plan.add_rows(rows);
+    plan.add_turns(turns);
+    builder.Finish(plan.Finish());
+    const Bin file = WrapFrame(kPlanMagic, {builder.GetBufferPointer(), builder.GetSize()});
+    const MemoryMeter meter;
+    EXPECT_TRUE(FailedWith(ParsePlan(file, "a.plan"), ErrorKind::kData,
+                           "a.plan: its lists hold more than the file; "));
+    EXPECT_LT(meter.peak_bytes(), 4 * file.size());
   }
 }
 

@@ -16,8 +16,7 @@ template <typename Value>
 void ExpectSameMeaning(const std::string& name,
                        Result<Value> (*parse)(std::span<const uint8_t>, const std::string&),
                        std::string (*to_json)(const Value&)) {
-  const auto content =
-      ReadWholeFile(std::string(STI_SOURCE_DIR) + "/tests/data/v1/" + name, 1 << 20);
+  const auto content = ReadWholeFile(std::string(STI_SOURCE_DIR) + "/tests/data/" + name, 1 << 20);
   ASSERT_TRUE(Succeeded(content));
   const auto now = parse(test::Bytes(*content), name);
   ASSERT_TRUE(Succeeded(now));
@@ -34,12 +33,15 @@ void ExpectSameMeaning(const std::string& name,
 }
 
 TEST(NewerMinor, Importance) {
-  ExpectSameMeaning<Importance>("tiny.importance", ParseImportance, ImportanceToJson);
+  ExpectSameMeaning<Importance>("v1/tiny.importance", ParseImportance, ImportanceToJson);
 }
 TEST(NewerMinor, Profile) {
-  ExpectSameMeaning<DeviceProfile>("tiny.profile", ParseProfile, ProfileToJson);
+  ExpectSameMeaning<DeviceProfile>("v1/tiny.profile", ParseProfile, ProfileToJson);
 }
-TEST(NewerMinor, Plan) { ExpectSameMeaning<Plan>("tiny.plan", ParsePlan, PlanToJson); }
+TEST(NewerMinor, Plan) {
+  ExpectSameMeaning<Plan>("v1/tiny.plan", ParsePlan, PlanToJson);
+  ExpectSameMeaning<Plan>("v1.1/tiny.plan", ParsePlan, PlanToJson);
+}
 
 }  // namespace
 }  // namespace sti

@@ -49,13 +49,37 @@ Plan WithVariant() {
   return plan;
 }
 
+Plan WithTurns() {
+  Plan plan = Example();
+  plan.freq = 1800000;
+  plan.wake_us = 250000;
+  plan.predicted_loss = 0.5;
+  plan.turn_bytes = 100000;
+  PlanTurn turn;
+  turn.bits = plan.bits;
+  turn.preload = plan.preload;
+  turn.preload_bytes = plan.preload_bytes;
+  turn.read_bytes = 4096;
+  turn.predicted_latency_us = 12.5;
+  turn.predicted_p99_us = 13.5;
+  plan.turns.push_back(turn);
+  turn.bits = {{3, 6}, {32, 32}};
+  turn.preload.push_back({1, 1, 5});
+  turn.preload_bytes = 99999;
+  turn.aib_us = {0.25, -0.5};
+  turn.predicted_loss = 0.25;
+  turn.predicted_accuracy = 0.75;
+  plan.turns.push_back(turn);
+  return plan;
+}
+
 Status ParseStatus(std::span<const uint8_t> file) {
   auto parsed = ParsePlan(file, "a.file");
   return parsed.ok() ? Status() : Status(parsed.error());
 }
 
 TEST(PlanFile, BothSpellingsHoldTheSame) {
-  for (const Plan& example : {Example(), WithVariant()}) {
+  for (const Plan& example : {Example(), WithVariant(), WithTurns()}) {
     const auto binary = EncodePlan(example);
     const std::string json = PlanToJson(example);
     auto from_binary = ParsePlan(binary, "a.file");
@@ -72,6 +96,11 @@ TEST(PlanFile, BothSpellingsHoldTheSame) {
     EXPECT_EQ(from_binary->slack_us, example.slack_us);
     EXPECT_EQ(from_binary->predicted_accuracy, example.predicted_accuracy);
     EXPECT_EQ(from_binary->variants.size(), example.variants.size());
+    EXPECT_EQ(from_binary->turns.size(), example.turns.size());
+    EXPECT_EQ(from_json->freq, example.freq);
+    EXPECT_EQ(from_json->wake_us, example.wake_us);
+    EXPECT_EQ(from_json->predicted_loss, example.predicted_loss);
+    EXPECT_EQ(from_json->turn_bytes, example.turn_bytes);
     EXPECT_EQ(from_json->parameter_bytes, example.parameter_bytes);
     EXPECT_EQ(from_json->predicted_peak_bytes, uint64_t{1} << 62);
   }
@@ -98,6 +127,10 @@ TEST(PlanFile, JsonHasEveryPromisedField) {
                             "parameter_bytes",
                             "variants",
                             "turns",
+                            "turn_bytes",
+                            "wake_us",
+                            "freq",
+                            "predicted_loss",
                             "model",
                             "shape",
                             "kernel",
@@ -133,6 +166,86 @@ TEST(PlanFile, WrongFieldsAreNamed) {
   refused("\"length\": 64", "\"length\": 0", "length is not");
   refused("\"length\": 128", "\"length\": 0", "variants[0]: length is not");
   refused("200000.0", "-1", "target_us is negative");
+}
+
+TEST(PlanFile, TurnsHaveEveryPromisedField) {
+  const auto json = nlohmann::json::parse(PlanToJson(WithTurns()));
+  ASSERT_EQ(json["turns"].size(), 2u);
+  for (const char* field :
+       {"turn", "bits", "preload", "preload_bytes", "read_bytes", "aib_us", "predicted_latency_us",
+        "predicted_p99_us", "predicted_loss", "predicted_accuracy"})
+    EXPECT_TRUE(json["turns"][0].contains(field)) << field;
+  EXPECT_EQ(json["turns"][1]["turn"], 2);
+  EXPECT_TRUE(json["turns"][0]["aib_us"].is_null());
+  EXPECT_EQ(json["turns"][1]["preload"][1]["bits"], 5);
+}
+
+TEST(PlanFile, TurnsNeverLoseBits) {
+  EXPECT_TRUE(ParseStatus(EncodePlan(WithTurns())).ok());
+  test::ExpectDamageIsFound(EncodePlan(WithTurns()), ParseStatus);
+  const struct {
+    void (*edit)(Plan&);
+    const char* words;
+  } cases[] = {
+      {[](Plan& p) { p.turns[1].bits[0][0] = 2, p.turns[1].bits[0][1] = 5; },
+       "turns[1]: layer 1 slice 1 has fewer bits than in the turn before"},
+      {[](Plan& p) { p.turns[0].bits[0][0] = 3; }, "turns[0]: the first turn's bits are not the"},
+      {[](Plan& p) { p.turns[1].bits[0][0] = 7; }, "turns[1]: layer 1 slice 0: bits is not"},
+      {[](Plan& p) { p.turns[1].preload[1].bits = 32; }, "turns[1]: preload: layer 1 slice 1 at"},
+      {[](Plan& p) { p.turns[1].preload[1].bits = 1; }, "turns[1]: preload: layer 1 slice 1 at"},
+      {[](Plan& p) { p.turns[1].preload[1].layer = 2; }, "turns[1]: preload: layer 2 slice 1 at"},
+      {[](Plan& p) { p.turns[1].preload[1].slice = 0; }, "turns[1]: preload: layer 1 slice 0 at"},
+      {[](Plan& p) { p.turns[1].preload_bytes = 100001; }, "turns[1]: preload_bytes is more than"},
+      {[](Plan& p) { p.turns[1].aib_us.push_back(1); }, "turns[1]: aib_us does not have"},
+      {[](Plan& p) { p.turns[1].predicted_p99_us = -1; }, "turns[1]: predicted_p99_us is negative"},
+      {[](Plan& p) { p.wake_us = -1; }, "wake_us is negative"},
+      {[](Plan& p) { p.turns.resize(65, p.turns[1]); }, "more than 64 turns"}};
+  for (const auto& c : cases) {
+    Plan plan = WithTurns();
+    c.edit(plan);
+    for (const Status& status :
+         {ParseStatus(EncodePlan(plan)), ParseStatus(test::Bytes(PlanToJson(plan)))}) {
+      ASSERT_FALSE(status.ok()) << c.words;
+      EXPECT_EQ(status.error().kind, ErrorKind::kData);
+      EXPECT_NE(status.error().message.find(c.words), std::string::npos) << status.error().message;
+    }
+  }
+  Plan short_row = WithTurns();
+  short_row.turns[1].bits[1].pop_back();
+  EXPECT_FALSE(ParseStatus(EncodePlan(short_row)).ok());
+  EXPECT_FALSE(ParseStatus(test::Bytes(PlanToJson(short_row))).ok());
+  test::ExpectRefused(PlanToJson(WithTurns()), "\"turn\": 2", "\"turn\": 3",
+                      "turn does not count from 1", ParseStatus);
+}
+
+TEST(PlanFile, VariantsAreServedByThePlansBuffer) {
+  const struct {
+    void (*edit)(Plan&);
+    const char* words;
+  } cases[] = {
+      {[](Plan& p) { p.preload.clear(); },
+       "variants[0]: preload: layer 1 slice 0 at 2 bits is not preloaded by the plan"},
+      {[](Plan& p) { p.variants[0].bits[0][0] = p.variants[0].preload[0].bits = 3; },
+       "variants[0]: preload: layer 1 slice 0 at 3 bits is not preloaded by the plan"},
+      {[](Plan& p) { p.variants[0].length = p.length; }, "length and freq are planned already"},
+      {[](Plan& p) { p.variants.push_back(p.variants[0]); },
+       "variants[1]: its length and freq are"},
+      {[](Plan& p) { p.variants[0].turns = WithTurns().turns; }, "a variant has turns"},
+      {[](Plan& p) { p.variants[0].model.bytes[3] = 9; }, "it is for another model"}};
+  for (const auto& c : cases) {
+    Plan plan = WithVariant();
+    c.edit(plan);
+    for (const Status& status :
+         {ParseStatus(EncodePlan(plan)), ParseStatus(test::Bytes(PlanToJson(plan)))}) {
+      ASSERT_FALSE(status.ok()) << c.words;
+      EXPECT_NE(status.error().message.find(c.words), std::string::npos) << status.error().message;
+    }
+  }
+  Plan clocks = WithVariant();
+  clocks.variants[0].length = clocks.length;
+  clocks.variants[0].freq = 1800000;
+  clocks.variants[0].preload.clear();
+  EXPECT_TRUE(ParseStatus(EncodePlan(clocks)).ok());
 }
 
 TEST(PlanFile, VariantsDoNotNest) {

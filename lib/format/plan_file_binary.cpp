@@ -1,0 +1,263 @@
+#include <algorithm>
+
+#include "format/flatbuffer_values.h"
+#include "format/framed_file.h"
+#include "format/plan_file_parts.h"
+#include "plan_generated.h"
+
+namespace sti {
+namespace {
+
+using Builder = flatbuffers::FlatBufferBuilder;
+template <typename T>
+using Offsets = std::vector<flatbuffers::Offset<T>>;
+template <typename T>
+using List = flatbuffers::Vector<T>;
+
+/// Bytes that lists may still take. Offsets may name one list many times, so that copies outgrow
+/// the file; a list that is stored once for each use never does.
+class Room {
+ public:
+  Room(size_t bytes, const std::string& name) : bytes_(bytes), name_(name) {}
+  template <typename T>
+  [[nodiscard]] Status Take(const List<T>* list) {
+    const size_t bytes = list == nullptr ? 0 : size_t{list->size()} * sizeof(T);
+    if (bytes > bytes_) return PlanError(name_, "its lists hold more than the file");
+    bytes_ -= bytes;
+    return {};
+  }
+
+ private:
+  size_t bytes_;
+  const std::string& name_;
+};
+
+/// Refuses what validation would refuse before it is copied.
+Status CheckSizes(const fb::Plan& table, const std::string& name) {
+  for (const flatbuffers::String* text : {table.strategy(), table.kernel(), table.read_path()}) {
+    if (text != nullptr && text->size() > kMaxPlanTextBytes)
+      return PlanError(name, "a text is longer than 65536 bytes");
+  }
+  if (table.layers() != nullptr && table.layers()->size() > kMaxPlanLayers)
+    return PlanError(name, "layers does not have 1 to 1024 entries");
+  if (table.aib_us() != nullptr && table.aib_us()->size() > kMaxPlanLayers)
+    return PlanError(name, "aib_us does not have one entry a layer");
+  if (table.preload() != nullptr && table.preload()->size() > kMaxPlanLayers * kMaxPlanWidth)
+    return PlanError(name, "preload has more entries than a plan has shards");
+  return {};
+}
+
+Status ReadRows(const fb::Plan& table, const std::string& name, Room* room, Plan* plan) {
+  if (table.rows() == nullptr) return {};
+  if (table.rows()->size() > kMaxPlanLayers) return PlanError(name, "more than 1024 rows");
+  plan->slices.reserve(table.rows()->size());
+  plan->bits.reserve(table.rows()->size());
+  for (const fb::PlanRow* row : *table.rows()) {
+    if ((row->slices() != nullptr && row->slices()->size() > kMaxPlanWidth) ||
+        (row->bits() != nullptr && row->bits()->size() > kMaxPlanWidth))
+      return PlanError(name, "a row has more than 256 entries");
+    STI_RETURN_IF_ERROR(room->Take(row->slices()));
+    STI_RETURN_IF_ERROR(room->Take(row->bits()));
+    plan->slices.push_back(NumbersOf(row->slices()));
+    plan->bits.push_back(NumbersOf(row->bits()));
+  }
+  return {};
+}
+
+using PreloadList = List<flatbuffers::Offset<fb::PreloadEntry>>;
+
+Status ReadPreload(const PreloadList* list, Room* room, std::vector<PreloadedShard>* preload) {
+  if (list == nullptr) return {};
+  STI_RETURN_IF_ERROR(room->Take(list));
+  preload->reserve(list->size());
+  for (const fb::PreloadEntry* entry : *list)
+    preload->push_back({entry->layer(), entry->slice(), entry->bits()});
+  return {};
+}
+
+Result<PlanTurn> ReadTurn(const fb::PlanTurn& table, const std::string& name, const Plan& plan,
+                          Room* room) {
+  PlanTurn turn;
+  const size_t rows = plan.layers.size();
+  if (table.bits() == nullptr || table.bits()->size() != rows * plan.width)
+    return PlanError(name, "bits does not have one entry a shard");
+  STI_RETURN_IF_ERROR(room->Take(table.bits()));
+  STI_RETURN_IF_ERROR(room->Take(table.aib_us()));
+  const std::vector<uint32_t> bits = NumbersOf(table.bits());
+  turn.bits.reserve(rows);
+  for (size_t k = 0; k < rows; ++k) {
+    const uint32_t* row = bits.data() + k * plan.width;
+    turn.bits.emplace_back(row, row + plan.width);
+  }
+  STI_RETURN_IF_ERROR(ReadPreload(table.preload(), room, &turn.preload));
+  turn.preload_bytes = table.preload_bytes();
+  turn.read_bytes = table.read_bytes();
+  turn.aib_us = NumbersOf(table.aib_us());
+  turn.predicted_latency_us = table.predicted_latency_us();
+  turn.predicted_p99_us = table.predicted_p99_us();
+  turn.predicted_loss = table.predicted_loss();
+  turn.predicted_accuracy = table.predicted_accuracy();
+  return turn;
+}
+
+Status ReadTurns(const fb::Plan& table, const std::string& name, Room* room, Plan* plan) {
+  if (table.turns() == nullptr) return {};
+  if (table.turns()->size() > kMaxPlanTurns) return PlanError(name, "more than 64 turns");
+  if (plan->width > kMaxPlanWidth) return PlanError(name, "width is not from 1 to 256");
+  plan->turns.reserve(table.turns()->size());
+  for (const fb::PlanTurn* turn : *table.turns()) {
+    const std::string where = name + ": turns[" + std::to_string(plan->turns.size()) + "]";
+    STI_ASSIGN_OR_RETURN(PlanTurn read, ReadTurn(*turn, where, *plan, room));
+    plan->turns.push_back(std::move(read));
+  }
+  return {};
+}
+
+void ReadScalars(const fb::Plan& table, Plan* plan) {
+  plan->strategy = TextOf(table.strategy());
+  plan->length = table.length();
+  plan->width = table.width();
+  plan->preload_bytes = table.preload_bytes();
+  plan->slack_us = table.slack_us();
+  plan->target_us = table.target_us();
+  plan->meets_target = table.meets_target();
+  plan->predicted_latency_us = table.predicted_latency_us();
+  plan->predicted_p99_us = table.predicted_p99_us();
+  plan->predicted_peak_bytes = table.predicted_peak_bytes();
+  plan->predicted_accuracy = table.predicted_accuracy();
+  plan->parameter_bytes = table.parameter_bytes();
+  plan->kernel = TextOf(table.kernel());
+  plan->read_path = TextOf(table.read_path());
+  plan->wake_us = table.wake_us();
+  plan->freq = table.freq();
+  plan->predicted_loss = table.predicted_loss();
+  plan->turn_bytes = table.turn_bytes();
+}
+
+/// All but its variants.
+Result<Plan> ReadOne(const fb::Plan& table, const std::string& name, Room* room) {
+  Plan plan;
+  if (const auto* model = table.model()) {
+    STI_ASSIGN_OR_RETURN(plan.model,
+                         DigestFromBytes(model->data(), model->size(), name + ": model"));
+  }
+  if (const auto* shape = table.shape()) {
+    STI_ASSIGN_OR_RETURN(plan.shape,
+                         DigestFromBytes(shape->data(), shape->size(), name + ": shape"));
+  }
+  STI_RETURN_IF_ERROR(CheckSizes(table, name));
+  ReadScalars(table, &plan);
+  plan.layers = NumbersOf(table.layers());
+  plan.aib_us = NumbersOf(table.aib_us());
+  STI_RETURN_IF_ERROR(ReadRows(table, name, room, &plan));
+  STI_RETURN_IF_ERROR(ReadPreload(table.preload(), room, &plan.preload));
+  STI_RETURN_IF_ERROR(ReadTurns(table, name, room, &plan));
+  return plan;
+}
+
+Result<Plan> FromTable(const fb::Plan& table, const std::string& name, size_t payload_bytes) {
+  Room room(payload_bytes, name);
+  STI_ASSIGN_OR_RETURN(Plan plan, ReadOne(table, name, &room));
+  if (table.variants() == nullptr) return plan;
+  if (table.variants()->size() > kMaxPlanVariants) return PlanError(name, "more than 64 variants");
+  plan.variants.reserve(table.variants()->size());
+  for (const fb::Plan* variant : *table.variants()) {
+    if (variant->variants() != nullptr && variant->variants()->size() > 0)
+      return PlanError(name, "a variant has variants of its own");
+    if (variant->turns() != nullptr && variant->turns()->size() > 0)
+      return PlanError(name, "a variant has turns");
+    STI_ASSIGN_OR_RETURN(Plan read, ReadOne(*variant, name + ": variants", &room));
+    plan.variants.push_back(std::move(read));
+  }
+  return plan;
+}
+
+flatbuffers::Offset<List<uint8_t>> DigestBytes(Builder* builder, const Digest& digest) {
+  if (digest.empty()) return 0;
+  return builder->CreateVector(digest.bytes.data(), digest.bytes.size());
+}
+
+template <typename T>
+flatbuffers::Offset<List<T>> ListOrAbsent(Builder* builder, const std::vector<T>& list) {
+  if (list.empty()) return 0;
+  return builder->CreateVector(list);
+}
+
+flatbuffers::Offset<PreloadList> PreloadTables(Builder* builder,
+                                               const std::vector<PreloadedShard>& preload) {
+  Offsets<fb::PreloadEntry> entries;
+  entries.reserve(preload.size());
+  for (const PreloadedShard& shard : preload)
+    entries.push_back(fb::CreatePreloadEntry(*builder, shard.layer, shard.slice, shard.bits));
+  return builder->CreateVector(entries);
+}
+
+Offsets<fb::PlanTurn> TurnTables(Builder* builder, const Plan& plan) {
+  Offsets<fb::PlanTurn> turns;
+  turns.reserve(plan.turns.size());
+  for (const PlanTurn& turn : plan.turns) {
+    std::vector<uint32_t> flat;
+    for (const auto& row : turn.bits) flat.insert(flat.end(), row.begin(), row.end());
+    const auto bits = builder->CreateVector(flat);
+    const auto preload = PreloadTables(builder, turn.preload);
+    const auto aibs = ListOrAbsent(builder, turn.aib_us);
+    turns.push_back(fb::CreatePlanTurn(*builder, bits, preload, turn.preload_bytes, turn.read_bytes,
+                                       aibs, turn.predicted_latency_us, turn.predicted_p99_us,
+                                       turn.predicted_loss, turn.predicted_accuracy));
+  }
+  return turns;
+}
+
+flatbuffers::Offset<fb::Plan> ToTable(Builder* builder, const Plan& plan) {
+  Offsets<fb::Plan> variants;
+  variants.reserve(plan.variants.size());
+  for (const Plan& variant : plan.variants) variants.push_back(ToTable(builder, variant));
+  const Offsets<fb::PlanTurn> turns = TurnTables(builder, plan);
+  Offsets<fb::PlanRow> rows;
+  const size_t count = std::min(plan.slices.size(), plan.bits.size());
+  rows.reserve(count);
+  for (size_t k = 0; k < count; ++k) {
+    const auto slices = builder->CreateVector(plan.slices[k]);
+    rows.push_back(fb::CreatePlanRow(*builder, slices, builder->CreateVector(plan.bits[k])));
+  }
+  // In this order since 1.0: the same plan stays the same bytes.
+  Offsets<fb::PreloadEntry> preload;
+  preload.reserve(plan.preload.size());
+  for (const PreloadedShard& shard : plan.preload)
+    preload.push_back(fb::CreatePreloadEntry(*builder, shard.layer, shard.slice, shard.bits));
+  const auto model = DigestBytes(builder, plan.model);
+  const auto shape = DigestBytes(builder, plan.shape);
+  const auto strategy = builder->CreateString(plan.strategy);
+  const auto layers = builder->CreateVector(plan.layers);
+  const auto row_list = builder->CreateVector(rows);
+  const auto preload_list = builder->CreateVector(preload);
+  const auto aibs = ListOrAbsent(builder, plan.aib_us);
+  const auto kernel = builder->CreateString(plan.kernel);
+  const auto read_path = builder->CreateString(plan.read_path);
+  const auto variant_list = ListOrAbsent(builder, variants);
+  const auto turn_list = ListOrAbsent(builder, turns);
+  return fb::CreatePlan(*builder, model, shape, strategy, plan.length, layers, plan.width, row_list,
+                        preload_list, plan.preload_bytes, aibs, plan.slack_us, plan.target_us,
+                        plan.meets_target, plan.predicted_latency_us, plan.predicted_p99_us,
+                        plan.predicted_peak_bytes, plan.predicted_accuracy, plan.parameter_bytes,
+                        kernel, read_path, variant_list, plan.wake_us, plan.freq,
+                        plan.predicted_loss, plan.turn_bytes, turn_list);
+}
+
+}  // namespace
+
+Result<Plan> PlanFromBinary(std::span<const uint8_t> bytes, const std::string& name) {
+  STI_ASSIGN_OR_RETURN(const std::vector<uint8_t> payload, UnwrapFrame(kPlanMagic, bytes, name));
+  flatbuffers::Verifier verifier(payload.data(), payload.size());
+  if (!fb::VerifyPlanBuffer(verifier))
+    return DataError(name + ": the payload is not a valid table; make the file again");
+  return FromTable(*fb::GetPlan(payload.data()), name, payload.size());
+}
+
+std::vector<uint8_t> PlanPayload(const Plan& plan) {
+  Builder builder;
+  builder.Finish(ToTable(&builder, plan));
+  return {builder.GetBufferPointer(), builder.GetBufferPointer() + builder.GetSize()};
+}
+
+}  // namespace sti

@@ -1,0 +1,151 @@
+#include <nlohmann/json.hpp>
+
+#include "format/json_fields.h"
+#include "format/plan_file_parts.h"
+
+namespace sti {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+void ReadPreload(JsonFields& fields, std::vector<PreloadedShard>* preload) {
+  fields.ForEach("preload", Need::kOptional, [&](JsonFields& item) {
+    PreloadedShard shard;
+    item.Get("layer", Need::kRequired, &shard.layer);
+    item.Get("slice", Need::kRequired, &shard.slice);
+    item.Get("bits", Need::kRequired, &shard.bits);
+    preload->push_back(shard);
+  });
+}
+
+// What plans and turns have in common.
+template <typename Plan>
+void ReadPredictions(JsonFields& fields, Plan* plan) {
+  fields.Get("bits", Need::kRequired, &plan->bits);
+  ReadPreload(fields, &plan->preload);
+  fields.Get("preload_bytes", Need::kOptional, &plan->preload_bytes);
+  fields.Get("aib_us", Need::kOptional, &plan->aib_us);
+  fields.Get("predicted_latency_us", Need::kOptional, &plan->predicted_latency_us);
+  fields.Get("predicted_p99_us", Need::kOptional, &plan->predicted_p99_us);
+  fields.Get("predicted_loss", Need::kOptional, &plan->predicted_loss);
+  fields.Get("predicted_accuracy", Need::kOptional, &plan->predicted_accuracy);
+}
+
+void ReadPlan(JsonFields& fields, Plan* plan) {
+  fields.Get("shape", Need::kOptional, &plan->shape);
+  fields.Get("strategy", Need::kOptional, &plan->strategy);
+  fields.Get("length", Need::kRequired, &plan->length);
+  fields.Get("layers", Need::kRequired, &plan->layers);
+  fields.Get("width", Need::kRequired, &plan->width);
+  fields.Get("slices", Need::kRequired, &plan->slices);
+  ReadPredictions(fields, plan);
+  fields.Get("slack_us", Need::kOptional, &plan->slack_us);
+  fields.Get("target_us", Need::kOptional, &plan->target_us);
+  fields.Get("meets_target", Need::kOptional, &plan->meets_target);
+  fields.Get("predicted_peak_bytes", Need::kOptional, &plan->predicted_peak_bytes);
+  fields.Get("parameter_bytes", Need::kOptional, &plan->parameter_bytes);
+  fields.Get("kernel", Need::kOptional, &plan->kernel);
+  fields.Get("read_path", Need::kOptional, &plan->read_path);
+  fields.Get("freq", Need::kOptional, &plan->freq);
+  fields.Get("wake_us", Need::kOptional, &plan->wake_us);
+  fields.Get("turn_bytes", Need::kOptional, &plan->turn_bytes);
+  fields.ForEach("turns", Need::kOptional, [&](JsonFields& item) {
+    PlanTurn& turn = plan->turns.emplace_back();
+    auto number = static_cast<uint32_t>(plan->turns.size());
+    item.Get("turn", Need::kOptional, &number);
+    if (number != plan->turns.size()) item.Fail("turn does not count from 1");
+    ReadPredictions(item, &turn);
+    item.Get("read_bytes", Need::kOptional, &turn.read_bytes);
+  });
+}
+
+template <typename T>
+Json OrNull(const std::optional<T>& value) {
+  return value ? Json(*value) : Json(nullptr);
+}
+
+Json PreloadJson(const std::vector<PreloadedShard>& preload) {
+  auto list = Json::array();
+  for (const PreloadedShard& shard : preload)
+    list.push_back({{"layer", shard.layer}, {"slice", shard.slice}, {"bits", shard.bits}});
+  return list;
+}
+
+Json AibJson(const std::vector<double>& aib_us) {
+  return aib_us.empty() ? Json(nullptr) : Json(aib_us);
+}
+
+Json TurnsJson(const Plan& plan) {
+  auto list = Json::array();
+  for (const PlanTurn& turn : plan.turns) {
+    Json json;
+    json["turn"] = list.size() + 1;
+    json["bits"] = turn.bits;
+    json["preload"] = PreloadJson(turn.preload);
+    json["preload_bytes"] = turn.preload_bytes;
+    json["read_bytes"] = turn.read_bytes;
+    json["aib_us"] = AibJson(turn.aib_us);
+    json["predicted_latency_us"] = turn.predicted_latency_us;
+    json["predicted_p99_us"] = turn.predicted_p99_us;
+    json["predicted_loss"] = OrNull(turn.predicted_loss);
+    json["predicted_accuracy"] = OrNull(turn.predicted_accuracy);
+    list.push_back(std::move(json));
+  }
+  return list;
+}
+
+}  // namespace
+
+Result<Plan> PlanFromJson(std::span<const uint8_t> bytes, const std::string& name) {
+  STI_ASSIGN_OR_RETURN(const nlohmann::json object, ParseJsonObject(bytes, name));
+  JsonFields fields(object, name);
+  Plan plan;
+  fields.Get("model", Need::kRequired, &plan.model);
+  ReadPlan(fields, &plan);
+  fields.ForEach("variants", Need::kOptional, [&](JsonFields& item) {
+    Plan variant;
+    variant.model = plan.model;  // where a variant does not say
+    item.Get("model", Need::kOptional, &variant.model);
+    ReadPlan(item, &variant);
+    item.ForEach("variants", Need::kOptional,
+                 [](JsonFields& nested) { nested.Fail("a variant has variants of its own"); });
+    plan.variants.push_back(std::move(variant));
+  });
+  STI_RETURN_IF_ERROR(fields.status());
+  return plan;
+}
+
+Json PlanJson(const Plan& plan) {
+  Json json;
+  json["model"] = plan.model.Hex();
+  json["shape"] = plan.shape.empty() ? Json(nullptr) : Json(plan.shape.Hex());
+  json["strategy"] = plan.strategy;
+  json["length"] = plan.length;
+  json["layers"] = plan.layers;
+  json["width"] = plan.width;
+  json["slices"] = plan.slices;
+  json["bits"] = plan.bits;
+  json["preload"] = PreloadJson(plan.preload);
+  json["preload_bytes"] = plan.preload_bytes;
+  json["aib_us"] = AibJson(plan.aib_us);
+  json["slack_us"] = OrNull(plan.slack_us);
+  json["target_us"] = OrNull(plan.target_us);
+  json["meets_target"] = plan.meets_target;
+  json["predicted_latency_us"] = plan.predicted_latency_us;
+  json["predicted_p99_us"] = plan.predicted_p99_us;
+  json["predicted_peak_bytes"] = plan.predicted_peak_bytes;
+  json["predicted_loss"] = OrNull(plan.predicted_loss);
+  json["predicted_accuracy"] = OrNull(plan.predicted_accuracy);
+  json["parameter_bytes"] = plan.parameter_bytes;
+  json["kernel"] = plan.kernel;
+  json["read_path"] = plan.read_path;
+  json["freq"] = plan.freq;
+  json["wake_us"] = plan.wake_us;
+  json["turn_bytes"] = plan.turn_bytes;
+  json["variants"] = Json::array();
+  for (const Plan& variant : plan.variants) json["variants"].push_back(PlanJson(variant));
+  json["turns"] = TurnsJson(plan);
+  return json;
+}
+
+}  // namespace sti

@@ -1,0 +1,37 @@
+// What the spellings of the plan file share. Internal to lib/format. Functions are thread-safe.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "types/plan.h"
+
+namespace sti {
+
+inline constexpr uint32_t kMaxPlanLayers = 1024;
+inline constexpr uint32_t kMaxPlanWidth = 256;
+inline constexpr uint32_t kMaxPlanLength = 1u << 20;
+inline constexpr size_t kMaxPlanVariants = 64;
+inline constexpr size_t kMaxPlanTurns = 64;
+inline constexpr size_t kMaxPlanTextBytes = 65536;
+
+/// "<name>: <problem>; correct it or run sti-plan again"
+Error PlanError(const std::string& name, const std::string& problem);
+
+/// Sizes that agree and numbers that exist, as spec/plan.md says.
+[[nodiscard]] Status ValidatePlanFile(const Plan& plan, const std::string& name);
+
+/// Read, not validated.
+Result<Plan> PlanFromBinary(std::span<const uint8_t> bytes, const std::string& name);
+Result<Plan> PlanFromJson(std::span<const uint8_t> bytes, const std::string& name);
+
+/// The payload of the binary spelling.
+std::vector<uint8_t> PlanPayload(const Plan& plan);
+nlohmann::ordered_json PlanJson(const Plan& plan);
+
+}  // namespace sti

@@ -1,0 +1,64 @@
+// Plan files as they were written once: both spellings must load for ever, and mean the same.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/atomic_file.h"
+#include "format/plan_file.h"
+#include "format/small_file_test.h"
+
+namespace sti {
+namespace {
+
+using Json = nlohmann::json;
+
+std::string Frozen(const std::string& name) {
+  auto content = ReadWholeFile(std::string(STI_SOURCE_DIR) + "/tests/data/" + name, 1 << 20);
+  EXPECT_TRUE(content.ok()) << name;
+  return content.ok() ? *content : "";
+}
+
+class FrozenPlan : public ::testing::TestWithParam<const char*> {};
+INSTANTIATE_TEST_SUITE_P(Versions, FrozenPlan, ::testing::Values("v1", "v1.1"));
+
+TEST_P(FrozenPlan, LoadsFromBothSpellings) {
+  const std::string name = std::string(GetParam()) + "/tiny.plan";
+  const std::string binary = Frozen(name);
+  const std::string json = Frozen(name + ".json");
+  const Json fields = Json::parse(json);
+  for (const std::string& spelling : {binary, json}) {
+    const auto value = ParsePlan(test::Bytes(spelling), name);
+    ASSERT_TRUE(value.ok()) << value.error().message;
+    // Later versions add fields; none that was there means anything else.
+    Json written = Json::parse(PlanToJson(*value));
+    for (const auto& [field, meaning] : fields.items()) EXPECT_EQ(written[field], meaning) << field;
+    const std::vector<uint8_t> encoded = EncodePlan(*value);
+    EXPECT_EQ(std::string(encoded.begin(), encoded.end()), binary);
+  }
+  test::ExpectDamageIsFound({binary.begin(), binary.end()}, [](auto bytes) -> Status {
+    const auto value = ParsePlan(bytes, "a.file");
+    return value.ok() ? Status() : Status(value.error());
+  });
+}
+
+TEST(FrozenPlan11, HoldsWhat11Brought) {
+  const auto plan = ParsePlan(test::Bytes(Frozen("v1.1/tiny.plan")), "tiny.plan");
+  ASSERT_TRUE(plan.ok()) << plan.error().message;
+  EXPECT_EQ(plan->freq, 2400000u);
+  EXPECT_EQ(plan->wake_us, 500.0);
+  EXPECT_EQ(plan->predicted_loss, 0.625);
+  EXPECT_EQ(plan->turn_bytes, 20480u);
+  ASSERT_EQ(plan->variants.size(), 2u);
+  EXPECT_EQ(plan->variants[1].freq, 1200000u);
+  ASSERT_EQ(plan->turns.size(), 3u);
+  EXPECT_EQ(plan->turns[0].bits, plan->bits);
+  EXPECT_EQ(plan->turns[2].bits, (std::vector<std::vector<uint32_t>>{{4, 32}, {6, 6}}));
+  EXPECT_EQ(plan->turns[1].preload[2], (PreloadedShard{1, 0, 5}));
+  EXPECT_EQ(plan->turns[1].read_bytes, 8192u);
+  EXPECT_EQ(plan->turns[1].predicted_loss, 0.5);
+  EXPECT_FALSE(plan->turns[1].predicted_accuracy);
+  EXPECT_EQ(plan->turns[2].aib_us, (std::vector<double>{90, 45}));
+}
+
+}  // namespace
+}  // namespace sti
