@@ -52,7 +52,7 @@ class Turns {
       PrintPlain(text, answer, session_.info());
     }
     Flush();
-    if (options_.stats) tool_.Say(DescribeRun(answer, session_.pipeline().plan()));
+    if (options_.stats) tool_.Say(DescribeRun(answer));
     if (!options_.trace.empty()) trace_.Add(answer.run);
   }
 

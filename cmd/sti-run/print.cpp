@@ -80,7 +80,8 @@ void PrintUnusable(bool json, const std::string& text, const Error& error) {
   std::printf("%s\n", Dump(line).c_str());
 }
 
-std::string DescribeRun(const Answer& answer, const Plan& plan) {
+std::string DescribeRun(const Answer& answer) {
+  const Plan& plan = *answer.plan;
   std::string line = FormatTimeUs(answer.latency_us);
   if (plan.target_us) {
     line += " of " + FormatTimeUs(*plan.target_us);

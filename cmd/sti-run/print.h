@@ -18,6 +18,6 @@ void PrintPlain(const std::string& text, const Answer& answer, const ModelInfo& 
 void PrintUnusable(bool json, const std::string& text, const Error& error);
 
 /// Times, bytes and memory of one input, for --stats.
-std::string DescribeRun(const Answer& answer, const Plan& plan);
+std::string DescribeRun(const Answer& answer);
 
 }  // namespace sti

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "clock.h"
 #include "common/files.h"
 #include "common/parse.h"
 #include "common/plan_text.h"
@@ -32,14 +33,25 @@ Result<Plan> ChoosePlan(const RunOptions& options, const ContainerIndex& index, 
 Result<uint64_t> StagingBytes(const RunOptions& options, const ContainerIndex& index,
                               const Plan& plan) {
   if (!options.memory_bytes) return uint64_t{0};
+  uint32_t length = plan.length;
+  for (const Plan& variant : plan.variants) length = std::max(length, variant.length);
   uint64_t used = CurrentRssBytes() + plan.preload_bytes + ResidentMemoryBytes(index) +
-                  MaxEmbeddingReadBytes(index, plan.length) +
-                  uint64_t{plan.length} * index.info.shape.hidden * sizeof(float) * 8;
+                  MaxEmbeddingReadBytes(index, length) +
+                  uint64_t{length} * index.info.shape.hidden * sizeof(float) * 8;
   if (used >= *options.memory_bytes) {
     return InfeasibleError("--memory " + FormatBytes(*options.memory_bytes) + " is less than the " +
                            FormatBytes(used) + " needed before the first shard; raise it");
   }
   return *options.memory_bytes - used;
+}
+
+// Once, however many of the plans are of such a submodel.
+void WarnOfUntrained(const ModelInfo& model, const Plan& plan, const Tool& tool) {
+  std::string warning = UntrainedWarning(model, plan);
+  for (const Plan& variant : plan.variants) {
+    if (warning.empty()) warning = UntrainedWarning(model, variant);
+  }
+  if (!warning.empty()) tool.Warn(warning);
 }
 
 void WarnOfDifferences(Pipeline& pipeline, const Tool& tool) {
@@ -53,6 +65,10 @@ void WarnOfDifferences(Pipeline& pipeline, const Tool& tool) {
   if (!plan.kernel.empty() && plan.kernel != pipeline.kernel()) {
     tool.Warn("the plan counts on kernel " + plan.kernel + ", this run has " + pipeline.kernel() +
               "; run sti-profile here");
+  }
+  if (plan.wake_us > 0) {
+    tool.Say("the plan counts on " + FormatTimeUs(plan.wake_us) +
+             " of lead time before each text, which lines do not give; they will take longer");
   }
   if (!pipeline.index().unicode.empty() && pipeline.index().unicode != UnicodeVersion()) {
     tool.Warn("the model was made with Unicode " + pipeline.index().unicode + ", this tool has " +
@@ -71,12 +87,12 @@ Result<std::unique_ptr<Session>> Session::Open(const RunOptions& options, const 
                       " gives one label an input");
   }
   STI_ASSIGN_OR_RETURN(Plan plan, ChoosePlan(options, file.index(), tool));
-  const std::string untrained = UntrainedWarning(model, plan);
-  if (!untrained.empty()) tool.Warn(untrained);
+  WarnOfUntrained(model, plan, tool);
   STI_ASSIGN_OR_RETURN(Tokenizer tokenizer, LoadTokenizer(file));
   std::unique_ptr<Session> session(new Session(options, std::move(tokenizer)));
   PipelineOptions pipeline;
   pipeline.threads = options.threads != 0 ? options.threads : AvailableThreads();
+  pipeline.clock_khz = ClockLimitKhz();
   pipeline.backend = options.backend == "native" ? Backend::kNative : Backend::kOpenBlas;
   STI_ASSIGN_OR_RETURN(pipeline.staging_bytes, StagingBytes(options, file.index(), plan));
   STI_ASSIGN_OR_RETURN(session->pipeline_,
@@ -99,7 +115,7 @@ Result<Encoding> Session::Encode(const std::string& text,
   if (pair && tokenizer.second_type >= info().shape.token_types) {
     return DataError("the model takes no pairs");
   }
-  return tokenizer_.Encode(text, pair, pipeline_->plan().length);
+  return tokenizer_.Encode(text, pair, pipeline_->max_length());
 }
 
 Result<Encoding> Session::EncodeIds(const std::string& line) const {
@@ -116,7 +132,7 @@ Result<Encoding> Session::EncodeIds(const std::string& line) const {
     encoding.ids.push_back(id);
     at = end;
   }
-  uint32_t length = pipeline_->plan().length;
+  uint32_t length = pipeline_->max_length();
   encoding.truncated = encoding.ids.size() > length;
   if (encoding.truncated) encoding.ids.resize(length);
   encoding.types.assign(encoding.ids.size(), 0);
@@ -145,7 +161,8 @@ Result<Answer> Session::Ask(const Encoding& encoding, Clock::time_point taken) {
   answer.tokens = static_cast<uint32_t>(encoding.ids.size());
   answer.truncated = encoding.truncated;
   answer.latency_us = MicrosecondsBetween(taken, Clock::now());
-  const auto& target = pipeline_->plan().target_us;
+  answer.plan = &pipeline_->PlanFor(encoding.ids.size());
+  const auto& target = answer.plan->target_us;
   if (target) answer.deadline_met = answer.latency_us <= *target;
   return answer;
 }

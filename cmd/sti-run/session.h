@@ -16,8 +16,9 @@ namespace sti {
 
 struct Answer {
   RunResult run;
-  std::vector<float> scores;  ///< [labels] probabilities
-  uint32_t label = 0;         ///< the most probable
+  const Plan* plan = nullptr;  ///< the plan or variant that ran, the pipeline's
+  std::vector<float> scores;   ///< [labels] probabilities
+  uint32_t label = 0;          ///< the most probable
   /// Of a multi-label model, those whose score reaches the threshold, the most probable first.
   std::vector<uint32_t> labels;
   uint32_t tokens = 0;

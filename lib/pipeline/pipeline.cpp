@@ -1,10 +1,11 @@
 #include "pipeline/pipeline.h"
 
 #include <algorithm>
-#include <functional>
+#include <set>
 #include <utility>
 
-#include "base/digest.h"
+#include "pipeline/plan_choice.h"
+#include "pipeline/plan_fit.h"
 
 namespace sti {
 
@@ -19,114 +20,67 @@ Pipeline::~Pipeline() = default;
 Result<std::unique_ptr<Pipeline>> Pipeline::Create(ContainerFile file, Plan plan,
                                                    const PipelineOptions& options) {
   std::unique_ptr<Pipeline> p(new Pipeline(std::move(file), std::move(plan), options));
-  STI_RETURN_IF_ERROR(p->CheckPlan());
-  STI_ASSIGN_OR_RETURN(p->resident_, LoadResidentModel(p->file_, p->plan_.layers));
-  STI_ASSIGN_OR_RETURN(p->transformer_,
-                       Transformer::Create(p->index().info, p->pool_, p->backend_));
-  p->transformer_->Reserve(p->plan_.length, p->plan_.width);
-  p->hidden_.resize(size_t{p->plan_.length} * p->index().info.shape.hidden);
-  STI_RETURN_IF_ERROR(p->BuildSchedules(options.staging_bytes));
+  STI_RETURN_IF_ERROR(CheckPlanFits(p->index(), p->plan_, p->file_.name()));
+  STI_RETURN_IF_ERROR(p->MakeRoutes(options));
+  STI_RETURN_IF_ERROR(p->MakeRoom());
   p->lane_ = std::make_unique<IoLane>(p->file_.reader());
-  STI_RETURN_IF_ERROR(p->Preload());
+  STI_RETURN_IF_ERROR(p->LoadPreload());
   return p;
 }
 
-Status Pipeline::CheckPlan() const {
-  const ContainerIndex& index = file_.index();
-  const ModelShape& shape = index.info.shape;
-  if (!(plan_.model == index.model)) {
-    return DataError("the plan was made for model " + plan_.model.Prefix() + ", not " +
-                     index.model.Prefix() + " of " + file_.name() + "; run sti-plan on this model");
-  }
-  auto bad = [&](const std::string& what) {
-    return DataError("the plan does not fit " + file_.name() + ": " + what +
-                     "; run sti-plan on this model");
-  };
-  const std::vector<uint32_t>& layers = plan_.layers;
-  bool ascending =
-      std::adjacent_find(layers.begin(), layers.end(), std::greater_equal<>()) == layers.end();
-  if (layers.empty() || !ascending || layers.back() >= shape.layers) return bad("its layers");
-  if (plan_.width < 1 || plan_.width > shape.width) return bad("its width");
-  if (plan_.length < 2 || plan_.length > index.info.max_length()) return bad("its length");
-  if (plan_.slices.size() != plan_.layers.size() || plan_.bits.size() != plan_.layers.size()) {
-    return bad("its rows");
-  }
-  for (size_t k = 0; k < plan_.layers.size(); ++k) {
-    if (plan_.slices[k].size() != plan_.width || plan_.bits[k].size() != plan_.width) {
-      return bad("its rows");
-    }
-    std::vector<bool> taken(shape.width, false);
-    for (uint32_t slice : plan_.slices[k]) {
-      if (slice >= shape.width) return bad("a slice beyond its width");
-      if (taken[slice]) return bad("a slice twice in one layer");
-      taken[slice] = true;
-    }
-    for (uint32_t i = 0; i < plan_.width; ++i) {
-      const uint32_t bits = plan_.bits[k][i];
-      if (index.Holds(layers[k], plan_.slices[k][i], bits)) continue;
-      return bad("it wants " + std::to_string(bits) + " bits of layer " +
-                 std::to_string(layers[k]) + " slice " + std::to_string(plan_.slices[k][i]) +
-                 ", which the file does not have");
-    }
+Status Pipeline::MakeRoutes(const PipelineOptions& options) {
+  const std::vector<const Plan*> plans = PlansAtClock(plan_, options.clock_khz);
+  routes_.reserve(plans.size());
+  for (const Plan* plan : plans) {
+    STI_ASSIGN_OR_RETURN(Route route, Route::Create(index(), *plan, options.staging_bytes));
+    routes_.push_back(std::move(route));
   }
   return {};
 }
 
-Status Pipeline::BuildSchedules(uint64_t staging_bytes) {
-  std::vector<ShardRequest> preloaded;
-  std::vector<ShardRequest> streamed;
-  views_.resize(plan_.layers.size());
-  streamed_.resize(plan_.layers.size());
-  for (uint32_t k = 0; k < plan_.layers.size(); ++k) {
-    views_[k].resize(plan_.width);
-    for (uint32_t i = 0; i < plan_.width; ++i) {
-      ShardRequest request{plan_.layers[k], plan_.slices[k][i], plan_.bits[k][i], k};
-      PreloadedShard shard{request.layer, request.slice, request.bits};
-      if (std::find(plan_.preload.begin(), plan_.preload.end(), shard) != plan_.preload.end()) {
-        preloaded.push_back(request);
-      } else {
-        streamed_[k].push_back({i, streamed.size()});
-        streamed.push_back(request);
-      }
-    }
+// All that runs need beside the preloaded shards, for the largest of the routes.
+Status Pipeline::MakeRoom() {
+  std::set<uint32_t> layers;
+  uint32_t width = 0;
+  uint64_t arena_bytes = 0;
+  for (const Route& route : routes_) {
+    layers.insert(route.plan().layers.begin(), route.plan().layers.end());
+    width = std::max(width, route.plan().width);
+    arena_bytes = std::max(arena_bytes, route.schedule().arena_bytes);
   }
-  if (preloaded.size() != plan_.preload.size()) {
-    return DataError("the plan preloads a shard that it does not run; run sti-plan again");
-  }
-  STI_ASSIGN_OR_RETURN(preload_schedule_, BuildLoadSchedule(index(), preloaded));
-  STI_ASSIGN_OR_RETURN(stream_schedule_, BuildLoadSchedule(index(), streamed, staging_bytes));
-  preload_ = AlignedBuffer(preload_schedule_.arena_bytes);
-  arena_ = AlignedBuffer(stream_schedule_.arena_bytes);
-  embedding_blocks_ = AlignedBuffer(MaxEmbeddingReadBytes(index(), plan_.length));
+  const std::vector<uint32_t> ascending(layers.begin(), layers.end());
+  STI_ASSIGN_OR_RETURN(resident_, LoadResidentModel(file_, ascending));
+  STI_ASSIGN_OR_RETURN(transformer_, Transformer::Create(index().info, pool_, backend_));
+  transformer_->Reserve(max_length(), width);
+  hidden_.resize(size_t{max_length()} * index().info.shape.hidden);
+  arena_ = AlignedBuffer(arena_bytes);
+  embedding_blocks_ = AlignedBuffer(MaxEmbeddingReadBytes(index(), max_length()));
   // Touched now, so that the first input does not pay for page faults.
   std::fill_n(arena_.data(), arena_.size(), uint8_t{0});
   return {};
 }
 
-Status Pipeline::Preload() {
-  auto groups = static_cast<uint32_t>(plan_.layers.size());
-  lane_->Start({nullptr, {}, &preload_schedule_, preload_.span(), groups});
-  Status status;
-  for (uint32_t k = 0; k < groups && status.ok(); ++k) status = lane_->WaitForGroup(k);
-  lane_->Finish();
-  STI_RETURN_IF_ERROR(status);
-  for (size_t r = 0; r < preload_schedule_.requests.size(); ++r) {
-    const ShardRequest& request = preload_schedule_.requests[r];
-    const auto& slices = plan_.slices[request.group];
-    auto at = std::find(slices.begin(), slices.end(), request.slice) - slices.begin();
-    STI_ASSIGN_OR_RETURN(
-        views_[request.group][static_cast<size_t>(at)],
-        ViewStagedShard(index(), preload_schedule_, r, preload_.span(), file_.name()));
-  }
+Status Pipeline::LoadPreload() {
+  STI_ASSIGN_OR_RETURN(preload_, PreloadBuffer::Create(index(), plan_));
+  STI_RETURN_IF_ERROR(preload_.Load(*lane_));
+  for (Route& route : routes_) STI_RETURN_IF_ERROR(route.Bind(index(), preload_, file_.name()));
   return {};
 }
+
+size_t Pipeline::RouteFor(size_t tokens) const {
+  size_t at = 0;
+  while (at + 1 < routes_.size() && routes_[at].plan().length < tokens) ++at;
+  return at;
+}
+
+const Plan& Pipeline::PlanFor(size_t tokens) const { return routes_[RouteFor(tokens)].plan(); }
 
 Status Pipeline::CheckInput(std::span<const uint32_t> ids, std::span<const uint32_t> types) const {
   const ModelShape& shape = index().info.shape;
   if (ids.empty()) return DataError("an input without tokens");
-  if (ids.size() > plan_.length) {
+  if (ids.size() > max_length()) {
     return DataError("an input of " + std::to_string(ids.size()) + " tokens; the plan holds " +
-                     std::to_string(plan_.length));
+                     std::to_string(max_length()));
   }
   if (types.size() != ids.size()) return UsageError("types and ids differ in number");
   for (uint32_t id : ids) {
@@ -143,12 +97,13 @@ Status Pipeline::CheckInput(std::span<const uint32_t> ids, std::span<const uint3
 
 Result<RunResult> Pipeline::Run(std::span<const uint32_t> ids, std::span<const uint32_t> types) {
   STI_RETURN_IF_ERROR(CheckInput(ids, types));
+  Route& route = routes_[RouteFor(ids.size())];
   RunResult result;
   run_start_ = Clock::now();
   EmbeddingReads reads = PlanEmbeddingReads(index(), ids, static_cast<uint32_t>(ids.size()));
-  lane_->Start({&reads, embedding_blocks_.span(), &stream_schedule_, arena_.span(),
-                static_cast<uint32_t>(plan_.layers.size())});
-  Status status = Compute(ids, types, reads, result);
+  lane_->Start(
+      {&reads, embedding_blocks_.span(), &route.schedule(), arena_.span(), route.layers()});
+  Status status = Compute(route, ids, types, reads, result);
   result.latency_us = Now();
   IoLane::Report report = lane_->Finish();
   STI_RETURN_IF_ERROR(status);
@@ -160,8 +115,9 @@ Result<RunResult> Pipeline::Run(std::span<const uint32_t> ids, std::span<const u
   return result;
 }
 
-Status Pipeline::Compute(std::span<const uint32_t> ids, std::span<const uint32_t> types,
-                         const EmbeddingReads& reads, RunResult& result) {
+Status Pipeline::Compute(Route& route, std::span<const uint32_t> ids,
+                         std::span<const uint32_t> types, const EmbeddingReads& reads,
+                         RunResult& result) {
   double begin = Now();
   STI_RETURN_IF_ERROR(lane_->WaitForEmbeddings());
   result.stall_us += Now() - begin;
@@ -172,27 +128,24 @@ Status Pipeline::Compute(std::span<const uint32_t> ids, std::span<const uint32_t
   result.embeddings_us = Now();
   const uint32_t offsets[2] = {0, tokens};
   Batch batch{offsets};
-  for (uint32_t k = 0; k < plan_.layers.size(); ++k) {
-    STI_RETURN_IF_ERROR(ComputeLayer(k, batch, result));
+  for (uint32_t k = 0; k < route.layers(); ++k) {
+    STI_RETURN_IF_ERROR(ComputeLayer(route, k, batch, result));
   }
   result.logits.resize(index().info.shape.labels);
   transformer_->Head(batch, hidden_.data(), resident_.head, result.logits.data());
   return {};
 }
 
-Status Pipeline::ComputeLayer(uint32_t k, const Batch& batch, RunResult& result) {
+Status Pipeline::ComputeLayer(Route& route, uint32_t k, const Batch& batch, RunResult& result) {
   double waiting = Now();
   STI_RETURN_IF_ERROR(lane_->WaitForGroup(k));
   LayerTrace trace;
-  trace.layer = plan_.layers[k];
+  trace.layer = route.plan().layers[k];
   trace.start_us = Now();
   result.stall_us += trace.start_us - waiting;
-  for (const Streamed& streamed : streamed_[k]) {
-    STI_ASSIGN_OR_RETURN(
-        views_[k][streamed.position],
-        ViewStagedShard(index(), stream_schedule_, streamed.request, arena_.span(), file_.name()));
-  }
-  transformer_->RunLayer(batch, views_[k], plan_.slices[k], resident_.layers[trace.layer],
+  STI_ASSIGN_OR_RETURN(const std::span<const ShardView> views,
+                       route.ViewLayer(index(), k, arena_.span(), file_.name()));
+  transformer_->RunLayer(batch, views, route.plan().slices[k], resident_.layers[trace.layer],
                          hidden_.data());
   lane_->GroupComputed(k);
   trace.end_us = Now();

@@ -1,5 +1,6 @@
 // Executes a plan (STI 5.5): preloads its shards once, then for each input runs an IO lane beside
-// the compute lane, layer by layer.
+// the compute lane, layer by layer. A plan with variants has a route for each input length; they
+// share the preloaded shards, the arena and the working memory.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "base/aligned_buffer.h"
 #include "base/result.h"
 #include "io/container_file.h"
 #include "kernels/backend.h"
@@ -18,6 +20,8 @@
 #include "model/resident_model.h"
 #include "model/transformer.h"
 #include "pipeline/io_lane.h"
+#include "pipeline/preload_buffer.h"
+#include "pipeline/route.h"
 #include "types/plan.h"
 
 namespace sti {
@@ -27,6 +31,8 @@ struct PipelineOptions {
   Backend backend = Backend::kNative;
   /// Most bytes of staging for shards read ahead; 0: as many as the plan streams.
   uint64_t staging_bytes = 0;
+  /// The cores' clock, which variants are chosen by (PlansAtClock); 0: not known.
+  uint64_t clock_khz = 0;
 };
 
 /// One layer of one run, in microseconds since the run began.
@@ -47,7 +53,7 @@ struct RunResult {
   std::vector<LayerTrace> layers;
 };
 
-/// One model under one plan. One thread at a time.
+/// One model under one plan and its variants. One thread at a time.
 class Pipeline {
  public:
   /// Checks that the plan belongs to the container and can be served by it, then preloads.
@@ -61,15 +67,21 @@ class Pipeline {
   [[nodiscard]] Status CheckInput(std::span<const uint32_t> ids,
                                   std::span<const uint32_t> types) const;
 
-  /// One input, at most plan().length ids, each inside the vocabulary; `types` has one entry an id.
+  /// One input, at most max_length() ids, each inside the vocabulary; `types` has one entry an id.
+  /// It runs under PlanFor its number of ids.
   Result<RunResult> Run(std::span<const uint32_t> ids, std::span<const uint32_t> types);
 
   [[nodiscard]] const Plan& plan() const { return plan_; }
+  /// The plan or variant that an input of so many tokens runs under: the shortest that holds it,
+  /// the longest for what none holds. plan() or one of its variants.
+  [[nodiscard]] const Plan& PlanFor(size_t tokens) const;
+  /// Most tokens of an input.
+  [[nodiscard]] uint32_t max_length() const { return routes_.back().plan().length; }
   [[nodiscard]] const ContainerIndex& index() const { return file_.index(); }
   [[nodiscard]] ReadPath read_path() { return file_.reader().path(); }
   [[nodiscard]] std::string kernel() const { return transformer_->kernel(); }
   /// Bytes that preloaded shards occupy, as read.
-  [[nodiscard]] uint64_t preload_bytes() const { return preload_schedule_.arena_bytes; }
+  [[nodiscard]] uint64_t preload_bytes() const { return preload_.bytes(); }
   /// Bytes of the arena that streamed shards land in.
   [[nodiscard]] uint64_t staging_bytes() const { return arena_.size(); }
   [[nodiscard]] uint64_t resident_bytes() const { return resident_.bytes(); }
@@ -77,12 +89,15 @@ class Pipeline {
 
  private:
   Pipeline(ContainerFile file, Plan plan, const PipelineOptions& options);
-  [[nodiscard]] Status CheckPlan() const;
-  [[nodiscard]] Status BuildSchedules(uint64_t staging_bytes);
-  [[nodiscard]] Status Preload();
-  [[nodiscard]] Status Compute(std::span<const uint32_t> ids, std::span<const uint32_t> types,
-                               const EmbeddingReads& reads, RunResult& result);
-  [[nodiscard]] Status ComputeLayer(uint32_t k, const Batch& batch, RunResult& result);
+  [[nodiscard]] Status MakeRoutes(const PipelineOptions& options);
+  [[nodiscard]] Status MakeRoom();
+  [[nodiscard]] Status LoadPreload();
+  [[nodiscard]] size_t RouteFor(size_t tokens) const;
+  [[nodiscard]] Status Compute(Route& route, std::span<const uint32_t> ids,
+                               std::span<const uint32_t> types, const EmbeddingReads& reads,
+                               RunResult& result);
+  [[nodiscard]] Status ComputeLayer(Route& route, uint32_t k, const Batch& batch,
+                                    RunResult& result);
   [[nodiscard]] double Now() const { return MicrosecondsBetween(run_start_, Clock::now()); }
 
   ContainerFile file_;
@@ -91,18 +106,10 @@ class Pipeline {
   Backend backend_;
   ResidentModel resident_;
   std::unique_ptr<Transformer> transformer_;
-  LoadSchedule preload_schedule_;
-  AlignedBuffer preload_;
-  LoadSchedule stream_schedule_;
-  AlignedBuffer arena_;
+  PreloadBuffer preload_;
+  std::vector<Route> routes_;  ///< one a length, shortest first; never empty
+  AlignedBuffer arena_;        ///< as large as the largest route needs
   AlignedBuffer embedding_blocks_;
-  std::vector<std::vector<ShardView>> views_;  ///< [n][m]; preloaded ones are set for good
-  /// [n] which slices stream, and their requests in stream_schedule_
-  struct Streamed {
-    uint32_t position;
-    size_t request;
-  };
-  std::vector<std::vector<Streamed>> streamed_;
   std::vector<float> hidden_;
   Clock::time_point run_start_;
   std::unique_ptr<IoLane> lane_;  ///< last: stops before what it reads into goes

@@ -1,0 +1,32 @@
+#include "pipeline/plan_choice.h"
+
+#include <limits>
+#include <map>
+
+namespace sti {
+namespace {
+
+// Planned for this clock or a slower one comes before planned for a faster one.
+bool Suits(const Plan& a, const Plan& b, uint64_t clock_khz) {
+  const bool a_keeps_up = a.freq <= clock_khz;
+  const bool b_keeps_up = b.freq <= clock_khz;
+  if (a_keeps_up != b_keeps_up) return a_keeps_up;
+  return a_keeps_up ? a.freq > b.freq : a.freq < b.freq;
+}
+
+}  // namespace
+
+std::vector<const Plan*> PlansAtClock(const Plan& plan, uint64_t clock_khz) {
+  const uint64_t clock = clock_khz != 0 ? clock_khz : std::numeric_limits<uint64_t>::max();
+  std::map<uint32_t, const Plan*> by_length{{plan.length, &plan}};
+  for (const Plan& variant : plan.variants) {
+    const Plan*& chosen = by_length.emplace(variant.length, &variant).first->second;
+    if (Suits(variant, *chosen, clock)) chosen = &variant;
+  }
+  std::vector<const Plan*> plans;
+  plans.reserve(by_length.size());
+  for (const auto& [length, chosen] : by_length) plans.push_back(chosen);
+  return plans;
+}
+
+}  // namespace sti

@@ -1,0 +1,96 @@
+#include "pipeline/plan_fit.h"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <set>
+#include <utility>
+#include <vector>
+
+namespace sti {
+namespace {
+
+using Shard = std::pair<uint32_t, uint32_t>;  // layer, slice
+using ShardBits = std::map<Shard, uint32_t>;
+
+Error Misfit(const std::string& file, const std::string& what) {
+  return DataError("the plan does not fit " + file + ": " + what + "; run sti-plan on this model");
+}
+
+Status CheckSizes(const ContainerIndex& index, const Plan& plan, const std::string& file) {
+  const ModelShape& shape = index.info.shape;
+  const std::vector<uint32_t>& layers = plan.layers;
+  const bool ascending =
+      std::adjacent_find(layers.begin(), layers.end(), std::greater_equal<>()) == layers.end();
+  if (layers.empty() || !ascending || layers.back() >= shape.layers)
+    return Misfit(file, "its layers");
+  if (plan.width < 1 || plan.width > shape.width) return Misfit(file, "its width");
+  if (plan.length < 2 || plan.length > index.info.max_length()) return Misfit(file, "its length");
+  if (plan.slices.size() != layers.size() || plan.bits.size() != layers.size())
+    return Misfit(file, "its rows");
+  for (size_t k = 0; k < layers.size(); ++k) {
+    if (plan.slices[k].size() != plan.width || plan.bits[k].size() != plan.width)
+      return Misfit(file, "its rows");
+  }
+  return {};
+}
+
+/// Every shard is held at its bits, and there once; fills `shards` with them.
+Status CheckShards(const ContainerIndex& index, const Plan& plan, const std::string& file,
+                   ShardBits* shards) {
+  for (size_t k = 0; k < plan.layers.size(); ++k) {
+    for (size_t i = 0; i < plan.width; ++i) {
+      const uint32_t layer = plan.layers[k];
+      const uint32_t slice = plan.slices[k][i];
+      const uint32_t bits = plan.bits[k][i];
+      if (slice >= index.info.shape.width) return Misfit(file, "a slice beyond its width");
+      if (!shards->emplace(Shard(layer, slice), bits).second)
+        return Misfit(file, "a slice twice in one layer");
+      if (!index.Holds(layer, slice, bits)) {
+        return Misfit(file, "it wants " + std::to_string(bits) + " bits of layer " +
+                                std::to_string(layer) + " slice " + std::to_string(slice) +
+                                ", which the file does not have");
+      }
+    }
+  }
+  return {};
+}
+
+/// Each preload entry is one of `shards` at its bits, once.
+Status CheckPreload(const Plan& plan, const ShardBits& shards, const char* problem) {
+  std::set<Shard> seen;
+  for (const PreloadedShard& shard : plan.preload) {
+    const auto found = shards.find({shard.layer, shard.slice});
+    if (found == shards.end() || found->second != shard.bits || !seen.insert(found->first).second)
+      return DataError(std::string(problem) + "; run sti-plan again");
+  }
+  return {};
+}
+
+Status CheckOne(const ContainerIndex& index, const Plan& plan, const std::string& file) {
+  if (!(plan.model == index.model)) {
+    return DataError("the plan was made for model " + plan.model.Prefix() + ", not " +
+                     index.model.Prefix() + " of " + file + "; run sti-plan on this model");
+  }
+  STI_RETURN_IF_ERROR(CheckSizes(index, plan, file));
+  ShardBits shards;
+  STI_RETURN_IF_ERROR(CheckShards(index, plan, file, &shards));
+  return CheckPreload(plan, shards, "the plan preloads a shard that it does not run");
+}
+
+}  // namespace
+
+Status CheckPlanFits(const ContainerIndex& index, const Plan& plan, const std::string& file) {
+  STI_RETURN_IF_ERROR(CheckOne(index, plan, file));
+  ShardBits preloaded;
+  for (const PreloadedShard& shard : plan.preload)
+    preloaded.emplace(Shard(shard.layer, shard.slice), shard.bits);
+  for (const Plan& variant : plan.variants) {
+    STI_RETURN_IF_ERROR(CheckOne(index, variant, file));
+    STI_RETURN_IF_ERROR(CheckPreload(variant, preloaded,
+                                     "a variant preloads a shard that the plan does not preload"));
+  }
+  return {};
+}
+
+}  // namespace sti

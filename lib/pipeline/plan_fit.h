@@ -1,0 +1,17 @@
+#pragma once
+
+#include <string>
+
+#include "base/result.h"
+#include "format/container_index.h"
+#include "types/plan.h"
+
+namespace sti {
+
+/// DataError, naming `file`, unless `plan` and its variants were made for this container and can be
+/// served by it: shards that it holds, lengths that the model takes, preload entries that each plan
+/// runs, of which a variant has none that the plan itself has not. Thread-safe.
+[[nodiscard]] Status CheckPlanFits(const ContainerIndex& index, const Plan& plan,
+                                   const std::string& file);
+
+}  // namespace sti

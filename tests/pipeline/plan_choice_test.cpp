@@ -1,0 +1,54 @@
+#include "pipeline/plan_choice.h"
+
+#include <gtest/gtest.h>
+
+namespace sti {
+namespace {
+
+Plan For(uint32_t length, uint64_t freq) {
+  Plan plan;
+  plan.length = length;
+  plan.freq = freq;
+  return plan;
+}
+
+using Chosen = std::vector<std::pair<uint32_t, uint64_t>>;
+
+Chosen At(const Plan& plan, uint64_t clock_khz) {
+  Chosen chosen;
+  for (const Plan* one : PlansAtClock(plan, clock_khz)) chosen.emplace_back(one->length, one->freq);
+  return chosen;
+}
+
+TEST(PlanChoice, OneOfEachLengthShortestFirst) {
+  Plan plan = For(64, 0);
+  EXPECT_EQ(At(plan, 0), (Chosen{{64, 0}}));
+  plan.variants = {For(128, 0), For(16, 0), For(32, 0)};
+  EXPECT_EQ(At(plan, 0), (Chosen{{16, 0}, {32, 0}, {64, 0}, {128, 0}}));
+  EXPECT_EQ(At(plan, 5), At(plan, 0));
+  const auto plans = PlansAtClock(plan, 0);
+  EXPECT_EQ(plans[2], &plan);
+  EXPECT_EQ(plans[0], &plan.variants[1]);
+}
+
+TEST(PlanChoice, TheFastestThatTheClockKeepsUpWith) {
+  Plan plan = For(64, 1800);
+  plan.variants = {For(64, 600), For(64, 2400), For(16, 1800), For(16, 2400)};
+  EXPECT_EQ(At(plan, 2400), (Chosen{{16, 2400}, {64, 2400}}));
+  EXPECT_EQ(At(plan, 2399), (Chosen{{16, 1800}, {64, 1800}}));
+  EXPECT_EQ(At(plan, 1800), (Chosen{{16, 1800}, {64, 1800}}));
+  EXPECT_EQ(At(plan, 1799), (Chosen{{16, 1800}, {64, 600}})) << "none of 16 keeps up: the lowest";
+  EXPECT_EQ(At(plan, 1), (Chosen{{16, 1800}, {64, 600}}));
+  EXPECT_EQ(At(plan, 9999), (Chosen{{16, 2400}, {64, 2400}}));
+  EXPECT_EQ(At(plan, 0), (Chosen{{16, 2400}, {64, 2400}})) << "not known: the highest";
+}
+
+TEST(PlanChoice, APlanThatSaysNoClockFitsAnyButYieldsToOneThatDoes) {
+  Plan plan = For(64, 0);
+  plan.variants = {For(64, 1800)};
+  EXPECT_EQ(At(plan, 1000), (Chosen{{64, 0}}));
+  EXPECT_EQ(At(plan, 1800), (Chosen{{64, 1800}}));
+}
+
+}  // namespace
+}  // namespace sti

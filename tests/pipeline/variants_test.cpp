@@ -1,0 +1,174 @@
+// One pipeline for several input lengths: each input gives what its plan gives alone, and the
+// preloaded shards are there once.
+#include <algorithm>
+
+#include "pipeline_world.h"
+#include "types/plan.h"
+
+namespace sti {
+namespace {
+
+class Variants : public PipelineTest {
+ protected:
+  /// Long inputs run 5x4 at mixed bits, with `count` shards preloaded; inputs of up to 9 tokens
+  /// four layers of three slices; of up to 4 tokens two wide layers at full bits.
+  [[nodiscard]] Plan WithVariants(size_t count) const {
+    Plan plan = WholeAt(4);
+    plan.bits[1] = {2, 3, 32, 6};
+    plan = WithPreload(plan, count);
+    Plan middle = Mixed();
+    middle.length = 9;
+    Plan narrow = WholeAt(kFullBits);
+    narrow.length = 4;
+    narrow.layers = {1, 4};
+    narrow.slices.resize(2);
+    narrow.bits = {{2, 3, 32, 6}, {32, 32, 32, 32}};
+    plan.variants = {Sharing(plan, middle), Sharing(plan, narrow)};
+    return plan;
+  }
+  /// `variant` with what of its shards `plan` preloads.
+  static Plan Sharing(const Plan& plan, Plan variant) {
+    variant.preload.clear();
+    for (const PreloadedShard& shard : plan.preload) {
+      for (size_t k = 0; k < variant.layers.size(); ++k) {
+        for (size_t i = 0; i < variant.width; ++i) {
+          if (shard == PreloadedShard{variant.layers[k], variant.slices[k][i], variant.bits[k][i]})
+            variant.preload.push_back(shard);
+        }
+      }
+    }
+    return variant;
+  }
+  static Ids SomeIds(size_t count) {
+    Ids ids(count);
+    for (size_t i = 0; i < count; ++i) ids[i] = static_cast<uint32_t>(2 + i * 7 % 40);
+    return ids;
+  }
+  static Plan Alone(Plan plan) {
+    plan.variants.clear();
+    return plan;
+  }
+};
+
+TEST_F(Variants, EachInputGivesWhatItsPlanGivesAlone) {
+  for (const size_t preloaded : {size_t{0}, size_t{6}, size_t{20}}) {
+    const Plan plan = WithVariants(preloaded);
+    auto together = Make(plan);
+    ASSERT_TRUE(Succeeded(together));
+    EXPECT_EQ((*together)->max_length(), 32u);
+    auto whole = Make(Alone(plan));
+    auto middle = Make(plan.variants[0]);
+    auto narrow = Make(plan.variants[1]);
+    ASSERT_TRUE(Succeeded(whole) && Succeeded(middle) && Succeeded(narrow));
+    // Back and forth, so that what one leaves in the arena could harm the next.
+    for (const size_t tokens : {2, 32, 4, 9, 5, 1, 10, 3, 9, 31, 4}) {
+      Pipeline& alone = tokens <= 4 ? **narrow : tokens <= 9 ? **middle : **whole;
+      const Ids ids = SomeIds(tokens);
+      const Ids types(tokens, 0);
+      const auto expected = alone.Run(ids, types);
+      const auto seen = (*together)->Run(ids, types);
+      ASSERT_TRUE(Succeeded(expected) && Succeeded(seen));
+      EXPECT_EQ(seen->logits, expected->logits) << tokens;
+      EXPECT_EQ(seen->bytes_read, expected->bytes_read) << tokens;
+      EXPECT_EQ(seen->layers.size(), alone.plan().layers.size()) << tokens;
+      EXPECT_EQ((*together)->PlanFor(tokens).length, alone.plan().length) << tokens;
+    }
+  }
+}
+
+TEST_F(Variants, PreloadIsLoadedOnceAndRoomIsForTheLargest) {
+  const Plan plan = WithVariants(6);
+  ASSERT_EQ(plan.variants[1].preload.size(), 2u) << "the test has shards that both run";
+  auto together = Make(plan);
+  auto whole = Make(Alone(plan));
+  auto middle = Make(plan.variants[0]);
+  auto narrow = Make(plan.variants[1]);
+  ASSERT_TRUE(Succeeded(together) && Succeeded(whole) && Succeeded(middle) && Succeeded(narrow));
+  EXPECT_EQ((*together)->preload_bytes(), (*whole)->preload_bytes());
+  EXPECT_EQ((*together)->staging_bytes(),
+            std::max({(*whole)->staging_bytes(), (*middle)->staging_bytes(),
+                      (*narrow)->staging_bytes()}));
+  EXPECT_EQ((*together)->working_bytes(), (*whole)->working_bytes());
+}
+
+TEST_F(Variants, LayersThatOnlyAVariantRunsAreResident) {
+  Plan plan = Mixed();
+  plan.layers = {0, 1, 2, 3};
+  plan.variants = {Mixed()};
+  plan.variants[0].length = 9;
+  plan.variants[0].layers = {1, 2, 3, 4};
+  auto together = Make(plan);
+  auto alone = Make(plan.variants[0]);
+  ASSERT_TRUE(Succeeded(together) && Succeeded(alone));
+  const auto expected = (*alone)->Run(kTextIds, kTextTypes);
+  const auto seen = (*together)->Run(kTextIds, kTextTypes);
+  ASSERT_TRUE(Succeeded(expected) && Succeeded(seen));
+  EXPECT_EQ(seen->logits, expected->logits);
+  EXPECT_GT((*together)->resident_bytes(), (*alone)->resident_bytes());
+}
+
+TEST_F(Variants, TheClockChoosesAmongPlansOfOneLength) {
+  Plan plan = WholeAt(6);
+  plan.freq = 2000000;
+  Plan slow = WholeAt(2);
+  slow.freq = 1000000;
+  plan.variants = {slow};
+  const auto fast_logits = Logits(WholeAt(6));
+  const auto slow_logits = Logits(WholeAt(2));
+  ASSERT_NE(fast_logits, slow_logits);
+  PipelineOptions options;
+  EXPECT_EQ(Logits(plan, options), fast_logits);
+  for (const uint64_t khz : {1999999, 1000000, 500000}) {
+    options.clock_khz = khz;
+    EXPECT_EQ(Logits(plan, options), slow_logits) << khz;
+  }
+  options.clock_khz = 2000000;
+  EXPECT_EQ(Logits(plan, options), fast_logits);
+}
+
+TEST_F(Variants, SmallStagingServesAllOfThem) {
+  const Plan plan = WithVariants(6);
+  auto roomy = Make(plan);
+  ASSERT_TRUE(Succeeded(roomy));
+  PipelineOptions options;
+  options.staging_bytes = (*roomy)->staging_bytes() * 3 / 4;
+  auto tight = Make(plan, options);
+  ASSERT_TRUE(Succeeded(tight));
+  EXPECT_LE((*tight)->staging_bytes(), options.staging_bytes);
+  for (const size_t tokens : {32, 3, 9, 2, 32}) {
+    const Ids ids = SomeIds(tokens);
+    const auto expected = (*roomy)->Run(ids, Ids(tokens, 0));
+    const auto seen = (*tight)->Run(ids, Ids(tokens, 0));
+    ASSERT_TRUE(Succeeded(expected) && Succeeded(seen));
+    EXPECT_EQ(seen->logits, expected->logits) << tokens;
+  }
+}
+
+TEST_F(Variants, InputsLongerThanAllAreRefused) {
+  Plan plan = WithVariants(0);
+  plan.length = 12;
+  auto pipeline = Make(plan);
+  ASSERT_TRUE(Succeeded(pipeline));
+  EXPECT_TRUE(Succeeded((*pipeline)->Run(SomeIds(12), Ids(12, 0))));
+  EXPECT_TRUE(FailedWith((*pipeline)->Run(SomeIds(13), Ids(13, 0)), ErrorKind::kData,
+                         "13 tokens; the plan holds 12"));
+  EXPECT_EQ((*pipeline)->PlanFor(1000).length, 12u);
+}
+
+TEST_F(Variants, VariantsThatDoNotFitAreRefused) {
+  const auto refused = [&](const char* words, void (*edit)(Plan&)) {
+    Plan plan = WithVariants(6);
+    edit(plan.variants[0]);
+    EXPECT_TRUE(FailedWith(Make(plan), ErrorKind::kData, words));
+  };
+  refused("its layers", [](Plan& v) { v.layers.back() = 5; });
+  refused("its length", [](Plan& v) { v.length = 33; });
+  refused("a variant preloads a shard that the plan does not", [](Plan& v) {
+    v.preload = {{4, 2, 32}};
+  });
+  refused("preloads a shard that it does not run", [](Plan& v) { v.preload = {{0, 3, 4}}; });
+  refused("was made for model", [](Plan& v) { v.model.bytes[1] ^= 1; });
+}
+
+}  // namespace
+}  // namespace sti
