@@ -1,7 +1,6 @@
 #include "plan/timeline.h"
 
 #include <algorithm>
-#include <vector>
 
 namespace sti {
 namespace {
@@ -9,49 +8,98 @@ namespace {
 /// The pipeline at work: what each lane has reached.
 class Lanes {
  public:
-  Lanes(const ComputeLane& lane, std::optional<uint64_t> staging_bytes)
-      : lane_(lane), staging_bytes_(staging_bytes), staged_(lane.layers), ends_us_(lane.layers) {
-    io_us_ = lane.fixed.embed_io_us;
-    compute_us_ = io_us_ + lane.fixed.embed_us;
+  Lanes(const ComputeLane& lane, std::optional<uint64_t> staging_bytes, double wake_us,
+        std::vector<WorkSpan>* spans)
+      : lane_(lane),
+        staging_bytes_(staging_bytes),
+        spans_(spans),
+        staged_(lane.layers),
+        ends_us_(lane.layers),
+        io_us_(-wake_us),
+        compute_us_(lane.fixed.embed_io_us) {
+    if (io_us_ >= 0) ReadRows();
+    Compute(Work::kEmbed, 0, lane.fixed.embed_us);
   }
 
   /// Runs layers up to, but not including, `position`; their shards have all been read.
   void ComputeUntil(uint32_t position) {
     for (; next_ < position; ++next_) {
-      const double start_us = std::max(compute_us_, staged_[next_] > 0 ? io_us_ : 0.0);
-      compute_us_ = ends_us_[next_] = start_us + lane_.layer_us;
+      compute_us_ = std::max(compute_us_, staged_[next_] > 0 ? io_us_ : 0.0);
+      Compute(Work::kLayer, next_, lane_.layer_us);
+      ends_us_[next_] = compute_us_;
     }
   }
 
   /// Reads one shard as soon as there is room; false if there never is.
-  bool Read(const StreamedShard& shard) {
+  bool Read(const StreamedShard& shard, size_t index) {
     if (!MakeRoom(shard.bytes)) return false;
-    io_us_ += shard.load_us;
+    double left_us = shard.load_us;
+    if (!rows_read_ && io_us_ + left_us > 0) {
+      // The text comes while this shard is under way, or while the lane waits for room.
+      if (io_us_ < 0) {
+        left_us += io_us_;
+        Note(Work::kLoad, index, io_us_, 0);
+      }
+      ReadRows();
+    }
+    Note(Work::kLoad, index, io_us_, io_us_ + left_us);
+    io_us_ += left_us;
     used_ += shard.bytes;
     staged_[shard.position] += shard.bytes;
     return true;
   }
 
-  [[nodiscard]] double compute_us() const { return compute_us_; }
+  /// The label's moment.
+  double Finish() {
+    ComputeUntil(lane_.layers);
+    if (!rows_read_) ReadRows();
+    Compute(Work::kHead, 0, lane_.fixed.head_us);
+    return compute_us_;
+  }
 
  private:
+  void Note(Work work, size_t index, double start_us, double end_us) {
+    const bool shown = end_us > start_us || work == Work::kLoad || work == Work::kLayer;
+    if (spans_ != nullptr && shown) spans_->push_back({work, index, start_us, end_us});
+  }
+
+  void Compute(Work work, size_t index, double time_us) {
+    Note(work, index, compute_us_, compute_us_ + time_us);
+    compute_us_ += time_us;
+  }
+
+  /// At time 0, whatever the lane has been doing or waiting for.
+  void ReadRows() {
+    Note(Work::kRows, 0, 0, lane_.fixed.embed_io_us);
+    io_us_ = std::max(io_us_, 0.0) + lane_.fixed.embed_io_us;
+    rows_read_ = true;
+  }
+
   bool MakeRoom(uint64_t bytes) {
     if (!staging_bytes_) return true;
     while (bytes > *staging_bytes_ || used_ > *staging_bytes_ - bytes) {
       if (oldest_ >= next_) return false;  // only this very layer is staged
-      if (staged_[oldest_] > 0) io_us_ = std::max(io_us_, ends_us_[oldest_]);
+      if (staged_[oldest_] > 0) WaitUntil(ends_us_[oldest_]);
       used_ -= staged_[oldest_];
       ++oldest_;
     }
     return true;
   }
 
+  /// No layer ends before the rows are read, so a lane that waits for one reads them meanwhile.
+  void WaitUntil(double time_us) {
+    if (!rows_read_) ReadRows();
+    io_us_ = std::max(io_us_, time_us);
+  }
+
   const ComputeLane& lane_;
   const std::optional<uint64_t> staging_bytes_;
+  std::vector<WorkSpan>* spans_;
   std::vector<uint64_t> staged_;  ///< bytes read for each layer
   std::vector<double> ends_us_;   ///< when each computed layer ended
-  double io_us_ = 0;
-  double compute_us_ = 0;
+  double io_us_;
+  double compute_us_;
+  bool rows_read_ = false;
   uint64_t used_ = 0;    ///< bytes staged now
   uint32_t next_ = 0;    ///< layer to compute next
   uint32_t oldest_ = 0;  ///< first layer not freed
@@ -61,20 +109,30 @@ class Lanes {
 
 std::optional<double> PipelineLatency(const ComputeLane& lane,
                                       std::span<const StreamedShard> shards,
-                                      std::optional<uint64_t> staging_bytes) {
-  Lanes lanes(lane, staging_bytes);
-  for (const StreamedShard& shard : shards) {
-    lanes.ComputeUntil(shard.position);
-    if (!lanes.Read(shard)) return std::nullopt;
+                                      std::optional<uint64_t> staging_bytes, double wake_us,
+                                      std::vector<WorkSpan>* spans) {
+  Lanes lanes(lane, staging_bytes, wake_us, spans);
+  for (size_t i = 0; i < shards.size(); ++i) {
+    lanes.ComputeUntil(shards[i].position);
+    if (!lanes.Read(shards[i], i)) return std::nullopt;
   }
-  lanes.ComputeUntil(lane.layers);
-  return lanes.compute_us() + lane.fixed.head_us;
+  return lanes.Finish();
 }
 
-double SerialLatency(const ComputeLane& lane, std::span<const StreamedShard> shards) {
-  double latency_us = lane.fixed.embed_io_us + lane.fixed.compute_us();
-  for (const StreamedShard& shard : shards) latency_us += shard.load_us;
-  return latency_us + static_cast<double>(lane.layers) * lane.layer_us;
+double SerialLatency(const ComputeLane& lane, std::span<const StreamedShard> shards,
+                     std::vector<WorkSpan>* spans) {
+  double now_us = 0;
+  const auto work = [&](Work kind, size_t index, double time_us) {
+    const bool shown = time_us > 0 || kind == Work::kLoad || kind == Work::kLayer;
+    if (spans != nullptr && shown) spans->push_back({kind, index, now_us, now_us + time_us});
+    now_us += time_us;
+  };
+  work(Work::kRows, 0, lane.fixed.embed_io_us);
+  for (size_t i = 0; i < shards.size(); ++i) work(Work::kLoad, i, shards[i].load_us);
+  work(Work::kEmbed, 0, lane.fixed.embed_us);
+  for (size_t k = 0; k < lane.layers; ++k) work(Work::kLayer, k, lane.layer_us);
+  work(Work::kHead, 0, lane.fixed.head_us);
+  return now_us;
 }
 
 }  // namespace sti
