@@ -85,7 +85,8 @@ std::optional<double> Allocation::StagedLatency() const {
     streamed.push_back({static_cast<uint32_t>(shard / width_), BytesAt(shard, levels_[shard]),
                         LoadAt(shard, levels_[shard])});
   }
-  return PipelineLatency(budget_.lane, streamed, *budget_.shard_bytes - preloaded_bytes_);
+  return PipelineLatency(budget_.lane, streamed, *budget_.shard_bytes - preloaded_bytes_,
+                         budget_.wake_us);
 }
 
 bool Allocation::FitsMemory() const {

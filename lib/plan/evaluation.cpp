@@ -63,9 +63,11 @@ std::vector<StreamedShard> Streamed(const std::vector<PlannedShard>& shards) {
 
 /// Latency under the strategy's delay model; infinite if staging can never hold a layer.
 double LatencyOf(DelayModel model, const ComputeLane& lane,
-                 const std::vector<StreamedShard>& streamed, std::optional<uint64_t> staging) {
+                 const std::vector<StreamedShard>& streamed, std::optional<uint64_t> staging,
+                 double wake_us) {
   if (model == DelayModel::kSerial) return SerialLatency(lane, streamed);
-  return PipelineLatency(lane, streamed, staging).value_or(std::numeric_limits<double>::infinity());
+  return PipelineLatency(lane, streamed, staging, wake_us)
+      .value_or(std::numeric_limits<double>::infinity());
 }
 
 std::vector<double> AibsOf(const ComputeLane& lane, const std::vector<PlannedShard>& shards,
@@ -193,7 +195,7 @@ PlanCheck EvaluatePlan(const PlanInput& input, const PlanRequest& request,
 
   auto latency = [&](const DeviceModel& device) {
     return LatencyOf(model, LaneOf(device, plan), Streamed(ShardsOf(input.catalog, device, plan)),
-                     staging);
+                     staging, plan.wake_us);
   };
   check.latency_us = latency(devices.median);
   check.p99_us = latency(devices.p99);

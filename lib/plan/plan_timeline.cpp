@@ -60,7 +60,8 @@ Result<PlanTimeline> PlayPlan(const PlanInput& input, const PlanRequest& request
                               Risk risk) {
   STI_ASSIGN_OR_RETURN(const PlanCheck check, CheckPlan(input, request, plan));
   STI_ASSIGN_OR_RETURN(const DeviceModels devices,
-                       DeviceModels::Make(input.profile, plan.length, request.risk));
+                       DeviceModels::Make(input.profile, plan.length, request.risk,
+                                          {plan.freq, request.interpolate}));
   const DeviceModel& device = risk == Risk::kP99 ? devices.p99 : devices.median;
   const ComputeLane lane{device.fixed(), static_cast<uint32_t>(plan.layers.size()),
                          device.LayerUs(plan.width).value_or(0)};

@@ -71,7 +71,8 @@ std::optional<uint64_t> LeastPreloadOfAny(const Planning& planning) {
 }
 
 std::string Describe(const Offer& offer) {
-  std::string text = NameOf(*offer.submodel) + ", needs a target of " + MsUp(*offer.price.target_us);
+  std::string text =
+      NameOf(*offer.submodel) + ", needs a target of " + MsUp(*offer.price.target_us);
   if (offer.price.preload_bytes)
     text += " or a preload of " + std::to_string(*offer.price.preload_bytes) + " bytes";
   return text;
@@ -122,7 +123,8 @@ std::string NextBetter(const Planning& planning, const Submodel& submodel) {
     const Price price = PriceOf(planning, other);
     return price.target_us && *price.target_us > target_us + kTimeTolerance_us;
   });
-  if (next.submodel == nullptr) return "next better: none, no submodel that is worth more is out of reach";
+  if (next.submodel == nullptr)
+    return "next better: none, no submodel that is worth more is out of reach";
   return "next better: " + Describe(next) + ", at the fewest bits";
 }
 

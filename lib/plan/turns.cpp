@@ -182,7 +182,8 @@ PlanCheck EvaluateTurn(const PlanInput& input, const PlanRequest& request,
                        device.LayerUs(plan.width).value_or(0)};
   };
   const auto latency = [&](const DeviceModel& device) {
-    return PipelineLatency(lane_of(device), ReadsOf(input.catalog, device, plan, turn), staging)
+    return PipelineLatency(lane_of(device), ReadsOf(input.catalog, device, plan, turn), staging,
+                           plan.wake_us)
         .value_or(std::numeric_limits<double>::infinity());
   };
   check.latency_us = latency(devices.median);
