@@ -55,11 +55,23 @@ PlannerWorld LargeWorld() {
   return world;
 }
 
+/// A(n, m) that falls off as measured models do.
+void AddSubmodels(PlannerWorld& world) {
+  for (uint32_t n = 1; n <= world.catalog.layers; ++n) {
+    for (uint32_t m = 1; m <= world.catalog.width; ++m) {
+      const double loss = 0.25 + 0.3 / n + 0.05 / m;
+      world.importance.submodels.push_back({n, m, 2, 0.85, loss * 1.2});
+      world.importance.submodels.push_back({n, m, 32, 0.9, loss});
+    }
+  }
+}
+
 void Plan24x16(benchmark::State& state) {
-  const PlannerWorld world = LargeWorld();
+  PlannerWorld world = LargeWorld();
+  if (state.range(2) != 0) AddSubmodels(world);
   PlanRequest request;
   request.target_us = static_cast<double>(state.range(0)) * 1e3;
-  request.preload_bytes = uint64_t{5} << 20;
+  request.preload_bytes = static_cast<uint64_t>(state.range(1)) << 20;
   const PlanInput input{world.info, world.catalog,     world.profile, &world.importance, {},
                         {},         uint64_t{20} << 20};
   for (auto _ : state) {
@@ -73,10 +85,8 @@ void Plan24x16(benchmark::State& state) {
   }
 }
 BENCHMARK(Plan24x16)
-    ->ArgName("target_ms")
-    ->Arg(200)
-    ->Arg(400)
-    ->Arg(800)
+    ->ArgNames({"target_ms", "preload_MiB", "measured"})
+    ->ArgsProduct({{200, 400, 800}, {0, 5}, {0, 1}})
     ->Unit(benchmark::kMillisecond);
 
 std::string RandomWord(TestRandom& random) {

@@ -1,6 +1,7 @@
 #include "plan/bit_choice.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <span>
 
@@ -20,7 +21,8 @@ struct State {
 /// States by ascending `used` and strictly descending `loss`.
 using Front = std::vector<State>;
 
-/// Keeps, of each of `most` equal ranges of loss, the state that uses least.
+/// Keeps, of each of `most` ranges of loss, the state that uses least. Ranges are narrower where
+/// the loss is low: most of what is found in the end extends states from there.
 void Thin(size_t most, Front* front) {
   if (front->size() <= most) return;
   const double least = front->back().loss;
@@ -30,7 +32,7 @@ void Thin(size_t most, Front* front) {
   size_t last_cell = std::numeric_limits<size_t>::max();
   for (const State& state : *front) {
     const double share = (state.loss - least) / range;
-    const auto cell = static_cast<size_t>(share * static_cast<double>(most));
+    const auto cell = static_cast<size_t>(std::sqrt(share) * static_cast<double>(most));
     if (cell != last_cell) kept.push_back(state);
     last_cell = cell;
   }

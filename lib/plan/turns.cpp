@@ -211,7 +211,8 @@ PlanCheck EvaluateTurn(const PlanInput& input, const PlanRequest& request,
   check.valid =
       !plan.target_us || (AibsValid(aibs(0, read_us)) &&
                           check.deciding_latency_us <= *plan.target_us + kTimeTolerance_us);
-  if (!check.valid) check.problem = "a turn takes " + Ms(check.deciding_latency_us);
+  if (!check.valid)
+    check.problem = "takes " + Ms(check.deciding_latency_us) + " of " + Ms(*plan.target_us);
   const PredictedQuality quality = PredictQuality(input, plan, turn.bits);
   check.loss = quality.loss;
   check.accuracy = quality.accuracy;

@@ -18,7 +18,9 @@ fixtures="$BATS_RUN_TMPDIR/sti-files"
 alarm="set an alarm for seven tomorrow" # a line whose label is never in doubt
 export LC_ALL=C.UTF-8
 
-setup_file() {
+setup_file() { make_fixtures; }
+
+make_fixtures() {
   [ -e "$fixtures/ready" ] && return
   mkdir -p "$fixtures"
   (

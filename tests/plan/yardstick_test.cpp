@@ -3,9 +3,8 @@
 
 #include <cmath>
 #include <cstdio>
-#include <numeric>
 
-#include "exact_solver.h"
+#include "exact_plan.h"
 #include "plan/joint.h"
 #include "plan/planning.h"
 #include "world.h"
@@ -53,31 +52,6 @@ double TightTarget(const test::World& world, test::Random& random) {
                     share * share * (most_us - least_us));
 }
 
-test::ExactProblem ExactOf(const Planning& planning, const Submodel& submodel) {
-  const Allocation lowest = planning.AllocationOf(submodel);
-  test::ExactProblem problem;
-  problem.layers = submodel.depth;
-  problem.width = submodel.width;
-  problem.levels = planning.costs.levels();
-  for (size_t shard = 0; shard < lowest.shards(); ++shard) {
-    const double weight = planning.value.Weight(lowest.layers()[shard / submodel.width],
-                                                static_cast<uint32_t>(shard % submodel.width));
-    for (size_t level = 0; level < problem.levels; ++level) {
-      problem.loss.push_back(weight * planning.value.Lack(level));
-      problem.load_us.push_back(static_cast<int64_t>(lowest.LoadAt(shard, level)));
-      problem.bytes.push_back(static_cast<int64_t>(lowest.BytesAt(shard, level)));
-    }
-  }
-  double first_us = *planning.request.target_us - planning.ComputeTime(submodel) -
-                    planning.devices.deciding().fixed().embed_io_us;
-  for (uint32_t k = 0; k < submodel.depth; ++k) {
-    problem.capacity_us.push_back(static_cast<int64_t>(first_us));
-    first_us += submodel.layer_us;
-  }
-  problem.preload_bytes = static_cast<int64_t>(planning.request.preload_bytes);
-  return problem;
-}
-
 /// Sum over shards of w d, what the exact solver counts.
 double LackOf(const Planning& planning, const Allocation& allocation) {
   double sum = 0;
@@ -89,30 +63,15 @@ double LackOf(const Planning& planning, const Allocation& allocation) {
   return sum;
 }
 
-struct Loss {
-  double sum = 0;
-  double worst = 0;
-  int cases = 0;
-  void Add(double loss) {
-    sum += loss;
-    worst = std::max(worst, loss);
-    ++cases;
-  }
-  void Print(const char* what) const {
-    std::printf("%-40s mean %6.3f %%, worst %6.3f %%, %d cases\n", what, 100 * sum / cases,
-                100 * worst, cases);
-  }
-};
-
 /// What part of the gain over the fewest bits is missed.
-double Missed(double lowest, double best, double got) {
+double ShareMissed(double lowest, double best, double got) {
   return lowest - best < 1e-9 ? 0 : (got - best) / (lowest - best);
 }
 
 // One submodel: the paper's passes, the same level by level, and what is shipped.
 TEST(Yardstick, BitsOfOneSubmodel) {
   test::Random random(21);
-  Loss paper, by_level, shipped;
+  test::Missed paper, by_level, shipped;
   for (int trial = 0; trial < 1500; ++trial) {
     const test::World world = RandomWorld(random, trial % 10 == 0 ? 12 : 5);
     PlanRequest request;
@@ -123,7 +82,7 @@ TEST(Yardstick, BitsOfOneSubmodel) {
     const auto planning = Planning::Prepare(input, request, {128, 0, nullptr}, nullptr);
     ASSERT_TRUE(planning.ok()) << planning.error().message;
     const Submodel submodel = planning->submodels[0];
-    const auto best = test::LeastLoss(ExactOf(*planning, submodel));
+    const auto best = test::LeastLoss(test::ExactOf(*planning, submodel));
     const auto bits = BestBits(*planning, submodel);
     ASSERT_EQ(best.has_value(), bits.has_value()) << trial;
     if (!best || *best < 1e-9) continue;  // nothing to choose
@@ -133,9 +92,9 @@ TEST(Yardstick, BitsOfOneSubmodel) {
     Allocation levels = greedy;
     RaiseToHighest(&greedy, planning->ShardOrder(submodel));
     RaiseByLevel(&levels, planning->ShardOrder(submodel));
-    paper.Add(Missed(lowest, *best, LackOf(*planning, greedy)));
-    by_level.Add(Missed(lowest, *best, LackOf(*planning, levels)));
-    const double missed = Missed(lowest, *best, LackOf(*planning, *bits));
+    paper.Add(ShareMissed(lowest, *best, LackOf(*planning, greedy)));
+    by_level.Add(ShareMissed(lowest, *best, LackOf(*planning, levels)));
+    const double missed = ShareMissed(lowest, *best, LackOf(*planning, *bits));
     ASSERT_GE(missed, -1e-9) << trial;
     shipped.Add(missed);
   }
@@ -149,7 +108,7 @@ TEST(Yardstick, BitsOfOneSubmodel) {
 // Submodel and bits: the value n sqrt(m) x mean fidelity that is missed.
 TEST(Yardstick, JointChoice) {
   test::Random random(22);
-  Loss paper, shipped;
+  test::Missed paper, shipped;
   int missed_by_paper = 0;
   for (int trial = 0; trial < 400; ++trial) {
     const test::World world = RandomWorld(random, 6);
@@ -159,19 +118,7 @@ TEST(Yardstick, JointChoice) {
     const PlanInput input = world.input();
     const auto planning = Planning::Prepare(input, request, {128, 0, nullptr}, nullptr);
     ASSERT_TRUE(planning.ok()) << planning.error().message;
-    double best = test::kNever;
-    for (const Submodel& submodel : planning->submodels) {
-      const auto problem = ExactOf(*planning, submodel);
-      if (problem.capacity_us[0] < 0) continue;
-      const auto loss = test::LeastLoss(problem);
-      if (!loss) continue;
-      double weight = 0;
-      for (size_t at = 0; at < problem.loss.size(); at += problem.levels)
-        weight += problem.loss[at];
-      best = std::min(best,
-                      planning->value.FullLoss(submodel.depth, submodel.width) +
-                          planning->value.Damage(submodel.depth, submodel.width) * *loss / weight);
-    }
+    const double best = test::LeastLossOfAny(*planning);
     const auto chosen = ChooseJointly(*planning, planning->ComputeFeasible());
     ASSERT_EQ(chosen.has_value(), best != test::kNever) << trial;
     if (!chosen) continue;
