@@ -30,10 +30,8 @@ void AddOptions(CLI::App& app, Options& options) {
   app.add_option("--metric", options.metric, "accuracy, loss or kl (kl needs no labels)")
       ->check(CLI::IsMember({"accuracy", "loss", "kl"}))
       ->type_name("");
-  app.add_flag("--submodels", options.submodels,
-               "also measure every trained submodel at the most and the fewest bits");
-  app.add_flag("--gains", options.gains,
-               "also measure by how much each bitwidth of each shard lowers the loss");
+  app.add_flag("--submodels", options.submodels, "also measure every trained submodel");
+  app.add_flag("--gains", options.gains, "also measure each shard at each bitwidth");
   app.add_option("--threads", options.threads, "of the computation")
       ->check(CLI::Range(1, 256))
       ->type_name("N");

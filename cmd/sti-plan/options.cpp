@@ -25,14 +25,13 @@ void AddPlanOptions(CLI::App& app, PlanOptions& o) {
   AddParsed(app, "--preload", r.preload_bytes, ParseSize, "preload buffer, e.g. 1MiB [0]");
   AddParsed(app, "--memory", r.memory_bytes, ParseSize, "most memory of the whole process");
   AddParsed(app, "--length", o.lengths, ParseList,
-            "input length in tokens, or several: a plan with a variant for each [the longest "
-            "profiled]");
+            "tokens, or a list: a variant for each [longest profiled]");
   app.add_option("--strategy", r.strategy, "sti, sti-paper, load-exec, stdpl, preload or random")
       ->check(CLI::IsMember({"sti", "sti-paper", "load-exec", "stdpl", "preload", "random"}))
       ->type_name("");
   app.add_option("--bits", r.uniform_bits, "one bitwidth for all shards")->type_name("K");
   AddParsed(app, "--min-accuracy", r.min_accuracy, ParseShare,
-            "the fastest plan predicted to reach it, e.g. 0.9 or 90%");
+            "the fastest plan predicted to reach it, e.g. 90%");
   AddParsed(app, "--wake", r.wake_us, ParseTimeUs,
             "lead time before the text, spent on IO, e.g. 50ms");
   app.add_option("--turns", r.turns, "plan this many back-to-back turns")

@@ -199,6 +199,7 @@ Result<DeviceModel> DeviceModel::Make(const DeviceProfile& profile, uint32_t len
   }
   model.length_ = *holding;
   model.interpolate_ = reading.interpolate;
+  model.widths_were_chosen_ = !profile.kernel.empty();
   model.widths_ = LayerTimes(profile.compute, *holding, risk, reading.freq);
   if (model.widths_.empty()) {
     return UsageError("profile: no layer times at " + std::to_string(reading.freq) +

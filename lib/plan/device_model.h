@@ -52,6 +52,8 @@ class DeviceModel {
   [[nodiscard]] std::optional<double> LayerUs(uint32_t width) const;
   /// The narrowest profiled width.
   [[nodiscard]] uint32_t narrowest() const { return widths_.front().first; }
+  /// sti-profile wrote the profile: a width that it lacks was left out on purpose.
+  [[nodiscard]] bool widths_were_chosen() const { return widths_were_chosen_; }
 
   /// T_io of one shard of `bits` whose read moves `bytes`, in microseconds, never negative. A
   /// sample by bits is taken as written; else the samples by bytes are joined by straight lines,
@@ -64,6 +66,7 @@ class DeviceModel {
   uint32_t length_ = 0;
   FixedTimes fixed_;
   bool interpolate_ = false;
+  bool widths_were_chosen_ = false;
   std::vector<std::pair<uint32_t, double>> widths_;    ///< ascending, unique
   std::vector<std::pair<uint32_t, double>> by_bits_;   ///< ascending, unique
   std::vector<std::pair<uint64_t, double>> by_bytes_;  ///< ascending, unique

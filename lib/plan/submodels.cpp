@@ -89,7 +89,8 @@ Result<std::vector<Submodel>> AllowedSubmodels(const ModelInfo& info, const Devi
     for (uint32_t width = narrowest; width <= shape.width; ++width) {
       const std::optional<double> layer_us = device.LayerUs(width);
       if (layer_us) submodels.push_back({depth, width, *layer_us});
-      if (!layer_us && width > device.narrowest() && !request.interpolate) {
+      const bool hole = !layer_us && width > device.narrowest();
+      if (hole && !request.interpolate && !device.widths_were_chosen()) {
         return DataError("profile: compute has no width " + std::to_string(width) + " at length " +
                          std::to_string(device.length()) +
                          "; measure it (sti-profile --widths), or --interpolate");

@@ -29,7 +29,9 @@ Status ValidateModel(const ModelInfo& info, const ShardCatalog& catalog);
 
 /// Every submodel that the model, the profile and the request allow, whatever its time: depth
 /// ascending, then width. Of a model without elastic metadata only N x M, unless the request says
-/// otherwise. kUsage or kInfeasible if there is none.
+/// otherwise. Widths that sti-profile was not asked for are left out; one that a profile written by
+/// hand lacks between its narrowest and M is refused by name (kData), unless the request
+/// interpolates. kUsage or kInfeasible if there is none.
 Result<std::vector<Submodel>> AllowedSubmodels(const ModelInfo& info, const DeviceModel& device,
                                                const PlanRequest& request);
 

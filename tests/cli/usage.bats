@@ -64,7 +64,7 @@ load helpers
 }
 
 @test "sti-plan: without a target, and quantities without sense" {
-  refused 2 "sti-plan: --target TIME is required, or --submodel NxM" \
+  refused 2 "sti-plan: --target TIME is required, or --submodel NxM, or --min-accuracy A" \
     sti-plan model.sti --profile device.json
   refused 2 "sti-plan: *'12' is not a time; write 200ms, 0.2s or 200us*" \
     sti-plan model.sti --profile device.json --target 12

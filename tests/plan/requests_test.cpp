@@ -194,6 +194,16 @@ TEST(Requests, HolesInWidthsAreRefusedByNameUnlessInterpolated) {
   EXPECT_NE(plan.error().message.find("no width 2 at length 128"), std::string::npos);
   request.interpolate = true;
   EXPECT_TRUE(MakePlan(world.input(), request).ok());
+  // Measured with --widths: the others are not planned, and an explicit wish for one is refused.
+  request.interpolate = false;
+  world.profile.kernel = "native";
+  plan = MakePlan(world.input(), request);
+  ASSERT_TRUE(plan.ok()) << plan.error().message;
+  EXPECT_NE(plan->width, 2u);
+  request.submodel = {2, 2};
+  plan = MakePlan(world.input(), request);
+  ASSERT_FALSE(plan.ok());
+  EXPECT_NE(plan.error().message.find("no compute time for width 2"), std::string::npos);
 }
 
 /// The number after `words` in a message.
