@@ -25,7 +25,7 @@ void AddPlanOptions(CLI::App& app, PlanOptions& o) {
   AddParsed(app, "--preload", r.preload_bytes, ParseSize, "preload buffer, e.g. 1MiB [0]");
   AddParsed(app, "--memory", r.memory_bytes, ParseSize, "most memory of the whole process");
   AddParsed(app, "--length", o.lengths, ParseList,
-            "tokens, or a list: a variant for each [longest profiled]");
+            "tokens, or a list of variants [longest profiled]");
   app.add_option("--strategy", r.strategy, "sti, sti-paper, load-exec, stdpl, preload or random")
       ->check(CLI::IsMember({"sti", "sti-paper", "load-exec", "stdpl", "preload", "random"}))
       ->type_name("");
