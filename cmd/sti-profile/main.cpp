@@ -10,6 +10,7 @@
 #include "common/tool.h"
 #include "format/profile_file.h"
 #include "measure/profile.h"
+#include "process_bytes.h"
 
 namespace sti {
 namespace {
@@ -104,9 +105,12 @@ Result<int> Run(const Tool& tool, const Options& options) {
   STI_RETURN_IF_ERROR(PinTo(options.cpus));
   STI_ASSIGN_OR_RETURN(ReadPath path, ParseReadPath(options.io));
   STI_ASSIGN_OR_RETURN(ContainerFile file, ContainerFile::Open(options.model, path));
-  uint64_t process_bytes = CurrentRssBytes();
+  STI_RETURN_IF_ERROR(file.RequireWhole());
   STI_ASSIGN_OR_RETURN(Tokenizer tokenizer, LoadTokenizer(file));
   STI_ASSIGN_OR_RETURN(ProfileOptions work, WorkOf(tool, options, file.index().info));
+  STI_ASSIGN_OR_RETURN(const uint64_t process_bytes,
+                       MeasureProcessBytes(std::move(file), tokenizer, work.threads));
+  STI_ASSIGN_OR_RETURN(file, ContainerFile::Open(options.model, path));
   STI_ASSIGN_OR_RETURN(DeviceProfile profile, MeasureProfile(std::move(file), tokenizer, work));
   profile.cpus = AffinityList();
   profile.machine = MachineName();

@@ -8,6 +8,7 @@
 #include "common/parse.h"
 #include "common/plan_text.h"
 #include "pipeline/whole_plan.h"
+#include "staging.h"
 #include "text/unicode.h"
 
 namespace sti {
@@ -27,22 +28,6 @@ Result<Plan> ChoosePlan(const RunOptions& options, const ContainerIndex& index, 
              std::to_string(plan.bits[0][0]) + "); sti-plan makes one for a latency target");
   }
   return plan;
-}
-
-// What is left of --memory for shards read ahead, once everything else has its part.
-Result<uint64_t> StagingBytes(const RunOptions& options, const ContainerIndex& index,
-                              const Plan& plan) {
-  if (!options.memory_bytes) return uint64_t{0};
-  uint32_t length = plan.length;
-  for (const Plan& variant : plan.variants) length = std::max(length, variant.length);
-  uint64_t used = CurrentRssBytes() + plan.preload_bytes + ResidentMemoryBytes(index) +
-                  MaxEmbeddingReadBytes(index, length) +
-                  uint64_t{length} * index.info.shape.hidden * sizeof(float) * 8;
-  if (used >= *options.memory_bytes) {
-    return InfeasibleError("--memory " + FormatBytes(*options.memory_bytes) + " is less than the " +
-                           FormatBytes(used) + " needed before the first shard; raise it");
-  }
-  return *options.memory_bytes - used;
 }
 
 // Once, however many of the plans are of such a submodel.
@@ -94,7 +79,11 @@ Result<std::unique_ptr<Session>> Session::Open(const RunOptions& options, const 
   pipeline.threads = options.threads != 0 ? options.threads : AvailableThreads();
   pipeline.clock_khz = ClockLimitKhz();
   pipeline.backend = options.backend == "native" ? Backend::kNative : Backend::kOpenBlas;
-  STI_ASSIGN_OR_RETURN(pipeline.staging_bytes, StagingBytes(options, file.index(), plan));
+  if (options.memory_bytes) {
+    STI_ASSIGN_OR_RETURN(pipeline.staging_bytes,
+                         StagingBytes(*options.memory_bytes, file.index(), session->tokenizer_,
+                                      pipeline.threads, plan));
+  }
   STI_ASSIGN_OR_RETURN(session->pipeline_,
                        Pipeline::Create(std::move(file), std::move(plan), pipeline));
   WarnOfDifferences(*session->pipeline_, tool);

@@ -7,7 +7,12 @@ namespace sti {
 namespace {
 
 constexpr uint64_t kUnknownProcessBytes = uint64_t{8} << 20;
-constexpr uint64_t kPanelColumns = 64;
+constexpr uint64_t kBlock = 4096;            // of direct reads
+constexpr uint64_t kPanelFloats = 256 * 16;  // one decoded stretch of a panel
+constexpr uint64_t kTileFloats = 32;         // of a row of outputs that wait to be transposed
+constexpr uint64_t kQueries = 48;            // whose scores a worker holds
+constexpr uint32_t kMostTokens = 1u << 20;
+constexpr uint32_t kMostThreads = 4096;
 
 }  // namespace
 
@@ -16,18 +21,34 @@ uint64_t AddSaturated(uint64_t a, uint64_t b) {
                                                       : a + b;
 }
 
+// Tokens, rows and threads are each below 2^24 or so: no overflow.
+uint64_t WorkingBytes(const ModelShape& shape, uint32_t threads, uint32_t length, uint32_t width) {
+  const uint64_t tokens = std::min(length, kMostTokens);
+  const uint64_t inner =
+      std::max(uint64_t{3} * width * shape.head_dim(), uint64_t{width} * shape.slice_ffn());
+  const uint64_t token_bytes = (inner + uint64_t{2} * shape.hidden) * sizeof(float);
+  const uint64_t embedding_bytes =
+      kBlock + uint64_t{2} * shape.hidden;  // rows have 8 bits a number
+  const uint64_t scratch_floats = 2 * kPanelFloats + tokens * (kTileFloats + kQueries);
+  const uint64_t workers = std::clamp(threads, 1u, kMostThreads);
+  return tokens * (token_bytes + embedding_bytes) + workers * scratch_floats * sizeof(float);
+}
+
 uint64_t BaseBytes(const PlanInput& input, uint32_t length, uint32_t width) {
-  const ModelShape& shape = input.info.shape;
-  const uint64_t row_floats = uint64_t{3} * width * shape.head_dim() + uint64_t{2} * shape.hidden +
-                              uint64_t{width} * shape.slice_ffn();
-  const uint64_t panel_floats = kPanelColumns * shape.hidden;
-  const uint64_t threads = std::max<uint64_t>(1, std::min(input.profile.threads, 4096u));
-  // Tokens, rows and threads are each below 2^24 or so: no overflow.
-  const uint64_t working =
-      (std::min<uint64_t>(length, 1u << 20) * row_floats + threads * panel_floats) * sizeof(float);
+  const uint64_t working = WorkingBytes(input.info.shape, input.profile.threads, length, width);
   const uint64_t process =
       input.profile.process_bytes != 0 ? input.profile.process_bytes : kUnknownProcessBytes;
   return AddSaturated(AddSaturated(process, input.resident_bytes), working);
+}
+
+uint64_t BaseBytes(const PlanInput& input, const Plan& plan) {
+  uint32_t length = plan.length;
+  uint32_t width = plan.width;
+  for (const Plan& variant : plan.variants) {
+    length = std::max(length, variant.length);
+    width = std::max(width, variant.width);
+  }
+  return BaseBytes(input, length, width);
 }
 
 std::optional<uint64_t> ShardMemory(const PlanInput& input, const PlanRequest& request,

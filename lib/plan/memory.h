@@ -1,4 +1,9 @@
 // What a process takes before its shards (planner: "Memory as a budget").
+//
+// A running process holds its code and libraries, the open model (resident parts, tokenizer), what
+// a run works in, the preloaded shards, and the arena of streamed ones. The first is measured by
+// sti-profile, the second follows from the container, the third is counted here, and shards are
+// counted where they are planned.
 #pragma once
 
 #include <cstdint>
@@ -8,11 +13,21 @@
 
 namespace sti {
 
+/// Bytes that inputs of up to `length` tokens through layers of `width` slices work in, on
+/// `threads` cores:
+///   a token: the larger of 3 m head_dim (queries, keys, values) and m slice_ffn floats, which
+///   share their place; 2 hidden floats (the layer's input, and sums); one block and a row for its
+///   word, a row for its position;
+///   a thread: two decoded panels and a tile of outputs; scores of 48 queries.
+uint64_t WorkingBytes(const ModelShape& shape, uint32_t threads, uint32_t length, uint32_t width);
+
 /// Memory of a process before shards, in bytes: the profile's process_bytes (8 MiB where unknown),
-/// the model's resident parts, and activations:
-///   length * (3 m head_dim + 2 hidden + m slice_ffn) floats: Q, K, V, input and output, FFN;
-///   threads * 64 * hidden floats: one decoded panel a thread.
+/// the model's resident parts, and WorkingBytes.
 uint64_t BaseBytes(const PlanInput& input, uint32_t length, uint32_t width);
+
+/// The same for a plan and its variants, which share one working memory: the longest input and the
+/// widest layer of any of them.
+uint64_t BaseBytes(const PlanInput& input, const Plan& plan);
 
 /// Bytes left for preloaded and staged shards; nothing if memory is not bounded.
 std::optional<uint64_t> ShardMemory(const PlanInput& input, const PlanRequest& request,

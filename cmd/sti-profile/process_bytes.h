@@ -1,0 +1,18 @@
+#pragma once
+
+#include <cstdint>
+
+#include "base/result.h"
+#include "io/container_file.h"
+#include "text/tokenizer.h"
+
+namespace sti {
+
+/// Memory in bytes of a process that answers inputs of this model on `threads` cores, less what is
+/// counted on its own: shards, resident parts and vocabulary, and what a run works in. So it is
+/// code, libraries, stacks, the container's index and the heap's slack. Found by answering one
+/// input under the smallest of plans, in this process, which has nothing else open.
+Result<uint64_t> MeasureProcessBytes(ContainerFile file, const Tokenizer& tokenizer,
+                                     uint32_t threads);
+
+}  // namespace sti
