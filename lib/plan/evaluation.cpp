@@ -83,27 +83,49 @@ std::vector<double> AibsOf(const ComputeLane& lane, const std::vector<PlannedSha
                      layer_io_us);
 }
 
+/// Bytes that a plan reads into staging, and the most that one layer of it does.
+struct Staging {
+  uint64_t all = 0;
+  uint64_t largest_layer = 0;
+};
+
+Staging StagingOf(const std::vector<PlannedShard>& shards, size_t layers) {
+  Staging staging;
+  std::vector<uint64_t> layer_bytes(layers);
+  for (const PlannedShard& shard : shards) {
+    if (shard.preloaded) continue;
+    staging.all += shard.shard.bytes;
+    layer_bytes[shard.shard.position] += shard.shard.bytes;
+  }
+  staging.largest_layer = *std::max_element(layer_bytes.begin(), layer_bytes.end());
+  return staging;
+}
+
 /// Bytes of preload, all shards, and the peak of the process. False if memory is exceeded.
-bool FillMemory(const PlanInput& input, std::optional<uint64_t> shard_memory, DelayModel model,
+/// Variants share preload and staging; turns may hold more than the preload buffer.
+bool FillMemory(const PlanInput& input, const DeviceModel& device,
+                std::optional<uint64_t> shard_memory, DelayModel model,
                 const std::vector<PlannedShard>& shards, const Plan& plan, PlanCheck* check) {
-  std::vector<uint64_t> layer_bytes(plan.layers.size());
   for (const PlannedShard& shard : shards) {
     check->parameter_bytes += shard.shard.bytes;
     if (shard.preloaded) check->preload_bytes += shard.shard.bytes;
-    if (!shard.preloaded) layer_bytes[shard.shard.position] += shard.shard.bytes;
   }
-  const uint64_t streamed = check->parameter_bytes - check->preload_bytes;
-  const uint64_t least = model == DelayModel::kSerial
-                             ? streamed
-                             : *std::max_element(layer_bytes.begin(), layer_bytes.end());
-  uint64_t staging = streamed;
+  Staging most = StagingOf(shards, plan.layers.size());
+  for (const Plan& variant : plan.variants) {
+    const Staging other =
+        StagingOf(ShardsOf(input.catalog, device, variant), variant.layers.size());
+    most.all = std::max(most.all, other.all);
+    most.largest_layer = std::max(most.largest_layer, other.largest_layer);
+  }
+  const uint64_t held = std::max(check->preload_bytes, plan.turns.empty() ? 0 : plan.turn_bytes);
+  const uint64_t least = model == DelayModel::kSerial ? most.all : most.largest_layer;
+  uint64_t staging = most.all;
   bool fits = true;
   if (shard_memory) {
-    fits = check->preload_bytes <= *shard_memory && least <= *shard_memory - check->preload_bytes;
-    staging = fits ? std::min(streamed, *shard_memory - check->preload_bytes) : least;
+    fits = held <= *shard_memory && least <= *shard_memory - held;
+    staging = fits ? std::min(most.all, *shard_memory - held) : least;
   }
-  check->peak_bytes =
-      AddSaturated(BaseBytes(input, plan.length, plan.width), check->preload_bytes + staging);
+  check->peak_bytes = AddSaturated(BaseBytes(input, plan), AddSaturated(held, staging));
   return fits;
 }
 
@@ -188,7 +210,8 @@ PlanCheck EvaluatePlan(const PlanInput& input, const PlanRequest& request,
   const DelayModel model = DelayModelOf(plan.strategy);
   const auto memory = ShardMemory(input, request, plan.length, plan.width);
   const auto shards = ShardsOf(input.catalog, devices.deciding(), plan);
-  const bool memory_fits = FillMemory(input, memory, model, shards, plan, &check);
+  const bool memory_fits =
+      FillMemory(input, devices.deciding(), memory, model, shards, plan, &check);
   std::optional<uint64_t> staging;
   check.fits_memory = memory_fits;
   if (memory && memory_fits) staging = *memory - check.preload_bytes;
@@ -240,6 +263,10 @@ Result<PlanCheck> CheckPlan(const PlanInput& input, const PlanRequest& request, 
   }
   STI_RETURN_IF_ERROR(CheckShards(input, devices.deciding(), plan));
   STI_RETURN_IF_ERROR(CheckPreload(plan));
+  for (const Plan& variant : plan.variants) {
+    STI_RETURN_IF_ERROR(CheckBelongs(input, variant));
+    STI_RETURN_IF_ERROR(CheckShards(input, devices.deciding(), variant));
+  }
   Plan checked = plan;
   if (request.target_us) checked.target_us = request.target_us;
   return EvaluatePlan(input, request, devices, checked);

@@ -147,11 +147,6 @@ Result<Plan> MakePlan(const PlanInput& input, const PlanRequest& request,
   STI_ASSIGN_OR_RETURN(const PlanRequest resolved,
                        WithTarget(input, request, scopes.front(), explain));
   STI_ASSIGN_OR_RETURN(Plan plan, PlanOne(input, resolved, scopes.front(), explain));
-  if (request.min_accuracy && request.target_us) {
-    plan.target_us = request.target_us;
-    STI_ASSIGN_OR_RETURN(const PlanCheck check, CheckPlan(input, request, plan));
-    FillFigures(check, &plan);
-  }
   std::vector<Plan> variants;
   for (size_t i = 1; i < scopes.size(); ++i) {
     scopes[i].host = &plan;
@@ -159,6 +154,15 @@ Result<Plan> MakePlan(const PlanInput& input, const PlanRequest& request,
     variants.push_back(std::move(variant));
   }
   plan.variants = std::move(variants);
+  if (request.min_accuracy && request.target_us) plan.target_us = request.target_us;
+  // Once more: now with variants and turns, which take memory too, and the target as asked.
+  STI_ASSIGN_OR_RETURN(const PlanCheck check, CheckPlan(input, request, plan));
+  FillFigures(check, &plan);
+  if (!check.fits_memory) {
+    return InfeasibleError("the plan, its variants and turns need " +
+                           std::to_string(check.peak_bytes) + " bytes together; raise --memory, " +
+                           "lower --turn-buffer or plan fewer lengths");
+  }
   return plan;
 }
 
