@@ -41,11 +41,13 @@ struct DeviceProfile {
   std::vector<ComputeSample> compute;
   std::vector<FixedSample> fixed;
   uint32_t threads = 0;
-  std::string cpus;            ///< list such as "0-3"; empty: all
-  std::string kernel;          ///< arithmetic that was measured
-  std::string read_path;       ///< "uring", "threads" or "buffered"
-  std::string machine;         ///< for people
-  uint64_t process_bytes = 0;  ///< resident memory of a runner before shards; 0 unknown
+  std::string cpus;       ///< list such as "0-3"; empty: all
+  std::string kernel;     ///< arithmetic that was measured
+  std::string read_path;  ///< "uring", "threads" or "buffered"
+  std::string machine;    ///< for people
+  /// Resident memory of a runner that has answered an input, less shards, resident parts,
+  /// vocabulary and what a run works in; 0 unknown.
+  uint64_t process_bytes = 0;
 };
 
 }  // namespace sti

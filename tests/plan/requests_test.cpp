@@ -164,6 +164,32 @@ TEST(Requests, VariantsShareTheBuffer) {
   }
 }
 
+TEST(Requests, PeakCountsVariantsAndTurns) {
+  test::World world = Measured();
+  for (uint32_t m = 1; m <= 4; ++m)
+    world.profile.compute.push_back({32, m, 30.0 + 5 * m, 30.0 + 5 * m, 0});
+  world.profile.fixed.push_back({32, 3, 6, 2});
+  PlanRequest request = Within(500);
+  const auto alone = MakePlan(world.input(), request);
+  request.further_lengths = {32};
+  const auto both = MakePlan(world.input(), request);
+  ASSERT_TRUE(alone.ok() && both.ok());
+  EXPECT_EQ(both->bits, alone->bits);
+  EXPECT_GT(both->predicted_peak_bytes, alone->predicted_peak_bytes);
+  EXPECT_GE(both->predicted_peak_bytes, both->variants[0].predicted_peak_bytes);
+  request.memory_bytes = both->predicted_peak_bytes;
+  EXPECT_TRUE(MakePlan(world.input(), request).ok());
+  request.further_lengths.clear();
+  request.memory_bytes.reset();
+  request.turns = 2;
+  request.turn_bytes = 1000000;
+  const auto turns = MakePlan(world.input(), request);
+  ASSERT_TRUE(turns.ok());
+  EXPECT_EQ(turns->predicted_peak_bytes, alone->predicted_peak_bytes + 1000000);
+  request.memory_bytes = alone->predicted_peak_bytes + 10000;
+  EXPECT_EQ(MakePlan(world.input(), request).error().kind, ErrorKind::kInfeasible);
+}
+
 TEST(Requests, ClocksAreVariants) {
   test::World world = Measured();
   world.profile.compute.clear();
