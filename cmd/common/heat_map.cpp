@@ -8,6 +8,7 @@
 
 #include "base/atomic_file.h"
 #include "common/submodel_table.h"
+#include "common/svg.h"
 
 namespace sti {
 namespace {
@@ -91,39 +92,34 @@ Status WriteHeatMapSvg(const std::string& path, const Importance& importance) {
   Range range = RangeOf(importance);
   int width = kLeft + kCell * static_cast<int>(importance.width) + 20;
   int height = kTop + kCell * static_cast<int>(importance.layers) + 48;
-  std::string svg = Format(
-      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" "
-      "font-family=\"sans-serif\" font-size=\"12\">\n"
-      "<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n",
-      width, height);
-  svg += Format("<text x=\"%d\" y=\"20\" font-size=\"13\">Shard importance, %s: %s to %s</text>\n",
-                10, importance.metric.c_str(), Value(importance, range.low).c_str(),
-                Value(importance, range.high).c_str());
+  Svg svg(width, height);
+  svg.Text(10, 20,
+           "Shard importance, " + importance.metric + ": " + Value(importance, range.low) + " to " +
+               Value(importance, range.high),
+           " font-size=\"13\"");
   for (uint32_t layer = 0; layer < importance.layers; ++layer) {
     int y = kTop + kCell * static_cast<int>(layer);
-    svg += Format("<text x=\"%d\" y=\"%d\" text-anchor=\"end\">%u</text>\n", kLeft - 8,
-                  y + kCell / 2 + 4, layer);
+    svg.Text(kLeft - 8, y + kCell / 2 + 4, std::to_string(layer), " text-anchor=\"end\"");
     for (uint32_t slice = 0; slice < importance.width; ++slice) {
       double score = importance.scores[size_t{layer} * importance.width + slice];
       Rgb c = ColourOf(range.Share(score));
-      svg += Format("<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" fill=\"rgb(%d,%d,%d)\">",
-                    kLeft + kCell * static_cast<int>(slice), y, kCell - 1, kCell - 1, c.red,
-                    c.green, c.blue);
-      svg += Format("<title>layer %u slice %u: %s</title></rect>\n", layer, slice,
-                    Value(importance, score).c_str());
+      double x = kLeft + kCell * static_cast<int>(slice);
+      svg.Rect({x, static_cast<double>(y), kCell - 1, kCell - 1},
+               Format("rgb(%d,%d,%d)", c.red, c.green, c.blue),
+               Format("layer %u slice %u: %s", layer, slice, Value(importance, score).c_str()));
     }
   }
   int below = kTop + kCell * static_cast<int>(importance.layers);
   for (uint32_t slice = 0; slice < importance.width; ++slice) {
-    svg += Format("<text x=\"%d\" y=\"%d\" text-anchor=\"middle\">%u</text>\n",
-                  kLeft + kCell * static_cast<int>(slice) + kCell / 2, below + 16, slice);
+    svg.Text(kLeft + kCell * static_cast<int>(slice) + kCell / 2, below + 16, std::to_string(slice),
+             " text-anchor=\"middle\"");
   }
-  svg += Format("<text x=\"%d\" y=\"%d\">vertical slice</text>\n", kLeft, below + 36);
-  svg += Format(
-      "<text x=\"16\" y=\"%d\" transform=\"rotate(-90 16 %d)\" "
-      "text-anchor=\"middle\">layer</text>\n</svg>\n",
-      (kTop + below) / 2, (kTop + below) / 2);
-  return WriteFileAtomically(path, {reinterpret_cast<const uint8_t*>(svg.data()), svg.size()});
+  svg.Text(kLeft, below + 36, "vertical slice");
+  int middle = (kTop + below) / 2;
+  svg.Text(16, middle, "layer",
+           Format(" transform=\"rotate(-90 16 %d)\" text-anchor=\"middle\"", middle));
+  const std::string text = svg.Finish();
+  return WriteFileAtomically(path, {reinterpret_cast<const uint8_t*>(text.data()), text.size()});
 }
 
 }  // namespace sti

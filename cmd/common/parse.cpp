@@ -85,6 +85,37 @@ Result<std::vector<uint32_t>> ParseList(std::string_view text) {
   return numbers;
 }
 
+namespace {
+
+constexpr size_t kMostQuantities = 64;
+
+template <typename Value>
+Result<std::vector<Value>> ParseQuantities(std::string_view text,
+                                           Result<Value> (*parse)(std::string_view)) {
+  std::vector<Value> values;
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t end = std::min(text.find(',', begin), text.size());
+    STI_ASSIGN_OR_RETURN(const Value value, parse(text.substr(begin, end - begin)));
+    if (values.size() == kMostQuantities)
+      return UsageError(Quoted(text) + " has more than 64 entries; drop some");
+    values.push_back(value);
+    begin = end + 1;
+  }
+  std::sort(values.begin(), values.end());
+  values.erase(std::unique(values.begin(), values.end()), values.end());
+  return values;
+}
+
+}  // namespace
+
+Result<std::vector<double>> ParseTimes(std::string_view text) {
+  return ParseQuantities<double>(text, ParseTimeUs);
+}
+
+Result<std::vector<uint64_t>> ParseSizes(std::string_view text) {
+  return ParseQuantities<uint64_t>(text, ParseSize);
+}
+
 Result<std::pair<uint32_t, uint32_t>> ParseSubmodel(std::string_view text) {
   size_t cross = text.find('x');
   if (cross != std::string_view::npos) {

@@ -20,6 +20,10 @@ Result<double> ParseTimeUs(std::string_view text);
 /// "2-6,32" to 2,3,4,5,6,32: ascending, each once, at most 4,096 numbers.
 Result<std::vector<uint32_t>> ParseList(std::string_view text);
 
+/// "100ms,0.2s" and "0,1MiB": ascending, each once, at most 64.
+Result<std::vector<double>> ParseTimes(std::string_view text);
+Result<std::vector<uint64_t>> ParseSizes(std::string_view text);
+
 /// "5x3" to {5, 3}.
 Result<std::pair<uint32_t, uint32_t>> ParseSubmodel(std::string_view text);
 

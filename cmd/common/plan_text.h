@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "types/model_info.h"
 #include "types/plan.h"
@@ -12,5 +13,8 @@ std::string DescribePlan(const Plan& plan);
 
 /// What a person should know of a plan whose submodel was not trained; empty if it was.
 std::string UntrainedWarning(const ModelInfo& info, const Plan& plan);
+
+/// `line` broken between words where it is longer than 80 columns; what follows is indented by two.
+std::string Wrapped(std::string_view line);
 
 }  // namespace sti

@@ -1,10 +1,15 @@
 // sti-plan: which shards to load at which bits, for a target latency and a preload buffer (STI 5).
+#include <algorithm>
 #include <cstdio>
 
 #include "common/files.h"
 #include "common/plan_text.h"
+#include "common/svg.h"
 #include "format/plan_file.h"
+#include "gantt.h"
 #include "options.h"
+#include "plan/front.h"
+#include "sweep.h"
 #include "verdicts.h"
 
 namespace sti {
@@ -42,19 +47,32 @@ Result<Inputs> ReadInputs(const PlanOptions& options) {
   return inputs;
 }
 
+// The plan over time: in the terminal behind the reasons, and as a picture.
+Status ShowTimeline(const PlanOptions& options, const Inputs& inputs, const Plan& plan, FILE* out) {
+  if (!options.explain && options.gantt.empty()) return {};
+  STI_ASSIGN_OR_RETURN(PlanTimeline timeline, PlayPlan(inputs.View(), options.request, plan));
+  if (options.explain) std::fputs(GanttText(plan, timeline, ShowsUnicode(out)).c_str(), out);
+  if (options.gantt.empty()) return {};
+  std::optional<uint64_t> preload_bytes;
+  if (options.check.empty()) preload_bytes = options.request.preload_bytes;
+  return WriteSvg(options.gantt, GanttSvg(plan, timeline, preload_bytes));
+}
+
 Result<int> Make(const Tool& tool, const PlanOptions& options, const Inputs& inputs) {
   std::vector<std::string> reasons;
   auto made = MakePlan(inputs.View(), options.request, &reasons);
   // Reasons are part of the answer with --explain, also when the answer is no.
+  const bool stdout_is_taken = tool.json() || options.output == "-" || options.gantt == "-";
+  FILE* out = stdout_is_taken ? stderr : stdout;
   if (options.explain) {
-    FILE* out = tool.json() || options.output == "-" ? stderr : stdout;
-    for (const std::string& reason : reasons) std::fprintf(out, "%s\n", reason.c_str());
+    for (const std::string& reason : reasons) std::fputs(Wrapped(reason).c_str(), out);
   }
   STI_ASSIGN_OR_RETURN(Plan plan, std::move(made));
   const std::string untrained = UntrainedWarning(inputs.file.index().info, plan);
   if (!untrained.empty()) tool.Warn(untrained);
+  STI_RETURN_IF_ERROR(ShowTimeline(options, inputs, plan, out));
   if (!options.output.empty()) STI_RETURN_IF_ERROR(WritePlan(options.output, plan));
-  if (options.output == "-") return 0;
+  if (options.output == "-" || options.gantt == "-") return 0;
   if (tool.json()) {
     std::fputs(PlanToJson(plan).c_str(), stdout);
   } else if (!tool.quiet()) {
@@ -63,12 +81,36 @@ Result<int> Make(const Tool& tool, const PlanOptions& options, const Inputs& inp
   return 0;
 }
 
+Result<int> Sweep(const Tool& tool, const PlanOptions& options, const Inputs& inputs) {
+  std::vector<double> targets_us = options.targets_us;
+  std::vector<uint64_t> preloads = options.preloads;
+  if (targets_us.empty() && options.request.target_us) targets_us = {*options.request.target_us};
+  if (preloads.empty() && options.request.preload_bytes != 0)
+    preloads = {options.request.preload_bytes};
+  if (targets_us.empty()) {
+    STI_ASSIGN_OR_RETURN(targets_us, SweepTargets(inputs.View(), options.request));
+  }
+  if (preloads.empty()) preloads = SweepPreloads(inputs.catalog);
+  STI_ASSIGN_OR_RETURN(const FrontGrid grid,
+                       SweepPlans(inputs.View(), options.request, targets_us, preloads));
+  const bool any = std::any_of(grid.cells.begin(), grid.cells.end(),
+                               [](const FrontCell& cell) { return cell.plan.has_value(); });
+  if (!options.sweep_svg.empty() && any)
+    STI_RETURN_IF_ERROR(WriteSvg(options.sweep_svg, SweepSvg(grid)));
+  std::fputs((tool.json() ? SweepJson(grid) : SweepText(grid)).c_str(), stdout);
+  if (!any) return InfeasibleError("no target of the sweep can be met: " + grid.cells[0].problem);
+  return 0;
+}
+
 Result<int> Check(const Tool& tool, const PlanOptions& options, const Inputs& inputs) {
   STI_ASSIGN_OR_RETURN(Plan plan, ReadPlan(options.check));
   STI_ASSIGN_OR_RETURN(Verdicts verdicts, Judge(inputs.View(), options.request, plan));
+  if (options.request.target_us) plan.target_us = options.request.target_us;
+  const bool stdout_is_taken = tool.json() || options.gantt == "-";
+  STI_RETURN_IF_ERROR(ShowTimeline(options, inputs, plan, stdout_is_taken ? stderr : stdout));
   if (tool.json()) {
     std::printf("%s\n", VerdictsToJson(verdicts).c_str());
-  } else {
+  } else if (options.gantt != "-") {
     PrintVerdicts(verdicts, plan);
   }
   const std::string problem = verdicts.problem();
@@ -92,10 +134,11 @@ Error NameFile(Error error, const PlanOptions& options) {
 }
 
 Result<int> Run(const Tool& tool, PlanOptions& options) {
-  STI_RETURN_IF_ERROR(CheckPlanOptions(options));
+  STI_RETURN_IF_ERROR(CheckPlanOptions(options, tool));
   STI_ASSIGN_OR_RETURN(Inputs inputs, ReadInputs(options));
-  Result<int> result =
-      options.check.empty() ? Make(tool, options, inputs) : Check(tool, options, inputs);
+  Result<int> result = options.sweep           ? Sweep(tool, options, inputs)
+                       : options.check.empty() ? Make(tool, options, inputs)
+                                               : Check(tool, options, inputs);
   if (!result.ok()) return NameFile(result.error(), options);
   return result;
 }

@@ -9,6 +9,30 @@ namespace {
 
 constexpr uint32_t kLongest = 65536;
 
+// Stdout holds one thing.
+Status CheckGantt(const PlanOptions& o, const Tool& tool) {
+  if (o.gantt != "-") return {};
+  if (o.output == "-")
+    return UsageError("-o - and --gantt - both want stdout; name a file for one");
+  if (tool.json())
+    return UsageError("--json and --gantt - both want stdout; name a file for --gantt");
+  return {};
+}
+
+// What makes a plan has no place in a table of plans.
+Status CheckSweep(const PlanOptions& o) {
+  const bool lists = !o.targets_us.empty() || !o.preloads.empty() || !o.sweep_svg.empty();
+  if (!o.sweep && lists)
+    return UsageError("--targets, --preloads and --sweep-svg go with --sweep; add it");
+  if (!o.sweep) return {};
+  if (!o.output.empty()) return UsageError("--sweep shows many plans and writes none; drop -o");
+  if (!o.check.empty()) return UsageError("--sweep and --check exclude each other; drop one");
+  if (!o.gantt.empty()) return UsageError("--gantt draws one plan, not a sweep; drop one");
+  if (o.request.turns != 0 || o.request.min_accuracy)
+    return UsageError("--sweep has no turns and no --min-accuracy; drop them");
+  return {};
+}
+
 }  // namespace
 
 void AddPlanOptions(CLI::App& app, PlanOptions& o) {
@@ -56,15 +80,25 @@ void AddPlanOptions(CLI::App& app, PlanOptions& o) {
   app.add_flag("--allow-untrained", r.allow_untrained,
                "plan submodels of a model not trained for them");
   app.add_flag("--explain", o.explain, "print why each step was taken");
+  app.add_option("--gantt", o.gantt, "picture of IO and compute over time; - for stdout")
+      ->type_name("F.svg");
+  app.add_flag("--sweep", o.sweep, "table of targets x preload buffers; writes no plan");
+  AddParsed(app, "--targets", o.targets_us, ParseTimes, "of --sweep, e.g. 100ms,200ms [chosen]");
+  AddParsed(app, "--preloads", o.preloads, ParseSizes, "of --sweep, e.g. 0,1MiB,4MiB [chosen]");
+  app.add_option("--sweep-svg", o.sweep_svg, "also draw it: accuracy, latency, memory")
+      ->type_name("F.svg");
   app.add_option("--check", o.check, "judge this plan instead of making one")->type_name("PLAN");
 }
 
-Status CheckPlanOptions(PlanOptions& o) {
+Status CheckPlanOptions(PlanOptions& o, const Tool& tool) {
+  STI_RETURN_IF_ERROR(CheckGantt(o, tool));
   o.request.risk = o.risk == "p99" ? Risk::kP99 : Risk::kMedian;
   if (!o.check.empty() && !o.output.empty()) {
     return UsageError("--check judges a plan and writes none; drop -o");
   }
-  if (o.check.empty() && !o.request.target_us && !o.request.submodel && !o.request.min_accuracy) {
+  STI_RETURN_IF_ERROR(CheckSweep(o));
+  if (o.check.empty() && !o.sweep && !o.request.target_us && !o.request.submodel &&
+      !o.request.min_accuracy) {
     return UsageError("--target TIME is required, or --submodel NxM, or --min-accuracy A");
   }
   for (uint32_t length : o.lengths) {

@@ -21,9 +21,14 @@ struct PlanOptions {
   std::vector<uint32_t> freqs;  ///< kHz
   PlanRequest request;
   bool explain = false;
+  std::string gantt;
+  bool sweep = false;
+  std::vector<double> targets_us;
+  std::vector<uint64_t> preloads;
+  std::string sweep_svg;
 };
 
 void AddPlanOptions(CLI::App& app, PlanOptions& options);
-Status CheckPlanOptions(PlanOptions& options);
+Status CheckPlanOptions(PlanOptions& options, const Tool& tool);
 
 }  // namespace sti

@@ -1,0 +1,272 @@
+// The picture: both lanes on top, then a row for each layer, as a staircase. Shades of bits come
+// from one ramp, light to dark, which keeps its order for the colour-blind and in grey print.
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <vector>
+
+#include "common/parse.h"
+#include "common/svg.h"
+#include "gantt.h"
+
+namespace sti {
+namespace {
+
+constexpr double kWidth = 800;
+constexpr double kRight = 16;
+constexpr double kLabel = 70;
+constexpr double kTop = 84;
+constexpr double kLane = 24;
+constexpr double kLayer = 18;
+constexpr double kGap = 6;
+constexpr int kMostTicks = 10;
+constexpr const char* kComputeFill = "#b9c0cb";
+constexpr const char* kOtherFill = "#7d8796";
+constexpr const char* kStallFill = "url(#stall)";
+
+struct Shade {
+  const char* fill;
+  const char* ink;
+};
+
+Shade ShadeOf(uint32_t bits) {
+  switch (bits) {
+    case 2:
+      return {"#fde725", "black"};
+    case 3:
+      return {"#7ad151", "black"};
+    case 4:
+      return {"#22a884", "black"};
+    case 5:
+      return {"#2a788e", "white"};
+    case 6:
+      return {"#414487", "white"};
+    default:
+      return {"#160b22", "white"};
+  }
+}
+
+std::string Span(const PlanEvent& event) {
+  return ": " + TickMs(event.start_us, 1) + " to " + TickMs(event.end_us, 1) + " ms";
+}
+
+std::string TitleOf(const PlanEvent& event) {
+  switch (event.work) {
+    case Work::kRows:
+      return "embedding rows" + Span(event);
+    case Work::kLoad:
+      return "layer " + std::to_string(event.layer) + " slice " + std::to_string(event.slice) +
+             ", " + std::to_string(event.bits) + " bits" + Span(event);
+    case Work::kEmbed:
+      return "embeddings" + Span(event);
+    case Work::kLayer:
+      return "layer " + std::to_string(event.layer) + Span(event);
+    case Work::kHead:
+      return "head" + Span(event);
+  }
+  return "";
+}
+
+class Picture {
+ public:
+  Picture(const Plan& plan, const PlanTimeline& timeline)
+      : plan_(plan),
+        timeline_(timeline),
+        range_(RangeOf(plan, timeline)),
+        cell_(plan.preload.empty() ? 0 : std::clamp(120.0 / plan.width, 1.5, 9.0)),
+        left_(kLabel + cell_ * plan.width + (plan.preload.empty() ? 0 : 12)),
+        layers_top_(kTop + 2 * (kLane + kGap) + 22),
+        bottom_(layers_top_ + kLayer * static_cast<double>(plan.layers.size())),
+        svg_(static_cast<int>(kWidth), static_cast<int>(bottom_ + 86),
+             " viewBox=\"0 0 800 " + SvgNumber(bottom_ + 86) + "\"") {}
+
+  std::string Draw(std::optional<uint64_t> preload_bytes) {
+    Head(preload_bytes);
+    Axis();
+    Lanes();
+    for (size_t k = 0; k < plan_.layers.size(); ++k) Layer(k);
+    Target();
+    Legend();
+    return svg_.Finish();
+  }
+
+ private:
+  [[nodiscard]] double X(double time_us) const {
+    return left_ + (time_us - range_.start_us) / (range_.end_us - range_.start_us) *
+                       (kWidth - kRight - left_);
+  }
+
+  void Head(std::optional<uint64_t> preload_bytes) {
+    std::string title =
+        "Submodel " + std::to_string(plan_.layers.size()) + "x" + std::to_string(plan_.width);
+    title += plan_.target_us ? ", T = " + FormatTimeUs(*plan_.target_us) : ", no target";
+    title += preload_bytes ? ", S = " + FormatBytes(*preload_bytes)
+                           : ", " + FormatBytes(plan_.preload_bytes) + " preloaded";
+    svg_.Text(12, 24, title, " font-size=\"17\" font-weight=\"bold\"");
+    svg_.Text(12, 44,
+              "strategy " + plan_.strategy + ", " + std::to_string(plan_.length) + " tokens; " +
+                  GanttSummary(plan_, timeline_));
+    svg_.Add(
+        "<defs><pattern id=\"stall\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\" "
+        "patternTransform=\"rotate(45)\"><rect width=\"6\" height=\"6\" fill=\"#fff\"/>"
+        "<rect width=\"2.4\" height=\"6\" fill=\"#d62728\"/></pattern>\n"
+        "<pattern id=\"rows\" width=\"4\" height=\"4\" patternUnits=\"userSpaceOnUse\">"
+        "<rect width=\"4\" height=\"4\" fill=\"#fff\"/><rect width=\"4\" height=\"2\" "
+        "fill=\"#555\"/></pattern></defs>\n");
+  }
+
+  void Axis() {
+    const double step_us = TickStep(range_.end_us - range_.start_us, kMostTicks);
+    const double first = std::ceil(range_.start_us / step_us - 1e-9);
+    for (int i = 0; (first + i) * step_us <= range_.end_us; ++i) {
+      const double tick_us = (first + i) * step_us;
+      svg_.Line(X(tick_us), kTop - 8, X(tick_us), bottom_ + 4,
+                tick_us == 0 ? " stroke=\"#555\"" : " stroke=\"#ddd\"");
+      svg_.Text(X(tick_us), bottom_ + 18, TickMs(tick_us, step_us), " text-anchor=\"middle\"");
+    }
+    svg_.Text(kLabel - 8, bottom_ + 18, "ms", " text-anchor=\"end\"");
+  }
+
+  // Thin white lines part neighbours where there is room for them.
+  void Bar(double y, double height, const PlanEvent& event, std::string_view fill) {
+    const double x = X(event.start_us);
+    const double width = X(event.end_us) - x;
+    svg_.Rect({x, y, std::max(width, 0.4), height}, fill, TitleOf(event),
+              width >= 3 ? " stroke=\"white\" stroke-width=\"0.6\"" : "");
+  }
+
+  void Inside(double y, const PlanEvent& event, const std::string& text, const char* ink) {
+    const double width = X(event.end_us) - X(event.start_us);
+    if (width < 3.0 + 7.0 * static_cast<double>(text.size())) return;
+    svg_.Text(
+        (X(event.start_us) + X(event.end_us)) / 2, y, text,
+        std::string(" text-anchor=\"middle\" font-size=\"11\" pointer-events=\"none\" fill=\"") +
+            ink + "\"");
+  }
+
+  void Load(double y, double height, const PlanEvent& event) {
+    const Shade shade = ShadeOf(event.bits);
+    Bar(y, height, event, event.work == Work::kRows ? "url(#rows)" : shade.fill);
+    if (event.work == Work::kLoad)
+      Inside(y + height / 2 + 4, event, std::to_string(event.bits), shade.ink);
+  }
+
+  void Compute(double y, double height, const PlanEvent& event) {
+    const bool layer = event.work == Work::kLayer;
+    Bar(y, height, event, layer ? kComputeFill : kOtherFill);
+    if (layer) Inside(y + height / 2 + 4, event, std::to_string(event.layer), "black");
+  }
+
+  void Lanes() {
+    const double io_y = kTop;
+    const double compute_y = kTop + kLane + kGap;
+    RowLabel(io_y + 16, "IO lane");
+    RowLabel(compute_y + 16, "compute");
+    double reached_us = 0;
+    for (const PlanEvent& event : timeline_.events) {
+      if (event.work == Work::kRows || event.work == Work::kLoad) {
+        Load(io_y, kLane, event);
+        continue;
+      }
+      if (event.start_us > reached_us + 1e-6) Stall(compute_y, reached_us, event.start_us);
+      Compute(compute_y, kLane, event);
+      reached_us = event.end_us;
+    }
+    if (!plan_.preload.empty())
+      svg_.Text(kLabel, layers_top_ - 6, "in memory", " font-size=\"11\"");
+  }
+
+  void Stall(double y, double start_us, double end_us) {
+    svg_.Rect({X(start_us), y, X(end_us) - X(start_us), kLane}, kStallFill,
+              "waits for IO: " + TickMs(start_us, 1) + " to " + TickMs(end_us, 1) + " ms",
+              " stroke=\"#d62728\" stroke-width=\"0.6\"");
+  }
+
+  void RowLabel(double y, const std::string& label) {
+    svg_.Text(kLabel - 8, y, label, " text-anchor=\"end\"");
+  }
+
+  void Layer(size_t k) {
+    const double y = layers_top_ + kLayer * static_cast<double>(k);
+    RowLabel(y + 13, "layer " + std::to_string(plan_.layers[k]));
+    Preloaded(k, y);
+    double ready_us = range_.start_us;
+    for (const PlanEvent& event : timeline_.events) {
+      if (event.work != Work::kLoad && event.work != Work::kLayer) continue;
+      if (event.layer != plan_.layers[k]) continue;
+      if (event.work == Work::kLoad) {
+        Load(y + 2, kLayer - 4, event);
+        ready_us = event.end_us;
+        continue;
+      }
+      svg_.Line(X(ready_us), y + kLayer / 2, X(event.start_us), y + kLayer / 2,
+                " stroke=\"#888\" stroke-dasharray=\"1.5 2.5\"");
+      Compute(y + 2, kLayer - 4, event);
+    }
+  }
+
+  // Cells left of the axis, one a shard that is there when the text comes.
+  void Preloaded(size_t k, double y) {
+    for (const PreloadedShard& shard : plan_.preload) {
+      if (shard.layer != plan_.layers[k]) continue;
+      const auto& row = plan_.slices[k];
+      const auto i = std::find(row.begin(), row.end(), shard.slice) - row.begin();
+      svg_.Rect({kLabel + cell_ * static_cast<double>(i), y + 2, cell_, kLayer - 4},
+                ShadeOf(shard.bits).fill,
+                "layer " + std::to_string(shard.layer) + " slice " + std::to_string(shard.slice) +
+                    ", " + std::to_string(shard.bits) + " bits, preloaded",
+                cell_ >= 3 ? " stroke=\"white\" stroke-width=\"0.6\"" : "");
+    }
+  }
+
+  void Target() {
+    if (!range_.target_us) return;
+    const double x = X(*range_.target_us);
+    svg_.Line(x, kTop - 8, x, bottom_ + 4,
+              " stroke=\"black\" stroke-width=\"2\" stroke-dasharray=\"6 3\"");
+    svg_.Text(std::min(x, kWidth - kRight) + 4, kTop - 12, "T = " + FormatTimeUs(*range_.target_us),
+              " text-anchor=\"end\" font-weight=\"bold\"");
+  }
+
+  void Key(double* x, double y, std::string_view fill, const std::string& text) {
+    svg_.Rect({*x, y - 11, 18, 13}, fill, "", " stroke=\"#888\" stroke-width=\"0.5\"");
+    svg_.Text(*x + 23, y, text);
+    *x += 23 + 6.6 * static_cast<double>(text.size()) + 16;
+  }
+
+  void Legend() {
+    std::set<uint32_t> bits;
+    for (const auto& row : plan_.bits) bits.insert(row.begin(), row.end());
+    double x = kLabel;
+    const double first = bottom_ + 44;
+    RowLabel(first, "loads");
+    for (const uint32_t b : bits) Key(&x, first, ShadeOf(b).fill, std::to_string(b) + " bits");
+    Key(&x, first, "url(#rows)", "embedding rows");
+    x = kLabel;
+    const double second = bottom_ + 68;
+    RowLabel(second, "compute");
+    Key(&x, second, kComputeFill, "a layer, by its number");
+    Key(&x, second, kOtherFill, "embeddings, head");
+    Key(&x, second, kStallFill, "waits for IO");
+    svg_.Line(x, second - 5, x + 22, second - 5, " stroke=\"#888\" stroke-dasharray=\"1.5 2.5\"");
+    svg_.Text(x + 28, second, "loaded, not yet its turn");
+  }
+
+  const Plan& plan_;
+  const PlanTimeline& timeline_;
+  GanttRange range_;
+  double cell_;
+  double left_;
+  double layers_top_;
+  double bottom_;
+  Svg svg_;
+};
+
+}  // namespace
+
+std::string GanttSvg(const Plan& plan, const PlanTimeline& timeline,
+                     std::optional<uint64_t> preload_bytes) {
+  return Picture(plan, timeline).Draw(preload_bytes);
+}
+
+}  // namespace sti

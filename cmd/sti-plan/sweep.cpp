@@ -1,0 +1,96 @@
+#include "sweep.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "common/parse.h"
+#include "common/svg.h"
+
+namespace sti {
+namespace {
+
+template <typename... Values>
+std::string Format(const char* format, Values... values) {
+  char buffer[160];
+  std::snprintf(buffer, sizeof(buffer), format, values...);
+  return buffer;
+}
+
+std::string QualityText(const FrontGrid& grid, const FrontCell& cell) {
+  return grid.has_accuracy ? Format("%.1f %%", 100 * cell.quality) : Format("%.0f", cell.quality);
+}
+
+std::string SizeText(const Plan& plan) {
+  return std::to_string(plan.layers.size()) + "x" + std::to_string(plan.width);
+}
+
+}  // namespace
+
+std::string SweepText(const FrontGrid& grid) {
+  std::string text =
+      Format("%9s  %9s  %7s  %5s  %9s  %9s  %9s  %s\n", "target", "preload", "plan", "bits",
+             "latency", "peak", grid.has_accuracy ? "accuracy" : "quality", "front");
+  bool none = false;
+  for (const FrontCell& cell : grid.cells) {
+    text += Format("%9s  %9s  ", FormatTimeUs(cell.target_us).c_str(),
+                   FormatBytes(cell.preload_bytes).c_str());
+    if (!cell.plan) {
+      text += Format("%7s\n", "none");
+      none = true;
+      continue;
+    }
+    text += Format("%7s  %5.2f  %9s  %9s  %9s%s\n", SizeText(*cell.plan).c_str(), cell.mean_bits,
+                   FormatTimeUs(cell.plan->predicted_latency_us).c_str(),
+                   FormatBytes(cell.plan->predicted_peak_bytes).c_str(),
+                   QualityText(grid, cell).c_str(), cell.on_front ? "  *" : "");
+  }
+  text += "* no other plan is as good, as fast and as small\n";
+  if (!grid.has_accuracy)
+    text += "quality is shards x mean bits; sti-importance --submodels would give accuracy\n";
+  if (none) {
+    const auto first = std::find_if(grid.cells.begin(), grid.cells.end(),
+                                    [](const FrontCell& cell) { return !cell.plan; });
+    const size_t colon = first->problem.find(": ");
+    const std::string why =
+        colon == std::string::npos ? first->problem : first->problem.substr(colon + 2);
+    text += "none: " + why.substr(0, why.find(';')) + "\n";
+  }
+  return text;
+}
+
+std::string SweepJson(const FrontGrid& grid) {
+  using Json = nlohmann::ordered_json;
+  Json json;
+  json["quality"] = grid.has_accuracy ? "accuracy" : "shard_bits";
+  json["rows"] = Json::array();
+  for (const FrontCell& cell : grid.cells) {
+    Json row;
+    row["target_us"] = cell.target_us;
+    row["preload_bytes"] = cell.preload_bytes;
+    row["feasible"] = cell.plan.has_value();
+    row["problem"] = cell.plan ? Json(nullptr) : Json(cell.problem);
+    if (cell.plan) {
+      const Plan& plan = *cell.plan;
+      row["layers"] = plan.layers;
+      row["width"] = plan.width;
+      row["mean_bits"] = cell.mean_bits;
+      row["predicted_latency_us"] = plan.predicted_latency_us;
+      row["predicted_p99_us"] = plan.predicted_p99_us;
+      row["predicted_peak_bytes"] = plan.predicted_peak_bytes;
+      row["predicted_accuracy"] =
+          plan.predicted_accuracy ? Json(*plan.predicted_accuracy) : Json(nullptr);
+      row["predicted_loss"] = plan.predicted_loss ? Json(*plan.predicted_loss) : Json(nullptr);
+      row["parameter_bytes"] = plan.parameter_bytes;
+      row["quality"] = cell.quality;
+      row["on_front"] = cell.on_front;
+    }
+    json["rows"].push_back(std::move(row));
+  }
+  return json.dump() + "\n";
+}
+
+}  // namespace sti
