@@ -6,6 +6,7 @@
 #include <set>
 
 #include "plan/aib.h"
+#include "plan/planned_shards.h"
 #include "plan/shard_costs.h"
 #include "plan/submodels.h"
 #include "plan/text.h"
@@ -14,39 +15,6 @@
 
 namespace sti {
 namespace {
-
-std::optional<uint64_t> StoredBytes(const ShardCatalog& catalog, uint32_t layer, uint32_t slice,
-                                    uint32_t bits) {
-  auto found = std::find(catalog.bits.begin(), catalog.bits.end(), bits);
-  if (found == catalog.bits.end() || layer >= catalog.layers || slice >= catalog.width)
-    return std::nullopt;
-  const size_t shard = size_t{layer} * catalog.width + slice;
-  return catalog
-      .read_bytes[shard * catalog.bits.size() + static_cast<size_t>(found - catalog.bits.begin())];
-}
-
-/// One shard of a plan with its cost at one risk.
-struct PlannedShard {
-  StreamedShard shard;
-  bool preloaded = false;
-};
-
-std::vector<PlannedShard> ShardsOf(const ShardCatalog& catalog, const DeviceModel& device,
-                                   const Plan& plan) {
-  std::set<std::pair<uint32_t, uint32_t>> preloaded;
-  for (const PreloadedShard& shard : plan.preload) preloaded.emplace(shard.layer, shard.slice);
-  std::vector<PlannedShard> shards;
-  for (uint32_t k = 0; k < plan.layers.size(); ++k) {
-    for (size_t i = 0; i < plan.slices[k].size(); ++i) {
-      const uint32_t slice = plan.slices[k][i];
-      const uint32_t bits = plan.bits[k][i];
-      const uint64_t bytes = StoredBytes(catalog, plan.layers[k], slice, bits).value_or(0);
-      shards.push_back({{k, bytes, device.LoadUs(bits, bytes).value_or(0)},
-                        preloaded.contains({plan.layers[k], slice})});
-    }
-  }
-  return shards;
-}
 
 ComputeLane LaneOf(const DeviceModel& device, const Plan& plan) {
   return {device.fixed(), static_cast<uint32_t>(plan.layers.size()),
@@ -141,7 +109,7 @@ Status CheckShards(const PlanInput& input, const DeviceModel& device, const Plan
       const std::string name =
           "layer " + std::to_string(plan.layers[k]) + " slice " + std::to_string(plan.slices[k][i]);
       const auto bytes =
-          StoredBytes(input.catalog, plan.layers[k], plan.slices[k][i], plan.bits[k][i]);
+          StoredBytes(input.catalog, {plan.layers[k], plan.slices[k][i], plan.bits[k][i]});
       if (!bytes || !seen.emplace(plan.layers[k], plan.slices[k][i]).second) {
         return DataError("plan: " + name + " at " + std::to_string(plan.bits[k][i]) +
                          " bits is not in the model, or twice in the plan; run sti-plan again");

@@ -1,11 +1,10 @@
 #include "plan/plan_timeline.h"
 
 #include <algorithm>
-#include <set>
-#include <utility>
 
 #include "plan/evaluation.h"
 #include "plan/memory.h"
+#include "plan/planned_shards.h"
 
 namespace sti {
 namespace {
@@ -16,28 +15,12 @@ struct Reads {
   std::vector<PreloadedShard> names;
 };
 
-uint64_t StoredBytes(const ShardCatalog& catalog, const PreloadedShard& shard) {
-  const auto found = std::find(catalog.bits.begin(), catalog.bits.end(), shard.bits);
-  const size_t row = size_t{shard.layer} * catalog.width + shard.slice;
-  return catalog
-      .read_bytes[row * catalog.bits.size() + static_cast<size_t>(found - catalog.bits.begin())];
-}
-
-/// `plan` has passed CheckPlan, so each of its shards is in the catalog.
 Reads ReadsOf(const ShardCatalog& catalog, const DeviceModel& device, const Plan& plan) {
-  std::set<std::pair<uint32_t, uint32_t>> preloaded;
-  for (const PreloadedShard& shard : plan.preload) preloaded.emplace(shard.layer, shard.slice);
   Reads reads;
-  reads.shards.reserve(plan.layers.size() * plan.width);
-  reads.names.reserve(plan.layers.size() * plan.width);
-  for (uint32_t k = 0; k < plan.layers.size(); ++k) {
-    for (size_t i = 0; i < plan.width; ++i) {
-      const PreloadedShard name{plan.layers[k], plan.slices[k][i], plan.bits[k][i]};
-      if (preloaded.contains({name.layer, name.slice})) continue;
-      const uint64_t bytes = StoredBytes(catalog, name);
-      reads.shards.push_back({k, bytes, device.LoadUs(name.bits, bytes).value_or(0)});
-      reads.names.push_back(name);
-    }
+  for (const PlannedShard& planned : ShardsOf(catalog, device, plan)) {
+    if (planned.preloaded) continue;
+    reads.shards.push_back(planned.shard);
+    reads.names.push_back(planned.name);
   }
   return reads;
 }
