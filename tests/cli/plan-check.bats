@@ -58,3 +58,32 @@ setup_plan() { sti-inspect --json model.plan >plan.json; }
   refused 3 "sti-plan: edited.json: width is missing; correct it or make it again" \
     check --check edited.json
 }
+
+# STI Figure 6 on two layers and three slices of the example: T = 2 s, T_comp = 1 s, T_io(2) = 0.2 s
+# a shard, and S holds layer 0 at 2 bits. BITS are those of the second layer.
+figure_six() {
+  jq -n '{io: [{bits: 2, load_us: 200000}, {bits: 4, load_us: 400000}, {bits: 5, load_us: 500000},
+    {bits: 6, load_us: 600000}], compute: [{length: 64, width: 3, layer_us: 1000000}]}' >six.json
+  sti-inspect --json model.plan | jq --argjson bits "$1" '.layers = [2, 5] | .width = 3
+    | .length = 64 | .target_us = 2000000 | .slices = [[0, 1, 2], [0, 1, 2]]
+    | .bits = [[2, 2, 2], $bits] | .preload = [{layer: 2, slice: (0, 1, 2), bits: 2}]
+    | .aib_us = null | .slack_us = null' >candidate.json
+}
+
+@test "Figure 6: candidates A and B are valid with nothing left over" {
+  for bits in '[6, 2, 2]' '[4, 4, 2]'; do
+    figure_six "$bits"
+    works sti-plan model.sti --profile six.json --check candidate.json --json
+    holds "$output" '.valid and .aib_us == [0, 0] and .slack_us == 0'
+  done
+}
+
+@test "Figure 6: candidate C overdraws AIB(1) by 0.1 s and is refused" {
+  figure_six '[5, 4, 2]'
+  run --separate-stderr sti-plan model.sti --profile six.json --check candidate.json
+  same "$status" 4
+  same "${lines[0]}" "AIB(0) = 0.0 us left"
+  same "${lines[1]}" "AIB(1) = -100000.0 us left"
+  same "${lines[-1]}" "not valid"
+  like "$stderr" "sti-plan: candidate.json: takes 2100.000 ms of 2000.000 ms"
+}
