@@ -87,6 +87,7 @@ std::string HeatMap(const Importance& importance) {
 
 Status WriteHeatMapSvg(const std::string& path, const Importance& importance) {
   constexpr int kCell = 36;
+  constexpr int kHalfCell = kCell / 2;
   constexpr int kLeft = 64;
   constexpr int kTop = 44;
   Range range = RangeOf(importance);
@@ -99,7 +100,7 @@ Status WriteHeatMapSvg(const std::string& path, const Importance& importance) {
            " font-size=\"13\"");
   for (uint32_t layer = 0; layer < importance.layers; ++layer) {
     int y = kTop + kCell * static_cast<int>(layer);
-    svg.Text(kLeft - 8, y + kCell / 2 + 4, std::to_string(layer), " text-anchor=\"end\"");
+    svg.Text(kLeft - 8, y + kHalfCell + 4, std::to_string(layer), " text-anchor=\"end\"");
     for (uint32_t slice = 0; slice < importance.width; ++slice) {
       double score = importance.scores[size_t{layer} * importance.width + slice];
       Rgb c = ColourOf(range.Share(score));
@@ -111,7 +112,7 @@ Status WriteHeatMapSvg(const std::string& path, const Importance& importance) {
   }
   int below = kTop + kCell * static_cast<int>(importance.layers);
   for (uint32_t slice = 0; slice < importance.width; ++slice) {
-    svg.Text(kLeft + kCell * static_cast<int>(slice) + kCell / 2, below + 16, std::to_string(slice),
+    svg.Text(kLeft + kCell * static_cast<int>(slice) + kHalfCell, below + 16, std::to_string(slice),
              " text-anchor=\"middle\"");
   }
   svg.Text(kLeft, below + 36, "vertical slice");

@@ -77,16 +77,19 @@ class Picture {
   }
 
   void Axes() {
-    for (double decade = std::floor(x_.low); decade <= x_.high; ++decade) {
+    const int last_decade = static_cast<int>(std::floor(x_.high));
+    for (int decade = static_cast<int>(std::floor(x_.low)); decade <= last_decade; ++decade) {
       for (const double factor : {1.0, 2.0, 5.0}) {
-        const double tick_us = factor * std::pow(10, decade);
+        const double tick_us = factor * std::pow(10.0, decade);
         if (std::log10(tick_us) < x_.low || std::log10(tick_us) > x_.high) continue;
         svg_.Line(X(tick_us), kTop, X(tick_us), kBottom, " stroke=\"#ddd\"");
         svg_.Text(X(tick_us), kBottom + 18, TickMs(tick_us, tick_us), " text-anchor=\"middle\"");
       }
     }
     const double step = TickStep(y_.high - y_.low, kMostTicks);
-    for (double tick = std::ceil(y_.low / step) * step; tick <= y_.high; tick += step) {
+    const double first = std::ceil(y_.low / step);
+    for (int i = 0; (first + i) * step <= y_.high; ++i) {
+      const double tick = (first + i) * step;
       svg_.Line(kLeft, Y(tick), kWidth - kRight, Y(tick), " stroke=\"#ddd\"");
       svg_.Text(kLeft - 8, Y(tick) + 4, SvgNumber(tick), " text-anchor=\"end\"");
     }
