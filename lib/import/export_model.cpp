@@ -108,21 +108,17 @@ class Exporter {
   }
 
   Status AppendRows(SafetensorsWriter& writer, const RowTable& table) {
-    uint64_t rows_at_once = kChunkBytes / table.row_bytes + 1;
     std::vector<uint8_t> values;
-    for (uint64_t first = 0; first < table.rows; first += rows_at_once) {
-      uint64_t rows = std::min<uint64_t>(rows_at_once, table.rows - first);
-      PartLocation chunk{table.offset + first * table.row_bytes, rows * table.row_bytes, 0};
-      STI_ASSIGN_OR_RETURN(LoadedRange range, file_.ReadRange(chunk.offset, chunk.length));
+    const auto append = [&](std::span<const uint8_t> row, const Status& checked) -> Status {
+      if (!checked.ok()) return checked;
+      AppendRow(table, row, values);
+      if (values.size() < kChunkBytes) return {};
+      Status written = writer.Append(values);
       values.clear();
-      for (uint64_t r = 0; r < rows; ++r) {
-        auto row = range.Bytes(chunk).subspan(r * table.row_bytes, table.row_bytes);
-        STI_RETURN_IF_ERROR(CheckRow(table, static_cast<uint32_t>(first + r), row, file_.name()));
-        AppendRow(table, row, values);
-      }
-      STI_RETURN_IF_ERROR(writer.Append(values));
-    }
-    return {};
+      return written;
+    };
+    STI_RETURN_IF_ERROR(file_.ForEachRow(table, append));
+    return writer.Append(values);
   }
 
   static void AppendRow(const RowTable& table, std::span<const uint8_t> row,

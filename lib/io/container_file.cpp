@@ -7,9 +7,12 @@
 #include "base/digest.h"
 #include "format/container_header.h"
 #include "format/resident_codec.h"
+#include "format/row_codec.h"
 
 namespace sti {
 namespace {
+
+constexpr uint64_t kRowChunkBytes = uint64_t{4} << 20;
 
 // Most indexes fit the first read together with the header.
 constexpr uint64_t kFirstReadBytes = 64 * 1024;
@@ -79,6 +82,21 @@ Result<std::vector<uint8_t>> ContainerFile::ReadResident(ResidentKind kind, uint
   std::string what = ResidentName(kind, layer);
   STI_ASSIGN_OR_RETURN(LoadedRange range, ReadPart(location.part, what));
   return DecompressPart(location, range.Bytes(location.part), name() + ": " + what);
+}
+
+Status ContainerFile::ForEachRow(const RowTable& table, const RowVisit& visit) {
+  const uint64_t rows_at_once = kRowChunkBytes / table.row_bytes + 1;
+  for (uint64_t first = 0; first < table.rows; first += rows_at_once) {
+    const uint64_t rows = std::min<uint64_t>(rows_at_once, table.rows - first);
+    const PartLocation chunk{table.offset + first * table.row_bytes, rows * table.row_bytes, 0};
+    STI_ASSIGN_OR_RETURN(const LoadedRange range, ReadRange(chunk.offset, chunk.length));
+    for (uint64_t r = 0; r < rows; ++r) {
+      const auto row = range.Bytes(chunk).subspan(r * table.row_bytes, table.row_bytes);
+      STI_RETURN_IF_ERROR(
+          visit(row, CheckRow(table, static_cast<uint32_t>(first + r), row, name())));
+    }
+  }
+  return {};
 }
 
 Status CheckPart(const PartLocation& part, std::span<const uint8_t> bytes, const std::string& file,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -41,6 +42,11 @@ class ContainerFile {
   Result<LoadedRange> ReadPart(const PartLocation& part, const std::string& what);
   /// Reads, checks and decompresses a resident part.
   Result<std::vector<uint8_t>> ReadResident(ResidentKind kind, uint32_t layer = 0);
+  /// One row of a table, its checksum behind it, and what checking it found.
+  using RowVisit = std::function<Status(std::span<const uint8_t> row, const Status& checked)>;
+  /// Visits all rows in order, reading 4 MiB at a time; ends at the first error of a read or of
+  /// `visit`.
+  [[nodiscard]] Status ForEachRow(const RowTable& table, const RowVisit& visit);
 
  private:
   ContainerFile() = default;

@@ -14,8 +14,6 @@
 namespace sti {
 namespace {
 
-constexpr uint64_t kChunkBytes = uint64_t{4} << 20;
-
 class Verifier {
  public:
   Verifier(ContainerFile& file, const ProgressSink& progress)
@@ -66,18 +64,8 @@ class Verifier {
   Status CheckRows(const RowTable& table) {
     uint64_t bytes = uint64_t{table.rows} * table.row_bytes;
     Count({table.offset, bytes, 0});
-    uint64_t rows_at_once = kChunkBytes / table.row_bytes + 1;
-    for (uint64_t first = 0; first < table.rows; first += rows_at_once) {
-      uint64_t rows = std::min<uint64_t>(rows_at_once, table.rows - first);
-      PartLocation chunk{table.offset + first * table.row_bytes, rows * table.row_bytes, 0};
-      STI_ASSIGN_OR_RETURN(LoadedRange range, file_.ReadRange(chunk.offset, chunk.length));
-      for (uint64_t r = 0; r < rows; ++r) {
-        auto row = range.Bytes(chunk).subspan(r * table.row_bytes, table.row_bytes);
-        STI_RETURN_IF_ERROR(
-            Note(CheckRow(table, static_cast<uint32_t>(first + r), row, file_.name())));
-      }
-    }
-    return {};
+    return file_.ForEachRow(
+        table, [&](std::span<const uint8_t>, const Status& checked) { return Note(checked); });
   }
 
   Status CheckShard(uint32_t layer, uint32_t slice) {
