@@ -107,7 +107,7 @@ Status CheckPlanOptions(PlanOptions& o, const Tool& tool) {
   }
   if (!o.lengths.empty()) {
     o.request.length = *std::max_element(o.lengths.begin(), o.lengths.end());
-    o.request.further_lengths = o.lengths;
+    if (o.lengths.size() > 1) o.request.further_lengths = o.lengths;
   }
   o.request.clocks.assign(o.freqs.rbegin(), o.freqs.rend());
   return {};

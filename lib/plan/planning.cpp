@@ -30,6 +30,10 @@ Status ValidateRequest(const PlanRequest& request) {
   if (!(request.similar >= 0 && request.similar < 1))
     return UsageError("--similar is not from 0 to below 100%; use --similar 20%");
   const bool elastic = DelayModelOf(request.strategy) == DelayModel::kAib;
+  if ((request.turns > 0 || request.wake_us > 0) && !elastic) {
+    return UsageError(
+        "--turns and --wake are for the strategies sti, sti-paper and random; drop them");
+  }
   if (request.io_budget_bytes && !elastic)
     return UsageError("--io-budget is for the strategies sti, sti-paper and random; drop it");
   if (!(request.wake_us >= 0) || !std::isfinite(request.wake_us))
@@ -42,6 +46,8 @@ Status ValidateRequest(const PlanRequest& request) {
       (request.further_lengths.size() + 1) * std::max<size_t>(1, request.clocks.size());
   if (plans > kMostPlans)
     return UsageError("more than " + std::to_string(kMostPlans) + " lengths and clocks; drop some");
+  if (plans > 1 && DelayModelOf(request.strategy) == DelayModel::kMemory)
+    return UsageError("the strategy preload holds one plan's shards; ask for one length and clock");
   if (request.min_accuracy && !(*request.min_accuracy >= 0 && *request.min_accuracy <= 1))
     return UsageError("the accuracy is not from 0 to 1; use --min-accuracy 0.9");
   if (request.io_budget_bytes && request.uniform_bits)

@@ -140,3 +140,17 @@ write_short_profile() {
   refused 3 "sti-plan: bad.json: io[[]2].p99_us is below the median; correct it or run sti-profile again" \
     sti-plan model.sti --profile bad.json --target 8ms
 }
+
+@test "baselines have no turns and no lead time, and preload has one length" {
+  for strategy in load-exec stdpl preload; do
+    refused 2 "sti-plan: --turns and --wake are for the strategies sti, sti-paper and random; drop them" \
+      plan --strategy $strategy --target 60ms --turns 2
+    works plan -q --strategy $strategy --target 60ms --length 64 -o a.json
+    works plan --check a.json
+  done
+  write_short_profile
+  refused 2 "sti-plan: the strategy preload holds one plan's shards; ask for one length and clock" \
+    sti-plan model.sti --profile short.json --strategy preload --target 60ms --length 16,64
+  works sti-plan -q model.sti --profile short.json --strategy stdpl --target 60ms --length 16,64 -o a.json
+  works sti-plan model.sti --profile short.json --check a.json
+}

@@ -283,6 +283,20 @@ TEST(Requests, ThatMakeNoSense) {
     r.strategy = "stdpl";
   }));
   EXPECT_TRUE(refused([](PlanRequest& r) { r.further_lengths = {1024}; }));
+  for (const char* baseline : {"load-exec", "stdpl", "preload"}) {
+    EXPECT_TRUE(refused([&](PlanRequest& r) {
+      r.strategy = baseline;
+      r.turns = 2;
+    }));
+    EXPECT_TRUE(refused([&](PlanRequest& r) {
+      r.strategy = baseline;
+      r.wake_us = 1;
+    }));
+  }
+  EXPECT_TRUE(refused([](PlanRequest& r) {
+    r.strategy = "preload";
+    r.further_lengths = {64};
+  }));
 }
 
 }  // namespace
