@@ -55,6 +55,11 @@ class BlockReader {
   /// been requeued; an end of file inside a request is a DataError, a device error a MachineError.
   [[nodiscard]] virtual Result<uint64_t> Wait() = 0;
 
+  /// Says that most reads will land in `memory`, which then stays in place until the reader is
+  /// destroyed or told otherwise. A hint that cannot fail: where the system takes no notice, reads
+  /// work as before. Nothing is in flight.
+  virtual void Expect(std::span<uint8_t> memory) { (void)memory; }
+
   [[nodiscard]] uint32_t depth() const { return depth_; }
   [[nodiscard]] uint32_t in_flight() const { return in_flight_; }
   [[nodiscard]] uint64_t file_bytes() const { return file_bytes_; }

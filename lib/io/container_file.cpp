@@ -21,13 +21,23 @@ constexpr uint64_t kMaxReadBytes = uint64_t{1} << 20;
 }  // namespace
 
 Result<ContainerFile> ContainerFile::Open(const std::string& path, ReadPath wanted) {
-  ContainerFile file;
-  STI_ASSIGN_OR_RETURN(file.reader_, OpenBlockReader(path, wanted));
-  uint64_t size = file.reader_->file_bytes();
+  STI_ASSIGN_OR_RETURN(std::unique_ptr<BlockReader> reader, OpenBlockReader(path, wanted));
+  const uint64_t size = reader->file_bytes();
   if (size < kBlockBytes || size % kBlockBytes != 0) {
+    // No container, or part of one: what its first bytes say makes the better message.
     STI_ASSIGN_OR_RETURN(std::string start, ReadFilePrefix(path, kContainerHeaderBytes));
     std::span<const uint8_t> bytes{reinterpret_cast<const uint8_t*>(start.data()), start.size()};
     STI_RETURN_IF_ERROR(ParseContainerHeader(bytes, size, path));
+  }
+  return Open(std::move(reader));
+}
+
+Result<ContainerFile> ContainerFile::Open(std::unique_ptr<BlockReader> reader) {
+  ContainerFile file;
+  file.reader_ = std::move(reader);
+  const std::string& path = file.reader_->name();
+  const uint64_t size = file.reader_->file_bytes();
+  if (size < kBlockBytes || size % kBlockBytes != 0) {
     return DataError(path + ": is cut short; copy the file again");
   }
   STI_ASSIGN_OR_RETURN(LoadedRange first, file.ReadRange(0, std::min(size, kFirstReadBytes)));

@@ -28,6 +28,8 @@ struct LoadedRange {
 class ContainerFile {
  public:
   static Result<ContainerFile> Open(const std::string& path, ReadPath wanted = ReadPath::kAuto);
+  /// Over any source of blocks.
+  static Result<ContainerFile> Open(std::unique_ptr<BlockReader> reader);
 
   [[nodiscard]] const ContainerIndex& index() const { return *index_; }
   [[nodiscard]] const std::string& name() const { return reader_->name(); }

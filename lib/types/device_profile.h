@@ -29,9 +29,20 @@ struct ComputeSample {
 /// What is neither shard IO nor layer compute, at one input length.
 struct FixedSample {
   uint32_t length = 0;
-  double embed_us = 0;     ///< tokenising and summing embeddings
-  double embed_io_us = 0;  ///< reading the embedding rows, on the IO lane
-  double head_us = 0;      ///< pooler and classifier
+  double embed_us = 0;      ///< tokenising and summing embeddings
+  double embed_io_us = 0;   ///< reading the embedding rows, on the IO lane
+  double head_us = 0;       ///< pooler and classifier
+  double embed_p99_us = 0;  ///< each p99 >= its median; equal to it where not measured
+  double embed_io_p99_us = 0;
+  double head_p99_us = 0;
+};
+
+/// The clock and the temperature of the cores while a profile was taken; 0 unknown.
+struct ThermalState {
+  uint64_t freq_min = 0;  ///< kHz, the lowest seen
+  uint64_t freq_max = 0;
+  double celsius_before = 0;
+  double celsius_after = 0;
 };
 
 /// What a device can do: T_io, T_comp, T_fixed (STI 5.2). Belongs to a device and a model shape.
@@ -48,6 +59,15 @@ struct DeviceProfile {
   /// Resident memory of a runner that has answered an input, less shards, resident parts,
   /// vocabulary and what a run works in; 0 unknown.
   uint64_t process_bytes = 0;
+  /// How to read this device: the largest merged read, and the reads in flight, beyond which its
+  /// bandwidth no longer rises. 0 unknown.
+  uint32_t read_bytes = 0;
+  uint32_t read_depth = 0;
+  /// From the start of a process to an open model, ready for a text, without its reads; 0 unknown.
+  double start_us = 0;
+  /// Widest confidence interval of any median here, half its width as a share; 0 not measured.
+  double noise = 0;
+  ThermalState thermal;
 };
 
 }  // namespace sti

@@ -35,6 +35,20 @@ struct PlanTurn {
   std::optional<double> predicted_accuracy;
 };
 
+/// What one run under a plan takes, by medians where not said otherwise: what a run is compared
+/// with.
+struct PlanTimes {
+  double start_us = 0;    ///< a cold start's own work before the text's tokens are known; else 0
+  double open_io_us = 0;  ///< a cold start's reads before the embedding rows; else 0
+  double embed_io_us = 0;
+  double embed_us = 0;
+  double layer_us = 0;  ///< one layer of the plan's width
+  double layer_p99_us = 0;
+  double head_us = 0;
+  double stall_us = 0;              ///< compute lane waiting for IO, embedding rows included
+  std::vector<double> layer_io_us;  ///< [n] loading what each layer streams
+};
+
 /// Which submodel runs, each shard's bits, and what stays in memory (STI 5).
 /// Plain data, safe to share between threads while nobody writes.
 struct Plan {
@@ -68,6 +82,13 @@ struct Plan {
   /// Bytes that may stay in memory between turns; at least preload_bytes. 0 without turns.
   uint64_t turn_bytes = 0;
   std::vector<PlanTurn> turns;  ///< the first is this plan itself; empty: not asked for
+  std::optional<PlanTimes> times;
+  /// Arena for streamed shards that the predictions count on: the least that delays nothing, or
+  /// what the memory leaves. 0: not said.
+  uint64_t staging_bytes = 0;
+  uint32_t read_bytes = 0;  ///< largest merged read, from the profile; 0: not said
+  uint32_t read_depth = 0;  ///< reads in flight, from the profile; 0: not said
+  bool cold = false;        ///< predictions are from process start to label
 };
 
 }  // namespace sti
