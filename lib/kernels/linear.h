@@ -62,6 +62,11 @@ class Linear {
   virtual void Run(uint32_t rows, std::span<const LinearGroup> groups) = 0;
   [[nodiscard]] virtual uint64_t bytes() const = 0;
   [[nodiscard]] virtual std::string name() const = 0;
+
+  /// Whether Run times its decoding, which costs a little. For backends that can.
+  virtual void MeterDecoding(bool on) { (void)on; }
+  /// What decoding has taken since the last call, in microseconds, mean over the threads.
+  virtual double TakeDecodeUs() { return 0; }
 };
 
 /// out[r] = bias for each of `rows` rows.

@@ -2,6 +2,9 @@
 // of their inputs into a buffer that stays in the first-level cache, multiplies all rows by it, and
 // goes on; decoded weights never reach memory. Tasks share nothing that is written.
 #include <algorithm>
+#include <chrono>
+#include <utility>
+#include <vector>
 
 #include "base/aligned_buffer.h"
 #include "kernels/elementwise.h"
@@ -15,9 +18,24 @@ constexpr uint32_t kStretch = 256;  // inputs decoded at a time: two panels of t
 constexpr uint32_t kStretchWeights = kStretch * kPanelWidth;
 constexpr uint32_t kTileWidth = 2 * kPanelWidth;
 
+/// Time that one worker has spent decoding; on a cache line of its own.
+struct alignas(64) DecodeMeter {
+  bool on = false;
+  double time_us = 0;
+
+  void Decode(const ShardView& shard, const PanelStretch& stretch, float* out) {
+    if (!on) return DecodePanel(shard, stretch, out);
+    const auto begin = std::chrono::steady_clock::now();
+    DecodePanel(shard, stretch, out);
+    const auto end = std::chrono::steady_clock::now();
+    time_us += std::chrono::duration<double, std::micro>(end - begin).count();
+  }
+};
+
 class NativeLinear final : public Linear {
  public:
-  NativeLinear(ThreadPool& pool, Activation activation) : pool_(pool), activation_(activation) {}
+  NativeLinear(ThreadPool& pool, Activation activation)
+      : pool_(pool), activation_(activation), meters_(pool.threads()) {}
 
   void Reserve(const LinearLimits& limits) override {
     // Beside the decoded stretch, a tile of outputs that waits to be transposed.
@@ -28,20 +46,29 @@ class NativeLinear final : public Linear {
   void Run(uint32_t rows, std::span<const LinearGroup> groups) override;
   [[nodiscard]] uint64_t bytes() const override { return buffer_.size(); }
   [[nodiscard]] std::string name() const override { return KernelName(Backend::kNative); }
+  void MeterDecoding(bool on) override {
+    for (DecodeMeter& meter : meters_) meter.on = on;
+  }
+  double TakeDecodeUs() override {
+    double total_us = 0;
+    for (DecodeMeter& meter : meters_) total_us += std::exchange(meter.time_us, 0);
+    return total_us / pool_.threads();
+  }
 
  private:
   void RunTask(uint32_t rows, const LinearGroup& group, uint32_t out, uint32_t width,
-               float* scratch) const;
+               uint32_t worker);
 
   ThreadPool& pool_;
   Activation activation_;
   uint64_t floats_ = 0;  ///< of scratch for one worker
   AlignedBuffer buffer_;
+  std::vector<DecodeMeter> meters_;  ///< [threads]
 };
 
 // c [rows, width] += the term's outputs [out, out + width).
 void AddTerm(const LinearTerm& term, uint32_t rows, uint32_t out, uint32_t width, float* c,
-             size_t c_stride, float* scratch) {
+             size_t c_stride, float* scratch, DecodeMeter& meter) {
   const uint32_t ins = term.matrix.ins;
   const uint32_t panels = (width + kPanelWidth - 1) / kPanelWidth;
   for (uint32_t in = 0; in < ins; in += kStretch) {
@@ -58,7 +85,7 @@ void AddTerm(const LinearTerm& term, uint32_t rows, uint32_t out, uint32_t width
       const uint32_t skipped = p * kPanelWidth;
       const PanelStretch stretch{term.matrix, out + skipped, in, product.ins};
       float* decoded = scratch + p * kStretchWeights;
-      DecodePanel(*term.shard, stretch, decoded);
+      meter.Decode(*term.shard, stretch, decoded);
       product.panels[p] = {decoded, stretch.width()};
     }
     MultiplyPanels(product);
@@ -66,13 +93,14 @@ void AddTerm(const LinearTerm& term, uint32_t rows, uint32_t out, uint32_t width
 }
 
 void NativeLinear::RunTask(uint32_t rows, const LinearGroup& group, uint32_t out, uint32_t width,
-                           float* scratch) const {
+                           uint32_t worker) {
+  float* scratch = reinterpret_cast<float*>(buffer_.data()) + worker * floats_;
   const bool transpose = group.epilogue == Epilogue::kTranspose;
   float* tile = transpose ? scratch + 2 * kStretchWeights : group.out + out;
   const size_t stride = transpose ? kTileWidth : group.out_stride;
   FillRows(group.bias + out, width, rows, tile, stride);
   for (const LinearTerm& term : group.terms) {
-    AddTerm(term, rows, out, width, tile, stride, scratch);
+    AddTerm(term, rows, out, width, tile, stride, scratch, meters_[worker]);
   }
   if (transpose) {
     TransposeTile(tile, stride, rows, width, group.out + out * group.out_stride, group.out_stride);
@@ -93,8 +121,7 @@ void NativeLinear::Run(uint32_t rows, std::span<const LinearGroup> groups) {
   const uint32_t tasks = (outs + task_width - 1) / task_width;
   pool_.ParallelFor(count * tasks, [&](uint32_t index, uint32_t worker) {
     const uint32_t out = index % tasks * task_width;
-    float* scratch = reinterpret_cast<float*>(buffer_.data()) + worker * floats_;
-    RunTask(rows, groups[index / tasks], out, std::min(task_width, outs - out), scratch);
+    RunTask(rows, groups[index / tasks], out, std::min(task_width, outs - out), worker);
   });
 }
 

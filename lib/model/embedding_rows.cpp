@@ -43,15 +43,25 @@ Status AddCheckedRow(const RowTable& table, uint32_t row, const uint8_t* bytes,
 
 EmbeddingReads PlanEmbeddingReads(const ContainerIndex& index, std::span<const uint32_t> ids,
                                   uint32_t positions) {
-  std::vector<uint32_t> rows(ids.begin(), ids.end());
-  std::sort(rows.begin(), rows.end());
   EmbeddingReads reads;
+  PlanEmbeddingReads(index, ids, positions, &reads);
+  return reads;
+}
+
+void PlanEmbeddingReads(const ContainerIndex& index, std::span<const uint32_t> ids,
+                        uint32_t positions, EmbeddingReads* reads) {
+  reads->words.assign(ids.begin(), ids.end());
+  std::sort(reads->words.begin(), reads->words.end());
+  reads->words.erase(std::unique(reads->words.begin(), reads->words.end()), reads->words.end());
+  reads->positions = positions;
+  reads->ranges.clear();
+  reads->bytes = 0;
   auto append_words = [&] {
-    for (uint32_t row : rows) AppendRows(index.words, row, 1, reads.ranges);
+    for (uint32_t row : reads->words) AppendRows(index.words, row, 1, reads->ranges);
   };
   auto append_positions = [&] {
     if (positions > 0)
-      AppendRows(index.positions, index.info.position_offset, positions, reads.ranges);
+      AppendRows(index.positions, index.info.position_offset, positions, reads->ranges);
   };
   if (index.words.offset < index.positions.offset) {
     append_words();
@@ -60,11 +70,10 @@ EmbeddingReads PlanEmbeddingReads(const ContainerIndex& index, std::span<const u
     append_positions();
     append_words();
   }
-  for (EmbeddingReads::Range& range : reads.ranges) {
-    range.place = reads.bytes;
-    reads.bytes += range.length;
+  for (EmbeddingReads::Range& range : reads->ranges) {
+    range.place = reads->bytes;
+    reads->bytes += range.length;
   }
-  return reads;
 }
 
 uint64_t MaxEmbeddingReadBytes(const ContainerIndex& index, uint32_t length) {
@@ -72,6 +81,21 @@ uint64_t MaxEmbeddingReadBytes(const ContainerIndex& index, uint32_t length) {
   uint64_t word = RoundUp(index.words.row_bytes, kBlockBytes) + kBlockBytes;
   uint64_t position = RoundUp(uint64_t{length} * index.positions.row_bytes, kBlockBytes);
   return length * word + position + kBlockBytes;
+}
+
+Status CheckEmbeddingRange(const ContainerIndex& index, const EmbeddingReads& reads, size_t range,
+                           std::span<const uint8_t> blocks, const std::string& file) {
+  const EmbeddingReads::Range& read = reads.ranges[range];
+  const auto check = [&](const RowTable& table, uint32_t row) -> Status {
+    const uint64_t offset = table.offset + uint64_t{row} * table.row_bytes;
+    if (offset < read.offset || offset + table.row_bytes > read.offset + read.length) return {};
+    const auto bytes = blocks.subspan(read.place + (offset - read.offset), table.row_bytes);
+    return CheckRow(table, row, bytes, file);
+  };
+  for (uint32_t word : reads.words) STI_RETURN_IF_ERROR(check(index.words, word));
+  for (uint32_t p = 0; p < reads.positions; ++p)
+    STI_RETURN_IF_ERROR(check(index.positions, index.info.position_offset + p));
+  return {};
 }
 
 Status SumEmbeddings(const ContainerIndex& index, const EmbeddingReads& reads,

@@ -9,10 +9,15 @@ namespace {
 
 using Tensors = std::vector<std::vector<float>>;
 
-Result<Tensors> LoadTensors(ContainerFile& file, ResidentKind kind, uint32_t layer) {
-  STI_ASSIGN_OR_RETURN(std::vector<uint8_t> raw, file.ReadResident(kind, layer));
-  return SplitResident(file.index().Resident(kind, layer), file.index().info.shape, raw,
-                       file.name() + ": " + ResidentName(kind, layer));
+Result<Tensors> TensorsOf(const ContainerIndex& index, ResidentKind kind, uint32_t layer,
+                          std::span<const uint8_t> stored, const std::string& file) {
+  const ResidentLocation& location = index.Resident(kind, layer);
+  const std::string name = file + ": " + ResidentName(kind, layer);
+  // As it lies: the head of a large model is worth not copying.
+  if (location.compression == Compression::kNone && stored.size() == location.raw_length)
+    return SplitResident(location, index.info.shape, stored, name);
+  STI_ASSIGN_OR_RETURN(const std::vector<uint8_t> raw, DecompressPart(location, stored, name));
+  return SplitResident(location, index.info.shape, raw, name);
 }
 
 // In the order of ResidentTensorSizes.
@@ -41,18 +46,51 @@ uint64_t ResidentModel::bytes() const {
   return total;
 }
 
+Status ResidentModel::SetEmbedding(const ContainerIndex& index, std::span<const uint8_t> stored,
+                                   const std::string& file) {
+  STI_ASSIGN_OR_RETURN(Tensors tensors,
+                       TensorsOf(index, ResidentKind::kEmbedding, 0, stored, file));
+  type_rows = std::move(tensors[0]);
+  embedding_norm = {std::move(tensors[1]), std::move(tensors[2])};
+  layers.resize(index.info.shape.layers);
+  return {};
+}
+
+Status ResidentModel::SetLayer(const ContainerIndex& index, uint32_t layer,
+                               std::span<const uint8_t> stored, const std::string& file) {
+  STI_ASSIGN_OR_RETURN(Tensors tensors,
+                       TensorsOf(index, ResidentKind::kLayer, layer, stored, file));
+  layers[layer] = TakeLayer(std::move(tensors));
+  return {};
+}
+
+Status ResidentModel::SetHead(const ContainerIndex& index, std::span<const uint8_t> stored,
+                              const std::string& file) {
+  STI_ASSIGN_OR_RETURN(Tensors tensors, TensorsOf(index, ResidentKind::kHead, 0, stored, file));
+  head = {std::move(tensors[0]), std::move(tensors[1]), std::move(tensors[2]),
+          std::move(tensors[3])};
+  return {};
+}
+
 Result<ResidentModel> LoadResidentModel(ContainerFile& file, std::span<const uint32_t> layers) {
+  const ContainerIndex& index = file.index();
+  const auto read = [&](ResidentKind kind, uint32_t layer) {
+    return file.ReadPart(index.Resident(kind, layer).part, ResidentName(kind, layer));
+  };
+  const auto bytes = [&](const LoadedRange& range, ResidentKind kind, uint32_t layer) {
+    return range.Bytes(index.Resident(kind, layer).part);
+  };
   ResidentModel model;
-  STI_ASSIGN_OR_RETURN(Tensors embedding, LoadTensors(file, ResidentKind::kEmbedding, 0));
-  model.type_rows = std::move(embedding[0]);
-  model.embedding_norm = {std::move(embedding[1]), std::move(embedding[2])};
-  model.layers.resize(file.index().info.shape.layers);
+  STI_ASSIGN_OR_RETURN(LoadedRange range, read(ResidentKind::kEmbedding, 0));
+  STI_RETURN_IF_ERROR(
+      model.SetEmbedding(index, bytes(range, ResidentKind::kEmbedding, 0), file.name()));
   for (uint32_t layer : layers) {
-    STI_ASSIGN_OR_RETURN(Tensors tensors, LoadTensors(file, ResidentKind::kLayer, layer));
-    model.layers[layer] = TakeLayer(std::move(tensors));
+    STI_ASSIGN_OR_RETURN(range, read(ResidentKind::kLayer, layer));
+    STI_RETURN_IF_ERROR(
+        model.SetLayer(index, layer, bytes(range, ResidentKind::kLayer, layer), file.name()));
   }
-  STI_ASSIGN_OR_RETURN(Tensors head, LoadTensors(file, ResidentKind::kHead, 0));
-  model.head = {std::move(head[0]), std::move(head[1]), std::move(head[2]), std::move(head[3])};
+  STI_ASSIGN_OR_RETURN(range, read(ResidentKind::kHead, 0));
+  STI_RETURN_IF_ERROR(model.SetHead(index, bytes(range, ResidentKind::kHead, 0), file.name()));
   return model;
 }
 

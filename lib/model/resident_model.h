@@ -18,6 +18,16 @@ struct ResidentModel {
   HeadParameters head;
 
   [[nodiscard]] uint64_t bytes() const;
+  [[nodiscard]] bool HasLayer(uint32_t layer) const { return !layers[layer].output_bias.empty(); }
+  [[nodiscard]] bool HasHead() const { return !head.pooler_weight.empty(); }
+
+  /// Take a part's stored bytes, checked against their checksum; `file` is for messages.
+  [[nodiscard]] Status SetEmbedding(const ContainerIndex& index, std::span<const uint8_t> stored,
+                                    const std::string& file);
+  [[nodiscard]] Status SetLayer(const ContainerIndex& index, uint32_t layer,
+                                std::span<const uint8_t> stored, const std::string& file);
+  [[nodiscard]] Status SetHead(const ContainerIndex& index, std::span<const uint8_t> stored,
+                               const std::string& file);
 };
 
 /// Reads and checks the resident parts; per-layer ones only for `layers` (original indexes).

@@ -55,6 +55,7 @@ struct Transformer::State {
   std::unique_ptr<Linear> linear;
   std::vector<LinearTerm> terms;
   std::vector<LinearGroup> groups;
+  std::vector<float> pooled;  ///< [sequences, d]
 
   uint32_t tokens_room = 0;
   uint32_t width_room = 0;
@@ -231,7 +232,8 @@ void Transformer::Head(const Batch& batch, const float* hidden, const HeadParame
   const uint32_t d = state_->shape.hidden;
   const uint32_t labels = state_->shape.labels;
   const uint32_t sequences = batch.sequences();
-  std::vector<float> pooled(uint64_t{sequences} * d);
+  std::vector<float>& pooled = state_->pooled;
+  pooled.resize(uint64_t{sequences} * d);
   state_->pool.ParallelFor((d + kHeadOutputs - 1) / kHeadOutputs, [&](uint32_t task, uint32_t) {
     const uint32_t end = std::min(d, (task + 1) * kHeadOutputs);
     for (uint32_t out = task * kHeadOutputs; out < end; ++out) {
@@ -256,6 +258,9 @@ void Transformer::Head(const Batch& batch, const float* hidden, const HeadParame
     }
   }
 }
+
+void Transformer::MeterDecoding(bool on) { state_->linear->MeterDecoding(on); }
+double Transformer::TakeDecodeUs() { return state_->linear->TakeDecodeUs(); }
 
 std::string Transformer::kernel() const { return state_->linear->name(); }
 

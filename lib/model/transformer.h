@@ -61,6 +61,10 @@ class Transformer {
   void Head(const Batch& batch, const float* hidden, const HeadParameters& parameters,
             float* logits);
 
+  /// As Linear's.
+  void MeterDecoding(bool on);
+  double TakeDecodeUs();
+
   /// Name of the arithmetic, for profiles.
   [[nodiscard]] std::string kernel() const;
 

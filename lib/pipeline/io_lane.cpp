@@ -1,10 +1,24 @@
 #include "pipeline/io_lane.h"
 
-#include <functional>
+#include <algorithm>
+#include <utility>
+
+#include "pipeline/io_share.h"
 
 namespace sti {
+namespace {
 
-IoLane::IoLane(BlockReader& reader) : reader_(reader), thread_([this] { Main(); }) {}
+constexpr double kForget = 0.9;  // weight of the past in the bandwidth, read by read
+
+}  // namespace
+
+IoLane::IoLane(BlockReader& reader, const ContainerIndex& index, uint32_t depth, IoShare* share)
+    : reader_(reader),
+      index_(index),
+      depth_(std::clamp(depth, 1U, reader.depth())),
+      share_(share),
+      share_id_(share == nullptr ? 0 : share->Join()),
+      thread_([this] { Main(); }) {}
 
 IoLane::~IoLane() {
   {
@@ -14,33 +28,44 @@ IoLane::~IoLane() {
   }
   to_lane_.notify_all();
   thread_.join();
+  if (share_ != nullptr) share_->Leave(share_id_);
 }
 
 void IoLane::Start(const IoJob& job) {
+  WaitIdle();
   {
     std::lock_guard lock(mutex_);
     job_ = job;
-    computed_ = 0;
-    embeddings_missing_ = EmbeddingReadsCount();
-    missing_.assign(job.groups, 0);
-    for (const StagedRead& read : job.schedule->reads) ++missing_[read.group];
+    rows_ = nullptr;
+    refused_.reset();
+    queue_.Reset(*job.schedule, job.groups);
+    read_again_.assign(job.schedule->reads.size(), false);
+    arrived_.assign(job.schedule->requests.size(), 0);
     error_.reset();
-    report_ = {};
-    report_.ready.resize(job.groups);
-    MarkEmptyGroups();
+    const auto now = Clock::now();
+    report_.bytes = 0;
+    report_.busy_us = 0;
+    report_.rows_begin = report_.rows_ready = now;
+    report_.begin.assign(job.groups, Clock::time_point{});
+    report_.ready.assign(job.groups, now);
+    report_.reads.assign(job.schedule->reads.size(), {now, now});
     finishing_ = false;
     busy_ = true;
   }
   to_lane_.notify_all();
 }
 
-// What needs no read is there from the start.
-void IoLane::MarkEmptyGroups() {
-  auto now = Clock::now();
-  if (embeddings_missing_ == 0) report_.embeddings_ready = now;
-  for (uint32_t group = 0; group < job_.groups; ++group) {
-    if (missing_[group] == 0) report_.ready[group] = now;
+void IoLane::ReadRows(const EmbeddingReads& rows, std::span<uint8_t> blocks) {
+  {
+    std::lock_guard lock(mutex_);
+    rows_ = &rows;
+    row_blocks_ = blocks;
+    queue_.AddRows(rows.ranges.size());
+    read_again_.resize(job_.schedule->reads.size() + rows.ranges.size(), false);
+    report_.rows_begin = report_.rows_ready = Clock::now();
+    ++events_;
   }
+  to_lane_.notify_all();
 }
 
 Status IoLane::Wait(const std::function<bool()>& ready) {
@@ -50,28 +75,85 @@ Status IoLane::Wait(const std::function<bool()>& ready) {
   return {};
 }
 
-Status IoLane::WaitForEmbeddings() {
-  return Wait([this] { return embeddings_missing_ == 0; });
+Status IoLane::WaitForRows() {
+  return Wait([this] { return !queue_.rows_missing(); });
 }
 
 Status IoLane::WaitForGroup(uint32_t group) {
-  return Wait([this, group] { return missing_[group] == 0; });
+  return Wait([this, group] { return !queue_.GroupMissing(group); });
+}
+
+Status IoLane::WaitForGroupUntil(uint32_t group, Clock::time_point latest, bool need_base) {
+  std::unique_lock lock(mutex_);
+  from_lane_.wait_until(lock, latest, [&] { return error_ || !queue_.GroupMissing(group); });
+  from_lane_.wait(lock, [&] {
+    const bool base = !need_base || queue_.BasesArrived(group) > 0;
+    return error_ || !queue_.GroupMissing(group) || (base && !queue_.ResidentMissing(group));
+  });
+  if (error_) return *error_;
+  return {};
+}
+
+void IoLane::StartBy(std::span<const Clock::time_point> moments) {
+  std::lock_guard lock(mutex_);
+  queue_.StartBy(moments);
+}
+
+std::span<const uint8_t> IoLane::TakeArrived(uint32_t group) {
+  std::lock_guard lock(mutex_);
+  queue_.GroupStarted(group);
+  ++events_;
+  const auto& requests = job_.schedule->requests;
+  const auto [first, last] = std::equal_range(
+      requests.begin(), requests.end(), ShardRequest{0, 0, 0, group},
+      [](const ShardRequest& a, const ShardRequest& b) { return a.group < b.group; });
+  taken_.assign(arrived_.begin() + (first - requests.begin()),
+                arrived_.begin() + (last - requests.begin()));
+  return taken_;
 }
 
 void IoLane::GroupComputed(uint32_t group) {
   {
     std::lock_guard lock(mutex_);
-    computed_ = group + 1;
+    queue_.GroupComputed(group);
+    ++events_;
   }
   to_lane_.notify_all();
 }
 
-IoLane::Report IoLane::Finish() {
+void IoLane::Stop(IoReport* report) {
+  {
+    std::lock_guard lock(mutex_);
+    finishing_ = true;
+    queue_.Abandon();
+    if (report != nullptr) *report = report_;
+  }
+  to_lane_.notify_all();
+}
+
+bool IoLane::Idle() {
+  std::lock_guard lock(mutex_);
+  return !busy_;
+}
+
+void IoLane::WaitIdle() {
   std::unique_lock lock(mutex_);
   finishing_ = true;
   to_lane_.notify_all();
   from_lane_.wait(lock, [this] { return !busy_; });
-  return report_;
+}
+
+double IoLane::bytes_per_us() {
+  std::lock_guard lock(mutex_);
+  return recent_us_ > 0 ? recent_bytes_ / recent_us_ : 0;
+}
+
+void IoLane::ExpectBandwidth(double bytes_per_us) {
+  constexpr double kExpectedBytes = 1 << 20;  // what an expectation weighs
+  std::lock_guard lock(mutex_);
+  if (recent_us_ > 0 || bytes_per_us <= 0) return;
+  recent_bytes_ = kExpectedBytes;
+  recent_us_ = kExpectedBytes / bytes_per_us;
 }
 
 void IoLane::Main() {
@@ -91,80 +173,155 @@ void IoLane::Main() {
 }
 
 void IoLane::RunJob() {
-  size_t total = EmbeddingReadsCount() + job_.schedule->reads.size();
-  size_t next = 0;
   for (;;) {
-    while (next < total && reader_.in_flight() < reader_.depth() && MayStart(next)) {
-      Status submitted = reader_.Submit(RequestOf(next++));
-      if (!submitted.ok()) {
-        Fail(submitted.error());
-        next = total;
-      }
+    const uint64_t seen = Events();
+    while (reader_.in_flight() < depth_ && SubmitNext()) {
     }
     if (reader_.in_flight() > 0) {
-      Result<uint64_t> tag = reader_.Wait();
-      Status status = tag.ok() ? Complete(*tag) : Status(tag.error());
-      if (!status.ok()) {
-        Fail(status.error());
-        next = total;
-      }
+      const Result<uint64_t> tag = reader_.Wait();
+      const Status status = tag.ok() ? Complete(*tag) : Status(tag.error());
+      if (!status.ok()) Fail(status.error());
       continue;
     }
+    if (AwaitsShare()) continue;
     std::unique_lock lock(mutex_);
-    if (next == total || finishing_) return;
-    // Nothing in flight and the arena full: only a computed layer makes room.
-    const StagedRead& read = job_.schedule->reads[next - EmbeddingReadsCount()];
-    to_lane_.wait(lock, [&] { return finishing_ || read.after <= computed_; });
+    const bool rows_known = !job_.rows_follow || rows_ != nullptr;
+    if (finishing_ || (rows_known && queue_.exhausted())) return;
+    // Nothing in flight and nothing that may begin: a computed layer makes room, rows may follow.
+    to_lane_.wait(lock, [&] { return finishing_ || events_ != seen; });
   }
 }
 
-size_t IoLane::EmbeddingReadsCount() const {
-  return job_.embeddings == nullptr ? 0 : job_.embeddings->ranges.size();
-}
-
-bool IoLane::MayStart(size_t next) {
+uint64_t IoLane::Events() {
   std::lock_guard lock(mutex_);
-  if (finishing_) return false;
-  size_t embeddings = EmbeddingReadsCount();
-  return next < embeddings || job_.schedule->reads[next - embeddings].after <= computed_;
+  return events_;
 }
 
-ReadRequest IoLane::RequestOf(size_t next) const {
-  size_t embeddings = EmbeddingReadsCount();
-  if (next < embeddings) {
-    const EmbeddingReads::Range& range = job_.embeddings->ranges[next];
-    return {range.offset, job_.embedding_blocks.subspan(range.place, range.length), next};
+// A read that was chosen but is not this lane's turn. With none of its own in flight, the lane
+// sleeps until the share moves on.
+bool IoLane::AwaitsShare() {
+  if (!refused_) return false;
+  {
+    std::lock_guard lock(mutex_);
+    if (finishing_) {
+      refused_.reset();
+      share_->GiveUp(share_id_);
+      return false;
+    }
   }
-  const StagedRead& read = job_.schedule->reads[next - embeddings];
-  return {read.offset, job_.arena.subspan(read.place, read.length), next};
+  share_->WaitForTurn();
+  return true;
+}
+
+bool IoLane::SubmitNext() {
+  std::optional<QueuedRead> next = std::exchange(refused_, std::nullopt);
+  if (!next) {
+    std::lock_guard lock(mutex_);
+    const double rate = recent_us_ > 0 ? recent_bytes_ / recent_us_ : 0;
+    next = queue_.Next(Clock::now(), rate, rows_ == nullptr ? 0 : NextRowBytes());
+  }
+  if (!next) return false;
+  if (share_ != nullptr && !share_->TryBegin(share_id_, next->bytes)) {
+    refused_ = next;
+    return false;
+  }
+  const Status submitted = SubmitRead(*next);
+  if (!submitted.ok()) Fail(submitted.error());
+  return submitted.ok();
+}
+
+uint64_t IoLane::NextRowBytes() const {
+  const size_t next = queue_.next_row();
+  return next < rows_->ranges.size() ? rows_->ranges[next].length : 0;
+}
+
+Status IoLane::SubmitRead(const QueuedRead& read) {
+  ReadRequest request;
+  {
+    std::lock_guard lock(mutex_);
+    const auto now = Clock::now();
+    if (reader_.in_flight() == 0) busy_since_ = now;
+    if (read.rows) {
+      const EmbeddingReads::Range& range = rows_->ranges[read.index];
+      request = {range.offset, row_blocks_.subspan(range.place, range.length),
+                 job_.schedule->reads.size() + read.index};
+    } else {
+      const StagedRead& staged = job_.schedule->reads[read.index];
+      request = {staged.offset, MemoryOf(staged).subspan(staged.place, staged.length), read.index};
+      report_.reads[read.index].begin = now;
+      if (report_.begin[read.group] == Clock::time_point{}) report_.begin[read.group] = now;
+    }
+  }
+  return reader_.Submit(request);
+}
+
+std::span<uint8_t> IoLane::MemoryOf(const StagedRead& read) const {
+  return read.landing == Landing::kBuffer ? job_.buffer : job_.arena;
 }
 
 Status IoLane::Complete(uint64_t tag) {
-  size_t embeddings = EmbeddingReadsCount();
-  if (tag < embeddings) {
-    std::lock_guard lock(mutex_);
-    report_.bytes += job_.embeddings->ranges[tag].length;
-    if (--embeddings_missing_ == 0) {
-      report_.embeddings_ready = Clock::now();
-      from_lane_.notify_all();
-    }
-    return {};
+  const QueuedRead read = ReadOf(tag);
+  const Status sound = CheckRead(read);
+  if (!sound.ok()) {
+    std::unique_lock lock(mutex_);
+    if (read_again_[tag]) return sound;
+    read_again_[tag] = true;
+    report_.bytes += read.bytes;
+    lock.unlock();
+    return SubmitRead(read);
   }
-  const StagedRead& read = job_.schedule->reads[tag - embeddings];
-  STI_RETURN_IF_ERROR(CheckStagedRead(*job_.schedule, read, job_.arena, reader_.name()));
-  std::lock_guard lock(mutex_);
-  report_.bytes += read.length;
-  if (--missing_[read.group] == 0) {
-    report_.ready[read.group] = Clock::now();
-    from_lane_.notify_all();
-  }
+  if (share_ != nullptr) share_->Done(read.bytes);
+  Arrived(read);
   return {};
+}
+
+QueuedRead IoLane::ReadOf(uint64_t tag) const {
+  const auto& reads = job_.schedule->reads;
+  if (tag >= reads.size()) {
+    const size_t range = tag - reads.size();
+    return {true, range, rows_->ranges[range].length, 0};
+  }
+  return {false, tag, reads[tag].length, reads[tag].group};
+}
+
+Status IoLane::CheckRead(const QueuedRead& read) const {
+  if (read.rows) {
+    return CheckEmbeddingRange(index_, *rows_, read.index, row_blocks_, reader_.name());
+  }
+  const StagedRead& staged = job_.schedule->reads[read.index];
+  return CheckStagedRead(*job_.schedule, staged, MemoryOf(staged), reader_.name());
+}
+
+void IoLane::Arrived(const QueuedRead& read) {
+  std::lock_guard lock(mutex_);
+  const auto now = Clock::now();
+  const double time_us = MicrosecondsBetween(busy_since_, now);
+  busy_since_ = now;
+  report_.busy_us += time_us;
+  report_.bytes += read.bytes;
+  recent_bytes_ = kForget * recent_bytes_ + static_cast<double>(read.bytes);
+  recent_us_ = kForget * recent_us_ + time_us;
+  queue_.Arrived(read);
+  if (read.rows) {
+    report_.rows_ready = now;
+    if (!queue_.rows_missing()) from_lane_.notify_all();
+    return;
+  }
+  const StagedRead& staged = job_.schedule->reads[read.index];
+  for (uint32_t i = staged.first_part; i < staged.first_part + staged.parts; ++i) {
+    const StagedPart& part = job_.schedule->parts[i];
+    if (part.kind != kResidentPart) arrived_[part.request] |= static_cast<uint8_t>(1U << part.kind);
+  }
+  report_.reads[read.index].end = report_.ready[read.group] = now;
+  from_lane_.notify_all();
 }
 
 void IoLane::Fail(Error error) {
   {
     std::lock_guard lock(mutex_);
     if (!error_) error_ = std::move(error);
+    finishing_ = true;
+    queue_.Abandon();
   }
   from_lane_.notify_all();
 }

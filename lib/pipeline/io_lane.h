@@ -1,8 +1,13 @@
 // The IO lane: a thread that keeps reads in flight, in order of need, while the caller computes.
 //
-// A job is one input: its embedding rows, then the plan's streamed shards, layer by layer. Reads
-// start in schedule order, each as soon as a place in flight and a place in the arena are free.
-// Checksums are verified here, beside the computation.
+// A job is what one input needs: the plan's streamed shards layer by layer, and the embedding rows
+// of its tokens, which go first once they are known. A read starts as soon as there is a place in
+// flight and its place in the arena is free. Checksums are verified here, beside the computation; a
+// read that fails its own is read once more.
+//
+// A job with moments by which groups must start (StartBy) is read in another order when time is
+// short: bases of the next layers go ahead of refinements, and refinements that would come too late
+// are left out.
 #pragma once
 
 #include <chrono>
@@ -20,71 +25,122 @@
 #include "io/block_reader.h"
 #include "io/load_schedule.h"
 #include "model/embedding_rows.h"
+#include "pipeline/read_queue.h"
 
 namespace sti {
 
-using Clock = std::chrono::steady_clock;
-inline double MicrosecondsBetween(Clock::time_point begin, Clock::time_point end) {
-  return std::chrono::duration<double, std::micro>(end - begin).count();
-}
+class IoShare;
 
 struct IoJob {
-  const EmbeddingReads* embeddings = nullptr;  ///< may be null
-  std::span<uint8_t> embedding_blocks;         ///< room for them
   const LoadSchedule* schedule = nullptr;
-  std::span<uint8_t> arena;  ///< schedule->arena_bytes
+  std::span<uint8_t> arena;   ///< schedule->arena_bytes
+  std::span<uint8_t> buffer;  ///< what reads that land in the buffer have places in
   uint32_t groups = 0;
+  bool rows_follow = true;  ///< ReadRows will be called
 };
 
-/// Start, then waits and GroupComputed in order of groups, then Finish: all from one thread. What
-/// the job points to stays in place until Finish returns.
+/// When one read was under way.
+struct ReadTrace {
+  Clock::time_point begin;
+  Clock::time_point end;
+};
+
+/// What the lane has done for a job.
+struct IoReport {
+  uint64_t bytes = 0;
+  double busy_us = 0;  ///< with reads in flight
+  Clock::time_point rows_begin;
+  Clock::time_point rows_ready;
+  std::vector<Clock::time_point> begin;  ///< [groups] its first read was begun; 0 if none was
+  std::vector<Clock::time_point> ready;  ///< [groups] its last wanted byte had arrived
+  std::vector<ReadTrace> reads;          ///< [schedule reads]; begin == end where it was not read
+};
+
+/// Start, then ReadRows, waits and GroupComputed in order of groups, then Stop: all from one
+/// thread. What the job and the rows point to stays in place until WaitIdle returns.
 class IoLane {
  public:
-  /// Takes over `reader` until destroyed.
-  explicit IoLane(BlockReader& reader);
+  /// Takes over `reader` until destroyed. `share`, where given, is asked before each read, and
+  /// outlives the lane.
+  IoLane(BlockReader& reader, const ContainerIndex& index, uint32_t depth,
+         IoShare* share = nullptr);
   ~IoLane();
   IoLane(const IoLane&) = delete;
   IoLane& operator=(const IoLane&) = delete;
 
+  /// Waits for what is in flight from before.
   void Start(const IoJob& job);
-  /// Block until the embedding rows, or all reads of a group, are in memory and checked.
-  [[nodiscard]] Status WaitForEmbeddings();
+  /// The rows go ahead of all that is not yet in flight. At most once a job.
+  void ReadRows(const EmbeddingReads& rows, std::span<uint8_t> blocks);
+
+  /// Block until the rows, or all that a group wants, are in memory and checked.
+  [[nodiscard]] Status WaitForRows();
   [[nodiscard]] Status WaitForGroup(uint32_t group);
+  /// As WaitForGroup, but gives up at `latest`, with what has arrived; then still waits for
+  /// resident parts and, if `need_base`, for one shard's base.
+  [[nodiscard]] Status WaitForGroupUntil(uint32_t group, Clock::time_point latest, bool need_base);
+
+  /// Makes the job one whose groups must start by these moments [groups].
+  void StartBy(std::span<const Clock::time_point> moments);
+  /// Parts in memory of each request of the group, bit i for kind i. What has not arrived by now is
+  /// not used, and not read if it has not been begun. Valid until the next call.
+  std::span<const uint8_t> TakeArrived(uint32_t group);
   /// The group's bytes may be overwritten.
   void GroupComputed(uint32_t group);
 
-  struct Report {
-    uint64_t bytes = 0;
-    Clock::time_point embeddings_ready;
-    std::vector<Clock::time_point> ready;  ///< [groups]
-  };
-  /// Stops issuing reads, waits for those in flight, and says what was done.
-  Report Finish();
+  /// Begins no more reads; does not wait for those in flight. Copies what was done until now.
+  void Stop(IoReport* report);
+  [[nodiscard]] bool Idle();
+  void WaitIdle();
+  /// After WaitIdle: parts in memory of all requests, as TakeArrived.
+  [[nodiscard]] std::span<const uint8_t> arrived() const { return arrived_; }
+
+  /// Bytes a microsecond that reads have had lately; 0: not known.
+  [[nodiscard]] double bytes_per_us();
+  void ExpectBandwidth(double bytes_per_us);
 
  private:
   void Main();
   void RunJob();
-  [[nodiscard]] bool MayStart(size_t next);
-  [[nodiscard]] ReadRequest RequestOf(size_t next) const;
-  [[nodiscard]] size_t EmbeddingReadsCount() const;
+  [[nodiscard]] uint64_t Events();
+  [[nodiscard]] bool AwaitsShare();
+  bool SubmitNext();
+  [[nodiscard]] uint64_t NextRowBytes() const;
+  [[nodiscard]] Status SubmitRead(const QueuedRead& read);
+  [[nodiscard]] std::span<uint8_t> MemoryOf(const StagedRead& read) const;
   [[nodiscard]] Status Complete(uint64_t tag);
-  void MarkEmptyGroups();
+  [[nodiscard]] QueuedRead ReadOf(uint64_t tag) const;
+  [[nodiscard]] Status CheckRead(const QueuedRead& read) const;
+  void Arrived(const QueuedRead& read);
   void Fail(Error error);
   [[nodiscard]] Status Wait(const std::function<bool()>& ready);
 
   BlockReader& reader_;
-  std::mutex mutex_;
-  std::condition_variable to_lane_;    // a job, a freed group, stop
+  const ContainerIndex& index_;
+  const uint32_t depth_;
+  IoShare* const share_;
+  const uint32_t share_id_;
+  std::optional<QueuedRead> refused_;  ///< chosen, but the share has not granted it; the lane's own
+
+  std::mutex mutex_;                   // of all below
+  std::condition_variable to_lane_;    // a job, rows, a freed group, stop
   std::condition_variable from_lane_;  // something arrived, failed, or the lane is idle
   bool stop_ = false;
   bool busy_ = false;
   bool finishing_ = false;
+  uint64_t events_ = 0;  ///< rows, freed groups: what may let another read begin
   IoJob job_;
-  uint32_t computed_ = 0;          // groups
-  size_t embeddings_missing_ = 0;  // reads
-  std::vector<uint32_t> missing_;  // [groups] reads
+  const EmbeddingReads* rows_ = nullptr;
+  std::span<uint8_t> row_blocks_;
+  ReadQueue queue_;
+  std::vector<bool> read_again_;  ///< [schedule reads, then ranges of rows]
+  std::vector<uint8_t> arrived_;  ///< [requests]
+  std::vector<uint8_t> taken_;    ///< [requests of one group]
   std::optional<Error> error_;
-  Report report_;
+  IoReport report_;
+  Clock::time_point busy_since_;
+  double recent_bytes_ = 0;
+  double recent_us_ = 0;
   std::thread thread_;
 };
 

@@ -10,10 +10,11 @@
 namespace sti {
 
 Pipeline::Pipeline(ContainerFile file, Plan plan, const PipelineOptions& options)
-    : file_(std::move(file)),
-      plan_(std::move(plan)),
-      pool_(options.threads),
-      backend_(options.backend) {}
+    : file_(std::move(file)), plan_(std::move(plan)), options_(options), cores_(options.cores) {
+  if (cores_ != nullptr) return;
+  own_cores_ = std::make_unique<ThreadPool>(options.threads);
+  cores_ = own_cores_.get();
+}
 
 Pipeline::~Pipeline() = default;
 
@@ -21,50 +22,75 @@ Result<std::unique_ptr<Pipeline>> Pipeline::Create(ContainerFile file, Plan plan
                                                    const PipelineOptions& options) {
   std::unique_ptr<Pipeline> p(new Pipeline(std::move(file), std::move(plan), options));
   STI_RETURN_IF_ERROR(CheckPlanFits(p->index(), p->plan_, p->file_.name()));
-  STI_RETURN_IF_ERROR(p->MakeRoutes(options));
+  const ContainerIndex& index = p->index();
+  STI_ASSIGN_OR_RETURN(p->transformer_,
+                       Transformer::Create(index.info, *p->cores_, options.backend));
+  STI_RETURN_IF_ERROR(p->MakeRoutes());
+  STI_RETURN_IF_ERROR(p->ReadResidents());
+  p->lane_ = std::make_unique<IoLane>(
+      p->file_.reader(), index,
+      p->plan_.read_depth != 0 ? p->plan_.read_depth : BlockReader::kDefaultDepth, options.io);
+  if (!options.lazy) STI_RETURN_IF_ERROR(p->LoadAhead());
   STI_RETURN_IF_ERROR(p->MakeRoom());
-  p->lane_ = std::make_unique<IoLane>(p->file_.reader());
-  STI_RETURN_IF_ERROR(p->LoadPreload());
   return p;
 }
 
-Status Pipeline::MakeRoutes(const PipelineOptions& options) {
-  const std::vector<const Plan*> plans = PlansAtClock(plan_, options.clock_khz);
+Status Pipeline::MakeRoutes() {
+  const std::vector<const Plan*> plans = PlansAtClock(plan_, options_.clock_khz);
+  routes_.clear();
+  paces_.clear();
   routes_.reserve(plans.size());
+  paces_.reserve(plans.size());
   for (const Plan* plan : plans) {
-    STI_ASSIGN_OR_RETURN(Route route, Route::Create(index(), *plan, options.staging_bytes));
-    routes_.push_back(std::move(route));
+    routes_.emplace_back(index(), *plan);
+    paces_.emplace_back(plan->times.value_or(PlanTimes{}), routes_.back().layers(), plan->width);
   }
+  last_ = &routes_.back();
+  preload_ = PreloadBuffer(index(), plan_);
+  return {};
+}
+
+// A lazy pipeline has only what every run begins with; the rest comes through the arena.
+Status Pipeline::ReadResidents() {
+  if (options_.lazy) {
+    const PartLocation& part = index().Resident(ResidentKind::kEmbedding).part;
+    STI_ASSIGN_OR_RETURN(const LoadedRange range,
+                         file_.ReadPart(part, ResidentName(ResidentKind::kEmbedding, 0)));
+    return resident_.SetEmbedding(index(), range.Bytes(part), file_.name());
+  }
+  std::set<uint32_t> layers;
+  for (const Route& route : routes_)
+    layers.insert(route.plan().layers.begin(), route.plan().layers.end());
+  const std::vector<uint32_t> ascending(layers.begin(), layers.end());
+  STI_ASSIGN_OR_RETURN(resident_, LoadResidentModel(file_, ascending));
   return {};
 }
 
 // All that runs need beside the preloaded shards, for the largest of the routes.
 Status Pipeline::MakeRoom() {
-  std::set<uint32_t> layers;
-  uint32_t width = 0;
   uint64_t arena_bytes = 0;
-  for (const Route& route : routes_) {
-    layers.insert(route.plan().layers.begin(), route.plan().layers.end());
-    width = std::max(width, route.plan().width);
+  for (Route& route : routes_) {
+    ChooseKept(route);
+    STI_RETURN_IF_ERROR(Prepare(route, false, false));
     arena_bytes = std::max(arena_bytes, route.schedule().arena_bytes);
   }
-  const std::vector<uint32_t> ascending(layers.begin(), layers.end());
-  STI_ASSIGN_OR_RETURN(resident_, LoadResidentModel(file_, ascending));
-  STI_ASSIGN_OR_RETURN(transformer_, Transformer::Create(index().info, pool_, backend_));
+  GrowArena(arena_bytes);
+  uint32_t width = 0;
+  for (const Route& route : routes_) width = std::max(width, route.plan().width);
   transformer_->Reserve(max_length(), width);
   hidden_.resize(size_t{max_length()} * index().info.shape.hidden);
-  arena_ = AlignedBuffer(arena_bytes);
   embedding_blocks_ = AlignedBuffer(MaxEmbeddingReadBytes(index(), max_length()));
-  // Touched now, so that the first input does not pay for page faults.
-  std::fill_n(arena_.data(), arena_.size(), uint8_t{0});
   return {};
 }
 
-Status Pipeline::LoadPreload() {
-  STI_ASSIGN_OR_RETURN(preload_, PreloadBuffer::Create(index(), plan_));
-  STI_RETURN_IF_ERROR(preload_.Load(*lane_));
-  for (Route& route : routes_) STI_RETURN_IF_ERROR(route.Bind(index(), preload_, file_.name()));
-  return {};
+void Pipeline::GrowArena(uint64_t bytes) {
+  if (bytes <= arena_.size()) return;
+  file_.reader().Expect({});
+  arena_ = AlignedBuffer();  // given back before the new one is taken, so that the peak is low
+  arena_ = AlignedBuffer(bytes);
+  // Touched now, so that the first input does not pay for page faults.
+  if (!options_.lazy) std::fill_n(arena_.data(), arena_.size(), uint8_t{0});
+  file_.reader().Expect(arena_.span());
 }
 
 size_t Pipeline::RouteFor(size_t tokens) const {
@@ -74,6 +100,13 @@ size_t Pipeline::RouteFor(size_t tokens) const {
 }
 
 const Plan& Pipeline::PlanFor(size_t tokens) const { return routes_[RouteFor(tokens)].plan(); }
+
+// The plan itself is for the longest inputs; at another clock a variant stands in for it.
+Route& Pipeline::MainRoute() { return routes_.back(); }
+
+Pace& Pipeline::PaceOf(const Route& route) {
+  return paces_[static_cast<size_t>(&route - routes_.data())];
+}
 
 Status Pipeline::CheckInput(std::span<const uint32_t> ids, std::span<const uint32_t> types) const {
   const ModelShape& shape = index().info.shape;
@@ -95,62 +128,131 @@ Status Pipeline::CheckInput(std::span<const uint32_t> ids, std::span<const uint3
   return {};
 }
 
-Result<RunResult> Pipeline::Run(std::span<const uint32_t> ids, std::span<const uint32_t> types) {
-  STI_RETURN_IF_ERROR(CheckInput(ids, types));
-  Route& route = routes_[RouteFor(ids.size())];
-  RunResult result;
-  run_start_ = Clock::now();
-  EmbeddingReads reads = PlanEmbeddingReads(index(), ids, static_cast<uint32_t>(ids.size()));
-  lane_->Start(
-      {&reads, embedding_blocks_.span(), &route.schedule(), arena_.span(), route.layers()});
-  Status status = Compute(route, ids, types, reads, result);
-  result.latency_us = Now();
-  IoLane::Report report = lane_->Finish();
-  STI_RETURN_IF_ERROR(status);
-  result.bytes_read = report.bytes;
-  result.embeddings_io_us = MicrosecondsBetween(run_start_, report.embeddings_ready);
-  for (size_t k = 0; k < result.layers.size(); ++k) {
-    result.layers[k].io_ready_us = MicrosecondsBetween(run_start_, report.ready[k]);
-  }
-  return result;
+size_t Pipeline::TurnIndex() const {
+  return plan_.turns.empty() ? 0 : std::min(turn_, plan_.turns.size() - 1);
 }
 
-Status Pipeline::Compute(Route& route, std::span<const uint32_t> ids,
-                         std::span<const uint32_t> types, const EmbeddingReads& reads,
-                         RunResult& result) {
-  double begin = Now();
-  STI_RETURN_IF_ERROR(lane_->WaitForEmbeddings());
-  result.stall_us += Now() - begin;
-  auto tokens = static_cast<uint32_t>(ids.size());
-  STI_RETURN_IF_ERROR(SumEmbeddings(index(), reads, embedding_blocks_.span(), ids, types,
-                                    resident_.type_rows, file_.name(), hidden_.data()));
-  transformer_->FinishEmbeddings(hidden_.data(), tokens, resident_.embedding_norm);
-  result.embeddings_us = Now();
-  const uint32_t offsets[2] = {0, tokens};
-  Batch batch{offsets};
-  for (uint32_t k = 0; k < route.layers(); ++k) {
-    STI_RETURN_IF_ERROR(ComputeLayer(route, k, batch, result));
+const ShardBitRows& Pipeline::BitsFor(const Route& route) const {
+  const bool has_turns = &route.plan() == &plan_ && !plan_.turns.empty();
+  return has_turns ? plan_.turns[TurnIndex()].bits : route.plan().bits;
+}
+
+// What the next run begins with: as the plan says, or as much from the bottom as a new bound holds.
+void Pipeline::ChooseKept(const Route& route) {
+  kept_.clear();
+  if (&route.plan() != &plan_) return;
+  if (!preload_limit_) {
+    const size_t next = plan_.turns.empty() ? 0 : std::min(turn_ + 1, plan_.turns.size() - 1);
+    const auto& kept = plan_.turns.empty() ? plan_.preload : plan_.turns[next].preload;
+    kept_.assign(kept.begin(), kept.end());
+    return;
   }
-  result.logits.resize(index().info.shape.labels);
-  transformer_->Head(batch, hidden_.data(), resident_.head, result.logits.data());
+  const ShardBitRows& bits = BitsFor(route);
+  uint64_t bytes = 0;
+  for (size_t k = 0; k < plan_.layers.size(); ++k) {
+    for (size_t i = 0; i < plan_.width; ++i) {
+      const PreloadedShard shard{plan_.layers[k], plan_.slices[k][i], bits[k][i]};
+      bytes += preload_.BytesOf(shard);
+      if (bytes > *preload_limit_) return;
+      kept_.push_back(shard);
+    }
+  }
+}
+
+Status Pipeline::Prepare(Route& route, bool only_ahead, bool refinements_apart) {
+  ScheduleLimits limits;
+  limits.arena_bytes = options_.staging_bytes != 0 ? options_.staging_bytes : plan_.staging_bytes;
+  // What is read once, before the first label, needs no bound that later runs keep.
+  if (only_ahead || options_.lazy) limits.grow = true;
+  if (plan_.read_bytes != 0) limits.read_bytes = plan_.read_bytes;
+  return route.Prepare(preload_, resident_,
+                       {&BitsFor(route), kept_, only_ahead, refinements_apart, limits});
+}
+
+void Pipeline::StartLane(Route& route, bool rows_follow) {
+  GrowArena(route.schedule().arena_bytes);
+  last_ = &route;
+  settled_ = false;
+  lane_->Start({&route.schedule(), arena_.span(), preload_.span(), route.groups(), rows_follow});
+}
+
+// Takes over what the last job has left in the buffer, and evicts what is not to stay.
+void Pipeline::Settle() {
+  woken_ = false;
+  if (settled_) return;
+  lane_->WaitIdle();
+  const LoadSchedule& schedule = last_->schedule();
+  const auto arrived = lane_->arrived();
+  for (const StagedPart& part : schedule.parts) {
+    if (part.landing != Landing::kBuffer || (arrived[part.request] >> part.kind & 1U) == 0)
+      continue;
+    const ShardRequest& shard = schedule.requests[part.request];
+    preload_.Add(shard.layer, shard.slice, 1U << part.kind);
+  }
+  if (&last_->plan() == &plan_) preload_.KeepOnly(kept_);
+  settled_ = true;
+}
+
+Status Pipeline::Wake(bool may_degrade) {
+  Settle();
+  Route& route = MainRoute();
+  ChooseKept(route);
+  STI_RETURN_IF_ERROR(Prepare(route, false, may_degrade));
+  StartLane(route, true);
+  woken_ = true;
+  degrading_ = may_degrade;
   return {};
 }
 
-Status Pipeline::ComputeLayer(Route& route, uint32_t k, const Batch& batch, RunResult& result) {
-  double waiting = Now();
-  STI_RETURN_IF_ERROR(lane_->WaitForGroup(k));
-  LayerTrace trace;
-  trace.layer = route.plan().layers[k];
-  trace.start_us = Now();
-  result.stall_us += trace.start_us - waiting;
-  STI_ASSIGN_OR_RETURN(const std::span<const ShardView> views,
-                       route.ViewLayer(index(), k, arena_.span(), file_.name()));
-  transformer_->RunLayer(batch, views, route.plan().slices[k], resident_.layers[trace.layer],
-                         hidden_.data());
-  lane_->GroupComputed(k);
-  trace.end_us = Now();
-  result.layers.push_back(trace);
+Status Pipeline::LoadAhead() {
+  Settle();
+  for (Route& route : routes_) {
+    ChooseKept(route);
+    STI_RETURN_IF_ERROR(Prepare(route, true, false));
+    if (route.schedule().reads.empty()) continue;
+    StartLane(route, false);
+    Status status;
+    for (uint32_t group = 0; group < route.groups() && status.ok(); ++group) {
+      status = lane_->WaitForGroup(group);
+      if (status.ok()) status = TakeResident(route, group);
+      lane_->GroupComputed(group);
+    }
+    Settle();
+    STI_RETURN_IF_ERROR(status);
+  }
   return {};
+}
+
+void Pipeline::EndTurns() {
+  Settle();
+  turn_ = 0;
+  if (plan_.turns.empty()) return;
+  const std::vector<PreloadedShard>& first = plan_.turns.front().preload;
+  if (!preload_limit_) preload_.KeepOnly(first);
+}
+
+Status Pipeline::ResizePreload(uint64_t bytes) {
+  Settle();
+  preload_limit_ = bytes;
+  ChooseKept(MainRoute());
+  preload_.KeepOnly(kept_);
+  return LoadAhead();
+}
+
+Status Pipeline::SetPlan(Plan plan) {
+  Settle();
+  STI_RETURN_IF_ERROR(CheckPlanFits(index(), plan, file_.name()));
+  std::swap(plan_, plan);
+  PreloadBuffer before = std::move(preload_);
+  STI_RETURN_IF_ERROR(MakeRoutes());
+  turn_ = 0;
+  preload_limit_.reset();
+  drift_.Forget();
+  ChooseKept(MainRoute());
+  preload_.TakeFrom(before, kept_);
+  before = PreloadBuffer();
+  STI_RETURN_IF_ERROR(LoadAhead());
+  return MakeRoom();
 }
 
 }  // namespace sti

@@ -67,6 +67,29 @@ Status CheckPreload(const Plan& plan, const ShardBits& shards, const char* probl
   return {};
 }
 
+/// A turn runs the plan's shards, at bits that the file has, and holds no more of one than it runs.
+Status CheckTurn(const ContainerIndex& index, const Plan& plan, const PlanTurn& turn,
+                 const std::string& file) {
+  Plan as_plan = plan;
+  as_plan.bits = turn.bits;
+  STI_RETURN_IF_ERROR(CheckSizes(index, as_plan, file));
+  ShardBits shards;
+  STI_RETURN_IF_ERROR(CheckShards(index, as_plan, file, &shards));
+  std::set<Shard> seen;
+  for (const PreloadedShard& shard : turn.preload) {
+    const auto found = shards.find({shard.layer, shard.slice});
+    const bool sound = found != shards.end() && shard.bits <= found->second &&
+                       index.Holds(shard.layer, shard.slice, shard.bits) &&
+                       seen.insert(found->first).second;
+    if (!sound) {
+      return DataError(
+          "a turn of the plan begins with a shard that it does not run; run sti-plan "
+          "again");
+    }
+  }
+  return {};
+}
+
 Status CheckOne(const ContainerIndex& index, const Plan& plan, const std::string& file) {
   if (!(plan.model == index.model)) {
     return DataError("the plan was made for model " + plan.model.Prefix() + ", not " +
@@ -82,6 +105,7 @@ Status CheckOne(const ContainerIndex& index, const Plan& plan, const std::string
 
 Status CheckPlanFits(const ContainerIndex& index, const Plan& plan, const std::string& file) {
   STI_RETURN_IF_ERROR(CheckOne(index, plan, file));
+  for (const PlanTurn& turn : plan.turns) STI_RETURN_IF_ERROR(CheckTurn(index, plan, turn, file));
   ShardBits preloaded;
   for (const PreloadedShard& shard : plan.preload)
     preloaded.emplace(Shard(shard.layer, shard.slice), shard.bits);

@@ -1,40 +1,179 @@
 #include "pipeline/preload_buffer.h"
 
 #include <algorithm>
-#include <vector>
+#include <cstring>
+
+#include "base/aligned_buffer.h"
+#include "base/checked.h"
+#include "io/load_schedule.h"
 
 namespace sti {
+namespace {
 
-Result<PreloadBuffer> PreloadBuffer::Create(const ContainerIndex& index, const Plan& plan) {
-  PreloadBuffer buffer;
-  std::map<uint32_t, uint32_t> position;
-  for (uint32_t k = 0; k < plan.layers.size(); ++k) position[plan.layers[k]] = k;
-  buffer.groups_ = static_cast<uint32_t>(plan.layers.size());
-  std::vector<ShardRequest> requests;
-  requests.reserve(plan.preload.size());
-  for (const PreloadedShard& shard : plan.preload)
-    requests.push_back({shard.layer, shard.slice, shard.bits, position.at(shard.layer)});
-  std::stable_sort(requests.begin(), requests.end(),
-                   [](const ShardRequest& a, const ShardRequest& b) { return a.group < b.group; });
-  for (size_t r = 0; r < requests.size(); ++r)
-    buffer.requests_[{requests[r].layer, requests[r].slice}] = r;
-  STI_ASSIGN_OR_RETURN(buffer.schedule_, BuildLoadSchedule(index, requests));
-  buffer.buffer_ = AlignedBuffer(buffer.schedule_.arena_bytes);
-  return buffer;
+struct Blocks {
+  uint64_t begin = 0;
+  uint64_t end = 0;
+};
+
+Blocks BlocksAround(const PartLocation& part) {
+  return {RoundDown(part.offset, kBlockBytes), RoundUp(part.offset + part.length, kBlockBytes)};
 }
 
-Status PreloadBuffer::Load(IoLane& lane) {
-  lane.Start({nullptr, {}, &schedule_, buffer_.span(), groups_});
-  Status status;
-  for (uint32_t k = 0; k < groups_ && status.ok(); ++k) status = lane.WaitForGroup(k);
-  lane.Finish();
-  return status;
+template <typename Visit>
+void ForEachKind(uint32_t kinds, Visit visit) {
+  for (uint32_t kind = 0; kind < kShardPartKinds; ++kind) {
+    if ((kinds >> kind & 1U) != 0) visit(kind);
+  }
 }
 
-Result<ShardView> PreloadBuffer::View(const ContainerIndex& index, const PreloadedShard& shard,
-                                      const std::string& file) const {
-  const size_t request = requests_.at({shard.layer, shard.slice});
-  return ViewStagedShard(index, schedule_, request, buffer_.span(), file);
+}  // namespace
+
+uint32_t KindsOf(uint32_t bits) {
+  uint32_t kinds = 0;
+  for (uint32_t kind = 0; kind < kShardPartKinds; ++kind)
+    kinds |= static_cast<uint32_t>(HasPart(bits, kind)) << kind;
+  return kinds;
+}
+
+PreloadBuffer::PreloadBuffer(const ContainerIndex& index, const Plan& plan)
+    : width_(index.info.shape.width), at_(size_t{index.info.shape.layers} * width_, -1) {
+  uint64_t next = 0;
+  entries_.reserve(plan.layers.size() * plan.width);
+  for (size_t k = 0; k < plan.layers.size(); ++k) {
+    for (size_t i = 0; i < plan.width; ++i) {
+      Entry entry;
+      entry.layer = plan.layers[k];
+      entry.slice = plan.slices[k][i];
+      entry.location = index.shard(entry.layer, entry.slice);
+      entry.placed = KindsOf(plan.bits[k][i]);
+      for (const PlanTurn& turn : plan.turns) entry.placed |= KindsOf(turn.bits[k][i]);
+      next = PlaceParts(entry, next);
+      at_[size_t{entry.layer} * width_ + entry.slice] = static_cast<int32_t>(entries_.size());
+      entries_.push_back(entry);
+    }
+  }
+  space_ = PageSpace(next);
+}
+
+// Blocks that follow each other in the file do so here; a page is never shared by two shards.
+uint64_t PreloadBuffer::PlaceParts(Entry& entry, uint64_t next) {
+  entry.first = RoundUp(next, PageSpace::PageBytes());
+  next = entry.first;
+  Blocks last;
+  ForEachKind(entry.placed, [&](uint32_t kind) {
+    const PartLocation& part = entry.location.parts[kind];
+    const Blocks blocks = BlocksAround(part);
+    const bool follows =
+        next > entry.first && blocks.begin <= last.end && blocks.begin >= last.begin;
+    const uint64_t begin =
+        follows ? next - (last.end - blocks.begin) : RoundUp(next, PageSpace::PageBytes());
+    entry.places[kind] = begin + (part.offset - blocks.begin);
+    next = std::max(next, begin + (blocks.end - blocks.begin));
+    last = {follows ? last.begin : blocks.begin, std::max(follows ? last.end : 0, blocks.end)};
+  });
+  entry.size = next - entry.first;
+  return next;
+}
+
+const PreloadBuffer::Entry* PreloadBuffer::Find(uint32_t layer, uint32_t slice) const {
+  if (at_.empty()) return nullptr;
+  const int32_t at = at_[size_t{layer} * width_ + slice];
+  return at < 0 ? nullptr : &entries_[static_cast<size_t>(at)];
+}
+
+PreloadBuffer::Entry* PreloadBuffer::Find(uint32_t layer, uint32_t slice) {
+  return const_cast<Entry*>(std::as_const(*this).Find(layer, slice));
+}
+
+uint32_t PreloadBuffer::Held(uint32_t layer, uint32_t slice) const {
+  const Entry* entry = Find(layer, slice);
+  return entry == nullptr ? 0 : entry->held;
+}
+
+bool PreloadBuffer::HasPlace(uint32_t layer, uint32_t slice, uint32_t kind) const {
+  const Entry* entry = Find(layer, slice);
+  return entry != nullptr && (entry->placed >> kind & 1U) != 0;
+}
+
+uint64_t PreloadBuffer::Place(uint32_t layer, uint32_t slice, uint32_t kind) const {
+  return Find(layer, slice)->places[kind];
+}
+
+uint64_t PreloadBuffer::BlocksOf(const ShardLocation& location, uint32_t kinds) {
+  uint64_t bytes = 0;
+  uint64_t end = 0;
+  ForEachKind(kinds, [&](uint32_t kind) {
+    const Blocks blocks = BlocksAround(location.parts[kind]);
+    const bool shares = bytes > 0 && blocks.begin < end && blocks.end >= end;
+    bytes += blocks.end - (shares ? end : blocks.begin);
+    end = blocks.end;
+  });
+  return bytes;
+}
+
+uint64_t PreloadBuffer::BytesOf(const PreloadedShard& shard) const {
+  const Entry* entry = Find(shard.layer, shard.slice);
+  return entry == nullptr ? 0 : BlocksOf(entry->location, KindsOf(shard.bits));
+}
+
+void PreloadBuffer::Add(uint32_t layer, uint32_t slice, uint32_t kinds) {
+  Entry* entry = Find(layer, slice);
+  if (entry == nullptr || (kinds & ~entry->held) == 0) return;
+  const uint64_t before = BlocksOf(entry->location, entry->held);
+  entry->held |= kinds & entry->placed;
+  bytes_ = bytes_ - before + BlocksOf(entry->location, entry->held);
+  ++version_;
+}
+
+// Pages go that no remaining part needs.
+void PreloadBuffer::SetHeld(Entry& entry, uint32_t kinds) {
+  if (kinds == entry.held) return;
+  bytes_ = bytes_ - BlocksOf(entry.location, entry.held) + BlocksOf(entry.location, kinds);
+  entry.held = kinds;
+  ++version_;
+  uint64_t free_from = entry.first;
+  const uint64_t end = entry.first + entry.size;
+  while (free_from < end) {
+    uint64_t next = end;      // where the next part that stays begins
+    uint64_t next_end = end;  // and ends
+    ForEachKind(kinds, [&](uint32_t kind) {
+      const PartLocation& part = entry.location.parts[kind];
+      const uint64_t begin = RoundDown(entry.places[kind], kBlockBytes);
+      const uint64_t part_end = RoundUp(entry.places[kind] + part.length, kBlockBytes);
+      if (part_end > free_from && begin < next) {
+        next = begin;
+        next_end = part_end;
+      }
+    });
+    if (next > free_from) space_.Discard(free_from, next - free_from);
+    free_from = std::max(next_end, free_from);
+    if (next == end) break;
+  }
+}
+
+void PreloadBuffer::KeepOnly(std::span<const PreloadedShard> shards) {
+  for (Entry& entry : entries_) {
+    if (entry.held == 0) continue;
+    const auto kept = std::find_if(shards.begin(), shards.end(), [&](const PreloadedShard& shard) {
+      return shard.layer == entry.layer && shard.slice == entry.slice;
+    });
+    SetHeld(entry, kept == shards.end() ? 0 : entry.held & KindsOf(kept->bits));
+  }
+}
+
+void PreloadBuffer::TakeFrom(PreloadBuffer& other, std::span<const PreloadedShard> shards) {
+  for (const PreloadedShard& shard : shards) {
+    Entry* mine = Find(shard.layer, shard.slice);
+    Entry* theirs = other.Find(shard.layer, shard.slice);
+    if (mine == nullptr || theirs == nullptr) continue;
+    const uint32_t kinds = theirs->held & mine->placed & KindsOf(shard.bits);
+    ForEachKind(kinds, [&](uint32_t kind) {
+      std::memcpy(&space_.span()[mine->places[kind]], &other.space_.span()[theirs->places[kind]],
+                  mine->location.parts[kind].length);
+    });
+    Add(shard.layer, shard.slice, kinds);
+    other.SetHeld(*theirs, 0);
+  }
 }
 
 }  // namespace sti

@@ -1,43 +1,79 @@
-// The shards that stay in memory (STI 5.4), read once and shared by all routes of a pipeline.
+// The shards that stay in memory (STI 5.4), shared by all routes of a pipeline.
+//
+// Every shard that a plan may ever hold has its place from the start, for each of its parts; only
+// what is held occupies memory. So a shard grows by its missing planes where it lies, and gives its
+// pages back at once when it is evicted.
 #pragma once
 
-#include <cstddef>
+#include <array>
 #include <cstdint>
-#include <map>
+#include <span>
 #include <string>
-#include <utility>
+#include <vector>
 
-#include "base/aligned_buffer.h"
+#include "base/page_space.h"
 #include "base/result.h"
 #include "format/container_index.h"
-#include "io/load_schedule.h"
-#include "kernels/shard_view.h"
-#include "pipeline/io_lane.h"
 #include "types/plan.h"
 
 namespace sti {
 
-/// Immutable once loaded. One thread at a time before.
+/// One thread at a time; what is read into span() belongs to the reader meanwhile.
 class PreloadBuffer {
  public:
-  /// Room for what `plan` preloads; CheckPlanFits has passed.
-  static Result<PreloadBuffer> Create(const ContainerIndex& index, const Plan& plan);
+  PreloadBuffer() = default;
+  /// Places for the shards of `plan`, at the most bits that it or a turn of it runs. CheckPlanFits
+  /// has passed.
+  PreloadBuffer(const ContainerIndex& index, const Plan& plan);
 
-  /// Reads all of it. The lane is idle.
-  [[nodiscard]] Status Load(IoLane& lane);
+  /// Parts held, bit i for kind i; 0 for a shard that has no place here.
+  [[nodiscard]] uint32_t Held(uint32_t layer, uint32_t slice) const;
+  /// Where a part of a shard with a place is, or will be, in span().
+  [[nodiscard]] uint64_t Place(uint32_t layer, uint32_t slice, uint32_t kind) const;
+  [[nodiscard]] bool HasPlace(uint32_t layer, uint32_t slice, uint32_t kind) const;
+  [[nodiscard]] std::span<uint8_t> span() { return space_.span(); }
+  [[nodiscard]] std::span<const uint8_t> span() const { return space_.span(); }
 
-  /// A loaded shard; it is one of the plan's.
-  [[nodiscard]] Result<ShardView> View(const ContainerIndex& index, const PreloadedShard& shard,
-                                       const std::string& file) const;
+  /// Parts that have been read into their places.
+  void Add(uint32_t layer, uint32_t slice, uint32_t kinds);
+  /// Evicts all but these shards, and of these what is beyond their bits.
+  void KeepOnly(std::span<const PreloadedShard> shards);
+  /// Takes over what `other` holds of `shards`, evicting it there.
+  void TakeFrom(PreloadBuffer& other, std::span<const PreloadedShard> shards);
 
-  /// Bytes that the shards occupy, as read.
-  [[nodiscard]] uint64_t bytes() const { return schedule_.arena_bytes; }
+  /// Bytes that what is held occupies, in whole blocks, as it was read.
+  [[nodiscard]] uint64_t bytes() const { return bytes_; }
+  /// Bytes that a shard would occupy.
+  [[nodiscard]] uint64_t BytesOf(const PreloadedShard& shard) const;
+  /// Changes whenever what is held does.
+  [[nodiscard]] uint64_t version() const { return version_; }
 
  private:
-  uint32_t groups_ = 0;
-  LoadSchedule schedule_;
-  AlignedBuffer buffer_;
-  std::map<std::pair<uint32_t, uint32_t>, size_t> requests_;  ///< of schedule_, by layer and slice
+  struct Entry {
+    ShardLocation location;
+    uint32_t layer = 0;
+    uint32_t slice = 0;
+    uint32_t held = 0;    ///< kinds
+    uint32_t placed = 0;  ///< kinds
+    uint64_t first = 0;   ///< of its places
+    uint64_t size = 0;
+    std::array<uint64_t, kShardPartKinds> places{};
+  };
+  [[nodiscard]] const Entry* Find(uint32_t layer, uint32_t slice) const;
+  [[nodiscard]] Entry* Find(uint32_t layer, uint32_t slice);
+  static uint64_t PlaceParts(Entry& entry, uint64_t next);
+  static uint64_t BlocksOf(const ShardLocation& location, uint32_t kinds);
+  void SetHeld(Entry& entry, uint32_t kinds);
+
+  uint32_t width_ = 0;
+  std::vector<Entry> entries_;
+  std::vector<int32_t> at_;  ///< [layers * width] index into entries_, or -1
+  PageSpace space_;
+  uint64_t bytes_ = 0;
+  uint64_t version_ = 0;
 };
+
+/// Kinds of parts that a shard at `bits` has, bit i for kind i.
+uint32_t KindsOf(uint32_t bits);
 
 }  // namespace sti

@@ -133,7 +133,7 @@ TEST(LoadSchedule, PlanesOfAShardAreOneReadOfAPrefix) {
   ExpectSound(index, requests, *schedule);
 }
 
-TEST(LoadSchedule, NeighboursMergeUpToAMebibyte) {
+TEST(LoadSchedule, NeighboursMergeUpToTheLimit) {
   // Each shard's planes are exactly 64 blocks, and without full parts they touch.
   ContainerIndex index = IndexOf(1, 12, 32 * kBlockBytes, 8 * kBlockBytes);
   uint64_t next = kBlockBytes;
@@ -144,7 +144,7 @@ TEST(LoadSchedule, NeighboursMergeUpToAMebibyte) {
     }
   }
   const auto requests = AllOf(index, 6);
-  const auto schedule = BuildLoadSchedule(index, requests);
+  const auto schedule = BuildLoadSchedule(index, requests, {.read_bytes = uint64_t{1} << 20});
   ASSERT_TRUE(Succeeded(schedule));
   EXPECT_EQ(schedule->reads.size(), 3U);
   for (const StagedRead& read : schedule->reads) EXPECT_LE(read.length, uint64_t{1} << 20);
@@ -183,23 +183,23 @@ TEST(LoadSchedule, EveryArenaThatHoldsTheLargestLayerIsEnough) {
     const uint64_t largest = LargestGroup(*whole);
     for (uint64_t limit = largest; limit < whole->read_bytes + 3 * kBlockBytes;
          limit += kBlockBytes) {
-      const auto schedule = BuildLoadSchedule(index, requests, limit + seed);
+      const auto schedule = BuildLoadSchedule(index, requests, {limit + seed});
       ASSERT_TRUE(Succeeded(schedule)) << "seed " << seed << " limit " << limit;
       EXPECT_LE(schedule->arena_bytes, limit + seed);
       ExpectSound(index, requests, *schedule);
       if (::testing::Test::HasFatalFailure()) return;
     }
     if (largest == 0) continue;
-    EXPECT_TRUE(FailedWith(BuildLoadSchedule(index, requests, largest - 1), ErrorKind::kInfeasible,
+    EXPECT_TRUE(FailedWith(BuildLoadSchedule(index, requests, {largest - 1}), ErrorKind::kInfeasible,
                            "one layer of the plan needs"));
-    EXPECT_TRUE(FailedWith(BuildLoadSchedule(index, requests, 1), ErrorKind::kInfeasible));
+    EXPECT_TRUE(FailedWith(BuildLoadSchedule(index, requests, {1}), ErrorKind::kInfeasible));
   }
 }
 
 TEST(LoadSchedule, AnArenaOfTwoLayersReadsAhead) {
   const ContainerIndex index = IndexOf(4, 2, kBlockBytes, 512);
   const auto requests = AllOf(index, 2);
-  const auto schedule = BuildLoadSchedule(index, requests, 4 * kBlockBytes);
+  const auto schedule = BuildLoadSchedule(index, requests, {4 * kBlockBytes});
   ASSERT_TRUE(Succeeded(schedule));
   for (const StagedRead& read : schedule->reads) {
     EXPECT_EQ(read.after, read.group < 2 ? 0 : read.group - 1);

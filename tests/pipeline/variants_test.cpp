@@ -69,7 +69,8 @@ TEST_F(Variants, EachInputGivesWhatItsPlanGivesAlone) {
       const auto seen = (*together)->Run(ids, types);
       ASSERT_TRUE(Succeeded(expected) && Succeeded(seen));
       EXPECT_EQ(seen->logits, expected->logits) << tokens;
-      EXPECT_EQ(seen->bytes_read, expected->bytes_read) << tokens;
+      // Fewer where the buffer holds a shard of the input's plan at other bits.
+      EXPECT_LE(seen->bytes_read, expected->bytes_read) << tokens;
       EXPECT_EQ(seen->layers.size(), alone.plan().layers.size()) << tokens;
       EXPECT_EQ((*together)->PlanFor(tokens).length, alone.plan().length) << tokens;
     }

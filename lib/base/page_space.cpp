@@ -1,0 +1,37 @@
+#include "base/page_space.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <new>
+
+#include "base/checked.h"
+
+namespace sti {
+
+PageSpace::PageSpace(uint64_t bytes) : size_(bytes) {
+  if (bytes == 0) return;
+  void* memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) throw std::bad_alloc();
+  data_ = static_cast<uint8_t*>(memory);
+  // A huge page would occupy more than was written.
+  ::madvise(memory, bytes, MADV_NOHUGEPAGE);
+}
+
+PageSpace::~PageSpace() {
+  if (data_ != nullptr) ::munmap(data_, size_);
+}
+
+void PageSpace::Discard(uint64_t offset, uint64_t length) {
+  const uint64_t begin = RoundUp(offset, PageBytes());
+  const uint64_t end = RoundDown(offset + length, PageBytes());
+  if (begin < end) ::madvise(data_ + begin, end - begin, MADV_DONTNEED);
+}
+
+uint64_t PageSpace::PageBytes() {
+  static const auto bytes = static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
+  return bytes;
+}
+
+}  // namespace sti

@@ -1,0 +1,38 @@
+// Address space whose pages come and go one by one.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <utility>
+
+namespace sti {
+
+/// Reserves `bytes` of zeroed memory that occupies nothing until it is written, page by page.
+/// Move-only; throws std::bad_alloc if there is no address space.
+class PageSpace {
+ public:
+  PageSpace() = default;
+  explicit PageSpace(uint64_t bytes);
+  ~PageSpace();
+  PageSpace(PageSpace&& other) noexcept
+      : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+  PageSpace& operator=(PageSpace&& other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(size_, other.size_);
+    return *this;
+  }
+
+  /// Gives back the pages that lie wholly in [offset, offset + length); they read as zero then.
+  void Discard(uint64_t offset, uint64_t length);
+
+  [[nodiscard]] std::span<uint8_t> span() { return {data_, size_}; }
+  [[nodiscard]] std::span<const uint8_t> span() const { return {data_, size_}; }
+  /// Bytes of a page.
+  [[nodiscard]] static uint64_t PageBytes();
+
+ private:
+  uint8_t* data_ = nullptr;
+  uint64_t size_ = 0;
+};
+
+}  // namespace sti

@@ -1,0 +1,59 @@
+#include "pipeline/pace.h"
+
+#include <algorithm>
+
+namespace sti {
+namespace {
+
+// Of a layer's time, what does not shrink with its width: norms, residuals, the loops' starts.
+constexpr double kFixedShare = 0.1;
+// One layer says this much about the next.
+constexpr double kLearn = 0.4;
+// Kept free for what nobody plans: a wake-up that comes late, a page fault.
+constexpr double kMarginShare = 0.02;
+constexpr double kLeastMargin_us = 500;
+// A late run's lesson fades over about this many runs.
+constexpr double kForget = 0.98;
+
+}  // namespace
+
+Pace::Pace(const PlanTimes& times, uint32_t layers, uint32_t width)
+    : layer_us_(std::max(times.layer_us, times.layer_p99_us)),
+      head_us_(times.head_us),
+      layers_(layers),
+      width_(width) {}
+
+double Pace::LayerUs(uint32_t slices) const {
+  const double share = static_cast<double>(slices) / width_;
+  return layer_us_ * slowdown_ * (kFixedShare + (1 - kFixedShare) * share);
+}
+
+double Pace::MarginUs() const {
+  return std::max(kLeastMargin_us, kMarginShare * deadline_us_) + overshoot_us_;
+}
+
+double Pace::LatestStartUs(uint32_t k) const {
+  return deadline_us_ - MarginUs() - (layers_ - k) * LayerUs(width_) - slowdown_ * head_us_;
+}
+
+uint32_t Pace::SlicesFor(uint32_t k, double now_us) const {
+  const double left_us = deadline_us_ - MarginUs() - now_us - slowdown_ * head_us_;
+  uint32_t slices = width_;
+  while (slices > 1 && (layers_ - k) * LayerUs(slices) > left_us) --slices;
+  return slices;
+}
+
+// Slower counts at once, since a deadline is near; faster has to prove itself.
+void Pace::Observe(uint32_t slices, double time_us) {
+  const double expected_us = LayerUs(slices) / slowdown_;
+  if (expected_us <= 0) return;
+  const double ratio = std::max(1.0, time_us / expected_us);
+  slowdown_ += (ratio > slowdown_ ? kLearn : kLearn / 4) * (ratio - slowdown_);
+}
+
+void Pace::Ended(double late_us) {
+  overshoot_us_ = std::max(kForget * overshoot_us_, 0.0);
+  if (late_us > 0) overshoot_us_ = std::min(overshoot_us_ + late_us, 0.25 * deadline_us_);
+}
+
+}  // namespace sti

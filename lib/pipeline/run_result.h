@@ -1,0 +1,45 @@
+// What a run gave, and what it took.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "pipeline/route.h"
+
+namespace sti {
+
+/// One layer of one run, in microseconds since the run began.
+struct LayerTrace {
+  uint32_t layer = 0;      ///< original index
+  double io_begin_us = 0;  ///< its first read was begun; may be before the run, after Wake
+  double io_ready_us = 0;  ///< its last byte had arrived and was checked
+  double start_us = 0;     ///< its computation began
+  double end_us = 0;
+  double decode_us = 0;  ///< of that, decoding shards; 0 unless metered
+  uint32_t slices = 0;   ///< that it was computed with
+};
+
+/// One read of one run.
+struct ReadSpan {
+  double begin_us = 0;
+  double end_us = 0;
+  uint32_t read = 0;  ///< index in the schedule
+};
+
+struct RunResult {
+  std::vector<float> logits;  ///< [labels]
+  double latency_us = 0;      ///< from ids to logits
+  double embeddings_io_begin_us = 0;
+  double embeddings_io_us = 0;  ///< the embedding rows had arrived
+  double embeddings_us = 0;     ///< and were summed
+  double head_us = 0;           ///< the head alone
+  double stall_us = 0;          ///< compute lane waiting for IO, embeddings included
+  double io_busy_us = 0;        ///< IO lane with reads in flight
+  uint64_t bytes_read = 0;      ///< padding included
+  uint32_t turn = 1;            ///< of the plan's turns, this one
+  std::vector<LayerTrace> layers;
+  std::vector<ReadSpan> reads;          ///< those that were made, in order of the schedule
+  std::vector<DegradedShard> degraded;  ///< what ran below its planned bits
+};
+
+}  // namespace sti
