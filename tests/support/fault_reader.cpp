@@ -1,0 +1,122 @@
+#include "fault_reader.h"
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+
+namespace sti {
+namespace {
+
+bool Touches(const Fault& fault, const ReadRequest& request) {
+  const uint64_t end = request.offset + request.buffer.size();
+  // Written so that a range without an end does not overflow.
+  return fault.offset < end &&
+         (request.offset < fault.offset || request.offset - fault.offset < fault.length);
+}
+
+void Flip(const Fault& fault, const ReadRequest& request) {
+  for (size_t i = 0; i < request.buffer.size(); ++i) {
+    const uint64_t at = request.offset + i;
+    if (at >= fault.offset && at - fault.offset < fault.length) request.buffer[i] ^= 0xFF;
+  }
+}
+
+}  // namespace
+
+FaultReader::FaultReader(std::unique_ptr<BlockReader> inner, std::vector<Fault> faults,
+                         bool reversed)
+    : inner_(std::move(inner)), faults_(std::move(faults)), reversed_(reversed) {
+  name_ = inner_->name();
+  file_bytes_ = inner_->file_bytes();
+  depth_ = inner_->depth();
+  path_ = inner_->path();
+}
+
+void FaultReader::Inject(const Fault& fault) {
+  const std::scoped_lock lock(mutex_);
+  faults_.push_back(fault);
+}
+
+void FaultReader::Heal() {
+  const std::scoped_lock lock(mutex_);
+  faults_.clear();
+}
+
+std::vector<Fault> FaultReader::Strike(const ReadRequest& request, uint64_t number) {
+  const std::scoped_lock lock(mutex_);
+  std::vector<Fault> struck;
+  for (Fault& fault : faults_) {
+    if (fault.times == 0 || !Touches(fault, request)) continue;
+    if (fault.nth.has_value() && *fault.nth != number) continue;
+    if (fault.times != Fault::kAlways) --fault.times;
+    struck.push_back(fault);
+  }
+  injected_ += struck.size();
+  return struck;
+}
+
+Status FaultReader::Submit(const ReadRequest& request) {
+  if (in_flight_ == depth_) return UsageError("more reads in flight than the depth allows");
+  // A slot whose read failed inside the inner reader is lost until nothing is in flight.
+  if (in_flight_ == 0) slots_.clear();
+  auto free = std::find_if(slots_.begin(), slots_.end(), [](auto& s) { return !s.used; });
+  if (free == slots_.end()) free = slots_.insert(slots_.end(), Pending{});
+  const auto slot = static_cast<size_t>(free - slots_.begin());
+  const uint64_t number = reads_++;
+  *free = {request, Strike(request, number), number, std::chrono::steady_clock::now(), {}, true};
+  for (const Fault& fault : free->struck) {
+    if (fault.kind == FaultKind::kDelay) free->due += fault.delay;
+    if (fault.kind == FaultKind::kError) {
+      free->error = MachineError(name_ + ": cannot read: Input/output error");
+    }
+  }
+  ++in_flight_;
+  // A failed read never reaches the device.
+  if (free->error.has_value()) {
+    done_.push_back(slot);
+    return {};
+  }
+  return inner_->Submit({request.offset, request.buffer, slot});
+}
+
+Status FaultReader::WaitInner() {
+  const uint32_t before = inner_->in_flight();
+  auto slot = inner_->Wait();
+  if (slot.ok()) {
+    done_.push_back(static_cast<size_t>(*slot));
+    return {};
+  }
+  // The inner reader does not say whose error it is: nobody's slot comes back, as with any reader.
+  if (inner_->in_flight() < before) --in_flight_;
+  return slot.error();
+}
+
+size_t FaultReader::TakeDone() {
+  auto chosen = done_.begin();
+  if (reversed_) {
+    chosen = std::max_element(done_.begin(), done_.end(), [this](size_t a, size_t b) {
+      return slots_[a].number < slots_[b].number;
+    });
+  }
+  const size_t slot = *chosen;
+  done_.erase(chosen);
+  return slot;
+}
+
+Result<uint64_t> FaultReader::Wait() {
+  while (inner_->in_flight() > 0 && (reversed_ || done_.empty())) {
+    STI_RETURN_IF_ERROR(WaitInner());
+  }
+  if (done_.empty()) return UsageError("no read is in flight");
+  const size_t slot = TakeDone();
+  const Pending read = std::exchange(slots_[slot], {});
+  --in_flight_;
+  std::this_thread::sleep_until(read.due);
+  if (read.error.has_value()) return *read.error;
+  for (const Fault& fault : read.struck) {
+    if (fault.kind == FaultKind::kTorn) Flip(fault, read.request);
+  }
+  return read.request.tag;
+}
+
+}  // namespace sti
