@@ -21,7 +21,7 @@ Result<OpenedFile> OpenFile(const std::string& path, bool direct) {
   if (fd < 0) {
     if (errno == ENOENT) return DataError(path + ": no such file");
     if (errno == EACCES) return DataError(path + ": permission denied");
-    return ReadError(path, errno);
+    return direct ? DirectReadError(path, errno) : ReadError(path, errno);
   }
   OpenedFile file{FileHandle(fd), path, 0};
   struct stat info {};
@@ -49,6 +49,14 @@ Result<std::unique_ptr<BlockReader>> OpenAndTry(const std::string& path, ReadPat
   return reader;
 }
 
+// A refusal without the file's name, behind those so far unless it says the same.
+void AddReason(const std::string& path, const std::string& message, std::string& reasons) {
+  const std::string prefix = path + ": ";
+  const std::string reason = message.starts_with(prefix) ? message.substr(prefix.size()) : message;
+  if (reasons.find(reason) != std::string::npos) return;
+  reasons += (reasons.empty() ? "" : "; ") + reason;
+}
+
 }  // namespace
 
 FileHandle::~FileHandle() {
@@ -57,6 +65,12 @@ FileHandle::~FileHandle() {
 
 Error ReadError(const std::string& name, int error_number) {
   return MachineError(name + ": cannot read: " + std::strerror(error_number));
+}
+
+Error DirectReadError(const std::string& name, int error_number) {
+  if (error_number != EINVAL) return ReadError(name, error_number);
+  return MachineError(name + ": the file system refuses direct reads (" +
+                      std::strerror(error_number) + ")");
 }
 
 Error EndOfFileError(const std::string& name, uint64_t offset) {
@@ -104,12 +118,21 @@ Status BlockReader::ReadAll(std::span<const ReadRequest> requests) {
 
 Result<std::unique_ptr<BlockReader>> OpenBlockReader(const std::string& path, ReadPath wanted,
                                                      uint32_t depth) {
-  if (wanted != ReadPath::kAuto) return OpenAndTry(path, wanted, depth);
+  if (wanted != ReadPath::kAuto) {
+    auto reader = OpenAndTry(path, wanted, depth);
+    if (reader.ok() || reader.error().kind != ErrorKind::kMachine) return reader;
+    return MachineError(reader.error().message + "; --io auto tries the other ways");
+  }
+  std::string reasons;
   for (ReadPath way : {ReadPath::kUring, ReadPath::kThreads}) {
     auto reader = OpenAndTry(path, way, depth);
+    if (reader.ok()) (*reader)->why_ = reasons;
     if (reader.ok() || reader.error().kind == ErrorKind::kData) return reader;
+    AddReason(path, reader.error().message, reasons);
   }
-  return OpenAndTry(path, ReadPath::kBuffered, depth);
+  auto reader = OpenAndTry(path, ReadPath::kBuffered, depth);
+  if (reader.ok()) (*reader)->why_ = reasons;
+  return reader;
 }
 
 }  // namespace sti

@@ -56,8 +56,9 @@ class BlockReader {
   [[nodiscard]] virtual Result<uint64_t> Wait() = 0;
 
   /// Says that most reads will land in `memory`, which then stays in place until the reader is
-  /// destroyed or told otherwise. A hint that cannot fail: where the system takes no notice, reads
-  /// work as before. Nothing is in flight.
+  /// destroyed or told otherwise (an empty span: none). A hint that cannot fail: where the system
+  /// takes no notice, reads work as before. Where it does, the pages become resident and stay so.
+  /// Nothing is in flight.
   virtual void Expect(std::span<uint8_t> memory) { (void)memory; }
 
   [[nodiscard]] uint32_t depth() const { return depth_; }
@@ -65,6 +66,9 @@ class BlockReader {
   [[nodiscard]] uint64_t file_bytes() const { return file_bytes_; }
   [[nodiscard]] ReadPath path() const { return path_; }
   [[nodiscard]] const std::string& name() const { return name_; }
+  /// Why kAuto took no earlier way, for a person: "io_uring is not permitted here (Operation not
+  /// permitted)", several separated by "; ". Empty if the first worked or one was insisted on.
+  [[nodiscard]] const std::string& why() const { return why_; }
 
   /// Reads all `requests`, as many in flight as depth() allows, and waits for them; tags do not
   /// matter. Nothing else may be in flight. After an error too, no buffer is in use any more.
@@ -75,7 +79,11 @@ class BlockReader {
  protected:
   BlockReader() = default;
 
+  friend Result<std::unique_ptr<BlockReader>> OpenBlockReader(const std::string& path,
+                                                              ReadPath wanted, uint32_t depth);
+
   std::string name_;
+  std::string why_;
   uint64_t file_bytes_ = 0;
   uint32_t depth_ = kDefaultDepth;
   uint32_t in_flight_ = 0;

@@ -4,6 +4,7 @@
 #include <condition_variable>
 #include <deque>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -20,7 +21,21 @@ class ThreadReader final : public BlockReader {
     file_bytes_ = file_.bytes;
     depth_ = depth;
     path_ = path;
-    for (uint32_t i = 0; i < depth; ++i) threads_.emplace_back([this] { Work(); });
+  }
+
+  /// With fewer threads than asked for where the system gives no more.
+  Status Start() {
+    threads_.reserve(depth_);
+    try {
+      while (threads_.size() < depth_) threads_.emplace_back([this] { Work(); });
+    } catch (const std::system_error& refused) {
+      if (threads_.empty()) {
+        return MachineError(name_ + ": cannot start a thread to read (" + refused.code().message() +
+                            ")");
+      }
+      depth_ = static_cast<uint32_t>(threads_.size());
+    }
+    return {};
   }
 
   ~ThreadReader() override {
@@ -49,7 +64,10 @@ class ThreadReader final : public BlockReader {
     Done done = done_.front();
     done_.pop_front();
     --in_flight_;
-    if (done.error_number != 0) return ReadError(name_, done.error_number);
+    if (done.error_number != 0) {
+      return path_ == ReadPath::kBuffered ? ReadError(name_, done.error_number)
+                                          : DirectReadError(name_, done.error_number);
+    }
     if (!done.whole) return EndOfFileError(name_, done.end);
     return done.tag;
   }
@@ -105,7 +123,9 @@ class ThreadReader final : public BlockReader {
 
 Result<std::unique_ptr<BlockReader>> MakeThreadReader(OpenedFile file, uint32_t depth,
                                                       ReadPath path) {
-  return std::unique_ptr<BlockReader>(std::make_unique<ThreadReader>(std::move(file), depth, path));
+  auto reader = std::make_unique<ThreadReader>(std::move(file), depth, path);
+  STI_RETURN_IF_ERROR(reader->Start());
+  return std::unique_ptr<BlockReader>(std::move(reader));
 }
 
 }  // namespace sti

@@ -1,13 +1,32 @@
+// Reads through io_uring. One system call hands over all reads enqueued since the last one and
+// waits for a completion.
+//
+// The ring is made by the thread that opens the file and used later by the one that keeps reads in
+// flight, so it cannot have a single issuer (IORING_SETUP_SINGLE_ISSUER, and DEFER_TASKRUN, which
+// needs it, fail with EEXIST on any other thread).
 #include <liburing.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <optional>
 #include <vector>
 
 #include "io/reader_backends.h"
 
 namespace sti {
 namespace {
+
+// The kernel registers no larger piece as one buffer.
+constexpr size_t kMaxFixedBytes = size_t{1} << 30;
+
+// Why there is no ring, in words that follow the file's name.
+std::string RingRefusal(int error_number) {
+  std::string why = "io_uring cannot start here";
+  if (error_number == EPERM || error_number == EACCES) why = "io_uring is not permitted here";
+  if (error_number == ENOSYS) why = "this kernel has no io_uring";
+  return why + " (" + std::strerror(error_number) + ")";
+}
 
 class UringReader final : public BlockReader {
  public:
@@ -16,6 +35,7 @@ class UringReader final : public BlockReader {
     file_bytes_ = file_.bytes;
     depth_ = depth;
     path_ = ReadPath::kUring;
+    free_.reserve(depth);
     for (uint32_t i = 0; i < depth; ++i) free_.push_back(depth - 1 - i);
   }
 
@@ -28,9 +48,28 @@ class UringReader final : public BlockReader {
 
   Status Start() {
     int result = io_uring_queue_init(depth_, &ring_, 0);
-    if (result < 0) return MachineError(name_ + ": io_uring: " + std::strerror(-result));
+    if (result < 0) return MachineError(name_ + ": " + RingRefusal(-result));
     ready_ = true;
+    const int descriptor = file_.handle.get();
+    file_registered_ = io_uring_register_files(&ring_, &descriptor, 1) == 0;
     return {};
+  }
+
+  void Expect(std::span<uint8_t> memory) override {
+    if (!fixed_.empty()) io_uring_unregister_buffers(&ring_);
+    fixed_.clear();
+    for (size_t at = 0; at < memory.size(); at += kMaxFixedBytes) {
+      fixed_.push_back(memory.subspan(at, std::min(kMaxFixedBytes, memory.size() - at)));
+    }
+    std::vector<iovec> pieces(fixed_.size());
+    std::transform(fixed_.begin(), fixed_.end(), pieces.begin(), [](std::span<uint8_t> piece) {
+      return iovec{piece.data(), piece.size()};
+    });
+    // Refused where locked memory is limited (RLIMIT_MEMLOCK), and by old kernels.
+    if (pieces.empty() || io_uring_register_buffers(&ring_, pieces.data(),
+                                                    static_cast<unsigned>(pieces.size())) != 0) {
+      fixed_.clear();
+    }
   }
 
   Status Submit(const ReadRequest& request) override {
@@ -44,7 +83,6 @@ class UringReader final : public BlockReader {
 
   Result<uint64_t> Wait() override {
     for (;;) {
-      // One system call hands over all reads enqueued since the last one and waits.
       int waited = io_uring_submit_and_wait(&ring_, 1);
       if (waited == -EINTR || waited == -EAGAIN) continue;
       if (waited < 0) return ReadError(name_, -waited);
@@ -68,11 +106,29 @@ class UringReader final : public BlockReader {
     const Slot& s = slots_[slot];
     io_uring_sqe* entry = io_uring_get_sqe(&ring_);
     if (entry == nullptr) return MachineError(name_ + ": io_uring has no free entry");
-    io_uring_prep_read(entry, file_.handle.get(), s.request.buffer.data() + s.done,
-                       static_cast<unsigned>(s.request.buffer.size() - s.done),
-                       s.request.offset + s.done);
+    const int file = file_registered_ ? 0 : file_.handle.get();
+    const std::span<uint8_t> rest = s.request.buffer.subspan(s.done);
+    const auto length = static_cast<unsigned>(rest.size());
+    const uint64_t offset = s.request.offset + s.done;
+    if (const std::optional<int> fixed = FixedBufferOf(rest)) {
+      io_uring_prep_read_fixed(entry, file, rest.data(), length, offset, *fixed);
+    } else {
+      io_uring_prep_read(entry, file, rest.data(), length, offset);
+    }
+    if (file_registered_) entry->flags |= IOSQE_FIXED_FILE;
     io_uring_sqe_set_data64(entry, slot);
     return {};
+  }
+
+  // The registered buffer that all of `range` is in.
+  [[nodiscard]] std::optional<int> FixedBufferOf(std::span<const uint8_t> range) const {
+    for (size_t i = 0; i < fixed_.size(); ++i) {
+      const uint8_t* begin = fixed_[i].data();
+      if (range.data() >= begin && range.data() + range.size() <= begin + fixed_[i].size()) {
+        return static_cast<int>(i);
+      }
+    }
+    return std::nullopt;
   }
 
   // True when the slot's read is whole; a short or interrupted one goes back into the queue.
@@ -89,7 +145,7 @@ class UringReader final : public BlockReader {
     }
     free_.push_back(slot);
     --in_flight_;
-    if (result < 0) return ReadError(name_, -result);
+    if (result < 0) return DirectReadError(name_, -result);
     if (result == 0) return EndOfFileError(name_, s.request.offset + s.done);
     return true;
   }
@@ -97,6 +153,8 @@ class UringReader final : public BlockReader {
   OpenedFile file_;
   io_uring ring_{};
   bool ready_ = false;
+  bool file_registered_ = false;
+  std::vector<std::span<uint8_t>> fixed_;  // the registered buffers
   std::vector<Slot> slots_;
   std::vector<uint32_t> free_;
 };
