@@ -35,19 +35,28 @@ Result<ContainerFile> ContainerFile::Open(const std::string& path, ReadPath want
 Result<ContainerFile> ContainerFile::Open(std::unique_ptr<BlockReader> reader) {
   ContainerFile file;
   file.reader_ = std::move(reader);
-  const std::string& path = file.reader_->name();
   const uint64_t size = file.reader_->file_bytes();
   if (size < kBlockBytes || size % kBlockBytes != 0) {
-    return DataError(path + ": is cut short; copy the file again");
+    return DataError(file.name() + ": is cut short; copy the file again");
   }
-  STI_ASSIGN_OR_RETURN(LoadedRange first, file.ReadRange(0, std::min(size, kFirstReadBytes)));
+  Status status = file.ReadIndex();
+  // Bytes may be torn on their way and whole in the file: what looks damaged is read once more.
+  if (!status.ok() && status.error().kind == ErrorKind::kData) status = file.ReadIndex();
+  if (!status.ok()) return status.error();
+  return file;
+}
+
+Status ContainerFile::ReadIndex() {
+  const std::string& path = name();
+  const uint64_t size = reader_->file_bytes();
+  STI_ASSIGN_OR_RETURN(LoadedRange first, ReadRange(0, std::min(size, kFirstReadBytes)));
   STI_ASSIGN_OR_RETURN(ContainerHeader header,
                        ParseContainerHeader(first.blocks.span(), size, path));
   LoadedRange all;
   if (header.index_offset + header.index_bytes <= first.blocks.size()) {
     all = std::move(first);
   } else {
-    STI_ASSIGN_OR_RETURN(all, file.ReadRange(0, header.index_offset + header.index_bytes));
+    STI_ASSIGN_OR_RETURN(all, ReadRange(0, header.index_offset + header.index_bytes));
   }
   auto bytes = all.blocks.span().subspan(header.index_offset, header.index_bytes);
   if (Checksum(bytes) != header.index_checksum) {
@@ -56,9 +65,9 @@ Result<ContainerFile> ContainerFile::Open(std::unique_ptr<BlockReader> reader) {
   STI_ASSIGN_OR_RETURN(ContainerIndex index,
                        ParseContainerIndex(bytes, size, header.index_offset + header.index_bytes,
                                            path, header.minor));
-  file.index_ = std::make_unique<ContainerIndex>(std::move(index));
-  file.index_bytes_ = header.index_bytes;
-  return file;
+  index_ = std::make_unique<ContainerIndex>(std::move(index));
+  index_bytes_ = header.index_bytes;
+  return {};
 }
 
 Status ContainerFile::RequireWhole() const {
@@ -72,17 +81,25 @@ Result<LoadedRange> ContainerFile::ReadRange(uint64_t offset, uint64_t length) {
   LoadedRange range;
   range.offset = RoundDown(offset, kBlockBytes);
   range.blocks = AlignedBuffer(RoundUp(offset + length, kBlockBytes) - range.offset);
+  STI_RETURN_IF_ERROR(Fill(range));
+  return range;
+}
+
+Status ContainerFile::Fill(LoadedRange& range) {
   std::vector<ReadRequest> requests;
+  requests.reserve(range.blocks.size() / kMaxReadBytes + 1);
   for (uint64_t at = 0; at < range.blocks.size(); at += kMaxReadBytes) {
     uint64_t size = std::min(kMaxReadBytes, range.blocks.size() - at);
     requests.push_back({range.offset + at, range.blocks.span().subspan(at, size), 0});
   }
-  STI_RETURN_IF_ERROR(reader_->ReadAll(requests));
-  return range;
+  return reader_->ReadAll(requests);
 }
 
 Result<LoadedRange> ContainerFile::ReadPart(const PartLocation& part, const std::string& what) {
   STI_ASSIGN_OR_RETURN(LoadedRange range, ReadRange(part.offset, part.length));
+  if (CheckPart(part, range.Bytes(part), name(), what).ok()) return range;
+  // As with the index: torn on the way, perhaps.
+  STI_RETURN_IF_ERROR(Fill(range));
   STI_RETURN_IF_ERROR(CheckPart(part, range.Bytes(part), name(), what));
   return range;
 }

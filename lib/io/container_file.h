@@ -24,6 +24,9 @@ struct LoadedRange {
   }
 };
 
+/// What fails its checksum is read once more before it is called damaged: flash and its drivers
+/// tear bytes on their way too. Rows of tables (ForEachRow) are not.
+///
 /// One thread at a time; index() may be read by any.
 class ContainerFile {
  public:
@@ -52,6 +55,8 @@ class ContainerFile {
 
  private:
   ContainerFile() = default;
+  Status ReadIndex();
+  Status Fill(LoadedRange& range);
 
   std::unique_ptr<BlockReader> reader_;
   std::unique_ptr<ContainerIndex> index_;
