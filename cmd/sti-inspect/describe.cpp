@@ -150,12 +150,41 @@ std::string ContainerText(const Json& c) {
   return text;
 }
 
+/// How the device likes to be read, and what the profile was taken under.
+std::string ConditionsText(const DeviceProfile& profile) {
+  std::string text;
+  char line[96];
+  if (profile.read_bytes != 0 && profile.read_depth != 0) {
+    text += Line("in flight", std::to_string(profile.read_depth) + " reads of at most " +
+                                  FormatBytes(profile.read_bytes));
+  }
+  if (profile.start_us > 0) text += Line("start", FormatTimeUs(profile.start_us));
+  if (profile.noise > 0) {
+    std::snprintf(line, sizeof(line), "medians to within %.1f %%", 100 * profile.noise);
+    text += Line("noise", line);
+  }
+  const ThermalState& thermal = profile.thermal;
+  if (thermal.freq_max != 0) {
+    std::snprintf(line, sizeof(line), "%.0f to %.0f MHz",
+                  static_cast<double>(thermal.freq_min) / 1e3,
+                  static_cast<double>(thermal.freq_max) / 1e3);
+    text += Line("clock", line);
+  }
+  if (thermal.celsius_before != 0 || thermal.celsius_after != 0) {
+    std::snprintf(line, sizeof(line), "%.0f to %.0f degrees Celsius", thermal.celsius_before,
+                  thermal.celsius_after);
+    text += Line("heat", line);
+  }
+  return text;
+}
+
 std::string ProfileText(const DeviceProfile& profile) {
   std::string text = Line("profile", profile.machine.empty() ? "written by hand" : profile.machine);
   if (!profile.kernel.empty()) {
     text += Line("kernel", profile.kernel + ", " + std::to_string(profile.threads) + " threads");
   }
   if (!profile.read_path.empty()) text += Line("reads", "through " + profile.read_path);
+  text += ConditionsText(profile);
   text += "\none shard        median         p99\n";
   char row[96];
   for (const IoSample& io : profile.io) {

@@ -204,6 +204,14 @@ void JsonFields::ForEach(const char* key, Need need, const std::function<void(Js
   }
 }
 
+void JsonFields::Within(const char* key, Need need, const std::function<void(JsonFields&)>& read) {
+  const Json* object = Find(key, need);
+  if (object == nullptr) return;
+  JsonFields inner(*object, where_ + ": " + key);
+  if (inner.status().ok()) read(inner);
+  status_ = inner.status();
+}
+
 Result<Json> ParseJsonObject(std::span<const uint8_t> file, const std::string& name) {
   if (file.size() > kMaxSmallFileBytes)
     return DataError(name + ": larger than 64 MiB; this is not such a file, give another");

@@ -38,6 +38,9 @@ class JsonFields {
   /// Calls `read` for each object of a list, with its own JsonFields; their errors become ours.
   void ForEach(const char* key, Need need, const std::function<void(JsonFields&)>& read);
 
+  /// Calls `read` for an object inside this one, with its own JsonFields; their error becomes ours.
+  void Within(const char* key, Need need, const std::function<void(JsonFields&)>& read);
+
   [[nodiscard]] bool Has(const char* key) const;
   /// Keeps an error found by the caller: "<where>: <problem>".
   void Fail(const std::string& problem);

@@ -1,51 +1,59 @@
 #include "format/profile_file.h"
 
+#include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
+#include <initializer_list>
 
+#include "base/aligned_buffer.h"
 #include "format/flatbuffer_values.h"
 #include "format/framed_file.h"
-#include "format/json_fields.h"
+#include "format/profile_file_parts.h"
 #include "profile_generated.h"
 
 namespace sti {
 namespace {
 
-constexpr size_t kMaxSamples = 65536;
+bool Finite(std::initializer_list<double> numbers) {
+  return std::all_of(numbers.begin(), numbers.end(), [](double n) { return std::isfinite(n); });
+}
 
-Status Validate(const DeviceProfile& profile, const std::string& name) {
-  auto fail = [&](const std::string& problem) {
-    return DataError(name + ": " + problem + "; correct it or run sti-profile again");
-  };
-  auto finite = [](std::initializer_list<double> numbers) {
-    for (double number : numbers) {
-      if (!std::isfinite(number)) return false;
-    }
-    return true;
-  };
-  auto item = [](const char* list, size_t i) {
-    return std::string(list) + "[" + std::to_string(i) + "]";
-  };
-  if (profile.io.size() > kMaxSamples || profile.compute.size() > kMaxSamples ||
-      profile.fixed.size() > kMaxSamples)
-    return fail("io, compute or fixed has more than 65536 entries");
+std::string Item(const char* list, size_t i) {
+  return std::string(list) + "[" + std::to_string(i) + "]";
+}
+
+/// What is wrong with the lists; empty if nothing is.
+std::string ListProblem(const DeviceProfile& profile) {
+  const char* const not_finite = " holds a time that is not a finite number";
+  if (profile.io.size() > kMaxProfileSamples || profile.compute.size() > kMaxProfileSamples ||
+      profile.fixed.size() > kMaxProfileSamples)
+    return "io, compute or fixed has more than 65536 entries";
   for (size_t i = 0; i < profile.io.size(); ++i) {
-    const IoSample& sample = profile.io[i];
-    if ((sample.bytes == 0) == (sample.bits == 0))
-      return fail(item("io", i) + " must have bytes or bits, and not both");
-    if (!finite({sample.load_us, sample.p99_us}))
-      return fail(item("io", i) + " holds a time that is not a finite number");
+    const IoSample& s = profile.io[i];
+    if ((s.bytes == 0) == (s.bits == 0))
+      return Item("io", i) + " must have bytes or bits, and not both";
+    if (!Finite({s.load_us, s.p99_us})) return Item("io", i) + not_finite;
   }
   for (size_t i = 0; i < profile.compute.size(); ++i) {
-    if (!finite({profile.compute[i].layer_us, profile.compute[i].p99_us}))
-      return fail(item("compute", i) + " holds a time that is not a finite number");
+    const ComputeSample& s = profile.compute[i];
+    if (!Finite({s.layer_us, s.p99_us})) return Item("compute", i) + not_finite;
   }
   for (size_t i = 0; i < profile.fixed.size(); ++i) {
-    const FixedSample& sample = profile.fixed[i];
-    if (!finite({sample.embed_us, sample.embed_io_us, sample.head_us}))
-      return fail(item("fixed", i) + " holds a time that is not a finite number");
+    const FixedSample& s = profile.fixed[i];
+    if (!Finite({s.embed_us, s.embed_io_us, s.head_us, s.embed_p99_us, s.embed_io_p99_us,
+                 s.head_p99_us}))
+      return Item("fixed", i) + not_finite;
   }
-  return {};
+  return "";
+}
+
+std::string Problem(const DeviceProfile& profile) {
+  if (profile.read_bytes > kMaxReadBytes || profile.read_bytes % kBlockBytes != 0)
+    return "read_bytes is not a multiple of 4096 up to 67108864";
+  if (profile.read_depth > kMaxReadDepth) return "read_depth is above 256";
+  if (!Finite({profile.start_us, profile.noise, profile.thermal.celsius_before,
+               profile.thermal.celsius_after}))
+    return "start_us, noise or thermal holds a number that is not finite";
+  return ListProblem(profile);
 }
 
 void ReadSamples(const fb::Profile& table, DeviceProfile* profile) {
@@ -62,8 +70,11 @@ void ReadSamples(const fb::Profile& table, DeviceProfile* profile) {
   }
   if (const auto* list = table.fixed()) {
     for (const fb::FixedSample* sample : *list) {
-      profile->fixed.push_back(
-          {sample->length(), sample->embed_us(), sample->embed_io_us(), sample->head_us()});
+      profile->fixed.push_back({sample->length(), sample->embed_us(), sample->embed_io_us(),
+                                sample->head_us(),
+                                P99Or(sample->embed_us(), sample->embed_p99_us()),
+                                P99Or(sample->embed_io_us(), sample->embed_io_p99_us()),
+                                P99Or(sample->head_us(), sample->head_p99_us())});
     }
   }
 }
@@ -86,88 +97,37 @@ Result<DeviceProfile> FromBinary(std::span<const uint8_t> bytes, const std::stri
   profile.read_path = TextOf(table->read_path());
   profile.machine = TextOf(table->machine());
   profile.process_bytes = table->process_bytes();
+  profile.read_bytes = table->read_bytes();
+  profile.read_depth = table->read_depth();
+  profile.start_us = table->start_us();
+  profile.noise = table->noise();
+  if (const fb::Thermal* thermal = table->thermal()) {
+    profile.thermal = {thermal->freq_min(), thermal->freq_max(), thermal->celsius_before(),
+                       thermal->celsius_after()};
+  }
   return profile;
 }
 
-void ReadIo(JsonFields& fields, DeviceProfile* profile) {
-  IoSample sample;
-  fields.Get("bytes", Need::kOptional, &sample.bytes);
-  fields.Get("bits", Need::kOptional, &sample.bits);
-  fields.Get("load_us", Need::kRequired, &sample.load_us);
-  sample.p99_us = sample.load_us;
-  fields.Get("p99_us", Need::kOptional, &sample.p99_us);
-  profile->io.push_back(sample);
-}
+double P99Or0(double median_us, double p99_us) { return p99_us == median_us ? 0 : p99_us; }
 
-void ReadCompute(JsonFields& fields, DeviceProfile* profile) {
-  ComputeSample sample;
-  fields.Get("length", Need::kRequired, &sample.length);
-  fields.Get("width", Need::kRequired, &sample.width);
-  fields.Get("layer_us", Need::kRequired, &sample.layer_us);
-  sample.p99_us = sample.layer_us;
-  fields.Get("p99_us", Need::kOptional, &sample.p99_us);
-  fields.Get("freq", Need::kOptional, &sample.freq);
-  profile->compute.push_back(sample);
-}
-
-void ReadFixed(JsonFields& fields, DeviceProfile* profile) {
-  FixedSample sample;
-  fields.Get("length", Need::kRequired, &sample.length);
-  fields.Get("embed_us", Need::kOptional, &sample.embed_us);
-  fields.Get("embed_io_us", Need::kOptional, &sample.embed_io_us);
-  fields.Get("head_us", Need::kOptional, &sample.head_us);
-  profile->fixed.push_back(sample);
-}
-
-Result<DeviceProfile> FromJson(std::span<const uint8_t> bytes, const std::string& name) {
-  STI_ASSIGN_OR_RETURN(const nlohmann::json object, ParseJsonObject(bytes, name));
-  JsonFields fields(object, name);
-  DeviceProfile profile;
-  fields.Get("shape", Need::kOptional, &profile.shape);
-  fields.ForEach("io", Need::kRequired, [&](JsonFields& item) { ReadIo(item, &profile); });
-  fields.ForEach("compute", Need::kRequired,
-                 [&](JsonFields& item) { ReadCompute(item, &profile); });
-  fields.ForEach("fixed", Need::kOptional, [&](JsonFields& item) { ReadFixed(item, &profile); });
-  fields.Get("threads", Need::kOptional, &profile.threads);
-  fields.Get("cpus", Need::kOptional, &profile.cpus);
-  fields.Get("kernel", Need::kOptional, &profile.kernel);
-  fields.Get("read_path", Need::kOptional, &profile.read_path);
-  fields.Get("machine", Need::kOptional, &profile.machine);
-  fields.Get("process_bytes", Need::kOptional, &profile.process_bytes);
-  STI_RETURN_IF_ERROR(fields.status());
-  return profile;
-}
-
-nlohmann::ordered_json IoJson(const IoSample& sample) {
-  nlohmann::ordered_json json;
-  if (sample.bits != 0) json["bits"] = sample.bits;
-  if (sample.bytes != 0) json["bytes"] = sample.bytes;
-  json["load_us"] = sample.load_us;
-  json["p99_us"] = sample.p99_us;
-  return json;
-}
-
-nlohmann::ordered_json ComputeJson(const ComputeSample& sample) {
-  return {{"length", sample.length},
-          {"width", sample.width},
-          {"layer_us", sample.layer_us},
-          {"p99_us", sample.p99_us},
-          {"freq", sample.freq}};
-}
-
-nlohmann::ordered_json FixedJson(const FixedSample& sample) {
-  return {{"length", sample.length},
-          {"embed_us", sample.embed_us},
-          {"embed_io_us", sample.embed_io_us},
-          {"head_us", sample.head_us}};
+/// Absent where nothing is known, so that a profile that says no more than 1.0 did has its bytes.
+flatbuffers::Offset<fb::Thermal> WriteThermal(const ThermalState& thermal,
+                                              flatbuffers::FlatBufferBuilder* builder) {
+  if (thermal.freq_min == 0 && thermal.freq_max == 0 && thermal.celsius_before == 0 &&
+      thermal.celsius_after == 0)
+    return {};
+  return fb::CreateThermal(*builder, thermal.freq_min, thermal.freq_max, thermal.celsius_before,
+                           thermal.celsius_after);
 }
 
 }  // namespace
 
 Result<DeviceProfile> ParseProfile(std::span<const uint8_t> bytes, const std::string& name) {
-  STI_ASSIGN_OR_RETURN(DeviceProfile profile,
-                       LooksLikeJson(bytes) ? FromJson(bytes, name) : FromBinary(bytes, name));
-  STI_RETURN_IF_ERROR(Validate(profile, name));
+  STI_ASSIGN_OR_RETURN(DeviceProfile profile, LooksLikeJson(bytes) ? ProfileFromJson(bytes, name)
+                                                                   : FromBinary(bytes, name));
+  const std::string problem = Problem(profile);
+  if (!problem.empty())
+    return DataError(name + ": " + problem + "; correct it or run sti-profile again");
   return profile;
 }
 
@@ -182,8 +142,11 @@ std::vector<uint8_t> EncodeProfile(const DeviceProfile& profile) {
         fb::CreateComputeSample(builder, s.length, s.width, s.layer_us, s.p99_us, s.freq));
   }
   std::vector<flatbuffers::Offset<fb::FixedSample>> fixed;
-  for (const FixedSample& s : profile.fixed)
-    fixed.push_back(fb::CreateFixedSample(builder, s.length, s.embed_us, s.embed_io_us, s.head_us));
+  for (const FixedSample& s : profile.fixed) {
+    fixed.push_back(fb::CreateFixedSample(
+        builder, s.length, s.embed_us, s.embed_io_us, s.head_us, P99Or0(s.embed_us, s.embed_p99_us),
+        P99Or0(s.embed_io_us, s.embed_io_p99_us), P99Or0(s.head_us, s.head_p99_us)));
+  }
   flatbuffers::Offset<flatbuffers::Vector<uint8_t>> shape;
   if (!profile.shape.empty())
     shape = builder.CreateVector(profile.shape.bytes.data(), profile.shape.bytes.size());
@@ -194,27 +157,12 @@ std::vector<uint8_t> EncodeProfile(const DeviceProfile& profile) {
   const auto kernel = builder.CreateString(profile.kernel);
   const auto read_path = builder.CreateString(profile.read_path);
   const auto machine = builder.CreateString(profile.machine);
+  const auto thermal = WriteThermal(profile.thermal, &builder);
   builder.Finish(fb::CreateProfile(builder, shape, io_list, compute_list, fixed_list,
                                    profile.threads, cpus, kernel, read_path, machine,
-                                   profile.process_bytes));
+                                   profile.process_bytes, profile.read_bytes, profile.read_depth,
+                                   profile.start_us, profile.noise, thermal));
   return WrapFrame(kProfileMagic, {builder.GetBufferPointer(), builder.GetSize()});
-}
-
-std::string ProfileToJson(const DeviceProfile& profile) {
-  nlohmann::ordered_json json;
-  if (!profile.shape.empty()) json["shape"] = profile.shape.Hex();
-  for (const char* list : {"io", "compute", "fixed"}) json[list] = nlohmann::ordered_json::array();
-  for (const IoSample& sample : profile.io) json["io"].push_back(IoJson(sample));
-  for (const ComputeSample& sample : profile.compute)
-    json["compute"].push_back(ComputeJson(sample));
-  for (const FixedSample& sample : profile.fixed) json["fixed"].push_back(FixedJson(sample));
-  json["threads"] = profile.threads;
-  json["cpus"] = profile.cpus;
-  json["kernel"] = profile.kernel;
-  json["read_path"] = profile.read_path;
-  json["machine"] = profile.machine;
-  json["process_bytes"] = profile.process_bytes;
-  return PrintJson(json);
 }
 
 }  // namespace sti

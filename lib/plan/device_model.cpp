@@ -24,10 +24,11 @@ Status CheckTime(const char* list, size_t index, const char* field, double time_
 }
 
 /// 0 where it was not measured.
-Status CheckP99(const char* list, size_t index, double median_us, double p99_us) {
-  STI_RETURN_IF_ERROR(CheckTime(list, index, "p99_us", p99_us, true));
+Status CheckP99(const char* list, size_t index, double median_us, double p99_us,
+                const char* field = "p99_us") {
+  STI_RETURN_IF_ERROR(CheckTime(list, index, field, p99_us, true));
   if (p99_us != 0 && p99_us < median_us)
-    return ProfileError(list, index, "p99_us", "is below the median");
+    return ProfileError(list, index, field, "is below the median");
   return {};
 }
 
@@ -49,7 +50,12 @@ Status CheckFixed(const FixedSample& sample, size_t index) {
   if (sample.length == 0) return ProfileError("fixed", index, "length", "is 0");
   STI_RETURN_IF_ERROR(CheckTime("fixed", index, "embed_us", sample.embed_us, true));
   STI_RETURN_IF_ERROR(CheckTime("fixed", index, "embed_io_us", sample.embed_io_us, true));
-  return CheckTime("fixed", index, "head_us", sample.head_us, true);
+  STI_RETURN_IF_ERROR(CheckTime("fixed", index, "head_us", sample.head_us, true));
+  STI_RETURN_IF_ERROR(
+      CheckP99("fixed", index, sample.embed_us, sample.embed_p99_us, "embed_p99_us"));
+  STI_RETURN_IF_ERROR(
+      CheckP99("fixed", index, sample.embed_io_us, sample.embed_io_p99_us, "embed_io_p99_us"));
+  return CheckP99("fixed", index, sample.head_us, sample.head_p99_us, "head_p99_us");
 }
 
 /// An amount of work and its time, for comparing with other amounts of the same kind.
@@ -178,6 +184,9 @@ Status ValidateProfile(const DeviceProfile& profile) {
     STI_RETURN_IF_ERROR(CheckCompute(profile.compute[i], i));
   for (size_t i = 0; i < profile.fixed.size(); ++i)
     STI_RETURN_IF_ERROR(CheckFixed(profile.fixed[i], i));
+  if (!std::isfinite(profile.start_us) || profile.start_us < 0) {
+    return DataError("profile: start_us is not a time; correct it or run sti-profile again");
+  }
   return CheckOrder(profile);
 }
 
@@ -212,8 +221,10 @@ Result<DeviceModel> DeviceModel::Make(const DeviceProfile& profile, uint32_t len
                        std::to_string(length) + " tokens; run sti-profile again");
     }
     for (const FixedSample& sample : profile.fixed) {
-      if (sample.length == *row)
-        model.fixed_ = {sample.embed_us, sample.embed_io_us, sample.head_us};
+      if (sample.length != *row) continue;
+      model.fixed_ = {TimeAt(risk, sample.embed_us, sample.embed_p99_us),
+                      TimeAt(risk, sample.embed_io_us, sample.embed_io_p99_us),
+                      TimeAt(risk, sample.head_us, sample.head_p99_us)};
     }
   }
   for (const IoSample& sample : profile.io) {

@@ -4,7 +4,6 @@
 
 #include "base/atomic_file.h"
 #include "format/importance_file.h"
-#include "format/profile_file.h"
 #include "format/small_file_test.h"
 
 namespace sti {
@@ -52,10 +51,6 @@ TEST(FrozenSmallFiles, ImportanceWithSubmodelsAndGainsLoads) {
   EXPECT_EQ(value->submodels.size(), 12U);
   EXPECT_EQ(value->gain_bits, (std::vector<uint32_t>{3, 4, 5, 6, 32}));
   EXPECT_EQ(value->gains.size(), 20U);
-}
-
-TEST(FrozenSmallFiles, ProfileLoads) {
-  ExpectFrozen<DeviceProfile>("v1/tiny.profile", ParseProfile, EncodeProfile, ProfileToJson);
 }
 
 }  // namespace

@@ -37,6 +37,7 @@ TEST(NewerMinor, Importance) {
 }
 TEST(NewerMinor, Profile) {
   ExpectSameMeaning<DeviceProfile>("v1/tiny.profile", ParseProfile, ProfileToJson);
+  ExpectSameMeaning<DeviceProfile>("v1.1/tiny.profile", ParseProfile, ProfileToJson);
 }
 TEST(NewerMinor, Plan) {
   ExpectSameMeaning<Plan>("v1/tiny.plan", ParsePlan, PlanToJson);

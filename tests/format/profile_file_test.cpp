@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <vector>
 
 #include "format/small_file_test.h"
 
@@ -14,13 +15,18 @@ DeviceProfile Example() {
   profile.shape.bytes[3] = 9;
   profile.io = {{4096, 0, 51.2, 60.1}, {73728, 0, 900.0 / 7, 1000}};
   profile.compute = {{64, 3, 1234.5, 1300.25, 2400000}, {64, 12, 4000, 4100, 0}};
-  profile.fixed = {{64, 10, 120.75, 33}};
+  profile.fixed = {{64, 10, 120.75, 33, 11.5, 140.25, 34}};
   profile.threads = 2;
   profile.cpus = "0-1";
   profile.kernel = "avx512/fp32";
   profile.read_path = "uring";
   profile.machine = "a board \xC3\xA9";
   profile.process_bytes = 5u << 20;
+  profile.read_bytes = 256u << 10;
+  profile.read_depth = 4;
+  profile.start_us = 8123.5;
+  profile.noise = 0.0175;
+  profile.thermal = {1800000, 2400000, 41.5, 52};
   return profile;
 }
 
@@ -49,6 +55,12 @@ TEST(ProfileFile, BothSpellingsHoldTheSame) {
     EXPECT_EQ(from_binary->shape, example.shape);
     EXPECT_EQ(from_binary->machine, example.machine);
     EXPECT_EQ(from_json->compute[0].freq, 2400000u);
+    EXPECT_EQ(from_binary->read_bytes, 256u << 10);
+    EXPECT_EQ(from_json->read_depth, 4u);
+    EXPECT_EQ(from_binary->start_us, 8123.5);
+    EXPECT_EQ(from_binary->noise, 0.0175);
+    EXPECT_EQ(from_json->thermal.freq_min, 1800000u);
+    EXPECT_EQ(from_binary->thermal.celsius_after, 52);
   }
 }
 
@@ -61,6 +73,24 @@ TEST(ProfileFile, AHandWrittenOneIsEnough) {
   EXPECT_EQ(profile->io[1].bytes, 2000000u);
   EXPECT_EQ(profile->compute[0].p99_us, 39000);
   EXPECT_TRUE(profile->shape.empty());
+}
+
+// What 1.0 wrote, and what people write: no p99 of the fixed part.
+TEST(ProfileFile, AMissingP99IsTheMedian) {
+  DeviceProfile example = Example();
+  example.fixed = {{64, 10, 120.75, 33}};
+  const std::string json = R"({"io": [], "compute": [],
+    "fixed": [{"length": 64, "embed_us": 10, "embed_io_us": 120.75, "head_us": 33}]})";
+  for (const test::Bin& file :
+       {test::Bin(EncodeProfile(example)), test::Bin(json.begin(), json.end())}) {
+    const auto profile = ParseProfile(file, "a.file");
+    ASSERT_TRUE(profile.ok()) << profile.error().message;
+    ASSERT_EQ(profile->fixed.size(), 1u);
+    EXPECT_EQ(profile->fixed[0].embed_p99_us, 10);
+    EXPECT_EQ(profile->fixed[0].embed_io_p99_us, 120.75);
+    EXPECT_EQ(profile->fixed[0].head_p99_us, 33);
+    EXPECT_EQ(ProfileToJson(*profile).find("\"head_p99_us\":0"), std::string::npos);
+  }
 }
 
 TEST(ProfileFile, DamageIsFound) {
@@ -78,13 +108,33 @@ TEST(ProfileFile, WrongFieldsAreNamed) {
   test::ExpectRefused(json, "\"width\":3", "\"width\": 4294967296", "compute[0]: width is not",
                       ParseStatus);
   test::ExpectRefused(json, "\"uring\"", "3", "read_path is not text", ParseStatus);
+  test::ExpectRefused(json, "\"freq_min\":1800000", "\"freq_min\":-1", "thermal: freq_min is not",
+                      ParseStatus);
+  test::ExpectRefused(json, "\"read_bytes\": 262144", "\"read_bytes\": 262145",
+                      "read_bytes is not a multiple of 4096", ParseStatus);
+  test::ExpectRefused(json, "\"read_bytes\": 262144", "\"read_bytes\": 134217728",
+                      "read_bytes is not a multiple of 4096 up to", ParseStatus);
+  test::ExpectRefused(json, "\"read_depth\": 4", "\"read_depth\": 257", "read_depth is above 256",
+                      ParseStatus);
   test::ExpectRefused(json, "}", "", "not well-formed JSON", ParseStatus);
 }
 
 TEST(ProfileFile, NonFiniteBinaryIsRefused) {
-  DeviceProfile example = Example();
-  example.compute[1].p99_us = std::numeric_limits<double>::infinity();
-  EXPECT_FALSE(ParseStatus(EncodeProfile(example)).ok());
+  const double infinite = std::numeric_limits<double>::infinity();
+  const std::vector<void (*)(DeviceProfile&, double)> spoilers = {
+      [](DeviceProfile& p, double x) { p.io[0].load_us = x; },
+      [](DeviceProfile& p, double x) { p.compute[1].p99_us = x; },
+      [](DeviceProfile& p, double x) { p.fixed[0].embed_io_p99_us = x; },
+      [](DeviceProfile& p, double x) { p.start_us = x; },
+      [](DeviceProfile& p, double x) { p.noise = x; },
+      [](DeviceProfile& p, double x) { p.thermal.celsius_before = x; },
+  };
+  for (const auto spoil : spoilers) {
+    DeviceProfile example = Example();
+    ASSERT_TRUE(ParseStatus(EncodeProfile(example)).ok());
+    spoil(example, infinite);
+    EXPECT_FALSE(ParseStatus(EncodeProfile(example)).ok());
+  }
 }
 
 }  // namespace

@@ -126,6 +126,17 @@ TEST(DeviceModel, FixedMayBeMissing) {
   EXPECT_EQ(DeviceModel::Make(profile, 32, Risk::kP99).error().kind, ErrorKind::kData);
 }
 
+TEST(DeviceModel, FixedTimesFollowTheRisk) {
+  DeviceProfile profile = Profile();
+  profile.fixed = {{32, 1, 2, 3, 10, 20, 0}};  // the last was not measured
+  const FixedTimes median = DeviceModel::Make(profile, 32, Risk::kMedian)->fixed();
+  EXPECT_EQ(median.compute_us(), 4);
+  EXPECT_EQ(median.embed_io_us, 2);
+  const FixedTimes p99 = DeviceModel::Make(profile, 32, Risk::kP99)->fixed();
+  EXPECT_EQ(p99.compute_us(), 13);
+  EXPECT_EQ(p99.embed_io_us, 20);
+}
+
 TEST(DeviceModel, BadNumbersAreNamed) {
   struct Case {
     std::function<void(DeviceProfile&)> spoil;
@@ -143,6 +154,9 @@ TEST(DeviceModel, BadNumbersAreNamed) {
       {[&](DeviceProfile& p) { p.compute[0].layer_us = inf; }, "compute[0].layer_us is not"},
       {[](DeviceProfile& p) { p.compute[0].width = 0; }, "compute[0].width is 0"},
       {[](DeviceProfile& p) { p.fixed[1].head_us = -2; }, "fixed[1].head_us is negative"},
+      {[&](DeviceProfile& p) { p.fixed[0].embed_p99_us = nan; }, "fixed[0].embed_p99_us is not"},
+      {[](DeviceProfile& p) { p.fixed[1].head_p99_us = 5; }, "fixed[1].head_p99_us is below the"},
+      {[](DeviceProfile& p) { p.start_us = -1; }, "start_us is not a time"},
   };
   for (const Case& c : cases) {
     DeviceProfile profile = Profile();

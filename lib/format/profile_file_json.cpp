@@ -1,0 +1,137 @@
+// The JSON spelling of the profile file.
+#include <nlohmann/json.hpp>
+
+#include "format/json_fields.h"
+#include "format/profile_file.h"
+#include "format/profile_file_parts.h"
+
+namespace sti {
+namespace {
+
+void ReadIo(JsonFields& fields, DeviceProfile* profile) {
+  IoSample sample;
+  fields.Get("bytes", Need::kOptional, &sample.bytes);
+  fields.Get("bits", Need::kOptional, &sample.bits);
+  fields.Get("load_us", Need::kRequired, &sample.load_us);
+  sample.p99_us = sample.load_us;
+  fields.Get("p99_us", Need::kOptional, &sample.p99_us);
+  profile->io.push_back(sample);
+}
+
+void ReadCompute(JsonFields& fields, DeviceProfile* profile) {
+  ComputeSample sample;
+  fields.Get("length", Need::kRequired, &sample.length);
+  fields.Get("width", Need::kRequired, &sample.width);
+  fields.Get("layer_us", Need::kRequired, &sample.layer_us);
+  sample.p99_us = sample.layer_us;
+  fields.Get("p99_us", Need::kOptional, &sample.p99_us);
+  fields.Get("freq", Need::kOptional, &sample.freq);
+  profile->compute.push_back(sample);
+}
+
+void ReadFixed(JsonFields& fields, DeviceProfile* profile) {
+  FixedSample sample;
+  fields.Get("length", Need::kRequired, &sample.length);
+  fields.Get("embed_us", Need::kOptional, &sample.embed_us);
+  fields.Get("embed_io_us", Need::kOptional, &sample.embed_io_us);
+  fields.Get("head_us", Need::kOptional, &sample.head_us);
+  sample.embed_p99_us = sample.embed_us;
+  sample.embed_io_p99_us = sample.embed_io_us;
+  sample.head_p99_us = sample.head_us;
+  fields.Get("embed_p99_us", Need::kOptional, &sample.embed_p99_us);
+  fields.Get("embed_io_p99_us", Need::kOptional, &sample.embed_io_p99_us);
+  fields.Get("head_p99_us", Need::kOptional, &sample.head_p99_us);
+  profile->fixed.push_back(sample);
+}
+
+void ReadThermal(JsonFields& fields, ThermalState* thermal) {
+  fields.Get("freq_min", Need::kOptional, &thermal->freq_min);
+  fields.Get("freq_max", Need::kOptional, &thermal->freq_max);
+  fields.Get("celsius_before", Need::kOptional, &thermal->celsius_before);
+  fields.Get("celsius_after", Need::kOptional, &thermal->celsius_after);
+}
+
+nlohmann::ordered_json IoJson(const IoSample& sample) {
+  nlohmann::ordered_json json;
+  if (sample.bits != 0) json["bits"] = sample.bits;
+  if (sample.bytes != 0) json["bytes"] = sample.bytes;
+  json["load_us"] = sample.load_us;
+  json["p99_us"] = sample.p99_us;
+  return json;
+}
+
+nlohmann::ordered_json ComputeJson(const ComputeSample& sample) {
+  return {{"length", sample.length},
+          {"width", sample.width},
+          {"layer_us", sample.layer_us},
+          {"p99_us", sample.p99_us},
+          {"freq", sample.freq}};
+}
+
+nlohmann::ordered_json FixedJson(const FixedSample& sample) {
+  return {{"length", sample.length},
+          {"embed_us", sample.embed_us},
+          {"embed_io_us", sample.embed_io_us},
+          {"head_us", sample.head_us},
+          {"embed_p99_us", P99Or(sample.embed_us, sample.embed_p99_us)},
+          {"embed_io_p99_us", P99Or(sample.embed_io_us, sample.embed_io_p99_us)},
+          {"head_p99_us", P99Or(sample.head_us, sample.head_p99_us)}};
+}
+
+nlohmann::ordered_json ThermalJson(const ThermalState& thermal) {
+  return {{"freq_min", thermal.freq_min},
+          {"freq_max", thermal.freq_max},
+          {"celsius_before", thermal.celsius_before},
+          {"celsius_after", thermal.celsius_after}};
+}
+
+}  // namespace
+
+Result<DeviceProfile> ProfileFromJson(std::span<const uint8_t> bytes, const std::string& name) {
+  STI_ASSIGN_OR_RETURN(const nlohmann::json object, ParseJsonObject(bytes, name));
+  JsonFields fields(object, name);
+  DeviceProfile profile;
+  fields.Get("shape", Need::kOptional, &profile.shape);
+  fields.ForEach("io", Need::kRequired, [&](JsonFields& item) { ReadIo(item, &profile); });
+  fields.ForEach("compute", Need::kRequired,
+                 [&](JsonFields& item) { ReadCompute(item, &profile); });
+  fields.ForEach("fixed", Need::kOptional, [&](JsonFields& item) { ReadFixed(item, &profile); });
+  fields.Get("threads", Need::kOptional, &profile.threads);
+  fields.Get("cpus", Need::kOptional, &profile.cpus);
+  fields.Get("kernel", Need::kOptional, &profile.kernel);
+  fields.Get("read_path", Need::kOptional, &profile.read_path);
+  fields.Get("machine", Need::kOptional, &profile.machine);
+  fields.Get("process_bytes", Need::kOptional, &profile.process_bytes);
+  fields.Get("read_bytes", Need::kOptional, &profile.read_bytes);
+  fields.Get("read_depth", Need::kOptional, &profile.read_depth);
+  fields.Get("start_us", Need::kOptional, &profile.start_us);
+  fields.Get("noise", Need::kOptional, &profile.noise);
+  fields.Within("thermal", Need::kOptional,
+                [&](JsonFields& item) { ReadThermal(item, &profile.thermal); });
+  STI_RETURN_IF_ERROR(fields.status());
+  return profile;
+}
+
+std::string ProfileToJson(const DeviceProfile& profile) {
+  nlohmann::ordered_json json;
+  if (!profile.shape.empty()) json["shape"] = profile.shape.Hex();
+  for (const char* list : {"io", "compute", "fixed"}) json[list] = nlohmann::ordered_json::array();
+  for (const IoSample& sample : profile.io) json["io"].push_back(IoJson(sample));
+  for (const ComputeSample& sample : profile.compute)
+    json["compute"].push_back(ComputeJson(sample));
+  for (const FixedSample& sample : profile.fixed) json["fixed"].push_back(FixedJson(sample));
+  json["threads"] = profile.threads;
+  json["cpus"] = profile.cpus;
+  json["kernel"] = profile.kernel;
+  json["read_path"] = profile.read_path;
+  json["machine"] = profile.machine;
+  json["process_bytes"] = profile.process_bytes;
+  json["read_bytes"] = profile.read_bytes;
+  json["read_depth"] = profile.read_depth;
+  json["start_us"] = profile.start_us;
+  json["noise"] = profile.noise;
+  json["thermal"] = ThermalJson(profile.thermal);
+  return PrintJson(json);
+}
+
+}  // namespace sti

@@ -1,0 +1,88 @@
+// Profile files as they were written once: both spellings must load for ever, and mean the same.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/atomic_file.h"
+#include "format/profile_file.h"
+#include "format/small_file_test.h"
+
+namespace sti {
+namespace {
+
+using Json = nlohmann::json;
+
+std::string Frozen(const std::string& name) {
+  auto content = ReadWholeFile(std::string(STI_SOURCE_DIR) + "/tests/data/" + name, 1 << 20);
+  EXPECT_TRUE(content.ok()) << name;
+  return content.ok() ? *content : "";
+}
+
+// Later versions add fields, also to the entries of lists; none that was there means anything else.
+void ExpectHolds(const Json& written, const Json& frozen, const std::string& where) {
+  if (!frozen.is_structured()) {
+    EXPECT_EQ(written, frozen) << where;
+    return;
+  }
+  ASSERT_EQ(written.type(), frozen.type()) << where;
+  if (frozen.is_array()) {
+    ASSERT_EQ(written.size(), frozen.size()) << where;
+  }
+  for (const auto& [key, value] : frozen.items()) {
+    const Json::json_pointer at("/" + key);
+    ASSERT_TRUE(written.contains(at)) << where << "." << key;
+    ExpectHolds(written[at], value, where + "." + key);
+  }
+}
+
+class FrozenProfile : public ::testing::TestWithParam<const char*> {};
+INSTANTIATE_TEST_SUITE_P(Versions, FrozenProfile, ::testing::Values("v1", "v1.1"));
+
+TEST_P(FrozenProfile, LoadsFromBothSpellings) {
+  const std::string name = std::string(GetParam()) + "/tiny.profile";
+  const std::string binary = Frozen(name);
+  const std::string json = Frozen(name + ".json");
+  const Json fields = Json::parse(json);
+  for (const std::string& spelling : {binary, json}) {
+    const auto value = ParseProfile(test::Bytes(spelling), name);
+    ASSERT_TRUE(value.ok()) << value.error().message;
+    ExpectHolds(Json::parse(ProfileToJson(*value)), fields, name);
+    const std::vector<uint8_t> encoded = EncodeProfile(*value);
+    EXPECT_EQ(std::string(encoded.begin(), encoded.end()), binary);
+  }
+  test::ExpectDamageIsFound({binary.begin(), binary.end()}, [](auto bytes) -> Status {
+    const auto value = ParseProfile(bytes, "a.file");
+    return value.ok() ? Status() : Status(value.error());
+  });
+}
+
+TEST(FrozenProfile11, HoldsWhat11Brought) {
+  const auto profile = ParseProfile(test::Bytes(Frozen("v1.1/tiny.profile")), "tiny.profile");
+  ASSERT_TRUE(profile.ok()) << profile.error().message;
+  EXPECT_EQ(profile->read_bytes, 131072u);
+  EXPECT_EQ(profile->read_depth, 4u);
+  EXPECT_EQ(profile->start_us, 4812.5);
+  EXPECT_EQ(profile->noise, 0.015625);
+  EXPECT_EQ(profile->thermal.freq_min, 1800000u);
+  EXPECT_EQ(profile->thermal.freq_max, 2400000u);
+  EXPECT_EQ(profile->thermal.celsius_before, 41.5);
+  EXPECT_EQ(profile->thermal.celsius_after, 47.25);
+  ASSERT_EQ(profile->fixed.size(), 2u);
+  EXPECT_EQ(profile->fixed[0].embed_p99_us, 2.5);
+  EXPECT_EQ(profile->fixed[0].embed_io_p99_us, 81.125);
+  EXPECT_EQ(profile->fixed[0].head_p99_us, 0.375);
+  EXPECT_EQ(profile->fixed[1].head_p99_us, profile->fixed[1].head_us);
+}
+
+TEST(FrozenProfile1, SaysNothingOfWhatCameLater) {
+  const auto profile = ParseProfile(test::Bytes(Frozen("v1/tiny.profile")), "tiny.profile");
+  ASSERT_TRUE(profile.ok()) << profile.error().message;
+  EXPECT_EQ(profile->read_bytes, 0u);
+  EXPECT_EQ(profile->read_depth, 0u);
+  EXPECT_EQ(profile->noise, 0);
+  EXPECT_EQ(profile->thermal.freq_max, 0u);
+  EXPECT_EQ(profile->fixed[0].head_p99_us, profile->fixed[0].head_us);
+}
+
+}  // namespace
+}  // namespace sti
