@@ -42,6 +42,10 @@ Status CheckSizes(const fb::Plan& table, const std::string& name) {
     return PlanError(name, "layers does not have 1 to 1024 entries");
   if (table.aib_us() != nullptr && table.aib_us()->size() > kMaxPlanLayers)
     return PlanError(name, "aib_us does not have one entry a layer");
+  const fb::PlanTimes* times = table.times();
+  if (times != nullptr && times->layer_io_us() != nullptr &&
+      times->layer_io_us()->size() > kMaxPlanLayers)
+    return PlanError(name, "times.layer_io_us does not have one entry a layer");
   if (table.preload() != nullptr && table.preload()->size() > kMaxPlanLayers * kMaxPlanWidth)
     return PlanError(name, "preload has more entries than a plan has shards");
   return {};
@@ -113,6 +117,16 @@ Status ReadTurns(const fb::Plan& table, const std::string& name, Room* room, Pla
   return {};
 }
 
+Status ReadTimes(const fb::Plan& table, Room* room, Plan* plan) {
+  const fb::PlanTimes* times = table.times();
+  if (times == nullptr) return {};
+  STI_RETURN_IF_ERROR(room->Take(times->layer_io_us()));
+  plan->times = PlanTimes{times->start_us(), times->open_io_us(), times->embed_io_us(),
+                          times->embed_us(), times->layer_us(),   times->layer_p99_us(),
+                          times->head_us(),  times->stall_us(),   NumbersOf(times->layer_io_us())};
+  return {};
+}
+
 void ReadScalars(const fb::Plan& table, Plan* plan) {
   plan->strategy = TextOf(table.strategy());
   plan->length = table.length();
@@ -132,6 +146,10 @@ void ReadScalars(const fb::Plan& table, Plan* plan) {
   plan->freq = table.freq();
   plan->predicted_loss = table.predicted_loss();
   plan->turn_bytes = table.turn_bytes();
+  plan->staging_bytes = table.staging_bytes();
+  plan->read_bytes = table.read_bytes();
+  plan->read_depth = table.read_depth();
+  plan->cold = table.cold();
 }
 
 /// All but its variants.
@@ -152,6 +170,7 @@ Result<Plan> ReadOne(const fb::Plan& table, const std::string& name, Room* room)
   STI_RETURN_IF_ERROR(ReadRows(table, name, room, &plan));
   STI_RETURN_IF_ERROR(ReadPreload(table.preload(), room, &plan.preload));
   STI_RETURN_IF_ERROR(ReadTurns(table, name, room, &plan));
+  STI_RETURN_IF_ERROR(ReadTimes(table, room, &plan));
   return plan;
 }
 
@@ -208,6 +227,15 @@ Offsets<fb::PlanTurn> TurnTables(Builder* builder, const Plan& plan) {
   return turns;
 }
 
+flatbuffers::Offset<fb::PlanTimes> TimesOrAbsent(Builder* builder, const Plan& plan) {
+  if (!plan.times) return 0;
+  const PlanTimes& times = *plan.times;
+  const auto layer_io = ListOrAbsent(builder, times.layer_io_us);
+  return fb::CreatePlanTimes(*builder, times.start_us, times.open_io_us, times.embed_io_us,
+                             times.embed_us, times.layer_us, times.layer_p99_us, times.head_us,
+                             times.stall_us, layer_io);
+}
+
 flatbuffers::Offset<fb::Plan> ToTable(Builder* builder, const Plan& plan) {
   Offsets<fb::Plan> variants;
   variants.reserve(plan.variants.size());
@@ -236,12 +264,14 @@ flatbuffers::Offset<fb::Plan> ToTable(Builder* builder, const Plan& plan) {
   const auto read_path = builder->CreateString(plan.read_path);
   const auto variant_list = ListOrAbsent(builder, variants);
   const auto turn_list = ListOrAbsent(builder, turns);
+  const auto times = TimesOrAbsent(builder, plan);
   return fb::CreatePlan(*builder, model, shape, strategy, plan.length, layers, plan.width, row_list,
                         preload_list, plan.preload_bytes, aibs, plan.slack_us, plan.target_us,
                         plan.meets_target, plan.predicted_latency_us, plan.predicted_p99_us,
                         plan.predicted_peak_bytes, plan.predicted_accuracy, plan.parameter_bytes,
                         kernel, read_path, variant_list, plan.wake_us, plan.freq,
-                        plan.predicted_loss, plan.turn_bytes, turn_list);
+                        plan.predicted_loss, plan.turn_bytes, turn_list, times, plan.staging_bytes,
+                        plan.read_bytes, plan.read_depth, plan.cold);
 }
 
 }  // namespace

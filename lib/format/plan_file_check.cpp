@@ -75,12 +75,41 @@ Status CheckPredictions(const Predicts& it, size_t layers, const std::string& na
   return CheckNumber("predicted_accuracy", it.predicted_accuracy.value_or(0), name);
 }
 
+Status CheckTimes(const Plan& plan, const std::string& name) {
+  if (!plan.times) return {};
+  const PlanTimes& times = *plan.times;
+  const std::pair<const char*, double> fields[] = {
+      {"times.start_us", times.start_us},       {"times.open_io_us", times.open_io_us},
+      {"times.embed_io_us", times.embed_io_us}, {"times.embed_us", times.embed_us},
+      {"times.layer_us", times.layer_us},       {"times.layer_p99_us", times.layer_p99_us},
+      {"times.head_us", times.head_us},         {"times.stall_us", times.stall_us}};
+  for (const auto& [field, time_us] : fields)
+    STI_RETURN_IF_ERROR(CheckNumber(field, time_us, name));
+  if (times.layer_io_us.size() != plan.layers.size())
+    return PlanError(name, "times.layer_io_us does not have one entry a layer");
+  for (double load_us : times.layer_io_us)
+    STI_RETURN_IF_ERROR(CheckNumber("times.layer_io_us", load_us, name));
+  return {};
+}
+
+/// A process that has just started holds nothing, and has not waited for anything.
+Status CheckCold(const Plan& plan, const std::string& name) {
+  if (!plan.cold) return {};
+  if (!plan.preload.empty() || !plan.turns.empty() || plan.wake_us > 0)
+    return PlanError(name, "a cold plan has a preload, turns or a lead time");
+  return {};
+}
+
 Status CheckNumbers(const Plan& plan, const std::string& name) {
   if (plan.length == 0 || plan.length > kMaxPlanLength)
     return PlanError(name, "length is not from 1 to 1048576");
   STI_RETURN_IF_ERROR(CheckFinite("slack_us", plan.slack_us.value_or(0), name));
   STI_RETURN_IF_ERROR(CheckNumber("target_us", plan.target_us.value_or(0), name));
   STI_RETURN_IF_ERROR(CheckNumber("wake_us", plan.wake_us, name));
+  STI_RETURN_IF_ERROR(CheckTimes(plan, name));
+  if (plan.staging_bytes > kMaxPlanStagingBytes)
+    return PlanError(name, "staging_bytes is more than 1 TiB");
+  STI_RETURN_IF_ERROR(CheckCold(plan, name));
   return CheckPredictions(plan, plan.layers.size(), name);
 }
 
@@ -156,6 +185,7 @@ Status CheckVariant(const Plan& plan, const Plan& variant, const std::string& na
   if (!variant.variants.empty()) return PlanError(name, "a variant has variants of its own");
   if (!variant.turns.empty()) return PlanError(name, "a variant has turns");
   if (variant.model != plan.model) return PlanError(name, "it is for another model");
+  if (variant.cold != plan.cold) return PlanError(name, "of it and the plan only one starts cold");
   ShardBits shards;
   STI_RETURN_IF_ERROR(CheckPlan(variant, name, &shards));
   ShardBits held;

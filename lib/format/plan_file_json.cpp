@@ -31,6 +31,21 @@ void ReadPredictions(JsonFields& fields, Plan* plan) {
   fields.Get("predicted_accuracy", Need::kOptional, &plan->predicted_accuracy);
 }
 
+void ReadTimes(JsonFields& fields, Plan* plan) {
+  fields.Within("times", Need::kOptional, [&](JsonFields& item) {
+    PlanTimes& times = plan->times.emplace();
+    item.Get("start_us", Need::kOptional, &times.start_us);
+    item.Get("open_io_us", Need::kOptional, &times.open_io_us);
+    item.Get("embed_io_us", Need::kOptional, &times.embed_io_us);
+    item.Get("embed_us", Need::kOptional, &times.embed_us);
+    item.Get("layer_us", Need::kOptional, &times.layer_us);
+    item.Get("layer_p99_us", Need::kOptional, &times.layer_p99_us);
+    item.Get("head_us", Need::kOptional, &times.head_us);
+    item.Get("stall_us", Need::kOptional, &times.stall_us);
+    item.Get("layer_io_us", Need::kRequired, &times.layer_io_us);
+  });
+}
+
 void ReadPlan(JsonFields& fields, Plan* plan) {
   fields.Get("shape", Need::kOptional, &plan->shape);
   fields.Get("strategy", Need::kOptional, &plan->strategy);
@@ -49,6 +64,11 @@ void ReadPlan(JsonFields& fields, Plan* plan) {
   fields.Get("freq", Need::kOptional, &plan->freq);
   fields.Get("wake_us", Need::kOptional, &plan->wake_us);
   fields.Get("turn_bytes", Need::kOptional, &plan->turn_bytes);
+  ReadTimes(fields, plan);
+  fields.Get("staging_bytes", Need::kOptional, &plan->staging_bytes);
+  fields.Get("read_bytes", Need::kOptional, &plan->read_bytes);
+  fields.Get("read_depth", Need::kOptional, &plan->read_depth);
+  fields.Get("cold", Need::kOptional, &plan->cold);
   fields.ForEach("turns", Need::kOptional, [&](JsonFields& item) {
     PlanTurn& turn = plan->turns.emplace_back();
     auto number = static_cast<uint32_t>(plan->turns.size());
@@ -73,6 +93,21 @@ Json PreloadJson(const std::vector<PreloadedShard>& preload) {
 
 Json AibJson(const std::vector<double>& aib_us) {
   return aib_us.empty() ? Json(nullptr) : Json(aib_us);
+}
+
+Json TimesJson(const std::optional<PlanTimes>& times) {
+  if (!times) return nullptr;
+  Json json;
+  json["start_us"] = times->start_us;
+  json["open_io_us"] = times->open_io_us;
+  json["embed_io_us"] = times->embed_io_us;
+  json["embed_us"] = times->embed_us;
+  json["layer_us"] = times->layer_us;
+  json["layer_p99_us"] = times->layer_p99_us;
+  json["head_us"] = times->head_us;
+  json["stall_us"] = times->stall_us;
+  json["layer_io_us"] = times->layer_io_us;
+  return json;
 }
 
 Json TurnsJson(const Plan& plan) {
@@ -142,6 +177,11 @@ Json PlanJson(const Plan& plan) {
   json["freq"] = plan.freq;
   json["wake_us"] = plan.wake_us;
   json["turn_bytes"] = plan.turn_bytes;
+  json["times"] = TimesJson(plan.times);
+  json["staging_bytes"] = plan.staging_bytes;
+  json["read_bytes"] = plan.read_bytes;
+  json["read_depth"] = plan.read_depth;
+  json["cold"] = plan.cold;
   json["variants"] = Json::array();
   for (const Plan& variant : plan.variants) json["variants"].push_back(PlanJson(variant));
   json["turns"] = TurnsJson(plan);

@@ -19,6 +19,7 @@ inline constexpr uint32_t kMaxPlanLength = 1u << 20;
 inline constexpr size_t kMaxPlanVariants = 64;
 inline constexpr size_t kMaxPlanTurns = 64;
 inline constexpr size_t kMaxPlanTextBytes = 65536;
+inline constexpr uint64_t kMaxPlanStagingBytes = uint64_t{1} << 40;
 
 /// "<name>: <problem>; correct it or run sti-plan again"
 Error PlanError(const std::string& name, const std::string& problem);

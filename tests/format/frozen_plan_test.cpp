@@ -18,20 +18,38 @@ std::string Frozen(const std::string& name) {
   return content.ok() ? *content : "";
 }
 
+/// Later versions add fields; none that was there means anything else.
+void ExpectHolds(const Json& written, const Json& meaning, const std::string& where) {
+  ASSERT_EQ(written.type(), meaning.type()) << where;
+  if (!meaning.is_structured()) {
+    EXPECT_EQ(written, meaning) << where;
+    return;
+  }
+  if (meaning.is_array()) {
+    ASSERT_EQ(written.size(), meaning.size()) << where;
+  }
+  for (const auto& [key, value] : meaning.items()) {
+    if (meaning.is_object()) {
+      ASSERT_TRUE(written.contains(key)) << where << "." << key;
+    }
+    const Json& now = meaning.is_object() ? written[key] : written[std::stoul(key)];
+    ExpectHolds(now, value, where + "." + key);
+  }
+}
+
 class FrozenPlan : public ::testing::TestWithParam<const char*> {};
-INSTANTIATE_TEST_SUITE_P(Versions, FrozenPlan, ::testing::Values("v1", "v1.1"));
+INSTANTIATE_TEST_SUITE_P(Versions, FrozenPlan,
+                         ::testing::Values("v1/tiny", "v1.1/tiny", "v1.2/tiny", "v1.2/cold"));
 
 TEST_P(FrozenPlan, LoadsFromBothSpellings) {
-  const std::string name = std::string(GetParam()) + "/tiny.plan";
+  const std::string name = std::string(GetParam()) + ".plan";
   const std::string binary = Frozen(name);
   const std::string json = Frozen(name + ".json");
   const Json fields = Json::parse(json);
   for (const std::string& spelling : {binary, json}) {
     const auto value = ParsePlan(test::Bytes(spelling), name);
     ASSERT_TRUE(value.ok()) << value.error().message;
-    // Later versions add fields; none that was there means anything else.
-    Json written = Json::parse(PlanToJson(*value));
-    for (const auto& [field, meaning] : fields.items()) EXPECT_EQ(written[field], meaning) << field;
+    ExpectHolds(Json::parse(PlanToJson(*value)), fields, "plan");
     const std::vector<uint8_t> encoded = EncodePlan(*value);
     EXPECT_EQ(std::string(encoded.begin(), encoded.end()), binary);
   }
@@ -58,6 +76,35 @@ TEST(FrozenPlan11, HoldsWhat11Brought) {
   EXPECT_EQ(plan->turns[1].predicted_loss, 0.5);
   EXPECT_FALSE(plan->turns[1].predicted_accuracy);
   EXPECT_EQ(plan->turns[2].aib_us, (std::vector<double>{90, 45}));
+  EXPECT_FALSE(plan->times);
+  EXPECT_EQ(plan->staging_bytes, 0u);
+}
+
+TEST(FrozenPlan12, HoldsWhat12Brought) {
+  const auto plan = ParsePlan(test::Bytes(Frozen("v1.2/tiny.plan")), "tiny.plan");
+  ASSERT_TRUE(plan.ok()) << plan.error().message;
+  ASSERT_TRUE(plan->times);
+  EXPECT_EQ(plan->times->embed_io_us, 40.5);
+  EXPECT_EQ(plan->times->layer_p99_us, 60.75);
+  EXPECT_EQ(plan->times->layer_io_us, (std::vector<double>{0, 80.25}));
+  EXPECT_EQ(plan->staging_bytes, 28672u);
+  EXPECT_EQ(plan->read_bytes, 131072u);
+  EXPECT_EQ(plan->read_depth, 8u);
+  EXPECT_FALSE(plan->cold);
+  ASSERT_EQ(plan->variants.size(), 2u);
+  ASSERT_TRUE(plan->variants[0].times);
+  EXPECT_EQ(plan->variants[0].times->stall_us, 12.5);
+  EXPECT_FALSE(plan->variants[1].times);
+}
+
+TEST(FrozenPlan12, HoldsAColdStart) {
+  const auto plan = ParsePlan(test::Bytes(Frozen("v1.2/cold.plan")), "cold.plan");
+  ASSERT_TRUE(plan.ok()) << plan.error().message;
+  EXPECT_TRUE(plan->cold);
+  ASSERT_TRUE(plan->times);
+  EXPECT_EQ(plan->times->start_us, 9000);
+  EXPECT_EQ(plan->times->open_io_us, 1500.5);
+  EXPECT_EQ(plan->times->layer_io_us, (std::vector<double>{120.5, 110.25}));
 }
 
 }  // namespace

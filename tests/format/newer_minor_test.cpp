@@ -42,6 +42,7 @@ TEST(NewerMinor, Profile) {
 TEST(NewerMinor, Plan) {
   ExpectSameMeaning<Plan>("v1/tiny.plan", ParsePlan, PlanToJson);
   ExpectSameMeaning<Plan>("v1.1/tiny.plan", ParsePlan, PlanToJson);
+  ExpectSameMeaning<Plan>("v1.2/tiny.plan", ParsePlan, PlanToJson);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "format/small_file_test.h"
@@ -73,13 +74,34 @@ Plan WithTurns() {
   return plan;
 }
 
+/// What 1.2 brought, in a plan and its variant.
+Plan WithTimes() {
+  Plan plan = WithVariant();
+  plan.times = PlanTimes{0, 0, 250.5, 120, 4000, 4400.25, 90, 1.0 / 3, {1250, 0}};
+  plan.staging_bytes = 1310720;
+  plan.read_bytes = 262144;
+  plan.read_depth = 4;
+  plan.variants[0].times = PlanTimes{0, 0, 500, 240, 8000, 8100, 90, 0, {2500, 7}};
+  plan.variants[0].staging_bytes = 4096;
+  return plan;
+}
+
+Plan Cold() {
+  Plan plan = Example();
+  plan.preload.clear();
+  plan.preload_bytes = 0;
+  plan.cold = true;
+  plan.times = PlanTimes{10000, 4000, 600, 120, 4000, 4400.25, 90, 15000, {2500, 1250}};
+  return plan;
+}
+
 Status ParseStatus(std::span<const uint8_t> file) {
   auto parsed = ParsePlan(file, "a.file");
   return parsed.ok() ? Status() : Status(parsed.error());
 }
 
 TEST(PlanFile, BothSpellingsHoldTheSame) {
-  for (const Plan& example : {Example(), WithVariant(), WithTurns()}) {
+  for (const Plan& example : {Example(), WithVariant(), WithTurns(), WithTimes(), Cold()}) {
     const auto binary = EncodePlan(example);
     const std::string json = PlanToJson(example);
     auto from_binary = ParsePlan(binary, "a.file");
@@ -101,6 +123,11 @@ TEST(PlanFile, BothSpellingsHoldTheSame) {
     EXPECT_EQ(from_json->wake_us, example.wake_us);
     EXPECT_EQ(from_json->predicted_loss, example.predicted_loss);
     EXPECT_EQ(from_json->turn_bytes, example.turn_bytes);
+    EXPECT_EQ(from_binary->times.has_value(), example.times.has_value());
+    EXPECT_EQ(from_binary->staging_bytes, example.staging_bytes);
+    EXPECT_EQ(from_binary->read_bytes, example.read_bytes);
+    EXPECT_EQ(from_binary->read_depth, example.read_depth);
+    EXPECT_EQ(from_binary->cold, example.cold);
     EXPECT_EQ(from_json->parameter_bytes, example.parameter_bytes);
     EXPECT_EQ(from_json->predicted_peak_bytes, uint64_t{1} << 62);
   }
@@ -131,6 +158,11 @@ TEST(PlanFile, JsonHasEveryPromisedField) {
                             "wake_us",
                             "freq",
                             "predicted_loss",
+                            "times",
+                            "staging_bytes",
+                            "read_bytes",
+                            "read_depth",
+                            "cold",
                             "model",
                             "shape",
                             "kernel",
@@ -139,6 +171,7 @@ TEST(PlanFile, JsonHasEveryPromisedField) {
   EXPECT_TRUE(json["predicted_accuracy"].is_null());
   EXPECT_TRUE(json["variants"][0]["aib_us"].is_null());
   EXPECT_TRUE(json["turns"].empty());
+  EXPECT_TRUE(json["times"].is_null());
   EXPECT_EQ(json["preload"][0]["layer"], 1);
 }
 
@@ -166,6 +199,75 @@ TEST(PlanFile, WrongFieldsAreNamed) {
   refused("\"length\": 64", "\"length\": 0", "length is not");
   refused("\"length\": 128", "\"length\": 0", "variants[0]: length is not");
   refused("200000.0", "-1", "target_us is negative");
+}
+
+TEST(PlanFile, TimesSurviveBothSpellings) {
+  EXPECT_TRUE(ParseStatus(EncodePlan(WithTimes())).ok());
+  test::ExpectDamageIsFound(EncodePlan(WithTimes()), ParseStatus);
+  const auto json = nlohmann::json::parse(PlanToJson(WithTimes()));
+  for (const char* field : {"start_us", "open_io_us", "embed_io_us", "embed_us", "layer_us",
+                            "layer_p99_us", "head_us", "stall_us", "layer_io_us"})
+    EXPECT_TRUE(json["times"].contains(field)) << field;
+  for (const auto& parsed : {ParsePlan(EncodePlan(Cold()), "a.file"),
+                             ParsePlan(test::Bytes(PlanToJson(Cold())), "a.file")}) {
+    ASSERT_TRUE(parsed.ok()) << parsed.error().message;
+    ASSERT_TRUE(parsed->times);
+    const PlanTimes& times = *parsed->times;
+    EXPECT_EQ(times.start_us, 10000);
+    EXPECT_EQ(times.open_io_us, 4000);
+    EXPECT_EQ(times.embed_io_us, 600);
+    EXPECT_EQ(times.embed_us, 120);
+    EXPECT_EQ(times.layer_us, 4000);
+    EXPECT_EQ(times.layer_p99_us, 4400.25);
+    EXPECT_EQ(times.head_us, 90);
+    EXPECT_EQ(times.stall_us, 15000);
+    EXPECT_EQ(times.layer_io_us, (std::vector<double>{2500, 1250}));
+  }
+}
+
+TEST(PlanFile, TimesAndStagingThatCannotBeAreRefused) {
+  const struct {
+    void (*edit)(Plan&);
+    const char* words;
+  } cases[] = {
+      {[](Plan& p) { p.times->start_us = -1; }, "a.file: times.start_us is negative"},
+      {[](Plan& p) { p.times->layer_p99_us = -1; }, "times.layer_p99_us is negative"},
+      {[](Plan& p) { p.times->stall_us = -0.5; }, "times.stall_us is negative"},
+      {[](Plan& p) { p.times->layer_io_us[1] = -1; }, "times.layer_io_us is negative"},
+      {[](Plan& p) { p.times->layer_io_us.push_back(1); }, "times.layer_io_us does not have one"},
+      {[](Plan& p) { p.times->layer_io_us.assign(1025, 1); },
+       "times.layer_io_us does not have one"},
+      {[](Plan& p) { p.variants[0].times->head_us = -1; }, "variants[0]: times.head_us is"},
+      {[](Plan& p) { p.staging_bytes = (uint64_t{1} << 40) + 1; }, "staging_bytes is more than"},
+      {[](Plan& p) { p.cold = true; }, "a cold plan has a preload, turns or a lead time"},
+      {[](Plan& p) { p = Cold(), p.wake_us = 1; }, "a cold plan has a preload, turns or a lead"},
+      {[](Plan& p) { p = Cold(), p.turns = WithTurns().turns; }, "a cold plan has"},
+      {[](Plan& p) { p = Cold(), p.variants = {Cold()}, p.variants[0].cold = false; },
+       "variants[0]: of it and the plan only one starts cold"}};
+  for (const auto& c : cases) {
+    Plan plan = WithTimes();
+    c.edit(plan);
+    for (const Status& status :
+         {ParseStatus(EncodePlan(plan)), ParseStatus(test::Bytes(PlanToJson(plan)))}) {
+      ASSERT_FALSE(status.ok()) << c.words;
+      EXPECT_EQ(status.error().kind, ErrorKind::kData);
+      EXPECT_NE(status.error().message.find(c.words), std::string::npos) << status.error().message;
+    }
+  }
+  for (const double never : {std::nan(""), static_cast<double>(INFINITY)}) {
+    Plan plan = WithTimes();
+    plan.times->layer_io_us[0] = never;
+    EXPECT_FALSE(ParseStatus(EncodePlan(plan)).ok());
+    plan = WithTimes();
+    plan.times->embed_us = never;
+    EXPECT_FALSE(ParseStatus(EncodePlan(plan)).ok());
+  }
+  const std::string json = PlanToJson(WithTimes());
+  test::ExpectRefused(json, "\"layer_io_us\"", "\"l\"", "times: layer_io_us is missing",
+                      ParseStatus);
+  test::ExpectRefused(json, "\"read_depth\": 4", "\"read_depth\": -4", "read_depth is not",
+                      ParseStatus);
+  test::ExpectRefused(json, "\"cold\": false", "\"cold\": 0", "cold is not", ParseStatus);
 }
 
 TEST(PlanFile, TurnsHaveEveryPromisedField) {
