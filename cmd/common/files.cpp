@@ -108,25 +108,36 @@ Status WriteProfile(const std::string& path, const DeviceProfile& profile) {
   return WriteSpelling(path, profile, ProfileToJson, EncodeProfile);
 }
 
-Result<Tokenizer> LoadTokenizer(ContainerFile& file) {
-  STI_ASSIGN_OR_RETURN(std::vector<uint8_t> text, file.ReadResident(ResidentKind::kVocabulary));
+Result<TokenizerParts> ReadTokenizerParts(ContainerFile& file) {
+  TokenizerParts parts;
+  STI_ASSIGN_OR_RETURN(parts.vocabulary, file.ReadResident(ResidentKind::kVocabulary));
+  if (file.index().info.tokenizer.kind == TokenizerKind::kByteBpe) {
+    STI_ASSIGN_OR_RETURN(parts.merges, file.ReadResident(ResidentKind::kMerges));
+  }
+  return parts;
+}
+
+Result<Tokenizer> MakeTokenizer(const TokenizerParts& parts, const ContainerIndex& index,
+                                const std::string& file) {
+  const auto& text = parts.vocabulary;
   STI_ASSIGN_OR_RETURN(Vocabulary vocabulary,
                        Vocabulary::FromText(std::string(text.begin(), text.end())));
   // Tables of embeddings may have rows to spare; an id must not lack its row.
-  if (vocabulary.size() > file.index().info.shape.vocabulary) {
-    return DataError(file.name() + ": vocabulary has " + std::to_string(vocabulary.size()) +
-                     " tokens, the model " + std::to_string(file.index().info.shape.vocabulary) +
+  if (vocabulary.size() > index.info.shape.vocabulary) {
+    return DataError(file + ": vocabulary has " + std::to_string(vocabulary.size()) +
+                     " tokens, the model " + std::to_string(index.info.shape.vocabulary) +
                      "; run sti-shard again");
   }
-  const TokenizerInfo& info = file.index().info.tokenizer;
-  std::vector<uint8_t> merges;
-  if (info.kind == TokenizerKind::kByteBpe) {
-    STI_ASSIGN_OR_RETURN(merges, file.ReadResident(ResidentKind::kMerges));
-  }
-  auto tokenizer = Tokenizer::Create(
-      std::move(vocabulary), {reinterpret_cast<const char*>(merges.data()), merges.size()}, info);
+  const auto* merges = reinterpret_cast<const char*>(parts.merges.data());
+  auto tokenizer =
+      Tokenizer::Create(std::move(vocabulary), {merges, parts.merges.size()}, index.info.tokenizer);
   if (tokenizer.ok()) return tokenizer;
-  return DataError(file.name() + ": " + tokenizer.error().message + ", then run sti-shard again");
+  return DataError(file + ": " + tokenizer.error().message + ", then run sti-shard again");
+}
+
+Result<Tokenizer> LoadTokenizer(ContainerFile& file) {
+  STI_ASSIGN_OR_RETURN(const TokenizerParts parts, ReadTokenizerParts(file));
+  return MakeTokenizer(parts, file.index(), file.name());
 }
 
 Result<std::vector<Example>> ReadDataset(const std::string& path, const ContainerIndex& index,

@@ -34,6 +34,15 @@ Status WritePlan(const std::string& path, const Plan& plan);
 Status WriteImportance(const std::string& path, const Importance& importance);
 Status WriteProfile(const std::string& path, const DeviceProfile& profile);
 
+/// The text that a tokenizer is made from, as read.
+struct TokenizerParts {
+  std::vector<uint8_t> vocabulary;
+  std::vector<uint8_t> merges;  ///< byte-level BPE only
+};
+Result<TokenizerParts> ReadTokenizerParts(ContainerFile& file);
+Result<Tokenizer> MakeTokenizer(const TokenizerParts& parts, const ContainerIndex& index,
+                                const std::string& file);
+
 /// The model's tokenizer; DataError if its vocabulary is not one.
 Result<Tokenizer> LoadTokenizer(ContainerFile& file);
 

@@ -1,8 +1,11 @@
 #include "common/lines.h"
 
+#include <poll.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cmath>
 #include <cstring>
 
 #include "common/tool.h"
@@ -23,6 +26,13 @@ Result<bool> LineReader::Fill() {
     buffer_.append(chunk, static_cast<size_t>(count));
     return count > 0;
   }
+}
+
+bool LineReader::Wait(double time_us) {
+  if (ended_ || at_ < buffer_.size()) return true;
+  pollfd input{fd_, POLLIN, 0};
+  const double time_ms = std::min(std::ceil(time_us / 1000), 1e9);
+  return poll(&input, 1, static_cast<int>(time_ms)) != 0;
 }
 
 Result<std::optional<LineReader::Line>> LineReader::Next() {

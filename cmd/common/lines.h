@@ -20,6 +20,8 @@ class LineReader {
     bool too_long = false;
   };
   Result<std::optional<Line>> Next();
+  /// Waits at most so long for input, its end, or a signal; false if none of them came.
+  [[nodiscard]] bool Wait(double time_us);
 
  private:
   [[nodiscard]] Result<bool> Fill();

@@ -20,6 +20,8 @@ struct Totals {
   RunningMean bytes;
   Samples latency;
   Samples stall;
+  Samples over_bound;  // latency over the pipeline's bound
+  uint64_t degraded = 0;
 };
 
 void Count(const Example& example, const Answer& answer, const Session& session, Totals& totals) {
@@ -31,6 +33,8 @@ void Count(const Example& example, const Answer& answer, const Session& session,
   totals.bytes.Add(static_cast<double>(answer.run.bytes_read));
   totals.latency.Add(answer.latency_us);
   totals.stall.Add(answer.run.stall_us);
+  totals.over_bound.Add(answer.run.latency_us / PipelineBoundUs(answer.run));
+  totals.degraded += answer.run.degraded.empty() ? 0 : 1;
 }
 
 Json Summary(const Totals& totals, Session& session) {
@@ -48,6 +52,8 @@ Json Summary(const Totals& totals, Session& session) {
                         {"p99", totals.latency.p99()},
                         {"max", totals.latency.Quantile(1.0)}};
   json["deadline_misses"] = totals.misses;
+  json["degraded_inputs"] = totals.degraded;
+  json["over_bound"] = {{"p50", totals.over_bound.median()}, {"p99", totals.over_bound.p99()}};
   json["stall_us"] = {{"p50", totals.stall.median()}, {"p99", totals.stall.p99()}};
   json["bytes_read_per_input"] = totals.bytes.mean();
   json["preload_bytes"] = session.pipeline().preload_bytes();
@@ -78,6 +84,10 @@ void PrintSummary(const Json& json) {
     std::printf("target          %s, missed %llu times\n",
                 FormatTimeUs(json["target_us"].get<double>()).c_str(),
                 static_cast<unsigned long long>(json["deadline_misses"].get<uint64_t>()));
+  }
+  if (json["degraded_inputs"].get<uint64_t>() > 0) {
+    std::printf("degraded        %llu inputs\n",
+                static_cast<unsigned long long>(json["degraded_inputs"].get<uint64_t>()));
   }
   std::printf("stalled         median %s\n",
               FormatTimeUs(json["stall_us"]["p50"].get<double>()).c_str());
@@ -113,10 +123,12 @@ Result<int> Evaluate(Session& session, const RunOptions& options, const Tool& to
                        ReadDataset(options.eval, session.pipeline().index(), true));
   ProgressSink progress = tool.Progress("evaluating");
   Totals totals;
+  Answer answer;
   for (size_t i = 0; i < examples.size() && !StopRequested(); ++i) {
     auto taken = Clock::now();
     STI_ASSIGN_OR_RETURN(Encoding encoding, session.Encode(examples[i].text, examples[i].pair));
-    STI_ASSIGN_OR_RETURN(Answer answer, session.Ask(encoding, taken));
+    if (options.turn_gap_us.value_or(0) == 0) session.EndTurns();
+    STI_RETURN_IF_ERROR(session.Ask(encoding, taken, &answer));
     Count(examples[i], answer, session, totals);
     if (progress) progress(i + 1, examples.size());
   }

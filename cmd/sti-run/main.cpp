@@ -6,6 +6,7 @@
 #include "common/lines.h"
 #include "evaluate.h"
 #include "print.h"
+#include "process_age.h"
 #include "session.h"
 #include "trace.h"
 
@@ -19,18 +20,18 @@ class Turns {
       : session_(session), options_(options), tool_(tool) {}
 
   Status Take(const std::string& text, bool too_long, Clock::time_point taken) {
-    ++turn_;
     auto encoding =
         too_long ? Result<Encoding>(DataError("a line over 1 MiB")) : session_.Encode(text);
     if (!encoding.ok()) {
       unusable_ = true;
+      session_.SkipTurn();
       PrintUnusable(tool_.json(), text, encoding.error());
       Flush();
       return {};
     }
-    STI_ASSIGN_OR_RETURN(Answer answer, session_.Ask(*encoding, taken));
-    Show(text, answer);
-    late_ = late_ || !answer.deadline_met.value_or(true);
+    STI_RETURN_IF_ERROR(session_.Ask(*encoding, taken, &answer_));
+    Show(text, answer_);
+    late_ = late_ || !answer_.deadline_met.value_or(true);
     return {};
   }
 
@@ -47,13 +48,15 @@ class Turns {
  private:
   void Show(const std::string& text, const Answer& answer) {
     if (tool_.json()) {
-      PrintJson(options_, text, answer, turn_, session_.info());
+      PrintJson(options_, text, answer, session_.info());
     } else {
       PrintPlain(text, answer, session_.info());
     }
     Flush();
-    if (options_.stats) tool_.Say(DescribeRun(answer));
-    if (!options_.trace.empty()) trace_.Add(answer.run);
+    if (options_.stats) {
+      for (const std::string& line : DescribeRun(answer)) tool_.Say(line);
+    }
+    if (!options_.trace.empty()) trace_.Add(answer, session_.pipeline().last_schedule());
   }
 
   void Flush() { output_closed_ = output_closed_ || std::fflush(stdout) != 0; }
@@ -62,23 +65,29 @@ class Turns {
   const RunOptions& options_;
   const Tool& tool_;
   TraceWriter trace_;
-  uint64_t turn_ = 0;
+  Answer answer_;
   bool late_ = false;
   bool unusable_ = false;
   bool output_closed_ = false;
 };
 
-Result<int> AnswerTexts(Turns& turns, const RunOptions& options) {
+Result<int> AnswerTexts(Session& session, Turns& turns, const RunOptions& options) {
   for (const std::string& text : options.texts) {
     if (StopRequested() || turns.output_closed()) break;
+    if (options.turn_gap_us == 0.0) session.EndTurns();
     STI_RETURN_IF_ERROR(turns.Take(text, false, Clock::now()));
   }
   return turns.Finish();
 }
 
-Result<int> AnswerLines(Turns& turns, const RunOptions& options) {
+// Lines that come within the gap are turns of one engagement; a longer pause ends it, and what was
+// kept for the next turn is given back while nobody waits.
+Result<int> AnswerLines(Session& session, Turns& turns, const RunOptions& options) {
+  constexpr double kTurnGap_us = 60e6;
+  const double gap_us = options.turn_gap_us.value_or(kTurnGap_us);
   LineReader reader(STDIN_FILENO);
   while (!StopRequested() && !turns.output_closed()) {
+    if (gap_us == 0 || !reader.Wait(gap_us)) session.EndTurns();
     STI_ASSIGN_OR_RETURN(auto line, reader.Next());
     if (!line) break;
     STI_RETURN_IF_ERROR(turns.Take(line->text, line->too_long, Clock::now()));
@@ -95,13 +104,15 @@ Result<int> Run(const Tool& tool, const RunOptions& options) {
     tool.Say("ready; type a line, end with Ctrl-D");
   }
   Turns turns(*session, options, tool);
-  return options.texts.empty() ? AnswerLines(turns, options) : AnswerTexts(turns, options);
+  return options.texts.empty() ? AnswerLines(*session, turns, options)
+                               : AnswerTexts(*session, turns, options);
 }
 
 }  // namespace
 }  // namespace sti
 
 int main(int argc, char** argv) {
+  sti::NoteMain();
   sti::Tool tool("sti-run", "Classifies text with a sharded model, executing a plan.",
                  "echo 'set an alarm for seven' | sti-run model.sti --plan model.plan");
   sti::RunOptions options;

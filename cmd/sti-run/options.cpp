@@ -10,8 +10,8 @@ void AddRunOptions(CLI::App& app, RunOptions& o) {
   app.add_option("--plan", o.plan, "plan made by sti-plan")->type_name("FILE");
   AddParsed(app, "--submodel", o.submodel, ParseSubmodel, "NxM, without a plan");
   app.add_option("--bits", o.bits, "bits of all shards, without a plan")->type_name("K");
-  app.add_option("--on-late", o.on_late, "after a missed target: wait (report) or fail (exit 4)")
-      ->check(CLI::IsMember({"wait", "fail"}))
+  app.add_option("--on-late", o.on_late, "short of time: wait (report), degrade or fail (exit 4)")
+      ->check(CLI::IsMember({"wait", "degrade", "fail"}))
       ->type_name("");
   app.add_option("--io", o.io, "auto, uring, threads or buffered")->type_name("WAY");
   app.add_option("--backend", o.backend, "native or openblas")
@@ -22,6 +22,8 @@ void AddRunOptions(CLI::App& app, RunOptions& o) {
       ->check(CLI::Range(1, 256))
       ->type_name("N");
   app.add_flag("--one-shot", o.one_shot, "one input, then exit");
+  AddParsed(app, "--turn-gap", o.turn_gap_us, ParseTimeUs,
+            "a longer pause begins anew with turn 1 [1min]");
   app.add_flag("--ids", o.ids, "inputs are token ids");
   app.add_flag("--pairs", o.pairs, "a tab separates two sentences");
   app.add_option("--top", o.top, "scores of the K best labels only")

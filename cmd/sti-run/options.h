@@ -10,8 +10,6 @@
 
 namespace sti {
 
-enum class OnLate : uint8_t { kWait, kFail };
-
 struct RunOptions {
   std::string model;
   std::vector<std::string> texts;
@@ -24,6 +22,7 @@ struct RunOptions {
   std::optional<uint64_t> memory_bytes;
   uint32_t threads = 0;  ///< 0: as many as the plan's machine or this one has
   bool one_shot = false;
+  std::optional<double> turn_gap_us;  ///< longer pauses end an engagement; default: see TurnGapUs
   bool ids = false;
   bool pairs = false;
   bool stats = false;

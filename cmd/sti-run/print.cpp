@@ -31,10 +31,63 @@ Json ScoresOf(const Answer& answer, const ModelInfo& info, uint32_t top) {
   return scores;
 }
 
+Json DegradedOf(const RunResult& run) {
+  Json list = Json::array();
+  for (const DegradedShard& shard : run.degraded) {
+    list.push_back({{"layer", shard.layer},
+                    {"slice", shard.slice},
+                    {"bits", shard.bits},
+                    {"planned_bits", shard.planned_bits}});
+  }
+  return list;
+}
+
+// What the plan says of this very run: its own first turn, at the start or warm as it was planned.
+const PlanTimes* PlannedTimes(const Answer& answer) {
+  const bool planned =
+      answer.plan->times && answer.run.turn == 1 && answer.plan->cold == answer.cold;
+  return planned ? &*answer.plan->times : nullptr;
+}
+
+// Measured times, and how much more they are than planned.
+void AddTimes(const Answer& answer, Json& json) {
+  const RunResult& run = answer.run;
+  const PlanTimes* planned = PlannedTimes(answer);
+  if (planned != nullptr) {
+    json["predicted_latency_us"] = answer.plan->predicted_latency_us;
+    json["latency_difference_us"] = answer.latency_us - answer.plan->predicted_latency_us;
+    json["stall_difference_us"] = run.stall_us - planned->stall_us;
+  }
+  json["layers"] = Json::array();
+  for (size_t k = 0; k < run.layers.size(); ++k) {
+    const double io_us = LayerIoUs(run, k);
+    const double compute_us = run.layers[k].end_us - run.layers[k].start_us;
+    Json layer = {{"layer", run.layers[k].layer}, {"io_us", io_us}, {"compute_us", compute_us}};
+    if (planned != nullptr) {
+      layer["io_difference_us"] = io_us - planned->layer_io_us[k];
+      layer["compute_difference_us"] = compute_us - planned->layer_us;
+    }
+    json["layers"].push_back(std::move(layer));
+  }
+}
+
+std::string DescribeLayer(const Answer& answer, size_t k) {
+  const LayerTrace& layer = answer.run.layers[k];
+  const PlanTimes* planned = PlannedTimes(answer);
+  const auto with_plan = [&](double time_us, double planned_us) {
+    const std::string time = FormatTimeUs(time_us);
+    return planned == nullptr ? time : time + " (planned " + FormatTimeUs(planned_us) + ")";
+  };
+  return "layer " + std::to_string(layer.layer) + ": IO " +
+         with_plan(LayerIoUs(answer.run, k), planned == nullptr ? 0 : planned->layer_io_us[k]) +
+         ", compute " +
+         with_plan(layer.end_us - layer.start_us, planned == nullptr ? 0 : planned->layer_us);
+}
+
 }  // namespace
 
 void PrintJson(const RunOptions& options, const std::string& text, const Answer& answer,
-               uint64_t turn, const ModelInfo& info) {
+               const ModelInfo& info) {
   Json json;
   json["text"] = text;
   json["label"] = info.labels[answer.label];
@@ -49,10 +102,11 @@ void PrintJson(const RunOptions& options, const std::string& text, const Answer&
   json["truncated"] = answer.truncated;
   json["latency_us"] = answer.latency_us;
   json["deadline_met"] = answer.deadline_met ? Json(*answer.deadline_met) : Json(nullptr);
-  json["degraded"] = Json::array();
-  json["turn"] = turn;
+  json["degraded"] = DegradedOf(answer.run);
+  json["turn"] = answer.turn;
   json["stall_us"] = answer.run.stall_us;
   json["bytes_read"] = answer.run.bytes_read;
+  AddTimes(answer, json);
   std::printf("%s\n", Dump(json).c_str());
 }
 
@@ -80,7 +134,7 @@ void PrintUnusable(bool json, const std::string& text, const Error& error) {
   std::printf("%s\n", Dump(line).c_str());
 }
 
-std::string DescribeRun(const Answer& answer) {
+std::vector<std::string> DescribeRun(const Answer& answer) {
   const Plan& plan = *answer.plan;
   std::string line = FormatTimeUs(answer.latency_us);
   if (plan.target_us) {
@@ -92,8 +146,13 @@ std::string DescribeRun(const Answer& answer) {
   }
   line += ", stalled " + FormatTimeUs(answer.run.stall_us);
   line += ", read " + FormatBytes(answer.run.bytes_read);
+  if (!answer.run.degraded.empty())
+    line += ", " + std::to_string(answer.run.degraded.size()) + " shards degraded";
   line += ", peak memory " + FormatBytes(PeakRssBytes());
-  return line;
+  std::vector<std::string> lines{line};
+  lines.reserve(1 + answer.run.layers.size());
+  for (size_t k = 0; k < answer.run.layers.size(); ++k) lines.push_back(DescribeLayer(answer, k));
+  return lines;
 }
 
 }  // namespace sti

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "session.h"
 
@@ -8,7 +9,7 @@ namespace sti {
 
 /// One object a line (cli: "JSON that others build on", Run). `text` is as it came in.
 void PrintJson(const RunOptions& options, const std::string& text, const Answer& answer,
-               uint64_t turn, const ModelInfo& info);
+               const ModelInfo& info);
 
 /// label TAB score TAB text. Of a multi-label model: all that reach the threshold with commas
 /// between them, or "-" if none does, and the highest score.
@@ -17,7 +18,8 @@ void PrintPlain(const std::string& text, const Answer& answer, const ModelInfo& 
 /// An input that cannot be used has its own line and ends nothing.
 void PrintUnusable(bool json, const std::string& text, const Error& error);
 
-/// Times, bytes and memory of one input, for --stats.
-std::string DescribeRun(const Answer& answer);
+/// Times, bytes and memory of one input, for --stats: a line, then one a layer, each with what the
+/// plan counted on where it says that.
+std::vector<std::string> DescribeRun(const Answer& answer);
 
 }  // namespace sti

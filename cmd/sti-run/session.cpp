@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdio>
+#include <utility>
 
 #include "clock.h"
 #include "common/files.h"
 #include "common/parse.h"
 #include "common/plan_text.h"
 #include "pipeline/whole_plan.h"
+#include "process_age.h"
 #include "staging.h"
 #include "text/unicode.h"
 
@@ -43,6 +46,7 @@ void WarnOfDifferences(Pipeline& pipeline, const Tool& tool) {
   const Plan& plan = pipeline.plan();
   const char* path = ReadPathName(pipeline.read_path());
   tool.Explain(std::string("reading through ") + path + ", computing with " + pipeline.kernel());
+  if (!pipeline.reader().why().empty()) tool.Explain(pipeline.reader().why());
   if (!plan.read_path.empty() && plan.read_path != path) {
     tool.Warn("the plan counts on reads through " + plan.read_path + ", this run has " + path +
               "; run sti-profile here");
@@ -63,6 +67,19 @@ void WarnOfDifferences(Pipeline& pipeline, const Tool& tool) {
 
 }  // namespace
 
+// A plan of a cold start counts from exec to label, and without a target the first label counts:
+// then nothing is loaded before it is needed.
+bool IsLazy(const RunOptions& options, const Plan& plan) {
+  return plan.cold || (options.plan.empty() && !options.memory_bytes);
+}
+
+Status CheckDegrade(const RunOptions& options, const Plan& plan) {
+  if (options.on_late != "degrade" || (plan.target_us && plan.times)) return {};
+  return UsageError(
+      "--on-late degrade needs a plan with a target and the times it counts on; make "
+      "one with sti-plan --target");
+}
+
 Result<std::unique_ptr<Session>> Session::Open(const RunOptions& options, const Tool& tool) {
   STI_ASSIGN_OR_RETURN(ReadPath path, ParseReadPath(options.io));
   STI_ASSIGN_OR_RETURN(ContainerFile file, ContainerFile::Open(options.model, path));
@@ -72,20 +89,33 @@ Result<std::unique_ptr<Session>> Session::Open(const RunOptions& options, const 
                       " gives one label an input");
   }
   STI_ASSIGN_OR_RETURN(Plan plan, ChoosePlan(options, file.index(), tool));
+  STI_RETURN_IF_ERROR(CheckDegrade(options, plan));
   WarnOfUntrained(model, plan, tool);
-  STI_ASSIGN_OR_RETURN(Tokenizer tokenizer, LoadTokenizer(file));
-  std::unique_ptr<Session> session(new Session(options, std::move(tokenizer)));
+  STI_ASSIGN_OR_RETURN(const TokenizerParts parts, ReadTokenizerParts(file));
+  std::unique_ptr<Session> session(new Session(options, tool));
   PipelineOptions pipeline;
   pipeline.threads = options.threads != 0 ? options.threads : AvailableThreads();
   pipeline.clock_khz = ClockLimitKhz();
   pipeline.backend = options.backend == "native" ? Backend::kNative : Backend::kOpenBlas;
+  pipeline.lazy = IsLazy(options, plan);
+  session->cold_ = plan.cold;
   if (options.memory_bytes) {
+    STI_ASSIGN_OR_RETURN(session->tokenizer_, MakeTokenizer(parts, file.index(), file.name()));
     STI_ASSIGN_OR_RETURN(pipeline.staging_bytes,
-                         StagingBytes(*options.memory_bytes, file.index(), session->tokenizer_,
+                         StagingBytes(*options.memory_bytes, file.index(), *session->tokenizer_,
                                       pipeline.threads, plan));
   }
   STI_ASSIGN_OR_RETURN(session->pipeline_,
                        Pipeline::Create(std::move(file), std::move(plan), pipeline));
+  session->pipeline_->MeterDecoding(!options.trace.empty());
+  // Shards of the first layers arrive while the tokenizer is made.
+  const bool one_route = session->pipeline_->plan().variants.empty();
+  if (pipeline.lazy && one_route)
+    STI_RETURN_IF_ERROR(session->pipeline_->Wake(session->degrades()));
+  if (!session->tokenizer_) {
+    STI_ASSIGN_OR_RETURN(session->tokenizer_,
+                         MakeTokenizer(parts, session->pipeline_->index(), options.model));
+  }
   WarnOfDifferences(*session->pipeline_, tool);
   return session;
 }
@@ -104,7 +134,7 @@ Result<Encoding> Session::Encode(const std::string& text,
   if (pair && tokenizer.second_type >= info().shape.token_types) {
     return DataError("the model takes no pairs");
   }
-  return tokenizer_.Encode(text, pair, pipeline_->max_length());
+  return tokenizer_->Encode(text, pair, pipeline_->max_length());
 }
 
 Result<Encoding> Session::EncodeIds(const std::string& line) const {
@@ -139,21 +169,44 @@ std::vector<uint32_t> Session::LabelsAbove(std::span<const float> scores) const 
   return labels;
 }
 
-Result<Answer> Session::Ask(const Encoding& encoding, Clock::time_point taken) {
-  Answer answer;
-  STI_ASSIGN_OR_RETURN(answer.run, pipeline_->Run(encoding.ids, encoding.types));
-  answer.scores = answer.run.logits;
-  Probabilities(info().problem, answer.scores);
-  if (info().problem == Problem::kMultiLabel) answer.labels = LabelsAbove(answer.scores);
-  auto best = std::max_element(answer.run.logits.begin(), answer.run.logits.end());
-  answer.label = static_cast<uint32_t>(best - answer.run.logits.begin());
-  answer.tokens = static_cast<uint32_t>(encoding.ids.size());
-  answer.truncated = encoding.truncated;
-  answer.latency_us = MicrosecondsBetween(taken, Clock::now());
-  answer.plan = &pipeline_->PlanFor(encoding.ids.size());
-  const auto& target = answer.plan->target_us;
-  if (target) answer.deadline_met = answer.latency_us <= *target;
-  return answer;
+void Session::EndTurns() {
+  if (turn_ > 0) pipeline_->EndTurns();
+  turn_ = 0;
+}
+
+Status Session::Ask(const Encoding& encoding, Clock::time_point taken, Answer* answer) {
+  if (cold_) taken = Clock::now() - Microseconds(AgeUs());
+  answer->plan = &pipeline_->PlanFor(encoding.ids.size());
+  RunTerms terms;
+  terms.taken = taken;
+  const auto& target_us = answer->plan->target_us;
+  if (degrades()) terms.degrade_for_us = target_us;
+  STI_RETURN_IF_ERROR(pipeline_->Run(encoding.ids, encoding.types, terms, &answer->run));
+  answer->scores = answer->run.logits;
+  Probabilities(info().problem, answer->scores);
+  if (info().problem == Problem::kMultiLabel) answer->labels = LabelsAbove(answer->scores);
+  auto best = std::max_element(answer->run.logits.begin(), answer->run.logits.end());
+  answer->label = static_cast<uint32_t>(best - answer->run.logits.begin());
+  answer->tokens = static_cast<uint32_t>(encoding.ids.size());
+  answer->truncated = encoding.truncated;
+  answer->turn = ++turn_;
+  answer->cold = std::exchange(cold_, false);
+  answer->latency_us = MicrosecondsBetween(taken, Clock::now());
+  answer->deadline_met.reset();
+  if (target_us) answer->deadline_met = answer->latency_us <= *target_us;
+  WarnOfDrift();
+  return {};
+}
+
+void Session::WarnOfDrift() {
+  const std::optional<Drift> drift = pipeline_->drift().TakeWarning();
+  if (!drift) return;
+  char line[160];
+  std::snprintf(line, sizeof(line),
+                "layers take %.2f and reads %.2f times what the plan counts on; profile this "
+                "device again, then plan again",
+                drift->compute_ratio, drift->io_ratio);
+  tool_.Warn(line);
 }
 
 }  // namespace sti

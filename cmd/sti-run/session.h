@@ -25,6 +25,8 @@ struct Answer {
   bool truncated = false;
   double latency_us = 0;  ///< from `taken` to here
   std::optional<bool> deadline_met;
+  uint64_t turn = 1;  ///< in its engagement
+  bool cold = false;  ///< the plan is of a cold start, and this was it
 };
 
 class Session {
@@ -38,9 +40,15 @@ class Session {
   [[nodiscard]] Result<Encoding> Encode(const std::string& text,
                                         const std::optional<std::string>& pair) const;
 
-  /// Runs one input. `taken` is when its line was read. An error here is the model's or the
-  /// machine's.
-  Result<Answer> Ask(const Encoding& encoding, Clock::time_point taken);
+  /// The engagement is over; see Pipeline::EndTurns.
+  void EndTurns();
+  /// An input that could not be used is a turn all the same.
+  void SkipTurn() { ++turn_; }
+
+  /// Runs one input. `taken` is when its line was read; the first under a plan of a cold start is
+  /// timed from the start of the process. `answer` is used again. An error here is the model's or
+  /// the machine's.
+  [[nodiscard]] Status Ask(const Encoding& encoding, Clock::time_point taken, Answer* answer);
 
   /// Score that a label of a multi-label model needs.
   [[nodiscard]] double threshold() const { return options_.threshold.value_or(0.5); }
@@ -49,13 +57,19 @@ class Session {
   [[nodiscard]] const ModelInfo& info() const { return pipeline_->index().info; }
 
  private:
-  Session(const RunOptions& options, Tokenizer tokenizer)
-      : options_(options), tokenizer_(std::move(tokenizer)) {}
+  Session(const RunOptions& options, const Tool& tool) : options_(options), tool_(tool) {}
+  [[nodiscard]] bool degrades() const { return options_.on_late == "degrade"; }
   [[nodiscard]] std::vector<uint32_t> LabelsAbove(std::span<const float> scores) const;
   [[nodiscard]] Result<Encoding> EncodeIds(const std::string& line) const;
 
+  void WarnOfDrift();
+
   const RunOptions& options_;
-  Tokenizer tokenizer_;
+  const Tool& tool_;
+  std::optional<Tokenizer> tokenizer_;
+  uint64_t turn_ = 0;
+  bool cold_ =
+      false;  ///< the next input is the first, and its time counts from the process's start
   std::unique_ptr<Pipeline> pipeline_;
 };
 

@@ -1,5 +1,7 @@
 #include "trace.h"
 
+#include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "base/atomic_file.h"
@@ -9,43 +11,116 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr double kPauseUs = 1000;  // between runs, so that they can be told apart
-
-Json Event(const std::string& name, int lane, double begin_us, double end_us) {
-  return {{"name", name}, {"ph", "X"},      {"pid", 1},
-          {"tid", lane},  {"ts", begin_us}, {"dur", std::max(0.0, end_us - begin_us)}};
-}
+constexpr double kPause_us = 1000;  // between runs, so that they can be told apart
+enum Lane { kIo = 1, kDecode = 2, kCompute = 3 };
 
 Json LaneName(int lane, const char* name) {
   return {
       {"name", "thread_name"}, {"ph", "M"}, {"pid", 1}, {"tid", lane}, {"args", {{"name", name}}}};
 }
 
+std::string LayerName(uint32_t layer) { return "layer " + std::to_string(layer); }
+
+/// The bits that each part of a read completes, by shard: {"3": [2, 3, 4]}.
+Json PartsOf(const LoadSchedule& schedule, const StagedRead& read) {
+  std::map<uint32_t, std::vector<uint32_t>> bits;
+  for (uint32_t i = read.first_part; i < read.first_part + read.parts; ++i) {
+    const StagedPart& part = schedule.parts[i];
+    if (part.kind == kResidentPart) continue;
+    bits[schedule.requests[part.request].slice].push_back(ShardPartBits(part.kind));
+  }
+  Json slices = Json::object();
+  for (const auto& [slice, parts] : bits) slices["slice " + std::to_string(slice)] = parts;
+  return slices;
+}
+
+std::string ReadName(const LoadSchedule& schedule, const StagedRead& read) {
+  const StagedPart& part = schedule.parts[read.first_part];
+  if (part.kind != kResidentPart) {
+    return LayerName(schedule.requests[part.request].layer) +
+           (read.refinement ? " refinement" : "");
+  }
+  return part.request == kHeadOfModel ? "head parameters" : LayerName(part.request) + " parameters";
+}
+
+/// The bits that each slice of a layer ran at; 0: left out.
+Json BitsOf(const RunResult& run, const LoadSchedule& schedule, uint32_t layer) {
+  Json bits = Json::object();
+  for (const ShardRequest& shard : schedule.requests) {
+    if (shard.layer == layer) bits["slice " + std::to_string(shard.slice)] = shard.bits;
+  }
+  for (const DegradedShard& shard : run.degraded) {
+    if (shard.layer == layer) bits["slice " + std::to_string(shard.slice)] = shard.bits;
+  }
+  return bits;
+}
+
 }  // namespace
 
-void TraceWriter::Add(const RunResult& run) { runs_.push_back(run); }
+struct TraceWriter::Events {
+  Json list = Json::array({LaneName(kIo, "IO"), LaneName(kDecode, "decode (within compute)"),
+                           LaneName(kCompute, "compute")});
+  double origin_us = 0;  ///< of the run at hand
+  double end_us = 0;
+
+  void Add(const std::string& name, Lane lane, double begin_us, double until_us,
+           Json args = Json::object()) {
+    list.push_back({{"name", name},
+                    {"ph", "X"},
+                    {"pid", 1},
+                    {"tid", static_cast<int>(lane)},
+                    {"ts", origin_us + begin_us},
+                    {"dur", std::max(0.0, until_us - begin_us)},
+                    {"args", std::move(args)}});
+    end_us = std::max(end_us, origin_us + until_us);
+  }
+};
+
+TraceWriter::TraceWriter() : events_(std::make_unique<Events>()) {}
+TraceWriter::~TraceWriter() = default;
+
+void TraceWriter::Add(const Answer& answer, const LoadSchedule& schedule) {
+  Events& events = *events_;
+  const RunResult& run = answer.run;
+  // Reads of a run that was woken begin before it.
+  double first_us = run.embeddings_io_begin_us;
+  for (const ReadSpan& span : run.reads) first_us = std::min(first_us, span.begin_us);
+  events.origin_us = events.end_us - first_us + (events.end_us > 0 ? kPause_us : 0);
+  events.Add("embedding rows", kIo, run.embeddings_io_begin_us, run.embeddings_io_us);
+  AddReads(run, schedule);
+  events.Add("embeddings", kCompute, run.embeddings_io_us, run.embeddings_us);
+  for (const LayerTrace& layer : run.layers) {
+    const Json bits = BitsOf(run, schedule, layer.layer);
+    events.Add(LayerName(layer.layer), kDecode, layer.start_us, layer.start_us + layer.decode_us,
+               {{"bits", bits}});
+    events.Add(LayerName(layer.layer), kCompute, layer.start_us, layer.end_us, {{"bits", bits}});
+  }
+  events.Add("head", kCompute, run.latency_us - run.head_us, run.latency_us);
+}
+
+// Several reads are in flight, a lane shows one: each from when it was begun or the one before it
+// was there, whichever is later.
+void TraceWriter::AddReads(const RunResult& run, const LoadSchedule& schedule) {
+  std::vector<ReadSpan> spans = run.reads;
+  std::sort(spans.begin(), spans.end(),
+            [](const ReadSpan& a, const ReadSpan& b) { return a.end_us < b.end_us; });
+  double lane_us = -1e12;
+  for (const ReadSpan& span : spans) {
+    const bool behind_rows =
+        span.begin_us >= run.embeddings_io_begin_us && span.end_us >= run.embeddings_io_us;
+    if (behind_rows) lane_us = std::max(lane_us, run.embeddings_io_us);
+    const StagedRead& read = schedule.reads[span.read];
+    Json args = {{"bytes", read.length},
+                 {"in_flight_us", span.end_us - span.begin_us},
+                 {"parts", PartsOf(schedule, read)}};
+    events_->Add(ReadName(schedule, read), kIo, std::max(span.begin_us, lane_us), span.end_us,
+                 std::move(args));
+    lane_us = span.end_us;
+  }
+}
 
 Status TraceWriter::Write(const std::string& path) const {
-  constexpr int kIo = 1;
-  constexpr int kCompute = 2;
-  Json events = Json::array({LaneName(kIo, "IO"), LaneName(kCompute, "compute")});
-  double origin = 0;
-  for (const RunResult& run : runs_) {
-    events.push_back(Event("embedding rows", kIo, origin, origin + run.embeddings_io_us));
-    events.push_back(
-        Event("embeddings", kCompute, origin + run.embeddings_io_us, origin + run.embeddings_us));
-    double io_begin = run.embeddings_io_us;
-    for (const LayerTrace& layer : run.layers) {
-      std::string name = "layer " + std::to_string(layer.layer);
-      events.push_back(Event(name, kIo, origin + io_begin, origin + layer.io_ready_us));
-      events.push_back(Event(name, kCompute, origin + layer.start_us, origin + layer.end_us));
-      io_begin = std::max(io_begin, layer.io_ready_us);
-    }
-    double last = run.layers.empty() ? run.embeddings_us : run.layers.back().end_us;
-    events.push_back(Event("head", kCompute, origin + last, origin + run.latency_us));
-    origin += run.latency_us + kPauseUs;
-  }
-  std::string text = Json{{"traceEvents", std::move(events)}}.dump();
+  const std::string text = Json{{"traceEvents", events_->list}}.dump();
   return WriteFileAtomically(path, {reinterpret_cast<const uint8_t*>(text.data()), text.size()});
 }
 

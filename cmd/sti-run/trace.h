@@ -1,21 +1,34 @@
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
-#include "pipeline/pipeline.h"
+#include "io/load_schedule.h"
+#include "session.h"
 
 namespace sti {
 
-/// Collects runs and writes them as Chrome trace events: one row for IO, one for compute.
+/// Collects runs and writes them as Chrome trace events, which Perfetto opens: a lane for reads,
+/// one for decoding, one for computation, each slice with its shards and their bits. Decoding is
+/// fused with the products and spread over a layer; its slice is as long as all of it together.
 class TraceWriter {
  public:
-  void Add(const RunResult& run);
+  TraceWriter();
+  ~TraceWriter();
+  TraceWriter(const TraceWriter&) = delete;
+  TraceWriter& operator=(const TraceWriter&) = delete;
+
+  /// `schedule` is what the run read by.
+  void Add(const Answer& answer, const LoadSchedule& schedule);
   [[nodiscard]] Status Write(const std::string& path) const;
 
  private:
-  std::vector<RunResult> runs_;
+  struct Events;
+  void AddReads(const RunResult& run, const LoadSchedule& schedule);
+
+  std::unique_ptr<Events> events_;
 };
 
 }  // namespace sti

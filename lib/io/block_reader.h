@@ -44,6 +44,7 @@ std::vector<ReadRequest> RequestsFor(std::span<const Range> ranges, std::span<ui
 class BlockReader {
  public:
   static constexpr uint32_t kDefaultDepth = 8;
+  static constexpr uint32_t kMostDepth = 16;  ///< that a plan may ask for
 
   virtual ~BlockReader() = default;
   BlockReader(const BlockReader&) = delete;

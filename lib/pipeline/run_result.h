@@ -42,4 +42,11 @@ struct RunResult {
   std::vector<DegradedShard> degraded;  ///< what ran below its planned bits
 };
 
+/// Microseconds that the IO lane spent on the k-th layer's reads.
+double LayerIoUs(const RunResult& run, size_t k);
+
+/// The least that a pipeline could have taken with these times of its parts: the greatest over
+/// layers k of all IO through layer k and all computation from layer k on.
+double PipelineBoundUs(const RunResult& run);
+
 }  // namespace sti

@@ -98,15 +98,27 @@ load helpers
   run --separate-stderr sti-run --stats model.sti --plan model.plan "$alarm" "tell me a joke"
   same "$status" 0
   same "${#lines[@]}" 2
-  same "${#stderr_lines[@]}" 2
+  layers=$(sti-inspect --json model.plan | jq '.layers | length')
+  same "${#stderr_lines[@]}" $((2 + layers * 2))
   like "${stderr_lines[0]}" "sti-run: * of 12.00 ms*, predicted * ms, stalled *, read * kB, peak memory * MB" ||
     like "${stderr_lines[0]}" "sti-run: * of 12.00 ms*, predicted * ms, stalled *, read * MB, peak memory * MB"
+  like "${stderr_lines[1]}" "sti-run: layer 0: IO *, compute *s*"
 }
 
-@test "--trace writes what the lanes did, one event a layer and lane" {
+@test "--trace: lanes of IO, decoding and computation, each slice with its shards and bits" {
   works sti-run --trace trace.json model.sti --plan model.plan "$alarm" "tell me a joke"
   layers=$(sti-inspect --json model.plan | jq '.layers | length')
-  holds "$(cat trace.json)" "[.traceEvents[] | select(.ph == \"X\" and (.name | startswith(\"layer\")))] | length == $((layers * 4))"
+  holds "$(cat trace.json)" '[.traceEvents[] | select(.ph == "M").args.name] | length == 3'
+  for lane in 2 3; do
+    jq ".traceEvents[] | select(.ph == \"X\" and .tid == $lane and (.name | startswith(\"layer\")))" \
+      trace.json >lane.json
+    holds "$(jq -s . lane.json)" "length == $((layers * 2)) and all(.args.bits | length > 0)"
+  done
+  # No two slices of a lane overlap, and decoding lies within its layer.
+  holds "$(cat trace.json)" '[.traceEvents[] | select(.ph == "X")] | group_by(.tid) | all(
+    sort_by(.ts) | [.[:-1], .[1:]] | transpose | all(.[0].ts + .[0].dur <= .[1].ts + 0.01))'
+  read_bits=$(jq -c '[.traceEvents[] | select(.tid == 1 and .args.parts) | .args.parts[][]] | unique' trace.json)
+  holds "$read_bits" 'length >= 1 and .[0] == 2'
   holds "$(cat trace.json)" 'all(.traceEvents[] | select(.ph == "X"); .ts >= 0 and .dur >= 0)'
   no_leftovers
 }

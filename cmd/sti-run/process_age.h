@@ -1,0 +1,12 @@
+#pragma once
+
+namespace sti {
+
+/// Remembers when main began; call it first.
+void NoteMain();
+
+/// Microseconds since the process was started: since main, and the CPU time spent before it, by the
+/// system, the dynamic linker and static initialisers.
+double AgeUs();
+
+}  // namespace sti

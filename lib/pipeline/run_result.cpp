@@ -1,0 +1,26 @@
+#include "pipeline/run_result.h"
+
+#include <algorithm>
+
+namespace sti {
+
+double LayerIoUs(const RunResult& run, size_t k) {
+  const LayerTrace& layer = run.layers[k];
+  const double before_us = k == 0 ? run.embeddings_io_us : run.layers[k - 1].io_ready_us;
+  return std::max(0.0, layer.io_ready_us - std::max(layer.io_begin_us, before_us));
+}
+
+double PipelineBoundUs(const RunResult& run) {
+  double compute_us = run.head_us;
+  for (const LayerTrace& layer : run.layers) compute_us += layer.end_us - layer.start_us;
+  double io_us = run.embeddings_io_us - run.embeddings_io_begin_us;
+  double bound_us = io_us + (run.embeddings_us - run.embeddings_io_us) + compute_us;
+  for (size_t k = 0; k < run.layers.size(); ++k) {
+    io_us += LayerIoUs(run, k);
+    bound_us = std::max(bound_us, io_us + compute_us);
+    compute_us -= run.layers[k].end_us - run.layers[k].start_us;
+  }
+  return bound_us;
+}
+
+}  // namespace sti
