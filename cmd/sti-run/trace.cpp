@@ -86,7 +86,6 @@ void TraceWriter::Add(const Answer& answer, const LoadSchedule& schedule) {
   double first_us = run.embeddings_io_begin_us;
   for (const ReadSpan& span : run.reads) first_us = std::min(first_us, span.begin_us);
   events.origin_us = events.end_us - first_us + (events.end_us > 0 ? kPause_us : 0);
-  events.Add("embedding rows", kIo, run.embeddings_io_begin_us, run.embeddings_io_us);
   AddReads(run, schedule);
   events.Add("embeddings", kCompute, run.embeddings_io_us, run.embeddings_us);
   for (const LayerTrace& layer : run.layers) {
@@ -101,21 +100,24 @@ void TraceWriter::Add(const Answer& answer, const LoadSchedule& schedule) {
 // Several reads are in flight, a lane shows one: each from when it was begun or the one before it
 // was there, whichever is later.
 void TraceWriter::AddReads(const RunResult& run, const LoadSchedule& schedule) {
+  constexpr uint32_t kRows = UINT32_MAX;
   std::vector<ReadSpan> spans = run.reads;
+  spans.push_back({run.embeddings_io_begin_us, run.embeddings_io_us, kRows});
   std::sort(spans.begin(), spans.end(),
             [](const ReadSpan& a, const ReadSpan& b) { return a.end_us < b.end_us; });
-  double lane_us = -1e12;
+  double lane_us = spans.front().begin_us;
   for (const ReadSpan& span : spans) {
-    const bool behind_rows =
-        span.begin_us >= run.embeddings_io_begin_us && span.end_us >= run.embeddings_io_us;
-    if (behind_rows) lane_us = std::max(lane_us, run.embeddings_io_us);
-    const StagedRead& read = schedule.reads[span.read];
-    Json args = {{"bytes", read.length},
-                 {"in_flight_us", span.end_us - span.begin_us},
-                 {"parts", PartsOf(schedule, read)}};
-    events_->Add(ReadName(schedule, read), kIo, std::max(span.begin_us, lane_us), span.end_us,
-                 std::move(args));
+    const double begin_us = std::max(span.begin_us, lane_us);
     lane_us = span.end_us;
+    Json args = {{"in_flight_us", span.end_us - span.begin_us}};
+    if (span.read == kRows) {
+      events_->Add("embedding rows", kIo, begin_us, span.end_us, std::move(args));
+      continue;
+    }
+    const StagedRead& read = schedule.reads[span.read];
+    args["bytes"] = read.length;
+    args["parts"] = PartsOf(schedule, read);
+    events_->Add(ReadName(schedule, read), kIo, begin_us, span.end_us, std::move(args));
   }
 }
 
