@@ -12,6 +12,24 @@
 
 namespace sti {
 
+/// A lock that callers get in the order in which they asked, so that nobody who comes back at once
+/// starves the others.
+class TurnLock {
+ public:
+  void lock() {
+    const uint32_t turn = next_.fetch_add(1);
+    for (uint32_t now = serving_.load(); now != turn; now = serving_.load()) serving_.wait(now);
+  }
+  void unlock() {
+    serving_.fetch_add(1);
+    serving_.notify_all();
+  }
+
+ private:
+  std::atomic<uint32_t> next_{0};
+  std::atomic<uint32_t> serving_{0};
+};
+
 /// Runs loops on `threads` threads, the caller among them. Thread-safe: concurrent callers take
 /// turns. Not to be called from inside its own loop.
 class ThreadPool {
@@ -38,7 +56,7 @@ class ThreadPool {
   void WaitUntilDone(uint32_t count);
 
   uint32_t threads_;
-  std::mutex callers_;
+  TurnLock callers_;
   // (generation << 32) | next index. A generation is odd while the fields below are rewritten, so
   // that a late worker's claim fails rather than picks up half of the next loop.
   std::atomic<uint64_t> ticket_{0};

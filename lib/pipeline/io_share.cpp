@@ -28,7 +28,8 @@ bool IoShare::TryBegin(uint32_t lane, uint64_t bytes) {
   Lane& self = lanes_[lane];
   if (!self.wants) {
     self.wants = true;
-    self.served = std::max(self.served, LeastServed(lane));
+    const uint64_t least = LeastServed(lane);
+    self.served = std::max(self.served, least - std::min(least, kCreditBytes));
   }
   const bool room = in_flight_ == 0 || in_flight_ + bytes <= most_bytes_;
   if (!room || !IsNext(lane)) return false;

@@ -10,9 +10,11 @@ namespace sti {
 
 /// Thread-safe. A lane asks before each read and gives back after it. While several want to read,
 /// the one that was served least goes first, whatever the sizes of their reads; a lane that wanted
-/// nothing for a while gains no credit by it.
+/// nothing for a while comes back with at most kCreditBytes of credit.
 class IoShare {
  public:
+  static constexpr uint64_t kCreditBytes = uint64_t{512} << 10;
+
   /// At most `bytes_in_flight` in all lanes together; a single larger read goes alone.
   explicit IoShare(uint64_t bytes_in_flight) : most_bytes_(bytes_in_flight) {}
 

@@ -37,7 +37,8 @@ double Pace::LatestStartUs(uint32_t k) const {
 }
 
 uint32_t Pace::SlicesFor(uint32_t k, double now_us) const {
-  const double left_us = deadline_us_ - MarginUs() - now_us - slowdown_ * head_us_;
+  // Half of the margin is for who waited until the latest start and woke up a little later.
+  const double left_us = deadline_us_ - MarginUs() / 2 - now_us - slowdown_ * head_us_;
   uint32_t slices = width_;
   while (slices > 1 && (layers_ - k) * LayerUs(slices) > left_us) --slices;
   return slices;

@@ -70,7 +70,7 @@ Status Pipeline::ReadResidents() {
 Status Pipeline::MakeRoom() {
   uint64_t arena_bytes = 0;
   for (Route& route : routes_) {
-    ChooseKept(route);
+    ChooseKept(route, turn_ + 1);
     STI_RETURN_IF_ERROR(Prepare(route, false, false));
     arena_bytes = std::max(arena_bytes, route.schedule().arena_bytes);
   }
@@ -137,13 +137,15 @@ const ShardBitRows& Pipeline::BitsFor(const Route& route) const {
   return has_turns ? plan_.turns[TurnIndex()].bits : route.plan().bits;
 }
 
-// What the next run begins with: as the plan says, or as much from the bottom as a new bound holds.
-void Pipeline::ChooseKept(const Route& route) {
+// What is in memory when a turn begins: as the plan says, or as much from the bottom as a new bound
+// holds.
+void Pipeline::ChooseKept(const Route& route, size_t turn) {
   kept_.clear();
   if (&route.plan() != &plan_) return;
   if (!preload_limit_) {
-    const size_t next = plan_.turns.empty() ? 0 : std::min(turn_ + 1, plan_.turns.size() - 1);
-    const auto& kept = plan_.turns.empty() ? plan_.preload : plan_.turns[next].preload;
+    const size_t last = plan_.turns.empty() ? 0 : plan_.turns.size() - 1;
+    const auto& kept =
+        plan_.turns.empty() ? plan_.preload : plan_.turns[std::min(turn, last)].preload;
     kept_.assign(kept.begin(), kept.end());
     return;
   }
@@ -196,7 +198,7 @@ void Pipeline::Settle() {
 Status Pipeline::Wake(bool may_degrade) {
   Settle();
   Route& route = MainRoute();
-  ChooseKept(route);
+  ChooseKept(route, turn_ + 1);
   STI_RETURN_IF_ERROR(Prepare(route, false, may_degrade));
   StartLane(route, true);
   woken_ = true;
@@ -207,7 +209,7 @@ Status Pipeline::Wake(bool may_degrade) {
 Status Pipeline::LoadAhead() {
   Settle();
   for (Route& route : routes_) {
-    ChooseKept(route);
+    ChooseKept(route, turn_);
     STI_RETURN_IF_ERROR(Prepare(route, true, false));
     if (route.schedule().reads.empty()) continue;
     StartLane(route, false);
@@ -234,7 +236,7 @@ void Pipeline::EndTurns() {
 Status Pipeline::ResizePreload(uint64_t bytes) {
   Settle();
   preload_limit_ = bytes;
-  ChooseKept(MainRoute());
+  ChooseKept(MainRoute(), turn_);
   preload_.KeepOnly(kept_);
   return LoadAhead();
 }
@@ -248,7 +250,7 @@ Status Pipeline::SetPlan(Plan plan) {
   turn_ = 0;
   preload_limit_.reset();
   drift_.Forget();
-  ChooseKept(MainRoute());
+  ChooseKept(MainRoute(), turn_);
   preload_.TakeFrom(before, kept_);
   before = PreloadBuffer();
   STI_RETURN_IF_ERROR(LoadAhead());

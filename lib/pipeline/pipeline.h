@@ -127,7 +127,7 @@ class Pipeline {
 
   [[nodiscard]] size_t TurnIndex() const;
   [[nodiscard]] const ShardBitRows& BitsFor(const Route& route) const;
-  void ChooseKept(const Route& route);
+  void ChooseKept(const Route& route, size_t turn);
   [[nodiscard]] Status Prepare(Route& route, bool only_ahead, bool refinements_apart);
   void StartLane(Route& route, bool rows_follow);
   void Settle();

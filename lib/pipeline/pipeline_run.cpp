@@ -58,7 +58,7 @@ Status Pipeline::TakeOver(Route& route, bool degrade) {
   }
   Settle();
   degrading_ = degrade;
-  ChooseKept(route);
+  ChooseKept(route, turn_ + 1);
   STI_RETURN_IF_ERROR(Prepare(route, false, degrade));
   StartLane(route, true);
   return {};

@@ -3,38 +3,11 @@
 #include <numeric>
 
 #include "base/aligned_buffer.h"
-#include "model/loaded_model.h"
 #include "pipeline_world.h"
 #include "types/plan.h"
 
 namespace sti {
 namespace {
-
-// The model computed shard by shard from memory: no plan, no lanes.
-std::vector<float> DirectLogits(const std::string& path, const Plan& plan) {
-  auto file = ContainerFile::Open(path);
-  const std::vector<uint32_t> all{2, 3, 4, 5, 6, 32};
-  auto model = LoadedModel::Load(std::move(file).value(), all);
-  EXPECT_TRUE(Succeeded(model));
-  ThreadPool pool(1);
-  auto transformer = Transformer::Create(model->index().info, pool, Backend::kNative);
-  const uint32_t offsets[] = {0, static_cast<uint32_t>(kTextIds.size())};
-  std::vector<float> hidden(kTextIds.size() * model->index().info.shape.hidden);
-  EXPECT_TRUE(
-      Succeeded(model->Embed(**transformer, {offsets}, kTextIds, kTextTypes, hidden.data())));
-  for (size_t k = 0; k < plan.layers.size(); ++k) {
-    std::vector<ShardView> views;
-    for (size_t i = 0; i < plan.width; ++i) {
-      views.push_back(model->View(plan.layers[k], plan.slices[k][i], plan.bits[k][i]));
-    }
-    (*transformer)
-        ->RunLayer({offsets}, views, plan.slices[k], model->resident().layers[plan.layers[k]],
-                   hidden.data());
-  }
-  std::vector<float> logits(model->index().info.shape.labels);
-  (*transformer)->Head({offsets}, hidden.data(), model->resident().head, logits.data());
-  return logits;
-}
 
 TEST_F(PipelineTest, EqualsTheModelComputedFromMemory) {
   for (const Plan& plan : {WholeAt(2), WholeAt(6), WholeAt(kFullBits), Mixed()}) {

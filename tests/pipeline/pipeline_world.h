@@ -8,9 +8,11 @@
 #include <utility>
 #include <vector>
 
+#include "model/loaded_model.h"
 #include "pipeline/pipeline.h"
 #include "pipeline/whole_plan.h"
 #include "support/expect.h"
+#include "support/random.h"
 #include "support/temp_folder.h"
 #include "support/test_container.h"
 
@@ -20,6 +22,35 @@ using Ids = std::vector<uint32_t>;
 
 inline const Ids kTextIds{2, 5, 7, 9, 11, 14, 16, 32, 3};
 inline const Ids kTextTypes{0, 0, 0, 0, 0, 1, 1, 1, 1};
+
+/// The model computed shard by shard from memory: no plan, no lanes. A shard of 0 bits is left out.
+inline std::vector<float> DirectLogits(const std::string& path, const Plan& plan) {
+  auto file = ContainerFile::Open(path);
+  const std::vector<uint32_t> all{2, 3, 4, 5, 6, 32};
+  auto model = LoadedModel::Load(std::move(file).value(), all);
+  EXPECT_TRUE(Succeeded(model));
+  ThreadPool pool(1);
+  auto transformer = Transformer::Create(model->index().info, pool, Backend::kNative);
+  const uint32_t offsets[] = {0, static_cast<uint32_t>(kTextIds.size())};
+  std::vector<float> hidden(kTextIds.size() * model->index().info.shape.hidden);
+  EXPECT_TRUE(
+      Succeeded(model->Embed(**transformer, {offsets}, kTextIds, kTextTypes, hidden.data())));
+  for (size_t k = 0; k < plan.layers.size(); ++k) {
+    std::vector<ShardView> views;
+    Ids slices;
+    for (size_t i = 0; i < plan.width; ++i) {
+      if (plan.bits[k][i] == 0) continue;
+      views.push_back(model->View(plan.layers[k], plan.slices[k][i], plan.bits[k][i]));
+      slices.push_back(plan.slices[k][i]);
+    }
+    (*transformer)
+        ->RunLayer({offsets}, views, slices, model->resident().layers[plan.layers[k]],
+                   hidden.data());
+  }
+  std::vector<float> logits(model->index().info.shape.labels);
+  (*transformer)->Head({offsets}, hidden.data(), model->resident().head, logits.data());
+  return logits;
+}
 
 class PipelineTest : public ::testing::Test {
  protected:
@@ -55,6 +86,34 @@ class PipelineTest : public ::testing::Test {
     for (size_t k = 0; k < plan.layers.size(); ++k) {
       for (size_t i = 0; i < plan.width && plan.preload.size() < count; ++i) {
         plan.preload.push_back({plan.layers[k], plan.slices[k][i], plan.bits[k][i]});
+      }
+    }
+    return plan;
+  }
+
+  /// A pipeline whose reads go through `reader`, which then is the pipeline's.
+  Result<std::unique_ptr<Pipeline>> MakeOver(std::unique_ptr<BlockReader> reader, const Plan& plan,
+                                             const PipelineOptions& options = {}) {
+    STI_ASSIGN_OR_RETURN(ContainerFile file, ContainerFile::Open(std::move(reader)));
+    return Pipeline::Create(std::move(file), plan, options);
+  }
+  /// `plan` with `count` turns of random bits that never fall, and random prefixes kept.
+  [[nodiscard]] Plan WithTurns(Plan plan, size_t count, TestRandom& random) const {
+    plan.turns.resize(count);
+    auto bits = plan.bits;
+    for (PlanTurn& turn : plan.turns) {
+      const auto before = bits;
+      if (&turn != &plan.turns.front()) {
+        for (auto& row : bits) {
+          for (uint32_t& b : row)
+            b = b > 6 ? b : std::min(6U, b + static_cast<uint32_t>(random.Below(2)));
+        }
+      }
+      turn.bits = bits;
+      size_t kept = &turn == &plan.turns.front() ? plan.preload.size() : random.Below(21);
+      for (size_t k = 0; k < plan.layers.size(); ++k) {
+        for (size_t i = 0; i < plan.width && kept > 0; ++i, --kept)
+          turn.preload.push_back({plan.layers[k], plan.slices[k][i], before[k][i]});
       }
     }
     return plan;

@@ -1,0 +1,231 @@
+// A device that goes wrong below a running pipeline.
+#include <array>
+#include <chrono>
+#include <thread>
+
+#include "pipeline_world.h"
+#include "support/fault_reader.h"
+
+namespace sti {
+namespace {
+
+using namespace std::chrono_literals;
+
+class Faults : public PipelineTest {
+ protected:
+  /// A pipeline and the reader below it.
+  void Open(const Plan& plan, const PipelineOptions& options = {}, bool reversed = false) {
+    auto inner = OpenBlockReader(path_);
+    ASSERT_TRUE(Succeeded(inner));
+    auto reader = std::make_unique<FaultReader>(std::move(*inner), std::vector<Fault>{}, reversed);
+    faults_ = reader.get();
+    auto pipeline = MakeOver(std::move(reader), plan, options);
+    ASSERT_TRUE(Succeeded(pipeline));
+    pipeline_ = std::move(*pipeline);
+  }
+  static Fault Over(FaultKind kind, const PartLocation& part, uint32_t times = Fault::kAlways,
+                    std::chrono::microseconds delay = 0us) {
+    return {kind, part.offset, part.length, times, delay, {}};
+  }
+  [[nodiscard]] const PartLocation& Part(uint32_t layer, uint32_t slice, uint32_t bits) const {
+    return index_.shard(layer, slice).parts[ShardPartIndex(bits)];
+  }
+  /// A plan that says when its layers must be done, so that it can be degraded.
+  [[nodiscard]] Plan Timed(Plan plan) const {
+    plan.times = PlanTimes{};
+    plan.times->layer_us = plan.times->layer_p99_us = 2000;
+    plan.times->layer_io_us.assign(plan.layers.size(), 100);
+    return plan;
+  }
+  /// `plan` as it ran.
+  static Plan Degraded(Plan plan, const std::vector<DegradedShard>& degraded) {
+    for (const DegradedShard& shard : degraded) {
+      for (size_t k = 0; k < plan.layers.size(); ++k) {
+        for (size_t i = 0; i < plan.width; ++i) {
+          if (plan.layers[k] == shard.layer && plan.slices[k][i] == shard.slice)
+            plan.bits[k][i] = shard.bits;
+        }
+      }
+    }
+    return plan;
+  }
+
+  FaultReader* faults_ = nullptr;
+  std::unique_ptr<Pipeline> pipeline_;
+};
+
+TEST_F(Faults, TornOnceHealsTornForGoodIsAnErrorAndTheNextRunGoesOn) {
+  const Plan plan = WholeAt(5);
+  const auto expected = Logits(plan);
+  Open(plan);
+  const std::array<PartLocation, 3> places = {
+      Part(0, 0, 2), Part(3, 2, 5), {index_.words.offset + 5 * index_.words.row_bytes, 8, 0}};
+  for (const PartLocation& place : places) {
+    faults_->Inject(Over(FaultKind::kTorn, place, 1));
+    const auto healed = pipeline_->Run(kTextIds, kTextTypes);
+    ASSERT_TRUE(Succeeded(healed));
+    EXPECT_EQ(healed->logits, expected);
+    EXPECT_GT(faults_->injected(), 0U);
+    faults_->Inject(Over(FaultKind::kTorn, place));
+    EXPECT_TRUE(FailedWith(pipeline_->Run(kTextIds, kTextTypes), ErrorKind::kData, "is damaged"));
+    faults_->Heal();
+    const auto after = pipeline_->Run(kTextIds, kTextTypes);
+    ASSERT_TRUE(Succeeded(after));
+    EXPECT_EQ(after->logits, expected);
+  }
+}
+
+TEST_F(Faults, ADeviceErrorAtAnyReadEndsTheRunAndNoMore) {
+  const Plan plan = Mixed();
+  const auto expected = Logits(plan);
+  PipelineOptions options;
+  options.staging_bytes = 24 * 4096;
+  Open(plan, options);
+  const uint64_t before = faults_->reads();
+  ASSERT_TRUE(Succeeded(pipeline_->Run(kTextIds, kTextTypes)));
+  const uint64_t reads = faults_->reads() - before;
+  ASSERT_GT(reads, 5U);
+  for (uint64_t nth = 0; nth < reads; ++nth) {
+    Fault fault;
+    fault.nth = faults_->reads() + nth;
+    faults_->Inject(fault);
+    EXPECT_TRUE(FailedWith(pipeline_->Run(kTextIds, kTextTypes), ErrorKind::kMachine));
+    faults_->Heal();
+    const auto after = pipeline_->Run(kTextIds, kTextTypes);
+    ASSERT_TRUE(Succeeded(after));
+    EXPECT_EQ(after->logits, expected);
+  }
+}
+
+TEST_F(Faults, ReadsMayCompleteInAnyOrder) {
+  for (const uint64_t staging : {0, 24 * 4096}) {
+    PipelineOptions options;
+    options.staging_bytes = staging;
+    Open(WithPreload(Mixed(), 3), options, true);
+    for (int run = 0; run < 5; ++run) {
+      const auto result = pipeline_->Run(kTextIds, kTextTypes);
+      ASSERT_TRUE(Succeeded(result));
+      EXPECT_EQ(result->logits, Logits(Mixed()));
+    }
+  }
+}
+
+TEST_F(Faults, ALateRefinementIsLeftOutAndReported) {
+  TinyModelOptions model;
+  model.layers = 5;
+  model.heads = 4;
+  model.hidden = 128;
+  model.ffn = 512;
+  auto report = WriteTinyContainer(path_, model);  // planes larger than a block
+  ASSERT_TRUE(Succeeded(report));
+  index_ = report->index;
+  const Plan plan = Timed(WholeAt(4));
+  Open(plan);
+  const PartLocation& plane = Part(3, 1, 4);
+  const PartLocation end{plane.offset + plane.length - 1, 1, 0};
+  faults_->Inject(Over(FaultKind::kDelay, end, 1, 1500ms));
+  RunTerms terms;
+  terms.degrade_for_us = 300e3;
+  RunResult result;
+  ASSERT_TRUE(Succeeded(pipeline_->Run(kTextIds, kTextTypes, terms, &result)));
+  const auto late =
+      std::find_if(result.degraded.begin(), result.degraded.end(),
+                   [](const DegradedShard& shard) { return shard.layer == 3 && shard.slice == 1; });
+  ASSERT_NE(late, result.degraded.end());
+  EXPECT_EQ(late->bits, 2U);
+  EXPECT_EQ(late->planned_bits, 4U);
+  EXPECT_EQ(result.logits, DirectLogits(path_, Degraded(plan, result.degraded)))
+      << "it computes with exactly what it says";
+  faults_->Heal();
+  terms.degrade_for_us = 60e6;
+  ASSERT_TRUE(Succeeded(pipeline_->Run(kTextIds, kTextTypes, terms, &result)));
+  EXPECT_TRUE(result.degraded.empty());
+  EXPECT_EQ(result.logits, Logits(plan));
+}
+
+TEST_F(Faults, ASliceWithoutItsBaseIsLeftOutButOneIsWaitedFor) {
+  const Plan plan = Timed(WholeAt(2));
+  Open(plan);
+  faults_->Inject(Over(FaultKind::kDelay, Part(2, 3, 2), 1, 1500ms));
+  RunTerms terms;
+  terms.degrade_for_us = 300e3;
+  RunResult result;
+  ASSERT_TRUE(Succeeded(pipeline_->Run(kTextIds, kTextTypes, terms, &result)));
+  ASSERT_FALSE(result.degraded.empty());
+  EXPECT_TRUE(std::any_of(
+      result.degraded.begin(), result.degraded.end(),
+      [](const DegradedShard& s) { return s.layer == 2 && s.slice == 3 && s.bits == 0; }));
+  EXPECT_EQ(result.logits, DirectLogits(path_, Degraded(plan, result.degraded)));
+  // All bases of a layer late: the first that comes is waited for, deadline or not.
+  faults_->Heal();
+  for (uint32_t slice = 0; slice < 4; ++slice)
+    faults_->Inject(Over(FaultKind::kDelay, Part(1, slice, 2), 1, 400ms + slice * 1ms));
+  terms.degrade_for_us = 50e3;
+  ASSERT_TRUE(Succeeded(pipeline_->Run(kTextIds, kTextTypes, terms, &result)));
+  EXPECT_EQ(result.logits, DirectLogits(path_, Degraded(plan, result.degraded)));
+  ASSERT_EQ(result.layers.size(), 5U);
+  for (const LayerTrace& layer : result.layers) EXPECT_GE(layer.slices, 1U);
+}
+
+TEST_F(Faults, WithoutTimesAPlanCannotBeDegraded) {
+  Open(WholeAt(4));
+  RunTerms terms;
+  terms.degrade_for_us = 1e6;
+  RunResult result;
+  EXPECT_TRUE(FailedWith(pipeline_->Run(kTextIds, kTextTypes, terms, &result), ErrorKind::kUsage,
+                         "run sti-plan again"));
+}
+
+TEST_F(Faults, RandomDelaysNeverChangeWhatWasComputed) {
+  TestRandom random(5);
+  const Plan plan = Timed(WithPreload(Mixed(), 2));
+  PipelineOptions options;
+  options.threads = 2;
+  options.staging_bytes = 40 * 4096;
+  Open(plan, options);
+  RunTerms terms;
+  RunResult result;
+  for (int run = 0; run < 30; ++run) {
+    faults_->Heal();
+    for (int i = 0; i < 6; ++i) {
+      Fault fault{
+          FaultKind::kDelay, 0, UINT64_MAX, 1, std::chrono::microseconds(random.Below(8000)), {}};
+      fault.nth = faults_->reads() + random.Below(30);
+      faults_->Inject(fault);
+    }
+    terms.degrade_for_us = 1000.0 + static_cast<double>(random.Below(20000));
+    ASSERT_TRUE(Succeeded(pipeline_->Run(kTextIds, kTextTypes, terms, &result)));
+    EXPECT_EQ(result.logits, DirectLogits(path_, Degraded(plan, result.degraded))) << run;
+  }
+}
+
+TEST_F(Faults, SeveralPipelinesShareCoresAndDevice) {
+  ThreadPool cores(2);
+  IoShare io(256 * 1024);
+  PipelineOptions options;
+  options.cores = &cores;
+  options.io = &io;
+  const Plan plans[] = {WithPreload(Mixed(), 3), WholeAt(6), WholeAt(2)};
+  std::vector<std::unique_ptr<Pipeline>> pipelines;
+  for (const Plan& plan : plans) {
+    auto pipeline = Make(plan, options);
+    ASSERT_TRUE(Succeeded(pipeline));
+    pipelines.push_back(std::move(*pipeline));
+  }
+  std::array<size_t, 3> wrong{};
+  std::vector<std::thread> users;
+  for (size_t p = 0; p < 3; ++p) {
+    users.emplace_back([&, p] {
+      const auto expected = DirectLogits(path_, plans[p]);
+      for (int run = 0; run < 40; ++run) {
+        const auto result = pipelines[p]->Run(kTextIds, kTextTypes);
+        if (!result.ok() || result->logits != expected) ++wrong[p];
+      }
+    });
+  }
+  for (std::thread& user : users) user.join();
+  for (size_t p = 0; p < 3; ++p) EXPECT_EQ(wrong[p], 0U) << p;
+}
+
+}  // namespace
+}  // namespace sti

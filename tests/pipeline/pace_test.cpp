@@ -1,0 +1,76 @@
+#include "pipeline/pace.h"
+
+#include <gtest/gtest.h>
+
+namespace sti {
+namespace {
+
+PlanTimes Times() {
+  PlanTimes times;
+  times.layer_us = 10'000;
+  times.layer_p99_us = 10'000;
+  times.head_us = 1'000;
+  return times;
+}
+
+// Ten layers of ten slices, 10 ms each, and a head of 1 ms.
+Pace TenLayers(double deadline_us) {
+  Pace pace(Times(), 10, 10);
+  pace.Begin(deadline_us);
+  return pace;
+}
+
+TEST(Pace, TheLatestStartLeavesTimeForAllThatFollows) {
+  const Pace pace = TenLayers(200'000);
+  EXPECT_GT(pace.LatestStartUs(0), 90'000);
+  EXPECT_LT(pace.LatestStartUs(0), 99'000) << "some of it is kept as a margin";
+  for (uint32_t k = 0; k < 10; ++k)
+    EXPECT_NEAR(pace.LatestStartUs(k + 1) - pace.LatestStartUs(k), 10'000, 1);
+  EXPECT_LT(pace.LatestStartUs(10), 199'000) << "the head";
+}
+
+TEST(Pace, AllSlicesUntilTheLatestStartThenFewerButOneAlways) {
+  const Pace pace = TenLayers(200'000);
+  EXPECT_EQ(pace.SlicesFor(0, pace.LatestStartUs(0) + 1'000), 10U);
+  EXPECT_LT(pace.SlicesFor(0, pace.LatestStartUs(0) + 3'000), 10U);
+  uint32_t before = 10;
+  for (double now_us = 90'000; now_us < 250'000; now_us += 1'000) {
+    const uint32_t slices = pace.SlicesFor(0, now_us);
+    EXPECT_LE(slices, before);
+    EXPECT_GE(slices, 1U);
+    before = slices;
+  }
+  EXPECT_EQ(before, 1U);
+}
+
+TEST(Pace, SlowLayersAreExpectedToStaySlowAndRecoverInTime) {
+  Pace pace = TenLayers(200'000);
+  const double quiet_us = pace.LatestStartUs(0);
+  for (int layer = 0; layer < 10; ++layer) pace.Observe(10, 20'000);
+  EXPECT_GT(pace.slowdown(), 1.9);
+  EXPECT_LE(pace.slowdown(), 2.0);
+  EXPECT_LT(pace.LatestStartUs(0), quiet_us - 80'000);
+  EXPECT_LT(pace.SlicesFor(0, 20'000), 10U);
+  for (int layer = 0; layer < 100; ++layer) pace.Observe(10, 10'000);
+  EXPECT_LT(pace.slowdown(), 1.01);
+}
+
+TEST(Pace, FewerSlicesThatTakeTheirShareAreNotSlow) {
+  Pace pace = TenLayers(200'000);
+  for (int layer = 0; layer < 10; ++layer) pace.Observe(5, 5'500);
+  EXPECT_DOUBLE_EQ(pace.slowdown(), 1.0);
+  for (int layer = 0; layer < 10; ++layer) pace.Observe(10, 5'000);
+  EXPECT_DOUBLE_EQ(pace.slowdown(), 1.0) << "fast is no reason to plan on";
+}
+
+TEST(Pace, ALateRunWidensTheMarginForAWhile) {
+  Pace pace = TenLayers(200'000);
+  const double before_us = pace.LatestStartUs(0);
+  pace.Ended(3'000);
+  EXPECT_NEAR(pace.LatestStartUs(0), before_us - 3'000, 1);
+  for (int run = 0; run < 300; ++run) pace.Ended(-20'000);
+  EXPECT_NEAR(pace.LatestStartUs(0), before_us, 50);
+}
+
+}  // namespace
+}  // namespace sti
