@@ -6,7 +6,8 @@
 // own absolute deadline: nothing is handed out in slices, and a late wake-up delays one answer, not
 // the device. The page cache is bypassed, so that reading twice costs twice.
 //
-// Only reads of file contents cost time: looking names up is free.
+// Only reads of file contents cost time: looking names up is free. On request the device is a bad
+// one (--fault): it fails, tears or delays what touches some range of any of its files.
 #define FUSE_USE_VERSION 312
 #include <dirent.h>
 #include <fcntl.h>
@@ -24,9 +25,11 @@
 #include <mutex>
 #include <string>
 #include <system_error>
+#include <vector>
 
 #include "common/parse.h"
 #include "common/tool.h"
+#include "flash_faults.h"
 
 namespace sti {
 namespace {
@@ -72,6 +75,7 @@ class Device {
 struct View {
   int root = -1;
   Device device;
+  FlashFaults faults;
 };
 
 View& ThisView() { return *static_cast<View*>(fuse_get_context()->private_data); }
@@ -120,9 +124,12 @@ int Read(const char* /*path*/, char* buffer, size_t size, off_t offset, fuse_fil
   struct stat status {};
   if (fstat(static_cast<int>(file->fh), &status) != 0) return -errno;
   const off_t left = std::max<off_t>(0, status.st_size - offset);
-  const size_t bytes = std::min(size, static_cast<size_t>(left));
+  const auto at = static_cast<uint64_t>(offset);
+  const FlashFaults::Outcome outcome =
+      ThisView().faults.Strike(at, std::min(size, static_cast<size_t>(left)));
+  const size_t bytes = outcome.bytes;
   // The clock starts on arrival: the time our own read takes is not the device's.
-  const int64_t deadline_ns = ThisView().device.Complete(bytes);
+  const int64_t deadline_ns = ThisView().device.Complete(bytes) + outcome.delay_ns;
   size_t done = 0;
   while (done < bytes) {
     const ssize_t got = pread(static_cast<int>(file->fh), buffer + done, bytes - done,
@@ -132,8 +139,9 @@ int Read(const char* /*path*/, char* buffer, size_t size, off_t offset, fuse_fil
     if (got == 0) break;
     done += static_cast<size_t>(got);
   }
+  for (const FlashFault& fault : outcome.torn) Tear(fault, at, {buffer, done});
   SleepUntil(deadline_ns);
-  return static_cast<int>(done);
+  return outcome.error ? -EIO : static_cast<int>(done);
 }
 
 int ReadFolder(const char* path, void* buffer, fuse_fill_dir_t fill, off_t /*offset*/,
@@ -158,6 +166,7 @@ int ReadFolder(const char* path, void* buffer, fuse_fill_dir_t fill, off_t /*off
 struct Options {
   double bytes_per_second = 0;
   double latency_us = 0;
+  std::vector<FlashFault> faults;
   std::string source;
   std::string mount;
   bool foreground = false;
@@ -174,6 +183,8 @@ Result<double> ParseRate(std::string_view text) {
 void AddOptions(CLI::App& app, Options& o) {
   AddParsed(app, "--rate", o.bytes_per_second, ParseRate, "bytes a second, e.g. 80MiB")->required();
   AddParsed(app, "--latency", o.latency_us, ParseTimeUs, "of each request, e.g. 100us [0]");
+  AddParsed(app, "--fault", o.faults, ParseFlashFaults,
+            "eio, short, torn-once, torn or delay=TIME, then @OFFSET+LENGTH; commas between");
   app.add_option("SOURCE", o.source, "folder to show")->required()->check(CLI::ExistingDirectory);
   app.add_option("MOUNTPOINT", o.mount, "empty folder")->required()->check(CLI::ExistingDirectory);
   app.add_flag("-f,--foreground", o.foreground, "stay in the foreground");
@@ -214,7 +225,8 @@ int Serve(const Options& o, const fuse_operations& operations, View& view) {
 
 Result<int> Run(const Options& o) {
   View view{.root = open(o.source.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC),
-            .device = Device(o.bytes_per_second, static_cast<int64_t>(o.latency_us * 1e3))};
+            .device = Device(o.bytes_per_second, static_cast<int64_t>(o.latency_us * 1e3)),
+            .faults = FlashFaults(o.faults)};
   if (view.root < 0) return MachineError(o.source + ": cannot open");
   // Wake on time: by default the kernel adds up to 50 us to a sleep. Inherited by FUSE's threads.
   prctl(PR_SET_TIMERSLACK, 1UL);
