@@ -76,6 +76,7 @@ struct View {
   int root = -1;
   Device device;
   FlashFaults faults;
+  std::string broken;  // faults strike only while this file exists; always if empty
 };
 
 View& ThisView() { return *static_cast<View*>(fuse_get_context()->private_data); }
@@ -120,13 +121,20 @@ int Release(const char* /*path*/, fuse_file_info* file) {
   return 0;
 }
 
+FlashFaults::Outcome Strike(View& view, uint64_t offset, uint64_t bytes) {
+  if (view.broken.empty() || access(view.broken.c_str(), F_OK) == 0) {
+    return view.faults.Strike(offset, bytes);
+  }
+  return {.error = false, .bytes = bytes, .delay_ns = 0, .torn = {}};
+}
+
 int Read(const char* /*path*/, char* buffer, size_t size, off_t offset, fuse_file_info* file) {
   struct stat status {};
   if (fstat(static_cast<int>(file->fh), &status) != 0) return -errno;
   const off_t left = std::max<off_t>(0, status.st_size - offset);
   const auto at = static_cast<uint64_t>(offset);
   const FlashFaults::Outcome outcome =
-      ThisView().faults.Strike(at, std::min(size, static_cast<size_t>(left)));
+      Strike(ThisView(), at, std::min(size, static_cast<size_t>(left)));
   const size_t bytes = outcome.bytes;
   // The clock starts on arrival: the time our own read takes is not the device's.
   const int64_t deadline_ns = ThisView().device.Complete(bytes) + outcome.delay_ns;
@@ -167,6 +175,7 @@ struct Options {
   double bytes_per_second = 0;
   double latency_us = 0;
   std::vector<FlashFault> faults;
+  std::string broken;
   std::string source;
   std::string mount;
   bool foreground = false;
@@ -185,6 +194,7 @@ void AddOptions(CLI::App& app, Options& o) {
   AddParsed(app, "--latency", o.latency_us, ParseTimeUs, "of each request, e.g. 100us [0]");
   AddParsed(app, "--fault", o.faults, ParseFlashFaults,
             "eio, short, torn-once, torn or delay=TIME, then @OFFSET+LENGTH; commas between");
+  app.add_option("--while", o.broken, "faults strike only while this FILE exists [always]");
   app.add_option("SOURCE", o.source, "folder to show")->required()->check(CLI::ExistingDirectory);
   app.add_option("MOUNTPOINT", o.mount, "empty folder")->required()->check(CLI::ExistingDirectory);
   app.add_flag("-f,--foreground", o.foreground, "stay in the foreground");
@@ -226,7 +236,8 @@ int Serve(const Options& o, const fuse_operations& operations, View& view) {
 Result<int> Run(const Options& o) {
   View view{.root = open(o.source.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC),
             .device = Device(o.bytes_per_second, static_cast<int64_t>(o.latency_us * 1e3)),
-            .faults = FlashFaults(o.faults)};
+            .faults = FlashFaults(o.faults),
+            .broken = o.broken.empty() ? "" : std::filesystem::absolute(o.broken).string()};
   if (view.root < 0) return MachineError(o.source + ": cannot open");
   // Wake on time: by default the kernel adds up to 50 us to a sleep. Inherited by FUSE's threads.
   prctl(PR_SET_TIMERSLACK, 1UL);

@@ -1,5 +1,6 @@
 #include "common/tool.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
 #include <spdlog/sinks/stdout_sinks.h>
@@ -9,6 +10,8 @@
 #include <csignal>
 #include <cstdio>
 #include <new>
+#include <string>
+#include <system_error>
 
 #include "common/progress.h"
 
@@ -19,6 +22,7 @@ constexpr int kExitOutputClosed = 141;  // as if killed by SIGPIPE
 constexpr int kExitSignalBase = 128;
 
 volatile std::sig_atomic_t g_stop_signal = 0;
+bool g_began_without_stdout = false;
 
 void OnSignal(int signal) { g_stop_signal = signal; }
 
@@ -39,6 +43,7 @@ bool FlushOutput() { return std::fflush(stdout) == 0 && std::ferror(stdout) == 0
 // Why it could not be written: a reader that went away is not an error to report, a full disk is.
 // The write's own errno may be long gone, a broken pipe stays one.
 bool ReaderLeft() {
+  if (g_began_without_stdout) return true;
   pollfd output{STDOUT_FILENO, POLLOUT, 0};
   return poll(&output, 1, 0) == 1 && (output.revents & (POLLERR | POLLHUP | POLLNVAL)) != 0;
 }
@@ -53,6 +58,18 @@ std::string Wrapped(std::string text) {
     begin = blank + 1;
   }
   return text;
+}
+
+// A stream that the caller closed stays unusable; otherwise the next file to be opened would take
+// its number, and be read as stdin or written as stdout.
+void OccupyClosedStreams() {
+  for (int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (fcntl(stream, F_GETFD) >= 0) continue;
+    if (stream == STDOUT_FILENO) g_began_without_stdout = true;
+    // The lowest free number is `stream`. The wrong mode, so that using it still fails.
+    const int mode = stream == STDIN_FILENO ? O_WRONLY : O_RDONLY;
+    if (open("/dev/null", mode) < 0) return;
+  }
 }
 
 }  // namespace
@@ -80,6 +97,7 @@ int Tool::Report(const Error& error) const {
 }
 
 int Tool::Main(int argc, char** argv, const std::function<Result<int>()>& body) {
+  OccupyClosedStreams();
   try {
     app_.parse(argc, argv);
   } catch (const CLI::Success& asked) {
@@ -97,6 +115,10 @@ int Tool::Main(int argc, char** argv, const std::function<Result<int>()>& body) 
     if (result.ok()) code = *result;
   } catch (const std::bad_alloc&) {
     code = Report(MachineError("no memory; try a smaller --preload, --threads or model"));
+  } catch (const std::system_error& refused) {
+    // Of what the library uses only threads throw this.
+    code = Report(MachineError("cannot start a thread (" + refused.code().message() +
+                               "); try --threads 1 or allow more memory and processes"));
   }
   if (StopRequested()) code = kExitSignalBase + StopSignal();
   return CloseOutput(code);

@@ -116,11 +116,18 @@ Status ContainerFile::ForEachRow(const RowTable& table, const RowVisit& visit) {
   for (uint64_t first = 0; first < table.rows; first += rows_at_once) {
     const uint64_t rows = std::min<uint64_t>(rows_at_once, table.rows - first);
     const PartLocation chunk{table.offset + first * table.row_bytes, rows * table.row_bytes, 0};
-    STI_ASSIGN_OR_RETURN(const LoadedRange range, ReadRange(chunk.offset, chunk.length));
+    STI_ASSIGN_OR_RETURN(LoadedRange range, ReadRange(chunk.offset, chunk.length));
+    bool again = false;
     for (uint64_t r = 0; r < rows; ++r) {
       const auto row = range.Bytes(chunk).subspan(r * table.row_bytes, table.row_bytes);
-      STI_RETURN_IF_ERROR(
-          visit(row, CheckRow(table, static_cast<uint32_t>(first + r), row, name())));
+      const auto number = static_cast<uint32_t>(first + r);
+      Status checked = CheckRow(table, number, row, name());
+      if (!checked.ok() && !again) {
+        again = true;
+        STI_RETURN_IF_ERROR(Fill(range));
+        checked = CheckRow(table, number, row, name());
+      }
+      STI_RETURN_IF_ERROR(visit(row, checked));
     }
   }
   return {};

@@ -25,7 +25,7 @@ struct LoadedRange {
 };
 
 /// What fails its checksum is read once more before it is called damaged: flash and its drivers
-/// tear bytes on their way too. Rows of tables (ForEachRow) are not.
+/// tear bytes on their way too.
 ///
 /// One thread at a time; index() may be read by any.
 class ContainerFile {

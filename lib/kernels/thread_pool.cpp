@@ -1,6 +1,7 @@
 #include "kernels/thread_pool.h"
 
 #include <algorithm>
+#include <system_error>
 
 namespace sti {
 namespace {
@@ -32,8 +33,12 @@ constexpr uint64_t Ticket(uint64_t generation, uint32_t index) { return generati
 
 ThreadPool::ThreadPool(uint32_t threads) : threads_(std::max(threads, 1U)) {
   workers_.reserve(threads_ - 1);
-  for (uint32_t worker = 1; worker < threads_; ++worker) {
-    workers_.emplace_back([this, worker] { WorkerMain(worker); });
+  try {
+    for (uint32_t worker = 1; worker < threads_; ++worker) {
+      workers_.emplace_back([this, worker] { WorkerMain(worker); });
+    }
+  } catch (const std::system_error&) {
+    // The system gives no more. Loops are handed out by index, so fewer workers run them all.
   }
 }
 

@@ -1,0 +1,142 @@
+# Flash that fails, tears or cuts reads short below the tools, and files that change while they are
+# open: one line and its exit code, or the label of the whole file; never another label, no hang.
+load helpers
+
+export STI_BUILD=${STI_BIN%/*}
+
+# FAULTS SCRIPT: runs the script with flash/model.sti on flash that goes wrong in this way while the
+# file `broken` exists. The script finds it at $STI_FLASH/model.sti.
+on_flash() {
+  mkdir -p flash
+  [ -e flash/model.sti ] || cp -L model.sti flash/model.sti
+  run --separate-stderr timeout 120 "$repo/scripts/slow-flash" --latency 0us --fault "$1" \
+    --while broken 1GiB flash -- bash -c "$2"
+  [ "$status" -ne 77 ] || skip "$stderr"
+}
+
+# SECONDS CONDITION...: waits until the condition holds.
+wait_for() {
+  local tries=$(($1 * 20))
+  shift
+  while ! "$@"; do
+    [ $((tries--)) -gt 0 ] || return 1
+    sleep 0.05
+  done
+}
+
+# CONTAINER CHANGE: a run that waits for its second line, the change, the line. Its code is left in
+# `code`, its output in answers, its messages in errors.
+between_lines() {
+  rm -f lines answers errors
+  mkfifo lines
+  timeout 60 sti-run -q "$1" --plan model.plan <lines >answers 2>errors &
+  local process=$!
+  code=0
+  exec 7>lines
+  echo "$alarm" >&7
+  wait_for 20 test -s answers
+  eval "$2"
+  echo "$alarm" >&7
+  exec 7>&-
+  wait $process || code=$?
+  echo "code $code"
+}
+export -f between_lines wait_for
+export alarm
+
+first_answer_only() {
+  same "$(wc -l <answers)" 1
+  like "$(cat answers)" $'alarm\t*'
+  same "$(wc -l <errors)" 1
+}
+
+@test "an error of the device while opening: exit 1 and one line" {
+  touch broken
+  on_flash "eio@0+1" 'sti-run -q "$STI_FLASH/model.sti" hello'
+  same "$status" 1
+  same "$output" ""
+  like "$stderr" "sti-run: *model.sti: cannot read: Input/output error"
+}
+
+@test "an error of the device below a running sti-run: exit 1 and one line" {
+  on_flash "eio@0+1GiB" 'between_lines "$STI_FLASH/model.sti" "touch broken"'
+  same "$output" "code 1"
+  first_answer_only
+  like "$(cat errors)" "sti-run: *model.sti: cannot read: Input/output error*"
+}
+
+@test "bytes torn for good below a running sti-run: exit 3, never a label" {
+  on_flash "torn@0+1GiB" 'between_lines "$STI_FLASH/model.sti" "touch broken"'
+  same "$output" "code 3"
+  first_answer_only
+  like "$(cat errors)" "sti-run: *model.sti: * damaged; *"
+}
+
+@test "bytes torn once while opening heal, torn for good do not" {
+  touch broken
+  sti-run -q model.sti "$alarm" >whole
+  on_flash "torn-once@9+200" 'sti-run -q "$STI_FLASH/model.sti" "$alarm"'
+  same "$status" 0
+  same "$stderr" ""
+  same "$output" "$(cat whole)"
+  on_flash "torn@9+200" 'sti-run -q "$STI_FLASH/model.sti" "$alarm"'
+  same "$status" 3
+  same "$output" ""
+  same "${#stderr_lines[@]}" 1
+}
+
+@test "sti-inspect --verify reads torn parts again" {
+  touch broken
+  torn=torn-once@100+1
+  for at in 400kB 1MB 2MB 4MB 7MB 9MB; do torn+=",torn-once@$at+1"; done
+  on_flash "$torn" 'sti-inspect --verify "$STI_FLASH/model.sti"'
+  same "$status" 0
+  same "$stderr" ""
+  on_flash "${torn//-once/}" 'sti-inspect --verify "$STI_FLASH/model.sti"'
+  same "$status" 3
+}
+
+@test "short and late reads change nothing, whatever the way to read" {
+  touch broken
+  tail -n +2 few.tsv | cut -f 1 >texts
+  sti-run -q model.sti --plan model.plan <texts >whole
+  for way in uring threads buffered; do
+    on_flash "short@0+1GiB,delay=1ms@1MiB+1MiB" \
+      "sti-run -q --io $way \$STI_FLASH/model.sti --plan model.plan <texts >answers; echo \$?"
+    if [[ $stderr == *"cannot read"* || $stderr == *io_uring* ]]; then continue; fi
+    same "$output$stderr" 0
+    same "$(cut -f 1,3 answers)" "$(cut -f 1,3 whole)"
+  done
+}
+
+@test "a fault that does not exist is refused" {
+  on_flash "bent@0+1" true
+  same "$status" 2
+  like "$stderr" "*bent: no such fault*"
+}
+
+@test "a container that is cut short below a running sti-run" {
+  cp -L model.sti a.sti
+  between_lines a.sti "truncate -s 8192 a.sti"
+  same "$code" 3
+  first_answer_only
+  like "$(cat errors)" "sti-run: a.sti: ends at byte *, inside a part; *"
+}
+
+@test "a container that is replaced below a running sti-run goes on being the old one" {
+  make_other_model
+  cp -L model.sti a.sti
+  between_lines a.sti "mv -f other.sti a.sti"
+  same "$code" 0
+  same "$(cat errors)" ""
+  same "$(wc -l <answers)" 2
+  same "$(cut -f 1,3 answers | uniq | wc -l)" 1
+  refused 3 "sti-run: the plan was made for model *" sti-run -q a.sti --plan model.plan "$alarm"
+}
+
+@test "a container that is removed below a running sti-run goes on being read" {
+  cp -L model.sti a.sti
+  between_lines a.sti "rm a.sti"
+  same "$code" 0
+  same "$(wc -l <answers)" 2
+}
