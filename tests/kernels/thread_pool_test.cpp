@@ -1,10 +1,15 @@
 #include "kernels/thread_pool.h"
 
 #include <gtest/gtest.h>
+#include <sys/syscall.h>
 
 #include <atomic>
+#include <cerrno>
 #include <numeric>
+#include <string>
 #include <vector>
+
+#include "support/in_child.h"
 
 namespace sti {
 namespace {
@@ -21,6 +26,18 @@ TEST(ThreadPool, RunsEveryIndexOnce) {
       for (const auto& call : calls) EXPECT_EQ(call.load(), 1);
     }
   }
+}
+
+TEST(ThreadPool, RunsEveryIndexWhereTheSystemStartsNoThread) {
+  const std::string sum = InChild([] {
+    if (!ForbidSystemCalls({SYS_clone, SYS_clone3}, EAGAIN)) return std::string("no filter");
+    ThreadPool pool(3);
+    uint64_t total = 0;
+    pool.ParallelFor(100, [&](uint32_t i, uint32_t) { total += i; });
+    return std::to_string(total);
+  });
+  if (sum == "no filter") GTEST_SKIP() << "no seccomp filters here";
+  EXPECT_EQ(sum, "4950");
 }
 
 TEST(ThreadPool, ManyShortLoopsOfChangingSize) {
