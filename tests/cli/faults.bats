@@ -72,6 +72,14 @@ first_answer_only() {
   like "$(cat errors)" "sti-run: *model.sti: * damaged; *"
 }
 
+@test "bytes torn once below a running sti-run are read again" {
+  on_flash "torn-once@0+1GiB" 'between_lines "$STI_FLASH/model.sti" "touch broken"'
+  same "$output" "code 0"
+  same "$(cat errors)" ""
+  same "$(wc -l <answers)" 2
+  same "$(cut -f 1,3 answers | uniq | wc -l)" 1
+}
+
 @test "bytes torn once while opening heal, torn for good do not" {
   touch broken
   sti-run -q model.sti "$alarm" >whole

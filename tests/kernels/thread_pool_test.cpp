@@ -67,6 +67,7 @@ TEST(ThreadPool, CallersTakeTurns) {
   ThreadPool pool(2);
   std::atomic<uint64_t> sum{0};
   std::vector<std::thread> callers;
+  callers.reserve(3);
   for (int caller = 0; caller < 3; ++caller) {
     callers.emplace_back([&] {
       for (int round = 0; round < 500; ++round) {
