@@ -73,8 +73,13 @@ Error DirectReadError(const std::string& name, int error_number) {
                       std::strerror(error_number) + ")");
 }
 
-Error EndOfFileError(const std::string& name, uint64_t offset) {
-  return DataError(name + ": ends at byte " + std::to_string(offset) +
+Error EndOfFileError(const OpenedFile& file, uint64_t offset) {
+  struct stat info {};
+  // A read may have begun behind the end, so where it stopped says less than the file does.
+  if (::fstat(file.handle.get(), &info) == 0) {
+    offset = std::min(offset, static_cast<uint64_t>(info.st_size));
+  }
+  return DataError(file.name + ": ends at byte " + std::to_string(offset) +
                    ", inside a part; copy the file again");
 }
 

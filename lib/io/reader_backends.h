@@ -41,6 +41,7 @@ Result<std::unique_ptr<BlockReader>> MakeThreadReader(OpenedFile file, uint32_t 
 Error ReadError(const std::string& name, int error_number);
 /// Of a read or an open past the page cache: EINVAL means that the file system has no such thing.
 Error DirectReadError(const std::string& name, int error_number);
-Error EndOfFileError(const std::string& name, uint64_t offset);
+/// Of a read that got no byte at `offset`.
+Error EndOfFileError(const OpenedFile& file, uint64_t offset);
 
 }  // namespace sti

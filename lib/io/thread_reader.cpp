@@ -68,7 +68,7 @@ class ThreadReader final : public BlockReader {
       return path_ == ReadPath::kBuffered ? ReadError(name_, done.error_number)
                                           : DirectReadError(name_, done.error_number);
     }
-    if (!done.whole) return EndOfFileError(name_, done.end);
+    if (!done.whole) return EndOfFileError(file_, done.end);
     return done.tag;
   }
 

@@ -146,7 +146,7 @@ class UringReader final : public BlockReader {
     free_.push_back(slot);
     --in_flight_;
     if (result < 0) return DirectReadError(name_, -result);
-    if (result == 0) return EndOfFileError(name_, s.request.offset + s.done);
+    if (result == 0) return EndOfFileError(file_, s.request.offset + s.done);
     return true;
   }
 

@@ -128,7 +128,7 @@ first_answer_only() {
   between_lines a.sti "truncate -s 8192 a.sti"
   same "$code" 3
   first_answer_only
-  like "$(cat errors)" "sti-run: a.sti: ends at byte *, inside a part; *"
+  like "$(cat errors)" "sti-run: a.sti: ends at byte 8192, inside a part; *"
 }
 
 @test "a container that is replaced below a running sti-run goes on being the old one" {

@@ -139,6 +139,13 @@ TEST_P(BlockReaderTest, AFailureAmongManyLeavesNothingInFlight) {
   EXPECT_EQ(reader_->in_flight(), 0U);
 }
 
+TEST_P(BlockReaderTest, AReadBehindTheEndSaysWhereTheFileEnds) {
+  std::filesystem::resize_file(path_, 10 * kBlockBytes);
+  AlignedBuffer buffer(kBlockBytes);
+  EXPECT_TRUE(FailedWith(reader_->Read(30 * kBlockBytes, buffer.span()), ErrorKind::kData,
+                         "ends at byte " + std::to_string(10 * kBlockBytes) + ","));
+}
+
 TEST_P(BlockReaderTest, EndOfFileInsideARequestIsADataError) {
   for (const uint64_t size : {50 * kBlockBytes - kBlockBytes, 49 * kBlockBytes + 100}) {
     std::filesystem::resize_file(path_, size);
