@@ -21,7 +21,8 @@ constexpr uint64_t kMaxReadBytes = uint64_t{1} << 20;
 }  // namespace
 
 Result<ContainerFile> ContainerFile::Open(const std::string& path, ReadPath wanted) {
-  STI_ASSIGN_OR_RETURN(std::unique_ptr<BlockReader> reader, OpenBlockReader(path, wanted, BlockReader::kMostDepth));
+  STI_ASSIGN_OR_RETURN(std::unique_ptr<BlockReader> reader,
+                       OpenBlockReader(path, wanted, BlockReader::kMostDepth));
   const uint64_t size = reader->file_bytes();
   if (size < kBlockBytes || size % kBlockBytes != 0) {
     // No container, or part of one: what its first bytes say makes the better message.
