@@ -29,8 +29,12 @@ constexpr char kTarget = ':';
 
 char MarkOf(const PlanEvent& event) {
   switch (event.work) {
+    case Work::kOpen:
+      return 'o';
     case Work::kRows:
       return 'r';
+    case Work::kPart:
+      return 'p';
     case Work::kLoad:
       return event.bits >= kFullBits ? 'F' : static_cast<char>('0' + event.bits % 10);
     case Work::kEmbed:
@@ -41,10 +45,6 @@ char MarkOf(const PlanEvent& event) {
       return 'h';
   }
   return '?';
-}
-
-bool OnIoLane(const PlanEvent& event) {
-  return event.work == Work::kRows || event.work == Work::kLoad;
 }
 
 class Row {
@@ -140,7 +140,7 @@ std::string LaneLines(const PlanTimeline& timeline, const GanttRange& range) {
   Row compute(range);
   double reached_us = 0;
   for (const PlanEvent& event : timeline.events) {
-    if (OnIoLane(event)) {
+    if (IsIo(event.work)) {
       io.Draw(MarkOf(event), event.start_us, event.end_us);
       continue;
     }
@@ -204,6 +204,7 @@ std::string Legend(const Plan& plan, const GanttRange& range, bool unicode) {
       Shown(kCompute, unicode) + " a layer, e embeddings, h head; " + Shown(kStall, unicode) +
       " waits for IO\n  layers   " + Shown(kLoaded, unicode) +
       " loaded, not yet its turn; [n] shards preloaded";
+  if (plan.cold) text += "\n  cold     o start and opening, p parts that are no shards";
   if (range.target_us) text += "; " + Shown(kTarget, unicode) + " target";
   text += '\n';
   if (plan.target_us && !range.target_us)

@@ -52,6 +52,10 @@ std::string Span(const PlanEvent& event) {
 
 std::string TitleOf(const PlanEvent& event) {
   switch (event.work) {
+    case Work::kOpen:
+      return "start and opening" + Span(event);
+    case Work::kPart:
+      return "parts that are no shards" + Span(event);
     case Work::kRows:
       return "embedding rows" + Span(event);
     case Work::kLoad:
@@ -146,7 +150,7 @@ class Picture {
 
   void Load(double y, double height, const PlanEvent& event) {
     const Shade shade = ShadeOf(event.bits);
-    Bar(y, height, event, event.work == Work::kRows ? "url(#rows)" : shade.fill);
+    Bar(y, height, event, event.work == Work::kLoad ? shade.fill : "url(#rows)");
     if (event.work == Work::kLoad)
       Inside(y + height / 2 + 4, event, std::to_string(event.bits), shade.ink);
   }
@@ -164,7 +168,7 @@ class Picture {
     RowLabel(compute_y + 16, "compute");
     double reached_us = 0;
     for (const PlanEvent& event : timeline_.events) {
-      if (event.work == Work::kRows || event.work == Work::kLoad) {
+      if (IsIo(event.work)) {
         Load(io_y, kLane, event);
         continue;
       }

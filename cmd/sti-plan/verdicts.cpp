@@ -24,6 +24,7 @@ Json ToJson(const PlanCheck& check) {
   json["predicted_latency_us"] = check.latency_us;
   json["predicted_p99_us"] = check.p99_us;
   json["predicted_peak_bytes"] = check.peak_bytes;
+  json["staging_bytes"] = check.staging_bytes;
   json["predicted_loss"] = OrNull(check.loss);
   json["predicted_accuracy"] = OrNull(check.accuracy);
   json["preload_bytes"] = check.preload_bytes;
@@ -71,6 +72,7 @@ std::string VerdictsToJson(const Verdicts& verdicts) {
     turn["read_bytes"] = check.parameter_bytes;
     turn.erase("parameter_bytes");
     turn.erase("predicted_peak_bytes");
+    turn.erase("staging_bytes");
     json["turns"].push_back(std::move(turn));
   }
   return json.dump();

@@ -4,15 +4,19 @@
 #include <limits>
 
 #include "plan/aib.h"
+#include "plan/cold.h"
 
 namespace sti {
 
 std::vector<double> Budget::Capacities() const {
   const double first_us = target_us ? slack_us() + wake_us - lane.fixed.embed_io_us
                                     : std::numeric_limits<double>::infinity();
-  std::vector<double> capacities(lane.layers);
-  for (size_t k = 0; k < capacities.size(); ++k)
-    capacities[k] = first_us + static_cast<double>(k) * lane.layer_us;
+  std::vector<double> capacities = PartIo(lane);
+  double parts_us = 0;
+  for (size_t k = 0; k < capacities.size(); ++k) {
+    parts_us += capacities[k];
+    capacities[k] = first_us + static_cast<double>(k) * lane.layer_us - parts_us;
+  }
   return capacities;
 }
 
@@ -26,7 +30,8 @@ Allocation::Allocation(const ShardCosts& costs, std::span<const uint32_t> layers
       levels_(layers.size() * width, 0),
       streamed_us_(layers.size()),
       streamed_bytes_(layers.size()),
-      room_us_(layers.size()) {
+      room_us_(layers.size()),
+      capacities_us_(budget.Capacities()) {
   if (ranges_.empty()) ranges_.assign(levels_.size(), {0, costs.levels() - 1});
   SetUniform(0);
 }
@@ -62,19 +67,13 @@ void Allocation::Recount(size_t first_layer, size_t last_layer) {
   }
 }
 
-double Allocation::FirstAib() const {
-  if (!budget_.target_us) return std::numeric_limits<double>::infinity();
-  return budget_.slack_us() + budget_.wake_us - budget_.lane.fixed.embed_io_us;
-}
-
 bool Allocation::FitsTime() const {
-  double left_us = FirstAib();
   // The embedding rows can only be read once the text is there.
-  if (left_us - budget_.wake_us < -kTimeTolerance_us) return false;
-  for (double io_us : streamed_us_) {
-    left_us -= io_us;
-    if (left_us < -kTimeTolerance_us) return false;
-    left_us += budget_.lane.layer_us;
+  if (capacities_us_[0] - budget_.wake_us < -kTimeTolerance_us) return false;
+  double spent_us = 0;
+  for (size_t k = 0; k < streamed_us_.size(); ++k) {
+    spent_us += streamed_us_[k];
+    if (capacities_us_[k] - spent_us < -kTimeTolerance_us) return false;
   }
   return true;
 }
@@ -107,8 +106,9 @@ bool Allocation::Fits() const {
 double Allocation::SmallestTarget() const {
   double late_us = budget_.lane.fixed.embed_io_us;
   double io_us = budget_.lane.fixed.embed_io_us - budget_.wake_us;
+  const std::vector<double> part_us = PartIo(budget_.lane);
   for (size_t k = 0; k < streamed_us_.size(); ++k) {
-    io_us += streamed_us_[k];
+    io_us += part_us[k] + streamed_us_[k];
     late_us = std::max(late_us, io_us - static_cast<double>(k) * budget_.lane.layer_us);
   }
   const double target_us = late_us + budget_.lane.fixed.compute_us() +
@@ -189,11 +189,10 @@ bool Allocation::TryRaise(size_t shard, size_t level) {
 }
 
 void Allocation::UpdateRoom() {
-  double left_us = FirstAib();
+  double spent_us = 0;
   for (size_t k = 0; k < room_us_.size(); ++k) {
-    left_us -= streamed_us_[k];
-    room_us_[k] = left_us;
-    left_us += budget_.lane.layer_us;
+    spent_us += streamed_us_[k];
+    room_us_[k] = capacities_us_[k] - spent_us;
   }
   for (size_t k = room_us_.size(); k-- > 1;)
     room_us_[k - 1] = std::min(room_us_[k - 1], room_us_[k]);

@@ -24,7 +24,8 @@ struct Budget {
   [[nodiscard]] double slack_us() const {
     return *target_us - lane.fixed.compute_us() - static_cast<double>(lane.layers) * lane.layer_us;
   }
-  /// [layers] IO time for shards until each layer must start; infinite without a target.
+  /// [layers] IO time for shards until each layer must start; infinite without a target. What a
+  /// cold start loads beside them is taken off.
   [[nodiscard]] std::vector<double> Capacities() const;
 };
 
@@ -85,7 +86,6 @@ class Allocation {
   /// layers preloaded may fit. Leaves the longest prefix that memory allows if none does.
   bool PreloadFewer();
   void Recount(size_t first_layer, size_t last_layer);
-  [[nodiscard]] double FirstAib() const;
   [[nodiscard]] bool FitsTime() const;
   [[nodiscard]] std::optional<double> StagedLatency() const;
   void UpdateRoom();
@@ -101,6 +101,7 @@ class Allocation {
   std::vector<double> streamed_us_;       ///< [n] IO of a layer's shards that are not preloaded
   std::vector<uint64_t> streamed_bytes_;  ///< [n]
   std::vector<double> room_us_;           ///< [n] least AIB of this and all later layers
+  std::vector<double> capacities_us_;     ///< [n] of budget_
 };
 
 /// The highest uniform level that fits (first pass of STI 5.4.3), set; nothing if none does.

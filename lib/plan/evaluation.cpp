@@ -1,100 +1,103 @@
 #include "plan/evaluation.h"
 
 #include <algorithm>
-#include <limits>
+#include <array>
 #include <map>
 #include <set>
 
 #include "plan/aib.h"
-#include "plan/planned_shards.h"
+#include "plan/cold.h"
+#include "plan/planned_run.h"
 #include "plan/shard_costs.h"
 #include "plan/submodels.h"
 #include "plan/text.h"
-#include "plan/timeline.h"
+#include "plan/turn_run.h"
 #include "plan/value.h"
 
 namespace sti {
 namespace {
 
-ComputeLane LaneOf(const DeviceModel& device, const Plan& plan) {
-  return {device.fixed(), static_cast<uint32_t>(plan.layers.size()),
-          device.LayerUs(plan.width).value_or(0)};
-}
-
-std::vector<StreamedShard> Streamed(const std::vector<PlannedShard>& shards) {
-  std::vector<StreamedShard> streamed;
-  for (const PlannedShard& shard : shards) {
-    if (!shard.preloaded) streamed.push_back(shard.shard);
-  }
-  return streamed;
-}
-
-/// Latency under the strategy's delay model; infinite if staging can never hold a layer.
-double LatencyOf(DelayModel model, const ComputeLane& lane,
-                 const std::vector<StreamedShard>& streamed, std::optional<uint64_t> staging,
-                 double wake_us) {
-  if (model == DelayModel::kSerial) return SerialLatency(lane, streamed);
-  return PipelineLatency(lane, streamed, staging, wake_us)
-      .value_or(std::numeric_limits<double>::infinity());
-}
-
-std::vector<double> AibsOf(const ComputeLane& lane, const std::vector<PlannedShard>& shards,
-                           double slack_us, double wake_us, bool streamed_only) {
-  std::vector<double> layer_io_us(lane.layers);
+std::vector<double> AibsOf(const PlannedRun& run, const std::vector<PlannedShard>& shards,
+                           double slack_us, bool streamed_only) {
+  std::vector<double> layer_io_us = PartIo(run.lane);
   double bonus_us = 0;
   for (const PlannedShard& shard : shards) {
     if (shard.preloaded && streamed_only) continue;
     layer_io_us[shard.shard.position] += shard.shard.load_us;
     if (shard.preloaded) bonus_us += shard.shard.load_us;
   }
-  return ComputeAibs(bonus_us + wake_us, slack_us, lane.fixed.embed_io_us, lane.layer_us,
-                     layer_io_us);
+  return ComputeAibs(bonus_us + run.wake_us, slack_us, run.lane.fixed.embed_io_us,
+                     run.lane.layer_us, layer_io_us);
 }
 
-/// Bytes that a plan reads into staging, and the most that one layer of it does.
-struct Staging {
-  uint64_t all = 0;
-  uint64_t largest_layer = 0;
-};
+/// The plan at the median and at the 99th percentile.
+std::array<PlannedRun, 2> RunsOf(const PlanInput& input, const DeviceModels& devices,
+                                 const Plan& plan) {
+  return {RunOf(input, devices.median, plan), RunOf(input, devices.p99, plan)};
+}
 
-Staging StagingOf(const std::vector<PlannedShard>& shards, size_t layers) {
-  Staging staging;
-  std::vector<uint64_t> layer_bytes(layers);
-  for (const PlannedShard& shard : shards) {
-    if (shard.preloaded) continue;
-    staging.all += shard.shard.bytes;
-    layer_bytes[shard.shard.position] += shard.shard.bytes;
+/// Staging that serves the plan, its variants and its turns.
+StagingNeed StagingOfAll(const PlanInput& input, const PlanRequest& request,
+                         const DeviceModels& devices, const Plan& plan) {
+  StagingNeed need = StagingOf(RunsOf(input, devices, plan), input.profile);
+  for (const Plan& variant : plan.variants) {
+    const Result<DeviceModels> other = DeviceModels::Make(
+        input.profile, variant.length, request.risk, {variant.freq, request.interpolate});
+    // A variant whose times the profile cannot tell is refused where it is judged itself.
+    if (other.ok()) need.Include(StagingOf(RunsOf(input, *other, variant), input.profile));
   }
-  staging.largest_layer = *std::max_element(layer_bytes.begin(), layer_bytes.end());
-  return staging;
+  for (const PlanTurn& turn : plan.turns) {
+    const std::array<PlannedRun, 2> runs = {TurnRunOf(input, devices.median, plan, turn),
+                                            TurnRunOf(input, devices.p99, plan, turn)};
+    need.Include(StagingOf(runs, input.profile));
+  }
+  return need;
 }
 
-/// Bytes of preload, all shards, and the peak of the process. False if memory is exceeded.
-/// Variants share preload and staging; turns may hold more than the preload buffer.
-bool FillMemory(const PlanInput& input, const DeviceModel& device,
-                std::optional<uint64_t> shard_memory, DelayModel model,
-                const std::vector<PlannedShard>& shards, const Plan& plan, PlanCheck* check) {
-  for (const PlannedShard& shard : shards) {
+/// Bytes of preload, all shards and staging, and the peak of the process. False if memory is
+/// exceeded. Variants share preload and staging; turns may hold more than the preload buffer.
+bool FillMemory(const PlanInput& input, const PlanRequest& request, const DeviceModels& devices,
+                const Plan& plan, PlanCheck* check) {
+  for (const PlannedShard& shard : ShardsOf(input.catalog, devices.deciding(), plan)) {
     check->parameter_bytes += shard.shard.bytes;
     if (shard.preloaded) check->preload_bytes += shard.shard.bytes;
   }
-  Staging most = StagingOf(shards, plan.layers.size());
-  for (const Plan& variant : plan.variants) {
-    const Staging other =
-        StagingOf(ShardsOf(input.catalog, device, variant), variant.layers.size());
-    most.all = std::max(most.all, other.all);
-    most.largest_layer = std::max(most.largest_layer, other.largest_layer);
-  }
-  const uint64_t held = std::max(check->preload_bytes, plan.turns.empty() ? 0 : plan.turn_bytes);
-  const uint64_t least = model == DelayModel::kSerial ? most.all : most.largest_layer;
-  uint64_t staging = most.all;
+  const StagingNeed need = StagingOfAll(input, request, devices, plan);
+  uint64_t held = check->preload_bytes;
+  if (!plan.turns.empty())
+    held = std::max(held,
+                    AddSaturated(plan.turn_bytes, TurnOverhang(input, devices.deciding(), plan)));
+  check->staging_bytes = need.enough;
   bool fits = true;
-  if (shard_memory) {
-    fits = held <= *shard_memory && least <= *shard_memory - held;
-    staging = fits ? std::min(most.all, *shard_memory - held) : least;
+  if (const auto shard_memory = ShardMemory(input, request, plan.length, plan.width)) {
+    fits = held <= *shard_memory && need.least <= *shard_memory - held;
+    check->staging_bytes = fits ? std::min(need.enough, *shard_memory - held) : need.least;
   }
-  check->peak_bytes = AddSaturated(BaseBytes(input, plan), AddSaturated(held, staging));
+  check->peak_bytes =
+      AddSaturated(BaseBytes(input, plan), AddSaturated(held, check->staging_bytes));
   return fits;
+}
+
+/// What a run of the plan is compared with, by medians.
+PlanTimes TimesOf(const PlanInput& input, const DeviceModels& devices, const Plan& plan,
+                  const PlannedRun& run, double latency_us) {
+  const FixedTimes& fixed = devices.median.fixed();
+  ColdTimes cold;
+  if (plan.cold) cold = ColdTimesOf(input, devices.median, plan.layers);
+  PlanTimes times;
+  times.start_us = cold.start_us;
+  times.open_io_us = cold.open_io_us;
+  times.embed_io_us = fixed.embed_io_us + cold.embedding_us;
+  times.embed_us = fixed.embed_us;
+  times.layer_us = run.lane.layer_us;
+  times.layer_p99_us = devices.p99.LayerUs(plan.width).value_or(0);
+  times.head_us = fixed.head_us;
+  times.stall_us = StallOf(run, cold.start_us, latency_us);
+  cold.part_us.resize(plan.layers.size());  // the head's part goes
+  times.layer_io_us = std::move(cold.part_us);
+  for (const StreamedShard& shard : run.streamed)
+    times.layer_io_us[shard.position] += shard.load_us;
+  return times;
 }
 
 /// Which shard, if any, the plan spells in a way this model or device cannot serve.
@@ -141,6 +144,18 @@ Status CheckPreload(const Plan& plan) {
   return {};
 }
 
+/// What memory is counted by; CheckTurns looks at the rest.
+Status CheckTurnRows(const PlanInput& input, const Plan& plan) {
+  for (const PlanTurn& turn : plan.turns) {
+    bool fits = turn.bits.size() == plan.layers.size();
+    for (const auto& row : turn.bits) fits = fits && row.size() == plan.width;
+    for (const PreloadedShard& shard : turn.preload)
+      fits = fits && StoredBytes(input.catalog, shard).has_value();
+    if (!fits) return DataError("plan: a turn does not fit its shards; run sti-plan again");
+  }
+  return {};
+}
+
 Status CheckBelongs(const PlanInput& input, const Plan& plan) {
   if (!plan.model.empty() && !input.model.empty() && plan.model != input.model) {
     return DataError("plan: it was made for model " + plan.model.Prefix() + ", not " +
@@ -176,35 +191,30 @@ PlanCheck EvaluatePlan(const PlanInput& input, const PlanRequest& request,
                        const DeviceModels& devices, const Plan& plan) {
   PlanCheck check;
   const DelayModel model = DelayModelOf(plan.strategy);
-  const auto memory = ShardMemory(input, request, plan.length, plan.width);
-  const auto shards = ShardsOf(input.catalog, devices.deciding(), plan);
-  const bool memory_fits =
-      FillMemory(input, devices.deciding(), memory, model, shards, plan, &check);
+  check.fits_memory = FillMemory(input, request, devices, plan, &check);
   std::optional<uint64_t> staging;
-  check.fits_memory = memory_fits;
-  if (memory && memory_fits) staging = *memory - check.preload_bytes;
-
-  auto latency = [&](const DeviceModel& device) {
-    return LatencyOf(model, LaneOf(device, plan), Streamed(ShardsOf(input.catalog, device, plan)),
-                     staging, plan.wake_us);
-  };
-  check.latency_us = latency(devices.median);
-  check.p99_us = latency(devices.p99);
+  if (check.fits_memory) staging = check.staging_bytes;
+  const auto [median, p99] = RunsOf(input, devices, plan);
+  check.latency_us = LatencyOf(median, staging);
+  check.p99_us = LatencyOf(p99, staging);
+  check.times = TimesOf(input, devices, plan, median, check.latency_us);
+  const PlannedRun& deciding = devices.risk == Risk::kP99 ? p99 : median;
   check.deciding_latency_us = devices.risk == Risk::kP99 ? check.p99_us : check.latency_us;
 
-  const ComputeLane lane = LaneOf(devices.deciding(), plan);
+  const ComputeLane& lane = deciding.lane;
   if (plan.target_us) {
     check.slack_us = *plan.target_us - lane.fixed.compute_us() -
                      static_cast<double>(lane.layers) * lane.layer_us;
   }
   const double slack_us = check.slack_us.value_or(0);
+  const auto shards = ShardsOf(input.catalog, devices.deciding(), plan);
   if (model == DelayModel::kAib || model == DelayModel::kPipeline)
-    check.aib_us = AibsOf(lane, shards, slack_us, plan.wake_us, false);
+    check.aib_us = AibsOf(deciding, shards, slack_us, false);
   const bool in_budget = model != DelayModel::kAib || !plan.target_us ||
-                         AibsValid(AibsOf(lane, shards, slack_us, plan.wake_us, true));
+                         AibsValid(AibsOf(deciding, shards, slack_us, true));
   const bool in_time =
       !plan.target_us || check.deciding_latency_us <= *plan.target_us + kTimeTolerance_us;
-  if (!memory_fits) {
+  if (!check.fits_memory) {
     check.problem = "needs " + std::to_string(check.peak_bytes) + " bytes of memory";
   } else if (!in_time) {
     check.problem = "takes " + Ms(check.deciding_latency_us) + " of " + Ms(*plan.target_us);
@@ -231,7 +241,11 @@ Result<PlanCheck> CheckPlan(const PlanInput& input, const PlanRequest& request, 
   }
   STI_RETURN_IF_ERROR(CheckShards(input, devices.deciding(), plan));
   STI_RETURN_IF_ERROR(CheckPreload(plan));
+  STI_RETURN_IF_ERROR(CheckTurnRows(input, plan));
+  if (plan.cold) STI_RETURN_IF_ERROR(CheckColdIsKnown(input, devices.deciding()));
   for (const Plan& variant : plan.variants) {
+    if (variant.cold != plan.cold)
+      return DataError("plan: of it and a variant only one starts cold; run sti-plan again");
     STI_RETURN_IF_ERROR(CheckBelongs(input, variant));
     STI_RETURN_IF_ERROR(CheckShards(input, devices.deciding(), variant));
   }
@@ -249,6 +263,8 @@ void FillFigures(const PlanCheck& check, Plan* plan) {
   plan->predicted_peak_bytes = check.peak_bytes;
   plan->preload_bytes = check.preload_bytes;
   plan->parameter_bytes = check.parameter_bytes;
+  plan->staging_bytes = check.staging_bytes;
+  plan->times = check.times;
   plan->predicted_loss = check.loss;
   plan->predicted_accuracy = check.accuracy;
 }

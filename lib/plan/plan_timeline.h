@@ -10,7 +10,8 @@
 
 namespace sti {
 
-/// A WorkSpan with its names. `layer` is an original index; a load also has `slice` and `bits`.
+/// A WorkSpan with its names. `layer` is an original index, 0 for the part of the head; a load has
+/// `slice` and `bits`.
 struct PlanEvent {
   Work work = Work::kRows;
   uint32_t layer = 0;

@@ -51,9 +51,21 @@ struct PlanRequest {
   bool interpolate = false;      ///< estimate T_comp of widths between profiled ones
   bool allow_untrained = false;  ///< plan submodels of a model that was not trained for them
   uint64_t seed = 0;             ///< of "random"
+  /// Predict a process start to its label: everything else that is loaded, in the order of need, is
+  /// in the plan's times too. Without preload, turns and lead time, and not with "preload".
+  bool cold = false;
   /// Table 7: start with all shards at the fewest bits and raise shards to 6 bits until this many
   /// further bytes are spent.
   std::optional<uint64_t> io_budget_bytes;
+};
+
+/// Bytes that a process reads once beside shards, each part in whole blocks.
+struct ColdBytes {
+  uint64_t index = 0;            ///< header and index
+  uint64_t vocabulary = 0;       ///< merges of its tokens included
+  uint64_t embedding = 0;        ///< parameters beside the rows of tables
+  uint64_t head = 0;             ///< pooler and classifier
+  std::vector<uint64_t> layers;  ///< [N] resident parts: biases and norms
 };
 
 /// What is known. References must outlive the call.
@@ -64,7 +76,8 @@ struct PlanInput {
   const Importance* importance = nullptr;  ///< null: layer, then slice order
   Digest model;
   Digest shape;
-  uint64_t resident_bytes = 0;  ///< biases, norms, head and tokenizer of an open model
+  uint64_t resident_bytes = 0;      ///< biases, norms, head and tokenizer of an open model
+  const ColdBytes* cold = nullptr;  ///< null: not known, and no cold start can be planned
 };
 
 /// Plans: bits, preload and figures, then variants and turns where asked for. kUsage for a request

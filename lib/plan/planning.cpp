@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "plan/aib.h"
+#include "plan/cold.h"
 #include "plan/text.h"
 #include "types/importance_rank.h"
 
@@ -52,6 +53,19 @@ Status ValidateRequest(const PlanRequest& request) {
     return UsageError("the accuracy is not from 0 to 1; use --min-accuracy 0.9");
   if (request.io_budget_bytes && request.uniform_bits)
     return UsageError("--io-budget raises single shards and --bits forbids it; drop one");
+  return {};
+}
+
+/// A process that has just started holds no shards, and no turn came before.
+Status ValidateCold(const PlanRequest& request) {
+  if (!request.cold) return {};
+  if (request.preload_bytes > 0 || request.turns > 0 || request.wake_us > 0) {
+    return UsageError(
+        "a cold start has nothing in memory: --cold goes without --preload, --turns and --wake; "
+        "drop them");
+  }
+  if (DelayModelOf(request.strategy) == DelayModel::kMemory)
+    return UsageError("the strategy preload begins with all shards in memory; drop --cold");
   return {};
 }
 
@@ -134,6 +148,7 @@ std::vector<std::pair<uint32_t, uint32_t>> AllShards(const PlanInput& input,
 Result<Planning> Planning::Prepare(const PlanInput& input, const PlanRequest& request,
                                    const PlanningScope& scope, std::vector<std::string>* explain) {
   STI_RETURN_IF_ERROR(ValidateRequest(request));
+  STI_RETURN_IF_ERROR(ValidateCold(request));
   STI_RETURN_IF_ERROR(ValidateCatalog(input.catalog));
   STI_RETURN_IF_ERROR(ValidateModel(input.info, input.catalog));
   STI_RETURN_IF_ERROR(ValidateProfile(input.profile));
@@ -142,6 +157,7 @@ Result<Planning> Planning::Prepare(const PlanInput& input, const PlanRequest& re
   STI_ASSIGN_OR_RETURN(DeviceModels devices,
                        DeviceModels::Make(input.profile, scope.length, request.risk,
                                           {scope.clock, request.interpolate}));
+  if (request.cold) STI_RETURN_IF_ERROR(CheckColdIsKnown(input, devices.deciding()));
   STI_ASSIGN_OR_RETURN(ShardCosts costs, ShardCosts::Make(input.catalog, devices.deciding()));
   if (scope.host != nullptr)
     costs = costs.Holding(scope.host->preload, input.catalog.block_bytes, devices.deciding());
@@ -161,8 +177,9 @@ Result<Planning> Planning::Prepare(const PlanInput& input, const PlanRequest& re
                   explain};
 }
 
-ComputeLane Planning::LaneOf(const Submodel& submodel) const {
-  return {devices.deciding().fixed(), submodel.depth, submodel.layer_us};
+ComputeLane Planning::LaneOfSubmodel(const Submodel& submodel) const {
+  return LaneOf(input, devices.deciding(), LayersOfDepth(input.info, submodel.depth),
+                submodel.layer_us, request.cold);
 }
 
 double Planning::ComputeTime(const Submodel& submodel) const {
@@ -182,7 +199,7 @@ std::vector<Submodel> Planning::ComputeFeasible() const {
 
 Allocation Planning::AllocationOf(const Submodel& submodel, bool with_target) const {
   Budget budget;
-  budget.lane = LaneOf(submodel);
+  budget.lane = LaneOfSubmodel(submodel);
   budget.wake_us = request.wake_us;
   if (with_target) budget.target_us = request.target_us;
   budget.shard_bytes = ShardMemory(input, request, scope.length, submodel.width);
@@ -252,6 +269,9 @@ Plan Planning::EmptyPlan() const {
   plan.length = scope.length;
   plan.freq = scope.clock;
   plan.wake_us = request.wake_us;
+  plan.cold = request.cold;
+  plan.read_bytes = input.profile.read_bytes;
+  plan.read_depth = input.profile.read_depth;
   plan.target_us = request.target_us;
   plan.kernel = input.profile.kernel;
   plan.read_path = input.profile.read_path;

@@ -42,7 +42,7 @@ struct Planning {
   void Say(std::string line) const {
     if (explain != nullptr) explain->push_back(std::move(line));
   }
-  [[nodiscard]] ComputeLane LaneOf(const Submodel& submodel) const;
+  [[nodiscard]] ComputeLane LaneOfSubmodel(const Submodel& submodel) const;
   /// n * T_comp + T_fixed, in microseconds.
   [[nodiscard]] double ComputeTime(const Submodel& submodel) const;
   /// Those whose compute alone is done by T; all without a target.

@@ -86,7 +86,8 @@ Price PriceOf(const Planning& planning, const Submodel& submodel) {
   Allocation allocation = planning.AllocationOf(submodel, false);
   allocation.SetUniform(level);
   if (allocation.FitsMemory()) price.target_us = allocation.SmallestTarget();
-  if (planning.request.target_us && planning.scope.host == nullptr)
+  const bool may_preload = planning.scope.host == nullptr && !planning.request.cold;
+  if (planning.request.target_us && may_preload)
     price.preload_bytes = LeastPreload(planning, submodel, level);
   return price;
 }
@@ -105,7 +106,7 @@ Error Infeasible(const Planning& planning) {
       NameOf(*best.submodel) + " at " + std::to_string(bits) + " bits; raise --target";
   if (const auto preload = LeastPreloadOfAny(planning)) {
     message += ", or --preload to " + std::to_string(*preload) + " bytes";
-  } else if (request.target_us) {
+  } else if (request.target_us && !request.cold) {
     message += ", since no preload is enough";
   }
   const Offer next = Cheapest(

@@ -14,6 +14,7 @@ class Lanes {
         staging_bytes_(staging_bytes),
         spans_(spans),
         staged_(lane.layers),
+        waits_(lane.layers),
         ends_us_(lane.layers),
         io_us_(-wake_us),
         compute_us_(lane.fixed.embed_io_us) {
@@ -24,35 +25,37 @@ class Lanes {
   /// Runs layers up to, but not including, `position`; their shards have all been read.
   void ComputeUntil(uint32_t position) {
     for (; next_ < position; ++next_) {
-      compute_us_ = std::max(compute_us_, staged_[next_] > 0 ? io_us_ : 0.0);
+      compute_us_ = std::max(compute_us_, waits_[next_] ? io_us_ : 0.0);
       Compute(Work::kLayer, next_, lane_.layer_us);
       ends_us_[next_] = compute_us_;
+    }
+  }
+
+  /// Reads the parts of layers up to and including `position`, each as soon as it is needed next.
+  void ReadPartsUntil(uint32_t position) {
+    for (; parts_read_ < lane_.part_us.size() && parts_read_ <= position; ++parts_read_) {
+      ComputeUntil(parts_read_);
+      Load(Work::kPart, parts_read_, lane_.part_us[parts_read_]);
+      if (parts_read_ < lane_.layers) waits_[parts_read_] = true;
     }
   }
 
   /// Reads one shard as soon as there is room; false if there never is.
   bool Read(const StreamedShard& shard, size_t index) {
     if (!MakeRoom(shard.bytes)) return false;
-    double left_us = shard.load_us;
-    if (!rows_read_ && io_us_ + left_us > 0) {
-      // The text comes while this shard is under way, or while the lane waits for room.
-      if (io_us_ < 0) {
-        left_us += io_us_;
-        Note(Work::kLoad, index, io_us_, 0);
-      }
-      ReadRows();
-    }
-    Note(Work::kLoad, index, io_us_, io_us_ + left_us);
-    io_us_ += left_us;
+    Load(Work::kLoad, index, shard.load_us);
     used_ += shard.bytes;
     staged_[shard.position] += shard.bytes;
+    waits_[shard.position] = true;
     return true;
   }
 
   /// The label's moment.
   double Finish() {
+    ReadPartsUntil(lane_.layers);
     ComputeUntil(lane_.layers);
     if (!rows_read_) ReadRows();
+    if (!lane_.part_us.empty()) compute_us_ = std::max(compute_us_, io_us_);
     Compute(Work::kHead, 0, lane_.fixed.head_us);
     return compute_us_;
   }
@@ -66,6 +69,20 @@ class Lanes {
   void Compute(Work work, size_t index, double time_us) {
     Note(work, index, compute_us_, compute_us_ + time_us);
     compute_us_ += time_us;
+  }
+
+  void Load(Work work, size_t index, double load_us) {
+    double left_us = load_us;
+    if (!rows_read_ && io_us_ + left_us > 0) {
+      // The text comes while this read is under way, or while the lane waits for room.
+      if (io_us_ < 0) {
+        left_us += io_us_;
+        Note(work, index, io_us_, 0);
+      }
+      ReadRows();
+    }
+    Note(work, index, io_us_, io_us_ + left_us);
+    io_us_ += left_us;
   }
 
   /// At time 0, whatever the lane has been doing or waiting for.
@@ -96,12 +113,14 @@ class Lanes {
   const std::optional<uint64_t> staging_bytes_;
   std::vector<WorkSpan>* spans_;
   std::vector<uint64_t> staged_;  ///< bytes read for each layer
+  std::vector<bool> waits_;       ///< for each layer, that something is read for it
   std::vector<double> ends_us_;   ///< when each computed layer ended
   double io_us_;
   double compute_us_;
   bool rows_read_ = false;
-  uint64_t used_ = 0;    ///< bytes staged now
-  uint32_t next_ = 0;    ///< layer to compute next
+  uint64_t used_ = 0;  ///< bytes staged now
+  uint32_t next_ = 0;  ///< layer to compute next
+  uint32_t parts_read_ = 0;
   uint32_t oldest_ = 0;  ///< first layer not freed
 };
 
@@ -113,6 +132,7 @@ std::optional<double> PipelineLatency(const ComputeLane& lane,
                                       std::vector<WorkSpan>* spans) {
   Lanes lanes(lane, staging_bytes, wake_us, spans);
   for (size_t i = 0; i < shards.size(); ++i) {
+    lanes.ReadPartsUntil(shards[i].position);
     lanes.ComputeUntil(shards[i].position);
     if (!lanes.Read(shards[i], i)) return std::nullopt;
   }
@@ -128,7 +148,16 @@ double SerialLatency(const ComputeLane& lane, std::span<const StreamedShard> sha
     now_us += time_us;
   };
   work(Work::kRows, 0, lane.fixed.embed_io_us);
-  for (size_t i = 0; i < shards.size(); ++i) work(Work::kLoad, i, shards[i].load_us);
+  size_t parts = 0;
+  const auto read_parts = [&](size_t until) {
+    for (; parts < lane.part_us.size() && parts <= until; ++parts)
+      work(Work::kPart, parts, lane.part_us[parts]);
+  };
+  for (size_t i = 0; i < shards.size(); ++i) {
+    read_parts(shards[i].position);
+    work(Work::kLoad, i, shards[i].load_us);
+  }
+  read_parts(lane.layers);
   work(Work::kEmbed, 0, lane.fixed.embed_us);
   for (size_t k = 0; k < lane.layers; ++k) work(Work::kLayer, k, lane.layer_us);
   work(Work::kHead, 0, lane.fixed.head_us);

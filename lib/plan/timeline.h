@@ -24,24 +24,33 @@ struct ComputeLane {
   FixedTimes fixed;
   uint32_t layers = 0;
   double layer_us = 0;
+  /// Of a cold start [layers + 1]: reading what each layer needs beside shards, before its shards,
+  /// and what the head needs, behind the last shard. None of it takes staging. Else empty.
+  std::vector<double> part_us = {};
 };
 
-/// What a lane is doing: kRows and kLoad on the IO lane, the others on the compute lane.
-enum class Work : uint8_t { kRows, kLoad, kEmbed, kLayer, kHead };
+/// What a lane is doing: up to kLoad the IO lane, from kEmbed on the compute lane. kOpen is what a
+/// cold start does before its rows; a play counts it to them.
+enum class Work : uint8_t { kOpen, kRows, kPart, kLoad, kEmbed, kLayer, kHead };
+
+/// On the IO lane.
+constexpr bool IsIo(Work work) { return work <= Work::kLoad; }
 
 /// One stretch of work, in microseconds from the moment the text is there. Spans of one lane follow
 /// each other and never overlap; what lies between two of them is waiting.
 struct WorkSpan {
   Work work = Work::kRows;
-  size_t index = 0;  ///< kLoad: in the list of shards; kLayer: position among the executed layers
+  /// kLoad: in the list of shards; kLayer and kPart: position among the executed layers, the number
+  /// of layers for the head's part.
+  size_t index = 0;
   double start_us = 0;
   double end_us = 0;
 };
 
 /// Microseconds from the start of the input to its label. The IO lane reads the embedding rows,
-/// then `shards` in order; a layer starts when the one before has ended and its shards are there
-/// (STI 5.5). `staging_bytes` bounds what is read and not yet freed; a layer's shards are freed
-/// when it ends. Nothing if one layer alone needs more.
+/// then `shards` in order, of a cold start behind each layer's part; a layer starts when the one
+/// before has ended and its shards are there (STI 5.5). `staging_bytes` bounds what is read and not
+/// yet freed; a layer's shards are freed when it ends. Nothing if one layer alone needs more.
 ///
 /// With a lead of `wake_us` the shards start that much before the text is there; the embedding rows
 /// are known only then and go first, so a read under way ends later by their time.

@@ -1,13 +1,12 @@
 #include "plan/turns.h"
 
 #include <algorithm>
-#include <limits>
 #include <numeric>
 
 #include "plan/aib.h"
 #include "plan/joint.h"
 #include "plan/text.h"
-#include "plan/timeline.h"
+#include "plan/turn_run.h"
 
 namespace sti {
 namespace {
@@ -140,25 +139,6 @@ class Turns {
   std::vector<size_t> levels_;  ///< [n * m] of the last turn
 };
 
-/// What one turn reads, in order, at one risk.
-std::vector<StreamedShard> ReadsOf(const ShardCatalog& catalog, const DeviceModel& device,
-                                   const Plan& plan, const PlanTurn& turn) {
-  // The catalog is valid and the device has load times, or there would be no plan.
-  const ShardCosts costs =
-      ShardCosts::Make(catalog, device)->Holding(turn.preload, catalog.block_bytes, device);
-  std::vector<StreamedShard> reads;
-  reads.reserve(plan.layers.size() * plan.width);
-  for (uint32_t k = 0; k < plan.layers.size(); ++k) {
-    for (size_t i = 0; i < plan.width; ++i) {
-      const size_t level = costs.LevelOf(turn.bits[k][i]).value_or(0);
-      const uint64_t bytes = costs.bytes(plan.layers[k], plan.slices[k][i], level);
-      if (bytes == 0) continue;
-      reads.push_back({k, bytes, costs.load_us(plan.layers[k], plan.slices[k][i], level)});
-    }
-  }
-  return reads;
-}
-
 bool NeverFalls(const std::vector<std::vector<uint32_t>>& before,
                 const std::vector<std::vector<uint32_t>>& after) {
   for (size_t k = 0; k < after.size(); ++k) {
@@ -175,23 +155,20 @@ PlanCheck EvaluateTurn(const PlanInput& input, const PlanRequest& request,
   PlanCheck check;
   check.preload_bytes = turn.preload_bytes;
   std::optional<uint64_t> staging;
-  if (const auto memory = ShardMemory(input, request, plan.length, plan.width))
-    staging = *memory - std::min(*memory, std::max(plan.turn_bytes, turn.preload_bytes));
-  const auto lane_of = [&](const DeviceModel& device) {
-    return ComputeLane{device.fixed(), static_cast<uint32_t>(plan.layers.size()),
-                       device.LayerUs(plan.width).value_or(0)};
-  };
-  const auto latency = [&](const DeviceModel& device) {
-    return PipelineLatency(lane_of(device), ReadsOf(input.catalog, device, plan, turn), staging,
-                           plan.wake_us)
-        .value_or(std::numeric_limits<double>::infinity());
-  };
-  check.latency_us = latency(devices.median);
-  check.p99_us = latency(devices.p99);
+  if (const auto memory = ShardMemory(input, request, plan.length, plan.width)) {
+    const uint64_t held = AddSaturated(std::max(plan.turn_bytes, turn.preload_bytes),
+                                       OverhangOf(input, devices.deciding(), plan, turn, nullptr));
+    staging = *memory - std::min(*memory, held);
+  }
+  const PlannedRun median = TurnRunOf(input, devices.median, plan, turn);
+  const PlannedRun p99 = TurnRunOf(input, devices.p99, plan, turn);
+  check.latency_us = LatencyOf(median, staging);
+  check.p99_us = LatencyOf(p99, staging);
   check.deciding_latency_us = devices.risk == Risk::kP99 ? check.p99_us : check.latency_us;
-  const ComputeLane lane = lane_of(devices.deciding());
+  const PlannedRun& deciding = devices.risk == Risk::kP99 ? p99 : median;
+  const ComputeLane& lane = deciding.lane;
   std::vector<double> read_us(lane.layers);
-  for (const StreamedShard& read : ReadsOf(input.catalog, devices.deciding(), plan, turn)) {
+  for (const StreamedShard& read : deciding.streamed) {
     read_us[read.position] += read.load_us;
     check.parameter_bytes += read.bytes;
   }
@@ -199,7 +176,7 @@ PlanCheck EvaluateTurn(const PlanInput& input, const PlanRequest& request,
   PlanTurn all_read;
   all_read.bits = turn.bits;
   std::vector<double> all_us(lane.layers);
-  for (const StreamedShard& shard : ReadsOf(input.catalog, devices.deciding(), plan, all_read))
+  for (const StreamedShard& shard : TurnRunOf(input, devices.deciding(), plan, all_read).streamed)
     all_us[shard.position] += shard.load_us;
   const double bonus_us = std::accumulate(all_us.begin(), all_us.end(), 0.0) -
                           std::accumulate(read_us.begin(), read_us.end(), 0.0);

@@ -106,9 +106,13 @@ load helpers
 }
 
 @test "a plan with variants and turns tells of them in 80 columns" {
-  works sti-inspect "$repo/tests/data/v1.1/tiny.plan"
+  works sti-inspect "$repo/tests/data/v1.2/tiny.plan"
   like "$output" "*2x2, 180 us, p99 260 us*1x1, 390 us, p99 400 us*turn  3*"
   like "$output" "*500 us before the text is there*87.5 % predicted*"
   same "$(awk 'length > 80' <<<"$output")" ""
-  same "$(sti-inspect --json "$repo/tests/data/v1.1/tiny.plan")" "$(<"$repo/tests/data/v1.1/tiny.plan.json")"
+  like "$output" "*memory     * predicted peak, 28.7 kB of it staging*"
+  for plan in tiny cold; do
+    same "$(sti-inspect --json "$repo/tests/data/v1.2/$plan.plan")" \
+      "$(<"$repo/tests/data/v1.2/$plan.plan.json")"
+  done
 }

@@ -13,7 +13,7 @@ setup_plan() { sti-inspect --json model.plan >plan.json; }
   works check --json --check plan.json
   holds "$output" '.valid and .problem == null'
   for field in aib_us slack_us predicted_latency_us predicted_p99_us predicted_peak_bytes \
-    preload_bytes parameter_bytes; do
+    staging_bytes preload_bytes parameter_bytes; do
     same "$(jq -c ".$field" <<<"$output")" "$(jq -c ".$field" plan.json)"
   done
 }
@@ -67,7 +67,7 @@ figure_six() {
   sti-inspect --json model.plan | jq --argjson bits "$1" '.layers = [2, 5] | .width = 3
     | .length = 64 | .target_us = 2000000 | .slices = [[0, 1, 2], [0, 1, 2]]
     | .bits = [[2, 2, 2], $bits] | .preload = [{layer: 2, slice: (0, 1, 2), bits: 2}]
-    | .aib_us = null | .slack_us = null' >candidate.json
+    | .aib_us = null | .slack_us = null | .times = null' >candidate.json
 }
 
 @test "Figure 6: candidates A and B are valid with nothing left over" {

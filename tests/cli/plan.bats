@@ -49,7 +49,7 @@ plan() { sti-plan model.sti --profile device.json --importance model.importance 
 @test "the plan is told on stdout, in 80 columns" {
   works plan --target 12ms --preload 200kB -o a.plan
   like "$output" "submodel   [1-6] layers x * slices, up to 64 tokens, strategy sti*"
-  like "$output" "*latency    * predicted, p99 *, target 12.00 ms met*memory     * predicted peak"
+  like "$output" "*latency    * predicted, p99 *, target 12.00 ms met*memory     * predicted peak, * of it staging"
   same "$(awk 'length > 80' <<<"$output")" ""
   same "$(grep -c '^  layer ' <<<"$output")" "$(sti-inspect --json a.plan | jq '.layers | length')"
 }

@@ -55,7 +55,7 @@ TEST(Timeline, AgreesWithAnEventSimulator) {
 void ExpectLanesInOrder(const std::vector<WorkSpan>& spans) {
   std::map<bool, double> reached;
   for (const WorkSpan& span : spans) {
-    const bool io = span.work == Work::kRows || span.work == Work::kLoad;
+    const bool io = IsIo(span.work);
     if (reached.contains(io)) {
       EXPECT_GE(span.start_us, reached[io]);
     }
@@ -67,7 +67,7 @@ void ExpectLanesInOrder(const std::vector<WorkSpan>& spans) {
 double LastEnd(const std::vector<WorkSpan>& spans) {
   double last = 0;
   for (const WorkSpan& span : spans) {
-    const bool io = span.work == Work::kRows || span.work == Work::kLoad;
+    const bool io = IsIo(span.work);
     if (!io) last = std::max(last, span.end_us);
   }
   return last;

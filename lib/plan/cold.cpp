@@ -1,0 +1,56 @@
+#include "plan/cold.h"
+
+#include <algorithm>
+
+namespace sti {
+namespace {
+
+double LoadUs(const DeviceModel& device, uint64_t bytes) {
+  return bytes == 0 ? 0 : device.LoadUs(0, bytes).value_or(0);
+}
+
+}  // namespace
+
+Status CheckColdIsKnown(const PlanInput& input, const DeviceModel& device) {
+  if (input.cold == nullptr || input.cold->layers.size() != input.catalog.layers)
+    return UsageError("the sizes of the model's parts are not known; plan without --cold");
+  if (!device.LoadUs(0, 1)) {
+    return UsageError(
+        "profile: a cold start needs load times by bytes, this one has them by bits; run "
+        "sti-profile");
+  }
+  return {};
+}
+
+ColdTimes ColdTimesOf(const PlanInput& input, const DeviceModel& device,
+                      std::span<const uint32_t> layers) {
+  const ColdBytes& bytes = *input.cold;
+  ColdTimes times;
+  times.start_us = input.profile.start_us;
+  times.open_io_us = LoadUs(device, bytes.index) + LoadUs(device, bytes.vocabulary);
+  times.embedding_us = LoadUs(device, bytes.embedding);
+  times.part_us.reserve(layers.size() + 1);
+  for (uint32_t layer : layers) times.part_us.push_back(LoadUs(device, bytes.layers[layer]));
+  times.part_us.push_back(LoadUs(device, bytes.head));
+  return times;
+}
+
+ComputeLane LaneOf(const PlanInput& input, const DeviceModel& device,
+                   std::span<const uint32_t> layers, double layer_us, bool cold) {
+  ComputeLane lane{device.fixed(), static_cast<uint32_t>(layers.size()), layer_us};
+  if (!cold) return lane;
+  ColdTimes times = ColdTimesOf(input, device, layers);
+  lane.fixed.embed_io_us += times.start_us + times.open_io_us + times.embedding_us;
+  lane.part_us = std::move(times.part_us);
+  return lane;
+}
+
+std::vector<double> PartIo(const ComputeLane& lane) {
+  std::vector<double> part_us(lane.layers);
+  if (lane.part_us.empty() || part_us.empty()) return part_us;
+  std::copy_n(lane.part_us.begin(), part_us.size(), part_us.begin());
+  part_us.back() += std::max(0.0, lane.part_us.back() - lane.layer_us);
+  return part_us;
+}
+
+}  // namespace sti
