@@ -95,7 +95,8 @@ std::string DescribePlan(const Plan& plan) {
                      " tokens, strategy " + plan.strategy + "\n";
   text += "bits       a shard each; [preloaded]\n" + BitsTable(plan);
   text += "latency    " + FormatTimeUs(plan.predicted_latency_us) + " predicted" +
-          FrequencyText(plan.freq) + ", p99 " + FormatTimeUs(plan.predicted_p99_us);
+          (plan.cold ? " from a cold start" : "") + FrequencyText(plan.freq) + ", p99 " +
+          FormatTimeUs(plan.predicted_p99_us);
   if (plan.target_us) {
     text += ", target " + FormatTimeUs(*plan.target_us);
     text += plan.meets_target ? " met" : " MISSED";

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "cold_bytes.h"
 #include "common/files.h"
 #include "common/plan_text.h"
 #include "common/svg.h"
@@ -19,6 +20,7 @@ namespace {
 struct Inputs {
   ContainerFile file;
   ShardCatalog catalog;
+  ColdBytes cold;
   DeviceProfile profile;
   std::optional<Importance> importance;
 
@@ -29,7 +31,8 @@ struct Inputs {
             importance ? &*importance : nullptr,
             file.index().model,
             ShapeDigest(file.index().info),
-            ResidentMemoryBytes(file.index())};
+            ResidentMemoryBytes(file.index()),
+            &cold};
   }
 };
 
@@ -38,8 +41,9 @@ Result<Inputs> ReadInputs(const PlanOptions& options) {
   STI_RETURN_IF_ERROR(file.RequireWhole());
   STI_ASSIGN_OR_RETURN(DeviceProfile profile, ReadProfile(options.profile));
   STI_RETURN_IF_ERROR(BelongsTo(profile, options.profile, file));
-  Inputs inputs{std::move(file), {}, std::move(profile), {}};
+  Inputs inputs{std::move(file), {}, {}, std::move(profile), {}};
   inputs.catalog = CatalogOf(inputs.file.index());
+  inputs.cold = ColdBytesOf(inputs.file);
   if (!options.importance.empty()) {
     STI_ASSIGN_OR_RETURN(inputs.importance, ReadImportance(options.importance));
     STI_RETURN_IF_ERROR(BelongsTo(*inputs.importance, options.importance, inputs.file));
@@ -90,6 +94,7 @@ Result<int> Sweep(const Tool& tool, const PlanOptions& options, const Inputs& in
   if (targets_us.empty()) {
     STI_ASSIGN_OR_RETURN(targets_us, SweepTargets(inputs.View(), options.request));
   }
+  if (preloads.empty() && options.request.cold) preloads = {0};
   if (preloads.empty()) preloads = SweepPreloads(inputs.catalog);
   STI_ASSIGN_OR_RETURN(const FrontGrid grid,
                        SweepPlans(inputs.View(), options.request, targets_us, preloads));

@@ -58,6 +58,9 @@ void AddPlanOptions(CLI::App& app, PlanOptions& o) {
             "the fastest plan predicted to reach it, e.g. 90%");
   AddParsed(app, "--wake", r.wake_us, ParseTimeUs,
             "lead time before the text, spent on IO, e.g. 50ms");
+  app.add_flag("--cold", r.cold,
+               "from process start to label: opening the model, all parts in the order\n"
+               "of need; without --preload, --turns, --wake or --strategy preload");
   app.add_option("--turns", r.turns, "plan this many back-to-back turns")
       ->check(CLI::Range(1, 64))
       ->type_name("N");
@@ -96,6 +99,8 @@ Status CheckPlanOptions(PlanOptions& o, const Tool& tool) {
   if (!o.check.empty() && !o.output.empty()) {
     return UsageError("--check judges a plan and writes none; drop -o");
   }
+  if (!o.check.empty() && o.request.cold)
+    return UsageError("--check judges a plan as it says it starts; drop --cold");
   STI_RETURN_IF_ERROR(CheckSweep(o));
   if (o.check.empty() && !o.sweep && !o.request.target_us && !o.request.submodel &&
       !o.request.min_accuracy) {
