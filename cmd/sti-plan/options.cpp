@@ -59,8 +59,8 @@ void AddPlanOptions(CLI::App& app, PlanOptions& o) {
   AddParsed(app, "--wake", r.wake_us, ParseTimeUs,
             "lead time before the text, spent on IO, e.g. 50ms");
   app.add_flag("--cold", r.cold,
-               "from process start to label: opening the model, all parts in the order\n"
-               "of need; without --preload, --turns, --wake or --strategy preload");
+               "from process start to label, with opening the model;\n"
+               "not with --preload, --turns, --wake");
   app.add_option("--turns", r.turns, "plan this many back-to-back turns")
       ->check(CLI::Range(1, 64))
       ->type_name("N");
