@@ -59,7 +59,7 @@ void Allocation::Preload(size_t at_most) {
 void Allocation::Recount(size_t first_layer, size_t last_layer) {
   for (size_t k = first_layer; k <= last_layer; ++k) {
     streamed_us_[k] = 0;
-    streamed_bytes_[k] = 0;
+    streamed_bytes_[k] = budget_.lane.part_bytes.empty() ? 0 : budget_.lane.part_bytes[k];
     for (size_t shard = std::max(k * width_, preloaded_); shard < (k + 1) * width_; ++shard) {
       streamed_us_[k] += LoadAt(shard, levels_[shard]);
       streamed_bytes_[k] += BytesAt(shard, levels_[shard]);
@@ -90,14 +90,17 @@ std::optional<double> Allocation::StagedLatency() const {
 
 bool Allocation::FitsMemory() const {
   if (!budget_.shard_bytes) return true;
-  const uint64_t most = *std::max_element(streamed_bytes_.begin(), streamed_bytes_.end());
+  uint64_t most = *std::max_element(streamed_bytes_.begin(), streamed_bytes_.end());
+  if (!budget_.lane.part_bytes.empty()) most = std::max(most, budget_.lane.part_bytes.back());
   return preloaded_bytes_ + most <= *budget_.shard_bytes;
 }
 
 bool Allocation::Fits() const {
   if (!FitsMemory() || !FitsTime()) return false;
   if (!budget_.shard_bytes || !budget_.target_us) return true;
-  if (preloaded_bytes_ + streamed_bytes() <= *budget_.shard_bytes) return true;
+  if (budget_.lane.part_bytes.empty() &&
+      preloaded_bytes_ + streamed_bytes() <= *budget_.shard_bytes)
+    return true;
   // AIBs know nothing of a full staging buffer, so play it through.
   const std::optional<double> latency_us = StagedLatency();
   return latency_us && *latency_us <= *budget_.target_us + kTimeTolerance_us;

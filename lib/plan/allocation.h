@@ -99,7 +99,7 @@ class Allocation {
   size_t preloaded_ = 0;
   uint64_t preloaded_bytes_ = 0;
   std::vector<double> streamed_us_;       ///< [n] IO of a layer's shards that are not preloaded
-  std::vector<uint64_t> streamed_bytes_;  ///< [n]
+  std::vector<uint64_t> streamed_bytes_;  ///< [n] with a cold start's parts
   std::vector<double> room_us_;           ///< [n] least AIB of this and all later layers
   std::vector<double> capacities_us_;     ///< [n] of budget_
 };

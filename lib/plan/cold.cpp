@@ -42,6 +42,9 @@ ComputeLane LaneOf(const PlanInput& input, const DeviceModel& device,
   ColdTimes times = ColdTimesOf(input, device, layers);
   lane.fixed.embed_io_us += times.start_us + times.open_io_us + times.embedding_us;
   lane.part_us = std::move(times.part_us);
+  lane.part_bytes.reserve(layers.size() + 1);
+  for (uint32_t layer : layers) lane.part_bytes.push_back(input.cold->layers[layer]);
+  lane.part_bytes.push_back(input.cold->head);
   return lane;
 }
 

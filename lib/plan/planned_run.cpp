@@ -14,12 +14,13 @@ constexpr uint64_t kUnknownReadBytes = 256 << 10;  // where the profile does not
 
 StagingNeed AllOf(const PlannedRun& run) {
   StagingNeed need;
-  std::vector<uint64_t> layer_bytes(run.lane.layers);
+  std::vector<uint64_t> layer_bytes = run.lane.part_bytes;
+  layer_bytes.resize(run.lane.layers + 1);  // and the head
+  for (uint64_t part : layer_bytes) need.enough += part;
   for (const StreamedShard& shard : run.streamed) {
     need.enough += shard.bytes;
     layer_bytes[shard.position] += shard.bytes;
   }
-  if (layer_bytes.empty()) return need;
   need.least = *std::max_element(layer_bytes.begin(), layer_bytes.end());
   return need;
 }

@@ -13,8 +13,8 @@ class Lanes {
       : lane_(lane),
         staging_bytes_(staging_bytes),
         spans_(spans),
-        staged_(lane.layers),
-        waits_(lane.layers),
+        staged_(lane.layers + 1),
+        waits_(lane.layers + 1),
         ends_us_(lane.layers),
         io_us_(-wake_us),
         compute_us_(lane.fixed.embed_io_us) {
@@ -31,28 +31,30 @@ class Lanes {
     }
   }
 
-  /// Reads the parts of layers up to and including `position`, each as soon as it is needed next.
-  void ReadPartsUntil(uint32_t position) {
+  /// Reads the parts of layers up to and including `position`, the head's behind the last layer's;
+  /// false if there never is room for one.
+  bool ReadPartsUntil(uint32_t position) {
     for (; parts_read_ < lane_.part_us.size() && parts_read_ <= position; ++parts_read_) {
       ComputeUntil(parts_read_);
+      const uint64_t bytes = lane_.part_bytes[parts_read_];
+      if (!MakeRoom(bytes)) return false;
       Load(Work::kPart, parts_read_, lane_.part_us[parts_read_]);
-      if (parts_read_ < lane_.layers) waits_[parts_read_] = true;
+      Stage(parts_read_, bytes);
     }
+    return true;
   }
 
   /// Reads one shard as soon as there is room; false if there never is.
   bool Read(const StreamedShard& shard, size_t index) {
     if (!MakeRoom(shard.bytes)) return false;
     Load(Work::kLoad, index, shard.load_us);
-    used_ += shard.bytes;
-    staged_[shard.position] += shard.bytes;
-    waits_[shard.position] = true;
+    Stage(shard.position, shard.bytes);
     return true;
   }
 
-  /// The label's moment.
-  double Finish() {
-    ReadPartsUntil(lane_.layers);
+  /// The label's moment, where there is room for the head's part.
+  std::optional<double> Finish() {
+    if (!ReadPartsUntil(lane_.layers)) return std::nullopt;
     ComputeUntil(lane_.layers);
     if (!rows_read_) ReadRows();
     if (!lane_.part_us.empty()) compute_us_ = std::max(compute_us_, io_us_);
@@ -85,6 +87,12 @@ class Lanes {
     io_us_ += left_us;
   }
 
+  void Stage(uint32_t position, uint64_t bytes) {
+    used_ += bytes;
+    staged_[position] += bytes;
+    waits_[position] = true;
+  }
+
   /// At time 0, whatever the lane has been doing or waiting for.
   void ReadRows() {
     Note(Work::kRows, 0, 0, lane_.fixed.embed_io_us);
@@ -112,8 +120,8 @@ class Lanes {
   const ComputeLane& lane_;
   const std::optional<uint64_t> staging_bytes_;
   std::vector<WorkSpan>* spans_;
-  std::vector<uint64_t> staged_;  ///< bytes read for each layer
-  std::vector<bool> waits_;       ///< for each layer, that something is read for it
+  std::vector<uint64_t> staged_;  ///< bytes read for each layer, and the head
+  std::vector<bool> waits_;       ///< for each of them, that something is read for it
   std::vector<double> ends_us_;   ///< when each computed layer ended
   double io_us_;
   double compute_us_;
@@ -132,7 +140,7 @@ std::optional<double> PipelineLatency(const ComputeLane& lane,
                                       std::vector<WorkSpan>* spans) {
   Lanes lanes(lane, staging_bytes, wake_us, spans);
   for (size_t i = 0; i < shards.size(); ++i) {
-    lanes.ReadPartsUntil(shards[i].position);
+    if (!lanes.ReadPartsUntil(shards[i].position)) return std::nullopt;
     lanes.ComputeUntil(shards[i].position);
     if (!lanes.Read(shards[i], i)) return std::nullopt;
   }

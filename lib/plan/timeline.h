@@ -25,8 +25,9 @@ struct ComputeLane {
   uint32_t layers = 0;
   double layer_us = 0;
   /// Of a cold start [layers + 1]: reading what each layer needs beside shards, before its shards,
-  /// and what the head needs, behind the last shard. None of it takes staging. Else empty.
+  /// and what the head needs, behind the last shard. Else empty.
   std::vector<double> part_us = {};
+  std::vector<uint64_t> part_bytes = {};  ///< the same parts, which take staging as shards do
 };
 
 /// What a lane is doing: up to kLoad the IO lane, from kEmbed on the compute lane. kOpen is what a

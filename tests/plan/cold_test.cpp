@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "plan/plan_timeline.h"
 #include "plan/planned_run.h"
 #include "world.h"
@@ -60,6 +62,30 @@ TEST(Cold, IsPlayedAsByHand) {
   const auto serial = MakePlan(cold.input(), request);
   ASSERT_TRUE(serial.ok()) << serial.error().message;
   EXPECT_NEAR(serial->predicted_latency_us, 1080 + 60 + 70 + 300 + 5 + 200 + 7, 1e-9);
+}
+
+TEST(Cold, PartsTakeStagingAsShardsDo) {
+  ColdWorld cold;
+  PlanRequest request = Cold();
+  request.submodel = {2, 1};
+  request.uniform_bits = 2;
+  const auto plan = MakePlan(cold.input(), request);
+  ASSERT_TRUE(plan.ok());
+  // The head's 300 blocks are read while layer 1 computes, whose 70 are still there; layer 0's 60
+  // are not: it is done at 1240, and to wait from 1210 until then would be late.
+  const auto device = DeviceModel::Make(cold.world.profile, 128, Risk::kMedian);
+  const PlannedRun run = RunOf(cold.input(), *device, *plan);
+  EXPECT_EQ(LatencyOf(run, 430 * 4096), plan->predicted_latency_us);
+  EXPECT_NEAR(LatencyOf(run, 429 * 4096), plan->predicted_latency_us + 30, 1e-9);
+  EXPECT_TRUE(std::isinf(LatencyOf(run, 299 * 4096)));
+  EXPECT_EQ(plan->staging_bytes, 430u * 4096) << "all of it: no ring wastes more";
+  request.memory_bytes = plan->predicted_peak_bytes - 4096;
+  const auto tight = MakePlan(cold.input(), request);
+  ASSERT_TRUE(tight.ok()) << tight.error().message;
+  EXPECT_EQ(tight->staging_bytes, 429u * 4096);
+  EXPECT_NEAR(tight->predicted_latency_us, plan->predicted_latency_us + 30, 1e-9);
+  request.memory_bytes = plan->predicted_peak_bytes - uint64_t{131} * 4096;
+  EXPECT_EQ(MakePlan(cold.input(), request).error().kind, ErrorKind::kInfeasible);
 }
 
 TEST(Cold, HeadsThatAreSmallHideBehindTheLastLayer) {
