@@ -64,9 +64,10 @@ bool FillMemory(const PlanInput& input, const PlanRequest& request, const Device
   }
   const StagingNeed need = StagingOfAll(input, request, devices, plan);
   uint64_t held = check->preload_bytes;
-  if (!plan.turns.empty())
-    held = std::max(held,
-                    AddSaturated(plan.turn_bytes, TurnOverhang(input, devices.deciding(), plan)));
+  if (!plan.turns.empty()) {
+    const uint64_t overhang = TurnOverhang(input, devices.deciding(), plan);
+    held = std::max(held, AddSaturated(plan.turn_bytes, overhang));
+  }
   check->staging_bytes = need.enough;
   bool fits = true;
   if (const auto shard_memory = ShardMemory(input, request, plan.length, plan.width)) {

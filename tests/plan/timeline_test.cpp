@@ -83,6 +83,7 @@ TEST(Timeline, SpansTellWhatWasPlayed) {
       {Work::kLayer, 0, 40, 140}, {Work::kLoad, 1, 40, 240}, {Work::kLayer, 1, 240, 340},
       {Work::kHead, 0, 340, 347}};
   std::vector<std::tuple<Work, size_t, double, double>> got;
+  got.reserve(spans.size());
   for (const WorkSpan& s : spans) got.emplace_back(s.work, s.index, s.start_us, s.end_us);
   EXPECT_EQ(got, expected);
   spans.clear();
