@@ -3,8 +3,6 @@
 #include <sched.h>
 #include <sys/utsname.h>
 
-#include <cstdio>
-#include <cstdlib>
 #include <fstream>
 
 namespace sti {
@@ -31,30 +29,30 @@ std::string MachineName() {
   return cpu + ", " + system.sysname + " " + system.release;
 }
 
-std::string AffinityList() {
+std::vector<uint32_t> AffinityCores() {
+  std::vector<uint32_t> cores;
   cpu_set_t set;
   CPU_ZERO(&set);
-  if (sched_getaffinity(0, sizeof(set), &set) != 0) return "";
-  std::string list;
-  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
-    if (!CPU_ISSET(cpu, &set)) continue;
-    int last = cpu;
-    while (last + 1 < CPU_SETSIZE && CPU_ISSET(last + 1, &set)) ++last;
-    if (!list.empty()) list += ',';
-    list += std::to_string(cpu);
-    if (last > cpu) list += "-" + std::to_string(last);
-    cpu = last;
+  if (sched_getaffinity(0, sizeof(set), &set) != 0) return cores;
+  cores.reserve(static_cast<size_t>(CPU_COUNT(&set)));
+  for (uint32_t cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (CPU_ISSET(cpu, &set)) cores.push_back(cpu);
   }
-  return list;
+  return cores;
 }
 
-uint64_t CurrentFrequencyKhz() {
-  int cpu = std::max(0, sched_getcpu());
-  std::ifstream file("/sys/devices/system/cpu/cpu" + std::to_string(cpu) +
-                     "/cpufreq/scaling_cur_freq");
-  uint64_t frequency = 0;
-  file >> frequency;
-  return file ? frequency : 0;
+std::string AffinityList() {
+  const std::vector<uint32_t> cores = AffinityCores();
+  std::string list;
+  for (size_t i = 0; i < cores.size(); ++i) {
+    size_t last = i;
+    while (last + 1 < cores.size() && cores[last + 1] == cores[last] + 1) ++last;
+    if (!list.empty()) list += ',';
+    list += std::to_string(cores[i]);
+    if (last > i) list += "-" + std::to_string(cores[last]);
+    i = last;
+  }
+  return list;
 }
 
 }  // namespace sti

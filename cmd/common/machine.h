@@ -2,16 +2,17 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace sti {
 
 /// "Intel(R) Xeon(R) Processor, 2 cores, Linux 6.1": for people who read a profile.
 std::string MachineName();
 
-/// Cores this process may run on, as "0-3,8".
-std::string AffinityList();
+/// Cores this process may run on, ascending.
+std::vector<uint32_t> AffinityCores();
 
-/// Current frequency of the first of them; 0 where the system does not tell.
-uint64_t CurrentFrequencyKhz();
+/// The same as "0-3,8".
+std::string AffinityList();
 
 }  // namespace sti

@@ -9,8 +9,10 @@
 #include "common/parse.h"
 #include "common/tool.h"
 #include "format/profile_file.h"
+#include "measure/device_state.h"
 #include "measure/profile.h"
 #include "process_bytes.h"
+#include "start_time.h"
 
 namespace sti {
 namespace {
@@ -24,6 +26,8 @@ struct Options {
   std::vector<uint32_t> cpus;
   std::string cpus_text;
   double gap_us = 0;
+  double precision = 0.02;
+  double budget_us = 0;
   std::string io = "auto";
   std::string compute = "auto";
 };
@@ -34,12 +38,18 @@ void AddOptions(CLI::App& app, Options& options) {
       ->required()
       ->type_name("FILE");
   AddParsed(app, "--lengths", options.lengths, ParseList, "input lengths in tokens [32,64,128]");
-  AddParsed(app, "--widths", options.widths, ParseList, "slices a layer [all trained widths]");
+  AddParsed(app, "--widths", options.widths, ParseList,
+            "slices a layer [all trained widths; of more than 6 the ends and "
+            "the middle where --budget is too small]");
   app.add_option("--threads", options.threads, "of the compute lane [all cores allowed]")
       ->check(CLI::Range(1, 256))
       ->type_name("N");
   AddParsed(app, "--cpus", options.cpus, ParseList, "run on these cores, e.g. 4-7");
   AddParsed(app, "--gap", options.gap_us, ParseTimeUs, "idle before each sample, e.g. 2s");
+  AddParsed(app, "--precision", options.precision, ParseShare,
+            "of medians: half the 95 % interval [2%]");
+  AddParsed(app, "--budget", options.budget_us, ParseTimeUs,
+            "time for all samples, gaps not counted [0.5s a number]");
   app.add_option("--io", options.io, "auto, uring, threads or buffered")->type_name("WAY");
   app.add_option("--compute", options.compute, "fp32 or auto")
       ->check(CLI::IsMember({"fp32", "auto"}))
@@ -83,40 +93,72 @@ Result<ProfileOptions> WorkOf(const Tool& tool, const Options& options, const Mo
   }
   if (work.lengths.front() < 3) return UsageError("--lengths: an input has at least 3 tokens");
   work.threads = options.threads != 0 ? options.threads : AvailableThreads();
+  work.may_skip_widths = options.widths.empty();
   work.gap_us = options.gap_us;
+  work.precision = options.precision;
+  work.budget_us = options.budget_us;
   work.progress = tool.Progress("profiling");
   work.cancelled = StopRequested;
+  work.log = [&tool](LogLevel level, std::string_view line) {
+    if (level == LogLevel::kWarning) return tool.Warn(line);
+    tool.Explain(line);
+  };
   return work;
 }
 
 void Summarise(const Tool& tool, const DeviceProfile& profile) {
   const IoSample& io = profile.io.back();
   const ComputeSample& layer = profile.compute.back();
-  char line[200];
+  char line[300];
   std::snprintf(line, sizeof(line),
-                "reads %.0f MB/s through %s; a layer of %u slices at %u tokens takes %s on %u "
-                "threads",
-                static_cast<double>(io.bytes) / io.load_us, profile.read_path.c_str(), layer.width,
-                layer.length, FormatTimeUs(layer.layer_us).c_str(), profile.threads);
+                "reads %.0f MB/s through %s, %u of %s at once; a layer of %u slices at %u tokens "
+                "takes %s on %u threads; medians to within %.1f %%",
+                static_cast<double>(io.bytes) / io.load_us, profile.read_path.c_str(),
+                profile.read_depth, FormatBytes(profile.read_bytes).c_str(), layer.width,
+                layer.length, FormatTimeUs(layer.layer_us).c_str(), profile.threads,
+                100 * profile.noise);
   tool.Say(line);
 }
 
-Result<int> Run(const Tool& tool, const Options& options) {
-  STI_RETURN_IF_ERROR(PinTo(options.cpus));
-  STI_ASSIGN_OR_RETURN(ReadPath path, ParseReadPath(options.io));
+// What only a fresh process shows: memory and time of a runner that starts.
+Status MeasureStart(const Options& options, ReadPath path, double exec_us,
+                    const ProfileOptions& work, const Tokenizer& tokenizer, ContainerFile file,
+                    DeviceProfile& profile) {
+  STI_ASSIGN_OR_RETURN(profile.process_bytes,
+                       MeasureProcessBytes(std::move(file), tokenizer, work.threads));
+  STI_ASSIGN_OR_RETURN(const double open_us, MeasureOpenUs(options.model, path, work.threads));
+  profile.start_us = exec_us + open_us;
+  return {};
+}
+
+Result<DeviceProfile> Measure(const Tool& tool, const Options& options, double exec_us) {
+  STI_ASSIGN_OR_RETURN(const ReadPath path, ParseReadPath(options.io));
   STI_ASSIGN_OR_RETURN(ContainerFile file, ContainerFile::Open(options.model, path));
   STI_RETURN_IF_ERROR(file.RequireWhole());
-  STI_ASSIGN_OR_RETURN(Tokenizer tokenizer, LoadTokenizer(file));
+  STI_ASSIGN_OR_RETURN(const Tokenizer tokenizer, LoadTokenizer(file));
   STI_ASSIGN_OR_RETURN(ProfileOptions work, WorkOf(tool, options, file.index().info));
-  STI_ASSIGN_OR_RETURN(const uint64_t process_bytes,
-                       MeasureProcessBytes(std::move(file), tokenizer, work.threads));
+  DeviceProfile start;
+  STI_RETURN_IF_ERROR(
+      MeasureStart(options, path, exec_us, work, tokenizer, std::move(file), start));
+  const std::vector<uint32_t> cores = AffinityCores();
+  StateWatch watch(cores);
+  work.each_round = [&watch] { watch.Look(); };
   STI_ASSIGN_OR_RETURN(file, ContainerFile::Open(options.model, path));
   STI_ASSIGN_OR_RETURN(DeviceProfile profile, MeasureProfile(std::move(file), tokenizer, work));
+  profile.thermal = watch.Finish();
+  profile.process_bytes = start.process_bytes;
+  profile.start_us = start.start_us;
+  for (ComputeSample& sample : profile.compute) sample.freq = profile.thermal.freq_max;
+  return profile;
+}
+
+Result<int> Run(const Tool& tool, const Options& options, double exec_us) {
+  STI_RETURN_IF_ERROR(PinTo(options.cpus));
+  STI_ASSIGN_OR_RETURN(DeviceProfile profile, Measure(tool, options, exec_us));
   profile.cpus = AffinityList();
   profile.machine = MachineName();
-  profile.process_bytes = process_bytes;
-  uint64_t frequency = CurrentFrequencyKhz();
-  for (ComputeSample& sample : profile.compute) sample.freq = frequency;
+  const std::string unsteady = StateWarning(profile.thermal);
+  if (!unsteady.empty()) tool.Warn(unsteady);
   STI_RETURN_IF_ERROR(WriteProfile(options.output, profile));
   if (tool.json() && options.output != "-") {
     std::fputs(ProfileToJson(profile).c_str(), stdout);
@@ -130,11 +172,12 @@ Result<int> Run(const Tool& tool, const Options& options) {
 }  // namespace sti
 
 int main(int argc, char** argv) {
+  const double exec_us = sti::ProcessCpuUs();
   sti::Tool tool("sti-profile",
                  "Measures what a device can do with models of this shape: reads of shards, layers "
                  "of every width, and the rest.",
                  "sti-profile model.sti -o device.profile");
   sti::Options options;
   sti::AddOptions(tool.app(), options);
-  return tool.Main(argc, argv, [&] { return sti::Run(tool, options); });
+  return tool.Main(argc, argv, [&] { return sti::Run(tool, options, exec_us); });
 }

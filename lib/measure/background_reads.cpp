@@ -7,8 +7,9 @@ namespace sti {
 Result<std::unique_ptr<BackgroundReads>> BackgroundReads::Start(const std::string& path,
                                                                 ReadPath way,
                                                                 std::vector<StagedRead> reads,
-                                                                uint64_t arena_bytes) {
-  STI_ASSIGN_OR_RETURN(std::unique_ptr<BlockReader> reader, OpenBlockReader(path, way));
+                                                                uint64_t arena_bytes,
+                                                                uint32_t depth) {
+  STI_ASSIGN_OR_RETURN(std::unique_ptr<BlockReader> reader, OpenBlockReader(path, way, depth));
   return std::unique_ptr<BackgroundReads>(
       new BackgroundReads(std::move(reader), std::move(reads), arena_bytes));
 }
@@ -21,15 +22,49 @@ BackgroundReads::BackgroundReads(std::unique_ptr<BlockReader> reader, std::vecto
       thread_([this] { Main(); }) {}
 
 BackgroundReads::~BackgroundReads() {
-  stop_ = true;
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  changed_.notify_all();
   thread_.join();
+}
+
+void BackgroundReads::Pause() {
+  std::unique_lock lock(mutex_);
+  paused_ = true;
+  changed_.wait(lock, [this] { return !reading_; });
+}
+
+void BackgroundReads::Resume() {
+  {
+    const std::lock_guard lock(mutex_);
+    paused_ = false;
+  }
+  changed_.notify_all();
+}
+
+uint64_t BackgroundReads::loads() {
+  const std::lock_guard lock(mutex_);
+  return loads_;
 }
 
 // A failing read ends the load, not the measurement: the same device fails the reads that count.
 void BackgroundReads::Main() {
-  auto requests = RequestsFor(std::span<const StagedRead>(reads_), arena_.span());
+  const auto requests = RequestsFor(std::span<const StagedRead>(reads_), arena_.span());
   bool sound = !requests.empty();
-  while (sound && !stop_) sound = reader_->ReadAll(requests).ok();
+  std::unique_lock lock(mutex_);
+  while (sound) {
+    changed_.wait(lock, [this] { return stop_ || !paused_; });
+    if (stop_) return;
+    reading_ = true;
+    lock.unlock();
+    sound = reader_->ReadAll(requests).ok();
+    lock.lock();
+    reading_ = false;
+    ++loads_;
+    changed_.notify_all();
+  }
 }
 
 }  // namespace sti

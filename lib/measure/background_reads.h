@@ -5,8 +5,9 @@
 // pipeline rather than alone.
 #pragma once
 
-#include <atomic>
+#include <condition_variable>
 #include <memory>
+#include <mutex>
 #include <thread>
 #include <vector>
 
@@ -17,16 +18,23 @@
 
 namespace sti {
 
-/// Reads `reads` again and again, as many in flight as a run has, until destroyed.
+/// Reads `reads` again and again, as many in flight as a run has, until paused or destroyed. One
+/// thread at a time.
 class BackgroundReads {
  public:
   /// Opens `path` a second time. `arena_bytes` bounds every read's place + length.
-  static Result<std::unique_ptr<BackgroundReads>> Start(const std::string& path, ReadPath way,
-                                                        std::vector<StagedRead> reads,
-                                                        uint64_t arena_bytes);
+  static Result<std::unique_ptr<BackgroundReads>> Start(
+      const std::string& path, ReadPath way, std::vector<StagedRead> reads, uint64_t arena_bytes,
+      uint32_t depth = BlockReader::kDefaultDepth);
   ~BackgroundReads();
   BackgroundReads(const BackgroundReads&) = delete;
   BackgroundReads& operator=(const BackgroundReads&) = delete;
+
+  /// Returns when nothing is in flight. Nothing is read until Resume.
+  void Pause();
+  void Resume();
+  /// Times that all of it has been read.
+  [[nodiscard]] uint64_t loads();
 
  private:
   BackgroundReads(std::unique_ptr<BlockReader> reader, std::vector<StagedRead> reads,
@@ -36,7 +44,12 @@ class BackgroundReads {
   std::unique_ptr<BlockReader> reader_;
   std::vector<StagedRead> reads_;
   AlignedBuffer arena_;
-  std::atomic<bool> stop_{false};
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool stop_ = false;  // by mutex_, as are the next
+  bool paused_ = false;
+  bool reading_ = false;
+  uint64_t loads_ = 0;
   std::thread thread_;
 };
 

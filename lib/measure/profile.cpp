@@ -1,255 +1,192 @@
 #include "measure/profile.h"
 
 #include <algorithm>
-#include <chrono>
-#include <numeric>
-#include <thread>
+#include <cmath>
+#include <cstdio>
 
-#include "io/load_schedule.h"
-#include "measure/background_reads.h"
+#include "measure/layer_reads.h"
 #include "measure/monotone.h"
-#include "measure/samples.h"
-#include "model/embedding_rows.h"
-#include "model/loaded_model.h"
-#include "types/plan.h"
+#include "measure/profile_numbers.h"
+#include "measure/read_sweep.h"
 
 namespace sti {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+constexpr uint32_t kDecodeBits = 6;      // STI 5.2: the slowest decoding bounds the others
+constexpr double kBudgetEachUs = 0.5e6;  // default
+constexpr size_t kFewWidths = 6;         // always measured, all of them
+constexpr double kSamplesForAll = 25;    // of each width, for all widths to be worth measuring
+constexpr double kShareOfLayers = 0.6;   // of the budget
 
-constexpr int kWarmUp = 3;
-constexpr size_t kMinSamples = 15;
-constexpr size_t kMaxSamples = 200;
-constexpr double kSecondsEach = 0.15;  // spent on one number beyond the minimum of samples
-constexpr uint32_t kDecodeBits = 6;    // STI 5.2: the slowest decoding bounds the others
+/// The most bits up to 6 that are offered, else the fewest.
+uint32_t DecodeBits(const std::vector<uint32_t>& offered) {
+  uint32_t decode = offered.front();
+  for (const uint32_t bits : offered) decode = bits <= kDecodeBits ? bits : decode;
+  return decode;
+}
 
-struct LayerReads {
-  std::vector<StagedRead> reads;
-  uint64_t bytes = 0;
-};
+/// The file again, read as the device likes it.
+Result<ContainerFile> Reopen(const ContainerFile& file, ReadPath way, const ReadShape& shape) {
+  STI_ASSIGN_OR_RETURN(auto reader, OpenBlockReader(file.name(), way, shape.depth));
+  return ContainerFile::Open(std::move(reader));
+}
 
-// Embedding activations stand in for a layer's input; their values do not change its time.
+std::string Percent(double share) {
+  char text[32];
+  std::snprintf(text, sizeof(text), "%.1f %%", 100 * share);
+  return text;
+}
+
+std::string RateText(const ReadRate& rate) {
+  char text[96];
+  std::snprintf(text, sizeof(text), "reads of %u KiB, %2u at once: %.0f MB/s",
+                rate.shape.bytes / 1024, rate.shape.depth, rate.bytes_per_us);
+  return text;
+}
+
 class Profiler {
  public:
-  Profiler(LoadedModel model, const Tokenizer& tokenizer, const ProfileOptions& options,
-           uint32_t decode_bits)
-      : model_(std::move(model)),
-        tokenizer_(tokenizer),
-        options_(options),
-        shape_(model_.index().info.shape),
-        decode_bits_(decode_bits),
-        pool_(options.threads) {}
+  Profiler(ProfileBench& bench, const ProfileOptions& options)
+      : bench_(bench), options_(options), widths_(options.widths) {}
 
-  Result<DeviceProfile> Measure() {
-    STI_ASSIGN_OR_RETURN(transformer_,
-                         Transformer::Create(model_.index().info, pool_, Backend::kNative));
-    steps_ = model_.index().bits.size() + options_.lengths.size() * (options_.widths.size() + 1);
-    DeviceProfile profile;
-    profile.shape = ShapeDigest(model_.index().info);
-    profile.threads = options_.threads;
-    profile.kernel = transformer_->kernel();
-    profile.read_path = ReadPathName(model_.file().reader().path());
-    for (uint32_t bits : model_.index().bits) STI_RETURN_IF_ERROR(MeasureIo(bits, profile));
-    for (uint32_t length : options_.lengths) {
-      STI_RETURN_IF_ERROR(MeasureFixed(length, profile));
-      for (uint32_t width : options_.widths)
-        STI_RETURN_IF_ERROR(MeasureLayer(length, width, profile));
+  Status Measure(DeviceProfile& profile) {
+    STI_RETURN_IF_ERROR(SkipWidths());
+    STI_RETURN_IF_ERROR(Collect());
+    std::vector<Number> numbers;
+    numbers.reserve(numbers_.size());
+    for (const ProfileNumber& number : numbers_) numbers.push_back(number.number);
+    STI_ASSIGN_OR_RETURN(const auto measured, MeasureAll(numbers, Sampling(numbers.size())));
+    for (size_t i = 0; i < measured.size(); ++i) {
+      numbers_[i].store(profile, measured[i]);
+      profile.noise = std::max(profile.noise, measured[i].half_width);
     }
+    Judge(measured);
     SmoothProfile(profile);
-    return profile;
+    return {};
   }
 
  private:
-  // Repeats `once` (returning microseconds) until time and number suffice.
-  template <typename Once>
-  Result<Samples> Repeat(Once once) {
-    for (int i = 0; i < kWarmUp; ++i) STI_RETURN_IF_ERROR(once());
-    Samples samples;
-    auto begin = Clock::now();
-    while (samples.count() < kMaxSamples) {
-      double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
-      if (samples.count() >= kMinSamples && seconds > kSecondsEach) break;
-      if (options_.cancelled && options_.cancelled()) return UsageError("interrupted");
-      if (options_.gap_us > 0) {
-        std::this_thread::sleep_for(std::chrono::duration<double, std::micro>(options_.gap_us));
-      }
-      STI_ASSIGN_OR_RETURN(double time_us, once());
-      samples.Add(time_us);
-    }
-    return samples;
+  SamplingOptions Sampling(size_t numbers) {
+    SamplingOptions sampling;
+    sampling.precision = options_.precision;
+    sampling.budget_us = Budget(numbers);
+    sampling.gap_us = options_.gap_us;
+    sampling.progress = options_.progress;
+    sampling.cancelled = options_.cancelled;
+    sampling.each_round = options_.each_round;
+    return sampling;
   }
 
-  template <typename Body>
-  static double TimeUs(Body body) {
-    auto begin = Clock::now();
-    body();
-    return std::chrono::duration<double, std::micro>(Clock::now() - begin).count();
+  [[nodiscard]] double Budget(size_t numbers) const {
+    return options_.budget_us > 0 ? options_.budget_us
+                                  : kBudgetEachUs * static_cast<double>(numbers);
   }
 
-  void Step() {
-    if (options_.progress) options_.progress(++done_, steps_);
-  }
-
-  // The time of reading a list of ranges with as many in flight as a run has.
-  Result<double> TimeReads(std::span<const ReadRequest> requests) {
-    Status status;
-    double time_us = TimeUs([&] { status = model_.file().reader().ReadAll(requests); });
-    if (!status.ok()) return status.error();
-    return time_us;
-  }
-
-  // The reads of all shards of a layer, each shard on its own: neighbours at other bits do not
-  // merge in a run either.
-  Result<LayerReads> ReadsOfLayer(uint32_t layer, uint32_t bits) {
-    LayerReads reads;
-    for (uint32_t slice = 0; slice < shape_.width; ++slice) {
-      const ShardRequest request{layer, slice, bits, 0};
-      STI_ASSIGN_OR_RETURN(LoadSchedule schedule, BuildLoadSchedule(model_.index(), {&request, 1}));
-      for (StagedRead read : schedule.reads) {
-        read.place += reads.bytes;
-        reads.reads.push_back(read);
-      }
-      reads.bytes += schedule.arena_bytes;
-    }
-    return reads;
-  }
-
-  // One shard's share of loading a whole layer, which is how a run loads (STI 3.1: a layer is one
-  // IO job). Layers take turns, so that no device cache holds what comes next.
-  Status MeasureIo(uint32_t bits, DeviceProfile& profile) {
-    std::vector<LayerReads> layers;
-    uint64_t largest = 0;
-    uint64_t bytes = 0;
-    for (uint32_t layer = 0; layer < shape_.layers; ++layer) {
-      STI_ASSIGN_OR_RETURN(LayerReads reads, ReadsOfLayer(layer, bits));
-      largest = std::max(largest, reads.bytes);
-      bytes += reads.bytes;
-      layers.push_back(std::move(reads));
-    }
-    AlignedBuffer arena(largest);
-    std::vector<std::vector<ReadRequest>> requests;
-    requests.reserve(layers.size());
-    for (const LayerReads& layer : layers) {
-      requests.push_back(RequestsFor(std::span<const StagedRead>(layer.reads), arena.span()));
-    }
-    uint32_t next = 0;
-    auto once = [&]() -> Result<double> {
-      STI_ASSIGN_OR_RETURN(double time_us, TimeReads(requests[next++ % shape_.layers]));
-      return time_us / shape_.width;
-    };
-    STI_ASSIGN_OR_RETURN(Samples samples, Repeat(once));
-    uint64_t shards = uint64_t{shape_.layers} * shape_.width;
-    profile.io.push_back({bytes / shards, 0, samples.median(), samples.p99()});
-    Step();
+  Status Collect() {
+    STI_ASSIGN_OR_RETURN(numbers_, IoNumbers(bench_));
+    STI_ASSIGN_OR_RETURN(auto fixed, FixedNumbers(bench_, options_.lengths));
+    std::move(fixed.begin(), fixed.end(), std::back_inserter(numbers_));
+    auto layers = LayerNumbers(bench_, options_.lengths, widths_);
+    std::move(layers.begin(), layers.end(), std::back_inserter(numbers_));
     return {};
   }
 
-  // A layer while the next one's shards arrive, which is how it is computed in a run.
-  Status MeasureLayer(uint32_t length, uint32_t width, DeviceProfile& profile) {
-    transformer_->Reserve(length, width);
-    STI_ASSIGN_OR_RETURN(LayerReads beside, ReadsOfLayer(0, decode_bits_));
-    const BlockReader& reader = model_.file().reader();
-    STI_ASSIGN_OR_RETURN(auto lane, BackgroundReads::Start(reader.name(), reader.path(),
-                                                           std::move(beside.reads), beside.bytes));
-    std::vector<uint32_t> slices(width);
-    std::iota(slices.begin(), slices.end(), 0U);
-    std::vector<std::vector<ShardView>> views(shape_.layers);
-    for (uint32_t layer = 0; layer < shape_.layers; ++layer) {
-      for (uint32_t slice : slices) views[layer].push_back(model_.View(layer, slice, decode_bits_));
+  // Leaves the ends and the middle of many widths where the time is not enough for all. A layer's
+  // time is about proportional to its width and to its length.
+  Status SkipWidths() {
+    if (!options_.may_skip_widths || widths_.size() <= kFewWidths) return {};
+    const uint32_t widest[1] = {widths_.back()};
+    const uint32_t longest[1] = {options_.lengths.back()};
+    const Number layer = LayerNumbers(bench_, longest, widest).front().number;
+    layer.begin();
+    STI_RETURN_IF_ERROR(layer.once());
+    STI_ASSIGN_OR_RETURN(const double time_us, layer.once());
+    double share = 0;
+    for (const uint32_t length : options_.lengths) {
+      for (const uint32_t width : widths_)
+        share += double(width) * length / (double(widest[0]) * longest[0]);
     }
-    const uint32_t offsets[2] = {0, length};
-    uint32_t next = 0;
-    std::vector<float> hidden = embedded_;
-    auto once = [&]() -> Result<double> {
-      uint32_t layer = next++ % shape_.layers;
-      return TimeUs([&] {
-        transformer_->RunLayer({offsets}, views[layer], slices, model_.resident().layers[layer],
-                               hidden.data());
-      });
-    };
-    STI_ASSIGN_OR_RETURN(Samples samples, Repeat(once));
-    profile.compute.push_back({length, width, samples.median(), samples.p99(), 0});
-    Step();
+    const size_t numbers = options_.lengths.size() * (widths_.size() + 3);
+    if (time_us * share * kSamplesForAll <= kShareOfLayers * Budget(numbers)) return {};
+    const uint32_t middle = widths_[widths_.size() / 2];
+    widths_ = {widths_.front(), middle, widths_.back()};
+    Warn("only widths " + std::to_string(widths_[0]) + ", " + std::to_string(middle) + " and " +
+         std::to_string(widths_[2]) +
+         " are measured, for want of time; give --budget or --widths, or plan with --interpolate");
     return {};
   }
 
-  // Text of about `length` tokens from all over the vocabulary, so that rows lie apart as they do
-  // in real inputs.
-  [[nodiscard]] std::string SampleText(uint32_t length) const {
-    const Vocabulary& vocabulary = tokenizer_.vocabulary();
-    std::string text;
-    uint64_t id = 1;
-    for (uint32_t i = 0; i < length; ++i) {
-      id = (id * 2654435761U + 12345) % vocabulary.size();
-      if (!text.empty()) text += ' ';
-      text += vocabulary.Token(static_cast<uint32_t>(id));
+  void Warn(const std::string& line) const {
+    if (options_.log) options_.log(LogLevel::kWarning, line);
+  }
+
+  // What of the profile is not to be trusted.
+  void Judge(const std::vector<Measured>& measured) const {
+    size_t widest = 0;
+    size_t unsure = 0;
+    size_t drifting = 0;
+    size_t drifts = 0;
+    for (size_t i = 0; i < measured.size(); ++i) {
+      if (measured[i].half_width > measured[widest].half_width) widest = i;
+      if (std::abs(measured[i].drift) > std::abs(measured[drifting].drift)) drifting = i;
+      if (measured[i].half_width > options_.precision) ++unsure;
+      if (measured[i].drift != 0) ++drifts;
     }
-    return text;
+    const std::string all = std::to_string(measured.size());
+    if (unsure > 0) {
+      Warn("this machine is too noisy: " + std::to_string(unsure) + " of " + all +
+           " medians are not known to within " + Percent(options_.precision) + ", least " +
+           numbers_[widest].number.name + " (" + Percent(measured[widest].half_width) +
+           "); stop other work, or give --budget more time");
+    }
+    if (drifts > 0) {
+      const double drift = measured[drifting].drift;
+      Warn("times changed while they were measured: " + std::to_string(drifts) + " of " + all +
+           " numbers, most " + numbers_[drifting].number.name + ", which became " +
+           Percent(std::abs(drift)) + (drift > 0 ? " slower" : " faster") +
+           "; let the device cool or settle, and run again");
+    }
   }
 
-  Status MeasureFixed(uint32_t length, DeviceProfile& profile) {
-    std::string text = SampleText(length);
-    Encoding encoding;
-    auto tokenize = [&]() -> Result<double> {
-      return TimeUs([&] { encoding = tokenizer_.Encode(text, std::nullopt, length); });
-    };
-    STI_ASSIGN_OR_RETURN(Samples tokenizing, Repeat(tokenize));
-    auto tokens = static_cast<uint32_t>(encoding.ids.size());
-    EmbeddingReads reads = PlanEmbeddingReads(model_.index(), encoding.ids, tokens);
-    AlignedBuffer blocks(reads.bytes);
-    auto requests =
-        RequestsFor(std::span<const EmbeddingReads::Range>(reads.ranges), blocks.span());
-    auto read = [&]() -> Result<double> { return TimeReads(requests); };
-    STI_ASSIGN_OR_RETURN(Samples reading, Repeat(read));
-    embedded_.assign(size_t{length} * shape_.hidden, 0.0F);
-    auto embed = [&]() -> Result<double> {
-      Status status;
-      double time_us = TimeUs([&] {
-        status = SumEmbeddings(model_.index(), reads, blocks.span(), encoding.ids, encoding.types,
-                               model_.resident().type_rows, model_.file().name(), embedded_.data());
-        transformer_->FinishEmbeddings(embedded_.data(), tokens, model_.resident().embedding_norm);
-      });
-      if (!status.ok()) return status.error();
-      return time_us;
-    };
-    STI_ASSIGN_OR_RETURN(Samples embedding, Repeat(embed));
-    std::vector<float> logits(shape_.labels);
-    const uint32_t offsets[2] = {0, length};
-    auto head = [&]() -> Result<double> {
-      return TimeUs([&] {
-        transformer_->Head({offsets}, embedded_.data(), model_.resident().head, logits.data());
-      });
-    };
-    STI_ASSIGN_OR_RETURN(Samples heading, Repeat(head));
-    profile.fixed.push_back(
-        {length, tokenizing.median() + embedding.median(), reading.median(), heading.median()});
-    Step();
-    return {};
-  }
-
-  LoadedModel model_;
-  const Tokenizer& tokenizer_;
+  ProfileBench& bench_;
   const ProfileOptions& options_;
-  ModelShape shape_;
-  uint32_t decode_bits_;
-  ThreadPool pool_;
-  std::unique_ptr<Transformer> transformer_;
-  std::vector<float> embedded_;
-  uint64_t steps_ = 0;
-  uint64_t done_ = 0;
+  std::vector<uint32_t> widths_;
+  std::vector<ProfileNumber> numbers_;
 };
 
 }  // namespace
 
 Result<DeviceProfile> MeasureProfile(ContainerFile file, const Tokenizer& tokenizer,
                                      const ProfileOptions& options) {
-  const std::vector<uint32_t>& offered = file.index().bits;
-  uint32_t decode = offered.front();
-  for (uint32_t bits : offered) decode = bits <= kDecodeBits ? bits : decode;
-  const uint32_t bits[1] = {decode};
+  const ReadPath way = file.reader().path();
+  STI_ASSIGN_OR_RETURN(const auto rates, MeasureReadShapes(file.name(), way, options.cancelled));
+  const ReadShape shape = ChooseReadShape(rates);
+  if (options.log) {
+    for (const ReadRate& rate : rates) options.log(LogLevel::kInfo, RateText(rate));
+  }
+  STI_ASSIGN_OR_RETURN(file, Reopen(file, way, shape));
+  const uint32_t bits[1] = {DecodeBits(file.index().bits)};
   STI_ASSIGN_OR_RETURN(LoadedModel model, LoadedModel::Load(std::move(file), bits));
-  return Profiler(std::move(model), tokenizer, options, decode).Measure();
+  ProfileBench bench(std::move(model), tokenizer, options.threads);
+  const ContainerIndex& index = bench.model.index();
+  STI_ASSIGN_OR_RETURN(bench.transformer,
+                       Transformer::Create(index.info, bench.pool, Backend::kNative));
+  bench.decode_bits = bits[0];
+  bench.read_bytes = shape.bytes;
+  STI_ASSIGN_OR_RETURN(LayerReads beside, ReadsAtBits(index, 0, bits[0], shape.bytes));
+  STI_ASSIGN_OR_RETURN(
+      bench.lane, BackgroundReads::Start(bench.model.file().name(), way, std::move(beside.reads),
+                                         beside.bytes, shape.depth));
+  bench.lane->Pause();
+  DeviceProfile profile;
+  profile.shape = ShapeDigest(index.info);
+  profile.threads = options.threads;
+  profile.kernel = bench.transformer->kernel();
+  profile.read_path = ReadPathName(way);
+  profile.read_bytes = shape.bytes;
+  profile.read_depth = shape.depth;
+  STI_RETURN_IF_ERROR(Profiler(bench, options).Measure(profile));
+  return profile;
 }
 
 }  // namespace sti

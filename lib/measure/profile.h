@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -16,14 +17,22 @@ namespace sti {
 struct ProfileOptions {
   std::vector<uint32_t> lengths;  ///< ascending; clipped to the model's longest input by the caller
   std::vector<uint32_t> widths;   ///< ascending, 1..M
+  /// Of more than 6 widths only the ends and the middle are measured where the budget is too small
+  /// for all.
+  bool may_skip_widths = false;
   uint32_t threads = 1;
-  double gap_us = 0;  ///< idle before each sample, for devices that slow down between uses
+  double gap_us = 0;        ///< idle before each sample, for devices that slow down between uses
+  double precision = 0.02;  ///< of every median: half its 95 % interval as a share of it
+  double budget_us = 0;     ///< time for all samples, gaps not counted; 0: 0.5 s a number
   ProgressSink progress;
   CancelCheck cancelled;
+  std::function<void()> each_round;  ///< called every second or so while measuring; may be empty
+  LogSink log;                       ///< what is not to be trusted, and how the device reads
 };
 
-/// Measures with the reader and the kernels that a run would use. Fills shape, io, compute, fixed,
-/// threads, kernel and read_path; the caller adds cpus, machine and process_bytes.
+/// Measures with the reader and the kernels that a run would use, after finding how the device
+/// likes to be read. Fills shape, io, compute, fixed, threads, kernel, read_path, read_bytes,
+/// read_depth and noise; the caller adds the rest.
 Result<DeviceProfile> MeasureProfile(ContainerFile file, const Tokenizer& tokenizer,
                                      const ProfileOptions& options);
 

@@ -10,6 +10,10 @@ namespace sti {
 class Samples {
  public:
   void Add(double value) { values_.push_back(value); }
+  /// In the order they were added.
+  [[nodiscard]] const std::vector<double>& values() const { return values_; }
+  /// 0 when empty.
+  [[nodiscard]] double Last() const { return values_.empty() ? 0 : values_.back(); }
   [[nodiscard]] size_t count() const { return values_.size(); }
 
   /// Nearest rank: the smallest value that a share `q` of all does not exceed; 0 when empty.

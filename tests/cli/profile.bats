@@ -14,6 +14,11 @@ load helpers
   holds "$profile" '(.io | length) >= 2 and all(.io[]; .bytes > 0 and .load_us > 0 and .p99_us >= .load_us)'
   holds "$profile" '[.fixed[].length] == [16]'
   holds "$profile" 'all(.fixed[]; .embed_us > 0 and .embed_io_us > 0 and .head_us > 0)'
+  holds "$profile" 'all(.fixed[]; .embed_p99_us >= .embed_us and .embed_io_p99_us >= .embed_io_us)'
+  holds "$profile" 'all(.fixed[]; .head_p99_us >= .head_us)'
+  holds "$profile" '.read_bytes >= 4096 and .read_bytes % 4096 == 0 and .read_depth >= 1'
+  holds "$profile" '.start_us > 0 and .noise > 0 and .process_bytes > 0'
+  holds "$profile" '.thermal | .freq_max >= .freq_min and has("celsius_before") and has("celsius_after")'
   same "$(jq -r .shape a.json)" "$(sti-inspect --json model.sti | jq -r .shape_digest)"
 }
 
@@ -36,7 +41,36 @@ load helpers
   run --separate-stderr sti-profile model.sti -o a.profile --lengths 16 --widths 12
   same "$status" 0
   same "$output" ""
-  like "$stderr" "sti-profile: reads * MB/s through *; a layer of 12 slices at 16 tokens takes * on * threads"
+  like "$stderr" "*sti-profile: reads * MB/s through *; a layer of 12 slices at 16 tokens takes * on * threads; medians to within * %"
+}
+
+@test "smaller reads than any shard are measured: a later turn reads planes" {
+  works sti-profile -q model.sti -o a.json --lengths 16 --widths 12 --budget 1us
+  holds "$(cat a.json)" '.io == (.io | sort_by(.bytes)) and ([.io[].bytes] | unique | length) == (.io | length)'
+  [ "$(jq '.io[0].bytes' a.json)" -lt 12000 ] || fail "smallest read: $(jq -c .io a.json)"
+}
+
+@test "a machine that is too noisy for what is asked is named so, in one line" {
+  run --separate-stderr sti-profile model.sti -o a.json --lengths 16 --widths 2 --precision 0% --budget 1us
+  same "$status" 0
+  like "$stderr" "*sti-profile: warning: this machine is too noisy: * of * medians are not known to within 0.0 %, least *; stop other work, or give --budget more time*"
+  holds "$(cat a.json)" '.noise > 0'
+}
+
+@test "too little time for all widths: the ends and the middle, unless they were asked for" {
+  run --separate-stderr sti-profile model.sti -o a.json --lengths 16 --budget 1us
+  same "$status" 0
+  like "$stderr" "*sti-profile: warning: only widths 2, 7 and 12 are measured*--interpolate*"
+  same "$(jq -c '[.compute[].width]' a.json)" "[2,7,12]"
+  sti-plan -q model.sti --profile a.json --target 10s --interpolate -o a.plan.json
+  run --separate-stderr sti-profile model.sti -o a.json --lengths 16 --widths 2-12 --budget 1us
+  same "$(jq '.compute | length' a.json)" 11
+}
+
+@test "-v says how fast the device reads in which shape" {
+  run --separate-stderr sti-profile -v model.sti -o a.json --lengths 16 --widths 2 --budget 1us
+  same "$status" 0
+  like "$stderr" "*reads of 4 KiB,  1 at once: * MB/s*reads of 64 KiB,  1 at once: * MB/s*"
 }
 
 @test "--io buffered is what the profile then says" {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <thread>
 
 #include "support/expect.h"
 #include "support/safetensors_writer.h"
@@ -21,6 +22,27 @@ TEST(BackgroundReads, StartsAndStopsWithReadsInFlight) {
   for (int i = 0; i < 20; ++i) {
     auto lane = BackgroundReads::Start(path, ReadPath::kThreads, reads, 12 * kBlockBytes);
     ASSERT_TRUE(Succeeded(lane));
+  }
+}
+
+TEST(BackgroundReads, PausesAndGoesOn) {
+  TempFolder folder;
+  const std::string path = folder.File("blocks");
+  ASSERT_TRUE(Succeeded(WriteBytes(path, std::string(16 * kBlockBytes, 'x'))));
+  std::vector<StagedRead> reads(1);
+  reads[0].length = 4 * kBlockBytes;
+  for (const uint32_t depth : {1u, 4u}) {
+    auto lane = BackgroundReads::Start(path, ReadPath::kThreads, reads, 4 * kBlockBytes, depth);
+    ASSERT_TRUE(Succeeded(lane));
+    for (int i = 0; i < 20; ++i) {
+      (*lane)->Pause();
+      const uint64_t loads = (*lane)->loads();
+      (*lane)->Pause();
+      EXPECT_EQ((*lane)->loads(), loads);
+      (*lane)->Resume();
+      while ((*lane)->loads() == loads) std::this_thread::yield();
+    }
+    if (depth == 4) (*lane)->Pause();  // destroyed while paused
   }
 }
 

@@ -1,0 +1,59 @@
+#include "start_time.h"
+
+#include <algorithm>
+#include <chrono>
+#include <ctime>
+#include <utility>
+
+#include "common/files.h"
+#include "measure/remembered_reads.h"
+#include "measure/samples.h"
+#include "pipeline/pipeline.h"
+#include "pipeline/whole_plan.h"
+
+namespace sti {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr size_t kRuns = 15;
+constexpr uint32_t kTokens = 16;
+
+// What a runner does with a model before it takes a text.
+Status OpenOnce(BlockReader& source, BlockMemory& memory, uint32_t threads) {
+  STI_ASSIGN_OR_RETURN(ContainerFile file,
+                       ContainerFile::Open(std::make_unique<RememberingReader>(source, memory)));
+  STI_ASSIGN_OR_RETURN(const Tokenizer tokenizer, LoadTokenizer(file));
+  WholePlanOptions narrow;
+  narrow.width = 1;
+  narrow.bits = file.index().bits.front();
+  narrow.length = std::min(kTokens, file.index().info.max_length());
+  STI_ASSIGN_OR_RETURN(Plan plan, MakeWholePlan(file.index(), narrow));
+  PipelineOptions options;
+  options.threads = threads;
+  STI_RETURN_IF_ERROR(Pipeline::Create(std::move(file), std::move(plan), options));
+  return {};
+}
+
+}  // namespace
+
+double ProcessCpuUs() {
+  timespec time{};
+  if (clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time) != 0) return 0;
+  return static_cast<double>(time.tv_sec) * 1e6 + static_cast<double>(time.tv_nsec) / 1e3;
+}
+
+Result<double> MeasureOpenUs(const std::string& model, ReadPath way, uint32_t threads) {
+  STI_ASSIGN_OR_RETURN(const auto source, OpenBlockReader(model, way));
+  BlockMemory memory;
+  STI_RETURN_IF_ERROR(OpenOnce(*source, memory, threads));
+  Samples samples;
+  for (size_t i = 0; i < kRuns; ++i) {
+    const auto begin = Clock::now();
+    STI_RETURN_IF_ERROR(OpenOnce(*source, memory, threads));
+    samples.Add(std::chrono::duration<double, std::micro>(Clock::now() - begin).count());
+  }
+  return samples.median();
+}
+
+}  // namespace sti

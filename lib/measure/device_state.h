@@ -1,0 +1,47 @@
+// Clock and temperature of the cores that are measured, as Linux tells them.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "types/device_profile.h"
+
+namespace sti {
+
+/// The lowest and the highest current clock in kHz of some cores; both 0 where the system does not
+/// tell. `folder` has one folder a core, cpu0 and on.
+struct ClockRange {
+  uint64_t min_khz = 0;
+  uint64_t max_khz = 0;
+};
+ClockRange ClocksOf(std::span<const uint32_t> cores,
+                    const std::string& folder = "/sys/devices/system/cpu");
+
+/// The hottest thermal zone in degrees Celsius whose type says that it is a processor's (cpu, soc,
+/// x86_pkg, package); 0 where there is none.
+double HottestCelsius(const std::string& folder = "/sys/class/thermal");
+
+/// Follows a measurement: made before it, Look called during it, Finish after it. One thread.
+class StateWatch {
+ public:
+  explicit StateWatch(std::span<const uint32_t> cores,
+                      std::string cpu_folder = "/sys/devices/system/cpu",
+                      std::string thermal_folder = "/sys/class/thermal");
+  void Look();
+  /// Of each look the fastest core counts, since idle ones slow down: the lowest and the highest of
+  /// these; the first temperature and the last.
+  ThermalState Finish();
+
+ private:
+  std::span<const uint32_t> cores_;
+  std::string cpu_folder_;
+  std::string thermal_folder_;
+  ThermalState state_;
+};
+
+/// One line about a clock that fell by more than 5 % or a temperature that rose by more than 10
+/// degrees; empty where nothing of the kind happened.
+std::string StateWarning(const ThermalState& state);
+
+}  // namespace sti

@@ -1,0 +1,286 @@
+#include "measure/profile_numbers.h"
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <numeric>
+
+#include "measure/layer_reads.h"
+#include "model/embedding_rows.h"
+
+namespace sti {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+enum Kind : uint32_t { kIo, kLayer, kText, kRows, kHead };
+
+template <typename Body>
+double TimeUs(Body body) {
+  const auto begin = Clock::now();
+  body();
+  return std::chrono::duration<double, std::micro>(Clock::now() - begin).count();
+}
+
+// The time of reading a list of ranges with as many in flight as a run has.
+Result<double> TimeReads(BlockReader& reader, std::span<const ReadRequest> requests) {
+  Status status;
+  const double time_us = TimeUs([&] { status = reader.ReadAll(requests); });
+  if (!status.ok()) return status.error();
+  return time_us;
+}
+
+// Loads of layers that take turns, into one arena.
+struct LayerLoads {
+  AlignedBuffer arena;
+  std::vector<std::vector<ReadRequest>> requests;  // [layers]
+  uint64_t shard_bytes = 0;                        // mean
+  size_t next = 0;
+};
+
+LayerLoads LoadsOf(const std::vector<LayerReads>& layers, uint32_t width) {
+  LayerLoads loads;
+  uint64_t largest = 0;
+  uint64_t bytes = 0;
+  for (const LayerReads& layer : layers) {
+    largest = std::max(largest, layer.bytes);
+    bytes += layer.bytes;
+  }
+  loads.arena = AlignedBuffer(largest);
+  loads.shard_bytes = bytes / (uint64_t{width} * layers.size());
+  loads.requests.reserve(layers.size());
+  for (const LayerReads& layer : layers) {
+    loads.requests.push_back(
+        RequestsFor(std::span<const StagedRead>(layer.reads), loads.arena.span()));
+  }
+  return loads;
+}
+
+ProfileNumber IoNumber(ProfileBench& bench, LayerLoads loaded, const std::string& what) {
+  const uint64_t bytes = loaded.shard_bytes;
+  const uint32_t width = bench.model.index().info.shape.width;
+  auto loads = std::make_shared<LayerLoads>(std::move(loaded));
+  ProfileNumber io;
+  io.number = {"reading " + what, kIo, [&bench] { bench.lane->Pause(); },
+               [&bench, loads, width]() -> Result<double> {
+                 const auto& requests = loads->requests[loads->next++ % loads->requests.size()];
+                 STI_ASSIGN_OR_RETURN(const double time_us,
+                                      TimeReads(bench.model.file().reader(), requests));
+                 return time_us / width;
+               }};
+  io.store = [bytes](DeviceProfile& profile, const Measured& m) {
+    profile.io.push_back({bytes, 0, m.median_us, m.p99_us});
+  };
+  return io;
+}
+
+// The plane that is in all shards, of the most bits; 0 where there is none.
+uint32_t PlaneOffered(const ContainerIndex& index) {
+  for (uint32_t bits = kMaxCodeBits; bits > kMinCodeBits; --bits) {
+    const bool everywhere =
+        index.Offers(bits) &&
+        std::all_of(index.shards.begin(), index.shards.end(), [&](const ShardLocation& shard) {
+          return shard.parts[ShardPartIndex(bits)].length > 0;
+        });
+    if (everywhere) return bits;
+  }
+  return 0;
+}
+
+// Text of about `length` tokens from all over the vocabulary, so that rows lie apart as they do in
+// real inputs.
+std::string SampleText(const Vocabulary& vocabulary, uint32_t length) {
+  std::string text;
+  uint64_t id = 1;
+  for (uint32_t i = 0; i < length; ++i) {
+    id = (id * 2654435761U + 12345) % vocabulary.size();
+    if (!text.empty()) text += ' ';
+    text += vocabulary.Token(static_cast<uint32_t>(id));
+  }
+  return text;
+}
+
+struct FixedWork {
+  uint32_t length = 0;
+  std::string text;
+  Encoding encoding;
+  EmbeddingReads reads;
+  AlignedBuffer blocks;
+  std::vector<ReadRequest> requests;
+  std::vector<float> hidden;
+  std::vector<float> logits;
+};
+
+Result<double> TimeEmbedding(ProfileBench& bench, FixedWork& work) {
+  Status status;
+  const double time_us = TimeUs([&] {
+    work.encoding = bench.tokenizer.Encode(work.text, std::nullopt, work.length);
+    status = SumEmbeddings(bench.model.index(), work.reads, work.blocks.span(), work.encoding.ids,
+                           work.encoding.types, bench.model.resident().type_rows,
+                           bench.model.file().name(), work.hidden.data());
+    bench.transformer->FinishEmbeddings(work.hidden.data(),
+                                        static_cast<uint32_t>(work.encoding.ids.size()),
+                                        bench.model.resident().embedding_norm);
+  });
+  if (!status.ok()) return status.error();
+  return time_us;
+}
+
+double TimeHead(ProfileBench& bench, FixedWork& work) {
+  const uint32_t offsets[2] = {0, work.length};
+  return TimeUs([&] {
+    bench.transformer->Head({offsets}, work.hidden.data(), bench.model.resident().head,
+                            work.logits.data());
+  });
+}
+
+Result<std::shared_ptr<FixedWork>> MakeFixedWork(ProfileBench& bench, uint32_t length) {
+  auto work = std::make_shared<FixedWork>();
+  const ModelShape& shape = bench.model.index().info.shape;
+  work->length = length;
+  work->text = SampleText(bench.tokenizer.vocabulary(), length);
+  work->encoding = bench.tokenizer.Encode(work->text, std::nullopt, length);
+  work->reads = PlanEmbeddingReads(bench.model.index(), work->encoding.ids,
+                                   static_cast<uint32_t>(work->encoding.ids.size()));
+  work->blocks = AlignedBuffer(work->reads.bytes);
+  work->requests =
+      RequestsFor(std::span<const EmbeddingReads::Range>(work->reads.ranges), work->blocks.span());
+  work->hidden.resize(size_t{length} * shape.hidden);
+  work->logits.resize(shape.labels);
+  // The rows are there before they are summed for the first time.
+  STI_RETURN_IF_ERROR(bench.model.file().reader().ReadAll(work->requests));
+  STI_RETURN_IF_ERROR(TimeEmbedding(bench, *work));
+  return work;
+}
+
+FixedSample& FixedAt(DeviceProfile& profile, uint32_t length) {
+  for (FixedSample& sample : profile.fixed) {
+    if (sample.length == length) return sample;
+  }
+  profile.fixed.push_back({length});
+  return profile.fixed.back();
+}
+
+// Values of a layer's input; what they are does not change its time.
+std::vector<float> SomeHidden(size_t count) {
+  std::vector<float> hidden(count);
+  uint32_t state = 1;
+  for (float& value : hidden) {
+    state = state * 1664525U + 1013904223U;
+    value = static_cast<float>(state >> 16) / 32768.0F - 1.0F;
+  }
+  return hidden;
+}
+
+ProfileNumber LayerNumber(ProfileBench& bench, uint32_t length, uint32_t width,
+                          const std::shared_ptr<std::vector<float>>& hidden) {
+  struct Work {
+    std::vector<uint32_t> slices;
+    std::vector<std::vector<ShardView>> views;  // [layers]
+    uint32_t next = 0;
+  };
+  auto work = std::make_shared<Work>();
+  work->slices.resize(width);
+  std::iota(work->slices.begin(), work->slices.end(), 0U);
+  work->views.resize(bench.model.index().info.shape.layers);
+  for (uint32_t layer = 0; layer < work->views.size(); ++layer) {
+    work->views[layer].reserve(width);
+    for (const uint32_t slice : work->slices)
+      work->views[layer].push_back(bench.model.View(layer, slice, bench.decode_bits));
+  }
+  ProfileNumber layer;
+  layer.number = {
+      "a layer of " + std::to_string(width) + " slices at " + std::to_string(length) + " tokens",
+      kLayer,
+      [&bench, length, width] {
+        bench.lane->Resume();
+        bench.transformer->Reserve(length, width);
+      },
+      [&bench, length, work, hidden]() -> Result<double> {
+        const uint32_t offsets[2] = {0, length};
+        const uint32_t at = work->next++ % static_cast<uint32_t>(work->views.size());
+        return TimeUs([&] {
+          bench.transformer->RunLayer({offsets}, work->views[at], work->slices,
+                                      bench.model.resident().layers[at], hidden->data());
+        });
+      }};
+  layer.store = [length, width](DeviceProfile& profile, const Measured& m) {
+    profile.compute.push_back({length, width, m.median_us, m.p99_us, 0});
+  };
+  return layer;
+}
+
+}  // namespace
+
+Result<std::vector<ProfileNumber>> IoNumbers(ProfileBench& bench) {
+  const ContainerIndex& index = bench.model.index();
+  std::map<uint64_t, ProfileNumber> by_size;
+  const uint32_t width = index.info.shape.width;
+  std::vector<LayerReads> layers(index.info.shape.layers);
+  for (const uint32_t bits : index.bits) {
+    for (uint32_t layer = 0; layer < layers.size(); ++layer) {
+      STI_ASSIGN_OR_RETURN(layers[layer], ReadsAtBits(index, layer, bits, bench.read_bytes));
+    }
+    LayerLoads loads = LoadsOf(layers, width);
+    const uint64_t bytes = loads.shard_bytes;
+    by_size.emplace(
+        bytes, IoNumber(bench, std::move(loads), "shards of " + std::to_string(bits) + " bits"));
+  }
+  if (const uint32_t plane = PlaneOffered(index); plane != 0) {
+    for (uint32_t layer = 0; layer < layers.size(); ++layer)
+      layers[layer] = ReadsOfPlane(index, layer, plane, bench.read_bytes);
+    LayerLoads loads = LoadsOf(layers, width);
+    const uint64_t bytes = loads.shard_bytes;
+    by_size.emplace(bytes, IoNumber(bench, std::move(loads), "one plane of each shard"));
+  }
+  std::vector<ProfileNumber> numbers;
+  numbers.reserve(by_size.size());
+  for (auto& [bytes, number] : by_size) numbers.push_back(std::move(number));
+  return numbers;
+}
+
+std::vector<ProfileNumber> LayerNumbers(ProfileBench& bench, std::span<const uint32_t> lengths,
+                                        std::span<const uint32_t> widths) {
+  std::vector<ProfileNumber> numbers;
+  numbers.reserve(lengths.size() * widths.size());
+  const size_t columns = bench.model.index().info.shape.hidden;
+  for (const uint32_t length : lengths) {
+    const auto hidden = std::make_shared<std::vector<float>>(SomeHidden(length * columns));
+    for (const uint32_t width : widths)
+      numbers.push_back(LayerNumber(bench, length, width, hidden));
+  }
+  return numbers;
+}
+
+Result<std::vector<ProfileNumber>> FixedNumbers(ProfileBench& bench,
+                                                std::span<const uint32_t> lengths) {
+  std::vector<ProfileNumber> numbers;
+  numbers.reserve(3 * lengths.size());
+  auto pause = [&bench] { bench.lane->Pause(); };
+  for (const uint32_t length : lengths) {
+    STI_ASSIGN_OR_RETURN(const auto work, MakeFixedWork(bench, length));
+    const std::string at = " at " + std::to_string(length) + " tokens";
+    numbers.push_back({{"text to embeddings" + at, kText, pause,
+                        [&bench, work] { return TimeEmbedding(bench, *work); }},
+                       [length](DeviceProfile& profile, const Measured& m) {
+                         FixedAt(profile, length).embed_us = m.median_us;
+                         FixedAt(profile, length).embed_p99_us = m.p99_us;
+                       }});
+    numbers.push_back(
+        {{"reading embedding rows" + at, kRows, pause,
+          [&bench, work] { return TimeReads(bench.model.file().reader(), work->requests); }},
+         [length](DeviceProfile& profile, const Measured& m) {
+           FixedAt(profile, length).embed_io_us = m.median_us;
+           FixedAt(profile, length).embed_io_p99_us = m.p99_us;
+         }});
+    numbers.push_back({{"the head" + at, kHead, pause,
+                        [&bench, work]() -> Result<double> { return TimeHead(bench, *work); }},
+                       [length](DeviceProfile& profile, const Measured& m) {
+                         FixedAt(profile, length).head_us = m.median_us;
+                         FixedAt(profile, length).head_p99_us = m.p99_us;
+                       }});
+  }
+  return numbers;
+}
+
+}  // namespace sti

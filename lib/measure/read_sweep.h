@@ -1,0 +1,45 @@
+// How a device likes to be read: how many reads at once, and how large.
+//
+// A pipeline can react only once what is in flight has arrived, and it needs memory for it. So the
+// fewest bytes in flight are best among those that take all of the device's bandwidth.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/log.h"
+#include "base/result.h"
+#include "io/block_reader.h"
+
+namespace sti {
+
+struct ReadShape {
+  uint32_t bytes = 0;  ///< of the largest read, a multiple of kBlockBytes
+  uint32_t depth = 0;  ///< reads in flight
+  friend bool operator==(const ReadShape&, const ReadShape&) = default;
+};
+
+struct ReadRate {
+  ReadShape shape;
+  double bytes_per_us = 0;
+};
+
+/// Two steps. Rates of single blocks say how many reads the device wants at once: the fewest that
+/// reach 70 % of the best of these, for embedding rows are read block by block. Of the larger reads
+/// with at least that many at once, the fewest bytes in flight (bytes x depth) that reach 98 % of
+/// the best rate; of equal ones the most reads. Default if there are no larger reads.
+ReadShape ChooseReadShape(std::span<const ReadRate> rates);
+
+/// What is tried in a file of `file_bytes`: single blocks, and reads of 64 KiB to 1 MiB of which at
+/// most 2 MiB are in flight; 1 to 16 at once; no read larger than the file.
+std::vector<ReadShape> ReadShapes(uint64_t file_bytes);
+
+/// Reads the file at `path` in each of these shapes, in rounds, and gives the best rate of each:
+/// what the device can do, whatever else the machine does now and then. Takes about 2 s, 5 s on
+/// slow flash. kUsage when cancelled. One thread at a time.
+Result<std::vector<ReadRate>> MeasureReadShapes(const std::string& path, ReadPath way,
+                                                const CancelCheck& cancelled);
+
+}  // namespace sti
