@@ -31,6 +31,7 @@ Status OpenOnce(BlockReader& source, BlockMemory& memory, uint32_t threads) {
   STI_ASSIGN_OR_RETURN(Plan plan, MakeWholePlan(file.index(), narrow));
   PipelineOptions options;
   options.threads = threads;
+  options.lazy = true;
   STI_RETURN_IF_ERROR(Pipeline::Create(std::move(file), std::move(plan), options));
   return {};
 }

@@ -13,9 +13,10 @@ namespace sti {
 /// pages of the program that are not in memory yet.
 double ProcessCpuUs();
 
-/// From an open reader to a runner that is ready for a text, in microseconds: index, vocabulary and
-/// its tables, resident parts, threads, working memory. The file's blocks come from memory, so no
-/// read is in it. The median of some runs. Room for shards is left out: a plan decides it.
+/// From an open reader to a runner that is ready for its first text, in microseconds: index,
+/// vocabulary and its tables, threads, working memory; what each layer needs it reads with the
+/// layer. The file's blocks come from memory, so no read is in it. The median of some runs. Room
+/// for shards is left out: a plan decides it.
 Result<double> MeasureOpenUs(const std::string& model, ReadPath way, uint32_t threads);
 
 }  // namespace sti

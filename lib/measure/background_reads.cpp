@@ -16,9 +16,9 @@ Result<std::unique_ptr<BackgroundReads>> BackgroundReads::Start(const std::strin
 
 BackgroundReads::BackgroundReads(std::unique_ptr<BlockReader> reader, std::vector<StagedRead> reads,
                                  uint64_t arena_bytes)
-    : reader_(std::move(reader)),
+    : arena_(arena_bytes),
+      reader_(std::move(reader)),
       reads_(std::move(reads)),
-      arena_(arena_bytes),
       thread_([this] { Main(); }) {}
 
 BackgroundReads::~BackgroundReads() {
@@ -51,6 +51,7 @@ uint64_t BackgroundReads::loads() {
 
 // A failing read ends the load, not the measurement: the same device fails the reads that count.
 void BackgroundReads::Main() {
+  reader_->Expect(arena_.span());
   const auto requests = RequestsFor(std::span<const StagedRead>(reads_), arena_.span());
   bool sound = !requests.empty();
   std::unique_lock lock(mutex_);

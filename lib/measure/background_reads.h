@@ -41,9 +41,9 @@ class BackgroundReads {
                   uint64_t arena_bytes);
   void Main();
 
+  AlignedBuffer arena_;  // outlives the reader, which is told of it
   std::unique_ptr<BlockReader> reader_;
   std::vector<StagedRead> reads_;
-  AlignedBuffer arena_;
   std::mutex mutex_;
   std::condition_variable changed_;
   bool stop_ = false;  // by mutex_, as are the next

@@ -17,14 +17,12 @@ struct LayerReads {
   uint64_t bytes = 0;  ///< of all; what they need in memory
 };
 
-/// All slices at `bits`, which the container offers, in reads of at most `read_bytes` (a multiple
-/// of kBlockBytes).
+/// All slices at `bits`, which the container offers; neighbouring parts merge up to `read_bytes`.
 Result<LayerReads> ReadsAtBits(const ContainerIndex& index, uint32_t layer, uint32_t bits,
                                uint32_t read_bytes);
 
 /// One plane of every slice, which is what a later turn adds: the one that completes `bits` (3 to
 /// 6). Slices without it are left out.
-LayerReads ReadsOfPlane(const ContainerIndex& index, uint32_t layer, uint32_t bits,
-                        uint32_t read_bytes);
+LayerReads ReadsOfPlane(const ContainerIndex& index, uint32_t layer, uint32_t bits);
 
 }  // namespace sti

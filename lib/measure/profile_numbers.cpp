@@ -30,40 +30,41 @@ Result<double> TimeReads(BlockReader& reader, std::span<const ReadRequest> reque
   return time_us;
 }
 
-// Loads of layers that take turns, into one arena.
+// What one number of T_io reads: a layer, and then the next.
 struct LayerLoads {
-  AlignedBuffer arena;
-  std::vector<std::vector<ReadRequest>> requests;  // [layers]
-  uint64_t shard_bytes = 0;                        // mean
-  size_t next = 0;
+  std::string what;
+  std::vector<LayerReads> layers;
 };
 
-LayerLoads LoadsOf(const std::vector<LayerReads>& layers, uint32_t width) {
-  LayerLoads loads;
-  uint64_t largest = 0;
+uint64_t ShardBytes(const LayerLoads& loads, uint32_t width) {
   uint64_t bytes = 0;
-  for (const LayerReads& layer : layers) {
-    largest = std::max(largest, layer.bytes);
-    bytes += layer.bytes;
-  }
-  loads.arena = AlignedBuffer(largest);
-  loads.shard_bytes = bytes / (uint64_t{width} * layers.size());
-  loads.requests.reserve(layers.size());
-  for (const LayerReads& layer : layers) {
-    loads.requests.push_back(
-        RequestsFor(std::span<const StagedRead>(layer.reads), loads.arena.span()));
-  }
-  return loads;
+  for (const LayerReads& layer : loads.layers) bytes += layer.bytes;
+  return bytes / (uint64_t{width} * loads.layers.size());
 }
 
-ProfileNumber IoNumber(ProfileBench& bench, LayerLoads loaded, const std::string& what) {
-  const uint64_t bytes = loaded.shard_bytes;
+uint64_t LargestLayer(const LayerLoads& loads) {
+  uint64_t largest = 0;
+  for (const LayerReads& layer : loads.layers) largest = std::max(largest, layer.bytes);
+  return largest;
+}
+
+ProfileNumber IoNumber(ProfileBench& bench, const LayerLoads& loads) {
+  struct Work {
+    std::vector<std::vector<ReadRequest>> requests;  // [layers]
+    size_t next = 0;
+  };
   const uint32_t width = bench.model.index().info.shape.width;
-  auto loads = std::make_shared<LayerLoads>(std::move(loaded));
+  const uint64_t bytes = ShardBytes(loads, width);
+  auto work = std::make_shared<Work>();
+  work->requests.reserve(loads.layers.size());
+  for (const LayerReads& layer : loads.layers) {
+    work->requests.push_back(
+        RequestsFor(std::span<const StagedRead>(layer.reads), bench.arena.span()));
+  }
   ProfileNumber io;
-  io.number = {"reading " + what, kIo, [&bench] { bench.lane->Pause(); },
-               [&bench, loads, width]() -> Result<double> {
-                 const auto& requests = loads->requests[loads->next++ % loads->requests.size()];
+  io.number = {"reading " + loads.what, kIo, [&bench] { bench.lane->Pause(); },
+               [&bench, work, width]() -> Result<double> {
+                 const auto& requests = work->requests[work->next++ % work->requests.size()];
                  STI_ASSIGN_OR_RETURN(const double time_us,
                                       TimeReads(bench.model.file().reader(), requests));
                  return time_us / width;
@@ -85,6 +86,29 @@ uint32_t PlaneOffered(const ContainerIndex& index) {
     if (everywhere) return bits;
   }
   return 0;
+}
+
+// Loads by the mean size of a shard, each size once.
+Result<std::map<uint64_t, LayerLoads>> LoadsBySize(const ProfileBench& bench) {
+  const ContainerIndex& index = bench.model.index();
+  const ModelShape& shape = index.info.shape;
+  std::map<uint64_t, LayerLoads> by_size;
+  for (const uint32_t bits : index.bits) {
+    LayerLoads loads{"shards of " + std::to_string(bits) + " bits", {}};
+    loads.layers.resize(shape.layers);
+    for (uint32_t layer = 0; layer < shape.layers; ++layer) {
+      STI_ASSIGN_OR_RETURN(loads.layers[layer], ReadsAtBits(index, layer, bits, bench.read_bytes));
+    }
+    by_size.emplace(ShardBytes(loads, shape.width), std::move(loads));
+  }
+  if (const uint32_t plane = PlaneOffered(index); plane != 0) {
+    LayerLoads loads{"one plane of each shard", {}};
+    loads.layers.reserve(shape.layers);
+    for (uint32_t layer = 0; layer < shape.layers; ++layer)
+      loads.layers.push_back(ReadsOfPlane(index, layer, plane));
+    by_size.emplace(ShardBytes(loads, shape.width), std::move(loads));
+  }
+  return by_size;
 }
 
 // Text of about `length` tokens from all over the vocabulary, so that rows lie apart as they do in
@@ -213,29 +237,15 @@ ProfileNumber LayerNumber(ProfileBench& bench, uint32_t length, uint32_t width,
 }  // namespace
 
 Result<std::vector<ProfileNumber>> IoNumbers(ProfileBench& bench) {
-  const ContainerIndex& index = bench.model.index();
-  std::map<uint64_t, ProfileNumber> by_size;
-  const uint32_t width = index.info.shape.width;
-  std::vector<LayerReads> layers(index.info.shape.layers);
-  for (const uint32_t bits : index.bits) {
-    for (uint32_t layer = 0; layer < layers.size(); ++layer) {
-      STI_ASSIGN_OR_RETURN(layers[layer], ReadsAtBits(index, layer, bits, bench.read_bytes));
-    }
-    LayerLoads loads = LoadsOf(layers, width);
-    const uint64_t bytes = loads.shard_bytes;
-    by_size.emplace(
-        bytes, IoNumber(bench, std::move(loads), "shards of " + std::to_string(bits) + " bits"));
-  }
-  if (const uint32_t plane = PlaneOffered(index); plane != 0) {
-    for (uint32_t layer = 0; layer < layers.size(); ++layer)
-      layers[layer] = ReadsOfPlane(index, layer, plane, bench.read_bytes);
-    LayerLoads loads = LoadsOf(layers, width);
-    const uint64_t bytes = loads.shard_bytes;
-    by_size.emplace(bytes, IoNumber(bench, std::move(loads), "one plane of each shard"));
-  }
+  STI_ASSIGN_OR_RETURN(const auto by_size, LoadsBySize(bench));
+  uint64_t largest = 0;
+  for (const auto& [bytes, loads] : by_size) largest = std::max(largest, LargestLayer(loads));
+  bench.model.file().reader().Expect({});
+  bench.arena = AlignedBuffer(largest);
+  bench.model.file().reader().Expect(bench.arena.span());
   std::vector<ProfileNumber> numbers;
   numbers.reserve(by_size.size());
-  for (auto& [bytes, number] : by_size) numbers.push_back(std::move(number));
+  for (const auto& [bytes, loads] : by_size) numbers.push_back(IoNumber(bench, loads));
   return numbers;
 }
 

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "base/aligned_buffer.h"
 #include "base/result.h"
 #include "kernels/thread_pool.h"
 #include "measure/background_reads.h"
@@ -22,7 +23,8 @@ struct ProfileBench {
   ProfileBench(LoadedModel loaded, const Tokenizer& text, uint32_t threads)
       : model(std::move(loaded)), tokenizer(text), pool(threads) {}
 
-  LoadedModel model;  ///< at `decode_bits`
+  AlignedBuffer arena;  ///< where reads land; outlives the reader, which is told of it
+  LoadedModel model;    ///< at `decode_bits`
   const Tokenizer& tokenizer;
   ThreadPool pool;
   std::unique_ptr<Transformer> transformer;

@@ -57,13 +57,14 @@ class Bursts {
     std::unique_ptr<BlockReader>& reader = readers_[depth];
     if (!reader) {
       STI_ASSIGN_OR_RETURN(reader, OpenBlockReader(path_, way_, depth));
+      reader->Expect(memory_.span());
     }
     return reader.get();
   }
 
   std::string path_;
   ReadPath way_;
-  AlignedBuffer memory_{kMostInFlight};
+  AlignedBuffer memory_{kMostInFlight};  // outlives the readers, which are told of it
   std::map<uint32_t, std::unique_ptr<BlockReader>> readers_;
   uint64_t next_ = 0;
 };
