@@ -21,7 +21,7 @@ load helpers
   sti-importance --help >text
   for option in --data --metric show; do grep -q -- "$option" text; done
   sti-profile --help >text
-  for option in --lengths --widths --threads --cpus --gap --compute; do grep -q -- "$option" text; done
+  for option in --lengths --widths --threads --cpus --gap --precision --budget --compute; do grep -q -- "$option" text; done
   sti-plan --help >text
   for option in --target --preload --memory --length --strategy --bits --submodel --width-min \
     --similar --io-budget --seed --risk --allow-untrained --explain --check \
