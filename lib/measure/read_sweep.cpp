@@ -19,6 +19,7 @@ constexpr uint64_t kLargestRead = uint64_t{1} << 20;
 constexpr uint32_t kDeepest = 16;
 constexpr uint64_t kMostInFlight = uint64_t{2} << 20;
 constexpr double kEnough = 0.98;
+constexpr double kLeastEnough = 0.9;  // however noisy
 constexpr double kEnoughBlocks = 0.7;
 constexpr uint64_t kBlocksInBurst = 256;
 constexpr size_t kRounds = 5;
@@ -73,6 +74,14 @@ bool IsLarge(const ReadRate& rate) {
   return rate.shape.bytes > kBlockBytes && rate.bytes_per_us > 0;
 }
 
+double MiddleSpread(std::span<const ReadRate> rates) {
+  Samples spreads;
+  for (const ReadRate& rate : rates) {
+    if (IsLarge(rate)) spreads.Add(rate.spread);
+  }
+  return spreads.median();
+}
+
 uint32_t DepthForBlocks(std::span<const ReadRate> rates) {
   double best = 0;
   for (const ReadRate& rate : rates) {
@@ -93,11 +102,12 @@ ReadShape ChooseReadShape(std::span<const ReadRate> rates) {
   ReadShape chosen;
   uint64_t fewest = 0;
   double highest = 0;
+  const double enough = std::max(std::min(kEnough, 1 - MiddleSpread(rates)), kLeastEnough);
   for (const ReadRate& rate : rates) {
     if (IsLarge(rate) && rate.shape.depth >= depth) highest = std::max(highest, rate.bytes_per_us);
   }
   for (const ReadRate& rate : rates) {
-    if (!IsLarge(rate) || rate.shape.depth < depth || rate.bytes_per_us < kEnough * highest)
+    if (!IsLarge(rate) || rate.shape.depth < depth || rate.bytes_per_us < enough * highest)
       continue;
     const uint64_t in_flight = uint64_t{rate.shape.bytes} * rate.shape.depth;
     const bool fewer = chosen.depth == 0 || in_flight < fewest;
@@ -142,7 +152,10 @@ Result<std::vector<ReadRate>> MeasureReadShapes(const std::string& path, ReadPat
   }
   std::vector<ReadRate> rates;
   rates.reserve(shapes.size());
-  for (size_t i = 0; i < shapes.size(); ++i) rates.push_back({shapes[i], samples[i].Quantile(1)});
+  for (size_t i = 0; i < shapes.size(); ++i) {
+    const double best = samples[i].Quantile(1);
+    rates.push_back({shapes[i], best, best > 0 ? 1 - samples[i].median() / best : 0});
+  }
   return rates;
 }
 

@@ -24,12 +24,14 @@ struct ReadShape {
 struct ReadRate {
   ReadShape shape;
   double bytes_per_us = 0;
+  double spread = 0;  ///< how much less the median burst had, as a share
 };
 
 /// Two steps. Rates of single blocks say how many reads the device wants at once: the fewest that
 /// reach 70 % of the best of these, for embedding rows are read block by block. Of the larger reads
 /// with at least that many at once, the fewest bytes in flight (bytes x depth) that reach 98 % of
-/// the best rate; of equal ones the most reads. Default if there are no larger reads.
+/// the best rate, or less by as much as rates spread, so that noise does not choose; of equal ones
+/// the most reads. Default if there are no larger reads.
 ReadShape ChooseReadShape(std::span<const ReadRate> rates);
 
 /// What is tried in a file of `file_bytes`: single blocks, and reads of 64 KiB to 1 MiB of which at

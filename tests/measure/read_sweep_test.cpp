@@ -44,6 +44,22 @@ TEST(ReadSweep, AlmostAllIsEnough) {
   EXPECT_EQ(ChooseReadShape(rates), (ReadShape{64 * kKi, 2}));
 }
 
+TEST(ReadSweep, NoiseDoesNotChoose) {
+  auto rates = Device(1000, 64 * kKi, 50, 1);
+  for (ReadRate& rate : rates) {
+    if (rate.shape == ReadShape{128 * kKi, 16}) rate.bytes_per_us = 1050;
+  }
+  EXPECT_EQ(ChooseReadShape(rates), (ReadShape{128 * kKi, 16}));
+  for (ReadRate& rate : rates) rate.spread = 0.06;
+  EXPECT_EQ(ChooseReadShape(rates), (ReadShape{64 * kKi, 1}));
+  // But noise is no excuse for a device left idle.
+  for (ReadRate& rate : rates) {
+    rate.spread = 0.5;
+    if (rate.shape == ReadShape{128 * kKi, 16}) rate.bytes_per_us = 1200;
+  }
+  EXPECT_EQ(ChooseReadShape(rates), (ReadShape{128 * kKi, 16}));
+}
+
 TEST(ReadSweep, AsManyAtOnceAsSingleBlocksWant) {
   EXPECT_EQ(ChooseReadShape(Device(1000, 64 * kKi, 50, 8)), (ReadShape{64 * kKi, 8}));
   EXPECT_EQ(ChooseReadShape(Device(1000, 1024 * kKi, 50, 8)), (ReadShape{64 * kKi, 16}));
