@@ -1,66 +1,103 @@
 #include "kernels/backend.h"
 
 #include <array>
-#include <utility>
+#include <atomic>
 
 // clang-format off
 #include "kernels/highway_targets.h"
 #include "hwy/highway.h"
+#include "kernels/dispatch.h"
 // clang-format on
+
+#if HWY_ARCH_X86
+#include <cpuid.h>
+#endif
 
 namespace sti {
 namespace {
 
-struct NamedTarget {
+struct Target {
   std::string_view name;
-  int64_t target;
+  bool compiled;
+  bool (*runs_here)();
 };
 
+bool Always() { return true; }
+
+// What Highway lets its compiler use for each of its targets.
 #if HWY_ARCH_X86
-constexpr std::array<NamedTarget, 4> kTargets = {{{"avx512", HWY_AVX3},
-                                                  {"avx2", HWY_AVX2},
-                                                  {"sse4", HWY_SSE4},
-                                                  {"portable", HWY_EMU128 | HWY_SCALAR}}};
+bool CpuBit(uint32_t leaf, uint32_t ecx_bit) {
+  unsigned a = 0;
+  unsigned b = 0;
+  unsigned c = 0;
+  unsigned d = 0;
+  return __get_cpuid(leaf, &a, &b, &c, &d) != 0 && (c >> ecx_bit & 1U) != 0;
+}
+bool HasSse4() {
+  return __builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("pclmul") &&
+         __builtin_cpu_supports("aes");
+}
+bool HasAvx2() {
+  constexpr uint32_t kF16c = 29;
+  constexpr uint32_t kLzcnt = 5;
+  return HasSse4() && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+         __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") && CpuBit(1, kF16c) &&
+         CpuBit(0x80000001, kLzcnt);
+}
+bool HasAvx512() {
+  return HasAvx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512cd") &&
+         __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+         __builtin_cpu_supports("avx512vl");
+}
+constexpr std::array<Target, 4> kTargets = {{{"avx512", (HWY_TARGETS & HWY_AVX3) != 0, HasAvx512},
+                                             {"avx2", (HWY_TARGETS & HWY_AVX2) != 0, HasAvx2},
+                                             {"sse4", (HWY_TARGETS & HWY_SSE4) != 0, HasSse4},
+                                             {"portable", true, Always}}};
 #elif HWY_ARCH_ARM
-constexpr std::array<NamedTarget, 2> kTargets = {
-    {{"neon", HWY_NEON}, {"portable", HWY_EMU128 | HWY_SCALAR}}};
+constexpr std::array<Target, 2> kTargets = {
+    {{"neon", (HWY_TARGETS & HWY_NEON) != 0, Always},
+     {"portable", (HWY_TARGETS & (HWY_EMU128 | HWY_SCALAR)) != 0, Always}}};
 #else
-constexpr std::array<NamedTarget, 1> kTargets = {{{"portable", HWY_EMU128 | HWY_SCALAR}}};
+constexpr std::array<Target, 1> kTargets = {{{"portable", true, Always}}};
 #endif
 
-// What was compiled and can run here. The static target, the fallback of all, always can.
-int64_t UsableTargets() { return (hwy::SupportedTargets() | HWY_STATIC_TARGET) & HWY_TARGETS; }
+bool Usable(const Target& target) { return target.compiled && target.runs_here(); }
+
+size_t BestTarget() {
+  size_t best = 0;
+  while (best + 1 < kTargets.size() && !Usable(kTargets[best])) ++best;
+  return best;
+}
+
+std::atomic<size_t>& Chosen() {
+  static std::atomic<size_t> chosen{BestTarget()};
+  return chosen;
+}
 
 }  // namespace
 
+size_t ChosenTarget() { return Chosen().load(std::memory_order_relaxed); }
+
 std::string KernelName(Backend backend) {
   if (backend == Backend::kOpenBlas) return "openblas-fp32";
-  const std::vector<std::string> sets = InstructionSets();
-  return "native-" + (sets.empty() ? std::string("unknown") : sets.front()) + "-fp32";
+  return "native-" + std::string(kTargets[ChosenTarget()].name) + "-fp32";
 }
 
 std::vector<std::string> InstructionSets() {
   std::vector<std::string> names;
-  for (const NamedTarget& named : kTargets) {
-    if ((UsableTargets() & named.target) != 0) names.emplace_back(named.name);
+  for (const Target& target : kTargets) {
+    if (Usable(target)) names.emplace_back(target.name);
   }
   return names;
 }
 
 bool LimitInstructionSet(std::string_view name) {
-  hwy::SetSupportedTargetsForTest(0);
-  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+  Chosen() = BestTarget();
   if (name.empty()) return true;
-  // Better targets come first in the table, and Highway takes the best of those left.
-  int64_t better = 0;
-  for (const NamedTarget& named : kTargets) {
-    if (named.name == name && (UsableTargets() & named.target) != 0) {
-      const int64_t left = hwy::SupportedTargets() & ~better;
-      hwy::SetSupportedTargetsForTest(left);
-      hwy::GetChosenTarget().Update(left);
-      return true;
-    }
-    better |= named.target;
+  for (size_t i = 0; i < kTargets.size(); ++i) {
+    if (kTargets[i].name != name || !Usable(kTargets[i])) continue;
+    Chosen() = i;
+    return true;
   }
   return false;
 }

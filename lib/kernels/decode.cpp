@@ -232,17 +232,19 @@ void WidenWeightsOn(const uint8_t* source, DataType type, uint64_t count, float*
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
+#include "kernels/dispatch.h"
+
 namespace sti {
 
-HWY_EXPORT(DecodePlanesOn);
-HWY_EXPORT(WidenWeightsOn);
+STI_EXPORT(DecodePlanesOn);
+STI_EXPORT(WidenWeightsOn);
 
 void DecodePlanes(const CodedWeights& weights, uint64_t first, uint64_t count, float* out) {
-  HWY_DYNAMIC_DISPATCH(DecodePlanesOn)(weights, first, count, out);
+  STI_DISPATCH(DecodePlanesOn)(weights, first, count, out);
 }
 
 void WidenWeights(const uint8_t* source, DataType type, uint64_t count, float* out) {
-  HWY_DYNAMIC_DISPATCH(WidenWeightsOn)(source, type, count, out);
+  STI_DISPATCH(WidenWeightsOn)(source, type, count, out);
 }
 
 }  // namespace sti

@@ -201,31 +201,33 @@ float DotOn(const float* a, const float* b, uint32_t count) {
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
+#include "kernels/dispatch.h"
+
 namespace sti {
 
-HWY_EXPORT(ActivateOn);
-HWY_EXPORT(SoftmaxRowOn);
-HWY_EXPORT(LayerNormRowOn);
-HWY_EXPORT(TanhRowOn);
-HWY_EXPORT(DotOn);
+STI_EXPORT(ActivateOn);
+STI_EXPORT(SoftmaxRowOn);
+STI_EXPORT(LayerNormRowOn);
+STI_EXPORT(TanhRowOn);
+STI_EXPORT(DotOn);
 
 void Activate(Activation activation, float* x, size_t stride, uint32_t rows, uint32_t width) {
-  HWY_DYNAMIC_DISPATCH(ActivateOn)(activation, x, stride, rows, width);
+  STI_DISPATCH(ActivateOn)(activation, x, stride, rows, width);
 }
 
 void SoftmaxRow(float* x, uint32_t count, float scale) {
-  HWY_DYNAMIC_DISPATCH(SoftmaxRowOn)(x, count, scale);
+  STI_DISPATCH(SoftmaxRowOn)(x, count, scale);
 }
 
 void LayerNormRow(const float* x, const float* y, const float* weight, const float* bias,
                   uint32_t count, float eps, float* out) {
-  HWY_DYNAMIC_DISPATCH(LayerNormRowOn)(x, y, weight, bias, count, eps, out);
+  STI_DISPATCH(LayerNormRowOn)(x, y, weight, bias, count, eps, out);
 }
 
-void TanhRow(float* x, uint32_t count) { HWY_DYNAMIC_DISPATCH(TanhRowOn)(x, count); }
+void TanhRow(float* x, uint32_t count) { STI_DISPATCH(TanhRowOn)(x, count); }
 
 float Dot(const float* a, const float* b, uint32_t count) {
-  return HWY_DYNAMIC_DISPATCH(DotOn)(a, b, count);
+  return STI_DISPATCH(DotOn)(a, b, count);
 }
 
 }  // namespace sti

@@ -152,13 +152,13 @@ void MultiplyPanelsOn(const PanelProduct& product) {
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
+#include "kernels/dispatch.h"
+
 namespace sti {
 
-HWY_EXPORT(MultiplyPanelsOn);
+STI_EXPORT(MultiplyPanelsOn);
 
-void MultiplyPanels(const PanelProduct& product) {
-  HWY_DYNAMIC_DISPATCH(MultiplyPanelsOn)(product);
-}
+void MultiplyPanels(const PanelProduct& product) { STI_DISPATCH(MultiplyPanelsOn)(product); }
 
 }  // namespace sti
 #endif  // HWY_ONCE

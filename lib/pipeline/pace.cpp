@@ -10,8 +10,8 @@ constexpr double kFixedShare = 0.1;
 // One layer says this much about the next.
 constexpr double kLearn = 0.4;
 // Kept free for what nobody plans: a wake-up that comes late, a page fault.
-constexpr double kMarginShare = 0.02;
-constexpr double kLeastMargin_us = 500;
+constexpr double kMarginShare = 0.03;
+constexpr double kLeastMargin_us = 1000;
 // A late run's lesson fades over about this many runs.
 constexpr double kForget = 0.98;
 
