@@ -4,7 +4,7 @@
 
 #include <numeric>
 
-#include "kernels/load_value.h"
+#include "kernels/decode.h"
 
 namespace sti {
 namespace {
@@ -18,7 +18,7 @@ StoredPart CompressPart(std::span<const uint8_t> raw) {
   part.bytes.resize(ZSTD_compressBound(raw.size()));
   size_t size =
       ZSTD_compress(part.bytes.data(), part.bytes.size(), raw.data(), raw.size(), kZstdLevel);
-  if (ZSTD_isError(size) == 0 && size < raw.size() - raw.size() / 20) {
+  if (ZSTD_isError(size) == 0 && size < raw.size() - raw.size() / 4) {
     part.bytes.resize(size);
     part.compression = Compression::kZstd;
   } else {
@@ -77,10 +77,8 @@ Result<std::vector<std::vector<float>>> SplitResident(const ResidentLocation& lo
   const uint8_t* next = raw.data();
   for (uint64_t size : sizes) {
     std::vector<float>& tensor = tensors.emplace_back(size);
-    for (float& value : tensor) {
-      value = LoadValue(location.type, next);
-      next += width;
-    }
+    WidenWeights(next, location.type, size, tensor.data());
+    next += size * width;
   }
   return tensors;
 }
