@@ -186,7 +186,10 @@ void IoLane::RunJob() {
     if (AwaitsShare()) continue;
     std::unique_lock lock(mutex_);
     const bool rows_known = !job_.rows_follow || rows_ != nullptr;
-    if (finishing_ || (rows_known && queue_.exhausted())) return;
+    if (finishing_ || (rows_known && queue_.exhausted())) {
+      LeaveShare();
+      return;
+    }
     // Nothing in flight and nothing that may begin: a computed layer makes room, rows may follow.
     to_lane_.wait(lock, [&] { return finishing_ || events_ != seen; });
   }
@@ -201,30 +204,31 @@ uint64_t IoLane::Events() {
 // sleeps until the share moves on.
 bool IoLane::AwaitsShare() {
   if (!refused_) return false;
-  {
-    std::lock_guard lock(mutex_);
-    if (finishing_) {
-      refused_.reset();
-      share_->GiveUp(share_id_);
-      return false;
-    }
-  }
   share_->WaitForTurn();
   return true;
 }
 
+// At the end of a job: reads that failed have not been given back one by one.
+void IoLane::LeaveShare() {
+  if (share_ == nullptr) return;
+  share_->GiveUp(share_id_);
+  if (granted_bytes_ > 0) share_->Done(std::exchange(granted_bytes_, 0));
+}
+
 bool IoLane::SubmitNext() {
   std::optional<QueuedRead> next = std::exchange(refused_, std::nullopt);
-  if (!next) {
+  {
     std::lock_guard lock(mutex_);
+    if (finishing_) return false;
     const double rate = recent_us_ > 0 ? recent_bytes_ / recent_us_ : 0;
-    next = queue_.Next(Clock::now(), rate, rows_ == nullptr ? 0 : NextRowBytes());
+    if (!next) next = queue_.Next(Clock::now(), rate, rows_ == nullptr ? 0 : NextRowBytes());
   }
   if (!next) return false;
   if (share_ != nullptr && !share_->TryBegin(share_id_, next->bytes)) {
     refused_ = next;
     return false;
   }
+  if (share_ != nullptr) granted_bytes_ += next->bytes;
   const Status submitted = SubmitRead(*next);
   if (!submitted.ok()) Fail(submitted.error());
   return submitted.ok();
@@ -270,7 +274,10 @@ Status IoLane::Complete(uint64_t tag) {
     lock.unlock();
     return SubmitRead(read);
   }
-  if (share_ != nullptr) share_->Done(read.bytes);
+  if (share_ != nullptr) {
+    granted_bytes_ -= read.bytes;
+    share_->Done(read.bytes);
+  }
   Arrived(read);
   return {};
 }

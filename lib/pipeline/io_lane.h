@@ -104,6 +104,7 @@ class IoLane {
   void RunJob();
   [[nodiscard]] uint64_t Events();
   [[nodiscard]] bool AwaitsShare();
+  void LeaveShare();
   bool SubmitNext();
   [[nodiscard]] uint64_t NextRowBytes() const;
   [[nodiscard]] Status SubmitRead(const QueuedRead& read);
@@ -121,6 +122,7 @@ class IoLane {
   IoShare* const share_;
   const uint32_t share_id_;
   std::optional<QueuedRead> refused_;  ///< chosen, but the share has not granted it; the lane's own
+  uint64_t granted_bytes_ = 0;         ///< by the share, not given back; the lane's own
 
   std::mutex mutex_;                   // of all below
   std::condition_variable to_lane_;    // a job, rows, a freed group, stop

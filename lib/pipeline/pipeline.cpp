@@ -141,7 +141,11 @@ const ShardBitRows& Pipeline::BitsFor(const Route& route) const {
 // holds.
 void Pipeline::ChooseKept(const Route& route, size_t turn) {
   kept_.clear();
-  if (&route.plan() != &plan_) return;
+  if (&route.plan() != &plan_) {
+    // A part of what the plan itself preloads; turns may have other use for the room.
+    if (!preload_limit_ && plan_.turns.empty()) kept_ = route.plan().preload;
+    return;
+  }
   if (!preload_limit_) {
     const size_t last = plan_.turns.empty() ? 0 : plan_.turns.size() - 1;
     const auto& kept =
@@ -253,6 +257,8 @@ Status Pipeline::SetPlan(Plan plan) {
   ChooseKept(MainRoute(), turn_);
   preload_.TakeFrom(before, kept_);
   before = PreloadBuffer();
+  file_.reader().Expect({});
+  arena_ = AlignedBuffer();
   STI_RETURN_IF_ERROR(LoadAhead());
   return MakeRoom();
 }

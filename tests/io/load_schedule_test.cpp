@@ -190,8 +190,8 @@ TEST(LoadSchedule, EveryArenaThatHoldsTheLargestLayerIsEnough) {
       if (::testing::Test::HasFatalFailure()) return;
     }
     if (largest == 0) continue;
-    EXPECT_TRUE(FailedWith(BuildLoadSchedule(index, requests, {largest - 1}), ErrorKind::kInfeasible,
-                           "one layer of the plan needs"));
+    EXPECT_TRUE(FailedWith(BuildLoadSchedule(index, requests, {largest - 1}),
+                           ErrorKind::kInfeasible, "one layer of the plan needs"));
     EXPECT_TRUE(FailedWith(BuildLoadSchedule(index, requests, {1}), ErrorKind::kInfeasible));
   }
 }

@@ -199,6 +199,23 @@ TEST_F(Faults, RandomDelaysNeverChangeWhatWasComputed) {
   }
 }
 
+TEST_F(Faults, AFailedRunGivesItsShareOfTheDeviceBack) {
+  IoShare io(64 * 1024);
+  PipelineOptions options;
+  options.io = &io;
+  Open(WholeAt(6), options);
+  for (int run = 0; run < 20; ++run) {
+    Fault fault;
+    fault.nth = faults_->reads() + static_cast<uint64_t>(run % 7);
+    faults_->Inject(fault);
+    EXPECT_TRUE(FailedWith(pipeline_->Run(kTextIds, kTextTypes), ErrorKind::kMachine));
+    faults_->Heal();
+  }
+  ASSERT_TRUE(Succeeded(pipeline_->Run(kTextIds, kTextTypes)));
+  const uint32_t lane = io.Join();
+  EXPECT_TRUE(io.TryBegin(lane, 1 << 20)) << "nothing is in flight, so a large read goes alone";
+}
+
 TEST_F(Faults, SeveralPipelinesShareCoresAndDevice) {
   ThreadPool cores(2);
   IoShare io(256 * 1024);

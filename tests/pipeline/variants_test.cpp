@@ -127,6 +127,27 @@ TEST_F(Variants, TheClockChoosesAmongPlansOfOneLength) {
   EXPECT_EQ(Logits(plan, options), fast_logits);
 }
 
+TEST_F(Variants, AVariantThatStandsInForThePlanPreloadsItsPart) {
+  Plan plan = WithPreload(WholeAt(4), 6);
+  plan.freq = 2000000;
+  Plan slow = plan;
+  slow.freq = 1000000;
+  slow.preload.resize(4);
+  plan.variants = {slow};
+  PipelineOptions options;
+  options.clock_khz = 1000000;
+  auto pipeline = Make(plan, options);
+  auto alone = Make(slow);
+  ASSERT_TRUE(Succeeded(pipeline) && Succeeded(alone));
+  EXPECT_GT((*pipeline)->preload_bytes(), 0U);
+  EXPECT_EQ((*pipeline)->preload_bytes(), (*alone)->preload_bytes());
+  const auto expected = (*alone)->Run(kTextIds, kTextTypes);
+  const auto seen = (*pipeline)->Run(kTextIds, kTextTypes);
+  ASSERT_TRUE(Succeeded(expected) && Succeeded(seen));
+  EXPECT_EQ(seen->logits, expected->logits);
+  EXPECT_EQ(seen->bytes_read, expected->bytes_read);
+}
+
 TEST_F(Variants, SmallStagingServesAllOfThem) {
   const Plan plan = WithVariants(6);
   auto roomy = Make(plan);
