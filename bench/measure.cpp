@@ -54,7 +54,7 @@ bool Parse(int argc, char** argv, Options* options) {
 
 /// The first line of a stream, and when it was whole.
 struct FirstLine {
-  char text[512] = "";
+  char text[1 << 16] = "";
   double at = 0;
 
   void ReadFrom(int descriptor) {

@@ -154,7 +154,7 @@ def compare(options):
     text = read_rows(options.data)[TEXT_ROW][0]
     engines = {
         "sti-run, 1 MiB preload": lambda: time_sti("1MiB", text, options),
-        "sti-run, no preload": lambda: time_sti("0", text, options),
+        "sti-run, planned cold": lambda: time_sti("cold", text, options),
         "ONNX Runtime int8": lambda: time_onnx("int8", options),
         "ONNX Runtime fp32": lambda: time_onnx("fp32", options),
     }
@@ -173,7 +173,7 @@ def compare(options):
         result = results[f"ONNX Runtime {kind}"]
         result["accuracy"] = onnx_accuracy(path, f"{options.disk}/tokens.json", options.threads)
         result["file_bytes"] = os.path.getsize(path)
-    for name, plan in (("sti-run, 1 MiB preload", "1MiB"), ("sti-run, no preload", "0")):
+    for name, plan in (("sti-run, 1 MiB preload", "1MiB"), ("sti-run, planned cold", "cold")):
         done = run_json(["sti-run", "-q", "--json", f"{options.disk}/sst2.sti", "--plan",
                          f"{options.disk}/{plan}.plan", "--eval", options.data])
         shape = run_json(["sti-inspect", "--json", f"{options.disk}/{plan}.plan"])
