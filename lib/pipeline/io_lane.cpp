@@ -265,7 +265,7 @@ std::span<uint8_t> IoLane::MemoryOf(const StagedRead& read) const {
 
 Status IoLane::Complete(uint64_t tag) {
   const QueuedRead read = ReadOf(tag);
-  const Status sound = CheckRead(read);
+  Status sound = CheckRead(read);
   if (!sound.ok()) {
     std::unique_lock lock(mutex_);
     if (read_again_[tag]) return sound;

@@ -35,7 +35,7 @@ Status Pipeline::Run(std::span<const uint32_t> ids, std::span<const uint32_t> ty
   PlanEmbeddingReads(index(), ids, static_cast<uint32_t>(ids.size()), &embedding_reads_);
   lane_->ReadRows(embedding_reads_, embedding_blocks_.span());
   result->turn = static_cast<uint32_t>(TurnIndex() + 1);
-  const Status status = Compute(route, ids, types, *result);
+  Status status = Compute(route, ids, types, *result);
   result->latency_us = Now();
   lane_->Stop(&report_);
   if (degrade) PaceOf(route).Ended(SinceTaken() - *terms.degrade_for_us);
