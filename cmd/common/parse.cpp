@@ -61,6 +61,7 @@ Result<uint64_t> ParseSize(std::string_view text) {
 }
 
 Result<double> ParseTimeUs(std::string_view text) {
+  if (text == "0") return 0.0;  // the same in every unit
   auto us = ParseQuantity(text, kTimeUnits);
   if (!us) return UsageError(Quoted(text) + " is not a time; write 200ms, 0.2s or 200us");
   return *us;

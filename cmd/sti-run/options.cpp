@@ -23,7 +23,7 @@ void AddRunOptions(CLI::App& app, RunOptions& o) {
       ->type_name("N");
   app.add_flag("--one-shot", o.one_shot, "one input, then exit");
   AddParsed(app, "--turn-gap", o.turn_gap_us, ParseTimeUs,
-            "a longer pause begins anew with turn 1 [1min]");
+            "a longer pause begins anew with turn 1 [60s]");
   app.add_flag("--ids", o.ids, "inputs are token ids");
   app.add_flag("--pairs", o.pairs, "a tab separates two sentences");
   app.add_option("--top", o.top, "scores of the K best labels only")
