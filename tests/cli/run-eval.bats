@@ -9,6 +9,11 @@ load helpers
   holds "$output" '.stall_us | .p50 >= 0 and .p99 >= .p50'
   holds "$output" '.deadline_misses >= 0 and .deadline_misses <= 30 and .target_us == 12000'
   holds "$output" '.bytes_read_per_input > 0 and .preload_bytes > 0 and .peak_rss_bytes > 1000000'
+  holds "$output" '.degraded_inputs == 0 and (.over_bound | .p50 > 0 and .p99 >= .p50)'
+  for field in examples accuracy mean_loss latency_us deadline_misses stall_us bytes_read_per_input \
+    preload_bytes peak_rss_bytes target_us predicted_latency_us predicted_p99_us; do
+    holds "$output" "has(\"$field\")"
+  done
   plan=$(sti-inspect --json model.plan)
   same "$(jq .predicted_latency_us <<<"$output")" "$(jq .predicted_latency_us <<<"$plan")"
   same "$(jq .predicted_p99_us <<<"$output")" "$(jq .predicted_p99_us <<<"$plan")"

@@ -45,3 +45,30 @@ load helpers
   same "$stderr" "sti-run: an input missed the target; plan with a longer --target"
   works sti-run --on-late wait model.sti --plan fast.json "$alarm"
 }
+
+@test "what a run took, layer by layer, and how that differs from the plan" {
+  works sti-run --json model.sti --plan model.plan "$alarm" "$alarm"
+  sti-inspect --json model.plan >plan.json
+  same "$(jq -c '[.layers[].layer]' <<<"${lines[0]}")" "$(jq -c .layers plan.json)"
+  holds "${lines[0]}" '.stall_us >= 0 and .bytes_read > 0'
+  holds "${lines[0]}" 'all(.layers[]; .io_us >= 0 and .compute_us > 0)'
+  # Each difference is the measured number less the planned one.
+  jq -n --argjson run "${lines[0]}" --slurpfile plan plan.json '$plan[0] as $plan
+    | [$run.predicted_latency_us - $plan.predicted_latency_us,
+       $run.latency_us - $run.latency_difference_us - $plan.predicted_latency_us,
+       $run.stall_us - $run.stall_difference_us - $plan.times.stall_us]
+    + [range($plan.layers | length) as $k | $run.layers[$k]
+       | .compute_us - .compute_difference_us - $plan.times.layer_us,
+         .io_us - .io_difference_us - $plan.times.layer_io_us[$k]]' >differences
+  holds "$(<differences)" 'length > 5 and all(fabs < 0.001)'
+}
+
+@test "without the plan's times there is nothing to differ from" {
+  sti-inspect --json model.plan | jq 'del(.times)' >plain.json
+  works sti-run -q --json model.sti --plan plain.json "$alarm"
+  holds "$output" '.label == "alarm" and (.layers | length > 0) and .stall_us >= 0'
+  holds "$output" '[.. | objects | keys[] | select(test("difference|predicted"))] == []'
+  works sti-run -q --json model.sti "$alarm"
+  holds "$output" '(.layers | length == 6) and .degraded == [] and .bytes_read > 0'
+  holds "$output" '[.. | objects | keys[] | select(test("difference|predicted"))] == []'
+}
