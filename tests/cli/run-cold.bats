@@ -57,7 +57,7 @@ setup() {
 @test "a cold start reads in the order of need" {
   works sti-run -q --trace trace.json model.sti --plan cold.plan "$alarm"
   # A read ends at ts + dur, and was begun in_flight_us before.
-  jq -c '[.traceEvents[] | select(.ph == "X" and .tid == 1)
+  jq -c '[.traceEvents[] | select(.tid == 1 and .args.in_flight_us)
     | {name, begin: (.ts + .dur - .args.in_flight_us)}] | sort_by(.begin) | map(.name)' \
     trace.json >order
   # The head is needed after all layers, and a layer before the next one.

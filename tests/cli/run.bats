@@ -117,6 +117,9 @@ load helpers
   # No two slices of a lane overlap, and decoding lies within its layer.
   holds "$(cat trace.json)" '[.traceEvents[] | select(.ph == "X")] | group_by(.tid) | all(
     sort_by(.ts) | [.[:-1], .[1:]] | transpose | all(.[0].ts + .[0].dur <= .[1].ts + 0.01))'
+  # Each read has its time in flight, and the first of them begins the run.
+  holds "$(cat trace.json)" '[.traceEvents[] | select(.tid == 1 and .ph == "X")] | .[0].ts == 0
+    and all(.[] | select(.args.in_flight_us); .ts + .dur >= .args.in_flight_us - 0.01)'
   read_bits=$(jq -c '[.traceEvents[] | select(.tid == 1 and .args.parts) | .args.parts[][]] | unique' trace.json)
   holds "$read_bits" 'length >= 1 and .[0] == 2'
   holds "$(cat trace.json)" 'all(.traceEvents[] | select(.ph == "X"); .ts >= 0 and .dur >= 0)'

@@ -1,0 +1,28 @@
+# scripts/trace-picture: the first run of a trace as a picture.
+load helpers
+
+picture="$repo/scripts/trace-picture"
+
+@test "three lanes, reads by bits, the first run only" {
+  sti-run -q model.sti --plan model.plan --trace one.json "$alarm" >/dev/null
+  works "$picture" one.json one.svg
+  python3 -c 'import sys, xml.dom.minidom as dom; dom.parse(sys.argv[1])' one.svg
+  for word in IO decode compute "embedding rows" "layer 5 slice 11, [2-6] bits" \
+    ">head:" "compute waits"; do
+    grep -q "$word" one.svg
+  done
+  # Of two runs the first is drawn: no more boxes of layers than the plan has.
+  sti-run -q model.sti --plan model.plan --trace two.json "$alarm" "tell me a joke" >/dev/null
+  works "$picture" two.json two.svg
+  layers=$(sti-inspect --json model.plan | jq '.layers | length')
+  same "$(grep -c '<title>layer [0-9]*: ' two.svg)" "$layers"
+}
+
+@test "what is no trace is refused with one line" {
+  refused 1 "trace-picture: model.plan: no trace of sti-run --trace *; give it one" \
+    "$picture" model.plan out.svg
+  refused 1 "trace-picture: none.json: no trace *" "$picture" none.json out.svg
+  echo '{"traceEvents": []}' >empty.json
+  refused 1 "trace-picture: empty.json: holds no whole run; *" "$picture" empty.json out.svg
+  refused 1 "trace-picture: usage: *" "$picture" one.json
+}
