@@ -47,3 +47,22 @@ load helpers
     '[range($a | length) as $i | [$a[$i], $b[$i]] | transpose[] | .[0] - .[1] | fabs] | max')
   holds "$worst" '. < 0.0005'
 }
+
+@test "every option that the documents show is one of its tool" {
+  local checked=0 tool options option file
+  for file in README.md docs/pipeline.md docs/planning.md docs/profiling.md; do
+    # A tool and its options, up to a pipe, a comment or the end of what is quoted.
+    while read -r tool options; do
+      for option in $options; do
+        [[ $option =~ ^--[a-z0-9-]+$ ]] || continue
+        "$tool" --help | grep -q -e "$option\b" || {
+          echo "$file: $tool has no $option"
+          return 1
+        }
+        checked=$((checked + 1))
+      done
+    done < <(sed 's/ #.*//' "$repo/$file" | tr '|`' '\n' |
+      grep -oE 'sti-(shard|importance|profile|plan|run|inspect) .*--.*')
+  done
+  [ $checked -gt 40 ]
+}
