@@ -63,6 +63,12 @@ FileHandle::~FileHandle() {
   if (fd_ >= 0) ::close(fd_);
 }
 
+Result<OpenedFile> OpenedFile::Duplicate() const {
+  const int fd = ::fcntl(handle.get(), F_DUPFD_CLOEXEC, 0);
+  if (fd < 0) return ReadError(name, errno);
+  return OpenedFile{FileHandle(fd), name, bytes};
+}
+
 Error ReadError(const std::string& name, int error_number) {
   return MachineError(name + ": cannot read: " + std::strerror(error_number));
 }

@@ -62,6 +62,9 @@ class BlockReader {
   /// Nothing is in flight.
   virtual void Expect(std::span<uint8_t> memory) { (void)memory; }
 
+  /// A second reader of the same open file, the same way; it shares nothing with this one.
+  [[nodiscard]] virtual Result<std::unique_ptr<BlockReader>> Another() const = 0;
+
   [[nodiscard]] uint32_t depth() const { return depth_; }
   [[nodiscard]] uint32_t in_flight() const { return in_flight_; }
   [[nodiscard]] uint64_t file_bytes() const { return file_bytes_; }

@@ -6,6 +6,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/aligned_buffer.h"
@@ -37,6 +38,10 @@ class ContainerFile {
   [[nodiscard]] const ContainerIndex& index() const { return *index_; }
   [[nodiscard]] const std::string& name() const { return reader_->name(); }
   [[nodiscard]] BlockReader& reader() { return *reader_; }
+  /// Puts another reader of the same file in its place.
+  std::unique_ptr<BlockReader> ReplaceReader(std::unique_ptr<BlockReader> reader) {
+    return std::exchange(reader_, std::move(reader));
+  }
   [[nodiscard]] uint64_t index_bytes() const { return index_bytes_; }
   /// InfeasibleError if the container holds only what some plans read.
   [[nodiscard]] Status RequireWhole() const;

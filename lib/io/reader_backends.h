@@ -28,6 +28,9 @@ class FileHandle {
 };
 
 struct OpenedFile {
+  /// Its descriptor twice.
+  [[nodiscard]] Result<OpenedFile> Duplicate() const;
+
   FileHandle handle;
   std::string name;
   uint64_t bytes = 0;

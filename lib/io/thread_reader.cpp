@@ -58,6 +58,11 @@ class ThreadReader final : public BlockReader {
     return {};
   }
 
+  [[nodiscard]] Result<std::unique_ptr<BlockReader>> Another() const override {
+    STI_ASSIGN_OR_RETURN(OpenedFile file, file_.Duplicate());
+    return MakeThreadReader(std::move(file), depth_, path_);
+  }
+
   Result<uint64_t> Wait() override {
     std::unique_lock lock(mutex_);
     finished_.wait(lock, [this] { return !done_.empty(); });

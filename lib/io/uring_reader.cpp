@@ -81,6 +81,11 @@ class UringReader final : public BlockReader {
     return Enqueue(slot);
   }
 
+  [[nodiscard]] Result<std::unique_ptr<BlockReader>> Another() const override {
+    STI_ASSIGN_OR_RETURN(OpenedFile file, file_.Duplicate());
+    return MakeUringReader(std::move(file), depth_);
+  }
+
   Result<uint64_t> Wait() override {
     for (;;) {
       int waited = io_uring_submit_and_wait(&ring_, 1);

@@ -6,6 +6,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <memory>
 #include <vector>
 
 #include "io/block_reader.h"
@@ -30,6 +31,9 @@ class RememberingReader : public BlockReader {
   RememberingReader(BlockReader& source, BlockMemory& memory);
   [[nodiscard]] Status Submit(const ReadRequest& request) override;
   [[nodiscard]] Result<uint64_t> Wait() override;
+  [[nodiscard]] Result<std::unique_ptr<BlockReader>> Another() const override {
+    return std::unique_ptr<BlockReader>(std::make_unique<RememberingReader>(source_, memory_));
+  }
 
  private:
   BlockReader& source_;

@@ -143,6 +143,13 @@ void IoLane::WaitIdle() {
   from_lane_.wait(lock, [this] { return !busy_; });
 }
 
+bool IoLane::WaitIdleFor(Clock::duration most) {
+  std::unique_lock lock(mutex_);
+  finishing_ = true;
+  to_lane_.notify_all();
+  return from_lane_.wait_for(lock, most, [this] { return !busy_; });
+}
+
 double IoLane::bytes_per_us() {
   std::lock_guard lock(mutex_);
   return recent_us_ > 0 ? recent_bytes_ / recent_us_ : 0;

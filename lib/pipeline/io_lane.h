@@ -14,6 +14,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <span>
@@ -32,7 +33,7 @@ namespace sti {
 class IoShare;
 
 struct IoJob {
-  const LoadSchedule* schedule = nullptr;
+  std::shared_ptr<const LoadSchedule> schedule;
   std::span<uint8_t> arena;   ///< schedule->arena_bytes
   std::span<uint8_t> buffer;  ///< what reads that land in the buffer have places in
   uint32_t groups = 0;
@@ -92,6 +93,8 @@ class IoLane {
   void Stop(IoReport* report);
   [[nodiscard]] bool Idle();
   void WaitIdle();
+  /// False if reads are still in flight after so long.
+  [[nodiscard]] bool WaitIdleFor(Clock::duration most);
   /// After WaitIdle: parts in memory of all requests, as TakeArrived.
   [[nodiscard]] std::span<const uint8_t> arrived() const { return arrived_; }
 

@@ -12,8 +12,9 @@ constexpr double kLearn = 0.4;
 // Kept free for what nobody plans: a wake-up that comes late, a page fault.
 constexpr double kMarginShare = 0.03;
 constexpr double kLeastMargin_us = 1000;
-// A late run's lesson fades over about this many runs.
-constexpr double kForget = 0.98;
+// What a late run teaches fades run by run, and is never more than this share of the deadline.
+constexpr double kForget = 0.95;
+constexpr double kMostOvershoot = 0.1;
 
 }  // namespace
 
@@ -49,12 +50,12 @@ void Pace::Observe(uint32_t slices, double time_us) {
   const double expected_us = LayerUs(slices) / slowdown_;
   if (expected_us <= 0) return;
   const double ratio = std::max(1.0, time_us / expected_us);
-  slowdown_ += (ratio > slowdown_ ? kLearn : kLearn / 4) * (ratio - slowdown_);
+  slowdown_ += (ratio > slowdown_ ? kLearn : kLearn / 2) * (ratio - slowdown_);
 }
 
 void Pace::Ended(double late_us) {
   overshoot_us_ = std::max(kForget * overshoot_us_, 0.0);
-  if (late_us > 0) overshoot_us_ = std::min(overshoot_us_ + late_us, 0.25 * deadline_us_);
+  if (late_us > 0) overshoot_us_ = std::min(overshoot_us_ + late_us, kMostOvershoot * deadline_us_);
 }
 
 }  // namespace sti

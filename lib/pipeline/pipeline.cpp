@@ -27,12 +27,15 @@ Result<std::unique_ptr<Pipeline>> Pipeline::Create(ContainerFile file, Plan plan
                        Transformer::Create(index.info, *p->cores_, options.backend));
   STI_RETURN_IF_ERROR(p->MakeRoutes());
   STI_RETURN_IF_ERROR(p->ReadResidents());
-  p->lane_ = std::make_unique<IoLane>(
-      p->file_.reader(), index,
-      p->plan_.read_depth != 0 ? p->plan_.read_depth : BlockReader::kDefaultDepth, options.io);
+  p->lane_ = p->MakeLane();
   if (!options.lazy) STI_RETURN_IF_ERROR(p->LoadAhead());
   STI_RETURN_IF_ERROR(p->MakeRoom());
   return p;
+}
+
+std::unique_ptr<IoLane> Pipeline::MakeLane() {
+  const uint32_t depth = plan_.read_depth != 0 ? plan_.read_depth : BlockReader::kDefaultDepth;
+  return std::make_unique<IoLane>(file_.reader(), index(), depth, options_.io);
 }
 
 Status Pipeline::MakeRoutes() {
@@ -179,7 +182,28 @@ void Pipeline::StartLane(Route& route, bool rows_follow) {
   GrowArena(route.schedule().arena_bytes);
   last_ = &route;
   settled_ = false;
-  lane_->Start({&route.schedule(), arena_.span(), preload_.span(), route.groups(), rows_follow});
+  lane_->Start(
+      {route.shared_schedule(), arena_.span(), preload_.span(), route.groups(), rows_follow});
+}
+
+// What a degraded run has not waited for may take seconds more; the next run has a deadline too. So
+// it gets another lane and another arena, and the late one is let go when its reads have come.
+void Pipeline::SetLateLaneAside() {
+  constexpr auto kPatience = std::chrono::milliseconds(2);
+  constexpr size_t kMostLate = 3;
+  std::erase_if(late_lanes_, [](const LateLane& late) { return late.lane->Idle(); });
+  if (settled_ || lane_->WaitIdleFor(kPatience) || late_lanes_.size() == kMostLate) return;
+  auto reader = file_.reader().Another();
+  if (!reader.ok()) return;
+  const double bytes_per_us = lane_->bytes_per_us();
+  const uint64_t arena_bytes = arena_.size();
+  late_lanes_.push_back(
+      {file_.ReplaceReader(std::move(*reader)), std::move(arena_), std::move(lane_)});
+  arena_ = AlignedBuffer();
+  lane_ = MakeLane();
+  lane_->ExpectBandwidth(bytes_per_us);
+  GrowArena(arena_bytes);
+  settled_ = true;
 }
 
 // Takes over what the last job has left in the buffer, and evicts what is not to stay.
@@ -239,6 +263,7 @@ void Pipeline::EndTurns() {
 
 Status Pipeline::ResizePreload(uint64_t bytes) {
   Settle();
+  late_lanes_.clear();  // whose reads may land in the buffer
   preload_limit_ = bytes;
   ChooseKept(MainRoute(), turn_);
   preload_.KeepOnly(kept_);
@@ -247,6 +272,7 @@ Status Pipeline::ResizePreload(uint64_t bytes) {
 
 Status Pipeline::SetPlan(Plan plan) {
   Settle();
+  late_lanes_.clear();  // whose reads may land in the buffer
   STI_RETURN_IF_ERROR(CheckPlanFits(index(), plan, file_.name()));
   std::swap(plan_, plan);
   PreloadBuffer before = std::move(preload_);

@@ -131,6 +131,8 @@ class Pipeline {
   [[nodiscard]] Status Prepare(Route& route, bool only_ahead, bool refinements_apart);
   void StartLane(Route& route, bool rows_follow);
   void Settle();
+  void SetLateLaneAside();
+  [[nodiscard]] std::unique_ptr<IoLane> MakeLane();
   [[nodiscard]] Status TakeOver(Route& route, bool degrade);
 
   [[nodiscard]] Status Compute(Route& route, std::span<const uint32_t> ids,
@@ -146,6 +148,13 @@ class Pipeline {
   void CompareWithPlan(const Route& route, uint32_t tokens, const RunResult& result);
   [[nodiscard]] double Now() const { return MicrosecondsBetween(run_start_, Clock::now()); }
   [[nodiscard]] double SinceTaken() const { return MicrosecondsBetween(taken_, Clock::now()); }
+
+  /// A lane whose last reads did not come in time, and all that they may still land in.
+  struct LateLane {
+    std::unique_ptr<BlockReader> reader;
+    AlignedBuffer arena;
+    std::unique_ptr<IoLane> lane;  ///< last: waits for them
+  };
 
   ContainerFile file_;
   Plan plan_;
@@ -173,6 +182,7 @@ class Pipeline {
   IoReport report_;
   Clock::time_point run_start_;
   Clock::time_point taken_;
+  std::vector<LateLane> late_lanes_;
   std::unique_ptr<IoLane> lane_;  ///< last: stops before what it reads into goes
 };
 

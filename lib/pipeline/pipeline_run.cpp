@@ -56,6 +56,7 @@ Status Pipeline::TakeOver(Route& route, bool degrade) {
     woken_ = false;
     return {};
   }
+  if (degrading_ && degrade) SetLateLaneAside();
   Settle();
   degrading_ = degrade;
   ChooseKept(route, turn_ + 1);

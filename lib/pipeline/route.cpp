@@ -30,7 +30,8 @@ uint32_t UsableBits(uint32_t bits, uint32_t kinds) {
 
 }  // namespace
 
-Route::Route(const ContainerIndex& index, const Plan& plan) : index_(&index), plan_(&plan) {
+Route::Route(const ContainerIndex& index, const Plan& plan)
+    : index_(&index), plan_(&plan), schedule_(std::make_shared<const LoadSchedule>()) {
   requests_.reserve(plan.layers.size() * plan.width);
   for (uint32_t k = 0; k < plan.layers.size(); ++k) {
     for (uint32_t i = 0; i < plan.width; ++i)
@@ -61,9 +62,10 @@ Status Route::Prepare(const PreloadBuffer& buffer, const ResidentModel& resident
     const auto kept = keep.find({request.layer, request.slice});
     WantShard(buffer, need, r, kept == keep.end() ? 0 : kept->second, parts);
   }
-  STI_ASSIGN_OR_RETURN(schedule_, ScheduleParts(requests_, parts, need.limits));
+  STI_ASSIGN_OR_RETURN(LoadSchedule schedule, ScheduleParts(requests_, parts, need.limits));
+  schedule_ = std::make_shared<const LoadSchedule>(std::move(schedule));
   std::fill(residents_.begin(), residents_.end(), nullptr);
-  for (const StagedPart& part : schedule_.parts) {
+  for (const StagedPart& part : schedule_->parts) {
     if (part.kind == kResidentPart) residents_[part.group] = &part;
   }
   std::fill(held_views_.begin(), held_views_.end(), ShardView{});
@@ -171,7 +173,8 @@ Result<ShardView> Route::ViewShardAt(size_t request, uint32_t bits, const Preloa
       parts[kind] = buffer.span().subspan(buffer.Place(shard.layer, shard.slice, kind), length);
       continue;
     }
-    const StagedPart& part = schedule_.parts[static_cast<size_t>(schedule_.places[request][kind])];
+    const StagedPart& part =
+        schedule_->parts[static_cast<size_t>(schedule_->places[request][kind])];
     const auto memory = part.landing == Landing::kBuffer ? buffer.span() : arena;
     parts[kind] = memory.subspan(part.place, length);
   }

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -64,7 +65,9 @@ class Route {
                           const std::string& file, std::vector<DegradedShard>* degraded);
 
   [[nodiscard]] const Plan& plan() const { return *plan_; }
-  [[nodiscard]] const LoadSchedule& schedule() const { return schedule_; }
+  [[nodiscard]] const LoadSchedule& schedule() const { return *schedule_; }
+  /// The same, to outlive the next Prepare.
+  [[nodiscard]] std::shared_ptr<const LoadSchedule> shared_schedule() const { return schedule_; }
   [[nodiscard]] uint32_t layers() const { return static_cast<uint32_t>(plan_->layers.size()); }
   /// Of layers, and one for the head.
   [[nodiscard]] uint32_t groups() const { return layers() + 1; }
@@ -92,7 +95,7 @@ class Route {
   const Plan* plan_;
   std::vector<ShardRequest> requests_;  ///< [n * m], all shards
   Stamp stamp_;
-  LoadSchedule schedule_;
+  std::shared_ptr<const LoadSchedule> schedule_;
   std::vector<const StagedPart*> residents_;  ///< [groups] or null
   std::vector<ShardView> held_views_;         ///< [n * m] bits 0: not viewed yet
   std::vector<ShardView> views_;              ///< [m] of the layer at hand

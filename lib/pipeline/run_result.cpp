@@ -6,7 +6,9 @@ namespace sti {
 
 double LayerIoUs(const RunResult& run, size_t k) {
   const LayerTrace& layer = run.layers[k];
-  const double before_us = k == 0 ? run.embeddings_io_us : run.layers[k - 1].io_ready_us;
+  // A layer that reads nothing is ready from the start, whatever came before it.
+  double before_us = run.embeddings_io_us;
+  for (size_t j = 0; j < k; ++j) before_us = std::max(before_us, run.layers[j].io_ready_us);
   return std::max(0.0, layer.io_ready_us - std::max(layer.io_begin_us, before_us));
 }
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <vector>
 
 #include "base/aligned_buffer.h"
@@ -59,6 +60,21 @@ TEST_P(BlockReaderTest, ReadsAnyRangeOfBlocks) {
     ASSERT_TRUE(Succeeded(reader_->Read(first * kBlockBytes, buffer.span())));
     EXPECT_TRUE(Holds(buffer, first * kBlockBytes));
   }
+}
+
+// The same file, whatever its name means by now.
+TEST_P(BlockReaderTest, AnotherReadsTheSameFileAndOutlivesTheFirst) {
+  ASSERT_TRUE(WriteBytes(path_ + ".new", std::string(content_.size(), 'x')).ok());
+  ASSERT_EQ(std::rename((path_ + ".new").c_str(), path_.c_str()), 0);
+  auto another = reader_->Another();
+  ASSERT_TRUE(Succeeded(another));
+  EXPECT_EQ((*another)->path(), reader_->path());
+  EXPECT_EQ((*another)->depth(), reader_->depth());
+  EXPECT_EQ((*another)->file_bytes(), content_.size());
+  reader_.reset();
+  AlignedBuffer buffer(content_.size());
+  ASSERT_TRUE(Succeeded((*another)->Read(0, buffer.span())));
+  EXPECT_TRUE(Holds(buffer, 0));
 }
 
 TEST_P(BlockReaderTest, KeepsManyReadsInFlightAndReturnsEachTagOnce) {

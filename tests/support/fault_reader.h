@@ -48,6 +48,10 @@ class FaultReader final : public BlockReader {
   [[nodiscard]] Status Submit(const ReadRequest& request) override;
   [[nodiscard]] Result<uint64_t> Wait() override;
   void Expect(std::span<uint8_t> memory) override { inner_->Expect(memory); }
+  /// Without the faults.
+  [[nodiscard]] Result<std::unique_ptr<BlockReader>> Another() const override {
+    return inner_->Another();
+  }
 
   /// Adds a fault to those of the plan.
   void Inject(const Fault& fault);
