@@ -19,6 +19,8 @@ Result<bool> LineReader::Fill() {
   char chunk[1 << 16];
   for (;;) {
     if (StopRequested()) return false;
+    if (!Wait(1e6)) continue;
+    if (StopRequested()) return false;
     ssize_t count = ::read(fd_, chunk, sizeof(chunk));
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) return MachineError(std::string("stdin: cannot read: ") + std::strerror(errno));
@@ -30,9 +32,14 @@ Result<bool> LineReader::Fill() {
 
 bool LineReader::Wait(double time_us) {
   if (ended_ || at_ < buffer_.size()) return true;
-  pollfd input{fd_, POLLIN, 0};
-  const double time_ms = std::min(std::ceil(time_us / 1000), 1e9);
-  return poll(&input, 1, static_cast<int>(time_ms)) != 0;
+  // In slices: a signal that comes just before poll does not end it.
+  constexpr double kSlice_ms = 1000;
+  for (double left_ms = std::ceil(time_us / 1000); left_ms > 0; left_ms -= kSlice_ms) {
+    pollfd input{fd_, POLLIN, 0};
+    const int wait_ms = static_cast<int>(std::min(left_ms, kSlice_ms));
+    if (StopRequested() || poll(&input, 1, wait_ms) != 0) return true;
+  }
+  return false;
 }
 
 Result<std::optional<LineReader::Line>> LineReader::Next() {

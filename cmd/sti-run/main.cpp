@@ -74,7 +74,7 @@ class Turns {
 Result<int> AnswerTexts(Session& session, Turns& turns, const RunOptions& options) {
   for (const std::string& text : options.texts) {
     if (StopRequested() || turns.output_closed()) break;
-    if (options.turn_gap_us == 0.0) session.EndTurns();
+    if (options.turn_gap_us == 0.0) STI_RETURN_IF_ERROR(session.EndTurns());
     STI_RETURN_IF_ERROR(turns.Take(text, false, Clock::now()));
   }
   return turns.Finish();
@@ -87,7 +87,7 @@ Result<int> AnswerLines(Session& session, Turns& turns, const RunOptions& option
   const double gap_us = options.turn_gap_us.value_or(kTurnGap_us);
   LineReader reader(STDIN_FILENO);
   while (!StopRequested() && !turns.output_closed()) {
-    if (gap_us == 0 || !reader.Wait(gap_us)) session.EndTurns();
+    if (gap_us == 0 || !reader.Wait(gap_us)) STI_RETURN_IF_ERROR(session.EndTurns());
     STI_ASSIGN_OR_RETURN(auto line, reader.Next());
     if (!line) break;
     STI_RETURN_IF_ERROR(turns.Take(line->text, line->too_long, Clock::now()));

@@ -74,7 +74,9 @@ bool IsLazy(const RunOptions& options, const Plan& plan) {
 }
 
 Status CheckDegrade(const RunOptions& options, const Plan& plan) {
-  if (options.on_late != "degrade" || (plan.target_us && plan.times)) return {};
+  const auto can = [](const Plan& p) { return p.target_us && p.times; };
+  const bool all = can(plan) && std::all_of(plan.variants.begin(), plan.variants.end(), can);
+  if (options.on_late != "degrade" || all) return {};
   return UsageError(
       "--on-late degrade needs a plan with a target and the times it counts on; make "
       "one with sti-plan --target");
@@ -169,9 +171,12 @@ std::vector<uint32_t> Session::LabelsAbove(std::span<const float> scores) const 
   return labels;
 }
 
-void Session::EndTurns() {
-  if (turn_ > 0) pipeline_->EndTurns();
+Status Session::EndTurns() {
+  if (turn_ == 0) return {};
   turn_ = 0;
+  if (pipeline_->plan().turns.empty()) return {};
+  pipeline_->EndTurns();
+  return pipeline_->LoadAhead();  // what a later turn had no room for
 }
 
 Status Session::Ask(const Encoding& encoding, Clock::time_point taken, Answer* answer) {

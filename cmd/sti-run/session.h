@@ -41,7 +41,7 @@ class Session {
                                         const std::optional<std::string>& pair) const;
 
   /// The engagement is over; see Pipeline::EndTurns.
-  void EndTurns();
+  [[nodiscard]] Status EndTurns();
   /// An input that could not be used is a turn all the same.
   void SkipTurn() { ++turn_; }
 

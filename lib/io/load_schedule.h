@@ -41,6 +41,8 @@ struct StagedPart {
   uint32_t group = 0;
   Landing landing = Landing::kArena;
   bool refinement = false;  ///< a group can be computed without it
+  /// Of the buffer, for a part in the arena: copied there once it is checked. Absent: -1.
+  int64_t copy_place = -1;
 };
 
 struct StagedRead {

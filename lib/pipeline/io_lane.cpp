@@ -37,7 +37,7 @@ void IoLane::Start(const IoJob& job) {
     std::lock_guard lock(mutex_);
     job_ = job;
     rows_ = nullptr;
-    refused_.reset();
+    refused_ = false;
     queue_.Reset(*job.schedule, job.groups);
     read_again_.assign(job.schedule->reads.size(), false);
     arrived_.assign(job.schedule->requests.size(), 0);
@@ -180,17 +180,22 @@ void IoLane::Main() {
 }
 
 void IoLane::RunJob() {
+  // A wait that fails and finishes no read may do so for ever.
+  constexpr uint32_t kFruitlessWaits = 1000;
+  uint32_t fruitless = 0;
   for (;;) {
     const uint64_t seen = Events();
     while (reader_.in_flight() < depth_ && SubmitNext()) {
     }
-    if (reader_.in_flight() > 0) {
+    if (const uint32_t before = reader_.in_flight(); before > 0) {
       const Result<uint64_t> tag = reader_.Wait();
       const Status status = tag.ok() ? Complete(*tag) : Status(tag.error());
       if (!status.ok()) Fail(status.error());
+      fruitless = tag.ok() || reader_.in_flight() != before ? 0 : fruitless + 1;
+      if (fruitless == kFruitlessWaits) return;
       continue;
     }
-    if (AwaitsShare()) continue;
+    if (refused_ && AwaitsShare()) continue;
     std::unique_lock lock(mutex_);
     const bool rows_known = !job_.rows_follow || rows_ != nullptr;
     if (finishing_ || (rows_known && queue_.exhausted())) {
@@ -207,10 +212,14 @@ uint64_t IoLane::Events() {
   return events_;
 }
 
-// A read that was chosen but is not this lane's turn. With none of its own in flight, the lane
-// sleeps until the share moves on.
+// It is another lane's turn. With no read of its own in flight, this one sleeps until the share
+// moves on.
 bool IoLane::AwaitsShare() {
-  if (!refused_) return false;
+  refused_ = false;
+  {
+    std::lock_guard lock(mutex_);
+    if (finishing_) return false;
+  }
   share_->WaitForTurn();
   return true;
 }
@@ -223,18 +232,21 @@ void IoLane::LeaveShare() {
 }
 
 bool IoLane::SubmitNext() {
-  std::optional<QueuedRead> next = std::exchange(refused_, std::nullopt);
+  std::optional<QueuedRead> next;
   {
     std::lock_guard lock(mutex_);
     if (finishing_) return false;
     const double rate = recent_us_ > 0 ? recent_bytes_ / recent_us_ : 0;
-    if (!next) next = queue_.Next(Clock::now(), rate, rows_ == nullptr ? 0 : NextRowBytes());
+    const uint64_t left_out = queue_.left_out();
+    next = queue_.Next(Clock::now(), rate, rows_ == nullptr ? 0 : NextRowBytes());
+    if (queue_.left_out() != left_out) from_lane_.notify_all();  // a group may be complete
+    if (next && share_ != nullptr && !share_->TryBegin(share_id_, next->bytes)) {
+      queue_.PutBack(*next);
+      refused_ = true;
+      return false;
+    }
   }
   if (!next) return false;
-  if (share_ != nullptr && !share_->TryBegin(share_id_, next->bytes)) {
-    refused_ = next;
-    return false;
-  }
   if (share_ != nullptr) granted_bytes_ += next->bytes;
   const Status submitted = SubmitRead(*next);
   if (!submitted.ok()) Fail(submitted.error());
@@ -285,8 +297,20 @@ Status IoLane::Complete(uint64_t tag) {
     granted_bytes_ -= read.bytes;
     share_->Done(read.bytes);
   }
+  if (!read.rows) CopyKept(job_.schedule->reads[read.index]);
   Arrived(read);
   return {};
+}
+
+// Parts that are to stay, but were not read into their places.
+void IoLane::CopyKept(const StagedRead& read) {
+  const auto& parts = job_.schedule->parts;
+  for (uint32_t i = read.first_part; i < read.first_part + read.parts; ++i) {
+    const StagedPart& part = parts[i];
+    if (part.copy_place < 0) continue;
+    const auto bytes = MemoryOf(read).subspan(part.place, part.part.length);
+    std::copy(bytes.begin(), bytes.end(), job_.buffer.begin() + part.copy_place);
+  }
 }
 
 QueuedRead IoLane::ReadOf(uint64_t tag) const {

@@ -115,6 +115,7 @@ class IoLane {
   [[nodiscard]] Status Complete(uint64_t tag);
   [[nodiscard]] QueuedRead ReadOf(uint64_t tag) const;
   [[nodiscard]] Status CheckRead(const QueuedRead& read) const;
+  void CopyKept(const StagedRead& read);
   void Arrived(const QueuedRead& read);
   void Fail(Error error);
   [[nodiscard]] Status Wait(const std::function<bool()>& ready);
@@ -124,8 +125,8 @@ class IoLane {
   const uint32_t depth_;
   IoShare* const share_;
   const uint32_t share_id_;
-  std::optional<QueuedRead> refused_;  ///< chosen, but the share has not granted it; the lane's own
-  uint64_t granted_bytes_ = 0;         ///< by the share, not given back; the lane's own
+  bool refused_ = false;        ///< by the share, the last time; the lane's own
+  uint64_t granted_bytes_ = 0;  ///< by the share, not given back; the lane's own
 
   std::mutex mutex_;                   // of all below
   std::condition_variable to_lane_;    // a job, rows, a freed group, stop

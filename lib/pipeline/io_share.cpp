@@ -28,12 +28,12 @@ bool IoShare::TryBegin(uint32_t lane, uint64_t bytes) {
   Lane& self = lanes_[lane];
   if (!self.wants) {
     self.wants = true;
-    const uint64_t least = LeastServed(lane);
-    self.served = std::max(self.served, least - std::min(least, kCreditBytes));
+    self.served = std::max(self.served, reached_ - std::min(reached_, kCreditBytes));
   }
   const bool room = in_flight_ == 0 || in_flight_ + bytes <= most_bytes_;
   if (!room || !IsNext(lane)) return false;
   self.wants = false;
+  reached_ = std::max(reached_, self.served);
   self.served += bytes;
   in_flight_ += bytes;
   return true;
@@ -64,19 +64,6 @@ bool IoShare::IsNext(uint32_t lane) const {
   return std::none_of(lanes_.begin(), lanes_.end(), [&](const Lane& other) {
     return other.wants && other.served < lanes_[lane].served;
   });
-}
-
-// What a lane that comes back starts from: the least of those at work, so that it is not served
-// before all others until it has caught up with what it did not want.
-uint64_t IoShare::LeastServed(uint32_t but) const {
-  bool any = false;
-  uint64_t least = 0;
-  for (uint32_t i = 0; i < lanes_.size(); ++i) {
-    if (i == but || !lanes_[i].joined) continue;
-    least = any ? std::min(least, lanes_[i].served) : lanes_[i].served;
-    any = true;
-  }
-  return least;
 }
 
 }  // namespace sti

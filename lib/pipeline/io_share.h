@@ -36,13 +36,13 @@ class IoShare {
     uint64_t served = 0;
   };
   [[nodiscard]] bool IsNext(uint32_t lane) const;
-  [[nodiscard]] uint64_t LeastServed(uint32_t but) const;
 
   const uint64_t most_bytes_;
   std::mutex mutex_;
   std::condition_variable turn_;
   std::vector<Lane> lanes_;
   uint64_t in_flight_ = 0;
+  uint64_t reached_ = 0;  ///< the most served that a lane had when it was granted a read
 };
 
 }  // namespace sti

@@ -27,19 +27,20 @@ Result<std::unique_ptr<Pipeline>> Pipeline::Create(ContainerFile file, Plan plan
                        Transformer::Create(index.info, *p->cores_, options.backend));
   STI_RETURN_IF_ERROR(p->MakeRoutes());
   STI_RETURN_IF_ERROR(p->ReadResidents());
-  p->lane_ = p->MakeLane();
+  p->lane_ = p->MakeLane(p->file_.reader());
   if (!options.lazy) STI_RETURN_IF_ERROR(p->LoadAhead());
   STI_RETURN_IF_ERROR(p->MakeRoom());
   return p;
 }
 
-std::unique_ptr<IoLane> Pipeline::MakeLane() {
+std::unique_ptr<IoLane> Pipeline::MakeLane(BlockReader& reader) {
   const uint32_t depth = plan_.read_depth != 0 ? plan_.read_depth : BlockReader::kDefaultDepth;
-  return std::make_unique<IoLane>(file_.reader(), index(), depth, options_.io);
+  return std::make_unique<IoLane>(reader, index(), depth, options_.io);
 }
 
 Status Pipeline::MakeRoutes() {
   const std::vector<const Plan*> plans = PlansAtClock(plan_, options_.clock_khz);
+  uint32_t width = 0;
   routes_.clear();
   paces_.clear();
   routes_.reserve(plans.size());
@@ -47,7 +48,11 @@ Status Pipeline::MakeRoutes() {
   for (const Plan* plan : plans) {
     routes_.emplace_back(index(), *plan);
     paces_.emplace_back(plan->times.value_or(PlanTimes{}), routes_.back().layers(), plan->width);
+    width = std::max(width, plan->width);
   }
+  transformer_->Reserve(max_length(), width);
+  hidden_.resize(size_t{max_length()} * index().info.shape.hidden);
+  embedding_blocks_ = AlignedBuffer(MaxEmbeddingReadBytes(index(), max_length()));
   last_ = &routes_.back();
   preload_ = PreloadBuffer(index(), plan_);
   return {};
@@ -69,7 +74,7 @@ Status Pipeline::ReadResidents() {
   return {};
 }
 
-// All that runs need beside the preloaded shards, for the largest of the routes.
+// The arena, for the largest of the routes.
 Status Pipeline::MakeRoom() {
   uint64_t arena_bytes = 0;
   for (Route& route : routes_) {
@@ -78,11 +83,6 @@ Status Pipeline::MakeRoom() {
     arena_bytes = std::max(arena_bytes, route.schedule().arena_bytes);
   }
   GrowArena(arena_bytes);
-  uint32_t width = 0;
-  for (const Route& route : routes_) width = std::max(width, route.plan().width);
-  transformer_->Reserve(max_length(), width);
-  hidden_.resize(size_t{max_length()} * index().info.shape.hidden);
-  embedding_blocks_ = AlignedBuffer(MaxEmbeddingReadBytes(index(), max_length()));
   return {};
 }
 
@@ -144,7 +144,7 @@ const ShardBitRows& Pipeline::BitsFor(const Route& route) const {
 // holds.
 void Pipeline::ChooseKept(const Route& route, size_t turn) {
   kept_.clear();
-  if (&route.plan() != &plan_) {
+  if (&route.plan() != &plan_ && !(preload_limit_ && &route == &MainRoute())) {
     // A part of what the plan itself preloads; turns may have other use for the room.
     if (!preload_limit_ && plan_.turns.empty()) kept_ = route.plan().preload;
     return;
@@ -158,9 +158,10 @@ void Pipeline::ChooseKept(const Route& route, size_t turn) {
   }
   const ShardBitRows& bits = BitsFor(route);
   uint64_t bytes = 0;
-  for (size_t k = 0; k < plan_.layers.size(); ++k) {
-    for (size_t i = 0; i < plan_.width; ++i) {
-      const PreloadedShard shard{plan_.layers[k], plan_.slices[k][i], bits[k][i]};
+  const Plan& plan = route.plan();
+  for (size_t k = 0; k < plan.layers.size(); ++k) {
+    for (size_t i = 0; i < plan.width; ++i) {
+      const PreloadedShard shard{plan.layers[k], plan.slices[k][i], bits[k][i]};
       bytes += preload_.BytesOf(shard);
       if (bytes > *preload_limit_) return;
       kept_.push_back(shard);
@@ -171,11 +172,15 @@ void Pipeline::ChooseKept(const Route& route, size_t turn) {
 Status Pipeline::Prepare(Route& route, bool only_ahead, bool refinements_apart) {
   ScheduleLimits limits;
   limits.arena_bytes = options_.staging_bytes != 0 ? options_.staging_bytes : plan_.staging_bytes;
-  // What is read once, before the first label, needs no bound that later runs keep.
-  if (only_ahead || options_.lazy) limits.grow = true;
+  // The plan's own bound is for its own reads; what is read before the first label, or because the
+  // buffer was made smaller, may take more.
+  limits.grow = only_ahead || options_.lazy || options_.staging_bytes == 0;
   if (plan_.read_bytes != 0) limits.read_bytes = plan_.read_bytes;
-  return route.Prepare(preload_, resident_,
-                       {&BitsFor(route), kept_, only_ahead, refinements_apart, limits});
+  RouteNeed need{&BitsFor(route), kept_, only_ahead, refinements_apart, limits};
+  Status status = route.Prepare(preload_, resident_, need);
+  if (status.ok() || !refinements_apart) return status;
+  need.refinements_apart = false;  // which takes less room
+  return route.Prepare(preload_, resident_, need);
 }
 
 void Pipeline::StartLane(Route& route, bool rows_follow) {
@@ -192,17 +197,20 @@ void Pipeline::SetLateLaneAside() {
   constexpr auto kPatience = std::chrono::milliseconds(2);
   constexpr size_t kMostLate = 3;
   std::erase_if(late_lanes_, [](const LateLane& late) { return late.lane->Idle(); });
-  if (settled_ || lane_->WaitIdleFor(kPatience) || late_lanes_.size() == kMostLate) return;
+  // Not where memory is counted, nor where a late read may still land in what others use.
+  const bool may = last_ok_ && options_.staging_bytes == 0 && !last_->FillsBuffer();
+  if (settled_ || !may || late_lanes_.size() == kMostLate || lane_->WaitIdleFor(kPatience)) return;
   auto reader = file_.reader().Another();
   if (!reader.ok()) return;
-  const double bytes_per_us = lane_->bytes_per_us();
-  const uint64_t arena_bytes = arena_.size();
+  auto lane = MakeLane(**reader);
+  AlignedBuffer arena(arena_.size());
+  lane->ExpectBandwidth(lane_->bytes_per_us());
+  late_lanes_.reserve(kMostLate);
+  (*reader)->Expect(arena.span());
+  std::swap(arena, arena_);
+  std::swap(lane, lane_);
   late_lanes_.push_back(
-      {file_.ReplaceReader(std::move(*reader)), std::move(arena_), std::move(lane_)});
-  arena_ = AlignedBuffer();
-  lane_ = MakeLane();
-  lane_->ExpectBandwidth(bytes_per_us);
-  GrowArena(arena_bytes);
+      {file_.ReplaceReader(std::move(*reader)), std::move(arena), std::move(lane)});
   settled_ = true;
 }
 
@@ -214,12 +222,12 @@ void Pipeline::Settle() {
   const LoadSchedule& schedule = last_->schedule();
   const auto arrived = lane_->arrived();
   for (const StagedPart& part : schedule.parts) {
-    if (part.landing != Landing::kBuffer || (arrived[part.request] >> part.kind & 1U) == 0)
-      continue;
+    const bool stays = part.landing == Landing::kBuffer || part.copy_place >= 0;
+    if (!stays || (arrived[part.request] >> part.kind & 1U) == 0) continue;
     const ShardRequest& shard = schedule.requests[part.request];
     preload_.Add(shard.layer, shard.slice, 1U << part.kind);
   }
-  if (&last_->plan() == &plan_) preload_.KeepOnly(kept_);
+  if (last_ == &MainRoute()) preload_.KeepOnly(kept_);
   settled_ = true;
 }
 
@@ -285,6 +293,8 @@ Status Pipeline::SetPlan(Plan plan) {
   before = PreloadBuffer();
   file_.reader().Expect({});
   arena_ = AlignedBuffer();
+  lane_.reset();
+  lane_ = MakeLane(file_.reader());
   STI_RETURN_IF_ERROR(LoadAhead());
   return MakeRoom();
 }

@@ -132,7 +132,7 @@ class Pipeline {
   void StartLane(Route& route, bool rows_follow);
   void Settle();
   void SetLateLaneAside();
-  [[nodiscard]] std::unique_ptr<IoLane> MakeLane();
+  [[nodiscard]] std::unique_ptr<IoLane> MakeLane(BlockReader& reader);
   [[nodiscard]] Status TakeOver(Route& route, bool degrade);
 
   [[nodiscard]] Status Compute(Route& route, std::span<const uint32_t> ids,
@@ -173,6 +173,7 @@ class Pipeline {
   std::vector<PreloadedShard> kept_;  ///< after the run at hand
   std::optional<uint64_t> preload_limit_;
   size_t turn_ = 0;      ///< from 0, of the next run under plan()
+  bool last_ok_ = true;  ///< the last run has ended well
   bool settled_ = true;  ///< nothing of the last job is left to be taken over
   bool woken_ = false;   ///< the lane reads for a run that has not begun
   bool degrading_ = false;

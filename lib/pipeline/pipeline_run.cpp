@@ -27,9 +27,10 @@ Status Pipeline::Run(std::span<const uint32_t> ids, std::span<const uint32_t> ty
     const PlanTimes& times = *route.plan().times;
     double io_us = 0;
     for (double layer_us : times.layer_io_us) io_us += layer_us;
-    const auto streamed =
-        static_cast<double>(route.plan().parameter_bytes - route.plan().preload_bytes);
-    if (io_us > 0) lane_->ExpectBandwidth(streamed / io_us);
+    const Plan& plan = route.plan();
+    const uint64_t streamed =
+        plan.parameter_bytes - std::min(plan.parameter_bytes, plan.preload_bytes);
+    if (io_us > 0) lane_->ExpectBandwidth(static_cast<double>(streamed) / io_us);
     SetStartTimes(route);
   }
   PlanEmbeddingReads(index(), ids, static_cast<uint32_t>(ids.size()), &embedding_reads_);
@@ -38,6 +39,7 @@ Status Pipeline::Run(std::span<const uint32_t> ids, std::span<const uint32_t> ty
   Status status = Compute(route, ids, types, *result);
   result->latency_us = Now();
   lane_->Stop(&report_);
+  last_ok_ = status.ok();
   if (degrade) PaceOf(route).Ended(SinceTaken() - *terms.degrade_for_us);
   if (status.ok()) {
     Report(route, *result);
@@ -60,7 +62,13 @@ Status Pipeline::TakeOver(Route& route, bool degrade) {
   Settle();
   degrading_ = degrade;
   ChooseKept(route, turn_ + 1);
-  STI_RETURN_IF_ERROR(Prepare(route, false, degrade));
+  Status prepared = Prepare(route, false, degrade);
+  if (!prepared.ok() && turn_ > 0) {
+    EndTurns();  // a later turn may need room that the first does not
+    ChooseKept(route, turn_ + 1);
+    prepared = Prepare(route, false, degrade);
+  }
+  STI_RETURN_IF_ERROR(prepared);
   StartLane(route, true);
   return {};
 }

@@ -37,6 +37,7 @@ void ReadQueue::Reset(const LoadSchedule& schedule, uint32_t groups) {
   next_base_ = next_refinement_ = 0;
   rows_ = next_row_ = rows_missing_ = 0;
   bytes_in_flight_ = 0;
+  left_out_ = 0;
   started_ = computed_ = 0;
   start_by_.clear();
 }
@@ -106,6 +107,7 @@ void ReadQueue::SkipStarted() {
 
 void ReadQueue::LeaveOut(size_t index) {
   const StagedRead& read = schedule_->reads[index];
+  ++left_out_;
   --missing_[read.group];
   if (!read.refinement) bases_left_[read.group] -= read.length;
 }
@@ -116,6 +118,22 @@ QueuedRead ReadQueue::Begin(size_t index) {
   bytes_in_flight_ += read.length;
   if (!read.refinement) bases_left_[read.group] -= read.length;
   return {false, index, read.length, read.group};
+}
+
+void ReadQueue::PutBack(const QueuedRead& read) {
+  bytes_in_flight_ -= read.bytes;
+  if (read.rows) {
+    --next_row_;
+    return;
+  }
+  const StagedRead& staged = schedule_->reads[read.index];
+  --in_flight_[read.group];
+  if (staged.refinement) {
+    --next_refinement_;
+  } else {
+    --next_base_;
+    bases_left_[read.group] += staged.length;
+  }
 }
 
 void ReadQueue::Arrived(const QueuedRead& read) {

@@ -34,6 +34,8 @@ class ReadQueue {
   /// The read to begin now, if any may; `row_bytes` are those of the next range of rows.
   /// `bytes_per_us` is what reads get now, 0 if that is not known.
   std::optional<QueuedRead> Next(Clock::time_point now, double bytes_per_us, uint64_t row_bytes);
+  /// Undoes the last Next, whose read was not begun after all.
+  void PutBack(const QueuedRead& read);
   /// It has arrived for good.
   void Arrived(const QueuedRead& read);
 
@@ -49,6 +51,8 @@ class ReadQueue {
   [[nodiscard]] bool ResidentMissing(uint32_t group) const { return residents_missing_[group] > 0; }
   /// Bases of shards that have arrived for the group.
   [[nodiscard]] uint32_t BasesArrived(uint32_t group) const { return bases_arrived_[group]; }
+  /// Reads that nobody will get, so far.
+  [[nodiscard]] uint64_t left_out() const { return left_out_; }
   /// All has been begun or left out.
   [[nodiscard]] bool exhausted() const;
 
@@ -77,6 +81,7 @@ class ReadQueue {
   std::vector<uint32_t> in_flight_;          ///< [groups]
   std::vector<uint64_t> bases_left_;         ///< [groups] bytes not begun
   uint64_t bytes_in_flight_ = 0;
+  uint64_t left_out_ = 0;
   uint32_t started_ = 0;                     ///< groups
   uint32_t computed_ = 0;                    ///< groups
   std::vector<Clock::time_point> start_by_;  ///< [groups], or empty

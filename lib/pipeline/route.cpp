@@ -51,6 +51,7 @@ Status Route::Prepare(const PreloadBuffer& buffer, const ResidentModel& resident
   for (uint32_t layer : plan_->layers) stamp.residents += resident.HasLayer(layer) ? 1 : 0;
   stamp.residents += resident.HasHead() ? 1 : 0;
   if (stamp == stamp_) return {};
+  stamp_ = {};  // until the schedule is made
   std::map<Shard, uint32_t> keep;
   for (const PreloadedShard& shard : need.keep)
     keep[{shard.layer, shard.slice}] = KindsOf(shard.bits);
@@ -106,8 +107,15 @@ void Route::WantShard(const PreloadBuffer& buffer, const RouteNeed& need, uint32
     part.group = wanted.group;
     part.refinement = need.refinements_apart && kind > 0 && kind < ShardPartIndex(kFullBits);
     if (kept) {
-      part.landing = Landing::kBuffer;
-      part.place = buffer.Place(wanted.layer, wanted.slice, kind);
+      // A read moves whole blocks, and may bring what lies beside its part: only where nothing is
+      // held or in use may it land in the buffer itself.
+      const uint64_t place = buffer.Place(wanted.layer, wanted.slice, kind);
+      if (part.refinement || buffer.Held(wanted.layer, wanted.slice) != 0) {
+        part.copy_place = static_cast<int64_t>(place);
+      } else {
+        part.landing = Landing::kBuffer;
+        part.place = place;
+      }
     }
     parts.push_back(part);
   }
@@ -118,6 +126,12 @@ std::span<const uint8_t> Route::ResidentBytes(uint32_t group,
   const StagedPart* part = residents_[group];
   return part == nullptr ? std::span<const uint8_t>{}
                          : arena.subspan(part->place, part->part.length);
+}
+
+bool Route::FillsBuffer() const {
+  return std::any_of(schedule_->parts.begin(), schedule_->parts.end(), [](const StagedPart& part) {
+    return part.landing == Landing::kBuffer || part.copy_place >= 0;
+  });
 }
 
 bool Route::HoldsBase(uint32_t k, const PreloadBuffer& buffer) const {

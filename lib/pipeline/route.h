@@ -71,6 +71,8 @@ class Route {
   [[nodiscard]] uint32_t layers() const { return static_cast<uint32_t>(plan_->layers.size()); }
   /// Of layers, and one for the head.
   [[nodiscard]] uint32_t groups() const { return layers() + 1; }
+  /// Some part of the schedule comes to stay in the buffer.
+  [[nodiscard]] bool FillsBuffer() const;
   /// Some shard of the layer can be computed from what is held.
   [[nodiscard]] bool HoldsBase(uint32_t k, const PreloadBuffer& buffer) const;
 

@@ -1,0 +1,175 @@
+// Where a pipeline could compute with bytes that are not its own, or refuse what it could run.
+#include <algorithm>
+#include <chrono>
+#include <memory>
+
+#include "pipeline_world.h"
+#include "support/fault_reader.h"
+
+namespace sti {
+namespace {
+
+using namespace std::chrono_literals;
+
+class HardCases : public PipelineTest {
+ protected:
+  void Open(const Plan& plan, const PipelineOptions& options = {}) {
+    auto inner = OpenBlockReader(path_);
+    ASSERT_TRUE(Succeeded(inner));
+    auto reader = std::make_unique<FaultReader>(std::move(*inner));
+    faults_ = reader.get();
+    auto pipeline = MakeOver(std::move(reader), plan, options);
+    ASSERT_TRUE(Succeeded(pipeline));
+    pipeline_ = std::move(*pipeline);
+  }
+  static Plan Timed(Plan plan) {
+    plan.times = PlanTimes{};
+    plan.times->layer_us = plan.times->layer_p99_us = 2000;
+    plan.times->layer_io_us.assign(plan.layers.size(), 1);
+    return plan;
+  }
+  uint64_t LeastStaging(const Plan& plan) {
+    for (uint64_t bytes = kBlockBytes;; bytes += kBlockBytes) {
+      PipelineOptions options;
+      options.staging_bytes = bytes;
+      if (Make(plan, options).ok()) return bytes;
+    }
+  }
+
+  FaultReader* faults_ = nullptr;
+  std::unique_ptr<Pipeline> pipeline_;
+};
+
+// Planes lie in the block where their base ends. A read of them that comes torn there must not
+// reach the base that is held.
+TEST_F(HardCases, APlaneReadDoesNotTouchTheBaseThatIsHeld) {
+  Plan plan = WithPreload(WholeAt(2), 20);
+  plan.turns.resize(3);
+  plan.turns[0].bits = plan.bits;
+  plan.turns[0].preload = plan.turns[1].preload = plan.preload;
+  plan.turns[1].bits = plan.turns[2].bits = WholeAt(6).bits;
+  plan.turns[2].preload = WithPreload(WholeAt(6), 20).preload;
+  const auto expected = Logits(WholeAt(6));
+  for (const FaultKind kind : {FaultKind::kTorn, FaultKind::kError}) {
+    Open(plan);
+    ASSERT_TRUE(Succeeded(pipeline_->Run(kTextIds, kTextTypes)));
+    const PartLocation& base = index_.shard(1, 1).parts[0];
+    faults_->Inject({kind, base.offset + base.length - 16, 16, 1, 0us, {}});
+    const auto second = pipeline_->Run(kTextIds, kTextTypes);
+    EXPECT_EQ(faults_->injected(), 1U);
+    if (second.ok()) {
+      EXPECT_EQ(second->logits, expected);
+    }
+    faults_->Heal();
+    for (int turn = 0; turn < 2; ++turn) {
+      const auto next = pipeline_->Run(kTextIds, kTextTypes);
+      ASSERT_TRUE(Succeeded(next));
+      EXPECT_EQ(next->logits, expected);
+    }
+  }
+}
+
+TEST_F(HardCases, ALateReadThatWasToStayHarmsNoLaterRun) {
+  Plan plan = Timed(WholeAt(2));
+  plan.turns.resize(2);
+  plan.turns[0].bits = plan.turns[1].bits = plan.bits;
+  plan.turns[1].preload = WithPreload(plan, 20).preload;
+  Open(plan);
+  const auto expected = Logits(WholeAt(2));
+  const PartLocation& base = index_.shard(4, 3).parts[0];
+  faults_->Inject({FaultKind::kDelay, base.offset, base.length, 1, 800ms, {}});
+  faults_->Inject({FaultKind::kTorn, base.offset, base.length, 2, 0us, {}});
+  RunTerms terms;
+  RunResult result;
+  terms.degrade_for_us = 200e3;
+  ASSERT_TRUE(Succeeded(pipeline_->Run(kTextIds, kTextTypes, terms, &result)));
+  EXPECT_FALSE(result.degraded.empty());
+  terms.degrade_for_us = 5e6;
+  for (int run = 0; run < 5; ++run) {
+    ASSERT_TRUE(Succeeded(pipeline_->Run(kTextIds, kTextTypes, terms, &result)));
+    EXPECT_TRUE(result.degraded.empty());
+    EXPECT_EQ(result.logits, expected) << run;
+  }
+}
+
+TEST_F(HardCases, APlansOwnStagingDoesNotRefuseWhatAppsChange) {
+  Plan plan = Timed(WithPreload(WholeAt(6), 18));
+  plan.staging_bytes = LeastStaging(plan);
+  auto pipeline = Make(plan);
+  ASSERT_TRUE(Succeeded(pipeline));
+  const auto before = (*pipeline)->Run(kTextIds, kTextTypes);
+  ASSERT_TRUE(Succeeded(before));
+  EXPECT_LE((*pipeline)->staging_bytes(), plan.staging_bytes);
+  RunTerms terms;
+  terms.degrade_for_us = 60e6;
+  RunResult result;
+  ASSERT_TRUE(Succeeded((*pipeline)->Run(kTextIds, kTextTypes, terms, &result)));
+  EXPECT_EQ(result.logits, before->logits);
+  ASSERT_TRUE(Succeeded((*pipeline)->ResizePreload(0)));
+  const auto after = (*pipeline)->Run(kTextIds, kTextTypes);
+  ASSERT_TRUE(Succeeded(after));
+  EXPECT_EQ(after->logits, before->logits);
+}
+
+TEST_F(HardCases, ATurnThatNeedsMoreMemoryThanThereIsBecomesTheFirst) {
+  Plan plan = WholeAt(2);
+  plan.turns.resize(2);
+  plan.turns[0].bits = plan.bits;
+  plan.turns[1].bits = WholeAt(32).bits;
+  PipelineOptions options;
+  options.staging_bytes = LeastStaging(plan);
+  auto pipeline = Make(plan, options);
+  ASSERT_TRUE(Succeeded(pipeline));
+  for (int turn = 0; turn < 4; ++turn) {
+    const auto result = (*pipeline)->Run(kTextIds, kTextTypes);
+    ASSERT_TRUE(Succeeded(result));
+    EXPECT_EQ(result->logits, Logits(WholeAt(2)));
+    EXPECT_TRUE(result->degraded.empty());
+    if (turn == 2) (*pipeline)->EndTurns();
+  }
+}
+
+TEST_F(HardCases, AfterAPlanThatCouldNotBeLoadedRunsAreSound) {
+  Plan small = WholeAt(2);
+  small.length = 8;
+  Open(small);
+  const Plan big = WithPreload(WholeAt(6), 20);
+  faults_->Inject({});
+  EXPECT_TRUE(FailedWith(pipeline_->SetPlan(big), ErrorKind::kMachine));
+  faults_->Heal();
+  Ids ids(pipeline_->max_length());
+  for (size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<uint32_t>(i % 40);
+  EXPECT_TRUE(Succeeded(pipeline_->Run(ids, Ids(ids.size(), 0))));
+  ASSERT_TRUE(Succeeded(pipeline_->SetPlan(big)));
+  EXPECT_EQ(pipeline_->Run(kTextIds, kTextTypes)->logits, Logits(big));
+}
+
+TEST_F(HardCases, TheBufferOfAVariantThatStandsInCanBeResized) {
+  Plan plan = WithPreload(WholeAt(2), 8);
+  plan.freq = 2000000;
+  Plan variant = plan;
+  variant.freq = 1000000;
+  plan.variants = {variant};
+  PipelineOptions options;
+  options.clock_khz = 1000000;
+  auto pipeline = Make(plan, options);
+  ASSERT_TRUE(Succeeded(pipeline));
+  const uint64_t before = (*pipeline)->preload_bytes();
+  ASSERT_TRUE(Succeeded((*pipeline)->ResizePreload(1 << 20)));
+  EXPECT_GT((*pipeline)->preload_bytes(), before);
+}
+
+TEST_F(HardCases, NoDeadlineIsTooFarAway) {
+  auto pipeline = Make(Timed(WholeAt(6)));
+  ASSERT_TRUE(Succeeded(pipeline));
+  RunTerms terms;
+  RunResult result;
+  for (const double deadline_us : {60e6, 1e15, 1e16, 1e300}) {
+    terms.degrade_for_us = deadline_us;
+    ASSERT_TRUE(Succeeded((*pipeline)->Run(kTextIds, kTextTypes, terms, &result)));
+    EXPECT_TRUE(result.degraded.empty()) << deadline_us;
+  }
+}
+
+}  // namespace
+}  // namespace sti
