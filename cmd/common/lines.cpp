@@ -33,8 +33,9 @@ Result<bool> LineReader::Fill() {
 bool LineReader::Wait(double time_us) {
   if (ended_ || at_ < buffer_.size()) return true;
   // In slices: a signal that comes just before poll does not end it.
-  constexpr double kSlice_ms = 1000;
-  for (double left_ms = std::ceil(time_us / 1000); left_ms > 0; left_ms -= kSlice_ms) {
+  constexpr int64_t kSlice_ms = 1000;
+  auto left_ms = static_cast<int64_t>(std::min(std::ceil(time_us / 1000), 1e12));
+  for (; left_ms > 0; left_ms -= kSlice_ms) {
     pollfd input{fd_, POLLIN, 0};
     const int wait_ms = static_cast<int>(std::min(left_ms, kSlice_ms));
     if (StopRequested() || poll(&input, 1, wait_ms) != 0) return true;

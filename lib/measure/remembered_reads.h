@@ -6,7 +6,6 @@
 #include <deque>
 #include <map>
 #include <memory>
-#include <memory>
 #include <vector>
 
 #include "io/block_reader.h"

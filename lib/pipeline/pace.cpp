@@ -10,7 +10,7 @@ constexpr double kFixedShare = 0.1;
 // One layer says this much about the next.
 constexpr double kLearn = 0.4;
 // Kept free for what nobody plans: a wake-up that comes late, a page fault.
-constexpr double kMarginShare = 0.03;
+constexpr double kMarginShare = 0.05;
 constexpr double kLeastMargin_us = 1000;
 // What a late run teaches fades run by run, and is never more than this share of the deadline.
 constexpr double kForget = 0.95;

@@ -180,6 +180,7 @@ class Pipeline {
   std::vector<Pace> paces_;  ///< [routes]
   DriftWatch drift_;
   std::vector<Clock::time_point> start_by_;  ///< [groups]
+  double reads_begin_us_ = 0;                ///< since taken_, of a run that may be degraded
   IoReport report_;
   Clock::time_point run_start_;
   Clock::time_point taken_;

@@ -31,6 +31,7 @@ Status Pipeline::Run(std::span<const uint32_t> ids, std::span<const uint32_t> ty
     const uint64_t streamed =
         plan.parameter_bytes - std::min(plan.parameter_bytes, plan.preload_bytes);
     if (io_us > 0) lane_->ExpectBandwidth(static_cast<double>(streamed) / io_us);
+    reads_begin_us_ = SinceTaken();
     SetStartTimes(route);
   }
   PlanEmbeddingReads(index(), ids, static_cast<uint32_t>(ids.size()), &embedding_reads_);
@@ -143,10 +144,27 @@ Status Pipeline::ComputeHead(Route& route, const Batch& batch, RunResult& result
   return {};
 }
 
+// A layer starts while there is time to compute what follows, and also to read it: the arena lets
+// the lane be only so far ahead, so a layer that waited to the last for its own reads would keep
+// those of later layers waiting too. Where all can be read in time, the slack is any layer's; where
+// not, each has its share of the time, by its bytes.
 void Pipeline::SetStartTimes(const Route& route) {
+  const Pace& pace = PaceOf(route);
+  double total = 0;
+  for (const StagedRead& read : route.schedule().reads) total += static_cast<double>(read.length);
+  const double rate = lane_->bytes_per_us();
+  const double window_us = std::max(0.0, pace.LatestStartUs(route.layers() - 1) - reads_begin_us_);
+  const double slack_us = rate > 0 ? std::max(0.0, window_us - total / rate) : 0;
   start_by_.resize(route.groups());
-  for (uint32_t group = 0; group < route.groups(); ++group)
-    start_by_[group] = taken_ + Microseconds(PaceOf(route).LatestStartUs(group));
+  double bytes = 0;
+  auto read = route.schedule().reads.begin();
+  for (uint32_t group = 0; group < route.groups(); ++group) {
+    for (; read != route.schedule().reads.end() && read->group == group; ++read)
+      bytes += static_cast<double>(read->length);
+    const double share = total > 0 ? bytes / total : 1;
+    const double io_us = reads_begin_us_ + slack_us + share * (window_us - slack_us);
+    start_by_[group] = taken_ + Microseconds(std::min(pace.LatestStartUs(group), io_us));
+  }
   lane_->StartBy(start_by_);
 }
 

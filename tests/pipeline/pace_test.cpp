@@ -22,7 +22,7 @@ Pace TenLayers(double deadline_us) {
 
 TEST(Pace, TheLatestStartLeavesTimeForAllThatFollows) {
   const Pace pace = TenLayers(200'000);
-  EXPECT_GT(pace.LatestStartUs(0), 90'000);
+  EXPECT_GT(pace.LatestStartUs(0), 85'000);
   EXPECT_LT(pace.LatestStartUs(0), 99'000) << "some of it is kept as a margin";
   for (uint32_t k = 0; k < 10; ++k)
     EXPECT_NEAR(pace.LatestStartUs(k + 1) - pace.LatestStartUs(k), 10'000, 1);
@@ -32,7 +32,7 @@ TEST(Pace, TheLatestStartLeavesTimeForAllThatFollows) {
 TEST(Pace, AllSlicesUntilTheLatestStartThenFewerButOneAlways) {
   const Pace pace = TenLayers(200'000);
   EXPECT_EQ(pace.SlicesFor(0, pace.LatestStartUs(0) + 1'000), 10U);
-  EXPECT_LT(pace.SlicesFor(0, pace.LatestStartUs(0) + 5'000), 10U);
+  EXPECT_LT(pace.SlicesFor(0, pace.LatestStartUs(0) + 8'000), 10U);
   uint32_t before = 10;
   for (double now_us = 90'000; now_us < 250'000; now_us += 1'000) {
     const uint32_t slices = pace.SlicesFor(0, now_us);
