@@ -24,7 +24,7 @@ minor_of() { od -An -tu2 -j 10 -N 2 "$1" | tr -d ' '; }
 }
 
 @test "small files of a newer minor mean the same" {
-  sti-profile -q model.sti -o a.profile --lengths 16 --widths 12
+  sti-profile -q model.sti -o a.profile --budget 1s --lengths 16 --widths 12
   for file in model.importance a.profile model.plan; do
     next_version $file next
     same "$(minor_of next)" 99
@@ -41,7 +41,7 @@ minor_of() { od -An -tu2 -j 10 -N 2 "$1" | tr -d ' '; }
 }
 
 @test "a newer major is refused, with what to do" {
-  sti-profile -q model.sti -o a.profile --lengths 16 --widths 12
+  sti-profile -q model.sti -o a.profile --budget 1s --lengths 16 --widths 12
   for file in model.importance a.profile model.plan; do
     cp -L $file new
     poke new 8 "\\x$(printf %02x $(($(od -An -tu2 -j 8 -N 2 new) + 1)))"

@@ -30,7 +30,7 @@ load helpers
   same "$(sti-inspect importance.json)" "$(sti-inspect model.importance)"
   like "$(sti-inspect model.plan)" "submodel   *"
   like "$(sti-inspect model.importance)" "* examples: loss *layer  slices 0..11*"
-  sti-profile -q model.sti -o a.profile --lengths 16 --widths 12
+  sti-profile -q model.sti -o a.profile --budget 1s --lengths 16 --widths 12
   sti-inspect --json a.profile >profile.json
   same "$(sti-inspect profile.json)" "$(sti-inspect a.profile)"
   like "$(sti-inspect device.json)" "profile     written by hand*one shard *2 bits *120 us*one layer *64 x 12 *1.40 ms*"

@@ -71,7 +71,7 @@ same_logits() {
     shard_tiny $name
     works sti-importance -q $name.sti --data two.tsv --metric loss -o $name.json
     holds "$(cat $name.json)" '.examples == 2 and (.scores | flatten | length) == 4'
-    works sti-profile -q $name.sti -o $name.profile --lengths 16 --widths 2
+    works sti-profile -q $name.sti -o $name.profile --budget 1s --lengths 16 --widths 2
     works sti-plan -q $name.sti --profile $name.profile --importance $name.json --target 1s -o $name.plan
     works sti-run -q $name.sti --plan $name.plan "play it"
   done

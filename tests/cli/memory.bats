@@ -18,7 +18,7 @@ close_to_prediction() { # PLAN [OPTION...]
 }
 
 @test "the predicted peak is the measured one, preloaded or streamed, small or large" {
-  sti-profile -q model.sti -o here.profile --lengths 32 --widths 3,12 --threads 2
+  sti-profile -q model.sti -o here.profile --budget 1s --lengths 32 --widths 3,12 --threads 2
   plan() { sti-plan -q model.sti --profile here.profile "$@"; }
   plan --strategy stdpl --bits 2 --submodel 6x3 -o small.plan
   plan --strategy stdpl --bits 32 --submodel 6x12 -o large.plan
@@ -27,7 +27,7 @@ close_to_prediction() { # PLAN [OPTION...]
 }
 
 @test "a plan made for a limit runs within it, or nearly" {
-  sti-profile -q model.sti -o here.profile --lengths 32 --widths 12 --threads 1
+  sti-profile -q model.sti -o here.profile --budget 1s --lengths 32 --widths 12 --threads 1
   sti-plan -q model.sti --profile here.profile --strategy stdpl --bits 6 --submodel 6x12 -o free.json
   limit=$(jq '.predicted_peak_bytes - (.staging_bytes / 4 | floor)' free.json)
   sti-plan -q model.sti --profile here.profile --strategy stdpl --bits 6 --submodel 6x12 \

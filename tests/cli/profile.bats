@@ -23,7 +23,7 @@ load helpers
 }
 
 @test "the binary spelling holds the same, and a plan is made from it" {
-  sti-profile -q model.sti -o a.profile --lengths 16 --widths 2,12
+  sti-profile -q model.sti -o a.profile --budget 1s --lengths 16 --widths 2,12
   run ! jq . a.profile
   works sti-plan -q model.sti --profile a.profile --target 10s -o a.plan.json
   same "$(jq .length a.plan.json)" 16
@@ -31,9 +31,9 @@ load helpers
 }
 
 @test "-o - writes JSON to stdout, --json prints it beside the file" {
-  works sti-profile -q model.sti -o - --lengths 16 --widths 12
+  works sti-profile -q model.sti -o - --budget 1s --lengths 16 --widths 12
   holds "$output" '.compute | length == 1'
-  works sti-profile -q --json model.sti -o a.profile --lengths 16 --widths 12
+  works sti-profile -q --json model.sti -o a.profile --budget 1s --lengths 16 --widths 12
   same "$output" "$(sti-inspect --json a.profile)"
 }
 
@@ -75,12 +75,12 @@ load helpers
 }
 
 @test "--io buffered is what the profile then says" {
-  works sti-profile -q model.sti -o a.json --lengths 16 --widths 12 --io buffered
+  works sti-profile -q model.sti -o a.json --budget 1s --lengths 16 --widths 12 --io buffered
   same "$(jq -r .read_path a.json)" buffered
 }
 
 @test "a length beyond the model's positions becomes the longest" {
-  works sti-profile -q model.sti -o a.json --lengths 16,500 --widths 2
+  works sti-profile -q model.sti -o a.json --budget 1s --lengths 16,500 --widths 2
   same "$(jq -c '[.compute[].length]' a.json)" "[16,128]"
 }
 

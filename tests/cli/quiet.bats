@@ -7,7 +7,7 @@ load helpers
   head -n 4 dev.tsv >three.tsv
   works sti-importance -q model.sti --data three.tsv --metric loss -o a.importance
   same "$output" ""
-  works sti-profile -q model.sti -o a.profile --lengths 16 --widths 12
+  works sti-profile -q model.sti -o a.profile --budget 1s --lengths 16 --widths 12
   same "$output" ""
   works sti-plan -q model.sti --profile device.json --target 12ms -o a.plan
   same "$output" ""

@@ -10,7 +10,7 @@ load helpers
 @test "shard, importance, profile, plan, run, inspect" {
   sti-shard -q model -o a.sti
   sti-importance -q a.sti --data few.tsv --metric loss -o a.importance
-  sti-profile -q a.sti -o a.profile --lengths 32 --widths 2,4,6,8,10,12
+  sti-profile -q a.sti -o a.profile --budget 1s --lengths 32 --widths 2,4,6,8,10,12
   sti-plan -q a.sti --profile a.profile --importance a.importance --target 2s --preload 1MiB -o a.plan
   works sti-run a.sti --plan a.plan "$alarm"
   like "$output" $'alarm\t*'
