@@ -3,7 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "base/atomic_file.h"
+#include "format/frozen_file.h"
 #include "format/plan_file.h"
 #include "format/small_file_test.h"
 
@@ -11,31 +11,8 @@ namespace sti {
 namespace {
 
 using Json = nlohmann::json;
-
-std::string Frozen(const std::string& name) {
-  auto content = ReadWholeFile(std::string(STI_SOURCE_DIR) + "/tests/data/" + name, 1 << 20);
-  EXPECT_TRUE(content.ok()) << name;
-  return content.ok() ? *content : "";
-}
-
-/// Later versions add fields; none that was there means anything else.
-void ExpectHolds(const Json& written, const Json& meaning, const std::string& where) {
-  ASSERT_EQ(written.type(), meaning.type()) << where;
-  if (!meaning.is_structured()) {
-    EXPECT_EQ(written, meaning) << where;
-    return;
-  }
-  if (meaning.is_array()) {
-    ASSERT_EQ(written.size(), meaning.size()) << where;
-  }
-  for (const auto& [key, value] : meaning.items()) {
-    if (meaning.is_object()) {
-      ASSERT_TRUE(written.contains(key)) << where << "." << key;
-    }
-    const Json& now = meaning.is_object() ? written[key] : written[std::stoul(key)];
-    ExpectHolds(now, value, where + "." + key);
-  }
-}
+using test::ExpectHolds;
+using test::Frozen;
 
 class FrozenPlan : public ::testing::TestWithParam<const char*> {};
 INSTANTIATE_TEST_SUITE_P(Versions, FrozenPlan,

@@ -3,7 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "base/atomic_file.h"
+#include "format/frozen_file.h"
 #include "format/profile_file.h"
 #include "format/small_file_test.h"
 
@@ -11,29 +11,8 @@ namespace sti {
 namespace {
 
 using Json = nlohmann::json;
-
-std::string Frozen(const std::string& name) {
-  auto content = ReadWholeFile(std::string(STI_SOURCE_DIR) + "/tests/data/" + name, 1 << 20);
-  EXPECT_TRUE(content.ok()) << name;
-  return content.ok() ? *content : "";
-}
-
-// Later versions add fields, also to the entries of lists; none that was there means anything else.
-void ExpectHolds(const Json& written, const Json& frozen, const std::string& where) {
-  if (!frozen.is_structured()) {
-    EXPECT_EQ(written, frozen) << where;
-    return;
-  }
-  ASSERT_EQ(written.type(), frozen.type()) << where;
-  if (frozen.is_array()) {
-    ASSERT_EQ(written.size(), frozen.size()) << where;
-  }
-  for (const auto& [key, value] : frozen.items()) {
-    const Json::json_pointer at("/" + key);
-    ASSERT_TRUE(written.contains(at)) << where << "." << key;
-    ExpectHolds(written[at], value, where + "." + key);
-  }
-}
+using test::ExpectHolds;
+using test::Frozen;
 
 class FrozenProfile : public ::testing::TestWithParam<const char*> {};
 INSTANTIATE_TEST_SUITE_P(Versions, FrozenProfile, ::testing::Values("v1", "v1.1"));
