@@ -3,8 +3,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
-#include <spdlog/sinks/stdout_sinks.h>
-#include <spdlog/spdlog.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -78,9 +76,6 @@ int StopSignal() { return g_stop_signal; }
 
 Tool::Tool(std::string name, std::string description, std::string example)
     : name_(std::move(name)), app_(Wrapped(std::move(description)), name_) {
-  spdlog::set_default_logger(
-      std::make_shared<spdlog::logger>(name_, std::make_shared<spdlog::sinks::stderr_sink_st>()));
-  spdlog::set_pattern("%n: %v");
   app_.footer("\nExample:\n  " + std::move(example));
   app_.get_formatter()->column_width(26);
   app_.add_flag("-q,--quiet", quiet_, "say nothing but errors");
@@ -91,8 +86,13 @@ Tool::Tool(std::string name, std::string description, std::string example)
 
 Tool::~Tool() = default;
 
+void Tool::PrintLine(std::string_view line) const {
+  // One call, so that lines of several processes do not mix.
+  std::fprintf(stderr, "%s: %.*s\n", name_.c_str(), static_cast<int>(line.size()), line.data());
+}
+
 int Tool::Report(const Error& error) const {
-  std::fprintf(stderr, "%s: %s\n", name_.c_str(), error.message.c_str());
+  PrintLine(error.message);
   return static_cast<int>(error.kind);
 }
 
@@ -131,15 +131,15 @@ int Tool::CloseOutput(int code) const {
 }
 
 void Tool::Say(std::string_view line) const {
-  if (!quiet_) spdlog::info("{}", line);
+  if (!quiet_) PrintLine(line);
 }
 
 void Tool::Explain(std::string_view line) const {
-  if (verbose_) spdlog::info("{}", line);
+  if (verbose_) PrintLine(line);
 }
 
 void Tool::Warn(std::string_view line) const {
-  if (!quiet_) spdlog::warn("warning: {}", line);
+  if (!quiet_) PrintLine("warning: " + std::string(line));
 }
 
 ProgressSink Tool::Progress(std::string what) const {

@@ -41,6 +41,7 @@ class Tool {
   [[nodiscard]] ProgressSink Progress(std::string what) const;
 
  private:
+  void PrintLine(std::string_view line) const;
   int Report(const Error& error) const;
   int CloseOutput(int code) const;
 

@@ -1,5 +1,7 @@
 #include "base/digest.h"
 
+// Compiled into this file: short keys, such as tokens, cost less than a call into a shared library.
+#define XXH_INLINE_ALL
 #include <xxhash.h>
 
 #include <cstring>
