@@ -81,7 +81,7 @@ void MultiplyTwoPanels(benchmark::State& state) {
   state.counters["GFLOP_s"] = median;
   state.counters["peak_GFLOP_s"] = peak;
   state.counters["share"] = median / peak;
-  state.SetLabel(KernelName(Backend::kNative));
+  state.SetLabel(KernelName({Backend::kNative}));
 }
 BENCHMARK(MultiplyTwoPanels)
     ->ArgName("rows")

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <string_view>
@@ -11,6 +12,7 @@
 #include "format/importance_file.h"
 #include "format/plan_file.h"
 #include "format/profile_file.h"
+#include "kernels/backend.h"
 
 namespace sti {
 namespace {
@@ -69,6 +71,21 @@ Result<ReadPath> ParseReadPath(const std::string& text) {
     if (text == ReadPathName(path)) return path;
   }
   return UsageError("'" + text + "' is not a way to read; choose auto, uring, threads or buffered");
+}
+
+Result<ComputeType> ParseCompute(const std::string& text) {
+  const auto here = ComputeTypes();
+  const auto has = [&](ComputeType type) {
+    return std::find(here.begin(), here.end(), type) != here.end();
+  };
+  if (text == "auto") return has(ComputeType::kBf16) ? ComputeType::kBf16 : ComputeType::kFp32;
+  const auto type = ParseComputeType(text);
+  if (!type) {
+    return UsageError("--compute: '" + text + "' is none of fp32, bf16, int8 and auto");
+  }
+  if (!has(*type))
+    return MachineError("--compute: this CPU has no " + text + " products; use fp32");
+  return *type;
 }
 
 Result<std::string> ReadInput(const std::string& path) {

@@ -11,6 +11,7 @@
 #include "io/container_file.h"
 #include "text/dataset.h"
 #include "text/tokenizer.h"
+#include "types/compute_type.h"
 #include "types/device_profile.h"
 #include "types/importance.h"
 #include "types/plan.h"
@@ -18,6 +19,9 @@
 namespace sti {
 
 Result<ReadPath> ParseReadPath(const std::string& text);
+
+/// "auto": bf16 where this CPU has it, which costs no accuracy to speak of; otherwise fp32.
+Result<ComputeType> ParseCompute(const std::string& text);
 
 /// `path` or "-" for stdin; at most 64 MiB.
 Result<std::string> ReadInput(const std::string& path);

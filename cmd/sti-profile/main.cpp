@@ -29,7 +29,7 @@ struct Options {
   double precision = 0.02;
   double budget_us = 0;
   std::string io = "auto";
-  std::string compute = "auto";
+  std::string compute = "fp32";
 };
 
 void AddOptions(CLI::App& app, Options& options) {
@@ -50,9 +50,8 @@ void AddOptions(CLI::App& app, Options& options) {
   AddParsed(app, "--budget", options.budget_us, ParseTimeUs,
             "time for all samples, gaps not counted [0.5s a number]");
   app.add_option("--io", options.io, "auto, uring, threads or buffered")->type_name("WAY");
-  app.add_option("--compute", options.compute, "fp32 or auto")
-      ->check(CLI::IsMember({"fp32", "auto"}))
-      ->type_name("");
+  app.add_option("--compute", options.compute, "fp32, bf16, int8 or auto [fp32]")
+      ->type_name("TYPE");
 }
 
 Status PinTo(const std::vector<uint32_t>& cpus) {
@@ -92,6 +91,7 @@ Result<ProfileOptions> WorkOf(const Tool& tool, const Options& options, const Mo
   }
   if (work.lengths.front() < 3) return UsageError("--lengths: an input has at least 3 tokens");
   work.threads = options.threads != 0 ? options.threads : AvailableThreads();
+  STI_ASSIGN_OR_RETURN(work.compute, ParseCompute(options.compute));
   work.may_skip_widths = options.widths.empty();
   work.gap_us = options.gap_us;
   work.precision = options.precision;

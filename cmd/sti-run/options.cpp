@@ -17,6 +17,8 @@ void AddRunOptions(CLI::App& app, RunOptions& o) {
   app.add_option("--backend", o.backend, "native or openblas")
       ->check(CLI::IsMember({"native", "openblas"}))
       ->type_name("");
+  app.add_option("--compute", o.compute, "fp32, bf16, int8 or auto [the plan's, or fp32]")
+      ->type_name("TYPE");
   AddParsed(app, "--memory", o.memory_bytes, ParseSize, "most memory of the process");
   app.add_option("--threads", o.threads, "of the compute lane")
       ->check(CLI::Range(1, 256))

@@ -19,6 +19,7 @@ struct RunOptions {
   std::string on_late = "wait";
   std::string io = "auto";
   std::string backend = "native";
+  std::string compute;  ///< empty: as the plan says, or fp32
   std::optional<uint64_t> memory_bytes;
   uint32_t threads = 0;  ///< 0: as many as the plan's machine or this one has
   bool one_shot = false;

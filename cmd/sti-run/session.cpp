@@ -82,6 +82,16 @@ Status CheckDegrade(const RunOptions& options, const Plan& plan) {
       "one with sti-plan --target");
 }
 
+Result<Arithmetic> ArithmeticOf(const RunOptions& options, const Plan& plan) {
+  Arithmetic arithmetic;
+  if (options.backend == "openblas") arithmetic.backend = Backend::kOpenBlas;
+  arithmetic.type = ComputeTypeOfKernel(plan.kernel).value_or(ComputeType::kFp32);
+  if (!options.compute.empty()) {
+    STI_ASSIGN_OR_RETURN(arithmetic.type, ParseCompute(options.compute));
+  }
+  return arithmetic;
+}
+
 Result<std::unique_ptr<Session>> Session::Open(const RunOptions& options, const Tool& tool) {
   STI_ASSIGN_OR_RETURN(ReadPath path, ParseReadPath(options.io));
   STI_ASSIGN_OR_RETURN(ContainerFile file, ContainerFile::Open(options.model, path));
@@ -98,14 +108,14 @@ Result<std::unique_ptr<Session>> Session::Open(const RunOptions& options, const 
   PipelineOptions pipeline;
   pipeline.threads = options.threads != 0 ? options.threads : AvailableThreads();
   pipeline.clock_khz = ClockLimitKhz();
-  pipeline.backend = options.backend == "native" ? Backend::kNative : Backend::kOpenBlas;
+  STI_ASSIGN_OR_RETURN(pipeline.arithmetic, ArithmeticOf(options, plan));
   pipeline.lazy = IsLazy(options, plan);
   session->cold_ = plan.cold;
   if (options.memory_bytes) {
     STI_ASSIGN_OR_RETURN(session->tokenizer_, MakeTokenizer(parts, file.index(), file.name()));
     STI_ASSIGN_OR_RETURN(pipeline.staging_bytes,
                          StagingBytes(*options.memory_bytes, file.index(), *session->tokenizer_,
-                                      pipeline.threads, plan));
+                                      pipeline.threads, pipeline.arithmetic.type, plan));
   }
   STI_ASSIGN_OR_RETURN(session->pipeline_,
                        Pipeline::Create(std::move(file), std::move(plan), pipeline));

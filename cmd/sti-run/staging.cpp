@@ -46,7 +46,8 @@ uint64_t LargestLayerBytes(const ShardCatalog& catalog, const Plan& plan) {
 }  // namespace
 
 Result<uint64_t> StagingBytes(uint64_t memory_bytes, const ContainerIndex& index,
-                              const Tokenizer& tokenizer, uint32_t threads, const Plan& plan) {
+                              const Tokenizer& tokenizer, uint32_t threads, ComputeType compute,
+                              const Plan& plan) {
   uint32_t length = plan.length;
   uint32_t width = plan.width;
   for (const Plan& variant : plan.variants) {
@@ -57,7 +58,8 @@ Result<uint64_t> StagingBytes(uint64_t memory_bytes, const ContainerIndex& index
   const uint64_t now = CurrentRssBytes();
   const uint64_t used = now - std::min(now, tokenizer.vocabulary().memory_bytes()) + kLaterBytes +
                         ResidentMemoryBytes(index) +
-                        WorkingBytes(index.info.shape, threads, length, width) + plan.preload_bytes;
+                        WorkingBytes(index.info.shape, threads, length, width, compute) +
+                        plan.preload_bytes;
   // Planned for this much: its estimate and this one may differ by what code happens to be loaded.
   const bool planned = plan.predicted_peak_bytes != 0 && plan.predicted_peak_bytes <= memory_bytes;
   const uint64_t least = planned ? LargestLayerBytes(CatalogOf(index), plan) : 0;

@@ -5,6 +5,7 @@
 #include "base/result.h"
 #include "format/container_index.h"
 #include "text/tokenizer.h"
+#include "types/compute_type.h"
 #include "types/plan.h"
 
 namespace sti {
@@ -14,6 +15,7 @@ namespace sti {
 /// variants on `threads` cores takes, and the preloaded shards. At least what one layer streams if
 /// the plan was made for that much memory. InfeasibleError if nothing is left.
 Result<uint64_t> StagingBytes(uint64_t memory_bytes, const ContainerIndex& index,
-                              const Tokenizer& tokenizer, uint32_t threads, const Plan& plan);
+                              const Tokenizer& tokenizer, uint32_t threads, ComputeType compute,
+                              const Plan& plan);
 
 }  // namespace sti

@@ -9,6 +9,8 @@
 #include "kernels/dispatch.h"
 // clang-format on
 
+#include "kernels/packed_targets.h"
+
 #if HWY_ARCH_X86
 #include <cpuid.h>
 #endif
@@ -49,15 +51,23 @@ bool HasAvx512() {
          __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
          __builtin_cpu_supports("avx512vl");
 }
+// What Highway's AVX-512 does not count on.
+bool HasPacked(ComputeType type) {
+  if (!HasAvx512() || !__builtin_cpu_supports("avx512vbmi")) return false;
+  if (type == ComputeType::kBf16) return __builtin_cpu_supports("avx512bf16");
+  return type == ComputeType::kInt8 && __builtin_cpu_supports("avx512vnni");
+}
 constexpr std::array<Target, 4> kTargets = {{{"avx512", (HWY_TARGETS & HWY_AVX3) != 0, HasAvx512},
                                              {"avx2", (HWY_TARGETS & HWY_AVX2) != 0, HasAvx2},
                                              {"sse4", (HWY_TARGETS & HWY_SSE4) != 0, HasSse4},
                                              {"portable", true, Always}}};
 #elif HWY_ARCH_ARM
+bool HasPacked(ComputeType /*type*/) { return false; }
 constexpr std::array<Target, 2> kTargets = {
     {{"neon", (HWY_TARGETS & HWY_NEON) != 0, Always},
      {"portable", (HWY_TARGETS & (HWY_EMU128 | HWY_SCALAR)) != 0, Always}}};
 #else
+bool HasPacked(ComputeType /*type*/) { return false; }
 constexpr std::array<Target, 1> kTargets = {{{"portable", true, Always}}};
 #endif
 
@@ -78,9 +88,24 @@ std::atomic<size_t>& Chosen() {
 
 size_t ChosenTarget() { return Chosen().load(std::memory_order_relaxed); }
 
-std::string KernelName(Backend backend) {
-  if (backend == Backend::kOpenBlas) return "openblas-fp32";
-  return "native-" + std::string(kTargets[ChosenTarget()].name) + "-fp32";
+bool HasPackedInstructions(ComputeType type) {
+  static const std::array<bool, 3> kHas = {false, HasPacked(ComputeType::kBf16),
+                                           HasPacked(ComputeType::kInt8)};
+  return kHas[static_cast<size_t>(type)] && kTargets[ChosenTarget()].name == "avx512";
+}
+
+std::vector<ComputeType> ComputeTypes() {
+  std::vector<ComputeType> types = {ComputeType::kFp32};
+  for (const ComputeType type : {ComputeType::kBf16, ComputeType::kInt8}) {
+    if (HasPackedInstructions(type)) types.push_back(type);
+  }
+  return types;
+}
+
+std::string KernelName(const Arithmetic& arithmetic) {
+  if (arithmetic.backend == Backend::kOpenBlas) return "openblas-fp32";
+  return "native-" + std::string(kTargets[ChosenTarget()].name) + "-" +
+         std::string(NameOf(arithmetic.type));
 }
 
 std::vector<std::string> InstructionSets() {

@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "types/compute_type.h"
+
 namespace sti {
 
 enum class Backend : uint8_t {
@@ -13,9 +15,19 @@ enum class Backend : uint8_t {
   kOpenBlas,  ///< the plain reference: matrices decoded whole, multiplied by OpenBLAS
 };
 
-/// Name of the arithmetic, recorded in profiles: "native-avx512-fp32", "openblas-fp32". The native
+/// How layers are computed.
+struct Arithmetic {
+  Backend backend = Backend::kNative;
+  ComputeType type = ComputeType::kFp32;  ///< OpenBLAS has fp32 only
+};
+
+/// Name of the arithmetic, recorded in profiles: "native-avx512-bf16", "openblas-fp32". The native
 /// name says the instruction set chosen on this machine. Thread-safe.
-std::string KernelName(Backend backend);
+std::string KernelName(const Arithmetic& arithmetic);
+
+/// Types that the native kernels compute with here, fp32 first, then ever faster. bf16 wants
+/// AVX512_BF16, int8 wants AVX512_VNNI, both AVX512_VBMI. Thread-safe.
+std::vector<ComputeType> ComputeTypes();
 
 /// Instruction sets that the native kernels can use here, best first, e.g. "avx512", "avx2",
 /// "sse4", "portable". Thread-safe.

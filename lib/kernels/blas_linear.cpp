@@ -27,7 +27,7 @@ class BlasLinear final : public Linear {
     for (const LinearGroup& group : groups) RunGroup(rows, group);
   }
   [[nodiscard]] uint64_t bytes() const override { return buffer_.size(); }
-  [[nodiscard]] std::string name() const override { return KernelName(Backend::kOpenBlas); }
+  [[nodiscard]] std::string name() const override { return KernelName({Backend::kOpenBlas}); }
 
  private:
   void DecodeMatrix(const LinearTerm& term);

@@ -1,6 +1,7 @@
 // Linear maps whose weights are still encoded: the work that a layer mostly consists of.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -43,14 +44,18 @@ struct LinearGroup {
 struct LinearLimits {
   uint32_t rows = 0;
   uint32_t matrix_weights = 0;  ///< of the largest matrix of a shard
-  uint32_t outs = 0;            ///< of the widest matrix
+  uint32_t outs = 0;            ///< of the matrix with most outputs
+  uint32_t ins = 0;             ///< of the matrix with most inputs
+  uint32_t summed_ins = 0;      ///< likewise, of those whose hidden dimension is their outputs
+  uint32_t terms = 0;           ///< most of a group
 };
 
 /// Computes groups of equal `outs` at once. One thread at a time; the pool outlives it.
 class Linear {
  public:
-  /// Fails (machine) if the backend's library cannot be opened.
-  static Result<std::unique_ptr<Linear>> Create(Backend backend, ThreadPool& pool,
+  /// Fails (machine) if the backend's library cannot be opened, or if the backend does not compute
+  /// with this type here.
+  static Result<std::unique_ptr<Linear>> Create(const Arithmetic& arithmetic, ThreadPool& pool,
                                                 Activation activation);
   virtual ~Linear() = default;
   Linear() = default;
@@ -76,8 +81,43 @@ void FillRows(const float* bias, uint32_t width, uint32_t rows, float* out, size
 void TransposeTile(const float* tile, size_t tile_stride, uint32_t rows, uint32_t width, float* out,
                    size_t out_stride);
 
-/// The backends, each in its own file.
+/// Where a task's outputs [out, out + width) of a group gather: in place, or in the task's own
+/// memory until they are transposed.
+struct OutputTile {
+  const LinearGroup& group;
+  uint32_t rows = 0;
+  uint32_t out = 0;
+  uint32_t width = 0;
+  float* data = nullptr;  ///< [rows, width]
+  size_t stride = 0;
+
+  /// Begins with the bias. `spare` has room for rows * width floats.
+  static OutputTile Begin(const LinearGroup& group, uint32_t rows, uint32_t out, uint32_t width,
+                          float* spare);
+  /// Does what the epilogue says.
+  void Finish(Activation activation) const;
+};
+
+/// Adds up what workers spend on decoding; on a cache line of its own.
+struct alignas(64) DecodeMeter {
+  bool on = false;
+  double time_us = 0;
+
+  template <typename F>
+  void Time(const F& decode) {
+    if (!on) return decode();
+    const auto begin = std::chrono::steady_clock::now();
+    decode();
+    const auto end = std::chrono::steady_clock::now();
+    time_us += std::chrono::duration<double, std::micro>(end - begin).count();
+  }
+  /// Mean of the meters, which begin again.
+  static double Take(std::span<DecodeMeter> meters);
+};
+
+/// The backends, each in its own file. Packed: bf16 or int8.
 std::unique_ptr<Linear> MakeNativeLinear(ThreadPool& pool, Activation activation);
+std::unique_ptr<Linear> MakePackedLinear(ComputeType type, ThreadPool& pool, Activation activation);
 Result<std::unique_ptr<Linear>> MakeBlasLinear(ThreadPool& pool, Activation activation);
 
 }  // namespace sti

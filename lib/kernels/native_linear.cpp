@@ -2,12 +2,9 @@
 // of their inputs into a buffer that stays in the first-level cache, multiplies all rows by it, and
 // goes on; decoded weights never reach memory. Tasks share nothing that is written.
 #include <algorithm>
-#include <chrono>
-#include <utility>
 #include <vector>
 
 #include "base/aligned_buffer.h"
-#include "kernels/elementwise.h"
 #include "kernels/gemm.h"
 #include "kernels/linear.h"
 
@@ -17,20 +14,6 @@ namespace {
 constexpr uint32_t kStretch = 256;  // inputs decoded at a time: two panels of them take 32 KiB
 constexpr uint32_t kStretchWeights = kStretch * kPanelWidth;
 constexpr uint32_t kTileWidth = 2 * kPanelWidth;
-
-/// Time that one worker has spent decoding; on a cache line of its own.
-struct alignas(64) DecodeMeter {
-  bool on = false;
-  double time_us = 0;
-
-  void Decode(const ShardView& shard, const PanelStretch& stretch, float* out) {
-    if (!on) return DecodePanel(shard, stretch, out);
-    const auto begin = std::chrono::steady_clock::now();
-    DecodePanel(shard, stretch, out);
-    const auto end = std::chrono::steady_clock::now();
-    time_us += std::chrono::duration<double, std::micro>(end - begin).count();
-  }
-};
 
 class NativeLinear final : public Linear {
  public:
@@ -45,15 +28,11 @@ class NativeLinear final : public Linear {
   }
   void Run(uint32_t rows, std::span<const LinearGroup> groups) override;
   [[nodiscard]] uint64_t bytes() const override { return buffer_.size(); }
-  [[nodiscard]] std::string name() const override { return KernelName(Backend::kNative); }
+  [[nodiscard]] std::string name() const override { return KernelName({Backend::kNative}); }
   void MeterDecoding(bool on) override {
     for (DecodeMeter& meter : meters_) meter.on = on;
   }
-  double TakeDecodeUs() override {
-    double total_us = 0;
-    for (DecodeMeter& meter : meters_) total_us += std::exchange(meter.time_us, 0);
-    return total_us / pool_.threads();
-  }
+  double TakeDecodeUs() override { return DecodeMeter::Take(meters_); }
 
  private:
   void RunTask(uint32_t rows, const LinearGroup& group, uint32_t out, uint32_t width,
@@ -85,7 +64,7 @@ void AddTerm(const LinearTerm& term, uint32_t rows, uint32_t out, uint32_t width
       const uint32_t skipped = p * kPanelWidth;
       const PanelStretch stretch{term.matrix, out + skipped, in, product.ins};
       float* decoded = scratch + p * kStretchWeights;
-      meter.Decode(*term.shard, stretch, decoded);
+      meter.Time([&] { DecodePanel(*term.shard, stretch, decoded); });
       product.panels[p] = {decoded, stretch.width()};
     }
     MultiplyPanels(product);
@@ -95,18 +74,11 @@ void AddTerm(const LinearTerm& term, uint32_t rows, uint32_t out, uint32_t width
 void NativeLinear::RunTask(uint32_t rows, const LinearGroup& group, uint32_t out, uint32_t width,
                            uint32_t worker) {
   float* scratch = reinterpret_cast<float*>(buffer_.data()) + worker * floats_;
-  const bool transpose = group.epilogue == Epilogue::kTranspose;
-  float* tile = transpose ? scratch + 2 * kStretchWeights : group.out + out;
-  const size_t stride = transpose ? kTileWidth : group.out_stride;
-  FillRows(group.bias + out, width, rows, tile, stride);
+  const OutputTile tile = OutputTile::Begin(group, rows, out, width, scratch + 2 * kStretchWeights);
   for (const LinearTerm& term : group.terms) {
-    AddTerm(term, rows, out, width, tile, stride, scratch, meters_[worker]);
+    AddTerm(term, rows, out, width, tile.data, tile.stride, scratch, meters_[worker]);
   }
-  if (transpose) {
-    TransposeTile(tile, stride, rows, width, group.out + out * group.out_stride, group.out_stride);
-  } else if (group.epilogue == Epilogue::kActivate) {
-    Activate(activation_, tile, stride, rows, width);
-  }
+  tile.Finish(activation_);
 }
 
 void NativeLinear::Run(uint32_t rows, std::span<const LinearGroup> groups) {

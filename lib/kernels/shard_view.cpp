@@ -2,46 +2,17 @@
 
 #include <algorithm>
 
-#include "base/little_endian.h"
 #include "kernels/decode.h"
-#include "kernels/load_value.h"
+#include "kernels/outliers.h"
 #include "types/plan.h"
 
 namespace sti {
 namespace {
 
-constexpr uint64_t kOutlierBlock = 65536;  // weights
-constexpr uint64_t kOverrun = 64;          // weights that decoding may write past its end
+constexpr uint64_t kOverrun = 64;  // weights that decoding may write past its end
 
-// Number of the first of outliers [begin, end) whose low part is at least `low`.
-uint32_t LowerBound(const uint8_t* lows, uint32_t begin, uint32_t end, uint64_t low) {
-  while (begin < end) {
-    const uint32_t middle = begin + (end - begin) / 2;
-    if (LoadLittle<uint16_t>(lows + 2 * uint64_t{middle}) < low) {
-      begin = middle + 1;
-    } else {
-      end = middle;
-    }
-  }
-  return begin;
-}
-
-// Overwrites the outliers among weights [first, first + count).
-void PatchOutliers(const OutlierView& outliers, DataType type, uint64_t first, uint64_t count,
-                   float* out) {
-  const uint64_t end = first + count;
-  for (uint64_t block = first / kOutlierBlock; block * kOutlierBlock < end; ++block) {
-    if (block >= outliers.blocks) return;
-    const uint64_t start = block * kOutlierBlock;
-    const auto stop = LoadLittle<uint32_t>(outliers.block_starts + 4 * (block + 1));
-    uint32_t i = LoadLittle<uint32_t>(outliers.block_starts + 4 * block);
-    if (first > start) i = LowerBound(outliers.lows, i, stop, first - start);
-    for (; i < stop; ++i) {
-      const uint64_t position = start + LoadLittle<uint16_t>(outliers.lows + 2 * uint64_t{i});
-      if (position >= end) return;
-      out[position - first] = LoadValue(type, outliers.values + uint64_t{i} * BytesOf(type));
-    }
-  }
+void PatchOutliers(const ShardView& shard, uint64_t first, uint64_t count, float* out) {
+  ForEachOutlier(shard, first, count, [out](uint64_t at, float weight) { out[at] = weight; });
 }
 
 // For panels narrower than vectors are made for. They are few: the last of a matrix at most.
@@ -93,7 +64,7 @@ void DecodePanel(const ShardView& shard, const PanelStretch& stretch, float* out
     DecodePlanes({shard.planes, shard.bits, shard.centroids}, first, count, out);
     ScaleNarrow(scales, by_output, stretch.ins, width, out);
   }
-  if (shard.outliers.count != 0) PatchOutliers(shard.outliers, shard.type, first, count, out);
+  PatchOutliers(shard, first, count, out);
 }
 
 std::vector<float> DecodeShard(const ShardView& shard, const ModelShape& shape) {
@@ -116,7 +87,7 @@ void DecodeWeights(const ShardView& shard, uint64_t first, uint64_t count, float
     return;
   }
   DecodePlanes({shard.planes, shard.bits, shard.centroids}, first, count, out);
-  if (shard.outliers.count != 0) PatchOutliers(shard.outliers, shard.type, first, count, out);
+  PatchOutliers(shard, first, count, out);
 }
 
 }  // namespace sti

@@ -23,8 +23,9 @@ BatchRunner::BatchRunner(LoadedModel model, Metric metric, uint32_t threads)
 Result<std::unique_ptr<BatchRunner>> BatchRunner::Create(LoadedModel model, Metric metric,
                                                          uint32_t threads) {
   std::unique_ptr<BatchRunner> runner(new BatchRunner(std::move(model), metric, threads));
-  STI_ASSIGN_OR_RETURN(runner->transformer_,
-                       Transformer::Create(runner->index().info, runner->pool_, Backend::kNative));
+  STI_ASSIGN_OR_RETURN(
+      runner->transformer_,
+      Transformer::Create(runner->index().info, runner->pool_, {Backend::kNative}));
   return runner;
 }
 

@@ -173,8 +173,8 @@ Result<DeviceProfile> MeasureProfile(ContainerFile file, const Tokenizer& tokeni
   STI_ASSIGN_OR_RETURN(LoadedModel model, LoadedModel::Load(std::move(file), bits));
   ProfileBench bench(std::move(model), tokenizer, options.threads);
   const ContainerIndex& index = bench.model.index();
-  STI_ASSIGN_OR_RETURN(bench.transformer,
-                       Transformer::Create(index.info, bench.pool, Backend::kNative));
+  STI_ASSIGN_OR_RETURN(bench.transformer, Transformer::Create(index.info, bench.pool,
+                                                              {Backend::kNative, options.compute}));
   bench.decode_bits = bits[0];
   bench.read_bytes = shape.bytes;
   STI_ASSIGN_OR_RETURN(LayerReads beside, ReadsAtBits(index, 0, bits[0], shape.bytes));

@@ -10,6 +10,7 @@
 #include "base/result.h"
 #include "io/container_file.h"
 #include "text/tokenizer.h"
+#include "types/compute_type.h"
 #include "types/device_profile.h"
 
 namespace sti {
@@ -21,6 +22,7 @@ struct ProfileOptions {
   /// for all.
   bool may_skip_widths = false;
   uint32_t threads = 1;
+  ComputeType compute = ComputeType::kFp32;
   double gap_us = 0;        ///< idle before each sample, for devices that slow down between uses
   double precision = 0.02;  ///< of every median: half its 95 % interval as a share of it
   double budget_us = 0;     ///< time for all samples, gaps not counted; 0: 0.5 s a number

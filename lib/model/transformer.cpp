@@ -185,9 +185,9 @@ Transformer::Transformer(std::unique_ptr<State> state) : state_(std::move(state)
 Transformer::~Transformer() = default;
 
 Result<std::unique_ptr<Transformer>> Transformer::Create(const ModelInfo& info, ThreadPool& pool,
-                                                         Backend backend) {
+                                                         const Arithmetic& arithmetic) {
   auto state = std::make_unique<State>(info, pool);
-  STI_ASSIGN_OR_RETURN(state->linear, Linear::Create(backend, pool, info.activation));
+  STI_ASSIGN_OR_RETURN(state->linear, Linear::Create(arithmetic, pool, info.activation));
   return std::unique_ptr<Transformer>(new Transformer(std::move(state)));
 }
 
@@ -196,10 +196,14 @@ void Transformer::Reserve(uint32_t max_tokens, uint32_t width) {
   if (max_tokens == s.tokens_room && width == s.width_room) return;
   s.buffer = AlignedBuffer();  // given back before the new one is taken, so that the peak is low
   s.Layout(max_tokens, width);
-  LinearLimits limits{.rows = max_tokens, .matrix_weights = 0, .outs = 0};
+  LinearLimits limits;
+  limits.rows = max_tokens;
+  limits.terms = width;
   for (const ShardMatrix& matrix : s.matrices) {
     limits.matrix_weights = std::max(limits.matrix_weights, matrix.outs * matrix.ins);
     limits.outs = std::max(limits.outs, matrix.outs);
+    limits.ins = std::max(limits.ins, matrix.ins);
+    if (matrix.scaled_by_output) limits.summed_ins = std::max(limits.summed_ins, matrix.ins);
   }
   s.linear->Reserve(limits);
 }

@@ -31,9 +31,9 @@ struct Batch {
 /// it. Sizes are trusted: whoever reads a model validates them.
 class Transformer {
  public:
-  /// Fails (machine) if the backend's library cannot be opened.
+  /// Fails (machine) if the backend's library cannot be opened, or this CPU has no such products.
   static Result<std::unique_ptr<Transformer>> Create(const ModelInfo& info, ThreadPool& pool,
-                                                     Backend backend);
+                                                     const Arithmetic& arithmetic);
   ~Transformer();
   Transformer(const Transformer&) = delete;
   Transformer& operator=(const Transformer&) = delete;

@@ -22,9 +22,11 @@ Result<std::unique_ptr<Pipeline>> Pipeline::Create(ContainerFile file, Plan plan
                                                    const PipelineOptions& options) {
   std::unique_ptr<Pipeline> p(new Pipeline(std::move(file), std::move(plan), options));
   STI_RETURN_IF_ERROR(CheckPlanFits(p->index(), p->plan_, p->file_.name()));
+  STI_RETURN_IF_ERROR(CheckPlanComputes(p->plan_, options.arithmetic.type));
   const ContainerIndex& index = p->index();
   STI_ASSIGN_OR_RETURN(p->transformer_,
-                       Transformer::Create(index.info, *p->cores_, options.backend));
+                       Transformer::Create(index.info, *p->cores_, options.arithmetic));
+  p->compute_ = options.arithmetic.type;
   STI_RETURN_IF_ERROR(p->MakeRoutes());
   STI_RETURN_IF_ERROR(p->ReadResidents());
   p->lane_ = p->MakeLane(p->file_.reader());
@@ -282,6 +284,7 @@ Status Pipeline::SetPlan(Plan plan) {
   Settle();
   late_lanes_.clear();  // whose reads may land in the buffer
   STI_RETURN_IF_ERROR(CheckPlanFits(index(), plan, file_.name()));
+  STI_RETURN_IF_ERROR(CheckPlanComputes(plan, compute_));
   std::swap(plan_, plan);
   PreloadBuffer before = std::move(preload_);
   STI_RETURN_IF_ERROR(MakeRoutes());

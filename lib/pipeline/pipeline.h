@@ -36,7 +36,7 @@ namespace sti {
 
 struct PipelineOptions {
   uint32_t threads = 1;  ///< of the compute lane, without `cores`
-  Backend backend = Backend::kNative;
+  Arithmetic arithmetic;
   /// Most bytes of staging for shards read ahead; 0: what the plan says, or as many as it streams.
   uint64_t staging_bytes = 0;
   /// The cores' clock, which variants are chosen by (PlansAtClock); 0: not known.
@@ -163,6 +163,7 @@ class Pipeline {
   ThreadPool* cores_;
   ResidentModel resident_;
   std::unique_ptr<Transformer> transformer_;
+  ComputeType compute_ = ComputeType::kFp32;  ///< of transformer_
   PreloadBuffer preload_;
   std::vector<Route> routes_;  ///< one a length, shortest first; never empty
   Route* last_ = nullptr;      ///< whose job the lane has, or had last

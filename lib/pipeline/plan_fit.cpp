@@ -117,4 +117,13 @@ Status CheckPlanFits(const ContainerIndex& index, const Plan& plan, const std::s
   return {};
 }
 
+Status CheckPlanComputes(const Plan& plan, ComputeType type) {
+  const auto counted = ComputeTypeOfKernel(plan.kernel);
+  if (!counted || *counted == type) return {};
+  const std::string wanted(NameOf(*counted));
+  return UsageError("the plan counts on " + wanted + " products, not " + std::string(NameOf(type)) +
+                    ": run it with --compute " + wanted +
+                    ", or plan with a profile made with --compute " + std::string(NameOf(type)));
+}
+
 }  // namespace sti

@@ -4,6 +4,7 @@
 
 #include "base/result.h"
 #include "format/container_index.h"
+#include "types/compute_type.h"
 #include "types/plan.h"
 
 namespace sti {
@@ -13,5 +14,8 @@ namespace sti {
 /// runs, of which a variant has none that the plan itself has not. Thread-safe.
 [[nodiscard]] Status CheckPlanFits(const ContainerIndex& index, const Plan& plan,
                                    const std::string& file);
+
+/// UsageError unless `plan` counts on products of this type, or does not say. Thread-safe.
+[[nodiscard]] Status CheckPlanComputes(const Plan& plan, ComputeType type);
 
 }  // namespace sti

@@ -14,6 +14,22 @@ constexpr uint64_t kQueries = 48;            // whose scores a worker holds
 constexpr uint32_t kMostTokens = 1u << 20;
 constexpr uint32_t kMostThreads = 4096;
 
+// A row ends with a vector of slack, and has a scale and a sum.
+uint64_t PackedRowBytes(uint64_t ins, ComputeType compute) {
+  constexpr uint64_t kSlack = 128;
+  return ins * (compute == ComputeType::kInt8 ? 1 : 2) + kSlack;
+}
+
+uint64_t PackedBytes(const ModelShape& shape, uint64_t workers, uint64_t tokens, uint64_t width,
+                     ComputeType compute) {
+  constexpr uint64_t kPanel = 16;
+  const uint64_t summed = std::max(shape.head_dim(), shape.slice_ffn());
+  const uint64_t ins = std::max<uint64_t>(shape.hidden, summed);
+  const uint64_t row = PackedRowBytes(ins, compute);
+  const uint64_t panels = kPanel * (2 * row + ins * sizeof(float));
+  return tokens * width * PackedRowBytes(summed, compute) + workers * (tokens * row + panels);
+}
+
 }  // namespace
 
 uint64_t AddSaturated(uint64_t a, uint64_t b) {
@@ -22,7 +38,8 @@ uint64_t AddSaturated(uint64_t a, uint64_t b) {
 }
 
 // Tokens, rows and threads are each below 2^24 or so: no overflow.
-uint64_t WorkingBytes(const ModelShape& shape, uint32_t threads, uint32_t length, uint32_t width) {
+uint64_t WorkingBytes(const ModelShape& shape, uint32_t threads, uint32_t length, uint32_t width,
+                      ComputeType compute) {
   const uint64_t tokens = std::min(length, kMostTokens);
   const uint64_t inner =
       std::max(uint64_t{3} * width * shape.head_dim(), uint64_t{width} * shape.slice_ffn());
@@ -31,11 +48,18 @@ uint64_t WorkingBytes(const ModelShape& shape, uint32_t threads, uint32_t length
       kBlock + uint64_t{2} * shape.hidden;  // rows have 8 bits a number
   const uint64_t scratch_floats = 2 * kPanelFloats + tokens * (kTileFloats + kQueries);
   const uint64_t workers = std::clamp(threads, 1u, kMostThreads);
-  return tokens * (token_bytes + embedding_bytes) + workers * scratch_floats * sizeof(float);
+  const uint64_t plain =
+      tokens * (token_bytes + embedding_bytes) + workers * scratch_floats * sizeof(float);
+  return compute == ComputeType::kFp32
+             ? plain
+             : plain + PackedBytes(shape, workers, tokens, width, compute);
 }
 
 uint64_t BaseBytes(const PlanInput& input, uint32_t length, uint32_t width) {
-  const uint64_t working = WorkingBytes(input.info.shape, input.profile.threads, length, width);
+  const ComputeType compute =
+      ComputeTypeOfKernel(input.profile.kernel).value_or(ComputeType::kFp32);
+  const uint64_t working =
+      WorkingBytes(input.info.shape, input.profile.threads, length, width, compute);
   const uint64_t process =
       input.profile.process_bytes != 0 ? input.profile.process_bytes : kUnknownProcessBytes;
   return AddSaturated(AddSaturated(process, input.resident_bytes), working);

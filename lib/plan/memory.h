@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "plan/planner.h"
+#include "types/compute_type.h"
 
 namespace sti {
 
@@ -19,7 +20,10 @@ namespace sti {
 ///   share their place; 2 hidden floats (the layer's input, and sums); one block and a row for its
 ///   word, a row for its position;
 ///   a thread: two decoded panels and a tile of outputs; scores of 48 queries.
-uint64_t WorkingBytes(const ModelShape& shape, uint32_t threads, uint32_t length, uint32_t width);
+///   and where weights are multiplied in fewer bits than 32: activations so packed, once for a
+///   layer and once for a thread, and whole panels.
+uint64_t WorkingBytes(const ModelShape& shape, uint32_t threads, uint32_t length, uint32_t width,
+                      ComputeType compute = ComputeType::kFp32);
 
 /// Memory of a process before shards, in bytes: the profile's process_bytes (8 MiB where unknown),
 /// the model's resident parts, and WorkingBytes.

@@ -50,12 +50,18 @@ struct Fixture {
   }
   [[nodiscard]] const float* Input(size_t term) const { return inputs.data() + term * matrix.ins; }
 
-  std::vector<float> Run(Backend backend, uint32_t threads, Epilogue epilogue) {
+  std::vector<float> Run(Backend backend, uint32_t threads, Epilogue epilogue,
+                         ComputeType type = ComputeType::kFp32) {
     ThreadPool pool(threads);
-    auto linear = Linear::Create(backend, pool, Activation::kRelu);
+    auto linear = Linear::Create({backend, type}, pool, Activation::kRelu);
     EXPECT_TRUE(linear.ok());
     if (!linear.ok()) return {};
-    (*linear)->Reserve({rows, static_cast<uint32_t>(matrix.outs * matrix.ins), matrix.outs});
+    (*linear)->Reserve({.rows = rows,
+                        .matrix_weights = matrix.outs * matrix.ins,
+                        .outs = matrix.outs,
+                        .ins = matrix.ins,
+                        .summed_ins = matrix.ins,
+                        .terms = static_cast<uint32_t>(shards.size())});
     std::vector<LinearTerm> terms;
     for (size_t t = 0; t < shards.size(); ++t) {
       terms.push_back({&shards[t].view, matrix, Input(t), matrix.ins * shards.size()});
@@ -78,7 +84,7 @@ class LinearBackends : public ::testing::TestWithParam<Backend> {};
 
 TEST_P(LinearBackends, AgreesWithDoubles) {
   ThreadPool pool(1);
-  const auto backend = Linear::Create(GetParam(), pool, Activation::kRelu);
+  const auto backend = Linear::Create({GetParam()}, pool, Activation::kRelu);
   if (!backend.ok()) GTEST_SKIP() << backend.error().message;
   for (const auto& [outs, ins, terms, rows] : {std::array{26U, 312U, 1U, 5U},
                                                {312U, 26U, 3U, 9U},

@@ -21,6 +21,7 @@ struct TestShard {
   std::vector<uint32_t> block_starts;
   std::vector<uint16_t> lows;
   std::vector<uint8_t> values;
+  std::vector<float> scales;
   std::vector<float> weights;  ///< stream order
   ShardView view;
 };
@@ -39,8 +40,9 @@ inline float AppendValue(float value, DataType type, std::vector<uint8_t>* bytes
   return half ? HalfToFloat(bits) : BFloatToFloat(bits);
 }
 
-inline void AddOutliers(uint64_t count, double share, std::mt19937& random, TestShard* shard) {
-  std::uniform_real_distribution<float> uniform(-1, 1);
+inline void AddOutliers(uint64_t count, double share, std::mt19937& random, TestShard* shard,
+                        float largest = 1) {
+  std::uniform_real_distribution<float> uniform(-largest, largest);
   std::bernoulli_distribution chosen(share);
   const uint64_t blocks = (count + 65535) / 65536;
   for (uint64_t block = 0; block < blocks; ++block) {
@@ -62,7 +64,7 @@ inline void AddOutliers(uint64_t count, double share, std::mt19937& random, Test
 
 /// `count` random weights of about `spread` at `bits` (2..6 or kFullBits).
 inline TestShard MakeShard(uint64_t count, uint32_t bits, DataType type, double outlier_share,
-                           float spread, uint32_t seed) {
+                           float spread, uint32_t seed, float largest_outlier = 1) {
   std::mt19937 random(seed);
   std::normal_distribution<float> normal(0, spread);
   TestShard shard;
@@ -91,7 +93,7 @@ inline TestShard MakeShard(uint64_t count, uint32_t bits, DataType type, double 
     shard.weights[i] = shard.centroids[code];
   }
   shard.view.centroids = shard.centroids.data();
-  if (outlier_share > 0) AddOutliers(count, outlier_share, random, &shard);
+  if (outlier_share > 0) AddOutliers(count, outlier_share, random, &shard, largest_outlier);
   return shard;
 }
 

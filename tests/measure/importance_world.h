@@ -45,7 +45,7 @@ class ImportanceWorld : public ::testing::Test {
     auto loaded = LoadedModel::Load(std::move(file).value(), bits);
     ASSERT_TRUE(Succeeded(loaded));
     model_ = std::make_unique<LoadedModel>(std::move(loaded).value());
-    auto transformer = Transformer::Create(model_->index().info, pool_, Backend::kNative);
+    auto transformer = Transformer::Create(model_->index().info, pool_, {Backend::kNative});
     ASSERT_TRUE(Succeeded(transformer));
     transformer_ = std::move(transformer).value();
   }

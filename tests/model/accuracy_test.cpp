@@ -111,7 +111,7 @@ TEST(Accuracy, Sst2ReachesThePublishedTable) {
   auto model = LoadedModel::Load(std::move(*file), bits);
   ASSERT_TRUE(model.ok()) << model.error().message;
   ThreadPool pool(2);
-  auto transformer = Transformer::Create(folder->info(), pool, Backend::kNative);
+  auto transformer = Transformer::Create(folder->info(), pool, {Backend::kNative});
   ASSERT_TRUE(transformer.ok());
   auto batches = BatchExamples(tokenizer, *examples, 512, kBatchTokens);
   auto table = PublishedTable(name);

@@ -62,7 +62,7 @@ TEST_F(LoadedModelTest, EmbedsABatchLikeItsSequences) {
   auto model = Load({2});
   ASSERT_TRUE(Succeeded(model));
   ThreadPool pool(1);
-  auto transformer = Transformer::Create(index_.info, pool, Backend::kNative);
+  auto transformer = Transformer::Create(index_.info, pool, {Backend::kNative});
   ASSERT_TRUE(Succeeded(transformer));
   const std::vector<uint32_t> ids{2, 7, 8, 3, 2, 11, 3};
   const std::vector<uint32_t> types{0, 0, 1, 1, 0, 0, 0};

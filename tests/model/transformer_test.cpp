@@ -41,7 +41,7 @@ std::vector<float> RunLayer(const TestLayer& layer, std::span<const uint32_t> in
                             std::span<const uint32_t> offsets, std::vector<float> hidden,
                             const Run& run) {
   ThreadPool pool(run.threads);
-  auto transformer = Transformer::Create(Info(layer.shape), pool, run.backend);
+  auto transformer = Transformer::Create(Info(layer.shape), pool, {run.backend});
   EXPECT_TRUE(transformer.ok());
   if (!transformer.ok()) return {};
   const auto slices = layer.Slices(indexes);
@@ -98,7 +98,7 @@ TEST(Transformer, OpenBlasAgrees) {
   const auto shape = Shape(3, 26, 20);
   const TestLayer layer(shape, 5);
   ThreadPool pool(1);
-  const auto created = Transformer::Create(Info(shape), pool, Backend::kOpenBlas);
+  const auto created = Transformer::Create(Info(shape), pool, {Backend::kOpenBlas});
   if (!created.ok()) GTEST_SKIP() << created.error().message;
   EXPECT_EQ((*created)->kernel(), "openblas-fp32");
   std::mt19937 random(4);
@@ -137,9 +137,9 @@ TEST(Transformer, BitsDependOnNothingButTheSequence) {
 
 TEST(Transformer, ReserveSetsTheWorkingBytes) {
   ThreadPool pool(1);
-  const auto transformer = Transformer::Create(Info(Shape(12, 26, 100)), pool, Backend::kNative);
+  const auto transformer = Transformer::Create(Info(Shape(12, 26, 100)), pool, {Backend::kNative});
   ASSERT_TRUE(transformer.ok());
-  EXPECT_EQ((*transformer)->kernel(), KernelName(Backend::kNative));
+  EXPECT_EQ((*transformer)->kernel(), KernelName({Backend::kNative}));
   (*transformer)->Reserve(128, 12);
   const uint64_t large = (*transformer)->working_bytes();
   (*transformer)->Reserve(16, 3);
@@ -157,7 +157,7 @@ TEST(Transformer, ReserveSetsTheWorkingBytes) {
 TEST(Transformer, FinishEmbeddingsNormalisesRows) {
   const auto shape = Shape(3, 5, 7);
   ThreadPool pool(2);
-  const auto transformer = Transformer::Create(Info(shape), pool, Backend::kNative);
+  const auto transformer = Transformer::Create(Info(shape), pool, {Backend::kNative});
   ASSERT_TRUE(transformer.ok());
   std::mt19937 random(1);
   auto hidden = testing::RandomFloats(19 * shape.hidden, 2, random);
@@ -173,7 +173,7 @@ TEST(Transformer, HeadReadsTheFirstTokens) {
   const auto shape = Shape(3, 6, 7);
   const size_t d = shape.hidden;
   ThreadPool pool(2);
-  const auto transformer = Transformer::Create(Info(shape), pool, Backend::kNative);
+  const auto transformer = Transformer::Create(Info(shape), pool, {Backend::kNative});
   ASSERT_TRUE(transformer.ok());
   std::mt19937 random(2);
   const HeadParameters head{testing::RandomFloats(d * d, 0.3f, random),

@@ -145,7 +145,7 @@ TEST_F(PipelineTest, TracesEveryLayerInOrder) {
 
 TEST_F(PipelineTest, ThePlainBackendAgrees) {
   PipelineOptions options;
-  options.backend = Backend::kOpenBlas;
+  options.arithmetic.backend = Backend::kOpenBlas;
   auto pipeline = Make(Mixed(), options);
   if (!pipeline.ok() && pipeline.error().kind == ErrorKind::kMachine) {
     GTEST_SKIP() << pipeline.error().message;

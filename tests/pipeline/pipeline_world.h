@@ -30,7 +30,7 @@ inline std::vector<float> DirectLogits(const std::string& path, const Plan& plan
   auto model = LoadedModel::Load(std::move(file).value(), all);
   EXPECT_TRUE(Succeeded(model));
   ThreadPool pool(1);
-  auto transformer = Transformer::Create(model->index().info, pool, Backend::kNative);
+  auto transformer = Transformer::Create(model->index().info, pool, {Backend::kNative});
   const uint32_t offsets[] = {0, static_cast<uint32_t>(kTextIds.size())};
   std::vector<float> hidden(kTextIds.size() * model->index().info.shape.hidden);
   EXPECT_TRUE(

@@ -1,0 +1,283 @@
+// The plain form of everything, and the choice between it and the CPU's instructions.
+#include "kernels/packed.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "base/half.h"
+#include "kernels/decode.h"
+#include "kernels/outliers.h"
+#include "kernels/packed_targets.h"
+#include "types/plan.h"
+
+namespace sti {
+namespace {
+
+constexpr float kMost = 127;                                      // of an 8-bit code's magnitude
+constexpr float kNone = std::numeric_limits<float>::quiet_NaN();  // no code reaches this
+constexpr int kOffset = 128;  // what 8-bit weights are stored plus
+
+// 8-bit codes reach six standard deviations. So weights out there, a few in ten thousand, are all
+// that is far; and a code's rounding error is a third of that of the finest centroids.
+constexpr float kReach = 6;
+// Where the outermost centroid of 2..6 bits lies, in standard deviations: those of a normal
+// distribution cut off at three.
+constexpr std::array<float, 5> kOutermost = {1.5f, 2.1f, 2.5f, 2.75f, 2.85f};
+
+// To the nearest, ties to even, for |x| < 2^22: there floats are whole numbers apart. std::lrint is
+// a call into the C library.
+int RoundCode(float x) {
+  constexpr float kWhole = 12582912;  // 1.5 * 2^23
+  return std::bit_cast<int32_t>(x + kWhole) - std::bit_cast<int32_t>(kWhole);
+}
+
+float UnitOf(const ShardView& shard) {
+  float outermost = 0;
+  for (uint32_t i = 0; i < 1U << shard.bits; ++i) {
+    outermost = std::max(outermost, std::abs(shard.centroids[i]));
+  }
+  return outermost * kReach / (kOutermost[shard.bits - 2] * kMost);
+}
+
+/// Writes single weights of a panel in packed form.
+class PanelWriter {
+ public:
+  PanelWriter(ComputeType type, const ShardView& shard, const ShardMatrix& matrix, uint32_t out,
+              const FarWeights& far, const PackedPanel& panel)
+      : type_(type), far_(far), panel_(panel) {
+    if (shard.bits == kFullBits || shard.scales == nullptr) return;
+    by_output_ = matrix.scaled_by_output;
+    scales_ = shard.scales + matrix.scales + (by_output_ ? out : 0);
+  }
+
+  /// What a unit of each output's codes is worth, in front of scales. Gives back the inverses.
+  const float* SetUnits(const float* units, uint32_t width) {
+    std::memcpy(codes_, units, width * sizeof(float));
+    for (uint32_t o = 0; o < kPanelWidth; ++o) {
+      const float scale = by_output_ && o < width ? scales_[o] : 1;
+      factors_[o] = codes_[o] > 0 ? 1 / codes_[o] : 0;
+      panel_.units[o] = o < width ? codes_[o] * scale : 0;
+    }
+    return factors_;
+  }
+  /// A weight in front of scales, which a code reaches.
+  void Put(uint64_t in, uint32_t out, float weight) const {
+    if (type_ == ComputeType::kBf16) return PutHalf(in, out, FloatToBFloat(weight));
+    PutByte(in, out, RoundCode(weight * factors_[out]));
+  }
+  /// Any weight; what a code does not reach goes to the far ones.
+  void PutAny(uint64_t in, uint32_t out, float weight) const {
+    const float scale = scales_ == nullptr ? 1 : scales_[by_output_ ? out : in];
+    const float code = factors_[out] > 0 ? weight * factors_[out] / scale : kNone;
+    if (type_ == ComputeType::kBf16) {
+      const bool reached = std::abs(code) < 3e38f;
+      if (!reached) far_.Add(static_cast<uint32_t>(in), out, weight);
+      return PutHalf(in, out, reached ? FloatToBFloat(code) : 0);
+    }
+    if (std::abs(code) <= kMost) return PutByte(in, out, RoundCode(code));
+    const int nearest = std::isnan(code) ? 0 : RoundCode(std::clamp(code, -kMost, kMost));
+    PutByte(in, out, nearest);
+    far_.Add(static_cast<uint32_t>(in), out,
+             weight - static_cast<float>(nearest) * codes_[out] * scale);
+  }
+
+ private:
+  void PutHalf(uint64_t in, uint32_t out, uint16_t half) const {
+    reinterpret_cast<uint16_t*>(panel_.data)[(in / 2 * kPanelWidth + out) * 2 + in % 2] = half;
+  }
+  void PutByte(uint64_t in, uint32_t out, int code) const {
+    reinterpret_cast<uint8_t*>(panel_.data)[(in / 4 * kPanelWidth + out) * 4 + in % 4] =
+        static_cast<uint8_t>(code + kOffset);
+  }
+
+  ComputeType type_;
+  const FarWeights& far_;
+  const PackedPanel& panel_;
+  const float* scales_ = nullptr;
+  bool by_output_ = false;
+  float codes_[kPanelWidth] = {};    ///< what each output's codes are worth
+  float factors_[kPanelWidth] = {};  ///< their inverses
+};
+
+void Clear(ComputeType type, uint32_t ins, const PackedPanel& panel) {
+  std::memset(panel.data, type == ComputeType::kInt8 ? kOffset : 0,
+              size_t{PackedSteps(type, ins)} * kPanelWidth * sizeof(uint32_t));
+}
+
+constexpr uint32_t kChunk = 16;  // inputs looked through one by one if a weight of them is far
+
+// Full fidelity in 8 bits: each output has its own unit.
+void FullUnits(const float* weights, uint32_t ins, uint32_t width, bool fast, float* units) {
+  float squares[kPanelWidth] = {};
+  float largest[kPanelWidth] = {};
+  if (fast) {
+    MeasureOutputsAvx512(weights, ins, squares, largest);
+  } else {
+    for (uint64_t i = 0; i < uint64_t{ins} * width; ++i) {
+      squares[i % width] = std::fma(weights[i], weights[i], squares[i % width]);
+      largest[i % width] = std::max(largest[i % width], std::abs(weights[i]));
+    }
+  }
+  for (uint32_t o = 0; o < width; ++o) {
+    const float spread = std::sqrt(squares[o] / static_cast<float>(ins));
+    units[o] = std::min(largest[o], kReach * spread) / kMost;
+  }
+}
+
+void PackFull(ComputeType type, const ShardView& shard, const PanelStretch& stretch, float* scratch,
+              const PackedPanel& panel, PanelWriter& writer) {
+  const uint32_t width = stretch.width();
+  const uint64_t count = uint64_t{stretch.ins} * width;
+  const bool fast = HasPackedInstructions(type) && width == kPanelWidth && stretch.ins % 4 == 0;
+  WidenWeights(shard.full + stretch.first() * BytesOf(shard.type), shard.type, count, scratch);
+  float units[kPanelWidth];
+  std::fill_n(units, kPanelWidth, 1.0f);
+  if (type == ComputeType::kInt8) FullUnits(scratch, stretch.ins, width, fast, units);
+  const float* factors = writer.SetUnits(units, width);
+  if (fast) {
+    for (uint32_t k = 0; k < stretch.ins; k += kChunk) {
+      const uint32_t rows = std::min(kChunk, stretch.ins - k);
+      const float* chunk = scratch + uint64_t{k} * kPanelWidth;
+      uint32_t* out = panel.data + uint64_t{k} / PackedInputs(type) * kPanelWidth;
+      if (!PackWeightsAvx512(type, chunk, rows, factors, out)) continue;
+      for (uint32_t i = 0; i < rows * kPanelWidth; ++i) {
+        const uint32_t o = i % kPanelWidth;
+        const bool reached = std::abs(chunk[i] * factors[o]) <= kMost;
+        if (!reached) writer.PutAny(k + i / kPanelWidth, o, chunk[i]);
+      }
+    }
+    return;
+  }
+  Clear(type, stretch.ins, panel);
+  for (uint64_t i = 0; i < count; ++i) {
+    if (scratch[i] != 0) writer.PutAny(i / width, static_cast<uint32_t>(i % width), scratch[i]);
+  }
+}
+
+void PackCoded(ComputeType type, const ShardView& shard, const PanelStretch& stretch,
+               float* scratch, const PackedPanel& panel, PanelWriter& writer) {
+  const uint32_t width = stretch.width();
+  const uint64_t count = uint64_t{stretch.ins} * width;
+  const uint64_t first = stretch.first();
+  float units[kPanelWidth];
+  std::fill_n(units, kPanelWidth, type == ComputeType::kInt8 ? UnitOf(shard) : 1.0f);
+  const float factor = *writer.SetUnits(units, width);
+  if (HasPackedInstructions(type) && width == kPanelWidth && stretch.ins % 4 == 0 &&
+      first % 8 == 0) {
+    uint16_t table[64] = {};
+    for (uint32_t i = 0; i < 1U << shard.bits; ++i) {
+      const float centroid = shard.centroids[i];
+      table[i] = type == ComputeType::kBf16
+                     ? FloatToBFloat(centroid)
+                     : static_cast<uint16_t>(RoundCode(centroid * factor) + kOffset);
+    }
+    LookUpPackedAvx512(type, shard, first, stretch.ins, table, panel.data);
+  } else {
+    Clear(type, stretch.ins, panel);
+    DecodePlanes({shard.planes, shard.bits, shard.centroids}, first, count, scratch);
+    for (uint64_t i = 0; i < count; ++i) {
+      writer.Put(i / width, static_cast<uint32_t>(i % width), scratch[i]);
+    }
+  }
+  if (width == kPanelWidth) {  // spares a division for each
+    ForEachOutlier(shard, first, count, [&](uint64_t at, float weight) {
+      writer.PutAny(at / kPanelWidth, at % kPanelWidth, weight);
+    });
+  } else {
+    ForEachOutlier(shard, first, count, [&](uint64_t at, float weight) {
+      writer.PutAny(at / width, static_cast<uint32_t>(at % width), weight);
+    });
+  }
+}
+
+void PackRow(ComputeType type, const float* in, uint32_t ins, const float* scales, uint32_t* out,
+             float* row_scale, int32_t* row_start) {
+  const auto scaled = [&](uint32_t k) { return scales == nullptr ? in[k] : in[k] * scales[k]; };
+  std::memset(out, 0, PackedSteps(type, ins) * sizeof(uint32_t));
+  if (type == ComputeType::kBf16) {
+    auto* halves = reinterpret_cast<uint16_t*>(out);
+    for (uint32_t k = 0; k < ins; ++k) halves[k] = FloatToBFloat(scaled(k));
+    return;
+  }
+  float most = 0;
+  float poison = 0;  // becomes NaN if a number is not finite
+  for (uint32_t k = 0; k < ins; ++k) {
+    most = std::max(most, std::abs(scaled(k)));
+    poison += scaled(k) * 0;
+  }
+  const float factor = most > 0 && poison == 0 ? kMost / most : 0;
+  auto* bytes = reinterpret_cast<int8_t*>(out);
+  int32_t sum = 0;
+  for (uint32_t k = 0; k < ins; ++k) {
+    const int code = factor == 0 ? 0 : RoundCode(scaled(k) * factor);
+    bytes[k] = static_cast<int8_t>(code);
+    sum += code;
+  }
+  *row_scale = most / kMost + poison;
+  *row_start = -kOffset * sum;
+}
+
+float PlainSum(ComputeType type, const PackedProduct& p, uint32_t row, uint32_t column) {
+  const uint32_t* a = p.a.data + row * p.a.stride;
+  const uint32_t* b = p.panels[column / kPanelWidth] + column % kPanelWidth;
+  if (type == ComputeType::kInt8) {
+    int32_t sum = p.a.starts[row];
+    for (uint32_t step = 0; step < p.steps; ++step) {
+      for (uint32_t i = 0; i < 32; i += 8) {
+        sum += static_cast<int8_t>(a[step] >> i) *
+               static_cast<uint8_t>(b[size_t{step} * kPanelWidth] >> i);
+      }
+    }
+    return static_cast<float>(sum);
+  }
+  float sum = 0;
+  for (uint32_t step = 0; step < p.steps; ++step) {
+    for (uint32_t i = 0; i < 32; i += 16) {
+      sum += BFloatToFloat(static_cast<uint16_t>(a[step] >> i)) *
+             BFloatToFloat(static_cast<uint16_t>(b[size_t{step} * kPanelWidth] >> i));
+    }
+  }
+  return sum;
+}
+
+}  // namespace
+
+void FarWeights::Add(uint32_t input, uint32_t out, float weight) const {
+  for (uint32_t row = 0; row < in.rows; ++row) {
+    c[row * c_stride + out] += weight * in.data[row * in.stride + input];
+  }
+}
+
+void PackRows(ComputeType type, const RowsRef& in, const float* scales, const PackedRows& out) {
+  if (HasPackedInstructions(type)) return PackRowsAvx512(type, in, scales, out);
+  const bool bytes = type == ComputeType::kInt8;
+  for (uint32_t row = 0; row < in.rows; ++row) {
+    PackRow(type, in.data + row * in.stride, in.ins, scales, out.data + row * out.stride,
+            bytes ? out.scales + row : nullptr, bytes ? out.starts + row : nullptr);
+  }
+}
+
+void DecodePacked(ComputeType type, const ShardView& shard, const ShardMatrix& matrix, uint32_t out,
+                  const FarWeights& far, float* scratch, const PackedPanel& panel) {
+  PanelWriter writer(type, shard, matrix, out, far, panel);
+  const PanelStretch stretch{matrix, out, 0, matrix.ins};
+  if (shard.bits != kFullBits) return PackCoded(type, shard, stretch, scratch, panel, writer);
+  PackFull(type, shard, stretch, scratch, panel, writer);
+}
+
+void MultiplyPacked(ComputeType type, const PackedProduct& p) {
+  if (HasPackedInstructions(type)) return MultiplyPackedAvx512(type, p);
+  for (uint32_t row = 0; row < p.rows; ++row) {
+    const float scale = type == ComputeType::kInt8 ? p.a.scales[row] : 1;
+    for (uint32_t column = 0; column < p.width; ++column) {
+      float& c = p.c[row * p.c_stride + column];
+      c = std::fma(PlainSum(type, p, row, column) * p.units[column], scale, c);
+    }
+  }
+}
+
+}  // namespace sti

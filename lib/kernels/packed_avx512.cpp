@@ -1,0 +1,392 @@
+// Packed operands with AVX512_BF16 (two inputs a dword) and AVX512_VNNI (four).
+#include "kernels/packed_targets.h"
+
+// clang-format off
+#include "kernels/highway_targets.h"
+#include "hwy/base.h"
+// clang-format on
+
+#if HWY_ARCH_X86
+#include <immintrin.h>
+
+#include <bit>
+#include <limits>
+
+#include "base/little_endian.h"
+
+// GCC 12 takes the undefined vectors of its own header for a mistake of ours.
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+
+HWY_PUSH_ATTRIBUTES(
+    "avx512f,avx512bw,avx512vl,avx512dq,avx512vbmi,avx512vnni,avx512bf16,bmi,bmi2,fma")
+namespace sti {
+namespace {
+
+constexpr ComputeType kBf16 = ComputeType::kBf16;
+constexpr ComputeType kInt8 = ComputeType::kInt8;
+constexpr uint32_t kLanes = 16;
+constexpr uint32_t kMaxRows = 12;
+
+__mmask16 FirstLanes(uint32_t count) {
+  return count >= kLanes ? __mmask16{0xFFFF} : static_cast<__mmask16>((1U << count) - 1);
+}
+
+// Numbers [k, k + 16) of a row times their scales; zero past its end.
+HWY_INLINE __m512 Scaled(const float* in, const float* scales, uint32_t k, uint32_t ins) {
+  const __mmask16 mask = FirstLanes(ins - k);
+  const __m512 x = _mm512_maskz_loadu_ps(mask, in + k);
+  return scales == nullptr ? x
+                           : _mm512_maskz_mul_ps(mask, x, _mm512_maskz_loadu_ps(mask, scales + k));
+}
+
+// Sixteen numbers in front of rounding; `k` a multiple of 16.
+template <bool kWhole, bool kHasScales>
+HWY_INLINE __m512 Load(const float* in, const float* scales, uint32_t k, uint32_t ins) {
+  if constexpr (!kWhole) return Scaled(in, kHasScales ? scales : nullptr, k, ins);
+  const __m512 x = _mm512_loadu_ps(in + k);
+  if constexpr (!kHasScales) return x;
+  return _mm512_mul_ps(x, _mm512_loadu_ps(scales + k));
+}
+
+template <bool kHasScales>
+void PackHalves(const float* in, const float* scales, uint32_t ins, uint32_t* out) {
+  uint32_t k = 0;
+  for (; k + 2 * kLanes <= ins; k += 2 * kLanes) {
+    const __m512 low = Load<true, kHasScales>(in, scales, k, ins);
+    const __m512 high = Load<true, kHasScales>(in, scales, k + kLanes, ins);
+    _mm512_storeu_si512(out + k / 2, reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(high, low)));
+  }
+  for (; k < ins; k += 2 * kLanes) {
+    const __m512 low = Scaled(in, scales, k, ins);
+    const __m512 high =
+        k + kLanes < ins ? Scaled(in, scales, k + kLanes, ins) : _mm512_setzero_ps();
+    _mm512_storeu_si512(out + k / 2, reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(high, low)));
+  }
+}
+
+HWY_INLINE __m512i Larger(__m512i most, __m512 x) {
+  return _mm512_max_epi32(most, _mm512_castps_si512(_mm512_abs_ps(x)));
+}
+
+// The largest magnitude's bits, larger than those of infinity where there is a NaN.
+template <bool kHasScales>
+uint32_t LargestBits(const float* in, const float* scales, uint32_t ins) {
+  __m512i most = _mm512_setzero_si512();
+  uint32_t k = 0;
+  for (; k + kLanes <= ins; k += kLanes) {
+    most = Larger(most, Load<true, kHasScales>(in, scales, k, ins));
+  }
+  if (k < ins) most = Larger(most, Load<false, kHasScales>(in, scales, k, ins));
+  return static_cast<uint32_t>(_mm512_reduce_max_epi32(most));
+}
+
+template <bool kWhole, bool kHasScales>
+HWY_INLINE __m512i CodesAt(const float* in, const float* scales, uint32_t k, uint32_t ins,
+                           __m512 factor) {
+  return _mm512_cvtps_epi32(_mm512_mul_ps(Load<kWhole, kHasScales>(in, scales, k, ins), factor));
+}
+
+template <bool kHasScales>
+void PackBytes(const float* in, const float* scales, uint32_t ins, uint32_t* out, float* row_scale,
+               int32_t* row_start) {
+  const float largest = std::bit_cast<float>(LargestBits<kHasScales>(in, scales, ins));
+  // Infinite and NaN compare false: the codes are zero then, and the scale becomes NaN.
+  const bool usable = largest > 0 && largest <= std::numeric_limits<float>::max();
+  const __m512 factor = _mm512_set1_ps(usable ? 127 / largest : 0);
+  // Packs work within 16 bytes; this puts dwords back in order.
+  const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+  const __m512i ones = _mm512_set1_epi8(1);
+  __m512i sum = _mm512_setzero_si512();
+  uint32_t k = 0;
+  for (; usable && k + 4 * kLanes <= ins; k += 4 * kLanes) {
+    const __m512i a = CodesAt<true, kHasScales>(in, scales, k, ins, factor);
+    const __m512i b = CodesAt<true, kHasScales>(in, scales, k + kLanes, ins, factor);
+    const __m512i c = CodesAt<true, kHasScales>(in, scales, k + 2 * kLanes, ins, factor);
+    const __m512i d = CodesAt<true, kHasScales>(in, scales, k + 3 * kLanes, ins, factor);
+    const __m512i bytes = _mm512_packs_epi16(_mm512_packs_epi32(a, b), _mm512_packs_epi32(c, d));
+    sum = _mm512_dpbusd_epi32(sum, ones, bytes);
+    _mm512_storeu_si512(out + k / 4, _mm512_permutexvar_epi32(order, bytes));
+  }
+  for (; k < ins; k += kLanes) {
+    __m512i codes = _mm512_setzero_si512();
+    if (usable) codes = CodesAt<false, kHasScales>(in, scales, k, ins, factor);
+    sum = _mm512_add_epi32(sum, codes);
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(out + k / 4), _mm512_cvtepi32_epi8(codes));
+  }
+  const bool finite = usable || largest == 0;
+  *row_scale = finite ? largest / 127 : std::numeric_limits<float>::quiet_NaN();
+  *row_start = -128 * _mm512_reduce_add_epi32(sum);
+}
+
+// 64 codes, four rows of a panel: the code of input i and output o in byte `order(o, i)`.
+template <uint32_t kBits>
+HWY_INLINE __m512i Codes(const uint8_t* const (&planes)[kBits], uint64_t group, __m512i order) {
+  __m512i codes = _mm512_setzero_si512();
+#pragma GCC unroll 8
+  for (uint32_t p = 0; p < kBits; ++p) {
+    const __m512i bit = _mm512_set1_epi8(static_cast<char>(1U << (kBits - 1 - p)));
+    const __mmask64 mask = _cvtu64_mask64(LoadLittle<uint64_t>(planes[p] + 8 * group));
+    codes = _mm512_mask_add_epi8(codes, mask, codes, bit);
+  }
+  return _mm512_permutexvar_epi8(order, codes);
+}
+
+// Words looked up by the code in the low byte of each.
+template <uint32_t kBits>
+HWY_INLINE __m512i Centroids(__m512i codes, __m512i low, __m512i high) {
+  if constexpr (kBits <= 5) return _mm512_permutexvar_epi16(codes, low);
+  return _mm512_permutex2var_epi16(low, codes, high);
+}
+
+// Bytes 4 o + j come from input inputs[j].
+__m512i OrderOf(const int (&inputs)[4]) {
+  alignas(64) uint8_t bytes[64];
+  for (int o = 0; o < 16; ++o) {
+    for (int j = 0; j < 4; ++j) bytes[4 * o + j] = static_cast<uint8_t>(16 * inputs[j] + o);
+  }
+  return _mm512_load_si512(bytes);
+}
+
+template <ComputeType kType, uint32_t kBits>
+void LookUp(const ShardView& shard, uint64_t first, uint32_t ins, const uint16_t* table,
+            uint32_t* out) {
+  const uint8_t* planes[kBits];
+  for (uint32_t p = 0; p < kBits; ++p) planes[p] = shard.planes[p] + first / 8;
+  const uint64_t groups = ins / 4;
+  if constexpr (kType == kInt8) {
+    const __m512i order = OrderOf({0, 1, 2, 3});
+    alignas(64) uint8_t bytes[64];
+    for (int i = 0; i < 64; ++i) bytes[i] = static_cast<uint8_t>(table[i]);
+    const __m512i centroids = _mm512_load_si512(bytes);
+    for (uint64_t g = 0; g < groups; ++g) {
+      const __m512i codes = Codes<kBits>(planes, g, order);
+      _mm512_store_si512(out + kLanes * g, _mm512_permutexvar_epi8(codes, centroids));
+    }
+  } else {
+    // Words of inputs (0, 2) and (1, 3): a look-up takes the low byte of each, and a shift by a
+    // byte brings the other two.
+    const __m512i order = OrderOf({0, 2, 1, 3});
+    const __m512i low = _mm512_loadu_si512(table);
+    const __m512i high = _mm512_loadu_si512(table + 32);
+    for (uint64_t g = 0; g < groups; ++g) {
+      const __m512i codes = Codes<kBits>(planes, g, order);
+      _mm512_store_si512(out + 2 * kLanes * g, Centroids<kBits>(codes, low, high));
+      _mm512_store_si512(out + 2 * kLanes * g + kLanes,
+                         Centroids<kBits>(_mm512_srli_epi16(codes, 8), low, high));
+    }
+  }
+}
+
+template <ComputeType kType>
+void LookUpBits(const ShardView& shard, uint64_t first, uint32_t ins, const uint16_t* table,
+                uint32_t* out) {
+  switch (shard.bits) {
+    case 2:
+      return LookUp<kType, 2>(shard, first, ins, table, out);
+    case 3:
+      return LookUp<kType, 3>(shard, first, ins, table, out);
+    case 4:
+      return LookUp<kType, 4>(shard, first, ins, table, out);
+    case 5:
+      return LookUp<kType, 5>(shard, first, ins, table, out);
+    default:
+      return LookUp<kType, 6>(shard, first, ins, table, out);
+  }
+}
+
+// Not __m512i, which GCC takes for eight numbers: it then keeps sums in memory over the loop.
+using Ints = int32_t __attribute__((vector_size(64)));
+
+// Sixteen sums, of floats or of integers.
+template <ComputeType kType>
+struct Sums {
+  using Type = __m512;
+};
+template <>
+struct Sums<kInt8> {
+  using Type = Ints;
+};
+
+HWY_INLINE void Begin(const PackedProduct& /*p*/, uint32_t /*row*/, __m512& sums) {
+  sums = _mm512_setzero_ps();
+}
+HWY_INLINE void Begin(const PackedProduct& p, uint32_t row, Ints& sums) {
+  sums = reinterpret_cast<Ints>(_mm512_set1_epi32(p.a.starts[row]));
+}
+
+HWY_INLINE __m512 AddStep(__m512 sums, __m512i x, __m512i w) {
+  return _mm512_dpbf16_ps(sums, reinterpret_cast<__m512bh>(x), reinterpret_cast<__m512bh>(w));
+}
+HWY_INLINE Ints AddStep(Ints sums, __m512i x, __m512i w) {
+  return reinterpret_cast<Ints>(_mm512_dpbusd_epi32(reinterpret_cast<__m512i>(sums), w, x));
+}
+
+// c plus what the sums of a row stand for.
+HWY_INLINE __m512 Finish(const PackedProduct& /*p*/, uint32_t /*row*/, __m512 sums, __m512 units,
+                         __m512 c) {
+  return _mm512_fmadd_ps(sums, units, c);
+}
+HWY_INLINE __m512 Finish(const PackedProduct& p, uint32_t row, Ints sums, __m512 units, __m512 c) {
+  const __m512 numbers = _mm512_cvtepi32_ps(reinterpret_cast<__m512i>(sums));
+  return _mm512_fmadd_ps(_mm512_mul_ps(numbers, units), _mm512_set1_ps(p.a.scales[row]), c);
+}
+
+// As Block in gemm.cpp: rows are addressed from every third one.
+template <ComputeType kType, uint32_t kRows, uint32_t kVectors>
+void Block(const PackedProduct& p, uint32_t row) {
+  typename Sums<kType>::Type sums[kRows][kVectors];
+#pragma GCC unroll 16
+  for (uint32_t r = 0; r < kRows; ++r) {
+#pragma GCC unroll 2
+    for (uint32_t v = 0; v < kVectors; ++v) Begin(p, row + r, sums[r][v]);
+  }
+  constexpr uint32_t kBases = (kRows + 2) / 3;
+  const uint32_t* base[kBases];
+  const size_t stride = p.a.stride;
+#pragma GCC unroll 8
+  for (uint32_t i = 0; i < kBases; ++i) base[i] = p.a.data + (row + 3 * i) * stride;
+  for (uint32_t step = 0; step < p.steps; ++step) {
+    __m512i w[kVectors];
+#pragma GCC unroll 2
+    for (uint32_t v = 0; v < kVectors; ++v) {
+      w[v] = _mm512_load_si512(p.panels[v] + size_t{step} * kLanes);
+    }
+#pragma GCC unroll 16
+    for (uint32_t r = 0; r < kRows; ++r) {
+      const __m512i x = _mm512_set1_epi32(static_cast<int>(base[r / 3][(r % 3) * stride]));
+#pragma GCC unroll 2
+      for (uint32_t v = 0; v < kVectors; ++v) sums[r][v] = AddStep(sums[r][v], x, w[v]);
+    }
+#pragma GCC unroll 8
+    for (uint32_t i = 0; i < kBases; ++i) ++base[i];
+  }
+#pragma GCC unroll 2
+  for (uint32_t v = 0; v < kVectors; ++v) {
+    const __mmask16 mask = FirstLanes(p.width - v * kLanes);
+    const __m512 units = _mm512_loadu_ps(p.units + v * kLanes);
+#pragma GCC unroll 16
+    for (uint32_t r = 0; r < kRows; ++r) {
+      float* c = p.c + (row + r) * p.c_stride + v * kLanes;
+      const __m512 old = _mm512_maskz_loadu_ps(mask, c);
+      _mm512_mask_storeu_ps(c, mask, Finish(p, row + r, sums[r][v], units, old));
+    }
+  }
+}
+
+template <ComputeType kType, uint32_t kVectors, uint32_t kRows = kMaxRows>
+void BlockOf(uint32_t rows, const PackedProduct& p, uint32_t row) {
+  if constexpr (kRows > 0) {
+    if (rows == kRows) return Block<kType, kRows, kVectors>(p, row);
+    BlockOf<kType, kVectors, kRows - 1>(rows, p, row);
+  }
+}
+
+// Blocks of nearly equal height.
+template <ComputeType kType, uint32_t kVectors>
+void Rows(const PackedProduct& p) {
+  const uint32_t blocks = (p.rows + kMaxRows - 1) / kMaxRows;
+  uint32_t row = 0;
+  for (uint32_t block = 0; block < blocks; ++block) {
+    const uint32_t rows = (p.rows - row) / (blocks - block);
+    BlockOf<kType, kVectors>(rows, p, row);
+    row += rows;
+  }
+}
+
+}  // namespace
+
+void PackRowsAvx512(ComputeType type, const RowsRef& in, const float* scales,
+                    const PackedRows& out) {
+  for (uint32_t row = 0; row < in.rows; ++row) {
+    const float* from = in.data + row * in.stride;
+    uint32_t* to = out.data + row * out.stride;
+    if (type == kBf16) {
+      scales != nullptr ? PackHalves<true>(from, scales, in.ins, to)
+                        : PackHalves<false>(from, scales, in.ins, to);
+    } else if (scales != nullptr) {
+      PackBytes<true>(from, scales, in.ins, to, out.scales + row, out.starts + row);
+    } else {
+      PackBytes<false>(from, scales, in.ins, to, out.scales + row, out.starts + row);
+    }
+  }
+}
+
+void LookUpPackedAvx512(ComputeType type, const ShardView& shard, uint64_t first, uint32_t ins,
+                        const uint16_t* table, uint32_t* out) {
+  if (type == kBf16) return LookUpBits<kBf16>(shard, first, ins, table, out);
+  LookUpBits<kInt8>(shard, first, ins, table, out);
+}
+
+bool PackWeightsAvx512(ComputeType type, const float* weights, uint32_t ins, const float* factors,
+                       uint32_t* out) {
+  const __m512 factor = _mm512_loadu_ps(factors);
+  if (type == kBf16) {
+    // Words of two rows, one after the other, become pairs.
+    alignas(64) uint16_t pairs[32];
+    for (uint16_t i = 0; i < 32; ++i) pairs[i] = static_cast<uint16_t>(i / 2 + i % 2 * 16);
+    const __m512i order = _mm512_load_si512(pairs);
+    for (uint32_t k = 0; k < ins; k += 2) {
+      const __m512 low = _mm512_mul_ps(_mm512_loadu_ps(weights + size_t{k} * kLanes), factor);
+      const __m512 high = _mm512_mul_ps(_mm512_loadu_ps(weights + size_t{k + 1} * kLanes), factor);
+      const auto words = reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(high, low));
+      _mm512_store_si512(out + size_t{k} / 2 * kLanes, _mm512_permutexvar_epi16(order, words));
+    }
+    return false;
+  }
+  const __m512 most = _mm512_set1_ps(127);
+  const __m512i offset = _mm512_set1_epi32(128);
+  const __m512i low_byte = _mm512_set1_epi32(255);
+  __mmask16 beyond = 0;
+  for (uint32_t k = 0; k < ins; k += 4) {
+    __m512i dwords = _mm512_setzero_si512();
+#pragma GCC unroll 4
+    for (uint32_t i = 0; i < 4; ++i) {
+      __m512 x = _mm512_mul_ps(_mm512_loadu_ps(weights + size_t{k + i} * kLanes), factor);
+      beyond |= _mm512_cmp_ps_mask(_mm512_abs_ps(x), most, _CMP_NLE_UQ);
+      x = _mm512_min_ps(_mm512_max_ps(x, _mm512_sub_ps(_mm512_setzero_ps(), most)), most);
+      const __m512i code = _mm512_add_epi32(_mm512_cvtps_epi32(x), offset);
+      dwords = _mm512_or_si512(
+          dwords, _mm512_slli_epi32(_mm512_and_si512(code, low_byte), static_cast<int>(8 * i)));
+    }
+    _mm512_store_si512(out + size_t{k} / 4 * kLanes, dwords);
+  }
+  return beyond != 0;
+}
+
+void MeasureOutputsAvx512(const float* weights, uint32_t ins, float* squares, float* largest) {
+  __m512 sum = _mm512_setzero_ps();
+  __m512 most = _mm512_setzero_ps();
+  for (uint32_t k = 0; k < ins; ++k) {
+    const __m512 w = _mm512_loadu_ps(weights + size_t{k} * kLanes);
+    sum = _mm512_fmadd_ps(w, w, sum);
+    most = _mm512_max_ps(most, _mm512_abs_ps(w));
+  }
+  _mm512_storeu_ps(squares, sum);
+  _mm512_storeu_ps(largest, most);
+}
+
+void MultiplyPackedAvx512(ComputeType type, const PackedProduct& p) {
+  const bool two = p.width > kLanes;
+  if (type == kBf16) return two ? Rows<kBf16, 2>(p) : Rows<kBf16, 1>(p);
+  return two ? Rows<kInt8, 2>(p) : Rows<kInt8, 1>(p);
+}
+
+}  // namespace sti
+HWY_POP_ATTRIBUTES
+
+#else
+
+// Never called: HasPackedInstructions says no.
+namespace sti {
+void PackRowsAvx512(ComputeType, const RowsRef&, const float*, const PackedRows&) {}
+void LookUpPackedAvx512(ComputeType, const ShardView&, uint64_t, uint32_t, const uint16_t*,
+                        uint32_t*) {}
+void MultiplyPackedAvx512(ComputeType, const PackedProduct&) {}
+bool PackWeightsAvx512(ComputeType, const float*, uint32_t, const float*, uint32_t*) {
+  return false;
+}
+void MeasureOutputsAvx512(const float*, uint32_t, float*, float*) {}
+}  // namespace sti
+
+#endif

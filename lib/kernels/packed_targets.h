@@ -1,0 +1,30 @@
+// What packed.cpp chooses between; not for others.
+#pragma once
+
+#include "kernels/packed.h"
+
+namespace sti {
+
+/// The instructions of this CPU, on the instruction set in force.
+bool HasPackedInstructions(ComputeType type);
+
+/// As in packed.h, with the instructions of `type`.
+void PackRowsAvx512(ComputeType type, const RowsRef& in, const float* scales,
+                    const PackedRows& out);
+void MultiplyPackedAvx512(ComputeType type, const PackedProduct& product);
+
+/// Looks up the codes of a panel of 16 outputs, `ins` a multiple of four, that begins at a whole
+/// byte of the planes; outliers are left as they were coded. `table` holds the 64 packed centroids:
+/// bf16 bits, or 8-bit codes plus 128 in the low bytes.
+void LookUpPackedAvx512(ComputeType type, const ShardView& shard, uint64_t first, uint32_t ins,
+                        const uint16_t* table, uint32_t* out);
+
+/// Packs weights [ins, 16], `ins` a multiple of four, each times its output's factor [16]; codes of
+/// 8 bits beyond 127 become 127. True if there were any, or numbers that are not finite.
+bool PackWeightsAvx512(ComputeType type, const float* weights, uint32_t ins, const float* factors,
+                       uint32_t* out);
+
+/// Per output of weights [ins, 16]: the sum of squares and the largest magnitude.
+void MeasureOutputsAvx512(const float* weights, uint32_t ins, float* squares, float* largest);
+
+}  // namespace sti

@@ -1,0 +1,28 @@
+#include "types/compute_type.h"
+
+#include <array>
+#include <utility>
+
+namespace sti {
+namespace {
+
+constexpr std::array<std::pair<ComputeType, std::string_view>, 3> kNames = {
+    {{ComputeType::kFp32, "fp32"}, {ComputeType::kBf16, "bf16"}, {ComputeType::kInt8, "int8"}}};
+
+}  // namespace
+
+std::string_view NameOf(ComputeType type) { return kNames[static_cast<size_t>(type)].second; }
+
+std::optional<ComputeType> ParseComputeType(std::string_view name) {
+  for (const auto& [type, its_name] : kNames) {
+    if (its_name == name) return type;
+  }
+  return std::nullopt;
+}
+
+std::optional<ComputeType> ComputeTypeOfKernel(std::string_view kernel) {
+  const size_t dash = kernel.rfind('-');
+  return dash == std::string_view::npos ? std::nullopt : ParseComputeType(kernel.substr(dash + 1));
+}
+
+}  // namespace sti
