@@ -22,7 +22,7 @@ test: all ## unit tests and command-line tests
 bench: all ## measure: report, never fail on a number
 	@scripts/bench
 
-bench-peers: all ## measure beside ONNX Runtime; installs it in build/peers-venv
+bench-peers: all ## measure beside ONNX Runtime and OpenVINO, cold and warm
 	@scripts/bench-peers
 
 tidy: all ## house rules, formatting, clang-tidy

@@ -1,4 +1,4 @@
-"""The Python half of scripts/bench-peers: exports to ONNX, and times engines in turns.
+"""The cold half of scripts/bench-peers: exports to ONNX, and times first labels in turns.
 
 What is timed. ONNX Runtime: inside a fresh Python process, from just before the InferenceSession is
 made to the label; starting Python and importing onnxruntime do not count, though an app would pay
