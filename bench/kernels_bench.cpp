@@ -8,6 +8,7 @@
 #include "kernels/shard_encoder.h"
 #include "kernels/shard_view.h"
 #include "medians.h"
+#include "reports.h"
 #include "support/random.h"
 
 namespace sti {
@@ -39,12 +40,9 @@ void DecodeStretches(benchmark::State& state) {
   state.counters["GB_s"] = static_cast<double>(count * sizeof(float)) / median / 1e9;
   state.counters["Gweights_s"] = static_cast<double>(count) / median / 1e9;
 }
-BENCHMARK(DecodeStretches)
-    ->ArgName("bits")
-    ->DenseRange(2, 6)
-    ->Arg(kFullBits)
-    ->UseManualTime()
-    ->Unit(benchmark::kMicrosecond);
+STI_BENCH_SETS(
+    DecodeStretches, ->ArgName("bits")->DenseRange(2, 6)->Arg(kFullBits)->UseManualTime()->Unit(
+                         benchmark::kMicrosecond));
 
 // Rows times a decoded stretch of two panels, beside the peak of the core, in turns.
 void MultiplyTwoPanels(benchmark::State& state) {
@@ -83,13 +81,16 @@ void MultiplyTwoPanels(benchmark::State& state) {
   state.counters["share"] = median / peak;
   state.SetLabel(KernelName({Backend::kNative}));
 }
-BENCHMARK(MultiplyTwoPanels)
-    ->ArgName("rows")
-    ->Arg(16)
-    ->Arg(64)
-    ->Arg(128)
-    ->UseManualTime()
-    ->Unit(benchmark::kMicrosecond);
+STI_BENCH_SETS(MultiplyTwoPanels, ->ArgName("rows")
+                                      ->Arg(1)
+                                      ->Arg(4)
+                                      ->Arg(8)
+                                      ->Arg(16)
+                                      ->Arg(64)
+                                      ->Arg(128)
+                                      ->Iterations(300)
+                                      ->UseManualTime()
+                                      ->Unit(benchmark::kMicrosecond));
 
 }  // namespace
 }  // namespace sti

@@ -10,9 +10,11 @@
 #include <memory>
 #include <numeric>
 
+#include "fma_peak.h"
 #include "kernels/shard_encoder.h"
 #include "medians.h"
 #include "model/transformer.h"
+#include "reports.h"
 #include "support/random.h"
 
 namespace sti {
@@ -125,6 +127,7 @@ void Layer(benchmark::State& state) {
   std::vector<float> values = random.Normals(size_t{length} * hidden, 1);
   std::vector<double> layer_s;
   std::vector<double> decode_s;
+  std::vector<double> peaks;
   uint32_t next = 0;
   for (auto _ : state) {
     const std::vector<ShardView>& turn = views[next++ % kLayers];
@@ -136,6 +139,7 @@ void Layer(benchmark::State& state) {
     decode_s.push_back(TimeSeconds([&] {
       DecodeAll(views[(next + 1) % kLayers], layers.info.shape.shard_weights(), pool, scratch);
     }));
+    peaks.push_back(FmaPeakGflops(20000));
   }
   const double weights = static_cast<double>(layers.info.shape.shard_weights()) * width;
   const double layer = Median(layer_s);
@@ -143,14 +147,23 @@ void Layer(benchmark::State& state) {
   state.counters["layer_us"] = layer * 1e6;
   state.counters["decode_us"] = decode * 1e6;
   state.counters["decode_share"] = decode / layer;
+  // Of as many cores as there are threads, each with the peak of the caller's.
+  state.counters["share"] = 2 * weights * length / layer / 1e9 / (Median(peaks) * threads);
   // Products of weights only; attention's own are about 4 % more at BERT-base and 128 tokens.
   state.counters["GFLOP_s"] = 2 * weights * length / layer / 1e9;
 }
 BENCHMARK(Layer)
     ->ArgNames({"hidden", "m", "threads", "l", "compute"})
-    ->ArgsProduct({{768, 384}, {3, 6, 12}, {1, 2}, {128}, {0, 1, 2}})
+    ->ArgsProduct({{768, 384}, {3, 6, 12}, {1, 2}, {1, 16, 64, 128, 512}, {0, 1, 2}})
     ->UseManualTime()
     ->Unit(benchmark::kMicrosecond);
+
+static const int kNarrowerLayers = RegisterNarrower("Layer", Layer, [](auto* narrower) {
+  narrower->ArgNames({"hidden", "m", "threads", "l", "compute"})
+      ->Args({768, 12, 1, 128, 0})
+      ->UseManualTime()
+      ->Unit(benchmark::kMicrosecond);
+});
 
 }  // namespace
 }  // namespace sti
