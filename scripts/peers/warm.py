@@ -90,6 +90,10 @@ def spell(key):
     return f"{TITLES[key[0]]} {key[1]}"
 
 
+def difference(x, y):
+    return abs(x - y) if x == x and y == y else float("inf")  # NaN would get lost in a maximum
+
+
 def summarise(rounds, work):
     """Medians over rounds; ratios are ours over the peer's of the same precision, round by round."""
     keys = list(rounds[0]["engines"])
@@ -100,7 +104,7 @@ def summarise(rounds, work):
         samples = [one["engines"][key] for one in rounds]
         engines[spell(key)] = {
             "us": median(s["us"] for s in samples), "round_us": [s["us"] for s in samples],
-            "logits_difference": max(abs(x - y) for s in samples
+            "logits_difference": max(difference(x, y) for s in samples
                                      for x, y in zip(s["logits"], reference)),
             "peak_share": median(work / one["engines"][key]["us"] / 1e3 / one["peak_gflops"]
                                  for one in rounds)}

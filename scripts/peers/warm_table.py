@@ -63,6 +63,15 @@ def print_shares(cells):
         print(f"Peak with {threads} threads: {peaks[0]:.0f} to {peaks[-1]:.0f} GFLOP/s.")
 
 
+def print_disturbance(cells):
+    """Cores that are all ours have the peak of one times their number."""
+    best = max(cell["peak_gflops"] / cell["threads"] for cell in cells)
+    low = [cell for cell in cells if cell["peak_gflops"] < 0.85 * best * cell["threads"]]
+    if low:
+        print(f"Other work took over 15 % of the cores in {len(low)} of {len(cells)} rows (their peak")
+        print("is that much lower): trust those little, least of all with 2 threads.")
+
+
 def print_engines(report):
     print("\n| engine | version | threads asked and taken | largest difference of a logit |")
     print("|---|---|---|---|")
@@ -91,6 +100,7 @@ def print_report(report):
     print_times(cells)
     print_verdicts(cells)
     print_shares(cells)
+    print_disturbance(cells)
     print_engines(report)
     worst = max(cell["engines"][f"{OURS} fp32"]["logits_difference"] for cell in cells)
     if not worst <= LOGITS_LIMIT:
