@@ -9,6 +9,7 @@
 #include "kernels/dispatch.h"
 // clang-format on
 
+#include "kernels/fused_targets.h"
 #include "kernels/packed_targets.h"
 
 #if HWY_ARCH_X86
@@ -52,8 +53,9 @@ bool HasAvx512() {
          __builtin_cpu_supports("avx512vl");
 }
 // What Highway's AVX-512 does not count on.
+bool HasVbmi() { return HasAvx512() && __builtin_cpu_supports("avx512vbmi"); }
 bool HasPacked(ComputeType type) {
-  if (!HasAvx512() || !__builtin_cpu_supports("avx512vbmi")) return false;
+  if (!HasVbmi()) return false;
   if (type == ComputeType::kBf16) return __builtin_cpu_supports("avx512bf16");
   return type == ComputeType::kInt8 && __builtin_cpu_supports("avx512vnni");
 }
@@ -62,11 +64,13 @@ constexpr std::array<Target, 4> kTargets = {{{"avx512", (HWY_TARGETS & HWY_AVX3)
                                              {"sse4", (HWY_TARGETS & HWY_SSE4) != 0, HasSse4},
                                              {"portable", true, Always}}};
 #elif HWY_ARCH_ARM
+bool HasVbmi() { return false; }
 bool HasPacked(ComputeType /*type*/) { return false; }
 constexpr std::array<Target, 2> kTargets = {
     {{"neon", (HWY_TARGETS & HWY_NEON) != 0, Always},
      {"portable", (HWY_TARGETS & (HWY_EMU128 | HWY_SCALAR)) != 0, Always}}};
 #else
+bool HasVbmi() { return false; }
 bool HasPacked(ComputeType /*type*/) { return false; }
 constexpr std::array<Target, 1> kTargets = {{{"portable", true, Always}}};
 #endif
@@ -87,6 +91,11 @@ std::atomic<size_t>& Chosen() {
 }  // namespace
 
 size_t ChosenTarget() { return Chosen().load(std::memory_order_relaxed); }
+
+bool HasByteLookups() {
+  static const bool kHas = HasVbmi();
+  return kHas && kTargets[ChosenTarget()].name == "avx512";
+}
 
 bool HasPackedInstructions(ComputeType type) {
   static const std::array<bool, 3> kHas = {false, HasPacked(ComputeType::kBf16),

@@ -1,10 +1,12 @@
 // Decoding fused with the product. A task owns one or two panels of outputs. It decodes a stretch
 // of their inputs into a buffer that stays in the first-level cache, multiplies all rows by it, and
-// goes on; decoded weights never reach memory. Tasks share nothing that is written.
+// goes on; decoded weights never reach memory. Where the CPU can, the first rows are multiplied
+// while decoding. Tasks share nothing that is written.
 #include <algorithm>
 #include <vector>
 
 #include "base/aligned_buffer.h"
+#include "kernels/fused.h"
 #include "kernels/gemm.h"
 #include "kernels/linear.h"
 
@@ -18,16 +20,33 @@ constexpr uint32_t kTileWidth = 2 * kPanelWidth;
 class NativeLinear final : public Linear {
  public:
   NativeLinear(ThreadPool& pool, Activation activation)
-      : pool_(pool), activation_(activation), meters_(pool.threads()) {}
+      : pool_(pool), activation_(activation), meters_(pool.threads()) {
+    scratch_.reserve(pool.threads());
+  }
 
   void Reserve(const LinearLimits& limits) override {
-    // Beside the decoded stretch, a tile of outputs that waits to be transposed.
-    floats_ = 2 * kStretchWeights + uint64_t{limits.rows} * kTileWidth;
-    floats_ = RoundUp(floats_, kBlockBytes / sizeof(float));
-    buffer_ = AlignedBuffer(floats_ * sizeof(float) * pool_.threads());
+    // Beside the decoded stretch, a stretch of outliers with its masks, and a tile of outputs that
+    // waits to be transposed.
+    uint64_t floats = 3 * kStretchWeights + kStretch * sizeof(uint16_t) / sizeof(float) +
+                      uint64_t{limits.rows} * kTileWidth;
+    floats = RoundUp(floats, kBlockBytes / sizeof(float));
+    buffer_ = AlignedBuffer(floats * sizeof(float) * pool_.threads());
+    const uint64_t summed = uint64_t{limits.terms} * limits.summed_ins;
+    leading_buffer_ =
+        AlignedBuffer(std::max<uint64_t>(limits.ins, summed) * kFusedRows * sizeof(float));
+    leading_.reserve(std::max(limits.terms, 1U));
+    scratch_.clear();
+    for (uint32_t i = 0; i < pool_.threads(); ++i) {
+      float* begin = reinterpret_cast<float*>(buffer_.data()) + i * floats;
+      float* overlay = begin + 2 * kStretchWeights;
+      auto* masks = reinterpret_cast<uint16_t*>(overlay + kStretchWeights);
+      scratch_.push_back({{begin, begin + kStretchWeights},
+                          {overlay, masks},
+                          reinterpret_cast<float*>(masks + kStretch)});
+    }
   }
   void Run(uint32_t rows, std::span<const LinearGroup> groups) override;
-  [[nodiscard]] uint64_t bytes() const override { return buffer_.size(); }
+  [[nodiscard]] uint64_t bytes() const override { return buffer_.size() + leading_buffer_.size(); }
   [[nodiscard]] std::string name() const override { return KernelName({Backend::kNative}); }
   void MeterDecoding(bool on) override {
     for (DecodeMeter& meter : meters_) meter.on = on;
@@ -35,54 +54,122 @@ class NativeLinear final : public Linear {
   double TakeDecodeUs() override { return DecodeMeter::Take(meters_); }
 
  private:
+  /// What a worker has for itself.
+  struct Scratch {
+    float* panels[2];  ///< decoded stretches
+    OutlierOverlay overlay;
+    float* tile;  ///< [rows, kTileWidth]
+  };
+
+  /// Inputs of terms, and their first rows interleaved.
+  struct Leading {
+    const LinearTerm* term;
+    float* rows;  ///< [ins, kFusedRows]
+  };
+
+  void InterleaveLeading(uint32_t rows, std::span<const LinearGroup> groups);
+  [[nodiscard]] const float* LeadingOf(const LinearTerm& term) const;
+  void AddTerm(const LinearTerm& term, const OutputTile& tile, uint32_t worker);
   void RunTask(uint32_t rows, const LinearGroup& group, uint32_t out, uint32_t width,
                uint32_t worker);
 
   ThreadPool& pool_;
   Activation activation_;
-  uint64_t floats_ = 0;  ///< of scratch for one worker
   AlignedBuffer buffer_;
+  std::vector<Scratch> scratch_;  ///< [threads]
+  AlignedBuffer leading_buffer_;
+  std::vector<Leading> leading_;     ///< of each input once
   std::vector<DecodeMeter> meters_;  ///< [threads]
 };
 
+// How many of `rows` are multiplied while decoding; the rest, if any, is better not a row or two.
+uint32_t FusedRows(uint32_t rows) {
+  constexpr uint32_t kFew = 24;
+  return rows > kFusedRows && rows < kFew ? kFew / 2 : std::min(rows, kFusedRows);
+}
+
+// Terms that read the same rows share them. What there is no room for is not fused.
+void NativeLinear::InterleaveLeading(uint32_t rows, std::span<const LinearGroup> groups) {
+  leading_.clear();
+  if (!CanFuseHere()) return;
+  uint64_t used = 0;
+  for (const LinearGroup& group : groups) {
+    for (const LinearTerm& term : group.terms) {
+      const uint64_t floats = uint64_t{term.matrix.ins} * kFusedRows;
+      const bool room = leading_.size() < leading_.capacity() &&
+                        (used + floats) * sizeof(float) <= leading_buffer_.size();
+      if (!room || LeadingOf(term) != nullptr) continue;
+      leading_.push_back({&term, reinterpret_cast<float*>(leading_buffer_.data()) + used});
+      used += floats;
+    }
+  }
+  pool_.ParallelFor(static_cast<uint32_t>(leading_.size()), [&](uint32_t i, uint32_t) {
+    const LinearTerm& term = *leading_[i].term;
+    InterleaveRows(term.in, term.in_stride, FusedRows(rows), term.matrix.ins, leading_[i].rows);
+  });
+}
+
+const float* NativeLinear::LeadingOf(const LinearTerm& term) const {
+  for (const Leading& leading : leading_) {
+    if (leading.term->in == term.in && leading.term->matrix.ins == term.matrix.ins) {
+      return leading.rows;
+    }
+  }
+  return nullptr;
+}
+
 // c [rows, width] += the term's outputs [out, out + width).
-void AddTerm(const LinearTerm& term, uint32_t rows, uint32_t out, uint32_t width, float* c,
-             size_t c_stride, float* scratch, DecodeMeter& meter) {
+void NativeLinear::AddTerm(const LinearTerm& term, const OutputTile& tile, uint32_t worker) {
+  const Scratch& scratch = scratch_[worker];
   const uint32_t ins = term.matrix.ins;
-  const uint32_t panels = (width + kPanelWidth - 1) / kPanelWidth;
+  const float* leading = LeadingOf(term);
+  const uint32_t panels = (tile.width + kPanelWidth - 1) / kPanelWidth;
   for (uint32_t in = 0; in < ins; in += kStretch) {
     PanelProduct product{.a = term.in + in,
                          .a_stride = term.in_stride,
-                         .rows = rows,
+                         .rows = tile.rows,
                          .ins = std::min(kStretch, ins - in),
                          .panels = {},
-                         .c = c,
-                         .c_stride = c_stride,
-                         .width = width,
+                         .c = tile.data,
+                         .c_stride = tile.stride,
+                         .width = tile.width,
                          .accumulate = true};
+    // Metered decoding has a time of its own.
+    bool fused = leading != nullptr && !meters_[worker].on;
     for (uint32_t p = 0; p < panels; ++p) {
-      const uint32_t skipped = p * kPanelWidth;
-      const PanelStretch stretch{term.matrix, out + skipped, in, product.ins};
-      float* decoded = scratch + p * kStretchWeights;
-      meter.Time([&] { DecodePanel(*term.shard, stretch, decoded); });
-      product.panels[p] = {decoded, stretch.width()};
+      const PanelStretch stretch{term.matrix, tile.out + p * kPanelWidth, in, product.ins};
+      product.panels[p] = {scratch.panels[p], stretch.width()};
+      fused = fused && CanFuse(*term.shard, stretch);
     }
-    MultiplyPanels(product);
+    const uint32_t first_rows = fused ? FusedRows(tile.rows) : 0;
+    for (uint32_t p = 0; p < panels; ++p) {
+      const PanelStretch stretch{term.matrix, tile.out + p * kPanelWidth, in, product.ins};
+      float* decoded = scratch.panels[p];
+      if (fused) {
+        MultiplyDecoding({*term.shard, stretch, scratch.overlay, leading + size_t{in} * kFusedRows,
+                          first_rows, product.c + size_t{p} * kPanelWidth, product.c_stride,
+                          decoded});
+      } else {
+        meters_[worker].Time([&] { DecodePanel(*term.shard, stretch, decoded); });
+      }
+    }
+    product.a += first_rows * product.a_stride;
+    product.c += first_rows * product.c_stride;
+    product.rows -= first_rows;
+    if (product.rows > 0) MultiplyPanels(product);
   }
 }
 
 void NativeLinear::RunTask(uint32_t rows, const LinearGroup& group, uint32_t out, uint32_t width,
                            uint32_t worker) {
-  float* scratch = reinterpret_cast<float*>(buffer_.data()) + worker * floats_;
-  const OutputTile tile = OutputTile::Begin(group, rows, out, width, scratch + 2 * kStretchWeights);
-  for (const LinearTerm& term : group.terms) {
-    AddTerm(term, rows, out, width, tile.data, tile.stride, scratch, meters_[worker]);
-  }
+  const OutputTile tile = OutputTile::Begin(group, rows, out, width, scratch_[worker].tile);
+  for (const LinearTerm& term : group.terms) AddTerm(term, tile, worker);
   tile.Finish(activation_);
 }
 
 void NativeLinear::Run(uint32_t rows, std::span<const LinearGroup> groups) {
   if (groups.empty()) return;
+  InterleaveLeading(rows, groups);
   const uint32_t outs = groups[0].outs;
   const auto count = static_cast<uint32_t>(groups.size());
   // Two panels a task use each broadcast twice; one panel shares out better when tasks are few.

@@ -9,10 +9,23 @@ namespace {
 constexpr uint64_t kUnknownProcessBytes = uint64_t{8} << 20;
 constexpr uint64_t kBlock = 4096;            // of direct reads
 constexpr uint64_t kPanelFloats = 256 * 16;  // one decoded stretch of a panel
+constexpr uint64_t kMaskFloats = 128;        // which of a stretch are outliers
 constexpr uint64_t kTileFloats = 32;         // of a row of outputs that wait to be transposed
 constexpr uint64_t kQueries = 48;            // whose scores a worker holds
 constexpr uint32_t kMostTokens = 1u << 20;
 constexpr uint32_t kMostThreads = 4096;
+
+constexpr uint64_t kLeadingRows = 16;  // whose numbers lie side by side
+
+// Of a matrix whose hidden dimension is its outputs.
+uint64_t SummedInputs(const ModelShape& shape) {
+  return std::max(shape.head_dim(), shape.slice_ffn());
+}
+
+uint64_t LeadingBytes(const ModelShape& shape, uint64_t width) {
+  const uint64_t ins = std::max<uint64_t>(shape.hidden, SummedInputs(shape));
+  return std::max(ins, width * SummedInputs(shape)) * kLeadingRows * sizeof(float);
+}
 
 // A row ends with a vector of slack, and has a scale and a sum.
 uint64_t PackedRowBytes(uint64_t ins, ComputeType compute) {
@@ -23,7 +36,7 @@ uint64_t PackedRowBytes(uint64_t ins, ComputeType compute) {
 uint64_t PackedBytes(const ModelShape& shape, uint64_t workers, uint64_t tokens, uint64_t width,
                      ComputeType compute) {
   constexpr uint64_t kPanel = 16;
-  const uint64_t summed = std::max(shape.head_dim(), shape.slice_ffn());
+  const uint64_t summed = SummedInputs(shape);
   const uint64_t ins = std::max<uint64_t>(shape.hidden, summed);
   const uint64_t row = PackedRowBytes(ins, compute);
   const uint64_t panels = kPanel * (2 * row + ins * sizeof(float));
@@ -46,12 +59,13 @@ uint64_t WorkingBytes(const ModelShape& shape, uint32_t threads, uint32_t length
   const uint64_t token_bytes = (inner + uint64_t{2} * shape.hidden) * sizeof(float);
   const uint64_t embedding_bytes =
       kBlock + uint64_t{2} * shape.hidden;  // rows have 8 bits a number
-  const uint64_t scratch_floats = 2 * kPanelFloats + tokens * (kTileFloats + kQueries);
+  const uint64_t scratch_floats =
+      3 * kPanelFloats + kMaskFloats + tokens * (kTileFloats + kQueries);
   const uint64_t workers = std::clamp(threads, 1u, kMostThreads);
   const uint64_t plain =
       tokens * (token_bytes + embedding_bytes) + workers * scratch_floats * sizeof(float);
   return compute == ComputeType::kFp32
-             ? plain
+             ? plain + LeadingBytes(shape, width)
              : plain + PackedBytes(shape, workers, tokens, width, compute);
 }
 

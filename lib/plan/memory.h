@@ -19,7 +19,8 @@ namespace sti {
 ///   a token: the larger of 3 m head_dim (queries, keys, values) and m slice_ffn floats, which
 ///   share their place; 2 hidden floats (the layer's input, and sums); one block and a row for its
 ///   word, a row for its position;
-///   a thread: two decoded panels and a tile of outputs; scores of 48 queries.
+///   a thread: two decoded panels, one of outliers, a tile of outputs; scores of 48 queries.
+///   the inputs of 16 rows side by side;
 ///   and where weights are multiplied in fewer bits than 32: activations so packed, once for a
 ///   layer and once for a thread, and whole panels.
 uint64_t WorkingBytes(const ModelShape& shape, uint32_t threads, uint32_t length, uint32_t width,

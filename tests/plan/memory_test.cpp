@@ -16,12 +16,15 @@ TEST(Memory, WorkingBytesCountWhatTheTransformerLaysOut) {
   // two rows of 768 bytes.
   const uint64_t token = (3072 + 2 * 768) * 4 + 4096 + 2 * 768;
   const uint64_t token_scratch = (32 + 48) * 4;
-  const uint64_t thread = 2 * 256 * 16 * 4;
-  EXPECT_EQ(WorkingBytes(BertBase(), 1, 128, 12), 128 * (token + token_scratch) + thread);
-  EXPECT_EQ(WorkingBytes(BertBase(), 4, 128, 12), 128 * (token + 4 * token_scratch) + 4 * thread);
+  // Two decoded stretches, one of outliers and its masks.
+  const uint64_t thread = 3 * 256 * 16 * 4 + 256 * 2;
+  const uint64_t leading = 3072 * 16 * 4;
+  EXPECT_EQ(WorkingBytes(BertBase(), 1, 128, 12), 128 * (token + token_scratch) + thread + leading);
+  EXPECT_EQ(WorkingBytes(BertBase(), 4, 128, 12),
+            128 * (token + 4 * token_scratch) + 4 * thread + leading);
   EXPECT_EQ(WorkingBytes(BertBase(), 0, 128, 12), WorkingBytes(BertBase(), 1, 128, 12));
   EXPECT_EQ(WorkingBytes(BertBase(), 1, 1, 12) - WorkingBytes(BertBase(), 1, 1, 3),
-            uint64_t{9} * 256 * 4)
+            uint64_t{9} * 256 * (1 + 16) * 4)
       << "narrower layers have fewer neurons";
   // Where the FFN is small, Q, K and V decide.
   ModelShape shape = BertBase();
