@@ -1,6 +1,7 @@
 // Decoding goes by groups of 64 codes, one 64-bit word a plane. A word is the mask of the codes
 // that have that plane's bit, so 64 one-byte codes take one masked add a plane. AVX-512 then looks
-// the centroids up in registers: 16 a table, two tables a permute, two permutes for 64.
+// the centroids up in registers: 16 a table, two tables a permute, two permutes for 64. Shorter
+// registers take them byte by byte (byte_tables-inl.h), the portable targets from memory.
 #include "kernels/decode.h"
 
 #include <cstring>
@@ -13,6 +14,7 @@
 #define HWY_TARGET_INCLUDE "kernels/decode.cpp"  // NOLINT: Highway's way
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
+#include "kernels/byte_tables-inl.h"
 // clang-format on
 
 HWY_BEFORE_NAMESPACE();
@@ -91,38 +93,66 @@ class Decoder {
       _mm512_broadcast_i32x4(_mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15));
 };
 
-#else
+#elif !STI_BYTE_TABLES
 
+// Plain C++: Highway's emulation of masks of bytes is slower than this by ten times and more.
 template <uint32_t kBits, Scaling kScaling>
 class Decoder {
  public:
   explicit Decoder(const float* centroids) : centroids_(centroids) {}
 
-  HWY_INLINE void Decode(const uint64_t (&words)[kBits], const float* scales, float* out) const {
-    const hn::CappedTag<uint8_t, kGroup> d8;
-    HWY_ALIGN uint8_t codes[kGroup];
-    for (size_t i = 0; i < kGroup; i += hn::Lanes(d8)) {
-      auto code = hn::Zero(d8);
-      for (uint32_t p = 0; p < kBits; ++p) {
-        const uint64_t word = words[p] >> i;
-        const auto mask = hn::LoadMaskBits(d8, reinterpret_cast<const uint8_t*>(&word));
-        const auto bit = hn::Set(d8, static_cast<uint8_t>(1U << (kBits - 1 - p)));
-        code = hn::Or(code, hn::IfThenElseZero(mask, bit));
+  void Decode(const uint64_t (&words)[kBits], const float* scales, float* out) const {
+    for (uint32_t i = 0; i < kGroup; i += 8) {
+      uint64_t codes = 0;
+      for (uint32_t p = 0; p < kBits; ++p) codes = codes << 1 | Spread(words[p] >> i & 0xFF);
+      for (uint32_t j = 0; j < 8; ++j) {
+        const float weight = centroids_[codes >> 8 * j & 0xFF];
+        out[i + j] = Scaled(weight, scales, i + j);
       }
-      hn::Store(code, d8, codes + i);
-    }
-    const hn::CappedTag<float, kRow> d;
-    const hn::RebindToSigned<decltype(d)> d32;
-    const hn::Rebind<uint8_t, decltype(d)> d8_part;
-    for (size_t i = 0; i < kGroup; i += hn::Lanes(d)) {
-      const auto index = hn::PromoteTo(d32, hn::LoadU(d8_part, codes + i));
-      const auto weights = hn::GatherIndex(d, centroids_, index);
-      hn::StoreU(Scale<kScaling>(d, weights, scales, i), d, out + i);
     }
   }
 
  private:
+  // Bit j of a byte as the lowest bit of byte j.
+  static uint64_t Spread(uint64_t byte) {
+    const uint64_t own_bits = (byte * 0x0101010101010101) & 0x8040201008040201;
+    return ((own_bits + 0x7F7F7F7F7F7F7F7F) & 0x8080808080808080) >> 7;
+  }
+
+  static float Scaled(float weight, const float* scales, uint32_t at) {
+    if constexpr (kScaling == Scaling::kRows) return weight * scales[at / kRow];
+    if constexpr (kScaling == Scaling::kColumns) return weight * scales[at % kRow];
+    return weight;
+  }
+
   const float* centroids_;
+};
+
+#else
+
+template <uint32_t kBits, Scaling kScaling>
+class Decoder {
+ public:
+  explicit Decoder(const float* centroids) : tables_(centroids) {}
+
+  HWY_INLINE void Decode(const uint64_t (&words)[kBits], const float* scales, float* out) const {
+    using Tables = ByteTables<kBits>;
+    const typename Tables::DFloat d;
+    constexpr uint32_t kLanes = Tables::kPart / Tables::kVectors;
+#pragma GCC unroll 4
+    for (uint32_t part = 0; part < kGroup / Tables::kPart; ++part) {
+      typename Tables::VFloat weights[Tables::kVectors];
+      tables_.Look(tables_.Codes(words, part), weights);
+#pragma GCC unroll 4
+      for (uint32_t v = 0; v < Tables::kVectors; ++v) {
+        const uint32_t at = part * Tables::kPart + v * kLanes;
+        hn::StoreU(Scale<kScaling>(d, weights[v], scales, at), d, out + at);
+      }
+    }
+  }
+
+ private:
+  ByteTables<kBits> tables_;
 };
 
 #endif

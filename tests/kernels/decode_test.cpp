@@ -2,12 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <vector>
 
 #include "base/half.h"
 #include "kernels/instruction_sets.h"
+#include "kernels/shard_encoder.h"
 
 namespace sti {
 namespace {
@@ -44,6 +46,69 @@ TEST(WidenWeights, TouchesNothingPastTheCount) {
       for (uint32_t i = 0; i < 40; ++i) EXPECT_EQ(out[i], i < count ? HalfToFloat(0x3C3C) : -7.0f);
     }
   });
+}
+
+// What a code stands for, by the definition.
+float Expected(float centroid, Scaling scaling, const std::vector<float>& scales, uint64_t at) {
+  if (scaling == Scaling::kRows) return centroid * scales[at / 16];
+  if (scaling == Scaling::kColumns) return centroid * scales[at % 16];
+  return centroid;
+}
+
+void ExpectPlanes(const testing::TestShard& shard, uint64_t first, uint64_t count, Scaling scaling,
+                  const std::vector<float>& scales) {
+  constexpr float kUntouched = -9;
+  std::vector<float> out(RoundUp(count, 64) + 1, kUntouched);
+  // As short as it may be, so that a sanitizer sees a scale too many being read.
+  const size_t rows = scaling == Scaling::kRows ? count / 16 : 16;
+  const size_t used = scaling == Scaling::kNone ? 0 : rows;
+  const std::vector<float> own(scales.begin(), scales.begin() + static_cast<std::ptrdiff_t>(used));
+  DecodePlanes({shard.view.planes, shard.view.bits, shard.view.centroids, scaling, own.data()},
+               first, count, out.data());
+  for (uint64_t i = 0; i < count; ++i) {
+    const float expected = Expected(shard.weights[first + i], scaling, scales, i);
+    ASSERT_EQ(std::bit_cast<uint32_t>(out[i]), std::bit_cast<uint32_t>(expected))
+        << "bits " << shard.view.bits << " first " << first << " count " << count << " at " << i;
+  }
+  EXPECT_EQ(out.back(), kUntouched) << "wrote past the room";
+}
+
+TEST(DecodePlanes, TheSameFloatsOnEverySet) {
+  constexpr uint64_t kWeights = 3001;
+  std::vector<float> scales(200);
+  for (size_t i = 0; i < scales.size(); ++i) scales[i] = 0.3F + static_cast<float>(i) / 7;
+  for (uint32_t bits = 2; bits <= 6; ++bits) {
+    const auto shard = testing::MakeShard(kWeights, bits, DataType::kF32, 0, 1.0F, bits);
+    testing::ForEachInstructionSet([&] {
+      for (uint64_t first = 0; first < 20; ++first) {
+        for (uint64_t count = 0; count <= 150; count += 1 + first % 5) {
+          ExpectPlanes(shard, first, count, Scaling::kNone, scales);
+        }
+        for (uint64_t rows = 0; rows <= 11; ++rows) {
+          ExpectPlanes(shard, first, 16 * rows, Scaling::kRows, scales);
+          ExpectPlanes(shard, first, 16 * rows, Scaling::kColumns, scales);
+        }
+      }
+      ExpectPlanes(shard, 1, kWeights - 1, Scaling::kNone, scales);
+      ExpectPlanes(shard, 9, 16 * 187, Scaling::kRows, scales);
+    });
+  }
+}
+
+// Centroids are copied, bit by bit: no byte of them is lost, none is rounded or flushed.
+TEST(DecodePlanes, CopiesAnyPatternOfBits) {
+  auto shard = testing::MakeShard(4096, 6, DataType::kF32, 0, 1.0F, 4);
+  const std::vector<float> before = shard.centroids;
+  for (uint32_t i = 0; i < 64; ++i) {
+    // Denormals, infinities and quiet NaNs with payloads among them.
+    const uint32_t pattern = i * 0x01030507U ^ (i % 4 == 3 ? 0x7FC00000U : 0x000000FFU);
+    shard.centroids[i] = std::bit_cast<float>(i == 17 ? 0x80000000U : pattern);
+  }
+  for (float& weight : shard.weights) {
+    const auto code = std::find(before.begin(), before.end(), weight) - before.begin();
+    weight = shard.centroids[static_cast<size_t>(code)];
+  }
+  testing::ForEachInstructionSet([&] { ExpectPlanes(shard, 0, 4096, Scaling::kNone, {}); });
 }
 
 }  // namespace
