@@ -262,6 +262,8 @@ void WidenWeightsOn(const uint8_t* source, DataType type, uint64_t count, float*
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
+#include <cassert>
+
 #include "kernels/dispatch.h"
 
 namespace sti {
@@ -270,6 +272,9 @@ STI_EXPORT(DecodePlanesOn);
 STI_EXPORT(WidenWeightsOn);
 
 void DecodePlanes(const CodedWeights& weights, uint64_t first, uint64_t count, float* out) {
+  assert(weights.bits >= 2 && weights.bits <= 6);
+  assert(count == 0 || weights.scaling == Scaling::kNone ||
+         (weights.scales != nullptr && count % 16 == 0));
   STI_DISPATCH(DecodePlanesOn)(weights, first, count, out);
 }
 

@@ -57,6 +57,27 @@ HWY_INLINE V Fold(const float* x, size_t count, float fill, V sum, const F& f) {
   return sum;
 }
 
+// The larger and the smaller of a bound and x, and NaN if x is NaN: a plain maximum gives the bound
+// on some instruction sets, and a number where none is known. x86 gives its second operand.
+HWY_INLINE V AtLeast(V bound, V x) {
+#if HWY_ARCH_X86 && HWY_TARGET != HWY_EMU128 && HWY_TARGET != HWY_SCALAR
+  return hn::Max(bound, x);
+#else
+  return hn::IfThenElse(hn::Gt(bound, x), bound, x);
+#endif
+}
+
+HWY_INLINE V AtMost(V bound, V x) {
+#if HWY_ARCH_X86 && HWY_TARGET != HWY_EMU128 && HWY_TARGET != HWY_SCALAR
+  return hn::Min(bound, x);
+#else
+  return hn::IfThenElse(hn::Lt(bound, x), bound, x);
+#endif
+}
+
+// e^x for x <= 0. Highway's gives 0 for NaN.
+HWY_INLINE V ExpOrNan(V x) { return hn::IfThenElse(hn::Eq(x, x), hn::Exp(kTag, x), x); }
+
 // x * Phi(x) = max(x, 0) - h(|x|), where h(u) = u * erfc(u / sqrt(2)) / 2 is smooth, under 0.17 and
 // under 1.1e-7 from 5.5 on. The coefficients, highest power first, interpolate h on [0, 5.5] at
 // Chebyshev nodes in s = u / 2.75 - 1; computed for this file. Error with rounding: 2e-7.
@@ -68,33 +89,38 @@ struct Gelu {
                                        4.596973432e-01f,  -6.283229227e-01f, 2.604182648e-01f,
                                        1.789475822e-01f,  -3.086808967e-01f, 1.912633705e-01f,
                                        -6.057798078e-02f, 8.194370147e-03f};
-    const V u = hn::Min(hn::Set(kTag, 5.5f), hn::Abs(x));
+    const V u = AtMost(hn::Set(kTag, 5.5f), hn::Abs(x));
     const V s = hn::MulAdd(u, hn::Set(kTag, 1 / 2.75f), hn::Set(kTag, -1.0f));
     V h = hn::Set(kTag, kCoefficients[0]);
 #pragma GCC unroll 16
     for (size_t i = 1; i < std::size(kCoefficients); ++i) {
       h = hn::MulAdd(h, s, hn::Set(kTag, kCoefficients[i]));
     }
-    return hn::Sub(hn::Max(hn::Zero(kTag), x), h);
+    return hn::Sub(AtLeast(hn::Zero(kTag), x), h);
   }
 };
 
-// x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x^3))). The argument is kept in the range where
-// tanh is not 1 yet, since its exponential overflows far outside.
+// tanh(x). The argument is kept in the range where tanh is not 1 yet, since the exponential
+// overflows far outside.
+HWY_INLINE V TanhOrNan(V x) {
+  const V limit = hn::Set(kTag, 10.0f);
+  return hn::Tanh(kTag, AtLeast(hn::Neg(limit), AtMost(limit, x)));
+}
+
+// x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x^3))). Below -10 it is 0; at minus infinity the
+// form itself is infinity times 0.
 struct GeluTanh {
-  HWY_INLINE V operator()(V x) const {
-    const V limit = hn::Set(kTag, 10.0f);
+  HWY_INLINE V operator()(V any) const {
+    const V x = AtLeast(hn::Set(kTag, -10.0f), any);
     const V square = hn::Mul(x, x);
     const V inner = hn::MulAdd(hn::Mul(square, hn::Set(kTag, 0.044715f)), x, x);
-    V t = hn::Mul(inner, hn::Set(kTag, 0.7978845608f));
-    t = hn::Max(hn::Neg(limit), hn::Min(limit, t));
     const V half = hn::Mul(x, hn::Set(kTag, 0.5f));
-    return hn::MulAdd(half, hn::Tanh(kTag, t), half);
+    return hn::MulAdd(half, TanhOrNan(hn::Mul(inner, hn::Set(kTag, 0.7978845608f))), half);
   }
 };
 
 struct Relu {
-  HWY_INLINE V operator()(V x) const { return hn::Max(hn::Zero(kTag), x); }
+  HWY_INLINE V operator()(V x) const { return AtLeast(hn::Zero(kTag), x); }
 };
 
 template <class F>
@@ -121,7 +147,7 @@ void SoftmaxRowOn(float* x, uint32_t count, float scale) {
                      [](V best, V v) HWY_ATTR { return hn::Max(best, v); });
   const V max = hn::MaxOfLanes(kTag, top);
   const V factor = hn::Set(kTag, scale);
-  Map(x, count, [=](V v) HWY_ATTR { return hn::Exp(kTag, hn::Mul(hn::Sub(v, max), factor)); });
+  Map(x, count, [=](V v) HWY_ATTR { return ExpOrNan(hn::Mul(hn::Sub(v, max), factor)); });
   const V sums =
       Fold(x, count, 0, hn::Zero(kTag), [](V sum, V v) HWY_ATTR { return hn::Add(sum, v); });
   const V inverse = hn::Div(hn::Set(kTag, 1.0f), hn::SumOfLanes(kTag, sums));
@@ -168,10 +194,7 @@ void LayerNormRowOn(const float* x, const float* y, const float* weight, const f
 }
 
 void TanhRowOn(float* x, uint32_t count) {
-  Map(x, count, [](V v) HWY_ATTR {
-    const V limit = hn::Set(kTag, 10.0f);
-    return hn::Tanh(kTag, hn::Max(hn::Neg(limit), hn::Min(limit, v)));
-  });
+  Map(x, count, [](V v) HWY_ATTR { return TanhOrNan(v); });
 }
 
 float DotOn(const float* a, const float* b, uint32_t count) {
@@ -201,6 +224,8 @@ float DotOn(const float* a, const float* b, uint32_t count) {
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
+#include <cassert>
+
 #include "kernels/dispatch.h"
 
 namespace sti {
@@ -212,15 +237,18 @@ STI_EXPORT(TanhRowOn);
 STI_EXPORT(DotOn);
 
 void Activate(Activation activation, float* x, size_t stride, uint32_t rows, uint32_t width) {
+  assert(rows <= 1 || stride >= width);
   STI_DISPATCH(ActivateOn)(activation, x, stride, rows, width);
 }
 
 void SoftmaxRow(float* x, uint32_t count, float scale) {
+  assert(count > 0 && scale >= 0);
   STI_DISPATCH(SoftmaxRowOn)(x, count, scale);
 }
 
 void LayerNormRow(const float* x, const float* y, const float* weight, const float* bias,
                   uint32_t count, float eps, float* out) {
+  assert(count > 0);
   STI_DISPATCH(LayerNormRowOn)(x, y, weight, bias, count, eps, out);
 }
 

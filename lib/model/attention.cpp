@@ -1,6 +1,7 @@
 #include "model/attention.h"
 
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 
 #include "base/checked.h"
@@ -58,11 +59,15 @@ uint64_t AttentionScratch(uint32_t length) { return RoundUp(length, kPanel) * kQ
 
 void Attend(const AttentionInput& input, ThreadPool& pool, float* scratch,
             uint64_t scratch_stride) {
+  assert(!input.offsets.empty() && input.head_dim > 0);
+  assert(input.query_stride >= size_t{input.heads} * input.head_dim);
+  assert(input.value_stride >= size_t{input.heads} * input.head_dim);
   // One index space for all sequences: the longest decides, and shorter ones skip the rest.
   uint32_t longest = 0;
   for (size_t s = 0; s + 1 < input.offsets.size(); ++s) {
     longest = std::max(longest, input.offsets[s + 1] - input.offsets[s]);
   }
+  assert(scratch_stride >= AttentionScratch(longest));
   const auto sequences = static_cast<uint32_t>(input.offsets.size() - 1);
   const uint32_t blocks = (longest + kQueryBlock - 1) / kQueryBlock;
   pool.ParallelFor(sequences * input.heads * blocks, [&](uint32_t index, uint32_t worker) {

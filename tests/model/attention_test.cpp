@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <limits>
+
+#include "kernels/instruction_sets.h"
 #include "model/reference_layer.h"
 
 namespace sti {
@@ -43,6 +47,57 @@ TEST(Attend, AgreesWithDoubles) {
       }
     }
   }
+}
+
+// One head over two sequences of 20 tokens, all ones but for one number.
+std::vector<float> ContextWith(float odd, bool in_key) {
+  constexpr uint32_t kDim = 16;
+  constexpr uint32_t kTokens = 40;
+  constexpr uint32_t kKeyStride = kTokens + 16;
+  constexpr uint32_t kOddToken = 25;  // of the second sequence
+  const std::vector<uint32_t> offsets = {0, 20, kTokens};
+  std::vector<float> context(size_t{kTokens} * kDim, 1.0F);
+  std::vector<float> keys(kDim * kKeyStride + 16, 1.0F);
+  std::vector<float> values(kTokens * kDim + 32, 1.0F);
+  // In channel 3 of a key or of a value.
+  if (in_key) {
+    keys[3 * kKeyStride + kOddToken] = odd;
+  } else {
+    values[kOddToken * kDim + 3] = odd;
+  }
+  ThreadPool pool(1);
+  std::vector<float> scratch(AttentionScratch(20));
+  Attend({context.data(), kDim, keys.data(), kKeyStride, values.data(), kDim, 1, kDim, offsets},
+         pool, scratch.data(), scratch.size());
+  return context;
+}
+
+// A key that is no number spoils its own sequence and nothing else; a value its own channel.
+TEST(Attend, NumbersThatAreNoneReachWhatDependsOnThem) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  testing::ForEachInstructionSet([&] {
+    for (const bool in_key : {true, false}) {
+      for (const float odd : {nan, std::numeric_limits<float>::infinity()}) {
+        const auto context = ContextWith(odd, in_key);
+        for (size_t i = 0; i < context.size(); ++i) {
+          const bool second = i >= context.size() / 2;
+          if (second && (in_key || i % 16 == 3)) {
+            EXPECT_FALSE(std::isfinite(context[i])) << i;
+          } else {
+            EXPECT_NEAR(context[i], 1, 1e-6) << i;
+          }
+        }
+      }
+    }
+  });
+}
+
+TEST(Attend, AHugeKeyTakesAllOfTheWeight) {
+  testing::ForEachInstructionSet([&] {
+    for (const float odd : {3e38F, -3e38F, 1e-40F}) {
+      for (const float x : ContextWith(odd, true)) EXPECT_NEAR(x, 1, 1e-6);
+    }
+  });
 }
 
 }  // namespace
