@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <sched.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -11,6 +10,7 @@
 #include <string>
 #include <system_error>
 
+#include "base/usable_cpus.h"
 #include "common/progress.h"
 
 namespace sti {
@@ -147,12 +147,6 @@ ProgressSink Tool::Progress(std::string what) const {
   return MakeProgressBar(std::move(what));
 }
 
-uint32_t AvailableThreads() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (sched_getaffinity(0, sizeof(set), &set) != 0) return 1;
-  int count = CPU_COUNT(&set);
-  return count > 0 ? static_cast<uint32_t>(count) : 1;
-}
+uint32_t AvailableThreads() { return UsableCpus(); }
 
 }  // namespace sti

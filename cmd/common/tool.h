@@ -72,7 +72,8 @@ CLI::Option* AddParsed(CLI::App& app, const std::string& flags, T& target, Parse
       ->type_name("");
 }
 
-/// Threads this process may use: its affinity, not the machine's cores.
+/// Threads this process may use: what affinity and control groups leave it, not the machine's
+/// cores.
 uint32_t AvailableThreads();
 
 }  // namespace sti

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <system_error>
 
+#include "base/usable_cpus.h"
+
 namespace sti {
 namespace {
 
@@ -18,9 +20,9 @@ void Pause() {
 #endif
 }
 
-// Spins briefly, then sleeps, until `value` is no longer `old`.
-void WaitWhileEqual(const std::atomic<uint32_t>& value, uint32_t old) {
-  for (uint32_t i = 0; i < kSpins; ++i) {
+// Spins, then sleeps, until `value` is no longer `old`.
+void WaitWhileEqual(const std::atomic<uint32_t>& value, uint32_t old, uint32_t spins) {
+  for (uint32_t i = 0; i < spins; ++i) {
     if (value.load() != old) return;
     Pause();
   }
@@ -31,7 +33,12 @@ constexpr uint64_t Ticket(uint64_t generation, uint32_t index) { return generati
 
 }  // namespace
 
-ThreadPool::ThreadPool(uint32_t threads) : threads_(std::max(threads, 1U)) {
+ThreadPool::ThreadPool(uint32_t threads) : ThreadPool(threads, threads > 1 ? UsableCpus() : 1) {}
+
+// Where threads outnumber CPUs, or a quota counts their time, one that spins takes the time of one
+// that works.
+ThreadPool::ThreadPool(uint32_t threads, uint32_t cpus)
+    : threads_(std::max(threads, 1U)), spins_(threads_ <= cpus ? kSpins : 0) {
   workers_.reserve(threads_ - 1);
   try {
     for (uint32_t worker = 1; worker < threads_; ++worker) {
@@ -74,7 +81,7 @@ void ThreadPool::WorkerMain(uint32_t worker) {
     if (stop_.load()) return;
     while (RunOne(worker)) {
     }
-    WaitWhileEqual(epoch_, epoch);
+    WaitWhileEqual(epoch_, epoch, spins_);
   }
 }
 
@@ -98,7 +105,7 @@ bool ThreadPool::RunOne(uint32_t worker) {
 
 void ThreadPool::WaitUntilDone(uint32_t count) {
   for (uint32_t done = done_.load(); done != count; done = done_.load()) {
-    WaitWhileEqual(done_, done);
+    WaitWhileEqual(done_, done, spins_);
   }
 }
 

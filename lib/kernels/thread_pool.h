@@ -1,5 +1,6 @@
 // A small pool for loops over equal tasks. Idle workers sleep; they spin for a few microseconds
-// first, because the loops of one layer follow each other within that time.
+// first, because the loops of one layer follow each other within that time, unless there are more
+// threads than the system lets run at once.
 #pragma once
 
 #include <atomic>
@@ -36,6 +37,8 @@ class ThreadPool {
  public:
   /// `threads` counts the caller; 0 means 1. Starts threads - 1 workers.
   explicit ThreadPool(uint32_t threads);
+  /// As above, on a system that runs `cpus` threads at once, where the other finds that out.
+  ThreadPool(uint32_t threads, uint32_t cpus);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
@@ -56,6 +59,7 @@ class ThreadPool {
   void WaitUntilDone(uint32_t count);
 
   uint32_t threads_;
+  uint32_t spins_;  ///< before sleeping
   TurnLock callers_;
   // (generation << 32) | next index. A generation is odd while the fields below are rewritten, so
   // that a late worker's claim fails rather than picks up half of the next loop.

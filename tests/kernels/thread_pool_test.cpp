@@ -5,6 +5,8 @@
 
 #include <atomic>
 #include <cerrno>
+#include <chrono>
+#include <ctime>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -87,6 +89,38 @@ TEST(ThreadPool, WakesAfterSleep) {
     pool.ParallelFor(100, [&](uint32_t, uint32_t) { calls.fetch_add(1); });
     EXPECT_EQ(calls.load(), 100U);
   }
+}
+
+double CpuTimeMs() {
+  timespec now{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) * 1e3 + static_cast<double>(now.tv_nsec) / 1e6;
+}
+
+// Of the CPU, not of a clock on the wall: a busy machine does not make it more.
+TEST(ThreadPool, IdleThreadsTakeNoCpuTime) {
+  for (const uint32_t cpus : {1U, 4U}) {
+    ThreadPool pool(4, cpus);
+    pool.ParallelFor(100, [](uint32_t, uint32_t) {});
+    const double before_ms = CpuTimeMs();
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    EXPECT_LT(CpuTimeMs() - before_ms, 100);
+  }
+}
+
+// Without spinning, too, no loop is lost and none waits for ever.
+TEST(ThreadPool, MoreThreadsThanCpus) {
+  ThreadPool pool(8, 1);
+  std::atomic<uint64_t> sum{0};
+  for (uint32_t round = 0; round < 2000; ++round) {
+    pool.ParallelFor(round % 20, [&](uint32_t i, uint32_t) { sum.fetch_add(i + 1); });
+  }
+  uint64_t expected = 0;
+  for (uint32_t round = 0; round < 2000; ++round) {
+    const uint64_t count = round % 20;
+    expected += count * (count + 1) / 2;
+  }
+  EXPECT_EQ(sum.load(), expected);
 }
 
 }  // namespace

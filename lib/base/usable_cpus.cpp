@@ -1,0 +1,142 @@
+#include "base/usable_cpus.h"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <charconv>
+#include <fstream>
+#include <optional>
+#include <sstream>
+#include <string_view>
+#include <vector>
+
+namespace sti {
+namespace {
+
+// A mounted hierarchy of control groups that may limit CPU time, and this process's group in it.
+struct Hierarchy {
+  bool unified = false;  // version 2
+  std::string mount;     // where it is mounted
+  std::string below;     // the group, from there on; "" or "/..."
+};
+
+std::optional<int64_t> Number(std::string_view text) {
+  int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+std::vector<std::string> Words(const std::string& line) {
+  std::istringstream stream(line);
+  std::vector<std::string> words;
+  for (std::string word; stream >> word;) words.push_back(word);
+  return words;
+}
+
+std::string FirstLine(const std::string& path) {
+  std::ifstream file(path);
+  std::string line;
+  std::getline(file, line);
+  return line;
+}
+
+// Whether a comma-separated list holds `item`.
+bool Lists(const std::string& list, std::string_view item) {
+  std::istringstream stream(list);
+  for (std::string part; std::getline(stream, part, ',');) {
+    if (part == item) return true;
+  }
+  return false;
+}
+
+// The group of this process, from /proc/self/cgroup: lines `number:controllers:path`, version 2's
+// with no controllers.
+std::optional<std::string> OwnGroup(const std::string& root, bool unified) {
+  std::ifstream groups(root + "/proc/self/cgroup");
+  for (std::string line; std::getline(groups, line);) {
+    const size_t first = line.find(':');
+    const size_t second = line.find(':', first == std::string::npos ? first : first + 1);
+    if (second == std::string::npos) continue;
+    const std::string controllers = line.substr(first + 1, second - first - 1);
+    if (unified ? controllers.empty() : Lists(controllers, "cpu")) return line.substr(second + 1);
+  }
+  return std::nullopt;
+}
+
+// What a mount shows of the hierarchy may begin below its top, as in a container. A group beside
+// that is not to be seen: then the mount's own top counts.
+std::string BelowMount(const std::string& group, const std::string& mount_root) {
+  const std::string top = mount_root == "/" ? "" : mount_root;
+  if (group.rfind(top + "/", 0) != 0 || group.find("/..") != std::string::npos) return "";
+  const std::string below = group.substr(top.size());
+  return below == "/" ? "" : below;
+}
+
+// From /proc/self/mountinfo: `id parent device root mount-point options... - type source options`.
+std::vector<Hierarchy> Hierarchies(const std::string& root) {
+  std::vector<Hierarchy> found;
+  std::ifstream mounts(root + "/proc/self/mountinfo");
+  for (std::string line; std::getline(mounts, line);) {
+    const std::vector<std::string> words = Words(line);
+    const auto dash = std::find(words.begin(), words.end(), "-");
+    if (dash - words.begin() < 6 || words.end() - dash < 4) continue;
+    const bool unified = dash[1] == "cgroup2";
+    if (!unified && (dash[1] != "cgroup" || !Lists(dash[3], "cpu"))) continue;
+    const std::optional<std::string> group = OwnGroup(root, unified);
+    if (group) found.push_back({unified, root + words[4], BelowMount(*group, words[3])});
+  }
+  return found;
+}
+
+// CPUs that one group's files allow, rounded up; 0 for no limit.
+uint32_t GroupQuota(const std::string& folder, bool unified) {
+  std::vector<std::string> words;
+  if (unified) {
+    words = Words(FirstLine(folder + "/cpu.max"));
+  } else {
+    words = {FirstLine(folder + "/cpu.cfs_quota_us"), FirstLine(folder + "/cpu.cfs_period_us")};
+  }
+  if (words.size() != 2) return 0;
+  const std::optional<int64_t> quota_us = Number(words[0]);
+  const std::optional<int64_t> period_us = Number(words[1]);
+  if (!quota_us || !period_us || *quota_us <= 0 || *period_us <= 0) return 0;
+  const int64_t cpus = (*quota_us - 1) / *period_us + 1;
+  return static_cast<uint32_t>(std::min<int64_t>(cpus, UINT32_MAX));
+}
+
+uint32_t AffinityCpus() {
+  // A machine may have more CPUs than the usual set has room for.
+  for (size_t cpus = CPU_SETSIZE; cpus <= size_t{1} << 20; cpus *= 2) {
+    const size_t bytes = CPU_ALLOC_SIZE(cpus);
+    std::vector<cpu_set_t> set((bytes + sizeof(cpu_set_t) - 1) / sizeof(cpu_set_t));
+    if (sched_getaffinity(0, bytes, set.data()) == 0) {
+      return static_cast<uint32_t>(std::max(CPU_COUNT_S(bytes, set.data()), 1));
+    }
+  }
+  return 1;
+}
+
+}  // namespace
+
+uint32_t QuotaCpus(const std::string& root) {
+  uint32_t least = 0;
+  for (const Hierarchy& hierarchy : Hierarchies(root)) {
+    std::string below = hierarchy.below;
+    while (true) {
+      const uint32_t quota = GroupQuota(hierarchy.mount + below, hierarchy.unified);
+      if (quota != 0) least = least == 0 ? quota : std::min(least, quota);
+      if (below.empty()) break;
+      below.resize(below.rfind('/'));
+    }
+  }
+  return least;
+}
+
+uint32_t UsableCpus() {
+  const uint32_t allowed = AffinityCpus();
+  const uint32_t quota = allowed > 1 ? QuotaCpus() : 0;
+  return quota == 0 ? allowed : std::min(allowed, quota);
+}
+
+}  // namespace sti
