@@ -6,7 +6,6 @@
 #include <charconv>
 #include <fstream>
 #include <optional>
-#include <sstream>
 #include <string_view>
 #include <vector>
 
@@ -27,12 +26,18 @@ std::optional<int64_t> Number(std::string_view text) {
   return value;
 }
 
-std::vector<std::string> Words(const std::string& line) {
-  std::istringstream stream(line);
-  std::vector<std::string> words;
-  for (std::string word; stream >> word;) words.push_back(word);
-  return words;
+// The parts of `text` between separators, without empty ones.
+std::vector<std::string> Split(std::string_view text, char separator) {
+  std::vector<std::string> parts;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find(separator), text.size());
+    if (end > 0) parts.emplace_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return parts;
 }
+
+std::vector<std::string> Words(std::string_view line) { return Split(line, ' '); }
 
 std::string FirstLine(const std::string& path) {
   std::ifstream file(path);
@@ -43,11 +48,8 @@ std::string FirstLine(const std::string& path) {
 
 // Whether a comma-separated list holds `item`.
 bool Lists(const std::string& list, std::string_view item) {
-  std::istringstream stream(list);
-  for (std::string part; std::getline(stream, part, ',');) {
-    if (part == item) return true;
-  }
-  return false;
+  const std::vector<std::string> items = Split(list, ',');
+  return std::find(items.begin(), items.end(), item) != items.end();
 }
 
 // The group of this process, from /proc/self/cgroup: lines `number:controllers:path`, version 2's
@@ -78,11 +80,13 @@ std::vector<Hierarchy> Hierarchies(const std::string& root) {
   std::vector<Hierarchy> found;
   std::ifstream mounts(root + "/proc/self/mountinfo");
   for (std::string line; std::getline(mounts, line);) {
+    if (line.find(" - cgroup") == std::string::npos) continue;
     const std::vector<std::string> words = Words(line);
     const auto dash = std::find(words.begin(), words.end(), "-");
     if (dash - words.begin() < 6 || words.end() - dash < 4) continue;
     const bool unified = dash[1] == "cgroup2";
-    if (!unified && (dash[1] != "cgroup" || !Lists(dash[3], "cpu"))) continue;
+    const bool limits_cpu = unified || (dash[1] == "cgroup" && Lists(dash[3], "cpu"));
+    if (!limits_cpu) continue;
     const std::optional<std::string> group = OwnGroup(root, unified);
     if (group) found.push_back({unified, root + words[4], BelowMount(*group, words[3])});
   }
@@ -135,7 +139,8 @@ uint32_t QuotaCpus(const std::string& root) {
 
 uint32_t UsableCpus() {
   const uint32_t allowed = AffinityCpus();
-  const uint32_t quota = allowed > 1 ? QuotaCpus() : 0;
+  if (allowed == 1) return 1;
+  static const uint32_t quota = QuotaCpus();
   return quota == 0 ? allowed : std::min(allowed, quota);
 }
 

@@ -14,7 +14,8 @@ namespace sti {
 uint32_t QuotaCpus(const std::string& root = "");
 
 /// CPUs that this process may keep busy: its affinity, or its quota where that is smaller; at least
-/// 1. Some ten small files are read, in a tenth of a millisecond. Thread-safe.
+/// 1. The quota is the one that a process had when it first asked, since finding it out takes a
+/// tenth of a millisecond and more. Thread-safe.
 uint32_t UsableCpus();
 
 }  // namespace sti
