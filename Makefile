@@ -4,7 +4,7 @@ BUILD := build
 JOBS := $(shell nproc)
 .DEFAULT_GOAL := all
 
-.PHONY: all demo test unit cli bench bench-peers tidy asan test-aarch64 tsan fuzz format deps clean help
+.PHONY: all demo test unit cli bench bench-peers tidy asan test-aarch64 tsan valgrind fuzz format deps clean help
 
 all: deps ## build everything into build/bin
 	@[ -f $(BUILD)/build.ninja ] || cmake --preset release >/dev/null
@@ -35,12 +35,15 @@ asan: deps ## unit tests under AddressSanitizer and UndefinedBehaviorSanitizer
 	@cmake --preset asan >/dev/null && cmake --build build-asan -j $(JOBS)
 	@scripts/run-tests build-asan
 
-test-aarch64: all ## the same bytes from an aarch64 build under qemu-user; installs a cross compiler
+test-aarch64: all ## unit tests of an aarch64 build under qemu-user, and the same bytes from its tools
 	@scripts/test-aarch64 $(BUILD)
 
 tsan: deps ## unit tests under ThreadSanitizer
 	@cmake --preset tsan >/dev/null && cmake --build build-tsan -j $(JOBS)
 	@scripts/run-tests build-tsan --unit
+
+valgrind: all ## unit tests of kernels and model under valgrind, which must be there
+	@scripts/test-valgrind $(BUILD)
 
 fuzz: ## every parser under random bytes, FUZZ_SECONDS=60 each; needs clang, installs it
 	@scripts/install-deps --fuzz
