@@ -2,7 +2,6 @@
 
 #include <cerrno>
 #include <condition_variable>
-#include <deque>
 #include <mutex>
 #include <system_error>
 #include <thread>
@@ -13,10 +12,31 @@
 namespace sti {
 namespace {
 
+/// First in, first out, of up to as many as it was made for: no allocation after that.
+template <typename T>
+class Ring {
+ public:
+  explicit Ring(uint32_t room) : items_(room) {}
+  [[nodiscard]] bool empty() const { return size_ == 0; }
+  void Push(const T& item) { items_[(first_ + size_++) % items_.size()] = item; }
+  T Pop() {
+    const T item = items_[first_];
+    first_ = (first_ + 1) % items_.size();
+    --size_;
+    return item;
+  }
+
+ private:
+  std::vector<T> items_;
+  size_t first_ = 0;
+  size_t size_ = 0;
+};
+
 // A few threads in pread; the queue between them and the caller is the whole of the state.
 class ThreadReader final : public BlockReader {
  public:
-  ThreadReader(OpenedFile file, uint32_t depth, ReadPath path) : file_(std::move(file)) {
+  ThreadReader(OpenedFile file, uint32_t depth, ReadPath path)
+      : file_(std::move(file)), waiting_(depth), done_(depth) {
     name_ = file_.name;
     file_bytes_ = file_.bytes;
     depth_ = depth;
@@ -52,7 +72,7 @@ class ThreadReader final : public BlockReader {
     ++in_flight_;
     {
       std::lock_guard lock(mutex_);
-      waiting_.push_back(request);
+      waiting_.Push(request);
     }
     wake_.notify_one();
     return {};
@@ -66,8 +86,7 @@ class ThreadReader final : public BlockReader {
   Result<uint64_t> Wait() override {
     std::unique_lock lock(mutex_);
     finished_.wait(lock, [this] { return !done_.empty(); });
-    Done done = done_.front();
-    done_.pop_front();
+    const Done done = done_.Pop();
     --in_flight_;
     if (done.error_number != 0) {
       return path_ == ReadPath::kBuffered ? ReadError(name_, done.error_number)
@@ -79,10 +98,10 @@ class ThreadReader final : public BlockReader {
 
  private:
   struct Done {
-    uint64_t tag;
-    uint64_t end;  // where reading stopped
-    int error_number;
-    bool whole;
+    uint64_t tag = 0;
+    uint64_t end = 0;  // where reading stopped
+    int error_number = 0;
+    bool whole = false;
   };
 
   void Work() {
@@ -90,12 +109,11 @@ class ThreadReader final : public BlockReader {
     for (;;) {
       wake_.wait(lock, [this] { return stop_ || !waiting_.empty(); });
       if (stop_) return;
-      ReadRequest request = waiting_.front();
-      waiting_.pop_front();
+      const ReadRequest request = waiting_.Pop();
       lock.unlock();
-      Done done = ReadOne(request);
+      const Done done = ReadOne(request);
       lock.lock();
-      done_.push_back(done);
+      done_.Push(done);
       finished_.notify_one();
     }
   }
@@ -118,8 +136,8 @@ class ThreadReader final : public BlockReader {
   std::mutex mutex_;
   std::condition_variable wake_;
   std::condition_variable finished_;
-  std::deque<ReadRequest> waiting_;
-  std::deque<Done> done_;
+  Ring<ReadRequest> waiting_;  ///< in flight are at most depth_, and so in each of the two
+  Ring<Done> done_;
   bool stop_ = false;
   std::vector<std::thread> threads_;
 };

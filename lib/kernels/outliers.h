@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "base/little_endian.h"
-#include "kernels/load_value.h"
+#include "kernels/decode.h"
 #include "kernels/shard_view.h"
 
 namespace sti {
@@ -29,6 +29,7 @@ template <typename Visit>
 void ForEachOutlier(const ShardView& shard, uint64_t first, uint64_t count, const Visit& visit) {
   const OutlierView& outliers = shard.outliers;
   if (outliers.count == 0) return;
+  constexpr uint32_t kChunk = 32;  // values widened at once
   const uint64_t end = first + count;
   for (uint64_t block = first / kOutlierBlock; block * kOutlierBlock < end; ++block) {
     if (block >= outliers.blocks) return;
@@ -36,11 +37,15 @@ void ForEachOutlier(const ShardView& shard, uint64_t first, uint64_t count, cons
     const auto stop = LoadLittle<uint32_t>(outliers.block_starts + 4 * (block + 1));
     uint32_t i = LoadLittle<uint32_t>(outliers.block_starts + 4 * block);
     if (first > start) i = FirstOutlierFrom(outliers.lows, i, stop, first - start);
-    for (; i < stop; ++i) {
-      const uint64_t position = start + LoadLittle<uint16_t>(outliers.lows + 2 * uint64_t{i});
-      if (position >= end) return;
-      visit(position - first,
-            LoadValue(shard.type, outliers.values + uint64_t{i} * BytesOf(shard.type)));
+    for (; i < stop; i += kChunk) {
+      float values[kChunk];
+      const uint32_t chunk = stop - i < kChunk ? stop - i : kChunk;
+      WidenWeights(outliers.values + uint64_t{i} * BytesOf(shard.type), shard.type, chunk, values);
+      for (uint32_t j = 0; j < chunk; ++j) {
+        const uint64_t at = start + LoadLittle<uint16_t>(outliers.lows + 2 * uint64_t{i + j});
+        if (at >= end) return;
+        visit(at - first, values[j]);
+      }
     }
   }
 }

@@ -54,15 +54,11 @@ class PanelWriter {
     scales_ = shard.scales + matrix.scales + (by_output_ ? out : 0);
   }
 
-  /// What a unit of each output's codes is worth, in front of scales. Gives back the inverses.
-  const float* SetUnits(const float* units, uint32_t width) {
-    std::memcpy(codes_, units, width * sizeof(float));
-    for (uint32_t o = 0; o < kPanelWidth; ++o) {
-      const float scale = by_output_ && o < width ? scales_[o] : 1;
-      factors_[o] = codes_[o] > 0 ? 1 / codes_[o] : 0;
-      panel_.units[o] = o < width ? codes_[o] * scale : 0;
-    }
-    return factors_;
+  /// What a step of an output's codes is worth, in front of scales, and its inverse or 0.
+  void SetUnit(uint32_t out, float unit, float factor) {
+    codes_[out] = unit;
+    factors_[out] = factor;
+    panel_.units[out] = by_output_ ? unit * scales_[out] : unit;
   }
   /// A weight in front of scales, which a code reaches.
   void Put(uint64_t in, uint32_t out, float weight) const {
@@ -70,7 +66,7 @@ class PanelWriter {
     PutByte(in, out, RoundCode(weight * factors_[out]));
   }
   /// Any weight; what a code does not reach goes to the far ones.
-  void PutAny(uint64_t in, uint32_t out, float weight) const {
+  [[gnu::always_inline]] void PutAny(uint64_t in, uint32_t out, float weight) const {
     const float scale = scales_ == nullptr ? 1 : scales_[by_output_ ? out : in];
     const float code = factors_[out] > 0 ? weight * factors_[out] / scale : kNone;
     if (type_ == ComputeType::kBf16) {
@@ -99,8 +95,8 @@ class PanelWriter {
   const PackedPanel& panel_;
   const float* scales_ = nullptr;
   bool by_output_ = false;
-  float codes_[kPanelWidth] = {};    ///< what each output's codes are worth
-  float factors_[kPanelWidth] = {};  ///< their inverses
+  float codes_[kPanelWidth];    ///< what each output's codes are worth
+  float factors_[kPanelWidth];  ///< their inverses
 };
 
 void Clear(ComputeType type, uint32_t ins, const PackedPanel& panel) {
@@ -137,7 +133,11 @@ void PackFull(ComputeType type, const ShardView& shard, const PanelStretch& stre
   float units[kPanelWidth];
   std::fill_n(units, kPanelWidth, 1.0f);
   if (type == ComputeType::kInt8) FullUnits(scratch, stretch.ins, width, fast, units);
-  const float* factors = writer.SetUnits(units, width);
+  float factors[kPanelWidth];
+  for (uint32_t o = 0; o < width; ++o) {
+    factors[o] = units[o] > 0 ? 1 / units[o] : 0;
+    writer.SetUnit(o, units[o], factors[o]);
+  }
   if (fast) {
     for (uint32_t k = 0; k < stretch.ins; k += kChunk) {
       const uint32_t rows = std::min(kChunk, stretch.ins - k);
@@ -158,24 +158,16 @@ void PackFull(ComputeType type, const ShardView& shard, const PanelStretch& stre
   }
 }
 
-void PackCoded(ComputeType type, const ShardView& shard, const PanelStretch& stretch,
-               float* scratch, const PackedPanel& panel, PanelWriter& writer) {
+void PackCoded(ComputeType type, const ShardView& shard, const PackedTable& table,
+               const PanelStretch& stretch, float* scratch, const PackedPanel& panel,
+               PanelWriter& writer) {
   const uint32_t width = stretch.width();
   const uint64_t count = uint64_t{stretch.ins} * width;
   const uint64_t first = stretch.first();
-  float units[kPanelWidth];
-  std::fill_n(units, kPanelWidth, type == ComputeType::kInt8 ? UnitOf(shard) : 1.0f);
-  const float factor = *writer.SetUnits(units, width);
+  for (uint32_t o = 0; o < width; ++o) writer.SetUnit(o, table.unit, table.factor);
   if (HasPackedInstructions(type) && width == kPanelWidth && stretch.ins % 4 == 0 &&
       first % 8 == 0) {
-    uint16_t table[64] = {};
-    for (uint32_t i = 0; i < 1U << shard.bits; ++i) {
-      const float centroid = shard.centroids[i];
-      table[i] = type == ComputeType::kBf16
-                     ? FloatToBFloat(centroid)
-                     : static_cast<uint16_t>(RoundCode(centroid * factor) + kOffset);
-    }
-    LookUpPackedAvx512(type, shard, first, stretch.ins, table, panel.data);
+    LookUpPackedAvx512(type, shard, first, stretch.ins, table.words, panel.data);
   } else {
     Clear(type, stretch.ins, panel);
     DecodePlanes({shard.planes, shard.bits, shard.centroids}, first, count, scratch);
@@ -261,12 +253,29 @@ void PackRows(ComputeType type, const RowsRef& in, const float* scales, const Pa
   }
 }
 
-void DecodePacked(ComputeType type, const ShardView& shard, const ShardMatrix& matrix, uint32_t out,
-                  const FarWeights& far, float* scratch, const PackedPanel& panel) {
+PackedTable PackCentroids(ComputeType type, const ShardView& shard) {
+  PackedTable table;
+  if (shard.bits == kFullBits) return table;
+  if (type == ComputeType::kInt8) {
+    table.unit = UnitOf(shard);
+    table.factor = table.unit > 0 ? 1 / table.unit : 0;
+  }
+  for (uint32_t i = 0; i < 1U << shard.bits; ++i) {
+    const float centroid = shard.centroids[i];
+    table.words[i] = type == ComputeType::kBf16
+                         ? FloatToBFloat(centroid)
+                         : static_cast<uint16_t>(RoundCode(centroid * table.factor) + kOffset);
+  }
+  return table;
+}
+
+void DecodePacked(ComputeType type, const ShardView& shard, const PackedTable& table,
+                  const ShardMatrix& matrix, uint32_t out, const FarWeights& far, float* scratch,
+                  const PackedPanel& panel) {
   PanelWriter writer(type, shard, matrix, out, far, panel);
   const PanelStretch stretch{matrix, out, 0, matrix.ins};
-  if (shard.bits != kFullBits) return PackCoded(type, shard, stretch, scratch, panel, writer);
-  PackFull(type, shard, stretch, scratch, panel, writer);
+  if (shard.bits == kFullBits) return PackFull(type, shard, stretch, scratch, panel, writer);
+  PackCoded(type, shard, table, stretch, scratch, panel, writer);
 }
 
 void MultiplyPacked(ComputeType type, const PackedProduct& p) {

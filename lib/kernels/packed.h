@@ -58,10 +58,21 @@ struct FarWeights {
   void Add(uint32_t input, uint32_t out, float weight) const;
 };
 
+/// The packed centroids of a shard, which all its panels share.
+struct PackedTable {
+  uint16_t words[64] = {};  ///< bf16 bits, or an 8-bit code plus 128 in the low byte
+  float unit = 1;           ///< what a code's step is worth, in front of scales
+  float factor = 1;         ///< its inverse, or 0
+};
+
+/// Of a coded shard; for one of full fidelity, whatever. Thread-safe.
+PackedTable PackCentroids(ComputeType type, const ShardView& shard);
+
 /// Decodes the panel of `matrix` at output `out`, a multiple of kPanelWidth. `scratch` has room for
 /// ins * 16 floats rounded up to a multiple of 64. Thread-safe.
-void DecodePacked(ComputeType type, const ShardView& shard, const ShardMatrix& matrix, uint32_t out,
-                  const FarWeights& far, float* scratch, const PackedPanel& panel);
+void DecodePacked(ComputeType type, const ShardView& shard, const PackedTable& table,
+                  const ShardMatrix& matrix, uint32_t out, const FarWeights& far, float* scratch,
+                  const PackedPanel& panel);
 
 /// c [rows, width] += rows times panels, each sum times its row's scale and its output's unit.
 struct PackedProduct {

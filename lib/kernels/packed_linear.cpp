@@ -5,6 +5,7 @@
 // scales belong to the outputs, all terms are packed before the tasks begin, since every task reads
 // all of them.
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "base/aligned_buffer.h"
@@ -92,6 +93,8 @@ class PackedLinear final : public Linear {
     float* tile;     ///< [rows, kTileWidth]
   };
 
+  void PackTables(std::span<const LinearGroup> groups);
+  [[nodiscard]] const PackedTable& TableOf(const ShardView& shard) const;
   void PackAll(uint32_t rows, std::span<const LinearTerm> terms);
   void RunTask(uint32_t rows, const LinearGroup& group, bool shared, uint32_t out, uint32_t end,
                uint32_t worker);
@@ -103,9 +106,10 @@ class PackedLinear final : public Linear {
   ThreadPool& pool_;
   Activation activation_;
   AlignedBuffer buffer_;
-  std::vector<PackedRows> shared_;   ///< [terms]
-  std::vector<Scratch> scratch_;     ///< [threads]
-  std::vector<DecodeMeter> meters_;  ///< [threads]
+  std::vector<std::pair<const ShardView*, PackedTable>> tables_;  ///< of each shard once
+  std::vector<PackedRows> shared_;                                ///< [terms]
+  std::vector<Scratch> scratch_;                                  ///< [threads]
+  std::vector<DecodeMeter> meters_;                               ///< [threads]
 };
 
 void PackedLinear::Reserve(const LinearLimits& limits) {
@@ -122,6 +126,7 @@ void PackedLinear::Reserve(const LinearLimits& limits) {
   Carver carver(buffer_.data());
   shared_.clear();
   scratch_.clear();
+  tables_.reserve(limits.terms);
   for (uint32_t i = 0; i < limits.terms; ++i) {
     shared_.push_back(TakeRows(carver, limits.rows, shared_stride));
   }
@@ -138,6 +143,23 @@ void PackedLinear::Reserve(const LinearLimits& limits) {
   }
 }
 
+void PackedLinear::PackTables(std::span<const LinearGroup> groups) {
+  tables_.clear();
+  for (const LinearGroup& group : groups) {
+    for (const LinearTerm& term : group.terms) {
+      const auto known = [&](const auto& table) { return table.first == term.shard; };
+      if (std::any_of(tables_.begin(), tables_.end(), known)) continue;
+      tables_.emplace_back(term.shard, PackCentroids(type_, *term.shard));
+    }
+  }
+}
+
+const PackedTable& PackedLinear::TableOf(const ShardView& shard) const {
+  size_t i = 0;
+  while (tables_[i].first != &shard) ++i;
+  return tables_[i].second;
+}
+
 void PackedLinear::PackAll(uint32_t rows, std::span<const LinearTerm> terms) {
   const uint32_t blocks = (rows + kPackRows - 1) / kPackRows;
   pool_.ParallelFor(static_cast<uint32_t>(terms.size()) * blocks, [&](uint32_t i, uint32_t) {
@@ -152,12 +174,13 @@ void PackedLinear::PackAll(uint32_t rows, std::span<const LinearTerm> terms) {
 void PackedLinear::AddTerm(const LinearTerm& term, const PackedRows& packed, const OutputTile& tile,
                            uint32_t worker) {
   Scratch& scratch = scratch_[worker];
+  const PackedTable& table = TableOf(*term.shard);
   const uint32_t panels = (tile.width + kPanelWidth - 1) / kPanelWidth;
   meters_[worker].Time([&] {
     for (uint32_t p = 0; p < panels; ++p) {
       const FarWeights far{InputOf(term, tile.rows), tile.data + size_t{p} * kPanelWidth,
                            tile.stride};
-      DecodePacked(type_, *term.shard, term.matrix, tile.out + p * kPanelWidth, far,
+      DecodePacked(type_, *term.shard, table, term.matrix, tile.out + p * kPanelWidth, far,
                    scratch.weights, scratch.panels[p]);
     }
   });
@@ -204,6 +227,7 @@ uint32_t PackedLinear::TaskWidth(uint32_t outs, size_t groups) const {
 void PackedLinear::Run(uint32_t rows, std::span<const LinearGroup> groups) {
   if (groups.empty()) return;
   const bool shared = groups.size() == 1 && groups[0].terms[0].matrix.scaled_by_output;
+  PackTables(groups);
   if (shared) PackAll(rows, groups[0].terms);
   const uint32_t outs = groups[0].outs;
   const uint32_t task_width = TaskWidth(outs, groups.size());
