@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cassert>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -127,6 +128,7 @@ void FullUnits(const float* weights, uint32_t ins, uint32_t width, bool fast, fl
 void PackFull(ComputeType type, const ShardView& shard, const PanelStretch& stretch, float* scratch,
               const PackedPanel& panel, PanelWriter& writer) {
   const uint32_t width = stretch.width();
+  assert(width > 0);
   const uint64_t count = uint64_t{stretch.ins} * width;
   const bool fast = HasPackedInstructions(type) && width == kPanelWidth && stretch.ins % 4 == 0;
   WidenWeights(shard.full + stretch.first() * BytesOf(shard.type), shard.type, count, scratch);
@@ -162,6 +164,7 @@ void PackCoded(ComputeType type, const ShardView& shard, const PackedTable& tabl
                const PanelStretch& stretch, float* scratch, const PackedPanel& panel,
                PanelWriter& writer) {
   const uint32_t width = stretch.width();
+  assert(width > 0);
   const uint64_t count = uint64_t{stretch.ins} * width;
   const uint64_t first = stretch.first();
   for (uint32_t o = 0; o < width; ++o) writer.SetUnit(o, table.unit, table.factor);

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <numeric>
 
 #include "kernels/instruction_sets.h"
@@ -35,13 +36,14 @@ ModelInfo Info(const ModelShape& shape) {
 struct Run {
   uint32_t threads = 1;
   Backend backend = Backend::kNative;
+  ComputeType type = ComputeType::kFp32;
 };
 
 std::vector<float> RunLayer(const TestLayer& layer, std::span<const uint32_t> indexes,
                             std::span<const uint32_t> offsets, std::vector<float> hidden,
                             const Run& run) {
   ThreadPool pool(run.threads);
-  auto transformer = Transformer::Create(Info(layer.shape), pool, {run.backend});
+  auto transformer = Transformer::Create(Info(layer.shape), pool, {run.backend, run.type});
   EXPECT_TRUE(transformer.ok());
   if (!transformer.ok()) return {};
   const auto slices = layer.Slices(indexes);
@@ -92,6 +94,30 @@ TEST(Transformer, EveryInstructionSetAgrees) {
   testing::ForEachInstructionSet([&] {
     ExpectAgrees(layer, indexes, offsets, hidden, RunLayer(layer, indexes, offsets, hidden, {}));
   });
+}
+
+// Layers end in a norm, so numbers are about one: what rounding does shows in their distance.
+TEST(Transformer, LowerPrecisionsErrLittle) {
+  const std::vector<uint32_t> offsets = {0, 1, 18, 67};
+  for (const auto& shape : {Shape(4, 32, 64), Shape(3, 26, 20), Shape(3, 5, 7)}) {
+    const TestLayer layer(shape, 11);
+    std::mt19937 random(3);
+    const auto hidden = testing::RandomFloats(offsets.back() * shape.hidden, 1, random);
+    const std::vector<uint32_t> indexes = {2, 0};
+    const auto exact = RunLayer(layer, indexes, offsets, hidden, {});
+    for (const ComputeType type : ComputeTypes()) {
+      const auto result = RunLayer(layer, indexes, offsets, hidden, {.threads = 2, .type = type});
+      ASSERT_EQ(result.size(), exact.size());
+      double error = 0;
+      double size = 0;
+      for (size_t i = 0; i < exact.size(); ++i) {
+        error += double{result[i] - exact[i]} * (result[i] - exact[i]);
+        size += double{exact[i]} * exact[i];
+      }
+      EXPECT_LT(std::sqrt(error / size), type == ComputeType::kInt8 ? 0.02 : 0.005)
+          << NameOf(type) << " hidden " << shape.hidden;
+    }
+  }
 }
 
 TEST(Transformer, OpenBlasAgrees) {
