@@ -11,12 +11,9 @@
 #include <immintrin.h>
 
 #include <algorithm>
+#include <bit>
 
-#include "base/little_endian.h"
-
-// GCC 12 takes the undefined vectors of its own header for a mistake of ours.
-#pragma GCC diagnostic ignored "-Wuninitialized"
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#include "kernels/plane_codes_avx512.h"
 
 HWY_PUSH_ATTRIBUTES("avx512f,avx512bw,avx512vl,avx512dq,avx512vbmi,bmi,bmi2,fma")
 namespace sti {
@@ -68,7 +65,7 @@ class Table<6> {
     alignas(64) uint16_t low[64];
     alignas(64) uint16_t high[64];
     for (uint32_t i = 0; i < 64; ++i) {
-      const auto bits = LoadLittle<uint32_t>(reinterpret_cast<const uint8_t*>(centroids + i));
+      const auto bits = std::bit_cast<uint32_t>(centroids[i]);
       low[i] = static_cast<uint16_t>(bits);
       high[i] = static_cast<uint16_t>(bits >> 16);
     }
@@ -104,18 +101,6 @@ class Table<6> {
   __m512i low_[2];
   __m512i high_[2];
 };
-
-template <uint32_t kBits>
-HWY_INLINE __m512i Codes(const uint8_t* const (&planes)[kBits], uint64_t at, __m512i order) {
-  __m512i codes = _mm512_setzero_si512();
-#pragma GCC unroll 8
-  for (uint32_t p = 0; p < kBits; ++p) {
-    const __m512i bit = _mm512_set1_epi8(static_cast<char>(1U << (kBits - 1 - p)));
-    const __mmask64 mask = _cvtu64_mask64(LoadLittle<uint64_t>(planes[p] + at));
-    codes = _mm512_mask_add_epi8(codes, mask, codes, bit);
-  }
-  return _mm512_permutexvar_epi8(order, codes);
-}
 
 /// Sums of kRows rows. Not an array: over a loop that also writes, GCC 12 keeps arrays in memory.
 template <uint32_t kRows>
@@ -188,7 +173,7 @@ void Multiply(const FusedProduct& p, const float* scales) {
   Sums<kRows> sums;
   sums.Load(p.c, p.c_stride, p.rows);
   const uint64_t ins = p.stretch.ins;
-  __m512i codes = Codes<kBits>(planes, 0, order);
+  __m512i codes = PlaneCodes<kBits>(planes, 0, order);
   for (uint64_t k = 0; k < ins; k += kGroup) {
     __m512 w[kGroup];
     table.LookUp(codes, w);
@@ -196,7 +181,7 @@ void Multiply(const FusedProduct& p, const float* scales) {
     const Place place{values, masks + k, a, decoded};
     AddInput<0>(scaling, place, w[0], sums);
     // The next group's codes are put together among the products of this one.
-    codes = Codes<kBits>(planes, 2 * std::min(k + kGroup, ins - kGroup), order);
+    codes = PlaneCodes<kBits>(planes, 2 * std::min(k + kGroup, ins - kGroup), order);
     AddInput<1>(scaling, place, w[1], sums);
     AddInput<2>(scaling, place, w[2], sums);
     AddInput<3>(scaling, place, w[3], sums);

@@ -12,11 +12,7 @@
 #include <bit>
 #include <limits>
 
-#include "base/little_endian.h"
-
-// GCC 12 takes the undefined vectors of its own header for a mistake of ours.
-#pragma GCC diagnostic ignored "-Wuninitialized"
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#include "kernels/plane_codes_avx512.h"
 
 HWY_PUSH_ATTRIBUTES(
     "avx512f,avx512bw,avx512vl,avx512dq,avx512vbmi,avx512vnni,avx512bf16,bmi,bmi2,fma")
@@ -119,19 +115,6 @@ void PackBytes(const float* in, const float* scales, uint32_t ins, uint32_t* out
   *row_start = -128 * _mm512_reduce_add_epi32(sum);
 }
 
-// 64 codes, four rows of a panel: the code of input i and output o in byte `order(o, i)`.
-template <uint32_t kBits>
-HWY_INLINE __m512i Codes(const uint8_t* const (&planes)[kBits], uint64_t group, __m512i order) {
-  __m512i codes = _mm512_setzero_si512();
-#pragma GCC unroll 8
-  for (uint32_t p = 0; p < kBits; ++p) {
-    const __m512i bit = _mm512_set1_epi8(static_cast<char>(1U << (kBits - 1 - p)));
-    const __mmask64 mask = _cvtu64_mask64(LoadLittle<uint64_t>(planes[p] + 8 * group));
-    codes = _mm512_mask_add_epi8(codes, mask, codes, bit);
-  }
-  return _mm512_permutexvar_epi8(order, codes);
-}
-
 // Words looked up by the code in the low byte of each.
 template <uint32_t kBits>
 HWY_INLINE __m512i Centroids(__m512i codes, __m512i low, __m512i high) {
@@ -160,7 +143,7 @@ void LookUp(const ShardView& shard, uint64_t first, uint32_t ins, const uint16_t
     for (int i = 0; i < 64; ++i) bytes[i] = static_cast<uint8_t>(table[i]);
     const __m512i centroids = _mm512_load_si512(bytes);
     for (uint64_t g = 0; g < groups; ++g) {
-      const __m512i codes = Codes<kBits>(planes, g, order);
+      const __m512i codes = PlaneCodes<kBits>(planes, 8 * g, order);
       _mm512_store_si512(out + kLanes * g, _mm512_permutexvar_epi8(codes, centroids));
     }
   } else {
@@ -170,7 +153,7 @@ void LookUp(const ShardView& shard, uint64_t first, uint32_t ins, const uint16_t
     const __m512i low = _mm512_loadu_si512(table);
     const __m512i high = _mm512_loadu_si512(table + 32);
     for (uint64_t g = 0; g < groups; ++g) {
-      const __m512i codes = Codes<kBits>(planes, g, order);
+      const __m512i codes = PlaneCodes<kBits>(planes, 8 * g, order);
       _mm512_store_si512(out + 2 * kLanes * g, Centroids<kBits>(codes, low, high));
       _mm512_store_si512(out + 2 * kLanes * g + kLanes,
                          Centroids<kBits>(_mm512_srli_epi16(codes, 8), low, high));
