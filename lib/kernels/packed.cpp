@@ -204,7 +204,7 @@ void PackRow(ComputeType type, const float* in, uint32_t ins, const float* scale
     most = std::max(most, std::abs(scaled(k)));
     poison += scaled(k) * 0;
   }
-  const float factor = most > 0 && poison == 0 ? kMost / most : 0;
+  const float factor = most >= kLeastRow && poison == 0 ? kMost / most : 0;
   auto* bytes = reinterpret_cast<int8_t*>(out);
   int32_t sum = 0;
   for (uint32_t k = 0; k < ins; ++k) {

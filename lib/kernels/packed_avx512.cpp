@@ -88,7 +88,8 @@ void PackBytes(const float* in, const float* scales, uint32_t ins, uint32_t* out
                int32_t* row_start) {
   const float largest = std::bit_cast<float>(LargestBits<kHasScales>(in, scales, ins));
   // Infinite and NaN compare false: the codes are zero then, and the scale becomes NaN.
-  const bool usable = largest > 0 && largest <= std::numeric_limits<float>::max();
+  const bool finite = largest <= std::numeric_limits<float>::max();
+  const bool usable = finite && largest >= kLeastRow;
   const __m512 factor = _mm512_set1_ps(usable ? 127 / largest : 0);
   // Packs work within 16 bytes; this puts dwords back in order.
   const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
@@ -110,7 +111,6 @@ void PackBytes(const float* in, const float* scales, uint32_t ins, uint32_t* out
     sum = _mm512_add_epi32(sum, codes);
     _mm_storeu_si128(reinterpret_cast<__m128i*>(out + k / 4), _mm512_cvtepi32_epi8(codes));
   }
-  const bool finite = usable || largest == 0;
   *row_scale = finite ? largest / 127 : std::numeric_limits<float>::quiet_NaN();
   *row_start = -128 * _mm512_reduce_add_epi32(sum);
 }

@@ -5,6 +5,9 @@
 
 namespace sti {
 
+/// 8-bit rows whose largest magnitude is smaller become zeros: 127 over it may be infinite.
+constexpr float kLeastRow = 1e-36f;
+
 /// The instructions of this CPU, on the instruction set in force.
 bool HasPackedInstructions(ComputeType type);
 
