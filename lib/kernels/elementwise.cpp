@@ -57,22 +57,20 @@ HWY_INLINE V Fold(const float* x, size_t count, float fill, V sum, const F& f) {
   return sum;
 }
 
-// The larger and the smaller of a bound and x, and NaN if x is NaN: a plain maximum gives the bound
-// on some instruction sets, and a number where none is known. x86 gives its second operand.
-HWY_INLINE V AtLeast(V bound, V x) {
+// Whether a maximum is its second operand where one of them is NaN, as on x86. Elsewhere it may be
+// the other.
 #if HWY_ARCH_X86 && HWY_TARGET != HWY_EMU128 && HWY_TARGET != HWY_SCALAR
-  return hn::Max(bound, x);
+constexpr bool kSecondIfNan = true;
 #else
-  return hn::IfThenElse(hn::Gt(bound, x), bound, x);
+constexpr bool kSecondIfNan = false;
 #endif
-}
 
+// The larger and the smaller of a bound and x, and NaN if x is NaN.
+HWY_INLINE V AtLeast(V bound, V x) {
+  return kSecondIfNan ? hn::Max(bound, x) : hn::IfThenElse(hn::Gt(bound, x), bound, x);
+}
 HWY_INLINE V AtMost(V bound, V x) {
-#if HWY_ARCH_X86 && HWY_TARGET != HWY_EMU128 && HWY_TARGET != HWY_SCALAR
-  return hn::Min(bound, x);
-#else
-  return hn::IfThenElse(hn::Lt(bound, x), bound, x);
-#endif
+  return kSecondIfNan ? hn::Min(bound, x) : hn::IfThenElse(hn::Lt(bound, x), bound, x);
 }
 
 // e^x for x <= 0. Highway's gives 0 for NaN.

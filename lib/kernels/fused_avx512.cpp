@@ -35,11 +35,7 @@ class Table {
     high_ = _mm512_load_ps(table + kLanes);
   }
   // Byte i of dword o is input i's code for output o; look-ups ignore higher bits.
-  static __m512i Order() {
-    alignas(64) uint8_t bytes[64];
-    for (uint32_t i = 0; i < 64; ++i) bytes[i] = static_cast<uint8_t>(i % 4 * kLanes + i / 4);
-    return _mm512_load_si512(bytes);
-  }
+  static __m512i Order() { return CodeOrder({0, 1, 2, 3}); }
   HWY_INLINE void LookUp(__m512i codes, __m512 (&w)[kGroup]) const {
     w[0] = Look(codes);
     w[1] = Look(_mm512_srli_epi32(codes, 8));

@@ -124,6 +124,10 @@ void NativeLinear::AddTerm(const LinearTerm& term, const OutputTile& tile, uint3
   const uint32_t ins = term.matrix.ins;
   const float* leading = LeadingOf(term);
   const uint32_t panels = (tile.width + kPanelWidth - 1) / kPanelWidth;
+  // The last panel decides, the only one that may be narrow. Metered decoding has its own time.
+  const PanelStretch last{term.matrix, tile.out + (panels - 1) * kPanelWidth, 0, ins};
+  const bool fused = leading != nullptr && !meters_[worker].on && CanFuse(*term.shard, last);
+  const uint32_t first_rows = fused ? FusedRows(tile.rows) : 0;
   for (uint32_t in = 0; in < ins; in += kStretch) {
     PanelProduct product{.a = term.in + in,
                          .a_stride = term.in_stride,
@@ -134,17 +138,10 @@ void NativeLinear::AddTerm(const LinearTerm& term, const OutputTile& tile, uint3
                          .c_stride = tile.stride,
                          .width = tile.width,
                          .accumulate = true};
-    // Metered decoding has a time of its own.
-    bool fused = leading != nullptr && !meters_[worker].on;
-    for (uint32_t p = 0; p < panels; ++p) {
-      const PanelStretch stretch{term.matrix, tile.out + p * kPanelWidth, in, product.ins};
-      product.panels[p] = {scratch.panels[p], stretch.width()};
-      fused = fused && CanFuse(*term.shard, stretch);
-    }
-    const uint32_t first_rows = fused ? FusedRows(tile.rows) : 0;
     for (uint32_t p = 0; p < panels; ++p) {
       const PanelStretch stretch{term.matrix, tile.out + p * kPanelWidth, in, product.ins};
       float* decoded = scratch.panels[p];
+      product.panels[p] = {decoded, stretch.width()};
       if (fused) {
         MultiplyDecoding({*term.shard, stretch, scratch.overlay, leading + size_t{in} * kFusedRows,
                           first_rows, product.c + size_t{p} * kPanelWidth, product.c_stride,

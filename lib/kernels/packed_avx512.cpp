@@ -122,15 +122,6 @@ HWY_INLINE __m512i Centroids(__m512i codes, __m512i low, __m512i high) {
   return _mm512_permutex2var_epi16(low, codes, high);
 }
 
-// Bytes 4 o + j come from input inputs[j].
-__m512i OrderOf(const int (&inputs)[4]) {
-  alignas(64) uint8_t bytes[64];
-  for (int o = 0; o < 16; ++o) {
-    for (int j = 0; j < 4; ++j) bytes[4 * o + j] = static_cast<uint8_t>(16 * inputs[j] + o);
-  }
-  return _mm512_load_si512(bytes);
-}
-
 template <ComputeType kType, uint32_t kBits>
 void LookUp(const ShardView& shard, uint64_t first, uint32_t ins, const uint16_t* table,
             uint32_t* out) {
@@ -138,7 +129,7 @@ void LookUp(const ShardView& shard, uint64_t first, uint32_t ins, const uint16_t
   for (uint32_t p = 0; p < kBits; ++p) planes[p] = shard.planes[p] + first / 8;
   const uint64_t groups = ins / 4;
   if constexpr (kType == kInt8) {
-    const __m512i order = OrderOf({0, 1, 2, 3});
+    const __m512i order = CodeOrder({0, 1, 2, 3});
     alignas(64) uint8_t bytes[64];
     for (int i = 0; i < 64; ++i) bytes[i] = static_cast<uint8_t>(table[i]);
     const __m512i centroids = _mm512_load_si512(bytes);
@@ -149,7 +140,7 @@ void LookUp(const ShardView& shard, uint64_t first, uint32_t ins, const uint16_t
   } else {
     // Words of inputs (0, 2) and (1, 3): a look-up takes the low byte of each, and a shift by a
     // byte brings the other two.
-    const __m512i order = OrderOf({0, 2, 1, 3});
+    const __m512i order = CodeOrder({0, 2, 1, 3});
     const __m512i low = _mm512_loadu_si512(table);
     const __m512i high = _mm512_loadu_si512(table + 32);
     for (uint64_t g = 0; g < groups; ++g) {

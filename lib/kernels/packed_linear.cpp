@@ -10,7 +10,6 @@
 
 #include "base/aligned_buffer.h"
 #include "base/checked.h"
-#include "kernels/gemm.h"
 #include "kernels/linear.h"
 #include "kernels/packed.h"
 #include "types/plan.h"

@@ -30,5 +30,15 @@ HWY_INLINE __m512i PlaneCodes(const uint8_t* const (&planes)[kBits], uint64_t at
   return _mm512_permutexvar_epi8(order, codes);
 }
 
+/// The order that puts four inputs of sixteen outputs side by side: byte 4 o + j is the code of
+/// output o and input inputs[j].
+inline __m512i CodeOrder(const int (&inputs)[4]) {
+  alignas(64) uint8_t bytes[64];
+  for (int o = 0; o < 16; ++o) {
+    for (int j = 0; j < 4; ++j) bytes[4 * o + j] = static_cast<uint8_t>(16 * inputs[j] + o);
+  }
+  return _mm512_load_si512(bytes);
+}
+
 }  // namespace sti
 HWY_POP_ATTRIBUTES
