@@ -30,6 +30,19 @@ bool FitsModel(const SubmodelScore& score, const Importance& importance) {
          score.width <= importance.width && IsBitwidth(score.bits);
 }
 
+/// What is wrong with the standard errors; empty if nothing is.
+std::string ProblemOfErrors(const Importance& importance) {
+  const std::vector<double>& errors = importance.errors;
+  if (!errors.empty() && errors.size() != importance.scores.size())
+    return "errors is not layers rows of width numbers";
+  const auto is_error = [](double x) { return std::isfinite(x) && x >= 0; };
+  if (!is_error(importance.standard_error))
+    return "standard_error is negative or not a finite number";
+  if (!std::all_of(errors.begin(), errors.end(), is_error))
+    return "errors holds what is negative or not a finite number";
+  return "";
+}
+
 /// What is wrong with the fields of 1.1; empty if nothing is.
 std::string ProblemOfValues(const Importance& importance) {
   auto key = [](const SubmodelScore& s) { return std::tuple(s.depth, s.width, s.bits); };
@@ -73,8 +86,8 @@ Status Validate(const Importance& importance, const std::string& name) {
   if (!AllFinite(importance.scores)) return fail("scores holds what is not a finite number");
   if (!AllFinite(importance.losses)) return fail("losses holds what is not a finite number");
   if (!std::isfinite(importance.baseline)) return fail("baseline is not a finite number");
-  if (!std::isfinite(importance.standard_error) || importance.standard_error < 0)
-    return fail("standard_error is negative or not a finite number");
+  const std::string errors = ProblemOfErrors(importance);
+  if (!errors.empty()) return fail(errors);
   const std::string problem = ProblemOfValues(importance);
   if (!problem.empty()) return fail(problem);
   return {};
@@ -110,6 +123,12 @@ Result<Importance> FromBinary(std::span<const uint8_t> bytes, const std::string&
   }
   importance.gain_bits = NumbersOf(table->gain_bits());
   importance.gains = NumbersOf(table->gains());
+  if (const auto* data = table->data()) {
+    STI_ASSIGN_OR_RETURN(importance.data,
+                         DigestFromBytes(data->data(), data->size(), name + ": data"));
+  }
+  importance.errors = NumbersOf(table->errors());
+  importance.estimate = TextOf(table->estimate());
   return importance;
 }
 
@@ -157,6 +176,7 @@ Result<Importance> FromJson(std::span<const uint8_t> bytes, const std::string& n
   Importance importance;
   std::vector<std::vector<double>> scores;
   std::vector<std::vector<double>> losses;
+  std::vector<std::vector<double>> errors;
   fields.Get("model", Need::kRequired, &importance.model);
   fields.Get("metric", Need::kRequired, &importance.metric);
   fields.Get("examples", Need::kOptional, &importance.examples);
@@ -171,6 +191,11 @@ Result<Importance> FromJson(std::span<const uint8_t> bytes, const std::string& n
     fields.Fail("scores is not layers rows of width numbers");
   if (!losses.empty() && !Flatten(losses, importance.layers, importance.width, &importance.losses))
     fields.Fail("losses is not layers rows of width numbers");
+  fields.Get("data", Need::kOptional, &importance.data);
+  fields.Get("errors", Need::kOptional, &errors);
+  fields.Get("estimate", Need::kOptional, &importance.estimate);
+  if (!errors.empty() && !Flatten(errors, importance.layers, importance.width, &importance.errors))
+    fields.Fail("errors is not layers rows of width numbers");
   fields.ForEach("submodels", Need::kOptional,
                  [&](JsonFields& item) { ReadSubmodel(item, &importance); });
   fields.Get("gain_bits", Need::kOptional, &importance.gain_bits);
@@ -249,10 +274,17 @@ std::vector<uint8_t> EncodeImportance(const Importance& importance) {
     gain_bits = builder.CreateVector(importance.gain_bits);
     gains = builder.CreateVector(importance.gains);
   }
+  flatbuffers::Offset<flatbuffers::Vector<uint8_t>> data;
+  flatbuffers::Offset<flatbuffers::Vector<double>> errors;
+  flatbuffers::Offset<flatbuffers::String> estimate;
+  if (!importance.data.empty())
+    data = builder.CreateVector(importance.data.bytes.data(), importance.data.bytes.size());
+  if (!importance.errors.empty()) errors = builder.CreateVector(importance.errors);
+  if (!importance.estimate.empty()) estimate = builder.CreateString(importance.estimate);
   builder.Finish(fb::CreateImportance(builder, model, metric, importance.examples,
                                       importance.baseline, importance.layers, importance.width,
                                       scores, losses, importance.standard_error, kernel, submodels,
-                                      gain_bits, gains));
+                                      gain_bits, gains, data, errors, estimate));
   return WrapFrame(kImportanceMagic, {builder.GetBufferPointer(), builder.GetSize()});
 }
 
@@ -267,10 +299,13 @@ std::string ImportanceToJson(const Importance& importance) {
   json["scores"] = Rows(importance.scores, importance.width);
   if (!importance.losses.empty()) json["losses"] = Rows(importance.losses, importance.width);
   json["standard_error"] = importance.standard_error;
+  if (!importance.errors.empty()) json["errors"] = Rows(importance.errors, importance.width);
   json["rank"] = nlohmann::ordered_json::array();
   for (const auto& [layer, slice] : ImportanceRank(importance))
     json["rank"].push_back({layer, slice});
   json["kernel"] = importance.kernel;
+  if (!importance.data.empty()) json["data"] = importance.data.Hex();
+  if (!importance.estimate.empty()) json["estimate"] = importance.estimate;
   WriteValues(importance, &json);
   return PrintJson(json);
 }

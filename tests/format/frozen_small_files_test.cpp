@@ -53,5 +53,15 @@ TEST(FrozenSmallFiles, ImportanceWithSubmodelsAndGainsLoads) {
   EXPECT_EQ(value->gains.size(), 20U);
 }
 
+TEST(FrozenSmallFiles, ImportanceWithErrorsAndAnEstimateLoads) {
+  ExpectFrozen<Importance>("v1.2/tiny.importance", ParseImportance, EncodeImportance,
+                           ImportanceToJson);
+  const auto value = ParseImportance(test::Bytes(Frozen("v1.2/tiny.importance")), "tiny");
+  ASSERT_TRUE(value.ok());
+  EXPECT_EQ(value->data.Hex(), "00112233445566778899aabbccddeeff");
+  EXPECT_EQ(value->errors, (std::vector<double>{0.125, 0.0625, 0.03125, 0}));
+  EXPECT_EQ(value->estimate, "first-order");
+}
+
 }  // namespace
 }  // namespace sti

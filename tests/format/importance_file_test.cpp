@@ -33,6 +33,9 @@ Importance WithValues() {
       {1, 2, 2, 0.25, 3.5}, {1, 2, 32, 1, -0.5}, {1, 3, 2, 0.1 + 0.2, 0}, {2, 1, 6, 0, 1e-300}};
   importance.gain_bits = {3, 32};
   for (int i = 0; i < 12; ++i) importance.gains.push_back(0.1 * i - 0.35);
+  for (uint8_t i = 0; i < 16; ++i) importance.data.bytes[i] = 255 - i;
+  importance.errors = {0, 0.1, 0.2, 1e-300, 3, 0.5};
+  importance.estimate = "first-order";
   return importance;
 }
 
@@ -55,6 +58,9 @@ void ExpectEqual(const Importance& a, const Importance& b) {
   EXPECT_EQ(a.submodels, b.submodels);
   EXPECT_EQ(a.gain_bits, b.gain_bits);
   EXPECT_EQ(a.gains, b.gains);
+  EXPECT_EQ(a.data, b.data);
+  EXPECT_EQ(a.errors, b.errors);
+  EXPECT_EQ(a.estimate, b.estimate);
 }
 
 TEST(ImportanceFile, BothSpellingsHoldTheSame) {
@@ -165,6 +171,8 @@ TEST(ImportanceFile, WrongGainsAreNamed) {
   refused("[-0.35,", "[\"x\",", "gains is not layers rows");
   refused("[-0.35,", "[null,", "gains is not layers rows");
   refused("\"gains\": [", "\"gains\": [[],", "gains is not layers rows");
+  refused("\"data\": \"", "\"data\": \"0", "data");
+  refused("\"errors\": [", "\"errors\": [[],", "errors is not layers rows");
   refused("\"gains\": [", "\"gains\": 1, \"old\": [", "gains is not layers rows");
 }
 
@@ -179,6 +187,9 @@ TEST(ImportanceFile, WrongBinaryValuesAreRefused) {
       {[](Importance& i) { std::swap(i.submodels[0], i.submodels[3]); }, "is not sorted"},
       {[](Importance& i) { i.gains[11] = HUGE_VAL; }, "gains holds what is not"},
       {[](Importance& i) { i.gains.pop_back(); }, "gains is not layers rows"},
+      {[](Importance& i) { i.errors.pop_back(); }, "errors is not layers rows"},
+      {[](Importance& i) { i.errors[2] = -0.5; }, "errors holds what is negative"},
+      {[](Importance& i) { i.errors[5] = HUGE_VAL; }, "errors holds what is negative"},
       {[](Importance& i) { i.gain_bits[0] = 2; }, "gain_bits holds what is not"},
   };
   for (const auto& one : cases) {
