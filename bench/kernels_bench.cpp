@@ -62,7 +62,7 @@ void MultiplyTwoPanels(benchmark::State& state) {
       .c = c.data(),
       .c_stride = width,
       .width = width,
-      .accumulate = false};
+      .start = kFromZero};
   constexpr int kRepeats = 20;
   std::vector<double> gflops;
   std::vector<double> peaks;

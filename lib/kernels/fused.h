@@ -12,6 +12,13 @@ namespace sti {
 
 inline constexpr uint32_t kFusedRows = 16;  ///< most that are multiplied while decoding
 
+/// How many of `rows` are multiplied while decoding; the rest, if any, is better not a row or two.
+constexpr uint32_t FusedRows(uint32_t rows) {
+  constexpr uint32_t kFew = 24;
+  if (rows > kFusedRows && rows < kFew) return kFew / 2;
+  return rows < kFusedRows ? rows : kFusedRows;
+}
+
 /// Room for the outliers of a stretch, each where its weight is.
 struct OutlierOverlay {
   float* values = nullptr;    ///< [ins, 16], aligned to 64 bytes; only what a mask shows is read
@@ -22,14 +29,16 @@ struct OutlierOverlay {
 /// them; zeros for rows that there are not. `rows` is at most kFusedRows. Thread-safe.
 void InterleaveRows(const float* in, size_t stride, uint32_t rows, uint32_t ins, float* out);
 
-/// c [rows, 16] += a [rows, ins] times a stretch, whose weights are also written to `decoded`, as
-/// DecodePanel and MultiplyPanels do it one after the other, to the bit.
+/// c [rows, 16] = a [rows, ins] times a stretch, plus `start` or c as in PanelProduct; the
+/// stretch's weights are also written to `decoded`, as DecodePanel and MultiplyPanels do it one
+/// after the other, to the bit.
 struct FusedProduct {
   const ShardView& shard;
   const PanelStretch& stretch;
   OutlierOverlay overlay;
   const float* a = nullptr;  ///< [ins, kFusedRows], from InterleaveRows
   uint32_t rows = 0;         ///< 1..kFusedRows
+  const float* start = nullptr;
   float* c = nullptr;
   size_t c_stride = 0;
   float* decoded = nullptr;  ///< [ins, 16], aligned to 64 bytes

@@ -167,7 +167,7 @@ void Multiply(const FusedProduct& p, const float* scales) {
   const float* a = p.a;
   float* decoded = p.decoded;
   Sums<kRows> sums;
-  sums.Load(p.c, p.c_stride, p.rows);
+  p.start != nullptr ? sums.Load(p.start, 0, p.rows) : sums.Load(p.c, p.c_stride, p.rows);
   const uint64_t ins = p.stretch.ins;
   __m512i codes = PlaneCodes<kBits>(planes, 0, order);
   for (uint64_t k = 0; k < ins; k += kGroup) {

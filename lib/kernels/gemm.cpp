@@ -61,8 +61,8 @@ HWY_INLINE void LoadSums(const PanelProduct& p, const float* c, V (&sums)[kRows]
   for (uint32_t r = 0; r < kRows; ++r) {
 #pragma GCC unroll 16
     for (uint32_t v = 0; v < kVectors; ++v) {
-      sums[r][v] =
-          p.accumulate ? LoadColumns(c + r * p.c_stride, v * kLanes, p.width) : hn::Zero(kTag);
+      const float* from = p.start != nullptr ? p.start : c + r * p.c_stride;
+      sums[r][v] = LoadColumns(from, v * kLanes, p.width);
     }
   }
 }
@@ -142,6 +142,7 @@ void MultiplyPanelsOn(const PanelProduct& product) {
     Rows<kPanelVectors>(half);
     half.panels[0] = half.panels[1] = product.panels[1];
     half.c = product.c + kPanel;
+    if (product.start != nullptr) half.start = product.start + kPanel;
     half.width = product.width - kPanel;
     Rows<kPanelVectors>(half);
   }

@@ -13,7 +13,8 @@ struct PanelRef {
   size_t stride = 0;
 };
 
-/// c [rows, width] = a [rows, ins] times the panels [ins, width], plus c if `accumulate`.
+/// c [rows, width] = a [rows, ins] times the panels [ins, width], plus `start` in each row, or plus
+/// c itself where `start` is null.
 struct PanelProduct {
   const float* a = nullptr;
   size_t a_stride = 0;
@@ -22,13 +23,16 @@ struct PanelProduct {
   PanelRef panels[2];  ///< columns 0..15 and 16..31; the second is unused if width <= 16
   float* c = nullptr;
   size_t c_stride = 0;
-  uint32_t width = 0;  ///< 1..32
-  bool accumulate = false;
+  uint32_t width = 0;            ///< 1..32
+  const float* start = nullptr;  ///< [width]
 };
+
+/// What a product that starts from nothing starts from.
+inline constexpr float kFromZero[32] = {};
 
 /// Each number of c is one chain of fused multiply-adds over ins in ascending order, so its bits
 /// depend neither on the other rows and columns of the call nor on how ins is cut into calls that
-/// accumulate. Thread-safe.
+/// go on from each other. Thread-safe.
 void MultiplyPanels(const PanelProduct& product);
 
 }  // namespace sti

@@ -25,14 +25,13 @@ Result<std::unique_ptr<Linear>> Linear::Create(const Arithmetic& arithmetic, Thr
   return MakePackedLinear(type, pool, activation);
 }
 
-OutputTile OutputTile::Begin(const LinearGroup& group, uint32_t rows, uint32_t out, uint32_t width,
-                             float* spare) {
+OutputTile OutputTile::Of(const LinearGroup& group, uint32_t rows, uint32_t out, uint32_t width,
+                          float* spare) {
   OutputTile tile{group, rows, out, width, group.out + out, group.out_stride};
   if (group.epilogue == Epilogue::kTranspose) {
     tile.data = spare;
     tile.stride = width;
   }
-  FillRows(group.bias + out, width, rows, tile.data, tile.stride);
   return tile;
 }
 

@@ -88,12 +88,16 @@ struct OutputTile {
   uint32_t rows = 0;
   uint32_t out = 0;
   uint32_t width = 0;
-  float* data = nullptr;  ///< [rows, width]
+  float* data = nullptr;  ///< [rows, width]; what it holds before the first term is not read
   size_t stride = 0;
 
-  /// Begins with the bias. `spare` has room for rows * width floats.
-  static OutputTile Begin(const LinearGroup& group, uint32_t rows, uint32_t out, uint32_t width,
-                          float* spare);
+  /// `spare` has room for rows * width floats.
+  static OutputTile Of(const LinearGroup& group, uint32_t rows, uint32_t out, uint32_t width,
+                       float* spare);
+  /// What the sums of a term start from: the bias for the first, null for others, which go on.
+  [[nodiscard]] const float* StartOf(const LinearTerm& term) const {
+    return &term == group.terms.data() ? group.bias + out : nullptr;
+  }
   /// Does what the epilogue says.
   void Finish(Activation activation) const;
 };

@@ -82,12 +82,6 @@ class NativeLinear final : public Linear {
   std::vector<DecodeMeter> meters_;  ///< [threads]
 };
 
-// How many of `rows` are multiplied while decoding; the rest, if any, is better not a row or two.
-uint32_t FusedRows(uint32_t rows) {
-  constexpr uint32_t kFew = 24;
-  return rows > kFusedRows && rows < kFew ? kFew / 2 : std::min(rows, kFusedRows);
-}
-
 // Terms that read the same rows share them. What there is no room for is not fused.
 void NativeLinear::InterleaveLeading(uint32_t rows, std::span<const LinearGroup> groups) {
   leading_.clear();
@@ -118,7 +112,7 @@ const float* NativeLinear::LeadingOf(const LinearTerm& term) const {
   return nullptr;
 }
 
-// c [rows, width] += the term's outputs [out, out + width).
+// Adds the term's part of the tile's outputs.
 void NativeLinear::AddTerm(const LinearTerm& term, const OutputTile& tile, uint32_t worker) {
   const Scratch& scratch = scratch_[worker];
   const uint32_t ins = term.matrix.ins;
@@ -137,15 +131,16 @@ void NativeLinear::AddTerm(const LinearTerm& term, const OutputTile& tile, uint3
                          .c = tile.data,
                          .c_stride = tile.stride,
                          .width = tile.width,
-                         .accumulate = true};
+                         .start = in == 0 ? tile.StartOf(term) : nullptr};
     for (uint32_t p = 0; p < panels; ++p) {
       const PanelStretch stretch{term.matrix, tile.out + p * kPanelWidth, in, product.ins};
       float* decoded = scratch.panels[p];
       product.panels[p] = {decoded, stretch.width()};
       if (fused) {
+        const size_t column = size_t{p} * kPanelWidth;
         MultiplyDecoding({*term.shard, stretch, scratch.overlay, leading + size_t{in} * kFusedRows,
-                          first_rows, product.c + size_t{p} * kPanelWidth, product.c_stride,
-                          decoded});
+                          first_rows, product.start == nullptr ? nullptr : product.start + column,
+                          product.c + column, product.c_stride, decoded});
       } else {
         meters_[worker].Time([&] { DecodePanel(*term.shard, stretch, decoded); });
       }
@@ -159,7 +154,7 @@ void NativeLinear::AddTerm(const LinearTerm& term, const OutputTile& tile, uint3
 
 void NativeLinear::RunTask(uint32_t rows, const LinearGroup& group, uint32_t out, uint32_t width,
                            uint32_t worker) {
-  const OutputTile tile = OutputTile::Begin(group, rows, out, width, scratch_[worker].tile);
+  const OutputTile tile = OutputTile::Of(group, rows, out, width, scratch_[worker].tile);
   for (const LinearTerm& term : group.terms) AddTerm(term, tile, worker);
   tile.Finish(activation_);
 }

@@ -47,19 +47,25 @@ float UnitOf(const ShardView& shard) {
 /// Writes single weights of a panel in packed form.
 class PanelWriter {
  public:
-  PanelWriter(ComputeType type, const ShardView& shard, const ShardMatrix& matrix, uint32_t out,
-              const FarWeights& far, const PackedPanel& panel)
-      : type_(type), far_(far), panel_(panel) {
-    if (shard.bits == kFullBits || shard.scales == nullptr) return;
-    by_output_ = matrix.scaled_by_output;
-    scales_ = shard.scales + matrix.scales + (by_output_ ? out : 0);
+  PanelWriter(const PanelDecoding& d, const PackedPanel& panel)
+      : type_(d.type), far_(d.far), column_(d.column), codes_(panel.data), units_(panel.units) {
+    if (d.shard.bits == kFullBits || d.shard.scales == nullptr) return;
+    by_output_ = d.matrix.scaled_by_output;
+    scales_ = d.shard.scales + d.matrix.scales + (by_output_ ? d.out : 0);
+  }
+
+  /// From now on what is put goes to an overlay of a panel of `ins` inputs.
+  void PutInto(const PackedOverlay& overlay, uint32_t ins) {
+    std::memset(overlay.masks, 0, OverlayMasks(type_, ins) * sizeof(uint64_t));
+    codes_ = overlay.data;
+    masks_ = overlay.masks;
   }
 
   /// What a step of an output's codes is worth, in front of scales, and its inverse or 0.
   void SetUnit(uint32_t out, float unit, float factor) {
-    codes_[out] = unit;
+    steps_[out] = unit;
     factors_[out] = factor;
-    panel_.units[out] = by_output_ ? unit * scales_[out] : unit;
+    units_[out] = by_output_ ? unit * scales_[out] : unit;
   }
   /// A weight in front of scales, which a code reaches.
   void Put(uint64_t in, uint32_t out, float weight) const {
@@ -72,31 +78,40 @@ class PanelWriter {
     const float code = factors_[out] > 0 ? weight * factors_[out] / scale : kNone;
     if (type_ == ComputeType::kBf16) {
       const bool reached = std::abs(code) < 3e38f;
-      if (!reached) far_.Add(static_cast<uint32_t>(in), out, weight);
+      if (!reached) far_.Add(static_cast<uint32_t>(in), column_ + out, weight);
       return PutHalf(in, out, reached ? FloatToBFloat(code) : 0);
     }
     if (std::abs(code) <= kMost) return PutByte(in, out, RoundCode(code));
     const int nearest = std::isnan(code) ? 0 : RoundCode(std::clamp(code, -kMost, kMost));
     PutByte(in, out, nearest);
-    far_.Add(static_cast<uint32_t>(in), out,
-             weight - static_cast<float>(nearest) * codes_[out] * scale);
+    far_.Add(static_cast<uint32_t>(in), column_ + out,
+             weight - static_cast<float>(nearest) * steps_[out] * scale);
   }
 
  private:
   void PutHalf(uint64_t in, uint32_t out, uint16_t half) const {
-    reinterpret_cast<uint16_t*>(panel_.data)[(in / 2 * kPanelWidth + out) * 2 + in % 2] = half;
+    const uint64_t at = (in / 2 * kPanelWidth + out) * 2 + in % 2;
+    reinterpret_cast<uint16_t*>(codes_)[at] = half;
+    Show(at);
   }
   void PutByte(uint64_t in, uint32_t out, int code) const {
-    reinterpret_cast<uint8_t*>(panel_.data)[(in / 4 * kPanelWidth + out) * 4 + in % 4] =
-        static_cast<uint8_t>(code + kOffset);
+    const uint64_t at = (in / 4 * kPanelWidth + out) * 4 + in % 4;
+    reinterpret_cast<uint8_t*>(codes_)[at] = static_cast<uint8_t>(code + kOffset);
+    Show(at);
+  }
+  void Show(uint64_t at) const {
+    if (masks_ != nullptr) masks_[at / 64] |= uint64_t{1} << at % 64;
   }
 
   ComputeType type_;
-  const FarWeights& far_;
-  const PackedPanel& panel_;
+  FarWeights& far_;
+  uint32_t column_;
+  uint32_t* codes_;
+  uint64_t* masks_ = nullptr;
+  float* units_;
   const float* scales_ = nullptr;
   bool by_output_ = false;
-  float codes_[kPanelWidth];    ///< what each output's codes are worth
+  float steps_[kPanelWidth];    ///< what a step of each output's codes is worth
   float factors_[kPanelWidth];  ///< their inverses
 };
 
@@ -125,8 +140,11 @@ void FullUnits(const float* weights, uint32_t ins, uint32_t width, bool fast, fl
   }
 }
 
-void PackFull(ComputeType type, const ShardView& shard, const PanelStretch& stretch, float* scratch,
-              const PackedPanel& panel, PanelWriter& writer) {
+void PackFull(const PanelDecoding& d, const PanelStretch& stretch, const PackedPanel& panel,
+              PanelWriter& writer) {
+  const ComputeType type = d.type;
+  const ShardView& shard = d.shard;
+  float* scratch = d.scratch;
   const uint32_t width = stretch.width();
   assert(width > 0);
   const uint64_t count = uint64_t{stretch.ins} * width;
@@ -160,33 +178,41 @@ void PackFull(ComputeType type, const ShardView& shard, const PanelStretch& stre
   }
 }
 
-void PackCoded(ComputeType type, const ShardView& shard, const PackedTable& table,
-               const PanelStretch& stretch, float* scratch, const PackedPanel& panel,
-               PanelWriter& writer) {
+void PutOutliers(const ShardView& shard, const PanelStretch& stretch, const PanelWriter& writer) {
   const uint32_t width = stretch.width();
   assert(width > 0);
   const uint64_t count = uint64_t{stretch.ins} * width;
-  const uint64_t first = stretch.first();
-  for (uint32_t o = 0; o < width; ++o) writer.SetUnit(o, table.unit, table.factor);
-  if (HasPackedInstructions(type) && width == kPanelWidth && stretch.ins % 4 == 0 &&
-      first % 8 == 0) {
-    LookUpPackedAvx512(type, shard, first, stretch.ins, table.words, panel.data);
-  } else {
-    Clear(type, stretch.ins, panel);
-    DecodePlanes({shard.planes, shard.bits, shard.centroids}, first, count, scratch);
-    for (uint64_t i = 0; i < count; ++i) {
-      writer.Put(i / width, static_cast<uint32_t>(i % width), scratch[i]);
-    }
-  }
   if (width == kPanelWidth) {  // spares a division for each
-    ForEachOutlier(shard, first, count, [&](uint64_t at, float weight) {
+    ForEachOutlier(shard, stretch.first(), count, [&](uint64_t at, float weight) {
       writer.PutAny(at / kPanelWidth, at % kPanelWidth, weight);
     });
   } else {
-    ForEachOutlier(shard, first, count, [&](uint64_t at, float weight) {
+    ForEachOutlier(shard, stretch.first(), count, [&](uint64_t at, float weight) {
       writer.PutAny(at / width, static_cast<uint32_t>(at % width), weight);
     });
   }
+}
+
+void PackCoded(const PanelDecoding& d, const PanelStretch& stretch, const LeadingProduct& leading,
+               const PackedPanel& panel, PanelWriter& writer) {
+  const uint32_t width = stretch.width();
+  assert(width > 0);
+  for (uint32_t o = 0; o < width; ++o) writer.SetUnit(o, d.table.unit, d.table.factor);
+  if (CanFusePacked(d.type, d.shard, d.matrix)) {
+    writer.PutInto(d.overlay, stretch.ins);
+    PutOutliers(d.shard, stretch, writer);
+    return LookUpPackedAvx512(
+        d.type, {d.shard, stretch.first(), stretch.ins, d.table.words, d.overlay, panel}, leading);
+  }
+  assert(leading.rows == 0);
+  Clear(d.type, stretch.ins, panel);
+  const uint64_t count = uint64_t{stretch.ins} * width;
+  DecodePlanes({d.shard.planes, d.shard.bits, d.shard.centroids}, stretch.first(), count,
+               d.scratch);
+  for (uint64_t i = 0; i < count; ++i) {
+    writer.Put(i / width, static_cast<uint32_t>(i % width), d.scratch[i]);
+  }
+  PutOutliers(d.shard, stretch, writer);
 }
 
 void PackRow(ComputeType type, const float* in, uint32_t ins, const float* scales, uint32_t* out,
@@ -241,13 +267,22 @@ float PlainSum(ComputeType type, const PackedProduct& p, uint32_t row, uint32_t 
 
 }  // namespace
 
-void FarWeights::Add(uint32_t input, uint32_t out, float weight) const {
-  for (uint32_t row = 0; row < in.rows; ++row) {
-    c[row * c_stride + out] += weight * in.data[row * in.stride + input];
+void FarWeights::Settle(const RowsRef& in, float* c, size_t c_stride) {
+  for (uint32_t row = 0; row < in.rows && !weights_.empty(); ++row) {
+    for (const Weight& far : weights_) {
+      c[row * c_stride + far.column] += far.weight * in.data[row * in.stride + far.input];
+    }
   }
+  weights_.clear();
+}
+
+bool CanFusePacked(ComputeType type, const ShardView& shard, const ShardMatrix& matrix) {
+  return HasPackedInstructions(type) && shard.bits != kFullBits && matrix.outs % kPanelWidth == 0 &&
+         matrix.ins % 4 == 0 && matrix.first % 8 == 0;
 }
 
 void PackRows(ComputeType type, const RowsRef& in, const float* scales, const PackedRows& out) {
+  assert(out.chunk == 0 || in.rows == 0 || HasPackedInstructions(type));
   if (HasPackedInstructions(type)) return PackRowsAvx512(type, in, scales, out);
   const bool bytes = type == ComputeType::kInt8;
   for (uint32_t row = 0; row < in.rows; ++row) {
@@ -272,13 +307,12 @@ PackedTable PackCentroids(ComputeType type, const ShardView& shard) {
   return table;
 }
 
-void DecodePacked(ComputeType type, const ShardView& shard, const PackedTable& table,
-                  const ShardMatrix& matrix, uint32_t out, const FarWeights& far, float* scratch,
+void DecodePacked(const PanelDecoding& decoding, const LeadingProduct& leading,
                   const PackedPanel& panel) {
-  PanelWriter writer(type, shard, matrix, out, far, panel);
-  const PanelStretch stretch{matrix, out, 0, matrix.ins};
-  if (shard.bits == kFullBits) return PackFull(type, shard, stretch, scratch, panel, writer);
-  PackCoded(type, shard, table, stretch, scratch, panel, writer);
+  PanelWriter writer(decoding, panel);
+  const PanelStretch stretch{decoding.matrix, decoding.out, 0, decoding.matrix.ins};
+  if (decoding.shard.bits == kFullBits) return PackFull(decoding, stretch, panel, writer);
+  PackCoded(decoding, stretch, leading, panel, writer);
 }
 
 void MultiplyPacked(ComputeType type, const PackedProduct& p) {
@@ -287,7 +321,8 @@ void MultiplyPacked(ComputeType type, const PackedProduct& p) {
     const float scale = type == ComputeType::kInt8 ? p.a.scales[row] : 1;
     for (uint32_t column = 0; column < p.width; ++column) {
       float& c = p.c[row * p.c_stride + column];
-      c = std::fma(PlainSum(type, p, row, column) * p.units[column], scale, c);
+      const float old = p.start != nullptr ? p.start[column] : c;
+      c = std::fma(PlainSum(type, p, row, column) * p.units[column], scale, old);
     }
   }
 }

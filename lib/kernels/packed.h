@@ -8,7 +8,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
+#include "kernels/fused.h"
 #include "kernels/shard_view.h"
 #include "types/compute_type.h"
 
@@ -34,10 +36,20 @@ struct RowsRef {
 /// Packed activations. 8-bit rows stand for whole multiples of their scale.
 struct PackedRows {
   uint32_t* data = nullptr;   ///< [rows, stride]
-  size_t stride = 0;          ///< PackedStride
+  size_t stride = 0;          ///< PackedStride, or kLeadingStride
+  size_t chunk = 0;           ///< from each kLeadingSteps of a row to the next; 0: rows are whole
   float* scales = nullptr;    ///< [rows], int8 only; NaN where a number of the row is not finite
   int32_t* starts = nullptr;  ///< [rows], int8 only: -128 times the row's sum, see PackedPanel
 };
+
+/// The rows that are multiplied while decoding lie in chunks of [kFusedRows, kLeadingStride], so
+/// that one pointer and constants reach all of them.
+inline constexpr uint32_t kLeadingSteps = 128;
+inline constexpr size_t kLeadingStride = 144;
+inline constexpr size_t kLeadingChunk = kFusedRows * kLeadingStride;
+constexpr size_t LeadingDwords(ComputeType type, uint32_t ins) {
+  return (size_t{PackedSteps(type, ins)} + kLeadingSteps - 1) / kLeadingSteps * kLeadingChunk;
+}
 
 /// Rounds rows, each number times its input's scale where `scales` is not null. Thread-safe.
 void PackRows(ComputeType type, const RowsRef& in, const float* scales, const PackedRows& out);
@@ -49,14 +61,33 @@ struct PackedPanel {
   float* units = nullptr;    ///< [16] what the sums of each output are multiplied by
 };
 
-/// Where weights go that no 8-bit code reaches: c[row, out] += weight * in[row, input], in fp32.
-struct FarWeights {
-  RowsRef in;
-  float* c = nullptr;  ///< [in.rows, 16] of this panel
-  size_t c_stride = 0;
+/// Weights of a tile that no code reaches. They are multiplied in fp32 when the sums are done.
+class FarWeights {
+ public:
+  void Reserve(size_t count) { weights_.reserve(count); }
+  void Add(uint32_t input, uint32_t column, float weight) {
+    weights_.push_back({input, column, weight});
+  }
+  /// c[row, column] += weight * in[row, input] for all of them, which are then forgotten.
+  void Settle(const RowsRef& in, float* c, size_t c_stride);
 
-  void Add(uint32_t input, uint32_t out, float weight) const;
+ private:
+  struct Weight {
+    uint32_t input;
+    uint32_t column;
+    float weight;
+  };
+  std::vector<Weight> weights_;
 };
+
+/// Room for the packed outliers of a panel, each where its code is.
+struct PackedOverlay {
+  uint32_t* data = nullptr;   ///< as PackedPanel's; only what a mask shows is read
+  uint64_t* masks = nullptr;  ///< a bit for each byte, or half, of `data`
+};
+constexpr size_t OverlayMasks(ComputeType type, uint32_t ins) {
+  return (size_t{PackedSteps(type, ins)} * kPanelWidth * PackedInputs(type) + 63) / 64;
+}
 
 /// The packed centroids of a shard, which all its panels share.
 struct PackedTable {
@@ -68,19 +99,46 @@ struct PackedTable {
 /// Of a coded shard; for one of full fidelity, whatever. Thread-safe.
 PackedTable PackCentroids(ComputeType type, const ShardView& shard);
 
-/// Decodes the panel of `matrix` at output `out`, a multiple of kPanelWidth. `scratch` has room for
-/// ins * 16 floats rounded up to a multiple of 64. Thread-safe.
-void DecodePacked(ComputeType type, const ShardView& shard, const PackedTable& table,
-                  const ShardMatrix& matrix, uint32_t out, const FarWeights& far, float* scratch,
+/// Whether panels of this matrix can be multiplied while they are decoded: this machine has the
+/// instructions, and all panels are whole. Thread-safe.
+bool CanFusePacked(ComputeType type, const ShardView& shard, const ShardMatrix& matrix);
+
+/// Rows to multiply while a panel is decoded: c [rows, 16] as in PackedProduct.
+struct LeadingProduct {
+  PackedRows a;       ///< in chunks
+  uint32_t rows = 0;  ///< 0..kFusedRows
+  const float* start = nullptr;
+  float* c = nullptr;
+  size_t c_stride = 0;
+};
+
+/// The panel of `matrix` at output `out`, a multiple of kPanelWidth, which is its tile's `column`.
+struct PanelDecoding {
+  ComputeType type;
+  const ShardView& shard;
+  const PackedTable& table;
+  const ShardMatrix& matrix;
+  uint32_t out = 0;
+  uint32_t column = 0;
+  float* scratch = nullptr;  ///< ins * 16 floats rounded up to a multiple of 64
+  PackedOverlay overlay;
+  FarWeights& far;
+};
+
+/// Decodes into `panel`, and multiplies `leading` if there are such rows, which is where it can be
+/// fused. Thread-safe.
+void DecodePacked(const PanelDecoding& decoding, const LeadingProduct& leading,
                   const PackedPanel& panel);
 
-/// c [rows, width] += rows times panels, each sum times its row's scale and its output's unit.
+/// c [rows, width] = rows times panels, each sum times its row's scale and its output's unit, plus
+/// `start` in each row, or plus c itself where `start` is null.
 struct PackedProduct {
   const PackedRows& a;
   uint32_t rows = 0;
   uint32_t steps = 0;
   const uint32_t* panels[2];     ///< columns 0..15 and 16..31; the second is unused if width <= 16
   const float* units = nullptr;  ///< [32]
+  const float* start = nullptr;  ///< [width]
   float* c = nullptr;
   size_t c_stride = 0;
   uint32_t width = 0;  ///< 1..32

@@ -9,13 +9,13 @@
 #if HWY_ARCH_X86
 #include <immintrin.h>
 
+#include <algorithm>
 #include <bit>
 #include <limits>
 
-#include "kernels/plane_codes_avx512.h"
+#include "kernels/packed_steps_avx512.h"
 
-HWY_PUSH_ATTRIBUTES(
-    "avx512f,avx512bw,avx512vl,avx512dq,avx512vbmi,avx512vnni,avx512bf16,bmi,bmi2,fma")
+HWY_PUSH_ATTRIBUTES(STI_PACKED_ATTRIBUTES)
 namespace sti {
 namespace {
 
@@ -83,20 +83,31 @@ HWY_INLINE __m512i CodesAt(const float* in, const float* scales, uint32_t k, uin
   return _mm512_cvtps_epi32(_mm512_mul_ps(Load<kWhole, kHasScales>(in, scales, k, ins), factor));
 }
 
+/// How a row of bytes is rounded; from its largest number.
+struct ByteScale {
+  explicit ByteScale(float largest)
+      // Infinite and NaN compare false: the codes are zero then, and the scale becomes NaN.
+      : finite(largest <= std::numeric_limits<float>::max()),
+        usable(finite && largest >= kLeastRow),
+        scale(finite ? largest / 127 : std::numeric_limits<float>::quiet_NaN()),
+        factor(usable ? 127 / largest : 0) {}
+  bool finite;
+  bool usable;
+  float scale;
+  float factor;
+};
+
+// The sum of the codes, in all lanes together.
 template <bool kHasScales>
-void PackBytes(const float* in, const float* scales, uint32_t ins, uint32_t* out, float* row_scale,
-               int32_t* row_start) {
-  const float largest = std::bit_cast<float>(LargestBits<kHasScales>(in, scales, ins));
-  // Infinite and NaN compare false: the codes are zero then, and the scale becomes NaN.
-  const bool finite = largest <= std::numeric_limits<float>::max();
-  const bool usable = finite && largest >= kLeastRow;
-  const __m512 factor = _mm512_set1_ps(usable ? 127 / largest : 0);
+HWY_INLINE __m512i PackBytes(const float* in, const float* scales, uint32_t ins,
+                             const ByteScale& byte, uint32_t* out) {
+  const __m512 factor = _mm512_set1_ps(byte.factor);
   // Packs work within 16 bytes; this puts dwords back in order.
   const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
   const __m512i ones = _mm512_set1_epi8(1);
   __m512i sum = _mm512_setzero_si512();
   uint32_t k = 0;
-  for (; usable && k + 4 * kLanes <= ins; k += 4 * kLanes) {
+  for (; byte.usable && k + 4 * kLanes <= ins; k += 4 * kLanes) {
     const __m512i a = CodesAt<true, kHasScales>(in, scales, k, ins, factor);
     const __m512i b = CodesAt<true, kHasScales>(in, scales, k + kLanes, ins, factor);
     const __m512i c = CodesAt<true, kHasScales>(in, scales, k + 2 * kLanes, ins, factor);
@@ -107,113 +118,52 @@ void PackBytes(const float* in, const float* scales, uint32_t ins, uint32_t* out
   }
   for (; k < ins; k += kLanes) {
     __m512i codes = _mm512_setzero_si512();
-    if (usable) codes = CodesAt<false, kHasScales>(in, scales, k, ins, factor);
+    if (byte.usable) codes = CodesAt<false, kHasScales>(in, scales, k, ins, factor);
     sum = _mm512_add_epi32(sum, codes);
     _mm_storeu_si128(reinterpret_cast<__m128i*>(out + k / 4), _mm512_cvtepi32_epi8(codes));
   }
-  *row_scale = finite ? largest / 127 : std::numeric_limits<float>::quiet_NaN();
-  *row_start = -128 * _mm512_reduce_add_epi32(sum);
+  return sum;
 }
 
-// Words looked up by the code in the low byte of each.
-template <uint32_t kBits>
-HWY_INLINE __m512i Centroids(__m512i codes, __m512i low, __m512i high) {
-  if constexpr (kBits <= 5) return _mm512_permutexvar_epi16(codes, low);
-  return _mm512_permutex2var_epi16(low, codes, high);
-}
-
-template <ComputeType kType, uint32_t kBits>
-void LookUp(const ShardView& shard, uint64_t first, uint32_t ins, const uint16_t* table,
-            uint32_t* out) {
-  const uint8_t* planes[kBits];
-  for (uint32_t p = 0; p < kBits; ++p) planes[p] = shard.planes[p] + first / 8;
-  const uint64_t groups = ins / 4;
-  if constexpr (kType == kInt8) {
-    const __m512i order = CodeOrder({0, 1, 2, 3});
-    alignas(64) uint8_t bytes[64];
-    for (int i = 0; i < 64; ++i) bytes[i] = static_cast<uint8_t>(table[i]);
-    const __m512i centroids = _mm512_load_si512(bytes);
-    for (uint64_t g = 0; g < groups; ++g) {
-      const __m512i codes = PlaneCodes<kBits>(planes, 8 * g, order);
-      _mm512_store_si512(out + kLanes * g, _mm512_permutexvar_epi8(codes, centroids));
+template <bool kHasScales>
+void PackBytesOf(const RowsRef& in, const float* scales, const PackedRows& out) {
+  for (uint32_t row = 0; row < in.rows; ++row) {
+    const float* from = in.data + row * in.stride;
+    const ByteScale byte(std::bit_cast<float>(LargestBits<kHasScales>(from, scales, in.ins)));
+    __m512i sum = _mm512_setzero_si512();
+    const uint32_t most = out.chunk == 0 ? in.ins : kLeadingSteps * PackedInputs(kInt8);
+    uint32_t* to = out.data + row * out.stride;
+    for (uint32_t k = 0; k < in.ins; k += most, to += out.chunk) {
+      const float* piece_scales = kHasScales ? scales + k : nullptr;
+      const uint32_t count = std::min(most, in.ins - k);
+      sum = _mm512_add_epi32(sum, PackBytes<kHasScales>(from + k, piece_scales, count, byte, to));
     }
-  } else {
-    // Words of inputs (0, 2) and (1, 3): a look-up takes the low byte of each, and a shift by a
-    // byte brings the other two.
-    const __m512i order = CodeOrder({0, 2, 1, 3});
-    const __m512i low = _mm512_loadu_si512(table);
-    const __m512i high = _mm512_loadu_si512(table + 32);
-    for (uint64_t g = 0; g < groups; ++g) {
-      const __m512i codes = PlaneCodes<kBits>(planes, 8 * g, order);
-      _mm512_store_si512(out + 2 * kLanes * g, Centroids<kBits>(codes, low, high));
-      _mm512_store_si512(out + 2 * kLanes * g + kLanes,
-                         Centroids<kBits>(_mm512_srli_epi16(codes, 8), low, high));
-    }
+    out.scales[row] = byte.scale;
+    out.starts[row] = -128 * _mm512_reduce_add_epi32(sum);
   }
 }
 
-template <ComputeType kType>
-void LookUpBits(const ShardView& shard, uint64_t first, uint32_t ins, const uint16_t* table,
-                uint32_t* out) {
-  switch (shard.bits) {
-    case 2:
-      return LookUp<kType, 2>(shard, first, ins, table, out);
-    case 3:
-      return LookUp<kType, 3>(shard, first, ins, table, out);
-    case 4:
-      return LookUp<kType, 4>(shard, first, ins, table, out);
-    case 5:
-      return LookUp<kType, 5>(shard, first, ins, table, out);
-    default:
-      return LookUp<kType, 6>(shard, first, ins, table, out);
+template <bool kHasScales>
+void PackHalvesOf(const RowsRef& in, const float* scales, const PackedRows& out) {
+  const uint32_t most = out.chunk == 0 ? in.ins : kLeadingSteps * PackedInputs(kBf16);
+  for (uint32_t row = 0; row < in.rows; ++row) {
+    const float* from = in.data + row * in.stride;
+    uint32_t* to = out.data + row * out.stride;
+    for (uint32_t k = 0; k < in.ins; k += most, to += out.chunk) {
+      PackHalves<kHasScales>(from + k, kHasScales ? scales + k : nullptr,
+                             std::min(most, in.ins - k), to);
+    }
   }
-}
-
-// Not __m512i, which GCC takes for eight numbers: it then keeps sums in memory over the loop.
-using Ints = int32_t __attribute__((vector_size(64)));
-
-// Sixteen sums, of floats or of integers.
-template <ComputeType kType>
-struct Sums {
-  using Type = __m512;
-};
-template <>
-struct Sums<kInt8> {
-  using Type = Ints;
-};
-
-HWY_INLINE void Begin(const PackedProduct& /*p*/, uint32_t /*row*/, __m512& sums) {
-  sums = _mm512_setzero_ps();
-}
-HWY_INLINE void Begin(const PackedProduct& p, uint32_t row, Ints& sums) {
-  sums = reinterpret_cast<Ints>(_mm512_set1_epi32(p.a.starts[row]));
-}
-
-HWY_INLINE __m512 AddStep(__m512 sums, __m512i x, __m512i w) {
-  return _mm512_dpbf16_ps(sums, reinterpret_cast<__m512bh>(x), reinterpret_cast<__m512bh>(w));
-}
-HWY_INLINE Ints AddStep(Ints sums, __m512i x, __m512i w) {
-  return reinterpret_cast<Ints>(_mm512_dpbusd_epi32(reinterpret_cast<__m512i>(sums), w, x));
-}
-
-// c plus what the sums of a row stand for.
-HWY_INLINE __m512 Finish(const PackedProduct& /*p*/, uint32_t /*row*/, __m512 sums, __m512 units,
-                         __m512 c) {
-  return _mm512_fmadd_ps(sums, units, c);
-}
-HWY_INLINE __m512 Finish(const PackedProduct& p, uint32_t row, Ints sums, __m512 units, __m512 c) {
-  const __m512 numbers = _mm512_cvtepi32_ps(reinterpret_cast<__m512i>(sums));
-  return _mm512_fmadd_ps(_mm512_mul_ps(numbers, units), _mm512_set1_ps(p.a.scales[row]), c);
 }
 
 // As Block in gemm.cpp: rows are addressed from every third one.
 template <ComputeType kType, uint32_t kRows, uint32_t kVectors>
 void Block(const PackedProduct& p, uint32_t row) {
-  typename Sums<kType>::Type sums[kRows][kVectors];
+  typename StepSums<kType>::Type sums[kRows][kVectors];
 #pragma GCC unroll 16
   for (uint32_t r = 0; r < kRows; ++r) {
 #pragma GCC unroll 2
-    for (uint32_t v = 0; v < kVectors; ++v) Begin(p, row + r, sums[r][v]);
+    for (uint32_t v = 0; v < kVectors; ++v) BeginSums(p.a, row + r, sums[r][v]);
   }
   constexpr uint32_t kBases = (kRows + 2) / 3;
   const uint32_t* base[kBases];
@@ -242,8 +192,9 @@ void Block(const PackedProduct& p, uint32_t row) {
 #pragma GCC unroll 16
     for (uint32_t r = 0; r < kRows; ++r) {
       float* c = p.c + (row + r) * p.c_stride + v * kLanes;
-      const __m512 old = _mm512_maskz_loadu_ps(mask, c);
-      _mm512_mask_storeu_ps(c, mask, Finish(p, row + r, sums[r][v], units, old));
+      const float* from = p.start != nullptr ? p.start + v * kLanes : c;
+      const __m512 old = _mm512_maskz_loadu_ps(mask, from);
+      _mm512_mask_storeu_ps(c, mask, FinishSums(p.a, row + r, sums[r][v], units, old));
     }
   }
 }
@@ -272,24 +223,11 @@ void Rows(const PackedProduct& p) {
 
 void PackRowsAvx512(ComputeType type, const RowsRef& in, const float* scales,
                     const PackedRows& out) {
-  for (uint32_t row = 0; row < in.rows; ++row) {
-    const float* from = in.data + row * in.stride;
-    uint32_t* to = out.data + row * out.stride;
-    if (type == kBf16) {
-      scales != nullptr ? PackHalves<true>(from, scales, in.ins, to)
-                        : PackHalves<false>(from, scales, in.ins, to);
-    } else if (scales != nullptr) {
-      PackBytes<true>(from, scales, in.ins, to, out.scales + row, out.starts + row);
-    } else {
-      PackBytes<false>(from, scales, in.ins, to, out.scales + row, out.starts + row);
-    }
+  if (type == kBf16) {
+    return scales != nullptr ? PackHalvesOf<true>(in, scales, out)
+                             : PackHalvesOf<false>(in, scales, out);
   }
-}
-
-void LookUpPackedAvx512(ComputeType type, const ShardView& shard, uint64_t first, uint32_t ins,
-                        const uint16_t* table, uint32_t* out) {
-  if (type == kBf16) return LookUpBits<kBf16>(shard, first, ins, table, out);
-  LookUpBits<kInt8>(shard, first, ins, table, out);
+  scales != nullptr ? PackBytesOf<true>(in, scales, out) : PackBytesOf<false>(in, scales, out);
 }
 
 bool PackWeightsAvx512(ComputeType type, const float* weights, uint32_t ins, const float* factors,
@@ -354,8 +292,6 @@ HWY_POP_ATTRIBUTES
 // Never called: HasPackedInstructions says no.
 namespace sti {
 void PackRowsAvx512(ComputeType, const RowsRef&, const float*, const PackedRows&) {}
-void LookUpPackedAvx512(ComputeType, const ShardView&, uint64_t, uint32_t, const uint16_t*,
-                        uint32_t*) {}
 void MultiplyPackedAvx512(ComputeType, const PackedProduct&) {}
 bool PackWeightsAvx512(ComputeType, const float*, uint32_t, const float*, uint32_t*) {
   return false;

@@ -1,6 +1,8 @@
 // Products in bfloat16 or 8 bits. A task owns a range of one group's outputs, two panels at a time.
 // Each panel is decoded whole, straight into the form that the dot-product instructions take.
 //
+// The first rows are multiplied while a panel is decoded, the others by the decoded panel.
+//
 // Activations are packed once for each scaled matrix, by the tasks that multiply by it. Where
 // scales belong to the outputs, all terms are packed before the tasks begin, since every task reads
 // all of them.
@@ -19,6 +21,9 @@ namespace {
 
 constexpr uint32_t kTileWidth = 2 * kPanelWidth;
 constexpr uint32_t kPackRows = 16;  // of a packing task
+// As many weights of a tile as no code reaches, without memory being taken for them: models as
+// trained have one in 10,000.
+constexpr size_t kFarWeights = 256;
 
 /// Memory laid out part after part, each aligned to a cache line.
 class Carver {
@@ -39,28 +44,51 @@ class Carver {
   uint8_t* next_;
 };
 
-uint64_t RoomForRows(uint32_t rows, size_t stride) {
-  return Carver::Room<uint32_t>(rows * stride) + Carver::Room<float>(rows) +
-         Carver::Room<int32_t>(rows);
+/// The input of a term: its first `fused` rows in `leading`, all others in `rows`.
+struct PackedInput {
+  PackedRows leading;
+  PackedRows rows;
+  uint32_t fused = 0;
+};
+
+uint64_t RoomForRows(uint32_t rows, size_t dwords) {
+  return Carver::Room<uint32_t>(dwords) + Carver::Room<float>(rows) + Carver::Room<int32_t>(rows);
 }
 
-PackedRows TakeRows(Carver& carver, uint32_t rows, size_t stride) {
+PackedRows TakeRows(Carver& carver, uint32_t rows, size_t dwords) {
   PackedRows packed;
-  packed.data = carver.Take<uint32_t>(rows * stride);
-  packed.stride = stride;
+  packed.data = carver.Take<uint32_t>(dwords);
   packed.scales = carver.Take<float>(rows);
   packed.starts = carver.Take<int32_t>(rows);
   return packed;
 }
 
-// The packed rows from `row` on.
-PackedRows RowsFrom(const PackedRows& packed, uint32_t row) {
-  return {packed.data + row * packed.stride, packed.stride, packed.scales + row,
-          packed.starts + row};
+uint64_t RoomForInput(ComputeType type, uint32_t rows, uint32_t ins) {
+  return RoomForRows(kFusedRows, LeadingDwords(type, ins)) +
+         RoomForRows(rows, rows * PackedStride(type, ins));
 }
 
-RowsRef InputOf(const LinearTerm& term, uint32_t rows) {
-  return {term.in, term.in_stride, rows, term.matrix.ins};
+PackedInput TakeInput(Carver& carver, ComputeType type, uint32_t rows, uint32_t ins) {
+  PackedInput input;
+  input.leading = TakeRows(carver, kFusedRows, LeadingDwords(type, ins));
+  input.leading.stride = kLeadingStride;
+  input.leading.chunk = kLeadingChunk;
+  input.rows = TakeRows(carver, rows, rows * PackedStride(type, ins));
+  input.rows.stride = PackedStride(type, ins);
+  return input;
+}
+
+// The packed rows from `row` on.
+PackedRows RowsFrom(const PackedRows& packed, uint32_t row) {
+  PackedRows from = packed;
+  from.data += row * packed.stride;
+  from.scales += row;
+  from.starts += row;
+  return from;
+}
+
+RowsRef InputOf(const LinearTerm& term, uint32_t first, uint32_t rows) {
+  return {term.in + first * term.in_stride, term.in_stride, rows, term.matrix.ins};
 }
 
 const float* InputScales(const LinearTerm& term) {
@@ -86,18 +114,24 @@ class PackedLinear final : public Linear {
  private:
   /// What a worker has for itself.
   struct Scratch {
-    PackedRows rows;
+    PackedInput input;
     PackedPanel panels[2];
+    PackedOverlay overlay;
+    FarWeights far;
     float* weights;  ///< a decoded panel, for what has no fast way
     float* tile;     ///< [rows, kTileWidth]
   };
 
   void PackTables(std::span<const LinearGroup> groups);
   [[nodiscard]] const PackedTable& TableOf(const ShardView& shard) const;
+  [[nodiscard]] uint32_t FusedRowsOf(const LinearTerm& term, uint32_t rows) const;
   void PackAll(uint32_t rows, std::span<const LinearTerm> terms);
   void RunTask(uint32_t rows, const LinearGroup& group, bool shared, uint32_t out, uint32_t end,
                uint32_t worker);
-  void AddTerm(const LinearTerm& term, const PackedRows& packed, const OutputTile& tile,
+  void PackInput(uint32_t rows, const LinearTerm& term, PackedInput& input) const;
+  void DecodePanels(const LinearTerm& term, const PackedInput& input, const OutputTile& tile,
+                    uint32_t worker);
+  void AddTerm(const LinearTerm& term, const PackedInput& input, const OutputTile& tile,
                uint32_t worker);
   [[nodiscard]] uint32_t TaskWidth(uint32_t outs, size_t groups) const;
 
@@ -106,39 +140,40 @@ class PackedLinear final : public Linear {
   Activation activation_;
   AlignedBuffer buffer_;
   std::vector<std::pair<const ShardView*, PackedTable>> tables_;  ///< of each shard once
-  std::vector<PackedRows> shared_;                                ///< [terms]
+  std::vector<PackedInput> shared_;                               ///< [terms]
   std::vector<Scratch> scratch_;                                  ///< [threads]
   std::vector<DecodeMeter> meters_;                               ///< [threads]
 };
 
 void PackedLinear::Reserve(const LinearLimits& limits) {
-  const size_t stride = PackedStride(type_, limits.ins);
-  const size_t shared_stride = PackedStride(type_, limits.summed_ins);
   const uint64_t panel = uint64_t{PackedSteps(type_, limits.ins)} * kPanelWidth;
   const uint64_t weights = RoundUp(uint64_t{limits.ins} * kPanelWidth, 64);
   const uint64_t tile = uint64_t{limits.rows} * kTileWidth;
-  const uint64_t own = RoomForRows(limits.rows, stride) + 2 * Carver::Room<uint32_t>(panel) +
+  const uint64_t masks = OverlayMasks(type_, limits.ins);
+  const uint64_t own = RoomForInput(type_, limits.rows, limits.ins) +
+                       3 * Carver::Room<uint32_t>(panel) + Carver::Room<uint64_t>(masks) +
                        Carver::Room<float>(kTileWidth) + Carver::Room<float>(weights) +
                        Carver::Room<float>(tile);
-  buffer_ =
-      AlignedBuffer(own * pool_.threads() + limits.terms * RoomForRows(limits.rows, shared_stride));
+  buffer_ = AlignedBuffer(own * pool_.threads() +
+                          limits.terms * RoomForInput(type_, limits.rows, limits.summed_ins));
   Carver carver(buffer_.data());
   shared_.clear();
   scratch_.clear();
   tables_.reserve(limits.terms);
   for (uint32_t i = 0; i < limits.terms; ++i) {
-    shared_.push_back(TakeRows(carver, limits.rows, shared_stride));
+    shared_.push_back(TakeInput(carver, type_, limits.rows, limits.summed_ins));
   }
   for (uint32_t i = 0; i < pool_.threads(); ++i) {
-    Scratch scratch;
-    scratch.rows = TakeRows(carver, limits.rows, stride);
+    Scratch& scratch = scratch_.emplace_back();
+    scratch.input = TakeInput(carver, type_, limits.rows, limits.ins);
     auto* units = carver.Take<float>(kTileWidth);
     for (uint32_t p = 0; p < 2; ++p) {
       scratch.panels[p] = {carver.Take<uint32_t>(panel), units + size_t{p} * kPanelWidth};
     }
+    scratch.overlay = {carver.Take<uint32_t>(panel), carver.Take<uint64_t>(masks)};
+    scratch.far.Reserve(kFarWeights);
     scratch.weights = carver.Take<float>(weights);
     scratch.tile = carver.Take<float>(tile);
-    scratch_.push_back(scratch);
   }
 }
 
@@ -159,54 +194,83 @@ const PackedTable& PackedLinear::TableOf(const ShardView& shard) const {
   return tables_[i].second;
 }
 
+// Metered decoding has its own time, so nothing is fused with it.
+uint32_t PackedLinear::FusedRowsOf(const LinearTerm& term, uint32_t rows) const {
+  const bool fused = !meters_[0].on && CanFusePacked(type_, *term.shard, term.matrix);
+  return fused ? FusedRows(rows) : 0;
+}
+
+// The first task of a term packs its leading rows, the others the rest.
 void PackedLinear::PackAll(uint32_t rows, std::span<const LinearTerm> terms) {
-  const uint32_t blocks = (rows + kPackRows - 1) / kPackRows;
+  const uint32_t blocks = 1 + (rows + kPackRows - 1) / kPackRows;
+  for (size_t i = 0; i < terms.size(); ++i) shared_[i].fused = FusedRowsOf(terms[i], rows);
   pool_.ParallelFor(static_cast<uint32_t>(terms.size()) * blocks, [&](uint32_t i, uint32_t) {
-    const uint32_t row = i % blocks * kPackRows;
     const LinearTerm& term = terms[i / blocks];
-    RowsRef in = InputOf(term, std::min(kPackRows, rows - row));
-    in.data += row * in.stride;
-    PackRows(type_, in, nullptr, RowsFrom(shared_[i / blocks], row));
+    const PackedInput& input = shared_[i / blocks];
+    const uint32_t block = i % blocks;
+    if (block == 0) return PackRows(type_, InputOf(term, 0, input.fused), nullptr, input.leading);
+    const uint32_t row = (block - 1) * kPackRows;
+    if (row >= rows - input.fused) return;
+    const uint32_t count = std::min(kPackRows, rows - input.fused - row);
+    PackRows(type_, InputOf(term, input.fused + row, count), nullptr, RowsFrom(input.rows, row));
   });
 }
 
-void PackedLinear::AddTerm(const LinearTerm& term, const PackedRows& packed, const OutputTile& tile,
-                           uint32_t worker) {
+void PackedLinear::PackInput(uint32_t rows, const LinearTerm& term, PackedInput& input) const {
+  const float* scales = InputScales(term);
+  input.fused = FusedRowsOf(term, rows);
+  PackRows(type_, InputOf(term, 0, input.fused), scales, input.leading);
+  PackRows(type_, InputOf(term, input.fused, rows - input.fused), scales, input.rows);
+}
+
+// Decodes the tile's panels, and multiplies the leading rows.
+void PackedLinear::DecodePanels(const LinearTerm& term, const PackedInput& input,
+                                const OutputTile& tile, uint32_t worker) {
   Scratch& scratch = scratch_[worker];
   const PackedTable& table = TableOf(*term.shard);
-  const uint32_t panels = (tile.width + kPanelWidth - 1) / kPanelWidth;
-  meters_[worker].Time([&] {
-    for (uint32_t p = 0; p < panels; ++p) {
-      const FarWeights far{InputOf(term, tile.rows), tile.data + size_t{p} * kPanelWidth,
-                           tile.stride};
-      DecodePacked(type_, *term.shard, table, term.matrix, tile.out + p * kPanelWidth, far,
-                   scratch.weights, scratch.panels[p]);
-    }
-  });
-  MultiplyPacked(type_, {.a = packed,
-                         .rows = tile.rows,
-                         .steps = PackedSteps(type_, term.matrix.ins),
-                         .panels = {scratch.panels[0].data, scratch.panels[1].data},
-                         .units = scratch.panels[0].units,
-                         .c = tile.data,
-                         .c_stride = tile.stride,
-                         .width = tile.width});
+  const float* start = tile.StartOf(term);
+  for (uint32_t column = 0; column < tile.width; column += kPanelWidth) {
+    const LeadingProduct leading{input.leading, input.fused,
+                                 start == nullptr ? nullptr : start + column, tile.data + column,
+                                 tile.stride};
+    DecodePacked({type_, *term.shard, table, term.matrix, tile.out + column, column,
+                  scratch.weights, scratch.overlay, scratch.far},
+                 leading, scratch.panels[column / kPanelWidth]);
+  }
+}
+
+void PackedLinear::AddTerm(const LinearTerm& term, const PackedInput& input, const OutputTile& tile,
+                           uint32_t worker) {
+  Scratch& scratch = scratch_[worker];
+  meters_[worker].Time([&] { DecodePanels(term, input, tile, worker); });
+  if (input.fused < tile.rows) {
+    MultiplyPacked(type_, {.a = input.rows,
+                           .rows = tile.rows - input.fused,
+                           .steps = PackedSteps(type_, term.matrix.ins),
+                           .panels = {scratch.panels[0].data, scratch.panels[1].data},
+                           .units = scratch.panels[0].units,
+                           .start = tile.StartOf(term),
+                           .c = tile.data + input.fused * tile.stride,
+                           .c_stride = tile.stride,
+                           .width = tile.width});
+  }
+  scratch.far.Settle(InputOf(term, 0, tile.rows), tile.data, tile.stride);
 }
 
 void PackedLinear::RunTask(uint32_t rows, const LinearGroup& group, bool shared, uint32_t out,
                            uint32_t end, uint32_t worker) {
   Scratch& scratch = scratch_[worker];
-  const LinearTerm* packed = nullptr;  // whose input scratch.rows holds
+  const LinearTerm* packed = nullptr;  // whose input scratch.input holds
   for (; out < end; out += kTileWidth) {
     const uint32_t width = std::min(kTileWidth, end - out);
-    const OutputTile tile = OutputTile::Begin(group, rows, out, width, scratch.tile);
+    const OutputTile tile = OutputTile::Of(group, rows, out, width, scratch.tile);
     for (size_t i = 0; i < group.terms.size(); ++i) {
       const LinearTerm& term = group.terms[i];
       if (!shared && packed != &term) {
-        PackRows(type_, InputOf(term, rows), InputScales(term), scratch.rows);
+        PackInput(rows, term, scratch.input);
         packed = &term;
       }
-      AddTerm(term, shared ? shared_[i] : scratch.rows, tile, worker);
+      AddTerm(term, shared ? shared_[i] : scratch.input, tile, worker);
     }
     tile.Finish(activation_);
   }

@@ -16,11 +16,19 @@ void PackRowsAvx512(ComputeType type, const RowsRef& in, const float* scales,
                     const PackedRows& out);
 void MultiplyPackedAvx512(ComputeType type, const PackedProduct& product);
 
-/// Looks up the codes of a panel of 16 outputs, `ins` a multiple of four, that begins at a whole
-/// byte of the planes; outliers are left as they were coded. `table` holds the 64 packed centroids:
-/// bf16 bits, or 8-bit codes plus 128 in the low bytes.
-void LookUpPackedAvx512(ComputeType type, const ShardView& shard, uint64_t first, uint32_t ins,
-                        const uint16_t* table, uint32_t* out);
+/// A panel of 16 outputs, `ins` a multiple of four, that begins at a whole byte of the planes.
+struct PackedLookUp {
+  const ShardView& shard;
+  uint64_t first = 0;  ///< stream index
+  uint32_t ins = 0;
+  const uint16_t* table = nullptr;  ///< PackedTable's words
+  PackedOverlay overlay;
+  PackedPanel panel;
+};
+
+/// Looks its codes up, the overlay's in place of those it has, and multiplies `leading`.
+void LookUpPackedAvx512(ComputeType type, const PackedLookUp& look_up,
+                        const LeadingProduct& leading);
 
 /// Packs weights [ins, 16], `ins` a multiple of four, each times its output's factor [16]; codes of
 /// 8 bits beyond 127 become 127. True if there were any, or numbers that are not finite.

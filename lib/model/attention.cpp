@@ -33,6 +33,7 @@ void AttendBlock(const AttentionInput& in, uint32_t head, uint32_t begin, uint32
   product.a_stride = in.query_stride;
   product.ins = in.head_dim;
   product.c_stride = stride;
+  product.start = kFromZero;
   for (uint32_t key = 0; key < length; key += kPair) {
     SetPanels(in.keys + column * in.key_stride + begin + key, in.key_stride, &product);
     product.c = scores + key;

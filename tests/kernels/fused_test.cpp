@@ -13,7 +13,7 @@ namespace {
 enum class Scaled { kNot, kInputs, kOutputs };
 
 // Decoding and multiplying at once against one after the other: the same bits in both results.
-void ExpectSame(uint32_t bits, Scaled scaled, uint32_t rows, uint32_t ins) {
+void ExpectSame(uint32_t bits, Scaled scaled, uint32_t rows, uint32_t ins, bool starts = false) {
   constexpr uint32_t kOuts = 48;
   const ShardMatrix matrix{kOuts, ins, 128, 0, scaled == Scaled::kOutputs};
   auto shard = testing::MakeShard(matrix.first + uint64_t{kOuts} * ins, bits, DataType::kF16, 0.02,
@@ -23,6 +23,8 @@ void ExpectSame(uint32_t bits, Scaled scaled, uint32_t rows, uint32_t ins) {
   if (scaled != Scaled::kNot) shard.view.scales = shard.scales.data();
   const std::vector<float> a = random.Normals(size_t{rows} * ins, 1);
   const std::vector<float> begin = random.Normals(size_t{rows} * kPanelWidth, 1);
+  const std::vector<float> bias = random.Normals(kPanelWidth, 1);
+  const float* start = starts ? bias.data() : nullptr;
   const PanelStretch stretch{matrix, 16, 4, ins - 4};
   ASSERT_TRUE(CanFuse(shard.view, stretch));
 
@@ -38,7 +40,7 @@ void ExpectSame(uint32_t bits, Scaled scaled, uint32_t rows, uint32_t ins) {
                   .c = expected.data(),
                   .c_stride = kPanelWidth,
                   .width = kPanelWidth,
-                  .accumulate = true});
+                  .start = start});
 
   AlignedBuffer overlay(size_t{ins} * kPanelWidth * sizeof(float));
   std::vector<uint16_t> masks(ins, 0xFFFF);
@@ -51,6 +53,7 @@ void ExpectSame(uint32_t bits, Scaled scaled, uint32_t rows, uint32_t ins) {
                     .overlay = {reinterpret_cast<float*>(overlay.data()), masks.data()},
                     .a = interleaved.data(),
                     .rows = rows,
+                    .start = start,
                     .c = c.data(),
                     .c_stride = kPanelWidth,
                     .decoded = reinterpret_cast<float*>(decoded.data())});
@@ -65,6 +68,7 @@ TEST(Fused, TheSameBitsAsOneAfterTheOther) {
     for (const Scaled scaled : {Scaled::kNot, Scaled::kInputs, Scaled::kOutputs}) {
       for (uint32_t rows = 1; rows <= kFusedRows; ++rows) ExpectSame(bits, scaled, rows, 44);
       ExpectSame(bits, scaled, 7, 8);
+      ExpectSame(bits, scaled, 5, 12, true);
     }
   }
 }

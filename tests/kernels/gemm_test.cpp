@@ -20,6 +20,8 @@ std::vector<float> Random(size_t count, uint32_t seed) {
   return numbers;
 }
 
+constexpr float kStart = 0.25f;
+
 struct Case {
   uint32_t rows, ins, width;
   bool accumulate;
@@ -29,6 +31,7 @@ struct Case {
 std::vector<float> Multiply(const Case& c, const std::vector<float>& a, size_t a_stride,
                             const std::vector<float>& b, size_t b_stride, std::vector<float> result,
                             size_t c_stride) {
+  const std::vector<float> start(c.width, kStart);
   MultiplyPanels({.a = a.data(),
                   .a_stride = a_stride,
                   .rows = c.rows,
@@ -37,7 +40,7 @@ std::vector<float> Multiply(const Case& c, const std::vector<float>& a, size_t a
                   .c = result.data(),
                   .c_stride = c_stride,
                   .width = c.width,
-                  .accumulate = c.accumulate});
+                  .start = c.accumulate ? nullptr : start.data()});
   return result;
 }
 
@@ -56,7 +59,7 @@ void Check(const Case& t) {
         ASSERT_EQ(after[r * c_stride + j], old) << "wrote past the width";
         continue;
       }
-      double sum = t.accumulate ? old : 0;
+      double sum = t.accumulate ? old : kStart;
       for (uint32_t k = 0; k < t.ins; ++k) sum += double{a[r * a_stride + k]} * b[k * b_stride + j];
       ASSERT_NEAR(after[r * c_stride + j], sum, 1e-6 * (4 + t.ins)) << r << " " << j;
     }

@@ -59,7 +59,7 @@ struct World {
     return inputs[size_t{row} * shape.ins + in];
   }
 
-  std::vector<float> Run(ComputeType type, uint32_t threads) {
+  std::vector<float> Run(ComputeType type, uint32_t threads, bool apart = false) {
     ThreadPool pool(threads);
     auto linear = MakePackedLinear(type, pool, Activation::kRelu);
     linear->Reserve({.rows = shape.rows,
@@ -72,6 +72,7 @@ struct World {
     std::vector<float> out(size_t{shape.rows} * shape.outs);
     const LinearGroup group{{&term, 1}, bias.data(), shape.outs,
                             out.data(), shape.outs,  Epilogue::kNone};
+    linear->MeterDecoding(apart);
     linear->Run(shape.rows, {&group, 1});
     return out;
   }
@@ -163,6 +164,18 @@ TEST_P(Packed, InstructionsDoWhatThePlainFormDoes) {
       }
     }
   }
+}
+
+// Metered decoding is not fused with the product; nobody sees that from the numbers.
+TEST_P(Packed, FusedOrNotTheBitsAreTheSame) {
+  const auto check = [](const Shape& shape, uint32_t bits) {
+    World world(shape, bits, 1, bits + shape.rows);
+    EXPECT_EQ(world.Run(GetParam(), 1), world.Run(GetParam(), 1, true))
+        << shape.rows << " rows of " << shape.ins << " at " << bits << " bits";
+  };
+  for (uint32_t rows = 1; rows <= 30; ++rows) check({48, 44, rows, rows % 2 == 0}, 2 + rows % 5);
+  for (const uint32_t ins : {4U, 508U, 512U, 516U, 1100U}) check({16, ins, 19, false}, 6);
+  check({64, 768, 40, true}, kFullBits);
 }
 
 TEST_P(Packed, SameBitsOnAnyThreadCount) {

@@ -1,0 +1,199 @@
+// Four inputs of sixteen outputs at a time: 64 codes are put together from their planes, looked up
+// in packed form, patched with outliers, kept for later rows, and multiplied by up to sixteen rows,
+// whose sums stay in registers throughout. Without such rows it is the look-up alone.
+#include "kernels/packed_targets.h"
+
+// clang-format off
+#include "kernels/highway_targets.h"
+#include "hwy/base.h"
+// clang-format on
+
+#if HWY_ARCH_X86
+#include <immintrin.h>
+
+#include <algorithm>
+#include <cassert>
+
+#include "kernels/packed_steps_avx512.h"
+#include "kernels/plane_codes_avx512.h"
+
+HWY_PUSH_ATTRIBUTES(STI_PACKED_ATTRIBUTES)
+namespace sti {
+namespace {
+
+constexpr ComputeType kBf16 = ComputeType::kBf16;
+constexpr ComputeType kInt8 = ComputeType::kInt8;
+constexpr uint32_t kLanes = 16;
+constexpr uint32_t kGroup = 4;  // inputs
+
+/// Packed centroids of 64 codes: 32 steps' dwords in bf16, 16 in 8 bits.
+template <ComputeType kType, uint32_t kBits>
+class Table;
+
+template <uint32_t kBits>
+class Table<kInt8, kBits> {
+ public:
+  static constexpr uint32_t kSteps = 1;  // of a group
+  explicit Table(const uint16_t* words) {
+    alignas(64) uint8_t bytes[64];
+    for (int i = 0; i < 64; ++i) bytes[i] = static_cast<uint8_t>(words[i]);
+    centroids_ = _mm512_load_si512(bytes);
+  }
+  static __m512i Order() { return CodeOrder({0, 1, 2, 3}); }
+  HWY_INLINE void LookUp(__m512i codes, __m512i (&w)[kSteps]) const {
+    w[0] = _mm512_permutexvar_epi8(codes, centroids_);
+  }
+  HWY_INLINE static __m512i Patch(__m512i w, const uint64_t* masks, uint64_t group, uint32_t /*s*/,
+                                  const uint32_t* overlay) {
+    return _mm512_mask_blend_epi8(_cvtu64_mask64(masks[group]), w, _mm512_load_si512(overlay));
+  }
+
+ private:
+  __m512i centroids_;
+};
+
+template <uint32_t kBits>
+class Table<kBf16, kBits> {
+ public:
+  static constexpr uint32_t kSteps = 2;
+  explicit Table(const uint16_t* words)
+      : low_(_mm512_loadu_si512(words)), high_(_mm512_loadu_si512(words + 32)) {}
+  // Words of inputs (0, 2) and (1, 3): a look-up takes the low byte of each, and a shift by a byte
+  // brings the other two.
+  static __m512i Order() { return CodeOrder({0, 2, 1, 3}); }
+  HWY_INLINE void LookUp(__m512i codes, __m512i (&w)[kSteps]) const {
+    w[0] = Look(codes);
+    w[1] = Look(_mm512_srli_epi16(codes, 8));
+  }
+  HWY_INLINE static __m512i Patch(__m512i w, const uint64_t* masks, uint64_t group, uint32_t s,
+                                  const uint32_t* overlay) {
+    const auto mask = static_cast<__mmask32>(masks[group] >> (32 * s));
+    return _mm512_mask_blend_epi16(mask, w, _mm512_load_si512(overlay));
+  }
+
+ private:
+  HWY_INLINE __m512i Look(__m512i codes) const {
+    if constexpr (kBits <= 5) return _mm512_permutexvar_epi16(codes, low_);
+    return _mm512_permutex2var_epi16(low_, codes, high_);
+  }
+  __m512i low_;
+  __m512i high_;
+};
+
+/// Sums of kRows rows. Not an array: over a loop that also writes, GCC 12 keeps arrays in memory.
+template <ComputeType kType, uint32_t kRows>
+struct Sums {
+  typename StepSums<kType>::Type first;
+  Sums<kType, kRows - 1> rest;
+
+  /// Rows that are not there repeat the last one.
+  HWY_INLINE void Begin(const PackedRows& a, uint32_t row, uint32_t last) {
+    BeginSums(a, std::min(row, last), first);
+    rest.Begin(a, row + 1, last);
+  }
+  HWY_INLINE void Add(const uint32_t* a, __m512i w) {
+    first = AddStep(first, _mm512_set1_epi32(static_cast<int>(*a)), w);
+    rest.Add(a + kLeadingStride, w);
+  }
+  HWY_INLINE void Finish(const LeadingProduct& p, uint32_t row, __m512 units) const {
+    if (row == p.rows) return;
+    float* c = p.c + row * p.c_stride;
+    const __m512 old = _mm512_loadu_ps(p.start != nullptr ? p.start : c);
+    _mm512_storeu_ps(c, FinishSums(p.a, row, first, units, old));
+    rest.Finish(p, row + 1, units);
+  }
+};
+template <ComputeType kType>
+struct Sums<kType, 0> {
+  HWY_INLINE void Begin(const PackedRows& /*a*/, uint32_t /*row*/, uint32_t /*last*/) {}
+  HWY_INLINE void Add(const uint32_t* /*a*/, __m512i /*w*/) {}
+  HWY_INLINE void Finish(const LeadingProduct& /*p*/, uint32_t /*row*/, __m512 /*units*/) const {}
+};
+
+template <ComputeType kType, uint32_t kBits, uint32_t kRows>
+void LookUp(const PackedLookUp& l, const LeadingProduct& p) {
+  using Centroids = Table<kType, kBits>;
+  constexpr uint32_t kSteps = Centroids::kSteps;
+  constexpr uint64_t kChunkGroups = kLeadingSteps / kSteps;
+  const uint8_t* planes[kBits];
+  for (uint32_t i = 0; i < kBits; ++i) planes[i] = l.shard.planes[i] + l.first / 8;
+  const Centroids table(l.table);
+  const __m512i order = Centroids::Order();
+  const uint64_t groups = l.ins / kGroup;
+  const uint64_t* masks = l.overlay.masks;
+  const uint32_t* overlay = l.overlay.data;
+  uint32_t* out = l.panel.data;
+  const uint32_t* chunk = p.a.data;
+  Sums<kType, kRows> sums;
+  sums.Begin(p.a, 0, p.rows - 1);
+  __m512i codes = PlaneCodes<kBits>(planes, 0, order);
+  for (uint64_t first = 0; first < groups; first += kChunkGroups) {
+    const uint64_t end = std::min(groups, first + kChunkGroups);
+    const uint32_t* a = chunk;
+    for (uint64_t g = first; g < end; ++g) {
+      __m512i w[kSteps];
+      table.LookUp(codes, w);
+      // The next group's codes are put together among the products of this one.
+      codes = PlaneCodes<kBits>(planes, 8 * std::min(g + 1, groups - 1), order);
+#pragma GCC unroll 2
+      for (uint32_t s = 0; s < kSteps; ++s) {
+        w[s] = Centroids::Patch(w[s], masks, g, s, overlay);
+        _mm512_store_si512(out, w[s]);
+        sums.Add(a, w[s]);
+        overlay += kLanes;
+        out += kLanes;
+        ++a;
+      }
+    }
+    chunk += kLeadingChunk;
+  }
+  if constexpr (kRows > 0) sums.Finish(p, 0, _mm512_loadu_ps(l.panel.units));
+}
+
+template <ComputeType kType, uint32_t kBits>
+void LookUpRows(const PackedLookUp& l, const LeadingProduct& p) {
+  assert(p.rows <= kFusedRows);
+  if (p.rows == 0) return LookUp<kType, kBits, 0>(l, p);
+  if (p.rows <= 2) return LookUp<kType, kBits, 2>(l, p);
+  if (p.rows <= 4) return LookUp<kType, kBits, 4>(l, p);
+  if (p.rows <= 8) return LookUp<kType, kBits, 8>(l, p);
+  if (p.rows <= 12) return LookUp<kType, kBits, 12>(l, p);
+  LookUp<kType, kBits, 16>(l, p);
+}
+
+template <ComputeType kType>
+void LookUpBits(const PackedLookUp& l, const LeadingProduct& p) {
+  switch (l.shard.bits) {
+    case 2:
+      return LookUpRows<kType, 2>(l, p);
+    case 3:
+      return LookUpRows<kType, 3>(l, p);
+    case 4:
+      return LookUpRows<kType, 4>(l, p);
+    case 5:
+      return LookUpRows<kType, 5>(l, p);
+    default:
+      return LookUpRows<kType, 6>(l, p);
+  }
+}
+
+}  // namespace
+
+void LookUpPackedAvx512(ComputeType type, const PackedLookUp& look_up,
+                        const LeadingProduct& leading) {
+  if (type == kBf16) return LookUpBits<kBf16>(look_up, leading);
+  LookUpBits<kInt8>(look_up, leading);
+}
+
+}  // namespace sti
+HWY_POP_ATTRIBUTES
+
+#else
+
+namespace sti {
+// Never called: HasPackedInstructions says no.
+void LookUpPackedAvx512(ComputeType /*type*/, const PackedLookUp& /*look_up*/,
+                        const LeadingProduct& /*leading*/) {}
+}  // namespace sti
+
+#endif
