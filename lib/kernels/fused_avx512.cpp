@@ -35,7 +35,10 @@ class Table {
     high_ = _mm512_load_ps(table + kLanes);
   }
   // Byte i of dword o is input i's code for output o; look-ups ignore higher bits.
-  static __m512i Order() { return CodeOrder({0, 1, 2, 3}); }
+  HWY_INLINE static __m512i Order() {
+    static constexpr CodeOrder kOrder({0, 1, 2, 3});
+    return kOrder.Load();
+  }
   HWY_INLINE void LookUp(__m512i codes, __m512 (&w)[kGroup]) const {
     w[0] = Look(codes);
     w[1] = Look(_mm512_srli_epi32(codes, 8));
@@ -178,6 +181,7 @@ void Multiply(const FusedProduct& p, const float* scales) {
     AddInput<0>(scaling, place, w[0], sums);
     // The next group's codes are put together among the products of this one.
     codes = PlaneCodes<kBits>(planes, 2 * std::min(k + kGroup, ins - kGroup), order);
+    FetchPlanes<kBits>(planes, 2 * k);
     AddInput<1>(scaling, place, w[1], sums);
     AddInput<2>(scaling, place, w[2], sums);
     AddInput<3>(scaling, place, w[3], sums);

@@ -67,6 +67,10 @@ class PanelWriter {
     factors_[out] = factor;
     units_[out] = by_output_ ? unit * scales_[out] : unit;
   }
+  /// For outliers that are all put into `overlay`.
+  [[nodiscard]] OutlierPatch PatchOf(const PackedOverlay& overlay) const {
+    return {overlay, factors_[0] > 0 ? factors_[0] : kNone, scales_, by_output_};
+  }
   /// A weight in front of scales, which a code reaches.
   void Put(uint64_t in, uint32_t out, float weight) const {
     if (type_ == ComputeType::kBf16) return PutHalf(in, out, FloatToBFloat(weight));
@@ -181,16 +185,26 @@ void PackFull(const PanelDecoding& d, const PanelStretch& stretch, const PackedP
 void PutOutliers(const ShardView& shard, const PanelStretch& stretch, const PanelWriter& writer) {
   const uint32_t width = stretch.width();
   assert(width > 0);
-  const uint64_t count = uint64_t{stretch.ins} * width;
-  if (width == kPanelWidth) {  // spares a division for each
-    ForEachOutlier(shard, stretch.first(), count, [&](uint64_t at, float weight) {
-      writer.PutAny(at / kPanelWidth, at % kPanelWidth, weight);
-    });
-  } else {
-    ForEachOutlier(shard, stretch.first(), count, [&](uint64_t at, float weight) {
-      writer.PutAny(at / width, static_cast<uint32_t>(at % width), weight);
-    });
-  }
+  ForEachOutlier(shard, stretch.first(), uint64_t{stretch.ins} * width,
+                 [&](uint64_t at, float weight) {
+                   writer.PutAny(at / width, static_cast<uint32_t>(at % width), weight);
+                 });
+}
+
+// As above, of a panel of 16 outputs that all have one factor.
+void PatchOutliers(const PanelDecoding& d, const PanelStretch& stretch, const PanelWriter& writer) {
+  const OutlierPatch patch = writer.PatchOf(d.overlay);
+  ForEachOutlierChunk(
+      d.shard, stretch.first(), uint64_t{stretch.ins} * kPanelWidth,
+      [&](int64_t offset, const uint8_t* lows, const float* weights, uint32_t count) {
+        uint64_t far = PutOutliersAvx512(d.type, patch, offset, lows, weights, count);
+        for (; far != 0; far &= far - 1) {
+          const auto i = static_cast<uint32_t>(std::countr_zero(far));
+          const auto at =
+              static_cast<uint64_t>(offset + LoadLittle<uint16_t>(lows + 2 * uint64_t{i}));
+          writer.PutAny(at / kPanelWidth, at % kPanelWidth, weights[i]);
+        }
+      });
 }
 
 void PackCoded(const PanelDecoding& d, const PanelStretch& stretch, const LeadingProduct& leading,
@@ -200,7 +214,7 @@ void PackCoded(const PanelDecoding& d, const PanelStretch& stretch, const Leadin
   for (uint32_t o = 0; o < width; ++o) writer.SetUnit(o, d.table.unit, d.table.factor);
   if (CanFusePacked(d.type, d.shard, d.matrix)) {
     writer.PutInto(d.overlay, stretch.ins);
-    PutOutliers(d.shard, stretch, writer);
+    PatchOutliers(d, stretch, writer);
     return LookUpPackedAvx512(
         d.type, {d.shard, stretch.first(), stretch.ins, d.table.words, d.overlay, panel}, leading);
   }

@@ -39,7 +39,10 @@ class Table<kInt8, kBits> {
     for (int i = 0; i < 64; ++i) bytes[i] = static_cast<uint8_t>(words[i]);
     centroids_ = _mm512_load_si512(bytes);
   }
-  static __m512i Order() { return CodeOrder({0, 1, 2, 3}); }
+  HWY_INLINE static __m512i Order() {
+    static constexpr CodeOrder kOrder({0, 1, 2, 3});
+    return kOrder.Load();
+  }
   HWY_INLINE void LookUp(__m512i codes, __m512i (&w)[kSteps]) const {
     w[0] = _mm512_permutexvar_epi8(codes, centroids_);
   }
@@ -60,7 +63,10 @@ class Table<kBf16, kBits> {
       : low_(_mm512_loadu_si512(words)), high_(_mm512_loadu_si512(words + 32)) {}
   // Words of inputs (0, 2) and (1, 3): a look-up takes the low byte of each, and a shift by a byte
   // brings the other two.
-  static __m512i Order() { return CodeOrder({0, 2, 1, 3}); }
+  HWY_INLINE static __m512i Order() {
+    static constexpr CodeOrder kOrder({0, 2, 1, 3});
+    return kOrder.Load();
+  }
   HWY_INLINE void LookUp(__m512i codes, __m512i (&w)[kSteps]) const {
     w[0] = Look(codes);
     w[1] = Look(_mm512_srli_epi16(codes, 8));
@@ -135,6 +141,7 @@ void LookUp(const PackedLookUp& l, const LeadingProduct& p) {
       table.LookUp(codes, w);
       // The next group's codes are put together among the products of this one.
       codes = PlaneCodes<kBits>(planes, 8 * std::min(g + 1, groups - 1), order);
+      FetchPlanes<kBits>(planes, 8 * g);
 #pragma GCC unroll 2
       for (uint32_t s = 0; s < kSteps; ++s) {
         w[s] = Centroids::Patch(w[s], masks, g, s, overlay);

@@ -30,6 +30,20 @@ struct PackedLookUp {
 void LookUpPackedAvx512(ComputeType type, const PackedLookUp& look_up,
                         const LeadingProduct& leading);
 
+/// What outliers of a panel of 16 outputs need to become codes: divided by a scale, if there are
+/// any, and times a factor.
+struct OutlierPatch {
+  PackedOverlay overlay;
+  float factor = 0;
+  const float* scales = nullptr;  ///< of the panel's outputs or of the inputs
+  bool by_output = false;
+};
+
+/// Puts `count` outliers, at most kOutlierChunk, as ForEachOutlierChunk gives them. Returns those
+/// that no code reaches, a bit for each.
+uint64_t PutOutliersAvx512(ComputeType type, const OutlierPatch& patch, int64_t offset,
+                           const uint8_t* lows, const float* weights, uint32_t count);
+
 /// Packs weights [ins, 16], `ins` a multiple of four, each times its output's factor [16]; codes of
 /// 8 bits beyond 127 become 127. True if there were any, or numbers that are not finite.
 bool PackWeightsAvx512(ComputeType type, const float* weights, uint32_t ins, const float* factors,

@@ -32,12 +32,22 @@ HWY_INLINE __m512i PlaneCodes(const uint8_t* const (&planes)[kBits], uint64_t at
 
 /// The order that puts four inputs of sixteen outputs side by side: byte 4 o + j is the code of
 /// output o and input inputs[j].
-inline __m512i CodeOrder(const int (&inputs)[4]) {
-  alignas(64) uint8_t bytes[64];
-  for (int o = 0; o < 16; ++o) {
-    for (int j = 0; j < 4; ++j) bytes[4 * o + j] = static_cast<uint8_t>(16 * inputs[j] + o);
+struct CodeOrder {
+  constexpr explicit CodeOrder(const uint8_t (&inputs)[4]) {
+    for (uint8_t i = 0; i < 64; ++i) bytes[i] = static_cast<uint8_t>(16 * inputs[i % 4] + i / 4);
   }
-  return _mm512_load_si512(bytes);
+  HWY_INLINE __m512i Load() const { return _mm512_load_si512(bytes); }
+  alignas(64) uint8_t bytes[64] = {};
+};
+
+/// Asks for what codes far ahead are made from. Planes go on from panel to panel, so this spares
+/// the wait at the beginning of each, where the CPU does not foresee it.
+template <uint32_t kBits>
+HWY_INLINE void FetchPlanes(const uint8_t* const (&planes)[kBits], uint64_t at) {
+  constexpr uint64_t kAhead = 512;  // bytes: of each plane half of a panel's, or more
+  if (at % 64 != 0) return;
+#pragma GCC unroll 8
+  for (uint32_t p = 0; p < kBits; ++p) _mm_prefetch(planes[p] + at + kAhead, _MM_HINT_T0);
 }
 
 }  // namespace sti
