@@ -25,7 +25,7 @@ Status TouchParsers(const Plan& plan) {
 }  // namespace
 
 Result<uint64_t> MeasureProcessBytes(ContainerFile file, const Tokenizer& tokenizer,
-                                     uint32_t threads) {
+                                     uint32_t threads, ComputeType compute) {
   const ModelInfo& info = file.index().info;
   WholePlanOptions smallest;
   smallest.depth = 1;
@@ -36,6 +36,7 @@ Result<uint64_t> MeasureProcessBytes(ContainerFile file, const Tokenizer& tokeni
   STI_RETURN_IF_ERROR(TouchParsers(plan));
   PipelineOptions options;
   options.threads = threads;
+  options.arithmetic.type = compute;
   STI_ASSIGN_OR_RETURN(const auto pipeline,
                        Pipeline::Create(std::move(file), std::move(plan), options));
   const Encoding encoding = tokenizer.Encode(kText, std::nullopt, pipeline->max_length());
@@ -43,7 +44,7 @@ Result<uint64_t> MeasureProcessBytes(ContainerFile file, const Tokenizer& tokeni
   const uint64_t counted = pipeline->staging_bytes() + pipeline->resident_bytes() +
                            tokenizer.vocabulary().memory_bytes() +
                            WorkingBytes(pipeline->index().info.shape, threads,
-                                        static_cast<uint32_t>(encoding.ids.size()), 1);
+                                        static_cast<uint32_t>(encoding.ids.size()), 1, compute);
   const uint64_t held = CurrentRssBytes();
   return held > counted ? held - counted : 0;
 }

@@ -5,14 +5,16 @@
 #include "base/result.h"
 #include "io/container_file.h"
 #include "text/tokenizer.h"
+#include "types/compute_type.h"
 
 namespace sti {
 
-/// Memory in bytes of a process that answers inputs of this model on `threads` cores, less what is
-/// counted on its own: shards, resident parts and vocabulary, and what a run works in. So it is
-/// code, libraries, stacks, the container's index and the heap's slack. Found by answering one
-/// input under the smallest of plans, in this process, which has nothing else open.
+/// Memory in bytes of a process that answers inputs of this model on `threads` cores, computing in
+/// `compute`, less what is counted on its own: shards, resident parts and vocabulary, and what a
+/// run works in. So it is code, libraries, stacks, the container's index and the heap's slack.
+/// Found by answering one input under the smallest of plans, in this process, which has nothing
+/// else open.
 Result<uint64_t> MeasureProcessBytes(ContainerFile file, const Tokenizer& tokenizer,
-                                     uint32_t threads);
+                                     uint32_t threads, ComputeType compute);
 
 }  // namespace sti

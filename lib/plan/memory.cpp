@@ -33,14 +33,26 @@ uint64_t PackedRowBytes(uint64_t ins, ComputeType compute) {
   return ins * (compute == ComputeType::kInt8 ? 1 : 2) + kSlack;
 }
 
+// Rows that are multiplied while decoding lie in chunks of 128 dwords, 144 apart; the others
+// follow.
+uint64_t PackedInputBytes(uint64_t tokens, uint64_t ins, ComputeType compute) {
+  constexpr uint64_t kChunkBytes = 144 * 4;
+  const uint64_t chunk_ins = compute == ComputeType::kInt8 ? 512 : 256;
+  const uint64_t leading = (ins + chunk_ins - 1) / chunk_ins * kLeadingRows * kChunkBytes;
+  const uint64_t rest = std::max(tokens, kLeadingRows) - kLeadingRows;
+  return leading + rest * PackedRowBytes(ins, compute);
+}
+
 uint64_t PackedBytes(const ModelShape& shape, uint64_t workers, uint64_t tokens, uint64_t width,
                      ComputeType compute) {
   constexpr uint64_t kPanel = 16;
   const uint64_t summed = SummedInputs(shape);
   const uint64_t ins = std::max<uint64_t>(shape.hidden, summed);
-  const uint64_t row = PackedRowBytes(ins, compute);
-  const uint64_t panels = kPanel * (2 * row + ins * sizeof(float));
-  return tokens * width * PackedRowBytes(summed, compute) + workers * (tokens * row + panels);
+  // Two panels, the overlay of one with a bit for each weight, and a panel in fp32.
+  const uint64_t panels =
+      kPanel * (3 * PackedRowBytes(ins, compute) + ins * sizeof(float)) + ins * kPanel / 8;
+  return width * PackedInputBytes(tokens, summed, compute) +
+         workers * (PackedInputBytes(tokens, ins, compute) + panels);
 }
 
 }  // namespace
