@@ -1,0 +1,10 @@
+#pragma once
+
+#include "options.h"
+
+namespace sti {
+
+/// sti-importance show: prints an importance file. Returns the exit code.
+Result<int> Show(const Tool& tool, const ImportanceToolOptions& options);
+
+}  // namespace sti
