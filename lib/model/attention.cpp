@@ -20,7 +20,7 @@ void SetPanels(const float* data, size_t stride, PanelProduct* product) {
   product->panels[1] = {data + kPanel, stride};
 }
 
-// `rows` queries of one head of the sequence [begin, end), from token `first` on.
+// `rows` queries from row `first` on, of one head of the sequence [begin, end).
 void AttendBlock(const AttentionInput& in, uint32_t head, uint32_t begin, uint32_t end,
                  uint32_t first, uint32_t rows, float* scores) {
   const uint32_t length = end - begin;
@@ -70,13 +70,17 @@ void Attend(const AttentionInput& input, ThreadPool& pool, float* scratch,
   }
   assert(scratch_stride >= AttentionScratch(longest));
   const auto sequences = static_cast<uint32_t>(input.offsets.size() - 1);
-  const uint32_t blocks = (longest + kQueryBlock - 1) / kQueryBlock;
+  const uint32_t blocks = input.first_only ? 1 : (longest + kQueryBlock - 1) / kQueryBlock;
   pool.ParallelFor(sequences * input.heads * blocks, [&](uint32_t index, uint32_t worker) {
     const uint32_t block = index % blocks;
     const uint32_t head = index / blocks % input.heads;
     const uint32_t sequence = index / blocks / input.heads;
     const uint32_t begin = input.offsets[sequence];
     const uint32_t end = input.offsets[sequence + 1];
+    if (input.first_only) {
+      AttendBlock(input, head, begin, end, sequence, 1, scratch + worker * scratch_stride);
+      return;
+    }
     const uint32_t first = begin + block * kQueryBlock;
     if (first >= end) return;
     AttendBlock(input, head, begin, end, first, std::min(kQueryBlock, end - first),

@@ -23,6 +23,8 @@ struct AttentionInput {
   uint32_t heads = 0;
   uint32_t head_dim = 0;
   std::span<const uint32_t> offsets;  ///< [sequences + 1] first token of each
+  /// Queries are of each sequence's first token only: [sequences, heads * head_dim].
+  bool first_only = false;
 };
 
 /// Floats of scratch a worker needs for sequences of up to `length` tokens.

@@ -22,6 +22,13 @@ constexpr uint64_t kSlack = 16;
 
 uint64_t PaddedStride(uint64_t width) { return RoundUp(width, kSlack) + kSlack; }
 
+// What queries, keys and values are made from.
+struct HeadInput {
+  std::span<const ShardView> slices;
+  std::span<const uint32_t> indexes;
+  const float* hidden = nullptr;
+};
+
 }  // namespace
 
 // Where things lie in the working buffer. Queries (then the context), keys and values are dead
@@ -39,9 +46,15 @@ struct Transformer::State {
   void AddGroup(ShardMatrixIndex matrix, std::span<const LinearTerm> group_terms, const float* bias,
                 float* out, size_t out_stride, Epilogue epilogue);
   void Run(uint32_t tokens);
-  void Attention(const Batch& batch, std::span<const ShardView> slices,
-                 std::span<const uint32_t> indexes, const LayerParameters& parameters,
-                 const float* hidden);
+  void AddHeads(ShardMatrixIndex matrix, const HeadInput& input, const std::vector<float>& bias,
+                float* out, size_t head_step, size_t stride, Epilogue epilogue);
+  const float* GatherFirst(const Batch& batch, const float* hidden);
+  void Context(const Batch& batch, const HeadInput& input, const LayerParameters& parameters,
+               OutputRows rows, float* context, size_t stride);
+  void Output(uint32_t rows, std::span<const ShardView> slices,
+              std::span<const ContextRef> contexts, const LayerParameters& parameters);
+  void Finish(uint32_t rows, std::span<const ShardView> slices, std::span<const uint32_t> indexes,
+              const LayerParameters& parameters, float* hidden);
   void Ffn(uint32_t tokens, std::span<const ShardView> slices, std::span<const uint32_t> indexes,
            const LayerParameters& parameters, const float* hidden);
   void Norm(uint32_t tokens, const std::vector<float>& weight, const std::vector<float>& bias,
@@ -55,7 +68,8 @@ struct Transformer::State {
   std::unique_ptr<Linear> linear;
   std::vector<LinearTerm> terms;
   std::vector<LinearGroup> groups;
-  std::vector<float> pooled;  ///< [sequences, d]
+  std::vector<ContextRef> own_contexts;  ///< of RunLayer
+  std::vector<float> pooled;             ///< [sequences, d]
 
   uint32_t tokens_room = 0;
   uint32_t width_room = 0;
@@ -93,6 +107,7 @@ void Transformer::State::Layout(uint32_t max_tokens, uint32_t max_width) {
   width_room = max_width;
   terms.reserve(size_t{3} * max_width);
   groups.reserve(size_t{3} * max_width);
+  own_contexts.reserve(max_width);
 }
 
 void Transformer::State::AddGroup(ShardMatrixIndex matrix, std::span<const LinearTerm> group_terms,
@@ -112,39 +127,72 @@ void Transformer::State::Run(uint32_t tokens) {
   terms.clear();
 }
 
-// Q, K and V of the slices, each a head; then O, summed over them: sums = O(context) + bias.
-void Transformer::State::Attention(const Batch& batch, std::span<const ShardView> slices,
-                                   std::span<const uint32_t> indexes,
-                                   const LayerParameters& parameters, const float* hidden) {
+// One head's rows of Q, K or V for each slice.
+void Transformer::State::AddHeads(ShardMatrixIndex matrix, const HeadInput& input,
+                                  const std::vector<float>& bias, float* out, size_t head_step,
+                                  size_t stride, Epilogue epilogue) {
   const uint32_t head = shape.head_dim();
-  const auto add = [&](ShardMatrixIndex matrix, size_t i, const std::vector<float>& bias,
-                       float* out, size_t stride, Epilogue epilogue) {
-    terms.push_back({&slices[i], matrices[matrix], hidden, shape.hidden});
-    AddGroup(matrix, {&terms.back(), 1}, bias.data() + uint64_t{indexes[i]} * head, out, stride,
-             epilogue);
-  };
-  for (size_t i = 0; i < slices.size(); ++i) {
-    const size_t column = i * head;
-    add(kQuery, i, parameters.query_bias, queries + column, head_stride, Epilogue::kNone);
-    add(kKey, i, parameters.key_bias, keys + column * key_stride, key_stride, Epilogue::kTranspose);
-    add(kValue, i, parameters.value_bias, values + column, head_stride, Epilogue::kNone);
+  for (size_t i = 0; i < input.slices.size(); ++i) {
+    terms.push_back({&input.slices[i], matrices[matrix], input.hidden, shape.hidden});
+    AddGroup(matrix, {&terms.back(), 1}, bias.data() + uint64_t{input.indexes[i]} * head,
+             out + i * head_step, stride, epilogue);
   }
+}
+
+// What queries are made from where only first tokens ask, gathered where nothing else is yet.
+const float* Transformer::State::GatherFirst(const Batch& batch, const float* hidden) {
+  for (uint32_t s = 0; s < batch.sequences(); ++s) {
+    std::copy_n(hidden + uint64_t{batch.offsets[s]} * shape.hidden, shape.hidden,
+                sums + uint64_t{s} * shape.hidden);
+  }
+  return sums;
+}
+
+// Q, K and V of the slices, each a head, and their attention.
+void Transformer::State::Context(const Batch& batch, const HeadInput& input,
+                                 const LayerParameters& parameters, OutputRows rows, float* context,
+                                 size_t stride) {
+  const uint32_t head = shape.head_dim();
+  const bool first_only = rows == OutputRows::kFirst;
+  HeadInput asking = input;
+  if (first_only) asking.hidden = GatherFirst(batch, input.hidden);
+  AddHeads(kQuery, asking, parameters.query_bias, context, head, stride, Epilogue::kNone);
+  if (first_only) Run(batch.sequences());
+  AddHeads(kKey, input, parameters.key_bias, keys, head * key_stride, key_stride,
+           Epilogue::kTranspose);
+  AddHeads(kValue, input, parameters.value_bias, values, head, head_stride, Epilogue::kNone);
   Run(batch.tokens());
-  Attend({.queries = queries,
-          .query_stride = head_stride,
+  Attend({.queries = context,
+          .query_stride = stride,
           .keys = keys,
           .key_stride = key_stride,
           .values = values,
           .value_stride = head_stride,
-          .heads = static_cast<uint32_t>(slices.size()),
+          .heads = static_cast<uint32_t>(input.slices.size()),
           .head_dim = head,
-          .offsets = batch.offsets},
+          .offsets = batch.offsets,
+          .first_only = first_only},
          pool, scores, scores_stride);
+}
+
+// sums = O(contexts) + bias.
+void Transformer::State::Output(uint32_t rows, std::span<const ShardView> slices,
+                                std::span<const ContextRef> contexts,
+                                const LayerParameters& parameters) {
   for (size_t i = 0; i < slices.size(); ++i) {
-    terms.push_back({&slices[i], matrices[kOutput], queries + i * head, head_stride});
+    terms.push_back({&slices[i], matrices[kOutput], contexts[i].data, contexts[i].stride});
   }
   AddGroup(kOutput, terms, parameters.output_bias.data(), sums, shape.hidden, Epilogue::kNone);
-  Run(batch.tokens());
+  Run(rows);
+}
+
+// What follows once sums hold the attention's output.
+void Transformer::State::Finish(uint32_t rows, std::span<const ShardView> slices,
+                                std::span<const uint32_t> indexes,
+                                const LayerParameters& parameters, float* hidden) {
+  Norm(rows, parameters.attention_norm_weight, parameters.attention_norm_bias, sums, hidden);
+  Ffn(rows, slices, indexes, parameters, hidden);
+  Norm(rows, parameters.output_norm_weight, parameters.output_norm_bias, sums, hidden);
 }
 
 // sums = FFN2(activation(FFN1(hidden))) + bias over the slices' neurons.
@@ -212,19 +260,43 @@ uint64_t Transformer::working_bytes() const {
   return state_->buffer.size() + state_->linear->bytes();
 }
 
+void Transformer::MakeRoom(uint32_t tokens, uint32_t width) {
+  const State& s = *state_;
+  if (tokens > s.tokens_room || width > s.width_room) {
+    Reserve(std::max(tokens, s.tokens_room), std::max(width, s.width_room));
+  }
+}
+
 void Transformer::RunLayer(const Batch& batch, std::span<const ShardView> slices,
                            std::span<const uint32_t> slice_indexes,
                            const LayerParameters& parameters, float* hidden) {
   State& s = *state_;
-  const uint32_t tokens = batch.tokens();
-  const auto width = static_cast<uint32_t>(slices.size());
-  if (tokens > s.tokens_room || width > s.width_room) {
-    Reserve(std::max(tokens, s.tokens_room), std::max(width, s.width_room));
+  MakeRoom(batch.tokens(), static_cast<uint32_t>(slices.size()));
+  s.Context(batch, {slices, slice_indexes, hidden}, parameters, OutputRows::kAll, s.queries,
+            s.head_stride);
+  s.own_contexts.clear();
+  for (size_t i = 0; i < slices.size(); ++i) {
+    s.own_contexts.push_back({s.queries + i * s.shape.head_dim(), s.head_stride});
   }
-  s.Attention(batch, slices, slice_indexes, parameters, hidden);
-  s.Norm(tokens, parameters.attention_norm_weight, parameters.attention_norm_bias, s.sums, hidden);
-  s.Ffn(tokens, slices, slice_indexes, parameters, hidden);
-  s.Norm(tokens, parameters.output_norm_weight, parameters.output_norm_bias, s.sums, hidden);
+  s.Output(batch.tokens(), slices, s.own_contexts, parameters);
+  s.Finish(batch.tokens(), slices, slice_indexes, parameters, hidden);
+}
+
+void Transformer::ComputeContext(const Batch& batch, std::span<const ShardView> slices,
+                                 std::span<const uint32_t> slice_indexes,
+                                 const LayerParameters& parameters, const float* hidden,
+                                 OutputRows rows, float* context, size_t stride) {
+  MakeRoom(batch.tokens(), static_cast<uint32_t>(slices.size()));
+  state_->Context(batch, {slices, slice_indexes, hidden}, parameters, rows, context, stride);
+}
+
+void Transformer::FinishLayer(uint32_t rows, std::span<const ShardView> slices,
+                              std::span<const uint32_t> slice_indexes,
+                              std::span<const ContextRef> contexts,
+                              const LayerParameters& parameters, float* hidden) {
+  MakeRoom(rows, static_cast<uint32_t>(slices.size()));
+  state_->Output(rows, slices, contexts, parameters);
+  state_->Finish(rows, slices, slice_indexes, parameters, hidden);
 }
 
 void Transformer::FinishEmbeddings(float* hidden, uint32_t tokens, const EmbeddingNorm& norm) {

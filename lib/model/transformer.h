@@ -27,6 +27,16 @@ struct Batch {
   [[nodiscard]] uint32_t tokens() const { return offsets.back(); }
 };
 
+/// Of which tokens a layer's output is wanted: all, or each sequence's first, which is all that the
+/// head looks at.
+enum class OutputRows : uint8_t { kAll, kFirst };
+
+/// The context of one slice, what its attention gives: [rows, head_dim].
+struct ContextRef {
+  const float* data = nullptr;
+  size_t stride = 0;
+};
+
 /// Computes layers of one model. Owns the working buffers; one thread at a time. The pool outlives
 /// it. Sizes are trusted: whoever reads a model validates them.
 class Transformer {
@@ -53,6 +63,19 @@ class Transformer {
                 std::span<const uint32_t> slice_indexes, const LayerParameters& parameters,
                 float* hidden);
 
+  /// RunLayer in two pieces, so that layers which differ in a slice share what the others compute:
+  /// FinishLayer with the contexts of all slices has the same bits as RunLayer. First: queries,
+  /// keys and values of slices and their attention, from `hidden` [tokens, d], which stays as it
+  /// is, to `context` [rows, slices * head_dim], rows being tokens or sequences. 16 floats past the
+  /// end of `context` may be read.
+  void ComputeContext(const Batch& batch, std::span<const ShardView> slices,
+                      std::span<const uint32_t> slice_indexes, const LayerParameters& parameters,
+                      const float* hidden, OutputRows rows, float* context, size_t stride);
+  /// Then the rest of the layer, for `rows` rows of `hidden` [rows, d], in place.
+  void FinishLayer(uint32_t rows, std::span<const ShardView> slices,
+                   std::span<const uint32_t> slice_indexes, std::span<const ContextRef> contexts,
+                   const LayerParameters& parameters, float* hidden);
+
   /// Normalises sums of word, position and type embeddings in place: `hidden` [tokens, d].
   void FinishEmbeddings(float* hidden, uint32_t tokens, const EmbeddingNorm& norm);
 
@@ -69,6 +92,8 @@ class Transformer {
   [[nodiscard]] std::string kernel() const;
 
  private:
+  void MakeRoom(uint32_t tokens, uint32_t width);
+
   struct State;
   explicit Transformer(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
