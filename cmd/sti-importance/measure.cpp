@@ -34,11 +34,16 @@ Result<int> Measure(const Tool& tool, const ImportanceToolOptions& options) {
   STI_ASSIGN_OR_RETURN(Tokenizer tokenizer, LoadTokenizer(file));
   STI_ASSIGN_OR_RETURN(std::vector<Example> examples,
                        ReadDataset(options.data, file.index(), options.metric != "kl"));
-  ImportanceOptions work{
-      MetricOf(options.metric), options.threads, tool.Progress("measuring shards"), StopRequested,
-      options.submodels,        options.gains};
+  ImportanceOptions work;
+  work.metric = MetricOf(options.metric);
+  work.threads = options.threads;
+  work.progress = tool.Progress("measuring shards");
+  work.cancelled = StopRequested;
+  work.submodels = options.submodels;
+  work.gains = options.gains;
+  ImportanceWork done;
   STI_ASSIGN_OR_RETURN(Importance importance,
-                       MeasureImportance(std::move(file), tokenizer, examples, work));
+                       MeasureImportance(std::move(file), tokenizer, examples, work, &done));
   STI_RETURN_IF_ERROR(WriteImportance(options.output, importance));
   WarnOfNoise(tool, importance);
   if (tool.json() && options.output != "-") {

@@ -1,5 +1,7 @@
 #include "measure/examples.h"
 
+#include <algorithm>
+
 namespace sti {
 
 std::vector<ExampleBatch> BatchExamples(const Tokenizer& tokenizer,
@@ -20,6 +22,36 @@ std::vector<ExampleBatch> BatchExamples(const Tokenizer& tokenizer,
     batch.truths.push_back(example.Truth());
   }
   return batches;
+}
+
+Digest DigestOf(std::span<const ExampleBatch> batches) {
+  Digester digester;
+  for (const ExampleBatch& batch : batches) {
+    for (size_t s = 0; s < batch.truths.size(); ++s) {
+      digester.AddNumber(batch.offsets[s + 1] - batch.offsets[s]);
+      for (uint32_t t = batch.offsets[s]; t < batch.offsets[s + 1]; ++t) {
+        digester.AddNumber(uint64_t{batch.types[t]} << 32 | batch.ids[t]);
+      }
+      const auto& truth = batch.truths[s];
+      digester.AddNumber(truth ? truth->size() + 1 : 0);
+      for (const uint32_t label : truth.value_or(std::vector<uint32_t>{})) {
+        digester.AddNumber(label);
+      }
+    }
+  }
+  return digester.Finish();
+}
+
+LengthRange LengthsOf(std::span<const ExampleBatch> batches) {
+  LengthRange range;
+  for (const ExampleBatch& batch : batches) {
+    for (size_t s = 0; s + 1 < batch.offsets.size(); ++s) {
+      const uint32_t length = batch.offsets[s + 1] - batch.offsets[s];
+      range.shortest = std::min(range.shortest, length);
+      range.longest = std::max(range.longest, length);
+    }
+  }
+  return range;
 }
 
 }  // namespace sti

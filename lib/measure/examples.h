@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "base/digest.h"
 #include "model/transformer.h"
 #include "text/dataset.h"
 #include "text/tokenizer.h"
@@ -24,5 +25,16 @@ struct ExampleBatch {
 std::vector<ExampleBatch> BatchExamples(const Tokenizer& tokenizer,
                                         std::span<const Example> examples, uint32_t max_length,
                                         uint32_t max_tokens);
+
+/// Names the examples as they are measured: tokens, their types and the truths, in order, whatever
+/// batches they are in.
+Digest DigestOf(std::span<const ExampleBatch> batches);
+
+/// Tokens of the longest and of the shortest example.
+struct LengthRange {
+  uint32_t shortest = UINT32_MAX;
+  uint32_t longest = 0;
+};
+LengthRange LengthsOf(std::span<const ExampleBatch> batches);
 
 }  // namespace sti

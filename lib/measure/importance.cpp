@@ -2,159 +2,211 @@
 
 #include <algorithm>
 #include <memory>
-#include <optional>
 #include <vector>
 
-#include "measure/batch_runner.h"
-#include "measure/examples.h"
-#include "measure/submodel_scores.h"
+#include "measure/chunk_meter.h"
+#include "measure/importance_join.h"
+#include "measure/work_list.h"
 
 namespace sti {
 namespace {
 
-// Tokens a batch: enough that decoding a shard is small beside multiplying with it, few enough that
-// the kept activations of all layers stay in tens of megabytes.
-constexpr uint32_t kBatchTokens = 1024;
+// Tokens a chunk: enough that decoding a shard is small beside multiplying with it, few enough that
+// a chunk's unit takes seconds.
+constexpr uint32_t kChunkTokens = 1024;
+constexpr uint32_t kPaddedTokens = 128;
 
-class ImportanceMeter {
+std::vector<uint32_t> RaisedBits(const ContainerIndex& index, bool gains) {
+  const std::vector<uint32_t>& bits = index.bits;
+  return {gains ? bits.begin() + 1 : bits.end() - 1, bits.end()};
+}
+
+// What is to be done, and the tallies of what is.
+class Measurement {
  public:
-  ImportanceMeter(BatchRunner& runner, const ImportanceOptions& options)
+  Measurement(LayerRunner& runner, std::span<const ExampleBatch> chunks,
+              const ImportanceOptions& options)
       : runner_(runner),
-        metric_(options.metric),
-        gains_(options.gains),
-        shape_(runner.index().info.shape),
-        low_(runner.index().bits.front()),
-        evaluations_(options.progress, options.cancelled) {
-    const std::vector<uint32_t>& bits = runner.index().bits;
-    raised_bits_.assign(gains_ ? bits.begin() + 1 : bits.end() - 1, bits.end());
-    raised_.resize(size_t{shape_.layers} * shape_.width * raised_bits_.size());
-    if (options.submodels) submodels_.emplace(runner.index());
+        chunks_(chunks),
+        options_(options),
+        list_(ShapeOf(runner.index(), options), SizesOf(chunks, 0)) {
+    const UnitRange range = list_.Part(options.part, options.parts);
+    part_.part = options.part;
+    part_.parts = options.parts;
+    part_.begin = part_.end = range.begin;
+    part_.due = range.end;
+    FillJob();
+    part_.tallies.resize(CellsOf(part_.job));
   }
 
-  Result<Importance> Measure(std::span<const ExampleBatch> batches) {
-    const uint64_t evaluations = raised_.size() + (submodels_ ? submodels_->evaluations() : 0);
-    evaluations_.SetTotal(batches.size() * evaluations);
-    for (const ExampleBatch& batch : batches) {
-      STI_RETURN_IF_ERROR(runner_.Begin(batch));
-      STI_RETURN_IF_ERROR(MeasureShards());
-      if (submodels_) STI_RETURN_IF_ERROR(submodels_->MeasureBatch(runner_, evaluations_));
+  Result<ImportancePart> Run() {
+    if (options_.resume != nullptr) STI_RETURN_IF_ERROR(Resume(*options_.resume));
+    const UnitRange range{part_.end, part_.due};
+    ActivationRoom room(runner_, chunks_, list_.shape().submodels.branches, options_.cache_bytes);
+    work_.held_bytes = room.bytes();
+    work_.least_bytes = room.least_bytes();
+    work_.plain_flops = list_.PlainFlops(range, SizesOf(chunks_, 0));
+    work_.padded_flops = list_.PlainFlops(range, SizesOf(chunks_, kPaddedTokens));
+    ChunkJudge judge(options_.metric, runner_.index().info, runner_.name());
+    ChunkMeter meter(runner_, room, std::move(judge), options_.cancelled);
+    const Status done = Measure(meter);
+    work_.flops = runner_.flops();
+    if (!done.ok()) {
+      if (options_.checkpoint) STI_RETURN_IF_ERROR(options_.checkpoint(part_, true));
+      return done.error();
     }
-    return Collect();
+    return std::move(part_);
   }
+
+  [[nodiscard]] const ImportanceWork& work() const { return work_; }
 
  private:
-  // The base runs once and leaves the input of every layer behind; each shard's run starts from the
-  // input of its own layer.
-  Status MeasureShards() {
-    inputs_.resize(shape_.layers + 1);
-    inputs_[0] = runner_.embedded();
-    for (uint32_t layer = 0; layer < shape_.layers; ++layer) {
-      inputs_[layer + 1] = inputs_[layer];
-      runner_.RunLayer(layer, Views(layer), inputs_[layer + 1].data());
+  static WorkShape ShapeOf(const ContainerIndex& index, const ImportanceOptions& options) {
+    WorkShape shape;
+    shape.model = index.info.shape;
+    shape.raised_bits = RaisedBits(index, options.gains);
+    if (options.submodels) shape.submodels = PlanSubmodels(index);
+    shape.reference = options.metric == Metric::kKl;
+    return shape;
+  }
+
+  static std::vector<BatchSize> SizesOf(std::span<const ExampleBatch> chunks, uint32_t padded) {
+    std::vector<BatchSize> sizes;
+    sizes.reserve(chunks.size());
+    for (const ExampleBatch& chunk : chunks) sizes.push_back(PaddedSize(chunk.batch(), padded));
+    return sizes;
+  }
+
+  void FillJob() {
+    ImportanceJob& job = part_.job;
+    job.model = runner_.index().model;
+    job.data = DigestOf(chunks_);
+    job.metric = MetricName(options_.metric);
+    job.kernel = runner_.kernel();
+    job.layers = list_.shape().model.layers;
+    job.width = list_.shape().model.width;
+    job.gains = options_.gains;
+    for (const ExampleBatch& chunk : chunks_) job.examples += chunk.truths.size();
+    job.units = list_.units();
+    job.raised_bits = list_.shape().raised_bits;
+    job.submodels = list_.shape().submodels.cells;
+  }
+
+  Status Resume(const ImportancePart& before) {
+    std::string difference = DifferenceOf(before.job, part_.job);
+    if (difference.empty() && (before.part != part_.part || before.parts != part_.parts ||
+                               before.begin != part_.begin || before.due != part_.due)) {
+      difference = "another part of the work";
     }
-    runner_.Score(inputs_.back().data(), &baseline_);
-    Outcomes* outcomes = raised_.data();
-    for (uint32_t layer = 0; layer < shape_.layers; ++layer) {
-      for (uint32_t slice = 0; slice < shape_.width; ++slice) {
-        for (const uint32_t bits : raised_bits_) {
-          STI_RETURN_IF_ERROR(evaluations_.Begin());
-          MeasureShard(layer, slice, bits, outcomes++);
-          evaluations_.End();
-        }
+    if (!difference.empty()) {
+      return DataError(options_.resume_name + ": is of " + difference +
+                       ", so it cannot be resumed; start again without --resume");
+    }
+    part_ = before;
+    return {};
+  }
+
+  Status Measure(ChunkMeter& meter) {
+    const uint64_t per_chunk = list_.units_per_chunk();
+    const uint64_t total = list_.Flops({part_.begin, part_.due});
+    uint64_t done = list_.Flops({part_.begin, part_.end});
+    uint64_t chunk = UINT64_MAX;
+    while (part_.end < part_.due) {
+      if (options_.cancelled && options_.cancelled()) return UsageError("interrupted");
+      if (part_.end / per_chunk != chunk) {
+        chunk = part_.end / per_chunk;
+        STI_RETURN_IF_ERROR(meter.Begin(chunks_[chunk]));
       }
+      const uint64_t before = part_.end;
+      STI_RETURN_IF_ERROR(Step(meter, part_.end % per_chunk));
+      done += list_.Flops({before, part_.end});
+      if (options_.progress) options_.progress(done / kProgressFlops, total / kProgressFlops);
+      if (options_.checkpoint) STI_RETURN_IF_ERROR(options_.checkpoint(part_, false));
     }
     return {};
   }
 
-  void MeasureShard(uint32_t layer, uint32_t slice, uint32_t bits, Outcomes* outcomes) {
-    hidden_ = inputs_[layer];
-    std::vector<ShardView> views = Views(layer);
-    views[slice] = runner_.View(layer, slice, bits);
-    runner_.RunLayer(layer, views, hidden_.data());
-    for (uint32_t above = layer + 1; above < shape_.layers; ++above) {
-      runner_.RunLayer(above, Views(above), hidden_.data());
+  // From `unit` of the chunk on: the base, the rest of a layer, or a sweep. All of it is counted or
+  // nothing.
+  Status Step(ChunkMeter& meter, uint64_t unit) {
+    const uint64_t width = list_.shape().model.width;
+    const auto raised = list_.shape().raised_bits;
+    std::vector<Tally> tallies;
+    size_t first_cell = 0;
+    uint64_t units = 1;
+    if (unit == 0) {
+      tallies.resize(1);
+      meter.TallyBase(tallies.data());
+    } else if (unit <= list_.shards()) {
+      const uint64_t slice = (unit - 1) % width;
+      units = std::min(width - slice, part_.due - part_.end);
+      tallies.resize(units * raised.size());
+      first_cell = 1 + (unit - 1) * raised.size();
+      STI_RETURN_IF_ERROR(
+          meter.Raise(static_cast<uint32_t>((unit - 1) / width), static_cast<uint32_t>(slice),
+                      static_cast<uint32_t>(slice + units), raised, tallies.data()));
+    } else {
+      tallies.resize(list_.shape().submodels.cells.size());
+      first_cell = 1 + list_.shards() * raised.size();
+      const auto& sweeps = list_.shape().submodels.sweeps;
+      STI_RETURN_IF_ERROR(meter.RunSweep(sweeps[unit - 1 - list_.shards()], tallies.data()));
     }
-    runner_.Score(hidden_.data(), outcomes);
+    for (size_t i = 0; i < tallies.size(); ++i) AddTally(part_.tallies[first_cell + i], tallies[i]);
+    part_.end += units;
+    return {};
   }
 
-  [[nodiscard]] std::vector<ShardView> Views(uint32_t layer) const {
-    return runner_.Views(layer, shape_.width, low_);
-  }
-
-  // Not the mean negated, so that no loss at all is 0 and not -0.
-  [[nodiscard]] double ScoreOf(const Outcomes& outcomes) const {
-    return metric_ == Metric::kAccuracy ? outcomes.right.mean() : 0.0 - outcomes.loss.mean();
-  }
-
-  [[nodiscard]] Importance Collect() const {
-    Importance importance;
-    importance.model = runner_.index().model;
-    importance.metric = MetricName(metric_);
-    importance.examples = baseline_.loss.count();
-    importance.baseline = ScoreOf(baseline_);
-    importance.layers = shape_.layers;
-    importance.width = shape_.width;
-    // Scores are of the most bits, which come last.
-    const size_t stride = raised_bits_.size();
-    for (size_t at = stride - 1; at < raised_.size(); at += stride) {
-      importance.scores.push_back(ScoreOf(raised_[at]));
-      if (metric_ != Metric::kKl) importance.losses.push_back(raised_[at].loss.mean());
-    }
-    const bool accuracy = metric_ == Metric::kAccuracy;
-    importance.standard_error = (accuracy ? baseline_.right : baseline_.loss).standard_error();
-    importance.kernel = runner_.kernel();
-    if (submodels_) importance.submodels = submodels_->Scores();
-    if (gains_) CollectGains(&importance);
-    return importance;
-  }
-
-  void CollectGains(Importance* importance) const {
-    importance->gain_bits = raised_bits_;
-    importance->gains.reserve(raised_.size());
-    for (const Outcomes& raised : raised_) {
-      importance->gains.push_back(baseline_.loss.mean() - raised.loss.mean());
-    }
-  }
-
-  BatchRunner& runner_;
-  Metric metric_;
-  bool gains_;
-  ModelShape shape_;
-  uint32_t low_;
-  Evaluations evaluations_;
-  std::vector<uint32_t> raised_bits_;       // ascending; the last is the most
-  std::optional<SubmodelMeter> submodels_;  // if they are asked for
-  std::vector<std::vector<float>> inputs_;  // [layers + 1][tokens * hidden] of the base
-  std::vector<float> hidden_;
-  Outcomes baseline_;
-  std::vector<Outcomes> raised_;  // [layers, width, raised_bits_]
+  LayerRunner& runner_;
+  std::span<const ExampleBatch> chunks_;
+  const ImportanceOptions& options_;
+  WorkList list_;
+  ImportancePart part_;
+  ImportanceWork work_;
 };
+
+Status CheckExamples(std::span<const Example> examples, const ImportanceOptions& options) {
+  if (examples.empty()) return DataError("no examples to measure on");
+  const bool labelled = std::all_of(examples.begin(), examples.end(), [](const Example& example) {
+    return example.Truth().has_value();
+  });
+  if (!labelled && options.metric != Metric::kKl) {
+    return DataError("some examples have no label; add them, or measure with kl");
+  }
+  return {};
+}
 
 }  // namespace
 
-Result<Importance> MeasureImportance(ContainerFile file, const Tokenizer& tokenizer,
-                                     std::span<const Example> examples,
-                                     const ImportanceOptions& options) {
+Result<ImportancePart> MeasureImportancePart(ContainerFile file, const Tokenizer& tokenizer,
+                                             std::span<const Example> examples,
+                                             const ImportanceOptions& options,
+                                             ImportanceWork* work) {
   const ContainerIndex& index = file.index();
   if (index.bits.size() < 2) {
     return DataError(file.name() +
                      ": has one bitwidth only, so no shard can be raised; "
                      "run sti-shard with more --bits");
   }
-  if (examples.empty()) return DataError("no examples to measure on");
-  bool labelled = std::all_of(examples.begin(), examples.end(),
-                              [](const Example& example) { return example.Truth().has_value(); });
-  if (!labelled && options.metric != Metric::kKl) {
-    return DataError("some examples have no label; add them, or measure with kl");
-  }
-  auto batches = BatchExamples(tokenizer, examples, index.info.max_length(), kBatchTokens);
+  STI_RETURN_IF_ERROR(CheckExamples(examples, options));
+  const auto chunks = BatchExamples(tokenizer, examples, index.info.max_length(), kChunkTokens);
   const bool all = options.submodels || options.gains;
   const std::vector<uint32_t> bits =
       all ? index.bits : std::vector<uint32_t>{index.bits.front(), index.bits.back()};
   STI_ASSIGN_OR_RETURN(LoadedModel model, LoadedModel::Load(std::move(file), bits));
-  STI_ASSIGN_OR_RETURN(std::unique_ptr<BatchRunner> runner,
-                       BatchRunner::Create(std::move(model), options.metric, options.threads));
-  return ImportanceMeter(*runner, options).Measure(batches);
+  STI_ASSIGN_OR_RETURN(std::unique_ptr<LayerRunner> runner,
+                       LayerRunner::Create(std::move(model), options.compute, options.threads));
+  Measurement measurement(*runner, chunks, options);
+  auto part = measurement.Run();
+  if (work != nullptr) *work = measurement.work();
+  return part;
+}
+
+Result<Importance> MeasureImportance(ContainerFile file, const Tokenizer& tokenizer,
+                                     std::span<const Example> examples,
+                                     const ImportanceOptions& options, ImportanceWork* work) {
+  STI_ASSIGN_OR_RETURN(ImportancePart part,
+                       MeasureImportancePart(std::move(file), tokenizer, examples, options, work));
+  return JoinImportanceParts({{"the measurement", std::move(part)}});
 }
 
 }  // namespace sti

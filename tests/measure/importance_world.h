@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <functional>
 #include <memory>
 #include <numeric>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "measure/importance.h"
+#include "measure/score.h"
 #include "support/expect.h"
 #include "support/random.h"
 #include "support/temp_folder.h"
@@ -20,6 +22,24 @@ namespace sti {
 
 /// Bits of a shard by layer and slice.
 using BitsOf = std::function<uint32_t(uint32_t layer, uint32_t slice)>;
+
+/// What plain evaluations add up to: losses rounded to 2^-32 nat, so that their sum is exact.
+class PlainSum {
+ public:
+  void Add(bool right, double loss) {
+    ++count_;
+    right_ += right ? 1 : 0;
+    units_ += std::llround(loss * kUnits);
+  }
+  [[nodiscard]] double right() const { return static_cast<double>(right_) / count_; }
+  [[nodiscard]] double loss() const { return static_cast<double>(units_) / kUnits / count_; }
+
+ private:
+  static constexpr double kUnits = 4294967296.0;
+  int count_ = 0;
+  int right_ = 0;
+  int64_t units_ = 0;
+};
 
 class ImportanceWorld : public ::testing::Test {
  protected:
@@ -45,14 +65,24 @@ class ImportanceWorld : public ::testing::Test {
     auto loaded = LoadedModel::Load(std::move(file).value(), bits);
     ASSERT_TRUE(Succeeded(loaded));
     model_ = std::make_unique<LoadedModel>(std::move(loaded).value());
-    auto transformer = Transformer::Create(model_->index().info, pool_, {Backend::kNative});
+    Compute(ComputeType::kFp32);
+  }
+
+  /// The arithmetic of Logits from now on.
+  void Compute(ComputeType type) {
+    auto transformer = Transformer::Create(model_->index().info, pool_, {Backend::kNative, type});
     ASSERT_TRUE(Succeeded(transformer));
     transformer_ = std::move(transformer).value();
   }
 
-  Result<Importance> Measure(const ImportanceOptions& options) {
+  Result<Importance> Measure(const ImportanceOptions& options, ImportanceWork* work = nullptr) {
     STI_ASSIGN_OR_RETURN(ContainerFile file, ContainerFile::Open(path_));
-    return MeasureImportance(std::move(file), tokenizer_, examples_, options);
+    return MeasureImportance(std::move(file), tokenizer_, examples_, options, work);
+  }
+
+  Result<ImportancePart> MeasurePart(const ImportanceOptions& options) {
+    STI_ASSIGN_OR_RETURN(ContainerFile file, ContainerFile::Open(path_));
+    return MeasureImportancePart(std::move(file), tokenizer_, examples_, options);
   }
 
   /// Logits of one example, alone, from the first `width` slices of these layers.

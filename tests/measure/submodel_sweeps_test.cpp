@@ -1,12 +1,12 @@
 // Submodels and gains, which share most of their computation, against one evaluation each.
-#include "measure/submodel_scores.h"
+#include "measure/submodel_sweeps.h"
 
 #include "measure/importance_world.h"
 
 namespace sti {
 namespace {
 
-class SubmodelScores : public ImportanceWorld {
+class SubmodelSweeps : public ImportanceWorld {
  protected:
   struct Fared {
     double right;
@@ -15,16 +15,15 @@ class SubmodelScores : public ImportanceWorld {
 
   Fared Naive(Metric metric, const std::vector<uint32_t>& layers, uint32_t width,
               const BitsOf& bits) {
-    RunningMean right;
-    RunningMean loss;
+    PlainSum sum;
     for (const Example& example : examples_) {
       const auto logits = Logits(example, layers, width, bits);
       const auto full = FullLogits(example);
       const bool kl = metric == Metric::kKl;
-      right.Add(ArgMax(logits) == (kl ? ArgMax(full) : *example.label) ? 1 : 0);
-      loss.Add(kl ? KlDivergence(full, logits) : CrossEntropy(logits, *example.label));
+      sum.Add(ArgMax(logits) == (kl ? ArgMax(full) : *example.label),
+              kl ? KlDivergence(full, logits) : CrossEntropy(logits, *example.label));
     }
-    return {right.mean(), loss.mean()};
+    return {sum.right(), sum.loss()};
   }
 
   /// Every one of the file is what a plain evaluation says; returns how many there are.
@@ -50,7 +49,7 @@ class SubmodelScores : public ImportanceWorld {
   }
 };
 
-TEST_F(SubmodelScores, EqualOneEvaluationEach) {
+TEST_F(SubmodelSweeps, EqualOneEvaluationEach) {
   for (const Metric metric : {Metric::kAccuracy, Metric::kKl}) {
     const auto measured = Measure(Options(metric, true, false));
     ASSERT_TRUE(Succeeded(measured));
@@ -60,7 +59,7 @@ TEST_F(SubmodelScores, EqualOneEvaluationEach) {
   }
 }
 
-TEST_F(SubmodelScores, AreSortedAndMissNone) {
+TEST_F(SubmodelSweeps, AreSortedAndMissNone) {
   const auto measured = Measure(Options(Metric::kLoss, true, false));
   ASSERT_TRUE(Succeeded(measured));
   std::vector<std::vector<uint32_t>> keys;
@@ -78,7 +77,7 @@ TEST_F(SubmodelScores, AreSortedAndMissNone) {
   EXPECT_EQ(measured->submodels[10].loss, -measured->baseline) << "3x2 at 2 bits is the baseline";
 }
 
-TEST_F(SubmodelScores, NarrowOnesThatWereNotTrainedAreLeftOut) {
+TEST_F(SubmodelSweeps, NarrowOnesThatWereNotTrainedAreLeftOut) {
   TinyModelOptions model;
   model.min_width = 2;
   Use(model);
@@ -87,7 +86,7 @@ TEST_F(SubmodelScores, NarrowOnesThatWereNotTrainedAreLeftOut) {
   EXPECT_EQ(ExpectPlain(Metric::kLoss, *measured), 10U);
 }
 
-TEST_F(SubmodelScores, OfAPlainModelOnlyTheWhole) {
+TEST_F(SubmodelSweeps, OfAPlainModelOnlyTheWhole) {
   TinyModelOptions model;
   model.elastic = false;
   Use(model);
@@ -96,7 +95,7 @@ TEST_F(SubmodelScores, OfAPlainModelOnlyTheWhole) {
   EXPECT_EQ(ExpectPlain(Metric::kLoss, *measured), 6U);
 }
 
-TEST_F(SubmodelScores, GainsEqualOneEvaluationEach) {
+TEST_F(SubmodelSweeps, GainsEqualOneEvaluationEach) {
   const std::vector<uint32_t> bits{3, 4, 5, 6, 32};
   for (const Metric metric : {Metric::kLoss, Metric::kKl}) {
     const auto measured = Measure(Options(metric, false, true));
@@ -117,7 +116,7 @@ TEST_F(SubmodelScores, GainsEqualOneEvaluationEach) {
   }
 }
 
-TEST_F(SubmodelScores, ScoresStayAsTheyAreForAnyThreads) {
+TEST_F(SubmodelSweeps, ScoresStayAsTheyAreForAnyThreads) {
   for (const Metric metric : {Metric::kAccuracy, Metric::kKl}) {
     const auto plain = Measure(Options(metric, false, false));
     ImportanceOptions options = Options(metric, true, true);
@@ -135,23 +134,30 @@ TEST_F(SubmodelScores, ScoresStayAsTheyAreForAnyThreads) {
   }
 }
 
-TEST_F(SubmodelScores, ProgressCountsThemAndTheyMayBeCancelled) {
+// Of the tiny model depths are {2}, {0, 2} and {0, 1, 2}; those of a prefix map never part.
+TEST_F(SubmodelSweeps, DepthsShareWhatTheyBeginWith) {
+  const SubmodelPlan parting = PlanSubmodels(model_->index());
+  EXPECT_EQ(parting.branches, 2U) << "before the first layer and after it";
+  ContainerIndex index = model_->index();
+  index.info.depth_layers = {{0}, {0, 1}, {0, 1, 2}};
+  const SubmodelPlan prefixes = PlanSubmodels(index);
+  EXPECT_EQ(prefixes.branches, 0U);
+  const ModelShape& shape = index.info.shape;
+  const BatchSize size{2, 10, 50};
+  const uint64_t layer = LayerFlops(shape, size, 1, OutputRows::kAll);
+  const uint64_t last = LayerFlops(shape, size, 1, OutputRows::kFirst);
+  const uint64_t heads = 3 * HeadFlops(shape, 2);
+  EXPECT_EQ(SweepFlops(shape, size, prefixes.sweeps[0]), 2 * layer + last + heads);
+  EXPECT_EQ(SweepFlops(shape, size, parting.sweeps[0]), 2 * layer + 3 * last + heads);
+  EXPECT_EQ(PlainSweepFlops(shape, size, parting.sweeps[0]), 6 * layer + heads);
+}
+
+TEST_F(SubmodelSweeps, MayBeCancelled) {
   ImportanceOptions options = Options(Metric::kLoss, true, true);
-  uint64_t steps = 0;
-  uint64_t total = 0;
-  options.progress = [&](uint64_t done, uint64_t all) {
-    EXPECT_EQ(done, ++steps);
-    total = all;
-  };
-  ASSERT_TRUE(Succeeded(Measure(options)));
-  EXPECT_EQ(steps, total);
-  EXPECT_EQ(total % 46, 0U) << "30 raised shards and 16 submodels a batch";
-  // Stops within the submodels of the first batch.
-  steps = 0;
   int asked = 0;
-  options.cancelled = [&] { return ++asked == 40; };
+  options.cancelled = [&] { return ++asked >= 60; };
   EXPECT_FALSE(Measure(options).ok());
-  EXPECT_EQ(asked, 40);
+  EXPECT_EQ(asked, 60);
 }
 
 }  // namespace

@@ -1,0 +1,38 @@
+// How many floating-point operations work takes: two for each multiply-add of the matrix products
+// and of attention. Norms, activations and softmax, under a hundredth of it, are not counted.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "model/transformer.h"
+#include "types/model_info.h"
+
+namespace sti {
+
+/// What the cost of sequences follows from.
+struct BatchSize {
+  uint64_t sequences = 0;
+  uint64_t tokens = 0;
+  uint64_t squares = 0;  ///< sum of the squares of the lengths
+  BatchSize& operator+=(const BatchSize& other);
+};
+
+BatchSize SizeOf(const Batch& batch);
+/// The same with every sequence padded to at least `length`.
+BatchSize PaddedSize(const Batch& batch, uint32_t length);
+
+/// Transformer::ComputeContext and FinishLayer of `width` slices.
+uint64_t ContextFlops(const ModelShape& shape, const BatchSize& size, uint32_t width,
+                      OutputRows rows);
+uint64_t FinishFlops(const ModelShape& shape, uint64_t rows, uint32_t width);
+/// A whole layer.
+uint64_t LayerFlops(const ModelShape& shape, const BatchSize& size, uint32_t width,
+                    OutputRows rows);
+uint64_t HeadFlops(const ModelShape& shape, uint64_t sequences);
+
+/// A plain evaluation: every row of `layers` layers of `width` slices, and the head.
+uint64_t EvaluationFlops(const ModelShape& shape, const BatchSize& size, uint64_t layers,
+                         uint32_t width);
+
+}  // namespace sti

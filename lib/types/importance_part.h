@@ -1,0 +1,75 @@
+// What a measurement of importance adds up, whole or in parts (spec/importance-part.md).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/digest.h"
+
+namespace sti {
+
+/// A signed or unsigned whole number of 128 bits, two's complement.
+struct WideNumber {
+  uint64_t low = 0;
+  uint64_t high = 0;
+  friend bool operator==(const WideNumber&, const WideNumber&) = default;
+};
+
+/// How examples fared in one cell: the baseline, a shard raised to some bits, a submodel. Whole
+/// numbers, so that parts add up to the same whatever they are. Losses count in 2^-32 nat. "Base"
+/// is the same example with every shard at its fewest bits.
+struct Tally {
+  uint64_t examples = 0;
+  uint64_t right = 0;
+  uint64_t gained = 0;            ///< right, and wrong in the base
+  uint64_t lost = 0;              ///< wrong, and right in the base
+  WideNumber loss;                ///< sum, signed
+  WideNumber loss_squares;        ///< sum of squares
+  WideNumber difference_squares;  ///< sum of squares of the loss less the base's
+  friend bool operator==(const Tally&, const Tally&) = default;
+};
+
+/// One (n, m, bits) of the submodels that are measured.
+struct SubmodelCell {
+  uint32_t depth = 0;
+  uint32_t width = 0;
+  uint32_t bits = 0;
+  friend bool operator==(const SubmodelCell&, const SubmodelCell&) = default;
+};
+
+/// What is measured: parts that differ in it do not belong together.
+struct ImportanceJob {
+  Digest model;
+  Digest data;          ///< Importance::data
+  std::string metric;   ///< "accuracy", "loss" or "kl"
+  std::string kernel;   ///< arithmetic
+  uint32_t layers = 0;  ///< N
+  uint32_t width = 0;   ///< M
+  bool gains = false;   ///< whether gains were asked for, rather than the most bits alone
+  uint64_t examples = 0;
+  uint64_t units = 0;                   ///< the whole work list
+  std::vector<uint32_t> raised_bits;    ///< ascending; the last is the most
+  std::vector<SubmodelCell> submodels;  ///< in the order of their tallies; may be empty
+  friend bool operator==(const ImportanceJob&, const ImportanceJob&) = default;
+};
+
+/// Units [begin, end) of a work list, done; a finished part has end == due.
+struct ImportancePart {
+  ImportanceJob job;
+  uint32_t part = 1;  ///< 1 to parts
+  uint32_t parts = 1;
+  uint64_t begin = 0;
+  uint64_t end = 0;
+  uint64_t due = 0;
+  /// [1 + layers * width * raised_bits + submodels]: the baseline, shards row-major with their bits
+  /// ascending, submodels.
+  std::vector<Tally> tallies;
+};
+
+/// Tallies of a job. Sizes are trusted: whoever reads a part bounds them.
+inline uint64_t CellsOf(const ImportanceJob& job) {
+  return 1 + uint64_t{job.layers} * job.width * job.raised_bits.size() + job.submodels.size();
+}
+
+}  // namespace sti
