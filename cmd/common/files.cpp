@@ -10,6 +10,7 @@
 #include "base/atomic_file.h"
 #include "format/framed_file.h"
 #include "format/importance_file.h"
+#include "format/importance_part_file.h"
 #include "format/plan_file.h"
 #include "format/profile_file.h"
 #include "kernels/backend.h"
@@ -21,10 +22,6 @@ constexpr uint64_t kMaxDatasetBytes = uint64_t{4} << 30;
 
 std::span<const uint8_t> AsBytes(const std::string& text) {
   return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
-}
-
-bool IsJsonName(const std::string& path) {
-  return path.size() >= 5 && path.compare(path.size() - 5, 5, ".json") == 0;
 }
 
 Status WriteStdout(std::string_view text) {
@@ -65,6 +62,10 @@ uint64_t StatusField(const char* field) {
 
 }  // namespace
 
+bool IsJsonName(const std::string& path) {
+  return path.size() >= 5 && path.compare(path.size() - 5, 5, ".json") == 0;
+}
+
 Result<ReadPath> ParseReadPath(const std::string& text) {
   for (ReadPath path :
        {ReadPath::kAuto, ReadPath::kUring, ReadPath::kThreads, ReadPath::kBuffered}) {
@@ -96,6 +97,9 @@ Result<Plan> ReadPlan(const std::string& path) { return ReadSpelling(path, Parse
 Result<Importance> ReadImportance(const std::string& path) {
   return ReadSpelling(path, ParseImportance);
 }
+Result<ImportancePart> ReadImportancePart(const std::string& path) {
+  return ReadSpelling(path, ParseImportancePart);
+}
 Result<DeviceProfile> ReadProfile(const std::string& path) {
   return ReadSpelling(path, ParseProfile);
 }
@@ -120,6 +124,9 @@ Status WritePlan(const std::string& path, const Plan& plan) {
 }
 Status WriteImportance(const std::string& path, const Importance& importance) {
   return WriteSpelling(path, importance, ImportanceToJson, EncodeImportance);
+}
+Status WriteImportancePart(const std::string& path, const ImportancePart& part) {
+  return WriteFileAtomically(path, EncodeImportancePart(part));
 }
 Status WriteProfile(const std::string& path, const DeviceProfile& profile) {
   return WriteSpelling(path, profile, ProfileToJson, EncodeProfile);

@@ -14,6 +14,7 @@
 #include "types/compute_type.h"
 #include "types/device_profile.h"
 #include "types/importance.h"
+#include "types/importance_part.h"
 #include "types/plan.h"
 
 namespace sti {
@@ -29,12 +30,17 @@ Result<std::string> ReadInput(const std::string& path);
 /// Each reads either spelling. The Belongs forms check digests and name both sides.
 Result<Plan> ReadPlan(const std::string& path);
 Result<Importance> ReadImportance(const std::string& path);
+Result<ImportancePart> ReadImportancePart(const std::string& path);
 Result<DeviceProfile> ReadProfile(const std::string& path);
 Status BelongsTo(const Importance& importance, const std::string& path, const ContainerFile& model);
 Status BelongsTo(const DeviceProfile& profile, const std::string& path, const ContainerFile& model);
 
+/// Whether a file of this name is to be JSON.
+bool IsJsonName(const std::string& path);
+
 /// Writes the JSON spelling when the name ends in .json or is "-", the binary one otherwise.
 Status WritePlan(const std::string& path, const Plan& plan);
+Status WriteImportancePart(const std::string& path, const ImportancePart& part);
 Status WriteImportance(const std::string& path, const Importance& importance);
 Status WriteProfile(const std::string& path, const DeviceProfile& profile);
 

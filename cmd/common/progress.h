@@ -7,7 +7,7 @@
 namespace sti {
 
 /// A bar on stderr: what is done, how fast, and how long the rest will take. It redraws at most ten
-/// times a second and clears itself at the end.
-ProgressSink MakeProgressBar(std::string what);
+/// times a second and clears itself at the end. The rate is in `unit`s of `steps` steps a second.
+ProgressSink MakeProgressBar(std::string what, std::string unit = "", uint64_t steps = 1);
 
 }  // namespace sti

@@ -142,9 +142,9 @@ void Tool::Warn(std::string_view line) const {
   if (!quiet_) PrintLine("warning: " + std::string(line));
 }
 
-ProgressSink Tool::Progress(std::string what) const {
+ProgressSink Tool::Progress(std::string what, std::string unit, uint64_t steps) const {
   if (quiet_ || isatty(STDERR_FILENO) == 0) return {};
-  return MakeProgressBar(std::move(what));
+  return MakeProgressBar(std::move(what), std::move(unit), steps);
 }
 
 uint32_t AvailableThreads() { return UsableCpus(); }

@@ -38,7 +38,9 @@ class Tool {
   void Warn(std::string_view line) const;
 
   /// A bar with rate and time left on stderr, if that is a terminal and nothing is silenced.
-  [[nodiscard]] ProgressSink Progress(std::string what) const;
+  /// The rate is in `unit`s of `steps` steps a second.
+  [[nodiscard]] ProgressSink Progress(std::string what, std::string unit = "",
+                                      uint64_t steps = 1) const;
 
  private:
   void PrintLine(std::string_view line) const;

@@ -1,5 +1,6 @@
 // sti-importance: which shards matter, measured on a dev set (STI 5.2).
 #include "measure.h"
+#include "merge.h"
 #include "show.h"
 
 int main(int argc, char** argv) {
@@ -10,7 +11,8 @@ int main(int argc, char** argv) {
   sti::ImportanceToolOptions options;
   sti::AddImportanceOptions(tool.app(), options);
   return tool.Main(argc, argv, [&] {
-    return tool.app().got_subcommand("show") ? sti::Show(tool, options)
-                                             : sti::Measure(tool, options);
+    if (tool.app().got_subcommand("show")) return sti::Show(tool, options);
+    if (tool.app().got_subcommand("merge")) return sti::Merge(tool, options);
+    return sti::Measure(tool, options);
   });
 }

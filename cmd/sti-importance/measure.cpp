@@ -1,12 +1,19 @@
 #include "measure.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
+#include <optional>
 
+#include "checkpoint.h"
 #include "common/files.h"
 #include "common/heat_map.h"
+#include "common/parse.h"
+#include "common/part_text.h"
 #include "format/importance_file.h"
+#include "format/importance_part_file.h"
 #include "measure/importance.h"
+#include "measure/importance_join.h"
 
 namespace sti {
 namespace {
@@ -26,24 +33,62 @@ void WarnOfNoise(const Tool& tool, const Importance& importance) {
   }
 }
 
-}  // namespace
-
-Result<int> Measure(const Tool& tool, const ImportanceToolOptions& options) {
-  STI_RETURN_IF_ERROR(CheckMeasureOptions(options));
-  STI_ASSIGN_OR_RETURN(ContainerFile file, ContainerFile::Open(options.model));
-  STI_ASSIGN_OR_RETURN(Tokenizer tokenizer, LoadTokenizer(file));
-  STI_ASSIGN_OR_RETURN(std::vector<Example> examples,
-                       ReadDataset(options.data, file.index(), options.metric != "kl"));
+ImportanceOptions OptionsOf(const Tool& tool, const ImportanceToolOptions& options) {
   ImportanceOptions work;
   work.metric = MetricOf(options.metric);
   work.threads = options.threads;
-  work.progress = tool.Progress("measuring shards");
+  work.progress = tool.Progress("measuring", " GFLOP", 1'000'000'000 / kProgressFlops);
   work.cancelled = StopRequested;
   work.submodels = options.submodels;
   work.gains = options.gains;
-  ImportanceWork done;
-  STI_ASSIGN_OR_RETURN(Importance importance,
-                       MeasureImportance(std::move(file), tokenizer, examples, work, &done));
+  work.compute = options.compute;
+  work.cache_bytes = options.cache_bytes;
+  work.part = options.part.first;
+  work.parts = options.part.second;
+  return work;
+}
+
+std::string Fixed(double number, int digits) {
+  char text[32];
+  std::snprintf(text, sizeof(text), "%.*f", digits, number);
+  return text;
+}
+
+Result<int> WriteResult(const Tool& tool, const ImportanceToolOptions& options,
+                        ImportancePart part) {
+  if (!options.is_part) {
+    STI_ASSIGN_OR_RETURN(const Importance importance,
+                         JoinImportanceParts({{"the measurement", std::move(part)}}));
+    return WriteAndReport(tool, options, importance);
+  }
+  STI_RETURN_IF_ERROR(WriteImportancePart(options.output, part));
+  if (tool.json()) {
+    std::fputs(ImportancePartToJson(part).c_str(), stdout);
+  } else {
+    tool.Say(DescribeImportancePart(part));
+  }
+  return 0;
+}
+
+// What it took, beside what plain evaluations would have taken.
+void ExplainWork(const Tool& tool, const ImportanceToolOptions& options, const ImportanceWork& work,
+                 double seconds) {
+  if (work.held_bytes > options.cache_bytes) {
+    tool.Explain("--cache-bytes: the longest example alone needs " + FormatBytes(work.least_bytes) +
+                 " for activations");
+  }
+  if (work.flops == 0) return;
+  const auto flops = static_cast<double>(work.flops);
+  tool.Explain(Fixed(seconds, 1) + " s, " + Fixed(flops / 1e12, 3) + " TFLOP, " +
+               FormatBytes(work.held_bytes) + " of activations; plain evaluations take " +
+               Fixed(static_cast<double>(work.plain_flops) / flops, 2) + " times as many, and " +
+               Fixed(static_cast<double>(work.padded_flops) / flops, 2) + " times padded to 128");
+}
+
+}  // namespace
+
+Result<int> WriteAndReport(const Tool& tool, const ImportanceToolOptions& options,
+                           const Importance& importance) {
   STI_RETURN_IF_ERROR(WriteImportance(options.output, importance));
   WarnOfNoise(tool, importance);
   if (tool.json() && options.output != "-") {
@@ -52,6 +97,37 @@ Result<int> Measure(const Tool& tool, const ImportanceToolOptions& options) {
     tool.Say(DescribeImportance(importance));
   }
   return 0;
+}
+
+Result<int> Measure(const Tool& tool, const ImportanceToolOptions& options) {
+  STI_RETURN_IF_ERROR(CheckMeasureOptions(options));
+  STI_ASSIGN_OR_RETURN(ContainerFile file, ContainerFile::Open(options.model));
+  STI_ASSIGN_OR_RETURN(Tokenizer tokenizer, LoadTokenizer(file));
+  STI_ASSIGN_OR_RETURN(std::vector<Example> examples,
+                       ReadDataset(options.data, file.index(), options.metric != "kl"));
+  ImportanceOptions work = OptionsOf(tool, options);
+  Checkpoint checkpoint(tool, options.output);
+  std::optional<ImportancePart> before;
+  if (options.resume) {
+    STI_ASSIGN_OR_RETURN(before, checkpoint.Load());
+  } else {
+    checkpoint.Ignore();
+  }
+  work.resume = before ? &*before : nullptr;
+  work.resume_name = checkpoint.name();
+  work.checkpoint = [&](const ImportancePart& part, bool stopping) -> Status {
+    checkpoint.Save(part, stopping);
+    return {};
+  };
+  const auto begin = std::chrono::steady_clock::now();
+  ImportanceWork done;
+  STI_ASSIGN_OR_RETURN(ImportancePart part,
+                       MeasureImportancePart(std::move(file), tokenizer, examples, work, &done));
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+  ExplainWork(tool, options, done, seconds.count());
+  STI_ASSIGN_OR_RETURN(const int code, WriteResult(tool, options, std::move(part)));
+  checkpoint.Remove();
+  return code;
 }
 
 }  // namespace sti

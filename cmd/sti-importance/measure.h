@@ -1,10 +1,15 @@
 #pragma once
 
 #include "options.h"
+#include "types/importance.h"
 
 namespace sti {
 
 /// sti-importance itself: measures and writes. Returns the exit code.
 Result<int> Measure(const Tool& tool, const ImportanceToolOptions& options);
+
+/// Writes an importance where the options say and says what it holds.
+Result<int> WriteAndReport(const Tool& tool, const ImportanceToolOptions& options,
+                           const Importance& importance);
 
 }  // namespace sti

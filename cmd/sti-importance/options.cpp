@@ -1,7 +1,50 @@
 #include "options.h"
 
+#include <charconv>
+
+#include "common/files.h"
+#include "common/parse.h"
+
 namespace sti {
 namespace {
+
+constexpr uint32_t kMaxParts = 1'000'000;
+
+// "3/8" to {3, 8}.
+Result<std::pair<uint32_t, uint32_t>> ParsePart(const std::string& text) {
+  uint32_t numbers[2] = {0, 0};
+  const char* at = text.data();
+  const char* end = at + text.size();
+  for (int i = 0; i < 2; ++i) {
+    const auto [next, failed] = std::from_chars(at, end, numbers[i]);
+    const bool sound =
+        failed == std::errc() && (i == 0 ? next != end && *next == '/' : next == end);
+    if (!sound) return UsageError("'" + text + "' is not a part; write 3/8 for the third of eight");
+    at = next + 1;
+  }
+  if (numbers[0] == 0 || numbers[0] > numbers[1] || numbers[1] > kMaxParts) {
+    return UsageError("'" + text + "' is none of 1/n to n/n, with n up to 1000000");
+  }
+  return std::pair{numbers[0], numbers[1]};
+}
+
+// How the work is done and spread; none of it changes the result.
+void AddSpreadOptions(CLI::App& app, ImportanceToolOptions& options) {
+  app.add_option_function<std::string>(
+         "--part",
+         [&options](const std::string& text) {
+           auto part = ParsePart(text);
+           if (!part.ok()) throw CLI::ValidationError("--part", part.error().message);
+           options.part = *part;
+           options.is_part = true;
+         },
+         "do the i-th of n parts of the work; join their files with merge")
+      ->type_name("i/n");
+  app.add_flag("--resume", options.resume, "go on where an interrupted run of the same work ended");
+  AddParsed(app, "--cache-bytes", options.cache_bytes, ParseSize,
+            "most memory for activations (256MiB)")
+      ->type_name("SIZE");
+}
 
 void AddMeasureOptions(CLI::App& app, ImportanceToolOptions& options) {
   app.add_option("MODEL", options.model, "container made by sti-shard");
@@ -14,9 +57,18 @@ void AddMeasureOptions(CLI::App& app, ImportanceToolOptions& options) {
       ->type_name("");
   app.add_flag("--submodels", options.submodels, "also measure every trained submodel");
   app.add_flag("--gains", options.gains, "also measure each shard at each bitwidth");
+  AddParsed(app, "--compute", options.compute, ParseCompute, "fp32 (default), bf16, int8 or auto");
   app.add_option("--threads", options.threads, "of the computation")
       ->check(CLI::Range(1, 256))
       ->type_name("N");
+  AddSpreadOptions(app, options);
+}
+
+void AddMergeOptions(CLI::App& app, ImportanceToolOptions& options) {
+  CLI::App* merge = app.add_subcommand("merge", "join the files of all parts into an importance");
+  merge->fallthrough();  // -o, --json and -q are the tool's own
+  merge->add_option("PART", options.merge_parts, "files that --part wrote, in any order")
+      ->required();
 }
 
 void AddShowOptions(CLI::App& app, ImportanceToolOptions& options) {
@@ -30,6 +82,7 @@ void AddShowOptions(CLI::App& app, ImportanceToolOptions& options) {
 
 void AddImportanceOptions(CLI::App& app, ImportanceToolOptions& options) {
   AddMeasureOptions(app, options);
+  AddMergeOptions(app, options);
   AddShowOptions(app, options);
 }
 
@@ -37,6 +90,12 @@ Status CheckMeasureOptions(const ImportanceToolOptions& options) {
   if (options.model.empty()) return UsageError("MODEL is required; see sti-importance --help");
   if (options.data.empty()) return UsageError("--data FILE is required; see sti-importance --help");
   if (options.output.empty()) return UsageError("-o FILE is required; see sti-importance --help");
+  if (options.is_part && (options.output == "-" || IsJsonName(options.output))) {
+    return UsageError("-o: a part is a binary file; name one that does not end in .json");
+  }
+  if (options.resume && options.output == "-") {
+    return UsageError("--resume: progress is kept beside a file; name one with -o");
+  }
   return {};
 }
 

@@ -2,8 +2,11 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "common/tool.h"
+#include "types/compute_type.h"
 
 namespace sti {
 
@@ -16,6 +19,12 @@ struct ImportanceToolOptions {
   uint32_t threads = AvailableThreads();
   bool submodels = false;
   bool gains = false;
+  ComputeType compute = ComputeType::kFp32;
+  uint64_t cache_bytes = uint64_t{256} << 20;
+  std::pair<uint32_t, uint32_t> part = {1, 1};  ///< i of n
+  bool is_part = false;                         ///< --part was given: the output is a part file
+  bool resume = false;
+  std::vector<std::string> merge_parts;
   std::string show_file;
   std::string svg;
 };

@@ -6,10 +6,12 @@
 #include "common/files.h"
 #include "common/heat_map.h"
 #include "common/lines.h"
+#include "common/part_text.h"
 #include "common/plan_text.h"
 #include "describe.h"
 #include "format/framed_file.h"
 #include "format/importance_file.h"
+#include "format/importance_part_file.h"
 #include "format/plan_file.h"
 #include "format/profile_file.h"
 #include "import/export_model.h"
@@ -144,6 +146,11 @@ Result<int> Run(const Tool& tool, const InspectOptions& options) {
     return PrintSmall<DeviceProfile>(tool, options, ReadProfile(options.file), "profile",
                                      ProfileToJson, ProfileText);
   }
+  if (StartsWith(magic, kImportancePartMagic)) {
+    return PrintSmall<ImportancePart>(tool, options, ReadImportancePart(options.file),
+                                      "part of an importance", ImportancePartToJson,
+                                      ImportancePartText);
+  }
   if (StartsWith(magic, kImportanceMagic)) {
     return PrintSmall<Importance>(tool, options, ReadImportance(options.file), "importance",
                                   ImportanceToJson, HeatMap);
@@ -163,7 +170,8 @@ int main(int argc, char** argv) {
                  "sti-inspect model.sti --verify");
   sti::InspectOptions options;
   CLI::App& app = tool.app();
-  app.add_option("FILE", options.file, "container, importance, profile or plan")->required();
+  app.add_option("FILE", options.file, "container, importance or part of one, profile or plan")
+      ->required();
   app.add_flag("--verify", options.verify, "read and check everything");
   app.add_flag("--tokenize", options.tokenize, "token ids of the lines on stdin, with a container");
   app.add_option("--export", options.export_bits, "write a model folder with K-bit weights")

@@ -1,7 +1,8 @@
-// The frame around the three small binary files: importance, profile and plan (spec/frame.md).
+// The frame around the small binary files: importance and its parts, profile and plan
+// (spec/frame.md).
 //
 //   offset size
-//        0    8  magic, which also tells the three files apart
+//        0    8  magic, which also tells the files apart
 //        8    2  major version: a reader refuses a newer one
 //       10    2  minor version: a reader ignores what it does not know
 //       12    4  header bytes H, this header with its checksum: 40 today
@@ -28,6 +29,7 @@ namespace sti {
 inline constexpr uint64_t kMaxSmallFileBytes = uint64_t{64} << 20;
 
 inline constexpr std::string_view kImportanceMagic{"STIIMPO\0", 8};
+inline constexpr std::string_view kImportancePartMagic{"STIPART\0", 8};
 inline constexpr std::string_view kProfileMagic{"STIPROF\0", 8};
 inline constexpr std::string_view kPlanMagic{"STIPLAN\0", 8};
 

@@ -8,6 +8,7 @@
 
 #include "format/flatbuffer_values.h"
 #include "format/framed_file.h"
+#include "format/importance_part_file.h"
 #include "format/json_fields.h"
 #include "importance_generated.h"
 #include "types/importance_rank.h"
@@ -252,6 +253,12 @@ flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<fb::SubmodelScore>>>
 }  // namespace
 
 Result<Importance> ParseImportance(std::span<const uint8_t> bytes, const std::string& name) {
+  if (IsImportancePart(bytes)) {
+    STI_ASSIGN_OR_RETURN(const ImportancePart part, ParseImportancePart(bytes, name));
+    return DataError(name + ": is part " + std::to_string(part.part) + "/" +
+                     std::to_string(part.parts) +
+                     " of an importance; join the parts with sti-importance merge");
+  }
   STI_ASSIGN_OR_RETURN(Importance importance,
                        LooksLikeJson(bytes) ? FromJson(bytes, name) : FromBinary(bytes, name));
   STI_RETURN_IF_ERROR(Validate(importance, name));

@@ -108,8 +108,8 @@ class Measurement {
 
   Status Measure(ChunkMeter& meter) {
     const uint64_t per_chunk = list_.units_per_chunk();
-    const uint64_t total = list_.Flops({part_.begin, part_.due});
-    uint64_t done = list_.Flops({part_.begin, part_.end});
+    const uint64_t total = list_.Flops({part_.end, part_.due});  // less what is resumed
+    uint64_t done = 0;
     uint64_t chunk = UINT64_MAX;
     while (part_.end < part_.due) {
       if (options_.cancelled && options_.cancelled()) return UsageError("interrupted");

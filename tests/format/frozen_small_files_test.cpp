@@ -4,6 +4,7 @@
 
 #include "base/atomic_file.h"
 #include "format/importance_file.h"
+#include "format/importance_part_file.h"
 #include "format/small_file_test.h"
 
 namespace sti {
@@ -61,6 +62,24 @@ TEST(FrozenSmallFiles, ImportanceWithErrorsAndAnEstimateLoads) {
   EXPECT_EQ(value->data.Hex(), "00112233445566778899aabbccddeeff");
   EXPECT_EQ(value->errors, (std::vector<double>{0.125, 0.0625, 0.03125, 0}));
   EXPECT_EQ(value->estimate, "first-order");
+}
+
+TEST(FrozenSmallFiles, PartOfAnImportanceLoads) {
+  const std::string bytes = Frozen("v1/tiny.part");
+  const auto part = ParseImportancePart(test::Bytes(bytes), "tiny.part");
+  ASSERT_TRUE(part.ok()) << part.error().message;
+  const auto encoded = EncodeImportancePart(*part);
+  EXPECT_EQ(std::string(encoded.begin(), encoded.end()), bytes);
+  EXPECT_EQ(part->part, 2U);
+  EXPECT_EQ(part->parts, 3U);
+  EXPECT_EQ(part->begin, 3U);
+  EXPECT_EQ(part->end, 7U);
+  EXPECT_EQ(part->job.units, 13U);
+  EXPECT_EQ(part->job.examples, 4U);
+  EXPECT_EQ(part->job.submodels.size(), 12U);
+  ASSERT_EQ(part->tallies.size(), 33U);
+  EXPECT_EQ(part->tallies[0].examples, 0U) << "the base is in the first part";
+  EXPECT_EQ(part->tallies[11].examples, 4U);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include "base/atomic_file.h"
 #include "format/importance_file.h"
+#include "format/importance_part_file.h"
 #include "format/next_version/next_version.h"
 #include "format/plan_file.h"
 #include "format/profile_file.h"
@@ -34,6 +35,17 @@ void ExpectSameMeaning(const std::string& name,
 
 TEST(NewerMinor, Importance) {
   ExpectSameMeaning<Importance>("v1/tiny.importance", ParseImportance, ImportanceToJson);
+}
+TEST(NewerMinor, PartOfAnImportance) {
+  const auto content =
+      ReadWholeFile(std::string(STI_SOURCE_DIR) + "/tests/data/v1/tiny.part", 1 << 20);
+  ASSERT_TRUE(Succeeded(content));
+  const test::Bin next = NextVersion(test::Bytes(*content));
+  ASSERT_GT(next.size(), content->size() + 800);
+  const auto later = ParseImportancePart(next, "tiny.part");
+  ASSERT_TRUE(Succeeded(later));
+  const auto encoded = EncodeImportancePart(*later);
+  EXPECT_EQ(std::string(encoded.begin(), encoded.end()), *content);
 }
 TEST(NewerMinor, Profile) {
   ExpectSameMeaning<DeviceProfile>("v1/tiny.profile", ParseProfile, ProfileToJson);

@@ -3,6 +3,7 @@
 
 #include "format/framed_file.h"
 #include "format/importance_file.h"
+#include "format/importance_part_file.h"
 #include "format/plan_file.h"
 #include "format/profile_file.h"
 #include "fuzz/targets.h"
@@ -53,6 +54,21 @@ void CheckBoth(const Codec<Value>& codec, Input input) {
 void Importance(Input input) {
   CheckBoth<sti::Importance>(
       {kImportanceMagic, ParseImportance, EncodeImportance, ImportanceToJson}, input);
+}
+
+// Has one spelling. As it is; then with its checksums put right.
+void ImportancePart(Input input) {
+  constexpr size_t kHeaderBytes = 40;
+  const auto check = [](Input bytes) {
+    const auto part = ParseImportancePart(bytes, "f");
+    if (!part.ok()) return RequireDataError(part.error());
+    const auto again = ParseImportancePart(EncodeImportancePart(*part), "f");
+    Require(again.ok(), "a part that was read is read again");
+    Require(again->job == part->job && again->tallies == part->tallies, "and means the same");
+  };
+  check(input);
+  if (input.size() < kHeaderBytes || !IsImportancePart(input)) return;
+  check(WrapFrame(kImportancePartMagic, input.subspan(kHeaderBytes)));
 }
 
 void Profile(Input input) {

@@ -11,6 +11,7 @@ std::span<const Target> Targets() {
       {"container", Container},
       {"verify", Verify},
       {"importance", Importance},
+      {"importance_part", ImportancePart},
       {"profile", Profile},
       {"plan", Plan},
       {"safetensors", Safetensors},

@@ -17,7 +17,8 @@ using Input = std::span<const uint8_t>;
 
 void Container(Input input);   ///< header, index, parts
 void Verify(Input input);      ///< a container as a file, read whole
-void Importance(Input input);  ///< binary or JSON, as the next two
+void Importance(Input input);  ///< binary or JSON, as profile and plan
+void ImportancePart(Input input);
 void Profile(Input input);
 void Plan(Input input);
 void Safetensors(Input input);

@@ -10,6 +10,7 @@
 #include "format/container_header.h"
 #include "format/framed_file.h"
 #include "importance_next_generated.h"
+#include "importance_part_next_generated.h"
 #include "plan_next_generated.h"
 #include "profile_next_generated.h"
 
@@ -111,6 +112,15 @@ Bin NextImportance(const Bin& payload) {
   return Finished(builder);
 }
 
+Bin NextImportancePart(const Bin& payload) {
+  next_importance_part::ImportancePartT table;
+  next_importance_part::GetImportancePart(payload.data())->UnPackTo(&table);
+  AddUnknown(&table);
+  flatbuffers::FlatBufferBuilder builder;
+  builder.Finish(next_importance_part::ImportancePart::Pack(builder, &table));
+  return Finished(builder);
+}
+
 Bin NextProfile(const Bin& payload) {
   next_profile::ProfileT table;
   next_profile::GetProfile(payload.data())->UnPackTo(&table);
@@ -137,8 +147,10 @@ Bin NextVersion(std::span<const uint8_t> file) {
   const struct {
     std::string_view magic;
     Bin (*next)(const Bin&);
-  } kinds[] = {
-      {kImportanceMagic, NextImportance}, {kProfileMagic, NextProfile}, {kPlanMagic, NextPlan}};
+  } kinds[] = {{kImportanceMagic, NextImportance},
+               {kImportancePartMagic, NextImportancePart},
+               {kProfileMagic, NextProfile},
+               {kPlanMagic, NextPlan}};
   for (const auto& kind : kinds) {
     const auto payload = UnwrapFrame(kind.magic, file, "file");
     if (payload.ok()) return NextFrame(kind.magic, kind.next(*payload));

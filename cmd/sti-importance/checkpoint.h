@@ -1,0 +1,47 @@
+// What an interrupted measurement leaves behind for --resume: a part file beside the output.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+
+#include "common/tool.h"
+#include "types/importance_part.h"
+
+namespace sti {
+
+/// Keeps OUT.resume while OUT is being made. Does nothing for stdout.
+class Checkpoint {
+ public:
+  Checkpoint(const Tool& tool, const std::string& output);
+
+  [[nodiscard]] const std::string& name() const { return from_; }
+
+  /// What an earlier run has done: its progress, or the part itself if that was finished. None if
+  /// there is neither.
+  Result<std::optional<ImportancePart>> Load();
+  /// Without --resume an earlier run's progress counts for nothing.
+  void Ignore() const;
+
+  /// Writes now and then: so often that a twentieth of the work can be lost, at most ten times a
+  /// second and at least every second; and at once if `stopping`. A disk that takes nothing costs
+  /// the progress, not the measurement.
+  void Save(const ImportancePart& part, bool stopping);
+
+  /// The output is there.
+  void Remove();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  void RemoveTemporaries() const;
+
+  const Tool& tool_;
+  std::string output_;
+  std::string path_;  // empty: kept nowhere
+  std::string from_;  // what Load has read
+  Clock::time_point begin_ = Clock::now();
+  Clock::time_point saved_ = begin_;
+  bool warned_ = false;
+};
+
+}  // namespace sti

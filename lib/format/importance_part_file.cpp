@@ -1,0 +1,240 @@
+#include "format/importance_part_file.h"
+
+#include <algorithm>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <tuple>
+
+#include "format/flatbuffer_values.h"
+#include "format/framed_file.h"
+#include "importance_part_generated.h"
+#include "types/plan.h"
+
+namespace sti {
+namespace {
+
+constexpr uint32_t kMaxLayers = 1024;
+constexpr uint32_t kMaxWidth = 256;
+constexpr uint64_t kMaxExamples = uint64_t{1} << 31;
+
+bool IsBitwidth(uint32_t bits) { return (bits >= 2 && bits <= 6) || bits == kFullBits; }
+
+std::string ProblemOfSubmodels(const ImportanceJob& job) {
+  const auto key = [](const SubmodelCell& c) { return std::tuple(c.depth, c.width, c.bits); };
+  const SubmodelCell* last = nullptr;
+  for (const SubmodelCell& cell : job.submodels) {
+    const bool fits = cell.depth >= 1 && cell.depth <= job.layers && cell.width >= 1 &&
+                      cell.width <= job.width && IsBitwidth(cell.bits);
+    if (!fits) return "submodels holds layers, width or bits that no such model has";
+    if (last != nullptr && key(*last) >= key(cell)) {
+      return "submodels is not sorted by layers, width and bits, or has one twice";
+    }
+    last = &cell;
+  }
+  return "";
+}
+
+/// What is wrong with the job; empty if nothing is.
+std::string ProblemOfJob(const ImportanceJob& job) {
+  if (job.model.empty()) return "model is missing";
+  if (job.metric != "accuracy" && job.metric != "loss" && job.metric != "kl") {
+    return "metric is not accuracy, loss or kl";
+  }
+  if (job.layers == 0 || job.layers > kMaxLayers) return "layers is not from 1 to 1024";
+  if (job.width == 0 || job.width > kMaxWidth) return "width is not from 1 to 256";
+  if (job.examples == 0 || job.examples > kMaxExamples) return "job_examples is not 1 to 2^31";
+  const std::vector<uint32_t>& bits = job.raised_bits;
+  if (bits.empty() || !std::all_of(bits.begin(), bits.end(), IsBitwidth) ||
+      std::adjacent_find(bits.begin(), bits.end(), std::greater_equal<>()) != bits.end()) {
+    return "raised_bits is not an ascending list of 3 to 6 or 32";
+  }
+  return ProblemOfSubmodels(job);
+}
+
+std::string ProblemOf(const ImportancePart& part) {
+  const std::string problem = ProblemOfJob(part.job);
+  if (!problem.empty()) return problem;
+  if (part.part == 0 || part.part > part.parts) return "part is not from 1 to parts";
+  if (part.begin > part.end || part.end > part.due || part.due > part.job.units) {
+    return "begin, end, due and units do not ascend";
+  }
+  for (const Tally& tally : part.tallies) {
+    if (tally.examples > part.job.examples || tally.right > tally.examples ||
+        tally.gained > tally.right || tally.lost > tally.examples - tally.right) {
+      return "a tally counts more than there are examples";
+    }
+  }
+  return "";
+}
+
+using Numbers = std::vector<uint64_t>;
+using TableNumbers = const flatbuffers::Vector<uint64_t>*;
+
+// The lists of tallies, if each is as long as it must be.
+bool FillTallies(const fb::ImportancePart& table, uint64_t cells, std::vector<Tally>* tallies) {
+  const auto list = [](TableNumbers numbers, uint64_t count, Numbers* out) {
+    if (numbers == nullptr || numbers->size() != count) return false;
+    *out = NumbersOf(numbers);
+    return true;
+  };
+  Numbers examples;
+  Numbers right;
+  Numbers gained;
+  Numbers lost;
+  Numbers loss;
+  Numbers squares;
+  Numbers differences;
+  if (!list(table.examples(), cells, &examples) || !list(table.right(), cells, &right) ||
+      !list(table.gained(), cells, &gained) || !list(table.lost(), cells, &lost) ||
+      !list(table.loss(), 2 * cells, &loss) || !list(table.loss_squares(), 2 * cells, &squares) ||
+      !list(table.difference_squares(), 2 * cells, &differences)) {
+    return false;
+  }
+  tallies->resize(cells);
+  for (size_t i = 0; i < cells; ++i) {
+    (*tallies)[i] = {examples[i],
+                     right[i],
+                     gained[i],
+                     lost[i],
+                     {loss[2 * i], loss[2 * i + 1]},
+                     {squares[2 * i], squares[2 * i + 1]},
+                     {differences[2 * i], differences[2 * i + 1]}};
+  }
+  return true;
+}
+
+Result<ImportancePart> FromTable(const fb::ImportancePart& table, const std::string& name) {
+  ImportancePart part;
+  ImportanceJob& job = part.job;
+  if (const auto* model = table.model()) {
+    STI_ASSIGN_OR_RETURN(job.model,
+                         DigestFromBytes(model->data(), model->size(), name + ": model"));
+  }
+  if (const auto* data = table.data()) {
+    STI_ASSIGN_OR_RETURN(job.data, DigestFromBytes(data->data(), data->size(), name + ": data"));
+  }
+  job.metric = TextOf(table.metric());
+  job.kernel = TextOf(table.kernel());
+  job.layers = table.layers();
+  job.width = table.width();
+  job.gains = table.gains();
+  job.examples = table.job_examples();
+  job.units = table.units();
+  job.raised_bits = NumbersOf(table.raised_bits());
+  if (const auto* list = table.submodels()) {
+    job.submodels.reserve(list->size());
+    for (const fb::SubmodelCell* cell : *list) {
+      job.submodels.push_back({cell->layers(), cell->width(), cell->bits()});
+    }
+  }
+  part.part = table.part();
+  part.parts = table.parts();
+  part.begin = table.begin();
+  part.end = table.end();
+  part.due = table.due();
+  std::string problem = ProblemOf(part);
+  if (problem.empty() && !FillTallies(table, CellsOf(job), &part.tallies)) {
+    problem = "the tallies are not one for each cell";
+  }
+  if (problem.empty()) problem = ProblemOf(part);
+  if (problem.empty()) return part;
+  return DataError(name + ": " + problem + "; the part is damaged, make it again");
+}
+
+using Builder = flatbuffers::FlatBufferBuilder;
+using Wide = WideNumber Tally::*;
+
+flatbuffers::Offset<flatbuffers::Vector<uint64_t>> Counts(Builder& builder,
+                                                          const std::vector<Tally>& tallies,
+                                                          uint64_t Tally::*field) {
+  Numbers numbers;
+  numbers.reserve(tallies.size());
+  for (const Tally& tally : tallies) numbers.push_back(tally.*field);
+  return builder.CreateVector(numbers);
+}
+
+flatbuffers::Offset<flatbuffers::Vector<uint64_t>> Sums(Builder& builder,
+                                                        const std::vector<Tally>& tallies,
+                                                        Wide field) {
+  Numbers numbers;
+  numbers.reserve(2 * tallies.size());
+  for (const Tally& tally : tallies) {
+    numbers.push_back((tally.*field).low);
+    numbers.push_back((tally.*field).high);
+  }
+  return builder.CreateVector(numbers);
+}
+
+}  // namespace
+
+bool IsImportancePart(std::span<const uint8_t> bytes) {
+  return bytes.size() >= kImportancePartMagic.size() &&
+         std::equal(kImportancePartMagic.begin(), kImportancePartMagic.end(), bytes.begin(),
+                    [](char a, uint8_t b) { return static_cast<uint8_t>(a) == b; });
+}
+
+Result<ImportancePart> ParseImportancePart(std::span<const uint8_t> bytes,
+                                           const std::string& name) {
+  if (!IsImportancePart(bytes)) {
+    return DataError(name + ": is no part of an importance; give files that --part wrote");
+  }
+  STI_ASSIGN_OR_RETURN(const std::vector<uint8_t> payload,
+                       UnwrapFrame(kImportancePartMagic, bytes, name));
+  flatbuffers::Verifier verifier(payload.data(), payload.size());
+  if (!fb::VerifyImportancePartBuffer(verifier)) {
+    return DataError(name + ": the payload is not a valid table; make the file again");
+  }
+  return FromTable(*fb::GetImportancePart(payload.data()), name);
+}
+
+std::vector<uint8_t> EncodeImportancePart(const ImportancePart& part) {
+  Builder builder;
+  const ImportanceJob& job = part.job;
+  const std::vector<Tally>& tallies = part.tallies;
+  const auto model = builder.CreateVector(job.model.bytes.data(), job.model.bytes.size());
+  const auto data = builder.CreateVector(job.data.bytes.data(), job.data.bytes.size());
+  const auto metric = builder.CreateString(job.metric);
+  const auto kernel = builder.CreateString(job.kernel);
+  const auto bits = builder.CreateVector(job.raised_bits);
+  std::vector<flatbuffers::Offset<fb::SubmodelCell>> cells;
+  cells.reserve(job.submodels.size());
+  for (const SubmodelCell& cell : job.submodels) {
+    cells.push_back(fb::CreateSubmodelCell(builder, cell.depth, cell.width, cell.bits));
+  }
+  const auto submodels = builder.CreateVector(cells);
+  const auto examples = Counts(builder, tallies, &Tally::examples);
+  const auto right = Counts(builder, tallies, &Tally::right);
+  const auto gained = Counts(builder, tallies, &Tally::gained);
+  const auto lost = Counts(builder, tallies, &Tally::lost);
+  const auto loss = Sums(builder, tallies, &Tally::loss);
+  const auto squares = Sums(builder, tallies, &Tally::loss_squares);
+  const auto differences = Sums(builder, tallies, &Tally::difference_squares);
+  builder.Finish(fb::CreateImportancePart(
+      builder, model, data, metric, kernel, job.layers, job.width, job.gains, job.examples,
+      job.units, bits, submodels, part.part, part.parts, part.begin, part.end, part.due, examples,
+      right, gained, lost, loss, squares, differences));
+  return WrapFrame(kImportancePartMagic, {builder.GetBufferPointer(), builder.GetSize()});
+}
+
+std::string ImportancePartToJson(const ImportancePart& part) {
+  const ImportanceJob& job = part.job;
+  nlohmann::ordered_json json{{"model", job.model.Hex()},
+                              {"data", job.data.Hex()},
+                              {"metric", job.metric},
+                              {"kernel", job.kernel},
+                              {"layers", job.layers},
+                              {"width", job.width},
+                              {"gains", job.gains},
+                              {"examples", job.examples},
+                              {"raised_bits", job.raised_bits},
+                              {"submodels", job.submodels.size()},
+                              {"units", job.units},
+                              {"part", part.part},
+                              {"parts", part.parts},
+                              {"begin", part.begin},
+                              {"end", part.end},
+                              {"due", part.due}};
+  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace sti

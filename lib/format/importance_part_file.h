@@ -1,0 +1,25 @@
+// A part of an importance (spec/importance-part.md), binary only. Functions are thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "types/importance_part.h"
+
+namespace sti {
+
+bool IsImportancePart(std::span<const uint8_t> bytes);
+
+/// kData naming `name` and what is wrong.
+Result<ImportancePart> ParseImportancePart(std::span<const uint8_t> bytes, const std::string& name);
+
+/// The same bytes for the same value.
+std::vector<uint8_t> EncodeImportancePart(const ImportancePart& part);
+
+/// For people and scripts to look at: nothing reads it. Without the tallies.
+std::string ImportancePartToJson(const ImportancePart& part);
+
+}  // namespace sti

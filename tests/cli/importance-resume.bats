@@ -1,0 +1,159 @@
+# sti-importance --resume: killed at any moment, the work goes on and ends in the same bytes.
+load helpers
+
+setup() {
+  make_links
+  head -n 21 dev.tsv >twenty.tsv
+}
+
+measure() { sti-importance -q model.sti --data twenty.tsv --metric loss --threads 1 "$@"; }
+
+# SECONDS OPTION...: starts a run and kills it after that long. False if it was done before.
+killed_after() {
+  local code=0
+  timeout -s KILL "$1" sti-importance -q model.sti --data twenty.tsv --metric loss --threads 1 \
+    "${@:2}" || code=$?
+  [ "$code" -ne 0 ]
+}
+
+# How long an undisturbed run takes, so that kills fall all over it on any machine.
+time_whole() {
+  local begin=${EPOCHREALTIME/./}
+  measure -o whole.importance
+  whole_ms=$(((${EPOCHREALTIME/./} - begin) / 1000))
+}
+
+seconds_of() { printf '%d.%03d' $(($1 / 1000)) $(($1 % 1000)); }
+
+@test "killed 50 times at random, each time resumed, it ends in the undisturbed bytes" {
+  time_whole
+  RANDOM=8
+  local wanted=50 kills=0 progressed=0 ended=0
+  if [ $whole_ms -gt 3000 ]; then wanted=10; fi # a build with a sanitizer, say
+  while [ $kills -lt $wanted ]; do
+    if killed_after "$(seconds_of $((RANDOM % whole_ms + 10)))" --resume -o a.importance; then
+      kills=$((kills + 1))
+    fi
+    if [ -e a.importance.resume ]; then progressed=$((progressed + 1)); fi
+    if [ -e a.importance ]; then
+      ended=$((ended + 1))
+      cmp a.importance whole.importance
+      rm a.importance
+    fi
+  done 2>kills.log
+  measure --resume -o a.importance
+  cmp a.importance whole.importance
+  [ ! -e a.importance.resume ]
+  no_leftovers
+  echo "killed $kills times, $progressed with progress kept; ended $ended times"
+  [ $((progressed + ended)) -gt 5 ]
+}
+
+@test "a part is resumed too, and a finished one is not done again" {
+  time_whole
+  for part in 1/2 2/2; do
+    for ((ms = whole_ms / 4; ms < 100 * whole_ms; ms += whole_ms / 4)); do
+      killed_after "$(seconds_of $ms)" --resume --part $part -o "p${part%/*}" || break
+    done
+  done
+  works sti-importance merge -q p1 p2 -o joined.importance
+  cmp joined.importance whole.importance
+  cp p2 before
+  run --separate-stderr sti-importance -v model.sti --data twenty.tsv --metric loss --resume \
+    --part 2/2 -o p2
+  like "$stderr" "*sti-importance: p2: * of * units are done*"
+  cmp p2 before
+}
+
+@test "SIGTERM keeps what was done" {
+  measure -o whole.importance
+  sti-importance model.sti --data twenty.tsv --metric loss --threads 1 -o a.importance 2>errors &
+  local process=$! code=0
+  for _ in {1..200}; do
+    [ ! -e a.importance.resume ] || break
+    sleep 0.02
+  done
+  kill -TERM "$process"
+  wait "$process" || code=$?
+  [ "$code" -eq 143 ] || skip "done before it could be stopped"
+  same "$(cat errors)" ""
+  [ ! -e a.importance ]
+  works sti-inspect a.importance.resume
+  like "${lines[0]}" "part 1/1 of an importance: units 1 to * of 73, unfinished: * to do"
+  refused 3 "sti-importance: a.importance.resume: part 1/1 is unfinished (* of 73 units done); let it finish, with --resume" \
+    sti-importance merge a.importance.resume -o x.importance
+  works measure --resume -o a.importance
+  cmp a.importance whole.importance
+  [ ! -e a.importance.resume ]
+}
+
+# Leaves a.importance.resume of some units.
+leave_progress() {
+  local tries
+  time_whole
+  for tries in 3 4 5 6 7 8; do
+    rm -f a.importance
+    if killed_after "$(seconds_of $((whole_ms * tries / 10)))" -o a.importance &&
+      [ -e a.importance.resume ]; then return; fi
+  done
+  skip "no run could be killed between a checkpoint and the end"
+}
+
+@test "progress of other work is refused, with what to do" {
+  leave_progress
+  cp a.importance.resume kept
+  is_refused() {
+    refused 3 "sti-importance: a.importance.resume: is of $1, so it cannot be resumed; start again without --resume" \
+      sti-importance "${@:2}" --resume -o a.importance
+    cmp a.importance.resume kept
+  }
+  make_other_model
+  is_refused "another model (*)" other.sti --data twenty.tsv --metric loss
+  is_refused "other data (*)" model.sti --data few.tsv --metric loss
+  is_refused "another metric (loss, not kl)" model.sti --data twenty.tsv --metric kl
+  is_refused "another part of the work" model.sti --data twenty.tsv --metric loss --part 1/2
+  is_refused "a measurement without --gains" model.sti --data twenty.tsv --metric loss --gains
+  flip a.importance.resume 100
+  refused 3 "sti-importance: a.importance.resume: the payload does not match its checksum; *" \
+    sti-importance model.sti --data twenty.tsv --metric loss --resume -o a.importance
+}
+
+@test "without --resume earlier progress is replaced" {
+  leave_progress
+  run --separate-stderr sti-importance -v model.sti --data twenty.tsv --metric loss -o a.importance
+  same "$status" 0
+  like "$stderr" "sti-importance: a.importance.resume: left by an earlier run, and replaced; --resume would go on with it*"
+  cmp a.importance whole.importance
+  [ ! -e a.importance.resume ]
+}
+
+@test "--resume with nothing to resume begins at the beginning" {
+  run --separate-stderr sti-importance -v model.sti --data twenty.tsv --metric loss --resume \
+    -o a.importance
+  same "$status" 0
+  like "$stderr" "sti-importance: a.importance.resume: not there, so the work begins at its beginning*"
+  refused 2 "sti-importance: --resume: progress is kept beside a file; name one with -o" \
+    sti-importance model.sti --data twenty.tsv --resume -o -
+}
+
+@test "a full disk: one warning, then the output's own error, and what there was stays" {
+  [ "$(id -u)" -eq 0 ] || skip "needs root to mount a small disk"
+  mkdir small
+  mount -t tmpfs -o size=64k tmpfs small 2>/dev/null || skip "may not mount"
+  full=$PWD/small
+  echo older >small/a.importance
+  echo older >small/a.importance.resume
+  cat /dev/zero >small/rest 2>/dev/null || true
+  run --separate-stderr sti-importance model.sti --data twenty.tsv --metric loss --threads 1 \
+    -o small/a.importance
+  same "$status" 1
+  same "${#stderr_lines[@]}" 2
+  like "${stderr_lines[0]}" "sti-importance: warning: small/a.importance.resume: *No space left on device; the work goes on, but --resume would begin earlier"
+  like "${stderr_lines[1]}" "sti-importance: small/a.importance: *No space left on device"
+  same "$(cat small/a.importance small/a.importance.resume)" $'older\nolder'
+  no_leftovers
+}
+
+teardown() {
+  if [ -n "${full:-}" ]; then umount "$full" 2>/dev/null || true; fi
+}

@@ -1,0 +1,138 @@
+#include "format/importance_part_file.h"
+
+#include <gtest/gtest.h>
+
+#include "format/framed_file.h"
+#include "format/importance_file.h"
+#include "format/small_file_test.h"
+#include "support/expect.h"
+#include "support/memory_meter.h"
+
+namespace sti {
+namespace {
+
+ImportancePart Example() {
+  ImportancePart part;
+  for (uint8_t i = 0; i < 16; ++i) {
+    part.job.model.bytes[i] = i;
+    part.job.data.bytes[i] = static_cast<uint8_t>(200 + i);
+  }
+  part.job.metric = "loss";
+  part.job.kernel = "native-avx512-fp32";
+  part.job.layers = 2;
+  part.job.width = 3;
+  part.job.gains = true;
+  part.job.examples = 872;
+  part.job.units = 77;
+  part.job.raised_bits = {6, 32};
+  part.job.submodels = {{1, 2, 2}, {1, 2, 32}, {2, 3, 2}};
+  part.part = 2;
+  part.parts = 8;
+  part.begin = 10;
+  part.end = 15;
+  part.due = 20;
+  part.tallies.resize(16);
+  for (uint64_t i = 0; i < part.tallies.size(); ++i) {
+    part.tallies[i] = {40 + i, 20 + i, i, 1, {UINT64_MAX - i, UINT64_MAX}, {i, 2 * i}, {3 * i, 7}};
+  }
+  return part;
+}
+
+Status ParseStatus(std::span<const uint8_t> file) {
+  const auto parsed = ParseImportancePart(file, "a.file");
+  return parsed.ok() ? Status() : Status(parsed.error());
+}
+
+TEST(ImportancePartFile, ReadsWhatItWrites) {
+  ImportancePart part = Example();
+  for (int round = 0; round < 2; ++round) {
+    const auto bytes = EncodeImportancePart(part);
+    EXPECT_TRUE(IsImportancePart(bytes));
+    const auto read = ParseImportancePart(bytes, "a.file");
+    ASSERT_TRUE(Succeeded(read));
+    EXPECT_EQ(read->job, part.job);
+    EXPECT_EQ(read->tallies, part.tallies);
+    EXPECT_EQ(EncodeImportancePart(*read), bytes);
+    EXPECT_EQ(ImportancePartToJson(*read), ImportancePartToJson(part));
+    part.job.submodels.clear();
+    part.tallies.resize(13);
+  }
+}
+
+// Wherever it is hit. A changed magic makes it another file.
+TEST(ImportancePartFile, DamageIsFound) {
+  const auto bytes = EncodeImportancePart(Example());
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    for (const uint8_t mask : {uint8_t{1}, uint8_t{0x80}}) {
+      auto damaged = bytes;
+      damaged[i] ^= mask;
+      const Status status = ParseStatus(damaged);
+      ASSERT_FALSE(status.ok()) << i;
+      ASSERT_EQ(status.error().kind, ErrorKind::kData);
+    }
+    ASSERT_FALSE(ParseStatus(std::span(bytes).first(i)).ok()) << i;
+  }
+}
+
+TEST(ImportancePartFile, WrongValuesAreNamed) {
+  const struct {
+    void (*spoil)(ImportancePart&);
+    const char* words;
+  } cases[] = {
+      {[](ImportancePart& p) { p.job.model = {}; }, "model is missing"},
+      {[](ImportancePart& p) { p.job.metric = "luck"; }, "metric is not"},
+      {[](ImportancePart& p) { p.job.layers = 0; }, "layers is not"},
+      {[](ImportancePart& p) { p.job.layers = UINT32_MAX; }, "layers is not"},
+      {[](ImportancePart& p) { p.job.width = 257; }, "width is not"},
+      {[](ImportancePart& p) { p.job.examples = 0; }, "job_examples is not"},
+      {[](ImportancePart& p) { p.job.examples = UINT64_MAX; }, "job_examples is not"},
+      {[](ImportancePart& p) { p.job.raised_bits.clear(); }, "raised_bits is not"},
+      {[](ImportancePart& p) {
+         p.job.raised_bits = {32, 6};
+       },
+       "raised_bits is not"},
+      {[](ImportancePart& p) {
+         p.job.raised_bits = {6, 7};
+       },
+       "raised_bits is not"},
+      {[](ImportancePart& p) { p.job.raised_bits = {32}; }, "the tallies are not one for each"},
+      {[](ImportancePart& p) { p.job.layers = 3; }, "the tallies are not one for each"},
+      {[](ImportancePart& p) { p.job.submodels[0].depth = 3; }, "no such model has"},
+      {[](ImportancePart& p) {
+         p.job.submodels[2] = {1, 2, 32};
+       },
+       "is not sorted"},
+      {[](ImportancePart& p) { p.part = 0; }, "part is not from 1 to parts"},
+      {[](ImportancePart& p) { p.part = 9; }, "part is not from 1 to parts"},
+      {[](ImportancePart& p) { p.begin = 16; }, "do not ascend"},
+      {[](ImportancePart& p) { p.end = 21; }, "do not ascend"},
+      {[](ImportancePart& p) { p.due = 78; }, "do not ascend"},
+      {[](ImportancePart& p) { p.tallies.pop_back(); }, "the tallies are not one for each"},
+      {[](ImportancePart& p) { p.tallies[3].examples = 873; }, "more than there are"},
+      {[](ImportancePart& p) { p.tallies[3].right = 44; }, "more than there are"},
+      {[](ImportancePart& p) { p.tallies[3].gained = 24; }, "more than there are"},
+      {[](ImportancePart& p) { p.tallies[3].lost = UINT64_MAX; }, "more than there are"},
+  };
+  for (const auto& one : cases) {
+    ImportancePart part = Example();
+    one.spoil(part);
+    const MemoryMeter meter;
+    EXPECT_TRUE(FailedWith(ParseImportancePart(EncodeImportancePart(part), "a.file"),
+                           ErrorKind::kData, one.words));
+    EXPECT_LT(meter.peak_bytes(), uint64_t{1} << 20) << one.words;
+  }
+}
+
+TEST(ImportancePartFile, OthersAreRefusedByName) {
+  EXPECT_TRUE(FailedWith(ParseImportancePart(test::Bytes("{}"), "a.file"), ErrorKind::kData,
+                         "is no part of an importance; give files that --part wrote"));
+  EXPECT_TRUE(FailedWith(ParseImportancePart(WrapFrame(kImportanceMagic, {}), "a.file"),
+                         ErrorKind::kData, "is no part of an importance"));
+  EXPECT_TRUE(FailedWith(ParseImportance(EncodeImportancePart(Example()), "a.file"),
+                         ErrorKind::kData,
+                         "a.file: is part 2/8 of an importance; join the parts with sti-importance "
+                         "merge"));
+}
+
+}  // namespace
+}  // namespace sti
