@@ -1,0 +1,46 @@
+// How far two rankings of shards agree, and how much of one ranking is noise.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "types/importance.h"
+
+namespace sti {
+
+/// Spearman's correlation of two series of one length: Pearson's of their ranks, ties sharing the
+/// mean of theirs. Nothing if one of them holds no two different values. Pure.
+std::optional<double> Spearman(std::span<const double> a, std::span<const double> b);
+
+/// Kendall's tau-b, corrected for ties, in n log n steps. Nothing as for Spearman. Pure.
+std::optional<double> Kendall(std::span<const double> a, std::span<const double> b);
+
+/// [layers, width] the place of each shard, 1 the most important: by score, then by loss where
+/// there are losses, as ImportanceRank has it. What ties in both shares the mean place. Pure.
+std::vector<double> Places(const Importance& importance);
+
+struct RankAgreement {
+  std::optional<double> spearman;  ///< of the places
+  std::optional<double> kendall;
+  size_t top = 0;         ///< a quarter of the shards, rounded up
+  size_t top_shared = 0;  ///< shards among the first `top` of both
+};
+
+/// Of two importances of one shape. Pure.
+RankAgreement Agreement(const Importance& a, const Importance& b);
+
+struct RankNoise {
+  size_t different = 0;    ///< shards further than two standard errors from the baseline
+  double error = 0;        ///< root mean square of Importance::errors
+  double reliability = 0;  ///< 0 to 1
+};
+
+/// Reliability is the share of the variance among scores that noise does not explain:
+/// 1 - mean(errors^2) / variance(scores). Its root is about the correlation of these scores with
+/// those that endless examples would give. What all errors share, the noise of the baseline, counts
+/// against it but moves no rank, so it errs towards caution. Nothing without errors. Pure.
+std::optional<RankNoise> NoiseOf(const Importance& importance);
+
+}  // namespace sti
