@@ -1,126 +1,122 @@
 #include "common/heat_map.h"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
+#include <cstdint>
 
-#include "base/atomic_file.h"
+#include "common/importance_text.h"
+#include "common/shading.h"
 #include "common/submodel_table.h"
-#include "common/svg.h"
 
 namespace sti {
 namespace {
 
-template <typename... Values>
-std::string Format(const char* format, Values... values) {
-  char buffer[256];
-  std::snprintf(buffer, sizeof(buffer), format, values...);  // NOLINT: literal formats only
-  return buffer;
+constexpr size_t kLineWidth = 80;
+constexpr uint32_t kBlock = 16;  // slices beside each other
+
+std::string Right(const std::string& text, size_t width) {
+  return text.size() < width ? std::string(width - text.size(), ' ') + text : text;
 }
 
-struct Range {
-  double low;
-  double high;
-  // 0 for the least important shard, 1 for the most.
-  [[nodiscard]] double Share(double score) const {
-    return high > low ? (score - low) / (high - low) : 0.5;
+std::string Figure(double share) { return std::to_string(static_cast<int>(share * 99)); }
+
+void EndLine(std::string* text) {
+  while (text->back() == ' ') text->pop_back();
+  *text += '\n';
+}
+
+// The cells of one layer, each `cell` characters wide.
+std::string Cells(const Shading& shading, uint32_t layer, uint32_t first, uint32_t end, size_t cell,
+                  TerminalColours colours) {
+  std::string text;
+  for (uint32_t slice = first; slice < end; ++slice) {
+    const double share = shading.Of(layer, slice);
+    std::string figure = Right(Figure(share), 3);
+    figure.resize(cell, ' ');
+    text += Shaded(figure, share, colours);
   }
-};
-
-Range RangeOf(const Importance& importance) {
-  auto [low, high] = std::minmax_element(importance.scores.begin(), importance.scores.end());
-  return {*low, *high};
+  return text;
 }
 
-std::string Value(const Importance& importance, double score) {
-  if (importance.metric == "accuracy") return Format("%.2f %%", score * 100);
-  return Format("%.4f", importance.metric == "kl" || importance.metric == "loss" ? -score : score);
+// One block of slices with its means; the means of layers stand beside the last.
+std::string Block(const Importance& importance, const Shading& shading, uint32_t first,
+                  uint32_t end, TerminalColours colours) {
+  constexpr size_t kCell = 4;
+  const bool last = end == importance.width;
+  std::string text = "       ";
+  for (uint32_t slice = first; slice < end; ++slice) text += Right(std::to_string(slice), 3) + " ";
+  if (last) text += " mean";
+  EndLine(&text);
+  for (uint32_t layer = 0; layer < importance.layers; ++layer) {
+    text += Right(std::to_string(layer), 5) + "  ";
+    text += Cells(shading, layer, first, end, kCell, colours);
+    if (last) text += Right(Figure(shading.OfLayer(layer)), 5);
+    EndLine(&text);
+  }
+  text += " mean  ";
+  for (uint32_t slice = first; slice < end; ++slice) {
+    text += Right(Figure(shading.OfSlice(slice)), 3) + " ";
+  }
+  EndLine(&text);
+  return text;
 }
 
-// 24 grey levels of the 256-colour terminal, dark to light.
-std::string GreyCell(double share) {
-  return Format("\033[48;5;%dm    \033[0m", 232 + static_cast<int>(share * 23));
+std::string Legend(const Importance& importance, TerminalColours colours) {
+  return "layer  slices 0.." + std::to_string(importance.width - 1) +
+         ", 0 least to 99 most important" +
+         (colours == TerminalColours::kNone ? "" : ", lighter is more") + "\n";
 }
 
-struct Rgb {
-  int red, green, blue;
-};
+std::string Map(const Importance& importance, TerminalColours colours) {
+  const Shading shading(importance);
+  std::string text = Legend(importance, colours);
+  for (uint32_t first = 0; first < importance.width; first += kBlock) {
+    const uint32_t end = std::min(first + kBlock, importance.width);
+    text += Block(importance, shading, first, end, colours);
+  }
+  return text;
+}
 
-// Dark blue to light yellow: readable in print and for the colour-blind.
-Rgb ColourOf(double share) {
-  auto mix = [share](int dark, int light) {
-    return static_cast<int>(dark + share * (light - dark));
-  };
-  return {mix(30, 253), mix(40, 231), mix(90, 150)};
+constexpr size_t kPairMargin = 5;  // the number of a layer
+constexpr size_t kPairCell = 3;
+constexpr size_t kPairGap = 2;
+
+std::string SideBySide(const Importance& a, const Importance& b, TerminalColours colours) {
+  const Shading shading_a(a);
+  const Shading shading_b(b);
+  const size_t map = a.width * kPairCell;
+  std::string text = Legend(a, colours) + std::string(kPairMargin + 2, ' ') + "A";
+  text += std::string(map + kPairGap - 1, ' ') + "B\n";
+  for (uint32_t layer = 0; layer < a.layers; ++layer) {
+    text += Right(std::to_string(layer), kPairMargin - 1) + " ";
+    text += Cells(shading_a, layer, 0, a.width, kPairCell, colours);
+    text += std::string(kPairGap, ' ');
+    text += Cells(shading_b, layer, 0, b.width, kPairCell, colours) + "\n";
+  }
+  return text;
+}
+
+std::string Heading(char letter, const Importance& importance, const std::string& name) {
+  return std::string(1, letter) + ": " + name + "\n" + DescribeImportance(importance) + "\n" +
+         DescribeNoise(importance);
 }
 
 }  // namespace
 
-std::string DescribeImportance(const Importance& importance) {
-  Range range = RangeOf(importance);
-  return std::to_string(importance.examples) + " examples: " + importance.metric + " " +
-         Value(importance, range.low) + " to " + Value(importance, range.high) +
-         " with a shard raised, " + Value(importance, importance.baseline) + " without";
-}
-
 std::string HeatMap(const Importance& importance) {
-  bool colour = isatty(STDOUT_FILENO) != 0;
-  Range range = RangeOf(importance);
-  std::string text = DescribeImportance(importance) + "\n\n";
-  text += colour ? "layer  slices 0.." + std::to_string(importance.width - 1) +
-                       ", lighter is more important\n"
-                 : "layer  slices 0.." + std::to_string(importance.width - 1) +
-                       ", 0 least to 99 most important\n";
-  for (uint32_t layer = 0; layer < importance.layers; ++layer) {
-    text += Format("%5u  ", layer);
-    for (uint32_t slice = 0; slice < importance.width; ++slice) {
-      double share = range.Share(importance.scores[size_t{layer} * importance.width + slice]);
-      text += colour ? GreyCell(share) : Format("%3d ", static_cast<int>(share * 99));
-    }
-    while (text.back() == ' ') text.pop_back();
-    text += '\n';
-  }
-  return text + SubmodelTable(importance);
+  return DescribeImportance(importance) + "\n" + DescribeNoise(importance) + "\n" +
+         Map(importance, ColoursOfStdout()) + SubmodelTable(importance);
 }
 
-Status WriteHeatMapSvg(const std::string& path, const Importance& importance) {
-  constexpr int kCell = 36;
-  constexpr int kHalfCell = kCell / 2;
-  constexpr int kLeft = 64;
-  constexpr int kTop = 44;
-  Range range = RangeOf(importance);
-  int width = kLeft + kCell * static_cast<int>(importance.width) + 20;
-  int height = kTop + kCell * static_cast<int>(importance.layers) + 48;
-  Svg svg(width, height);
-  svg.Text(10, 20,
-           "Shard importance, " + importance.metric + ": " + Value(importance, range.low) + " to " +
-               Value(importance, range.high),
-           " font-size=\"13\"");
-  for (uint32_t layer = 0; layer < importance.layers; ++layer) {
-    int y = kTop + kCell * static_cast<int>(layer);
-    svg.Text(kLeft - 8, y + kHalfCell + 4, std::to_string(layer), " text-anchor=\"end\"");
-    for (uint32_t slice = 0; slice < importance.width; ++slice) {
-      double score = importance.scores[size_t{layer} * importance.width + slice];
-      Rgb c = ColourOf(range.Share(score));
-      double x = kLeft + kCell * static_cast<int>(slice);
-      svg.Rect({x, static_cast<double>(y), kCell - 1, kCell - 1},
-               Format("rgb(%d,%d,%d)", c.red, c.green, c.blue),
-               Format("layer %u slice %u: %s", layer, slice, Value(importance, score).c_str()));
-    }
+std::string HeatMapPair(const Importance& a, const std::string& name_a, const Importance& b,
+                        const std::string& name_b) {
+  const TerminalColours colours = ColoursOfStdout();
+  const std::string heading_a = Heading('A', a, name_a) + "\n";
+  const std::string heading_b = Heading('B', b, name_b) + "\n";
+  const std::string agreement = DescribeAgreement(Agreement(a, b)) + "\n";
+  if (kPairMargin + 2 * a.width * kPairCell + kPairGap <= kLineWidth) {
+    return heading_a + heading_b + SideBySide(a, b, colours) + "\n" + agreement;
   }
-  int below = kTop + kCell * static_cast<int>(importance.layers);
-  for (uint32_t slice = 0; slice < importance.width; ++slice) {
-    svg.Text(kLeft + kCell * static_cast<int>(slice) + kHalfCell, below + 16, std::to_string(slice),
-             " text-anchor=\"middle\"");
-  }
-  svg.Text(kLeft, below + 36, "vertical slice");
-  int middle = (kTop + below) / 2;
-  svg.Text(16, middle, "layer",
-           Format(" transform=\"rotate(-90 16 %d)\" text-anchor=\"middle\"", middle));
-  const std::string text = svg.Finish();
-  return WriteFileAtomically(path, {reinterpret_cast<const uint8_t*>(text.data()), text.size()});
+  return heading_a + Map(a, colours) + "\n" + heading_b + Map(b, colours) + "\n" + agreement;
 }
 
 }  // namespace sti

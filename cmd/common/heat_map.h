@@ -1,20 +1,20 @@
+// An importance file as text for a terminal or a pipe (STI, Fig. 5).
 #pragma once
 
 #include <string>
 
-#include "base/result.h"
 #include "types/importance.h"
 
 namespace sti {
 
-/// "300 examples: accuracy 93.1 % to 94.0 % with a shard raised, 92.9 % without"
-std::string DescribeImportance(const Importance& importance);
-
-/// Layers downwards, slices to the right (STI, Fig. 5): colours on a terminal, figures elsewhere.
-/// Below it the table of submodels, if they were measured.
+/// Layers downwards, slices to the right, figures from 0 to 99, means at the sides; on a terminal
+/// in colours, lighter is more important, as in the paper. Above it what was measured and how noisy
+/// it is, below it the table of submodels, if they were measured. Lines of at most 80 characters.
 std::string HeatMap(const Importance& importance);
 
-/// The same as a picture; lighter is more important, as in the paper.
-Status WriteHeatMapSvg(const std::string& path, const Importance& importance);
+/// Two of one shape side by side where 80 characters allow it, otherwise one above the other, and
+/// how far their ranks agree. The names are those of the files.
+std::string HeatMapPair(const Importance& a, const std::string& name_a, const Importance& b,
+                        const std::string& name_b);
 
 }  // namespace sti

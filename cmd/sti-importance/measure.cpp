@@ -1,19 +1,19 @@
 #include "measure.h"
 
-#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <optional>
 
 #include "checkpoint.h"
 #include "common/files.h"
-#include "common/heat_map.h"
+#include "common/importance_text.h"
 #include "common/parse.h"
 #include "common/part_text.h"
 #include "format/importance_file.h"
 #include "format/importance_part_file.h"
 #include "measure/importance.h"
 #include "measure/importance_join.h"
+#include "warnings.h"
 
 namespace sti {
 namespace {
@@ -21,16 +21,6 @@ namespace {
 Metric MetricOf(const std::string& name) {
   if (name == "accuracy") return Metric::kAccuracy;
   return name == "loss" ? Metric::kLoss : Metric::kKl;
-}
-
-// A ranking whose differences are below the noise is worth a word. Losses are not warned of: each
-// example is its own control there, which the standard error of the mean does not know.
-void WarnOfNoise(const Tool& tool, const Importance& importance) {
-  if (importance.metric != "accuracy") return;
-  auto [low, high] = std::minmax_element(importance.scores.begin(), importance.scores.end());
-  if (*high - *low < 2 * importance.standard_error) {
-    tool.Warn("scores differ by under two standard errors; add examples or use --metric loss");
-  }
 }
 
 ImportanceOptions OptionsOf(const Tool& tool, const ImportanceToolOptions& options) {
@@ -105,6 +95,7 @@ Result<int> Measure(const Tool& tool, const ImportanceToolOptions& options) {
   STI_ASSIGN_OR_RETURN(Tokenizer tokenizer, LoadTokenizer(file));
   STI_ASSIGN_OR_RETURN(std::vector<Example> examples,
                        ReadDataset(options.data, file.index(), options.metric != "kl"));
+  WarnOfOneLabel(tool, options.data, examples, file.index().info, options.metric);
   ImportanceOptions work = OptionsOf(tool, options);
   Checkpoint checkpoint(tool, options.output);
   std::optional<ImportancePart> before;

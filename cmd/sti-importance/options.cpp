@@ -72,10 +72,14 @@ void AddMergeOptions(CLI::App& app, ImportanceToolOptions& options) {
 }
 
 void AddShowOptions(CLI::App& app, ImportanceToolOptions& options) {
-  CLI::App* show = app.add_subcommand("show", "print the heat map of an importance file");
+  CLI::App* show =
+      app.add_subcommand("show", "print the heat map of an importance file, or compare two");
   show->fallthrough();  // --json and -q are the tool's own
-  show->add_option("FILE", options.show_file, "importance file")->required();
+  show->add_option("FILE", options.show_files, "importance file; two are compared")
+      ->required()
+      ->expected(1, 2);
   show->add_option("--svg", options.svg, "also write it as a picture")->type_name("F");
+  show->add_option("--png", options.png, "also write it as a picture of pixels")->type_name("F");
 }
 
 }  // namespace

@@ -25,8 +25,9 @@ struct ImportanceToolOptions {
   bool is_part = false;                         ///< --part was given: the output is a part file
   bool resume = false;
   std::vector<std::string> merge_parts;
-  std::string show_file;
+  std::vector<std::string> show_files;
   std::string svg;
+  std::string png;
 };
 
 void AddImportanceOptions(CLI::App& app, ImportanceToolOptions& options);

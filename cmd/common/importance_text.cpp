@@ -1,0 +1,75 @@
+#include "common/importance_text.h"
+
+#include <algorithm>
+#include <cstdio>
+
+namespace sti {
+namespace {
+
+// Below it, most of what sets shards apart is chance.
+constexpr double kReliable = 0.5;
+
+template <typename... Values>
+std::string Format(const char* format, Values... values) {
+  char buffer[256];
+  std::snprintf(buffer, sizeof(buffer), format, values...);  // NOLINT: literal formats only
+  return buffer;
+}
+
+std::string ErrorText(const Importance& importance, double error) {
+  return importance.metric == "accuracy" ? Format("%.2f points", error * 100)
+                                         : Format("%.2g", error);
+}
+
+std::string Remedy(const Importance& importance) {
+  if (importance.metric == "accuracy") return "use more examples, or --metric loss or kl";
+  if (importance.metric == "loss") return "use more examples, or --metric kl";
+  return "use more examples";
+}
+
+}  // namespace
+
+std::string ScoreText(const Importance& importance, double score) {
+  if (importance.metric == "accuracy") return Format("%.2f %%", score * 100);
+  return Format("%.4f", 0.0 - score);  // not -score, so that no loss is not -0
+}
+
+std::string DescribeImportance(const Importance& importance) {
+  const auto [low, high] = std::minmax_element(importance.scores.begin(), importance.scores.end());
+  const std::string text = std::to_string(importance.examples) + " examples: " + importance.metric +
+                           " " + ScoreText(importance, *low) + " to " +
+                           ScoreText(importance, *high) + " with a shard raised, " +
+                           ScoreText(importance, importance.baseline) + " without";
+  return importance.estimate.empty() ? text : text + " (" + importance.estimate + " estimate)";
+}
+
+std::string DescribeNoise(const Importance& importance) {
+  const std::optional<RankNoise> noise = NoiseOf(importance);
+  if (!noise) return "";
+  std::string text = std::to_string(noise->different) + " of " +
+                     std::to_string(importance.scores.size()) +
+                     " shards differ by more than two standard errors (one is " +
+                     ErrorText(importance, noise->error) + ")\n" +
+                     Format("reliability of the ranks %.2f", noise->reliability);
+  if (noise->reliability < kReliable) text += ", mostly noise: " + Remedy(importance);
+  return text + "\n";
+}
+
+std::optional<std::string> NoiseWarning(const Importance& importance) {
+  const std::optional<RankNoise> noise = NoiseOf(importance);
+  if (!noise || noise->reliability >= kReliable) return std::nullopt;
+  return "the ranks are mostly noise (reliability " + Format("%.2f", noise->reliability) +
+         ", standard error " + ErrorText(importance, noise->error) + "); " + Remedy(importance);
+}
+
+std::string DescribeAgreement(const RankAgreement& agreement) {
+  const std::string top = std::to_string(agreement.top_shared) + " of the top " +
+                          std::to_string(agreement.top) + " shards are in both";
+  if (!agreement.spearman || !agreement.kendall) {
+    return "rank correlation: none, for all shards of one file are equal; " + top;
+  }
+  return "rank correlation: " +
+         Format("Spearman %.2f, Kendall %.2f; ", *agreement.spearman, *agreement.kendall) + top;
+}
+
+}  // namespace sti

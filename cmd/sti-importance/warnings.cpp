@@ -1,0 +1,26 @@
+#include "warnings.h"
+
+#include <algorithm>
+
+#include "common/importance_text.h"
+
+namespace sti {
+
+void WarnOfOneLabel(const Tool& tool, const std::string& data, std::span<const Example> examples,
+                    const ModelInfo& info, const std::string& metric) {
+  if (metric == "kl" || examples.size() < 2 || !examples[0].label) return;
+  const uint32_t label = *examples[0].label;
+  if (std::any_of(examples.begin(), examples.end(),
+                  [&](const Example& example) { return example.label != label; })) {
+    return;
+  }
+  tool.Warn(data + ": all " + std::to_string(examples.size()) + " examples are labelled \"" +
+            info.labels[label] + "\", which " + metric +
+            " rewards saying always; add other labels, or use --metric kl");
+}
+
+void WarnOfNoise(const Tool& tool, const Importance& importance) {
+  if (const auto warning = NoiseWarning(importance)) tool.Warn(*warning);
+}
+
+}  // namespace sti
