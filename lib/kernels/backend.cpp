@@ -53,7 +53,9 @@ bool HasAvx512() {
          __builtin_cpu_supports("avx512vl");
 }
 // What Highway's AVX-512 does not count on.
-bool HasVbmi() { return HasAvx512() && __builtin_cpu_supports("avx512vbmi"); }
+bool HasVbmi() {
+  return HasAvx512() && __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("gfni");
+}
 bool HasPacked(ComputeType type) {
   if (!HasVbmi()) return false;
   if (type == ComputeType::kBf16) return __builtin_cpu_supports("avx512bf16");

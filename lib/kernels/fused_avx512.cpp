@@ -15,7 +15,7 @@
 
 #include "kernels/plane_codes_avx512.h"
 
-HWY_PUSH_ATTRIBUTES("avx512f,avx512bw,avx512vl,avx512dq,avx512vbmi,bmi,bmi2,fma")
+HWY_PUSH_ATTRIBUTES("avx512f,avx512bw,avx512vl,avx512dq,avx512vbmi,gfni,bmi,bmi2,fma")
 namespace sti {
 namespace {
 
@@ -172,22 +172,25 @@ void Multiply(const FusedProduct& p, const float* scales) {
   Sums<kRows> sums;
   p.start != nullptr ? sums.Load(p.start, 0, p.rows) : sums.Load(p.c, p.c_stride, p.rows);
   const uint64_t ins = p.stretch.ins;
-  __m512i codes = PlaneCodes<kBits>(planes, 0, order);
-  for (uint64_t k = 0; k < ins; k += kGroup) {
-    __m512 w[kGroup];
-    table.LookUp(codes, w);
-    const Scaling<kScales> scaling{output_scales, scales + (kScales == Scales::kInputs ? k : 0)};
-    const Place place{values, masks + k, a, decoded};
-    AddInput<0>(scaling, place, w[0], sums);
-    // The next group's codes are put together among the products of this one.
-    codes = PlaneCodes<kBits>(planes, 2 * std::min(k + kGroup, ins - kGroup), order);
-    FetchPlanes<kBits>(planes, 2 * k);
-    AddInput<1>(scaling, place, w[1], sums);
-    AddInput<2>(scaling, place, w[2], sums);
-    AddInput<3>(scaling, place, w[3], sums);
-    values += kGroup * kLanes;
-    decoded += kGroup * kLanes;
-    a += kGroup * kFusedRows;
+  alignas(64) uint8_t codes[64 * kBlockGroups];
+  constexpr uint64_t kBlock = kGroup * kBlockGroups;
+  for (uint64_t first = 0; first < ins; first += kBlock) {
+    PlaneBlock<kBits>(planes, 2 * first, 2 * (ins - first), order, codes);
+    FetchPlanes<kBits>(planes, 2 * first);
+    const uint64_t end = std::min(ins, first + kBlock);
+    for (uint64_t k = first; k < end; k += kGroup) {
+      __m512 w[kGroup];
+      table.LookUp(_mm512_load_si512(codes + 16 * (k - first)), w);
+      const Scaling<kScales> scaling{output_scales, scales + (kScales == Scales::kInputs ? k : 0)};
+      const Place place{values, masks + k, a, decoded};
+      AddInput<0>(scaling, place, w[0], sums);
+      AddInput<1>(scaling, place, w[1], sums);
+      AddInput<2>(scaling, place, w[2], sums);
+      AddInput<3>(scaling, place, w[3], sums);
+      values += kGroup * kLanes;
+      decoded += kGroup * kLanes;
+      a += kGroup * kFusedRows;
+    }
   }
   sums.Store(p.c, p.c_stride, p.rows);
 }

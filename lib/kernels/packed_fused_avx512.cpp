@@ -46,9 +46,9 @@ class Table<kInt8, kBits> {
   HWY_INLINE void LookUp(__m512i codes, __m512i (&w)[kSteps]) const {
     w[0] = _mm512_permutexvar_epi8(codes, centroids_);
   }
-  HWY_INLINE static __m512i Patch(__m512i w, const uint64_t* masks, uint64_t group, uint32_t /*s*/,
+  HWY_INLINE static __m512i Patch(__m512i w, const uint64_t* masks, uint32_t /*s*/,
                                   const uint32_t* overlay) {
-    return _mm512_mask_blend_epi8(_cvtu64_mask64(masks[group]), w, _mm512_load_si512(overlay));
+    return _mm512_mask_blend_epi8(_cvtu64_mask64(*masks), w, _mm512_load_si512(overlay));
   }
 
  private:
@@ -71,9 +71,9 @@ class Table<kBf16, kBits> {
     w[0] = Look(codes);
     w[1] = Look(_mm512_srli_epi16(codes, 8));
   }
-  HWY_INLINE static __m512i Patch(__m512i w, const uint64_t* masks, uint64_t group, uint32_t s,
+  HWY_INLINE static __m512i Patch(__m512i w, const uint64_t* masks, uint32_t s,
                                   const uint32_t* overlay) {
-    const auto mask = static_cast<__mmask32>(masks[group] >> (32 * s));
+    const auto mask = static_cast<__mmask32>(*masks >> (32 * s));
     return _mm512_mask_blend_epi16(mask, w, _mm512_load_si512(overlay));
   }
 
@@ -129,30 +129,29 @@ void LookUp(const PackedLookUp& l, const LeadingProduct& p) {
   const uint64_t* masks = l.overlay.masks;
   const uint32_t* overlay = l.overlay.data;
   uint32_t* out = l.panel.data;
-  const uint32_t* chunk = p.a.data;
+  const uint32_t* a = p.a.data;
   Sums<kType, kRows> sums;
   sums.Begin(p.a, 0, p.rows - 1);
-  __m512i codes = PlaneCodes<kBits>(planes, 0, order);
-  for (uint64_t first = 0; first < groups; first += kChunkGroups) {
-    const uint64_t end = std::min(groups, first + kChunkGroups);
-    const uint32_t* a = chunk;
-    for (uint64_t g = first; g < end; ++g) {
+  alignas(64) uint8_t codes[64 * kBlockGroups];
+  for (uint64_t first = 0; first < groups; first += kBlockGroups) {
+    PlaneBlock<kBits>(planes, 8 * first, 8 * (groups - first), order, codes);
+    FetchPlanes<kBits>(planes, 8 * first);
+    if (kRows > 0 && first % kChunkGroups == 0) a = p.a.data + first / kChunkGroups * kLeadingChunk;
+    const uint64_t count = std::min(kBlockGroups, groups - first);
+    for (uint64_t g = 0; g < count; ++g) {
       __m512i w[kSteps];
-      table.LookUp(codes, w);
-      // The next group's codes are put together among the products of this one.
-      codes = PlaneCodes<kBits>(planes, 8 * std::min(g + 1, groups - 1), order);
-      FetchPlanes<kBits>(planes, 8 * g);
+      table.LookUp(_mm512_load_si512(codes + 64 * g), w);
 #pragma GCC unroll 2
       for (uint32_t s = 0; s < kSteps; ++s) {
-        w[s] = Centroids::Patch(w[s], masks, g, s, overlay);
+        w[s] = Centroids::Patch(w[s], masks, s, overlay);
         _mm512_store_si512(out, w[s]);
         sums.Add(a, w[s]);
         overlay += kLanes;
         out += kLanes;
         ++a;
       }
+      ++masks;
     }
-    chunk += kLeadingChunk;
   }
   if constexpr (kRows > 0) sums.Finish(p, 0, _mm512_loadu_ps(l.panel.units));
 }
