@@ -38,7 +38,7 @@ void AddSpreadOptions(CLI::App& app, ImportanceToolOptions& options) {
            options.part = *part;
            options.is_part = true;
          },
-         "do the i-th of n parts of the work; join their files with merge")
+         "do the i-th of n parts; join their files with merge")
       ->type_name("i/n");
   app.add_flag("--resume", options.resume, "go on where an interrupted run of the same work ended");
   AddParsed(app, "--cache-bytes", options.cache_bytes, ParseSize,
