@@ -52,7 +52,7 @@ std::string ProblemOfJob(const ImportanceJob& job) {
 }
 
 std::string ProblemOf(const ImportancePart& part) {
-  const std::string problem = ProblemOfJob(part.job);
+  std::string problem = ProblemOfJob(part.job);
   if (!problem.empty()) return problem;
   if (part.part == 0 || part.part > part.parts) return "part is not from 1 to parts";
   if (part.begin > part.end || part.end > part.due || part.due > part.job.units) {

@@ -20,13 +20,17 @@ ActivationRoom::ActivationRoom(LayerRunner& runner, std::span<const ExampleBatch
   const auto bytes_of = [&](uint32_t rows) {
     return runner.Reserve(rows) + Floats(rows) * sizeof(float);
   };
-  least_bytes_ = bytes_of(lengths_.longest);
-  rows_ = std::max(lengths_.longest, kMaxRows);
-  bytes_ = bytes_of(rows_);
-  while (bytes_ > limit_bytes && rows_ > lengths_.longest) {
-    rows_ = std::max(lengths_.longest, rows_ - std::max(rows_ / 8, 1U));
-    bytes_ = bytes_of(rows_);
+  // Upwards, so that trying takes no more than the bound and a step.
+  rows_ = lengths_.longest;
+  bytes_ = least_bytes_ = bytes_of(rows_);
+  while (rows_ < kMaxRows) {
+    const uint32_t more = std::min(kMaxRows, rows_ + std::max(rows_ / 8, 8U));
+    const uint64_t needed = bytes_of(more);
+    if (needed > limit_bytes) break;
+    rows_ = more;
+    bytes_ = needed;
   }
+  bytes_ = bytes_of(rows_);
   const uint64_t inputs_bytes = shape_.layers * chunk_tokens_ * shape_.hidden * sizeof(float);
   holds_inputs_ = bytes_ + inputs_bytes <= limit_bytes;
   if (holds_inputs_) bytes_ += inputs_bytes;

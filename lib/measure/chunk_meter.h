@@ -8,7 +8,7 @@
 //
 // Two further ideas save nothing and are left out. Stopping early where accuracy can no longer
 // change the ranking: of 144 scores on 872 examples many differ by one example or none, so ties
-// stay open to the last chunk (docs/importance.md has the measurement). Skipping what a raised
+// stay open to the last chunk (docs/importance.md has the numbers). Skipping what a raised
 // shard leaves unchanged bit for bit: there is no such sequence in a trained model.
 #pragma once
 
