@@ -22,9 +22,9 @@ std::string ErrorText(const Importance& importance, double error) {
 }
 
 std::string Remedy(const Importance& importance) {
-  if (importance.metric == "accuracy") return "use more examples, or --metric loss or kl";
-  if (importance.metric == "loss") return "use more examples, or --metric kl";
-  return "use more examples";
+  if (importance.metric == "accuracy") return "more examples, or --metric loss or kl";
+  if (importance.metric == "loss") return "more examples, or --metric kl";
+  return "more examples";
 }
 
 }  // namespace
@@ -50,7 +50,7 @@ std::string DescribeNoise(const Importance& importance) {
                      std::to_string(importance.scores.size()) +
                      " shards differ by more than two standard errors (one is " +
                      ErrorText(importance, noise->error) + ")\n" +
-                     Format("reliability of the ranks %.2f", noise->reliability);
+                     Format("reliability of ranks %.2f", noise->reliability);
   if (noise->reliability < kReliable) text += ", mostly noise: " + Remedy(importance);
   return text + "\n";
 }
@@ -59,16 +59,16 @@ std::optional<std::string> NoiseWarning(const Importance& importance) {
   const std::optional<RankNoise> noise = NoiseOf(importance);
   if (!noise || noise->reliability >= kReliable) return std::nullopt;
   return "the ranks are mostly noise (reliability " + Format("%.2f", noise->reliability) +
-         ", standard error " + ErrorText(importance, noise->error) + "); " + Remedy(importance);
+         ", standard error " + ErrorText(importance, noise->error) + "); use " + Remedy(importance);
 }
 
 std::string DescribeAgreement(const RankAgreement& agreement) {
   const std::string top = std::to_string(agreement.top_shared) + " of the top " +
                           std::to_string(agreement.top) + " shards are in both";
   if (!agreement.spearman || !agreement.kendall) {
-    return "rank correlation: none, for all shards of one file are equal; " + top;
+    return "no rank correlation, for all shards of one file are equal; " + top;
   }
-  return "rank correlation: " +
+  return "ranks: " +
          Format("Spearman %.2f, Kendall %.2f; ", *agreement.spearman, *agreement.kendall) + top;
 }
 

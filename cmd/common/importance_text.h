@@ -22,7 +22,7 @@ std::string DescribeNoise(const Importance& importance);
 /// if it is not, or if the file holds no standard errors.
 std::optional<std::string> NoiseWarning(const Importance& importance);
 
-/// One line: "rank correlation: Spearman 0.81, Kendall 0.63; 24 of the top 36 shards are in both"
+/// One line: "ranks: Spearman 0.81, Kendall 0.63; 24 of the top 36 shards are in both"
 std::string DescribeAgreement(const RankAgreement& agreement);
 
 }  // namespace sti

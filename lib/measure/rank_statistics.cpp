@@ -103,7 +103,7 @@ std::optional<double> Kendall(std::span<const double> a, std::span<const double>
   const double ties_b = EqualPairs(count, [&](size_t i) { return sorted_b[i] == sorted_b[i + 1]; });
   const double n = static_cast<double>(count);
   const double pairs = n * (n - 1) / 2;
-  const double spread = std::sqrt(pairs - ties_a) * std::sqrt(pairs - ties_b);
+  const double spread = std::sqrt((pairs - ties_a) * (pairs - ties_b));
   if (!(spread > 0)) return std::nullopt;
   // Concordant less discordant: what ties in neither, less twice what is swapped.
   return std::clamp((pairs - ties_a - ties_b + ties_both - 2 * swaps) / spread, -1.0, 1.0);
@@ -150,9 +150,12 @@ std::optional<RankNoise> NoiseOf(const Importance& importance) {
   }
   const double mean_square = squares / static_cast<double>(scores.size());
   noise.error = std::sqrt(mean_square);
-  if (scores.size() < 2) return noise;
+  if (importance.examples < 2 || scores.size() < 2) return noise;  // errors of 0 say nothing
+  // Equal scores may have a variance of rounding errors.
+  const auto [low, high] = std::minmax_element(scores.begin(), scores.end());
+  if (*low == *high) return noise;
   const double variance = CoMoment(scores, scores) / static_cast<double>(scores.size() - 1);
-  if (variance > 0) noise.reliability = std::clamp(1 - mean_square / variance, 0.0, 1.0);
+  noise.reliability = std::clamp(1 - mean_square / variance, 0.0, 1.0);
   return noise;
 }
 

@@ -40,7 +40,8 @@ struct RankNoise {
 /// Reliability is the share of the variance among scores that noise does not explain:
 /// 1 - mean(errors^2) / variance(scores). Its root is about the correlation of these scores with
 /// those that endless examples would give. What all errors share, the noise of the baseline, counts
-/// against it but moves no rank, so it errs towards caution. Nothing without errors. Pure.
+/// against it but moves no rank, so it errs towards caution. One example is no evidence: 0. Nothing
+/// without errors. Pure.
 std::optional<RankNoise> NoiseOf(const Importance& importance);
 
 }  // namespace sti

@@ -61,3 +61,48 @@ is_refused() { # LINE DATA
   refused 3 "sti-importance: one.sti: has one bitwidth only, so no shard can be raised; *" \
     sti-importance one.sti --data few.tsv -o a.importance
 }
+
+@test "a set of another task: its first label is named" {
+  printf 'sentence1\tsentence2\tlabel\nIt rains.\tIt is wet.\tentailment\n' >rte.tsv
+  is_refused 'sti-importance: rte.tsv:2: label "entailment" is none of the model'"'"'s; *' rte.tsv
+}
+
+@test "invalid UTF-8 is measured as U+FFFD" {
+  printf 'sentence\tlabel\nset an \xff alarm\taccept_reservations\nhello\tgreeting\n' >bad.tsv
+  printf 'sentence\tlabel\nset an \xef\xbf\xbd alarm\taccept_reservations\nhello\tgreeting\n' >good.tsv
+  works sti-importance -q model.sti --data bad.tsv --metric loss -o bad.json
+  works sti-importance -q model.sti --data good.tsv --metric loss -o good.json
+  same "$(jq -c .scores bad.json)" "$(jq -c .scores good.json)"
+}
+
+@test "an output folder that does not exist" {
+  refused 1 "sti-importance: none/a.importance: *" \
+    sti-importance -q model.sti --data few.tsv --metric loss -o none/a.importance
+}
+
+@test "a closed stdout ends quietly with 141" {
+  head -n 3 dev.tsv >two.tsv
+  status=0
+  sti-importance -q model.sti --data two.tsv --metric loss -o - 2>errors >&- || status=$?
+  same "$status" 141
+  same "$(cat errors)" ""
+}
+
+@test "a full disk: one line, what there was stays, no temporary" {
+  [ "$(id -u)" -eq 0 ] || skip "only root can mount a small file system"
+  mkdir small
+  mount -t tmpfs -o size=64k tmpfs small 2>/dev/null || skip "cannot mount a tmpfs here"
+  full_disk small || { umount small; return 1; }
+  umount small
+}
+
+full_disk() { # FOLDER
+  sti-importance -q model.sti --data few.tsv --metric loss -o "$1/a.importance" || return
+  cp "$1/a.importance" before
+  dd if=/dev/zero of="$1/filler" bs=1k count=64 2>/dev/null || true
+  run --separate-stderr sti-importance show model.importance --png "$1/a.importance"
+  same "$status" 1 || return
+  like "$stderr" "sti-importance: $1/a.importance: *" || return
+  cmp before "$1/a.importance" || return
+  same "$(ls "$1")" $'a.importance\nfiller'
+}

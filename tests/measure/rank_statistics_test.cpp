@@ -31,6 +31,7 @@ double SlowKendall(const Values& a, const Values& b) {
 
 Importance Scored(uint32_t layers, uint32_t width, Values scores) {
   Importance importance;
+  importance.examples = 100;
   importance.layers = layers;
   importance.width = width;
   importance.scores = std::move(scores);
@@ -122,10 +123,19 @@ TEST(NoiseOf, ReliabilityIsWhatErrorsLeaveOfTheVariance) {
   EXPECT_DOUBLE_EQ(NoiseOf(importance)->reliability, 0);
 }
 
-TEST(NoiseOf, EqualScoresHaveNoRankToRelyOn) {
-  Importance importance = Scored(1, 3, {2, 2, 2});
-  importance.baseline = 2;
+TEST(NoiseOf, OneExampleIsNoEvidence) {
+  Importance importance = Scored(1, 3, {1, 2, 3});
   importance.errors = {0, 0, 0};
+  EXPECT_DOUBLE_EQ(NoiseOf(importance)->reliability, 1);
+  importance.examples = 1;
+  EXPECT_DOUBLE_EQ(NoiseOf(importance)->reliability, 0);
+}
+
+TEST(NoiseOf, EqualScoresHaveNoRankToRelyOn) {
+  // Their mean is no double, so that the variance as computed is above 0.
+  Importance importance = Scored(6, 12, Values(72, 5.0 / 6));
+  importance.baseline = 5.0 / 6;
+  importance.errors = Values(72, 0);
   EXPECT_DOUBLE_EQ(NoiseOf(importance)->reliability, 0);
   EXPECT_EQ(NoiseOf(importance)->different, 0U);
 }
