@@ -73,7 +73,7 @@ void AddMergeOptions(CLI::App& app, ImportanceToolOptions& options) {
 
 void AddShowOptions(CLI::App& app, ImportanceToolOptions& options) {
   CLI::App* show =
-      app.add_subcommand("show", "print the heat map of an importance file, or compare two");
+      app.add_subcommand("show", "print one importance file as a heat map, or compare two");
   show->fallthrough();  // --json and -q are the tool's own
   show->add_option("FILE", options.show_files, "importance file; two are compared")
       ->required()
