@@ -1,0 +1,105 @@
+// A whole model in plain doubles, from the embeddings of one sequence to its logits: what gradients
+// are held against. Slow and plain on purpose.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "model/dense_layer.h"
+#include "model/layer_parameters.h"
+#include "model/reference_layer.h"
+#include "types/model_info.h"
+
+namespace sti::testing {
+
+using DoubleLayer = std::array<Doubles, kShardMatrices>;  ///< each [ins, outs]
+
+struct ReferenceModel {
+  ModelInfo info;
+  std::vector<DoubleLayer> layers;
+  std::vector<LayerParameters> parameters;
+  HeadParameters head;
+
+  [[nodiscard]] Doubles Logits(Doubles hidden) const {
+    for (size_t layer = 0; layer < layers.size(); ++layer) hidden = RunLayer(layer, hidden);
+    return RunHead(hidden);
+  }
+
+ private:
+  // x W + bias
+  [[nodiscard]] static Doubles Map(const Doubles& x, const Doubles& weights,
+                                   const std::vector<float>& bias) {
+    const size_t outs = bias.size();
+    const size_t ins = weights.size() / outs;
+    Doubles y = RowsOf(bias.data(), outs, x.size() / ins);
+    for (size_t row = 0; row * ins < x.size(); ++row) {
+      for (size_t in = 0; in < ins; ++in) {
+        for (size_t out = 0; out < outs; ++out) {
+          y[row * outs + out] += x[row * ins + in] * weights[in * outs + out];
+        }
+      }
+    }
+    return y;
+  }
+
+  [[nodiscard]] double Activated(double x) const {
+    if (info.activation == Activation::kRelu) return std::max(x, 0.0);
+    if (info.activation == Activation::kGelu) return x / 2 * std::erfc(-x / std::sqrt(2.0));
+    return x / 2 * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
+  }
+
+  // Columns of one head.
+  [[nodiscard]] static Doubles Head(const Doubles& x, size_t width, size_t first, size_t dim) {
+    Doubles part;
+    for (size_t at = first; at < x.size(); at += width) {
+      part.insert(part.end(), x.begin() + at, x.begin() + at + dim);
+    }
+    return part;
+  }
+
+  [[nodiscard]] Doubles RunLayer(size_t layer, const Doubles& hidden) const {
+    const LayerParameters& p = parameters[layer];
+    const DoubleLayer& w = layers[layer];
+    const size_t d = info.shape.hidden;
+    const size_t dim = info.shape.head_dim();
+    const Doubles q = Map(hidden, w[kQuery], p.query_bias);
+    const Doubles k = Map(hidden, w[kKey], p.key_bias);
+    const Doubles v = Map(hidden, w[kValue], p.value_bias);
+    Doubles context(hidden.size());
+    for (size_t first = 0; first < d; first += dim) {
+      const Doubles part = ReferenceHead(Head(q, d, first, dim), Head(k, d, first, dim),
+                                         Head(v, d, first, dim), dim);
+      for (size_t i = 0; i < part.size(); ++i) context[i / dim * d + first + i % dim] = part[i];
+    }
+    Doubles attended = Map(context, w[kOutput], p.output_bias);
+    for (size_t i = 0; i < hidden.size(); ++i) attended[i] += hidden[i];
+    ReferenceNorm(&attended, p.attention_norm_weight, p.attention_norm_bias, info.layer_norm_eps);
+    Doubles inner = Map(attended, w[kFfn1], p.ffn1_bias);
+    for (double& x : inner) x = Activated(x);
+    Doubles out = Map(inner, w[kFfn2], p.ffn2_bias);
+    for (size_t i = 0; i < out.size(); ++i) out[i] += attended[i];
+    ReferenceNorm(&out, p.output_norm_weight, p.output_norm_bias, info.layer_norm_eps);
+    return out;
+  }
+
+  // Matrices of the head are [outs, ins].
+  [[nodiscard]] static Doubles MapRows(const Doubles& x, const std::vector<float>& weights,
+                                       const std::vector<float>& bias) {
+    Doubles y(bias.begin(), bias.end());
+    for (size_t out = 0; out < y.size(); ++out) {
+      for (size_t in = 0; in < x.size(); ++in) y[out] += x[in] * weights[out * x.size() + in];
+    }
+    return y;
+  }
+
+  [[nodiscard]] Doubles RunHead(const Doubles& hidden) const {
+    const Doubles first(hidden.begin(), hidden.begin() + info.shape.hidden);
+    Doubles pooled = MapRows(first, head.pooler_weight, head.pooler_bias);
+    const bool tanh = info.pooler == PoolerActivation::kTanh;
+    for (double& x : pooled) x = tanh ? std::tanh(x) : std::max(x, 0.0);
+    return MapRows(pooled, head.classifier_weight, head.classifier_bias);
+  }
+};
+
+}  // namespace sti::testing
