@@ -13,6 +13,7 @@
 #include "format/importance_part_file.h"
 #include "measure/importance.h"
 #include "measure/importance_join.h"
+#include "measure/quick_importance.h"
 #include "warnings.h"
 
 namespace sti {
@@ -75,6 +76,15 @@ void ExplainWork(const Tool& tool, const ImportanceToolOptions& options, const I
                Fixed(static_cast<double>(work.padded_flops) / flops, 2) + " times padded to 128");
 }
 
+Result<int> Estimate(const Tool& tool, const ImportanceToolOptions& options, ContainerFile file,
+                     const Tokenizer& tokenizer, std::span<const Example> examples) {
+  ImportanceOptions work = OptionsOf(tool, options);
+  work.progress = tool.Progress("estimating, layers");
+  STI_ASSIGN_OR_RETURN(const Importance importance,
+                       EstimateImportance(std::move(file), tokenizer, examples, work));
+  return WriteAndReport(tool, options, importance);
+}
+
 }  // namespace
 
 Result<int> WriteAndReport(const Tool& tool, const ImportanceToolOptions& options,
@@ -96,6 +106,7 @@ Result<int> Measure(const Tool& tool, const ImportanceToolOptions& options) {
   STI_ASSIGN_OR_RETURN(std::vector<Example> examples,
                        ReadDataset(options.data, file.index(), options.metric != "kl"));
   WarnOfOneLabel(tool, options.data, examples, file.index().info, options.metric);
+  if (options.quick) return Estimate(tool, options, std::move(file), tokenizer, examples);
   ImportanceOptions work = OptionsOf(tool, options);
   Checkpoint checkpoint(tool, options.output);
   std::optional<ImportancePart> before;

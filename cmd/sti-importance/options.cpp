@@ -57,6 +57,10 @@ void AddMeasureOptions(CLI::App& app, ImportanceToolOptions& options) {
       ->type_name("");
   app.add_flag("--submodels", options.submodels, "also measure every trained submodel");
   app.add_flag("--gains", options.gains, "also measure each shard at each bitwidth");
+  app.add_flag("--quick", options.quick, "estimate loss or kl by gradients: some 3 evaluations");
+  app.parse_complete_callback([&app, &options] {
+    if (options.quick && app.count("--metric") == 0) options.metric = "loss";
+  });
   AddParsed(app, "--compute", options.compute, ParseCompute, "fp32 (default), bf16, int8 or auto");
   app.add_option("--threads", options.threads, "of the computation")
       ->check(CLI::Range(1, 256))
@@ -90,6 +94,26 @@ void AddImportanceOptions(CLI::App& app, ImportanceToolOptions& options) {
   AddShowOptions(app, options);
 }
 
+namespace {
+
+Status CheckQuickOptions(const ImportanceToolOptions& options) {
+  if (options.metric == "accuracy") {
+    return UsageError("--quick cannot estimate accuracy; take --metric loss or --metric kl");
+  }
+  if (options.submodels) {
+    return UsageError("--quick estimates shards, not --submodels; leave one of the two out");
+  }
+  if (options.is_part || options.resume) {
+    return UsageError("--quick does all at once; leave out --part and --resume, or --quick");
+  }
+  if (options.compute != ComputeType::kFp32) {
+    return UsageError("--quick computes in fp32; leave out --compute, or --quick");
+  }
+  return {};
+}
+
+}  // namespace
+
 Status CheckMeasureOptions(const ImportanceToolOptions& options) {
   if (options.model.empty()) return UsageError("MODEL is required; see sti-importance --help");
   if (options.data.empty()) return UsageError("--data FILE is required; see sti-importance --help");
@@ -100,6 +124,7 @@ Status CheckMeasureOptions(const ImportanceToolOptions& options) {
   if (options.resume && options.output == "-") {
     return UsageError("--resume: progress is kept beside a file; name one with -o");
   }
+  if (options.quick) return CheckQuickOptions(options);
   return {};
 }
 
