@@ -76,25 +76,15 @@ void AddMergeOptions(CLI::App& app, ImportanceToolOptions& options) {
 }
 
 void AddShowOptions(CLI::App& app, ImportanceToolOptions& options) {
-  CLI::App* show =
-      app.add_subcommand("show", "print one importance file as a heat map, or compare two");
+  CLI::App* show = app.add_subcommand("show", "print the heat map of a file, or compare two files");
   show->fallthrough();  // --json and -q are the tool's own
   show->add_option("FILE", options.show_files, "importance file; two are compared")
       ->required()
+      ->type_name("")
       ->expected(1, 2);
   show->add_option("--svg", options.svg, "also write it as a picture")->type_name("F");
   show->add_option("--png", options.png, "also write it as a picture of pixels")->type_name("F");
 }
-
-}  // namespace
-
-void AddImportanceOptions(CLI::App& app, ImportanceToolOptions& options) {
-  AddMeasureOptions(app, options);
-  AddMergeOptions(app, options);
-  AddShowOptions(app, options);
-}
-
-namespace {
 
 Status CheckQuickOptions(const ImportanceToolOptions& options) {
   if (options.metric == "accuracy") {
@@ -113,6 +103,12 @@ Status CheckQuickOptions(const ImportanceToolOptions& options) {
 }
 
 }  // namespace
+
+void AddImportanceOptions(CLI::App& app, ImportanceToolOptions& options) {
+  AddMeasureOptions(app, options);
+  AddMergeOptions(app, options);
+  AddShowOptions(app, options);
+}
 
 Status CheckMeasureOptions(const ImportanceToolOptions& options) {
   if (options.model.empty()) return UsageError("MODEL is required; see sti-importance --help");

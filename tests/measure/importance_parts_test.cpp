@@ -79,6 +79,7 @@ TEST_F(ImportanceParts, GapsOverlapsAndDuplicatesAreRefused) {
   const auto parts = Parts(4);
   const auto refused = [&](const std::vector<size_t>& which, const std::string& words) {
     std::vector<NamedPart> some;
+    some.reserve(which.size());
     for (const size_t i : which) some.push_back(parts[i]);
     EXPECT_TRUE(FailedWith(JoinImportanceParts(some), ErrorKind::kData, words));
   };

@@ -25,6 +25,7 @@ std::vector<BatchSize> Sst2Chunks() {
 
 std::vector<BatchSize> Padded(const std::vector<BatchSize>& chunks, uint64_t length) {
   std::vector<BatchSize> padded;
+  padded.reserve(chunks.size());
   for (const BatchSize& chunk : chunks) {
     padded.push_back(
         {chunk.sequences, chunk.sequences * length, chunk.sequences * length * length});
