@@ -26,7 +26,7 @@ struct Arithmetic {
 std::string KernelName(const Arithmetic& arithmetic);
 
 /// Types that the native kernels compute with here, fp32 first, then ever faster. bf16 wants
-/// AVX512_BF16, int8 wants AVX512_VNNI, both AVX512_VBMI. Thread-safe.
+/// AVX512_BF16, int8 wants AVX512_VNNI, both AVX512_VBMI and GFNI. Thread-safe.
 std::vector<ComputeType> ComputeTypes();
 
 /// Instruction sets that the native kernels can use here, best first, e.g. "avx512", "avx2",

@@ -44,7 +44,7 @@ struct FusedProduct {
   float* decoded = nullptr;  ///< [ins, 16], aligned to 64 bytes
 };
 
-/// Whether this machine can: AVX-512 with VBMI. Thread-safe.
+/// Whether this machine can: AVX-512 with VBMI and GFNI. Thread-safe.
 bool CanFuseHere();
 /// Whether this machine and this stretch can: sixteen outputs, inputs by fours, 2 to 6 bits.
 /// Thread-safe.

@@ -5,7 +5,7 @@
 
 namespace sti {
 
-/// Whether AVX-512 with VBMI is there and in force.
+/// Whether AVX-512 with VBMI and GFNI is there and in force.
 bool HasByteLookups();
 
 /// The overlay is filled. Call only where CanFuse.
