@@ -237,7 +237,9 @@ TEST(ComputeType, Names) {
 }
 
 TEST(ComputeType, FollowsTheInstructionSet) {
-  ASSERT_TRUE(LimitInstructionSet("portable"));
+  if (!LimitInstructionSet("portable")) {
+    GTEST_SKIP() << "every CPU of this kind has vectors, so portable code is not compiled";
+  }
   EXPECT_EQ(ComputeTypes(), std::vector<ComputeType>{ComputeType::kFp32});
   ThreadPool pool(1);
   const auto refused =
