@@ -48,6 +48,9 @@ std::string ProblemOfJob(const ImportanceJob& job) {
       std::adjacent_find(bits.begin(), bits.end(), std::greater_equal<>()) != bits.end()) {
     return "raised_bits is not an ascending list of 3 to 6 or 32";
   }
+  if (!IsBitwidth(job.base_bits) || job.base_bits >= bits[0]) {
+    return "base_bits is not 2 to 6, below raised_bits";
+  }
   return ProblemOfSubmodels(job);
 }
 
@@ -121,6 +124,7 @@ Result<ImportancePart> FromTable(const fb::ImportancePart& table, const std::str
   job.examples = table.job_examples();
   job.units = table.units();
   job.raised_bits = NumbersOf(table.raised_bits());
+  job.base_bits = table.base_bits();
   if (const auto* list = table.submodels()) {
     job.submodels.reserve(list->size());
     for (const fb::SubmodelCell* cell : *list) {
@@ -212,7 +216,7 @@ std::vector<uint8_t> EncodeImportancePart(const ImportancePart& part) {
   builder.Finish(fb::CreateImportancePart(
       builder, model, data, metric, kernel, job.layers, job.width, job.gains, job.examples,
       job.units, bits, submodels, part.part, part.parts, part.begin, part.end, part.due, examples,
-      right, gained, lost, loss, squares, differences));
+      right, gained, lost, loss, squares, differences, job.base_bits));
   return WrapFrame(kImportancePartMagic, {builder.GetBufferPointer(), builder.GetSize()});
 }
 
@@ -226,6 +230,7 @@ std::string ImportancePartToJson(const ImportancePart& part) {
                               {"width", job.width},
                               {"gains", job.gains},
                               {"examples", job.examples},
+                              {"base_bits", job.base_bits},
                               {"raised_bits", job.raised_bits},
                               {"submodels", job.submodels.size()},
                               {"units", job.units},

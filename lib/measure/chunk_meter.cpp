@@ -25,6 +25,7 @@ Status ChunkMeter::Begin(const ExampleBatch& chunk) {
   chunk_ = &chunk;
   ranges_ = room_.Split(chunk);
   base_range_ = SIZE_MAX;
+  context_range_ = SIZE_MAX;
   judge_.Begin(chunk);
   base_.clear();
   if (judge_.needs_reference()) STI_RETURN_IF_ERROR(RunAll(runner_.index().bits.back(), false));
@@ -104,7 +105,11 @@ Status ChunkMeter::Raise(uint32_t layer, uint32_t first, uint32_t end,
   for (size_t range = 0; range < ranges_.size(); ++range) {
     const std::vector<uint32_t> offsets = OffsetsOf(*chunk_, ranges_[range], 1);
     STI_ASSIGN_OR_RETURN(const float* input, BaseInput(range, layer));
-    runner_.Context({offsets}, layer, 0, Low(layer), input, rows, room_.contexts.data());
+    if (context_range_ != range || context_layer_ != layer) {
+      runner_.Context({offsets}, layer, 0, Low(layer), input, rows, room_.contexts.data());
+      context_range_ = range;
+      context_layer_ = layer;
+    }
     const size_t group = std::max(room_.rows() / offsets.back(), 1U);
     for (size_t at = 0; at < all.size(); at += group) {
       STI_RETURN_IF_ERROR(CheckCancelled());

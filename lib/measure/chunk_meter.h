@@ -74,6 +74,9 @@ class ChunkMeter {
   // Which range and layer room_.base holds the input of.
   size_t base_range_ = SIZE_MAX;
   uint32_t base_layer_ = 0;
+  // Which range and layer room_.contexts is of.
+  size_t context_range_ = SIZE_MAX;
+  uint32_t context_layer_ = 0;
 };
 
 }  // namespace sti

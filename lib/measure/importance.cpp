@@ -15,6 +15,8 @@ namespace {
 // a chunk's unit takes seconds.
 constexpr uint32_t kChunkTokens = 1024;
 constexpr uint32_t kPaddedTokens = 128;
+// Of a step, which is all that a killed run loses: about a second of a core.
+constexpr uint64_t kStepFlops = 100'000'000'000;
 
 std::vector<uint32_t> RaisedBits(const ContainerIndex& index, bool gains) {
   const std::vector<uint32_t>& bits = index.bits;
@@ -88,6 +90,7 @@ class Measurement {
     job.gains = options_.gains;
     for (const ExampleBatch& chunk : chunks_) job.examples += chunk.truths.size();
     job.units = list_.units();
+    job.base_bits = runner_.index().bits.front();
     job.raised_bits = list_.shape().raised_bits;
     job.submodels = list_.shape().submodels.cells;
   }
@@ -126,7 +129,16 @@ class Measurement {
     return {};
   }
 
-  // From `unit` of the chunk on: the base, the rest of a layer, or a sweep. All of it is counted or
+  // How many shards of a layer from slice `slice` on are a step: one, or as many as stay below the
+  // bound.
+  [[nodiscard]] uint64_t ShardsOfStep(uint64_t slice) const {
+    const uint64_t most = std::min(list_.shape().model.width - slice, part_.due - part_.end);
+    uint64_t units = 1;
+    while (units < most && list_.Flops({part_.end, part_.end + units + 1}) <= kStepFlops) ++units;
+    return units;
+  }
+
+  // From `unit` of the chunk on: the base, shards of a layer, or a sweep. All of it is counted or
   // nothing.
   Status Step(ChunkMeter& meter, uint64_t unit) {
     const uint64_t width = list_.shape().model.width;
@@ -139,7 +151,7 @@ class Measurement {
       meter.TallyBase(tallies.data());
     } else if (unit <= list_.shards()) {
       const uint64_t slice = (unit - 1) % width;
-      units = std::min(width - slice, part_.due - part_.end);
+      units = ShardsOfStep(slice);
       tallies.resize(units * raised.size());
       first_cell = 1 + (unit - 1) * raised.size();
       STI_RETURN_IF_ERROR(

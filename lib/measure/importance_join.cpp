@@ -136,7 +136,9 @@ std::string DifferenceOf(const ImportanceJob& job, const ImportanceJob& other) {
     if (job.submodels.empty()) return "a measurement without --submodels";
     return other.submodels.empty() ? "a measurement with --submodels" : "other submodels";
   }
-  if (job.raised_bits != other.raised_bits) return "a container with other bits";
+  if (job.base_bits != other.base_bits || job.raised_bits != other.raised_bits) {
+    return "a container with other bits";
+  }
   return job == other ? "" : "other work";
 }
 

@@ -49,6 +49,7 @@ struct ImportanceJob {
   bool gains = false;   ///< whether gains were asked for, rather than the most bits alone
   uint64_t examples = 0;
   uint64_t units = 0;                   ///< the whole work list
+  uint32_t base_bits = 0;               ///< the fewest that the container has
   std::vector<uint32_t> raised_bits;    ///< ascending; the last is the most
   std::vector<SubmodelCell> submodels;  ///< in the order of their tallies; may be empty
   friend bool operator==(const ImportanceJob&, const ImportanceJob&) = default;

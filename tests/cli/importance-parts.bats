@@ -137,3 +137,17 @@ merge() { sti-importance merge -q "$@"; }
     sti-importance merge model.importance
   [ ! -e x ]
 }
+
+# The model's digest does not know which bitwidths a container holds.
+@test "parts of containers with other fewest bits are not joined, nor resumed" {
+  local bits
+  for bits in 2 3; do
+    sti-shard -q model --bits $bits,32 -o $bits.sti
+    sti-importance -q $bits.sti --data six.tsv --metric loss --part 1/2 -o $bits.part1
+    sti-importance -q $bits.sti --data six.tsv --metric loss --part 2/2 -o $bits.part2
+  done
+  refused 3 "*a container with other bits*" merge 2.part1 3.part2 -o whole
+  refused 3 "*a container with other bits*" \
+    sti-importance -q 3.sti --data six.tsv --metric loss --part 1/2 -o 2.part1 --resume
+  works merge 3.part1 3.part2 -o whole
+}

@@ -25,6 +25,7 @@ ImportancePart Example() {
   part.job.examples = 872;
   part.job.units = 77;
   part.job.raised_bits = {6, 32};
+  part.job.base_bits = 3;
   part.job.submodels = {{1, 2, 2}, {1, 2, 32}, {2, 3, 2}};
   part.part = 2;
   part.parts = 8;
@@ -87,6 +88,8 @@ TEST(ImportancePartFile, WrongValuesAreNamed) {
       {[](ImportancePart& p) { p.job.examples = 0; }, "job_examples is not"},
       {[](ImportancePart& p) { p.job.examples = UINT64_MAX; }, "job_examples is not"},
       {[](ImportancePart& p) { p.job.raised_bits.clear(); }, "raised_bits is not"},
+      {[](ImportancePart& p) { p.job.base_bits = 0; }, "base_bits is not"},
+      {[](ImportancePart& p) { p.job.base_bits = 6; }, "base_bits is not"},
       {[](ImportancePart& p) {
          p.job.raised_bits = {32, 6};
        },

@@ -109,6 +109,7 @@ TEST_F(ImportanceParts, WhatDoesNotBelongIsRefused) {
        },
        "a measurement with --submodels"},
       {[](ImportancePart& p) { p.job.raised_bits = {6}; }, "a container with other bits"},
+      {[](ImportancePart& p) { p.job.base_bits = 5; }, "a container with other bits"},
       {[](ImportancePart& p) { ++p.job.units; }, "p2: is of other work"},
       {[](ImportancePart& p) { --p.end; }, "p2: part 2/2 is unfinished ("},
       {[](ImportancePart& p) { ++p.tallies[3].examples; }, "the parts are damaged"},
