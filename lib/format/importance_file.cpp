@@ -19,6 +19,7 @@ namespace {
 
 constexpr uint32_t kMaxLayers = 1024;
 constexpr uint32_t kMaxWidth = 256;
+constexpr size_t kMaxTextBytes = 64;
 
 bool AllFinite(const std::vector<double>& numbers) {
   return std::all_of(numbers.begin(), numbers.end(), [](double x) { return std::isfinite(x); });
@@ -29,6 +30,20 @@ bool IsBitwidth(uint32_t bits) { return (bits >= 2 && bits <= 6) || bits == kFul
 bool FitsModel(const SubmodelScore& score, const Importance& importance) {
   return score.depth >= 1 && score.depth <= importance.layers && score.width >= 1 &&
          score.width <= importance.width && IsBitwidth(score.bits);
+}
+
+/// Short and without escapes: terminals and pictures show it as it is.
+bool IsPlainText(const std::string& text) {
+  return text.size() <= kMaxTextBytes &&
+         std::all_of(text.begin(), text.end(), [](char c) { return c >= ' ' && c <= '~'; });
+}
+
+/// What is wrong with the texts; empty if nothing is.
+std::string ProblemOfTexts(const Importance& importance) {
+  const char* rule = " is not at most 64 bytes of printable ASCII";
+  if (!IsPlainText(importance.estimate)) return std::string("estimate") + rule;
+  if (!IsPlainText(importance.kernel)) return std::string("kernel") + rule;
+  return "";
 }
 
 /// What is wrong with the standard errors; empty if nothing is.
@@ -87,10 +102,10 @@ Status Validate(const Importance& importance, const std::string& name) {
   if (!AllFinite(importance.scores)) return fail("scores holds what is not a finite number");
   if (!AllFinite(importance.losses)) return fail("losses holds what is not a finite number");
   if (!std::isfinite(importance.baseline)) return fail("baseline is not a finite number");
-  const std::string errors = ProblemOfErrors(importance);
-  if (!errors.empty()) return fail(errors);
-  const std::string problem = ProblemOfValues(importance);
-  if (!problem.empty()) return fail(problem);
+  for (const auto& problem_of : {ProblemOfTexts, ProblemOfErrors, ProblemOfValues}) {
+    const std::string problem = problem_of(importance);
+    if (!problem.empty()) return fail(problem);
+  }
   return {};
 }
 

@@ -112,6 +112,33 @@ TEST(ImportanceFile, WrongFieldsAreNamed) {
   test::ExpectRefused(json, "872", "-1", "examples is not", ParseStatus);
 }
 
+// They reach terminals and pictures as they are.
+TEST(ImportanceFile, TextsThatAreLongOrNotPrintableAreRefused) {
+  const std::string rule = " is not at most 64 bytes of printable ASCII";
+  for (const std::string& bad :
+       {std::string("a\033[2J"), std::string("two\nlines"), std::string("\x7f"),
+        std::string("\xc2\x9b"), std::string("a\0b", 3), std::string(65, 'x')}) {
+    Importance importance = WithValues();
+    importance.estimate = bad;
+    const std::string words = "a.file: estimate" + rule;
+    const Status binary = ParseStatus(EncodeImportance(importance));
+    ASSERT_FALSE(binary.ok()) << bad;
+    EXPECT_EQ(binary.error().message.rfind(words, 0), 0u) << binary.error().message;
+    const Status json = ParseStatus(test::Bytes(ImportanceToJson(importance)));
+    ASSERT_FALSE(json.ok()) << bad;
+    EXPECT_EQ(json.error().message.rfind(words, 0), 0u) << json.error().message;
+    importance = WithValues();
+    importance.kernel = bad;
+    const Status kernel = ParseStatus(EncodeImportance(importance));
+    ASSERT_FALSE(kernel.ok()) << bad;
+    EXPECT_EQ(kernel.error().message.rfind("a.file: kernel" + rule, 0), 0u);
+  }
+  Importance longest = WithValues();
+  longest.estimate = std::string(63, '~') + " ";
+  longest.kernel = longest.estimate;
+  EXPECT_TRUE(ParseStatus(EncodeImportance(longest)).ok());
+}
+
 TEST(ImportanceFile, OneLineASubmodelAndAListOfGainsAShard) {
   const std::string json = ImportanceToJson(WithValues());
   EXPECT_NE(json.find("{\"layers\":1,\"width\":2,\"bits\":32,\"accuracy\":1.0,\"loss\":-0.5}"),
