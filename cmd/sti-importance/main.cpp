@@ -10,7 +10,8 @@ int main(int argc, char** argv) {
                  "sti-importance model.sti --data dev.tsv -o model.importance");
   sti::ImportanceToolOptions options;
   sti::AddImportanceOptions(tool.app(), options);
-  return tool.Main(argc, argv, [&] {
+  return tool.Main(argc, argv, [&]() -> sti::Result<int> {
+    STI_RETURN_IF_ERROR(sti::CheckSubcommandOptions(tool.app(), options));
     if (tool.app().got_subcommand("show")) return sti::Show(tool, options);
     if (tool.app().got_subcommand("merge")) return sti::Merge(tool, options);
     return sti::Measure(tool, options);

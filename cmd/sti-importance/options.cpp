@@ -1,6 +1,10 @@
 #include "options.h"
 
+#include <algorithm>
 #include <charconv>
+#include <filesystem>
+#include <initializer_list>
+#include <string_view>
 
 #include "common/files.h"
 #include "common/parse.h"
@@ -86,6 +90,36 @@ void AddShowOptions(CLI::App& app, ImportanceToolOptions& options) {
   show->add_option("--png", options.png, "also write it as a picture of pixels")->type_name("F");
 }
 
+// Subcommands also accept the tool's own options (fallthrough); those outside `taken` would be
+// lost without a word.
+Status CheckIgnored(const CLI::App& app, const std::string& subcommand,
+                    std::initializer_list<std::string_view> taken) {
+  for (const CLI::Option* option : app.get_options()) {
+    const std::string name = option->get_name();
+    if (option->count() == 0 || std::find(taken.begin(), taken.end(), name) != taken.end())
+      continue;
+    if (subcommand == "show" && name == "--output")
+      return UsageError("show takes no -o; write a picture with --svg FILE or --png FILE");
+    return UsageError(subcommand + " takes no " + name + "; leave it out, see sti-importance " +
+                      subcommand + " --help");
+  }
+  return {};
+}
+
+std::filesystem::path PlaceOf(const std::string& name) {
+  std::error_code failed;
+  const auto absolute = std::filesystem::absolute(name, failed);
+  if (failed) return {};
+  return std::filesystem::weakly_canonical(absolute, failed);
+}
+
+// "a", "./a" and links to it are one file. What cannot be looked up is empty, and one with nothing.
+bool IsSameFile(const std::string& a, const std::string& b) {
+  if (a == b) return true;
+  const std::filesystem::path place = PlaceOf(a);
+  return !place.empty() && a != "-" && b != "-" && place == PlaceOf(b);
+}
+
 Status CheckQuickOptions(const ImportanceToolOptions& options) {
   if (options.metric == "accuracy") {
     return UsageError("--quick cannot estimate accuracy; take --metric loss or --metric kl");
@@ -106,8 +140,21 @@ Status CheckQuickOptions(const ImportanceToolOptions& options) {
 
 void AddImportanceOptions(CLI::App& app, ImportanceToolOptions& options) {
   AddMeasureOptions(app, options);
+  app.require_subcommand(0, 1);
   AddMergeOptions(app, options);
   AddShowOptions(app, options);
+}
+
+Status CheckSubcommandOptions(const CLI::App& app, const ImportanceToolOptions& options) {
+  if (app.got_subcommand("merge"))
+    return CheckIgnored(app, "merge", {"--output", "--json", "--quiet", "--verbose"});
+  if (!app.got_subcommand("show")) return {};
+  STI_RETURN_IF_ERROR(CheckIgnored(app, "show", {"--json", "--quiet", "--verbose"}));
+  if (!options.svg.empty() && !options.png.empty() && IsSameFile(options.svg, options.png)) {
+    return UsageError("--svg and --png both write " +
+                      (options.svg == "-" ? "stdout" : options.svg) + "; name two files");
+  }
+  return {};
 }
 
 Status CheckMeasureOptions(const ImportanceToolOptions& options) {

@@ -33,6 +33,9 @@ struct ImportanceToolOptions {
 
 void AddImportanceOptions(CLI::App& app, ImportanceToolOptions& options);
 
+/// Refuses options that the subcommand given, if any, would ignore.
+Status CheckSubcommandOptions(const CLI::App& app, const ImportanceToolOptions& options);
+
 /// What a measurement cannot do without.
 Status CheckMeasureOptions(const ImportanceToolOptions& options);
 

@@ -150,4 +150,20 @@ merge() { sti-importance merge -q "$@"; }
   refused 3 "*a container with other bits*" \
     sti-importance -q 3.sti --data six.tsv --metric loss --part 1/2 -o 2.part1 --resume
   works merge 3.part1 3.part2 -o whole
+
+@test "options that merge would ignore are refused; what follows it are parts" {
+  make_parts 2
+  for option in "--data six.tsv" "--metric loss" "--part 1/2" --resume --gains --submodels --quick \
+    "--threads 2" "--compute fp32" "--cache-bytes 1MiB"; do
+    # shellcheck disable=SC2086
+    refused 2 "sti-importance: merge takes no ${option%% *}; leave it out, see sti-importance merge --help" \
+      sti-importance merge part1-of-2 part2-of-2 -o x $option
+  done
+  refused 2 "sti-importance: merge takes no MODEL; *" \
+    sti-importance model.sti merge part1-of-2 part2-of-2 -o x
+  refused 3 "sti-importance: show: no such file" \
+    sti-importance merge part1-of-2 part2-of-2 show model.importance -o x
+  [ ! -e x ]
+  run --separate-stderr sti-importance merge -v --json part1-of-2 part2-of-2 -o x
+  same "$status" 0
 }

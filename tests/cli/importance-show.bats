@@ -189,3 +189,30 @@ PYTHON
   same "$(awk '{print $NF}' <<<"${table[7]}")" \
     "$(printf %.1f "$(jq '.submodels[-1].accuracy * 100' a.json)")"
 }
+
+@test "options that show would ignore are refused, and nothing is written" {
+  refused 2 "sti-importance: show takes no -o; write a picture with --svg FILE or --png FILE" \
+    sti-importance show model.importance -o map.svg
+  for option in "--data few.tsv" "--metric kl" "--part 1/2" --resume --gains --submodels --quick \
+    "--threads 2" "--compute fp32" "--cache-bytes 1MiB"; do
+    # shellcheck disable=SC2086
+    refused 2 "sti-importance: show takes no ${option%% *}; leave it out, see sti-importance show --help" \
+      sti-importance show model.importance $option
+  done
+  refused 2 "sti-importance: show takes no MODEL; *" sti-importance model.sti show model.importance
+  refused 2 "sti-importance: show takes no *" \
+    sti-importance model.sti --data few.tsv -o zz show model.importance
+  [ ! -e map.svg ] && [ ! -e zz ]
+  works sti-importance show -q -v --json model.importance
+  works sti-importance --json show model.importance
+}
+
+@test "two pictures in one place are refused" {
+  refused 2 "sti-importance: --svg and --png both write stdout; name two files" \
+    sti-importance show model.importance --svg - --png -
+  for other in same ./same "$PWD/same"; do
+    refused 2 "sti-importance: --svg and --png both write same; name two files" \
+      sti-importance show model.importance --svg same --png "$other"
+  done
+  [ ! -e same ]
+}
