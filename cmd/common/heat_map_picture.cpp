@@ -16,6 +16,8 @@ constexpr int kTop = 44;    // for the heading
 constexpr int kBelow = 48;  // for the numbers of slices
 constexpr int kRight = 20;
 
+constexpr size_t kHeading = 80;  // most characters: no text of a file makes a picture large
+
 // A large map has smaller cells: it should fit a screen, and even the largest file memory.
 int CellOf(const Importance& importance) {
   const uint32_t longer = std::max(importance.layers, importance.width);
@@ -26,9 +28,12 @@ int CellOf(const Importance& importance) {
 std::string Heading(const HeatMapPanel& panel) {
   const Importance& importance = *panel.importance;
   const Shading shading(importance);
-  return (panel.name.empty() ? "" : panel.name + ": ") + importance.metric + " " +
-         ScoreText(importance, shading.low()) + " to " + ScoreText(importance, shading.high()) +
-         (importance.estimate.empty() ? "" : ", " + importance.estimate);
+  std::string text = (panel.name.empty() ? "" : panel.name + ": ") + importance.metric + " " +
+                     ScoreText(importance, shading.low()) + " to " +
+                     ScoreText(importance, shading.high()) +
+                     (importance.estimate.empty() ? "" : ", " + importance.estimate);
+  if (text.size() > kHeading) text = text.substr(0, kHeading - 3) + "...";
+  return text;
 }
 
 // Where one panel stands.

@@ -1,6 +1,7 @@
 #include "common/importance_text.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 
 namespace sti {
@@ -8,6 +9,8 @@ namespace {
 
 // Below it, most of what sets shards apart is chance.
 constexpr double kReliable = 0.5;
+// Hundreds of digits would say no more; no metric is as large.
+constexpr double kLarge = 1e9;
 
 template <typename... Values>
 std::string Format(const char* format, Values... values) {
@@ -17,8 +20,10 @@ std::string Format(const char* format, Values... values) {
 }
 
 std::string ErrorText(const Importance& importance, double error) {
-  return importance.metric == "accuracy" ? Format("%.2f points", error * 100)
-                                         : Format("%.2g", error);
+  if (importance.metric != "accuracy") return Format("%.2g", error);
+  // Not doubles, whose hundredfold may be infinite.
+  if (error > kLarge) return Format("%.2Lg points", error * 100.0L);
+  return Format("%.2f points", error * 100);
 }
 
 std::string Remedy(const Importance& importance) {
@@ -30,7 +35,10 @@ std::string Remedy(const Importance& importance) {
 }  // namespace
 
 std::string ScoreText(const Importance& importance, double score) {
-  if (importance.metric == "accuracy") return Format("%.2f %%", score * 100);
+  const bool large = std::abs(score) > kLarge;
+  if (importance.metric == "accuracy")
+    return large ? Format("%Lg %%", score * 100.0L) : Format("%.2f %%", score * 100);
+  if (large) return Format("%g", -score);
   return Format("%.4f", 0.0 - score);  // not -score, so that no loss is not -0
 }
 

@@ -25,8 +25,8 @@ class Raster {
   Raster(int width, int height);
 
   void Rect(int x, int y, int width, int height, Rgb colour);
-  /// (x, y) is the top left corner. Digits, small letters and . , : % - have a glyph, large letters
-  /// are written small; all else is blank.
+  /// (x, y) is the top left corner. Digits, small letters and . , : % - + have a glyph, large
+  /// letters are written small; all else is blank.
   void Text(int x, int y, std::string_view text, int scale);
   [[nodiscard]] static int TextWidth(std::string_view text, int scale) {
     return static_cast<int>(text.size()) * kGlyphWidth * scale;

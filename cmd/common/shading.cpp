@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <string_view>
 
@@ -24,7 +25,10 @@ Shading::Shading(const Importance& importance) : importance_(importance) {
 
 double Shading::Of(uint32_t layer, uint32_t slice) const {
   const double score = importance_.scores[size_t{layer} * importance_.width + slice];
-  return high_ > low_ ? (score - low_) / (high_ - low_) : 0.5;
+  // Halves, where the distance of the extremes is beyond all doubles.
+  const double scale = std::isfinite(high_ - low_) ? 1 : 0.5;
+  const double share = (score * scale - low_ * scale) / (high_ * scale - low_ * scale);
+  return std::isfinite(share) ? std::clamp(share, 0.0, 1.0) : 0.5;  // 0.5 where all are equal
 }
 
 double Shading::OfLayer(uint32_t layer) const {

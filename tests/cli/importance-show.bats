@@ -216,3 +216,39 @@ PYTHON
   done
   [ ! -e same ]
 }
+
+# A file by hand: SCORES METRIC [ESTIMATE].
+write_scores() {
+  jq -n --argjson scores "$1" --arg metric "$2" --arg estimate "${3:-}" '{model: ("ab" * 16),
+    metric: $metric, layers: 1, width: ($scores | length), scores: [$scores], estimate: $estimate}'
+}
+
+@test "the most extreme scores are shaded and printed in short lines" {
+  for metric in loss accuracy; do
+    write_scores '[-1e308, 0, 1e308, 1.7e308]' $metric >far.json
+    works sti-importance show far.json --svg a.svg --png a.png
+    same "$(awk '/^    0  / {print $2, $3, $4, $5}' <<<"$output")" "0 36 73 99"
+    same "$(grep -ciE 'inf|nan' <<<"$output" || true)" 0
+    same "$(awk 'length > 120' <<<"$output")" ""
+    same "$(grep -o 'rgb([0-9,]*)' a.svg | sed -n '1p;4p' | tr '\n' ' ')" \
+      "rgb(30,40,90) rgb(253,231,150) "
+    same "$(grep -ciE 'inf|nan' a.svg || true)" 0
+  done
+  write_scores '[-1e308, 1e308]' loss >far.json
+  like "$(sti-importance show far.json)" "0 examples: loss 1e+308 to -1e+308 with *"
+  write_scores '[-1e308, 1e308]' accuracy >far.json
+  like "$(sti-importance show far.json)" "0 examples: accuracy -1e+310 % to 1e+310 % with *"
+}
+
+@test "an estimate of escapes or of any length is refused; a long one does not widen a picture" {
+  write_scores '[1, 2]' loss $'\033]0;owned\a' >bad.json
+  refused 3 "sti-importance: bad.json: estimate is not at most 64 bytes of printable ASCII; *" \
+    sti-importance show bad.json --png a.png
+  write_scores '[1, 2]' loss "$(printf %065d 0)" >bad.json
+  refused 3 "sti-importance: bad.json: estimate is not *" sti-importance show bad.json --png a.png
+  [ ! -e a.png ]
+  write_scores '[1, 2]' accuracy "$(printf %064d 0)" >long.json
+  works sti-importance show long.json --svg a.svg --png a.png
+  same "$(od -An -tu1 -j16 -N4 a.png | awk '{print $3 * 256 + $4}')" $((64 + 80 * 12 + 20))
+  like "$(grep -o 'accuracy 100.00 % to 200.00 %, 0*\.\.\.<' a.svg)" "accuracy *...<"
+}
