@@ -22,26 +22,76 @@ whole() { sti-importance -q model.sti --data six.tsv --metric loss "$@" -o whole
   [ ! -e a.importance.parts ]
 }
 
-@test "GNU parallel: an aborted run's finished parts are used again" {
-  command -v parallel >/dev/null || skip "no GNU parallel; install parallel"
-  whole
+# Puts a sti-importance first in PATH whose third part fails the first time. It notes in calls what
+# is asked for, and in done which parts it found done.
+make_flaky() {
   mkdir bin
-  # The first time, the third part fails.
   cat >bin/sti-importance <<SCRIPT
-#!/bin/sh
+#!/bin/bash
 echo "\$*" >>$PWD/calls
 case "\$*" in *"--part 3/4"*) if mkdir $PWD/failed 2>/dev/null; then exit 1; fi ;; esac
-exec $STI_BIN/sti-importance "\$@"
+code=0
+$STI_BIN/sti-importance "\$@" -v 2>$PWD/said.\$\$ || code=\$?
+grep 'units are done' $PWD/said.\$\$ >>$PWD/done
+[ \$code -eq 0 ] || cat $PWD/said.\$\$ >&2
+exit \$code
 SCRIPT
   chmod +x bin/sti-importance
   PATH="$PWD/bin:$PATH"
-  run "$jobs/parallel-importance" model.sti six.tsv a.importance 4 --metric loss
+}
+
+in_parts() { "$jobs/parallel-importance" model.sti six.tsv a.importance 4 "$@"; }
+
+@test "GNU parallel: an aborted run's finished parts are used again" {
+  command -v parallel >/dev/null || skip "no GNU parallel; install parallel"
+  whole
+  make_flaky
+  run in_parts --metric loss
   [ "$status" -ne 0 ]
   [ ! -e a.importance ]
-  works "$jobs/parallel-importance" model.sti six.tsv a.importance 4 --metric loss
+  same "$(cat done)" ""
+  made=$(ls a.importance.parts/*.part | wc -l)
+  [ "$made" -gt 0 ]
+  works in_parts --metric loss
   cmp a.importance whole.importance
-  same "$(grep -c -- "--part 1/4" calls)" 1
   same "$(grep -c -- "--part 3/4" calls)" 2
+  # Each part found is whole: as many of its units are done as it has.
+  same "$(grep -cE '\.part: ([0-9]+) of \1 units are done$' done)" "$made"
+}
+
+@test "GNU parallel: parts of another request are refused, not merged" {
+  command -v parallel >/dev/null || skip "no GNU parallel; install parallel"
+  whole
+  make_flaky
+  run in_parts --metric loss
+  [ "$status" -ne 0 ]
+  run in_parts --metric accuracy
+  same "$status" 1
+  like "$output" "*.part: is of another metric (loss, not accuracy), so it cannot be resumed*"
+  like "$output" "*parallel-importance: a part failed; run this again, or remove a.importance.parts if the request has changed"
+  run "$jobs/parallel-importance" model.sti few.tsv a.importance 4 --metric loss
+  same "$status" 1
+  like "$output" "*.part: is of other data (*"
+  [ ! -e a.importance ]
+  works in_parts --metric loss
+  cmp a.importance whole.importance
+}
+
+@test "GNU parallel: all parts finished, then another request" {
+  command -v parallel >/dev/null || skip "no GNU parallel; install parallel"
+  mkdir a.importance.parts
+  for part in 1 2; do
+    sti-importance -q model.sti --data six.tsv --metric loss --part $part/2 \
+      -o a.importance.parts/$part.part
+  done
+  run "$jobs/parallel-importance" model.sti six.tsv a.importance 2 --metric kl
+  same "$status" 1
+  [ ! -e a.importance ]
+  # What else lies in the folder is no part of this.
+  cp a.importance.parts/2.part a.importance.parts/9.part
+  works "$jobs/parallel-importance" model.sti six.tsv a.importance 2 --metric loss
+  whole
+  cmp a.importance whole.importance
 }
 
 @test "a Slurm array" {
