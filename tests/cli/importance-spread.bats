@@ -131,6 +131,37 @@ ci() { make -s -f "$jobs/Makefile" -j2 MODEL=m.sti DATA=d.tsv OUT=a.importance P
   same "$(stat -c %y .importance/*/[13].part | grep -cFf <(echo "$kept"))" 2
 }
 
+@test "make redoes a model that was sharded again with other bits, or for another kernel" {
+  cp six.tsv d.tsv
+  sti-shard -q model -o m.sti --bits 2,4
+  same "$(ci)" "made a.importance"
+  sti-shard -q model -o m.sti --bits 2,6
+  same "$(ci)" "made a.importance"
+  sti-importance -q m.sti --data d.tsv --metric loss -o whole.importance
+  cmp a.importance whole.importance
+  sti-shard -q model -o m.sti --bits 3,6
+  same "$(ci)" "made a.importance"
+  same "$(ls .importance | wc -l)" 3
+  sti-importance -q m.sti --data d.tsv --compute bf16 -o x 2>/dev/null || skip "no bf16 here"
+  same "$(ci OPTIONS='--metric loss --compute auto')" "made a.importance"
+  holds "$(sti-importance show --json a.importance)" '.kernel | endswith("bf16")'
+  mkdir bin
+  # Another CPU, for which auto is another kernel.
+  cat >bin/sti-importance <<SCRIPT
+#!/bin/sh
+for word; do
+  shift
+  [ "\$word" != auto ] || word=fp32
+  set -- "\$@" "\$word"
+done
+exec $STI_BIN/sti-importance "\$@"
+SCRIPT
+  chmod +x bin/sti-importance
+  PATH="$PWD/bin:$PATH"
+  same "$(ci OPTIONS='--metric loss --compute auto')" "made a.importance"
+  holds "$(sti-importance show --json a.importance)" '.kernel | endswith("fp32")'
+}
+
 @test "make: a model that cannot be read is an error" {
   cp six.tsv d.tsv
   run ci MODEL=none.sti
