@@ -11,6 +11,7 @@
 #include "common/part_text.h"
 #include "format/importance_file.h"
 #include "format/importance_part_file.h"
+#include "inputs.h"
 #include "measure/importance.h"
 #include "measure/importance_join.h"
 #include "measure/quick_importance.h"
@@ -101,6 +102,8 @@ Result<int> WriteAndReport(const Tool& tool, const ImportanceToolOptions& option
 
 Result<int> Measure(const Tool& tool, const ImportanceToolOptions& options) {
   STI_RETURN_IF_ERROR(CheckMeasureOptions(options));
+  STI_RETURN_IF_ERROR(CheckKeepsInput(options.output, options.model, "the model"));
+  STI_RETURN_IF_ERROR(CheckKeepsInput(options.output, options.data, "the dev set"));
   STI_ASSIGN_OR_RETURN(ContainerFile file, ContainerFile::Open(options.model));
   STI_ASSIGN_OR_RETURN(Tokenizer tokenizer, LoadTokenizer(file));
   STI_ASSIGN_OR_RETURN(std::vector<Example> examples,

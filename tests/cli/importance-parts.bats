@@ -150,6 +150,7 @@ merge() { sti-importance merge -q "$@"; }
   refused 3 "*a container with other bits*" \
     sti-importance -q 3.sti --data six.tsv --metric loss --part 1/2 -o 2.part1 --resume
   works merge 3.part1 3.part2 -o whole
+}
 
 @test "options that merge would ignore are refused; what follows it are parts" {
   make_parts 2
@@ -166,4 +167,28 @@ merge() { sti-importance merge -q "$@"; }
   [ ! -e x ]
   run --separate-stderr sti-importance merge -v --json part1-of-2 part2-of-2 -o x
   same "$status" 0
+}
+
+@test "an output that is one of the inputs is refused, and the input stays" {
+  cp -L model.sti mm.sti
+  cp six.tsv dx.tsv
+  ln -s dx.tsv link.tsv
+  make_parts 2
+  mkdir kept
+  cp mm.sti dx.tsv part?-of-2 kept
+  is_refused() { # OUTPUT WHAT COMMAND...
+    refused 2 "sti-importance: -o: $1 is $2, and would be replaced; name another file" \
+      "${@:3}" -o "$1"
+  }
+  measuring=(sti-importance mm.sti --data dx.tsv --metric loss)
+  is_refused mm.sti "the model" "${measuring[@]}"
+  is_refused ./mm.sti "the model" "${measuring[@]}" --quick
+  is_refused dx.tsv "the dev set" "${measuring[@]}" --part 1/2 --resume
+  is_refused link.tsv "the dev set" "${measuring[@]}"
+  is_refused part1-of-2 "one of the parts" sti-importance merge part1-of-2 part2-of-2
+  is_refused part2-of-2 "one of the parts" sti-importance merge part1-of-2 part2-of-2
+  for file in mm.sti dx.tsv part1-of-2 part2-of-2; do cmp "$file" "kept/$file"; done
+  # A finished part is no input of its own resumption.
+  measure --part 1/2 --resume -o part1-of-2
+  cmp part1-of-2 kept/part1-of-2
 }
