@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <string_view>
 
 #include "base/atomic_file.h"
 #include "common/files.h"
+#include "format/framed_file.h"
 #include "format/importance_part_file.h"
 
 namespace sti {
@@ -15,11 +17,31 @@ bool Exists(const std::string& path) {
   return std::filesystem::exists(path, failed);
 }
 
+bool IsFile(const std::filesystem::path& path) {
+  std::error_code failed;
+  return std::filesystem::is_regular_file(std::filesystem::symlink_status(path, failed));
+}
+
 // Whether a finished part is there: only its first bytes are looked at.
 bool HoldsPart(const std::string& path) {
   const auto magic = ReadFilePrefix(path, 8);
   return magic.ok() &&
          IsImportancePart({reinterpret_cast<const uint8_t*>(magic->data()), magic->size()});
+}
+
+// As AtomicFile names them.
+bool IsTemporaryOf(const std::string& name, const std::string& other) {
+  const std::string prefix = name + ".tmp";
+  return other.size() == prefix.size() + 6 && other.starts_with(prefix);
+}
+
+// Whether a file is empty, or begins as a part or an importance does, in either spelling.
+bool IsOurs(const std::string& path) {
+  constexpr std::string_view kJson = "{\n  \"model\": \"";
+  const auto start = ReadFilePrefix(path, kJson.size());
+  if (!start.ok()) return false;
+  return start->empty() || start->starts_with(kImportancePartMagic) ||
+         start->starts_with(kImportanceMagic) || *start == kJson;
 }
 
 }  // namespace
@@ -65,19 +87,22 @@ void Checkpoint::Save(const ImportancePart& part, bool stopping) {
 
 void Checkpoint::Remove() {
   std::error_code failed;
-  if (!path_.empty()) std::filesystem::remove(path_, failed);
+  if (!path_.empty() && IsFile(path_)) std::filesystem::remove(path_, failed);
 }
 
-// A killed run may have been writing.
+// A killed run may have been writing its progress or its result. The name alone is too weak a
+// reason to remove a file: it must also be empty, or begin as what is written here.
 void Checkpoint::RemoveTemporaries() const {
-  const std::filesystem::path path(path_);
-  const std::string prefix = path.filename().string() + ".tmp";
-  const auto folder = path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
+  const std::filesystem::path output(output_);
+  const std::string name = output.filename().string();
+  const auto folder = output.has_parent_path() ? output.parent_path() : std::filesystem::path(".");
   std::error_code failed;
   for (const auto& entry : std::filesystem::directory_iterator(folder, failed)) {
-    const std::string name = entry.path().filename().string();
-    const bool temporary = name.size() == prefix.size() + 6 && name.rfind(prefix, 0) == 0;
-    if (temporary) std::filesystem::remove(entry.path(), failed);
+    const std::string other = entry.path().filename().string();
+    if (!IsTemporaryOf(name, other) && !IsTemporaryOf(name + ".resume", other)) continue;
+    if (IsFile(entry.path()) && IsOurs(entry.path())) {
+      std::filesystem::remove(entry.path(), failed);
+    }
   }
 }
 

@@ -127,6 +127,32 @@ leave_progress() {
   [ ! -e a.importance.resume ]
 }
 
+@test "temporaries of a killed run go with --resume; what only has their name stays" {
+  measure -o whole.json
+  head -c 100 whole.json >a.importance.tmpJJJJJJ
+  head -c 100 model.importance >a.importance.tmpIIIIII
+  head -c 100 model.importance >a.importance.resume.tmpIIIIII
+  : >a.importance.tmpEEEEEE
+  : >a.importance.resume.tmpEEEEEE
+  mkdir a.importance.tmpfolder a.importance.resume.tmpfolder
+  echo mine >a.importance.tmpstuffs
+  echo mine >a.importance.resume.tmpstuffs
+  echo mine >a.importance.tmp
+  : >a.importance.tmpEEEEEEE
+  : >b.importance.tmpEEEEEE
+  ln -s b.importance.tmpEEEEEE a.importance.tmplinked
+  measure --resume -o a.importance
+  same "$(ls -d ?.importance*)" "$(printf '%s\n' a.importance a.importance.resume.tmpfolder \
+    a.importance.resume.tmpstuffs a.importance.tmp a.importance.tmpEEEEEEE \
+    a.importance.tmpfolder a.importance.tmplinked a.importance.tmpstuffs b.importance.tmpEEEEEE | sort)"
+}
+
+@test "a folder with the name of the progress stays" {
+  mkdir a.importance.resume
+  measure -o a.importance 2>/dev/null
+  [ -d a.importance.resume ]
+}
+
 @test "--resume with nothing to resume begins at the beginning" {
   run --separate-stderr sti-importance -v model.sti --data twenty.tsv --metric loss --resume \
     -o a.importance
