@@ -24,6 +24,12 @@ std::vector<ExampleBatch> BatchExamples(const Tokenizer& tokenizer,
   return batches;
 }
 
+void DropTruths(std::span<ExampleBatch> batches) {
+  for (ExampleBatch& batch : batches) {
+    std::fill(batch.truths.begin(), batch.truths.end(), std::nullopt);
+  }
+}
+
 Digest DigestOf(std::span<const ExampleBatch> batches) {
   Digester digester;
   for (const ExampleBatch& batch : batches) {

@@ -26,6 +26,9 @@ std::vector<ExampleBatch> BatchExamples(const Tokenizer& tokenizer,
                                         std::span<const Example> examples, uint32_t max_length,
                                         uint32_t max_tokens);
 
+/// Takes the truths away, for what is measured without them: then its digest has none either.
+void DropTruths(std::span<ExampleBatch> batches);
+
 /// Names the examples as they are measured: tokens, their types and the truths, in order, whatever
 /// batches they are in.
 Digest DigestOf(std::span<const ExampleBatch> batches);

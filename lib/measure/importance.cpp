@@ -200,7 +200,8 @@ Result<ImportancePart> MeasureImportancePart(ContainerFile file, const Tokenizer
                      "run sti-shard with more --bits");
   }
   STI_RETURN_IF_ERROR(CheckExamples(examples, options));
-  const auto chunks = BatchExamples(tokenizer, examples, index.info.max_length(), kChunkTokens);
+  auto chunks = BatchExamples(tokenizer, examples, index.info.max_length(), kChunkTokens);
+  if (options.metric == Metric::kKl) DropTruths(chunks);
   const bool all = options.submodels || options.gains;
   const std::vector<uint32_t> bits =
       all ? index.bits : std::vector<uint32_t>{index.bits.front(), index.bits.back()};

@@ -120,11 +120,12 @@ std::string DifferenceOf(const ImportanceJob& job, const ImportanceJob& other) {
   if (job.model != other.model) {
     return "another model (" + job.model.Prefix() + ", not " + other.model.Prefix() + ")";
   }
-  if (job.data != other.data || job.examples != other.examples) {
-    return "other data (" + job.data.Prefix() + ", not " + other.data.Prefix() + ")";
-  }
   if (job.metric != other.metric) {
     return "another metric (" + job.metric + ", not " + other.metric + ")";
+  }
+  // After the metric: by kl the same data is named without its labels.
+  if (job.data != other.data || job.examples != other.examples) {
+    return "other data (" + job.data.Prefix() + ", not " + other.data.Prefix() + ")";
   }
   if (job.kernel != other.kernel) {
     return "another kernel (" + job.kernel + ", not " + other.kernel + ")";

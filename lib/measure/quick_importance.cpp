@@ -258,8 +258,9 @@ Result<Importance> EstimateImportance(ContainerFile file, const Tokenizer& token
                                       const ImportanceOptions& options) {
   STI_RETURN_IF_ERROR(CheckRequest(file, examples, options));
   const ContainerIndex& index = file.index();
-  const auto batches = BatchExamples(tokenizer, examples, index.info.max_length(),
-                                     BatchTokens(index.info.shape, options.cache_bytes));
+  auto batches = BatchExamples(tokenizer, examples, index.info.max_length(),
+                               BatchTokens(index.info.shape, options.cache_bytes));
+  if (options.metric == Metric::kKl) DropTruths(batches);
   const std::vector<uint32_t> bits =
       options.gains ? index.bits : std::vector<uint32_t>{index.bits.front(), index.bits.back()};
   STI_ASSIGN_OR_RETURN(LoadedModel model, LoadedModel::Load(std::move(file), bits));

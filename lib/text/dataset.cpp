@@ -108,6 +108,7 @@ class Parser {
   Status CheckLine(std::string_view line);
   Status AddObject(const Json& object);
   Result<std::optional<std::string>> TextOf(const Json& object, const char* key) const;
+  Status OrUnlabelled(Status labelled, Example* example) const;
   Status SetJsonLabel(const Json& object, Example* example) const;
   Status SetJsonLabels(const Json& list, Example* example) const;
   Status SetLabel(std::string_view label, Example* example) const;
@@ -149,10 +150,17 @@ Status Parser::Add(Example example) {
   return {};
 }
 
+// Where no labels are needed, one that cannot be used is as good as none: the data may be of
+// another task.
+Status Parser::OrUnlabelled(Status labelled, Example* example) const {
+  if (labelled.ok() || labels_required_) return labelled;
+  example->label.reset();
+  example->labels.reset();
+  return {};
+}
+
 Status Parser::SetLabel(std::string_view label, Example* example) const {
-  if (label.empty()) {
-    return labels_required_ ? place_.Bad("no label; labels are needed here") : Status();
-  }
+  if (label.empty()) return place_.Bad("no label; labels are needed here");
   if (several_) return SetLabels(label, example);
   STI_ASSIGN_OR_RETURN(example->label, labels_.Find(label, place_));
   return {};
@@ -219,7 +227,7 @@ Status Parser::AddObject(const Json& object) {
     if (pair_key != nullptr) {
       STI_ASSIGN_OR_RETURN(example.pair, TextOf(object, pair_key));
     }
-    STI_RETURN_IF_ERROR(SetJsonLabel(object, &example));
+    STI_RETURN_IF_ERROR(OrUnlabelled(SetJsonLabel(object, &example), &example));
     return Add(std::move(example));
   }
   return place_.Bad("no text; give \"sentence\", \"sentence1\" and \"sentence2\", or \"text\"");
@@ -274,7 +282,9 @@ Status Parser::AddRow(std::string_view line) {
   Example example;
   example.text = cells[columns_.text];
   if (columns_.pair != kNone) example.pair = cells[columns_.pair];
-  if (columns_.label != kNone) STI_RETURN_IF_ERROR(SetLabel(cells[columns_.label], &example));
+  if (columns_.label != kNone) {
+    STI_RETURN_IF_ERROR(OrUnlabelled(SetLabel(cells[columns_.label], &example), &example));
+  }
   return Add(std::move(example));
 }
 

@@ -44,8 +44,9 @@ inline constexpr uint64_t kMaxDatasetRows = uint64_t{1} << 24;
 /// needs a list, or to stand alone.
 ///
 /// A label is looked up as a name first, then as an id. Without `labels_required` it may be
-/// missing or empty. DataError with file and line for a broken line, an unknown label, an empty
-/// set, or more than the limits above. Pure and thread-safe.
+/// missing, empty or unknown, and the example is then unlabelled. DataError with file and line for
+/// a broken line, a label that is required, an empty set, or more than the limits above. Pure and
+/// thread-safe.
 Result<std::vector<Example>> ParseDataset(std::string_view content, const std::string& name,
                                           const std::vector<std::string>& labels,
                                           bool labels_required,

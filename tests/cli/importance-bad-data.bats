@@ -67,6 +67,22 @@ is_refused() { # LINE DATA
   is_refused 'sti-importance: rte.tsv:2: label "entailment" is none of the model'"'"'s; *' rte.tsv
 }
 
+@test "--metric kl takes no labels: another task's, this model's and none give the same bytes" {
+  printf 'sentence\tlabel\nhello\tentailment\nfly\t7.5\n' >other.tsv
+  printf 'sentence\tlabel\nhello\tgreeting\nfly\t\n' >own.tsv
+  printf 'sentence\nhello\nfly\n' >plain.tsv
+  printf '{"text":"hello","label":[1.5]}\n{"text":"fly","label":"*"}\n' >other.jsonl
+  for data in plain.tsv other.tsv own.tsv other.jsonl; do
+    works sti-importance -q model.sti --data $data --metric kl -o a.importance
+    works sti-importance -q model.sti --data $data --metric kl --quick -o quick.importance
+    [ $data = plain.tsv ] && mv a.importance kl.importance && mv quick.importance quick
+    [ $data = plain.tsv ] || cmp a.importance kl.importance
+    [ $data = plain.tsv ] || cmp quick.importance quick
+  done
+  rm a.importance
+  is_refused 'sti-importance: own.tsv:3: no label; *' own.tsv # kl alone does without
+}
+
 @test "invalid UTF-8 is measured as U+FFFD" {
   printf 'sentence\tlabel\nset an \xff alarm\taccept_reservations\nhello\tgreeting\n' >bad.tsv
   printf 'sentence\tlabel\nset an \xef\xbf\xbd alarm\taccept_reservations\nhello\tgreeting\n' >good.tsv

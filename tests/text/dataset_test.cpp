@@ -85,6 +85,19 @@ TEST(Dataset, NamesAnUnknownLabelAndTheKnownOnes) {
   FailureOf("{\"text\": \"a\", \"label\": [1]}");
 }
 
+TEST(Dataset, AnUnknownLabelIsNoneWhereNoneIsNeeded) {
+  const auto table = Parse("sentence\tlabel\na\tneutral\nb\t3\nc\tpositive\n", false);
+  ASSERT_TRUE(table.ok()) << table.error().message;
+  EXPECT_FALSE((*table)[0].Truth());
+  EXPECT_FALSE((*table)[1].Truth());
+  EXPECT_EQ((*table)[2].label, 1u);
+  for (const char* label : {"1.5", "-1", "[1]", "\"neutral\"", "{}"}) {
+    const auto rows = Parse("{\"text\": \"a\", \"label\": " + std::string(label) + "}", false);
+    ASSERT_TRUE(rows.ok()) << rows.error().message;
+    EXPECT_FALSE((*rows)[0].Truth()) << label;
+  }
+}
+
 TEST(Dataset, NamesTheBrokenLine) {
   EXPECT_TRUE(Contains(FailureOf("sentence\tlabel\na\t1\nb\n"), "dev.tsv:3: 1 columns"));
   EXPECT_TRUE(Contains(FailureOf("sentence\tlabel\na\tb\t1\n"), "dev.tsv:2: 3 columns"));
@@ -156,6 +169,8 @@ TEST(MultiLabelDataset, RefusesWhatIsNoSet) {
   EXPECT_TRUE(Contains(failure("{\"text\": \"a\", \"label\": [[]]}"), "neither a name nor an id"));
   EXPECT_TRUE(Contains(failure("{\"text\": \"a\", \"label\": [4]}"), "none of the model's"));
   EXPECT_FALSE(ParseSets("sentence\tlabel\na\t\n", false).value()[0].Truth());
+  EXPECT_FALSE(ParseSets("sentence\tlabel\na\tjoy,rage\n", false).value()[0].Truth());
+  EXPECT_FALSE(ParseSets("{\"text\": \"a\", \"label\": [0, 4]}", false).value()[0].Truth());
   // A list means several labels, which a model of one cannot have.
   EXPECT_TRUE(Contains(FailureOf("{\"text\": \"a\", \"label\": [\"0\"]}"), "neither a name"));
 }
