@@ -19,7 +19,6 @@ namespace {
 
 constexpr uint32_t kMaxLayers = 1024;
 constexpr uint32_t kMaxWidth = 256;
-constexpr size_t kMaxTextBytes = 64;
 
 bool AllFinite(const std::vector<double>& numbers) {
   return std::all_of(numbers.begin(), numbers.end(), [](double x) { return std::isfinite(x); });
@@ -30,12 +29,6 @@ bool IsBitwidth(uint32_t bits) { return (bits >= 2 && bits <= 6) || bits == kFul
 bool FitsModel(const SubmodelScore& score, const Importance& importance) {
   return score.depth >= 1 && score.depth <= importance.layers && score.width >= 1 &&
          score.width <= importance.width && IsBitwidth(score.bits);
-}
-
-/// Short and without escapes: terminals and pictures show it as it is.
-bool IsPlainText(const std::string& text) {
-  return text.size() <= kMaxTextBytes &&
-         std::all_of(text.begin(), text.end(), [](char c) { return c >= ' ' && c <= '~'; });
 }
 
 /// What is wrong with the texts; empty if nothing is.

@@ -40,6 +40,7 @@ std::string ProblemOfJob(const ImportanceJob& job) {
   if (job.metric != "accuracy" && job.metric != "loss" && job.metric != "kl") {
     return "metric is not accuracy, loss or kl";
   }
+  if (!IsPlainText(job.kernel)) return "kernel is not at most 64 bytes of printable ASCII";
   if (job.layers == 0 || job.layers > kMaxLayers) return "layers is not from 1 to 1024";
   if (job.width == 0 || job.width > kMaxWidth) return "width is not from 1 to 256";
   if (job.examples == 0 || job.examples > kMaxExamples) return "job_examples is not 1 to 2^31";

@@ -88,6 +88,7 @@ TEST(ImportancePartFile, WrongValuesAreNamed) {
       {[](ImportancePart& p) { p.job.examples = 0; }, "job_examples is not"},
       {[](ImportancePart& p) { p.job.examples = UINT64_MAX; }, "job_examples is not"},
       {[](ImportancePart& p) { p.job.raised_bits.clear(); }, "raised_bits is not"},
+      {[](ImportancePart& p) { p.job.kernel = "\033[31m"; }, "kernel is not at most 64"},
       {[](ImportancePart& p) { p.job.base_bits = 0; }, "base_bits is not"},
       {[](ImportancePart& p) { p.job.base_bits = 6; }, "base_bits is not"},
       {[](ImportancePart& p) {
