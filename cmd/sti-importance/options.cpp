@@ -82,10 +82,8 @@ void AddMergeOptions(CLI::App& app, ImportanceToolOptions& options) {
 void AddShowOptions(CLI::App& app, ImportanceToolOptions& options) {
   CLI::App* show = app.add_subcommand("show", "print the heat map of a file, or compare two files");
   show->fallthrough();  // --json and -q are the tool's own
-  show->add_option("FILE", options.show_files, "importance file; two are compared")
-      ->required()
-      ->type_name("")
-      ->expected(1, 2);
+  show->add_option("FILE", options.show_file, "importance file")->required()->type_name("");
+  show->add_option("OTHER", options.show_other, "another, to compare with it")->type_name("");
   show->add_option("--svg", options.svg, "also write it as a picture")->type_name("F");
   show->add_option("--png", options.png, "also write it as a picture of pixels")->type_name("F");
 }

@@ -26,7 +26,8 @@ struct ImportanceToolOptions {
   bool is_part = false;                         ///< --part was given: the output is a part file
   bool resume = false;
   std::vector<std::string> merge_parts;
-  std::vector<std::string> show_files;
+  std::string show_file;
+  std::string show_other;  ///< empty: none
   std::string svg;
   std::string png;
 };

@@ -69,7 +69,8 @@ bool TakesStdout(const ImportanceToolOptions& options) {
 }  // namespace
 
 Result<int> Show(const Tool& tool, const ImportanceToolOptions& options) {
-  const std::vector<std::string>& names = options.show_files;
+  std::vector<std::string> names = {options.show_file};
+  if (!options.show_other.empty()) names.push_back(options.show_other);
   std::vector<Importance> files;
   files.reserve(names.size());
   for (const std::string& name : names) {
