@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "measure/chunk_meter.h"
+#include "measure/importance_job.h"
 #include "measure/importance_join.h"
 #include "measure/work_list.h"
 
@@ -17,11 +18,6 @@ constexpr uint32_t kChunkTokens = 1024;
 constexpr uint32_t kPaddedTokens = 128;
 // Of a step, which is all that a killed run loses: about a second of a core.
 constexpr uint64_t kStepFlops = 100'000'000'000;
-
-std::vector<uint32_t> RaisedBits(const ContainerIndex& index, bool gains) {
-  const std::vector<uint32_t>& bits = index.bits;
-  return {gains ? bits.begin() + 1 : bits.end() - 1, bits.end()};
-}
 
 // What is to be done, and the tallies of what is.
 class Measurement {
@@ -37,7 +33,9 @@ class Measurement {
     part_.parts = options.parts;
     part_.begin = part_.end = range.begin;
     part_.due = range.end;
-    FillJob();
+    part_.job = JobOf(runner.index(), chunks, options, runner.kernel());
+    part_.job.units = list_.units();
+    part_.job.submodels = list_.shape().submodels.cells;
     part_.tallies.resize(CellsOf(part_.job));
   }
 
@@ -77,22 +75,6 @@ class Measurement {
     sizes.reserve(chunks.size());
     for (const ExampleBatch& chunk : chunks) sizes.push_back(PaddedSize(chunk.batch(), padded));
     return sizes;
-  }
-
-  void FillJob() {
-    ImportanceJob& job = part_.job;
-    job.model = runner_.index().model;
-    job.data = DigestOf(chunks_);
-    job.metric = MetricName(options_.metric);
-    job.kernel = runner_.kernel();
-    job.layers = list_.shape().model.layers;
-    job.width = list_.shape().model.width;
-    job.gains = options_.gains;
-    for (const ExampleBatch& chunk : chunks_) job.examples += chunk.truths.size();
-    job.units = list_.units();
-    job.base_bits = runner_.index().bits.front();
-    job.raised_bits = list_.shape().raised_bits;
-    job.submodels = list_.shape().submodels.cells;
   }
 
   Status Resume(const ImportancePart& before) {
@@ -176,30 +158,14 @@ class Measurement {
   ImportanceWork work_;
 };
 
-Status CheckExamples(std::span<const Example> examples, const ImportanceOptions& options) {
-  if (examples.empty()) return DataError("no examples to measure on");
-  const bool labelled = std::all_of(examples.begin(), examples.end(), [](const Example& example) {
-    return example.Truth().has_value();
-  });
-  if (!labelled && options.metric != Metric::kKl) {
-    return DataError("some examples have no label; add them, or measure with kl");
-  }
-  return {};
-}
-
 }  // namespace
 
 Result<ImportancePart> MeasureImportancePart(ContainerFile file, const Tokenizer& tokenizer,
                                              std::span<const Example> examples,
                                              const ImportanceOptions& options,
                                              ImportanceWork* work) {
+  STI_RETURN_IF_ERROR(CheckRequest(file, examples, options));
   const ContainerIndex& index = file.index();
-  if (index.bits.size() < 2) {
-    return DataError(file.name() +
-                     ": has one bitwidth only, so no shard can be raised; "
-                     "run sti-shard with more --bits");
-  }
-  STI_RETURN_IF_ERROR(CheckExamples(examples, options));
   auto chunks = BatchExamples(tokenizer, examples, index.info.max_length(), kChunkTokens);
   if (options.metric == Metric::kKl) DropTruths(chunks);
   const bool all = options.submodels || options.gains;

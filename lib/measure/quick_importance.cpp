@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <memory>
-#include <numeric>
 #include <vector>
 
 #include "measure/examples.h"
+#include "measure/importance_job.h"
+#include "measure/importance_join.h"
+#include "measure/layer_runner.h"
 #include "measure/loss_gradient.h"
 #include "measure/score.h"
 #include "measure/tally.h"
@@ -25,42 +27,32 @@ uint32_t BatchTokens(const ModelShape& shape, uint64_t cache_bytes) {
 
 class QuickMeter {
  public:
-  static Result<std::unique_ptr<QuickMeter>> Create(LoadedModel model,
-                                                    const ImportanceOptions& options) {
-    std::unique_ptr<QuickMeter> meter(new QuickMeter(std::move(model), options));
-    STI_ASSIGN_OR_RETURN(meter->transformer_,
-                         Transformer::Create(meter->info_, meter->pool_, {Backend::kNative}));
-    return meter;
-  }
+  QuickMeter(LayerRunner& runner, const ImportanceOptions& options)
+      : runner_(runner),
+        options_(options),
+        info_(runner.index().info),
+        shape_(info_.shape),
+        low_(runner.index().bits.front()),
+        pass_(info_, runner.pool()) {}
 
   Result<Importance> Estimate(std::span<const ExampleBatch> batches) {
+    part_.job = JobOf(runner_.index(), batches, options_, runner_.kernel());
+    part_.tallies.resize(CellsOf(part_.job));
     steps_ = batches.size() * shape_.layers * 2;
     for (const ExampleBatch& batch : batches) STI_RETURN_IF_ERROR(AddBatch(batch));
-    Importance importance = Collect();
-    importance.data = DigestOf(batches);
+    part_.end = part_.due = part_.job.units;
+    STI_ASSIGN_OR_RETURN(Importance importance,
+                         JoinImportanceParts({{"the estimate", std::move(part_)}}));
+    importance.estimate = kQuickEstimate;
     return importance;
   }
 
  private:
-  QuickMeter(LoadedModel model, const ImportanceOptions& options)
-      : model_(std::move(model)),
-        options_(options),
-        info_(model_.index().info),
-        shape_(info_.shape),
-        low_(model_.index().bits.front()),
-        pool_(options.threads),
-        pass_(info_, pool_) {
-    const std::vector<uint32_t>& bits = model_.index().bits;
-    raised_bits_.assign(options.gains ? bits.begin() + 1 : bits.end() - 1, bits.end());
-    raised_.resize(size_t{shape_.layers} * shape_.width * raised_bits_.size());
-  }
-
   Status AddBatch(const ExampleBatch& batch) {
     batch_ = &batch;
     sequences_ = batch.batch().sequences();
     hidden_.resize(batch.ids.size() * shape_.hidden);
-    STI_RETURN_IF_ERROR(
-        model_.Embed(*transformer_, batch.batch(), batch.ids, batch.types, hidden_.data()));
+    STI_RETURN_IF_ERROR(runner_.Embed(batch, {0, sequences_}, hidden_.data()));
     if (options_.metric == Metric::kKl) RunReference();
     STI_RETURN_IF_ERROR(Forward());
     return Backward();
@@ -68,15 +60,15 @@ class QuickMeter {
 
   // The full model's logits.
   void RunReference() {
-    std::vector<uint32_t> slices(shape_.width);
-    std::iota(slices.begin(), slices.end(), 0U);
+    const uint32_t most = runner_.index().bits.back();
     std::vector<float> hidden = hidden_;
     for (uint32_t layer = 0; layer < shape_.layers; ++layer) {
-      const auto views = Views(layer, model_.index().bits.back());
-      transformer_->RunLayer(batch_->batch(), views, slices, Parameters(layer), hidden.data());
+      runner_.Layer(batch_->batch(), layer, Views(layer, most), hidden.data());
     }
+    std::vector<float> firsts(size_t{sequences_} * shape_.hidden);
+    CopyFirsts(batch_->batch(), shape_.hidden, hidden.data(), firsts.data());
     reference_.resize(size_t{sequences_} * shape_.labels);
-    transformer_->Head(batch_->batch(), hidden.data(), model_.resident().head, reference_.data());
+    runner_.Head(sequences_, firsts.data(), reference_.data());
   }
 
   Status Forward() {
@@ -89,12 +81,12 @@ class QuickMeter {
     }
     std::vector<float> logits(size_t{sequences_} * shape_.labels);
     std::vector<float> gradient(logits.size());
-    pass_.Head(model_.resident().head, hidden_.data(), logits.data());
+    pass_.Head(runner_.resident().head, hidden_.data(), logits.data());
     losses_.clear();
     for (uint32_t s = 0; s < sequences_; ++s) {
       STI_RETURN_IF_ERROR(AddLoss(s, Row(logits, s), &gradient[size_t{s} * shape_.labels]));
     }
-    pass_.BeginBackward(model_.resident().head, gradient);
+    pass_.BeginBackward(runner_.resident().head, gradient);
     return {};
   }
 
@@ -109,14 +101,14 @@ class QuickMeter {
       losses_.push_back(Judge(info_.problem, logits, truth).loss);
       LossGradient(info_.problem, logits, truth, gradient);
     }
-    return AddTo(losses_.back(), losses_.back(), &base_);
+    return AddTo(losses_.back(), losses_.back(), part_.tallies.data());
   }
 
   // Adds a loss of an example whose loss at the fewest bits is `base`.
   [[nodiscard]] Status AddTo(double loss, double base, Tally* tally) {
     const auto units = LossUnits(loss);
     if (!units) {
-      return DataError(model_.file().name() +
+      return DataError(runner_.name() +
                        ": an example's loss or its slope is not a number, so its weights overflow; "
                        "shard a sound model");
     }
@@ -126,12 +118,13 @@ class QuickMeter {
 
   Status Backward() {
     std::vector<double> slopes(size_t{sequences_} * shape_.width);
+    const std::vector<uint32_t>& raised_bits = part_.job.raised_bits;
     for (uint32_t layer = shape_.layers; layer-- > 0;) {
       STI_RETURN_IF_ERROR(BeginStep());
       Decode(layer, low_, &weights_);
       pass_.Backward(layer, weights_, Parameters(layer));
-      for (size_t raised = 0; raised < raised_bits_.size(); ++raised) {
-        Decode(layer, raised_bits_[raised], &change_);
+      for (size_t raised = 0; raised < raised_bits.size(); ++raised) {
+        Decode(layer, raised_bits[raised], &change_);
         Subtract(weights_, &change_);
         pass_.Derivatives(change_, slopes.data());
         STI_RETURN_IF_ERROR(AddSlopes(layer, raised, slopes));
@@ -144,9 +137,10 @@ class QuickMeter {
   Status AddSlopes(uint32_t layer, size_t raised, std::span<const double> slopes) {
     for (size_t i = 0; i < slopes.size(); ++i) {
       const size_t shard = layer * size_t{shape_.width} + i % shape_.width;
+      const size_t cell = 1 + shard * part_.job.raised_bits.size() + raised;
       const double base = losses_[i / shape_.width];
       const double gain = -slopes[i] - Curvature() / 2 * slopes[i] * slopes[i];
-      STI_RETURN_IF_ERROR(AddTo(base - gain, base, &raised_[shard * raised_bits_.size() + raised]));
+      STI_RETURN_IF_ERROR(AddTo(base - gain, base, &part_.tallies[cell]));
     }
     return {};
   }
@@ -155,33 +149,6 @@ class QuickMeter {
   [[nodiscard]] double Curvature() const {
     const bool mean = info_.problem == Problem::kMultiLabel && options_.metric == Metric::kLoss;
     return mean ? shape_.labels : 1;
-  }
-
-  [[nodiscard]] Importance Collect() const {
-    Importance importance;
-    importance.model = model_.index().model;
-    importance.metric = MetricName(options_.metric);
-    importance.examples = base_.examples;
-    importance.baseline = 0.0 - MeanLoss(base_);
-    importance.layers = shape_.layers;
-    importance.width = shape_.width;
-    const size_t stride = raised_bits_.size();
-    for (size_t at = stride - 1; at < raised_.size(); at += stride) {
-      const double loss = MeanLoss(raised_[at]);
-      importance.scores.push_back(0.0 - loss);
-      if (options_.metric == Metric::kLoss) importance.losses.push_back(loss);
-      importance.errors.push_back(LossChangeError(raised_[at], base_));
-    }
-    importance.standard_error = MeanLossError(base_);
-    importance.kernel = transformer_->kernel();
-    importance.estimate = kQuickEstimate;
-    if (!options_.gains) return importance;
-    importance.gain_bits = raised_bits_;
-    importance.gains.reserve(raised_.size());
-    for (const Tally& tally : raised_) {
-      importance.gains.push_back(MeanLoss(base_) - MeanLoss(tally));
-    }
-    return importance;
   }
 
   [[nodiscard]] Status BeginStep() {
@@ -194,30 +161,24 @@ class QuickMeter {
   }
 
   void Decode(uint32_t layer, uint32_t bits, DenseLayer* weights) {
-    DecodeLayer(shape_, Views(layer, bits), pool_, weights);
+    DecodeLayer(shape_, Views(layer, bits), runner_.pool(), weights);
   }
   [[nodiscard]] std::vector<ShardView> Views(uint32_t layer, uint32_t bits) const {
-    std::vector<ShardView> views;
-    views.reserve(shape_.width);
-    for (uint32_t s = 0; s < shape_.width; ++s) views.push_back(model_.View(layer, s, bits));
-    return views;
+    return runner_.Views(layer, shape_.width, bits);
   }
   [[nodiscard]] const LayerParameters& Parameters(uint32_t layer) const {
-    return model_.resident().layers[layer];
+    return runner_.resident().layers[layer];
   }
   [[nodiscard]] std::span<const float> Row(const std::vector<float>& logits, uint32_t s) const {
     return {&logits[size_t{s} * shape_.labels], shape_.labels};
   }
 
-  LoadedModel model_;
+  LayerRunner& runner_;
   const ImportanceOptions& options_;
   ModelInfo info_;
   ModelShape shape_;
   uint32_t low_;
-  ThreadPool pool_;
   GradientPass pass_;
-  std::unique_ptr<Transformer> transformer_;
-  std::vector<uint32_t> raised_bits_;  // ascending; the last is the most
   DenseLayer weights_;
   DenseLayer change_;
   const ExampleBatch* batch_ = nullptr;
@@ -225,37 +186,19 @@ class QuickMeter {
   std::vector<float> hidden_;
   std::vector<float> reference_;  // [sequences, labels], for kl
   std::vector<double> losses_;    // [sequences] at the fewest bits
-  Tally base_;
-  std::vector<Tally> raised_;  // [layers, width, raised_bits_]
+  ImportancePart part_;           // all of the work, as one unit
   uint64_t done_ = 0;
   uint64_t steps_ = 0;
 };
-
-Status CheckRequest(const ContainerFile& file, std::span<const Example> examples,
-                    const ImportanceOptions& options) {
-  if (options.metric == Metric::kAccuracy || options.submodels) {
-    return UsageError("gradients estimate losses of shards; take the metric loss or kl");
-  }
-  if (file.index().bits.size() < 2) {
-    return DataError(file.name() +
-                     ": has one bitwidth only, so no shard can be raised; "
-                     "run sti-shard with more --bits");
-  }
-  if (examples.empty()) return DataError("no examples to measure on");
-  const bool labelled = std::all_of(examples.begin(), examples.end(), [](const Example& example) {
-    return example.Truth().has_value();
-  });
-  if (!labelled && options.metric != Metric::kKl) {
-    return DataError("some examples have no label; add them, or measure with kl");
-  }
-  return {};
-}
 
 }  // namespace
 
 Result<Importance> EstimateImportance(ContainerFile file, const Tokenizer& tokenizer,
                                       std::span<const Example> examples,
                                       const ImportanceOptions& options) {
+  if (options.metric == Metric::kAccuracy || options.submodels) {
+    return UsageError("gradients estimate losses of shards; take the metric loss or kl");
+  }
   STI_RETURN_IF_ERROR(CheckRequest(file, examples, options));
   const ContainerIndex& index = file.index();
   auto batches = BatchExamples(tokenizer, examples, index.info.max_length(),
@@ -264,9 +207,9 @@ Result<Importance> EstimateImportance(ContainerFile file, const Tokenizer& token
   const std::vector<uint32_t> bits =
       options.gains ? index.bits : std::vector<uint32_t>{index.bits.front(), index.bits.back()};
   STI_ASSIGN_OR_RETURN(LoadedModel model, LoadedModel::Load(std::move(file), bits));
-  STI_ASSIGN_OR_RETURN(std::unique_ptr<QuickMeter> meter,
-                       QuickMeter::Create(std::move(model), options));
-  return meter->Estimate(batches);
+  STI_ASSIGN_OR_RETURN(std::unique_ptr<LayerRunner> runner,
+                       LayerRunner::Create(std::move(model), ComputeType::kFp32, options.threads));
+  return QuickMeter(*runner, options).Estimate(batches);
 }
 
 }  // namespace sti
