@@ -4,31 +4,20 @@
 #include <cmath>
 #include <functional>
 #include <nlohmann/json.hpp>
-#include <tuple>
 
 #include "format/flatbuffer_values.h"
 #include "format/framed_file.h"
 #include "format/importance_part_file.h"
+#include "format/importance_rules.h"
 #include "format/json_fields.h"
 #include "importance_generated.h"
 #include "types/importance_rank.h"
-#include "types/plan.h"
 
 namespace sti {
 namespace {
 
-constexpr uint32_t kMaxLayers = 1024;
-constexpr uint32_t kMaxWidth = 256;
-
 bool AllFinite(const std::vector<double>& numbers) {
   return std::all_of(numbers.begin(), numbers.end(), [](double x) { return std::isfinite(x); });
-}
-
-bool IsBitwidth(uint32_t bits) { return (bits >= 2 && bits <= 6) || bits == kFullBits; }
-
-bool FitsModel(const SubmodelScore& score, const Importance& importance) {
-  return score.depth >= 1 && score.depth <= importance.layers && score.width >= 1 &&
-         score.width <= importance.width && IsBitwidth(score.bits);
 }
 
 /// What is wrong with the texts; empty if nothing is.
@@ -54,18 +43,15 @@ std::string ProblemOfErrors(const Importance& importance) {
 
 /// What is wrong with the fields of 1.1; empty if nothing is.
 std::string ProblemOfValues(const Importance& importance) {
-  auto key = [](const SubmodelScore& s) { return std::tuple(s.depth, s.width, s.bits); };
-  const SubmodelScore* last = nullptr;
-  for (const SubmodelScore& score : importance.submodels) {
-    if (!FitsModel(score, importance))
-      return "submodels holds layers, width or bits that no such model has";
-    if (last != nullptr && key(*last) >= key(score))
-      return "submodels is not sorted by layers, width and bits, or has one twice";
+  const auto problem_of = [](const SubmodelScore& score) -> std::string {
     if (!(score.accuracy >= 0 && score.accuracy <= 1))
       return "submodels holds an accuracy that is not from 0 to 1";
     if (!std::isfinite(score.loss)) return "submodels holds a loss that is not a finite number";
-    last = &score;
-  }
+    return "";
+  };
+  const std::string problem =
+      ProblemOfSubmodels(importance.submodels, importance.layers, importance.width, problem_of);
+  if (!problem.empty()) return problem;
   const std::vector<uint32_t>& bits = importance.gain_bits;
   if (!std::all_of(bits.begin(), bits.end(), IsBitwidth) || (!bits.empty() && bits[0] == 2))
     return "gain_bits holds what is not 3 to 6 or 32";
@@ -82,12 +68,8 @@ Status Validate(const Importance& importance, const std::string& name) {
     return DataError(name + ": " + problem + "; correct it or run sti-importance again");
   };
   if (importance.model.empty()) return fail("model is missing");
-  if (importance.metric != "accuracy" && importance.metric != "loss" && importance.metric != "kl")
-    return fail("metric is not accuracy, loss or kl");
-  if (importance.layers == 0 || importance.layers > kMaxLayers)
-    return fail("layers is not from 1 to 1024");
-  if (importance.width == 0 || importance.width > kMaxWidth)
-    return fail("width is not from 1 to 256");
+  const std::string shape = ProblemOfShape(importance.metric, importance.layers, importance.width);
+  if (!shape.empty()) return fail(shape);
   const size_t shards = size_t{importance.layers} * importance.width;
   if (importance.scores.size() != shards) return fail("scores is not layers rows of width numbers");
   if (!importance.losses.empty() && importance.losses.size() != shards)

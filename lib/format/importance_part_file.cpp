@@ -3,46 +3,23 @@
 #include <algorithm>
 #include <functional>
 #include <nlohmann/json.hpp>
-#include <tuple>
 
 #include "format/flatbuffer_values.h"
 #include "format/framed_file.h"
+#include "format/importance_rules.h"
 #include "importance_part_generated.h"
-#include "types/plan.h"
 
 namespace sti {
 namespace {
 
-constexpr uint32_t kMaxLayers = 1024;
-constexpr uint32_t kMaxWidth = 256;
 constexpr uint64_t kMaxExamples = uint64_t{1} << 31;
-
-bool IsBitwidth(uint32_t bits) { return (bits >= 2 && bits <= 6) || bits == kFullBits; }
-
-std::string ProblemOfSubmodels(const ImportanceJob& job) {
-  const auto key = [](const SubmodelCell& c) { return std::tuple(c.depth, c.width, c.bits); };
-  const SubmodelCell* last = nullptr;
-  for (const SubmodelCell& cell : job.submodels) {
-    const bool fits = cell.depth >= 1 && cell.depth <= job.layers && cell.width >= 1 &&
-                      cell.width <= job.width && IsBitwidth(cell.bits);
-    if (!fits) return "submodels holds layers, width or bits that no such model has";
-    if (last != nullptr && key(*last) >= key(cell)) {
-      return "submodels is not sorted by layers, width and bits, or has one twice";
-    }
-    last = &cell;
-  }
-  return "";
-}
 
 /// What is wrong with the job; empty if nothing is.
 std::string ProblemOfJob(const ImportanceJob& job) {
   if (job.model.empty()) return "model is missing";
-  if (job.metric != "accuracy" && job.metric != "loss" && job.metric != "kl") {
-    return "metric is not accuracy, loss or kl";
-  }
+  const std::string shape = ProblemOfShape(job.metric, job.layers, job.width);
+  if (!shape.empty()) return shape;
   if (!IsPlainText(job.kernel)) return "kernel is not at most 64 bytes of printable ASCII";
-  if (job.layers == 0 || job.layers > kMaxLayers) return "layers is not from 1 to 1024";
-  if (job.width == 0 || job.width > kMaxWidth) return "width is not from 1 to 256";
   if (job.examples == 0 || job.examples > kMaxExamples) return "job_examples is not 1 to 2^31";
   const std::vector<uint32_t>& bits = job.raised_bits;
   if (bits.empty() || !std::all_of(bits.begin(), bits.end(), IsBitwidth) ||
@@ -52,16 +29,22 @@ std::string ProblemOfJob(const ImportanceJob& job) {
   if (!IsBitwidth(job.base_bits) || job.base_bits >= bits[0]) {
     return "base_bits is not 2 to 6, below raised_bits";
   }
-  return ProblemOfSubmodels(job);
+  const auto no_problem = [](const SubmodelCell&) { return std::string(); };
+  return ProblemOfSubmodels(job.submodels, job.layers, job.width, no_problem);
 }
 
-std::string ProblemOf(const ImportancePart& part) {
+/// The same of all but the tallies.
+std::string ProblemOfPart(const ImportancePart& part) {
   std::string problem = ProblemOfJob(part.job);
   if (!problem.empty()) return problem;
   if (part.part == 0 || part.part > part.parts) return "part is not from 1 to parts";
   if (part.begin > part.end || part.end > part.due || part.due > part.job.units) {
     return "begin, end, due and units do not ascend";
   }
+  return "";
+}
+
+std::string ProblemOfTallies(const ImportancePart& part) {
   for (const Tally& tally : part.tallies) {
     if (tally.examples > part.job.examples || tally.right > tally.examples ||
         tally.gained > tally.right || tally.lost > tally.examples - tally.right) {
@@ -137,11 +120,12 @@ Result<ImportancePart> FromTable(const fb::ImportancePart& table, const std::str
   part.begin = table.begin();
   part.end = table.end();
   part.due = table.due();
-  std::string problem = ProblemOf(part);
+  // It bounds the cells, before they are taken.
+  std::string problem = ProblemOfPart(part);
   if (problem.empty() && !FillTallies(table, CellsOf(job), &part.tallies)) {
     problem = "the tallies are not one for each cell";
   }
-  if (problem.empty()) problem = ProblemOf(part);
+  if (problem.empty()) problem = ProblemOfTallies(part);
   if (problem.empty()) return part;
   return DataError(name + ": " + problem + "; the part is damaged, make it again");
 }

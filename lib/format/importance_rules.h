@@ -1,0 +1,50 @@
+// What an importance file and a part of one hold alike, and its limits. Only lib/format includes
+// this.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "types/plan.h"
+
+namespace sti {
+
+inline constexpr uint32_t kMaxImportanceLayers = 1024;
+inline constexpr uint32_t kMaxImportanceWidth = 256;
+
+inline bool IsBitwidth(uint32_t bits) { return (bits >= 2 && bits <= 6) || bits == kFullBits; }
+
+/// What is wrong with the metric or the shape; empty if nothing is.
+inline std::string ProblemOfShape(const std::string& metric, uint32_t layers, uint32_t width) {
+  if (metric != "accuracy" && metric != "loss" && metric != "kl") {
+    return "metric is not accuracy, loss or kl";
+  }
+  if (layers == 0 || layers > kMaxImportanceLayers) return "layers is not from 1 to 1024";
+  if (width == 0 || width > kMaxImportanceWidth) return "width is not from 1 to 256";
+  return "";
+}
+
+/// What is wrong with a list of submodels (each a depth, width and bits) of such a model, or what
+/// `problem_of` finds in one; empty if nothing is.
+template <typename Submodel, typename ProblemOf>
+std::string ProblemOfSubmodels(const std::vector<Submodel>& submodels, uint32_t layers,
+                               uint32_t width, const ProblemOf& problem_of) {
+  const auto key = [](const Submodel& s) { return std::tuple(s.depth, s.width, s.bits); };
+  const Submodel* last = nullptr;
+  for (const Submodel& submodel : submodels) {
+    const bool fits = submodel.depth >= 1 && submodel.depth <= layers && submodel.width >= 1 &&
+                      submodel.width <= width && IsBitwidth(submodel.bits);
+    if (!fits) return "submodels holds layers, width or bits that no such model has";
+    if (last != nullptr && key(*last) >= key(submodel)) {
+      return "submodels is not sorted by layers, width and bits, or has one twice";
+    }
+    const std::string problem = problem_of(submodel);
+    if (!problem.empty()) return problem;
+    last = &submodel;
+  }
+  return "";
+}
+
+}  // namespace sti
