@@ -17,7 +17,7 @@ constexpr uint64_t kMaxExamples = uint64_t{1} << 31;
 /// What is wrong with the job; empty if nothing is.
 std::string ProblemOfJob(const ImportanceJob& job) {
   if (job.model.empty()) return "model is missing";
-  const std::string shape = ProblemOfShape(job.metric, job.layers, job.width);
+  std::string shape = ProblemOfShape(job.metric, job.layers, job.width);
   if (!shape.empty()) return shape;
   if (!IsPlainText(job.kernel)) return "kernel is not at most 64 bytes of printable ASCII";
   if (job.examples == 0 || job.examples > kMaxExamples) return "job_examples is not 1 to 2^31";
