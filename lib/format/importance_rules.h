@@ -40,7 +40,7 @@ std::string ProblemOfSubmodels(const std::vector<Submodel>& submodels, uint32_t 
     if (last != nullptr && key(*last) >= key(submodel)) {
       return "submodels is not sorted by layers, width and bits, or has one twice";
     }
-    const std::string problem = problem_of(submodel);
+    std::string problem = problem_of(submodel);
     if (!problem.empty()) return problem;
     last = &submodel;
   }
