@@ -49,7 +49,7 @@ std::string ProblemOfValues(const Importance& importance) {
     if (!std::isfinite(score.loss)) return "submodels holds a loss that is not a finite number";
     return "";
   };
-  const std::string problem =
+  std::string problem =
       ProblemOfSubmodels(importance.submodels, importance.layers, importance.width, problem_of);
   if (!problem.empty()) return problem;
   const std::vector<uint32_t>& bits = importance.gain_bits;
