@@ -121,9 +121,11 @@ Status ReadTimes(const fb::Plan& table, Room* room, Plan* plan) {
   const fb::PlanTimes* times = table.times();
   if (times == nullptr) return {};
   STI_RETURN_IF_ERROR(room->Take(times->layer_io_us()));
-  plan->times = PlanTimes{times->start_us(), times->open_io_us(), times->embed_io_us(),
-                          times->embed_us(), times->layer_us(),   times->layer_p99_us(),
-                          times->head_us(),  times->stall_us(),   NumbersOf(times->layer_io_us())};
+  plan->times =
+      PlanTimes{times->start_us(),      times->open_io_us(),       times->embed_io_us(),
+                times->embed_us(),      times->layer_us(),         times->layer_p99_us(),
+                times->head_us(),       times->stall_us(),         NumbersOf(times->layer_io_us()),
+                times->last_layer_us(), times->last_layer_p99_us()};
   return {};
 }
 
@@ -233,7 +235,8 @@ flatbuffers::Offset<fb::PlanTimes> TimesOrAbsent(Builder* builder, const Plan& p
   const auto layer_io = ListOrAbsent(builder, times.layer_io_us);
   return fb::CreatePlanTimes(*builder, times.start_us, times.open_io_us, times.embed_io_us,
                              times.embed_us, times.layer_us, times.layer_p99_us, times.head_us,
-                             times.stall_us, layer_io);
+                             times.stall_us, layer_io, times.last_layer_us,
+                             times.last_layer_p99_us);
 }
 
 flatbuffers::Offset<fb::Plan> ToTable(Builder* builder, const Plan& plan) {

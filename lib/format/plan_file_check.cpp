@@ -79,10 +79,16 @@ Status CheckTimes(const Plan& plan, const std::string& name) {
   if (!plan.times) return {};
   const PlanTimes& times = *plan.times;
   const std::pair<const char*, double> fields[] = {
-      {"times.start_us", times.start_us},       {"times.open_io_us", times.open_io_us},
-      {"times.embed_io_us", times.embed_io_us}, {"times.embed_us", times.embed_us},
-      {"times.layer_us", times.layer_us},       {"times.layer_p99_us", times.layer_p99_us},
-      {"times.head_us", times.head_us},         {"times.stall_us", times.stall_us}};
+      {"times.start_us", times.start_us},
+      {"times.open_io_us", times.open_io_us},
+      {"times.embed_io_us", times.embed_io_us},
+      {"times.embed_us", times.embed_us},
+      {"times.layer_us", times.layer_us},
+      {"times.layer_p99_us", times.layer_p99_us},
+      {"times.head_us", times.head_us},
+      {"times.stall_us", times.stall_us},
+      {"times.last_layer_us", times.last_layer_us},
+      {"times.last_layer_p99_us", times.last_layer_p99_us}};
   for (const auto& [field, time_us] : fields)
     STI_RETURN_IF_ERROR(CheckNumber(field, time_us, name));
   if (times.layer_io_us.size() != plan.layers.size())

@@ -43,6 +43,8 @@ void ReadTimes(JsonFields& fields, Plan* plan) {
     item.Get("head_us", Need::kOptional, &times.head_us);
     item.Get("stall_us", Need::kOptional, &times.stall_us);
     item.Get("layer_io_us", Need::kRequired, &times.layer_io_us);
+    item.Get("last_layer_us", Need::kOptional, &times.last_layer_us);
+    item.Get("last_layer_p99_us", Need::kOptional, &times.last_layer_p99_us);
   });
 }
 
@@ -107,6 +109,8 @@ Json TimesJson(const std::optional<PlanTimes>& times) {
   json["head_us"] = times->head_us;
   json["stall_us"] = times->stall_us;
   json["layer_io_us"] = times->layer_io_us;
+  if (times->last_layer_us != 0) json["last_layer_us"] = times->last_layer_us;
+  if (times->last_layer_p99_us != 0) json["last_layer_p99_us"] = times->last_layer_p99_us;
   return json;
 }
 

@@ -35,7 +35,8 @@ std::string ListProblem(const DeviceProfile& profile) {
   }
   for (size_t i = 0; i < profile.compute.size(); ++i) {
     const ComputeSample& s = profile.compute[i];
-    if (!Finite({s.layer_us, s.p99_us})) return Item("compute", i) + not_finite;
+    if (!Finite({s.layer_us, s.p99_us, s.last_us, s.last_p99_us}))
+      return Item("compute", i) + not_finite;
   }
   for (size_t i = 0; i < profile.fixed.size(); ++i) {
     const FixedSample& s = profile.fixed[i];
@@ -65,7 +66,8 @@ void ReadSamples(const fb::Profile& table, DeviceProfile* profile) {
   if (const auto* list = table.compute()) {
     for (const fb::ComputeSample* sample : *list) {
       profile->compute.push_back({sample->length(), sample->width(), sample->layer_us(),
-                                  sample->p99_us(), sample->freq()});
+                                  sample->p99_us(), sample->freq(), sample->last_us(),
+                                  sample->last_p99_us()});
     }
   }
   if (const auto* list = table.fixed()) {
@@ -138,8 +140,8 @@ std::vector<uint8_t> EncodeProfile(const DeviceProfile& profile) {
     io.push_back(fb::CreateIoSample(builder, s.bytes, s.bits, s.load_us, s.p99_us));
   std::vector<flatbuffers::Offset<fb::ComputeSample>> compute;
   for (const ComputeSample& s : profile.compute) {
-    compute.push_back(
-        fb::CreateComputeSample(builder, s.length, s.width, s.layer_us, s.p99_us, s.freq));
+    compute.push_back(fb::CreateComputeSample(builder, s.length, s.width, s.layer_us, s.p99_us,
+                                              s.freq, s.last_us, s.last_p99_us));
   }
   std::vector<flatbuffers::Offset<fb::FixedSample>> fixed;
   for (const FixedSample& s : profile.fixed) {

@@ -26,6 +26,8 @@ void ReadCompute(JsonFields& fields, DeviceProfile* profile) {
   sample.p99_us = sample.layer_us;
   fields.Get("p99_us", Need::kOptional, &sample.p99_us);
   fields.Get("freq", Need::kOptional, &sample.freq);
+  fields.Get("last_us", Need::kOptional, &sample.last_us);
+  fields.Get("last_p99_us", Need::kOptional, &sample.last_p99_us);
   profile->compute.push_back(sample);
 }
 
@@ -61,11 +63,14 @@ nlohmann::ordered_json IoJson(const IoSample& sample) {
 }
 
 nlohmann::ordered_json ComputeJson(const ComputeSample& sample) {
-  return {{"length", sample.length},
-          {"width", sample.width},
-          {"layer_us", sample.layer_us},
-          {"p99_us", sample.p99_us},
-          {"freq", sample.freq}};
+  nlohmann::ordered_json json = {{"length", sample.length},
+                                 {"width", sample.width},
+                                 {"layer_us", sample.layer_us},
+                                 {"p99_us", sample.p99_us},
+                                 {"freq", sample.freq}};
+  if (sample.last_us != 0) json["last_us"] = sample.last_us;
+  if (sample.last_p99_us != 0) json["last_p99_us"] = sample.last_p99_us;
+  return json;
 }
 
 nlohmann::ordered_json FixedJson(const FixedSample& sample) {

@@ -24,6 +24,10 @@ struct ComputeSample {
   double layer_us = 0;
   double p99_us = 0;
   uint64_t freq = 0;  ///< kHz, 0 unknown
+  /// The same layer as the last of a submodel, which gives no more than first tokens. 0: not
+  /// measured, it counts as any other.
+  double last_us = 0;
+  double last_p99_us = 0;  ///< >= last_us, or 0 where not measured
 };
 
 /// What is neither shard IO nor layer compute, at one input length.

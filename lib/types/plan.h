@@ -47,6 +47,13 @@ struct PlanTimes {
   double head_us = 0;
   double stall_us = 0;              ///< compute lane waiting for IO, embedding rows included
   std::vector<double> layer_io_us;  ///< [n] loading what each layer streams
+  double last_layer_us = 0;         ///< the last layer, which gives first tokens only; 0: as any
+  double last_layer_p99_us = 0;
+
+  /// Of the k-th of the plan's layers.
+  [[nodiscard]] double LayerUs(size_t k) const {
+    return k + 1 == layer_io_us.size() && last_layer_us > 0 ? last_layer_us : layer_us;
+  }
 };
 
 /// Which submodel runs, each shard's bits, and what stays in memory (STI 5).

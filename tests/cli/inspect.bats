@@ -111,8 +111,8 @@ load helpers
   like "$output" "*500 us before the text is there*87.5 % predicted*"
   same "$(awk 'length > 80' <<<"$output")" ""
   like "$output" "*memory     * predicted peak, 28.7 kB of it staging*"
-  for plan in tiny cold; do
-    same "$(sti-inspect --json "$repo/tests/data/v1.2/$plan.plan")" \
-      "$(<"$repo/tests/data/v1.2/$plan.plan.json")"
+  for plan in v1.2/tiny v1.2/cold v1.3/tiny; do
+    same "$(sti-inspect --json "$repo/tests/data/$plan.plan")" \
+      "$(<"$repo/tests/data/$plan.plan.json")"
   done
 }

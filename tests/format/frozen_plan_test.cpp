@@ -16,7 +16,8 @@ using test::Frozen;
 
 class FrozenPlan : public ::testing::TestWithParam<const char*> {};
 INSTANTIATE_TEST_SUITE_P(Versions, FrozenPlan,
-                         ::testing::Values("v1/tiny", "v1.1/tiny", "v1.2/tiny", "v1.2/cold"));
+                         ::testing::Values("v1/tiny", "v1.1/tiny", "v1.2/tiny", "v1.2/cold",
+                                           "v1.3/tiny"));
 
 TEST_P(FrozenPlan, LoadsFromBothSpellings) {
   const std::string name = std::string(GetParam()) + ".plan";
@@ -72,6 +73,21 @@ TEST(FrozenPlan12, HoldsWhat12Brought) {
   ASSERT_TRUE(plan->variants[0].times);
   EXPECT_EQ(plan->variants[0].times->stall_us, 12.5);
   EXPECT_FALSE(plan->variants[1].times);
+}
+
+TEST(FrozenPlan13, HoldsWhat13Brought) {
+  const auto plan = ParsePlan(test::Bytes(Frozen("v1.3/tiny.plan")), "tiny.plan");
+  ASSERT_TRUE(plan.ok()) << plan.error().message;
+  ASSERT_TRUE(plan->times);
+  EXPECT_EQ(plan->times->last_layer_us, 20.25);
+  EXPECT_EQ(plan->times->last_layer_p99_us, 24.5);
+  EXPECT_EQ(plan->times->LayerUs(0), 50.5);
+  EXPECT_EQ(plan->times->LayerUs(1), 20.25);
+  EXPECT_EQ(plan->variants[0].times->last_layer_us, 10.125);
+  EXPECT_EQ(plan->variants[0].times->last_layer_p99_us, 0);
+  const auto older = ParsePlan(test::Bytes(Frozen("v1.2/tiny.plan")), "tiny.plan");
+  ASSERT_TRUE(older.ok()) << older.error().message;
+  EXPECT_EQ(older->times->LayerUs(1), older->times->layer_us);
 }
 
 TEST(FrozenPlan12, HoldsAColdStart) {

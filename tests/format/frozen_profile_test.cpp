@@ -15,7 +15,7 @@ using test::ExpectHolds;
 using test::Frozen;
 
 class FrozenProfile : public ::testing::TestWithParam<const char*> {};
-INSTANTIATE_TEST_SUITE_P(Versions, FrozenProfile, ::testing::Values("v1", "v1.1"));
+INSTANTIATE_TEST_SUITE_P(Versions, FrozenProfile, ::testing::Values("v1", "v1.1", "v1.2"));
 
 TEST_P(FrozenProfile, LoadsFromBothSpellings) {
   const std::string name = std::string(GetParam()) + "/tiny.profile";
@@ -53,6 +53,16 @@ TEST(FrozenProfile11, HoldsWhat11Brought) {
   EXPECT_EQ(profile->fixed[1].head_p99_us, profile->fixed[1].head_us);
 }
 
+TEST(FrozenProfile12, HoldsWhat12Brought) {
+  const auto profile = ParseProfile(test::Bytes(Frozen("v1.2/tiny.profile")), "tiny.profile");
+  ASSERT_TRUE(profile.ok()) << profile.error().message;
+  ASSERT_EQ(profile->compute.size(), 4u);
+  EXPECT_EQ(profile->compute[0].last_us, 1.25);
+  EXPECT_EQ(profile->compute[0].last_p99_us, 1.5);
+  EXPECT_EQ(profile->compute[3].last_us, 3.0625);
+  EXPECT_EQ(profile->compute[3].last_p99_us, 0);
+}
+
 TEST(FrozenProfile1, SaysNothingOfWhatCameLater) {
   const auto profile = ParseProfile(test::Bytes(Frozen("v1/tiny.profile")), "tiny.profile");
   ASSERT_TRUE(profile.ok()) << profile.error().message;
@@ -61,6 +71,7 @@ TEST(FrozenProfile1, SaysNothingOfWhatCameLater) {
   EXPECT_EQ(profile->noise, 0);
   EXPECT_EQ(profile->thermal.freq_max, 0u);
   EXPECT_EQ(profile->fixed[0].head_p99_us, profile->fixed[0].head_us);
+  EXPECT_EQ(profile->compute[0].last_us, 0);
 }
 
 }  // namespace

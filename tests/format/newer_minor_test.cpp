@@ -50,11 +50,13 @@ TEST(NewerMinor, PartOfAnImportance) {
 TEST(NewerMinor, Profile) {
   ExpectSameMeaning<DeviceProfile>("v1/tiny.profile", ParseProfile, ProfileToJson);
   ExpectSameMeaning<DeviceProfile>("v1.1/tiny.profile", ParseProfile, ProfileToJson);
+  ExpectSameMeaning<DeviceProfile>("v1.2/tiny.profile", ParseProfile, ProfileToJson);
 }
 TEST(NewerMinor, Plan) {
   ExpectSameMeaning<Plan>("v1/tiny.plan", ParsePlan, PlanToJson);
   ExpectSameMeaning<Plan>("v1.1/tiny.plan", ParsePlan, PlanToJson);
   ExpectSameMeaning<Plan>("v1.2/tiny.plan", ParsePlan, PlanToJson);
+  ExpectSameMeaning<Plan>("v1.3/tiny.plan", ParsePlan, PlanToJson);
 }
 
 }  // namespace

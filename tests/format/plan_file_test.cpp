@@ -91,7 +91,8 @@ Plan Cold() {
   plan.preload.clear();
   plan.preload_bytes = 0;
   plan.cold = true;
-  plan.times = PlanTimes{10000, 4000, 600, 120, 4000, 4400.25, 90, 15000, {2500, 1250}};
+  plan.times =
+      PlanTimes{10000, 4000, 600, 120, 4000, 4400.25, 90, 15000, {2500, 1250}, 900, 1000.5};
   return plan;
 }
 
@@ -204,9 +205,10 @@ TEST(PlanFile, WrongFieldsAreNamed) {
 TEST(PlanFile, TimesSurviveBothSpellings) {
   EXPECT_TRUE(ParseStatus(EncodePlan(WithTimes())).ok());
   test::ExpectDamageIsFound(EncodePlan(WithTimes()), ParseStatus);
-  const auto json = nlohmann::json::parse(PlanToJson(WithTimes()));
-  for (const char* field : {"start_us", "open_io_us", "embed_io_us", "embed_us", "layer_us",
-                            "layer_p99_us", "head_us", "stall_us", "layer_io_us"})
+  const auto json = nlohmann::json::parse(PlanToJson(Cold()));
+  for (const char* field :
+       {"start_us", "open_io_us", "embed_io_us", "embed_us", "layer_us", "layer_p99_us", "head_us",
+        "stall_us", "layer_io_us", "last_layer_us", "last_layer_p99_us"})
     EXPECT_TRUE(json["times"].contains(field)) << field;
   for (const auto& parsed : {ParsePlan(EncodePlan(Cold()), "a.file"),
                              ParsePlan(test::Bytes(PlanToJson(Cold())), "a.file")}) {
@@ -222,6 +224,8 @@ TEST(PlanFile, TimesSurviveBothSpellings) {
     EXPECT_EQ(times.head_us, 90);
     EXPECT_EQ(times.stall_us, 15000);
     EXPECT_EQ(times.layer_io_us, (std::vector<double>{2500, 1250}));
+    EXPECT_EQ(times.last_layer_us, 900);
+    EXPECT_EQ(times.last_layer_p99_us, 1000.5);
   }
 }
 
@@ -232,6 +236,8 @@ TEST(PlanFile, TimesAndStagingThatCannotBeAreRefused) {
   } cases[] = {
       {[](Plan& p) { p.times->start_us = -1; }, "a.file: times.start_us is negative"},
       {[](Plan& p) { p.times->layer_p99_us = -1; }, "times.layer_p99_us is negative"},
+      {[](Plan& p) { p.times->last_layer_us = -1; }, "times.last_layer_us is negative"},
+      {[](Plan& p) { p.times->last_layer_p99_us = -1; }, "times.last_layer_p99_us is negative"},
       {[](Plan& p) { p.times->stall_us = -0.5; }, "times.stall_us is negative"},
       {[](Plan& p) { p.times->layer_io_us[1] = -1; }, "times.layer_io_us is negative"},
       {[](Plan& p) { p.times->layer_io_us.push_back(1); }, "times.layer_io_us does not have one"},
