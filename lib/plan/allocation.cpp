@@ -114,8 +114,7 @@ double Allocation::SmallestTarget() const {
     io_us += part_us[k] + streamed_us_[k];
     late_us = std::max(late_us, io_us - static_cast<double>(k) * budget_.lane.layer_us);
   }
-  const double target_us = late_us + budget_.lane.fixed.compute_us() +
-                           static_cast<double>(budget_.lane.layers) * budget_.lane.layer_us;
+  const double target_us = late_us + budget_.lane.compute_us();
   if (!budget_.shard_bytes) return target_us;
   return std::max(target_us, StagedLatency().value_or(target_us));
 }

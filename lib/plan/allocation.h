@@ -21,9 +21,7 @@ struct Budget {
   double wake_us = 0;                   ///< lead time before the text is there, for shards only
 
   /// T - T_fixed - n * T_comp. Requires a target.
-  [[nodiscard]] double slack_us() const {
-    return *target_us - lane.fixed.compute_us() - static_cast<double>(lane.layers) * lane.layer_us;
-  }
+  [[nodiscard]] double slack_us() const { return *target_us - lane.compute_us(); }
   /// [layers] IO time for shards until each layer must start; infinite without a target. What a
   /// cold start loads beside them is taken off.
   [[nodiscard]] std::vector<double> Capacities() const;

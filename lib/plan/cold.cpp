@@ -36,8 +36,9 @@ ColdTimes ColdTimesOf(const PlanInput& input, const DeviceModel& device,
 }
 
 ComputeLane LaneOf(const PlanInput& input, const DeviceModel& device,
-                   std::span<const uint32_t> layers, double layer_us, bool cold) {
-  ComputeLane lane{device.fixed(), static_cast<uint32_t>(layers.size()), layer_us};
+                   std::span<const uint32_t> layers, uint32_t width, bool cold) {
+  ComputeLane lane{device.fixed(), static_cast<uint32_t>(layers.size()),
+                   device.LayerUs(width).value_or(0), device.LastLayerUs(width).value_or(0)};
   if (!cold) return lane;
   ColdTimes times = ColdTimesOf(input, device, layers);
   lane.fixed.embed_io_us += times.start_us + times.open_io_us + times.embedding_us;
@@ -52,7 +53,7 @@ std::vector<double> PartIo(const ComputeLane& lane) {
   std::vector<double> part_us(lane.layers);
   if (lane.part_us.empty() || part_us.empty()) return part_us;
   std::copy_n(lane.part_us.begin(), part_us.size(), part_us.begin());
-  part_us.back() += std::max(0.0, lane.part_us.back() - lane.layer_us);
+  part_us.back() += std::max(0.0, lane.part_us.back() - lane.last_us);
   return part_us;
 }
 

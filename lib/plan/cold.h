@@ -27,10 +27,11 @@ Status CheckColdIsKnown(const PlanInput& input, const DeviceModel& device);
 ColdTimes ColdTimesOf(const PlanInput& input, const DeviceModel& device,
                       std::span<const uint32_t> layers);
 
-/// The lane that runs `layers`. Of a cold start its rows take all IO until they and the embedding
-/// can be computed, the process's own work before them included: budgets then begin where they do.
+/// The lane that runs `layers` of `width` slices, a width whose time the device knows. Of a cold
+/// start its rows take all IO until they and the embedding can be computed, the process's own work
+/// before them included: budgets then begin where they do.
 ComputeLane LaneOf(const PlanInput& input, const DeviceModel& device,
-                   std::span<const uint32_t> layers, double layer_us, bool cold);
+                   std::span<const uint32_t> layers, uint32_t width, bool cold);
 
 /// [layers] what the lane's parts take of each layer's budget: 0 of a warm run. The last layer also
 /// pays for the head's part as far as that takes longer than the layer's compute, which hides it.

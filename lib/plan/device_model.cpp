@@ -43,7 +43,9 @@ Status CheckCompute(const ComputeSample& sample, size_t index) {
   if (sample.length == 0) return ProfileError("compute", index, "length", "is 0");
   if (sample.width == 0) return ProfileError("compute", index, "width", "is 0");
   STI_RETURN_IF_ERROR(CheckTime("compute", index, "layer_us", sample.layer_us, false));
-  return CheckP99("compute", index, sample.layer_us, sample.p99_us);
+  STI_RETURN_IF_ERROR(CheckP99("compute", index, sample.layer_us, sample.p99_us));
+  STI_RETURN_IF_ERROR(CheckTime("compute", index, "last_us", sample.last_us, true));
+  return CheckP99("compute", index, sample.last_us, sample.last_p99_us, "last_p99_us");
 }
 
 Status CheckFixed(const FixedSample& sample, size_t index) {
@@ -84,34 +86,45 @@ Status CheckAscending(const char* list, const char* field, std::vector<Work> wor
   return {};
 }
 
-/// Times ascend with bytes and bits; with width at each length and clock, and with length at each
-/// width and clock.
+/// A p99 that was not measured is 0, and no p99 is below its median.
+double TimeAt(Risk risk, double median_us, double p99_us) {
+  return risk == Risk::kMedian ? median_us : std::max(median_us, p99_us);
+}
+
+/// Times ascend with width at each length and clock, and with length at each width and clock: of
+/// all layers, or of last ones as far as they were measured.
+Status CheckLayerOrder(const std::vector<ComputeSample>& compute, Risk risk, bool last) {
+  std::vector<Work> layers;
+  layers.reserve(2 * compute.size());
+  for (size_t i = 0; i < compute.size(); ++i) {
+    const ComputeSample& layer = compute[i];
+    const double time_us = last ? TimeAt(risk, layer.last_us, layer.last_p99_us)
+                                : TimeAt(risk, layer.layer_us, layer.p99_us);
+    if (time_us == 0) continue;
+    layers.push_back({{0, layer.length, layer.freq}, layer.width, time_us, i});
+    layers.push_back({{1, layer.width, layer.freq}, layer.length, time_us, i});
+  }
+  const char* median = last ? "last_us" : "layer_us";
+  const char* p99 = last ? "last_p99_us" : "p99_us";
+  return CheckAscending("compute", risk == Risk::kP99 ? p99 : median, std::move(layers));
+}
+
+/// Times ascend with bytes and bits, and of layers as CheckLayerOrder says.
 Status CheckOrder(const DeviceProfile& profile) {
-  for (const bool p99 : {false, true}) {
+  for (const Risk risk : {Risk::kMedian, Risk::kP99}) {
     std::vector<Work> reads;
     reads.reserve(profile.io.size());
     for (size_t i = 0; i < profile.io.size(); ++i) {
       const IoSample& io = profile.io[i];
-      const double time_us = p99 ? std::max(io.load_us, io.p99_us) : io.load_us;
+      const double time_us = TimeAt(risk, io.load_us, io.p99_us);
       reads.push_back({{io.bits == 0, 0, 0}, io.bits == 0 ? io.bytes : io.bits, time_us, i});
     }
-    STI_RETURN_IF_ERROR(CheckAscending("io", p99 ? "p99_us" : "load_us", std::move(reads)));
-    std::vector<Work> layers;
-    layers.reserve(2 * profile.compute.size());
-    for (size_t i = 0; i < profile.compute.size(); ++i) {
-      const ComputeSample& layer = profile.compute[i];
-      const double time_us = p99 ? std::max(layer.layer_us, layer.p99_us) : layer.layer_us;
-      layers.push_back({{0, layer.length, layer.freq}, layer.width, time_us, i});
-      layers.push_back({{1, layer.width, layer.freq}, layer.length, time_us, i});
-    }
-    STI_RETURN_IF_ERROR(CheckAscending("compute", p99 ? "p99_us" : "layer_us", std::move(layers)));
+    const char* field = risk == Risk::kP99 ? "p99_us" : "load_us";
+    STI_RETURN_IF_ERROR(CheckAscending("io", field, std::move(reads)));
+    for (const bool last : {false, true})
+      STI_RETURN_IF_ERROR(CheckLayerOrder(profile.compute, risk, last));
   }
   return {};
-}
-
-/// A p99 that was not measured is 0, and no p99 is below its median.
-double TimeAt(Risk risk, double median_us, double p99_us) {
-  return risk == Risk::kMedian ? median_us : std::max(median_us, p99_us);
 }
 
 /// Sorts by key; where a key was measured twice, keeps the slower.
@@ -153,10 +166,17 @@ std::optional<uint32_t> HoldingLength(const std::vector<Sample>& samples, uint32
   return best;
 }
 
-/// Layer times by width at one length. Of several clocks the highest not above `freq` counts; the
-/// highest of all if `freq` is 0 (STI 5.3: the clock is at its peak while an inference runs).
+double LayerTimeAt(Risk risk, const ComputeSample& sample, bool last) {
+  if (last && sample.last_us > 0) return TimeAt(risk, sample.last_us, sample.last_p99_us);
+  return TimeAt(risk, sample.layer_us, sample.p99_us);
+}
+
+/// Layer times by width at one length, or those of last layers. Of several clocks the highest not
+/// above `freq` counts; the highest of all if `freq` is 0 (STI 5.3: the clock is at its peak while
+/// an inference runs).
 std::vector<std::pair<uint32_t, double>> LayerTimes(const std::vector<ComputeSample>& samples,
-                                                    uint32_t length, Risk risk, uint64_t freq) {
+                                                    uint32_t length, Risk risk, uint64_t freq,
+                                                    bool last) {
   std::vector<std::pair<uint32_t, double>> widths;
   const auto counts = [&](const ComputeSample& sample) {
     return sample.length == length && (freq == 0 || sample.freq <= freq);
@@ -166,10 +186,20 @@ std::vector<std::pair<uint32_t, double>> LayerTimes(const std::vector<ComputeSam
     const bool beaten = std::any_of(samples.begin(), samples.end(), [&](const ComputeSample& o) {
       return counts(o) && o.width == sample.width && o.freq > sample.freq;
     });
-    if (!beaten) widths.emplace_back(sample.width, TimeAt(risk, sample.layer_us, sample.p99_us));
+    if (!beaten) widths.emplace_back(sample.width, LayerTimeAt(risk, sample, last));
   }
   SortUnique(&widths);
   return widths;
+}
+
+std::optional<double> TimeOfWidth(const std::vector<std::pair<uint32_t, double>>& widths,
+                                  uint32_t width, bool interpolate) {
+  auto above = std::lower_bound(widths.begin(), widths.end(), width,
+                                [](const auto& point, uint32_t w) { return point.first < w; });
+  if (above == widths.end()) return std::nullopt;
+  if (above->first == width) return above->second;
+  if (above == widths.begin() || !interpolate) return std::nullopt;
+  return OnLine(*(above - 1), *above, width);
 }
 
 }  // namespace
@@ -209,7 +239,8 @@ Result<DeviceModel> DeviceModel::Make(const DeviceProfile& profile, uint32_t len
   model.length_ = *holding;
   model.interpolate_ = reading.interpolate;
   model.widths_were_chosen_ = !profile.kernel.empty();
-  model.widths_ = LayerTimes(profile.compute, *holding, risk, reading.freq);
+  model.widths_ = LayerTimes(profile.compute, *holding, risk, reading.freq, false);
+  model.last_ = LayerTimes(profile.compute, *holding, risk, reading.freq, true);
   if (model.widths_.empty()) {
     return UsageError("profile: no layer times at " + std::to_string(reading.freq) +
                       " kHz or less; ask for a clock that was profiled");
@@ -238,12 +269,11 @@ Result<DeviceModel> DeviceModel::Make(const DeviceProfile& profile, uint32_t len
 }
 
 std::optional<double> DeviceModel::LayerUs(uint32_t width) const {
-  auto above = std::lower_bound(widths_.begin(), widths_.end(), width,
-                                [](const auto& point, uint32_t w) { return point.first < w; });
-  if (above == widths_.end()) return std::nullopt;
-  if (above->first == width) return above->second;
-  if (above == widths_.begin() || !interpolate_) return std::nullopt;
-  return OnLine(*(above - 1), *above, width);
+  return TimeOfWidth(widths_, width, interpolate_);
+}
+
+std::optional<double> DeviceModel::LastLayerUs(uint32_t width) const {
+  return TimeOfWidth(last_, width, interpolate_);
 }
 
 std::optional<double> DeviceModel::LoadUs(uint32_t bits, uint64_t bytes) const {

@@ -50,6 +50,9 @@ class DeviceModel {
   /// T_comp of one layer of `width` slices, in microseconds. Nothing for a width that was not
   /// profiled, unless it lies between two that were and the reading interpolates.
   [[nodiscard]] std::optional<double> LayerUs(uint32_t width) const;
+  /// The same of a submodel's last layer, which takes as long as any other unless the profile says
+  /// more.
+  [[nodiscard]] std::optional<double> LastLayerUs(uint32_t width) const;
   /// The narrowest profiled width.
   [[nodiscard]] uint32_t narrowest() const { return widths_.front().first; }
   /// sti-profile wrote the profile: a width that it lacks was left out on purpose.
@@ -68,6 +71,7 @@ class DeviceModel {
   bool interpolate_ = false;
   bool widths_were_chosen_ = false;
   std::vector<std::pair<uint32_t, double>> widths_;    ///< ascending, unique
+  std::vector<std::pair<uint32_t, double>> last_;      ///< the same widths, as the last layer
   std::vector<std::pair<uint32_t, double>> by_bits_;   ///< ascending, unique
   std::vector<std::pair<uint64_t, double>> by_bytes_;  ///< ascending, unique
 };

@@ -20,6 +20,8 @@ DeviceProfile DriftedProfile(const DeviceProfile& profile, double compute_ratio,
   for (ComputeSample& sample : now.compute) {
     sample.layer_us *= compute;
     sample.p99_us *= compute;
+    sample.last_us *= compute;
+    sample.last_p99_us *= compute;
   }
   for (FixedSample& sample : now.fixed) {
     sample.embed_us *= compute;

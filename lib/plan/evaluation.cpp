@@ -92,6 +92,8 @@ PlanTimes TimesOf(const PlanInput& input, const DeviceModels& devices, const Pla
   times.embed_us = fixed.embed_us;
   times.layer_us = run.lane.layer_us;
   times.layer_p99_us = devices.p99.LayerUs(plan.width).value_or(0);
+  times.last_layer_us = run.lane.last_us;
+  times.last_layer_p99_us = devices.p99.LastLayerUs(plan.width).value_or(0);
   times.head_us = fixed.head_us;
   times.stall_us = StallOf(run, cold.start_us, latency_us);
   cold.part_us.resize(plan.layers.size());  // the head's part goes
@@ -204,8 +206,7 @@ PlanCheck EvaluatePlan(const PlanInput& input, const PlanRequest& request,
 
   const ComputeLane& lane = deciding.lane;
   if (plan.target_us) {
-    check.slack_us = *plan.target_us - lane.fixed.compute_us() -
-                     static_cast<double>(lane.layers) * lane.layer_us;
+    check.slack_us = *plan.target_us - lane.compute_us();
   }
   const double slack_us = check.slack_us.value_or(0);
   const auto shards = ShardsOf(input.catalog, devices.deciding(), plan);

@@ -46,7 +46,7 @@ uint64_t LeastUndelayed(const PlannedRun& run, const StagingNeed& need) {
 
 PlannedRun RunOf(const PlanInput& input, const DeviceModel& device, const Plan& plan) {
   PlannedRun run;
-  run.lane = LaneOf(input, device, plan.layers, device.LayerUs(plan.width).value_or(0), plan.cold);
+  run.lane = LaneOf(input, device, plan.layers, plan.width, plan.cold);
   for (const PlannedShard& shard : ShardsOf(input.catalog, device, plan)) {
     if (!shard.preloaded) run.streamed.push_back(shard.shard);
   }
@@ -63,9 +63,7 @@ double LatencyOf(const PlannedRun& run, std::optional<uint64_t> staging_bytes,
 }
 
 double StallOf(const PlannedRun& run, double start_us, double latency_us) {
-  const double computed_us = start_us + run.lane.fixed.compute_us() +
-                             static_cast<double>(run.lane.layers) * run.lane.layer_us;
-  return std::max(0.0, latency_us - computed_us);
+  return std::max(0.0, latency_us - start_us - run.lane.compute_us());
 }
 
 void StagingNeed::Include(const StagingNeed& other) {

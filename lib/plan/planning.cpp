@@ -179,12 +179,14 @@ Result<Planning> Planning::Prepare(const PlanInput& input, const PlanRequest& re
 
 ComputeLane Planning::LaneOfSubmodel(const Submodel& submodel) const {
   return LaneOf(input, devices.deciding(), LayersOfDepth(input.info, submodel.depth),
-                submodel.layer_us, request.cold);
+                submodel.width, request.cold);
 }
 
 double Planning::ComputeTime(const Submodel& submodel) const {
-  return static_cast<double>(submodel.depth) * submodel.layer_us +
-         devices.deciding().fixed().compute_us();
+  const DeviceModel& device = devices.deciding();
+  const ComputeLane lane{device.fixed(), submodel.depth, device.LayerUs(submodel.width).value_or(0),
+                         device.LastLayerUs(submodel.width).value_or(0)};
+  return lane.compute_us();
 }
 
 std::vector<Submodel> Planning::ComputeFeasible() const {
@@ -291,7 +293,7 @@ Plan Planning::UniformPlan(const Submodel& submodel, uint32_t bits) const {
 
 Plan Planning::PlanOf(const Allocation& allocation) const {
   const auto depth = static_cast<uint32_t>(allocation.layers().size());
-  Plan plan = UniformPlan({depth, allocation.width(), 0}, costs.bits()[0]);
+  Plan plan = UniformPlan({depth, allocation.width()}, costs.bits()[0]);
   for (size_t shard = 0; shard < allocation.shards(); ++shard) {
     const size_t k = shard / allocation.width();
     const size_t slice = shard % allocation.width();

@@ -48,12 +48,11 @@ Result<std::vector<Submodel>> NamedSubmodel(const ModelInfo& info, const DeviceM
                            " was not trained, its labels would mean little; use " +
                            Name(shape.layers, shape.width) + " or --allow-untrained");
   }
-  const std::optional<double> layer_us = device.LayerUs(width);
-  if (!layer_us) {
+  if (!device.LayerUs(width)) {
     return UsageError("profile: no compute time for width " + std::to_string(width) +
                       "; run sti-profile --widths");
   }
-  return std::vector<Submodel>{{depth, width, *layer_us}};
+  return std::vector<Submodel>{{depth, width}};
 }
 
 }  // namespace
@@ -87,9 +86,9 @@ Result<std::vector<Submodel>> AllowedSubmodels(const ModelInfo& info, const Devi
   std::vector<Submodel> submodels;
   for (uint32_t depth = only_full ? shape.layers : 1; depth <= shape.layers; ++depth) {
     for (uint32_t width = narrowest; width <= shape.width; ++width) {
-      const std::optional<double> layer_us = device.LayerUs(width);
-      if (layer_us) submodels.push_back({depth, width, *layer_us});
-      const bool hole = !layer_us && width > device.narrowest();
+      const bool known = device.LayerUs(width).has_value();
+      if (known) submodels.push_back({depth, width});
+      const bool hole = !known && width > device.narrowest();
       if (hole && !request.interpolate && !device.widths_were_chosen()) {
         return DataError("profile: compute has no width " + std::to_string(width) + " at length " +
                          std::to_string(device.length()) +

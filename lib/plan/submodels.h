@@ -10,11 +10,10 @@
 
 namespace sti {
 
-/// n layers of m slices, and T_comp of one such layer in microseconds.
+/// n layers of m slices.
 struct Submodel {
   uint32_t depth = 0;  ///< n
   uint32_t width = 0;  ///< m
-  double layer_us = 0;
   [[nodiscard]] uint64_t shards() const { return uint64_t{depth} * width; }
 };
 

@@ -26,7 +26,7 @@ class Lanes {
   void ComputeUntil(uint32_t position) {
     for (; next_ < position; ++next_) {
       compute_us_ = std::max(compute_us_, waits_[next_] ? io_us_ : 0.0);
-      Compute(Work::kLayer, next_, lane_.layer_us);
+      Compute(Work::kLayer, next_, lane_.LayerUs(next_));
       ends_us_[next_] = compute_us_;
     }
   }
@@ -167,7 +167,7 @@ double SerialLatency(const ComputeLane& lane, std::span<const StreamedShard> sha
   }
   read_parts(lane.layers);
   work(Work::kEmbed, 0, lane.fixed.embed_us);
-  for (size_t k = 0; k < lane.layers; ++k) work(Work::kLayer, k, lane.layer_us);
+  for (size_t k = 0; k < lane.layers; ++k) work(Work::kLayer, k, lane.LayerUs(k));
   work(Work::kHead, 0, lane.fixed.head_us);
   return now_us;
 }

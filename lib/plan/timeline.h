@@ -19,15 +19,24 @@ struct StreamedShard {
   double load_us = 0;
 };
 
-/// The compute lane: embeddings, `layers` layers of `layer_us`, head.
+/// The compute lane: embeddings, `layers` layers, head.
 struct ComputeLane {
   FixedTimes fixed;
   uint32_t layers = 0;
-  double layer_us = 0;
+  double layer_us = 0;        ///< of each layer but the last
+  double last_us = layer_us;  ///< of the last one
   /// Of a cold start [layers + 1]: reading what each layer needs beside shards, before its shards,
   /// and what the head needs, behind the last shard. Else empty.
   std::vector<double> part_us = {};
   std::vector<uint64_t> part_bytes = {};  ///< the same parts, which take staging as shards do
+
+  [[nodiscard]] double LayerUs(size_t k) const { return k + 1 < layers ? layer_us : last_us; }
+  /// All layers together.
+  [[nodiscard]] double layers_us() const {
+    return layers == 0 ? 0 : static_cast<double>(layers - 1) * layer_us + last_us;
+  }
+  /// All that is computed.
+  [[nodiscard]] double compute_us() const { return fixed.compute_us() + layers_us(); }
 };
 
 /// What a lane is doing: up to kLoad the IO lane, from kEmbed on the compute lane. kOpen is what a

@@ -34,7 +34,7 @@ void ForEachRead(const PlanInput& input, const DeviceModel& device, const Plan& 
 PlannedRun TurnRunOf(const PlanInput& input, const DeviceModel& device, const Plan& plan,
                      const PlanTurn& turn) {
   PlannedRun run;
-  run.lane = LaneOf(input, device, plan.layers, device.LayerUs(plan.width).value_or(0), false);
+  run.lane = LaneOf(input, device, plan.layers, plan.width, false);
   run.wake_us = plan.wake_us;
   run.streamed.reserve(plan.layers.size() * plan.width);
   ForEachRead(input, device, plan, turn, [&](uint32_t k, uint32_t, uint64_t bytes, double load_us) {

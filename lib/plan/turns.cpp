@@ -18,7 +18,7 @@ class Turns {
       : planning_(planning),
         plan_(plan),
         turn_bytes_(planning.request.turn_bytes.value_or(planning.request.preload_bytes)),
-        submodel_(SubmodelOf(planning, plan)) {
+        submodel_(SubmodelOf(plan)) {
     for (size_t k = 0; k < plan.layers.size(); ++k) {
       for (uint32_t bits : plan.bits[k]) levels_.push_back(*planning.costs.LevelOf(bits));
     }
@@ -60,9 +60,8 @@ class Turns {
   }
 
  private:
-  static Submodel SubmodelOf(const Planning& planning, const Plan& plan) {
-    return {static_cast<uint32_t>(plan.layers.size()), plan.width,
-            planning.devices.deciding().LayerUs(plan.width).value_or(0)};
+  static Submodel SubmodelOf(const Plan& plan) {
+    return {static_cast<uint32_t>(plan.layers.size()), plan.width};
   }
 
   /// A budget with its own preload buffer, this turn's levels as the floor.

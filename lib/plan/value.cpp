@@ -132,7 +132,7 @@ PredictedQuality PredictQuality(const PlanInput& input, const Plan& plan,
                                 const std::vector<std::vector<uint32_t>>& bits) {
   if (input.importance == nullptr || input.importance->submodels.empty()) return {};
   const auto depth = static_cast<uint32_t>(plan.layers.size());
-  const Submodel submodel{depth, plan.width, 0};
+  const Submodel submodel{depth, plan.width};
   const ValueModel value(input.catalog.bits, ImportanceRank(*input.importance),
                          input.catalog.layers, input.catalog.width, input.importance,
                          std::span(&submodel, 1));

@@ -54,7 +54,7 @@ TEST(Aib, ValidIffNoStalls) {
       streamed_us[shard / width] += static_cast<double>(loads[shard / width][shard % width]);
     }
     int64_t stalls = 0;
-    const int64_t end = test::SimulateEvents(loads, layer_us, 0, &stalls);
+    const int64_t end = test::SimulateEvents(loads, layer_us, layer_us, 0, &stalls);
     const bool valid = AibsValid(ComputeAibs(0, 0, 0, static_cast<double>(layer_us), streamed_us));
     ASSERT_EQ(valid, stalls == 0) << "trial " << trial;
     ASSERT_EQ(end, static_cast<int64_t>(layers) * layer_us + stalls);
@@ -79,7 +79,7 @@ TEST(Aib, ValidIffInTime) {
       layer_io_us.push_back(static_cast<double>(row[0]));
     }
     int64_t stalls = 0;
-    const int64_t end = test::SimulateEvents(loads, layer_us, embed_io, &stalls);
+    const int64_t end = test::SimulateEvents(loads, layer_us, layer_us, embed_io, &stalls);
     const auto aibs = ComputeAibs(0, static_cast<double>(slack), static_cast<double>(embed_io),
                                   static_cast<double>(layer_us), layer_io_us);
     ASSERT_EQ(AibsValid(aibs), end <= static_cast<int64_t>(layers) * layer_us + slack) << trial;

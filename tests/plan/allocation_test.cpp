@@ -38,8 +38,9 @@ TEST(Allocation, KeepsItsCountsUpToDate) {
     auto device = DeviceModel::Make(world.profile, 128, Risk::kP99);
     auto costs = ShardCosts::Make(world.catalog, *device);
     Budget budget;
-    budget.lane = {{0, double(random.Below(4)), 0}, n, 3.0 + random.Below(10)};
-    budget.target_us = n * budget.lane.layer_us + random.Below(60);
+    budget.lane = {
+        {0, double(random.Below(4)), 0}, n, 3.0 + random.Below(10), 1.0 + random.Below(20)};
+    budget.target_us = budget.lane.layers_us() + random.Below(60);
     budget.preload_bytes = random.Below(200);
     std::vector<uint32_t> layers(n);
     std::iota(layers.begin(), layers.end(), 0u);

@@ -129,6 +129,7 @@ TEST(Cold, EveryTargetThatCanBeMetIsMetAndNoOther) {
     cold.world = test::World(depth, 2, {2}, {(1 + random.Below(40)) * 4096});
     const double layer_us = 1 + random.Below(90);
     cold.world.Compute(1, [&](uint32_t m) { return layer_us * m; });
+    if (random.Below(2) == 0) cold.world.Last(2, 1 + random.Below(120));
     cold.world.profile.io = {{4096, 0, 1, 1}, {1000 * 4096, 0, 1000, 1000}};
     // Budgets count the embedding's compute as if it were at the end, so it is 0 here.
     cold.world.profile.fixed.push_back({128, 0, 1.0 * random.Below(20), 3, 0, 0, 0});

@@ -82,6 +82,7 @@ struct Case {
   Plan plan;
   std::vector<std::vector<int64_t>> loads_us;  ///< of streamed shards, by layer
   int64_t layer_us = 0;
+  int64_t last_us = 0;
   int64_t embed_io_us = 0;
   int64_t head_us = 0;
 };
@@ -89,13 +90,15 @@ struct Case {
 Case RandomCase(test::Random& random) {
   const uint32_t n = 1 + random.Below(5);
   const uint32_t m = 1 + random.Below(3);
-  Case c{test::World(n, m, {2, 6}, {10, 30}), {}, {}, 0, 0, 0};
+  Case c{test::World(n, m, {2, 6}, {10, 30}), {}, {}, 0, 0, 0, 0};
   c.layer_us = 1 + random.Below(25);
+  c.last_us = random.Below(2) == 0 ? c.layer_us : 1 + random.Below(30);
   c.embed_io_us = random.Below(3) == 0 ? random.Below(12) : 0;
   c.head_us = random.Below(5);
   const int64_t low_us = 1 + random.Below(8);
   const int64_t high_us = low_us + random.Below(12);
   c.world.Compute(m, [&](uint32_t) { return static_cast<double>(c.layer_us); });
+  if (c.last_us != c.layer_us) c.world.Last(m, static_cast<double>(c.last_us));
   c.world.Io({static_cast<double>(low_us), static_cast<double>(high_us)});
   c.world.profile.fixed = {
       {128, 0, static_cast<double>(c.embed_io_us), static_cast<double>(c.head_us)}};
@@ -136,8 +139,8 @@ TEST(Conformance, ValidIffInTimeAndStallFreeIffValidWithoutSlack) {
     const auto n = static_cast<int64_t>(c.plan.layers.size());
     int64_t stalls = 0;
     const int64_t end =
-        test::SimulateEvents(c.loads_us, c.layer_us, c.embed_io_us, &stalls) + c.head_us;
-    const int64_t least = n * c.layer_us + c.head_us;
+        test::SimulateEvents(c.loads_us, c.layer_us, c.last_us, c.embed_io_us, &stalls) + c.head_us;
+    const int64_t least = (n - 1) * c.layer_us + c.last_us + c.head_us;
     const int64_t slack = static_cast<int64_t>(random.Below(60));
     c.plan.target_us = static_cast<double>(least + slack);
     const auto check = CheckPlan(c.world.input(), PlanRequest(), c.plan);

@@ -42,6 +42,23 @@ TEST(DeviceModel, WidthsBetweenAreInterpolatedOnlyWhenToldTo) {
   EXPECT_FALSE(model->LayerUs(5));
 }
 
+TEST(DeviceModel, LastLayerTakesAsLongAsAnyOtherUnlessTheProfileSaysMore) {
+  DeviceProfile profile = Profile();
+  EXPECT_EQ(DeviceModel::Make(profile, 128, Risk::kP99)->LastLayerUs(4), 88);
+  profile.compute[2].last_us = 7;
+  profile.compute[3].last_us = 17;
+  profile.compute[3].last_p99_us = 19;
+  for (const Risk risk : {Risk::kMedian, Risk::kP99}) {
+    const auto model = DeviceModel::Make(profile, 128, risk, {0, true});
+    ASSERT_TRUE(model.ok());
+    EXPECT_EQ(model->LastLayerUs(2), 7);
+    EXPECT_EQ(model->LastLayerUs(4), risk == Risk::kP99 ? 19 : 17);
+    EXPECT_EQ(model->LastLayerUs(3), risk == Risk::kP99 ? 13 : 12);
+    EXPECT_EQ(model->LayerUs(4), risk == Risk::kP99 ? 88 : 80);
+    EXPECT_FALSE(model->LastLayerUs(5));
+  }
+}
+
 TEST(DeviceModel, HighestFrequencyCounts) {
   DeviceProfile profile = Profile();
   profile.compute = {{32, 2, 30, 30, 1000}, {32, 2, 10, 10, 2000}, {32, 2, 12, 12, 2000}};
@@ -153,6 +170,18 @@ TEST(DeviceModel, BadNumbersAreNamed) {
       {[](DeviceProfile& p) { p.compute[3].layer_us = 0; }, "compute[3].layer_us is 0"},
       {[&](DeviceProfile& p) { p.compute[0].layer_us = inf; }, "compute[0].layer_us is not"},
       {[](DeviceProfile& p) { p.compute[0].width = 0; }, "compute[0].width is 0"},
+      {[](DeviceProfile& p) { p.compute[1].last_us = -1; }, "compute[1].last_us is negative"},
+      {[&](DeviceProfile& p) { p.compute[1].last_us = nan; }, "compute[1].last_us is not a finite"},
+      {[](DeviceProfile& p) {
+         p.compute[1].last_us = 2;
+         p.compute[1].last_p99_us = 1;
+       },
+       "compute[1].last_p99_us is below the median"},
+      {[](DeviceProfile& p) {
+         p.compute[0].last_us = 3;
+         p.compute[1].last_us = 2;
+       },
+       "compute[1].last_us is less than that of less work, compute[0]"},
       {[](DeviceProfile& p) { p.fixed[1].head_us = -2; }, "fixed[1].head_us is negative"},
       {[&](DeviceProfile& p) { p.fixed[0].embed_p99_us = nan; }, "fixed[0].embed_p99_us is not"},
       {[](DeviceProfile& p) { p.fixed[1].head_p99_us = 5; }, "fixed[1].head_p99_us is below the"},

@@ -13,7 +13,7 @@ namespace {
 DeviceProfile Measured() {
   DeviceProfile profile;
   profile.io = {{4096, 0, 100, 150}, {8192, 0, 180, 0}};
-  profile.compute = {{128, 4, 1000, 1200, 1800000}};
+  profile.compute = {{128, 4, 1000, 1200, 1800000, 300, 310}};
   profile.fixed = {{128, 30, 40, 50, 33, 44, 55}};
   profile.kernel = "native";
   profile.start_us = 9000;
@@ -31,6 +31,8 @@ TEST(DriftedProfile, ScalesComputeAndIoApart) {
   EXPECT_EQ(now.compute[0].layer_us, 2000);
   EXPECT_EQ(now.compute[0].p99_us, 2400);
   EXPECT_EQ(now.compute[0].freq, 1800000u);
+  EXPECT_EQ(now.compute[0].last_us, 600);
+  EXPECT_EQ(now.compute[0].last_p99_us, 620);
   EXPECT_EQ(now.fixed[0].embed_us, 60);
   EXPECT_EQ(now.fixed[0].embed_p99_us, 66);
   EXPECT_EQ(now.fixed[0].embed_io_us, 20);

@@ -14,6 +14,7 @@ namespace {
 struct Tiny {
   uint32_t layers, width;
   std::vector<int64_t> layer_us;  ///< by width - 1
+  std::vector<int64_t> last_us;   ///< likewise
   std::vector<int64_t> load_us{0, 0};
   int64_t embed_io_us, target_us;
   uint64_t preload_bytes;
@@ -26,6 +27,8 @@ Tiny MakeTiny(test::Random& random) {
   tiny.layer_us.push_back(1 + random.Below(14));
   for (uint32_t m = 2; m <= tiny.width; ++m)
     tiny.layer_us.push_back(tiny.layer_us.back() + random.Below(6));
+  const int64_t share = 1 + random.Below(3);
+  for (const int64_t layer_us : tiny.layer_us) tiny.last_us.push_back((layer_us + 2) / share);
   tiny.load_us[0] = 1 + random.Below(10);
   tiny.load_us[1] = tiny.load_us[0] + random.Below(10);
   tiny.embed_io_us = random.Below(5);
@@ -37,6 +40,7 @@ Tiny MakeTiny(test::Random& random) {
 test::World WorldOf(const Tiny& tiny) {
   test::World world(tiny.layers, tiny.width, {2, 6}, {10, 25});
   world.Compute(1, [&](uint32_t m) { return double(tiny.layer_us[m - 1]); });
+  for (uint32_t m = 1; m <= tiny.width; ++m) world.Last(m, double(tiny.last_us[m - 1]));
   world.Io({double(tiny.load_us[0]), double(tiny.load_us[1])});
   world.profile.fixed = {{128, 0, double(tiny.embed_io_us), 0}};
   return world;
@@ -55,7 +59,8 @@ int64_t EndOf(const Tiny& tiny, uint32_t n, uint32_t m, uint32_t levels) {
     if (!open) loads[shard / m][shard % m] = tiny.load_us[level];
   }
   int64_t stalls = 0;
-  return test::SimulateEvents(loads, tiny.layer_us[m - 1], tiny.embed_io_us, &stalls);
+  return test::SimulateEvents(loads, tiny.layer_us[m - 1], tiny.last_us[m - 1], tiny.embed_io_us,
+                              &stalls);
 }
 
 bool AnyPlanMeets(const Tiny& tiny) {

@@ -32,7 +32,7 @@ inline ExactProblem ExactOf(const Planning& planning, const Submodel& submodel, 
                     planning.devices.deciding().fixed().embed_io_us;
   for (uint32_t k = 0; k < submodel.depth; ++k) {
     problem.capacity_us.push_back(static_cast<int64_t>(std::floor(first_us / grid_us + 1e-6)));
-    first_us += submodel.layer_us;
+    first_us += *planning.devices.deciding().LayerUs(submodel.width);
   }
   problem.preload_bytes = static_cast<int64_t>(planning.request.preload_bytes / grid_bytes);
   return problem;

@@ -64,7 +64,7 @@ TEST(Staging, ServesBothRisksAndTheRing) {
   const uint64_t slow_alone = StagingOf(std::span(&slow, 1), profile).enough;
   EXPECT_EQ(slow_alone, (128 + 2) * kBlock) << "one computed, one read, and a read lost";
   EXPECT_EQ(fast_alone, slow_alone);
-  slow.lane.layer_us = 250;  // compute decides: the last read may come late
+  slow.lane.layer_us = slow.lane.last_us = 250;  // compute decides: the last read may come late
   const std::array<PlannedRun, 2> both = {fast, slow};
   EXPECT_EQ(StagingOf(both, profile).enough, (128 + 2) * kBlock);
   profile.read_depth = 3;
@@ -203,6 +203,8 @@ TEST(PlanTimes, AreTheDevicesAndTheStallIsPlayed) {
   test::World world(2, 1, {2}, {4096});
   world.Compute(1, [](uint32_t) { return 100.0; });
   world.profile.compute[0].p99_us = 130;
+  world.profile.compute[0].last_us = 40;
+  world.profile.compute[0].last_p99_us = 45;
   world.Io({70});
   world.profile.fixed.push_back({128, 5, 10, 7, 0, 0, 0});
   PlanRequest request;
@@ -220,6 +222,8 @@ TEST(PlanTimes, AreTheDevicesAndTheStallIsPlayed) {
     EXPECT_EQ(times.embed_us, 5);
     EXPECT_EQ(times.layer_us, 100);
     EXPECT_EQ(times.layer_p99_us, 130);
+    EXPECT_EQ(times.last_layer_us, 40);
+    EXPECT_EQ(times.last_layer_p99_us, 45);
     EXPECT_EQ(times.head_us, 7);
     EXPECT_EQ(times.layer_io_us, (std::vector<double>{70, 70}));
     // Layer 0 starts at 80 instead of 5; layer 1's shard is there at 150, before it is needed.

@@ -14,7 +14,7 @@ std::string StageOne(const test::World& world, double target_us) {
   std::vector<Submodel> feasible;
   auto allowed = AllowedSubmodels(world.info, *device, request);
   for (const Submodel& s : *allowed) {
-    if (s.depth * s.layer_us <= target_us) feasible.push_back(s);
+    if (s.depth * *device->LayerUs(s.width) <= target_us) feasible.push_back(s);
   }
   return NameOf(LargestThenDeepest(feasible, 0.2));
 }

@@ -34,6 +34,7 @@ TEST(Timeline, AgreesWithAnEventSimulator) {
   for (int trial = 0; trial < 5000; ++trial) {
     const uint32_t layers = 1 + random.Below(6);
     const int64_t layer_us = 1 + random.Below(20);
+    const int64_t last_us = 1 + random.Below(20);
     const int64_t embed_io = random.Below(15);
     std::vector<std::vector<int64_t>> loads(layers);
     std::vector<StreamedShard> shards;
@@ -44,9 +45,11 @@ TEST(Timeline, AgreesWithAnEventSimulator) {
       }
     }
     int64_t stalls = 0;
-    const int64_t end = test::SimulateEvents(loads, layer_us, embed_io, &stalls);
-    const ComputeLane lane{
-        {0, static_cast<double>(embed_io), 0}, layers, static_cast<double>(layer_us)};
+    const int64_t end = test::SimulateEvents(loads, layer_us, last_us, embed_io, &stalls);
+    const ComputeLane lane{{0, static_cast<double>(embed_io), 0},
+                           layers,
+                           static_cast<double>(layer_us),
+                           static_cast<double>(last_us)};
     ASSERT_DOUBLE_EQ(*PipelineLatency(lane, shards, std::nullopt), static_cast<double>(end));
   }
 }

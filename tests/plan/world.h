@@ -33,6 +33,12 @@ struct World {
     for (uint32_t m = least; m <= info.shape.width; ++m)
       profile.compute.push_back({128, m, layer_us(m), layer_us(m), 0});
   }
+  /// How long layers of `width` take as the last one.
+  void Last(uint32_t width, double last_us) {
+    for (ComputeSample& sample : profile.compute) {
+      if (sample.width == width) sample.last_us = last_us;
+    }
+  }
   /// T_io of each stored bitwidth, in microseconds.
   void Io(const std::vector<double>& load_us) {
     for (size_t level = 0; level < load_us.size(); ++level)
@@ -75,9 +81,11 @@ class Random {
 };
 
 /// An event simulator that shares no code with the planner: each step of one microsecond moves
-/// both lanes. Times are whole microseconds. Returns when the label is there.
+/// both lanes. Times are whole microseconds; the last layer takes `last_us`. Returns when the label
+/// is there.
 inline int64_t SimulateEvents(const std::vector<std::vector<int64_t>>& layer_loads_us,
-                              int64_t layer_us, int64_t embed_io_us, int64_t* stalls) {
+                              int64_t layer_us, int64_t last_us, int64_t embed_io_us,
+                              int64_t* stalls) {
   struct Load {
     size_t layer;
     int64_t left;
@@ -98,7 +106,7 @@ inline int64_t SimulateEvents(const std::vector<std::vector<int64_t>>& layer_loa
   *stalls = 0;
   while (true) {
     if (computing == 0 && layer < missing.size() && now >= embed_io_us && missing[layer] == 0)
-      computing = layer_us;
+      computing = layer + 1 < missing.size() ? layer_us : last_us;
     if (layer == missing.size()) return now;
     if (computing == 0) ++*stalls;
     if (now >= embed_io_us && head < queue.size() && --queue[head].left == 0) {
