@@ -193,11 +193,12 @@ std::string ProfileText(const DeviceProfile& profile) {
                   FormatTimeUs(io.load_us).c_str(), FormatTimeUs(io.p99_us).c_str());
     text += row;
   }
-  text += "\none layer        median         p99\n";
+  text += "\none layer        median         p99   as the last\n";
   for (const ComputeSample& c : profile.compute) {
     std::string what = std::to_string(c.length) + " x " + std::to_string(c.width);
-    std::snprintf(row, sizeof(row), "%-10s %12s %11s\n", what.c_str(),
-                  FormatTimeUs(c.layer_us).c_str(), FormatTimeUs(c.p99_us).c_str());
+    std::snprintf(row, sizeof(row), "%-10s %12s %11s %13s\n", what.c_str(),
+                  FormatTimeUs(c.layer_us).c_str(), FormatTimeUs(c.p99_us).c_str(),
+                  c.last_us > 0 ? FormatTimeUs(c.last_us).c_str() : "the same");
     text += row;
   }
   if (!profile.fixed.empty()) text += "\nlength    embeddings  their IO        head\n";

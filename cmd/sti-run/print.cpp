@@ -65,7 +65,7 @@ void AddTimes(const Answer& answer, Json& json) {
     Json layer = {{"layer", run.layers[k].layer}, {"io_us", io_us}, {"compute_us", compute_us}};
     if (planned != nullptr) {
       layer["io_difference_us"] = io_us - planned->layer_io_us[k];
-      layer["compute_difference_us"] = compute_us - planned->layer_us;
+      layer["compute_difference_us"] = compute_us - planned->LayerUs(k);
     }
     json["layers"].push_back(std::move(layer));
   }
@@ -81,7 +81,7 @@ std::string DescribeLayer(const Answer& answer, size_t k) {
   return "layer " + std::to_string(layer.layer) + ": IO " +
          with_plan(LayerIoUs(answer.run, k), planned == nullptr ? 0 : planned->layer_io_us[k]) +
          ", compute " +
-         with_plan(layer.end_us - layer.start_us, planned == nullptr ? 0 : planned->layer_us);
+         with_plan(layer.end_us - layer.start_us, planned == nullptr ? 0 : planned->LayerUs(k));
 }
 
 }  // namespace

@@ -9,6 +9,8 @@ namespace {
 void LowerTo(const ComputeSample& more, ComputeSample& less) {
   less.layer_us = std::min(less.layer_us, more.layer_us);
   less.p99_us = std::min(less.p99_us, more.p99_us);
+  less.last_us = std::min(less.last_us, more.last_us);
+  less.last_p99_us = std::min(less.last_p99_us, more.last_p99_us);
 }
 
 void SmoothIo(std::vector<IoSample>& io) {

@@ -12,11 +12,12 @@
 namespace sti {
 namespace {
 
-constexpr uint32_t kDecodeBits = 6;      // STI 5.2: the slowest decoding bounds the others
-constexpr double kBudgetEachUs = 0.5e6;  // default
-constexpr size_t kFewWidths = 6;         // always measured, all of them
-constexpr double kSamplesForAll = 12;    // of each width, for all widths to be worth measuring
-constexpr double kShareOfLayers = 0.6;   // of the budget
+constexpr uint32_t kDecodeBits = 6;       // STI 5.2: the slowest decoding bounds the others
+constexpr double kBudgetEachUs = 0.35e6;  // default
+constexpr double kLastShare = 0.3;        // a last layer takes of a layer, about
+constexpr size_t kFewWidths = 6;          // always measured, all of them
+constexpr double kSamplesForAll = 12;     // of each width, for all widths to be worth measuring
+constexpr double kShareOfLayers = 0.6;    // of the budget
 
 /// The most bits up to 6 that are offered, else the fewest.
 uint32_t DecodeBits(const std::vector<uint32_t>& offered) {
@@ -110,8 +111,9 @@ class Profiler {
       for (const uint32_t width : widths_)
         share += double(width) * length / (double(widest[0]) * longest[0]);
     }
-    const size_t numbers = options_.lengths.size() * (widths_.size() + 3);
-    if (time_us * share * kSamplesForAll <= kShareOfLayers * Budget(numbers)) return {};
+    const size_t numbers = options_.lengths.size() * (2 * widths_.size() + 3);
+    if (time_us * (1 + kLastShare) * share * kSamplesForAll <= kShareOfLayers * Budget(numbers))
+      return {};
     const uint32_t middle = widths_[widths_.size() / 2];
     widths_ = {widths_.front(), middle, widths_.back()};
     Warn("only widths " + std::to_string(widths_[0]) + ", " + std::to_string(middle) + " and " +

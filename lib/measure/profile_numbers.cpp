@@ -13,7 +13,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-enum Kind : uint32_t { kIo, kLayer, kText, kRows, kHead };
+enum Kind : uint32_t { kIo, kLayer, kLastLayer, kText, kRows, kHead };
 
 template <typename Body>
 double TimeUs(Body body) {
@@ -185,6 +185,22 @@ FixedSample& FixedAt(DeviceProfile& profile, uint32_t length) {
   return profile.fixed.back();
 }
 
+// What a layer is timed with.
+struct LayerWork {
+  LayerWork(const ProfileBench& bench, uint32_t width)
+      : slices(width), views(bench.model.index().info.shape.layers) {
+    std::iota(slices.begin(), slices.end(), 0U);
+    for (uint32_t layer = 0; layer < views.size(); ++layer) {
+      views[layer].reserve(width);
+      for (const uint32_t slice : slices)
+        views[layer].push_back(bench.model.View(layer, slice, bench.decode_bits));
+    }
+  }
+  std::vector<uint32_t> slices;
+  std::vector<std::vector<ShardView>> views;  // [layers]
+  uint32_t next = 0;
+};
+
 // Values of a layer's input; what they are does not change its time.
 std::vector<float> SomeHidden(size_t count) {
   std::vector<float> hidden(count);
@@ -196,42 +212,25 @@ std::vector<float> SomeHidden(size_t count) {
   return hidden;
 }
 
-ProfileNumber LayerNumber(ProfileBench& bench, uint32_t length, uint32_t width,
-                          const std::shared_ptr<std::vector<float>>& hidden) {
-  struct Work {
-    std::vector<uint32_t> slices;
-    std::vector<std::vector<ShardView>> views;  // [layers]
-    uint32_t next = 0;
-  };
-  auto work = std::make_shared<Work>();
-  work->slices.resize(width);
-  std::iota(work->slices.begin(), work->slices.end(), 0U);
-  work->views.resize(bench.model.index().info.shape.layers);
-  for (uint32_t layer = 0; layer < work->views.size(); ++layer) {
-    work->views[layer].reserve(width);
-    for (const uint32_t slice : work->slices)
-      work->views[layer].push_back(bench.model.View(layer, slice, bench.decode_bits));
-  }
-  ProfileNumber layer;
-  layer.number = {
-      "a layer of " + std::to_string(width) + " slices at " + std::to_string(length) + " tokens",
-      kLayer,
-      [&bench, length, width] {
-        bench.lane->Resume();
-        bench.transformer->Reserve(length, width);
-      },
-      [&bench, length, work, hidden]() -> Result<double> {
-        const uint32_t offsets[2] = {0, length};
-        const uint32_t at = work->next++ % static_cast<uint32_t>(work->views.size());
-        return TimeUs([&] {
-          bench.transformer->RunLayer({offsets}, work->views[at], work->slices,
-                                      bench.model.resident().layers[at], hidden->data());
-        });
-      }};
-  layer.store = [length, width](DeviceProfile& profile, const Measured& m) {
-    profile.compute.push_back({length, width, m.median_us, m.p99_us, 0});
-  };
-  return layer;
+Number LayerNumber(ProfileBench& bench, uint32_t length, uint32_t width, OutputRows rows,
+                   const std::shared_ptr<std::vector<float>>& hidden) {
+  const auto work = std::make_shared<LayerWork>(bench, width);
+  const bool last = rows == OutputRows::kFirst;
+  const std::string size =
+      std::to_string(width) + " slices at " + std::to_string(length) + " tokens";
+  return {(last ? "a last layer of " : "a layer of ") + size, last ? kLastLayer : kLayer,
+          [&bench, length, width] {
+            bench.lane->Resume();
+            bench.transformer->Reserve(length, width);
+          },
+          [&bench, length, rows, work, hidden]() -> Result<double> {
+            const uint32_t offsets[2] = {0, length};
+            const uint32_t at = work->next++ % static_cast<uint32_t>(work->views.size());
+            return TimeUs([&] {
+              bench.transformer->RunLayer({offsets}, work->views[at], work->slices,
+                                          bench.model.resident().layers[at], hidden->data(), rows);
+            });
+          }};
 }
 
 }  // namespace
@@ -252,12 +251,22 @@ Result<std::vector<ProfileNumber>> IoNumbers(ProfileBench& bench) {
 std::vector<ProfileNumber> LayerNumbers(ProfileBench& bench, std::span<const uint32_t> lengths,
                                         std::span<const uint32_t> widths) {
   std::vector<ProfileNumber> numbers;
-  numbers.reserve(lengths.size() * widths.size());
+  numbers.reserve(2 * lengths.size() * widths.size());
   const size_t columns = bench.model.index().info.shape.hidden;
   for (const uint32_t length : lengths) {
     const auto hidden = std::make_shared<std::vector<float>>(SomeHidden(length * columns));
-    for (const uint32_t width : widths)
-      numbers.push_back(LayerNumber(bench, length, width, hidden));
+    for (const uint32_t width : widths) {
+      numbers.push_back({LayerNumber(bench, length, width, OutputRows::kAll, hidden),
+                         [length, width](DeviceProfile& profile, const Measured& m) {
+                           profile.compute.push_back({length, width, m.median_us, m.p99_us, 0});
+                         }});
+      // Behind its layer, so that the entry is there.
+      numbers.push_back({LayerNumber(bench, length, width, OutputRows::kFirst, hidden),
+                         [](DeviceProfile& profile, const Measured& m) {
+                           profile.compute.back().last_us = m.median_us;
+                           profile.compute.back().last_p99_us = m.p99_us;
+                         }});
+    }
   }
   return numbers;
 }

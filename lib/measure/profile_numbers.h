@@ -45,7 +45,8 @@ struct ProfileNumber {
 /// cache holds what comes next.
 Result<std::vector<ProfileNumber>> IoNumbers(ProfileBench& bench);
 
-/// A layer while shards arrive, which is how it is computed in a run, for every length and width.
+/// A layer while shards arrive, which is how it is computed in a run, for every length and width;
+/// and the same as the last of a submodel.
 std::vector<ProfileNumber> LayerNumbers(ProfileBench& bench, std::span<const uint32_t> lengths,
                                         std::span<const uint32_t> widths);
 

@@ -48,7 +48,7 @@ struct Transformer::State {
   void Run(uint32_t tokens);
   void AddHeads(ShardMatrixIndex matrix, const HeadInput& input, const std::vector<float>& bias,
                 float* out, size_t head_step, size_t stride, Epilogue epilogue);
-  const float* GatherFirst(const Batch& batch, const float* hidden);
+  void GatherFirst(const Batch& batch, const float* hidden, float* firsts) const;
   void Context(const Batch& batch, const HeadInput& input, const LayerParameters& parameters,
                OutputRows rows, float* context, size_t stride);
   void Output(uint32_t rows, std::span<const ShardView> slices,
@@ -139,13 +139,13 @@ void Transformer::State::AddHeads(ShardMatrixIndex matrix, const HeadInput& inpu
   }
 }
 
-// What queries are made from where only first tokens ask, gathered where nothing else is yet.
-const float* Transformer::State::GatherFirst(const Batch& batch, const float* hidden) {
+// Rows of first tokens, one after another; `firsts` may be `hidden`, whose rows then move up.
+void Transformer::State::GatherFirst(const Batch& batch, const float* hidden, float* firsts) const {
   for (uint32_t s = 0; s < batch.sequences(); ++s) {
-    std::copy_n(hidden + uint64_t{batch.offsets[s]} * shape.hidden, shape.hidden,
-                sums + uint64_t{s} * shape.hidden);
+    const float* from = hidden + uint64_t{batch.offsets[s]} * shape.hidden;
+    float* to = firsts + uint64_t{s} * shape.hidden;
+    if (from != to) std::copy_n(from, shape.hidden, to);
   }
-  return sums;
 }
 
 // Q, K and V of the slices, each a head, and their attention.
@@ -155,7 +155,10 @@ void Transformer::State::Context(const Batch& batch, const HeadInput& input,
   const uint32_t head = shape.head_dim();
   const bool first_only = rows == OutputRows::kFirst;
   HeadInput asking = input;
-  if (first_only) asking.hidden = GatherFirst(batch, input.hidden);
+  if (first_only) {
+    GatherFirst(batch, input.hidden, sums);  // where nothing else is yet
+    asking.hidden = sums;
+  }
   AddHeads(kQuery, asking, parameters.query_bias, context, head, stride, Epilogue::kNone);
   if (first_only) Run(batch.sequences());
   AddHeads(kKey, input, parameters.key_bias, keys, head * key_stride, key_stride,
@@ -269,17 +272,19 @@ void Transformer::MakeRoom(uint32_t tokens, uint32_t width) {
 
 void Transformer::RunLayer(const Batch& batch, std::span<const ShardView> slices,
                            std::span<const uint32_t> slice_indexes,
-                           const LayerParameters& parameters, float* hidden) {
+                           const LayerParameters& parameters, float* hidden, OutputRows rows) {
   State& s = *state_;
   MakeRoom(batch.tokens(), static_cast<uint32_t>(slices.size()));
-  s.Context(batch, {slices, slice_indexes, hidden}, parameters, OutputRows::kAll, s.queries,
-            s.head_stride);
+  const bool first_only = rows == OutputRows::kFirst;
+  s.Context(batch, {slices, slice_indexes, hidden}, parameters, rows, s.queries, s.head_stride);
+  if (first_only) s.GatherFirst(batch, hidden, hidden);
   s.own_contexts.clear();
   for (size_t i = 0; i < slices.size(); ++i) {
     s.own_contexts.push_back({s.queries + i * s.shape.head_dim(), s.head_stride});
   }
-  s.Output(batch.tokens(), slices, s.own_contexts, parameters);
-  s.Finish(batch.tokens(), slices, slice_indexes, parameters, hidden);
+  const uint32_t count = first_only ? batch.sequences() : batch.tokens();
+  s.Output(count, slices, s.own_contexts, parameters);
+  s.Finish(count, slices, slice_indexes, parameters, hidden);
 }
 
 void Transformer::ComputeContext(const Batch& batch, std::span<const ShardView> slices,

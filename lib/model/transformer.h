@@ -56,12 +56,13 @@ class Transformer {
   /// Bytes of all working buffers, decoded panels included.
   [[nodiscard]] uint64_t working_bytes() const;
 
-  /// Turns `hidden` [tokens, d] into the layer's output, in place. slices[i] is stored slice
-  /// slice_indexes[i]; 1 to M of them, mixed bits allowed; sums run in the order given. Allocates
-  /// nothing when reserved; reserves otherwise.
+  /// Turns `hidden` [tokens, d] into the layer's output, in place; of first tokens only,
+  /// [sequences, d] at its beginning, which have the bits that they have among all. slices[i] is
+  /// stored slice slice_indexes[i]; 1 to M of them, mixed bits allowed; sums run in the order
+  /// given. Allocates nothing when reserved; reserves otherwise.
   void RunLayer(const Batch& batch, std::span<const ShardView> slices,
                 std::span<const uint32_t> slice_indexes, const LayerParameters& parameters,
-                float* hidden);
+                float* hidden, OutputRows rows = OutputRows::kAll);
 
   /// RunLayer in two pieces, so that layers which differ in a slice share what the others compute:
   /// FinishLayer with the contexts of all slices has the same bits as RunLayer. First: queries,

@@ -20,13 +20,25 @@ constexpr double kMostOvershoot = 0.1;
 
 Pace::Pace(const PlanTimes& times, uint32_t layers, uint32_t width)
     : layer_us_(std::max(times.layer_us, times.layer_p99_us)),
+      last_us_(times.last_layer_us > 0 ? std::max(times.last_layer_us, times.last_layer_p99_us)
+                                       : layer_us_),
       head_us_(times.head_us),
       layers_(layers),
       width_(width) {}
 
-double Pace::LayerUs(uint32_t slices) const {
+double Pace::PlannedUs(uint32_t k, uint32_t slices) const {
   const double share = static_cast<double>(slices) / width_;
-  return layer_us_ * slowdown_ * (kFixedShare + (1 - kFixedShare) * share);
+  const double whole_us = k + 1 < layers_ ? layer_us_ : last_us_;
+  return whole_us * (kFixedShare + (1 - kFixedShare) * share);
+}
+
+// Layers k and after it with so many slices each, and the head.
+double Pace::RemainingUs(uint32_t k, uint32_t slices) const {
+  double planned_us = head_us_;
+  if (k < layers_) {
+    planned_us += (layers_ - 1 - k) * PlannedUs(0, slices) + PlannedUs(layers_ - 1, slices);
+  }
+  return slowdown_ * planned_us;
 }
 
 double Pace::MarginUs() const {
@@ -34,20 +46,20 @@ double Pace::MarginUs() const {
 }
 
 double Pace::LatestStartUs(uint32_t k) const {
-  return deadline_us_ - MarginUs() - (layers_ - k) * LayerUs(width_) - slowdown_ * head_us_;
+  return deadline_us_ - MarginUs() - RemainingUs(k, width_);
 }
 
 uint32_t Pace::SlicesFor(uint32_t k, double now_us) const {
   // Half of the margin is for who waited until the latest start and woke up a little later.
-  const double left_us = deadline_us_ - MarginUs() / 2 - now_us - slowdown_ * head_us_;
+  const double left_us = deadline_us_ - MarginUs() / 2 - now_us;
   uint32_t slices = width_;
-  while (slices > 1 && (layers_ - k) * LayerUs(slices) > left_us) --slices;
+  while (slices > 1 && RemainingUs(k, slices) > left_us) --slices;
   return slices;
 }
 
 // Slower counts at once, since a deadline is near; faster has to prove itself.
-void Pace::Observe(uint32_t slices, double time_us) {
-  const double expected_us = LayerUs(slices) / slowdown_;
+void Pace::Observe(uint32_t k, uint32_t slices, double time_us) {
+  const double expected_us = PlannedUs(k, slices);
   if (expected_us <= 0) return;
   const double ratio = std::max(1.0, time_us / expected_us);
   slowdown_ += (ratio > slowdown_ ? kLearn : kLearn / 2) * (ratio - slowdown_);

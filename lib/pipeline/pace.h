@@ -26,8 +26,8 @@ class Pace {
   /// at least 1.
   [[nodiscard]] uint32_t SlicesFor(uint32_t k, double now_us) const;
 
-  /// A layer of `slices` slices took `time_us`.
-  void Observe(uint32_t slices, double time_us);
+  /// Layer k took `time_us` with `slices` slices.
+  void Observe(uint32_t k, uint32_t slices, double time_us);
   /// The run ended so much after its deadline, or before it (negative).
   void Ended(double late_us);
 
@@ -35,10 +35,12 @@ class Pace {
   [[nodiscard]] double slowdown() const { return slowdown_; }
 
  private:
-  [[nodiscard]] double LayerUs(uint32_t slices) const;
+  [[nodiscard]] double PlannedUs(uint32_t k, uint32_t slices) const;
+  [[nodiscard]] double RemainingUs(uint32_t k, uint32_t slices) const;
   [[nodiscard]] double MarginUs() const;
 
   double layer_us_ = 0;
+  double last_us_ = 0;  ///< the last layer, which gives first tokens only
   double head_us_ = 0;
   uint32_t layers_ = 0;
   uint32_t width_ = 0;

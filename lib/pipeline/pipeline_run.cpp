@@ -105,14 +105,16 @@ Status Pipeline::ComputeLayer(Route& route, uint32_t k, const Batch& batch, RunR
   STI_ASSIGN_OR_RETURN(const Route::Layer layer,
                        route.ViewLayer(k, lane_->TakeArrived(k), most, preload_, arena_.span(),
                                        file_.name(), &result.degraded));
+  // The head looks at the first token only.
+  const OutputRows rows = k + 1 == route.layers() ? OutputRows::kFirst : OutputRows::kAll;
   transformer_->RunLayer(batch, layer.views, layer.slices, resident_.layers[trace.layer],
-                         hidden_.data());
+                         hidden_.data(), rows);
   lane_->GroupComputed(k);
   trace.end_us = Now();
   trace.decode_us = transformer_->TakeDecodeUs();
   trace.slices = static_cast<uint32_t>(layer.slices.size());
   if (degrading_) {
-    PaceOf(route).Observe(trace.slices, trace.end_us - trace.start_us);
+    PaceOf(route).Observe(k, trace.slices, trace.end_us - trace.start_us);
     SetStartTimes(route);
   }
   result.layers.push_back(trace);
@@ -195,10 +197,13 @@ void Pipeline::CompareWithPlan(const Route& route, uint32_t tokens, const RunRes
   const Plan& plan = route.plan();
   if (!plan.times || plan.cold || !result.degraded.empty() || tokens * 10 < plan.length * 9) return;
   double compute_us = 0;
-  for (const LayerTrace& layer : result.layers) compute_us += layer.end_us - layer.start_us;
+  double planned_us = 0;
+  for (size_t k = 0; k < result.layers.size(); ++k) {
+    compute_us += result.layers[k].end_us - result.layers[k].start_us;
+    planned_us += plan.times->LayerUs(k);
+  }
   double io_us = plan.times->embed_io_us;
   for (double layer_us : plan.times->layer_io_us) io_us += layer_us;
-  const double planned_us = plan.times->layer_us * static_cast<double>(result.layers.size());
   const bool first_turn = result.turn == 1 && !preload_limit_;
   drift_.Add(planned_us > 0 ? compute_us / planned_us : 0,
              first_turn && io_us > 0 ? result.io_busy_us / io_us : 0);

@@ -28,6 +28,16 @@ TEST(SmoothProfile, AHiccupIsLoweredByWiderAndByLongerLayers) {
   EXPECT_EQ(profile.compute[1].layer_us, 18);
 }
 
+TEST(SmoothProfile, LastLayersAreLoweredByThemselves) {
+  DeviceProfile profile;
+  profile.compute = {{16, 1, 5, 6, 0, 9, 11}, {16, 2, 8, 9, 0, 4, 5}};
+  SmoothProfile(profile);
+  EXPECT_EQ(profile.compute[0].layer_us, 5);
+  EXPECT_EQ(profile.compute[0].last_us, 4);
+  EXPECT_EQ(profile.compute[0].last_p99_us, 5);
+  EXPECT_EQ(profile.compute[1].last_us, 4);
+}
+
 TEST(SmoothProfile, NarrowerOrShorterLayersLowerNothing) {
   DeviceProfile profile;
   profile.compute = {{32, 4, 18, 20, 0}, {64, 2, 9, 10, 0}};

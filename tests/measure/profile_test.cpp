@@ -73,6 +73,8 @@ TEST_F(ProfileTest, MeasuresEveryBitwidthLengthAndWidth) {
     measured.emplace_back(compute.length, compute.width);
     EXPECT_GT(compute.layer_us, 0);
     EXPECT_GE(compute.p99_us, compute.layer_us);
+    EXPECT_GT(compute.last_us, 0);
+    EXPECT_GE(compute.last_p99_us, compute.last_us);
   }
   EXPECT_EQ(measured,
             (std::vector<std::pair<uint32_t, uint32_t>>{{4, 1}, {4, 2}, {16, 1}, {16, 2}}));

@@ -51,6 +51,15 @@ class LayerPieces : public ::testing::Test {
     transformer_->RunLayer({offsets_}, views_, indexes_, layer_.parameters, whole_.data());
   }
 
+  // What RunLayer makes of first tokens only.
+  std::vector<float> AsLast() {
+    std::vector<float> hidden = hidden_;
+    transformer_->RunLayer({offsets_}, views_, indexes_, layer_.parameters, hidden.data(),
+                           OutputRows::kFirst);
+    hidden.resize(sequences() * d());
+    return hidden;
+  }
+
   // The context of each slice by itself, then the rest.
   std::vector<float> InPieces(OutputRows rows) {
     const size_t count = rows == OutputRows::kAll ? offsets_.back() : sequences();
@@ -94,6 +103,7 @@ TEST_F(LayerPieces, EveryInstructionSetGivesTheBitsOfTheWholeLayer) {
     Use({Backend::kNative}, 1);
     EXPECT_EQ(InPieces(OutputRows::kAll), whole_);
     EXPECT_EQ(InPieces(OutputRows::kFirst), FirstOf(whole_));
+    EXPECT_EQ(AsLast(), FirstOf(whole_));
   });
 }
 
@@ -103,6 +113,7 @@ TEST_F(LayerPieces, EveryComputeTypeGivesTheBitsOfTheWholeLayer) {
     Use({Backend::kNative, type}, 2);
     EXPECT_EQ(InPieces(OutputRows::kAll), whole_);
     EXPECT_EQ(InPieces(OutputRows::kFirst), FirstOf(whole_));
+    EXPECT_EQ(AsLast(), FirstOf(whole_));
   }
 }
 

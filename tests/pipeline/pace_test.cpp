@@ -46,21 +46,37 @@ TEST(Pace, AllSlicesUntilTheLatestStartThenFewerButOneAlways) {
 TEST(Pace, SlowLayersAreExpectedToStaySlowAndRecoverInTime) {
   Pace pace = TenLayers(200'000);
   const double quiet_us = pace.LatestStartUs(0);
-  for (int layer = 0; layer < 10; ++layer) pace.Observe(10, 20'000);
+  for (int layer = 0; layer < 10; ++layer) pace.Observe(0, 10, 20'000);
   EXPECT_GT(pace.slowdown(), 1.9);
   EXPECT_LE(pace.slowdown(), 2.0);
   EXPECT_LT(pace.LatestStartUs(0), quiet_us - 80'000);
   EXPECT_LT(pace.SlicesFor(0, 20'000), 10U);
-  for (int layer = 0; layer < 100; ++layer) pace.Observe(10, 10'000);
+  for (int layer = 0; layer < 100; ++layer) pace.Observe(0, 10, 10'000);
   EXPECT_LT(pace.slowdown(), 1.01);
 }
 
 TEST(Pace, FewerSlicesThatTakeTheirShareAreNotSlow) {
   Pace pace = TenLayers(200'000);
-  for (int layer = 0; layer < 10; ++layer) pace.Observe(5, 5'500);
+  for (int layer = 0; layer < 10; ++layer) pace.Observe(0, 5, 5'500);
   EXPECT_DOUBLE_EQ(pace.slowdown(), 1.0);
-  for (int layer = 0; layer < 10; ++layer) pace.Observe(10, 5'000);
+  for (int layer = 0; layer < 10; ++layer) pace.Observe(0, 10, 5'000);
   EXPECT_DOUBLE_EQ(pace.slowdown(), 1.0) << "fast is no reason to plan on";
+}
+
+TEST(Pace, TheLastLayerHasItsOwnTime) {
+  PlanTimes times = Times();
+  times.last_layer_us = 2'000;
+  times.last_layer_p99_us = 3'000;
+  Pace pace(times, 10, 10);
+  pace.Begin(200'000);
+  EXPECT_NEAR(pace.LatestStartUs(10) - pace.LatestStartUs(9), 3'000, 1);
+  EXPECT_NEAR(pace.LatestStartUs(9) - pace.LatestStartUs(0), 90'000, 1);
+  for (int run = 0; run < 10; ++run) pace.Observe(9, 10, 3'000);
+  EXPECT_DOUBLE_EQ(pace.slowdown(), 1.0);
+  for (int run = 0; run < 30; ++run) pace.Observe(9, 10, 6'000);
+  EXPECT_NEAR(pace.slowdown(), 2.0, 0.01);
+  const Pace only(times, 1, 10);
+  EXPECT_NEAR(only.LatestStartUs(1) - only.LatestStartUs(0), 3'000, 1);
 }
 
 TEST(Pace, ALateRunWidensTheMarginForAWhile) {
