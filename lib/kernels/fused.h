@@ -30,8 +30,8 @@ struct OutlierOverlay {
 void InterleaveRows(const float* in, size_t stride, uint32_t rows, uint32_t ins, float* out);
 
 /// c [rows, 16] = a [rows, ins] times a stretch, plus `start` or c as in PanelProduct; the
-/// stretch's weights are also written to `decoded`, as DecodePanel and MultiplyPanels do it one
-/// after the other, to the bit.
+/// stretch's weights are also written to `decoded`, if that is given, as DecodePanel and
+/// MultiplyPanels do it one after the other, to the bit.
 struct FusedProduct {
   const ShardView& shard;
   const PanelStretch& stretch;
@@ -41,7 +41,7 @@ struct FusedProduct {
   const float* start = nullptr;
   float* c = nullptr;
   size_t c_stride = 0;
-  float* decoded = nullptr;  ///< [ins, 16], aligned to 64 bytes
+  float* decoded = nullptr;  ///< [ins, 16], aligned to 64 bytes; null where no more rows follow
 };
 
 /// Whether this machine can: AVX-512 with VBMI and GFNI. Thread-safe.

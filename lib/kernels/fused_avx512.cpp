@@ -144,7 +144,7 @@ struct Scaling {
 };
 
 // The group's input kInput, with its looked-up weights.
-template <uint32_t kInput, Scales kScales, uint32_t kRows>
+template <uint32_t kInput, bool kKeep, Scales kScales, uint32_t kRows>
 HWY_INLINE void AddInput(const Scaling<kScales>& scaling, const Place& at, __m512 w,
                          Sums<kRows>& sums) {
   if constexpr (kScales == Scales::kInputs) {
@@ -153,11 +153,11 @@ HWY_INLINE void AddInput(const Scaling<kScales>& scaling, const Place& at, __m51
     w = _mm512_mul_ps(w, scaling.of_outputs);
   }
   w = _mm512_mask_load_ps(w, at.masks[kInput], at.values + kInput * kLanes);
-  _mm512_store_ps(at.decoded + kInput * kLanes, w);
+  if constexpr (kKeep) _mm512_store_ps(at.decoded + kInput * kLanes, w);
   sums.Add(at.a + kInput * kFusedRows, w);
 }
 
-template <uint32_t kBits, Scales kScales, uint32_t kRows>
+template <uint32_t kBits, Scales kScales, uint32_t kRows, bool kKeep = false>
 void Multiply(const FusedProduct& p, const float* scales) {
   const uint8_t* planes[kBits];
   for (uint32_t i = 0; i < kBits; ++i) planes[i] = p.shard.planes[i] + p.stretch.first() / 8;
@@ -183,12 +183,12 @@ void Multiply(const FusedProduct& p, const float* scales) {
       table.LookUp(_mm512_load_si512(codes + 16 * (k - first)), w);
       const Scaling<kScales> scaling{output_scales, scales + (kScales == Scales::kInputs ? k : 0)};
       const Place place{values, masks + k, a, decoded};
-      AddInput<0>(scaling, place, w[0], sums);
-      AddInput<1>(scaling, place, w[1], sums);
-      AddInput<2>(scaling, place, w[2], sums);
-      AddInput<3>(scaling, place, w[3], sums);
+      AddInput<0, kKeep>(scaling, place, w[0], sums);
+      AddInput<1, kKeep>(scaling, place, w[1], sums);
+      AddInput<2, kKeep>(scaling, place, w[2], sums);
+      AddInput<3, kKeep>(scaling, place, w[3], sums);
       values += kGroup * kLanes;
-      decoded += kGroup * kLanes;
+      if constexpr (kKeep) decoded += kGroup * kLanes;
       a += kGroup * kFusedRows;
     }
   }
@@ -197,6 +197,11 @@ void Multiply(const FusedProduct& p, const float* scales) {
 
 template <uint32_t kBits, Scales kScales>
 void MultiplyRows(const FusedProduct& p, const float* scales) {
+  // FusedRows leaves some rows to others only if it takes 12 or 16.
+  if (p.decoded != nullptr) {
+    return p.rows <= 12 ? Multiply<kBits, kScales, 12, true>(p, scales)
+                        : Multiply<kBits, kScales, 16, true>(p, scales);
+  }
   if (p.rows <= 1) return Multiply<kBits, kScales, 1>(p, scales);
   if (p.rows <= 2) return Multiply<kBits, kScales, 2>(p, scales);
   if (p.rows <= 4) return Multiply<kBits, kScales, 4>(p, scales);

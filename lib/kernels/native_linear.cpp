@@ -138,9 +138,10 @@ void NativeLinear::AddTerm(const LinearTerm& term, const OutputTile& tile, uint3
       product.panels[p] = {decoded, stretch.width()};
       if (fused) {
         const size_t column = size_t{p} * kPanelWidth;
+        const bool more_rows = first_rows < product.rows;
         MultiplyDecoding({*term.shard, stretch, scratch.overlay, leading + size_t{in} * kFusedRows,
                           first_rows, product.start == nullptr ? nullptr : product.start + column,
-                          product.c + column, product.c_stride, decoded});
+                          product.c + column, product.c_stride, more_rows ? decoded : nullptr});
       } else {
         meters_[worker].Time([&] { DecodePanel(*term.shard, stretch, decoded); });
       }

@@ -24,11 +24,16 @@ PEERS = [("onnxruntime", "fp32"), ("openvino", "fp32"), ("openvino", "bf16"),
          ("onnxruntime", "int8")]
 
 
-def flops(shape, layers, width, length):
-    """Of the encoder: products with weights, scores and context."""
+def flops(shape, width, length):
+    """Of ours: products with weights, scores and context. The last layer computes keys and values
+    of all tokens and the rest of the first."""
     hidden, heads = shape["hidden"], shape["width"]
-    weights = (4 * hidden * hidden + 2 * hidden * shape["ffn"]) * width / heads
-    return layers * (2 * length * weights + 4 * length * length * hidden * width / heads)
+
+    def layer(rows):
+        weights = 2 * length * hidden * hidden + rows * (2 * hidden * hidden
+                                                         + 2 * hidden * shape["ffn"])
+        return (2 * weights + 4 * rows * length * hidden) * width / heads
+    return (shape["layers"] - 1) * layer(length) + layer(1)
 
 
 def make_plan(model, width, options):
@@ -108,14 +113,17 @@ def summarise(rounds, work):
                                      for x, y in zip(s["logits"], reference)),
             "peak_share": median(work / one["engines"][key]["us"] / 1e3 / one["peak_gflops"]
                                  for one in rounds)}
-        if "stall_us" in samples[0]:
-            engines[spell(key)]["stall_us"] = median(s["stall_us"] for s in samples)
-    ratios = {}
+        for more in ("stall_us", "saved_us"):
+            if more in samples[0]:
+                engines[spell(key)][more] = median(s[more] for s in samples)
+    ratios, layer_ratios = {}, {}
     for mine in [key for key in keys if key[0] == "sti"]:
         for peer in [key for key in keys if key[0] != "sti" and key[1] == mine[1]]:
-            ratios[spell(peer)] = median(one["engines"][mine]["us"] / one["engines"][peer]["us"]
-                                         for one in rounds)
-    return {"engines": engines, "ratios": ratios,
+            pairs = [(one["engines"][mine], one["engines"][peer]["us"]) for one in rounds]
+            ratios[spell(peer)] = median(ours["us"] / theirs for ours, theirs in pairs)
+            layer_ratios[spell(peer)] = median((ours["us"] + ours["saved_us"]) / theirs
+                                               for ours, theirs in pairs)
+    return {"engines": engines, "ratios": ratios, "layer_ratios": layer_ratios,
             "peak_gflops": median(one["peak_gflops"] for one in rounds)}
 
 
@@ -135,7 +143,7 @@ def compare(options, models):
                         about["threads"].append(taken)
                 for length in options.lengths:
                     rounds = time_cell(workers, cpus, length, options)
-                    work = flops(shape, shape["layers"], width, length)
+                    work = flops(shape, width, length)
                     cells.append({"model": model["name"], "layers": shape["layers"], "m": width,
                                   "l": length, "threads": threads, **summarise(rounds, work)})
                 for worker in workers:

@@ -47,17 +47,19 @@ void ExpectSame(uint32_t bits, Scaled scaled, uint32_t rows, uint32_t ins, bool 
   AlignedBuffer decoded(size_t{ins} * kPanelWidth * sizeof(float));
   std::vector<float> interleaved(size_t{ins} * kFusedRows);
   InterleaveRows(a.data() + 4, ins, rows, stretch.ins, interleaved.data());
-  std::vector<float> c = begin;
-  MultiplyDecoding({.shard = shard.view,
-                    .stretch = stretch,
-                    .overlay = {reinterpret_cast<float*>(overlay.data()), masks.data()},
-                    .a = interleaved.data(),
-                    .rows = rows,
-                    .start = start,
-                    .c = c.data(),
-                    .c_stride = kPanelWidth,
-                    .decoded = reinterpret_cast<float*>(decoded.data())});
-  EXPECT_EQ(c, expected) << bits << " bits, " << rows << " rows";
+  for (const bool keep : {false, true}) {
+    std::vector<float> c = begin;
+    MultiplyDecoding({.shard = shard.view,
+                      .stretch = stretch,
+                      .overlay = {reinterpret_cast<float*>(overlay.data()), masks.data()},
+                      .a = interleaved.data(),
+                      .rows = rows,
+                      .start = start,
+                      .c = c.data(),
+                      .c_stride = kPanelWidth,
+                      .decoded = keep ? reinterpret_cast<float*>(decoded.data()) : nullptr});
+    EXPECT_EQ(c, expected) << bits << " bits, " << rows << " rows";
+  }
   EXPECT_EQ(std::memcmp(decoded.data(), weights, size_t{stretch.ins} * kPanelWidth * 4), 0)
       << bits << " bits, " << rows << " rows";
 }
