@@ -10,6 +10,7 @@
 #include "kernels/linear.h"
 #include "model/attention.h"
 #include "model/attention_gradient.h"
+#include "model/head.h"
 
 namespace sti {
 namespace {
@@ -159,26 +160,8 @@ void GradientPass::Forward(uint32_t layer, const DenseLayer& weights,
 }
 
 void GradientPass::Head(const HeadParameters& parameters, const float* hidden, float* logits) {
-  const uint32_t d = shape_.hidden;
-  pooled_.resize(size_t{batch_.sequences()} * d);
-  pool_.ParallelFor(batch_.sequences(), [&](uint32_t s, uint32_t) {
-    const float* first = hidden + size_t{batch_.offsets[s]} * d;
-    float* row = &pooled_[size_t{s} * d];
-    for (uint32_t out = 0; out < d; ++out) {
-      row[out] =
-          Dot(&parameters.pooler_weight[size_t{out} * d], first, d) + parameters.pooler_bias[out];
-    }
-    if (info_.pooler == PoolerActivation::kTanh) {
-      TanhRow(row, d);
-    } else {
-      for (uint32_t i = 0; i < d; ++i) row[i] = std::max(row[i], 0.0F);
-    }
-    for (uint32_t label = 0; label < shape_.labels; ++label) {
-      logits[size_t{s} * shape_.labels + label] =
-          Dot(&parameters.classifier_weight[size_t{label} * d], row, d) +
-          parameters.classifier_bias[label];
-    }
-  });
+  const ClassifierHead head{shape_, info_.pooler, parameters};
+  head.Run(batch_, hidden, pool_, pooled_, logits);
 }
 
 void GradientPass::BeginBackward(const HeadParameters& parameters,

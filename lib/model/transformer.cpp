@@ -10,12 +10,12 @@
 #include "kernels/elementwise.h"
 #include "kernels/linear.h"
 #include "model/attention.h"
+#include "model/head.h"
 
 namespace sti {
 namespace {
 
-constexpr uint32_t kNormRows = 8;      // rows of a norm task: a few microseconds
-constexpr uint32_t kHeadOutputs = 16;  // outputs of a pooler task
+constexpr uint32_t kNormRows = 8;  // rows of a norm task: a few microseconds
 // Past the end of a row that vectors read over, and what keeps rows of a power of two from falling
 // on the same cache sets.
 constexpr uint64_t kSlack = 16;
@@ -310,34 +310,8 @@ void Transformer::FinishEmbeddings(float* hidden, uint32_t tokens, const Embeddi
 
 void Transformer::Head(const Batch& batch, const float* hidden, const HeadParameters& parameters,
                        float* logits) {
-  const uint32_t d = state_->shape.hidden;
-  const uint32_t labels = state_->shape.labels;
-  const uint32_t sequences = batch.sequences();
-  std::vector<float>& pooled = state_->pooled;
-  pooled.resize(uint64_t{sequences} * d);
-  state_->pool.ParallelFor((d + kHeadOutputs - 1) / kHeadOutputs, [&](uint32_t task, uint32_t) {
-    const uint32_t end = std::min(d, (task + 1) * kHeadOutputs);
-    for (uint32_t out = task * kHeadOutputs; out < end; ++out) {
-      const float* weights = parameters.pooler_weight.data() + uint64_t{out} * d;
-      for (uint32_t s = 0; s < sequences; ++s) {
-        const float* first = hidden + uint64_t{batch.offsets[s]} * d;
-        pooled[uint64_t{s} * d + out] = Dot(weights, first, d) + parameters.pooler_bias[out];
-      }
-    }
-  });
-  for (uint32_t s = 0; s < sequences; ++s) {
-    float* row = pooled.data() + uint64_t{s} * d;
-    if (state_->pooler == PoolerActivation::kTanh) {
-      TanhRow(row, d);
-    } else {
-      for (uint32_t i = 0; i < d; ++i) row[i] = std::max(row[i], 0.0f);
-    }
-    for (uint32_t label = 0; label < labels; ++label) {
-      const float* weights = parameters.classifier_weight.data() + uint64_t{label} * d;
-      logits[uint64_t{s} * labels + label] =
-          Dot(weights, row, d) + parameters.classifier_bias[label];
-    }
-  }
+  const ClassifierHead head{state_->shape, state_->pooler, parameters};
+  head.Run(batch, hidden, state_->pool, state_->pooled, logits);
 }
 
 void Transformer::MeterDecoding(bool on) { state_->linear->MeterDecoding(on); }

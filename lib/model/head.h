@@ -1,0 +1,25 @@
+// Pooler and classifier, which look at each sequence's first token.
+#pragma once
+
+#include <vector>
+
+#include "kernels/thread_pool.h"
+#include "model/layer_parameters.h"
+#include "model/transformer.h"
+#include "types/model_info.h"
+
+namespace sti {
+
+/// The head of a model of this shape and pooler, and its parameters; they outlive it.
+struct ClassifierHead {
+  const ModelShape& shape;
+  PoolerActivation pooler;
+  const HeadParameters& parameters;
+
+  /// From `hidden` [tokens, d] to `logits` [sequences, labels]. `pooled` receives the pooler's
+  /// output [sequences, d]; it allocates nothing once it has grown.
+  void Run(const Batch& batch, const float* hidden, ThreadPool& pool, std::vector<float>& pooled,
+           float* logits) const;
+};
+
+}  // namespace sti
