@@ -1,4 +1,4 @@
-// What packed.cpp chooses between; not for others.
+// What packed.cpp and packed_attention.cpp choose between; not for others.
 #pragma once
 
 #include "kernels/packed.h"
@@ -15,6 +15,11 @@ bool HasPackedInstructions(ComputeType type);
 void PackRowsAvx512(ComputeType type, const RowsRef& in, const float* scales,
                     const PackedRows& out);
 void MultiplyPackedAvx512(ComputeType type, const PackedProduct& product);
+
+/// As in packed_attention.h, with the instructions of kBf16.
+void PackKeysAvx512(const RowsRef& keys, uint32_t* out);
+void PackValuesAvx512(const RowsRef& values, uint32_t* out);
+void SoftmaxPackedAvx512(float* row, uint32_t count);
 
 /// A panel of 16 outputs, `ins` a multiple of four, that begins at a whole byte of the planes.
 struct PackedLookUp {

@@ -7,6 +7,7 @@
 #include "base/checked.h"
 #include "kernels/elementwise.h"
 #include "kernels/gemm.h"
+#include "kernels/packed_attention.h"
 
 namespace sti {
 namespace {
@@ -54,9 +55,43 @@ void AttendBlock(const AttentionInput& in, uint32_t head, uint32_t begin, uint32
   }
 }
 
+// The same in bfloat16.
+void AttendPackedBlock(const AttentionInput& in, uint32_t head, uint32_t begin, uint32_t end,
+                       uint32_t first, uint32_t rows, float* scratch) {
+  const uint32_t column = head * in.head_dim;
+  const auto rows_of = [&](const float* data, size_t stride) {
+    return RowsRef{data + begin * stride + column, stride, end - begin, in.head_dim};
+  };
+  AttendPacked({.queries = in.queries + first * in.query_stride + column,
+                .query_stride = in.query_stride,
+                .rows = rows,
+                .keys = rows_of(in.keys, in.key_stride),
+                .values = rows_of(in.values, in.value_stride)},
+               scratch);
+}
+
+// Queries that a task takes. Each task packs keys and values anew, so a head is one task unless
+// threads would have too few to share out evenly.
+uint32_t PackedBlock(uint32_t longest, uint32_t heads, uint32_t threads) {
+  const uint32_t wanted = threads == 1 ? 1 : (4 * threads + heads - 1) / heads;
+  return std::max(kPackedQueries, (longest + wanted - 1) / wanted);
+}
+
+uint32_t LongestOf(std::span<const uint32_t> offsets) {
+  uint32_t longest = 0;
+  for (size_t s = 0; s + 1 < offsets.size(); ++s) {
+    longest = std::max(longest, offsets[s + 1] - offsets[s]);
+  }
+  return longest;
+}
+
 }  // namespace
 
 uint64_t AttentionScratch(uint32_t length) { return RoundUp(length, kPanel) * kQueryBlock; }
+
+uint64_t PackedAttentionScratch(uint32_t length, uint32_t head_dim) {
+  return PackedHeadFloats(length, head_dim);
+}
 
 void Attend(const AttentionInput& input, ThreadPool& pool, float* scratch,
             uint64_t scratch_stride) {
@@ -64,27 +99,24 @@ void Attend(const AttentionInput& input, ThreadPool& pool, float* scratch,
   assert(input.query_stride >= size_t{input.heads} * input.head_dim);
   assert(input.value_stride >= size_t{input.heads} * input.head_dim);
   // One index space for all sequences: the longest decides, and shorter ones skip the rest.
-  uint32_t longest = 0;
-  for (size_t s = 0; s + 1 < input.offsets.size(); ++s) {
-    longest = std::max(longest, input.offsets[s + 1] - input.offsets[s]);
-  }
-  assert(scratch_stride >= AttentionScratch(longest));
+  const uint32_t longest = LongestOf(input.offsets);
+  assert(scratch_stride >= (input.packed ? PackedAttentionScratch(longest, input.head_dim)
+                                         : AttentionScratch(longest)));
+  const auto attend = input.packed ? AttendPackedBlock : AttendBlock;
   const auto sequences = static_cast<uint32_t>(input.offsets.size() - 1);
-  const uint32_t blocks = input.first_only ? 1 : (longest + kQueryBlock - 1) / kQueryBlock;
+  const uint32_t block_rows =
+      input.packed ? PackedBlock(longest, sequences * input.heads, pool.threads()) : kQueryBlock;
+  const uint32_t blocks = input.first_only ? 1 : (longest + block_rows - 1) / block_rows;
   pool.ParallelFor(sequences * input.heads * blocks, [&](uint32_t index, uint32_t worker) {
     const uint32_t block = index % blocks;
     const uint32_t head = index / blocks % input.heads;
     const uint32_t sequence = index / blocks / input.heads;
     const uint32_t begin = input.offsets[sequence];
     const uint32_t end = input.offsets[sequence + 1];
-    if (input.first_only) {
-      AttendBlock(input, head, begin, end, sequence, 1, scratch + worker * scratch_stride);
-      return;
-    }
-    const uint32_t first = begin + block * kQueryBlock;
-    if (first >= end) return;
-    AttendBlock(input, head, begin, end, first, std::min(kQueryBlock, end - first),
-                scratch + worker * scratch_stride);
+    float* own = scratch + worker * scratch_stride;
+    if (input.first_only) return attend(input, head, begin, end, sequence, 1, own);
+    const uint32_t first = begin + block * block_rows;
+    if (first < end) attend(input, head, begin, end, first, std::min(block_rows, end - first), own);
   });
 }
 

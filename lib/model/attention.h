@@ -16,7 +16,9 @@ inline constexpr uint32_t kQueryBlock = 48;
 struct AttentionInput {
   float* queries = nullptr;  ///< [tokens, heads * head_dim]; the context replaces them
   size_t query_stride = 0;
-  const float* keys = nullptr;  ///< [heads * head_dim, tokens], 16 floats readable past each row
+  /// [heads * head_dim, tokens], 16 floats readable past each row; packed: [tokens, heads *
+  /// head_dim]
+  const float* keys = nullptr;
   size_t key_stride = 0;
   const float* values = nullptr;  ///< [tokens, heads * head_dim], 16 floats readable past the end
   size_t value_stride = 0;
@@ -25,14 +27,18 @@ struct AttentionInput {
   std::span<const uint32_t> offsets;  ///< [sequences + 1] first token of each
   /// Queries are of each sequence's first token only: [sequences, heads * head_dim].
   bool first_only = false;
+  /// Products in bfloat16, as kernels/packed_attention.h has them.
+  bool packed = false;
 };
 
 /// Floats of scratch a worker needs for sequences of up to `length` tokens.
 uint64_t AttentionScratch(uint32_t length);
+uint64_t PackedAttentionScratch(uint32_t length, uint32_t head_dim);
 
 /// softmax(queries keys / sqrt(head_dim)) values, in place of the queries, sequence by sequence.
 /// `scratch` has room for AttentionScratch floats for each of the pool's threads, `scratch_stride`
-/// apart.
+/// apart; packed, for PackedAttentionScratch floats, each aligned to 64 bytes. The same bits for
+/// any number of threads, and whatever else is in `offsets`.
 void Attend(const AttentionInput& input, ThreadPool& pool, float* scratch, uint64_t scratch_stride);
 
 }  // namespace sti

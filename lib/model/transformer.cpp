@@ -9,6 +9,7 @@
 #include "base/aligned_buffer.h"
 #include "kernels/elementwise.h"
 #include "kernels/linear.h"
+#include "kernels/packed_attention.h"
 #include "model/attention.h"
 #include "model/head.h"
 
@@ -77,7 +78,8 @@ struct Transformer::State {
   float* queries = nullptr;  ///< [tokens, m * head_dim], later the context
   float* values = nullptr;   ///< [tokens, m * head_dim]
   size_t head_stride = 0;    ///< of both
-  float* keys = nullptr;     ///< [m * head_dim, tokens]
+  bool packed = false;       ///< attention too is computed in fewer bits than 32
+  float* keys = nullptr;     ///< [m * head_dim, tokens]; packed: as the values
   size_t key_stride = 0;
   float* inner = nullptr;  ///< [tokens, m * slice_ffn], over the four above
   size_t inner_stride = 0;
@@ -89,17 +91,20 @@ struct Transformer::State {
 void Transformer::State::Layout(uint32_t max_tokens, uint32_t max_width) {
   const uint64_t heads = uint64_t{max_width} * shape.head_dim();
   head_stride = PaddedStride(heads);
-  key_stride = PaddedStride(max_tokens);
+  key_stride = packed ? head_stride : PaddedStride(max_tokens);
   inner_stride = PaddedStride(uint64_t{max_width} * shape.slice_ffn());
   const uint64_t rows = max_tokens;
-  const uint64_t attention = 2 * rows * head_stride + heads * key_stride;
+  const uint64_t key_floats = packed ? rows * head_stride : heads * key_stride;
+  const uint64_t attention = 2 * rows * head_stride + key_floats;
   const uint64_t overlay = RoundUp(std::max(attention, rows * inner_stride) + kSlack, kSlack);
   const uint64_t sums_size = RoundUp(rows * shape.hidden, kSlack);
-  scores_stride = AttentionScratch(std::min(max_tokens, shape.max_positions));
+  const uint32_t longest = std::min(max_tokens, shape.max_positions);
+  scores_stride =
+      packed ? PackedAttentionScratch(longest, shape.head_dim()) : AttentionScratch(longest);
   buffer = AlignedBuffer((overlay + sums_size + scores_stride * pool.threads()) * sizeof(float));
   queries = floats();
   keys = queries + rows * head_stride;
-  values = keys + heads * key_stride;
+  values = keys + key_floats;
   inner = queries;
   sums = queries + overlay;
   scores = sums + sums_size;
@@ -161,8 +166,12 @@ void Transformer::State::Context(const Batch& batch, const HeadInput& input,
   }
   AddHeads(kQuery, asking, parameters.query_bias, context, head, stride, Epilogue::kNone);
   if (first_only) Run(batch.sequences());
-  AddHeads(kKey, input, parameters.key_bias, keys, head * key_stride, key_stride,
-           Epilogue::kTranspose);
+  if (packed) {
+    AddHeads(kKey, input, parameters.key_bias, keys, head, key_stride, Epilogue::kNone);
+  } else {
+    AddHeads(kKey, input, parameters.key_bias, keys, head * key_stride, key_stride,
+             Epilogue::kTranspose);
+  }
   AddHeads(kValue, input, parameters.value_bias, values, head, head_stride, Epilogue::kNone);
   Run(batch.tokens());
   Attend({.queries = context,
@@ -174,7 +183,8 @@ void Transformer::State::Context(const Batch& batch, const HeadInput& input,
           .heads = static_cast<uint32_t>(input.slices.size()),
           .head_dim = head,
           .offsets = batch.offsets,
-          .first_only = first_only},
+          .first_only = first_only,
+          .packed = packed},
          pool, scores, scores_stride);
 }
 
@@ -239,6 +249,7 @@ Result<std::unique_ptr<Transformer>> Transformer::Create(const ModelInfo& info, 
                                                          const Arithmetic& arithmetic) {
   auto state = std::make_unique<State>(info, pool);
   STI_ASSIGN_OR_RETURN(state->linear, Linear::Create(arithmetic, pool, info.activation));
+  state->packed = arithmetic.type != ComputeType::kFp32 && CanPackAttention();
   return std::unique_ptr<Transformer>(new Transformer(std::move(state)));
 }
 

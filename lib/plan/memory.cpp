@@ -12,6 +12,7 @@ constexpr uint64_t kPanelFloats = 256 * 16;  // one decoded stretch of a panel
 constexpr uint64_t kMaskFloats = 128;        // which of a stretch are outliers
 constexpr uint64_t kTileFloats = 32;         // of a row of outputs that wait to be transposed
 constexpr uint64_t kQueries = 48;            // whose scores a worker holds
+constexpr uint64_t kPackedQueries = 12;      // likewise, where keys and values are packed beside
 constexpr uint32_t kMostTokens = 1u << 20;
 constexpr uint32_t kMostThreads = 4096;
 
@@ -55,6 +56,13 @@ uint64_t PackedBytes(const ModelShape& shape, uint64_t workers, uint64_t tokens,
          workers * (PackedInputBytes(tokens, ins, compute) + panels);
 }
 
+// Of one worker: scores, and in fewer bits than 32 a head's keys and values in pairs, and queries.
+uint64_t AttentionFloats(const ModelShape& shape, uint64_t tokens, ComputeType compute) {
+  if (compute == ComputeType::kFp32) return tokens * kQueries;
+  const uint64_t dim = shape.head_dim();
+  return tokens * dim + kPackedQueries * (dim / 2 + tokens);
+}
+
 }  // namespace
 
 uint64_t AddSaturated(uint64_t a, uint64_t b) {
@@ -71,8 +79,8 @@ uint64_t WorkingBytes(const ModelShape& shape, uint32_t threads, uint32_t length
   const uint64_t token_bytes = (inner + uint64_t{2} * shape.hidden) * sizeof(float);
   const uint64_t embedding_bytes =
       kBlock + uint64_t{2} * shape.hidden;  // rows have 8 bits a number
-  const uint64_t scratch_floats =
-      3 * kPanelFloats + kMaskFloats + tokens * (kTileFloats + kQueries);
+  const uint64_t scratch_floats = 3 * kPanelFloats + kMaskFloats + tokens * kTileFloats +
+                                  AttentionFloats(shape, tokens, compute);
   const uint64_t workers = std::clamp(threads, 1u, kMostThreads);
   const uint64_t plain =
       tokens * (token_bytes + embedding_bytes) + workers * scratch_floats * sizeof(float);

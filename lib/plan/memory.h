@@ -22,7 +22,8 @@ namespace sti {
 ///   a thread: two decoded panels, one of outliers, a tile of outputs; scores of 48 queries.
 ///   the inputs of 16 rows side by side;
 ///   and where weights are multiplied in fewer bits than 32: activations so packed, once for a
-///   layer and once for a thread, and whole panels.
+///   layer and once for a thread, whole panels, and a head's keys and values in pairs beside the
+///   scores of 12 queries in place of 48.
 uint64_t WorkingBytes(const ModelShape& shape, uint32_t threads, uint32_t length, uint32_t width,
                       ComputeType compute = ComputeType::kFp32);
 

@@ -2,9 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
+#include "base/aligned_buffer.h"
 #include "kernels/instruction_sets.h"
 #include "model/reference_layer.h"
 
@@ -47,6 +49,60 @@ TEST(Attend, AgreesWithDoubles) {
       }
     }
   }
+}
+
+// Packed, the contexts of `offsets` among all tokens of a batch, on some threads.
+std::vector<float> PackedContext(std::span<const uint32_t> offsets, uint32_t threads,
+                                 bool first_only) {
+  constexpr uint32_t kHeads = 3;
+  constexpr uint32_t kDim = 26;
+  constexpr uint32_t kMostTokens = 200;
+  constexpr uint32_t kWidth = kHeads * kDim;
+  std::mt19937 random(9);
+  auto context = testing::RandomFloats(kMostTokens * kWidth, 1, random);
+  const auto keys = testing::RandomFloats(kMostTokens * kWidth, 1, random);
+  const auto values = testing::RandomFloats(kMostTokens * kWidth, 1, random);
+  if (first_only) {
+    for (size_t s = 0; s + 1 < offsets.size(); ++s) {
+      std::copy_n(context.data() + offsets[s] * kWidth, kWidth, context.data() + s * kWidth);
+    }
+  }
+  ThreadPool pool(threads);
+  const uint64_t stride = PackedAttentionScratch(kMostTokens, kDim);
+  AlignedBuffer scratch(stride * threads * sizeof(float));
+  Attend({.queries = context.data(),
+          .query_stride = kWidth,
+          .keys = keys.data(),
+          .key_stride = kWidth,
+          .values = values.data(),
+          .value_stride = kWidth,
+          .heads = kHeads,
+          .head_dim = kDim,
+          .offsets = offsets,
+          .first_only = first_only,
+          .packed = true},
+         pool, reinterpret_cast<float*>(scratch.data()), stride);
+  const size_t rows = first_only ? offsets.size() - 1 : offsets.back();
+  context.resize(rows * kWidth);
+  return context;
+}
+
+TEST(Attend, PackedHasTheSameBitsOnAnyThreadsInAnyBatch) {
+  constexpr uint32_t kWidth = 78;
+  const std::vector<uint32_t> all = {0, 1, 14, 160, 200};
+  testing::ForEachInstructionSet([&] {
+    const auto whole = PackedContext(all, 1, false);
+    for (const uint32_t threads : {2U, 3U, 8U})
+      EXPECT_EQ(PackedContext(all, threads, false), whole);
+    const std::vector<uint32_t> some = {0, 1, 14};
+    const auto fewer = PackedContext(some, 2, false);
+    EXPECT_TRUE(std::equal(fewer.begin(), fewer.end(), whole.begin()));
+    const auto firsts = PackedContext(all, 2, true);
+    for (size_t s = 0; s + 1 < all.size(); ++s) {
+      const auto first = firsts.begin() + static_cast<ptrdiff_t>(s * kWidth);
+      EXPECT_TRUE(std::equal(first, first + kWidth, whole.begin() + ptrdiff_t{all[s]} * kWidth));
+    }
+  });
 }
 
 // One head over two sequences of 20 tokens, all ones but for one number.

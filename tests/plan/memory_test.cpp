@@ -32,6 +32,19 @@ TEST(Memory, WorkingBytesCountWhatTheTransformerLaysOut) {
   EXPECT_EQ(WorkingBytes(shape, 1, 1, 12) - WorkingBytes(shape, 1, 1, 3), uint64_t{9} * 3 * 64 * 4);
 }
 
+TEST(Memory, PackedAttentionHoldsAHeadsKeysAndValues) {
+  // What another thread takes for eight more tokens: a tile's rows, pairs of keys and of values,
+  // two numbers a float, and scores of 12 queries. Up to 16 tokens all else has one size.
+  constexpr uint64_t kMore = 8 * (32 + 64 + 12) * 4;
+  const auto thread = [](uint32_t tokens, ComputeType type) {
+    return WorkingBytes(BertBase(), 3, tokens, 12, type) -
+           WorkingBytes(BertBase(), 2, tokens, 12, type);
+  };
+  for (const ComputeType type : {ComputeType::kBf16, ComputeType::kInt8}) {
+    EXPECT_EQ(thread(16, type) - thread(8, type), kMore);
+  }
+}
+
 TEST(Memory, BaseIsProcessResidentAndWorking) {
   const test::World world = test::Odroid();
   PlanInput input = world.input();
