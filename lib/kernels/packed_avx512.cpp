@@ -9,10 +9,6 @@
 #if HWY_ARCH_X86
 #include <immintrin.h>
 
-#include <algorithm>
-#include <bit>
-#include <limits>
-
 #include "kernels/packed_steps_avx512.h"
 
 HWY_PUSH_ATTRIBUTES(STI_PACKED_ATTRIBUTES)
@@ -26,143 +22,6 @@ constexpr uint32_t kMaxRows = 12;
 
 __mmask16 FirstLanes(uint32_t count) {
   return count >= kLanes ? __mmask16{0xFFFF} : static_cast<__mmask16>((1U << count) - 1);
-}
-
-// Numbers [k, k + 16) of a row times their scales; zero past its end.
-HWY_INLINE __m512 Scaled(const float* in, const float* scales, uint32_t k, uint32_t ins) {
-  const __mmask16 mask = FirstLanes(ins - k);
-  const __m512 x = _mm512_maskz_loadu_ps(mask, in + k);
-  return scales == nullptr ? x
-                           : _mm512_maskz_mul_ps(mask, x, _mm512_maskz_loadu_ps(mask, scales + k));
-}
-
-// Sixteen numbers in front of rounding; `k` a multiple of 16.
-template <bool kWhole, bool kHasScales>
-HWY_INLINE __m512 Load(const float* in, const float* scales, uint32_t k, uint32_t ins) {
-  if constexpr (!kWhole) return Scaled(in, kHasScales ? scales : nullptr, k, ins);
-  const __m512 x = _mm512_loadu_ps(in + k);
-  if constexpr (!kHasScales) return x;
-  return _mm512_mul_ps(x, _mm512_loadu_ps(scales + k));
-}
-
-template <bool kHasScales>
-void PackHalves(const float* in, const float* scales, uint32_t ins, uint32_t* out) {
-  uint32_t k = 0;
-  for (; k + 2 * kLanes <= ins; k += 2 * kLanes) {
-    const __m512 low = Load<true, kHasScales>(in, scales, k, ins);
-    const __m512 high = Load<true, kHasScales>(in, scales, k + kLanes, ins);
-    _mm512_storeu_si512(out + k / 2, reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(high, low)));
-  }
-  for (; k < ins; k += 2 * kLanes) {
-    const __m512 low = Scaled(in, scales, k, ins);
-    const __m512 high =
-        k + kLanes < ins ? Scaled(in, scales, k + kLanes, ins) : _mm512_setzero_ps();
-    _mm512_storeu_si512(out + k / 2, reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(high, low)));
-  }
-}
-
-HWY_INLINE __m512i Larger(__m512i most, __m512 x) {
-  return _mm512_max_epi32(most, _mm512_castps_si512(_mm512_abs_ps(x)));
-}
-
-// The largest magnitude's bits, larger than those of infinity where there is a NaN.
-template <bool kHasScales>
-uint32_t LargestBits(const float* in, const float* scales, uint32_t ins) {
-  __m512i most = _mm512_setzero_si512();
-  uint32_t k = 0;
-  for (; k + kLanes <= ins; k += kLanes) {
-    most = Larger(most, Load<true, kHasScales>(in, scales, k, ins));
-  }
-  if (k < ins) most = Larger(most, Load<false, kHasScales>(in, scales, k, ins));
-  return static_cast<uint32_t>(_mm512_reduce_max_epi32(most));
-}
-
-template <bool kWhole, bool kHasScales>
-HWY_INLINE __m512i CodesAt(const float* in, const float* scales, uint32_t k, uint32_t ins,
-                           __m512 factor) {
-  return _mm512_cvtps_epi32(_mm512_mul_ps(Load<kWhole, kHasScales>(in, scales, k, ins), factor));
-}
-
-/// How a row of bytes is rounded; from its largest number.
-struct ByteScale {
-  explicit ByteScale(float largest)
-      // Infinite and NaN compare false: the codes are zero then, and the scale becomes NaN.
-      : finite(largest <= std::numeric_limits<float>::max()),
-        usable(finite && largest >= kLeastRow),
-        scale(finite ? largest / 127 : std::numeric_limits<float>::quiet_NaN()),
-        factor(usable ? 127 / largest : 0) {}
-  bool finite;
-  bool usable;
-  float scale;
-  float factor;
-};
-
-// The next row's part of 64 numbers: rows come from far, and there is time while this one is
-// packed.
-HWY_INLINE void FetchNext(const float* in, size_t stride) {
-#pragma GCC unroll 4
-  for (uint32_t i = 0; i < 4 * kLanes; i += kLanes) _mm_prefetch(in + stride + i, _MM_HINT_T0);
-}
-
-// The sum of the codes, in all lanes together.
-template <bool kHasScales>
-HWY_INLINE __m512i PackBytes(const float* in, size_t stride, const float* scales, uint32_t ins,
-                             const ByteScale& byte, uint32_t* out) {
-  const __m512 factor = _mm512_set1_ps(byte.factor);
-  // Packs work within 16 bytes; this puts dwords back in order.
-  const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
-  const __m512i ones = _mm512_set1_epi8(1);
-  __m512i sum = _mm512_setzero_si512();
-  uint32_t k = 0;
-  for (; byte.usable && k + 4 * kLanes <= ins; k += 4 * kLanes) {
-    FetchNext(in + k, stride);
-    const __m512i a = CodesAt<true, kHasScales>(in, scales, k, ins, factor);
-    const __m512i b = CodesAt<true, kHasScales>(in, scales, k + kLanes, ins, factor);
-    const __m512i c = CodesAt<true, kHasScales>(in, scales, k + 2 * kLanes, ins, factor);
-    const __m512i d = CodesAt<true, kHasScales>(in, scales, k + 3 * kLanes, ins, factor);
-    const __m512i bytes = _mm512_packs_epi16(_mm512_packs_epi32(a, b), _mm512_packs_epi32(c, d));
-    sum = _mm512_dpbusd_epi32(sum, ones, bytes);
-    _mm512_storeu_si512(out + k / 4, _mm512_permutexvar_epi32(order, bytes));
-  }
-  for (; k < ins; k += kLanes) {
-    __m512i codes = _mm512_setzero_si512();
-    if (byte.usable) codes = CodesAt<false, kHasScales>(in, scales, k, ins, factor);
-    sum = _mm512_add_epi32(sum, codes);
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(out + k / 4), _mm512_cvtepi32_epi8(codes));
-  }
-  return sum;
-}
-
-template <bool kHasScales>
-void PackBytesOf(const RowsRef& in, const float* scales, const PackedRows& out) {
-  for (uint32_t row = 0; row < in.rows; ++row) {
-    const float* from = in.data + row * in.stride;
-    const ByteScale byte(std::bit_cast<float>(LargestBits<kHasScales>(from, scales, in.ins)));
-    __m512i sum = _mm512_setzero_si512();
-    const uint32_t most = out.chunk == 0 ? in.ins : kLeadingSteps * PackedInputs(kInt8);
-    uint32_t* to = out.data + row * out.stride;
-    for (uint32_t k = 0; k < in.ins; k += most, to += out.chunk) {
-      const float* piece_scales = kHasScales ? scales + k : nullptr;
-      const uint32_t count = std::min(most, in.ins - k);
-      sum = _mm512_add_epi32(
-          sum, PackBytes<kHasScales>(from + k, in.stride, piece_scales, count, byte, to));
-    }
-    out.scales[row] = byte.scale;
-    out.starts[row] = -128 * _mm512_reduce_add_epi32(sum);
-  }
-}
-
-template <bool kHasScales>
-void PackHalvesOf(const RowsRef& in, const float* scales, const PackedRows& out) {
-  const uint32_t most = out.chunk == 0 ? in.ins : kLeadingSteps * PackedInputs(kBf16);
-  for (uint32_t row = 0; row < in.rows; ++row) {
-    const float* from = in.data + row * in.stride;
-    uint32_t* to = out.data + row * out.stride;
-    for (uint32_t k = 0; k < in.ins; k += most, to += out.chunk) {
-      PackHalves<kHasScales>(from + k, kHasScales ? scales + k : nullptr,
-                             std::min(most, in.ins - k), to);
-    }
-  }
 }
 
 // As Block in gemm.cpp: rows are addressed from every third one.
@@ -230,15 +89,6 @@ void Rows(const PackedProduct& p) {
 
 }  // namespace
 
-void PackRowsAvx512(ComputeType type, const RowsRef& in, const float* scales,
-                    const PackedRows& out) {
-  if (type == kBf16) {
-    return scales != nullptr ? PackHalvesOf<true>(in, scales, out)
-                             : PackHalvesOf<false>(in, scales, out);
-  }
-  scales != nullptr ? PackBytesOf<true>(in, scales, out) : PackBytesOf<false>(in, scales, out);
-}
-
 bool PackWeightsAvx512(ComputeType type, const float* weights, uint32_t ins, const float* factors,
                        uint32_t* out) {
   const __m512 factor = _mm512_loadu_ps(factors);
@@ -300,7 +150,6 @@ HWY_POP_ATTRIBUTES
 
 // Never called: HasPackedInstructions says no.
 namespace sti {
-void PackRowsAvx512(ComputeType, const RowsRef&, const float*, const PackedRows&) {}
 void MultiplyPackedAvx512(ComputeType, const PackedProduct&) {}
 bool PackWeightsAvx512(ComputeType, const float*, uint32_t, const float*, uint32_t*) {
   return false;
