@@ -67,6 +67,13 @@ class PanelWriter {
     factors_[out] = factor;
     units_[out] = by_output_ ? unit * scales_[out] : unit;
   }
+  /// The same for all outputs of a panel of `width`.
+  void SetUnits(uint32_t width, float unit, float factor) {
+    std::fill_n(steps_, kPanelWidth, unit);
+    std::fill_n(factors_, kPanelWidth, factor);
+    std::fill_n(units_, kPanelWidth, unit);
+    for (uint32_t o = 0; by_output_ && o < width; ++o) units_[o] *= scales_[o];
+  }
   /// For outliers that are all put into `overlay`.
   [[nodiscard]] OutlierPatch PatchOf(const PackedOverlay& overlay) const {
     return {overlay, factors_[0] > 0 ? factors_[0] : kNone, scales_, by_output_};
@@ -211,7 +218,7 @@ void PackCoded(const PanelDecoding& d, const PanelStretch& stretch, const Leadin
                const PackedPanel& panel, PanelWriter& writer) {
   const uint32_t width = stretch.width();
   assert(width > 0);
-  for (uint32_t o = 0; o < width; ++o) writer.SetUnit(o, d.table.unit, d.table.factor);
+  writer.SetUnits(width, d.table.unit, d.table.factor);
   if (CanFusePacked(d.type, d.shard, d.matrix)) {
     writer.PutInto(d.overlay, stretch.ins);
     PatchOutliers(d, stretch, writer);

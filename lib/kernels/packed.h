@@ -57,7 +57,7 @@ void PackRows(ComputeType type, const RowsRef& in, const float* scales, const Pa
 /// A panel of up to 16 outputs: [steps, 16] dwords. 8-bit weights are stored plus 128, since the
 /// instruction takes one factor without sign; PackedRows::starts takes that out of the sums again.
 struct PackedPanel {
-  uint32_t* data = nullptr;  ///< aligned to 64 bytes
+  uint32_t* data = nullptr;  ///< aligned to 64 bytes; null where all rows are leading ones
   float* units = nullptr;    ///< [16] what the sums of each output are multiplied by
 };
 

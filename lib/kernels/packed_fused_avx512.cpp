@@ -1,6 +1,6 @@
 // Four inputs of sixteen outputs at a time: 64 codes are put together from their planes, looked up
-// in packed form, patched with outliers, kept for later rows, and multiplied by up to sixteen rows,
-// whose sums stay in registers throughout. Without such rows it is the look-up alone.
+// in packed form, patched with outliers, kept if more rows follow, and multiplied by up to sixteen
+// rows, whose sums stay in registers throughout. Without such rows it is the look-up alone.
 #include "kernels/packed_targets.h"
 
 // clang-format off
@@ -116,7 +116,7 @@ struct Sums<kType, 0> {
   HWY_INLINE void Finish(const LeadingProduct& /*p*/, uint32_t /*row*/, __m512 /*units*/) const {}
 };
 
-template <ComputeType kType, uint32_t kBits, uint32_t kRows>
+template <ComputeType kType, uint32_t kBits, uint32_t kRows, bool kKeep = false>
 void LookUp(const PackedLookUp& l, const LeadingProduct& p) {
   using Centroids = Table<kType, kBits>;
   constexpr uint32_t kSteps = Centroids::kSteps;
@@ -144,10 +144,10 @@ void LookUp(const PackedLookUp& l, const LeadingProduct& p) {
 #pragma GCC unroll 2
       for (uint32_t s = 0; s < kSteps; ++s) {
         w[s] = Centroids::Patch(w[s], masks, s, overlay);
-        _mm512_store_si512(out, w[s]);
+        if constexpr (kKeep) _mm512_store_si512(out, w[s]);
         sums.Add(a, w[s]);
         overlay += kLanes;
-        out += kLanes;
+        if constexpr (kKeep) out += kLanes;
         ++a;
       }
       ++masks;
@@ -159,7 +159,12 @@ void LookUp(const PackedLookUp& l, const LeadingProduct& p) {
 template <ComputeType kType, uint32_t kBits>
 void LookUpRows(const PackedLookUp& l, const LeadingProduct& p) {
   assert(p.rows <= kFusedRows);
-  if (p.rows == 0) return LookUp<kType, kBits, 0>(l, p);
+  // FusedRows leaves some rows to others only if it takes none, 12 or 16.
+  if (l.panel.data != nullptr) {
+    if (p.rows == 0) return LookUp<kType, kBits, 0, true>(l, p);
+    return p.rows <= 12 ? LookUp<kType, kBits, 12, true>(l, p)
+                        : LookUp<kType, kBits, 16, true>(l, p);
+  }
   if (p.rows <= 2) return LookUp<kType, kBits, 2>(l, p);
   if (p.rows <= 4) return LookUp<kType, kBits, 4>(l, p);
   if (p.rows <= 8) return LookUp<kType, kBits, 8>(l, p);

@@ -230,12 +230,14 @@ void PackedLinear::DecodePanels(const LinearTerm& term, const PackedInput& input
   const PackedTable& table = TableOf(*term.shard);
   const float* start = tile.StartOf(term);
   for (uint32_t column = 0; column < tile.width; column += kPanelWidth) {
+    PackedPanel panel = scratch.panels[column / kPanelWidth];
+    if (input.fused == tile.rows) panel.data = nullptr;
     const LeadingProduct leading{input.leading, input.fused,
                                  start == nullptr ? nullptr : start + column, tile.data + column,
                                  tile.stride};
     DecodePacked({type_, *term.shard, table, term.matrix, tile.out + column, column,
                   scratch.weights, scratch.overlay, scratch.far},
-                 leading, scratch.panels[column / kPanelWidth]);
+                 leading, panel);
   }
 }
 

@@ -50,8 +50,10 @@ HWY_INLINE Codes CodesOf(const OutlierPatch& p, __m512i at, __m512 weights) {
   codes.out = _mm512_and_si512(at, _mm512_set1_epi32(kLanes - 1));
   __m512 code = _mm512_mul_ps(weights, _mm512_set1_ps(p.factor));
   if (p.scales != nullptr) {
-    const __m512i index = p.by_output ? codes.out : codes.in;
-    code = _mm512_div_ps(code, _mm512_i32gather_ps(index, p.scales, sizeof(float)));
+    // A panel has as many outputs as a vector numbers.
+    const __m512 scales = p.by_output ? _mm512_permutexvar_ps(codes.out, _mm512_loadu_ps(p.scales))
+                                      : _mm512_i32gather_ps(codes.in, p.scales, sizeof(float));
+    code = _mm512_div_ps(code, scales);
   }
   Round<kType>(code, codes);
   return codes;
