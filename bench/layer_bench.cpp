@@ -10,6 +10,7 @@
 #include <memory>
 #include <numeric>
 
+#include "base/aligned_vector.h"
 #include "fma_peak.h"
 #include "kernels/shard_encoder.h"
 #include "medians.h"
@@ -124,7 +125,8 @@ void Layer(benchmark::State& state) {
   std::iota(slices.begin(), slices.end(), 0U);
   const uint32_t offsets[2] = {0, length};
   TestRandom random(1);
-  std::vector<float> values = random.Normals(size_t{length} * hidden, 1);
+  const std::vector<float> normals = random.Normals(size_t{length} * hidden, 1);
+  AlignedVector<float> values(normals.begin(), normals.end());
   std::vector<double> layer_s;
   std::vector<double> decode_s;
   std::vector<double> peaks;

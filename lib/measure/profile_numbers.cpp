@@ -5,6 +5,7 @@
 #include <map>
 #include <numeric>
 
+#include "base/aligned_vector.h"
 #include "measure/layer_reads.h"
 #include "model/embedding_rows.h"
 
@@ -131,7 +132,7 @@ struct FixedWork {
   EmbeddingReads reads;
   AlignedBuffer blocks;
   std::vector<ReadRequest> requests;
-  std::vector<float> hidden;
+  AlignedVector<float> hidden;
   std::vector<float> logits;
 };
 
@@ -202,8 +203,8 @@ struct LayerWork {
 };
 
 // Values of a layer's input; what they are does not change its time.
-std::vector<float> SomeHidden(size_t count) {
-  std::vector<float> hidden(count);
+AlignedVector<float> SomeHidden(size_t count) {
+  AlignedVector<float> hidden(count);
   uint32_t state = 1;
   for (float& value : hidden) {
     state = state * 1664525U + 1013904223U;
@@ -213,7 +214,7 @@ std::vector<float> SomeHidden(size_t count) {
 }
 
 Number LayerNumber(ProfileBench& bench, uint32_t length, uint32_t width, OutputRows rows,
-                   const std::shared_ptr<std::vector<float>>& hidden) {
+                   const std::shared_ptr<AlignedVector<float>>& hidden) {
   const auto work = std::make_shared<LayerWork>(bench, width);
   const bool last = rows == OutputRows::kFirst;
   const std::string size =
@@ -254,7 +255,7 @@ std::vector<ProfileNumber> LayerNumbers(ProfileBench& bench, std::span<const uin
   numbers.reserve(2 * lengths.size() * widths.size());
   const size_t columns = bench.model.index().info.shape.hidden;
   for (const uint32_t length : lengths) {
-    const auto hidden = std::make_shared<std::vector<float>>(SomeHidden(length * columns));
+    const auto hidden = std::make_shared<AlignedVector<float>>(SomeHidden(length * columns));
     for (const uint32_t width : widths) {
       numbers.push_back({LayerNumber(bench, length, width, OutputRows::kAll, hidden),
                          [length, width](DeviceProfile& profile, const Measured& m) {

@@ -38,7 +38,8 @@ struct ContextRef {
 };
 
 /// Computes layers of one model. Owns the working buffers; one thread at a time. The pool outlives
-/// it. Sizes are trusted: whoever reads a model validates them.
+/// it. Sizes are trusted: whoever reads a model validates them. Hidden rows are read fastest where
+/// they begin with a cache line (base/aligned_vector.h).
 class Transformer {
  public:
   /// Fails (machine) if the backend's library cannot be opened, or this CPU has no such products.

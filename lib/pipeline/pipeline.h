@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/aligned_buffer.h"
+#include "base/aligned_vector.h"
 #include "base/result.h"
 #include "io/container_file.h"
 #include "kernels/backend.h"
@@ -170,7 +171,7 @@ class Pipeline {
   AlignedBuffer arena_;        ///< as large as the largest job has needed
   AlignedBuffer embedding_blocks_;
   EmbeddingReads embedding_reads_;
-  std::vector<float> hidden_;
+  AlignedVector<float> hidden_;
   std::vector<PreloadedShard> kept_;  ///< after the run at hand
   std::optional<uint64_t> preload_limit_;
   size_t turn_ = 0;      ///< from 0, of the next run under plan()
