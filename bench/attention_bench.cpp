@@ -1,7 +1,8 @@
 // Attention of one head of 64, one sequence, one thread. FLOPs are those of scores and context;
-// softmax is in the time and not among them.
+// softmax, and in bf16 the rounding of keys and values, are in the time and not among them.
 #include <vector>
 
+#include "base/aligned_vector.h"
 #include "model/attention.h"
 #include "reports.h"
 #include "support/random.h"
@@ -12,26 +13,28 @@ namespace {
 constexpr uint32_t kHeadDim = 64;
 constexpr uint32_t kPastEnd = 16;
 
-void Attention(benchmark::State& state) {
+void Measure(benchmark::State& state, bool packed) {
   const auto length = static_cast<uint32_t>(state.range(0));
   const size_t size = size_t{length} * kHeadDim;
   TestRandom random(1);
   const std::vector<float> queries = random.Normals(size, 1);
   const std::vector<float> keys = random.Normals(size + kPastEnd, 1);
   const std::vector<float> values = random.Normals(size + kPastEnd, 1);
-  std::vector<float> scratch(AttentionScratch(length));
+  AlignedVector<float> scratch(packed ? PackedAttentionScratch(length, kHeadDim)
+                                      : AttentionScratch(length));
   std::vector<float> context;
   const uint32_t offsets[2] = {0, length};
   ThreadPool pool(1);
   AttentionInput input{.queries = nullptr,
                        .query_stride = kHeadDim,
                        .keys = keys.data(),
-                       .key_stride = length,
+                       .key_stride = packed ? kHeadDim : length,
                        .values = values.data(),
                        .value_stride = kHeadDim,
                        .heads = 1,
                        .head_dim = kHeadDim,
-                       .offsets = offsets};
+                       .offsets = offsets,
+                       .packed = packed};
   std::vector<double> seconds = TimeRepeats(
       state, 1,
       [&] {
@@ -44,6 +47,8 @@ void Attention(benchmark::State& state) {
       });
   ReportFlops(state, 4.0 * length * length * kHeadDim, seconds);
 }
+
+void Attention(benchmark::State& state) { Measure(state, false); }
 STI_BENCH_SETS(Attention, ->ArgName("l")
                               ->Arg(16)
                               ->Arg(64)
@@ -51,6 +56,16 @@ STI_BENCH_SETS(Attention, ->ArgName("l")
                               ->Arg(512)
                               ->Iterations(200)
                               ->UseManualTime());
+
+void AttentionBf16(benchmark::State& state) { Measure(state, true); }
+BENCHMARK(AttentionBf16)
+    ->ArgName("l")
+    ->Arg(16)
+    ->Arg(64)
+    ->Arg(128)
+    ->Arg(512)
+    ->Iterations(200)
+    ->UseManualTime();
 
 }  // namespace
 }  // namespace sti
