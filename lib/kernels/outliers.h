@@ -58,6 +58,9 @@ void ForEachOutlierChunk(const ShardView& shard, uint64_t first, uint64_t count,
     if (end - start < kOutlierBlock) {
       stop = FirstOutlierOfBlock(outliers.lows, begin, stop, end - start);
     }
+    // The next panel's; other shards' come first.
+    __builtin_prefetch(outliers.lows + 2 * uint64_t{stop} + 63);
+    __builtin_prefetch(outliers.values + BytesOf(shard.type) * stop + 63);
     for (; i < stop; i += kOutlierChunk) {
       float values[kOutlierChunk];
       const uint32_t chunk = stop - i < kOutlierChunk ? stop - i : kOutlierChunk;

@@ -72,7 +72,10 @@ class PanelWriter {
     std::fill_n(steps_, kPanelWidth, unit);
     std::fill_n(factors_, kPanelWidth, factor);
     std::fill_n(units_, kPanelWidth, unit);
-    for (uint32_t o = 0; by_output_ && o < width; ++o) units_[o] *= scales_[o];
+    if (!by_output_) return;
+    for (uint32_t o = 0; o < width; ++o) units_[o] *= scales_[o];
+    // Other shards' panels come first, so nobody else fetches those of the next tile.
+    __builtin_prefetch(scales_ + size_t{2} * kPanelWidth);
   }
   /// For outliers that are all put into `overlay`.
   [[nodiscard]] OutlierPatch PatchOf(const PackedOverlay& overlay) const {
