@@ -14,6 +14,9 @@
 
 #if HWY_ARCH_X86
 #include <cpuid.h>
+#elif HWY_ARCH_ARM_A64 && defined(__linux__)
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
 #endif
 
 namespace sti {
@@ -67,9 +70,21 @@ constexpr std::array<Target, 4> kTargets = {{{"avx512", (HWY_TARGETS & HWY_AVX3)
                                              {"portable", true, Always}}};
 #elif HWY_ARCH_ARM
 bool HasVbmi() { return false; }
+#if HWY_ARCH_ARM_A64 && defined(__linux__)
+// SDOT, since Armv8.2. CPUs with BFDOT have it too, and our files for either are compiled for it.
+bool HasDotProducts() { return (getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0; }
+bool HasPacked(ComputeType type) {
+  if (!HasDotProducts()) return false;
+  return type == ComputeType::kInt8 || (getauxval(AT_HWCAP2) & HWCAP2_BF16) != 0;
+}
+#else
+bool HasDotProducts() { return false; }
 bool HasPacked(ComputeType /*type*/) { return false; }
-constexpr std::array<Target, 2> kTargets = {
+#endif
+// "armv8" is a CPU without dot products; fp32 is the same on both.
+constexpr std::array<Target, 3> kTargets = {
     {{"neon", (HWY_TARGETS & HWY_NEON) != 0, Always},
+     {"armv8", (HWY_TARGETS & HWY_NEON) != 0, HasDotProducts},
      {"portable", (HWY_TARGETS & (HWY_EMU128 | HWY_SCALAR)) != 0, Always}}};
 #else
 bool HasVbmi() { return false; }
@@ -102,7 +117,7 @@ bool HasByteLookups() {
 bool HasPackedInstructions(ComputeType type) {
   static const std::array<bool, 3> kHas = {false, HasPacked(ComputeType::kBf16),
                                            HasPacked(ComputeType::kInt8)};
-  return kHas[static_cast<size_t>(type)] && kTargets[ChosenTarget()].name == "avx512";
+  return kHas[static_cast<size_t>(type)] && ChosenTarget() == 0;
 }
 
 std::vector<ComputeType> ComputeTypes() {

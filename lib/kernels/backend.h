@@ -25,12 +25,14 @@ struct Arithmetic {
 /// name says the instruction set chosen on this machine. Thread-safe.
 std::string KernelName(const Arithmetic& arithmetic);
 
-/// Types that the native kernels compute with here, fp32 first, then ever faster. bf16 wants
-/// AVX512_BF16, int8 wants AVX512_VNNI, both AVX512_VBMI and GFNI. Thread-safe.
+/// Types that the native kernels compute with here, fp32 first, then ever faster. On x86
+/// bf16 wants AVX512_BF16, int8 wants AVX512_VNNI, both AVX512_VBMI and GFNI; on aarch64 both want
+/// dot products (FEAT_DotProd), bf16 FEAT_BF16 besides. Thread-safe.
 std::vector<ComputeType> ComputeTypes();
 
-/// Instruction sets that the native kernels can use here, best first, e.g. "avx512", "avx2",
-/// "sse4", "portable". Thread-safe.
+/// Instruction sets that the native kernels can use here, best first: "avx512", "avx2",
+/// "sse4", "portable"; on aarch64 "neon", and "armv8", which is the same without dot products. Only
+/// the first multiplies in bf16 and int8. Thread-safe.
 std::vector<std::string> InstructionSets();
 
 /// Keeps the native kernels to `name`, one of InstructionSets(), or with "" to the best again: to

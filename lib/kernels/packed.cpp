@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <type_traits>
 
 #include "base/half.h"
 #include "kernels/decode.h"
@@ -20,7 +21,8 @@ namespace {
 
 constexpr float kMost = 127;                                      // of an 8-bit code's magnitude
 constexpr float kNone = std::numeric_limits<float>::quiet_NaN();  // no code reaches this
-constexpr int kOffset = 128;  // what 8-bit weights are stored plus
+// An 8-bit weight as it is stored.
+using StoredCode = std::conditional_t<kCodeOffset == 0, int8_t, uint8_t>;
 
 // 8-bit codes reach six standard deviations. So weights out there, a few in ten thousand, are all
 // that is far; and a code's rounding error is a third of that of the finest centroids.
@@ -110,7 +112,7 @@ class PanelWriter {
   }
   void PutByte(uint64_t in, uint32_t out, int code) const {
     const uint64_t at = (in / 4 * kPanelWidth + out) * 4 + in % 4;
-    reinterpret_cast<uint8_t*>(codes_)[at] = static_cast<uint8_t>(code + kOffset);
+    reinterpret_cast<uint8_t*>(codes_)[at] = static_cast<uint8_t>(code + kCodeOffset);
     Show(at);
   }
   void Show(uint64_t at) const {
@@ -130,7 +132,7 @@ class PanelWriter {
 };
 
 void Clear(ComputeType type, uint32_t ins, const PackedPanel& panel) {
-  std::memset(panel.data, type == ComputeType::kInt8 ? kOffset : 0,
+  std::memset(panel.data, type == ComputeType::kInt8 ? kCodeOffset : 0,
               size_t{PackedSteps(type, ins)} * kPanelWidth * sizeof(uint32_t));
 }
 
@@ -141,7 +143,7 @@ void FullUnits(const float* weights, uint32_t ins, uint32_t width, bool fast, fl
   float squares[kPanelWidth] = {};
   float largest[kPanelWidth] = {};
   if (fast) {
-    MeasureOutputsAvx512(weights, ins, squares, largest);
+    MeasureOutputsFast(weights, ins, squares, largest);
   } else {
     for (uint64_t i = 0; i < uint64_t{ins} * width; ++i) {
       squares[i % width] = std::fma(weights[i], weights[i], squares[i % width]);
@@ -177,7 +179,7 @@ void PackFull(const PanelDecoding& d, const PanelStretch& stretch, const PackedP
       const uint32_t rows = std::min(kChunk, stretch.ins - k);
       const float* chunk = scratch + uint64_t{k} * kPanelWidth;
       uint32_t* out = panel.data + uint64_t{k} / PackedInputs(type) * kPanelWidth;
-      if (!PackWeightsAvx512(type, chunk, rows, factors, out)) continue;
+      if (!PackWeightsFast(type, chunk, rows, factors, out)) continue;
       for (uint32_t i = 0; i < rows * kPanelWidth; ++i) {
         const uint32_t o = i % kPanelWidth;
         const bool reached = std::abs(chunk[i] * factors[o]) <= kMost;
@@ -207,7 +209,7 @@ void PatchOutliers(const PanelDecoding& d, const PanelStretch& stretch, const Pa
   ForEachOutlierChunk(
       d.shard, stretch.first(), uint64_t{stretch.ins} * kPanelWidth,
       [&](int64_t offset, const uint8_t* lows, const float* weights, uint32_t count) {
-        uint64_t far = PutOutliersAvx512(d.type, patch, offset, lows, weights, count);
+        uint64_t far = PutOutliersFast(d.type, patch, offset, lows, weights, count);
         for (; far != 0; far &= far - 1) {
           const auto i = static_cast<uint32_t>(std::countr_zero(far));
           const auto at =
@@ -215,6 +217,12 @@ void PatchOutliers(const PanelDecoding& d, const PanelStretch& stretch, const Pa
           writer.PutAny(at / kPanelWidth, at % kPanelWidth, weights[i]);
         }
       });
+}
+
+// Whether panels of this matrix are decoded by the CPU's instructions.
+bool CanLookUp(ComputeType type, const ShardView& shard, const ShardMatrix& matrix) {
+  return HasPackedInstructions(type) && shard.bits != kFullBits && matrix.outs % kPanelWidth == 0 &&
+         matrix.ins % 4 == 0 && matrix.first % 8 == 0;
 }
 
 void PackCoded(const PanelDecoding& d, const PanelStretch& stretch, const LeadingProduct& leading,
@@ -225,10 +233,15 @@ void PackCoded(const PanelDecoding& d, const PanelStretch& stretch, const Leadin
   if (CanFusePacked(d.type, d.shard, d.matrix)) {
     writer.PutInto(d.overlay, stretch.ins);
     PatchOutliers(d, stretch, writer);
-    return LookUpPackedAvx512(
+    return LookUpPackedFast(
         d.type, {d.shard, stretch.first(), stretch.ins, d.table.words, d.overlay, panel}, leading);
   }
   assert(leading.rows == 0);
+  if (CanLookUp(d.type, d.shard, d.matrix)) {
+    LookUpPackedFast(
+        d.type, {d.shard, stretch.first(), stretch.ins, d.table.words, d.overlay, panel}, leading);
+    return PutOutliers(d.shard, stretch, writer);
+  }
   Clear(d.type, stretch.ins, panel);
   const uint64_t count = uint64_t{stretch.ins} * width;
   DecodePlanes({d.shard.planes, d.shard.bits, d.shard.centroids}, stretch.first(), count,
@@ -263,7 +276,7 @@ void PackRow(ComputeType type, const float* in, uint32_t ins, const float* scale
     sum += code;
   }
   *row_scale = most / kMost + poison;
-  *row_start = -kOffset * sum;
+  *row_start = -kCodeOffset * sum;
 }
 
 float PlainSum(ComputeType type, const PackedProduct& p, uint32_t row, uint32_t column) {
@@ -274,7 +287,7 @@ float PlainSum(ComputeType type, const PackedProduct& p, uint32_t row, uint32_t 
     for (uint32_t step = 0; step < p.steps; ++step) {
       for (uint32_t i = 0; i < 32; i += 8) {
         sum += static_cast<int8_t>(a[step] >> i) *
-               static_cast<uint8_t>(b[size_t{step} * kPanelWidth] >> i);
+               static_cast<StoredCode>(b[size_t{step} * kPanelWidth] >> i);
       }
     }
     return static_cast<float>(sum);
@@ -301,13 +314,12 @@ void FarWeights::Settle(const RowsRef& in, float* c, size_t c_stride) {
 }
 
 bool CanFusePacked(ComputeType type, const ShardView& shard, const ShardMatrix& matrix) {
-  return HasPackedInstructions(type) && shard.bits != kFullBits && matrix.outs % kPanelWidth == 0 &&
-         matrix.ins % 4 == 0 && matrix.first % 8 == 0;
+  return kFusesPacked && CanLookUp(type, shard, matrix);
 }
 
 void PackRows(ComputeType type, const RowsRef& in, const float* scales, const PackedRows& out) {
-  assert(out.chunk == 0 || in.rows == 0 || HasPackedInstructions(type));
-  if (HasPackedInstructions(type)) return PackRowsAvx512(type, in, scales, out);
+  assert(out.chunk == 0 || in.rows == 0 || (kFusesPacked && HasPackedInstructions(type)));
+  if (HasPackedInstructions(type)) return PackRowsFast(type, in, scales, out);
   const bool bytes = type == ComputeType::kInt8;
   for (uint32_t row = 0; row < in.rows; ++row) {
     PackRow(type, in.data + row * in.stride, in.ins, scales, out.data + row * out.stride,
@@ -326,7 +338,7 @@ PackedTable PackCentroids(ComputeType type, const ShardView& shard) {
     const float centroid = shard.centroids[i];
     table.words[i] = type == ComputeType::kBf16
                          ? FloatToBFloat(centroid)
-                         : static_cast<uint16_t>(RoundCode(centroid * table.factor) + kOffset);
+                         : static_cast<uint16_t>(RoundCode(centroid * table.factor) + kCodeOffset);
   }
   return table;
 }
@@ -340,7 +352,7 @@ void DecodePacked(const PanelDecoding& decoding, const LeadingProduct& leading,
 }
 
 void MultiplyPacked(ComputeType type, const PackedProduct& p) {
-  if (HasPackedInstructions(type)) return MultiplyPackedAvx512(type, p);
+  if (HasPackedInstructions(type)) return MultiplyPackedFast(type, p);
   for (uint32_t row = 0; row < p.rows; ++row) {
     const float scale = type == ComputeType::kInt8 ? p.a.scales[row] : 1;
     for (uint32_t column = 0; column < p.width; ++column) {

@@ -39,7 +39,7 @@ struct PackedRows {
   size_t stride = 0;          ///< PackedStride, or kLeadingStride
   size_t chunk = 0;           ///< from each kLeadingSteps of a row to the next; 0: rows are whole
   float* scales = nullptr;    ///< [rows], int8 only; NaN where a number of the row is not finite
-  int32_t* starts = nullptr;  ///< [rows], int8 only: -128 times the row's sum, see PackedPanel
+  int32_t* starts = nullptr;  ///< [rows], int8 only: -kCodeOffset times the row's sum
 };
 
 /// The rows that are multiplied while decoding lie in chunks of [kFusedRows, kLeadingStride], so
@@ -54,8 +54,15 @@ constexpr size_t LeadingDwords(ComputeType type, uint32_t ins) {
 /// Rounds rows, each number times its input's scale where `scales` is not null. Thread-safe.
 void PackRows(ComputeType type, const RowsRef& in, const float* scales, const PackedRows& out);
 
-/// A panel of up to 16 outputs: [steps, 16] dwords. 8-bit weights are stored plus 128, since the
-/// instruction takes one factor without sign; PackedRows::starts takes that out of the sums again.
+/// What 8-bit weights are stored plus. The instruction of x86 takes one factor without sign;
+/// PackedRows::starts takes that out of the sums again. That of aarch64 takes two with.
+#if defined(__aarch64__)
+inline constexpr int kCodeOffset = 0;
+#else
+inline constexpr int kCodeOffset = 128;
+#endif
+
+/// A panel of up to 16 outputs: [steps, 16] dwords.
 struct PackedPanel {
   uint32_t* data = nullptr;  ///< aligned to 64 bytes; null where all rows are leading ones
   float* units = nullptr;    ///< [16] what the sums of each output are multiplied by
@@ -91,7 +98,7 @@ constexpr size_t OverlayMasks(ComputeType type, uint32_t ins) {
 
 /// The packed centroids of a shard, which all its panels share.
 struct PackedTable {
-  uint16_t words[64] = {};  ///< bf16 bits, or an 8-bit code plus 128 in the low byte
+  uint16_t words[64] = {};  ///< bf16 bits, or an 8-bit code plus kCodeOffset in the low byte
   float unit = 1;           ///< what a code's step is worth, in front of scales
   float factor = 1;         ///< its inverse, or 0
 };
@@ -99,8 +106,8 @@ struct PackedTable {
 /// Of a coded shard; for one of full fidelity, whatever. Thread-safe.
 PackedTable PackCentroids(ComputeType type, const ShardView& shard);
 
-/// Whether panels of this matrix can be multiplied while they are decoded: this machine has the
-/// instructions, and all panels are whole. Thread-safe.
+/// Whether panels of this matrix are multiplied while they are decoded: this machine has the
+/// instructions and gains by it, and all panels are whole. Thread-safe.
 bool CanFusePacked(ComputeType type, const ShardView& shard, const ShardMatrix& matrix);
 
 /// Rows to multiply while a panel is decoded: c [rows, 16] as in PackedProduct.

@@ -89,8 +89,8 @@ void Rows(const PackedProduct& p) {
 
 }  // namespace
 
-bool PackWeightsAvx512(ComputeType type, const float* weights, uint32_t ins, const float* factors,
-                       uint32_t* out) {
+bool PackWeightsFast(ComputeType type, const float* weights, uint32_t ins, const float* factors,
+                     uint32_t* out) {
   const __m512 factor = _mm512_loadu_ps(factors);
   if (type == kBf16) {
     // Words of two rows, one after the other, become pairs.
@@ -125,7 +125,7 @@ bool PackWeightsAvx512(ComputeType type, const float* weights, uint32_t ins, con
   return beyond != 0;
 }
 
-void MeasureOutputsAvx512(const float* weights, uint32_t ins, float* squares, float* largest) {
+void MeasureOutputsFast(const float* weights, uint32_t ins, float* squares, float* largest) {
   __m512 sum = _mm512_setzero_ps();
   __m512 most = _mm512_setzero_ps();
   for (uint32_t k = 0; k < ins; ++k) {
@@ -137,7 +137,7 @@ void MeasureOutputsAvx512(const float* weights, uint32_t ins, float* squares, fl
   _mm512_storeu_ps(largest, most);
 }
 
-void MultiplyPackedAvx512(ComputeType type, const PackedProduct& p) {
+void MultiplyPackedFast(ComputeType type, const PackedProduct& p) {
   const bool two = p.width > kLanes;
   if (type == kBf16) return two ? Rows<kBf16, 2>(p) : Rows<kBf16, 1>(p);
   return two ? Rows<kInt8, 2>(p) : Rows<kInt8, 1>(p);
@@ -145,16 +145,4 @@ void MultiplyPackedAvx512(ComputeType type, const PackedProduct& p) {
 
 }  // namespace sti
 HWY_POP_ATTRIBUTES
-
-#else
-
-// Never called: HasPackedInstructions says no.
-namespace sti {
-void MultiplyPackedAvx512(ComputeType, const PackedProduct&) {}
-bool PackWeightsAvx512(ComputeType, const float*, uint32_t, const float*, uint32_t*) {
-  return false;
-}
-void MeasureOutputsAvx512(const float*, uint32_t, float*, float*) {}
-}  // namespace sti
-
 #endif

@@ -190,21 +190,12 @@ void LookUpBits(const PackedLookUp& l, const LeadingProduct& p) {
 
 }  // namespace
 
-void LookUpPackedAvx512(ComputeType type, const PackedLookUp& look_up,
-                        const LeadingProduct& leading) {
+void LookUpPackedFast(ComputeType type, const PackedLookUp& look_up,
+                      const LeadingProduct& leading) {
   if (type == kBf16) return LookUpBits<kBf16>(look_up, leading);
   LookUpBits<kInt8>(look_up, leading);
 }
 
 }  // namespace sti
 HWY_POP_ATTRIBUTES
-
-#else
-
-namespace sti {
-// Never called: HasPackedInstructions says no.
-void LookUpPackedAvx512(ComputeType /*type*/, const PackedLookUp& /*look_up*/,
-                        const LeadingProduct& /*leading*/) {}
-}  // namespace sti
-
 #endif

@@ -107,8 +107,8 @@ uint64_t PutChunk(const OutlierPatch& p, int64_t offset, const uint8_t* lows, co
 
 }  // namespace
 
-uint64_t PutOutliersAvx512(ComputeType type, const OutlierPatch& patch, int64_t offset,
-                           const uint8_t* lows, const float* weights, uint32_t count) {
+uint64_t PutOutliersFast(ComputeType type, const OutlierPatch& patch, int64_t offset,
+                         const uint8_t* lows, const float* weights, uint32_t count) {
   static_assert(kOutlierChunk <= 64, "a bit for each");
   return type == kInt8 ? PutChunk<kInt8>(patch, offset, lows, weights, count)
                        : PutChunk<ComputeType::kBf16>(patch, offset, lows, weights, count);
@@ -116,15 +116,4 @@ uint64_t PutOutliersAvx512(ComputeType type, const OutlierPatch& patch, int64_t 
 
 }  // namespace sti
 HWY_POP_ATTRIBUTES
-
-#else
-
-namespace sti {
-// Never called: HasPackedInstructions says no.
-uint64_t PutOutliersAvx512(ComputeType /*type*/, const OutlierPatch& /*patch*/, int64_t /*offset*/,
-                           const uint8_t* /*lows*/, const float* /*weights*/, uint32_t /*count*/) {
-  return 0;
-}
-}  // namespace sti
-
 #endif

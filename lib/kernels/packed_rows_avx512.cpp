@@ -11,7 +11,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <limits>
 
 #include "kernels/packed_steps_avx512.h"
 
@@ -87,20 +86,6 @@ void PackHalves(const Source<kHasScales>& in, uint32_t ins, uint32_t* out, size_
 HWY_INLINE __m512i Larger(__m512i most, __m512 x) {
   return _mm512_max_epi32(most, _mm512_castps_si512(_mm512_abs_ps(x)));
 }
-
-/// How a row of bytes is rounded; from its largest number.
-struct ByteScale {
-  explicit ByteScale(float largest)
-      // Infinite and NaN compare false: the codes are zero then, and the scale becomes NaN.
-      : finite(largest <= std::numeric_limits<float>::max()),
-        usable(finite && largest >= kLeastRow),
-        scale(finite ? largest / 127 : std::numeric_limits<float>::quiet_NaN()),
-        factor(usable ? 127 / largest : 0) {}
-  bool finite;
-  bool usable;
-  float scale;
-  float factor;
-};
 
 /// What rows of bytes are multiplied by, and the sums of their codes, in all lanes together.
 template <uint32_t kRows>
@@ -210,8 +195,7 @@ void PackAll(const RowsRef& in, const float* scales, const PackedRows& out) {
 
 }  // namespace
 
-void PackRowsAvx512(ComputeType type, const RowsRef& in, const float* scales,
-                    const PackedRows& out) {
+void PackRowsFast(ComputeType type, const RowsRef& in, const float* scales, const PackedRows& out) {
   if (type == kBf16) {
     return scales != nullptr ? PackAll<kBf16, true>(in, scales, out)
                              : PackAll<kBf16, false>(in, nullptr, out);
@@ -222,12 +206,4 @@ void PackRowsAvx512(ComputeType type, const RowsRef& in, const float* scales,
 
 }  // namespace sti
 HWY_POP_ATTRIBUTES
-
-#else
-
-// Never called: HasPackedInstructions says no.
-namespace sti {
-void PackRowsAvx512(ComputeType, const RowsRef&, const float*, const PackedRows&) {}
-}  // namespace sti
-
 #endif

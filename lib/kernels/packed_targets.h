@@ -1,5 +1,9 @@
-// What packed.cpp and packed_attention.cpp choose between; not for others.
+// What packed.cpp has the CPU's instructions for: AVX-512 on x86, NEON's extensions on aarch64,
+// elsewhere nothing. A program has one of them, in packed_avx512.cpp or packed_neon.cpp and the
+// like, or packed_plain.cpp. packed_attention.cpp has AVX-512's alone. Not for others.
 #pragma once
+
+#include <limits>
 
 #include "kernels/packed.h"
 
@@ -8,13 +12,35 @@ namespace sti {
 /// 8-bit rows whose largest magnitude is smaller become zeros: 127 over it may be infinite.
 constexpr float kLeastRow = 1e-36f;
 
-/// The instructions of this CPU, on the instruction set in force.
+/// How a row of bytes is rounded; from its largest number.
+struct ByteScale {
+  explicit ByteScale(float largest)
+      // Infinite and NaN compare false: the codes are zero then, and the scale becomes NaN.
+      : finite(largest <= std::numeric_limits<float>::max()),
+        usable(finite && largest >= kLeastRow),
+        scale(finite ? largest / 127 : std::numeric_limits<float>::quiet_NaN()),
+        factor(usable ? 127 / largest : 0) {}
+  bool finite;
+  bool usable;
+  float scale;
+  float factor;
+};
+
+/// The instructions of this CPU, on the instruction set in force. Functions called Fast are for
+/// where there are.
 bool HasPackedInstructions(ComputeType type);
 
-/// As in packed.h, with the instructions of `type`.
-void PackRowsAvx512(ComputeType type, const RowsRef& in, const float* scales,
-                    const PackedRows& out);
-void MultiplyPackedAvx512(ComputeType type, const PackedProduct& product);
+/// Whether look-ups and products are worth doing side by side: on x86 they use different ports. On
+/// aarch64 one follows the other, and outliers are put when codes are there.
+#if defined(__aarch64__)
+inline constexpr bool kFusesPacked = false;
+#else
+inline constexpr bool kFusesPacked = true;
+#endif
+
+/// As in packed.h, with the instructions of `type`. Rows in chunks are for fused products alone.
+void PackRowsFast(ComputeType type, const RowsRef& in, const float* scales, const PackedRows& out);
+void MultiplyPackedFast(ComputeType type, const PackedProduct& product);
 
 /// As in packed_attention.h, with the instructions of kBf16.
 void PackKeysAvx512(const RowsRef& keys, uint32_t* out);
@@ -31,9 +57,9 @@ struct PackedLookUp {
   PackedPanel panel;
 };
 
-/// Looks its codes up, the overlay's in place of those it has, and multiplies `leading`.
-void LookUpPackedAvx512(ComputeType type, const PackedLookUp& look_up,
-                        const LeadingProduct& leading);
+/// Looks its codes up; where that is fused, the overlay's in place of those it has, and multiplies
+/// `leading`.
+void LookUpPackedFast(ComputeType type, const PackedLookUp& look_up, const LeadingProduct& leading);
 
 /// What outliers of a panel of 16 outputs need to become codes: divided by a scale, if there are
 /// any, and times a factor.
@@ -44,17 +70,17 @@ struct OutlierPatch {
   bool by_output = false;
 };
 
-/// Puts `count` outliers, at most kOutlierChunk, as ForEachOutlierChunk gives them. Returns those
-/// that no code reaches, a bit for each.
-uint64_t PutOutliersAvx512(ComputeType type, const OutlierPatch& patch, int64_t offset,
-                           const uint8_t* lows, const float* weights, uint32_t count);
+/// For fused look-ups. Puts `count` outliers, at most kOutlierChunk, as ForEachOutlierChunk gives
+/// them. Returns those that no code reaches, a bit for each.
+uint64_t PutOutliersFast(ComputeType type, const OutlierPatch& patch, int64_t offset,
+                         const uint8_t* lows, const float* weights, uint32_t count);
 
 /// Packs weights [ins, 16], `ins` a multiple of four, each times its output's factor [16]; codes of
 /// 8 bits beyond 127 become 127. True if there were any, or numbers that are not finite.
-bool PackWeightsAvx512(ComputeType type, const float* weights, uint32_t ins, const float* factors,
-                       uint32_t* out);
+bool PackWeightsFast(ComputeType type, const float* weights, uint32_t ins, const float* factors,
+                     uint32_t* out);
 
 /// Per output of weights [ins, 16]: the sum of squares and the largest magnitude.
-void MeasureOutputsAvx512(const float* weights, uint32_t ins, float* squares, float* largest);
+void MeasureOutputsFast(const float* weights, uint32_t ins, float* squares, float* largest);
 
 }  // namespace sti

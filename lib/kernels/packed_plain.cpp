@@ -1,0 +1,24 @@
+// Where there are no instructions for packed operands.
+#include "kernels/packed_targets.h"
+
+// clang-format off
+#include "kernels/highway_targets.h"
+#include "hwy/base.h"
+// clang-format on
+
+#if !HWY_ARCH_X86 && !HWY_ARCH_ARM_A64
+
+// Never called: HasPackedInstructions says no.
+namespace sti {
+void PackRowsFast(ComputeType, const RowsRef&, const float*, const PackedRows&) {}
+void MultiplyPackedFast(ComputeType, const PackedProduct&) {}
+void LookUpPackedFast(ComputeType, const PackedLookUp&, const LeadingProduct&) {}
+uint64_t PutOutliersFast(ComputeType, const OutlierPatch&, int64_t, const uint8_t*, const float*,
+                         uint32_t) {
+  return 0;
+}
+bool PackWeightsFast(ComputeType, const float*, uint32_t, const float*, uint32_t*) { return false; }
+void MeasureOutputsFast(const float*, uint32_t, float*, float*) {}
+}  // namespace sti
+
+#endif
