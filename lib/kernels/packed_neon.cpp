@@ -20,16 +20,16 @@ namespace {
 
 constexpr ComputeType kBf16 = ComputeType::kBf16;
 constexpr ComputeType kInt8 = ComputeType::kInt8;
-constexpr uint32_t kLanes = 4;  // floats of a vector
+constexpr size_t kLanes = 4;  // floats of a vector
 
 template <bool kHasScales>
-HWY_INLINE float32x4_t Load(const float* in, const float* scales, uint32_t k) {
+HWY_INLINE float32x4_t Load(const float* in, const float* scales, size_t k) {
   const float32x4_t x = vld1q_f32(in + k);
   if constexpr (!kHasScales) return x;
   return vmulq_f32(x, vld1q_f32(scales + k));
 }
 template <bool kHasScales>
-HWY_INLINE float LoadOne(const float* in, const float* scales, uint32_t k) {
+HWY_INLINE float LoadOne(const float* in, const float* scales, size_t k) {
   return kHasScales ? in[k] * scales[k] : in[k];
 }
 
@@ -45,9 +45,9 @@ HWY_INLINE int8x16_t Bytes(const int32x4_t (&x)[4]) {
 }
 
 template <bool kHasScales>
-void PackHalves(const float* in, const float* scales, uint32_t ins, uint32_t* out) {
+void PackHalves(const float* in, const float* scales, size_t ins, uint32_t* out) {
   auto* halves = reinterpret_cast<uint16_t*>(out);
-  uint32_t k = 0;
+  size_t k = 0;
   for (; k + 2 * kLanes <= ins; k += 2 * kLanes) {
     vst1q_u16(halves + k,
               Halves(Load<kHasScales>(in, scales, k), Load<kHasScales>(in, scales, k + kLanes)));
@@ -58,15 +58,19 @@ void PackHalves(const float* in, const float* scales, uint32_t ins, uint32_t* ou
 
 // The largest magnitude's bits, larger than those of infinity where there is a NaN.
 template <bool kHasScales>
-uint32_t LargestBits(const float* in, const float* scales, uint32_t ins) {
+uint32_t LargestBits(const float* in, const float* scales, size_t ins) {
   constexpr uint32_t kMagnitude = 0x7FFFFFFF;
-  uint32x4_t most = vdupq_n_u32(0);
-  uint32_t k = 0;
-  for (; k + kLanes <= ins; k += kLanes) {
-    const float32x4_t x = vabsq_f32(Load<kHasScales>(in, scales, k));
-    most = vmaxq_u32(most, vreinterpretq_u32_f32(x));
+  uint32x4_t most[4] = {};
+  size_t k = 0;
+  for (; k + 4 * kLanes <= ins; k += 4 * kLanes) {
+#pragma GCC unroll 4
+    for (size_t i = 0; i < 4; ++i) {
+      const float32x4_t x = vabsq_f32(Load<kHasScales>(in, scales, k + i * kLanes));
+      most[i] = vmaxq_u32(most[i], vreinterpretq_u32_f32(x));
+    }
   }
-  uint32_t largest = vmaxvq_u32(most);
+  uint32_t largest =
+      vmaxvq_u32(vmaxq_u32(vmaxq_u32(most[0], most[1]), vmaxq_u32(most[2], most[3])));
   for (; k < ins; ++k) {
     const auto bits = std::bit_cast<uint32_t>(LoadOne<kHasScales>(in, scales, k)) & kMagnitude;
     largest = bits > largest ? bits : largest;
@@ -75,13 +79,13 @@ uint32_t LargestBits(const float* in, const float* scales, uint32_t ins) {
 }
 
 template <bool kHasScales>
-void PackBytes(const float* in, const float* scales, uint32_t ins, float factor, uint32_t* out) {
+void PackBytes(const float* in, const float* scales, size_t ins, float factor, uint32_t* out) {
   auto* bytes = reinterpret_cast<int8_t*>(out);
-  uint32_t k = 0;
+  size_t k = 0;
   for (; k + 4 * kLanes <= ins; k += 4 * kLanes) {
     int32x4_t codes[4];
 #pragma GCC unroll 4
-    for (uint32_t i = 0; i < 4; ++i) {
+    for (size_t i = 0; i < 4; ++i) {
       codes[i] = vcvtnq_s32_f32(vmulq_n_f32(Load<kHasScales>(in, scales, k + i * kLanes), factor));
     }
     vst1q_s8(bytes + k, Bytes(codes));
@@ -113,15 +117,15 @@ void PackRowsOf(ComputeType type, const RowsRef& in, const float* scales, const 
 }
 
 void PackWeightHalves(const float* weights, uint32_t ins, const float* factors, uint32_t* out) {
-  for (uint32_t o = 0; o < kPanelWidth; o += kLanes) {
+  for (size_t o = 0; o < kPanelWidth; o += kLanes) {
     const float32x4_t factor = vld1q_f32(factors + o);
-    for (uint32_t k = 0; k < ins; k += 2) {
-      const float* from = weights + size_t{k} * kPanelWidth + o;
+    for (size_t k = 0; k < ins; k += 2) {
+      const float* from = weights + k * kPanelWidth + o;
       const float32x4_t low = vmulq_f32(vld1q_f32(from), factor);
       const float32x4_t high = vmulq_f32(vld1q_f32(from + kPanelWidth), factor);
       const uint16x8_t words = Halves(low, high);
       const uint16x8_t pairs = vzip1q_u16(words, vextq_u16(words, words, 4));
-      vst1q_u32(out + size_t{k} / 2 * kPanelWidth + o, vreinterpretq_u32_u16(pairs));
+      vst1q_u32(out + k / 2 * kPanelWidth + o, vreinterpretq_u32_u16(pairs));
     }
   }
 }
@@ -129,13 +133,13 @@ void PackWeightHalves(const float* weights, uint32_t ins, const float* factors, 
 bool PackWeightBytes(const float* weights, uint32_t ins, const float* factors, uint32_t* out) {
   const float32x4_t most = vdupq_n_f32(127);
   uint32x4_t within = vdupq_n_u32(~0U);
-  for (uint32_t o = 0; o < kPanelWidth; o += kLanes) {
+  for (size_t o = 0; o < kPanelWidth; o += kLanes) {
     const float32x4_t factor = vld1q_f32(factors + o);
-    for (uint32_t k = 0; k < ins; k += 4) {
+    for (size_t k = 0; k < ins; k += 4) {
       uint32x4_t codes[4];
 #pragma GCC unroll 4
-      for (uint32_t i = 0; i < 4; ++i) {
-        const float* from = weights + size_t{k + i} * kPanelWidth + o;
+      for (size_t i = 0; i < 4; ++i) {
+        const float* from = weights + (k + i) * kPanelWidth + o;
         const float32x4_t x = vmulq_f32(vld1q_f32(from), factor);
         within = vandq_u32(within, vcaleq_f32(x, most));
         const float32x4_t near = vmaxq_f32(vminq_f32(x, most), vnegq_f32(most));
@@ -143,7 +147,7 @@ bool PackWeightBytes(const float* weights, uint32_t ins, const float* factors, u
       }
       const uint32x4_t low = vsliq_n_u32(codes[0], codes[1], 8);
       const uint32x4_t dwords = vsliq_n_u32(vsliq_n_u32(low, codes[2], 16), codes[3], 24);
-      vst1q_u32(out + size_t{k} / 4 * kPanelWidth + o, dwords);
+      vst1q_u32(out + k / 4 * kPanelWidth + o, dwords);
     }
   }
   return vminvq_u32(within) == 0;
@@ -165,11 +169,11 @@ bool PackWeightsFast(ComputeType type, const float* weights, uint32_t ins, const
 }
 
 void MeasureOutputsFast(const float* weights, uint32_t ins, float* squares, float* largest) {
-  for (uint32_t o = 0; o < kPanelWidth; o += kLanes) {
+  for (size_t o = 0; o < kPanelWidth; o += kLanes) {
     float32x4_t sum = vdupq_n_f32(0);
     float32x4_t most = vdupq_n_f32(0);
-    for (uint32_t k = 0; k < ins; ++k) {
-      const float32x4_t w = vld1q_f32(weights + size_t{k} * kPanelWidth + o);
+    for (size_t k = 0; k < ins; ++k) {
+      const float32x4_t w = vld1q_f32(weights + k * kPanelWidth + o);
       sum = vfmaq_f32(sum, w, w);
       most = vmaxnmq_f32(most, vabsq_f32(w));
     }
