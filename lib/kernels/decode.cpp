@@ -213,10 +213,18 @@ void WidenHalves(DHalf d16, const uint8_t* source, uint64_t count, float* out) {
   const hn::Rebind<float, DHalf> d;
   const hn::Rebind<uint16_t, DHalf> du16;
   constexpr bool kIsHalf = hwy::IsSame<hn::TFromD<DHalf>, hwy::float16_t>();
-  // Without the instruction, Highway 1.0.3 widens infinite halves to 65536.
-  constexpr bool kVector = !kIsHalf || HWY_TARGET <= HWY_AVX2;
+  // Without the instruction, Highway 1.0.3 widens infinite halves to 65536; on NEON, too, which has
+  // it.
+  constexpr bool kVector = !kIsHalf || HWY_TARGET <= HWY_AVX2 || HWY_TARGET == HWY_NEON;
   const uint64_t whole = kVector ? count - count % hn::Lanes(d) : 0;
   for (uint64_t i = 0; i < whole; i += hn::Lanes(d)) {
+#if HWY_TARGET == HWY_NEON
+    if constexpr (kIsHalf) {
+      const float16x4_t halves = vreinterpret_f16_u8(vld1_u8(source + 2 * i));
+      vst1q_f32(out + i, vcvt_f32_f16(halves));
+      continue;
+    }
+#endif
     HWY_ALIGN uint16_t halves[HWY_MAX_BYTES / sizeof(float)];
     std::memcpy(halves, source + 2 * i, hn::Lanes(d) * sizeof(uint16_t));
     const auto bits = hn::Load(du16, halves);

@@ -203,9 +203,10 @@ void PutOutliers(const ShardView& shard, const PanelStretch& stretch, const Pane
                  });
 }
 
-// As above, of a panel of 16 outputs that all have one factor.
-void PatchOutliers(const PanelDecoding& d, const PanelStretch& stretch, const PanelWriter& writer) {
-  const OutlierPatch patch = writer.PatchOf(d.overlay);
+// As above, of a panel of 16 outputs that all have one factor, into `overlay`.
+void PatchOutliers(const PanelDecoding& d, const PanelStretch& stretch,
+                   const PackedOverlay& overlay, const PanelWriter& writer) {
+  const OutlierPatch patch = writer.PatchOf(overlay);
   ForEachOutlierChunk(
       d.shard, stretch.first(), uint64_t{stretch.ins} * kPanelWidth,
       [&](int64_t offset, const uint8_t* lows, const float* weights, uint32_t count) {
@@ -232,7 +233,7 @@ void PackCoded(const PanelDecoding& d, const PanelStretch& stretch, const Leadin
   writer.SetUnits(width, d.table.unit, d.table.factor);
   if (CanFusePacked(d.type, d.shard, d.matrix)) {
     writer.PutInto(d.overlay, stretch.ins);
-    PatchOutliers(d, stretch, writer);
+    PatchOutliers(d, stretch, d.overlay, writer);
     return LookUpPackedFast(
         d.type, {d.shard, stretch.first(), stretch.ins, d.table.words, d.overlay, panel}, leading);
   }
@@ -240,7 +241,7 @@ void PackCoded(const PanelDecoding& d, const PanelStretch& stretch, const Leadin
   if (CanLookUp(d.type, d.shard, d.matrix)) {
     LookUpPackedFast(
         d.type, {d.shard, stretch.first(), stretch.ins, d.table.words, d.overlay, panel}, leading);
-    return PutOutliers(d.shard, stretch, writer);
+    return PatchOutliers(d, stretch, {panel.data, nullptr}, writer);
   }
   Clear(d.type, stretch.ins, panel);
   const uint64_t count = uint64_t{stretch.ins} * width;

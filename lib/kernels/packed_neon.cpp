@@ -182,12 +182,6 @@ void MeasureOutputsFast(const float* weights, uint32_t ins, float* squares, floa
   }
 }
 
-// Never called: nothing is fused here.
-uint64_t PutOutliersFast(ComputeType /*type*/, const OutlierPatch& /*patch*/, int64_t /*offset*/,
-                         const uint8_t* /*lows*/, const float* /*weights*/, uint32_t /*count*/) {
-  return 0;
-}
-
 }  // namespace sti
 HWY_POP_ATTRIBUTES
 #endif

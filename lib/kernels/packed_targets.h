@@ -70,8 +70,9 @@ struct OutlierPatch {
   bool by_output = false;
 };
 
-/// For fused look-ups. Puts `count` outliers, at most kOutlierChunk, as ForEachOutlierChunk gives
-/// them. Returns those that no code reaches, a bit for each.
+/// Puts `count` outliers, at most kOutlierChunk, as ForEachOutlierChunk gives them, into the
+/// overlay; where nothing is fused, its data is the panel's. Returns those that no code reaches, a
+/// bit for each.
 uint64_t PutOutliersFast(ComputeType type, const OutlierPatch& patch, int64_t offset,
                          const uint8_t* lows, const float* weights, uint32_t count);
 
