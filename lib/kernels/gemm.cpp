@@ -1,6 +1,7 @@
 // A register-blocked product. A block of rows keeps its sums in registers while the inputs go by:
 // per input, one load a vector of columns and one broadcast a row. AVX-512 takes 12 rows by two
-// panels (24 sums), AVX2 6 rows by one panel, others 3 rows by one panel.
+// panels (24 sums), AVX2 6 rows by one panel, others 3 rows by one panel. NEON takes 8 rows by half
+// a panel: it multiplies by one lane of a vector, so four inputs of a row are loaded at once.
 #include "kernels/gemm.h"
 
 #include <algorithm>
@@ -32,6 +33,9 @@ constexpr uint32_t kMaxWidth = 2 * kPanel;
 #elif HWY_MAX_BYTES >= 32
 constexpr uint32_t kMaxRows = 6;
 constexpr uint32_t kMaxWidth = kPanel;
+#elif HWY_TARGET == HWY_NEON
+constexpr uint32_t kMaxRows = 8;
+constexpr uint32_t kMaxWidth = kPanel / 2;
 #else
 constexpr uint32_t kMaxRows = 3;
 constexpr uint32_t kMaxWidth = kPanel;
@@ -67,6 +71,66 @@ HWY_INLINE void LoadSums(const PanelProduct& p, const float* c, V (&sums)[kRows]
   }
 }
 
+template <uint32_t kRows, uint32_t kVectors>
+HWY_INLINE void StoreSums(const PanelProduct& p, const V (&sums)[kRows][kVectors], float* c) {
+#pragma GCC unroll 16
+  for (uint32_t r = 0; r < kRows; ++r) {
+#pragma GCC unroll 16
+    for (uint32_t v = 0; v < kVectors; ++v) {
+      StoreColumns(sums[r][v], c + r * p.c_stride, v * kLanes, p.width);
+    }
+  }
+}
+
+#if HWY_TARGET == HWY_NEON
+
+// One input of each row, in this lane, times a row of the panel.
+template <int kLane, uint32_t kRows, uint32_t kVectors>
+HWY_INLINE void AddInput(const float32x4_t (&x)[kRows], const float* b,
+                         V (&sums)[kRows][kVectors]) {
+  float32x4_t weights[kVectors];
+#pragma GCC unroll 16
+  for (uint32_t v = 0; v < kVectors; ++v) weights[v] = vld1q_f32(b + v * kLanes);
+#pragma GCC unroll 16
+  for (uint32_t r = 0; r < kRows; ++r) {
+#pragma GCC unroll 16
+    for (uint32_t v = 0; v < kVectors; ++v) {
+      sums[r][v] = V(vfmaq_laneq_f32(sums[r][v].raw, weights[v], x[r], kLane));
+    }
+  }
+}
+
+// kRows rows from `a` times columns of a panel.
+template <uint32_t kRows, uint32_t kVectors>
+void Block(const PanelProduct& p, const float* a, float* c) {
+  V sums[kRows][kVectors];
+  LoadSums<kRows, kVectors>(p, c, sums);
+  const float* b = p.panels[0].data;
+  const size_t step = p.panels[0].stride;
+  float32x4_t x[kRows];
+  uint32_t k = 0;
+  for (; k + kLanes <= p.ins; k += kLanes) {
+#pragma GCC unroll 16
+    for (uint32_t r = 0; r < kRows; ++r) x[r] = vld1q_f32(a + r * p.a_stride);
+    AddInput<0>(x, b, sums);
+    AddInput<1>(x, b + step, sums);
+    AddInput<2>(x, b + 2 * step, sums);
+    AddInput<3>(x, b + 3 * step, sums);
+    a += kLanes;
+    b += kLanes * step;
+  }
+  for (; k < p.ins; ++k) {
+#pragma GCC unroll 16
+    for (uint32_t r = 0; r < kRows; ++r) x[r] = vld1q_dup_f32(a + r * p.a_stride);
+    AddInput<0>(x, b, sums);
+    ++a;
+    b += step;
+  }
+  StoreSums(p, sums, c);
+}
+
+#else
+
 // kRows rows from `a` times one or two panels. Rows are addressed from every third one, since x86
 // adds one or two strides to an address for free and has too few registers for twelve pointers.
 template <uint32_t kRows, uint32_t kVectors>
@@ -100,16 +164,12 @@ void Block(const PanelProduct& p, const float* a, float* c) {
     b0 += step0;
     b1 += step1;
   }
-#pragma GCC unroll 16
-  for (uint32_t r = 0; r < kRows; ++r) {
-#pragma GCC unroll 16
-    for (uint32_t v = 0; v < kVectors; ++v) {
-      StoreColumns(sums[r][v], c + r * p.c_stride, v * kLanes, p.width);
-    }
-  }
+  StoreSums(p, sums, c);
 }
 
-template <uint32_t kVectors, uint32_t kRows = kMaxRows>
+#endif
+
+template <uint32_t kVectors, uint32_t kRows>
 void BlockOf(uint32_t rows, const PanelProduct& p, const float* a, float* c) {
   if constexpr (kRows > 0) {
     if (rows == kRows) return Block<kRows, kVectors>(p, a, c);
@@ -118,18 +178,38 @@ void BlockOf(uint32_t rows, const PanelProduct& p, const float* a, float* c) {
 }
 
 // Blocks of nearly equal height: 16 rows as 8 + 8 rather than 12 + 4.
-template <uint32_t kVectors>
+template <uint32_t kVectors, uint32_t kMost = kMaxRows>
 void Rows(const PanelProduct& p) {
-  const uint32_t blocks = (p.rows + kMaxRows - 1) / kMaxRows;
+  const uint32_t blocks = (p.rows + kMost - 1) / kMost;
   uint32_t row = 0;
   for (uint32_t block = 0; block < blocks; ++block) {
     const uint32_t rows = (p.rows - row) / (blocks - block);
-    BlockOf<kVectors>(rows, p, p.a + row * p.a_stride, p.c + row * p.c_stride);
+    BlockOf<kVectors, kMost>(rows, p, p.a + row * p.a_stride, p.c + row * p.c_stride);
     row += rows;
   }
 }
 
 }  // namespace
+
+#if HWY_TARGET == HWY_NEON
+
+void MultiplyPanelsOn(const PanelProduct& product) {
+  // Few rows have too few sums to keep the CPU busy by halves.
+  constexpr uint32_t kFew = 4;
+  const bool few = product.rows <= kFew;
+  const uint32_t width = few ? kPanel : kMaxWidth;
+  for (uint32_t column = 0; column < product.width; column += width) {
+    PanelProduct part = product;
+    part.panels[0] = product.panels[column / kPanel];
+    part.panels[0].data += column % kPanel;
+    part.c += column;
+    if (part.start != nullptr) part.start += column;
+    part.width = product.width - column < width ? product.width - column : width;
+    few ? Rows<kPanelVectors, kFew>(part) : Rows<kMaxWidth / kLanes>(part);
+  }
+}
+
+#else
 
 void MultiplyPanelsOn(const PanelProduct& product) {
   if (product.width <= kPanel) return Rows<kPanelVectors>(product);
@@ -147,6 +227,8 @@ void MultiplyPanelsOn(const PanelProduct& product) {
     Rows<kPanelVectors>(half);
   }
 }
+
+#endif
 
 }  // namespace HWY_NAMESPACE
 }  // namespace sti
