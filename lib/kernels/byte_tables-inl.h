@@ -14,6 +14,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 #include "hwy/highway.h"
 
@@ -82,11 +83,16 @@ class ByteTables {
 
   /// The floats of a part, in order.
   HWY_INLINE void Look(V8 codes, VFloat (&out)[kVectors]) const {
+    V8 bytes[4];
+    LookBytes(codes, bytes);
+    Join(bytes, out);
+  }
+
+  /// Of the bytes of a part's floats, the floats.
+  static HWY_INLINE void Join(const V8 (&bytes)[4], VFloat (&out)[kVectors]) {
     const D8 d;
     const hn::Repartition<uint16_t, D8> d16;
     const DFloat d_float;
-    V8 bytes[4];
-    LookBytes(codes, bytes);
     const auto low01 = hn::BitCast(d16, hn::InterleaveLower(d, bytes[0], bytes[1]));
     const auto low23 = hn::BitCast(d16, hn::InterleaveLower(d, bytes[2], bytes[3]));
     const auto high01 = hn::BitCast(d16, hn::InterleaveUpper(d, bytes[0], bytes[1]));
@@ -107,13 +113,26 @@ class ByteTables {
 
   HWY_INLINE void LookBytes(V8 codes, V8 (&bytes)[4]) const {
 #pragma GCC unroll 4
-    for (uint32_t b = 0; b < 4; ++b) {
-      const uint8_t* table = tables_[b][0];
-      if constexpr (kTables == 1) bytes[b] = V8(vqtbl1q_u8(vld1q_u8(table), codes.raw));
-      if constexpr (kTables == 2) bytes[b] = V8(vqtbl2q_u8(vld1q_u8_x2(table), codes.raw));
-      if constexpr (kTables == 4) bytes[b] = V8(vqtbl4q_u8(vld1q_u8_x4(table), codes.raw));
-    }
+    for (uint32_t b = 0; b < 4; ++b) bytes[b] = LookIn(LoadTable(b), codes);
   }
+
+ public:
+  using Table = std::conditional_t<kTables == 1, uint8x16_t,
+                                   std::conditional_t<kTables == 2, uint8x16x2_t, uint8x16x4_t>>;
+  /// The table of the floats' byte `b`: for loops that keep all four in registers.
+  HWY_INLINE Table LoadTable(uint32_t b) const {
+    const uint8_t* table = tables_[b][0];
+    if constexpr (kTables == 1) return vld1q_u8(table);
+    if constexpr (kTables == 2) return vld1q_u8_x2(table);
+    if constexpr (kTables == 4) return vld1q_u8_x4(table);
+  }
+  static HWY_INLINE V8 LookIn(const Table& table, V8 codes) {
+    if constexpr (kTables == 1) return V8(vqtbl1q_u8(table, codes.raw));
+    if constexpr (kTables == 2) return V8(vqtbl2q_u8(table, codes.raw));
+    if constexpr (kTables == 4) return V8(vqtbl4q_u8(table, codes.raw));
+  }
+
+ private:
 #else
   static HWY_INLINE V8 Append(V8 code, V8 mask) { return hn::Sub(hn::Add(code, code), mask); }
 

@@ -15,6 +15,9 @@
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 #include "kernels/byte_tables-inl.h"
+#if HWY_ARCH_ARM_A64
+#include "kernels/plane_codes_neon.h"
+#endif
 // clang-format on
 
 HWY_BEFORE_NAMESPACE();
@@ -26,6 +29,10 @@ namespace hn = hwy::HWY_NAMESPACE;
 constexpr uint32_t kGroup = 64;  // codes
 constexpr uint32_t kRow = 16;
 constexpr uint32_t kGroupRows = kGroup / kRow;
+#if HWY_TARGET == HWY_NEON
+constexpr uint32_t kBlockGroups = 8;
+constexpr uint32_t kBlockRows = kBlockGroups * kGroupRows;
+#endif
 
 // The scales of a group. kRows: one for each of its rows.
 template <Scaling kScaling, class D>
@@ -151,6 +158,47 @@ class Decoder {
     }
   }
 
+#if HWY_TARGET == HWY_NEON
+  /// As Decode, of kBlockRows rows from byte `at` of the planes on: codes first, by sixteen bytes
+  /// of a plane, then floats, while all tables are in registers.
+  void DecodeBlock(const std::array<const uint8_t*, 6>& planes, uint64_t at, const float* scales,
+                   float* out) const {
+    alignas(16) uint8_t codes[kBlockRows * kRow];
+    for (uint32_t byte = 0; byte < sizeof(codes) / 8; byte += 16) {
+      uint8x16_t v[8];
+#pragma GCC unroll 8
+      for (uint32_t p = 0; p < kBits; ++p) v[kBits - 1 - p] = vld1q_u8(planes[p] + at + byte);
+      TransposeBits<kBits>(v);
+      InterleaveBytes(v);
+#pragma GCC unroll 8
+      for (uint32_t i = 0; i < 8; ++i) vst1q_u8(codes + 8 * byte + 16 * i, v[i]);
+    }
+    using Tables = ByteTables<kBits>;
+    // Not an array, which GCC 12 would keep in memory.
+    const typename Tables::Table table0 = tables_.LoadTable(0);
+    const typename Tables::Table table1 = tables_.LoadTable(1);
+    const typename Tables::Table table2 = tables_.LoadTable(2);
+    const typename Tables::Table table3 = tables_.LoadTable(3);
+    const typename Tables::DFloat d;
+    for (uint32_t row = 0; row < kBlockRows; ++row) {
+      const typename Tables::V8 code(vld1q_u8(codes + kRow * row));
+      const typename Tables::V8 bytes[4] = {
+          Tables::LookIn(table0, code), Tables::LookIn(table1, code), Tables::LookIn(table2, code),
+          Tables::LookIn(table3, code)};
+      typename Tables::VFloat weights[Tables::kVectors];
+      Tables::Join(bytes, weights);
+#pragma GCC unroll 4
+      for (uint32_t v = 0; v < Tables::kVectors; ++v) {
+        weights[v] = Scale<kScaling>(d, weights[v], scales, 4 * v);
+      }
+#pragma GCC unroll 4
+      for (uint32_t v = 0; v < Tables::kVectors; ++v) hn::StoreU(weights[v], d, out + 4 * v);
+      out += kRow;
+      if constexpr (kScaling == Scaling::kRows) ++scales;
+    }
+  }
+#endif
+
  private:
   ByteTables<kBits> tables_;
 };
@@ -173,8 +221,17 @@ void DecodeScaled(const CodedWeights& weights, uint64_t first, uint64_t count, f
   const uint64_t byte = first / 8;
   const auto shift = static_cast<uint32_t>(first % 8);
   const uint64_t groups = count / kGroup;
+  uint64_t g = 0;
+#if HWY_TARGET == HWY_NEON
+  if (shift == 0) {
+    for (; g + kBlockGroups <= groups; g += kBlockGroups) {
+      decoder.DecodeBlock(planes, byte + 8 * g, scales, out + kGroup * g);
+      scales += kBlockGroups * kStep;
+    }
+  }
+#endif
   uint64_t words[kBits];
-  for (uint64_t g = 0; g < groups; ++g) {
+  for (; g < groups; ++g) {
 #pragma GCC unroll 8
     for (uint32_t p = 0; p < kBits; ++p) words[p] = Word(planes[p] + byte + 8 * g, shift);
     decoder.Decode(words, scales, out + kGroup * g);

@@ -12,6 +12,7 @@
 #include <type_traits>
 
 #include "kernels/packed_neon.h"
+#include "kernels/plane_codes_neon.h"
 
 HWY_PUSH_ATTRIBUTES(STI_NEON_ATTRIBUTES)
 namespace sti {
@@ -102,51 +103,6 @@ class Centroids<kBf16, kBits> {
   ByteTable<kBits> high_;
   uint8x16_t orders_[2];
 };
-
-// Exchanges the bits of `a` that are not in the mask with those of `b` that are, kShift below.
-template <uint8_t kMask, int kShift>
-HWY_INLINE void Exchange(uint8x16_t& a, uint8x16_t& b) {
-  const uint8x16_t mask = vdupq_n_u8(kMask);
-  const uint8x16_t low = vbslq_u8(mask, a, vshlq_n_u8(b, kShift));
-  b = vbslq_u8(mask, vshrq_n_u8(a, kShift), b);
-  a = low;
-}
-// The same where `b` is zero before.
-template <uint8_t kMask, int kShift>
-HWY_INLINE void Split(uint8x16_t& a, uint8x16_t& b) {
-  const uint8x16_t mask = vdupq_n_u8(kMask);
-  b = vandq_u8(vshrq_n_u8(a, kShift), mask);
-  a = vandq_u8(a, mask);
-}
-
-// Of vectors that hold a bit of eight codes in each byte, lowest bits first, makes vectors that
-// hold a code in each: a transposition of 8 x 8 bits in every byte of all of them. Vectors from
-// kBits on count as zero.
-template <uint32_t kBits>
-HWY_INLINE void TransposeBits(uint8x16_t (&v)[kHalf]) {
-#pragma GCC unroll 4
-  for (uint32_t i = 0; i < kBits; i += 2) {
-    i + 1 < kBits ? Exchange<0x55, 1>(v[i], v[i + 1]) : Split<0x55, 1>(v[i], v[i + 1]);
-  }
-#pragma GCC unroll 4
-  for (uint32_t i = 0; i < kBits; i += 4) {
-#pragma GCC unroll 2
-    for (uint32_t j = i; j < i + 2; ++j) {
-      i + 2 < kBits ? Exchange<0x33, 2>(v[j], v[j + 2]) : Split<0x33, 2>(v[j], v[j + 2]);
-    }
-  }
-#pragma GCC unroll 4
-  for (uint32_t i = 0; i < 4; ++i) {
-    if constexpr (kBits > 4) {
-      const uint8x16_t low = vsliq_n_u8(v[i], v[i + 4], 4);
-      v[i + 4] = vsriq_n_u8(v[i + 4], v[i], 4);
-      v[i] = low;
-    } else {
-      v[i + 4] = vshrq_n_u8(v[i], 4);
-      v[i] = vandq_u8(v[i], vdupq_n_u8(0x0F));
-    }
-  }
-}
 
 // Rows of dwords become columns.
 HWY_INLINE void TransposeDwords(const uint8x16_t* rows, uint8x16_t (&columns)[4]) {

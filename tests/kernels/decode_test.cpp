@@ -91,6 +91,12 @@ TEST(DecodePlanes, TheSameFloatsOnEverySet) {
       }
       ExpectPlanes(shard, 1, kWeights - 1, Scaling::kNone, scales);
       ExpectPlanes(shard, 9, 16 * 187, Scaling::kRows, scales);
+      // From whole bytes on, for long: NEON goes by 512 codes there.
+      for (const uint64_t rows : {32U, 33U, 64U, 100U, 186U}) {
+        ExpectPlanes(shard, 8, 16 * rows, Scaling::kRows, scales);
+        ExpectPlanes(shard, 16, 16 * rows, Scaling::kColumns, scales);
+      }
+      ExpectPlanes(shard, 8, kWeights - 8, Scaling::kNone, scales);
     });
   }
 }
