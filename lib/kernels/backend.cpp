@@ -14,7 +14,7 @@
 
 #if HWY_ARCH_X86
 #include <cpuid.h>
-#elif HWY_ARCH_ARM_A64 && defined(__linux__)
+#elif STI_PACKED_NEON && defined(__linux__)
 #include <asm/hwcap.h>
 #include <sys/auxv.h>
 #endif
@@ -70,7 +70,7 @@ constexpr std::array<Target, 4> kTargets = {{{"avx512", (HWY_TARGETS & HWY_AVX3)
                                              {"portable", true, Always}}};
 #elif HWY_ARCH_ARM
 bool HasVbmi() { return false; }
-#if HWY_ARCH_ARM_A64 && defined(__linux__)
+#if STI_PACKED_NEON && defined(__linux__)
 // SDOT, since Armv8.2. CPUs with BFDOT have it too, and our files for either are compiled for it.
 bool HasDotProducts() { return (getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0; }
 bool HasPacked(ComputeType type) {

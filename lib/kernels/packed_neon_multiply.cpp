@@ -7,7 +7,7 @@
 #include "hwy/base.h"
 // clang-format on
 
-#if HWY_ARCH_ARM_A64
+#if STI_PACKED_NEON
 #include <algorithm>
 
 #include "kernels/packed_neon.h"

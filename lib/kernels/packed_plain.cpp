@@ -6,7 +6,7 @@
 #include "hwy/base.h"
 // clang-format on
 
-#if !HWY_ARCH_X86 && !HWY_ARCH_ARM_A64
+#if !HWY_ARCH_X86 && !STI_PACKED_NEON
 
 // Never called: HasPackedInstructions says no.
 namespace sti {

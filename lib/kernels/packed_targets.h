@@ -38,6 +38,13 @@ inline constexpr bool kFusesPacked = false;
 inline constexpr bool kFusesPacked = true;
 #endif
 
+/// Whether the compiler knows the instructions of aarch64; older clangs hide them.
+#if defined(__aarch64__) && (!defined(__clang__) || __clang_major__ >= 16)
+#define STI_PACKED_NEON 1
+#else
+#define STI_PACKED_NEON 0
+#endif
+
 /// As in packed.h, with the instructions of `type`. Rows in chunks are for fused products alone.
 void PackRowsFast(ComputeType type, const RowsRef& in, const float* scales, const PackedRows& out);
 void MultiplyPackedFast(ComputeType type, const PackedProduct& product);
