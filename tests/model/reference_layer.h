@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 #include <cstdint>
 #include <random>
@@ -93,6 +94,7 @@ inline void ReferenceNorm(Doubles* x, const std::vector<float>& weight,
 
 /// Context [length, dim] of one head.
 inline Doubles ReferenceHead(const Doubles& q, const Doubles& k, const Doubles& v, size_t dim) {
+  assert(dim > 0);
   const size_t length = q.size() / dim;
   Doubles context(q.size());
   for (size_t i = 0; i < length; ++i) {
