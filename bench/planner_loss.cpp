@@ -45,8 +45,10 @@ DeviceProfile Rounded(DeviceProfile profile, const ShardCatalog& catalog) {
     const double load_us = 20 + 50 * static_cast<double>(blocks);
     profile.io.push_back({blocks * kBlock, 0, load_us, load_us});
   }
-  for (ComputeSample& sample : profile.compute)
+  for (ComputeSample& sample : profile.compute) {
     sample.layer_us = sample.p99_us = OnGrid(sample.layer_us);
+    if (sample.last_us > 0) sample.last_us = sample.last_p99_us = OnGrid(sample.last_us);
+  }
   for (FixedSample& sample : profile.fixed) {
     sample = {sample.length, OnGrid(sample.embed_us), OnGrid(sample.embed_io_us),
               OnGrid(sample.head_us)};
