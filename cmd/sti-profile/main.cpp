@@ -48,7 +48,7 @@ void AddOptions(CLI::App& app, Options& options) {
   AddParsed(app, "--precision", options.precision, ParseShare,
             "of medians: half the 95 % interval [2%]");
   AddParsed(app, "--budget", options.budget_us, ParseTimeUs,
-            "time for all samples, gaps not counted [0.5s a number]");
+            "time for all samples, gaps not counted [0.35s each]");
   app.add_option("--io", options.io, "auto, uring, threads or buffered")->type_name("WAY");
   app.add_option("--compute", options.compute, "fp32, bf16, int8 or auto [fp32]")
       ->type_name("TYPE");

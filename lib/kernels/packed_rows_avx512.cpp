@@ -91,6 +91,7 @@ HWY_INLINE __m512i Larger(__m512i most, __m512 x) {
 template <uint32_t kRows>
 struct ByteScales {
   __m512 factors[kRows];
+  __mmask16 usable[kRows];
   Ints sums[kRows];
 };
 
@@ -115,13 +116,16 @@ HWY_INLINE ByteScales<kRows> MeasureRows(const Source<kHasScales>& in, uint32_t 
     const ByteScale byte(std::bit_cast<float>(_mm512_reduce_max_epi32(most[r])));
     out.scales[row + r] = byte.scale;
     scales.factors[r] = _mm512_set1_ps(byte.factor);
+    scales.usable[r] = byte.usable ? __mmask16{0xFFFF} : __mmask16{0};
     scales.sums[r] = Ints{};
   }
   return scales;
 }
 
-HWY_INLINE __m512i Rounded(__m512 x, __m512 factor) {
-  return _mm512_cvtps_epi32(_mm512_mul_ps(x, factor));
+// Zeros of a row that is not usable, whatever it holds.
+template <uint32_t kRows>
+HWY_INLINE __m512i Rounded(__m512 x, const ByteScales<kRows>& scales, uint32_t r) {
+  return _mm512_maskz_cvtps_epi32(scales.usable[r], _mm512_mul_ps(x, scales.factors[r]));
 }
 
 template <bool kHasScales, uint32_t kRows>
@@ -140,7 +144,7 @@ HWY_INLINE void PackBytes(const Source<kHasScales>& in, uint32_t ins, uint32_t* 
       __m512i codes[4];
 #pragma GCC unroll 4
       for (uint32_t i = 0; i < 4; ++i) {
-        codes[i] = Rounded(in.Load(r, k + i * kLanes, times[i]), scales.factors[r]);
+        codes[i] = Rounded(in.Load(r, k + i * kLanes, times[i]), scales, r);
       }
       const __m512i bytes = _mm512_packs_epi16(_mm512_packs_epi32(codes[0], codes[1]),
                                                _mm512_packs_epi32(codes[2], codes[3]));
@@ -150,7 +154,7 @@ HWY_INLINE void PackBytes(const Source<kHasScales>& in, uint32_t ins, uint32_t* 
   }
   for (; k < ins; k += kLanes) {
     for (uint32_t r = 0; r < kRows; ++r) {
-      const __m512i codes = Rounded(in.LoadPart(r, k, ins - k), scales.factors[r]);
+      const __m512i codes = Rounded(in.LoadPart(r, k, ins - k), scales, r);
       scales.sums[r] += reinterpret_cast<Ints>(codes);
       _mm_storeu_si128(reinterpret_cast<__m128i*>(out + r * out_stride + k / 4),
                        _mm512_cvtepi32_epi8(codes));

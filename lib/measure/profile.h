@@ -25,7 +25,7 @@ struct ProfileOptions {
   ComputeType compute = ComputeType::kFp32;
   double gap_us = 0;        ///< idle before each sample, for devices that slow down between uses
   double precision = 0.02;  ///< of every median: half its 95 % interval as a share of it
-  double budget_us = 0;     ///< time for all samples, gaps not counted; 0: 0.5 s a number
+  double budget_us = 0;     ///< time for all samples, gaps not counted; 0: 0.35 s a number
   ProgressSink progress;
   CancelCheck cancelled;
   std::function<void()> each_round;  ///< called every second or so while measuring; may be empty

@@ -58,9 +58,9 @@ class Transformer {
   [[nodiscard]] uint64_t working_bytes() const;
 
   /// Turns `hidden` [tokens, d] into the layer's output, in place; of first tokens only,
-  /// [sequences, d] at its beginning, which have the bits that they have among all. slices[i] is
-  /// stored slice slice_indexes[i]; 1 to M of them, mixed bits allowed; sums run in the order
-  /// given. Allocates nothing when reserved; reserves otherwise.
+  /// [sequences, d] at its beginning, which natively have the bits that they have among all.
+  /// slices[i] is stored slice slice_indexes[i]; 1 to M of them, mixed bits allowed; sums run in
+  /// the order given. Allocates nothing when reserved; reserves otherwise.
   void RunLayer(const Batch& batch, std::span<const ShardView> slices,
                 std::span<const uint32_t> slice_indexes, const LayerParameters& parameters,
                 float* hidden, OutputRows rows = OutputRows::kAll);

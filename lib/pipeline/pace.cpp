@@ -7,8 +7,10 @@ namespace {
 
 // Of a layer's time, what does not shrink with its width: norms, residuals, the loops' starts.
 constexpr double kFixedShare = 0.1;
-// One layer says this much about the next.
+// One layer says this much about the next; a short last one less, since a delay is as long in it as
+// in any other.
 constexpr double kLearn = 0.4;
+constexpr double kMostSlowdown = 100;  // where a plan's times cannot be
 // Kept free for what nobody plans: a wake-up that comes late, a page fault.
 constexpr double kMarginShare = 0.05;
 constexpr double kLeastMargin_us = 1000;
@@ -61,8 +63,10 @@ uint32_t Pace::SlicesFor(uint32_t k, double now_us) const {
 void Pace::Observe(uint32_t k, uint32_t slices, double time_us) {
   const double expected_us = PlannedUs(k, slices);
   if (expected_us <= 0) return;
-  const double ratio = std::max(1.0, time_us / expected_us);
-  slowdown_ += (ratio > slowdown_ ? kLearn : kLearn / 2) * (ratio - slowdown_);
+  const double ratio = std::clamp(time_us / expected_us, 1.0, kMostSlowdown);
+  const bool short_one = k + 1 == layers_ && last_us_ < layer_us_;
+  const double learn = kLearn * (short_one ? last_us_ / layer_us_ : 1);
+  slowdown_ += (ratio > slowdown_ ? learn : learn / 2) * (ratio - slowdown_);
 }
 
 void Pace::Ended(double late_us) {

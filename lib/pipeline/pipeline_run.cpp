@@ -192,13 +192,15 @@ void Pipeline::Report(const Route& route, RunResult& result) {
   }
 }
 
-// Only what the plan speaks of: inputs of about its length, undegraded, in its first turn.
+// Only what the plan speaks of: inputs of about its length, undegraded, in its first turn; of the
+// last layer only if it has a time of its own.
 void Pipeline::CompareWithPlan(const Route& route, uint32_t tokens, const RunResult& result) {
   const Plan& plan = route.plan();
   if (!plan.times || plan.cold || !result.degraded.empty() || tokens * 10 < plan.length * 9) return;
   double compute_us = 0;
   double planned_us = 0;
-  for (size_t k = 0; k < result.layers.size(); ++k) {
+  const size_t known = result.layers.size() - (plan.times->last_layer_us > 0 ? 0 : 1);
+  for (size_t k = 0; k < known; ++k) {
     compute_us += result.layers[k].end_us - result.layers[k].start_us;
     planned_us += plan.times->LayerUs(k);
   }

@@ -98,9 +98,9 @@ Status CheckLayerOrder(const std::vector<ComputeSample>& compute, Risk risk, boo
   layers.reserve(2 * compute.size());
   for (size_t i = 0; i < compute.size(); ++i) {
     const ComputeSample& layer = compute[i];
+    if (last && layer.last_us == 0) continue;
     const double time_us = last ? TimeAt(risk, layer.last_us, layer.last_p99_us)
                                 : TimeAt(risk, layer.layer_us, layer.p99_us);
-    if (time_us == 0) continue;
     layers.push_back({{0, layer.length, layer.freq}, layer.width, time_us, i});
     layers.push_back({{1, layer.width, layer.freq}, layer.length, time_us, i});
   }

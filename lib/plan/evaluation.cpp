@@ -92,8 +92,10 @@ PlanTimes TimesOf(const PlanInput& input, const DeviceModels& devices, const Pla
   times.embed_us = fixed.embed_us;
   times.layer_us = run.lane.layer_us;
   times.layer_p99_us = devices.p99.LayerUs(plan.width).value_or(0);
-  times.last_layer_us = run.lane.last_us;
-  times.last_layer_p99_us = devices.p99.LastLayerUs(plan.width).value_or(0);
+  if (run.lane.last_us != run.lane.layer_us) {
+    times.last_layer_us = run.lane.last_us;
+    times.last_layer_p99_us = devices.p99.LastLayerUs(plan.width).value_or(0);
+  }
   times.head_us = fixed.head_us;
   times.stall_us = StallOf(run, cold.start_us, latency_us);
   cold.part_us.resize(plan.layers.size());  // the head's part goes

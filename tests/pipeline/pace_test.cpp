@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 namespace sti {
 namespace {
 
@@ -73,10 +75,33 @@ TEST(Pace, TheLastLayerHasItsOwnTime) {
   EXPECT_NEAR(pace.LatestStartUs(9) - pace.LatestStartUs(0), 90'000, 1);
   for (int run = 0; run < 10; ++run) pace.Observe(9, 10, 3'000);
   EXPECT_DOUBLE_EQ(pace.slowdown(), 1.0);
-  for (int run = 0; run < 30; ++run) pace.Observe(9, 10, 6'000);
+  for (int run = 0; run < 60; ++run) pace.Observe(9, 10, 6'000);
   EXPECT_NEAR(pace.slowdown(), 2.0, 0.01);
   const Pace only(times, 1, 10);
   EXPECT_NEAR(only.LatestStartUs(1) - only.LatestStartUs(0), 3'000, 1);
+}
+
+TEST(Pace, ADelayInAShortLastLayerIsNoReasonToDegrade) {
+  PlanTimes times = Times();
+  times.last_layer_us = times.last_layer_p99_us = 2'000;
+  Pace pace(times, 10, 10);
+  pace.Begin(200'000);
+  pace.Observe(9, 10, 18'000);
+  EXPECT_LT(pace.slowdown(), 1.7);
+  EXPECT_EQ(pace.SlicesFor(0, 20'000), 10U);
+}
+
+TEST(Pace, TimesThatCannotBeStayWithinBounds) {
+  PlanTimes times = Times();
+  times.last_layer_us = 5e-324;
+  Pace pace(times, 10, 10);
+  pace.Begin(200'000);
+  for (int run = 0; run < 100; ++run) {
+    for (uint32_t k = 0; k < 10; ++k) pace.Observe(k, 10, 10'000);
+  }
+  EXPECT_GE(pace.slowdown(), 1.0);
+  EXPECT_LE(pace.slowdown(), 100.0);
+  EXPECT_TRUE(std::isfinite(pace.LatestStartUs(0)));
 }
 
 TEST(Pace, ALateRunWidensTheMarginForAWhile) {

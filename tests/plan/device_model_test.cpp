@@ -45,6 +45,8 @@ TEST(DeviceModel, WidthsBetweenAreInterpolatedOnlyWhenToldTo) {
 TEST(DeviceModel, LastLayerTakesAsLongAsAnyOtherUnlessTheProfileSaysMore) {
   DeviceProfile profile = Profile();
   EXPECT_EQ(DeviceModel::Make(profile, 128, Risk::kP99)->LastLayerUs(4), 88);
+  profile.compute[0].last_p99_us = 900;  // of nothing
+  EXPECT_EQ(DeviceModel::Make(profile, 32, Risk::kP99)->LastLayerUs(2), 11);
   profile.compute[2].last_us = 7;
   profile.compute[3].last_us = 17;
   profile.compute[3].last_p99_us = 19;

@@ -160,6 +160,7 @@ TEST(Staging, ServesVariantsAndTurns) {
   EXPECT_GE(plan->staging_bytes, plan->variants[0].staging_bytes);
   ASSERT_TRUE(plan->variants[0].times);
   EXPECT_EQ(plan->variants[0].times->layer_us, 4000.0 * plan->variants[0].width);
+  EXPECT_EQ(plan->variants[0].times->last_layer_us, 0) << "the profile does not say";
   request.further_lengths.clear();
   request.turns = 3;
   request.turn_bytes = 4'000'000;
