@@ -19,12 +19,6 @@ HWY_PUSH_ATTRIBUTES(STI_PACKED_ATTRIBUTES)
 namespace sti {
 namespace {
 
-constexpr uint32_t kLanes = 16;
-
-__mmask16 FirstLanes(uint32_t count) {
-  return count >= kLanes ? __mmask16{0xFFFF} : static_cast<__mmask16>((1U << count) - 1);
-}
-
 HWY_INLINE __m512i Halves(__m512 low, __m512 high) {
   return reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(high, low));
 }

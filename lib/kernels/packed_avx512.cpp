@@ -15,14 +15,7 @@ HWY_PUSH_ATTRIBUTES(STI_PACKED_ATTRIBUTES)
 namespace sti {
 namespace {
 
-constexpr ComputeType kBf16 = ComputeType::kBf16;
-constexpr ComputeType kInt8 = ComputeType::kInt8;
-constexpr uint32_t kLanes = 16;
 constexpr uint32_t kMaxRows = 12;
-
-__mmask16 FirstLanes(uint32_t count) {
-  return count >= kLanes ? __mmask16{0xFFFF} : static_cast<__mmask16>((1U << count) - 1);
-}
 
 // As Block in gemm.cpp: rows are addressed from every third one.
 template <ComputeType kType, uint32_t kRows, uint32_t kVectors>

@@ -21,9 +21,6 @@ HWY_PUSH_ATTRIBUTES(STI_PACKED_ATTRIBUTES)
 namespace sti {
 namespace {
 
-constexpr ComputeType kBf16 = ComputeType::kBf16;
-constexpr ComputeType kInt8 = ComputeType::kInt8;
-constexpr uint32_t kLanes = 16;
 constexpr uint32_t kGroup = 4;  // inputs
 
 /// Packed centroids of 64 codes: 32 steps' dwords in bf16, 16 in 8 bits.

@@ -19,9 +19,6 @@ HWY_PUSH_ATTRIBUTES(STI_PACKED_ATTRIBUTES)
 namespace sti {
 namespace {
 
-constexpr ComputeType kInt8 = ComputeType::kInt8;
-constexpr uint32_t kLanes = 16;
-
 /// Sixteen outliers: where they are in the panel, and what codes they have.
 struct Codes {
   __m512i in;

@@ -18,14 +18,7 @@ HWY_PUSH_ATTRIBUTES(STI_PACKED_ATTRIBUTES)
 namespace sti {
 namespace {
 
-constexpr ComputeType kBf16 = ComputeType::kBf16;
-constexpr ComputeType kInt8 = ComputeType::kInt8;
-constexpr uint32_t kLanes = 16;
 constexpr uint32_t kBlock = 4;  // rows
-
-__mmask16 FirstLanes(uint32_t count) {
-  return count >= kLanes ? __mmask16{0xFFFF} : static_cast<__mmask16>((1U << count) - 1);
-}
 
 /// Rows in front of rounding, and what inputs are multiplied by.
 template <bool kHasScales>

@@ -19,6 +19,15 @@
 HWY_PUSH_ATTRIBUTES(STI_PACKED_ATTRIBUTES)
 namespace sti {
 
+inline constexpr ComputeType kBf16 = ComputeType::kBf16;
+inline constexpr ComputeType kInt8 = ComputeType::kInt8;
+inline constexpr uint32_t kLanes = 16;
+
+/// The first `count` lanes, or all.
+HWY_INLINE __mmask16 FirstLanes(uint32_t count) {
+  return count >= kLanes ? __mmask16{0xFFFF} : static_cast<__mmask16>((1U << count) - 1);
+}
+
 // Not __m512i, which GCC takes for eight numbers: it then keeps sums in memory over the loop.
 using Ints = int32_t __attribute__((vector_size(64)));
 

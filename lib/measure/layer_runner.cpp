@@ -98,10 +98,4 @@ std::vector<ContextRef> ContextsOf(const float* context, const ModelShape& shape
   return contexts;
 }
 
-void CopyFirsts(const Batch& batch, uint32_t d, const float* hidden, float* firsts) {
-  for (uint32_t s = 0; s < batch.sequences(); ++s) {
-    std::copy_n(hidden + size_t{batch.offsets[s]} * d, d, firsts + size_t{s} * d);
-  }
-}
-
 }  // namespace sti

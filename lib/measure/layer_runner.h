@@ -77,7 +77,4 @@ class LayerRunner {
 /// The contexts of slices that lie side by side, [rows, slices * head_dim].
 std::vector<ContextRef> ContextsOf(const float* context, const ModelShape& shape, size_t slices);
 
-/// Copies each sequence's first row of `hidden` [tokens, d] to `firsts` [sequences, d].
-void CopyFirsts(const Batch& batch, uint32_t d, const float* hidden, float* firsts);
-
 }  // namespace sti

@@ -8,6 +8,7 @@
 #include "kernels/elementwise.h"
 #include "kernels/gemm.h"
 #include "kernels/packed_attention.h"
+#include "model/transformer.h"
 
 namespace sti {
 namespace {
@@ -77,14 +78,6 @@ uint32_t PackedBlock(uint32_t longest, uint32_t heads, uint32_t threads) {
   return std::max(kPackedQueries, (longest + wanted - 1) / wanted);
 }
 
-uint32_t LongestOf(std::span<const uint32_t> offsets) {
-  uint32_t longest = 0;
-  for (size_t s = 0; s + 1 < offsets.size(); ++s) {
-    longest = std::max(longest, offsets[s + 1] - offsets[s]);
-  }
-  return longest;
-}
-
 }  // namespace
 
 uint64_t AttentionScratch(uint32_t length) { return RoundUp(length, kPanel) * kQueryBlock; }
@@ -99,7 +92,7 @@ void Attend(const AttentionInput& input, ThreadPool& pool, float* scratch,
   assert(input.query_stride >= size_t{input.heads} * input.head_dim);
   assert(input.value_stride >= size_t{input.heads} * input.head_dim);
   // One index space for all sequences: the longest decides, and shorter ones skip the rest.
-  const uint32_t longest = LongestOf(input.offsets);
+  const uint32_t longest = Batch{input.offsets}.longest();
   assert(scratch_stride >= (input.packed ? PackedAttentionScratch(longest, input.head_dim)
                                          : AttentionScratch(longest)));
   const auto attend = input.packed ? AttendPackedBlock : AttendBlock;

@@ -101,11 +101,7 @@ void GradientPass::Attention(Tape& tape) {
   const size_t stride = RoundUp(tokens, kDenseSlack);
   keys_turned_.resize(d * stride + kDenseSlack);
   TransposeTile(tape.keys.data(), d, tokens, d, keys_turned_.data(), stride);
-  uint32_t longest = 0;
-  for (uint32_t s = 0; s < batch_.sequences(); ++s) {
-    longest = std::max(longest, batch_.offsets[s + 1] - batch_.offsets[s]);
-  }
-  const uint64_t scratch = AttentionScratch(longest);
+  const uint64_t scratch = AttentionScratch(batch_.longest());
   scores_.resize(scratch * pool_.threads());
   tape.context = tape.queries;
   Attend({.queries = tape.context.data(),

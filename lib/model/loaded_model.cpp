@@ -50,11 +50,7 @@ const ShardView& LoadedModel::View(uint32_t layer, uint32_t slice, uint32_t bits
 Status LoadedModel::Embed(Transformer& transformer, const Batch& batch,
                           std::span<const uint32_t> ids, std::span<const uint32_t> types,
                           float* hidden) {
-  uint32_t longest = 0;
-  for (uint32_t s = 0; s < batch.sequences(); ++s) {
-    longest = std::max(longest, batch.offsets[s + 1] - batch.offsets[s]);
-  }
-  EmbeddingReads reads = PlanEmbeddingReads(index(), ids, longest);
+  EmbeddingReads reads = PlanEmbeddingReads(index(), ids, batch.longest());
   AlignedBuffer blocks(reads.bytes);
   std::span<const EmbeddingReads::Range> ranges(reads.ranges);
   STI_RETURN_IF_ERROR(file_.reader().ReadAll(RequestsFor(ranges, blocks.span())));

@@ -32,6 +32,22 @@ struct HeadInput {
 
 }  // namespace
 
+uint32_t Batch::longest() const {
+  uint32_t longest = 0;
+  for (size_t s = 0; s + 1 < offsets.size(); ++s) {
+    longest = std::max(longest, offsets[s + 1] - offsets[s]);
+  }
+  return longest;
+}
+
+void CopyFirsts(const Batch& batch, uint32_t d, const float* hidden, float* firsts) {
+  for (uint32_t s = 0; s < batch.sequences(); ++s) {
+    const float* from = hidden + size_t{batch.offsets[s]} * d;
+    float* to = firsts + size_t{s} * d;
+    if (from != to) std::copy_n(from, d, to);
+  }
+}
+
 // Where things lie in the working buffer. Queries (then the context), keys and values are dead
 // when the FFN begins, so its inner activations take their place.
 struct Transformer::State {
@@ -49,7 +65,6 @@ struct Transformer::State {
   void Run(uint32_t tokens);
   void AddHeads(ShardMatrixIndex matrix, const HeadInput& input, const std::vector<float>& bias,
                 float* out, size_t head_step, size_t stride, Epilogue epilogue);
-  void GatherFirst(const Batch& batch, const float* hidden, float* firsts) const;
   void Context(const Batch& batch, const HeadInput& input, const LayerParameters& parameters,
                OutputRows rows, float* context, size_t stride);
   void Output(uint32_t rows, std::span<const ShardView> slices,
@@ -144,15 +159,6 @@ void Transformer::State::AddHeads(ShardMatrixIndex matrix, const HeadInput& inpu
   }
 }
 
-// Rows of first tokens, one after another; `firsts` may be `hidden`, whose rows then move up.
-void Transformer::State::GatherFirst(const Batch& batch, const float* hidden, float* firsts) const {
-  for (uint32_t s = 0; s < batch.sequences(); ++s) {
-    const float* from = hidden + uint64_t{batch.offsets[s]} * shape.hidden;
-    float* to = firsts + uint64_t{s} * shape.hidden;
-    if (from != to) std::copy_n(from, shape.hidden, to);
-  }
-}
-
 // Q, K and V of the slices, each a head, and their attention.
 void Transformer::State::Context(const Batch& batch, const HeadInput& input,
                                  const LayerParameters& parameters, OutputRows rows, float* context,
@@ -161,7 +167,7 @@ void Transformer::State::Context(const Batch& batch, const HeadInput& input,
   const bool first_only = rows == OutputRows::kFirst;
   HeadInput asking = input;
   if (first_only) {
-    GatherFirst(batch, input.hidden, sums);  // where nothing else is yet
+    CopyFirsts(batch, shape.hidden, input.hidden, sums);  // where nothing else is yet
     asking.hidden = sums;
   }
   AddHeads(kQuery, asking, parameters.query_bias, context, head, stride, Epilogue::kNone);
@@ -288,7 +294,7 @@ void Transformer::RunLayer(const Batch& batch, std::span<const ShardView> slices
   MakeRoom(batch.tokens(), static_cast<uint32_t>(slices.size()));
   const bool first_only = rows == OutputRows::kFirst;
   s.Context(batch, {slices, slice_indexes, hidden}, parameters, rows, s.queries, s.head_stride);
-  if (first_only) s.GatherFirst(batch, hidden, hidden);
+  if (first_only) CopyFirsts(batch, s.shape.hidden, hidden, hidden);
   s.own_contexts.clear();
   for (size_t i = 0; i < slices.size(); ++i) {
     s.own_contexts.push_back({s.queries + i * s.shape.head_dim(), s.head_stride});

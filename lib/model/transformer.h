@@ -25,7 +25,12 @@ struct Batch {
   std::span<const uint32_t> offsets;  ///< [sequences + 1] first token of each; the last is the end
   [[nodiscard]] uint32_t sequences() const { return static_cast<uint32_t>(offsets.size() - 1); }
   [[nodiscard]] uint32_t tokens() const { return offsets.back(); }
+  [[nodiscard]] uint32_t longest() const;
 };
+
+/// The rows of first tokens of `hidden` [tokens, d], one after another: `firsts` [sequences, d],
+/// which may be `hidden` itself.
+void CopyFirsts(const Batch& batch, uint32_t d, const float* hidden, float* firsts);
 
 /// Of which tokens a layer's output is wanted: all, or each sequence's first, which is all that the
 /// head looks at.

@@ -20,7 +20,7 @@ struct Budget {
   std::optional<uint64_t> shard_bytes;  ///< memory for preloaded and staged shards together
   double wake_us = 0;                   ///< lead time before the text is there, for shards only
 
-  /// T - T_fixed - n * T_comp. Requires a target.
+  /// T - T_fixed - (n - 1) * T_comp - T_last. Requires a target.
   [[nodiscard]] double slack_us() const { return *target_us - lane.compute_us(); }
   /// [layers] IO time for shards until each layer must start; infinite without a target. What a
   /// cold start loads beside them is taken off.

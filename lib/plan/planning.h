@@ -43,7 +43,7 @@ struct Planning {
     if (explain != nullptr) explain->push_back(std::move(line));
   }
   [[nodiscard]] ComputeLane LaneOfSubmodel(const Submodel& submodel) const;
-  /// n * T_comp + T_fixed, in microseconds.
+  /// (n - 1) * T_comp + T_last + T_fixed, in microseconds.
   [[nodiscard]] double ComputeTime(const Submodel& submodel) const;
   /// Those whose compute alone is done by T; all without a target.
   [[nodiscard]] std::vector<Submodel> ComputeFeasible() const;
