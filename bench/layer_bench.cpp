@@ -58,7 +58,8 @@ LayerParameters RandomParameters(const ModelShape& shape, TestRandom& random) {
 /// Layers of one shape; made once, since making takes longer than measuring.
 struct Layers {
   ModelInfo info;
-  std::vector<testing::TestShard> shards;  ///< [kLayers * kSlices]
+  std::vector<testing::TestShard> shards;          ///< [kLayers * kSlices]
+  std::array<std::vector<float>, kLayers> scales;  ///< of all shards of a layer
   LayerParameters parameters;
 
   static const Layers& Of(uint32_t hidden) {
@@ -69,15 +70,17 @@ struct Layers {
     layers->info = InfoOf(hidden);
     TestRandom random(hidden);
     layers->parameters = RandomParameters(layers->info.shape, random);
+    for (std::vector<float>& scales : layers->scales) {
+      scales = random.Normals(size_t{kShardMatrices} * hidden, 0.1);
+      for (float& scale : scales) scale += 1;
+    }
     for (uint32_t i = 0; i < kLayers * kSlices; ++i) {
       layers->shards.push_back(testing::MakeShard(layers->info.shape.shard_weights(), kBits,
                                                   DataType::kF16, kOutlierShare, kSpread, i,
                                                   kLargestOutlier));
       testing::TestShard& shard = layers->shards.back();
       shard.weights = {};
-      shard.scales = random.Normals(size_t{kShardMatrices} * hidden, 0.1);
-      for (float& scale : shard.scales) scale += 1;
-      shard.view.scales = shard.scales.data();
+      shard.view.scales = layers->scales[i / kSlices].data();
     }
     return *layers;
   }

@@ -17,6 +17,7 @@ constexpr uint32_t kMostTokens = 1u << 20;
 constexpr uint32_t kMostThreads = 4096;
 
 constexpr uint64_t kLeadingRows = 16;  // whose numbers lie side by side
+constexpr uint64_t kLayerInputs = 4;   // packed at once, where scales belong to the inputs
 
 // Of a matrix whose hidden dimension is its outputs.
 uint64_t SummedInputs(const ModelShape& shape) {
@@ -52,8 +53,9 @@ uint64_t PackedBytes(const ModelShape& shape, uint64_t workers, uint64_t tokens,
   // Two panels, the overlay of one with a bit for each weight, and a panel in fp32.
   const uint64_t panels =
       kPanel * (3 * PackedRowBytes(ins, compute) + ins * sizeof(float)) + ins * kPanel / 8;
-  return width * PackedInputBytes(tokens, summed, compute) +
-         workers * (PackedInputBytes(tokens, ins, compute) + panels);
+  const uint64_t inputs = std::max(width * PackedInputBytes(tokens, summed, compute),
+                                   kLayerInputs * PackedInputBytes(tokens, ins, compute));
+  return inputs + workers * panels;
 }
 
 // Of one worker: scores, and in fewer bits than 32 a head's keys and values in pairs, and queries.
