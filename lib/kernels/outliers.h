@@ -38,7 +38,7 @@ inline uint32_t FirstOutlierOfBlock(const uint8_t* lows, uint32_t begin, uint32_
   return FirstOutlierFrom(lows, from, to, low);
 }
 
-inline constexpr uint32_t kOutlierChunk = 64;  // values widened at once
+inline constexpr uint32_t kOutlierChunk = 128;  // values widened at once
 
 /// visit(offset, lows, values, count) for the outliers among weights [first, first + count), chunk
 /// by chunk: outlier i of a chunk is `values[i]` at offset + its low part, counted from `first`.

@@ -87,11 +87,17 @@ class FarWeights {
   std::vector<Weight> weights_;
 };
 
-/// Room for the packed outliers of a panel, each where its code is.
+/// Panels side by side.
+inline constexpr uint32_t kTilePanels = 2;
+inline constexpr uint32_t kTileWidth = kTilePanels * kPanelWidth;
+
+/// Room for the packed outliers of a tile's panels, each where its code is.
 struct PackedOverlay {
-  uint32_t* data = nullptr;   ///< as PackedPanel's; only what a mask shows is read
+  uint32_t* data =
+      nullptr;  ///< panel after panel, as PackedPanel's; only what a mask shows is read
   uint64_t* masks = nullptr;  ///< a bit for each byte, or half, of `data`
 };
+/// Of a panel.
 constexpr size_t OverlayMasks(ComputeType type, uint32_t ins) {
   return (size_t{PackedSteps(type, ins)} * kPanelWidth * PackedInputs(type) + 63) / 64;
 }
@@ -110,7 +116,7 @@ PackedTable PackCentroids(ComputeType type, const ShardView& shard);
 /// instructions and gains by it, and all panels are whole. Thread-safe.
 bool CanFusePacked(ComputeType type, const ShardView& shard, const ShardMatrix& matrix);
 
-/// Rows to multiply while a panel is decoded: c [rows, 16] as in PackedProduct.
+/// Rows to multiply while panels are decoded: c [rows, width] as in PackedProduct.
 struct LeadingProduct {
   PackedRows a;       ///< in chunks
   uint32_t rows = 0;  ///< 0..kFusedRows
@@ -119,23 +125,23 @@ struct LeadingProduct {
   size_t c_stride = 0;
 };
 
-/// The panel of `matrix` at output `out`, a multiple of kPanelWidth, which is its tile's `column`.
-struct PanelDecoding {
+/// The panels of `matrix` at outputs [out, out + width), `out` a multiple of kPanelWidth.
+struct TileDecoding {
   ComputeType type;
   const ShardView& shard;
   const PackedTable& table;
   const ShardMatrix& matrix;
   uint32_t out = 0;
-  uint32_t column = 0;
+  uint32_t width = 0;        ///< 1..kTileWidth
   float* scratch = nullptr;  ///< ins * 16 floats rounded up to a multiple of 64
   PackedOverlay overlay;
   FarWeights& far;
 };
 
-/// Decodes into `panel`, and multiplies `leading` if there are such rows, which is where it can be
+/// Decodes into `panels`, and multiplies `leading` if there are such rows, which is where it can be
 /// fused. Thread-safe.
-void DecodePacked(const PanelDecoding& decoding, const LeadingProduct& leading,
-                  const PackedPanel& panel);
+void DecodePacked(const TileDecoding& decoding, const LeadingProduct& leading,
+                  const PackedPanel (&panels)[kTilePanels]);
 
 /// c [rows, width] = rows times panels, each sum times its row's scale and its output's unit, plus
 /// `start` in each row, or plus c itself where `start` is null.
@@ -143,12 +149,12 @@ struct PackedProduct {
   const PackedRows& a;
   uint32_t rows = 0;
   uint32_t steps = 0;
-  const uint32_t* panels[2];     ///< columns 0..15 and 16..31; the second is unused if width <= 16
-  const float* units = nullptr;  ///< [32]
-  const float* start = nullptr;  ///< [width]
+  const uint32_t* panels[kTilePanels];  ///< the second is unused if width <= 16
+  const float* units = nullptr;         ///< [kTileWidth]
+  const float* start = nullptr;         ///< [width]
   float* c = nullptr;
   size_t c_stride = 0;
-  uint32_t width = 0;  ///< 1..32
+  uint32_t width = 0;  ///< 1..kTileWidth
 };
 
 /// A number of c depends neither on the other rows nor on the other columns. Thread-safe.

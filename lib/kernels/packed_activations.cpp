@@ -80,9 +80,8 @@ uint32_t PackedActivations::FusedRowsOf(const LinearTerm& term) const {
 }
 
 const PackedActivations::Entry* PackedActivations::Find(const LinearTerm& term) const {
-  const uint32_t fused = FusedRowsOf(term);
   for (const Entry& entry : entries_) {
-    if (entry.input.fused == fused && ReadSameRows(*entry.term, term)) return &entry;
+    if (ReadSameRows(*entry.term, term) && entry.input.fused == FusedRowsOf(term)) return &entry;
   }
   return nullptr;
 }

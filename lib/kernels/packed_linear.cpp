@@ -16,7 +16,6 @@
 namespace sti {
 namespace {
 
-constexpr uint32_t kTileWidth = 2 * kPanelWidth;
 // As many weights of a tile as no code reaches, without memory being taken for them: models as
 // trained have one in 10,000.
 constexpr size_t kFarWeights = 256;
@@ -42,7 +41,7 @@ class PackedLinear final : public Linear {
  private:
   /// What a worker has for itself.
   struct Scratch {
-    PackedPanel panels[2];
+    PackedPanel panels[kTilePanels];
     PackedOverlay overlay;
     FarWeights far;
     float* weights;  ///< a decoded panel, for what has no fast way
@@ -64,9 +63,9 @@ class PackedLinear final : public Linear {
   Activation activation_;
   PackedActivations activations_;
   AlignedBuffer buffer_;
-  std::vector<std::pair<const ShardView*, PackedTable>> tables_;  ///< of each shard once
-  std::vector<Scratch> scratch_;                                  ///< [threads]
-  std::vector<DecodeMeter> meters_;                               ///< [threads]
+  std::vector<std::pair<const float*, PackedTable>> tables_;  ///< of each row of centroids once
+  std::vector<Scratch> scratch_;                              ///< [threads]
+  std::vector<DecodeMeter> meters_;                           ///< [threads]
 };
 
 void PackedLinear::Reserve(const LinearLimits& limits) {
@@ -74,7 +73,8 @@ void PackedLinear::Reserve(const LinearLimits& limits) {
   const uint64_t weights = RoundUp(uint64_t{limits.ins} * kPanelWidth, 64);
   const uint64_t tile = uint64_t{limits.rows} * kTileWidth;
   const uint64_t masks = OverlayMasks(type_, limits.ins);
-  const uint64_t own = 3 * Carver::Room<uint32_t>(panel) + Carver::Room<uint64_t>(masks) +
+  const uint64_t own = kTilePanels * (2 * Carver::Room<uint32_t>(panel)) +
+                       Carver::Room<uint64_t>(kTilePanels * masks) +
                        Carver::Room<float>(kTileWidth) + Carver::Room<float>(weights) +
                        Carver::Room<float>(tile);
   activations_.Reserve(limits);
@@ -85,30 +85,33 @@ void PackedLinear::Reserve(const LinearLimits& limits) {
   for (uint32_t i = 0; i < pool_.threads(); ++i) {
     Scratch& scratch = scratch_.emplace_back();
     auto* units = carver.Take<float>(kTileWidth);
-    for (uint32_t p = 0; p < 2; ++p) {
+    for (uint32_t p = 0; p < kTilePanels; ++p) {
       scratch.panels[p] = {carver.Take<uint32_t>(panel), units + size_t{p} * kPanelWidth};
     }
-    scratch.overlay = {carver.Take<uint32_t>(panel), carver.Take<uint64_t>(masks)};
+    scratch.overlay = {carver.Take<uint32_t>(kTilePanels * panel),
+                       carver.Take<uint64_t>(kTilePanels * masks)};
     scratch.far.Reserve(kFarWeights);
     scratch.weights = carver.Take<float>(weights);
     scratch.tile = carver.Take<float>(tile);
   }
 }
 
+// A layer's shards of one fidelity share their centroids; those of full fidelity have none.
 void PackedLinear::PackTables(std::span<const LinearGroup> groups) {
   tables_.clear();
   for (const LinearGroup& group : groups) {
     for (const LinearTerm& term : group.terms) {
-      const auto known = [&](const auto& table) { return table.first == term.shard; };
+      const float* centroids = term.shard->centroids;
+      const auto known = [&](const auto& table) { return table.first == centroids; };
       if (std::any_of(tables_.begin(), tables_.end(), known)) continue;
-      tables_.emplace_back(term.shard, PackCentroids(type_, *term.shard));
+      tables_.emplace_back(centroids, PackCentroids(type_, *term.shard));
     }
   }
 }
 
 const PackedTable& PackedLinear::TableOf(const ShardView& shard) const {
   size_t i = 0;
-  while (tables_[i].first != &shard) ++i;
+  while (tables_[i].first != shard.centroids) ++i;
   return tables_[i].second;
 }
 
@@ -116,18 +119,13 @@ const PackedTable& PackedLinear::TableOf(const ShardView& shard) const {
 void PackedLinear::DecodePanels(const LinearTerm& term, const PackedInput& input,
                                 const OutputTile& tile, uint32_t worker) {
   Scratch& scratch = scratch_[worker];
-  const PackedTable& table = TableOf(*term.shard);
-  const float* start = tile.StartOf(term);
-  for (uint32_t column = 0; column < tile.width; column += kPanelWidth) {
-    PackedPanel panel = scratch.panels[column / kPanelWidth];
-    if (input.fused == tile.rows) panel.data = nullptr;
-    const LeadingProduct leading{input.leading, input.fused,
-                                 start == nullptr ? nullptr : start + column, tile.data + column,
-                                 tile.stride};
-    DecodePacked({type_, *term.shard, table, term.matrix, tile.out + column, column,
-                  scratch.weights, scratch.overlay, scratch.far},
-                 leading, panel);
+  PackedPanel panels[kTilePanels] = {scratch.panels[0], scratch.panels[1]};
+  if (input.fused == tile.rows) {
+    for (PackedPanel& panel : panels) panel.data = nullptr;
   }
+  DecodePacked({type_, *term.shard, TableOf(*term.shard), term.matrix, tile.out, tile.width,
+                scratch.weights, scratch.overlay, scratch.far},
+               {input.leading, input.fused, tile.StartOf(term), tile.data, tile.stride}, panels);
 }
 
 void PackedLinear::AddTerm(const LinearTerm& term, const OutputTile& tile, uint32_t worker) {

@@ -69,10 +69,10 @@ HWY_INLINE void Put(uint32_t* panel, uint32_t place, uint32_t value) {
   }
 }
 
-// Puts the first `count`. Returns which of them have no code.
+// Puts the first `count`, the first of which is number `first`. Adds those without a code to `far`.
 template <ComputeType kType>
-HWY_INLINE uint64_t PutFour(const OutlierPatch& p, uint32x4_t at, float32x4_t weights,
-                            uint32_t count) {
+HWY_INLINE uint8_t* PutFour(const OutlierPatch& p, uint32x4_t at, float32x4_t weights,
+                            uint32_t first, uint32_t count, uint8_t* far) {
   Codes codes;
   CodesOf<kType>(p, at, weights, codes);
   if (count == kLanes && vminvq_u32(codes.reached) != 0) {
@@ -80,49 +80,50 @@ HWY_INLINE uint64_t PutFour(const OutlierPatch& p, uint32x4_t at, float32x4_t we
     for (uint32_t i = 0; i < kLanes; ++i) {
       Put<kType>(p.overlay.data, codes.places[i], codes.values[i]);
     }
-    return 0;
+    return far;
   }
-  uint64_t left = 0;
   uint32_t reached[kLanes];
   vst1q_u32(reached, codes.reached);
   for (uint32_t i = 0; i < count; ++i) {
     if (reached[i] == 0) {
-      left |= uint64_t{1} << i;
+      *far++ = static_cast<uint8_t>(first + i);
     } else {
       Put<kType>(p.overlay.data, codes.places[i], codes.values[i]);
     }
   }
-  return left;
+  return far;
 }
 
 template <ComputeType kType>
-uint64_t PutChunk(const OutlierPatch& p, int64_t offset, const uint8_t* lows, const float* weights,
-                  uint32_t count) {
+uint32_t PutChunk(const OutlierPatch& p, int64_t offset, const uint8_t* lows, const float* weights,
+                  uint32_t count, uint8_t* far) {
   const uint32x4_t base = vdupq_n_u32(static_cast<uint32_t>(offset));
-  uint64_t left = 0;
+  uint8_t* end = far;
   uint32_t i = 0;
   for (; i + kLanes <= count; i += kLanes) {
     const uint16x4_t low = vreinterpret_u16_u8(vld1_u8(lows + 2 * size_t{i}));
-    left |= PutFour<kType>(p, vaddw_u16(base, low), vld1q_f32(weights + i), kLanes) << i;
+    end = PutFour<kType>(p, vaddw_u16(base, low), vld1q_f32(weights + i), i, kLanes, end);
   }
-  if (i == count) return left;
-  // Those past the end are the first weight of the panel; they are not put.
-  uint32_t at[kLanes] = {};
-  float rest[kLanes] = {};
-  for (uint32_t k = 0; i + k < count; ++k) {
-    at[k] = static_cast<uint32_t>(offset + LoadLittle<uint16_t>(lows + 2 * size_t{i + k}));
-    rest[k] = weights[i + k];
+  if (i < count) {
+    // Those past the end are the first weight of the panel; they are not put.
+    uint32_t at[kLanes] = {};
+    float rest[kLanes] = {};
+    for (uint32_t k = 0; i + k < count; ++k) {
+      at[k] = static_cast<uint32_t>(offset + LoadLittle<uint16_t>(lows + 2 * size_t{i + k}));
+      rest[k] = weights[i + k];
+    }
+    end = PutFour<kType>(p, vld1q_u32(at), vld1q_f32(rest), i, count - i, end);
   }
-  return left | PutFour<kType>(p, vld1q_u32(at), vld1q_f32(rest), count - i) << i;
+  return static_cast<uint32_t>(end - far);
 }
 
 }  // namespace
 
-uint64_t PutOutliersFast(ComputeType type, const OutlierPatch& patch, int64_t offset,
-                         const uint8_t* lows, const float* weights, uint32_t count) {
-  static_assert(kOutlierChunk <= 64, "a bit for each");
-  return type == kInt8 ? PutChunk<kInt8>(patch, offset, lows, weights, count)
-                       : PutChunk<ComputeType::kBf16>(patch, offset, lows, weights, count);
+uint32_t PutOutliersFast(ComputeType type, const OutlierPatch& patch, int64_t offset,
+                         const uint8_t* lows, const float* weights, uint32_t count, uint8_t* far) {
+  static_assert(kOutlierChunk <= 256, "their numbers are bytes");
+  return type == kInt8 ? PutChunk<kInt8>(patch, offset, lows, weights, count, far)
+                       : PutChunk<ComputeType::kBf16>(patch, offset, lows, weights, count, far);
 }
 
 }  // namespace sti

@@ -10,7 +10,7 @@
 #if HWY_ARCH_X86
 #include <immintrin.h>
 
-#include <algorithm>
+#include <bit>
 
 #include "kernels/outliers.h"
 #include "kernels/packed_steps_avx512.h"
@@ -47,10 +47,13 @@ HWY_INLINE Codes CodesOf(const OutlierPatch& p, __m512i at, __m512 weights) {
   codes.out = _mm512_and_si512(at, _mm512_set1_epi32(kLanes - 1));
   __m512 code = _mm512_mul_ps(weights, _mm512_set1_ps(p.factor));
   if (p.scales != nullptr) {
-    // A panel has as many outputs as a vector numbers.
-    const __m512 scales = p.by_output ? _mm512_permutexvar_ps(codes.out, _mm512_loadu_ps(p.scales))
-                                      : _mm512_i32gather_ps(codes.in, p.scales, sizeof(float));
-    code = _mm512_div_ps(code, scales);
+    static_assert(kTilePanels == 2, "inputs of the second panel are numbered on from the first");
+    const __m512i ins = _mm512_set1_epi32(static_cast<int>(p.ins));
+    const __mmask16 second = _mm512_cmpge_epu32_mask(codes.in, ins);
+    const __m512i index =
+        p.by_output ? _mm512_mask_add_epi32(codes.out, second, codes.out, _mm512_set1_epi32(kLanes))
+                    : _mm512_mask_sub_epi32(codes.in, second, codes.in, ins);
+    code = _mm512_div_ps(code, _mm512_i32gather_ps(index, p.scales, sizeof(float)));
   }
   Round<kType>(code, codes);
   return codes;
@@ -69,46 +72,48 @@ void Put(const OutlierPatch& p, const Codes& codes) {
   _mm512_store_si512(places, _mm512_maskz_compress_epi32(codes.reached, place));
   _mm512_store_si512(values, _mm512_maskz_compress_epi32(codes.reached, codes.values));
   const auto count = static_cast<uint32_t>(_mm_popcnt_u32(codes.reached));
+  const PackedOverlay overlay = p.overlay;  // a copy, which no store can change
   for (uint32_t i = 0; i < count; ++i) {
     const uint32_t at = places[i];
     if constexpr (kType == kInt8) {
-      reinterpret_cast<uint8_t*>(p.overlay.data)[at] = static_cast<uint8_t>(values[i]);
+      reinterpret_cast<uint8_t*>(overlay.data)[at] = static_cast<uint8_t>(values[i]);
     } else {
-      reinterpret_cast<uint16_t*>(p.overlay.data)[at] = static_cast<uint16_t>(values[i]);
+      reinterpret_cast<uint16_t*>(overlay.data)[at] = static_cast<uint16_t>(values[i]);
     }
-    p.overlay.masks[at / 64] |= uint64_t{1} << at % 64;
+    overlay.masks[at / 64] |= uint64_t{1} << at % 64;
   }
 }
 
-// Returns which of `count` outliers have no code.
+// Writes which of `count` outliers have no code.
 template <ComputeType kType>
-uint64_t PutChunk(const OutlierPatch& p, int64_t offset, const uint8_t* lows, const float* weights,
-                  uint32_t count) {
-  uint64_t left = 0;
+uint32_t PutChunk(const OutlierPatch& p, int64_t offset, const uint8_t* lows, const float* weights,
+                  uint32_t count, uint8_t* far) {
+  uint32_t left = 0;
   for (uint32_t i = 0; i < count; i += kLanes) {
-    const auto mask =
-        static_cast<__mmask16>(count - i >= kLanes ? 0xFFFF : (1U << (count - i)) - 1);
+    const __mmask16 mask = FirstLanes(count - i);
     const __m256i low = _mm256_maskz_loadu_epi16(mask, lows + 2 * size_t{i});
     const __m512i at = _mm512_add_epi32(_mm512_cvtepu16_epi32(low),
                                         _mm512_set1_epi32(static_cast<int32_t>(offset)));
     // Lanes past the end read the first weight's scale, and are not put.
     Codes codes = CodesOf<kType>(p, _mm512_maskz_mov_epi32(mask, at),
                                  _mm512_maskz_loadu_ps(mask, weights + i));
-    const auto beyond = static_cast<__mmask16>(mask & ~codes.reached);
+    uint32_t beyond = mask & ~uint32_t{codes.reached};
     codes.reached = static_cast<__mmask16>(mask & codes.reached);
     Put<kType>(p, codes);
-    left |= uint64_t{beyond} << i;
+    for (; beyond != 0; beyond &= beyond - 1) {
+      far[left++] = static_cast<uint8_t>(i + static_cast<uint32_t>(std::countr_zero(beyond)));
+    }
   }
   return left;
 }
 
 }  // namespace
 
-uint64_t PutOutliersFast(ComputeType type, const OutlierPatch& patch, int64_t offset,
-                         const uint8_t* lows, const float* weights, uint32_t count) {
-  static_assert(kOutlierChunk <= 64, "a bit for each");
-  return type == kInt8 ? PutChunk<kInt8>(patch, offset, lows, weights, count)
-                       : PutChunk<ComputeType::kBf16>(patch, offset, lows, weights, count);
+uint32_t PutOutliersFast(ComputeType type, const OutlierPatch& patch, int64_t offset,
+                         const uint8_t* lows, const float* weights, uint32_t count, uint8_t* far) {
+  static_assert(kOutlierChunk <= 256, "their numbers are bytes");
+  return type == kInt8 ? PutChunk<kInt8>(patch, offset, lows, weights, count, far)
+                       : PutChunk<ComputeType::kBf16>(patch, offset, lows, weights, count, far);
 }
 
 }  // namespace sti

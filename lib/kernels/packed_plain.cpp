@@ -13,8 +13,8 @@ namespace sti {
 void PackRowsFast(ComputeType, const RowsRef&, const float*, const PackedRows&) {}
 void MultiplyPackedFast(ComputeType, const PackedProduct&) {}
 void LookUpPackedFast(ComputeType, const PackedLookUp&, const LeadingProduct&) {}
-uint64_t PutOutliersFast(ComputeType, const OutlierPatch&, int64_t, const uint8_t*, const float*,
-                         uint32_t) {
+uint32_t PutOutliersFast(ComputeType, const OutlierPatch&, int64_t, const uint8_t*, const float*,
+                         uint32_t, uint8_t*) {
   return 0;
 }
 bool PackWeightsFast(ComputeType, const float*, uint32_t, const float*, uint32_t*) { return false; }

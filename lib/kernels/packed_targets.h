@@ -60,7 +60,7 @@ struct PackedLookUp {
   uint64_t first = 0;  ///< stream index
   uint32_t ins = 0;
   const uint16_t* table = nullptr;  ///< PackedTable's words
-  PackedOverlay overlay;
+  PackedOverlay overlay;            ///< of this panel
   PackedPanel panel;
 };
 
@@ -68,20 +68,21 @@ struct PackedLookUp {
 /// `leading`.
 void LookUpPackedFast(ComputeType type, const PackedLookUp& look_up, const LeadingProduct& leading);
 
-/// What outliers of a panel of 16 outputs need to become codes: divided by a scale, if there are
+/// What outliers of panels of 16 outputs need to become codes: divided by a scale, if there are
 /// any, and times a factor.
 struct OutlierPatch {
   PackedOverlay overlay;
   float factor = 0;
-  const float* scales = nullptr;  ///< of the panel's outputs or of the inputs
+  const float* scales = nullptr;  ///< of the panels' outputs or of the inputs
   bool by_output = false;
+  uint32_t ins = 0;  ///< of a panel: where nothing is fused, there is one
 };
 
 /// Puts `count` outliers, at most kOutlierChunk, as ForEachOutlierChunk gives them, into the
-/// overlay; where nothing is fused, its data is the panel's. Returns those that no code reaches, a
-/// bit for each.
-uint64_t PutOutliersFast(ComputeType type, const OutlierPatch& patch, int64_t offset,
-                         const uint8_t* lows, const float* weights, uint32_t count);
+/// overlay; where nothing is fused, its data is the panel's. Writes to `far` which ones no code
+/// reaches, and returns how many these are.
+uint32_t PutOutliersFast(ComputeType type, const OutlierPatch& patch, int64_t offset,
+                         const uint8_t* lows, const float* weights, uint32_t count, uint8_t* far);
 
 /// Packs weights [ins, 16], `ins` a multiple of four, each times its output's factor [16]; codes of
 /// 8 bits beyond 127 become 127. True if there were any, or numbers that are not finite.

@@ -50,9 +50,9 @@ uint64_t PackedBytes(const ModelShape& shape, uint64_t workers, uint64_t tokens,
   constexpr uint64_t kPanel = 16;
   const uint64_t summed = SummedInputs(shape);
   const uint64_t ins = std::max<uint64_t>(shape.hidden, summed);
-  // Two panels, the overlay of one with a bit for each weight, and a panel in fp32.
+  // Two panels, their overlays with a bit for each weight, and a panel in fp32.
   const uint64_t panels =
-      kPanel * (3 * PackedRowBytes(ins, compute) + ins * sizeof(float)) + ins * kPanel / 8;
+      kPanel * (4 * PackedRowBytes(ins, compute) + ins * sizeof(float)) + 2 * ins * kPanel / 8;
   const uint64_t inputs = std::max(width * PackedInputBytes(tokens, summed, compute),
                                    kLayerInputs * PackedInputBytes(tokens, ins, compute));
   return inputs + workers * panels;

@@ -87,34 +87,44 @@ TEST_P(PackedParts, RowsArePackedAlike) {
   }
 }
 
-/// What a panel is decoded to.
+/// What a tile is decoded to.
 struct Decoded {
   Decoded(ComputeType type, uint32_t ins)
-      : dwords(size_t{PackedSteps(type, ins)} * kPanelWidth * sizeof(uint32_t)),
+      : dwords(kTilePanels * PanelBytes(type, ins)),
         overlay(dwords.size()),
-        masks(OverlayMasks(type, ins)),
+        masks(kTilePanels * OverlayMasks(type, ins)),
         scratch((size_t{ins} * kPanelWidth + 63) / 64 * 64),
-        units(kPanelWidth),
-        far(size_t{ins} * kPanelWidth) {}
+        units(kTileWidth),
+        far(size_t{ins} * kTileWidth) {
+    std::memset(dwords.data(), 0, dwords.size());
+  }
+  static size_t PanelBytes(ComputeType type, uint32_t ins) {
+    return size_t{PackedSteps(type, ins)} * kPanelWidth * sizeof(uint32_t);
+  }
 
   void Run(ComputeType type, const ShardView& shard, const ShardMatrix& matrix, uint32_t out) {
     FarWeights weights;
     const PackedTable table = PackCentroids(type, shard);
-    const PackedPanel panel{reinterpret_cast<uint32_t*>(dwords.data()), units.data()};
+    const uint32_t width = std::min(kTileWidth, matrix.outs - out);
+    const auto panel = [&](uint32_t p) {
+      return PackedPanel{
+          reinterpret_cast<uint32_t*>(dwords.data() + p * PanelBytes(type, matrix.ins)),
+          units.data() + size_t{p} * kPanelWidth};
+    };
     DecodePacked({type,
                   shard,
                   table,
                   matrix,
                   out,
-                  0,
+                  width,
                   scratch.data(),
                   {reinterpret_cast<uint32_t*>(overlay.data()), masks.data()},
                   weights},
-                 {}, panel);
+                 {}, {panel(0), panel(1)});
     // Rows of a unit matrix bring each far weight to its place.
     std::vector<float> unit(size_t{matrix.ins} * matrix.ins);
     for (size_t i = 0; i < matrix.ins; ++i) unit[i * (matrix.ins + 1)] = 1;
-    weights.Settle({unit.data(), matrix.ins, matrix.ins, matrix.ins}, far.data(), kPanelWidth);
+    weights.Settle({unit.data(), matrix.ins, matrix.ins, matrix.ins}, far.data(), kTileWidth);
   }
 
   AlignedBuffer dwords;
@@ -122,7 +132,7 @@ struct Decoded {
   std::vector<uint64_t> masks;
   std::vector<float> scratch;
   std::vector<float> units;
-  std::vector<float> far;  ///< [ins, 16]
+  std::vector<float> far;  ///< [ins, kTileWidth]
 };
 
 TEST_P(PackedParts, PanelsAreDecodedAlike) {
