@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "base/half.h"
+#include "kernels/with_bits.h"
 
 // clang-format off
 #include "kernels/highway_targets.h"
@@ -295,18 +296,7 @@ void WidenHalves(DHalf d16, const uint8_t* source, uint64_t count, float* out) {
 }  // namespace
 
 void DecodePlanesOn(const CodedWeights& weights, uint64_t first, uint64_t count, float* out) {
-  switch (weights.bits) {
-    case 2:
-      return DecodeBits<2>(weights, first, count, out);
-    case 3:
-      return DecodeBits<3>(weights, first, count, out);
-    case 4:
-      return DecodeBits<4>(weights, first, count, out);
-    case 5:
-      return DecodeBits<5>(weights, first, count, out);
-    default:
-      return DecodeBits<6>(weights, first, count, out);
-  }
+  WithBits(weights.bits, [&](auto bits) HWY_ATTR { DecodeBits<bits>(weights, first, count, out); });
 }
 
 void WidenWeightsOn(const uint8_t* source, DataType type, uint64_t count, float* out) {

@@ -14,6 +14,7 @@
 #include <bit>
 
 #include "kernels/plane_codes_avx512.h"
+#include "kernels/with_bits.h"
 
 HWY_PUSH_ATTRIBUTES("avx512f,avx512bw,avx512vl,avx512dq,avx512vbmi,gfni,bmi,bmi2,fma")
 namespace sti {
@@ -227,18 +228,7 @@ void MultiplyScaled(const FusedProduct& p) {
 }  // namespace
 
 void MultiplyDecodingAvx512(const FusedProduct& p) {
-  switch (p.shard.bits) {
-    case 2:
-      return MultiplyScaled<2>(p);
-    case 3:
-      return MultiplyScaled<3>(p);
-    case 4:
-      return MultiplyScaled<4>(p);
-    case 5:
-      return MultiplyScaled<5>(p);
-    default:
-      return MultiplyScaled<6>(p);
-  }
+  WithBits(p.shard.bits, [&](auto bits) { MultiplyScaled<bits>(p); });
 }
 
 }  // namespace sti

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/aligned_buffer.h"
+#include "base/carver.h"
 #include "kernels/fused.h"
 #include "kernels/gemm.h"
 #include "kernels/linear.h"
@@ -25,24 +26,21 @@ class NativeLinear final : public Linear {
   }
 
   void Reserve(const LinearLimits& limits) override {
-    // Beside the decoded stretch, a stretch of outliers with its masks, and a tile of outputs that
-    // waits to be transposed.
-    uint64_t floats = 3 * kStretchWeights + kStretch * sizeof(uint16_t) / sizeof(float) +
-                      uint64_t{limits.rows} * kTileWidth;
-    floats = RoundUp(floats, kBlockBytes / sizeof(float));
-    buffer_ = AlignedBuffer(floats * sizeof(float) * pool_.threads());
+    const uint64_t tile = uint64_t{limits.rows} * kTileWidth;
+    const uint64_t own = 3 * Carver::Room<float>(kStretchWeights) +
+                         Carver::Room<uint16_t>(kStretch) + Carver::Room<float>(tile);
+    buffer_ = AlignedBuffer(own * pool_.threads());
     const uint64_t summed = uint64_t{limits.terms} * limits.summed_ins;
     leading_buffer_ =
         AlignedBuffer(std::max<uint64_t>(limits.ins, summed) * kFusedRows * sizeof(float));
     leading_.reserve(std::max(limits.terms, 1U));
+    Carver carver(buffer_.data());
     scratch_.clear();
     for (uint32_t i = 0; i < pool_.threads(); ++i) {
-      float* begin = reinterpret_cast<float*>(buffer_.data()) + i * floats;
-      float* overlay = begin + 2 * kStretchWeights;
-      auto* masks = reinterpret_cast<uint16_t*>(overlay + kStretchWeights);
-      scratch_.push_back({{begin, begin + kStretchWeights},
-                          {overlay, masks},
-                          reinterpret_cast<float*>(masks + kStretch)});
+      Scratch& scratch = scratch_.emplace_back();
+      for (float*& panel : scratch.panels) panel = carver.Take<float>(kStretchWeights);
+      scratch.overlay = {carver.Take<float>(kStretchWeights), carver.Take<uint16_t>(kStretch)};
+      scratch.tile = carver.Take<float>(tile);
     }
   }
   void Run(uint32_t rows, std::span<const LinearGroup> groups) override;

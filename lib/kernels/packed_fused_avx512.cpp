@@ -16,6 +16,7 @@
 
 #include "kernels/packed_steps_avx512.h"
 #include "kernels/plane_codes_avx512.h"
+#include "kernels/with_bits.h"
 
 HWY_PUSH_ATTRIBUTES(STI_PACKED_ATTRIBUTES)
 namespace sti {
@@ -171,18 +172,7 @@ void LookUpRows(const PackedLookUp& l, const LeadingProduct& p) {
 
 template <ComputeType kType>
 void LookUpBits(const PackedLookUp& l, const LeadingProduct& p) {
-  switch (l.shard.bits) {
-    case 2:
-      return LookUpRows<kType, 2>(l, p);
-    case 3:
-      return LookUpRows<kType, 3>(l, p);
-    case 4:
-      return LookUpRows<kType, 4>(l, p);
-    case 5:
-      return LookUpRows<kType, 5>(l, p);
-    default:
-      return LookUpRows<kType, 6>(l, p);
-  }
+  WithBits(l.shard.bits, [&](auto bits) { LookUpRows<kType, bits>(l, p); });
 }
 
 }  // namespace

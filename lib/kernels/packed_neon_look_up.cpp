@@ -13,6 +13,7 @@
 
 #include "kernels/packed_neon.h"
 #include "kernels/plane_codes_neon.h"
+#include "kernels/with_bits.h"
 
 HWY_PUSH_ATTRIBUTES(STI_NEON_ATTRIBUTES)
 namespace sti {
@@ -181,18 +182,7 @@ void LookUp(const PackedLookUp& l) {
 
 template <ComputeType kType>
 void LookUpBits(const PackedLookUp& l) {
-  switch (l.shard.bits) {
-    case 2:
-      return LookUp<kType, 2>(l);
-    case 3:
-      return LookUp<kType, 3>(l);
-    case 4:
-      return LookUp<kType, 4>(l);
-    case 5:
-      return LookUp<kType, 5>(l);
-    default:
-      return LookUp<kType, 6>(l);
-  }
+  WithBits(l.shard.bits, [&](auto bits) { LookUp<kType, bits>(l); });
 }
 
 }  // namespace
