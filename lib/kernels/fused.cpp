@@ -1,6 +1,5 @@
 #include "kernels/fused.h"
 
-#include <algorithm>
 #include <cstring>
 
 #include "kernels/fused_targets.h"
@@ -18,14 +17,11 @@ bool CanFuse(const ShardView& shard, const PanelStretch& stretch) {
 }
 
 void InterleaveRows(const float* in, size_t stride, uint32_t rows, uint32_t ins, float* out) {
-  if (rows < kFusedRows) std::memset(out, 0, size_t{ins} * kFusedRows * sizeof(float));
-  constexpr uint32_t kBlock = 64;  // inputs whose cache lines stay while all rows write to them
-  for (uint32_t begin = 0; begin < ins; begin += kBlock) {
-    const uint32_t end = std::min(ins, begin + kBlock);
-    for (uint32_t r = 0; r < rows; ++r) {
-      const float* row = in + r * stride;
-      for (uint32_t k = begin; k < end; ++k) out[size_t{k} * kFusedRows + r] = row[k];
-    }
+  const uint32_t whole = HasByteLookups() ? ins / 4 * 4 : 0;
+  if (whole > 0) InterleaveRowsAvx512(in, stride, rows, whole, out);
+  for (uint32_t k = whole; k < ins; ++k) {
+    float* numbers = out + size_t{k} * kFusedRows;
+    for (uint32_t r = 0; r < kFusedRows; ++r) numbers[r] = r < rows ? in[r * stride + k] : 0;
   }
 }
 

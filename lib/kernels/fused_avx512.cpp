@@ -133,7 +133,7 @@ struct Sums<0> {
 /// Where a group's four inputs are.
 struct Place {
   const float* values;
-  const uint16_t* masks;
+  __mmask64 mask;  ///< sixteen bits for each
   const float* a;
   float* decoded;
 };
@@ -153,7 +153,8 @@ HWY_INLINE void AddInput(const Scaling<kScales>& scaling, const Place& at, __m51
   } else if constexpr (kScales == Scales::kOutputs) {
     w = _mm512_mul_ps(w, scaling.of_outputs);
   }
-  w = _mm512_mask_load_ps(w, at.masks[kInput], at.values + kInput * kLanes);
+  const auto mask = static_cast<__mmask16>(MaskFrom<kInput * kLanes>(at.mask));
+  w = _mm512_mask_load_ps(w, mask, at.values + kInput * kLanes);
   if constexpr (kKeep) _mm512_store_ps(at.decoded + kInput * kLanes, w);
   sums.Add(at.a + kInput * kFusedRows, w);
 }
@@ -183,7 +184,7 @@ void Multiply(const FusedProduct& p, const float* scales) {
       __m512 w[kGroup];
       table.LookUp(_mm512_load_si512(codes + 16 * (k - first)), w);
       const Scaling<kScales> scaling{output_scales, scales + (kScales == Scales::kInputs ? k : 0)};
-      const Place place{values, masks + k, a, decoded};
+      const Place place{values, LoadMask64(masks + k), a, decoded};
       AddInput<0, kKeep>(scaling, place, w[0], sums);
       AddInput<1, kKeep>(scaling, place, w[1], sums);
       AddInput<2, kKeep>(scaling, place, w[2], sums);
@@ -225,7 +226,36 @@ void MultiplyScaled(const FusedProduct& p) {
   MultiplyRows<kBits, Scales::kInputs>(p, scales + p.stretch.in);
 }
 
+// Four numbers of rows r, r + 4, r + 8 and r + 12.
+HWY_INLINE __m512 FourRows(const float* const (&from)[kFusedRows], uint32_t r) {
+  __m512 numbers = _mm512_castps128_ps512(_mm_loadu_ps(from[r]));
+  numbers = _mm512_insertf32x4(numbers, _mm_loadu_ps(from[r + 4]), 1);
+  numbers = _mm512_insertf32x4(numbers, _mm_loadu_ps(from[r + 8]), 2);
+  return _mm512_insertf32x4(numbers, _mm_loadu_ps(from[r + 12]), 3);
+}
+
 }  // namespace
+
+void InterleaveRowsAvx512(const float* in, size_t stride, uint32_t rows, uint32_t ins, float* out) {
+  static constexpr float kZeros[4] = {};
+  const float* from[kFusedRows];
+  for (uint32_t r = 0; r < kFusedRows; ++r) from[r] = r < rows ? in + r * stride : kZeros;
+  for (uint32_t k = 0; k < ins; k += 4, out += 4 * kFusedRows) {
+    const __m512 a = FourRows(from, 0);
+    const __m512 b = FourRows(from, 1);
+    const __m512 c = FourRows(from, 2);
+    const __m512 d = FourRows(from, 3);
+    // Within 16 bytes, four inputs of four rows become four rows of four inputs.
+    const __m512 ab[2] = {_mm512_unpacklo_ps(a, b), _mm512_unpackhi_ps(a, b)};
+    const __m512 cd[2] = {_mm512_unpacklo_ps(c, d), _mm512_unpackhi_ps(c, d)};
+    for (uint32_t i = 0; i < 2; ++i) {
+      float* to = out + size_t{2} * i * kFusedRows;
+      _mm512_storeu_ps(to, _mm512_shuffle_ps(ab[i], cd[i], 0x44));
+      _mm512_storeu_ps(to + kFusedRows, _mm512_shuffle_ps(ab[i], cd[i], 0xEE));
+    }
+    for (uint32_t r = 0; r < rows; ++r) from[r] += 4;
+  }
+}
 
 void MultiplyDecodingAvx512(const FusedProduct& p) {
   WithBits(p.shard.bits, [&](auto bits) { MultiplyScaled<bits>(p); });
@@ -237,7 +267,8 @@ HWY_POP_ATTRIBUTES
 #else
 
 namespace sti {
-// Never called: CanFuse says no.
+// Never called: HasByteLookups and CanFuse say no.
+void InterleaveRowsAvx512(const float*, size_t, uint32_t, uint32_t, float*) {}
 void MultiplyDecodingAvx512(const FusedProduct& /*product*/) {}
 }  // namespace sti
 

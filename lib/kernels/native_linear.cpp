@@ -27,8 +27,10 @@ class NativeLinear final : public Linear {
 
   void Reserve(const LinearLimits& limits) override {
     const uint64_t tile = uint64_t{limits.rows} * kTileWidth;
-    const uint64_t own = 3 * Carver::Room<float>(kStretchWeights) +
-                         Carver::Room<uint16_t>(kStretch) + Carver::Room<float>(tile);
+    const uint64_t longest = std::max(limits.ins, kStretch);
+    const uint64_t own =
+        2 * Carver::Room<float>(kStretchWeights) + Carver::Room<float>(longest * kPanelWidth) +
+        Carver::Room<uint16_t>(longest) + Carver::Room<float>(tile);
     buffer_ = AlignedBuffer(own * pool_.threads());
     const uint64_t summed = uint64_t{limits.terms} * limits.summed_ins;
     leading_buffer_ =
@@ -39,7 +41,8 @@ class NativeLinear final : public Linear {
     for (uint32_t i = 0; i < pool_.threads(); ++i) {
       Scratch& scratch = scratch_.emplace_back();
       for (float*& panel : scratch.panels) panel = carver.Take<float>(kStretchWeights);
-      scratch.overlay = {carver.Take<float>(kStretchWeights), carver.Take<uint16_t>(kStretch)};
+      scratch.overlay = {carver.Take<float>(longest * kPanelWidth),
+                         carver.Take<uint16_t>(longest)};
       scratch.tile = carver.Take<float>(tile);
     }
   }
@@ -120,11 +123,13 @@ void NativeLinear::AddTerm(const LinearTerm& term, const OutputTile& tile, uint3
   const PanelStretch last{term.matrix, tile.out + (panels - 1) * kPanelWidth, 0, ins};
   const bool fused = leading != nullptr && !meters_[worker].on && CanFuse(*term.shard, last);
   const uint32_t first_rows = fused ? FusedRows(tile.rows) : 0;
-  for (uint32_t in = 0; in < ins; in += kStretch) {
+  // Weights that are kept nowhere need no stretches.
+  const uint32_t longest = first_rows == tile.rows ? ins : kStretch;
+  for (uint32_t in = 0; in < ins; in += longest) {
     PanelProduct product{.a = term.in + in,
                          .a_stride = term.in_stride,
                          .rows = tile.rows,
-                         .ins = std::min(kStretch, ins - in),
+                         .ins = std::min(longest, ins - in),
                          .panels = {},
                          .c = tile.data,
                          .c_stride = tile.stride,

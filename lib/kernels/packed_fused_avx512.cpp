@@ -44,9 +44,8 @@ class Table<kInt8, kBits> {
   HWY_INLINE void LookUp(__m512i codes, __m512i (&w)[kSteps]) const {
     w[0] = _mm512_permutexvar_epi8(codes, centroids_);
   }
-  HWY_INLINE static __m512i Patch(__m512i w, const uint64_t* masks, uint32_t /*s*/,
-                                  const uint32_t* overlay) {
-    return _mm512_mask_blend_epi8(_cvtu64_mask64(*masks), w, _mm512_load_si512(overlay));
+  HWY_INLINE static __m512i Patch(__m512i w, __mmask64 mask, const uint32_t* overlay) {
+    return _mm512_mask_blend_epi8(mask, w, _mm512_load_si512(overlay));
   }
 
  private:
@@ -69,10 +68,8 @@ class Table<kBf16, kBits> {
     w[0] = Look(codes);
     w[1] = Look(_mm512_srli_epi16(codes, 8));
   }
-  HWY_INLINE static __m512i Patch(__m512i w, const uint64_t* masks, uint32_t s,
-                                  const uint32_t* overlay) {
-    const auto mask = static_cast<__mmask32>(*masks >> (32 * s));
-    return _mm512_mask_blend_epi16(mask, w, _mm512_load_si512(overlay));
+  HWY_INLINE static __m512i Patch(__m512i w, __mmask64 mask, const uint32_t* overlay) {
+    return _mm512_mask_blend_epi16(static_cast<__mmask32>(mask), w, _mm512_load_si512(overlay));
   }
 
  private:
@@ -96,7 +93,7 @@ struct Sums {
     rest.Begin(a, row + 1, last);
   }
   HWY_INLINE void Add(const uint32_t* a, __m512i w) {
-    first = AddStep(first, _mm512_set1_epi32(static_cast<int>(*a)), w);
+    first = AddSharedStep(first, a, w);
     rest.Add(a + kLeadingStride, w);
   }
   HWY_INLINE void Finish(const LeadingProduct& p, uint32_t row, __m512 units) const {
@@ -139,9 +136,11 @@ void LookUp(const PackedLookUp& l, const LeadingProduct& p) {
     for (uint64_t g = 0; g < count; ++g) {
       __m512i w[kSteps];
       table.LookUp(_mm512_load_si512(codes + 64 * g), w);
+      __mmask64 mask = LoadMask64(masks);
 #pragma GCC unroll 2
       for (uint32_t s = 0; s < kSteps; ++s) {
-        w[s] = Centroids::Patch(w[s], masks, s, overlay);
+        if (s > 0) mask = MaskFrom<64 / kSteps>(mask);
+        w[s] = Centroids::Patch(w[s], mask, overlay);
         if constexpr (kKeep) _mm512_store_si512(out, w[s]);
         sums.Add(a, w[s]);
         overlay += kLanes;

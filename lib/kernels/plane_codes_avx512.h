@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstdint>
+#include <cstring>
 
 #include "base/little_endian.h"
 #include "hwy/base.h"
@@ -81,6 +82,23 @@ struct CodeOrder {
   HWY_INLINE __m512i Load() const { return _mm512_load_si512(bytes); }
   alignas(64) uint8_t bytes[64] = {};
 };
+
+/// 64 bits as a mask. Not loaded into it: that takes a slot of the ports that multiply, a move from
+/// a register half of one, and shifting the mask none.
+HWY_INLINE __mmask64 LoadMask64(const void* from) {
+  uint64_t bits;
+  std::memcpy(&bits, from, sizeof(bits));
+  __mmask64 mask;
+  asm("kmovq %1, %0" : "=k"(mask) : "r"(bits));
+  return mask;
+}
+
+/// The bits from `kFrom` on.
+template <uint32_t kFrom>
+HWY_INLINE __mmask64 MaskFrom(__mmask64 mask) {
+  if constexpr (kFrom == 0) return mask;
+  return _kshiftri_mask64(mask, kFrom);
+}
 
 /// Asks for what codes far ahead are made from. Planes go on from panel to panel, so this spares
 /// the wait at the beginning of each, where the CPU does not foresee it.

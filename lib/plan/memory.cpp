@@ -9,7 +9,6 @@ namespace {
 constexpr uint64_t kUnknownProcessBytes = uint64_t{8} << 20;
 constexpr uint64_t kBlock = 4096;            // of direct reads
 constexpr uint64_t kPanelFloats = 256 * 16;  // one decoded stretch of a panel
-constexpr uint64_t kMaskFloats = 128;        // which of a stretch are outliers
 constexpr uint64_t kTileFloats = 32;         // of a row of outputs that wait to be transposed
 constexpr uint64_t kQueries = 48;            // whose scores a worker holds
 constexpr uint64_t kPackedQueries = 12;      // likewise, where keys and values are packed beside
@@ -24,9 +23,18 @@ uint64_t SummedInputs(const ModelShape& shape) {
   return std::max(shape.head_dim(), shape.slice_ffn());
 }
 
+uint64_t MostInputs(const ModelShape& shape) {
+  return std::max<uint64_t>(shape.hidden, SummedInputs(shape));
+}
+
 uint64_t LeadingBytes(const ModelShape& shape, uint64_t width) {
-  const uint64_t ins = std::max<uint64_t>(shape.hidden, SummedInputs(shape));
-  return std::max(ins, width * SummedInputs(shape)) * kLeadingRows * sizeof(float);
+  return std::max(MostInputs(shape), width * SummedInputs(shape)) * kLeadingRows * sizeof(float);
+}
+
+// Of a panel's outliers, with 16 bits an input that tell which weights they are.
+uint64_t OverlayFloats(const ModelShape& shape) {
+  constexpr uint64_t kPanel = 16;
+  return std::max<uint64_t>(MostInputs(shape), 256) * kPanel * 33 / 32;
 }
 
 // A row ends with a vector of slack, and has a scale and a sum.
@@ -49,7 +57,7 @@ uint64_t PackedBytes(const ModelShape& shape, uint64_t workers, uint64_t tokens,
                      ComputeType compute) {
   constexpr uint64_t kPanel = 16;
   const uint64_t summed = SummedInputs(shape);
-  const uint64_t ins = std::max<uint64_t>(shape.hidden, summed);
+  const uint64_t ins = MostInputs(shape);
   // Two panels, their overlays with a bit for each weight, and a panel in fp32.
   const uint64_t panels =
       kPanel * (4 * PackedRowBytes(ins, compute) + ins * sizeof(float)) + 2 * ins * kPanel / 8;
@@ -81,7 +89,7 @@ uint64_t WorkingBytes(const ModelShape& shape, uint32_t threads, uint32_t length
   const uint64_t token_bytes = (inner + uint64_t{2} * shape.hidden) * sizeof(float);
   const uint64_t embedding_bytes =
       kBlock + uint64_t{2} * shape.hidden;  // rows have 8 bits a number
-  const uint64_t scratch_floats = 3 * kPanelFloats + kMaskFloats + tokens * kTileFloats +
+  const uint64_t scratch_floats = 2 * kPanelFloats + OverlayFloats(shape) + tokens * kTileFloats +
                                   AttentionFloats(shape, tokens, compute);
   const uint64_t workers = std::clamp(threads, 1u, kMostThreads);
   const uint64_t plain =

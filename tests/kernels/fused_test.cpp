@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <numeric>
+
 #include "base/aligned_buffer.h"
 #include "kernels/gemm.h"
 #include "kernels/shard_encoder.h"
@@ -85,6 +87,23 @@ TEST(Fused, OnlyWhatItCan) {
   EXPECT_FALSE(CanFuse(full.view, {matrix, 0, 0, 64}));
   EXPECT_FALSE(CanFuse(shard.view, {narrow, 0, 0, 64}));
   EXPECT_FALSE(CanFuse(shard.view, {odd, 0, 0, 62}));
+}
+
+TEST(InterleaveRows, PutsEachNumberInItsPlace) {
+  constexpr uint32_t kIns = 22;  // whole fours, and a rest
+  constexpr size_t kStride = 25;
+  std::vector<float> in(kFusedRows * kStride);
+  std::iota(in.begin(), in.end(), 1.0f);
+  for (uint32_t rows = 1; rows <= kFusedRows; ++rows) {
+    std::vector<float> out(size_t{kIns} * kFusedRows, -1);
+    InterleaveRows(in.data(), kStride, rows, kIns, out.data());
+    for (uint32_t k = 0; k < kIns; ++k) {
+      for (uint32_t r = 0; r < kFusedRows; ++r) {
+        const float expected = r < rows ? in[r * kStride + k] : 0;
+        ASSERT_EQ(out[size_t{k} * kFusedRows + r], expected) << rows << " rows, input " << k;
+      }
+    }
+  }
 }
 
 TEST(InterleaveRows, ZerosWhereThereIsNoRow) {
