@@ -74,9 +74,14 @@ TEST_F(HardCases, ALateReadThatWasToStayHarmsNoLaterRun) {
   plan.turns.resize(2);
   plan.turns[0].bits = plan.turns[1].bits = plan.bits;
   plan.turns[1].preload = WithPreload(plan, 20).preload;
+  // FaultReader keeps back what is complete after a late read. One at a time, that is none: the
+  // late one is the last.
+  plan.read_depth = 1;
   Open(plan);
+  Plan undisturbed = WholeAt(2);
+  undisturbed.read_depth = 1;
   const auto begin = std::chrono::steady_clock::now();
-  const auto expected = Logits(WholeAt(2));
+  const auto expected = Logits(undisturbed);
   const auto took = std::chrono::steady_clock::now() - begin;
   const PartLocation& base = index_.shard(4, 3).parts[0];
   // On a slow or busy machine all other reads must be in time, and this one late, too.
