@@ -91,24 +91,26 @@ Status FaultReader::WaitInner() {
   return slot.error();
 }
 
-size_t FaultReader::TakeDone() {
-  auto chosen = done_.begin();
-  if (reversed_) {
-    chosen = std::max_element(done_.begin(), done_.end(), [this](size_t a, size_t b) {
-      return slots_[a].number < slots_[b].number;
-    });
-  }
-  const size_t slot = *chosen;
-  done_.erase(chosen);
-  return slot;
+// Of the reads that are complete the first in line whose time has come, or else the one whose time
+// comes first; reversed, the last submitted.
+size_t FaultReader::NextDone() const {
+  const auto before = [this, now = std::chrono::steady_clock::now()](size_t a, size_t b) {
+    if (reversed_) return slots_[a].number > slots_[b].number;
+    return std::max(slots_[a].due, now) < std::max(slots_[b].due, now);
+  };
+  return *std::min_element(done_.begin(), done_.end(), before);
 }
 
+// As with a device, a late read holds up no other.
 Result<uint64_t> FaultReader::Wait() {
-  while (inner_->in_flight() > 0 && (reversed_ || done_.empty())) {
-    STI_RETURN_IF_ERROR(WaitInner());
-  }
+  const auto ready = [this] {
+    return !reversed_ && !done_.empty() &&
+           slots_[NextDone()].due <= std::chrono::steady_clock::now();
+  };
+  while (inner_->in_flight() > 0 && !ready()) STI_RETURN_IF_ERROR(WaitInner());
   if (done_.empty()) return UsageError("no read is in flight");
-  const size_t slot = TakeDone();
+  const size_t slot = NextDone();
+  done_.erase(std::find(done_.begin(), done_.end(), slot));
   const Pending read = std::exchange(slots_[slot], {});
   --in_flight_;
   std::this_thread::sleep_until(read.due);

@@ -21,7 +21,7 @@ namespace sti {
 enum class FaultKind : uint8_t {
   kError,  ///< the read fails as if the device said EIO
   kTorn,   ///< bits are flipped in all bytes that the read and the range share
-  kDelay,  ///< the read is complete no earlier than `delay` after it was submitted
+  kDelay,  ///< the read is complete no earlier than `delay` after it was submitted; others may be
 };
 
 /// Strikes reads that touch [offset, offset + length), the first `times` of them.
@@ -75,7 +75,7 @@ class FaultReader final : public BlockReader {
 
   std::vector<Fault> Strike(const ReadRequest& request, uint64_t number);
   Status WaitInner();
-  size_t TakeDone();
+  [[nodiscard]] size_t NextDone() const;
 
   std::unique_ptr<BlockReader> inner_;
   std::mutex mutex_;
