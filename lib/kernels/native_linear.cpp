@@ -28,9 +28,9 @@ class NativeLinear final : public Linear {
   void Reserve(const LinearLimits& limits) override {
     const uint64_t tile = uint64_t{limits.rows} * kTileWidth;
     const uint64_t longest = std::max(limits.ins, kStretch);
-    const uint64_t own =
-        2 * Carver::Room<float>(kStretchWeights) + Carver::Room<float>(longest * kPanelWidth) +
-        Carver::Room<uint16_t>(longest) + Carver::Room<float>(tile);
+    const uint64_t own = 2 * Carver::Room<float>(kStretchWeights) +
+                         Carver::Room<float>(longest * kPanelWidth) +
+                         Carver::Room<uint16_t>(longest) + Carver::Room<float>(tile);
     buffer_ = AlignedBuffer(own * pool_.threads());
     const uint64_t summed = uint64_t{limits.terms} * limits.summed_ins;
     leading_buffer_ =
@@ -41,8 +41,7 @@ class NativeLinear final : public Linear {
     for (uint32_t i = 0; i < pool_.threads(); ++i) {
       Scratch& scratch = scratch_.emplace_back();
       for (float*& panel : scratch.panels) panel = carver.Take<float>(kStretchWeights);
-      scratch.overlay = {carver.Take<float>(longest * kPanelWidth),
-                         carver.Take<uint16_t>(longest)};
+      scratch.overlay = {carver.Take<float>(longest * kPanelWidth), carver.Take<uint16_t>(longest)};
       scratch.tile = carver.Take<float>(tile);
     }
   }
