@@ -47,7 +47,7 @@ struct LinearLimits {
   uint32_t outs = 0;            ///< of the matrix with most outputs
   uint32_t ins = 0;             ///< of the matrix with most inputs
   uint32_t summed_ins = 0;      ///< likewise, of those whose hidden dimension is their outputs
-  uint32_t terms = 0;           ///< most of a group
+  uint32_t terms = 0;  ///< most of a group; where there are several, each has at most summed_ins
 };
 
 /// Computes groups of equal `outs` at once. One thread at a time; the pool outlives it.

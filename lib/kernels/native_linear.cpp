@@ -31,6 +31,7 @@ class NativeLinear final : public Linear {
     const uint64_t own = 2 * Carver::Room<float>(kStretchWeights) +
                          Carver::Room<float>(longest * kPanelWidth) +
                          Carver::Room<uint16_t>(longest) + Carver::Room<float>(tile);
+    buffer_ = AlignedBuffer();  // given back before the new one is taken
     buffer_ = AlignedBuffer(own * pool_.threads());
     const uint64_t summed = uint64_t{limits.terms} * limits.summed_ins;
     leading_buffer_ =
@@ -107,7 +108,9 @@ void NativeLinear::InterleaveLeading(uint32_t rows, std::span<const LinearGroup>
 
 const float* NativeLinear::LeadingOf(const LinearTerm& term) const {
   for (const Leading& leading : leading_) {
-    if (leading.term->in == term.in && leading.term->matrix.ins == term.matrix.ins) {
+    const LinearTerm& other = *leading.term;
+    if (other.in == term.in && other.in_stride == term.in_stride &&
+        other.matrix.ins == term.matrix.ins) {
       return leading.rows;
     }
   }

@@ -102,7 +102,7 @@ constexpr size_t OverlayMasks(ComputeType type, uint32_t ins) {
   return (size_t{PackedSteps(type, ins)} * kPanelWidth * PackedInputs(type) + 63) / 64;
 }
 
-/// The packed centroids of a shard, which all its panels share.
+/// The packed centroids of a layer's shards of one fidelity.
 struct PackedTable {
   uint16_t words[64] = {};  ///< bf16 bits, or an 8-bit code plus kCodeOffset in the low byte
   float unit = 1;           ///< what a code's step is worth, in front of scales

@@ -1,5 +1,5 @@
-// Products in bfloat16 or 8 bits. A task owns a range of one group's outputs, two panels at a time.
-// Each panel is decoded whole, straight into the form that the dot-product instructions take.
+// Products in bfloat16 or 8 bits. A task owns a tile of one group's outputs, one or two panels.
+// They are decoded whole, straight into the form that the dot-product instructions take.
 //
 // Activations are packed before the tasks begin. The first rows are multiplied while a panel is
 // decoded, the others by the decoded panel.
@@ -19,6 +19,7 @@ namespace {
 // As many weights of a tile as no code reaches, without memory being taken for them: models as
 // trained have one in 10,000.
 constexpr size_t kFarWeights = 256;
+constexpr uint32_t kFidelities = 6;  // 2 to 6 bits, and full
 
 class PackedLinear final : public Linear {
  public:
@@ -78,10 +79,11 @@ void PackedLinear::Reserve(const LinearLimits& limits) {
                        Carver::Room<float>(kTileWidth) + Carver::Room<float>(weights) +
                        Carver::Room<float>(tile);
   activations_.Reserve(limits);
+  buffer_ = AlignedBuffer();  // given back before the new one is taken
   buffer_ = AlignedBuffer(own * pool_.threads());
   Carver carver(buffer_.data());
   scratch_.clear();
-  tables_.reserve(limits.terms);
+  tables_.reserve(std::max(limits.terms, kFidelities));
   for (uint32_t i = 0; i < pool_.threads(); ++i) {
     Scratch& scratch = scratch_.emplace_back();
     auto* units = carver.Take<float>(kTileWidth);

@@ -89,8 +89,10 @@ uint64_t WorkingBytes(const ModelShape& shape, uint32_t threads, uint32_t length
   const uint64_t token_bytes = (inner + uint64_t{2} * shape.hidden) * sizeof(float);
   const uint64_t embedding_bytes =
       kBlock + uint64_t{2} * shape.hidden;  // rows have 8 bits a number
-  const uint64_t scratch_floats = 2 * kPanelFloats + OverlayFloats(shape) + tokens * kTileFloats +
-                                  AttentionFloats(shape, tokens, compute);
+  const uint64_t weight_floats =
+      compute == ComputeType::kFp32 ? 2 * kPanelFloats + OverlayFloats(shape) : 0;
+  const uint64_t scratch_floats =
+      weight_floats + tokens * kTileFloats + AttentionFloats(shape, tokens, compute);
   const uint64_t workers = std::clamp(threads, 1u, kMostThreads);
   const uint64_t plain =
       tokens * (token_bytes + embedding_bytes) + workers * scratch_floats * sizeof(float);

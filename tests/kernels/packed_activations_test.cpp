@@ -79,12 +79,44 @@ TEST_P(PackedActivationsOf, AreSharedByTermsOfOneInputAndScale) {
   EXPECT_NE(of(0), of(3)) << "other scales";
   EXPECT_NE(of(0), of(2)) << "no scales";
   EXPECT_EQ(of(2), of(5));
-  LinearTerm other = slices.terms[0];
-  other.in += kIns;
-  const LinearGroup group{.terms = {&other, 1}, .bias = slices.bias.data(), .outs = kOuts};
-  const LinearGroup both[] = {slices.groups[0], group};
-  ASSERT_EQ(activations.Pack(kRows - 1, both, false), 2U);
-  EXPECT_NE(of(0), &activations.Of(other)) << "other rows";
+}
+
+TEST_P(PackedActivationsOf, AreNotSharedByOtherRows) {
+  const Slices slices;
+  ThreadPool pool(1);
+  PackedActivations activations(GetParam(), pool);
+  activations.Reserve(kLimits);
+  const LinearTerm& term = slices.terms[0];
+  const auto shared = [&](const LinearTerm& other) {
+    const LinearGroup group{.terms = {&other, 1}, .bias = slices.bias.data(), .outs = kOuts};
+    const LinearGroup both[] = {slices.groups[0], group};
+    EXPECT_EQ(activations.Pack(kRows / 2, both, false), 2U);
+    return &activations.Of(term) == &activations.Of(other);
+  };
+  EXPECT_TRUE(shared(term));
+  LinearTerm begins_later = term;
+  begins_later.in += kIns;
+  EXPECT_FALSE(shared(begins_later));
+  LinearTerm further_apart = term;
+  further_apart.in_stride *= 2;
+  EXPECT_FALSE(shared(further_apart));
+  LinearTerm shorter = term;
+  shorter.matrix.ins -= 4;
+  EXPECT_FALSE(shared(shorter));
+}
+
+// A coded shard without scales reads the rows that one of full fidelity does, but may multiply some
+// of them while it is decoded.
+TEST_P(PackedActivationsOf, OfCodedAndOfFullShardsWithoutScalesGoTogether) {
+  Slices together;
+  Slices apart;
+  for (Slices* slices : {&together, &apart}) slices->shards[1].view.scales = nullptr;
+  ThreadPool pool(2);
+  const auto linear = MakePackedLinear(GetParam(), pool, Activation::kRelu);
+  linear->Reserve(kLimits);
+  linear->Run(kRows, std::span(together.groups).first(kSlices));
+  for (uint32_t i = 0; i < kSlices; ++i) linear->Run(kRows, {&apart.groups[i], 1});
+  EXPECT_EQ(together.out, apart.out);
 }
 
 TEST_P(PackedActivationsOf, AreWhatPackRowsMakes) {
