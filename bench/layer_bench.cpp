@@ -38,11 +38,7 @@ ModelInfo InfoOf(uint32_t hidden) {
 }
 
 LayerParameters RandomParameters(const ModelShape& shape, TestRandom& random) {
-  auto vector = [&](uint32_t size, float mean) {
-    std::vector<float> values = random.Normals(size, 0.02);
-    for (float& value : values) value += mean;
-    return values;
-  };
+  auto vector = [&](uint32_t size, float mean) { return random.Normals(size, 0.02, mean); };
   LayerParameters p;
   const uint32_t d = shape.hidden;
   for (auto* bias : {&p.query_bias, &p.key_bias, &p.value_bias, &p.output_bias,
@@ -71,8 +67,7 @@ struct Layers {
     TestRandom random(hidden);
     layers->parameters = RandomParameters(layers->info.shape, random);
     for (std::vector<float>& scales : layers->scales) {
-      scales = random.Normals(size_t{kShardMatrices} * hidden, 0.1);
-      for (float& scale : scales) scale += 1;
+      scales = random.Normals(size_t{kShardMatrices} * hidden, 0.1, 1);
     }
     for (uint32_t i = 0; i < kLayers * kSlices; ++i) {
       layers->shards.push_back(testing::MakeShard(layers->info.shape.shard_weights(), kBits,

@@ -26,8 +26,7 @@ struct Map {
     TestRandom random(1);
     const std::vector<float> normals = random.Normals(size_t{rows} * kIns, 1);
     in.assign(normals.begin(), normals.end());
-    scales = random.Normals(kIns, 0.1);
-    for (float& scale : scales) scale += 1;
+    scales = random.Normals(kIns, 0.1, 1);
     for (uint32_t head = 0; head < kHeads; ++head) {
       shards.push_back(testing::MakeShard(uint64_t{kOuts} * kIns, bits, DataType::kF16,
                                           outlier_share, kSpread, head, kLargestOutlier));

@@ -32,6 +32,13 @@ class AlignedBuffer {
     return *this;
   }
 
+  /// Becomes `size` bytes, not initialised. The old ones are given back first, so that the peak of
+  /// memory is low.
+  void Renew(uint64_t size) {
+    *this = AlignedBuffer();
+    *this = AlignedBuffer(size);
+  }
+
   [[nodiscard]] uint8_t* data() { return data_; }
   [[nodiscard]] const uint8_t* data() const { return data_; }
   [[nodiscard]] uint64_t size() const { return size_; }

@@ -16,7 +16,6 @@ namespace {
 
 constexpr uint32_t kStretch = 256;  // inputs decoded at a time: two panels of them take 32 KiB
 constexpr uint32_t kStretchWeights = kStretch * kPanelWidth;
-constexpr uint32_t kTileWidth = 2 * kPanelWidth;
 
 class NativeLinear final : public Linear {
  public:
@@ -31,11 +30,9 @@ class NativeLinear final : public Linear {
     const uint64_t own = 2 * Carver::Room<float>(kStretchWeights) +
                          Carver::Room<float>(longest * kPanelWidth) +
                          Carver::Room<uint16_t>(longest) + Carver::Room<float>(tile);
-    buffer_ = AlignedBuffer();  // given back before the new one is taken
-    buffer_ = AlignedBuffer(own * pool_.threads());
+    buffer_.Renew(own * pool_.threads());
     const uint64_t summed = uint64_t{limits.terms} * limits.summed_ins;
-    leading_buffer_ =
-        AlignedBuffer(std::max<uint64_t>(limits.ins, summed) * kFusedRows * sizeof(float));
+    leading_buffer_.Renew(std::max<uint64_t>(limits.ins, summed) * kFusedRows * sizeof(float));
     leading_.reserve(std::max(limits.terms, 1U));
     Carver carver(buffer_.data());
     scratch_.clear();
@@ -59,7 +56,7 @@ class NativeLinear final : public Linear {
  private:
   /// What a worker has for itself.
   struct Scratch {
-    float* panels[2];  ///< decoded stretches
+    float* panels[kTilePanels];  ///< decoded stretches
     OutlierOverlay overlay;
     float* tile;  ///< [rows, kTileWidth]
   };

@@ -87,14 +87,9 @@ class FarWeights {
   std::vector<Weight> weights_;
 };
 
-/// Panels side by side.
-inline constexpr uint32_t kTilePanels = 2;
-inline constexpr uint32_t kTileWidth = kTilePanels * kPanelWidth;
-
 /// Room for the packed outliers of a tile's panels, each where its code is.
 struct PackedOverlay {
-  uint32_t* data =
-      nullptr;  ///< panel after panel, as PackedPanel's; only what a mask shows is read
+  uint32_t* data = nullptr;   ///< a panel after the other; only what a mask shows is read
   uint64_t* masks = nullptr;  ///< a bit for each byte, or half, of `data`
 };
 /// Of a panel.

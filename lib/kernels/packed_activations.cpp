@@ -71,8 +71,7 @@ void PackedActivations::Reserve(const LinearLimits& limits) {
   const uint64_t summed = limits.terms * RoomForInput(type_, limits.rows, limits.summed_ins);
   entries_.clear();
   entries_.reserve(std::max(kLayerInputs, limits.terms));
-  buffer_ = AlignedBuffer();  // given back before the new one is taken
-  buffer_ = AlignedBuffer(std::max(of_layer, summed));
+  buffer_.Renew(std::max(of_layer, summed));
 }
 
 uint32_t PackedActivations::FusedRowsOf(const LinearTerm& term) const {

@@ -79,8 +79,7 @@ void PackedLinear::Reserve(const LinearLimits& limits) {
                        Carver::Room<float>(kTileWidth) + Carver::Room<float>(weights) +
                        Carver::Room<float>(tile);
   activations_.Reserve(limits);
-  buffer_ = AlignedBuffer();  // given back before the new one is taken
-  buffer_ = AlignedBuffer(own * pool_.threads());
+  buffer_.Renew(own * pool_.threads());
   Carver carver(buffer_.data());
   scratch_.clear();
   tables_.reserve(std::max(limits.terms, kFidelities));

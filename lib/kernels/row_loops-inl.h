@@ -39,12 +39,19 @@ void StorePart(V v, float* x, size_t count) {
   std::memcpy(x, lanes, count * sizeof(float));
 }
 
-// x[i] = f(x[i]), a vector at a time.
+// x[i] = f(x[i]) for all whole vectors; returns how many numbers they hold.
 template <class F>
-HWY_INLINE void Map(float* x, size_t count, const F& f) {
+HWY_INLINE size_t MapWhole(float* x, size_t count, const F& f) {
   const size_t lanes = hn::Lanes(kTag);
   size_t i = 0;
   for (; i + lanes <= count; i += lanes) hn::StoreU(f(hn::LoadU(kTag, x + i)), kTag, x + i);
+  return i;
+}
+
+// x[i] = f(x[i]), a vector at a time.
+template <class F>
+HWY_INLINE void Map(float* x, size_t count, const F& f) {
+  const size_t i = MapWhole(x, count, f);
   if (i < count) StorePart(f(LoadPart(x + i, count - i, 0)), x + i, count - i);
 }
 

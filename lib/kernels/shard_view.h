@@ -16,6 +16,9 @@
 namespace sti {
 
 inline constexpr uint32_t kPanelWidth = 16;
+/// A tile is panels side by side that rows are multiplied by together.
+inline constexpr uint32_t kTilePanels = 2;
+inline constexpr uint32_t kTileWidth = kTilePanels * kPanelWidth;
 
 /// One of a shard's local matrices: where it begins in stream order, and its size.
 struct ShardMatrix {

@@ -116,7 +116,7 @@ void Transformer::State::Layout(uint32_t max_tokens, uint32_t max_width) {
   const uint32_t longest = std::min(max_tokens, shape.max_positions);
   scores_stride =
       packed ? PackedAttentionScratch(longest, shape.head_dim()) : AttentionScratch(longest);
-  buffer = AlignedBuffer((overlay + sums_size + scores_stride * pool.threads()) * sizeof(float));
+  buffer.Renew((overlay + sums_size + scores_stride * pool.threads()) * sizeof(float));
   queries = floats();
   keys = queries + rows * head_stride;
   values = keys + key_floats;
@@ -262,7 +262,6 @@ Result<std::unique_ptr<Transformer>> Transformer::Create(const ModelInfo& info, 
 void Transformer::Reserve(uint32_t max_tokens, uint32_t width) {
   State& s = *state_;
   if (max_tokens == s.tokens_room && width == s.width_room) return;
-  s.buffer = AlignedBuffer();  // given back before the new one is taken, so that the peak is low
   s.Layout(max_tokens, width);
   LinearLimits limits;
   limits.rows = max_tokens;

@@ -91,8 +91,7 @@ Status Pipeline::MakeRoom() {
 void Pipeline::GrowArena(uint64_t bytes) {
   if (bytes <= arena_.size()) return;
   file_.reader().Expect({});
-  arena_ = AlignedBuffer();  // given back before the new one is taken, so that the peak is low
-  arena_ = AlignedBuffer(bytes);
+  arena_.Renew(bytes);
   // Touched now, so that the first input does not pay for page faults.
   if (!options_.lazy) std::fill_n(arena_.data(), arena_.size(), uint8_t{0});
   file_.reader().Expect(arena_.span());

@@ -7,11 +7,12 @@ namespace sti {
 namespace {
 
 constexpr uint64_t kUnknownProcessBytes = uint64_t{8} << 20;
-constexpr uint64_t kBlock = 4096;            // of direct reads
-constexpr uint64_t kPanelFloats = 256 * 16;  // one decoded stretch of a panel
-constexpr uint64_t kTileFloats = 32;         // of a row of outputs that wait to be transposed
-constexpr uint64_t kQueries = 48;            // whose scores a worker holds
-constexpr uint64_t kPackedQueries = 12;      // likewise, where keys and values are packed beside
+constexpr uint64_t kBlock = 4096;                // of direct reads
+constexpr uint64_t kPanel = 16;                  // outputs
+constexpr uint64_t kPanelFloats = 256 * kPanel;  // one decoded stretch of a panel
+constexpr uint64_t kTileFloats = 32;             // of a row of outputs that wait to be transposed
+constexpr uint64_t kQueries = 48;                // whose scores a worker holds
+constexpr uint64_t kPackedQueries = 12;  // likewise, where keys and values are packed beside
 constexpr uint32_t kMostTokens = 1u << 20;
 constexpr uint32_t kMostThreads = 4096;
 
@@ -33,7 +34,6 @@ uint64_t LeadingBytes(const ModelShape& shape, uint64_t width) {
 
 // Of a panel's outliers, with 16 bits an input that tell which weights they are.
 uint64_t OverlayFloats(const ModelShape& shape) {
-  constexpr uint64_t kPanel = 16;
   return std::max<uint64_t>(MostInputs(shape), 256) * kPanel * 33 / 32;
 }
 
@@ -55,7 +55,6 @@ uint64_t PackedInputBytes(uint64_t tokens, uint64_t ins, ComputeType compute) {
 
 uint64_t PackedBytes(const ModelShape& shape, uint64_t workers, uint64_t tokens, uint64_t width,
                      ComputeType compute) {
-  constexpr uint64_t kPanel = 16;
   const uint64_t summed = SummedInputs(shape);
   const uint64_t ins = MostInputs(shape);
   // Two panels, their overlays with a bit for each weight, and a panel in fp32.

@@ -23,8 +23,7 @@ struct Slices {
     TestRandom random(1);
     inputs = random.Normals(size_t{kRows} * kIns, 1);
     bias = random.Normals(kOuts, 1);
-    scales = random.Normals(size_t{kMatrices} * kIns, 0.2);
-    for (float& scale : scales) scale += 1;
+    scales = random.Normals(size_t{kMatrices} * kIns, 0.2, 1);
     constexpr uint32_t kWeights = kMatrices * kOuts * kIns;
     for (uint32_t s = 0; s < kSlices; ++s) {
       const uint32_t bits = s + 1 == kSlices ? kFullBits : 3 + s;

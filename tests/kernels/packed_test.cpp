@@ -35,8 +35,7 @@ struct World {
     shard = testing::MakeShard(uint64_t{s.outs} * s.ins, bits, DataType::kF16, 0.02, kSpread, seed,
                                largest_outlier);
     if (bits != kFullBits) {
-      shard.scales = random.Normals(s.scaled_by_output ? s.outs : s.ins, 0.2);
-      for (float& scale : shard.scales) scale += 1;
+      shard.scales = random.Normals(s.scaled_by_output ? s.outs : s.ins, 0.2, 1);
       shard.view.scales = shard.scales.data();
     }
     outliers.resize(uint64_t{s.outs} * s.ins);

@@ -25,9 +25,9 @@ class TestRandom {
     for (int i = 0; i < 12; ++i) sum += Uniform();
     return sum;
   }
-  std::vector<float> Normals(size_t count, double deviation) {
+  std::vector<float> Normals(size_t count, double deviation, float mean = 0) {
     std::vector<float> values(count);
-    for (float& value : values) value = static_cast<float>(Normal() * deviation);
+    for (float& value : values) value = static_cast<float>(Normal() * deviation) + mean;
     return values;
   }
 
