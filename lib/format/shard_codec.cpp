@@ -130,4 +130,22 @@ Result<ShardView> ViewShard(const ModelInfo& info, const Codebook& codebook, uin
   return view;
 }
 
+Status CheckOutlierCodes(const ShardView& shard, const std::string& name) {
+  const OutlierView& outliers = shard.outliers;
+  uint32_t codes = 0;
+  for (uint32_t block = 0; block < outliers.blocks; ++block) {
+    auto i = LoadLittle<uint32_t>(outliers.block_starts + 4 * size_t{block});
+    const auto end = LoadLittle<uint32_t>(outliers.block_starts + 4 * (size_t{block} + 1));
+    for (; i < end; ++i) {
+      const auto low = LoadLittle<uint16_t>(outliers.lows + 2 * size_t{i});
+      const uint64_t at = block * kOutlierBlock + low;
+      for (uint32_t plane = 0; plane < shard.bits; ++plane) {
+        codes |= shard.planes[plane][at / 8] >> at % 8 & 1U;
+      }
+    }
+  }
+  if (codes == 0) return {};
+  return DataError(name + ": outliers have codes; run sti-shard again");
+}
+
 }  // namespace sti

@@ -35,4 +35,8 @@ Result<ShardView> ViewShard(const ModelInfo& info, const Codebook& codebook, uin
                             std::span<const std::span<const uint8_t>> parts,
                             const std::string& name);
 
+/// Fails (data) if an outlier of a coded shard has another code than 0: kernels put outliers as
+/// differences from that. Takes longer than ViewShard.
+Status CheckOutlierCodes(const ShardView& shard, const std::string& name);
+
 }  // namespace sti

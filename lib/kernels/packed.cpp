@@ -61,10 +61,10 @@ class PanelWriter {
     scales_ = d.shard.scales + d.matrix.scales + (by_output_ ? d.out + column_ : 0);
   }
 
-  /// From now on what is put goes to an overlay.
-  void PutInto(const PackedOverlay& overlay) {
-    codes_ = overlay.data;
-    masks_ = overlay.masks;
+  /// From now on what is put goes to an overlay, as differences from `base`.
+  void PutInto(uint32_t* overlay, uint16_t base) {
+    codes_ = overlay;
+    base_ = base;
   }
 
   /// What a step of an output's codes is worth, in front of scales, and its inverse or 0.
@@ -85,10 +85,11 @@ class PanelWriter {
     // Other shards' panels come first, so nobody else fetches those of the next tile.
     __builtin_prefetch(scales_ + kTileWidth);
   }
-  /// For outliers of this panel, of `ins` inputs, and of those that follow, which are all put into
+  /// For outliers of this and the other panels, of `ins` inputs each, which are all put into
   /// `overlay`.
-  [[nodiscard]] OutlierPatch PatchOf(const PackedOverlay& overlay, uint32_t ins) const {
-    return {overlay, factors_[0] > 0 ? factors_[0] : kNone, scales_, by_output_, ins};
+  [[nodiscard]] OutlierPatch PatchOf(uint32_t* overlay, uint32_t ins, uint32_t panels) const {
+    return {overlay, factors_[0] > 0 ? factors_[0] : kNone, scales_, by_output_, ins, panels,
+            base_};
   }
   /// A weight in front of scales, which a code reaches.
   void Put(uint64_t in, uint32_t out, float weight) const {
@@ -114,23 +115,18 @@ class PanelWriter {
  private:
   void PutHalf(uint64_t in, uint32_t out, uint16_t half) const {
     const uint64_t at = (in / 2 * kPanelWidth + out) * 2 + in % 2;
-    reinterpret_cast<uint16_t*>(codes_)[at] = half;
-    Show(at);
+    reinterpret_cast<uint16_t*>(codes_)[at] = half ^ base_;
   }
   void PutByte(uint64_t in, uint32_t out, int code) const {
     const uint64_t at = (in / 4 * kPanelWidth + out) * 4 + in % 4;
-    reinterpret_cast<uint8_t*>(codes_)[at] = static_cast<uint8_t>(code + kCodeOffset);
-    Show(at);
-  }
-  void Show(uint64_t at) const {
-    if (masks_ != nullptr) masks_[at / 64] |= uint64_t{1} << at % 64;
+    reinterpret_cast<uint8_t*>(codes_)[at] = static_cast<uint8_t>((code + kCodeOffset) ^ base_);
   }
 
   ComputeType type_;
   FarWeights& far_;
   uint32_t column_;
   uint32_t* codes_;
-  uint64_t* masks_ = nullptr;
+  uint16_t base_ = 0;
   float* units_;
   const float* scales_ = nullptr;
   bool by_output_ = false;
@@ -213,8 +209,8 @@ void PutOutliers(const ShardView& shard, const PanelStretch& stretch, const Pane
 // As above, of panels of 16 outputs that all have one factor, into `overlay`. Of a tile together:
 // half the searches, and vectors are filled better.
 void PatchOutliers(const TileDecoding& d, const PanelStretch& first, uint32_t panels,
-                   const PackedOverlay& overlay, const PanelWriter* writers) {
-  const OutlierPatch patch = writers[0].PatchOf(overlay, first.ins);
+                   uint32_t* overlay, const PanelWriter* writers) {
+  const OutlierPatch patch = writers[0].PatchOf(overlay, first.ins, panels);
   const uint64_t count = uint64_t{first.ins} * kPanelWidth;
   ForEachOutlierChunk(
       d.shard, first.first(), panels * count,
@@ -245,7 +241,7 @@ void PackCoded(const TileDecoding& d, const PanelStretch& stretch, const PackedP
   if (CanLookUp(d.type, d.shard, d.matrix)) {
     LookUpPackedFast(d.type,
                      {d.shard, stretch.first(), stretch.ins, d.table.words, d.overlay, panel}, {});
-    return PatchOutliers(d, stretch, 1, {panel.data, nullptr}, &writer);
+    return PatchOutliers(d, stretch, 1, panel.data, &writer);
   }
   Clear(d.type, stretch.ins, panel);
   const uint64_t count = uint64_t{stretch.ins} * width;
@@ -262,22 +258,18 @@ void DecodeFused(const TileDecoding& d, const LeadingProduct& leading,
   const uint32_t ins = d.matrix.ins;
   const uint32_t count = d.width / kPanelWidth;
   const size_t dwords = size_t{PackedSteps(d.type, ins)} * kPanelWidth;
-  const size_t masks = OverlayMasks(d.type, ins);
-  const auto overlay_of = [&](uint32_t p) {
-    return PackedOverlay{d.overlay.data + p * dwords, d.overlay.masks + p * masks};
-  };
   PanelWriter writers[kTilePanels] = {{d, 0, panels[0]}, {d, count - 1, panels[count - 1]}};
   for (uint32_t p = 0; p < count; ++p) {
     writers[p].SetUnits(kPanelWidth, d.table.unit, d.table.factor);
-    writers[p].PutInto(overlay_of(p));
+    writers[p].PutInto(d.overlay + p * dwords, d.table.words[0]);
   }
-  std::memset(d.overlay.masks, 0, count * masks * sizeof(uint64_t));
   const PanelStretch first{d.matrix, d.out, 0, ins};
   PatchOutliers(d, first, count, d.overlay, writers);
   LeadingProduct product = leading;
   for (uint32_t p = 0; p < count; ++p) {
     const uint64_t at = first.first() + p * uint64_t{ins} * kPanelWidth;
-    LookUpPackedFast(d.type, {d.shard, at, ins, d.table.words, overlay_of(p), panels[p]}, product);
+    LookUpPackedFast(d.type, {d.shard, at, ins, d.table.words, d.overlay + p * dwords, panels[p]},
+                     product);
     product.c += kPanelWidth;
     if (product.start != nullptr) product.start += kPanelWidth;
   }

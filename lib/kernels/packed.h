@@ -87,14 +87,11 @@ class FarWeights {
   std::vector<Weight> weights_;
 };
 
-/// Room for the packed outliers of a tile's panels, each where its code is.
-struct PackedOverlay {
-  uint32_t* data = nullptr;   ///< a panel after the other; only what a mask shows is read
-  uint64_t* masks = nullptr;  ///< a bit for each byte, or half, of `data`
-};
-/// Of a panel.
-constexpr size_t OverlayMasks(ComputeType type, uint32_t ins) {
-  return (size_t{PackedSteps(type, ins)} * kPanelWidth * PackedInputs(type) + 63) / 64;
+/// Room for packed outliers of a tile's panels, each where its code is, and in front of them for
+/// what has no place.
+inline constexpr size_t kOverlayFront = 16;
+constexpr size_t OverlayDwords(ComputeType type, uint32_t ins) {
+  return kOverlayFront + kTilePanels * size_t{PackedSteps(type, ins)} * kPanelWidth;
 }
 
 /// The packed centroids of a layer's shards of one fidelity.
@@ -127,9 +124,9 @@ struct TileDecoding {
   const PackedTable& table;
   const ShardMatrix& matrix;
   uint32_t out = 0;
-  uint32_t width = 0;        ///< 1..kTileWidth
-  float* scratch = nullptr;  ///< ins * 16 floats rounded up to a multiple of 64
-  PackedOverlay overlay;
+  uint32_t width = 0;           ///< 1..kTileWidth
+  float* scratch = nullptr;     ///< ins * 16 floats rounded up to a multiple of 64
+  uint32_t* overlay = nullptr;  ///< past kOverlayFront; all zeros before and after
   FarWeights& far;
 };
 

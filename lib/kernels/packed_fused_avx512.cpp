@@ -1,6 +1,7 @@
 // Four inputs of sixteen outputs at a time: 64 codes are put together from their planes, looked up
 // in packed form, patched with outliers, kept if more rows follow, and multiplied by up to sixteen
-// rows, whose sums stay in registers throughout. Without such rows it is the look-up alone.
+// rows, whose sums stay in registers throughout. Without such rows it is the look-up alone. An
+// outlier's code is 0, so its overlay holds what it differs by from the first word: no masks.
 #include "kernels/packed_targets.h"
 
 // clang-format off
@@ -44,9 +45,6 @@ class Table<kInt8, kBits> {
   HWY_INLINE void LookUp(__m512i codes, __m512i (&w)[kSteps]) const {
     w[0] = _mm512_permutexvar_epi8(codes, centroids_);
   }
-  HWY_INLINE static __m512i Patch(__m512i w, __mmask64 mask, const uint32_t* overlay) {
-    return _mm512_mask_blend_epi8(mask, w, _mm512_load_si512(overlay));
-  }
 
  private:
   __m512i centroids_;
@@ -67,9 +65,6 @@ class Table<kBf16, kBits> {
   HWY_INLINE void LookUp(__m512i codes, __m512i (&w)[kSteps]) const {
     w[0] = Look(codes);
     w[1] = Look(_mm512_srli_epi16(codes, 8));
-  }
-  HWY_INLINE static __m512i Patch(__m512i w, __mmask64 mask, const uint32_t* overlay) {
-    return _mm512_mask_blend_epi16(static_cast<__mmask32>(mask), w, _mm512_load_si512(overlay));
   }
 
  private:
@@ -121,8 +116,7 @@ void LookUp(const PackedLookUp& l, const LeadingProduct& p) {
   const Centroids table(l.table);
   const __m512i order = Centroids::Order();
   const uint64_t groups = l.ins / kGroup;
-  const uint64_t* masks = l.overlay.masks;
-  const uint32_t* overlay = l.overlay.data;
+  uint32_t* overlay = l.overlay;
   uint32_t* out = l.panel.data;
   const uint32_t* a = p.a.data;
   Sums<kType, kRows> sums;
@@ -136,18 +130,16 @@ void LookUp(const PackedLookUp& l, const LeadingProduct& p) {
     for (uint64_t g = 0; g < count; ++g) {
       __m512i w[kSteps];
       table.LookUp(_mm512_load_si512(codes + 64 * g), w);
-      __mmask64 mask = LoadMask64(masks);
 #pragma GCC unroll 2
       for (uint32_t s = 0; s < kSteps; ++s) {
-        if (s > 0) mask = MaskFrom<64 / kSteps>(mask);
-        w[s] = Centroids::Patch(w[s], mask, overlay);
+        w[s] = _mm512_xor_si512(w[s], _mm512_load_si512(overlay));
+        _mm512_store_si512(overlay, _mm512_setzero_si512());
         if constexpr (kKeep) _mm512_store_si512(out, w[s]);
         sums.Add(a, w[s]);
         overlay += kLanes;
         if constexpr (kKeep) out += kLanes;
         ++a;
       }
-      ++masks;
     }
   }
   if constexpr (kRows > 0) sums.Finish(p, 0, _mm512_loadu_ps(l.panel.units));

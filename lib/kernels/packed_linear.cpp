@@ -43,7 +43,7 @@ class PackedLinear final : public Linear {
   /// What a worker has for itself.
   struct Scratch {
     PackedPanel panels[kTilePanels];
-    PackedOverlay overlay;
+    uint32_t* overlay;  ///< zeros
     FarWeights far;
     float* weights;  ///< a decoded panel, for what has no fast way
     float* tile;     ///< [rows, kTileWidth]
@@ -73,11 +73,10 @@ void PackedLinear::Reserve(const LinearLimits& limits) {
   const uint64_t panel = uint64_t{PackedSteps(type_, limits.ins)} * kPanelWidth;
   const uint64_t weights = RoundUp(uint64_t{limits.ins} * kPanelWidth, 64);
   const uint64_t tile = uint64_t{limits.rows} * kTileWidth;
-  const uint64_t masks = OverlayMasks(type_, limits.ins);
-  const uint64_t own = kTilePanels * (2 * Carver::Room<uint32_t>(panel)) +
-                       Carver::Room<uint64_t>(kTilePanels * masks) +
-                       Carver::Room<float>(kTileWidth) + Carver::Room<float>(weights) +
-                       Carver::Room<float>(tile);
+  const uint64_t overlay = OverlayDwords(type_, limits.ins);
+  const uint64_t own = kTilePanels * Carver::Room<uint32_t>(panel) +
+                       Carver::Room<uint32_t>(overlay) + Carver::Room<float>(kTileWidth) +
+                       Carver::Room<float>(weights) + Carver::Room<float>(tile);
   activations_.Reserve(limits);
   buffer_.Renew(own * pool_.threads());
   Carver carver(buffer_.data());
@@ -89,10 +88,9 @@ void PackedLinear::Reserve(const LinearLimits& limits) {
     for (uint32_t p = 0; p < kTilePanels; ++p) {
       scratch.panels[p] = {carver.Take<uint32_t>(panel), units + size_t{p} * kPanelWidth};
     }
-    scratch.overlay = {carver.Take<uint32_t>(kTilePanels * panel),
-                       carver.Take<uint64_t>(kTilePanels * masks)};
-    // Written once: reading under a mask where no page is takes a hundred times as long.
-    std::fill_n(scratch.overlay.data, kTilePanels * panel, 0U);
+    auto* front = carver.Take<uint32_t>(overlay);
+    std::fill_n(front, overlay, 0U);
+    scratch.overlay = front + kOverlayFront;
     scratch.far.Reserve(kFarWeights);
     scratch.weights = carver.Take<float>(weights);
     scratch.tile = carver.Take<float>(tile);

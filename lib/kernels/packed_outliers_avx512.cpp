@@ -11,6 +11,7 @@
 #include <immintrin.h>
 
 #include <bit>
+#include <type_traits>
 
 #include "kernels/outliers.h"
 #include "kernels/packed_steps_avx512.h"
@@ -40,54 +41,69 @@ HWY_INLINE void Round(__m512 code, Codes& codes) {
   }
 }
 
+/// What outliers are divided by.
+class Scales {
+ public:
+  explicit Scales(const OutlierPatch& p)
+      : scales_(p.scales), ins_(_mm512_set1_epi32(static_cast<int>(p.ins))) {
+    by_output_ = p.by_output && scales_ != nullptr;
+    if (!by_output_) return;
+    outputs_[0] = _mm512_loadu_ps(scales_);
+    outputs_[1] = p.panels > 1 ? _mm512_loadu_ps(scales_ + kLanes) : outputs_[0];
+  }
+  /// Of outputs `out`; inputs of the second panel are numbered on from the first.
+  [[nodiscard]] HWY_INLINE __m512 Of(__m512i in, __m512i out) const {
+    static_assert(kTilePanels == 2);
+    if (scales_ == nullptr) return _mm512_set1_ps(1);
+    const __mmask16 second = _mm512_cmpge_epu32_mask(in, ins_);
+    if (by_output_) {
+      const __m512i index = _mm512_mask_add_epi32(out, second, out, _mm512_set1_epi32(kLanes));
+      return _mm512_permutex2var_ps(outputs_[0], index, outputs_[1]);
+    }
+    return _mm512_i32gather_ps(_mm512_mask_sub_epi32(in, second, in, ins_), scales_, sizeof(float));
+  }
+
+ private:
+  const float* scales_;
+  __m512i ins_;
+  bool by_output_ = false;
+  __m512 outputs_[kTilePanels];
+};
+
 template <ComputeType kType>
-HWY_INLINE Codes CodesOf(const OutlierPatch& p, __m512i at, __m512 weights) {
+HWY_INLINE Codes CodesOf(const OutlierPatch& p, const Scales& scales, __m512i at, __m512 weights) {
   Codes codes;
   codes.in = _mm512_srli_epi32(at, 4);
   codes.out = _mm512_and_si512(at, _mm512_set1_epi32(kLanes - 1));
-  __m512 code = _mm512_mul_ps(weights, _mm512_set1_ps(p.factor));
-  if (p.scales != nullptr) {
-    static_assert(kTilePanels == 2, "inputs of the second panel are numbered on from the first");
-    const __m512i ins = _mm512_set1_epi32(static_cast<int>(p.ins));
-    const __mmask16 second = _mm512_cmpge_epu32_mask(codes.in, ins);
-    const __m512i index =
-        p.by_output ? _mm512_mask_add_epi32(codes.out, second, codes.out, _mm512_set1_epi32(kLanes))
-                    : _mm512_mask_sub_epi32(codes.in, second, codes.in, ins);
-    code = _mm512_div_ps(code, _mm512_i32gather_ps(index, p.scales, sizeof(float)));
-  }
-  Round<kType>(code, codes);
+  const __m512 code = _mm512_mul_ps(weights, _mm512_set1_ps(p.factor));
+  Round<kType>(_mm512_div_ps(code, scales.Of(codes.in, codes.out)), codes);
   return codes;
 }
 
+// What has no code goes in front of the overlay: so all lanes are put, whatever they are.
 template <ComputeType kType>
-void Put(const OutlierPatch& p, const Codes& codes) {
+HWY_INLINE void Put(const OutlierPatch& p, const Codes& codes) {
   constexpr int kShift = kType == kInt8 ? 2 : 1;  // log2 of a step's inputs
   const __m512i step = _mm512_srli_epi32(codes.in, kShift);
   const __m512i within = _mm512_and_si512(codes.in, _mm512_set1_epi32((1 << kShift) - 1));
   const __m512i row = _mm512_add_epi32(_mm512_slli_epi32(step, 4), codes.out);
-  alignas(64) uint32_t places[kLanes];
-  alignas(64) uint32_t values[kLanes];
   const __m512i place = _mm512_add_epi32(_mm512_slli_epi32(row, kShift), within);
-  // In registers: AMD's CPUs take a hundred cycles to compress into memory.
-  _mm512_store_si512(places, _mm512_maskz_compress_epi32(codes.reached, place));
-  _mm512_store_si512(values, _mm512_maskz_compress_epi32(codes.reached, codes.values));
-  const auto count = static_cast<uint32_t>(_mm_popcnt_u32(codes.reached));
-  const PackedOverlay overlay = p.overlay;  // a copy, which no store can change
-  for (uint32_t i = 0; i < count; ++i) {
-    const uint32_t at = places[i];
-    if constexpr (kType == kInt8) {
-      reinterpret_cast<uint8_t*>(overlay.data)[at] = static_cast<uint8_t>(values[i]);
-    } else {
-      reinterpret_cast<uint16_t*>(overlay.data)[at] = static_cast<uint16_t>(values[i]);
-    }
-    overlay.masks[at / 64] |= uint64_t{1} << at % 64;
-  }
+  const __m512i front = _mm512_set1_epi32(-1);
+  alignas(64) int32_t places[kLanes];
+  alignas(64) uint32_t values[kLanes];
+  _mm512_store_si512(places, _mm512_mask_mov_epi32(front, codes.reached, place));
+  _mm512_store_si512(values, _mm512_xor_si512(codes.values, _mm512_set1_epi32(p.base)));
+  using Code = std::conditional_t<kType == kInt8, uint8_t, uint16_t>;
+  Code* const overlay = reinterpret_cast<Code*>(p.overlay);
+#pragma GCC unroll 16
+  for (uint32_t i = 0; i < kLanes; ++i) overlay[places[i]] = static_cast<Code>(values[i]);
 }
 
 // Writes which of `count` outliers have no code.
 template <ComputeType kType>
 uint32_t PutChunk(const OutlierPatch& p, int64_t offset, const uint8_t* lows, const float* weights,
                   uint32_t count, uint8_t* far) {
+  const Scales scales(p);
   uint32_t left = 0;
   for (uint32_t i = 0; i < count; i += kLanes) {
     const __mmask16 mask = FirstLanes(count - i);
@@ -95,7 +111,7 @@ uint32_t PutChunk(const OutlierPatch& p, int64_t offset, const uint8_t* lows, co
     const __m512i at = _mm512_add_epi32(_mm512_cvtepu16_epi32(low),
                                         _mm512_set1_epi32(static_cast<int32_t>(offset)));
     // Lanes past the end read the first weight's scale, and are not put.
-    Codes codes = CodesOf<kType>(p, _mm512_maskz_mov_epi32(mask, at),
+    Codes codes = CodesOf<kType>(p, scales, _mm512_maskz_mov_epi32(mask, at),
                                  _mm512_maskz_loadu_ps(mask, weights + i));
     uint32_t beyond = mask & ~uint32_t{codes.reached};
     codes.reached = static_cast<__mmask16>(mask & codes.reached);

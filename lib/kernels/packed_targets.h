@@ -60,27 +60,29 @@ struct PackedLookUp {
   uint64_t first = 0;  ///< stream index
   uint32_t ins = 0;
   const uint16_t* table = nullptr;  ///< PackedTable's words
-  PackedOverlay overlay;            ///< of this panel
+  uint32_t* overlay = nullptr;      ///< of this panel
   PackedPanel panel;
 };
 
-/// Looks its codes up; where that is fused, the overlay's in place of those it has, and multiplies
-/// `leading`.
+/// Looks its codes up. Where that is fused, words are changed by the overlay's, which become zeros,
+/// and `leading` is multiplied.
 void LookUpPackedFast(ComputeType type, const PackedLookUp& look_up, const LeadingProduct& leading);
 
 /// What outliers of panels of 16 outputs need to become codes: divided by a scale, if there are
 /// any, and times a factor.
 struct OutlierPatch {
-  PackedOverlay overlay;
+  uint32_t* overlay = nullptr;  ///< where that is fused, kOverlayFront lies in front of it
   float factor = 0;
   const float* scales = nullptr;  ///< of the panels' outputs or of the inputs
   bool by_output = false;
-  uint32_t ins = 0;  ///< of a panel: where nothing is fused, there is one
+  uint32_t ins = 0;     ///< of a panel
+  uint32_t panels = 0;  ///< where nothing is fused, one
+  uint16_t base = 0;    ///< what codes are put as differences from
 };
 
 /// Puts `count` outliers, at most kOutlierChunk, as ForEachOutlierChunk gives them, into the
-/// overlay; where nothing is fused, its data is the panel's. Writes to `far` which ones no code
-/// reaches, and returns how many these are.
+/// overlay; where nothing is fused, that is the panel. Writes to `far` which ones no code reaches,
+/// and returns how many these are.
 uint32_t PutOutliersFast(ComputeType type, const OutlierPatch& patch, int64_t offset,
                          const uint8_t* lows, const float* weights, uint32_t count, uint8_t* far);
 

@@ -87,9 +87,11 @@ class Verifier {
       bytes[part] = loaded[part].Bytes(location);
     }
     if (!sound || bytes[0].empty()) return {};
-    auto view = ViewShard(index_.info, index_.centroids[layer], kMinCodeBits, bytes,
-                          file_.name() + ": " + ShardPartName(layer, slice, 0));
-    return Note(view.ok() ? Status() : Status(view.error()));
+    uint32_t bits = kMinCodeBits;
+    while (bits < kMaxCodeBits && !bytes[ShardPartIndex(bits + 1)].empty()) ++bits;
+    const std::string name = file_.name() + ": " + ShardPartName(layer, slice, 0);
+    auto view = ViewShard(index_.info, index_.centroids[layer], bits, bytes, name);
+    return Note(view.ok() ? CheckOutlierCodes(*view, name) : Status(view.error()));
   }
 
   // Nothing is hidden between parts: alignment is zeros. Except in a file of a newer minor version,

@@ -16,8 +16,8 @@ struct VerifyReport {
   std::vector<std::string> damaged;  ///< one line each, naming the part
 };
 
-/// Reads every byte of a container and checks every checksum, every outlier table, every embedding
-/// row and the zeros between parts. Damage is reported, not returned as an error.
+/// Reads every byte of a container and checks every checksum, every outlier and its code, every
+/// embedding row and the zeros between parts. Damage is reported, not returned as an error.
 Result<VerifyReport> VerifyContainer(ContainerFile& file, const ProgressSink& progress);
 
 }  // namespace sti

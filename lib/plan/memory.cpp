@@ -57,9 +57,8 @@ uint64_t PackedBytes(const ModelShape& shape, uint64_t workers, uint64_t tokens,
                      ComputeType compute) {
   const uint64_t summed = SummedInputs(shape);
   const uint64_t ins = MostInputs(shape);
-  // Two panels, their overlays with a bit for each weight, and a panel in fp32.
-  const uint64_t panels =
-      kPanel * (4 * PackedRowBytes(ins, compute) + ins * sizeof(float)) + 2 * ins * kPanel / 8;
+  // Two panels, their overlays, and a panel in fp32.
+  const uint64_t panels = kPanel * (4 * PackedRowBytes(ins, compute) + ins * sizeof(float));
   const uint64_t inputs = std::max(width * PackedInputBytes(tokens, summed, compute),
                                    kLayerInputs * PackedInputBytes(tokens, ins, compute));
   return inputs + workers * panels;

@@ -79,6 +79,10 @@ class CodecShard {
     }
   }
 
+  void GiveOutliersCode(uint8_t code) {
+    for (const ShardOutlier& outlier : outliers_) codes_[outlier.position] = code;
+  }
+
   void Keep(uint32_t part, const std::vector<uint8_t>& bytes) {
     stored_[part] = AlignedBuffer(bytes.size());
     if (!bytes.empty()) std::memcpy(stored_[part].data(), bytes.data(), bytes.size());
@@ -143,6 +147,23 @@ TEST(ShardCodec, ABlockMayHaveNoOutliers) {
   shard.AddOutlier(5, 2.0F);
   shard.AddOutlier(131080, 3.0F);
   shard.ExpectRoundTrip();
+}
+
+TEST(ShardCodec, AnOutliersCodeIsZeroInEachPlane) {
+  CodecShard shard(kLarge, DataType::kF16, 300);
+  const auto check = [&](uint8_t code, uint32_t bits) {
+    shard.GiveOutliersCode(code);
+    shard.Encode();
+    const auto view = shard.View(bits);
+    return view.ok() ? CheckOutlierCodes(*view, "a.sti: layer 1 slice 0") : Status(view.error());
+  };
+  EXPECT_TRUE(check(0, 6).ok());
+  for (uint32_t plane = 0; plane < 6; ++plane) {
+    const auto code = static_cast<uint8_t>(32U >> plane);
+    for (uint32_t bits = 2; bits <= 6; ++bits) {
+      EXPECT_EQ(check(code, bits).ok(), bits <= plane) << bits << " bits, plane " << plane;
+    }
+  }
 }
 
 TEST(ShardCodec, EveryWeightMayBeAnOutlier) {

@@ -91,12 +91,12 @@ TEST_P(PackedParts, RowsArePackedAlike) {
 struct Decoded {
   Decoded(ComputeType type, uint32_t ins)
       : dwords(kTilePanels * PanelBytes(type, ins)),
-        overlay(dwords.size()),
-        masks(kTilePanels * OverlayMasks(type, ins)),
+        overlay(OverlayDwords(type, ins) * sizeof(uint32_t)),
         scratch((size_t{ins} * kPanelWidth + 63) / 64 * 64),
         units(kTileWidth),
         far(size_t{ins} * kTileWidth) {
     std::memset(dwords.data(), 0, dwords.size());
+    std::memset(overlay.data(), 0, overlay.size());
   }
   static size_t PanelBytes(ComputeType type, uint32_t ins) {
     return size_t{PackedSteps(type, ins)} * kPanelWidth * sizeof(uint32_t);
@@ -111,16 +111,11 @@ struct Decoded {
           reinterpret_cast<uint32_t*>(dwords.data() + p * PanelBytes(type, matrix.ins)),
           units.data() + size_t{p} * kPanelWidth};
     };
-    DecodePacked({type,
-                  shard,
-                  table,
-                  matrix,
-                  out,
-                  width,
-                  scratch.data(),
-                  {reinterpret_cast<uint32_t*>(overlay.data()), masks.data()},
-                  weights},
+    DecodePacked({type, shard, table, matrix, out, width, scratch.data(),
+                  reinterpret_cast<uint32_t*>(overlay.data()) + kOverlayFront, weights},
                  {}, {panel(0), panel(1)});
+    const auto left = overlay.span().subspan(kOverlayFront * sizeof(uint32_t));
+    EXPECT_TRUE(std::all_of(left.begin(), left.end(), [](uint8_t b) { return b == 0; }));
     // Rows of a unit matrix bring each far weight to its place.
     std::vector<float> unit(size_t{matrix.ins} * matrix.ins);
     for (size_t i = 0; i < matrix.ins; ++i) unit[i * (matrix.ins + 1)] = 1;
@@ -129,7 +124,6 @@ struct Decoded {
 
   AlignedBuffer dwords;
   AlignedBuffer overlay;
-  std::vector<uint64_t> masks;
   std::vector<float> scratch;
   std::vector<float> units;
   std::vector<float> far;  ///< [ins, kTileWidth]

@@ -49,6 +49,9 @@ inline void AddOutliers(uint64_t count, double share, std::mt19937& random, Test
     shard->block_starts.push_back(static_cast<uint32_t>(shard->lows.size()));
     for (uint64_t i = block * 65536; i < count && i < (block + 1) * 65536; ++i) {
       if (!chosen(random)) continue;
+      for (AlignedBuffer& plane : shard->planes) {
+        plane.data()[i / 8] &= static_cast<uint8_t>(~(1U << (i % 8)));  // code 0, as writers do
+      }
       shard->lows.push_back(static_cast<uint16_t>(i % 65536));
       shard->weights[i] = AppendValue(uniform(random), shard->view.type, &shard->values);
     }
