@@ -62,25 +62,39 @@ std::vector<uint64_t> ResidentTensorSizes(ResidentKind kind, const ModelShape& s
   return {};
 }
 
-Result<std::vector<std::vector<float>>> SplitResident(const ResidentLocation& location,
-                                                      const ModelShape& shape,
-                                                      std::span<const uint8_t> raw,
-                                                      const std::string& name) {
-  std::vector<uint64_t> sizes = ResidentTensorSizes(location.kind, shape);
-  uint64_t values = std::accumulate(sizes.begin(), sizes.end(), uint64_t{0});
-  uint64_t width = BytesOf(location.type);
+Result<std::vector<std::span<const uint8_t>>> ResidentTensors(const ResidentLocation& location,
+                                                              const ModelShape& shape,
+                                                              std::span<const uint8_t> raw,
+                                                              const std::string& name) {
+  const std::vector<uint64_t> sizes = ResidentTensorSizes(location.kind, shape);
+  const uint64_t values = std::accumulate(sizes.begin(), sizes.end(), uint64_t{0});
+  const uint64_t width = BytesOf(location.type);
   if (raw.size() != values * width) {
     return DataError(name +
                      ": a resident part has another size than the shape; run sti-shard again");
   }
-  std::vector<std::vector<float>> tensors;
-  const uint8_t* next = raw.data();
-  for (uint64_t size : sizes) {
-    std::vector<float>& tensor = tensors.emplace_back(size);
-    WidenWeights(next, location.type, size, tensor.data());
+  std::vector<std::span<const uint8_t>> tensors;
+  tensors.reserve(sizes.size());
+  uint64_t next = 0;
+  for (const uint64_t size : sizes) {
+    tensors.push_back(raw.subspan(next, size * width));
     next += size * width;
   }
   return tensors;
+}
+
+Result<std::vector<std::vector<float>>> SplitResident(const ResidentLocation& location,
+                                                      const ModelShape& shape,
+                                                      std::span<const uint8_t> raw,
+                                                      const std::string& name) {
+  STI_ASSIGN_OR_RETURN(const auto tensors, ResidentTensors(location, shape, raw, name));
+  std::vector<std::vector<float>> widened;
+  widened.reserve(tensors.size());
+  for (const std::span<const uint8_t> tensor : tensors) {
+    std::vector<float>& values = widened.emplace_back(tensor.size() / BytesOf(location.type));
+    WidenWeights(tensor.data(), location.type, values.size(), values.data());
+  }
+  return widened;
 }
 
 }  // namespace sti

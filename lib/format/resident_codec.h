@@ -28,7 +28,13 @@ Result<std::vector<uint8_t>> DecompressPart(const ResidentLocation& location,
 /// Sizes in values of the tensors of a part, in stored order.
 std::vector<uint64_t> ResidentTensorSizes(ResidentKind kind, const ModelShape& shape);
 
-/// Splits raw bytes into float tensors of ResidentTensorSizes. Not for text.
+/// The bytes of the tensors of a part, by ResidentTensorSizes. Not for text.
+Result<std::vector<std::span<const uint8_t>>> ResidentTensors(const ResidentLocation& location,
+                                                              const ModelShape& shape,
+                                                              std::span<const uint8_t> raw,
+                                                              const std::string& name);
+
+/// The same, widened.
 Result<std::vector<std::vector<float>>> SplitResident(const ResidentLocation& location,
                                                       const ModelShape& shape,
                                                       std::span<const uint8_t> raw,

@@ -164,22 +164,23 @@ void GradientPass::BeginBackward(const HeadParameters& parameters,
                                  std::span<const float> logit_gradient) {
   const uint32_t d = shape_.hidden;
   std::fill(gradient_.begin(), gradient_.end(), 0.0F);
-  const auto add_row = [d](const std::vector<float>& matrix, uint32_t row, float factor,
-                           float* sum) {
-    for (uint32_t i = 0; i < d; ++i) sum[i] += factor * matrix[size_t{row} * d + i];
+  const auto add_row = [d](const float* row, float factor, float* sum) {
+    for (uint32_t i = 0; i < d; ++i) sum[i] += factor * row[i];
   };
   pool_.ParallelFor(batch_.sequences(), [&](uint32_t s, uint32_t) {
     std::vector<float> at_pooled(d);
     for (uint32_t label = 0; label < shape_.labels; ++label) {
-      add_row(parameters.classifier_weight, label,
+      add_row(&parameters.classifier_weight[size_t{label} * d],
               logit_gradient[size_t{s} * shape_.labels + label], at_pooled.data());
     }
+    std::vector<float> row(d);
     float* first = &gradient_[size_t{batch_.offsets[s]} * d];
     for (uint32_t out = 0; out < d; ++out) {
       const float y = pooled_[size_t{s} * d + out];
       const float relu_slope = y > 0 ? 1.0F : 0.0F;
       const float slope = info_.pooler == PoolerActivation::kTanh ? 1 - y * y : relu_slope;
-      add_row(parameters.pooler_weight, out, at_pooled[out] * slope, first);
+      parameters.pooler_weight.Row(out, d, row.data());
+      add_row(row.data(), at_pooled[out] * slope, first);
     }
   });
 }

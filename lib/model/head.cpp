@@ -15,11 +15,12 @@ void ClassifierHead::Run(const Batch& batch, const float* hidden, ThreadPool& po
                          std::vector<float>& pooled, float* logits) const {
   const uint32_t d = shape.hidden;
   const uint32_t sequences = batch.sequences();
-  pooled.resize(uint64_t{sequences} * d);
-  pool.ParallelFor((d + kOutputs - 1) / kOutputs, [&](uint32_t task, uint32_t) {
+  pooled.resize((uint64_t{sequences} + pool.threads()) * d);
+  pool.ParallelFor((d + kOutputs - 1) / kOutputs, [&](uint32_t task, uint32_t worker) {
     const uint32_t end = std::min(d, (task + 1) * kOutputs);
+    float* weights = pooled.data() + (uint64_t{sequences} + worker) * d;
     for (uint32_t out = task * kOutputs; out < end; ++out) {
-      const float* weights = parameters.pooler_weight.data() + uint64_t{out} * d;
+      parameters.pooler_weight.Row(out, d, weights);
       for (uint32_t s = 0; s < sequences; ++s) {
         const float* first = hidden + uint64_t{batch.offsets[s]} * d;
         pooled[uint64_t{s} * d + out] = Dot(weights, first, d) + parameters.pooler_bias[out];

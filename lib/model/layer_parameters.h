@@ -1,7 +1,11 @@
 // Parameters that stay resident in full: all but the weights in shards and the embedding rows.
 #pragma once
 
+#include <cstdint>
+#include <span>
 #include <vector>
+
+#include "types/model_info.h"
 
 namespace sti {
 
@@ -25,9 +29,21 @@ struct EmbeddingNorm {
   std::vector<float> bias;    ///< [d]
 };
 
+/// A matrix of which the numbers stay as the file has them: half precision takes half the memory,
+/// and half the time of reading it.
+struct StoredMatrix {
+  DataType type = DataType::kF32;
+  std::vector<uint8_t> bytes;  ///< [rows, columns] row-major
+
+  /// Of 32 bits.
+  static StoredMatrix Of(std::span<const float> values);
+  /// Widens row `row` of `columns` numbers to `out`.
+  void Row(uint32_t row, uint32_t columns, float* out) const;
+};
+
 /// Pooler and classifier.
 struct HeadParameters {
-  std::vector<float> pooler_weight;      ///< [d, d] row-major, as in y = W x
+  StoredMatrix pooler_weight;            ///< [d, d] as in y = W x
   std::vector<float> pooler_bias;        ///< [d]
   std::vector<float> classifier_weight;  ///< [labels, d] row-major
   std::vector<float> classifier_bias;    ///< [labels]

@@ -3,21 +3,42 @@
 #include <utility>
 
 #include "format/resident_codec.h"
+#include "kernels/decode.h"
 
 namespace sti {
 namespace {
 
 using Tensors = std::vector<std::vector<float>>;
 
+/// A part as it was in front of compression, and what to call it.
+struct RawPart {
+  const ResidentLocation& location;
+  std::string name;
+  std::vector<uint8_t> decompressed;
+  std::span<const uint8_t> bytes;
+};
+
+Result<RawPart> RawPartOf(const ContainerIndex& index, ResidentKind kind, uint32_t layer,
+                          std::span<const uint8_t> stored, const std::string& file) {
+  RawPart part{index.Resident(kind, layer), file + ": " + ResidentName(kind, layer), {}, stored};
+  // As it lies: the head of a large model is worth not copying.
+  if (part.location.compression == Compression::kNone && stored.size() == part.location.raw_length)
+    return part;
+  STI_ASSIGN_OR_RETURN(part.decompressed, DecompressPart(part.location, stored, part.name));
+  part.bytes = part.decompressed;
+  return part;
+}
+
 Result<Tensors> TensorsOf(const ContainerIndex& index, ResidentKind kind, uint32_t layer,
                           std::span<const uint8_t> stored, const std::string& file) {
-  const ResidentLocation& location = index.Resident(kind, layer);
-  const std::string name = file + ": " + ResidentName(kind, layer);
-  // As it lies: the head of a large model is worth not copying.
-  if (location.compression == Compression::kNone && stored.size() == location.raw_length)
-    return SplitResident(location, index.info.shape, stored, name);
-  STI_ASSIGN_OR_RETURN(const std::vector<uint8_t> raw, DecompressPart(location, stored, name));
-  return SplitResident(location, index.info.shape, raw, name);
+  STI_ASSIGN_OR_RETURN(const RawPart part, RawPartOf(index, kind, layer, stored, file));
+  return SplitResident(part.location, index.info.shape, part.bytes, part.name);
+}
+
+std::vector<float> Widened(std::span<const uint8_t> bytes, DataType type) {
+  std::vector<float> values(bytes.size() / BytesOf(type));
+  WidenWeights(bytes.data(), type, values.size(), values.data());
+  return values;
 }
 
 // In the order of ResidentTensorSizes.
@@ -35,9 +56,9 @@ uint64_t BytesIn(std::initializer_list<const std::vector<float>*> vectors) {
 }  // namespace
 
 uint64_t ResidentModel::bytes() const {
-  uint64_t total =
-      BytesIn({&type_rows, &embedding_norm.weight, &embedding_norm.bias, &head.pooler_weight,
-               &head.pooler_bias, &head.classifier_weight, &head.classifier_bias});
+  uint64_t total = BytesIn({&type_rows, &embedding_norm.weight, &embedding_norm.bias,
+                            &head.pooler_bias, &head.classifier_weight, &head.classifier_bias}) +
+                   head.pooler_weight.bytes.size();
   for (const LayerParameters& l : layers) {
     total += BytesIn({&l.query_bias, &l.key_bias, &l.value_bias, &l.output_bias,
                       &l.attention_norm_weight, &l.attention_norm_bias, &l.ffn1_bias, &l.ffn2_bias,
@@ -66,9 +87,14 @@ Status ResidentModel::SetLayer(const ContainerIndex& index, uint32_t layer,
 
 Status ResidentModel::SetHead(const ContainerIndex& index, std::span<const uint8_t> stored,
                               const std::string& file) {
-  STI_ASSIGN_OR_RETURN(Tensors tensors, TensorsOf(index, ResidentKind::kHead, 0, stored, file));
-  head = {std::move(tensors[0]), std::move(tensors[1]), std::move(tensors[2]),
-          std::move(tensors[3])};
+  STI_ASSIGN_OR_RETURN(const RawPart part, RawPartOf(index, ResidentKind::kHead, 0, stored, file));
+  const DataType type = part.location.type;
+  STI_ASSIGN_OR_RETURN(const auto tensors,
+                       ResidentTensors(part.location, index.info.shape, part.bytes, part.name));
+  head.pooler_weight = {type, {tensors[0].begin(), tensors[0].end()}};
+  head.pooler_bias = Widened(tensors[1], type);
+  head.classifier_weight = Widened(tensors[2], type);
+  head.classifier_bias = Widened(tensors[3], type);
   return {};
 }
 

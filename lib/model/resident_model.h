@@ -19,7 +19,7 @@ struct ResidentModel {
 
   [[nodiscard]] uint64_t bytes() const;
   [[nodiscard]] bool HasLayer(uint32_t layer) const { return !layers[layer].output_bias.empty(); }
-  [[nodiscard]] bool HasHead() const { return !head.pooler_weight.empty(); }
+  [[nodiscard]] bool HasHead() const { return !head.pooler_weight.bytes.empty(); }
 
   /// Take a part's stored bytes, checked against their checksum; `file` is for messages.
   [[nodiscard]] Status SetEmbedding(const ContainerIndex& index, std::span<const uint8_t> stored,

@@ -49,7 +49,7 @@ struct World {
         change[layer][m].weights = RandomFloats(dense[layer][m].weights.size(), 0.05F, random);
       }
     }
-    head.pooler_weight = RandomFloats(size_t{s.hidden} * s.hidden, 0.2F, random);
+    head.pooler_weight = StoredMatrix::Of(RandomFloats(size_t{s.hidden} * s.hidden, 0.2F, random));
     head.pooler_bias = RandomFloats(s.hidden, 0.2F, random);
     head.classifier_weight = RandomFloats(size_t{s.labels} * s.hidden, 0.5F, random);
     head.classifier_bias = RandomFloats(s.labels, 0.5F, random);

@@ -95,7 +95,11 @@ struct ReferenceModel {
 
   [[nodiscard]] Doubles RunHead(const Doubles& hidden) const {
     const Doubles first(hidden.begin(), hidden.begin() + info.shape.hidden);
-    Doubles pooled = MapRows(first, head.pooler_weight, head.pooler_bias);
+    std::vector<float> pooler(first.size() * first.size());
+    for (uint32_t row = 0; row < info.shape.hidden; ++row) {
+      head.pooler_weight.Row(row, info.shape.hidden, &pooler[row * first.size()]);
+    }
+    Doubles pooled = MapRows(first, pooler, head.pooler_bias);
     const bool tanh = info.pooler == PoolerActivation::kTanh;
     for (double& x : pooled) x = tanh ? std::tanh(x) : std::max(x, 0.0);
     return MapRows(pooled, head.classifier_weight, head.classifier_bias);

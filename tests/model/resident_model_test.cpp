@@ -34,7 +34,13 @@ TEST(ResidentModel, EqualsTheSourceTensors) {
     EXPECT_EQ(model->type_rows, of(TensorRole::kTypeEmbeddings));
     EXPECT_EQ(model->embedding_norm.weight, of(TensorRole::kEmbeddingNormWeight));
     EXPECT_EQ(model->embedding_norm.bias, of(TensorRole::kEmbeddingNormBias));
-    EXPECT_EQ(model->head.pooler_weight, of(TensorRole::kPoolerWeight));
+    const uint32_t d = file->index().info.shape.hidden;
+    std::vector<float> pooler(size_t{d} * d);
+    for (uint32_t row = 0; row < d; ++row) {
+      model->head.pooler_weight.Row(row, d, &pooler[size_t{row} * d]);
+    }
+    EXPECT_EQ(pooler, of(TensorRole::kPoolerWeight));
+    EXPECT_EQ(model->head.pooler_weight.bytes.size(), pooler.size() * BytesOf(type));
     EXPECT_EQ(model->head.pooler_bias, of(TensorRole::kPoolerBias));
     EXPECT_EQ(model->head.classifier_weight, of(TensorRole::kClassifierWeight));
     EXPECT_EQ(model->head.classifier_bias, of(TensorRole::kClassifierBias));
@@ -65,9 +71,10 @@ TEST(ResidentModel, LoadsTheLayersAskedForAndCountsTheirBytes) {
   ASSERT_EQ(model->layers.size(), 2U);
   EXPECT_TRUE(model->layers[0].query_bias.empty());
   EXPECT_EQ(model->layers[1].query_bias.size(), 32U);
-  const uint64_t head = 32 * 32 + 32 + 3 * 32 + 3;
+  const uint64_t head = 32 + 3 * 32 + 3;
+  const uint64_t pooler = 32 * 32;
   const uint64_t layer = 9 * 32 + 64;
-  EXPECT_EQ(model->bytes(), (4 * 32 + head + layer) * sizeof(float));
+  EXPECT_EQ(model->bytes(), (4 * 32 + head + layer) * sizeof(float) + pooler * sizeof(uint16_t));
 }
 
 TEST(ResidentModel, AFlippedByteIsFoundByThePartsName) {

@@ -202,8 +202,8 @@ TEST(Transformer, HeadReadsTheFirstTokens) {
   const auto transformer = Transformer::Create(Info(shape), pool, {Backend::kNative});
   ASSERT_TRUE(transformer.ok());
   std::mt19937 random(2);
-  const HeadParameters head{testing::RandomFloats(d * d, 0.3f, random),
-                            testing::RandomFloats(d, 1, random),
+  const auto pooler = testing::RandomFloats(d * d, 0.3f, random);
+  const HeadParameters head{StoredMatrix::Of(pooler), testing::RandomFloats(d, 1, random),
                             testing::RandomFloats(shape.labels * d, 1, random),
                             testing::RandomFloats(shape.labels, 1, random)};
   const std::vector<uint32_t> offsets = {0, 4, 5};
@@ -216,7 +216,7 @@ TEST(Transformer, HeadReadsTheFirstTokens) {
       for (size_t o = 0; o < d; ++o) {
         double pooled = head.pooler_bias[o];
         for (size_t i = 0; i < d; ++i) {
-          pooled += double{head.pooler_weight[o * d + i]} * hidden[offsets[s] * d + i];
+          pooled += double{pooler[o * d + i]} * hidden[offsets[s] * d + i];
         }
         sum += std::tanh(pooled) * head.classifier_weight[label * d + o];
       }
