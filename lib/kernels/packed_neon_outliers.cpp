@@ -78,7 +78,7 @@ HWY_INLINE uint8_t* PutFour(const OutlierPatch& p, uint32x4_t at, float32x4_t we
   if (count == kLanes && vminvq_u32(codes.reached) != 0) {
 #pragma GCC unroll 4
     for (uint32_t i = 0; i < kLanes; ++i) {
-      Put<kType>(p.overlay.data, codes.places[i], codes.values[i]);
+      Put<kType>(p.overlay, codes.places[i], codes.values[i]);
     }
     return far;
   }
@@ -88,7 +88,7 @@ HWY_INLINE uint8_t* PutFour(const OutlierPatch& p, uint32x4_t at, float32x4_t we
     if (reached[i] == 0) {
       *far++ = static_cast<uint8_t>(first + i);
     } else {
-      Put<kType>(p.overlay.data, codes.places[i], codes.values[i]);
+      Put<kType>(p.overlay, codes.places[i], codes.values[i]);
     }
   }
   return far;
