@@ -86,10 +86,17 @@ double ProgressiveBitsPerWeight(const ContainerIndex& index) {
 
 uint64_t ResidentMemoryBytes(const ContainerIndex& index) {
   constexpr uint64_t kLookUpBytesPerToken = 16;
+  const uint64_t hidden = index.info.shape.hidden;
   uint64_t bytes = 0;
   for (const ResidentLocation& part : index.resident) {
-    bytes +=
-        IsText(part.kind) ? part.raw_length : part.raw_length / BytesOf(part.type) * sizeof(float);
+    if (IsText(part.kind)) {
+      bytes += part.raw_length;
+      continue;
+    }
+    const uint64_t width = BytesOf(part.type);
+    const bool head = part.kind == ResidentKind::kHead || part.kind == ResidentKind::kStatedHead;
+    const uint64_t kept = head ? hidden * hidden * width : 0;
+    bytes += kept + (part.raw_length - kept) / width * sizeof(float);
   }
   return bytes + index.info.shape.vocabulary * kLookUpBytesPerToken;
 }

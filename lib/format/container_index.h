@@ -137,8 +137,8 @@ uint64_t ProgressiveBytes(const ContainerIndex& index);
 /// The same in bits a weight.
 double ProgressiveBitsPerWeight(const ContainerIndex& index);
 
-/// Memory that resident parts take in an open model: values as floats, the vocabulary with its
-/// look-up table.
+/// Memory that resident parts take in an open model: the pooler's weights as they are stored, other
+/// values as floats, the vocabulary with its look-up table.
 uint64_t ResidentMemoryBytes(const ContainerIndex& index);
 
 /// Stored parts that make up a shard at `bits`, in file order when the layout is kShard.

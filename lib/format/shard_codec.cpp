@@ -145,7 +145,7 @@ Status CheckOutlierCodes(const ShardView& shard, const std::string& name) {
     }
   }
   if (codes == 0) return {};
-  return DataError(name + ": outliers have codes; run sti-shard again");
+  return DataError(name + ": an outlier's code is not 0; run sti-shard again");
 }
 
 }  // namespace sti

@@ -94,11 +94,11 @@ class GradientPass {
   Batch batch_;
   std::vector<Tape> tapes_;
   Gradients gradients_;
-  std::vector<float> pooled_;       ///< [sequences, d] after the pooler's activation
-  std::vector<float> gradient_;     ///< [tokens, d] at the input of the layer above
-  std::vector<float> attended_;     ///< [tokens, d] output of the first norm, of the layer at hand
-  std::vector<float> active_;       ///< [tokens, f] output of the activation, likewise
-  std::vector<float> product_;      ///< [tokens, f]
+  std::vector<float> pooled_;    ///< of ClassifierHead: [sequences, d] after the activation first
+  std::vector<float> gradient_;  ///< [tokens, d] at the input of the layer above
+  std::vector<float> attended_;  ///< [tokens, d] output of the first norm, of the layer at hand
+  std::vector<float> active_;    ///< [tokens, f] output of the activation, likewise
+  std::vector<float> product_;   ///< [tokens, f]
   std::vector<float> keys_turned_;  ///< [d, tokens]
   std::vector<float> scores_;       ///< scratch of attention
   const Tape* current_ = nullptr;   ///< of the layer that Backward took last

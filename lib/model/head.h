@@ -17,8 +17,8 @@ struct ClassifierHead {
   const HeadParameters& parameters;
 
   /// From `hidden` [tokens, d] to `logits` [sequences, labels]. `pooled` receives the pooler's
-  /// output [sequences, d], and what else workers need room for; it allocates nothing once it has
-  /// grown.
+  /// output [sequences, d], followed by a row of weights for each thread; it allocates nothing once
+  /// it has grown.
   void Run(const Batch& batch, const float* hidden, ThreadPool& pool, std::vector<float>& pooled,
            float* logits) const;
 };

@@ -14,25 +14,28 @@ using Tensors = std::vector<std::vector<float>>;
 struct RawPart {
   const ResidentLocation& location;
   std::string name;
-  std::vector<uint8_t> decompressed;
-  std::span<const uint8_t> bytes;
+  std::span<const uint8_t> stored;
+  std::vector<uint8_t> decompressed;  ///< empty where it is stored as it is
+
+  [[nodiscard]] std::span<const uint8_t> bytes() const {
+    return decompressed.empty() ? stored : std::span(decompressed);
+  }
 };
 
 Result<RawPart> RawPartOf(const ContainerIndex& index, ResidentKind kind, uint32_t layer,
                           std::span<const uint8_t> stored, const std::string& file) {
-  RawPart part{index.Resident(kind, layer), file + ": " + ResidentName(kind, layer), {}, stored};
+  RawPart part{index.Resident(kind, layer), file + ": " + ResidentName(kind, layer), stored, {}};
   // As it lies: the head of a large model is worth not copying.
   if (part.location.compression == Compression::kNone && stored.size() == part.location.raw_length)
     return part;
   STI_ASSIGN_OR_RETURN(part.decompressed, DecompressPart(part.location, stored, part.name));
-  part.bytes = part.decompressed;
   return part;
 }
 
 Result<Tensors> TensorsOf(const ContainerIndex& index, ResidentKind kind, uint32_t layer,
                           std::span<const uint8_t> stored, const std::string& file) {
   STI_ASSIGN_OR_RETURN(const RawPart part, RawPartOf(index, kind, layer, stored, file));
-  return SplitResident(part.location, index.info.shape, part.bytes, part.name);
+  return SplitResident(part.location, index.info.shape, part.bytes(), part.name);
 }
 
 std::vector<float> Widened(std::span<const uint8_t> bytes, DataType type) {
@@ -90,7 +93,7 @@ Status ResidentModel::SetHead(const ContainerIndex& index, std::span<const uint8
   STI_ASSIGN_OR_RETURN(const RawPart part, RawPartOf(index, ResidentKind::kHead, 0, stored, file));
   const DataType type = part.location.type;
   STI_ASSIGN_OR_RETURN(const auto tensors,
-                       ResidentTensors(part.location, index.info.shape, part.bytes, part.name));
+                       ResidentTensors(part.location, index.info.shape, part.bytes(), part.name));
   head.pooler_weight = {type, {tensors[0].begin(), tensors[0].end()}};
   head.pooler_bias = Widened(tensors[1], type);
   head.classifier_weight = Widened(tensors[2], type);

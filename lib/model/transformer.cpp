@@ -85,7 +85,7 @@ struct Transformer::State {
   std::vector<LinearTerm> terms;
   std::vector<LinearGroup> groups;
   std::vector<ContextRef> own_contexts;  ///< of RunLayer
-  std::vector<float> pooled;             ///< [sequences, d]
+  std::vector<float> pooled;             ///< of ClassifierHead
 
   uint32_t tokens_room = 0;
   uint32_t width_room = 0;

@@ -57,7 +57,7 @@ uint64_t PackedBytes(const ModelShape& shape, uint64_t workers, uint64_t tokens,
                      ComputeType compute) {
   const uint64_t summed = SummedInputs(shape);
   const uint64_t ins = MostInputs(shape);
-  // Two panels, their overlays, and a panel in fp32.
+  // Two panels, their overlays, and a panel in fp32. Slack covers what lies in front of overlays.
   const uint64_t panels = kPanel * (4 * PackedRowBytes(ins, compute) + ins * sizeof(float));
   const uint64_t inputs = std::max(width * PackedInputBytes(tokens, summed, compute),
                                    kLayerInputs * PackedInputBytes(tokens, ins, compute));
@@ -92,8 +92,10 @@ uint64_t WorkingBytes(const ModelShape& shape, uint32_t threads, uint32_t length
   const uint64_t scratch_floats =
       weight_floats + tokens * kTileFloats + AttentionFloats(shape, tokens, compute);
   const uint64_t workers = std::clamp(threads, 1u, kMostThreads);
-  const uint64_t plain =
-      tokens * (token_bytes + embedding_bytes) + workers * scratch_floats * sizeof(float);
+  // The head has the pooler's output, and a row of its weights for each worker.
+  const uint64_t head_floats = (1 + workers) * shape.hidden;
+  const uint64_t plain = tokens * (token_bytes + embedding_bytes) +
+                         (workers * scratch_floats + head_floats) * sizeof(float);
   return compute == ComputeType::kFp32
              ? plain + LeadingBytes(shape, width)
              : plain + PackedBytes(shape, workers, tokens, width, compute);

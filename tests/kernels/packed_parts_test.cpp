@@ -139,6 +139,7 @@ TEST_P(PackedParts, PanelsAreDecodedAlike) {
         auto shard = testing::MakeShard(uint64_t{matrix.outs} * ins, bits, DataType::kBF16, 0.03,
                                         0.04f, bits + ins);
         shard.scales = random.Normals(by_output ? matrix.outs : ins, 0.2, 1);
+        shard.scales[1] = 0;  // no code reaches an outlier there
         if (bits != kFullBits) shard.view.scales = shard.scales.data();
         // The last panel ends where the planes do.
         for (const uint32_t out : {0U, 32U}) {

@@ -77,6 +77,27 @@ TEST(ResidentModel, LoadsTheLayersAskedForAndCountsTheirBytes) {
   EXPECT_EQ(model->bytes(), (4 * 32 + head + layer) * sizeof(float) + pooler * sizeof(uint16_t));
 }
 
+// What plans count on, which do not open the model.
+TEST(ResidentModel, TakesTheMemoryThatItsIndexTells) {
+  for (const DataType type : {DataType::kF32, DataType::kF16, DataType::kBF16}) {
+    const TempFolder folder;
+    TinyModelOptions options;
+    options.data_type = type;
+    ASSERT_TRUE(Succeeded(WriteTinyContainer(folder.File("a.sti"), options)));
+    auto file = ContainerFile::Open(folder.File("a.sti"));
+    ASSERT_TRUE(Succeeded(file));
+    const uint32_t layers[] = {0, 1};
+    const auto model = LoadResidentModel(*file, layers);
+    ASSERT_TRUE(Succeeded(model));
+    const ContainerIndex& index = file->index();
+    uint64_t texts = uint64_t{16} * index.info.shape.vocabulary;
+    for (const ResidentLocation& part : index.resident) {
+      if (IsText(part.kind)) texts += part.raw_length;
+    }
+    EXPECT_EQ(ResidentMemoryBytes(index), model->bytes() + texts) << BytesOf(type) << " bytes a value";
+  }
+}
+
 TEST(ResidentModel, AFlippedByteIsFoundByThePartsName) {
   const TempFolder folder;
   const std::string path = folder.File("a.sti");

@@ -21,9 +21,9 @@ TEST(Memory, WorkingBytesCountWhatTheTransformerLaysOut) {
   // two rows of 768 bytes.
   const uint64_t token = (3072 + 2 * 768) * 4 + 4096 + 2 * 768;
   const uint64_t token_scratch = (32 + 48) * 4;
-  // Two decoded stretches, and a panel of outliers with its masks.
-  const uint64_t thread = 2 * 256 * 16 * 4 + 768 * (16 * 4 + 2);
-  const uint64_t leading = 3072 * 16 * 4;
+  // Two decoded stretches, a panel of outliers with its masks, and a row of the pooler's weights.
+  const uint64_t thread = 2 * 256 * 16 * 4 + 768 * (16 * 4 + 2) + 768 * 4;
+  const uint64_t leading = 3072 * 16 * 4 + 768 * 4;  // and the pooler's output
   EXPECT_EQ(WorkingBytes(BertBase(), 1, 128, 12), 128 * (token + token_scratch) + thread + leading);
   EXPECT_EQ(WorkingBytes(BertBase(), 4, 128, 12),
             128 * (token + 4 * token_scratch) + 4 * thread + leading);
