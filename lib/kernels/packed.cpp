@@ -79,9 +79,15 @@ class PanelWriter {
     std::fill_n(factors_, kPanelWidth, factor);
     std::fill_n(units_, kPanelWidth, unit);
     if (!by_output_) return;
-    const float* __restrict scales = scales_;
-    float* __restrict units = units_;
-    for (uint32_t o = 0; o < width; ++o) units[o] = unit * scales[o];
+    if (width == kPanelWidth) {
+      // All sixteen, in memory that nothing else points to: compilers make vectors of that.
+      std::array<float, kPanelWidth> units;
+      std::copy_n(scales_, kPanelWidth, units.begin());
+      for (float& x : units) x *= unit;
+      std::copy_n(units.begin(), kPanelWidth, units_);
+    } else {
+      for (uint32_t o = 0; o < width; ++o) units_[o] = unit * scales_[o];
+    }
     // Other shards' panels come first, so nobody else fetches those of the next tile.
     __builtin_prefetch(scales_ + kTileWidth);
   }

@@ -94,7 +94,8 @@ TEST(ResidentModel, TakesTheMemoryThatItsIndexTells) {
     for (const ResidentLocation& part : index.resident) {
       if (IsText(part.kind)) texts += part.raw_length;
     }
-    EXPECT_EQ(ResidentMemoryBytes(index), model->bytes() + texts) << BytesOf(type) << " bytes a value";
+    EXPECT_EQ(ResidentMemoryBytes(index), model->bytes() + texts)
+        << BytesOf(type) << " bytes a value";
   }
 }
 
