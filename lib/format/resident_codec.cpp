@@ -83,6 +83,12 @@ Result<std::vector<std::span<const uint8_t>>> ResidentTensors(const ResidentLoca
   return tensors;
 }
 
+std::vector<float> WidenTensor(std::span<const uint8_t> tensor, DataType type) {
+  std::vector<float> values(tensor.size() / BytesOf(type));
+  WidenWeights(tensor.data(), type, values.size(), values.data());
+  return values;
+}
+
 Result<std::vector<std::vector<float>>> SplitResident(const ResidentLocation& location,
                                                       const ModelShape& shape,
                                                       std::span<const uint8_t> raw,
@@ -90,10 +96,7 @@ Result<std::vector<std::vector<float>>> SplitResident(const ResidentLocation& lo
   STI_ASSIGN_OR_RETURN(const auto tensors, ResidentTensors(location, shape, raw, name));
   std::vector<std::vector<float>> widened;
   widened.reserve(tensors.size());
-  for (const std::span<const uint8_t> tensor : tensors) {
-    std::vector<float>& values = widened.emplace_back(tensor.size() / BytesOf(location.type));
-    WidenWeights(tensor.data(), location.type, values.size(), values.data());
-  }
+  for (const auto& tensor : tensors) widened.push_back(WidenTensor(tensor, location.type));
   return widened;
 }
 

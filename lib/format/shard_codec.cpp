@@ -4,13 +4,13 @@
 
 #include "base/checked.h"
 #include "base/little_endian.h"
+#include "kernels/outliers.h"
 #include "types/plan.h"
 
 namespace sti {
 namespace {
 
-constexpr uint32_t kOutlierBlock = 65536;  // positions within a block fit 16 bits
-constexpr size_t kBaseCountsBytes = 8;     // u32 outliers, u32 blocks
+constexpr size_t kBaseCountsBytes = 8;  // u32 outliers, u32 blocks
 
 uint64_t PlaneBytes(uint64_t weights) { return RoundUp((weights + 7) / 8, kPlaneAlignment); }
 
@@ -131,19 +131,12 @@ Result<ShardView> ViewShard(const ModelInfo& info, const Codebook& codebook, uin
 }
 
 Status CheckOutlierCodes(const ShardView& shard, const std::string& name) {
-  const OutlierView& outliers = shard.outliers;
   uint32_t codes = 0;
-  for (uint32_t block = 0; block < outliers.blocks; ++block) {
-    auto i = LoadLittle<uint32_t>(outliers.block_starts + 4 * size_t{block});
-    const auto end = LoadLittle<uint32_t>(outliers.block_starts + 4 * (size_t{block} + 1));
-    for (; i < end; ++i) {
-      const auto low = LoadLittle<uint16_t>(outliers.lows + 2 * size_t{i});
-      const uint64_t at = block * kOutlierBlock + low;
-      for (uint32_t plane = 0; plane < shard.bits; ++plane) {
-        codes |= shard.planes[plane][at / 8] >> at % 8 & 1U;
-      }
+  ForEachOutlier(shard, 0, shard.outliers.blocks * kOutlierBlock, [&](uint64_t at, float) {
+    for (uint32_t plane = 0; plane < shard.bits; ++plane) {
+      codes |= shard.planes[plane][at / 8] >> at % 8 & 1U;
     }
-  }
+  });
   if (codes == 0) return {};
   return DataError(name + ": an outlier's code is not 0; run sti-shard again");
 }

@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "format/resident_codec.h"
-#include "kernels/decode.h"
 
 namespace sti {
 namespace {
@@ -36,12 +35,6 @@ Result<Tensors> TensorsOf(const ContainerIndex& index, ResidentKind kind, uint32
                           std::span<const uint8_t> stored, const std::string& file) {
   STI_ASSIGN_OR_RETURN(const RawPart part, RawPartOf(index, kind, layer, stored, file));
   return SplitResident(part.location, index.info.shape, part.bytes(), part.name);
-}
-
-std::vector<float> Widened(std::span<const uint8_t> bytes, DataType type) {
-  std::vector<float> values(bytes.size() / BytesOf(type));
-  WidenWeights(bytes.data(), type, values.size(), values.data());
-  return values;
 }
 
 // In the order of ResidentTensorSizes.
@@ -95,9 +88,9 @@ Status ResidentModel::SetHead(const ContainerIndex& index, std::span<const uint8
   STI_ASSIGN_OR_RETURN(const auto tensors,
                        ResidentTensors(part.location, index.info.shape, part.bytes(), part.name));
   head.pooler_weight = {type, {tensors[0].begin(), tensors[0].end()}};
-  head.pooler_bias = Widened(tensors[1], type);
-  head.classifier_weight = Widened(tensors[2], type);
-  head.classifier_bias = Widened(tensors[3], type);
+  head.pooler_bias = WidenTensor(tensors[1], type);
+  head.classifier_weight = WidenTensor(tensors[2], type);
+  head.classifier_bias = WidenTensor(tensors[3], type);
   return {};
 }
 
