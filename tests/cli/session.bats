@@ -50,7 +50,7 @@ load helpers
 
 @test "every option that the documents show is one of its tool" {
   local checked=0 tool options option file
-  for file in README.md docs/pipeline.md docs/planning.md docs/profiling.md; do
+  for file in README.md docs/guide/pipeline.md docs/guide/planning.md docs/guide/profiling.md; do
     # A tool and its options, up to a pipe, a comment or the end of what is quoted.
     while read -r tool options; do
       for option in $options; do
