@@ -2,7 +2,7 @@
 #include <chrono>
 #include <thread>
 
-#include "kernels/thread_pool.h"
+#include "base/thread_pool.h"
 #include "reports.h"
 
 namespace sti {

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "measure/rank_statistics.h"
+#include "importance/rank_statistics.h"
 #include "types/importance.h"
 
 namespace sti {

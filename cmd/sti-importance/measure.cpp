@@ -11,10 +11,10 @@
 #include "common/part_text.h"
 #include "format/importance_file.h"
 #include "format/importance_part_file.h"
+#include "importance/importance_join.h"
+#include "importance/measure.h"
+#include "importance/quick_importance.h"
 #include "inputs.h"
-#include "measure/importance.h"
-#include "measure/importance_join.h"
-#include "measure/quick_importance.h"
 #include "warnings.h"
 
 namespace sti {

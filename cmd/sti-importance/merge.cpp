@@ -1,9 +1,9 @@
 #include "merge.h"
 
 #include "common/files.h"
+#include "importance/importance_join.h"
 #include "inputs.h"
 #include "measure.h"
-#include "measure/importance_join.h"
 
 namespace sti {
 

@@ -10,7 +10,7 @@
 #include "common/svg.h"
 #include "format/importance_file.h"
 #include "format/json_fields.h"
-#include "measure/rank_statistics.h"
+#include "importance/rank_statistics.h"
 
 namespace sti {
 namespace {

@@ -9,9 +9,9 @@
 #include "common/parse.h"
 #include "common/tool.h"
 #include "format/profile_file.h"
-#include "measure/device_state.h"
-#include "measure/profile.h"
 #include "process_bytes.h"
+#include "profile/device_state.h"
+#include "profile/profile.h"
 #include "start_time.h"
 
 namespace sti {

@@ -5,11 +5,11 @@
 #include <ctime>
 #include <utility>
 
+#include "base/samples.h"
 #include "common/files.h"
-#include "measure/remembered_reads.h"
-#include "measure/samples.h"
 #include "pipeline/pipeline.h"
 #include "pipeline/whole_plan.h"
+#include "profile/remembered_reads.h"
 
 namespace sti {
 namespace {

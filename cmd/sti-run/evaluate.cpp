@@ -3,10 +3,10 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "base/samples.h"
 #include "common/files.h"
 #include "common/parse.h"
-#include "measure/samples.h"
-#include "measure/score.h"
+#include "types/score.h"
 
 namespace sti {
 namespace {

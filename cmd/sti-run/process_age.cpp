@@ -2,7 +2,7 @@
 
 #include <ctime>
 
-#include "pipeline/clock.h"
+#include "base/clock.h"
 
 namespace sti {
 namespace {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "io/load_schedule.h"
+#include "schedule/load_schedule.h"
 #include "session.h"
 
 namespace sti {

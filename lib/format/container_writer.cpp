@@ -5,7 +5,7 @@
 #include "format/container_header.h"
 #include "format/resident_codec.h"
 #include "format/row_codec.h"
-#include "kernels/shard_view.h"
+#include "kernels/decode_shard.h"
 #include "types/plan.h"
 
 namespace sti {

@@ -7,7 +7,7 @@
 #include "base/digest.h"
 #include "base/half.h"
 #include "base/little_endian.h"
-#include "kernels/load_value.h"
+#include "types/load_value.h"
 
 namespace sti {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "base/checked.h"
 #include "base/little_endian.h"
-#include "kernels/outliers.h"
+#include "kernels/fp32/outliers.h"
 #include "types/plan.h"
 
 namespace sti {

@@ -9,7 +9,7 @@
 
 #include "base/result.h"
 #include "format/container_index.h"
-#include "kernels/shard_view.h"
+#include "kernels/decode_shard.h"
 
 namespace sti {
 

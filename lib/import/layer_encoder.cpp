@@ -6,10 +6,10 @@
 #include "base/little_endian.h"
 #include "format/shard_codec.h"
 #include "import/part_roles.h"
-#include "kernels/load_value.h"
 #include "quant/hidden_scales.h"
 #include "quant/quantize.h"
 #include "quant/stream_order.h"
+#include "types/load_value.h"
 #include "types/plan.h"
 
 namespace sti {

@@ -17,7 +17,7 @@
 
 #include "base/checked.h"
 #include "base/json_depth.h"
-#include "kernels/load_value.h"
+#include "types/load_value.h"
 
 namespace sti {
 namespace {

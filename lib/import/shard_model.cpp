@@ -5,10 +5,10 @@
 
 #include "base/half.h"
 #include "base/little_endian.h"
+#include "base/thread_pool.h"
 #include "format/container_writer.h"
 #include "import/layer_encoder.h"
 #include "import/part_roles.h"
-#include "kernels/thread_pool.h"
 #include "types/plan.h"
 
 namespace sti {

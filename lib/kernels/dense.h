@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "kernels/thread_pool.h"
+#include "base/thread_pool.h"
 
 namespace sti {
 

@@ -7,7 +7,7 @@
 #include "base/checked.h"
 #include "kernels/elementwise.h"
 #include "kernels/gemm.h"
-#include "kernels/packed_attention.h"
+#include "kernels/lowp_attention.h"
 #include "model/transformer.h"
 
 namespace sti {

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <span>
 
-#include "kernels/thread_pool.h"
+#include "base/thread_pool.h"
 
 namespace sti {
 
@@ -27,7 +27,7 @@ struct AttentionInput {
   std::span<const uint32_t> offsets;  ///< [sequences + 1] first token of each
   /// Queries are of each sequence's first token only: [sequences, heads * head_dim].
   bool first_only = false;
-  /// Products in bfloat16, as kernels/packed_attention.h has them.
+  /// Products in bfloat16, as kernels/lowp_attention.h has them.
   bool packed = false;
 };
 

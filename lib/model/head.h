@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "kernels/thread_pool.h"
+#include "base/thread_pool.h"
 #include "model/layer_parameters.h"
 #include "model/transformer.h"
 #include "types/model_info.h"

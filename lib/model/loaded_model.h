@@ -9,10 +9,10 @@
 #include "base/aligned_buffer.h"
 #include "base/result.h"
 #include "io/container_file.h"
-#include "io/load_schedule.h"
-#include "kernels/shard_view.h"
+#include "kernels/decode_shard.h"
 #include "model/resident_model.h"
 #include "model/transformer.h"
+#include "schedule/load_schedule.h"
 
 namespace sti {
 

@@ -9,7 +9,7 @@
 #include "base/aligned_buffer.h"
 #include "kernels/elementwise.h"
 #include "kernels/linear.h"
-#include "kernels/packed_attention.h"
+#include "kernels/lowp_attention.h"
 #include "model/attention.h"
 #include "model/head.h"
 

@@ -12,9 +12,9 @@
 #include <string>
 
 #include "base/result.h"
+#include "base/thread_pool.h"
 #include "kernels/backend.h"
-#include "kernels/shard_view.h"
-#include "kernels/thread_pool.h"
+#include "kernels/decode_shard.h"
 #include "model/layer_parameters.h"
 #include "types/model_info.h"
 

@@ -24,9 +24,9 @@
 
 #include "base/result.h"
 #include "io/block_reader.h"
-#include "io/load_schedule.h"
 #include "model/embedding_rows.h"
-#include "pipeline/read_queue.h"
+#include "schedule/load_schedule.h"
+#include "schedule/read_queue.h"
 
 namespace sti {
 

@@ -5,7 +5,7 @@
 
 #include "base/aligned_buffer.h"
 #include "base/checked.h"
-#include "io/load_schedule.h"
+#include "schedule/load_schedule.h"
 
 namespace sti {
 namespace {

@@ -11,10 +11,10 @@
 
 #include "base/result.h"
 #include "format/container_index.h"
-#include "io/load_schedule.h"
-#include "kernels/shard_view.h"
+#include "kernels/decode_shard.h"
 #include "model/resident_model.h"
 #include "pipeline/preload_buffer.h"
+#include "schedule/load_schedule.h"
 #include "types/plan.h"
 
 namespace sti {

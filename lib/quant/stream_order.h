@@ -7,7 +7,7 @@
 
 namespace sti {
 
-/// For each weight of slice `slice` in stream order (kernels/shard_view.h): its flat index in the
+/// For each weight of slice `slice` in stream order (kernels/decode_shard.h): its flat index in the
 /// layer, that is in Q, K, V, O, FFN1, FFN2 one after the other, each [outs, ins] row-major.
 std::vector<uint32_t> StreamOrder(const ModelShape& shape, uint32_t slice);
 

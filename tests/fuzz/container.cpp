@@ -12,7 +12,7 @@
 #include "fuzz/scratch_file.h"
 #include "fuzz/targets.h"
 #include "io/container_file.h"
-#include "kernels/shard_view.h"
+#include "kernels/decode_shard.h"
 #include "model/verify.h"
 #include "text/vocabulary.h"
 #include "types/plan.h"

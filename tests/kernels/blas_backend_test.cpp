@@ -1,4 +1,4 @@
-#include "kernels/blas_backend.h"
+#include "kernels/cpu/blas_backend.h"
 
 #include <gtest/gtest.h>
 

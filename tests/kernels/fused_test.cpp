@@ -1,4 +1,4 @@
-#include "kernels/fused.h"
+#include "kernels/fp32/fused.h"
 
 #include <gtest/gtest.h>
 

@@ -9,7 +9,7 @@
 
 #include "base/aligned_buffer.h"
 #include "base/half.h"
-#include "kernels/shard_view.h"
+#include "kernels/decode_shard.h"
 #include "types/plan.h"
 
 namespace sti::testing {

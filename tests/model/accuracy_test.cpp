@@ -8,10 +8,10 @@
 #include <sstream>
 
 #include "import/shard_model.h"
-#include "measure/examples.h"
-#include "measure/score.h"
+#include "importance/examples.h"
 #include "model/loaded_model.h"
 #include "types/plan.h"
+#include "types/score.h"
 
 namespace sti {
 namespace {

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <vector>
 
-#include "model/dense_layer.h"
+#include "importance/dense_layer.h"
 #include "model/layer_parameters.h"
 #include "model/reference_layer.h"
 #include "types/model_info.h"

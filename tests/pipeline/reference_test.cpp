@@ -8,12 +8,12 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "measure/score.h"
 #include "pipeline/pipeline.h"
 #include "support/expect.h"
 #include "support/temp_folder.h"
 #include "support/test_container.h"
 #include "types/plan.h"
+#include "types/score.h"
 
 namespace sti {
 namespace {

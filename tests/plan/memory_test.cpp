@@ -5,9 +5,9 @@
 #include <limits>
 #include <vector>
 
+#include "base/thread_pool.h"
 #include "kernels/backend.h"
-#include "kernels/packed_attention.h"
-#include "kernels/thread_pool.h"
+#include "kernels/lowp_attention.h"
 #include "model/transformer.h"
 #include "plan/world.h"
 

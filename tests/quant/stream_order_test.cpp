@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "kernels/shard_view.h"
+#include "kernels/decode_shard.h"
 
 namespace sti {
 namespace {

@@ -1,0 +1,76 @@
+#include "importance/activation_room.h"
+
+#include <algorithm>
+
+namespace sti {
+namespace {
+
+// Beyond it decoding weights is next to nothing, and activations leave the cache.
+constexpr uint32_t kMaxRows = 1024;
+constexpr uint64_t kSlack = 16;  // floats that kernels may read past a context
+
+}  // namespace
+
+ActivationRoom::ActivationRoom(LayerRunner& runner, std::span<const ExampleBatch> chunks,
+                               size_t branch_count, uint64_t limit_bytes)
+    : shape_(runner.shape()), lengths_(LengthsOf(chunks)), branch_count_(branch_count) {
+  for (const ExampleBatch& chunk : chunks) {
+    chunk_tokens_ = std::max<uint64_t>(chunk_tokens_, chunk.ids.size());
+  }
+  const auto bytes_of = [&](uint32_t rows) {
+    return runner.Reserve(rows) + Floats(rows) * sizeof(float);
+  };
+  // Upwards, so that trying takes no more than the bound and a step.
+  rows_ = lengths_.longest;
+  bytes_ = least_bytes_ = bytes_of(rows_);
+  while (rows_ < kMaxRows) {
+    const uint32_t more = std::min(kMaxRows, rows_ + std::max(rows_ / 8, 8U));
+    const uint64_t needed = bytes_of(more);
+    if (needed > limit_bytes) break;
+    rows_ = more;
+    bytes_ = needed;
+  }
+  bytes_ = bytes_of(rows_);
+  const uint64_t inputs_bytes = shape_.layers * chunk_tokens_ * shape_.hidden * sizeof(float);
+  holds_inputs_ = bytes_ + inputs_bytes <= limit_bytes;
+  if (holds_inputs_) bytes_ += inputs_bytes;
+  Take();
+}
+
+uint32_t ActivationRoom::Sequences(uint32_t rows) const { return rows / lengths_.shortest; }
+
+uint64_t ActivationRoom::Floats(uint32_t rows) const {
+  const uint64_t all = uint64_t{rows} * shape_.hidden;
+  const uint64_t sequences = Sequences(rows);
+  return (3 + branch_count_) * all + uint64_t{rows} * shape_.head_dim() +
+         sequences * (uint64_t{2} * shape_.hidden + shape_.labels) + 3 * kSlack;
+}
+
+void ActivationRoom::Take() {
+  const size_t all = size_t{rows_} * shape_.hidden;
+  const size_t sequences = Sequences(rows_);
+  base.resize(all);
+  contexts.resize(all + kSlack);
+  own_context.resize(size_t{rows_} * shape_.head_dim() + kSlack);
+  hidden.resize(all);
+  last_context.resize(sequences * shape_.hidden + kSlack);
+  firsts.resize(sequences * shape_.hidden);
+  logits.resize(sequences * shape_.labels);
+  branches.assign(branch_count_, std::vector<float>(all));
+  if (!holds_inputs_) return;
+  inputs.assign(shape_.layers, std::vector<float>(chunk_tokens_ * shape_.hidden));
+}
+
+std::vector<SequenceRange> ActivationRoom::Split(const ExampleBatch& chunk) const {
+  std::vector<SequenceRange> ranges;
+  const auto sequences = static_cast<uint32_t>(chunk.truths.size());
+  for (uint32_t s = 0; s < sequences; ++s) {
+    const bool fits =
+        !ranges.empty() && chunk.offsets[s + 1] - chunk.offsets[ranges.back().first] <= rows_;
+    if (!fits) ranges.push_back({s, 0});
+    ++ranges.back().count;
+  }
+  return ranges;
+}
+
+}  // namespace sti

@@ -1,0 +1,56 @@
+// How much of a chunk is computed at once, so that activations stay within a bound.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "importance/examples.h"
+#include "importance/layer_runner.h"
+
+namespace sti {
+
+/// Buffers of one measurement, all of them taken at once.
+class ActivationRoom {
+ public:
+  /// Takes as much as `limit_bytes` allows and the chunks can use, at least what one sequence
+  /// needs. `branches`: points that a sweep of submodels branches at.
+  ActivationRoom(LayerRunner& runner, std::span<const ExampleBatch> chunks, size_t branches,
+                 uint64_t limit_bytes);
+
+  /// Tokens that are computed at once, copies included; no sequence has more.
+  [[nodiscard]] uint32_t rows() const { return rows_; }
+  /// Bytes of all buffers, those of the runner included.
+  [[nodiscard]] uint64_t bytes() const { return bytes_; }
+  /// Bytes that the longest sequence needs alone: no bound below it can be kept.
+  [[nodiscard]] uint64_t least_bytes() const { return least_bytes_; }
+
+  /// A chunk in ranges of whole sequences of at most rows() tokens.
+  [[nodiscard]] std::vector<SequenceRange> Split(const ExampleBatch& chunk) const;
+
+  std::vector<float> base;          ///< [rows, d] input of some layer, all at the fewest bits
+  std::vector<float> contexts;      ///< [rows, d] of all slices
+  std::vector<float> own_context;   ///< [rows, head_dim] of the raised slice
+  std::vector<float> hidden;        ///< [rows, d]
+  std::vector<float> last_context;  ///< [sequences, d]
+  std::vector<float> firsts;        ///< [sequences, d]
+  std::vector<float> logits;        ///< [sequences, labels]
+  std::vector<std::vector<float>> branches;  ///< [branches][rows, d]
+  /// [layers][tokens of the chunk, d] inputs of all layers of the base; empty if there is no room.
+  std::vector<std::vector<float>> inputs;
+
+ private:
+  [[nodiscard]] uint64_t Floats(uint32_t rows) const;
+  [[nodiscard]] uint32_t Sequences(uint32_t rows) const;
+  void Take();
+
+  ModelShape shape_;
+  LengthRange lengths_;
+  uint64_t chunk_tokens_ = 0;  // of the largest
+  size_t branch_count_ = 0;
+  uint32_t rows_ = 0;
+  bool holds_inputs_ = false;
+  uint64_t bytes_ = 0;
+  uint64_t least_bytes_ = 0;
+};
+
+}  // namespace sti

@@ -1,0 +1,233 @@
+#include "importance/chunk_meter.h"
+
+#include <algorithm>
+
+namespace sti {
+
+ChunkMeter::ChunkMeter(LayerRunner& runner, ActivationRoom& room, ChunkJudge judge,
+                       CancelCheck cancelled)
+    : runner_(runner),
+      room_(room),
+      judge_(std::move(judge)),
+      cancelled_(std::move(cancelled)),
+      low_(runner.index().bits.front()) {}
+
+Status ChunkMeter::CheckCancelled() const {
+  if (cancelled_ && cancelled_()) return UsageError("interrupted");
+  return {};
+}
+
+std::vector<ShardView> ChunkMeter::Low(uint32_t layer) const {
+  return runner_.Views(layer, runner_.shape().width, low_);
+}
+
+Status ChunkMeter::Begin(const ExampleBatch& chunk) {
+  chunk_ = &chunk;
+  ranges_ = room_.Split(chunk);
+  base_range_ = SIZE_MAX;
+  context_range_ = SIZE_MAX;
+  judge_.Begin(chunk);
+  base_.clear();
+  if (judge_.needs_reference()) STI_RETURN_IF_ERROR(RunAll(runner_.index().bits.back(), false));
+  return RunAll(low_, true);
+}
+
+// The whole model at one bitwidth: the full model gives the reference, the base outcomes and, if
+// there is room for them, inputs of all layers.
+Status ChunkMeter::RunAll(uint32_t bits, bool keep_inputs) {
+  const ModelShape& shape = runner_.shape();
+  for (const SequenceRange& range : ranges_) {
+    STI_RETURN_IF_ERROR(CheckCancelled());
+    const std::vector<uint32_t> offsets = OffsetsOf(*chunk_, range, 1);
+    const size_t begin = size_t{chunk_->offsets[range.first]} * shape.hidden;
+    float* hidden = room_.hidden.data();
+    STI_RETURN_IF_ERROR(runner_.Embed(*chunk_, range, hidden));
+    for (uint32_t layer = 0; layer < shape.layers; ++layer) {
+      if (keep_inputs && !room_.inputs.empty()) {
+        std::copy_n(hidden, size_t{offsets.back()} * shape.hidden, &room_.inputs[layer][begin]);
+      }
+      const std::vector<ShardView> views = runner_.Views(layer, shape.width, bits);
+      if (layer < last()) {
+        runner_.Layer({offsets}, layer, views, hidden);
+      } else {
+        runner_.LastLayer({offsets}, layer, views, hidden, room_.last_context.data(),
+                          room_.firsts.data());
+      }
+    }
+    runner_.Head(range.count, room_.firsts.data(), room_.logits.data());
+    const std::span logits(room_.logits.data(), size_t{range.count} * shape.labels);
+    if (!keep_inputs) {
+      judge_.AddReference(logits);
+      continue;
+    }
+    for (uint32_t s = 0; s < range.count; ++s) {
+      const auto row = logits.subspan(size_t{s} * shape.labels, shape.labels);
+      STI_ASSIGN_OR_RETURN(const Outcome outcome, judge_.Of(range.first + s, row));
+      base_.push_back(outcome);
+    }
+  }
+  return {};
+}
+
+void ChunkMeter::TallyBase(Tally* tally) const {
+  for (const Outcome& outcome : base_) AddOutcome(*tally, outcome, outcome);
+}
+
+// The input of a layer as it was kept, or computed from the last one that was asked for: work goes
+// up through the layers.
+Result<const float*> ChunkMeter::BaseInput(size_t range, uint32_t layer) {
+  const SequenceRange& sequences = ranges_[range];
+  if (!room_.inputs.empty()) {
+    const size_t begin = size_t{chunk_->offsets[sequences.first]} * runner_.shape().hidden;
+    return static_cast<const float*>(&room_.inputs[layer][begin]);
+  }
+  float* base = room_.base.data();
+  if (base_range_ != range || base_layer_ > layer) {
+    STI_RETURN_IF_ERROR(runner_.Embed(*chunk_, sequences, base));
+    base_range_ = range;
+    base_layer_ = 0;
+  }
+  const std::vector<uint32_t> offsets = OffsetsOf(*chunk_, sequences, 1);
+  for (; base_layer_ < layer; ++base_layer_) {
+    runner_.Layer({offsets}, base_layer_, Low(base_layer_), base);
+  }
+  return static_cast<const float*>(base);
+}
+
+Status ChunkMeter::Raise(uint32_t layer, uint32_t first, uint32_t end,
+                         std::span<const uint32_t> bits, Tally* tallies) {
+  std::vector<Raised> all;
+  all.reserve((end - first) * bits.size());
+  for (uint32_t slice = first; slice < end; ++slice) {
+    for (const uint32_t k : bits) all.push_back({slice, k, tallies + all.size()});
+  }
+  const OutputRows rows = layer == last() ? OutputRows::kFirst : OutputRows::kAll;
+  for (size_t range = 0; range < ranges_.size(); ++range) {
+    const std::vector<uint32_t> offsets = OffsetsOf(*chunk_, ranges_[range], 1);
+    STI_ASSIGN_OR_RETURN(const float* input, BaseInput(range, layer));
+    if (context_range_ != range || context_layer_ != layer) {
+      runner_.Context({offsets}, layer, 0, Low(layer), input, rows, room_.contexts.data());
+      context_range_ = range;
+      context_layer_ = layer;
+    }
+    const size_t group = std::max(room_.rows() / offsets.back(), 1U);
+    for (size_t at = 0; at < all.size(); at += group) {
+      STI_RETURN_IF_ERROR(CheckCancelled());
+      const std::span<const Raised> some =
+          std::span<const Raised>(all).subspan(at, std::min(group, all.size() - at));
+      STI_RETURN_IF_ERROR(RaiseGroup(range, layer, input, some));
+    }
+  }
+  return {};
+}
+
+// The raised layer of one shard: `out` has its rows, or each sequence's first in the last layer.
+void ChunkMeter::RaiseOne(const Batch& batch, uint32_t layer, const float* input,
+                          const Raised& raised, float* out) {
+  const ModelShape& shape = runner_.shape();
+  const bool top = layer == last();
+  std::vector<ShardView> views = Low(layer);
+  views[raised.slice] = runner_.View(layer, raised.slice, raised.bits);
+  std::vector<ContextRef> contexts = ContextsOf(room_.contexts.data(), shape, views.size());
+  contexts[raised.slice] = {room_.own_context.data(), shape.head_dim()};
+  runner_.Context(batch, layer, raised.slice, {&views[raised.slice], 1}, input,
+                  top ? OutputRows::kFirst : OutputRows::kAll, room_.own_context.data());
+  if (top) {
+    CopyFirsts(batch, shape.hidden, input, out);
+  } else {
+    std::copy_n(input, size_t{batch.tokens()} * shape.hidden, out);
+  }
+  runner_.Finish(top ? batch.sequences() : batch.tokens(), layer, views, contexts, out);
+}
+
+// Layers above the raised one take all shards of the group as one batch: their weights are the
+// same.
+Status ChunkMeter::RaiseGroup(size_t range, uint32_t layer, const float* input,
+                              std::span<const Raised> group) {
+  const ModelShape& shape = runner_.shape();
+  const SequenceRange& sequences = ranges_[range];
+  const std::vector<uint32_t> one = OffsetsOf(*chunk_, sequences, 1);
+  const std::vector<uint32_t> all =
+      OffsetsOf(*chunk_, sequences, static_cast<uint32_t>(group.size()));
+  const bool top = layer == last();
+  float* out = top ? room_.firsts.data() : room_.hidden.data();
+  for (const Raised& raised : group) {
+    RaiseOne({one}, layer, input, raised, out);
+    out += size_t{top ? sequences.count : one.back()} * shape.hidden;
+  }
+  for (uint32_t above = layer + 1; above < last(); ++above) {
+    runner_.Layer({all}, above, Low(above), room_.hidden.data());
+  }
+  if (!top) {
+    runner_.LastLayer({all}, last(), Low(last()), room_.hidden.data(), room_.last_context.data(),
+                      room_.firsts.data());
+  }
+  runner_.Head(static_cast<uint32_t>(all.size() - 1), room_.firsts.data(), room_.logits.data());
+  const float* logits = room_.logits.data();
+  for (const Raised& raised : group) {
+    STI_RETURN_IF_ERROR(Score(sequences, logits, raised.tally));
+    logits += size_t{sequences.count} * shape.labels;
+  }
+  return {};
+}
+
+Status ChunkMeter::Score(const SequenceRange& range, const float* logits, Tally* tally) const {
+  const uint32_t labels = runner_.shape().labels;
+  for (uint32_t s = range.first; s < range.first + range.count; ++s, logits += labels) {
+    STI_ASSIGN_OR_RETURN(const Outcome outcome, judge_.Of(s, {logits, labels}));
+    AddOutcome(*tally, outcome, base_[s]);
+  }
+  return {};
+}
+
+Status ChunkMeter::RunSweep(const SubmodelSweep& sweep, Tally* cells) {
+  for (size_t range = 0; range < ranges_.size(); ++range) {
+    STI_RETURN_IF_ERROR(CheckCancelled());
+    STI_RETURN_IF_ERROR(SweepRange(range, sweep, cells));
+  }
+  return {};
+}
+
+// Each depth goes on from where it parts from the one before; where a later one will part is kept.
+Status ChunkMeter::SweepRange(size_t range, const SubmodelSweep& sweep, Tally* cells) {
+  const SequenceRange& sequences = ranges_[range];
+  const std::vector<uint32_t> offsets = OffsetsOf(*chunk_, sequences, 1);
+  const size_t floats = size_t{offsets.back()} * runner_.shape().hidden;
+  float* hidden = room_.hidden.data();
+  std::vector<size_t> kept;  // ascending; room_.branches[i] is after the first kept[i] layers
+  const auto keep = [&](size_t layers) {
+    if (!sweep.BranchesAt(layers)) return;
+    std::copy_n(hidden, floats, room_.branches[kept.size()].data());
+    kept.push_back(layers);
+  };
+  STI_RETURN_IF_ERROR(runner_.Embed(*chunk_, sequences, hidden));
+  keep(0);
+  size_t at = 0;
+  for (const SubmodelSweep::Depth& depth : sweep.depths) {
+    if (at != depth.shared) {
+      while (kept.back() > depth.shared) kept.pop_back();
+      std::copy_n(room_.branches[kept.size() - 1].data(), floats, hidden);
+    }
+    const size_t whole = depth.layers.size() - (depth.leaf ? 1 : 0);
+    for (at = depth.shared; at < whole; ++at) {
+      const uint32_t layer = depth.layers[at];
+      runner_.Layer({offsets}, layer, runner_.Views(layer, sweep.width, sweep.bits), hidden);
+      keep(at + 1);
+    }
+    FirstsOf({offsets}, sweep, depth, hidden);
+    runner_.Head(sequences.count, room_.firsts.data(), room_.logits.data());
+    STI_RETURN_IF_ERROR(Score(sequences, room_.logits.data(), &cells[depth.cell]));
+  }
+  return {};
+}
+
+// A last layer that no other depth goes through is computed for first tokens only.
+void ChunkMeter::FirstsOf(const Batch& batch, const SubmodelSweep& sweep,
+                          const SubmodelSweep::Depth& depth, const float* hidden) {
+  if (!depth.leaf) return CopyFirsts(batch, runner_.shape().hidden, hidden, room_.firsts.data());
+  const uint32_t layer = depth.layers.back();
+  runner_.LastLayer(batch, layer, runner_.Views(layer, sweep.width, sweep.bits), hidden,
+                    room_.last_context.data(), room_.firsts.data());
+}
+
+}  // namespace sti

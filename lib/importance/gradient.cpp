@@ -1,0 +1,282 @@
+#include "importance/gradient.h"
+
+#include <algorithm>
+#include <cassert>
+
+#include "base/checked.h"
+#include "importance/attention_gradient.h"
+#include "kernels/dense.h"
+#include "kernels/elementwise.h"
+#include "kernels/gradients.h"
+#include "kernels/linear.h"
+#include "model/attention.h"
+#include "model/head.h"
+
+namespace sti {
+namespace {
+
+constexpr uint32_t kRowsATask = 8;
+
+}  // namespace
+
+GradientPass::GradientPass(const ModelInfo& info, ThreadPool& pool)
+    : info_(info),
+      shape_(info.shape),
+      eps_(static_cast<float>(info.layer_norm_eps)),
+      pool_(pool),
+      tapes_(info.shape.layers) {}
+
+uint64_t GradientPass::BytesPerToken(const ModelShape& shape) {
+  const uint64_t tape = uint64_t{7} * shape.hidden + shape.ffn;
+  const uint64_t once = uint64_t{9} * shape.hidden + uint64_t{3} * shape.ffn;
+  return (shape.layers * tape + once) * sizeof(float);
+}
+
+void GradientPass::Begin(const Batch& batch) {
+  batch_ = batch;
+  const size_t narrow = size_t{batch.tokens()} * shape_.hidden + kDenseSlack;
+  const size_t wide = size_t{batch.tokens()} * shape_.ffn + kDenseSlack;
+  for (Tape& tape : tapes_) {
+    for (auto* part : {&tape.input, &tape.queries, &tape.keys, &tape.values, &tape.context,
+                       &tape.attention_sum, &tape.output_sum}) {
+      part->resize(narrow);
+    }
+    tape.inner.resize(wide);
+  }
+  for (auto* part : {&gradients_.queries, &gradients_.keys, &gradients_.values, &gradients_.output,
+                     &gradients_.ffn, &gradient_, &attended_}) {
+    part->resize(narrow);
+  }
+  for (auto* part : {&gradients_.inner, &active_}) part->resize(wide);
+  product_.resize(std::max(narrow, wide));
+}
+
+template <typename F>
+void GradientPass::ForRows(const F& f) {
+  const uint32_t tokens = batch_.tokens();
+  pool_.ParallelFor((tokens + kRowsATask - 1) / kRowsATask, [&](uint32_t task, uint32_t) {
+    const uint32_t end = std::min(tokens, (task + 1) * kRowsATask);
+    for (uint32_t row = task * kRowsATask; row < end; ++row) f(row);
+  });
+}
+
+// out = in W^T + bias. Sums begin with the bias, as Linear's do.
+void GradientPass::Apply(const float* in, const DenseMatrix& matrix, const std::vector<float>& bias,
+                         float* out) {
+  FillRows(bias.data(), matrix.outs, batch_.tokens(), out, matrix.outs);
+  MultiplyDense({.a = in,
+                 .a_stride = matrix.ins,
+                 .b = matrix.weights.data(),
+                 .b_stride = matrix.outs,
+                 .c = out,
+                 .c_stride = matrix.outs,
+                 .rows = batch_.tokens(),
+                 .ins = matrix.ins,
+                 .outs = matrix.outs,
+                 .accumulate = true},
+                pool_);
+}
+
+// out = gradient W: from a map's output to its input.
+void GradientPass::ApplyBack(const float* gradient, const DenseMatrix& matrix, float* out,
+                             bool accumulate) {
+  MultiplyDense({.a = gradient,
+                 .a_stride = matrix.outs,
+                 .b = matrix.weights.data(),
+                 .b_stride = matrix.outs,
+                 .transposed = true,
+                 .c = out,
+                 .c_stride = matrix.ins,
+                 .rows = batch_.tokens(),
+                 .ins = matrix.outs,
+                 .outs = matrix.ins,
+                 .accumulate = accumulate},
+                pool_);
+}
+
+// Attend puts the context in the place of the queries, which the backward pass wants too.
+void GradientPass::Attention(Tape& tape) {
+  const uint32_t tokens = batch_.tokens();
+  const uint32_t d = shape_.hidden;
+  const size_t stride = RoundUp(tokens, kDenseSlack);
+  keys_turned_.resize(d * stride + kDenseSlack);
+  TransposeTile(tape.keys.data(), d, tokens, d, keys_turned_.data(), stride);
+  const uint64_t scratch = AttentionScratch(batch_.longest());
+  scores_.resize(scratch * pool_.threads());
+  tape.context = tape.queries;
+  Attend({.queries = tape.context.data(),
+          .query_stride = d,
+          .keys = keys_turned_.data(),
+          .key_stride = stride,
+          .values = tape.values.data(),
+          .value_stride = d,
+          .heads = shape_.width,
+          .head_dim = shape_.head_dim(),
+          .offsets = batch_.offsets},
+         pool_, scores_.data(), scratch);
+}
+
+void GradientPass::Norm(const std::vector<float>& in, const std::vector<float>& weight,
+                        const std::vector<float>& bias, float* out) {
+  const uint32_t d = shape_.hidden;
+  ForRows([&](uint32_t row) {
+    const size_t at = size_t{row} * d;
+    LayerNormRow(&in[at], nullptr, weight.data(), bias.data(), d, eps_, out + at);
+  });
+}
+
+void GradientPass::NormBack(const std::vector<float>& in, const std::vector<float>& weight,
+                            float* gradient) {
+  const uint32_t d = shape_.hidden;
+  ForRows([&](uint32_t row) {
+    const size_t at = size_t{row} * d;
+    LayerNormGradientRow(&in[at], weight.data(), d, eps_, gradient + at);
+  });
+}
+
+void GradientPass::Forward(uint32_t layer, const DenseLayer& weights,
+                           const LayerParameters& parameters, float* hidden) {
+  Tape& tape = tapes_[layer];
+  const size_t count = size_t{batch_.tokens()} * shape_.hidden;
+  std::copy(hidden, hidden + count, tape.input.begin());
+  Apply(hidden, weights[kQuery], parameters.query_bias, tape.queries.data());
+  Apply(hidden, weights[kKey], parameters.key_bias, tape.keys.data());
+  Apply(hidden, weights[kValue], parameters.value_bias, tape.values.data());
+  Attention(tape);
+  Apply(tape.context.data(), weights[kOutput], parameters.output_bias, tape.attention_sum.data());
+  for (size_t i = 0; i < count; ++i) tape.attention_sum[i] += hidden[i];
+  Norm(tape.attention_sum, parameters.attention_norm_weight, parameters.attention_norm_bias,
+       hidden);
+  Apply(hidden, weights[kFfn1], parameters.ffn1_bias, tape.inner.data());
+  active_ = tape.inner;
+  Activate(info_.activation, active_.data(), shape_.ffn, batch_.tokens(), shape_.ffn);
+  Apply(active_.data(), weights[kFfn2], parameters.ffn2_bias, tape.output_sum.data());
+  for (size_t i = 0; i < count; ++i) tape.output_sum[i] += hidden[i];
+  Norm(tape.output_sum, parameters.output_norm_weight, parameters.output_norm_bias, hidden);
+}
+
+void GradientPass::Head(const HeadParameters& parameters, const float* hidden, float* logits) {
+  const ClassifierHead head{shape_, info_.pooler, parameters};
+  head.Run(batch_, hidden, pool_, pooled_, logits);
+}
+
+void GradientPass::BeginBackward(const HeadParameters& parameters,
+                                 std::span<const float> logit_gradient) {
+  const uint32_t d = shape_.hidden;
+  std::fill(gradient_.begin(), gradient_.end(), 0.0F);
+  const auto add_row = [d](const float* row, float factor, float* sum) {
+    for (uint32_t i = 0; i < d; ++i) sum[i] += factor * row[i];
+  };
+  pool_.ParallelFor(batch_.sequences(), [&](uint32_t s, uint32_t) {
+    std::vector<float> at_pooled(d);
+    for (uint32_t label = 0; label < shape_.labels; ++label) {
+      add_row(&parameters.classifier_weight[size_t{label} * d],
+              logit_gradient[size_t{s} * shape_.labels + label], at_pooled.data());
+    }
+    std::vector<float> row(d);
+    float* first = &gradient_[size_t{batch_.offsets[s]} * d];
+    for (uint32_t out = 0; out < d; ++out) {
+      const float y = pooled_[size_t{s} * d + out];
+      const float relu_slope = y > 0 ? 1.0F : 0.0F;
+      const float slope = info_.pooler == PoolerActivation::kTanh ? 1 - y * y : relu_slope;
+      parameters.pooler_weight.Row(out, d, row.data());
+      add_row(row.data(), at_pooled[out] * slope, first);
+    }
+  });
+}
+
+// From gradient_ at the layer's output to gradient_ at that of the first norm.
+void GradientPass::FfnBack(const Tape& tape, const DenseLayer& weights,
+                           const LayerParameters& parameters) {
+  Norm(tape.attention_sum, parameters.attention_norm_weight, parameters.attention_norm_bias,
+       attended_.data());
+  active_ = tape.inner;
+  Activate(info_.activation, active_.data(), shape_.ffn, batch_.tokens(), shape_.ffn);
+  NormBack(tape.output_sum, parameters.output_norm_weight, gradient_.data());
+  gradients_.ffn = gradient_;
+  ApplyBack(gradient_.data(), weights[kFfn2], gradients_.inner.data(), false);
+  ForRows([&](uint32_t row) {
+    const size_t at = size_t{row} * shape_.ffn;
+    ActivationGradient(info_.activation, &tape.inner[at], shape_.ffn, &gradients_.inner[at]);
+  });
+  ApplyBack(gradients_.inner.data(), weights[kFfn1], gradient_.data(), true);
+}
+
+// From gradient_ at the first norm's input to that at the layer's.
+void GradientPass::AttentionBack(const Tape& tape, const DenseLayer& weights) {
+  gradients_.output = gradient_;
+  ApplyBack(gradient_.data(), weights[kOutput], product_.data(), false);
+  AttentionGradient({.queries = tape.queries.data(),
+                     .keys = tape.keys.data(),
+                     .values = tape.values.data(),
+                     .context_gradient = product_.data(),
+                     .query_gradient = gradients_.queries.data(),
+                     .key_gradient = gradients_.keys.data(),
+                     .value_gradient = gradients_.values.data(),
+                     .hidden = shape_.hidden,
+                     .heads = shape_.width,
+                     .offsets = batch_.offsets},
+                    pool_);
+  ApplyBack(gradients_.queries.data(), weights[kQuery], gradient_.data(), true);
+  ApplyBack(gradients_.keys.data(), weights[kKey], gradient_.data(), true);
+  ApplyBack(gradients_.values.data(), weights[kValue], gradient_.data(), true);
+}
+
+void GradientPass::Backward(uint32_t layer, const DenseLayer& weights,
+                            const LayerParameters& parameters) {
+  current_ = &tapes_[layer];
+  FfnBack(*current_, weights, parameters);
+  NormBack(current_->attention_sum, parameters.attention_norm_weight, gradient_.data());
+  AttentionBack(*current_, weights);
+}
+
+// out [sequences, M] += sums over an example's tokens of a * b, both [tokens, width], over each
+// slice's share of the columns.
+void GradientPass::AddShares(const float* a, const float* b, uint32_t width, double* out) {
+  const uint32_t share = width / shape_.width;
+  pool_.ParallelFor(batch_.sequences(), [&](uint32_t s, uint32_t) {
+    for (uint32_t token = batch_.offsets[s]; token < batch_.offsets[s + 1]; ++token) {
+      for (uint32_t slice = 0; slice < shape_.width; ++slice) {
+        const size_t at = size_t{token} * width + size_t{slice} * share;
+        out[size_t{s} * shape_.width + slice] += double{Dot(a + at, b + at, share)};
+      }
+    }
+  });
+}
+
+void GradientPass::Derivatives(const DenseLayer& change, double* out) {
+  assert(current_ != nullptr);
+  std::fill(out, out + size_t{batch_.sequences()} * shape_.width, 0.0);
+  // A slice has its own outputs of these, and the gradient there.
+  const auto by_outputs = [&](ShardMatrixIndex matrix, const float* in, const float* gradient) {
+    const DenseMatrix& changed = change[matrix];
+    MultiplyDense({.a = in,
+                   .a_stride = changed.ins,
+                   .b = changed.weights.data(),
+                   .b_stride = changed.outs,
+                   .c = product_.data(),
+                   .c_stride = changed.outs,
+                   .rows = batch_.tokens(),
+                   .ins = changed.ins,
+                   .outs = changed.outs},
+                  pool_);
+    AddShares(product_.data(), gradient, changed.outs, out);
+  };
+  // Outputs of these are shared, and a slice has its own inputs.
+  const auto by_inputs = [&](ShardMatrixIndex matrix, const float* in, const float* gradient) {
+    ApplyBack(gradient, change[matrix], product_.data(), false);
+    AddShares(product_.data(), in, change[matrix].ins, out);
+  };
+  by_outputs(kQuery, current_->input.data(), gradients_.queries.data());
+  by_outputs(kKey, current_->input.data(), gradients_.keys.data());
+  by_outputs(kValue, current_->input.data(), gradients_.values.data());
+  by_inputs(kOutput, current_->context.data(), gradients_.output.data());
+  by_outputs(kFfn1, attended_.data(), gradients_.inner.data());
+  by_inputs(kFfn2, active_.data(), gradients_.ffn.data());
+}
+
+std::span<const float> GradientPass::gradient() const {
+  return {gradient_.data(), size_t{batch_.tokens()} * shape_.hidden};
+}
+
+}  // namespace sti

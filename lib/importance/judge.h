@@ -1,0 +1,46 @@
+// What the examples of a chunk are judged by: their labels, or for kl the full model's logits.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "importance/examples.h"
+#include "importance/layer_runner.h"
+#include "importance/metric.h"
+#include "importance/tally.h"
+
+namespace sti {
+
+/// One thread at a time. For kl, right is the full model's label (or set of labels), and the loss
+/// is the divergence from its logits.
+class ChunkJudge {
+ public:
+  ChunkJudge(Metric metric, const ModelInfo& info, std::string name)
+      : metric_(metric),
+        problem_(info.problem),
+        labels_(info.shape.labels),
+        name_(std::move(name)) {}
+
+  [[nodiscard]] bool needs_reference() const { return metric_ == Metric::kKl; }
+
+  /// A chunk from now on; for kl it takes the full model's logits, range by range.
+  void Begin(const ExampleBatch& chunk);
+  void AddReference(std::span<const float> logits);
+
+  /// Sequence `s` of the chunk, by its logits [labels]. DataError if its loss is not a number.
+  [[nodiscard]] Result<Outcome> Of(uint32_t s, std::span<const float> logits) const;
+
+ private:
+  Metric metric_;
+  Problem problem_;
+  uint32_t labels_;
+  std::string name_;
+  const ExampleBatch* chunk_ = nullptr;
+  std::vector<float> reference_;                         // [sequences, labels]
+  std::vector<std::vector<uint32_t>> reference_labels_;  // [sequences]
+};
+
+}  // namespace sti

@@ -1,0 +1,80 @@
+// A model in memory and the pieces of its layers, counted as they are computed.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "importance/examples.h"
+#include "importance/flops.h"
+#include "model/loaded_model.h"
+
+namespace sti {
+
+/// Some sequences of a chunk.
+struct SequenceRange {
+  uint32_t first = 0;  ///< sequence
+  uint32_t count = 0;
+};
+
+/// The sequences of a range, their tokens counted from 0, `copies` times over.
+std::vector<uint32_t> OffsetsOf(const ExampleBatch& chunk, SequenceRange range, uint32_t copies);
+
+/// Computes layers of the first slices of a model. One thread at a time; the same values for any
+/// thread count.
+class LayerRunner {
+ public:
+  static Result<std::unique_ptr<LayerRunner>> Create(LoadedModel model, ComputeType compute,
+                                                     uint32_t threads);
+
+  [[nodiscard]] const ContainerIndex& index() const { return model_.index(); }
+  [[nodiscard]] const ModelShape& shape() const { return index().info.shape; }
+  [[nodiscard]] const std::string& name() { return model_.file().name(); }
+  [[nodiscard]] const ResidentModel& resident() const { return model_.resident(); }
+  [[nodiscard]] std::string kernel() const { return transformer_->kernel(); }
+  [[nodiscard]] ThreadPool& pool() { return pool_; }
+  /// Floating-point operations since the beginning, as importance/flops.h counts them.
+  [[nodiscard]] uint64_t flops() const { return flops_; }
+
+  /// Makes room for batches of `tokens` tokens, and bytes that it takes.
+  uint64_t Reserve(uint32_t tokens);
+
+  /// The first `width` slices of a layer at `bits`, which were loaded.
+  [[nodiscard]] std::vector<ShardView> Views(uint32_t layer, uint32_t width, uint32_t bits) const;
+  [[nodiscard]] const ShardView& View(uint32_t layer, uint32_t slice, uint32_t bits) const {
+    return model_.View(layer, slice, bits);
+  }
+
+  /// `hidden` [tokens of the range, d].
+  [[nodiscard]] Status Embed(const ExampleBatch& chunk, SequenceRange range, float* hidden);
+  /// A layer of the first slices, in place.
+  void Layer(const Batch& batch, uint32_t layer, std::span<const ShardView> views, float* hidden);
+  /// Transformer's pieces; `first` is the slice that `views` begin with.
+  void Context(const Batch& batch, uint32_t layer, uint32_t first, std::span<const ShardView> views,
+               const float* hidden, OutputRows rows, float* context);
+  void Finish(uint32_t rows, uint32_t layer, std::span<const ShardView> views,
+              std::span<const ContextRef> contexts, float* hidden);
+  /// A layer of which only each sequence's first token is wanted: `firsts` [sequences, d].
+  /// `context` is scratch of as many floats and 16 more.
+  void LastLayer(const Batch& batch, uint32_t layer, std::span<const ShardView> views,
+                 const float* hidden, float* context, float* firsts);
+  /// `logits` [sequences, labels] of `firsts` [sequences, d].
+  void Head(uint32_t sequences, const float* firsts, float* logits);
+
+ private:
+  LayerRunner(LoadedModel model, uint32_t threads);
+
+  LoadedModel model_;
+  ThreadPool pool_;
+  std::unique_ptr<Transformer> transformer_;
+  std::vector<uint32_t> slices_;  // 0, 1, ...
+  uint64_t flops_ = 0;
+};
+
+/// The contexts of slices that lie side by side, [rows, slices * head_dim].
+std::vector<ContextRef> ContextsOf(const float* context, const ModelShape& shape, size_t slices);
+
+}  // namespace sti

@@ -1,0 +1,191 @@
+#include "importance/measure.h"
+
+#include <algorithm>
+#include <memory>
+#include <vector>
+
+#include "importance/chunk_meter.h"
+#include "importance/importance_job.h"
+#include "importance/importance_join.h"
+#include "importance/work_list.h"
+
+namespace sti {
+namespace {
+
+// Tokens a chunk: enough that decoding a shard is small beside multiplying with it, few enough that
+// a chunk's unit takes seconds.
+constexpr uint32_t kChunkTokens = 1024;
+constexpr uint32_t kPaddedTokens = 128;
+// Of a step, which is all that a killed run loses: about a second of a core.
+constexpr uint64_t kStepFlops = 100'000'000'000;
+
+// What is to be done, and the tallies of what is.
+class Measurement {
+ public:
+  Measurement(LayerRunner& runner, std::span<const ExampleBatch> chunks,
+              const ImportanceOptions& options)
+      : runner_(runner),
+        chunks_(chunks),
+        options_(options),
+        list_(ShapeOf(runner.index(), options), SizesOf(chunks, 0)) {
+    const UnitRange range = list_.Part(options.part, options.parts);
+    part_.part = options.part;
+    part_.parts = options.parts;
+    part_.begin = part_.end = range.begin;
+    part_.due = range.end;
+    part_.job = JobOf(runner.index(), chunks, options, runner.kernel());
+    part_.job.units = list_.units();
+    part_.job.submodels = list_.shape().submodels.cells;
+    part_.tallies.resize(CellsOf(part_.job));
+  }
+
+  Result<ImportancePart> Run() {
+    if (options_.resume != nullptr) STI_RETURN_IF_ERROR(Resume(*options_.resume));
+    const UnitRange range{part_.end, part_.due};
+    ActivationRoom room(runner_, chunks_, list_.shape().submodels.branches, options_.cache_bytes);
+    work_.held_bytes = room.bytes();
+    work_.least_bytes = room.least_bytes();
+    work_.plain_flops = list_.PlainFlops(range, SizesOf(chunks_, 0));
+    work_.padded_flops = list_.PlainFlops(range, SizesOf(chunks_, kPaddedTokens));
+    ChunkJudge judge(options_.metric, runner_.index().info, runner_.name());
+    ChunkMeter meter(runner_, room, std::move(judge), options_.cancelled);
+    const Status done = Measure(meter);
+    work_.flops = runner_.flops();
+    if (!done.ok()) {
+      if (options_.checkpoint) STI_RETURN_IF_ERROR(options_.checkpoint(part_, true));
+      return done.error();
+    }
+    return std::move(part_);
+  }
+
+  [[nodiscard]] const ImportanceWork& work() const { return work_; }
+
+ private:
+  static WorkShape ShapeOf(const ContainerIndex& index, const ImportanceOptions& options) {
+    WorkShape shape;
+    shape.model = index.info.shape;
+    shape.raised_bits = RaisedBits(index, options.gains);
+    if (options.submodels) shape.submodels = PlanSubmodels(index);
+    shape.reference = options.metric == Metric::kKl;
+    return shape;
+  }
+
+  static std::vector<BatchSize> SizesOf(std::span<const ExampleBatch> chunks, uint32_t padded) {
+    std::vector<BatchSize> sizes;
+    sizes.reserve(chunks.size());
+    for (const ExampleBatch& chunk : chunks) sizes.push_back(PaddedSize(chunk.batch(), padded));
+    return sizes;
+  }
+
+  Status Resume(const ImportancePart& before) {
+    std::string difference = DifferenceOf(before.job, part_.job);
+    if (difference.empty() && (before.part != part_.part || before.parts != part_.parts ||
+                               before.begin != part_.begin || before.due != part_.due)) {
+      difference = "another part of the work";
+    }
+    if (!difference.empty()) {
+      return DataError(options_.resume_name + ": is of " + difference +
+                       ", so it cannot be resumed; start again without --resume");
+    }
+    part_ = before;
+    return {};
+  }
+
+  Status Measure(ChunkMeter& meter) {
+    const uint64_t per_chunk = list_.units_per_chunk();
+    const uint64_t total = list_.Flops({part_.end, part_.due});  // less what is resumed
+    uint64_t done = 0;
+    uint64_t chunk = UINT64_MAX;
+    while (part_.end < part_.due) {
+      if (options_.cancelled && options_.cancelled()) return UsageError("interrupted");
+      if (part_.end / per_chunk != chunk) {
+        chunk = part_.end / per_chunk;
+        STI_RETURN_IF_ERROR(meter.Begin(chunks_[chunk]));
+      }
+      const uint64_t before = part_.end;
+      STI_RETURN_IF_ERROR(Step(meter, part_.end % per_chunk));
+      done += list_.Flops({before, part_.end});
+      if (options_.progress) options_.progress(done / kProgressFlops, total / kProgressFlops);
+      if (options_.checkpoint) STI_RETURN_IF_ERROR(options_.checkpoint(part_, false));
+    }
+    return {};
+  }
+
+  // How many shards of a layer from slice `slice` on are a step: one, or as many as stay below the
+  // bound.
+  [[nodiscard]] uint64_t ShardsOfStep(uint64_t slice) const {
+    const uint64_t most = std::min(list_.shape().model.width - slice, part_.due - part_.end);
+    uint64_t units = 1;
+    while (units < most && list_.Flops({part_.end, part_.end + units + 1}) <= kStepFlops) ++units;
+    return units;
+  }
+
+  // From `unit` of the chunk on: the base, shards of a layer, or a sweep. All of it is counted or
+  // nothing.
+  Status Step(ChunkMeter& meter, uint64_t unit) {
+    const uint64_t width = list_.shape().model.width;
+    const auto raised = list_.shape().raised_bits;
+    std::vector<Tally> tallies;
+    size_t first_cell = 0;
+    uint64_t units = 1;
+    if (unit == 0) {
+      tallies.resize(1);
+      meter.TallyBase(tallies.data());
+    } else if (unit <= list_.shards()) {
+      const uint64_t slice = (unit - 1) % width;
+      units = ShardsOfStep(slice);
+      tallies.resize(units * raised.size());
+      first_cell = 1 + (unit - 1) * raised.size();
+      STI_RETURN_IF_ERROR(
+          meter.Raise(static_cast<uint32_t>((unit - 1) / width), static_cast<uint32_t>(slice),
+                      static_cast<uint32_t>(slice + units), raised, tallies.data()));
+    } else {
+      tallies.resize(list_.shape().submodels.cells.size());
+      first_cell = 1 + list_.shards() * raised.size();
+      const auto& sweeps = list_.shape().submodels.sweeps;
+      STI_RETURN_IF_ERROR(meter.RunSweep(sweeps[unit - 1 - list_.shards()], tallies.data()));
+    }
+    for (size_t i = 0; i < tallies.size(); ++i) AddTally(part_.tallies[first_cell + i], tallies[i]);
+    part_.end += units;
+    return {};
+  }
+
+  LayerRunner& runner_;
+  std::span<const ExampleBatch> chunks_;
+  const ImportanceOptions& options_;
+  WorkList list_;
+  ImportancePart part_;
+  ImportanceWork work_;
+};
+
+}  // namespace
+
+Result<ImportancePart> MeasureImportancePart(ContainerFile file, const Tokenizer& tokenizer,
+                                             std::span<const Example> examples,
+                                             const ImportanceOptions& options,
+                                             ImportanceWork* work) {
+  STI_RETURN_IF_ERROR(CheckRequest(file, examples, options));
+  const ContainerIndex& index = file.index();
+  auto chunks = BatchExamples(tokenizer, examples, index.info.max_length(), kChunkTokens);
+  if (options.metric == Metric::kKl) DropTruths(chunks);
+  const bool all = options.submodels || options.gains;
+  const std::vector<uint32_t> bits =
+      all ? index.bits : std::vector<uint32_t>{index.bits.front(), index.bits.back()};
+  STI_ASSIGN_OR_RETURN(LoadedModel model, LoadedModel::Load(std::move(file), bits));
+  STI_ASSIGN_OR_RETURN(std::unique_ptr<LayerRunner> runner,
+                       LayerRunner::Create(std::move(model), options.compute, options.threads));
+  Measurement measurement(*runner, chunks, options);
+  auto part = measurement.Run();
+  if (work != nullptr) *work = measurement.work();
+  return part;
+}
+
+Result<Importance> MeasureImportance(ContainerFile file, const Tokenizer& tokenizer,
+                                     std::span<const Example> examples,
+                                     const ImportanceOptions& options, ImportanceWork* work) {
+  STI_ASSIGN_OR_RETURN(ImportancePart part,
+                       MeasureImportancePart(std::move(file), tokenizer, examples, options, work));
+  return JoinImportanceParts({{"the measurement", std::move(part)}});
+}
+
+}  // namespace sti

@@ -1,0 +1,44 @@
+// Which submodels are measured (STI 4.1), and in which order, so that they share computation.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "format/container_index.h"
+#include "importance/flops.h"
+#include "types/importance_part.h"
+
+namespace sti {
+
+/// Submodels of one width and bitwidth. Depths that begin with the same layers share them.
+struct SubmodelSweep {
+  struct Depth {
+    std::vector<uint32_t> layers;  ///< original indexes
+    size_t cell = 0;               ///< of SubmodelPlan::cells
+    size_t shared = 0;             ///< layers that the depth before begins with too
+    bool leaf = true;              ///< the next one does not go through its last layer
+  };
+  uint32_t width = 0;
+  uint32_t bits = 0;
+  std::vector<Depth> depths;  ///< in lexicographic order, so that equal beginnings are neighbours
+
+  /// Whether a later depth goes on from the first `layers` layers, but the next one goes further.
+  [[nodiscard]] bool BranchesAt(size_t layers) const;
+};
+
+struct SubmodelPlan {
+  std::vector<SubmodelSweep> sweeps;
+  std::vector<SubmodelCell> cells;  ///< sorted by depth, width, bits
+  size_t branches = 0;              ///< most points that one sweep branches at
+};
+
+/// Each (n, m) that the model was trained for at its most and its fewest bits, and N x M at every
+/// bitwidth.
+SubmodelPlan PlanSubmodels(const ContainerIndex& index);
+
+/// What a sweep takes, and what plain evaluations of its submodels would.
+uint64_t SweepFlops(const ModelShape& shape, const BatchSize& size, const SubmodelSweep& sweep);
+uint64_t PlainSweepFlops(const ModelShape& shape, const BatchSize& size,
+                         const SubmodelSweep& sweep);
+
+}  // namespace sti

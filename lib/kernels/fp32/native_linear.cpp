@@ -1,0 +1,190 @@
+// Decoding fused with the product. A task owns one or two panels of outputs. It decodes a stretch
+// of their inputs into a buffer that stays in the first-level cache, multiplies all rows by it, and
+// goes on; decoded weights never reach memory. Where the CPU can, the first rows are multiplied
+// while decoding. Tasks share nothing that is written.
+#include <algorithm>
+#include <vector>
+
+#include "base/aligned_buffer.h"
+#include "base/carver.h"
+#include "kernels/fp32/fused.h"
+#include "kernels/gemm.h"
+#include "kernels/linear.h"
+
+namespace sti {
+namespace {
+
+constexpr uint32_t kStretch = 256;  // inputs decoded at a time: two panels of them take 32 KiB
+constexpr uint32_t kStretchWeights = kStretch * kPanelWidth;
+
+class NativeLinear final : public Linear {
+ public:
+  NativeLinear(ThreadPool& pool, Activation activation)
+      : pool_(pool), activation_(activation), meters_(pool.threads()) {
+    scratch_.reserve(pool.threads());
+  }
+
+  void Reserve(const LinearLimits& limits) override {
+    const uint64_t tile = uint64_t{limits.rows} * kTileWidth;
+    const uint64_t longest = std::max(limits.ins, kStretch);
+    const uint64_t own = 2 * Carver::Room<float>(kStretchWeights) +
+                         Carver::Room<float>(longest * kPanelWidth) +
+                         Carver::Room<uint16_t>(longest) + Carver::Room<float>(tile);
+    buffer_.Renew(own * pool_.threads());
+    const uint64_t summed = uint64_t{limits.terms} * limits.summed_ins;
+    leading_buffer_.Renew(std::max<uint64_t>(limits.ins, summed) * kFusedRows * sizeof(float));
+    leading_.reserve(std::max(limits.terms, 1U));
+    Carver carver(buffer_.data());
+    scratch_.clear();
+    for (uint32_t i = 0; i < pool_.threads(); ++i) {
+      Scratch& scratch = scratch_.emplace_back();
+      for (float*& panel : scratch.panels) panel = carver.Take<float>(kStretchWeights);
+      scratch.overlay = {carver.Take<float>(longest * kPanelWidth), carver.Take<uint16_t>(longest)};
+      // Written once: reading under a mask where no page is takes a hundred times as long.
+      std::fill_n(scratch.overlay.values, longest * kPanelWidth, 0.0F);
+      scratch.tile = carver.Take<float>(tile);
+    }
+  }
+  void Run(uint32_t rows, std::span<const LinearGroup> groups) override;
+  [[nodiscard]] uint64_t bytes() const override { return buffer_.size() + leading_buffer_.size(); }
+  [[nodiscard]] std::string name() const override { return KernelName({Backend::kNative}); }
+  void MeterDecoding(bool on) override {
+    for (DecodeMeter& meter : meters_) meter.on = on;
+  }
+  double TakeDecodeUs() override { return DecodeMeter::Take(meters_); }
+
+ private:
+  /// What a worker has for itself.
+  struct Scratch {
+    float* panels[kTilePanels];  ///< decoded stretches
+    OutlierOverlay overlay;
+    float* tile;  ///< [rows, kTileWidth]
+  };
+
+  /// Inputs of terms, and their first rows interleaved.
+  struct Leading {
+    const LinearTerm* term;
+    float* rows;  ///< [ins, kFusedRows]
+  };
+
+  void InterleaveLeading(uint32_t rows, std::span<const LinearGroup> groups);
+  [[nodiscard]] const float* LeadingOf(const LinearTerm& term) const;
+  void AddTerm(const LinearTerm& term, const OutputTile& tile, uint32_t worker);
+  void RunTask(uint32_t rows, const LinearGroup& group, uint32_t out, uint32_t width,
+               uint32_t worker);
+
+  ThreadPool& pool_;
+  Activation activation_;
+  AlignedBuffer buffer_;
+  std::vector<Scratch> scratch_;  ///< [threads]
+  AlignedBuffer leading_buffer_;
+  std::vector<Leading> leading_;     ///< of each input once
+  std::vector<DecodeMeter> meters_;  ///< [threads]
+};
+
+// Terms that read the same rows share them. What there is no room for is not fused.
+void NativeLinear::InterleaveLeading(uint32_t rows, std::span<const LinearGroup> groups) {
+  leading_.clear();
+  if (!CanFuseHere()) return;
+  uint64_t used = 0;
+  for (const LinearGroup& group : groups) {
+    for (const LinearTerm& term : group.terms) {
+      const uint64_t floats = uint64_t{term.matrix.ins} * kFusedRows;
+      const bool room = leading_.size() < leading_.capacity() &&
+                        (used + floats) * sizeof(float) <= leading_buffer_.size();
+      if (!room || LeadingOf(term) != nullptr) continue;
+      leading_.push_back({&term, reinterpret_cast<float*>(leading_buffer_.data()) + used});
+      used += floats;
+    }
+  }
+  pool_.ParallelFor(static_cast<uint32_t>(leading_.size()), [&](uint32_t i, uint32_t) {
+    const LinearTerm& term = *leading_[i].term;
+    InterleaveRows(term.in, term.in_stride, FusedRows(rows), term.matrix.ins, leading_[i].rows);
+  });
+}
+
+const float* NativeLinear::LeadingOf(const LinearTerm& term) const {
+  for (const Leading& leading : leading_) {
+    const LinearTerm& other = *leading.term;
+    if (other.in == term.in && other.in_stride == term.in_stride &&
+        other.matrix.ins == term.matrix.ins) {
+      return leading.rows;
+    }
+  }
+  return nullptr;
+}
+
+// Adds the term's part of the tile's outputs.
+void NativeLinear::AddTerm(const LinearTerm& term, const OutputTile& tile, uint32_t worker) {
+  const Scratch& scratch = scratch_[worker];
+  const uint32_t ins = term.matrix.ins;
+  const float* leading = LeadingOf(term);
+  const uint32_t panels = (tile.width + kPanelWidth - 1) / kPanelWidth;
+  // The last panel decides, the only one that may be narrow. Metered decoding has its own time.
+  const PanelStretch last{term.matrix, tile.out + (panels - 1) * kPanelWidth, 0, ins};
+  const bool fused = leading != nullptr && !meters_[worker].on && CanFuse(*term.shard, last);
+  const uint32_t first_rows = fused ? FusedRows(tile.rows) : 0;
+  // Weights that are kept nowhere need no stretches.
+  const uint32_t longest = first_rows == tile.rows ? ins : kStretch;
+  for (uint32_t in = 0; in < ins; in += longest) {
+    PanelProduct product{.a = term.in + in,
+                         .a_stride = term.in_stride,
+                         .rows = tile.rows,
+                         .ins = std::min(longest, ins - in),
+                         .panels = {},
+                         .c = tile.data,
+                         .c_stride = tile.stride,
+                         .width = tile.width,
+                         .start = in == 0 ? tile.StartOf(term) : nullptr};
+    for (uint32_t p = 0; p < panels; ++p) {
+      const PanelStretch stretch{term.matrix, tile.out + p * kPanelWidth, in, product.ins};
+      float* decoded = scratch.panels[p];
+      product.panels[p] = {decoded, stretch.width()};
+      if (fused) {
+        const size_t column = size_t{p} * kPanelWidth;
+        const bool more_rows = first_rows < product.rows;
+        MultiplyDecoding({*term.shard, stretch, scratch.overlay, leading + size_t{in} * kFusedRows,
+                          first_rows, product.start == nullptr ? nullptr : product.start + column,
+                          product.c + column, product.c_stride, more_rows ? decoded : nullptr});
+      } else {
+        meters_[worker].Time([&] { DecodePanel(*term.shard, stretch, decoded); });
+      }
+    }
+    product.a += first_rows * product.a_stride;
+    product.c += first_rows * product.c_stride;
+    product.rows -= first_rows;
+    if (product.rows > 0) MultiplyPanels(product);
+  }
+}
+
+void NativeLinear::RunTask(uint32_t rows, const LinearGroup& group, uint32_t out, uint32_t width,
+                           uint32_t worker) {
+  const OutputTile tile = OutputTile::Of(group, rows, out, width, scratch_[worker].tile);
+  for (const LinearTerm& term : group.terms) AddTerm(term, tile, worker);
+  tile.Finish(activation_);
+}
+
+void NativeLinear::Run(uint32_t rows, std::span<const LinearGroup> groups) {
+  if (groups.empty()) return;
+  InterleaveLeading(rows, groups);
+  const uint32_t outs = groups[0].outs;
+  const auto count = static_cast<uint32_t>(groups.size());
+  // Two panels a task use each broadcast twice; one panel shares out better when tasks are few.
+  uint32_t task_width = kTileWidth;
+  if (pool_.threads() > 1 && count * (outs / kTileWidth) < 4 * pool_.threads()) {
+    task_width = kPanelWidth;
+  }
+  const uint32_t tasks = (outs + task_width - 1) / task_width;
+  pool_.ParallelFor(count * tasks, [&](uint32_t index, uint32_t worker) {
+    const uint32_t out = index % tasks * task_width;
+    RunTask(rows, groups[index / tasks], out, std::min(task_width, outs - out), worker);
+  });
+}
+
+}  // namespace
+
+std::unique_ptr<Linear> MakeNativeLinear(ThreadPool& pool, Activation activation) {
+  return std::make_unique<NativeLinear>(pool, activation);
+}
+
+}  // namespace sti

@@ -1,0 +1,56 @@
+// Packed activations of the terms of a linear map. Terms that read the same rows with the same
+// scales share them: scales belong to a layer's matrix, so all slices of Q do, of K, V, and FFN1.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/aligned_buffer.h"
+#include "base/thread_pool.h"
+#include "kernels/linear.h"
+#include "kernels/lowp/panels.h"
+
+namespace sti {
+
+/// The input of terms: its first `fused` rows in `leading`, all others in `rows`.
+struct PackedInput {
+  PackedRows leading;
+  PackedRows rows;
+  uint32_t fused = 0;
+};
+
+/// One thread at a time; the pool outlives it.
+class PackedActivations {
+ public:
+  PackedActivations(ComputeType type, ThreadPool& pool) : type_(type), pool_(pool) {}
+
+  void Reserve(const LinearLimits& limits);
+  /// Packs what the first groups multiply by, and returns how many these are: all, unless they have
+  /// more inputs than a layer has. `fusing`: leading rows may be multiplied while decoding.
+  size_t Pack(uint32_t rows, std::span<const LinearGroup> groups, bool fusing);
+  /// Of a term of those groups. Thread-safe while nothing is packed.
+  [[nodiscard]] const PackedInput& Of(const LinearTerm& term) const;
+  [[nodiscard]] uint64_t bytes() const { return buffer_.size(); }
+
+ private:
+  struct Entry {
+    const LinearTerm* term;  ///< the first that has this input
+    PackedInput input;
+  };
+
+  [[nodiscard]] uint32_t FusedRowsOf(const LinearTerm& term) const;
+  [[nodiscard]] const Entry* Find(const LinearTerm& term) const;
+  bool Add(std::span<const LinearTerm> terms);
+  void PackBlock(const Entry& entry, uint32_t block) const;
+
+  ComputeType type_;
+  ThreadPool& pool_;
+  AlignedBuffer buffer_;
+  uint64_t used_ = 0;  ///< of the buffer, in bytes
+  std::vector<Entry> entries_;
+  uint32_t rows_ = 0;
+  bool fusing_ = false;
+};
+
+}  // namespace sti

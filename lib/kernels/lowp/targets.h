@@ -1,0 +1,97 @@
+// What packed.cpp has the CPU's instructions for: AVX-512 on x86, NEON's extensions on aarch64,
+// elsewhere nothing. A program has one of them, in packed_avx512.cpp or packed_neon.cpp and the
+// like, or packed_plain.cpp. packed_attention.cpp has AVX-512's alone. Not for others.
+#pragma once
+
+#include <limits>
+
+#include "kernels/lowp/panels.h"
+
+namespace sti {
+
+/// 8-bit rows whose largest magnitude is smaller become zeros: 127 over it may be infinite.
+constexpr float kLeastRow = 1e-36f;
+
+/// How a row of bytes is rounded; from its largest number.
+struct ByteScale {
+  explicit ByteScale(float largest)
+      // Infinite and NaN compare false: the codes are zero then, and the scale becomes NaN.
+      : finite(largest <= std::numeric_limits<float>::max()),
+        usable(finite && largest >= kLeastRow),
+        scale(finite ? largest / 127 : std::numeric_limits<float>::quiet_NaN()),
+        factor(usable ? 127 / largest : 0) {}
+  bool finite;
+  bool usable;
+  float scale;
+  float factor;
+};
+
+/// The instructions of this CPU, on the instruction set in force. Functions called Fast are for
+/// where there are.
+bool HasPackedInstructions(ComputeType type);
+
+/// Whether look-ups and products are worth doing side by side: on x86 they use different ports. On
+/// aarch64 one follows the other, and outliers are put when codes are there.
+#if defined(__aarch64__)
+inline constexpr bool kFusesPacked = false;
+#else
+inline constexpr bool kFusesPacked = true;
+#endif
+
+/// Whether the compiler knows the instructions of aarch64; older clangs hide them.
+#if defined(__aarch64__) && (!defined(__clang__) || __clang_major__ >= 16)
+#define STI_PACKED_NEON 1
+#else
+#define STI_PACKED_NEON 0
+#endif
+
+/// As in packed.h, with the instructions of `type`. Rows in chunks are for fused products alone.
+void PackRowsFast(ComputeType type, const RowsRef& in, const float* scales, const PackedRows& out);
+void MultiplyPackedFast(ComputeType type, const PackedProduct& product);
+
+/// As in packed_attention.h, with the instructions of kBf16.
+void PackKeysAvx512(const RowsRef& keys, uint32_t* out);
+void PackValuesAvx512(const RowsRef& values, uint32_t* out);
+void SoftmaxPackedAvx512(float* row, uint32_t count);
+
+/// A panel of 16 outputs, `ins` a multiple of four, that begins at a whole byte of the planes.
+struct PackedLookUp {
+  const ShardView& shard;
+  uint64_t first = 0;  ///< stream index
+  uint32_t ins = 0;
+  const uint16_t* table = nullptr;  ///< PackedTable's words
+  uint32_t* overlay = nullptr;      ///< of this panel
+  PackedPanel panel;
+};
+
+/// Looks its codes up. Where that is fused, words are changed by the overlay's, which become zeros,
+/// and `leading` is multiplied.
+void LookUpPackedFast(ComputeType type, const PackedLookUp& look_up, const LeadingProduct& leading);
+
+/// What outliers of panels of 16 outputs need to become codes: divided by a scale, if there are
+/// any, and times a factor.
+struct OutlierPatch {
+  uint32_t* overlay = nullptr;  ///< where that is fused, kOverlayFront lies in front of it
+  float factor = 0;
+  const float* scales = nullptr;  ///< of the panels' outputs or of the inputs
+  bool by_output = false;
+  uint32_t ins = 0;     ///< of a panel
+  uint32_t panels = 0;  ///< where nothing is fused, one
+  uint16_t base = 0;    ///< what codes are put as differences from
+};
+
+/// Puts `count` outliers, at most kOutlierChunk, as ForEachOutlierChunk gives them, into the
+/// overlay; where nothing is fused, that is the panel. Writes to `far` which ones no code reaches,
+/// and returns how many these are.
+uint32_t PutOutliersFast(ComputeType type, const OutlierPatch& patch, int64_t offset,
+                         const uint8_t* lows, const float* weights, uint32_t count, uint8_t* far);
+
+/// Packs weights [ins, 16], `ins` a multiple of four, each times its output's factor [16]; codes of
+/// 8 bits beyond 127 become 127. True if there were any, or numbers that are not finite.
+bool PackWeightsFast(ComputeType type, const float* weights, uint32_t ins, const float* factors,
+                     uint32_t* out);
+
+/// Per output of weights [ins, 16]: the sum of squares and the largest magnitude.
+void MeasureOutputsFast(const float* weights, uint32_t ins, float* squares, float* largest);
+
+}  // namespace sti

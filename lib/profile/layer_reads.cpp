@@ -1,0 +1,48 @@
+#include "profile/layer_reads.h"
+
+#include <algorithm>
+
+#include "base/aligned_buffer.h"
+#include "base/checked.h"
+
+namespace sti {
+namespace {
+
+void Append(uint64_t offset, uint64_t length, LayerReads* reads) {
+  StagedRead read;
+  read.offset = offset;
+  read.length = length;
+  read.place = reads->bytes;
+  reads->reads.push_back(read);
+  reads->bytes += length;
+}
+
+}  // namespace
+
+Result<LayerReads> ReadsAtBits(const ContainerIndex& index, uint32_t layer, uint32_t bits,
+                               uint32_t read_bytes) {
+  LayerReads reads;
+  ScheduleLimits limits;
+  limits.read_bytes = read_bytes;
+  for (uint32_t slice = 0; slice < index.info.shape.width; ++slice) {
+    const ShardRequest request{layer, slice, bits, 0};
+    STI_ASSIGN_OR_RETURN(const LoadSchedule schedule,
+                         BuildLoadSchedule(index, {&request, 1}, limits));
+    for (const StagedRead& read : schedule.reads) Append(read.offset, read.length, &reads);
+  }
+  return reads;
+}
+
+LayerReads ReadsOfPlane(const ContainerIndex& index, uint32_t layer, uint32_t bits) {
+  LayerReads reads;
+  for (uint32_t slice = 0; slice < index.info.shape.width; ++slice) {
+    const PartLocation& part = index.shard(layer, slice).parts[ShardPartIndex(bits)];
+    if (part.length == 0) continue;
+    const uint64_t begin = RoundDown(part.offset, kBlockBytes);
+    const uint64_t end = RoundUp(part.offset + part.length, kBlockBytes);
+    Append(begin, end - begin, &reads);
+  }
+  return reads;
+}
+
+}  // namespace sti

@@ -1,0 +1,28 @@
+// What loading a layer reads, for timing it and for reading beside what is timed.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/result.h"
+#include "format/container_index.h"
+#include "schedule/load_schedule.h"
+
+namespace sti {
+
+/// Reads of a whole layer, each shard's on its own: neighbours at other bits do not merge in a run
+/// either. Only `offset`, `length` and `place` of a read are set.
+struct LayerReads {
+  std::vector<StagedRead> reads;
+  uint64_t bytes = 0;  ///< of all; what they need in memory
+};
+
+/// All slices at `bits`, which the container offers; neighbouring parts merge up to `read_bytes`.
+Result<LayerReads> ReadsAtBits(const ContainerIndex& index, uint32_t layer, uint32_t bits,
+                               uint32_t read_bytes);
+
+/// One plane of every slice, which is what a later turn adds: the one that completes `bits` (3 to
+/// 6). Slices without it are left out.
+LayerReads ReadsOfPlane(const ContainerIndex& index, uint32_t layer, uint32_t bits);
+
+}  // namespace sti

@@ -1,0 +1,198 @@
+#include "profile/profile.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+#include "profile/layer_reads.h"
+#include "profile/monotone.h"
+#include "profile/profile_numbers.h"
+#include "profile/read_sweep.h"
+
+namespace sti {
+namespace {
+
+constexpr uint32_t kDecodeBits = 6;       // STI 5.2: the slowest decoding bounds the others
+constexpr double kBudgetEachUs = 0.35e6;  // default
+constexpr double kLastShare = 0.3;        // a last layer takes of a layer, about
+constexpr size_t kFewWidths = 6;          // always measured, all of them
+constexpr double kSamplesForAll = 12;     // of each width, for all widths to be worth measuring
+constexpr double kShareOfLayers = 0.6;    // of the budget
+
+/// The most bits up to 6 that are offered, else the fewest.
+uint32_t DecodeBits(const std::vector<uint32_t>& offered) {
+  uint32_t decode = offered.front();
+  for (const uint32_t bits : offered) decode = bits <= kDecodeBits ? bits : decode;
+  return decode;
+}
+
+/// The file again, read as the device likes it.
+Result<ContainerFile> Reopen(const ContainerFile& file, ReadPath way, const ReadShape& shape) {
+  STI_ASSIGN_OR_RETURN(auto reader, OpenBlockReader(file.name(), way, shape.depth));
+  return ContainerFile::Open(std::move(reader));
+}
+
+std::string Percent(double share) {
+  char text[32];
+  std::snprintf(text, sizeof(text), "%.1f %%", 100 * share);
+  return text;
+}
+
+std::string RateText(const ReadRate& rate) {
+  char text[96];
+  std::snprintf(text, sizeof(text), "reads of %u KiB, %2u at once: %.0f MB/s",
+                rate.shape.bytes / 1024, rate.shape.depth, rate.bytes_per_us);
+  return text;
+}
+
+class Profiler {
+ public:
+  Profiler(ProfileBench& bench, const ProfileOptions& options)
+      : bench_(bench), options_(options), widths_(options.widths) {}
+
+  Status Measure(DeviceProfile& profile) {
+    STI_RETURN_IF_ERROR(SkipWidths());
+    STI_RETURN_IF_ERROR(Collect());
+    std::vector<Number> numbers;
+    numbers.reserve(numbers_.size());
+    for (const ProfileNumber& number : numbers_) numbers.push_back(number.number);
+    STI_ASSIGN_OR_RETURN(const auto measured, MeasureAll(numbers, Sampling(numbers.size())));
+    for (size_t i = 0; i < measured.size(); ++i) {
+      numbers_[i].store(profile, measured[i]);
+      profile.noise = std::max(profile.noise, measured[i].half_width);
+    }
+    Judge(measured);
+    SmoothProfile(profile);
+    return {};
+  }
+
+ private:
+  SamplingOptions Sampling(size_t numbers) {
+    SamplingOptions sampling;
+    sampling.precision = options_.precision;
+    sampling.budget_us = Budget(numbers);
+    sampling.gap_us = options_.gap_us;
+    sampling.progress = options_.progress;
+    sampling.cancelled = options_.cancelled;
+    sampling.each_round = options_.each_round;
+    return sampling;
+  }
+
+  [[nodiscard]] double Budget(size_t numbers) const {
+    return options_.budget_us > 0 ? options_.budget_us
+                                  : kBudgetEachUs * static_cast<double>(numbers);
+  }
+
+  Status Collect() {
+    STI_ASSIGN_OR_RETURN(numbers_, IoNumbers(bench_));
+    STI_ASSIGN_OR_RETURN(auto fixed, FixedNumbers(bench_, options_.lengths));
+    std::move(fixed.begin(), fixed.end(), std::back_inserter(numbers_));
+    auto layers = LayerNumbers(bench_, options_.lengths, widths_);
+    std::move(layers.begin(), layers.end(), std::back_inserter(numbers_));
+    return {};
+  }
+
+  // Leaves the ends and the middle of many widths where the time is not enough for all. A layer's
+  // time is about proportional to its width and to its length.
+  Status SkipWidths() {
+    if (!options_.may_skip_widths || widths_.size() <= kFewWidths) return {};
+    const uint32_t widest[1] = {widths_.back()};
+    const uint32_t longest[1] = {options_.lengths.back()};
+    const Number layer = LayerNumbers(bench_, longest, widest).front().number;
+    layer.begin();
+    STI_ASSIGN_OR_RETURN(double time_us, layer.once());
+    for (int i = 0; i < 3;
+         ++i) {  // the best, so that a noisy machine does not look like a slow one
+      STI_ASSIGN_OR_RETURN(const double again_us, layer.once());
+      time_us = std::min(time_us, again_us);
+    }
+    double share = 0;
+    for (const uint32_t length : options_.lengths) {
+      for (const uint32_t width : widths_)
+        share += double(width) * length / (double(widest[0]) * longest[0]);
+    }
+    const size_t numbers = options_.lengths.size() * (2 * widths_.size() + 3);
+    if (time_us * (1 + kLastShare) * share * kSamplesForAll <= kShareOfLayers * Budget(numbers))
+      return {};
+    const uint32_t middle = widths_[widths_.size() / 2];
+    widths_ = {widths_.front(), middle, widths_.back()};
+    Warn("only widths " + std::to_string(widths_[0]) + ", " + std::to_string(middle) + " and " +
+         std::to_string(widths_[2]) +
+         " are measured, for want of time; give --budget or --widths, or plan with --interpolate");
+    return {};
+  }
+
+  void Warn(const std::string& line) const {
+    if (options_.log) options_.log(LogLevel::kWarning, line);
+  }
+
+  // What of the profile is not to be trusted.
+  void Judge(const std::vector<Measured>& measured) const {
+    size_t widest = 0;
+    size_t unsure = 0;
+    size_t drifting = 0;
+    size_t drifts = 0;
+    for (size_t i = 0; i < measured.size(); ++i) {
+      if (measured[i].half_width > measured[widest].half_width) widest = i;
+      if (std::abs(measured[i].drift) > std::abs(measured[drifting].drift)) drifting = i;
+      if (measured[i].half_width > options_.precision) ++unsure;
+      if (measured[i].drift != 0) ++drifts;
+    }
+    const std::string all = std::to_string(measured.size());
+    if (unsure > 0) {
+      Warn("this machine is too noisy: " + std::to_string(unsure) + " of " + all +
+           " medians are not known to within " + Percent(options_.precision) + ", least " +
+           numbers_[widest].number.name + " (" + Percent(measured[widest].half_width) +
+           "); stop other work, or give --budget more time");
+    }
+    if (drifts > 0) {
+      const double drift = measured[drifting].drift;
+      Warn("times changed while they were measured: " + std::to_string(drifts) + " of " + all +
+           " numbers, most " + numbers_[drifting].number.name + ", which became " +
+           Percent(std::abs(drift)) + (drift > 0 ? " slower" : " faster") +
+           "; let the device cool or settle, and run again");
+    }
+  }
+
+  ProfileBench& bench_;
+  const ProfileOptions& options_;
+  std::vector<uint32_t> widths_;
+  std::vector<ProfileNumber> numbers_;
+};
+
+}  // namespace
+
+Result<DeviceProfile> MeasureProfile(ContainerFile file, const Tokenizer& tokenizer,
+                                     const ProfileOptions& options) {
+  const ReadPath way = file.reader().path();
+  STI_ASSIGN_OR_RETURN(const auto rates, MeasureReadShapes(file.name(), way, options.cancelled));
+  const ReadShape shape = ChooseReadShape(rates);
+  if (options.log) {
+    for (const ReadRate& rate : rates) options.log(LogLevel::kInfo, RateText(rate));
+  }
+  STI_ASSIGN_OR_RETURN(file, Reopen(file, way, shape));
+  const uint32_t bits[1] = {DecodeBits(file.index().bits)};
+  STI_ASSIGN_OR_RETURN(LoadedModel model, LoadedModel::Load(std::move(file), bits));
+  ProfileBench bench(std::move(model), tokenizer, options.threads);
+  const ContainerIndex& index = bench.model.index();
+  STI_ASSIGN_OR_RETURN(bench.transformer, Transformer::Create(index.info, bench.pool,
+                                                              {Backend::kNative, options.compute}));
+  bench.decode_bits = bits[0];
+  bench.read_bytes = shape.bytes;
+  STI_ASSIGN_OR_RETURN(LayerReads beside, ReadsAtBits(index, 0, bits[0], shape.bytes));
+  STI_ASSIGN_OR_RETURN(
+      bench.lane, BackgroundReads::Start(bench.model.file().name(), way, std::move(beside.reads),
+                                         beside.bytes, shape.depth));
+  bench.lane->Pause();
+  DeviceProfile profile;
+  profile.shape = ShapeDigest(index.info);
+  profile.threads = options.threads;
+  profile.kernel = bench.transformer->kernel();
+  profile.read_path = ReadPathName(way);
+  profile.read_bytes = shape.bytes;
+  profile.read_depth = shape.depth;
+  STI_RETURN_IF_ERROR(Profiler(bench, options).Measure(profile));
+  return profile;
+}
+
+}  // namespace sti

@@ -1,0 +1,306 @@
+#include "profile/profile_numbers.h"
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <numeric>
+
+#include "base/aligned_vector.h"
+#include "model/embedding_rows.h"
+#include "profile/layer_reads.h"
+
+namespace sti {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+enum Kind : uint32_t { kIo, kLayer, kLastLayer, kText, kRows, kHead };
+
+template <typename Body>
+double TimeUs(Body body) {
+  const auto begin = Clock::now();
+  body();
+  return std::chrono::duration<double, std::micro>(Clock::now() - begin).count();
+}
+
+// The time of reading a list of ranges with as many in flight as a run has.
+Result<double> TimeReads(BlockReader& reader, std::span<const ReadRequest> requests) {
+  Status status;
+  const double time_us = TimeUs([&] { status = reader.ReadAll(requests); });
+  if (!status.ok()) return status.error();
+  return time_us;
+}
+
+// What one number of T_io reads: a layer, and then the next.
+struct LayerLoads {
+  std::string what;
+  std::vector<LayerReads> layers;
+};
+
+uint64_t ShardBytes(const LayerLoads& loads, uint32_t width) {
+  uint64_t bytes = 0;
+  for (const LayerReads& layer : loads.layers) bytes += layer.bytes;
+  return bytes / (uint64_t{width} * loads.layers.size());
+}
+
+uint64_t LargestLayer(const LayerLoads& loads) {
+  uint64_t largest = 0;
+  for (const LayerReads& layer : loads.layers) largest = std::max(largest, layer.bytes);
+  return largest;
+}
+
+ProfileNumber IoNumber(ProfileBench& bench, const LayerLoads& loads) {
+  struct Work {
+    std::vector<std::vector<ReadRequest>> requests;  // [layers]
+    size_t next = 0;
+  };
+  const uint32_t width = bench.model.index().info.shape.width;
+  const uint64_t bytes = ShardBytes(loads, width);
+  auto work = std::make_shared<Work>();
+  work->requests.reserve(loads.layers.size());
+  for (const LayerReads& layer : loads.layers) {
+    work->requests.push_back(
+        RequestsFor(std::span<const StagedRead>(layer.reads), bench.arena.span()));
+  }
+  ProfileNumber io;
+  io.number = {"reading " + loads.what, kIo, [&bench] { bench.lane->Pause(); },
+               [&bench, work, width]() -> Result<double> {
+                 const auto& requests = work->requests[work->next++ % work->requests.size()];
+                 STI_ASSIGN_OR_RETURN(const double time_us,
+                                      TimeReads(bench.model.file().reader(), requests));
+                 return time_us / width;
+               }};
+  io.store = [bytes](DeviceProfile& profile, const Measured& m) {
+    profile.io.push_back({bytes, 0, m.median_us, m.p99_us});
+  };
+  return io;
+}
+
+// The plane that is in all shards, of the most bits; 0 where there is none.
+uint32_t PlaneOffered(const ContainerIndex& index) {
+  for (uint32_t bits = kMaxCodeBits; bits > kMinCodeBits; --bits) {
+    const bool everywhere =
+        index.Offers(bits) &&
+        std::all_of(index.shards.begin(), index.shards.end(), [&](const ShardLocation& shard) {
+          return shard.parts[ShardPartIndex(bits)].length > 0;
+        });
+    if (everywhere) return bits;
+  }
+  return 0;
+}
+
+// Loads by the mean size of a shard, each size once.
+Result<std::map<uint64_t, LayerLoads>> LoadsBySize(const ProfileBench& bench) {
+  const ContainerIndex& index = bench.model.index();
+  const ModelShape& shape = index.info.shape;
+  std::map<uint64_t, LayerLoads> by_size;
+  for (const uint32_t bits : index.bits) {
+    LayerLoads loads{"shards of " + std::to_string(bits) + " bits", {}};
+    loads.layers.resize(shape.layers);
+    for (uint32_t layer = 0; layer < shape.layers; ++layer) {
+      STI_ASSIGN_OR_RETURN(loads.layers[layer], ReadsAtBits(index, layer, bits, bench.read_bytes));
+    }
+    by_size.emplace(ShardBytes(loads, shape.width), std::move(loads));
+  }
+  if (const uint32_t plane = PlaneOffered(index); plane != 0) {
+    LayerLoads loads{"one plane of each shard", {}};
+    loads.layers.reserve(shape.layers);
+    for (uint32_t layer = 0; layer < shape.layers; ++layer)
+      loads.layers.push_back(ReadsOfPlane(index, layer, plane));
+    by_size.emplace(ShardBytes(loads, shape.width), std::move(loads));
+  }
+  return by_size;
+}
+
+// Text of about `length` tokens from all over the vocabulary, so that rows lie apart as they do in
+// real inputs.
+std::string SampleText(const Vocabulary& vocabulary, uint32_t length) {
+  std::string text;
+  uint64_t id = 1;
+  for (uint32_t i = 0; i < length; ++i) {
+    id = (id * 2654435761U + 12345) % vocabulary.size();
+    if (!text.empty()) text += ' ';
+    text += vocabulary.Token(static_cast<uint32_t>(id));
+  }
+  return text;
+}
+
+struct FixedWork {
+  uint32_t length = 0;
+  std::string text;
+  Encoding encoding;
+  EmbeddingReads reads;
+  AlignedBuffer blocks;
+  std::vector<ReadRequest> requests;
+  AlignedVector<float> hidden;
+  std::vector<float> logits;
+};
+
+Result<double> TimeEmbedding(ProfileBench& bench, FixedWork& work) {
+  Status status;
+  const double time_us = TimeUs([&] {
+    work.encoding = bench.tokenizer.Encode(work.text, std::nullopt, work.length);
+    status = SumEmbeddings(bench.model.index(), work.reads, work.blocks.span(), work.encoding.ids,
+                           work.encoding.types, bench.model.resident().type_rows,
+                           bench.model.file().name(), work.hidden.data());
+    bench.transformer->FinishEmbeddings(work.hidden.data(),
+                                        static_cast<uint32_t>(work.encoding.ids.size()),
+                                        bench.model.resident().embedding_norm);
+  });
+  if (!status.ok()) return status.error();
+  return time_us;
+}
+
+double TimeHead(ProfileBench& bench, FixedWork& work) {
+  const uint32_t offsets[2] = {0, work.length};
+  return TimeUs([&] {
+    bench.transformer->Head({offsets}, work.hidden.data(), bench.model.resident().head,
+                            work.logits.data());
+  });
+}
+
+Result<std::shared_ptr<FixedWork>> MakeFixedWork(ProfileBench& bench, uint32_t length) {
+  auto work = std::make_shared<FixedWork>();
+  const ModelShape& shape = bench.model.index().info.shape;
+  work->length = length;
+  work->text = SampleText(bench.tokenizer.vocabulary(), length);
+  work->encoding = bench.tokenizer.Encode(work->text, std::nullopt, length);
+  work->reads = PlanEmbeddingReads(bench.model.index(), work->encoding.ids,
+                                   static_cast<uint32_t>(work->encoding.ids.size()));
+  work->blocks = AlignedBuffer(work->reads.bytes);
+  work->requests =
+      RequestsFor(std::span<const EmbeddingReads::Range>(work->reads.ranges), work->blocks.span());
+  work->hidden.resize(size_t{length} * shape.hidden);
+  work->logits.resize(shape.labels);
+  // The rows are there before they are summed for the first time.
+  STI_RETURN_IF_ERROR(bench.model.file().reader().ReadAll(work->requests));
+  STI_RETURN_IF_ERROR(TimeEmbedding(bench, *work));
+  return work;
+}
+
+FixedSample& FixedAt(DeviceProfile& profile, uint32_t length) {
+  for (FixedSample& sample : profile.fixed) {
+    if (sample.length == length) return sample;
+  }
+  profile.fixed.push_back({length});
+  return profile.fixed.back();
+}
+
+// What a layer is timed with.
+struct LayerWork {
+  LayerWork(const ProfileBench& bench, uint32_t width)
+      : slices(width), views(bench.model.index().info.shape.layers) {
+    std::iota(slices.begin(), slices.end(), 0U);
+    for (uint32_t layer = 0; layer < views.size(); ++layer) {
+      views[layer].reserve(width);
+      for (const uint32_t slice : slices)
+        views[layer].push_back(bench.model.View(layer, slice, bench.decode_bits));
+    }
+  }
+  std::vector<uint32_t> slices;
+  std::vector<std::vector<ShardView>> views;  // [layers]
+  uint32_t next = 0;
+};
+
+// Values of a layer's input; what they are does not change its time.
+AlignedVector<float> SomeHidden(size_t count) {
+  AlignedVector<float> hidden(count);
+  uint32_t state = 1;
+  for (float& value : hidden) {
+    state = state * 1664525U + 1013904223U;
+    value = static_cast<float>(state >> 16) / 32768.0F - 1.0F;
+  }
+  return hidden;
+}
+
+Number LayerNumber(ProfileBench& bench, uint32_t length, uint32_t width, OutputRows rows,
+                   const std::shared_ptr<AlignedVector<float>>& hidden) {
+  const auto work = std::make_shared<LayerWork>(bench, width);
+  const bool last = rows == OutputRows::kFirst;
+  const std::string size =
+      std::to_string(width) + " slices at " + std::to_string(length) + " tokens";
+  return {(last ? "a last layer of " : "a layer of ") + size, last ? kLastLayer : kLayer,
+          [&bench, length, width] {
+            bench.lane->Resume();
+            bench.transformer->Reserve(length, width);
+          },
+          [&bench, length, rows, work, hidden]() -> Result<double> {
+            const uint32_t offsets[2] = {0, length};
+            const uint32_t at = work->next++ % static_cast<uint32_t>(work->views.size());
+            return TimeUs([&] {
+              bench.transformer->RunLayer({offsets}, work->views[at], work->slices,
+                                          bench.model.resident().layers[at], hidden->data(), rows);
+            });
+          }};
+}
+
+}  // namespace
+
+Result<std::vector<ProfileNumber>> IoNumbers(ProfileBench& bench) {
+  STI_ASSIGN_OR_RETURN(const auto by_size, LoadsBySize(bench));
+  uint64_t largest = 0;
+  for (const auto& [bytes, loads] : by_size) largest = std::max(largest, LargestLayer(loads));
+  bench.model.file().reader().Expect({});
+  bench.arena = AlignedBuffer(largest);
+  bench.model.file().reader().Expect(bench.arena.span());
+  std::vector<ProfileNumber> numbers;
+  numbers.reserve(by_size.size());
+  for (const auto& [bytes, loads] : by_size) numbers.push_back(IoNumber(bench, loads));
+  return numbers;
+}
+
+std::vector<ProfileNumber> LayerNumbers(ProfileBench& bench, std::span<const uint32_t> lengths,
+                                        std::span<const uint32_t> widths) {
+  std::vector<ProfileNumber> numbers;
+  numbers.reserve(2 * lengths.size() * widths.size());
+  const size_t columns = bench.model.index().info.shape.hidden;
+  for (const uint32_t length : lengths) {
+    const auto hidden = std::make_shared<AlignedVector<float>>(SomeHidden(length * columns));
+    for (const uint32_t width : widths) {
+      numbers.push_back({LayerNumber(bench, length, width, OutputRows::kAll, hidden),
+                         [length, width](DeviceProfile& profile, const Measured& m) {
+                           profile.compute.push_back({length, width, m.median_us, m.p99_us, 0});
+                         }});
+      // Behind its layer, so that the entry is there.
+      numbers.push_back({LayerNumber(bench, length, width, OutputRows::kFirst, hidden),
+                         [](DeviceProfile& profile, const Measured& m) {
+                           profile.compute.back().last_us = m.median_us;
+                           profile.compute.back().last_p99_us = m.p99_us;
+                         }});
+    }
+  }
+  return numbers;
+}
+
+Result<std::vector<ProfileNumber>> FixedNumbers(ProfileBench& bench,
+                                                std::span<const uint32_t> lengths) {
+  std::vector<ProfileNumber> numbers;
+  numbers.reserve(3 * lengths.size());
+  auto pause = [&bench] { bench.lane->Pause(); };
+  for (const uint32_t length : lengths) {
+    STI_ASSIGN_OR_RETURN(const auto work, MakeFixedWork(bench, length));
+    const std::string at = " at " + std::to_string(length) + " tokens";
+    numbers.push_back({{"text to embeddings" + at, kText, pause,
+                        [&bench, work] { return TimeEmbedding(bench, *work); }},
+                       [length](DeviceProfile& profile, const Measured& m) {
+                         FixedAt(profile, length).embed_us = m.median_us;
+                         FixedAt(profile, length).embed_p99_us = m.p99_us;
+                       }});
+    numbers.push_back(
+        {{"reading embedding rows" + at, kRows, pause,
+          [&bench, work] { return TimeReads(bench.model.file().reader(), work->requests); }},
+         [length](DeviceProfile& profile, const Measured& m) {
+           FixedAt(profile, length).embed_io_us = m.median_us;
+           FixedAt(profile, length).embed_io_p99_us = m.p99_us;
+         }});
+    numbers.push_back({{"the head" + at, kHead, pause,
+                        [&bench, work]() -> Result<double> { return TimeHead(bench, *work); }},
+                       [length](DeviceProfile& profile, const Measured& m) {
+                         FixedAt(profile, length).head_us = m.median_us;
+                         FixedAt(profile, length).head_p99_us = m.p99_us;
+                       }});
+  }
+  return numbers;
+}
+
+}  // namespace sti

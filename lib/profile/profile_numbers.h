@@ -1,0 +1,57 @@
+// The numbers of a device profile as things to time.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/aligned_buffer.h"
+#include "base/result.h"
+#include "base/thread_pool.h"
+#include "model/loaded_model.h"
+#include "model/transformer.h"
+#include "profile/background_reads.h"
+#include "profile/sampler.h"
+#include "text/tokenizer.h"
+#include "types/device_profile.h"
+
+namespace sti {
+
+/// What the numbers of a profile are measured with. Outlives them and stays in place. One thread.
+struct ProfileBench {
+  ProfileBench(LoadedModel loaded, const Tokenizer& text, uint32_t threads)
+      : model(std::move(loaded)), tokenizer(text), pool(threads) {}
+
+  AlignedBuffer arena;  ///< where reads land; outlives the reader, which is told of it
+  LoadedModel model;    ///< at `decode_bits`
+  const Tokenizer& tokenizer;
+  ThreadPool pool;
+  std::unique_ptr<Transformer> transformer;
+  std::unique_ptr<BackgroundReads> lane;  ///< reads beside layers, paused beside all else
+  uint32_t decode_bits = 0;
+  uint32_t read_bytes = 0;  ///< of the largest read
+};
+
+/// A number, and where its median and its p99 belong in a profile.
+struct ProfileNumber {
+  Number number;
+  std::function<void(DeviceProfile&, const Measured&)> store;
+};
+
+/// One shard's share of loading a whole layer, which is how a run loads (STI 3.1: a layer is one IO
+/// job): at each bitwidth offered, and one plane alone where there are planes, which is what a
+/// later turn reads. Sizes that are equal are one number. Layers take turns, so that no device
+/// cache holds what comes next.
+Result<std::vector<ProfileNumber>> IoNumbers(ProfileBench& bench);
+
+/// A layer while shards arrive, which is how it is computed in a run, for every length and width;
+/// and the same as the last of a submodel.
+std::vector<ProfileNumber> LayerNumbers(ProfileBench& bench, std::span<const uint32_t> lengths,
+                                        std::span<const uint32_t> widths);
+
+/// Tokens to embeddings, the reads of their rows, and the head, at each length.
+Result<std::vector<ProfileNumber>> FixedNumbers(ProfileBench& bench,
+                                                std::span<const uint32_t> lengths);
+
+}  // namespace sti

@@ -1,0 +1,162 @@
+#include "profile/read_sweep.h"
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <memory>
+
+#include "base/aligned_buffer.h"
+#include "base/checked.h"
+#include "base/samples.h"
+
+namespace sti {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr uint32_t kSmallestRead = 64u << 10;
+constexpr uint64_t kLargestRead = uint64_t{1} << 20;
+constexpr uint32_t kDeepest = 16;
+constexpr uint64_t kMostInFlight = uint64_t{2} << 20;
+constexpr double kEnough = 0.98;
+constexpr double kLeastEnough = 0.9;  // however noisy
+constexpr double kEnoughBlocks = 0.7;
+constexpr uint64_t kBlocksInBurst = 256;
+constexpr size_t kRounds = 5;
+constexpr double kBurstUs = 15e3;  // of one shape in a round
+constexpr uint64_t kLeastBurst = uint64_t{4} << 20;
+constexpr uint64_t kMostBurst = uint64_t{64} << 20;
+
+// Reads through a file in bursts of one size, from its start again at its end.
+class Bursts {
+ public:
+  Bursts(std::string path, ReadPath way) : path_(std::move(path)), way_(way) {}
+
+  // Bytes a microsecond. No rate, that is 0, where the way cannot have that many in flight.
+  Result<double> Rate(ReadShape shape, uint64_t burst_bytes) {
+    STI_ASSIGN_OR_RETURN(BlockReader * reader, ReaderOf(shape.depth));
+    if (reader->depth() != shape.depth) return 0.0;
+    const uint64_t places = reader->file_bytes() / shape.bytes;
+    std::vector<ReadRequest> requests;
+    const uint64_t count = std::max<uint64_t>(burst_bytes / shape.bytes, 1);
+    requests.reserve(count);
+    for (uint64_t i = 0; i < count; ++i) {
+      // As many places in memory as are in flight at most, each free again by then or not: what
+      // lands there is nobody's.
+      const uint64_t place = (i % shape.depth) * shape.bytes;
+      requests.push_back(
+          {(next_++ % places) * shape.bytes, memory_.span().subspan(place, shape.bytes), 0});
+    }
+    const auto begin = Clock::now();
+    STI_RETURN_IF_ERROR(reader->ReadAll(requests));
+    const double time_us = std::chrono::duration<double, std::micro>(Clock::now() - begin).count();
+    return static_cast<double>(count * shape.bytes) / std::max(time_us, 1e-3);
+  }
+
+ private:
+  Result<BlockReader*> ReaderOf(uint32_t depth) {
+    std::unique_ptr<BlockReader>& reader = readers_[depth];
+    if (!reader) {
+      STI_ASSIGN_OR_RETURN(reader, OpenBlockReader(path_, way_, depth));
+      reader->Expect(memory_.span());
+    }
+    return reader.get();
+  }
+
+  std::string path_;
+  ReadPath way_;
+  AlignedBuffer memory_{kMostInFlight};  // outlives the readers, which are told of it
+  std::map<uint32_t, std::unique_ptr<BlockReader>> readers_;
+  uint64_t next_ = 0;
+};
+
+bool IsLarge(const ReadRate& rate) {
+  return rate.shape.bytes > kBlockBytes && rate.bytes_per_us > 0;
+}
+
+double MiddleSpread(std::span<const ReadRate> rates) {
+  Samples spreads;
+  for (const ReadRate& rate : rates) {
+    if (IsLarge(rate)) spreads.Add(rate.spread);
+  }
+  return spreads.median();
+}
+
+uint32_t DepthForBlocks(std::span<const ReadRate> rates) {
+  double best = 0;
+  for (const ReadRate& rate : rates) {
+    if (!IsLarge(rate)) best = std::max(best, rate.bytes_per_us);
+  }
+  uint32_t depth = kDeepest;
+  for (const ReadRate& rate : rates) {
+    if (!IsLarge(rate) && rate.bytes_per_us >= kEnoughBlocks * best && rate.bytes_per_us > 0)
+      depth = std::min(depth, rate.shape.depth);
+  }
+  return best > 0 ? depth : 1;
+}
+
+}  // namespace
+
+ReadShape ChooseReadShape(std::span<const ReadRate> rates) {
+  const uint32_t depth = DepthForBlocks(rates);
+  ReadShape chosen;
+  uint64_t fewest = 0;
+  double highest = 0;
+  const double enough = std::max(std::min(kEnough, 1 - MiddleSpread(rates)), kLeastEnough);
+  for (const ReadRate& rate : rates) {
+    if (IsLarge(rate) && rate.shape.depth >= depth) highest = std::max(highest, rate.bytes_per_us);
+  }
+  for (const ReadRate& rate : rates) {
+    if (!IsLarge(rate) || rate.shape.depth < depth || rate.bytes_per_us < enough * highest)
+      continue;
+    const uint64_t in_flight = uint64_t{rate.shape.bytes} * rate.shape.depth;
+    const bool fewer = chosen.depth == 0 || in_flight < fewest;
+    if (fewer || (in_flight == fewest && rate.shape.depth > chosen.depth)) {
+      chosen = rate.shape;
+      fewest = in_flight;
+    }
+  }
+  return chosen.depth != 0 ? chosen : ReadShape{kSmallestRead, BlockReader::kDefaultDepth};
+}
+
+std::vector<ReadShape> ReadShapes(uint64_t file_bytes) {
+  std::vector<ReadShape> shapes;
+  std::vector<uint64_t> sizes = {kBlockBytes};
+  for (uint64_t bytes = kSmallestRead; bytes <= kLargestRead; bytes *= 2) sizes.push_back(bytes);
+  shapes.reserve(sizes.size() * 5);
+  for (const uint64_t bytes : sizes) {
+    for (uint32_t depth = 1; depth <= kDeepest && bytes * depth <= kMostInFlight; depth *= 2) {
+      if (bytes <= file_bytes) shapes.push_back({static_cast<uint32_t>(bytes), depth});
+    }
+  }
+  return shapes;
+}
+
+Result<std::vector<ReadRate>> MeasureReadShapes(const std::string& path, ReadPath way,
+                                                const CancelCheck& cancelled) {
+  STI_ASSIGN_OR_RETURN(const auto probe, OpenBlockReader(path, way));
+  const std::vector<ReadShape> shapes = ReadShapes(probe->file_bytes());
+  if (shapes.empty()) return std::vector<ReadRate>{};
+  Bursts bursts(path, way);
+  STI_ASSIGN_OR_RETURN(const double guess, bursts.Rate(shapes.back(), kLeastBurst));
+  const uint64_t burst =
+      std::clamp(static_cast<uint64_t>(guess * kBurstUs), kLeastBurst, kMostBurst);
+  std::vector<Samples> samples(shapes.size());
+  for (size_t round = 0; round < kRounds; ++round) {
+    for (size_t i = 0; i < shapes.size(); ++i) {
+      if (cancelled && cancelled()) return UsageError("interrupted");
+      const uint64_t bytes = shapes[i].bytes == kBlockBytes ? kBlocksInBurst * kBlockBytes : burst;
+      STI_ASSIGN_OR_RETURN(const double rate, bursts.Rate(shapes[i], bytes));
+      samples[i].Add(rate);
+    }
+  }
+  std::vector<ReadRate> rates;
+  rates.reserve(shapes.size());
+  for (size_t i = 0; i < shapes.size(); ++i) {
+    const double best = samples[i].Quantile(1);
+    rates.push_back({shapes[i], best, best > 0 ? 1 - samples[i].median() / best : 0});
+  }
+  return rates;
+}
+
+}  // namespace sti

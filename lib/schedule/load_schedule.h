@@ -1,0 +1,108 @@
+// Which blocks to read for a run, in which order, and where they land.
+//
+// Adjacent parts merge into one read. What only one layer needs lands in the arena, a ring in load
+// order: a read may start once the groups (layers) whose bytes it overwrites are computed, so
+// read-ahead is bounded by the arena and a shard is freed after its layer (STI 5.5). What is to
+// stay lands where its owner wants it, the buffer. All of it is known before the first byte is
+// read.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "format/container_index.h"
+#include "kernels/decode_shard.h"
+
+namespace sti {
+
+struct ShardRequest {
+  uint32_t layer = 0;
+  uint32_t slice = 0;
+  uint32_t bits = 0;
+  uint32_t group = 0;  ///< position of the layer in the submodel; ascending over a list
+};
+
+enum class Landing : uint8_t { kArena, kBuffer };
+
+/// Beyond the kinds of shard parts: a layer's parameters, or the head's.
+inline constexpr uint32_t kResidentPart = kShardPartKinds;
+/// In place of a layer: the head.
+inline constexpr uint32_t kHeadOfModel = UINT32_MAX;
+
+struct StagedPart {
+  PartLocation part;
+  uint64_t place = 0;    ///< of its first byte in the arena, or the buffer
+  uint32_t request = 0;  ///< index of the shard it belongs to; for a resident part, of its layer
+  uint32_t kind = 0;     ///< ShardPartIndex, or kResidentPart
+  uint32_t group = 0;
+  Landing landing = Landing::kArena;
+  bool refinement = false;  ///< a group can be computed without it
+  /// Of the buffer, for a part in the arena: copied there once it is checked. Absent: -1.
+  int64_t copy_place = -1;
+};
+
+struct StagedRead {
+  uint64_t offset = 0;  ///< multiple of kBlockBytes, as are length and place
+  uint64_t length = 0;
+  uint64_t place = 0;
+  uint32_t group = 0;
+  uint32_t after = 0;  ///< groups that must be computed before this read may start
+  uint32_t first_part = 0;
+  uint32_t parts = 0;  ///< wholly inside this read
+  Landing landing = Landing::kArena;
+  bool refinement = false;
+};
+
+/// Immutable once built; safe to share.
+struct LoadSchedule {
+  std::vector<ShardRequest> requests;
+  std::vector<StagedRead> reads;  ///< in order of need; of a group, refinements last
+  std::vector<StagedPart> parts;
+  std::vector<std::array<int64_t, kShardPartKinds>> places;  ///< [requests] index into parts, or -1
+  uint64_t arena_bytes = 0;
+  uint64_t read_bytes = 0;  ///< all reads, padding included
+};
+
+struct ScheduleLimits {
+  /// Most bytes of arena; 0: as many as let every read start at once.
+  uint64_t arena_bytes = 0;
+  /// Neighbours merge up to this size.
+  uint64_t read_bytes = kDefaultReadBytes;
+  /// More arena rather than an error where one group needs it.
+  bool grow = false;
+  /// Larger reads gain nothing on any flash measured, delay the first shard of a layer, and waste
+  /// more of the ring where they do not fit its end.
+  static constexpr uint64_t kDefaultReadBytes = uint64_t{256} << 10;
+};
+
+/// Reads for `parts`, by ascending group, those of `requests` by ascending request. Parts that are
+/// refinements are read apart from the others, into a ring of their own, so that they can be
+/// overtaken. InfeasibleError if one group needs more arena than there may be.
+Result<LoadSchedule> ScheduleParts(std::span<const ShardRequest> requests,
+                                   std::span<const StagedPart> parts, const ScheduleLimits& limits);
+
+/// All parts of `requests`, by ascending group, bits offered by the index, into the arena.
+Result<LoadSchedule> BuildLoadSchedule(const ContainerIndex& index,
+                                       std::span<const ShardRequest> requests,
+                                       const ScheduleLimits& limits = {});
+
+/// True if a shard at `bits` has the part `kind`.
+constexpr bool HasPart(uint32_t bits, uint32_t kind) {
+  return bits <= kMaxCodeBits ? ShardPartBits(kind) <= bits : kind == kShardPartKinds - 1;
+}
+
+/// Checks the checksums of the parts inside `read`, whose blocks are in `memory`, the arena or the
+/// buffer as its landing says.
+Status CheckStagedRead(const LoadSchedule& schedule, const StagedRead& read,
+                       std::span<const uint8_t> memory, const std::string& file);
+
+/// The shard of `requests[request]`, all of it in the arena, its reads complete and checked.
+Result<ShardView> ViewStagedShard(const ContainerIndex& index, const LoadSchedule& schedule,
+                                  size_t request, std::span<const uint8_t> arena,
+                                  const std::string& file);
+
+}  // namespace sti

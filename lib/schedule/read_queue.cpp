@@ -1,0 +1,176 @@
+#include "schedule/read_queue.h"
+
+#include <algorithm>
+
+namespace sti {
+namespace {
+
+template <typename Predicate>
+uint32_t CountParts(const LoadSchedule& schedule, const StagedRead& read, Predicate counts) {
+  const auto parts = std::span(schedule.parts).subspan(read.first_part, read.parts);
+  return static_cast<uint32_t>(std::count_if(parts.begin(), parts.end(), counts));
+}
+
+bool IsResident(const StagedPart& part) { return part.kind == kResidentPart; }
+
+/// What makes a shard usable: its base, or all of it at full fidelity.
+bool IsBase(const StagedPart& part) {
+  return part.kind == ShardPartIndex(2) || part.kind == ShardPartIndex(32);
+}
+
+}  // namespace
+
+void ReadQueue::Reset(const LoadSchedule& schedule, uint32_t groups) {
+  schedule_ = &schedule;
+  bases_.clear();
+  refinements_.clear();
+  for (auto* counts : {&missing_, &residents_missing_, &bases_arrived_, &in_flight_})
+    counts->assign(groups, 0);
+  bases_left_.assign(groups, 0);
+  for (size_t i = 0; i < schedule.reads.size(); ++i) {
+    const StagedRead& read = schedule.reads[i];
+    (read.refinement ? refinements_ : bases_).push_back(i);
+    ++missing_[read.group];
+    if (!read.refinement) bases_left_[read.group] += read.length;
+    if (CountParts(schedule, read, IsResident) > 0) ++residents_missing_[read.group];
+  }
+  next_base_ = next_refinement_ = 0;
+  rows_ = next_row_ = rows_missing_ = 0;
+  bytes_in_flight_ = 0;
+  left_out_ = 0;
+  started_ = computed_ = 0;
+  start_by_.clear();
+}
+
+void ReadQueue::AddRows(size_t ranges) { rows_ = rows_missing_ = ranges; }
+
+void ReadQueue::StartBy(std::span<const Clock::time_point> moments) {
+  start_by_.assign(moments.begin(), moments.end());
+}
+
+std::optional<QueuedRead> ReadQueue::Next(Clock::time_point now, double bytes_per_us,
+                                          uint64_t row_bytes) {
+  if (next_row_ < rows_) {
+    bytes_in_flight_ += row_bytes;
+    return QueuedRead{true, next_row_++, row_bytes, 0};
+  }
+  SkipStarted();
+  if (auto refinement = NextRefinement(now, bytes_per_us)) return refinement;
+  if (next_base_ < bases_.size() && MayBegin(schedule_->reads[bases_[next_base_]]))
+    return Begin(bases_[next_base_++]);
+  return std::nullopt;
+}
+
+// A refinement is due before the bases of later groups, unless time is short; while those wait for
+// a place, it may go in any case.
+std::optional<QueuedRead> ReadQueue::NextRefinement(Clock::time_point now, double bytes_per_us) {
+  for (; next_refinement_ < refinements_.size(); ++next_refinement_) {
+    const size_t index = refinements_[next_refinement_];
+    const StagedRead& read = schedule_->reads[index];
+    const bool bases_left = next_base_ < bases_.size();
+    if (bases_left && schedule_->reads[bases_[next_base_]].group <= read.group) return std::nullopt;
+    if (!start_by_.empty() && bytes_per_us > 0) {
+      const double there_us = static_cast<double>(bytes_in_flight_ + read.length) / bytes_per_us;
+      if (now + Microseconds(there_us) > start_by_[read.group]) {
+        LeaveOut(index);
+        continue;
+      }
+      const bool base_may_begin = bases_left && MayBegin(schedule_->reads[bases_[next_base_]]);
+      if (base_may_begin && MakesBasesLate(read, now, bytes_per_us)) return std::nullopt;
+    }
+    if (!MayBegin(read)) return std::nullopt;
+    ++next_refinement_;
+    return Begin(index);
+  }
+  return std::nullopt;
+}
+
+bool ReadQueue::MakesBasesLate(const StagedRead& refinement, Clock::time_point now,
+                               double bytes_per_us) const {
+  uint64_t bytes = bytes_in_flight_ + refinement.length;
+  for (size_t group = refinement.group; group < start_by_.size(); ++group) {
+    if (group >= bases_left_.size() || bases_left_[group] == 0) continue;
+    bytes += bases_left_[group];
+    if (now + Microseconds(static_cast<double>(bytes) / bytes_per_us) > start_by_[group])
+      return true;
+  }
+  return false;
+}
+
+// Nobody waits for what a started group has not got.
+void ReadQueue::SkipStarted() {
+  const auto started = [&](size_t index) { return schedule_->reads[index].group < started_; };
+  while (next_base_ < bases_.size() && started(bases_[next_base_])) LeaveOut(bases_[next_base_++]);
+  while (next_refinement_ < refinements_.size() && started(refinements_[next_refinement_]))
+    LeaveOut(refinements_[next_refinement_++]);
+}
+
+void ReadQueue::LeaveOut(size_t index) {
+  const StagedRead& read = schedule_->reads[index];
+  ++left_out_;
+  --missing_[read.group];
+  if (!read.refinement) bases_left_[read.group] -= read.length;
+}
+
+QueuedRead ReadQueue::Begin(size_t index) {
+  const StagedRead& read = schedule_->reads[index];
+  ++in_flight_[read.group];
+  bytes_in_flight_ += read.length;
+  if (!read.refinement) bases_left_[read.group] -= read.length;
+  return {false, index, read.length, read.group};
+}
+
+void ReadQueue::PutBack(const QueuedRead& read) {
+  bytes_in_flight_ -= read.bytes;
+  if (read.rows) {
+    --next_row_;
+    return;
+  }
+  const StagedRead& staged = schedule_->reads[read.index];
+  --in_flight_[read.group];
+  if (staged.refinement) {
+    --next_refinement_;
+  } else {
+    --next_base_;
+    bases_left_[read.group] += staged.length;
+  }
+}
+
+void ReadQueue::Arrived(const QueuedRead& read) {
+  bytes_in_flight_ -= read.bytes;
+  if (read.rows) {
+    --rows_missing_;
+    return;
+  }
+  const StagedRead& staged = schedule_->reads[read.index];
+  --in_flight_[read.group];
+  --missing_[read.group];
+  if (CountParts(*schedule_, staged, IsResident) > 0) --residents_missing_[read.group];
+  bases_arrived_[read.group] += CountParts(*schedule_, staged, IsBase);
+}
+
+// A group that went on without a read that is still in flight has not given its bytes back.
+uint32_t ReadQueue::Freed() const {
+  for (uint32_t group = 0; group < computed_; ++group) {
+    if (in_flight_[group] > 0) return group;
+  }
+  return computed_;
+}
+
+void ReadQueue::GroupStarted(uint32_t group) {
+  started_ = group + 1;
+  SkipStarted();
+}
+
+void ReadQueue::Abandon() {
+  next_row_ = rows_;
+  next_base_ = bases_.size();
+  next_refinement_ = refinements_.size();
+}
+
+bool ReadQueue::exhausted() const {
+  return next_row_ == rows_ && next_base_ == bases_.size() &&
+         next_refinement_ == refinements_.size();
+}
+
+}  // namespace sti

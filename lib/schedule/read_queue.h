@@ -1,0 +1,90 @@
+// Which read comes next. The order of an IO lane, without its thread: pure, and tested so.
+//
+// Rows first, then group by group. Without moments to start by, that is all. With them, each
+// refinement is weighed: if reading it would make the base of a later group late, the base goes
+// first; if it would come too late itself, it is left out.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/clock.h"
+#include "schedule/load_schedule.h"
+
+namespace sti {
+
+/// A read of the queue: an embedding range, or a read of the schedule.
+struct QueuedRead {
+  bool rows = false;
+  size_t index = 0;
+  uint64_t bytes = 0;
+  uint32_t group = 0;
+};
+
+/// Not thread-safe. Reuses its memory from job to job.
+class ReadQueue {
+ public:
+  void Reset(const LoadSchedule& schedule, uint32_t groups);
+  /// Ranges of embedding rows, each of so many bytes, in place of none.
+  void AddRows(size_t ranges);
+  void StartBy(std::span<const Clock::time_point> moments);
+
+  /// The read to begin now, if any may; `row_bytes` are those of the next range of rows.
+  /// `bytes_per_us` is what reads get now, 0 if that is not known.
+  std::optional<QueuedRead> Next(Clock::time_point now, double bytes_per_us, uint64_t row_bytes);
+  /// Undoes the last Next, whose read was not begun after all.
+  void PutBack(const QueuedRead& read);
+  /// It has arrived for good.
+  void Arrived(const QueuedRead& read);
+
+  void GroupStarted(uint32_t group);
+  void GroupComputed(uint32_t group) { computed_ = group + 1; }
+  /// Nothing more is begun.
+  void Abandon();
+
+  [[nodiscard]] bool rows_missing() const { return rows_missing_ > 0; }
+  [[nodiscard]] size_t next_row() const { return next_row_; }
+  /// Reads of the group that are still to come; what was left out is not.
+  [[nodiscard]] bool GroupMissing(uint32_t group) const { return missing_[group] > 0; }
+  [[nodiscard]] bool ResidentMissing(uint32_t group) const { return residents_missing_[group] > 0; }
+  /// Bases of shards that have arrived for the group.
+  [[nodiscard]] uint32_t BasesArrived(uint32_t group) const { return bases_arrived_[group]; }
+  /// Reads that nobody will get, so far.
+  [[nodiscard]] uint64_t left_out() const { return left_out_; }
+  /// All has been begun or left out.
+  [[nodiscard]] bool exhausted() const;
+
+ private:
+  [[nodiscard]] std::optional<QueuedRead> NextRefinement(Clock::time_point now,
+                                                         double bytes_per_us);
+  [[nodiscard]] bool MayBegin(const StagedRead& read) const { return read.after <= Freed(); }
+  [[nodiscard]] uint32_t Freed() const;
+  [[nodiscard]] bool MakesBasesLate(const StagedRead& refinement, Clock::time_point now,
+                                    double bytes_per_us) const;
+  void SkipStarted();
+  void LeaveOut(size_t index);
+  QueuedRead Begin(size_t index);
+
+  const LoadSchedule* schedule_ = nullptr;
+  std::vector<size_t> bases_;        ///< reads that are not refinements, in order
+  std::vector<size_t> refinements_;  ///< the others
+  size_t next_base_ = 0;
+  size_t next_refinement_ = 0;
+  size_t rows_ = 0;
+  size_t next_row_ = 0;
+  size_t rows_missing_ = 0;
+  std::vector<uint32_t> missing_;            ///< [groups]
+  std::vector<uint32_t> residents_missing_;  ///< [groups] reads with resident parts
+  std::vector<uint32_t> bases_arrived_;      ///< [groups] shards
+  std::vector<uint32_t> in_flight_;          ///< [groups]
+  std::vector<uint64_t> bases_left_;         ///< [groups] bytes not begun
+  uint64_t bytes_in_flight_ = 0;
+  uint64_t left_out_ = 0;
+  uint32_t started_ = 0;                     ///< groups
+  uint32_t computed_ = 0;                    ///< groups
+  std::vector<Clock::time_point> start_by_;  ///< [groups], or empty
+};
+
+}  // namespace sti

@@ -1,0 +1,31 @@
+// Places in a ring of memory for reads, oldest overwritten first.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <span>
+
+#include "schedule/load_schedule.h"
+
+namespace sti {
+
+/// Hands out places in [first, first + bytes) in order, and remembers what each overwrites.
+class ReadRing {
+ public:
+  ReadRing(uint64_t first, uint64_t bytes) : first_(first), bytes_(bytes) {}
+
+  /// Sets place and after of the reads of one group, groups ascending, none larger than the ring.
+  void PlaceGroup(std::span<StagedRead* const> group);
+
+ private:
+  [[nodiscard]] bool Fits(std::span<StagedRead* const> group) const;
+  void Place(StagedRead& read);
+
+  uint64_t first_;
+  uint64_t bytes_;
+  uint64_t next_ = 0;
+  uint32_t freed_ = 0;
+  std::deque<StagedRead> live_;
+};
+
+}  // namespace sti

@@ -1,0 +1,103 @@
+#include "types/score.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace sti {
+namespace {
+
+double LogSumExp(std::span<const float> logits) {
+  double top = double{*std::max_element(logits.begin(), logits.end())};
+  double sum = 0;
+  for (float logit : logits) sum += std::exp(double{logit} - top);
+  return top + std::log(sum);
+}
+
+// log(1 + e^x), which is -log of the sigmoid of -x.
+double SoftPlus(double x) { return std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x))); }
+
+bool Applies(float logit, double threshold) {
+  return 1 / (1 + std::exp(-double{logit})) >= threshold;
+}
+
+}  // namespace
+
+double CrossEntropy(std::span<const float> logits, uint32_t label) {
+  return LogSumExp(logits) - double{logits[label]};
+}
+
+double KlDivergence(std::span<const float> reference, std::span<const float> logits) {
+  double reference_norm = LogSumExp(reference);
+  double norm = LogSumExp(logits);
+  double divergence = 0;
+  for (size_t i = 0; i < logits.size(); ++i) {
+    double log_p = double{reference[i]} - reference_norm;
+    divergence += std::exp(log_p) * (log_p - (double{logits[i]} - norm));
+  }
+  return divergence;
+}
+
+double BinaryCrossEntropy(std::span<const float> logits, std::span<const uint32_t> truth) {
+  double loss = 0;
+  for (float logit : logits) loss += SoftPlus(double{logit});
+  for (uint32_t label : truth) loss -= double{logits[label]};
+  return loss / static_cast<double>(logits.size());
+}
+
+double BernoulliDivergence(std::span<const float> reference, std::span<const float> logits) {
+  double divergence = 0;
+  for (size_t i = 0; i < logits.size(); ++i) {
+    const double r = double{reference[i]};
+    const double x = double{logits[i]};
+    const double p = std::exp(-SoftPlus(-r));
+    divergence += p * (SoftPlus(-x) - SoftPlus(-r)) + (1 - p) * (SoftPlus(x) - SoftPlus(r));
+  }
+  return divergence;
+}
+
+Judgement Judge(Problem problem, std::span<const float> logits, std::span<const uint32_t> truth,
+                double threshold) {
+  if (problem == Problem::kSingleLabel) {
+    return {ArgMax(logits) == truth[0], CrossEntropy(logits, truth[0])};
+  }
+  bool right = true;
+  for (uint32_t label = 0; label < logits.size(); ++label) {
+    const bool said = Applies(logits[label], threshold);
+    right = right && said == std::binary_search(truth.begin(), truth.end(), label);
+  }
+  return {right, BinaryCrossEntropy(logits, truth)};
+}
+
+std::vector<uint32_t> LabelsOf(Problem problem, std::span<const float> logits, double threshold) {
+  if (problem == Problem::kSingleLabel) return {ArgMax(logits)};
+  std::vector<uint32_t> labels;
+  for (uint32_t label = 0; label < logits.size(); ++label) {
+    if (Applies(logits[label], threshold)) labels.push_back(label);
+  }
+  return labels;
+}
+
+double Divergence(Problem problem, std::span<const float> reference,
+                  std::span<const float> logits) {
+  return problem == Problem::kSingleLabel ? KlDivergence(reference, logits)
+                                          : BernoulliDivergence(reference, logits);
+}
+
+uint32_t ArgMax(std::span<const float> logits) {
+  return static_cast<uint32_t>(std::max_element(logits.begin(), logits.end()) - logits.begin());
+}
+
+void RunningMean::Add(double value) {
+  ++count_;
+  sum_ += value;
+  squares_ += value * value;
+}
+
+double RunningMean::standard_error() const {
+  if (count_ < 2) return 0;
+  auto n = static_cast<double>(count_);
+  double variance = std::max(0.0, squares_ / n - mean() * mean()) * n / (n - 1);
+  return std::sqrt(variance / n);
+}
+
+}  // namespace sti

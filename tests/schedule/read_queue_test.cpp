@@ -1,0 +1,141 @@
+#include "schedule/read_queue.h"
+
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "base/aligned_buffer.h"
+#include "support/expect.h"
+
+namespace sti {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr double kOneBlockAMillisecond = kBlockBytes / 1000.0;
+
+// Layers of two shards, each with a base and one refinement of a block; a gap after every part.
+class ReadQueueTest : public ::testing::Test {
+ protected:
+  void Schedule(uint32_t groups, bool apart, uint64_t arena_blocks = 0) {
+    std::vector<ShardRequest> requests;
+    std::vector<StagedPart> parts;
+    for (uint32_t group = 0; group < groups; ++group) {
+      for (uint32_t slice = 0; slice < 2; ++slice) {
+        for (uint32_t kind = 0; kind < 2; ++kind) {
+          StagedPart part;
+          part.part = {(parts.size() * 2 + 1) * kBlockBytes, kBlockBytes, 0};
+          part.request = static_cast<uint32_t>(requests.size());
+          part.kind = kind;
+          part.group = group;
+          part.refinement = apart && kind == 1;
+          parts.push_back(part);
+        }
+        requests.push_back({group, slice, 3, group});
+      }
+    }
+    auto schedule = ScheduleParts(requests, parts, {.arena_bytes = arena_blocks * kBlockBytes});
+    ASSERT_TRUE(Succeeded(schedule));
+    schedule_ = *schedule;
+    queue_.Reset(schedule_, groups);
+  }
+  /// What is begun, in order, when each read arrives before the next is chosen: "b0" a base of
+  /// group 0, "r1" a refinement of group 1, "e" a range of rows.
+  std::string Drain(double rate = 0) {
+    std::string order;
+    while (auto read = queue_.Next(now_, rate, kBlockBytes)) {
+      order += Name(*read) + " ";
+      queue_.Arrived(*read);
+      if (rate > 0) now_ += Microseconds(static_cast<double>(read->bytes) / rate);
+    }
+    return order;
+  }
+  std::string Name(const QueuedRead& read) const {
+    if (read.rows) return "e";
+    return (schedule_.reads[read.index].refinement ? "r" : "b") + std::to_string(read.group);
+  }
+  void StartBy(std::initializer_list<std::chrono::microseconds> after) {
+    std::vector<Clock::time_point> moments;
+    for (const auto& moment : after) moments.push_back(now_ + moment);
+    queue_.StartBy(moments);
+  }
+
+  LoadSchedule schedule_;
+  ReadQueue queue_;
+  Clock::time_point now_;
+};
+
+TEST_F(ReadQueueTest, RowsFirstThenGroupByGroup) {
+  Schedule(3, true);
+  queue_.AddRows(2);
+  EXPECT_EQ(Drain(), "e e b0 b0 r0 r0 b1 b1 r1 r1 b2 b2 r2 r2 ");
+  EXPECT_TRUE(queue_.exhausted());
+}
+
+TEST_F(ReadQueueTest, RowsThatComeLateGoAheadOfTheRest) {
+  Schedule(1, false);
+  const auto first = queue_.Next(now_, 0, 0);
+  ASSERT_TRUE(first.has_value());
+  queue_.AddRows(1);
+  EXPECT_EQ(Drain(), "e b0 b0 b0 ");
+  queue_.Arrived(*first);
+  EXPECT_FALSE(queue_.GroupMissing(0));
+}
+
+TEST_F(ReadQueueTest, WithTimeEnoughTheOrderIsTheSame) {
+  Schedule(2, true);
+  StartBy({100ms, 200ms, 300ms});
+  EXPECT_EQ(Drain(kOneBlockAMillisecond), "b0 b0 r0 r0 b1 b1 r1 r1 ");
+}
+
+// Eight reads of 1 ms. The bases of group 1 must be there at 5.5 ms, which leaves room for one
+// refinement of group 0; the other waits behind them, and those of group 1 would come too late.
+TEST_F(ReadQueueTest, BasesOvertakeRefinementsThatWouldMakeThemLate) {
+  Schedule(2, true);
+  StartBy({6ms, 5ms + 500us, 20ms});
+  EXPECT_EQ(Drain(kOneBlockAMillisecond), "b0 b0 r0 b1 b1 r0 ");
+  EXPECT_FALSE(queue_.GroupMissing(0));
+  EXPECT_FALSE(queue_.GroupMissing(1)) << "what is left out is not missing";
+}
+
+TEST_F(ReadQueueTest, ARefinementThatWouldComeTooLateIsLeftOut) {
+  Schedule(1, true);
+  StartBy({2ms + 500us, 10ms});
+  EXPECT_EQ(Drain(kOneBlockAMillisecond), "b0 b0 ");
+  EXPECT_FALSE(queue_.GroupMissing(0));
+  EXPECT_TRUE(queue_.exhausted());
+}
+
+TEST_F(ReadQueueTest, WhatAStartedGroupLacksIsNotReadAnyMore) {
+  Schedule(2, true);
+  const auto base = queue_.Next(now_, 0, 0);
+  ASSERT_TRUE(base.has_value());
+  queue_.Arrived(*base);
+  EXPECT_EQ(queue_.BasesArrived(0), 1U);
+  queue_.GroupStarted(0);
+  EXPECT_EQ(Drain(), "b1 b1 r1 r1 ");
+}
+
+TEST_F(ReadQueueTest, MemoryOfAGroupIsNotFreeWhileAReadOfItIsInFlight) {
+  Schedule(3, false, 4);  // an arena of one group
+  std::vector<QueuedRead> first;
+  while (auto read = queue_.Next(now_, 0, 0)) first.push_back(*read);
+  ASSERT_EQ(first.size(), 4U) << "the next group overwrites this one";
+  for (size_t i = 0; i < 3; ++i) queue_.Arrived(first[i]);
+  queue_.GroupStarted(0);
+  queue_.GroupComputed(0);
+  EXPECT_FALSE(queue_.Next(now_, 0, 0).has_value()) << "a late read would land in it";
+  queue_.Arrived(first[3]);
+  EXPECT_TRUE(queue_.Next(now_, 0, 0).has_value());
+}
+
+TEST_F(ReadQueueTest, AbandonEndsIt) {
+  Schedule(2, true);
+  queue_.AddRows(3);
+  queue_.Abandon();
+  EXPECT_FALSE(queue_.Next(now_, 0, kBlockBytes).has_value());
+  EXPECT_TRUE(queue_.exhausted());
+}
+
+}  // namespace
+}  // namespace sti

@@ -1,0 +1,112 @@
+#include "types/score.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <vector>
+
+namespace sti {
+namespace {
+
+using Logits = std::vector<float>;
+
+TEST(CrossEntropy, ClosedForms) {
+  EXPECT_NEAR(CrossEntropy(Logits{0, 0}, 0), std::log(2.0), 1e-15);
+  EXPECT_NEAR(CrossEntropy(Logits{5, 5, 5, 5}, 3), std::log(4.0), 1e-15);
+  EXPECT_NEAR(CrossEntropy(Logits{1, 3}, 0), std::log1p(std::exp(2.0)), 1e-14);
+  EXPECT_NEAR(CrossEntropy(Logits{1, 3}, 1), std::log1p(std::exp(-2.0)), 1e-14);
+  EXPECT_EQ(CrossEntropy(Logits{7}, 0), 0);
+}
+
+TEST(CrossEntropy, LargeLogitsDoNotOverflow) {
+  EXPECT_NEAR(CrossEntropy(Logits{10000, 0}, 1), 10000, 1e-9);
+  EXPECT_NEAR(CrossEntropy(Logits{-10000, 0}, 1), 0, 1e-15);
+}
+
+TEST(KlDivergence, IsZeroOnlyForTheSameDistribution) {
+  EXPECT_NEAR(KlDivergence(Logits{1, 2, 3}, Logits{1, 2, 3}), 0, 1e-15);
+  EXPECT_NEAR(KlDivergence(Logits{1, 2, 3}, Logits{11, 12, 13}), 0, 1e-12);
+  EXPECT_GT(KlDivergence(Logits{1, 2, 3}, Logits{1, 2, 3.1F}), 1e-5);
+}
+
+TEST(KlDivergence, ClosedFormAndDirection) {
+  // p = (3/4, 1/4), q = (1/2, 1/2).
+  const Logits p{std::log(3.0F), 0};
+  const Logits q{0, 0};
+  EXPECT_NEAR(KlDivergence(p, q), 0.75 * std::log(1.5) + 0.25 * std::log(0.5), 1e-7);
+  EXPECT_NEAR(KlDivergence(q, p), 0.5 * std::log(2.0 / 3) + 0.5 * std::log(2.0), 1e-7);
+}
+
+TEST(BinaryCrossEntropy, ClosedFormsAndNoOverflow) {
+  const std::vector<uint32_t> none;
+  const std::vector<uint32_t> second = {1};
+  EXPECT_NEAR(BinaryCrossEntropy(Logits{0, 0, 0}, second), std::log(2.0), 1e-15);
+  const double expected = (std::log1p(std::exp(2.0)) + std::log1p(std::exp(-3.0))) / 2;
+  EXPECT_NEAR(BinaryCrossEntropy(Logits{2, 3}, second), expected, 1e-14);
+  EXPECT_NEAR(BinaryCrossEntropy(Logits{10000, -10000}, none), 5000, 1e-9);
+  EXPECT_NEAR(BinaryCrossEntropy(Logits{-10000, 10000}, second), 0, 1e-15);
+}
+
+TEST(BernoulliDivergence, SumsOverLabels) {
+  EXPECT_NEAR(BernoulliDivergence(Logits{1, -2}, Logits{1, -2}), 0, 1e-15);
+  // p = 3/4, q = 1/2, and a label that agrees.
+  const double expected = 0.75 * std::log(1.5) + 0.25 * std::log(0.5);
+  EXPECT_NEAR(BernoulliDivergence(Logits{std::log(3.0F), 4}, Logits{0, 4}), expected, 1e-7);
+  EXPECT_NEAR(BernoulliDivergence(Logits{1000, -1000}, Logits{1000, -1000}), 0, 1e-12);
+  EXPECT_GT(BernoulliDivergence(Logits{1, 2}, Logits{1, -2}), 1);
+}
+
+TEST(Judge, OneLabelOrExactlyTheSet) {
+  const std::vector<uint32_t> truth = {0, 2};
+  const Judgement one = Judge(Problem::kSingleLabel, Logits{1, 2, 0}, std::vector<uint32_t>{1});
+  EXPECT_TRUE(one.right);
+  EXPECT_EQ(one.loss, CrossEntropy(Logits{1, 2, 0}, 1));
+  EXPECT_FALSE(Judge(Problem::kSingleLabel, Logits{1, 2, 0}, std::vector<uint32_t>{0}).right);
+  const Judgement set = Judge(Problem::kMultiLabel, Logits{1, -1, 0}, truth);
+  EXPECT_TRUE(set.right) << "a sigmoid of one half reaches one half";
+  EXPECT_EQ(set.loss, BinaryCrossEntropy(Logits{1, -1, 0}, truth));
+  EXPECT_FALSE(Judge(Problem::kMultiLabel, Logits{1, -1, 0}, truth, 0.6).right);
+  EXPECT_FALSE(Judge(Problem::kMultiLabel, Logits{1, 1, 1}, truth).right);
+  EXPECT_TRUE(Judge(Problem::kMultiLabel, Logits{-1, -1, -1}, {}).right);
+  EXPECT_EQ(Divergence(Problem::kSingleLabel, Logits{1, 2}, Logits{2, 1}),
+            KlDivergence(Logits{1, 2}, Logits{2, 1}));
+  EXPECT_EQ(Divergence(Problem::kMultiLabel, Logits{1, 2}, Logits{2, 1}),
+            BernoulliDivergence(Logits{1, 2}, Logits{2, 1}));
+}
+
+TEST(LabelsOf, TheLargestOrAllThatApply) {
+  const Logits logits{-1, 3, 0, 2};
+  EXPECT_EQ(LabelsOf(Problem::kSingleLabel, logits), (std::vector<uint32_t>{1}));
+  EXPECT_EQ(LabelsOf(Problem::kMultiLabel, logits), (std::vector<uint32_t>{1, 2, 3}));
+  EXPECT_EQ(LabelsOf(Problem::kMultiLabel, logits, 0.9), (std::vector<uint32_t>{1}));
+  EXPECT_TRUE(Judge(Problem::kMultiLabel, logits, LabelsOf(Problem::kMultiLabel, logits)).right);
+}
+
+TEST(ArgMax, TakesTheFirstOfTheLargest) {
+  EXPECT_EQ(ArgMax(Logits{1, 3, 2}), 1U);
+  EXPECT_EQ(ArgMax(Logits{-1, -1, -2}), 0U);
+  EXPECT_EQ(ArgMax(Logits{4}), 0U);
+}
+
+TEST(RunningMean, MeanAndStandardError) {
+  RunningMean mean;
+  EXPECT_EQ(mean.mean(), 0);
+  EXPECT_EQ(mean.standard_error(), 0);
+  mean.Add(2);
+  EXPECT_EQ(mean.mean(), 2);
+  EXPECT_EQ(mean.standard_error(), 0);
+  for (const double value : {4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0}) mean.Add(value);
+  EXPECT_EQ(mean.count(), 8U);
+  EXPECT_DOUBLE_EQ(mean.mean(), 5);
+  EXPECT_NEAR(mean.standard_error(), std::sqrt(32.0 / 7 / 8), 1e-12);
+}
+
+TEST(RunningMean, EqualValuesHaveNoError) {
+  RunningMean mean;
+  for (int i = 0; i < 1000; ++i) mean.Add(0.1);
+  EXPECT_NEAR(mean.mean(), 0.1, 1e-12);
+  EXPECT_NEAR(mean.standard_error(), 0, 1e-9);
+}
+
+}  // namespace
+}  // namespace sti
