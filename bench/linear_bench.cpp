@@ -52,7 +52,7 @@ struct Map {
   std::vector<float> scales;
   std::vector<testing::TestShard> shards;
   std::vector<LinearTerm> terms;
-  std::vector<LinearGroup> groups;
+  std::vector<LinearSum> groups;
 };
 
 // Outliers by the ten thousand: none, and as many as fine-tuned BERTs have.

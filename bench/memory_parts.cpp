@@ -6,9 +6,11 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "base/process_memory.h"
 #include "common/files.h"
 #include "common/tool.h"
 #include "pipeline/pipeline.h"
+#include "text/model_tokenizer.h"
 
 namespace sti {
 namespace {

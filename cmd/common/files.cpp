@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <cstring>
 #include <string_view>
 
 #include "base/atomic_file.h"
@@ -42,22 +41,6 @@ auto ReadSpelling(const std::string& path, Parse parse)
     -> decltype(parse(std::span<const uint8_t>(), path)) {
   STI_ASSIGN_OR_RETURN(std::string content, ReadInput(path));
   return parse(AsBytes(content), path == "-" ? "stdin" : path);
-}
-
-uint64_t StatusField(const char* field) {
-  FILE* status = std::fopen("/proc/self/status", "re");
-  if (status == nullptr) return 0;
-  char line[256];
-  unsigned long kilobytes = 0;
-  size_t length = std::strlen(field);
-  while (std::fgets(line, sizeof(line), status) != nullptr) {
-    if (std::strncmp(line, field, length) == 0) {
-      kilobytes = std::strtoul(line + length, nullptr, 10);
-      break;
-    }
-  }
-  std::fclose(status);
-  return uint64_t{kilobytes} * 1024;
 }
 
 }  // namespace
@@ -132,38 +115,6 @@ Status WriteProfile(const std::string& path, const DeviceProfile& profile) {
   return WriteSpelling(path, profile, ProfileToJson, EncodeProfile);
 }
 
-Result<TokenizerParts> ReadTokenizerParts(ContainerFile& file) {
-  TokenizerParts parts;
-  STI_ASSIGN_OR_RETURN(parts.vocabulary, file.ReadResident(ResidentKind::kVocabulary));
-  if (file.index().info.tokenizer.kind == TokenizerKind::kByteBpe) {
-    STI_ASSIGN_OR_RETURN(parts.merges, file.ReadResident(ResidentKind::kMerges));
-  }
-  return parts;
-}
-
-Result<Tokenizer> MakeTokenizer(const TokenizerParts& parts, const ContainerIndex& index,
-                                const std::string& file) {
-  const auto& text = parts.vocabulary;
-  STI_ASSIGN_OR_RETURN(Vocabulary vocabulary,
-                       Vocabulary::FromText(std::string(text.begin(), text.end())));
-  // Tables of embeddings may have rows to spare; an id must not lack its row.
-  if (vocabulary.size() > index.info.shape.vocabulary) {
-    return DataError(file + ": vocabulary has " + std::to_string(vocabulary.size()) +
-                     " tokens, the model " + std::to_string(index.info.shape.vocabulary) +
-                     "; run sti-shard again");
-  }
-  const auto* merges = reinterpret_cast<const char*>(parts.merges.data());
-  auto tokenizer =
-      Tokenizer::Create(std::move(vocabulary), {merges, parts.merges.size()}, index.info.tokenizer);
-  if (tokenizer.ok()) return tokenizer;
-  return DataError(file + ": " + tokenizer.error().message + ", then run sti-shard again");
-}
-
-Result<Tokenizer> LoadTokenizer(ContainerFile& file) {
-  STI_ASSIGN_OR_RETURN(const TokenizerParts parts, ReadTokenizerParts(file));
-  return MakeTokenizer(parts, file.index(), file.name());
-}
-
 Result<std::vector<Example>> ReadDataset(const std::string& path, const ContainerIndex& index,
                                          bool labels_required) {
   STI_ASSIGN_OR_RETURN(std::string content,
@@ -171,8 +122,5 @@ Result<std::vector<Example>> ReadDataset(const std::string& path, const Containe
   return ParseDataset(content, path == "-" ? "stdin" : path, index.info.labels, labels_required,
                       index.info.problem);
 }
-
-uint64_t CurrentRssBytes() { return StatusField("VmRSS:"); }
-uint64_t PeakRssBytes() { return StatusField("VmHWM:"); }
 
 }  // namespace sti

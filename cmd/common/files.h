@@ -10,7 +10,6 @@
 #include "base/result.h"
 #include "io/container_file.h"
 #include "text/dataset.h"
-#include "text/tokenizer.h"
 #include "types/compute_type.h"
 #include "types/device_profile.h"
 #include "types/importance.h"
@@ -44,23 +43,7 @@ Status WriteImportancePart(const std::string& path, const ImportancePart& part);
 Status WriteImportance(const std::string& path, const Importance& importance);
 Status WriteProfile(const std::string& path, const DeviceProfile& profile);
 
-/// The text that a tokenizer is made from, as read.
-struct TokenizerParts {
-  std::vector<uint8_t> vocabulary;
-  std::vector<uint8_t> merges;  ///< byte-level BPE only
-};
-Result<TokenizerParts> ReadTokenizerParts(ContainerFile& file);
-Result<Tokenizer> MakeTokenizer(const TokenizerParts& parts, const ContainerIndex& index,
-                                const std::string& file);
-
-/// The model's tokenizer; DataError if its vocabulary is not one.
-Result<Tokenizer> LoadTokenizer(ContainerFile& file);
-
 Result<std::vector<Example>> ReadDataset(const std::string& path, const ContainerIndex& index,
                                          bool labels_required);
-
-/// Memory of this process in bytes, now and at most (VmRSS, VmHWM).
-uint64_t CurrentRssBytes();
-uint64_t PeakRssBytes();
 
 }  // namespace sti

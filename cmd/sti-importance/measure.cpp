@@ -15,6 +15,7 @@
 #include "importance/measure.h"
 #include "importance/quick_importance.h"
 #include "inputs.h"
+#include "text/model_tokenizer.h"
 #include "warnings.h"
 
 namespace sti {

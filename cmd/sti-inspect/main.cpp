@@ -17,6 +17,7 @@
 #include "import/export_model.h"
 #include "model/verify.h"
 #include "options.h"
+#include "text/model_tokenizer.h"
 
 namespace sti {
 namespace {

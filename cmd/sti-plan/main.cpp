@@ -8,9 +8,11 @@
 #include "common/svg.h"
 #include "format/plan_file.h"
 #include "gantt.h"
+#include "model/memory.h"
 #include "options.h"
 #include "plan/front.h"
 #include "sweep.h"
+#include "text/model_tokenizer.h"
 #include "verdicts.h"
 
 namespace sti {
@@ -31,7 +33,7 @@ struct Inputs {
             importance ? &*importance : nullptr,
             file.index().model,
             ShapeDigest(file.index().info),
-            ResidentMemoryBytes(file.index()),
+            ResidentBytes(file.index()) + TokenizerBytes(file.index()),
             &cold};
   }
 };

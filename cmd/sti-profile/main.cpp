@@ -9,10 +9,11 @@
 #include "common/parse.h"
 #include "common/tool.h"
 #include "format/profile_file.h"
-#include "process_bytes.h"
 #include "profile/device_state.h"
+#include "profile/process_bytes.h"
 #include "profile/profile.h"
-#include "start_time.h"
+#include "profile/start_time.h"
+#include "text/model_tokenizer.h"
 
 namespace sti {
 namespace {

@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "base/process_memory.h"
 #include "base/samples.h"
 #include "common/files.h"
 #include "common/parse.h"

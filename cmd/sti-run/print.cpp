@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "base/process_memory.h"
 #include "common/files.h"
 #include "common/parse.h"
 

@@ -114,8 +114,8 @@ Result<std::unique_ptr<Session>> Session::Open(const RunOptions& options, const 
   if (options.memory_bytes) {
     STI_ASSIGN_OR_RETURN(session->tokenizer_, MakeTokenizer(parts, file.index(), file.name()));
     STI_ASSIGN_OR_RETURN(pipeline.staging_bytes,
-                         StagingBytes(*options.memory_bytes, file.index(), *session->tokenizer_,
-                                      pipeline.threads, pipeline.arithmetic.type, plan));
+                         StagingBytes(*options.memory_bytes, file.index(), pipeline.threads,
+                                      pipeline.arithmetic, plan));
   }
   STI_ASSIGN_OR_RETURN(session->pipeline_,
                        Pipeline::Create(std::move(file), std::move(plan), pipeline));

@@ -10,6 +10,7 @@
 #include "base/result.h"
 #include "options.h"
 #include "pipeline/pipeline.h"
+#include "text/model_tokenizer.h"
 #include "text/tokenizer.h"
 
 namespace sti {

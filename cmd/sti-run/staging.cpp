@@ -2,9 +2,10 @@
 
 #include <algorithm>
 
+#include "base/process_memory.h"
 #include "common/files.h"
 #include "common/parse.h"
-#include "plan/memory.h"
+#include "model/memory.h"
 #include "types/shard_catalog.h"
 
 namespace sti {
@@ -45,21 +46,21 @@ uint64_t LargestLayerBytes(const ShardCatalog& catalog, const Plan& plan) {
 
 }  // namespace
 
-Result<uint64_t> StagingBytes(uint64_t memory_bytes, const ContainerIndex& index,
-                              const Tokenizer& tokenizer, uint32_t threads, ComputeType compute,
-                              const Plan& plan) {
+Result<uint64_t> StagingBytes(uint64_t memory_bytes, const ContainerIndex& index, uint32_t threads,
+                              const Arithmetic& arithmetic, const Plan& plan) {
   uint32_t length = plan.length;
   uint32_t width = plan.width;
   for (const Plan& variant : plan.variants) {
     length = std::max(length, variant.length);
     width = std::max(width, variant.width);
   }
-  // The vocabulary is in both: in memory already, and resident.
-  const uint64_t now = CurrentRssBytes();
-  const uint64_t used = now - std::min(now, tokenizer.vocabulary().memory_bytes()) + kLaterBytes +
-                        ResidentMemoryBytes(index) +
-                        WorkingBytes(index.info.shape, threads, length, width, compute) +
-                        plan.preload_bytes;
+  const WorkingTerms terms{.kernel = KernelName(arithmetic),
+                           .type = arithmetic.type,
+                           .threads = threads,
+                           .tokens = length,
+                           .width = width};
+  const uint64_t used = CurrentRssBytes() + kLaterBytes + ResidentBytes(index) +
+                        WorkingBytes(index, terms) + plan.preload_bytes;
   // Planned for this much: its estimate and this one may differ by what code happens to be loaded.
   const bool planned = plan.predicted_peak_bytes != 0 && plan.predicted_peak_bytes <= memory_bytes;
   const uint64_t least = planned ? LargestLayerBytes(CatalogOf(index), plan) : 0;

@@ -4,8 +4,7 @@
 
 #include "base/result.h"
 #include "format/container_index.h"
-#include "text/tokenizer.h"
-#include "types/compute_type.h"
+#include "kernels/backend.h"
 #include "types/plan.h"
 
 namespace sti {
@@ -14,8 +13,7 @@ namespace sti {
 /// ahead once everything else has its part: what it holds now, what a run under `plan` and its
 /// variants on `threads` cores takes, and the preloaded shards. At least what one layer streams if
 /// the plan was made for that much memory. InfeasibleError if nothing is left.
-Result<uint64_t> StagingBytes(uint64_t memory_bytes, const ContainerIndex& index,
-                              const Tokenizer& tokenizer, uint32_t threads, ComputeType compute,
-                              const Plan& plan);
+Result<uint64_t> StagingBytes(uint64_t memory_bytes, const ContainerIndex& index, uint32_t threads,
+                              const Arithmetic& arithmetic, const Plan& plan);
 
 }  // namespace sti

@@ -22,25 +22,25 @@ Json LaneName(int lane, const char* name) {
 std::string LayerName(uint32_t layer) { return "layer " + std::to_string(layer); }
 
 /// The bits that each part of a read completes, by shard: {"3": [2, 3, 4]}.
-Json PartsOf(const LoadSchedule& schedule, const StagedRead& read) {
+Json PartsOf(const LoadSchedule& schedule, const ScheduledRead& read) {
   std::map<uint32_t, std::vector<uint32_t>> bits;
   for (uint32_t i = read.first_part; i < read.first_part + read.parts; ++i) {
-    const StagedPart& part = schedule.parts[i];
-    if (part.kind == kResidentPart) continue;
-    bits[schedule.requests[part.request].slice].push_back(ShardPartBits(part.kind));
+    const ScheduledPart& part = schedule.parts[i];
+    if (!part.kind) continue;
+    bits[schedule.requests[part.request].slice].push_back(BitsOf(*part.kind));
   }
   Json slices = Json::object();
   for (const auto& [slice, parts] : bits) slices["slice " + std::to_string(slice)] = parts;
   return slices;
 }
 
-std::string ReadName(const LoadSchedule& schedule, const StagedRead& read) {
-  const StagedPart& part = schedule.parts[read.first_part];
-  if (part.kind != kResidentPart) {
+std::string ReadName(const LoadSchedule& schedule, const ScheduledRead& read) {
+  const ScheduledPart& part = schedule.parts[read.first_part];
+  if (part.kind) {
     return LayerName(schedule.requests[part.request].layer) +
            (read.refinement ? " refinement" : "");
   }
-  return part.request == kHeadOfModel ? "head parameters" : LayerName(part.request) + " parameters";
+  return part.layer ? LayerName(*part.layer) + " parameters" : "head parameters";
 }
 
 /// The bits that each slice of a layer ran at; 0: left out.
@@ -117,7 +117,7 @@ void TraceWriter::AddReads(const RunResult& run, const LoadSchedule& schedule) {
       events_->Add("embedding rows", kIo, begin_us, span.end_us, std::move(args));
       continue;
     }
-    const StagedRead& read = schedule.reads[span.read];
+    const ScheduledRead& read = schedule.reads[span.read];
     args["bytes"] = read.length;
     args["parts"] = PartsOf(schedule, read);
     events_->Add(ReadName(schedule, read), kIo, begin_us, span.end_us, std::move(args));

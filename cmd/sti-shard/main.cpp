@@ -63,8 +63,8 @@ Status CheckOptions(const Options& options) {
   return {};
 }
 
-// Bytes of all shard parts of one bitwidth index.
-uint64_t PartBytes(const ContainerIndex& index, uint32_t part) {
+// Returns the bytes of all shards' parts of one kind.
+uint64_t PartBytes(const ContainerIndex& index, PartKind part) {
   uint64_t bytes = 0;
   for (const ShardLocation& shard : index.shards) bytes += shard.parts[part].length;
   return bytes;
@@ -75,7 +75,9 @@ nlohmann::ordered_json Describe(const ShardReport& report) {
   const ModelShape& shape = index.info.shape;
   uint64_t weights = shape.shard_weights() * index.shards.size();
   uint64_t progressive = 0;
-  for (uint32_t part = 0; part + 1 < kShardPartKinds; ++part) progressive += PartBytes(index, part);
+  for (const PartKind part : kPartKinds) {
+    if (part != PartKind::kFull) progressive += PartBytes(index, part);
+  }
   uint64_t outliers = 0;
   for (uint64_t layer : report.outliers) outliers += layer;
   nlohmann::ordered_json json;
@@ -85,7 +87,7 @@ nlohmann::ordered_json Describe(const ShardReport& report) {
   json["bits"] = index.bits;
   json["file_bytes"] = report.file_bytes;
   json["progressive_bytes"] = progressive;
-  json["full_bytes"] = PartBytes(index, kShardPartKinds - 1);
+  json["full_bytes"] = PartBytes(index, PartKind::kFull);
   json["bits_per_weight"] = ProgressiveBitsPerWeight(index);
   json["outlier_share"] = static_cast<double>(outliers) / static_cast<double>(weights);
   json["outlier_shares"] = nlohmann::ordered_json::array();  // of each layer

@@ -68,12 +68,14 @@ uint64_t ProgressiveBytes(const ContainerIndex& index) {
   for (const ShardLocation& shard : index.shards) {
     // One extent a shard, or parts of extents that a layer's shards share.
     uint64_t parts = 0;
-    uint64_t end = shard.parts[0].offset;
-    for (uint32_t part = 0; part < ShardPartIndex(kFullBits); ++part) {
+    const uint64_t begin = shard.parts[PartKind::kBase].offset;
+    uint64_t end = begin;
+    for (const PartKind part : kPartKinds) {
+      if (part == PartKind::kFull) continue;
       parts += RoundUp(shard.parts[part].length, kPlaneAlignment);
       end = std::max(end, shard.parts[part].offset + shard.parts[part].length);
     }
-    uint64_t extent = RoundUp(end - shard.parts[0].offset, kBlockBytes);
+    uint64_t extent = RoundUp(end - begin, kBlockBytes);
     bytes += index.layout == Layout::kShard ? extent : parts;
   }
   return bytes;
@@ -84,26 +86,13 @@ double ProgressiveBitsPerWeight(const ContainerIndex& index) {
   return static_cast<double>(ProgressiveBytes(index)) * 8 / static_cast<double>(weights);
 }
 
-uint64_t ResidentMemoryBytes(const ContainerIndex& index) {
-  constexpr uint64_t kLookUpBytesPerToken = 16;
-  const uint64_t hidden = index.info.shape.hidden;
-  uint64_t bytes = 0;
-  for (const ResidentLocation& part : index.resident) {
-    if (IsText(part.kind)) {
-      bytes += part.raw_length;
-      continue;
-    }
-    const uint64_t width = BytesOf(part.type);
-    const bool head = part.kind == ResidentKind::kHead || part.kind == ResidentKind::kStatedHead;
-    const uint64_t kept = head ? hidden * hidden * width : 0;
-    bytes += kept + (part.raw_length - kept) / width * sizeof(float);
-  }
-  return bytes + index.info.shape.vocabulary * kLookUpBytesPerToken;
-}
-
 std::vector<PartLocation> PartsFor(const ShardLocation& shard, uint32_t bits) {
-  if (bits == kFullBits) return {shard.parts[ShardPartIndex(kFullBits)]};
-  return {shard.parts, shard.parts + ShardPartIndex(bits) + 1};
+  const PartSet wanted = PartSet::For(bits);
+  std::vector<PartLocation> parts;
+  for (const PartKind part : kPartKinds) {
+    if (wanted.Has(part)) parts.push_back(shard.parts[part]);
+  }
+  return parts;
 }
 
 ShardCatalog CatalogOf(const ContainerIndex& index) {
@@ -126,6 +115,36 @@ ShardCatalog CatalogOf(const ContainerIndex& index) {
     }
   }
   return catalog;
+}
+
+Status CheckPart(const PartLocation& part, std::span<const uint8_t> bytes, const std::string& file,
+                 const std::string& what) {
+  if (Checksum(bytes) == part.checksum) return {};
+  return DataError(file + ": " + what + " is damaged; copy the file again or run sti-shard");
+}
+
+std::string ShardPartName(uint32_t layer, uint32_t slice, PartKind part) {
+  const std::string name = part == PartKind::kBase   ? "base"
+                           : part == PartKind::kFull ? "full fidelity"
+                                                     : "plane " + std::to_string(BitsOf(part));
+  return "layer " + std::to_string(layer) + " slice " + std::to_string(slice) + " " + name;
+}
+
+std::string ResidentName(ResidentKind kind, uint32_t layer) {
+  switch (kind) {
+    case ResidentKind::kEmbedding:
+      return "embedding parameters";
+    case ResidentKind::kLayer:
+      return "layer " + std::to_string(layer) + " parameters";
+    case ResidentKind::kHead:
+    case ResidentKind::kStatedHead:
+      return "head parameters";
+    case ResidentKind::kVocabulary:
+      return "vocabulary";
+    case ResidentKind::kMerges:
+      break;
+  }
+  return "merges";
 }
 
 }  // namespace sti

@@ -12,7 +12,8 @@
 #include "base/digest.h"
 #include "base/result.h"
 #include "format/container_header.h"
-#include "quant/quantize.h"
+#include "shard/codebook.h"
+#include "shard/parts.h"
 #include "types/model_info.h"
 #include "types/shard_catalog.h"
 
@@ -28,13 +29,10 @@ struct PartLocation {
   uint64_t checksum = 0;  ///< XXH3-64 of the stored bytes
 };
 
-/// A shard's parts by the bitwidth they complete: 2 (base: outliers and the two top bit planes),
-/// 3..6 (one plane each), 32 (full fidelity, an extent of its own).
-inline constexpr uint32_t kShardPartKinds = 6;
-constexpr uint32_t ShardPartIndex(uint32_t bits) { return bits <= kMaxCodeBits ? bits - 2 : 5; }
-constexpr uint32_t ShardPartBits(uint32_t index) { return index < 5 ? index + 2 : 32; }
+/// Where the parts of a shard lie; those of 2 to 6 bits in one extent or in one of each plane of a
+/// layer, full fidelity in an extent of its own.
 struct ShardLocation {
-  PartLocation parts[kShardPartKinds];
+  PerPart<PartLocation> parts;
 };
 
 enum class ResidentKind : uint8_t {
@@ -137,11 +135,17 @@ uint64_t ProgressiveBytes(const ContainerIndex& index);
 /// The same in bits a weight.
 double ProgressiveBitsPerWeight(const ContainerIndex& index);
 
-/// Memory that resident parts take in an open model: the pooler's weights as they are stored, other
-/// values as floats, the vocabulary with its look-up table.
-uint64_t ResidentMemoryBytes(const ContainerIndex& index);
-
-/// Stored parts that make up a shard at `bits`, in file order when the layout is kShard.
+/// Returns the stored parts that make up a shard at `bits`, in file order when the layout is
+/// kShard.
 std::vector<PartLocation> PartsFor(const ShardLocation& shard, uint32_t bits);
+
+/// DataError naming file and part unless `bytes` hash to the part's checksum.
+Status CheckPart(const PartLocation& part, std::span<const uint8_t> bytes, const std::string& file,
+                 const std::string& what);
+
+/// The names of parts in messages: "layer 3 slice 5 base", "layer 3 slice 5 plane 4",
+/// "layer 3 parameters".
+std::string ShardPartName(uint32_t layer, uint32_t slice, PartKind part);
+std::string ResidentName(ResidentKind kind, uint32_t layer);
 
 }  // namespace sti

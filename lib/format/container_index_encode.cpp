@@ -26,11 +26,11 @@ std::vector<fb::ShardPart> EncodeShards(const ContainerIndex& index) {
   std::vector<fb::ShardPart> parts;
   uint32_t width = index.info.shape.width;
   for (size_t i = 0; i < index.shards.size(); ++i) {
-    for (uint32_t k = 0; k < kShardPartKinds; ++k) {
-      const PartLocation& part = index.shards[i].parts[k];
+    for (const PartKind kind : kPartKinds) {
+      const PartLocation& part = index.shards[i].parts[kind];
       if (part.length == 0) continue;
       parts.emplace_back(part.offset, part.length, part.checksum, static_cast<uint16_t>(i / width),
-                         static_cast<uint16_t>(i % width), static_cast<uint8_t>(ShardPartBits(k)));
+                         static_cast<uint16_t>(i % width), static_cast<uint8_t>(BitsOf(kind)));
     }
   }
   return parts;

@@ -12,7 +12,7 @@
 #include "format/flatbuffer_values.h"
 #include "format/resident_codec.h"
 #include "format/row_codec.h"
-#include "kernels/decode_shard.h"
+#include "shard/weight_order.h"
 #include "types/plan.h"
 
 namespace sti {
@@ -227,7 +227,7 @@ class IndexParser {
         return Bad("a shard part outside the shape");
       }
       PartLocation& place = index_.shards[size_t{part->layer()} * shape.width + part->slice()]
-                                .parts[ShardPartIndex(part->bits())];
+                                .parts[PartAt(part->bits())];
       if (place.length != 0 || part->length() == 0) return Bad("a shard part twice or empty");
       place = {part->offset(), part->length(), part->checksum()};
       STI_RETURN_IF_ERROR(CheckPlaneLength(part->bits(), part->length(), part->offset()));

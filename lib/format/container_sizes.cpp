@@ -10,15 +10,15 @@ constexpr uint64_t kCentroidBytes = sizeof(float);
 constexpr uint64_t kScaleBytes = 2;  // bfloat16
 
 void AddShard(const ShardLocation& shard, uint64_t plane_bytes, ContainerSizes& sizes) {
-  const PartLocation& base = shard.parts[0];
+  const PartLocation& base = shard.parts[PartKind::kBase];
   if (base.length != 0) {
     sizes.outliers += base.length - 2 * plane_bytes;
     sizes.top_planes += 2 * plane_bytes;
   }
-  for (uint32_t part = 1; part < ShardPartIndex(kFullBits); ++part) {
-    sizes.planes[part - 1] += shard.parts[part].length;
+  for (uint32_t bits = kMinCodeBits + 1; bits <= kMaxCodeBits; ++bits) {
+    sizes.planes[bits - kMinCodeBits - 1] += shard.parts[PartAt(bits)].length;
   }
-  sizes.full += shard.parts[ShardPartIndex(kFullBits)].length;
+  sizes.full += shard.parts[PartKind::kFull].length;
 }
 
 // Codes of k bits for each weight, and the outliers and 2^k centroids a layer once a version.

@@ -5,7 +5,7 @@
 #include "format/container_header.h"
 #include "format/resident_codec.h"
 #include "format/row_codec.h"
-#include "kernels/decode_shard.h"
+#include "shard/weight_order.h"
 #include "types/plan.h"
 
 namespace sti {
@@ -17,8 +17,8 @@ constexpr uint64_t kRowChunkBytes = uint64_t{1} << 20;
 // The index as large as it will be: every part that is going to be written is counted.
 uint64_t FinalIndexBytes(ContainerIndex index, const PartSelection& selection) {
   for (size_t i = 0; i < index.shards.size(); ++i) {
-    for (uint32_t part = 0; part < kShardPartKinds; ++part) {
-      if ((selection[i] >> part & 1U) != 0) index.shards[i].parts[part].length = 1;
+    for (const PartKind part : kPartKinds) {
+      if (selection[i].Has(part)) index.shards[i].parts[part].length = 1;
     }
   }
   return EncodeContainerIndex(index).size();
@@ -99,7 +99,7 @@ Status ContainerWriter::AddRows(RowTableKind kind, DataType type, RowCoding codi
   return {};
 }
 
-Status ContainerWriter::AppendShardPart(uint32_t layer, uint32_t slice, uint32_t part,
+Status ContainerWriter::AppendShardPart(uint32_t layer, uint32_t slice, PartKind part,
                                         const EncodedShard& shard, bool opens_extent) {
   if (shard.parts[part].empty()) return {};
   uint64_t alignment = opens_extent ? kBlockBytes : kPlaneAlignment;
@@ -111,23 +111,24 @@ Status ContainerWriter::AppendShardPart(uint32_t layer, uint32_t slice, uint32_t
 Status ContainerWriter::AddLayer(uint32_t layer, const Codebook& codebook,
                                  std::span<const EncodedShard> shards) {
   index_.centroids[layer] = codebook;
-  const uint32_t full = ShardPartIndex(kFullBits);
+  const std::span planes(kPartKinds.data(), kPartKinds.size() - 1);  // full fidelity comes last
   auto slices = static_cast<uint32_t>(shards.size());
   if (index_.layout == Layout::kShard) {
     for (uint32_t slice = 0; slice < slices; ++slice) {
-      for (uint32_t part = 0; part < full; ++part) {
-        STI_RETURN_IF_ERROR(AppendShardPart(layer, slice, part, shards[slice], part == 0));
+      for (const PartKind part : planes) {
+        STI_RETURN_IF_ERROR(
+            AppendShardPart(layer, slice, part, shards[slice], part == PartKind::kBase));
       }
     }
   } else {
-    for (uint32_t part = 0; part < full; ++part) {
+    for (const PartKind part : planes) {
       for (uint32_t slice = 0; slice < slices; ++slice) {
         STI_RETURN_IF_ERROR(AppendShardPart(layer, slice, part, shards[slice], slice == 0));
       }
     }
   }
   for (uint32_t slice = 0; slice < slices; ++slice) {
-    STI_RETURN_IF_ERROR(AppendShardPart(layer, slice, full, shards[slice], true));
+    STI_RETURN_IF_ERROR(AppendShardPart(layer, slice, PartKind::kFull, shards[slice], true));
   }
   return {};
 }

@@ -17,9 +17,9 @@
 
 namespace sti {
 
-/// The stored parts of one shard, by ShardPartIndex; an absent part is empty.
+/// The stored parts of one shard; an absent part is empty.
 struct EncodedShard {
-  std::vector<uint8_t> parts[kShardPartKinds];
+  PerPart<std::vector<uint8_t>> parts;
 };
 
 /// Row `index` as in the source: the table's columns * BytesOf(type) bytes.
@@ -51,7 +51,7 @@ class ContainerWriter {
   ContainerWriter() = default;
   Result<PartLocation> Append(std::span<const uint8_t> bytes, uint64_t alignment);
   [[nodiscard]] Status Put(uint64_t offset, std::span<const uint8_t> bytes);
-  [[nodiscard]] Status AppendShardPart(uint32_t layer, uint32_t slice, uint32_t part,
+  [[nodiscard]] Status AppendShardPart(uint32_t layer, uint32_t slice, PartKind part,
                                        const EncodedShard& shard, bool opens_extent);
 
   std::vector<AtomicFile> file_;  // one, or none for a dry run

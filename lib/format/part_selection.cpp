@@ -37,8 +37,8 @@ class Selector {
       return DataError("a plan runs layer " + std::to_string(layer) + " slice " +
                        std::to_string(slice) + ", which the model does not have");
     }
-    PartMask& mask = selection_[size_t{layer} * shape_.width + slice];
-    mask = static_cast<PartMask>(mask | PartsForBits(bits));
+    PartSet& parts = selection_[size_t{layer} * shape_.width + slice];
+    parts = parts.With(PartSet::For(bits));
     return {};
   }
 
@@ -57,19 +57,14 @@ void AddBits(const Plan& plan, std::set<uint32_t>& bits) {
 
 }  // namespace
 
-PartMask PartsForBits(uint32_t bits) {
-  const uint32_t last = ShardPartIndex(bits);
-  return static_cast<PartMask>(bits == kFullBits ? 1U << last : (2U << last) - 1);
-}
-
 PartSelection SelectAll(const ModelShape& shape, std::span<const uint32_t> bits) {
-  PartMask mask = 0;
-  for (uint32_t k : bits) mask = static_cast<PartMask>(mask | PartsForBits(k));
-  return PartSelection(size_t{shape.layers} * shape.width, mask);
+  PartSet parts;
+  for (uint32_t k : bits) parts = parts.With(PartSet::For(k));
+  return PartSelection(size_t{shape.layers} * shape.width, parts);
 }
 
 Result<PartSelection> SelectForPlans(const ModelShape& shape, std::span<const Plan> plans) {
-  PartSelection selection(size_t{shape.layers} * shape.width, 0);
+  PartSelection selection(size_t{shape.layers} * shape.width);
   Selector selector(shape, selection);
   for (const Plan& plan : plans) STI_RETURN_IF_ERROR(selector.AddPlan(plan));
   return selection;

@@ -13,16 +13,10 @@
 
 namespace sti {
 
-/// Parts of one shard: bit ShardPartIndex(k) is set if part k is stored.
-using PartMask = uint8_t;
+/// The parts that a container holds of each shard, [layers * width].
+using PartSelection = std::vector<PartSet>;
 
-/// The parts that a read at `bits` (2..6 or 32) needs.
-PartMask PartsForBits(uint32_t bits);
-
-/// [layers * width]
-using PartSelection = std::vector<PartMask>;
-
-/// What each of `bits` needs, of every shard.
+/// Selects the parts that each of `bits` needs, of every shard.
 PartSelection SelectAll(const ModelShape& shape, std::span<const uint32_t> bits);
 
 /// What the plans read, their turns and variants included. DataError if one does not fit the shape.

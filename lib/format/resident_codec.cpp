@@ -4,8 +4,6 @@
 
 #include <numeric>
 
-#include "kernels/decode.h"
-
 namespace sti {
 namespace {
 
@@ -81,23 +79,6 @@ Result<std::vector<std::span<const uint8_t>>> ResidentTensors(const ResidentLoca
     next += size * width;
   }
   return tensors;
-}
-
-std::vector<float> WidenTensor(std::span<const uint8_t> tensor, DataType type) {
-  std::vector<float> values(tensor.size() / BytesOf(type));
-  WidenWeights(tensor.data(), type, values.size(), values.data());
-  return values;
-}
-
-Result<std::vector<std::vector<float>>> SplitResident(const ResidentLocation& location,
-                                                      const ModelShape& shape,
-                                                      std::span<const uint8_t> raw,
-                                                      const std::string& name) {
-  STI_ASSIGN_OR_RETURN(const auto tensors, ResidentTensors(location, shape, raw, name));
-  std::vector<std::vector<float>> widened;
-  widened.reserve(tensors.size());
-  for (const auto& tensor : tensors) widened.push_back(WidenTensor(tensor, location.type));
-  return widened;
 }
 
 }  // namespace sti

@@ -34,13 +34,4 @@ Result<std::vector<std::span<const uint8_t>>> ResidentTensors(const ResidentLoca
                                                               std::span<const uint8_t> raw,
                                                               const std::string& name);
 
-/// One of them, widened.
-std::vector<float> WidenTensor(std::span<const uint8_t> tensor, DataType type);
-
-/// All of them, widened.
-Result<std::vector<std::vector<float>>> SplitResident(const ResidentLocation& location,
-                                                      const ModelShape& shape,
-                                                      std::span<const uint8_t> raw,
-                                                      const std::string& name);
-
 }  // namespace sti

@@ -4,7 +4,6 @@
 
 #include "base/checked.h"
 #include "base/little_endian.h"
-#include "kernels/fp32/outliers.h"
 #include "types/plan.h"
 
 namespace sti {
@@ -96,17 +95,17 @@ bool OutliersAreSound(const OutlierView& view, uint64_t weights) {
 }  // namespace
 
 Result<ShardView> ViewShard(const ModelInfo& info, const Codebook& codebook, uint32_t bits,
-                            std::span<const std::span<const uint8_t>> parts,
+                            const PerPart<std::span<const uint8_t>>& parts,
                             const std::string& name) {
   ShardView view;
   view.bits = bits;
   view.type = info.data_type;
   if (bits == kFullBits) {
-    view.full = parts[ShardPartIndex(kFullBits)].data();
+    view.full = parts[PartKind::kFull].data();
     return view;
   }
   uint64_t weights = info.shape.shard_weights();
-  std::span<const uint8_t> base = parts[0];
+  std::span<const uint8_t> base = parts[PartKind::kBase];
   auto bad = [&] { return DataError(name + ": outliers are damaged; run sti-shard again"); };
   if (base.size() < kBaseCountsBytes) return bad();
   view.outliers.count = LoadLittle<uint32_t>(&base[0]);
@@ -123,7 +122,7 @@ Result<ShardView> ViewShard(const ModelInfo& info, const Codebook& codebook, uin
   view.planes[0] = &base[layout.planes];
   view.planes[1] = view.planes[0] + PlaneBytes(weights);
   for (uint32_t plane = 3; plane <= bits; ++plane) {
-    view.planes[plane - 1] = parts[ShardPartIndex(plane)].data();
+    view.planes[plane - 1] = parts[PartAt(plane)].data();
   }
   view.centroids = codebook.centroids[bits].data();
   if (!codebook.scales.empty()) view.scales = codebook.scales.data();
@@ -132,7 +131,7 @@ Result<ShardView> ViewShard(const ModelInfo& info, const Codebook& codebook, uin
 
 Status CheckOutlierCodes(const ShardView& shard, const std::string& name) {
   uint32_t codes = 0;
-  ForEachOutlier(shard, 0, shard.outliers.blocks * kOutlierBlock, [&](uint64_t at, float) {
+  ForEachOutlierPosition(shard.outliers, [&](uint64_t at) {
     for (uint32_t plane = 0; plane < shard.bits; ++plane) {
       codes |= shard.planes[plane][at / 8] >> at % 8 & 1U;
     }

@@ -9,7 +9,8 @@
 
 #include "base/result.h"
 #include "format/container_index.h"
-#include "kernels/decode_shard.h"
+#include "shard/parts.h"
+#include "shard/view.h"
 
 namespace sti {
 
@@ -27,12 +28,11 @@ std::vector<uint8_t> EncodeShardBase(std::span<const uint8_t> codes,
 /// One refinement plane: bit (6 - bits) of each code, for bits = 3..6.
 std::vector<uint8_t> EncodeShardPlane(std::span<const uint8_t> codes, uint32_t bits);
 
-/// Looks at loaded parts as a shard of `bits`: `parts[i]` is the bytes of part i of
-/// ShardPartKinds (base, 3, 4, 5, 6, full), each 64-byte aligned except the full part (16), those
-/// that `bits` needs present. Checks every number of the base part. `parts` and `codebook` outlive
-/// the view.
+/// Looks at loaded parts as a shard of `bits`: `parts` has the bytes of each kind, 64-byte
+/// aligned except full fidelity (16), those that `bits` needs present. Checks every number of the
+/// base part. `parts` and `codebook` outlive the view.
 Result<ShardView> ViewShard(const ModelInfo& info, const Codebook& codebook, uint32_t bits,
-                            std::span<const std::span<const uint8_t>> parts,
+                            const PerPart<std::span<const uint8_t>>& parts,
                             const std::string& name);
 
 /// Fails (data) if an outlier of a coded shard has another code than 0: kernels put outliers as

@@ -13,7 +13,8 @@
 #include "import/config_writer.h"
 #include "import/part_roles.h"
 #include "import/safetensors_writer.h"
-#include "quant/stream_order.h"
+#include "kernels/decode_shard.h"
+#include "shard/weight_order.h"
 #include "types/plan.h"
 
 namespace sti {
@@ -148,7 +149,7 @@ class Exporter {
     std::vector<uint8_t> matrices(LayerWeights(shape) * width);
     for (uint32_t slice = 0; slice < shape.width; ++slice) {
       STI_ASSIGN_OR_RETURN(std::vector<uint8_t> weights, ReadShard(layer, slice));
-      const std::vector<uint32_t> order = StreamOrder(shape, slice);
+      const std::vector<uint32_t> order = WeightOrder(shape, slice);
       for (size_t i = 0; i < order.size(); ++i) {
         std::memcpy(&matrices[size_t{order[i]} * width], &weights[i * width], width);
       }
@@ -159,23 +160,22 @@ class Exporter {
   // The weights of a shard in stream order, in MatrixType.
   Result<std::vector<uint8_t>> ReadShard(uint32_t layer, uint32_t slice) {
     const ShardLocation& shard = index_.shard(layer, slice);
-    std::array<LoadedRange, kShardPartKinds> loaded;
-    std::array<std::span<const uint8_t>, kShardPartKinds> bytes;
-    for (uint32_t part = 0; part < kShardPartKinds; ++part) {
-      const bool full = ShardPartBits(part) == kFullBits;
-      if (full != (options_.bits == kFullBits) || ShardPartBits(part) > options_.bits) continue;
+    PerPart<LoadedRange> loaded;
+    PerPart<std::span<const uint8_t>> bytes;
+    for (const PartKind part : kPartKinds) {
+      if (!PartSet::For(options_.bits).Has(part)) continue;
       STI_ASSIGN_OR_RETURN(loaded[part],
                            file_.ReadPart(shard.parts[part], ShardPartName(layer, slice, part)));
       bytes[part] = loaded[part].Bytes(shard.parts[part]);
     }
     if (options_.bits == kFullBits) {
-      auto full = bytes[ShardPartIndex(kFullBits)];
+      auto full = bytes[PartKind::kFull];
       return std::vector<uint8_t>(full.begin(), full.end());
     }
     STI_ASSIGN_OR_RETURN(
         ShardView view,
         ViewShard(index_.info, index_.centroids[layer], options_.bits, bytes,
-                  file_.name() + ": " + ShardPartName(layer, slice, ShardPartIndex(2))));
+                  file_.name() + ": " + ShardPartName(layer, slice, PartKind::kBase)));
     std::vector<uint8_t> stored;
     AppendFloats(DecodeShard(view, index_.info.shape), stored);
     return stored;

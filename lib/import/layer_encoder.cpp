@@ -8,7 +8,7 @@
 #include "import/part_roles.h"
 #include "quant/hidden_scales.h"
 #include "quant/quantize.h"
-#include "quant/stream_order.h"
+#include "shard/weight_order.h"
 #include "types/load_value.h"
 #include "types/plan.h"
 
@@ -62,10 +62,9 @@ class LayerSource {
 
 EncodedShard EncodeShard(const LayerSource& source, const QuantizedLayer& layer,
                          const std::vector<bool>& is_outlier, const std::vector<uint32_t>& order,
-                         PartMask wanted) {
+                         PartSet wanted) {
   EncodedShard shard;
-  const auto wants = [wanted](uint32_t bits) { return (wanted >> ShardPartIndex(bits) & 1U) != 0; };
-  if (wants(kMinCodeBits)) {
+  if (wanted.Has(PartKind::kBase)) {
     std::vector<uint8_t> codes(order.size());
     std::vector<ShardOutlier> outliers;
     for (size_t i = 0; i < order.size(); ++i) {
@@ -73,14 +72,12 @@ EncodedShard EncodeShard(const LayerSource& source, const QuantizedLayer& layer,
       if (is_outlier[order[i]])
         outliers.push_back({static_cast<uint32_t>(i), source.Raw(order[i])});
     }
-    shard.parts[0] = EncodeShardBase(codes, outliers, source.type());
+    shard.parts[PartKind::kBase] = EncodeShardBase(codes, outliers, source.type());
     for (uint32_t bits = kMinCodeBits + 1; bits <= kMaxCodeBits; ++bits) {
-      if (wants(bits)) shard.parts[ShardPartIndex(bits)] = EncodeShardPlane(codes, bits);
+      if (wanted.Has(PartAt(bits))) shard.parts[PartAt(bits)] = EncodeShardPlane(codes, bits);
     }
   }
-  if (wants(kFullBits)) {
-    shard.parts[ShardPartIndex(kFullBits)] = source.Gather(order);
-  }
+  if (wanted.Has(PartKind::kFull)) shard.parts[PartKind::kFull] = source.Gather(order);
   return shard;
 }
 
@@ -105,7 +102,7 @@ Result<EncodedLayer> EncodeLayer(const ModelFolder& folder, uint32_t layer, Code
   encoded.outliers = quantized.outliers.size();
   const ModelShape& shape = folder.info().shape;
   for (uint32_t slice = 0; slice < shape.width; ++slice) {
-    encoded.shards.push_back(EncodeShard(source, quantized, is_outlier, StreamOrder(shape, slice),
+    encoded.shards.push_back(EncodeShard(source, quantized, is_outlier, WeightOrder(shape, slice),
                                          selection[size_t{layer} * shape.width + slice]));
   }
   encoded.codebook = std::move(quantized.codebook);

@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "kernels/decode_shard.h"
 #include "kernels/dense.h"
 
 namespace sti {

@@ -6,7 +6,8 @@
 #include <vector>
 
 #include "base/thread_pool.h"
-#include "kernels/decode_shard.h"
+#include "shard/view.h"
+#include "shard/weight_order.h"
 #include "types/model_info.h"
 
 namespace sti {

@@ -134,35 +134,4 @@ Status ContainerFile::ForEachRow(const RowTable& table, const RowVisit& visit) {
   return {};
 }
 
-Status CheckPart(const PartLocation& part, std::span<const uint8_t> bytes, const std::string& file,
-                 const std::string& what) {
-  if (Checksum(bytes) == part.checksum) return {};
-  return DataError(file + ": " + what + " is damaged; copy the file again or run sti-shard");
-}
-
-std::string ShardPartName(uint32_t layer, uint32_t slice, uint32_t part_index) {
-  uint32_t bits = ShardPartBits(part_index);
-  std::string part = part_index == 0        ? "base"
-                     : bits <= kMaxCodeBits ? "plane " + std::to_string(bits)
-                                            : "full fidelity";
-  return "layer " + std::to_string(layer) + " slice " + std::to_string(slice) + " " + part;
-}
-
-std::string ResidentName(ResidentKind kind, uint32_t layer) {
-  switch (kind) {
-    case ResidentKind::kEmbedding:
-      return "embedding parameters";
-    case ResidentKind::kLayer:
-      return "layer " + std::to_string(layer) + " parameters";
-    case ResidentKind::kHead:
-    case ResidentKind::kStatedHead:
-      return "head parameters";
-    case ResidentKind::kVocabulary:
-      return "vocabulary";
-    case ResidentKind::kMerges:
-      break;
-  }
-  return "merges";
-}
-
 }  // namespace sti

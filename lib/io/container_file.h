@@ -68,12 +68,4 @@ class ContainerFile {
   uint64_t index_bytes_ = 0;
 };
 
-/// DataError naming file and part unless `bytes` hash to the part's checksum.
-Status CheckPart(const PartLocation& part, std::span<const uint8_t> bytes, const std::string& file,
-                 const std::string& what);
-
-/// "layer 3 slice 5 base", "layer 3 slice 5 plane 4", for messages.
-std::string ShardPartName(uint32_t layer, uint32_t slice, uint32_t part_index);
-std::string ResidentName(ResidentKind kind, uint32_t layer);
-
 }  // namespace sti

@@ -25,6 +25,10 @@ struct Arithmetic {
 /// name says the instruction set chosen on this machine. Thread-safe.
 std::string KernelName(const Arithmetic& arithmetic);
 
+/// Returns the backend that a kernel of this name (KernelName) belongs to; native unless the name
+/// is another's. Thread-safe.
+Backend BackendNamed(std::string_view kernel);
+
 /// Types that the native kernels compute with here, fp32 first, then ever faster. On x86
 /// bf16 wants AVX512_BF16, int8 wants AVX512_VNNI, both AVX512_VBMI and GFNI; on aarch64 both want
 /// dot products (FEAT_DotProd), bf16 FEAT_BF16 besides. Thread-safe.

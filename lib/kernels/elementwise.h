@@ -30,4 +30,11 @@ void TanhRow(float* x, uint32_t count);
 /// Sum of a[i] * b[i].
 float Dot(const float* a, const float* b, uint32_t count);
 
+/// Sets out[r] = bias for each of `rows` rows.
+void FillRows(const float* bias, uint32_t width, uint32_t rows, float* out, size_t out_stride);
+
+/// Sets out[column * out_stride + row] = tile[row * tile_stride + column].
+void TransposeTile(const float* tile, size_t tile_stride, uint32_t rows, uint32_t width, float* out,
+                   size_t out_stride);
+
 }  // namespace sti

@@ -8,14 +8,25 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 #include "base/checked.h"
 #include "kernels/lowp/panels.h"
 
 namespace sti {
 
-/// Whether the instruction set in force has what AttendPacked is fast with. Thread-safe.
+/// Returns whether the instruction set in force has what AttendPacked is fast with. Thread-safe.
 bool CanPackAttention();
+
+/// How attention may be laid out by a machine that computes with some kernel.
+struct AttentionLayouts {
+  bool plain = false;
+  bool packed = false;
+};
+
+/// Returns the layouts that a kernel (KernelName) of this type may have; more than one where its
+/// name does not tell. It depends on its arguments alone. Thread-safe.
+AttentionLayouts AttentionLayoutsOf(std::string_view kernel, ComputeType type);
 
 /// Some queries of one head, and all keys and values of their sequence.
 struct PackedHead {

@@ -15,7 +15,7 @@ void ClassifierHead::Run(const Batch& batch, const float* hidden, ThreadPool& po
                          std::vector<float>& pooled, float* logits) const {
   const uint32_t d = shape.hidden;
   const uint32_t sequences = batch.sequences();
-  pooled.resize((uint64_t{sequences} + pool.threads()) * d);
+  pooled.resize(RoomFor(d, sequences, pool.threads()) / sizeof(float));
   pool.ParallelFor((d + kOutputs - 1) / kOutputs, [&](uint32_t task, uint32_t worker) {
     const uint32_t end = std::min(d, (task + 1) * kOutputs);
     float* weights = pooled.data() + (uint64_t{sequences} + worker) * d;

@@ -1,6 +1,7 @@
 // Pooler and classifier, which look at each sequence's first token.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "base/thread_pool.h"
@@ -15,6 +16,11 @@ struct ClassifierHead {
   const ModelShape& shape;
   PoolerActivation pooler;
   const HeadParameters& parameters;
+
+  /// Returns the bytes that `pooled` grows to.
+  static uint64_t RoomFor(uint32_t hidden, uint32_t sequences, uint32_t threads) {
+    return (uint64_t{sequences} + threads) * hidden * sizeof(float);
+  }
 
   /// From `hidden` [tokens, d] to `logits` [sequences, labels]. `pooled` receives the pooler's
   /// output [sequences, d], followed by a row of weights for each thread; it allocates nothing once

@@ -27,14 +27,15 @@ Status LoadedModel::LoadBits(uint32_t bits) {
   }
   STI_ASSIGN_OR_RETURN(LoadSchedule schedule, BuildLoadSchedule(index(), requests));
   AtBits loaded{bits, AlignedBuffer(schedule.arena_bytes), {}};
-  std::span<const StagedRead> reads(schedule.reads);
+  std::span<const ScheduledRead> reads(schedule.reads);
   STI_RETURN_IF_ERROR(file_.reader().ReadAll(RequestsFor(reads, loaded.arena.span())));
-  for (const StagedRead& read : reads) {
-    STI_RETURN_IF_ERROR(CheckStagedRead(schedule, read, loaded.arena.span(), file_.name()));
+  for (const ScheduledRead& read : reads) {
+    STI_RETURN_IF_ERROR(CheckScheduledRead(schedule, read, loaded.arena.span(), file_.name()));
   }
   for (size_t r = 0; r < requests.size(); ++r) {
     STI_ASSIGN_OR_RETURN(ShardView view,
-                         ViewStagedShard(index(), schedule, r, loaded.arena.span(), file_.name()));
+                         ViewScheduledShard(index(), schedule, r, schedule.requests[r].bits, {},
+                                            {loaded.arena.span(), {}}, file_.name()));
     loaded.views.push_back(view);
   }
   loaded_.push_back(std::move(loaded));

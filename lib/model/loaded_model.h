@@ -9,10 +9,11 @@
 #include "base/aligned_buffer.h"
 #include "base/result.h"
 #include "io/container_file.h"
-#include "kernels/decode_shard.h"
 #include "model/resident_model.h"
 #include "model/transformer.h"
 #include "schedule/load_schedule.h"
+#include "shard/view.h"
+#include "shard/weight_order.h"
 
 namespace sti {
 

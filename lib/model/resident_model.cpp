@@ -1,8 +1,10 @@
 #include "model/resident_model.h"
 
+#include <numeric>
 #include <utility>
 
 #include "format/resident_codec.h"
+#include "kernels/decode.h"
 
 namespace sti {
 namespace {
@@ -31,10 +33,21 @@ Result<RawPart> RawPartOf(const ContainerIndex& index, ResidentKind kind, uint32
   return part;
 }
 
-Result<Tensors> TensorsOf(const ContainerIndex& index, ResidentKind kind, uint32_t layer,
+std::vector<float> WidenTensor(std::span<const uint8_t> tensor, DataType type) {
+  std::vector<float> values(tensor.size() / BytesOf(type));
+  WidenWeights(tensor.data(), type, values.size(), values.data());
+  return values;
+}
+
+Result<Tensors> WidenPart(const ContainerIndex& index, ResidentKind kind, uint32_t layer,
                           std::span<const uint8_t> stored, const std::string& file) {
   STI_ASSIGN_OR_RETURN(const RawPart part, RawPartOf(index, kind, layer, stored, file));
-  return SplitResident(part.location, index.info.shape, part.bytes(), part.name);
+  STI_ASSIGN_OR_RETURN(const auto tensors,
+                       ResidentTensors(part.location, index.info.shape, part.bytes(), part.name));
+  Tensors widened;
+  widened.reserve(tensors.size());
+  for (const auto& tensor : tensors) widened.push_back(WidenTensor(tensor, part.location.type));
+  return widened;
 }
 
 // In the order of ResidentTensorSizes.
@@ -63,10 +76,19 @@ uint64_t ResidentModel::bytes() const {
   return total;
 }
 
+// Values become floats, but for the pooler's weights, which stay as they are stored.
+uint64_t ResidentModel::BytesFor(const ResidentLocation& part, const ModelShape& shape) {
+  const std::vector<uint64_t> sizes = ResidentTensorSizes(part.kind, shape);
+  const uint64_t values = std::accumulate(sizes.begin(), sizes.end(), uint64_t{0});
+  const bool head = part.kind == ResidentKind::kHead || part.kind == ResidentKind::kStatedHead;
+  const uint64_t stored = head ? sizes.front() : 0;
+  return stored * sti::BytesOf(part.type) + (values - stored) * sizeof(float);
+}
+
 Status ResidentModel::SetEmbedding(const ContainerIndex& index, std::span<const uint8_t> stored,
                                    const std::string& file) {
   STI_ASSIGN_OR_RETURN(Tensors tensors,
-                       TensorsOf(index, ResidentKind::kEmbedding, 0, stored, file));
+                       WidenPart(index, ResidentKind::kEmbedding, 0, stored, file));
   type_rows = std::move(tensors[0]);
   embedding_norm = {std::move(tensors[1]), std::move(tensors[2])};
   layers.resize(index.info.shape.layers);
@@ -76,7 +98,7 @@ Status ResidentModel::SetEmbedding(const ContainerIndex& index, std::span<const 
 Status ResidentModel::SetLayer(const ContainerIndex& index, uint32_t layer,
                                std::span<const uint8_t> stored, const std::string& file) {
   STI_ASSIGN_OR_RETURN(Tensors tensors,
-                       TensorsOf(index, ResidentKind::kLayer, layer, stored, file));
+                       WidenPart(index, ResidentKind::kLayer, layer, stored, file));
   layers[layer] = TakeLayer(std::move(tensors));
   return {};
 }

@@ -18,6 +18,8 @@ struct ResidentModel {
   HeadParameters head;
 
   [[nodiscard]] uint64_t bytes() const;
+  /// Returns what a part adds to bytes() once it is taken; 0 for text, which is not taken here.
+  static uint64_t BytesFor(const ResidentLocation& part, const ModelShape& shape);
   [[nodiscard]] bool HasLayer(uint32_t layer) const { return !layers[layer].output_bias.empty(); }
   [[nodiscard]] bool HasHead() const { return !head.pooler_weight.bytes.empty(); }
 

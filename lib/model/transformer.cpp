@@ -23,6 +23,48 @@ constexpr uint64_t kSlack = 16;
 
 uint64_t PaddedStride(uint64_t width) { return RoundUp(width, kSlack) + kSlack; }
 
+// Sizes of the working buffer's parts, in floats.
+struct Layout {
+  Layout(const ModelShape& shape, bool packed, const TransformerLimits& limits)
+      : rows(limits.tokens),
+        head_stride(PaddedStride(uint64_t{limits.width} * shape.head_dim())),
+        key_stride(packed ? head_stride : PaddedStride(rows)),
+        inner_stride(PaddedStride(uint64_t{limits.width} * shape.slice_ffn())),
+        keys(packed ? rows * head_stride : uint64_t{limits.width} * shape.head_dim() * key_stride),
+        overlay(
+            RoundUp(std::max(2 * rows * head_stride + keys, rows * inner_stride) + kSlack, kSlack)),
+        sums(RoundUp(rows * shape.hidden, kSlack)) {
+    const uint32_t longest = std::min(limits.tokens, shape.max_positions);
+    scores = packed ? PackedAttentionScratch(longest, shape.head_dim()) : AttentionScratch(longest);
+  }
+  [[nodiscard]] uint64_t bytes(uint32_t threads) const {
+    return (overlay + sums + scores * threads) * sizeof(float);
+  }
+
+  uint64_t rows;
+  uint64_t head_stride;
+  uint64_t key_stride;
+  uint64_t inner_stride;
+  uint64_t keys;
+  uint64_t overlay;  // queries, keys and values, and over them the FFN's inner activations
+  uint64_t sums;
+  uint64_t scores = 0;  // of each thread
+};
+
+LinearLimits LinearLimitsOf(const std::array<ShardMatrix, kShardMatrices>& matrices,
+                            const TransformerLimits& most) {
+  LinearLimits limits;
+  limits.rows = most.tokens;
+  limits.terms = most.width;
+  for (const ShardMatrix& matrix : matrices) {
+    limits.matrix_weights = std::max(limits.matrix_weights, matrix.outs * matrix.ins);
+    limits.outs = std::max(limits.outs, matrix.outs);
+    limits.ins = std::max(limits.ins, matrix.ins);
+    if (matrix.scaled_by_output) limits.summed_ins = std::max(limits.summed_ins, matrix.ins);
+  }
+  return limits;
+}
+
 // What queries, keys and values are made from.
 struct HeadInput {
   std::span<const ShardView> slices;
@@ -59,7 +101,7 @@ struct Transformer::State {
         pool(thread_pool) {}
 
   [[nodiscard]] float* floats() { return reinterpret_cast<float*>(buffer.data()); }
-  void Layout(uint32_t max_tokens, uint32_t max_width);
+  void LayOut(uint32_t max_tokens, uint32_t max_width);
   void AddGroup(ShardMatrixIndex matrix, std::span<const LinearTerm> group_terms, const float* bias,
                 float* out, size_t out_stride, Epilogue epilogue);
   void Run(uint32_t tokens);
@@ -83,7 +125,7 @@ struct Transformer::State {
   ThreadPool& pool;
   std::unique_ptr<Linear> linear;
   std::vector<LinearTerm> terms;
-  std::vector<LinearGroup> groups;
+  std::vector<LinearSum> groups;
   std::vector<ContextRef> own_contexts;  ///< of RunLayer
   std::vector<float> pooled;             ///< of ClassifierHead
 
@@ -103,26 +145,19 @@ struct Transformer::State {
   uint64_t scores_stride = 0;
 };
 
-void Transformer::State::Layout(uint32_t max_tokens, uint32_t max_width) {
-  const uint64_t heads = uint64_t{max_width} * shape.head_dim();
-  head_stride = PaddedStride(heads);
-  key_stride = packed ? head_stride : PaddedStride(max_tokens);
-  inner_stride = PaddedStride(uint64_t{max_width} * shape.slice_ffn());
-  const uint64_t rows = max_tokens;
-  const uint64_t key_floats = packed ? rows * head_stride : heads * key_stride;
-  const uint64_t attention = 2 * rows * head_stride + key_floats;
-  const uint64_t overlay = RoundUp(std::max(attention, rows * inner_stride) + kSlack, kSlack);
-  const uint64_t sums_size = RoundUp(rows * shape.hidden, kSlack);
-  const uint32_t longest = std::min(max_tokens, shape.max_positions);
-  scores_stride =
-      packed ? PackedAttentionScratch(longest, shape.head_dim()) : AttentionScratch(longest);
-  buffer.Renew((overlay + sums_size + scores_stride * pool.threads()) * sizeof(float));
+void Transformer::State::LayOut(uint32_t max_tokens, uint32_t max_width) {
+  const Layout layout(shape, packed, {max_tokens, max_width});
+  head_stride = layout.head_stride;
+  key_stride = layout.key_stride;
+  inner_stride = layout.inner_stride;
+  scores_stride = layout.scores;
+  buffer.Renew(layout.bytes(pool.threads()));
   queries = floats();
-  keys = queries + rows * head_stride;
-  values = keys + key_floats;
+  keys = queries + layout.rows * head_stride;
+  values = keys + layout.keys;
   inner = queries;
-  sums = queries + overlay;
-  scores = sums + sums_size;
+  sums = queries + layout.overlay;
+  scores = sums + layout.sums;
   tokens_room = max_tokens;
   width_room = max_width;
   terms.reserve(size_t{3} * max_width);
@@ -262,17 +297,15 @@ Result<std::unique_ptr<Transformer>> Transformer::Create(const ModelInfo& info, 
 void Transformer::Reserve(uint32_t max_tokens, uint32_t width) {
   State& s = *state_;
   if (max_tokens == s.tokens_room && width == s.width_room) return;
-  s.Layout(max_tokens, width);
-  LinearLimits limits;
-  limits.rows = max_tokens;
-  limits.terms = width;
-  for (const ShardMatrix& matrix : s.matrices) {
-    limits.matrix_weights = std::max(limits.matrix_weights, matrix.outs * matrix.ins);
-    limits.outs = std::max(limits.outs, matrix.outs);
-    limits.ins = std::max(limits.ins, matrix.ins);
-    if (matrix.scaled_by_output) limits.summed_ins = std::max(limits.summed_ins, matrix.ins);
-  }
-  s.linear->Reserve(limits);
+  s.LayOut(max_tokens, width);
+  s.linear->Reserve(LinearLimitsOf(s.matrices, {max_tokens, width}));
+}
+
+uint64_t Transformer::RoomFor(const ModelShape& shape, const Arithmetic& arithmetic,
+                              bool packed_attention, uint32_t threads,
+                              const TransformerLimits& limits) {
+  return Layout(shape, packed_attention, limits).bytes(threads) +
+         Linear::RoomFor(arithmetic, LinearLimitsOf(ShardMatrices(shape), limits), threads);
 }
 
 uint64_t Transformer::working_bytes() const {

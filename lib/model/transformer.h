@@ -14,8 +14,9 @@
 #include "base/result.h"
 #include "base/thread_pool.h"
 #include "kernels/backend.h"
-#include "kernels/decode_shard.h"
 #include "model/layer_parameters.h"
+#include "shard/view.h"
+#include "shard/weight_order.h"
 #include "types/model_info.h"
 
 namespace sti {
@@ -42,6 +43,12 @@ struct ContextRef {
   size_t stride = 0;
 };
 
+/// The largest batches and layers that working buffers are laid out for.
+struct TransformerLimits {
+  uint32_t tokens = 0;  ///< of a batch; no sequence is longer than the model's max_positions
+  uint32_t width = 0;   ///< slices of a layer
+};
+
 /// Computes layers of one model. Owns the working buffers; one thread at a time. The pool outlives
 /// it. Sizes are trusted: whoever reads a model validates them. Hidden rows are read fastest where
 /// they begin with a cache line (base/aligned_vector.h).
@@ -54,9 +61,13 @@ class Transformer {
   Transformer(const Transformer&) = delete;
   Transformer& operator=(const Transformer&) = delete;
 
-  /// Makes room for batches of up to `max_tokens` tokens, none of whose sequences is longer than
-  /// the model's max_positions, and for layers of up to `width` slices. Replaces what was reserved
-  /// before, so that smaller sizes give memory back.
+  /// Returns what working_bytes() is once this much is reserved, with attention packed or not. It
+  /// depends on its arguments alone.
+  static uint64_t RoomFor(const ModelShape& shape, const Arithmetic& arithmetic,
+                          bool packed_attention, uint32_t threads, const TransformerLimits& limits);
+
+  /// Makes room for batches and layers up to these limits. Replaces what was reserved before, so
+  /// that smaller sizes give memory back.
   void Reserve(uint32_t max_tokens, uint32_t width);
 
   /// Bytes of all working buffers, decoded panels included.

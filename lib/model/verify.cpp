@@ -53,7 +53,7 @@ class Verifier {
       auto raw = file_.ReadResident(location.kind, location.layer);
       Status status = raw.ok() ? Status() : Status(raw.error());
       if (raw.ok() && !IsText(location.kind)) {
-        auto split = SplitResident(location, index_.info.shape, *raw, file_.name());
+        auto split = ResidentTensors(location, index_.info.shape, *raw, file_.name());
         if (!split.ok()) status = split.error();
       }
       STI_RETURN_IF_ERROR(Note(status));
@@ -70,10 +70,10 @@ class Verifier {
 
   Status CheckShard(uint32_t layer, uint32_t slice) {
     const ShardLocation& shard = index_.shard(layer, slice);
-    std::array<LoadedRange, kShardPartKinds> loaded;
-    std::array<std::span<const uint8_t>, kShardPartKinds> bytes;
+    PerPart<LoadedRange> loaded;
+    PerPart<std::span<const uint8_t>> bytes;
     bool sound = true;
-    for (uint32_t part = 0; part < kShardPartKinds; ++part) {
+    for (const PartKind part : kPartKinds) {
       const PartLocation& location = shard.parts[part];
       if (location.length == 0) continue;
       Count(location);
@@ -86,10 +86,10 @@ class Verifier {
       loaded[part] = std::move(*range);
       bytes[part] = loaded[part].Bytes(location);
     }
-    if (!sound || bytes[0].empty()) return {};
+    if (!sound || bytes[PartKind::kBase].empty()) return {};
     uint32_t bits = kMinCodeBits;
-    while (bits < kMaxCodeBits && !bytes[ShardPartIndex(bits + 1)].empty()) ++bits;
-    const std::string name = file_.name() + ": " + ShardPartName(layer, slice, 0);
+    while (bits < kMaxCodeBits && !bytes[PartAt(bits + 1)].empty()) ++bits;
+    const std::string name = file_.name() + ": " + ShardPartName(layer, slice, PartKind::kBase);
     auto view = ViewShard(index_.info, index_.centroids[layer], bits, bytes, name);
     return Note(view.ok() ? CheckOutlierCodes(*view, name) : Status(view.error()));
   }

@@ -40,7 +40,7 @@ void IoLane::Start(const IoJob& job) {
     refused_ = false;
     queue_.Reset(*job.schedule, job.groups);
     read_again_.assign(job.schedule->reads.size(), false);
-    arrived_.assign(job.schedule->requests.size(), 0);
+    arrived_.assign(job.schedule->requests.size(), PartSet());
     error_.reset();
     const auto now = Clock::now();
     report_.bytes = 0;
@@ -99,7 +99,7 @@ void IoLane::StartBy(std::span<const Clock::time_point> moments) {
   queue_.StartBy(moments);
 }
 
-std::span<const uint8_t> IoLane::TakeArrived(uint32_t group) {
+std::span<const PartSet> IoLane::TakeArrived(uint32_t group) {
   std::lock_guard lock(mutex_);
   queue_.GroupStarted(group);
   ++events_;
@@ -269,7 +269,7 @@ Status IoLane::SubmitRead(const QueuedRead& read) {
       request = {range.offset, row_blocks_.subspan(range.place, range.length),
                  job_.schedule->reads.size() + read.index};
     } else {
-      const StagedRead& staged = job_.schedule->reads[read.index];
+      const ScheduledRead& staged = job_.schedule->reads[read.index];
       request = {staged.offset, MemoryOf(staged).subspan(staged.place, staged.length), read.index};
       report_.reads[read.index].begin = now;
       if (report_.begin[read.group] == Clock::time_point{}) report_.begin[read.group] = now;
@@ -278,7 +278,7 @@ Status IoLane::SubmitRead(const QueuedRead& read) {
   return reader_.Submit(request);
 }
 
-std::span<uint8_t> IoLane::MemoryOf(const StagedRead& read) const {
+std::span<uint8_t> IoLane::MemoryOf(const ScheduledRead& read) const {
   return read.landing == Landing::kBuffer ? job_.buffer : job_.arena;
 }
 
@@ -303,10 +303,10 @@ Status IoLane::Complete(uint64_t tag) {
 }
 
 // Parts that are to stay, but were not read into their places.
-void IoLane::CopyKept(const StagedRead& read) {
+void IoLane::CopyKept(const ScheduledRead& read) {
   const auto& parts = job_.schedule->parts;
   for (uint32_t i = read.first_part; i < read.first_part + read.parts; ++i) {
-    const StagedPart& part = parts[i];
+    const ScheduledPart& part = parts[i];
     if (part.copy_place < 0) continue;
     const auto bytes = MemoryOf(read).subspan(part.place, part.part.length);
     std::copy(bytes.begin(), bytes.end(), job_.buffer.begin() + part.copy_place);
@@ -326,8 +326,8 @@ Status IoLane::CheckRead(const QueuedRead& read) const {
   if (read.rows) {
     return CheckEmbeddingRange(index_, *rows_, read.index, row_blocks_, reader_.name());
   }
-  const StagedRead& staged = job_.schedule->reads[read.index];
-  return CheckStagedRead(*job_.schedule, staged, MemoryOf(staged), reader_.name());
+  const ScheduledRead& staged = job_.schedule->reads[read.index];
+  return CheckScheduledRead(*job_.schedule, staged, MemoryOf(staged), reader_.name());
 }
 
 void IoLane::Arrived(const QueuedRead& read) {
@@ -345,10 +345,12 @@ void IoLane::Arrived(const QueuedRead& read) {
     if (!queue_.rows_missing()) from_lane_.notify_all();
     return;
   }
-  const StagedRead& staged = job_.schedule->reads[read.index];
+  const ScheduledRead& staged = job_.schedule->reads[read.index];
   for (uint32_t i = staged.first_part; i < staged.first_part + staged.parts; ++i) {
-    const StagedPart& part = job_.schedule->parts[i];
-    if (part.kind != kResidentPart) arrived_[part.request] |= static_cast<uint8_t>(1U << part.kind);
+    const ScheduledPart& part = job_.schedule->parts[i];
+    if (!part.kind) continue;
+    PartSet& arrived = arrived_[part.request];
+    arrived = arrived.With(*part.kind);
   }
   report_.reads[read.index].end = report_.ready[read.group] = now;
   from_lane_.notify_all();

@@ -83,9 +83,9 @@ class IoLane {
 
   /// Makes the job one whose groups must start by these moments [groups].
   void StartBy(std::span<const Clock::time_point> moments);
-  /// Parts in memory of each request of the group, bit i for kind i. What has not arrived by now is
+  /// Parts in memory of each request of the group. What has not arrived by now is
   /// not used, and not read if it has not been begun. Valid until the next call.
-  std::span<const uint8_t> TakeArrived(uint32_t group);
+  std::span<const PartSet> TakeArrived(uint32_t group);
   /// The group's bytes may be overwritten.
   void GroupComputed(uint32_t group);
 
@@ -96,7 +96,7 @@ class IoLane {
   /// False if reads are still in flight after so long.
   [[nodiscard]] bool WaitIdleFor(Clock::duration most);
   /// After WaitIdle: parts in memory of all requests, as TakeArrived.
-  [[nodiscard]] std::span<const uint8_t> arrived() const { return arrived_; }
+  [[nodiscard]] std::span<const PartSet> arrived() const { return arrived_; }
 
   /// Bytes a microsecond that reads have had lately; 0: not known.
   [[nodiscard]] double bytes_per_us();
@@ -111,11 +111,11 @@ class IoLane {
   bool SubmitNext();
   [[nodiscard]] uint64_t NextRowBytes() const;
   [[nodiscard]] Status SubmitRead(const QueuedRead& read);
-  [[nodiscard]] std::span<uint8_t> MemoryOf(const StagedRead& read) const;
+  [[nodiscard]] std::span<uint8_t> MemoryOf(const ScheduledRead& read) const;
   [[nodiscard]] Status Complete(uint64_t tag);
   [[nodiscard]] QueuedRead ReadOf(uint64_t tag) const;
   [[nodiscard]] Status CheckRead(const QueuedRead& read) const;
-  void CopyKept(const StagedRead& read);
+  void CopyKept(const ScheduledRead& read);
   void Arrived(const QueuedRead& read);
   void Fail(Error error);
   [[nodiscard]] Status Wait(const std::function<bool()>& ready);
@@ -140,8 +140,8 @@ class IoLane {
   std::span<uint8_t> row_blocks_;
   ReadQueue queue_;
   std::vector<bool> read_again_;  ///< [schedule reads, then ranges of rows]
-  std::vector<uint8_t> arrived_;  ///< [requests]
-  std::vector<uint8_t> taken_;    ///< [requests of one group]
+  std::vector<PartSet> arrived_;  ///< [requests]
+  std::vector<PartSet> taken_;    ///< [requests of one group]
   std::optional<Error> error_;
   IoReport report_;
   Clock::time_point busy_since_;

@@ -222,11 +222,11 @@ void Pipeline::Settle() {
   lane_->WaitIdle();
   const LoadSchedule& schedule = last_->schedule();
   const auto arrived = lane_->arrived();
-  for (const StagedPart& part : schedule.parts) {
+  for (const ScheduledPart& part : schedule.parts) {
     const bool stays = part.landing == Landing::kBuffer || part.copy_place >= 0;
-    if (!stays || (arrived[part.request] >> part.kind & 1U) == 0) continue;
+    if (!stays || !part.kind || !arrived[part.request].Has(*part.kind)) continue;
     const ShardRequest& shard = schedule.requests[part.request];
-    preload_.Add(shard.layer, shard.slice, 1U << part.kind);
+    preload_.Add(shard.layer, shard.slice, *part.kind);
   }
   if (last_ == &MainRoute()) preload_.KeepOnly(kept_);
   settled_ = true;

@@ -153,7 +153,8 @@ Status Pipeline::ComputeHead(Route& route, const Batch& batch, RunResult& result
 void Pipeline::SetStartTimes(const Route& route) {
   const Pace& pace = PaceOf(route);
   double total = 0;
-  for (const StagedRead& read : route.schedule().reads) total += static_cast<double>(read.length);
+  for (const ScheduledRead& read : route.schedule().reads)
+    total += static_cast<double>(read.length);
   const double rate = lane_->bytes_per_us();
   const double window_us = std::max(0.0, pace.LatestStartUs(route.layers() - 1) - reads_begin_us_);
   const double slack_us = rate > 0 ? std::max(0.0, window_us - total / rate) : 0;

@@ -20,20 +20,13 @@ Blocks BlocksAround(const PartLocation& part) {
 }
 
 template <typename Visit>
-void ForEachKind(uint32_t kinds, Visit visit) {
-  for (uint32_t kind = 0; kind < kShardPartKinds; ++kind) {
-    if ((kinds >> kind & 1U) != 0) visit(kind);
+void ForEachKind(PartSet parts, Visit visit) {
+  for (const PartKind kind : kPartKinds) {
+    if (parts.Has(kind)) visit(kind);
   }
 }
 
 }  // namespace
-
-uint32_t KindsOf(uint32_t bits) {
-  uint32_t kinds = 0;
-  for (uint32_t kind = 0; kind < kShardPartKinds; ++kind)
-    kinds |= static_cast<uint32_t>(HasPart(bits, kind)) << kind;
-  return kinds;
-}
 
 PreloadBuffer::PreloadBuffer(const ContainerIndex& index, const Plan& plan)
     : width_(index.info.shape.width), at_(size_t{index.info.shape.layers} * width_, -1) {
@@ -45,8 +38,9 @@ PreloadBuffer::PreloadBuffer(const ContainerIndex& index, const Plan& plan)
       entry.layer = plan.layers[k];
       entry.slice = plan.slices[k][i];
       entry.location = index.shard(entry.layer, entry.slice);
-      entry.placed = KindsOf(plan.bits[k][i]);
-      for (const PlanTurn& turn : plan.turns) entry.placed |= KindsOf(turn.bits[k][i]);
+      entry.placed = PartSet::For(plan.bits[k][i]);
+      for (const PlanTurn& turn : plan.turns)
+        entry.placed = entry.placed.With(PartSet::For(turn.bits[k][i]));
       next = PlaceParts(entry, next);
       at_[size_t{entry.layer} * width_ + entry.slice] = static_cast<int32_t>(entries_.size());
       entries_.push_back(entry);
@@ -60,14 +54,14 @@ uint64_t PreloadBuffer::PlaceParts(Entry& entry, uint64_t next) {
   entry.first = RoundUp(next, PageSpace::PageBytes());
   next = entry.first;
   Blocks last;
-  ForEachKind(entry.placed, [&](uint32_t kind) {
+  ForEachKind(entry.placed, [&](PartKind kind) {
     const PartLocation& part = entry.location.parts[kind];
     const Blocks blocks = BlocksAround(part);
     const bool follows =
         next > entry.first && blocks.begin <= last.end && blocks.begin >= last.begin;
     const uint64_t begin =
         follows ? next - (last.end - blocks.begin) : RoundUp(next, PageSpace::PageBytes());
-    entry.places[kind] = begin + (part.offset - blocks.begin);
+    entry.held.places[kind] = begin + (part.offset - blocks.begin);
     next = std::max(next, begin + (blocks.end - blocks.begin));
     last = {follows ? last.begin : blocks.begin, std::max(follows ? last.end : 0, blocks.end)};
   });
@@ -85,24 +79,29 @@ PreloadBuffer::Entry* PreloadBuffer::Find(uint32_t layer, uint32_t slice) {
   return const_cast<Entry*>(std::as_const(*this).Find(layer, slice));
 }
 
-uint32_t PreloadBuffer::Held(uint32_t layer, uint32_t slice) const {
+PartSet PreloadBuffer::Held(uint32_t layer, uint32_t slice) const {
   const Entry* entry = Find(layer, slice);
-  return entry == nullptr ? 0 : entry->held;
+  return entry == nullptr ? PartSet() : entry->held.held;
 }
 
-bool PreloadBuffer::HasPlace(uint32_t layer, uint32_t slice, uint32_t kind) const {
+HeldParts PreloadBuffer::HeldPartsOf(uint32_t layer, uint32_t slice) const {
   const Entry* entry = Find(layer, slice);
-  return entry != nullptr && (entry->placed >> kind & 1U) != 0;
+  return entry == nullptr ? HeldParts() : entry->held;
 }
 
-uint64_t PreloadBuffer::Place(uint32_t layer, uint32_t slice, uint32_t kind) const {
-  return Find(layer, slice)->places[kind];
+bool PreloadBuffer::HasPlace(uint32_t layer, uint32_t slice, PartKind kind) const {
+  const Entry* entry = Find(layer, slice);
+  return entry != nullptr && entry->placed.Has(kind);
 }
 
-uint64_t PreloadBuffer::BlocksOf(const ShardLocation& location, uint32_t kinds) {
+uint64_t PreloadBuffer::Place(uint32_t layer, uint32_t slice, PartKind kind) const {
+  return Find(layer, slice)->held.places[kind];
+}
+
+uint64_t PreloadBuffer::BlocksOf(const ShardLocation& location, PartSet parts) {
   uint64_t bytes = 0;
   uint64_t end = 0;
-  ForEachKind(kinds, [&](uint32_t kind) {
+  ForEachKind(parts, [&](PartKind kind) {
     const Blocks blocks = BlocksAround(location.parts[kind]);
     const bool shares = bytes > 0 && blocks.begin < end && blocks.end >= end;
     bytes += blocks.end - (shares ? end : blocks.begin);
@@ -113,33 +112,35 @@ uint64_t PreloadBuffer::BlocksOf(const ShardLocation& location, uint32_t kinds) 
 
 uint64_t PreloadBuffer::BytesOf(const PreloadedShard& shard) const {
   const Entry* entry = Find(shard.layer, shard.slice);
-  return entry == nullptr ? 0 : BlocksOf(entry->location, KindsOf(shard.bits));
+  return entry == nullptr ? 0 : BlocksOf(entry->location, PartSet::For(shard.bits));
 }
 
-void PreloadBuffer::Add(uint32_t layer, uint32_t slice, uint32_t kinds) {
+void PreloadBuffer::Add(uint32_t layer, uint32_t slice, PartSet parts) {
   Entry* entry = Find(layer, slice);
-  if (entry == nullptr || (kinds & ~entry->held) == 0) return;
-  const uint64_t before = BlocksOf(entry->location, entry->held);
-  entry->held |= kinds & entry->placed;
-  bytes_ = bytes_ - before + BlocksOf(entry->location, entry->held);
+  if (entry == nullptr || entry->held.held.Has(parts)) return;
+  PartSet& held = entry->held.held;
+  bytes_ -= BlocksOf(entry->location, held);
+  held = held.With(parts.Within(entry->placed));
+  bytes_ += BlocksOf(entry->location, held);
   ++version_;
 }
 
 // Pages go that no remaining part needs.
-void PreloadBuffer::SetHeld(Entry& entry, uint32_t kinds) {
-  if (kinds == entry.held) return;
-  bytes_ = bytes_ - BlocksOf(entry.location, entry.held) + BlocksOf(entry.location, kinds);
-  entry.held = kinds;
+void PreloadBuffer::SetHeld(Entry& entry, PartSet parts) {
+  PartSet& held = entry.held.held;
+  if (parts == held) return;
+  bytes_ = bytes_ - BlocksOf(entry.location, held) + BlocksOf(entry.location, parts);
+  held = parts;
   ++version_;
   uint64_t free_from = entry.first;
   const uint64_t end = entry.first + entry.size;
   while (free_from < end) {
     uint64_t next = end;      // where the next part that stays begins
     uint64_t next_end = end;  // and ends
-    ForEachKind(kinds, [&](uint32_t kind) {
+    ForEachKind(parts, [&](PartKind kind) {
       const PartLocation& part = entry.location.parts[kind];
-      const uint64_t begin = RoundDown(entry.places[kind], kBlockBytes);
-      const uint64_t part_end = RoundUp(entry.places[kind] + part.length, kBlockBytes);
+      const uint64_t begin = RoundDown(entry.held.places[kind], kBlockBytes);
+      const uint64_t part_end = RoundUp(entry.held.places[kind] + part.length, kBlockBytes);
       if (part_end > free_from && begin < next) {
         next = begin;
         next_end = part_end;
@@ -153,11 +154,12 @@ void PreloadBuffer::SetHeld(Entry& entry, uint32_t kinds) {
 
 void PreloadBuffer::KeepOnly(std::span<const PreloadedShard> shards) {
   for (Entry& entry : entries_) {
-    if (entry.held == 0) continue;
+    if (entry.held.held.empty()) continue;
     const auto kept = std::find_if(shards.begin(), shards.end(), [&](const PreloadedShard& shard) {
       return shard.layer == entry.layer && shard.slice == entry.slice;
     });
-    SetHeld(entry, kept == shards.end() ? 0 : entry.held & KindsOf(kept->bits));
+    const PartSet stays = kept == shards.end() ? PartSet() : PartSet::For(kept->bits);
+    SetHeld(entry, entry.held.held.Within(stays));
   }
 }
 
@@ -166,13 +168,14 @@ void PreloadBuffer::TakeFrom(PreloadBuffer& other, std::span<const PreloadedShar
     Entry* mine = Find(shard.layer, shard.slice);
     Entry* theirs = other.Find(shard.layer, shard.slice);
     if (mine == nullptr || theirs == nullptr) continue;
-    const uint32_t kinds = theirs->held & mine->placed & KindsOf(shard.bits);
-    ForEachKind(kinds, [&](uint32_t kind) {
-      std::memcpy(&space_.span()[mine->places[kind]], &other.space_.span()[theirs->places[kind]],
+    const PartSet parts = theirs->held.held.Within(mine->placed).Within(PartSet::For(shard.bits));
+    ForEachKind(parts, [&](PartKind kind) {
+      std::memcpy(&space_.span()[mine->held.places[kind]],
+                  &other.space_.span()[theirs->held.places[kind]],
                   mine->location.parts[kind].length);
     });
-    Add(shard.layer, shard.slice, kinds);
-    other.SetHeld(*theirs, 0);
+    Add(shard.layer, shard.slice, parts);
+    other.SetHeld(*theirs, PartSet());
   }
 }
 

@@ -5,7 +5,6 @@
 // pages back at once when it is evicted.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -14,6 +13,7 @@
 #include "base/page_space.h"
 #include "base/result.h"
 #include "format/container_index.h"
+#include "schedule/load_schedule.h"
 #include "types/plan.h"
 
 namespace sti {
@@ -26,16 +26,18 @@ class PreloadBuffer {
   /// has passed.
   PreloadBuffer(const ContainerIndex& index, const Plan& plan);
 
-  /// Parts held, bit i for kind i; 0 for a shard that has no place here.
-  [[nodiscard]] uint32_t Held(uint32_t layer, uint32_t slice) const;
-  /// Where a part of a shard with a place is, or will be, in span().
-  [[nodiscard]] uint64_t Place(uint32_t layer, uint32_t slice, uint32_t kind) const;
-  [[nodiscard]] bool HasPlace(uint32_t layer, uint32_t slice, uint32_t kind) const;
+  /// Returns the parts held of a shard; none of one that has no place here.
+  [[nodiscard]] PartSet Held(uint32_t layer, uint32_t slice) const;
+  /// Returns the parts held of a shard, and where they are in span().
+  [[nodiscard]] HeldParts HeldPartsOf(uint32_t layer, uint32_t slice) const;
+  /// Returns where a part of a shard is, or will be, in span(); it has a place.
+  [[nodiscard]] uint64_t Place(uint32_t layer, uint32_t slice, PartKind kind) const;
+  [[nodiscard]] bool HasPlace(uint32_t layer, uint32_t slice, PartKind kind) const;
   [[nodiscard]] std::span<uint8_t> span() { return space_.span(); }
   [[nodiscard]] std::span<const uint8_t> span() const { return space_.span(); }
 
   /// Parts that have been read into their places.
-  void Add(uint32_t layer, uint32_t slice, uint32_t kinds);
+  void Add(uint32_t layer, uint32_t slice, PartSet parts);
   /// Evicts all but these shards, and of these what is beyond their bits.
   void KeepOnly(std::span<const PreloadedShard> shards);
   /// Takes over what `other` holds of `shards`, evicting it there.
@@ -53,17 +55,16 @@ class PreloadBuffer {
     ShardLocation location;
     uint32_t layer = 0;
     uint32_t slice = 0;
-    uint32_t held = 0;    ///< kinds
-    uint32_t placed = 0;  ///< kinds
-    uint64_t first = 0;   ///< of its places
+    HeldParts held;
+    PartSet placed;
+    uint64_t first = 0;  ///< of its places
     uint64_t size = 0;
-    std::array<uint64_t, kShardPartKinds> places{};
   };
   [[nodiscard]] const Entry* Find(uint32_t layer, uint32_t slice) const;
   [[nodiscard]] Entry* Find(uint32_t layer, uint32_t slice);
   static uint64_t PlaceParts(Entry& entry, uint64_t next);
-  static uint64_t BlocksOf(const ShardLocation& location, uint32_t kinds);
-  void SetHeld(Entry& entry, uint32_t kinds);
+  static uint64_t BlocksOf(const ShardLocation& location, PartSet parts);
+  void SetHeld(Entry& entry, PartSet parts);
 
   uint32_t width_ = 0;
   std::vector<Entry> entries_;
@@ -72,8 +73,5 @@ class PreloadBuffer {
   uint64_t bytes_ = 0;
   uint64_t version_ = 0;
 };
-
-/// Kinds of parts that a shard at `bits` has, bit i for kind i.
-uint32_t KindsOf(uint32_t bits);
 
 }  // namespace sti

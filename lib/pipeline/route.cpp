@@ -19,15 +19,6 @@ uint64_t HashOf(std::span<const PreloadedShard> shards) {
                                     shards.size() * sizeof(PreloadedShard)});
 }
 
-/// Bits that a shard planned for `bits` can be computed at from these parts; 0 without its base.
-uint32_t UsableBits(uint32_t bits, uint32_t kinds) {
-  if (bits > kMaxCodeBits) return (kinds >> ShardPartIndex(bits) & 1U) != 0 ? bits : 0;
-  uint32_t usable = 0;
-  for (uint32_t kind = 0; HasPart(bits, kind) && (kinds >> kind & 1U) != 0; ++kind)
-    usable = ShardPartBits(kind);
-  return usable;
-}
-
 }  // namespace
 
 Route::Route(const ContainerIndex& index, const Plan& plan)
@@ -52,65 +43,64 @@ Status Route::Prepare(const PreloadBuffer& buffer, const ResidentModel& resident
   stamp.residents += resident.HasHead() ? 1 : 0;
   if (stamp == stamp_) return {};
   stamp_ = {};  // until the schedule is made
-  std::map<Shard, uint32_t> keep;
+  std::map<Shard, PartSet> keep;
   for (const PreloadedShard& shard : need.keep)
-    keep[{shard.layer, shard.slice}] = KindsOf(shard.bits);
-  std::vector<StagedPart> parts;
+    keep[{shard.layer, shard.slice}] = PartSet::For(shard.bits);
+  std::vector<ScheduledPart> parts;
   WantResidents(resident, parts);
   for (uint32_t r = 0; r < requests_.size(); ++r) {
     ShardRequest& request = requests_[r];
     request.bits = (*need.bits)[r / plan_->width][r % plan_->width];
     const auto kept = keep.find({request.layer, request.slice});
-    WantShard(buffer, need, r, kept == keep.end() ? 0 : kept->second, parts);
+    WantShard(buffer, need, r, kept == keep.end() ? PartSet() : kept->second, parts);
   }
   STI_ASSIGN_OR_RETURN(LoadSchedule schedule, ScheduleParts(requests_, parts, need.limits));
   schedule_ = std::make_shared<const LoadSchedule>(std::move(schedule));
   std::fill(residents_.begin(), residents_.end(), nullptr);
-  for (const StagedPart& part : schedule_->parts) {
-    if (part.kind == kResidentPart) residents_[part.group] = &part;
+  for (const ScheduledPart& part : schedule_->parts) {
+    if (!part.kind) residents_[part.group] = &part;
   }
   std::fill(held_views_.begin(), held_views_.end(), ShardView{});
   stamp_ = stamp;
   return {};
 }
 
-void Route::WantResidents(const ResidentModel& resident, std::vector<StagedPart>& parts) const {
-  StagedPart part;
-  part.kind = kResidentPart;
+void Route::WantResidents(const ResidentModel& resident, std::vector<ScheduledPart>& parts) const {
+  ScheduledPart part;
   for (uint32_t k = 0; k < layers(); ++k) {
     if (resident.HasLayer(plan_->layers[k])) continue;
     part.part = index_->Resident(ResidentKind::kLayer, plan_->layers[k]).part;
-    part.request = plan_->layers[k];
+    part.layer = plan_->layers[k];
     part.group = k;
     parts.push_back(part);
   }
   if (resident.HasHead()) return;
   part.part = index_->Resident(ResidentKind::kHead).part;
-  part.request = kHeadOfModel;
+  part.layer = std::nullopt;
   part.group = layers();
   parts.push_back(part);
 }
 
 void Route::WantShard(const PreloadBuffer& buffer, const RouteNeed& need, uint32_t request,
-                      uint32_t keep_kinds, std::vector<StagedPart>& parts) const {
+                      PartSet keep, std::vector<ScheduledPart>& parts) const {
   const ShardRequest& wanted = requests_[request];
-  const uint32_t missing = KindsOf(wanted.bits) & ~buffer.Held(wanted.layer, wanted.slice);
-  for (uint32_t kind = 0; kind < kShardPartKinds; ++kind) {
-    if ((missing >> kind & 1U) == 0) continue;
-    const bool kept =
-        (keep_kinds >> kind & 1U) != 0 && buffer.HasPlace(wanted.layer, wanted.slice, kind);
+  const PartSet held = buffer.Held(wanted.layer, wanted.slice);
+  const PartSet missing = PartSet::For(wanted.bits).Without(held);
+  for (const PartKind kind : kPartKinds) {
+    if (!missing.Has(kind)) continue;
+    const bool kept = keep.Has(kind) && buffer.HasPlace(wanted.layer, wanted.slice, kind);
     if (need.only_ahead && !kept) continue;
-    StagedPart part;
+    ScheduledPart part;
     part.part = index_->shard(wanted.layer, wanted.slice).parts[kind];
     part.request = request;
     part.kind = kind;
     part.group = wanted.group;
-    part.refinement = need.refinements_apart && kind > 0 && kind < ShardPartIndex(kFullBits);
+    part.refinement = need.refinements_apart && !IsEssential(kind);
     if (kept) {
       // A read moves whole blocks, and may bring what lies beside its part: only where nothing is
       // held or in use may it land in the buffer itself.
       const uint64_t place = buffer.Place(wanted.layer, wanted.slice, kind);
-      if (part.refinement || buffer.Held(wanted.layer, wanted.slice) != 0) {
+      if (part.refinement || !held.empty()) {
         part.copy_place = static_cast<int64_t>(place);
       } else {
         part.landing = Landing::kBuffer;
@@ -123,32 +113,33 @@ void Route::WantShard(const PreloadBuffer& buffer, const RouteNeed& need, uint32
 
 std::span<const uint8_t> Route::ResidentBytes(uint32_t group,
                                               std::span<const uint8_t> arena) const {
-  const StagedPart* part = residents_[group];
+  const ScheduledPart* part = residents_[group];
   return part == nullptr ? std::span<const uint8_t>{}
                          : arena.subspan(part->place, part->part.length);
 }
 
 bool Route::FillsBuffer() const {
-  return std::any_of(schedule_->parts.begin(), schedule_->parts.end(), [](const StagedPart& part) {
-    return part.landing == Landing::kBuffer || part.copy_place >= 0;
-  });
+  return std::any_of(schedule_->parts.begin(), schedule_->parts.end(),
+                     [](const ScheduledPart& part) {
+                       return part.landing == Landing::kBuffer || part.copy_place >= 0;
+                     });
 }
 
 bool Route::HoldsBase(uint32_t k, const PreloadBuffer& buffer) const {
   const auto row = std::span(requests_).subspan(size_t{k} * plan_->width, plan_->width);
   return std::any_of(row.begin(), row.end(), [&](const ShardRequest& shard) {
-    return UsableBits(shard.bits, buffer.Held(shard.layer, shard.slice)) > 0;
+    return buffer.Held(shard.layer, shard.slice).UsableBits(shard.bits) > 0;
   });
 }
 
-Result<Route::Layer> Route::ViewLayer(uint32_t k, std::span<const uint8_t> arrived, uint32_t most,
+Result<Route::Layer> Route::ViewLayer(uint32_t k, std::span<const PartSet> arrived, uint32_t most,
                                       const PreloadBuffer& buffer, std::span<const uint8_t> arena,
                                       const std::string& file,
                                       std::vector<DegradedShard>* degraded) {
   const size_t first = size_t{k} * plan_->width;
   const auto bits_of = [&](uint32_t i) {
     const ShardRequest& shard = requests_[first + i];
-    return UsableBits(shard.bits, arrived[i] | buffer.Held(shard.layer, shard.slice));
+    return arrived[i].With(buffer.Held(shard.layer, shard.slice)).UsableBits(shard.bits);
   };
   order_.resize(plan_->width);
   std::iota(order_.begin(), order_.end(), 0U);
@@ -175,25 +166,13 @@ Result<Route::Layer> Route::ViewLayer(uint32_t k, std::span<const uint8_t> arriv
 Result<ShardView> Route::ViewShardAt(size_t request, uint32_t bits, const PreloadBuffer& buffer,
                                      std::span<const uint8_t> arena, const std::string& file) {
   const ShardRequest& shard = requests_[request];
-  const uint32_t held = buffer.Held(shard.layer, shard.slice);
-  const bool all_held = (KindsOf(bits) & ~held) == 0;
-  // What is held stays where it is, and need not be looked at again.
+  const HeldParts held = buffer.HeldPartsOf(shard.layer, shard.slice);
+  const bool all_held = held.held.Has(PartSet::For(bits));
+  // A view of what is held stays valid until the next Prepare.
   if (all_held && held_views_[request].bits == bits) return held_views_[request];
-  std::array<std::span<const uint8_t>, kShardPartKinds> parts;
-  for (uint32_t kind = 0; kind < kShardPartKinds; ++kind) {
-    if (!HasPart(bits, kind)) continue;
-    const uint64_t length = index_->shard(shard.layer, shard.slice).parts[kind].length;
-    if ((held >> kind & 1U) != 0) {
-      parts[kind] = buffer.span().subspan(buffer.Place(shard.layer, shard.slice, kind), length);
-      continue;
-    }
-    const StagedPart& part =
-        schedule_->parts[static_cast<size_t>(schedule_->places[request][kind])];
-    const auto memory = part.landing == Landing::kBuffer ? buffer.span() : arena;
-    parts[kind] = memory.subspan(part.place, length);
-  }
-  STI_ASSIGN_OR_RETURN(const ShardView view,
-                       ViewShard(index_->info, index_->centroids[shard.layer], bits, parts, file));
+  STI_ASSIGN_OR_RETURN(
+      const ShardView view,
+      ViewScheduledShard(*index_, *schedule_, request, bits, held, {arena, buffer.span()}, file));
   if (all_held) held_views_[request] = view;
   return view;
 }

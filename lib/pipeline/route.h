@@ -11,10 +11,10 @@
 
 #include "base/result.h"
 #include "format/container_index.h"
-#include "kernels/decode_shard.h"
 #include "model/resident_model.h"
 #include "pipeline/preload_buffer.h"
 #include "schedule/load_schedule.h"
+#include "shard/view.h"
 #include "types/plan.h"
 
 namespace sti {
@@ -60,7 +60,7 @@ class Route {
   /// Views of the k-th layer's shards: at the planned bits, or at fewer where `arrived` (see
   /// IoLane::TakeArrived) lacks planes; a shard without its base is left out, and so are shards
   /// beyond the first `most` in order of bits. What was degraded is appended to `degraded`.
-  Result<Layer> ViewLayer(uint32_t k, std::span<const uint8_t> arrived, uint32_t most,
+  Result<Layer> ViewLayer(uint32_t k, std::span<const PartSet> arrived, uint32_t most,
                           const PreloadBuffer& buffer, std::span<const uint8_t> arena,
                           const std::string& file, std::vector<DegradedShard>* degraded);
 
@@ -87,9 +87,9 @@ class Route {
     uint64_t arena_bytes = 0;
     friend bool operator==(const Stamp&, const Stamp&) = default;
   };
-  void WantResidents(const ResidentModel& resident, std::vector<StagedPart>& parts) const;
-  void WantShard(const PreloadBuffer& buffer, const RouteNeed& need, uint32_t request,
-                 uint32_t keep_kinds, std::vector<StagedPart>& parts) const;
+  void WantResidents(const ResidentModel& resident, std::vector<ScheduledPart>& parts) const;
+  void WantShard(const PreloadBuffer& buffer, const RouteNeed& need, uint32_t request, PartSet keep,
+                 std::vector<ScheduledPart>& parts) const;
   Result<ShardView> ViewShardAt(size_t request, uint32_t bits, const PreloadBuffer& buffer,
                                 std::span<const uint8_t> arena, const std::string& file);
 
@@ -98,11 +98,11 @@ class Route {
   std::vector<ShardRequest> requests_;  ///< [n * m], all shards
   Stamp stamp_;
   std::shared_ptr<const LoadSchedule> schedule_;
-  std::vector<const StagedPart*> residents_;  ///< [groups] or null
-  std::vector<ShardView> held_views_;         ///< [n * m] bits 0: not viewed yet
-  std::vector<ShardView> views_;              ///< [m] of the layer at hand
-  std::vector<uint32_t> slices_;              ///< [m]
-  std::vector<uint32_t> order_;               ///< [m]
+  std::vector<const ScheduledPart*> residents_;  ///< [groups] or null
+  std::vector<ShardView> held_views_;            ///< [n * m] bits 0: not viewed yet
+  std::vector<ShardView> views_;                 ///< [m] of the layer at hand
+  std::vector<uint32_t> slices_;                 ///< [m]
+  std::vector<uint32_t> order_;                  ///< [m]
 };
 
 }  // namespace sti

@@ -6,7 +6,7 @@ namespace sti {
 
 Result<std::unique_ptr<BackgroundReads>> BackgroundReads::Start(const std::string& path,
                                                                 ReadPath way,
-                                                                std::vector<StagedRead> reads,
+                                                                std::vector<ScheduledRead> reads,
                                                                 uint64_t arena_bytes,
                                                                 uint32_t depth) {
   STI_ASSIGN_OR_RETURN(std::unique_ptr<BlockReader> reader, OpenBlockReader(path, way, depth));
@@ -14,8 +14,8 @@ Result<std::unique_ptr<BackgroundReads>> BackgroundReads::Start(const std::strin
       new BackgroundReads(std::move(reader), std::move(reads), arena_bytes));
 }
 
-BackgroundReads::BackgroundReads(std::unique_ptr<BlockReader> reader, std::vector<StagedRead> reads,
-                                 uint64_t arena_bytes)
+BackgroundReads::BackgroundReads(std::unique_ptr<BlockReader> reader,
+                                 std::vector<ScheduledRead> reads, uint64_t arena_bytes)
     : arena_(arena_bytes),
       reader_(std::move(reader)),
       reads_(std::move(reads)),
@@ -52,7 +52,7 @@ uint64_t BackgroundReads::loads() {
 // A failing read ends the load, not the measurement: the same device fails the reads that count.
 void BackgroundReads::Main() {
   reader_->Expect(arena_.span());
-  const auto requests = RequestsFor(std::span<const StagedRead>(reads_), arena_.span());
+  const auto requests = RequestsFor(std::span<const ScheduledRead>(reads_), arena_.span());
   bool sound = !requests.empty();
   std::unique_lock lock(mutex_);
   while (sound) {

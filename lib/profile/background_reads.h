@@ -24,7 +24,7 @@ class BackgroundReads {
  public:
   /// Opens `path` a second time. `arena_bytes` bounds every read's place + length.
   static Result<std::unique_ptr<BackgroundReads>> Start(
-      const std::string& path, ReadPath way, std::vector<StagedRead> reads, uint64_t arena_bytes,
+      const std::string& path, ReadPath way, std::vector<ScheduledRead> reads, uint64_t arena_bytes,
       uint32_t depth = BlockReader::kDefaultDepth);
   ~BackgroundReads();
   BackgroundReads(const BackgroundReads&) = delete;
@@ -37,13 +37,13 @@ class BackgroundReads {
   [[nodiscard]] uint64_t loads();
 
  private:
-  BackgroundReads(std::unique_ptr<BlockReader> reader, std::vector<StagedRead> reads,
+  BackgroundReads(std::unique_ptr<BlockReader> reader, std::vector<ScheduledRead> reads,
                   uint64_t arena_bytes);
   void Main();
 
   AlignedBuffer arena_;  // outlives the reader, which is told of it
   std::unique_ptr<BlockReader> reader_;
-  std::vector<StagedRead> reads_;
+  std::vector<ScheduledRead> reads_;
   std::mutex mutex_;
   std::condition_variable changed_;
   bool stop_ = false;  // by mutex_, as are the next

@@ -9,7 +9,7 @@ namespace sti {
 namespace {
 
 void Append(uint64_t offset, uint64_t length, LayerReads* reads) {
-  StagedRead read;
+  ScheduledRead read;
   read.offset = offset;
   read.length = length;
   read.place = reads->bytes;
@@ -28,7 +28,7 @@ Result<LayerReads> ReadsAtBits(const ContainerIndex& index, uint32_t layer, uint
     const ShardRequest request{layer, slice, bits, 0};
     STI_ASSIGN_OR_RETURN(const LoadSchedule schedule,
                          BuildLoadSchedule(index, {&request, 1}, limits));
-    for (const StagedRead& read : schedule.reads) Append(read.offset, read.length, &reads);
+    for (const ScheduledRead& read : schedule.reads) Append(read.offset, read.length, &reads);
   }
   return reads;
 }
@@ -36,7 +36,7 @@ Result<LayerReads> ReadsAtBits(const ContainerIndex& index, uint32_t layer, uint
 LayerReads ReadsOfPlane(const ContainerIndex& index, uint32_t layer, uint32_t bits) {
   LayerReads reads;
   for (uint32_t slice = 0; slice < index.info.shape.width; ++slice) {
-    const PartLocation& part = index.shard(layer, slice).parts[ShardPartIndex(bits)];
+    const PartLocation& part = index.shard(layer, slice).parts[PartAt(bits)];
     if (part.length == 0) continue;
     const uint64_t begin = RoundDown(part.offset, kBlockBytes);
     const uint64_t end = RoundUp(part.offset + part.length, kBlockBytes);

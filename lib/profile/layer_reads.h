@@ -13,7 +13,7 @@ namespace sti {
 /// Reads of a whole layer, each shard's on its own: neighbours at other bits do not merge in a run
 /// either. Only `offset`, `length` and `place` of a read are set.
 struct LayerReads {
-  std::vector<StagedRead> reads;
+  std::vector<ScheduledRead> reads;
   uint64_t bytes = 0;  ///< of all; what they need in memory
 };
 

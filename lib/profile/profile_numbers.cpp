@@ -60,7 +60,7 @@ ProfileNumber IoNumber(ProfileBench& bench, const LayerLoads& loads) {
   work->requests.reserve(loads.layers.size());
   for (const LayerReads& layer : loads.layers) {
     work->requests.push_back(
-        RequestsFor(std::span<const StagedRead>(layer.reads), bench.arena.span()));
+        RequestsFor(std::span<const ScheduledRead>(layer.reads), bench.arena.span()));
   }
   ProfileNumber io;
   io.number = {"reading " + loads.what, kIo, [&bench] { bench.lane->Pause(); },
@@ -82,7 +82,7 @@ uint32_t PlaneOffered(const ContainerIndex& index) {
     const bool everywhere =
         index.Offers(bits) &&
         std::all_of(index.shards.begin(), index.shards.end(), [&](const ShardLocation& shard) {
-          return shard.parts[ShardPartIndex(bits)].length > 0;
+          return shard.parts[PartAt(bits)].length > 0;
         });
     if (everywhere) return bits;
   }

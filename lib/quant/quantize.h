@@ -6,28 +6,13 @@
 // bits of its 6-bit code, and only the centroids differ between bitwidths.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <span>
 #include <vector>
 
+#include "shard/codebook.h"
+
 namespace sti {
-
-inline constexpr uint32_t kMinCodeBits = 2;
-inline constexpr uint32_t kMaxCodeBits = 6;
-
-enum class CodebookKind : uint8_t {
-  kGobo = 0,        ///< clusters of equal population (the paper's)
-  kTree = 1,        ///< Lloyd's algorithm to 4 clusters, then each split in two by Lloyd, to 64
-  kScaledTree = 2,  ///< the same over weights divided by the scale of their hidden channel
-};
-
-/// The centroids of one layer: 2^k floats for each k = 2..6; an empty cluster's is 0.
-struct Codebook {
-  std::array<std::vector<float>, kMaxCodeBits + 1> centroids;  ///< [bits]; 0 and 1 stay empty
-  std::vector<float>
-      scales;  ///< [6, hidden] as in quant/hidden_scales.h; empty but for kScaledTree
-};
 
 struct QuantizedLayer {
   Codebook codebook;

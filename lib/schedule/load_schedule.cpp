@@ -6,20 +6,19 @@
 #include "base/aligned_buffer.h"
 #include "base/checked.h"
 #include "format/shard_codec.h"
-#include "io/container_file.h"
 #include "schedule/read_ring.h"
 
 namespace sti {
 namespace {
 
 /// What may merge: one group's parts for one memory, of one urgency.
-auto ClassOf(const StagedPart& part) {
+auto ClassOf(const ScheduledPart& part) {
   return std::tuple(part.group, part.refinement, part.landing == Landing::kArena);
 }
 
 /// A read of this part alone. In the buffer the blocks around it have their place already.
-StagedRead ReadOf(const StagedPart& part, uint32_t index) {
-  StagedRead read;
+ScheduledRead ReadOf(const ScheduledPart& part, uint32_t index) {
+  ScheduledRead read;
   read.offset = RoundDown(part.part.offset, kBlockBytes);
   read.length = RoundUp(part.part.offset + part.part.length, kBlockBytes) - read.offset;
   if (part.landing == Landing::kBuffer) read.place = part.place - (part.part.offset - read.offset);
@@ -33,7 +32,7 @@ StagedRead ReadOf(const StagedPart& part, uint32_t index) {
 
 /// Joins `next` to `last` if they share a block, or touch while the read stays small. A buffer that
 /// has them elsewhere keeps them apart.
-bool Merge(const StagedRead& next, uint64_t most_bytes, StagedRead& last) {
+bool Merge(const ScheduledRead& next, uint64_t most_bytes, ScheduledRead& last) {
   const uint64_t end = last.offset + last.length;
   const uint64_t next_end = next.offset + next.length;
   const bool shares = next.offset < end;
@@ -47,12 +46,13 @@ bool Merge(const StagedRead& next, uint64_t most_bytes, StagedRead& last) {
 }
 
 void CollectReads(uint64_t most_bytes, LoadSchedule& schedule) {
-  std::stable_sort(
-      schedule.parts.begin(), schedule.parts.end(), [](const StagedPart& a, const StagedPart& b) {
-        return std::tuple(ClassOf(a), a.part.offset) < std::tuple(ClassOf(b), b.part.offset);
-      });
+  std::stable_sort(schedule.parts.begin(), schedule.parts.end(),
+                   [](const ScheduledPart& a, const ScheduledPart& b) {
+                     return std::tuple(ClassOf(a), a.part.offset) <
+                            std::tuple(ClassOf(b), b.part.offset);
+                   });
   for (uint32_t i = 0; i < schedule.parts.size(); ++i) {
-    const StagedRead read = ReadOf(schedule.parts[i], i);
+    const ScheduledRead read = ReadOf(schedule.parts[i], i);
     const bool may_merge = i > 0 && ClassOf(schedule.parts[i - 1]) == ClassOf(schedule.parts[i]);
     if (may_merge && Merge(read, most_bytes, schedule.reads.back())) continue;
     schedule.reads.push_back(read);
@@ -63,7 +63,7 @@ void CollectReads(uint64_t most_bytes, LoadSchedule& schedule) {
 class RingReads {
  public:
   RingReads(LoadSchedule& schedule, bool refinement) {
-    for (StagedRead& read : schedule.reads) {
+    for (ScheduledRead& read : schedule.reads) {
       if (read.landing == Landing::kArena && read.refinement == refinement) Add(read);
     }
   }
@@ -79,7 +79,7 @@ class RingReads {
   }
 
  private:
-  void Add(StagedRead& read) {
+  void Add(ScheduledRead& read) {
     if (reads_.empty() || reads_.back()->group != read.group) {
       starts_.push_back(reads_.size());
       group_ = 0;
@@ -90,7 +90,7 @@ class RingReads {
     largest_ = std::max(largest_, group_);
   }
 
-  std::vector<StagedRead*> reads_;
+  std::vector<ScheduledRead*> reads_;
   std::vector<size_t> starts_;  ///< of groups
   uint64_t total_ = 0;
   uint64_t group_ = 0;
@@ -125,35 +125,35 @@ Status PlaceReads(const ScheduleLimits& limits, LoadSchedule& schedule) {
 }
 
 void PlaceParts(LoadSchedule& schedule) {
-  schedule.places.assign(schedule.requests.size(), {-1, -1, -1, -1, -1, -1});
-  for (const StagedRead& read : schedule.reads) {
+  schedule.places.assign(schedule.requests.size(), {});
+  for (const ScheduledRead& read : schedule.reads) {
     for (uint32_t i = read.first_part; i < read.first_part + read.parts; ++i) {
-      StagedPart& part = schedule.parts[i];
+      ScheduledPart& part = schedule.parts[i];
       part.place = read.place + (part.part.offset - read.offset);
-      if (part.kind != kResidentPart) schedule.places[part.request][part.kind] = i;
+      if (part.kind) schedule.places[part.request][*part.kind] = i;
     }
   }
 }
 
-std::string PartName(const LoadSchedule& schedule, const StagedPart& part) {
-  if (part.kind == kResidentPart) {
-    return part.request == kHeadOfModel ? ResidentName(ResidentKind::kHead, 0)
-                                        : ResidentName(ResidentKind::kLayer, part.request);
+std::string PartName(const LoadSchedule& schedule, const ScheduledPart& part) {
+  if (!part.kind) {
+    return part.layer ? ResidentName(ResidentKind::kLayer, *part.layer)
+                      : ResidentName(ResidentKind::kHead, 0);
   }
   const ShardRequest& request = schedule.requests[part.request];
-  return ShardPartName(request.layer, request.slice, part.kind);
+  return ShardPartName(request.layer, request.slice, *part.kind);
 }
 
 }  // namespace
 
 Result<LoadSchedule> ScheduleParts(std::span<const ShardRequest> requests,
-                                   std::span<const StagedPart> parts,
+                                   std::span<const ScheduledPart> parts,
                                    const ScheduleLimits& limits) {
   LoadSchedule schedule;
   schedule.requests.assign(requests.begin(), requests.end());
   schedule.parts.assign(parts.begin(), parts.end());
   CollectReads(limits.read_bytes, schedule);
-  for (const StagedRead& read : schedule.reads) schedule.read_bytes += read.length;
+  for (const ScheduledRead& read : schedule.reads) schedule.read_bytes += read.length;
   STI_RETURN_IF_ERROR(PlaceReads(limits, schedule));
   PlaceParts(schedule);
   return schedule;
@@ -162,14 +162,14 @@ Result<LoadSchedule> ScheduleParts(std::span<const ShardRequest> requests,
 Result<LoadSchedule> BuildLoadSchedule(const ContainerIndex& index,
                                        std::span<const ShardRequest> requests,
                                        const ScheduleLimits& limits) {
-  std::vector<StagedPart> parts;
-  parts.reserve(requests.size() * kShardPartKinds);
+  std::vector<ScheduledPart> parts;
+  parts.reserve(requests.size() * kPartKinds.size());
   for (uint32_t i = 0; i < requests.size(); ++i) {
     const ShardRequest& request = requests[i];
     const ShardLocation& shard = index.shard(request.layer, request.slice);
-    for (uint32_t kind = 0; kind < kShardPartKinds; ++kind) {
-      if (!HasPart(request.bits, kind)) continue;
-      StagedPart part;
+    for (const PartKind kind : kPartKinds) {
+      if (!PartSet::For(request.bits).Has(kind)) continue;
+      ScheduledPart part;
       part.part = shard.parts[kind];
       part.request = i;
       part.kind = kind;
@@ -180,10 +180,10 @@ Result<LoadSchedule> BuildLoadSchedule(const ContainerIndex& index,
   return ScheduleParts(requests, parts, limits);
 }
 
-Status CheckStagedRead(const LoadSchedule& schedule, const StagedRead& read,
-                       std::span<const uint8_t> memory, const std::string& file) {
+Status CheckScheduledRead(const LoadSchedule& schedule, const ScheduledRead& read,
+                          std::span<const uint8_t> memory, const std::string& file) {
   for (uint32_t i = read.first_part; i < read.first_part + read.parts; ++i) {
-    const StagedPart& part = schedule.parts[i];
+    const ScheduledPart& part = schedule.parts[i];
     auto bytes = memory.subspan(part.place, part.part.length);
     if (Checksum(bytes) == part.part.checksum) continue;
     return CheckPart(part.part, bytes, file, PartName(schedule, part));
@@ -191,18 +191,23 @@ Status CheckStagedRead(const LoadSchedule& schedule, const StagedRead& read,
   return {};
 }
 
-Result<ShardView> ViewStagedShard(const ContainerIndex& index, const LoadSchedule& schedule,
-                                  size_t request, std::span<const uint8_t> arena,
-                                  const std::string& file) {
-  std::array<std::span<const uint8_t>, kShardPartKinds> parts;
-  for (uint32_t kind = 0; kind < kShardPartKinds; ++kind) {
-    int64_t at = schedule.places[request][kind];
-    if (at < 0) continue;
-    const StagedPart& part = schedule.parts[static_cast<size_t>(at)];
-    parts[kind] = arena.subspan(part.place, part.part.length);
+Result<ShardView> ViewScheduledShard(const ContainerIndex& index, const LoadSchedule& schedule,
+                                     size_t request, uint32_t bits, const HeldParts& held,
+                                     const PartMemory& memory, const std::string& file) {
+  const ShardRequest& shard = schedule.requests[request];
+  PerPart<std::span<const uint8_t>> parts;
+  for (const PartKind kind : kPartKinds) {
+    if (!PartSet::For(bits).Has(kind)) continue;
+    const uint64_t length = index.shard(shard.layer, shard.slice).parts[kind].length;
+    if (held.held.Has(kind)) {
+      parts[kind] = memory.buffer.subspan(held.places[kind], length);
+      continue;
+    }
+    const ScheduledPart& part = schedule.parts[*schedule.places[request][kind]];
+    const bool in_buffer = part.landing == Landing::kBuffer;
+    parts[kind] = (in_buffer ? memory.buffer : memory.arena).subspan(part.place, length);
   }
-  const ShardRequest& wanted = schedule.requests[request];
-  return ViewShard(index.info, index.centroids[wanted.layer], wanted.bits, parts, file);
+  return ViewShard(index.info, index.centroids[shard.layer], bits, parts, file);
 }
 
 }  // namespace sti

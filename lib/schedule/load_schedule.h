@@ -7,15 +7,16 @@
 // read.
 #pragma once
 
-#include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
 #include "format/container_index.h"
-#include "kernels/decode_shard.h"
+#include "shard/parts.h"
+#include "shard/view.h"
 
 namespace sti {
 
@@ -28,16 +29,13 @@ struct ShardRequest {
 
 enum class Landing : uint8_t { kArena, kBuffer };
 
-/// Beyond the kinds of shard parts: a layer's parameters, or the head's.
-inline constexpr uint32_t kResidentPart = kShardPartKinds;
-/// In place of a layer: the head.
-inline constexpr uint32_t kHeadOfModel = UINT32_MAX;
-
-struct StagedPart {
+/// A part that a run reads: one of a shard, or the parameters of a layer or of the head.
+struct ScheduledPart {
   PartLocation part;
-  uint64_t place = 0;    ///< of its first byte in the arena, or the buffer
-  uint32_t request = 0;  ///< index of the shard it belongs to; for a resident part, of its layer
-  uint32_t kind = 0;     ///< ShardPartIndex, or kResidentPart
+  uint64_t place = 0;             ///< of its first byte in the arena, or the buffer
+  std::optional<PartKind> kind;   ///< of a shard's part; a resident part has none
+  uint32_t request = 0;           ///< of a shard's part: the index of its shard
+  std::optional<uint32_t> layer;  ///< of a resident part: the layer it is for; none: the head
   uint32_t group = 0;
   Landing landing = Landing::kArena;
   bool refinement = false;  ///< a group can be computed without it
@@ -45,7 +43,7 @@ struct StagedPart {
   int64_t copy_place = -1;
 };
 
-struct StagedRead {
+struct ScheduledRead {
   uint64_t offset = 0;  ///< multiple of kBlockBytes, as are length and place
   uint64_t length = 0;
   uint64_t place = 0;
@@ -60,9 +58,10 @@ struct StagedRead {
 /// Immutable once built; safe to share.
 struct LoadSchedule {
   std::vector<ShardRequest> requests;
-  std::vector<StagedRead> reads;  ///< in order of need; of a group, refinements last
-  std::vector<StagedPart> parts;
-  std::vector<std::array<int64_t, kShardPartKinds>> places;  ///< [requests] index into parts, or -1
+  std::vector<ScheduledRead> reads;  ///< in order of need; of a group, refinements last
+  std::vector<ScheduledPart> parts;
+  /// [requests] The index in `parts` of each of the shard's parts that is read.
+  std::vector<PerPart<std::optional<uint32_t>>> places;
   uint64_t arena_bytes = 0;
   uint64_t read_bytes = 0;  ///< all reads, padding included
 };
@@ -83,26 +82,35 @@ struct ScheduleLimits {
 /// refinements are read apart from the others, into a ring of their own, so that they can be
 /// overtaken. InfeasibleError if one group needs more arena than there may be.
 Result<LoadSchedule> ScheduleParts(std::span<const ShardRequest> requests,
-                                   std::span<const StagedPart> parts, const ScheduleLimits& limits);
+                                   std::span<const ScheduledPart> parts,
+                                   const ScheduleLimits& limits);
 
 /// All parts of `requests`, by ascending group, bits offered by the index, into the arena.
 Result<LoadSchedule> BuildLoadSchedule(const ContainerIndex& index,
                                        std::span<const ShardRequest> requests,
                                        const ScheduleLimits& limits = {});
 
-/// True if a shard at `bits` has the part `kind`.
-constexpr bool HasPart(uint32_t bits, uint32_t kind) {
-  return bits <= kMaxCodeBits ? ShardPartBits(kind) <= bits : kind == kShardPartKinds - 1;
-}
-
 /// Checks the checksums of the parts inside `read`, whose blocks are in `memory`, the arena or the
 /// buffer as its landing says.
-Status CheckStagedRead(const LoadSchedule& schedule, const StagedRead& read,
-                       std::span<const uint8_t> memory, const std::string& file);
+Status CheckScheduledRead(const LoadSchedule& schedule, const ScheduledRead& read,
+                          std::span<const uint8_t> memory, const std::string& file);
 
-/// The shard of `requests[request]`, all of it in the arena, its reads complete and checked.
-Result<ShardView> ViewStagedShard(const ContainerIndex& index, const LoadSchedule& schedule,
-                                  size_t request, std::span<const uint8_t> arena,
-                                  const std::string& file);
+/// The parts of one shard that a buffer holds, and the place of each in it.
+struct HeldParts {
+  PartSet held;
+  PerPart<uint64_t> places;
+};
+
+/// The memory that parts are in: what a run reads lies in the arena or the buffer.
+struct PartMemory {
+  std::span<const uint8_t> arena;
+  std::span<const uint8_t> buffer;
+};
+
+/// Views the shard of `requests[request]` at `bits`: each of its parts is held, or was read and
+/// checked. `file` is for messages.
+Result<ShardView> ViewScheduledShard(const ContainerIndex& index, const LoadSchedule& schedule,
+                                     size_t request, uint32_t bits, const HeldParts& held,
+                                     const PartMemory& memory, const std::string& file);
 
 }  // namespace sti

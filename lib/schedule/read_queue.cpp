@@ -6,17 +6,14 @@ namespace sti {
 namespace {
 
 template <typename Predicate>
-uint32_t CountParts(const LoadSchedule& schedule, const StagedRead& read, Predicate counts) {
+uint32_t CountParts(const LoadSchedule& schedule, const ScheduledRead& read, Predicate counts) {
   const auto parts = std::span(schedule.parts).subspan(read.first_part, read.parts);
   return static_cast<uint32_t>(std::count_if(parts.begin(), parts.end(), counts));
 }
 
-bool IsResident(const StagedPart& part) { return part.kind == kResidentPart; }
+bool IsResident(const ScheduledPart& part) { return !part.kind; }
 
-/// What makes a shard usable: its base, or all of it at full fidelity.
-bool IsBase(const StagedPart& part) {
-  return part.kind == ShardPartIndex(2) || part.kind == ShardPartIndex(32);
-}
+bool IsBase(const ScheduledPart& part) { return part.kind && IsEssential(*part.kind); }
 
 }  // namespace
 
@@ -28,7 +25,7 @@ void ReadQueue::Reset(const LoadSchedule& schedule, uint32_t groups) {
     counts->assign(groups, 0);
   bases_left_.assign(groups, 0);
   for (size_t i = 0; i < schedule.reads.size(); ++i) {
-    const StagedRead& read = schedule.reads[i];
+    const ScheduledRead& read = schedule.reads[i];
     (read.refinement ? refinements_ : bases_).push_back(i);
     ++missing_[read.group];
     if (!read.refinement) bases_left_[read.group] += read.length;
@@ -66,7 +63,7 @@ std::optional<QueuedRead> ReadQueue::Next(Clock::time_point now, double bytes_pe
 std::optional<QueuedRead> ReadQueue::NextRefinement(Clock::time_point now, double bytes_per_us) {
   for (; next_refinement_ < refinements_.size(); ++next_refinement_) {
     const size_t index = refinements_[next_refinement_];
-    const StagedRead& read = schedule_->reads[index];
+    const ScheduledRead& read = schedule_->reads[index];
     const bool bases_left = next_base_ < bases_.size();
     if (bases_left && schedule_->reads[bases_[next_base_]].group <= read.group) return std::nullopt;
     if (!start_by_.empty() && bytes_per_us > 0) {
@@ -85,7 +82,7 @@ std::optional<QueuedRead> ReadQueue::NextRefinement(Clock::time_point now, doubl
   return std::nullopt;
 }
 
-bool ReadQueue::MakesBasesLate(const StagedRead& refinement, Clock::time_point now,
+bool ReadQueue::MakesBasesLate(const ScheduledRead& refinement, Clock::time_point now,
                                double bytes_per_us) const {
   uint64_t bytes = bytes_in_flight_ + refinement.length;
   for (size_t group = refinement.group; group < start_by_.size(); ++group) {
@@ -106,14 +103,14 @@ void ReadQueue::SkipStarted() {
 }
 
 void ReadQueue::LeaveOut(size_t index) {
-  const StagedRead& read = schedule_->reads[index];
+  const ScheduledRead& read = schedule_->reads[index];
   ++left_out_;
   --missing_[read.group];
   if (!read.refinement) bases_left_[read.group] -= read.length;
 }
 
 QueuedRead ReadQueue::Begin(size_t index) {
-  const StagedRead& read = schedule_->reads[index];
+  const ScheduledRead& read = schedule_->reads[index];
   ++in_flight_[read.group];
   bytes_in_flight_ += read.length;
   if (!read.refinement) bases_left_[read.group] -= read.length;
@@ -126,7 +123,7 @@ void ReadQueue::PutBack(const QueuedRead& read) {
     --next_row_;
     return;
   }
-  const StagedRead& staged = schedule_->reads[read.index];
+  const ScheduledRead& staged = schedule_->reads[read.index];
   --in_flight_[read.group];
   if (staged.refinement) {
     --next_refinement_;
@@ -142,7 +139,7 @@ void ReadQueue::Arrived(const QueuedRead& read) {
     --rows_missing_;
     return;
   }
-  const StagedRead& staged = schedule_->reads[read.index];
+  const ScheduledRead& staged = schedule_->reads[read.index];
   --in_flight_[read.group];
   --missing_[read.group];
   if (CountParts(*schedule_, staged, IsResident) > 0) --residents_missing_[read.group];

@@ -59,9 +59,9 @@ class ReadQueue {
  private:
   [[nodiscard]] std::optional<QueuedRead> NextRefinement(Clock::time_point now,
                                                          double bytes_per_us);
-  [[nodiscard]] bool MayBegin(const StagedRead& read) const { return read.after <= Freed(); }
+  [[nodiscard]] bool MayBegin(const ScheduledRead& read) const { return read.after <= Freed(); }
   [[nodiscard]] uint32_t Freed() const;
-  [[nodiscard]] bool MakesBasesLate(const StagedRead& refinement, Clock::time_point now,
+  [[nodiscard]] bool MakesBasesLate(const ScheduledRead& refinement, Clock::time_point now,
                                     double bytes_per_us) const;
   void SkipStarted();
   void LeaveOut(size_t index);

@@ -5,7 +5,7 @@
 namespace sti {
 namespace {
 
-bool Overlaps(const StagedRead& a, const StagedRead& b) {
+bool Overlaps(const ScheduledRead& a, const ScheduledRead& b) {
   return a.place < b.place + b.length && b.place < a.place + a.length;
 }
 
@@ -14,15 +14,15 @@ bool Overlaps(const StagedRead& a, const StagedRead& b) {
 // A group may go around the ring's end, but not so far that it meets itself: a read that waits for
 // its own layer to be computed would wait for ever. Such a group begins at the ring's start, where
 // any group fits that is not larger than the ring.
-void ReadRing::PlaceGroup(std::span<StagedRead* const> group) {
+void ReadRing::PlaceGroup(std::span<ScheduledRead* const> group) {
   if (!Fits(group)) next_ = 0;
-  for (StagedRead* read : group) Place(*read);
+  for (ScheduledRead* read : group) Place(*read);
 }
 
-bool ReadRing::Fits(std::span<StagedRead* const> group) const {
+bool ReadRing::Fits(std::span<ScheduledRead* const> group) const {
   uint64_t at = next_;
   bool around = false;
-  for (const StagedRead* read : group) {
+  for (const ScheduledRead* read : group) {
     around = around || at + read->length > bytes_;
     if (at + read->length > bytes_) at = 0;
     at += read->length;
@@ -31,7 +31,7 @@ bool ReadRing::Fits(std::span<StagedRead* const> group) const {
   return true;
 }
 
-void ReadRing::Place(StagedRead& read) {
+void ReadRing::Place(ScheduledRead& read) {
   if (next_ + read.length > bytes_) next_ = 0;
   read.place = first_ + next_;
   while (!live_.empty() && Overlaps(live_.front(), read)) {
@@ -39,10 +39,10 @@ void ReadRing::Place(StagedRead& read) {
     live_.pop_front();
   }
   // What lies between the ring's end and a wrapped read is older still.
-  for (const StagedRead& other : live_) {
+  for (const ScheduledRead& other : live_) {
     if (Overlaps(other, read)) freed_ = std::max(freed_, other.group + 1);
   }
-  std::erase_if(live_, [&](const StagedRead& other) { return Overlaps(other, read); });
+  std::erase_if(live_, [&](const ScheduledRead& other) { return Overlaps(other, read); });
   read.after = freed_;
   live_.push_back(read);
   next_ += read.length;

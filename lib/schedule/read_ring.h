@@ -15,17 +15,17 @@ class ReadRing {
   ReadRing(uint64_t first, uint64_t bytes) : first_(first), bytes_(bytes) {}
 
   /// Sets place and after of the reads of one group, groups ascending, none larger than the ring.
-  void PlaceGroup(std::span<StagedRead* const> group);
+  void PlaceGroup(std::span<ScheduledRead* const> group);
 
  private:
-  [[nodiscard]] bool Fits(std::span<StagedRead* const> group) const;
-  void Place(StagedRead& read);
+  [[nodiscard]] bool Fits(std::span<ScheduledRead* const> group) const;
+  void Place(ScheduledRead& read);
 
   uint64_t first_;
   uint64_t bytes_;
   uint64_t next_ = 0;
   uint32_t freed_ = 0;
-  std::deque<StagedRead> live_;
+  std::deque<ScheduledRead> live_;
 };
 
 }  // namespace sti

@@ -19,6 +19,8 @@
 namespace sti {
 namespace {
 
+uint64_t SlotsFor(uint64_t merges) { return std::bit_ceil(merges + merges / 2 + 1); }
+
 constexpr uint32_t kEmpty = 0xFFFFFFFFu;
 
 enum class CharClass : uint8_t { kSpace, kLetter, kNumber, kOther, kEnd };
@@ -213,8 +215,16 @@ Status ByteBpe::AddMerge(std::string_view line) {
   return {};
 }
 
+uint64_t ByteBpe::merge_bytes() const {
+  return merges_.capacity() * sizeof(Merge) + slots_.capacity() * sizeof(uint32_t);
+}
+
+uint64_t ByteBpe::MergeBytesFor(uint64_t merges) {
+  return merges * sizeof(Merge) + SlotsFor(merges) * sizeof(uint32_t);
+}
+
 Status ByteBpe::BuildTable() {
-  slots_.assign(std::bit_ceil(merges_.size() + merges_.size() / 2 + 1), kEmpty);
+  slots_.assign(SlotsFor(merges_.size()), kEmpty);
   for (uint32_t rank = 0; rank < merges_.size(); ++rank) {
     uint32_t& slot = slots_[SlotOf(merges_[rank].left, merges_[rank].right)];
     if (slot != kEmpty) {

@@ -33,6 +33,10 @@ class ByteBpe {
   [[nodiscard]] PieceList Split(std::string_view text, uint64_t limit, bool count_all) const;
 
   [[nodiscard]] const Vocabulary& vocabulary() const { return vocabulary_; }
+  /// Bytes of the merges and their table.
+  [[nodiscard]] uint64_t merge_bytes() const;
+  /// Returns what merge_bytes() of `merges` merges is.
+  static uint64_t MergeBytesFor(uint64_t merges);
 
  private:
   friend class WordJoiner;

@@ -37,6 +37,11 @@ Result<Tokenizer> Tokenizer::Create(Vocabulary vocabulary, std::string_view merg
 Tokenizer::Tokenizer(Vocabulary vocabulary, const TokenizerInfo& info)
     : model_(WordPiece(std::move(vocabulary), info)), info_(info) {}
 
+uint64_t Tokenizer::memory_bytes() const {
+  const auto* bpe = std::get_if<ByteBpe>(&model_);
+  return vocabulary().memory_bytes() + (bpe == nullptr ? 0 : bpe->merge_bytes());
+}
+
 PieceList Tokenizer::Split(std::string_view text, uint64_t limit, bool count_all) const {
   return std::visit([&](const auto& model) { return model.Split(text, limit, count_all); }, model_);
 }

@@ -44,6 +44,8 @@ class Tokenizer {
 
   [[nodiscard]] const Vocabulary& vocabulary() const;
   [[nodiscard]] const TokenizerInfo& info() const { return info_; }
+  /// Bytes of memory that the tokens, the merges and their tables take.
+  [[nodiscard]] uint64_t memory_bytes() const;
 
  private:
   Tokenizer(ByteBpe bpe, const TokenizerInfo& info) : model_(std::move(bpe)), info_(info) {}

@@ -42,9 +42,14 @@ Result<Vocabulary> Vocabulary::FromText(std::string text) {
   return result;
 }
 
+uint64_t Vocabulary::SlotsFor(uint64_t tokens) { return std::bit_ceil(tokens + tokens / 2 + 1); }
+
+uint64_t Vocabulary::BytesFor(uint64_t tokens, uint64_t text_bytes) {
+  return text_bytes + (tokens + 1 + SlotsFor(tokens)) * sizeof(uint32_t);
+}
+
 void Vocabulary::BuildTable() {
-  const uint64_t wanted = std::bit_ceil(uint64_t{size()} + size() / 2 + 1);
-  slots_.assign(wanted, kEmpty);
+  slots_.assign(SlotsFor(size()), kEmpty);
   for (uint32_t id = 0; id < size(); ++id) slots_[SlotOf(Token(id))] = id;
 }
 

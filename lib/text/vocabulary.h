@@ -32,9 +32,12 @@ class Vocabulary {
 
   [[nodiscard]] uint32_t size() const { return static_cast<uint32_t>(offsets_.size() - 1); }
   [[nodiscard]] uint64_t memory_bytes() const;
+  /// Returns what memory_bytes() of a vocabulary of `tokens` tokens in `text_bytes` bytes is.
+  static uint64_t BytesFor(uint64_t tokens, uint64_t text_bytes);
 
  private:
   Vocabulary() = default;
+  static uint64_t SlotsFor(uint64_t tokens);
   [[nodiscard]] uint64_t SlotOf(std::string_view token) const;
   void BuildTable();
 

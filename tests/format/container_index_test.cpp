@@ -95,7 +95,7 @@ TEST_F(ContainerIndexTest, RoundTrip) {
   }
   ASSERT_EQ(parsed->shards.size(), index_.shards.size());
   for (size_t i = 0; i < index_.shards.size(); ++i) {
-    for (uint32_t k = 0; k < kShardPartKinds; ++k) {
+    for (const PartKind k : kPartKinds) {
       ExpectSamePart(parsed->shards[i].parts[k], index_.shards[i].parts[k]);
     }
   }
@@ -152,7 +152,7 @@ TEST_F(ContainerIndexTest, EveryTruncationIsRefused) {
 
 TEST_F(ContainerIndexTest, OverlapsAreRefused) {
   ExpectRefused("overlap", [](ContainerIndex& i) {
-    i.shards[1].parts[2].offset = i.shards[1].parts[1].offset;
+    i.shards[1].parts[PartKind::kPlane4].offset = i.shards[1].parts[PartKind::kPlane3].offset;
   });
   ExpectRefused("overlap", [](ContainerIndex& i) { i.resident[0].part.offset = 0; });
   ExpectRefused("overlap",
@@ -161,10 +161,12 @@ TEST_F(ContainerIndexTest, OverlapsAreRefused) {
 }
 
 TEST_F(ContainerIndexTest, PartsOutsideTheFileAreRefused) {
-  ExpectRefused("outside the file",
-                [&](ContainerIndex& i) { i.shards[3].parts[5].offset = file_bytes_; });
-  ExpectRefused("outside the file",
-                [](ContainerIndex& i) { i.shards[3].parts[5].offset = UINT64_MAX / 64 * 64; });
+  ExpectRefused("outside the file", [&](ContainerIndex& i) {
+    i.shards[3].parts[PartKind::kFull].offset = file_bytes_;
+  });
+  ExpectRefused("outside the file", [](ContainerIndex& i) {
+    i.shards[3].parts[PartKind::kFull].offset = UINT64_MAX / 64 * 64;
+  });
   ExpectRefused("", [](ContainerIndex& i) { i.words.offset = UINT64_MAX - 8; });
   ExpectRefused("outside the file",
                 [](ContainerIndex& i) { i.resident[2].part.offset = uint64_t{1} << 63; });
@@ -182,16 +184,19 @@ TEST_F(ContainerIndexTest, HolesAndTailsAreRefused) {
 }
 
 TEST_F(ContainerIndexTest, WrongLengthsAreRefused) {
-  for (uint32_t part = 0; part < kShardPartKinds; ++part) {
+  for (const PartKind part : kPartKinds) {
     for (const int64_t change : {-64, 64}) {
-      ExpectRefused(part == 0 && change > 0 ? "" : "of a wrong size", [&](ContainerIndex& i) {
-        i.shards[0].parts[part].length = static_cast<uint64_t>(
-            static_cast<int64_t>(part == 0 && change < 0 ? 128 : i.shards[0].parts[part].length) +
-            change);
-      });
+      ExpectRefused(
+          part == PartKind::kBase && change > 0 ? "" : "of a wrong size", [&](ContainerIndex& i) {
+            i.shards[0].parts[part].length = static_cast<uint64_t>(
+                static_cast<int64_t>(
+                    part == PartKind::kBase && change < 0 ? 128 : i.shards[0].parts[part].length) +
+                change);
+          });
     }
   }
-  ExpectRefused("of a wrong size", [](ContainerIndex& i) { i.shards[2].parts[1].offset += 8; });
+  ExpectRefused("of a wrong size",
+                [](ContainerIndex& i) { i.shards[2].parts[PartKind::kPlane3].offset += 8; });
   ExpectRefused("resident part", [](ContainerIndex& i) { i.resident[1].part.length = 0; });
   ExpectRefused("resident part", [](ContainerIndex& i) {
     i.resident[1].raw_length = uint64_t{1} << 33;
@@ -213,8 +218,10 @@ TEST_F(ContainerIndexTest, ResidentPartsThatClaimAnotherSizeThanTheShapeAreRefus
 }
 
 TEST_F(ContainerIndexTest, OfferedBitsMustBeThere) {
-  ExpectRefused("lacks a plane", [](ContainerIndex& i) { i.shards[1].parts[3] = {}; });
-  ExpectRefused("lacks a plane", [](ContainerIndex& i) { i.shards[0].parts[5] = {}; });
+  ExpectRefused("lacks a plane",
+                [](ContainerIndex& i) { i.shards[1].parts[PartKind::kPlane5] = {}; });
+  ExpectRefused("lacks a plane",
+                [](ContainerIndex& i) { i.shards[0].parts[PartKind::kFull] = {}; });
   for (const std::vector<uint32_t>& bits :
        {std::vector<uint32_t>{}, {1, 2}, {2, 7}, {3, 2}, {2, 2}, {2, 16}, {0}}) {
     ExpectRefused("bitwidths", [&](ContainerIndex& i) { i.bits = bits; });
@@ -378,14 +385,12 @@ TEST_F(ContainerIndexTest, ShapeDigestKnowsWhatTimesDependOn) {
   EXPECT_NE(ShapeDigest(wider), digest);
 }
 
-TEST_F(ContainerIndexTest, ResidentMemoryCountsValuesAsFloatsButThePoolers) {
-  uint64_t expected = uint64_t{16} * index_.info.shape.vocabulary;
-  for (const ResidentLocation& part : index_.resident) {
-    const bool text = part.kind == ResidentKind::kVocabulary;
-    expected += text ? part.raw_length : part.raw_length * 2;  // the tiny model is F16
-  }
-  expected -= uint64_t{2} * index_.info.shape.hidden * index_.info.shape.hidden;
-  EXPECT_EQ(ResidentMemoryBytes(index_), expected);
+TEST(ShardPartName, NamesLayerSliceAndPart) {
+  EXPECT_EQ(ShardPartName(3, 5, PartKind::kBase), "layer 3 slice 5 base");
+  EXPECT_EQ(ShardPartName(3, 5, PartKind::kPlane4), "layer 3 slice 5 plane 4");
+  EXPECT_EQ(ShardPartName(0, 1, PartKind::kFull), "layer 0 slice 1 full fidelity");
+  EXPECT_EQ(ResidentName(ResidentKind::kLayer, 2), "layer 2 parameters");
+  EXPECT_EQ(ResidentName(ResidentKind::kHead, 0), "head parameters");
 }
 
 }  // namespace

@@ -76,12 +76,12 @@ TEST_F(ContainerWriterTest, TheFileParsesToTheReportedIndex) {
 TEST_F(ContainerWriterTest, ShardLayoutKeepsAShardTogether) {
   const ShardReport report = Write("a.sti");
   for (const ShardLocation& shard : report.index.shards) {
-    EXPECT_EQ(shard.parts[0].offset % kBlockBytes, 0U);
-    EXPECT_EQ(shard.parts[ShardPartIndex(kFullBits)].offset % kBlockBytes, 0U);
-    for (uint32_t part = 1; part < 5; ++part) {
-      const PartLocation& before = shard.parts[part - 1];
-      EXPECT_GE(shard.parts[part].offset, before.offset + before.length);
-      EXPECT_LT(shard.parts[part].offset, before.offset + before.length + kPlaneAlignment);
+    EXPECT_EQ(shard.parts[PartKind::kBase].offset % kBlockBytes, 0U);
+    EXPECT_EQ(shard.parts[PartAt(kFullBits)].offset % kBlockBytes, 0U);
+    for (uint32_t bits = 3; bits <= 6; ++bits) {
+      const PartLocation& before = shard.parts[PartAt(bits - 1)];
+      EXPECT_GE(shard.parts[PartAt(bits)].offset, before.offset + before.length);
+      EXPECT_LT(shard.parts[PartAt(bits)].offset, before.offset + before.length + kPlaneAlignment);
     }
   }
 }
@@ -106,8 +106,8 @@ TEST_F(ContainerWriterTest, StoresOnlyThePlanesThatTheBitsNeed) {
   options.bits = {2, 4};
   const ShardReport report = Write("a.sti", options);
   for (const ShardLocation& shard : report.index.shards) {
-    for (uint32_t part = 0; part < kShardPartKinds; ++part) {
-      EXPECT_EQ(shard.parts[part].length != 0, part <= ShardPartIndex(4)) << part;
+    for (const PartKind part : kPartKinds) {
+      EXPECT_EQ(shard.parts[part].length != 0, PartSet::For(4).Has(part)) << BitsOf(part);
     }
   }
 }
@@ -118,7 +118,7 @@ TEST_F(ContainerWriterTest, FullFidelityAloneHasNoPlanes) {
   const ShardReport report = Write("a.sti", options);
   for (const ShardLocation& shard : report.index.shards) {
     for (uint32_t part = 0; part < 5; ++part) EXPECT_EQ(shard.parts[part].length, 0U);
-    EXPECT_EQ(shard.parts[5].length, report.index.info.shape.shard_weights() * 2);
+    EXPECT_EQ(shard.parts[PartKind::kFull].length, report.index.info.shape.shard_weights() * 2);
   }
   EXPECT_TRUE(
       Succeeded(ParseContainerIndex(EncodeContainerIndex(report.index), report.file_bytes,

@@ -58,10 +58,10 @@ TEST_F(HostileIndex, OffsetsAndLengthsNearTheEndOfNumbers) {
   for (const uint64_t number :
        {uint64_t{1} << 63, UINT64_MAX, UINT64_MAX - 63, uint64_t{1} << 62, uint64_t{1} << 48}) {
     const std::vector<std::function<uint64_t&(ContainerIndex&)>> fields = {
-        [](ContainerIndex& i) -> uint64_t& { return i.shards[1].parts[0].offset; },
-        [](ContainerIndex& i) -> uint64_t& { return i.shards[1].parts[0].length; },
-        [](ContainerIndex& i) -> uint64_t& { return i.shards[2].parts[5].offset; },
-        [](ContainerIndex& i) -> uint64_t& { return i.shards[2].parts[5].length; },
+        [](ContainerIndex& i) -> uint64_t& { return i.shards[1].parts[PartKind::kBase].offset; },
+        [](ContainerIndex& i) -> uint64_t& { return i.shards[1].parts[PartKind::kBase].length; },
+        [](ContainerIndex& i) -> uint64_t& { return i.shards[2].parts[PartKind::kFull].offset; },
+        [](ContainerIndex& i) -> uint64_t& { return i.shards[2].parts[PartKind::kFull].length; },
         [](ContainerIndex& i) -> uint64_t& { return i.resident[0].part.offset; },
         [](ContainerIndex& i) -> uint64_t& { return i.resident.back().part.length; },
         [](ContainerIndex& i) -> uint64_t& { return i.resident.back().raw_length; },

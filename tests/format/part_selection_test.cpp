@@ -31,7 +31,7 @@ TEST(PartSelection, HoldsWhatVariantsAndTurnsRead) {
   plan.turns.push_back(turn);
   const auto selection = SelectForPlans(Shape(), {&plan, 1});
   ASSERT_TRUE(Succeeded(selection));
-  EXPECT_EQ(*selection, (PartSelection{0, PartsForBits(4), PartsForBits(3), 0}));
+  EXPECT_EQ(*selection, (PartSelection{{}, PartSet::For(4), PartSet::For(3), {}}));
   EXPECT_EQ(BitsOfPlans({&plan, 1}), (std::vector<uint32_t>{2, 3, 4}));
 }
 
@@ -44,7 +44,7 @@ TEST(PartSelection, HoldsThePlanesThatATurnKeepsBelowFullBits) {
   plan.turns.push_back(turn);
   const auto selection = SelectForPlans(Shape(), {&plan, 1});
   ASSERT_TRUE(Succeeded(selection));
-  EXPECT_EQ((*selection)[0], PartsForBits(kFullBits) | PartsForBits(5));
+  EXPECT_EQ((*selection)[0], PartSet::For(kFullBits).With(PartSet::For(5)));
   EXPECT_EQ(BitsOfPlans({&plan, 1}), (std::vector<uint32_t>{5, kFullBits}));
 }
 

@@ -8,6 +8,7 @@
 #include "base/half.h"
 #include "support/expect.h"
 #include "support/random.h"
+#include "types/load_value.h"
 
 namespace sti {
 namespace {
@@ -122,7 +123,15 @@ TEST(ResidentTensorSizes, CountEveryParameter) {
   EXPECT_EQ(ResidentTensorSizes(ResidentKind::kHead, Shape()), (Sizes{16, 4, 12, 3}));
 }
 
-TEST(SplitResident, GivesTensorsInOrderInEveryType) {
+std::vector<float> Values(std::span<const uint8_t> tensor, DataType type) {
+  std::vector<float> values;
+  for (size_t at = 0; at < tensor.size(); at += BytesOf(type)) {
+    values.push_back(LoadValue(type, &tensor[at]));
+  }
+  return values;
+}
+
+TEST(ResidentTensors, GivesTensorsInOrderInEveryType) {
   for (const DataType type : {DataType::kF32, DataType::kF16, DataType::kBF16}) {
     Bytes raw;
     for (int i = 0; i < 16; ++i) {
@@ -137,17 +146,17 @@ TEST(SplitResident, GivesTensorsInOrderInEveryType) {
     ResidentLocation location;
     location.kind = ResidentKind::kEmbedding;
     location.type = type;
-    const auto tensors = SplitResident(location, Shape(), raw, "a");
+    const auto tensors = ResidentTensors(location, Shape(), raw, "a");
     ASSERT_TRUE(Succeeded(tensors));
-    EXPECT_EQ((*tensors)[0], (std::vector<float>{0, 0.5, 1, 1.5, 2, 2.5, 3, 3.5}));
-    EXPECT_EQ((*tensors)[1], (std::vector<float>{4, 4.5, 5, 5.5}));
-    EXPECT_EQ((*tensors)[2], (std::vector<float>{6, 6.5, 7, 7.5}));
+    EXPECT_EQ(Values((*tensors)[0], type), (std::vector<float>{0, 0.5, 1, 1.5, 2, 2.5, 3, 3.5}));
+    EXPECT_EQ(Values((*tensors)[1], type), (std::vector<float>{4, 4.5, 5, 5.5}));
+    EXPECT_EQ(Values((*tensors)[2], type), (std::vector<float>{6, 6.5, 7, 7.5}));
     for (const size_t size : {size_t{0}, raw.size() - 1, raw.size() - BytesOf(type)}) {
-      EXPECT_TRUE(FailedWith(SplitResident(location, Shape(), std::span(raw).first(size), "a"),
+      EXPECT_TRUE(FailedWith(ResidentTensors(location, Shape(), std::span(raw).first(size), "a"),
                              ErrorKind::kData, "another size than the shape"));
     }
     raw.push_back(0);
-    EXPECT_TRUE(FailedWith(SplitResident(location, Shape(), raw, "a"), ErrorKind::kData));
+    EXPECT_TRUE(FailedWith(ResidentTensors(location, Shape(), raw, "a"), ErrorKind::kData));
   }
 }
 

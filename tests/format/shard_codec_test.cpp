@@ -45,13 +45,13 @@ class CodecShard {
   }
 
   void Encode() {
-    Keep(0, EncodeShardBase(codes_, outliers_, info_.data_type));
-    for (uint32_t bits = 3; bits <= 6; ++bits) Keep(bits - 2, EncodeShardPlane(codes_, bits));
+    Keep(PartKind::kBase, EncodeShardBase(codes_, outliers_, info_.data_type));
+    for (uint32_t bits = 3; bits <= 6; ++bits) Keep(PartAt(bits), EncodeShardPlane(codes_, bits));
   }
 
   [[nodiscard]] Result<ShardView> View(uint32_t bits) const {
-    std::array<std::span<const uint8_t>, kShardPartKinds> parts;
-    for (uint32_t i = 0; i < kShardPartKinds; ++i) parts[i] = stored_[i].span();
+    PerPart<std::span<const uint8_t>> parts;
+    for (const PartKind part : kPartKinds) parts[part] = stored_[part].span();
     return ViewShard(info_, codebook_, bits, parts, "a.sti: layer 1 slice 0");
   }
 
@@ -83,12 +83,12 @@ class CodecShard {
     for (const ShardOutlier& outlier : outliers_) codes_[outlier.position] = code;
   }
 
-  void Keep(uint32_t part, const std::vector<uint8_t>& bytes) {
+  void Keep(PartKind part, const std::vector<uint8_t>& bytes) {
     stored_[part] = AlignedBuffer(bytes.size());
     if (!bytes.empty()) std::memcpy(stored_[part].data(), bytes.data(), bytes.size());
   }
 
-  [[nodiscard]] std::span<uint8_t> base() { return stored_[0].span(); }
+  [[nodiscard]] std::span<uint8_t> base() { return stored_[PartKind::kBase].span(); }
   [[nodiscard]] std::vector<uint8_t> BaseCopy() { return {base().begin(), base().end()}; }
   [[nodiscard]] size_t outliers() const { return outliers_.size(); }
   [[nodiscard]] const std::vector<uint8_t>& codes() const { return codes_; }
@@ -98,7 +98,7 @@ class CodecShard {
   std::vector<uint8_t> codes_;
   std::vector<ShardOutlier> outliers_;
   Codebook codebook_;
-  AlignedBuffer stored_[kShardPartKinds];
+  PerPart<AlignedBuffer> stored_;
 };
 
 ModelShape ShapeOf(uint32_t width, uint32_t hidden, uint32_t ffn) {
@@ -192,7 +192,7 @@ TEST(ShardCodec, FullFidelityIsSeenAsStored) {
   const std::vector<float> weights = random.Normals(kSmall.shard_weights(), 1.0);
   std::vector<uint8_t> bytes(weights.size() * 4);
   std::memcpy(bytes.data(), weights.data(), bytes.size());
-  shard.Keep(5, bytes);
+  shard.Keep(PartKind::kFull, bytes);
   const auto view = shard.View(kFullBits);
   ASSERT_TRUE(Succeeded(view));
   EXPECT_EQ(DecodeShard(*view, kSmall), weights);
@@ -271,12 +271,12 @@ TEST_F(DamagedOutliers, PartsOfAnotherLength) {
   const std::vector<uint8_t> whole = shard_.BaseCopy();
   for (const size_t size :
        {size_t{0}, size_t{1}, size_t{7}, size_t{8}, whole.size() - 64, whole.size() - 1}) {
-    shard_.Keep(0, {whole.begin(), whole.begin() + static_cast<ptrdiff_t>(size)});
+    shard_.Keep(PartKind::kBase, {whole.begin(), whole.begin() + static_cast<ptrdiff_t>(size)});
     ExpectRefused();
   }
   std::vector<uint8_t> longer = whole;
   longer.resize(whole.size() + 64);
-  shard_.Keep(0, longer);
+  shard_.Keep(PartKind::kBase, longer);
   ExpectRefused();
 }
 

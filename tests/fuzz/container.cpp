@@ -51,7 +51,7 @@ void DecodeResident(const ContainerIndex& index, std::span<const uint8_t> file) 
       if (!vocabulary.ok()) RequireDataError(vocabulary.error());
       continue;
     }
-    const auto tensors = SplitResident(location, index.info.shape, *raw, "f");
+    const auto tensors = ResidentTensors(location, index.info.shape, *raw, "f");
     if (!tensors.ok()) RequireDataError(tensors.error());
   }
 }
@@ -59,8 +59,8 @@ void DecodeResident(const ContainerIndex& index, std::span<const uint8_t> file) 
 void DecodeShard(const ContainerIndex& index, uint32_t layer, uint32_t slice,
                  std::span<const uint8_t> file) {
   const ShardLocation& shard = index.shard(layer, slice);
-  std::array<std::span<const uint8_t>, kShardPartKinds> parts;
-  for (uint32_t part = 0; part < kShardPartKinds; ++part) {
+  PerPart<std::span<const uint8_t>> parts;
+  for (const PartKind part : kPartKinds) {
     parts[part] = file.subspan(shard.parts[part].offset, shard.parts[part].length);
   }
   const uint64_t weights = index.info.shape.shard_weights();

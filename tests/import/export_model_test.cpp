@@ -9,7 +9,7 @@
 #include "format/shard_codec.h"
 #include "import/layer_encoder.h"
 #include "import/part_roles.h"
-#include "quant/stream_order.h"
+#include "shard/weight_order.h"
 #include "support/expect.h"
 #include "support/temp_folder.h"
 #include "support/test_container.h"
@@ -92,8 +92,8 @@ TEST_P(ExportModelTest, FewerBitsAreWhatAReaderSees) {
     }
     for (uint32_t slice = 0; slice < info.shape.width; ++slice) {
       std::vector<AlignedBuffer> buffers;
-      std::array<std::span<const uint8_t>, kShardPartKinds> parts;
-      for (uint32_t i = 0; i < kShardPartKinds; ++i) {
+      PerPart<std::span<const uint8_t>> parts;
+      for (const PartKind i : kPartKinds) {
         const auto& bytes = layer->shards[slice].parts[i];
         buffers.emplace_back(bytes.size());
         std::copy(bytes.begin(), bytes.end(), buffers.back().data());
@@ -102,7 +102,7 @@ TEST_P(ExportModelTest, FewerBitsAreWhatAReaderSees) {
       const auto view = ViewShard(info, layer->codebook, bits, parts, "a");
       ASSERT_TRUE(Succeeded(view));
       const auto weights = DecodeShard(*view, info.shape);
-      const auto order = StreamOrder(info.shape, slice);
+      const auto order = WeightOrder(info.shape, slice);
       for (size_t i = 0; i < order.size(); ++i) {
         ASSERT_EQ(std::bit_cast<uint32_t>(flat[order[i]]), std::bit_cast<uint32_t>(weights[i]));
       }
@@ -130,7 +130,7 @@ TEST_P(ExportModelTest, RefusesWhatItMayNotReplaceAndBitsThatAreNotThere) {
 TEST_P(ExportModelTest, DamageLeavesNoFolder) {
   auto file = ContainerFile::Open(container_);
   ASSERT_TRUE(Succeeded(file));
-  const PartLocation& base = file->index().shard(1, 1).parts[0];
+  const PartLocation& base = file->index().shard(1, 1).parts[PartKind::kBase];
   ASSERT_TRUE(DamageByte(container_, base.offset + 99, 4).ok());
   ExportOptions options;
   options.bits = 3;

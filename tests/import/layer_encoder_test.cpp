@@ -8,7 +8,8 @@
 #include "base/aligned_buffer.h"
 #include "format/shard_codec.h"
 #include "quant/hidden_scales.h"
-#include "quant/stream_order.h"
+#include "quant/quantize.h"
+#include "shard/weight_order.h"
 #include "support/expect.h"
 #include "support/temp_folder.h"
 #include "support/test_container.h"
@@ -33,8 +34,8 @@ std::vector<float> FlatLayer(const ModelFolder& folder, uint32_t layer) {
 std::vector<float> Decode(const ModelInfo& info, const EncodedLayer& layer, uint32_t slice,
                           uint32_t bits) {
   std::vector<AlignedBuffer> buffers;
-  std::array<std::span<const uint8_t>, kShardPartKinds> parts;
-  for (uint32_t i = 0; i < kShardPartKinds; ++i) {
+  PerPart<std::span<const uint8_t>> parts;
+  for (const PartKind i : kPartKinds) {
     const auto& bytes = layer.shards[slice].parts[i];
     buffers.emplace_back(bytes.size());
     if (!bytes.empty()) std::memcpy(buffers.back().data(), bytes.data(), bytes.size());
@@ -88,7 +89,7 @@ TEST_P(LayerEncoderTest, FullFidelityIsTheSourceBitForBit) {
   ASSERT_TRUE(Succeeded(layer));
   const auto flat = FlatLayer(*source_, 1);
   for (uint32_t slice = 0; slice < 2; ++slice) {
-    const auto order = StreamOrder(source_->info().shape, slice);
+    const auto order = WeightOrder(source_->info().shape, slice);
     const auto weights = Decode(source_->info(), *layer, slice, kFullBits);
     for (size_t i = 0; i < order.size(); ++i) {
       ASSERT_EQ(std::bit_cast<uint32_t>(weights[i]), std::bit_cast<uint32_t>(flat[order[i]]));
@@ -121,7 +122,7 @@ TEST_P(LayerEncoderTest, EveryWeightIsItsCentroidOrAnExactOutlier) {
     for (const uint32_t i : expected.outliers) outlier[i] = true;
     for (uint32_t bits = 2; bits <= 6; ++bits) {
       for (uint32_t slice = 0; slice < 2; ++slice) {
-        const auto order = StreamOrder(shape, slice);
+        const auto order = WeightOrder(shape, slice);
         const auto weights = Decode(source_->info(), *layer, slice, bits);
         for (size_t i = 0; i < order.size(); ++i) {
           const uint32_t at = order[i];
@@ -139,8 +140,8 @@ TEST_P(LayerEncoderTest, EncodesOnlyWhatTheBitsNeed) {
   const auto layer = Encode(0, CodebookKind::kGobo, {3, 4});
   ASSERT_TRUE(Succeeded(layer));
   for (const EncodedShard& shard : layer->shards) {
-    for (uint32_t part = 0; part < kShardPartKinds; ++part) {
-      EXPECT_EQ(shard.parts[part].empty(), part > ShardPartIndex(4)) << part;
+    for (const PartKind part : kPartKinds) {
+      EXPECT_EQ(shard.parts[part].empty(), !PartSet::For(4).Has(part)) << BitsOf(part);
     }
   }
 }

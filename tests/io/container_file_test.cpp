@@ -116,7 +116,8 @@ TEST_F(ContainerFileTest, OtherFilesAreNoContainers) {
 TEST_F(ContainerFileTest, AFlippedByteOfAPartIsFoundByItsName) {
   const ShardLocation& shard = report_.index.shard(1, 0);
   const PartLocation& vocabulary = report_.index.Resident(ResidentKind::kVocabulary).part;
-  for (const PartLocation& part : {shard.parts[0], shard.parts[3], shard.parts[5]}) {
+  for (const PartLocation& part : {shard.parts[PartKind::kBase], shard.parts[PartKind::kPlane5],
+                                   shard.parts[PartKind::kFull]}) {
     for (const uint64_t at :
          {part.offset, part.offset + part.length / 2, part.offset + part.length - 1}) {
       ASSERT_TRUE(DamageByte(path_, at).ok());
@@ -138,16 +139,8 @@ TEST_F(ContainerFileTest, AFileThatShrinksWhileOpenIsADataError) {
   auto file = ContainerFile::Open(path_);
   ASSERT_TRUE(Succeeded(file));
   std::filesystem::resize_file(path_, bytes_.size() - 2 * kBlockBytes);
-  const PartLocation& last = report_.index.shards.back().parts[5];
+  const PartLocation& last = report_.index.shards.back().parts[PartKind::kFull];
   EXPECT_TRUE(FailedWith(file->ReadPart(last, "last"), ErrorKind::kData, "ends at byte"));
-}
-
-TEST(ShardPartName, NamesLayerSliceAndPart) {
-  EXPECT_EQ(ShardPartName(3, 5, 0), "layer 3 slice 5 base");
-  EXPECT_EQ(ShardPartName(3, 5, 2), "layer 3 slice 5 plane 4");
-  EXPECT_EQ(ShardPartName(0, 1, 5), "layer 0 slice 1 full fidelity");
-  EXPECT_EQ(ResidentName(ResidentKind::kLayer, 2), "layer 2 parameters");
-  EXPECT_EQ(ResidentName(ResidentKind::kHead, 0), "head parameters");
 }
 
 }  // namespace

@@ -32,7 +32,9 @@ class TornContainerTest : public ::testing::Test {
     reader_ = reader.get();
     return ContainerFile::Open(std::move(reader));
   }
-  [[nodiscard]] const PartLocation& Part() const { return index_.shard(1, 0).parts[3]; }
+  [[nodiscard]] const PartLocation& Part() const {
+    return index_.shard(1, 0).parts[PartKind::kPlane5];
+  }
   [[nodiscard]] bool IsPart(const LoadedRange& range) const {
     const auto got = range.Bytes(Part());
     return std::equal(got.begin(), got.end(),

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "kernels/cpu/linear_parts.h"
+#include "kernels/elementwise.h"
 #include "kernels/shard_encoder.h"
 
 namespace sti {
@@ -68,7 +70,7 @@ struct Fixture {
     }
     std::vector<float> out(uint64_t{rows} * matrix.outs);
     const size_t stride = epilogue == Epilogue::kTranspose ? rows : matrix.outs;
-    const LinearGroup group{terms, bias.data(), matrix.outs, out.data(), stride, epilogue};
+    const LinearSum group{terms, bias.data(), matrix.outs, out.data(), stride, epilogue};
     (*linear)->Run(rows, {&group, 1});
     return out;
   }

@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "kernels/cpu/linear_parts.h"
 #include "kernels/lowp/activations.h"
 #include "kernels/shard_encoder.h"
 #include "support/random.h"
@@ -51,7 +52,7 @@ struct Slices {
   std::vector<testing::TestShard> shards;
   std::vector<float> out;
   std::vector<LinearTerm> terms;
-  std::vector<LinearGroup> groups;
+  std::vector<LinearSum> groups;
 };
 
 constexpr LinearLimits kLimits = {.rows = kRows,
@@ -86,8 +87,8 @@ TEST_P(PackedActivationsOf, AreNotSharedByOtherRows) {
   activations.Reserve(kLimits);
   const LinearTerm& term = slices.terms[0];
   const auto shared = [&](const LinearTerm& other) {
-    const LinearGroup group{.terms = {&other, 1}, .bias = slices.bias.data(), .outs = kOuts};
-    const LinearGroup both[] = {slices.groups[0], group};
+    const LinearSum group{.terms = {&other, 1}, .bias = slices.bias.data(), .outs = kOuts};
+    const LinearSum both[] = {slices.groups[0], group};
     EXPECT_EQ(activations.Pack(kRows / 2, both, false), 2U);
     return &activations.Of(term) == &activations.Of(other);
   };
@@ -151,7 +152,7 @@ TEST_P(PackedActivationsOf, MoreThanALayerHasAreMultipliedInTurns) {
   const auto linear = MakePackedLinear(GetParam(), pool, Activation::kRelu);
   linear->Reserve(kLimits);
   linear->Run(kRows, together.groups);
-  for (const LinearGroup& group : apart.groups) linear->Run(kRows, {&group, 1});
+  for (const LinearSum& group : apart.groups) linear->Run(kRows, {&group, 1});
   EXPECT_EQ(together.out, apart.out);
 }
 

@@ -7,6 +7,7 @@
 #include "base/aligned_buffer.h"
 #include "base/half.h"
 #include "kernels/backend.h"
+#include "kernels/cpu/linear_parts.h"
 #include "kernels/fp32/outliers.h"
 #include "kernels/linear.h"
 #include "kernels/lowp/panels.h"
@@ -68,8 +69,8 @@ struct World {
                      .terms = 1});
     const LinearTerm term{&shard.view, matrix, inputs.data(), shape.ins};
     std::vector<float> out(size_t{shape.rows} * shape.outs);
-    const LinearGroup group{{&term, 1}, bias.data(), shape.outs,
-                            out.data(), shape.outs,  Epilogue::kNone};
+    const LinearSum group{{&term, 1}, bias.data(), shape.outs,
+                          out.data(), shape.outs,  Epilogue::kNone};
     linear->MeterDecoding(apart);
     linear->Run(shape.rows, {&group, 1});
     return out;

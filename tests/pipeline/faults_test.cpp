@@ -28,7 +28,7 @@ class Faults : public PipelineTest {
     return {kind, part.offset, part.length, times, delay, {}};
   }
   [[nodiscard]] const PartLocation& Part(uint32_t layer, uint32_t slice, uint32_t bits) const {
-    return index_.shard(layer, slice).parts[ShardPartIndex(bits)];
+    return index_.shard(layer, slice).parts[PartAt(bits)];
   }
   /// A plan that says when its layers must be done, so that it can be degraded.
   [[nodiscard]] Plan Timed(Plan plan) const {

@@ -90,13 +90,14 @@ TEST_F(PipelineErrors, DamageInAnyStreamedPartIsAnErrorAndNeverALabel) {
   const auto expected = (*pipeline)->Run(kTextIds, kTextTypes);
   ASSERT_TRUE(Succeeded(expected));
   for (uint32_t layer = 0; layer < 5; ++layer) {
-    for (uint32_t part = 0; part < 5; ++part) {
-      const PartLocation& place = index_.shard(layer, (layer + part) % 4).parts[part];
+    for (uint32_t bits = 2; bits <= 6; ++bits) {
+      const uint32_t slice = (layer + bits - 2) % 4;
+      const PartLocation& place = index_.shard(layer, slice).parts[PartAt(bits)];
       for (const uint64_t at : {place.offset, place.offset + place.length - 1}) {
         ASSERT_TRUE(DamageByte(path_, at).ok());
         const auto result = (*pipeline)->Run(kTextIds, kTextTypes);
         EXPECT_TRUE(FailedWith(result, ErrorKind::kData,
-                               ShardPartName(layer, (layer + part) % 4, part) + " is damaged"));
+                               ShardPartName(layer, slice, PartAt(bits)) + " is damaged"));
         ASSERT_TRUE(DamageByte(path_, at).ok());
       }
     }
@@ -113,7 +114,7 @@ TEST_F(PipelineErrors, DamageWithATinyArenaEndsTheRunToo) {
   auto pipeline = Make(WholeAt(4), options);
   ASSERT_TRUE(Succeeded(pipeline));
   ASSERT_LT((*pipeline)->staging_bytes(), 5U * 16 * 4096);
-  Damage(index_.shard(3, 2).parts[1]);
+  Damage(index_.shard(3, 2).parts[PartKind::kPlane3]);
   for (int turn = 0; turn < 3; ++turn) {
     EXPECT_TRUE(FailedWith((*pipeline)->Run(kTextIds, kTextTypes), ErrorKind::kData,
                            "layer 3 slice 2 plane 3 is damaged"));
@@ -123,15 +124,15 @@ TEST_F(PipelineErrors, DamageWithATinyArenaEndsTheRunToo) {
 TEST_F(PipelineErrors, DamageInWhatIsNotReadDoesNotMatter) {
   const auto expected = Logits(WholeAt(4));
   for (const ShardLocation& shard : index_.shards) {
-    Damage(shard.parts[3]);
-    Damage(shard.parts[4]);
-    Damage(shard.parts[5]);
+    Damage(shard.parts[PartKind::kPlane5]);
+    Damage(shard.parts[PartKind::kPlane6]);
+    Damage(shard.parts[PartKind::kFull]);
   }
   EXPECT_EQ(Logits(WholeAt(4)), expected);
 }
 
 TEST_F(PipelineErrors, DamageInAPreloadedShardFailsTheOpening) {
-  Damage(index_.shard(0, 1).parts[0]);
+  Damage(index_.shard(0, 1).parts[PartKind::kBase]);
   EXPECT_TRUE(FailedWith(Make(WithPreload(WholeAt(4), 2)), ErrorKind::kData,
                          "layer 0 slice 1 base is damaged"));
 }
@@ -149,7 +150,7 @@ TEST_F(PipelineErrors, DamageInAnEmbeddingRowFailsInputsWithThatToken) {
 TEST_F(PipelineErrors, AFileCutWhileOpenEndsTheRun) {
   auto pipeline = Make(WholeAt(kFullBits));
   ASSERT_TRUE(Succeeded(pipeline));
-  std::filesystem::resize_file(path_, index_.shard(3, 0).parts[0].offset);
+  std::filesystem::resize_file(path_, index_.shard(3, 0).parts[PartKind::kBase].offset);
   EXPECT_TRUE(FailedWith((*pipeline)->Run(kTextIds, kTextTypes), ErrorKind::kData, "ends at byte"));
 }
 

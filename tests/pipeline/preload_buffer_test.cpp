@@ -22,14 +22,14 @@ class PreloadBufferTest : public PipelineTest {
   }
   /// As a read does: whole blocks.
   void Fill(PreloadBuffer& buffer, const PreloadedShard& shard) {
-    for (uint32_t kind = 0; kind < kShardPartKinds; ++kind) {
-      if ((KindsOf(shard.bits) >> kind & 1U) == 0) continue;
+    for (const PartKind kind : kPartKinds) {
+      if (!PartSet::For(shard.bits).Has(kind)) continue;
       const uint64_t place = buffer.Place(shard.layer, shard.slice, kind);
       const uint64_t end = place + index_.shard(shard.layer, shard.slice).parts[kind].length;
       for (uint64_t at = RoundDown(place, kBlockBytes); at < RoundUp(end, kBlockBytes); ++at)
         buffer.span()[at] = static_cast<uint8_t>(shard.layer * 16 + shard.slice + 1);
     }
-    buffer.Add(shard.layer, shard.slice, KindsOf(shard.bits));
+    buffer.Add(shard.layer, shard.slice, PartSet::For(shard.bits));
   }
 };
 
@@ -58,7 +58,7 @@ TEST_F(PreloadBufferTest, OccupiesWhatItHoldsAndGivesTheRestBack) {
     ASSERT_EQ(buffer.bytes(), expected);
     ASSERT_EQ(Resident(buffer), expected);
     for (const PreloadedShard& shard : held) {
-      ASSERT_EQ(buffer.Held(shard.layer, shard.slice), KindsOf(shard.bits));
+      ASSERT_EQ(buffer.Held(shard.layer, shard.slice), PartSet::For(shard.bits));
       ASSERT_EQ(buffer.span()[buffer.Place(shard.layer, shard.slice, shard.bits == 32 ? 5 : 0)],
                 shard.layer * 16 + shard.slice + 1)
           << "what stays is untouched";
@@ -75,8 +75,8 @@ TEST_F(PreloadBufferTest, PlacesAreApartAndAlignedAsTheFileIs) {
   std::vector<std::pair<uint64_t, uint64_t>> ranges;
   for (size_t k = 0; k < plan.layers.size(); ++k) {
     for (size_t i = 0; i < plan.width; ++i) {
-      for (uint32_t kind = 0; kind < kShardPartKinds; ++kind) {
-        const bool placed = (KindsOf(plan.bits[k][i]) >> kind & 1U) != 0;
+      for (const PartKind kind : kPartKinds) {
+        const bool placed = PartSet::For(plan.bits[k][i]).Has(kind);
         ASSERT_EQ(buffer.HasPlace(plan.layers[k], plan.slices[k][i], kind), placed);
         if (!placed) continue;
         const PartLocation& part = index_.shard(plan.layers[k], plan.slices[k][i]).parts[kind];
@@ -104,8 +104,8 @@ TEST_F(PreloadBufferTest, AnotherBufferTakesOverWhatBothHave) {
   const std::vector<PreloadedShard> wanted{{0, 0, 4}, {0, 1, 4}, {0, 2, 4}};
   after.TakeFrom(before, wanted);
   EXPECT_EQ(after.Held(0, 0), 0U);
-  EXPECT_EQ(after.Held(0, 1), KindsOf(4));
-  EXPECT_EQ(after.Held(0, 2), KindsOf(3));
+  EXPECT_EQ(after.Held(0, 1), PartSet::For(4));
+  EXPECT_EQ(after.Held(0, 2), PartSet::For(3));
   EXPECT_EQ(before.bytes(), 0U);
   EXPECT_EQ(after.span()[after.Place(0, 1, 0)], 2);
 }

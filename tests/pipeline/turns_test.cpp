@@ -64,11 +64,11 @@ TEST_F(Turns, TheSecondTurnReadsOnlyMissingPlanes) {
   ASSERT_TRUE(Succeeded(first) && Succeeded(second));
   EXPECT_LT(second->bytes_read, first->bytes_read);
   uint64_t of_layer_0 = 0;
-  for (const StagedRead& read : (*pipeline)->last_schedule().reads) {
+  for (const ScheduledRead& read : (*pipeline)->last_schedule().reads) {
     if (read.group != 0) continue;
     of_layer_0 += read.length;
     for (uint32_t i = read.first_part; i < read.first_part + read.parts; ++i)
-      EXPECT_EQ((*pipeline)->last_schedule().parts[i].kind, ShardPartIndex(4));
+      EXPECT_EQ((*pipeline)->last_schedule().parts[i].kind, PartKind::kPlane4);
   }
   EXPECT_GT(of_layer_0, 0U);
   EXPECT_EQ(second->logits, LogitsAt(plan, plan.turns[1].bits));
@@ -163,10 +163,10 @@ TEST_F(Turns, ALazyPipelineLoadsInOrderOfNeedAndAnswersTheSame) {
   EXPECT_EQ(first->logits, Logits(plan));
   const LoadSchedule cold = (*pipeline)->last_schedule();
   size_t parameters = 0;
-  for (const StagedPart& part : cold.parts) {
-    if (part.kind != kResidentPart) continue;
+  for (const ScheduledPart& part : cold.parts) {
+    if (part.kind) continue;
     ++parameters;
-    EXPECT_EQ(part.group, part.request == kHeadOfModel ? 4U : parameters - 1);
+    EXPECT_EQ(part.group, !part.layer ? 4U : parameters - 1);
   }
   EXPECT_EQ(parameters, 5U);
   EXPECT_EQ((*pipeline)->preload_bytes(), BytesOf(plan.preload));

@@ -5,10 +5,6 @@
 #include <limits>
 #include <vector>
 
-#include "base/thread_pool.h"
-#include "kernels/backend.h"
-#include "kernels/lowp_attention.h"
-#include "model/transformer.h"
 #include "plan/world.h"
 
 namespace sti {
@@ -35,51 +31,6 @@ TEST(Memory, WorkingBytesCountWhatTheTransformerLaysOut) {
   ModelShape shape = BertBase();
   shape.ffn = 768;
   EXPECT_EQ(WorkingBytes(shape, 1, 1, 12) - WorkingBytes(shape, 1, 1, 3), uint64_t{9} * 3 * 64 * 4);
-}
-
-// Against the transformer itself, which this room does not know otherwise. Embedding rows, which
-// only the plan counts, cover what rows are padded by from 16 tokens on; but not that of the keys
-// where attention is fp32 and the rest is not.
-TEST(Memory, WorkingBytesAreAtLeastWhatTheTransformerTakes) {
-  const std::vector<ModelShape> shapes = {
-      BertBase(), {12, 12, 384, 1536, 30522, 512, 2, 2}, {4, 4, 128, 512, 1000, 512, 2, 2}};
-  for (const ModelShape& shape : shapes) {
-    for (const uint32_t threads : {1U, 3U}) {
-      ThreadPool pool(threads);
-      for (const ComputeType type : ComputeTypes()) {
-        ModelInfo info;
-        info.shape = shape;
-        const auto transformer = Transformer::Create(info, pool, {Backend::kNative, type});
-        ASSERT_TRUE(transformer.ok());
-        for (const uint32_t width : {1U, 3U, shape.width}) {
-          for (const uint32_t tokens : {16U, 17U, 64U, 128U, 512U}) {
-            (*transformer)->Reserve(tokens, width);
-            const uint64_t real = (*transformer)->working_bytes();
-            const uint64_t planned = WorkingBytes(shape, threads, tokens, width, type);
-            const uint64_t rows = uint64_t{tokens} * (4096 + 6 * shape.hidden);
-            const bool padded = type != ComputeType::kFp32 && !CanPackAttention();
-            const uint64_t keys = uint64_t{width} * shape.head_dim();
-            const uint64_t padding = padded ? keys * 31 * sizeof(float) : 0;
-            EXPECT_GE(planned + padding, real) << tokens << " tokens, width " << width;
-            EXPECT_LE(planned, real + rows + real / 4) << tokens << " tokens, width " << width;
-          }
-        }
-      }
-    }
-  }
-}
-
-TEST(Memory, PackedAttentionHoldsAHeadsKeysAndValues) {
-  // What another thread takes for eight more tokens: a tile's rows, pairs of keys and of values,
-  // two numbers a float, and scores of 12 queries. Up to 16 tokens all else has one size.
-  constexpr uint64_t kMore = 8 * (32 + 64 + 12) * 4;
-  const auto thread = [](uint32_t tokens, ComputeType type) {
-    return WorkingBytes(BertBase(), 3, tokens, 12, type) -
-           WorkingBytes(BertBase(), 2, tokens, 12, type);
-  };
-  for (const ComputeType type : {ComputeType::kBf16, ComputeType::kInt8}) {
-    EXPECT_EQ(thread(16, type) - thread(8, type), kMore);
-  }
 }
 
 TEST(Memory, BaseIsProcessResidentAndWorking) {

@@ -16,7 +16,7 @@ TEST(BackgroundReads, StartsAndStopsWithReadsInFlight) {
   TempFolder folder;
   std::string path = folder.File("blocks");
   ASSERT_TRUE(Succeeded(WriteBytes(path, std::string(16 * kBlockBytes, 'x'))));
-  std::vector<StagedRead> reads(2);
+  std::vector<ScheduledRead> reads(2);
   reads[0].length = 4 * kBlockBytes;
   reads[1] = {8 * kBlockBytes, 8 * kBlockBytes, 4 * kBlockBytes, 0, 0, 0, 0};
   for (int i = 0; i < 20; ++i) {
@@ -29,7 +29,7 @@ TEST(BackgroundReads, PausesAndGoesOn) {
   TempFolder folder;
   const std::string path = folder.File("blocks");
   ASSERT_TRUE(Succeeded(WriteBytes(path, std::string(16 * kBlockBytes, 'x'))));
-  std::vector<StagedRead> reads(1);
+  std::vector<ScheduledRead> reads(1);
   reads[0].length = 4 * kBlockBytes;
   for (const uint32_t depth : {1u, 4u}) {
     auto lane = BackgroundReads::Start(path, ReadPath::kThreads, reads, 4 * kBlockBytes, depth);

@@ -26,7 +26,7 @@ class LayerReadsTest : public ::testing::Test {
   // Whole blocks, one read behind the other in memory.
   static void ExpectSound(const LayerReads& reads) {
     uint64_t place = 0;
-    for (const StagedRead& read : reads.reads) {
+    for (const ScheduledRead& read : reads.reads) {
       EXPECT_EQ(read.offset % kBlockBytes, 0U);
       EXPECT_EQ(read.length % kBlockBytes, 0U);
       EXPECT_GT(read.length, 0U);
@@ -38,7 +38,7 @@ class LayerReadsTest : public ::testing::Test {
 
   static bool Covers(const LayerReads& reads, const PartLocation& part) {
     uint64_t covered = 0;
-    for (const StagedRead& read : reads.reads) {
+    for (const ScheduledRead& read : reads.reads) {
       const uint64_t begin = std::max(read.offset, part.offset);
       const uint64_t end = std::min(read.offset + read.length, part.offset + part.length);
       if (begin < end) covered += end - begin;
@@ -58,7 +58,7 @@ TEST_F(LayerReadsTest, AllPartsOfAllSlices) {
     ExpectSound(*reads);
     for (uint32_t slice = 0; slice < index_.info.shape.width; ++slice) {
       for (uint32_t bits = 2; bits <= 6; ++bits)
-        EXPECT_TRUE(Covers(*reads, index_.shard(1, slice).parts[ShardPartIndex(bits)]));
+        EXPECT_TRUE(Covers(*reads, index_.shard(1, slice).parts[PartAt(bits)]));
     }
   }
 }
@@ -67,14 +67,14 @@ TEST_F(LayerReadsTest, OnePlaneIsLessThanAShard) {
   const LayerReads plane = ReadsOfPlane(index_, 0, 6);
   ExpectSound(plane);
   for (uint32_t slice = 0; slice < index_.info.shape.width; ++slice)
-    EXPECT_TRUE(Covers(plane, index_.shard(0, slice).parts[ShardPartIndex(6)]));
+    EXPECT_TRUE(Covers(plane, index_.shard(0, slice).parts[PartAt(6)]));
   const auto shards = ReadsAtBits(index_, 0, 6, 1u << 20);
   ASSERT_TRUE(Succeeded(shards));
   EXPECT_LE(plane.bytes, shards->bytes);
 }
 
 TEST_F(LayerReadsTest, SlicesWithoutThePlaneAreLeftOut) {
-  for (ShardLocation& shard : index_.shards) shard.parts[ShardPartIndex(5)].length = 0;
+  for (ShardLocation& shard : index_.shards) shard.parts[PartAt(5)].length = 0;
   EXPECT_TRUE(ReadsOfPlane(index_, 0, 5).reads.empty());
 }
 

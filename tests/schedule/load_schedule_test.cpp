@@ -23,13 +23,13 @@ ContainerIndex IndexOf(uint32_t layers, uint32_t width, uint64_t base_bytes, uin
   for (uint32_t i = 0; i < layers * width; ++i) {
     ShardLocation shard;
     next = RoundUp(next, kBlockBytes);
-    for (uint32_t part = 0; part < 5; ++part) {
-      const uint64_t length = part == 0 ? base_bytes : plane_bytes;
-      shard.parts[part] = {next, length, 0};
+    for (uint32_t bits = 2; bits <= 6; ++bits) {
+      const uint64_t length = bits == 2 ? base_bytes : plane_bytes;
+      shard.parts[PartAt(bits)] = {next, length, 0};
       next += RoundUp(length, 64);
     }
     next = RoundUp(next, kBlockBytes);
-    shard.parts[5] = {next, plane_bytes * 16, 0};
+    shard.parts[PartKind::kFull] = {next, plane_bytes * 16, 0};
     next += plane_bytes * 16;
     index.shards.push_back(shard);
   }
@@ -56,13 +56,13 @@ std::vector<ShardRequest> RandomRequests(const ContainerIndex& index, TestRandom
   return requests;
 }
 
-bool Overlap(const StagedRead& a, const StagedRead& b) {
+bool Overlap(const ScheduledRead& a, const ScheduledRead& b) {
   return a.place < b.place + b.length && b.place < a.place + a.length;
 }
 
 uint64_t LargestGroup(const LoadSchedule& schedule) {
   std::vector<uint64_t> bytes(1000);
-  for (const StagedRead& read : schedule.reads) bytes[read.group] += read.length;
+  for (const ScheduledRead& read : schedule.reads) bytes[read.group] += read.length;
   return *std::max_element(bytes.begin(), bytes.end());
 }
 
@@ -71,13 +71,13 @@ void ExpectSound(const ContainerIndex& index, const std::vector<ShardRequest>& r
                  const LoadSchedule& schedule) {
   uint64_t total = 0;
   for (size_t i = 0; i < schedule.reads.size(); ++i) {
-    const StagedRead& read = schedule.reads[i];
+    const ScheduledRead& read = schedule.reads[i];
     ASSERT_EQ((read.offset | read.length | read.place) % kBlockBytes, 0U);
     ASSERT_LE(read.place + read.length, schedule.arena_bytes);
     ASSERT_LE(read.after, read.group) << "a read waits for its own layer";
     total += read.length;
     for (size_t j = 0; j < i; ++j) {
-      const StagedRead& earlier = schedule.reads[j];
+      const ScheduledRead& earlier = schedule.reads[j];
       ASSERT_LE(earlier.group, read.group);
       ASSERT_LE(earlier.after, read.after);
       if (Overlap(earlier, read)) {
@@ -90,17 +90,19 @@ void ExpectSound(const ContainerIndex& index, const std::vector<ShardRequest>& r
   size_t expected_parts = 0;
   for (size_t r = 0; r < requests.size(); ++r) {
     const ShardLocation& shard = index.shard(requests[r].layer, requests[r].slice);
-    for (uint32_t kind = 0; kind < kShardPartKinds; ++kind) {
+    for (const PartKind kind : kPartKinds) {
       const bool full = requests[r].bits == kFullBits;
-      const bool wanted = full ? kind == 5 : kind < 5 && kind + 2 <= requests[r].bits;
-      const int64_t at = schedule.places[r][kind];
-      ASSERT_EQ(at >= 0, wanted);
+      const bool wanted = full ? kind == PartKind::kFull
+                               : kind != PartKind::kFull && BitsOf(kind) <= requests[r].bits;
+      const std::optional<uint32_t> place = schedule.places[r][kind];
+      ASSERT_EQ(place.has_value(), wanted);
       if (!wanted) continue;
       ++expected_parts;
-      const StagedPart& part = schedule.parts[static_cast<size_t>(at)];
+      const uint32_t at = *place;
+      const ScheduledPart& part = schedule.parts[at];
       ASSERT_EQ(part.part.offset, shard.parts[kind].offset);
       const auto read = std::find_if(
-          schedule.reads.begin(), schedule.reads.end(), [&](const StagedRead& candidate) {
+          schedule.reads.begin(), schedule.reads.end(), [&](const ScheduledRead& candidate) {
             return at >= candidate.first_part && at < candidate.first_part + candidate.parts;
           });
       ASSERT_NE(read, schedule.reads.end());
@@ -127,7 +129,7 @@ TEST(LoadSchedule, PlanesOfAShardAreOneReadOfAPrefix) {
   const auto schedule = BuildLoadSchedule(index, requests);
   ASSERT_TRUE(Succeeded(schedule));
   ASSERT_EQ(schedule->reads.size(), 1U);
-  EXPECT_EQ(schedule->reads[0].offset, index.shard(0, 1).parts[0].offset);
+  EXPECT_EQ(schedule->reads[0].offset, index.shard(0, 1).parts[PartKind::kBase].offset);
   EXPECT_EQ(schedule->reads[0].length, 3 * kBlockBytes);  // 5056 + 3008 + 3000 bytes
   EXPECT_EQ(schedule->reads[0].parts, 3U);
   ExpectSound(index, requests, *schedule);
@@ -138,23 +140,24 @@ TEST(LoadSchedule, NeighboursMergeUpToTheLimit) {
   ContainerIndex index = IndexOf(1, 12, 32 * kBlockBytes, 8 * kBlockBytes);
   uint64_t next = kBlockBytes;
   for (ShardLocation& shard : index.shards) {
-    for (uint32_t part = 0; part < 5; ++part) {
-      shard.parts[part].offset = next;
-      next += shard.parts[part].length;
+    for (uint32_t bits = 2; bits <= 6; ++bits) {
+      shard.parts[PartAt(bits)].offset = next;
+      next += shard.parts[PartAt(bits)].length;
     }
   }
   const auto requests = AllOf(index, 6);
   const auto schedule = BuildLoadSchedule(index, requests, {.read_bytes = uint64_t{1} << 20});
   ASSERT_TRUE(Succeeded(schedule));
   EXPECT_EQ(schedule->reads.size(), 3U);
-  for (const StagedRead& read : schedule->reads) EXPECT_LE(read.length, uint64_t{1} << 20);
+  for (const ScheduledRead& read : schedule->reads) EXPECT_LE(read.length, uint64_t{1} << 20);
   EXPECT_EQ(schedule->read_bytes, 12 * 64 * kBlockBytes);
   ExpectSound(index, requests, *schedule);
 }
 
 TEST(LoadSchedule, ASharedBlockIsReadOnce) {
   ContainerIndex index = IndexOf(1, 2, 1000, 300);
-  index.shards[1].parts[0].offset = index.shards[0].parts[0].offset + 1024;
+  index.shards[1].parts[PartKind::kBase].offset =
+      index.shards[0].parts[PartKind::kBase].offset + 1024;
   const auto schedule = BuildLoadSchedule(index, AllOf(index, 2));
   ASSERT_TRUE(Succeeded(schedule));
   EXPECT_EQ(schedule->reads.size(), 1U);
@@ -169,7 +172,7 @@ TEST(LoadSchedule, WithoutALimitEveryReadMayStartAtOnce) {
   ASSERT_TRUE(Succeeded(schedule));
   ExpectSound(index, requests, *schedule);
   EXPECT_EQ(schedule->arena_bytes, schedule->read_bytes);
-  for (const StagedRead& read : schedule->reads) EXPECT_EQ(read.after, 0U);
+  for (const ScheduledRead& read : schedule->reads) EXPECT_EQ(read.after, 0U);
 }
 
 // Every arena from the largest layer up must do, and none may overwrite what is still needed.
@@ -201,7 +204,7 @@ TEST(LoadSchedule, AnArenaOfTwoLayersReadsAhead) {
   const auto requests = AllOf(index, 2);
   const auto schedule = BuildLoadSchedule(index, requests, {4 * kBlockBytes});
   ASSERT_TRUE(Succeeded(schedule));
-  for (const StagedRead& read : schedule->reads) {
+  for (const ScheduledRead& read : schedule->reads) {
     EXPECT_EQ(read.after, read.group < 2 ? 0 : read.group - 1);
   }
 }

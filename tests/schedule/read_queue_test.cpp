@@ -19,16 +19,16 @@ class ReadQueueTest : public ::testing::Test {
  protected:
   void Schedule(uint32_t groups, bool apart, uint64_t arena_blocks = 0) {
     std::vector<ShardRequest> requests;
-    std::vector<StagedPart> parts;
+    std::vector<ScheduledPart> parts;
     for (uint32_t group = 0; group < groups; ++group) {
       for (uint32_t slice = 0; slice < 2; ++slice) {
-        for (uint32_t kind = 0; kind < 2; ++kind) {
-          StagedPart part;
+        for (const PartKind kind : {PartKind::kBase, PartKind::kPlane3}) {
+          ScheduledPart part;
           part.part = {(parts.size() * 2 + 1) * kBlockBytes, kBlockBytes, 0};
           part.request = static_cast<uint32_t>(requests.size());
           part.kind = kind;
           part.group = group;
-          part.refinement = apart && kind == 1;
+          part.refinement = apart && kind == PartKind::kPlane3;
           parts.push_back(part);
         }
         requests.push_back({group, slice, 3, group});

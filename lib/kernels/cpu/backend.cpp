@@ -22,6 +22,8 @@
 namespace sti {
 namespace {
 
+constexpr std::string_view kOpenBlasName = "openblas-fp32";
+
 struct Target {
   std::string_view name;
   bool compiled;
@@ -129,9 +131,13 @@ std::vector<ComputeType> ComputeTypes() {
 }
 
 std::string KernelName(const Arithmetic& arithmetic) {
-  if (arithmetic.backend == Backend::kOpenBlas) return "openblas-fp32";
+  if (arithmetic.backend == Backend::kOpenBlas) return std::string(kOpenBlasName);
   return "native-" + std::string(kTargets[ChosenTarget()].name) + "-" +
          std::string(NameOf(arithmetic.type));
+}
+
+Backend BackendNamed(std::string_view kernel) {
+  return kernel == kOpenBlasName ? Backend::kOpenBlas : Backend::kNative;
 }
 
 std::vector<std::string> InstructionSets() {

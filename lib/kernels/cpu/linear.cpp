@@ -1,9 +1,8 @@
 #include "kernels/linear.h"
 
-#include <cstring>
 #include <utility>
 
-#include "kernels/elementwise.h"
+#include "kernels/cpu/linear_parts.h"
 #include "kernels/lowp/targets.h"
 
 namespace sti {
@@ -25,7 +24,14 @@ Result<std::unique_ptr<Linear>> Linear::Create(const Arithmetic& arithmetic, Thr
   return MakePackedLinear(type, pool, activation);
 }
 
-OutputTile OutputTile::Of(const LinearGroup& group, uint32_t rows, uint32_t out, uint32_t width,
+uint64_t Linear::RoomFor(const Arithmetic& arithmetic, const LinearLimits& limits,
+                         uint32_t threads) {
+  if (arithmetic.backend == Backend::kOpenBlas) return BlasLinearRoom(limits);
+  return arithmetic.type == ComputeType::kFp32 ? NativeLinearRoom(limits, threads)
+                                               : PackedLinearRoom(arithmetic.type, limits, threads);
+}
+
+OutputTile OutputTile::Of(const LinearSum& group, uint32_t rows, uint32_t out, uint32_t width,
                           float* spare) {
   OutputTile tile{group, rows, out, width, group.out + out, group.out_stride};
   if (group.epilogue == Epilogue::kTranspose) {
@@ -47,23 +53,6 @@ double DecodeMeter::Take(std::span<DecodeMeter> meters) {
   double total_us = 0;
   for (DecodeMeter& meter : meters) total_us += std::exchange(meter.time_us, 0);
   return total_us / static_cast<double>(meters.size());
-}
-
-void FillRows(const float* bias, uint32_t width, uint32_t rows, float* out, size_t out_stride) {
-  // Rows of a tile are short: a call of memcpy for each takes longer than the copy.
-  for (uint32_t r = 0; r < rows; ++r) {
-    float* row = out + r * out_stride;
-    uint32_t o = 0;
-    for (; o + 16 <= width; o += 16) std::memcpy(row + o, bias + o, 16 * sizeof(float));
-    for (; o < width; ++o) row[o] = bias[o];
-  }
-}
-
-void TransposeTile(const float* tile, size_t tile_stride, uint32_t rows, uint32_t width, float* out,
-                   size_t out_stride) {
-  for (uint32_t c = 0; c < width; ++c) {
-    for (uint32_t r = 0; r < rows; ++r) out[c * out_stride + r] = tile[r * tile_stride + c];
-  }
 }
 
 }  // namespace sti

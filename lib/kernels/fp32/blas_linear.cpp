@@ -4,11 +4,17 @@
 
 #include "base/aligned_buffer.h"
 #include "kernels/cpu/blas_backend.h"
+#include "kernels/cpu/linear_parts.h"
+#include "kernels/decode_shard.h"
 #include "kernels/elementwise.h"
-#include "kernels/linear.h"
 
 namespace sti {
 namespace {
+
+// Floats of decoded panels, and as many of the matrix put together from them.
+uint64_t WeightFloats(const LinearLimits& limits) {
+  return RoundUp(limits.matrix_weights, 64) + uint64_t{64} * limits.outs;
+}
 
 class BlasLinear final : public Linear {
  public:
@@ -16,22 +22,21 @@ class BlasLinear final : public Linear {
       : blas_(std::move(blas)), pool_(pool), activation_(activation) {}
 
   void Reserve(const LinearLimits& limits) override {
-    // Decoded panels, the matrix put together from them, and outputs that wait to be transposed.
-    const uint64_t weights = RoundUp(limits.matrix_weights, 64) + uint64_t{64} * limits.outs;
-    buffer_ = AlignedBuffer((2 * weights + uint64_t{limits.rows} * limits.outs) * sizeof(float));
+    const uint64_t weights = WeightFloats(limits);
+    buffer_ = AlignedBuffer(BlasLinearRoom(limits));
     panels_ = reinterpret_cast<float*>(buffer_.data());
     matrix_ = panels_ + weights;
     tile_ = matrix_ + weights;
   }
-  void Run(uint32_t rows, std::span<const LinearGroup> groups) override {
-    for (const LinearGroup& group : groups) RunGroup(rows, group);
+  void Run(uint32_t rows, std::span<const LinearSum> groups) override {
+    for (const LinearSum& group : groups) RunGroup(rows, group);
   }
   [[nodiscard]] uint64_t bytes() const override { return buffer_.size(); }
   [[nodiscard]] std::string name() const override { return KernelName({Backend::kOpenBlas}); }
 
  private:
   void DecodeMatrix(const LinearTerm& term);
-  void RunGroup(uint32_t rows, const LinearGroup& group);
+  void RunGroup(uint32_t rows, const LinearSum& group);
 
   BlasBackend blas_;
   ThreadPool& pool_;
@@ -61,7 +66,7 @@ void BlasLinear::DecodeMatrix(const LinearTerm& term) {
   });
 }
 
-void BlasLinear::RunGroup(uint32_t rows, const LinearGroup& group) {
+void BlasLinear::RunGroup(uint32_t rows, const LinearSum& group) {
   const bool transpose = group.epilogue == Epilogue::kTranspose;
   float* out = transpose ? tile_ : group.out;
   const size_t stride = transpose ? group.outs : group.out_stride;
@@ -81,6 +86,11 @@ void BlasLinear::RunGroup(uint32_t rows, const LinearGroup& group) {
 }
 
 }  // namespace
+
+// Weights twice, and outputs that wait to be transposed.
+uint64_t BlasLinearRoom(const LinearLimits& limits) {
+  return (2 * WeightFloats(limits) + uint64_t{limits.rows} * limits.outs) * sizeof(float);
+}
 
 Result<std::unique_ptr<Linear>> MakeBlasLinear(ThreadPool& pool, Activation activation) {
   STI_ASSIGN_OR_RETURN(BlasBackend blas, BlasBackend::Open(pool.threads()));

@@ -24,28 +24,6 @@ void ScaleNarrow(const float* scales, bool by_output, uint32_t ins, uint32_t wid
 
 }  // namespace
 
-std::array<ShardMatrix, kShardMatrices> ShardMatrices(const ModelShape& shape) {
-  const uint32_t head = shape.head_dim();
-  const uint32_t ffn = shape.slice_ffn();
-  std::array<ShardMatrix, kShardMatrices> matrices = {{{head, shape.hidden},
-                                                       {head, shape.hidden},
-                                                       {head, shape.hidden},
-                                                       {shape.hidden, head},
-                                                       {ffn, shape.hidden},
-                                                       {shape.hidden, ffn}}};
-  matrices[kOutput].scaled_by_output = true;
-  matrices[kFfn2].scaled_by_output = true;
-  uint64_t first = 0;
-  uint32_t scales = 0;
-  for (ShardMatrix& matrix : matrices) {
-    matrix.first = first;
-    matrix.scales = scales;
-    first += uint64_t{matrix.outs} * matrix.ins;
-    scales += shape.hidden;
-  }
-  return matrices;
-}
-
 void DecodePanel(const ShardView& shard, const PanelStretch& stretch, float* out) {
   const uint32_t width = stretch.width();
   const uint64_t first = stretch.first();

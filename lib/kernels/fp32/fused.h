@@ -6,7 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "kernels/decode_shard.h"
+#include "shard/view.h"
+#include "shard/weight_order.h"
 
 namespace sti {
 

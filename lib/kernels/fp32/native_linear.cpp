@@ -7,15 +7,33 @@
 
 #include "base/aligned_buffer.h"
 #include "base/carver.h"
+#include "kernels/cpu/linear_parts.h"
+#include "kernels/decode_shard.h"
 #include "kernels/fp32/fused.h"
 #include "kernels/gemm.h"
-#include "kernels/linear.h"
 
 namespace sti {
 namespace {
 
 constexpr uint32_t kStretch = 256;  // inputs decoded at a time: two panels of them take 32 KiB
 constexpr uint32_t kStretchWeights = kStretch * kPanelWidth;
+
+// How much memory lies where, in bytes.
+struct NativeRoom {
+  explicit NativeRoom(const LinearLimits& limits)
+      : overlay_ins(std::max(limits.ins, kStretch)),
+        tile_floats(uint64_t{limits.rows} * kTileWidth),
+        worker(kTilePanels * Carver::Room<float>(kStretchWeights) +
+               Carver::Room<float>(overlay_ins * kPanelWidth) +
+               Carver::Room<uint16_t>(overlay_ins) + Carver::Room<float>(tile_floats)),
+        leading(std::max<uint64_t>(limits.ins, uint64_t{limits.terms} * limits.summed_ins) *
+                kFusedRows * sizeof(float)) {}
+
+  uint64_t overlay_ins;
+  uint64_t tile_floats;
+  uint64_t worker;   // for each thread
+  uint64_t leading;  // shared
+};
 
 class NativeLinear final : public Linear {
  public:
@@ -25,27 +43,23 @@ class NativeLinear final : public Linear {
   }
 
   void Reserve(const LinearLimits& limits) override {
-    const uint64_t tile = uint64_t{limits.rows} * kTileWidth;
-    const uint64_t longest = std::max(limits.ins, kStretch);
-    const uint64_t own = 2 * Carver::Room<float>(kStretchWeights) +
-                         Carver::Room<float>(longest * kPanelWidth) +
-                         Carver::Room<uint16_t>(longest) + Carver::Room<float>(tile);
-    buffer_.Renew(own * pool_.threads());
-    const uint64_t summed = uint64_t{limits.terms} * limits.summed_ins;
-    leading_buffer_.Renew(std::max<uint64_t>(limits.ins, summed) * kFusedRows * sizeof(float));
+    const NativeRoom room(limits);
+    buffer_.Renew(room.worker * pool_.threads());
+    leading_buffer_.Renew(room.leading);
     leading_.reserve(std::max(limits.terms, 1U));
     Carver carver(buffer_.data());
     scratch_.clear();
     for (uint32_t i = 0; i < pool_.threads(); ++i) {
       Scratch& scratch = scratch_.emplace_back();
       for (float*& panel : scratch.panels) panel = carver.Take<float>(kStretchWeights);
-      scratch.overlay = {carver.Take<float>(longest * kPanelWidth), carver.Take<uint16_t>(longest)};
+      scratch.overlay = {carver.Take<float>(room.overlay_ins * kPanelWidth),
+                         carver.Take<uint16_t>(room.overlay_ins)};
       // Written once: reading under a mask where no page is takes a hundred times as long.
-      std::fill_n(scratch.overlay.values, longest * kPanelWidth, 0.0F);
-      scratch.tile = carver.Take<float>(tile);
+      std::fill_n(scratch.overlay.values, room.overlay_ins * kPanelWidth, 0.0F);
+      scratch.tile = carver.Take<float>(room.tile_floats);
     }
   }
-  void Run(uint32_t rows, std::span<const LinearGroup> groups) override;
+  void Run(uint32_t rows, std::span<const LinearSum> groups) override;
   [[nodiscard]] uint64_t bytes() const override { return buffer_.size() + leading_buffer_.size(); }
   [[nodiscard]] std::string name() const override { return KernelName({Backend::kNative}); }
   void MeterDecoding(bool on) override {
@@ -67,10 +81,10 @@ class NativeLinear final : public Linear {
     float* rows;  ///< [ins, kFusedRows]
   };
 
-  void InterleaveLeading(uint32_t rows, std::span<const LinearGroup> groups);
+  void InterleaveLeading(uint32_t rows, std::span<const LinearSum> groups);
   [[nodiscard]] const float* LeadingOf(const LinearTerm& term) const;
   void AddTerm(const LinearTerm& term, const OutputTile& tile, uint32_t worker);
-  void RunTask(uint32_t rows, const LinearGroup& group, uint32_t out, uint32_t width,
+  void RunTask(uint32_t rows, const LinearSum& group, uint32_t out, uint32_t width,
                uint32_t worker);
 
   ThreadPool& pool_;
@@ -83,11 +97,11 @@ class NativeLinear final : public Linear {
 };
 
 // Terms that read the same rows share them. What there is no room for is not fused.
-void NativeLinear::InterleaveLeading(uint32_t rows, std::span<const LinearGroup> groups) {
+void NativeLinear::InterleaveLeading(uint32_t rows, std::span<const LinearSum> groups) {
   leading_.clear();
   if (!CanFuseHere()) return;
   uint64_t used = 0;
-  for (const LinearGroup& group : groups) {
+  for (const LinearSum& group : groups) {
     for (const LinearTerm& term : group.terms) {
       const uint64_t floats = uint64_t{term.matrix.ins} * kFusedRows;
       const bool room = leading_.size() < leading_.capacity() &&
@@ -157,14 +171,14 @@ void NativeLinear::AddTerm(const LinearTerm& term, const OutputTile& tile, uint3
   }
 }
 
-void NativeLinear::RunTask(uint32_t rows, const LinearGroup& group, uint32_t out, uint32_t width,
+void NativeLinear::RunTask(uint32_t rows, const LinearSum& group, uint32_t out, uint32_t width,
                            uint32_t worker) {
   const OutputTile tile = OutputTile::Of(group, rows, out, width, scratch_[worker].tile);
   for (const LinearTerm& term : group.terms) AddTerm(term, tile, worker);
   tile.Finish(activation_);
 }
 
-void NativeLinear::Run(uint32_t rows, std::span<const LinearGroup> groups) {
+void NativeLinear::Run(uint32_t rows, std::span<const LinearSum> groups) {
   if (groups.empty()) return;
   InterleaveLeading(rows, groups);
   const uint32_t outs = groups[0].outs;
@@ -182,6 +196,11 @@ void NativeLinear::Run(uint32_t rows, std::span<const LinearGroup> groups) {
 }
 
 }  // namespace
+
+uint64_t NativeLinearRoom(const LinearLimits& limits, uint32_t threads) {
+  const NativeRoom room(limits);
+  return room.worker * threads + room.leading;
+}
 
 std::unique_ptr<Linear> MakeNativeLinear(ThreadPool& pool, Activation activation) {
   return std::make_unique<NativeLinear>(pool, activation);

@@ -5,11 +5,9 @@
 
 #include "base/little_endian.h"
 #include "kernels/decode.h"
-#include "kernels/decode_shard.h"
+#include "shard/view.h"
 
 namespace sti {
-
-inline constexpr uint64_t kOutlierBlock = 65536;  // weights
 
 /// Number of the first of outliers [begin, end) whose low part is at least `low`. Where to go on is
 /// no branch: nobody could foresee it.

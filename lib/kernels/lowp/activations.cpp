@@ -66,12 +66,16 @@ bool ReadSameRows(const LinearTerm& a, const LinearTerm& b) {
 
 }  // namespace
 
+uint64_t PackedActivations::RoomFor(ComputeType type, const LinearLimits& limits) {
+  const uint64_t of_layer = kLayerInputs * RoomForInput(type, limits.rows, limits.ins);
+  const uint64_t summed = limits.terms * RoomForInput(type, limits.rows, limits.summed_ins);
+  return std::max(of_layer, summed);
+}
+
 void PackedActivations::Reserve(const LinearLimits& limits) {
-  const uint64_t of_layer = kLayerInputs * RoomForInput(type_, limits.rows, limits.ins);
-  const uint64_t summed = limits.terms * RoomForInput(type_, limits.rows, limits.summed_ins);
   entries_.clear();
   entries_.reserve(std::max(kLayerInputs, limits.terms));
-  buffer_.Renew(std::max(of_layer, summed));
+  buffer_.Renew(RoomFor(type_, limits));
 }
 
 uint32_t PackedActivations::FusedRowsOf(const LinearTerm& term) const {
@@ -111,7 +115,7 @@ void PackedActivations::PackBlock(const Entry& entry, uint32_t block) const {
   PackRows(type_, InputOf(term, input.fused + row, count), scales, RowsFrom(input.rows, row));
 }
 
-size_t PackedActivations::Pack(uint32_t rows, std::span<const LinearGroup> groups, bool fusing) {
+size_t PackedActivations::Pack(uint32_t rows, std::span<const LinearSum> groups, bool fusing) {
   rows_ = rows;
   fusing_ = fusing;
   used_ = 0;

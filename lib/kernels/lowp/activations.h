@@ -25,10 +25,12 @@ class PackedActivations {
  public:
   PackedActivations(ComputeType type, ThreadPool& pool) : type_(type), pool_(pool) {}
 
+  /// Returns the bytes that Reserve takes.
+  static uint64_t RoomFor(ComputeType type, const LinearLimits& limits);
   void Reserve(const LinearLimits& limits);
   /// Packs what the first groups multiply by, and returns how many these are: all, unless they have
   /// more inputs than a layer has. `fusing`: leading rows may be multiplied while decoding.
-  size_t Pack(uint32_t rows, std::span<const LinearGroup> groups, bool fusing);
+  size_t Pack(uint32_t rows, std::span<const LinearSum> groups, bool fusing);
   /// Of a term of those groups. Thread-safe while nothing is packed.
   [[nodiscard]] const PackedInput& Of(const LinearTerm& term) const;
   [[nodiscard]] uint64_t bytes() const { return buffer_.size(); }

@@ -55,6 +55,15 @@ void MultiplyAll(const PackedRows& a, uint32_t rows, uint32_t steps, const uint3
 
 }  // namespace
 
+// AVX-512 alone packs attention. Its products in bf16 have all that packing needs; those in int8
+// may lack it.
+AttentionLayouts AttentionLayoutsOf(std::string_view kernel, ComputeType type) {
+  if (type == ComputeType::kFp32) return {.plain = true};
+  const bool avx512 = kernel.starts_with("native-avx512-");
+  const bool neon = kernel.starts_with("native-neon-");
+  return {.plain = !avx512 || type != ComputeType::kBf16, .packed = !neon};
+}
+
 void PackKeys(const RowsRef& keys, uint32_t* out) {
   if (CanPackAttention()) return PackKeysAvx512(keys, out);
   const uint32_t steps = PackedSteps(kBf16, keys.ins);

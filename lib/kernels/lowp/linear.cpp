@@ -3,14 +3,13 @@
 //
 // Activations are packed before the tasks begin. The first rows are multiplied while a panel is
 // decoded, the others by the decoded panel.
-#include "kernels/linear.h"
-
 #include <algorithm>
 #include <utility>
 #include <vector>
 
 #include "base/aligned_buffer.h"
 #include "base/carver.h"
+#include "kernels/cpu/linear_parts.h"
 #include "kernels/lowp/activations.h"
 #include "kernels/lowp/panels.h"
 
@@ -22,6 +21,24 @@ namespace {
 constexpr size_t kFarWeights = 256;
 constexpr uint32_t kFidelities = 6;  // 2 to 6 bits, and full
 
+// Memory of a worker: numbers of each kind, and bytes of all.
+struct PackedRoom {
+  PackedRoom(ComputeType type, const LinearLimits& limits)
+      : panel(uint64_t{PackedSteps(type, limits.ins)} * kPanelWidth),
+        overlay(OverlayDwords(type, limits.ins)),
+        weights(RoundUp(uint64_t{limits.ins} * kPanelWidth, 64)),
+        tile(uint64_t{limits.rows} * kTileWidth),
+        worker(kTilePanels * Carver::Room<uint32_t>(panel) + Carver::Room<uint32_t>(overlay) +
+               Carver::Room<float>(kTileWidth) + Carver::Room<float>(weights) +
+               Carver::Room<float>(tile)) {}
+
+  uint64_t panel;    // dwords
+  uint64_t overlay;  // dwords
+  uint64_t weights;  // floats
+  uint64_t tile;     // floats
+  uint64_t worker;   // bytes
+};
+
 class PackedLinear final : public Linear {
  public:
   PackedLinear(ComputeType type, ThreadPool& pool, Activation activation)
@@ -32,7 +49,7 @@ class PackedLinear final : public Linear {
         meters_(pool.threads()) {}
 
   void Reserve(const LinearLimits& limits) override;
-  void Run(uint32_t rows, std::span<const LinearGroup> groups) override;
+  void Run(uint32_t rows, std::span<const LinearSum> groups) override;
   [[nodiscard]] uint64_t bytes() const override { return buffer_.size() + activations_.bytes(); }
   [[nodiscard]] std::string name() const override { return KernelName({Backend::kNative, type_}); }
   void MeterDecoding(bool on) override {
@@ -50,10 +67,10 @@ class PackedLinear final : public Linear {
     float* tile;     ///< [rows, kTileWidth]
   };
 
-  void PackTables(std::span<const LinearGroup> groups);
+  void PackTables(std::span<const LinearSum> groups);
   [[nodiscard]] const PackedTable& TableOf(const ShardView& shard) const;
-  void RunGroups(uint32_t rows, std::span<const LinearGroup> groups);
-  void RunTask(uint32_t rows, const LinearGroup& group, uint32_t out, uint32_t width,
+  void RunGroups(uint32_t rows, std::span<const LinearSum> groups);
+  void RunTask(uint32_t rows, const LinearSum& group, uint32_t out, uint32_t width,
                uint32_t worker);
   void DecodePanels(const LinearTerm& term, const PackedInput& input, const OutputTile& tile,
                     uint32_t worker);
@@ -71,15 +88,9 @@ class PackedLinear final : public Linear {
 };
 
 void PackedLinear::Reserve(const LinearLimits& limits) {
-  const uint64_t panel = uint64_t{PackedSteps(type_, limits.ins)} * kPanelWidth;
-  const uint64_t weights = RoundUp(uint64_t{limits.ins} * kPanelWidth, 64);
-  const uint64_t tile = uint64_t{limits.rows} * kTileWidth;
-  const uint64_t overlay = OverlayDwords(type_, limits.ins);
-  const uint64_t own = kTilePanels * Carver::Room<uint32_t>(panel) +
-                       Carver::Room<uint32_t>(overlay) + Carver::Room<float>(kTileWidth) +
-                       Carver::Room<float>(weights) + Carver::Room<float>(tile);
+  const PackedRoom room(type_, limits);
   activations_.Reserve(limits);
-  buffer_.Renew(own * pool_.threads());
+  buffer_.Renew(room.worker * pool_.threads());
   Carver carver(buffer_.data());
   scratch_.clear();
   tables_.reserve(std::max(limits.terms, kFidelities));
@@ -87,21 +98,21 @@ void PackedLinear::Reserve(const LinearLimits& limits) {
     Scratch& scratch = scratch_.emplace_back();
     auto* units = carver.Take<float>(kTileWidth);
     for (uint32_t p = 0; p < kTilePanels; ++p) {
-      scratch.panels[p] = {carver.Take<uint32_t>(panel), units + size_t{p} * kPanelWidth};
+      scratch.panels[p] = {carver.Take<uint32_t>(room.panel), units + size_t{p} * kPanelWidth};
     }
-    auto* front = carver.Take<uint32_t>(overlay);
-    std::fill_n(front, overlay, 0U);
+    auto* front = carver.Take<uint32_t>(room.overlay);
+    std::fill_n(front, room.overlay, 0U);
     scratch.overlay = front + kOverlayFront;
     scratch.far.Reserve(kFarWeights);
-    scratch.weights = carver.Take<float>(weights);
-    scratch.tile = carver.Take<float>(tile);
+    scratch.weights = carver.Take<float>(room.weights);
+    scratch.tile = carver.Take<float>(room.tile);
   }
 }
 
 // A layer's shards of one fidelity share their centroids; those of full fidelity have none.
-void PackedLinear::PackTables(std::span<const LinearGroup> groups) {
+void PackedLinear::PackTables(std::span<const LinearSum> groups) {
   tables_.clear();
-  for (const LinearGroup& group : groups) {
+  for (const LinearSum& group : groups) {
     for (const LinearTerm& term : group.terms) {
       const float* centroids = term.shard->centroids;
       const auto known = [&](const auto& table) { return table.first == centroids; };
@@ -148,7 +159,7 @@ void PackedLinear::AddTerm(const LinearTerm& term, const OutputTile& tile, uint3
   scratch.far.Settle({term.in, term.in_stride, tile.rows, term.matrix.ins}, tile.data, tile.stride);
 }
 
-void PackedLinear::RunTask(uint32_t rows, const LinearGroup& group, uint32_t out, uint32_t width,
+void PackedLinear::RunTask(uint32_t rows, const LinearSum& group, uint32_t out, uint32_t width,
                            uint32_t worker) {
   const OutputTile tile = OutputTile::Of(group, rows, out, width, scratch_[worker].tile);
   for (const LinearTerm& term : group.terms) AddTerm(term, tile, worker);
@@ -162,7 +173,7 @@ uint32_t PackedLinear::TaskWidth(uint32_t rows, uint32_t outs, size_t groups) co
   return pool_.threads() > 1 && few && rows <= kFusedRows ? kPanelWidth : kTileWidth;
 }
 
-void PackedLinear::RunGroups(uint32_t rows, std::span<const LinearGroup> groups) {
+void PackedLinear::RunGroups(uint32_t rows, std::span<const LinearSum> groups) {
   const uint32_t outs = groups[0].outs;
   const uint32_t task_width = TaskWidth(rows, outs, groups.size());
   const uint32_t tasks = (outs + task_width - 1) / task_width;
@@ -173,7 +184,7 @@ void PackedLinear::RunGroups(uint32_t rows, std::span<const LinearGroup> groups)
       });
 }
 
-void PackedLinear::Run(uint32_t rows, std::span<const LinearGroup> groups) {
+void PackedLinear::Run(uint32_t rows, std::span<const LinearSum> groups) {
   PackTables(groups);
   const bool fusing = !meters_[0].on;  // metered decoding has its own time
   while (!groups.empty()) {
@@ -184,6 +195,10 @@ void PackedLinear::Run(uint32_t rows, std::span<const LinearGroup> groups) {
 }
 
 }  // namespace
+
+uint64_t PackedLinearRoom(ComputeType type, const LinearLimits& limits, uint32_t threads) {
+  return PackedRoom(type, limits).worker * threads + PackedActivations::RoomFor(type, limits);
+}
 
 std::unique_ptr<Linear> MakePackedLinear(ComputeType type, ThreadPool& pool,
                                          Activation activation) {

@@ -10,8 +10,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "kernels/decode_shard.h"
 #include "kernels/fp32/fused.h"
+#include "shard/view.h"
+#include "shard/weight_order.h"
 #include "types/compute_type.h"
 
 namespace sti {

@@ -1,8 +1,6 @@
-#include "quant/stream_order.h"
+#include "shard/weight_order.h"
 
 #include <algorithm>
-
-#include "kernels/decode_shard.h"
 
 namespace sti {
 namespace {
@@ -30,9 +28,31 @@ void AppendMatrix(const LayerMatrix& whole, const ShardMatrix& local,
 
 }  // namespace
 
+std::array<ShardMatrix, kShardMatrices> ShardMatrices(const ModelShape& shape) {
+  const uint32_t head = shape.head_dim();
+  const uint32_t ffn = shape.slice_ffn();
+  std::array<ShardMatrix, kShardMatrices> matrices = {{{head, shape.hidden},
+                                                       {head, shape.hidden},
+                                                       {head, shape.hidden},
+                                                       {shape.hidden, head},
+                                                       {ffn, shape.hidden},
+                                                       {shape.hidden, ffn}}};
+  matrices[kOutput].scaled_by_output = true;
+  matrices[kFfn2].scaled_by_output = true;
+  uint64_t first = 0;
+  uint32_t scales = 0;
+  for (ShardMatrix& matrix : matrices) {
+    matrix.first = first;
+    matrix.scales = scales;
+    first += uint64_t{matrix.outs} * matrix.ins;
+    scales += shape.hidden;
+  }
+  return matrices;
+}
+
 uint64_t LayerWeights(const ModelShape& shape) { return shape.shard_weights() * shape.width; }
 
-std::vector<uint32_t> StreamOrder(const ModelShape& shape, uint32_t slice) {
+std::vector<uint32_t> WeightOrder(const ModelShape& shape, uint32_t slice) {
   uint64_t d = shape.hidden;
   uint64_t f = shape.ffn;
   uint64_t head = uint64_t{slice} * shape.head_dim();

@@ -1,20 +1,18 @@
-#include "start_time.h"
+#include "profile/start_time.h"
 
 #include <algorithm>
-#include <chrono>
 #include <ctime>
 #include <utility>
 
+#include "base/clock.h"
 #include "base/samples.h"
-#include "common/files.h"
 #include "pipeline/pipeline.h"
 #include "pipeline/whole_plan.h"
 #include "profile/remembered_reads.h"
+#include "text/model_tokenizer.h"
 
 namespace sti {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 constexpr size_t kRuns = 15;
 constexpr uint32_t kTokens = 16;
@@ -52,7 +50,7 @@ Result<double> MeasureOpenUs(const std::string& model, ReadPath way, uint32_t th
   for (size_t i = 0; i < kRuns; ++i) {
     const auto begin = Clock::now();
     STI_RETURN_IF_ERROR(OpenOnce(*source, memory, threads));
-    samples.Add(std::chrono::duration<double, std::micro>(Clock::now() - begin).count());
+    samples.Add(MicrosecondsBetween(begin, Clock::now()));
   }
   return samples.median();
 }

@@ -1,12 +1,12 @@
-#include "process_bytes.h"
+#include "profile/process_bytes.h"
 
 #include <algorithm>
 
-#include "common/files.h"
+#include "base/process_memory.h"
 #include "format/plan_file.h"
+#include "model/memory.h"
 #include "pipeline/pipeline.h"
 #include "pipeline/whole_plan.h"
-#include "plan/memory.h"
 
 namespace sti {
 namespace {
@@ -42,9 +42,12 @@ Result<uint64_t> MeasureProcessBytes(ContainerFile file, const Tokenizer& tokeni
   const Encoding encoding = tokenizer.Encode(kText, std::nullopt, pipeline->max_length());
   STI_RETURN_IF_ERROR(pipeline->Run(encoding.ids, encoding.types));
   const uint64_t counted = pipeline->staging_bytes() + pipeline->resident_bytes() +
-                           tokenizer.vocabulary().memory_bytes() +
-                           WorkingBytes(pipeline->index().info.shape, threads,
-                                        static_cast<uint32_t>(encoding.ids.size()), 1, compute);
+                           tokenizer.memory_bytes() +
+                           WorkingBytes(pipeline->index(), {.kernel = pipeline->kernel(),
+                                                            .type = compute,
+                                                            .threads = threads,
+                                                            .tokens = pipeline->max_length(),
+                                                            .width = 1});
   const uint64_t held = CurrentRssBytes();
   return held > counted ? held - counted : 0;
 }

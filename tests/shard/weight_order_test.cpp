@@ -1,4 +1,4 @@
-#include "quant/stream_order.h"
+#include "shard/weight_order.h"
 
 #include <gtest/gtest.h>
 
@@ -21,7 +21,7 @@ ModelShape ShapeOf(uint32_t width, uint32_t hidden, uint32_t ffn) {
 void ExpectPermutation(const ModelShape& shape) {
   std::vector<uint32_t> all;
   for (uint32_t slice = 0; slice < shape.width; ++slice) {
-    const auto order = StreamOrder(shape, slice);
+    const auto order = WeightOrder(shape, slice);
     EXPECT_EQ(order.size(), shape.shard_weights());
     all.insert(all.end(), order.begin(), order.end());
   }
@@ -30,7 +30,7 @@ void ExpectPermutation(const ModelShape& shape) {
   for (uint32_t i = 0; i < all.size(); ++i) ASSERT_EQ(all[i], i);
 }
 
-TEST(StreamOrder, SlicesPartTheLayerWithoutRestOrOverlap) {
+TEST(WeightOrder, SlicesPartTheLayerWithoutRestOrOverlap) {
   ExpectPermutation(ShapeOf(1, 4, 8));
   ExpectPermutation(ShapeOf(2, 32, 64));
   ExpectPermutation(ShapeOf(2, 52, 100));
@@ -38,29 +38,29 @@ TEST(StreamOrder, SlicesPartTheLayerWithoutRestOrOverlap) {
   ExpectPermutation(ShapeOf(3, 51, 33));
 }
 
-TEST(StreamOrder, LayerWeightsCountsSixMatrices) {
+TEST(WeightOrder, LayerWeightsCountsSixMatrices) {
   EXPECT_EQ(LayerWeights(ShapeOf(12, 768, 3072)), 7077888U);
 }
 
 // Hidden 2, one neuron a slice, two slices: small enough to write down.
-TEST(StreamOrder, MatchesAListMadeByHand) {
+TEST(WeightOrder, MatchesAListMadeByHand) {
   const ModelShape shape = ShapeOf(2, 2, 2);
   // Q 0..3, K 4..7, V 8..11, O 12..15, FFN1 16..19, FFN2 20..23, each [2, 2] row-major. A slice has
   // row s of Q, K, V and FFN1, and column s of O and FFN2; a panel goes input by input.
-  EXPECT_EQ(StreamOrder(shape, 0),
+  EXPECT_EQ(WeightOrder(shape, 0),
             (std::vector<uint32_t>{0, 1, 4, 5, 8, 9, 12, 14, 16, 17, 20, 22}));
-  EXPECT_EQ(StreamOrder(shape, 1),
+  EXPECT_EQ(WeightOrder(shape, 1),
             (std::vector<uint32_t>{2, 3, 6, 7, 10, 11, 13, 15, 18, 19, 21, 23}));
 }
 
 // Head size 26 is a panel of 16 and one of 10; FFN slices of 50 end with a panel of 2.
-TEST(StreamOrder, FollowsTheDefinitionOnRaggedPanels) {
+TEST(WeightOrder, FollowsTheDefinitionOnRaggedPanels) {
   const ModelShape shape = ShapeOf(2, 52, 100);
   const uint64_t d = 52;
   const uint64_t f = 100;
   const uint64_t first[] = {0, d * d, 2 * d * d, 3 * d * d, 4 * d * d, 4 * d * d + f * d};
   for (uint32_t slice = 0; slice < 2; ++slice) {
-    const auto order = StreamOrder(shape, slice);
+    const auto order = WeightOrder(shape, slice);
     const auto matrices = ShardMatrices(shape);
     for (int m = 0; m < kShardMatrices; ++m) {
       const ShardMatrix& local = matrices[m];

@@ -1,0 +1,45 @@
+#include "model/memory.h"
+
+#include <algorithm>
+
+#include "kernels/backend.h"
+#include "kernels/lowp_attention.h"
+#include "model/embedding_rows.h"
+#include "model/head.h"
+#include "model/resident_model.h"
+#include "model/transformer.h"
+
+namespace sti {
+namespace {
+
+constexpr uint32_t kMostTokens = 1U << 20;
+constexpr uint32_t kMostThreads = 4096;
+
+}  // namespace
+
+uint64_t WorkingBytes(const ContainerIndex& index, const WorkingTerms& terms) {
+  const ModelShape& shape = index.info.shape;
+  const uint32_t tokens = std::min(terms.tokens, kMostTokens);
+  const uint32_t threads = std::clamp(terms.threads, 1U, kMostThreads);
+  const Arithmetic arithmetic{BackendNamed(terms.kernel), terms.type};
+  const AttentionLayouts layouts = AttentionLayoutsOf(terms.kernel, terms.type);
+  uint64_t transformer = 0;
+  for (const bool packed : {false, true}) {
+    if (!(packed ? layouts.packed : layouts.plain)) continue;
+    transformer = std::max(transformer, Transformer::RoomFor(shape, arithmetic, packed, threads,
+                                                             {tokens, terms.width}));
+  }
+  return transformer + MaxEmbeddingReadBytes(index, tokens) +
+         uint64_t{tokens} * shape.hidden * sizeof(float) +
+         ClassifierHead::RoomFor(shape.hidden, 1, threads);
+}
+
+uint64_t ResidentBytes(const ContainerIndex& index) {
+  uint64_t bytes = 0;
+  for (const ResidentLocation& part : index.resident) {
+    if (!IsText(part.kind)) bytes += ResidentModel::BytesFor(part, index.info.shape);
+  }
+  return bytes;
+}
+
+}  // namespace sti

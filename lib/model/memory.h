@@ -1,0 +1,33 @@
+// The memory of an open model, told before it is opened.
+//
+// Working memory is what a run computes in: the transformer's buffers, the blocks that embedding
+// rows are read into, the hidden rows, and the rows of the head. Resident memory is what stays
+// while the model is open: biases, norms, pooler and classifier. Each number comes from the code
+// that lays that memory out, and depends on its arguments alone: a plan for another device is the
+// same on every machine.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "format/container_index.h"
+#include "types/compute_type.h"
+
+namespace sti {
+
+/// What working memory follows from, beside the model.
+struct WorkingTerms {
+  std::string kernel;  ///< KernelName; where it does not tell a layout, the larger one counts
+  ComputeType type = ComputeType::kFp32;
+  uint32_t threads = 1;  ///< 0 counts as 1
+  uint32_t tokens = 0;   ///< of the longest input
+  uint32_t width = 0;    ///< slices of the widest layer
+};
+
+/// Returns the bytes of working memory. More than 2^20 tokens or 4096 threads count as so many.
+uint64_t WorkingBytes(const ContainerIndex& index, const WorkingTerms& terms);
+
+/// Returns what ResidentModel::bytes will be with all layers and the head.
+uint64_t ResidentBytes(const ContainerIndex& index);
+
+}  // namespace sti

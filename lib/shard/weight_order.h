@@ -1,0 +1,64 @@
+// The order in which a shard's weights lie, in its parts and in memory.
+//
+// A shard is six local matrices in the order Q, K, V, O, FFN1, FFN2, each [outs, ins] as in y = W
+// x. A matrix is cut into panels of kPanelWidth outputs (the last may be narrower); a panel is
+// stored input by input, within an input output by output. So a panel of w outputs is `ins` rows of
+// w weights, which is the order in which a matrix product that keeps w outputs in registers reads
+// them: decoding a panel yields its B matrix with no transposition. The index of a weight in this
+// order is its stream index.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "types/model_info.h"
+
+namespace sti {
+
+inline constexpr uint32_t kPanelWidth = 16;
+/// A tile is panels side by side that rows are multiplied by together.
+inline constexpr uint32_t kTilePanels = 2;
+inline constexpr uint32_t kTileWidth = kTilePanels * kPanelWidth;
+
+/// One of a shard's local matrices: where it begins in weight order, and its size.
+struct ShardMatrix {
+  uint32_t outs = 0;
+  uint32_t ins = 0;
+  uint64_t first = 0;             ///< stream index of its first weight
+  uint32_t scales = 0;            ///< its first in ShardView::scales
+  bool scaled_by_output = false;  ///< the hidden dimension is its outputs (O, FFN2), else inputs
+};
+
+enum ShardMatrixIndex { kQuery = 0, kKey, kValue, kOutput, kFfn1, kFfn2, kShardMatrices };
+
+/// The six matrices of a shard of this shape: Q, K, V [d/M, d]; O [d, d/M]; FFN1 [f/M, d];
+/// FFN2 [d, f/M] (STI Table 1).
+std::array<ShardMatrix, kShardMatrices> ShardMatrices(const ModelShape& shape);
+
+/// Inputs [in, in + ins) of the panel of `matrix` that begins at output `out`, a multiple of
+/// kPanelWidth.
+struct PanelStretch {
+  const ShardMatrix& matrix;
+  uint32_t out = 0;
+  uint32_t in = 0;
+  uint32_t ins = 0;
+
+  /// Outputs of the panel, the width of its rows.
+  [[nodiscard]] uint32_t width() const {
+    return matrix.outs - out < kPanelWidth ? matrix.outs - out : kPanelWidth;
+  }
+  /// Stream index of its first weight.
+  [[nodiscard]] uint64_t first() const {
+    return matrix.first + uint64_t{out} * matrix.ins + uint64_t{in} * width();
+  }
+};
+
+/// Returns for each weight of slice `slice`, in weight order, its flat index in the layer: in Q, K,
+/// V, O, FFN1, FFN2 one after the other, each [outs, ins] row-major.
+std::vector<uint32_t> WeightOrder(const ModelShape& shape, uint32_t slice);
+
+/// Returns the number of weights of a whole layer, the sum over its slices.
+uint64_t LayerWeights(const ModelShape& shape);
+
+}  // namespace sti

@@ -1,0 +1,50 @@
+#include "text/model_tokenizer.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace sti {
+
+Result<TokenizerParts> ReadTokenizerParts(ContainerFile& file) {
+  TokenizerParts parts;
+  STI_ASSIGN_OR_RETURN(parts.vocabulary, file.ReadResident(ResidentKind::kVocabulary));
+  if (file.index().info.tokenizer.kind == TokenizerKind::kByteBpe) {
+    STI_ASSIGN_OR_RETURN(parts.merges, file.ReadResident(ResidentKind::kMerges));
+  }
+  return parts;
+}
+
+Result<Tokenizer> MakeTokenizer(const TokenizerParts& parts, const ContainerIndex& index,
+                                const std::string& file) {
+  const auto& text = parts.vocabulary;
+  STI_ASSIGN_OR_RETURN(Vocabulary vocabulary,
+                       Vocabulary::FromText(std::string(text.begin(), text.end())));
+  // Tables of embeddings may have rows to spare; an id must not lack its row.
+  if (vocabulary.size() > index.info.shape.vocabulary) {
+    return DataError(file + ": vocabulary has " + std::to_string(vocabulary.size()) +
+                     " tokens, the model " + std::to_string(index.info.shape.vocabulary) +
+                     "; run sti-shard again");
+  }
+  const auto* merges = reinterpret_cast<const char*>(parts.merges.data());
+  auto tokenizer =
+      Tokenizer::Create(std::move(vocabulary), {merges, parts.merges.size()}, index.info.tokenizer);
+  if (tokenizer.ok()) return tokenizer;
+  return DataError(file + ": " + tokenizer.error().message + ", then run sti-shard again");
+}
+
+Result<Tokenizer> LoadTokenizer(ContainerFile& file) {
+  STI_ASSIGN_OR_RETURN(const TokenizerParts parts, ReadTokenizerParts(file));
+  return MakeTokenizer(parts, file.index(), file.name());
+}
+
+uint64_t TokenizerBytes(const ContainerIndex& index) {
+  constexpr uint64_t kLeastMergeBytes = 4;  // "a b" and the end of its line
+  const uint64_t tokens = index.info.shape.vocabulary;
+  const uint64_t bytes =
+      Vocabulary::BytesFor(tokens, index.Resident(ResidentKind::kVocabulary).raw_length);
+  if (index.info.tokenizer.kind != TokenizerKind::kByteBpe) return bytes;
+  const uint64_t merge_text = index.Resident(ResidentKind::kMerges).raw_length;
+  return bytes + ByteBpe::MergeBytesFor(std::min(tokens, merge_text / kLeastMergeBytes));
+}
+
+}  // namespace sti
