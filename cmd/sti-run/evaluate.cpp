@@ -126,7 +126,7 @@ Result<int> Evaluate(Session& session, const RunOptions& options, const Tool& to
   Totals totals;
   Answer answer;
   for (size_t i = 0; i < examples.size() && !StopRequested(); ++i) {
-    if (options.turn_gap_us.value_or(0) == 0) STI_RETURN_IF_ERROR(session.EndTurns());
+    if (options.turn_gap_us.value_or(0) == 0) STI_RETURN_IF_ERROR(session.EndEngagement());
     auto taken = Clock::now();
     STI_ASSIGN_OR_RETURN(Encoding encoding, session.Encode(examples[i].text, examples[i].pair));
     STI_RETURN_IF_ERROR(session.Ask(encoding, taken, &answer));

@@ -1,8 +1,9 @@
 #pragma once
 
+#include "api/session.h"
+#include "options.h"
 #include "base/result.h"
 #include "common/tool.h"
-#include "session.h"
 
 namespace sti {
 

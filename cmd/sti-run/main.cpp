@@ -5,23 +5,24 @@
 
 #include "common/lines.h"
 #include "evaluate.h"
+#include "inputs.h"
+#include "open.h"
 #include "print.h"
 #include "process_age.h"
-#include "session.h"
 #include "trace.h"
 
 namespace sti {
 namespace {
 
 // Inputs one after another, each answered and flushed before the next is read.
-class Turns {
+class LineAnswerer {
  public:
-  Turns(Session& session, const RunOptions& options, const Tool& tool)
+  LineAnswerer(Session& session, const RunOptions& options, const Tool& tool)
       : session_(session), options_(options), tool_(tool) {}
 
   Status Take(const std::string& text, bool too_long, Clock::time_point taken) {
-    auto encoding =
-        too_long ? Result<Encoding>(DataError("a line over 1 MiB")) : session_.Encode(text);
+    auto encoding = too_long ? Result<Encoding>(DataError("a line over 1 MiB"))
+                             : EncodeLine(options_, session_, text);
     if (!encoding.ok()) {
       unusable_ = true;
       session_.SkipTurn();
@@ -71,41 +72,41 @@ class Turns {
   bool output_closed_ = false;
 };
 
-Result<int> AnswerTexts(Session& session, Turns& turns, const RunOptions& options) {
+Result<int> AnswerTexts(Session& session, LineAnswerer& answerer, const RunOptions& options) {
   for (const std::string& text : options.texts) {
-    if (StopRequested() || turns.output_closed()) break;
-    if (options.turn_gap_us == 0.0) STI_RETURN_IF_ERROR(session.EndTurns());
-    STI_RETURN_IF_ERROR(turns.Take(text, false, Clock::now()));
+    if (StopRequested() || answerer.output_closed()) break;
+    if (options.turn_gap_us == 0.0) STI_RETURN_IF_ERROR(session.EndEngagement());
+    STI_RETURN_IF_ERROR(answerer.Take(text, false, Clock::now()));
   }
-  return turns.Finish();
+  return answerer.Finish();
 }
 
 // Lines that come within the gap are turns of one engagement; a longer pause ends it, and what was
 // kept for the next turn is given back while nobody waits.
-Result<int> AnswerLines(Session& session, Turns& turns, const RunOptions& options) {
+Result<int> AnswerLines(Session& session, LineAnswerer& answerer, const RunOptions& options) {
   constexpr double kTurnGap_us = 60e6;
   const double gap_us = options.turn_gap_us.value_or(kTurnGap_us);
   LineReader reader(STDIN_FILENO);
-  while (!StopRequested() && !turns.output_closed()) {
-    if (gap_us == 0 || !reader.Wait(gap_us)) STI_RETURN_IF_ERROR(session.EndTurns());
+  while (!StopRequested() && !answerer.output_closed()) {
+    if (gap_us == 0 || !reader.Wait(gap_us)) STI_RETURN_IF_ERROR(session.EndEngagement());
     STI_ASSIGN_OR_RETURN(auto line, reader.Next());
     if (!line) break;
-    STI_RETURN_IF_ERROR(turns.Take(line->text, line->too_long, Clock::now()));
+    STI_RETURN_IF_ERROR(answerer.Take(line->text, line->too_long, Clock::now()));
     if (options.one_shot) break;
   }
-  return turns.Finish();
+  return answerer.Finish();
 }
 
 Result<int> Run(const Tool& tool, const RunOptions& options) {
   STI_RETURN_IF_ERROR(CheckRunOptions(options));
-  STI_ASSIGN_OR_RETURN(std::unique_ptr<Session> session, Session::Open(options, tool));
+  STI_ASSIGN_OR_RETURN(std::unique_ptr<Session> session, OpenSession(options, tool));
   if (!options.eval.empty()) return Evaluate(*session, options, tool);
   if (options.texts.empty() && isatty(STDIN_FILENO) != 0) {
     tool.Say("ready; type a line, end with Ctrl-D");
   }
-  Turns turns(*session, options, tool);
-  return options.texts.empty() ? AnswerLines(*session, turns, options)
-                               : AnswerTexts(*session, turns, options);
+  LineAnswerer answerer(*session, options, tool);
+  return options.texts.empty() ? AnswerLines(*session, answerer, options)
+                               : AnswerTexts(*session, answerer, options);
 }
 
 }  // namespace

@@ -3,7 +3,8 @@
 #include <string>
 #include <vector>
 
-#include "session.h"
+#include "api/session.h"
+#include "options.h"
 
 namespace sti {
 

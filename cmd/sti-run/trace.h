@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
+#include "api/session.h"
 #include "base/result.h"
 #include "schedule/load_schedule.h"
-#include "session.h"
 
 namespace sti {
 

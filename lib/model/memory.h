@@ -17,7 +17,7 @@ namespace sti {
 
 /// What working memory follows from, beside the model.
 struct WorkingTerms {
-  std::string kernel;  ///< KernelName; where it does not tell a layout, the larger one counts
+  std::string kernel = {};  ///< KernelName; where it does not tell a layout, the larger one counts
   ComputeType type = ComputeType::kFp32;
   uint32_t threads = 1;  ///< 0 counts as 1
   uint32_t tokens = 0;   ///< of the longest input

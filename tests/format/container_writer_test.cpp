@@ -91,7 +91,8 @@ TEST_F(ContainerWriterTest, PlaneLayoutKeepsAPlaneOfALayerTogether) {
   options.layout = Layout::kPlane;
   const ShardReport report = Write("a.sti", options);
   for (uint32_t layer = 0; layer < 2; ++layer) {
-    for (uint32_t part = 0; part < 5; ++part) {
+    for (uint32_t bits = 2; bits <= 6; ++bits) {
+      const PartKind part = PartAt(bits);
       const PartLocation& first = report.index.shard(layer, 0).parts[part];
       const PartLocation& second = report.index.shard(layer, 1).parts[part];
       EXPECT_EQ(first.offset % kBlockBytes, 0U);
@@ -117,7 +118,9 @@ TEST_F(ContainerWriterTest, FullFidelityAloneHasNoPlanes) {
   options.bits = {32};
   const ShardReport report = Write("a.sti", options);
   for (const ShardLocation& shard : report.index.shards) {
-    for (uint32_t part = 0; part < 5; ++part) EXPECT_EQ(shard.parts[part].length, 0U);
+    for (uint32_t bits = 2; bits <= 6; ++bits) {
+      EXPECT_EQ(shard.parts[PartAt(bits)].length, 0U);
+    }
     EXPECT_EQ(shard.parts[PartKind::kFull].length, report.index.info.shape.shard_weights() * 2);
   }
   EXPECT_TRUE(

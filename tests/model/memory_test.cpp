@@ -66,7 +66,9 @@ TEST(WorkingBytes, AreWhatTheTransformerReserves) {
                 WorkingBytes(index, {kernel, arithmetic.type, threads, tokens, width});
             // A name that fits two layouts stands for the larger.
             ASSERT_GE(told, real + rest) << kernel;
-            if (layouts.plain != layouts.packed) ASSERT_EQ(told, real + rest) << kernel;
+            if (layouts.plain != layouts.packed) {
+              ASSERT_EQ(told, real + rest) << kernel;
+            }
           }
         }
       });

@@ -1,18 +1,13 @@
-#include "staging.h"
+#include "api/shard_memory.h"
 
 #include <algorithm>
+#include <string>
 
-#include "base/process_memory.h"
-#include "common/files.h"
-#include "common/parse.h"
 #include "model/memory.h"
 #include "types/shard_catalog.h"
 
 namespace sti {
 namespace {
-
-// Code, stacks and heap that only a run touches: 0.4 to 0.6 MB on x86-64 Linux.
-constexpr uint64_t kLaterBytes = 600'000;
 
 bool IsPreloaded(const Plan& plan, uint32_t layer, uint32_t slice) {
   return std::any_of(plan.preload.begin(), plan.preload.end(), [&](const PreloadedShard& shard) {
@@ -46,30 +41,26 @@ uint64_t LargestLayerBytes(const ShardCatalog& catalog, const Plan& plan) {
 
 }  // namespace
 
-Result<uint64_t> StagingBytes(uint64_t memory_bytes, const ContainerIndex& index, uint32_t threads,
-                              const Arithmetic& arithmetic, const Plan& plan) {
-  uint32_t length = plan.length;
-  uint32_t width = plan.width;
+Result<uint64_t> StagingBytes(const ContainerIndex& index, const Plan& plan,
+                              const OwnMemory& memory) {
+  WorkingTerms terms{.kernel = KernelName(memory.arithmetic),
+                     .type = memory.arithmetic.type,
+                     .threads = memory.threads,
+                     .tokens = plan.length,
+                     .width = plan.width};
   for (const Plan& variant : plan.variants) {
-    length = std::max(length, variant.length);
-    width = std::max(width, variant.width);
+    terms.tokens = std::max(terms.tokens, variant.length);
+    terms.width = std::max(terms.width, variant.width);
   }
-  const WorkingTerms terms{.kernel = KernelName(arithmetic),
-                           .type = arithmetic.type,
-                           .threads = threads,
-                           .tokens = length,
-                           .width = width};
-  const uint64_t used = CurrentRssBytes() + kLaterBytes + ResidentBytes(index) +
-                        WorkingBytes(index, terms) + plan.preload_bytes;
-  // Planned for this much: its estimate and this one may differ by what code happens to be loaded.
-  const bool planned = plan.predicted_peak_bytes != 0 && plan.predicted_peak_bytes <= memory_bytes;
-  const uint64_t least = planned ? LargestLayerBytes(CatalogOf(index), plan) : 0;
-  if (used + least < memory_bytes || least == 0) {
-    if (used < memory_bytes) return memory_bytes - used;
-    return InfeasibleError("--memory " + FormatBytes(memory_bytes) + " is less than the " +
-                           FormatBytes(used) + " needed before the first shard; raise it");
-  }
-  return least;
+  const uint64_t used = memory.tokenizer_bytes + ResidentBytes(index) + WorkingBytes(index, terms) +
+                        plan.preload_bytes;
+  const uint64_t left = memory.bytes - std::min(memory.bytes, used);
+  // Planned for this much: the plan's estimate and this one differ by what code happens to be
+  // loaded.
+  if (memory.planned_for) return std::max(left, LargestLayerBytes(CatalogOf(index), plan));
+  if (left > 0) return left;
+  return InfeasibleError(std::to_string(memory.bytes) + " bytes of memory are less than the " +
+                         std::to_string(used) + " that the model takes before its first shard");
 }
 
 }  // namespace sti

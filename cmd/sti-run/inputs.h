@@ -1,0 +1,16 @@
+#pragma once
+
+#include <string>
+
+#include "api/session.h"
+#include "base/result.h"
+#include "options.h"
+
+namespace sti {
+
+/// Returns the ids of a line as the options read it: text, two texts with a tab between them, or
+/// ids. An error is the line's own: others can be used.
+Result<Encoding> EncodeLine(const RunOptions& options, const Session& session,
+                            const std::string& line);
+
+}  // namespace sti

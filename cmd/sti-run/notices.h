@@ -1,0 +1,11 @@
+#pragma once
+
+#include "api/notice.h"
+#include "common/tool.h"
+
+namespace sti {
+
+/// Says a session's notice in a sentence: a warning, a line, or one with -v, as it matters.
+void Tell(const Notice& notice, const Tool& tool);
+
+}  // namespace sti

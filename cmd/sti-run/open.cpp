@@ -1,0 +1,112 @@
+#include "open.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/process_memory.h"
+#include "clock.h"
+#include "common/files.h"
+#include "common/parse.h"
+#include "common/plan_text.h"
+#include "notices.h"
+#include "pipeline/whole_plan.h"
+#include "process_age.h"
+
+namespace sti {
+namespace {
+
+// Code, stacks and heap that only a run touches: 0.4 to 0.6 MB on x86-64 Linux.
+constexpr uint64_t kLaterBytes = 600'000;
+
+Result<Plan> ChoosePlan(const RunOptions& options, const ContainerIndex& index, const Tool& tool) {
+  if (!options.plan.empty()) return ReadPlan(options.plan);
+  WholePlanOptions whole;
+  if (options.submodel) {
+    whole.depth = options.submodel->first;
+    whole.width = options.submodel->second;
+  }
+  whole.bits = options.bits;
+  STI_ASSIGN_OR_RETURN(Plan plan, MakeWholePlan(index, whole));
+  if (!options.submodel && !options.bits) {
+    tool.Say("no --plan: running the whole model at its most bits (" +
+             std::to_string(plan.bits[0][0]) + "); sti-plan makes one for a latency target");
+  }
+  return plan;
+}
+
+// Once, however many of the plans are of such a submodel.
+void WarnOfUntrained(const ModelInfo& model, const Plan& plan, const Tool& tool) {
+  std::string warning = UntrainedWarning(model, plan);
+  for (const Plan& variant : plan.variants) {
+    if (warning.empty()) warning = UntrainedWarning(model, variant);
+  }
+  if (!warning.empty()) tool.Warn(warning);
+}
+
+Status CheckDegrade(const RunOptions& options, const Plan& plan) {
+  const auto can = [](const Plan& p) { return p.target_us && p.times; };
+  const bool all = can(plan) && std::all_of(plan.variants.begin(), plan.variants.end(), can);
+  if (options.on_late != "degrade" || all) return {};
+  return UsageError(
+      "--on-late degrade needs a plan with a target and the times it counts on; make "
+      "one with sti-plan --target");
+}
+
+// A plan of a cold start counts from exec to label, and without a target the first label counts:
+// then nothing is loaded before it is needed.
+bool IsLazy(const RunOptions& options, const Plan& plan) {
+  return plan.cold || (options.plan.empty() && !options.memory_bytes);
+}
+
+// --memory bounds the process: what it holds already is not the model's.
+Status DivideMemory(const RunOptions& options, const Plan& plan, SessionOptions& session) {
+  if (!options.memory_bytes) return {};
+  const uint64_t memory = *options.memory_bytes;
+  const uint64_t held = CurrentRssBytes() + kLaterBytes;
+  if (held >= memory) {
+    return InfeasibleError("--memory " + FormatBytes(memory) + " is less than the " +
+                           FormatBytes(held) + " needed before the model; raise it");
+  }
+  session.own_bytes = memory - held;
+  session.planned_for_own_bytes =
+      plan.predicted_peak_bytes != 0 && plan.predicted_peak_bytes <= memory;
+  return {};
+}
+
+Result<SessionOptions> SessionOptionsOf(const RunOptions& options, const Plan& plan,
+                                        const Tool& tool) {
+  SessionOptions session;
+  session.threads = options.threads != 0 ? options.threads : AvailableThreads();
+  session.clock_khz = ClockLimitKhz();
+  if (options.backend == "openblas") session.backend = Backend::kOpenBlas;
+  if (!options.compute.empty()) {
+    STI_ASSIGN_OR_RETURN(session.compute, ParseCompute(options.compute));
+  }
+  if (options.on_late == "degrade") session.late = Late::kDegrade;
+  session.lazy = IsLazy(options, plan);
+  session.started = Clock::now() - Microseconds(AgeUs());
+  session.threshold = options.threshold.value_or(session.threshold);
+  session.meter_decoding = !options.trace.empty();
+  session.notices = [&tool](const Notice& notice) { Tell(notice, tool); };
+  STI_RETURN_IF_ERROR(DivideMemory(options, plan, session));
+  return session;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Session>> OpenSession(const RunOptions& options, const Tool& tool) {
+  STI_ASSIGN_OR_RETURN(ReadPath path, ParseReadPath(options.io));
+  STI_ASSIGN_OR_RETURN(ContainerFile file, ContainerFile::Open(options.model, path));
+  const ModelInfo& model = file.index().info;
+  if (options.threshold && model.problem != Problem::kMultiLabel) {
+    return UsageError("--threshold is for multi-label models; " + options.model +
+                      " gives one label an input");
+  }
+  STI_ASSIGN_OR_RETURN(Plan plan, ChoosePlan(options, file.index(), tool));
+  STI_RETURN_IF_ERROR(CheckDegrade(options, plan));
+  WarnOfUntrained(model, plan, tool);
+  STI_ASSIGN_OR_RETURN(const SessionOptions session, SessionOptionsOf(options, plan, tool));
+  return Session::Open(std::move(file), std::move(plan), session);
+}
+
+}  // namespace sti

@@ -1,0 +1,35 @@
+// What a session has to say beside its answers: nothing failed, but a person may want to know. A
+// notice is a value; whoever opened the session makes a sentence of it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "pipeline/drift.h"
+
+namespace sti {
+
+/// One such remark. Fields that a kind does not name are empty.
+struct Notice {
+  enum class Kind : uint8_t {
+    kReading,        ///< reads go through `actual`
+    kComputing,      ///< layers are computed with the kernel `actual`
+    kReadFallback,   ///< `actual` says why reads go another way than was wanted
+    kOtherReadPath,  ///< the plan counts on reads through `planned`, this session has `actual`
+    kOtherKernel,    ///< the plan counts on the kernel `planned`, this session has `actual`
+    kOtherUnicode,   ///< the model was made with Unicode `planned`, this library has `actual`
+    kLeadTime,       ///< the plan counts on being woken `time_us` before each input
+    kDrift,          ///< the device has become slower than the plan counts on, by `drift`
+  };
+  Kind kind = Kind::kReading;
+  std::string planned = {};
+  std::string actual = {};
+  double time_us = 0;
+  Drift drift = {};
+};
+
+/// Receives notices, from the thread that called the session.
+using NoticeSink = std::function<void(const Notice&)>;
+
+}  // namespace sti

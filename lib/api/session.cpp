@@ -1,0 +1,162 @@
+#include "api/session.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "api/shard_memory.h"
+#include "model/transformer.h"
+#include "text/model_tokenizer.h"
+#include "text/unicode.h"
+
+namespace sti {
+namespace {
+
+Status CheckCanDegrade(const Plan& plan) {
+  const auto can = [](const Plan& p) { return p.target_us && p.times; };
+  if (can(plan) && std::all_of(plan.variants.begin(), plan.variants.end(), can)) return {};
+  return UsageError("to degrade late inputs, a plan needs a target and the times it counts on");
+}
+
+Arithmetic ArithmeticOf(const SessionOptions& options, const Plan& plan) {
+  Arithmetic arithmetic;
+  arithmetic.backend = options.backend;
+  arithmetic.type =
+      options.compute.value_or(ComputeTypeOfKernel(plan.kernel).value_or(ComputeType::kFp32));
+  return arithmetic;
+}
+
+}  // namespace
+
+Session::Session(const SessionOptions& options)
+    : late_(options.late), threshold_(options.threshold), notices_(options.notices) {}
+
+Result<std::unique_ptr<Session>> Session::Open(ContainerFile file, Plan plan,
+                                               const SessionOptions& options) {
+  if (options.late == Late::kDegrade) STI_RETURN_IF_ERROR(CheckCanDegrade(plan));
+  std::unique_ptr<Session> session(new Session(options));
+  STI_RETURN_IF_ERROR(session->Start(std::move(file), std::move(plan), options));
+  session->TellDifferences();
+  return session;
+}
+
+Status Session::Start(ContainerFile file, Plan plan, const SessionOptions& options) {
+  const std::string name = file.name();
+  STI_ASSIGN_OR_RETURN(const TokenizerParts parts, ReadTokenizerParts(file));
+  PipelineOptions pipeline;
+  pipeline.threads = options.threads;
+  pipeline.arithmetic = ArithmeticOf(options, plan);
+  pipeline.clock_khz = options.clock_khz;
+  pipeline.lazy = options.lazy;
+  pipeline.cores = options.cores;
+  pipeline.io = options.io;
+  if (plan.cold) cold_start_ = options.started;
+  if (options.own_bytes) {
+    STI_ASSIGN_OR_RETURN(tokenizer_, MakeTokenizer(parts, file.index(), name));
+    const uint32_t threads = options.cores != nullptr ? options.cores->threads() : options.threads;
+    const OwnMemory memory{.bytes = *options.own_bytes,
+                           .planned_for = options.planned_for_own_bytes,
+                           .tokenizer_bytes = tokenizer_->memory_bytes(),
+                           .threads = threads,
+                           .arithmetic = pipeline.arithmetic};
+    STI_ASSIGN_OR_RETURN(pipeline.staging_bytes, StagingBytes(file.index(), plan, memory));
+  }
+  STI_ASSIGN_OR_RETURN(pipeline_, Pipeline::Create(std::move(file), std::move(plan), pipeline));
+  pipeline_->MeterDecoding(options.meter_decoding);
+  // Shards of the first layers arrive while the tokenizer is made.
+  if (options.lazy && pipeline_->plan().variants.empty()) STI_RETURN_IF_ERROR(Wake());
+  if (!tokenizer_) {
+    STI_ASSIGN_OR_RETURN(tokenizer_, MakeTokenizer(parts, pipeline_->index(), name));
+  }
+  return {};
+}
+
+void Session::TellDifferences() const {
+  if (!notices_) return;
+  const auto tell = [&](Notice::Kind kind, std::string planned, std::string actual) {
+    notices_({.kind = kind, .planned = std::move(planned), .actual = std::move(actual)});
+  };
+  const Plan& plan = pipeline_->plan();
+  const std::string path = ReadPathName(pipeline_->read_path());
+  const std::string kernel = pipeline_->kernel();
+  tell(Notice::Kind::kReading, "", path);
+  tell(Notice::Kind::kComputing, "", kernel);
+  const std::string& fallback = pipeline_->reader().why();
+  if (!fallback.empty()) tell(Notice::Kind::kReadFallback, "", fallback);
+  if (!plan.read_path.empty() && plan.read_path != path)
+    tell(Notice::Kind::kOtherReadPath, plan.read_path, path);
+  if (!plan.kernel.empty() && plan.kernel != kernel)
+    tell(Notice::Kind::kOtherKernel, plan.kernel, kernel);
+  if (plan.wake_us > 0) notices_({.kind = Notice::Kind::kLeadTime, .time_us = plan.wake_us});
+  const std::string& unicode = pipeline_->index().unicode;
+  if (!unicode.empty() && unicode != UnicodeVersion())
+    tell(Notice::Kind::kOtherUnicode, unicode, UnicodeVersion());
+}
+
+void Session::TellDrift() {
+  const std::optional<Drift> drift = pipeline_->drift().TakeWarning();
+  if (drift && notices_) notices_({.kind = Notice::Kind::kDrift, .drift = *drift});
+}
+
+Result<Encoding> Session::Encode(std::string_view text,
+                                 std::optional<std::string_view> pair) const {
+  if (pair && info().tokenizer.second_type >= info().shape.token_types) {
+    return DataError("the model takes no pairs");
+  }
+  return tokenizer_->Encode(text, pair, pipeline_->max_length());
+}
+
+Status Session::Ask(const Encoding& encoding, Clock::time_point taken, Answer* answer) {
+  const bool cold = cold_start_.has_value();
+  taken = std::exchange(cold_start_, std::nullopt).value_or(taken);
+  answer->plan = &pipeline_->PlanFor(encoding.ids.size());
+  const auto& target_us = answer->plan->target_us;
+  RunTerms terms;
+  terms.taken = taken;
+  if (late_ == Late::kDegrade) terms.degrade_for_us = target_us;
+  STI_RETURN_IF_ERROR(pipeline_->Run(encoding.ids, encoding.types, terms, &answer->run));
+  answer->scores = answer->run.logits;
+  Probabilities(info().problem, answer->scores);
+  if (info().problem == Problem::kMultiLabel) answer->labels = LabelsAbove(answer->scores);
+  const auto best = std::max_element(answer->run.logits.begin(), answer->run.logits.end());
+  answer->label = static_cast<uint32_t>(best - answer->run.logits.begin());
+  answer->tokens = static_cast<uint32_t>(encoding.ids.size());
+  answer->truncated = encoding.truncated;
+  answer->turn = ++turn_;
+  answer->cold = cold;
+  answer->latency_us = MicrosecondsBetween(taken, Clock::now());
+  answer->deadline_met.reset();
+  if (target_us) answer->deadline_met = answer->latency_us <= *target_us;
+  TellDrift();
+  return {};
+}
+
+std::vector<uint32_t> Session::LabelsAbove(std::span<const float> scores) const {
+  std::vector<uint32_t> labels;
+  for (uint32_t label = 0; label < scores.size(); ++label) {
+    if (double{scores[label]} >= threshold_) labels.push_back(label);
+  }
+  std::stable_sort(labels.begin(), labels.end(),
+                   [&](uint32_t a, uint32_t b) { return scores[a] > scores[b]; });
+  return labels;
+}
+
+Status Session::Wake() { return pipeline_->Wake(late_ == Late::kDegrade); }
+
+Status Session::EndEngagement() {
+  if (turn_ == 0) return {};
+  turn_ = 0;
+  if (pipeline_->plan().turns.empty()) return {};
+  pipeline_->EndTurns();
+  return pipeline_->LoadAhead();  // what a later turn had no room for
+}
+
+Status Session::SetPlan(Plan plan) {
+  if (late_ == Late::kDegrade) STI_RETURN_IF_ERROR(CheckCanDegrade(plan));
+  turn_ = 0;
+  return pipeline_->SetPlan(std::move(plan));
+}
+
+Status Session::SetBuffer(uint64_t bytes) { return pipeline_->ResizePreload(bytes); }
+
+}  // namespace sti

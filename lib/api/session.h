@@ -1,0 +1,127 @@
+// A session: one open model under one plan, text in, a scored answer out. It is what an app links.
+//
+// A session has the pipeline that executes the plan, the tokenizer that makes ids of text, and the
+// turn of the engagement at hand (STI 3.3). It prints nothing, and reads no path, no environment
+// and no /proc: the caller opens the container and reads the plan. Several sessions of one process
+// may share cores and flash.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "api/notice.h"
+#include "base/clock.h"
+#include "base/result.h"
+#include "base/thread_pool.h"
+#include "io/container_file.h"
+#include "kernels/backend.h"
+#include "pipeline/pipeline.h"
+#include "text/tokenizer.h"
+#include "types/plan.h"
+
+namespace sti {
+
+/// What becomes of an input whose reads or layers are late.
+enum class Late : uint8_t {
+  kWait,     ///< it keeps its bits and misses the target
+  kDegrade,  ///< it is computed with what has arrived; the plan has a target and times
+};
+
+struct SessionOptions {
+  uint32_t threads = 1;  ///< of the compute lane, without `cores`
+  Backend backend = Backend::kNative;
+  std::optional<ComputeType> compute;  ///< nothing: as the plan's kernel says, or fp32
+  Late late = Late::kWait;
+  /// The cores' clock in kHz, which variants are chosen by; 0: not known.
+  uint64_t clock_khz = 0;
+  /// Nothing is loaded before the first input needs it, so that the first answer comes soonest.
+  bool lazy = false;
+  /// Bounds the memory of this model in bytes, not of the process: tokenizer, resident parts,
+  /// working memory and shards.
+  std::optional<uint64_t> own_bytes;
+  /// The plan was made for this bound: where estimates differ, one layer's shards have room all the
+  /// same.
+  bool planned_for_own_bytes = false;
+  /// The first answer under a plan of a cold start counts from this moment.
+  std::optional<Clock::time_point> started;
+  /// Score that a label of a multi-label model needs.
+  double threshold = 0.5;
+  /// Runs tell how long decoding takes, which costs a little.
+  bool meter_decoding = false;
+  /// Shared with other sessions, which they outlive; without them a session has its own.
+  ThreadPool* cores = nullptr;
+  IoShare* io = nullptr;
+  NoticeSink notices;
+};
+
+/// What a session says of one input.
+struct Answer {
+  RunResult run;
+  const Plan* plan = nullptr;  ///< the plan or variant that ran; the session's
+  std::vector<float> scores;   ///< [labels] probabilities
+  uint32_t label = 0;          ///< the most probable
+  /// Of a multi-label model, those whose score reaches the threshold, the most probable first.
+  std::vector<uint32_t> labels;
+  uint32_t tokens = 0;
+  bool truncated = false;
+  double latency_us = 0;             ///< from `taken` until the answer was complete
+  std::optional<bool> deadline_met;  ///< nothing without a target
+  uint64_t turn = 1;                 ///< in its engagement
+  bool cold = false;                 ///< the plan is of a cold start, and this was it
+};
+
+/// One thread at a time.
+class Session {
+ public:
+  /// Opens the model in `file` under `plan`. kUsage if the options do not go with the plan,
+  /// kInfeasible if `own_bytes` is less than the model takes before its first shard.
+  static Result<std::unique_ptr<Session>> Open(ContainerFile file, Plan plan,
+                                               const SessionOptions& options);
+
+  /// Turns a text, or a pair of texts, into ids, cut to the plan's length. An error is the input's
+  /// own: others can be used.
+  [[nodiscard]] Result<Encoding> Encode(std::string_view text,
+                                        std::optional<std::string_view> pair = {}) const;
+
+  /// Runs one input, the next turn of the engagement. `taken` is when the caller received it:
+  /// latency counts from there. `answer` is used again. An error is the model's or the machine's.
+  [[nodiscard]] Status Ask(const Encoding& encoding, Clock::time_point taken, Answer* answer);
+
+  /// Counts an input that could not be used as a turn.
+  void SkipTurn() { ++turn_; }
+
+  /// Begins to read what the next input needs, before it is known (lead time).
+  [[nodiscard]] Status Wake();
+  /// Ends the engagement: the next input is turn 1.
+  [[nodiscard]] Status EndEngagement();
+  /// Goes on under another plan for the same model.
+  [[nodiscard]] Status SetPlan(Plan plan);
+  /// Bounds the preload buffer from now on, in bytes.
+  [[nodiscard]] Status SetBuffer(uint64_t bytes);
+
+  [[nodiscard]] double threshold() const { return threshold_; }
+  [[nodiscard]] Pipeline& pipeline() { return *pipeline_; }
+  [[nodiscard]] const Pipeline& pipeline() const { return *pipeline_; }
+  [[nodiscard]] const ModelInfo& info() const { return pipeline_->index().info; }
+
+ private:
+  explicit Session(const SessionOptions& options);
+  [[nodiscard]] Status Start(ContainerFile file, Plan plan, const SessionOptions& options);
+  [[nodiscard]] std::vector<uint32_t> LabelsAbove(std::span<const float> scores) const;
+  void TellDifferences() const;
+  void TellDrift();
+
+  Late late_;
+  double threshold_;
+  NoticeSink notices_;
+  std::optional<Clock::time_point> cold_start_;  ///< of the next input, if it is a cold start's
+  uint64_t turn_ = 0;
+  std::optional<Tokenizer> tokenizer_;
+  std::unique_ptr<Pipeline> pipeline_;
+};
+
+}  // namespace sti

@@ -1,0 +1,195 @@
+#include "api/session.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <numeric>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "api/shard_memory.h"
+#include "model/memory.h"
+#include "pipeline/whole_plan.h"
+#include "support/expect.h"
+#include "support/temp_folder.h"
+#include "support/test_container.h"
+#include "text/model_tokenizer.h"
+
+namespace sti {
+namespace {
+
+class SessionTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    TinyModelOptions model;
+    model.layers = 3;
+    ASSERT_TRUE(Succeeded(WriteTinyContainer(path_, model)));
+  }
+
+  [[nodiscard]] ContainerFile File() const {
+    auto file = ContainerFile::Open(path_);
+    EXPECT_TRUE(Succeeded(file));
+    return std::move(file).value();
+  }
+  [[nodiscard]] Plan WholeAt(uint32_t bits) const {
+    auto plan = MakeWholePlan(File().index(), {.bits = bits});
+    EXPECT_TRUE(Succeeded(plan));
+    return std::move(plan).value();
+  }
+  [[nodiscard]] std::unique_ptr<Session> Open(const Plan& plan,
+                                              const SessionOptions& options = {}) const {
+    auto session = Session::Open(File(), plan, options);
+    EXPECT_TRUE(Succeeded(session));
+    return std::move(session).value();
+  }
+  static Answer Ask(Session& session, const std::string& text) {
+    Answer answer;
+    const auto encoding = session.Encode(text);
+    EXPECT_TRUE(Succeeded(encoding));
+    EXPECT_TRUE(Succeeded(session.Ask(*encoding, Clock::now(), &answer)));
+    return answer;
+  }
+
+  TempFolder folder_;
+  std::string path_ = folder_.File("a.sti");
+};
+
+TEST_F(SessionTest, AnswersWithTheModelsOwnNumbers) {
+  const auto session = Open(WholeAt(6));
+  const Answer answer = Ask(*session, "a b c");
+  const auto encoding = session->Encode("a b c");
+  const auto run = session->pipeline().Run(encoding->ids, encoding->types);
+  ASSERT_TRUE(Succeeded(run));
+  EXPECT_EQ(answer.run.logits, run->logits);
+  EXPECT_NEAR(std::accumulate(answer.scores.begin(), answer.scores.end(), 0.0), 1.0, 1e-6);
+  const auto best = std::max_element(answer.run.logits.begin(), answer.run.logits.end());
+  EXPECT_EQ(answer.label, best - answer.run.logits.begin());
+  EXPECT_EQ(answer.tokens, encoding->ids.size());
+  EXPECT_EQ(answer.deadline_met, std::nullopt) << "no target";
+  EXPECT_EQ(answer.plan, &session->pipeline().plan());
+}
+
+TEST_F(SessionTest, CountsTurnsUntilTheEngagementEnds) {
+  const auto session = Open(WholeAt(4));
+  EXPECT_EQ(Ask(*session, "a").turn, 1U);
+  session->SkipTurn();
+  EXPECT_EQ(Ask(*session, "b").turn, 3U);
+  ASSERT_TRUE(Succeeded(session->EndEngagement()));
+  EXPECT_EQ(Ask(*session, "a").turn, 1U);
+}
+
+TEST_F(SessionTest, GoesOnUnderAnotherPlanAndBuffer) {
+  const auto session = Open(WholeAt(2));
+  const std::vector<float> coarse = Ask(*session, "a b").run.logits;
+  ASSERT_TRUE(Succeeded(session->SetPlan(WholeAt(6))));
+  const Answer fine = Ask(*session, "a b");
+  EXPECT_NE(fine.run.logits, coarse);
+  EXPECT_EQ(fine.turn, 1U);
+  ASSERT_TRUE(Succeeded(session->SetBuffer(uint64_t{1} << 30)));
+  EXPECT_GT(session->pipeline().preload_bytes(), 0U);
+  const Answer held = Ask(*session, "a b");
+  EXPECT_EQ(held.run.logits, fine.run.logits);
+  EXPECT_LT(held.run.bytes_read, fine.run.bytes_read);
+}
+
+TEST_F(SessionTest, AWokenSessionGivesTheSameAnswer) {
+  const auto session = Open(WholeAt(5));
+  const std::vector<float> expected = Ask(*session, "c d").run.logits;
+  ASSERT_TRUE(Succeeded(session->Wake()));
+  EXPECT_EQ(Ask(*session, "c d").run.logits, expected);
+}
+
+TEST_F(SessionTest, TheFirstAnswerOfAColdPlanCountsFromTheStart) {
+  Plan plan = WholeAt(3);
+  plan.cold = true;
+  plan.target_us = 60e6;
+  SessionOptions options;
+  options.lazy = true;
+  options.started = Clock::now() - Microseconds(120e6);
+  const auto session = Open(plan, options);
+  const Answer first = Ask(*session, "a");
+  EXPECT_TRUE(first.cold);
+  EXPECT_GE(first.latency_us, 120e6);
+  EXPECT_EQ(first.deadline_met, false);
+  const Answer second = Ask(*session, "a");
+  EXPECT_FALSE(second.cold);
+  EXPECT_EQ(second.deadline_met, true);
+  EXPECT_EQ(second.run.logits, first.run.logits);
+}
+
+TEST_F(SessionTest, DegradingNeedsATargetAndTimes) {
+  SessionOptions options;
+  options.late = Late::kDegrade;
+  EXPECT_TRUE(FailedWith(Session::Open(File(), WholeAt(6), options), ErrorKind::kUsage,
+                         "a target and the times"));
+}
+
+TEST_F(SessionTest, OwnBytesBoundTheModelsMemory) {
+  const Plan plan = WholeAt(6);
+  auto file = File();
+  const auto tokenizer = LoadTokenizer(file);
+  ASSERT_TRUE(Succeeded(tokenizer));
+  const WorkingTerms terms{.kernel = KernelName({}), .tokens = plan.length, .width = plan.width};
+  const uint64_t before_shards =
+      tokenizer->memory_bytes() + ResidentBytes(file.index()) + WorkingBytes(file.index(), terms);
+  SessionOptions options;
+  options.own_bytes = before_shards;
+  EXPECT_TRUE(FailedWith(Session::Open(File(), plan, options), ErrorKind::kInfeasible,
+                         "before its first shard"));
+  const uint64_t layer = uint64_t{200} << 10;  // more than a layer of the tiny model
+  options.own_bytes = before_shards + layer;
+  const auto session = Open(plan, options);
+  EXPECT_LE(session->pipeline().staging_bytes(), layer);
+  EXPECT_EQ(Ask(*session, "a b").run.logits, Ask(*Open(plan), "a b").run.logits);
+  // A plan that was made for this much keeps room for a layer, whatever this process holds.
+  const OwnMemory planned{.bytes = 1, .planned_for = true, .tokenizer_bytes = 0};
+  const auto least = StagingBytes(file.index(), plan, planned);
+  ASSERT_TRUE(Succeeded(least));
+  EXPECT_GT(*least, 0U);
+}
+
+TEST_F(SessionTest, TellsWhereThePlanCountsOnAnotherMachine) {
+  Plan plan = WholeAt(6);
+  plan.read_path = "tape";
+  plan.wake_us = 250e3;
+  std::vector<Notice> notices;
+  SessionOptions options;
+  options.notices = [&](const Notice& notice) { notices.push_back(notice); };
+  const auto session = Open(plan, options);
+  const auto told = [&](Notice::Kind kind) {
+    return std::find_if(notices.begin(), notices.end(),
+                        [&](const Notice& notice) { return notice.kind == kind; });
+  };
+  ASSERT_NE(told(Notice::Kind::kOtherReadPath), notices.end());
+  EXPECT_EQ(told(Notice::Kind::kOtherReadPath)->planned, "tape");
+  ASSERT_NE(told(Notice::Kind::kLeadTime), notices.end());
+  EXPECT_EQ(told(Notice::Kind::kLeadTime)->time_us, 250e3);
+  ASSERT_NE(told(Notice::Kind::kComputing), notices.end());
+  EXPECT_EQ(told(Notice::Kind::kComputing)->actual, session->pipeline().kernel());
+}
+
+TEST_F(SessionTest, TwoSessionsShareCoresAndFlash) {
+  const std::vector<float> expected[2] = {Ask(*Open(WholeAt(6)), "a b c").run.logits,
+                                          Ask(*Open(WholeAt(3)), "a b c").run.logits};
+  ThreadPool cores(2);
+  IoShare io(uint64_t{1} << 20);
+  SessionOptions options;
+  options.cores = &cores;
+  options.io = &io;
+  const std::unique_ptr<Session> sessions[2] = {Open(WholeAt(6), options),
+                                                Open(WholeAt(3), options)};
+  std::vector<float> logits[2];
+  std::thread askers[2];
+  for (int i = 0; i < 2; ++i) {
+    askers[i] = std::thread([&, i] {
+      for (int round = 0; round < 20; ++round) logits[i] = Ask(*sessions[i], "a b c").run.logits;
+    });
+  }
+  for (std::thread& asker : askers) asker.join();
+  EXPECT_EQ(logits[0], expected[0]);
+  EXPECT_EQ(logits[1], expected[1]);
+}
+
+}  // namespace
+}  // namespace sti
