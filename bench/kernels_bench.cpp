@@ -10,6 +10,7 @@
 #include "medians.h"
 #include "reports.h"
 #include "support/random.h"
+#include "types/bits.h"
 
 namespace sti {
 namespace {
@@ -79,7 +80,7 @@ void MultiplyTwoPanels(benchmark::State& state) {
   state.counters["GFLOP_s"] = median;
   state.counters["peak_GFLOP_s"] = peak;
   state.counters["share"] = median / peak;
-  state.SetLabel(KernelName({Backend::kNative}));
+  state.SetLabel(KernelFor({Backend::kNative}).name);
 }
 STI_BENCH_SETS(MultiplyTwoPanels, ->ArgName("rows")
                                       ->Arg(1)

@@ -8,6 +8,7 @@
 #include "medians.h"
 #include "reports.h"
 #include "support/random.h"
+#include "types/bits.h"
 
 namespace sti {
 namespace {

@@ -30,7 +30,7 @@ constexpr double kWideFactor = 2.2;
 
 struct Options {
   std::string folder;
-  std::pair<uint32_t, uint32_t> shards{12, 12};  ///< layers, heads
+  sti::Submodel shards{12, 12};  ///< layers, heads
   uint32_t hidden = 768;
   uint32_t ffn = 3072;
   uint32_t vocabulary = 30522;
@@ -67,7 +67,7 @@ std::vector<Tensor> Tensors(const Options& o) {
   tensors.push_back({embeddings + "position_embeddings.weight", {o.positions, o.hidden}});
   tensors.push_back({embeddings + "token_type_embeddings.weight", {2, o.hidden}});
   AddNorm(embeddings + "LayerNorm", o.hidden, tensors);
-  for (uint32_t layer = 0; layer < o.shards.first; ++layer) {
+  for (uint32_t layer = 0; layer < o.shards.depth; ++layer) {
     const std::string base = "bert.encoder.layer." + std::to_string(layer) + ".";
     for (const char* part : {"query", "key", "value"}) {
       AddLinear(base + "attention.self." + part, o.hidden, o.hidden, tensors);
@@ -108,17 +108,17 @@ std::vector<std::string> Tokens(const Options& o) {
 
 std::string Config(const Options& o) {
   Json depths = Json::array();
-  for (uint32_t depth = 1; depth <= o.shards.first; ++depth) {
+  for (uint32_t depth = 1; depth <= o.shards.depth; ++depth) {
     Json row = Json::array();
-    for (uint32_t i = 1; i <= depth; ++i) row.push_back(i * o.shards.first / depth - 1);
+    for (uint32_t i = 1; i <= depth; ++i) row.push_back(i * o.shards.depth / depth - 1);
     depths.push_back(row);
   }
   Json config = {{"architectures", {"BertForSequenceClassification"}},
                  {"model_type", "bert"},
                  {"hidden_size", o.hidden},
                  {"intermediate_size", o.ffn},
-                 {"num_hidden_layers", o.shards.first},
-                 {"num_attention_heads", o.shards.second},
+                 {"num_hidden_layers", o.shards.depth},
+                 {"num_attention_heads", o.shards.width},
                  {"vocab_size", o.vocabulary},
                  {"max_position_embeddings", o.positions},
                  {"type_vocab_size", 2},

@@ -6,6 +6,7 @@
 #include "common/importance_text.h"
 #include "common/shading.h"
 #include "common/svg.h"
+#include "types/shard_id.h"
 
 namespace sti {
 namespace {
@@ -85,14 +86,13 @@ std::string FillOf(double share) {
 void DrawCells(const Importance& importance, const Place& place, Svg* svg) {
   const Shading shading(importance);
   for (uint32_t layer = 0; layer < importance.layers; ++layer) {
-    const std::string row = "layer " + std::to_string(layer) + " slice ";
     for (uint32_t slice = 0; slice < importance.width; ++slice) {
       const double score = importance.scores[size_t{layer} * importance.width + slice];
       const auto side = static_cast<double>(place.cell - 1);
       svg->Rect({static_cast<double>(place.CellX(slice)), static_cast<double>(place.CellY(layer)),
                  side, side},
                 FillOf(shading.Of(layer, slice)),
-                row + std::to_string(slice) + ": " + ScoreText(importance, score));
+                NameOf(ShardId{layer, slice}) + ": " + ScoreText(importance, score));
     }
   }
 }

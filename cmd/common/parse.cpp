@@ -117,12 +117,12 @@ Result<std::vector<uint64_t>> ParseSizes(std::string_view text) {
   return ParseQuantities<uint64_t>(text, ParseSize);
 }
 
-Result<std::pair<uint32_t, uint32_t>> ParseSubmodel(std::string_view text) {
+Result<Submodel> ParseSubmodel(std::string_view text) {
   size_t cross = text.find('x');
   if (cross != std::string_view::npos) {
     auto depth = ParseNumber(text.substr(0, cross));
     auto width = ParseNumber(text.substr(cross + 1));
-    if (depth && width && *depth >= 1 && *width >= 1) return std::pair{*depth, *width};
+    if (depth && width && *depth >= 1 && *width >= 1) return Submodel{*depth, *width};
   }
   return UsageError(Quoted(text) + " is not a submodel; write layers x width as 5x3");
 }

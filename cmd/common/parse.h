@@ -4,10 +4,10 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "base/result.h"
+#include "types/submodel.h"
 
 namespace sti {
 
@@ -25,7 +25,7 @@ Result<std::vector<double>> ParseTimes(std::string_view text);
 Result<std::vector<uint64_t>> ParseSizes(std::string_view text);
 
 /// "5x3" to {5, 3}.
-Result<std::pair<uint32_t, uint32_t>> ParseSubmodel(std::string_view text);
+Result<Submodel> ParseSubmodel(std::string_view text);
 
 /// "20%" or "0.2" to 0.2; within [0, 1].
 Result<double> ParseShare(std::string_view text);

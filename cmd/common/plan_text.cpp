@@ -8,8 +8,8 @@
 namespace sti {
 namespace {
 
-bool IsPreloaded(const Plan& plan, size_t k, size_t i) {
-  PreloadedShard shard{plan.layers[k], plan.slices[k][i], plan.bits[k][i]};
+bool IsPreloaded(const Plan& plan, uint32_t k, uint32_t i) {
+  const ShardAtBits shard{plan.Id(k, i), plan.bits.At(k, i)};
   return std::find(plan.preload.begin(), plan.preload.end(), shard) != plan.preload.end();
 }
 
@@ -17,12 +17,12 @@ bool IsPreloaded(const Plan& plan, size_t k, size_t i) {
 std::string BitsTable(const Plan& plan) {
   constexpr size_t kCell = 5;
   std::string text;
-  for (size_t k = 0; k < plan.layers.size(); ++k) {
+  for (uint32_t k = 0; k < plan.layers.size(); ++k) {
     char head[32];
     std::snprintf(head, sizeof(head), "  layer %3u ", plan.layers[k]);
     text += head;
-    for (size_t i = 0; i < plan.bits[k].size(); ++i) {
-      std::string bits = std::to_string(plan.bits[k][i]);
+    for (uint32_t i = 0; i < plan.width; ++i) {
+      std::string bits = std::to_string(plan.bits.At(k, i));
       bits = IsPreloaded(plan, k, i) ? "[" + bits + "]" : " " + bits + " ";
       text += std::string(kCell - std::min(kCell, bits.size()), ' ') + bits;
     }
@@ -92,7 +92,7 @@ std::string TurnsText(const Plan& plan) {
 std::string DescribePlan(const Plan& plan) {
   std::string text = "submodel   " + std::to_string(plan.layers.size()) + " layers x " +
                      std::to_string(plan.width) + " slices, up to " + std::to_string(plan.length) +
-                     " tokens, strategy " + plan.strategy + "\n";
+                     " tokens, strategy " + plan.strategy_name() + "\n";
   text += "bits       a shard each; [preloaded]\n" + BitsTable(plan);
   text += "latency    " + FormatTimeUs(plan.predicted_latency_us) + " predicted" +
           (plan.cold ? " from a cold start" : "") + FrequencyText(plan.freq) + ", p99 " +

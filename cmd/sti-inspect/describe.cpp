@@ -180,8 +180,9 @@ std::string ConditionsText(const DeviceProfile& profile) {
 
 std::string ProfileText(const DeviceProfile& profile) {
   std::string text = Line("profile", profile.machine.empty() ? "written by hand" : profile.machine);
-  if (!profile.kernel.empty()) {
-    text += Line("kernel", profile.kernel + ", " + std::to_string(profile.threads) + " threads");
+  if (!profile.kernel.name.empty()) {
+    text +=
+        Line("kernel", profile.kernel.name + ", " + std::to_string(profile.threads) + " threads");
   }
   if (!profile.read_path.empty()) text += Line("reads", "through " + profile.read_path);
   text += ConditionsText(profile);

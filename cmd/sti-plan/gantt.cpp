@@ -13,6 +13,7 @@
 
 #include "common/parse.h"
 #include "common/svg.h"
+#include "types/bits.h"
 
 namespace sti {
 namespace {
@@ -36,7 +37,7 @@ char MarkOf(const PlanEvent& event) {
     case Work::kPart:
       return 'p';
     case Work::kLoad:
-      return event.bits >= kFullBits ? 'F' : static_cast<char>('0' + event.bits % 10);
+      return event.shard.bits >= kFullBits ? 'F' : static_cast<char>('0' + event.shard.bits % 10);
     case Work::kEmbed:
       return 'e';
     case Work::kLayer:
@@ -159,7 +160,7 @@ std::string LayerLines(const Plan& plan, const PlanTimeline& timeline, const Gan
     double ready_us = range.start_us;
     for (const PlanEvent& event : timeline.events) {
       const bool mine = event.work == Work::kLoad || event.work == Work::kLayer;
-      if (!mine || event.layer != plan.layers[k]) continue;
+      if (!mine || event.shard.id.layer != plan.layers[k]) continue;
       row.Draw(MarkOf(event), event.start_us, event.end_us);
       if (event.work == Work::kLoad) ready_us = event.end_us;
       if (event.work == Work::kLayer) row.DrawUnder(kLoaded, ready_us, event.start_us);
@@ -229,7 +230,7 @@ GanttRange RangeOf(const Plan& plan, const PlanTimeline& timeline) {
 size_t PreloadedIn(const Plan& plan, size_t position) {
   return static_cast<size_t>(std::count_if(
       plan.preload.begin(), plan.preload.end(),
-      [&](const PreloadedShard& shard) { return shard.layer == plan.layers[position]; }));
+      [&](const ShardAtBits& shard) { return shard.id.layer == plan.layers[position]; }));
 }
 
 std::string GanttSummary(const Plan& plan, const PlanTimeline& timeline) {

@@ -59,12 +59,12 @@ std::string TitleOf(const PlanEvent& event) {
     case Work::kRows:
       return "embedding rows" + Span(event);
     case Work::kLoad:
-      return "layer " + std::to_string(event.layer) + " slice " + std::to_string(event.slice) +
-             ", " + std::to_string(event.bits) + " bits" + Span(event);
+      return NameOf(event.shard.id) + ", " + std::to_string(event.shard.bits) + " bits" +
+             Span(event);
     case Work::kEmbed:
       return "embeddings" + Span(event);
     case Work::kLayer:
-      return "layer " + std::to_string(event.layer) + Span(event);
+      return "layer " + std::to_string(event.shard.id.layer) + Span(event);
     case Work::kHead:
       return "head" + Span(event);
   }
@@ -88,7 +88,7 @@ class Picture {
     Head(preload_bytes);
     Axis();
     Lanes();
-    for (size_t k = 0; k < plan_.layers.size(); ++k) Layer(k);
+    for (uint32_t k = 0; k < plan_.layers.size(); ++k) Layer(k);
     Target();
     Legend();
     return svg_.Finish();
@@ -108,8 +108,8 @@ class Picture {
                            : ", " + FormatBytes(plan_.preload_bytes) + " preloaded";
     svg_.Text(12, 24, title, " font-size=\"17\" font-weight=\"bold\"");
     svg_.Text(12, 44,
-              "strategy " + plan_.strategy + ", " + std::to_string(plan_.length) + " tokens; " +
-                  GanttSummary(plan_, timeline_));
+              "strategy " + plan_.strategy_name() + ", " + std::to_string(plan_.length) +
+                  " tokens; " + GanttSummary(plan_, timeline_));
     svg_.Add(
         "<defs><pattern id=\"stall\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\" "
         "patternTransform=\"rotate(45)\"><rect width=\"6\" height=\"6\" fill=\"#fff\"/>"
@@ -149,16 +149,16 @@ class Picture {
   }
 
   void Load(double y, double height, const PlanEvent& event) {
-    const Shade shade = ShadeOf(event.bits);
+    const Shade shade = ShadeOf(event.shard.bits);
     Bar(y, height, event, event.work == Work::kLoad ? shade.fill : "url(#rows)");
     if (event.work == Work::kLoad)
-      Inside(y + height / 2 + 4, event, std::to_string(event.bits), shade.ink);
+      Inside(y + height / 2 + 4, event, std::to_string(event.shard.bits), shade.ink);
   }
 
   void Compute(double y, double height, const PlanEvent& event) {
     const bool layer = event.work == Work::kLayer;
     Bar(y, height, event, layer ? kComputeFill : kOtherFill);
-    if (layer) Inside(y + height / 2 + 4, event, std::to_string(event.layer), "black");
+    if (layer) Inside(y + height / 2 + 4, event, std::to_string(event.shard.id.layer), "black");
   }
 
   void Lanes() {
@@ -190,14 +190,14 @@ class Picture {
     svg_.Text(kLabel - 8, y, label, " text-anchor=\"end\"");
   }
 
-  void Layer(size_t k) {
+  void Layer(uint32_t k) {
     const double y = layers_top_ + kLayer * static_cast<double>(k);
     RowLabel(y + 13, "layer " + std::to_string(plan_.layers[k]));
     Preloaded(k, y);
     double ready_us = range_.start_us;
     for (const PlanEvent& event : timeline_.events) {
       if (event.work != Work::kLoad && event.work != Work::kLayer) continue;
-      if (event.layer != plan_.layers[k]) continue;
+      if (event.shard.id.layer != plan_.layers[k]) continue;
       if (event.work == Work::kLoad) {
         Load(y + 2, kLayer - 4, event);
         ready_us = event.end_us;
@@ -210,15 +210,14 @@ class Picture {
   }
 
   // Cells left of the axis, one a shard that is there when the text comes.
-  void Preloaded(size_t k, double y) {
-    for (const PreloadedShard& shard : plan_.preload) {
-      if (shard.layer != plan_.layers[k]) continue;
-      const auto& row = plan_.slices[k];
-      const auto i = std::find(row.begin(), row.end(), shard.slice) - row.begin();
+  void Preloaded(uint32_t k, double y) {
+    for (const ShardAtBits& shard : plan_.preload) {
+      if (shard.id.layer != plan_.layers[k]) continue;
+      const auto row = plan_.slices.Row(k);
+      const auto i = std::find(row.begin(), row.end(), shard.id.slice) - row.begin();
       svg_.Rect({kLabel + cell_ * static_cast<double>(i), y + 2, cell_, kLayer - 4},
                 ShadeOf(shard.bits).fill,
-                "layer " + std::to_string(shard.layer) + " slice " + std::to_string(shard.slice) +
-                    ", " + std::to_string(shard.bits) + " bits, preloaded",
+                NameOf(shard.id) + ", " + std::to_string(shard.bits) + " bits, preloaded",
                 cell_ >= 3 ? " stroke=\"white\" stroke-width=\"0.6\"" : "");
     }
   }
@@ -239,8 +238,8 @@ class Picture {
   }
 
   void Legend() {
-    std::set<uint32_t> bits;
-    for (const auto& row : plan_.bits) bits.insert(row.begin(), row.end());
+    const std::span<const uint32_t> all = plan_.bits.values();
+    const std::set<uint32_t> bits(all.begin(), all.end());
     double x = kLabel;
     const double first = bottom_ + 44;
     RowLabel(first, "loads");

@@ -50,7 +50,7 @@ void AddPlanOptions(CLI::App& app, PlanOptions& o) {
   AddParsed(app, "--memory", r.memory_bytes, ParseSize, "most memory of the whole process");
   AddParsed(app, "--length", o.lengths, ParseList,
             "tokens, or a list of variants [longest profiled]");
-  app.add_option("--strategy", r.strategy, "sti, sti-paper, load-exec, stdpl, preload or random")
+  app.add_option("--strategy", o.strategy, "sti, sti-paper, load-exec, stdpl, preload or random")
       ->check(CLI::IsMember({"sti", "sti-paper", "load-exec", "stdpl", "preload", "random"}))
       ->type_name("");
   app.add_option("--bits", r.uniform_bits, "one bitwidth for all shards")->type_name("K");
@@ -95,6 +95,7 @@ void AddPlanOptions(CLI::App& app, PlanOptions& o) {
 
 Status CheckPlanOptions(PlanOptions& o, const Tool& tool) {
   STI_RETURN_IF_ERROR(CheckGantt(o, tool));
+  o.request.strategy = ParseStrategy(o.strategy);
   o.request.risk = o.risk == "p99" ? Risk::kP99 : Risk::kMedian;
   if (!o.check.empty() && !o.output.empty()) {
     return UsageError("--check judges a plan and writes none; drop -o");

@@ -16,6 +16,7 @@ struct PlanOptions {
   std::string importance;
   std::string output;
   std::string check;
+  std::string strategy = "sti";
   std::string risk = "p99";
   std::vector<uint32_t> lengths;
   std::vector<uint32_t> freqs;  ///< kHz

@@ -22,14 +22,14 @@ Result<Plan> ChoosePlan(const RunOptions& options, const ContainerIndex& index, 
   if (!options.plan.empty()) return ReadPlan(options.plan);
   WholePlanOptions whole;
   if (options.submodel) {
-    whole.depth = options.submodel->first;
-    whole.width = options.submodel->second;
+    whole.depth = options.submodel->depth;
+    whole.width = options.submodel->width;
   }
   whole.bits = options.bits;
   STI_ASSIGN_OR_RETURN(Plan plan, MakeWholePlan(index, whole));
   if (!options.submodel && !options.bits) {
     tool.Say("no --plan: running the whole model at its most bits (" +
-             std::to_string(plan.bits[0][0]) + "); sti-plan makes one for a latency target");
+             std::to_string(plan.bits.At(0, 0)) + "); sti-plan makes one for a latency target");
   }
   return plan;
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "common/tool.h"
+#include "types/submodel.h"
 
 namespace sti {
 
@@ -14,7 +15,7 @@ struct RunOptions {
   std::string model;
   std::vector<std::string> texts;
   std::string plan;
-  std::optional<std::pair<uint32_t, uint32_t>> submodel;
+  std::optional<Submodel> submodel;
   std::optional<uint32_t> bits;
   std::string on_late = "wait";
   std::string io = "auto";

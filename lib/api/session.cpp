@@ -21,8 +21,7 @@ Status CheckCanDegrade(const Plan& plan) {
 Arithmetic ArithmeticOf(const SessionOptions& options, const Plan& plan) {
   Arithmetic arithmetic;
   arithmetic.backend = options.backend;
-  arithmetic.type =
-      options.compute.value_or(ComputeTypeOfKernel(plan.kernel).value_or(ComputeType::kFp32));
+  arithmetic.type = options.compute.value_or(plan.kernel.type.value_or(ComputeType::kFp32));
   return arithmetic;
 }
 
@@ -78,15 +77,15 @@ void Session::TellDifferences() const {
   };
   const Plan& plan = pipeline_->plan();
   const std::string path = ReadPathName(pipeline_->read_path());
-  const std::string kernel = pipeline_->kernel();
+  const std::string kernel = pipeline_->kernel().name;
   tell(Notice::Kind::kReading, "", path);
   tell(Notice::Kind::kComputing, "", kernel);
   const std::string& fallback = pipeline_->reader().why();
   if (!fallback.empty()) tell(Notice::Kind::kReadFallback, "", fallback);
   if (!plan.read_path.empty() && plan.read_path != path)
     tell(Notice::Kind::kOtherReadPath, plan.read_path, path);
-  if (!plan.kernel.empty() && plan.kernel != kernel)
-    tell(Notice::Kind::kOtherKernel, plan.kernel, kernel);
+  if (!plan.kernel.name.empty() && plan.kernel.name != kernel)
+    tell(Notice::Kind::kOtherKernel, plan.kernel.name, kernel);
   if (plan.wake_us > 0) notices_({.kind = Notice::Kind::kLeadTime, .time_us = plan.wake_us});
   const std::string& unicode = pipeline_->index().unicode;
   if (!unicode.empty() && unicode != UnicodeVersion())

@@ -9,28 +9,20 @@
 namespace sti {
 namespace {
 
-bool IsPreloaded(const Plan& plan, uint32_t layer, uint32_t slice) {
-  return std::any_of(plan.preload.begin(), plan.preload.end(), [&](const PreloadedShard& shard) {
-    return shard.layer == layer && shard.slice == slice;
-  });
+bool IsPreloaded(const Plan& plan, ShardId id) {
+  return std::any_of(plan.preload.begin(), plan.preload.end(),
+                     [&](const ShardAtBits& shard) { return shard.id == id; });
 }
 
 // Most bytes that one layer of the plan or a variant streams; shards that the container does not
 // have, which the pipeline refuses, count nothing.
 uint64_t LargestLayerBytes(const ShardCatalog& catalog, const Plan& plan) {
   uint64_t largest = 0;
-  for (size_t k = 0; k < plan.layers.size(); ++k) {
+  for (uint32_t k = 0; k < plan.layers.size(); ++k) {
     uint64_t bytes = 0;
-    for (size_t i = 0; i < plan.slices[k].size(); ++i) {
-      const uint32_t layer = plan.layers[k];
-      const uint32_t slice = plan.slices[k][i];
-      const auto level = std::find(catalog.bits.begin(), catalog.bits.end(), plan.bits[k][i]);
-      const bool held =
-          layer < catalog.layers && slice < catalog.width && level != catalog.bits.end();
-      if (!held || IsPreloaded(plan, layer, slice)) continue;
-      const size_t shard = size_t{layer} * catalog.width + slice;
-      bytes += catalog.read_bytes[shard * catalog.bits.size() +
-                                  static_cast<size_t>(level - catalog.bits.begin())];
+    for (uint32_t i = 0; i < plan.width; ++i) {
+      const ShardId id = plan.Id(k, i);
+      if (!IsPreloaded(plan, id)) bytes += catalog.BytesOf({id, plan.bits.At(k, i)}).value_or(0);
     }
     largest = std::max(largest, bytes);
   }
@@ -43,8 +35,7 @@ uint64_t LargestLayerBytes(const ShardCatalog& catalog, const Plan& plan) {
 
 Result<uint64_t> StagingBytes(const ContainerIndex& index, const Plan& plan,
                               const OwnMemory& memory) {
-  WorkingTerms terms{.kernel = KernelName(memory.arithmetic),
-                     .type = memory.arithmetic.type,
+  WorkingTerms terms{.kernel = KernelFor(memory.arithmetic),
                      .threads = memory.threads,
                      .tokens = plan.length,
                      .width = plan.width};

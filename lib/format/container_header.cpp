@@ -6,6 +6,7 @@
 #include "base/checked.h"
 #include "base/digest.h"
 #include "base/little_endian.h"
+#include "types/limits.h"
 
 namespace sti {
 namespace {

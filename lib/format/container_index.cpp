@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/aligned_buffer.h"
-#include "types/plan.h"
+#include "types/bits.h"
 
 namespace sti {
 

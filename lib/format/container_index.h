@@ -14,6 +14,7 @@
 #include "format/container_header.h"
 #include "shard/codebook.h"
 #include "shard/parts.h"
+#include "types/bits.h"
 #include "types/model_info.h"
 #include "types/shard_catalog.h"
 

@@ -1,7 +1,6 @@
 #include "base/half.h"
 #include "container_generated.h"
 #include "format/container_index.h"
-#include "types/plan.h"
 
 namespace sti {
 namespace {

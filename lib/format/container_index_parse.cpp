@@ -13,21 +13,12 @@
 #include "format/resident_codec.h"
 #include "format/row_codec.h"
 #include "shard/weight_order.h"
-#include "types/plan.h"
+#include "types/bits.h"
+#include "types/limits.h"
 
 namespace sti {
 namespace {
 
-constexpr uint32_t kMaxLayers = 1024;
-constexpr uint32_t kMaxWidth = 256;
-constexpr uint32_t kMaxHidden = 16384;
-constexpr uint32_t kMaxFfn = 65536;
-constexpr uint32_t kMaxVocabulary = 1U << 22;
-constexpr uint32_t kMaxPositions = 65536;
-constexpr uint32_t kMaxTokenTypes = 16;
-constexpr uint32_t kMaxLabels = 65536;
-constexpr uint64_t kMaxResidentBytes = uint64_t{4} << 30;
-constexpr uint64_t kMaxTextBytes = uint64_t{64} << 20;
 constexpr uint32_t kCentroidsOfAllBits = 4 + 8 + 16 + 32 + 64;
 
 // Parses field by field into an index; the first complaint wins.
@@ -166,7 +157,7 @@ class IndexParser {
     const auto* bits = source_.bits();
     if (bits == nullptr || bits->size() == 0) return Bad("no bitwidths");
     for (uint8_t value : *bits) {
-      bool known = (value >= kMinCodeBits && value <= kMaxCodeBits) || value == kFullBits;
+      bool known = IsBits(value);
       if (!known || (!index_.bits.empty() && index_.bits.back() >= value)) return Bad("bitwidths");
       index_.bits.push_back(value);
     }
@@ -182,7 +173,7 @@ class IndexParser {
       }
       Codebook codebook;
       const float* next = layer->values()->data();
-      for (uint32_t bits = kMinCodeBits; bits <= kMaxCodeBits; ++bits) {
+      for (uint32_t bits = kLeastBits; bits <= kMostBits; ++bits) {
         codebook.centroids[bits].assign(next, next + (1U << bits));
         bool finite =
             std::all_of(next, next + (1U << bits), [](float c) { return std::isfinite(c); });
@@ -221,8 +212,7 @@ class IndexParser {
     index_.shards.resize(size_t{shape.layers} * shape.width);
     if (source_.shard_parts() == nullptr) return Bad("no shards");
     for (const fb::ShardPart* part : *source_.shard_parts()) {
-      bool known = (part->bits() >= kMinCodeBits && part->bits() <= kMaxCodeBits) ||
-                   part->bits() == kFullBits;
+      bool known = IsBits(part->bits());
       if (!known || part->layer() >= shape.layers || part->slice() >= shape.width) {
         return Bad("a shard part outside the shape");
       }
@@ -241,8 +231,7 @@ class IndexParser {
     uint64_t plane = RoundUp((weights + 7) / 8, kPlaneAlignment);
     bool right = length == plane;
     if (bits == kFullBits) right = length == weights * BytesOf(index_.info.data_type);
-    if (bits == kMinCodeBits)
-      right = length > 2 * plane && length <= 2 * plane + weights * 8 + 4096;
+    if (bits == kLeastBits) right = length > 2 * plane && length <= 2 * plane + weights * 8 + 4096;
     if (!right || offset % kPlaneAlignment != 0)
       return Bad("a shard part of a wrong size or place");
     return {};

@@ -1,7 +1,7 @@
 #include "format/container_sizes.h"
 
 #include "base/checked.h"
-#include "types/plan.h"
+#include "types/bits.h"
 
 namespace sti {
 namespace {
@@ -15,8 +15,8 @@ void AddShard(const ShardLocation& shard, uint64_t plane_bytes, ContainerSizes& 
     sizes.outliers += base.length - 2 * plane_bytes;
     sizes.top_planes += 2 * plane_bytes;
   }
-  for (uint32_t bits = kMinCodeBits + 1; bits <= kMaxCodeBits; ++bits) {
-    sizes.planes[bits - kMinCodeBits - 1] += shard.parts[PartAt(bits)].length;
+  for (uint32_t bits = kLeastBits + 1; bits <= kMostBits; ++bits) {
+    sizes.planes[bits - kLeastBits - 1] += shard.parts[PartAt(bits)].length;
   }
   sizes.full += shard.parts[PartKind::kFull].length;
 }
@@ -25,7 +25,7 @@ void AddShard(const ShardLocation& shard, uint64_t plane_bytes, ContainerSizes& 
 uint64_t SeparateBytes(const ContainerIndex& index, const ContainerSizes& sizes) {
   uint64_t bytes = 0;
   for (uint32_t bits : index.bits) {
-    if (bits > kMaxCodeBits) continue;
+    if (bits > kMostBits) continue;
     bytes += (sizes.weights * bits + 7) / 8 + sizes.outliers;
     bytes += (kCentroidBytes << bits) * index.info.shape.layers;
   }

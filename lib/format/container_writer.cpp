@@ -6,7 +6,7 @@
 #include "format/resident_codec.h"
 #include "format/row_codec.h"
 #include "shard/weight_order.h"
-#include "types/plan.h"
+#include "types/bits.h"
 
 namespace sti {
 namespace {
@@ -41,7 +41,7 @@ Result<ContainerWriter> ContainerWriter::Create(const std::string& path, Contain
     if (index.codebook == CodebookKind::kScaledTree) {
       codebook.scales.assign(size_t{kShardMatrices} * shape.hidden, 0.0F);
     }
-    for (uint32_t bits = kMinCodeBits; bits <= kMaxCodeBits; ++bits) {
+    for (uint32_t bits = kLeastBits; bits <= kMostBits; ++bits) {
       codebook.centroids[bits].assign(size_t{1} << bits, 0.0F);
     }
   }

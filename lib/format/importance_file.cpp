@@ -53,7 +53,7 @@ std::string ProblemOfValues(const Importance& importance) {
       ProblemOfSubmodels(importance.submodels, importance.layers, importance.width, problem_of);
   if (!problem.empty()) return problem;
   const std::vector<uint32_t>& bits = importance.gain_bits;
-  if (!std::all_of(bits.begin(), bits.end(), IsBitwidth) || (!bits.empty() && bits[0] == 2))
+  if (!std::all_of(bits.begin(), bits.end(), IsBits) || (!bits.empty() && bits[0] == 2))
     return "gain_bits holds what is not 3 to 6 or 32";
   if (std::adjacent_find(bits.begin(), bits.end(), std::greater_equal<>()) != bits.end())
     return "gain_bits does not ascend";

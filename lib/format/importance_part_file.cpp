@@ -22,11 +22,11 @@ std::string ProblemOfJob(const ImportanceJob& job) {
   if (!IsPlainText(job.kernel)) return "kernel is not at most 64 bytes of printable ASCII";
   if (job.examples == 0 || job.examples > kMaxExamples) return "job_examples is not 1 to 2^31";
   const std::vector<uint32_t>& bits = job.raised_bits;
-  if (bits.empty() || !std::all_of(bits.begin(), bits.end(), IsBitwidth) ||
+  if (bits.empty() || !std::all_of(bits.begin(), bits.end(), IsBits) ||
       std::adjacent_find(bits.begin(), bits.end(), std::greater_equal<>()) != bits.end()) {
     return "raised_bits is not an ascending list of 3 to 6 or 32";
   }
-  if (!IsBitwidth(job.base_bits) || job.base_bits >= bits[0]) {
+  if (!IsBits(job.base_bits) || job.base_bits >= bits[0]) {
     return "base_bits is not 2 to 6, below raised_bits";
   }
   const auto no_problem = [](const SubmodelCell&) { return std::string(); };

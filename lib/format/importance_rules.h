@@ -7,22 +7,18 @@
 #include <tuple>
 #include <vector>
 
-#include "types/plan.h"
+#include "types/bits.h"
+#include "types/limits.h"
 
 namespace sti {
-
-inline constexpr uint32_t kMaxImportanceLayers = 1024;
-inline constexpr uint32_t kMaxImportanceWidth = 256;
-
-inline bool IsBitwidth(uint32_t bits) { return (bits >= 2 && bits <= 6) || bits == kFullBits; }
 
 /// What is wrong with the metric or the shape; empty if nothing is.
 inline std::string ProblemOfShape(const std::string& metric, uint32_t layers, uint32_t width) {
   if (metric != "accuracy" && metric != "loss" && metric != "kl") {
     return "metric is not accuracy, loss or kl";
   }
-  if (layers == 0 || layers > kMaxImportanceLayers) return "layers is not from 1 to 1024";
-  if (width == 0 || width > kMaxImportanceWidth) return "width is not from 1 to 256";
+  if (layers == 0 || layers > kMaxLayers) return "layers is not from 1 to 1024";
+  if (width == 0 || width > kMaxWidth) return "width is not from 1 to 256";
   return "";
 }
 
@@ -35,7 +31,7 @@ std::string ProblemOfSubmodels(const std::vector<Submodel>& submodels, uint32_t 
   const Submodel* last = nullptr;
   for (const Submodel& submodel : submodels) {
     const bool fits = submodel.depth >= 1 && submodel.depth <= layers && submodel.width >= 1 &&
-                      submodel.width <= width && IsBitwidth(submodel.bits);
+                      submodel.width <= width && IsBits(submodel.bits);
     if (!fits) return "submodels holds layers, width or bits that no such model has";
     if (last != nullptr && key(*last) >= key(submodel)) {
       return "submodels is not sorted by layers, width and bits, or has one twice";

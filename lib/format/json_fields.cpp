@@ -174,10 +174,12 @@ void JsonFields::GetList(const char* key, Need need, std::vector<Number>* out) {
 }
 
 template <typename Number>
-void JsonFields::GetRows(const char* key, Need need, std::vector<std::vector<Number>>* out) {
+bool JsonFields::GetRows(const char* key, Need need, std::vector<std::vector<Number>>* out) {
   const Json* value = Find(key, need);
-  if (value != nullptr && !ReadRows(*value, out))
-    Fail(std::string(key) + " is not a list of lists, each item " + kKind<Number>);
+  if (value == nullptr) return false;
+  if (ReadRows(*value, out)) return true;
+  Fail(std::string(key) + " is not a list of lists, each item " + kKind<Number>);
+  return false;
 }
 
 void JsonFields::Get(const char* key, Need need, std::vector<double>* out) {
@@ -189,8 +191,12 @@ void JsonFields::Get(const char* key, Need need, std::vector<uint32_t>* out) {
 void JsonFields::Get(const char* key, Need need, std::vector<std::vector<double>>* out) {
   GetRows(key, need, out);
 }
-void JsonFields::Get(const char* key, Need need, std::vector<std::vector<uint32_t>>* out) {
-  GetRows(key, need, out);
+void JsonFields::Get(const char* key, Need need, Grid<uint32_t>* out) {
+  std::vector<std::vector<uint32_t>> rows;
+  if (!GetRows(key, need, &rows)) return;
+  auto grid = Grid<uint32_t>::FromRows(rows);
+  if (!grid) return Fail(std::string(key) + " has rows that differ in length");
+  *out = std::move(*grid);
 }
 
 void JsonFields::ForEach(const char* key, Need need, const std::function<void(JsonFields&)>& read) {

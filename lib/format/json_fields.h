@@ -11,6 +11,7 @@
 
 #include "base/digest.h"
 #include "base/result.h"
+#include "types/grid.h"
 
 namespace sti {
 
@@ -34,7 +35,7 @@ class JsonFields {
   void Get(const char* key, Need need, std::vector<double>* out);
   void Get(const char* key, Need need, std::vector<uint32_t>* out);
   void Get(const char* key, Need need, std::vector<std::vector<double>>* out);
-  void Get(const char* key, Need need, std::vector<std::vector<uint32_t>>* out);
+  void Get(const char* key, Need need, Grid<uint32_t>* out);  ///< a list of lists of one length
   /// Calls `read` for each object of a list, with its own JsonFields; their errors become ours.
   void ForEach(const char* key, Need need, const std::function<void(JsonFields&)>& read);
 
@@ -50,7 +51,7 @@ class JsonFields {
  private:
   const nlohmann::json* Find(const char* key, Need need);
   template <typename Number>
-  void GetRows(const char* key, Need need, std::vector<std::vector<Number>>* out);
+  bool GetRows(const char* key, Need need, std::vector<std::vector<Number>>* out);
   template <typename Number>
   void GetList(const char* key, Need need, std::vector<Number>* out);
 

@@ -2,6 +2,8 @@
 
 #include <set>
 
+#include "types/bits.h"
+
 namespace sti {
 namespace {
 
@@ -15,30 +17,28 @@ class Selector {
     for (const PlanTurn& turn : plan.turns) {
       STI_RETURN_IF_ERROR(AddRows(plan, turn.bits));
       // What a turn keeps may be fewer bits than any turn computes with.
-      for (const PreloadedShard& shard : turn.preload)
-        STI_RETURN_IF_ERROR(AddShard(shard.layer, shard.slice, shard.bits));
+      for (const ShardAtBits& shard : turn.preload) STI_RETURN_IF_ERROR(AddShard(shard));
     }
     for (const Plan& variant : plan.variants) STI_RETURN_IF_ERROR(AddPlan(variant));
     return {};
   }
 
  private:
-  /// `bits` is [n][m] of the plan's shards.
-  Status AddRows(const Plan& plan, const std::vector<std::vector<uint32_t>>& bits) {
-    for (size_t k = 0; k < plan.layers.size(); ++k) {
-      for (size_t i = 0; i < plan.slices[k].size(); ++i)
-        STI_RETURN_IF_ERROR(AddShard(plan.layers[k], plan.slices[k][i], bits[k][i]));
+  /// `bits` is [n, m] of the plan's shards.
+  Status AddRows(const Plan& plan, const Grid<uint32_t>& bits) {
+    for (uint32_t k = 0; k < plan.layers.size(); ++k) {
+      for (uint32_t i = 0; i < plan.width; ++i)
+        STI_RETURN_IF_ERROR(AddShard({plan.Id(k, i), bits.At(k, i)}));
     }
     return {};
   }
 
-  Status AddShard(uint32_t layer, uint32_t slice, uint32_t bits) {
-    if (layer >= shape_.layers || slice >= shape_.width) {
-      return DataError("a plan runs layer " + std::to_string(layer) + " slice " +
-                       std::to_string(slice) + ", which the model does not have");
-    }
+  Status AddShard(const ShardAtBits& shard) {
+    const auto [layer, slice] = shard.id;
+    if (layer >= shape_.layers || slice >= shape_.width)
+      return DataError("a plan runs " + NameOf(shard.id) + ", which the model does not have");
     PartSet& parts = selection_[size_t{layer} * shape_.width + slice];
-    parts = parts.With(PartSet::For(bits));
+    parts = parts.With(PartSet::For(shard.bits));
     return {};
   }
 
@@ -47,10 +47,11 @@ class Selector {
 };
 
 void AddBits(const Plan& plan, std::set<uint32_t>& bits) {
-  for (const auto& row : plan.bits) bits.insert(row.begin(), row.end());
+  const auto add = [&](std::span<const uint32_t> of) { bits.insert(of.begin(), of.end()); };
+  add(plan.bits.values());
   for (const PlanTurn& turn : plan.turns) {
-    for (const auto& row : turn.bits) bits.insert(row.begin(), row.end());
-    for (const PreloadedShard& shard : turn.preload) bits.insert(shard.bits);
+    add(turn.bits.values());
+    for (const ShardAtBits& shard : turn.preload) bits.insert(shard.bits);
   }
   for (const Plan& variant : plan.variants) AddBits(variant, bits);
 }

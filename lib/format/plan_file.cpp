@@ -1,12 +1,18 @@
 #include "format/plan_file.h"
 
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "format/framed_file.h"
 #include "format/json_fields.h"
 #include "format/plan_file_parts.h"
 
 namespace sti {
+
+void SetStrategy(std::string name, Plan* plan) {
+  plan->strategy = ParseStrategy(name);
+  plan->other_strategy = plan->strategy == Strategy::kOther ? std::move(name) : "";
+}
 
 Result<Plan> ParsePlan(std::span<const uint8_t> bytes, const std::string& name) {
   STI_ASSIGN_OR_RETURN(

@@ -4,6 +4,7 @@
 #include "format/framed_file.h"
 #include "format/plan_file_parts.h"
 #include "plan_generated.h"
+#include "types/limits.h"
 
 namespace sti {
 namespace {
@@ -38,61 +39,65 @@ Status CheckSizes(const fb::Plan& table, const std::string& name) {
     if (text != nullptr && text->size() > kMaxPlanTextBytes)
       return PlanError(name, "a text is longer than 65536 bytes");
   }
-  if (table.layers() != nullptr && table.layers()->size() > kMaxPlanLayers)
+  if (table.layers() != nullptr && table.layers()->size() > kMaxLayers)
     return PlanError(name, "layers does not have 1 to 1024 entries");
-  if (table.aib_us() != nullptr && table.aib_us()->size() > kMaxPlanLayers)
+  if (table.aib_us() != nullptr && table.aib_us()->size() > kMaxLayers)
     return PlanError(name, "aib_us does not have one entry a layer");
   const fb::PlanTimes* times = table.times();
   if (times != nullptr && times->layer_io_us() != nullptr &&
-      times->layer_io_us()->size() > kMaxPlanLayers)
+      times->layer_io_us()->size() > kMaxLayers)
     return PlanError(name, "times.layer_io_us does not have one entry a layer");
-  if (table.preload() != nullptr && table.preload()->size() > kMaxPlanLayers * kMaxPlanWidth)
+  if (table.preload() != nullptr && table.preload()->size() > kMaxLayers * kMaxWidth)
     return PlanError(name, "preload has more entries than a plan has shards");
   return {};
 }
 
 Status ReadRows(const fb::Plan& table, const std::string& name, Room* room, Plan* plan) {
   if (table.rows() == nullptr) return {};
-  if (table.rows()->size() > kMaxPlanLayers) return PlanError(name, "more than 1024 rows");
-  plan->slices.reserve(table.rows()->size());
-  plan->bits.reserve(table.rows()->size());
+  if (table.rows()->size() > kMaxLayers) return PlanError(name, "more than 1024 rows");
+  std::vector<std::vector<uint32_t>> slices;
+  std::vector<std::vector<uint32_t>> bits;
+  slices.reserve(table.rows()->size());
+  bits.reserve(table.rows()->size());
   for (const fb::PlanRow* row : *table.rows()) {
-    if ((row->slices() != nullptr && row->slices()->size() > kMaxPlanWidth) ||
-        (row->bits() != nullptr && row->bits()->size() > kMaxPlanWidth))
+    if ((row->slices() != nullptr && row->slices()->size() > kMaxWidth) ||
+        (row->bits() != nullptr && row->bits()->size() > kMaxWidth))
       return PlanError(name, "a row has more than 256 entries");
     STI_RETURN_IF_ERROR(room->Take(row->slices()));
     STI_RETURN_IF_ERROR(room->Take(row->bits()));
-    plan->slices.push_back(NumbersOf(row->slices()));
-    plan->bits.push_back(NumbersOf(row->bits()));
+    slices.push_back(NumbersOf(row->slices()));
+    bits.push_back(NumbersOf(row->bits()));
   }
+  auto slice_grid = Grid<uint32_t>::FromRows(slices);
+  auto bit_grid = Grid<uint32_t>::FromRows(bits);
+  if (!slice_grid || !bit_grid) return PlanError(name, "rows differ in length");
+  plan->slices = std::move(*slice_grid);
+  plan->bits = std::move(*bit_grid);
   return {};
 }
 
 using PreloadList = List<flatbuffers::Offset<fb::PreloadEntry>>;
 
-Status ReadPreload(const PreloadList* list, Room* room, std::vector<PreloadedShard>* preload) {
+Status ReadPreload(const PreloadList* list, Room* room, std::vector<ShardAtBits>* preload) {
   if (list == nullptr) return {};
   STI_RETURN_IF_ERROR(room->Take(list));
   preload->reserve(list->size());
   for (const fb::PreloadEntry* entry : *list)
-    preload->push_back({entry->layer(), entry->slice(), entry->bits()});
+    preload->push_back({{entry->layer(), entry->slice()}, entry->bits()});
   return {};
 }
 
 Result<PlanTurn> ReadTurn(const fb::PlanTurn& table, const std::string& name, const Plan& plan,
                           Room* room) {
   PlanTurn turn;
-  const size_t rows = plan.layers.size();
-  if (table.bits() == nullptr || table.bits()->size() != rows * plan.width)
+  const auto rows = static_cast<uint32_t>(plan.layers.size());
+  if (table.bits() == nullptr || table.bits()->size() != uint64_t{rows} * plan.width)
     return PlanError(name, "bits does not have one entry a shard");
   STI_RETURN_IF_ERROR(room->Take(table.bits()));
   STI_RETURN_IF_ERROR(room->Take(table.aib_us()));
   const std::vector<uint32_t> bits = NumbersOf(table.bits());
-  turn.bits.reserve(rows);
-  for (size_t k = 0; k < rows; ++k) {
-    const uint32_t* row = bits.data() + k * plan.width;
-    turn.bits.emplace_back(row, row + plan.width);
-  }
+  turn.bits = Grid<uint32_t>(rows, plan.width);
+  std::copy(bits.begin(), bits.end(), turn.bits.values().begin());
   STI_RETURN_IF_ERROR(ReadPreload(table.preload(), room, &turn.preload));
   turn.preload_bytes = table.preload_bytes();
   turn.read_bytes = table.read_bytes();
@@ -106,8 +111,8 @@ Result<PlanTurn> ReadTurn(const fb::PlanTurn& table, const std::string& name, co
 
 Status ReadTurns(const fb::Plan& table, const std::string& name, Room* room, Plan* plan) {
   if (table.turns() == nullptr) return {};
-  if (table.turns()->size() > kMaxPlanTurns) return PlanError(name, "more than 64 turns");
-  if (plan->width > kMaxPlanWidth) return PlanError(name, "width is not from 1 to 256");
+  if (table.turns()->size() > kMaxTurns) return PlanError(name, "more than 64 turns");
+  if (plan->width > kMaxWidth) return PlanError(name, "width is not from 1 to 256");
   plan->turns.reserve(table.turns()->size());
   for (const fb::PlanTurn* turn : *table.turns()) {
     const std::string where = name + ": turns[" + std::to_string(plan->turns.size()) + "]";
@@ -130,7 +135,7 @@ Status ReadTimes(const fb::Plan& table, Room* room, Plan* plan) {
 }
 
 void ReadScalars(const fb::Plan& table, Plan* plan) {
-  plan->strategy = TextOf(table.strategy());
+  SetStrategy(TextOf(table.strategy()), plan);
   plan->length = table.length();
   plan->width = table.width();
   plan->preload_bytes = table.preload_bytes();
@@ -142,7 +147,7 @@ void ReadScalars(const fb::Plan& table, Plan* plan) {
   plan->predicted_peak_bytes = table.predicted_peak_bytes();
   plan->predicted_accuracy = table.predicted_accuracy();
   plan->parameter_bytes = table.parameter_bytes();
-  plan->kernel = TextOf(table.kernel());
+  plan->kernel = ParseKernel(TextOf(table.kernel()));
   plan->read_path = TextOf(table.read_path());
   plan->wake_us = table.wake_us();
   plan->freq = table.freq();
@@ -180,7 +185,7 @@ Result<Plan> FromTable(const fb::Plan& table, const std::string& name, size_t pa
   Room room(payload_bytes, name);
   STI_ASSIGN_OR_RETURN(Plan plan, ReadOne(table, name, &room));
   if (table.variants() == nullptr) return plan;
-  if (table.variants()->size() > kMaxPlanVariants) return PlanError(name, "more than 64 variants");
+  if (table.variants()->size() > kMaxVariants) return PlanError(name, "more than 64 variants");
   plan.variants.reserve(table.variants()->size());
   for (const fb::Plan* variant : *table.variants()) {
     if (variant->variants() != nullptr && variant->variants()->size() > 0)
@@ -204,12 +209,17 @@ flatbuffers::Offset<List<T>> ListOrAbsent(Builder* builder, const std::vector<T>
   return builder->CreateVector(list);
 }
 
+flatbuffers::Offset<List<uint32_t>> NumberVector(Builder* builder,
+                                                 std::span<const uint32_t> numbers) {
+  return builder->CreateVector(numbers.data(), numbers.size());
+}
+
 flatbuffers::Offset<PreloadList> PreloadTables(Builder* builder,
-                                               const std::vector<PreloadedShard>& preload) {
+                                               const std::vector<ShardAtBits>& preload) {
   Offsets<fb::PreloadEntry> entries;
   entries.reserve(preload.size());
-  for (const PreloadedShard& shard : preload)
-    entries.push_back(fb::CreatePreloadEntry(*builder, shard.layer, shard.slice, shard.bits));
+  for (const ShardAtBits& shard : preload)
+    entries.push_back(fb::CreatePreloadEntry(*builder, shard.id.layer, shard.id.slice, shard.bits));
   return builder->CreateVector(entries);
 }
 
@@ -217,9 +227,7 @@ Offsets<fb::PlanTurn> TurnTables(Builder* builder, const Plan& plan) {
   Offsets<fb::PlanTurn> turns;
   turns.reserve(plan.turns.size());
   for (const PlanTurn& turn : plan.turns) {
-    std::vector<uint32_t> flat;
-    for (const auto& row : turn.bits) flat.insert(flat.end(), row.begin(), row.end());
-    const auto bits = builder->CreateVector(flat);
+    const auto bits = NumberVector(builder, turn.bits.values());
     const auto preload = PreloadTables(builder, turn.preload);
     const auto aibs = ListOrAbsent(builder, turn.aib_us);
     turns.push_back(fb::CreatePlanTurn(*builder, bits, preload, turn.preload_bytes, turn.read_bytes,
@@ -245,25 +253,25 @@ flatbuffers::Offset<fb::Plan> ToTable(Builder* builder, const Plan& plan) {
   for (const Plan& variant : plan.variants) variants.push_back(ToTable(builder, variant));
   const Offsets<fb::PlanTurn> turns = TurnTables(builder, plan);
   Offsets<fb::PlanRow> rows;
-  const size_t count = std::min(plan.slices.size(), plan.bits.size());
+  const uint32_t count = std::min(plan.slices.rows(), plan.bits.rows());
   rows.reserve(count);
-  for (size_t k = 0; k < count; ++k) {
-    const auto slices = builder->CreateVector(plan.slices[k]);
-    rows.push_back(fb::CreatePlanRow(*builder, slices, builder->CreateVector(plan.bits[k])));
+  for (uint32_t k = 0; k < count; ++k) {
+    const auto slices = NumberVector(builder, plan.slices.Row(k));
+    rows.push_back(fb::CreatePlanRow(*builder, slices, NumberVector(builder, plan.bits.Row(k))));
   }
   // In this order since 1.0: the same plan stays the same bytes.
   Offsets<fb::PreloadEntry> preload;
   preload.reserve(plan.preload.size());
-  for (const PreloadedShard& shard : plan.preload)
-    preload.push_back(fb::CreatePreloadEntry(*builder, shard.layer, shard.slice, shard.bits));
+  for (const ShardAtBits& shard : plan.preload)
+    preload.push_back(fb::CreatePreloadEntry(*builder, shard.id.layer, shard.id.slice, shard.bits));
   const auto model = DigestBytes(builder, plan.model);
   const auto shape = DigestBytes(builder, plan.shape);
-  const auto strategy = builder->CreateString(plan.strategy);
+  const auto strategy = builder->CreateString(plan.strategy_name());
   const auto layers = builder->CreateVector(plan.layers);
   const auto row_list = builder->CreateVector(rows);
   const auto preload_list = builder->CreateVector(preload);
   const auto aibs = ListOrAbsent(builder, plan.aib_us);
-  const auto kernel = builder->CreateString(plan.kernel);
+  const auto kernel = builder->CreateString(plan.kernel.name);
   const auto read_path = builder->CreateString(plan.read_path);
   const auto variant_list = ListOrAbsent(builder, variants);
   const auto turn_list = ListOrAbsent(builder, turns);

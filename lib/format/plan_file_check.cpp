@@ -5,49 +5,38 @@
 #include <utility>
 
 #include "format/plan_file_parts.h"
+#include "types/bits.h"
+#include "types/limits.h"
 
 namespace sti {
 namespace {
 
-using Shard = std::pair<uint32_t, uint32_t>;  // layer, slice
-using ShardBits = std::map<Shard, uint32_t>;
-
-bool BitsExist(uint32_t bits) { return (bits >= 2 && bits <= 6) || bits == kFullBits; }
-
-std::string ShardName(uint32_t layer, uint32_t slice) {
-  return "layer " + std::to_string(layer) + " slice " + std::to_string(slice);
-}
-
-std::string ShardName(const PreloadedShard& shard) {
-  return ShardName(shard.layer, shard.slice) + " at " + std::to_string(shard.bits) + " bits";
-}
+using ShardBits = std::map<ShardId, uint32_t>;
 
 /// Layers, slices and bits; fills `shards` with what the plan runs.
 Status CheckRows(const Plan& plan, const std::string& name, ShardBits* shards) {
-  const size_t n = plan.layers.size();
-  if (n == 0 || n > kMaxPlanLayers)
-    return PlanError(name, "layers does not have 1 to 1024 entries");
-  if (plan.width == 0 || plan.width > kMaxPlanWidth)
+  const auto n = static_cast<uint32_t>(plan.layers.size());
+  if (n == 0 || n > kMaxLayers) return PlanError(name, "layers does not have 1 to 1024 entries");
+  if (plan.width == 0 || plan.width > kMaxWidth)
     return PlanError(name, "width is not from 1 to 256");
   if (std::adjacent_find(plan.layers.begin(), plan.layers.end(), std::greater_equal<>()) !=
       plan.layers.end())
     return PlanError(name, "layers does not ascend");
-  if (plan.layers.back() >= kMaxPlanLayers) return PlanError(name, "layers names one above 1023");
-  if (plan.slices.size() != n || plan.bits.size() != n)
+  if (plan.layers.back() >= kMaxLayers) return PlanError(name, "layers names one above 1023");
+  if (plan.slices.rows() != n || plan.bits.rows() != n)
     return PlanError(name, "slices and bits do not have one row a layer");
-  for (size_t k = 0; k < n; ++k) {
-    if (plan.slices[k].size() != plan.width || plan.bits[k].size() != plan.width) {
-      return PlanError(name, "row " + std::to_string(k) + " of slices or bits does not have " +
-                                 std::to_string(plan.width) + " entries");
-    }
-    for (size_t i = 0; i < plan.width; ++i) {
-      const uint32_t slice = plan.slices[k][i];
-      const std::string shard = ShardName(plan.layers[k], slice);
-      if (slice >= kMaxPlanWidth) return PlanError(name, shard + ": slices end at 255");
-      if (!BitsExist(plan.bits[k][i]))
-        return PlanError(name, shard + ": bits is not 2 to 6, or 32");
-      if (!shards->emplace(Shard(plan.layers[k], slice), plan.bits[k][i]).second)
-        return PlanError(name, shard + " is there twice");
+  if (plan.slices.columns() != plan.width || plan.bits.columns() != plan.width) {
+    return PlanError(
+        name, "the rows of slices or bits do not have " + std::to_string(plan.width) + " entries");
+  }
+  for (uint32_t k = 0; k < n; ++k) {
+    for (uint32_t i = 0; i < plan.width; ++i) {
+      const ShardId id = plan.Id(k, i);
+      if (id.slice >= kMaxWidth) return PlanError(name, NameOf(id) + ": slices end at 255");
+      if (!IsBits(plan.bits.At(k, i)))
+        return PlanError(name, NameOf(id) + ": bits is not 2 to 6, or 32");
+      if (!shards->emplace(id, plan.bits.At(k, i)).second)
+        return PlanError(name, NameOf(id) + " is there twice");
     }
   }
   return {};
@@ -107,13 +96,13 @@ Status CheckCold(const Plan& plan, const std::string& name) {
 }
 
 Status CheckNumbers(const Plan& plan, const std::string& name) {
-  if (plan.length == 0 || plan.length > kMaxPlanLength)
+  if (plan.length == 0 || plan.length > kMaxLength)
     return PlanError(name, "length is not from 1 to 1048576");
   STI_RETURN_IF_ERROR(CheckFinite("slack_us", plan.slack_us.value_or(0), name));
   STI_RETURN_IF_ERROR(CheckNumber("target_us", plan.target_us.value_or(0), name));
   STI_RETURN_IF_ERROR(CheckNumber("wake_us", plan.wake_us, name));
   STI_RETURN_IF_ERROR(CheckTimes(plan, name));
-  if (plan.staging_bytes > kMaxPlanStagingBytes)
+  if (plan.staging_bytes > kMaxStagingBytes)
     return PlanError(name, "staging_bytes is more than 1 TiB");
   STI_RETURN_IF_ERROR(CheckCold(plan, name));
   return CheckPredictions(plan, plan.layers.size(), name);
@@ -122,17 +111,17 @@ Status CheckNumbers(const Plan& plan, const std::string& name) {
 Status CheckPlan(const Plan& plan, const std::string& name, ShardBits* shards) {
   STI_RETURN_IF_ERROR(CheckRows(plan, name, shards));
   STI_RETURN_IF_ERROR(CheckNumbers(plan, name));
-  std::set<Shard> seen;
-  for (const PreloadedShard& shard : plan.preload) {
-    auto found = shards->find({shard.layer, shard.slice});
+  std::set<ShardId> seen;
+  for (const ShardAtBits& shard : plan.preload) {
+    auto found = shards->find(shard.id);
     if (found == shards->end() || found->second != shard.bits ||
         !seen.insert(found->first).second) {
       return PlanError(
-          name, "preload: " + ShardName(shard) + " is not what the plan runs, or is there twice");
+          name, "preload: " + NameOf(shard) + " is not what the plan runs, or is there twice");
     }
   }
   if (plan.model.empty()) return PlanError(name, "model is missing");
-  for (const std::string* text : {&plan.strategy, &plan.kernel, &plan.read_path}) {
+  for (const std::string* text : {&plan.other_strategy, &plan.kernel.name, &plan.read_path}) {
     if (text->size() > kMaxPlanTextBytes)
       return PlanError(name, "a text is longer than 65536 bytes");
   }
@@ -142,41 +131,41 @@ Status CheckPlan(const Plan& plan, const std::string& name, ShardBits* shards) {
 /// `before` holds the bits of the turn before, of every shard, and receives this one's.
 Status CheckTurnBits(const Plan& plan, const PlanTurn& turn, const std::string& name,
                      ShardBits* before) {
-  if (turn.bits.size() != plan.layers.size())
+  if (turn.bits.rows() != plan.layers.size())
     return PlanError(name, "bits does not have one row a layer");
-  for (size_t k = 0; k < turn.bits.size(); ++k) {
-    if (turn.bits[k].size() != plan.width) {
-      return PlanError(name, "row " + std::to_string(k) + " of bits does not have " +
-                                 std::to_string(plan.width) + " entries");
-    }
-    for (size_t i = 0; i < plan.width; ++i) {
-      uint32_t& bits = before->at({plan.layers[k], plan.slices[k][i]});
-      const std::string shard = ShardName(plan.layers[k], plan.slices[k][i]);
-      if (!BitsExist(turn.bits[k][i]))
-        return PlanError(name, shard + ": bits is not 2 to 6, or 32");
-      if (turn.bits[k][i] < bits)
-        return PlanError(name, shard + " has fewer bits than in the turn before");
-      bits = turn.bits[k][i];
+  if (turn.bits.columns() != plan.width) {
+    return PlanError(name,
+                     "the rows of bits do not have " + std::to_string(plan.width) + " entries");
+  }
+  for (uint32_t k = 0; k < turn.bits.rows(); ++k) {
+    for (uint32_t i = 0; i < plan.width; ++i) {
+      const ShardId id = plan.Id(k, i);
+      uint32_t& bits = before->at(id);
+      if (!IsBits(turn.bits.At(k, i)))
+        return PlanError(name, NameOf(id) + ": bits is not 2 to 6, or 32");
+      if (turn.bits.At(k, i) < bits)
+        return PlanError(name, NameOf(id) + " has fewer bits than in the turn before");
+      bits = turn.bits.At(k, i);
     }
   }
   return {};
 }
 
 Status CheckTurns(const Plan& plan, ShardBits bits, const std::string& name) {
-  if (plan.turns.size() > kMaxPlanTurns) return PlanError(name, "more than 64 turns");
+  if (plan.turns.size() > kMaxTurns) return PlanError(name, "more than 64 turns");
   for (size_t t = 0; t < plan.turns.size(); ++t) {
     const PlanTurn& turn = plan.turns[t];
     const std::string where = name + ": turns[" + std::to_string(t) + "]";
     STI_RETURN_IF_ERROR(CheckTurnBits(plan, turn, where, &bits));
     if (t == 0 && turn.bits != plan.bits)
       return PlanError(where, "the first turn's bits are not the plan's");
-    std::set<Shard> seen;
-    for (const PreloadedShard& shard : turn.preload) {
-      auto found = bits.find({shard.layer, shard.slice});
-      if (found == bits.end() || !BitsExist(shard.bits) || shard.bits > found->second ||
+    std::set<ShardId> seen;
+    for (const ShardAtBits& shard : turn.preload) {
+      auto found = bits.find(shard.id);
+      if (found == bits.end() || !IsBits(shard.bits) || shard.bits > found->second ||
           !seen.insert(found->first).second) {
-        return PlanError(where, "preload: " + ShardName(shard) +
-                                    " is more than the turn runs, or is there twice");
+        return PlanError(
+            where, "preload: " + NameOf(shard) + " is more than the turn runs, or is there twice");
       }
     }
     if (turn.preload_bytes > plan.turn_bytes)
@@ -195,12 +184,11 @@ Status CheckVariant(const Plan& plan, const Plan& variant, const std::string& na
   ShardBits shards;
   STI_RETURN_IF_ERROR(CheckPlan(variant, name, &shards));
   ShardBits held;
-  for (const PreloadedShard& shard : plan.preload)
-    held.emplace(Shard(shard.layer, shard.slice), shard.bits);
-  for (const PreloadedShard& shard : variant.preload) {
-    auto found = held.find({shard.layer, shard.slice});
+  for (const ShardAtBits& shard : plan.preload) held.emplace(shard.id, shard.bits);
+  for (const ShardAtBits& shard : variant.preload) {
+    auto found = held.find(shard.id);
     if (found == held.end() || found->second != shard.bits)
-      return PlanError(name, "preload: " + ShardName(shard) + " is not preloaded by the plan");
+      return PlanError(name, "preload: " + NameOf(shard) + " is not preloaded by the plan");
   }
   return {};
 }
@@ -215,7 +203,7 @@ Status ValidatePlanFile(const Plan& plan, const std::string& name) {
   ShardBits shards;
   STI_RETURN_IF_ERROR(CheckPlan(plan, name, &shards));
   STI_RETURN_IF_ERROR(CheckTurns(plan, std::move(shards), name));
-  if (plan.variants.size() > kMaxPlanVariants) return PlanError(name, "more than 64 variants");
+  if (plan.variants.size() > kMaxVariants) return PlanError(name, "more than 64 variants");
   std::set<std::pair<uint32_t, uint64_t>> planned = {{plan.length, plan.freq}};
   for (size_t i = 0; i < plan.variants.size(); ++i) {
     const Plan& variant = plan.variants[i];

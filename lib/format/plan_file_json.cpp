@@ -8,11 +8,11 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-void ReadPreload(JsonFields& fields, std::vector<PreloadedShard>* preload) {
+void ReadPreload(JsonFields& fields, std::vector<ShardAtBits>* preload) {
   fields.ForEach("preload", Need::kOptional, [&](JsonFields& item) {
-    PreloadedShard shard;
-    item.Get("layer", Need::kRequired, &shard.layer);
-    item.Get("slice", Need::kRequired, &shard.slice);
+    ShardAtBits shard;
+    item.Get("layer", Need::kRequired, &shard.id.layer);
+    item.Get("slice", Need::kRequired, &shard.id.slice);
     item.Get("bits", Need::kRequired, &shard.bits);
     preload->push_back(shard);
   });
@@ -50,7 +50,9 @@ void ReadTimes(JsonFields& fields, Plan* plan) {
 
 void ReadPlan(JsonFields& fields, Plan* plan) {
   fields.Get("shape", Need::kOptional, &plan->shape);
-  fields.Get("strategy", Need::kOptional, &plan->strategy);
+  std::string strategy;
+  fields.Get("strategy", Need::kOptional, &strategy);
+  SetStrategy(std::move(strategy), plan);
   fields.Get("length", Need::kRequired, &plan->length);
   fields.Get("layers", Need::kRequired, &plan->layers);
   fields.Get("width", Need::kRequired, &plan->width);
@@ -61,7 +63,9 @@ void ReadPlan(JsonFields& fields, Plan* plan) {
   fields.Get("meets_target", Need::kOptional, &plan->meets_target);
   fields.Get("predicted_peak_bytes", Need::kOptional, &plan->predicted_peak_bytes);
   fields.Get("parameter_bytes", Need::kOptional, &plan->parameter_bytes);
-  fields.Get("kernel", Need::kOptional, &plan->kernel);
+  std::string kernel;
+  fields.Get("kernel", Need::kOptional, &kernel);
+  plan->kernel = ParseKernel(std::move(kernel));
   fields.Get("read_path", Need::kOptional, &plan->read_path);
   fields.Get("freq", Need::kOptional, &plan->freq);
   fields.Get("wake_us", Need::kOptional, &plan->wake_us);
@@ -86,11 +90,17 @@ Json OrNull(const std::optional<T>& value) {
   return value ? Json(*value) : Json(nullptr);
 }
 
-Json PreloadJson(const std::vector<PreloadedShard>& preload) {
+Json PreloadJson(const std::vector<ShardAtBits>& preload) {
   auto list = Json::array();
-  for (const PreloadedShard& shard : preload)
-    list.push_back({{"layer", shard.layer}, {"slice", shard.slice}, {"bits", shard.bits}});
+  for (const ShardAtBits& shard : preload)
+    list.push_back({{"layer", shard.id.layer}, {"slice", shard.id.slice}, {"bits", shard.bits}});
   return list;
+}
+
+Json RowsJson(const Grid<uint32_t>& grid) {
+  auto rows = Json::array();
+  for (uint32_t row = 0; row < grid.rows(); ++row) rows.push_back(grid.Row(row));
+  return rows;
 }
 
 Json AibJson(const std::vector<double>& aib_us) {
@@ -119,7 +129,7 @@ Json TurnsJson(const Plan& plan) {
   for (const PlanTurn& turn : plan.turns) {
     Json json;
     json["turn"] = list.size() + 1;
-    json["bits"] = turn.bits;
+    json["bits"] = RowsJson(turn.bits);
     json["preload"] = PreloadJson(turn.preload);
     json["preload_bytes"] = turn.preload_bytes;
     json["read_bytes"] = turn.read_bytes;
@@ -158,12 +168,12 @@ Json PlanJson(const Plan& plan) {
   Json json;
   json["model"] = plan.model.Hex();
   json["shape"] = plan.shape.empty() ? Json(nullptr) : Json(plan.shape.Hex());
-  json["strategy"] = plan.strategy;
+  json["strategy"] = plan.strategy_name();
   json["length"] = plan.length;
   json["layers"] = plan.layers;
   json["width"] = plan.width;
-  json["slices"] = plan.slices;
-  json["bits"] = plan.bits;
+  json["slices"] = RowsJson(plan.slices);
+  json["bits"] = RowsJson(plan.bits);
   json["preload"] = PreloadJson(plan.preload);
   json["preload_bytes"] = plan.preload_bytes;
   json["aib_us"] = AibJson(plan.aib_us);
@@ -176,7 +186,7 @@ Json PlanJson(const Plan& plan) {
   json["predicted_loss"] = OrNull(plan.predicted_loss);
   json["predicted_accuracy"] = OrNull(plan.predicted_accuracy);
   json["parameter_bytes"] = plan.parameter_bytes;
-  json["kernel"] = plan.kernel;
+  json["kernel"] = plan.kernel.name;
   json["read_path"] = plan.read_path;
   json["freq"] = plan.freq;
   json["wake_us"] = plan.wake_us;

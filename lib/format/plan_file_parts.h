@@ -13,19 +13,14 @@
 
 namespace sti {
 
-inline constexpr uint32_t kMaxPlanLayers = 1024;
-inline constexpr uint32_t kMaxPlanWidth = 256;
-inline constexpr uint32_t kMaxPlanLength = 1u << 20;
-inline constexpr size_t kMaxPlanVariants = 64;
-inline constexpr size_t kMaxPlanTurns = 64;
-inline constexpr size_t kMaxPlanTextBytes = 65536;
-inline constexpr uint64_t kMaxPlanStagingBytes = uint64_t{1} << 40;
-
 /// "<name>: <problem>; correct it or run sti-plan again"
 Error PlanError(const std::string& name, const std::string& problem);
 
 /// Sizes that agree and numbers that exist, as spec/plan.md says.
 [[nodiscard]] Status ValidatePlanFile(const Plan& plan, const std::string& name);
+
+/// Sets the strategy that a plan file names.
+void SetStrategy(std::string name, Plan* plan);
 
 /// Read, not validated.
 Result<Plan> PlanFromBinary(std::span<const uint8_t> bytes, const std::string& name);

@@ -95,7 +95,7 @@ Result<DeviceProfile> FromBinary(std::span<const uint8_t> bytes, const std::stri
   ReadSamples(*table, &profile);
   profile.threads = table->threads();
   profile.cpus = TextOf(table->cpus());
-  profile.kernel = TextOf(table->kernel());
+  SetKernel(TextOf(table->kernel()), &profile);
   profile.read_path = TextOf(table->read_path());
   profile.machine = TextOf(table->machine());
   profile.process_bytes = table->process_bytes();
@@ -123,6 +123,11 @@ flatbuffers::Offset<fb::Thermal> WriteThermal(const ThermalState& thermal,
 }
 
 }  // namespace
+
+void SetKernel(std::string name, DeviceProfile* profile) {
+  profile->provenance = name.empty() ? Provenance::kWritten : Provenance::kMeasured;
+  profile->kernel = ParseKernel(std::move(name));
+}
 
 Result<DeviceProfile> ParseProfile(std::span<const uint8_t> bytes, const std::string& name) {
   STI_ASSIGN_OR_RETURN(DeviceProfile profile, LooksLikeJson(bytes) ? ProfileFromJson(bytes, name)
@@ -156,7 +161,7 @@ std::vector<uint8_t> EncodeProfile(const DeviceProfile& profile) {
   const auto compute_list = builder.CreateVector(compute);
   const auto fixed_list = builder.CreateVector(fixed);
   const auto cpus = builder.CreateString(profile.cpus);
-  const auto kernel = builder.CreateString(profile.kernel);
+  const auto kernel = builder.CreateString(profile.kernel.name);
   const auto read_path = builder.CreateString(profile.read_path);
   const auto machine = builder.CreateString(profile.machine);
   const auto thermal = WriteThermal(profile.thermal, &builder);

@@ -103,7 +103,9 @@ Result<DeviceProfile> ProfileFromJson(std::span<const uint8_t> bytes, const std:
   fields.ForEach("fixed", Need::kOptional, [&](JsonFields& item) { ReadFixed(item, &profile); });
   fields.Get("threads", Need::kOptional, &profile.threads);
   fields.Get("cpus", Need::kOptional, &profile.cpus);
-  fields.Get("kernel", Need::kOptional, &profile.kernel);
+  std::string kernel;
+  fields.Get("kernel", Need::kOptional, &kernel);
+  SetKernel(std::move(kernel), &profile);
   fields.Get("read_path", Need::kOptional, &profile.read_path);
   fields.Get("machine", Need::kOptional, &profile.machine);
   fields.Get("process_bytes", Need::kOptional, &profile.process_bytes);
@@ -127,7 +129,7 @@ std::string ProfileToJson(const DeviceProfile& profile) {
   for (const FixedSample& sample : profile.fixed) json["fixed"].push_back(FixedJson(sample));
   json["threads"] = profile.threads;
   json["cpus"] = profile.cpus;
-  json["kernel"] = profile.kernel;
+  json["kernel"] = profile.kernel.name;
   json["read_path"] = profile.read_path;
   json["machine"] = profile.machine;
   json["process_bytes"] = profile.process_bytes;

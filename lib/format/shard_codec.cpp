@@ -4,7 +4,7 @@
 
 #include "base/checked.h"
 #include "base/little_endian.h"
-#include "types/plan.h"
+#include "types/bits.h"
 
 namespace sti {
 namespace {
@@ -68,7 +68,7 @@ std::vector<uint8_t> EncodeShardBase(std::span<const uint8_t> codes,
 
 std::vector<uint8_t> EncodeShardPlane(std::span<const uint8_t> codes, uint32_t bits) {
   std::vector<uint8_t> part(PlaneBytes(codes.size()), 0);
-  WritePlane(codes, kMaxCodeBits - bits, part.data());
+  WritePlane(codes, kMostBits - bits, part.data());
   return part;
 }
 

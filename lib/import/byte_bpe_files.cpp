@@ -11,6 +11,7 @@
 #include "import/folder_file.h"
 #include "import/tokenizer_files.h"
 #include "import/tokenizer_parts.h"
+#include "types/limits.h"
 
 namespace sti {
 namespace {
@@ -68,7 +69,7 @@ Status CheckBytes(const std::string& path, std::string_view vocabulary_text) {
 }
 
 Result<std::string> ReadMergesText(const std::string& path, std::string_view vocabulary_text) {
-  STI_ASSIGN_OR_RETURN(const std::string raw, ReadSmallFile(path, kMaxVocabularyBytes));
+  STI_ASSIGN_OR_RETURN(const std::string raw, ReadSmallFile(path, kMaxTextBytes));
   MergeList merges(path, vocabulary_text);
   Status status;
   ForEachLine(raw, [&](std::string_view line) {

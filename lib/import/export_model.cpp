@@ -15,7 +15,7 @@
 #include "import/safetensors_writer.h"
 #include "kernels/decode_shard.h"
 #include "shard/weight_order.h"
-#include "types/plan.h"
+#include "types/bits.h"
 
 namespace sti {
 namespace {

@@ -9,8 +9,8 @@
 #include "quant/hidden_scales.h"
 #include "quant/quantize.h"
 #include "shard/weight_order.h"
+#include "types/bits.h"
 #include "types/load_value.h"
-#include "types/plan.h"
 
 namespace sti {
 namespace {
@@ -73,7 +73,7 @@ EncodedShard EncodeShard(const LayerSource& source, const QuantizedLayer& layer,
         outliers.push_back({static_cast<uint32_t>(i), source.Raw(order[i])});
     }
     shard.parts[PartKind::kBase] = EncodeShardBase(codes, outliers, source.type());
-    for (uint32_t bits = kMinCodeBits + 1; bits <= kMaxCodeBits; ++bits) {
+    for (uint32_t bits = kLeastBits + 1; bits <= kMostBits; ++bits) {
       if (wanted.Has(PartAt(bits))) shard.parts[PartAt(bits)] = EncodeShardPlane(codes, bits);
     }
   }

@@ -5,20 +5,12 @@
 #include <utility>
 
 #include "import/folder_file.h"
+#include "types/limits.h"
 
 namespace sti {
 namespace {
 
 using Json = nlohmann::json;
-
-constexpr uint32_t kMaxLayers = 1024;
-constexpr uint32_t kMaxHeads = 256;
-constexpr uint32_t kMaxHidden = 16384;
-constexpr uint32_t kMaxFfn = 65536;
-constexpr uint32_t kMaxVocabulary = uint32_t{1} << 22;
-constexpr uint32_t kMaxPositions = 65536;
-constexpr uint32_t kMaxTypes = 16;  // as in a container
-constexpr uint32_t kMaxLabels = 65536;
 
 /// What an architecture calls the same things.
 struct ConfigKeys {
@@ -116,7 +108,7 @@ Status ConfigReader::CheckClassifier() const {
 Status ConfigReader::ReadShape() {
   ModelShape& shape = info_.shape;
   STI_ASSIGN_OR_RETURN(shape.layers, reader_.Number(keys_.layers, 1, kMaxLayers));
-  STI_ASSIGN_OR_RETURN(shape.width, reader_.Number(keys_.heads, 1, kMaxHeads));
+  STI_ASSIGN_OR_RETURN(shape.width, reader_.Number(keys_.heads, 1, kMaxWidth));
   STI_ASSIGN_OR_RETURN(shape.hidden, reader_.Number(keys_.hidden, 1, kMaxHidden));
   STI_ASSIGN_OR_RETURN(shape.ffn, reader_.Number(keys_.ffn, 1, kMaxFfn));
   STI_ASSIGN_OR_RETURN(shape.vocabulary, reader_.Number("vocab_size", 1, kMaxVocabulary));
@@ -141,7 +133,8 @@ Status ConfigReader::ReadPositions() {
                        reader_.Number("pad_token_id", 0, shape.vocabulary - 1, roberta ? 1 : 0));
   shape.token_types = 1;  // DistilBERT's: a row of zeros
   if (info_.architecture != Architecture::kDistilBert) {
-    STI_ASSIGN_OR_RETURN(shape.token_types, reader_.Number("type_vocab_size", 1, kMaxTypes, 2));
+    STI_ASSIGN_OR_RETURN(shape.token_types,
+                         reader_.Number("type_vocab_size", 1, kMaxTokenTypes, 2));
   }
   if (!roberta) return {};
   info_.position_offset = info_.tokenizer.pad_id + 1;

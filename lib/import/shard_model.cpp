@@ -9,7 +9,6 @@
 #include "format/container_writer.h"
 #include "import/layer_encoder.h"
 #include "import/part_roles.h"
-#include "types/plan.h"
 
 namespace sti {
 namespace {

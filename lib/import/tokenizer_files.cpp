@@ -9,6 +9,7 @@
 
 #include "import/folder_file.h"
 #include "import/tokenizer_parts.h"
+#include "types/limits.h"
 
 namespace sti {
 namespace {
@@ -23,7 +24,7 @@ struct Options {
 };
 
 Result<std::string> ReadVocabularyText(const std::string& path) {
-  STI_ASSIGN_OR_RETURN(const std::string raw, ReadSmallFile(path, kMaxVocabularyBytes));
+  STI_ASSIGN_OR_RETURN(const std::string raw, ReadSmallFile(path, kMaxTextBytes));
   std::string text;
   text.reserve(raw.size() + 1);
   ForEachLine(raw, [&](std::string_view line) { (text += line) += '\n'; });

@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "types/limits.h"
+
 namespace sti {
 namespace {
 
@@ -44,7 +46,7 @@ Result<std::string> VocabularyText(const ObjectReader& reader, const Json& vocab
   }
   std::string text;
   for (const std::string* token : tokens) (text += *token) += '\n';
-  if (text.size() <= kMaxVocabularyBytes) return text;
+  if (text.size() <= kMaxTextBytes) return text;
   return reader.Bad(std::string(key) + " has more than 64 MiB of tokens; is it the right file?");
 }
 

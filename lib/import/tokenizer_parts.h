@@ -14,7 +14,6 @@
 namespace sti {
 
 /// The most that vocab.txt, or the text of a vocabulary, may have; merges too.
-inline constexpr uint64_t kMaxVocabularyBytes = uint64_t{64} << 20;
 
 /// How control tokens are spelled.
 struct SpecialNames {

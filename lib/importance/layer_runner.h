@@ -34,7 +34,7 @@ class LayerRunner {
   [[nodiscard]] const ModelShape& shape() const { return index().info.shape; }
   [[nodiscard]] const std::string& name() { return model_.file().name(); }
   [[nodiscard]] const ResidentModel& resident() const { return model_.resident(); }
-  [[nodiscard]] std::string kernel() const { return transformer_->kernel(); }
+  [[nodiscard]] Kernel kernel() const { return transformer_->kernel(); }
   [[nodiscard]] ThreadPool& pool() { return pool_; }
   /// Floating-point operations since the beginning, as importance/flops.h counts them.
   [[nodiscard]] uint64_t flops() const { return flops_; }

@@ -33,7 +33,7 @@ class Measurement {
     part_.parts = options.parts;
     part_.begin = part_.end = range.begin;
     part_.due = range.end;
-    part_.job = JobOf(runner.index(), chunks, options, runner.kernel());
+    part_.job = JobOf(runner.index(), chunks, options, runner.kernel().name);
     part_.job.units = list_.units();
     part_.job.submodels = list_.shape().submodels.cells;
     part_.tallies.resize(CellsOf(part_.job));

@@ -36,7 +36,7 @@ class QuickMeter {
         pass_(info_, runner.pool()) {}
 
   Result<Importance> Estimate(std::span<const ExampleBatch> batches) {
-    part_.job = JobOf(runner_.index(), batches, options_, runner_.kernel());
+    part_.job = JobOf(runner_.index(), batches, options_, runner_.kernel().name);
     part_.tallies.resize(CellsOf(part_.job));
     steps_ = batches.size() * shape_.layers * 2;
     for (const ExampleBatch& batch : batches) STI_RETURN_IF_ERROR(AddBatch(batch));

@@ -131,7 +131,7 @@ RankAgreement Agreement(const Importance& a, const Importance& b) {
   auto rank_b = ImportanceRank(b);
   std::sort(rank_a.begin(), rank_a.begin() + top);
   std::sort(rank_b.begin(), rank_b.begin() + top);
-  std::vector<std::pair<uint32_t, uint32_t>> shared;
+  std::vector<ShardId> shared;
   std::set_intersection(rank_a.begin(), rank_a.begin() + top, rank_b.begin(), rank_b.begin() + top,
                         std::back_inserter(shared));
   agreement.top_shared = shared.size();

@@ -8,6 +8,8 @@
 #include "format/container_header.h"
 #include "format/resident_codec.h"
 #include "format/row_codec.h"
+#include "types/bits.h"
+#include "types/shard_id.h"
 
 namespace sti {
 namespace {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "types/compute_type.h"
+#include "types/kernel.h"
 
 namespace sti {
 
@@ -21,11 +22,11 @@ struct Arithmetic {
   ComputeType type = ComputeType::kFp32;  ///< OpenBLAS has fp32 only
 };
 
-/// Name of the arithmetic, recorded in profiles: "native-avx512-bf16", "openblas-fp32". The native
-/// name says the instruction set chosen on this machine. Thread-safe.
-std::string KernelName(const Arithmetic& arithmetic);
+/// Returns the arithmetic as profiles and plans record it: "native-avx512-bf16", "openblas-fp32".
+/// The native name says the instruction set chosen on this machine. Thread-safe.
+Kernel KernelFor(const Arithmetic& arithmetic);
 
-/// Returns the backend that a kernel of this name (KernelName) belongs to; native unless the name
+/// Returns the backend that a kernel of this name (KernelFor) belongs to; native unless the name
 /// is another's. Thread-safe.
 Backend BackendNamed(std::string_view kernel);
 

@@ -72,7 +72,7 @@ class Linear {
   virtual void Run(uint32_t rows, std::span<const LinearSum> groups) = 0;
   /// Bytes reserved.
   [[nodiscard]] virtual uint64_t bytes() const = 0;
-  [[nodiscard]] virtual std::string name() const = 0;
+  [[nodiscard]] virtual Kernel kernel() const = 0;
 
   /// Whether Run times its decoding, which costs a little. For backends that can.
   virtual void MeterDecoding(bool on) { (void)on; }

@@ -24,7 +24,7 @@ struct AttentionLayouts {
   bool packed = false;
 };
 
-/// Returns the layouts that a kernel (KernelName) of this type may have; more than one where its
+/// Returns the layouts that a kernel (KernelFor) of this type may have; more than one where its
 /// name does not tell. It depends on its arguments alone. Thread-safe.
 AttentionLayouts AttentionLayoutsOf(std::string_view kernel, ComputeType type);
 

@@ -21,8 +21,9 @@ uint64_t WorkingBytes(const ContainerIndex& index, const WorkingTerms& terms) {
   const ModelShape& shape = index.info.shape;
   const uint32_t tokens = std::min(terms.tokens, kMostTokens);
   const uint32_t threads = std::clamp(terms.threads, 1U, kMostThreads);
-  const Arithmetic arithmetic{BackendNamed(terms.kernel), terms.type};
-  const AttentionLayouts layouts = AttentionLayoutsOf(terms.kernel, terms.type);
+  const ComputeType type = terms.kernel.type.value_or(ComputeType::kFp32);
+  const Arithmetic arithmetic{BackendNamed(terms.kernel.name), type};
+  const AttentionLayouts layouts = AttentionLayoutsOf(terms.kernel.name, type);
   uint64_t transformer = 0;
   for (const bool packed : {false, true}) {
     if (!(packed ? layouts.packed : layouts.plain)) continue;

@@ -8,17 +8,15 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 
 #include "format/container_index.h"
-#include "types/compute_type.h"
+#include "types/kernel.h"
 
 namespace sti {
 
 /// What working memory follows from, beside the model.
 struct WorkingTerms {
-  std::string kernel = {};  ///< KernelName; where it does not tell a layout, the larger one counts
-  ComputeType type = ComputeType::kFp32;
+  Kernel kernel = {};    ///< where its name does not tell a layout, the larger one counts
   uint32_t threads = 1;  ///< 0 counts as 1
   uint32_t tokens = 0;   ///< of the longest input
   uint32_t width = 0;    ///< slices of the widest layer

@@ -366,7 +366,7 @@ void Transformer::Head(const Batch& batch, const float* hidden, const HeadParame
 void Transformer::MeterDecoding(bool on) { state_->linear->MeterDecoding(on); }
 double Transformer::TakeDecodeUs() { return state_->linear->TakeDecodeUs(); }
 
-std::string Transformer::kernel() const { return state_->linear->name(); }
+Kernel Transformer::kernel() const { return state_->linear->kernel(); }
 
 void Softmax(float* logits, uint32_t rows, uint32_t labels) {
   for (uint32_t r = 0; r < rows; ++r) SoftmaxRow(logits + uint64_t{r} * labels, labels, 1.0f);

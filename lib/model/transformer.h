@@ -106,8 +106,8 @@ class Transformer {
   void MeterDecoding(bool on);
   double TakeDecodeUs();
 
-  /// Name of the arithmetic, for profiles.
-  [[nodiscard]] std::string kernel() const;
+  /// Returns the arithmetic, as profiles name it.
+  [[nodiscard]] Kernel kernel() const;
 
  private:
   void MakeRoom(uint32_t tokens, uint32_t width);

@@ -9,7 +9,7 @@
 #include "format/resident_codec.h"
 #include "format/row_codec.h"
 #include "format/shard_codec.h"
-#include "types/plan.h"
+#include "types/bits.h"
 
 namespace sti {
 namespace {
@@ -87,8 +87,8 @@ class Verifier {
       bytes[part] = loaded[part].Bytes(location);
     }
     if (!sound || bytes[PartKind::kBase].empty()) return {};
-    uint32_t bits = kMinCodeBits;
-    while (bits < kMaxCodeBits && !bytes[PartAt(bits + 1)].empty()) ++bits;
+    uint32_t bits = kLeastBits;
+    while (bits < kMostBits && !bytes[PartAt(bits + 1)].empty()) ++bits;
     const std::string name = file_.name() + ": " + ShardPartName(layer, slice, PartKind::kBase);
     auto view = ViewShard(index_.info, index_.centroids[layer], bits, bytes, name);
     return Note(view.ok() ? CheckOutlierCodes(*view, name) : Status(view.error()));

@@ -136,7 +136,7 @@ size_t Pipeline::TurnIndex() const {
   return plan_.turns.empty() ? 0 : std::min(turn_, plan_.turns.size() - 1);
 }
 
-const ShardBitRows& Pipeline::BitsFor(const Route& route) const {
+const Grid<uint32_t>& Pipeline::BitsFor(const Route& route) const {
   const bool has_turns = &route.plan() == &plan_ && !plan_.turns.empty();
   return has_turns ? plan_.turns[TurnIndex()].bits : route.plan().bits;
 }
@@ -157,12 +157,12 @@ void Pipeline::ChooseKept(const Route& route, size_t turn) {
     kept_.assign(kept.begin(), kept.end());
     return;
   }
-  const ShardBitRows& bits = BitsFor(route);
+  const Grid<uint32_t>& bits = BitsFor(route);
   uint64_t bytes = 0;
   const Plan& plan = route.plan();
-  for (size_t k = 0; k < plan.layers.size(); ++k) {
-    for (size_t i = 0; i < plan.width; ++i) {
-      const PreloadedShard shard{plan.layers[k], plan.slices[k][i], bits[k][i]};
+  for (uint32_t k = 0; k < plan.layers.size(); ++k) {
+    for (uint32_t i = 0; i < plan.width; ++i) {
+      const ShardAtBits shard{plan.Id(k, i), bits.At(k, i)};
       bytes += preload_.BytesOf(shard);
       if (bytes > *preload_limit_) return;
       kept_.push_back(shard);
@@ -266,7 +266,7 @@ void Pipeline::EndTurns() {
   Settle();
   turn_ = 0;
   if (plan_.turns.empty()) return;
-  const std::vector<PreloadedShard>& first = plan_.turns.front().preload;
+  const std::vector<ShardAtBits>& first = plan_.turns.front().preload;
   if (!preload_limit_) preload_.KeepOnly(first);
 }
 

@@ -103,7 +103,7 @@ class Pipeline {
   [[nodiscard]] const ContainerIndex& index() const { return file_.index(); }
   [[nodiscard]] BlockReader& reader() { return file_.reader(); }
   [[nodiscard]] ReadPath read_path() { return file_.reader().path(); }
-  [[nodiscard]] std::string kernel() const { return transformer_->kernel(); }
+  [[nodiscard]] Kernel kernel() const { return transformer_->kernel(); }
   /// Bytes that preloaded shards occupy, as read.
   [[nodiscard]] uint64_t preload_bytes() const { return preload_.bytes(); }
   /// Bytes of the arena that streamed shards land in.
@@ -127,7 +127,7 @@ class Pipeline {
   [[nodiscard]] Route& MainRoute();
 
   [[nodiscard]] size_t TurnIndex() const;
-  [[nodiscard]] const ShardBitRows& BitsFor(const Route& route) const;
+  [[nodiscard]] const Grid<uint32_t>& BitsFor(const Route& route) const;
   void ChooseKept(const Route& route, size_t turn);
   [[nodiscard]] Status Prepare(Route& route, bool only_ahead, bool refinements_apart);
   void StartLane(Route& route, bool rows_follow);
@@ -172,7 +172,7 @@ class Pipeline {
   AlignedBuffer embedding_blocks_;
   EmbeddingReads embedding_reads_;
   AlignedVector<float> hidden_;
-  std::vector<PreloadedShard> kept_;  ///< after the run at hand
+  std::vector<ShardAtBits> kept_;  ///< after the run at hand
   std::optional<uint64_t> preload_limit_;
   size_t turn_ = 0;      ///< from 0, of the next run under plan()
   bool last_ok_ = true;  ///< the last run has ended well

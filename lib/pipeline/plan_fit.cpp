@@ -10,8 +10,7 @@
 namespace sti {
 namespace {
 
-using Shard = std::pair<uint32_t, uint32_t>;  // layer, slice
-using ShardBits = std::map<Shard, uint32_t>;
+using ShardBits = std::map<ShardId, uint32_t>;
 
 Error Misfit(const std::string& file, const std::string& what) {
   return DataError("the plan does not fit " + file + ": " + what + "; run sti-plan on this model");
@@ -26,10 +25,8 @@ Status CheckSizes(const ContainerIndex& index, const Plan& plan, const std::stri
     return Misfit(file, "its layers");
   if (plan.width < 1 || plan.width > shape.width) return Misfit(file, "its width");
   if (plan.length < 2 || plan.length > index.info.max_length()) return Misfit(file, "its length");
-  if (plan.slices.size() != layers.size() || plan.bits.size() != layers.size())
-    return Misfit(file, "its rows");
-  for (size_t k = 0; k < layers.size(); ++k) {
-    if (plan.slices[k].size() != plan.width || plan.bits[k].size() != plan.width)
+  for (const Grid<uint32_t>* grid : {&plan.slices, &plan.bits}) {
+    if (grid->rows() != layers.size() || grid->columns() != plan.width)
       return Misfit(file, "its rows");
   }
   return {};
@@ -38,17 +35,14 @@ Status CheckSizes(const ContainerIndex& index, const Plan& plan, const std::stri
 /// Every shard is held at its bits, and there once; fills `shards` with them.
 Status CheckShards(const ContainerIndex& index, const Plan& plan, const std::string& file,
                    ShardBits* shards) {
-  for (size_t k = 0; k < plan.layers.size(); ++k) {
-    for (size_t i = 0; i < plan.width; ++i) {
-      const uint32_t layer = plan.layers[k];
-      const uint32_t slice = plan.slices[k][i];
-      const uint32_t bits = plan.bits[k][i];
-      if (slice >= index.info.shape.width) return Misfit(file, "a slice beyond its width");
-      if (!shards->emplace(Shard(layer, slice), bits).second)
-        return Misfit(file, "a slice twice in one layer");
-      if (!index.Holds(layer, slice, bits)) {
-        return Misfit(file, "it wants " + std::to_string(bits) + " bits of layer " +
-                                std::to_string(layer) + " slice " + std::to_string(slice) +
+  for (uint32_t k = 0; k < plan.layers.size(); ++k) {
+    for (uint32_t i = 0; i < plan.width; ++i) {
+      const ShardId id = plan.Id(k, i);
+      const uint32_t bits = plan.bits.At(k, i);
+      if (id.slice >= index.info.shape.width) return Misfit(file, "a slice beyond its width");
+      if (!shards->emplace(id, bits).second) return Misfit(file, "a slice twice in one layer");
+      if (!index.Holds(id.layer, id.slice, bits)) {
+        return Misfit(file, "it wants " + std::to_string(bits) + " bits of " + NameOf(id) +
                                 ", which the file does not have");
       }
     }
@@ -58,9 +52,9 @@ Status CheckShards(const ContainerIndex& index, const Plan& plan, const std::str
 
 /// Each preload entry is one of `shards` at its bits, once.
 Status CheckPreload(const Plan& plan, const ShardBits& shards, const char* problem) {
-  std::set<Shard> seen;
-  for (const PreloadedShard& shard : plan.preload) {
-    const auto found = shards.find({shard.layer, shard.slice});
+  std::set<ShardId> seen;
+  for (const ShardAtBits& shard : plan.preload) {
+    const auto found = shards.find(shard.id);
     if (found == shards.end() || found->second != shard.bits || !seen.insert(found->first).second)
       return DataError(std::string(problem) + "; run sti-plan again");
   }
@@ -75,11 +69,11 @@ Status CheckTurn(const ContainerIndex& index, const Plan& plan, const PlanTurn& 
   STI_RETURN_IF_ERROR(CheckSizes(index, as_plan, file));
   ShardBits shards;
   STI_RETURN_IF_ERROR(CheckShards(index, as_plan, file, &shards));
-  std::set<Shard> seen;
-  for (const PreloadedShard& shard : turn.preload) {
-    const auto found = shards.find({shard.layer, shard.slice});
+  std::set<ShardId> seen;
+  for (const ShardAtBits& shard : turn.preload) {
+    const auto found = shards.find(shard.id);
     const bool sound = found != shards.end() && shard.bits <= found->second &&
-                       index.Holds(shard.layer, shard.slice, shard.bits) &&
+                       index.Holds(shard.id.layer, shard.id.slice, shard.bits) &&
                        seen.insert(found->first).second;
     if (!sound) {
       return DataError(
@@ -107,8 +101,7 @@ Status CheckPlanFits(const ContainerIndex& index, const Plan& plan, const std::s
   STI_RETURN_IF_ERROR(CheckOne(index, plan, file));
   for (const PlanTurn& turn : plan.turns) STI_RETURN_IF_ERROR(CheckTurn(index, plan, turn, file));
   ShardBits preloaded;
-  for (const PreloadedShard& shard : plan.preload)
-    preloaded.emplace(Shard(shard.layer, shard.slice), shard.bits);
+  for (const ShardAtBits& shard : plan.preload) preloaded.emplace(shard.id, shard.bits);
   for (const Plan& variant : plan.variants) {
     STI_RETURN_IF_ERROR(CheckOne(index, variant, file));
     STI_RETURN_IF_ERROR(CheckPreload(variant, preloaded,
@@ -118,7 +111,7 @@ Status CheckPlanFits(const ContainerIndex& index, const Plan& plan, const std::s
 }
 
 Status CheckPlanComputes(const Plan& plan, ComputeType type) {
-  const auto counted = ComputeTypeOfKernel(plan.kernel);
+  const std::optional<ComputeType> counted = plan.kernel.type;
   if (!counted || *counted == type) return {};
   const std::string wanted(NameOf(*counted));
   return UsageError("the plan counts on " + wanted + " products, not " + std::string(NameOf(type)) +

@@ -32,15 +32,15 @@ PreloadBuffer::PreloadBuffer(const ContainerIndex& index, const Plan& plan)
     : width_(index.info.shape.width), at_(size_t{index.info.shape.layers} * width_, -1) {
   uint64_t next = 0;
   entries_.reserve(plan.layers.size() * plan.width);
-  for (size_t k = 0; k < plan.layers.size(); ++k) {
-    for (size_t i = 0; i < plan.width; ++i) {
+  for (uint32_t k = 0; k < plan.layers.size(); ++k) {
+    for (uint32_t i = 0; i < plan.width; ++i) {
       Entry entry;
       entry.layer = plan.layers[k];
-      entry.slice = plan.slices[k][i];
+      entry.slice = plan.slices.At(k, i);
       entry.location = index.shard(entry.layer, entry.slice);
-      entry.placed = PartSet::For(plan.bits[k][i]);
+      entry.placed = PartSet::For(plan.bits.At(k, i));
       for (const PlanTurn& turn : plan.turns)
-        entry.placed = entry.placed.With(PartSet::For(turn.bits[k][i]));
+        entry.placed = entry.placed.With(PartSet::For(turn.bits.At(k, i)));
       next = PlaceParts(entry, next);
       at_[size_t{entry.layer} * width_ + entry.slice] = static_cast<int32_t>(entries_.size());
       entries_.push_back(entry);
@@ -110,8 +110,8 @@ uint64_t PreloadBuffer::BlocksOf(const ShardLocation& location, PartSet parts) {
   return bytes;
 }
 
-uint64_t PreloadBuffer::BytesOf(const PreloadedShard& shard) const {
-  const Entry* entry = Find(shard.layer, shard.slice);
+uint64_t PreloadBuffer::BytesOf(const ShardAtBits& shard) const {
+  const Entry* entry = Find(shard.id.layer, shard.id.slice);
   return entry == nullptr ? 0 : BlocksOf(entry->location, PartSet::For(shard.bits));
 }
 
@@ -152,21 +152,21 @@ void PreloadBuffer::SetHeld(Entry& entry, PartSet parts) {
   }
 }
 
-void PreloadBuffer::KeepOnly(std::span<const PreloadedShard> shards) {
+void PreloadBuffer::KeepOnly(std::span<const ShardAtBits> shards) {
   for (Entry& entry : entries_) {
     if (entry.held.held.empty()) continue;
-    const auto kept = std::find_if(shards.begin(), shards.end(), [&](const PreloadedShard& shard) {
-      return shard.layer == entry.layer && shard.slice == entry.slice;
+    const auto kept = std::find_if(shards.begin(), shards.end(), [&](const ShardAtBits& shard) {
+      return shard.id == ShardId{entry.layer, entry.slice};
     });
     const PartSet stays = kept == shards.end() ? PartSet() : PartSet::For(kept->bits);
     SetHeld(entry, entry.held.held.Within(stays));
   }
 }
 
-void PreloadBuffer::TakeFrom(PreloadBuffer& other, std::span<const PreloadedShard> shards) {
-  for (const PreloadedShard& shard : shards) {
-    Entry* mine = Find(shard.layer, shard.slice);
-    Entry* theirs = other.Find(shard.layer, shard.slice);
+void PreloadBuffer::TakeFrom(PreloadBuffer& other, std::span<const ShardAtBits> shards) {
+  for (const ShardAtBits& shard : shards) {
+    Entry* mine = Find(shard.id.layer, shard.id.slice);
+    Entry* theirs = other.Find(shard.id.layer, shard.id.slice);
     if (mine == nullptr || theirs == nullptr) continue;
     const PartSet parts = theirs->held.held.Within(mine->placed).Within(PartSet::For(shard.bits));
     ForEachKind(parts, [&](PartKind kind) {
@@ -174,7 +174,7 @@ void PreloadBuffer::TakeFrom(PreloadBuffer& other, std::span<const PreloadedShar
                   &other.space_.span()[theirs->held.places[kind]],
                   mine->location.parts[kind].length);
     });
-    Add(shard.layer, shard.slice, parts);
+    Add(shard.id.layer, shard.id.slice, parts);
     other.SetHeld(*theirs, PartSet());
   }
 }

@@ -39,14 +39,14 @@ class PreloadBuffer {
   /// Parts that have been read into their places.
   void Add(uint32_t layer, uint32_t slice, PartSet parts);
   /// Evicts all but these shards, and of these what is beyond their bits.
-  void KeepOnly(std::span<const PreloadedShard> shards);
+  void KeepOnly(std::span<const ShardAtBits> shards);
   /// Takes over what `other` holds of `shards`, evicting it there.
-  void TakeFrom(PreloadBuffer& other, std::span<const PreloadedShard> shards);
+  void TakeFrom(PreloadBuffer& other, std::span<const ShardAtBits> shards);
 
   /// Bytes that what is held occupies, in whole blocks, as it was read.
   [[nodiscard]] uint64_t bytes() const { return bytes_; }
   /// Bytes that a shard would occupy.
-  [[nodiscard]] uint64_t BytesOf(const PreloadedShard& shard) const;
+  [[nodiscard]] uint64_t BytesOf(const ShardAtBits& shard) const;
   /// Changes whenever what is held does.
   [[nodiscard]] uint64_t version() const { return version_; }
 

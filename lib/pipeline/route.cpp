@@ -7,16 +7,15 @@
 
 #include "base/digest.h"
 #include "format/shard_codec.h"
+#include "types/bits.h"
 
 namespace sti {
 namespace {
 
-using Shard = std::pair<uint32_t, uint32_t>;  // layer, slice
-
-uint64_t HashOf(std::span<const PreloadedShard> shards) {
+uint64_t HashOf(std::span<const ShardAtBits> shards) {
   return shards.empty() ? 0
                         : Checksum({reinterpret_cast<const uint8_t*>(shards.data()),
-                                    shards.size() * sizeof(PreloadedShard)});
+                                    shards.size() * sizeof(ShardAtBits)});
 }
 
 }  // namespace
@@ -26,7 +25,7 @@ Route::Route(const ContainerIndex& index, const Plan& plan)
   requests_.reserve(plan.layers.size() * plan.width);
   for (uint32_t k = 0; k < plan.layers.size(); ++k) {
     for (uint32_t i = 0; i < plan.width; ++i)
-      requests_.push_back({plan.layers[k], plan.slices[k][i], plan.bits[k][i], k});
+      requests_.push_back({plan.layers[k], plan.slices.At(k, i), plan.bits.At(k, i), k});
   }
   held_views_.resize(requests_.size());
   residents_.resize(groups());
@@ -43,14 +42,13 @@ Status Route::Prepare(const PreloadBuffer& buffer, const ResidentModel& resident
   stamp.residents += resident.HasHead() ? 1 : 0;
   if (stamp == stamp_) return {};
   stamp_ = {};  // until the schedule is made
-  std::map<Shard, PartSet> keep;
-  for (const PreloadedShard& shard : need.keep)
-    keep[{shard.layer, shard.slice}] = PartSet::For(shard.bits);
+  std::map<ShardId, PartSet> keep;
+  for (const ShardAtBits& shard : need.keep) keep[shard.id] = PartSet::For(shard.bits);
   std::vector<ScheduledPart> parts;
   WantResidents(resident, parts);
   for (uint32_t r = 0; r < requests_.size(); ++r) {
     ShardRequest& request = requests_[r];
-    request.bits = (*need.bits)[r / plan_->width][r % plan_->width];
+    request.bits = need.bits->values()[r];
     const auto kept = keep.find({request.layer, request.slice});
     WantShard(buffer, need, r, kept == keep.end() ? PartSet() : kept->second, parts);
   }

@@ -19,12 +19,10 @@
 
 namespace sti {
 
-using ShardBitRows = std::vector<std::vector<uint32_t>>;  // [n][m]
-
 /// What one run is for.
 struct RouteNeed {
-  const ShardBitRows* bits = nullptr;    ///< that it computes with
-  std::span<const PreloadedShard> keep;  ///< in the buffer afterwards, at no more bits than `bits`
+  const Grid<uint32_t>* bits = nullptr;  ///< that it computes with
+  std::span<const ShardAtBits> keep;     ///< in the buffer afterwards, at no more bits than `bits`
   bool only_ahead = false;               ///< nothing is computed: only what stays is read
   bool refinements_apart = false;        ///< so that they can be left out
   ScheduleLimits limits;
@@ -78,7 +76,7 @@ class Route {
 
  private:
   struct Stamp {
-    const ShardBitRows* bits = nullptr;
+    const Grid<uint32_t>* bits = nullptr;
     uint64_t buffer_version = 0;
     uint64_t keep_hash = 0;
     uint32_t residents = 0;

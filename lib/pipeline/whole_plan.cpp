@@ -3,6 +3,8 @@
 #include <numeric>
 #include <string>
 
+#include "types/submodel.h"
+
 namespace sti {
 
 Result<Plan> MakeWholePlan(const ContainerIndex& index, const WholePlanOptions& options) {
@@ -11,9 +13,8 @@ Result<Plan> MakeWholePlan(const ContainerIndex& index, const WholePlanOptions& 
   uint32_t width = options.width.value_or(shape.width);
   uint32_t bits = options.bits.value_or(index.bits.back());
   if (depth < 1 || depth > shape.layers || width < 1 || width > shape.width) {
-    return UsageError("submodel " + std::to_string(depth) + "x" + std::to_string(width) +
-                      " is not inside the model's " + std::to_string(shape.layers) + "x" +
-                      std::to_string(shape.width));
+    return UsageError("submodel " + NameOf(Submodel{depth, width}) + " is not inside the model's " +
+                      NameOf(Submodel{shape.layers, shape.width}));
   }
   if (!index.Offers(bits)) {
     return UsageError("the model has no " + std::to_string(bits) + "-bit shards");
@@ -28,14 +29,16 @@ Result<Plan> MakeWholePlan(const ContainerIndex& index, const WholePlanOptions& 
   Plan plan;
   plan.model = index.model;
   plan.shape = ShapeDigest(index.info);
-  plan.strategy = "whole";
+  plan.strategy = Strategy::kWhole;
   plan.length = options.length != 0 ? options.length : index.info.max_length();
   plan.layers = index.info.depth_layers[depth - 1];
   plan.width = width;
-  std::vector<uint32_t> slices(width);
-  std::iota(slices.begin(), slices.end(), 0U);
-  plan.slices.assign(depth, slices);
-  plan.bits.assign(depth, std::vector<uint32_t>(width, bits));
+  plan.slices = Grid<uint32_t>(depth, width);
+  for (uint32_t k = 0; k < depth; ++k) {
+    const std::span<uint32_t> row = plan.slices.Row(k);
+    std::iota(row.begin(), row.end(), 0U);
+  }
+  plan.bits = Grid<uint32_t>(depth, width, bits);
   return plan;
 }
 

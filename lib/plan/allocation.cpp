@@ -37,11 +37,11 @@ Allocation::Allocation(const ShardCosts& costs, std::span<const uint32_t> layers
 }
 
 uint64_t Allocation::BytesAt(size_t shard, size_t level) const {
-  return costs_->bytes(layers_[shard / width_], static_cast<uint32_t>(shard % width_), level);
+  return costs_->bytes(IdOf(shard), level);
 }
 
 double Allocation::LoadAt(size_t shard, size_t level) const {
-  return costs_->load_us(layers_[shard / width_], static_cast<uint32_t>(shard % width_), level);
+  return costs_->load_us(IdOf(shard), level);
 }
 
 void Allocation::Preload(size_t at_most) {

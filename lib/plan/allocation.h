@@ -56,6 +56,10 @@ class Allocation {
   }
   [[nodiscard]] const ShardCosts& costs() const { return *costs_; }
   [[nodiscard]] const std::vector<uint32_t>& layers() const { return layers_; }
+  /// The shard at a flat position.
+  [[nodiscard]] ShardId IdOf(size_t shard) const {
+    return {layers_[shard / width_], static_cast<uint32_t>(shard % width_)};
+  }
   [[nodiscard]] uint64_t BytesAt(size_t shard, size_t level) const;
   [[nodiscard]] double LoadAt(size_t shard, size_t level) const;
 

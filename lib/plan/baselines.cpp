@@ -4,26 +4,28 @@
 
 #include "plan/planning.h"
 #include "plan/text.h"
+#include "types/bits.h"
 
 namespace sti {
 namespace {
 
 Result<uint32_t> BaselineBits(const Planning& planning) {
-  const bool serial = DelayModelOf(planning.request.strategy) == DelayModel::kSerial;
+  const bool serial = DelayModelFor(planning.request.strategy) == DelayModel::kSerial;
   const uint32_t bits = planning.request.uniform_bits.value_or(serial ? kFullBits : 6);
   if (planning.costs.LevelOf(bits)) return bits;
   std::string known;
   for (uint32_t b : planning.costs.bits()) known += (known.empty() ? "" : ",") + std::to_string(b);
-  return UsageError("strategy " + planning.request.strategy + " needs " + std::to_string(bits) +
-                    " bits, the model and the profile have " + known + "; use --bits");
+  return UsageError("strategy " + std::string(NameOf(planning.request.strategy)) + " needs " +
+                    std::to_string(bits) + " bits, the model and the profile have " + known +
+                    "; use --bits");
 }
 
 Plan BaselinePlan(const Planning& planning, const Submodel& submodel, uint32_t bits) {
   Plan plan = planning.UniformPlan(submodel, bits);
-  if (DelayModelOf(plan.strategy) != DelayModel::kMemory) return plan;
+  if (DelayModelFor(plan.strategy) != DelayModel::kMemory) return plan;
   for (uint32_t layer : plan.layers) {
     for (uint32_t slice = 0; slice < submodel.width; ++slice)
-      plan.preload.push_back({layer, slice, bits});
+      plan.preload.push_back({{layer, slice}, bits});
   }
   return plan;
 }
@@ -41,7 +43,7 @@ Result<Plan> PlanBaseline(const Planning& planning) {
     if (check.fits_memory && (!fastest || check.deciding_latency_us < fastest->deciding_latency_us))
       fastest = check;
   }
-  const std::string& strategy = planning.request.strategy;
+  const std::string strategy(NameOf(planning.request.strategy));
   if (!fastest)
     return InfeasibleError("no " + strategy + " plan fits in the memory asked for; raise --memory");
   if (feasible.empty()) {

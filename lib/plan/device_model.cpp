@@ -238,7 +238,7 @@ Result<DeviceModel> DeviceModel::Make(const DeviceProfile& profile, uint32_t len
   }
   model.length_ = *holding;
   model.interpolate_ = reading.interpolate;
-  model.widths_were_chosen_ = !profile.kernel.empty();
+  model.widths_were_chosen_ = profile.provenance == Provenance::kMeasured;
   model.widths_ = LayerTimes(profile.compute, *holding, risk, reading.freq, false);
   model.last_ = LayerTimes(profile.compute, *holding, risk, reading.freq, true);
   if (model.widths_.empty()) {

@@ -98,9 +98,7 @@ void ElasticPlanner::SayRaises(const Submodel& submodel, const Allocation& alloc
   for (size_t shard : planning_.ShardOrder(submodel)) {
     const size_t now = allocation.level(shard);
     if (now == least) continue;
-    planning_.Say("second pass: layer " +
-                  std::to_string(allocation.layers()[shard / allocation.width()]) + " slice " +
-                  std::to_string(shard % allocation.width()) + " from " +
+    planning_.Say("second pass: " + NameOf(allocation.IdOf(shard)) + " from " +
                   std::to_string(costs_.bits()[least]) + " to " +
                   std::to_string(costs_.bits()[now]) + " bits, " +
                   Ms(allocation.LoadAt(shard, now) - allocation.LoadAt(shard, least)) + " more IO");
@@ -132,7 +130,7 @@ Result<Plan> ElasticPlanner::Uniform(std::span<const Submodel> feasible) const {
   std::optional<JointChoice> best;
   for (const Submodel& submodel : feasible) {
     Allocation allocation = planning_.AllocationOf(submodel);
-    const bool missed = request_.strategy != "sti" && request_.target_us;
+    const bool missed = request_.strategy != Strategy::kSti && request_.target_us;
     if (!allocation.SetUniform(level) && !(missed && allocation.FitsMemory())) continue;
     const double loss = planning_.LossOf(allocation);
     if (!best || loss <= best->loss) best = JointChoice{submodel, std::move(allocation), loss};
@@ -166,7 +164,7 @@ Result<Plan> ElasticPlanner::Run() {
   const std::vector<Submodel> feasible = planning_.ComputeFeasible();
   STI_ASSIGN_OR_RETURN(const Submodel stage_one, StageOne(feasible));
   if (request_.io_budget_bytes) return Table7(stage_one);
-  if (request_.strategy != "sti") {
+  if (request_.strategy != Strategy::kSti) {
     if (request_.uniform_bits) return Uniform(std::span(&stage_one, 1));
     return AsPrinted(stage_one);
   }

@@ -107,23 +107,21 @@ PlanTimes TimesOf(const PlanInput& input, const DeviceModels& devices, const Pla
 
 /// Which shard, if any, the plan spells in a way this model or device cannot serve.
 Status CheckShards(const PlanInput& input, const DeviceModel& device, const Plan& plan) {
-  std::set<std::pair<uint32_t, uint32_t>> seen;
-  for (size_t k = 0; k < plan.layers.size(); ++k) {
-    if (plan.slices[k].size() != plan.width || plan.bits[k].size() != plan.width) {
-      return DataError("plan: a row of slices or bits is not " + std::to_string(plan.width) +
-                       " long; correct it or run sti-plan again");
-    }
-    for (size_t i = 0; i < plan.width; ++i) {
-      const std::string name =
-          "layer " + std::to_string(plan.layers[k]) + " slice " + std::to_string(plan.slices[k][i]);
-      const auto bytes =
-          StoredBytes(input.catalog, {plan.layers[k], plan.slices[k][i], plan.bits[k][i]});
-      if (!bytes || !seen.emplace(plan.layers[k], plan.slices[k][i]).second) {
-        return DataError("plan: " + name + " at " + std::to_string(plan.bits[k][i]) +
-                         " bits is not in the model, or twice in the plan; run sti-plan again");
+  if (plan.slices.columns() != plan.width || plan.bits.columns() != plan.width) {
+    return DataError("plan: a row of slices or bits is not " + std::to_string(plan.width) +
+                     " long; correct it or run sti-plan again");
+  }
+  std::set<ShardId> seen;
+  for (uint32_t k = 0; k < plan.layers.size(); ++k) {
+    for (uint32_t i = 0; i < plan.width; ++i) {
+      const ShardAtBits shard{plan.Id(k, i), plan.bits.At(k, i)};
+      const auto bytes = input.catalog.BytesOf(shard);
+      if (!bytes || !seen.insert(shard.id).second) {
+        return DataError("plan: " + NameOf(shard) +
+                         " is not in the model, or twice in the plan; run sti-plan again");
       }
-      if (!device.LoadUs(plan.bits[k][i], *bytes)) {
-        return UsageError("profile: no load time for " + std::to_string(plan.bits[k][i]) +
+      if (!device.LoadUs(shard.bits, *bytes)) {
+        return UsageError("profile: no load time for " + std::to_string(shard.bits) +
                           " bits, which the plan uses; run sti-profile again");
       }
     }
@@ -132,17 +130,15 @@ Status CheckShards(const PlanInput& input, const DeviceModel& device, const Plan
 }
 
 Status CheckPreload(const Plan& plan) {
-  std::map<std::pair<uint32_t, uint32_t>, uint32_t> not_preloaded;
-  for (size_t k = 0; k < plan.layers.size(); ++k) {
-    for (size_t i = 0; i < plan.width; ++i)
-      not_preloaded[{plan.layers[k], plan.slices[k][i]}] = plan.bits[k][i];
+  std::map<ShardId, uint32_t> not_preloaded;
+  for (uint32_t k = 0; k < plan.layers.size(); ++k) {
+    for (uint32_t i = 0; i < plan.width; ++i) not_preloaded[plan.Id(k, i)] = plan.bits.At(k, i);
   }
-  for (const PreloadedShard& shard : plan.preload) {
-    auto found = not_preloaded.find({shard.layer, shard.slice});
+  for (const ShardAtBits& shard : plan.preload) {
+    auto found = not_preloaded.find(shard.id);
     if (found == not_preloaded.end() || found->second != shard.bits) {
-      return DataError("plan: preload names layer " + std::to_string(shard.layer) + " slice " +
-                       std::to_string(shard.slice) + " at " + std::to_string(shard.bits) +
-                       " bits, which the plan does not run, or names it twice; correct it");
+      return DataError("plan: preload names " + NameOf(shard) +
+                       ", which the plan does not run, or names it twice; correct it");
     }
     not_preloaded.erase(found);
   }
@@ -152,10 +148,9 @@ Status CheckPreload(const Plan& plan) {
 /// What memory is counted by; CheckTurns looks at the rest.
 Status CheckTurnRows(const PlanInput& input, const Plan& plan) {
   for (const PlanTurn& turn : plan.turns) {
-    bool fits = turn.bits.size() == plan.layers.size();
-    for (const auto& row : turn.bits) fits = fits && row.size() == plan.width;
-    for (const PreloadedShard& shard : turn.preload)
-      fits = fits && StoredBytes(input.catalog, shard).has_value();
+    bool fits = turn.bits.rows() == plan.layers.size() && turn.bits.columns() == plan.width;
+    for (const ShardAtBits& shard : turn.preload)
+      fits = fits && input.catalog.BytesOf(shard).has_value();
     if (!fits) return DataError("plan: a turn does not fit its shards; run sti-plan again");
   }
   return {};
@@ -166,8 +161,8 @@ Status CheckBelongs(const PlanInput& input, const Plan& plan) {
     return DataError("plan: it was made for model " + plan.model.Prefix() + ", not " +
                      input.model.Prefix() + "; run sti-plan on this model");
   }
-  if (plan.layers.empty() || plan.width == 0 || plan.slices.size() != plan.layers.size() ||
-      plan.bits.size() != plan.layers.size())
+  if (plan.layers.empty() || plan.width == 0 || plan.slices.rows() != plan.layers.size() ||
+      plan.bits.rows() != plan.layers.size())
     return DataError("plan: layers, slices and bits do not agree; run sti-plan again");
   const bool ascending = std::adjacent_find(plan.layers.begin(), plan.layers.end(),
                                             std::greater_equal<>()) == plan.layers.end();
@@ -185,17 +180,10 @@ Result<DeviceModels> DeviceModels::Make(const DeviceProfile& profile, uint32_t l
   return DeviceModels{std::move(median), std::move(p99), risk};
 }
 
-DelayModel DelayModelOf(const std::string& strategy) {
-  if (strategy == "stdpl") return DelayModel::kPipeline;
-  if (strategy == "load-exec") return DelayModel::kSerial;
-  if (strategy == "preload") return DelayModel::kMemory;
-  return DelayModel::kAib;
-}
-
 PlanCheck EvaluatePlan(const PlanInput& input, const PlanRequest& request,
                        const DeviceModels& devices, const Plan& plan) {
   PlanCheck check;
-  const DelayModel model = DelayModelOf(plan.strategy);
+  const DelayModel model = DelayModelFor(plan.strategy);
   check.fits_memory = FillMemory(input, request, devices, plan, &check);
   std::optional<uint64_t> staging;
   if (check.fits_memory) staging = check.staging_bytes;
@@ -212,9 +200,9 @@ PlanCheck EvaluatePlan(const PlanInput& input, const PlanRequest& request,
   }
   const double slack_us = check.slack_us.value_or(0);
   const auto shards = ShardsOf(input.catalog, devices.deciding(), plan);
-  if (model == DelayModel::kAib || model == DelayModel::kPipeline)
+  if (model == DelayModel::kBudgets || model == DelayModel::kPipeline)
     check.aib_us = AibsOf(deciding, shards, slack_us, false);
-  const bool in_budget = model != DelayModel::kAib || !plan.target_us ||
+  const bool in_budget = model != DelayModel::kBudgets || !plan.target_us ||
                          AibsValid(AibsOf(deciding, shards, slack_us, true));
   const bool in_time =
       !plan.target_us || check.deciding_latency_us <= *plan.target_us + kTimeTolerance_us;

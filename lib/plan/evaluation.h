@@ -25,15 +25,6 @@ struct DeviceModels {
   [[nodiscard]] const DeviceModel& deciding() const { return risk == Risk::kP99 ? p99 : median; }
 };
 
-/// How a strategy's time adds up.
-enum class DelayModel {
-  kAib,       ///< pipeline, valid by AIBs: sti, sti-paper, random
-  kPipeline,  ///< pipeline without preload, valid by its latency: stdpl
-  kSerial,    ///< IO, then compute: load-exec
-  kMemory,    ///< compute only: preload
-};
-DelayModel DelayModelOf(const std::string& strategy);
-
 struct PlanCheck {
   bool valid = false;
   bool fits_memory = true;

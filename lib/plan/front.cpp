@@ -22,9 +22,7 @@ double RoundedUp(double value) {
 
 double MeanBits(const Plan& plan) {
   double sum = 0;
-  for (const auto& row : plan.bits) {
-    for (uint32_t bits : row) sum += bits;
-  }
+  for (uint32_t bits : plan.bits.values()) sum += bits;
   return sum / static_cast<double>(plan.layers.size() * plan.width);
 }
 
@@ -69,7 +67,7 @@ Status CheckList(size_t entries, const char* name) {
 Result<std::vector<double>> SweepTargets(const PlanInput& input, const PlanRequest& request) {
   PlanRequest any = request;
   any.target_us = 1;  // only what it would take is asked
-  any.strategy = "sti";
+  any.strategy = Strategy::kSti;
   STI_ASSIGN_OR_RETURN(const uint32_t length, PlannedLength(input, request));
   const PlanningScope scope{length, request.clocks.empty() ? 0 : request.clocks[0], nullptr};
   STI_ASSIGN_OR_RETURN(const Planning planning, Planning::Prepare(input, any, scope, nullptr));

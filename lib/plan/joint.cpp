@@ -34,8 +34,7 @@ BitProblem ProblemOf(const Planning& planning, const Allocation& allocation) {
   problem.load_us.reserve(shards * problem.levels);
   problem.bytes.reserve(shards * problem.levels);
   for (size_t shard = 0; shard < shards; ++shard) {
-    const double weight = planning.value.Weight(allocation.layers()[shard / problem.width],
-                                                static_cast<uint32_t>(shard % problem.width));
+    const double weight = planning.value.Weight(allocation.IdOf(shard));
     for (size_t level = 0; level < problem.levels; ++level) {
       problem.loss.push_back(weight * planning.value.Lack(level));
       problem.load_us.push_back(allocation.LoadAt(shard, level));
@@ -56,8 +55,9 @@ double MostBonus(const Planning& planning) {
   for (uint32_t layer = 0; layer < planning.input.catalog.layers; ++layer) {
     for (uint32_t slice = 0; slice < planning.input.catalog.width; ++slice) {
       for (size_t level = 0; level < costs.levels(); ++level) {
-        const auto bytes = static_cast<double>(costs.bytes(layer, slice, level));
-        dearest = std::max(dearest, costs.load_us(layer, slice, level) / bytes);
+        const ShardId id{layer, slice};
+        const auto bytes = static_cast<double>(costs.bytes(id, level));
+        dearest = std::max(dearest, costs.load_us(id, level) / bytes);
       }
     }
   }
@@ -79,15 +79,14 @@ class Bounds {
     double weight = 0;
     double lack = 0;
     for (size_t shard = 0; shard < lowest.shards(); ++shard) {
-      const double w = planning_.value.Weight(lowest.layers()[shard / submodel.width],
-                                              static_cast<uint32_t>(shard % submodel.width));
+      const double w = planning_.value.Weight(lowest.IdOf(shard));
       weight += w;
       lack += w * planning_.value.Lack(lowest.level(shard));
       left_us -= lowest.LoadAt(shard, lowest.level(shard));
     }
     for (const Step& step : steps_) {
       if (left_us <= 0) break;
-      if (!runs[step.layer] || step.slice >= submodel.width) continue;
+      if (!runs[step.id.layer] || step.id.slice >= submodel.width) continue;
       lack -= step.gain * (step.load_us > left_us ? left_us / step.load_us : 1.0);
       left_us -= step.load_us;
     }
@@ -146,13 +145,13 @@ std::vector<Step> StepsByDensity(const Planning& planning) {
   std::vector<Step> steps;
   for (uint32_t layer = 0; layer < planning.input.catalog.layers; ++layer) {
     for (uint32_t slice = 0; slice < planning.input.catalog.width; ++slice) {
-      const double weight = planning.value.Weight(layer, slice);
+      const ShardId id{layer, slice};
+      const double weight = planning.value.Weight(id);
       size_t level = 0;
       while (level + 1 < costs.levels()) {
-        Step best{layer, slice, level, 0, -1};
+        Step best{id, level, 0, -1};
         for (size_t next = level + 1; next < costs.levels(); ++next) {
-          const Step step{layer, slice, next,
-                          costs.load_us(layer, slice, next) - costs.load_us(layer, slice, level),
+          const Step step{id, next, costs.load_us(id, next) - costs.load_us(id, level),
                           weight * (planning.value.Lack(level) - planning.value.Lack(next))};
           if (best.level == level || step.gain * best.load_us > best.gain * step.load_us)
             best = step;

@@ -28,8 +28,7 @@ std::optional<Allocation> BestBits(const Planning& planning, const Submodel& sub
 
 /// One shard's step to more bits on the way to full fidelity.
 struct Step {
-  uint32_t layer = 0;
-  uint32_t slice = 0;
+  ShardId id;
   size_t level = 0;    ///< after it
   double load_us = 0;  ///< it adds
   double gain = 0;     ///< w(shard) times the fall of d

@@ -102,8 +102,7 @@ uint64_t WorkingBytes(const ModelShape& shape, uint32_t threads, uint32_t length
 }
 
 uint64_t BaseBytes(const PlanInput& input, uint32_t length, uint32_t width) {
-  const ComputeType compute =
-      ComputeTypeOfKernel(input.profile.kernel).value_or(ComputeType::kFp32);
+  const ComputeType compute = input.profile.kernel.type.value_or(ComputeType::kFp32);
   const uint64_t working =
       WorkingBytes(input.info.shape, input.profile.threads, length, width, compute);
   const uint64_t process =

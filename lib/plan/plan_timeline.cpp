@@ -10,25 +10,20 @@ namespace sti {
 namespace {
 
 /// Names of the shards that a plan reads, in layer order.
-std::vector<PreloadedShard> NamesOf(const PlanInput& input, const DeviceModel& device,
-                                    const Plan& plan) {
-  std::vector<PreloadedShard> names;
+std::vector<ShardAtBits> NamesOf(const PlanInput& input, const DeviceModel& device,
+                                 const Plan& plan) {
+  std::vector<ShardAtBits> names;
   for (const PlannedShard& planned : ShardsOf(input.catalog, device, plan)) {
     if (!planned.preloaded) names.push_back(planned.name);
   }
   return names;
 }
 
-PlanEvent Named(const WorkSpan& span, const Plan& plan, const std::vector<PreloadedShard>& names) {
-  PlanEvent event{span.work, 0, 0, 0, span.start_us, span.end_us};
+PlanEvent Named(const WorkSpan& span, const Plan& plan, const std::vector<ShardAtBits>& names) {
+  PlanEvent event{span.work, {}, span.start_us, span.end_us};
   const bool of_layer = span.work == Work::kLayer || span.work == Work::kPart;
-  if (of_layer && span.index < plan.layers.size()) event.layer = plan.layers[span.index];
-  if (span.work == Work::kLoad) {
-    const PreloadedShard& name = names[span.index];
-    event.layer = name.layer;
-    event.slice = name.slice;
-    event.bits = name.bits;
-  }
+  if (of_layer && span.index < plan.layers.size()) event.shard.id.layer = plan.layers[span.index];
+  if (span.work == Work::kLoad) event.shard = names[span.index];
   return event;
 }
 
@@ -36,7 +31,7 @@ PlanEvent Named(const WorkSpan& span, const Plan& plan, const std::vector<Preloa
 void SplitOpening(double open_us, PlanTimeline* timeline) {
   if (open_us <= 0) return;
   timeline->events.front().start_us = open_us;
-  timeline->events.insert(timeline->events.begin(), {Work::kOpen, 0, 0, 0, 0, open_us});
+  timeline->events.insert(timeline->events.begin(), {Work::kOpen, {}, 0, open_us});
 }
 
 }  // namespace
@@ -56,7 +51,7 @@ Result<PlanTimeline> PlayPlan(const PlanInput& input, const PlanRequest& request
   timeline.latency_us = LatencyOf(run, staging, &spans);
   timeline.wake_us = run.wake_us;
   const double start_us = plan.cold ? input.profile.start_us : 0;
-  const std::vector<PreloadedShard> names = NamesOf(input, device, plan);
+  const std::vector<ShardAtBits> names = NamesOf(input, device, plan);
   timeline.events.reserve(spans.size() + 1);
   for (const WorkSpan& span : spans) timeline.events.push_back(Named(span, plan, names));
   if (plan.cold)

@@ -10,13 +10,11 @@
 
 namespace sti {
 
-/// A WorkSpan with its names. `layer` is an original index, 0 for the part of the head; a load has
-/// `slice` and `bits`.
+/// A WorkSpan with its names. A load names its shard; a layer, and the part of one, its layer
+/// alone, which is 0 for the part of the head.
 struct PlanEvent {
   Work work = Work::kRows;
-  uint32_t layer = 0;
-  uint32_t slice = 0;
-  uint32_t bits = 0;
+  ShardAtBits shard;
   double start_us = 0;
   double end_us = 0;
 };

@@ -50,7 +50,7 @@ PlannedRun RunOf(const PlanInput& input, const DeviceModel& device, const Plan& 
   for (const PlannedShard& shard : ShardsOf(input.catalog, device, plan)) {
     if (!shard.preloaded) run.streamed.push_back(shard.shard);
   }
-  run.serial = DelayModelOf(plan.strategy) == DelayModel::kSerial;
+  run.serial = DelayModelFor(plan.strategy) == DelayModel::kSerial;
   run.wake_us = run.serial ? 0 : plan.wake_us;
   return run;
 }

@@ -15,12 +15,9 @@ namespace sti {
 /// One shard of a plan at one risk.
 struct PlannedShard {
   StreamedShard shard;
-  PreloadedShard name;  ///< original layer, slice, bits
+  ShardAtBits name;  ///< original layer, slice, bits
   bool preloaded = false;
 };
-
-/// Bytes that a read moves; nothing if the catalog has no such shard or bitwidth.
-std::optional<uint64_t> StoredBytes(const ShardCatalog& catalog, const PreloadedShard& shard);
 
 /// All shards of a well-formed plan in layer order; what catalog or device lack costs 0.
 std::vector<PlannedShard> ShardsOf(const ShardCatalog& catalog, const DeviceModel& device,

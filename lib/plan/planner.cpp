@@ -29,7 +29,7 @@ Result<Plan> PlanOne(const PlanInput& input, const PlanRequest& request, const P
                      std::vector<std::string>* explain) {
   STI_ASSIGN_OR_RETURN(const Planning planning, Planning::Prepare(input, request, scope, explain));
   SayTimes(planning);
-  const bool elastic = DelayModelOf(request.strategy) == DelayModel::kAib;
+  const bool elastic = DelayModelFor(request.strategy) == DelayModel::kBudgets;
   STI_ASSIGN_OR_RETURN(Plan plan, elastic ? PlanElastic(planning) : PlanBaseline(planning));
   const PlanCheck check = EvaluatePlan(input, request, planning.devices, plan);
   FillFigures(check, &plan);
@@ -79,7 +79,7 @@ class AccuracySearch {
     PlanRequest request = request_;
     request.min_accuracy.reset();
     request.target_us.reset();
-    request.strategy = "load-exec";
+    request.strategy = Strategy::kLoadExec;
     request.submodel = {input_.info.shape.layers, input_.info.shape.width};
     if (request_.submodel) request.submodel = request_.submodel;
     request.uniform_bits = input_.catalog.bits.back();
@@ -110,7 +110,7 @@ class AccuracySearch {
 Result<PlanRequest> WithTarget(const PlanInput& input, const PlanRequest& request,
                                const PlanningScope& scope, std::vector<std::string>* explain) {
   if (!request.min_accuracy) return request;
-  if (request.strategy != "sti")
+  if (request.strategy != Strategy::kSti)
     return UsageError("--min-accuracy is for the strategy sti; drop one of the two");
   STI_ASSIGN_OR_RETURN(const double target_us, AccuracySearch(input, request, scope).Run());
   if (explain != nullptr) {

@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "base/digest.h"
@@ -18,15 +17,14 @@
 #include "types/model_info.h"
 #include "types/plan.h"
 #include "types/shard_catalog.h"
+#include "types/strategy.h"
+#include "types/submodel.h"
 
 namespace sti {
 
 /// What a person asks for. Times in microseconds, sizes in bytes.
 struct PlanRequest {
-  /// "sti" (joint choice where IO binds), "sti-paper" (two stages as printed), "random" (as
-  /// sti-paper, importance replaced by a shuffle), or a baseline of Table 4: "load-exec", "stdpl",
-  /// "preload".
-  std::string strategy = "sti";
+  Strategy strategy = Strategy::kSti;    ///< not kWhole or kOther, by which nothing is planned
   std::optional<double> target_us;       ///< T; may be absent where `submodel` is given
   uint64_t preload_bytes = 0;            ///< S
   std::optional<uint64_t> memory_bytes;  ///< of the whole process
@@ -38,7 +36,7 @@ struct PlanRequest {
   /// One bitwidth for all shards. Absent: chosen per shard; 6 for stdpl and preload, 32 for
   /// load-exec.
   std::optional<uint32_t> uniform_bits;
-  std::optional<std::pair<uint32_t, uint32_t>> submodel;  ///< n, m
+  std::optional<Submodel> submodel;
   uint32_t width_min = 1;
   double wake_us = 0;  ///< lead time in which shards are read before the text is there
   /// Least accuracy, 0 to 1: the plan is the fastest that is predicted to reach it. Needs an

@@ -2,27 +2,26 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "plan/aib.h"
 #include "plan/cold.h"
 #include "plan/text.h"
 #include "types/importance_rank.h"
+#include "types/limits.h"
 
 namespace sti {
 namespace {
 
-constexpr uint32_t kMostTurns = 64;
-constexpr size_t kMostPlans = 65;  // itself and 64 variants
+constexpr size_t kMostPlans = 1 + kMaxVariants;
 
 bool IsNumberAbove(double value, double least) { return std::isfinite(value) && value > least; }
 
 Status ValidateRequest(const PlanRequest& request) {
-  static constexpr const char* kStrategies[] = {"sti",   "sti-paper", "load-exec",
-                                                "stdpl", "preload",   "random"};
-  if (std::find(std::begin(kStrategies), std::end(kStrategies), request.strategy) ==
-      std::end(kStrategies)) {
-    return UsageError("unknown strategy \"" + request.strategy +
-                      "\"; use sti, sti-paper, load-exec, stdpl, preload or random");
+  if (request.strategy == Strategy::kWhole || request.strategy == Strategy::kOther) {
+    return UsageError(
+        "nothing is planned by this strategy; use sti, sti-paper, load-exec, stdpl, preload or "
+        "random");
   }
   if (!request.target_us && !request.submodel && !request.min_accuracy)
     return UsageError("neither a target nor a submodel is given; use --target or --submodel");
@@ -30,7 +29,7 @@ Status ValidateRequest(const PlanRequest& request) {
     return UsageError("the target is not a positive time; use --target 200ms");
   if (!(request.similar >= 0 && request.similar < 1))
     return UsageError("--similar is not from 0 to below 100%; use --similar 20%");
-  const bool elastic = DelayModelOf(request.strategy) == DelayModel::kAib;
+  const bool elastic = DelayModelFor(request.strategy) == DelayModel::kBudgets;
   if ((request.turns > 0 || request.wake_us > 0) && !elastic) {
     return UsageError(
         "--turns and --wake are for the strategies sti, sti-paper and random; drop them");
@@ -39,15 +38,15 @@ Status ValidateRequest(const PlanRequest& request) {
     return UsageError("--io-budget is for the strategies sti, sti-paper and random; drop it");
   if (!(request.wake_us >= 0) || !std::isfinite(request.wake_us))
     return UsageError("the lead time is not a time; use --wake 50ms");
-  if (request.turns > kMostTurns)
-    return UsageError("more than " + std::to_string(kMostTurns) + " turns; lower --turns");
+  if (request.turns > kMaxTurns)
+    return UsageError("more than " + std::to_string(kMaxTurns) + " turns; lower --turns");
   if (request.turn_bytes && *request.turn_bytes < request.preload_bytes)
     return UsageError("the buffer between turns is smaller than the preload buffer; raise it");
   const size_t plans =
       (request.further_lengths.size() + 1) * std::max<size_t>(1, request.clocks.size());
   if (plans > kMostPlans)
     return UsageError("more than " + std::to_string(kMostPlans) + " lengths and clocks; drop some");
-  if (plans > 1 && DelayModelOf(request.strategy) == DelayModel::kMemory)
+  if (plans > 1 && DelayModelFor(request.strategy) == DelayModel::kMemory)
     return UsageError("the strategy preload holds one plan's shards; ask for one length and clock");
   if (request.min_accuracy && !(*request.min_accuracy >= 0 && *request.min_accuracy <= 1))
     return UsageError("the accuracy is not from 0 to 1; use --min-accuracy 0.9");
@@ -64,7 +63,7 @@ Status ValidateCold(const PlanRequest& request) {
         "a cold start has nothing in memory: --cold goes without --preload, --turns and --wake; "
         "drop them");
   }
-  if (DelayModelOf(request.strategy) == DelayModel::kMemory)
+  if (DelayModelFor(request.strategy) == DelayModel::kMemory)
     return UsageError("the strategy preload begins with all shards in memory; drop --cold");
   return {};
 }
@@ -127,16 +126,14 @@ class SplitMix {
   uint64_t state_;
 };
 
-std::vector<std::pair<uint32_t, uint32_t>> AllShards(const PlanInput& input,
-                                                     const PlanRequest& request) {
-  if (request.strategy != "random" && input.importance != nullptr)
+std::vector<ShardId> AllShards(const PlanInput& input, const PlanRequest& request) {
+  if (request.strategy != Strategy::kRandom && input.importance != nullptr)
     return ImportanceRank(*input.importance);
-  std::vector<std::pair<uint32_t, uint32_t>> shards;
+  std::vector<ShardId> shards;
   for (uint32_t layer = 0; layer < input.catalog.layers; ++layer) {
-    for (uint32_t slice = 0; slice < input.catalog.width; ++slice)
-      shards.emplace_back(layer, slice);
+    for (uint32_t slice = 0; slice < input.catalog.width; ++slice) shards.push_back({layer, slice});
   }
-  if (request.strategy == "random") {
+  if (request.strategy == Strategy::kRandom) {
     SplitMix random(request.seed);
     for (size_t i = shards.size(); i > 1; --i) std::swap(shards[i - 1], shards[random.Next() % i]);
   }
@@ -218,12 +215,12 @@ std::vector<LevelRange> Planning::RangesOf(const Submodel& submodel) const {
   if (scope.host == nullptr) return {};
   const std::vector<uint32_t> layers = LayersOfDepth(input.info, submodel.depth);
   std::vector<LevelRange> ranges(submodel.shards(), {0, costs.levels() - 1});
-  for (const PreloadedShard& held : scope.host->preload) {
-    const auto found = std::find(layers.begin(), layers.end(), held.layer);
+  for (const ShardAtBits& held : scope.host->preload) {
+    const auto found = std::find(layers.begin(), layers.end(), held.id.layer);
     const std::optional<size_t> level = costs.LevelOf(held.bits);
-    if (found == layers.end() || held.slice >= submodel.width || !level) continue;
+    if (found == layers.end() || held.id.slice >= submodel.width || !level) continue;
     const auto k = static_cast<size_t>(found - layers.begin());
-    ranges[k * submodel.width + held.slice] = {*level, *level};
+    ranges[k * submodel.width + held.id.slice] = {*level, *level};
   }
   return ranges;
 }
@@ -233,8 +230,7 @@ double Planning::LossOf(const Allocation& allocation) const {
   double sum = 0;
   double most = 0;
   for (size_t shard = 0; shard < allocation.shards(); ++shard) {
-    const double weight = value.Weight(allocation.layers()[shard / allocation.width()],
-                                       static_cast<uint32_t>(shard % allocation.width()));
+    const double weight = value.Weight(allocation.IdOf(shard));
     sum += weight * value.Lack(allocation.level(shard));
     most += weight;
   }
@@ -255,12 +251,11 @@ std::vector<size_t> Planning::ShardOrder(const Submodel& submodel) const {
   return shards;
 }
 
-bool Planning::IsHeld(uint32_t layer, size_t slice) const {
+bool Planning::IsHeld(ShardId id) const {
   if (scope.host == nullptr) return false;
   const auto& held = scope.host->preload;
-  return std::any_of(held.begin(), held.end(), [&](const PreloadedShard& shard) {
-    return shard.layer == layer && shard.slice == slice;
-  });
+  return std::any_of(held.begin(), held.end(),
+                     [&](const ShardAtBits& shard) { return shard.id == id; });
 }
 
 Plan Planning::EmptyPlan() const {
@@ -284,10 +279,12 @@ Plan Planning::UniformPlan(const Submodel& submodel, uint32_t bits) const {
   Plan plan = EmptyPlan();
   plan.layers = LayersOfDepth(input.info, submodel.depth);
   plan.width = submodel.width;
-  std::vector<uint32_t> row(submodel.width);
-  for (uint32_t slice = 0; slice < submodel.width; ++slice) row[slice] = slice;
-  plan.slices.assign(plan.layers.size(), row);
-  plan.bits.assign(plan.layers.size(), std::vector<uint32_t>(submodel.width, bits));
+  plan.slices = Grid<uint32_t>(submodel.depth, submodel.width);
+  for (uint32_t k = 0; k < submodel.depth; ++k) {
+    const std::span<uint32_t> row = plan.slices.Row(k);
+    std::iota(row.begin(), row.end(), 0U);
+  }
+  plan.bits = Grid<uint32_t>(submodel.depth, submodel.width, bits);
   return plan;
 }
 
@@ -295,12 +292,10 @@ Plan Planning::PlanOf(const Allocation& allocation) const {
   const auto depth = static_cast<uint32_t>(allocation.layers().size());
   Plan plan = UniformPlan({depth, allocation.width()}, costs.bits()[0]);
   for (size_t shard = 0; shard < allocation.shards(); ++shard) {
-    const size_t k = shard / allocation.width();
-    const size_t slice = shard % allocation.width();
+    const ShardId id = allocation.IdOf(shard);
     const uint32_t bits = costs.bits()[allocation.level(shard)];
-    plan.bits[k][slice] = bits;
-    if (shard < allocation.preloaded() || IsHeld(plan.layers[k], slice))
-      plan.preload.push_back({plan.layers[k], static_cast<uint32_t>(slice), bits});
+    plan.bits.values()[shard] = bits;
+    if (shard < allocation.preloaded() || IsHeld(id)) plan.preload.push_back({id, bits});
   }
   return plan;
 }

@@ -31,8 +31,8 @@ struct Planning {
   PlanningScope scope;
   DeviceModels devices;
   ShardCosts costs;
-  std::vector<Submodel> submodels;                   ///< that the request allows
-  std::vector<std::pair<uint32_t, uint32_t>> order;  ///< (layer, slice), most important first
+  std::vector<Submodel> submodels;  ///< that the request allows
+  std::vector<ShardId> order;       ///< most important first
   ValueModel value;
   std::vector<std::string>* explain = nullptr;
 
@@ -61,7 +61,7 @@ struct Planning {
 
  private:
   [[nodiscard]] std::vector<LevelRange> RangesOf(const Submodel& submodel) const;
-  [[nodiscard]] bool IsHeld(uint32_t layer, size_t slice) const;
+  [[nodiscard]] bool IsHeld(ShardId id) const;
 };
 
 /// The length that the request means, in tokens.

@@ -3,13 +3,14 @@
 #include <algorithm>
 #include <string>
 
+#include "types/bits.h"
+#include "types/limits.h"
+
 namespace sti {
 namespace {
 
 // Sums over all shards stay far from 2^64.
 constexpr uint64_t kMaxShardBytes = uint64_t{1} << 40;
-constexpr uint32_t kMaxLayers = 1024;
-constexpr uint32_t kMaxWidth = 256;
 
 Error CatalogError(const std::string& problem) {
   return DataError("shard catalog: " + problem + "; run sti-shard again");
@@ -74,20 +75,20 @@ Result<ShardCosts> ShardCosts::Make(const ShardCatalog& catalog, const DeviceMod
   return costs;
 }
 
-ShardCosts ShardCosts::Holding(std::span<const PreloadedShard> held, uint32_t block_bytes,
+ShardCosts ShardCosts::Holding(std::span<const ShardAtBits> held, uint32_t block_bytes,
                                const DeviceModel& device) const {
   ShardCosts costs = *this;
-  for (const PreloadedShard& shard : held) {
+  for (const ShardAtBits& shard : held) {
     const std::optional<size_t> have = LevelOf(shard.bits);
     if (!have) continue;
-    const uint64_t have_bytes = bytes(shard.layer, shard.slice, *have);
-    const double have_us = load_us(shard.layer, shard.slice, *have);
+    const uint64_t have_bytes = bytes(shard.id, *have);
+    const double have_us = load_us(shard.id, *have);
     for (size_t level = 0; level < levels(); ++level) {
-      const size_t at = Index(shard.layer, shard.slice, level);
+      const size_t at = Index(shard.id, level);
       if (level <= *have) {
         costs.bytes_[at] = 0;
         costs.load_us_[at] = 0;
-      } else if (bits_[level] != kFullBits) {
+      } else if (Extends(shard.bits, bits_[level])) {
         // The block in which the planes at hand end may be read once more.
         costs.bytes_[at] = std::min(bytes_[at], bytes_[at] - have_bytes + block_bytes);
         const bool by_size = device.LoadsBySize();

@@ -8,15 +8,15 @@
 
 #include "base/result.h"
 #include "plan/device_model.h"
-#include "types/plan.h"
 #include "types/shard_catalog.h"
+#include "types/shard_id.h"
 
 namespace sti {
 
 /// kData if the catalog contradicts itself: sizes, bitwidths, or more bits in fewer bytes.
 Status ValidateCatalog(const ShardCatalog& catalog);
 
-/// A table over (layer, slice, level), a level being an index into bits(). Immutable.
+/// A table over shards and levels, a level being an index into bits(). Immutable.
 class ShardCosts {
  public:
   /// Bitwidths whose T_io the profile does not tell are left out; kData if none is left. The
@@ -26,7 +26,7 @@ class ShardCosts {
   /// The same where `held` shards are in memory already: their bits and fewer cost nothing, more
   /// bits the reading of the missing planes; full fidelity shares no plane with fewer bits (format:
   /// "Progressive shards").
-  [[nodiscard]] ShardCosts Holding(std::span<const PreloadedShard> held, uint32_t block_bytes,
+  [[nodiscard]] ShardCosts Holding(std::span<const ShardAtBits> held, uint32_t block_bytes,
                                    const DeviceModel& device) const;
 
   [[nodiscard]] const std::vector<uint32_t>& bits() const { return bits_; }  ///< ascending
@@ -35,16 +35,14 @@ class ShardCosts {
   /// The highest level of at most `bits`; the lowest level if there is none.
   [[nodiscard]] size_t LevelAtMost(uint32_t bits) const;
 
-  [[nodiscard]] uint64_t bytes(uint32_t layer, uint32_t slice, size_t level) const {
-    return bytes_[Index(layer, slice, level)];
-  }
-  [[nodiscard]] double load_us(uint32_t layer, uint32_t slice, size_t level) const {
-    return load_us_[Index(layer, slice, level)];
+  [[nodiscard]] uint64_t bytes(ShardId id, size_t level) const { return bytes_[Index(id, level)]; }
+  [[nodiscard]] double load_us(ShardId id, size_t level) const {
+    return load_us_[Index(id, level)];
   }
 
  private:
-  [[nodiscard]] size_t Index(uint32_t layer, uint32_t slice, size_t level) const {
-    return (size_t{layer} * width_ + slice) * bits_.size() + level;
+  [[nodiscard]] size_t Index(ShardId id, size_t level) const {
+    return (size_t{id.layer} * width_ + id.slice) * bits_.size() + level;
   }
 
   uint32_t width_ = 0;

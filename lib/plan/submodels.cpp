@@ -7,10 +7,6 @@
 namespace sti {
 namespace {
 
-std::string Name(uint32_t depth, uint32_t width) {
-  return std::to_string(depth) + "x" + std::to_string(width);
-}
-
 Status ValidateDepths(const ModelInfo& info) {
   if (info.depth_layers.empty()) return {};
   if (info.depth_layers.size() != info.shape.layers)
@@ -38,15 +34,15 @@ Result<std::vector<Submodel>> NamedSubmodel(const ModelInfo& info, const DeviceM
   const auto [depth, width] = *request.submodel;
   const ModelShape& shape = info.shape;
   if (depth == 0 || width == 0 || depth > shape.layers || width > shape.width) {
-    return UsageError("submodel " + Name(depth, width) + " does not fit a model of " +
-                      Name(shape.layers, shape.width) + "; ask for a smaller one");
+    return UsageError("submodel " + NameOf(Submodel{depth, width}) + " does not fit a model of " +
+                      NameOf(Submodel{shape.layers, shape.width}) + "; ask for a smaller one");
   }
   const bool full = depth == shape.layers && width == shape.width;
   const bool trained = info.elastic ? width >= info.min_width : full;
   if (!trained && !request.allow_untrained) {
-    return InfeasibleError("submodel " + Name(depth, width) +
+    return InfeasibleError("submodel " + NameOf(Submodel{depth, width}) +
                            " was not trained, its labels would mean little; use " +
-                           Name(shape.layers, shape.width) + " or --allow-untrained");
+                           NameOf(Submodel{shape.layers, shape.width}) + " or --allow-untrained");
   }
   if (!device.LayerUs(width)) {
     return UsageError("profile: no compute time for width " + std::to_string(width) +
@@ -56,8 +52,6 @@ Result<std::vector<Submodel>> NamedSubmodel(const ModelInfo& info, const DeviceM
 }
 
 }  // namespace
-
-std::string NameOf(const Submodel& submodel) { return Name(submodel.depth, submodel.width); }
 
 std::vector<uint32_t> LayersOfDepth(const ModelInfo& info, uint32_t depth) {
   if (!info.depth_layers.empty()) return info.depth_layers[depth - 1];
@@ -71,8 +65,9 @@ Status ValidateModel(const ModelInfo& info, const ShardCatalog& catalog) {
   if (shape.layers == 0 || shape.width == 0)
     return DataError("model: it has no shards; run sti-shard again");
   if (catalog.layers != shape.layers || catalog.width != shape.width) {
-    return DataError("model: the shards are " + Name(catalog.layers, catalog.width) +
-                     ", the model is " + Name(shape.layers, shape.width) + "; run sti-shard again");
+    return DataError("model: the shards are " + NameOf(Submodel{catalog.layers, catalog.width}) +
+                     ", the model is " + NameOf(Submodel{shape.layers, shape.width}) +
+                     "; run sti-shard again");
   }
   return ValidateDepths(info);
 }

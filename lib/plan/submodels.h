@@ -10,16 +10,6 @@
 
 namespace sti {
 
-/// n layers of m slices.
-struct Submodel {
-  uint32_t depth = 0;  ///< n
-  uint32_t width = 0;  ///< m
-  [[nodiscard]] uint64_t shards() const { return uint64_t{depth} * width; }
-};
-
-/// "5x3"
-std::string NameOf(const Submodel& submodel);
-
 /// Original indexes of the layers that a depth of `depth` executes, ascending.
 std::vector<uint32_t> LayersOfDepth(const ModelInfo& info, uint32_t depth);
 

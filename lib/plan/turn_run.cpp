@@ -10,7 +10,7 @@
 namespace sti {
 namespace {
 
-/// Calls `read` for each shard that the turn reads, with its layer's position, its slice, bytes and
+/// Calls `read` for each shard that the turn reads, with its layer's position, its id, bytes and
 /// load time.
 template <typename Read>
 void ForEachRead(const PlanInput& input, const DeviceModel& device, const Plan& plan,
@@ -19,12 +19,12 @@ void ForEachRead(const PlanInput& input, const DeviceModel& device, const Plan& 
   const ShardCosts costs = ShardCosts::Make(input.catalog, device)
                                ->Holding(turn.preload, input.catalog.block_bytes, device);
   for (uint32_t k = 0; k < plan.layers.size(); ++k) {
-    for (size_t i = 0; i < plan.width; ++i) {
-      const size_t level = costs.LevelOf(turn.bits[k][i]).value_or(0);
-      const uint32_t slice = plan.slices[k][i];
-      const uint64_t bytes = costs.bytes(plan.layers[k], slice, level);
+    for (uint32_t i = 0; i < plan.width; ++i) {
+      const size_t level = costs.LevelOf(turn.bits.At(k, i)).value_or(0);
+      const ShardId id = plan.Id(k, i);
+      const uint64_t bytes = costs.bytes(id, level);
       if (bytes == 0) continue;
-      read(k, slice, bytes, costs.load_us(plan.layers[k], slice, level));
+      read(k, id, bytes, costs.load_us(id, level));
     }
   }
 }
@@ -37,7 +37,7 @@ PlannedRun TurnRunOf(const PlanInput& input, const DeviceModel& device, const Pl
   run.lane = LaneOf(input, device, plan.layers, plan.width, false);
   run.wake_us = plan.wake_us;
   run.streamed.reserve(plan.layers.size() * plan.width);
-  ForEachRead(input, device, plan, turn, [&](uint32_t k, uint32_t, uint64_t bytes, double load_us) {
+  ForEachRead(input, device, plan, turn, [&](uint32_t k, ShardId, uint64_t bytes, double load_us) {
     run.streamed.push_back({k, bytes, load_us});
   });
   return run;
@@ -45,14 +45,14 @@ PlannedRun TurnRunOf(const PlanInput& input, const DeviceModel& device, const Pl
 
 uint64_t OverhangOf(const PlanInput& input, const DeviceModel& device, const Plan& plan,
                     const PlanTurn& turn, const PlanTurn* next) {
-  std::set<std::pair<uint32_t, uint32_t>> stays;
-  for (const PreloadedShard& shard : turn.preload) stays.emplace(shard.layer, shard.slice);
+  std::set<ShardId> stays;
+  for (const ShardAtBits& shard : turn.preload) stays.insert(shard.id);
   if (next != nullptr) {
-    for (const PreloadedShard& shard : next->preload) stays.emplace(shard.layer, shard.slice);
+    for (const ShardAtBits& shard : next->preload) stays.insert(shard.id);
   }
   uint64_t overhang = 0;
-  ForEachRead(input, device, plan, turn, [&](uint32_t k, uint32_t slice, uint64_t bytes, double) {
-    if (stays.contains({plan.layers[k], slice})) overhang += bytes;
+  ForEachRead(input, device, plan, turn, [&](uint32_t, ShardId id, uint64_t bytes, double) {
+    if (stays.contains(id)) overhang += bytes;
   });
   return overhang;
 }

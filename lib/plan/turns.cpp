@@ -19,9 +19,7 @@ class Turns {
         plan_(plan),
         turn_bytes_(planning.request.turn_bytes.value_or(planning.request.preload_bytes)),
         submodel_(SubmodelOf(plan)) {
-    for (size_t k = 0; k < plan.layers.size(); ++k) {
-      for (uint32_t bits : plan.bits[k]) levels_.push_back(*planning.costs.LevelOf(bits));
-    }
+    for (uint32_t bits : plan.bits.values()) levels_.push_back(*planning.costs.LevelOf(bits));
   }
 
   [[nodiscard]] uint64_t turn_bytes() const { return turn_bytes_; }
@@ -76,14 +74,13 @@ class Turns {
   }
 
   /// The prefix that stays in memory, as its last turn had it.
-  [[nodiscard]] std::vector<PreloadedShard> Kept(uint64_t* bytes) const {
+  [[nodiscard]] std::vector<ShardAtBits> Kept(uint64_t* bytes) const {
     const Allocation allocation = AllocationWith(planning_.costs, turn_bytes_);
     *bytes = allocation.preloaded_bytes();
-    std::vector<PreloadedShard> kept;
+    std::vector<ShardAtBits> kept;
     kept.reserve(allocation.preloaded());
     for (size_t shard = 0; shard < allocation.preloaded(); ++shard) {
-      kept.push_back({plan_.layers[shard / plan_.width], static_cast<uint32_t>(shard % plan_.width),
-                      planning_.costs.bits()[levels_[shard]]});
+      kept.push_back({allocation.IdOf(shard), planning_.costs.bits()[levels_[shard]]});
     }
     return kept;
   }
@@ -96,13 +93,12 @@ class Turns {
     if (!now.Fits() || !later.Fits()) return;
     std::vector<size_t> position(planning_.input.catalog.layers, plan_.layers.size());
     for (size_t k = 0; k < plan_.layers.size(); ++k) position[plan_.layers[k]] = k;
-    uint64_t read_bytes = ReadBytes(costs);
+    uint64_t read_bytes = ReadBytes(now);
     for (const Step& step : StepsByDensity(planning_)) {
-      if (position[step.layer] == plan_.layers.size() || step.slice >= plan_.width) continue;
-      const size_t shard = position[step.layer] * plan_.width + step.slice;
+      if (position[step.id.layer] == plan_.layers.size() || step.id.slice >= plan_.width) continue;
+      const size_t shard = position[step.id.layer] * plan_.width + step.id.slice;
       if (step.level <= levels_[shard]) continue;
-      const uint64_t more = costs.bytes(step.layer, step.slice, step.level) -
-                            costs.bytes(step.layer, step.slice, levels_[shard]);
+      const uint64_t more = costs.bytes(step.id, step.level) - costs.bytes(step.id, levels_[shard]);
       if (read_bytes + more >= read_bytes_before) continue;
       Allocation later_raised = later;
       if (!later_raised.TryRaise(shard, step.level)) continue;
@@ -115,19 +111,18 @@ class Turns {
     }
   }
 
-  [[nodiscard]] uint64_t ReadBytes(const ShardCosts& costs) const {
+  /// Bytes of all shards at this turn's levels, as `allocation` counts them.
+  [[nodiscard]] uint64_t ReadBytes(const Allocation& allocation) const {
     uint64_t bytes = 0;
-    for (size_t shard = 0; shard < levels_.size(); ++shard) {
-      bytes += costs.bytes(plan_.layers[shard / plan_.width],
-                           static_cast<uint32_t>(shard % plan_.width), levels_[shard]);
-    }
+    for (size_t shard = 0; shard < levels_.size(); ++shard)
+      bytes += allocation.BytesAt(shard, levels_[shard]);
     return bytes;
   }
 
-  [[nodiscard]] std::vector<std::vector<uint32_t>> Bits() const {
-    std::vector<std::vector<uint32_t>> bits(plan_.layers.size());
+  [[nodiscard]] Grid<uint32_t> Bits() const {
+    Grid<uint32_t> bits(submodel_.depth, submodel_.width);
     for (size_t shard = 0; shard < levels_.size(); ++shard)
-      bits[shard / plan_.width].push_back(planning_.costs.bits()[levels_[shard]]);
+      bits.values()[shard] = planning_.costs.bits()[levels_[shard]];
     return bits;
   }
 
@@ -138,13 +133,9 @@ class Turns {
   std::vector<size_t> levels_;  ///< [n * m] of the last turn
 };
 
-bool NeverFalls(const std::vector<std::vector<uint32_t>>& before,
-                const std::vector<std::vector<uint32_t>>& after) {
-  for (size_t k = 0; k < after.size(); ++k) {
-    for (size_t i = 0; i < after[k].size(); ++i)
-      if (after[k][i] < before[k][i]) return false;
-  }
-  return true;
+bool NeverFalls(const Grid<uint32_t>& before, const Grid<uint32_t>& after) {
+  return std::equal(before.values().begin(), before.values().end(), after.values().begin(),
+                    std::less_equal<>());
 }
 
 }  // namespace

@@ -25,8 +25,7 @@ constexpr double kRankSpread = 3;
 constexpr double kLeastShare = 0.05;
 
 /// The more important, the heavier: from kRankSpread down to 1 by rank.
-std::vector<double> WeightsByRank(std::span<const std::pair<uint32_t, uint32_t>> order,
-                                  uint32_t width) {
+std::vector<double> WeightsByRank(std::span<const ShardId> order, uint32_t width) {
   std::vector<double> weights(order.size(), 1.0);
   if (order.size() < 2) return weights;
   for (size_t rank = 0; rank < order.size(); ++rank) {
@@ -65,9 +64,8 @@ std::vector<double> WeightsByGain(const Importance& importance) {
 
 }  // namespace
 
-ValueModel::ValueModel(std::span<const uint32_t> bits,
-                       std::span<const std::pair<uint32_t, uint32_t>> order, uint32_t layers,
-                       uint32_t width, const Importance* importance,
+ValueModel::ValueModel(std::span<const uint32_t> bits, std::span<const ShardId> order,
+                       uint32_t layers, uint32_t width, const Importance* importance,
                        std::span<const Submodel> submodels)
     : width_(width) {
   if (importance != nullptr && !importance->gains.empty()) {
@@ -129,7 +127,7 @@ std::optional<double> ValueModel::Accuracy(uint32_t depth, uint32_t width, doubl
 }
 
 PredictedQuality PredictQuality(const PlanInput& input, const Plan& plan,
-                                const std::vector<std::vector<uint32_t>>& bits) {
+                                const Grid<uint32_t>& bits) {
   if (input.importance == nullptr || input.importance->submodels.empty()) return {};
   const auto depth = static_cast<uint32_t>(plan.layers.size());
   const Submodel submodel{depth, plan.width};
@@ -139,12 +137,12 @@ PredictedQuality PredictQuality(const PlanInput& input, const Plan& plan,
   if (!value.measured()) return {};
   double sum = 0;
   double most = 0;
-  for (size_t k = 0; k < plan.layers.size(); ++k) {
-    for (size_t i = 0; i < plan.width; ++i) {
-      const double weight = value.Weight(plan.layers[k], plan.slices[k][i]);
+  for (uint32_t k = 0; k < plan.layers.size(); ++k) {
+    for (uint32_t i = 0; i < plan.width; ++i) {
+      const double weight = value.Weight(plan.Id(k, i));
       most += weight;
       const auto level =
-          std::find(input.catalog.bits.begin(), input.catalog.bits.end(), bits[k][i]);
+          std::find(input.catalog.bits.begin(), input.catalog.bits.end(), bits.At(k, i));
       sum += weight * value.Lack(static_cast<size_t>(level - input.catalog.bits.begin()));
     }
   }

@@ -27,9 +27,8 @@ class ValueModel {
  public:
   /// `bits` are the levels, ascending; `order` all shards, most important first; `submodels` those
   /// that may be planned. `importance` may be null, and must agree with the catalog otherwise.
-  ValueModel(std::span<const uint32_t> bits, std::span<const std::pair<uint32_t, uint32_t>> order,
-             uint32_t layers, uint32_t width, const Importance* importance,
-             std::span<const Submodel> submodels);
+  ValueModel(std::span<const uint32_t> bits, std::span<const ShardId> order, uint32_t layers,
+             uint32_t width, const Importance* importance, std::span<const Submodel> submodels);
 
   /// A(n, m) of every submodel was measured, so that losses mean something to a person.
   [[nodiscard]] bool measured() const { return !submodels_.empty(); }
@@ -38,8 +37,8 @@ class ValueModel {
   [[nodiscard]] double FullLoss(uint32_t depth, uint32_t width) const;
   [[nodiscard]] double Damage(uint32_t depth, uint32_t width) const;
   /// w(shard).
-  [[nodiscard]] double Weight(uint32_t layer, uint32_t slice) const {
-    return weights_[size_t{layer} * width_ + slice];
+  [[nodiscard]] double Weight(ShardId id) const {
+    return weights_[size_t{id.layer} * width_ + id.slice];
   }
   /// d(bits of the level).
   [[nodiscard]] double Lack(size_t level) const { return lacks_[level]; }
@@ -73,6 +72,6 @@ struct PredictedQuality {
 
 /// `bits` has a row a layer of the plan, as plan.bits. The plan must belong to the catalog.
 PredictedQuality PredictQuality(const PlanInput& input, const Plan& plan,
-                                const std::vector<std::vector<uint32_t>>& bits);
+                                const Grid<uint32_t>& bits);
 
 }  // namespace sti

@@ -44,7 +44,6 @@ Result<uint64_t> MeasureProcessBytes(ContainerFile file, const Tokenizer& tokeni
   const uint64_t counted = pipeline->staging_bytes() + pipeline->resident_bytes() +
                            tokenizer.memory_bytes() +
                            WorkingBytes(pipeline->index(), {.kernel = pipeline->kernel(),
-                                                            .type = compute,
                                                             .threads = threads,
                                                             .tokens = pipeline->max_length(),
                                                             .width = 1});

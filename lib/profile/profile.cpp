@@ -188,6 +188,7 @@ Result<DeviceProfile> MeasureProfile(ContainerFile file, const Tokenizer& tokeni
   profile.shape = ShapeDigest(index.info);
   profile.threads = options.threads;
   profile.kernel = bench.transformer->kernel();
+  profile.provenance = Provenance::kMeasured;
   profile.read_path = ReadPathName(way);
   profile.read_bytes = shape.bytes;
   profile.read_depth = shape.depth;

@@ -8,6 +8,7 @@
 #include "base/aligned_vector.h"
 #include "model/embedding_rows.h"
 #include "profile/layer_reads.h"
+#include "types/bits.h"
 
 namespace sti {
 namespace {
@@ -78,7 +79,7 @@ ProfileNumber IoNumber(ProfileBench& bench, const LayerLoads& loads) {
 
 // The plane that is in all shards, of the most bits; 0 where there is none.
 uint32_t PlaneOffered(const ContainerIndex& index) {
-  for (uint32_t bits = kMaxCodeBits; bits > kMinCodeBits; --bits) {
+  for (uint32_t bits = kMostBits; bits > kLeastBits; --bits) {
     const bool everywhere =
         index.Offers(bits) &&
         std::all_of(index.shards.begin(), index.shards.end(), [&](const ShardLocation& shard) {

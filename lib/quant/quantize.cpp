@@ -120,7 +120,7 @@ QuantizedLayer QuantizeLayer(std::span<const float> weights, CodebookKind kind) 
   SortKeys(sorted);
   Boundaries boundaries =
       kind == CodebookKind::kGobo ? EqualPopulation(sorted.size()) : NestedLloyd(sorted);
-  for (uint32_t bits = kMinCodeBits; bits <= kMaxCodeBits; ++bits) {
+  for (uint32_t bits = kLeastBits; bits <= kMostBits; ++bits) {
     layer.codebook.centroids[bits] = Centroids(sorted, boundaries, bits);
   }
   layer.codes.assign(weights.size(), 0);

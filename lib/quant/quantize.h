@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "shard/codebook.h"
+#include "types/bits.h"
 
 namespace sti {
 

@@ -17,6 +17,7 @@
 #include "format/container_index.h"
 #include "shard/parts.h"
 #include "shard/view.h"
+#include "types/bits.h"
 
 namespace sti {
 

@@ -9,10 +9,9 @@
 #include <cstdint>
 #include <vector>
 
-namespace sti {
+#include "types/bits.h"
 
-inline constexpr uint32_t kMinCodeBits = 2;
-inline constexpr uint32_t kMaxCodeBits = 6;
+namespace sti {
 
 /// How the clusters of a codebook were found.
 enum class CodebookKind : uint8_t {
@@ -23,7 +22,7 @@ enum class CodebookKind : uint8_t {
 
 /// The centroids of one layer: 2^k floats for each k = 2..6; an empty cluster's is 0.
 struct Codebook {
-  std::array<std::vector<float>, kMaxCodeBits + 1> centroids;  ///< [bits]; 0 and 1 stay empty
+  std::array<std::vector<float>, kMostBits + 1> centroids;  ///< [bits]; 0 and 1 stay empty
   /// [6, hidden], a scale for each hidden channel of each matrix in weight order; empty but for
   /// kScaledTree.
   std::vector<float> scales;

@@ -9,8 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "shard/codebook.h"
-#include "types/plan.h"
+#include "types/bits.h"
 
 namespace sti {
 
@@ -22,12 +21,12 @@ inline constexpr std::array kPartKinds = {PartKind::kBase,   PartKind::kPlane3, 
 /// The bits that a shard has once this part joins the ones before it: 2 for the base, then 3 to 6;
 /// 32 for full fidelity.
 constexpr uint32_t BitsOf(PartKind part) {
-  return part == PartKind::kFull ? kFullBits : kMinCodeBits + static_cast<uint32_t>(part);
+  return part == PartKind::kFull ? kFullBits : kLeastBits + static_cast<uint32_t>(part);
 }
 
 /// The part that a shard at `bits` has and a shard at fewer bits lacks.
 constexpr PartKind PartAt(uint32_t bits) {
-  return bits == kFullBits ? PartKind::kFull : static_cast<PartKind>(bits - kMinCodeBits);
+  return bits == kFullBits ? PartKind::kFull : static_cast<PartKind>(bits - kLeastBits);
 }
 
 /// True for the parts without which a shard cannot be computed at any bits: the base, and full
@@ -77,7 +76,7 @@ class PartSet {
   [[nodiscard]] constexpr uint32_t UsableBits(uint32_t wanted) const {
     if (wanted == kFullBits) return Has(PartKind::kFull) ? kFullBits : 0;
     uint32_t usable = 0;
-    for (uint32_t bits = kMinCodeBits; bits <= wanted && Has(PartAt(bits)); ++bits) usable = bits;
+    for (uint32_t bits = kLeastBits; bits <= wanted && Has(PartAt(bits)); ++bits) usable = bits;
     return usable;
   }
 

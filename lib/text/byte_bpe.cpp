@@ -15,6 +15,7 @@
 
 #include "base/byte_spelling.h"
 #include "text/unicode.h"
+#include "types/limits.h"
 
 namespace sti {
 namespace {

@@ -21,8 +21,6 @@ namespace sti {
 /// once.
 class ByteBpe {
  public:
-  static constexpr uint64_t kMaxMerges = Vocabulary::kMaxTokens;
-
   /// `merges`: one "left right" a line, in rank order. DataError if a byte has no token, a merge is
   /// of or into what is no token or stands twice, or there are more than kMaxMerges.
   static Result<ByteBpe> Create(Vocabulary vocabulary, std::string_view merges,

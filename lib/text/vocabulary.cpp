@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/digest.h"
+#include "types/limits.h"
 
 namespace sti {
 namespace {
@@ -19,17 +20,17 @@ uint64_t HashOf(std::string_view token) {
 
 Result<Vocabulary> Vocabulary::FromText(std::string text) {
   if (text.empty()) return DataError("vocabulary: no tokens; give one token a line");
-  if (text.size() > kMaxBytes) {
+  if (text.size() > kMaxTextBytes) {
     return DataError("vocabulary: " + std::to_string(text.size()) + " bytes, more than " +
-                     std::to_string(kMaxBytes) + "; use a smaller vocabulary");
+                     std::to_string(kMaxTextBytes) + "; use a smaller vocabulary");
   }
   text.shrink_to_fit();
   Vocabulary result;
   result.text_ = std::move(text);
   uint64_t begin = 0;
   while (begin < result.text_.size()) {
-    if (result.offsets_.size() == kMaxTokens) {
-      return DataError("vocabulary: more than " + std::to_string(kMaxTokens) +
+    if (result.offsets_.size() == kMaxVocabulary) {
+      return DataError("vocabulary: more than " + std::to_string(kMaxVocabulary) +
                        " tokens; use a smaller vocabulary");
     }
     result.offsets_.push_back(static_cast<uint32_t>(begin));

@@ -17,9 +17,6 @@ namespace sti {
 /// Immutable once made: any number of threads may call the const methods at once.
 class Vocabulary {
  public:
-  static constexpr uint64_t kMaxTokens = uint64_t{1} << 22;
-  static constexpr uint64_t kMaxBytes = uint64_t{64} << 20;
-
   /// One token a line in id order; lines end with LF or CRLF, the last one may end bare. A token
   /// that stands twice has the later id. DataError if there is no token, or more than the limits.
   static Result<Vocabulary> FromText(std::string text);

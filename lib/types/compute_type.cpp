@@ -20,9 +20,4 @@ std::optional<ComputeType> ParseComputeType(std::string_view name) {
   return std::nullopt;
 }
 
-std::optional<ComputeType> ComputeTypeOfKernel(std::string_view kernel) {
-  const size_t dash = kernel.rfind('-');
-  return dash == std::string_view::npos ? std::nullopt : ParseComputeType(kernel.substr(dash + 1));
-}
-
 }  // namespace sti

@@ -20,7 +20,4 @@ std::string_view NameOf(ComputeType type);
 /// The type with this name.
 std::optional<ComputeType> ParseComputeType(std::string_view name);
 
-/// The type that a kernel's name (KernelName) ends in.
-std::optional<ComputeType> ComputeTypeOfKernel(std::string_view kernel);
-
 }  // namespace sti

@@ -5,8 +5,15 @@
 #include <vector>
 
 #include "base/digest.h"
+#include "types/kernel.h"
 
 namespace sti {
+
+/// Who wrote a profile.
+enum class Provenance : uint8_t {
+  kWritten,   ///< a person: what is missing may have been forgotten
+  kMeasured,  ///< sti-profile: what is missing was left out on purpose
+};
 
 /// One measured read. Measured profiles say `bytes`; hand-written ones may say `bits`, the time of
 /// one shard at that bitwidth. Exactly one of the two is not 0.
@@ -56,8 +63,10 @@ struct DeviceProfile {
   std::vector<ComputeSample> compute;
   std::vector<FixedSample> fixed;
   uint32_t threads = 0;
-  std::string cpus;       ///< list such as "0-3"; empty: all
-  std::string kernel;     ///< arithmetic that was measured
+  std::string cpus;  ///< list such as "0-3"; empty: all
+  Kernel kernel;     ///< arithmetic that was measured
+  /// A file does not say: one that names its kernel was measured.
+  Provenance provenance = Provenance::kWritten;
   std::string read_path;  ///< "uring", "threads" or "buffered"
   std::string machine;    ///< for people
   /// Resident memory of a runner that has answered an input, less shards, resident parts,

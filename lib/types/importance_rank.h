@@ -4,17 +4,17 @@
 #include <algorithm>
 #include <cstdint>
 #include <numeric>
-#include <utility>
 #include <vector>
 
 #include "types/importance.h"
+#include "types/shard_id.h"
 
 namespace sti {
 
-/// All shards as (layer, slice), most important first (STI 5.2, the sorted table). Ties go to the
-/// lower loss, then the lower layer, then the lower slice, so that the order is the same anywhere.
+/// Returns all shards, most important first (STI 5.2, the sorted table). Ties go to the lower loss,
+/// then the lower layer, then the lower slice, so that the order is the same anywhere.
 /// `scores` must hold layers x width numbers, none of them NaN, and `losses` as many or none.
-inline std::vector<std::pair<uint32_t, uint32_t>> ImportanceRank(const Importance& importance) {
+inline std::vector<ShardId> ImportanceRank(const Importance& importance) {
   std::vector<size_t> order(importance.scores.size());
   std::iota(order.begin(), order.end(), size_t{0});
   const bool has_losses = importance.losses.size() == importance.scores.size();
@@ -23,11 +23,11 @@ inline std::vector<std::pair<uint32_t, uint32_t>> ImportanceRank(const Importanc
       return importance.scores[a] > importance.scores[b];
     return has_losses && importance.losses[a] < importance.losses[b];
   });
-  std::vector<std::pair<uint32_t, uint32_t>> rank;
+  std::vector<ShardId> rank;
   rank.reserve(order.size());
   for (size_t shard : order) {
-    rank.emplace_back(static_cast<uint32_t>(shard / importance.width),
-                      static_cast<uint32_t>(shard % importance.width));
+    rank.push_back({static_cast<uint32_t>(shard / importance.width),
+                    static_cast<uint32_t>(shard % importance.width)});
   }
   return rank;
 }

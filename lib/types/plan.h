@@ -1,3 +1,5 @@
+// A plan (STI 5): which submodel runs, each shard's bits, and what stays in memory. A plan runs n
+// layers of m slices; a position (k, i) names the i-th slice of the k-th of these layers.
 #pragma once
 
 #include <cstdint>
@@ -6,26 +8,20 @@
 #include <vector>
 
 #include "base/digest.h"
+#include "types/grid.h"
+#include "types/kernel.h"
+#include "types/shard_id.h"
+#include "types/strategy.h"
 
 namespace sti {
-
-/// The bits that mean full fidelity, value-exact in the source's type.
-inline constexpr uint32_t kFullBits = 32;
-
-struct PreloadedShard {
-  uint32_t layer = 0;  ///< original layer index
-  uint32_t slice = 0;
-  uint32_t bits = 0;
-  friend bool operator==(const PreloadedShard&, const PreloadedShard&) = default;
-};
 
 /// One of several inputs that come back to back (STI 3.3): the same submodel, fidelity never lower
 /// than in the turn before.
 struct PlanTurn {
-  std::vector<std::vector<uint32_t>> bits;  ///< [n][m] that the turn computes with
+  Grid<uint32_t> bits;  ///< [n, m] that the turn computes with
   /// In memory when the turn begins, a prefix in layer order. Where `bits` has more for a shard,
   /// its missing planes are read.
-  std::vector<PreloadedShard> preload;
+  std::vector<ShardAtBits> preload;
   uint64_t preload_bytes = 0;  ///< what they occupy
   uint64_t read_bytes = 0;     ///< bytes of shards that the turn reads
   std::vector<double> aib_us;  ///< [n] left over
@@ -56,20 +52,20 @@ struct PlanTimes {
   }
 };
 
-/// Which submodel runs, each shard's bits, and what stays in memory (STI 5).
-/// Plain data, safe to share between threads while nobody writes.
+/// A plan file's content. Plain data, safe to share between threads while nobody writes.
 struct Plan {
   Digest model;
   Digest shape;
-  std::string strategy;
-  uint32_t length = 0;                        ///< input length planned for, in tokens
-  std::vector<uint32_t> layers;               ///< original indexes executed, in order; n entries
-  uint32_t width = 0;                         ///< m
-  std::vector<std::vector<uint32_t>> slices;  ///< [n][m] stored slice indexes
-  std::vector<std::vector<uint32_t>> bits;    ///< [n][m]
-  std::vector<PreloadedShard> preload;        ///< a prefix of the shards in layer order
-  uint64_t preload_bytes = 0;                 ///< bytes the preloaded shards occupy
-  std::vector<double> aib_us;                 ///< [n] left over; empty where the strategy has none
+  Strategy strategy = Strategy::kOther;  ///< how it was made
+  std::string other_strategy;            ///< what a plan file says where it is kOther
+  uint32_t length = 0;                   ///< input length planned for, in tokens
+  std::vector<uint32_t> layers;          ///< original indexes executed, in order; n entries
+  uint32_t width = 0;                    ///< m
+  Grid<uint32_t> slices;                 ///< [n, m] stored slice indexes
+  Grid<uint32_t> bits;                   ///< [n, m]
+  std::vector<ShardAtBits> preload;      ///< a prefix of the shards in layer order
+  uint64_t preload_bytes = 0;            ///< bytes the preloaded shards occupy
+  std::vector<double> aib_us;            ///< [n] left over; empty where the strategy has none
   std::optional<double> slack_us;
   std::optional<double> target_us;
   bool meets_target = true;
@@ -78,7 +74,7 @@ struct Plan {
   uint64_t predicted_peak_bytes = 0;
   std::optional<double> predicted_accuracy;
   uint64_t parameter_bytes = 0;  ///< of all shards in the plan, as stored
-  std::string kernel;            ///< of the profile it was made with
+  Kernel kernel;                 ///< of the profile it was made with
   std::string read_path;         ///< of the profile it was made with
   /// Further input lengths and clock frequencies. Their `preload` is the part of this plan's that
   /// they run, at the same bits: one buffer serves all.
@@ -96,6 +92,13 @@ struct Plan {
   uint32_t read_bytes = 0;  ///< largest merged read, from the profile; 0: not said
   uint32_t read_depth = 0;  ///< reads in flight, from the profile; 0: not said
   bool cold = false;        ///< predictions are from process start to label
+
+  /// Returns the shard at position (k, i).
+  [[nodiscard]] ShardId Id(uint32_t k, uint32_t i) const { return {layers[k], slices.At(k, i)}; }
+  /// Returns the strategy as a plan file names it.
+  [[nodiscard]] std::string strategy_name() const {
+    return strategy == Strategy::kOther ? other_strategy : std::string(NameOf(strategy));
+  }
 };
 
 }  // namespace sti

@@ -7,6 +7,7 @@
 #include "base/digest.h"
 #include "base/little_endian.h"
 #include "support/expect.h"
+#include "types/limits.h"
 
 namespace sti {
 namespace {

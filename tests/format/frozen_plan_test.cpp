@@ -48,8 +48,8 @@ TEST(FrozenPlan11, HoldsWhat11Brought) {
   EXPECT_EQ(plan->variants[1].freq, 1200000u);
   ASSERT_EQ(plan->turns.size(), 3u);
   EXPECT_EQ(plan->turns[0].bits, plan->bits);
-  EXPECT_EQ(plan->turns[2].bits, (std::vector<std::vector<uint32_t>>{{4, 32}, {6, 6}}));
-  EXPECT_EQ(plan->turns[1].preload[2], (PreloadedShard{1, 0, 5}));
+  EXPECT_EQ(plan->turns[2].bits, (Grid<uint32_t>{{4, 32}, {6, 6}}));
+  EXPECT_EQ(plan->turns[1].preload[2], (ShardAtBits{1, 0, 5}));
   EXPECT_EQ(plan->turns[1].read_bytes, 8192u);
   EXPECT_EQ(plan->turns[1].predicted_loss, 0.5);
   EXPECT_FALSE(plan->turns[1].predicted_accuracy);

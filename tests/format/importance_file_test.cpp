@@ -86,8 +86,7 @@ TEST(ImportanceFile, BothSpellingsHoldTheSame) {
 
 TEST(ImportanceFile, RankFollowsScoresThenLossesThenPlace) {
   const auto rank = ImportanceRank(Example());
-  const std::vector<std::pair<uint32_t, uint32_t>> expected = {{0, 1}, {0, 2}, {0, 0},
-                                                               {1, 1}, {1, 0}, {1, 2}};
+  const std::vector<ShardId> expected = {{0, 1}, {0, 2}, {0, 0}, {1, 1}, {1, 0}, {1, 2}};
   EXPECT_EQ(rank, expected);
   const auto json = nlohmann::json::parse(ImportanceToJson(Example()));
   EXPECT_EQ(json["rank"][1], nlohmann::json::array({0, 2}));

@@ -14,7 +14,7 @@ Plan Example() {
   Plan plan;
   plan.model.bytes[0] = 0xAB;
   plan.shape.bytes[15] = 1;
-  plan.strategy = "sti";
+  plan.strategy = Strategy::kSti;
   plan.length = 64;
   plan.layers = {1, 4};
   plan.width = 2;
@@ -30,7 +30,7 @@ Plan Example() {
   plan.predicted_p99_us = 200000.1;
   plan.predicted_peak_bytes = uint64_t{1} << 62;
   plan.parameter_bytes = 12345678901;
-  plan.kernel = "avx2";
+  plan.kernel.name = "avx2";
   plan.read_path = "threads";
   return plan;
 }
@@ -39,7 +39,7 @@ Plan WithVariant() {
   Plan plan = Example();
   Plan variant = Example();
   variant.length = 128;
-  variant.strategy = "load-exec";
+  variant.strategy = Strategy::kLoadExec;
   variant.aib_us.clear();
   variant.slack_us.reset();
   variant.target_us.reset();
@@ -191,7 +191,8 @@ TEST(PlanFile, WrongFieldsAreNamed) {
   refused("[1,4]", "[]", "1 to 1024");
   refused("[1,4]", "[1,5000]", "above 1023");
   refused("[2,6]", "[2,7]", "bits is not 2 to 6");
-  refused("[2,6]", "[2]", "row 0");
+  refused("[2,6]", "[2]", "bits has rows that differ in length");
+  refused("\"width\": 2", "\"width\": 1", "the rows of slices or bits do not have 1 entries");
   refused("[0,1]", "[0,0]", "is there twice");
   refused("[0,1]", "[0,256]", "slices end at 255");
   refused("\"bits\":2", "\"bits\":3", "preload");
@@ -295,14 +296,17 @@ TEST(PlanFile, TurnsNeverLoseBits) {
     void (*edit)(Plan&);
     const char* words;
   } cases[] = {
-      {[](Plan& p) { p.turns[1].bits[0][0] = 2, p.turns[1].bits[0][1] = 5; },
+      {[](Plan& p) { p.turns[1].bits.At(0, 0) = 2, p.turns[1].bits.At(0, 1) = 5; },
        "turns[1]: layer 1 slice 1 has fewer bits than in the turn before"},
-      {[](Plan& p) { p.turns[0].bits[0][0] = 3; }, "turns[0]: the first turn's bits are not the"},
-      {[](Plan& p) { p.turns[1].bits[0][0] = 7; }, "turns[1]: layer 1 slice 0: bits is not"},
+      {[](Plan& p) { p.turns[0].bits.At(0, 0) = 3; },
+       "turns[0]: the first turn's bits are not the"},
+      {[](Plan& p) { p.turns[1].bits.At(0, 0) = 7; }, "turns[1]: layer 1 slice 0: bits is not"},
       {[](Plan& p) { p.turns[1].preload[1].bits = 32; }, "turns[1]: preload: layer 1 slice 1 at"},
       {[](Plan& p) { p.turns[1].preload[1].bits = 1; }, "turns[1]: preload: layer 1 slice 1 at"},
-      {[](Plan& p) { p.turns[1].preload[1].layer = 2; }, "turns[1]: preload: layer 2 slice 1 at"},
-      {[](Plan& p) { p.turns[1].preload[1].slice = 0; }, "turns[1]: preload: layer 1 slice 0 at"},
+      {[](Plan& p) { p.turns[1].preload[1].id.layer = 2; },
+       "turns[1]: preload: layer 2 slice 1 at"},
+      {[](Plan& p) { p.turns[1].preload[1].id.slice = 0; },
+       "turns[1]: preload: layer 1 slice 0 at"},
       {[](Plan& p) { p.turns[1].preload_bytes = 100001; }, "turns[1]: preload_bytes is more than"},
       {[](Plan& p) { p.turns[1].aib_us.push_back(1); }, "turns[1]: aib_us does not have"},
       {[](Plan& p) { p.turns[1].predicted_p99_us = -1; }, "turns[1]: predicted_p99_us is negative"},
@@ -318,10 +322,10 @@ TEST(PlanFile, TurnsNeverLoseBits) {
       EXPECT_NE(status.error().message.find(c.words), std::string::npos) << status.error().message;
     }
   }
-  Plan short_row = WithTurns();
-  short_row.turns[1].bits[1].pop_back();
-  EXPECT_FALSE(ParseStatus(EncodePlan(short_row)).ok());
-  EXPECT_FALSE(ParseStatus(test::Bytes(PlanToJson(short_row))).ok());
+  Plan narrow = WithTurns();
+  narrow.turns[1].bits = {{6}, {32}};
+  EXPECT_FALSE(ParseStatus(EncodePlan(narrow)).ok());
+  EXPECT_FALSE(ParseStatus(test::Bytes(PlanToJson(narrow))).ok());
   test::ExpectRefused(PlanToJson(WithTurns()), "\"turn\": 2", "\"turn\": 3",
                       "turn does not count from 1", ParseStatus);
 }
@@ -333,7 +337,7 @@ TEST(PlanFile, VariantsAreServedByThePlansBuffer) {
   } cases[] = {
       {[](Plan& p) { p.preload.clear(); },
        "variants[0]: preload: layer 1 slice 0 at 2 bits is not preloaded by the plan"},
-      {[](Plan& p) { p.variants[0].bits[0][0] = p.variants[0].preload[0].bits = 3; },
+      {[](Plan& p) { p.variants[0].bits.At(0, 0) = p.variants[0].preload[0].bits = 3; },
        "variants[0]: preload: layer 1 slice 0 at 3 bits is not preloaded by the plan"},
       {[](Plan& p) { p.variants[0].length = p.length; }, "length and freq are planned already"},
       {[](Plan& p) { p.variants.push_back(p.variants[0]); },
@@ -364,6 +368,21 @@ TEST(PlanFile, VariantsDoNotNest) {
   plan = Example();
   plan.variants.assign(65, Example());
   EXPECT_FALSE(ParseStatus(EncodePlan(plan)).ok());
+}
+
+TEST(PlanFile, AStrategyOfNobodyKeepsItsText) {
+  for (const char* name : {"", "by hand", "STI", "whole"}) {
+    Plan plan = Example();
+    plan.strategy = ParseStrategy(name);
+    if (plan.strategy == Strategy::kOther) plan.other_strategy = name;
+    for (const auto& parsed : {ParsePlan(EncodePlan(plan), "a.file"),
+                               ParsePlan(test::Bytes(PlanToJson(plan)), "a.file")}) {
+      ASSERT_TRUE(parsed.ok()) << parsed.error().message;
+      EXPECT_EQ(parsed->strategy, plan.strategy);
+      EXPECT_EQ(parsed->strategy_name(), name);
+      EXPECT_EQ(EncodePlan(*parsed), EncodePlan(plan));
+    }
+  }
 }
 
 TEST(PlanFile, AnEditedPlanNeedsLittle) {

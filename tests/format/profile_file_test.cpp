@@ -18,7 +18,8 @@ DeviceProfile Example() {
   profile.fixed = {{64, 10, 120.75, 33, 11.5, 140.25, 34}};
   profile.threads = 2;
   profile.cpus = "0-1";
-  profile.kernel = "avx512/fp32";
+  profile.kernel.name = "avx512/fp32";
+  profile.provenance = Provenance::kMeasured;
   profile.read_path = "uring";
   profile.machine = "a board \xC3\xA9";
   profile.process_bytes = 5u << 20;

@@ -92,7 +92,7 @@ TEST_F(ImportanceTest, EqualsOneEvaluationAShardInAnyComputeType) {
     options.compute = type;
     const auto measured = Measure(options);
     ASSERT_TRUE(Succeeded(measured));
-    EXPECT_EQ(measured->kernel, KernelName({Backend::kNative, type}));
+    EXPECT_EQ(measured->kernel, KernelFor({Backend::kNative, type}).name);
     ExpectPlain(Metric::kLoss, *measured);
   }
 }

@@ -196,7 +196,7 @@ TEST_F(QuickImportanceTest, SaysWhatItIs) {
   EXPECT_EQ(estimate->examples, examples_.size());
   EXPECT_EQ(estimate->layers, 3U);
   EXPECT_EQ(estimate->width, 2U);
-  EXPECT_EQ(estimate->kernel, transformer_->kernel());
+  EXPECT_EQ(estimate->kernel, transformer_->kernel().name);
   EXPECT_FALSE(estimate->data.empty());
   EXPECT_TRUE(estimate->losses.empty());
   std::vector<uint64_t> expected(total);

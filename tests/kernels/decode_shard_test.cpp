@@ -6,6 +6,7 @@
 
 #include "kernels/instruction_sets.h"
 #include "kernels/shard_encoder.h"
+#include "types/bits.h"
 
 namespace sti {
 namespace {

@@ -8,6 +8,7 @@
 #include "kernels/gemm.h"
 #include "kernels/shard_encoder.h"
 #include "support/random.h"
+#include "types/bits.h"
 
 namespace sti {
 namespace {

@@ -5,6 +5,7 @@
 #include "kernels/cpu/linear_parts.h"
 #include "kernels/elementwise.h"
 #include "kernels/shard_encoder.h"
+#include "types/bits.h"
 
 namespace sti {
 namespace {

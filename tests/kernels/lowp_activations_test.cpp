@@ -6,6 +6,7 @@
 #include "kernels/lowp/activations.h"
 #include "kernels/shard_encoder.h"
 #include "support/random.h"
+#include "types/bits.h"
 
 namespace sti {
 namespace {

@@ -15,6 +15,7 @@
 #include "kernels/lowp/panels.h"
 #include "kernels/shard_encoder.h"
 #include "support/random.h"
+#include "types/bits.h"
 
 namespace sti {
 namespace {

@@ -13,6 +13,7 @@
 #include "kernels/lowp/panels.h"
 #include "kernels/shard_encoder.h"
 #include "support/random.h"
+#include "types/bits.h"
 
 namespace sti {
 namespace {
@@ -228,10 +229,12 @@ INSTANTIATE_TEST_SUITE_P(Types, Packed, ::testing::Values(ComputeType::kBf16, Co
 TEST(ComputeType, Names) {
   for (const ComputeType type : {ComputeType::kFp32, ComputeType::kBf16, ComputeType::kInt8}) {
     EXPECT_EQ(ParseComputeType(NameOf(type)), type);
-    EXPECT_EQ(ComputeTypeOfKernel(KernelName({Backend::kNative, type})), type);
+    const Kernel kernel = KernelFor({Backend::kNative, type});
+    EXPECT_EQ(kernel.type, type);
+    EXPECT_EQ(ParseKernel(kernel.name), kernel);
   }
-  EXPECT_EQ(ComputeTypeOfKernel(""), std::nullopt);
-  EXPECT_EQ(ComputeTypeOfKernel("native-avx512"), std::nullopt);
+  EXPECT_EQ(ParseKernel("").type, std::nullopt);
+  EXPECT_EQ(ParseKernel("native-avx512").type, std::nullopt);
   EXPECT_EQ(ParseComputeType("fp16"), std::nullopt);
 }
 

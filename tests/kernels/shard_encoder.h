@@ -10,6 +10,7 @@
 #include "base/aligned_buffer.h"
 #include "base/half.h"
 #include "kernels/decode_shard.h"
+#include "types/bits.h"
 #include "types/plan.h"
 
 namespace sti::testing {

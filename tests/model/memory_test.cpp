@@ -47,27 +47,26 @@ TEST(WorkingBytes, AreWhatTheTransformerReserves) {
       ForEachArithmetic([&](const Arithmetic& arithmetic) {
         const auto transformer = Transformer::Create(info, pool, arithmetic);
         if (!transformer.ok()) return;  // no OpenBLAS here
-        const std::string kernel = (*transformer)->kernel();
-        const AttentionLayouts layouts = AttentionLayoutsOf(kernel, arithmetic.type);
+        const Kernel kernel = (*transformer)->kernel();
+        const AttentionLayouts layouts = AttentionLayoutsOf(kernel.name, arithmetic.type);
         const bool packed = arithmetic.type != ComputeType::kFp32 && CanPackAttention();
-        ASSERT_TRUE(packed ? layouts.packed : layouts.plain) << kernel;
+        ASSERT_TRUE(packed ? layouts.packed : layouts.plain) << kernel.name;
         for (const uint32_t width : {1U, 3U, shape.width}) {
           for (const uint32_t tokens : {1U, 15U, 16U, 17U, 64U, 512U}) {
             (*transformer)->Reserve(tokens, width);
             const uint64_t real = (*transformer)->working_bytes();
             const TransformerLimits limits{tokens, width};
             ASSERT_EQ(Transformer::RoomFor(shape, arithmetic, packed, threads, limits), real)
-                << kernel << ", " << tokens << " tokens, width " << width;
+                << kernel.name << ", " << tokens << " tokens, width " << width;
             const ContainerIndex index = IndexOf(shape);
             const uint64_t rest = MaxEmbeddingReadBytes(index, tokens) +
                                   uint64_t{tokens} * shape.hidden * sizeof(float) +
                                   ClassifierHead::RoomFor(shape.hidden, 1, threads);
-            const uint64_t told =
-                WorkingBytes(index, {kernel, arithmetic.type, threads, tokens, width});
+            const uint64_t told = WorkingBytes(index, {kernel, threads, tokens, width});
             // A name that fits two layouts stands for the larger.
-            ASSERT_GE(told, real + rest) << kernel;
+            ASSERT_GE(told, real + rest) << kernel.name;
             if (layouts.plain != layouts.packed) {
-              ASSERT_EQ(told, real + rest) << kernel;
+              ASSERT_EQ(told, real + rest) << kernel.name;
             }
           }
         }
@@ -78,21 +77,21 @@ TEST(WorkingBytes, AreWhatTheTransformerReserves) {
 
 TEST(WorkingBytes, OfAKernelDoNotDependOnThisMachine) {
   const ContainerIndex index = IndexOf(Shapes()[0]);
-  const auto bytes = [&](const std::string& kernel, ComputeType type) {
-    return WorkingBytes(index, {kernel, type, 2, 128, 12});
+  const auto bytes = [&](const std::string& kernel) {
+    return WorkingBytes(index, {ParseKernel(kernel), 2, 128, 12});
   };
-  const uint64_t plain = bytes("native-neon-bf16", ComputeType::kBf16);
-  const uint64_t packed = bytes("native-avx512-bf16", ComputeType::kBf16);
+  const uint64_t plain = bytes("native-neon-bf16");
+  const uint64_t packed = bytes("native-avx512-bf16");
   EXPECT_NE(plain, packed);
-  EXPECT_EQ(bytes("another-bf16", ComputeType::kBf16), std::max(plain, packed));
-  EXPECT_EQ(bytes("", ComputeType::kFp32), bytes("native-avx2-fp32", ComputeType::kFp32));
-  EXPECT_GT(bytes("openblas-fp32", ComputeType::kFp32), bytes("", ComputeType::kFp32));
+  EXPECT_EQ(bytes("another-bf16"), std::max(plain, packed));
+  EXPECT_EQ(bytes(""), bytes("native-avx2-fp32"));
+  EXPECT_GT(bytes("openblas-fp32"), bytes(""));
 }
 
 TEST(WorkingBytes, HugeNumbersDoNotOverflow) {
   const ContainerIndex index = IndexOf({1024, 1, 1U << 24, 1U << 24, 1, 1U << 20, 1, 1});
   const auto bytes = [&](uint32_t threads, uint32_t tokens) {
-    return WorkingBytes(index, {"", ComputeType::kFp32, threads, tokens, 1});
+    return WorkingBytes(index, {{}, threads, tokens, 1});
   };
   EXPECT_GT(bytes(UINT32_MAX, UINT32_MAX), bytes(1, 1U << 20));
   EXPECT_EQ(bytes(UINT32_MAX, UINT32_MAX), bytes(4096, 1U << 20));

@@ -12,6 +12,7 @@
 #include "kernels/shard_encoder.h"
 #include "model/layer_parameters.h"
 #include "model/transformer.h"
+#include "types/bits.h"
 
 namespace sti::testing {
 

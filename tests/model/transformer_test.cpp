@@ -126,7 +126,7 @@ TEST(Transformer, OpenBlasAgrees) {
   ThreadPool pool(1);
   const auto created = Transformer::Create(Info(shape), pool, {Backend::kOpenBlas});
   if (!created.ok()) GTEST_SKIP() << created.error().message;
-  EXPECT_EQ((*created)->kernel(), "openblas-fp32");
+  EXPECT_EQ((*created)->kernel().name, "openblas-fp32");
   std::mt19937 random(4);
   const std::vector<uint32_t> offsets = {0, 9, 30};
   const std::vector<uint32_t> indexes = {2, 0};
@@ -165,7 +165,7 @@ TEST(Transformer, ReserveSetsTheWorkingBytes) {
   ThreadPool pool(1);
   const auto transformer = Transformer::Create(Info(Shape(12, 26, 100)), pool, {Backend::kNative});
   ASSERT_TRUE(transformer.ok());
-  EXPECT_EQ((*transformer)->kernel(), KernelName({Backend::kNative}));
+  EXPECT_EQ((*transformer)->kernel(), KernelFor({Backend::kNative}));
   (*transformer)->Reserve(128, 12);
   const uint64_t large = (*transformer)->working_bytes();
   (*transformer)->Reserve(16, 3);

@@ -40,10 +40,9 @@ class Faults : public PipelineTest {
   /// `plan` as it ran.
   static Plan Degraded(Plan plan, const std::vector<DegradedShard>& degraded) {
     for (const DegradedShard& shard : degraded) {
-      for (size_t k = 0; k < plan.layers.size(); ++k) {
-        for (size_t i = 0; i < plan.width; ++i) {
-          if (plan.layers[k] == shard.layer && plan.slices[k][i] == shard.slice)
-            plan.bits[k][i] = shard.bits;
+      for (uint32_t k = 0; k < plan.layers.size(); ++k) {
+        for (uint32_t i = 0; i < plan.width; ++i) {
+          if (plan.Id(k, i) == ShardId{shard.layer, shard.slice}) plan.bits.At(k, i) = shard.bits;
         }
       }
     }

@@ -104,9 +104,7 @@ TEST_F(PipelineTest, PreloadedBytesAreNotReadAgain) {
   for (const size_t count : {0U, 1U, 7U, 20U}) {
     const Plan some = WithPreload(plan, count);
     uint64_t preload_limit = 0;
-    for (const PreloadedShard& shard : some.preload) {
-      preload_limit += catalog.read_bytes[(size_t{shard.layer} * 4 + shard.slice) * 6 + 3];
-    }
+    for (const ShardAtBits& shard : some.preload) preload_limit += *catalog.BytesOf(shard);
     uint64_t all = 0;
     for (size_t shard = 0; shard < 20; ++shard) all += catalog.read_bytes[shard * 6 + 3];
     auto pipeline = Make(some);

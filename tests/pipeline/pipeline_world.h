@@ -35,13 +35,13 @@ inline std::vector<float> DirectLogits(const std::string& path, const Plan& plan
   std::vector<float> hidden(kTextIds.size() * model->index().info.shape.hidden);
   EXPECT_TRUE(
       Succeeded(model->Embed(**transformer, {offsets}, kTextIds, kTextTypes, hidden.data())));
-  for (size_t k = 0; k < plan.layers.size(); ++k) {
+  for (uint32_t k = 0; k < plan.layers.size(); ++k) {
     std::vector<ShardView> views;
     Ids slices;
-    for (size_t i = 0; i < plan.width; ++i) {
-      if (plan.bits[k][i] == 0) continue;
-      views.push_back(model->View(plan.layers[k], plan.slices[k][i], plan.bits[k][i]));
-      slices.push_back(plan.slices[k][i]);
+    for (uint32_t i = 0; i < plan.width; ++i) {
+      if (plan.bits.At(k, i) == 0) continue;
+      views.push_back(model->View(plan.layers[k], plan.slices.At(k, i), plan.bits.At(k, i)));
+      slices.push_back(plan.slices.At(k, i));
     }
     (*transformer)
         ->RunLayer({offsets}, views, slices, model->resident().layers[plan.layers[k]],
@@ -81,12 +81,15 @@ class PipelineTest : public ::testing::Test {
     plan.bits = {{2, 6, 32}, {3, 4, 5}, {6, 6, 6}, {32, 2, 4}};
     return plan;
   }
+  /// Sets the bits of the plan's k-th layer.
+  static void SetRow(Plan& plan, uint32_t k, std::initializer_list<uint32_t> bits) {
+    std::copy(bits.begin(), bits.end(), plan.bits.Row(k).begin());
+  }
   static Plan WithPreload(Plan plan, size_t count) {
     plan.preload.clear();
-    for (size_t k = 0; k < plan.layers.size(); ++k) {
-      for (size_t i = 0; i < plan.width && plan.preload.size() < count; ++i) {
-        plan.preload.push_back({plan.layers[k], plan.slices[k][i], plan.bits[k][i]});
-      }
+    for (uint32_t k = 0; k < plan.layers.size(); ++k) {
+      for (uint32_t i = 0; i < plan.width && plan.preload.size() < count; ++i)
+        plan.preload.push_back({plan.Id(k, i), plan.bits.At(k, i)});
     }
     return plan;
   }
@@ -104,16 +107,14 @@ class PipelineTest : public ::testing::Test {
     for (PlanTurn& turn : plan.turns) {
       const auto before = bits;
       if (&turn != &plan.turns.front()) {
-        for (auto& row : bits) {
-          for (uint32_t& b : row)
-            b = b > 6 ? b : std::min(6U, b + static_cast<uint32_t>(random.Below(2)));
-        }
+        for (uint32_t& b : bits.values())
+          b = b > 6 ? b : std::min(6U, b + static_cast<uint32_t>(random.Below(2)));
       }
       turn.bits = bits;
       size_t kept = &turn == &plan.turns.front() ? plan.preload.size() : random.Below(21);
-      for (size_t k = 0; k < plan.layers.size(); ++k) {
-        for (size_t i = 0; i < plan.width && kept > 0; ++i, --kept)
-          turn.preload.push_back({plan.layers[k], plan.slices[k][i], before[k][i]});
+      for (uint32_t k = 0; k < plan.layers.size(); ++k) {
+        for (uint32_t i = 0; i < plan.width && kept > 0; ++i, --kept)
+          turn.preload.push_back({plan.Id(k, i), before.At(k, i)});
       }
     }
     return plan;

@@ -21,46 +21,47 @@ class PreloadBufferTest : public PipelineTest {
                       pages.begin(), pages.end(), [](unsigned char p) { return (p & 1U) != 0; }));
   }
   /// As a read does: whole blocks.
-  void Fill(PreloadBuffer& buffer, const PreloadedShard& shard) {
+  void Fill(PreloadBuffer& buffer, const ShardAtBits& shard) {
     for (const PartKind kind : kPartKinds) {
       if (!PartSet::For(shard.bits).Has(kind)) continue;
-      const uint64_t place = buffer.Place(shard.layer, shard.slice, kind);
-      const uint64_t end = place + index_.shard(shard.layer, shard.slice).parts[kind].length;
+      const uint64_t place = buffer.Place(shard.id.layer, shard.id.slice, kind);
+      const uint64_t end = place + index_.shard(shard.id.layer, shard.id.slice).parts[kind].length;
       for (uint64_t at = RoundDown(place, kBlockBytes); at < RoundUp(end, kBlockBytes); ++at)
-        buffer.span()[at] = static_cast<uint8_t>(shard.layer * 16 + shard.slice + 1);
+        buffer.span()[at] = static_cast<uint8_t>(shard.id.layer * 16 + shard.id.slice + 1);
     }
-    buffer.Add(shard.layer, shard.slice, PartSet::For(shard.bits));
+    buffer.Add(shard.id.layer, shard.id.slice, PartSet::For(shard.bits));
   }
 };
 
 TEST_F(PreloadBufferTest, OccupiesWhatItHoldsAndGivesTheRestBack) {
   if (PageSpace::PageBytes() != kBlockBytes) GTEST_SKIP() << "SKIP: pages are larger than blocks";
   Plan plan = WholeAt(6);
-  plan.bits[4] = {32, 32, 2, 3};
+  SetRow(plan, 4, {32, 32, 2, 3});
   PreloadBuffer buffer(index_, plan);
   EXPECT_EQ(Resident(buffer), 0U);
   TestRandom random(11);
-  std::vector<PreloadedShard> held;
+  std::vector<ShardAtBits> held;
   for (int step = 0; step < 200; ++step) {
     held.clear();
     for (uint32_t layer = 0; layer < 5; ++layer) {
       for (uint32_t slice = 0; slice < 4; ++slice) {
         if (random.Below(2) == 0) continue;
-        const uint32_t most = plan.bits[layer][slice];
+        const uint32_t most = plan.bits.At(layer, slice);
         held.push_back(
-            {layer, slice, most == 32 ? 32 : 2 + static_cast<uint32_t>(random.Below(most - 1))});
+            {{layer, slice}, most == 32 ? 32 : 2 + static_cast<uint32_t>(random.Below(most - 1))});
       }
     }
     buffer.KeepOnly(held);
-    for (const PreloadedShard& shard : held) Fill(buffer, shard);
+    for (const ShardAtBits& shard : held) Fill(buffer, shard);
     uint64_t expected = 0;
-    for (const PreloadedShard& shard : held) expected += buffer.BytesOf(shard);
+    for (const ShardAtBits& shard : held) expected += buffer.BytesOf(shard);
     ASSERT_EQ(buffer.bytes(), expected);
     ASSERT_EQ(Resident(buffer), expected);
-    for (const PreloadedShard& shard : held) {
-      ASSERT_EQ(buffer.Held(shard.layer, shard.slice), PartSet::For(shard.bits));
-      ASSERT_EQ(buffer.span()[buffer.Place(shard.layer, shard.slice, shard.bits == 32 ? 5 : 0)],
-                shard.layer * 16 + shard.slice + 1)
+    for (const ShardAtBits& shard : held) {
+      ASSERT_EQ(buffer.Held(shard.id.layer, shard.id.slice), PartSet::For(shard.bits));
+      ASSERT_EQ(buffer.span()[buffer.Place(shard.id.layer, shard.id.slice,
+                                           shard.bits == 32 ? PartKind::kFull : PartKind::kBase)],
+                shard.id.layer * 16 + shard.id.slice + 1)
           << "what stays is untouched";
     }
   }
@@ -73,14 +74,14 @@ TEST_F(PreloadBufferTest, PlacesAreApartAndAlignedAsTheFileIs) {
   const Plan plan = Mixed();
   PreloadBuffer buffer(index_, plan);
   std::vector<std::pair<uint64_t, uint64_t>> ranges;
-  for (size_t k = 0; k < plan.layers.size(); ++k) {
-    for (size_t i = 0; i < plan.width; ++i) {
+  for (uint32_t k = 0; k < plan.layers.size(); ++k) {
+    for (uint32_t i = 0; i < plan.width; ++i) {
       for (const PartKind kind : kPartKinds) {
-        const bool placed = PartSet::For(plan.bits[k][i]).Has(kind);
-        ASSERT_EQ(buffer.HasPlace(plan.layers[k], plan.slices[k][i], kind), placed);
+        const bool placed = PartSet::For(plan.bits.At(k, i)).Has(kind);
+        ASSERT_EQ(buffer.HasPlace(plan.layers[k], plan.slices.At(k, i), kind), placed);
         if (!placed) continue;
-        const PartLocation& part = index_.shard(plan.layers[k], plan.slices[k][i]).parts[kind];
-        const uint64_t place = buffer.Place(plan.layers[k], plan.slices[k][i], kind);
+        const PartLocation& part = index_.shard(plan.layers[k], plan.slices.At(k, i)).parts[kind];
+        const uint64_t place = buffer.Place(plan.layers[k], plan.slices.At(k, i), kind);
         EXPECT_EQ(place % kBlockBytes, part.offset % kBlockBytes);
         ASSERT_LE(place + part.length, buffer.span().size());
         ranges.emplace_back(place, place + part.length);
@@ -96,12 +97,12 @@ TEST_F(PreloadBufferTest, PlacesAreApartAndAlignedAsTheFileIs) {
 TEST_F(PreloadBufferTest, AnotherBufferTakesOverWhatBothHave) {
   const Plan plan = WholeAt(6);
   PreloadBuffer before(index_, plan);
-  const PreloadedShard at6{0, 1, 6};
-  const PreloadedShard at3{0, 2, 3};
+  const ShardAtBits at6{0, 1, 6};
+  const ShardAtBits at3{0, 2, 3};
   Fill(before, at6);
   Fill(before, at3);
   PreloadBuffer after(index_, WholeAt(4));
-  const std::vector<PreloadedShard> wanted{{0, 0, 4}, {0, 1, 4}, {0, 2, 4}};
+  const std::vector<ShardAtBits> wanted{{0, 0, 4}, {0, 1, 4}, {0, 2, 4}};
   after.TakeFrom(before, wanted);
   EXPECT_EQ(after.Held(0, 0), 0U);
   EXPECT_EQ(after.Held(0, 1), PartSet::For(4));

@@ -45,10 +45,12 @@ class ReferenceTest : public ::testing::TestWithParam<std::string> {
     plan.length = index_.info.shape.max_positions;
     plan.layers = layers;
     plan.width = width;
-    std::vector<uint32_t> slices(width);
-    for (uint32_t i = 0; i < width; ++i) slices[i] = i;
-    plan.slices.assign(layers.size(), slices);
-    plan.bits.assign(layers.size(), std::vector<uint32_t>(width, kFullBits));
+    const auto depth = static_cast<uint32_t>(layers.size());
+    plan.slices = Grid<uint32_t>(depth, width);
+    for (uint32_t k = 0; k < depth; ++k) {
+      for (uint32_t i = 0; i < width; ++i) plan.slices.At(k, i) = i;
+    }
+    plan.bits = Grid<uint32_t>(depth, width, kFullBits);
     auto file = ContainerFile::Open(path_);
     EXPECT_TRUE(Succeeded(file));
     PipelineOptions options;

@@ -10,21 +10,17 @@ namespace {
 
 class Turns : public PipelineTest {
  protected:
-  std::vector<float> LogitsAt(const Plan& plan, const std::vector<std::vector<uint32_t>>& bits) {
+  std::vector<float> LogitsAt(const Plan& plan, const Grid<uint32_t>& bits) {
     Plan alone = plan;
     alone.turns.clear();
     alone.preload.clear();
     alone.bits = bits;
     return Logits(alone);
   }
-  uint64_t BytesOf(const std::vector<PreloadedShard>& shards) const {
+  uint64_t BytesOf(const std::vector<ShardAtBits>& shards) const {
     const ShardCatalog catalog = CatalogOf(index_);
     uint64_t bytes = 0;
-    for (const PreloadedShard& shard : shards) {
-      const auto level = std::find(catalog.bits.begin(), catalog.bits.end(), shard.bits);
-      bytes += catalog.read_bytes[(size_t{shard.layer} * 4 + shard.slice) * 6 +
-                                  static_cast<size_t>(level - catalog.bits.begin())];
-    }
+    for (const ShardAtBits& shard : shards) bytes += *catalog.BytesOf(shard);
     return bytes;
   }
 };
@@ -55,7 +51,7 @@ TEST_F(Turns, TheSecondTurnReadsOnlyMissingPlanes) {
   Plan plan = WholeAt(3);
   plan.turns.resize(2);
   plan.turns[0].bits = plan.turns[1].bits = plan.bits;
-  plan.turns[1].bits[0] = {4, 3, 3, 3};
+  plan.turns[1].bits.At(0, 0) = 4;
   for (uint32_t slice = 0; slice < 4; ++slice) plan.turns[1].preload.push_back({0, slice, 3});
   auto pipeline = Make(plan);
   ASSERT_TRUE(Succeeded(pipeline));
@@ -100,8 +96,8 @@ TEST_F(Turns, ATurnThatDoesNotFitTheModelIsRefused) {
     edit(edited.turns[2]);
     return FailedWith(Make(edited), ErrorKind::kData, "run sti-plan");
   };
-  EXPECT_TRUE(refused([](PlanTurn& turn) { turn.bits[1][1] = 7; }));
-  EXPECT_TRUE(refused([](PlanTurn& turn) { turn.bits.pop_back(); }));
+  EXPECT_TRUE(refused([](PlanTurn& turn) { turn.bits.At(1, 1) = 7; }));
+  EXPECT_TRUE(refused([](PlanTurn& turn) { turn.bits = Grid<uint32_t>(4, 4, 6); }));
   EXPECT_TRUE(refused([](PlanTurn& turn) { turn.preload = {{9, 0, 2}}; }));
   EXPECT_TRUE(refused([](PlanTurn& turn) { turn.preload = {{0, 0, 6}}; }));
   EXPECT_TRUE(refused([](PlanTurn& turn) { turn.preload = {{0, 0, 2}, {0, 0, 2}}; }));

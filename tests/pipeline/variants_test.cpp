@@ -14,14 +14,14 @@ class Variants : public PipelineTest {
   /// four layers of three slices; of up to 4 tokens two wide layers at full bits.
   [[nodiscard]] Plan WithVariants(size_t count) const {
     Plan plan = WholeAt(4);
-    plan.bits[1] = {2, 3, 32, 6};
+    SetRow(plan, 1, {2, 3, 32, 6});
     plan = WithPreload(plan, count);
     Plan middle = Mixed();
     middle.length = 9;
     Plan narrow = WholeAt(kFullBits);
     narrow.length = 4;
     narrow.layers = {1, 4};
-    narrow.slices.resize(2);
+    narrow.slices = {{0, 1, 2, 3}, {0, 1, 2, 3}};
     narrow.bits = {{2, 3, 32, 6}, {32, 32, 32, 32}};
     plan.variants = {Sharing(plan, middle), Sharing(plan, narrow)};
     return plan;
@@ -29,10 +29,10 @@ class Variants : public PipelineTest {
   /// `variant` with what of its shards `plan` preloads.
   static Plan Sharing(const Plan& plan, Plan variant) {
     variant.preload.clear();
-    for (const PreloadedShard& shard : plan.preload) {
-      for (size_t k = 0; k < variant.layers.size(); ++k) {
-        for (size_t i = 0; i < variant.width; ++i) {
-          if (shard == PreloadedShard{variant.layers[k], variant.slices[k][i], variant.bits[k][i]})
+    for (const ShardAtBits& shard : plan.preload) {
+      for (uint32_t k = 0; k < variant.layers.size(); ++k) {
+        for (uint32_t i = 0; i < variant.width; ++i) {
+          if (shard == ShardAtBits{variant.Id(k, i), variant.bits.At(k, i)})
             variant.preload.push_back(shard);
         }
       }

@@ -16,10 +16,10 @@ TEST_F(WholePlanTest, DefaultsAreTheWholeModelAtItsMost) {
   EXPECT_EQ(plan->length, 32U);
   EXPECT_EQ(plan->layers, (Ids{0, 1, 2, 3, 4}));
   EXPECT_EQ(plan->width, 4U);
-  for (size_t k = 0; k < 5; ++k) {
-    EXPECT_EQ(plan->slices[k], (Ids{0, 1, 2, 3}));
-    EXPECT_EQ(plan->bits[k], Ids(4, kFullBits));
+  for (uint32_t k = 0; k < 5; ++k) {
+    for (uint32_t i = 0; i < 4; ++i) EXPECT_EQ(plan->slices.At(k, i), i);
   }
+  EXPECT_EQ(plan->bits, Grid<uint32_t>(5, 4, kFullBits));
   EXPECT_TRUE(plan->preload.empty());
   EXPECT_FALSE(plan->target_us.has_value());
 }
@@ -33,8 +33,8 @@ TEST_F(WholePlanTest, SubmodelsFollowTheDepthMap) {
   const auto plan = MakeWholePlan(index_, options);
   ASSERT_TRUE(Succeeded(plan));
   EXPECT_EQ(plan->layers, index_.info.depth_layers[1]);
-  EXPECT_EQ(plan->slices, std::vector<Ids>(2, Ids{0, 1, 2}));
-  EXPECT_EQ(plan->bits, std::vector<Ids>(2, Ids(3, 4)));
+  EXPECT_EQ(plan->slices, (Grid<uint32_t>{{0, 1, 2}, {0, 1, 2}}));
+  EXPECT_EQ(plan->bits, Grid<uint32_t>(2, 3, 4));
   EXPECT_EQ(plan->length, 16U);
   EXPECT_EQ(Logits(*plan).size(), 3U);
 }

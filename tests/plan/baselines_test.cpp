@@ -10,18 +10,18 @@ TEST(Baselines, FiguresFollowTheDelayModel) {
   const test::World world = test::Odroid();
   PlanRequest request;
   request.submodel = {2, 3};
-  request.strategy = "load-exec";
+  request.strategy = Strategy::kLoadExec;
   auto plan = MakePlan(world.input(), request);
   ASSERT_TRUE(plan.ok()) << plan.error().message;
   EXPECT_DOUBLE_EQ(plan->predicted_latency_us, 6 * 13500 + 2 * 39000);
   EXPECT_TRUE(plan->aib_us.empty());
-  EXPECT_EQ(plan->bits[0][0], 32u);
-  request.strategy = "stdpl";
+  EXPECT_EQ(plan->bits.At(0, 0), 32u);
+  request.strategy = Strategy::kStdpl;
   plan = MakePlan(world.input(), request);
   EXPECT_DOUBLE_EQ(plan->predicted_latency_us, 3 * 3100 + 2 * 39000);
   EXPECT_EQ(plan->aib_us.size(), 2u);
   EXPECT_TRUE(plan->preload.empty());
-  request.strategy = "preload";
+  request.strategy = Strategy::kPreload;
   plan = MakePlan(world.input(), request);
   EXPECT_DOUBLE_EQ(plan->predicted_latency_us, 2 * 39000);
   EXPECT_EQ(plan->preload.size(), 6u);
@@ -33,7 +33,7 @@ TEST(Baselines, InfeasibleAndUnknownBits) {
   const test::World world = test::Odroid();
   PlanRequest request;
   request.target_us = 10e3;
-  for (const char* strategy : {"load-exec", "stdpl", "preload"}) {
+  for (const Strategy strategy : {Strategy::kLoadExec, Strategy::kStdpl, Strategy::kPreload}) {
     request.strategy = strategy;
     const auto plan = MakePlan(world.input(), request);
     ASSERT_FALSE(plan.ok());

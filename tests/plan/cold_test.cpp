@@ -58,7 +58,7 @@ TEST(Cold, IsPlayedAsByHand) {
   // All but own work, 5, 200 and 7.
   EXPECT_NEAR(plan->times->stall_us, 517 - 212, 1e-9);
   EXPECT_EQ(plan->parameter_bytes, 80u * 4096) << "shards only";
-  request.strategy = "load-exec";
+  request.strategy = Strategy::kLoadExec;
   const auto serial = MakePlan(cold.input(), request);
   ASSERT_TRUE(serial.ok()) << serial.error().message;
   EXPECT_NEAR(serial->predicted_latency_us, 1080 + 60 + 70 + 300 + 5 + 200 + 7, 1e-9);
@@ -184,17 +184,18 @@ TEST(Cold, PlansMeetTheirTargetsAndCheckTheSame) {
   profile.start_us = 15000;
   PlanInput input{world.info, world.catalog, profile, nullptr, {}, {}, 0};
   input.cold = &bytes;
-  for (const char* strategy : {"sti", "sti-paper", "random", "stdpl", "load-exec"}) {
+  for (const Strategy strategy : {Strategy::kSti, Strategy::kStiPaper, Strategy::kRandom,
+                                  Strategy::kStdpl, Strategy::kLoadExec}) {
     for (const double target_us : {3e5, 6e5, 1.5e6}) {
       PlanRequest request = Cold();
       request.strategy = strategy;
       request.target_us = target_us;
       const auto plan = MakePlan(input, request);
       if (!plan.ok()) {
-        EXPECT_NE(std::string(strategy), "sti") << plan.error().message;
+        EXPECT_NE(strategy, Strategy::kSti) << plan.error().message;
         continue;
       }
-      if (std::string(strategy) == "sti") {
+      if (strategy == Strategy::kSti) {
         EXPECT_TRUE(plan->meets_target);
         EXPECT_LE(plan->predicted_p99_us, target_us);
       }
@@ -216,7 +217,8 @@ TEST(Cold, WithNothingToLoadIsAWarmPlan) {
   const ColdBytes nothing{0, 0, 0, 0, std::vector<uint64_t>(12, 0)};
   PlanInput input = world.input();
   input.cold = &nothing;
-  for (const char* strategy : {"sti", "sti-paper", "random", "stdpl", "load-exec"}) {
+  for (const Strategy strategy : {Strategy::kSti, Strategy::kStiPaper, Strategy::kRandom,
+                                  Strategy::kStdpl, Strategy::kLoadExec}) {
     for (const double target_us : {3e5, 6e5, 1e6}) {
       PlanRequest request;
       request.strategy = strategy;
@@ -224,7 +226,7 @@ TEST(Cold, WithNothingToLoadIsAWarmPlan) {
       const auto warm = MakePlan(input, request);
       request.cold = true;
       const auto cold = MakePlan(input, request);
-      ASSERT_EQ(warm.ok(), cold.ok()) << strategy;
+      ASSERT_EQ(warm.ok(), cold.ok()) << NameOf(strategy);
       if (!warm.ok()) continue;
       EXPECT_EQ(warm->bits, cold->bits);
       EXPECT_EQ(warm->aib_us, cold->aib_us);
@@ -267,7 +269,7 @@ TEST(Cold, WhatMakesNoSenseIsRefused) {
   EXPECT_TRUE(refused(cold.input(), [](PlanRequest& r) { r.preload_bytes = 4096; }));
   EXPECT_TRUE(refused(cold.input(), [](PlanRequest& r) { r.turns = 2; }));
   EXPECT_TRUE(refused(cold.input(), [](PlanRequest& r) { r.wake_us = 1; }));
-  EXPECT_TRUE(refused(cold.input(), [](PlanRequest& r) { r.strategy = "preload"; }));
+  EXPECT_TRUE(refused(cold.input(), [](PlanRequest& r) { r.strategy = Strategy::kPreload; }));
   EXPECT_TRUE(refused(cold.world.input(), [](PlanRequest&) {})) << "sizes are not known";
   ColdWorld by_bits;
   by_bits.world.profile.io.clear();

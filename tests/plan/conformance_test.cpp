@@ -22,7 +22,7 @@ DeviceProfile ProfileOf(const std::string& name) {
 }
 
 /// The submodels that a strategy picks for 150, 200 and 400 ms on a BERT-base model.
-std::string Row(const std::string& device, const char* strategy, uint32_t bits,
+std::string Row(const std::string& device, Strategy strategy, uint32_t bits,
                 uint64_t preload_bytes = 0) {
   test::World world(12, 12, {2, 3, 4, 5, 6, 32}, {150000, 225000, 300000, 375000, 450000, 2360000});
   world.profile = ProfileOf(device);
@@ -44,36 +44,36 @@ std::string Row(const std::string& device, const char* strategy, uint32_t bits,
 // STI Table 6, its seven rows. Beside each that differs: the paper's cells, and why.
 TEST(Conformance, Table6Odroid) {
   const char* device = "odroid.json";
-  EXPECT_EQ(Row(device, "sti", 0, 1000000), "3x3 5x3 10x3");
-  EXPECT_EQ(Row(device, "sti-paper", 0, 1000000), "3x3 5x3 10x3");
-  EXPECT_EQ(Row(device, "preload", 32), "3x3 5x3 10x3");
-  EXPECT_EQ(Row(device, "preload", 6), "3x3 5x3 10x3");
-  EXPECT_EQ(Row(device, "stdpl", 6), "3x3 4x3 10x3");
+  EXPECT_EQ(Row(device, Strategy::kSti, 0, 1000000), "3x3 5x3 10x3");
+  EXPECT_EQ(Row(device, Strategy::kStiPaper, 0, 1000000), "3x3 5x3 10x3");
+  EXPECT_EQ(Row(device, Strategy::kPreload, 32), "3x3 5x3 10x3");
+  EXPECT_EQ(Row(device, Strategy::kPreload, 6), "3x3 5x3 10x3");
+  EXPECT_EQ(Row(device, Strategy::kStdpl, 6), "3x3 4x3 10x3");
   // Paper: 3x3 4x3 10x3. 5x3 computes in 195 ms and its first layer loads in 3.3 of the 5 ms left;
   // the paper's flash was slower to start.
-  EXPECT_EQ(Row(device, "stdpl", 2), "3x3 5x3 10x3");
+  EXPECT_EQ(Row(device, Strategy::kStdpl, 2), "3x3 5x3 10x3");
   // Paper: 1x4 1x5 3x3 for both rows at full fidelity. There a layer of 12 loads in 339 ms (section
   // 2), 28 ms a shard instead of the 13.5 of these rough figures, so slow that nothing overlaps;
   // and 1x5 at 200 ms beside 3x3 at 400 ms follows from the rule of 5.3 at no one bandwidth.
-  EXPECT_EQ(Row(device, "stdpl", 32), "2x3 3x3 8x3");
-  EXPECT_EQ(Row(device, "load-exec", 0), "1x5 2x3 5x3");
+  EXPECT_EQ(Row(device, Strategy::kStdpl, 32), "2x3 3x3 8x3");
+  EXPECT_EQ(Row(device, Strategy::kLoadExec, 0), "1x5 2x3 5x3");
 }
 
 TEST(Conformance, Table6Jetson) {
   const char* device = "jetson.json";
-  EXPECT_EQ(Row(device, "sti", 0, 5000000), "2x12 3x12 7x12");
-  EXPECT_EQ(Row(device, "sti-paper", 0, 5000000), "2x12 3x12 7x12");
-  EXPECT_EQ(Row(device, "preload", 32), "2x12 3x12 7x12");
-  EXPECT_EQ(Row(device, "preload", 6), "2x12 3x12 7x12");
+  EXPECT_EQ(Row(device, Strategy::kSti, 0, 5000000), "2x12 3x12 7x12");
+  EXPECT_EQ(Row(device, Strategy::kStiPaper, 0, 5000000), "2x12 3x12 7x12");
+  EXPECT_EQ(Row(device, Strategy::kPreload, 32), "2x12 3x12 7x12");
+  EXPECT_EQ(Row(device, Strategy::kPreload, 6), "2x12 3x12 7x12");
   // Paper: 2x12 3x12 7x12. The first layer of 7x12 needs 19.2 ms of the 18.5 left.
-  EXPECT_EQ(Row(device, "stdpl", 2), "2x12 3x12 7x11");
+  EXPECT_EQ(Row(device, Strategy::kStdpl, 2), "2x12 3x12 7x11");
   // Paper: 2x8 3x7 7x3. The paper kept the depth of 7 at less than half the shards; its own rule
   // (5.3: most shards, depth only among similar numbers) takes 6x11.
-  EXPECT_EQ(Row(device, "stdpl", 6), "2x8 3x7 6x11");
+  EXPECT_EQ(Row(device, Strategy::kStdpl, 6), "2x8 3x7 6x11");
   // Paper: 2x1 3x1 5x1 for both rows: at full fidelity a layer loads slower than the 26 ms a shard
   // here, as on the Odroid.
-  EXPECT_EQ(Row(device, "stdpl", 32), "1x3 2x2 6x2");
-  EXPECT_EQ(Row(device, "load-exec", 0), "1x3 1x5 2x5");
+  EXPECT_EQ(Row(device, Strategy::kStdpl, 32), "1x3 2x2 6x2");
+  EXPECT_EQ(Row(device, Strategy::kLoadExec, 0), "1x3 1x5 2x5");
 }
 
 /// A random plan on a random device, in whole microseconds.
@@ -102,23 +102,23 @@ Case RandomCase(test::Random& random) {
   c.world.Io({static_cast<double>(low_us), static_cast<double>(high_us)});
   c.world.profile.fixed = {
       {128, 0, static_cast<double>(c.embed_io_us), static_cast<double>(c.head_us)}};
-  c.plan.strategy = "sti";
+  c.plan.strategy = Strategy::kSti;
   c.plan.length = 128;
   c.plan.width = m;
   c.loads_us.resize(n);
   const bool prefix_only = random.Below(2) == 0;
   uint32_t preloaded = random.Below(n * m + 1);
+  c.plan.slices = Grid<uint32_t>(n, m);
+  c.plan.bits = Grid<uint32_t>(n, m);
   for (uint32_t k = 0; k < n; ++k) {
     c.plan.layers.push_back(k);
-    c.plan.slices.emplace_back();
-    c.plan.bits.emplace_back();
     for (uint32_t i = 0; i < m; ++i) {
       const uint32_t bits = random.Below(2) == 0 ? 2 : 6;
-      c.plan.slices[k].push_back(i);
-      c.plan.bits[k].push_back(bits);
+      c.plan.slices.At(k, i) = i;
+      c.plan.bits.At(k, i) = bits;
       const bool held = prefix_only ? k * m + i < preloaded : random.Below(3) == 0;
       if (held) {
-        c.plan.preload.push_back({k, i, bits});
+        c.plan.preload.push_back({{k, i}, bits});
       } else {
         c.loads_us[k].push_back(bits == 2 ? low_us : high_us);
       }

@@ -15,7 +15,7 @@ DeviceProfile Measured() {
   profile.io = {{4096, 0, 100, 150}, {8192, 0, 180, 0}};
   profile.compute = {{128, 4, 1000, 1200, 1800000, 300, 310}};
   profile.fixed = {{128, 30, 40, 50, 33, 44, 55}};
-  profile.kernel = "native";
+  profile.kernel.name = "native";
   profile.start_us = 9000;
   profile.read_bytes = 4096;
   return profile;
@@ -41,7 +41,7 @@ TEST(DriftedProfile, ScalesComputeAndIoApart) {
   EXPECT_EQ(now.fixed[0].head_p99_us, 110);
   EXPECT_EQ(now.start_us, 9000);
   EXPECT_EQ(now.read_bytes, 4096u);
-  EXPECT_EQ(now.kernel, "native");
+  EXPECT_EQ(now.kernel.name, "native");
 }
 
 TEST(DriftedProfile, RatiosThatAreNoneChangeNothing) {

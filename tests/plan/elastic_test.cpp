@@ -76,7 +76,7 @@ bool AnyPlanMeets(const Tiny& tiny) {
 int64_t EndOf(const Tiny& tiny, const Plan& plan) {
   uint32_t levels = 0;
   for (size_t shard = 0; shard < plan.layers.size() * plan.width; ++shard)
-    levels |= (plan.bits[shard / plan.width][shard % plan.width] == 6 ? 1u : 0u) << shard;
+    levels |= (plan.bits.values()[shard] == 6 ? 1u : 0u) << shard;
   return EndOf(tiny, static_cast<uint32_t>(plan.layers.size()), plan.width, levels);
 }
 
@@ -116,7 +116,7 @@ TEST(Elastic, NothingMoreFits) {
     if (!plan.ok()) continue;
     for (size_t shard = 0; shard < plan->layers.size() * plan->width; ++shard) {
       Plan raised = *plan;
-      uint32_t& bits = raised.bits[shard / plan->width][shard % plan->width];
+      uint32_t& bits = raised.bits.values()[shard];
       if (bits == 6) continue;
       bits = 6;
       ASSERT_GT(EndOf(tiny, raised), tiny.target_us) << trial;
@@ -130,7 +130,7 @@ TEST(Elastic, PaperMissesOnlyWhereItsSubmodelCannotLoad) {
     const Tiny tiny = MakeTiny(random);
     const test::World world = WorldOf(tiny);
     PlanRequest request;
-    request.strategy = trial % 2 == 0 ? "sti-paper" : "random";
+    request.strategy = trial % 2 == 0 ? Strategy::kStiPaper : Strategy::kRandom;
     request.target_us = double(tiny.target_us);
     request.preload_bytes = tiny.preload_bytes;
     request.seed = uint64_t(trial);
@@ -138,9 +138,7 @@ TEST(Elastic, PaperMissesOnlyWhereItsSubmodelCannotLoad) {
     if (!plan.ok()) continue;
     ASSERT_EQ(plan->meets_target, EndOf(tiny, *plan) <= tiny.target_us) << trial;
     if (plan->meets_target) continue;
-    for (const auto& row : plan->bits) {
-      for (uint32_t bits : row) ASSERT_EQ(bits, 2u);
-    }
+    for (uint32_t bits : plan->bits.values()) ASSERT_EQ(bits, 2u);
   }
 }
 

@@ -12,15 +12,15 @@ struct Figure6 {
   test::World world{2, 3, {2, 4, 5, 6}, {100, 200, 250, 300}};
   Plan plan;
 
-  explicit Figure6(std::vector<uint32_t> layer_one_bits) {
+  explicit Figure6(std::initializer_list<uint32_t> layer_one_bits) {
     world.Compute(3, [](uint32_t) { return 1e6; });
     world.Io({0.2e6, 0.4e6, 0.5e6, 0.6e6});
-    plan.strategy = "sti";
+    plan.strategy = Strategy::kSti;
     plan.length = 128;
     plan.layers = {0, 1};
     plan.width = 3;
     plan.slices = {{0, 1, 2}, {0, 1, 2}};
-    plan.bits = {{2, 2, 2}, std::move(layer_one_bits)};
+    plan.bits = {{2, 2, 2}, layer_one_bits};
     plan.preload = {{0, 0, 2}, {0, 1, 2}, {0, 2, 2}};
     plan.target_us = 2e6;
   }
@@ -84,10 +84,10 @@ TEST(Evaluation, ForeignPlansAreRefused) {
   EXPECT_TRUE(refused([](Plan& p) { p.layers = {0, 2}; }));
   EXPECT_TRUE(refused([](Plan& p) { p.layers = {1, 0}; }));
   EXPECT_TRUE(refused([](Plan& p) { p.layers.clear(); }));
-  EXPECT_TRUE(refused([](Plan& p) { p.bits[1][1] = 3; }));
-  EXPECT_TRUE(refused([](Plan& p) { p.slices[1][1] = 3; }));
-  EXPECT_TRUE(refused([](Plan& p) { p.slices[1][1] = 0; }));
-  EXPECT_TRUE(refused([](Plan& p) { p.bits[1].pop_back(); }));
+  EXPECT_TRUE(refused([](Plan& p) { p.bits.At(1, 1) = 3; }));
+  EXPECT_TRUE(refused([](Plan& p) { p.slices.At(1, 1) = 3; }));
+  EXPECT_TRUE(refused([](Plan& p) { p.slices.At(1, 1) = 0; }));
+  EXPECT_TRUE(refused([](Plan& p) { p.bits = {{2, 2}, {2, 2}}; }));
   EXPECT_TRUE(refused([](Plan& p) { p.preload[0].bits = 4; }));
   EXPECT_TRUE(refused([](Plan& p) { p.preload.push_back(p.preload[0]); }));
 }

@@ -20,8 +20,7 @@ inline ExactProblem ExactOf(const Planning& planning, const Submodel& submodel, 
   problem.width = submodel.width;
   problem.levels = planning.costs.levels();
   for (size_t shard = 0; shard < lowest.shards(); ++shard) {
-    const double weight = planning.value.Weight(lowest.layers()[shard / submodel.width],
-                                                static_cast<uint32_t>(shard % submodel.width));
+    const double weight = planning.value.Weight(lowest.IdOf(shard));
     for (size_t level = 0; level < problem.levels; ++level) {
       problem.loss.push_back(weight * planning.value.Lack(level));
       problem.load_us.push_back(std::llround(lowest.LoadAt(shard, level) / grid_us));

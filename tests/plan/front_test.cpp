@@ -21,7 +21,7 @@ TEST(Front, TargetsRunFromTheLeastToAllBits) {
   const auto most = MakePlan(world.input(), request);
   ASSERT_TRUE(most.ok());
   EXPECT_EQ(most->layers.size(), 12u);
-  EXPECT_EQ(most->bits[11][11], 32u);
+  EXPECT_EQ(most->bits.At(11, 11), 32u);
 }
 
 TEST(Front, PreloadsArePowersOfTwo) {

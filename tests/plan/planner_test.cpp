@@ -8,7 +8,7 @@
 namespace sti {
 namespace {
 
-PlanRequest Request(double target_us, const char* strategy = "sti") {
+PlanRequest Request(double target_us, Strategy strategy = Strategy::kSti) {
   PlanRequest request;
   request.strategy = strategy;
   request.target_us = target_us;
@@ -32,19 +32,17 @@ std::string Row(const test::World& world, PlanRequest request) {
 // STI Table 6, "Ours".
 TEST(Planner, Table6Ours) {
   PlanRequest request = Request(0);
-  for (const char* strategy : {"sti", "sti-paper", "random"}) {
+  for (const Strategy strategy : {Strategy::kSti, Strategy::kStiPaper, Strategy::kRandom}) {
     request.strategy = strategy;
     request.preload_bytes = 1000000;
-    EXPECT_EQ(Row(test::Odroid(), request), "3x3 5x3 10x3") << strategy;
+    EXPECT_EQ(Row(test::Odroid(), request), "3x3 5x3 10x3") << NameOf(strategy);
     request.preload_bytes = 5000000;
-    EXPECT_EQ(Row(test::Jetson(), request), "2x12 3x12 7x12") << strategy;
+    EXPECT_EQ(Row(test::Jetson(), request), "2x12 3x12 7x12") << NameOf(strategy);
   }
 }
 
 std::vector<uint32_t> Flat(const Plan& plan) {
-  std::vector<uint32_t> bits;
-  for (const auto& row : plan.bits) bits.insert(bits.end(), row.begin(), row.end());
-  return bits;
+  return {plan.bits.values().begin(), plan.bits.values().end()};
 }
 
 TEST(Planner, PlanIsCompleteAndCheckable) {
@@ -131,7 +129,7 @@ TEST(Planner, PreloadIsAPrefixThatStopsAtTheFirstThatDoesNotFit) {
   auto plan = MakePlan(world.input(), request);
   ASSERT_TRUE(plan.ok()) << plan.error().message;
   ASSERT_EQ(plan->preload.size(), 1u);
-  EXPECT_EQ(plan->preload[0], (PreloadedShard{0, 0, 6}));  // raised in memory, for nothing
+  EXPECT_EQ(plan->preload[0], (ShardAtBits{0, 0, 6}));  // raised in memory, for nothing
 }
 
 TEST(Planner, InfeasibleSaysTheSmallestTarget) {
@@ -169,7 +167,7 @@ test::World SlowFlash(double unit_us, double layer_us) {
 
 TEST(Planner, JointChoiceWhereIoBinds) {
   test::World world = SlowFlash(1000, 100);
-  auto paper = MakePlan(world.input(), Request(74e3, "sti-paper"));
+  auto paper = MakePlan(world.input(), Request(74e3, Strategy::kStiPaper));
   ASSERT_TRUE(paper.ok());
   EXPECT_FALSE(paper->meets_target);
   EXPECT_EQ(Size(paper), "6x12");
@@ -186,20 +184,20 @@ TEST(Planner, Table7) {
   PlanRequest request;
   request.submodel = {5, 3};
   request.io_budget_bytes = 2000000;  // 300 kB a shard from 2 to 6 bits
-  for (const char* strategy : {"sti", "random"}) {
+  for (const Strategy strategy : {Strategy::kSti, Strategy::kRandom}) {
     request.strategy = strategy;
     auto plan = MakePlan(world.input(), request);
     ASSERT_TRUE(plan.ok()) << plan.error().message;
     const auto bits = Flat(*plan);
-    EXPECT_EQ(std::count(bits.begin(), bits.end(), 6u), 6) << strategy;
-    EXPECT_EQ(std::count(bits.begin(), bits.end(), 2u), 9) << strategy;
+    EXPECT_EQ(std::count(bits.begin(), bits.end(), 6u), 6) << NameOf(strategy);
+    EXPECT_EQ(std::count(bits.begin(), bits.end(), 2u), 9) << NameOf(strategy);
   }
 }
 
 TEST(Planner, RandomFollowsItsSeed) {
   test::World world = test::Odroid();
   PlanRequest request;
-  request.strategy = "random";
+  request.strategy = Strategy::kRandom;
   request.submodel = {5, 3};
   request.io_budget_bytes = 1000000;
   request.seed = 7;

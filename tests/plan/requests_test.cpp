@@ -148,13 +148,13 @@ TEST(Requests, VariantsShareTheBuffer) {
   EXPECT_LT(*plan->variants[1].predicted_loss, *plan->predicted_loss);
   for (const Plan& variant : plan->variants) {
     EXPECT_TRUE(variant.meets_target);
-    for (const PreloadedShard& shard : variant.preload) {
+    for (const ShardAtBits& shard : variant.preload) {
       EXPECT_NE(std::find(plan->preload.begin(), plan->preload.end(), shard), plan->preload.end());
     }
     // What the buffer holds and the variant runs, it runs from there.
-    for (const PreloadedShard& shard : plan->preload) {
-      const auto found = std::find(variant.layers.begin(), variant.layers.end(), shard.layer);
-      if (found == variant.layers.end() || shard.slice >= variant.width) continue;
+    for (const ShardAtBits& shard : plan->preload) {
+      const auto found = std::find(variant.layers.begin(), variant.layers.end(), shard.id.layer);
+      if (found == variant.layers.end() || shard.id.slice >= variant.width) continue;
       EXPECT_NE(std::find(variant.preload.begin(), variant.preload.end(), shard),
                 variant.preload.end());
     }
@@ -225,7 +225,7 @@ TEST(Requests, HolesInWidthsAreRefusedByNameUnlessInterpolated) {
   EXPECT_TRUE(MakePlan(world.input(), request).ok());
   // Measured with --widths: the others are not planned, and an explicit wish for one is refused.
   request.interpolate = false;
-  world.profile.kernel = "native";
+  world.profile.provenance = Provenance::kMeasured;
   plan = MakePlan(world.input(), request);
   ASSERT_TRUE(plan.ok()) << plan.error().message;
   EXPECT_NE(plan->width, 2u);
@@ -283,10 +283,10 @@ TEST(Requests, ThatMakeNoSense) {
   EXPECT_TRUE(refused([](PlanRequest& r) { r.min_accuracy = 1.5; }));
   EXPECT_TRUE(refused([](PlanRequest& r) {
     r.min_accuracy = 0.5;
-    r.strategy = "stdpl";
+    r.strategy = Strategy::kStdpl;
   }));
   EXPECT_TRUE(refused([](PlanRequest& r) { r.further_lengths = {1024}; }));
-  for (const char* baseline : {"load-exec", "stdpl", "preload"}) {
+  for (const Strategy baseline : {Strategy::kLoadExec, Strategy::kStdpl, Strategy::kPreload}) {
     EXPECT_TRUE(refused([&](PlanRequest& r) {
       r.strategy = baseline;
       r.turns = 2;
@@ -297,7 +297,7 @@ TEST(Requests, ThatMakeNoSense) {
     }));
   }
   EXPECT_TRUE(refused([](PlanRequest& r) {
-    r.strategy = "preload";
+    r.strategy = Strategy::kPreload;
     r.further_lengths = {64};
   }));
 }

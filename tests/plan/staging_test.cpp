@@ -210,7 +210,8 @@ TEST(PlanTimes, AreTheDevicesAndTheStallIsPlayed) {
   world.profile.fixed.push_back({128, 5, 10, 7, 0, 0, 0});
   PlanRequest request;
   request.submodel = {2, 1};
-  for (const char* strategy : {"sti", "sti-paper", "random", "stdpl", "load-exec"}) {
+  for (const Strategy strategy : {Strategy::kSti, Strategy::kStiPaper, Strategy::kRandom,
+                                  Strategy::kStdpl, Strategy::kLoadExec}) {
     request.strategy = strategy;
     request.uniform_bits = 2;
     const auto plan = MakePlan(world.input(), request);
@@ -228,8 +229,8 @@ TEST(PlanTimes, AreTheDevicesAndTheStallIsPlayed) {
     EXPECT_EQ(times.head_us, 7);
     EXPECT_EQ(times.layer_io_us, (std::vector<double>{70, 70}));
     // Layer 0 starts at 80 instead of 5; layer 1's shard is there at 150, before it is needed.
-    const bool serial = std::string(strategy) == "load-exec";
-    EXPECT_EQ(times.stall_us, serial ? 150 : 75) << strategy;
+    const bool serial = strategy == Strategy::kLoadExec;
+    EXPECT_EQ(times.stall_us, serial ? 150 : 75) << NameOf(strategy);
     EXPECT_FALSE(plan->cold);
   }
 }

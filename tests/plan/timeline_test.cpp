@@ -175,7 +175,8 @@ TEST(PlanTimeline, EndsWhenThePlanPredictsForEveryStrategyAndMemory) {
   for (ComputeSample& sample : world.profile.compute) sample.p99_us *= p99_more;
   const PlanInput input = world.input();
   size_t played = 0;
-  for (const char* strategy : {"sti", "sti-paper", "random", "load-exec", "stdpl", "preload"}) {
+  for (const Strategy strategy : {Strategy::kSti, Strategy::kStiPaper, Strategy::kRandom,
+                                  Strategy::kLoadExec, Strategy::kStdpl, Strategy::kPreload}) {
     for (const double target_us : {1.5e5, 3e5, 2e6}) {
       for (const uint64_t memory : {uint64_t{0}, uint64_t{24'000'000}}) {
         PlanRequest request;
@@ -187,7 +188,7 @@ TEST(PlanTimeline, EndsWhenThePlanPredictsForEveryStrategyAndMemory) {
         if (!plan.ok()) continue;
         const auto timeline = PlayPlan(input, request, *plan);
         ASSERT_TRUE(timeline.ok()) << timeline.error().message;
-        EXPECT_EQ(timeline->latency_us, plan->predicted_latency_us) << strategy;
+        EXPECT_EQ(timeline->latency_us, plan->predicted_latency_us) << NameOf(strategy);
         EXPECT_EQ(PlayPlan(input, request, *plan, Risk::kP99)->latency_us, plan->predicted_p99_us);
         size_t loads = 0;
         for (const PlanEvent& event : timeline->events) loads += event.work == Work::kLoad ? 1 : 0;
@@ -218,11 +219,11 @@ TEST(PlanTimeline, NamesLayersAndStalls) {
   EXPECT_DOUBLE_EQ(timeline->stall_us, 80);
   std::vector<uint32_t> layers;
   for (const PlanEvent& event : timeline->events) {
-    if (event.work == Work::kLayer) layers.push_back(event.layer);
+    if (event.work == Work::kLayer) layers.push_back(event.shard.id.layer);
   }
   EXPECT_EQ(layers, (std::vector<uint32_t>{1, 3}));
   Plan foreign = *plan;
-  foreign.slices[0][0] = 9;
+  foreign.slices.At(0, 0) = 9;
   EXPECT_EQ(PlayPlan(input, request, foreign).error().kind, ErrorKind::kData);
 }
 

@@ -23,11 +23,11 @@ test::World IoBound(test::Random& random) {
   return world;
 }
 
-using Held = std::map<std::pair<uint32_t, uint32_t>, uint32_t>;
+using Held = std::map<ShardId, uint32_t>;
 
 Held HeldOf(const PlanTurn& turn) {
   Held held;
-  for (const PreloadedShard& shard : turn.preload) held[{shard.layer, shard.slice}] = shard.bits;
+  for (const ShardAtBits& shard : turn.preload) held[shard.id] = shard.bits;
   return held;
 }
 
@@ -37,10 +37,10 @@ uint64_t BytesToRead(const test::World& world, const Plan& plan, const PlanTurn&
                                              {5, 250}, {6, 300}, {32, 800}};
   const Held held = HeldOf(turn);
   uint64_t bytes = 0;
-  for (size_t k = 0; k < plan.layers.size(); ++k) {
-    for (size_t i = 0; i < plan.width; ++i) {
-      const uint32_t bits = turn.bits[k][i];
-      const auto found = held.find({plan.layers[k], plan.slices[k][i]});
+  for (uint32_t k = 0; k < plan.layers.size(); ++k) {
+    for (uint32_t i = 0; i < plan.width; ++i) {
+      const uint32_t bits = turn.bits.At(k, i);
+      const auto found = held.find(plan.Id(k, i));
       if (found == held.end()) {
         bytes += size.at(bits);
       } else if (bits == 32 && found->second != 32) {
@@ -78,15 +78,13 @@ TEST(Turns, FidelityNeverFallsAndWhatIsHeldIsNotReadAgain) {
       ASSERT_LE(turn.read_bytes, before.read_bytes) << trial;
       ASSERT_EQ(turn.read_bytes, BytesToRead(world, *plan, turn)) << trial;
       ASSERT_LE(turn.predicted_p99_us, *request.target_us + 1e-6) << trial;
-      for (const auto& [key, bits] : HeldOf(turn)) {
-        const auto k = std::find(plan->layers.begin(), plan->layers.end(), key.first);
+      for (const auto& [id, bits] : HeldOf(turn)) {
+        const auto k = std::find(plan->layers.begin(), plan->layers.end(), id.layer);
         // What stays is what the turn before had computed with.
-        ASSERT_EQ(before.bits[size_t(k - plan->layers.begin())][key.second], bits) << trial;
+        ASSERT_EQ(before.bits.At(uint32_t(k - plan->layers.begin()), id.slice), bits) << trial;
       }
-      for (size_t k = 0; k < turn.bits.size(); ++k) {
-        for (size_t i = 0; i < turn.bits[k].size(); ++i)
-          ASSERT_GE(turn.bits[k][i], before.bits[k][i]) << trial;
-      }
+      for (size_t shard = 0; shard < turn.bits.values().size(); ++shard)
+        ASSERT_GE(turn.bits.values()[shard], before.bits.values()[shard]) << trial;
       better += turn.bits != before.bits ? 1 : 0;
     }
   }

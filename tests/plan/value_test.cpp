@@ -9,10 +9,10 @@ namespace {
 
 constexpr uint32_t kBits[] = {2, 3, 4, 5, 6, 32};
 
-std::vector<std::pair<uint32_t, uint32_t>> LayerOrder(uint32_t layers, uint32_t width) {
-  std::vector<std::pair<uint32_t, uint32_t>> order;
+std::vector<ShardId> LayerOrder(uint32_t layers, uint32_t width) {
+  std::vector<ShardId> order;
   for (uint32_t layer = 0; layer < layers; ++layer) {
-    for (uint32_t slice = 0; slice < width; ++slice) order.emplace_back(layer, slice);
+    for (uint32_t slice = 0; slice < width; ++slice) order.push_back({layer, slice});
   }
   return order;
 }

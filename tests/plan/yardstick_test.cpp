@@ -57,8 +57,7 @@ double LackOf(const Planning& planning, const Allocation& allocation) {
   double sum = 0;
   for (size_t shard = 0; shard < allocation.shards(); ++shard) {
     sum += planning.value.Lack(allocation.level(shard)) *
-           planning.value.Weight(allocation.layers()[shard / allocation.width()],
-                                 static_cast<uint32_t>(shard % allocation.width()));
+           planning.value.Weight(allocation.IdOf(shard));
   }
   return sum;
 }

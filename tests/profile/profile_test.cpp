@@ -48,7 +48,7 @@ TEST_F(ProfileTest, MeasuresEveryBitwidthLengthAndWidth) {
   EXPECT_EQ(profile->shape, ShapeDigest(file->index().info));
   EXPECT_EQ(profile->threads, 1U);
   EXPECT_EQ(profile->read_path, ReadPathName(file->reader().path()));
-  EXPECT_EQ(profile->kernel.rfind("native-", 0), 0U) << profile->kernel;
+  EXPECT_EQ(profile->kernel.name.rfind("native-", 0), 0U) << profile->kernel.name;
 
   // A size once, however many bitwidths have it.
   ASSERT_FALSE(profile->io.empty());

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "types/limits.h"
+
 namespace sti {
 namespace {
 
@@ -64,9 +66,9 @@ TEST(Vocabulary, StaysSmall) {
 
 TEST(Vocabulary, RefusesTooLittleAndTooMuch) {
   EXPECT_EQ(Vocabulary::FromText("").error().kind, ErrorKind::kData);
-  EXPECT_FALSE(Vocabulary::FromText(std::string(Vocabulary::kMaxTokens + 1, '\n')).ok());
-  EXPECT_TRUE(Vocabulary::FromText(std::string(Vocabulary::kMaxTokens, '\n')).ok());
-  EXPECT_FALSE(Vocabulary::FromText(std::string(Vocabulary::kMaxBytes + 1, 'a')).ok());
+  EXPECT_FALSE(Vocabulary::FromText(std::string(kMaxVocabulary + 1, '\n')).ok());
+  EXPECT_TRUE(Vocabulary::FromText(std::string(kMaxVocabulary, '\n')).ok());
+  EXPECT_FALSE(Vocabulary::FromText(std::string(kMaxTextBytes + 1, 'a')).ok());
 }
 
 }  // namespace

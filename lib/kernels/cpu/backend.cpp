@@ -22,7 +22,7 @@
 namespace sti {
 namespace {
 
-constexpr std::string_view kOpenBlasName = "openblas-fp32";
+constexpr std::string_view kOpenBlas = "openblas";
 
 struct Target {
   std::string_view name;
@@ -130,14 +130,15 @@ std::vector<ComputeType> ComputeTypes() {
   return types;
 }
 
-std::string KernelName(const Arithmetic& arithmetic) {
-  if (arithmetic.backend == Backend::kOpenBlas) return std::string(kOpenBlasName);
-  return "native-" + std::string(kTargets[ChosenTarget()].name) + "-" +
-         std::string(NameOf(arithmetic.type));
+Kernel KernelFor(const Arithmetic& arithmetic) {
+  const std::string backend = arithmetic.backend == Backend::kOpenBlas
+                                  ? std::string(kOpenBlas)
+                                  : "native-" + std::string(kTargets[ChosenTarget()].name);
+  return {backend + "-" + std::string(NameOf(arithmetic.type)), arithmetic.type};
 }
 
 Backend BackendNamed(std::string_view kernel) {
-  return kernel == kOpenBlasName ? Backend::kOpenBlas : Backend::kNative;
+  return kernel.starts_with(kOpenBlas) ? Backend::kOpenBlas : Backend::kNative;
 }
 
 std::vector<std::string> InstructionSets() {

@@ -32,7 +32,7 @@ class BlasLinear final : public Linear {
     for (const LinearSum& group : groups) RunGroup(rows, group);
   }
   [[nodiscard]] uint64_t bytes() const override { return buffer_.size(); }
-  [[nodiscard]] std::string name() const override { return KernelName({Backend::kOpenBlas}); }
+  [[nodiscard]] Kernel kernel() const override { return KernelFor({Backend::kOpenBlas}); }
 
  private:
   void DecodeMatrix(const LinearTerm& term);

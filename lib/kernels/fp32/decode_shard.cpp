@@ -4,7 +4,7 @@
 
 #include "kernels/decode.h"
 #include "kernels/fp32/outliers.h"
-#include "types/plan.h"
+#include "types/bits.h"
 
 namespace sti {
 namespace {

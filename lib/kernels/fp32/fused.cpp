@@ -5,7 +5,7 @@
 #include "kernels/fp32/fused_targets.h"
 #include "kernels/fp32/outliers.h"
 #include "kernels/lowp/targets.h"
-#include "types/plan.h"
+#include "types/bits.h"
 
 namespace sti {
 

@@ -61,7 +61,7 @@ class NativeLinear final : public Linear {
   }
   void Run(uint32_t rows, std::span<const LinearSum> groups) override;
   [[nodiscard]] uint64_t bytes() const override { return buffer_.size() + leading_buffer_.size(); }
-  [[nodiscard]] std::string name() const override { return KernelName({Backend::kNative}); }
+  [[nodiscard]] Kernel kernel() const override { return KernelFor({Backend::kNative}); }
   void MeterDecoding(bool on) override {
     for (DecodeMeter& meter : meters_) meter.on = on;
   }

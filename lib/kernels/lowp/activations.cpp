@@ -4,7 +4,7 @@
 #include <cassert>
 
 #include "base/carver.h"
-#include "types/plan.h"
+#include "types/bits.h"
 
 namespace sti {
 namespace {

@@ -51,7 +51,7 @@ class PackedLinear final : public Linear {
   void Reserve(const LinearLimits& limits) override;
   void Run(uint32_t rows, std::span<const LinearSum> groups) override;
   [[nodiscard]] uint64_t bytes() const override { return buffer_.size() + activations_.bytes(); }
-  [[nodiscard]] std::string name() const override { return KernelName({Backend::kNative, type_}); }
+  [[nodiscard]] Kernel kernel() const override { return KernelFor({Backend::kNative, type_}); }
   void MeterDecoding(bool on) override {
     for (DecodeMeter& meter : meters_) meter.on = on;
   }

@@ -14,7 +14,7 @@
 #include "kernels/decode.h"
 #include "kernels/fp32/outliers.h"
 #include "kernels/lowp/targets.h"
-#include "types/plan.h"
+#include "types/bits.h"
 
 namespace sti {
 namespace {

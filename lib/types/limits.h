@@ -1,0 +1,33 @@
+// The most that files may hold, as spec/container.md ("Limits") and spec/plan.md say. Whoever reads
+// or writes a file, and whoever makes what goes into one, takes the numbers from here.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace sti {
+
+// Models.
+inline constexpr uint32_t kMaxLayers = 1024;          ///< N
+inline constexpr uint32_t kMaxWidth = 256;            ///< M
+inline constexpr uint32_t kMaxHidden = 16384;         ///< d
+inline constexpr uint32_t kMaxFfn = 65536;            ///< f
+inline constexpr uint32_t kMaxVocabulary = 1U << 22;  ///< V
+inline constexpr uint32_t kMaxPositions = 65536;      ///< P
+inline constexpr uint32_t kMaxTokenTypes = 16;        ///< T
+inline constexpr uint32_t kMaxLabels = 65536;         ///< C
+inline constexpr uint32_t kMaxMerges = 1U << 22;
+
+// Containers.
+inline constexpr uint64_t kMaxIndexBytes = uint64_t{256} << 20;
+inline constexpr uint64_t kMaxResidentBytes = uint64_t{4} << 30;  ///< of one part, decompressed
+inline constexpr uint64_t kMaxTextBytes = uint64_t{64} << 20;  ///< vocabulary or merges, likewise
+
+// Plans.
+inline constexpr uint32_t kMaxLength = 1U << 20;  ///< of an input, in tokens
+inline constexpr size_t kMaxVariants = 64;
+inline constexpr size_t kMaxTurns = 64;
+inline constexpr size_t kMaxPlanTextBytes = 65536;  ///< of one text
+inline constexpr uint64_t kMaxStagingBytes = uint64_t{1} << 40;
+
+}  // namespace sti

@@ -1,0 +1,15 @@
+#include "types/shard_catalog.h"
+
+#include <algorithm>
+
+namespace sti {
+
+std::optional<uint64_t> ShardCatalog::BytesOf(const ShardAtBits& shard) const {
+  const auto [layer, slice] = shard.id;
+  const auto level = std::find(bits.begin(), bits.end(), shard.bits);
+  if (level == bits.end() || layer >= layers || slice >= width) return std::nullopt;
+  const size_t row = size_t{layer} * width + slice;
+  return read_bytes[row * bits.size() + static_cast<size_t>(level - bits.begin())];
+}
+
+}  // namespace sti

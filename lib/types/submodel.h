@@ -1,0 +1,21 @@
+// A smaller model inside a model: n of its layers, m slices of each (STI 4.1).
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace sti {
+
+struct Submodel {
+  uint32_t depth = 0;  ///< n
+  uint32_t width = 0;  ///< m
+  [[nodiscard]] uint64_t shards() const { return uint64_t{depth} * width; }
+  friend bool operator==(const Submodel&, const Submodel&) = default;
+};
+
+/// Returns "5x3".
+inline std::string NameOf(const Submodel& submodel) {
+  return std::to_string(submodel.depth) + "x" + std::to_string(submodel.width);
+}
+
+}  // namespace sti

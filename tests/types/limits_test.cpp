@@ -1,0 +1,72 @@
+// The documents state each limit once, and so does types/limits.h: this reads the documents.
+#include "types/limits.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <sstream>
+#include <string>
+
+#include "base/atomic_file.h"
+
+namespace sti {
+namespace {
+
+std::string Document(const std::string& name) {
+  const auto bytes = ReadWholeFile(std::string(STI_SOURCE_DIR) + "/spec/" + name, 1 << 20);
+  EXPECT_TRUE(bytes.ok());
+  return bytes.ok() ? *bytes : "";
+}
+
+/// Returns the number that follows `before`, with its unit where it has one.
+uint64_t NumberAfter(const std::string& text, const std::string& before) {
+  const size_t at = text.find(before);
+  EXPECT_NE(at, std::string::npos) << before;
+  if (at == std::string::npos) return 0;
+  std::istringstream words(text.substr(at + before.size(), 40));
+  uint64_t number = 0;
+  std::string unit;
+  words >> number;
+  if (words.peek() == '^') {
+    uint64_t exponent = 0;
+    words.ignore();
+    words >> exponent;
+    return uint64_t{1} << exponent;  // of 2
+  }
+  words >> unit;
+  return number << (unit == "MiB" ? 20 : unit == "GiB" ? 30 : 0);
+}
+
+TEST(Limits, AreThoseOfTheContainerDocument) {
+  const std::string document = Document("container.md");
+  const std::string limits = document.substr(document.find("## Limits"));
+  const std::map<std::string, uint64_t> rows = {{"N", kMaxLayers},
+                                                {"M", kMaxWidth},
+                                                {"d", kMaxHidden},
+                                                {"f", kMaxFfn},
+                                                {"V", kMaxVocabulary},
+                                                {"P", kMaxPositions},
+                                                {"T", kMaxTokenTypes},
+                                                {"C", kMaxLabels},
+                                                {"index", kMaxIndexBytes},
+                                                {"resident part, decompressed", kMaxResidentBytes},
+                                                {"vocabulary, merges, decompressed", kMaxTextBytes},
+                                                {"merges", kMaxMerges}};
+  for (const auto& [name, limit] : rows)
+    EXPECT_EQ(NumberAfter(limits, "| " + name + " | "), limit) << name;
+}
+
+TEST(Limits, AreThoseOfThePlanDocument) {
+  const std::string document = Document("plan.md");
+  EXPECT_EQ(NumberAfter(document, "input length in tokens, 1 to "), kMaxLength);
+  EXPECT_EQ(NumberAfter(document, "original indexes executed, ascending, below "), kMaxLayers);
+  EXPECT_EQ(NumberAfter(document, "m, 1 to "), kMaxWidth);
+  EXPECT_EQ(NumberAfter(document, "stored slice indexes, below "), kMaxWidth);
+  EXPECT_EQ(NumberAfter(document, "predictions count on, at most "), kMaxStagingBytes);
+  EXPECT_EQ(NumberAfter(document, "**Variants**: at most "), kMaxVariants);
+  EXPECT_EQ(NumberAfter(document, "**Turns**: at most "), kMaxTurns);
+  EXPECT_EQ(NumberAfter(document, "texts longer than "), kMaxPlanTextBytes);
+}
+
+}  // namespace
+}  // namespace sti
