@@ -6,7 +6,6 @@
 
 #include "checkpoint.h"
 #include "common/files.h"
-#include "common/importance_text.h"
 #include "common/parse.h"
 #include "common/part_text.h"
 #include "format/importance_file.h"
@@ -15,6 +14,7 @@
 #include "importance/measure.h"
 #include "importance/quick_importance.h"
 #include "inputs.h"
+#include "pictures/importance_text.h"
 #include "text/model_tokenizer.h"
 #include "warnings.h"
 

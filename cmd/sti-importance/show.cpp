@@ -5,12 +5,12 @@
 #include <vector>
 
 #include "common/files.h"
-#include "common/heat_map.h"
-#include "common/heat_map_picture.h"
-#include "common/svg.h"
 #include "format/importance_file.h"
 #include "format/json_fields.h"
 #include "importance/rank_statistics.h"
+#include "pictures/heat_map.h"
+#include "pictures/heat_map_picture.h"
+#include "pictures/svg.h"
 
 namespace sti {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "common/importance_text.h"
+#include "pictures/importance_text.h"
 
 namespace sti {
 

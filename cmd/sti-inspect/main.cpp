@@ -4,7 +4,6 @@
 #include <cstdio>
 
 #include "common/files.h"
-#include "common/heat_map.h"
 #include "common/lines.h"
 #include "common/part_text.h"
 #include "common/plan_text.h"
@@ -17,6 +16,7 @@
 #include "import/export_model.h"
 #include "model/verify.h"
 #include "options.h"
+#include "pictures/heat_map.h"
 #include "text/model_tokenizer.h"
 
 namespace sti {

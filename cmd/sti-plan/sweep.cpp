@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "common/parse.h"
-#include "common/svg.h"
+#include "pictures/svg.h"
 
 namespace sti {
 namespace {

@@ -1,4 +1,4 @@
-// A grid of targets and preload buffers, as a table, as JSON and as a picture.
+// A grid of targets and preload buffers, as a table and as JSON.
 #pragma once
 
 #include <string>
@@ -12,8 +12,5 @@ std::string SweepText(const FrontGrid& grid);
 
 /// One object: what quality means, and a row a cell.
 std::string SweepJson(const FrontGrid& grid);
-
-/// Quality over latency, a line for each preload buffer. Requires one plan at least.
-std::string SweepSvg(const FrontGrid& grid);
 
 }  // namespace sti

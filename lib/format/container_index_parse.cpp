@@ -12,6 +12,7 @@
 #include "format/flatbuffer_values.h"
 #include "format/resident_codec.h"
 #include "format/row_codec.h"
+#include "format/shard_layout.h"
 #include "shard/weight_order.h"
 #include "types/bits.h"
 #include "types/limits.h"
@@ -228,7 +229,7 @@ class IndexParser {
 
   [[nodiscard]] Status CheckPlaneLength(uint32_t bits, uint64_t length, uint64_t offset) const {
     uint64_t weights = index_.info.shape.shard_weights();
-    uint64_t plane = RoundUp((weights + 7) / 8, kPlaneAlignment);
+    uint64_t plane = PlaneBytes(weights);
     bool right = length == plane;
     if (bits == kFullBits) right = length == weights * BytesOf(index_.info.data_type);
     if (bits == kLeastBits) right = length > 2 * plane && length <= 2 * plane + weights * 8 + 4096;

@@ -1,6 +1,6 @@
 #include "format/container_sizes.h"
 
-#include "base/checked.h"
+#include "format/shard_layout.h"
 #include "types/bits.h"
 
 namespace sti {
@@ -36,7 +36,7 @@ uint64_t SeparateBytes(const ContainerIndex& index, const ContainerSizes& sizes)
 
 ContainerSizes SizesOf(const ContainerIndex& index, uint64_t file_bytes) {
   ContainerSizes sizes;
-  const uint64_t plane_bytes = RoundUp((index.info.shape.shard_weights() + 7) / 8, kPlaneAlignment);
+  const uint64_t plane_bytes = PlaneBytes(index.info.shape.shard_weights());
   sizes.weights = index.info.shape.shard_weights() * index.shards.size();
   for (const ShardLocation& shard : index.shards) AddShard(shard, plane_bytes, sizes);
   for (const Codebook& codebook : index.centroids) {

@@ -8,7 +8,7 @@
 //       12    4  header bytes H, this header with its checksum: 40 today
 //       16    8  payload bytes P; the file is H + P bytes long
 //       24    8  XXH3-64 of the payload
-//      H-8    8  XXH3-64 of bytes 0 to H-8
+//      H-8    8  XXH3-64 of the first H - 8 bytes
 //        H    P  a FlatBuffer
 //
 // All numbers are little endian. Functions are thread-safe.

@@ -5,26 +5,6 @@
 #include <numeric>
 
 namespace sti {
-namespace {
-
-constexpr int kZstdLevel = 19;
-
-}  // namespace
-
-StoredPart CompressPart(std::span<const uint8_t> raw) {
-  StoredPart part;
-  part.bytes.resize(ZSTD_compressBound(raw.size()));
-  size_t size =
-      ZSTD_compress(part.bytes.data(), part.bytes.size(), raw.data(), raw.size(), kZstdLevel);
-  if (ZSTD_isError(size) == 0 && size < raw.size() - raw.size() / 4) {
-    part.bytes.resize(size);
-    part.compression = Compression::kZstd;
-  } else {
-    part.bytes.assign(raw.begin(), raw.end());
-  }
-  return part;
-}
-
 Result<std::vector<uint8_t>> DecompressPart(const ResidentLocation& location,
                                             std::span<const uint8_t> stored,
                                             const std::string& name) {

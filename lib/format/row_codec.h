@@ -2,7 +2,7 @@
 //
 // Eight-bit rows: rows hold single values far larger than the others, which a codebook of clusters
 // would average away, so codes are uniform against the row's largest magnitude m. Code c stands for
-// the middle of its step, (c - 127.5) m / 128. Its top k bits are the code of k bits.
+// the middle of its step, (c - 127.5) m / 128.
 #pragma once
 
 #include <cstdint>

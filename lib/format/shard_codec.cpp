@@ -2,76 +2,11 @@
 
 #include <algorithm>
 
-#include "base/checked.h"
 #include "base/little_endian.h"
+#include "format/shard_layout.h"
 #include "types/bits.h"
 
 namespace sti {
-namespace {
-
-constexpr size_t kBaseCountsBytes = 8;  // u32 outliers, u32 blocks
-
-uint64_t PlaneBytes(uint64_t weights) { return RoundUp((weights + 7) / 8, kPlaneAlignment); }
-
-// Offsets inside a base part; every term is bounded by the shard's weights (< 2^32).
-struct BaseLayout {
-  uint64_t starts;  // u32 [blocks + 1]
-  uint64_t lows;    // u16 [count]
-  uint64_t values;  // [count] in the source's type
-  uint64_t planes;  // two bit planes
-  uint64_t total;
-
-  BaseLayout(uint64_t weights, uint64_t count, DataType type) {
-    uint64_t blocks = (weights + kOutlierBlock - 1) / kOutlierBlock;
-    starts = kBaseCountsBytes;
-    lows = starts + 4 * (blocks + 1);
-    values = RoundUp(lows + 2 * count, 4);
-    planes = RoundUp(values + BytesOf(type) * count, kPlaneAlignment);
-    total = planes + 2 * PlaneBytes(weights);
-  }
-};
-
-void WritePlane(std::span<const uint8_t> codes, uint32_t bit, uint8_t* out) {
-  for (size_t i = 0; i < codes.size(); ++i) {
-    out[i / 8] = static_cast<uint8_t>(out[i / 8] | ((codes[i] >> bit & 1U) << (i % 8)));
-  }
-}
-
-}  // namespace
-
-std::vector<uint8_t> EncodeShardBase(std::span<const uint8_t> codes,
-                                     std::span<const ShardOutlier> outliers, DataType type) {
-  BaseLayout layout(codes.size(), outliers.size(), type);
-  std::vector<uint8_t> part(layout.total, 0);
-  auto blocks = static_cast<uint32_t>((codes.size() + kOutlierBlock - 1) / kOutlierBlock);
-  StoreLittle<uint32_t>(&part[0], static_cast<uint32_t>(outliers.size()));
-  StoreLittle<uint32_t>(&part[4], blocks);
-  uint32_t next = 0;
-  for (uint32_t block = 0; block <= blocks; ++block) {
-    while (next < outliers.size() && outliers[next].position / kOutlierBlock < block) ++next;
-    StoreLittle<uint32_t>(&part[layout.starts + 4 * block], next);
-  }
-  for (size_t i = 0; i < outliers.size(); ++i) {
-    StoreLittle<uint16_t>(&part[layout.lows + 2 * i],
-                          static_cast<uint16_t>(outliers[i].position % kOutlierBlock));
-    uint8_t* value = &part[layout.values + BytesOf(type) * i];
-    if (type == DataType::kF32) {
-      StoreLittle<uint32_t>(value, outliers[i].raw);
-    } else {
-      StoreLittle<uint16_t>(value, static_cast<uint16_t>(outliers[i].raw));
-    }
-  }
-  WritePlane(codes, 5, &part[layout.planes]);
-  WritePlane(codes, 4, &part[layout.planes + PlaneBytes(codes.size())]);
-  return part;
-}
-
-std::vector<uint8_t> EncodeShardPlane(std::span<const uint8_t> codes, uint32_t bits) {
-  std::vector<uint8_t> part(PlaneBytes(codes.size()), 0);
-  WritePlane(codes, kMostBits - bits, part.data());
-  return part;
-}
-
 namespace {
 
 // Block starts ascend from 0 to count, positions ascend within a block and lie inside the shard.
@@ -110,7 +45,7 @@ Result<ShardView> ViewShard(const ModelInfo& info, const Codebook& codebook, uin
   if (base.size() < kBaseCountsBytes) return bad();
   view.outliers.count = LoadLittle<uint32_t>(&base[0]);
   view.outliers.blocks = LoadLittle<uint32_t>(&base[4]);
-  BaseLayout layout(weights, view.outliers.count, info.data_type);
+  const BaseLayout layout(weights, view.outliers.count, info.data_type);
   if (view.outliers.count > weights || layout.total != base.size() ||
       view.outliers.blocks != (weights + kOutlierBlock - 1) / kOutlierBlock) {
     return bad();

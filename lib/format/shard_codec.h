@@ -1,5 +1,5 @@
-// The bytes of a shard's parts (spec/container.md, "Shard parts"): written by ShardEncoder, viewed
-// in place by ViewShard.
+// The bytes of a shard's parts (spec/container.md, "Shard parts"): written by the two encoders,
+// viewed in place by ViewShard.
 #pragma once
 
 #include <cstdint>

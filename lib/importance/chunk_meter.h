@@ -8,8 +8,9 @@
 //
 // Two further ideas save nothing and are left out. Stopping early where accuracy can no longer
 // change the ranking: of 144 scores on 872 examples many differ by one example or none, so ties
-// stay open to the last chunk (docs/importance.md has the numbers). Skipping what a raised
-// shard leaves unchanged bit for bit: there is no such sequence in a trained model.
+// stay open to the last chunk (docs/measured/importance.md, "What was tried and saves nothing").
+// Skipping what a raised shard leaves unchanged bit for bit: there is no such sequence in a trained
+// model.
 #pragma once
 
 #include <cstdint>

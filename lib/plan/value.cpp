@@ -47,7 +47,7 @@ void LiftNoise(std::vector<double>* values) {
 
 /// Gain of each shard from the fewest bits to the most that were measured, and the mean gain on
 /// top: single gains are noisy, and of 240 random plans of CLINC150 models their sum orders losses
-/// best so (docs/planning.md).
+/// best so (docs/measured/planning.md, "Predicted and measured loss").
 std::vector<double> WeightsByGain(const Importance& importance) {
   const size_t levels = importance.gain_bits.size();
   std::vector<double> weights;

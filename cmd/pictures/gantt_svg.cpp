@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "common/parse.h"
-#include "common/svg.h"
-#include "gantt.h"
+#include "pictures/gantt.h"
+#include "pictures/svg.h"
 
 namespace sti {
 namespace {

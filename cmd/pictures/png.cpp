@@ -3,7 +3,7 @@
 #include <cstdio>
 
 #include "base/atomic_file.h"
-#include "common/raster.h"
+#include "pictures/raster.h"
 
 namespace sti {
 namespace {

@@ -1,11 +1,11 @@
-#include "common/heat_map_picture.h"
+#include "pictures/heat_map_picture.h"
 
 #include <algorithm>
 #include <vector>
 
-#include "common/importance_text.h"
-#include "common/shading.h"
-#include "common/svg.h"
+#include "pictures/importance_text.h"
+#include "pictures/shading.h"
+#include "pictures/svg.h"
 #include "types/shard_id.h"
 
 namespace sti {

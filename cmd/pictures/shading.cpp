@@ -1,4 +1,4 @@
-#include "common/shading.h"
+#include "pictures/shading.h"
 
 #include <unistd.h>
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "common/raster.h"
+#include "pictures/raster.h"
 #include "types/importance.h"
 
 namespace sti {

@@ -1,7 +1,7 @@
 // The terminal's picture: a line for each lane, then one for each layer, one column a stretch of
 // time. A column shows what fills most of it; work shorter than a column still gets the one where
 // its middle lies.
-#include "gantt.h"
+#include "pictures/gantt.h"
 
 #include <unistd.h>
 
@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "common/parse.h"
-#include "common/svg.h"
+#include "pictures/svg.h"
 #include "types/bits.h"
 
 namespace sti {

@@ -1,4 +1,4 @@
-#include "common/svg.h"
+#include "pictures/svg.h"
 
 #include <algorithm>
 #include <array>

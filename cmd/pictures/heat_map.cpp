@@ -1,11 +1,11 @@
-#include "common/heat_map.h"
+#include "pictures/heat_map.h"
 
 #include <algorithm>
 #include <cstdint>
 
-#include "common/importance_text.h"
-#include "common/shading.h"
-#include "common/submodel_table.h"
+#include "pictures/importance_text.h"
+#include "pictures/shading.h"
+#include "pictures/submodel_table.h"
 
 namespace sti {
 namespace {

@@ -1,4 +1,4 @@
-#include "common/importance_text.h"
+#include "pictures/importance_text.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "common/raster.h"
+#include "pictures/raster.h"
 
 #include <algorithm>
 #include <cstddef>

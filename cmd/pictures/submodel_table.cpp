@@ -1,4 +1,4 @@
-#include "common/submodel_table.h"
+#include "pictures/submodel_table.h"
 
 #include <algorithm>
 #include <cstdio>

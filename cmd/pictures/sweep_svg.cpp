@@ -1,5 +1,7 @@
 // Quality over latency, both as predicted. Latency is on a logarithmic axis, since targets are
 // spaced by ratio. Lines differ by colour and by mark; what is on the front is filled.
+#include "pictures/sweep_svg.h"
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -7,8 +9,7 @@
 #include <vector>
 
 #include "common/parse.h"
-#include "common/svg.h"
-#include "sweep.h"
+#include "pictures/svg.h"
 
 namespace sti {
 namespace {

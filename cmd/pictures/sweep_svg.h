@@ -1,0 +1,13 @@
+// A grid of targets and preload buffers as a picture.
+#pragma once
+
+#include <string>
+
+#include "plan/front.h"
+
+namespace sti {
+
+/// Returns quality over latency, a line for each preload buffer. Requires one plan at least.
+std::string SweepSvg(const FrontGrid& grid);
+
+}  // namespace sti
