@@ -27,6 +27,7 @@
 #include <system_error>
 #include <vector>
 
+#include "common/cli.h"
 #include "common/parse.h"
 #include "common/tool.h"
 #include "flash_faults.h"

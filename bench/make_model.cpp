@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/half.h"
+#include "common/cli.h"
 #include "common/parse.h"
 #include "common/tool.h"
 #include "support/random.h"

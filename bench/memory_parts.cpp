@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "base/process_memory.h"
+#include "common/cli.h"
 #include "common/files.h"
 #include "common/tool.h"
 #include "pipeline/pipeline.h"

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/aligned_buffer.h"
+#include "common/cli.h"
 #include "common/parse.h"
 #include "common/tool.h"
 #include "io/block_reader.h"

@@ -11,6 +11,7 @@
 #include <system_error>
 
 #include "base/usable_cpus.h"
+#include "common/cli.h"
 #include "common/progress.h"
 
 namespace sti {
@@ -75,13 +76,14 @@ void OccupyClosedStreams() {
 int StopSignal() { return g_stop_signal; }
 
 Tool::Tool(std::string name, std::string description, std::string example)
-    : name_(std::move(name)), app_(Wrapped(std::move(description)), name_) {
-  app_.footer("\nExample:\n  " + std::move(example));
-  app_.get_formatter()->column_width(26);
-  app_.add_flag("-q,--quiet", quiet_, "say nothing but errors");
-  app_.add_flag("-v,--verbose", verbose_, "explain what is done");
-  app_.add_flag("--json", json_, "machine-readable output");
-  app_.set_version_flag("--version", name_ + " " STI_VERSION);
+    : name_(std::move(name)),
+      app_(std::make_unique<CLI::App>(Wrapped(std::move(description)), name_)) {
+  app_->footer("\nExample:\n  " + std::move(example));
+  app_->get_formatter()->column_width(26);
+  app_->add_flag("-q,--quiet", quiet_, "say nothing but errors");
+  app_->add_flag("-v,--verbose", verbose_, "explain what is done");
+  app_->add_flag("--json", json_, "machine-readable output");
+  app_->set_version_flag("--version", name_ + " " STI_VERSION);
 }
 
 Tool::~Tool() = default;
@@ -99,9 +101,9 @@ int Tool::Report(const Error& error) const {
 int Tool::Main(int argc, char** argv, const std::function<Result<int>()>& body) {
   OccupyClosedStreams();
   try {
-    app_.parse(argc, argv);
+    app_->parse(argc, argv);
   } catch (const CLI::Success& asked) {
-    app_.exit(asked);  // help or version, to stdout
+    app_->exit(asked);  // help or version, to stdout
     return CloseOutput(0);
   } catch (const CLI::ParseError& error) {
     return Report(UsageError(std::string(error.what()) + "; see " + name_ + " --help"));

@@ -1,7 +1,6 @@
 // What every tool does the same way: common options, messages, progress, signals, exit codes.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -10,6 +9,10 @@
 
 #include "base/log.h"
 #include "base/result.h"
+
+namespace CLI {
+class App;
+}  // namespace CLI
 
 namespace sti {
 
@@ -21,7 +24,8 @@ class Tool {
   Tool(const Tool&) = delete;
   Tool& operator=(const Tool&) = delete;
 
-  [[nodiscard]] CLI::App& app() { return app_; }
+  /// Options are added with what common/cli.h includes.
+  [[nodiscard]] CLI::App& app() { return *app_; }
   [[nodiscard]] bool json() const { return json_; }
   [[nodiscard]] bool quiet() const { return quiet_; }
   [[nodiscard]] bool verbose() const { return verbose_; }
@@ -48,7 +52,7 @@ class Tool {
   int CloseOutput(int code) const;
 
   std::string name_;
-  CLI::App app_;
+  std::unique_ptr<CLI::App> app_;
   bool json_ = false;
   bool quiet_ = false;
   bool verbose_ = false;
@@ -57,22 +61,6 @@ class Tool {
 /// The signal that asked this process to stop, or 0.
 int StopSignal();
 inline bool StopRequested() { return StopSignal() != 0; }
-
-/// A value of an option through one of common/parse.h's functions.
-template <typename T, typename Parse>
-CLI::Option* AddParsed(CLI::App& app, const std::string& flags, T& target, Parse parse,
-                       const std::string& help) {
-  return app
-      .add_option_function<std::string>(
-          flags,
-          [&target, parse, flags](const std::string& text) {
-            auto value = parse(text);
-            if (!value.ok()) throw CLI::ValidationError(flags, value.error().message);
-            target = *value;
-          },
-          help)
-      ->type_name("");
-}
 
 /// Threads this process may use: what affinity and control groups leave it, not the machine's
 /// cores.

@@ -6,6 +6,7 @@
 #include <initializer_list>
 #include <string_view>
 
+#include "common/cli.h"
 #include "common/files.h"
 #include "common/parse.h"
 

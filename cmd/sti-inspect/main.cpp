@@ -3,6 +3,7 @@
 
 #include <cstdio>
 
+#include "common/cli.h"
 #include "common/files.h"
 #include "common/lines.h"
 #include "common/part_text.h"

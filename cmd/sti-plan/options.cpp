@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "common/cli.h"
 #include "common/parse.h"
 
 namespace sti {

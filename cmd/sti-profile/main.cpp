@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "common/cli.h"
 #include "common/files.h"
 #include "common/machine.h"
 #include "common/parse.h"

@@ -1,5 +1,6 @@
 #include "options.h"
 
+#include "common/cli.h"
 #include "common/parse.h"
 
 namespace sti {

@@ -1,6 +1,7 @@
 // sti-shard: a model folder in, a shard container out.
 #include <nlohmann/json.hpp>
 
+#include "common/cli.h"
 #include "common/files.h"
 #include "common/parse.h"
 #include "common/tool.h"
