@@ -62,7 +62,7 @@ Status Measure(char** paths) {
   STI_ASSIGN_OR_RETURN(const Importance importance, Parsed(paths[3], ParseImportance));
   const ShardCatalog catalog = CatalogOf(file.index());
   const DeviceProfile profile = Rounded(std::move(measured), catalog);
-  const PlanInput input{file.index().info, catalog, profile, &importance, {}, {}, 0};
+  const PlanInput input{file.index().info, catalog, profile, &importance, {}, {}, {}};
   test::Missed shipped;
   test::Missed paper;
   int late = 0;

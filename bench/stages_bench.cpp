@@ -72,8 +72,8 @@ void Plan24x16(benchmark::State& state) {
   PlanRequest request;
   request.target_us = static_cast<double>(state.range(0)) * 1e3;
   request.preload_bytes = static_cast<uint64_t>(state.range(1)) << 20;
-  const PlanInput input{world.info, world.catalog,     world.profile, &world.importance, {},
-                        {},         uint64_t{20} << 20};
+  const PlanInput input{world.info, world.catalog,          world.profile, &world.importance, {},
+                        {},         {0, uint64_t{20} << 20}};
   for (auto _ : state) {
     auto plan = MakePlan(input, request);
     if (!plan.ok()) {

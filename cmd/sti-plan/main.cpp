@@ -2,60 +2,37 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "cold_bytes.h"
+#include "api/plan_inputs.h"
 #include "common/files.h"
 #include "common/plan_text.h"
 #include "format/plan_file.h"
-#include "model/memory.h"
 #include "options.h"
 #include "pictures/gantt.h"
 #include "pictures/svg.h"
 #include "pictures/sweep_svg.h"
 #include "plan/front.h"
 #include "sweep.h"
-#include "text/model_tokenizer.h"
 #include "verdicts.h"
 
 namespace sti {
 namespace {
 
-// What both planning and checking look at.
-struct Inputs {
-  ContainerFile file;
-  ShardCatalog catalog;
-  ColdBytes cold;
-  DeviceProfile profile;
-  std::optional<Importance> importance;
-
-  [[nodiscard]] PlanInput View() const {
-    return {file.index().info,
-            catalog,
-            profile,
-            importance ? &*importance : nullptr,
-            file.index().model,
-            ShapeDigest(file.index().info),
-            ResidentBytes(file.index()) + TokenizerBytes(file.index()),
-            &cold};
-  }
-};
-
-Result<Inputs> ReadInputs(const PlanOptions& options) {
-  STI_ASSIGN_OR_RETURN(ContainerFile file, ContainerFile::Open(options.model));
+Result<PlanInputs> ReadInputs(const PlanOptions& options) {
+  STI_ASSIGN_OR_RETURN(const ContainerFile file, ContainerFile::Open(options.model));
   STI_RETURN_IF_ERROR(file.RequireWhole());
   STI_ASSIGN_OR_RETURN(DeviceProfile profile, ReadProfile(options.profile));
   STI_RETURN_IF_ERROR(BelongsTo(profile, options.profile, file));
-  Inputs inputs{std::move(file), {}, {}, std::move(profile), {}};
-  inputs.catalog = CatalogOf(inputs.file.index());
-  inputs.cold = ColdBytesOf(inputs.file);
+  std::optional<Importance> importance;
   if (!options.importance.empty()) {
-    STI_ASSIGN_OR_RETURN(inputs.importance, ReadImportance(options.importance));
-    STI_RETURN_IF_ERROR(BelongsTo(*inputs.importance, options.importance, inputs.file));
+    STI_ASSIGN_OR_RETURN(importance, ReadImportance(options.importance));
+    STI_RETURN_IF_ERROR(BelongsTo(*importance, options.importance, file));
   }
-  return inputs;
+  return PlanInputs(file, std::move(profile), std::move(importance));
 }
 
 // The plan over time: in the terminal behind the reasons, and as a picture.
-Status ShowTimeline(const PlanOptions& options, const Inputs& inputs, const Plan& plan, FILE* out) {
+Status ShowTimeline(const PlanOptions& options, const PlanInputs& inputs, const Plan& plan,
+                    FILE* out) {
   if (!options.explain && options.gantt.empty()) return {};
   STI_ASSIGN_OR_RETURN(PlanTimeline timeline, PlayPlan(inputs.View(), options.request, plan));
   if (options.explain) std::fputs(GanttText(plan, timeline, ShowsUnicode(out)).c_str(), out);
@@ -65,7 +42,7 @@ Status ShowTimeline(const PlanOptions& options, const Inputs& inputs, const Plan
   return WriteSvg(options.gantt, GanttSvg(plan, timeline, preload_bytes));
 }
 
-Result<int> Make(const Tool& tool, const PlanOptions& options, const Inputs& inputs) {
+Result<int> Make(const Tool& tool, const PlanOptions& options, const PlanInputs& inputs) {
   std::vector<std::string> reasons;
   auto made = MakePlan(inputs.View(), options.request, &reasons);
   // Reasons are part of the answer with --explain, also when the answer is no.
@@ -75,7 +52,7 @@ Result<int> Make(const Tool& tool, const PlanOptions& options, const Inputs& inp
     for (const std::string& reason : reasons) std::fputs(Wrapped(reason).c_str(), out);
   }
   STI_ASSIGN_OR_RETURN(Plan plan, std::move(made));
-  const std::string untrained = UntrainedWarning(inputs.file.index().info, plan);
+  const std::string untrained = UntrainedWarning(inputs.info(), plan);
   if (!untrained.empty()) tool.Warn(untrained);
   STI_RETURN_IF_ERROR(ShowTimeline(options, inputs, plan, out));
   if (!options.output.empty()) STI_RETURN_IF_ERROR(WritePlan(options.output, plan));
@@ -88,7 +65,7 @@ Result<int> Make(const Tool& tool, const PlanOptions& options, const Inputs& inp
   return 0;
 }
 
-Result<int> Sweep(const Tool& tool, const PlanOptions& options, const Inputs& inputs) {
+Result<int> Sweep(const Tool& tool, const PlanOptions& options, const PlanInputs& inputs) {
   std::vector<double> targets_us = options.targets_us;
   std::vector<uint64_t> preloads = options.preloads;
   if (targets_us.empty() && options.request.target_us) targets_us = {*options.request.target_us};
@@ -98,7 +75,7 @@ Result<int> Sweep(const Tool& tool, const PlanOptions& options, const Inputs& in
     STI_ASSIGN_OR_RETURN(targets_us, SweepTargets(inputs.View(), options.request));
   }
   if (preloads.empty() && options.request.cold) preloads = {0};
-  if (preloads.empty()) preloads = SweepPreloads(inputs.catalog);
+  if (preloads.empty()) preloads = SweepPreloads(inputs.catalog());
   STI_ASSIGN_OR_RETURN(const FrontGrid grid,
                        SweepPlans(inputs.View(), options.request, targets_us, preloads));
   const bool any = std::any_of(grid.cells.begin(), grid.cells.end(),
@@ -110,7 +87,7 @@ Result<int> Sweep(const Tool& tool, const PlanOptions& options, const Inputs& in
   return 0;
 }
 
-Result<int> Check(const Tool& tool, const PlanOptions& options, const Inputs& inputs) {
+Result<int> Check(const Tool& tool, const PlanOptions& options, const PlanInputs& inputs) {
   STI_ASSIGN_OR_RETURN(Plan plan, ReadPlan(options.check));
   STI_ASSIGN_OR_RETURN(Verdicts verdicts, Judge(inputs.View(), options.request, plan));
   if (options.request.target_us) plan.target_us = options.request.target_us;
@@ -143,7 +120,7 @@ Error NameFile(Error error, const PlanOptions& options) {
 
 Result<int> Run(const Tool& tool, PlanOptions& options) {
   STI_RETURN_IF_ERROR(CheckPlanOptions(options, tool));
-  STI_ASSIGN_OR_RETURN(Inputs inputs, ReadInputs(options));
+  STI_ASSIGN_OR_RETURN(const PlanInputs inputs, ReadInputs(options));
   Result<int> result = options.sweep           ? Sweep(tool, options, inputs)
                        : options.check.empty() ? Make(tool, options, inputs)
                                                : Check(tool, options, inputs);

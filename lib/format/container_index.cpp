@@ -86,6 +86,10 @@ double ProgressiveBitsPerWeight(const ContainerIndex& index) {
   return static_cast<double>(ProgressiveBytes(index)) * 8 / static_cast<double>(weights);
 }
 
+BlockRange BlocksAround(const PartLocation& part) {
+  return {RoundDown(part.offset, kBlockBytes), RoundUp(part.offset + part.length, kBlockBytes)};
+}
+
 std::vector<PartLocation> PartsFor(const ShardLocation& shard, uint32_t bits) {
   const PartSet wanted = PartSet::For(bits);
   std::vector<PartLocation> parts;
@@ -107,8 +111,9 @@ ShardCatalog CatalogOf(const ContainerIndex& index) {
       std::sort(parts.begin(), parts.end(),
                 [](const PartLocation& a, const PartLocation& b) { return a.offset < b.offset; });
       for (const PartLocation& part : parts) {
-        uint64_t begin = std::max(RoundDown(part.offset, kBlockBytes), end);
-        end = std::max(end, RoundUp(part.offset + part.length, kBlockBytes));
+        const BlockRange blocks = BlocksAround(part);
+        const uint64_t begin = std::max(blocks.begin, end);
+        end = std::max(end, blocks.end);
         bytes += end - begin;
       }
       catalog.read_bytes.push_back(bytes);

@@ -30,6 +30,16 @@ struct PartLocation {
   uint64_t checksum = 0;  ///< XXH3-64 of the stored bytes
 };
 
+/// Whole blocks of a file, from `begin` to before `end`.
+struct BlockRange {
+  uint64_t begin = 0;
+  uint64_t end = 0;
+  [[nodiscard]] uint64_t bytes() const { return end - begin; }
+};
+
+/// Returns the blocks that a part touches.
+BlockRange BlocksAround(const PartLocation& part);
+
 /// Where the parts of a shard lie; those of 2 to 6 bits in one extent or in one of each plane of a
 /// layer, full fidelity in an extent of its own.
 struct ShardLocation {

@@ -73,6 +73,12 @@ Status ContainerFile::ReadIndex() {
   return {};
 }
 
+// A larger index is read once its size is known, from the beginning of the file.
+uint64_t ContainerFile::OpenReadBytes(uint64_t index_bytes) {
+  const uint64_t end = RoundUp(kContainerHeaderBytes + index_bytes, kBlockBytes);
+  return end <= kFirstReadBytes ? kFirstReadBytes : kFirstReadBytes + end;
+}
+
 Status ContainerFile::RequireWhole() const {
   if (!index_->partial) return {};
   return InfeasibleError(name() +

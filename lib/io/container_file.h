@@ -43,6 +43,8 @@ class ContainerFile {
     return std::exchange(reader_, std::move(reader));
   }
   [[nodiscard]] uint64_t index_bytes() const { return index_bytes_; }
+  /// Returns the bytes that opening a container reads whose index has so many bytes.
+  static uint64_t OpenReadBytes(uint64_t index_bytes);
   /// InfeasibleError if the container holds only what some plans read.
   [[nodiscard]] Status RequireWhole() const;
 

@@ -10,15 +10,6 @@
 namespace sti {
 namespace {
 
-struct Blocks {
-  uint64_t begin = 0;
-  uint64_t end = 0;
-};
-
-Blocks BlocksAround(const PartLocation& part) {
-  return {RoundDown(part.offset, kBlockBytes), RoundUp(part.offset + part.length, kBlockBytes)};
-}
-
 template <typename Visit>
 void ForEachKind(PartSet parts, Visit visit) {
   for (const PartKind kind : kPartKinds) {
@@ -53,10 +44,10 @@ PreloadBuffer::PreloadBuffer(const ContainerIndex& index, const Plan& plan)
 uint64_t PreloadBuffer::PlaceParts(Entry& entry, uint64_t next) {
   entry.first = RoundUp(next, PageSpace::PageBytes());
   next = entry.first;
-  Blocks last;
+  BlockRange last;
   ForEachKind(entry.placed, [&](PartKind kind) {
     const PartLocation& part = entry.location.parts[kind];
-    const Blocks blocks = BlocksAround(part);
+    const BlockRange blocks = BlocksAround(part);
     const bool follows =
         next > entry.first && blocks.begin <= last.end && blocks.begin >= last.begin;
     const uint64_t begin =
@@ -102,7 +93,7 @@ uint64_t PreloadBuffer::BlocksOf(const ShardLocation& location, PartSet parts) {
   uint64_t bytes = 0;
   uint64_t end = 0;
   ForEachKind(parts, [&](PartKind kind) {
-    const Blocks blocks = BlocksAround(location.parts[kind]);
+    const BlockRange blocks = BlocksAround(location.parts[kind]);
     const bool shares = bytes > 0 && blocks.begin < end && blocks.end >= end;
     bytes += blocks.end - (shares ? end : blocks.begin);
     end = blocks.end;

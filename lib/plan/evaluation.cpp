@@ -75,7 +75,7 @@ bool FillMemory(const PlanInput& input, const PlanRequest& request, const Device
     check->staging_bytes = fits ? std::min(need.enough, *shard_memory - held) : need.least;
   }
   check->peak_bytes =
-      AddSaturated(BaseBytes(input, plan), AddSaturated(held, check->staging_bytes));
+      AddSaturated(BytesBeforeShards(input, plan), AddSaturated(held, check->staging_bytes));
   return fits;
 }
 

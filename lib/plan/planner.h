@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -66,6 +67,15 @@ struct ColdBytes {
   std::vector<uint64_t> layers;  ///< [N] resident parts: biases and norms
 };
 
+/// What a process holds before shards, in bytes. Whoever lays memory out tells these numbers; they
+/// depend on model and profile alone, so that a plan is the same on every machine.
+struct MemoryBeforeShards {
+  uint64_t process = 0;   ///< code, libraries, stacks; 0: not known
+  uint64_t resident = 0;  ///< of an open model: biases, norms, head and tokenizer
+  /// What a run works in, for inputs of so many tokens through layers of so many slices; pure.
+  std::function<uint64_t(uint32_t tokens, uint32_t width)> working = nullptr;
+};
+
 /// What is known. References must outlive the call.
 struct PlanInput {
   const ModelInfo& info;
@@ -74,7 +84,7 @@ struct PlanInput {
   const Importance* importance = nullptr;  ///< null: layer, then slice order
   Digest model;
   Digest shape;
-  uint64_t resident_bytes = 0;      ///< biases, norms, head and tokenizer of an open model
+  MemoryBeforeShards memory = {};
   const ColdBytes* cold = nullptr;  ///< null: not known, and no cold start can be planned
 };
 

@@ -38,9 +38,8 @@ LayerReads ReadsOfPlane(const ContainerIndex& index, uint32_t layer, uint32_t bi
   for (uint32_t slice = 0; slice < index.info.shape.width; ++slice) {
     const PartLocation& part = index.shard(layer, slice).parts[PartAt(bits)];
     if (part.length == 0) continue;
-    const uint64_t begin = RoundDown(part.offset, kBlockBytes);
-    const uint64_t end = RoundUp(part.offset + part.length, kBlockBytes);
-    Append(begin, end - begin, &reads);
+    const BlockRange blocks = BlocksAround(part);
+    Append(blocks.begin, blocks.bytes(), &reads);
   }
   return reads;
 }

@@ -19,8 +19,9 @@ auto ClassOf(const ScheduledPart& part) {
 /// A read of this part alone. In the buffer the blocks around it have their place already.
 ScheduledRead ReadOf(const ScheduledPart& part, uint32_t index) {
   ScheduledRead read;
-  read.offset = RoundDown(part.part.offset, kBlockBytes);
-  read.length = RoundUp(part.part.offset + part.part.length, kBlockBytes) - read.offset;
+  const BlockRange blocks = BlocksAround(part.part);
+  read.offset = blocks.begin;
+  read.length = blocks.bytes();
   if (part.landing == Landing::kBuffer) read.place = part.place - (part.part.offset - read.offset);
   read.group = part.group;
   read.first_part = index;

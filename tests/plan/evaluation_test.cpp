@@ -61,7 +61,7 @@ TEST(Evaluation, TargetOfTheRequestReplacesThePlans) {
 TEST(Evaluation, MemoryCounts) {
   Figure6 figure({2, 2, 2});
   PlanRequest request;
-  const uint64_t base = BaseBytes(figure.world.input(), 128, 3);
+  const uint64_t base = BytesBeforeShards(figure.world.input(), 128, 3);
   request.memory_bytes = base + 600;
   auto check = CheckPlan(figure.world.input(), request, figure.plan);
   EXPECT_TRUE(check->valid);

@@ -211,7 +211,7 @@ TEST(Planner, MemoryBoundsTheProcess) {
   test::World world = test::Odroid();
   PlanRequest request = Request(400e3);
   request.preload_bytes = 1000000;
-  const uint64_t base = BaseBytes(world.input(), 128, 12);
+  const uint64_t base = BytesBeforeShards(world.input(), 128, 12);
   request.memory_bytes = base + 2000000;
   auto plan = MakePlan(world.input(), request);
   ASSERT_TRUE(plan.ok()) << plan.error().message;

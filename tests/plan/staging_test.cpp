@@ -108,7 +108,7 @@ TEST(Staging, OfAPlanKeepsItsLatenciesAndLowersItsPeak) {
       EXPECT_LE(plan->staging_bytes, all);
       smaller += plan->staging_bytes < all ? 1 : 0;
       EXPECT_EQ(plan->predicted_peak_bytes,
-                BaseBytes(input, *plan) + plan->preload_bytes + plan->staging_bytes);
+                BytesBeforeShards(input, *plan) + plan->preload_bytes + plan->staging_bytes);
       for (const Risk risk : {Risk::kMedian, Risk::kP99}) {
         const auto device = DeviceModel::Make(world.profile, plan->length, risk);
         ASSERT_TRUE(device.ok());
@@ -173,7 +173,7 @@ TEST(Staging, ServesVariantsAndTurns) {
   }
   const uint64_t overhang = TurnOverhang(world.input(), *device, *turns);
   EXPECT_EQ(turns->predicted_peak_bytes,
-            BaseBytes(world.input(), *turns) + 4'000'000 + overhang + turns->staging_bytes);
+            BytesBeforeShards(world.input(), *turns) + 4'000'000 + overhang + turns->staging_bytes);
 }
 
 TEST(Staging, OverhangIsWhatStaysAndIsRead) {

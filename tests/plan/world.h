@@ -44,8 +44,15 @@ struct World {
     for (size_t level = 0; level < load_us.size(); ++level)
       profile.io.push_back({0, catalog.bits[level], load_us[level], load_us[level]});
   }
+  /// Working memory as a real model has it, roughly: rows of hidden and inner numbers a token.
+  [[nodiscard]] MemoryBeforeShards memory() const {
+    return {profile.process_bytes, 0, [shape = info.shape](uint32_t tokens, uint32_t width) {
+              const uint64_t floats = uint64_t{2} * shape.hidden + uint64_t{4} * width * 64;
+              return tokens * (floats * sizeof(float) + 4096);
+            }};
+  }
   [[nodiscard]] PlanInput input() const {
-    return {info, catalog, profile, use_importance ? &importance : nullptr, {}, {}, 0};
+    return {info, catalog, profile, use_importance ? &importance : nullptr, {}, {}, memory()};
   }
 };
 

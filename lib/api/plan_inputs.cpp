@@ -1,0 +1,57 @@
+#include "api/plan_inputs.h"
+
+#include <utility>
+
+#include "model/memory.h"
+#include "text/model_tokenizer.h"
+
+namespace sti {
+namespace {
+
+/// Bytes that reading all resident parts moves, by what they are for.
+ColdBytes ColdBytesOf(const ContainerFile& file) {
+  ColdBytes bytes;
+  bytes.index = ContainerFile::OpenReadBytes(file.index_bytes());
+  bytes.layers.resize(file.index().info.shape.layers);
+  for (const ResidentLocation& resident : file.index().resident) {
+    const uint64_t part = resident.part.length == 0 ? 0 : BlocksAround(resident.part).bytes();
+    if (IsText(resident.kind)) {
+      bytes.vocabulary += part;
+    } else if (resident.kind == ResidentKind::kEmbedding) {
+      bytes.embedding += part;
+    } else if (resident.kind == ResidentKind::kLayer) {
+      bytes.layers[resident.layer] += part;
+    } else {
+      bytes.head += part;
+    }
+  }
+  return bytes;
+}
+
+}  // namespace
+
+PlanInputs::PlanInputs(const ContainerFile& file, DeviceProfile profile,
+                       std::optional<Importance> importance)
+    : index_(file.index()),
+      catalog_(CatalogOf(index_)),
+      cold_(ColdBytesOf(file)),
+      profile_(std::move(profile)),
+      importance_(std::move(importance)) {}
+
+PlanInput PlanInputs::View() const {
+  const auto working = [this](uint32_t tokens, uint32_t width) {
+    return WorkingBytes(index_, {profile_.kernel, profile_.threads, tokens, width});
+  };
+  return {.info = index_.info,
+          .catalog = catalog_,
+          .profile = profile_,
+          .importance = importance_ ? &*importance_ : nullptr,
+          .model = index_.model,
+          .shape = ShapeDigest(index_.info),
+          .memory = {.process = profile_.process_bytes,
+                     .resident = ResidentBytes(index_) + TokenizerBytes(index_),
+                     .working = working},
+          .cold = &cold_};
+}
+
+}  // namespace sti

@@ -1,0 +1,37 @@
+// What a plan is made from, put together: a container's sizes, a device profile, importance. Tools
+// and apps plan with it.
+#pragma once
+
+#include <optional>
+
+#include "io/container_file.h"
+#include "plan/planner.h"
+#include "types/device_profile.h"
+#include "types/importance.h"
+#include "types/shard_catalog.h"
+
+namespace sti {
+
+/// Owns what a PlanInput refers to. Immutable once made; any number of threads may plan with it.
+class PlanInputs {
+ public:
+  /// `file` may be closed afterwards. The profile and the importance belong to the model: the
+  /// planner checks their digests.
+  PlanInputs(const ContainerFile& file, DeviceProfile profile,
+             std::optional<Importance> importance);
+
+  /// Returns the planner's view, which refers to this object.
+  [[nodiscard]] PlanInput View() const;
+
+  [[nodiscard]] const ModelInfo& info() const { return index_.info; }
+  [[nodiscard]] const ShardCatalog& catalog() const { return catalog_; }
+
+ private:
+  ContainerIndex index_;
+  ShardCatalog catalog_;
+  ColdBytes cold_;
+  DeviceProfile profile_;
+  std::optional<Importance> importance_;
+};
+
+}  // namespace sti
