@@ -48,7 +48,7 @@ void AddPlanOptions(CLI::App& app, PlanOptions& o) {
       ->type_name("FILE");
   AddParsed(app, "--target", r.target_us, ParseTimeUs, "latency to keep, e.g. 200ms");
   AddParsed(app, "--preload", r.preload_bytes, ParseSize, "preload buffer, e.g. 1MiB [0]");
-  AddParsed(app, "--memory", r.memory_bytes, ParseSize, "most memory of the whole process");
+  AddParsed(app, "--memory", r.judging.memory_bytes, ParseSize, "most memory of the whole process");
   AddParsed(app, "--length", o.lengths, ParseList,
             "tokens, or a list of variants [longest profiled]");
   app.add_option("--strategy", o.strategy, "sti, sti-paper, load-exec, stdpl, preload or random")
@@ -80,7 +80,7 @@ void AddPlanOptions(CLI::App& app, PlanOptions& o) {
   app.add_option("--risk", o.risk, "times that decide what fits: p99 or median")
       ->check(CLI::IsMember({"p99", "median"}))
       ->type_name("");
-  app.add_flag("--interpolate", r.interpolate, "estimate widths that were not profiled");
+  app.add_flag("--interpolate", r.judging.interpolate, "estimate widths that were not profiled");
   app.add_flag("--allow-untrained", r.allow_untrained,
                "plan submodels of a model not trained for them");
   app.add_flag("--explain", o.explain, "print why each step was taken");
@@ -97,7 +97,7 @@ void AddPlanOptions(CLI::App& app, PlanOptions& o) {
 Status CheckPlanOptions(PlanOptions& o, const Tool& tool) {
   STI_RETURN_IF_ERROR(CheckGantt(o, tool));
   o.request.strategy = ParseStrategy(o.strategy);
-  o.request.risk = o.risk == "p99" ? Risk::kP99 : Risk::kMedian;
+  o.request.judging.risk = o.risk == "p99" ? Risk::kP99 : Risk::kMedian;
   if (!o.check.empty() && !o.output.empty()) {
     return UsageError("--check judges a plan and writes none; drop -o");
   }

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "io/container_file.h"
-#include "plan/planner.h"
+#include "plan/request.h"
 #include "types/device_profile.h"
 #include "types/importance.h"
 #include "types/shard_catalog.h"

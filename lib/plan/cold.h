@@ -6,7 +6,8 @@
 #include <span>
 #include <vector>
 
-#include "plan/planner.h"
+#include "plan/device_model.h"
+#include "plan/request.h"
 #include "plan/timeline.h"
 
 namespace sti {

@@ -294,4 +294,12 @@ std::optional<double> DeviceModel::LoadUs(uint32_t bits, uint64_t bytes) const {
   return std::max(0.0, OnLine(*(above - 1), *above, x));
 }
 
+Result<DeviceModels> DeviceModels::Make(const DeviceProfile& profile, uint32_t length, Risk risk,
+                                        const ProfileReading& reading) {
+  STI_ASSIGN_OR_RETURN(DeviceModel median,
+                       DeviceModel::Make(profile, length, Risk::kMedian, reading));
+  STI_ASSIGN_OR_RETURN(DeviceModel p99, DeviceModel::Make(profile, length, Risk::kP99, reading));
+  return DeviceModels{std::move(median), std::move(p99), risk};
+}
+
 }  // namespace sti

@@ -11,9 +11,6 @@
 
 namespace sti {
 
-/// Which measured time counts: the median, or the 99th percentile.
-enum class Risk { kMedian, kP99 };
-
 /// How a profile is read.
 struct ProfileReading {
   uint64_t freq = 0;  ///< kHz: the highest profiled clock not above it counts; 0: the highest
@@ -74,6 +71,17 @@ class DeviceModel {
   std::vector<std::pair<uint32_t, double>> last_;      ///< the same widths, as the last layer
   std::vector<std::pair<uint32_t, double>> by_bits_;   ///< ascending, unique
   std::vector<std::pair<uint64_t, double>> by_bytes_;  ///< ascending, unique
+};
+
+/// The profile at the median and at the 99th percentile.
+struct DeviceModels {
+  DeviceModel median;
+  DeviceModel p99;
+  Risk risk = Risk::kP99;
+  static Result<DeviceModels> Make(const DeviceProfile& profile, uint32_t length, Risk risk,
+                                   const ProfileReading& reading = {});
+  /// The one that decides feasibility.
+  [[nodiscard]] const DeviceModel& deciding() const { return risk == Risk::kP99 ? p99 : median; }
 };
 
 }  // namespace sti

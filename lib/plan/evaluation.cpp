@@ -41,8 +41,9 @@ StagingNeed StagingOfAll(const PlanInput& input, const PlanRequest& request,
                          const DeviceModels& devices, const Plan& plan) {
   StagingNeed need = StagingOf(RunsOf(input, devices, plan), input.profile);
   for (const Plan& variant : plan.variants) {
-    const Result<DeviceModels> other = DeviceModels::Make(
-        input.profile, variant.length, request.risk, {variant.freq, request.interpolate});
+    const Result<DeviceModels> other =
+        DeviceModels::Make(input.profile, variant.length, request.judging.risk,
+                           {variant.freq, request.judging.interpolate});
     // A variant whose times the profile cannot tell is refused where it is judged itself.
     if (other.ok()) need.Include(StagingOf(RunsOf(input, *other, variant), input.profile));
   }
@@ -172,14 +173,6 @@ Status CheckBelongs(const PlanInput& input, const Plan& plan) {
 
 }  // namespace
 
-Result<DeviceModels> DeviceModels::Make(const DeviceProfile& profile, uint32_t length, Risk risk,
-                                        const ProfileReading& reading) {
-  STI_ASSIGN_OR_RETURN(DeviceModel median,
-                       DeviceModel::Make(profile, length, Risk::kMedian, reading));
-  STI_ASSIGN_OR_RETURN(DeviceModel p99, DeviceModel::Make(profile, length, Risk::kP99, reading));
-  return DeviceModels{std::move(median), std::move(p99), risk};
-}
-
 PlanCheck EvaluatePlan(const PlanInput& input, const PlanRequest& request,
                        const DeviceModels& devices, const Plan& plan) {
   PlanCheck check;
@@ -225,8 +218,8 @@ Result<PlanCheck> CheckPlan(const PlanInput& input, const PlanRequest& request, 
   STI_RETURN_IF_ERROR(ValidateModel(input.info, input.catalog));
   STI_RETURN_IF_ERROR(CheckBelongs(input, plan));
   STI_ASSIGN_OR_RETURN(DeviceModels devices,
-                       DeviceModels::Make(input.profile, plan.length, request.risk,
-                                          {plan.freq, request.interpolate}));
+                       DeviceModels::Make(input.profile, plan.length, request.judging.risk,
+                                          {plan.freq, request.judging.interpolate}));
   if (!devices.deciding().LayerUs(plan.width)) {
     return UsageError("profile: no compute time for width " + std::to_string(plan.width) +
                       ", which the plan uses; run sti-profile --widths");

@@ -9,21 +9,12 @@
 #include <string>
 #include <vector>
 
+#include "plan/device_model.h"
 #include "plan/memory.h"
-#include "plan/planner.h"
+#include "plan/request.h"
+#include "types/plan.h"
 
 namespace sti {
-
-/// The profile at the median and at the 99th percentile.
-struct DeviceModels {
-  DeviceModel median;
-  DeviceModel p99;
-  Risk risk = Risk::kP99;
-  static Result<DeviceModels> Make(const DeviceProfile& profile, uint32_t length, Risk risk,
-                                   const ProfileReading& reading = {});
-  /// The one that decides feasibility.
-  [[nodiscard]] const DeviceModel& deciding() const { return risk == Risk::kP99 ? p99 : median; }
-};
 
 struct PlanCheck {
   bool valid = false;

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 
+#include "plan/planner.h"
 #include "plan/planning.h"
 #include "plan/prices.h"
 

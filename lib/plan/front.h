@@ -9,7 +9,8 @@
 #include <vector>
 
 #include "base/result.h"
-#include "plan/planner.h"
+#include "plan/request.h"
+#include "types/plan.h"
 
 namespace sti {
 

@@ -34,9 +34,9 @@ uint64_t BytesBeforeShards(const PlanInput& input, const Plan& plan) {
 
 std::optional<uint64_t> ShardMemory(const PlanInput& input, const PlanRequest& request,
                                     uint32_t length, uint32_t width) {
-  if (!request.memory_bytes) return std::nullopt;
+  if (!request.judging.memory_bytes) return std::nullopt;
   const uint64_t base = BytesBeforeShards(input, length, width);
-  return *request.memory_bytes > base ? *request.memory_bytes - base : 0;
+  return *request.judging.memory_bytes > base ? *request.judging.memory_bytes - base : 0;
 }
 
 }  // namespace sti

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "plan/planner.h"
+#include "plan/request.h"
 #include "types/plan.h"
 
 namespace sti {

@@ -40,8 +40,8 @@ Result<PlanTimeline> PlayPlan(const PlanInput& input, const PlanRequest& request
                               Risk risk) {
   STI_ASSIGN_OR_RETURN(const PlanCheck check, CheckPlan(input, request, plan));
   STI_ASSIGN_OR_RETURN(const DeviceModels devices,
-                       DeviceModels::Make(input.profile, plan.length, request.risk,
-                                          {plan.freq, request.interpolate}));
+                       DeviceModels::Make(input.profile, plan.length, request.judging.risk,
+                                          {plan.freq, request.judging.interpolate}));
   const DeviceModel& device = risk == Risk::kP99 ? devices.p99 : devices.median;
   const PlannedRun run = RunOf(input, device, plan);
   std::optional<uint64_t> staging;

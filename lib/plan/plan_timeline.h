@@ -5,8 +5,9 @@
 #include <vector>
 
 #include "base/result.h"
-#include "plan/planner.h"
+#include "plan/request.h"
 #include "plan/timeline.h"
+#include "types/plan.h"
 
 namespace sti {
 

@@ -12,6 +12,7 @@
 #include "plan/evaluation.h"
 #include "plan/planned_shards.h"
 #include "plan/timeline.h"
+#include "types/plan.h"
 
 namespace sti {
 

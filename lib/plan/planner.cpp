@@ -16,7 +16,7 @@ constexpr double kTargetPrecision = 1e-3;
 void SayTimes(const Planning& planning) {
   const DeviceModel& device = planning.devices.deciding();
   planning.Say(
-      "times: " + std::string(planning.request.risk == Risk::kP99 ? "p99" : "median") +
+      "times: " + std::string(planning.request.judging.risk == Risk::kP99 ? "p99" : "median") +
       " at length " + std::to_string(device.length()) + " for " +
       std::to_string(planning.scope.length) + " tokens; T_fixed " +
       Ms(device.fixed().compute_us()) + ", embedding rows " + Ms(device.fixed().embed_io_us) +
@@ -83,7 +83,7 @@ class AccuracySearch {
     request.submodel = {input_.info.shape.layers, input_.info.shape.width};
     if (request_.submodel) request.submodel = request_.submodel;
     request.uniform_bits = input_.catalog.bits.back();
-    request.memory_bytes.reset();
+    request.judging.memory_bytes.reset();
     STI_ASSIGN_OR_RETURN(const Plan plan, PlanOne(input_, request, scope_, nullptr));
     return std::ceil(plan.predicted_p99_us);
   }

@@ -4,89 +4,14 @@
 // the shards of the model. The same input gives the same plan on every machine.
 #pragma once
 
-#include <cstdint>
-#include <functional>
-#include <optional>
 #include <string>
 #include <vector>
 
-#include "base/digest.h"
 #include "base/result.h"
-#include "plan/device_model.h"
-#include "types/device_profile.h"
-#include "types/importance.h"
-#include "types/model_info.h"
+#include "plan/request.h"
 #include "types/plan.h"
-#include "types/shard_catalog.h"
-#include "types/strategy.h"
-#include "types/submodel.h"
 
 namespace sti {
-
-/// What a person asks for. Times in microseconds, sizes in bytes.
-struct PlanRequest {
-  Strategy strategy = Strategy::kSti;    ///< not kWhole or kOther, by which nothing is planned
-  std::optional<double> target_us;       ///< T; may be absent where `submodel` is given
-  uint64_t preload_bytes = 0;            ///< S
-  std::optional<uint64_t> memory_bytes;  ///< of the whole process
-  uint32_t length = 0;                   ///< input length in tokens; 0: the longest profiled
-  /// Further lengths and clocks, each a variant that shares the preload buffer. The plan itself is
-  /// for the longest length at the first clock.
-  std::vector<uint32_t> further_lengths;
-  std::vector<uint64_t> clocks;  ///< kHz, see ProfileReading::freq; empty: the highest profiled
-  /// One bitwidth for all shards. Absent: chosen per shard; 6 for stdpl and preload, 32 for
-  /// load-exec.
-  std::optional<uint32_t> uniform_bits;
-  std::optional<Submodel> submodel;
-  uint32_t width_min = 1;
-  double wake_us = 0;  ///< lead time in which shards are read before the text is there
-  /// Least accuracy, 0 to 1: the plan is the fastest that is predicted to reach it. Needs an
-  /// importance file with A(n, m).
-  std::optional<double> min_accuracy;
-  uint32_t turns = 0;                  ///< plan this many back-to-back turns; 0: none
-  std::optional<uint64_t> turn_bytes;  ///< buffer between turns, at least S; absent: S
-  double similar = 0.2;  ///< how much fewer shards still are "a similar number" (STI 5.3)
-  Risk risk = Risk::kP99;
-  bool interpolate = false;      ///< estimate T_comp of widths between profiled ones
-  bool allow_untrained = false;  ///< plan submodels of a model that was not trained for them
-  uint64_t seed = 0;             ///< of "random"
-  /// Predict a process start to its label: everything else that is loaded, in the order of need, is
-  /// in the plan's times too. Without preload, turns and lead time, and not with "preload".
-  bool cold = false;
-  /// Table 7: start with all shards at the fewest bits and raise shards to 6 bits until this many
-  /// further bytes are spent.
-  std::optional<uint64_t> io_budget_bytes;
-};
-
-/// Bytes that a process reads once beside shards, each part in whole blocks.
-struct ColdBytes {
-  uint64_t index = 0;            ///< header and index
-  uint64_t vocabulary = 0;       ///< merges of its tokens included
-  uint64_t embedding = 0;        ///< parameters beside the rows of tables
-  uint64_t head = 0;             ///< pooler and classifier
-  std::vector<uint64_t> layers;  ///< [N] resident parts: biases and norms
-};
-
-/// What a process holds before shards, in bytes. Whoever lays memory out tells these numbers; they
-/// depend on model and profile alone, so that a plan is the same on every machine.
-struct MemoryBeforeShards {
-  uint64_t process = 0;   ///< code, libraries, stacks; 0: not known
-  uint64_t resident = 0;  ///< of an open model: biases, norms, head and tokenizer
-  /// What a run works in, for inputs of so many tokens through layers of so many slices; pure.
-  std::function<uint64_t(uint32_t tokens, uint32_t width)> working = nullptr;
-};
-
-/// What is known. References must outlive the call.
-struct PlanInput {
-  const ModelInfo& info;
-  const ShardCatalog& catalog;
-  const DeviceProfile& profile;
-  const Importance* importance = nullptr;  ///< null: layer, then slice order
-  Digest model;
-  Digest shape;
-  MemoryBeforeShards memory = {};
-  const ColdBytes* cold = nullptr;  ///< null: not known, and no cold start can be planned
-};
 
 /// Plans: bits, preload and figures, then variants and turns where asked for. kUsage for a request
 /// that makes no sense, kData for input that contradicts itself or belongs to another model,

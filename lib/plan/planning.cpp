@@ -152,8 +152,8 @@ Result<Planning> Planning::Prepare(const PlanInput& input, const PlanRequest& re
   STI_RETURN_IF_ERROR(ValidateImportance(input));
   STI_RETURN_IF_ERROR(ValidateShape(input));
   STI_ASSIGN_OR_RETURN(DeviceModels devices,
-                       DeviceModels::Make(input.profile, scope.length, request.risk,
-                                          {scope.clock, request.interpolate}));
+                       DeviceModels::Make(input.profile, scope.length, request.judging.risk,
+                                          {scope.clock, request.judging.interpolate}));
   if (request.cold) STI_RETURN_IF_ERROR(CheckColdIsKnown(input, devices.deciding()));
   STI_ASSIGN_OR_RETURN(ShardCosts costs, ShardCosts::Make(input.catalog, devices.deciding()));
   if (scope.host != nullptr)

@@ -8,11 +8,13 @@
 #include <utility>
 #include <vector>
 
+#include "base/result.h"
 #include "plan/allocation.h"
 #include "plan/evaluation.h"
-#include "plan/planner.h"
+#include "plan/request.h"
 #include "plan/submodels.h"
 #include "plan/value.h"
+#include "types/plan.h"
 
 namespace sti {
 

@@ -96,7 +96,7 @@ Error Infeasible(const Planning& planning) {
   const PlanRequest& request = planning.request;
   const Offer best = Cheapest(planning, [](const Submodel&) { return true; });
   if (best.submodel == nullptr) {
-    return InfeasibleError("no submodel fits in " + std::to_string(*request.memory_bytes) +
+    return InfeasibleError("no submodel fits in " + std::to_string(*request.judging.memory_bytes) +
                            " bytes of memory; raise --memory or lower --preload");
   }
   const uint32_t bits = planning.costs.bits()[LevelAsked(planning)];

@@ -84,7 +84,7 @@ Result<std::vector<Submodel>> AllowedSubmodels(const ModelInfo& info, const Devi
       const bool known = device.LayerUs(width).has_value();
       if (known) submodels.push_back({depth, width});
       const bool hole = !known && width > device.narrowest();
-      if (hole && !request.interpolate && !device.widths_were_chosen()) {
+      if (hole && !request.judging.interpolate && !device.widths_were_chosen()) {
         return DataError("profile: compute has no width " + std::to_string(width) + " at length " +
                          std::to_string(device.length()) +
                          "; measure it (sti-profile --widths), or --interpolate");

@@ -6,7 +6,8 @@
 #include <vector>
 
 #include "base/result.h"
-#include "plan/planner.h"
+#include "plan/device_model.h"
+#include "plan/request.h"
 
 namespace sti {
 

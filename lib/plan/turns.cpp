@@ -191,8 +191,8 @@ Result<std::vector<PlanCheck>> CheckTurns(const PlanInput& input, const PlanRequ
   Plan checked = plan;
   if (request.target_us) checked.target_us = request.target_us;
   STI_ASSIGN_OR_RETURN(const DeviceModels devices,
-                       DeviceModels::Make(input.profile, plan.length, request.risk,
-                                          {plan.freq, request.interpolate}));
+                       DeviceModels::Make(input.profile, plan.length, request.judging.risk,
+                                          {plan.freq, request.judging.interpolate}));
   STI_ASSIGN_OR_RETURN(const PlanCheck whole, CheckPlan(input, request, plan));
   checked.slack_us = whole.slack_us;
   std::vector<PlanCheck> checks;

@@ -16,9 +16,10 @@
 #include <utility>
 #include <vector>
 
-#include "plan/planner.h"
+#include "plan/request.h"
 #include "plan/submodels.h"
 #include "types/importance.h"
+#include "types/plan.h"
 
 namespace sti {
 

@@ -15,6 +15,9 @@ enum class Provenance : uint8_t {
   kMeasured,  ///< sti-profile: what is missing was left out on purpose
 };
 
+/// Which measured time counts: the median, or the 99th percentile.
+enum class Risk : uint8_t { kMedian, kP99 };
+
 /// One measured read. Measured profiles say `bytes`; hand-written ones may say `bits`, the time of
 /// one shard at that bitwidth. Exactly one of the two is not 0.
 struct IoSample {

@@ -79,12 +79,12 @@ TEST(Cold, PartsTakeStagingAsShardsDo) {
   EXPECT_NEAR(LatencyOf(run, 429 * 4096), plan->predicted_latency_us + 30, 1e-9);
   EXPECT_TRUE(std::isinf(LatencyOf(run, 299 * 4096)));
   EXPECT_EQ(plan->staging_bytes, 430u * 4096) << "all of it: no ring wastes more";
-  request.memory_bytes = plan->predicted_peak_bytes - 4096;
+  request.judging.memory_bytes = plan->predicted_peak_bytes - 4096;
   const auto tight = MakePlan(cold.input(), request);
   ASSERT_TRUE(tight.ok()) << tight.error().message;
   EXPECT_EQ(tight->staging_bytes, 429u * 4096);
   EXPECT_NEAR(tight->predicted_latency_us, plan->predicted_latency_us + 30, 1e-9);
-  request.memory_bytes = plan->predicted_peak_bytes - uint64_t{131} * 4096;
+  request.judging.memory_bytes = plan->predicted_peak_bytes - uint64_t{131} * 4096;
   EXPECT_EQ(MakePlan(cold.input(), request).error().kind, ErrorKind::kInfeasible);
 }
 

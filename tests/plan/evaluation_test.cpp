@@ -62,13 +62,13 @@ TEST(Evaluation, MemoryCounts) {
   Figure6 figure({2, 2, 2});
   PlanRequest request;
   const uint64_t base = BytesBeforeShards(figure.world.input(), 128, 3);
-  request.memory_bytes = base + 600;
+  request.judging.memory_bytes = base + 600;
   auto check = CheckPlan(figure.world.input(), request, figure.plan);
   EXPECT_TRUE(check->valid);
   EXPECT_EQ(check->peak_bytes, base + 600);
   EXPECT_EQ(check->preload_bytes, 300u);
   EXPECT_EQ(check->parameter_bytes, 600u);
-  request.memory_bytes = base + 599;
+  request.judging.memory_bytes = base + 599;
   check = CheckPlan(figure.world.input(), request, figure.plan);
   EXPECT_FALSE(check->valid);
   EXPECT_NE(check->problem.find("memory"), std::string::npos);

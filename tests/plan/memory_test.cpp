@@ -56,9 +56,9 @@ TEST(Memory, ShardsHaveWhatIsLeftOfTheLimit) {
   const PlanInput input = InputOf(world, 1);
   PlanRequest request;
   EXPECT_EQ(ShardMemory(input, request, 64, 5), std::nullopt);
-  request.memory_bytes = BytesBeforeShards(input, 64, 5) + 4096;
+  request.judging.memory_bytes = BytesBeforeShards(input, 64, 5) + 4096;
   EXPECT_EQ(ShardMemory(input, request, 64, 5), 4096U);
-  request.memory_bytes = 1;
+  request.judging.memory_bytes = 1;
   EXPECT_EQ(ShardMemory(input, request, 64, 5), 0U);
 }
 

@@ -212,12 +212,12 @@ TEST(Planner, MemoryBoundsTheProcess) {
   PlanRequest request = Request(400e3);
   request.preload_bytes = 1000000;
   const uint64_t base = BytesBeforeShards(world.input(), 128, 12);
-  request.memory_bytes = base + 2000000;
+  request.judging.memory_bytes = base + 2000000;
   auto plan = MakePlan(world.input(), request);
   ASSERT_TRUE(plan.ok()) << plan.error().message;
-  EXPECT_LE(plan->predicted_peak_bytes, *request.memory_bytes);
+  EXPECT_LE(plan->predicted_peak_bytes, *request.judging.memory_bytes);
   EXPECT_LE(plan->predicted_p99_us, 400e3);
-  request.memory_bytes = 1000;
+  request.judging.memory_bytes = 1000;
   EXPECT_EQ(MakePlan(world.input(), request).error().kind, ErrorKind::kInfeasible);
 }
 
@@ -228,7 +228,7 @@ TEST(Planner, RiskDecidesFeasibility) {
   auto careful = MakePlan(world.input(), request);
   EXPECT_EQ(Size(careful), "2x12");
   EXPECT_LT(careful->predicted_latency_us, careful->predicted_p99_us);
-  request.risk = Risk::kMedian;
+  request.judging.risk = Risk::kMedian;
   EXPECT_EQ(Size(MakePlan(world.input(), request)), "3x12");
 }
 

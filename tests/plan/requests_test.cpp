@@ -177,10 +177,10 @@ TEST(Requests, PeakCountsVariantsAndTurns) {
   EXPECT_EQ(both->bits, alone->bits);
   EXPECT_GT(both->predicted_peak_bytes, alone->predicted_peak_bytes);
   EXPECT_GE(both->predicted_peak_bytes, both->variants[0].predicted_peak_bytes);
-  request.memory_bytes = both->predicted_peak_bytes;
+  request.judging.memory_bytes = both->predicted_peak_bytes;
   EXPECT_TRUE(MakePlan(world.input(), request).ok());
   request.further_lengths.clear();
-  request.memory_bytes.reset();
+  request.judging.memory_bytes.reset();
   request.turns = 2;
   request.turn_bytes = 1000000;
   const auto turns = MakePlan(world.input(), request);
@@ -189,7 +189,7 @@ TEST(Requests, PeakCountsVariantsAndTurns) {
   EXPECT_GT(turns->turns[1].read_bytes, 0u);
   EXPECT_EQ(turns->predicted_peak_bytes,
             alone->predicted_peak_bytes + 1000000 + turns->turns[1].read_bytes);
-  request.memory_bytes = alone->predicted_peak_bytes + 10000;
+  request.judging.memory_bytes = alone->predicted_peak_bytes + 10000;
   EXPECT_EQ(MakePlan(world.input(), request).error().kind, ErrorKind::kInfeasible);
 }
 
@@ -221,10 +221,10 @@ TEST(Requests, HolesInWidthsAreRefusedByNameUnlessInterpolated) {
   ASSERT_FALSE(plan.ok());
   EXPECT_EQ(plan.error().kind, ErrorKind::kData);
   EXPECT_NE(plan.error().message.find("no width 2 at length 128"), std::string::npos);
-  request.interpolate = true;
+  request.judging.interpolate = true;
   EXPECT_TRUE(MakePlan(world.input(), request).ok());
   // Measured with --widths: the others are not planned, and an explicit wish for one is refused.
-  request.interpolate = false;
+  request.judging.interpolate = false;
   world.profile.provenance = Provenance::kMeasured;
   plan = MakePlan(world.input(), request);
   ASSERT_TRUE(plan.ok()) << plan.error().message;

@@ -134,14 +134,14 @@ TEST(Staging, IsWhatTheMemoryLeavesWhereThatIsLess) {
   request.preload_bytes = 1'000'000;
   const auto free = MakePlan(world.input(), request);
   ASSERT_TRUE(free.ok());
-  request.memory_bytes = free->predicted_peak_bytes + 100'000;
+  request.judging.memory_bytes = free->predicted_peak_bytes + 100'000;
   const auto roomy = MakePlan(world.input(), request);
   ASSERT_TRUE(roomy.ok()) << roomy.error().message;
-  EXPECT_LE(roomy->predicted_peak_bytes, *request.memory_bytes);
-  request.memory_bytes = free->predicted_peak_bytes - 1'500'000;
+  EXPECT_LE(roomy->predicted_peak_bytes, *request.judging.memory_bytes);
+  request.judging.memory_bytes = free->predicted_peak_bytes - 1'500'000;
   const auto tight = MakePlan(world.input(), request);
   ASSERT_TRUE(tight.ok()) << tight.error().message;
-  EXPECT_LE(tight->predicted_peak_bytes, *request.memory_bytes);
+  EXPECT_LE(tight->predicted_peak_bytes, *request.judging.memory_bytes);
   EXPECT_LE(tight->predicted_p99_us, 6e5);
 }
 

@@ -183,7 +183,7 @@ TEST(PlanTimeline, EndsWhenThePlanPredictsForEveryStrategyAndMemory) {
         request.strategy = strategy;
         request.target_us = target_us;
         request.preload_bytes = 1'000'000;
-        if (memory > 0) request.memory_bytes = memory;
+        if (memory > 0) request.judging.memory_bytes = memory;
         const auto plan = MakePlan(input, request);
         if (!plan.ok()) continue;
         const auto timeline = PlayPlan(input, request, *plan);

@@ -1,0 +1,91 @@
+// What a planner is given. A *request* is what a person asks for; an *input* is what is known of
+// the model and the device. Every other header of this room stands on these two, and the planner on
+// top of all.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "base/digest.h"
+#include "types/device_profile.h"
+#include "types/importance.h"
+#include "types/model_info.h"
+#include "types/shard_catalog.h"
+#include "types/strategy.h"
+#include "types/submodel.h"
+
+namespace sti {
+
+/// All that judging a plan takes beside the plan.
+struct Judging {
+  Risk risk = Risk::kP99;                ///< times that decide what is in time
+  std::optional<uint64_t> memory_bytes;  ///< of the whole process
+  bool interpolate = false;              ///< estimate T_comp of widths between profiled ones
+};
+
+/// A plan that a person asks for. Times in microseconds, sizes in bytes.
+struct PlanRequest {
+  Strategy strategy = Strategy::kSti;  ///< not kWhole or kOther, by which nothing is planned
+  std::optional<double> target_us;     ///< T; may be absent where `submodel` is given
+  Judging judging;
+  uint64_t preload_bytes = 0;  ///< S
+  uint32_t length = 0;         ///< input length in tokens; 0: the longest profiled
+  /// Further lengths and clocks, each a variant that shares the preload buffer. The plan itself is
+  /// for the longest length at the first clock.
+  std::vector<uint32_t> further_lengths;
+  std::vector<uint64_t> clocks;  ///< kHz, see ProfileReading::freq; empty: the highest profiled
+  /// One bitwidth for all shards. Absent: chosen per shard; 6 for stdpl and preload, 32 for
+  /// load-exec.
+  std::optional<uint32_t> uniform_bits;
+  std::optional<Submodel> submodel;
+  uint32_t width_min = 1;
+  double wake_us = 0;  ///< lead time in which shards are read before the text is there
+  /// Least accuracy, 0 to 1: the plan is the fastest that is predicted to reach it. Needs an
+  /// importance file with A(n, m).
+  std::optional<double> min_accuracy;
+  uint32_t turns = 0;                  ///< plan this many back-to-back turns; 0: none
+  std::optional<uint64_t> turn_bytes;  ///< buffer between turns, at least S; absent: S
+  double similar = 0.2;          ///< how much fewer shards still are "a similar number" (STI 5.3)
+  bool allow_untrained = false;  ///< plan submodels of a model that was not trained for them
+  uint64_t seed = 0;             ///< of kRandom
+  /// Predict a process start to its label: everything else that is loaded, in the order of need, is
+  /// in the plan's times too. Without preload, turns and lead time, and not with kPreload.
+  bool cold = false;
+  /// STI Table 7: start with all shards at the fewest bits and raise shards to 6 bits until this
+  /// many further bytes are spent.
+  std::optional<uint64_t> io_budget_bytes;
+};
+
+/// Bytes that a process reads once beside shards, each part in whole blocks.
+struct ColdBytes {
+  uint64_t index = 0;            ///< header and index
+  uint64_t vocabulary = 0;       ///< merges of its tokens included
+  uint64_t embedding = 0;        ///< parameters beside the rows of tables
+  uint64_t head = 0;             ///< pooler and classifier
+  std::vector<uint64_t> layers;  ///< [N] resident parts: biases and norms
+};
+
+/// What a process holds before shards, in bytes. Whoever lays memory out tells these numbers; they
+/// depend on model and profile alone, so that a plan is the same on every machine.
+struct MemoryBeforeShards {
+  uint64_t process = 0;   ///< code, libraries, stacks; 0: not known
+  uint64_t resident = 0;  ///< of an open model: biases, norms, head and tokenizer
+  /// What a run works in, for inputs of so many tokens through layers of so many slices; pure.
+  std::function<uint64_t(uint32_t tokens, uint32_t width)> working = nullptr;
+};
+
+/// What is known. References must outlive the call.
+struct PlanInput {
+  const ModelInfo& info;
+  const ShardCatalog& catalog;
+  const DeviceProfile& profile;
+  const Importance* importance = nullptr;  ///< null: layer, then slice order
+  Digest model;
+  Digest shape;
+  MemoryBeforeShards memory = {};
+  const ColdBytes* cold = nullptr;  ///< null: not known, and no cold start can be planned
+};
+
+}  // namespace sti
