@@ -256,7 +256,7 @@ Result<int> Run(const Options& o) {
   const int status = Serve(o, operations, view);
   close(view.root);
   // Where mounting failed FUSE has said why on stderr. A signal is the way to end.
-  return status >= 0 ? 0 : static_cast<int>(ErrorKind::kMachine);
+  return status >= 0 ? 0 : 1;
 }
 
 }  // namespace

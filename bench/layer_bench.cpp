@@ -111,7 +111,7 @@ void Layer(benchmark::State& state) {
   const auto type = static_cast<ComputeType>(state.range(4));
   auto transformer = Transformer::Create(layers.info, pool, {Backend::kNative, type});
   if (!transformer.ok()) {
-    state.SkipWithError(transformer.error().message.c_str());
+    state.SkipWithError(transformer.error().Message().c_str());
     return;
   }
   (*transformer)->Reserve(length, width);

@@ -64,7 +64,7 @@ void LinearMap(benchmark::State& state) {
   Map map(bits, static_cast<double>(state.range(3)) / 1e4, rows);
   ThreadPool pool(1);
   auto linear = Linear::Create({Backend::kNative, type}, pool, Activation::kGelu);
-  if (!linear.ok()) return state.SkipWithError(linear.error().message.c_str());
+  if (!linear.ok()) return state.SkipWithError(linear.error().Message().c_str());
   (*linear)->Reserve({.rows = rows,
                       .matrix_weights = kOuts * kIns,
                       .outs = kOuts,

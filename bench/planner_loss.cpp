@@ -114,6 +114,6 @@ int main(int argc, char** argv) {
   }
   const sti::Status status = sti::Measure(argv);
   if (status.ok()) return 0;
-  std::fprintf(stderr, "planner-loss: %s\n", status.error().message.c_str());
+  std::fprintf(stderr, "planner-loss: %s\n", status.error().Message().c_str());
   return 1;
 }

@@ -77,7 +77,7 @@ void Plan24x16(benchmark::State& state) {
   for (auto _ : state) {
     auto plan = MakePlan(input, request);
     if (!plan.ok()) {
-      state.SkipWithError(plan.error().message.c_str());
+      state.SkipWithError(plan.error().Message().c_str());
       return;
     }
     benchmark::DoNotOptimize(plan->aib_us.data());
@@ -110,7 +110,7 @@ void Tokenize(benchmark::State& state) {
   }
   auto made = Vocabulary::FromText(vocabulary);
   if (!made.ok()) {
-    state.SkipWithError(made.error().message.c_str());
+    state.SkipWithError(made.error().Message().c_str());
     return;
   }
   TokenizerInfo info;

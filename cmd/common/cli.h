@@ -19,7 +19,7 @@ CLI::Option* AddParsed(CLI::App& app, const std::string& flags, T& target, Parse
           flags,
           [&target, parse, flags](const std::string& text) {
             auto value = parse(text);
-            if (!value.ok()) throw CLI::ValidationError(flags, value.error().message);
+            if (!value.ok()) throw CLI::ValidationError(flags, value.error().Message());
             target = *value;
           },
           help)

@@ -90,16 +90,16 @@ Result<DeviceProfile> ReadProfile(const std::string& path) {
 Status BelongsTo(const Importance& importance, const std::string& path,
                  const ContainerFile& model) {
   if (importance.model == model.index().model) return {};
-  return DataError(path + " was made for model " + importance.model.Prefix() + ", not " +
-                   model.index().model.Prefix() + "; run sti-importance on this model");
+  return ForeignError(path + " was made for model " + importance.model.Prefix() + ", not " +
+                      model.index().model.Prefix() + "; run sti-importance on this model");
 }
 
 Status BelongsTo(const DeviceProfile& profile, const std::string& path,
                  const ContainerFile& model) {
   Digest shape = ShapeDigest(model.index().info);
   if (profile.shape.empty() || profile.shape == shape) return {};
-  return DataError(path + " was made for model shape " + profile.shape.Prefix() + ", not " +
-                   shape.Prefix() + "; run sti-profile on this model");
+  return ForeignError(path + " was made for model shape " + profile.shape.Prefix() + ", not " +
+                      shape.Prefix() + "; run sti-profile on this model");
 }
 
 Status WritePlan(const std::string& path, const Plan& plan) {

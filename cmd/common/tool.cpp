@@ -13,6 +13,7 @@
 #include "base/usable_cpus.h"
 #include "common/cli.h"
 #include "common/progress.h"
+#include "common/remedies.h"
 
 namespace sti {
 namespace {
@@ -94,8 +95,8 @@ void Tool::PrintLine(std::string_view line) const {
 }
 
 int Tool::Report(const Error& error) const {
-  PrintLine(error.message);
-  return static_cast<int>(error.kind);
+  PrintLine(LineFor(error));
+  return ExitCode(error.kind);
 }
 
 int Tool::Main(int argc, char** argv, const std::function<Result<int>()>& body) {
@@ -116,7 +117,7 @@ int Tool::Main(int argc, char** argv, const std::function<Result<int>()>& body) 
     if (!result.ok() && !interrupted) code = Report(result.error());
     if (result.ok()) code = *result;
   } catch (const std::bad_alloc&) {
-    code = Report(MachineError("no memory; try a smaller --preload, --threads or model"));
+    code = Report({ErrorKind::kNoMemory, "no memory; try a smaller --preload, --threads or model"});
   } catch (const std::system_error& refused) {
     // Of what the library uses only threads throw this.
     code = Report(MachineError("cannot start a thread (" + refused.code().message() +
@@ -129,7 +130,7 @@ int Tool::Main(int argc, char** argv, const std::function<Result<int>()>& body) 
 int Tool::CloseOutput(int code) const {
   if (FlushOutput()) return code;
   if (ReaderLeft()) return kExitOutputClosed;
-  return Report(MachineError("stdout: cannot write all of the output; is the disk full?"));
+  return Report(MachineError("cannot write all of the output; is the disk full?").At("stdout"));
 }
 
 void Tool::Say(std::string_view line) const {
@@ -147,6 +148,10 @@ void Tool::Warn(std::string_view line) const {
 ProgressSink Tool::Progress(std::string what, std::string unit, uint64_t steps) const {
   if (quiet_ || isatty(STDERR_FILENO) == 0) return {};
   return MakeProgressBar(std::move(what), std::move(unit), steps);
+}
+
+void Tool::Log(const LogLine& line) const {
+  line.level == LogLevel::kWarning ? Warn(LineFor(line)) : Explain(LineFor(line));
 }
 
 uint32_t AvailableThreads() { return UsableCpus(); }

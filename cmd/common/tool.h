@@ -40,6 +40,8 @@ class Tool {
   void Explain(std::string_view line) const;
   /// One line to stderr, "tool: warning: ...", unless quiet.
   void Warn(std::string_view line) const;
+  /// Prints a line of the library: a warning, or with -v an explanation.
+  void Log(const LogLine& line) const;
 
   /// A bar with rate and time left on stderr, if that is a terminal and nothing is silenced.
   /// The rate is in `unit`s of `steps` steps a second.

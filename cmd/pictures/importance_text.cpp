@@ -26,7 +26,7 @@ std::string ErrorText(const Importance& importance, double error) {
   return Format("%.2f points", error * 100);
 }
 
-std::string Remedy(const Importance& importance) {
+std::string LessNoise(const Importance& importance) {
   if (importance.metric == "accuracy") return "more examples, or --metric loss or kl";
   if (importance.metric == "loss") return "more examples, or --metric kl";
   return "more examples";
@@ -59,7 +59,7 @@ std::string DescribeNoise(const Importance& importance) {
                      " shards differ by more than two standard errors (one is " +
                      ErrorText(importance, noise->error) + ")\n" +
                      Format("reliability of ranks %.2f", noise->reliability);
-  if (noise->reliability < kReliable) text += ", mostly noise: " + Remedy(importance);
+  if (noise->reliability < kReliable) text += ", mostly noise: " + LessNoise(importance);
   return text + "\n";
 }
 
@@ -67,7 +67,8 @@ std::optional<std::string> NoiseWarning(const Importance& importance) {
   const std::optional<RankNoise> noise = NoiseOf(importance);
   if (!noise || noise->reliability >= kReliable) return std::nullopt;
   return "the ranks are mostly noise (reliability " + Format("%.2f", noise->reliability) +
-         ", standard error " + ErrorText(importance, noise->error) + "); use " + Remedy(importance);
+         ", standard error " + ErrorText(importance, noise->error) + "); use " +
+         LessNoise(importance);
 }
 
 std::string DescribeAgreement(const RankAgreement& agreement) {

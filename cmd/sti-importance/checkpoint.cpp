@@ -6,6 +6,7 @@
 
 #include "base/atomic_file.h"
 #include "common/files.h"
+#include "common/remedies.h"
 #include "format/framed_file.h"
 #include "format/importance_part_file.h"
 
@@ -82,7 +83,7 @@ void Checkpoint::Save(const ImportancePart& part, bool stopping) {
   const Status written = WriteImportancePart(path_, part);
   if (written.ok() || warned_) return;
   warned_ = true;
-  tool_.Warn(written.error().message + "; the work goes on, but --resume would begin earlier");
+  tool_.Warn(LineFor(written.error()) + "; the work goes on, but --resume would begin earlier");
 }
 
 void Checkpoint::Remove() {

@@ -39,7 +39,7 @@ void AddSpreadOptions(CLI::App& app, ImportanceToolOptions& options) {
          "--part",
          [&options](const std::string& text) {
            auto part = ParsePart(text);
-           if (!part.ok()) throw CLI::ValidationError("--part", part.error().message);
+           if (!part.ok()) throw CLI::ValidationError("--part", part.error().Message());
            options.part = *part;
            options.is_part = true;
          },

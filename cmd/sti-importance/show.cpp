@@ -42,12 +42,12 @@ Status AreComparable(const std::string& name_a, const Importance& a, const std::
     return std::to_string(importance.layers) + " x " + std::to_string(importance.width) + " shards";
   };
   if (a.layers != b.layers || a.width != b.width) {
-    return DataError(name_b + " has " + shape(b) + ", " + name_a + " " + shape(a) +
-                     "; give two files of one model");
+    return ForeignError(name_b + " has " + shape(b) + ", " + name_a + " " + shape(a) +
+                        "; give two files of one model");
   }
   if (a.model == b.model) return {};
-  return DataError(name_b + " was made for model " + b.model.Prefix() + ", " + name_a + " for " +
-                   a.model.Prefix() + "; give two files of one model");
+  return ForeignError(name_b + " was made for model " + b.model.Prefix() + ", " + name_a + " for " +
+                      a.model.Prefix() + "; give two files of one model");
 }
 
 Status WritePictures(const ImportanceToolOptions& options, const std::vector<Importance>& files) {

@@ -3,11 +3,13 @@
 
 #include <cstdio>
 
+#include "base/remedy.h"
 #include "common/cli.h"
 #include "common/files.h"
 #include "common/lines.h"
 #include "common/part_text.h"
 #include "common/plan_text.h"
+#include "common/remedies.h"
 #include "describe.h"
 #include "format/framed_file.h"
 #include "format/importance_file.h"
@@ -28,16 +30,18 @@ using Json = nlohmann::ordered_json;
 Result<int> Verify(const Tool& tool, ContainerFile& file) {
   STI_ASSIGN_OR_RETURN(VerifyReport report, VerifyContainer(file, tool.Progress("verifying")));
   if (tool.json()) {
-    Json json{{"parts", report.parts}, {"bytes", report.bytes}, {"damaged", report.damaged}};
+    Json json{{"parts", report.parts}, {"bytes", report.bytes}, {"damaged", Json::array()}};
+    for (const Error& damage : report.damaged) json["damaged"].push_back(LineFor(damage));
     std::printf("%s\n", json.dump(-1, ' ', false, Json::error_handler_t::replace).c_str());
   } else {
-    for (const std::string& line : report.damaged) std::printf("%s\n", line.c_str());
+    for (const Error& damage : report.damaged) std::printf("%s\n", LineFor(damage).c_str());
     std::printf("%llu parts checked, %zu damaged\n", static_cast<unsigned long long>(report.parts),
                 report.damaged.size());
   }
   if (report.damaged.empty()) return 0;
-  return DataError(file.name() + ": " + std::to_string(report.damaged.size()) +
-                   " parts are damaged; copy the file again or run sti-shard");
+  return DataError(std::to_string(report.damaged.size()) + " parts are damaged")
+      .At(file.name())
+      .Fix(Remedy::kCopyModelAgain);
 }
 
 // Lines in, one object a line out, so that ids can be compared with any other tokenizer's.
@@ -111,7 +115,7 @@ Result<int> InspectJson(const Tool& tool, const InspectOptions& options,
                         const std::string& content) {
   Json json = Json::parse(content, nullptr, false);
   if (json.is_discarded()) {
-    return DataError(options.file + ": neither a file of these tools nor JSON");
+    return ForeignError("neither a file of these tools nor JSON").At(options.file);
   }
   if (json.contains("compute")) {
     return PrintSmall<DeviceProfile>(tool, options, ReadProfile(options.file), "profile",
@@ -127,7 +131,7 @@ Result<int> InspectJson(const Tool& tool, const InspectOptions& options,
 // The first bytes tell which file it is.
 Result<std::string> ReadMagic(const std::string& path) {
   FILE* file = std::fopen(path.c_str(), "rbe");
-  if (file == nullptr) return DataError(path + ": cannot be opened; is the name right?");
+  if (file == nullptr) return NoSuchFileError("cannot be opened; is the name right?").At(path);
   char bytes[8];
   size_t count = std::fread(bytes, 1, sizeof(bytes), file);
   std::fclose(file);

@@ -111,8 +111,8 @@ Error NameFile(Error error, const PlanOptions& options) {
       {"plan: ", options.check},
       {"model: ", options.model}};
   for (const auto& [prefix, path] : kinds) {
-    if (path.empty() || !std::string_view(error.message).starts_with(prefix)) continue;
-    error.message = (path == "-" ? "stdin" : path) + ": " + error.message.substr(prefix.size());
+    if (path.empty() || !std::string_view(error.what).starts_with(prefix)) continue;
+    error.what = (path == "-" ? "stdin" : path) + ": " + error.what.substr(prefix.size());
     break;
   }
   return error;

@@ -100,10 +100,7 @@ Result<ProfileOptions> WorkOf(const Tool& tool, const Options& options, const Mo
   work.budget_us = options.budget_us;
   work.progress = tool.Progress("profiling");
   work.cancelled = StopRequested;
-  work.log = [&tool](LogLevel level, std::string_view line) {
-    if (level == LogLevel::kWarning) return tool.Warn(line);
-    tool.Explain(line);
-  };
+  work.log = [&tool](const LogLine& line) { tool.Log(line); };
   return work;
 }
 
@@ -162,8 +159,7 @@ Result<int> Run(const Tool& tool, const Options& options, double exec_us) {
   STI_ASSIGN_OR_RETURN(DeviceProfile profile, Measure(tool, options, exec_us));
   profile.cpus = AffinityList();
   profile.machine = MachineName();
-  const std::string unsteady = StateWarning(profile.thermal);
-  if (!unsteady.empty()) tool.Warn(unsteady);
+  if (const auto unsteady = StateWarning(profile.thermal)) tool.Log(*unsteady);
   STI_RETURN_IF_ERROR(WriteProfile(options.output, profile));
   if (tool.json() && options.output != "-") {
     std::fputs(ProfileToJson(profile).c_str(), stdout);

@@ -7,6 +7,7 @@
 #include "base/samples.h"
 #include "common/files.h"
 #include "common/parse.h"
+#include "common/remedies.h"
 #include "types/score.h"
 
 namespace sti {
@@ -106,13 +107,13 @@ int ApplyGates(const Json& json, const RunOptions& options) {
   if (options.min_accuracy && json["accuracy"].get<double>() < *options.min_accuracy) {
     std::fprintf(stderr, "sti-run: accuracy %.4f is below --min-accuracy %.4f\n",
                  json["accuracy"].get<double>(), *options.min_accuracy);
-    code = static_cast<int>(ErrorKind::kInfeasible);
+    code = ExitCode(ErrorKind::kInfeasible);
   }
   double p99_us = json["latency_us"]["p99"].get<double>();
   if (options.max_p99_us && p99_us > *options.max_p99_us) {
     std::fprintf(stderr, "sti-run: p99 latency %s is above --max-p99 %s\n",
                  FormatTimeUs(p99_us).c_str(), FormatTimeUs(*options.max_p99_us).c_str());
-    code = static_cast<int>(ErrorKind::kInfeasible);
+    code = ExitCode(ErrorKind::kInfeasible);
   }
   return code;
 }

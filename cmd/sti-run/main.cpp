@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "common/lines.h"
+#include "common/remedies.h"
 #include "evaluate.h"
 #include "inputs.h"
 #include "open.h"
@@ -41,7 +42,7 @@ class LineAnswerer {
     if (options_.on_late == "fail" && late_) {
       return InfeasibleError("an input missed the target; plan with a longer --target");
     }
-    return unusable_ ? static_cast<int>(ErrorKind::kData) : 0;
+    return unusable_ ? ExitCode(ErrorKind::kDamaged) : 0;
   }
 
   [[nodiscard]] bool output_closed() const { return output_closed_; }

@@ -8,6 +8,7 @@
 #include "base/process_memory.h"
 #include "common/files.h"
 #include "common/parse.h"
+#include "common/remedies.h"
 
 namespace sti {
 namespace {
@@ -126,11 +127,11 @@ void PrintPlain(const std::string& text, const Answer& answer, const ModelInfo& 
 
 void PrintUnusable(bool json, const std::string& text, const Error& error) {
   if (!json) {
-    std::printf("! %s\n", error.message.c_str());
+    std::printf("! %s\n", LineFor(error).c_str());
     return;
   }
   Json line;
-  line["error"] = error.message;
+  line["error"] = LineFor(error);
   line["text"] = text;
   std::printf("%s\n", Dump(line).c_str());
 }

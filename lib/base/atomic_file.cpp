@@ -14,15 +14,15 @@ namespace sti {
 namespace {
 
 Error SystemError(const std::string& path, const char* doing) {
-  return MachineError(path + ": " + doing + ": " + std::strerror(errno));
+  return MachineError(std::string(doing) + ": " + std::strerror(errno)).At(path);
 }
 
-// A path that cannot be opened because of what the user typed is a data error; the disk's own
-// failures are the machine's.
+// A path that cannot be opened because of what the user typed is no such file; the disk's
+// own failures are the machine's.
 Error OpenError(const std::string& path) {
-  if (errno == ENOENT) return DataError(path + ": no such file");
-  if (errno == EACCES) return DataError(path + ": permission denied");
-  if (errno == EISDIR) return DataError(path + ": is a folder; give a file");
+  if (errno == ENOENT) return NoSuchFileError("no such file").At(path);
+  if (errno == EACCES) return NoSuchFileError("permission denied").At(path);
+  if (errno == EISDIR) return NoSuchFileError("is a folder; give a file").At(path);
   return SystemError(path, "cannot open");
 }
 
@@ -42,8 +42,8 @@ Result<AtomicFile> AtomicFile::Create(const std::string& path) {
   struct stat info {};
   if (::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) {
     // Renaming over a device or a pipe would take it away from everyone.
-    const char* kind = S_ISDIR(info.st_mode) ? ": is a folder" : ": is not a regular file";
-    return UsageError(path + kind + "; name a file to write");
+    const char* kind = S_ISDIR(info.st_mode) ? "is a folder" : "is not a regular file";
+    return UsageError(std::string(kind) + "; name a file to write").At(path);
   }
   AtomicFile file;
   file.path_ = path;
@@ -85,7 +85,7 @@ Status AtomicFile::WriteAt(uint64_t offset, std::span<const uint8_t> data) {
     ssize_t count = ::pwrite(fd_, data.data(), data.size(), static_cast<off_t>(offset));
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) return SystemError(path_, "cannot write");
-    if (count == 0) return MachineError(path_ + ": the device took no bytes; free some space");
+    if (count == 0) return MachineError("the device took no bytes; free some space").At(path_);
     data = data.subspan(static_cast<size_t>(count));
     offset += static_cast<uint64_t>(count);
   }
@@ -134,7 +134,7 @@ Result<std::string> ReadWholeFile(const std::string& path, uint64_t limit) {
     return OpenError(path);
   }
   if (content.size() > limit) {
-    return DataError(path + ": larger than the limit of " + std::to_string(limit) + " bytes");
+    return DataError("larger than the limit of " + std::to_string(limit) + " bytes").At(path);
   }
   return content;
 }

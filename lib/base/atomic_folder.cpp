@@ -28,12 +28,12 @@ Result<AtomicFolder> AtomicFolder::Create(const std::string& path) {
   std::error_code error;
   if (fs::exists(folder.path_, error) &&
       (!fs::is_directory(folder.path_, error) || !fs::is_empty(folder.path_, error))) {
-    return UsageError(folder.path_ + ": exists already; name a new folder");
+    return UsageError("exists already; name a new folder").At(folder.path_);
   }
   std::string temporary = folder.path_ + ".tmpXXXXXX";
   if (::mkdtemp(temporary.data()) == nullptr) {
-    return MachineError(folder.path_ +
-                        ": cannot create a folder beside it: " + std::strerror(errno));
+    return MachineError(std::string("cannot create a folder beside it: ") + std::strerror(errno))
+        .At(folder.path_);
   }
   folder.temporary_ = std::move(temporary);
   mode_t mask = ::umask(0);
@@ -59,7 +59,7 @@ AtomicFolder::~AtomicFolder() {
 Status AtomicFolder::Commit() {
   // Replaces an empty folder, and fails on one that has been filled meanwhile.
   if (::rename(temporary_.c_str(), path_.c_str()) != 0) {
-    return MachineError(path_ + ": cannot rename to it: " + std::strerror(errno));
+    return MachineError(std::string("cannot rename to it: ") + std::strerror(errno)).At(path_);
   }
   temporary_.clear();
   return {};

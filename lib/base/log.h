@@ -1,16 +1,26 @@
-// The logging seam: the library says things to whoever listens, and to nobody by default.
+// How the library speaks during a call: lines of a log, progress, and the question whether to stop.
+// They go to whoever listens, and to nobody by default.
 #pragma once
 
 #include <cstdint>
 #include <functional>
-#include <string_view>
+#include <string>
+
+#include "base/result.h"
 
 namespace sti {
 
-enum class LogLevel { kInfo, kWarning };
+enum class LogLevel : uint8_t { kInfo, kWarning };
+
+/// Something worth knowing that ends nothing, in one line.
+struct LogLine {
+  LogLevel level = LogLevel::kInfo;
+  std::string what;
+  Remedy remedy = {};
+};
 
 /// Called from whichever thread has something to say; must be thread-safe. May be empty.
-using LogSink = std::function<void(LogLevel, std::string_view)>;
+using LogSink = std::function<void(const LogLine&)>;
 
 /// Progress of long work: `done` of `total` steps. May be empty. Called from one thread.
 using ProgressSink = std::function<void(uint64_t done, uint64_t total)>;

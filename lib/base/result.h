@@ -1,11 +1,12 @@
-// Result: how every fallible call of the library answers.
-//
-// The library never throws for an expected failure, never prints and never exits. A call that can
-// fail returns Status (nothing but success) or Result<T> (a value on success). The error carries
-// the class that decides a tool's exit code and one line for a person: what, where, what to do.
+// An error says why a call failed, in parts that a program can act on: the kind, what is wrong,
+// where, and a remedy. The library never throws for an expected failure, never prints and never
+// exits: a call that can fail returns Status (nothing but success) or Result<T> (a value on
+// success). It does not know which program it is part of either. A tool makes an exit code of the
+// kind and adds what to do in the names of its own options (cmd/common/remedies.h).
 #pragma once
 
 #include <cassert>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <utility>
@@ -13,31 +14,71 @@
 
 namespace sti {
 
-/// Why a call failed. The values are the exit codes of the tools (cli: "Exit codes").
-enum class ErrorKind : int {
-  kMachine = 1,     ///< the machine failed us: IO error, no memory
-  kUsage = 2,       ///< the caller asked for something that does not exist
-  kData = 3,        ///< a file or input is damaged, of another version, or does not belong
-  kInfeasible = 4,  ///< the request cannot be met, or a gate failed
+/// Why a call failed. The numbers are free to change: they are no exit codes.
+enum class ErrorKind : uint8_t {
+  kMachine,     ///< the system refuses: no thread, no space, no such instructions
+  kNoMemory,    ///< memory ran out
+  kReadFailed,  ///< the device or its file system failed a read
+  kUsage,       ///< the caller asked for something that does not exist
+  kNoSuchFile,  ///< there is no such file, or none that this user may read
+  kDamaged,     ///< a file or an input breaks the rules of its format
+  kForeign,     ///< a file is sound, but newer, of another format, or made for another model
+  kInfeasible,  ///< the request cannot be met, or a gate failed
+  kCancelled,   ///< the caller's CancelCheck said to stop
 };
 
-struct Error {
+/// Returns whether the data is at fault: a file that is missing, damaged or foreign, or an input.
+/// The machine works and the caller asked for what exists, so trying another way is of no use.
+constexpr bool BlamesData(ErrorKind kind) {
+  return kind == ErrorKind::kNoSuchFile || kind == ErrorKind::kDamaged ||
+         kind == ErrorKind::kForeign;
+}
+
+/// Which of the caller's inputs an error is about, where the library was not told a file's name.
+enum class Source : uint8_t { kNone, kModel, kPlan, kProfile, kImportance, kInput };
+
+/// What would help; base/remedy.h lists the values. 0 is none.
+enum class Remedy : uint8_t;
+
+/// Why a call failed. What is read from a file or taken from a command line may hold any bytes, so
+/// `place` and `value`, and `what` of an error that blames data, hold no control characters.
+struct [[nodiscard]] Error {
   ErrorKind kind = ErrorKind::kMachine;
-  std::string message;
+  std::string what;               ///< "header is damaged"; may end in advice that names no option
+  Source source = Source::kNone;  ///< which input, and
+  std::string place = {};         ///< where in it, or the name of a file: "a.sti: layer 3"
+  Remedy remedy = {};
+  std::string value = {};  ///< what the remedy takes, such as "216.0 ms"
+
+  /// Returns the error with `name` in front of its place, which says where that place is.
+  [[nodiscard]] Error At(const std::string& name) &&;
+  /// Returns the error as one about `input`.
+  [[nodiscard]] Error In(Source input) &&;
+  /// Returns the error with a remedy, and what that takes.
+  [[nodiscard]] Error Fix(Remedy help, const std::string& taken = "") &&;
+
+  /// Returns where and what in one line, "a.sti: header is damaged", without the remedy.
+  [[nodiscard]] std::string Message() const;
 };
 
-/// `message` with `?` for each control character, and its middle left out if it is very long.
-std::string OneLine(std::string message);
+/// Returns the word for an input, "model" for one; empty for none.
+const char* NameOf(Source source);
 
-inline Error MachineError(std::string message) { return {ErrorKind::kMachine, std::move(message)}; }
-inline Error UsageError(std::string message) { return {ErrorKind::kUsage, std::move(message)}; }
-inline Error DataError(std::string message) {
-  // It may quote a file, which may hold anything.
-  return {ErrorKind::kData, OneLine(std::move(message))};
+/// Returns `text` with `?` for each control character, and its middle left out if it is very long.
+std::string OneLine(std::string text);
+
+inline Error MachineError(std::string what) { return {ErrorKind::kMachine, std::move(what)}; }
+inline Error UsageError(std::string what) { return {ErrorKind::kUsage, std::move(what)}; }
+inline Error NoSuchFileError(std::string what) {
+  return {ErrorKind::kNoSuchFile, OneLine(std::move(what))};
 }
-inline Error InfeasibleError(std::string message) {
-  return {ErrorKind::kInfeasible, std::move(message)};
+/// Returns an error of kind kDamaged.
+inline Error DataError(std::string what) { return {ErrorKind::kDamaged, OneLine(std::move(what))}; }
+inline Error ForeignError(std::string what) {
+  return {ErrorKind::kForeign, OneLine(std::move(what))};
 }
+inline Error InfeasibleError(std::string what) { return {ErrorKind::kInfeasible, std::move(what)}; }
+inline Error CancelledError() { return {ErrorKind::kCancelled, "interrupted"}; }
 
 /// Success, or an Error. Not thread-safe for writing; copies are independent.
 class [[nodiscard]] Status {

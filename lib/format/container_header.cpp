@@ -6,6 +6,7 @@
 #include "base/checked.h"
 #include "base/digest.h"
 #include "base/little_endian.h"
+#include "base/remedy.h"
 #include "types/limits.h"
 
 namespace sti {
@@ -47,21 +48,22 @@ std::array<uint8_t, kContainerHeaderBytes> EncodeContainerHeader(const Container
 Result<ContainerHeader> ParseContainerHeader(std::span<const uint8_t> bytes, uint64_t file_bytes,
                                              const std::string& name) {
   if (bytes.size() < kMagic.size() || !std::equal(kMagic.begin(), kMagic.end(), bytes.begin())) {
-    return DataError(name + ": not a shard container; make one with sti-shard");
+    return ForeignError("not a shard container").At(name).Fix(Remedy::kMakeModel);
   }
   if (bytes.size() < kContainerHeaderBytes) {
-    return DataError(name + ": header is cut short; copy the file again");
+    return DataError("header is cut short").At(name).Fix(Remedy::kCopyFileAgain);
   }
   auto major = LoadLittle<uint16_t>(&bytes[kMajorAt]);
   if (major > kContainerMajor) {
-    return DataError(name + ": container version " + std::to_string(major) +
-                     " is newer than this tool's " + std::to_string(kContainerMajor) +
-                     "; update the tools or run this version's sti-shard");
+    return ForeignError("container version " + std::to_string(major) +
+                        " is newer than this tool's " + std::to_string(kContainerMajor))
+        .At(name)
+        .Fix(Remedy::kUpdateOrMakeModel);
   }
   uint64_t sum = Checksum(bytes.first(kHeaderChecksumAt));
   if (LoadLittle<uint64_t>(&bytes[kHeaderChecksumAt]) != sum || major == 0 ||
       LoadLittle<uint32_t>(&bytes[kHeaderBytesAt]) != kContainerHeaderBytes) {
-    return DataError(name + ": header is damaged; copy the file again or run sti-shard");
+    return DataError("header is damaged").At(name).Fix(Remedy::kCopyModelAgain);
   }
   ContainerHeader header;
   header.minor = LoadLittle<uint16_t>(&bytes[kMinorAt]);
@@ -70,13 +72,14 @@ Result<ContainerHeader> ParseContainerHeader(std::span<const uint8_t> bytes, uin
   header.index_bytes = LoadLittle<uint64_t>(&bytes[kIndexBytesAt]);
   header.index_checksum = LoadLittle<uint64_t>(&bytes[kIndexChecksumAt]);
   if (header.file_bytes != file_bytes) {
-    return DataError(name + ": file has " + std::to_string(file_bytes) +
-                     " bytes, its header says " + std::to_string(header.file_bytes) +
-                     "; copy the file again");
+    return DataError("file has " + std::to_string(file_bytes) + " bytes, its header says " +
+                     std::to_string(header.file_bytes))
+        .At(name)
+        .Fix(Remedy::kCopyFileAgain);
   }
   if (header.index_offset != kContainerHeaderBytes || header.index_bytes > kMaxIndexBytes ||
       !RangeFits(header.index_offset, header.index_bytes, file_bytes)) {
-    return DataError(name + ": header points outside the file; run sti-shard again");
+    return DataError("header points outside the file").At(name).Fix(Remedy::kMakeModelAgain);
   }
   return header;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/aligned_buffer.h"
+#include "base/remedy.h"
 #include "types/bits.h"
 
 namespace sti {
@@ -125,7 +126,7 @@ ShardCatalog CatalogOf(const ContainerIndex& index) {
 Status CheckPart(const PartLocation& part, std::span<const uint8_t> bytes, const std::string& file,
                  const std::string& what) {
   if (Checksum(bytes) == part.checksum) return {};
-  return DataError(file + ": " + what + " is damaged; copy the file again or run sti-shard");
+  return DataError(what + " is damaged").At(file).Fix(Remedy::kCopyModelAgain);
 }
 
 std::string ShardPartName(uint32_t layer, uint32_t slice, PartKind part) {

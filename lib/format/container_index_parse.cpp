@@ -7,6 +7,7 @@
 #include "base/aligned_buffer.h"
 #include "base/checked.h"
 #include "base/half.h"
+#include "base/remedy.h"
 #include "container_generated.h"
 #include "format/container_index.h"
 #include "format/flatbuffer_values.h"
@@ -46,7 +47,7 @@ class IndexParser {
 
  private:
   [[nodiscard]] Error Bad(const std::string& what) const {
-    return DataError(name_ + ": index: " + what + "; run sti-shard again");
+    return DataError(what).At("index").At(name_).Fix(Remedy::kMakeModelAgain);
   }
 
   Status ParseShape() {
@@ -357,7 +358,7 @@ Result<ContainerIndex> ParseContainerIndex(std::span<const uint8_t> bytes, uint6
                                            uint64_t index_end, const std::string& name,
                                            uint16_t minor) {
   if (!IsWellFormed(bytes)) {
-    return DataError(name + ": index is not well-formed; copy the file again or run sti-shard");
+    return DataError("index is not well-formed").At(name).Fix(Remedy::kCopyModelAgain);
   }
   return IndexParser(*fb::GetContainerIndex(bytes.data()), file_bytes, index_end, name,
                      minor > kContainerMinor)

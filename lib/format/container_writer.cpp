@@ -137,7 +137,7 @@ Status ContainerWriter::Finish(const Digest& model) {
   index_.model = model;
   std::vector<uint8_t> encoded = EncodeContainerIndex(index_);
   if (encoded.size() > index_room_) {
-    return MachineError("the index outgrew the room left for it; this is a defect of sti-shard");
+    return MachineError("the index outgrew the room left for it; this is a defect of this program");
   }
   // The file ends on a block, so that a direct read of its last part is a whole one.
   uint64_t file_bytes = RoundUp(end_, kBlockBytes);

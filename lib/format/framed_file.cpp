@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/little_endian.h"
+#include "base/remedy.h"
 
 namespace sti {
 namespace {
@@ -22,7 +23,7 @@ void Append(std::vector<uint8_t>* file, T number) {
 }
 
 Error Damaged(const std::string& name, const std::string& problem) {
-  return DataError(name + ": " + problem + "; the file is damaged, make it again");
+  return DataError(problem).At(name).Fix(Remedy::kMakeFileAgain);
 }
 
 }  // namespace
@@ -42,18 +43,20 @@ std::vector<uint8_t> WrapFrame(std::string_view magic, std::span<const uint8_t> 
 Result<std::vector<uint8_t>> UnwrapFrame(std::string_view magic, std::span<const uint8_t> file,
                                          const std::string& name) {
   if (file.size() > kMaxSmallFileBytes)
-    return DataError(name + ": larger than 64 MiB; this is not such a file, give another");
+    return ForeignError("larger than 64 MiB; this is not such a file, give another").At(name);
   if (file.size() < kMagicBytes || std::memcmp(file.data(), magic.data(), kMagicBytes) != 0) {
-    return DataError(name + ": neither JSON nor a binary " + std::string(magic.data()) +
-                     " file; give one of these");
+    return ForeignError("neither JSON nor a binary " + std::string(magic.data()) +
+                        " file; give one of these")
+        .At(name);
   }
   if (file.size() < kHeaderBytes) return Damaged(name, "the header is cut short");
   const auto major = LoadLittle<uint16_t>(file.data() + 8);
   const auto header_bytes = LoadLittle<uint32_t>(file.data() + 12);
   if (major > kMajor) {
-    return DataError(name + ": format version " + std::to_string(major) +
-                     " is newer than this tool knows (" + std::to_string(kMajor) +
-                     "); use a newer tool or make the file again with this one");
+    return ForeignError("format version " + std::to_string(major) +
+                        " is newer than this tool knows (" + std::to_string(kMajor) + ")")
+        .At(name)
+        .Fix(Remedy::kUpdateOrMakeFile);
   }
   if (major == 0) return Damaged(name, "the header has format version 0");
   if (header_bytes < kHeaderBytes || header_bytes > kMaxHeaderBytes || header_bytes > file.size())
@@ -81,7 +84,7 @@ Result<Digest> DigestFromBytes(const uint8_t* bytes, size_t size, const std::str
   Digest digest;
   if (size == 0) return digest;
   if (size != digest.bytes.size())
-    return DataError(where + ": a digest is not 16 bytes long; make the file again");
+    return DataError("a digest is not 16 bytes long").At(where).Fix(Remedy::kMakeFileAgain);
   std::copy_n(bytes, size, digest.bytes.begin());
   return digest;
 }

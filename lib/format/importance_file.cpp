@@ -5,6 +5,7 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 
+#include "base/remedy.h"
 #include "format/flatbuffer_values.h"
 #include "format/framed_file.h"
 #include "format/importance_part_file.h"
@@ -65,7 +66,7 @@ std::string ProblemOfValues(const Importance& importance) {
 
 Status Validate(const Importance& importance, const std::string& name) {
   auto fail = [&](const std::string& problem) {
-    return DataError(name + ": " + problem + "; correct it or run sti-importance again");
+    return DataError(problem).At(name).Fix(Remedy::kCorrectImportance);
   };
   if (importance.model.empty()) return fail("model is missing");
   const std::string shape = ProblemOfShape(importance.metric, importance.layers, importance.width);
@@ -89,7 +90,7 @@ Result<Importance> FromBinary(std::span<const uint8_t> bytes, const std::string&
                        UnwrapFrame(kImportanceMagic, bytes, name));
   flatbuffers::Verifier verifier(payload.data(), payload.size());
   if (!fb::VerifyImportanceBuffer(verifier))
-    return DataError(name + ": the payload is not a valid table; make the file again");
+    return DataError("the payload is not a valid table").At(name).Fix(Remedy::kMakeFileAgain);
   const fb::Importance* table = fb::GetImportance(payload.data());
   Importance importance;
   if (const auto* model = table->model()) {
@@ -245,9 +246,10 @@ flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<fb::SubmodelScore>>>
 Result<Importance> ParseImportance(std::span<const uint8_t> bytes, const std::string& name) {
   if (IsImportancePart(bytes)) {
     STI_ASSIGN_OR_RETURN(const ImportancePart part, ParseImportancePart(bytes, name));
-    return DataError(name + ": is part " + std::to_string(part.part) + "/" +
-                     std::to_string(part.parts) +
-                     " of an importance; join the parts with sti-importance merge");
+    return ForeignError("is part " + std::to_string(part.part) + "/" + std::to_string(part.parts) +
+                        " of an importance")
+        .At(name)
+        .Fix(Remedy::kJoinParts);
   }
   STI_ASSIGN_OR_RETURN(Importance importance,
                        LooksLikeJson(bytes) ? FromJson(bytes, name) : FromBinary(bytes, name));

@@ -4,6 +4,7 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 
+#include "base/remedy.h"
 #include "format/flatbuffer_values.h"
 #include "format/framed_file.h"
 #include "format/importance_rules.h"
@@ -127,7 +128,7 @@ Result<ImportancePart> FromTable(const fb::ImportancePart& table, const std::str
   }
   if (problem.empty()) problem = ProblemOfTallies(part);
   if (problem.empty()) return part;
-  return DataError(name + ": " + problem + "; the part is damaged, make it again");
+  return DataError(problem).At(name).Fix(Remedy::kMakeFileAgain);
 }
 
 using Builder = flatbuffers::FlatBufferBuilder;
@@ -165,13 +166,13 @@ bool IsImportancePart(std::span<const uint8_t> bytes) {
 Result<ImportancePart> ParseImportancePart(std::span<const uint8_t> bytes,
                                            const std::string& name) {
   if (!IsImportancePart(bytes)) {
-    return DataError(name + ": is no part of an importance; give files that --part wrote");
+    return ForeignError("is no part of an importance").At(name).Fix(Remedy::kGiveParts);
   }
   STI_ASSIGN_OR_RETURN(const std::vector<uint8_t> payload,
                        UnwrapFrame(kImportancePartMagic, bytes, name));
   flatbuffers::Verifier verifier(payload.data(), payload.size());
   if (!fb::VerifyImportancePartBuffer(verifier)) {
-    return DataError(name + ": the payload is not a valid table; make the file again");
+    return DataError("the payload is not a valid table").At(name).Fix(Remedy::kMakeFileAgain);
   }
   return FromTable(*fb::GetImportancePart(payload.data()), name);
 }

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json_depth.h"
+#include "base/remedy.h"
 #include "format/framed_file.h"
 
 namespace sti {
@@ -105,7 +106,7 @@ JsonFields::JsonFields(const Json& object, std::string where)
 }
 
 void JsonFields::Fail(const std::string& problem) {
-  if (status_.ok()) status_ = DataError(where_ + ": " + problem + "; correct it or make it again");
+  if (status_.ok()) status_ = DataError(problem).At(where_).Fix(Remedy::kCorrectFile);
 }
 
 const Json* JsonFields::Find(const char* key, Need need) {
@@ -220,14 +221,13 @@ void JsonFields::Within(const char* key, Need need, const std::function<void(Jso
 
 Result<Json> ParseJsonObject(std::span<const uint8_t> file, const std::string& name) {
   if (file.size() > kMaxSmallFileBytes)
-    return DataError(name + ": larger than 64 MiB; this is not such a file, give another");
+    return ForeignError("larger than 64 MiB; this is not such a file, give another").At(name);
   if (JsonIsTooDeep({reinterpret_cast<const char*>(file.data()), file.size()}))
-    return DataError(name + ": JSON nested too deep; correct it or make it again");
+    return DataError("JSON nested too deep").At(name).Fix(Remedy::kCorrectFile);
   Json value = Json::parse(file.begin(), file.end(), nullptr, false);
   if (value.is_discarded())
-    return DataError(name + ": not well-formed JSON; correct it or make it again");
-  if (!value.is_object())
-    return DataError(name + ": not a JSON object; correct it or make it again");
+    return DataError("not well-formed JSON").At(name).Fix(Remedy::kCorrectFile);
+  if (!value.is_object()) return DataError("not a JSON object").At(name).Fix(Remedy::kCorrectFile);
   return value;
 }
 

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "base/remedy.h"
 #include "format/flatbuffer_values.h"
 #include "format/framed_file.h"
 #include "format/plan_file_parts.h"
@@ -291,7 +292,7 @@ Result<Plan> PlanFromBinary(std::span<const uint8_t> bytes, const std::string& n
   STI_ASSIGN_OR_RETURN(const std::vector<uint8_t> payload, UnwrapFrame(kPlanMagic, bytes, name));
   flatbuffers::Verifier verifier(payload.data(), payload.size());
   if (!fb::VerifyPlanBuffer(verifier))
-    return DataError(name + ": the payload is not a valid table; make the file again");
+    return DataError("the payload is not a valid table").At(name).Fix(Remedy::kMakeFileAgain);
   return FromTable(*fb::GetPlan(payload.data()), name, payload.size());
 }
 

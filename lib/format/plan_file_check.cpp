@@ -4,6 +4,7 @@
 #include <set>
 #include <utility>
 
+#include "base/remedy.h"
 #include "format/plan_file_parts.h"
 #include "types/bits.h"
 #include "types/limits.h"
@@ -196,7 +197,7 @@ Status CheckVariant(const Plan& plan, const Plan& variant, const std::string& na
 }  // namespace
 
 Error PlanError(const std::string& name, const std::string& problem) {
-  return DataError(name + ": " + problem + "; correct it or run sti-plan again");
+  return DataError(problem).At(name).Fix(Remedy::kCorrectPlan);
 }
 
 Status ValidatePlanFile(const Plan& plan, const std::string& name) {

@@ -13,7 +13,7 @@
 
 namespace sti {
 
-/// "<name>: <problem>; correct it or run sti-plan again"
+/// Returns an error about the plan in `name`, whose remedy is to correct it or to plan again.
 Error PlanError(const std::string& name, const std::string& problem);
 
 /// Sizes that agree and numbers that exist, as spec/plan.md says.

@@ -5,6 +5,7 @@
 #include <initializer_list>
 
 #include "base/aligned_buffer.h"
+#include "base/remedy.h"
 #include "format/flatbuffer_values.h"
 #include "format/framed_file.h"
 #include "format/profile_file_parts.h"
@@ -85,7 +86,7 @@ Result<DeviceProfile> FromBinary(std::span<const uint8_t> bytes, const std::stri
   STI_ASSIGN_OR_RETURN(const std::vector<uint8_t> payload, UnwrapFrame(kProfileMagic, bytes, name));
   flatbuffers::Verifier verifier(payload.data(), payload.size());
   if (!fb::VerifyProfileBuffer(verifier))
-    return DataError(name + ": the payload is not a valid table; make the file again");
+    return DataError("the payload is not a valid table").At(name).Fix(Remedy::kMakeFileAgain);
   const fb::Profile* table = fb::GetProfile(payload.data());
   DeviceProfile profile;
   if (const auto* shape = table->shape()) {
@@ -133,8 +134,7 @@ Result<DeviceProfile> ParseProfile(std::span<const uint8_t> bytes, const std::st
   STI_ASSIGN_OR_RETURN(DeviceProfile profile, LooksLikeJson(bytes) ? ProfileFromJson(bytes, name)
                                                                    : FromBinary(bytes, name));
   const std::string problem = Problem(profile);
-  if (!problem.empty())
-    return DataError(name + ": " + problem + "; correct it or run sti-profile again");
+  if (!problem.empty()) return DataError(problem).At(name).Fix(Remedy::kCorrectProfile);
   return profile;
 }
 

@@ -4,6 +4,8 @@
 
 #include <numeric>
 
+#include "base/remedy.h"
+
 namespace sti {
 Result<std::vector<uint8_t>> DecompressPart(const ResidentLocation& location,
                                             std::span<const uint8_t> stored,
@@ -13,12 +15,12 @@ Result<std::vector<uint8_t>> DecompressPart(const ResidentLocation& location,
   }
   // The frame's own claim is checked before memory is taken for it.
   if (ZSTD_getFrameContentSize(stored.data(), stored.size()) != location.raw_length) {
-    return DataError(name + ": a resident part claims another size; run sti-shard again");
+    return DataError("a resident part claims another size").At(name).Fix(Remedy::kMakeModelAgain);
   }
   std::vector<uint8_t> raw(location.raw_length);
   size_t size = ZSTD_decompress(raw.data(), raw.size(), stored.data(), stored.size());
   if (ZSTD_isError(size) != 0 || size != raw.size()) {
-    return DataError(name + ": a resident part does not decompress; run sti-shard again");
+    return DataError("a resident part does not decompress").At(name).Fix(Remedy::kMakeModelAgain);
   }
   return raw;
 }
@@ -48,8 +50,9 @@ Result<std::vector<std::span<const uint8_t>>> ResidentTensors(const ResidentLoca
   const uint64_t values = std::accumulate(sizes.begin(), sizes.end(), uint64_t{0});
   const uint64_t width = BytesOf(location.type);
   if (raw.size() != values * width) {
-    return DataError(name +
-                     ": a resident part has another size than the shape; run sti-shard again");
+    return DataError("a resident part has another size than the shape")
+        .At(name)
+        .Fix(Remedy::kMakeModelAgain);
   }
   std::vector<std::span<const uint8_t>> tensors;
   tensors.reserve(sizes.size());

@@ -7,6 +7,7 @@
 #include "base/digest.h"
 #include "base/half.h"
 #include "base/little_endian.h"
+#include "base/remedy.h"
 #include "types/load_value.h"
 
 namespace sti {
@@ -56,9 +57,10 @@ Status CheckRow(const RowTable& table, uint32_t row, std::span<const uint8_t> by
                 const std::string& file) {
   auto values = bytes.first(bytes.size() - kRowChecksumBytes);
   if (RowChecksum(row, values) == LoadLittle<uint32_t>(&bytes[values.size()])) return {};
-  return DataError(file + ": " + (table.kind == RowTableKind::kWord ? "word" : "position") +
-                   " embedding row " + std::to_string(row) +
-                   " is damaged; copy the file again or run sti-shard");
+  return DataError(std::string(table.kind == RowTableKind::kWord ? "word" : "position") +
+                   " embedding row " + std::to_string(row) + " is damaged")
+      .At(file)
+      .Fix(Remedy::kCopyModelAgain);
 }
 
 void AddRow(const RowTable& table, std::span<const uint8_t> bytes, float* sum) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/little_endian.h"
+#include "base/remedy.h"
 #include "format/shard_layout.h"
 #include "types/bits.h"
 
@@ -41,7 +42,9 @@ Result<ShardView> ViewShard(const ModelInfo& info, const Codebook& codebook, uin
   }
   uint64_t weights = info.shape.shard_weights();
   std::span<const uint8_t> base = parts[PartKind::kBase];
-  auto bad = [&] { return DataError(name + ": outliers are damaged; run sti-shard again"); };
+  auto bad = [&] {
+    return DataError("outliers are damaged").At(name).Fix(Remedy::kMakeModelAgain);
+  };
   if (base.size() < kBaseCountsBytes) return bad();
   view.outliers.count = LoadLittle<uint32_t>(&base[0]);
   view.outliers.blocks = LoadLittle<uint32_t>(&base[4]);
@@ -72,7 +75,7 @@ Status CheckOutlierCodes(const ShardView& shard, const std::string& name) {
     }
   });
   if (codes == 0) return {};
-  return DataError(name + ": an outlier's code is not 0; run sti-shard again");
+  return DataError("an outlier's code is not 0").At(name).Fix(Remedy::kMakeModelAgain);
 }
 
 }  // namespace sti

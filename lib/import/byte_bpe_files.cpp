@@ -48,7 +48,7 @@ class MergeList {
 
  private:
   [[nodiscard]] Error Bad(const std::string& what) const {
-    return DataError(path_ + ": merge " + std::to_string(seen_.size() + 1) + " " + what);
+    return DataError("merge " + std::to_string(seen_.size() + 1) + " " + what).At(path_);
   }
 
   const std::string& path_;
@@ -62,8 +62,9 @@ Status CheckBytes(const std::string& path, std::string_view vocabulary_text) {
   ForEachLine(vocabulary_text, [&](std::string_view token) { tokens.insert(token); });
   for (uint32_t byte = 0; byte < 256; ++byte) {
     if (tokens.count(ByteSpelling(static_cast<uint8_t>(byte))) != 0) continue;
-    return DataError(path + ": no token for byte " + std::to_string(byte) +
-                     ", so it is no byte-level BPE; use the vocabulary of this model");
+    return DataError("no token for byte " + std::to_string(byte) +
+                     ", so it is no byte-level BPE; use the vocabulary of this model")
+        .At(path);
   }
   return {};
 }
@@ -201,8 +202,9 @@ Result<TokenizerFiles> ReadByteBpeFiles(const std::string& dir, uint32_t max_tok
     STI_ASSIGN_OR_RETURN(const Json json, ReadJsonFile(path));
     STI_RETURN_IF_ERROR(ByteBpeJson(path, json).Read(&files));
   } else {
-    return DataError(dir + ": neither vocab.json with merges.txt nor tokenizer.json; add the " +
-                     "model's tokenizer");
+    return NoSuchFileError(
+               "neither vocab.json with merges.txt nor tokenizer.json; add the model's tokenizer")
+        .At(dir);
   }
   STI_RETURN_IF_ERROR(CheckBytes(path, files.vocabulary_text));
   if (const std::string config = dir + "/tokenizer_config.json"; IsFile(config)) {

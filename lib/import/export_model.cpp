@@ -8,6 +8,7 @@
 #include "base/atomic_folder.h"
 #include "base/checked.h"
 #include "base/little_endian.h"
+#include "base/remedy.h"
 #include "format/row_codec.h"
 #include "format/shard_codec.h"
 #include "import/config_writer.h"
@@ -40,7 +41,7 @@ class Exporter {
     STI_RETURN_IF_ERROR(AppendRows(writer, index_.positions));
     STI_RETURN_IF_ERROR(AppendResident(writer, ResidentKind::kEmbedding, 0));
     for (uint32_t layer = 0; layer < index_.info.shape.layers; ++layer) {
-      if (options_.cancelled && options_.cancelled()) return UsageError("interrupted");
+      if (options_.cancelled && options_.cancelled()) return CancelledError();
       STI_RETURN_IF_ERROR(AppendMatrices(writer, layer));
       STI_RETURN_IF_ERROR(AppendResident(writer, ResidentKind::kLayer, layer));
       if (options_.progress) options_.progress(layer + 1, index_.info.shape.layers);
@@ -190,8 +191,9 @@ class Exporter {
 
 Status ExportModel(ContainerFile& file, const ExportOptions& options, const std::string& dir) {
   if (!file.index().Offers(options.bits)) {
-    return InfeasibleError(file.name() + ": does not offer " + std::to_string(options.bits) +
-                           " bits; run sti-shard with them");
+    return InfeasibleError("does not offer " + std::to_string(options.bits) + " bits")
+        .At(file.name())
+        .Fix(Remedy::kStoreTheseBits);
   }
   STI_RETURN_IF_ERROR(file.RequireWhole());
   STI_ASSIGN_OR_RETURN(AtomicFolder folder, AtomicFolder::Create(dir));

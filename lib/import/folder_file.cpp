@@ -23,26 +23,28 @@ bool IsFile(const std::string& path) {
 
 Result<std::string> ReadSmallFile(const std::string& path, uint64_t max_bytes) {
   std::ifstream file(path, std::ios::binary | std::ios::ate);
-  if (!file && !IsFile(path)) return DataError(path + ": no such file; give the folder whole");
-  if (!file) return MachineError(path + ": cannot open; may it be read?");
+  if (!file && !IsFile(path))
+    return NoSuchFileError("no such file; give the folder whole").At(path);
+  if (!file) return MachineError("cannot open; may it be read?").At(path);
   const auto size = static_cast<std::streamoff>(file.tellg());
-  if (size < 0) return MachineError(path + ": cannot tell its size; check the path");
+  if (size < 0) return MachineError("cannot tell its size; check the path").At(path);
   if (static_cast<uint64_t>(size) > max_bytes) {
-    return DataError(path + ": " + std::to_string(size) + " bytes, more than the " +
-                     std::to_string(max_bytes) + " allowed; is it the right file?");
+    return DataError(std::to_string(size) + " bytes, more than the " + std::to_string(max_bytes) +
+                     " allowed; is it the right file?")
+        .At(path);
   }
   std::string text(static_cast<size_t>(size), '\0');
   file.seekg(0);
   file.read(text.data(), size);
-  if (!file) return MachineError(path + ": cannot read; check the disk");
+  if (!file) return Error{ErrorKind::kReadFailed, "cannot read; check the disk"}.At(path);
   return text;
 }
 
 Result<Json> ReadJsonFile(const std::string& path) {
   STI_ASSIGN_OR_RETURN(const std::string text, ReadSmallFile(path, kMaxJsonBytes));
-  if (JsonIsTooDeep(text)) return DataError(path + ": JSON nested too deep; get a sound copy");
+  if (JsonIsTooDeep(text)) return DataError("JSON nested too deep; get a sound copy").At(path);
   Json json = Json::parse(text, nullptr, false);
-  if (!json.is_object()) return DataError(path + ": not a JSON object; get a sound copy");
+  if (!json.is_object()) return DataError("not a JSON object; get a sound copy").At(path);
   return json;
 }
 
@@ -51,7 +53,7 @@ const Json* ObjectReader::Find(const char* key) const {
   return found == object_.end() || found->is_null() ? nullptr : &*found;
 }
 
-Error ObjectReader::Bad(const std::string& what) const { return DataError(path_ + ": " + what); }
+Error ObjectReader::Bad(const std::string& what) const { return DataError(what).At(path_); }
 
 Result<uint32_t> ObjectReader::Number(const char* key, uint32_t low, uint32_t high,
                                       std::optional<uint32_t> otherwise) const {

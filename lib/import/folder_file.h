@@ -13,8 +13,8 @@ namespace sti {
 /// True if `path` names a regular file.
 bool IsFile(const std::string& path);
 
-/// The bytes of a file of at most `max_bytes`. MachineError if it cannot be read, DataError if it
-/// is longer.
+/// Returns the bytes of a file of at most `max_bytes`. Errors: kNoSuchFile, kMachine or kReadFailed
+/// if it cannot be read, and kDamaged if it is longer.
 Result<std::string> ReadSmallFile(const std::string& path, uint64_t max_bytes);
 
 /// Parses a file of at most 64 MiB whose content is a JSON object of at most 64 levels; DataError

@@ -54,11 +54,11 @@ bool IsPlainName(std::string_view name) {
 Result<ModelFolder> ModelFolder::Open(const std::string& dir) {
   std::error_code ignored;
   if (!std::filesystem::is_directory(dir, ignored)) {
-    return DataError(dir + ": no such folder; give the folder of a model");
+    return NoSuchFileError("no such folder; give the folder of a model").At(dir);
   }
   const std::string config = dir + "/config.json";
   if (!IsFile(config)) {
-    return DataError(dir + ": no config.json; give the folder of a model as published");
+    return NoSuchFileError("no config.json; give the folder of a model as published").At(dir);
   }
   ModelFolder folder(dir);
   STI_ASSIGN_OR_RETURN(folder.info_, ReadModelConfig(config));
@@ -109,15 +109,16 @@ Error ModelFolder::NoSafetensors() const {
   for (const Kind& kind : kOthers) {
     for (const std::string& name : names) {
       if (!name.ends_with(kind.ending) || name == "training_args.bin") continue;
-      return DataError(dir_ + "/" + name +
-                       ": only safetensors are read, as loading this format can run code; if you "
-                       "trust it, convert it: python3 -c 'from transformers import " +
-                       ClassName(info_.architecture) + " as M; M.from_pretrained(\"" + dir_ + "\"" +
-                       std::string(kind.argument) + ").save_pretrained(\"" + dir_ +
-                       "\", safe_serialization=True)'");
+      return ForeignError(
+                 "only safetensors are read, as loading this format can run code; if you "
+                 "trust it, convert it: python3 -c 'from transformers import " +
+                 ClassName(info_.architecture) + " as M; M.from_pretrained(\"" + dir_ + "\"" +
+                 std::string(kind.argument) + ").save_pretrained(\"" + dir_ +
+                 "\", safe_serialization=True)'")
+          .At(dir_ + "/" + name);
     }
   }
-  return DataError(dir_ + ": no model.safetensors; save the model in the safetensors format");
+  return NoSuchFileError("no model.safetensors; save the model in the safetensors format").At(dir_);
 }
 
 Status ModelFolder::OpenIndex(const std::string& path) {
@@ -173,14 +174,16 @@ Status ModelFolder::Resolve(TensorRole role, uint32_t layer) {
   const TensorView& view = slot.view;
   const std::vector<uint64_t> expected = TensorShape(role, info_.shape);
   if (view.shape != expected) {
-    return DataError(slot.path + ": shape " + Spell(view.shape) + ", expected " + Spell(expected) +
-                     "; the weights do not belong to this config.json");
+    return DataError("shape " + Spell(view.shape) + ", expected " + Spell(expected) +
+                     "; the weights do not belong to this config.json")
+        .At(slot.path);
   }
   if (role == kQueryWeight && layer == 0) info_.data_type = view.type;
   if (IsShardRole(role) && view.type != info_.data_type) {
-    return DataError(slot.path + ": type " + std::string(NameOf(view.type)) + ", but " +
+    return DataError("type " + std::string(NameOf(view.type)) + ", but " +
                      TensorName(kQueryWeight, 0, info_.architecture) + " has " +
-                     std::string(NameOf(info_.data_type)) + "; save the encoder in one type");
+                     std::string(NameOf(info_.data_type)) + "; save the encoder in one type")
+        .At(slot.path);
   }
   slots_[SlotOf(role, layer)] = std::move(slot);
   return {};
@@ -194,11 +197,12 @@ Result<ModelFolder::Slot> ModelFolder::FindTensor(TensorRole role, uint32_t laye
     if (auto view = file->Find(name)) return Slot{*std::move(view), path};
     const auto type = file->TypeName(name);
     if (!type) continue;
-    return DataError(path + ": type " + *type + "; supported are F32, F16 and BF16");
+    return DataError("type " + *type + "; supported are F32, F16 and BF16").At(path);
   }
-  return DataError(dir_ + ": tensor " + TensorName(role, layer, info_.architecture) + " " +
+  return DataError("tensor " + TensorName(role, layer, info_.architecture) + " " +
                    Spell(TensorShape(role, info_.shape)) +
-                   " is missing; get a complete copy of the model");
+                   " is missing; get a complete copy of the model")
+      .At(dir_);
 }
 
 const SafetensorsFile* ModelFolder::FileOf(const std::string& name) const {

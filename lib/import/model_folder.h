@@ -26,8 +26,9 @@ namespace sti {
 /// survive a move and die with the object.
 class ModelFolder {
  public:
-  /// UsageError if `dir` is no folder, MachineError if a file cannot be read, DataError for all
-  /// that is wrong with its contents.
+  /// Opens a folder and checks it whole. Errors: kNoSuchFile for what is missing, kForeign for
+  /// weights in another format, kReadFailed or kMachine if a file cannot be read, kDamaged for the
+  /// rest.
   static Result<ModelFolder> Open(const std::string& dir);
 
   [[nodiscard]] const ModelInfo& info() const { return info_; }

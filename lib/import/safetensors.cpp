@@ -63,8 +63,9 @@ Status CheckFinite(const TensorView& tensor, const std::string& name) {
   for (uint64_t i = 0; i < tensor.count(); ++i) {
     if (IsFinite(tensor.type, tensor.bytes.data() + i * step)) continue;
     const bool nan = std::isnan(LoadElement(tensor, i));
-    return DataError(name + ": " + (nan ? "NaN" : "infinity") + " at index " + std::to_string(i) +
-                     "; export the model again from finite weights");
+    return DataError(std::string(nan ? "NaN" : "infinity") + " at index " + std::to_string(i) +
+                     "; export the model again from finite weights")
+        .At(name);
   }
   return {};
 }
@@ -87,7 +88,7 @@ class SafetensorsHeader {
   }
 
   [[nodiscard]] Error Bad(const std::string& what) const {
-    return DataError(file_.path_ + ": " + what + "; get a sound copy of the file");
+    return DataError(what + "; get a sound copy of the file").At(file_.path_);
   }
 
  private:
@@ -172,18 +173,19 @@ Status SafetensorsFile::Map(const std::string& path) {
   if (descriptor < 0 || ::fstat(descriptor, &info) != 0) {
     const int reason = errno;
     if (descriptor >= 0) ::close(descriptor);
-    const std::string message = path + ": " + std::strerror(reason) + "; check the path";
-    return reason == ENOENT ? DataError(message) : MachineError(message);
+    const std::string what = std::string(std::strerror(reason)) + "; check the path";
+    return (reason == ENOENT ? NoSuchFileError(what) : MachineError(what)).At(path);
   }
   const auto size = static_cast<uint64_t>(info.st_size);
   if (!S_ISREG(info.st_mode) || size < kLengthBytes) {
     ::close(descriptor);
-    return DataError(path + ": not a safetensors file; get a sound copy of the file");
+    return DataError("not a safetensors file; get a sound copy of the file").At(path);
   }
   void* map = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, descriptor, 0);
   const int reason = errno;
   ::close(descriptor);
-  if (map == MAP_FAILED) return MachineError(path + ": cannot map: " + std::strerror(reason));
+  if (map == MAP_FAILED)
+    return MachineError(std::string("cannot map: ") + std::strerror(reason)).At(path);
   file_ = {static_cast<const uint8_t*>(map), size};
   return {};
 }

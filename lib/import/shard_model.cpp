@@ -83,7 +83,7 @@ Status AddLayers(ContainerWriter& writer, const ModelFolder& folder, const Shard
     pool.ParallelFor(count, [&](uint32_t i, uint32_t) {
       encoded[i] = EncodeLayer(folder, first + i, options.codebook, selection);
     });
-    if (options.cancelled && options.cancelled()) return UsageError("interrupted");
+    if (options.cancelled && options.cancelled()) return CancelledError();
     for (uint32_t i = 0; i < count; ++i) {
       STI_ASSIGN_OR_RETURN(EncodedLayer layer, std::move(*encoded[i]));
       STI_RETURN_IF_ERROR(writer.AddLayer(first + i, layer.codebook, layer.shards));
@@ -174,8 +174,8 @@ Result<PartSelection> Select(const ModelFolder& folder, const ShardOptions& opti
   for (size_t i = 0; i < options.plans.size(); ++i) {
     const Digest& model = options.plans[i].model;
     if (model == digest) continue;
-    return DataError(options.plan_names[i] + " was made for model " + model.Prefix() + ", not " +
-                     digest.Prefix() + "; give the folder and the codebook it was made from");
+    return ForeignError(options.plan_names[i] + " was made for model " + model.Prefix() + ", not " +
+                        digest.Prefix() + "; give the folder and the codebook it was made from");
   }
   return SelectForPlans(shape, options.plans);
 }

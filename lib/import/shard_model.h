@@ -34,8 +34,8 @@ struct ShardReport {
 };
 
 /// Writes `output` (nothing if empty: a dry run). On failure or cancellation `output` is as it was.
-/// The same bytes for any thread count. Errors: DataError for weights that are not finite, and for
-/// a plan that was made for another model.
+/// The same bytes for any thread count. Errors: kDamaged for weights that are not finite, kForeign
+/// for a plan that was made for another model.
 Result<ShardReport> ShardModel(const ModelFolder& folder, const ShardOptions& options,
                                const std::string& output);
 

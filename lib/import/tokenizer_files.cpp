@@ -112,7 +112,8 @@ Result<TokenizerFiles> ReadTokenizerFiles(const std::string& dir, uint32_t max_t
     STI_ASSIGN_OR_RETURN(const Json json, ReadJsonFile(path));
     STI_ASSIGN_OR_RETURN(files.vocabulary_text, TokenizerJson(path, json).Read(&options));
   } else {
-    return DataError(dir + ": neither vocab.txt nor tokenizer.json; add the model's vocab.txt");
+    return NoSuchFileError("neither vocab.txt nor tokenizer.json; add the model's vocab.txt")
+        .At(dir);
   }
   const std::string config = dir + "/tokenizer_config.json";
   if (IsFile(config)) STI_RETURN_IF_ERROR(ReadTokenizerConfig(config, &options, &names));

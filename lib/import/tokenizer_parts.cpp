@@ -76,13 +76,15 @@ Status FindSpecialTokens(const std::string& path, std::string_view text, const S
     ++id;
   });
   if (id > max_tokens) {
-    return DataError(path + ": " + std::to_string(id) + " tokens, but vocab_size is " +
-                     std::to_string(max_tokens) + "; use the vocabulary of this model");
+    return DataError(std::to_string(id) + " tokens, but vocab_size is " +
+                     std::to_string(max_tokens) + "; use the vocabulary of this model")
+        .At(path);
   }
   for (const auto& [found, name] :
        {std::pair{unknown, names.unknown}, std::pair{cls, names.cls}, std::pair{sep, names.sep}}) {
     if (found) continue;
-    return DataError(path + ": no token " + name + "; use the vocabulary of this model");
+    return DataError("no token " + std::string(name) + "; use the vocabulary of this model")
+        .At(path);
   }
   info->unknown_id = *unknown;
   info->cls_id = *cls;

@@ -13,7 +13,7 @@ ChunkMeter::ChunkMeter(LayerRunner& runner, ActivationRoom& room, ChunkJudge jud
       low_(runner.index().bits.front()) {}
 
 Status ChunkMeter::CheckCancelled() const {
-  if (cancelled_ && cancelled_()) return UsageError("interrupted");
+  if (cancelled_ && cancelled_()) return CancelledError();
   return {};
 }
 

@@ -2,14 +2,16 @@
 
 #include <algorithm>
 
+#include "base/remedy.h"
+
 namespace sti {
 
 Status CheckRequest(const ContainerFile& file, std::span<const Example> examples,
                     const ImportanceOptions& options) {
   if (file.index().bits.size() < 2) {
-    return DataError(file.name() +
-                     ": has one bitwidth only, so no shard can be raised; "
-                     "run sti-shard with more --bits");
+    return DataError("has one bitwidth only, so no shard can be raised")
+        .At(file.name())
+        .Fix(Remedy::kStoreMoreBits);
   }
   if (examples.empty()) return DataError("no examples to measure on");
   const bool labelled = std::all_of(examples.begin(), examples.end(), [](const Example& example) {

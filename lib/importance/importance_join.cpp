@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "base/remedy.h"
 #include "importance/tally.h"
 
 namespace sti {
@@ -20,17 +21,19 @@ std::string Units(uint64_t begin, uint64_t end) {
 Status CheckFinished(const NamedPart& named) {
   const ImportancePart& part = named.part;
   if (part.end == part.due) return {};
-  return DataError(named.name + ": part " + PartName(part) + " is unfinished (" +
+  return DataError("part " + PartName(part) + " is unfinished (" +
                    std::to_string(part.end - part.begin) + " of " +
-                   std::to_string(part.due - part.begin) +
-                   " units done); let it finish, with --resume");
+                   std::to_string(part.due - part.begin) + " units done)")
+      .At(named.name)
+      .Fix(Remedy::kFinishPart);
 }
 
 Status CheckSameJob(const NamedPart& named, const NamedPart& first) {
   const std::string difference = DifferenceOf(named.part.job, first.part.job);
   if (difference.empty()) return {};
-  return DataError(named.name + ": is of " + difference + ", unlike " + first.name +
-                   "; join parts of one measurement only");
+  return ForeignError("is of " + difference + ", unlike " + first.name +
+                      "; join parts of one measurement only")
+      .At(named.name);
 }
 
 // `next` comes after units up to `end`, the last of them in `last`.
@@ -131,11 +134,11 @@ std::string DifferenceOf(const ImportanceJob& job, const ImportanceJob& other) {
     return "another kernel (" + job.kernel + ", not " + other.kernel + ")";
   }
   if (job.gains != other.gains) {
-    return job.gains ? "a measurement with --gains" : "a measurement without --gains";
+    return job.gains ? "a measurement with gains" : "a measurement without gains";
   }
   if (job.submodels != other.submodels) {
-    if (job.submodels.empty()) return "a measurement without --submodels";
-    return other.submodels.empty() ? "a measurement with --submodels" : "other submodels";
+    if (job.submodels.empty()) return "a measurement without submodels";
+    return other.submodels.empty() ? "a measurement with submodels" : "other submodels";
   }
   if (job.base_bits != other.base_bits || job.raised_bits != other.raised_bits) {
     return "a container with other bits";

@@ -20,9 +20,9 @@ struct NamedPart {
 std::string DifferenceOf(const ImportanceJob& job, const ImportanceJob& other);
 
 /// The importance that an undivided measurement gives, to the bit. The parts may come in any order
-/// and be cut in any way, as long as they cover the work once. DataError naming the files where
-/// they leave gaps, overlap, are unfinished, or are of another model, data, metric, kernel or
-/// options.
+/// and be cut in any way, as long as they cover the work once. Errors name the files:
+/// kDamaged where they leave gaps, overlap or are unfinished, kForeign where they are of another
+/// model, data, metric, kernel or other options.
 Result<Importance> JoinImportanceParts(std::vector<NamedPart> parts);
 
 }  // namespace sti

@@ -26,9 +26,9 @@ Result<Outcome> ChunkJudge::Of(uint32_t s, std::span<const float> logits) const 
                    : std::span<const float>();
   const auto loss = LossUnits(by_reference ? Divergence(problem_, reference, logits) : judged.loss);
   if (!loss) {
-    return DataError(name_ +
-                     ": an example's loss is not a number, so its weights overflow; shard a sound "
-                     "model");
+    return DataError(
+               "an example's loss is not a number, so its weights overflow; shard a sound model")
+        .At(name_);
   }
   return Outcome{judged.right, *loss};
 }

@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/remedy.h"
 #include "importance/chunk_meter.h"
 #include "importance/importance_job.h"
 #include "importance/importance_join.h"
@@ -84,8 +85,9 @@ class Measurement {
       difference = "another part of the work";
     }
     if (!difference.empty()) {
-      return DataError(options_.resume_name + ": is of " + difference +
-                       ", so it cannot be resumed; start again without --resume");
+      return ForeignError("is of " + difference + ", so it cannot be resumed")
+          .At(options_.resume_name)
+          .Fix(Remedy::kBeginPartAnew);
     }
     part_ = before;
     return {};
@@ -97,7 +99,7 @@ class Measurement {
     uint64_t done = 0;
     uint64_t chunk = UINT64_MAX;
     while (part_.end < part_.due) {
-      if (options_.cancelled && options_.cancelled()) return UsageError("interrupted");
+      if (options_.cancelled && options_.cancelled()) return CancelledError();
       if (part_.end / per_chunk != chunk) {
         chunk = part_.end / per_chunk;
         STI_RETURN_IF_ERROR(meter.Begin(chunks_[chunk]));

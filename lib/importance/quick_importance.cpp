@@ -108,9 +108,10 @@ class QuickMeter {
   [[nodiscard]] Status AddTo(double loss, double base, Tally* tally) {
     const auto units = LossUnits(loss);
     if (!units) {
-      return DataError(runner_.name() +
-                       ": an example's loss or its slope is not a number, so its weights overflow; "
-                       "shard a sound model");
+      return DataError(
+                 "an example's loss or its slope is not a number, so its weights overflow; "
+                 "shard a sound model")
+          .At(runner_.name());
     }
     AddOutcome(*tally, {false, *units}, {false, *LossUnits(base)});
     return {};
@@ -152,7 +153,7 @@ class QuickMeter {
   }
 
   [[nodiscard]] Status BeginStep() {
-    if (options_.cancelled && options_.cancelled()) return UsageError("interrupted");
+    if (options_.cancelled && options_.cancelled()) return CancelledError();
     return {};
   }
   void EndStep() {

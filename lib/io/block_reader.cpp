@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "base/aligned_buffer.h"
+#include "base/remedy.h"
 #include "io/reader_backends.h"
 
 namespace sti {
@@ -19,14 +20,14 @@ constexpr uint32_t kMaxReadThreads = 4;
 Result<OpenedFile> OpenFile(const std::string& path, bool direct) {
   int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | (direct ? O_DIRECT : 0));
   if (fd < 0) {
-    if (errno == ENOENT) return DataError(path + ": no such file");
-    if (errno == EACCES) return DataError(path + ": permission denied");
+    if (errno == ENOENT) return NoSuchFileError("no such file").At(path);
+    if (errno == EACCES) return NoSuchFileError("permission denied").At(path);
     return direct ? DirectReadError(path, errno) : ReadError(path, errno);
   }
   OpenedFile file{FileHandle(fd), path, 0};
   struct stat info {};
   if (::fstat(fd, &info) != 0) return ReadError(path, errno);
-  if (!S_ISREG(info.st_mode)) return DataError(path + ": not a regular file");
+  if (!S_ISREG(info.st_mode)) return NoSuchFileError("not a regular file").At(path);
   file.bytes = static_cast<uint64_t>(info.st_size);
   return file;
 }
@@ -49,10 +50,8 @@ Result<std::unique_ptr<BlockReader>> OpenAndTry(const std::string& path, ReadPat
   return reader;
 }
 
-// A refusal without the file's name, behind those so far unless it says the same.
-void AddReason(const std::string& path, const std::string& message, std::string& reasons) {
-  const std::string prefix = path + ": ";
-  const std::string reason = message.starts_with(prefix) ? message.substr(prefix.size()) : message;
+// Puts a refusal behind those so far, unless one of them says it already.
+void AddReason(const std::string& reason, std::string& reasons) {
   if (reasons.find(reason) != std::string::npos) return;
   reasons += (reasons.empty() ? "" : "; ") + reason;
 }
@@ -70,13 +69,15 @@ Result<OpenedFile> OpenedFile::Duplicate() const {
 }
 
 Error ReadError(const std::string& name, int error_number) {
-  return MachineError(name + ": cannot read: " + std::strerror(error_number));
+  return Error{ErrorKind::kReadFailed, std::string("cannot read: ") + std::strerror(error_number)}
+      .At(name);
 }
 
 Error DirectReadError(const std::string& name, int error_number) {
   if (error_number != EINVAL) return ReadError(name, error_number);
-  return MachineError(name + ": the file system refuses direct reads (" +
-                      std::strerror(error_number) + ")");
+  return MachineError(std::string("the file system refuses direct reads (") +
+                      std::strerror(error_number) + ")")
+      .At(name);
 }
 
 Error EndOfFileError(const OpenedFile& file, uint64_t offset) {
@@ -85,8 +86,9 @@ Error EndOfFileError(const OpenedFile& file, uint64_t offset) {
   if (::fstat(file.handle.get(), &info) == 0) {
     offset = std::min(offset, static_cast<uint64_t>(info.st_size));
   }
-  return DataError(file.name + ": ends at byte " + std::to_string(offset) +
-                   ", inside a part; copy the file again");
+  return DataError("ends at byte " + std::to_string(offset) + ", inside a part")
+      .At(file.name)
+      .Fix(Remedy::kCopyFileAgain);
 }
 
 const char* ReadPathName(ReadPath path) {
@@ -131,15 +133,15 @@ Result<std::unique_ptr<BlockReader>> OpenBlockReader(const std::string& path, Re
                                                      uint32_t depth) {
   if (wanted != ReadPath::kAuto) {
     auto reader = OpenAndTry(path, wanted, depth);
-    if (reader.ok() || reader.error().kind != ErrorKind::kMachine) return reader;
-    return MachineError(reader.error().message + "; --io auto tries the other ways");
+    if (reader.ok() || BlamesData(reader.error().kind)) return reader;
+    return Error(reader.error()).Fix(Remedy::kTryOtherReads);
   }
   std::string reasons;
   for (ReadPath way : {ReadPath::kUring, ReadPath::kThreads}) {
     auto reader = OpenAndTry(path, way, depth);
     if (reader.ok()) (*reader)->why_ = reasons;
-    if (reader.ok() || reader.error().kind == ErrorKind::kData) return reader;
-    AddReason(path, reader.error().message, reasons);
+    if (reader.ok() || BlamesData(reader.error().kind)) return reader;
+    AddReason(reader.error().what, reasons);
   }
   auto reader = OpenAndTry(path, ReadPath::kBuffered, depth);
   if (reader.ok()) (*reader)->why_ = reasons;

@@ -53,7 +53,7 @@ class BlockReader {
   /// Enqueues a read, started by the next Wait at the latest; at most depth() may be in flight.
   [[nodiscard]] virtual Status Submit(const ReadRequest& request) = 0;
   /// Blocks until some read is complete and returns its tag. Short reads and interruptions have
-  /// been requeued; an end of file inside a request is a DataError, a device error a MachineError.
+  /// been requeued; an end of file inside a request is kDamaged, a device error kReadFailed.
   [[nodiscard]] virtual Result<uint64_t> Wait() = 0;
 
   /// Says that most reads will land in `memory`, which then stays in place until the reader is

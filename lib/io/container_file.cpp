@@ -5,6 +5,7 @@
 #include "base/atomic_file.h"
 #include "base/checked.h"
 #include "base/digest.h"
+#include "base/remedy.h"
 #include "format/container_header.h"
 #include "format/resident_codec.h"
 #include "format/row_codec.h"
@@ -40,11 +41,11 @@ Result<ContainerFile> ContainerFile::Open(std::unique_ptr<BlockReader> reader) {
   file.reader_ = std::move(reader);
   const uint64_t size = file.reader_->file_bytes();
   if (size < kBlockBytes || size % kBlockBytes != 0) {
-    return DataError(file.name() + ": is cut short; copy the file again");
+    return DataError("is cut short").At(file.name()).Fix(Remedy::kCopyFileAgain);
   }
   Status status = file.ReadIndex();
   // Bytes may be torn on their way and whole in the file: what looks damaged is read once more.
-  if (!status.ok() && status.error().kind == ErrorKind::kData) status = file.ReadIndex();
+  if (!status.ok() && BlamesData(status.error().kind)) status = file.ReadIndex();
   if (!status.ok()) return status.error();
   return file;
 }
@@ -63,7 +64,7 @@ Status ContainerFile::ReadIndex() {
   }
   auto bytes = all.blocks.span().subspan(header.index_offset, header.index_bytes);
   if (Checksum(bytes) != header.index_checksum) {
-    return DataError(path + ": index is damaged; copy the file again or run sti-shard");
+    return DataError("index is damaged").At(path).Fix(Remedy::kCopyModelAgain);
   }
   STI_ASSIGN_OR_RETURN(ContainerIndex index,
                        ParseContainerIndex(bytes, size, header.index_offset + header.index_bytes,
@@ -81,9 +82,7 @@ uint64_t ContainerFile::OpenReadBytes(uint64_t index_bytes) {
 
 Status ContainerFile::RequireWhole() const {
   if (!index_->partial) return {};
-  return InfeasibleError(name() +
-                         ": holds only what some plans read (sti-shard --for); use the container "
-                         "that they were made for");
+  return InfeasibleError("holds only what some plans read").At(name()).Fix(Remedy::kUseWholeModel);
 }
 
 Result<LoadedRange> ContainerFile::ReadRange(uint64_t offset, uint64_t length) {

@@ -50,8 +50,8 @@ class ThreadReader final : public BlockReader {
       while (threads_.size() < depth_) threads_.emplace_back([this] { Work(); });
     } catch (const std::system_error& refused) {
       if (threads_.empty()) {
-        return MachineError(name_ + ": cannot start a thread to read (" + refused.code().message() +
-                            ")");
+        return MachineError("cannot start a thread to read (" + refused.code().message() + ")")
+            .At(name_);
       }
       depth_ = static_cast<uint32_t>(threads_.size());
     }

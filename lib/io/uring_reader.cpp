@@ -20,7 +20,7 @@ namespace {
 // The kernel registers no larger piece as one buffer.
 constexpr size_t kMaxFixedBytes = size_t{1} << 30;
 
-// Why there is no ring, in words that follow the file's name.
+// Returns why there is no ring.
 std::string RingRefusal(int error_number) {
   std::string why = "io_uring cannot start here";
   if (error_number == EPERM || error_number == EACCES) why = "io_uring is not permitted here";
@@ -48,7 +48,7 @@ class UringReader final : public BlockReader {
 
   Status Start() {
     int result = io_uring_queue_init(depth_, &ring_, 0);
-    if (result < 0) return MachineError(name_ + ": " + RingRefusal(-result));
+    if (result < 0) return MachineError(RingRefusal(-result)).At(name_);
     ready_ = true;
     const int descriptor = file_.handle.get();
     file_registered_ = io_uring_register_files(&ring_, &descriptor, 1) == 0;
@@ -110,7 +110,7 @@ class UringReader final : public BlockReader {
   Status Enqueue(uint32_t slot) {
     const Slot& s = slots_[slot];
     io_uring_sqe* entry = io_uring_get_sqe(&ring_);
-    if (entry == nullptr) return MachineError(name_ + ": io_uring has no free entry");
+    if (entry == nullptr) return MachineError("io_uring has no free entry").At(name_);
     const int file = file_registered_ ? 0 : file_.handle.get();
     const std::span<uint8_t> rest = s.request.buffer.subspan(s.done);
     const auto length = static_cast<unsigned>(rest.size());

@@ -36,8 +36,8 @@ class Verifier {
  private:
   // Damage is the answer; a failing disk is an error.
   Status Note(const Status& status) {
-    if (status.ok() || status.error().kind != ErrorKind::kData) return status;
-    report_.damaged.push_back(status.error().message);
+    if (status.ok() || !BlamesData(status.error().kind)) return status;
+    report_.damaged.push_back(status.error());
     return {};
   }
 
@@ -108,8 +108,9 @@ class Verifier {
         STI_ASSIGN_OR_RETURN(LoadedRange range, file_.ReadRange(gap.offset, gap.length));
         auto bytes = range.Bytes(gap);
         if (std::any_of(bytes.begin(), bytes.end(), [](uint8_t b) { return b != 0; })) {
-          report_.damaged.push_back(file_.name() + ": bytes between parts at " +
-                                    std::to_string(end) + " are not zero");
+          report_.damaged.push_back(
+              DataError("bytes between parts at " + std::to_string(end) + " are not zero")
+                  .At(file_.name()));
         }
       }
       end = part.offset + part.length;

@@ -13,7 +13,7 @@ namespace sti {
 struct VerifyReport {
   uint64_t parts = 0;
   uint64_t bytes = 0;
-  std::vector<std::string> damaged;  ///< one line each, naming the part
+  std::vector<Error> damaged;  ///< each names the part
 };
 
 /// Reads every byte of a container and checks every checksum, every outlier and its code, every

@@ -124,7 +124,7 @@ Result<FrontGrid> SweepPlans(const PlanInput& input, const PlanRequest& request,
         cell.mean_bits = MeanBits(*plan);
         cell.plan = std::move(*plan);
       } else if (plan.error().kind == ErrorKind::kInfeasible) {
-        cell.problem = plan.error().message;
+        cell.problem = plan.error().Message();
       } else {
         return plan.error();
       }

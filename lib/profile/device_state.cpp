@@ -7,6 +7,8 @@
 #include <fstream>
 #include <utility>
 
+#include "base/remedy.h"
+
 namespace sti {
 namespace {
 
@@ -70,7 +72,7 @@ ThermalState StateWatch::Finish() {
   return state_;
 }
 
-std::string StateWarning(const ThermalState& state) {
+std::optional<LogLine> StateWarning(const ThermalState& state) {
   std::array<char, 160> line{};
   if (static_cast<double>(state.freq_min) < kSteadyClock * static_cast<double>(state.freq_max)) {
     std::snprintf(line.data(), line.size(),
@@ -78,14 +80,15 @@ std::string StateWarning(const ThermalState& state) {
                   "fix the clock and run again",
                   static_cast<double>(state.freq_min) / 1e3,
                   static_cast<double>(state.freq_max) / 1e3);
-  } else if (state.celsius_before > 0 &&
-             state.celsius_after - state.celsius_before > kSteadyCelsius) {
-    std::snprintf(line.data(), line.size(),
-                  "the cores went from %.0f to %.0f degrees Celsius while measuring; cool them or "
-                  "give --gap, and run again",
-                  state.celsius_before, state.celsius_after);
+    return LogLine{LogLevel::kWarning, line.data()};
   }
-  return line.data();
+  if (state.celsius_before > 0 && state.celsius_after - state.celsius_before > kSteadyCelsius) {
+    std::snprintf(line.data(), line.size(),
+                  "the cores went from %.0f to %.0f degrees Celsius while measuring",
+                  state.celsius_before, state.celsius_after);
+    return LogLine{LogLevel::kWarning, line.data(), Remedy::kCoolCores};
+  }
+  return std::nullopt;
 }
 
 }  // namespace sti

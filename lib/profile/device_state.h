@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 
+#include "base/log.h"
 #include "types/device_profile.h"
 
 namespace sti {
@@ -40,8 +42,8 @@ class StateWatch {
   ThermalState state_;
 };
 
-/// One line about a clock that fell by more than 5 % or a temperature that rose by more than 10
-/// degrees; empty where nothing of the kind happened.
-std::string StateWarning(const ThermalState& state);
+/// Returns a warning if a clock fell by more than 5 % or a temperature rose by more than 10
+/// degrees.
+std::optional<LogLine> StateWarning(const ThermalState& state);
 
 }  // namespace sti

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "base/remedy.h"
 #include "profile/layer_reads.h"
 #include "profile/monotone.h"
 #include "profile/profile_numbers.h"
@@ -117,13 +118,13 @@ class Profiler {
     const uint32_t middle = widths_[widths_.size() / 2];
     widths_ = {widths_.front(), middle, widths_.back()};
     Warn("only widths " + std::to_string(widths_[0]) + ", " + std::to_string(middle) + " and " +
-         std::to_string(widths_[2]) +
-         " are measured, for want of time; give --budget or --widths, or plan with --interpolate");
+             std::to_string(widths_[2]) + " are measured, for want of time",
+         Remedy::kMeasureWidths);
     return {};
   }
 
-  void Warn(const std::string& line) const {
-    if (options_.log) options_.log(LogLevel::kWarning, line);
+  void Warn(const std::string& what, Remedy remedy = Remedy::kNone) const {
+    if (options_.log) options_.log({LogLevel::kWarning, what, remedy});
   }
 
   // What of the profile is not to be trusted.
@@ -141,9 +142,9 @@ class Profiler {
     const std::string all = std::to_string(measured.size());
     if (unsure > 0) {
       Warn("this machine is too noisy: " + std::to_string(unsure) + " of " + all +
-           " medians are not known to within " + Percent(options_.precision) + ", least " +
-           numbers_[widest].number.name + " (" + Percent(measured[widest].half_width) +
-           "); stop other work, or give --budget more time");
+               " medians are not known to within " + Percent(options_.precision) + ", least " +
+               numbers_[widest].number.name + " (" + Percent(measured[widest].half_width) + ")",
+           Remedy::kMoreTime);
     }
     if (drifts > 0) {
       const double drift = measured[drifting].drift;
@@ -168,7 +169,7 @@ Result<DeviceProfile> MeasureProfile(ContainerFile file, const Tokenizer& tokeni
   STI_ASSIGN_OR_RETURN(const auto rates, MeasureReadShapes(file.name(), way, options.cancelled));
   const ReadShape shape = ChooseReadShape(rates);
   if (options.log) {
-    for (const ReadRate& rate : rates) options.log(LogLevel::kInfo, RateText(rate));
+    for (const ReadRate& rate : rates) options.log({LogLevel::kInfo, RateText(rate)});
   }
   STI_ASSIGN_OR_RETURN(file, Reopen(file, way, shape));
   const uint32_t bits[1] = {DecodeBits(file.index().bits)};

@@ -144,7 +144,7 @@ Result<std::vector<ReadRate>> MeasureReadShapes(const std::string& path, ReadPat
   std::vector<Samples> samples(shapes.size());
   for (size_t round = 0; round < kRounds; ++round) {
     for (size_t i = 0; i < shapes.size(); ++i) {
-      if (cancelled && cancelled()) return UsageError("interrupted");
+      if (cancelled && cancelled()) return CancelledError();
       const uint64_t bytes = shapes[i].bytes == kBlockBytes ? kBlocksInBurst * kBlockBytes : burst;
       STI_ASSIGN_OR_RETURN(const double rate, bursts.Rate(shapes[i], bytes));
       samples[i].Add(rate);

@@ -54,7 +54,7 @@ class Sampler {
 
  private:
   Result<double> Once(size_t i) {
-    if (options_.cancelled && options_.cancelled()) return UsageError("interrupted");
+    if (options_.cancelled && options_.cancelled()) return CancelledError();
     if (options_.gap_us > 0) {
       std::this_thread::sleep_for(std::chrono::duration<double, std::micro>(options_.gap_us));
       idle_us_ += options_.gap_us;

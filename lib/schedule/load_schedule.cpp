@@ -5,6 +5,7 @@
 
 #include "base/aligned_buffer.h"
 #include "base/checked.h"
+#include "base/remedy.h"
 #include "format/shard_codec.h"
 #include "schedule/read_ring.h"
 
@@ -109,7 +110,8 @@ Status PlaceReads(const ScheduleLimits& limits, LoadSchedule& schedule) {
   if (limits.grow) schedule.arena_bytes = std::max(schedule.arena_bytes, least);
   if (least > schedule.arena_bytes) {
     return InfeasibleError("one layer of the plan needs " + std::to_string(least) +
-                           " bytes of staging, more than the memory given; raise --memory");
+                           " bytes of staging, more than the memory given")
+        .Fix(Remedy::kMoreMemory);
   }
   const uint64_t spare = schedule.arena_bytes - least;
   const uint64_t growth = total - least;

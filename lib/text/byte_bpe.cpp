@@ -190,8 +190,8 @@ Status ByteBpe::FindBytes() {
   for (uint32_t byte = 0; byte < byte_ids_.size(); ++byte) {
     const auto id = vocabulary_.Find(ByteSpelling(static_cast<uint8_t>(byte)));
     if (!id) {
-      return DataError("vocabulary: no token for byte " + std::to_string(byte) +
-                       "; use the vocabulary of a byte-level BPE");
+      return DataError("no token for byte " + std::to_string(byte) + ", so it is no byte-level BPE")
+          .At("vocabulary");
     }
     byte_ids_[byte] = *id;
   }
@@ -199,19 +199,17 @@ Status ByteBpe::FindBytes() {
 }
 
 Status ByteBpe::AddMerge(std::string_view line) {
-  const std::string place = "merges: line " + std::to_string(merges_.size() + 1);
-  if (merges_.size() == kMaxMerges) return DataError(place + ": too many; use fewer merges");
+  const auto bad = [&](const std::string& what) {
+    return DataError("line " + std::to_string(merges_.size() + 1) + " " + what).At("merges");
+  };
+  if (merges_.size() == kMaxMerges) return bad("is one too many");
   const size_t space = line.find(' ');
-  if (space == std::string_view::npos) {
-    return DataError(place + " is not two tokens; use the merges of this vocabulary");
-  }
+  if (space == std::string_view::npos) return bad("is not two tokens");
   std::string joined(line.substr(0, space));
   const auto left = vocabulary_.Find(joined);
   const auto right = vocabulary_.Find(line.substr(space + 1));
   const auto both = vocabulary_.Find(joined.append(line.substr(space + 1)));
-  if (!left || !right || !both) {
-    return DataError(place + " is of or into what is no token; use the merges of this vocabulary");
-  }
+  if (!left || !right || !both) return bad("is of or into what is no token");
   merges_.push_back({*left, *right, *both});
   return {};
 }
@@ -229,8 +227,7 @@ Status ByteBpe::BuildTable() {
   for (uint32_t rank = 0; rank < merges_.size(); ++rank) {
     uint32_t& slot = slots_[SlotOf(merges_[rank].left, merges_[rank].right)];
     if (slot != kEmpty) {
-      return DataError("merges: line " + std::to_string(rank + 1) +
-                       " stands twice; use the merges of this vocabulary");
+      return DataError("line " + std::to_string(rank + 1) + " stands twice").At("merges");
     }
     slot = rank;
   }

@@ -19,7 +19,7 @@ struct Place {
   uint64_t line = 0;
 
   [[nodiscard]] Error Bad(const std::string& what) const {
-    return DataError(name + ":" + std::to_string(line) + ": " + what);
+    return DataError(what).At(name + ":" + std::to_string(line));
   }
 };
 
@@ -93,7 +93,7 @@ class Parser {
 
   Result<std::vector<Example>> Finish() {
     if (!examples_.empty()) return std::move(examples_);
-    return DataError(place_.name + ": no examples; give at least one line of data");
+    return DataError("no examples; give at least one line of data").At(place_.name);
   }
 
  private:

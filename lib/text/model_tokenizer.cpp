@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/remedy.h"
+
 namespace sti {
 
 Result<TokenizerParts> ReadTokenizerParts(ContainerFile& file) {
@@ -16,20 +18,25 @@ Result<TokenizerParts> ReadTokenizerParts(ContainerFile& file) {
 
 Result<Tokenizer> MakeTokenizer(const TokenizerParts& parts, const ContainerIndex& index,
                                 const std::string& file) {
+  const auto mended = [&](const Error& error) {
+    return Error(error).At(file).Fix(Remedy::kUseOwnVocabulary);
+  };
   const auto& text = parts.vocabulary;
-  STI_ASSIGN_OR_RETURN(Vocabulary vocabulary,
-                       Vocabulary::FromText(std::string(text.begin(), text.end())));
+  auto read = Vocabulary::FromText(std::string(text.begin(), text.end()));
+  if (!read.ok()) return mended(read.error());
+  Vocabulary vocabulary = std::move(read).value();
   // Tables of embeddings may have rows to spare; an id must not lack its row.
   if (vocabulary.size() > index.info.shape.vocabulary) {
-    return DataError(file + ": vocabulary has " + std::to_string(vocabulary.size()) +
-                     " tokens, the model " + std::to_string(index.info.shape.vocabulary) +
-                     "; run sti-shard again");
+    return DataError("vocabulary has " + std::to_string(vocabulary.size()) + " tokens, the model " +
+                     std::to_string(index.info.shape.vocabulary))
+        .At(file)
+        .Fix(Remedy::kMakeModelAgain);
   }
   const auto* merges = reinterpret_cast<const char*>(parts.merges.data());
   auto tokenizer =
       Tokenizer::Create(std::move(vocabulary), {merges, parts.merges.size()}, index.info.tokenizer);
   if (tokenizer.ok()) return tokenizer;
-  return DataError(file + ": " + tokenizer.error().message + ", then run sti-shard again");
+  return mended(tokenizer.error());
 }
 
 Result<Tokenizer> LoadTokenizer(ContainerFile& file) {

@@ -19,19 +19,19 @@ uint64_t HashOf(std::string_view token) {
 }  // namespace
 
 Result<Vocabulary> Vocabulary::FromText(std::string text) {
-  if (text.empty()) return DataError("vocabulary: no tokens; give one token a line");
+  if (text.empty()) return DataError("no tokens").At("vocabulary");
   if (text.size() > kMaxTextBytes) {
-    return DataError("vocabulary: " + std::to_string(text.size()) + " bytes, more than " +
-                     std::to_string(kMaxTextBytes) + "; use a smaller vocabulary");
+    return DataError(std::to_string(text.size()) + " bytes, more than " +
+                     std::to_string(kMaxTextBytes))
+        .At("vocabulary");
   }
   text.shrink_to_fit();
   Vocabulary result;
   result.text_ = std::move(text);
   uint64_t begin = 0;
   while (begin < result.text_.size()) {
-    if (result.offsets_.size() == kMaxVocabulary) {
-      return DataError("vocabulary: more than " + std::to_string(kMaxVocabulary) +
-                       " tokens; use a smaller vocabulary");
+    if (result.offsets_.size() == kMaxTokens) {
+      return DataError("more than " + std::to_string(kMaxTokens) + " tokens").At("vocabulary");
     }
     result.offsets_.push_back(static_cast<uint32_t>(begin));
     const size_t newline = result.text_.find('\n', begin);

@@ -23,7 +23,7 @@ class AtomicFileTest : public ::testing::Test {
  protected:
   [[nodiscard]] std::string Read() const {
     auto content = ReadWholeFile(path_, 1000);
-    return content.ok() ? *content : "error: " + content.error().message;
+    return content.ok() ? *content : "error: " + content.error().Message();
   }
   [[nodiscard]] mode_t Mode() const {
     struct stat info {};
@@ -110,7 +110,7 @@ TEST_F(AtomicFileTest, ReadingStopsAtTheLimit) {
   ASSERT_TRUE(Succeeded(WriteBytes(path_, "0123456789")));
   ASSERT_TRUE(Succeeded(ReadWholeFile(path_, 10)));
   EXPECT_EQ(*ReadWholeFile(path_, 10), "0123456789");
-  EXPECT_TRUE(FailedWith(ReadWholeFile(path_, 9), ErrorKind::kData, "limit of 9 bytes"));
+  EXPECT_TRUE(FailedWith(ReadWholeFile(path_, 9), ErrorKind::kDamaged, "limit of 9 bytes"));
 }
 
 TEST_F(AtomicFileTest, ReadsAnEmptyFile) {
@@ -121,8 +121,8 @@ TEST_F(AtomicFileTest, ReadsAnEmptyFile) {
 }
 
 TEST_F(AtomicFileTest, ReadingWhatIsNoFileIsADataError) {
-  EXPECT_TRUE(FailedWith(ReadWholeFile(path_, 10), ErrorKind::kData, "no such file"));
-  EXPECT_TRUE(FailedWith(ReadWholeFile(folder_.path(), 10), ErrorKind::kData, "is a folder"));
+  EXPECT_TRUE(FailedWith(ReadWholeFile(path_, 10), ErrorKind::kNoSuchFile, "no such file"));
+  EXPECT_TRUE(FailedWith(ReadWholeFile(folder_.path(), 10), ErrorKind::kNoSuchFile, "is a folder"));
 }
 
 }  // namespace

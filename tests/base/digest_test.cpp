@@ -33,13 +33,13 @@ TEST(Digest, HexRoundTrip) {
 
 TEST(Digest, ParseRefusesWhatIsNotHex) {
   const std::string hex = Counting().Hex();
-  EXPECT_TRUE(FailedWith(ParseDigest(""), ErrorKind::kData, "32 hexadecimal digits"));
-  EXPECT_TRUE(FailedWith(ParseDigest(hex.substr(1)), ErrorKind::kData));
-  EXPECT_TRUE(FailedWith(ParseDigest(hex + "0"), ErrorKind::kData));
+  EXPECT_TRUE(FailedWith(ParseDigest(""), ErrorKind::kDamaged, "32 hexadecimal digits"));
+  EXPECT_TRUE(FailedWith(ParseDigest(hex.substr(1)), ErrorKind::kDamaged));
+  EXPECT_TRUE(FailedWith(ParseDigest(hex + "0"), ErrorKind::kDamaged));
   for (size_t i = 0; i < hex.size(); ++i) {
     std::string wrong = hex;
     wrong[i] = 'g';
-    EXPECT_TRUE(FailedWith(ParseDigest(wrong), ErrorKind::kData));
+    EXPECT_TRUE(FailedWith(ParseDigest(wrong), ErrorKind::kDamaged));
   }
 }
 

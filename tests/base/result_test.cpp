@@ -5,6 +5,8 @@
 #include <memory>
 #include <string>
 
+#include "base/remedy.h"
+
 namespace sti {
 namespace {
 
@@ -27,11 +29,33 @@ Status Check(int value, int* steps) {
   return {};
 }
 
-TEST(Result, KindsAreTheExitCodes) {
-  EXPECT_EQ(static_cast<int>(MachineError("").kind), 1);
-  EXPECT_EQ(static_cast<int>(UsageError("").kind), 2);
-  EXPECT_EQ(static_cast<int>(DataError("").kind), 3);
-  EXPECT_EQ(static_cast<int>(InfeasibleError("").kind), 4);
+TEST(Error, SaysWhereAndWhat) {
+  EXPECT_EQ(DataError("is damaged").Message(), "is damaged");
+  EXPECT_EQ(DataError("is damaged").At("layer 3").At("a.sti").Message(),
+            "a.sti: layer 3: is damaged");
+  EXPECT_EQ(UsageError("is missing").At("io").In(Source::kProfile).Message(),
+            "profile: io: is missing");
+  EXPECT_EQ(UsageError("is missing").In(Source::kPlan).Message(), "plan: is missing");
+}
+
+TEST(Error, KeepsARemedyAndWhatThatTakes) {
+  EXPECT_EQ(DataError("odd").remedy, Remedy::kNone);
+  const Error error = InfeasibleError("too slow").Fix(Remedy::kMoreMemory, "216\n");
+  EXPECT_EQ(error.kind, ErrorKind::kInfeasible);
+  EXPECT_EQ(error.remedy, Remedy::kMoreMemory);
+  EXPECT_EQ(error.value, "216?");
+  EXPECT_EQ(error.Message(), "too slow");
+}
+
+TEST(Error, BlamesDataWhereNeitherMachineNorCallerIsAtFault) {
+  for (const Error& error : {NoSuchFileError(""), DataError(""), ForeignError("")}) {
+    EXPECT_TRUE(BlamesData(error.kind));
+  }
+  for (const Error& error :
+       {MachineError(""), UsageError(""), InfeasibleError(""), CancelledError(),
+        Error{ErrorKind::kReadFailed, ""}, Error{ErrorKind::kNoMemory, ""}}) {
+    EXPECT_FALSE(BlamesData(error.kind));
+  }
 }
 
 TEST(Result, HoldsAValueOrAnError) {
@@ -40,15 +64,15 @@ TEST(Result, HoldsAValueOrAnError) {
   EXPECT_EQ(*good, 4);
   const Result<int> bad = Half(7);
   ASSERT_FALSE(bad.ok());
-  EXPECT_EQ(bad.error().kind, ErrorKind::kData);
-  EXPECT_EQ(bad.error().message, "odd");
+  EXPECT_EQ(bad.error().kind, ErrorKind::kDamaged);
+  EXPECT_EQ(bad.error().Message(), "odd");
 }
 
 TEST(Result, AssignOrReturnStopsAtTheFirstError) {
   int steps = 0;
   EXPECT_EQ(*Quarter(12, &steps), 3);
   EXPECT_EQ(steps, 2);
-  EXPECT_EQ(Quarter(6, &steps).error().message, "odd");
+  EXPECT_EQ(Quarter(6, &steps).error().Message(), "odd");
   EXPECT_EQ(steps, 3);
   EXPECT_FALSE(Quarter(5, &steps).ok());
   EXPECT_EQ(steps, 3);
@@ -57,7 +81,7 @@ TEST(Result, AssignOrReturnStopsAtTheFirstError) {
 TEST(Result, ReturnIfErrorTurnsAResultIntoAStatus) {
   int steps = 0;
   EXPECT_TRUE(Check(2, &steps).ok());
-  EXPECT_EQ(Check(3, &steps).error().message, "odd");
+  EXPECT_EQ(Check(3, &steps).error().Message(), "odd");
   EXPECT_EQ(steps, 1);
 }
 
@@ -68,7 +92,7 @@ TEST(Error, OneLineOfText) {
   EXPECT_LT(line.size(), 5000U);
   EXPECT_TRUE(line.starts_with("a: x"));
   EXPECT_TRUE(line.ends_with("; mend it"));
-  EXPECT_EQ(DataError("a\tb").message, "a?b");
+  EXPECT_EQ(DataError("a\tb").At("c\nd").Message(), "c?d: a?b");
 }
 
 TEST(Result, HoldsWhatCanOnlyBeMoved) {

@@ -91,9 +91,9 @@ merge() { sti-importance merge -q "$@"; }
   part2 model.sti six.tsv accuracy
   is_refused "another metric (accuracy, not loss)"
   part2 model.sti six.tsv loss --gains
-  is_refused "a measurement with --gains"
+  is_refused "a measurement with gains"
   part2 model.sti six.tsv loss --submodels
-  is_refused "a measurement with --submodels"
+  is_refused "a measurement with submodels"
   [ ! -e x.importance ]
 }
 

@@ -112,7 +112,7 @@ leave_progress() {
   is_refused "other data (*)" model.sti --data few.tsv --metric loss
   is_refused "another metric (loss, not kl)" model.sti --data twenty.tsv --metric kl
   is_refused "another part of the work" model.sti --data twenty.tsv --metric loss --part 1/2
-  is_refused "a measurement without --gains" model.sti --data twenty.tsv --metric loss --gains
+  is_refused "a measurement without gains" model.sti --data twenty.tsv --metric loss --gains
   flip a.importance.resume 100
   refused 3 "sti-importance: a.importance.resume: the payload does not match its checksum; *" \
     sti-importance model.sti --data twenty.tsv --metric loss --resume -o a.importance

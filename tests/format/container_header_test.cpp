@@ -6,6 +6,7 @@
 
 #include "base/digest.h"
 #include "base/little_endian.h"
+#include "base/remedy.h"
 #include "support/expect.h"
 #include "types/limits.h"
 
@@ -57,7 +58,7 @@ TEST(ContainerHeader, EveryChangedByteIsRefused) {
     for (int change = 1; change < 256; ++change) {
       Bytes damaged = Encoded();
       damaged[i] ^= static_cast<uint8_t>(change);
-      ASSERT_TRUE(FailedWith(Parse(damaged), ErrorKind::kData, "a.sti: ")) << i;
+      ASSERT_TRUE(Refused(Parse(damaged), "a.sti: ")) << i;
     }
   }
 }
@@ -66,7 +67,7 @@ TEST(ContainerHeader, EveryTruncationIsRefused) {
   const Bytes bytes = Encoded();
   for (size_t size = 0; size < 64; ++size) {
     const std::string words = size < 8 ? "not a shard container" : "cut short";
-    EXPECT_TRUE(FailedWith(Parse(std::span(bytes).first(size)), ErrorKind::kData, words));
+    EXPECT_TRUE(Refused(Parse(std::span(bytes).first(size)), words));
   }
 }
 
@@ -74,9 +75,8 @@ TEST(ContainerHeader, NewerMajorSaysWhatToDo) {
   Bytes bytes = Encoded();
   bytes[8] = 2;
   for (const Bytes& newer : {bytes, Resealed(bytes)}) {
-    EXPECT_TRUE(
-        FailedWith(Parse(newer), ErrorKind::kData, "version 2 is newer than this tool's 1"));
-    EXPECT_TRUE(FailedWith(Parse(newer), ErrorKind::kData, "update the tools"));
+    EXPECT_TRUE(FailedWith(Parse(newer), ErrorKind::kForeign,
+                           "version 2 is newer than this tool's 1", Remedy::kUpdateOrMakeModel));
   }
 }
 
@@ -90,15 +90,15 @@ TEST(ContainerHeader, NewerMinorAndReservedBytesLoad) {
 TEST(ContainerHeader, MajorZeroAndOtherSizesAreRefused) {
   Bytes zero = Encoded();
   zero[8] = 0;
-  EXPECT_TRUE(FailedWith(Parse(Resealed(zero)), ErrorKind::kData));
+  EXPECT_TRUE(FailedWith(Parse(Resealed(zero)), ErrorKind::kDamaged));
   Bytes longer = Encoded();
   longer[12] = 72;
-  EXPECT_TRUE(FailedWith(Parse(Resealed(longer)), ErrorKind::kData));
+  EXPECT_TRUE(FailedWith(Parse(Resealed(longer)), ErrorKind::kDamaged));
 }
 
 TEST(ContainerHeader, FileOfAnotherSizeIsRefused) {
-  EXPECT_TRUE(FailedWith(Parse(Encoded(), kFileBytes - 4096), ErrorKind::kData, "36864 bytes"));
-  EXPECT_TRUE(FailedWith(Parse(Encoded(), kFileBytes + 4096), ErrorKind::kData));
+  EXPECT_TRUE(FailedWith(Parse(Encoded(), kFileBytes - 4096), ErrorKind::kDamaged, "36864 bytes"));
+  EXPECT_TRUE(FailedWith(Parse(Encoded(), kFileBytes + 4096), ErrorKind::kDamaged));
 }
 
 TEST(ContainerHeader, IndexOutsideTheFileIsRefused) {
@@ -112,7 +112,7 @@ TEST(ContainerHeader, IndexOutsideTheFileIsRefused) {
                                                   {UINT64_MAX - 100, 200},
                                                   {64, kMaxIndexBytes + 1}}) {
     const Bytes bytes = Encoded({kFileBytes, offset, length, 0});
-    EXPECT_TRUE(FailedWith(Parse(bytes), ErrorKind::kData, "points outside the file"));
+    EXPECT_TRUE(FailedWith(Parse(bytes), ErrorKind::kDamaged, "points outside the file"));
   }
 }
 

@@ -48,8 +48,8 @@ class ContainerIndexTest : public ::testing::Test {
   }
   void ExpectRefused(const std::string& words, const Edit& edit) const {
     const auto parsed = ParseEdited(edit);
-    EXPECT_TRUE(FailedWith(parsed, ErrorKind::kData, "a.sti: index: ")) << words;
-    EXPECT_TRUE(FailedWith(parsed, ErrorKind::kData, words));
+    EXPECT_TRUE(FailedWith(parsed, ErrorKind::kDamaged, "a.sti: index: ")) << words;
+    EXPECT_TRUE(FailedWith(parsed, ErrorKind::kDamaged, words));
   }
 
   ContainerIndex index_;
@@ -128,7 +128,7 @@ TEST_F(ContainerIndexTest, AnyChangedByteIsRefusedOrHarmless) {
       damaged[i] ^= mask;
       const auto parsed = Parse(damaged);
       if (!parsed.ok()) {
-        ASSERT_TRUE(FailedWith(parsed, ErrorKind::kData, "a.sti: ")) << i;
+        ASSERT_TRUE(FailedWith(parsed, ErrorKind::kDamaged, "a.sti: ")) << i;
         ++refused;
         continue;
       }
@@ -146,7 +146,7 @@ TEST_F(ContainerIndexTest, AnyChangedByteIsRefusedOrHarmless) {
 TEST_F(ContainerIndexTest, EveryTruncationIsRefused) {
   const auto bytes = EncodeContainerIndex(index_);
   for (size_t size = 0; size < bytes.size(); ++size) {
-    ASSERT_TRUE(FailedWith(Parse(std::span(bytes).first(size)), ErrorKind::kData)) << size;
+    ASSERT_TRUE(FailedWith(Parse(std::span(bytes).first(size)), ErrorKind::kDamaged)) << size;
   }
 }
 
@@ -175,7 +175,7 @@ TEST_F(ContainerIndexTest, PartsOutsideTheFileAreRefused) {
 TEST_F(ContainerIndexTest, HolesAndTailsAreRefused) {
   const auto bytes = EncodeContainerIndex(index_);
   file_bytes_ += kBlockBytes;
-  EXPECT_TRUE(FailedWith(Parse(bytes), ErrorKind::kData, "bytes behind the last part"));
+  EXPECT_TRUE(FailedWith(Parse(bytes), ErrorKind::kDamaged, "bytes behind the last part"));
   ExpectRefused("a hole", [](ContainerIndex& i) {
     for (ShardLocation& shard : i.shards) {
       for (PartLocation& part : shard.parts) part.offset += kBlockBytes;

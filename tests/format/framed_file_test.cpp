@@ -30,10 +30,10 @@ TEST(FramedFile, HeaderIsWhatTheSpecSays) {
 
 TEST(FramedFile, OtherKindsAndNewerVersionsAreNamed) {
   test::Bin file = WrapFrame(kProfileMagic, test::Bin{7});
-  EXPECT_NE(Unwrap(file).error().message.find("STIPLAN"), std::string::npos);
+  EXPECT_NE(Unwrap(file).error().Message().find("STIPLAN"), std::string::npos);
   file = WrapFrame(kPlanMagic, test::Bin{7});
   file[8] = 2;
-  EXPECT_NE(Unwrap(file).error().message.find("newer"), std::string::npos);
+  EXPECT_NE(Unwrap(file).error().Message().find("newer"), std::string::npos);
 }
 
 // A later minor version may have a longer header; today's reader skips what it does not know.
@@ -46,7 +46,7 @@ TEST(FramedFile, LongerHeaderOfALaterMinorIsRead) {
   const uint64_t sum = Checksum(std::span(file).first(40));
   for (int i = 0; i < 8; ++i) file[40 + i] = static_cast<uint8_t>(sum >> (8 * i));
   auto read = UnwrapFrame(kPlanMagic, file, "a.file");
-  ASSERT_TRUE(read.ok()) << read.error().message;
+  ASSERT_TRUE(read.ok()) << read.error().Message();
   EXPECT_EQ(*read, payload);
 }
 

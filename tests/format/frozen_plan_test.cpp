@@ -26,7 +26,7 @@ TEST_P(FrozenPlan, LoadsFromBothSpellings) {
   const Json fields = Json::parse(json);
   for (const std::string& spelling : {binary, json}) {
     const auto value = ParsePlan(test::Bytes(spelling), name);
-    ASSERT_TRUE(value.ok()) << value.error().message;
+    ASSERT_TRUE(value.ok()) << value.error().Message();
     ExpectHolds(Json::parse(PlanToJson(*value)), fields, "plan");
     const std::vector<uint8_t> encoded = EncodePlan(*value);
     EXPECT_EQ(std::string(encoded.begin(), encoded.end()), binary);
@@ -39,7 +39,7 @@ TEST_P(FrozenPlan, LoadsFromBothSpellings) {
 
 TEST(FrozenPlan11, HoldsWhat11Brought) {
   const auto plan = ParsePlan(test::Bytes(Frozen("v1.1/tiny.plan")), "tiny.plan");
-  ASSERT_TRUE(plan.ok()) << plan.error().message;
+  ASSERT_TRUE(plan.ok()) << plan.error().Message();
   EXPECT_EQ(plan->freq, 2400000u);
   EXPECT_EQ(plan->wake_us, 500.0);
   EXPECT_EQ(plan->predicted_loss, 0.625);
@@ -60,7 +60,7 @@ TEST(FrozenPlan11, HoldsWhat11Brought) {
 
 TEST(FrozenPlan12, HoldsWhat12Brought) {
   const auto plan = ParsePlan(test::Bytes(Frozen("v1.2/tiny.plan")), "tiny.plan");
-  ASSERT_TRUE(plan.ok()) << plan.error().message;
+  ASSERT_TRUE(plan.ok()) << plan.error().Message();
   ASSERT_TRUE(plan->times);
   EXPECT_EQ(plan->times->embed_io_us, 40.5);
   EXPECT_EQ(plan->times->layer_p99_us, 60.75);
@@ -77,7 +77,7 @@ TEST(FrozenPlan12, HoldsWhat12Brought) {
 
 TEST(FrozenPlan13, HoldsWhat13Brought) {
   const auto plan = ParsePlan(test::Bytes(Frozen("v1.3/tiny.plan")), "tiny.plan");
-  ASSERT_TRUE(plan.ok()) << plan.error().message;
+  ASSERT_TRUE(plan.ok()) << plan.error().Message();
   ASSERT_TRUE(plan->times);
   EXPECT_EQ(plan->times->last_layer_us, 20.25);
   EXPECT_EQ(plan->times->last_layer_p99_us, 24.5);
@@ -86,13 +86,13 @@ TEST(FrozenPlan13, HoldsWhat13Brought) {
   EXPECT_EQ(plan->variants[0].times->last_layer_us, 10.125);
   EXPECT_EQ(plan->variants[0].times->last_layer_p99_us, 0);
   const auto older = ParsePlan(test::Bytes(Frozen("v1.2/tiny.plan")), "tiny.plan");
-  ASSERT_TRUE(older.ok()) << older.error().message;
+  ASSERT_TRUE(older.ok()) << older.error().Message();
   EXPECT_EQ(older->times->LayerUs(1), older->times->layer_us);
 }
 
 TEST(FrozenPlan12, HoldsAColdStart) {
   const auto plan = ParsePlan(test::Bytes(Frozen("v1.2/cold.plan")), "cold.plan");
-  ASSERT_TRUE(plan.ok()) << plan.error().message;
+  ASSERT_TRUE(plan.ok()) << plan.error().Message();
   EXPECT_TRUE(plan->cold);
   ASSERT_TRUE(plan->times);
   EXPECT_EQ(plan->times->start_us, 9000);

@@ -24,7 +24,7 @@ TEST_P(FrozenProfile, LoadsFromBothSpellings) {
   const Json fields = Json::parse(json);
   for (const std::string& spelling : {binary, json}) {
     const auto value = ParseProfile(test::Bytes(spelling), name);
-    ASSERT_TRUE(value.ok()) << value.error().message;
+    ASSERT_TRUE(value.ok()) << value.error().Message();
     ExpectHolds(Json::parse(ProfileToJson(*value)), fields, name);
     const std::vector<uint8_t> encoded = EncodeProfile(*value);
     EXPECT_EQ(std::string(encoded.begin(), encoded.end()), binary);
@@ -37,7 +37,7 @@ TEST_P(FrozenProfile, LoadsFromBothSpellings) {
 
 TEST(FrozenProfile11, HoldsWhat11Brought) {
   const auto profile = ParseProfile(test::Bytes(Frozen("v1.1/tiny.profile")), "tiny.profile");
-  ASSERT_TRUE(profile.ok()) << profile.error().message;
+  ASSERT_TRUE(profile.ok()) << profile.error().Message();
   EXPECT_EQ(profile->read_bytes, 131072u);
   EXPECT_EQ(profile->read_depth, 4u);
   EXPECT_EQ(profile->start_us, 4812.5);
@@ -55,7 +55,7 @@ TEST(FrozenProfile11, HoldsWhat11Brought) {
 
 TEST(FrozenProfile12, HoldsWhat12Brought) {
   const auto profile = ParseProfile(test::Bytes(Frozen("v1.2/tiny.profile")), "tiny.profile");
-  ASSERT_TRUE(profile.ok()) << profile.error().message;
+  ASSERT_TRUE(profile.ok()) << profile.error().Message();
   ASSERT_EQ(profile->compute.size(), 4u);
   EXPECT_EQ(profile->compute[0].last_us, 1.25);
   EXPECT_EQ(profile->compute[0].last_p99_us, 1.5);
@@ -65,7 +65,7 @@ TEST(FrozenProfile12, HoldsWhat12Brought) {
 
 TEST(FrozenProfile1, SaysNothingOfWhatCameLater) {
   const auto profile = ParseProfile(test::Bytes(Frozen("v1/tiny.profile")), "tiny.profile");
-  ASSERT_TRUE(profile.ok()) << profile.error().message;
+  ASSERT_TRUE(profile.ok()) << profile.error().Message();
   EXPECT_EQ(profile->read_bytes, 0u);
   EXPECT_EQ(profile->read_depth, 0u);
   EXPECT_EQ(profile->noise, 0);

@@ -28,7 +28,7 @@ void ExpectFrozen(const std::string& name,
   std::string json = Frozen(name + ".json");
   for (const std::string& spelling : {binary, json}) {
     auto value = parse(test::Bytes(spelling), name);
-    ASSERT_TRUE(value.ok()) << value.error().message;
+    ASSERT_TRUE(value.ok()) << value.error().Message();
     EXPECT_EQ(to_json(*value), json);
     std::vector<uint8_t> encoded = encode(*value);
     EXPECT_EQ(std::string(encoded.begin(), encoded.end()), binary);
@@ -67,7 +67,7 @@ TEST(FrozenSmallFiles, ImportanceWithErrorsAndAnEstimateLoads) {
 TEST(FrozenSmallFiles, PartOfAnImportanceLoads) {
   const std::string bytes = Frozen("v1/tiny.part");
   const auto part = ParseImportancePart(test::Bytes(bytes), "tiny.part");
-  ASSERT_TRUE(part.ok()) << part.error().message;
+  ASSERT_TRUE(part.ok()) << part.error().Message();
   const auto encoded = EncodeImportancePart(*part);
   EXPECT_EQ(std::string(encoded.begin(), encoded.end()), bytes);
   EXPECT_EQ(part->part, 2U);

@@ -47,7 +47,7 @@ class HostileIndex : public ::testing::Test {
     const auto parsed =
         ParseContainerIndex(aligned.span(), file_bytes_, 64 + bytes.size(), "a.sti");
     EXPECT_LT(meter.peak_bytes(), limit) << words;
-    EXPECT_TRUE(FailedWith(parsed, ErrorKind::kData, words));
+    EXPECT_TRUE(FailedWith(parsed, ErrorKind::kDamaged, words));
   }
 
   ContainerIndex index_;
@@ -160,7 +160,7 @@ TEST(HostileHeader, ClaimsBeyondTheFile) {
   for (const auto& claim : claims) {
     const auto header = EncodeContainerHeader({8192, claim.offset, claim.bytes, 0});
     const MemoryMeter meter;
-    EXPECT_TRUE(FailedWith(ParseContainerHeader(header, 8192, "a.sti"), ErrorKind::kData,
+    EXPECT_TRUE(FailedWith(ParseContainerHeader(header, 8192, "a.sti"), ErrorKind::kDamaged,
                            "a.sti: header points outside the file"));
     EXPECT_LT(meter.peak_bytes(), 4096U);
   }
@@ -182,12 +182,12 @@ TEST(HostileResident, AVocabularyThatUnpacksToMoreThanItSays) {
   location.part.length = bomb.size();
   location.raw_length = 1000;
   const MemoryMeter meter;
-  EXPECT_TRUE(FailedWith(DecompressPart(location, bomb, "a.sti: vocabulary"), ErrorKind::kData,
+  EXPECT_TRUE(FailedWith(DecompressPart(location, bomb, "a.sti: vocabulary"), ErrorKind::kDamaged,
                          "a.sti: vocabulary: "));
   // A frame that does not say its size, or two frames of which the first says the right one.
   Bin two = Bomb(1000);
   two.insert(two.end(), bomb.begin(), bomb.end());
-  EXPECT_TRUE(FailedWith(DecompressPart(location, two, "a.sti: vocabulary"), ErrorKind::kData,
+  EXPECT_TRUE(FailedWith(DecompressPart(location, two, "a.sti: vocabulary"), ErrorKind::kDamaged,
                          "does not decompress"));
   EXPECT_LT(meter.peak_bytes(), kMiB);
 }
@@ -225,7 +225,7 @@ TEST(HostilePlan, TablesThatShareOneList) {
     builder.Finish(plan_of(small, one, variants));
     const Bin file = WrapFrame(kPlanMagic, {builder.GetBufferPointer(), builder.GetSize()});
     const MemoryMeter meter;
-    EXPECT_TRUE(FailedWith(ParsePlan(file, "a.plan"), ErrorKind::kData, "a.plan: variants: "));
+    EXPECT_TRUE(FailedWith(ParsePlan(file, "a.plan"), ErrorKind::kDamaged, "a.plan: variants: "));
     EXPECT_LT(meter.peak_bytes(), file.size() + kMiB);
   }
 }
@@ -257,7 +257,7 @@ TEST(HostilePlan, TurnsThatShareOneTable) {
     builder.Finish(plan.Finish());
     const Bin file = WrapFrame(kPlanMagic, {builder.GetBufferPointer(), builder.GetSize()});
     const MemoryMeter meter;
-    EXPECT_TRUE(FailedWith(ParsePlan(file, "a.plan"), ErrorKind::kData,
+    EXPECT_TRUE(FailedWith(ParsePlan(file, "a.plan"), ErrorKind::kDamaged,
                            "a.plan: its lists hold more than the file; "));
     EXPECT_LT(meter.peak_bytes(), 4 * file.size());
   }
@@ -269,7 +269,7 @@ TEST(HostileFrame, ClaimsBeyondTheFile) {
     StoreLittle<uint64_t>(&file[16], claim);
     StoreLittle<uint64_t>(&file[32], Checksum(std::span<const uint8_t>(file).first(32)));
     const MemoryMeter meter;
-    EXPECT_TRUE(FailedWith(ParsePlan(file, "a.plan"), ErrorKind::kData,
+    EXPECT_TRUE(FailedWith(ParsePlan(file, "a.plan"), ErrorKind::kDamaged,
                            "the payload is not as long as the header says"));
     EXPECT_LT(meter.peak_bytes(), 4096U);
   }
@@ -291,28 +291,28 @@ TEST(HostileJson, NestedAHundredThousandDeep) {
     const std::string importance = Nested("scores", depth);
     const uint64_t texts = meter.peak_bytes();
     constexpr const char* kWords = ": JSON nested too deep; ";
-    EXPECT_TRUE(FailedWith(ParsePlan(AsBytes(plan), "a"), ErrorKind::kData, kWords));
-    EXPECT_TRUE(FailedWith(ParseProfile(AsBytes(profile), "a"), ErrorKind::kData, kWords));
-    EXPECT_TRUE(FailedWith(ParseImportance(AsBytes(importance), "a"), ErrorKind::kData, kWords));
+    EXPECT_TRUE(FailedWith(ParsePlan(AsBytes(plan), "a"), ErrorKind::kDamaged, kWords));
+    EXPECT_TRUE(FailedWith(ParseProfile(AsBytes(profile), "a"), ErrorKind::kDamaged, kWords));
+    EXPECT_TRUE(FailedWith(ParseImportance(AsBytes(importance), "a"), ErrorKind::kDamaged, kWords));
     EXPECT_LT(meter.peak_bytes(), texts + kMiB);
   }
   // Within the limit it is another error; brackets in a text do not count.
   EXPECT_TRUE(
-      FailedWith(ParsePlan(AsBytes(Nested("layers", 63)), "a"), ErrorKind::kData, "is missing"));
+      FailedWith(ParsePlan(AsBytes(Nested("layers", 63)), "a"), ErrorKind::kDamaged, "is missing"));
   const std::string text = "{\"strategy\":\"\\\"" + std::string(1000, '[') + "\"}";
-  EXPECT_TRUE(FailedWith(ParsePlan(AsBytes(text), "a"), ErrorKind::kData, "is missing"));
+  EXPECT_TRUE(FailedWith(ParsePlan(AsBytes(text), "a"), ErrorKind::kDamaged, "is missing"));
 }
 
 TEST(HostileJson, NumbersThatAreNone) {
   for (const char* number : {"1e999", "-1e999", "1e-400x", "NaN", "18446744073709551616", "-1",
                              "1.5", "99999999999999999999999999999999999999"}) {
     const std::string text = "{\"length\":" + std::string(number) + "}";
-    EXPECT_TRUE(FailedWith(ParsePlan(AsBytes(text), "a"), ErrorKind::kData, "a: ")) << number;
+    EXPECT_TRUE(FailedWith(ParsePlan(AsBytes(text), "a"), ErrorKind::kDamaged, "a: ")) << number;
   }
   for (const char* number : {"1e999", "-1e999", "NaN"}) {
     const std::string text =
         "{\"io\":[{\"bits\":2,\"load_us\":" + std::string(number) + "}],\"compute\":[]}";
-    EXPECT_TRUE(FailedWith(ParseProfile(AsBytes(text), "a"), ErrorKind::kData, "a: ")) << number;
+    EXPECT_TRUE(FailedWith(ParseProfile(AsBytes(text), "a"), ErrorKind::kDamaged, "a: ")) << number;
   }
 }
 

@@ -75,8 +75,8 @@ TEST(ImportanceFile, BothSpellingsHoldTheSame) {
     const std::string json = ImportanceToJson(example);
     auto from_binary = ParseImportance(binary, "a.file");
     auto from_json = ParseImportance(test::Bytes(json), "a.file");
-    ASSERT_TRUE(from_binary.ok()) << from_binary.error().message;
-    ASSERT_TRUE(from_json.ok()) << from_json.error().message;
+    ASSERT_TRUE(from_binary.ok()) << from_binary.error().Message();
+    ASSERT_TRUE(from_json.ok()) << from_json.error().Message();
     ExpectEqual(*from_binary, example);
     ExpectEqual(*from_json, example);
     EXPECT_EQ(EncodeImportance(*from_json), binary);
@@ -122,15 +122,15 @@ TEST(ImportanceFile, TextsThatAreLongOrNotPrintableAreRefused) {
     const std::string words = "a.file: estimate" + rule;
     const Status binary = ParseStatus(EncodeImportance(importance));
     ASSERT_FALSE(binary.ok()) << bad;
-    EXPECT_EQ(binary.error().message.rfind(words, 0), 0u) << binary.error().message;
+    EXPECT_EQ(binary.error().Message().rfind(words, 0), 0u) << binary.error().Message();
     const Status json = ParseStatus(test::Bytes(ImportanceToJson(importance)));
     ASSERT_FALSE(json.ok()) << bad;
-    EXPECT_EQ(json.error().message.rfind(words, 0), 0u) << json.error().message;
+    EXPECT_EQ(json.error().Message().rfind(words, 0), 0u) << json.error().Message();
     importance = WithValues();
     importance.kernel = bad;
     const Status kernel = ParseStatus(EncodeImportance(importance));
     ASSERT_FALSE(kernel.ok()) << bad;
-    EXPECT_EQ(kernel.error().message.rfind("a.file: kernel" + rule, 0), 0u);
+    EXPECT_EQ(kernel.error().Message().rfind("a.file: kernel" + rule, 0), 0u);
   }
   Importance longest = WithValues();
   longest.estimate = std::string(63, '~') + " ";
@@ -222,7 +222,7 @@ TEST(ImportanceFile, WrongBinaryValuesAreRefused) {
     Importance importance = WithValues();
     one.spoil(importance);
     EXPECT_TRUE(FailedWith(ParseImportance(EncodeImportance(importance), "a.file"),
-                           ErrorKind::kData, one.words));
+                           ErrorKind::kDamaged, one.words));
   }
 }
 

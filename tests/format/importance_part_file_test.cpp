@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/remedy.h"
 #include "format/framed_file.h"
 #include "format/importance_file.h"
 #include "format/small_file_test.h"
@@ -68,8 +69,7 @@ TEST(ImportancePartFile, DamageIsFound) {
       auto damaged = bytes;
       damaged[i] ^= mask;
       const Status status = ParseStatus(damaged);
-      ASSERT_FALSE(status.ok()) << i;
-      ASSERT_EQ(status.error().kind, ErrorKind::kData);
+      ASSERT_TRUE(Refused(status)) << i;
     }
     ASSERT_FALSE(ParseStatus(std::span(bytes).first(i)).ok()) << i;
   }
@@ -122,20 +122,19 @@ TEST(ImportancePartFile, WrongValuesAreNamed) {
     one.spoil(part);
     const MemoryMeter meter;
     EXPECT_TRUE(FailedWith(ParseImportancePart(EncodeImportancePart(part), "a.file"),
-                           ErrorKind::kData, one.words));
+                           ErrorKind::kDamaged, one.words));
     EXPECT_LT(meter.peak_bytes(), uint64_t{1} << 20) << one.words;
   }
 }
 
 TEST(ImportancePartFile, OthersAreRefusedByName) {
-  EXPECT_TRUE(FailedWith(ParseImportancePart(test::Bytes("{}"), "a.file"), ErrorKind::kData,
-                         "is no part of an importance; give files that --part wrote"));
+  EXPECT_TRUE(FailedWith(ParseImportancePart(test::Bytes("{}"), "a.file"), ErrorKind::kForeign,
+                         "is no part of an importance", Remedy::kGiveParts));
   EXPECT_TRUE(FailedWith(ParseImportancePart(WrapFrame(kImportanceMagic, {}), "a.file"),
-                         ErrorKind::kData, "is no part of an importance"));
+                         ErrorKind::kForeign, "is no part of an importance"));
   EXPECT_TRUE(FailedWith(ParseImportance(EncodeImportancePart(Example()), "a.file"),
-                         ErrorKind::kData,
-                         "a.file: is part 2/8 of an importance; join the parts with sti-importance "
-                         "merge"));
+                         ErrorKind::kForeign, "a.file: is part 2/8 of an importance",
+                         Remedy::kJoinParts));
 }
 
 }  // namespace

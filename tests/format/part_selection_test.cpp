@@ -51,7 +51,7 @@ TEST(PartSelection, HoldsThePlanesThatATurnKeepsBelowFullBits) {
 TEST(PartSelection, RefusesAVariantBeyondTheModel) {
   Plan plan = OneShard(0, 0, 2);
   plan.variants.push_back(OneShard(2, 0, 2));
-  EXPECT_TRUE(FailedWith(SelectForPlans(Shape(), {&plan, 1}), ErrorKind::kData,
+  EXPECT_TRUE(FailedWith(SelectForPlans(Shape(), {&plan, 1}), ErrorKind::kDamaged,
                          "layer 2 slice 0, which the model does not have"));
 }
 

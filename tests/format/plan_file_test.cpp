@@ -107,8 +107,8 @@ TEST(PlanFile, BothSpellingsHoldTheSame) {
     const std::string json = PlanToJson(example);
     auto from_binary = ParsePlan(binary, "a.file");
     auto from_json = ParsePlan(test::Bytes(json), "a.file");
-    ASSERT_TRUE(from_binary.ok()) << from_binary.error().message;
-    ASSERT_TRUE(from_json.ok()) << from_json.error().message;
+    ASSERT_TRUE(from_binary.ok()) << from_binary.error().Message();
+    ASSERT_TRUE(from_json.ok()) << from_json.error().Message();
     // Every field goes into both spellings, so equal spellings are equal plans.
     EXPECT_EQ(EncodePlan(*from_binary), binary);
     EXPECT_EQ(EncodePlan(*from_json), binary);
@@ -213,7 +213,7 @@ TEST(PlanFile, TimesSurviveBothSpellings) {
     EXPECT_TRUE(json["times"].contains(field)) << field;
   for (const auto& parsed : {ParsePlan(EncodePlan(Cold()), "a.file"),
                              ParsePlan(test::Bytes(PlanToJson(Cold())), "a.file")}) {
-    ASSERT_TRUE(parsed.ok()) << parsed.error().message;
+    ASSERT_TRUE(parsed.ok()) << parsed.error().Message();
     ASSERT_TRUE(parsed->times);
     const PlanTimes& times = *parsed->times;
     EXPECT_EQ(times.start_us, 10000);
@@ -257,8 +257,9 @@ TEST(PlanFile, TimesAndStagingThatCannotBeAreRefused) {
     for (const Status& status :
          {ParseStatus(EncodePlan(plan)), ParseStatus(test::Bytes(PlanToJson(plan)))}) {
       ASSERT_FALSE(status.ok()) << c.words;
-      EXPECT_EQ(status.error().kind, ErrorKind::kData);
-      EXPECT_NE(status.error().message.find(c.words), std::string::npos) << status.error().message;
+      EXPECT_EQ(status.error().kind, ErrorKind::kDamaged);
+      EXPECT_NE(status.error().Message().find(c.words), std::string::npos)
+          << status.error().Message();
     }
   }
   for (const double never : {std::nan(""), static_cast<double>(INFINITY)}) {
@@ -318,8 +319,9 @@ TEST(PlanFile, TurnsNeverLoseBits) {
     for (const Status& status :
          {ParseStatus(EncodePlan(plan)), ParseStatus(test::Bytes(PlanToJson(plan)))}) {
       ASSERT_FALSE(status.ok()) << c.words;
-      EXPECT_EQ(status.error().kind, ErrorKind::kData);
-      EXPECT_NE(status.error().message.find(c.words), std::string::npos) << status.error().message;
+      EXPECT_EQ(status.error().kind, ErrorKind::kDamaged);
+      EXPECT_NE(status.error().Message().find(c.words), std::string::npos)
+          << status.error().Message();
     }
   }
   Plan narrow = WithTurns();
@@ -350,7 +352,8 @@ TEST(PlanFile, VariantsAreServedByThePlansBuffer) {
     for (const Status& status :
          {ParseStatus(EncodePlan(plan)), ParseStatus(test::Bytes(PlanToJson(plan)))}) {
       ASSERT_FALSE(status.ok()) << c.words;
-      EXPECT_NE(status.error().message.find(c.words), std::string::npos) << status.error().message;
+      EXPECT_NE(status.error().Message().find(c.words), std::string::npos)
+          << status.error().Message();
     }
   }
   Plan clocks = WithVariant();
@@ -377,7 +380,7 @@ TEST(PlanFile, AStrategyOfNobodyKeepsItsText) {
     if (plan.strategy == Strategy::kOther) plan.other_strategy = name;
     for (const auto& parsed : {ParsePlan(EncodePlan(plan), "a.file"),
                                ParsePlan(test::Bytes(PlanToJson(plan)), "a.file")}) {
-      ASSERT_TRUE(parsed.ok()) << parsed.error().message;
+      ASSERT_TRUE(parsed.ok()) << parsed.error().Message();
       EXPECT_EQ(parsed->strategy, plan.strategy);
       EXPECT_EQ(parsed->strategy_name(), name);
       EXPECT_EQ(EncodePlan(*parsed), EncodePlan(plan));
@@ -389,7 +392,7 @@ TEST(PlanFile, AnEditedPlanNeedsLittle) {
   const std::string text = R"({"model": "ab000000000000000000000000000000", "length": 64,
     "layers": [0], "width": 1, "slices": [[3]], "bits": [[4]]})";
   auto plan = ParsePlan(test::Bytes(text), "a.file");
-  ASSERT_TRUE(plan.ok()) << plan.error().message;
+  ASSERT_TRUE(plan.ok()) << plan.error().Message();
   EXPECT_TRUE(plan->meets_target);
   EXPECT_FALSE(plan->target_us);
 }

@@ -46,8 +46,8 @@ TEST(ProfileFile, BothSpellingsHoldTheSame) {
     const std::string json = ProfileToJson(example);
     auto from_binary = ParseProfile(binary, "a.file");
     auto from_json = ParseProfile(test::Bytes(json), "a.file");
-    ASSERT_TRUE(from_binary.ok()) << from_binary.error().message;
-    ASSERT_TRUE(from_json.ok()) << from_json.error().message;
+    ASSERT_TRUE(from_binary.ok()) << from_binary.error().Message();
+    ASSERT_TRUE(from_json.ok()) << from_json.error().Message();
     // Every field goes into both spellings, so equal spellings are equal profiles.
     EXPECT_EQ(EncodeProfile(*from_binary), binary);
     EXPECT_EQ(EncodeProfile(*from_json), binary);
@@ -69,7 +69,7 @@ TEST(ProfileFile, AHandWrittenOneIsEnough) {
   const std::string text = R"({"io": [{"bits": 2, "load_us": 1100}, {"bytes": 2e6, "load_us": 9}],
     "compute": [{"length": 128, "width": 3, "layer_us": 39000}]})";
   auto profile = ParseProfile(test::Bytes(text), "a.file");
-  ASSERT_TRUE(profile.ok()) << profile.error().message;
+  ASSERT_TRUE(profile.ok()) << profile.error().Message();
   EXPECT_EQ(profile->io[0].p99_us, 1100);
   EXPECT_EQ(profile->io[1].bytes, 2000000u);
   EXPECT_EQ(profile->compute[0].p99_us, 39000);
@@ -85,7 +85,7 @@ TEST(ProfileFile, AMissingP99IsTheMedian) {
   for (const test::Bin& file :
        {test::Bin(EncodeProfile(example)), test::Bin(json.begin(), json.end())}) {
     const auto profile = ParseProfile(file, "a.file");
-    ASSERT_TRUE(profile.ok()) << profile.error().message;
+    ASSERT_TRUE(profile.ok()) << profile.error().Message();
     ASSERT_EQ(profile->fixed.size(), 1u);
     EXPECT_EQ(profile->fixed[0].embed_p99_us, 10);
     EXPECT_EQ(profile->fixed[0].embed_io_p99_us, 120.75);

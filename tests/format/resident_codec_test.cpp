@@ -61,7 +61,7 @@ TEST(DecompressPart, RefusesAFrameThatClaimsAnotherSize) {
   const StoredPart part = CompressPart(raw);
   for (const uint64_t claim : {uint64_t{0}, uint64_t{19999}, uint64_t{20001}, uint64_t{1} << 32}) {
     const auto back = DecompressPart(LocationOf(part, claim), part.bytes, "a");
-    EXPECT_TRUE(FailedWith(back, ErrorKind::kData, "claims another size")) << claim;
+    EXPECT_TRUE(FailedWith(back, ErrorKind::kDamaged, "claims another size")) << claim;
   }
 }
 
@@ -74,13 +74,13 @@ TEST(DecompressPart, RefusesAFrameHeaderThatLies) {
   const size_t at = (part.bytes[4] & 0x20) != 0 ? 5 : 6;  // after the window byte, if any
   part.bytes[at + 3] = 0x40;
   EXPECT_TRUE(FailedWith(DecompressPart(LocationOf(part, raw.size()), part.bytes, "a"),
-                         ErrorKind::kData, "claims another size"));
+                         ErrorKind::kDamaged, "claims another size"));
   // Both lie together, but the frame does not hold what it says.
   const uint64_t lie = raw.size() + (uint64_t{1} << 8);
   const uint32_t written = static_cast<uint32_t>(lie);
   std::memcpy(&part.bytes[at], &written, 4);
-  EXPECT_TRUE(FailedWith(DecompressPart(LocationOf(part, lie), part.bytes, "a"), ErrorKind::kData,
-                         "does not decompress"));
+  EXPECT_TRUE(FailedWith(DecompressPart(LocationOf(part, lie), part.bytes, "a"),
+                         ErrorKind::kDamaged, "does not decompress"));
 }
 
 TEST(DecompressPart, RefusesDamageOfAnyByteOrGivesTheSameSize) {
@@ -94,12 +94,12 @@ TEST(DecompressPart, RefusesDamageOfAnyByteOrGivesTheSameSize) {
     if (back.ok()) {
       EXPECT_EQ(back->size(), raw.size());
     } else {
-      EXPECT_TRUE(FailedWith(back, ErrorKind::kData));
+      EXPECT_TRUE(FailedWith(back, ErrorKind::kDamaged));
       ++refused;
     }
     const auto cut =
         DecompressPart(LocationOf(part, raw.size()), std::span(part.bytes).first(i), "a");
-    EXPECT_TRUE(FailedWith(cut, ErrorKind::kData));
+    EXPECT_TRUE(FailedWith(cut, ErrorKind::kDamaged));
   }
   EXPECT_GT(refused, 4U);
 }
@@ -153,10 +153,10 @@ TEST(ResidentTensors, GivesTensorsInOrderInEveryType) {
     EXPECT_EQ(Values((*tensors)[2], type), (std::vector<float>{6, 6.5, 7, 7.5}));
     for (const size_t size : {size_t{0}, raw.size() - 1, raw.size() - BytesOf(type)}) {
       EXPECT_TRUE(FailedWith(ResidentTensors(location, Shape(), std::span(raw).first(size), "a"),
-                             ErrorKind::kData, "another size than the shape"));
+                             ErrorKind::kDamaged, "another size than the shape"));
     }
     raw.push_back(0);
-    EXPECT_TRUE(FailedWith(ResidentTensors(location, Shape(), raw, "a"), ErrorKind::kData));
+    EXPECT_TRUE(FailedWith(ResidentTensors(location, Shape(), raw, "a"), ErrorKind::kDamaged));
   }
 }
 

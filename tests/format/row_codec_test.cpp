@@ -90,7 +90,7 @@ TEST(RowCodec, AnotherRowsPlaceOrAChangedByteDoesNotPass) {
     const RowTable table = Table(16, coding);
     auto stored = Stored(table, TestRandom(4).Normals(16, 1.0), 5);
     EXPECT_TRUE(CheckRow(table, 5, stored, "a").ok());
-    EXPECT_TRUE(FailedWith(CheckRow(table, 6, stored, "a"), ErrorKind::kData,
+    EXPECT_TRUE(FailedWith(CheckRow(table, 6, stored, "a"), ErrorKind::kDamaged,
                            "a: word embedding row 6 is damaged"));
     for (uint8_t& byte : stored) {
       byte ^= 0x10;

@@ -204,7 +204,7 @@ class DamagedOutliers : public ::testing::Test {
 
   void ExpectRefused() {
     EXPECT_TRUE(
-        FailedWith(shard_.View(2), ErrorKind::kData, "layer 1 slice 0: outliers are damaged"));
+        FailedWith(shard_.View(2), ErrorKind::kDamaged, "layer 1 slice 0: outliers are damaged"));
   }
   void Store32(size_t at, uint32_t value) { StoreLittle<uint32_t>(&shard_.base()[at], value); }
   void Store16(size_t at, uint16_t value) { StoreLittle<uint16_t>(&shard_.base()[at], value); }

@@ -33,13 +33,14 @@ void Require(bool promise, const char* what) {
 }
 
 void RequireDataError(const Error& error) {
-  const bool control = std::any_of(error.message.begin(), error.message.end(), [](char c) {
+  const std::string message = error.Message();
+  const bool control = std::any_of(message.begin(), message.end(), [](char c) {
     return static_cast<unsigned char>(c) < 0x20 || c == 0x7F;
   });
-  if (control) std::fprintf(stderr, "%s\n", error.message.c_str());
-  Require(error.kind == ErrorKind::kData, "bytes are refused as damaged data");
+  if (control) std::fprintf(stderr, "%s\n", message.c_str());
+  Require(BlamesData(error.kind), "bytes are refused as damaged or foreign data");
   Require(!control, "a message is one line of text");
-  Require(error.message.size() < 10000, "a message is short");
+  Require(message.size() < 10000, "a message is short");
 }
 
 }  // namespace sti::fuzz

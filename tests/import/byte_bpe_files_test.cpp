@@ -37,9 +37,7 @@ class ByteBpeFilesTest : public testing::Test {
     Write("merges.txt", "#version: 0.2\na b\nab c\n");
   }
   Result<TokenizerFiles> Read() { return ReadByteBpeFiles(folder_.path(), 300, 7); }
-  void ExpectRefused(const std::string& words) {
-    EXPECT_TRUE(FailedWith(Read(), ErrorKind::kData, words));
-  }
+  void ExpectRefused(const std::string& words) { EXPECT_TRUE(Refused(Read(), words)); }
   void ExpectRefused(const std::string& words, const char* pointer, const Json& value) {
     Json json = json_;
     json[Json::json_pointer(pointer)] = value;
@@ -154,7 +152,7 @@ TEST_F(ByteBpeFilesTest, RefusesMergesThatAreNone) {
 
 TEST_F(ByteBpeFilesTest, RefusesMoreTokensThanTheModelHas) {
   WriteTwoFiles();
-  EXPECT_TRUE(FailedWith(ReadByteBpeFiles(folder_.path(), 261, 1), ErrorKind::kData,
+  EXPECT_TRUE(FailedWith(ReadByteBpeFiles(folder_.path(), 261, 1), ErrorKind::kDamaged,
                          "262 tokens, but vocab_size is 261"));
 }
 

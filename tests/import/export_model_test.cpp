@@ -135,7 +135,7 @@ TEST_P(ExportModelTest, DamageLeavesNoFolder) {
   ExportOptions options;
   options.bits = 3;
   const std::string dir = folder_.path() + "/out";
-  EXPECT_TRUE(FailedWith(ExportModel(*file, options, dir), ErrorKind::kData,
+  EXPECT_TRUE(FailedWith(ExportModel(*file, options, dir), ErrorKind::kDamaged,
                          "layer 1 slice 1 base is damaged"));
   size_t left = 0;
   for (const auto& entry : std::filesystem::directory_iterator(folder_.path())) {

@@ -16,10 +16,10 @@ TEST(FolderFile, ReadsUpToTheLimit) {
   ASSERT_TRUE(WriteBytes(path, std::string("a\0b", 3)).ok());
   EXPECT_TRUE(IsFile(path));
   EXPECT_EQ(*ReadSmallFile(path, 3), std::string("a\0b", 3));
-  EXPECT_EQ(ReadSmallFile(path, 2).error().kind, ErrorKind::kData);
+  EXPECT_EQ(ReadSmallFile(path, 2).error().kind, ErrorKind::kDamaged);
   std::filesystem::remove(path);
   EXPECT_FALSE(IsFile(path));
-  EXPECT_EQ(ReadSmallFile(path, 3).error().kind, ErrorKind::kData);
+  EXPECT_EQ(ReadSmallFile(path, 3).error().kind, ErrorKind::kNoSuchFile);
   EXPECT_FALSE(IsFile(testing::TempDir()));
 }
 
@@ -39,7 +39,7 @@ TEST(FolderFile, ObjectReaderChecksTypes) {
   EXPECT_EQ(*reader.Bool("x"), std::nullopt);
   EXPECT_FALSE(reader.Bool("n").ok());
   EXPECT_EQ(*reader.Real("n", 0), 5.0);
-  EXPECT_EQ(reader.Real("s", 0).error().message, "c.json: s is not a number; mend the file");
+  EXPECT_EQ(reader.Real("s", 0).error().Message(), "c.json: s is not a number; mend the file");
 }
 
 }  // namespace

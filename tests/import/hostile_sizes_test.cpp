@@ -28,8 +28,8 @@ class Hostile : public ::testing::Test {
     ASSERT_TRUE(WriteBytes(path_, bytes).ok());
     const MemoryMeter meter;
     const auto result = read(path_);
-    EXPECT_TRUE(FailedWith(result, ErrorKind::kData, path_ + ": "));
-    EXPECT_TRUE(FailedWith(result, ErrorKind::kData, words));
+    EXPECT_TRUE(FailedWith(result, ErrorKind::kDamaged, path_ + ": "));
+    EXPECT_TRUE(FailedWith(result, ErrorKind::kDamaged, words));
     EXPECT_LT(meter.peak_bytes(), limit) << words;
   }
 
@@ -72,7 +72,7 @@ TEST_F(Hostile, JsonNestedTooDeep) {
     ExpectRefused(json, "nested too deep", ReadModelConfig, limit);
     ExpectRefused(SafetensorsBytes(json, ""), "nested too deep", SafetensorsFile::Open, kMiB);
     ASSERT_TRUE(WriteBytes(folder_.File("tokenizer.json"), json).ok());
-    EXPECT_TRUE(FailedWith(ReadTokenizerFiles(folder_.path(), 100, 0), ErrorKind::kData,
+    EXPECT_TRUE(FailedWith(ReadTokenizerFiles(folder_.path(), 100, 0), ErrorKind::kDamaged,
                            "tokenizer.json: JSON nested too deep"));
   }
 }
@@ -95,11 +95,11 @@ TEST_F(Hostile, VocabularyOfLineEnds) {
   const uint64_t size = 64 * kMiB;
   ASSERT_TRUE(WriteBytes(folder_.File("vocab.txt"), std::string(size, '\n')).ok());
   const MemoryMeter meter;
-  EXPECT_TRUE(FailedWith(ReadTokenizerFiles(folder_.path(), 100, 0), ErrorKind::kData,
+  EXPECT_TRUE(FailedWith(ReadTokenizerFiles(folder_.path(), 100, 0), ErrorKind::kDamaged,
                          "67108864 tokens, but vocab_size is 100"));
   EXPECT_LT(meter.peak_bytes(), 3 * size);
   ASSERT_TRUE(WriteBytes(folder_.File("vocab.txt"), std::string(size + 1, '\n')).ok());
-  EXPECT_TRUE(FailedWith(ReadTokenizerFiles(folder_.path(), 100, 0), ErrorKind::kData,
+  EXPECT_TRUE(FailedWith(ReadTokenizerFiles(folder_.path(), 100, 0), ErrorKind::kDamaged,
                          "more than the 67108864 allowed"));
 }
 
@@ -111,7 +111,7 @@ TEST_F(Hostile, TokenizerIdsBeyondTheList) {
         std::string(id) + "}}}";
     ASSERT_TRUE(WriteBytes(folder_.File("tokenizer.json"), json).ok());
     const MemoryMeter meter;
-    EXPECT_TRUE(FailedWith(ReadTokenizerFiles(folder_.path(), 100, 0), ErrorKind::kData,
+    EXPECT_TRUE(FailedWith(ReadTokenizerFiles(folder_.path(), 100, 0), ErrorKind::kDamaged,
                            "tokenizer.json: "))
         << id;
     EXPECT_LT(meter.peak_bytes(), kMiB);

@@ -35,9 +35,9 @@ class ModelConfig : public testing::Test {
     const auto info = ReadWith(key, value);
     EXPECT_FALSE(info.ok()) << key << " " << value.dump();
     if (info.ok()) return "";
-    EXPECT_EQ(info.error().kind, ErrorKind::kData);
-    EXPECT_EQ(info.error().message.find(path_), 0u);
-    return info.error().message;
+    EXPECT_EQ(info.error().kind, ErrorKind::kDamaged);
+    EXPECT_EQ(info.error().Message().find(path_), 0u);
+    return info.error().Message();
   }
 
   std::string path_;
@@ -50,7 +50,7 @@ bool Contains(const std::string& text, const std::string& part) {
 
 TEST_F(ModelConfig, ReadsEverything) {
   const auto info = Read(config_);
-  ASSERT_TRUE(info.ok()) << info.error().message;
+  ASSERT_TRUE(info.ok()) << info.error().Message();
   EXPECT_EQ(info->shape.layers, 2u);
   EXPECT_EQ(info->shape.width, 2u);
   EXPECT_EQ(info->shape.hidden, 32u);
@@ -129,7 +129,7 @@ Json DistilBertConfig() {
 TEST_F(ModelConfig, ReadsDistilBert) {
   config_ = DistilBertConfig();
   const auto info = Read(config_);
-  ASSERT_TRUE(info.ok()) << info.error().message;
+  ASSERT_TRUE(info.ok()) << info.error().Message();
   EXPECT_EQ(info->architecture, Architecture::kDistilBert);
   EXPECT_EQ(info->pooler, PoolerActivation::kRelu);
   EXPECT_EQ(info->activation, Activation::kRelu);
@@ -146,7 +146,7 @@ TEST_F(ModelConfig, ReadsRoberta) {
   config_.erase("pad_token_id");
   config_["type_vocab_size"] = 1;
   const auto info = Read(config_);
-  ASSERT_TRUE(info.ok()) << info.error().message;
+  ASSERT_TRUE(info.ok()) << info.error().Message();
   EXPECT_EQ(info->architecture, Architecture::kRoberta);
   EXPECT_EQ(info->pooler, PoolerActivation::kTanh);
   EXPECT_EQ(info->tokenizer.pad_id, 1u);
@@ -222,8 +222,8 @@ TEST_F(ModelConfig, RefusesBrokenDepths) {
 TEST_F(ModelConfig, RefusesWhatIsNoObject) {
   EXPECT_FALSE(Read(Json::array()).ok());
   ASSERT_TRUE(WriteBytes(path_, "{\"model_type\"").ok());
-  EXPECT_EQ(ReadModelConfig(path_).error().kind, ErrorKind::kData);
-  EXPECT_EQ(ReadModelConfig(path_ + ".none").error().kind, ErrorKind::kData);
+  EXPECT_EQ(ReadModelConfig(path_).error().kind, ErrorKind::kDamaged);
+  EXPECT_EQ(ReadModelConfig(path_ + ".none").error().kind, ErrorKind::kNoSuchFile);
 }
 
 }  // namespace

@@ -36,14 +36,14 @@ class ModelFolderTest : public testing::Test {
     ASSERT_TRUE(WriteSafetensors(dir_ + "/model.safetensors", tensors).ok());
   }
 
-  std::string FailureOf(ErrorKind kind = ErrorKind::kData) {
+  std::string FailureOf(ErrorKind kind = ErrorKind::kDamaged) {
     const auto folder = ModelFolder::Open(dir_);
     EXPECT_FALSE(folder.ok());
     if (folder.ok()) return "";
-    EXPECT_EQ(folder.error().kind, kind) << folder.error().message;
-    EXPECT_NE(folder.error().message.find(dir_), std::string::npos);
-    EXPECT_EQ(folder.error().message.find('\n'), std::string::npos);
-    return folder.error().message;
+    EXPECT_EQ(folder.error().kind, kind) << folder.error().Message();
+    EXPECT_NE(folder.error().Message().find(dir_), std::string::npos);
+    EXPECT_EQ(folder.error().Message().find('\n'), std::string::npos);
+    return folder.error().Message();
   }
 
   std::string dir_;
@@ -61,7 +61,7 @@ TensorToWrite& Named(std::vector<TensorToWrite>& tensors, const std::string& nam
 TEST_F(ModelFolderTest, OpensATinyModel) {
   Write();
   const auto folder = ModelFolder::Open(dir_);
-  ASSERT_TRUE(folder.ok()) << folder.error().message;
+  ASSERT_TRUE(folder.ok()) << folder.error().Message();
   const ModelInfo& info = folder->info();
   EXPECT_EQ(info.shape.layers, 2u);
   EXPECT_EQ(info.shape.vocabulary, TinyVocabulary().size());
@@ -97,7 +97,7 @@ TEST_F(ModelFolderTest, OpensEveryVariant) {
   for (const TinyModelOptions& options : {f32, bf16, ragged, bare, old}) {
     Write(options);
     const auto folder = ModelFolder::Open(dir_);
-    ASSERT_TRUE(folder.ok()) << folder.error().message;
+    ASSERT_TRUE(folder.ok()) << folder.error().Message();
     EXPECT_EQ(folder->info().data_type, options.data_type);
     EXPECT_EQ(folder->info().elastic, options.elastic);
     EXPECT_EQ(folder->info().depth_layers.size(), options.layers);
@@ -115,7 +115,7 @@ TEST_F(ModelFolderTest, OpensThePublishedModels) {
   if (!std::filesystem::exists(models)) GTEST_SKIP() << "no ../shared/models beside the source";
   for (const char* name : {"sst2-minilm-12x12", "clinc150-minilm-6x12", "clinc150-tiny-6x12"}) {
     const auto folder = ModelFolder::Open(models + name);
-    ASSERT_TRUE(folder.ok()) << folder.error().message;
+    ASSERT_TRUE(folder.ok()) << folder.error().Message();
     EXPECT_TRUE(folder->info().elastic);
     EXPECT_EQ(folder->info().shape.width, 12u);
     EXPECT_EQ(folder->info().min_width, 2u);
@@ -149,14 +149,14 @@ TEST_F(ModelFolderTest, NamesAWrongType) {
 }
 
 TEST_F(ModelFolderTest, NamesWhatIsMissing) {
-  EXPECT_TRUE(Contains(FailureOf(), "no config.json"));
+  EXPECT_TRUE(Contains(FailureOf(ErrorKind::kNoSuchFile), "no config.json"));
   Write();
   std::filesystem::remove(dir_ + "/model.safetensors");
-  EXPECT_TRUE(Contains(FailureOf(), "no model.safetensors"));
+  EXPECT_TRUE(Contains(FailureOf(ErrorKind::kNoSuchFile), "no model.safetensors"));
   std::filesystem::remove(dir_ + "/vocab.txt");
-  EXPECT_TRUE(Contains(FailureOf(), "neither vocab.txt nor tokenizer.json"));
+  EXPECT_TRUE(Contains(FailureOf(ErrorKind::kNoSuchFile), "neither vocab.txt nor tokenizer.json"));
   std::filesystem::remove_all(dir_);
-  EXPECT_TRUE(Contains(FailureOf(ErrorKind::kData), "no such folder"));
+  EXPECT_TRUE(Contains(FailureOf(ErrorKind::kNoSuchFile), "no such folder"));
 }
 
 /// Splits the tiny model into two files and an index.
@@ -182,7 +182,7 @@ class ShardedFolder : public ModelFolderTest {
 TEST_F(ShardedFolder, OpensAllFiles) {
   WriteIndex();
   const auto folder = ModelFolder::Open(dir_);
-  ASSERT_TRUE(folder.ok()) << folder.error().message;
+  ASSERT_TRUE(folder.ok()) << folder.error().Message();
   EXPECT_TRUE(Contains(folder->TensorPath(TensorRole::kClassifierBias), "b.safetensors"));
 }
 
@@ -212,7 +212,7 @@ TEST_F(ShardedFolder, NamesAMissingFile) {
 TEST_F(ModelFolderTest, OpensOtherArchitectures) {
   const std::string data = STI_SOURCE_DIR "/tests/data/";
   const auto distilbert = ModelFolder::Open(data + "distilbert-tiny");
-  ASSERT_TRUE(distilbert.ok()) << distilbert.error().message;
+  ASSERT_TRUE(distilbert.ok()) << distilbert.error().Message();
   EXPECT_EQ(distilbert->info().architecture, Architecture::kDistilBert);
   EXPECT_EQ(distilbert->info().tokenizer.second_type, 0u);
   const TensorView& types = distilbert->Tensor(TensorRole::kTypeEmbeddings);
@@ -222,13 +222,13 @@ TEST_F(ModelFolderTest, OpensOtherArchitectures) {
   EXPECT_TRUE(
       std::all_of(types.bytes.begin(), types.bytes.end(), [](uint8_t b) { return b == 0; }));
   const auto roberta = ModelFolder::Open(data + "roberta-tiny");
-  ASSERT_TRUE(roberta.ok()) << roberta.error().message;
+  ASSERT_TRUE(roberta.ok()) << roberta.error().Message();
   EXPECT_EQ(roberta->info().tokenizer.kind, TokenizerKind::kByteBpe);
   EXPECT_EQ(roberta->info().max_length(), 32u);
   EXPECT_TRUE(roberta->merges_text().starts_with("\u0120 t\n"));
   EXPECT_TRUE(Contains(roberta->TensorPath(TensorRole::kPoolerWeight), "classifier.dense.weight"));
   const auto multilabel = ModelFolder::Open(data + "multilabel-tiny");
-  ASSERT_TRUE(multilabel.ok()) << multilabel.error().message;
+  ASSERT_TRUE(multilabel.ok()) << multilabel.error().Message();
   EXPECT_EQ(multilabel->info().problem, Problem::kMultiLabel);
 }
 
@@ -237,13 +237,13 @@ TEST_F(ModelFolderTest, SaysHowToConvertOtherFormats) {
   Write();
   std::filesystem::remove(dir_ + "/model.safetensors");
   ASSERT_TRUE(WriteBytes(dir_ + "/training_args.bin", "x").ok());
-  EXPECT_TRUE(Contains(FailureOf(), "no model.safetensors"));
+  EXPECT_TRUE(Contains(FailureOf(ErrorKind::kNoSuchFile), "no model.safetensors"));
   for (const auto& [name, argument] :
        {std::pair{"tf_model.h5", ", from_tf=True"}, std::pair{"flax_model.msgpack", "from_flax"},
         std::pair{"model.ckpt", ""}, std::pair{"weights.pt", ""},
         std::pair{"pytorch_model.bin", ""}}) {
     ASSERT_TRUE(WriteBytes(dir_ + "/" + name, "x").ok());
-    const std::string message = FailureOf();
+    const std::string message = FailureOf(ErrorKind::kForeign);
     EXPECT_TRUE(Contains(message, dir_ + "/" + name + ": only safetensors are read")) << message;
     EXPECT_TRUE(Contains(message, "import BertForSequenceClassification as M")) << message;
     EXPECT_TRUE(Contains(message, argument)) << message;

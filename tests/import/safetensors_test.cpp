@@ -32,10 +32,10 @@ class Safetensors : public testing::Test {
     const auto file = OpenBytes(bytes);
     EXPECT_FALSE(file.ok());
     if (file.ok()) return "";
-    EXPECT_EQ(file.error().kind, ErrorKind::kData);
-    EXPECT_NE(file.error().message.find(path_), std::string::npos);
-    EXPECT_EQ(file.error().message.find('\n'), std::string::npos);
-    return file.error().message;
+    EXPECT_EQ(file.error().kind, ErrorKind::kDamaged);
+    EXPECT_NE(file.error().Message().find(path_), std::string::npos);
+    EXPECT_EQ(file.error().Message().find('\n'), std::string::npos);
+    return file.error().Message();
   }
 
   std::string dir_, path_;
@@ -49,7 +49,7 @@ TEST_F(Safetensors, FindsTensors) {
   const auto file = OpenBytes(SafetensorsBytes({{"a", "F16", {2, 1}, {0x00, 0x3C, 0x00, 0xC0}},
                                                 {"b", "F32", {}, {0, 0, 0x80, 0x3F}},
                                                 {"c", "BF16", {0, 7}, {}}}));
-  ASSERT_TRUE(file.ok()) << file.error().message;
+  ASSERT_TRUE(file.ok()) << file.error().Message();
   const auto a = file->Find("a");
   ASSERT_TRUE(a);
   EXPECT_EQ(a->type, DataType::kF16);
@@ -79,7 +79,7 @@ TEST_F(Safetensors, UnknownTypesOnlyMatterWhenUsed) {
   const auto file = OpenBytes(SafetensorsBytes(
       R"({"__metadata__":{"format":"pt"},"ids":{"dtype":"I64","shape":[1],"data_offsets":[0,8]}})",
       std::string(8, '\0')));
-  ASSERT_TRUE(file.ok()) << file.error().message;
+  ASSERT_TRUE(file.ok()) << file.error().Message();
   EXPECT_FALSE(file->Find("ids"));
   EXPECT_EQ(file->TypeName("ids"), "I64");
   EXPECT_FALSE(file->TypeName("__metadata__"));
@@ -129,11 +129,11 @@ TEST_F(Safetensors, RefusesOverlap) {
             R"("b":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})");
 }
 
-TEST_F(Safetensors, MissingFileIsWrongUsage) {
+TEST_F(Safetensors, AMissingFileIsSaidToBeMissing) {
   const auto file = SafetensorsFile::Open(dir_ + "/none");
   ASSERT_FALSE(file.ok());
-  EXPECT_EQ(file.error().kind, ErrorKind::kData);
-  EXPECT_EQ(SafetensorsFile::Open(dir_).error().kind, ErrorKind::kData);
+  EXPECT_EQ(file.error().kind, ErrorKind::kNoSuchFile);
+  EXPECT_EQ(SafetensorsFile::Open(dir_).error().kind, ErrorKind::kDamaged);
 }
 
 // 1.0, the largest finite number and a subnormal pass; infinities and NaN do not.
@@ -147,8 +147,8 @@ TEST_F(Safetensors, CheckFiniteNamesTensorAndIndex) {
     return CheckFinite({DataType::kF16, {3}, bytes}, "w");
   };
   EXPECT_TRUE(status(sound).ok());
-  EXPECT_TRUE(Contains(status(infinite).error().message, "w: infinity at index 2"));
-  EXPECT_TRUE(Contains(status(nan).error().message, "w: NaN at index 1"));
+  EXPECT_TRUE(Contains(status(infinite).error().Message(), "w: infinity at index 2"));
+  EXPECT_TRUE(Contains(status(nan).error().Message(), "w: NaN at index 1"));
   const std::vector<uint8_t> f32 = {0, 0, 0x80, 0x7F}, bf16 = {0xC0, 0xFF};
   EXPECT_FALSE(CheckFinite({DataType::kF32, {1}, f32}, "w").ok());
   EXPECT_FALSE(CheckFinite({DataType::kBF16, {1}, bf16}, "w").ok());

@@ -149,7 +149,7 @@ TEST_F(ShardModelTest, WeightsThatAreNotFiniteAreRefusedAndTheOldFileStays) {
     ASSERT_TRUE(WriteBytes(path, "old").ok());
     Poison(name);
     const size_t before = folder_.entries();
-    EXPECT_TRUE(FailedWith(Shard({}, path), ErrorKind::kData, name));
+    EXPECT_TRUE(FailedWith(Shard({}, path), ErrorKind::kDamaged, name));
     EXPECT_EQ(FileBytes(path), (std::vector<uint8_t>{'o', 'l', 'd'}));
     EXPECT_EQ(folder_.entries(), before);
   }

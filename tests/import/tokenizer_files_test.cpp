@@ -33,8 +33,8 @@ class TokenizerFilesTest : public testing::Test {
     const auto files = Read();
     EXPECT_FALSE(files.ok());
     if (files.ok()) return "";
-    EXPECT_EQ(files.error().kind, ErrorKind::kData);
-    return files.error().message;
+    EXPECT_EQ(files.error().kind, ErrorKind::kDamaged);
+    return files.error().Message();
   }
   std::string FailureOf(const Json& tokenizer) {
     Write("tokenizer.json", tokenizer.dump());
@@ -52,7 +52,7 @@ bool Contains(const std::string& text, const std::string& part) {
 TEST_F(TokenizerFilesTest, ReadsVocabTxt) {
   Write("vocab.txt", "[PAD]\r\n[SEP]\r\n[CLS]\r\n[UNK]\r\na");
   const auto files = Read();
-  ASSERT_TRUE(files.ok()) << files.error().message;
+  ASSERT_TRUE(files.ok()) << files.error().Message();
   EXPECT_EQ(files->vocabulary_text, "[PAD]\n[SEP]\n[CLS]\n[UNK]\na\n");
   EXPECT_EQ(files->info.pad_id, 0u);
   EXPECT_EQ(files->info.sep_id, 1u);
@@ -67,7 +67,7 @@ TEST_F(TokenizerFilesTest, ConfigDecides) {
         R"({"do_lower_case": false, "tokenize_chinese_chars": false, "unk_token": "<u>",
             "cls_token": {"content": "<c>"}, "strip_accents": null})");
   const auto files = Read();
-  ASSERT_TRUE(files.ok()) << files.error().message;
+  ASSERT_TRUE(files.ok()) << files.error().Message();
   EXPECT_FALSE(files->info.lowercase || files->info.strip_accents || files->info.split_chinese);
   EXPECT_EQ(files->info.cls_id, 1u);
   EXPECT_EQ(files->info.pad_id, 7u) << "from config.json, as the vocabulary has none";
@@ -98,7 +98,7 @@ TEST_F(TokenizerFilesTest, RefusesMoreTokensThanTheModelHas) {
 TEST_F(TokenizerFilesTest, ReadsTokenizerJson) {
   Write("tokenizer.json", json_.dump());
   auto files = Read();
-  ASSERT_TRUE(files.ok()) << files.error().message;
+  ASSERT_TRUE(files.ok()) << files.error().Message();
   EXPECT_EQ(files->vocabulary_text, "[CLS]\n[UNK]\n[SEP]\na\n");
   EXPECT_FALSE(files->info.lowercase || files->info.strip_accents);
   EXPECT_TRUE(files->info.split_chinese);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/remedy.h"
 #include "format/importance_file.h"
 #include "importance/importance_join.h"
 #include "importance/importance_world.h"
@@ -72,7 +73,7 @@ TEST_F(ImportanceParts, PartsOfOneModelMayBeCutInSeveralWays) {
     ExpectJoinsTo(whole, {halves[0], quarters[2], quarters[3]});
   }
   const auto mixed = JoinImportanceParts({halves[0], quarters[3]});
-  EXPECT_TRUE(FailedWith(mixed, ErrorKind::kData, "before p4 (part 4/4); give all parts"));
+  EXPECT_TRUE(FailedWith(mixed, ErrorKind::kDamaged, "before p4 (part 4/4); give all parts"));
 }
 
 TEST_F(ImportanceParts, GapsOverlapsAndDuplicatesAreRefused) {
@@ -81,7 +82,7 @@ TEST_F(ImportanceParts, GapsOverlapsAndDuplicatesAreRefused) {
     std::vector<NamedPart> some;
     some.reserve(which.size());
     for (const size_t i : which) some.push_back(parts[i]);
-    EXPECT_TRUE(FailedWith(JoinImportanceParts(some), ErrorKind::kData, words));
+    EXPECT_TRUE(FailedWith(JoinImportanceParts(some), ErrorKind::kDamaged, words));
   };
   refused({1, 2, 3}, "no part has units 1 to ");
   refused({0, 1, 2}, "which come after p3 (part 3/4); give all parts");
@@ -90,7 +91,7 @@ TEST_F(ImportanceParts, GapsOverlapsAndDuplicatesAreRefused) {
   EXPECT_TRUE(FailedWith(JoinImportanceParts({}), ErrorKind::kUsage, "no parts"));
   auto halves = Parts(2);
   halves.push_back(parts[0]);
-  EXPECT_TRUE(FailedWith(JoinImportanceParts(halves), ErrorKind::kData, "p1 and p1 overlap"));
+  EXPECT_TRUE(FailedWith(JoinImportanceParts(halves), ErrorKind::kDamaged, "p1 and p1 overlap"));
 }
 
 TEST_F(ImportanceParts, WhatDoesNotBelongIsRefused) {
@@ -103,11 +104,11 @@ TEST_F(ImportanceParts, WhatDoesNotBelongIsRefused) {
       {[](ImportancePart& p) { ++p.job.data.bytes[3]; }, "p2: is of other data ("},
       {[](ImportancePart& p) { p.job.metric = "kl"; }, "another metric (kl, not loss), unlike p1"},
       {[](ImportancePart& p) { p.job.kernel = "x"; }, "another kernel (x, not native-"},
-      {[](ImportancePart& p) { p.job.gains = true; }, "a measurement with --gains"},
+      {[](ImportancePart& p) { p.job.gains = true; }, "a measurement with gains"},
       {[](ImportancePart& p) {
          p.job.submodels = {{1, 1, 2}};
        },
-       "a measurement with --submodels"},
+       "a measurement with submodels"},
       {[](ImportancePart& p) { p.job.raised_bits = {6}; }, "a container with other bits"},
       {[](ImportancePart& p) { p.job.base_bits = 5; }, "a container with other bits"},
       {[](ImportancePart& p) { ++p.job.units; }, "p2: is of other work"},
@@ -117,7 +118,7 @@ TEST_F(ImportanceParts, WhatDoesNotBelongIsRefused) {
   for (const auto& one : cases) {
     auto changed = parts;
     one.change(changed[1].part);
-    EXPECT_TRUE(FailedWith(JoinImportanceParts(changed), ErrorKind::kData, one.words));
+    EXPECT_TRUE(FailedWith(JoinImportanceParts(changed), ErrorKind::kDamaged, one.words));
   }
 }
 
@@ -179,15 +180,16 @@ TEST_F(Resuming, WhatDoesNotBelongIsRefused) {
   options_.resume = &before;
   options_.resume_name = "a.resume";
   options_.parts = 2;
-  EXPECT_TRUE(FailedWith(MeasurePart(options_), ErrorKind::kData,
-                         "a.resume: is of another part of the work, so it cannot be resumed; "
-                         "start again without --resume"));
+  EXPECT_TRUE(FailedWith(MeasurePart(options_), ErrorKind::kForeign,
+                         "a.resume: is of another part of the work, so it cannot be resumed",
+                         Remedy::kBeginPartAnew));
   options_.parts = 1;
   options_.metric = Metric::kKl;
-  EXPECT_TRUE(FailedWith(MeasurePart(options_), ErrorKind::kData, "another metric (loss, not kl)"));
+  EXPECT_TRUE(
+      FailedWith(MeasurePart(options_), ErrorKind::kForeign, "another metric (loss, not kl)"));
   options_.metric = Metric::kLoss;
   options_.gains = true;
-  EXPECT_TRUE(FailedWith(MeasurePart(options_), ErrorKind::kData, "without --gains"));
+  EXPECT_TRUE(FailedWith(MeasurePart(options_), ErrorKind::kForeign, "without gains"));
 }
 
 }  // namespace

@@ -173,14 +173,15 @@ TEST_F(ImportanceTest, ALossThatIsNoNumberIsRefused) {
   ChunkJudge judge(Metric::kLoss, model_->index().info, "a.sti");
   judge.Begin(chunks[0]);
   const std::vector<float> logits = {1, std::nanf(""), 0};
-  EXPECT_TRUE(FailedWith(judge.Of(0, logits), ErrorKind::kData, "a.sti: an example's loss is not"));
+  EXPECT_TRUE(
+      FailedWith(judge.Of(0, logits), ErrorKind::kDamaged, "a.sti: an example's loss is not"));
 }
 
 TEST_F(ImportanceTest, OneBitwidthCannotBeMeasured) {
   ShardOptions options;
   options.bits = {4};
   ASSERT_TRUE(Succeeded(WriteTinyContainer(path_, {}, options)));
-  EXPECT_TRUE(FailedWith(Measure({}), ErrorKind::kData, "one bitwidth only"));
+  EXPECT_TRUE(FailedWith(Measure({}), ErrorKind::kDamaged, "one bitwidth only"));
 }
 
 }  // namespace

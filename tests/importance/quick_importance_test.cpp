@@ -212,9 +212,9 @@ TEST_F(QuickImportanceTest, RefusesWhatGradientsCannotTell) {
   submodels.submodels = true;
   EXPECT_TRUE(FailedWith(Estimate(submodels), ErrorKind::kUsage, words));
   examples_[5].label.reset();
-  EXPECT_TRUE(FailedWith(Estimate(Options(Metric::kLoss)), ErrorKind::kData, "no label"));
+  EXPECT_TRUE(FailedWith(Estimate(Options(Metric::kLoss)), ErrorKind::kDamaged, "no label"));
   examples_.clear();
-  EXPECT_TRUE(FailedWith(Estimate(Options(Metric::kKl)), ErrorKind::kData, "no examples"));
+  EXPECT_TRUE(FailedWith(Estimate(Options(Metric::kKl)), ErrorKind::kDamaged, "no examples"));
 }
 
 TEST_F(QuickImportanceTest, MayBeCancelled) {

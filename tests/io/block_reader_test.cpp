@@ -25,7 +25,7 @@ class BlockReaderTest : public ::testing::TestWithParam<ReadPath> {
     auto reader = OpenBlockReader(path_, GetParam());
     // What a machine forbids (io_uring in a container, O_DIRECT on a file system) is not a failure.
     if (!reader.ok() && reader.error().kind == ErrorKind::kMachine) {
-      GTEST_SKIP() << ReadPathName(GetParam()) << " cannot read here: " << reader.error().message;
+      GTEST_SKIP() << ReadPathName(GetParam()) << " cannot read here: " << reader.error().Message();
     }
     ASSERT_TRUE(Succeeded(reader));
     reader_ = std::move(reader).value();
@@ -151,14 +151,14 @@ TEST_P(BlockReaderTest, AFailureAmongManyLeavesNothingInFlight) {
   for (uint64_t i = 0; i < 40; ++i) {
     requests.push_back({i * kBlockBytes, buffer.span().subspan(i * kBlockBytes, kBlockBytes), 0});
   }
-  EXPECT_TRUE(FailedWith(reader_->ReadAll(requests), ErrorKind::kData, "ends at byte"));
+  EXPECT_TRUE(FailedWith(reader_->ReadAll(requests), ErrorKind::kDamaged, "ends at byte"));
   EXPECT_EQ(reader_->in_flight(), 0U);
 }
 
 TEST_P(BlockReaderTest, AReadBehindTheEndSaysWhereTheFileEnds) {
   std::filesystem::resize_file(path_, 10 * kBlockBytes);
   AlignedBuffer buffer(kBlockBytes);
-  EXPECT_TRUE(FailedWith(reader_->Read(30 * kBlockBytes, buffer.span()), ErrorKind::kData,
+  EXPECT_TRUE(FailedWith(reader_->Read(30 * kBlockBytes, buffer.span()), ErrorKind::kDamaged,
                          "ends at byte " + std::to_string(10 * kBlockBytes) + ","));
 }
 
@@ -167,7 +167,7 @@ TEST_P(BlockReaderTest, EndOfFileInsideARequestIsADataError) {
     std::filesystem::resize_file(path_, size);
     AlignedBuffer buffer(4 * kBlockBytes);
     const Status status = reader_->Read(46 * kBlockBytes, buffer.span());
-    EXPECT_TRUE(FailedWith(status, ErrorKind::kData, "ends at byte " + std::to_string(size)));
+    EXPECT_TRUE(FailedWith(status, ErrorKind::kDamaged, "ends at byte " + std::to_string(size)));
     EXPECT_EQ(reader_->in_flight(), 0U);
     ASSERT_TRUE(WriteBytes(path_, content_).ok());
     EXPECT_TRUE(Succeeded(reader_->Read(46 * kBlockBytes, buffer.span())));
@@ -189,10 +189,10 @@ TEST(OpenBlockReader, SaysWhatIsNoFile) {
   for (const ReadPath path :
        {ReadPath::kAuto, ReadPath::kUring, ReadPath::kThreads, ReadPath::kBuffered}) {
     const auto none = OpenBlockReader(folder.File("none"), path);
-    EXPECT_TRUE(FailedWith(none, ErrorKind::kData, "no such file"));
+    EXPECT_TRUE(FailedWith(none, ErrorKind::kNoSuchFile, "no such file"));
   }
   const auto directory = OpenBlockReader(folder.path(), ReadPath::kBuffered);
-  EXPECT_TRUE(FailedWith(directory, ErrorKind::kData, "not a regular file"));
+  EXPECT_TRUE(FailedWith(directory, ErrorKind::kNoSuchFile, "not a regular file"));
 }
 
 }  // namespace

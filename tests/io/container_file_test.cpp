@@ -67,7 +67,7 @@ TEST_F(ContainerFileTest, ReadsAndChecksEveryPart) {
 TEST_F(ContainerFileTest, EveryFlippedByteOfHeaderAndIndexIsFound) {
   for (uint64_t at = 0; at < index_end(); ++at) {
     ASSERT_TRUE(DamageByte(path_, at, 0x04).ok());
-    ASSERT_TRUE(FailedWith(ContainerFile::Open(path_), ErrorKind::kData, path_)) << "byte " << at;
+    ASSERT_TRUE(Refused(ContainerFile::Open(path_), path_)) << "byte " << at;
     ASSERT_TRUE(DamageByte(path_, at, 0x04).ok());
   }
   EXPECT_TRUE(Succeeded(ContainerFile::Open(path_)));
@@ -90,7 +90,7 @@ TEST_F(ContainerFileTest, EveryTruncationIsFound) {
   }
   for (const uint64_t size : sizes) {
     Write(std::span(bytes_).first(size));
-    EXPECT_TRUE(FailedWith(ContainerFile::Open(path_), ErrorKind::kData, path_)) << size;
+    EXPECT_TRUE(Refused(ContainerFile::Open(path_), path_)) << size;
   }
 }
 
@@ -99,7 +99,7 @@ TEST_F(ContainerFileTest, BytesBehindTheEndAreFound) {
     auto longer = bytes_;
     longer.resize(bytes_.size() + extra);
     Write(longer);
-    EXPECT_TRUE(FailedWith(ContainerFile::Open(path_), ErrorKind::kData, "its header says"));
+    EXPECT_TRUE(FailedWith(ContainerFile::Open(path_), ErrorKind::kDamaged, "its header says"));
   }
 }
 
@@ -107,10 +107,11 @@ TEST_F(ContainerFileTest, OtherFilesAreNoContainers) {
   for (const std::string& content :
        {std::string(), std::string("{}"), std::string(9000, 'x'), std::string(8192, '\0')}) {
     ASSERT_TRUE(WriteBytes(path_, content).ok());
-    EXPECT_TRUE(FailedWith(ContainerFile::Open(path_), ErrorKind::kData, "not a shard container"));
+    EXPECT_TRUE(
+        FailedWith(ContainerFile::Open(path_), ErrorKind::kForeign, "not a shard container"));
   }
-  EXPECT_TRUE(
-      FailedWith(ContainerFile::Open(folder_.File("none")), ErrorKind::kData, "no such file"));
+  EXPECT_TRUE(FailedWith(ContainerFile::Open(folder_.File("none")), ErrorKind::kNoSuchFile,
+                         "no such file"));
 }
 
 TEST_F(ContainerFileTest, AFlippedByteOfAPartIsFoundByItsName) {
@@ -123,7 +124,7 @@ TEST_F(ContainerFileTest, AFlippedByteOfAPartIsFoundByItsName) {
       ASSERT_TRUE(DamageByte(path_, at).ok());
       auto file = ContainerFile::Open(path_);
       ASSERT_TRUE(Succeeded(file));
-      EXPECT_TRUE(FailedWith(file->ReadPart(part, "layer 1 slice 0"), ErrorKind::kData,
+      EXPECT_TRUE(FailedWith(file->ReadPart(part, "layer 1 slice 0"), ErrorKind::kDamaged,
                              path_ + ": layer 1 slice 0 is damaged"));
       ASSERT_TRUE(DamageByte(path_, at).ok());
     }
@@ -131,7 +132,7 @@ TEST_F(ContainerFileTest, AFlippedByteOfAPartIsFoundByItsName) {
   ASSERT_TRUE(DamageByte(path_, vocabulary.offset).ok());
   auto file = ContainerFile::Open(path_);
   ASSERT_TRUE(Succeeded(file));
-  EXPECT_TRUE(FailedWith(file->ReadResident(ResidentKind::kVocabulary), ErrorKind::kData,
+  EXPECT_TRUE(FailedWith(file->ReadResident(ResidentKind::kVocabulary), ErrorKind::kDamaged,
                          "vocabulary is damaged"));
 }
 
@@ -140,7 +141,7 @@ TEST_F(ContainerFileTest, AFileThatShrinksWhileOpenIsADataError) {
   ASSERT_TRUE(Succeeded(file));
   std::filesystem::resize_file(path_, bytes_.size() - 2 * kBlockBytes);
   const PartLocation& last = report_.index.shards.back().parts[PartKind::kFull];
-  EXPECT_TRUE(FailedWith(file->ReadPart(last, "last"), ErrorKind::kData, "ends at byte"));
+  EXPECT_TRUE(FailedWith(file->ReadPart(last, "last"), ErrorKind::kDamaged, "ends at byte"));
 }
 
 }  // namespace

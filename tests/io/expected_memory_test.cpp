@@ -31,7 +31,7 @@ class ExpectedMemoryTest : public ::testing::TestWithParam<std::tuple<ReadPath, 
     const auto [way, depth] = GetParam();
     auto reader = OpenBlockReader(path_, way, depth);
     if (!reader.ok() && reader.error().kind == ErrorKind::kMachine) {
-      GTEST_SKIP() << reader.error().message;
+      GTEST_SKIP() << reader.error().Message();
     }
     ASSERT_TRUE(Succeeded(reader));
     reader_ = std::move(reader).value();
@@ -100,7 +100,7 @@ TEST_P(ExpectedMemoryTest, MayGoAfterItWasTakenBack) {
 TEST_P(ExpectedMemoryTest, AnEndOfFileIsTheSameError) {
   reader_->Expect(arena_.span());
   std::filesystem::resize_file(path_, 30 * kBlockBytes + 100);
-  EXPECT_TRUE(FailedWith(reader_->Read(28 * kBlockBytes, Blocks(0, 10)), ErrorKind::kData,
+  EXPECT_TRUE(FailedWith(reader_->Read(28 * kBlockBytes, Blocks(0, 10)), ErrorKind::kDamaged,
                          "ends at byte " + std::to_string(30 * kBlockBytes + 100)));
   EXPECT_EQ(reader_->in_flight(), 0U);
   ReadAndCompare(0, 0, 30, 3);
@@ -134,7 +134,7 @@ TEST(ExpectedMemory, IsRegisteredWithTheKernelAndTakenBack) {
   const std::string path = folder.File("blocks");
   ASSERT_TRUE(WriteBytes(path, std::string(4 * kBlockBytes, 'x')).ok());
   auto reader = OpenBlockReader(path, ReadPath::kUring);
-  if (!reader.ok()) GTEST_SKIP() << reader.error().message;
+  if (!reader.ok()) GTEST_SKIP() << reader.error().Message();
   if (RegisteredBuffers() != "0") GTEST_SKIP() << "this kernel does not show a ring's buffers";
   AlignedBuffer arena(4 * kBlockBytes);
   (*reader)->Expect(arena.span());

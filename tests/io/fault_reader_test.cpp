@@ -65,7 +65,7 @@ TEST_F(FaultReaderTest, FailsTheReadWithANumber) {
   Open({{.kind = FaultKind::kError, .nth = 2}});
   EXPECT_TRUE(Succeeded(ReadBlock(0)));
   EXPECT_TRUE(Succeeded(ReadBlock(1)));
-  EXPECT_TRUE(FailedWith(ReadBlock(2), ErrorKind::kMachine, "Input/output error"));
+  EXPECT_TRUE(FailedWith(ReadBlock(2), ErrorKind::kReadFailed, "Input/output error"));
   EXPECT_TRUE(Succeeded(ReadBlock(2)));
   EXPECT_EQ(reader_->in_flight(), 0U);
 }
@@ -74,7 +74,7 @@ TEST_F(FaultReaderTest, FailsReadsThatTouchARangeUntilHealed) {
   Open({{.kind = FaultKind::kError, .offset = 5 * kBlockBytes + 100, .length = 1}});
   for (int round = 0; round < 2; ++round) {
     EXPECT_TRUE(Succeeded(ReadBlock(4)));
-    EXPECT_TRUE(FailedWith(ReadBlock(5), ErrorKind::kMachine, path_));
+    EXPECT_TRUE(FailedWith(ReadBlock(5), ErrorKind::kReadFailed, path_));
     EXPECT_TRUE(Succeeded(ReadBlock(6)));
   }
   EXPECT_EQ(reader_->injected(), 2U);
@@ -127,7 +127,7 @@ TEST_F(FaultReaderTest, AnErrorOfTheReaderInsideCostsNoPlaceInFlight) {
   Open({}, true);
   std::filesystem::resize_file(path_, 10 * kBlockBytes);
   for (int round = 0; round < 20; ++round) {
-    EXPECT_TRUE(FailedWith(ReadBlock(12), ErrorKind::kData, "ends at byte"));
+    EXPECT_TRUE(FailedWith(ReadBlock(12), ErrorKind::kDamaged, "ends at byte"));
     EXPECT_TRUE(Succeeded(ReadBlock(1)));
     EXPECT_EQ(reader_->in_flight(), 0U);
   }

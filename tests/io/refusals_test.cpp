@@ -11,6 +11,7 @@
 #include <string>
 
 #include "base/aligned_buffer.h"
+#include "base/remedy.h"
 #include "io/block_reader.h"
 #include "support/expect.h"
 #include "support/in_child.h"
@@ -35,7 +36,9 @@ class RefusalsTest : public ::testing::Test {
   /// "WAY: REASONS" if the whole file is read, with and without expected memory; else what failed.
   [[nodiscard]] std::string ReadAs(ReadPath wanted) const {
     auto reader = OpenBlockReader(path_, wanted);
-    return reader.ok() ? ReadWith(**reader) : reader.error().message;
+    if (reader.ok()) return ReadWith(**reader);
+    const bool others = reader.error().remedy == Remedy::kTryOtherReads;
+    return reader.error().Message() + (others ? "; other ways may work" : "");
   }
   [[nodiscard]] std::string ReadWith(BlockReader& reader) const {
     AlignedBuffer buffer(content_.size());
@@ -43,7 +46,7 @@ class RefusalsTest : public ::testing::Test {
       std::fill(buffer.span().begin(), buffer.span().end(), uint8_t{0});
       reader.Expect(memory);
       const Status status = reader.Read(0, buffer.span());
-      if (!status.ok()) return status.error().message;
+      if (!status.ok()) return status.error().Message();
       if (!std::equal(content_.begin(), content_.end(),
                       reinterpret_cast<const char*>(buffer.data()))) {
         return "other bytes";
@@ -89,10 +92,9 @@ TEST_F(RefusalsTest, IoUringForbidden) {
             WithoutUring("this kernel has no io_uring (Function not implemented)"));
   EXPECT_EQ(read(ReadPath::kAuto, ENOMEM),
             WithoutUring("io_uring cannot start here (Cannot allocate memory)"));
-  EXPECT_EQ(read(ReadPath::kUring, EPERM),
-            path_ +
-                ": io_uring is not permitted here (Operation not permitted); --io auto tries "
-                "the other ways");
+  EXPECT_EQ(
+      read(ReadPath::kUring, EPERM),
+      path_ + ": io_uring is not permitted here (Operation not permitted); other ways may work");
 }
 
 TEST_F(RefusalsTest, NothingMayBeRegistered) {
@@ -109,7 +111,7 @@ TEST_F(RefusalsTest, NoMemoryMayBeLocked) {
   if (!uring_) GTEST_SKIP() << "no io_uring here";
   const std::string text = InChild([this] {
     auto reader = OpenBlockReader(path_, ReadPath::kUring);
-    if (!reader.ok()) return reader.error().message;
+    if (!reader.ok()) return reader.error().Message();
     const rlimit none{0, 0};
     // Root may lock memory whatever the limit, so this stops being root.
     if (setrlimit(RLIMIT_MEMLOCK, &none) != 0) return std::string("no limit");

@@ -69,7 +69,7 @@ TEST_F(TornContainerTest, APartTornTwiceIsDamagedUntilItIsReadWhole) {
   auto file = Open({});
   ASSERT_TRUE(Succeeded(file));
   reader_->Inject(Torn(Part().offset + 1, 2));
-  EXPECT_TRUE(FailedWith(file->ReadPart(Part(), "layer 1 slice 0 plane 5"), ErrorKind::kData,
+  EXPECT_TRUE(FailedWith(file->ReadPart(Part(), "layer 1 slice 0 plane 5"), ErrorKind::kDamaged,
                          path_ + ": layer 1 slice 0 plane 5 is damaged"));
   EXPECT_EQ(reader_->injected(), 2U);
   EXPECT_TRUE(Succeeded(file->ReadPart(Part(), "part")));
@@ -86,7 +86,7 @@ TEST_F(TornContainerTest, AResidentPartTornOnceHeals) {
   EXPECT_EQ(reader_->injected(), 1U);
   EXPECT_EQ(*healed, *whole);
   reader_->Inject(Torn(part.offset, Fault::kAlways));
-  EXPECT_TRUE(FailedWith(file->ReadResident(ResidentKind::kVocabulary), ErrorKind::kData,
+  EXPECT_TRUE(FailedWith(file->ReadResident(ResidentKind::kVocabulary), ErrorKind::kDamaged,
                          "vocabulary is damaged"));
 }
 
@@ -96,18 +96,17 @@ TEST_F(TornContainerTest, HeaderAndIndexTornOnceHeal) {
     ASSERT_TRUE(Succeeded(file)) << "byte " << at;
     EXPECT_EQ(reader_->injected(), 1U);
     EXPECT_EQ(file->index().shards.size(), index_.shards.size());
-    EXPECT_TRUE(FailedWith(Open({Torn(at, Fault::kAlways)}), ErrorKind::kData, path_))
-        << "byte " << at;
+    EXPECT_TRUE(Refused(Open({Torn(at, Fault::kAlways)}), path_)) << "byte " << at;
   }
 }
 
 TEST_F(TornContainerTest, AnErrorOfTheDeviceIsTheMachinesFault) {
-  EXPECT_TRUE(FailedWith(Open({{.kind = FaultKind::kError, .nth = 0}}), ErrorKind::kMachine,
+  EXPECT_TRUE(FailedWith(Open({{.kind = FaultKind::kError, .nth = 0}}), ErrorKind::kReadFailed,
                          path_ + ": cannot read: Input/output error"));
   auto file = Open({});
   ASSERT_TRUE(Succeeded(file));
   reader_->Inject({.kind = FaultKind::kError, .offset = Part().offset, .length = 1});
-  EXPECT_TRUE(FailedWith(file->ReadPart(Part(), "part"), ErrorKind::kMachine, path_));
+  EXPECT_TRUE(FailedWith(file->ReadPart(Part(), "part"), ErrorKind::kReadFailed, path_));
   EXPECT_EQ(reader_->injected(), 1U);
   reader_->Heal();
   EXPECT_TRUE(Succeeded(file->ReadPart(Part(), "part")));
@@ -118,7 +117,7 @@ TEST_F(TornContainerTest, AnErrorOfTheDeviceWhileReadingAgainIsThatError) {
   ASSERT_TRUE(Succeeded(file));
   reader_->Inject(Torn(Part().offset, 1));
   reader_->Inject({.kind = FaultKind::kError, .nth = reader_->reads() + 1});
-  EXPECT_TRUE(FailedWith(file->ReadPart(Part(), "part"), ErrorKind::kMachine, "cannot read"));
+  EXPECT_TRUE(FailedWith(file->ReadPart(Part(), "part"), ErrorKind::kReadFailed, "cannot read"));
   EXPECT_EQ(reader_->injected(), 2U);
 }
 

@@ -16,7 +16,7 @@ const bool kUserChose = std::getenv("OPENBLAS_CORETYPE") != nullptr;
 
 TEST(BlasBackend, AddsAProduct) {
   const auto blas = BlasBackend::Open(1);
-  if (!blas.ok()) GTEST_SKIP() << blas.error().message;
+  if (!blas.ok()) GTEST_SKIP() << blas.error().Message();
   const std::vector<float> a = {1, 2, 0, 3, 4, 0};  // stride 3
   const std::vector<float> b = {1, 10, 100, 1000};
   std::vector<float> c = {0.5f, 0.5f, 0.5f, 0.5f};
@@ -26,7 +26,7 @@ TEST(BlasBackend, AddsAProduct) {
 
 TEST(BlasBackend, DoesNotFallBackToHaswellOnAvx512) {
   const auto blas = BlasBackend::Open(1);
-  if (!blas.ok()) GTEST_SKIP() << blas.error().message;
+  if (!blas.ok()) GTEST_SKIP() << blas.error().Message();
   if (kUserChose) GTEST_SKIP() << "OPENBLAS_CORETYPE is set";
   const auto sets = InstructionSets();
   if (std::find(sets.begin(), sets.end(), "avx512") == sets.end()) GTEST_SKIP() << "no AVX-512";

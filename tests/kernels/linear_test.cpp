@@ -88,7 +88,7 @@ class LinearBackends : public ::testing::TestWithParam<Backend> {};
 TEST_P(LinearBackends, AgreesWithDoubles) {
   ThreadPool pool(1);
   const auto backend = Linear::Create({GetParam()}, pool, Activation::kRelu);
-  if (!backend.ok()) GTEST_SKIP() << backend.error().message;
+  if (!backend.ok()) GTEST_SKIP() << backend.error().Message();
   for (const auto& [outs, ins, terms, rows] : {std::array{26U, 312U, 1U, 5U},
                                                {312U, 26U, 3U, 9U},
                                                {64U, 100U, 2U, 1U},

@@ -93,14 +93,14 @@ TEST(Accuracy, Sst2ReachesThePublishedTable) {
     GTEST_SKIP() << "needs ../shared/models/" << name;
   }
   auto folder = ModelFolder::Open(kShared + "/models/" + name);
-  ASSERT_TRUE(folder.ok()) << folder.error().message;
+  ASSERT_TRUE(folder.ok()) << folder.error().Message();
   std::string path = testing::TempDir() + "accuracy.sti";
   ShardOptions options;
   options.bits = {kFullBits};
   options.threads = 2;
   ASSERT_TRUE(ShardModel(*folder, options, path).ok());
   auto file = ContainerFile::Open(path);
-  ASSERT_TRUE(file.ok()) << file.error().message;
+  ASSERT_TRUE(file.ok()) << file.error().Message();
   auto vocabulary = Vocabulary::FromText(folder->vocabulary_text());
   ASSERT_TRUE(vocabulary.ok());
   Tokenizer tokenizer(std::move(*vocabulary), folder->info().tokenizer);
@@ -109,7 +109,7 @@ TEST(Accuracy, Sst2ReachesThePublishedTable) {
   ASSERT_TRUE(examples.ok());
   const uint32_t bits[1] = {kFullBits};
   auto model = LoadedModel::Load(std::move(*file), bits);
-  ASSERT_TRUE(model.ok()) << model.error().message;
+  ASSERT_TRUE(model.ok()) << model.error().Message();
   ThreadPool pool(2);
   auto transformer = Transformer::Create(folder->info(), pool, {Backend::kNative});
   ASSERT_TRUE(transformer.ok());

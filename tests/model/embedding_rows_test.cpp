@@ -114,13 +114,13 @@ TEST_P(EmbeddingRowsTest, AFlippedByteInARowIsFoundByItsRow) {
   for (const uint32_t byte : {0U, words.row_bytes / 2, words.row_bytes - 1}) {
     const uint64_t at = words.offset + uint64_t{300} * words.row_bytes + byte;
     ASSERT_TRUE(DamageByte(path_, at).ok());
-    EXPECT_TRUE(FailedWith(Sum({2, 300, 3}, {0, 0, 0}), ErrorKind::kData,
+    EXPECT_TRUE(FailedWith(Sum({2, 300, 3}, {0, 0, 0}), ErrorKind::kDamaged,
                            "word embedding row 300 is damaged"));
     EXPECT_TRUE(Succeeded(Sum({2, 299, 301, 3}, {0, 0, 0, 0}))) << "other rows are whole";
     ASSERT_TRUE(DamageByte(path_, at).ok());
   }
   ASSERT_TRUE(DamageByte(path_, positions.offset + positions.row_bytes * 2 + 5).ok());
-  EXPECT_TRUE(FailedWith(Sum({2, 7, 3}, {0, 0, 0}), ErrorKind::kData,
+  EXPECT_TRUE(FailedWith(Sum({2, 7, 3}, {0, 0, 0}), ErrorKind::kDamaged,
                          "position embedding row 2 is damaged"));
   EXPECT_TRUE(Succeeded(Sum({2, 3}, {0, 0})));
 }
@@ -134,7 +134,7 @@ TEST_P(EmbeddingRowsTest, ARowInAnothersPlaceIsFound) {
     const uint8_t change = bytes[to] ^ bytes[to + words.row_bytes];
     ASSERT_TRUE(change == 0 || DamageByte(path_, to, change).ok());
   }
-  EXPECT_TRUE(FailedWith(Sum({7}, {0}), ErrorKind::kData, "word embedding row 7 is damaged"));
+  EXPECT_TRUE(FailedWith(Sum({7}, {0}), ErrorKind::kDamaged, "word embedding row 7 is damaged"));
 }
 
 std::string NameOf(const ::testing::TestParamInfo<DataType>& info) {

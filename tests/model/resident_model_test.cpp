@@ -110,7 +110,7 @@ TEST(ResidentModel, AFlippedByteIsFoundByThePartsName) {
     auto file = ContainerFile::Open(path);
     ASSERT_TRUE(Succeeded(file));
     EXPECT_TRUE(
-        FailedWith(LoadResidentModel(*file, layers), ErrorKind::kData, name + " is damaged"));
+        FailedWith(LoadResidentModel(*file, layers), ErrorKind::kDamaged, name + " is damaged"));
     ASSERT_TRUE(DamageByte(path, part.offset + part.length / 2).ok());
   }
 }

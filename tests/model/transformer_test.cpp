@@ -125,7 +125,7 @@ TEST(Transformer, OpenBlasAgrees) {
   const TestLayer layer(shape, 5);
   ThreadPool pool(1);
   const auto created = Transformer::Create(Info(shape), pool, {Backend::kOpenBlas});
-  if (!created.ok()) GTEST_SKIP() << created.error().message;
+  if (!created.ok()) GTEST_SKIP() << created.error().Message();
   EXPECT_EQ((*created)->kernel().name, "openblas-fp32");
   std::mt19937 random(4);
   const std::vector<uint32_t> offsets = {0, 9, 30};

@@ -109,11 +109,11 @@ class Victim {
   }
   [[nodiscard]] ::testing::AssertionResult IsNamed(const Error& error) {
     ++refused_;
-    return Names(error.kind, error.message);
+    return Names(error.kind, error.Message());
   }
   [[nodiscard]] ::testing::AssertionResult Names(ErrorKind kind, const std::string& message) const {
     const std::string rest = message.substr(std::min(path_.size(), message.size()));
-    if (kind == ErrorKind::kData && message.starts_with(path_ + ": ") && NamesPart(rest) &&
+    if (BlamesData(kind) && message.starts_with(path_ + ": ") && NamesPart(rest) &&
         message.find('\n') == std::string::npos) {
       return ::testing::AssertionSuccess();
     }
@@ -124,10 +124,10 @@ class Victim {
     auto file = Open();
     if (!file.ok()) return IsNamed(file.error());
     const auto report = VerifyContainer(*file, {});
-    if (!report.ok()) return ::testing::AssertionFailure() << report.error().message;
+    if (!report.ok()) return ::testing::AssertionFailure() << report.error().Message();
     if (report->damaged.empty()) return ::testing::AssertionFailure() << "nothing found";
-    for (const std::string& line : report->damaged) {
-      const auto named = Names(ErrorKind::kData, line);
+    for (const Error& damage : report->damaged) {
+      const auto named = Names(damage.kind, damage.Message());
       if (!named) return named;
     }
     ++refused_;
@@ -274,7 +274,7 @@ TEST(Corruption, EveryReadPathChecks) {
     victim.Flip(at, 0x04);
     for (const ReadPath path : {ReadPath::kAuto, ReadPath::kThreads}) {
       auto file = ContainerFile::Open(victim.path(), path);
-      if (!file.ok() && file.error().kind != ErrorKind::kData) continue;  // not on this system
+      if (!file.ok() && !BlamesData(file.error().kind)) continue;  // not on this system
       if (!file.ok()) {
         ASSERT_TRUE(victim.IsNamed(file.error()));
         continue;

@@ -66,7 +66,8 @@ TEST_F(Faults, TornOnceHealsTornForGoodIsAnErrorAndTheNextRunGoesOn) {
     EXPECT_EQ(healed->logits, expected);
     EXPECT_GT(faults_->injected(), 0U);
     faults_->Inject(Over(FaultKind::kTorn, place));
-    EXPECT_TRUE(FailedWith(pipeline_->Run(kTextIds, kTextTypes), ErrorKind::kData, "is damaged"));
+    EXPECT_TRUE(
+        FailedWith(pipeline_->Run(kTextIds, kTextTypes), ErrorKind::kDamaged, "is damaged"));
     faults_->Heal();
     const auto after = pipeline_->Run(kTextIds, kTextTypes);
     ASSERT_TRUE(Succeeded(after));
@@ -88,7 +89,7 @@ TEST_F(Faults, ADeviceErrorAtAnyReadEndsTheRunAndNoMore) {
     Fault fault;
     fault.nth = faults_->reads() + nth;
     faults_->Inject(fault);
-    EXPECT_TRUE(FailedWith(pipeline_->Run(kTextIds, kTextTypes), ErrorKind::kMachine));
+    EXPECT_TRUE(FailedWith(pipeline_->Run(kTextIds, kTextTypes), ErrorKind::kReadFailed));
     faults_->Heal();
     const auto after = pipeline_->Run(kTextIds, kTextTypes);
     ASSERT_TRUE(Succeeded(after));
@@ -232,7 +233,7 @@ TEST_F(Faults, AFailedRunGivesItsShareOfTheDeviceBack) {
     Fault fault;
     fault.nth = faults_->reads() + static_cast<uint64_t>(run % 4);
     faults_->Inject(fault);
-    EXPECT_TRUE(FailedWith(pipeline_->Run(kTextIds, kTextTypes), ErrorKind::kMachine));
+    EXPECT_TRUE(FailedWith(pipeline_->Run(kTextIds, kTextTypes), ErrorKind::kReadFailed));
     faults_->Heal();
   }
   ASSERT_TRUE(Succeeded(pipeline_->Run(kTextIds, kTextTypes)));

@@ -91,7 +91,7 @@ TEST(LargeFile, ShardsBehindFourGibibytes) {
   }
   // Damage out there is found like anywhere else.
   ASSERT_TRUE(DamageByte(large, index.shard(0, 1).parts[PartKind::kBase].offset + 77, 1).ok());
-  EXPECT_TRUE(FailedWith(Logits(large, ReadPath::kAuto), ErrorKind::kData,
+  EXPECT_TRUE(FailedWith(Logits(large, ReadPath::kAuto), ErrorKind::kDamaged,
                          "layer 0 slice 1 base is damaged"));
 }
 

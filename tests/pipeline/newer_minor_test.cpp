@@ -47,7 +47,7 @@ TEST_F(NewerMinor, VerifiesWhatItKnows) {
 
 TEST_F(NewerMinor, OnlyANewerMinorMayHaveUnknownParts) {
   ASSERT_TRUE(WriteFileAtomically(path_, NextContainerOfThisMinor(Whole())).ok());
-  EXPECT_TRUE(FailedWith(ContainerFile::Open(path_), ErrorKind::kData, "a hole between parts"));
+  EXPECT_TRUE(FailedWith(ContainerFile::Open(path_), ErrorKind::kDamaged, "a hole between parts"));
 }
 
 }  // namespace

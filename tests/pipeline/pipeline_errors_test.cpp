@@ -13,7 +13,7 @@ class PipelineErrors : public PipelineTest {
   void ExpectRefused(const std::string& words, const std::function<void(Plan&)>& edit) {
     Plan plan = Mixed();
     edit(plan);
-    EXPECT_TRUE(FailedWith(Make(plan), ErrorKind::kData, words));
+    EXPECT_TRUE(FailedWith(Make(plan), ErrorKind::kDamaged, words));
   }
   void Damage(const PartLocation& part) {
     ASSERT_TRUE(DamageByte(path_, part.offset + part.length / 2).ok());
@@ -26,7 +26,7 @@ TEST_F(PipelineErrors, APlanOfAnotherModelSaysBothAndWhatToDo) {
   const auto pipeline = Make(plan);
   for (const std::string& words :
        {plan.model.Prefix(), index_.model.Prefix(), path_, std::string("run sti-plan")}) {
-    EXPECT_TRUE(FailedWith(pipeline, ErrorKind::kData, words));
+    EXPECT_TRUE(FailedWith(pipeline, ErrorKind::kDamaged, words));
   }
 }
 
@@ -62,7 +62,7 @@ TEST_F(PipelineErrors, BitsThatAreNotInTheFile) {
   model.ffn = 128;
   const Plan plan = Mixed();
   ASSERT_TRUE(Succeeded(WriteTinyContainer(path_, model, options)));
-  EXPECT_TRUE(FailedWith(Make(plan), ErrorKind::kData,
+  EXPECT_TRUE(FailedWith(Make(plan), ErrorKind::kDamaged,
                          "6 bits of layer 0 slice 1, which the file does not have"));
   EXPECT_TRUE(Succeeded(Make(WholeAt(4))));
 }
@@ -73,12 +73,13 @@ TEST_F(PipelineErrors, InputsThatAreNoneAreRefusedAndTheNextOneRuns) {
   auto pipeline = Make(plan);
   ASSERT_TRUE(Succeeded(pipeline));
   auto run = [&](const Ids& ids, const Ids& types) { return (*pipeline)->Run(ids, types); };
-  EXPECT_TRUE(FailedWith(run({}, {}), ErrorKind::kData, "without tokens"));
-  EXPECT_TRUE(FailedWith(run(Ids(10, 2), Ids(10, 0)), ErrorKind::kData, "10 tokens"));
+  EXPECT_TRUE(FailedWith(run({}, {}), ErrorKind::kDamaged, "without tokens"));
+  EXPECT_TRUE(FailedWith(run(Ids(10, 2), Ids(10, 0)), ErrorKind::kDamaged, "10 tokens"));
   EXPECT_TRUE(FailedWith(run({2, 3}, {0}), ErrorKind::kUsage));
-  EXPECT_TRUE(FailedWith(run({2, 47}, {0, 0}), ErrorKind::kData, "47 is outside the vocabulary"));
-  EXPECT_TRUE(FailedWith(run({2, 0xFFFFFFFF}, {0, 0}), ErrorKind::kData, "outside"));
-  EXPECT_TRUE(FailedWith(run({2, 3}, {0, 2}), ErrorKind::kData, "token type"));
+  EXPECT_TRUE(
+      FailedWith(run({2, 47}, {0, 0}), ErrorKind::kDamaged, "47 is outside the vocabulary"));
+  EXPECT_TRUE(FailedWith(run({2, 0xFFFFFFFF}, {0, 0}), ErrorKind::kDamaged, "outside"));
+  EXPECT_TRUE(FailedWith(run({2, 3}, {0, 2}), ErrorKind::kDamaged, "token type"));
   EXPECT_TRUE(Succeeded(run(kTextIds, kTextTypes)));
   EXPECT_TRUE(Succeeded(run({46}, {1})));
 }
@@ -96,7 +97,7 @@ TEST_F(PipelineErrors, DamageInAnyStreamedPartIsAnErrorAndNeverALabel) {
       for (const uint64_t at : {place.offset, place.offset + place.length - 1}) {
         ASSERT_TRUE(DamageByte(path_, at).ok());
         const auto result = (*pipeline)->Run(kTextIds, kTextTypes);
-        EXPECT_TRUE(FailedWith(result, ErrorKind::kData,
+        EXPECT_TRUE(FailedWith(result, ErrorKind::kDamaged,
                                ShardPartName(layer, slice, PartAt(bits)) + " is damaged"));
         ASSERT_TRUE(DamageByte(path_, at).ok());
       }
@@ -116,7 +117,7 @@ TEST_F(PipelineErrors, DamageWithATinyArenaEndsTheRunToo) {
   ASSERT_LT((*pipeline)->staging_bytes(), 5U * 16 * 4096);
   Damage(index_.shard(3, 2).parts[PartKind::kPlane3]);
   for (int turn = 0; turn < 3; ++turn) {
-    EXPECT_TRUE(FailedWith((*pipeline)->Run(kTextIds, kTextTypes), ErrorKind::kData,
+    EXPECT_TRUE(FailedWith((*pipeline)->Run(kTextIds, kTextTypes), ErrorKind::kDamaged,
                            "layer 3 slice 2 plane 3 is damaged"));
   }
 }
@@ -133,7 +134,7 @@ TEST_F(PipelineErrors, DamageInWhatIsNotReadDoesNotMatter) {
 
 TEST_F(PipelineErrors, DamageInAPreloadedShardFailsTheOpening) {
   Damage(index_.shard(0, 1).parts[PartKind::kBase]);
-  EXPECT_TRUE(FailedWith(Make(WithPreload(WholeAt(4), 2)), ErrorKind::kData,
+  EXPECT_TRUE(FailedWith(Make(WithPreload(WholeAt(4), 2)), ErrorKind::kDamaged,
                          "layer 0 slice 1 base is damaged"));
 }
 
@@ -142,7 +143,7 @@ TEST_F(PipelineErrors, DamageInAnEmbeddingRowFailsInputsWithThatToken) {
   ASSERT_TRUE(Succeeded(pipeline));
   ASSERT_TRUE(
       DamageByte(path_, index_.words.offset + uint64_t{9} * index_.words.row_bytes + 3).ok());
-  EXPECT_TRUE(FailedWith((*pipeline)->Run(kTextIds, kTextTypes), ErrorKind::kData,
+  EXPECT_TRUE(FailedWith((*pipeline)->Run(kTextIds, kTextTypes), ErrorKind::kDamaged,
                          "word embedding row 9 is damaged"));
   EXPECT_TRUE(Succeeded((*pipeline)->Run(Ids{2, 5, 3}, Ids{0, 0, 0})));
 }
@@ -151,7 +152,8 @@ TEST_F(PipelineErrors, AFileCutWhileOpenEndsTheRun) {
   auto pipeline = Make(WholeAt(kFullBits));
   ASSERT_TRUE(Succeeded(pipeline));
   std::filesystem::resize_file(path_, index_.shard(3, 0).parts[PartKind::kBase].offset);
-  EXPECT_TRUE(FailedWith((*pipeline)->Run(kTextIds, kTextTypes), ErrorKind::kData, "ends at byte"));
+  EXPECT_TRUE(
+      FailedWith((*pipeline)->Run(kTextIds, kTextTypes), ErrorKind::kDamaged, "ends at byte"));
 }
 
 }  // namespace

@@ -146,7 +146,7 @@ TEST_F(PipelineTest, ThePlainBackendAgrees) {
   options.arithmetic.backend = Backend::kOpenBlas;
   auto pipeline = Make(Mixed(), options);
   if (!pipeline.ok() && pipeline.error().kind == ErrorKind::kMachine) {
-    GTEST_SKIP() << pipeline.error().message;
+    GTEST_SKIP() << pipeline.error().Message();
   }
   ASSERT_TRUE(Succeeded(pipeline));
   const auto plain = (*pipeline)->Run(kTextIds, kTextTypes);

@@ -172,7 +172,7 @@ TEST_F(Variants, InputsLongerThanAllAreRefused) {
   auto pipeline = Make(plan);
   ASSERT_TRUE(Succeeded(pipeline));
   EXPECT_TRUE(Succeeded((*pipeline)->Run(SomeIds(12), Ids(12, 0))));
-  EXPECT_TRUE(FailedWith((*pipeline)->Run(SomeIds(13), Ids(13, 0)), ErrorKind::kData,
+  EXPECT_TRUE(FailedWith((*pipeline)->Run(SomeIds(13), Ids(13, 0)), ErrorKind::kDamaged,
                          "13 tokens; the plan holds 12"));
   EXPECT_EQ((*pipeline)->PlanFor(1000).length, 12u);
 }
@@ -181,7 +181,7 @@ TEST_F(Variants, VariantsThatDoNotFitAreRefused) {
   const auto refused = [&](const char* words, void (*edit)(Plan&)) {
     Plan plan = WithVariants(6);
     edit(plan.variants[0]);
-    EXPECT_TRUE(FailedWith(Make(plan), ErrorKind::kData, words));
+    EXPECT_TRUE(FailedWith(Make(plan), ErrorKind::kDamaged, words));
   };
   refused("its layers", [](Plan& v) { v.layers.back() = 5; });
   refused("its length", [](Plan& v) { v.length = 33; });

@@ -12,7 +12,7 @@ TEST(Baselines, FiguresFollowTheDelayModel) {
   request.submodel = {2, 3};
   request.strategy = Strategy::kLoadExec;
   auto plan = MakePlan(world.input(), request);
-  ASSERT_TRUE(plan.ok()) << plan.error().message;
+  ASSERT_TRUE(plan.ok()) << plan.error().Message();
   EXPECT_DOUBLE_EQ(plan->predicted_latency_us, 6 * 13500 + 2 * 39000);
   EXPECT_TRUE(plan->aib_us.empty());
   EXPECT_EQ(plan->bits.At(0, 0), 32u);
@@ -38,7 +38,7 @@ TEST(Baselines, InfeasibleAndUnknownBits) {
     const auto plan = MakePlan(world.input(), request);
     ASSERT_FALSE(plan.ok());
     EXPECT_EQ(plan.error().kind, ErrorKind::kInfeasible);
-    EXPECT_NE(plan.error().message.find("smallest feasible target"), std::string::npos);
+    EXPECT_NE(plan.error().Message().find("smallest feasible target"), std::string::npos);
   }
   request.uniform_bits = 8;
   EXPECT_EQ(MakePlan(world.input(), request).error().kind, ErrorKind::kUsage);

@@ -43,7 +43,7 @@ TEST(Cold, IsPlayedAsByHand) {
   request.submodel = {2, 1};
   request.uniform_bits = 2;
   const auto plan = MakePlan(cold.input(), request);
-  ASSERT_TRUE(plan.ok()) << plan.error().message;
+  ASSERT_TRUE(plan.ok()) << plan.error().Message();
   // 1000 own work, 16 + 50 index and vocabulary: the tokens at 1066. Rows 10 and embedding 4: 1080,
   // embedded at 1085. Layer 0: 20 + 40, there at 1140, done at 1240. Layer 1: 30 + 40, there at
   // 1210, done at 1340. Head: 300, there at 1510; done at 1517.
@@ -60,7 +60,7 @@ TEST(Cold, IsPlayedAsByHand) {
   EXPECT_EQ(plan->parameter_bytes, 80u * 4096) << "shards only";
   request.strategy = Strategy::kLoadExec;
   const auto serial = MakePlan(cold.input(), request);
-  ASSERT_TRUE(serial.ok()) << serial.error().message;
+  ASSERT_TRUE(serial.ok()) << serial.error().Message();
   EXPECT_NEAR(serial->predicted_latency_us, 1080 + 60 + 70 + 300 + 5 + 200 + 7, 1e-9);
 }
 
@@ -81,7 +81,7 @@ TEST(Cold, PartsTakeStagingAsShardsDo) {
   EXPECT_EQ(plan->staging_bytes, 430u * 4096) << "all of it: no ring wastes more";
   request.judging.memory_bytes = plan->predicted_peak_bytes - 4096;
   const auto tight = MakePlan(cold.input(), request);
-  ASSERT_TRUE(tight.ok()) << tight.error().message;
+  ASSERT_TRUE(tight.ok()) << tight.error().Message();
   EXPECT_EQ(tight->staging_bytes, 429u * 4096);
   EXPECT_NEAR(tight->predicted_latency_us, plan->predicted_latency_us + 30, 1e-9);
   request.judging.memory_bytes = plan->predicted_peak_bytes - uint64_t{131} * 4096;
@@ -106,7 +106,7 @@ TEST(Cold, TimelineNamesItsParts) {
   const auto plan = MakePlan(cold.input(), request);
   ASSERT_TRUE(plan.ok());
   const auto timeline = PlayPlan(cold.input(), PlanRequest(), *plan);
-  ASSERT_TRUE(timeline.ok()) << timeline.error().message;
+  ASSERT_TRUE(timeline.ok()) << timeline.error().Message();
   EXPECT_EQ(timeline->latency_us, plan->predicted_latency_us);
   EXPECT_EQ(timeline->stall_us, plan->times->stall_us);
   std::vector<Work> io;
@@ -143,14 +143,14 @@ TEST(Cold, EveryTargetThatCanBeMetIsMetAndNoOther) {
     PlanRequest request = Cold();
     request.submodel = {depth, 2};
     const auto any = MakePlan(cold.input(), request);
-    ASSERT_TRUE(any.ok()) << any.error().message;
+    ASSERT_TRUE(any.ok()) << any.error().Message();
     for (const double more_us : {-1.0, 0.0, 1.0}) {
       request.target_us = any->predicted_latency_us + more_us;
       const auto plan = MakePlan(cold.input(), request);
-      ASSERT_EQ(plan.ok(), more_us >= 0) << trial << (plan.ok() ? "" : plan.error().message);
+      ASSERT_EQ(plan.ok(), more_us >= 0) << trial << (plan.ok() ? "" : plan.error().Message());
       if (!plan.ok()) {
         EXPECT_EQ(plan.error().kind, ErrorKind::kInfeasible);
-        EXPECT_EQ(plan.error().message.find("preload"), std::string::npos);
+        EXPECT_EQ(plan.error().Message().find("preload"), std::string::npos);
         ++refused;
         continue;
       }
@@ -192,7 +192,7 @@ TEST(Cold, PlansMeetTheirTargetsAndCheckTheSame) {
       request.target_us = target_us;
       const auto plan = MakePlan(input, request);
       if (!plan.ok()) {
-        EXPECT_NE(strategy, Strategy::kSti) << plan.error().message;
+        EXPECT_NE(strategy, Strategy::kSti) << plan.error().Message();
         continue;
       }
       if (strategy == Strategy::kSti) {
@@ -200,7 +200,7 @@ TEST(Cold, PlansMeetTheirTargetsAndCheckTheSame) {
         EXPECT_LE(plan->predicted_p99_us, target_us);
       }
       const auto check = CheckPlan(input, PlanRequest(), *plan);
-      ASSERT_TRUE(check.ok()) << check.error().message;
+      ASSERT_TRUE(check.ok()) << check.error().Message();
       EXPECT_EQ(check->latency_us, plan->predicted_latency_us);
       EXPECT_EQ(check->p99_us, plan->predicted_p99_us);
       EXPECT_EQ(check->staging_bytes, plan->staging_bytes);
@@ -250,7 +250,7 @@ TEST(Cold, VariantsStartColdToo) {
   request.target_us = 2000;
   request.further_lengths = {32};
   const auto plan = MakePlan(cold.input(), request);
-  ASSERT_TRUE(plan.ok()) << plan.error().message;
+  ASSERT_TRUE(plan.ok()) << plan.error().Message();
   ASSERT_EQ(plan->variants.size(), 1u);
   EXPECT_TRUE(plan->variants[0].cold);
   EXPECT_GT(plan->variants[0].predicted_latency_us, 1000);
@@ -283,7 +283,7 @@ TEST(Cold, WhatMakesNoSenseIsRefused) {
   Plan mixed = *plan;
   mixed.variants = {*plan};
   mixed.variants[0].cold = false;
-  EXPECT_EQ(CheckPlan(cold.input(), PlanRequest(), mixed).error().kind, ErrorKind::kData);
+  EXPECT_EQ(CheckPlan(cold.input(), PlanRequest(), mixed).error().kind, ErrorKind::kDamaged);
 }
 
 }  // namespace

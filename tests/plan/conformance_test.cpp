@@ -17,7 +17,7 @@ DeviceProfile ProfileOf(const std::string& name) {
   text << file.rdbuf();
   const std::string bytes = text.str();
   auto profile = ParseProfile({reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()}, name);
-  EXPECT_TRUE(profile.ok()) << profile.error().message;
+  EXPECT_TRUE(profile.ok()) << profile.error().Message();
   return profile.ok() ? *profile : DeviceProfile();
 }
 
@@ -144,7 +144,7 @@ TEST(Conformance, ValidIffInTimeAndStallFreeIffValidWithoutSlack) {
     const int64_t slack = static_cast<int64_t>(random.Below(60));
     c.plan.target_us = static_cast<double>(least + slack);
     const auto check = CheckPlan(c.world.input(), PlanRequest(), c.plan);
-    ASSERT_TRUE(check.ok()) << check.error().message;
+    ASSERT_TRUE(check.ok()) << check.error().Message();
     ASSERT_EQ(check->valid, end <= least + slack) << trial;
     ASSERT_DOUBLE_EQ(check->p99_us, static_cast<double>(end)) << trial;
     valid += check->valid ? 1 : 0;

@@ -28,7 +28,7 @@ TEST(DeviceModel, SmallestLengthThatHoldsTheInputCounts) {
   auto longer = DeviceModel::Make(Profile(), 129, Risk::kMedian);
   ASSERT_FALSE(longer.ok());
   EXPECT_EQ(longer.error().kind, ErrorKind::kUsage);
-  EXPECT_NE(longer.error().message.find("32,128"), std::string::npos);
+  EXPECT_NE(longer.error().Message().find("32,128"), std::string::npos);
   EXPECT_EQ(LongestProfiledLength(Profile()), 128u);
 }
 
@@ -77,7 +77,7 @@ TEST(DeviceModel, MoreWorkInLessTimeIsRefusedByName) {
     DeviceProfile profile = Profile();
     spoil(profile);
     const Status status = ValidateProfile(profile);
-    return status.ok() ? "" : status.error().message;
+    return status.ok() ? "" : status.error().Message();
   };
   EXPECT_EQ(refused([](DeviceProfile&) {}), "");
   const auto holds = [](const std::string& message, const char* words) {
@@ -142,7 +142,7 @@ TEST(DeviceModel, FixedMayBeMissing) {
   profile.fixed.clear();
   EXPECT_EQ(DeviceModel::Make(profile, 32, Risk::kP99)->fixed().compute_us(), 0);
   profile.fixed = {{16, 1, 1, 1}};
-  EXPECT_EQ(DeviceModel::Make(profile, 32, Risk::kP99).error().kind, ErrorKind::kData);
+  EXPECT_EQ(DeviceModel::Make(profile, 32, Risk::kP99).error().kind, ErrorKind::kDamaged);
 }
 
 TEST(DeviceModel, FixedTimesFollowTheRisk) {
@@ -194,8 +194,9 @@ TEST(DeviceModel, BadNumbersAreNamed) {
     c.spoil(profile);
     const Status status = ValidateProfile(profile);
     ASSERT_FALSE(status.ok()) << c.words;
-    EXPECT_EQ(status.error().kind, ErrorKind::kData);
-    EXPECT_NE(status.error().message.find(c.words), std::string::npos) << status.error().message;
+    EXPECT_EQ(status.error().kind, ErrorKind::kDamaged);
+    EXPECT_NE(status.error().Message().find(c.words), std::string::npos)
+        << status.error().Message();
   }
 }
 

@@ -66,7 +66,7 @@ TEST(DriftedProfile, ReplansWithinTheTarget) {
   ASSERT_TRUE(late.ok());
   EXPECT_FALSE(late->valid);
   const auto after = MakePlan(input, request);
-  ASSERT_TRUE(after.ok()) << after.error().message;
+  ASSERT_TRUE(after.ok()) << after.error().Message();
   EXPECT_LE(after->predicted_p99_us, 3e5);
   EXPECT_LT(after->layers.size() * after->width, before->layers.size() * before->width);
   EXPECT_EQ(after->times->layer_us,

@@ -79,7 +79,7 @@ TEST(Evaluation, ForeignPlansAreRefused) {
     Figure6 figure({2, 2, 2});
     spoil(figure.plan);
     const auto check = CheckPlan(figure.world.input(), PlanRequest(), figure.plan);
-    return !check.ok() && check.error().kind == ErrorKind::kData;
+    return !check.ok() && check.error().kind == ErrorKind::kDamaged;
   };
   EXPECT_TRUE(refused([](Plan& p) { p.layers = {0, 2}; }));
   EXPECT_TRUE(refused([](Plan& p) { p.layers = {1, 0}; }));

@@ -10,7 +10,7 @@ namespace {
 TEST(Front, TargetsRunFromTheLeastToAllBits) {
   const test::World world = test::Odroid();
   const auto targets = SweepTargets(world.input(), PlanRequest());
-  ASSERT_TRUE(targets.ok()) << targets.error().message;
+  ASSERT_TRUE(targets.ok()) << targets.error().Message();
   ASSERT_EQ(targets->size(), 8u);
   PlanRequest request;
   request.target_us = targets->front();
@@ -34,7 +34,7 @@ TEST(Front, NoPlanOfTheFrontIsBeatenAndOthersAre) {
   const std::vector<double> targets = {100e3, 200e3, 400e3, 800e3};
   const std::vector<uint64_t> preloads = {0, 1000000, 4000000};
   const auto grid = SweepPlans(world.input(), PlanRequest(), targets, preloads);
-  ASSERT_TRUE(grid.ok()) << grid.error().message;
+  ASSERT_TRUE(grid.ok()) << grid.error().Message();
   EXPECT_FALSE(grid->has_accuracy);
   ASSERT_EQ(grid->cells.size(), 12u);
   size_t front = 0;

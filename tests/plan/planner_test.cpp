@@ -16,7 +16,7 @@ PlanRequest Request(double target_us, Strategy strategy = Strategy::kSti) {
 }
 
 std::string Size(const Result<Plan>& plan) {
-  if (!plan.ok()) return plan.error().message;
+  if (!plan.ok()) return plan.error().Message();
   return std::to_string(plan->layers.size()) + "x" + std::to_string(plan->width);
 }
 
@@ -51,7 +51,7 @@ TEST(Planner, PlanIsCompleteAndCheckable) {
   request.preload_bytes = 1000000;
   std::vector<std::string> explain;
   auto plan = MakePlan(world.input(), request, &explain);
-  ASSERT_TRUE(plan.ok()) << plan.error().message;
+  ASSERT_TRUE(plan.ok()) << plan.error().Message();
   EXPECT_EQ(plan->aib_us.size(), 5u);
   EXPECT_EQ(plan->length, 128u);
   EXPECT_DOUBLE_EQ(*plan->slack_us, 5000);
@@ -62,7 +62,7 @@ TEST(Planner, PlanIsCompleteAndCheckable) {
   EXPECT_GT(plan->predicted_peak_bytes, plan->preload_bytes + (8u << 20));
   EXPECT_GE(explain.size(), 4u);
   auto check = CheckPlan(world.input(), PlanRequest(), *plan);
-  ASSERT_TRUE(check.ok()) << check.error().message;
+  ASSERT_TRUE(check.ok()) << check.error().Message();
   EXPECT_TRUE(check->valid);
   EXPECT_EQ(check->aib_us, plan->aib_us);
   EXPECT_EQ(check->p99_us, plan->predicted_p99_us);
@@ -110,12 +110,12 @@ TEST(Planner, ImportanceDecidesWhoIsRaised) {
   PlanRequest request = Request(2 * 10 + 13);  // layer 0 may load 13, all together 23
   request.submodel = {2, 2};
   auto plan = MakePlan(world.input(), request);
-  ASSERT_TRUE(plan.ok()) << plan.error().message;
+  ASSERT_TRUE(plan.ok()) << plan.error().Message();
   EXPECT_EQ(Flat(*plan), (std::vector<uint32_t>{2, 6, 2, 2}));
   world.importance.scores = {0.1, 0.2, 0.3, 0.4};
   EXPECT_EQ(Flat(*MakePlan(world.input(), request)), (std::vector<uint32_t>{2, 2, 2, 6}));
   world.importance.width = 3;
-  EXPECT_EQ(MakePlan(world.input(), request).error().kind, ErrorKind::kData);
+  EXPECT_EQ(MakePlan(world.input(), request).error().kind, ErrorKind::kDamaged);
 }
 
 TEST(Planner, PreloadIsAPrefixThatStopsAtTheFirstThatDoesNotFit) {
@@ -127,7 +127,7 @@ TEST(Planner, PreloadIsAPrefixThatStopsAtTheFirstThatDoesNotFit) {
   request.submodel = {2, 2};
   request.preload_bytes = 320;  // the second shard does not fit, the third would
   auto plan = MakePlan(world.input(), request);
-  ASSERT_TRUE(plan.ok()) << plan.error().message;
+  ASSERT_TRUE(plan.ok()) << plan.error().Message();
   ASSERT_EQ(plan->preload.size(), 1u);
   EXPECT_EQ(plan->preload[0], (ShardAtBits{0, 0, 6}));  // raised in memory, for nothing
 }
@@ -139,10 +139,10 @@ TEST(Planner, InfeasibleSaysTheSmallestTarget) {
     ASSERT_FALSE(plan.ok());
     EXPECT_EQ(plan.error().kind, ErrorKind::kInfeasible);
     const std::string words = "smallest feasible target is ";
-    const size_t at = plan.error().message.find(words);
-    ASSERT_NE(at, std::string::npos) << plan.error().message;
-    const double target_us = std::stod(plan.error().message.substr(at + words.size())) * 1000;
-    EXPECT_TRUE(MakePlan(world.input(), Request(target_us)).ok()) << plan.error().message;
+    const size_t at = plan.error().Message().find(words);
+    ASSERT_NE(at, std::string::npos) << plan.error().Message();
+    const double target_us = std::stod(plan.error().Message().substr(at + words.size())) * 1000;
+    EXPECT_TRUE(MakePlan(world.input(), Request(target_us)).ok()) << plan.error().Message();
     EXPECT_FALSE(MakePlan(world.input(), Request(target_us - 2)).ok());
   }
 }
@@ -153,7 +153,7 @@ TEST(Planner, PlainModel) {
   auto plan = MakePlan(world.input(), Request(200e3));
   ASSERT_FALSE(plan.ok());
   EXPECT_EQ(plan.error().kind, ErrorKind::kInfeasible);
-  EXPECT_NE(plan.error().message.find("--allow-untrained"), std::string::npos);
+  EXPECT_NE(plan.error().Message().find("--allow-untrained"), std::string::npos);
   EXPECT_EQ(Size(MakePlan(world.input(), Request(2e6))), "12x12");
 }
 
@@ -173,7 +173,7 @@ TEST(Planner, JointChoiceWhereIoBinds) {
   EXPECT_EQ(Size(paper), "6x12");
   EXPECT_EQ(Flat(*paper), std::vector<uint32_t>(72, 2));
   auto sti = MakePlan(world.input(), Request(74e3));
-  ASSERT_TRUE(sti.ok()) << sti.error().message;
+  ASSERT_TRUE(sti.ok()) << sti.error().Message();
   EXPECT_TRUE(sti->meets_target);
   EXPECT_EQ(sti->layers.size(), 6u);
   EXPECT_LE(sti->predicted_p99_us, 74e3);
@@ -187,7 +187,7 @@ TEST(Planner, Table7) {
   for (const Strategy strategy : {Strategy::kSti, Strategy::kRandom}) {
     request.strategy = strategy;
     auto plan = MakePlan(world.input(), request);
-    ASSERT_TRUE(plan.ok()) << plan.error().message;
+    ASSERT_TRUE(plan.ok()) << plan.error().Message();
     const auto bits = Flat(*plan);
     EXPECT_EQ(std::count(bits.begin(), bits.end(), 6u), 6) << NameOf(strategy);
     EXPECT_EQ(std::count(bits.begin(), bits.end(), 2u), 9) << NameOf(strategy);
@@ -214,7 +214,7 @@ TEST(Planner, MemoryBoundsTheProcess) {
   const uint64_t base = BytesBeforeShards(world.input(), 128, 12);
   request.judging.memory_bytes = base + 2000000;
   auto plan = MakePlan(world.input(), request);
-  ASSERT_TRUE(plan.ok()) << plan.error().message;
+  ASSERT_TRUE(plan.ok()) << plan.error().Message();
   EXPECT_LE(plan->predicted_peak_bytes, *request.judging.memory_bytes);
   EXPECT_LE(plan->predicted_p99_us, 400e3);
   request.judging.memory_bytes = 1000;
@@ -242,11 +242,11 @@ TEST(Planner, OtherModelsAndShapesAreRefused) {
   input.model.bytes[0] = 2;
   auto plan = MakePlan(input, Request(200e3));
   ASSERT_FALSE(plan.ok());
-  EXPECT_EQ(plan.error().kind, ErrorKind::kData);
+  EXPECT_EQ(plan.error().kind, ErrorKind::kDamaged);
   world.importance.model = input.model;
   world.profile.shape.bytes[0] = 3;
   input.shape.bytes[0] = 4;
-  EXPECT_EQ(MakePlan(input, Request(200e3)).error().kind, ErrorKind::kData);
+  EXPECT_EQ(MakePlan(input, Request(200e3)).error().kind, ErrorKind::kDamaged);
 }
 
 // Large models have plans at any target that their compute allows, with and without preload.

@@ -38,7 +38,7 @@ PlanRequest Within(double target_us) {
 TEST(Requests, MeasuredLossDecidesAndIsReported) {
   const test::World world = Measured();
   const auto plan = MakePlan(world.input(), Within(600));
-  ASSERT_TRUE(plan.ok()) << plan.error().message;
+  ASSERT_TRUE(plan.ok()) << plan.error().Message();
   ASSERT_TRUE(plan->predicted_loss && plan->predicted_accuracy);
   // No submodel, planned alone, is predicted to lose less.
   for (uint32_t n = 1; n <= 4; ++n) {
@@ -76,7 +76,7 @@ TEST(Requests, MinAccuracyTakesTheLeastTarget) {
     PlanRequest request;
     request.min_accuracy = accuracy;
     const auto plan = MakePlan(world.input(), request);
-    ASSERT_TRUE(plan.ok()) << plan.error().message;
+    ASSERT_TRUE(plan.ok()) << plan.error().Message();
     EXPECT_GE(*plan->predicted_accuracy, accuracy);
     EXPECT_TRUE(plan->meets_target);
     EXPECT_GE(*plan->target_us, last_us);
@@ -100,7 +100,7 @@ TEST(Requests, AccuracyOutOfReach) {
   auto plan = MakePlan(world.input(), request);
   ASSERT_FALSE(plan.ok());
   EXPECT_EQ(plan.error().kind, ErrorKind::kInfeasible);
-  EXPECT_NE(plan.error().message.find("the best is predicted to have 0."), std::string::npos);
+  EXPECT_NE(plan.error().Message().find("the best is predicted to have 0."), std::string::npos);
   world.importance.submodels.clear();
   plan = MakePlan(world.input(), request);
   ASSERT_FALSE(plan.ok());
@@ -138,7 +138,7 @@ TEST(Requests, VariantsShareTheBuffer) {
   request.further_lengths = {32, 64, 128};
   request.preload_bytes = 700;
   const auto plan = MakePlan(world.input(), request);
-  ASSERT_TRUE(plan.ok()) << plan.error().message;
+  ASSERT_TRUE(plan.ok()) << plan.error().Message();
   EXPECT_EQ(plan->length, 128u);
   ASSERT_EQ(plan->variants.size(), 2u);
   EXPECT_EQ(plan->variants[0].length, 64u);
@@ -203,7 +203,7 @@ TEST(Requests, ClocksAreVariants) {
   PlanRequest request = Within(450);
   request.clocks = {2000000, 1000000};
   const auto plan = MakePlan(world.input(), request);
-  ASSERT_TRUE(plan.ok()) << plan.error().message;
+  ASSERT_TRUE(plan.ok()) << plan.error().Message();
   ASSERT_EQ(plan->variants.size(), 1u);
   EXPECT_EQ(plan->freq, 2000000u);
   EXPECT_EQ(plan->variants[0].freq, 1000000u);
@@ -219,20 +219,20 @@ TEST(Requests, HolesInWidthsAreRefusedByNameUnlessInterpolated) {
   PlanRequest request = Within(600);
   auto plan = MakePlan(world.input(), request);
   ASSERT_FALSE(plan.ok());
-  EXPECT_EQ(plan.error().kind, ErrorKind::kData);
-  EXPECT_NE(plan.error().message.find("no width 2 at length 128"), std::string::npos);
+  EXPECT_EQ(plan.error().kind, ErrorKind::kDamaged);
+  EXPECT_NE(plan.error().Message().find("no width 2 at length 128"), std::string::npos);
   request.judging.interpolate = true;
   EXPECT_TRUE(MakePlan(world.input(), request).ok());
   // Measured with --widths: the others are not planned, and an explicit wish for one is refused.
   request.judging.interpolate = false;
   world.profile.provenance = Provenance::kMeasured;
   plan = MakePlan(world.input(), request);
-  ASSERT_TRUE(plan.ok()) << plan.error().message;
+  ASSERT_TRUE(plan.ok()) << plan.error().Message();
   EXPECT_NE(plan->width, 2u);
   request.submodel = {2, 2};
   plan = MakePlan(world.input(), request);
   ASSERT_FALSE(plan.ok());
-  EXPECT_NE(plan.error().message.find("no compute time for width 2"), std::string::npos);
+  EXPECT_NE(plan.error().Message().find("no compute time for width 2"), std::string::npos);
 }
 
 /// The number after `words` in a message.
@@ -252,7 +252,7 @@ TEST(Requests, SmallestPreloadIsTheSmallest) {
     request.width_min = 1 + random.Below(4);
     auto plan = MakePlan(world.input(), request);
     if (plan.ok()) continue;
-    const double bytes = After(plan.error().message, "--preload to ");
+    const double bytes = After(plan.error().Message(), "--preload to ");
     if (bytes < 0) continue;
     ++priced;
     request.preload_bytes = static_cast<uint64_t>(bytes);

@@ -103,7 +103,7 @@ TEST(Staging, OfAPlanKeepsItsLatenciesAndLowersItsPeak) {
       request.target_us = target_us;
       request.preload_bytes = preload;
       const auto plan = MakePlan(input, request);
-      ASSERT_TRUE(plan.ok()) << plan.error().message;
+      ASSERT_TRUE(plan.ok()) << plan.error().Message();
       const uint64_t all = plan->parameter_bytes - plan->preload_bytes;
       EXPECT_LE(plan->staging_bytes, all);
       smaller += plan->staging_bytes < all ? 1 : 0;
@@ -136,11 +136,11 @@ TEST(Staging, IsWhatTheMemoryLeavesWhereThatIsLess) {
   ASSERT_TRUE(free.ok());
   request.judging.memory_bytes = free->predicted_peak_bytes + 100'000;
   const auto roomy = MakePlan(world.input(), request);
-  ASSERT_TRUE(roomy.ok()) << roomy.error().message;
+  ASSERT_TRUE(roomy.ok()) << roomy.error().Message();
   EXPECT_LE(roomy->predicted_peak_bytes, *request.judging.memory_bytes);
   request.judging.memory_bytes = free->predicted_peak_bytes - 1'500'000;
   const auto tight = MakePlan(world.input(), request);
-  ASSERT_TRUE(tight.ok()) << tight.error().message;
+  ASSERT_TRUE(tight.ok()) << tight.error().Message();
   EXPECT_LE(tight->predicted_peak_bytes, *request.judging.memory_bytes);
   EXPECT_LE(tight->predicted_p99_us, 6e5);
 }
@@ -155,7 +155,7 @@ TEST(Staging, ServesVariantsAndTurns) {
   request.preload_bytes = 1'000'000;
   request.further_lengths = {32};
   const auto plan = MakePlan(world.input(), request);
-  ASSERT_TRUE(plan.ok()) << plan.error().message;
+  ASSERT_TRUE(plan.ok()) << plan.error().Message();
   ASSERT_EQ(plan->variants.size(), 1u);
   EXPECT_GE(plan->staging_bytes, plan->variants[0].staging_bytes);
   ASSERT_TRUE(plan->variants[0].times);
@@ -165,7 +165,7 @@ TEST(Staging, ServesVariantsAndTurns) {
   request.turns = 3;
   request.turn_bytes = 4'000'000;
   const auto turns = MakePlan(world.input(), request);
-  ASSERT_TRUE(turns.ok()) << turns.error().message;
+  ASSERT_TRUE(turns.ok()) << turns.error().Message();
   const auto device = DeviceModel::Make(world.profile, 128, Risk::kP99);
   for (const PlanTurn& turn : turns->turns) {
     const PlannedRun run = TurnRunOf(world.input(), *device, *turns, turn);
@@ -215,7 +215,7 @@ TEST(PlanTimes, AreTheDevicesAndTheStallIsPlayed) {
     request.strategy = strategy;
     request.uniform_bits = 2;
     const auto plan = MakePlan(world.input(), request);
-    ASSERT_TRUE(plan.ok()) << plan.error().message;
+    ASSERT_TRUE(plan.ok()) << plan.error().Message();
     ASSERT_TRUE(plan->times);
     const PlanTimes& times = *plan->times;
     EXPECT_EQ(times.start_us, 0);

@@ -44,7 +44,7 @@ TEST(Submodels, PlainModelRunsWholeOnly) {
   auto named = AllowedSubmodels(world.info, *device, request);
   ASSERT_FALSE(named.ok());
   EXPECT_EQ(named.error().kind, ErrorKind::kInfeasible);
-  EXPECT_NE(named.error().message.find("not trained"), std::string::npos);
+  EXPECT_NE(named.error().Message().find("not trained"), std::string::npos);
   request.allow_untrained = true;
   EXPECT_TRUE(AllowedSubmodels(world.info, *device, request).ok());
   request.submodel.reset();
@@ -70,7 +70,7 @@ TEST(Submodels, DepthMapIsChecked) {
   EXPECT_TRUE(ValidateModel(world.info, world.catalog).ok());
   EXPECT_EQ(LayersOfDepth(world.info, 2), (std::vector<uint32_t>{0, 2}));
   world.info.depth_layers = {{1}, {2, 0}, {0, 1, 2}};
-  EXPECT_EQ(ValidateModel(world.info, world.catalog).error().kind, ErrorKind::kData);
+  EXPECT_EQ(ValidateModel(world.info, world.catalog).error().kind, ErrorKind::kDamaged);
   world.info.depth_layers = {{1}, {0, 3}, {0, 1, 2}};
   EXPECT_FALSE(ValidateModel(world.info, world.catalog).ok());
   world.info.depth_layers.clear();

@@ -187,7 +187,7 @@ TEST(PlanTimeline, EndsWhenThePlanPredictsForEveryStrategyAndMemory) {
         const auto plan = MakePlan(input, request);
         if (!plan.ok()) continue;
         const auto timeline = PlayPlan(input, request, *plan);
-        ASSERT_TRUE(timeline.ok()) << timeline.error().message;
+        ASSERT_TRUE(timeline.ok()) << timeline.error().Message();
         EXPECT_EQ(timeline->latency_us, plan->predicted_latency_us) << NameOf(strategy);
         EXPECT_EQ(PlayPlan(input, request, *plan, Risk::kP99)->latency_us, plan->predicted_p99_us);
         size_t loads = 0;
@@ -224,7 +224,7 @@ TEST(PlanTimeline, NamesLayersAndStalls) {
   EXPECT_EQ(layers, (std::vector<uint32_t>{1, 3}));
   Plan foreign = *plan;
   foreign.slices.At(0, 0) = 9;
-  EXPECT_EQ(PlayPlan(input, request, foreign).error().kind, ErrorKind::kData);
+  EXPECT_EQ(PlayPlan(input, request, foreign).error().kind, ErrorKind::kDamaged);
 }
 
 }  // namespace

@@ -79,7 +79,7 @@ TEST(Yardstick, BitsOfOneSubmodel) {
     request.preload_bytes = random.Below(3) == 0 ? random.Below(500) : 0;
     const PlanInput input = world.input();
     const auto planning = Planning::Prepare(input, request, {128, 0, nullptr}, nullptr);
-    ASSERT_TRUE(planning.ok()) << planning.error().message;
+    ASSERT_TRUE(planning.ok()) << planning.error().Message();
     const Submodel submodel = planning->submodels[0];
     const auto best = test::LeastLoss(test::ExactOf(*planning, submodel));
     const auto bits = BestBits(*planning, submodel);
@@ -116,7 +116,7 @@ TEST(Yardstick, JointChoice) {
     request.preload_bytes = random.Below(3) == 0 ? random.Below(300) : 0;
     const PlanInput input = world.input();
     const auto planning = Planning::Prepare(input, request, {128, 0, nullptr}, nullptr);
-    ASSERT_TRUE(planning.ok()) << planning.error().message;
+    ASSERT_TRUE(planning.ok()) << planning.error().Message();
     const double best = test::LeastLossOfAny(*planning);
     const auto chosen = ChooseJointly(*planning, planning->ComputeFeasible());
     ASSERT_EQ(chosen.has_value(), best != test::kNever) << trial;

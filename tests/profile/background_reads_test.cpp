@@ -55,7 +55,7 @@ TEST(BackgroundReads, ReadingNothingIsFine) {
 
 TEST(BackgroundReads, AMissingFileIsAnError) {
   EXPECT_TRUE(FailedWith(BackgroundReads::Start("/none/such", ReadPath::kBuffered, {}, 0),
-                         ErrorKind::kData, "no such file"));
+                         ErrorKind::kNoSuchFile, "no such file"));
 }
 
 }  // namespace

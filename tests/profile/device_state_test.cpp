@@ -4,6 +4,7 @@
 
 #include <filesystem>
 
+#include "base/remedy.h"
 #include "support/expect.h"
 #include "support/safetensors_writer.h"
 #include "support/temp_folder.h"
@@ -50,7 +51,7 @@ TEST_F(DeviceStateTest, ASystemThatDoesNotTellIsZero) {
   const ThermalState state = watch.Finish();
   EXPECT_EQ(state.freq_min, 0U);
   EXPECT_EQ(state.celsius_after, 0);
-  EXPECT_EQ(StateWarning(state), "");
+  EXPECT_FALSE(StateWarning(state));
 }
 
 TEST_F(DeviceStateTest, TheHottestZoneOfAProcessor) {
@@ -79,12 +80,15 @@ TEST_F(DeviceStateTest, AWatchKeepsTheRangeOfTheBusyCoreAndBothTemperatures) {
 }
 
 TEST_F(DeviceStateTest, WhatChangedIsSaid) {
-  EXPECT_NE(StateWarning({1500000, 2400000, 0, 0}).find("between 1500 and 2400 MHz"),
-            std::string::npos);
-  EXPECT_EQ(StateWarning({2350000, 2400000, 40, 49}), "");
-  EXPECT_NE(StateWarning({2400000, 2400000, 40, 62}).find("from 40 to 62 degrees"),
-            std::string::npos);
-  EXPECT_EQ(StateWarning({2400000, 2400000, 0, 62}), "");
+  const auto slower = StateWarning({1500000, 2400000, 0, 0});
+  ASSERT_TRUE(slower);
+  EXPECT_NE(slower->what.find("between 1500 and 2400 MHz"), std::string::npos) << slower->what;
+  EXPECT_FALSE(StateWarning({2350000, 2400000, 40, 49}));
+  const auto hotter = StateWarning({2400000, 2400000, 40, 62});
+  ASSERT_TRUE(hotter);
+  EXPECT_NE(hotter->what.find("from 40 to 62 degrees"), std::string::npos) << hotter->what;
+  EXPECT_EQ(hotter->remedy, Remedy::kCoolCores);
+  EXPECT_FALSE(StateWarning({2400000, 2400000, 0, 62}));
 }
 
 }  // namespace

@@ -106,9 +106,9 @@ TEST(ReadSweep, MeasuresARealFile) {
     EXPECT_EQ(rate.bytes_per_us > 0, rate.shape.depth <= 4) << rate.shape.depth;
   }
   EXPECT_TRUE(FailedWith(MeasureReadShapes(path, ReadPath::kThreads, [] { return true; }),
-                         ErrorKind::kUsage, "interrupted"));
-  EXPECT_TRUE(FailedWith(MeasureReadShapes("/none/such", ReadPath::kAuto, {}), ErrorKind::kData,
-                         "no such file"));
+                         ErrorKind::kCancelled, "interrupted"));
+  EXPECT_TRUE(FailedWith(MeasureReadShapes("/none/such", ReadPath::kAuto, {}),
+                         ErrorKind::kNoSuchFile, "no such file"));
 }
 
 }  // namespace

@@ -51,7 +51,8 @@ TEST(RememberingReader, ErrorsOfTheSourceAreItsOwn) {
   BlockMemory memory;
   RememberingReader reader(**source, memory);
   AlignedBuffer block(kBlockBytes);
-  EXPECT_TRUE(FailedWith(reader.Read(kBlockBytes, block.span()), ErrorKind::kData, "ends at byte"));
+  EXPECT_TRUE(
+      FailedWith(reader.Read(kBlockBytes, block.span()), ErrorKind::kDamaged, "ends at byte"));
   EXPECT_TRUE(Succeeded(reader.Read(0, block.span())));
 }
 

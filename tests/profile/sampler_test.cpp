@@ -169,7 +169,7 @@ TEST_F(SamplerTest, ProgressEndsAtAllAndNeverGoesBack) {
 TEST_F(SamplerTest, ErrorsAndCancellingEndIt) {
   Add("a", [] { return 100.0; });
   options_.cancelled = [this] { return order_.size() == 20; };
-  EXPECT_TRUE(FailedWith(MeasureAll(numbers_, options_), ErrorKind::kUsage, "interrupted"));
+  EXPECT_TRUE(FailedWith(MeasureAll(numbers_, options_), ErrorKind::kCancelled, "interrupted"));
   options_.cancelled = nullptr;
   numbers_[0].once = []() -> Result<double> { return MachineError("the disk is gone"); };
   EXPECT_TRUE(FailedWith(MeasureAll(numbers_, options_), ErrorKind::kMachine, "disk is gone"));

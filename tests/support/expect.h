@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <string>
 
 #include "base/result.h"
@@ -12,21 +13,35 @@ namespace sti {
 template <typename T>
 ::testing::AssertionResult Succeeded(const T& result) {
   if (result.ok()) return ::testing::AssertionSuccess();
-  return ::testing::AssertionFailure() << result.error().message;
+  return ::testing::AssertionFailure() << result.error().Message();
 }
 
-/// True if `result` is an error of `kind` whose one line holds `words`.
+/// Returns success if `result` is an error of `kind` whose one line holds `words`, and whose remedy
+/// is `remedy` where one is given.
 template <typename T>
 ::testing::AssertionResult FailedWith(const T& result, ErrorKind kind,
-                                      const std::string& words = "") {
+                                      const std::string& words = "",
+                                      std::optional<Remedy> remedy = std::nullopt) {
   if (result.ok()) return ::testing::AssertionFailure() << "it succeeded";
   const Error& error = result.error();
-  if (error.kind != kind || error.message.find(words) == std::string::npos ||
-      error.message.find('\n') != std::string::npos) {
-    return ::testing::AssertionFailure()
-           << "kind " << static_cast<int>(error.kind) << ": " << error.message;
+  const std::string message = error.Message();
+  if (error.kind != kind || message.find(words) == std::string::npos ||
+      message.find('\n') != std::string::npos || error.remedy != remedy.value_or(error.remedy)) {
+    return ::testing::AssertionFailure() << "kind " << static_cast<int>(error.kind) << ", remedy "
+                                         << static_cast<int>(error.remedy) << ": " << message;
   }
   return ::testing::AssertionSuccess();
+}
+
+/// Returns success if `result` is an error that blames the data, whose one line holds `words`.
+/// Where any byte may be changed, a file may look damaged or, by its first bytes, like one of
+/// another format.
+template <typename T>
+::testing::AssertionResult Refused(const T& result, const std::string& words = "") {
+  if (result.ok() || BlamesData(result.error().kind)) {
+    return FailedWith(result, result.ok() ? ErrorKind::kDamaged : result.error().kind, words);
+  }
+  return FailedWith(result, ErrorKind::kDamaged, words);
 }
 
 }  // namespace sti

@@ -157,12 +157,15 @@ TEST(ByteBpeTest, LowestRankFirstThenLeftmost) {
 
 TEST(ByteBpeTest, RefusesWhatIsNoTokenizer) {
   const std::string vocabulary = ByteVocabulary() + "ab\n";
-  EXPECT_TRUE(FailedWith(Make("a\nb\n", ""), ErrorKind::kData, "no token for byte"));
-  EXPECT_TRUE(FailedWith(Make(vocabulary, "a b\nb c\n"), ErrorKind::kData, "line 2 is of or into"));
-  EXPECT_TRUE(FailedWith(Make(vocabulary, "a b\na b\n"), ErrorKind::kData, "line 2 stands twice"));
-  EXPECT_TRUE(FailedWith(Make(vocabulary, "ab\n"), ErrorKind::kData, "line 1 is not two tokens"));
-  EXPECT_TRUE(FailedWith(Make(vocabulary, "a b c\n"), ErrorKind::kData, "line 1"));
-  EXPECT_TRUE(FailedWith(Make(vocabulary, "\n"), ErrorKind::kData, "line 1"));
+  EXPECT_TRUE(FailedWith(Make("a\nb\n", ""), ErrorKind::kDamaged, "no token for byte"));
+  EXPECT_TRUE(
+      FailedWith(Make(vocabulary, "a b\nb c\n"), ErrorKind::kDamaged, "line 2 is of or into"));
+  EXPECT_TRUE(
+      FailedWith(Make(vocabulary, "a b\na b\n"), ErrorKind::kDamaged, "line 2 stands twice"));
+  EXPECT_TRUE(
+      FailedWith(Make(vocabulary, "ab\n"), ErrorKind::kDamaged, "line 1 is not two tokens"));
+  EXPECT_TRUE(FailedWith(Make(vocabulary, "a b c\n"), ErrorKind::kDamaged, "line 1"));
+  EXPECT_TRUE(FailedWith(Make(vocabulary, "\n"), ErrorKind::kDamaged, "line 1"));
 }
 
 }  // namespace

@@ -16,8 +16,8 @@ std::string FailureOf(std::string_view content, bool labels_required = true) {
   const auto result = Parse(content, labels_required);
   EXPECT_FALSE(result.ok()) << content.substr(0, 100);
   if (result.ok()) return "";
-  EXPECT_EQ(result.error().kind, ErrorKind::kData);
-  return result.error().message;
+  EXPECT_EQ(result.error().kind, ErrorKind::kDamaged);
+  return result.error().Message();
 }
 
 bool Contains(const std::string& text, const std::string& part) {
@@ -26,7 +26,7 @@ bool Contains(const std::string& text, const std::string& part) {
 
 TEST(Dataset, ReadsATable) {
   const auto rows = Parse("sentence\tlabel\ngood \"film\"\tpositive\r\nbad\t0\nworse\t1");
-  ASSERT_TRUE(rows.ok()) << rows.error().message;
+  ASSERT_TRUE(rows.ok()) << rows.error().Message();
   ASSERT_EQ(rows->size(), 3u);
   EXPECT_EQ((*rows)[0].text, "good \"film\"");
   EXPECT_EQ((*rows)[0].label, 1u);
@@ -37,7 +37,7 @@ TEST(Dataset, ReadsATable) {
 
 TEST(Dataset, ReadsPairsAndOtherColumns) {
   const auto rows = Parse("idx\tlabel\tsentence1\tsentence2\n7\tnegative\ta\tb\n");
-  ASSERT_TRUE(rows.ok()) << rows.error().message;
+  ASSERT_TRUE(rows.ok()) << rows.error().Message();
   EXPECT_EQ((*rows)[0].text, "a");
   EXPECT_EQ((*rows)[0].pair, "b");
   EXPECT_EQ((*rows)[0].label, 0u);
@@ -45,7 +45,7 @@ TEST(Dataset, ReadsPairsAndOtherColumns) {
 
 TEST(Dataset, LabelsMayBeLeftOut) {
   const auto bare = Parse("sentence\r\na\r\n\r\nb\r\n", false);
-  ASSERT_TRUE(bare.ok()) << bare.error().message;
+  ASSERT_TRUE(bare.ok()) << bare.error().Message();
   ASSERT_EQ(bare->size(), 3u);
   EXPECT_EQ((*bare)[1].text, "");
   EXPECT_FALSE((*bare)[0].label);
@@ -61,7 +61,7 @@ TEST(Dataset, ReadsJsonLines) {
       " \n{\"sentence\": \"a\\tb\", \"label\": \"positive\"}\r\n\n"
       "{\"sentence1\": \"c\", \"sentence2\": \"d\", \"label\": 1}\n"
       "{\"text\": \"e\", \"pair\": \"f\", \"label\": \"1\", \"more\": []}");
-  ASSERT_TRUE(rows.ok()) << rows.error().message;
+  ASSERT_TRUE(rows.ok()) << rows.error().Message();
   ASSERT_EQ(rows->size(), 3u);
   EXPECT_EQ((*rows)[0].text, "a\tb");
   EXPECT_FALSE((*rows)[0].pair);
@@ -87,13 +87,13 @@ TEST(Dataset, NamesAnUnknownLabelAndTheKnownOnes) {
 
 TEST(Dataset, AnUnknownLabelIsNoneWhereNoneIsNeeded) {
   const auto table = Parse("sentence\tlabel\na\tneutral\nb\t3\nc\tpositive\n", false);
-  ASSERT_TRUE(table.ok()) << table.error().message;
+  ASSERT_TRUE(table.ok()) << table.error().Message();
   EXPECT_FALSE((*table)[0].Truth());
   EXPECT_FALSE((*table)[1].Truth());
   EXPECT_EQ((*table)[2].label, 1u);
   for (const char* label : {"1.5", "-1", "[1]", "\"neutral\"", "{}"}) {
     const auto rows = Parse("{\"text\": \"a\", \"label\": " + std::string(label) + "}", false);
-    ASSERT_TRUE(rows.ok()) << rows.error().message;
+    ASSERT_TRUE(rows.ok()) << rows.error().Message();
     EXPECT_FALSE((*rows)[0].Truth()) << label;
   }
 }
@@ -122,7 +122,7 @@ TEST(Dataset, RefusesJsonNestedTooDeep) {
     const std::string content = R"({"text":"a","more":)" + std::string(depth, '[');
     const auto read = ParseDataset(content, "dev.jsonl", {}, false);
     ASSERT_FALSE(read.ok());
-    EXPECT_EQ(read.error().message, "dev.jsonl:1: JSON nested too deep; mend the line");
+    EXPECT_EQ(read.error().Message(), "dev.jsonl:1: JSON nested too deep; mend the line");
   }
 }
 
@@ -140,7 +140,7 @@ using Set = std::vector<uint32_t>;
 TEST(MultiLabelDataset, ReadsSets) {
   const auto rows =
       ParseSets("sentence\tlabel\na\tfear,joy\nb\tanger\nc\t2, 0,fear\nd\t-\ne\tjoy,mixed\n");
-  ASSERT_TRUE(rows.ok()) << rows.error().message;
+  ASSERT_TRUE(rows.ok()) << rows.error().Message();
   const Set expected[] = {{0, 2}, {1}, {0, 2}, {}, {3}};
   for (size_t i = 0; i < rows->size(); ++i) {
     EXPECT_EQ((*rows)[i].labels, expected[i]) << i;
@@ -153,7 +153,7 @@ TEST(MultiLabelDataset, ReadsListsInJson) {
   const auto rows = ParseSets(
       "{\"text\": \"a\", \"label\": [\"fear\", 0]}\n{\"text\": \"b\", \"label\": []}\n"
       "{\"text\": \"c\", \"label\": \"joy, anger\"}\n{\"text\": \"d\", \"label\": 3}\n");
-  ASSERT_TRUE(rows.ok()) << rows.error().message;
+  ASSERT_TRUE(rows.ok()) << rows.error().Message();
   const Set expected[] = {{0, 2}, {}, {0, 1}, {3}};
   for (size_t i = 0; i < rows->size(); ++i) EXPECT_EQ((*rows)[i].labels, expected[i]) << i;
 }
@@ -161,7 +161,7 @@ TEST(MultiLabelDataset, ReadsListsInJson) {
 TEST(MultiLabelDataset, RefusesWhatIsNoSet) {
   const auto failure = [](std::string_view content, bool required = true) {
     const auto rows = ParseSets(content, required);
-    return rows.ok() ? std::string() : rows.error().message;
+    return rows.ok() ? std::string() : rows.error().Message();
   };
   EXPECT_TRUE(Contains(failure("sentence\tlabel\na\tjoy,rage\n"), "dev.tsv:2: label \"rage\""));
   EXPECT_TRUE(Contains(failure("sentence\tlabel\na\tjoy,\n"), "dev.tsv:2: label \"\""));

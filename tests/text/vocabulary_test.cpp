@@ -65,7 +65,7 @@ TEST(Vocabulary, StaysSmall) {
 }
 
 TEST(Vocabulary, RefusesTooLittleAndTooMuch) {
-  EXPECT_EQ(Vocabulary::FromText("").error().kind, ErrorKind::kData);
+  EXPECT_EQ(Vocabulary::FromText("").error().kind, ErrorKind::kDamaged);
   EXPECT_FALSE(Vocabulary::FromText(std::string(kMaxVocabulary + 1, '\n')).ok());
   EXPECT_TRUE(Vocabulary::FromText(std::string(kMaxVocabulary, '\n')).ok());
   EXPECT_FALSE(Vocabulary::FromText(std::string(kMaxTextBytes + 1, 'a')).ok());

@@ -30,6 +30,6 @@ Status AnswerText(const char* model, const char* plan_path, const char* text) {
 int main(int argc, char** argv) {
   if (argc != 4) return 2;
   const sti::Status status = sti::AnswerText(argv[1], argv[2], argv[3]);
-  if (!status.ok()) std::fprintf(stderr, "answer-text: %s\n", status.error().message.c_str());
+  if (!status.ok()) std::fprintf(stderr, "answer-text: %s\n", status.error().Message().c_str());
   return status.ok() ? 0 : 1;
 }

@@ -46,7 +46,7 @@ int Main(const std::vector<std::string>& arguments) {
   for (std::thread& asker : askers) asker.join();
   for (int i = 0; i < 2; ++i) {
     if (!statuses[i].ok()) {
-      std::fprintf(stderr, "two-models: %s\n", statuses[i].error().message.c_str());
+      std::fprintf(stderr, "two-models: %s\n", statuses[i].error().Message().c_str());
       return 1;
     }
     for (size_t t = 0; t < texts.size(); ++t)

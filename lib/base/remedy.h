@@ -1,0 +1,49 @@
+// A remedy says what would help after an error or beside a line of a log. The library names neither
+// a tool nor an option, because it does not know which program it is part of; cmd/common/remedies.h
+// has the sentences of the tools. A remedy is here if its sentence names a tool or an option, or if
+// several errors share it; other advice stands in Error::what.
+#pragma once
+
+#include <cstdint>
+
+#include "base/result.h"
+
+namespace sti {
+
+enum class Remedy : uint8_t {
+  kNone,
+
+  // A file that is not what it should be.
+  kCopyFileAgain,      ///< this copy is too short; the original may be whole
+  kCopyModelAgain,     ///< a container is damaged: copy it again, or make it again
+  kMakeModel,          ///< the file is no container: make one
+  kMakeModelAgain,     ///< the container was written wrong, so a copy would not help
+  kMakeFileAgain,      ///< a plan, profile, importance or part of one is damaged
+  kUpdateOrMakeModel,  ///< the container is newer than this program
+  kUpdateOrMakeFile,   ///< a file other than a container is newer than this program
+  kCorrectFile,        ///< JSON breaks a rule: correct it, or make the file again
+  kCorrectPlan,        ///< a value of a plan breaks a rule: correct it, or plan again
+  kCorrectProfile,     ///< a value of a profile breaks a rule: correct it, or measure again
+  kCorrectImportance,  ///< a value of an importance breaks a rule: correct it, or measure again
+  kUseOwnVocabulary,   ///< make the container again with the vocabulary and merges of its model
+
+  // A container that lacks something.
+  kStoreMoreBits,   ///< it has one bitwidth only
+  kStoreTheseBits,  ///< it lacks the bitwidths that `what` names
+  kUseWholeModel,   ///< it holds only what some plans read
+
+  // Parts of an importance.
+  kGiveParts,      ///< the file is no part
+  kJoinParts,      ///< the file is a part, and the whole is needed
+  kFinishPart,     ///< the part is unfinished
+  kBeginPartAnew,  ///< the progress is that of other work
+
+  // A machine.
+  kTryOtherReads,  ///< another way to read may work
+  kMoreMemory,     ///< the memory given is not enough
+  kMoreTime,       ///< a measurement is too short for its precision, or the machine too busy
+  kMeasureWidths,  ///< some widths are not measured, for want of time
+  kCoolCores,      ///< cores became hotter while measuring
+};
+
+}  // namespace sti
