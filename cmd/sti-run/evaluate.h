@@ -1,9 +1,9 @@
 #pragma once
 
 #include "api/session.h"
-#include "options.h"
 #include "base/result.h"
 #include "common/tool.h"
+#include "options.h"
 
 namespace sti {
 

@@ -14,7 +14,7 @@ constexpr uint32_t kSpins = 400;
 
 void Pause() {
 #if defined(__x86_64__) || defined(__i386__)
-  __builtin_ia32_pause();
+  asm volatile("pause");
 #elif defined(__aarch64__)
   asm volatile("yield");
 #endif

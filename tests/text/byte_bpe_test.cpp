@@ -57,7 +57,7 @@ TEST(ByteSpellingTest, IsOneToOne) {
   EXPECT_EQ(ByteSpelling(0xAD), "\u0143");
 }
 
-// Made once with another implementation; see tests/data/bpe/README.md.
+// Made once with another implementation; see tests/data/README.md.
 TEST(ByteBpeTest, EveryLineOfTheReference) {
   const Tokenizer plain = GoldenTokenizer();
   const Tokenizer spaced = GoldenTokenizer(true);

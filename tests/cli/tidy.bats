@@ -1,0 +1,183 @@
+# scripts/tidy: a small tree in which each rule of the house is broken once.
+load helpers
+
+setup_file() { :; } # none of the files that others share
+
+# A checkout with two rooms and a tool, in which nothing is wrong.
+setup() {
+  cd "$BATS_TEST_TMPDIR"
+  git init -q .
+  mkdir -p lib/low/deep lib/high cmd/sti-one cmd/sti-two tests/high tests/low scripts spec docs
+  cp "$repo/scripts/tidy" "$repo/scripts/check-docs" scripts/
+  cp "$repo/.clang-format" .
+  # Exceptions of this repository are none of the small tree's.
+  sed '/^EXCEPTIONS = {/,/^}/c EXCEPTIONS = {"includes": [], "constants": [], "citations": [], "speech": []}' \
+    "$repo/scripts/check-sources" >scripts/check-sources
+  chmod +x scripts/check-sources
+  printf '| `%s` | a room | %s |\n' low nothing high low >CONTRIBUTING.md
+  printf 'sti_room(%s)\n' low 'high low' >CMakeLists.txt
+  printf '# The file\n\n## Version changes\n' >spec/file.md
+  printf '#pragma once\n' | tee lib/low/low.h lib/low/deep/inner.h lib/high/high.h >cmd/sti-two/two.h
+  printf '#include "low/deep/inner.h"\n' | tee lib/low/low.cpp >tests/low/inner_test.cpp
+  printf '#include "low/low.h"\n' >lib/high/high.cpp
+}
+
+# LINE...: scripts/check-sources complains of just these.
+complains() {
+  run --separate-stderr scripts/check-sources
+  same "$status" 1
+  same "$output" "$(printf '%s\n' "$@")"
+}
+
+# FILE TEXT: writes a file of the tree, its text with printf's escapes.
+# shellcheck disable=SC2059
+write() { printf "$2" >"$1"; }
+
+# The formatter is installed for `make tidy`, not for `make test`.
+needs_formatter() { command -v clang-format >/dev/null || skip "needs clang-format"; }
+
+@test "a tree that keeps all rules" {
+  needs_formatter
+  run --separate-stderr scripts/tidy --rules
+  same "$output" ""
+  same "$status" 0
+}
+
+@test "a room that is not seen, and one that is none" {
+  write lib/low/low.cpp '#include <vector>\n\n#include "high/high.h"\n#include "attic/attic.h"\n'
+  write CMakeLists.txt 'sti_room(low high)\nsti_room(high low)\n'
+  complains 'lib/low/low.cpp:3: low does not see high: high/high.h' \
+    'lib/low/low.cpp:4: include "attic/attic.h" names no room of lib'
+}
+
+@test "a folder that the table lacks, and a row without a folder" {
+  mkdir lib/attic
+  write lib/attic/attic.h '#pragma once\n'
+  rm lib/high/high.* CMakeLists.txt
+  write CMakeLists.txt 'sti_room(low)\n'
+  complains 'CONTRIBUTING.md:1: lib/high is in the table and not there' \
+    'lib/attic/attic.h:1: lib/attic is no room of the house; CONTRIBUTING.md lists them'
+}
+
+@test "the table: rooms see those above them" {
+  write CONTRIBUTING.md '| `high` | a room | low |\n| `low` | a room | nothing |\n'
+  complains 'CONTRIBUTING.md:1: high sees low, which is no room of a line above'
+  rm CONTRIBUTING.md
+  complains 'CONTRIBUTING.md:1: no table of rooms: | `room` | what | sees |'
+}
+
+@test "the link graph is the include graph" {
+  write CMakeLists.txt '# rooms\nsti_room(low high)\nsti_room(high)\n'
+  complains 'CMakeLists.txt:2: sti_room(low) names high, which low does not include' \
+    'CMakeLists.txt:3: sti_room(high) lacks low, see lib/high/high.cpp:1'
+  write CMakeLists.txt 'sti_room(low)\n'
+  complains 'CMakeLists.txt:1: no line sti_room(high ...)'
+}
+
+@test "a header in a subfolder is its room's alone" {
+  mkdir bench
+  cp tests/low/inner_test.cpp bench/inner_bench.cpp # may
+  cp tests/low/inner_test.cpp tests/high/inner_test.cpp
+  cp tests/low/inner_test.cpp cmd/sti-one/main.cpp
+  cp tests/low/inner_test.cpp lib/high/high.cpp
+  what='low/deep/inner.h is inside the room low; include a header of lib/low itself'
+  complains "cmd/sti-one/main.cpp:1: $what" "lib/high/high.cpp:1: $what" \
+    "tests/high/inner_test.cpp:1: $what"
+}
+
+@test "what only one room may include, and one tool of another" {
+  write cmd/sti-one/main.cpp '#include <liburing.h>\n#include "plan_generated.h"\n'
+  write cmd/sti-one/one.cpp '#include <immintrin.h>\n\n#include "sti-two/two.h"\n'
+  write lib/low/low.cpp '#include <CLI/CLI.hpp>\n#include <iostream>\n'
+  complains 'cmd/sti-one/main.cpp:1: liburing.h outside lib/io' \
+    'cmd/sti-one/main.cpp:2: plan_generated.h outside lib/format' \
+    'cmd/sti-one/one.cpp:1: SIMD or BLAS header outside lib/kernels: immintrin.h' \
+    'cmd/sti-one/one.cpp:3: one tool includes another: sti-two/two.h' \
+    'lib/low/low.cpp:1: CLI/CLI.hpp in lib; tools print, the library does not' \
+    'lib/low/low.cpp:2: iostream in lib; tools print, the library does not'
+}
+
+@test "what the library does not do" {
+  write lib/low/low.cpp '// printf("no code")\nconst char* text = "abort()";
+void Print() { std::printf("x"); }\nvoid End() { std::exit(1); }
+const char* Read() { return getenv("X"); }\nvoid Write() { setenv("X", "", 1); }
+double Add() { return _mm_add_ps(1, 2); }\n'
+  complains 'lib/low/low.cpp:3: lib/ prints; return a Result or use the logging seam' \
+    'lib/low/low.cpp:4: lib/ ends the process; return a Result' \
+    'lib/low/low.cpp:5: lib/ reads the environment; take an option' \
+    'lib/low/low.cpp:6: lib/ writes the environment' \
+    'lib/low/low.cpp:7: intrinsic, Highway or BLAS name outside lib/kernels'
+}
+
+@test "the library names no tool and no option" {
+  write lib/low/low.cpp '// Not so: "--memory".\nauto a = "raise --memory, or run";  // "sti-plan"
+auto b = "run sti-plan again";\nauto c = "a -- b, my-sti-plan";\n'
+  complains "lib/low/low.cpp:2: lib/ names --memory; its callers say what a user can do" \
+    "lib/low/low.cpp:3: lib/ names sti-plan; its callers say what a user can do"
+}
+
+@test "a citation of what is not here" {
+  write lib/low/low.h '#pragma once\n// By spec/file.md, and spec/file.md, "Version changes".
+// Like spec/gone.md (planner: "How") and spec/file.md, "Of\n// another".\n'
+  complains 'lib/low/low.h:3: cites a document that is not here: (planner:' \
+    'lib/low/low.h:3: cites spec/file.md, "Of another", a heading that it does not have' \
+    'lib/low/low.h:3: cites spec/gone.md, which is not there'
+}
+
+@test "a constant that two rooms have" {
+  write lib/low/low.h '#pragma once\nconstexpr int kRows = 16;\nconstexpr int kColumns = 16;\n'
+  write lib/high/high.h '#pragma once\nconstexpr int kRows = 1 << 4;\nconstexpr int kColumns = 8;\n'
+  complains 'lib/low/low.h:2: kRows = 16 is also in lib/high/high.h:2; one room owns a constant'
+}
+
+@test "lengths of files and functions" {
+  { echo 'void Long() {'; for i in {1..69}; do echo "  Step($i);"; done; echo '}'; } >lib/low/low.cpp
+  { echo 'struct S {'; for i in {1..80}; do echo "  int i$i;"; done; echo '};'; } >lib/low/low.h
+  for i in {1..501}; do echo "int i$i;"; done >lib/high/high.h
+  complains 'lib/high/high.h:501: file has 501 lines, over 500' \
+    'lib/low/low.cpp:1: function has 71 lines, over 70'
+}
+
+@test "paths of one machine, unfinished business, scripts that are none, format" {
+  needs_formatter
+  write docs/guide.md "Files are in /$(echo ho)me/me.\n"
+  write lib/high/high.h "#pragma once\n// TO$(echo DO): more.\n"
+  write lib/low/low.h '#pragma once\nint  i;\n'
+  write scripts/broken '#!/usr/bin/env bash\nif true; then\n'
+  write scripts/wrong '#!/usr/bin/env python3\ndef\n'
+  run --separate-stderr scripts/tidy --rules
+  same "$status" 1
+  for line in 'docs/guide.md:1: path of one machine' \
+    'lib/high/high.h:2: unfinished business; do it or write an issue' \
+    'lib/low/low.h:2: not in the house format; run make format' \
+    'scripts/broken:3: syntax error: unexpected end of file' 'scripts/wrong:1: no valid Python'; do
+    like "$output" "*$line*"
+  done
+}
+
+@test "scripts/tidy runs the checks of sources and documents" {
+  mkdir docs/guide
+  write docs/guide/a.md 'See [the file](../../spec/gone.md).\n'
+  write lib/low/low.cpp '#include <iostream>\n'
+  run --separate-stderr scripts/tidy --rules
+  same "$status" 1
+  like "${lines[0]}" "lib/low/low.cpp:1: iostream in lib; *"
+  like "${lines[1]}" "docs/guide/a.md:1: *"
+}
+
+@test "a check that does not run to its end is no clean one" {
+  sed -i 's/^MOST_FILE_LINES = .*/nonsense/' scripts/check-sources
+  run --separate-stderr scripts/tidy --rules
+  same "$status" 1
+  like "$output" "scripts/tidy:1: the check of sources did not run to its end*"
+}
+
+@test "an exception that is not needed any more" {
+  sed -i 's/"constants": \[\]/"constants": ["kGone"]/' scripts/check-sources
+  complains 'scripts/check-sources:1: the exception kGone of constants is not needed any more; take it out'
+}
+
+@test "this repository needs no other exceptions" {
+  run "$repo/scripts/check-sources" "$repo"
+  same "$output" ""
+}
