@@ -8,7 +8,8 @@
 
 namespace sti {
 
-/// One object a line (cli: "JSON that others build on", Run). `text` is as it came in.
+/// Prints one object a line, whose fields programs build on: fields are added, none is renamed.
+/// `text` is as it came in.
 void PrintJson(const RunOptions& options, const std::string& text, const Answer& answer,
                const ModelInfo& info);
 

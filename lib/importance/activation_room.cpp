@@ -7,7 +7,6 @@ namespace {
 
 // Beyond it decoding weights is next to nothing, and activations leave the cache.
 constexpr uint32_t kMaxRows = 1024;
-constexpr uint64_t kSlack = 16;  // floats that kernels may read past a context
 
 }  // namespace
 
@@ -43,17 +42,17 @@ uint64_t ActivationRoom::Floats(uint32_t rows) const {
   const uint64_t all = uint64_t{rows} * shape_.hidden;
   const uint64_t sequences = Sequences(rows);
   return (3 + branch_count_) * all + uint64_t{rows} * shape_.head_dim() +
-         sequences * (uint64_t{2} * shape_.hidden + shape_.labels) + 3 * kSlack;
+         sequences * (uint64_t{2} * shape_.hidden + shape_.labels) + 3 * kReadPastEnd;
 }
 
 void ActivationRoom::Take() {
   const size_t all = size_t{rows_} * shape_.hidden;
   const size_t sequences = Sequences(rows_);
   base.resize(all);
-  contexts.resize(all + kSlack);
-  own_context.resize(size_t{rows_} * shape_.head_dim() + kSlack);
+  contexts.resize(all + kReadPastEnd);
+  own_context.resize(size_t{rows_} * shape_.head_dim() + kReadPastEnd);
   hidden.resize(all);
-  last_context.resize(sequences * shape_.hidden + kSlack);
+  last_context.resize(sequences * shape_.hidden + kReadPastEnd);
   firsts.resize(sequences * shape_.hidden);
   logits.resize(sequences * shape_.labels);
   branches.assign(branch_count_, std::vector<float>(all));

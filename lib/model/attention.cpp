@@ -13,13 +13,10 @@
 namespace sti {
 namespace {
 
-constexpr uint32_t kPanel = 16;
-constexpr uint32_t kPair = 2 * kPanel;
-
 // Columns [column, column + width) of a row-major matrix as panels.
 void SetPanels(const float* data, size_t stride, PanelProduct* product) {
   product->panels[0] = {data, stride};
-  product->panels[1] = {data + kPanel, stride};
+  product->panels[1] = {data + kPanelWidth, stride};
 }
 
 // `rows` queries from row `first` on, of one head of the sequence [begin, end).
@@ -27,7 +24,7 @@ void AttendBlock(const AttentionInput& in, uint32_t head, uint32_t begin, uint32
                  uint32_t first, uint32_t rows, float* scores) {
   const uint32_t length = end - begin;
   const uint32_t column = head * in.head_dim;
-  const size_t stride = RoundUp(length, kPanel);
+  const size_t stride = RoundUp(length, kPanelWidth);
   float* queries = in.queries + first * in.query_stride + column;
   PanelProduct product;
   product.rows = rows;
@@ -36,10 +33,10 @@ void AttendBlock(const AttentionInput& in, uint32_t head, uint32_t begin, uint32
   product.ins = in.head_dim;
   product.c_stride = stride;
   product.start = kFromZero;
-  for (uint32_t key = 0; key < length; key += kPair) {
+  for (uint32_t key = 0; key < length; key += kTileWidth) {
     SetPanels(in.keys + column * in.key_stride + begin + key, in.key_stride, &product);
     product.c = scores + key;
-    product.width = std::min(kPair, length - key);
+    product.width = std::min(kTileWidth, length - key);
     MultiplyPanels(product);
   }
   const float scale = 1.0f / std::sqrt(static_cast<float>(in.head_dim));
@@ -48,10 +45,10 @@ void AttendBlock(const AttentionInput& in, uint32_t head, uint32_t begin, uint32
   product.a_stride = stride;
   product.ins = length;
   product.c_stride = in.query_stride;
-  for (uint32_t out = 0; out < in.head_dim; out += kPair) {
+  for (uint32_t out = 0; out < in.head_dim; out += kTileWidth) {
     SetPanels(in.values + begin * in.value_stride + column + out, in.value_stride, &product);
     product.c = queries + out;
-    product.width = std::min(kPair, in.head_dim - out);
+    product.width = std::min(kTileWidth, in.head_dim - out);
     MultiplyPanels(product);
   }
 }
@@ -80,7 +77,7 @@ uint32_t PackedBlock(uint32_t longest, uint32_t heads, uint32_t threads) {
 
 }  // namespace
 
-uint64_t AttentionScratch(uint32_t length) { return RoundUp(length, kPanel) * kQueryBlock; }
+uint64_t AttentionScratch(uint32_t length) { return RoundUp(length, kPanelWidth) * kQueryBlock; }
 
 uint64_t PackedAttentionScratch(uint32_t length, uint32_t head_dim) {
   return PackedHeadFloats(length, head_dim);

@@ -17,10 +17,9 @@ namespace sti {
 namespace {
 
 constexpr uint32_t kNormRows = 8;  // rows of a norm task: a few microseconds
-// Past the end of a row that vectors read over, and what keeps rows of a power of two from falling
-// on the same cache sets.
-constexpr uint64_t kSlack = 16;
+constexpr uint64_t kSlack = kReadPastEnd;
 
+// Slack also keeps rows of a power of two from falling on the same cache sets.
 uint64_t PaddedStride(uint64_t width) { return RoundUp(width, kSlack) + kSlack; }
 
 // Sizes of the working buffer's parts, in floats.

@@ -37,6 +37,9 @@ void CopyFirsts(const Batch& batch, uint32_t d, const float* hidden, float* firs
 /// head looks at.
 enum class OutputRows : uint8_t { kAll, kFirst };
 
+/// Floats that vectors may read past the end of a row.
+inline constexpr uint32_t kReadPastEnd = 16;
+
 /// The context of one slice, what its attention gives: [rows, head_dim].
 struct ContextRef {
   const float* data = nullptr;
@@ -84,8 +87,8 @@ class Transformer {
   /// RunLayer in two pieces, so that layers which differ in a slice share what the others compute:
   /// FinishLayer with the contexts of all slices has the same bits as RunLayer. First: queries,
   /// keys and values of slices and their attention, from `hidden` [tokens, d], which stays as it
-  /// is, to `context` [rows, slices * head_dim], rows being tokens or sequences. 16 floats past the
-  /// end of `context` may be read.
+  /// is, to `context` [rows, slices * head_dim], rows being tokens or sequences. kReadPastEnd
+  /// floats past the end of `context` may be read.
   void ComputeContext(const Batch& batch, std::span<const ShardView> slices,
                       std::span<const uint32_t> slice_indexes, const LayerParameters& parameters,
                       const float* hidden, OutputRows rows, float* context, size_t stride);

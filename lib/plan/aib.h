@@ -20,7 +20,7 @@ inline constexpr double kTimeTolerance_us = 1e-3;
 std::vector<double> ComputeAibs(double bonus_us, double slack_us, double embed_io_us,
                                 double layer_us, std::span<const double> layer_io_us);
 
-/// True if no budget is overdrawn: nothing is late (planner: "valid").
+/// Returns whether no budget is overdrawn, so that nothing is late (STI 5.4).
 bool AibsValid(std::span<const double> aib_us);
 
 }  // namespace sti

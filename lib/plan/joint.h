@@ -1,4 +1,4 @@
-// Strategy sti: submodel, bits and preload chosen together (planner: "Joint choice when IO binds").
+// Strategy sti: submodel, bits and preload chosen together (docs/guide/planning.md, "The search").
 // Internal to lib/plan.
 #pragma once
 

@@ -23,9 +23,9 @@ class ShardCosts {
   /// catalog must be valid.
   static Result<ShardCosts> Make(const ShardCatalog& catalog, const DeviceModel& device);
 
-  /// The same where `held` shards are in memory already: their bits and fewer cost nothing, more
-  /// bits the reading of the missing planes; full fidelity shares no plane with fewer bits (format:
-  /// "Progressive shards").
+  /// Returns the costs where `held` shards are in memory already: their bits and fewer cost
+  /// nothing, more bits cost the reading of the missing planes. Full fidelity shares no plane with
+  /// fewer bits (spec/container.md, "Shard parts").
   [[nodiscard]] ShardCosts Holding(std::span<const ShardAtBits> held, uint32_t block_bytes,
                                    const DeviceModel& device) const;
 

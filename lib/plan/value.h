@@ -6,7 +6,8 @@
 // says how much a shard matters, and d falls from 1 at the fewest bits to 0 at full fidelity. With
 // an importance file that holds A(n, m) L and D are measured, and so is w where it holds gains.
 // Else stand-ins order submodels and bits: L = -n sqrt(m), and fall-offs that agree with what was
-// measured on the CLINC150 6x12 model (planner: "Joint choice when IO binds").
+// measured on the CLINC150 6x12 model (docs/guide/planning.md, "Worth: a loss that is a sum over
+// shards").
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,5 @@
-// How far plans are from the best there is (planner: "An exact yardstick").
+// How far plans are from the best there is (docs/measured/planning.md,
+// "How far plans are from the best").
 #include <gtest/gtest.h>
 
 #include <cmath>
