@@ -6,6 +6,7 @@
 
 #include "checkpoint.h"
 #include "common/files.h"
+#include "common/outputs.h"
 #include "common/parse.h"
 #include "common/part_text.h"
 #include "format/importance_file.h"
@@ -13,7 +14,6 @@
 #include "importance/importance_join.h"
 #include "importance/measure.h"
 #include "importance/quick_importance.h"
-#include "inputs.h"
 #include "pictures/importance_text.h"
 #include "text/model_tokenizer.h"
 #include "warnings.h"
@@ -103,8 +103,8 @@ Result<int> WriteAndReport(const Tool& tool, const ImportanceToolOptions& option
 
 Result<int> Measure(const Tool& tool, const ImportanceToolOptions& options) {
   STI_RETURN_IF_ERROR(CheckMeasureOptions(options));
-  STI_RETURN_IF_ERROR(CheckKeepsInput(options.output, options.model, "the model"));
-  STI_RETURN_IF_ERROR(CheckKeepsInput(options.output, options.data, "the dev set"));
+  STI_RETURN_IF_ERROR(CheckKeepsInput({"-o", options.output}, options.model, "the model"));
+  STI_RETURN_IF_ERROR(CheckKeepsInput({"-o", options.output}, options.data, "the dev set"));
   STI_ASSIGN_OR_RETURN(ContainerFile file, ContainerFile::Open(options.model));
   STI_ASSIGN_OR_RETURN(Tokenizer tokenizer, LoadTokenizer(file));
   STI_ASSIGN_OR_RETURN(std::vector<Example> examples,

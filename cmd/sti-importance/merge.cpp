@@ -1,8 +1,8 @@
 #include "merge.h"
 
 #include "common/files.h"
+#include "common/outputs.h"
 #include "importance/importance_join.h"
-#include "inputs.h"
 #include "measure.h"
 
 namespace sti {
@@ -14,7 +14,7 @@ Result<int> Merge(const Tool& tool, const ImportanceToolOptions& options) {
   std::vector<NamedPart> parts;
   parts.reserve(options.merge_parts.size());
   for (const std::string& path : options.merge_parts) {
-    STI_RETURN_IF_ERROR(CheckKeepsInput(options.output, path, "one of the parts"));
+    STI_RETURN_IF_ERROR(CheckKeepsInput({"-o", options.output}, path, "one of the parts"));
     STI_ASSIGN_OR_RETURN(ImportancePart part, ReadImportancePart(path));
     parts.push_back({path, std::move(part)});
   }

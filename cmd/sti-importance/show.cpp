@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "common/files.h"
+#include "common/outputs.h"
 #include "format/importance_file.h"
 #include "format/json_fields.h"
 #include "importance/rank_statistics.h"
@@ -74,6 +75,8 @@ Result<int> Show(const Tool& tool, const ImportanceToolOptions& options) {
   std::vector<Importance> files;
   files.reserve(names.size());
   for (const std::string& name : names) {
+    STI_RETURN_IF_ERROR(CheckKeepsInput({"--svg", options.svg}, name, "an importance to show"));
+    STI_RETURN_IF_ERROR(CheckKeepsInput({"--png", options.png}, name, "an importance to show"));
     STI_ASSIGN_OR_RETURN(Importance importance, ReadImportance(name));
     files.push_back(std::move(importance));
   }

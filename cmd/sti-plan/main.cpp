@@ -4,6 +4,7 @@
 
 #include "api/plan_inputs.h"
 #include "common/files.h"
+#include "common/outputs.h"
 #include "common/plan_text.h"
 #include "format/plan_file.h"
 #include "options.h"
@@ -118,8 +119,20 @@ Error NameFile(Error error, const PlanOptions& options) {
   return error;
 }
 
+Status CheckOutputs(const PlanOptions& options) {
+  for (const Output& output : {Output{"-o", options.output}, Output{"--gantt", options.gantt},
+                               Output{"--sweep-svg", options.sweep_svg}}) {
+    STI_RETURN_IF_ERROR(CheckKeepsInput(output, options.model, "the model"));
+    STI_RETURN_IF_ERROR(CheckKeepsInput(output, options.profile, "the profile"));
+    STI_RETURN_IF_ERROR(CheckKeepsInput(output, options.importance, "the importance"));
+    STI_RETURN_IF_ERROR(CheckKeepsInput(output, options.check, "the plan to check"));
+  }
+  return {};
+}
+
 Result<int> Run(const Tool& tool, PlanOptions& options) {
   STI_RETURN_IF_ERROR(CheckPlanOptions(options, tool));
+  STI_RETURN_IF_ERROR(CheckOutputs(options));
   STI_ASSIGN_OR_RETURN(const PlanInputs inputs, ReadInputs(options));
   Result<int> result = options.sweep           ? Sweep(tool, options, inputs)
                        : options.check.empty() ? Make(tool, options, inputs)

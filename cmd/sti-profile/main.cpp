@@ -7,6 +7,7 @@
 #include "common/cli.h"
 #include "common/files.h"
 #include "common/machine.h"
+#include "common/outputs.h"
 #include "common/parse.h"
 #include "common/tool.h"
 #include "format/profile_file.h"
@@ -155,6 +156,7 @@ Result<DeviceProfile> Measure(const Tool& tool, const Options& options, double e
 }
 
 Result<int> Run(const Tool& tool, const Options& options, double exec_us) {
+  STI_RETURN_IF_ERROR(CheckKeepsInput({"-o", options.output}, options.model, "the model"));
   STI_RETURN_IF_ERROR(PinTo(options.cpus));
   STI_ASSIGN_OR_RETURN(DeviceProfile profile, Measure(tool, options, exec_us));
   profile.cpus = AffinityList();

@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "common/lines.h"
+#include "common/outputs.h"
 #include "common/remedies.h"
 #include "evaluate.h"
 #include "inputs.h"
@@ -100,6 +101,10 @@ Result<int> AnswerLines(Session& session, LineAnswerer& answerer, const RunOptio
 
 Result<int> Run(const Tool& tool, const RunOptions& options) {
   STI_RETURN_IF_ERROR(CheckRunOptions(options));
+  const Output trace{"--trace", options.trace};
+  STI_RETURN_IF_ERROR(CheckKeepsInput(trace, options.model, "the model"));
+  STI_RETURN_IF_ERROR(CheckKeepsInput(trace, options.plan, "the plan"));
+  STI_RETURN_IF_ERROR(CheckKeepsInput(trace, options.eval, "the data"));
   STI_ASSIGN_OR_RETURN(std::unique_ptr<Session> session, OpenSession(options, tool));
   if (!options.eval.empty()) return Evaluate(*session, options, tool);
   if (options.texts.empty() && isatty(STDIN_FILENO) != 0) {

@@ -3,6 +3,7 @@
 
 #include "common/cli.h"
 #include "common/files.h"
+#include "common/outputs.h"
 #include "common/parse.h"
 #include "common/tool.h"
 #include "import/shard_model.h"
@@ -119,6 +120,10 @@ void Print(const Tool& tool, const Options& options, const nlohmann::ordered_jso
 
 Result<int> Run(const Tool& tool, const Options& options) {
   STI_RETURN_IF_ERROR(CheckOptions(options));
+  const Output output{"-o", options.output};
+  STI_RETURN_IF_ERROR(CheckKeepsFolder(output, options.folder, "a file of the model folder"));
+  for (const std::string& plan : options.plans)
+    STI_RETURN_IF_ERROR(CheckKeepsInput(output, plan, "a plan of --for"));
   STI_ASSIGN_OR_RETURN(ModelFolder folder, ModelFolder::Open(options.folder));
   if (!folder.info().elastic) {
     const ModelShape& shape = folder.info().shape;

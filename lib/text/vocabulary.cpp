@@ -30,8 +30,8 @@ Result<Vocabulary> Vocabulary::FromText(std::string text) {
   result.text_ = std::move(text);
   uint64_t begin = 0;
   while (begin < result.text_.size()) {
-    if (result.offsets_.size() == kMaxTokens) {
-      return DataError("more than " + std::to_string(kMaxTokens) + " tokens").At("vocabulary");
+    if (result.offsets_.size() == kMaxVocabulary) {
+      return DataError("more than " + std::to_string(kMaxVocabulary) + " tokens").At("vocabulary");
     }
     result.offsets_.push_back(static_cast<uint32_t>(begin));
     const size_t newline = result.text_.find('\n', begin);
