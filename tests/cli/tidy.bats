@@ -16,10 +16,11 @@ setup() {
   chmod +x scripts/check-sources
   printf '| `%s` | a room | %s |\n' low nothing high low >CONTRIBUTING.md
   printf 'sti_room(%s)\n' low 'high low' >CMakeLists.txt
+  printf 'sti_tool(%s)\n' 'sti-one' 'sti-two low' >cmd/CMakeLists.txt
   printf '# The file\n\n## Version changes\n' >spec/file.md
-  printf '#pragma once\n' | tee lib/low/low.h lib/low/deep/inner.h lib/high/high.h >cmd/sti-two/two.h
+  printf '#pragma once\n' | tee lib/low/low.h lib/low/deep/inner.h lib/high/high.h >cmd/sti-one/one.h
+  printf '#include "low/low.h"\n' | tee cmd/sti-two/main.cpp >lib/high/high.cpp
   printf '#include "low/deep/inner.h"\n' | tee lib/low/low.cpp >tests/low/inner_test.cpp
-  printf '#include "low/low.h"\n' >lib/high/high.cpp
 }
 
 # LINE...: scripts/check-sources complains of just these.
@@ -53,7 +54,7 @@ needs_formatter() { command -v clang-format >/dev/null || skip "needs clang-form
 @test "a folder that the table lacks, and a row without a folder" {
   mkdir lib/attic
   write lib/attic/attic.h '#pragma once\n'
-  rm lib/high/high.* CMakeLists.txt
+  rm lib/high/high.*
   write CMakeLists.txt 'sti_room(low)\n'
   complains 'CONTRIBUTING.md:1: lib/high is in the table and not there' \
     'lib/attic/attic.h:1: lib/attic is no room of the house; CONTRIBUTING.md lists them'
@@ -71,28 +72,34 @@ needs_formatter() { command -v clang-format >/dev/null || skip "needs clang-form
   complains 'CMakeLists.txt:2: sti_room(low) names high, which low does not include' \
     'CMakeLists.txt:3: sti_room(high) lacks low, see lib/high/high.cpp:1'
   write CMakeLists.txt 'sti_room(low)\n'
-  complains 'CMakeLists.txt:1: no line sti_room(high ...)'
+  complains 'CMakeLists.txt:1: links nothing for lib/high'
+  write CMakeLists.txt 'sti_room(low)\nsti_room(high low)\n'
+  mkdir cmd/common
+  printf '#include "high/high.h"\n' | tee cmd/common/tool.cpp >cmd/sti-two/main.cpp
+  write cmd/CMakeLists.txt 'sti_cmd_library(common high)\nsti_tool(sti-one)\nsti_tool(sti-two low)\n'
+  complains 'cmd/CMakeLists.txt:3: sti_tool(sti-two) lacks high, see cmd/sti-two/main.cpp:1' \
+    'cmd/CMakeLists.txt:3: sti_tool(sti-two) names low, which sti-two does not include'
 }
 
 @test "a header in a subfolder is its room's alone" {
   mkdir bench
   cp tests/low/inner_test.cpp bench/inner_bench.cpp # may
   cp tests/low/inner_test.cpp tests/high/inner_test.cpp
-  cp tests/low/inner_test.cpp cmd/sti-one/main.cpp
+  cp tests/low/inner_test.cpp cmd/sti-two/main.cpp
   cp tests/low/inner_test.cpp lib/high/high.cpp
   what='low/deep/inner.h is inside the room low; include a header of lib/low itself'
-  complains "cmd/sti-one/main.cpp:1: $what" "lib/high/high.cpp:1: $what" \
+  complains "cmd/sti-two/main.cpp:1: $what" "lib/high/high.cpp:1: $what" \
     "tests/high/inner_test.cpp:1: $what"
 }
 
 @test "what only one room may include, and one tool of another" {
   write cmd/sti-one/main.cpp '#include <liburing.h>\n#include "plan_generated.h"\n'
-  write cmd/sti-one/one.cpp '#include <immintrin.h>\n\n#include "sti-two/two.h"\n'
+  write cmd/sti-two/two.cpp '#include <immintrin.h>\n\n#include "sti-one/one.h"\n'
   write lib/low/low.cpp '#include <CLI/CLI.hpp>\n#include <iostream>\n'
   complains 'cmd/sti-one/main.cpp:1: liburing.h outside lib/io' \
     'cmd/sti-one/main.cpp:2: plan_generated.h outside lib/format' \
-    'cmd/sti-one/one.cpp:1: SIMD or BLAS header outside lib/kernels: immintrin.h' \
-    'cmd/sti-one/one.cpp:3: one tool includes another: sti-two/two.h' \
+    'cmd/sti-two/two.cpp:1: SIMD or BLAS header outside lib/kernels: immintrin.h' \
+    'cmd/sti-two/two.cpp:3: one tool includes another: sti-one/one.h' \
     'lib/low/low.cpp:1: CLI/CLI.hpp in lib; tools print, the library does not' \
     'lib/low/low.cpp:2: iostream in lib; tools print, the library does not'
 }
