@@ -1,4 +1,5 @@
 // sti-importance: which shards matter, measured on a dev set (STI 5.2).
+#include "common/cli.h"
 #include "measure.h"
 #include "merge.h"
 #include "show.h"
