@@ -1,9 +1,11 @@
 #include "open.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <utility>
 
 #include "base/process_memory.h"
+#include "base/remedy.h"
 #include "clock.h"
 #include "common/files.h"
 #include "common/parse.h"
@@ -58,19 +60,20 @@ bool IsLazy(const RunOptions& options, const Plan& plan) {
   return plan.cold || (options.plan.empty() && !options.memory_bytes);
 }
 
-// --memory bounds the process: what it holds already is not the model's.
-Status DivideMemory(const RunOptions& options, const Plan& plan, SessionOptions& session) {
-  if (!options.memory_bytes) return {};
-  const uint64_t memory = *options.memory_bytes;
-  const uint64_t held = CurrentRssBytes() + kLaterBytes;
-  if (held >= memory) {
-    return InfeasibleError("--memory " + FormatBytes(memory) + " is less than the " +
-                           FormatBytes(held) + " needed before the model; raise it");
-  }
-  session.own_bytes = memory - held;
+// --memory bounds the process: of it, `held` bytes are not the model's.
+void DivideMemory(uint64_t memory, uint64_t held, const Plan& plan, SessionOptions& session) {
+  session.own_bytes = memory - std::min(memory, held);
   session.planned_for_own_bytes =
       plan.predicted_peak_bytes != 0 && plan.predicted_peak_bytes <= memory;
-  return {};
+}
+
+// A session's error in terms of the process, where memory is what it lacks.
+Error InProcess(Error error, const RunOptions& options, uint64_t held) {
+  if (!options.memory_bytes || error.remedy != Remedy::kMoreMemory || error.value.empty())
+    return error;
+  const uint64_t needed = held + std::strtoull(error.value.c_str(), nullptr, 10);
+  return InfeasibleError("--memory " + FormatBytes(*options.memory_bytes) + " is less than the " +
+                         FormatBytes(needed) + " needed before the first shard; raise it");
 }
 
 Result<SessionOptions> SessionOptionsOf(const RunOptions& options, const Plan& plan,
@@ -88,7 +91,6 @@ Result<SessionOptions> SessionOptionsOf(const RunOptions& options, const Plan& p
   session.threshold = options.threshold.value_or(session.threshold);
   session.meter_decoding = !options.trace.empty();
   session.notices = [&tool](const Notice& notice) { Tell(notice, tool); };
-  STI_RETURN_IF_ERROR(DivideMemory(options, plan, session));
   return session;
 }
 
@@ -105,8 +107,12 @@ Result<std::unique_ptr<Session>> OpenSession(const RunOptions& options, const To
   STI_ASSIGN_OR_RETURN(Plan plan, ChoosePlan(options, file.index(), tool));
   STI_RETURN_IF_ERROR(CheckDegrade(options, plan));
   WarnOfUntrained(model, plan, tool);
-  STI_ASSIGN_OR_RETURN(const SessionOptions session, SessionOptionsOf(options, plan, tool));
-  return Session::Open(std::move(file), std::move(plan), session);
+  STI_ASSIGN_OR_RETURN(SessionOptions wanted, SessionOptionsOf(options, plan, tool));
+  const uint64_t held = CurrentRssBytes() + kLaterBytes;
+  if (options.memory_bytes) DivideMemory(*options.memory_bytes, held, plan, wanted);
+  auto session = Session::Open(std::move(file), std::move(plan), wanted);
+  if (!session.ok()) return InProcess(session.error(), options, held);
+  return session;
 }
 
 }  // namespace sti

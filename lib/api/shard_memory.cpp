@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "base/remedy.h"
 #include "model/memory.h"
 #include "types/shard_catalog.h"
 
@@ -51,7 +52,8 @@ Result<uint64_t> StagingBytes(const ContainerIndex& index, const Plan& plan,
   if (memory.planned_for) return std::max(left, LargestLayerBytes(CatalogOf(index), plan));
   if (left > 0) return left;
   return InfeasibleError(std::to_string(memory.bytes) + " bytes of memory are less than the " +
-                         std::to_string(used) + " that the model takes before its first shard");
+                         std::to_string(used) + " that the model takes before its first shard")
+      .Fix(Remedy::kMoreMemory, std::to_string(used));
 }
 
 }  // namespace sti
