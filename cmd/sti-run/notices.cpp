@@ -21,10 +21,8 @@ std::string DriftLine(const Drift& drift) {
 
 void Tell(const Notice& notice, const Tool& tool) {
   switch (notice.kind) {
-    case Notice::Kind::kReading:
-      return tool.Explain("reading through " + notice.actual);
-    case Notice::Kind::kComputing:
-      return tool.Explain("computing with " + notice.actual);
+    case Notice::Kind::kRunning:
+      return tool.Explain("reading through " + notice.actual + ", computing with " + notice.kernel);
     case Notice::Kind::kReadFallback:
       return tool.Explain(notice.actual);
     case Notice::Kind::kOtherReadPath:

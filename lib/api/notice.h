@@ -13,8 +13,7 @@ namespace sti {
 /// One such remark. Fields that a kind does not name are empty.
 struct Notice {
   enum class Kind : uint8_t {
-    kReading,        ///< reads go through `actual`
-    kComputing,      ///< layers are computed with the kernel `actual`
+    kRunning,        ///< reads go through `actual`, layers are computed with `kernel`
     kReadFallback,   ///< `actual` says why reads go another way than was wanted
     kOtherReadPath,  ///< the plan counts on reads through `planned`, this session has `actual`
     kOtherKernel,    ///< the plan counts on the kernel `planned`, this session has `actual`
@@ -22,9 +21,10 @@ struct Notice {
     kLeadTime,       ///< the plan counts on being woken `time_us` before each input
     kDrift,          ///< the device has become slower than the plan counts on, by `drift`
   };
-  Kind kind = Kind::kReading;
+  Kind kind = Kind::kRunning;
   std::string planned = {};
   std::string actual = {};
+  std::string kernel = {};
   double time_us = 0;
   Drift drift = {};
 };

@@ -78,8 +78,7 @@ void Session::TellDifferences() const {
   const Plan& plan = pipeline_->plan();
   const std::string path = ReadPathName(pipeline_->read_path());
   const std::string kernel = pipeline_->kernel().name;
-  tell(Notice::Kind::kReading, "", path);
-  tell(Notice::Kind::kComputing, "", kernel);
+  notices_({.kind = Notice::Kind::kRunning, .actual = path, .kernel = kernel});
   const std::string& fallback = pipeline_->reader().why();
   if (!fallback.empty()) tell(Notice::Kind::kReadFallback, "", fallback);
   if (!plan.read_path.empty() && plan.read_path != path)

@@ -167,8 +167,8 @@ TEST_F(SessionTest, TellsWhereThePlanCountsOnAnotherMachine) {
   EXPECT_EQ(told(Notice::Kind::kOtherReadPath)->planned, "tape");
   ASSERT_NE(told(Notice::Kind::kLeadTime), notices.end());
   EXPECT_EQ(told(Notice::Kind::kLeadTime)->time_us, 250e3);
-  ASSERT_NE(told(Notice::Kind::kComputing), notices.end());
-  EXPECT_EQ(told(Notice::Kind::kComputing)->actual, session->pipeline().kernel().name);
+  ASSERT_NE(told(Notice::Kind::kRunning), notices.end());
+  EXPECT_EQ(told(Notice::Kind::kRunning)->kernel, session->pipeline().kernel().name);
 }
 
 TEST_F(SessionTest, TwoSessionsShareCoresAndFlash) {
