@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "pipeline/route.h"
+#include "pipeline/lane/route.h"
 
 namespace sti {
 

@@ -1,4 +1,4 @@
-#include "pipeline/pace.h"
+#include "pipeline/lane/pace.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "pipeline/preload_buffer.h"
+#include "pipeline/lane/preload_buffer.h"
 
 #include <sys/mman.h>
 

@@ -12,7 +12,7 @@
 #include "base/result.h"
 #include "format/container_index.h"
 #include "model/resident_model.h"
-#include "pipeline/preload_buffer.h"
+#include "pipeline/lane/preload_buffer.h"
 #include "schedule/load_schedule.h"
 #include "shard/view.h"
 #include "types/plan.h"

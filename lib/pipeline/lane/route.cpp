@@ -1,4 +1,4 @@
-#include "pipeline/route.h"
+#include "pipeline/lane/route.h"
 
 #include <algorithm>
 #include <map>

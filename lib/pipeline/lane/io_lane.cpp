@@ -1,4 +1,4 @@
-#include "pipeline/io_lane.h"
+#include "pipeline/lane/io_lane.h"
 
 #include <algorithm>
 #include <utility>
