@@ -22,7 +22,7 @@ struct Options {
   uint32_t threads = 0;
 };
 
-Result<int> Run(const Options& options) {
+Result<int> Measure(const Options& options) {
   nlohmann::ordered_json json;
   json["process_start_bytes"] = CurrentRssBytes();
   STI_ASSIGN_OR_RETURN(ContainerFile file, ContainerFile::Open(options.model));
@@ -61,5 +61,5 @@ int main(int argc, char** argv) {
   tool.app().add_option("MODEL", options.model, "container made by sti-shard")->required();
   tool.app().add_option("--plan", options.plan, "plan made by sti-plan")->required();
   tool.app().add_option("--threads", options.threads, "of the compute lane");
-  return tool.Main(argc, argv, [&] { return sti::Run(options); });
+  return tool.Main(argc, argv, [&] { return sti::Measure(options); });
 }

@@ -74,7 +74,7 @@ Result<int> Run(const Options& o) {
   const uint64_t total = o.total_bytes == 0 ? reader->file_bytes() : o.total_bytes;
   AlignedBuffer arena(reader->depth() * o.read_bytes);
   std::fill(arena.span().begin(), arena.span().end(), uint8_t{0});
-  if (!o.plain) reader->Expect(arena.span());
+  if (!o.plain) reader->ExpectReadsInto(arena.span());
   // On another thread than the one that opened, as a pipeline reads.
   Status status;
   double seconds = 0;

@@ -26,6 +26,8 @@ const char* Advice(Remedy remedy) {
       return "correct it or make it again";
     case Remedy::kCorrectPlan:
       return "correct it or run sti-plan again";
+    case Remedy::kPlanForModel:
+      return "run sti-plan on this model";
     case Remedy::kCorrectProfile:
       return "correct it or run sti-profile again";
     case Remedy::kCorrectImportance:

@@ -99,7 +99,7 @@ Result<int> AnswerLines(Session& session, LineAnswerer& answerer, const RunOptio
   return answerer.Finish();
 }
 
-Result<int> Run(const Tool& tool, const RunOptions& options) {
+Result<int> Serve(const Tool& tool, const RunOptions& options) {
   STI_RETURN_IF_ERROR(CheckRunOptions(options));
   const Output trace{"--trace", options.trace};
   STI_RETURN_IF_ERROR(CheckKeepsInput(trace, options.model, "the model"));
@@ -124,5 +124,5 @@ int main(int argc, char** argv) {
                  "echo 'set an alarm for seven' | sti-run model.sti --plan model.plan");
   sti::RunOptions options;
   sti::AddRunOptions(tool.app(), options);
-  return tool.Main(argc, argv, [&] { return sti::Run(tool, options); });
+  return tool.Main(argc, argv, [&] { return sti::Serve(tool, options); });
 }

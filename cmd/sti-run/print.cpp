@@ -36,8 +36,8 @@ Json ScoresOf(const Answer& answer, const ModelInfo& info, uint32_t top) {
 Json DegradedOf(const RunResult& run) {
   Json list = Json::array();
   for (const DegradedShard& shard : run.degraded) {
-    list.push_back({{"layer", shard.layer},
-                    {"slice", shard.slice},
+    list.push_back({{"layer", shard.id.layer},
+                    {"slice", shard.id.slice},
                     {"bits", shard.bits},
                     {"planned_bits", shard.planned_bits}});
   }

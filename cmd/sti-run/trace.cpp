@@ -50,7 +50,7 @@ Json BitsOf(const RunResult& run, const LoadSchedule& schedule, uint32_t layer) 
     if (shard.layer == layer) bits["slice " + std::to_string(shard.slice)] = shard.bits;
   }
   for (const DegradedShard& shard : run.degraded) {
-    if (shard.layer == layer) bits["slice " + std::to_string(shard.slice)] = shard.bits;
+    if (shard.id.layer == layer) bits["slice " + std::to_string(shard.id.slice)] = shard.bits;
   }
   return bits;
 }
@@ -87,7 +87,7 @@ void TraceWriter::Add(const Answer& answer, const LoadSchedule& schedule) {
   for (const ReadSpan& span : run.reads) first_us = std::min(first_us, span.begin_us);
   events.origin_us = events.end_us - first_us + (events.end_us > 0 ? kPause_us : 0);
   AddReads(run, schedule);
-  events.Add("embeddings", kCompute, run.embeddings_io_us, run.embeddings_us);
+  events.Add("embeddings", kCompute, run.embeddings_begin_us, run.embeddings_us);
   for (const LayerTrace& layer : run.layers) {
     const Json bits = BitsOf(run, schedule, layer.layer);
     events.Add(LayerName(layer.layer), kDecode, layer.start_us, layer.start_us + layer.decode_us,

@@ -79,7 +79,7 @@ void Session::TellDifferences() const {
   const std::string path = ReadPathName(pipeline_->read_path());
   const std::string kernel = pipeline_->kernel().name;
   notices_({.kind = Notice::Kind::kRunning, .actual = path, .kernel = kernel});
-  const std::string& fallback = pipeline_->reader().why();
+  const std::string& fallback = pipeline_->reader().fallback_reason();
   if (!fallback.empty()) tell(Notice::Kind::kReadFallback, "", fallback);
   if (!plan.read_path.empty() && plan.read_path != path)
     tell(Notice::Kind::kOtherReadPath, plan.read_path, path);

@@ -23,6 +23,7 @@ enum class Remedy : uint8_t {
   kUpdateOrMakeFile,   ///< a file other than a container is newer than this program
   kCorrectFile,        ///< JSON breaks a rule: correct it, or make the file again
   kCorrectPlan,        ///< a value of a plan breaks a rule: correct it, or plan again
+  kPlanForModel,       ///< a plan is sound, but for another model: plan for this one
   kCorrectProfile,     ///< a value of a profile breaks a rule: correct it, or measure again
   kCorrectImportance,  ///< a value of an importance breaks a rule: correct it, or measure again
   kUseOwnVocabulary,   ///< make the container again with the vocabulary and merges of its model

@@ -57,7 +57,7 @@ ThreadPool::~ThreadPool() {
 }
 
 void ThreadPool::ParallelFor(uint32_t count, Body body) {
-  const std::lock_guard<TurnLock> turn(callers_);
+  const std::lock_guard<FairLock> lock(callers_);
   if (threads_ == 1 || count <= 1) {
     for (uint32_t i = 0; i < count; ++i) body(i, 0);
     return;

@@ -15,11 +15,11 @@ namespace sti {
 
 /// A lock that callers get in the order in which they asked, so that nobody who comes back at once
 /// starves the others.
-class TurnLock {
+class FairLock {
  public:
   void lock() {
-    const uint32_t turn = next_.fetch_add(1);
-    for (uint32_t now = serving_.load(); now != turn; now = serving_.load()) serving_.wait(now);
+    const uint32_t ticket = next_.fetch_add(1);
+    for (uint32_t now = serving_.load(); now != ticket; now = serving_.load()) serving_.wait(now);
   }
   void unlock() {
     serving_.fetch_add(1);
@@ -31,8 +31,8 @@ class TurnLock {
   std::atomic<uint32_t> serving_{0};
 };
 
-/// Runs loops on `threads` threads, the caller among them. Thread-safe: concurrent callers take
-/// turns. Not to be called from inside its own loop.
+/// Runs loops on `threads` threads, the caller among them. Thread-safe: concurrent callers
+/// come one after another. Not to be called from inside its own loop.
 class ThreadPool {
  public:
   /// `threads` counts the caller; 0 means 1. Starts threads - 1 workers.
@@ -60,7 +60,7 @@ class ThreadPool {
 
   uint32_t threads_;
   uint32_t spins_;  ///< before sleeping
-  TurnLock callers_;
+  FairLock callers_;
   // (generation << 32) | next index. A generation is odd while the fields below are rewritten, so
   // that a late worker's claim fails rather than picks up half of the next loop.
   std::atomic<uint64_t> ticket_{0};

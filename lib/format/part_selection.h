@@ -4,10 +4,8 @@
 
 #include <cstdint>
 #include <span>
-#include <string>
 #include <vector>
 
-#include "base/result.h"
 #include "format/container_index.h"
 #include "types/plan.h"
 
@@ -19,10 +17,11 @@ using PartSelection = std::vector<PartSet>;
 /// Selects the parts that each of `bits` needs, of every shard.
 PartSelection SelectAll(const ModelShape& shape, std::span<const uint32_t> bits);
 
-/// What the plans read, their turns and variants included. DataError if one does not fit the shape.
-Result<PartSelection> SelectForPlans(const ModelShape& shape, std::span<const Plan> plans);
+/// Selects what the plans read, their turns and variants included. FindPlanFault finds none within
+/// the shape.
+PartSelection SelectForPlans(const ModelShape& shape, std::span<const Plan> plans);
 
-/// All bitwidths that the plans, their turns and variants use, ascending.
+/// Returns all bitwidths that the plans, their turns and variants use, ascending.
 std::vector<uint32_t> BitsOfPlans(std::span<const Plan> plans);
 
 }  // namespace sti

@@ -3,11 +3,17 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/remedy.h"
 #include "format/framed_file.h"
 #include "format/json_fields.h"
 #include "format/plan_file_parts.h"
+#include "types/plan_check.h"
 
 namespace sti {
+
+Error PlanError(const std::string& name, const std::string& problem) {
+  return DataError(problem).At(name).Fix(Remedy::kCorrectPlan);
+}
 
 void SetStrategy(std::string name, Plan* plan) {
   plan->strategy = ParseStrategy(name);
@@ -17,7 +23,7 @@ void SetStrategy(std::string name, Plan* plan) {
 Result<Plan> ParsePlan(std::span<const uint8_t> bytes, const std::string& name) {
   STI_ASSIGN_OR_RETURN(
       Plan plan, LooksLikeJson(bytes) ? PlanFromJson(bytes, name) : PlanFromBinary(bytes, name));
-  STI_RETURN_IF_ERROR(ValidatePlanFile(plan, name));
+  if (const auto fault = FindPlanFault(plan, {})) return PlanError(name, fault->text());
   return plan;
 }
 

@@ -11,9 +11,8 @@
 
 namespace sti {
 
-/// Reads either spelling. kData naming `name` and what is wrong: sizes that do not agree, bits
-/// that do not exist, layers that do not ascend, a preload entry that the plan does not run, turns
-/// that lose bits, variants that the plan's preload buffer does not serve.
+/// Reads either spelling. kData naming `name` and what is wrong: bytes that are no plan, or the
+/// first fault that FindPlanFault finds within the limits of the format.
 Result<Plan> ParsePlan(std::span<const uint8_t> bytes, const std::string& name);
 
 /// The binary spelling. The same bytes for the same value.

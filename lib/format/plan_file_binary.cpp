@@ -41,7 +41,7 @@ Status CheckSizes(const fb::Plan& table, const std::string& name) {
       return PlanError(name, "a text is longer than 65536 bytes");
   }
   if (table.layers() != nullptr && table.layers()->size() > kMaxLayers)
-    return PlanError(name, "layers does not have 1 to 1024 entries");
+    return PlanError(name, "layers has more than 1024 entries");
   if (table.aib_us() != nullptr && table.aib_us()->size() > kMaxLayers)
     return PlanError(name, "aib_us does not have one entry a layer");
   const fb::PlanTimes* times = table.times();
@@ -113,7 +113,7 @@ Result<PlanTurn> ReadTurn(const fb::PlanTurn& table, const std::string& name, co
 Status ReadTurns(const fb::Plan& table, const std::string& name, Room* room, Plan* plan) {
   if (table.turns() == nullptr) return {};
   if (table.turns()->size() > kMaxTurns) return PlanError(name, "more than 64 turns");
-  if (plan->width > kMaxWidth) return PlanError(name, "width is not from 1 to 256");
+  if (plan->width > kMaxWidth) return PlanError(name, "width is more than 256");
   plan->turns.reserve(table.turns()->size());
   for (const fb::PlanTurn* turn : *table.turns()) {
     const std::string where = name + ": turns[" + std::to_string(plan->turns.size()) + "]";

@@ -16,17 +16,15 @@ namespace sti {
 /// Returns an error about the plan in `name`, whose remedy is to correct it or to plan again.
 Error PlanError(const std::string& name, const std::string& problem);
 
-/// Sizes that agree and numbers that exist, as spec/plan.md says.
-[[nodiscard]] Status ValidatePlanFile(const Plan& plan, const std::string& name);
-
 /// Sets the strategy that a plan file names.
 void SetStrategy(std::string name, Plan* plan);
 
-/// Read, not validated.
+/// Reads one spelling. Rows have one length, and sizes are bounded by that of the file; the rules
+/// of the plan are not checked.
 Result<Plan> PlanFromBinary(std::span<const uint8_t> bytes, const std::string& name);
 Result<Plan> PlanFromJson(std::span<const uint8_t> bytes, const std::string& name);
 
-/// The payload of the binary spelling.
+/// Returns the payload of the binary spelling, or the object of the JSON one.
 std::vector<uint8_t> PlanPayload(const Plan& plan);
 nlohmann::ordered_json PlanJson(const Plan& plan);
 

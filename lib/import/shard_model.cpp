@@ -9,6 +9,7 @@
 #include "format/container_writer.h"
 #include "import/layer_encoder.h"
 #include "import/part_roles.h"
+#include "types/plan_check.h"
 
 namespace sti {
 namespace {
@@ -171,11 +172,16 @@ Result<PartSelection> Select(const ModelFolder& folder, const ShardOptions& opti
                              const Digest& digest) {
   const ModelShape& shape = folder.info().shape;
   if (options.plans.empty()) return SelectAll(shape, options.bits);
+  PlanBounds bounds;
+  bounds.layers = shape.layers;
+  bounds.width = shape.width;
+  bounds.model = digest;
   for (size_t i = 0; i < options.plans.size(); ++i) {
-    const Digest& model = options.plans[i].model;
-    if (model == digest) continue;
-    return ForeignError(options.plan_names[i] + " was made for model " + model.Prefix() + ", not " +
-                        digest.Prefix() + "; give the folder and the codebook it was made from");
+    const auto fault = FindPlanFault(options.plans[i], bounds);
+    if (!fault) continue;
+    return Error{fault->kind, fault->what + "; give the folder and the codebook it was made from"}
+        .At(fault->place)
+        .At(options.plan_names[i]);
   }
   return SelectForPlans(shape, options.plans);
 }

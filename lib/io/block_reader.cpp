@@ -139,12 +139,12 @@ Result<std::unique_ptr<BlockReader>> OpenBlockReader(const std::string& path, Re
   std::string reasons;
   for (ReadPath way : {ReadPath::kUring, ReadPath::kThreads}) {
     auto reader = OpenAndTry(path, way, depth);
-    if (reader.ok()) (*reader)->why_ = reasons;
+    if (reader.ok()) (*reader)->fallback_reason_ = reasons;
     if (reader.ok() || BlamesData(reader.error().kind)) return reader;
     AddReason(reader.error().what, reasons);
   }
   auto reader = OpenAndTry(path, ReadPath::kBuffered, depth);
-  if (reader.ok()) (*reader)->why_ = reasons;
+  if (reader.ok()) (*reader)->fallback_reason_ = reasons;
   return reader;
 }
 

@@ -56,23 +56,24 @@ class BlockReader {
   /// been requeued; an end of file inside a request is kDamaged, a device error kReadFailed.
   [[nodiscard]] virtual Result<uint64_t> Wait() = 0;
 
-  /// Says that most reads will land in `memory`, which then stays in place until the reader is
-  /// destroyed or told otherwise (an empty span: none). A hint that cannot fail: where the system
+  /// Takes the hint that most reads will land in `memory`, which then stays in place until the
+  /// reader is destroyed or told otherwise (an empty span: none). It cannot fail: where the system
   /// takes no notice, reads work as before. Where it does, the pages become resident and stay so.
   /// Nothing is in flight.
-  virtual void Expect(std::span<uint8_t> memory) { (void)memory; }
+  virtual void ExpectReadsInto(std::span<uint8_t> memory) { (void)memory; }
 
-  /// A second reader of the same open file, the same way; it shares nothing with this one.
-  [[nodiscard]] virtual Result<std::unique_ptr<BlockReader>> Another() const = 0;
+  /// Returns a second reader of the open file, by the same way; the two share nothing else.
+  [[nodiscard]] virtual Result<std::unique_ptr<BlockReader>> Clone() const = 0;
 
   [[nodiscard]] uint32_t depth() const { return depth_; }
   [[nodiscard]] uint32_t in_flight() const { return in_flight_; }
   [[nodiscard]] uint64_t file_bytes() const { return file_bytes_; }
   [[nodiscard]] ReadPath path() const { return path_; }
   [[nodiscard]] const std::string& name() const { return name_; }
-  /// Why kAuto took no earlier way, for a person: "io_uring is not permitted here (Operation not
-  /// permitted)", several separated by "; ". Empty if the first worked or one was insisted on.
-  [[nodiscard]] const std::string& why() const { return why_; }
+  /// Returns why kAuto took no earlier way, for a person: "io_uring is not permitted here
+  /// (Operation not permitted)", several separated by "; ". Empty if the first worked or one was
+  /// insisted on.
+  [[nodiscard]] const std::string& fallback_reason() const { return fallback_reason_; }
 
   /// Reads all `requests`, as many in flight as depth() allows, and waits for them; tags do not
   /// matter. Nothing else may be in flight. After an error too, no buffer is in use any more.
@@ -87,7 +88,7 @@ class BlockReader {
                                                               ReadPath wanted, uint32_t depth);
 
   std::string name_;
-  std::string why_;
+  std::string fallback_reason_;
   uint64_t file_bytes_ = 0;
   uint32_t depth_ = kDefaultDepth;
   uint32_t in_flight_ = 0;

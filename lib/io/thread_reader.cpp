@@ -78,7 +78,7 @@ class ThreadReader final : public BlockReader {
     return {};
   }
 
-  [[nodiscard]] Result<std::unique_ptr<BlockReader>> Another() const override {
+  [[nodiscard]] Result<std::unique_ptr<BlockReader>> Clone() const override {
     STI_ASSIGN_OR_RETURN(OpenedFile file, file_.Duplicate());
     return MakeThreadReader(std::move(file), depth_, path_);
   }

@@ -55,7 +55,7 @@ class UringReader final : public BlockReader {
     return {};
   }
 
-  void Expect(std::span<uint8_t> memory) override {
+  void ExpectReadsInto(std::span<uint8_t> memory) override {
     if (!fixed_.empty()) io_uring_unregister_buffers(&ring_);
     fixed_.clear();
     for (size_t at = 0; at < memory.size(); at += kMaxFixedBytes) {
@@ -81,7 +81,7 @@ class UringReader final : public BlockReader {
     return Enqueue(slot);
   }
 
-  [[nodiscard]] Result<std::unique_ptr<BlockReader>> Another() const override {
+  [[nodiscard]] Result<std::unique_ptr<BlockReader>> Clone() const override {
     STI_ASSIGN_OR_RETURN(OpenedFile file, file_.Duplicate());
     return MakeUringReader(std::move(file), depth_);
   }

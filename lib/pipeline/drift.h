@@ -12,7 +12,7 @@
 
 namespace sti {
 
-/// What runs take now, as multiples of what the plan counts on.
+/// The times of runs now, as multiples of those that the plan counts on.
 struct Drift {
   double compute_ratio = 1;
   double io_ratio = 1;
@@ -24,14 +24,14 @@ class DriftWatch {
   static constexpr size_t kRuns = 32;        ///< that a judgement needs
   static constexpr double kTolerance = 0.2;  ///< slower by this share is drift
 
-  /// One run's times over the plan's; 0 where it says nothing.
+  /// Adds one run's times over the plan's; 0 where it says nothing.
   void Add(double compute_ratio, double io_ratio);
 
-  /// The medians of the last kRuns runs; nothing before there are so many.
+  /// Returns the medians of the last kRuns runs; nothing before there are so many.
   [[nodiscard]] std::optional<Drift> Now() const;
-  /// Now() if one of its ratios is beyond the tolerance, but only once until Forget.
+  /// Returns Now() if one of its ratios is beyond the tolerance, but only once until Forget.
   std::optional<Drift> TakeWarning();
-  /// After a new plan.
+  /// Begins anew, for another plan.
   void Forget();
 
  private:

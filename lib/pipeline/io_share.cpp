@@ -6,7 +6,7 @@
 namespace sti {
 
 uint32_t IoShare::Join() {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   const auto free =
       std::find_if(lanes_.begin(), lanes_.end(), [](const Lane& lane) { return !lane.joined; });
   const auto at = static_cast<uint32_t>(free - lanes_.begin());
@@ -17,14 +17,14 @@ uint32_t IoShare::Join() {
 
 void IoShare::Leave(uint32_t lane) {
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     lanes_[lane] = {};
   }
-  turn_.notify_all();
+  moved_on_.NotifyAll();
 }
 
 bool IoShare::TryBegin(uint32_t lane, uint64_t bytes) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   Lane& self = lanes_[lane];
   if (!self.wants) {
     self.wants = true;
@@ -39,31 +39,31 @@ bool IoShare::TryBegin(uint32_t lane, uint64_t bytes) {
   return true;
 }
 
-void IoShare::WaitForTurn() {
-  std::unique_lock lock(mutex_);
-  turn_.wait_for(lock, std::chrono::milliseconds(1));
+void IoShare::WaitForGrant() {
+  MutexLock lock(mutex_);
+  moved_on_.WaitUntil(mutex_, Clock::now() + std::chrono::milliseconds(1));
 }
 
 void IoShare::GiveUp(uint32_t lane) {
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     lanes_[lane].wants = false;
   }
-  turn_.notify_all();
+  moved_on_.NotifyAll();
 }
 
 void IoShare::Done(uint64_t bytes) {
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     in_flight_ -= bytes;
   }
-  turn_.notify_all();
+  moved_on_.NotifyAll();
 }
 
 bool IoShare::IsNext(uint32_t lane) const {
-  return std::none_of(lanes_.begin(), lanes_.end(), [&](const Lane& other) {
-    return other.wants && other.served < lanes_[lane].served;
-  });
+  const uint64_t served = lanes_[lane].served;
+  return std::none_of(lanes_.begin(), lanes_.end(),
+                      [&](const Lane& other) { return other.wants && other.served < served; });
 }
 
 }  // namespace sti

@@ -1,10 +1,13 @@
-// One device under several lanes: each gets the same bytes while it wants them.
+// One device under several lanes. A lane is what reads for one pipeline; apps that open several
+// models on one flash give all their pipelines one share, and each gets the same bytes while it
+// wants them.
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
-#include <mutex>
 #include <vector>
+
+#include "base/mutex.h"
+#include "base/thread_annotations.h"
 
 namespace sti {
 
@@ -18,16 +21,18 @@ class IoShare {
   /// At most `bytes_in_flight` in all lanes together; a single larger read goes alone.
   explicit IoShare(uint64_t bytes_in_flight) : most_bytes_(bytes_in_flight) {}
 
-  uint32_t Join();
-  void Leave(uint32_t lane);
+  /// Adds a lane and returns its number.
+  uint32_t Join() STI_EXCLUDES(mutex_);
+  void Leave(uint32_t lane) STI_EXCLUDES(mutex_);
 
-  /// True: the lane may begin a read of `bytes` now. False: it is somebody else's turn; the lane
-  /// counts as wanting until it is granted or gives up.
-  [[nodiscard]] bool TryBegin(uint32_t lane, uint64_t bytes);
+  /// Returns whether the lane may begin a read of `bytes` now. If not, others go first, and the
+  /// lane counts as wanting until a read is granted to it or it gives up.
+  [[nodiscard]] bool TryBegin(uint32_t lane, uint64_t bytes) STI_EXCLUDES(mutex_);
   /// Waits until TryBegin is worth another try, or a millisecond.
-  void WaitForTurn();
-  void GiveUp(uint32_t lane);
-  void Done(uint64_t bytes);
+  void WaitForGrant() STI_EXCLUDES(mutex_);
+  void GiveUp(uint32_t lane) STI_EXCLUDES(mutex_);
+  /// Gives back `bytes` that were granted.
+  void Done(uint64_t bytes) STI_EXCLUDES(mutex_);
 
  private:
   struct Lane {
@@ -35,14 +40,15 @@ class IoShare {
     bool wants = false;
     uint64_t served = 0;
   };
-  [[nodiscard]] bool IsNext(uint32_t lane) const;
+  [[nodiscard]] bool IsNext(uint32_t lane) const STI_REQUIRES(mutex_);
 
   const uint64_t most_bytes_;
-  std::mutex mutex_;
-  std::condition_variable turn_;
-  std::vector<Lane> lanes_;
-  uint64_t in_flight_ = 0;
-  uint64_t reached_ = 0;  ///< the most served that a lane had when it was granted a read
+  Mutex mutex_;
+  CondVar moved_on_;  // a read is done, or a lane wants none any more
+  std::vector<Lane> lanes_ STI_GUARDED_BY(mutex_);
+  uint64_t in_flight_ STI_GUARDED_BY(mutex_) = 0;
+  /// The most served that a lane had when it was granted a read.
+  uint64_t reached_ STI_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace sti

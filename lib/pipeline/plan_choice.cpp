@@ -16,17 +16,18 @@ bool Suits(const Plan& a, const Plan& b, uint64_t clock_khz) {
 
 }  // namespace
 
-std::vector<const Plan*> PlansAtClock(const Plan& plan, uint64_t clock_khz) {
+std::vector<RouteId> RoutesAtClock(const Plan& plan, uint64_t clock_khz) {
   const uint64_t clock = clock_khz != 0 ? clock_khz : std::numeric_limits<uint64_t>::max();
-  std::map<uint32_t, const Plan*> by_length{{plan.length, &plan}};
-  for (const Plan& variant : plan.variants) {
-    const Plan*& chosen = by_length.emplace(variant.length, &variant).first->second;
-    if (Suits(variant, *chosen, clock)) chosen = &variant;
+  std::map<uint32_t, RouteId> by_length{{plan.length, RouteId{}}};
+  for (RouteId id{1}; id.index <= plan.variants.size(); ++id.index) {
+    const Plan& variant = PlanOf(plan, id);
+    RouteId& chosen = by_length.emplace(variant.length, id).first->second;
+    if (Suits(variant, PlanOf(plan, chosen), clock)) chosen = id;
   }
-  std::vector<const Plan*> plans;
-  plans.reserve(by_length.size());
-  for (const auto& [length, chosen] : by_length) plans.push_back(chosen);
-  return plans;
+  std::vector<RouteId> routes;
+  routes.reserve(by_length.size());
+  for (const auto& [length, chosen] : by_length) routes.push_back(chosen);
+  return routes;
 }
 
 }  // namespace sti

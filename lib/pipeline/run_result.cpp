@@ -4,7 +4,7 @@
 
 namespace sti {
 
-double LayerIoUs(const RunResult& run, size_t k) {
+double LayerIoUs(const RunReport& run, size_t k) {
   const LayerTrace& layer = run.layers[k];
   // A layer that reads nothing is ready from the start, whatever came before it.
   double before_us = run.embeddings_io_us;
@@ -12,7 +12,7 @@ double LayerIoUs(const RunResult& run, size_t k) {
   return std::max(0.0, layer.io_ready_us - std::max(layer.io_begin_us, before_us));
 }
 
-double PipelineBoundUs(const RunResult& run) {
+double PipelineBoundUs(const RunReport& run) {
   double compute_us = run.head_us;
   for (const LayerTrace& layer : run.layers) compute_us += layer.end_us - layer.start_us;
   double io_us = run.embeddings_io_us - run.embeddings_io_begin_us;

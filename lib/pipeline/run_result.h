@@ -1,10 +1,12 @@
-// What a run gave, and what it took.
+// The account of a run: when its layers and reads began and ended, and which shards ran below their
+// planned bits. Times of the IO lane and the compute lane have one origin, the run's begin.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
-#include "pipeline/lane/route.h"
+#include "types/shard_id.h"
 
 namespace sti {
 
@@ -26,27 +28,40 @@ struct ReadSpan {
   uint32_t read = 0;  ///< index in the schedule
 };
 
-struct RunResult {
-  std::vector<float> logits;  ///< [labels]
-  double latency_us = 0;      ///< from ids to logits
+/// A shard that did not run at its planned bits.
+struct DegradedShard {
+  ShardId id;
+  uint32_t bits = 0;  ///< that it ran at; 0: it was left out
+  uint32_t planned_bits = 0;
+};
+
+/// The account of one run, in microseconds since it began.
+struct RunReport {
+  double latency_us = 0;  ///< from input to output
   double embeddings_io_begin_us = 0;
-  double embeddings_io_us = 0;  ///< the embedding rows had arrived
-  double embeddings_us = 0;     ///< and were summed
-  double head_us = 0;           ///< the head alone
-  double stall_us = 0;          ///< compute lane waiting for IO, embeddings included
-  double io_busy_us = 0;        ///< IO lane with reads in flight
-  uint64_t bytes_read = 0;      ///< padding included
-  uint32_t turn = 1;            ///< of the plan's turns, this one
+  double embeddings_io_us = 0;     ///< the embedding rows had arrived
+  double embeddings_begin_us = 0;  ///< their summing began
+  double embeddings_us = 0;        ///< and they were summed
+  double head_us = 0;              ///< the head alone
+  double stall_us = 0;             ///< compute lane waiting for IO, embeddings included
+  double io_busy_us = 0;           ///< IO lane with reads in flight
+  uint64_t bytes_read = 0;         ///< padding included
+  uint32_t turn = 1;               ///< of the plan's turns, this one
   std::vector<LayerTrace> layers;
   std::vector<ReadSpan> reads;          ///< those that were made, in order of the schedule
   std::vector<DegradedShard> degraded;  ///< what ran below its planned bits
 };
 
-/// Microseconds that the IO lane spent on the k-th layer's reads.
-double LayerIoUs(const RunResult& run, size_t k);
+/// The account of a run of one sequence of tokens, and its logits.
+struct RunResult : RunReport {
+  std::vector<float> logits;  ///< [labels]
+};
 
-/// The least that a pipeline could have taken with these times of its parts: the greatest over
-/// layers k of all IO through layer k and all computation from layer k on.
-double PipelineBoundUs(const RunResult& run);
+/// Returns the microseconds that the IO lane spent on the k-th layer's reads.
+double LayerIoUs(const RunReport& run, size_t k);
+
+/// Returns the least that a pipeline could have taken with these times of its parts: the greatest
+/// over layers k of all IO through layer k and all computation from layer k on.
+double PipelineBoundUs(const RunReport& run);
 
 }  // namespace sti

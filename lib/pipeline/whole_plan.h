@@ -1,3 +1,4 @@
+// The plan that needs no planner: for running a model without a target, and for measuring.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +17,7 @@ struct WholePlanOptions {
   uint32_t length = 0;            ///< default: the longest input
 };
 
-/// A plan without planning: one submodel at uniform bits, nothing preloaded, no target.
+/// Returns a plan without planning: one submodel at uniform bits, nothing preloaded, no target.
 Result<Plan> MakeWholePlan(const ContainerIndex& index, const WholePlanOptions& options);
 
 }  // namespace sti

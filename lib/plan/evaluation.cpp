@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <map>
 #include <set>
 
 #include "plan/aib.h"
@@ -13,6 +12,7 @@
 #include "plan/text.h"
 #include "plan/turn_run.h"
 #include "plan/value.h"
+#include "types/plan_check.h"
 
 namespace sti {
 namespace {
@@ -106,68 +106,37 @@ PlanTimes TimesOf(const PlanInput& input, const DeviceModels& devices, const Pla
   return times;
 }
 
-/// Which shard, if any, the plan spells in a way this model or device cannot serve.
-Status CheckShards(const PlanInput& input, const DeviceModel& device, const Plan& plan) {
-  if (plan.slices.columns() != plan.width || plan.bits.columns() != plan.width) {
-    return DataError("plan: a row of slices or bits is not " + std::to_string(plan.width) +
-                     " long; correct it or run sti-plan again");
-  }
-  std::set<ShardId> seen;
-  for (uint32_t k = 0; k < plan.layers.size(); ++k) {
-    for (uint32_t i = 0; i < plan.width; ++i) {
-      const ShardAtBits shard{plan.Id(k, i), plan.bits.At(k, i)};
-      const auto bytes = input.catalog.BytesOf(shard);
-      if (!bytes || !seen.insert(shard.id).second) {
-        return DataError("plan: " + NameOf(shard) +
-                         " is not in the model, or twice in the plan; run sti-plan again");
-      }
-      if (!device.LoadUs(shard.bits, *bytes)) {
-        return UsageError("profile: no load time for " + std::to_string(shard.bits) +
-                          " bits, which the plan uses; run sti-profile again");
-      }
-    }
-  }
-  return {};
+/// kData unless the plan, its turns and its variants can run on this model.
+Status CheckFits(const PlanInput& input, const Plan& plan) {
+  PlanBounds bounds;
+  bounds.layers = input.catalog.layers;
+  bounds.width = input.catalog.width;
+  bounds.model = input.model;
+  bounds.holds = [&](const ShardAtBits& shard) { return input.catalog.BytesOf(shard).has_value(); };
+  const std::optional<PlanFault> fault = FindPlanFault(plan, bounds);
+  if (!fault) return {};
+  return Error{fault->kind, "plan: " + fault->text()}.Fix(RemedyFor(*fault));
 }
 
-Status CheckPreload(const Plan& plan) {
-  std::map<ShardId, uint32_t> not_preloaded;
-  for (uint32_t k = 0; k < plan.layers.size(); ++k) {
-    for (uint32_t i = 0; i < plan.width; ++i) not_preloaded[plan.Id(k, i)] = plan.bits.At(k, i);
+/// kUsage unless the profile tells the times of the plan's layers, and of the shards of the plan,
+/// its turns and its variants.
+Status CheckTimesAreKnown(const DeviceModel& device, const Plan& plan) {
+  if (!device.LayerUs(plan.width)) {
+    return UsageError("profile: no compute time for width " + std::to_string(plan.width) +
+                      ", which the plan uses; run sti-profile --widths");
   }
-  for (const ShardAtBits& shard : plan.preload) {
-    auto found = not_preloaded.find(shard.id);
-    if (found == not_preloaded.end() || found->second != shard.bits) {
-      return DataError("plan: preload names " + NameOf(shard) +
-                       ", which the plan does not run, or names it twice; correct it");
-    }
-    not_preloaded.erase(found);
+  std::set<uint32_t> all_bits;
+  const auto add = [&](const Grid<uint32_t>& bits) {
+    all_bits.insert(bits.values().begin(), bits.values().end());
+  };
+  add(plan.bits);
+  for (const PlanTurn& turn : plan.turns) add(turn.bits);
+  for (const Plan& variant : plan.variants) add(variant.bits);
+  for (uint32_t bits : all_bits) {
+    if (device.LoadUs(bits, 1)) continue;
+    return UsageError("profile: no load time for " + std::to_string(bits) +
+                      " bits, which the plan uses; run sti-profile again");
   }
-  return {};
-}
-
-/// What memory is counted by; CheckTurns looks at the rest.
-Status CheckTurnRows(const PlanInput& input, const Plan& plan) {
-  for (const PlanTurn& turn : plan.turns) {
-    bool fits = turn.bits.rows() == plan.layers.size() && turn.bits.columns() == plan.width;
-    for (const ShardAtBits& shard : turn.preload)
-      fits = fits && input.catalog.BytesOf(shard).has_value();
-    if (!fits) return DataError("plan: a turn does not fit its shards; run sti-plan again");
-  }
-  return {};
-}
-
-Status CheckBelongs(const PlanInput& input, const Plan& plan) {
-  if (!plan.model.empty() && !input.model.empty() && plan.model != input.model) {
-    return DataError("plan: it was made for model " + plan.model.Prefix() + ", not " +
-                     input.model.Prefix() + "; run sti-plan on this model");
-  }
-  if (plan.layers.empty() || plan.width == 0 || plan.slices.rows() != plan.layers.size() ||
-      plan.bits.rows() != plan.layers.size())
-    return DataError("plan: layers, slices and bits do not agree; run sti-plan again");
-  const bool ascending = std::adjacent_find(plan.layers.begin(), plan.layers.end(),
-                                            std::greater_equal<>()) == plan.layers.end();
-  if (!ascending) return DataError("plan: layers do not ascend; correct them");
   return {};
 }
 
@@ -216,24 +185,16 @@ PlanCheck EvaluatePlan(const PlanInput& input, const PlanRequest& request,
 Result<PlanCheck> CheckPlan(const PlanInput& input, const PlanRequest& request, const Plan& plan) {
   STI_RETURN_IF_ERROR(ValidateCatalog(input.catalog));
   STI_RETURN_IF_ERROR(ValidateModel(input.info, input.catalog));
-  STI_RETURN_IF_ERROR(CheckBelongs(input, plan));
+  STI_RETURN_IF_ERROR(CheckFits(input, plan));
+  return JudgePlan(input, request, plan);
+}
+
+Result<PlanCheck> JudgePlan(const PlanInput& input, const PlanRequest& request, const Plan& plan) {
   STI_ASSIGN_OR_RETURN(DeviceModels devices,
                        DeviceModels::Make(input.profile, plan.length, request.judging.risk,
                                           {plan.freq, request.judging.interpolate}));
-  if (!devices.deciding().LayerUs(plan.width)) {
-    return UsageError("profile: no compute time for width " + std::to_string(plan.width) +
-                      ", which the plan uses; run sti-profile --widths");
-  }
-  STI_RETURN_IF_ERROR(CheckShards(input, devices.deciding(), plan));
-  STI_RETURN_IF_ERROR(CheckPreload(plan));
-  STI_RETURN_IF_ERROR(CheckTurnRows(input, plan));
+  STI_RETURN_IF_ERROR(CheckTimesAreKnown(devices.deciding(), plan));
   if (plan.cold) STI_RETURN_IF_ERROR(CheckColdIsKnown(input, devices.deciding()));
-  for (const Plan& variant : plan.variants) {
-    if (variant.cold != plan.cold)
-      return DataError("plan: of it and a variant only one starts cold; run sti-plan again");
-    STI_RETURN_IF_ERROR(CheckBelongs(input, variant));
-    STI_RETURN_IF_ERROR(CheckShards(input, devices.deciding(), variant));
-  }
   Plan checked = plan;
   if (request.target_us) checked.target_us = request.target_us;
   return EvaluatePlan(input, request, devices, checked);

@@ -46,8 +46,12 @@ PlanCheck EvaluatePlan(const PlanInput& input, const PlanRequest& request,
 /// answer (`valid` false), not an error. Thread-safe.
 Result<PlanCheck> CheckPlan(const PlanInput& input, const PlanRequest& request, const Plan& plan);
 
+/// Judges a plan that was made here, or has been checked. A turn of it that the memory cannot stage
+/// may have no finite time.
+Result<PlanCheck> JudgePlan(const PlanInput& input, const PlanRequest& request, const Plan& plan);
+
 /// Each turn of a plan that CheckPlan accepts, as the planner would judge it; `parameter_bytes` is
-/// what the turn reads. kData if a turn names what the plan has not.
+/// what the turn reads. Errors are those of CheckPlan.
 Result<std::vector<PlanCheck>> CheckTurns(const PlanInput& input, const PlanRequest& request,
                                           const Plan& plan);
 

@@ -156,7 +156,7 @@ Result<Plan> MakePlan(const PlanInput& input, const PlanRequest& request,
   plan.variants = std::move(variants);
   if (request.min_accuracy && request.target_us) plan.target_us = request.target_us;
   // Once more: now with variants and turns, which take memory too, and the target as asked.
-  STI_ASSIGN_OR_RETURN(const PlanCheck check, CheckPlan(input, request, plan));
+  STI_ASSIGN_OR_RETURN(const PlanCheck check, JudgePlan(input, request, plan));
   FillFigures(check, &plan);
   if (!check.fits_memory) {
     return InfeasibleError("the plan, its variants and turns need " +

@@ -133,11 +133,6 @@ class Turns {
   std::vector<size_t> levels_;  ///< [n * m] of the last turn
 };
 
-bool NeverFalls(const Grid<uint32_t>& before, const Grid<uint32_t>& after) {
-  return std::equal(before.values().begin(), before.values().end(), after.values().begin(),
-                    std::less_equal<>());
-}
-
 }  // namespace
 
 PlanCheck EvaluateTurn(const PlanInput& input, const PlanRequest& request,
@@ -196,20 +191,8 @@ Result<std::vector<PlanCheck>> CheckTurns(const PlanInput& input, const PlanRequ
   STI_ASSIGN_OR_RETURN(const PlanCheck whole, CheckPlan(input, request, plan));
   checked.slack_us = whole.slack_us;
   std::vector<PlanCheck> checks;
-  for (size_t t = 0; t < plan.turns.size(); ++t) {
-    const PlanTurn& turn = plan.turns[t];
-    // A turn is the plan with other bits; what it holds may have fewer bits than it runs.
-    Plan as_plan = plan;
-    as_plan.bits = turn.bits;
-    as_plan.preload.clear();
-    const Result<PlanCheck> fits_model = CheckPlan(input, request, as_plan);
-    if (!fits_model.ok()) return fits_model.error();
-    if (t > 0 && !NeverFalls(plan.turns[t - 1].bits, turn.bits)) {
-      return DataError("plan: turn " + std::to_string(t + 1) +
-                       " has fewer bits somewhere than the turn before; correct it");
-    }
+  for (const PlanTurn& turn : plan.turns)
     checks.push_back(EvaluateTurn(input, request, devices, checked, turn));
-  }
   return checks;
 }
 

@@ -51,7 +51,7 @@ uint64_t BackgroundReads::loads() {
 
 // A failing read ends the load, not the measurement: the same device fails the reads that count.
 void BackgroundReads::Main() {
-  reader_->Expect(arena_.span());
+  reader_->ExpectReadsInto(arena_.span());
   const auto requests = RequestsFor(std::span<const ScheduledRead>(reads_), arena_.span());
   bool sound = !requests.empty();
   std::unique_lock lock(mutex_);

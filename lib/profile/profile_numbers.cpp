@@ -241,9 +241,9 @@ Result<std::vector<ProfileNumber>> IoNumbers(ProfileBench& bench) {
   STI_ASSIGN_OR_RETURN(const auto by_size, LoadsBySize(bench));
   uint64_t largest = 0;
   for (const auto& [bytes, loads] : by_size) largest = std::max(largest, LargestLayer(loads));
-  bench.model.file().reader().Expect({});
+  bench.model.file().reader().ExpectReadsInto({});
   bench.arena = AlignedBuffer(largest);
-  bench.model.file().reader().Expect(bench.arena.span());
+  bench.model.file().reader().ExpectReadsInto(bench.arena.span());
   std::vector<ProfileNumber> numbers;
   numbers.reserve(by_size.size());
   for (const auto& [bytes, loads] : by_size) numbers.push_back(IoNumber(bench, loads));

@@ -58,7 +58,7 @@ class Bursts {
     std::unique_ptr<BlockReader>& reader = readers_[depth];
     if (!reader) {
       STI_ASSIGN_OR_RETURN(reader, OpenBlockReader(path_, way_, depth));
-      reader->Expect(memory_.span());
+      reader->ExpectReadsInto(memory_.span());
     }
     return reader.get();
   }

@@ -30,7 +30,7 @@ class RememberingReader : public BlockReader {
   RememberingReader(BlockReader& source, BlockMemory& memory);
   [[nodiscard]] Status Submit(const ReadRequest& request) override;
   [[nodiscard]] Result<uint64_t> Wait() override;
-  [[nodiscard]] Result<std::unique_ptr<BlockReader>> Another() const override {
+  [[nodiscard]] Result<std::unique_ptr<BlockReader>> Clone() const override {
     return std::unique_ptr<BlockReader>(std::make_unique<RememberingReader>(source_, memory_));
   }
 

@@ -1,4 +1,6 @@
-// Which blocks to read for a run, in which order, and where they land.
+// A schedule: which blocks a run reads, in which order, and where they land. A part is what can be
+// read and checked alone; a group is what one layer, or the head, waits for. A read moves whole
+// blocks with one or several parts.
 //
 // Adjacent parts merge into one read. What only one layer needs lands in the arena, a ring in load
 // order: a read may start once the groups (layers) whose bytes it overwrites are computed, so
@@ -21,6 +23,7 @@
 
 namespace sti {
 
+/// One shard at the bits that a run computes it with.
 struct ShardRequest {
   uint32_t layer = 0;
   uint32_t slice = 0;
@@ -28,6 +31,7 @@ struct ShardRequest {
   uint32_t group = 0;  ///< position of the layer in the submodel; ascending over a list
 };
 
+/// The memory that a read lands in.
 enum class Landing : uint8_t { kArena, kBuffer };
 
 /// A part that a run reads: one of a shard, or the parameters of a layer or of the head.
@@ -40,10 +44,11 @@ struct ScheduledPart {
   uint32_t group = 0;
   Landing landing = Landing::kArena;
   bool refinement = false;  ///< a group can be computed without it
-  /// Of the buffer, for a part in the arena: copied there once it is checked. Absent: -1.
+  /// The place in the buffer that a part in the arena is copied to once it is checked; -1: none.
   int64_t copy_place = -1;
 };
 
+/// One read of whole blocks.
 struct ScheduledRead {
   uint64_t offset = 0;  ///< multiple of kBlockBytes, as are length and place
   uint64_t length = 0;
@@ -67,6 +72,7 @@ struct LoadSchedule {
   uint64_t read_bytes = 0;  ///< all reads, padding included
 };
 
+/// Bounds on a schedule's reads and memory.
 struct ScheduleLimits {
   /// Most bytes of arena; 0: as many as let every read start at once.
   uint64_t arena_bytes = 0;
@@ -77,16 +83,18 @@ struct ScheduleLimits {
   /// Larger reads gain nothing on any flash measured, delay the first shard of a layer, and waste
   /// more of the ring where they do not fit its end.
   static constexpr uint64_t kDefaultReadBytes = uint64_t{256} << 10;
+  friend bool operator==(const ScheduleLimits&, const ScheduleLimits&) = default;
 };
 
-/// Reads for `parts`, by ascending group, those of `requests` by ascending request. Parts that are
-/// refinements are read apart from the others, into a ring of their own, so that they can be
-/// overtaken. InfeasibleError if one group needs more arena than there may be.
+/// Schedules reads for `parts`, by ascending group, those of `requests` by ascending request. Parts
+/// that are refinements are read apart from the others, into a ring of their own, so that they can
+/// be overtaken. InfeasibleError if one group needs more arena than there may be.
 Result<LoadSchedule> ScheduleParts(std::span<const ShardRequest> requests,
                                    std::span<const ScheduledPart> parts,
                                    const ScheduleLimits& limits);
 
-/// All parts of `requests`, by ascending group, bits offered by the index, into the arena.
+/// Schedules reads of all parts of `requests`, by ascending group, bits offered by the index, into
+/// the arena.
 Result<LoadSchedule> BuildLoadSchedule(const ContainerIndex& index,
                                        std::span<const ShardRequest> requests,
                                        const ScheduleLimits& limits = {});

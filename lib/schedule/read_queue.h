@@ -1,4 +1,6 @@
-// Which read comes next. The order of an IO lane, without its thread: pure, and tested so.
+// Which read comes next: the order of an IO lane, without its thread, so that it is pure and tested
+// so. A job has a schedule of reads and, once they are known, ranges of embedding rows. A base is a
+// read without which a group cannot be computed; the others are refinements.
 //
 // Rows first, then group by group. Without moments to start by, that is all. With them, each
 // refinement is weighed: if reading it would make the base of a later group late, the base goes
@@ -26,34 +28,39 @@ struct QueuedRead {
 /// Not thread-safe. Reuses its memory from job to job.
 class ReadQueue {
  public:
+  /// Begins another job, whose schedule outlives it.
   void Reset(const LoadSchedule& schedule, uint32_t groups);
-  /// Ranges of embedding rows, each of so many bytes, in place of none.
+  /// Sets how many ranges of embedding rows this job reads. They go ahead of every read that has
+  /// not begun. Call it at most once after Reset.
   void AddRows(size_t ranges);
+  /// Sets the moments by which groups must start [groups].
   void StartBy(std::span<const Clock::time_point> moments);
 
-  /// The read to begin now, if any may; `row_bytes` are those of the next range of rows.
+  /// Returns the read to begin now, if any may; `row_bytes` are those of the next range of rows.
   /// `bytes_per_us` is what reads get now, 0 if that is not known.
   std::optional<QueuedRead> Next(Clock::time_point now, double bytes_per_us, uint64_t row_bytes);
   /// Undoes the last Next, whose read was not begun after all.
   void PutBack(const QueuedRead& read);
-  /// It has arrived for good.
+  /// Notes that a read has arrived, checked.
   void Arrived(const QueuedRead& read);
 
+  /// Leaves out what a group and those before it have not begun to read.
   void GroupStarted(uint32_t group);
+  /// Lets reads take the place of the group's bytes.
   void GroupComputed(uint32_t group) { computed_ = group + 1; }
-  /// Nothing more is begun.
+  /// Begins nothing more.
   void Abandon();
 
   [[nodiscard]] bool rows_missing() const { return rows_missing_ > 0; }
   [[nodiscard]] size_t next_row() const { return next_row_; }
-  /// Reads of the group that are still to come; what was left out is not.
+  /// Returns whether reads of the group are still to come; those left out are not.
   [[nodiscard]] bool GroupMissing(uint32_t group) const { return missing_[group] > 0; }
   [[nodiscard]] bool ResidentMissing(uint32_t group) const { return residents_missing_[group] > 0; }
-  /// Bases of shards that have arrived for the group.
+  /// Returns how many shards of the group have their base.
   [[nodiscard]] uint32_t BasesArrived(uint32_t group) const { return bases_arrived_[group]; }
-  /// Reads that nobody will get, so far.
+  /// Returns how many reads were left out so far.
   [[nodiscard]] uint64_t left_out() const { return left_out_; }
-  /// All has been begun or left out.
+  /// Returns whether every read has been begun or left out.
   [[nodiscard]] bool exhausted() const;
 
  private:

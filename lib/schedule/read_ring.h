@@ -1,4 +1,5 @@
-// Places in a ring of memory for reads, oldest overwritten first.
+// A ring of memory that reads take their places in, the oldest overwritten first. A place is free
+// again once the group is computed that it was read for.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +15,8 @@ class ReadRing {
  public:
   ReadRing(uint64_t first, uint64_t bytes) : first_(first), bytes_(bytes) {}
 
-  /// Sets place and after of the reads of one group, groups ascending, none larger than the ring.
+  /// Sets `place` and `after` of the reads of one group, groups ascending, none larger than the
+  /// ring.
   void PlaceGroup(std::span<ScheduledRead* const> group);
 
  private:

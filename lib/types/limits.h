@@ -1,5 +1,6 @@
-// The most that files may hold, as spec/container.md ("Limits") and spec/plan.md say. Whoever reads
-// or writes a file, and whoever makes what goes into one, takes the numbers from here.
+// The most that files may hold, as `spec/container.md, "Limits"`, spec/plan.md and, for texts,
+// spec/frame.md say. Whoever reads or writes a file, and whoever makes what goes into one, takes
+// the numbers from here.
 #pragma once
 
 #include <cstddef>
@@ -24,6 +25,7 @@ inline constexpr uint64_t kMaxResidentBytes = uint64_t{4} << 30;  ///< of one pa
 inline constexpr uint64_t kMaxTextBytes = uint64_t{64} << 20;  ///< vocabulary or merges, likewise
 
 // Plans.
+inline constexpr uint32_t kMinLength = 2;  ///< of an input that a model can have: cls and sep
 inline constexpr uint32_t kMaxLength = 1U << 20;  ///< of an input, in tokens
 inline constexpr size_t kMaxVariants = 64;
 inline constexpr size_t kMaxTurns = 64;

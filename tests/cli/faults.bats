@@ -139,7 +139,7 @@ first_answer_only() {
   same "$(cat errors)" ""
   same "$(wc -l <answers)" 2
   same "$(cut -f 1,3 answers | uniq | wc -l)" 1
-  refused 3 "sti-run: the plan was made for model *" sti-run -q a.sti --plan model.plan "$alarm"
+  refused 3 "sti-run: the plan does not fit a.sti: it was made for model *" sti-run -q a.sti --plan model.plan "$alarm"
 }
 
 @test "a container that is removed below a running sti-run goes on being read" {

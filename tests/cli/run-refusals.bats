@@ -71,7 +71,7 @@ is_refused() { # LINE ARGUMENTS...
   make_other_model
   other=$(sti-inspect --json other.sti | jq -r '.model[0:8]')
   mine=$(sti-inspect --json model.sti | jq -r '.model[0:8]')
-  is_refused "sti-run: the plan was made for model $mine…, not $other… of other.sti; run sti-plan on this model" \
+  is_refused "sti-run: the plan does not fit other.sti: it was made for model $mine…, not $other…; run sti-plan on this model" \
     other.sti --plan model.plan
 }
 
@@ -81,7 +81,7 @@ is_refused() { # LINE ARGUMENTS...
   sti-inspect --json model.plan |
     jq --arg model "$(sti-inspect --json two.sti | jq -r .model)" '.model = $model | .preload = []
       | .bits |= map(map(5))' >five.json
-  is_refused "sti-run: the plan does not fit two.sti: it wants 5 bits of layer * slice *, which the file does not have; run sti-plan on this model" \
+  is_refused "sti-run: the plan does not fit two.sti: layer * slice * at 5 bits is not stored; run sti-plan on this model" \
     two.sti --plan five.json
 }
 
@@ -113,10 +113,10 @@ is_refused() { # LINE ARGUMENTS...
 @test "an edited plan beyond the model" {
   sti-inspect --json model.plan >plan.json
   jq '.layers[-1] = 6 | .preload = []' plan.json >edited.json
-  is_refused "sti-run: the plan does not fit model.sti: its layers; run sti-plan on this model" \
+  is_refused "sti-run: the plan does not fit model.sti: layer 6 is beyond the last; run sti-plan on this model" \
     model.sti --plan edited.json
   jq '.length = 129' plan.json >edited.json
-  is_refused "sti-run: the plan does not fit model.sti: its length; run sti-plan on this model" \
+  is_refused "sti-run: the plan does not fit model.sti: length 129 is more than any input has; run sti-plan on this model" \
     model.sti --plan edited.json
 }
 

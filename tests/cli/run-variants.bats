@@ -62,7 +62,7 @@ answers() { sti-run -q model.sti --json "$@" | jq -c '[.label, .scores, .logits,
   refused 3 "sti-run: bad.json: variants\[0\]: preload: layer 5 slice 11 at 6 bits is not preloaded by the plan; *" \
     sti-run -q model.sti --plan bad.json "$short"
   jq '.variants[0].length = 500' both.json >bad.json
-  refused 3 "sti-run: the plan does not fit model.sti: its length; *" \
+  refused 3 "sti-run: the plan does not fit model.sti: variants\[0\]: length 500 is more than any input has; *" \
     sti-run -q model.sti --plan bad.json "$short"
 }
 

@@ -23,7 +23,7 @@ lines() { tail -n +2 few.tsv | cut -f 1; }
   sti-shard -q model --for a.plan,b.plan -o two.sti
   works sti-run -q two.sti --plan a.plan "$alarm"
   works sti-run -q two.sti --plan b.plan "$alarm"
-  refused 3 "*the plan does not fit two.sti: it wants 6 bits of layer *, which the file does not have*" \
+  refused 3 "*the plan does not fit two.sti: layer * at 6 bits is not stored; *" \
     sti-run -q two.sti --plan c.plan "$alarm"
 }
 
@@ -44,7 +44,7 @@ lines() { tail -n +2 few.tsv | cut -f 1; }
   done
   works sti-run -q turns.sti --plan 4.json "$alarm"
   works sti-run -q variant.sti --plan 6.json "$alarm"
-  refused 3 "*the plan does not fit turns.sti: it wants 6 bits of layer *" \
+  refused 3 "*the plan does not fit turns.sti: layer * at 6 bits is not stored; *" \
     sti-run -q turns.sti --plan 6.json "$alarm"
 }
 
@@ -61,10 +61,13 @@ lines() { tail -n +2 few.tsv | cut -f 1; }
 }
 
 @test "a plan of another model, or of another codebook, is refused" {
-  refused 3 "*model.plan was made for model *, not *; give the folder and the codebook it was made from" \
+  refused 3 "*model.plan: it was made for model *, not *; give the folder and the codebook it was made from" \
     sti-shard model --for model.plan --codebook gobo -o small.sti
   [ ! -e small.sti ]
   refused 3 "*few.tsv: *" sti-shard model --for few.tsv -o small.sti
+  sti-inspect --json model.plan | jq '.layers[-1] = 9 | .preload = []' >beyond.json
+  refused 3 "*beyond.json: layer 9 is beyond the last; give the folder and the codebook it was made from" \
+    sti-shard model --for beyond.json -o small.sti
   refused 2 "*--bits excludes --for*" sti-shard model --for model.plan --bits 2-6 -o small.sti
 }
 

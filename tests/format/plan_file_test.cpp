@@ -188,18 +188,18 @@ TEST(PlanFile, WrongFieldsAreNamed) {
   refused("[1,4]", "[4,1]", "layers does not ascend");
   refused("[1,4]", "[4,4]", "layers does not ascend");
   refused("[1,4]", "[1,4,5]", "one row a layer");
-  refused("[1,4]", "[]", "1 to 1024");
-  refused("[1,4]", "[1,5000]", "above 1023");
+  refused("[1,4]", "[]", "layers is empty");
+  refused("[1,4]", "[1,5000]", "layer 5000 is beyond the last");
   refused("[2,6]", "[2,7]", "bits is not 2 to 6");
   refused("[2,6]", "[2]", "bits has rows that differ in length");
-  refused("\"width\": 2", "\"width\": 1", "the rows of slices or bits do not have 1 entries");
+  refused("\"width\": 2", "\"width\": 1", "the rows of slices and bits do not have 1 entries");
   refused("[0,1]", "[0,0]", "is there twice");
-  refused("[0,1]", "[0,256]", "slices end at 255");
+  refused("[0,1]", "[0,256]", "layer 1 slice 256 is beyond the last slice");
   refused("\"bits\":2", "\"bits\":3", "preload");
   refused("\"width\": 2", "\"width\": \"2\"", "width is not");
   refused("\"meets_target\": false", "\"meets_target\": 0", "meets_target is not");
-  refused("\"length\": 64", "\"length\": 0", "length is not");
-  refused("\"length\": 128", "\"length\": 0", "variants[0]: length is not");
+  refused("\"length\": 64", "\"length\": 0", "length 0 is less than");
+  refused("\"length\": 128", "\"length\": 0", "variants[0]: length 0 is less than");
   refused("200000.0", "-1", "target_us is negative");
 }
 

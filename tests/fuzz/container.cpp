@@ -105,7 +105,7 @@ void Verify(Input input) {
   if (!file.ok()) return RequireDataError(file.error());
   const auto report = VerifyContainer(*file, {});
   Require(report.ok(), "verifying reports damage");
-  for (const std::string& line : report->damaged) RequireDataError(DataError(line));
+  for (const Error& damage : report->damaged) RequireDataError(damage);
 }
 
 }  // namespace sti::fuzz

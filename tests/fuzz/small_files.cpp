@@ -7,6 +7,7 @@
 #include "format/plan_file.h"
 #include "format/profile_file.h"
 #include "fuzz/targets.h"
+#include "types/plan_check.h"
 
 namespace sti::fuzz {
 namespace {
@@ -75,8 +76,25 @@ void Profile(Input input) {
   CheckBoth<DeviceProfile>({kProfileMagic, ParseProfile, EncodeProfile, ProfileToJson}, input);
 }
 
+// Whatever was read keeps the rules of plans. Asked whether it fits a small model, the check
+// answers in one short line.
+Result<sti::Plan> ParseAndCheckPlan(Input input, const std::string& name) {
+  auto plan = ParsePlan(input, name);
+  if (!plan.ok()) return plan;
+  Require(!FindPlanFault(*plan, {}), "a plan that was read has no fault");
+  PlanBounds small;
+  small.layers = 4;
+  small.width = 2;
+  small.least_length = 2;
+  small.most_length = 128;
+  small.holds = [](const ShardAtBits& shard) { return shard.bits % 2 == 0; };
+  const auto fault = FindPlanFault(*plan, small);
+  if (fault) RequireDataError(DataError(fault->text()));
+  return plan;
+}
+
 void Plan(Input input) {
-  CheckBoth<sti::Plan>({kPlanMagic, ParsePlan, EncodePlan, PlanToJson}, input);
+  CheckBoth<sti::Plan>({kPlanMagic, ParseAndCheckPlan, EncodePlan, PlanToJson}, input);
 }
 
 }  // namespace sti::fuzz

@@ -21,7 +21,7 @@
 namespace sti {
 
 /// Bits of a shard by layer and slice.
-using BitsOf = std::function<uint32_t(uint32_t layer, uint32_t slice)>;
+using ShardBits = std::function<uint32_t(uint32_t layer, uint32_t slice)>;
 
 /// What plain evaluations add up to: losses rounded to 2^-32 nat, so that their sum is exact.
 class PlainSum {
@@ -87,7 +87,7 @@ class ImportanceWorld : public ::testing::Test {
 
   /// Logits of one example, alone, from the first `width` slices of these layers.
   std::vector<float> Logits(const Example& example, const std::vector<uint32_t>& layers,
-                            uint32_t width, const BitsOf& bits) {
+                            uint32_t width, const ShardBits& bits) {
     const ModelShape& shape = model_->index().info.shape;
     const Encoding e = tokenizer_.Encode(example.text, example.pair, shape.max_positions);
     const uint32_t offsets[] = {0, static_cast<uint32_t>(e.ids.size())};
@@ -109,7 +109,7 @@ class ImportanceWorld : public ::testing::Test {
   }
 
   /// Of the whole model.
-  std::vector<float> Logits(const Example& example, const BitsOf& bits) {
+  std::vector<float> Logits(const Example& example, const ShardBits& bits) {
     return Logits(example, {0, 1, 2}, 2, bits);
   }
 

@@ -14,7 +14,7 @@ class SubmodelSweeps : public ImportanceWorld {
   };
 
   Fared Naive(Metric metric, const std::vector<uint32_t>& layers, uint32_t width,
-              const BitsOf& bits) {
+              const ShardBits& bits) {
     PlainSum sum;
     for (const Example& example : examples_) {
       const auto logits = Logits(example, layers, width, bits);

@@ -66,14 +66,14 @@ TEST_P(BlockReaderTest, ReadsAnyRangeOfBlocks) {
 TEST_P(BlockReaderTest, AnotherReadsTheSameFileAndOutlivesTheFirst) {
   ASSERT_TRUE(WriteBytes(path_ + ".new", std::string(content_.size(), 'x')).ok());
   ASSERT_EQ(std::rename((path_ + ".new").c_str(), path_.c_str()), 0);
-  auto another = reader_->Another();
-  ASSERT_TRUE(Succeeded(another));
-  EXPECT_EQ((*another)->path(), reader_->path());
-  EXPECT_EQ((*another)->depth(), reader_->depth());
-  EXPECT_EQ((*another)->file_bytes(), content_.size());
+  auto clone = reader_->Clone();
+  ASSERT_TRUE(Succeeded(clone));
+  EXPECT_EQ((*clone)->path(), reader_->path());
+  EXPECT_EQ((*clone)->depth(), reader_->depth());
+  EXPECT_EQ((*clone)->file_bytes(), content_.size());
   reader_.reset();
   AlignedBuffer buffer(content_.size());
-  ASSERT_TRUE(Succeeded((*another)->Read(0, buffer.span())));
+  ASSERT_TRUE(Succeeded((*clone)->Read(0, buffer.span())));
   EXPECT_TRUE(Holds(buffer, 0));
 }
 

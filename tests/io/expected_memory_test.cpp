@@ -62,12 +62,12 @@ class ExpectedMemoryTest : public ::testing::TestWithParam<std::tuple<ReadPath, 
 };
 
 TEST_P(ExpectedMemoryTest, ReadsIntoAllOfIt) {
-  reader_->Expect(arena_.span());
+  reader_->ExpectReadsInto(arena_.span());
   for (const uint64_t step : {1, 3, 40}) ReadAndCompare(0, 0, kBlocks, step);
 }
 
 TEST_P(ExpectedMemoryTest, ReadsBesideItAndAcrossItsEnds) {
-  reader_->Expect(Blocks(10, 10));
+  reader_->ExpectReadsInto(Blocks(10, 10));
   ReadAndCompare(5, 10, 10, 1);            // exactly there
   ReadAndCompare(0, 0, 8, 2);              // before
   ReadAndCompare(0, 25, 15, 4);            // behind
@@ -78,11 +78,11 @@ TEST_P(ExpectedMemoryTest, ReadsBesideItAndAcrossItsEnds) {
 
 TEST_P(ExpectedMemoryTest, MayBeToldOfOtherMemoryOrOfNone) {
   for (int round = 0; round < 3; ++round) {
-    reader_->Expect(Blocks(0, 20));
+    reader_->ExpectReadsInto(Blocks(0, 20));
     ReadAndCompare(0, 0, kBlocks, 7);
-    reader_->Expect(Blocks(20, 20));
+    reader_->ExpectReadsInto(Blocks(20, 20));
     ReadAndCompare(0, 0, kBlocks, 7);
-    reader_->Expect({});
+    reader_->ExpectReadsInto({});
     ReadAndCompare(0, 0, kBlocks, 7);
   }
 }
@@ -90,15 +90,15 @@ TEST_P(ExpectedMemoryTest, MayBeToldOfOtherMemoryOrOfNone) {
 TEST_P(ExpectedMemoryTest, MayGoAfterItWasTakenBack) {
   {
     AlignedBuffer other(8 * kBlockBytes);
-    reader_->Expect(other.span());
+    reader_->ExpectReadsInto(other.span());
     ASSERT_TRUE(Succeeded(reader_->Read(0, other.span())));
-    reader_->Expect({});
+    reader_->ExpectReadsInto({});
   }
   ReadAndCompare(0, 0, kBlocks, 5);
 }
 
 TEST_P(ExpectedMemoryTest, AnEndOfFileIsTheSameError) {
-  reader_->Expect(arena_.span());
+  reader_->ExpectReadsInto(arena_.span());
   std::filesystem::resize_file(path_, 30 * kBlockBytes + 100);
   EXPECT_TRUE(FailedWith(reader_->Read(28 * kBlockBytes, Blocks(0, 10)), ErrorKind::kDamaged,
                          "ends at byte " + std::to_string(30 * kBlockBytes + 100)));
@@ -137,9 +137,9 @@ TEST(ExpectedMemory, IsRegisteredWithTheKernelAndTakenBack) {
   if (!reader.ok()) GTEST_SKIP() << reader.error().Message();
   if (RegisteredBuffers() != "0") GTEST_SKIP() << "this kernel does not show a ring's buffers";
   AlignedBuffer arena(4 * kBlockBytes);
-  (*reader)->Expect(arena.span());
+  (*reader)->ExpectReadsInto(arena.span());
   EXPECT_EQ(RegisteredBuffers(), "1");
-  (*reader)->Expect({});
+  (*reader)->ExpectReadsInto({});
   EXPECT_EQ(RegisteredBuffers(), "0");
 }
 

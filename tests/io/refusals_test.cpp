@@ -44,7 +44,7 @@ class RefusalsTest : public ::testing::Test {
     AlignedBuffer buffer(content_.size());
     for (const std::span<uint8_t> memory : {std::span<uint8_t>(), buffer.span()}) {
       std::fill(buffer.span().begin(), buffer.span().end(), uint8_t{0});
-      reader.Expect(memory);
+      reader.ExpectReadsInto(memory);
       const Status status = reader.Read(0, buffer.span());
       if (!status.ok()) return status.error().Message();
       if (!std::equal(content_.begin(), content_.end(),
@@ -52,7 +52,7 @@ class RefusalsTest : public ::testing::Test {
         return "other bytes";
       }
     }
-    return std::string(ReadPathName(reader.path())) + ": " + reader.why();
+    return std::string(ReadPathName(reader.path())) + ": " + reader.fallback_reason();
   }
   /// The way that is taken where there is no io_uring.
   [[nodiscard]] std::string WithoutUring(const std::string& reason) const {

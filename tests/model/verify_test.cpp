@@ -31,13 +31,13 @@ class Forgery {
   /// Stream index of the first outlier of layer 0 slice 0, whose outliers are one block.
   [[nodiscard]] uint32_t FirstOutlier() const {
     constexpr uint64_t kLows = 16;
-    return LoadLittle<uint16_t>(&bytes_[Part(0).offset + kLows]);
+    return LoadLittle<uint16_t>(&bytes_[Part(PartKind::kBase).offset + kLows]);
   }
   /// Gives a weight's code the bit of plane `plane`, 1 being the most significant.
   void SetCodeBit(uint32_t weight, uint32_t plane) {
-    const uint64_t plane_bytes = Part(1).length;
-    const uint32_t part = plane <= 2 ? 0 : plane - 2;
-    const uint64_t base = Part(0).length - (3 - plane) * plane_bytes;
+    const uint64_t plane_bytes = Part(PartKind::kPlane3).length;
+    const PartKind part = plane <= 2 ? PartKind::kBase : PartAt(plane);
+    const uint64_t base = Part(PartKind::kBase).length - (3 - plane) * plane_bytes;
     const uint64_t at = Part(part).offset + (plane <= 2 ? base : 0) + weight / 8;
     bytes_[at] |= static_cast<uint8_t>(1U << weight % 8);
     Seal(part);
@@ -51,14 +51,17 @@ class Forgery {
     if (!file.ok()) return {};
     const auto report = VerifyContainer(*file, {});
     EXPECT_TRUE(Succeeded(report));
-    return report.ok() ? report->damaged : std::vector<std::string>{};
+    std::vector<std::string> lines;
+    if (!report.ok()) return lines;
+    for (const Error& damage : report->damaged) lines.push_back(damage.Message());
+    return lines;
   }
 
  private:
-  [[nodiscard]] const PartLocation& Part(uint32_t part) const {
+  [[nodiscard]] const PartLocation& Part(PartKind part) const {
     return index_.shard(0, 0).parts[part];
   }
-  void Seal(uint32_t part) {
+  void Seal(PartKind part) {
     auto header = ParseContainerHeader(bytes_, bytes_.size(), path_);
     ASSERT_TRUE(Succeeded(header));
     Bin old(sizeof(uint64_t));

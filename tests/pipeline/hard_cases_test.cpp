@@ -22,12 +22,6 @@ class HardCases : public PipelineTest {
     ASSERT_TRUE(Succeeded(pipeline));
     pipeline_ = std::move(*pipeline);
   }
-  static Plan Timed(Plan plan) {
-    plan.times = PlanTimes{};
-    plan.times->layer_us = plan.times->layer_p99_us = 2000;
-    plan.times->layer_io_us.assign(plan.layers.size(), 1);
-    return plan;
-  }
   uint64_t LeastStaging(const Plan& plan) {
     for (uint64_t bytes = kBlockBytes;; bytes += kBlockBytes) {
       PipelineOptions options;
@@ -148,7 +142,7 @@ TEST_F(HardCases, AfterAPlanThatCouldNotBeLoadedRunsAreSound) {
   Open(small);
   const Plan big = WithPreload(WholeAt(6), 20);
   faults_->Inject({});
-  EXPECT_TRUE(FailedWith(pipeline_->SetPlan(big), ErrorKind::kMachine));
+  EXPECT_TRUE(FailedWith(pipeline_->SetPlan(big), ErrorKind::kReadFailed));
   faults_->Heal();
   Ids ids(pipeline_->max_length());
   for (size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<uint32_t>(i % 40);

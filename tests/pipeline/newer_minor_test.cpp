@@ -34,7 +34,7 @@ TEST_F(NewerMinor, VerifiesWhatItKnows) {
   ASSERT_TRUE(Succeeded(file));
   const auto report = VerifyContainer(*file, {});
   ASSERT_TRUE(Succeeded(report));
-  EXPECT_TRUE(report->damaged.empty()) << report->damaged.front();
+  EXPECT_TRUE(report->damaged.empty()) << report->damaged.front().Message();
   const PartLocation base = file->index().shard(1, 1).parts[PartKind::kBase];
   ASSERT_TRUE(DamageByte(path_, base.offset + 5).ok());
   auto damaged = ContainerFile::Open(path_);
@@ -42,7 +42,7 @@ TEST_F(NewerMinor, VerifiesWhatItKnows) {
   const auto found = VerifyContainer(*damaged, {});
   ASSERT_TRUE(Succeeded(found));
   ASSERT_EQ(found->damaged.size(), 1U);
-  EXPECT_NE(found->damaged[0].find("layer 1 slice 1 base"), std::string::npos);
+  EXPECT_NE(found->damaged[0].Message().find("layer 1 slice 1 base"), std::string::npos);
 }
 
 TEST_F(NewerMinor, OnlyANewerMinorMayHaveUnknownParts) {

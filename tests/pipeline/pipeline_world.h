@@ -23,33 +23,70 @@ using Ids = std::vector<uint32_t>;
 inline const Ids kTextIds{2, 5, 7, 9, 11, 14, 16, 32, 3};
 inline const Ids kTextTypes{0, 0, 0, 0, 0, 1, 1, 1, 1};
 
-/// The model computed shard by shard from memory: no plan, no lanes. A shard of 0 bits is left out.
-inline std::vector<float> DirectLogits(const std::string& path, const Plan& plan) {
-  auto file = ContainerFile::Open(path);
-  const std::vector<uint32_t> all{2, 3, 4, 5, 6, 32};
-  auto model = LoadedModel::Load(std::move(file).value(), all);
-  EXPECT_TRUE(Succeeded(model));
-  ThreadPool pool(1);
-  auto transformer = Transformer::Create(model->index().info, pool, {Backend::kNative});
-  const uint32_t offsets[] = {0, static_cast<uint32_t>(kTextIds.size())};
-  std::vector<float> hidden(kTextIds.size() * model->index().info.shape.hidden);
-  EXPECT_TRUE(
-      Succeeded(model->Embed(**transformer, {offsets}, kTextIds, kTextTypes, hidden.data())));
-  for (uint32_t k = 0; k < plan.layers.size(); ++k) {
-    std::vector<ShardView> views;
-    Ids slices;
-    for (uint32_t i = 0; i < plan.width; ++i) {
-      if (plan.bits.At(k, i) == 0) continue;
-      views.push_back(model->View(plan.layers[k], plan.slices.At(k, i), plan.bits.At(k, i)));
-      slices.push_back(plan.slices.At(k, i));
-    }
-    (*transformer)
-        ->RunLayer({offsets}, views, slices, model->resident().layers[plan.layers[k]],
-                   hidden.data());
+/// A model whose plans are computed shard by shard from memory: no lanes, no schedule.
+class DirectModel {
+ public:
+  explicit DirectModel(const std::string& path) : pool_(1) {
+    auto file = ContainerFile::Open(path);
+    const std::vector<uint32_t> all{2, 3, 4, 5, 6, 32};
+    auto model = LoadedModel::Load(std::move(file).value(), all);
+    EXPECT_TRUE(Succeeded(model));
+    model_ = std::make_unique<LoadedModel>(std::move(*model));
+    transformer_ =
+        std::move(Transformer::Create(model_->index().info, pool_, {Backend::kNative})).value();
   }
-  std::vector<float> logits(model->index().info.shape.labels);
-  (*transformer)->Head({offsets}, hidden.data(), model->resident().head, logits.data());
-  return logits;
+
+  /// A shard of 0 bits is left out.
+  std::vector<float> Logits(const Plan& plan, const Ids& ids, const Ids& types) {
+    const ModelShape& shape = model_->index().info.shape;
+    const uint32_t offsets[] = {0, static_cast<uint32_t>(ids.size())};
+    std::vector<float> hidden(ids.size() * shape.hidden);
+    EXPECT_TRUE(Succeeded(model_->Embed(*transformer_, {offsets}, ids, types, hidden.data())));
+    for (uint32_t k = 0; k < plan.layers.size(); ++k) {
+      std::vector<ShardView> views;
+      Ids slices;
+      for (uint32_t i = 0; i < plan.width; ++i) {
+        if (plan.bits.At(k, i) == 0) continue;
+        views.push_back(model_->View(plan.layers[k], plan.slices.At(k, i), plan.bits.At(k, i)));
+        slices.push_back(plan.slices.At(k, i));
+      }
+      transformer_->RunLayer({offsets}, views, slices, model_->resident().layers[plan.layers[k]],
+                             hidden.data());
+    }
+    std::vector<float> logits(shape.labels);
+    transformer_->Head({offsets}, hidden.data(), model_->resident().head, logits.data());
+    return logits;
+  }
+
+ private:
+  ThreadPool pool_;
+  std::unique_ptr<LoadedModel> model_;
+  std::unique_ptr<Transformer> transformer_;
+};
+
+/// The logits of the text's ids, by DirectModel.
+inline std::vector<float> DirectLogits(const std::string& path, const Plan& plan) {
+  return DirectModel(path).Logits(plan, kTextIds, kTextTypes);
+}
+
+/// `plan` at the bits that a run reports.
+inline Plan Degraded(Plan plan, const std::vector<DegradedShard>& degraded) {
+  for (const DegradedShard& shard : degraded) {
+    for (uint32_t k = 0; k < plan.layers.size(); ++k) {
+      for (uint32_t i = 0; i < plan.width; ++i) {
+        if (plan.Id(k, i) == shard.id) plan.bits.At(k, i) = shard.bits;
+      }
+    }
+  }
+  return plan;
+}
+
+/// `plan` with times, so that it can be degraded: layers of `layer_us`.
+inline Plan Timed(Plan plan, double layer_us = 2000, double layer_io_us = 100) {
+  plan.times = PlanTimes{};
+  plan.times->layer_us = plan.times->layer_p99_us = layer_us;
+  plan.times->layer_io_us.assign(plan.layers.size(), layer_io_us);
+  return plan;
 }
 
 class PipelineTest : public ::testing::Test {

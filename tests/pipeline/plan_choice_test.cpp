@@ -16,7 +16,8 @@ using Chosen = std::vector<std::pair<uint32_t, uint64_t>>;
 
 Chosen At(const Plan& plan, uint64_t clock_khz) {
   Chosen chosen;
-  for (const Plan* one : PlansAtClock(plan, clock_khz)) chosen.emplace_back(one->length, one->freq);
+  for (const RouteId id : RoutesAtClock(plan, clock_khz))
+    chosen.emplace_back(PlanOf(plan, id).length, PlanOf(plan, id).freq);
   return chosen;
 }
 
@@ -26,9 +27,9 @@ TEST(PlanChoice, OneOfEachLengthShortestFirst) {
   plan.variants = {For(128, 0), For(16, 0), For(32, 0)};
   EXPECT_EQ(At(plan, 0), (Chosen{{16, 0}, {32, 0}, {64, 0}, {128, 0}}));
   EXPECT_EQ(At(plan, 5), At(plan, 0));
-  const auto plans = PlansAtClock(plan, 0);
-  EXPECT_EQ(plans[2], &plan);
-  EXPECT_EQ(plans[0], &plan.variants[1]);
+  const auto routes = RoutesAtClock(plan, 0);
+  EXPECT_EQ(routes[2], RouteId{0}) << "the plan itself";
+  EXPECT_EQ(routes[0], RouteId{2}) << "its second variant";
 }
 
 TEST(PlanChoice, TheFastestThatTheClockKeepsUpWith) {

@@ -24,12 +24,12 @@ class PreloadBufferTest : public PipelineTest {
   void Fill(PreloadBuffer& buffer, const ShardAtBits& shard) {
     for (const PartKind kind : kPartKinds) {
       if (!PartSet::For(shard.bits).Has(kind)) continue;
-      const uint64_t place = buffer.Place(shard.id.layer, shard.id.slice, kind);
+      const uint64_t place = buffer.Place(shard.id, kind);
       const uint64_t end = place + index_.shard(shard.id.layer, shard.id.slice).parts[kind].length;
       for (uint64_t at = RoundDown(place, kBlockBytes); at < RoundUp(end, kBlockBytes); ++at)
         buffer.span()[at] = static_cast<uint8_t>(shard.id.layer * 16 + shard.id.slice + 1);
     }
-    buffer.Add(shard.id.layer, shard.id.slice, PartSet::For(shard.bits));
+    buffer.Add(shard.id, PartSet::For(shard.bits));
   }
 };
 
@@ -58,10 +58,11 @@ TEST_F(PreloadBufferTest, OccupiesWhatItHoldsAndGivesTheRestBack) {
     ASSERT_EQ(buffer.bytes(), expected);
     ASSERT_EQ(Resident(buffer), expected);
     for (const ShardAtBits& shard : held) {
-      ASSERT_EQ(buffer.Held(shard.id.layer, shard.id.slice), PartSet::For(shard.bits));
-      ASSERT_EQ(buffer.span()[buffer.Place(shard.id.layer, shard.id.slice,
-                                           shard.bits == 32 ? PartKind::kFull : PartKind::kBase)],
-                shard.id.layer * 16 + shard.id.slice + 1)
+      ASSERT_EQ(buffer.Held(shard.id), PartSet::For(shard.bits));
+      ASSERT_EQ(
+          buffer
+              .span()[buffer.Place(shard.id, shard.bits == 32 ? PartKind::kFull : PartKind::kBase)],
+          shard.id.layer * 16 + shard.id.slice + 1)
           << "what stays is untouched";
     }
   }
@@ -78,10 +79,10 @@ TEST_F(PreloadBufferTest, PlacesAreApartAndAlignedAsTheFileIs) {
     for (uint32_t i = 0; i < plan.width; ++i) {
       for (const PartKind kind : kPartKinds) {
         const bool placed = PartSet::For(plan.bits.At(k, i)).Has(kind);
-        ASSERT_EQ(buffer.HasPlace(plan.layers[k], plan.slices.At(k, i), kind), placed);
+        ASSERT_EQ(buffer.HasPlace(plan.Id(k, i), kind), placed);
         if (!placed) continue;
         const PartLocation& part = index_.shard(plan.layers[k], plan.slices.At(k, i)).parts[kind];
-        const uint64_t place = buffer.Place(plan.layers[k], plan.slices.At(k, i), kind);
+        const uint64_t place = buffer.Place(plan.Id(k, i), kind);
         EXPECT_EQ(place % kBlockBytes, part.offset % kBlockBytes);
         ASSERT_LE(place + part.length, buffer.span().size());
         ranges.emplace_back(place, place + part.length);
@@ -90,8 +91,8 @@ TEST_F(PreloadBufferTest, PlacesAreApartAndAlignedAsTheFileIs) {
   }
   std::sort(ranges.begin(), ranges.end());
   for (size_t i = 1; i < ranges.size(); ++i) EXPECT_LE(ranges[i - 1].second, ranges[i].first);
-  EXPECT_EQ(buffer.Held(1, 0), 0U) << "a layer that the plan does not run";
-  EXPECT_FALSE(buffer.HasPlace(1, 0, 0));
+  EXPECT_TRUE(buffer.Held({1, 0}).empty()) << "a layer that the plan does not run";
+  EXPECT_FALSE(buffer.HasPlace({1, 0}, PartKind::kBase));
 }
 
 TEST_F(PreloadBufferTest, AnotherBufferTakesOverWhatBothHave) {
@@ -104,11 +105,11 @@ TEST_F(PreloadBufferTest, AnotherBufferTakesOverWhatBothHave) {
   PreloadBuffer after(index_, WholeAt(4));
   const std::vector<ShardAtBits> wanted{{0, 0, 4}, {0, 1, 4}, {0, 2, 4}};
   after.TakeFrom(before, wanted);
-  EXPECT_EQ(after.Held(0, 0), 0U);
-  EXPECT_EQ(after.Held(0, 1), PartSet::For(4));
-  EXPECT_EQ(after.Held(0, 2), PartSet::For(3));
+  EXPECT_TRUE(after.Held({0, 0}).empty());
+  EXPECT_EQ(after.Held({0, 1}), PartSet::For(4));
+  EXPECT_EQ(after.Held({0, 2}), PartSet::For(3));
   EXPECT_EQ(before.bytes(), 0U);
-  EXPECT_EQ(after.span()[after.Place(0, 1, 0)], 2);
+  EXPECT_EQ(after.span()[after.Place({0, 1}, PartKind::kBase)], 2);
 }
 
 }  // namespace

@@ -94,7 +94,7 @@ TEST_F(Turns, ATurnThatDoesNotFitTheModelIsRefused) {
   const auto refused = [&](const std::function<void(PlanTurn&)>& edit) {
     Plan edited = plan;
     edit(edited.turns[2]);
-    return FailedWith(Make(edited), ErrorKind::kDamaged, "run sti-plan");
+    return FailedWith(Make(edited), ErrorKind::kDamaged, "turns[2]");
   };
   EXPECT_TRUE(refused([](PlanTurn& turn) { turn.bits.At(1, 1) = 7; }));
   EXPECT_TRUE(refused([](PlanTurn& turn) { turn.bits = Grid<uint32_t>(4, 4, 6); }));
@@ -141,7 +141,7 @@ TEST_F(Turns, AnotherPlanBetweenInputs) {
   }
   Plan foreign = a;
   foreign.layers.back() = 77;
-  EXPECT_TRUE(FailedWith((*pipeline)->SetPlan(foreign), ErrorKind::kDamaged, "run sti-plan"));
+  EXPECT_TRUE(FailedWith((*pipeline)->SetPlan(foreign), ErrorKind::kForeign, "layer 77"));
   const auto after = (*pipeline)->Run(kTextIds, kTextTypes);
   ASSERT_TRUE(Succeeded(after));
   EXPECT_EQ(after->logits, Logits(a)) << "the plan before stays in force";

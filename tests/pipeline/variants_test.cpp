@@ -178,18 +178,24 @@ TEST_F(Variants, InputsLongerThanAllAreRefused) {
 }
 
 TEST_F(Variants, VariantsThatDoNotFitAreRefused) {
-  const auto refused = [&](const char* words, void (*edit)(Plan&)) {
+  const auto refused = [&](const char* words, void (*edit)(Plan&),
+                           ErrorKind kind = ErrorKind::kDamaged) {
     Plan plan = WithVariants(6);
     edit(plan.variants[0]);
-    EXPECT_TRUE(FailedWith(Make(plan), ErrorKind::kDamaged, words));
+    EXPECT_TRUE(FailedWith(Make(plan), kind, words));
   };
-  refused("its layers", [](Plan& v) { v.layers.back() = 5; });
-  refused("its length", [](Plan& v) { v.length = 33; });
-  refused("a variant preloads a shard that the plan does not", [](Plan& v) {
+  refused(
+      "variants[0]: layer 5 is beyond the last", [](Plan& v) { v.layers.back() = 5; },
+      ErrorKind::kForeign);
+  refused(
+      "variants[0]: length 33 is more", [](Plan& v) { v.length = 33; }, ErrorKind::kForeign);
+  refused("layer 4 slice 2 at 32 bits is not preloaded by the plan", [](Plan& v) {
     v.preload = {{4, 2, 32}};
   });
-  refused("preloads a shard that it does not run", [](Plan& v) { v.preload = {{0, 3, 4}}; });
-  refused("was made for model", [](Plan& v) { v.model.bytes[1] ^= 1; });
+  refused("layer 0 slice 3 at 4 bits is not what the plan runs", [](Plan& v) {
+    v.preload = {{0, 3, 4}};
+  });
+  refused("variants[0]: it is for another model", [](Plan& v) { v.model.bytes[1] ^= 1; });
 }
 
 }  // namespace

@@ -25,7 +25,8 @@ struct ColdWorld {
     bytes = {16 * 4096, 50 * 4096, 4 * 4096, 300 * 4096, {20 * 4096, 30 * 4096}};
   }
   [[nodiscard]] PlanInput input() const {
-    PlanInput input{world.info, world.catalog, world.profile, nullptr, {}, {}, 0};
+    PlanInput input = world.input();
+    input.importance = nullptr;
     input.cold = &bytes;
     return input;
   }
@@ -182,7 +183,7 @@ TEST(Cold, PlansMeetTheirTargetsAndCheckTheSame) {
   ColdBytes bytes{65536, 262144, 20480, 2'400'000, std::vector<uint64_t>(12, 40960)};
   DeviceProfile profile = world.profile;
   profile.start_us = 15000;
-  PlanInput input{world.info, world.catalog, profile, nullptr, {}, {}, 0};
+  PlanInput input{world.info, world.catalog, profile, nullptr, world.input().model, {}, {}};
   input.cold = &bytes;
   for (const Strategy strategy : {Strategy::kSti, Strategy::kStiPaper, Strategy::kRandom,
                                   Strategy::kStdpl, Strategy::kLoadExec}) {

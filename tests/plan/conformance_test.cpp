@@ -102,6 +102,7 @@ Case RandomCase(test::Random& random) {
   c.world.Io({static_cast<double>(low_us), static_cast<double>(high_us)});
   c.world.profile.fixed = {
       {128, 0, static_cast<double>(c.embed_io_us), static_cast<double>(c.head_us)}};
+  c.plan.model = test::Model();
   c.plan.strategy = Strategy::kSti;
   c.plan.length = 128;
   c.plan.width = m;

@@ -61,7 +61,7 @@ TEST(DriftedProfile, ReplansWithinTheTarget) {
   ASSERT_TRUE(before.ok());
   // A compute that throttles to half and a flash that somebody else reads too.
   const DeviceProfile now = DriftedProfile(world.profile, 1.9, 1.6);
-  const PlanInput input{world.info, world.catalog, now, nullptr, {}, {}, 0};
+  const PlanInput input{world.info, world.catalog, now, nullptr, world.input().model, {}, {}};
   const auto late = CheckPlan(input, request, *before);
   ASSERT_TRUE(late.ok());
   EXPECT_FALSE(late->valid);

@@ -190,7 +190,9 @@ TEST(Requests, PeakCountsVariantsAndTurns) {
   EXPECT_EQ(turns->predicted_peak_bytes,
             alone->predicted_peak_bytes + 1000000 + turns->turns[1].read_bytes);
   request.judging.memory_bytes = alone->predicted_peak_bytes + 10000;
-  EXPECT_EQ(MakePlan(world.input(), request).error().kind, ErrorKind::kInfeasible);
+  const auto over = MakePlan(world.input(), request);
+  ASSERT_FALSE(over.ok());
+  EXPECT_EQ(over.error().kind, ErrorKind::kInfeasible) << over.error().Message();
 }
 
 TEST(Requests, ClocksAreVariants) {

@@ -224,7 +224,7 @@ TEST(PlanTimeline, NamesLayersAndStalls) {
   EXPECT_EQ(layers, (std::vector<uint32_t>{1, 3}));
   Plan foreign = *plan;
   foreign.slices.At(0, 0) = 9;
-  EXPECT_EQ(PlayPlan(input, request, foreign).error().kind, ErrorKind::kDamaged);
+  EXPECT_EQ(PlayPlan(input, request, foreign).error().kind, ErrorKind::kForeign);
 }
 
 }  // namespace

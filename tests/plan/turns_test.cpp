@@ -113,6 +113,62 @@ TEST(Turns, FirstTurnIsEvaluatedAsThePlanIs) {
   }
 }
 
+/// A plan of three turns, of which the second reads more bits than the first.
+Plan ThreeTurns(const test::World& world) {
+  PlanRequest request;
+  request.target_us = 700;
+  request.preload_bytes = 300;
+  request.turns = 3;
+  request.turn_bytes = 1500;
+  const auto plan = MakePlan(world.input(), request);
+  EXPECT_TRUE(plan.ok() && plan->turns[1].bits != plan->bits);
+  return *plan;
+}
+
+TEST(Turns, AreJudgedAsTheyWerePlanned) {
+  test::Random random(34);
+  const test::World world = IoBound(random);
+  const Plan plan = ThreeTurns(world);
+  const auto checks = CheckTurns(world.input(), {}, plan);
+  ASSERT_TRUE(checks.ok()) << checks.error().Message();
+  ASSERT_EQ(checks->size(), 3u);
+  for (size_t t = 0; t < 3; ++t) {
+    EXPECT_TRUE((*checks)[t].valid) << (*checks)[t].problem;
+    EXPECT_EQ((*checks)[t].latency_us, plan.turns[t].predicted_latency_us);
+    EXPECT_EQ((*checks)[t].p99_us, plan.turns[t].predicted_p99_us);
+    EXPECT_EQ((*checks)[t].parameter_bytes, plan.turns[t].read_bytes);
+  }
+  // A turn that forgets what it holds reads it again, and is late: an answer, not an error.
+  Plan late = plan;
+  late.target_us = plan.turns[2].predicted_p99_us;
+  late.turns[2].preload.clear();
+  const auto again = CheckTurns(world.input(), {}, late);
+  ASSERT_TRUE(again.ok()) << again.error().Message();
+  EXPECT_FALSE((*again)[2].valid);
+  EXPECT_NE((*again)[2].problem.find("takes "), std::string::npos);
+}
+
+TEST(Turns, ThatBreakARuleOrAreBeyondTheProfileAreErrors) {
+  test::Random random(34);
+  test::World world = IoBound(random);
+  const Plan plan = ThreeTurns(world);
+  Plan falls = plan;
+  falls.turns[2].bits.At(0, 0) = 2;
+  falls.turns[1].bits.At(0, 0) = 6;
+  const auto refused = CheckTurns(world.input(), {}, falls);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().kind, ErrorKind::kDamaged);
+  EXPECT_EQ(refused.error().Message(), "plan: turns[2]: layer " + std::to_string(plan.layers[0]) +
+                                           " slice 0 has fewer bits than in the turn before");
+  world.profile.io.pop_back();  // 32 bits
+  Plan exact = plan;
+  exact.turns[2].bits.At(0, 0) = 32;
+  const auto unknown = CheckTurns(world.input(), {}, exact);
+  ASSERT_FALSE(unknown.ok());
+  EXPECT_EQ(unknown.error().kind, ErrorKind::kUsage);
+  EXPECT_NE(unknown.error().Message().find("no load time for 32 bits"), std::string::npos);
+}
+
 TEST(Turns, WithoutRoomNothingChanges) {
   test::Random random(33);
   const test::World world = IoBound(random);

@@ -9,6 +9,12 @@
 
 namespace sti::test {
 
+inline Digest Model() {
+  Digest model;
+  model.bytes[0] = 1;
+  return model;
+}
+
 /// Everything MakePlan takes, owned in one place. An elastic model of N x M shards.
 struct World {
   ModelInfo info;
@@ -52,7 +58,7 @@ struct World {
             }};
   }
   [[nodiscard]] PlanInput input() const {
-    return {info, catalog, profile, use_importance ? &importance : nullptr, {}, {}, memory()};
+    return {info, catalog, profile, use_importance ? &importance : nullptr, Model(), {}, memory()};
   }
 };
 

@@ -98,6 +98,18 @@ TEST_F(ReadQueueTest, BasesOvertakeRefinementsThatWouldMakeThemLate) {
   EXPECT_FALSE(queue_.GroupMissing(1)) << "what is left out is not missing";
 }
 
+// Reads of 1 ms that are begun and do not arrive. Behind the two bases of group 0 a refinement
+// would bring those of group 1 at 5 ms, too late; behind these it would bring those of group 2 at 7
+// ms, in time, but a second one would not. What group 1 and 2 lack then comes too late.
+TEST_F(ReadQueueTest, BytesInFlightDelayLaterBases) {
+  Schedule(3, true);
+  StartBy({20ms, 4ms + 500us, 7ms + 500us});
+  std::string order;
+  while (auto read = queue_.Next(now_, kOneBlockAMillisecond, kBlockBytes))
+    order += Name(*read) + " ";
+  EXPECT_EQ(order, "b0 b0 b1 b1 r0 b2 b2 r0 ");
+}
+
 TEST_F(ReadQueueTest, ARefinementThatWouldComeTooLateIsLeftOut) {
   Schedule(1, true);
   StartBy({2ms + 500us, 10ms});

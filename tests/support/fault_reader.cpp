@@ -63,11 +63,15 @@ Status FaultReader::Submit(const ReadRequest& request) {
   if (free == slots_.end()) free = slots_.insert(slots_.end(), Pending{});
   const auto slot = static_cast<size_t>(free - slots_.begin());
   const uint64_t number = reads_++;
-  *free = {request, Strike(request, number), number, std::chrono::steady_clock::now(), {}, true};
+  *free = {request, Strike(request, number), number, std::chrono::steady_clock::now(), {}, {},
+           true};
   for (const Fault& fault : free->struck) {
-    if (fault.kind == FaultKind::kDelay) free->due += fault.delay;
+    if (fault.kind == FaultKind::kDelay) {
+      free->due += fault.delay;
+      free->held = AlignedBuffer(request.buffer.size());
+    }
     if (fault.kind == FaultKind::kError) {
-      free->error = MachineError(name_ + ": cannot read: Input/output error");
+      free->error = Error{ErrorKind::kReadFailed, "cannot read: Input/output error"}.At(name_);
     }
   }
   ++in_flight_;
@@ -76,7 +80,8 @@ Status FaultReader::Submit(const ReadRequest& request) {
     done_.push_back(slot);
     return {};
   }
-  return inner_->Submit({request.offset, request.buffer, slot});
+  const std::span<uint8_t> into = free->held.size() > 0 ? free->held.span() : request.buffer;
+  return inner_->Submit({request.offset, into, slot});
 }
 
 Status FaultReader::WaitInner() {
@@ -115,6 +120,7 @@ Result<uint64_t> FaultReader::Wait() {
   --in_flight_;
   std::this_thread::sleep_until(read.due);
   if (read.error.has_value()) return *read.error;
+  std::copy_n(read.held.data(), read.held.size(), read.request.buffer.data());
   for (const Fault& fault : read.struck) {
     if (fault.kind == FaultKind::kTorn) Flip(fault, read.request);
   }

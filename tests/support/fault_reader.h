@@ -13,6 +13,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/aligned_buffer.h"
 #include "base/result.h"
 #include "io/block_reader.h"
 
@@ -21,7 +22,8 @@ namespace sti {
 enum class FaultKind : uint8_t {
   kError,  ///< the read fails as if the device said EIO
   kTorn,   ///< bits are flipped in all bytes that the read and the range share
-  kDelay,  ///< the read is complete no earlier than `delay` after it was submitted; others may be
+  kDelay,  ///< the read is complete, and its bytes come, no earlier than `delay` after it was
+           ///< submitted; others may be
 };
 
 /// Strikes reads that touch [offset, offset + length), the first `times` of them.
@@ -44,13 +46,15 @@ class FaultReader final : public BlockReader {
   /// flight are complete.
   explicit FaultReader(std::unique_ptr<BlockReader> inner, std::vector<Fault> faults = {},
                        bool reversed = false);
+  /// What is in flight ends before the memory of delayed reads goes.
+  ~FaultReader() override { inner_.reset(); }
 
   [[nodiscard]] Status Submit(const ReadRequest& request) override;
   [[nodiscard]] Result<uint64_t> Wait() override;
-  void Expect(std::span<uint8_t> memory) override { inner_->Expect(memory); }
+  void ExpectReadsInto(std::span<uint8_t> memory) override { inner_->ExpectReadsInto(memory); }
   /// Without the faults.
-  [[nodiscard]] Result<std::unique_ptr<BlockReader>> Another() const override {
-    return inner_->Another();
+  [[nodiscard]] Result<std::unique_ptr<BlockReader>> Clone() const override {
+    return inner_->Clone();
   }
 
   /// Adds a fault to those of the plan.
@@ -69,6 +73,7 @@ class FaultReader final : public BlockReader {
     std::vector<Fault> struck;
     uint64_t number = 0;  ///< of the read
     Time due;
+    AlignedBuffer held;  ///< of a delayed read: its bytes until it is due
     std::optional<Error> error;
     bool used = false;
   };

@@ -54,6 +54,7 @@ TEST(Limits, AreThoseOfTheContainerDocument) {
                                                 {"merges", kMaxMerges}};
   for (const auto& [name, limit] : rows)
     EXPECT_EQ(NumberAfter(limits, "| " + name + " | "), limit) << name;
+  EXPECT_EQ(NumberAfter(limits, "P is at least "), kMinLength);
 }
 
 TEST(Limits, AreThoseOfThePlanDocument) {
@@ -62,10 +63,10 @@ TEST(Limits, AreThoseOfThePlanDocument) {
   EXPECT_EQ(NumberAfter(document, "original indexes executed, ascending, below "), kMaxLayers);
   EXPECT_EQ(NumberAfter(document, "m, 1 to "), kMaxWidth);
   EXPECT_EQ(NumberAfter(document, "stored slice indexes, below "), kMaxWidth);
-  EXPECT_EQ(NumberAfter(document, "predictions count on, at most "), kMaxStagingBytes);
+  EXPECT_EQ(NumberAfter(document, "read and not yet computed; at most "), kMaxStagingBytes);
   EXPECT_EQ(NumberAfter(document, "**Variants**: at most "), kMaxVariants);
   EXPECT_EQ(NumberAfter(document, "**Turns**: at most "), kMaxTurns);
-  EXPECT_EQ(NumberAfter(document, "texts longer than "), kMaxPlanTextBytes);
+  EXPECT_EQ(NumberAfter(Document("frame.md"), "(0x20 to 0x7E) and at most "), kMaxPlanTextBytes);
 }
 
 }  // namespace

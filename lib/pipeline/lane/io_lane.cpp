@@ -22,11 +22,11 @@ IoLane::IoLane(BlockReader& reader, const ContainerIndex& index, uint32_t depth,
 
 IoLane::~IoLane() {
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     stop_ = true;
     finishing_ = true;
   }
-  to_lane_.notify_all();
+  to_lane_.NotifyAll();
   thread_.join();
   if (share_ != nullptr) share_->Leave(share_id_);
 }
@@ -34,10 +34,9 @@ IoLane::~IoLane() {
 void IoLane::Start(const IoJob& job) {
   WaitIdle();
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     job_ = job;
-    rows_ = nullptr;
-    refused_ = false;
+    rows_ = {};
     queue_.Reset(*job.schedule, job.groups);
     read_again_.assign(job.schedule->reads.size(), false);
     arrived_.assign(job.schedule->requests.size(), PartSet());
@@ -45,62 +44,64 @@ void IoLane::Start(const IoJob& job) {
     const auto now = Clock::now();
     report_.bytes = 0;
     report_.busy_us = 0;
-    report_.rows_begin = report_.rows_ready = now;
+    report_.table_rows_begin = report_.table_rows_ready = now;
     report_.begin.assign(job.groups, Clock::time_point{});
     report_.ready.assign(job.groups, now);
     report_.reads.assign(job.schedule->reads.size(), {now, now});
     finishing_ = false;
     busy_ = true;
   }
-  to_lane_.notify_all();
+  to_lane_.NotifyAll();
 }
 
-void IoLane::ReadRows(const EmbeddingReads& rows, std::span<uint8_t> blocks) {
+void IoLane::ReadTableRows(const EmbeddingReads& rows, std::span<uint8_t> blocks) {
   {
-    std::lock_guard lock(mutex_);
-    rows_ = &rows;
-    row_blocks_ = blocks;
+    MutexLock lock(mutex_);
+    rows_ = {&rows, blocks};
     queue_.AddRows(rows.ranges.size());
     read_again_.resize(job_.schedule->reads.size() + rows.ranges.size(), false);
-    report_.rows_begin = report_.rows_ready = Clock::now();
+    report_.table_rows_begin = report_.table_rows_ready = Clock::now();
     ++events_;
   }
-  to_lane_.notify_all();
+  to_lane_.NotifyAll();
 }
 
-Status IoLane::Wait(const std::function<bool()>& ready) {
-  std::unique_lock lock(mutex_);
-  from_lane_.wait(lock, [&] { return error_.has_value() || ready(); });
+Status IoLane::Outcome() const {
   if (error_) return *error_;
   return {};
 }
 
-Status IoLane::WaitForRows() {
-  return Wait([this] { return !queue_.rows_missing(); });
+Status IoLane::WaitForTableRows() {
+  MutexLock lock(mutex_);
+  while (!error_ && queue_.rows_missing()) from_lane_.Wait(mutex_);
+  return Outcome();
 }
 
 Status IoLane::WaitForGroup(uint32_t group) {
-  return Wait([this, group] { return !queue_.GroupMissing(group); });
+  MutexLock lock(mutex_);
+  while (!error_ && queue_.GroupMissing(group)) from_lane_.Wait(mutex_);
+  return Outcome();
 }
 
 Status IoLane::WaitForGroupUntil(uint32_t group, Clock::time_point latest, bool need_base) {
-  std::unique_lock lock(mutex_);
-  from_lane_.wait_until(lock, latest, [&] { return error_ || !queue_.GroupMissing(group); });
-  from_lane_.wait(lock, [&] {
-    const bool base = !need_base || queue_.BasesArrived(group) > 0;
-    return error_ || !queue_.GroupMissing(group) || (base && !queue_.ResidentMissing(group));
-  });
-  if (error_) return *error_;
-  return {};
+  MutexLock lock(mutex_);
+  while (!error_ && queue_.GroupMissing(group) && from_lane_.WaitUntil(mutex_, latest)) {
+  }
+  const auto lacks_base = [&]() STI_REQUIRES(mutex_) {
+    return need_base && queue_.BasesArrived(group) == 0;
+  };
+  while (!error_ && queue_.GroupMissing(group) && (lacks_base() || queue_.ResidentMissing(group)))
+    from_lane_.Wait(mutex_);
+  return Outcome();
 }
 
 void IoLane::StartBy(std::span<const Clock::time_point> moments) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   queue_.StartBy(moments);
 }
 
 std::span<const PartSet> IoLane::TakeArrived(uint32_t group) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   queue_.GroupStarted(group);
   ++events_;
   const auto& requests = job_.schedule->requests;
@@ -114,50 +115,60 @@ std::span<const PartSet> IoLane::TakeArrived(uint32_t group) {
 
 void IoLane::GroupComputed(uint32_t group) {
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     queue_.GroupComputed(group);
     ++events_;
   }
-  to_lane_.notify_all();
+  to_lane_.NotifyAll();
 }
 
 void IoLane::Stop(IoReport* report) {
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     finishing_ = true;
     queue_.Abandon();
     if (report != nullptr) *report = report_;
   }
-  to_lane_.notify_all();
+  to_lane_.NotifyAll();
 }
 
 bool IoLane::Idle() {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return !busy_;
 }
 
 void IoLane::WaitIdle() {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   finishing_ = true;
-  to_lane_.notify_all();
-  from_lane_.wait(lock, [this] { return !busy_; });
+  to_lane_.NotifyAll();
+  while (busy_) from_lane_.Wait(mutex_);
 }
 
 bool IoLane::WaitIdleFor(Clock::duration most) {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   finishing_ = true;
-  to_lane_.notify_all();
-  return from_lane_.wait_for(lock, most, [this] { return !busy_; });
+  to_lane_.NotifyAll();
+  const Clock::time_point latest = Clock::now() + most;
+  while (busy_ && from_lane_.WaitUntil(mutex_, latest)) {
+  }
+  return !busy_;
 }
 
+std::span<const PartSet> IoLane::arrived() {
+  MutexLock lock(mutex_);
+  return arrived_;
+}
+
+double IoLane::Rate() const { return recent_us_ > 0 ? recent_bytes_ / recent_us_ : 0; }
+
 double IoLane::bytes_per_us() {
-  std::lock_guard lock(mutex_);
-  return recent_us_ > 0 ? recent_bytes_ / recent_us_ : 0;
+  MutexLock lock(mutex_);
+  return Rate();
 }
 
 void IoLane::ExpectBandwidth(double bytes_per_us) {
-  constexpr double kExpectedBytes = 1 << 20;  // what an expectation weighs
-  std::lock_guard lock(mutex_);
+  constexpr double kExpectedBytes = 1 << 20;  // the weight of an expectation
+  MutexLock lock(mutex_);
   if (recent_us_ > 0 || bytes_per_us <= 0) return;
   recent_bytes_ = kExpectedBytes;
   recent_us_ = kExpectedBytes / bytes_per_us;
@@ -166,16 +177,16 @@ void IoLane::ExpectBandwidth(double bytes_per_us) {
 void IoLane::Main() {
   for (;;) {
     {
-      std::unique_lock lock(mutex_);
-      to_lane_.wait(lock, [this] { return stop_ || busy_; });
+      MutexLock lock(mutex_);
+      while (!stop_ && !busy_) to_lane_.Wait(mutex_);
       if (stop_) return;
     }
     RunJob();
     {
-      std::lock_guard lock(mutex_);
+      MutexLock lock(mutex_);
       busy_ = false;
     }
-    from_lane_.notify_all();
+    from_lane_.NotifyAll();
   }
 }
 
@@ -183,6 +194,7 @@ void IoLane::RunJob() {
   // A wait that fails and finishes no read may do so for ever.
   constexpr uint32_t kFruitlessWaits = 1000;
   uint32_t fruitless = 0;
+  TakeJob();
   for (;;) {
     const uint64_t seen = Events();
     while (reader_.in_flight() < depth_ && SubmitNext()) {
@@ -196,19 +208,20 @@ void IoLane::RunJob() {
       continue;
     }
     if (refused_ && AwaitsShare()) continue;
-    std::unique_lock lock(mutex_);
-    const bool rows_known = !job_.rows_follow || rows_ != nullptr;
-    if (finishing_ || (rows_known && queue_.exhausted())) {
-      LeaveShare();
-      return;
-    }
-    // Nothing in flight and nothing that may begin: a computed layer makes room, rows may follow.
-    to_lane_.wait(lock, [&] { return finishing_ || events_ != seen; });
+    if (!AwaitsEvent(seen)) break;
   }
+  LeaveShare();
+}
+
+void IoLane::TakeJob() {
+  refused_ = false;
+  running_rows_ = {};
+  MutexLock lock(mutex_);
+  running_ = job_;
 }
 
 uint64_t IoLane::Events() {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return events_;
 }
 
@@ -217,10 +230,10 @@ uint64_t IoLane::Events() {
 bool IoLane::AwaitsShare() {
   refused_ = false;
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     if (finishing_) return false;
   }
-  share_->WaitForTurn();
+  share_->WaitForGrant();
   return true;
 }
 
@@ -231,21 +244,18 @@ void IoLane::LeaveShare() {
   if (granted_bytes_ > 0) share_->Done(std::exchange(granted_bytes_, 0));
 }
 
+// Nothing is in flight and nothing may begin: a computed layer makes room, table rows may follow.
+// Returns false if the job is done.
+bool IoLane::AwaitsEvent(uint64_t seen) {
+  MutexLock lock(mutex_);
+  const bool rows_known = !job_.table_rows_follow || rows_.reads != nullptr;
+  if (finishing_ || (rows_known && queue_.exhausted())) return false;
+  while (!finishing_ && events_ == seen) to_lane_.Wait(mutex_);
+  return true;
+}
+
 bool IoLane::SubmitNext() {
-  std::optional<QueuedRead> next;
-  {
-    std::lock_guard lock(mutex_);
-    if (finishing_) return false;
-    const double rate = recent_us_ > 0 ? recent_bytes_ / recent_us_ : 0;
-    const uint64_t left_out = queue_.left_out();
-    next = queue_.Next(Clock::now(), rate, rows_ == nullptr ? 0 : NextRowBytes());
-    if (queue_.left_out() != left_out) from_lane_.notify_all();  // a group may be complete
-    if (next && share_ != nullptr && !share_->TryBegin(share_id_, next->bytes)) {
-      queue_.PutBack(*next);
-      refused_ = true;
-      return false;
-    }
-  }
+  const std::optional<QueuedRead> next = TakeNext();
   if (!next) return false;
   if (share_ != nullptr) granted_bytes_ += next->bytes;
   const Status submitted = SubmitRead(*next);
@@ -253,24 +263,41 @@ bool IoLane::SubmitNext() {
   return submitted.ok();
 }
 
-uint64_t IoLane::NextRowBytes() const {
+std::optional<QueuedRead> IoLane::TakeNext() {
+  MutexLock lock(mutex_);
+  if (finishing_) return std::nullopt;
+  const uint64_t left_out = queue_.left_out();
+  const auto next = queue_.Next(Clock::now(), Rate(), NextTableRowBytes());
+  if (queue_.left_out() != left_out) from_lane_.NotifyAll();  // a group may be complete
+  if (next && share_ != nullptr && !share_->TryBegin(share_id_, next->bytes)) {
+    queue_.PutBack(*next);
+    refused_ = true;
+    return std::nullopt;
+  }
+  return next;
+}
+
+uint64_t IoLane::NextTableRowBytes() const {
   const size_t next = queue_.next_row();
-  return next < rows_->ranges.size() ? rows_->ranges[next].length : 0;
+  const bool any = rows_.reads != nullptr && next < rows_.reads->ranges.size();
+  return any ? rows_.reads->ranges[next].length : 0;
 }
 
 Status IoLane::SubmitRead(const QueuedRead& read) {
   ReadRequest request;
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     const auto now = Clock::now();
     if (reader_.in_flight() == 0) busy_since_ = now;
     if (read.rows) {
-      const EmbeddingReads::Range& range = rows_->ranges[read.index];
-      request = {range.offset, row_blocks_.subspan(range.place, range.length),
-                 job_.schedule->reads.size() + read.index};
+      running_rows_ = rows_;
+      const EmbeddingReads::Range& range = rows_.reads->ranges[read.index];
+      request = {range.offset, rows_.blocks.subspan(range.place, range.length),
+                 running_.schedule->reads.size() + read.index};
     } else {
-      const ScheduledRead& staged = job_.schedule->reads[read.index];
-      request = {staged.offset, MemoryOf(staged).subspan(staged.place, staged.length), read.index};
+      const ScheduledRead& scheduled = running_.schedule->reads[read.index];
+      request = {scheduled.offset, MemoryOf(scheduled).subspan(scheduled.place, scheduled.length),
+                 read.index};
       report_.reads[read.index].begin = now;
       if (report_.begin[read.group] == Clock::time_point{}) report_.begin[read.group] = now;
     }
@@ -279,59 +306,62 @@ Status IoLane::SubmitRead(const QueuedRead& read) {
 }
 
 std::span<uint8_t> IoLane::MemoryOf(const ScheduledRead& read) const {
-  return read.landing == Landing::kBuffer ? job_.buffer : job_.arena;
+  return read.landing == Landing::kBuffer ? running_.buffer : running_.arena;
 }
 
 Status IoLane::Complete(uint64_t tag) {
   const QueuedRead read = ReadOf(tag);
   Status sound = CheckRead(read);
-  if (!sound.ok()) {
-    std::unique_lock lock(mutex_);
-    if (read_again_[tag]) return sound;
-    read_again_[tag] = true;
-    report_.bytes += read.bytes;
-    lock.unlock();
-    return SubmitRead(read);
-  }
+  if (!sound.ok()) return MayReadAgain(tag, read.bytes) ? SubmitRead(read) : sound;
   if (share_ != nullptr) {
     granted_bytes_ -= read.bytes;
     share_->Done(read.bytes);
   }
-  if (!read.rows) CopyKept(job_.schedule->reads[read.index]);
+  if (!read.rows) CopyKept(running_.schedule->reads[read.index]);
   Arrived(read);
   return {};
 }
 
+// Once a job.
+bool IoLane::MayReadAgain(uint64_t tag, uint64_t bytes) {
+  MutexLock lock(mutex_);
+  if (read_again_[tag]) return false;
+  read_again_[tag] = true;
+  report_.bytes += bytes;
+  return true;
+}
+
 // Parts that are to stay, but were not read into their places.
 void IoLane::CopyKept(const ScheduledRead& read) {
-  const auto& parts = job_.schedule->parts;
+  const auto& parts = running_.schedule->parts;
   for (uint32_t i = read.first_part; i < read.first_part + read.parts; ++i) {
     const ScheduledPart& part = parts[i];
     if (part.copy_place < 0) continue;
     const auto bytes = MemoryOf(read).subspan(part.place, part.part.length);
-    std::copy(bytes.begin(), bytes.end(), job_.buffer.begin() + part.copy_place);
+    std::copy(bytes.begin(), bytes.end(), running_.buffer.begin() + part.copy_place);
   }
 }
 
 QueuedRead IoLane::ReadOf(uint64_t tag) const {
-  const auto& reads = job_.schedule->reads;
+  const auto& reads = running_.schedule->reads;
   if (tag >= reads.size()) {
     const size_t range = tag - reads.size();
-    return {true, range, rows_->ranges[range].length, 0};
+    return {true, range, running_rows_.reads->ranges[range].length, 0};
   }
   return {false, tag, reads[tag].length, reads[tag].group};
 }
 
 Status IoLane::CheckRead(const QueuedRead& read) const {
   if (read.rows) {
-    return CheckEmbeddingRange(index_, *rows_, read.index, row_blocks_, reader_.name());
+    return CheckEmbeddingRange(index_, *running_rows_.reads, read.index, running_rows_.blocks,
+                               reader_.name());
   }
-  const ScheduledRead& staged = job_.schedule->reads[read.index];
-  return CheckScheduledRead(*job_.schedule, staged, MemoryOf(staged), reader_.name());
+  const ScheduledRead& scheduled = running_.schedule->reads[read.index];
+  return CheckScheduledRead(*running_.schedule, scheduled, MemoryOf(scheduled), reader_.name());
 }
 
 void IoLane::Arrived(const QueuedRead& read) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   const auto now = Clock::now();
   const double time_us = MicrosecondsBetween(busy_since_, now);
   busy_since_ = now;
@@ -341,29 +371,29 @@ void IoLane::Arrived(const QueuedRead& read) {
   recent_us_ = kForget * recent_us_ + time_us;
   queue_.Arrived(read);
   if (read.rows) {
-    report_.rows_ready = now;
-    if (!queue_.rows_missing()) from_lane_.notify_all();
+    report_.table_rows_ready = now;
+    if (!queue_.rows_missing()) from_lane_.NotifyAll();
     return;
   }
-  const ScheduledRead& staged = job_.schedule->reads[read.index];
-  for (uint32_t i = staged.first_part; i < staged.first_part + staged.parts; ++i) {
-    const ScheduledPart& part = job_.schedule->parts[i];
+  const ScheduledRead& scheduled = running_.schedule->reads[read.index];
+  for (uint32_t i = scheduled.first_part; i < scheduled.first_part + scheduled.parts; ++i) {
+    const ScheduledPart& part = running_.schedule->parts[i];
     if (!part.kind) continue;
     PartSet& arrived = arrived_[part.request];
     arrived = arrived.With(*part.kind);
   }
   report_.reads[read.index].end = report_.ready[read.group] = now;
-  from_lane_.notify_all();
+  from_lane_.NotifyAll();
 }
 
 void IoLane::Fail(Error error) {
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     if (!error_) error_ = std::move(error);
     finishing_ = true;
     queue_.Abandon();
   }
-  from_lane_.notify_all();
+  from_lane_.NotifyAll();
 }
 
 }  // namespace sti

@@ -1,28 +1,31 @@
 // The IO lane: a thread that keeps reads in flight, in order of need, while the caller computes.
 //
-// A job is what one input needs: the plan's streamed shards layer by layer, and the embedding rows
-// of its tokens, which go first once they are known. A read starts as soon as there is a place in
-// flight and its place in the arena is free. Checksums are verified here, beside the computation; a
-// read that fails its own is read once more.
+// A job is what one input needs: the plan's streamed shards layer by layer, and the table rows of
+// its tokens (embedding rows of words and positions), which go first once they are known. A group
+// is what one layer, or the head, waits for. A read starts as soon as there is a place in flight
+// and its place in the arena is free. Checksums are verified here, beside the computation; a read
+// that fails its own is read once more.
 //
 // A job with moments by which groups must start (StartBy) is read in another order when time is
 // short: bases of the next layers go ahead of refinements, and refinements that would come too late
 // are left out.
+//
+// Threads. One caller and the lane's own thread share what `mutex_` guards. While a job runs, the
+// lane's thread reads and checks by its own copy of the job, without the lock.
 #pragma once
 
-#include <chrono>
-#include <condition_variable>
 #include <cstdint>
-#include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "base/clock.h"
+#include "base/mutex.h"
 #include "base/result.h"
+#include "base/thread_annotations.h"
 #include "io/block_reader.h"
 #include "model/embedding_rows.h"
 #include "schedule/load_schedule.h"
@@ -37,7 +40,7 @@ struct IoJob {
   std::span<uint8_t> arena;   ///< schedule->arena_bytes
   std::span<uint8_t> buffer;  ///< what reads that land in the buffer have places in
   uint32_t groups = 0;
-  bool rows_follow = true;  ///< ReadRows will be called
+  bool table_rows_follow = true;  ///< ReadTableRows will be called
 };
 
 /// When one read was under way.
@@ -46,18 +49,18 @@ struct ReadTrace {
   Clock::time_point end;
 };
 
-/// What the lane has done for a job.
+/// An account of what the lane has done for a job.
 struct IoReport {
   uint64_t bytes = 0;
   double busy_us = 0;  ///< with reads in flight
-  Clock::time_point rows_begin;
-  Clock::time_point rows_ready;
+  Clock::time_point table_rows_begin;
+  Clock::time_point table_rows_ready;
   std::vector<Clock::time_point> begin;  ///< [groups] its first read was begun; 0 if none was
   std::vector<Clock::time_point> ready;  ///< [groups] its last wanted byte had arrived
   std::vector<ReadTrace> reads;          ///< [schedule reads]; begin == end where it was not read
 };
 
-/// Start, then ReadRows, waits and GroupComputed in order of groups, then Stop: all from one
+/// Start, then ReadTableRows, waits and GroupComputed in order of groups, then Stop: all from one
 /// thread. What the job and the rows point to stays in place until WaitIdle returns.
 class IoLane {
  public:
@@ -70,83 +73,104 @@ class IoLane {
   IoLane& operator=(const IoLane&) = delete;
 
   /// Waits for what is in flight from before.
-  void Start(const IoJob& job);
-  /// The rows go ahead of all that is not yet in flight. At most once a job.
-  void ReadRows(const EmbeddingReads& rows, std::span<uint8_t> blocks);
+  void Start(const IoJob& job) STI_EXCLUDES(mutex_);
+  /// Reads table rows into `blocks`, ahead of all that is not yet in flight. At most once a job.
+  void ReadTableRows(const EmbeddingReads& rows, std::span<uint8_t> blocks) STI_EXCLUDES(mutex_);
 
-  /// Block until the rows, or all that a group wants, are in memory and checked.
-  [[nodiscard]] Status WaitForRows();
-  [[nodiscard]] Status WaitForGroup(uint32_t group);
-  /// As WaitForGroup, but gives up at `latest`, with what has arrived; then still waits for
-  /// resident parts and, if `need_base`, for one shard's base.
-  [[nodiscard]] Status WaitForGroupUntil(uint32_t group, Clock::time_point latest, bool need_base);
+  /// Waits until the table rows are in memory and checked.
+  [[nodiscard]] Status WaitForTableRows() STI_EXCLUDES(mutex_);
+  /// Waits until all that a group wants is in memory and checked.
+  [[nodiscard]] Status WaitForGroup(uint32_t group) STI_EXCLUDES(mutex_);
+  /// Waits for a group until `latest`, then goes on with what has arrived; but waits for resident
+  /// parts and, if `need_base`, for one shard's base however long they take.
+  [[nodiscard]] Status WaitForGroupUntil(uint32_t group, Clock::time_point latest, bool need_base)
+      STI_EXCLUDES(mutex_);
 
   /// Makes the job one whose groups must start by these moments [groups].
-  void StartBy(std::span<const Clock::time_point> moments);
-  /// Parts in memory of each request of the group. What has not arrived by now is
-  /// not used, and not read if it has not been begun. Valid until the next call.
-  std::span<const PartSet> TakeArrived(uint32_t group);
-  /// The group's bytes may be overwritten.
-  void GroupComputed(uint32_t group);
+  void StartBy(std::span<const Clock::time_point> moments) STI_EXCLUDES(mutex_);
+  /// Returns the parts in memory of each request of the group. What has not arrived by now is not
+  /// used, and not read if it has not been begun. Valid until the next call.
+  std::span<const PartSet> TakeArrived(uint32_t group) STI_EXCLUDES(mutex_);
+  /// Lets the group's bytes be overwritten.
+  void GroupComputed(uint32_t group) STI_EXCLUDES(mutex_);
 
   /// Begins no more reads; does not wait for those in flight. Copies what was done until now.
-  void Stop(IoReport* report);
-  [[nodiscard]] bool Idle();
-  void WaitIdle();
-  /// False if reads are still in flight after so long.
-  [[nodiscard]] bool WaitIdleFor(Clock::duration most);
-  /// After WaitIdle: parts in memory of all requests, as TakeArrived.
-  [[nodiscard]] std::span<const PartSet> arrived() const { return arrived_; }
+  void Stop(IoReport* report) STI_EXCLUDES(mutex_);
+  /// Returns whether the lane has no job.
+  [[nodiscard]] bool Idle() STI_EXCLUDES(mutex_);
+  /// Begins no more reads, and waits for those in flight.
+  void WaitIdle() STI_EXCLUDES(mutex_);
+  /// Begins no more reads; returns false if some are still in flight after so long.
+  [[nodiscard]] bool WaitIdleFor(Clock::duration most) STI_EXCLUDES(mutex_);
+  /// Returns the parts in memory of all requests of the job, after WaitIdle. Valid until Start.
+  [[nodiscard]] std::span<const PartSet> arrived() STI_EXCLUDES(mutex_);
 
-  /// Bytes a microsecond that reads have had lately; 0: not known.
-  [[nodiscard]] double bytes_per_us();
-  void ExpectBandwidth(double bytes_per_us);
+  /// Returns the bytes a microsecond that reads have had lately; 0: not known.
+  [[nodiscard]] double bytes_per_us() STI_EXCLUDES(mutex_);
+  /// Says what reads will have, where nothing is known yet.
+  void ExpectBandwidth(double bytes_per_us) STI_EXCLUDES(mutex_);
 
  private:
+  /// Table rows to be read, and where they land.
+  struct TableRows {
+    const EmbeddingReads* reads = nullptr;
+    std::span<uint8_t> blocks;
+  };
+
   void Main();
   void RunJob();
-  [[nodiscard]] uint64_t Events();
-  [[nodiscard]] bool AwaitsShare();
+  void TakeJob() STI_EXCLUDES(mutex_);
+  [[nodiscard]] uint64_t Events() STI_EXCLUDES(mutex_);
+  [[nodiscard]] bool AwaitsShare() STI_EXCLUDES(mutex_);
   void LeaveShare();
-  bool SubmitNext();
-  [[nodiscard]] uint64_t NextRowBytes() const;
-  [[nodiscard]] Status SubmitRead(const QueuedRead& read);
+  [[nodiscard]] bool AwaitsEvent(uint64_t seen) STI_EXCLUDES(mutex_);
+  bool SubmitNext() STI_EXCLUDES(mutex_);
+  [[nodiscard]] std::optional<QueuedRead> TakeNext() STI_EXCLUDES(mutex_);
+  [[nodiscard]] uint64_t NextTableRowBytes() const STI_REQUIRES(mutex_);
+  [[nodiscard]] Status SubmitRead(const QueuedRead& read) STI_EXCLUDES(mutex_);
   [[nodiscard]] std::span<uint8_t> MemoryOf(const ScheduledRead& read) const;
-  [[nodiscard]] Status Complete(uint64_t tag);
+  [[nodiscard]] Status Complete(uint64_t tag) STI_EXCLUDES(mutex_);
+  [[nodiscard]] bool MayReadAgain(uint64_t tag, uint64_t bytes) STI_EXCLUDES(mutex_);
   [[nodiscard]] QueuedRead ReadOf(uint64_t tag) const;
   [[nodiscard]] Status CheckRead(const QueuedRead& read) const;
   void CopyKept(const ScheduledRead& read);
-  void Arrived(const QueuedRead& read);
-  void Fail(Error error);
-  [[nodiscard]] Status Wait(const std::function<bool()>& ready);
+  void Arrived(const QueuedRead& read) STI_EXCLUDES(mutex_);
+  void Fail(Error error) STI_EXCLUDES(mutex_);
+  [[nodiscard]] Status Outcome() const STI_REQUIRES(mutex_);
+  [[nodiscard]] double Rate() const STI_REQUIRES(mutex_);
 
   BlockReader& reader_;
   const ContainerIndex& index_;
   const uint32_t depth_;
   IoShare* const share_;
   const uint32_t share_id_;
-  bool refused_ = false;        ///< by the share, the last time; the lane's own
-  uint64_t granted_bytes_ = 0;  ///< by the share, not given back; the lane's own
+  std::vector<PartSet> taken_;  ///< [requests of one group] the caller's own
 
-  std::mutex mutex_;                   // of all below
-  std::condition_variable to_lane_;    // a job, rows, a freed group, stop
-  std::condition_variable from_lane_;  // something arrived, failed, or the lane is idle
-  bool stop_ = false;
-  bool busy_ = false;
-  bool finishing_ = false;
-  uint64_t events_ = 0;  ///< rows, freed groups: what may let another read begin
-  IoJob job_;
-  const EmbeddingReads* rows_ = nullptr;
-  std::span<uint8_t> row_blocks_;
-  ReadQueue queue_;
-  std::vector<bool> read_again_;  ///< [schedule reads, then ranges of rows]
-  std::vector<PartSet> arrived_;  ///< [requests]
-  std::vector<PartSet> taken_;    ///< [requests of one group]
-  std::optional<Error> error_;
-  IoReport report_;
-  Clock::time_point busy_since_;
-  double recent_bytes_ = 0;
-  double recent_us_ = 0;
+  // The lane's thread's own.
+  IoJob running_;
+  TableRows running_rows_;
+  bool refused_ = false;        ///< by the share, the last time
+  uint64_t granted_bytes_ = 0;  ///< by the share, not given back
+
+  Mutex mutex_;
+  CondVar to_lane_;    // a job, table rows, a freed group, stop
+  CondVar from_lane_;  // something arrived, failed, or the lane is idle
+  bool stop_ STI_GUARDED_BY(mutex_) = false;
+  bool busy_ STI_GUARDED_BY(mutex_) = false;
+  bool finishing_ STI_GUARDED_BY(mutex_) = false;
+  /// Counts table rows and freed groups: what may let another read begin.
+  uint64_t events_ STI_GUARDED_BY(mutex_) = 0;
+  IoJob job_ STI_GUARDED_BY(mutex_);
+  TableRows rows_ STI_GUARDED_BY(mutex_);
+  ReadQueue queue_ STI_GUARDED_BY(mutex_);
+  /// [schedule reads, then ranges of table rows] Whether it has been read twice.
+  std::vector<bool> read_again_ STI_GUARDED_BY(mutex_);
+  std::vector<PartSet> arrived_ STI_GUARDED_BY(mutex_);  ///< [requests]
+  std::optional<Error> error_ STI_GUARDED_BY(mutex_);
+  IoReport report_ STI_GUARDED_BY(mutex_);
+  Clock::time_point busy_since_ STI_GUARDED_BY(mutex_);
+  double recent_bytes_ STI_GUARDED_BY(mutex_) = 0;
+  double recent_us_ STI_GUARDED_BY(mutex_) = 0;
   std::thread thread_;
 };
 

@@ -1,7 +1,6 @@
-// How much of a plan there is time for before a deadline.
-//
-// The plan says what layers should take; how much longer they take now (another process on the
-// cores, a lower clock) is learned from layer to layer and kept from run to run.
+// The pace of a route: how much of its plan there is time for before a deadline. The plan says what
+// layers should take; how much longer they take now (another process on the cores, a lower clock)
+// is learned from layer to layer and kept from run to run.
 #pragma once
 
 #include <cstdint>
@@ -13,25 +12,24 @@ namespace sti {
 /// Times in microseconds since the run's deadline clock began. Not thread-safe.
 class Pace {
  public:
-  Pace() = default;
-  /// `times` of a plan of `layers` layers of `width` slices.
+  /// Expects `times`, those of a plan of `layers` layers of `width` slices.
   Pace(const PlanTimes& times, uint32_t layers, uint32_t width);
 
-  /// A run begins that must end at `deadline_us`.
+  /// Begins a run that must end at `deadline_us`.
   void Begin(double deadline_us) { deadline_us_ = deadline_us; }
 
-  /// The latest start of layer k (n: the head) that lets all of it and what follows run.
+  /// Returns the latest start of layer k (n: the head) that lets all of it and what follows run.
   [[nodiscard]] double LatestStartUs(uint32_t k) const;
-  /// Slices of layer k, and of each after it, that there is time for when it starts at `now_us`;
-  /// at least 1.
+  /// Returns how many slices of layer k, and of each after it, there is time for when it starts at
+  /// `now_us`; at least 1.
   [[nodiscard]] uint32_t SlicesFor(uint32_t k, double now_us) const;
 
-  /// Layer k took `time_us` with `slices` slices.
+  /// Learns that layer k took `time_us` with `slices` slices.
   void Observe(uint32_t k, uint32_t slices, double time_us);
-  /// The run ended so much after its deadline, or before it (negative).
+  /// Learns that the run ended so much after its deadline, or before it (negative).
   void Ended(double late_us);
 
-  /// What layers take now, as a multiple of the plan.
+  /// Returns the time that layers take now, as a multiple of the plan's.
   [[nodiscard]] double slowdown() const { return slowdown_; }
 
  private:

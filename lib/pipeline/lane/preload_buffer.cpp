@@ -26,14 +26,13 @@ PreloadBuffer::PreloadBuffer(const ContainerIndex& index, const Plan& plan)
   for (uint32_t k = 0; k < plan.layers.size(); ++k) {
     for (uint32_t i = 0; i < plan.width; ++i) {
       Entry entry;
-      entry.layer = plan.layers[k];
-      entry.slice = plan.slices.At(k, i);
-      entry.location = index.shard(entry.layer, entry.slice);
+      entry.id = plan.Id(k, i);
+      entry.location = index.shard(entry.id.layer, entry.id.slice);
       entry.placed = PartSet::For(plan.bits.At(k, i));
       for (const PlanTurn& turn : plan.turns)
         entry.placed = entry.placed.With(PartSet::For(turn.bits.At(k, i)));
       next = PlaceParts(entry, next);
-      at_[size_t{entry.layer} * width_ + entry.slice] = static_cast<int32_t>(entries_.size());
+      at_[IndexOf(entry.id)] = static_cast<int32_t>(entries_.size());
       entries_.push_back(entry);
     }
   }
@@ -60,33 +59,33 @@ uint64_t PreloadBuffer::PlaceParts(Entry& entry, uint64_t next) {
   return next;
 }
 
-const PreloadBuffer::Entry* PreloadBuffer::Find(uint32_t layer, uint32_t slice) const {
+const PreloadBuffer::Entry* PreloadBuffer::Find(ShardId id) const {
   if (at_.empty()) return nullptr;
-  const int32_t at = at_[size_t{layer} * width_ + slice];
+  const int32_t at = at_[IndexOf(id)];
   return at < 0 ? nullptr : &entries_[static_cast<size_t>(at)];
 }
 
-PreloadBuffer::Entry* PreloadBuffer::Find(uint32_t layer, uint32_t slice) {
-  return const_cast<Entry*>(std::as_const(*this).Find(layer, slice));
+PreloadBuffer::Entry* PreloadBuffer::Find(ShardId id) {
+  return const_cast<Entry*>(std::as_const(*this).Find(id));
 }
 
-PartSet PreloadBuffer::Held(uint32_t layer, uint32_t slice) const {
-  const Entry* entry = Find(layer, slice);
+PartSet PreloadBuffer::Held(ShardId id) const {
+  const Entry* entry = Find(id);
   return entry == nullptr ? PartSet() : entry->held.held;
 }
 
-HeldParts PreloadBuffer::HeldPartsOf(uint32_t layer, uint32_t slice) const {
-  const Entry* entry = Find(layer, slice);
+HeldParts PreloadBuffer::HeldPartsOf(ShardId id) const {
+  const Entry* entry = Find(id);
   return entry == nullptr ? HeldParts() : entry->held;
 }
 
-bool PreloadBuffer::HasPlace(uint32_t layer, uint32_t slice, PartKind kind) const {
-  const Entry* entry = Find(layer, slice);
+bool PreloadBuffer::HasPlace(ShardId id, PartKind kind) const {
+  const Entry* entry = Find(id);
   return entry != nullptr && entry->placed.Has(kind);
 }
 
-uint64_t PreloadBuffer::Place(uint32_t layer, uint32_t slice, PartKind kind) const {
-  return Find(layer, slice)->held.places[kind];
+uint64_t PreloadBuffer::Place(ShardId id, PartKind kind) const {
+  return Find(id)->held.places[kind];
 }
 
 uint64_t PreloadBuffer::BlocksOf(const ShardLocation& location, PartSet parts) {
@@ -102,12 +101,12 @@ uint64_t PreloadBuffer::BlocksOf(const ShardLocation& location, PartSet parts) {
 }
 
 uint64_t PreloadBuffer::BytesOf(const ShardAtBits& shard) const {
-  const Entry* entry = Find(shard.id.layer, shard.id.slice);
+  const Entry* entry = Find(shard.id);
   return entry == nullptr ? 0 : BlocksOf(entry->location, PartSet::For(shard.bits));
 }
 
-void PreloadBuffer::Add(uint32_t layer, uint32_t slice, PartSet parts) {
-  Entry* entry = Find(layer, slice);
+void PreloadBuffer::Add(ShardId id, PartSet parts) {
+  Entry* entry = Find(id);
   if (entry == nullptr || entry->held.held.Has(parts)) return;
   PartSet& held = entry->held.held;
   bytes_ -= BlocksOf(entry->location, held);
@@ -146,9 +145,8 @@ void PreloadBuffer::SetHeld(Entry& entry, PartSet parts) {
 void PreloadBuffer::KeepOnly(std::span<const ShardAtBits> shards) {
   for (Entry& entry : entries_) {
     if (entry.held.held.empty()) continue;
-    const auto kept = std::find_if(shards.begin(), shards.end(), [&](const ShardAtBits& shard) {
-      return shard.id == ShardId{entry.layer, entry.slice};
-    });
+    const auto kept = std::find_if(shards.begin(), shards.end(),
+                                   [&](const ShardAtBits& shard) { return shard.id == entry.id; });
     const PartSet stays = kept == shards.end() ? PartSet() : PartSet::For(kept->bits);
     SetHeld(entry, entry.held.held.Within(stays));
   }
@@ -156,8 +154,8 @@ void PreloadBuffer::KeepOnly(std::span<const ShardAtBits> shards) {
 
 void PreloadBuffer::TakeFrom(PreloadBuffer& other, std::span<const ShardAtBits> shards) {
   for (const ShardAtBits& shard : shards) {
-    Entry* mine = Find(shard.id.layer, shard.id.slice);
-    Entry* theirs = other.Find(shard.id.layer, shard.id.slice);
+    Entry* mine = Find(shard.id);
+    Entry* theirs = other.Find(shard.id);
     if (mine == nullptr || theirs == nullptr) continue;
     const PartSet parts = theirs->held.held.Within(mine->placed).Within(PartSet::For(shard.bits));
     ForEachKind(parts, [&](PartKind kind) {
@@ -165,7 +163,7 @@ void PreloadBuffer::TakeFrom(PreloadBuffer& other, std::span<const ShardAtBits> 
                   &other.space_.span()[theirs->held.places[kind]],
                   mine->location.parts[kind].length);
     });
-    Add(shard.id.layer, shard.id.slice, parts);
+    Add(shard.id, parts);
     other.SetHeld(*theirs, PartSet());
   }
 }

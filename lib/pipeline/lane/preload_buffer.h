@@ -18,50 +18,50 @@
 
 namespace sti {
 
-/// One thread at a time; what is read into span() belongs to the reader meanwhile.
+/// The buffer. One thread at a time; what is read into span() belongs to the reader meanwhile.
 class PreloadBuffer {
  public:
   PreloadBuffer() = default;
-  /// Places for the shards of `plan`, at the most bits that it or a turn of it runs. CheckPlanFits
-  /// has passed.
+  /// Places for the shards of `plan`, at the most bits that it or a turn of it runs. FindPlanFault
+  /// finds none.
   PreloadBuffer(const ContainerIndex& index, const Plan& plan);
 
   /// Returns the parts held of a shard; none of one that has no place here.
-  [[nodiscard]] PartSet Held(uint32_t layer, uint32_t slice) const;
+  [[nodiscard]] PartSet Held(ShardId id) const;
   /// Returns the parts held of a shard, and where they are in span().
-  [[nodiscard]] HeldParts HeldPartsOf(uint32_t layer, uint32_t slice) const;
+  [[nodiscard]] HeldParts HeldPartsOf(ShardId id) const;
   /// Returns where a part of a shard is, or will be, in span(); it has a place.
-  [[nodiscard]] uint64_t Place(uint32_t layer, uint32_t slice, PartKind kind) const;
-  [[nodiscard]] bool HasPlace(uint32_t layer, uint32_t slice, PartKind kind) const;
+  [[nodiscard]] uint64_t Place(ShardId id, PartKind kind) const;
+  [[nodiscard]] bool HasPlace(ShardId id, PartKind kind) const;
   [[nodiscard]] std::span<uint8_t> span() { return space_.span(); }
   [[nodiscard]] std::span<const uint8_t> span() const { return space_.span(); }
 
-  /// Parts that have been read into their places.
-  void Add(uint32_t layer, uint32_t slice, PartSet parts);
+  /// Notes parts that have been read into their places.
+  void Add(ShardId id, PartSet parts);
   /// Evicts all but these shards, and of these what is beyond their bits.
   void KeepOnly(std::span<const ShardAtBits> shards);
   /// Takes over what `other` holds of `shards`, evicting it there.
   void TakeFrom(PreloadBuffer& other, std::span<const ShardAtBits> shards);
 
-  /// Bytes that what is held occupies, in whole blocks, as it was read.
+  /// Returns the bytes that the held parts occupy, in whole blocks, as they were read.
   [[nodiscard]] uint64_t bytes() const { return bytes_; }
-  /// Bytes that a shard would occupy.
+  /// Returns the bytes that a shard would occupy; 0 of one that has no place here.
   [[nodiscard]] uint64_t BytesOf(const ShardAtBits& shard) const;
-  /// Changes whenever what is held does.
+  /// Returns a number that changes whenever a part comes or goes.
   [[nodiscard]] uint64_t version() const { return version_; }
 
  private:
   struct Entry {
     ShardLocation location;
-    uint32_t layer = 0;
-    uint32_t slice = 0;
+    ShardId id;
     HeldParts held;
     PartSet placed;
     uint64_t first = 0;  ///< of its places
     uint64_t size = 0;
   };
-  [[nodiscard]] const Entry* Find(uint32_t layer, uint32_t slice) const;
-  [[nodiscard]] Entry* Find(uint32_t layer, uint32_t slice);
+  [[nodiscard]] const Entry* Find(ShardId id) const;
+  [[nodiscard]] Entry* Find(ShardId id);
+  [[nodiscard]] size_t IndexOf(ShardId id) const { return size_t{id.layer} * width_ + id.slice; }
   static uint64_t PlaceParts(Entry& entry, uint64_t next);
   static uint64_t BlocksOf(const ShardLocation& location, PartSet parts);
   void SetHeld(Entry& entry, PartSet parts);

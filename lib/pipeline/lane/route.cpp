@@ -3,25 +3,28 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
-#include <utility>
 
-#include "base/digest.h"
 #include "format/shard_codec.h"
 #include "types/bits.h"
+#include "types/strategy.h"
 
 namespace sti {
 namespace {
 
-uint64_t HashOf(std::span<const ShardAtBits> shards) {
-  return shards.empty() ? 0
-                        : Checksum({reinterpret_cast<const uint8_t*>(shards.data()),
-                                    shards.size() * sizeof(ShardAtBits)});
-}
+ShardId IdOf(const ShardRequest& request) { return {request.layer, request.slice}; }
 
 }  // namespace
 
-Route::Route(const ContainerIndex& index, const Plan& plan)
-    : index_(&index), plan_(&plan), schedule_(std::make_shared<const LoadSchedule>()) {
+bool ReadsBeforeComputing(const Plan& plan) {
+  return DelayModelFor(plan.strategy) == DelayModel::kSerial;
+}
+
+Route::Route(const ContainerIndex& index, const Plan& plan, RouteId id)
+    : index_(&index),
+      plan_(&plan),
+      id_(id),
+      pace_(plan.times.value_or(PlanTimes{}), layers(), plan.width),
+      schedule_(std::make_shared<const LoadSchedule>()) {
   requests_.reserve(plan.layers.size() * plan.width);
   for (uint32_t k = 0; k < plan.layers.size(); ++k) {
     for (uint32_t i = 0; i < plan.width; ++i)
@@ -34,22 +37,27 @@ Route::Route(const ContainerIndex& index, const Plan& plan)
   order_.reserve(plan.width);
 }
 
+bool Route::IsPreparedFor(const Stamp& stamp, const RouteNeed& need) const {
+  return stamp_ == stamp && std::ranges::equal(kept_, need.keep) &&
+         std::ranges::equal(requests_, need.bits.values(), {}, &ShardRequest::bits);
+}
+
 Status Route::Prepare(const PreloadBuffer& buffer, const ResidentModel& resident,
                       const RouteNeed& need) {
-  Stamp stamp{need.bits,       buffer.version(),       HashOf(need.keep),      0,
-              need.only_ahead, need.refinements_apart, need.limits.arena_bytes};
+  Stamp stamp{buffer.version(), 0, need.only_ahead, need.refinements_apart, need.limits};
   for (uint32_t layer : plan_->layers) stamp.residents += resident.HasLayer(layer) ? 1 : 0;
   stamp.residents += resident.HasHead() ? 1 : 0;
-  if (stamp == stamp_) return {};
-  stamp_ = {};  // until the schedule is made
+  if (IsPreparedFor(stamp, need)) return {};
+  stamp_.reset();  // until the schedule is made
+  kept_.assign(need.keep.begin(), need.keep.end());
   std::map<ShardId, PartSet> keep;
   for (const ShardAtBits& shard : need.keep) keep[shard.id] = PartSet::For(shard.bits);
   std::vector<ScheduledPart> parts;
   WantResidents(resident, parts);
   for (uint32_t r = 0; r < requests_.size(); ++r) {
     ShardRequest& request = requests_[r];
-    request.bits = need.bits->values()[r];
-    const auto kept = keep.find({request.layer, request.slice});
+    request.bits = need.bits.values()[r];
+    const auto kept = keep.find(IdOf(request));
     WantShard(buffer, need, r, kept == keep.end() ? PartSet() : kept->second, parts);
   }
   STI_ASSIGN_OR_RETURN(LoadSchedule schedule, ScheduleParts(requests_, parts, need.limits));
@@ -82,11 +90,11 @@ void Route::WantResidents(const ResidentModel& resident, std::vector<ScheduledPa
 void Route::WantShard(const PreloadBuffer& buffer, const RouteNeed& need, uint32_t request,
                       PartSet keep, std::vector<ScheduledPart>& parts) const {
   const ShardRequest& wanted = requests_[request];
-  const PartSet held = buffer.Held(wanted.layer, wanted.slice);
+  const PartSet held = buffer.Held(IdOf(wanted));
   const PartSet missing = PartSet::For(wanted.bits).Without(held);
   for (const PartKind kind : kPartKinds) {
     if (!missing.Has(kind)) continue;
-    const bool kept = keep.Has(kind) && buffer.HasPlace(wanted.layer, wanted.slice, kind);
+    const bool kept = keep.Has(kind) && buffer.HasPlace(IdOf(wanted), kind);
     if (need.only_ahead && !kept) continue;
     ScheduledPart part;
     part.part = index_->shard(wanted.layer, wanted.slice).parts[kind];
@@ -97,7 +105,7 @@ void Route::WantShard(const PreloadBuffer& buffer, const RouteNeed& need, uint32
     if (kept) {
       // A read moves whole blocks, and may bring what lies beside its part: only where nothing is
       // held or in use may it land in the buffer itself.
-      const uint64_t place = buffer.Place(wanted.layer, wanted.slice, kind);
+      const uint64_t place = buffer.Place(IdOf(wanted), kind);
       if (part.refinement || !held.empty()) {
         part.copy_place = static_cast<int64_t>(place);
       } else {
@@ -116,17 +124,10 @@ std::span<const uint8_t> Route::ResidentBytes(uint32_t group,
                          : arena.subspan(part->place, part->part.length);
 }
 
-bool Route::FillsBuffer() const {
-  return std::any_of(schedule_->parts.begin(), schedule_->parts.end(),
-                     [](const ScheduledPart& part) {
-                       return part.landing == Landing::kBuffer || part.copy_place >= 0;
-                     });
-}
-
 bool Route::HoldsBase(uint32_t k, const PreloadBuffer& buffer) const {
   const auto row = std::span(requests_).subspan(size_t{k} * plan_->width, plan_->width);
   return std::any_of(row.begin(), row.end(), [&](const ShardRequest& shard) {
-    return buffer.Held(shard.layer, shard.slice).UsableBits(shard.bits) > 0;
+    return buffer.Held(IdOf(shard)).UsableBits(shard.bits) > 0;
   });
 }
 
@@ -137,7 +138,7 @@ Result<Route::Layer> Route::ViewLayer(uint32_t k, std::span<const PartSet> arriv
   const size_t first = size_t{k} * plan_->width;
   const auto bits_of = [&](uint32_t i) {
     const ShardRequest& shard = requests_[first + i];
-    return arrived[i].With(buffer.Held(shard.layer, shard.slice)).UsableBits(shard.bits);
+    return arrived[i].With(buffer.Held(IdOf(shard))).UsableBits(shard.bits);
   };
   order_.resize(plan_->width);
   std::iota(order_.begin(), order_.end(), 0U);
@@ -152,7 +153,7 @@ Result<Route::Layer> Route::ViewLayer(uint32_t k, std::span<const PartSet> arriv
     const uint32_t i = order_[at];
     const ShardRequest& shard = requests_[first + i];
     const uint32_t bits = at < most ? bits_of(i) : 0;
-    if (bits < shard.bits) degraded->push_back({shard.layer, shard.slice, bits, shard.bits});
+    if (bits < shard.bits) degraded->push_back({IdOf(shard), bits, shard.bits});
     if (bits == 0) continue;
     STI_ASSIGN_OR_RETURN(const ShardView view, ViewShardAt(first + i, bits, buffer, arena, file));
     views_.push_back(view);
@@ -164,7 +165,7 @@ Result<Route::Layer> Route::ViewLayer(uint32_t k, std::span<const PartSet> arriv
 Result<ShardView> Route::ViewShardAt(size_t request, uint32_t bits, const PreloadBuffer& buffer,
                                      std::span<const uint8_t> arena, const std::string& file) {
   const ShardRequest& shard = requests_[request];
-  const HeldParts held = buffer.HeldPartsOf(shard.layer, shard.slice);
+  const HeldParts held = buffer.HeldPartsOf(IdOf(shard));
   const bool all_held = held.held.Has(PartSet::For(bits));
   // A view of what is held stays valid until the next Prepare.
   if (all_held && held_views_[request].bits == bits) return held_views_[request];

@@ -1,0 +1,68 @@
+// An engagement: what lasts from run to run under one plan. Inputs that come back to back are the
+// turns of one engagement (STI 3.3): where the plan has turns, each computes at its own bits, and
+// leaves in the preload buffer the shards that the next begins with. The app may bound that buffer;
+// then the bound says what stays, in place of the plan.
+//
+// Pure: it decides, and the pipeline reads, computes and evicts.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "pipeline/pass.h"
+#include "types/plan.h"
+
+namespace sti {
+
+/// One engagement after another under one plan. Spans stay valid until the next call. One thread at
+/// a time.
+class Engagement {
+ public:
+  /// Returns the bytes that a shard occupies in the buffer.
+  using BytesOf = std::function<uint64_t(const ShardAtBits&)>;
+
+  Engagement() = default;
+  /// `plan` outlives this. `main` is the route of the longest inputs, whose shards the buffer is
+  /// for: the plan itself, or a variant that stands in for it at another clock.
+  Engagement(const Plan& plan, RouteId main, BytesOf bytes_of);
+
+  /// Returns the turn of the next run, from 0; the last is repeated.
+  [[nodiscard]] size_t turn() const;
+  /// Returns whether the app has bounded the buffer.
+  [[nodiscard]] bool limited() const { return limit_.has_value(); }
+  /// Returns whether nothing but the plan has said what the buffer holds.
+  [[nodiscard]] bool buffer_as_planned() const { return !limit_ && !kept_otherwise_; }
+
+  /// Returns the bits that the next run on `route` computes with.
+  [[nodiscard]] const Grid<uint32_t>& BitsOf(RouteId route) const;
+  /// Returns the shards that are to be in the buffer when the next run on `route` begins.
+  [[nodiscard]] std::span<const ShardAtBits> KeptBefore(RouteId route);
+  /// Returns the shards that are to be in the buffer when the next run on `route` has ended.
+  [[nodiscard]] std::span<const ShardAtBits> KeptAfter(RouteId route);
+
+  /// Notes a run that ended well: one under the plan itself is a turn. `kept_otherwise`: the buffer
+  /// now holds what its caller wanted.
+  void Ran(RouteId route, bool kept_otherwise = false);
+  /// Ends the engagement: the next run is its first turn.
+  void End() { turn_ = 0; }
+  /// Bounds the buffer to so many bytes from now on.
+  void Limit(uint64_t bytes) { limit_ = bytes; }
+
+ private:
+  [[nodiscard]] std::span<const ShardAtBits> KeptAt(RouteId route, size_t turn);
+  [[nodiscard]] std::span<const ShardAtBits> KeptWithin(uint64_t bytes, RouteId route);
+
+  const Plan* plan_ = nullptr;
+  RouteId main_;
+  BytesOf bytes_of_;
+  size_t turn_ = 0;  ///< runs under the plan itself since the engagement began
+  bool kept_otherwise_ = false;
+  std::optional<uint64_t> limit_;
+  std::vector<ShardAtBits> within_limit_;
+};
+
+}  // namespace sti

@@ -1,0 +1,144 @@
+#include "pipeline/lane/loader.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+namespace sti {
+
+Loader::Loader(ContainerFile& file, ResidentModel& resident, const LoaderOptions& options)
+    : file_(file), resident_(resident), options_(options) {}
+
+void Loader::UsePlan(const Plan& plan) {
+  file_.reader().ExpectReadsInto({});
+  arena_ = AlignedBuffer();
+  buffer_ = PreloadBuffer(file_.index(), plan);
+  limits_ = {};
+  limits_.arena_bytes = options_.staging_bytes != 0 ? options_.staging_bytes : plan.staging_bytes;
+  if (plan.read_bytes != 0) limits_.read_bytes = plan.read_bytes;
+  depth_ = plan.read_depth != 0 ? plan.read_depth : BlockReader::kDefaultDepth;
+  lane_.reset();
+  lane_ = MakeLane(file_.reader());
+}
+
+void Loader::UsePlan(const Plan& plan, std::span<const ShardAtBits> stays) {
+  PreloadBuffer before = std::move(buffer_);
+  UsePlan(plan);
+  buffer_.TakeFrom(before, stays);
+}
+
+std::unique_ptr<IoLane> Loader::MakeLane(BlockReader& reader) const {
+  return std::make_unique<IoLane>(reader, file_.index(), depth_, options_.share);
+}
+
+Status Loader::Prepare(Route& route, const LaneJob& job) {
+  RouteNeed need{job.bits, job.keep, job.only_ahead, job.degrade, limits_};
+  const bool bounded = options_.staging_bytes != 0;
+  // The plan's own bound is for its own reads; what is read before the first label, or because the
+  // buffer was made smaller, may take more.
+  need.limits.grow = job.only_ahead || options_.lazy || !bounded;
+  if (ReadsBeforeComputing(route.plan()) && !bounded) need.limits.arena_bytes = 0;
+  Status status = route.Prepare(buffer_, resident_, need);
+  if (status.ok() || !job.degrade) return status;
+  need.refinements_apart = false;  // which takes less room
+  return route.Prepare(buffer_, resident_, need);
+}
+
+void Loader::Start(Route& route, const LaneJob& job, LaneState state, bool table_rows_follow) {
+  state_ = state;
+  route_ = job.route;
+  degrade_ = job.degrade;
+  evict_ = job.evict;
+  keep_.assign(job.keep.begin(), job.keep.end());
+  schedule_ = route.schedule();
+  GrowArena(schedule_->arena_bytes);
+  lane_->Start({schedule_, arena_.span(), buffer_.span(), route.groups(), table_rows_follow});
+}
+
+bool Loader::TakeOver(const LaneJob& job) {
+  const bool same = state_ == LaneState::kWoken && route_ == job.route && degrade_ == job.degrade &&
+                    evict_ == job.evict && std::ranges::equal(keep_, job.keep);
+  if (same) state_ = LaneState::kRunning;
+  return same;
+}
+
+bool Loader::ReadsFillBuffer() const {
+  return std::any_of(schedule_->parts.begin(), schedule_->parts.end(),
+                     [](const ScheduledPart& part) {
+                       return part.landing == Landing::kBuffer || part.copy_place >= 0;
+                     });
+}
+
+// What a degraded run has not waited for may take seconds more; the next run has a deadline too. So
+// it gets another lane and another arena, and the late one is let go when its reads have come.
+void Loader::SetLateLaneAside() {
+  constexpr auto kPatience = std::chrono::milliseconds(2);
+  constexpr size_t kMostLate = 3;
+  std::erase_if(late_lanes_, [](const LateLane& late) { return late.lane->Idle(); });
+  const bool waits = state_ == LaneState::kWoken || state_ == LaneState::kTrailing;
+  if (!waits || !degrade_ || late_lanes_.size() == kMostLate) return;
+  // Not where memory is counted, nor where a late read may still land in what others use.
+  if (options_.staging_bytes != 0 || ReadsFillBuffer() || lane_->WaitIdleFor(kPatience)) return;
+  auto reader = file_.reader().Clone();
+  if (!reader.ok()) return;
+  auto lane = MakeLane(**reader);
+  AlignedBuffer arena(arena_.size());
+  lane->ExpectBandwidth(lane_->bytes_per_us());
+  late_lanes_.reserve(kMostLate);
+  (*reader)->ExpectReadsInto(arena.span());
+  std::swap(arena, arena_);
+  std::swap(lane, lane_);
+  late_lanes_.push_back(
+      {file_.ReplaceReader(std::move(*reader)), std::move(arena), std::move(lane)});
+  Evict();
+}
+
+void Loader::EndRun(bool ended_well) {
+  // A read that is late for this run shall not delay its label too.
+  if (ended_well && degrade_ && !lane_->Idle()) {
+    state_ = LaneState::kTrailing;
+  } else {
+    Settle();
+  }
+}
+
+void Loader::Settle() {
+  if (state_ == LaneState::kIdle) return;
+  lane_->WaitIdle();
+  const auto arrived = lane_->arrived();
+  for (const ScheduledPart& part : schedule_->parts) {
+    const bool stays = part.landing == Landing::kBuffer || part.copy_place >= 0;
+    if (!stays || !part.kind || !arrived[part.request].Has(*part.kind)) continue;
+    const ShardRequest& shard = schedule_->requests[part.request];
+    buffer_.Add({shard.layer, shard.slice}, *part.kind);
+  }
+  Evict();
+}
+
+void Loader::SettleAll() {
+  Settle();
+  late_lanes_.clear();
+}
+
+void Loader::Evict() {
+  if (evict_) buffer_.KeepOnly(keep_);
+  state_ = LaneState::kIdle;
+}
+
+Status Loader::TakeResident(const Route& route, uint32_t group) {
+  const auto bytes = route.ResidentBytes(group, arena_.span());
+  if (bytes.empty()) return {};
+  if (group == route.layers()) return resident_.SetHead(file_.index(), bytes, file_.name());
+  return resident_.SetLayer(file_.index(), route.plan().layers[group], bytes, file_.name());
+}
+
+void Loader::GrowArena(uint64_t bytes) {
+  if (bytes <= arena_.size()) return;
+  file_.reader().ExpectReadsInto({});
+  arena_.Renew(bytes);
+  // Touched now, so that the first input does not pay for page faults.
+  if (!options_.lazy) std::fill_n(arena_.data(), arena_.size(), uint8_t{0});
+  file_.reader().ExpectReadsInto(arena_.span());
+}
+
+}  // namespace sti

@@ -1,0 +1,124 @@
+// Brings into memory what runs compute with. The loader owns the IO lane and all that reads land
+// in: the arena, for what one run needs, and the preload buffer, for the shards that stay. It gives
+// the lane one job after another, and knows in which state the last one is:
+//
+//   kIdle      Nothing is in flight, and all that stays is in the buffer.
+//   kWoken     The lane reads for a run that has not begun. A run on the same route and terms takes
+//              the reads over.
+//   kRunning   The lane reads for a run, or for the buffer alone.
+//   kTrailing  A degraded run has ended, and did not wait for its last reads.
+//
+// Wake leads from kIdle to kWoken, a run to kRunning. A run ends in kIdle, but in kTrailing if it
+// was degraded, ended well, and reads are still in flight. What comes next settles: it waits for
+// them, takes over what stays, evicts the rest, and is in kIdle. Only a degraded run has no time
+// for that. It may set the lane of another degraded run aside, with all that its reads may still
+// land in, and goes on with a new lane and a new arena. After a failed run nothing is taken over
+// but parts that have arrived and are checked.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/aligned_buffer.h"
+#include "base/result.h"
+#include "io/container_file.h"
+#include "model/resident_model.h"
+#include "pipeline/engagement.h"
+#include "pipeline/lane/io_lane.h"
+#include "pipeline/lane/preload_buffer.h"
+#include "pipeline/lane/route.h"
+#include "pipeline/pass.h"
+
+namespace sti {
+
+class IoShare;
+
+enum class LaneState : uint8_t { kIdle, kWoken, kRunning, kTrailing };
+
+struct LoaderOptions {
+  uint64_t staging_bytes = 0;  ///< most bytes of arena; 0: as the plan says
+  bool lazy = false;           ///< memory is touched when it is needed, not ahead
+  IoShare* share = nullptr;
+};
+
+/// The purpose of what the lane reads next.
+struct LaneJob {
+  RouteId route;
+  const Grid<uint32_t>& bits;         ///< that the route computes with
+  std::span<const ShardAtBits> keep;  ///< in the buffer when the job is done
+  bool evict = false;                 ///< others leave the buffer then
+  bool degrade = false;               ///< refinements are read apart, and may be left out
+  bool only_ahead = false;            ///< for the buffer alone
+};
+
+/// The lane, and the memory it reads into. One thread at a time.
+class Loader {
+ public:
+  /// `file` and `resident` outlive the loader. UsePlan comes before all else.
+  Loader(ContainerFile& file, ResidentModel& resident, const LoaderOptions& options);
+
+  /// Reads for another plan from now on, its places in the buffer empty. The loader is idle.
+  void UsePlan(const Plan& plan);
+  /// Reads for another plan, and moves to its places what the buffer holds of `stays`.
+  void UsePlan(const Plan& plan, std::span<const ShardAtBits> stays);
+
+  /// Makes the route's schedule for a job; the loader is idle.
+  [[nodiscard]] Status Prepare(Route& route, const LaneJob& job);
+  /// Begins to read what Prepare has scheduled for `job`. kWoken, or kRunning.
+  void Start(Route& route, const LaneJob& job, LaneState state, bool table_rows_follow);
+  /// Returns whether the lane was woken for just this job, whose reads then are a run's.
+  [[nodiscard]] bool TakeOver(const LaneJob& job);
+  /// Becomes idle without waiting, if the lane reads for a degraded run that has ended or will not
+  /// come, and its late reads land nowhere but in their own arena.
+  void SetLateLaneAside();
+  /// Leaves kRunning, once a run has stopped the lane: for kTrailing or kIdle.
+  void EndRun(bool ended_well);
+  /// Becomes idle, as the file's first comment says.
+  void Settle();
+  /// Settles, and waits for lanes that were set aside.
+  void SettleAll();
+
+  /// Takes the resident parameters that came with a group of the route, if any did.
+  [[nodiscard]] Status TakeResident(const Route& route, uint32_t group);
+  /// Makes room in the arena; nothing is in flight.
+  void GrowArena(uint64_t bytes);
+
+  [[nodiscard]] LaneState state() const { return state_; }
+  [[nodiscard]] IoLane& lane() { return *lane_; }
+  [[nodiscard]] PreloadBuffer& buffer() { return buffer_; }
+  [[nodiscard]] const PreloadBuffer& buffer() const { return buffer_; }
+  [[nodiscard]] const AlignedBuffer& arena() const { return arena_; }
+  /// Returns the schedule of the last job.
+  [[nodiscard]] const LoadSchedule& schedule() const { return *schedule_; }
+
+ private:
+  /// A lane whose last reads did not come in time, and all that they may still land in.
+  struct LateLane {
+    std::unique_ptr<BlockReader> reader;
+    AlignedBuffer arena;
+    std::unique_ptr<IoLane> lane;  ///< last: waits for them
+  };
+  [[nodiscard]] std::unique_ptr<IoLane> MakeLane(BlockReader& reader) const;
+  [[nodiscard]] bool ReadsFillBuffer() const;
+  void Evict();
+
+  ContainerFile& file_;
+  ResidentModel& resident_;
+  const LoaderOptions options_;
+  ScheduleLimits limits_;  ///< of the plan
+  uint32_t depth_ = BlockReader::kDefaultDepth;
+  PreloadBuffer buffer_;
+  AlignedBuffer arena_;  ///< as large as the largest job has needed
+  LaneState state_ = LaneState::kIdle;
+  RouteId route_;  ///< of the last job, as are the next four
+  bool degrade_ = false;
+  bool evict_ = false;
+  std::vector<ShardAtBits> keep_;
+  std::shared_ptr<const LoadSchedule> schedule_ = std::make_shared<const LoadSchedule>();
+  std::vector<LateLane> late_lanes_;
+  std::unique_ptr<IoLane> lane_;  ///< last: stops before what it reads into goes
+};
+
+}  // namespace sti

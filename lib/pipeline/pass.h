@@ -1,0 +1,68 @@
+// The input and the output of a run. A pass is one computation on a route: it takes token
+// ids, or the hidden rows that another pipeline has come to, through the layers of the route's
+// plan, and gives logits or hidden rows. A route is the plan or one of its variants.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <variant>
+#include <vector>
+
+#include "base/clock.h"
+#include "types/plan.h"
+#include "types/shard_id.h"
+
+namespace sti {
+
+/// Names a plan of a pipeline: 0 is the plan itself, then come its variants in their order.
+struct RouteId {
+  uint32_t index = 0;
+  friend bool operator==(RouteId, RouteId) = default;
+};
+
+/// Returns the plan that a route runs.
+inline const Plan& PlanOf(const Plan& plan, RouteId route) {
+  return route.index == 0 ? plan : plan.variants[route.index - 1];
+}
+
+/// Tokens that the model embeds. `types` has one entry for each of `ids`.
+struct TokenInput {
+  std::span<const uint32_t> ids;
+  std::span<const uint32_t> types;
+};
+
+/// Hidden rows [tokens, hidden] that layers before the plan's have come to. They are embedded.
+struct HiddenInput {
+  std::span<const float> rows;
+};
+
+/// One or several sequences, one after another, without padding. Not owning.
+struct Pass {
+  std::variant<TokenInput, HiddenInput> input;
+  /// [sequences + 1] The first token of each sequence; the last entry is the end of all. Empty: one
+  /// sequence.
+  std::span<const uint32_t> offsets;
+};
+
+/// The result of a pass. `values` is used again: once it has grown, a run allocates nothing.
+struct PassOutput {
+  bool hidden = false;        ///< wanted: the hidden rows after the plan's last layer, and no head
+  std::vector<float> values;  ///< logits [sequences, labels], or hidden rows [tokens, hidden]
+};
+
+/// How one pass is to be answered. What the caller leaves open, the pipeline decides.
+struct RunTerms {
+  /// From this moment latency counts, if the caller has worked on the input before.
+  std::optional<Clock::time_point> taken;
+  /// Leave out what would come too late for this much after `taken`. The route's plan has times.
+  std::optional<double> degrade_for_us;
+  /// The plan to run under. Open: the shortest that holds the pass.
+  std::optional<RouteId> route;
+  /// The shards that stay in memory after the run, of those that it runs or that are there. Open:
+  /// as the plan and the engagement say.
+  std::optional<std::span<const ShardAtBits>> keep;
+};
+
+}  // namespace sti

@@ -1,0 +1,230 @@
+#include "pipeline/run.h"
+
+#include <algorithm>
+#include <numeric>
+#include <string>
+#include <variant>
+
+namespace sti {
+
+Run::Run(ContainerFile& file, const ResidentModel& resident, Transformer& transformer,
+         Loader& loader)
+    : file_(file), resident_(resident), transformer_(transformer), loader_(loader) {}
+
+void Run::Reserve(uint32_t tokens) {
+  hidden_.resize(size_t{tokens} * file_.index().info.shape.hidden);
+  embedding_blocks_ = AlignedBuffer(MaxEmbeddingReadBytes(file_.index(), tokens));
+}
+
+void Run::Begin(Route& route, const RunTerms& terms, Clock::time_point began, PassOutput* output,
+                RunReport* report) {
+  route_ = &route;
+  terms_ = terms;
+  began_ = began;
+  taken_ = terms.taken.value_or(began);
+  output_ = output;
+  report_ = report;
+  report_->embeddings_begin_us = report_->embeddings_us = 0;
+  report_->stall_us = 0;
+  report_->head_us = 0;
+  report_->layers.clear();
+  report_->degraded.clear();
+  next_layer_ = 0;
+  if (degrades()) BeginDegraded();
+}
+
+void Run::BeginDegraded() {
+  const Plan& plan = route_->plan();
+  route_->pace().Begin(*terms_.degrade_for_us);
+  double io_us = 0;
+  for (double layer_us : plan.times->layer_io_us) io_us += layer_us;
+  const uint64_t streamed =
+      plan.parameter_bytes - std::min(plan.parameter_bytes, plan.preload_bytes);
+  if (io_us > 0) loader_.lane().ExpectBandwidth(static_cast<double>(streamed) / io_us);
+  reads_begin_us_ = SinceTaken();
+  SetStartTimes();
+}
+
+Status Run::Embed(const Pass& pass) {
+  const auto* tokens = std::get_if<TokenInput>(&pass.input);
+  const auto* hidden = std::get_if<HiddenInput>(&pass.input);
+  const size_t width = file_.index().info.shape.hidden;
+  offsets_.assign(pass.offsets.begin(), pass.offsets.end());
+  if (offsets_.empty()) {
+    const size_t count = tokens != nullptr ? tokens->ids.size() : hidden->rows.size() / width;
+    offsets_ = {0, static_cast<uint32_t>(count)};
+  }
+  tokens_ = offsets_.back();
+  if (tokens != nullptr) return EmbedTokens(*tokens);
+  std::copy(hidden->rows.begin(), hidden->rows.end(), hidden_.begin());
+  return ReadsBeforeComputing(route_->plan()) ? AwaitReads() : Status();
+}
+
+Status Run::EmbedTokens(const TokenInput& input) {
+  PlanEmbeddingReads(file_.index(), input.ids, batch().longest(), &embedding_reads_);
+  loader_.lane().ReadTableRows(embedding_reads_, embedding_blocks_.span());
+  const double waiting = Now();
+  if (ReadsBeforeComputing(route_->plan())) STI_RETURN_IF_ERROR(AwaitReads());
+  STI_RETURN_IF_ERROR(loader_.lane().WaitForTableRows());
+  report_->embeddings_begin_us = Now();
+  report_->stall_us += report_->embeddings_begin_us - waiting;
+  STI_RETURN_IF_ERROR(SumTableRows(input));
+  transformer_.FinishEmbeddings(hidden_.data(), tokens_, resident_.embedding_norm);
+  report_->embeddings_us = Now();
+  return {};
+}
+
+// Each sequence begins at the first position.
+Status Run::SumTableRows(const TokenInput& input) {
+  const size_t width = file_.index().info.shape.hidden;
+  for (uint32_t s = 0; s < batch().sequences(); ++s) {
+    const uint32_t first = offsets_[s];
+    const uint32_t count = offsets_[s + 1] - first;
+    STI_RETURN_IF_ERROR(SumEmbeddings(file_.index(), embedding_reads_, embedding_blocks_.span(),
+                                      input.ids.subspan(first, count),
+                                      input.types.subspan(first, count), resident_.type_rows,
+                                      file_.name(), hidden_.data() + first * width));
+  }
+  return {};
+}
+
+// A plan that counts on all IO before all computation runs so. Where the arena is too small for
+// that, what is read before the first layer is as much as it holds; and a degraded run goes on when
+// its first layer must start.
+Status Run::AwaitReads() {
+  const LoadSchedule& schedule = loader_.schedule();
+  const auto overwrites = std::find_if(schedule.reads.begin(), schedule.reads.end(),
+                                       [](const ScheduledRead& read) { return read.after > 0; });
+  const uint32_t end = overwrites == schedule.reads.end() ? route_->groups() : overwrites->group;
+  for (uint32_t group = 0; group < end; ++group) {
+    if (!degrades()) {
+      STI_RETURN_IF_ERROR(loader_.lane().WaitForGroup(group));
+      continue;
+    }
+    const auto latest = taken_ + Microseconds(route_->pace().LatestStartUs(0));
+    STI_RETURN_IF_ERROR(loader_.lane().WaitForGroupUntil(group, latest, false));
+  }
+  return {};
+}
+
+Status Run::Layers(uint32_t first, uint32_t last) {
+  if (first != next_layer_ || last < first || last > layers()) {
+    return UsageError("layers " + std::to_string(first) + " to " + std::to_string(last) +
+                      " of a run are not the next");
+  }
+  for (; next_layer_ < last; ++next_layer_) STI_RETURN_IF_ERROR(ComputeLayer(next_layer_));
+  return {};
+}
+
+Status Run::ComputeLayer(uint32_t k) {
+  IoLane& lane = loader_.lane();
+  const double waiting = Now();
+  STI_RETURN_IF_ERROR(WaitForLayer(k));
+  STI_RETURN_IF_ERROR(loader_.TakeResident(*route_, k));
+  LayerTrace trace;
+  trace.layer = route_->plan().layers[k];
+  trace.start_us = Now();
+  report_->stall_us += trace.start_us - waiting;
+  const uint32_t most =
+      degrades() ? route_->pace().SlicesFor(k, SinceTaken()) : route_->plan().width;
+  STI_ASSIGN_OR_RETURN(const Route::Layer layer,
+                       route_->ViewLayer(k, lane.TakeArrived(k), most, loader_.buffer(),
+                                         loader_.arena().span(), file_.name(), &report_->degraded));
+  // The head looks at each sequence's first token only.
+  const bool before_head = k + 1 == layers() && !output_->hidden;
+  transformer_.RunLayer(batch(), layer.views, layer.slices, resident_.layers[trace.layer],
+                        hidden_.data(), before_head ? OutputRows::kFirst : OutputRows::kAll);
+  lane.GroupComputed(k);
+  trace.end_us = Now();
+  trace.decode_us = transformer_.TakeDecodeUs();
+  trace.slices = static_cast<uint32_t>(layer.slices.size());
+  if (degrades()) {
+    route_->pace().Observe(k, trace.slices, trace.end_us - trace.start_us);
+    SetStartTimes();
+  }
+  report_->layers.push_back(trace);
+  return {};
+}
+
+Status Run::WaitForLayer(uint32_t k) {
+  IoLane& lane = loader_.lane();
+  if (!degrades()) return lane.WaitForGroup(k);
+  return lane.WaitForGroupUntil(k, start_by_[k], !route_->HoldsBase(k, loader_.buffer()));
+}
+
+Status Run::Finish() {
+  if (next_layer_ != layers()) return UsageError("a run has layers left before its head");
+  const ModelShape& shape = file_.index().info.shape;
+  if (output_->hidden) {
+    output_->values.assign(hidden_.begin(), hidden_.begin() + size_t{tokens_} * shape.hidden);
+    return {};
+  }
+  const double waiting = Now();
+  STI_RETURN_IF_ERROR(loader_.lane().WaitForGroup(layers()));
+  STI_RETURN_IF_ERROR(loader_.TakeResident(*route_, layers()));
+  const double begin = Now();
+  report_->stall_us += begin - waiting;
+  // The last layer has left one row a sequence, that of its first token.
+  const uint32_t sequences = batch().sequences();
+  std::iota(offsets_.begin(), offsets_.end(), 0U);
+  output_->values.resize(size_t{sequences} * shape.labels);
+  transformer_.Head(batch(), hidden_.data(), resident_.head, output_->values.data());
+  report_->head_us = Now() - begin;
+  return {};
+}
+
+void Run::End(bool well) {
+  report_->latency_us = Now();
+  loader_.lane().Stop(&io_);
+  if (degrades()) route_->pace().Ended(SinceTaken() - *terms_.degrade_for_us);
+  if (well) ReportReads();
+}
+
+// A layer starts while there is time to compute what follows, and also to read it: the arena lets
+// the lane be only so far ahead, so a layer that waited to the last for its own reads would keep
+// those of later layers waiting too. Where all can be read in time, the slack is any layer's; where
+// not, each has its share of the time, by its bytes.
+void Run::SetStartTimes() {
+  const Pace& pace = route_->pace();
+  const std::vector<ScheduledRead>& reads = loader_.schedule().reads;
+  double total = 0;
+  for (const ScheduledRead& read : reads) total += static_cast<double>(read.length);
+  const double rate = loader_.lane().bytes_per_us();
+  const double window_us = std::max(0.0, pace.LatestStartUs(layers() - 1) - reads_begin_us_);
+  const double slack_us = rate > 0 ? std::max(0.0, window_us - total / rate) : 0;
+  start_by_.resize(route_->groups());
+  double bytes = 0;
+  auto read = reads.begin();
+  for (uint32_t group = 0; group < route_->groups(); ++group) {
+    for (; read != reads.end() && read->group == group; ++read)
+      bytes += static_cast<double>(read->length);
+    const double share = total > 0 ? bytes / total : 1;
+    const double io_us = reads_begin_us_ + slack_us + share * (window_us - slack_us);
+    start_by_[group] = taken_ + Microseconds(std::min(pace.LatestStartUs(group), io_us));
+  }
+  loader_.lane().StartBy(start_by_);
+}
+
+void Run::ReportReads() {
+  const auto since_start = [&](Clock::time_point moment) {
+    return MicrosecondsBetween(began_, moment);
+  };
+  report_->bytes_read = io_.bytes;
+  report_->io_busy_us = io_.busy_us;
+  report_->embeddings_io_begin_us = since_start(io_.table_rows_begin);
+  report_->embeddings_io_us = since_start(io_.table_rows_ready);
+  for (size_t k = 0; k < report_->layers.size(); ++k) {
+    LayerTrace& layer = report_->layers[k];
+    const bool read = io_.begin[k] != Clock::time_point{};
+    layer.io_ready_us = since_start(io_.ready[k]);
+    layer.io_begin_us = read ? since_start(io_.begin[k]) : layer.io_ready_us;
+  }
+  report_->reads.clear();
+  for (uint32_t read = 0; read < io_.reads.size(); ++read) {
+    const ReadTrace& trace = io_.reads[read];
+    if (trace.end <= trace.begin) continue;
+    report_->reads.push_back({since_start(trace.begin), since_start(trace.end), read});
+  }
+}
+
+}  // namespace sti

@@ -1,0 +1,100 @@
+// One pass on one route, from its input to its output: the compute lane. A run has a clock, the
+// terms it is to be answered on, the moments by which its layers must start, the embedding rows
+// that it reads, and an account of its reads. It waits for each layer's shards, which the loader
+// brings, and computes with them.
+//
+// The steps are Embed, Layers and Finish. A caller that computes between them, or hands the hidden
+// rows on, calls Layers piece by piece: a pass that is cut has the bits of the whole.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/aligned_buffer.h"
+#include "base/aligned_vector.h"
+#include "base/clock.h"
+#include "base/result.h"
+#include "io/container_file.h"
+#include "model/embedding_rows.h"
+#include "model/resident_model.h"
+#include "model/transformer.h"
+#include "pipeline/lane/io_lane.h"
+#include "pipeline/lane/loader.h"
+#include "pipeline/lane/route.h"
+#include "pipeline/pass.h"
+#include "pipeline/run_result.h"
+
+namespace sti {
+
+/// A pipeline has one run and begins it again for each pass, so that passes allocate nothing. One
+/// thread at a time.
+class Run {
+ public:
+  /// `file`, `resident` and `transformer` outlive the run. `loader` ends before it, because its
+  /// lane reads into the run's memory.
+  Run(ContainerFile& file, const ResidentModel& resident, Transformer& transformer, Loader& loader);
+
+  /// Makes room for passes of so many tokens in all.
+  void Reserve(uint32_t tokens);
+
+  /// Begins a run on `route`, whose reads the loader has begun on these terms. Its times count from
+  /// `began`. `output` and `report` receive what it gives and takes, until End.
+  void Begin(Route& route, const RunTerms& terms, Clock::time_point began, PassOutput* output,
+             RunReport* report);
+
+  /// Reads and sums embedding rows, or takes hidden rows. `pass` is sound and within the room.
+  [[nodiscard]] Status Embed(const Pass& pass);
+  /// Waits for the reads of the plan's layers `first` up to, not including, `last`, and computes
+  /// them. UsageError unless `first` is the next layer.
+  [[nodiscard]] Status Layers(uint32_t first, uint32_t last);
+  /// Computes the head, or gives the hidden rows. UsageError unless all layers are computed.
+  [[nodiscard]] Status Finish();
+  /// Ends the run, well or not: no more reads are begun, and the report is complete.
+  void End(bool well);
+
+  [[nodiscard]] uint32_t layers() const { return route_->layers(); }
+  [[nodiscard]] const Route& route() const { return *route_; }
+  [[nodiscard]] const RunTerms& terms() const { return terms_; }
+  [[nodiscard]] const RunReport& report() const { return *report_; }
+  /// The tokens of the pass, all sequences together.
+  [[nodiscard]] uint32_t tokens() const { return tokens_; }
+
+ private:
+  [[nodiscard]] bool degrades() const { return terms_.degrade_for_us.has_value(); }
+  [[nodiscard]] Status EmbedTokens(const TokenInput& input);
+  [[nodiscard]] Status SumTableRows(const TokenInput& input);
+  [[nodiscard]] Status AwaitReads();
+  [[nodiscard]] Status ComputeLayer(uint32_t k);
+  [[nodiscard]] Status WaitForLayer(uint32_t k);
+  void BeginDegraded();
+  void SetStartTimes();
+  void ReportReads();
+  [[nodiscard]] Batch batch() const { return {offsets_}; }
+  [[nodiscard]] double Now() const { return MicrosecondsBetween(began_, Clock::now()); }
+  [[nodiscard]] double SinceTaken() const { return MicrosecondsBetween(taken_, Clock::now()); }
+
+  ContainerFile& file_;
+  const ResidentModel& resident_;
+  Transformer& transformer_;
+  Loader& loader_;
+
+  Route* route_ = nullptr;
+  RunTerms terms_;
+  Clock::time_point began_;
+  Clock::time_point taken_;
+  PassOutput* output_ = nullptr;
+  RunReport* report_ = nullptr;
+  uint32_t tokens_ = 0;
+  uint32_t next_layer_ = 0;
+  double reads_begin_us_ = 0;                ///< since taken_, of a run that may be degraded
+  std::vector<Clock::time_point> start_by_;  ///< [groups]
+  IoReport io_;
+  std::vector<uint32_t> offsets_;  ///< [sequences + 1] of the rows in `hidden_`
+  EmbeddingReads embedding_reads_;
+  AlignedBuffer embedding_blocks_;
+  AlignedVector<float> hidden_;  ///< [tokens, hidden]
+};
+
+}  // namespace sti

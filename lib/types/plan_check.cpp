@@ -1,0 +1,252 @@
+#include "types/plan_check.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "base/remedy.h"
+#include "types/bits.h"
+
+namespace sti {
+namespace {
+
+using Fault = std::optional<PlanFault>;
+using ShardBits = std::map<ShardId, uint32_t>;
+
+Fault Broken(std::string what) { return PlanFault{ErrorKind::kDamaged, "", std::move(what)}; }
+
+Fault Foreign(std::string what) { return PlanFault{ErrorKind::kForeign, "", std::move(what)}; }
+
+/// Returns the fault as one of an entry of a list.
+Fault In(const char* list, size_t entry, Fault fault) {
+  if (fault) fault->place = std::string(list) + "[" + std::to_string(entry) + "]";
+  return fault;
+}
+
+Fault CheckModel(const Plan& plan, const PlanBounds& bounds) {
+  if (plan.model.empty()) return Broken("model is missing");
+  if (bounds.model.empty() || plan.model == bounds.model) return {};
+  return Foreign("it was made for model " + plan.model.Prefix() + ", not " + bounds.model.Prefix());
+}
+
+Fault CheckSizes(const Plan& plan, const PlanBounds& bounds) {
+  const size_t depth = plan.layers.size();
+  if (depth == 0) return Broken("layers is empty");
+  if (std::adjacent_find(plan.layers.begin(), plan.layers.end(), std::greater_equal<>()) !=
+      plan.layers.end())
+    return Broken("layers does not ascend");
+  if (plan.layers.back() >= bounds.layers)
+    return Foreign("layer " + std::to_string(plan.layers.back()) + " is beyond the last");
+  if (plan.width == 0) return Broken("width is 0");
+  if (plan.width > bounds.width)
+    return Foreign("width " + std::to_string(plan.width) + " is more than a layer has slices");
+  if (plan.length < bounds.least_length)
+    return Foreign("length " + std::to_string(plan.length) + " is less than any input has");
+  if (plan.length > bounds.most_length)
+    return Foreign("length " + std::to_string(plan.length) + " is more than any input has");
+  for (const Grid<uint32_t>* grid : {&plan.slices, &plan.bits}) {
+    if (grid->rows() != depth) return Broken("slices and bits do not have one row a layer");
+    if (grid->columns() != plan.width) {
+      return Broken("the rows of slices and bits do not have " + std::to_string(plan.width) +
+                    " entries");
+    }
+  }
+  return {};
+}
+
+Fault CheckStored(const ShardAtBits& shard, const PlanBounds& bounds) {
+  if (!IsBits(shard.bits)) return Broken(NameOf(shard.id) + ": bits is not 2 to 6, or 32");
+  if (bounds.holds && !bounds.holds(shard)) return Foreign(NameOf(shard) + " is not stored");
+  return {};
+}
+
+/// Checks what the plan runs, and fills `runs` with it.
+Fault CheckShards(const Plan& plan, const PlanBounds& bounds, ShardBits* runs) {
+  for (uint32_t k = 0; k < plan.layers.size(); ++k) {
+    for (uint32_t i = 0; i < plan.width; ++i) {
+      const ShardAtBits shard{plan.Id(k, i), plan.bits.At(k, i)};
+      if (shard.id.slice >= bounds.width)
+        return Foreign(NameOf(shard.id) + " is beyond the last slice");
+      if (Fault fault = CheckStored(shard, bounds)) return fault;
+      if (!runs->emplace(shard.id, shard.bits).second)
+        return Broken(NameOf(shard.id) + " is there twice");
+    }
+  }
+  return {};
+}
+
+Fault CheckNumber(const char* field, double number) {
+  if (std::isfinite(number) && number >= 0) return {};
+  return Broken(std::string(field) + " is negative or not a finite number");
+}
+
+Fault CheckFinite(const char* field, double number) {
+  if (std::isfinite(number)) return {};
+  return Broken(std::string(field) + " is not a finite number");
+}
+
+/// Checks what plans and turns predict alike.
+template <typename Predicts>
+Fault CheckPredictions(const Predicts& it, size_t layers) {
+  if (!it.aib_us.empty() && it.aib_us.size() != layers)
+    return Broken("aib_us does not have one entry a layer");
+  for (double aib_us : it.aib_us) {
+    if (Fault fault = CheckFinite("aib_us", aib_us)) return fault;
+  }
+  if (Fault fault = CheckNumber("predicted_latency_us", it.predicted_latency_us)) return fault;
+  if (Fault fault = CheckNumber("predicted_p99_us", it.predicted_p99_us)) return fault;
+  if (Fault fault = CheckFinite("predicted_loss", it.predicted_loss.value_or(0))) return fault;
+  return CheckNumber("predicted_accuracy", it.predicted_accuracy.value_or(0));
+}
+
+Fault CheckTimes(const PlanTimes& times, size_t layers) {
+  const std::pair<const char*, double> fields[] = {
+      {"times.start_us", times.start_us},
+      {"times.open_io_us", times.open_io_us},
+      {"times.embed_io_us", times.embed_io_us},
+      {"times.embed_us", times.embed_us},
+      {"times.layer_us", times.layer_us},
+      {"times.layer_p99_us", times.layer_p99_us},
+      {"times.head_us", times.head_us},
+      {"times.stall_us", times.stall_us},
+      {"times.last_layer_us", times.last_layer_us},
+      {"times.last_layer_p99_us", times.last_layer_p99_us}};
+  for (const auto& [field, time_us] : fields) {
+    if (Fault fault = CheckNumber(field, time_us)) return fault;
+  }
+  if (times.layer_io_us.size() != layers)
+    return Broken("times.layer_io_us does not have one entry a layer");
+  for (double load_us : times.layer_io_us) {
+    if (Fault fault = CheckNumber("times.layer_io_us", load_us)) return fault;
+  }
+  return {};
+}
+
+/// A process that has just started holds nothing, and has not waited for anything.
+Fault CheckCold(const Plan& plan) {
+  if (!plan.cold || (plan.preload.empty() && plan.turns.empty() && plan.wake_us <= 0)) return {};
+  return Broken("a cold plan has a preload, turns or a lead time");
+}
+
+Fault CheckNumbers(const Plan& plan) {
+  const size_t layers = plan.layers.size();
+  if (Fault fault = CheckFinite("slack_us", plan.slack_us.value_or(0))) return fault;
+  if (Fault fault = CheckNumber("target_us", plan.target_us.value_or(0))) return fault;
+  if (Fault fault = CheckNumber("wake_us", plan.wake_us)) return fault;
+  if (plan.times) {
+    if (Fault fault = CheckTimes(*plan.times, layers)) return fault;
+  }
+  if (plan.staging_bytes > kMaxStagingBytes) return Broken("staging_bytes is more than 1 TiB");
+  return CheckPredictions(plan, layers);
+}
+
+Fault CheckTexts(const Plan& plan) {
+  for (const std::string* text : {&plan.other_strategy, &plan.kernel.name, &plan.read_path}) {
+    if (text->size() > kMaxPlanTextBytes) return Broken("a text is longer than 65536 bytes");
+  }
+  return {};
+}
+
+Fault CheckPreload(const Plan& plan, const ShardBits& runs) {
+  std::set<ShardId> seen;
+  for (const ShardAtBits& shard : plan.preload) {
+    const auto found = runs.find(shard.id);
+    if (found == runs.end() || found->second != shard.bits || !seen.insert(shard.id).second) {
+      return Broken("preload: " + NameOf(shard) + " is not what the plan runs, or is there twice");
+    }
+  }
+  return {};
+}
+
+/// Checks all but turns and variants, and fills `runs` with the shards that the plan runs.
+Fault CheckAlone(const Plan& plan, const PlanBounds& bounds, ShardBits* runs) {
+  if (Fault fault = CheckModel(plan, bounds)) return fault;
+  if (Fault fault = CheckSizes(plan, bounds)) return fault;
+  if (Fault fault = CheckShards(plan, bounds, runs)) return fault;
+  if (Fault fault = CheckNumbers(plan)) return fault;
+  if (Fault fault = CheckCold(plan)) return fault;
+  if (Fault fault = CheckPreload(plan, *runs)) return fault;
+  return CheckTexts(plan);
+}
+
+/// Checks the bits of a turn against those of the turn before in `runs`, and puts them there.
+Fault CheckTurnBits(const Plan& plan, const PlanTurn& turn, const PlanBounds& bounds,
+                    ShardBits* runs) {
+  if (turn.bits.rows() != plan.layers.size()) return Broken("bits does not have one row a layer");
+  if (turn.bits.columns() != plan.width)
+    return Broken("the rows of bits do not have " + std::to_string(plan.width) + " entries");
+  for (uint32_t k = 0; k < turn.bits.rows(); ++k) {
+    for (uint32_t i = 0; i < plan.width; ++i) {
+      const ShardAtBits shard{plan.Id(k, i), turn.bits.At(k, i)};
+      if (Fault fault = CheckStored(shard, bounds)) return fault;
+      uint32_t& bits = runs->at(shard.id);
+      if (shard.bits < bits)
+        return Broken(NameOf(shard.id) + " has fewer bits than in the turn before");
+      bits = shard.bits;
+    }
+  }
+  return {};
+}
+
+/// Checks one turn. `runs` holds the bits of the turn before, and receives those of this one.
+Fault CheckTurn(const Plan& plan, const PlanTurn& turn, const PlanBounds& bounds, ShardBits* runs) {
+  if (Fault fault = CheckTurnBits(plan, turn, bounds, runs)) return fault;
+  if (&turn == plan.turns.data() && turn.bits != plan.bits)
+    return Broken("the first turn's bits are not the plan's");
+  std::set<ShardId> seen;
+  for (const ShardAtBits& shard : turn.preload) {
+    const auto found = runs->find(shard.id);
+    if (found == runs->end() || !IsBits(shard.bits) || shard.bits > found->second ||
+        !seen.insert(shard.id).second) {
+      return Broken("preload: " + NameOf(shard) + " is more than the turn runs, or is there twice");
+    }
+    if (Fault fault = CheckStored(shard, bounds)) return fault;
+  }
+  if (turn.preload_bytes > plan.turn_bytes) return Broken("preload_bytes is more than turn_bytes");
+  return CheckPredictions(turn, plan.layers.size());
+}
+
+/// Checks a variant: one buffer serves all, so what it finds in memory is what the plan put there.
+Fault CheckVariant(const Plan& plan, const Plan& variant, const PlanBounds& bounds) {
+  if (!variant.variants.empty()) return Broken("a variant has variants of its own");
+  if (!variant.turns.empty()) return Broken("a variant has turns");
+  if (variant.model != plan.model) return Broken("it is for another model");
+  if (variant.cold != plan.cold) return Broken("of it and the plan only one starts cold");
+  ShardBits runs;
+  if (Fault fault = CheckAlone(variant, bounds, &runs)) return fault;
+  const std::set<ShardAtBits> held(plan.preload.begin(), plan.preload.end());
+  for (const ShardAtBits& shard : variant.preload) {
+    if (!held.contains(shard))
+      return Broken("preload: " + NameOf(shard) + " is not preloaded by the plan");
+  }
+  return {};
+}
+
+}  // namespace
+
+Remedy RemedyFor(const PlanFault& fault) {
+  return fault.kind == ErrorKind::kForeign ? Remedy::kPlanForModel : Remedy::kCorrectPlan;
+}
+
+std::optional<PlanFault> FindPlanFault(const Plan& plan, const PlanBounds& bounds) {
+  ShardBits runs;
+  if (Fault fault = CheckAlone(plan, bounds, &runs)) return fault;
+  if (plan.turns.size() > kMaxTurns) return Broken("more than 64 turns");
+  for (size_t t = 0; t < plan.turns.size(); ++t) {
+    if (Fault fault = In("turns", t, CheckTurn(plan, plan.turns[t], bounds, &runs))) return fault;
+  }
+  if (plan.variants.size() > kMaxVariants) return Broken("more than 64 variants");
+  std::set<std::pair<uint32_t, uint64_t>> planned = {{plan.length, plan.freq}};
+  for (size_t i = 0; i < plan.variants.size(); ++i) {
+    const Plan& variant = plan.variants[i];
+    if (Fault fault = In("variants", i, CheckVariant(plan, variant, bounds))) return fault;
+    if (!planned.emplace(variant.length, variant.freq).second)
+      return In("variants", i, Broken("its length and freq are planned already"));
+  }
+  return {};
+}
+
+}  // namespace sti

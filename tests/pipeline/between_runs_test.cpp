@@ -1,0 +1,213 @@
+// What is in memory between runs, and what the next run reads because of it. Logits do not tell:
+// they are right whatever was kept.
+#include <algorithm>
+#include <chrono>
+
+#include "pipeline_world.h"
+#include "support/fault_reader.h"
+
+namespace sti {
+namespace {
+
+using namespace std::chrono_literals;
+
+using Shards = std::vector<ShardAtBits>;
+
+class BetweenRuns : public PipelineTest {
+ protected:
+  void Open(const Plan& plan, const PipelineOptions& options = {}) {
+    auto inner = OpenBlockReader(path_);
+    ASSERT_TRUE(Succeeded(inner));
+    auto reader = std::make_unique<FaultReader>(std::move(*inner));
+    faults_ = reader.get();
+    auto pipeline = MakeOver(std::move(reader), plan, options);
+    ASSERT_TRUE(Succeeded(pipeline));
+    pipeline_ = std::move(*pipeline);
+  }
+  RunResult Run(const Ids& ids = kTextIds, const Ids& types = kTextTypes) {
+    auto result = pipeline_->Run(ids, types);
+    EXPECT_TRUE(Succeeded(result));
+    return result.ok() ? *result : RunResult{};
+  }
+  [[nodiscard]] uint64_t BytesOf(const Shards& shards) const {
+    const ShardCatalog catalog = CatalogOf(index_);
+    uint64_t bytes = 0;
+    for (const ShardAtBits& shard : shards) bytes += *catalog.BytesOf(shard);
+    return bytes;
+  }
+  /// The parts of a shard that the last run read.
+  [[nodiscard]] PartSet PartsRead(ShardId id) const {
+    PartSet parts;
+    const LoadSchedule& schedule = pipeline_->last_schedule();
+    for (const ScheduledPart& part : schedule.parts) {
+      const ShardRequest& shard = schedule.requests[part.request];
+      if (part.kind && ShardId{shard.layer, shard.slice} == id) parts = parts.With(*part.kind);
+    }
+    return parts;
+  }
+  /// Three turns at 2, 3 and 4 bits, which begin with none, four and eight shards.
+  [[nodiscard]] Plan ThreeTurns() const {
+    Plan plan = WholeAt(2);
+    plan.turns.resize(3);
+    for (uint32_t turn = 0; turn < 3; ++turn) {
+      plan.turns[turn].bits = WholeAt(2 + turn).bits;
+      if (turn > 0) plan.turns[turn].preload = WithPreload(WholeAt(1 + turn), 4 * turn).preload;
+    }
+    return plan;
+  }
+
+  FaultReader* faults_ = nullptr;
+  std::unique_ptr<Pipeline> pipeline_;
+};
+
+TEST_F(BetweenRuns, ABoundedBufferHoldsTheLowestShards) {
+  const Plan plan = Mixed();
+  Open(plan);
+  for (size_t count = 0; count <= 12; ++count) {
+    const Shards lowest = WithPreload(plan, count).preload;
+    ASSERT_TRUE(Succeeded(pipeline_->ResizePreload(BytesOf(lowest))));
+    EXPECT_EQ(pipeline_->preload_bytes(), BytesOf(lowest));
+    Run();
+    for (const ShardAtBits& shard : WithPreload(plan, 12).preload) {
+      const bool held = std::find(lowest.begin(), lowest.end(), shard) != lowest.end();
+      EXPECT_EQ(PartsRead(shard.id).empty(), held) << NameOf(shard) << " of " << count;
+    }
+    EXPECT_EQ(pipeline_->preload_bytes(), BytesOf(lowest));
+  }
+}
+
+TEST_F(BetweenRuns, EndTurnsLeavesABufferAloneThatTheAppHasBounded) {
+  Open(ThreeTurns());
+  ASSERT_TRUE(Succeeded(pipeline_->ResizePreload(1 << 20)));
+  Run();
+  const uint64_t bytes = pipeline_->preload_bytes();
+  EXPECT_GT(bytes, 0U);
+  pipeline_->EndTurns();
+  EXPECT_EQ(pipeline_->preload_bytes(), bytes);
+}
+
+TEST_F(BetweenRuns, WakeKeepsWhatTheNextTurnBeginsWith) {
+  const Plan plan = ThreeTurns();
+  Open(plan);
+  for (const uint32_t turn : {0, 1, 2, 2}) {
+    EXPECT_EQ(pipeline_->preload_bytes(), BytesOf(plan.turns[turn].preload));
+    ASSERT_TRUE(Succeeded(pipeline_->Wake()));
+    EXPECT_EQ(pipeline_->lane_state(), LaneState::kWoken);
+    EXPECT_EQ(Run().turn, turn + 1);
+    EXPECT_EQ(pipeline_->lane_state(), LaneState::kIdle);
+  }
+}
+
+TEST_F(BetweenRuns, ARunUnderAVariantIsNoTurn) {
+  Plan plan = ThreeTurns();
+  Plan variant = WholeAt(6);
+  variant.length = 4;
+  plan.variants = {variant};
+  Open(plan);
+  EXPECT_EQ(Run({2, 5, 3}, {0, 0, 0}).turn, 1U);
+  EXPECT_EQ(Run({2, 5, 3}, {0, 0, 0}).turn, 1U);
+  EXPECT_EQ(Run().turn, 1U);
+  EXPECT_EQ(Run().turn, 2U);
+}
+
+TEST_F(BetweenRuns, AnotherPlanBeginsWithTurnOneAndNoDrift) {
+  const Plan plan = Timed(ThreeTurns());
+  Open(plan);
+  for (size_t run = 0; run < DriftWatch::kRuns; ++run) Run(Ids(32, 5), Ids(32, 0));
+  EXPECT_TRUE(pipeline_->drift().Now().has_value());
+  ASSERT_TRUE(Succeeded(pipeline_->SetPlan(plan)));
+  EXPECT_FALSE(pipeline_->drift().Now().has_value());
+  EXPECT_EQ(Run().turn, 1U);
+}
+
+TEST_F(BetweenRuns, AnotherPlanTakesOverNoMorePlanesThanItHolds) {
+  Open(WithPreload(WholeAt(4), 6));
+  Plan plan = WithPreload(WholeAt(2), 6);
+  plan.turns.resize(2);
+  plan.turns[0].bits = plan.bits;
+  plan.turns[0].preload = plan.preload;
+  plan.turns[1].bits = WholeAt(4).bits;
+  ASSERT_TRUE(Succeeded(pipeline_->SetPlan(plan)));
+  EXPECT_EQ(pipeline_->preload_bytes(), BytesOf(plan.preload));
+}
+
+TEST_F(BetweenRuns, ALateReadOfAShardThatStaysIsWaitedFor) {
+  Plan plan = Timed(WholeAt(2));
+  plan.turns.resize(2);
+  plan.turns[0].bits = plan.turns[1].bits = plan.bits;
+  plan.turns[1].preload = {{{4, 3}, 2}};
+  Open(plan);
+  const PartLocation& base = index_.shard(4, 3).parts[PartKind::kBase];
+  faults_->Inject({FaultKind::kDelay, base.offset, base.length, 1, 2000ms, {}});
+  RunTerms terms;
+  RunResult result;
+  terms.degrade_for_us = 500e3;
+  ASSERT_TRUE(Succeeded(pipeline_->Run(kTextIds, kTextTypes, terms, &result)));
+  EXPECT_FALSE(result.degraded.empty());
+  EXPECT_EQ(pipeline_->lane_state(), LaneState::kTrailing);
+  terms.degrade_for_us = 60e6;
+  ASSERT_TRUE(Succeeded(pipeline_->Run(kTextIds, kTextTypes, terms, &result)));
+  EXPECT_EQ(&pipeline_->reader(), faults_) << "the lane was not set aside";
+  EXPECT_TRUE(PartsRead({4, 3}).empty()) << "it is held, and does not land again";
+  EXPECT_TRUE(result.degraded.empty());
+  EXPECT_EQ(result.logits, DirectLogits(path_, plan));
+  EXPECT_EQ(pipeline_->preload_bytes(), BytesOf(plan.turns[1].preload));
+}
+
+TEST_F(BetweenRuns, AFailedRunLeavesNothingToBeTakenOver) {
+  Open(Timed(WholeAt(4)));
+  RunTerms terms;
+  RunResult result;
+  terms.degrade_for_us = 60e6;
+  Fault fault;
+  fault.nth = faults_->reads() + 3;
+  faults_->Inject(fault);
+  EXPECT_TRUE(
+      FailedWith(pipeline_->Run(kTextIds, kTextTypes, terms, &result), ErrorKind::kReadFailed));
+  EXPECT_EQ(pipeline_->lane_state(), LaneState::kIdle);
+  faults_->Heal();
+  EXPECT_EQ(Run().logits, DirectLogits(path_, WholeAt(4)));
+}
+
+TEST_F(BetweenRuns, FullFidelityIsNoRefinement) {
+  Plan plan = Timed(WholeAt(kFullBits));
+  plan.bits.At(1, 1) = 4;
+  Open(plan);
+  RunTerms terms;
+  RunResult result;
+  terms.degrade_for_us = 60e6;
+  ASSERT_TRUE(Succeeded(pipeline_->Run(kTextIds, kTextTypes, terms, &result)));
+  size_t refinements = 0;
+  for (const ScheduledPart& part : pipeline_->last_schedule().parts) {
+    EXPECT_FALSE(part.refinement && part.kind == PartKind::kFull);
+    if (part.refinement) ++refinements;
+  }
+  EXPECT_EQ(refinements, 2U) << "two planes";
+}
+
+TEST_F(BetweenRuns, ALazyDegradedRunWaitsForParameters) {
+  const Plan plan = Timed(WholeAt(2));
+  PipelineOptions options;
+  options.lazy = true;
+  Open(plan, options);
+  const PartLocation& part = index_.Resident(ResidentKind::kLayer, 2).part;
+  faults_->Inject({FaultKind::kDelay, part.offset, part.length, 1, 400ms, {}});
+  RunTerms terms;
+  RunResult result;
+  terms.degrade_for_us = 50e3;
+  ASSERT_TRUE(Succeeded(pipeline_->Run(kTextIds, kTextTypes, terms, &result)));
+  EXPECT_GE(result.latency_us, 390e3);
+  EXPECT_EQ(result.logits, DirectLogits(path_, Degraded(plan, result.degraded)));
+}
+
+TEST_F(BetweenRuns, OverlappingReadsAreBusyTimeOnce) {
+  Open(WholeAt(6));
+  faults_->Inject({FaultKind::kDelay, 0, UINT64_MAX, Fault::kAlways, 5ms, {}});
+  const RunResult result = Run();
+  EXPECT_GT(result.reads.size(), 3U);
+  EXPECT_GE(result.io_busy_us, 5e3);
+  EXPECT_LE(result.io_busy_us, result.latency_us);
+}
+
+}  // namespace
+}  // namespace sti

@@ -1,0 +1,306 @@
+// Each rule of a plan, broken once, under the bounds of everybody who asks: the limits of the
+// format, a catalog, a container, a model folder.
+#include "types/plan_check.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+namespace sti {
+namespace {
+
+constexpr ErrorKind kBroken = ErrorKind::kDamaged;
+constexpr ErrorKind kForeign = ErrorKind::kForeign;
+
+Digest Model() {
+  Digest model;
+  model.bytes[0] = 0xAB;
+  return model;
+}
+
+/// 2 x 2 shards of a 5 x 4 model, all but one preloaded.
+Plan Sound() {
+  Plan plan;
+  plan.model = Model();
+  plan.length = 16;
+  plan.layers = {1, 4};
+  plan.width = 2;
+  plan.slices = {{0, 1}, {3, 2}};
+  plan.bits = {{2, 6}, {32, 3}};
+  plan.preload = {{{1, 0}, 2}, {{1, 1}, 6}, {{4, 3}, 32}};
+  plan.aib_us = {1, -1};
+  plan.times.emplace().layer_io_us = {1, 2};
+  plan.turn_bytes = 100;
+  return plan;
+}
+
+Plan WithTurns() {
+  Plan plan = Sound();
+  plan.turns.resize(3);
+  plan.turns[0].bits = plan.bits;
+  plan.turns[0].preload = plan.preload;
+  plan.turns[1].bits = {{2, 6}, {32, 5}};
+  plan.turns[1].preload = {{{1, 0}, 2}, {{1, 1}, 5}};
+  plan.turns[1].preload_bytes = 100;
+  plan.turns[2].bits = {{3, 6}, {32, 32}};
+  return plan;
+}
+
+Plan WithVariants() {
+  Plan plan = Sound();
+  plan.variants = {Sound(), Sound()};
+  plan.variants[0].length = 8;
+  plan.variants[1].freq = 1800000;
+  plan.variants[1].preload.pop_back();
+  return plan;
+}
+
+struct Rule {
+  Plan (*sound)();
+  void (*break_it)(Plan&);
+  ErrorKind kind;
+  const char* text;
+};
+
+const std::vector<Rule>& SizeRules() {
+  static const std::vector<Rule> kRules = {
+      {Sound, [](Plan& p) { p.model = {}; }, kBroken, "model is missing"},
+      {Sound, [](Plan& p) { p.layers.clear(); }, kBroken, "layers is empty"},
+      {Sound,
+       [](Plan& p) {
+         p.layers = {4, 1};
+       },
+       kBroken, "layers does not ascend"},
+      {Sound,
+       [](Plan& p) {
+         p.layers = {4, 4};
+       },
+       kBroken, "layers does not ascend"},
+      {Sound,
+       [](Plan& p) {
+         p.layers = {1, 5000};
+       },
+       kForeign, "layer 5000 is beyond the last"},
+      {Sound, [](Plan& p) { p.width = 0; }, kBroken, "width is 0"},
+      {Sound, [](Plan& p) { p.width = 300; }, kForeign,
+       "width 300 is more than a layer has slices"},
+      {Sound, [](Plan& p) { p.length = 0; }, kForeign, "length 0 is less than any input has"},
+      {Sound, [](Plan& p) { p.length = 1048577; }, kForeign,
+       "length 1048577 is more than any input has"},
+      {Sound,
+       [](Plan& p) {
+         p.slices = {{0, 1}};
+       },
+       kBroken, "slices and bits do not have one row a layer"},
+      {Sound,
+       [](Plan& p) {
+         p.bits = {{2, 2}, {2, 2}, {2, 2}};
+       },
+       kBroken, "slices and bits do not have one row a layer"},
+      {Sound,
+       [](Plan& p) {
+         p.slices = {{0}, {0}};
+       },
+       kBroken, "the rows of slices and bits do not have 2 entries"},
+      {Sound,
+       [](Plan& p) {
+         p.bits = {{2, 2, 2}, {2, 2, 2}};
+       },
+       kBroken, "the rows of slices and bits do not have 2 entries"},
+      {Sound, [](Plan& p) { p.slices.At(1, 0) = 256; }, kForeign,
+       "layer 4 slice 256 is beyond the last slice"},
+      {Sound, [](Plan& p) { p.bits.At(0, 1) = 7; }, kBroken,
+       "layer 1 slice 1: bits is not 2 to 6, or 32"},
+      {Sound, [](Plan& p) { p.slices.At(0, 1) = 0; }, kBroken, "layer 1 slice 0 is there twice"},
+      {Sound, [](Plan& p) { p.preload[1].bits = 5; }, kBroken,
+       "preload: layer 1 slice 1 at 5 bits is not what the plan runs, or is there twice"},
+      {Sound, [](Plan& p) { p.preload[1] = p.preload[0]; }, kBroken,
+       "preload: layer 1 slice 0 at 2 bits is not what the plan runs, or is there twice"},
+      {Sound,
+       [](Plan& p) {
+         p.preload[1].id = {2, 0};
+       },
+       kBroken, "preload: layer 2 slice 0 at 6 bits is not what the plan runs, or is there twice"}};
+  return kRules;
+}
+
+const std::vector<Rule>& NumberRules() {
+  static const double kNever = std::numeric_limits<double>::quiet_NaN();
+  static const std::vector<Rule> kRules = {
+      {Sound, [](Plan& p) { p.slack_us = kNever; }, kBroken, "slack_us is not a finite number"},
+      {Sound, [](Plan& p) { p.target_us = -1; }, kBroken,
+       "target_us is negative or not a finite number"},
+      {Sound, [](Plan& p) { p.wake_us = -1; }, kBroken,
+       "wake_us is negative or not a finite number"},
+      {Sound, [](Plan& p) { p.times->head_us = kNever; }, kBroken,
+       "times.head_us is negative or not a finite number"},
+      {Sound, [](Plan& p) { p.times->layer_io_us.pop_back(); }, kBroken,
+       "times.layer_io_us does not have one entry a layer"},
+      {Sound, [](Plan& p) { p.times->layer_io_us[1] = -1; }, kBroken,
+       "times.layer_io_us is negative or not a finite number"},
+      {Sound, [](Plan& p) { p.staging_bytes = (uint64_t{1} << 40) + 1; }, kBroken,
+       "staging_bytes is more than 1 TiB"},
+      {Sound, [](Plan& p) { p.aib_us.push_back(0); }, kBroken,
+       "aib_us does not have one entry a layer"},
+      {Sound, [](Plan& p) { p.aib_us[0] = kNever; }, kBroken, "aib_us is not a finite number"},
+      {Sound, [](Plan& p) { p.predicted_latency_us = -1; }, kBroken,
+       "predicted_latency_us is negative or not a finite number"},
+      {Sound, [](Plan& p) { p.predicted_p99_us = kNever; }, kBroken,
+       "predicted_p99_us is negative or not a finite number"},
+      {Sound, [](Plan& p) { p.predicted_loss = kNever; }, kBroken,
+       "predicted_loss is not a finite number"},
+      {Sound, [](Plan& p) { p.predicted_accuracy = -1; }, kBroken,
+       "predicted_accuracy is negative or not a finite number"},
+      {Sound, [](Plan& p) { p.cold = true; }, kBroken,
+       "a cold plan has a preload, turns or a lead time"},
+      {Sound, [](Plan& p) { p.other_strategy.assign(65537, 'a'); }, kBroken,
+       "a text is longer than 65536 bytes"},
+      {Sound, [](Plan& p) { p.kernel.name.assign(65537, 'a'); }, kBroken,
+       "a text is longer than 65536 bytes"},
+      {Sound, [](Plan& p) { p.read_path.assign(65537, 'a'); }, kBroken,
+       "a text is longer than 65536 bytes"}};
+  return kRules;
+}
+
+const std::vector<Rule>& TurnAndVariantRules() {
+  static const std::vector<Rule> kRules = {
+      {WithTurns, [](Plan& p) { p.turns.resize(65, p.turns[2]); }, kBroken, "more than 64 turns"},
+      {WithTurns,
+       [](Plan& p) {
+         p.turns[1].bits = {{2, 6}};
+       },
+       kBroken, "turns[1]: bits does not have one row a layer"},
+      {WithTurns,
+       [](Plan& p) {
+         p.turns[1].bits = {{2}, {32}};
+       },
+       kBroken, "turns[1]: the rows of bits do not have 2 entries"},
+      {WithTurns, [](Plan& p) { p.turns[1].bits.At(0, 0) = 33; }, kBroken,
+       "turns[1]: layer 1 slice 0: bits is not 2 to 6, or 32"},
+      {WithTurns, [](Plan& p) { p.turns[2].bits.At(1, 1) = 4; }, kBroken,
+       "turns[2]: layer 4 slice 2 has fewer bits than in the turn before"},
+      {WithTurns, [](Plan& p) { p.turns[0].bits.At(0, 0) = 3; }, kBroken,
+       "turns[0]: the first turn's bits are not the plan's"},
+      {WithTurns, [](Plan& p) { p.turns[1].preload[1].bits = 32; }, kBroken,
+       "turns[1]: preload: layer 1 slice 1 at 32 bits is more than the turn runs, or is there "
+       "twice"},
+      {WithTurns, [](Plan& p) { p.turns[1].preload[1].bits = 1; }, kBroken,
+       "turns[1]: preload: layer 1 slice 1 at 1 bits is more than the turn runs, or is there "
+       "twice"},
+      {WithTurns,
+       [](Plan& p) {
+         p.turns[1].preload[1].id = {1, 0};
+       },
+       kBroken,
+       "turns[1]: preload: layer 1 slice 0 at 5 bits is more than the turn runs, or is there "
+       "twice"},
+      {WithTurns, [](Plan& p) { p.turns[1].preload_bytes = 101; }, kBroken,
+       "turns[1]: preload_bytes is more than turn_bytes"},
+      {WithTurns, [](Plan& p) { p.turns[2].predicted_p99_us = -1; }, kBroken,
+       "turns[2]: predicted_p99_us is negative or not a finite number"},
+      {WithVariants, [](Plan& p) { p.variants.resize(65, p.variants[0]); }, kBroken,
+       "more than 64 variants"},
+      {WithVariants, [](Plan& p) { p.variants[1].variants = {Sound()}; }, kBroken,
+       "variants[1]: a variant has variants of its own"},
+      {WithVariants, [](Plan& p) { p.variants[1].turns = WithTurns().turns; }, kBroken,
+       "variants[1]: a variant has turns"},
+      {WithVariants, [](Plan& p) { p.variants[0].model.bytes[3] = 9; }, kBroken,
+       "variants[0]: it is for another model"},
+      {WithVariants, [](Plan& p) { p.variants[0].cold = true; }, kBroken,
+       "variants[0]: of it and the plan only one starts cold"},
+      {WithVariants, [](Plan& p) { p.variants[0].bits.At(1, 1) = 7; }, kBroken,
+       "variants[0]: layer 4 slice 2: bits is not 2 to 6, or 32"},
+      {WithVariants, [](Plan& p) { p.preload.pop_back(); }, kBroken,
+       "variants[0]: preload: layer 4 slice 3 at 32 bits is not preloaded by the plan"},
+      {WithVariants, [](Plan& p) { p.variants[0].length = p.length; }, kBroken,
+       "variants[0]: its length and freq are planned already"},
+      {WithVariants, [](Plan& p) { p.variants[1].freq = 0, p.variants[1].length = 8; }, kBroken,
+       "variants[1]: its length and freq are planned already"}};
+  return kRules;
+}
+
+/// What ParsePlan, a judge of plans, a pipeline and sti-shard --for bound a plan by.
+std::vector<PlanBounds> AllBounds() {
+  const auto holds = [](const ShardAtBits& shard) { return shard.id.layer < 5; };
+  PlanBounds judge;
+  judge.layers = 5;
+  judge.width = 4;
+  judge.holds = holds;
+  PlanBounds pipeline = judge;
+  pipeline.least_length = 2;
+  pipeline.most_length = 32;
+  pipeline.model = Model();
+  PlanBounds folder;
+  folder.layers = 5;
+  folder.width = 4;
+  folder.model = Model();
+  return {{}, judge, pipeline, folder};
+}
+
+TEST(PlanCheck, SoundPlansHaveNoFault) {
+  for (const PlanBounds& bounds : AllBounds()) {
+    for (const Plan& plan : {Sound(), WithTurns(), WithVariants()}) {
+      const auto fault = FindPlanFault(plan, bounds);
+      EXPECT_FALSE(fault) << fault->text();
+    }
+  }
+}
+
+TEST(PlanCheck, EveryRuleHasOneSentenceUnderAllBounds) {
+  for (const auto* rules : {&SizeRules(), &NumberRules(), &TurnAndVariantRules()}) {
+    for (const Rule& rule : *rules) {
+      Plan plan = rule.sound();
+      rule.break_it(plan);
+      for (const PlanBounds& bounds : AllBounds()) {
+        const auto fault = FindPlanFault(plan, bounds);
+        ASSERT_TRUE(fault) << rule.text;
+        EXPECT_EQ(fault->text(), rule.text);
+        EXPECT_EQ(fault->kind, rule.kind) << rule.text;
+      }
+    }
+  }
+}
+
+TEST(PlanCheck, WhatTheBoundsDoNotHaveIsForeign) {
+  const auto text = [](const Plan& plan, const PlanBounds& bounds) {
+    const auto fault = FindPlanFault(plan, bounds);
+    if (!fault) return std::string();
+    EXPECT_EQ(fault->kind, kForeign);
+    return fault->text();
+  };
+  PlanBounds bounds = AllBounds()[2];
+  bounds.model.bytes[0] = 1;
+  EXPECT_EQ(text(Sound(), bounds), "it was made for model ab000000…, not 01000000…");
+  bounds = {};
+  bounds.layers = 4;
+  EXPECT_EQ(text(Sound(), bounds), "layer 4 is beyond the last");
+  bounds = {};
+  bounds.width = 3;
+  EXPECT_EQ(text(Sound(), bounds), "layer 4 slice 3 is beyond the last slice");
+  bounds.width = 1;
+  EXPECT_EQ(text(Sound(), bounds), "width 2 is more than a layer has slices");
+  bounds = {};
+  bounds.least_length = 17;
+  EXPECT_EQ(text(Sound(), bounds), "length 16 is less than any input has");
+  bounds = {};
+  bounds.most_length = 15;
+  EXPECT_EQ(text(Sound(), bounds), "length 16 is more than any input has");
+  bounds = {};
+  bounds.holds = [](const ShardAtBits& shard) { return shard.bits != 5; };
+  EXPECT_EQ(text(Sound(), bounds), "");
+  EXPECT_EQ(text(WithTurns(), bounds), "turns[1]: layer 4 slice 2 at 5 bits is not stored");
+  bounds.holds = [](const ShardAtBits& shard) {
+    return shard.bits != 5 || shard.id == ShardId{4, 2};
+  };
+  EXPECT_EQ(text(WithTurns(), bounds), "turns[1]: layer 1 slice 1 at 5 bits is not stored");
+  bounds.holds = [](const ShardAtBits& shard) { return shard.bits != 3; };
+  Plan exact = WithVariants();
+  exact.bits.At(1, 1) = 4;
+  EXPECT_EQ(text(exact, bounds), "variants[0]: layer 4 slice 2 at 3 bits is not stored");
+}
+
+}  // namespace
+}  // namespace sti
