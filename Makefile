@@ -1,48 +1,72 @@
-# The front door. `make help` lists what it opens.
+# The front door. `make help` lists what it opens. Each command installs and builds what it needs.
 SHELL := /bin/bash
 BUILD := build
 JOBS := $(shell nproc)
 .DEFAULT_GOAL := all
 
-.PHONY: all demo test unit cli bench bench-peers tidy asan test-aarch64 tsan valgrind fuzz format deps clean help
+.PHONY: all demo test everything bench bench-peers tidy asan test-aarch64 tsan valgrind fuzz format clean help
 
-all: deps ## build everything into build/bin
-	@[ -f $(BUILD)/build.ninja ] || cmake --preset release >/dev/null
-	@cmake --build $(BUILD) -j $(JOBS)
+# A build folder begins with tools alone. It gets tests and benchmarks once a command needs them,
+# and keeps them.
+configure = cmake --preset release $(1) >/dev/null
+build = cmake --build $(BUILD) -j $(JOBS) --target $(1)
 
-deps: ## install what is missing (Debian 12 packages)
+all: ## the tools, into build/bin
 	@scripts/install-deps
+	@[ -f $(BUILD)/build.ninja ] || $(call configure,-DSTI_TESTS=OFF -DSTI_BENCHMARKS=OFF)
+	@$(call build,tools)
 
 demo: all ## the main job: shard, measure, profile, plan and run the shipped model
 	@examples/voice-intents/demo
 
-test: all ## unit tests and command-line tests
-	@scripts/run-tests $(BUILD)
+test: ## unit tests and command-line tests; ROOM=kernels: the unit tests of one room
+	@scripts/install-deps --test
+	@$(call configure,-DSTI_TESTS=ON -DSTI_BENCHMARKS=ON)
+	@$(call build,$(if $(ROOM),test_$(ROOM),tools tests))
+	@scripts/run-tests $(BUILD) $(if $(ROOM),--only=$(ROOM))
 
-bench: all ## measure: report, never fail on a number
+everything: ## tools, tests and benchmarks, built and not run
+	@scripts/install-deps --test --bench
+	@$(call configure,-DSTI_TESTS=ON -DSTI_BENCHMARKS=ON)
+	@$(call build,all)
+
+bench: ## measure: report, never fail on a number
+	@scripts/install-deps --bench
+	@$(call configure,-DSTI_BENCHMARKS=ON)
+	@$(call build,tools benchmarks)
 	@scripts/bench
 
-bench-peers: all ## measure beside ONNX Runtime and OpenVINO, cold and warm
+bench-peers: ## measure beside ONNX Runtime and OpenVINO, cold and warm
+	@scripts/install-deps --bench
+	@$(call configure,-DSTI_BENCHMARKS=ON)
+	@$(call build,tools benchmarks)
 	@scripts/bench-peers
 
 tidy: all ## house rules, formatting, clang-tidy
+	@scripts/install-deps --tidy
 	@scripts/tidy $(BUILD)
 
 format: ## rewrite sources in the house format
+	@scripts/install-deps --tidy
 	@git ls-files '*.cpp' '*.h' | xargs clang-format -i
 
-asan: deps ## unit tests under AddressSanitizer and UndefinedBehaviorSanitizer
+asan: ## unit tests and command-line tests under AddressSanitizer and UndefinedBehaviorSanitizer
+	@scripts/install-deps --test
 	@cmake --preset asan >/dev/null && cmake --build build-asan -j $(JOBS)
 	@scripts/run-tests build-asan
+
+tsan: ## unit tests under ThreadSanitizer
+	@scripts/install-deps --test
+	@cmake --preset tsan >/dev/null && cmake --build build-tsan -j $(JOBS)
+	@scripts/run-tests build-tsan --unit
 
 test-aarch64: all ## unit tests of an aarch64 build under qemu-user, and the same bytes from its tools
 	@scripts/test-aarch64 $(BUILD)
 
-tsan: deps ## unit tests under ThreadSanitizer
-	@cmake --preset tsan >/dev/null && cmake --build build-tsan -j $(JOBS)
-	@scripts/run-tests build-tsan --unit
-
-valgrind: all ## unit tests of kernels and model under valgrind, which must be there
+valgrind: ## unit tests of kernels and model under valgrind, which must be there
+	@scripts/install-deps --test
+	@$(call configure,-DSTI_TESTS=ON)
+	@$(call build,test_kernels test_model)
 	@scripts/test-valgrind $(BUILD)
 
 fuzz: ## every parser under random bytes, FUZZ_SECONDS=60 each; needs clang, installs it
@@ -53,4 +77,4 @@ clean: ## remove build folders
 	@rm -rf build build-aarch64 build-asan build-tsan build-fuzz
 
 help: ## this list
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-13s %s\n", $$1, $$2}'

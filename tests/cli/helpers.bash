@@ -14,7 +14,7 @@ PATH="$STI_BIN:$PATH"
 tools=(sti-shard sti-importance sti-profile sti-plan sti-run sti-inspect)
 example="$repo/examples/voice-intents"
 shared="$repo/../shared"
-fixtures="$BATS_RUN_TMPDIR/sti-files"
+fixtures="${STI_TEST_FIXTURES:-$BATS_RUN_TMPDIR/sti-files}"
 alarm="set an alarm for seven tomorrow" # a line whose label is never in doubt
 export LC_ALL=C.UTF-8
 
