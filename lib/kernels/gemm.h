@@ -27,7 +27,7 @@ struct PanelProduct {
   const float* start = nullptr;  ///< [width]
 };
 
-/// What a product that starts from nothing starts from.
+/// Zeros. Pass them as PanelProduct::start to overwrite `c` instead of adding to it.
 inline constexpr float kFromZero[32] = {};
 
 /// Each number of c is one chain of fused multiply-adds over ins in ascending order, so its bits

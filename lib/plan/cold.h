@@ -28,9 +28,9 @@ Status CheckColdIsKnown(const PlanInput& input, const DeviceModel& device);
 ColdTimes ColdTimesOf(const PlanInput& input, const DeviceModel& device,
                       std::span<const uint32_t> layers);
 
-/// The lane that runs `layers` of `width` slices, a width whose time the device knows. Of a cold
-/// start its rows take all IO until they and the embedding can be computed, the process's own work
-/// before them included: budgets then begin where they do.
+/// Returns the lane that runs `layers` of `width` slices, a width whose time the device knows. For
+/// a cold start, its `embed_io_us` also counts process start, index, vocabulary and embedding
+/// parameters, so that the IO budget of every layer begins after them.
 ComputeLane LaneOf(const PlanInput& input, const DeviceModel& device,
                    std::span<const uint32_t> layers, uint32_t width, bool cold);
 

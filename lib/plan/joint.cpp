@@ -46,8 +46,8 @@ BitProblem ProblemOf(const Planning& planning, const Allocation& allocation) {
   return problem;
 }
 
-/// What one microsecond of IO time costs at least in bytes, turned round: the IO time that the
-/// preload buffer can save at most.
+/// Returns an upper bound of the IO time that preloading can save: S bytes, each at the most
+/// microseconds a byte that any shard costs.
 double MostBonus(const Planning& planning) {
   if (planning.scope.host != nullptr || planning.request.preload_bytes == 0) return 0;
   const ShardCosts& costs = planning.costs;

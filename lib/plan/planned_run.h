@@ -43,10 +43,10 @@ struct StagingNeed {
   void Include(const StagingNeed& other);
 };
 
-/// For runs of one plan at several risks, which stream the same bytes. `enough` is the least, to a
-/// block, with which every one of them is as fast as with any more, and what a ring in that memory
-/// needs beyond it: one read, lost at its end, and the reads in flight behind the first, which take
-/// their place before they count here. Never more than all that is streamed.
+/// Returns the staging of runs of one plan at several risks, which stream the same bytes. `enough`
+/// is the smallest staging in whole blocks that slows no run, plus `read_bytes` times `read_depth`:
+/// a real ring can lose one read at its end, and reserves the place of every read in flight. It is
+/// never more than all that is streamed.
 StagingNeed StagingOf(std::span<const PlannedRun> runs, const DeviceProfile& profile);
 
 }  // namespace sti

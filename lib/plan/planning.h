@@ -1,4 +1,6 @@
-// What the strategies share while one plan is made. Internal to lib/plan.
+// A plan is made for one scope: a length and a clock. This file holds the parts that every strategy
+// needs for that: the validated input, the times of the device, the cost of each shard at each
+// bitwidth, and the submodels that the request allows.
 #pragma once
 
 #include <cstdint>

@@ -9,7 +9,8 @@
 namespace sti {
 namespace {
 
-/// What a shard at `bits` lacks beside one at full fidelity, of what it lacks at two bits.
+/// Returns d(bits): the quality that a shard loses against full fidelity, scaled so that two bits
+/// lose 1.
 double LackOf(uint32_t bits) {
   constexpr std::array<double, 7> kLack = {4, 2, 1, 0.286, 0.114, 0.043, 0.014};
   return bits < kLack.size() ? kLack[bits] : 0.0;

@@ -28,10 +28,11 @@ class PackedActivations {
   /// Returns the bytes that Reserve takes.
   static uint64_t RoomFor(ComputeType type, const LinearLimits& limits);
   void Reserve(const LinearLimits& limits);
-  /// Packs what the first groups multiply by, and returns how many these are: all, unless they have
-  /// more inputs than a layer has. `fusing`: leading rows may be multiplied while decoding.
+  /// Packs the activations of as many leading groups as the reserved buffer holds, and returns
+  /// their number, at least 1. Call it again with the rest. `fusing`: leading rows may be
+  /// multiplied while decoding.
   size_t Pack(uint32_t rows, std::span<const LinearSum> groups, bool fusing);
-  /// Of a term of those groups. Thread-safe while nothing is packed.
+  /// Returns the packed input of a term of those groups. Thread-safe while nothing is packed.
   [[nodiscard]] const PackedInput& Of(const LinearTerm& term) const;
   [[nodiscard]] uint64_t bytes() const { return buffer_.size(); }
 

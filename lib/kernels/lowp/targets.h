@@ -26,8 +26,8 @@ struct ByteScale {
   float factor;
 };
 
-/// The instructions of this CPU, on the instruction set in force. Functions called Fast are for
-/// where there are.
+/// Returns whether this CPU, with the instruction set in force, can multiply in `type`. Functions
+/// whose name ends in Fast may be called only then.
 bool HasPackedInstructions(ComputeType type);
 
 /// Whether look-ups and products are worth doing side by side: on x86 they use different ports. On
