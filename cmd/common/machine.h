@@ -12,7 +12,7 @@ std::string MachineName();
 /// Cores this process may run on, ascending.
 std::vector<uint32_t> AffinityCores();
 
-/// The same as "0-3,8".
+/// Returns the cores that this process may run on as "0-3,8".
 std::string AffinityList();
 
 }  // namespace sti

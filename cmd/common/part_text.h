@@ -9,7 +9,7 @@ namespace sti {
 /// "part 2/8 of an importance: units 11 to 20 of 80, 300 examples, metric loss"
 std::string DescribeImportancePart(const ImportancePart& part);
 
-/// The same and what it belongs to, for a terminal of 80 columns.
+/// Describes a part and what it belongs to, for a terminal of 80 columns.
 std::string ImportancePartText(const ImportancePart& part);
 
 }  // namespace sti

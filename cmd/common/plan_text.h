@@ -11,7 +11,7 @@ namespace sti {
 /// A plan for a terminal of 80 columns: what runs, at which bits, and what is predicted.
 std::string DescribePlan(const Plan& plan);
 
-/// What a person should know of a plan whose submodel was not trained; empty if it was.
+/// Returns what a person should know of a plan whose submodel was not trained; empty if it was.
 std::string UntrainedWarning(const ModelInfo& info, const Plan& plan);
 
 /// `line` broken between words where it is longer than 80 columns; what follows is indented by two.

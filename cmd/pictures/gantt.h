@@ -10,8 +10,8 @@
 
 namespace sti {
 
-/// What the axis covers, in microseconds: from the first read to the label, and to T unless that is
-/// so far off that nothing else could be seen.
+/// The range that the axis covers, in microseconds: from the first read to the label, and to T
+/// unless that is so far off that nothing else could be seen.
 struct GanttRange {
   double start_us = 0;
   double end_us = 0;

@@ -19,7 +19,7 @@ struct HeatMapPanel {
 /// score. The same bytes for the same panels.
 std::string HeatMapSvg(std::span<const HeatMapPanel> panels);
 
-/// The same as pixels.
+/// Draws these maps as pixels.
 Raster HeatMapRaster(std::span<const HeatMapPanel> panels);
 
 }  // namespace sti

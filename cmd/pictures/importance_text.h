@@ -18,8 +18,8 @@ std::string DescribeImportance(const Importance& importance);
 /// Two lines on how much of the ranking is noise; empty where the file holds no standard errors.
 std::string DescribeNoise(const Importance& importance);
 
-/// What to tell whoever measured a ranking that is mostly noise: how bad, and what helps. Nothing
-/// if it is not, or if the file holds no standard errors.
+/// Returns what to tell whoever measured a ranking that is mostly noise: how bad, and what helps.
+/// Nothing if it is not, or if the file holds no standard errors.
 std::optional<std::string> NoiseWarning(const Importance& importance);
 
 /// One line: "ranks: Spearman 0.81, Kendall 0.63; 24 of the top 36 shards are in both"

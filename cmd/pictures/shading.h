@@ -30,7 +30,8 @@ class Shading {
 /// Dark blue to light yellow, ever lighter: readable in print and for the colour-blind.
 Rgb ColourOf(double share);
 
-/// What stdout shows: colours only on a terminal that has them, and never against NO_COLOR.
+/// The colours that stdout shows: colours only on a terminal that has them, and never against
+/// NO_COLOR.
 enum class TerminalColours { kNone, k256, kTrue };
 TerminalColours ColoursOfStdout();
 

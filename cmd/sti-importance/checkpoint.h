@@ -17,8 +17,8 @@ class Checkpoint {
 
   [[nodiscard]] const std::string& name() const { return from_; }
 
-  /// What an earlier run has done: its progress, or the part itself if that was finished. None if
-  /// there is neither.
+  /// Returns what an earlier run has done: its progress, or the part itself if that was finished.
+  /// None if there is neither.
   Result<std::optional<ImportancePart>> Load();
   /// Without --resume an earlier run's progress counts for nothing.
   void Ignore() const;

@@ -10,7 +10,7 @@
 
 namespace sti {
 
-/// What the command line says.
+/// The options of the command line, of all subcommands.
 struct ImportanceToolOptions {
   std::string model;
   std::string data;
@@ -37,7 +37,7 @@ void AddImportanceOptions(CLI::App& app, ImportanceToolOptions& options);
 /// Refuses options that the subcommand given, if any, would ignore.
 Status CheckSubcommandOptions(const CLI::App& app, const ImportanceToolOptions& options);
 
-/// What a measurement cannot do without.
+/// Refuses a measurement that lacks an option it cannot do without.
 Status CheckMeasureOptions(const ImportanceToolOptions& options);
 
 }  // namespace sti

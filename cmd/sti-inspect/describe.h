@@ -8,10 +8,10 @@
 
 namespace sti {
 
-/// What a container holds and where its bytes are.
+/// Describes what a container holds and where its bytes are.
 nlohmann::ordered_json DescribeContainer(const ContainerFile& file, uint64_t file_bytes);
 
-/// The same for a terminal of 80 columns.
+/// Returns that description for a terminal of 80 columns.
 std::string ContainerText(const nlohmann::ordered_json& container);
 std::string ProfileText(const DeviceProfile& profile);
 

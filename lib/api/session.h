@@ -25,7 +25,7 @@
 
 namespace sti {
 
-/// What becomes of an input whose reads or layers are late.
+/// The fate of an input whose reads or layers are late.
 enum class Late : uint8_t {
   kWait,     ///< it keeps its bits and misses the target
   kDegrade,  ///< it is computed with what has arrived; the plan has a target and times
@@ -58,13 +58,13 @@ struct SessionOptions {
   NoticeSink notices;
 };
 
-/// What a session says of one input.
+/// The answer of a session to one input.
 struct Answer {
   RunResult run;
   const Plan* plan = nullptr;  ///< the plan or variant that ran; the session's
   std::vector<float> scores;   ///< [labels] probabilities
   uint32_t label = 0;          ///< the most probable
-  /// Of a multi-label model, those whose score reaches the threshold, the most probable first.
+  /// The labels of a multi-label model whose score reaches the threshold, most probable first.
   std::vector<uint32_t> labels;
   uint32_t tokens = 0;
   bool truncated = false;

@@ -26,7 +26,7 @@ struct LineAllocator {
   bool operator==(const LineAllocator& /*other*/) const { return true; }
 };
 
-/// Of few and large sizes; as std::vector otherwise.
+/// A std::vector whose memory begins with a cache line; for few and large ones.
 template <typename T>
 using AlignedVector = std::vector<T, LineAllocator<T>>;
 

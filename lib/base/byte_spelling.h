@@ -18,7 +18,7 @@ constexpr uint32_t ByteCharacter(uint8_t byte) {
   return next;
 }
 
-/// The same as UTF-8.
+/// Returns the spelling of a byte as UTF-8.
 inline std::string ByteSpelling(uint8_t byte) {
   const uint32_t code = ByteCharacter(byte);
   if (code < 0x80) return {static_cast<char>(code)};

@@ -37,7 +37,8 @@ class ThreadPool {
  public:
   /// `threads` counts the caller; 0 means 1. Starts threads - 1 workers.
   explicit ThreadPool(uint32_t threads);
-  /// As above, on a system that runs `cpus` threads at once, where the other finds that out.
+  /// Starts threads - 1 workers on a system that runs `cpus` threads at once, where the other finds
+  /// that out.
   ThreadPool(uint32_t threads, uint32_t cpus);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;

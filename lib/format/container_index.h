@@ -89,7 +89,8 @@ struct RowTable {
 enum class Layout : uint8_t { kShard = 0, kPlane = 1 };
 
 struct ContainerIndex {
-  /// Of a file of a newer minor version: there may be bytes that fields unknown to us describe.
+  /// True for a file of a newer minor version: there may be bytes that fields unknown to us
+  /// describe.
   bool newer_minor = false;
   Digest model;
   ModelInfo info;
@@ -143,7 +144,7 @@ ShardCatalog CatalogOf(const ContainerIndex& index);
 /// Flash bytes that all shards take at 2 to 6 bits together, alignment of extents counted.
 uint64_t ProgressiveBytes(const ContainerIndex& index);
 
-/// The same in bits a weight.
+/// Returns ProgressiveBytes in bits a weight.
 double ProgressiveBitsPerWeight(const ContainerIndex& index);
 
 /// Returns the stored parts that make up a shard at `bits`, in file order when the layout is

@@ -16,7 +16,7 @@ bool IsImportancePart(std::span<const uint8_t> bytes);
 /// kData naming `name` and what is wrong.
 Result<ImportancePart> ParseImportancePart(std::span<const uint8_t> bytes, const std::string& name);
 
-/// The same bytes for the same value.
+/// Encodes a part: the same bytes for the same value.
 std::vector<uint8_t> EncodeImportancePart(const ImportancePart& part);
 
 /// For people and scripts to look at: nothing reads it. Without the tallies.

@@ -12,7 +12,7 @@
 
 namespace sti {
 
-/// What is wrong with the metric or the shape; empty if nothing is.
+/// Returns what is wrong with the metric or the shape; empty if nothing is.
 inline std::string ProblemOfShape(const std::string& metric, uint32_t layers, uint32_t width) {
   if (metric != "accuracy" && metric != "loss" && metric != "kl") {
     return "metric is not accuracy, loss or kl";
@@ -22,8 +22,8 @@ inline std::string ProblemOfShape(const std::string& metric, uint32_t layers, ui
   return "";
 }
 
-/// What is wrong with a list of submodels (each a depth, width and bits) of such a model, or what
-/// `problem_of` finds in one; empty if nothing is.
+/// Returns what is wrong with a list of submodels (each a depth, width and bits) of such a model,
+/// or what `problem_of` finds in one; empty if nothing is.
 template <typename Submodel, typename ProblemOf>
 std::string ProblemOfSubmodels(const std::vector<Submodel>& submodels, uint32_t layers,
                                uint32_t width, const ProblemOf& problem_of) {

@@ -38,7 +38,7 @@ class ObjectReader {
   [[nodiscard]] Result<std::string> String(const char* key, const std::string& otherwise) const;
   [[nodiscard]] Result<std::optional<bool>> Bool(const char* key) const;
 
-  /// The same file, another object of it.
+  /// Returns a reader of another object of this file.
   [[nodiscard]] ObjectReader At(const nlohmann::json& object) const { return {path_, object}; }
 
   /// "PATH: what".

@@ -26,7 +26,7 @@ struct ShardOptions {
   CancelCheck cancelled;
 };
 
-/// What came of it.
+/// The outcome of sharding a model.
 struct ShardReport {
   ContainerIndex index;
   uint64_t file_bytes = 0;
@@ -34,8 +34,8 @@ struct ShardReport {
 };
 
 /// Writes `output` (nothing if empty: a dry run). On failure or cancellation `output` is as it was.
-/// The same bytes for any thread count. Errors: kDamaged for weights that are not finite, kForeign
-/// for a plan that was made for another model.
+/// Shards a model: the same bytes for any thread count. Errors: kDamaged for weights that are not
+/// finite, kForeign for a plan that was made for another model.
 Result<ShardReport> ShardModel(const ModelFolder& folder, const ShardOptions& options,
                                const std::string& output);
 

@@ -9,7 +9,8 @@
 
 namespace sti {
 
-/// What a tensor is for. Those before kWordEmbeddings exist once a layer, the others once.
+/// The role of a tensor in the model. Those before kWordEmbeddings exist once a layer, the others
+/// once.
 enum class TensorRole : uint8_t {
   kQueryWeight,          ///< [hidden, hidden]; rows are outputs, as in all matrices here
   kKeyWeight,            ///< [hidden, hidden]

@@ -10,7 +10,7 @@
 
 namespace sti {
 
-/// What the cost of sequences follows from.
+/// The sizes that the cost of sequences follows from.
 struct BatchSize {
   uint64_t sequences = 0;
   uint64_t tokens = 0;
@@ -19,7 +19,7 @@ struct BatchSize {
 };
 
 BatchSize SizeOf(const Batch& batch);
-/// The same with every sequence padded to at least `length`.
+/// Returns the sizes of a batch with every sequence padded to at least `length`.
 BatchSize PaddedSize(const Batch& batch, uint32_t length);
 
 /// Transformer::ComputeContext and FinishLayer of `width` slices.

@@ -53,7 +53,7 @@ class GradientPass {
   [[nodiscard]] std::span<const float> gradient() const;
 
  private:
-  /// What the forward pass keeps of a layer; d a token unless said.
+  /// The numbers that the forward pass keeps of a layer; d a token unless said.
   struct Tape {
     std::vector<float> input;
     std::vector<float> queries;

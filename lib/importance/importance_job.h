@@ -20,7 +20,8 @@ namespace sti {
 Status CheckRequest(const ContainerFile& file, std::span<const Example> examples,
                     const ImportanceOptions& options);
 
-/// What shards are raised to: the most bits, with gains all above the fewest; ascending.
+/// Returns the bits that shards are raised to: the most bits, with gains all above the fewest;
+/// ascending.
 std::vector<uint32_t> RaisedBits(const ContainerIndex& index, bool gains);
 
 /// The job on `batches`, of one unit and no submodels unless the caller says more.

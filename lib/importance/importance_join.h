@@ -15,8 +15,8 @@ struct NamedPart {
   ImportancePart part;
 };
 
-/// What the first job has that the second has not, as "another model (1234…, not abcd…)"; empty if
-/// nothing.
+/// Returns what the first job has that the second has not, as "another model (1234…, not abcd…)";
+/// empty if nothing.
 std::string DifferenceOf(const ImportanceJob& job, const ImportanceJob& other);
 
 /// The importance that an undivided measurement gives, to the bit. The parts may come in any order

@@ -40,7 +40,7 @@ struct ImportanceOptions {
 /// Operations of one step of ImportanceOptions::progress.
 inline constexpr uint64_t kProgressFlops = 1'000'000;
 
-/// What a measurement took, in floating-point operations (importance/flops.h).
+/// The work that a measurement took, in floating-point operations (importance/flops.h).
 struct ImportanceWork {
   uint64_t flops = 0;         ///< done
   uint64_t plain_flops = 0;   ///< of plain evaluations, one for each shard, bitwidth and submodel

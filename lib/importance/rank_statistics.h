@@ -28,7 +28,7 @@ struct RankAgreement {
   size_t top_shared = 0;  ///< shards among the first `top` of both
 };
 
-/// Of two importances of one shape. Pure.
+/// Returns how far two importances of one shape agree. Pure.
 RankAgreement Agreement(const Importance& a, const Importance& b);
 
 struct RankNoise {

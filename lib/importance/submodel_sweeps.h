@@ -36,7 +36,7 @@ struct SubmodelPlan {
 /// bitwidth.
 SubmodelPlan PlanSubmodels(const ContainerIndex& index);
 
-/// What a sweep takes, and what plain evaluations of its submodels would.
+/// Return what a sweep takes, and what plain evaluations of its submodels would.
 uint64_t SweepFlops(const ModelShape& shape, const BatchSize& size, const SubmodelSweep& sweep);
 uint64_t PlainSweepFlops(const ModelShape& shape, const BatchSize& size,
                          const SubmodelSweep& sweep);

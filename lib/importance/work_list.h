@@ -21,7 +21,7 @@ struct UnitRange {
   uint64_t end = 0;
 };
 
-/// What is measured of every chunk.
+/// The measurements that are made of every chunk.
 struct WorkShape {
   ModelShape model;
   std::vector<uint32_t> raised_bits;  ///< ascending; the last is the most
@@ -45,8 +45,8 @@ class WorkList {
 
   /// Floating-point operations of these units, done together.
   [[nodiscard]] uint64_t Flops(UnitRange range) const;
-  /// The same by plain evaluations, one for each shard, bitwidth and submodel, if the examples of
-  /// `chunks` were these: the list's own, or padded ones.
+  /// Returns the cost of these units by plain evaluations, one for each shard, bitwidth and
+  /// submodel, if the examples of `chunks` were these: the list's own, or padded ones.
   [[nodiscard]] uint64_t PlainFlops(UnitRange range, std::span<const BatchSize> chunks) const;
 
   /// Part `part` (from 1) of `parts`: stretches of about equal cost that make up the line. Empty

@@ -25,8 +25,8 @@ struct LoadedRange {
   }
 };
 
-/// What fails its checksum is read once more before it is called damaged: flash and its drivers
-/// tear bytes on their way too.
+/// An open container. A part that fails its checksum is read once more before it is called damaged:
+/// flash and its drivers tear bytes on their way too.
 ///
 /// One thread at a time; index() may be read by any.
 class ContainerFile {

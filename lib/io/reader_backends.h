@@ -42,9 +42,10 @@ Result<std::unique_ptr<BlockReader>> MakeThreadReader(OpenedFile file, uint32_t 
 
 /// The errors of a read, in the words of this room.
 Error ReadError(const std::string& name, int error_number);
-/// Of a read or an open past the page cache: EINVAL means that the file system has no such thing.
+/// Makes the error of a read or an open past the page cache: EINVAL means that the file system has
+/// no such thing.
 Error DirectReadError(const std::string& name, int error_number);
-/// Of a read that got no byte at `offset`.
+/// Makes the error of a read that got no byte at `offset`.
 Error EndOfFileError(const OpenedFile& file, uint64_t offset);
 
 }  // namespace sti

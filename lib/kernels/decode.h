@@ -8,7 +8,7 @@
 
 namespace sti {
 
-/// What centroids are multiplied by in a panel whose rows are 16 outputs.
+/// The scales that centroids are multiplied by in a panel whose rows are 16 outputs.
 enum class Scaling : uint8_t {
   kNone,
   kRows,     ///< one scale a row, that is for each input

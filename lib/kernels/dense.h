@@ -31,7 +31,7 @@ struct DenseProduct {
 /// MultiplyPanels makes it, whatever the threads. For many rows: b is copied once.
 void MultiplyDense(const DenseProduct& product, ThreadPool& pool);
 
-/// The same on the calling thread and without a copy: for few rows. Not for `transposed`. Up to
+/// Multiplies on the calling thread and without a copy: for few rows. Not for `transposed`. Up to
 /// kDenseSlack floats past the end of b are read.
 void MultiplySmall(const DenseProduct& product);
 

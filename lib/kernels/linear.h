@@ -23,7 +23,7 @@ struct LinearTerm {
   size_t in_stride = 0;
 };
 
-/// What becomes of the sums.
+/// The last step that sums go through.
 enum class Epilogue : uint8_t {
   kNone,
   kActivate,   ///< the activation of the model
@@ -76,7 +76,7 @@ class Linear {
 
   /// Whether Run times its decoding, which costs a little. For backends that can.
   virtual void MeterDecoding(bool on) { (void)on; }
-  /// What decoding has taken since the last call, in microseconds, mean over the threads.
+  /// Returns what decoding has taken since the last call, in microseconds, mean over the threads.
   virtual double TakeDecodeUs() { return 0; }
 };
 

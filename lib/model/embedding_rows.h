@@ -29,7 +29,7 @@ struct EmbeddingReads {
 /// the model's position_offset. ids < vocabulary, positions <= info.max_length().
 EmbeddingReads PlanEmbeddingReads(const ContainerIndex& index, std::span<const uint32_t> ids,
                                   uint32_t positions);
-/// The same into `reads`, whose memory it uses again.
+/// Plans those reads into `reads`, whose memory it uses again.
 void PlanEmbeddingReads(const ContainerIndex& index, std::span<const uint32_t> ids,
                         uint32_t positions, EmbeddingReads* reads);
 

@@ -35,7 +35,7 @@ struct StoredMatrix {
   DataType type = DataType::kF32;
   std::vector<uint8_t> bytes;  ///< [rows, columns] row-major
 
-  /// Of 32 bits.
+  /// Makes a matrix of 32-bit floats.
   static StoredMatrix Of(std::span<const float> values);
   /// Widens row `row` of `columns` numbers to `out`.
   void Row(uint32_t row, uint32_t columns, float* out) const;

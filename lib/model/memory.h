@@ -14,7 +14,7 @@
 
 namespace sti {
 
-/// What working memory follows from, beside the model.
+/// The terms that working memory follows from, beside the model.
 struct WorkingTerms {
   Kernel kernel = {};    ///< where its name does not tell a layout, the larger one counts
   uint32_t threads = 1;  ///< 0 counts as 1

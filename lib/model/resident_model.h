@@ -10,7 +10,8 @@
 
 namespace sti {
 
-/// What stays in memory while a model is open: all but shards, embedding rows and vocabulary.
+/// The parameters that stay in memory while a model is open: all but shards, embedding rows and
+/// vocabulary.
 struct ResidentModel {
   std::vector<float> type_rows;  ///< [token types, hidden]
   EmbeddingNorm embedding_norm;

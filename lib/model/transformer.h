@@ -33,7 +33,7 @@ struct Batch {
 /// which may be `hidden` itself.
 void CopyFirsts(const Batch& batch, uint32_t d, const float* hidden, float* firsts);
 
-/// Of which tokens a layer's output is wanted: all, or each sequence's first, which is all that the
+/// The tokens whose output a layer gives: all, or each sequence's first, which is all that the
 /// head looks at.
 enum class OutputRows : uint8_t { kAll, kFirst };
 
@@ -105,7 +105,7 @@ class Transformer {
   void Head(const Batch& batch, const float* hidden, const HeadParameters& parameters,
             float* logits);
 
-  /// As Linear's.
+  /// Let decoding be timed, as Linear does.
   void MeterDecoding(bool on);
   double TakeDecodeUs();
 

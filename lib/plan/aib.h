@@ -9,9 +9,9 @@ namespace sti {
 /// Two times closer than a nanosecond are equal: sums of measured times carry rounding.
 inline constexpr double kTimeTolerance_us = 1e-3;
 
-/// What is left of each layer's budget, in microseconds. AIB(0) = bonus + slack - embed_io, AIB(k)
-/// = AIB(k-1) + layer; then every layer's IO is deducted from its own AIB and all later ones. A
-/// difference within the tolerance is 0.
+/// Returns what is left of each layer's budget, in microseconds. AIB(0) = bonus + slack - embed_io,
+/// AIB(k) = AIB(k-1) + layer; then every layer's IO is deducted from its own AIB and all later
+/// ones. A difference within the tolerance is 0.
 ///
 /// `layer_io_us` has one entry a layer, of every shard chosen there, and `bonus_us` is the IO time
 /// of those that are preloaded. To decide validity pass a bonus of 0 and the IO of shards that are

@@ -12,7 +12,7 @@
 
 namespace sti {
 
-/// What an allocation must keep to.
+/// The limits that an allocation must keep to.
 struct Budget {
   ComputeLane lane;
   std::optional<double> target_us;      ///< T; without it only memory limits
@@ -77,7 +77,7 @@ class Allocation {
   bool SetLevels(std::span<const size_t> levels);
   /// Sets one shard to a level not below its own, whether or not it fits.
   void Raise(size_t shard, size_t level);
-  /// As Raise, but undone unless the result Fits(). Requires that it Fits() before.
+  /// Raises a shard, and undoes it unless the result Fits(). Requires that it Fits() before.
   bool TryRaise(size_t shard, size_t level);
 
  private:

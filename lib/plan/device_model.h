@@ -47,8 +47,8 @@ class DeviceModel {
   /// T_comp of one layer of `width` slices, in microseconds. Nothing for a width that was not
   /// profiled, unless it lies between two that were and the reading interpolates.
   [[nodiscard]] std::optional<double> LayerUs(uint32_t width) const;
-  /// The same of a submodel's last layer, which takes as long as any other unless the profile says
-  /// more.
+  /// Returns the time of a submodel's last layer, which takes as long as any other unless the
+  /// profile says more.
   [[nodiscard]] std::optional<double> LastLayerUs(uint32_t width) const;
   /// The narrowest profiled width.
   [[nodiscard]] uint32_t narrowest() const { return widths_.front().first; }

@@ -28,8 +28,8 @@ struct PlanCheck {
   uint64_t peak_bytes = 0;
   uint64_t preload_bytes = 0;
   uint64_t parameter_bytes = 0;
-  /// Of streamed shards: what delays none of the plan, its variants and its turns, or what the
-  /// memory leaves. Latencies count on it.
+  /// Staging of streamed shards: what delays none of the plan, its variants and its turns, or what
+  /// the memory leaves. Latencies count on it.
   uint64_t staging_bytes = 0;
   std::optional<PlanTimes> times;  ///< none of a turn
   std::optional<double> loss;      ///< predicted, where the importance file holds A(n, m)

@@ -67,16 +67,17 @@ struct ColdBytes {
   std::vector<uint64_t> layers;  ///< [N] resident parts: biases and norms
 };
 
-/// What a process holds before shards, in bytes. Whoever lays memory out tells these numbers; they
+/// The bytes that a process holds before shards. Whoever lays memory out tells these numbers; they
 /// depend on model and profile alone, so that a plan is the same on every machine.
 struct MemoryBeforeShards {
   uint64_t process = 0;   ///< code, libraries, stacks; 0: not known
   uint64_t resident = 0;  ///< of an open model: biases, norms, head and tokenizer
-  /// What a run works in, for inputs of so many tokens through layers of so many slices; pure.
+  /// Returns the bytes that a run works in, for inputs of so many tokens through layers of so many
+  /// slices; pure.
   std::function<uint64_t(uint32_t tokens, uint32_t width)> working = nullptr;
 };
 
-/// What is known. References must outlive the call.
+/// The facts that a plan is made from. References must outlive the call.
 struct PlanInput {
   const ModelInfo& info;
   const ShardCatalog& catalog;

@@ -25,8 +25,8 @@ struct ComputeLane {
   uint32_t layers = 0;
   double layer_us = 0;        ///< of each layer but the last
   double last_us = layer_us;  ///< of the last one
-  /// Of a cold start [layers + 1]: reading what each layer needs beside shards, before its shards,
-  /// and what the head needs, behind the last shard. Else empty.
+  /// For a cold start, [layers + 1]: the time of reading what each layer needs beside shards,
+  /// before its shards, and what the head needs, behind the last shard. Else empty.
   std::vector<double> part_us = {};
   std::vector<uint64_t> part_bytes = {};  ///< the same parts, which take staging as shards do
 
@@ -39,8 +39,8 @@ struct ComputeLane {
   [[nodiscard]] double compute_us() const { return fixed.compute_us() + layers_us(); }
 };
 
-/// What a lane is doing: up to kLoad the IO lane, from kEmbed on the compute lane. kOpen is what a
-/// cold start does before its rows; a play counts it to them.
+/// The kinds of work of a lane: up to kLoad the IO lane, from kEmbed on the compute lane. kOpen is
+/// what a cold start does before its rows; a play counts it to them.
 enum class Work : uint8_t { kOpen, kRows, kPart, kLoad, kEmbed, kLayer, kHead };
 
 /// On the IO lane.

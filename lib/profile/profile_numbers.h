@@ -18,7 +18,8 @@
 
 namespace sti {
 
-/// What the numbers of a profile are measured with. Outlives them and stays in place. One thread.
+/// The bench that the numbers of a profile are measured on. Outlives them and stays in place. One
+/// thread.
 struct ProfileBench {
   ProfileBench(LoadedModel loaded, const Tokenizer& text, uint32_t threads)
       : model(std::move(loaded)), tokenizer(text), pool(threads) {}

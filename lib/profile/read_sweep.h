@@ -34,8 +34,8 @@ struct ReadRate {
 /// the most reads. Default if there are no larger reads.
 ReadShape ChooseReadShape(std::span<const ReadRate> rates);
 
-/// What is tried in a file of `file_bytes`: single blocks, and reads of 64 KiB to 1 MiB of which at
-/// most 2 MiB are in flight; 1 to 16 at once; no read larger than the file.
+/// Returns the reads that are tried in a file of `file_bytes`: single blocks, and reads of 64 KiB
+/// to 1 MiB of which at most 2 MiB are in flight; 1 to 16 at once; no read larger than the file.
 std::vector<ReadShape> ReadShapes(uint64_t file_bytes);
 
 /// Reads the file at `path` in each of these shapes, in rounds, and gives the best rate of each:

@@ -35,7 +35,7 @@ struct SamplingOptions {
   std::function<void()> each_round;  ///< may be empty
 };
 
-/// What is known of a number.
+/// The knowledge of a number.
 struct Measured {
   double median_us = 0;
   /// Nearest rank of 200 samples or more. Of fewer, the larger of their maximum and of the median
@@ -46,7 +46,7 @@ struct Measured {
   size_t samples = 0;
 };
 
-/// What is below this counts for little in any plan, and the clock's own grain shows in it.
+/// A time below this counts for little in any plan, and the clock's own grain shows in it.
 inline constexpr double kLeastCountedUs = 20;
 
 /// One result a number, in their order. Errors are those of `once`, and kUsage when cancelled.

@@ -17,10 +17,10 @@ struct Example {
   std::string text;
   std::optional<std::string> pair;
   std::optional<uint32_t> label;  ///< index into the model's labels
-  /// Of a multi-label model instead of `label`: all that apply, ascending; there may be none.
+  /// For a multi-label model instead of `label`: all that apply, ascending; there may be none.
   std::optional<std::vector<uint32_t>> labels = std::nullopt;
 
-  /// What the example is labelled with, one way or the other; nothing if it is not labelled.
+  /// Returns the labels of the example, one way or the other; nothing if it is not labelled.
   [[nodiscard]] std::optional<std::vector<uint32_t>> Truth() const {
     if (label) return std::vector<uint32_t>{*label};
     return labels;

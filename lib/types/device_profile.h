@@ -34,13 +34,13 @@ struct ComputeSample {
   double layer_us = 0;
   double p99_us = 0;
   uint64_t freq = 0;  ///< kHz, 0 unknown
-  /// The same layer as the last of a submodel, which gives no more than first tokens. 0: not
-  /// measured, it counts as any other.
+  /// The time of this layer as the last of a submodel, which gives no more than first tokens. 0:
+  /// not measured, it counts as any other.
   double last_us = 0;
   double last_p99_us = 0;  ///< >= last_us, or 0 where not measured
 };
 
-/// What is neither shard IO nor layer compute, at one input length.
+/// The times that are neither shard IO nor layer compute, at one input length.
 struct FixedSample {
   uint32_t length = 0;
   double embed_us = 0;      ///< tokenising and summing embeddings
@@ -59,7 +59,8 @@ struct ThermalState {
   double celsius_after = 0;
 };
 
-/// What a device can do: T_io, T_comp, T_fixed (STI 5.2). Belongs to a device and a model shape.
+/// The abilities of a device: T_io, T_comp, T_fixed (STI 5.2). Belongs to a device and a model
+/// shape.
 struct DeviceProfile {
   Digest shape;  ///< shape digest; empty in hand-written profiles that fit any shape
   std::vector<IoSample> io;

@@ -38,7 +38,8 @@ struct Importance {
   /// [layers, width, gain_bits] how far the mean loss falls when this shard alone is raised from
   /// the fewest bits to these; negative where it rises.
   std::vector<double> gains;
-  /// Of the tokenised examples and their labels (none by kl), in order (since 1.2); zero: unknown.
+  /// The digest of the tokenised examples and their labels (none by kl), in order (since 1.2);
+  /// zero: unknown.
   Digest data;
   /// [layers, width] standard error of a score minus the baseline, each example its own control
   /// (since 1.2). May be empty.

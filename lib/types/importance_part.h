@@ -38,7 +38,7 @@ struct SubmodelCell {
   friend bool operator==(const SubmodelCell&, const SubmodelCell&) = default;
 };
 
-/// What is measured: parts that differ in it do not belong together.
+/// The job that is measured: parts that differ in it do not belong together.
 struct ImportanceJob {
   Digest model;
   Digest data;          ///< Importance::data

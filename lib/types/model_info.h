@@ -37,10 +37,10 @@ enum class Activation : uint8_t { kGelu = 0, kGeluTanh = 1, kRelu = 2 };
 /// Whose encoder it is: how a folder names its tensors, and how a pair is laid out.
 enum class Architecture : uint8_t { kBert = 0, kDistilBert = 1, kRoberta = 2 };
 
-/// What stands between the pooler and the classifier.
+/// The function between the pooler and the classifier.
 enum class PoolerActivation : uint8_t { kTanh = 0, kRelu = 1 };
 
-/// What logits mean: one label by softmax, or any number of labels, each by its own sigmoid.
+/// The meaning of logits: one label by softmax, or any number of labels, each by its own sigmoid.
 enum class Problem : uint8_t { kSingleLabel = 0, kMultiLabel = 1 };
 
 /// WordPiece behind BERT's basic tokenizer, or byte-level BPE behind GPT-2's pattern.

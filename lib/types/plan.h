@@ -31,7 +31,7 @@ struct PlanTurn {
   std::optional<double> predicted_accuracy;
 };
 
-/// What one run under a plan takes, by medians where not said otherwise: what a run is compared
+/// The times of one run under a plan, by medians where not said otherwise: what a run is compared
 /// with.
 struct PlanTimes {
   double start_us = 0;    ///< a cold start's own work before the text's tokens are known; else 0
@@ -46,7 +46,7 @@ struct PlanTimes {
   double last_layer_us = 0;         ///< the last layer, which gives first tokens only; 0: as any
   double last_layer_p99_us = 0;
 
-  /// Of the k-th of the plan's layers.
+  /// Returns the time of the k-th of the plan's layers.
   [[nodiscard]] double LayerUs(size_t k) const {
     return k + 1 == layer_io_us.size() && last_layer_us > 0 ? last_layer_us : layer_us;
   }

@@ -17,7 +17,7 @@
 
 namespace sti {
 
-/// What a plan may name. The defaults are the limits of the format.
+/// The bounds of what a plan may name. The defaults are the limits of the format.
 struct PlanBounds {
   uint32_t layers = kMaxLayers;       ///< N
   uint32_t width = kMaxWidth;         ///< M

@@ -34,8 +34,9 @@ struct Judgement {
 Judgement Judge(Problem problem, std::span<const float> logits, std::span<const uint32_t> truth,
                 double threshold = 0.5);
 
-/// What a model says of an example, ascending: the id of the largest logit, or those that have a
-/// sigmoid of at least `threshold`. Judge is right exactly if they equal the truth.
+/// Returns the labels that a model gives an example, ascending: the id of the largest logit, or
+/// those that have a sigmoid of at least `threshold`. Judge is right exactly if they equal the
+/// truth.
 std::vector<uint32_t> LabelsOf(Problem problem, std::span<const float> logits,
                                double threshold = 0.5);
 

@@ -25,7 +25,8 @@ struct OutputTile {
   /// `spare` has room for rows * width floats.
   static OutputTile Of(const LinearSum& group, uint32_t rows, uint32_t out, uint32_t width,
                        float* spare);
-  /// What the sums of a term start from: the bias for the first, null for others, which go on.
+  /// Returns what the sums of a term start from: the bias for the first, null for others, which go
+  /// on.
   [[nodiscard]] const float* StartOf(const LinearTerm& term) const {
     return &term == group.terms.data() ? group.bias + out : nullptr;
   }
@@ -50,7 +51,7 @@ struct alignas(64) DecodeMeter {
   static double Take(std::span<DecodeMeter> meters);
 };
 
-/// What Reserve of each backend takes, in bytes.
+/// Return what Reserve of each backend takes, in bytes.
 uint64_t NativeLinearRoom(const LinearLimits& limits, uint32_t threads);
 uint64_t PackedLinearRoom(ComputeType type, const LinearLimits& limits, uint32_t threads);
 uint64_t BlasLinearRoom(const LinearLimits& limits);

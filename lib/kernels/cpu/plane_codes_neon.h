@@ -26,7 +26,7 @@ HWY_INLINE void SplitBits(uint8x16_t& a, uint8x16_t& b) {
   a = vandq_u8(a, mask);
 }
 
-/// Of kBits vectors that hold a bit of eight codes in each byte, lowest bits first, makes eight
+/// Turns kBits vectors that hold a bit of eight codes in each byte, lowest bits first, into eight
 /// that hold a code in each: a transposition of 8 x 8 bits in every byte of all of them.
 template <uint32_t kBits>
 HWY_INLINE void TransposeBits(uint8x16_t (&v)[8]) {

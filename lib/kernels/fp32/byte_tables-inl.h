@@ -88,7 +88,7 @@ class ByteTables {
     Join(bytes, out);
   }
 
-  /// Of the bytes of a part's floats, the floats.
+  /// Joins the bytes of a part's floats to floats.
   static HWY_INLINE void Join(const V8 (&bytes)[4], VFloat (&out)[kVectors]) {
     const D8 d;
     const hn::Repartition<uint16_t, D8> d16;

@@ -22,8 +22,9 @@ inline uint32_t FirstOutlierFrom(const uint8_t* lows, uint32_t begin, uint32_t e
   return begin;
 }
 
-/// The same among [begin, end), all outliers of one block. They lie about evenly, so it looks first
-/// where the weight should be: the rest of the list is not in the cache yet.
+/// Returns the first such outlier among [begin, end), all outliers of one block. They lie about
+/// evenly, so it looks first where the weight should be: the rest of the list is not in the cache
+/// yet.
 inline uint32_t FirstOutlierOfBlock(const uint8_t* lows, uint32_t begin, uint32_t end,
                                     uint64_t low) {
   constexpr uint32_t kMiss = 24;  // outliers; few of four hundred are further off

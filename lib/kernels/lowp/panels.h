@@ -55,8 +55,8 @@ constexpr size_t LeadingDwords(ComputeType type, uint32_t ins) {
 /// Rounds rows, each number times its input's scale where `scales` is not null. Thread-safe.
 void PackRows(ComputeType type, const RowsRef& in, const float* scales, const PackedRows& out);
 
-/// What 8-bit weights are stored plus. The instruction of x86 takes one factor without sign;
-/// PackedRows::starts takes that out of the sums again. That of aarch64 takes two with.
+/// The offset that 8-bit weights are stored with. The instruction of x86 takes one factor without
+/// sign; PackedRows::starts takes that out of the sums again. That of aarch64 takes two with.
 #if defined(__aarch64__)
 inline constexpr int kCodeOffset = 0;
 #else
@@ -102,7 +102,8 @@ struct PackedTable {
   float factor = 1;         ///< its inverse, or 0
 };
 
-/// Of a coded shard; for one of full fidelity, whatever. Thread-safe.
+/// Packs the centroids of a coded shard; for one of full fidelity the table is not used.
+/// Thread-safe.
 PackedTable PackCentroids(ComputeType type, const ShardView& shard);
 
 /// Whether panels of this matrix are multiplied while they are decoded: this machine has the

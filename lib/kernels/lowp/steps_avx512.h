@@ -55,7 +55,7 @@ HWY_INLINE Ints AddStep(Ints sums, __m512i x, __m512i w) {
   return reinterpret_cast<Ints>(_mm512_dpbusd_epi32(reinterpret_cast<__m512i>(sums), w, x));
 }
 
-/// As AddStep, of a dword that all lanes share. GCC 12 loads it first, into a vector; as part of
+/// Adds a step of a dword that all lanes share. GCC 12 loads it first, into a vector; as part of
 /// the product the load costs nothing, while a core takes no more than one vector a cycle.
 HWY_INLINE __m512 AddSharedStep(__m512 sums, const uint32_t* x, __m512i w) {
   asm("vdpbf16ps %2%{1to16%}, %1, %0" : "+v"(sums) : "v"(w), "m"(*x));

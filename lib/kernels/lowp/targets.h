@@ -45,11 +45,12 @@ inline constexpr bool kFusesPacked = true;
 #define STI_PACKED_NEON 0
 #endif
 
-/// As in packed.h, with the instructions of `type`. Rows in chunks are for fused products alone.
+/// Do what panels.h says, with the instructions of `type`. Rows in chunks are for fused products
+/// alone.
 void PackRowsFast(ComputeType type, const RowsRef& in, const float* scales, const PackedRows& out);
 void MultiplyPackedFast(ComputeType type, const PackedProduct& product);
 
-/// As in packed_attention.h, with the instructions of kBf16.
+/// Do what lowp_attention.h says, with the instructions of kBf16.
 void PackKeysAvx512(const RowsRef& keys, uint32_t* out);
 void PackValuesAvx512(const RowsRef& values, uint32_t* out);
 void SoftmaxPackedAvx512(float* row, uint32_t count);
@@ -68,8 +69,8 @@ struct PackedLookUp {
 /// and `leading` is multiplied.
 void LookUpPackedFast(ComputeType type, const PackedLookUp& look_up, const LeadingProduct& leading);
 
-/// What outliers of panels of 16 outputs need to become codes: divided by a scale, if there are
-/// any, and times a factor.
+/// The numbers by which outliers of panels of 16 outputs become codes: divided by a scale, if there
+/// are any, and times a factor.
 struct OutlierPatch {
   uint32_t* overlay = nullptr;  ///< where that is fused, kOverlayFront lies in front of it
   float factor = 0;
