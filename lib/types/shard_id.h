@@ -12,14 +12,15 @@ namespace sti {
 struct ShardId {
   uint32_t layer = 0;
   uint32_t slice = 0;
-  friend auto operator<=>(const ShardId&, const ShardId&) = default;
+  // clang-tidy 14 takes the 0 of a defaulted comparison for a null pointer.
+  friend auto operator<=>(const ShardId&, const ShardId&) = default;  // NOLINT
 };
 
 /// A shard at one of its bitwidths.
 struct ShardAtBits {
   ShardId id;
   uint32_t bits = 0;
-  friend auto operator<=>(const ShardAtBits&, const ShardAtBits&) = default;
+  friend auto operator<=>(const ShardAtBits&, const ShardAtBits&) = default;  // NOLINT
 };
 
 /// Returns "layer 3 slice 5".
