@@ -45,7 +45,7 @@ Status Pipeline::Run(std::span<const uint32_t> ids, std::span<const uint32_t> ty
                      const RunTerms& terms, RunResult* result) {
   PassOutput output;
   output.values.swap(result->logits);
-  const Status status = Run({TokenInput{ids, types}, {}}, terms, &output, result);
+  Status status = Run({TokenInput{ids, types}, {}}, terms, &output, result);
   output.values.swap(result->logits);
   return status;
 }
