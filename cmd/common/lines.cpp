@@ -23,9 +23,10 @@ Result<bool> LineReader::Fill() {
     if (StopRequested()) return false;
     ssize_t count = ::read(fd_, chunk, sizeof(chunk));
     if (count < 0 && errno == EINTR) continue;
-    if (count < 0)
+    if (count < 0) {
       return Error{ErrorKind::kReadFailed, std::string("cannot read: ") + std::strerror(errno)}.At(
           "stdin");
+    }
     if (count == 0) ended_ = true;
     buffer_.append(chunk, static_cast<size_t>(count));
     return count > 0;
