@@ -13,7 +13,7 @@
 #include "format/profile_file.h"
 #include "io/container_file.h"
 #include "plan/exact_plan.h"
-#include "plan/joint.h"
+#include "plan/search/joint.h"
 
 namespace sti {
 namespace {
@@ -62,7 +62,9 @@ Status Measure(char** paths) {
   STI_ASSIGN_OR_RETURN(const Importance importance, Parsed(paths[3], ParseImportance));
   const ShardCatalog catalog = CatalogOf(file.index());
   const DeviceProfile profile = Rounded(std::move(measured), catalog);
-  const PlanInput input{file.index().info, catalog, profile, &importance, {}, {}, {}};
+  STI_ASSIGN_OR_RETURN(
+      const CheckedInput input,
+      CheckedInput::Make({file.index().info, catalog, profile, &importance, {}, {}, {}}));
   test::Missed shipped;
   test::Missed paper;
   int late = 0;
@@ -71,27 +73,27 @@ Status Measure(char** paths) {
       PlanRequest request;
       request.target_us = target_us;
       request.preload_bytes = preload;
-      STI_ASSIGN_OR_RETURN(const Planning planning,
-                           Planning::Prepare(input, request, {64, 0, nullptr}, nullptr));
-      const double best = test::LeastLossOfAny(planning, kGridUs, kBlock);
-      const auto feasible = planning.ComputeFeasible();
-      const auto chosen = ChooseJointly(planning, feasible);
+      STI_ASSIGN_OR_RETURN(const PlanningContext context,
+                           PlanningContext::Make(input, request, {64, 0, nullptr}, nullptr));
+      const double best = test::LeastLossOfAny(context, kGridUs, kBlock);
+      const auto feasible = context.ComputeFeasible();
+      const auto chosen = ChooseJointly(context, feasible);
       if (!chosen || best == test::kNever) continue;
       // Of what lies between the worst that fits and the best.
       double worst = best;
       for (const Submodel& submodel : feasible)
-        worst = std::max(worst, planning.value.FullLoss(submodel.depth, submodel.width) +
-                                    planning.value.Damage(submodel.depth, submodel.width));
+        worst = std::max(worst, context.value.FullLoss(submodel.depth, submodel.width) +
+                                    context.value.Damage(submodel.depth, submodel.width));
       shipped.Add((chosen->loss - best) / (worst - best));
       const Submodel first = LargestThenDeepest(feasible, request.similar);
-      Allocation printed = planning.AllocationOf(first);
+      Allocation printed = context.AllocationOf(first);
       std::printf("%4.0f ms %3llu KiB: %-6s loss %.4f, best %.4f, two stages %s", target_us / 1e3,
                   static_cast<unsigned long long>(preload >> 10), NameOf(chosen->submodel).c_str(),
                   chosen->loss, best, NameOf(first).c_str());
       if (SetHighestUniform(&printed)) {
-        RaiseToHighest(&printed, planning.ShardOrder(first));
-        std::printf(" loss %.4f\n", planning.LossOf(printed));
-        paper.Add((planning.LossOf(printed) - best) / (worst - best));
+        RaiseToHighest(&printed, context.ShardOrder(first));
+        std::printf(" loss %.4f\n", context.LossOf(printed));
+        paper.Add((context.LossOf(printed) - best) / (worst - best));
       } else {
         std::printf(" too late\n");
         ++late;

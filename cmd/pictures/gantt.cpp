@@ -29,20 +29,20 @@ constexpr char kLoaded = '-';
 constexpr char kTarget = ':';
 
 char MarkOf(const PlanEvent& event) {
-  switch (event.work) {
-    case Work::kOpen:
+  switch (event.kind) {
+    case LaneSpan::Kind::kOpen:
       return 'o';
-    case Work::kRows:
+    case LaneSpan::Kind::kRows:
       return 'r';
-    case Work::kPart:
+    case LaneSpan::Kind::kResident:
       return 'p';
-    case Work::kLoad:
+    case LaneSpan::Kind::kLoad:
       return event.shard.bits >= kFullBits ? 'F' : static_cast<char>('0' + event.shard.bits % 10);
-    case Work::kEmbed:
+    case LaneSpan::Kind::kEmbed:
       return 'e';
-    case Work::kLayer:
+    case LaneSpan::Kind::kLayer:
       return kCompute;
-    case Work::kHead:
+    case LaneSpan::Kind::kHead:
       return 'h';
   }
   return '?';
@@ -141,7 +141,7 @@ std::string LaneLines(const PlanTimeline& timeline, const GanttRange& range) {
   Row compute(range);
   double reached_us = 0;
   for (const PlanEvent& event : timeline.events) {
-    if (IsIo(event.work)) {
+    if (IsIo(event.kind)) {
       io.Draw(MarkOf(event), event.start_us, event.end_us);
       continue;
     }
@@ -159,11 +159,11 @@ std::string LayerLines(const Plan& plan, const PlanTimeline& timeline, const Gan
     Row row(range);
     double ready_us = range.start_us;
     for (const PlanEvent& event : timeline.events) {
-      const bool mine = event.work == Work::kLoad || event.work == Work::kLayer;
+      const bool mine = event.kind == LaneSpan::Kind::kLoad || event.kind == LaneSpan::Kind::kLayer;
       if (!mine || event.shard.id.layer != plan.layers[k]) continue;
       row.Draw(MarkOf(event), event.start_us, event.end_us);
-      if (event.work == Work::kLoad) ready_us = event.end_us;
-      if (event.work == Work::kLayer) row.DrawUnder(kLoaded, ready_us, event.start_us);
+      if (event.kind == LaneSpan::Kind::kLoad) ready_us = event.end_us;
+      if (event.kind == LaneSpan::Kind::kLayer) row.DrawUnder(kLoaded, ready_us, event.start_us);
     }
     char label[40];
     std::snprintf(label, sizeof(label), "layer %3u", plan.layers[k]);

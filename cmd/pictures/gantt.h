@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "plan/plan_timeline.h"
+#include "plan/timeline.h"
 #include "types/plan.h"
 
 namespace sti {

@@ -51,21 +51,21 @@ std::string Span(const PlanEvent& event) {
 }
 
 std::string TitleOf(const PlanEvent& event) {
-  switch (event.work) {
-    case Work::kOpen:
+  switch (event.kind) {
+    case LaneSpan::Kind::kOpen:
       return "start and opening" + Span(event);
-    case Work::kPart:
+    case LaneSpan::Kind::kResident:
       return "parts that are no shards" + Span(event);
-    case Work::kRows:
+    case LaneSpan::Kind::kRows:
       return "embedding rows" + Span(event);
-    case Work::kLoad:
+    case LaneSpan::Kind::kLoad:
       return NameOf(event.shard.id) + ", " + std::to_string(event.shard.bits) + " bits" +
              Span(event);
-    case Work::kEmbed:
+    case LaneSpan::Kind::kEmbed:
       return "embeddings" + Span(event);
-    case Work::kLayer:
+    case LaneSpan::Kind::kLayer:
       return "layer " + std::to_string(event.shard.id.layer) + Span(event);
-    case Work::kHead:
+    case LaneSpan::Kind::kHead:
       return "head" + Span(event);
   }
   return "";
@@ -150,13 +150,13 @@ class Picture {
 
   void Load(double y, double height, const PlanEvent& event) {
     const Shade shade = ShadeOf(event.shard.bits);
-    Bar(y, height, event, event.work == Work::kLoad ? shade.fill : "url(#rows)");
-    if (event.work == Work::kLoad)
+    Bar(y, height, event, event.kind == LaneSpan::Kind::kLoad ? shade.fill : "url(#rows)");
+    if (event.kind == LaneSpan::Kind::kLoad)
       Inside(y + height / 2 + 4, event, std::to_string(event.shard.bits), shade.ink);
   }
 
   void Compute(double y, double height, const PlanEvent& event) {
-    const bool layer = event.work == Work::kLayer;
+    const bool layer = event.kind == LaneSpan::Kind::kLayer;
     Bar(y, height, event, layer ? kComputeFill : kOtherFill);
     if (layer) Inside(y + height / 2 + 4, event, std::to_string(event.shard.id.layer), "black");
   }
@@ -168,7 +168,7 @@ class Picture {
     RowLabel(compute_y + 16, "compute");
     double reached_us = 0;
     for (const PlanEvent& event : timeline_.events) {
-      if (IsIo(event.work)) {
+      if (IsIo(event.kind)) {
         Load(io_y, kLane, event);
         continue;
       }
@@ -196,9 +196,9 @@ class Picture {
     Preloaded(k, y);
     double ready_us = range_.start_us;
     for (const PlanEvent& event : timeline_.events) {
-      if (event.work != Work::kLoad && event.work != Work::kLayer) continue;
+      if (event.kind != LaneSpan::Kind::kLoad && event.kind != LaneSpan::Kind::kLayer) continue;
       if (event.shard.id.layer != plan_.layers[k]) continue;
-      if (event.work == Work::kLoad) {
+      if (event.kind == LaneSpan::Kind::kLoad) {
         Load(y + 2, kLayer - 4, event);
         ready_us = event.end_us;
         continue;

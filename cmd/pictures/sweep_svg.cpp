@@ -37,10 +37,10 @@ struct Range {
 
 class Picture {
  public:
-  explicit Picture(const FrontGrid& grid)
+  explicit Picture(const SweepGrid& grid)
       : grid_(grid),
         svg_(static_cast<int>(kWidth), static_cast<int>(kHeight), " viewBox=\"0 0 800 460\"") {
-    for (const FrontCell& cell : grid.cells) {
+    for (const SweepCell& cell : grid.cells) {
       if (!cell.plan) continue;
       const double latency = std::log10(cell.plan->predicted_latency_us);
       const double quality = grid.has_accuracy ? 100 * cell.quality : cell.quality;
@@ -125,12 +125,12 @@ class Picture {
     }
   }
 
-  void Line(size_t index, uint64_t preload, const std::vector<const FrontCell*>& cells) {
+  void Line(size_t index, uint64_t preload, const std::vector<const SweepCell*>& cells) {
     const char* colour = kColours[index % kColours.size()];
     std::string points;
     uint64_t least = cells.front()->plan->predicted_peak_bytes;
     uint64_t most = least;
-    for (const FrontCell* cell : cells) {
+    for (const SweepCell* cell : cells) {
       points +=
           SvgNumber(X(cell->plan->predicted_latency_us)) + "," + SvgNumber(Y(Quality(*cell))) + " ";
       least = std::min(least, cell->plan->predicted_peak_bytes);
@@ -138,7 +138,7 @@ class Picture {
     }
     svg_.Add("<polyline points=\"" + points + "\" fill=\"none\" stroke=\"" + colour +
              "\" stroke-width=\"1.2\" stroke-opacity=\"0.6\"/>\n");
-    for (const FrontCell* cell : cells) {
+    for (const SweepCell* cell : cells) {
       const Plan& plan = *cell->plan;
       Mark(index, X(plan.predicted_latency_us), Y(Quality(*cell)), cell->on_front, colour,
            std::to_string(plan.layers.size()) + "x" + std::to_string(plan.width) + " within " +
@@ -152,12 +152,12 @@ class Picture {
               " font-size=\"11\" fill=\"#444\"");
   }
 
-  [[nodiscard]] double Quality(const FrontCell& cell) const {
+  [[nodiscard]] double Quality(const SweepCell& cell) const {
     return grid_.has_accuracy ? 100 * cell.quality : cell.quality;
   }
 
-  const FrontGrid& grid_;
-  std::map<uint64_t, std::vector<const FrontCell*>> lines_;  // by preload, then target
+  const SweepGrid& grid_;
+  std::map<uint64_t, std::vector<const SweepCell*>> lines_;  // by preload, then target
   Range x_;                                                  // log10 of microseconds
   Range y_;
   Svg svg_;
@@ -165,6 +165,6 @@ class Picture {
 
 }  // namespace
 
-std::string SweepSvg(const FrontGrid& grid) { return Picture(grid).Draw(); }
+std::string SweepSvg(const SweepGrid& grid) { return Picture(grid).Draw(); }
 
 }  // namespace sti

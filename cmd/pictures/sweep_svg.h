@@ -3,11 +3,11 @@
 
 #include <string>
 
-#include "plan/front.h"
+#include "plan/sweep.h"
 
 namespace sti {
 
 /// Returns quality over latency, a line for each preload buffer. Requires one plan at least.
-std::string SweepSvg(const FrontGrid& grid);
+std::string SweepSvg(const SweepGrid& grid);
 
 }  // namespace sti

@@ -11,7 +11,8 @@
 #include "pictures/gantt.h"
 #include "pictures/svg.h"
 #include "pictures/sweep_svg.h"
-#include "plan/front.h"
+#include "plan/planner.h"
+#include "plan/sweep.h"
 #include "sweep.h"
 #include "verdicts.h"
 
@@ -35,7 +36,8 @@ Result<PlanInputs> ReadInputs(const PlanOptions& options) {
 Status ShowTimeline(const PlanOptions& options, const PlanInputs& inputs, const Plan& plan,
                     FILE* out) {
   if (!options.explain && options.gantt.empty()) return {};
-  STI_ASSIGN_OR_RETURN(PlanTimeline timeline, PlayPlan(inputs.View(), options.request, plan));
+  STI_ASSIGN_OR_RETURN(PlanTimeline timeline,
+                       PlayPlan(inputs.View(), options.request.judging, plan));
   if (options.explain) std::fputs(GanttText(plan, timeline, ShowsUnicode(out)).c_str(), out);
   if (options.gantt.empty()) return {};
   std::optional<uint64_t> preload_bytes;
@@ -77,10 +79,10 @@ Result<int> Sweep(const Tool& tool, const PlanOptions& options, const PlanInputs
   }
   if (preloads.empty() && options.request.cold) preloads = {0};
   if (preloads.empty()) preloads = SweepPreloads(inputs.catalog());
-  STI_ASSIGN_OR_RETURN(const FrontGrid grid,
+  STI_ASSIGN_OR_RETURN(const SweepGrid grid,
                        SweepPlans(inputs.View(), options.request, targets_us, preloads));
   const bool any = std::any_of(grid.cells.begin(), grid.cells.end(),
-                               [](const FrontCell& cell) { return cell.plan.has_value(); });
+                               [](const SweepCell& cell) { return cell.plan.has_value(); });
   if (!options.sweep_svg.empty() && any)
     STI_RETURN_IF_ERROR(WriteSvg(options.sweep_svg, SweepSvg(grid)));
   std::fputs((tool.json() ? SweepJson(grid) : SweepText(grid)).c_str(), stdout);
@@ -88,10 +90,17 @@ Result<int> Sweep(const Tool& tool, const PlanOptions& options, const PlanInputs
   return 0;
 }
 
+// Judges the plan, and its variants with it, at another target than it was made for.
+void SetTarget(double target_us, Plan* plan) {
+  plan->target_us = target_us;
+  for (Plan& variant : plan->variants) variant.target_us = target_us;
+}
+
 Result<int> Check(const Tool& tool, const PlanOptions& options, const PlanInputs& inputs) {
   STI_ASSIGN_OR_RETURN(Plan plan, ReadPlan(options.check));
-  STI_ASSIGN_OR_RETURN(Verdicts verdicts, Judge(inputs.View(), options.request, plan));
-  if (options.request.target_us) plan.target_us = options.request.target_us;
+  if (options.request.target_us) SetTarget(*options.request.target_us, &plan);
+  STI_ASSIGN_OR_RETURN(const Verdicts verdicts,
+                       JudgePlan(inputs.View(), options.request.judging, plan));
   const bool stdout_is_taken = tool.json() || options.gantt == "-";
   STI_RETURN_IF_ERROR(ShowTimeline(options, inputs, plan, stdout_is_taken ? stderr : stdout));
   if (tool.json()) {

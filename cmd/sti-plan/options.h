@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "common/tool.h"
-#include "plan/planner.h"
+#include "plan/request.h"
 
 namespace sti {
 

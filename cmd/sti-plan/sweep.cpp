@@ -20,7 +20,7 @@ std::string Format(const char* format, Values... values) {
   return buffer;
 }
 
-std::string QualityText(const FrontGrid& grid, const FrontCell& cell) {
+std::string QualityText(const SweepGrid& grid, const SweepCell& cell) {
   return grid.has_accuracy ? Format("%.1f %%", 100 * cell.quality) : Format("%.0f", cell.quality);
 }
 
@@ -30,12 +30,12 @@ std::string SizeText(const Plan& plan) {
 
 }  // namespace
 
-std::string SweepText(const FrontGrid& grid) {
+std::string SweepText(const SweepGrid& grid) {
   std::string text =
       Format("%9s  %9s  %7s  %5s  %9s  %9s  %9s  %s\n", "target", "preload", "plan", "bits",
              "latency", "peak", grid.has_accuracy ? "accuracy" : "quality", "front");
   bool none = false;
-  for (const FrontCell& cell : grid.cells) {
+  for (const SweepCell& cell : grid.cells) {
     text += Format("%9s  %9s  ", FormatTimeUs(cell.target_us).c_str(),
                    FormatBytes(cell.preload_bytes).c_str());
     if (!cell.plan) {
@@ -53,7 +53,7 @@ std::string SweepText(const FrontGrid& grid) {
     text += "quality is shards x mean bits; sti-importance --submodels would give accuracy\n";
   if (none) {
     const auto first = std::find_if(grid.cells.begin(), grid.cells.end(),
-                                    [](const FrontCell& cell) { return !cell.plan; });
+                                    [](const SweepCell& cell) { return !cell.plan; });
     const size_t colon = first->problem.find(": ");
     const std::string why =
         colon == std::string::npos ? first->problem : first->problem.substr(colon + 2);
@@ -62,12 +62,12 @@ std::string SweepText(const FrontGrid& grid) {
   return text;
 }
 
-std::string SweepJson(const FrontGrid& grid) {
+std::string SweepJson(const SweepGrid& grid) {
   using Json = nlohmann::ordered_json;
   Json json;
   json["quality"] = grid.has_accuracy ? "accuracy" : "shard_bits";
   json["rows"] = Json::array();
-  for (const FrontCell& cell : grid.cells) {
+  for (const SweepCell& cell : grid.cells) {
     Json row;
     row["target_us"] = cell.target_us;
     row["preload_bytes"] = cell.preload_bytes;

@@ -3,14 +3,14 @@
 
 #include <string>
 
-#include "plan/front.h"
+#include "plan/sweep.h"
 
 namespace sti {
 
 /// At most 80 columns; a star at each plan of the front.
-std::string SweepText(const FrontGrid& grid);
+std::string SweepText(const SweepGrid& grid);
 
 /// One object: what quality means, and a row a cell.
-std::string SweepJson(const FrontGrid& grid);
+std::string SweepJson(const SweepGrid& grid);
 
 }  // namespace sti

@@ -15,61 +15,39 @@ Json OrNull(const std::optional<T>& value) {
   return value ? Json(*value) : Json(nullptr);
 }
 
-Json ToJson(const PlanCheck& check) {
+Json ToJson(const Verdict& verdict) {
   Json json;
-  json["valid"] = check.valid;
-  json["problem"] = check.problem.empty() ? Json(nullptr) : Json(check.problem);
-  json["aib_us"] = check.aib_us;
-  json["slack_us"] = OrNull(check.slack_us);
-  json["predicted_latency_us"] = check.latency_us;
-  json["predicted_p99_us"] = check.p99_us;
-  json["predicted_peak_bytes"] = check.peak_bytes;
-  json["staging_bytes"] = check.staging_bytes;
-  json["predicted_loss"] = OrNull(check.loss);
-  json["predicted_accuracy"] = OrNull(check.accuracy);
-  json["preload_bytes"] = check.preload_bytes;
-  json["parameter_bytes"] = check.parameter_bytes;
+  json["valid"] = verdict.valid;
+  json["problem"] = verdict.problem.empty() ? Json(nullptr) : Json(verdict.problem);
+  json["aib_us"] = verdict.aib_us;
+  json["slack_us"] = OrNull(verdict.slack_us);
+  json["predicted_latency_us"] = verdict.latency_us;
+  json["predicted_p99_us"] = verdict.p99_us;
+  json["predicted_peak_bytes"] = verdict.peak_bytes;
+  json["staging_bytes"] = verdict.staging_bytes;
+  json["predicted_loss"] = OrNull(verdict.loss);
+  json["predicted_accuracy"] = OrNull(verdict.accuracy);
+  json["preload_bytes"] = verdict.preload_bytes;
+  json["parameter_bytes"] = verdict.parameter_bytes;
   return json;
 }
 
-void PrintVerdict(const std::string& name, const PlanCheck& check) {
+void PrintVerdict(const std::string& name, const Verdict& verdict) {
   std::printf("%s: latency %s predicted, p99 %s, %s\n", name.c_str(),
-              FormatTimeUs(check.latency_us).c_str(), FormatTimeUs(check.p99_us).c_str(),
-              check.valid ? "valid" : "not valid");
+              FormatTimeUs(verdict.latency_us).c_str(), FormatTimeUs(verdict.p99_us).c_str(),
+              verdict.valid ? "valid" : "not valid");
 }
 
 }  // namespace
 
-std::string Verdicts::problem() const {
-  if (!plan.valid) return plan.problem;
-  for (size_t i = 0; i < variants.size(); ++i) {
-    if (!variants[i].valid) return "variant " + std::to_string(i + 1) + " " + variants[i].problem;
-  }
-  for (size_t i = 0; i < turns.size(); ++i) {
-    if (!turns[i].valid) return "turn " + std::to_string(i + 1) + " " + turns[i].problem;
-  }
-  return "";
-}
-
-Result<Verdicts> Judge(const PlanInput& input, const PlanRequest& request, const Plan& plan) {
-  Verdicts verdicts;
-  STI_ASSIGN_OR_RETURN(verdicts.plan, CheckPlan(input, request, plan));
-  for (const Plan& variant : plan.variants) {
-    STI_ASSIGN_OR_RETURN(PlanCheck check, CheckPlan(input, request, variant));
-    verdicts.variants.push_back(std::move(check));
-  }
-  STI_ASSIGN_OR_RETURN(verdicts.turns, CheckTurns(input, request, plan));
-  return verdicts;
-}
-
 std::string VerdictsToJson(const Verdicts& verdicts) {
   Json json = ToJson(verdicts.plan);
   json["variants"] = Json::array();
-  for (const PlanCheck& check : verdicts.variants) json["variants"].push_back(ToJson(check));
+  for (const Verdict& verdict : verdicts.variants) json["variants"].push_back(ToJson(verdict));
   json["turns"] = Json::array();
-  for (const PlanCheck& check : verdicts.turns) {
-    Json turn = ToJson(check);
-    turn["read_bytes"] = check.parameter_bytes;
+  for (const Verdict& verdict : verdicts.turns) {
+    Json turn = ToJson(verdict);
+    turn["read_bytes"] = verdict.parameter_bytes;
     turn.erase("parameter_bytes");
     turn.erase("predicted_peak_bytes");
     turn.erase("staging_bytes");

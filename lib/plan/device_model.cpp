@@ -60,22 +60,22 @@ Status CheckFixed(const FixedSample& sample, size_t index) {
   return CheckP99("fixed", index, sample.head_us, sample.head_p99_us, "head_p99_us");
 }
 
-/// An amount of work and its time, for comparing with other amounts of the same kind.
-struct Work {
+/// An amount that is read or computed and its time, for comparing with others of its kind.
+struct TimedAmount {
   std::array<uint64_t, 3> kind;  ///< what must be equal
   uint64_t amount = 0;
   double time_us = 0;
   size_t index = 0;  ///< in its list
 };
 
-/// More work never takes less time. The same amount may have been measured twice.
-Status CheckAscending(const char* list, const char* field, std::vector<Work> works) {
-  std::sort(works.begin(), works.end(), [](const Work& a, const Work& b) {
+/// Checks that a larger amount never takes less time. One amount may have been measured twice.
+Status CheckAscending(const char* list, const char* field, std::vector<TimedAmount> amounts) {
+  std::sort(amounts.begin(), amounts.end(), [](const TimedAmount& a, const TimedAmount& b) {
     return std::tie(a.kind, a.amount, a.time_us) < std::tie(b.kind, b.amount, b.time_us);
   });
-  for (size_t i = 1; i < works.size(); ++i) {
-    const Work& less = works[i - 1];
-    const Work& more = works[i];
+  for (size_t i = 1; i < amounts.size(); ++i) {
+    const TimedAmount& less = amounts[i - 1];
+    const TimedAmount& more = amounts[i];
     if (less.kind == more.kind && more.time_us < less.time_us) {
       return ProfileError(list, more.index, field,
                           ("is less than that of less work, " + std::string(list) + "[" +
@@ -94,7 +94,7 @@ double TimeAt(Risk risk, double median_us, double p99_us) {
 /// Times ascend with width at each length and clock, and with length at each width and clock: of
 /// all layers, or of last ones as far as they were measured.
 Status CheckLayerOrder(const std::vector<ComputeSample>& compute, Risk risk, bool last) {
-  std::vector<Work> layers;
+  std::vector<TimedAmount> layers;
   layers.reserve(2 * compute.size());
   for (size_t i = 0; i < compute.size(); ++i) {
     const ComputeSample& layer = compute[i];
@@ -112,7 +112,7 @@ Status CheckLayerOrder(const std::vector<ComputeSample>& compute, Risk risk, boo
 /// Times ascend with bytes and bits, and of layers as CheckLayerOrder says.
 Status CheckOrder(const DeviceProfile& profile) {
   for (const Risk risk : {Risk::kMedian, Risk::kP99}) {
-    std::vector<Work> reads;
+    std::vector<TimedAmount> reads;
     reads.reserve(profile.io.size());
     for (size_t i = 0; i < profile.io.size(); ++i) {
       const IoSample& io = profile.io[i];
@@ -228,7 +228,6 @@ uint32_t LongestProfiledLength(const DeviceProfile& profile) {
 
 Result<DeviceModel> DeviceModel::Make(const DeviceProfile& profile, uint32_t length, Risk risk,
                                       const ProfileReading& reading) {
-  STI_RETURN_IF_ERROR(ValidateProfile(profile));
   DeviceModel model;
   const std::optional<uint32_t> holding = HoldingLength(profile.compute, length);
   if (!holding) {
@@ -294,12 +293,13 @@ std::optional<double> DeviceModel::LoadUs(uint32_t bits, uint64_t bytes) const {
   return std::max(0.0, OnLine(*(above - 1), *above, x));
 }
 
-Result<DeviceModels> DeviceModels::Make(const DeviceProfile& profile, uint32_t length, Risk risk,
-                                        const ProfileReading& reading) {
+Result<DeviceModels> DeviceModels::Make(const DeviceProfile& profile, uint32_t length,
+                                        uint64_t freq, const Judging& judging) {
+  const ProfileReading reading{freq, judging.interpolate};
   STI_ASSIGN_OR_RETURN(DeviceModel median,
                        DeviceModel::Make(profile, length, Risk::kMedian, reading));
   STI_ASSIGN_OR_RETURN(DeviceModel p99, DeviceModel::Make(profile, length, Risk::kP99, reading));
-  return DeviceModels{std::move(median), std::move(p99), risk};
+  return DeviceModels{std::move(median), std::move(p99), judging.risk};
 }
 
 }  // namespace sti

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "plan/request.h"
 #include "types/device_profile.h"
 
 namespace sti {
@@ -25,18 +26,18 @@ struct FixedTimes {
   [[nodiscard]] double compute_us() const { return embed_us + head_us; }  ///< T_fixed
 };
 
-/// kData naming the field and index if a number cannot be a time, a size or a width, if more work
-/// takes less time, or if there is no `io` or no `compute`.
+/// Returns kDamaged naming the field and index if a number cannot be a time, a size or a width, if
+/// more of something takes less time, or if there is no `io` or no `compute`.
 Status ValidateProfile(const DeviceProfile& profile);
 
-/// The longest input length with compute samples, in tokens; 0 if there are none.
+/// Returns the longest input length with compute samples, in tokens; 0 if there are none.
 uint32_t LongestProfiledLength(const DeviceProfile& profile);
 
 /// Looks times up. Immutable, so any number of threads may share one.
 class DeviceModel {
  public:
-  /// The smallest profiled length that holds `length` tokens counts. kUsage if none does, or if no
-  /// profiled clock is as low as `reading` says; kData as ValidateProfile.
+  /// Reads a valid profile. The smallest profiled length that holds `length` tokens counts. Returns
+  /// kUsage if none does, or if no profiled clock is as low as `reading` says.
   static Result<DeviceModel> Make(const DeviceProfile& profile, uint32_t length, Risk risk,
                                   const ProfileReading& reading = {});
 
@@ -78,8 +79,10 @@ struct DeviceModels {
   DeviceModel median;
   DeviceModel p99;
   Risk risk = Risk::kP99;
-  static Result<DeviceModels> Make(const DeviceProfile& profile, uint32_t length, Risk risk,
-                                   const ProfileReading& reading = {});
+  /// Reads a valid profile for inputs of `length` tokens at a clock of `freq` kHz, 0 for the
+  /// highest. Errors are those of DeviceModel::Make.
+  static Result<DeviceModels> Make(const DeviceProfile& profile, uint32_t length, uint64_t freq,
+                                   const Judging& judging);
   /// The one that decides feasibility.
   [[nodiscard]] const DeviceModel& deciding() const { return risk == Risk::kP99 ? p99 : median; }
 };

@@ -15,28 +15,27 @@ uint64_t AddSaturated(uint64_t a, uint64_t b) {
                                                       : a + b;
 }
 
-uint64_t BytesBeforeShards(const PlanInput& input, uint32_t length, uint32_t width) {
-  const MemoryBeforeShards& memory = input.memory;
+uint64_t BytesBeforeShards(const MemoryBeforeShards& memory, uint32_t length, uint32_t width) {
   const uint64_t process = memory.process != 0 ? memory.process : kUnknownProcessBytes;
   const uint64_t working = memory.working ? memory.working(length, width) : 0;
   return AddSaturated(AddSaturated(process, memory.resident), working);
 }
 
-uint64_t BytesBeforeShards(const PlanInput& input, const Plan& plan) {
+uint64_t BytesBeforeShards(const MemoryBeforeShards& memory, const Plan& plan) {
   uint32_t length = plan.length;
   uint32_t width = plan.width;
   for (const Plan& variant : plan.variants) {
     length = std::max(length, variant.length);
     width = std::max(width, variant.width);
   }
-  return BytesBeforeShards(input, length, width);
+  return BytesBeforeShards(memory, length, width);
 }
 
-std::optional<uint64_t> ShardMemory(const PlanInput& input, const PlanRequest& request,
+std::optional<uint64_t> ShardMemory(const MemoryBeforeShards& memory, const Judging& judging,
                                     uint32_t length, uint32_t width) {
-  if (!request.judging.memory_bytes) return std::nullopt;
-  const uint64_t base = BytesBeforeShards(input, length, width);
-  return *request.judging.memory_bytes > base ? *request.judging.memory_bytes - base : 0;
+  if (!judging.memory_bytes) return std::nullopt;
+  const uint64_t base = BytesBeforeShards(memory, length, width);
+  return *judging.memory_bytes > base ? *judging.memory_bytes - base : 0;
 }
 
 }  // namespace sti

@@ -14,14 +14,14 @@ namespace sti {
 
 /// Returns the memory of a process before shards, in bytes, for inputs of up to `length` tokens
 /// through layers of `width` slices.
-uint64_t BytesBeforeShards(const PlanInput& input, uint32_t length, uint32_t width);
+uint64_t BytesBeforeShards(const MemoryBeforeShards& memory, uint32_t length, uint32_t width);
 
 /// Returns the same number for a plan and its variants, which share one working memory: the longest
 /// input and the widest layer of any of them.
-uint64_t BytesBeforeShards(const PlanInput& input, const Plan& plan);
+uint64_t BytesBeforeShards(const MemoryBeforeShards& memory, const Plan& plan);
 
 /// Returns the bytes left for preloaded and staged shards; nothing if memory is not bounded.
-std::optional<uint64_t> ShardMemory(const PlanInput& input, const PlanRequest& request,
+std::optional<uint64_t> ShardMemory(const MemoryBeforeShards& memory, const Judging& judging,
                                     uint32_t length, uint32_t width);
 
 /// Returns a + b, or the largest number where that would overflow.

@@ -2,10 +2,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <utility>
 
-#include "plan/planning.h"
+#include "plan/judge.h"
+#include "plan/search/context.h"
+#include "plan/search/fixed_bits.h"
+#include "plan/search/search.h"
+#include "plan/search/turns.h"
 #include "plan/text.h"
-#include "plan/turns.h"
 
 namespace sti {
 namespace {
@@ -13,43 +18,44 @@ namespace {
 /// Targets of a search by halves are this close, relative to the target.
 constexpr double kTargetPrecision = 1e-3;
 
-void SayTimes(const Planning& planning) {
-  const DeviceModel& device = planning.devices.deciding();
-  planning.Say(
-      "times: " + std::string(planning.request.judging.risk == Risk::kP99 ? "p99" : "median") +
-      " at length " + std::to_string(device.length()) + " for " +
-      std::to_string(planning.scope.length) + " tokens; T_fixed " +
-      Ms(device.fixed().compute_us()) + ", embedding rows " + Ms(device.fixed().embed_io_us) +
-      " of IO" +
-      (planning.request.wake_us > 0 ? ", woken " + Ms(planning.request.wake_us) + " ahead" : ""));
+void SayTimes(const PlanningContext& context) {
+  const DeviceModel& device = context.devices.deciding();
+  const bool p99 = context.request.judging.risk == Risk::kP99;
+  const double wake_us = context.request.wake_us;
+  context.Say("times: " + std::string(p99 ? "p99" : "median") + " at length " +
+              std::to_string(device.length()) + " for " + std::to_string(context.scope.length) +
+              " tokens; T_fixed " + Ms(device.fixed().compute_us()) + ", embedding rows " +
+              Ms(device.fixed().embed_io_us) + " of IO" +
+              (wake_us > 0 ? ", woken " + Ms(wake_us) + " ahead" : ""));
 }
 
-/// One plan for one length and clock, with its figures.
-Result<Plan> PlanOne(const PlanInput& input, const PlanRequest& request, const PlanningScope& scope,
-                     std::vector<std::string>* explain) {
-  STI_ASSIGN_OR_RETURN(const Planning planning, Planning::Prepare(input, request, scope, explain));
-  SayTimes(planning);
-  const bool elastic = DelayModelFor(request.strategy) == DelayModel::kBudgets;
-  STI_ASSIGN_OR_RETURN(Plan plan, elastic ? PlanElastic(planning) : PlanBaseline(planning));
-  const PlanCheck check = EvaluatePlan(input, request, planning.devices, plan);
-  FillFigures(check, &plan);
-  planning.Say("preload: " + std::to_string(plan.preload.size()) + " shards, " +
-               std::to_string(plan.preload_bytes) + " of " + std::to_string(request.preload_bytes) +
-               " bytes");
-  planning.Say("prediction: " + Ms(plan.predicted_latency_us) + " median, " +
-               Ms(plan.predicted_p99_us) + " p99, peak " +
-               std::to_string(plan.predicted_peak_bytes) + " bytes" +
-               (plan.predicted_accuracy ? ", accuracy " + Fixed4(*plan.predicted_accuracy) : "") +
-               (check.valid ? "" : "; misses: " + check.problem));
-  if (scope.host == nullptr) PlanTurns(planning, &plan);
+void SayFigures(const PlanningContext& context, const Plan& plan, const Verdict& verdict) {
+  context.Say("preload: " + std::to_string(plan.preload.size()) + " shards, " +
+              std::to_string(plan.preload_bytes) + " of " +
+              std::to_string(context.request.preload_bytes) + " bytes");
+  context.Say("prediction: " + Ms(plan.predicted_latency_us) + " median, " +
+              Ms(plan.predicted_p99_us) + " p99, peak " +
+              std::to_string(plan.predicted_peak_bytes) + " bytes" +
+              (plan.predicted_accuracy ? ", accuracy " + Fixed4(*plan.predicted_accuracy) : "") +
+              (verdict.valid ? "" : "; misses: " + verdict.problem));
+}
+
+/// Returns the plan of one scope with its figures, without turns and variants.
+Result<Plan> PlanOne(const PlanningContext& context) {
+  SayTimes(context);
+  const bool budgets = DelayModelFor(context.request.strategy) == DelayModel::kBudgets;
+  STI_ASSIGN_OR_RETURN(Plan plan, budgets ? SearchPlan(context) : PlanFixedBits(context));
+  const Verdict verdict = Evaluate(context.input, context.request.judging, context.devices, plan);
+  FillFigures(verdict, &plan);
+  SayFigures(context, plan, verdict);
   return plan;
 }
 
-/// The least target whose plan is predicted to reach request.min_accuracy.
+/// Finds the least target whose plan is predicted to reach request.min_accuracy.
 class AccuracySearch {
  public:
-  AccuracySearch(const PlanInput& input, const PlanRequest& request, const PlanningScope& scope)
-      : input_(input), request_(request), scope_(scope) {}
+  AccuracySearch(const CheckedInput& input, PlanRequest request, const PlanningScope& scope)
+      : input_(input), request_(std::move(request)), scope_(scope) {}
 
   Result<double> Run() {
     const double accuracy = *request_.min_accuracy;
@@ -74,25 +80,25 @@ class AccuracySearch {
   }
 
  private:
-  /// A time in which any submodel can be loaded and computed one after the other.
-  Result<double> AllAtFullFidelity() const {
-    PlanRequest request = request_;
-    request.min_accuracy.reset();
-    request.target_us.reset();
-    request.strategy = Strategy::kLoadExec;
-    request.submodel = {input_.info.shape.layers, input_.info.shape.width};
-    if (request_.submodel) request.submodel = request_.submodel;
-    request.uniform_bits = input_.catalog.bits.back();
-    request.judging.memory_bytes.reset();
-    STI_ASSIGN_OR_RETURN(const Plan plan, PlanOne(input_, request, scope_, nullptr));
+  /// Returns a time in which any submodel can be loaded and computed one after the other.
+  [[nodiscard]] Result<double> AllAtFullFidelity() const {
+    PlanRequest one = request_;
+    one.min_accuracy.reset();
+    one.target_us.reset();
+    one.strategy = Strategy::kLoadExec;
+    one.submodel = {input_->info.shape.layers, input_->info.shape.width};
+    if (request_.submodel) one.submodel = request_.submodel;
+    one.uniform_bits = input_->catalog.bits.back();
+    one.judging.memory_bytes.reset();
+    STI_RETURN_IF_ERROR(ValidateRequest(one));
+    STI_ASSIGN_OR_RETURN(const Plan plan, PlanFor(one));
     return std::ceil(plan.predicted_p99_us);
   }
 
-  Result<double> AccuracyAt(double target_us) const {
-    PlanRequest request = request_;
-    request.target_us = target_us;
-    request.turns = 0;
-    STI_ASSIGN_OR_RETURN(const Plan plan, PlanOne(input_, request, scope_, nullptr));
+  [[nodiscard]] Result<double> AccuracyAt(double target_us) const {
+    PlanRequest one = request_;
+    one.target_us = target_us;
+    STI_ASSIGN_OR_RETURN(const Plan plan, PlanFor(one));
     if (!plan.predicted_accuracy) {
       return UsageError(
           "--min-accuracy needs A(n, m) of the submodels; run sti-importance --submodels and give "
@@ -101,39 +107,30 @@ class AccuracySearch {
     return *plan.predicted_accuracy;
   }
 
-  const PlanInput& input_;
-  const PlanRequest& request_;
-  const PlanningScope& scope_;
+  [[nodiscard]] Result<Plan> PlanFor(const PlanRequest& one) const {
+    STI_ASSIGN_OR_RETURN(const PlanningContext context,
+                         PlanningContext::Make(input_, one, scope_, nullptr));
+    return PlanOne(context);
+  }
+
+  const CheckedInput& input_;
+  const PlanRequest request_;
+  const PlanningScope scope_;
 };
 
-/// The request with the target that its accuracy needs.
-Result<PlanRequest> WithTarget(const PlanInput& input, const PlanRequest& request,
-                               const PlanningScope& scope, std::vector<std::string>* explain) {
-  if (!request.min_accuracy) return request;
-  if (request.strategy != Strategy::kSti)
-    return UsageError("--min-accuracy is for the strategy sti; drop one of the two");
-  STI_ASSIGN_OR_RETURN(const double target_us, AccuracySearch(input, request, scope).Run());
-  if (explain != nullptr) {
-    explain->push_back("accuracy: " + Fixed4(*request.min_accuracy) +
-                       " takes a target of at least " + MsUp(target_us));
-  }
-  PlanRequest found = request;
-  found.target_us = target_us;
-  return found;
-}
-
-/// Lengths and clocks of the plan and its variants; the plan's own first.
-Result<std::vector<PlanningScope>> ScopesOf(const PlanInput& input, const PlanRequest& request) {
-  STI_ASSIGN_OR_RETURN(const uint32_t length, PlannedLength(input, request));
-  std::vector<uint32_t> lengths = request.further_lengths;
+/// Returns lengths and clocks of the plan and its variants; the plan's own first.
+Result<std::vector<PlanningScope>> ScopesOf(const CheckedInput& input, uint32_t asked_length,
+                                            std::vector<uint32_t> further_lengths,
+                                            const std::vector<uint64_t>& clocks) {
+  STI_ASSIGN_OR_RETURN(const uint32_t length, PlannedLength(input, asked_length));
+  std::vector<uint32_t> lengths = std::move(further_lengths);
   lengths.push_back(length);
   std::sort(lengths.begin(), lengths.end(), std::greater<>());
   lengths.erase(std::unique(lengths.begin(), lengths.end()), lengths.end());
-  std::vector<uint64_t> clocks = request.clocks;
-  if (clocks.empty()) clocks.push_back(0);
   std::vector<PlanningScope> scopes;
-  scopes.reserve(lengths.size() * clocks.size());
+  scopes.reserve(lengths.size() * std::max<size_t>(1, clocks.size()));
   for (uint32_t each : lengths) {
+    if (clocks.empty()) scopes.push_back({each, 0, nullptr});
     for (uint64_t clock : clocks) scopes.push_back({each, clock, nullptr});
   }
   return scopes;
@@ -143,25 +140,58 @@ Result<std::vector<PlanningScope>> ScopesOf(const PlanInput& input, const PlanRe
 
 Result<Plan> MakePlan(const PlanInput& input, const PlanRequest& request,
                       std::vector<std::string>* explain) {
-  STI_ASSIGN_OR_RETURN(std::vector<PlanningScope> scopes, ScopesOf(input, request));
-  STI_ASSIGN_OR_RETURN(const PlanRequest resolved,
-                       WithTarget(input, request, scopes.front(), explain));
-  STI_ASSIGN_OR_RETURN(Plan plan, PlanOne(input, resolved, scopes.front(), explain));
+  STI_ASSIGN_OR_RETURN(const CheckedInput checked, CheckedInput::Make(input));
+  return MakePlan(checked, request, explain);
+}
+
+Result<Plan> MakePlan(const CheckedInput& input, const PlanRequest& request,
+                      std::vector<std::string>* explain) {
+  STI_RETURN_IF_ERROR(ValidateRequest(request));
+
+  // Beyond this point, neither request nor input is validated any more.
+  STI_ASSIGN_OR_RETURN(std::vector<PlanningScope> scopes,
+                       ScopesOf(input, request.length, request.further_lengths, request.clocks));
+
+  // A least accuracy becomes a target.
+  PlanRequest resolved = request;
+  if (request.min_accuracy) {
+    STI_ASSIGN_OR_RETURN(const double target_us,
+                         AccuracySearch(input, request, scopes.front()).Run());
+    resolved.target_us = target_us;
+    if (explain != nullptr) {
+      explain->push_back("accuracy: " + Fixed4(*request.min_accuracy) +
+                         " takes a target of at least " + MsUp(target_us));
+    }
+  }
+
+  // The plan itself: submodel, bits, preload, figures.
+  STI_ASSIGN_OR_RETURN(const PlanningContext context,
+                       PlanningContext::Make(input, resolved, scopes.front(), explain));
+  STI_ASSIGN_OR_RETURN(Plan plan, PlanOne(context));
+
+  // What changes from turn to turn.
+  PlanTurns(context, &plan);
+
+  // Further lengths and clocks, which share the plan's preload buffer.
   std::vector<Plan> variants;
   for (size_t i = 1; i < scopes.size(); ++i) {
     scopes[i].host = &plan;
-    STI_ASSIGN_OR_RETURN(Plan variant, PlanOne(input, resolved, scopes[i], explain));
+    STI_ASSIGN_OR_RETURN(const PlanningContext other,
+                         PlanningContext::Make(input, resolved, scopes[i], explain));
+    STI_ASSIGN_OR_RETURN(Plan variant, PlanOne(other));
     variants.push_back(std::move(variant));
   }
   plan.variants = std::move(variants);
-  if (request.min_accuracy && request.target_us) plan.target_us = request.target_us;
-  // Once more: now with variants and turns, which take memory too, and the target as asked.
-  STI_ASSIGN_OR_RETURN(const PlanCheck check, JudgePlan(input, request, plan));
-  FillFigures(check, &plan);
-  if (!check.fits_memory) {
-    return InfeasibleError("the plan, its variants and turns need " +
-                           std::to_string(check.peak_bytes) + " bytes together; raise --memory, " +
-                           "lower --turn-buffer or plan fewer lengths");
+
+  // The figures once more: now with variants and turns, which take memory too, and the target as
+  // asked.
+  if (request.target_us) plan.target_us = request.target_us;
+  const Verdict verdict = Evaluate(input, request.judging, context.devices, plan);
+  FillFigures(verdict, &plan);
+  if (!verdict.fits_memory) {
+    return InfeasibleError(
+        "the plan, its variants and turns need " + std::to_string(verdict.peak_bytes) +
+        " bytes together; raise --memory, " + "lower --turn-buffer or plan fewer lengths");
   }
   return plan;
 }

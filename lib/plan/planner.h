@@ -13,13 +13,17 @@
 
 namespace sti {
 
-/// Plans: bits, preload and figures, then variants and turns where asked for. kUsage for a request
-/// that makes no sense, kData for input that contradicts itself or belongs to another model,
-/// kInfeasible if no plan meets the request; the message then holds the smallest feasible T.
-/// Strategy "sti" never misses T while some plan meets it; the only plans with `meets_target` false
-/// come from "sti-paper" and "random". `explain`, where given, receives one line a decision.
-/// Thread-safe.
+/// Makes a plan: bits, preload and figures, then turns and variants where asked for. Returns kUsage
+/// for a request that makes no sense, kDamaged or kForeign for input that contradicts itself or
+/// belongs to another model, kInfeasible if no plan meets the request; the message then holds the
+/// smallest feasible T. Strategy kSti never misses T while some plan meets it; the only plans with
+/// `meets_target` false come from kStiPaper and kRandom. `explain`, where given, receives one line
+/// a decision. Thread-safe.
 Result<Plan> MakePlan(const PlanInput& input, const PlanRequest& request,
+                      std::vector<std::string>* explain = nullptr);
+
+/// Makes a plan as the other MakePlan does, of an input that has been checked already.
+Result<Plan> MakePlan(const CheckedInput& input, const PlanRequest& request,
                       std::vector<std::string>* explain = nullptr);
 
 }  // namespace sti

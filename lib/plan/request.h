@@ -1,6 +1,6 @@
 // What a planner is given. A *request* is what a person asks for; an *input* is what is known of
 // the model and the device. Every other header of this room stands on these two, and the planner on
-// top of all.
+// top of all. What depends on an input takes it checked.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/digest.h"
+#include "base/result.h"
 #include "types/device_profile.h"
 #include "types/importance.h"
 #include "types/model_info.h"
@@ -67,17 +68,16 @@ struct ColdBytes {
   std::vector<uint64_t> layers;  ///< [N] resident parts: biases and norms
 };
 
-/// The bytes that a process holds before shards. Whoever lays memory out tells these numbers; they
+/// What a process holds before shards, in bytes. Whoever lays memory out tells these numbers; they
 /// depend on model and profile alone, so that a plan is the same on every machine.
 struct MemoryBeforeShards {
   uint64_t process = 0;   ///< code, libraries, stacks; 0: not known
   uint64_t resident = 0;  ///< of an open model: biases, norms, head and tokenizer
-  /// Returns the bytes that a run works in, for inputs of so many tokens through layers of so many
-  /// slices; pure.
+  /// What a run works in, for inputs of so many tokens through layers of so many slices; pure.
   std::function<uint64_t(uint32_t tokens, uint32_t width)> working = nullptr;
 };
 
-/// The facts that a plan is made from. References must outlive the call.
+/// The facts that a plan is made from. References must outlive whatever is made from them.
 struct PlanInput {
   const ModelInfo& info;
   const ShardCatalog& catalog;
@@ -87,6 +87,25 @@ struct PlanInput {
   Digest shape;
   MemoryBeforeShards memory = {};
   const ColdBytes* cold = nullptr;  ///< null: not known, and no cold start can be planned
+};
+
+/// Returns kUsage unless the request makes sense for some model and device.
+Status ValidateRequest(const PlanRequest& request);
+
+/// A PlanInput that has been validated, once. All code behind MakePlan takes this.
+class CheckedInput {
+ public:
+  /// Returns kDamaged if the catalog, the model or the profile contradicts itself, or the
+  /// importance does not have the model's shards; kForeign or kDamaged if profile or importance is
+  /// for another model.
+  static Result<CheckedInput> Make(const PlanInput& input);
+
+  const PlanInput* operator->() const { return &input_; }
+
+ private:
+  explicit CheckedInput(const PlanInput& input) : input_(input) {}
+
+  PlanInput input_;
 };
 
 }  // namespace sti

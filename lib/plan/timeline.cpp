@@ -1,175 +1,67 @@
 #include "plan/timeline.h"
 
-#include <algorithm>
+#include <optional>
+#include <set>
+
+#include "plan/judge.h"
+#include "plan/play/cold.h"
+#include "plan/play/planned_run.h"
 
 namespace sti {
 namespace {
 
-/// The pipeline at work: what each lane has reached.
-class Lanes {
- public:
-  Lanes(const ComputeLane& lane, std::optional<uint64_t> staging_bytes, double wake_us,
-        std::vector<WorkSpan>* spans)
-      : lane_(lane),
-        staging_bytes_(staging_bytes),
-        spans_(spans),
-        staged_(lane.layers + 1),
-        waits_(lane.layers + 1),
-        ends_us_(lane.layers),
-        io_us_(-wake_us),
-        compute_us_(lane.fixed.embed_io_us) {
-    if (io_us_ >= 0) ReadRows();
-    Compute(Work::kEmbed, 0, lane.fixed.embed_us);
-  }
-
-  /// Runs layers up to, but not including, `position`; their shards have all been read.
-  void ComputeUntil(uint32_t position) {
-    for (; next_ < position; ++next_) {
-      compute_us_ = std::max(compute_us_, waits_[next_] ? io_us_ : 0.0);
-      Compute(Work::kLayer, next_, lane_.LayerUs(next_));
-      ends_us_[next_] = compute_us_;
+/// Returns the shards that a plan reads, in layer order.
+std::vector<ShardAtBits> StreamedBy(const Plan& plan) {
+  const std::set<ShardAtBits> preloaded(plan.preload.begin(), plan.preload.end());
+  std::vector<ShardAtBits> streamed;
+  for (uint32_t k = 0; k < plan.layers.size(); ++k) {
+    for (uint32_t i = 0; i < plan.width; ++i) {
+      const ShardAtBits shard{plan.Id(k, i), plan.bits.At(k, i)};
+      if (!preloaded.contains(shard)) streamed.push_back(shard);
     }
   }
+  return streamed;
+}
 
-  /// Reads the parts of layers up to and including `position`, the head's behind the last layer's;
-  /// false if there never is room for one.
-  bool ReadPartsUntil(uint32_t position) {
-    for (; parts_read_ < lane_.part_us.size() && parts_read_ <= position; ++parts_read_) {
-      ComputeUntil(parts_read_);
-      const uint64_t bytes = lane_.part_bytes[parts_read_];
-      if (!MakeRoom(bytes)) return false;
-      Load(Work::kPart, parts_read_, lane_.part_us[parts_read_]);
-      Stage(parts_read_, bytes);
-    }
-    return true;
-  }
+PlanEvent Named(const LaneSpan& span, const Plan& plan, const std::vector<ShardAtBits>& streamed) {
+  using Kind = LaneSpan::Kind;
+  PlanEvent event{span.kind, {}, span.start_us, span.end_us};
+  const bool of_layer = span.kind == Kind::kLayer || span.kind == Kind::kResident;
+  if (of_layer && span.index < plan.layers.size()) event.shard.id.layer = plan.layers[span.index];
+  if (span.kind == Kind::kLoad) event.shard = streamed[span.index];
+  return event;
+}
 
-  /// Reads one shard as soon as there is room; false if there never is.
-  bool Read(const StreamedShard& shard, size_t index) {
-    if (!MakeRoom(shard.bytes)) return false;
-    Load(Work::kLoad, index, shard.load_us);
-    Stage(shard.position, shard.bytes);
-    return true;
-  }
-
-  /// The label's moment, where there is room for the head's part.
-  std::optional<double> Finish() {
-    if (!ReadPartsUntil(lane_.layers)) return std::nullopt;
-    ComputeUntil(lane_.layers);
-    if (!rows_read_) ReadRows();
-    if (!lane_.part_us.empty()) compute_us_ = std::max(compute_us_, io_us_);
-    Compute(Work::kHead, 0, lane_.fixed.head_us);
-    return compute_us_;
-  }
-
- private:
-  void Note(Work work, size_t index, double start_us, double end_us) {
-    const bool shown = end_us > start_us || work == Work::kLoad || work == Work::kLayer;
-    if (spans_ != nullptr && shown) spans_->push_back({work, index, start_us, end_us});
-  }
-
-  void Compute(Work work, size_t index, double time_us) {
-    Note(work, index, compute_us_, compute_us_ + time_us);
-    compute_us_ += time_us;
-  }
-
-  void Load(Work work, size_t index, double load_us) {
-    double left_us = load_us;
-    if (!rows_read_ && io_us_ + left_us > 0) {
-      // The text comes while this read is under way, or while the lane waits for room.
-      if (io_us_ < 0) {
-        left_us += io_us_;
-        Note(work, index, io_us_, 0);
-      }
-      ReadRows();
-    }
-    Note(work, index, io_us_, io_us_ + left_us);
-    io_us_ += left_us;
-  }
-
-  void Stage(uint32_t position, uint64_t bytes) {
-    used_ += bytes;
-    staged_[position] += bytes;
-    waits_[position] = true;
-  }
-
-  /// At time 0, whatever the lane has been doing or waiting for.
-  void ReadRows() {
-    Note(Work::kRows, 0, 0, lane_.fixed.embed_io_us);
-    io_us_ = std::max(io_us_, 0.0) + lane_.fixed.embed_io_us;
-    rows_read_ = true;
-  }
-
-  bool MakeRoom(uint64_t bytes) {
-    if (!staging_bytes_) return true;
-    while (bytes > *staging_bytes_ || used_ > *staging_bytes_ - bytes) {
-      if (oldest_ >= next_) return false;  // only this very layer is staged
-      if (staged_[oldest_] > 0) WaitUntil(ends_us_[oldest_]);
-      used_ -= staged_[oldest_];
-      ++oldest_;
-    }
-    return true;
-  }
-
-  /// No layer ends before the rows are read, so a lane that waits for one reads them meanwhile.
-  void WaitUntil(double time_us) {
-    if (!rows_read_) ReadRows();
-    io_us_ = std::max(io_us_, time_us);
-  }
-
-  const ComputeLane& lane_;
-  const std::optional<uint64_t> staging_bytes_;
-  std::vector<WorkSpan>* spans_;
-  std::vector<uint64_t> staged_;  ///< bytes read for each layer, and the head
-  std::vector<bool> waits_;       ///< for each of them, that something is read for it
-  std::vector<double> ends_us_;   ///< when each computed layer ended
-  double io_us_;
-  double compute_us_;
-  bool rows_read_ = false;
-  uint64_t used_ = 0;  ///< bytes staged now
-  uint32_t next_ = 0;  ///< layer to compute next
-  uint32_t parts_read_ = 0;
-  uint32_t oldest_ = 0;  ///< first layer not freed
-};
+/// Makes two events of the first one of a cold start.
+void SplitOpening(double open_us, PlanTimeline* timeline) {
+  if (open_us <= 0) return;
+  timeline->events.front().start_us = open_us;
+  timeline->events.insert(timeline->events.begin(), {LaneSpan::Kind::kOpen, {}, 0, open_us});
+}
 
 }  // namespace
 
-std::optional<double> PipelineLatency(const ComputeLane& lane,
-                                      std::span<const StreamedShard> shards,
-                                      std::optional<uint64_t> staging_bytes, double wake_us,
-                                      std::vector<WorkSpan>* spans) {
-  Lanes lanes(lane, staging_bytes, wake_us, spans);
-  for (size_t i = 0; i < shards.size(); ++i) {
-    if (!lanes.ReadPartsUntil(shards[i].position)) return std::nullopt;
-    lanes.ComputeUntil(shards[i].position);
-    if (!lanes.Read(shards[i], i)) return std::nullopt;
-  }
-  return lanes.Finish();
-}
-
-double SerialLatency(const ComputeLane& lane, std::span<const StreamedShard> shards,
-                     std::vector<WorkSpan>* spans) {
-  double now_us = 0;
-  const auto work = [&](Work kind, size_t index, double time_us) {
-    const bool shown = time_us > 0 || kind == Work::kLoad || kind == Work::kLayer;
-    if (spans != nullptr && shown) spans->push_back({kind, index, now_us, now_us + time_us});
-    now_us += time_us;
-  };
-  work(Work::kRows, 0, lane.fixed.embed_io_us);
-  size_t parts = 0;
-  const auto read_parts = [&](size_t until) {
-    for (; parts < lane.part_us.size() && parts <= until; ++parts)
-      work(Work::kPart, parts, lane.part_us[parts]);
-  };
-  for (size_t i = 0; i < shards.size(); ++i) {
-    read_parts(shards[i].position);
-    work(Work::kLoad, i, shards[i].load_us);
-  }
-  read_parts(lane.layers);
-  work(Work::kEmbed, 0, lane.fixed.embed_us);
-  for (size_t k = 0; k < lane.layers; ++k) work(Work::kLayer, k, lane.LayerUs(k));
-  work(Work::kHead, 0, lane.fixed.head_us);
-  return now_us;
+Result<PlanTimeline> PlayPlan(const PlanInput& input, const Judging& judging, const Plan& plan,
+                              Risk risk) {
+  STI_ASSIGN_OR_RETURN(const CheckedInput checked, CheckedInput::Make(input));
+  STI_ASSIGN_OR_RETURN(const DeviceModels devices, CheckedDevices(checked, judging, plan));
+  const Verdict verdict = Evaluate(checked, judging, devices, plan);
+  const DeviceModel& device = risk == Risk::kP99 ? devices.p99 : devices.median;
+  const PlannedRun run = RunOf(checked, device, plan);
+  std::optional<uint64_t> staging;
+  if (verdict.fits_memory) staging = verdict.staging_bytes;
+  std::vector<LaneSpan> spans;
+  PlanTimeline timeline;
+  timeline.latency_us = LatencyOf(run, staging, &spans);
+  timeline.wake_us = run.wake_us;
+  const double start_us = plan.cold ? input.profile.start_us : 0;
+  const std::vector<ShardAtBits> streamed = StreamedBy(plan);
+  timeline.events.reserve(spans.size() + 1);
+  for (const LaneSpan& span : spans) timeline.events.push_back(Named(span, plan, streamed));
+  if (plan.cold)
+    SplitOpening(start_us + ColdTimesOf(checked, device, plan.layers).open_io_us, &timeline);
+  timeline.stall_us = StallOf(run, start_us, timeline.latency_us);
+  return timeline;
 }
 
 }  // namespace sti

@@ -125,11 +125,11 @@ plan() { sti-plan model.sti --profile device.json --importance model.importance 
 
 @test "--explain tells each step, --json leaves stdout to the plan" {
   works plan --explain -q --target 12ms -o a.plan
-  like "$output" "*first pass: *"
+  like "$output" "*uniform bits: *"
   run --separate-stderr plan --explain --json --target 12ms
   same "$status" 0
   holds "$output" '.strategy == "sti"'
-  like "$stderr" "*first pass: *"
+  like "$stderr" "*uniform bits: *"
 }
 
 @test "--risk median may plan what p99 does not allow" {

@@ -1,10 +1,10 @@
-#include "plan/allocation.h"
+#include "plan/search/allocation.h"
 
 #include <gtest/gtest.h>
 
 #include <numeric>
 
-#include "plan/aib.h"
+#include "plan/budget.h"
 #include "world.h"
 
 namespace sti {

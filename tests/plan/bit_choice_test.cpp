@@ -1,4 +1,4 @@
-#include "plan/bit_choice.h"
+#include "plan/search/bit_choice.h"
 
 #include <gtest/gtest.h>
 

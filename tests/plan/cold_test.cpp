@@ -1,16 +1,19 @@
 // Cold starts: everything that is loaded counts, in the order of need.
-#include "plan/cold.h"
+#include "plan/play/cold.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "plan/plan_timeline.h"
-#include "plan/planned_run.h"
+#include "plan/judge.h"
+#include "plan/play/planned_run.h"
+#include "plan/timeline.h"
 #include "world.h"
 
 namespace sti {
 namespace {
+
+using Kind = LaneSpan::Kind;
 
 /// Reads take 1 us a block; a layer 100 us.
 struct ColdWorld {
@@ -30,6 +33,7 @@ struct ColdWorld {
     input.cold = &bytes;
     return input;
   }
+  [[nodiscard]] CheckedInput checked() const { return test::Checked(input()); }
 };
 
 PlanRequest Cold() {
@@ -75,7 +79,7 @@ TEST(Cold, PartsTakeStagingAsShardsDo) {
   // The head's 300 blocks are read while layer 1 computes, whose 70 are still there; layer 0's 60
   // are not: it is done at 1240, and to wait from 1210 until then would be late.
   const auto device = DeviceModel::Make(cold.world.profile, 128, Risk::kMedian);
-  const PlannedRun run = RunOf(cold.input(), *device, *plan);
+  const PlannedRun run = RunOf(cold.checked(), *device, *plan);
   EXPECT_EQ(LatencyOf(run, 430 * 4096), plan->predicted_latency_us);
   EXPECT_NEAR(LatencyOf(run, 429 * 4096), plan->predicted_latency_us + 30, 1e-9);
   EXPECT_TRUE(std::isinf(LatencyOf(run, 299 * 4096)));
@@ -106,16 +110,16 @@ TEST(Cold, TimelineNamesItsParts) {
   request.submodel = {2, 1};
   const auto plan = MakePlan(cold.input(), request);
   ASSERT_TRUE(plan.ok());
-  const auto timeline = PlayPlan(cold.input(), PlanRequest(), *plan);
+  const auto timeline = PlayPlan(cold.input(), Judging(), *plan);
   ASSERT_TRUE(timeline.ok()) << timeline.error().Message();
   EXPECT_EQ(timeline->latency_us, plan->predicted_latency_us);
   EXPECT_EQ(timeline->stall_us, plan->times->stall_us);
-  std::vector<Work> io;
+  std::vector<Kind> io;
   for (const PlanEvent& event : timeline->events) {
-    if (IsIo(event.work)) io.push_back(event.work);
+    if (IsIo(event.kind)) io.push_back(event.kind);
   }
-  EXPECT_EQ(io, (std::vector<Work>{Work::kOpen, Work::kRows, Work::kPart, Work::kLoad, Work::kPart,
-                                   Work::kLoad, Work::kPart}));
+  EXPECT_EQ(io, (std::vector<Kind>{Kind::kOpen, Kind::kRows, Kind::kResident, Kind::kLoad,
+                                   Kind::kResident, Kind::kLoad, Kind::kResident}));
   EXPECT_NEAR(timeline->events[0].end_us, 1066, 1e-9);
   EXPECT_EQ(timeline->events[1].start_us, timeline->events[0].end_us);
 }
@@ -157,7 +161,7 @@ TEST(Cold, EveryTargetThatCanBeMetIsMetAndNoOther) {
       }
       ++met;
       EXPECT_TRUE(plan->meets_target);
-      const auto check = CheckPlan(cold.input(), PlanRequest(), *plan);
+      const auto check = CheckPlan(cold.input(), Judging(), *plan);
       ASSERT_TRUE(check.ok() && check->valid);
       EXPECT_EQ(check->aib_us, plan->aib_us);
     }
@@ -200,7 +204,7 @@ TEST(Cold, PlansMeetTheirTargetsAndCheckTheSame) {
         EXPECT_TRUE(plan->meets_target);
         EXPECT_LE(plan->predicted_p99_us, target_us);
       }
-      const auto check = CheckPlan(input, PlanRequest(), *plan);
+      const auto check = CheckPlan(input, Judging(), *plan);
       ASSERT_TRUE(check.ok()) << check.error().Message();
       EXPECT_EQ(check->latency_us, plan->predicted_latency_us);
       EXPECT_EQ(check->p99_us, plan->predicted_p99_us);
@@ -208,7 +212,7 @@ TEST(Cold, PlansMeetTheirTargetsAndCheckTheSame) {
       // The same plan by a warm process is faster.
       Plan warm = *plan;
       warm.cold = false;
-      EXPECT_LT(CheckPlan(input, PlanRequest(), warm)->latency_us, plan->predicted_latency_us);
+      EXPECT_LT(CheckPlan(input, Judging(), warm)->latency_us, plan->predicted_latency_us);
     }
   }
 }
@@ -280,11 +284,11 @@ TEST(Cold, WhatMakesNoSenseIsRefused) {
   request.submodel = {2, 1};
   const auto plan = MakePlan(cold.input(), request);
   ASSERT_TRUE(plan.ok());
-  EXPECT_EQ(CheckPlan(cold.world.input(), PlanRequest(), *plan).error().kind, ErrorKind::kUsage);
+  EXPECT_EQ(CheckPlan(cold.world.input(), Judging(), *plan).error().kind, ErrorKind::kUsage);
   Plan mixed = *plan;
   mixed.variants = {*plan};
   mixed.variants[0].cold = false;
-  EXPECT_EQ(CheckPlan(cold.input(), PlanRequest(), mixed).error().kind, ErrorKind::kDamaged);
+  EXPECT_EQ(CheckPlan(cold.input(), Judging(), mixed).error().kind, ErrorKind::kDamaged);
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 #include <sstream>
 
 #include "format/profile_file.h"
-#include "plan/evaluation.h"
+#include "plan/judge.h"
 #include "world.h"
 
 namespace sti {
@@ -144,13 +144,13 @@ TEST(Conformance, ValidIffInTimeAndStallFreeIffValidWithoutSlack) {
     const int64_t least = (n - 1) * c.layer_us + c.last_us + c.head_us;
     const int64_t slack = static_cast<int64_t>(random.Below(60));
     c.plan.target_us = static_cast<double>(least + slack);
-    const auto check = CheckPlan(c.world.input(), PlanRequest(), c.plan);
+    const auto check = CheckPlan(c.world.input(), Judging(), c.plan);
     ASSERT_TRUE(check.ok()) << check.error().Message();
     ASSERT_EQ(check->valid, end <= least + slack) << trial;
     ASSERT_DOUBLE_EQ(check->p99_us, static_cast<double>(end)) << trial;
     valid += check->valid ? 1 : 0;
     c.plan.target_us = static_cast<double>(least);
-    const auto tight = CheckPlan(c.world.input(), PlanRequest(), c.plan);
+    const auto tight = CheckPlan(c.world.input(), Judging(), c.plan);
     ASSERT_EQ(tight->valid, stalls == 0) << trial;
     stall_free += tight->valid ? 1 : 0;
   }

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "plan/evaluation.h"
+#include "plan/judge.h"
 #include "world.h"
 
 namespace sti {
@@ -62,7 +62,7 @@ TEST(DriftedProfile, ReplansWithinTheTarget) {
   // A compute that throttles to half and a flash that somebody else reads too.
   const DeviceProfile now = DriftedProfile(world.profile, 1.9, 1.6);
   const PlanInput input{world.info, world.catalog, now, nullptr, world.input().model, {}, {}};
-  const auto late = CheckPlan(input, request, *before);
+  const auto late = CheckPlan(input, request.judging, *before);
   ASSERT_TRUE(late.ok());
   EXPECT_FALSE(late->valid);
   const auto after = MakePlan(input, request);

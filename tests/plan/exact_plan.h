@@ -7,50 +7,50 @@
 #include <optional>
 
 #include "exact_solver.h"
-#include "plan/planning.h"
+#include "plan/search/context.h"
 
 namespace sti::test {
 
 /// Times are whole multiples of `grid_us`, sizes of `grid_bytes`.
-inline ExactProblem ExactOf(const Planning& planning, const Submodel& submodel, double grid_us = 1,
-                            uint64_t grid_bytes = 1) {
-  const Allocation lowest = planning.AllocationOf(submodel);
+inline ExactProblem ExactOf(const PlanningContext& context, const Submodel& submodel,
+                            double grid_us = 1, uint64_t grid_bytes = 1) {
+  const Allocation lowest = context.AllocationOf(submodel);
   ExactProblem problem;
   problem.layers = submodel.depth;
   problem.width = submodel.width;
-  problem.levels = planning.costs.levels();
+  problem.levels = context.costs.levels();
   for (size_t shard = 0; shard < lowest.shards(); ++shard) {
-    const double weight = planning.value.Weight(lowest.IdOf(shard));
+    const double weight = context.value.Weight(lowest.IdOf(shard));
     for (size_t level = 0; level < problem.levels; ++level) {
-      problem.loss.push_back(weight * planning.value.Lack(level));
+      problem.loss.push_back(weight * context.value.Lack(level));
       problem.load_us.push_back(std::llround(lowest.LoadAt(shard, level) / grid_us));
       problem.bytes.push_back(static_cast<int64_t>(lowest.BytesAt(shard, level) / grid_bytes));
     }
   }
-  double first_us = *planning.request.target_us - planning.ComputeTime(submodel) -
-                    planning.devices.deciding().fixed().embed_io_us;
+  double first_us = *context.request.target_us - context.ComputeTime(submodel) -
+                    context.devices.deciding().fixed().embed_io_us;
   for (uint32_t k = 0; k < submodel.depth; ++k) {
     problem.capacity_us.push_back(static_cast<int64_t>(std::floor(first_us / grid_us + 1e-6)));
-    first_us += *planning.devices.deciding().LayerUs(submodel.width);
+    first_us += *context.devices.deciding().LayerUs(submodel.width);
   }
-  problem.preload_bytes = static_cast<int64_t>(planning.request.preload_bytes / grid_bytes);
+  problem.preload_bytes = static_cast<int64_t>(context.request.preload_bytes / grid_bytes);
   return problem;
 }
 
 /// The least loss of any submodel and bits; kNever if none is in time.
-inline double LeastLossOfAny(const Planning& planning, double grid_us = 1,
+inline double LeastLossOfAny(const PlanningContext& context, double grid_us = 1,
                              uint64_t grid_bytes = 1) {
   double best = kNever;
-  for (const Submodel& submodel : planning.submodels) {
-    const ExactProblem problem = ExactOf(planning, submodel, grid_us, grid_bytes);
+  for (const Submodel& submodel : context.submodels) {
+    const ExactProblem problem = ExactOf(context, submodel, grid_us, grid_bytes);
     const std::optional<double> lack = LeastLoss(problem);
     if (!lack) continue;
     double weight = 0;
     for (size_t at = 0; at < problem.loss.size(); at += problem.levels)
-      weight += problem.loss[at] / planning.value.Lack(0);
+      weight += problem.loss[at] / context.value.Lack(0);
     best =
-        std::min(best, planning.value.FullLoss(submodel.depth, submodel.width) +
-                           planning.value.Damage(submodel.depth, submodel.width) * *lack / weight);
+        std::min(best, context.value.FullLoss(submodel.depth, submodel.width) +
+                           context.value.Damage(submodel.depth, submodel.width) * *lack / weight);
   }
   return best;
 }

@@ -5,34 +5,26 @@
 #include <cstdint>
 #include <optional>
 
-#include "plan/world.h"
-
 namespace sti {
 namespace {
 
 // Numbers that tell tokens and width apart.
 uint64_t Working(uint32_t tokens, uint32_t width) { return uint64_t{1000} * tokens + width; }
 
-PlanInput InputOf(const test::World& world, uint64_t process) {
-  PlanInput input = world.input();
-  input.memory = {process, 100'000'000, Working};
-  return input;
-}
+MemoryBeforeShards MemoryOf(uint64_t process) { return {process, 100'000'000, Working}; }
 
 TEST(Memory, BeforeShardsIsProcessResidentAndWorking) {
-  const test::World world = test::Odroid();
-  EXPECT_EQ(BytesBeforeShards(InputOf(world, 7'000'000), 64, 5), 107'064'005U);
-  EXPECT_EQ(BytesBeforeShards(InputOf(world, 0), 64, 5), (uint64_t{8} << 20) + 100'064'005)
+  EXPECT_EQ(BytesBeforeShards(MemoryOf(7'000'000), 64, 5), 107'064'005U);
+  EXPECT_EQ(BytesBeforeShards(MemoryOf(0), 64, 5), (uint64_t{8} << 20) + 100'064'005)
       << "a process that was not measured";
 }
 
 TEST(Memory, APlanWithVariantsTakesTheLongestAndTheWidest) {
-  const test::World world = test::Odroid();
-  const PlanInput input = InputOf(world, 1);
+  const MemoryBeforeShards memory = MemoryOf(1);
   Plan plan;
   plan.length = 64;
   plan.width = 6;
-  EXPECT_EQ(BytesBeforeShards(input, plan), BytesBeforeShards(input, 64, 6));
+  EXPECT_EQ(BytesBeforeShards(memory, plan), BytesBeforeShards(memory, 64, 6));
   Plan longer = plan;
   longer.length = 128;
   longer.width = 3;
@@ -40,9 +32,9 @@ TEST(Memory, APlanWithVariantsTakesTheLongestAndTheWidest) {
   wider.length = 16;
   wider.width = 12;
   plan.variants = {longer};
-  EXPECT_EQ(BytesBeforeShards(input, plan), BytesBeforeShards(input, 128, 6));
+  EXPECT_EQ(BytesBeforeShards(memory, plan), BytesBeforeShards(memory, 128, 6));
   plan.variants = {longer, wider};
-  EXPECT_EQ(BytesBeforeShards(input, plan), BytesBeforeShards(input, 128, 12));
+  EXPECT_EQ(BytesBeforeShards(memory, plan), BytesBeforeShards(memory, 128, 12));
 }
 
 TEST(Memory, SumsStopAtTheLargestNumber) {
@@ -52,14 +44,13 @@ TEST(Memory, SumsStopAtTheLargestNumber) {
 }
 
 TEST(Memory, ShardsHaveWhatIsLeftOfTheLimit) {
-  const test::World world = test::Odroid();
-  const PlanInput input = InputOf(world, 1);
-  PlanRequest request;
-  EXPECT_EQ(ShardMemory(input, request, 64, 5), std::nullopt);
-  request.judging.memory_bytes = BytesBeforeShards(input, 64, 5) + 4096;
-  EXPECT_EQ(ShardMemory(input, request, 64, 5), 4096U);
-  request.judging.memory_bytes = 1;
-  EXPECT_EQ(ShardMemory(input, request, 64, 5), 0U);
+  const MemoryBeforeShards memory = MemoryOf(1);
+  Judging judging;
+  EXPECT_EQ(ShardMemory(memory, judging, 64, 5), std::nullopt);
+  judging.memory_bytes = BytesBeforeShards(memory, 64, 5) + 4096;
+  EXPECT_EQ(ShardMemory(memory, judging, 64, 5), 4096U);
+  judging.memory_bytes = 1;
+  EXPECT_EQ(ShardMemory(memory, judging, 64, 5), 0U);
 }
 
 }  // namespace

@@ -2,7 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "plan/evaluation.h"
+#include "plan/judge.h"
+#include "plan/memory.h"
 #include "world.h"
 
 namespace sti {
@@ -61,7 +62,7 @@ TEST(Planner, PlanIsCompleteAndCheckable) {
   EXPECT_GT(plan->preload.size(), 0u);
   EXPECT_GT(plan->predicted_peak_bytes, plan->preload_bytes + (8u << 20));
   EXPECT_GE(explain.size(), 4u);
-  auto check = CheckPlan(world.input(), PlanRequest(), *plan);
+  auto check = CheckPlan(world.input(), Judging(), *plan);
   ASSERT_TRUE(check.ok()) << check.error().Message();
   EXPECT_TRUE(check->valid);
   EXPECT_EQ(check->aib_us, plan->aib_us);
@@ -211,7 +212,7 @@ TEST(Planner, MemoryBoundsTheProcess) {
   test::World world = test::Odroid();
   PlanRequest request = Request(400e3);
   request.preload_bytes = 1000000;
-  const uint64_t base = BytesBeforeShards(world.input(), 128, 12);
+  const uint64_t base = BytesBeforeShards(world.memory(), 128, 12);
   request.judging.memory_bytes = base + 2000000;
   auto plan = MakePlan(world.input(), request);
   ASSERT_TRUE(plan.ok()) << plan.error().Message();

@@ -1,9 +1,10 @@
-// What may be asked of the planner beside a target: accuracy, lead time, lengths, clocks, prices.
+// What may be asked of the planner beside a target: accuracy, lead time, lengths, clocks,
+// infeasible ones.
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "plan/evaluation.h"
+#include "plan/judge.h"
 #include "plan/planner.h"
 #include "world.h"
 
@@ -50,7 +51,7 @@ TEST(Requests, MeasuredLossDecidesAndIsReported) {
       EXPECT_GE(*other->predicted_loss, *plan->predicted_loss - 1e-9);
     }
   }
-  const auto check = CheckPlan(world.input(), PlanRequest(), *plan);
+  const auto check = CheckPlan(world.input(), Judging(), *plan);
   EXPECT_EQ(check->loss, plan->predicted_loss);
   EXPECT_EQ(check->accuracy, plan->predicted_accuracy);
 }
@@ -119,7 +120,7 @@ TEST(Requests, LeadTimeIsIoBudget) {
   EXPECT_LT(*after->predicted_loss, *before->predicted_loss);
   EXPECT_EQ(after->wake_us, 200);
   EXPECT_LE(after->predicted_p99_us, 700);
-  const auto check = CheckPlan(world.input(), PlanRequest(), *after);
+  const auto check = CheckPlan(world.input(), Judging(), *after);
   EXPECT_TRUE(check->valid) << check->problem;
   EXPECT_EQ(check->aib_us, after->aib_us);
   // The rows of the text cannot be read ahead.
@@ -158,7 +159,7 @@ TEST(Requests, VariantsShareTheBuffer) {
       EXPECT_NE(std::find(variant.preload.begin(), variant.preload.end(), shard),
                 variant.preload.end());
     }
-    const auto check = CheckPlan(world.input(), PlanRequest(), variant);
+    const auto check = CheckPlan(world.input(), Judging(), variant);
     ASSERT_TRUE(check.ok() && check->valid);
     EXPECT_EQ(check->p99_us, variant.predicted_p99_us);
   }

@@ -1,9 +1,10 @@
 // Staging: the least that delays nothing, and what it adds to the peak.
 #include <gtest/gtest.h>
 
+#include "plan/judge.h"
 #include "plan/memory.h"
-#include "plan/planned_run.h"
-#include "plan/turn_run.h"
+#include "plan/play/planned_run.h"
+#include "plan/play/turn_reads.h"
 #include "world.h"
 
 namespace sti {
@@ -108,17 +109,17 @@ TEST(Staging, OfAPlanKeepsItsLatenciesAndLowersItsPeak) {
       EXPECT_LE(plan->staging_bytes, all);
       smaller += plan->staging_bytes < all ? 1 : 0;
       EXPECT_EQ(plan->predicted_peak_bytes,
-                BytesBeforeShards(input, *plan) + plan->preload_bytes + plan->staging_bytes);
+                BytesBeforeShards(input.memory, *plan) + plan->preload_bytes + plan->staging_bytes);
       for (const Risk risk : {Risk::kMedian, Risk::kP99}) {
         const auto device = DeviceModel::Make(world.profile, plan->length, risk);
         ASSERT_TRUE(device.ok());
-        const double free_us = LatencyOf(RunOf(input, *device, *plan), std::nullopt);
+        const double free_us = LatencyOf(RunOf(test::Checked(input), *device, *plan), std::nullopt);
         EXPECT_EQ(free_us,
                   risk == Risk::kP99 ? plan->predicted_p99_us : plan->predicted_latency_us);
       }
       EXPECT_EQ(plan->read_bytes, 128u << 10);
       EXPECT_EQ(plan->read_depth, 2u);
-      const auto check = CheckPlan(input, request, *plan);
+      const auto check = CheckPlan(input, request.judging, *plan);
       ASSERT_TRUE(check.ok());
       EXPECT_EQ(check->staging_bytes, plan->staging_bytes);
       EXPECT_EQ(check->peak_bytes, plan->predicted_peak_bytes);
@@ -168,12 +169,12 @@ TEST(Staging, ServesVariantsAndTurns) {
   ASSERT_TRUE(turns.ok()) << turns.error().Message();
   const auto device = DeviceModel::Make(world.profile, 128, Risk::kP99);
   for (const PlanTurn& turn : turns->turns) {
-    const PlannedRun run = TurnRunOf(world.input(), *device, *turns, turn);
+    const PlannedRun run = RunOf(world.checked(), *device, *turns, &turn);
     EXPECT_EQ(LatencyOf(run, turns->staging_bytes), turn.predicted_p99_us);
   }
-  const uint64_t overhang = TurnOverhang(world.input(), *device, *turns);
-  EXPECT_EQ(turns->predicted_peak_bytes,
-            BytesBeforeShards(world.input(), *turns) + 4'000'000 + overhang + turns->staging_bytes);
+  const uint64_t overhang = TurnOverhang(world.checked(), *device, *turns);
+  EXPECT_EQ(turns->predicted_peak_bytes, BytesBeforeShards(world.memory(), *turns) + 4'000'000 +
+                                             overhang + turns->staging_bytes);
 }
 
 TEST(Staging, OverhangIsWhatStaysAndIsRead) {
@@ -193,11 +194,11 @@ TEST(Staging, OverhangIsWhatStaysAndIsRead) {
   second.preload = {{0, 0, 2}, {0, 1, 2}};
   plan.turns = {first, second};
   // Planes of 0,0; nothing of 0,1; layer 1 is read through staging.
-  EXPECT_EQ(TurnOverhang(world.input(), *device, plan), 4096u);
+  EXPECT_EQ(TurnOverhang(world.checked(), *device, plan), 4096u);
   PlanTurn third = second;
   third.preload = {{0, 0, 4}, {0, 1, 2}, {1, 0, 4}};
   plan.turns.push_back(third);
-  EXPECT_EQ(TurnOverhang(world.input(), *device, plan), 4096u + 8192u) << "and 1,0, which stays";
+  EXPECT_EQ(TurnOverhang(world.checked(), *device, plan), 4096u + 8192u) << "and 1,0, which stays";
 }
 
 TEST(PlanTimes, AreTheDevicesAndTheStallIsPlayed) {

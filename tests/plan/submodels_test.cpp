@@ -1,4 +1,4 @@
-#include "plan/submodels.h"
+#include "plan/search/submodels.h"
 
 #include <gtest/gtest.h>
 
@@ -7,60 +7,58 @@
 namespace sti {
 namespace {
 
-std::string StageOne(const test::World& world, double target_us) {
+std::string ChosenAt(const test::World& world, double target_us) {
   auto device = DeviceModel::Make(world.profile, 128, Risk::kP99);
-  PlanRequest request;
-  request.target_us = target_us;
   std::vector<Submodel> feasible;
-  auto allowed = AllowedSubmodels(world.info, *device, request);
+  auto allowed = AllowedSubmodels(world.info, *device, SubmodelWish());
   for (const Submodel& s : *allowed) {
     if (s.depth * *device->LayerUs(s.width) <= target_us) feasible.push_back(s);
   }
   return NameOf(LargestThenDeepest(feasible, 0.2));
 }
 
-// STI Table 6, rows "Ours" and "Preload": what the stage-1 rule must give.
+// STI Table 6, rows "Ours" and "Preload": the rule of compute planning must give these.
 TEST(Submodels, Table6) {
   const test::World odroid = test::Odroid();
-  EXPECT_EQ(StageOne(odroid, 150e3), "3x3");
-  EXPECT_EQ(StageOne(odroid, 200e3), "5x3");
-  EXPECT_EQ(StageOne(odroid, 400e3), "10x3");
+  EXPECT_EQ(ChosenAt(odroid, 150e3), "3x3");
+  EXPECT_EQ(ChosenAt(odroid, 200e3), "5x3");
+  EXPECT_EQ(ChosenAt(odroid, 400e3), "10x3");
   const test::World jetson = test::Jetson();
-  EXPECT_EQ(StageOne(jetson, 150e3), "2x12");
-  EXPECT_EQ(StageOne(jetson, 200e3), "3x12");
-  EXPECT_EQ(StageOne(jetson, 400e3), "7x12");
+  EXPECT_EQ(ChosenAt(jetson, 150e3), "2x12");
+  EXPECT_EQ(ChosenAt(jetson, 200e3), "3x12");
+  EXPECT_EQ(ChosenAt(jetson, 400e3), "7x12");
 }
 
 TEST(Submodels, PlainModelRunsWholeOnly) {
   test::World world = test::Jetson();
   world.info.elastic = false;
   auto device = DeviceModel::Make(world.profile, 128, Risk::kP99);
-  PlanRequest request;
-  auto only = AllowedSubmodels(world.info, *device, request);
+  SubmodelWish wish;
+  auto only = AllowedSubmodels(world.info, *device, wish);
   ASSERT_TRUE(only.ok());
   ASSERT_EQ(only->size(), 1u);
   EXPECT_EQ(NameOf((*only)[0]), "12x12");
-  request.submodel = {3, 4};
-  auto named = AllowedSubmodels(world.info, *device, request);
+  wish.named = {3, 4};
+  auto named = AllowedSubmodels(world.info, *device, wish);
   ASSERT_FALSE(named.ok());
   EXPECT_EQ(named.error().kind, ErrorKind::kInfeasible);
   EXPECT_NE(named.error().Message().find("not trained"), std::string::npos);
-  request.allow_untrained = true;
-  EXPECT_TRUE(AllowedSubmodels(world.info, *device, request).ok());
-  request.submodel.reset();
-  EXPECT_EQ(AllowedSubmodels(world.info, *device, request)->size(), 144u);
+  wish.allow_untrained = true;
+  EXPECT_TRUE(AllowedSubmodels(world.info, *device, wish).ok());
+  wish.named.reset();
+  EXPECT_EQ(AllowedSubmodels(world.info, *device, wish)->size(), 144u);
 }
 
 TEST(Submodels, WidthLimits) {
   test::World world = test::Jetson();
   world.info.min_width = 4;
   auto device = DeviceModel::Make(world.profile, 128, Risk::kP99);
-  PlanRequest request;
-  EXPECT_EQ(AllowedSubmodels(world.info, *device, request)->size(), 12u * 9);
-  request.width_min = 6;
-  EXPECT_EQ(AllowedSubmodels(world.info, *device, request)->size(), 12u * 7);
-  request.submodel = {13, 4};
-  EXPECT_EQ(AllowedSubmodels(world.info, *device, request).error().kind, ErrorKind::kUsage);
+  SubmodelWish wish;
+  EXPECT_EQ(AllowedSubmodels(world.info, *device, wish)->size(), 12u * 9);
+  wish.width_min = 6;
+  EXPECT_EQ(AllowedSubmodels(world.info, *device, wish)->size(), 12u * 7);
+  wish.named = {13, 4};
+  EXPECT_EQ(AllowedSubmodels(world.info, *device, wish).error().kind, ErrorKind::kUsage);
 }
 
 TEST(Submodels, DepthMapIsChecked) {

@@ -4,11 +4,13 @@
 
 #include <map>
 
-#include "plan/plan_timeline.h"
+#include "plan/play/lanes.h"
 #include "world.h"
 
 namespace sti {
 namespace {
+
+using Kind = LaneSpan::Kind;
 
 TEST(Timeline, LanesOverlap) {
   const ComputeLane lane{{5, 10, 7}, 2, 100};
@@ -55,10 +57,10 @@ TEST(Timeline, AgreesWithAnEventSimulator) {
 }
 
 /// True if spans of one lane follow each other.
-void ExpectLanesInOrder(const std::vector<WorkSpan>& spans) {
+void ExpectLanesInOrder(const std::vector<LaneSpan>& spans) {
   std::map<bool, double> reached;
-  for (const WorkSpan& span : spans) {
-    const bool io = IsIo(span.work);
+  for (const LaneSpan& span : spans) {
+    const bool io = IsIo(span.kind);
     if (reached.contains(io)) {
       EXPECT_GE(span.start_us, reached[io]);
     }
@@ -67,10 +69,10 @@ void ExpectLanesInOrder(const std::vector<WorkSpan>& spans) {
   }
 }
 
-double LastEnd(const std::vector<WorkSpan>& spans) {
+double LastEnd(const std::vector<LaneSpan>& spans) {
   double last = 0;
-  for (const WorkSpan& span : spans) {
-    const bool io = IsIo(span.work);
+  for (const LaneSpan& span : spans) {
+    const bool io = IsIo(span.kind);
     if (!io) last = std::max(last, span.end_us);
   }
   return last;
@@ -79,20 +81,20 @@ double LastEnd(const std::vector<WorkSpan>& spans) {
 TEST(Timeline, SpansTellWhatWasPlayed) {
   const ComputeLane lane{{5, 10, 7}, 2, 100};
   const std::vector<StreamedShard> shards = {{0, 1, 30}, {1, 1, 200}};
-  std::vector<WorkSpan> spans;
+  std::vector<LaneSpan> spans;
   PipelineLatency(lane, shards, std::nullopt, 0, &spans);
-  const std::vector<std::tuple<Work, size_t, double, double>> expected = {
-      {Work::kRows, 0, 0, 10},    {Work::kEmbed, 0, 10, 15}, {Work::kLoad, 0, 10, 40},
-      {Work::kLayer, 0, 40, 140}, {Work::kLoad, 1, 40, 240}, {Work::kLayer, 1, 240, 340},
-      {Work::kHead, 0, 340, 347}};
-  std::vector<std::tuple<Work, size_t, double, double>> got;
+  const std::vector<std::tuple<Kind, size_t, double, double>> expected = {
+      {Kind::kRows, 0, 0, 10},    {Kind::kEmbed, 0, 10, 15}, {Kind::kLoad, 0, 10, 40},
+      {Kind::kLayer, 0, 40, 140}, {Kind::kLoad, 1, 40, 240}, {Kind::kLayer, 1, 240, 340},
+      {Kind::kHead, 0, 340, 347}};
+  std::vector<std::tuple<Kind, size_t, double, double>> got;
   got.reserve(spans.size());
-  for (const WorkSpan& s : spans) got.emplace_back(s.work, s.index, s.start_us, s.end_us);
+  for (const LaneSpan& s : spans) got.emplace_back(s.kind, s.index, s.start_us, s.end_us);
   EXPECT_EQ(got, expected);
   spans.clear();
   const double serial_us = SerialLatency(lane, shards, &spans);
   EXPECT_EQ(spans.back().end_us, serial_us);
-  EXPECT_EQ(spans.front().work, Work::kRows);
+  EXPECT_EQ(spans.front().kind, Kind::kRows);
   EXPECT_EQ(spans.size(), 7u);
 }
 
@@ -111,16 +113,16 @@ TEST(Timeline, SpansNeverOverlapAndTheLastIsTheLatency) {
     std::optional<uint64_t> staging;
     if (random.Below(2) == 1) staging = 15 + random.Below(9);
     const double wake_us = 3.3 * random.Below(12);
-    std::vector<WorkSpan> spans;
+    std::vector<LaneSpan> spans;
     const auto latency_us = PipelineLatency(lane, shards, staging, wake_us, &spans);
     ASSERT_TRUE(latency_us);
     ASSERT_EQ(*latency_us, *PipelineLatency(lane, shards, staging, wake_us));
     ASSERT_EQ(LastEnd(spans), *latency_us);
     ExpectLanesInOrder(spans);
     std::vector<double> loads(shards.size());
-    for (const WorkSpan& span : spans) {
+    for (const LaneSpan& span : spans) {
       EXPECT_GE(span.start_us, -wake_us);
-      if (span.work == Work::kLoad) loads[span.index] += span.end_us - span.start_us;
+      if (span.kind == Kind::kLoad) loads[span.index] += span.end_us - span.start_us;
     }
     for (size_t i = 0; i < shards.size(); ++i) ASSERT_NEAR(loads[i], shards[i].load_us, 1e-9);
     if (HasFailure()) return;
@@ -132,9 +134,9 @@ TEST(Timeline, LeadTimeIsSpentOnShardsAndRowsComeFirstWhenTheTextIsThere) {
   const std::vector<StreamedShard> shards = {{0, 1, 60}, {1, 1, 200}};
   EXPECT_DOUBLE_EQ(*PipelineLatency(lane, shards, std::nullopt), 370);
   // Layer 0's shard from -80 to -20; layer 1's from -20 to 0 and, behind the rows, 10 to 190.
-  std::vector<WorkSpan> spans;
+  std::vector<LaneSpan> spans;
   EXPECT_DOUBLE_EQ(*PipelineLatency(lane, shards, std::nullopt, 80, &spans), 290);
-  ASSERT_EQ(spans[0].work, Work::kLoad);
+  ASSERT_EQ(spans[0].kind, Kind::kLoad);
   EXPECT_DOUBLE_EQ(spans[0].start_us, -80);
   EXPECT_DOUBLE_EQ(spans[0].end_us, -20);
   // Lead enough: what is left is the rows and compute.
@@ -186,14 +188,15 @@ TEST(PlanTimeline, EndsWhenThePlanPredictsForEveryStrategyAndMemory) {
         if (memory > 0) request.judging.memory_bytes = memory;
         const auto plan = MakePlan(input, request);
         if (!plan.ok()) continue;
-        const auto timeline = PlayPlan(input, request, *plan);
+        const auto timeline = PlayPlan(input, request.judging, *plan);
         ASSERT_TRUE(timeline.ok()) << timeline.error().Message();
         EXPECT_EQ(timeline->latency_us, plan->predicted_latency_us) << NameOf(strategy);
-        EXPECT_EQ(PlayPlan(input, request, *plan, Risk::kP99)->latency_us, plan->predicted_p99_us);
+        EXPECT_EQ(PlayPlan(input, request.judging, *plan, Risk::kP99)->latency_us,
+                  plan->predicted_p99_us);
         size_t loads = 0;
-        for (const PlanEvent& event : timeline->events) loads += event.work == Work::kLoad ? 1 : 0;
+        for (const PlanEvent& event : timeline->events) loads += event.kind == Kind::kLoad ? 1 : 0;
         EXPECT_EQ(loads + plan->preload.size(), plan->layers.size() * plan->width);
-        EXPECT_EQ(timeline->events.back().work, Work::kHead);
+        EXPECT_EQ(timeline->events.back().kind, Kind::kHead);
         EXPECT_EQ(timeline->events.back().end_us, timeline->latency_us);
         ++played;
       }
@@ -212,19 +215,19 @@ TEST(PlanTimeline, NamesLayersAndStalls) {
   const PlanInput input = world.input();
   const auto plan = MakePlan(input, request);
   ASSERT_TRUE(plan.ok());
-  const auto timeline = PlayPlan(input, request, *plan);
+  const auto timeline = PlayPlan(input, request.judging, *plan);
   ASSERT_TRUE(timeline.ok());
   // Reads 0-40-80, 80-120-160; layers at 80 and 180.
   EXPECT_DOUBLE_EQ(timeline->latency_us, 280);
   EXPECT_DOUBLE_EQ(timeline->stall_us, 80);
   std::vector<uint32_t> layers;
   for (const PlanEvent& event : timeline->events) {
-    if (event.work == Work::kLayer) layers.push_back(event.shard.id.layer);
+    if (event.kind == Kind::kLayer) layers.push_back(event.shard.id.layer);
   }
   EXPECT_EQ(layers, (std::vector<uint32_t>{1, 3}));
   Plan foreign = *plan;
   foreign.slices.At(0, 0) = 9;
-  EXPECT_EQ(PlayPlan(input, request, foreign).error().kind, ErrorKind::kForeign);
+  EXPECT_EQ(PlayPlan(input, request.judging, foreign).error().kind, ErrorKind::kForeign);
 }
 
 }  // namespace

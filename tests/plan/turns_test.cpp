@@ -1,10 +1,11 @@
-#include "plan/turns.h"
+#include "plan/search/turns.h"
 
 #include <gtest/gtest.h>
 
 #include <map>
 #include <numeric>
 
+#include "plan/judge.h"
 #include "world.h"
 
 namespace sti {
@@ -102,9 +103,8 @@ TEST(Turns, FirstTurnIsEvaluatedAsThePlanIs) {
     request.turns = 1;
     const auto plan = MakePlan(world.input(), request);
     if (!plan.ok()) continue;
-    const auto devices = DeviceModels::Make(world.profile, 128, Risk::kP99);
-    const PlanInput input = world.input();
-    const PlanCheck check = EvaluateTurn(input, request, *devices, *plan, plan->turns[0]);
+    const auto devices = DeviceModels::Make(world.profile, 128, 0, Judging());
+    const Verdict check = Evaluate(world.checked(), Judging(), *devices, *plan, &plan->turns[0]);
     ASSERT_TRUE(check.valid);
     ASSERT_DOUBLE_EQ(check.p99_us, plan->predicted_p99_us);
     ASSERT_EQ(check.parameter_bytes, plan->turns[0].read_bytes);

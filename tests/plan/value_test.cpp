@@ -1,4 +1,4 @@
-#include "plan/value.h"
+#include "plan/search/value.h"
 
 #include <gtest/gtest.h>
 

@@ -15,6 +15,9 @@ inline Digest Model() {
   return model;
 }
 
+/// Returns an input that a test made without fault, as checked.
+inline CheckedInput Checked(const PlanInput& input) { return *CheckedInput::Make(input); }
+
 /// Everything MakePlan takes, owned in one place. An elastic model of N x M shards.
 struct World {
   ModelInfo info;
@@ -60,6 +63,7 @@ struct World {
   [[nodiscard]] PlanInput input() const {
     return {info, catalog, profile, use_importance ? &importance : nullptr, Model(), {}, memory()};
   }
+  [[nodiscard]] CheckedInput checked() const { return Checked(input()); }
 };
 
 inline constexpr uint64_t kKilo = 1000;

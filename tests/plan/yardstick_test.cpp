@@ -6,8 +6,8 @@
 #include <cstdio>
 
 #include "exact_plan.h"
-#include "plan/joint.h"
-#include "plan/planning.h"
+#include "plan/search/context.h"
+#include "plan/search/joint.h"
 #include "world.h"
 
 namespace sti {
@@ -54,11 +54,11 @@ double TightTarget(const test::World& world, test::Random& random) {
 }
 
 /// Sum over shards of w d, what the exact solver counts.
-double LackOf(const Planning& planning, const Allocation& allocation) {
+double LackOf(const PlanningContext& context, const Allocation& allocation) {
   double sum = 0;
   for (size_t shard = 0; shard < allocation.shards(); ++shard) {
-    sum += planning.value.Lack(allocation.level(shard)) *
-           planning.value.Weight(allocation.IdOf(shard));
+    sum +=
+        context.value.Lack(allocation.level(shard)) * context.value.Weight(allocation.IdOf(shard));
   }
   return sum;
 }
@@ -78,23 +78,23 @@ TEST(Yardstick, BitsOfOneSubmodel) {
     request.submodel = {world.info.shape.layers, world.info.shape.width};
     request.target_us = TightTarget(world, random);
     request.preload_bytes = random.Below(3) == 0 ? random.Below(500) : 0;
-    const PlanInput input = world.input();
-    const auto planning = Planning::Prepare(input, request, {128, 0, nullptr}, nullptr);
-    ASSERT_TRUE(planning.ok()) << planning.error().Message();
-    const Submodel submodel = planning->submodels[0];
-    const auto best = test::LeastLoss(test::ExactOf(*planning, submodel));
-    const auto bits = BestBits(*planning, submodel);
+    const CheckedInput input = world.checked();
+    const auto context = PlanningContext::Make(input, request, {128, 0, nullptr}, nullptr);
+    ASSERT_TRUE(context.ok()) << context.error().Message();
+    const Submodel submodel = context->submodels[0];
+    const auto best = test::LeastLoss(test::ExactOf(*context, submodel));
+    const auto bits = BestBits(*context, submodel);
     ASSERT_EQ(best.has_value(), bits.has_value()) << trial;
     if (!best || *best < 1e-9) continue;  // nothing to choose
-    Allocation greedy = planning->AllocationOf(submodel);
-    const double lowest = LackOf(*planning, greedy);
+    Allocation greedy = context->AllocationOf(submodel);
+    const double lowest = LackOf(*context, greedy);
     SetHighestUniform(&greedy);
     Allocation levels = greedy;
-    RaiseToHighest(&greedy, planning->ShardOrder(submodel));
-    RaiseByLevel(&levels, planning->ShardOrder(submodel));
-    paper.Add(ShareMissed(lowest, *best, LackOf(*planning, greedy)));
-    by_level.Add(ShareMissed(lowest, *best, LackOf(*planning, levels)));
-    const double missed = ShareMissed(lowest, *best, LackOf(*planning, *bits));
+    RaiseToHighest(&greedy, context->ShardOrder(submodel));
+    RaiseByLevel(&levels, context->ShardOrder(submodel));
+    paper.Add(ShareMissed(lowest, *best, LackOf(*context, greedy)));
+    by_level.Add(ShareMissed(lowest, *best, LackOf(*context, levels)));
+    const double missed = ShareMissed(lowest, *best, LackOf(*context, *bits));
     ASSERT_GE(missed, -1e-9) << trial;
     shipped.Add(missed);
   }
@@ -115,22 +115,22 @@ TEST(Yardstick, JointChoice) {
     PlanRequest request;
     request.target_us = std::ceil(TightTarget(world, random) * (random.Below(100) + 1) / 100);
     request.preload_bytes = random.Below(3) == 0 ? random.Below(300) : 0;
-    const PlanInput input = world.input();
-    const auto planning = Planning::Prepare(input, request, {128, 0, nullptr}, nullptr);
-    ASSERT_TRUE(planning.ok()) << planning.error().Message();
-    const double best = test::LeastLossOfAny(*planning);
-    const auto chosen = ChooseJointly(*planning, planning->ComputeFeasible());
+    const CheckedInput input = world.checked();
+    const auto context = PlanningContext::Make(input, request, {128, 0, nullptr}, nullptr);
+    ASSERT_TRUE(context.ok()) << context.error().Message();
+    const double best = test::LeastLossOfAny(*context);
+    const auto chosen = ChooseJointly(*context, context->ComputeFeasible());
     ASSERT_EQ(chosen.has_value(), best != test::kNever) << trial;
     if (!chosen) continue;
     shipped.Add((chosen->loss - best) / -best);
-    const Submodel first = LargestThenDeepest(planning->ComputeFeasible(), request.similar);
-    Allocation printed = planning->AllocationOf(first);
+    const Submodel first = LargestThenDeepest(context->ComputeFeasible(), request.similar);
+    Allocation printed = context->AllocationOf(first);
     if (!SetHighestUniform(&printed)) {
       ++missed_by_paper;
       continue;
     }
-    RaiseToHighest(&printed, planning->ShardOrder(first));
-    paper.Add((planning->LossOf(printed) - best) / -best);
+    RaiseToHighest(&printed, context->ShardOrder(first));
+    paper.Add((context->LossOf(printed) - best) / -best);
   }
   paper.Print("joint, two stages as printed");
   shipped.Print("joint, shipped");

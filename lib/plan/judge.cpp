@@ -1,0 +1,269 @@
+#include "plan/judge.h"
+
+#include <algorithm>
+#include <array>
+#include <set>
+#include <utility>
+
+#include "plan/budget.h"
+#include "plan/memory.h"
+#include "plan/play/cold.h"
+#include "plan/play/planned_run.h"
+#include "plan/play/turn_reads.h"
+#include "plan/search/value.h"
+#include "plan/text.h"
+#include "types/plan_check.h"
+
+namespace sti {
+namespace {
+
+/// A run at the median and at the 99th percentile.
+using Runs = std::array<PlannedRun, 2>;
+
+Runs RunsOf(const CheckedInput& input, const DeviceModels& devices, const Plan& plan,
+            const PlanTurn* turn) {
+  return {RunOf(input, devices.median, plan, turn), RunOf(input, devices.p99, plan, turn)};
+}
+
+/// Returns the staging that serves the plan, whose runs are `runs`, its variants and its turns.
+StagingNeed StagingOfAll(const CheckedInput& input, const Judging& judging,
+                         const DeviceModels& devices, const Plan& plan, const Runs& runs) {
+  StagingNeed need = StagingOf(runs, input->profile);
+  for (const Plan& variant : plan.variants) {
+    const Result<DeviceModels> other =
+        DeviceModels::Make(input->profile, variant.length, variant.freq, judging);
+    // A variant whose times the profile cannot tell is refused where it is judged itself.
+    if (other.ok())
+      need.Include(StagingOf(RunsOf(input, *other, variant, nullptr), input->profile));
+  }
+  for (const PlanTurn& turn : plan.turns)
+    need.Include(StagingOf(RunsOf(input, devices, plan, &turn), input->profile));
+  return need;
+}
+
+/// Fills in bytes of preload, all shards and staging, the peak of the process, and whether memory
+/// holds them. Variants share preload and staging; turns may hold more than the preload buffer.
+/// Returns the staging that latencies count on.
+std::optional<uint64_t> FillMemory(const CheckedInput& input, const Judging& judging,
+                                   const DeviceModels& devices, const Plan& plan, const Runs& runs,
+                                   Verdict* verdict) {
+  verdict->parameter_bytes = runs[0].all_bytes;
+  verdict->preload_bytes = runs[0].held_bytes;
+  const StagingNeed need = StagingOfAll(input, judging, devices, plan, runs);
+  uint64_t held = verdict->preload_bytes;
+  if (!plan.turns.empty()) {
+    const uint64_t overhang = TurnOverhang(input, devices.deciding(), plan);
+    held = std::max(held, AddSaturated(plan.turn_bytes, overhang));
+  }
+  verdict->staging_bytes = need.enough;
+  if (const auto memory = ShardMemory(input->memory, judging, plan.length, plan.width)) {
+    verdict->fits_memory = held <= *memory && need.least <= *memory - held;
+    verdict->staging_bytes =
+        verdict->fits_memory ? std::min(need.enough, *memory - held) : need.least;
+  }
+  verdict->peak_bytes = AddSaturated(BytesBeforeShards(input->memory, plan),
+                                     AddSaturated(held, verdict->staging_bytes));
+  if (!verdict->fits_memory) return std::nullopt;
+  return verdict->staging_bytes;
+}
+
+/// Fills in the bytes of a turn. Returns the staging that its latencies count on: all that the
+/// memory leaves, which the plan as a whole has been asked to fit.
+std::optional<uint64_t> FillTurnMemory(const CheckedInput& input, const Judging& judging,
+                                       const DeviceModels& devices, const Plan& plan,
+                                       const PlanTurn& turn, const Runs& runs, Verdict* verdict) {
+  verdict->preload_bytes = turn.preload_bytes;
+  for (const StreamedShard& read : runs[0].streamed) verdict->parameter_bytes += read.bytes;
+  const auto memory = ShardMemory(input->memory, judging, plan.length, plan.width);
+  if (!memory) return std::nullopt;
+  const uint64_t held = AddSaturated(std::max(plan.turn_bytes, turn.preload_bytes),
+                                     OverhangOf(input, devices.deciding(), plan, turn, nullptr));
+  return *memory - std::min(*memory, held);
+}
+
+/// Returns what a run of the plan is compared with, by medians.
+PlanTimes TimesOf(const CheckedInput& input, const DeviceModels& devices, const Plan& plan,
+                  const PlannedRun& run, double latency_us) {
+  const FixedTimes& fixed = devices.median.fixed();
+  ColdTimes cold;
+  if (plan.cold) cold = ColdTimesOf(input, devices.median, plan.layers);
+  PlanTimes times;
+  times.start_us = cold.start_us;
+  times.open_io_us = cold.open_io_us;
+  times.embed_io_us = fixed.embed_io_us + cold.embedding_us;
+  times.embed_us = fixed.embed_us;
+  times.layer_us = run.lane.layer_us;
+  times.layer_p99_us = devices.p99.LayerUs(plan.width).value_or(0);
+  if (run.lane.last_us != run.lane.layer_us) {
+    times.last_layer_us = run.lane.last_us;
+    times.last_layer_p99_us = devices.p99.LastLayerUs(plan.width).value_or(0);
+  }
+  times.head_us = fixed.head_us;
+  times.stall_us = StallOf(run, cold.start_us, latency_us);
+  cold.resident_us.resize(plan.layers.size());  // the head's part goes
+  times.layer_io_us = std::move(cold.resident_us);
+  for (const StreamedShard& shard : run.streamed)
+    times.layer_io_us[shard.position] += shard.load_us;
+  return times;
+}
+
+/// Fills in budgets, and returns whether the run keeps them as `model` asks.
+bool FillBudgets(const PlannedRun& run, DelayModel model, double slack_us, bool has_target,
+                 Verdict* verdict) {
+  const ComputeLane& lane = run.lane;
+  const auto aibs = [&](double bonus_us, std::span<const double> layer_io_us) {
+    return ComputeAibs(bonus_us + run.wake_us, slack_us, lane.fixed.embed_io_us, lane.layer_us,
+                       layer_io_us);
+  };
+  if (model == DelayModel::kBudgets || model == DelayModel::kPipeline)
+    verdict->aib_us = aibs(run.bonus_us, run.all_io_us);
+  return model != DelayModel::kBudgets || !has_target || AibsValid(aibs(0, run.StreamedIo()));
+}
+
+/// Returns an error unless the plan, its turns and its variants have no fault within the model.
+Status CheckFits(const CheckedInput& input, const Plan& plan) {
+  const ShardCatalog& catalog = input->catalog;
+  PlanBounds bounds;
+  bounds.layers = catalog.layers;
+  bounds.width = catalog.width;
+  bounds.model = input->model;
+  bounds.holds = [&](const ShardAtBits& shard) { return catalog.BytesOf(shard).has_value(); };
+  const std::optional<PlanFault> fault = FindPlanFault(plan, bounds);
+  if (!fault) return {};
+  return Error{fault->kind, "plan: " + fault->text()}.Fix(RemedyFor(*fault));
+}
+
+/// Returns kUsage unless the profile tells the times of the plan's layers, and of the shards of the
+/// plan, its turns and its variants.
+Status CheckTimesAreKnown(const DeviceModel& device, const Plan& plan) {
+  if (!device.LayerUs(plan.width)) {
+    return UsageError("profile: no compute time for width " + std::to_string(plan.width) +
+                      ", which the plan uses; run sti-profile --widths");
+  }
+  std::set<uint32_t> all_bits;
+  const auto add = [&](const Grid<uint32_t>& bits) {
+    all_bits.insert(bits.values().begin(), bits.values().end());
+  };
+  add(plan.bits);
+  for (const PlanTurn& turn : plan.turns) add(turn.bits);
+  for (const Plan& variant : plan.variants) add(variant.bits);
+  for (uint32_t bits : all_bits) {
+    if (device.LoadUs(bits, 1)) continue;
+    return UsageError("profile: no load time for " + std::to_string(bits) +
+                      " bits, which the plan uses; run sti-profile again");
+  }
+  return {};
+}
+
+std::vector<Verdict> TurnsOf(const CheckedInput& input, const Judging& judging,
+                             const DeviceModels& devices, const Plan& plan) {
+  std::vector<Verdict> verdicts;
+  verdicts.reserve(plan.turns.size());
+  for (const PlanTurn& turn : plan.turns)
+    verdicts.push_back(Evaluate(input, judging, devices, plan, &turn));
+  return verdicts;
+}
+
+}  // namespace
+
+Verdict Evaluate(const CheckedInput& input, const Judging& judging, const DeviceModels& devices,
+                 const Plan& plan, const PlanTurn* turn) {
+  const Runs runs = RunsOf(input, devices, plan, turn);
+  const PlannedRun& deciding = runs[devices.risk == Risk::kP99 ? 1 : 0];
+  Verdict verdict;
+  const std::optional<uint64_t> staging =
+      turn == nullptr ? FillMemory(input, judging, devices, plan, runs, &verdict)
+                      : FillTurnMemory(input, judging, devices, plan, *turn, runs, &verdict);
+  verdict.latency_us = LatencyOf(runs[0], staging);
+  verdict.p99_us = LatencyOf(runs[1], staging);
+  verdict.deciding_latency_us = devices.risk == Risk::kP99 ? verdict.p99_us : verdict.latency_us;
+  std::optional<double> slack_us;
+  if (plan.target_us) slack_us = *plan.target_us - deciding.lane.compute_us();
+  // Turns run as a pipeline, whatever made the plan.
+  const DelayModel model = turn == nullptr ? DelayModelFor(plan.strategy) : DelayModel::kBudgets;
+  const bool in_budget =
+      FillBudgets(deciding, model, slack_us.value_or(0), plan.target_us.has_value(), &verdict);
+  const bool in_time =
+      !plan.target_us || verdict.deciding_latency_us <= *plan.target_us + kTimeTolerance_us;
+  if (!verdict.fits_memory) {
+    verdict.problem = "needs " + std::to_string(verdict.peak_bytes) + " bytes of memory";
+  } else if (!in_time) {
+    verdict.problem = "takes " + Ms(verdict.deciding_latency_us) + " of " + Ms(*plan.target_us);
+  } else if (!in_budget) {
+    verdict.problem = "overdraws an accumulated IO budget";
+  }
+  verdict.valid = verdict.problem.empty();
+  if (turn == nullptr) {
+    verdict.slack_us = slack_us;
+    verdict.times = TimesOf(input, devices, plan, runs[0], verdict.latency_us);
+  }
+  const PredictedQuality quality =
+      PredictQuality(input, plan, turn == nullptr ? plan.bits : turn->bits);
+  verdict.loss = quality.loss;
+  verdict.accuracy = quality.accuracy;
+  return verdict;
+}
+
+Result<DeviceModels> CheckedDevices(const CheckedInput& input, const Judging& judging,
+                                    const Plan& plan) {
+  STI_RETURN_IF_ERROR(CheckFits(input, plan));
+  STI_ASSIGN_OR_RETURN(DeviceModels devices,
+                       DeviceModels::Make(input->profile, plan.length, plan.freq, judging));
+  STI_RETURN_IF_ERROR(CheckTimesAreKnown(devices.deciding(), plan));
+  if (plan.cold) STI_RETURN_IF_ERROR(CheckColdIsKnown(input, devices.deciding()));
+  return devices;
+}
+
+Result<Verdict> CheckPlan(const PlanInput& input, const Judging& judging, const Plan& plan) {
+  STI_ASSIGN_OR_RETURN(const CheckedInput checked, CheckedInput::Make(input));
+  STI_ASSIGN_OR_RETURN(const DeviceModels devices, CheckedDevices(checked, judging, plan));
+  return Evaluate(checked, judging, devices, plan);
+}
+
+Result<std::vector<Verdict>> CheckTurns(const PlanInput& input, const Judging& judging,
+                                        const Plan& plan) {
+  STI_ASSIGN_OR_RETURN(const CheckedInput checked, CheckedInput::Make(input));
+  STI_ASSIGN_OR_RETURN(const DeviceModels devices, CheckedDevices(checked, judging, plan));
+  return TurnsOf(checked, judging, devices, plan);
+}
+
+Result<Verdicts> JudgePlan(const PlanInput& input, const Judging& judging, const Plan& plan) {
+  STI_ASSIGN_OR_RETURN(const CheckedInput checked, CheckedInput::Make(input));
+  STI_ASSIGN_OR_RETURN(const DeviceModels devices, CheckedDevices(checked, judging, plan));
+  Verdicts verdicts;
+  verdicts.plan = Evaluate(checked, judging, devices, plan);
+  for (const Plan& variant : plan.variants) {
+    STI_ASSIGN_OR_RETURN(const DeviceModels its_own, CheckedDevices(checked, judging, variant));
+    verdicts.variants.push_back(Evaluate(checked, judging, its_own, variant));
+  }
+  verdicts.turns = TurnsOf(checked, judging, devices, plan);
+  return verdicts;
+}
+
+std::string Verdicts::problem() const {
+  if (!plan.valid) return plan.problem;
+  for (size_t i = 0; i < variants.size(); ++i) {
+    if (!variants[i].valid) return "variant " + std::to_string(i + 1) + " " + variants[i].problem;
+  }
+  for (size_t i = 0; i < turns.size(); ++i) {
+    if (!turns[i].valid) return "turn " + std::to_string(i + 1) + " " + turns[i].problem;
+  }
+  return "";
+}
+
+void FillFigures(const Verdict& verdict, Plan* plan) {
+  plan->aib_us = verdict.aib_us;
+  plan->slack_us = verdict.slack_us;
+  plan->meets_target = verdict.valid;
+  plan->predicted_latency_us = verdict.latency_us;
+  plan->predicted_p99_us = verdict.p99_us;
+  plan->predicted_peak_bytes = verdict.peak_bytes;
+  plan->preload_bytes = verdict.preload_bytes;
+  plan->parameter_bytes = verdict.parameter_bytes;
+  plan->staging_bytes = verdict.staging_bytes;
+  plan->times = verdict.times;
+  plan->predicted_loss = verdict.loss;
+  plan->predicted_accuracy = verdict.accuracy;
+}
+
+}  // namespace sti

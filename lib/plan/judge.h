@@ -1,0 +1,74 @@
+// What a plan will do: its budgets, latency and memory, computed from the plan alone. The planner
+// takes every number of a plan from here, and so does a check of a plan that somebody edited, so
+// that each number has one meaning. A *verdict* holds the numbers of a plan, of one of its
+// variants, or of one of its turns.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "plan/device_model.h"
+#include "plan/request.h"
+#include "types/plan.h"
+
+namespace sti {
+
+struct Verdict {
+  bool valid = false;
+  bool fits_memory = true;
+  std::string problem;         ///< empty if valid, else the first reason
+  std::vector<double> aib_us;  ///< [n]; empty for load-exec and preload; slack 0 without a target
+  std::optional<double> slack_us;  ///< none of a turn
+  double latency_us = 0;           ///< by medians
+  double p99_us = 0;               ///< by p99
+  double deciding_latency_us = 0;  ///< by the risk that decides
+  uint64_t peak_bytes = 0;         ///< not of a turn
+  uint64_t preload_bytes = 0;
+  uint64_t parameter_bytes = 0;  ///< of all shards; of a turn what it reads
+  /// Of streamed shards: what delays none of the plan, its variants and its turns, or what the
+  /// memory leaves. Latencies count on it. Not of a turn.
+  uint64_t staging_bytes = 0;
+  std::optional<PlanTimes> times;  ///< none of a turn
+  std::optional<double> loss;      ///< predicted, where the importance file holds A(n, m)
+  std::optional<double> accuracy;
+};
+
+/// A plan, its variants and its turns, each judged.
+struct Verdicts {
+  Verdict plan;
+  std::vector<Verdict> variants;
+  std::vector<Verdict> turns;
+
+  /// Returns the first reason why something is not valid; empty if all is.
+  [[nodiscard]] std::string problem() const;
+};
+
+/// Returns the figures of a plan, or of one of its turns, at plan.target_us. The plan has no fault
+/// within the model, and `devices` are for its length and clock.
+Verdict Evaluate(const CheckedInput& input, const Judging& judging, const DeviceModels& devices,
+                 const Plan& plan, const PlanTurn* turn = nullptr);
+
+/// Returns the figures of a plan from elsewhere. kDamaged or kForeign if it has a fault within the
+/// model, kUsage if the profile cannot tell its times. A plan that is merely late or too large is
+/// an answer (`valid` false), not an error. Thread-safe.
+Result<Verdict> CheckPlan(const PlanInput& input, const Judging& judging, const Plan& plan);
+
+/// Returns the figures of each turn of a plan. Errors are those of CheckPlan. Thread-safe.
+Result<std::vector<Verdict>> CheckTurns(const PlanInput& input, const Judging& judging,
+                                        const Plan& plan);
+
+/// Returns the figures of a plan, its variants and its turns. Errors are those of CheckPlan.
+/// Thread-safe.
+Result<Verdicts> JudgePlan(const PlanInput& input, const Judging& judging, const Plan& plan);
+
+/// Returns the device models for a plan from elsewhere; errors are those of CheckPlan.
+Result<DeviceModels> CheckedDevices(const CheckedInput& input, const Judging& judging,
+                                    const Plan& plan);
+
+/// Writes the figures into the plan. `meets_target` becomes `valid`.
+void FillFigures(const Verdict& verdict, Plan* plan);
+
+}  // namespace sti

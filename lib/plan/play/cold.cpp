@@ -1,0 +1,52 @@
+#include "plan/play/cold.h"
+
+#include <utility>
+
+namespace sti {
+namespace {
+
+double LoadUs(const DeviceModel& device, uint64_t bytes) {
+  return bytes == 0 ? 0 : device.LoadUs(0, bytes).value_or(0);
+}
+
+}  // namespace
+
+Status CheckColdIsKnown(const CheckedInput& input, const DeviceModel& device) {
+  if (input->cold == nullptr || input->cold->layers.size() != input->catalog.layers)
+    return UsageError("the sizes of the model's parts are not known; plan without --cold");
+  if (!device.LoadUs(0, 1)) {
+    return UsageError(
+        "profile: a cold start needs load times by bytes, this one has them by bits; run "
+        "sti-profile");
+  }
+  return {};
+}
+
+ColdTimes ColdTimesOf(const CheckedInput& input, const DeviceModel& device,
+                      std::span<const uint32_t> layers) {
+  const ColdBytes& bytes = *input->cold;
+  ColdTimes times;
+  times.start_us = input->profile.start_us;
+  times.open_io_us = LoadUs(device, bytes.index) + LoadUs(device, bytes.vocabulary);
+  times.embedding_us = LoadUs(device, bytes.embedding);
+  times.resident_us.reserve(layers.size() + 1);
+  for (uint32_t layer : layers) times.resident_us.push_back(LoadUs(device, bytes.layers[layer]));
+  times.resident_us.push_back(LoadUs(device, bytes.head));
+  return times;
+}
+
+ComputeLane LaneOf(const CheckedInput& input, const DeviceModel& device,
+                   std::span<const uint32_t> layers, uint32_t width, bool cold) {
+  ComputeLane lane{device.fixed(), static_cast<uint32_t>(layers.size()),
+                   device.LayerUs(width).value_or(0), device.LastLayerUs(width).value_or(0)};
+  if (!cold) return lane;
+  ColdTimes times = ColdTimesOf(input, device, layers);
+  lane.fixed.embed_io_us += times.start_us + times.open_io_us + times.embedding_us;
+  lane.resident_us = std::move(times.resident_us);
+  lane.resident_bytes.reserve(layers.size() + 1);
+  for (uint32_t layer : layers) lane.resident_bytes.push_back(input->cold->layers[layer]);
+  lane.resident_bytes.push_back(input->cold->head);
+  return lane;
+}
+
+}  // namespace sti

@@ -1,0 +1,39 @@
+// What a cold start loads beside shards (STI has the model resident): times of the parts that a
+// process needs once, in the order of need, and the compute lane that waits for them.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/result.h"
+#include "plan/device_model.h"
+#include "plan/play/lanes.h"
+#include "plan/request.h"
+
+namespace sti {
+
+/// Times of the parts, in microseconds; all 0 and empty for a process that has the model open.
+struct ColdTimes {
+  double start_us = 0;                   ///< the process's own work, from the profile
+  double open_io_us = 0;                 ///< index and vocabulary: the tokens are known behind them
+  double embedding_us = 0;               ///< parameters of the embedding, behind the tokens' rows
+  std::vector<double> resident_us = {};  ///< as in ComputeLane
+};
+
+/// Returns kUsage if the times of a cold start are not known: sizes of parts, or load times by
+/// bytes.
+Status CheckColdIsKnown(const CheckedInput& input, const DeviceModel& device);
+
+/// Returns the times of a cold start of `layers`, the original indexes executed. Each part is one
+/// read of its bytes; a part of no bytes takes no time. CheckColdIsKnown has passed.
+ColdTimes ColdTimesOf(const CheckedInput& input, const DeviceModel& device,
+                      std::span<const uint32_t> layers);
+
+/// Returns the lane that runs `layers` of `width` slices, a width whose time the device knows. For
+/// a cold start, `embed_io_us` of the lane also counts process start, index, vocabulary and
+/// embedding parameters, so that the IO budget of every layer begins after them.
+ComputeLane LaneOf(const CheckedInput& input, const DeviceModel& device,
+                   std::span<const uint32_t> layers, uint32_t width, bool cold);
+
+}  // namespace sti

@@ -1,0 +1,80 @@
+// The two lanes of a pipeline, played through. The IO lane reads, the compute lane computes, and a
+// layer waits for its reads. A picture of the lanes and a predicted latency come from one play, so
+// they cannot differ.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "plan/device_model.h"
+
+namespace sti {
+
+/// A shard that is read while the pipeline runs.
+struct StreamedShard {
+  uint32_t position = 0;  ///< of its layer among the executed ones, ascending
+  uint64_t bytes = 0;
+  double load_us = 0;
+};
+
+/// What the compute lane does: embeddings, `layers` layers, head.
+struct ComputeLane {
+  FixedTimes fixed;
+  uint32_t layers = 0;
+  double layer_us = 0;        ///< of each layer but the last
+  double last_us = layer_us;  ///< of the last one
+  /// Of a cold start [layers + 1]: reading the resident part of each layer, before its shards, and
+  /// that of the head, behind the last shard. Else empty.
+  std::vector<double> resident_us = {};
+  std::vector<uint64_t> resident_bytes = {};  ///< of these parts, which take staging as shards do
+
+  [[nodiscard]] double LayerUs(size_t k) const { return k + 1 < layers ? layer_us : last_us; }
+  /// Returns the time of all layers together.
+  [[nodiscard]] double layers_us() const {
+    return layers == 0 ? 0 : static_cast<double>(layers - 1) * layer_us + last_us;
+  }
+  /// Returns the time of all that is computed.
+  [[nodiscard]] double compute_us() const { return fixed.compute_us() + layers_us(); }
+};
+
+/// One stretch of what a lane does, in microseconds from the moment the text is there. Spans of one
+/// lane follow each other and never overlap; what lies between two of them is waiting.
+struct LaneSpan {
+  /// Up to kLoad on the IO lane, from kEmbed on the compute lane. kOpen is what a cold start does
+  /// before its rows; a play counts it to them.
+  enum class Kind : uint8_t { kOpen, kRows, kResident, kLoad, kEmbed, kLayer, kHead };
+  Kind kind = Kind::kRows;
+  /// kLoad: in the list of shards; kLayer and kResident: position among the executed layers, the
+  /// number of layers for the head's part.
+  size_t index = 0;
+  double start_us = 0;
+  double end_us = 0;
+};
+
+/// Returns whether the IO lane does this.
+constexpr bool IsIo(LaneSpan::Kind kind) { return kind <= LaneSpan::Kind::kLoad; }
+
+/// Returns the microseconds from the start of the input to its label; nothing if one layer alone
+/// needs more staging than there is. The IO lane reads the embedding rows, then `shards` in order,
+/// of a cold start behind each layer's resident part. A layer starts when the one before has ended
+/// and its shards are there (STI 5.5). `staging_bytes` bounds what is read and not yet freed; the
+/// shards of a layer are freed when it ends.
+///
+/// With a lead of `wake_us` the shards start that much before the text is there; the embedding rows
+/// are known only then and go first, so a read under way ends later by their time.
+///
+/// `spans`, where given, receives what was played, lane by lane in the order it was decided; what
+/// takes no time is left out, layers and loads are not.
+std::optional<double> PipelineLatency(const ComputeLane& lane,
+                                      std::span<const StreamedShard> shards,
+                                      std::optional<uint64_t> staging_bytes, double wake_us = 0,
+                                      std::vector<LaneSpan>* spans = nullptr);
+
+/// Returns the microseconds when all IO comes before all compute (load-exec). `spans`, where given,
+/// receives what was played.
+double SerialLatency(const ComputeLane& lane, std::span<const StreamedShard> shards,
+                     std::vector<LaneSpan>* spans = nullptr);
+
+}  // namespace sti

@@ -1,0 +1,136 @@
+#include "plan/play/planned_run.h"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+#include <set>
+
+#include "plan/budget.h"
+#include "plan/memory.h"
+#include "plan/play/cold.h"
+#include "plan/play/turn_reads.h"
+
+namespace sti {
+namespace {
+
+constexpr uint64_t kBlock = 4096;                  // of direct reads
+constexpr uint64_t kUnknownReadBytes = 256 << 10;  // where the profile does not say
+
+StagingNeed AllOf(const PlannedRun& run) {
+  StagingNeed need;
+  std::vector<uint64_t> layer_bytes = run.lane.resident_bytes;
+  layer_bytes.resize(run.lane.layers + 1);  // and the head
+  for (uint64_t part : layer_bytes) need.enough += part;
+  for (const StreamedShard& shard : run.streamed) {
+    need.enough += shard.bytes;
+    layer_bytes[shard.position] += shard.bytes;
+  }
+  need.least = *std::max_element(layer_bytes.begin(), layer_bytes.end());
+  return need;
+}
+
+/// The least staging, in whole blocks between `need`'s, that is as good as any: more is never
+/// slower, so halves find it.
+uint64_t LeastUndelayed(const PlannedRun& run, const StagingNeed& need) {
+  const double latency_us = LatencyOf(run, std::nullopt);
+  uint64_t low = need.least / kBlock;
+  uint64_t high = need.enough / kBlock + 1;
+  while (low < high) {
+    const uint64_t middle = low + (high - low) / 2;
+    if (LatencyOf(run, middle * kBlock) <= latency_us) {
+      high = middle;
+    } else {
+      low = middle + 1;
+    }
+  }
+  return low * kBlock;
+}
+
+/// Fills in what the shards of a plan read and cost. Preloaded ones are not read.
+void AddShards(const CheckedInput& input, const DeviceModel& device, const Plan& plan,
+               PlannedRun* run) {
+  std::set<ShardId> preloaded;
+  for (const ShardAtBits& shard : plan.preload) preloaded.insert(shard.id);
+  for (uint32_t k = 0; k < plan.layers.size(); ++k) {
+    for (uint32_t i = 0; i < plan.width; ++i) {
+      const ShardAtBits shard{plan.Id(k, i), plan.bits.At(k, i)};
+      const uint64_t bytes = input->catalog.BytesOf(shard).value_or(0);
+      const double load_us = device.LoadUs(shard.bits, bytes).value_or(0);
+      run->all_bytes += bytes;
+      run->all_io_us[k] += load_us;
+      if (preloaded.contains(shard.id)) {
+        run->held_bytes += bytes;
+        run->bonus_us += load_us;
+      } else {
+        run->streamed.push_back({k, bytes, load_us});
+      }
+    }
+  }
+}
+
+/// Fills in what a turn reads and would read.
+void AddTurn(const CheckedInput& input, const DeviceModel& device, const Plan& plan,
+             const PlanTurn& turn, PlannedRun* run) {
+  TurnReads turn_reads = ReadsOf(input, device, plan, turn);
+  for (const TurnRead& read : turn_reads.reads)
+    run->streamed.push_back({read.position, read.bytes, read.load_us});
+  run->all_io_us = std::move(turn_reads.all_io_us);
+  const std::vector<double> read_us = run->StreamedIo();
+  run->bonus_us = std::accumulate(run->all_io_us.begin(), run->all_io_us.end(), 0.0) -
+                  std::accumulate(read_us.begin(), read_us.end(), 0.0);
+}
+
+}  // namespace
+
+std::vector<double> PlannedRun::StreamedIo() const {
+  std::vector<double> layer_io_us = ResidentIo(lane);
+  for (const StreamedShard& shard : streamed) layer_io_us[shard.position] += shard.load_us;
+  return layer_io_us;
+}
+
+PlannedRun RunOf(const CheckedInput& input, const DeviceModel& device, const Plan& plan,
+                 const PlanTurn* turn) {
+  PlannedRun run;
+  run.lane = LaneOf(input, device, plan.layers, plan.width, plan.cold);
+  run.streamed.reserve(plan.layers.size() * plan.width);
+  if (turn != nullptr) {
+    AddTurn(input, device, plan, *turn, &run);
+    run.wake_us = plan.wake_us;
+    return run;
+  }
+  run.all_io_us = ResidentIo(run.lane);
+  AddShards(input, device, plan, &run);
+  run.serial = DelayModelFor(plan.strategy) == DelayModel::kSerial;
+  run.wake_us = run.serial ? 0 : plan.wake_us;
+  return run;
+}
+
+double LatencyOf(const PlannedRun& run, std::optional<uint64_t> staging_bytes,
+                 std::vector<LaneSpan>* spans) {
+  if (run.serial) return SerialLatency(run.lane, run.streamed, spans);
+  return PipelineLatency(run.lane, run.streamed, staging_bytes, run.wake_us, spans)
+      .value_or(std::numeric_limits<double>::infinity());
+}
+
+double StallOf(const PlannedRun& run, double start_us, double latency_us) {
+  return std::max(0.0, latency_us - start_us - run.lane.compute_us());
+}
+
+void StagingNeed::Include(const StagingNeed& other) {
+  least = std::max(least, other.least);
+  enough = std::max(enough, other.enough);
+}
+
+StagingNeed StagingOf(std::span<const PlannedRun> runs, const DeviceProfile& profile) {
+  StagingNeed need = AllOf(runs.front());
+  // Nothing is computed, and freed, before all is there.
+  if (runs.front().serial) return {need.enough, need.enough};
+  const uint64_t read_bytes = profile.read_bytes != 0 ? profile.read_bytes : kUnknownReadBytes;
+  uint64_t undelayed = 0;
+  for (const PlannedRun& run : runs) undelayed = std::max(undelayed, LeastUndelayed(run, need));
+  const uint64_t ring_bytes = read_bytes * std::max(profile.read_depth, 1u);
+  need.enough = std::min(need.enough, AddSaturated(undelayed, ring_bytes));
+  return need;
+}
+
+}  // namespace sti

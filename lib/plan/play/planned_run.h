@@ -1,0 +1,62 @@
+// One run under a plan on a device, ready to be played: what it reads and computes, its latency,
+// and the staging that it needs.
+//
+// Staging is the arena of shards that are read and not yet computed. Where it is full the IO lane
+// waits, so the least that delays nothing is found by playing the run (play/lanes.h).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "plan/device_model.h"
+#include "plan/play/lanes.h"
+#include "plan/request.h"
+#include "types/plan.h"
+
+namespace sti {
+
+struct PlannedRun {
+  ComputeLane lane;
+  std::vector<StreamedShard> streamed;
+  double wake_us = 0;
+  bool serial = false;            ///< all IO before all compute
+  std::vector<double> all_io_us;  ///< [n] IO of each layer if nothing were in memory
+  double bonus_us = 0;            ///< IO time that is saved by what is in memory
+  uint64_t all_bytes = 0;         ///< of the shards that it computes with; not of a turn
+  uint64_t held_bytes = 0;        ///< of those that are preloaded; not of a turn
+
+  /// Returns [n] the IO of each layer that the run reads.
+  [[nodiscard]] std::vector<double> StreamedIo() const;
+};
+
+/// Returns a run under the plan, or its run in one of the plan's turns. FindPlanFault finds no
+/// fault in the plan; shards whose times the device does not know cost 0.
+PlannedRun RunOf(const CheckedInput& input, const DeviceModel& device, const Plan& plan,
+                 const PlanTurn* turn = nullptr);
+
+/// Returns microseconds, infinite if staging can never hold a layer. Staging has no limit where
+/// that is absent. `spans`, where given, receives what was played.
+double LatencyOf(const PlannedRun& run, std::optional<uint64_t> staging_bytes,
+                 std::vector<LaneSpan>* spans = nullptr);
+
+/// Returns how long the compute lane waits for IO in a run that takes `latency_us`. A cold start's
+/// own work of `start_us` is no waiting.
+double StallOf(const PlannedRun& run, double start_us, double latency_us);
+
+/// Staging of a plan's runs: what they cannot do without, and what delays none of them.
+struct StagingNeed {
+  uint64_t least = 0;
+  uint64_t enough = 0;
+
+  void Include(const StagingNeed& other);
+};
+
+/// Returns the need of runs of one plan at several risks, which stream the same bytes. `enough` is
+/// the smallest staging in whole blocks that slows no run, plus `read_bytes` times `read_depth` of
+/// the profile: a real ring can lose one read at its end, and reserves the place of every read in
+/// flight. Never more than all that is streamed.
+StagingNeed StagingOf(std::span<const PlannedRun> runs, const DeviceProfile& profile);
+
+}  // namespace sti

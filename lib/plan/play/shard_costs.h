@@ -1,0 +1,55 @@
+// What each shard costs at each bitwidth: bytes from the container, T_io from the device.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/result.h"
+#include "plan/device_model.h"
+#include "types/shard_catalog.h"
+#include "types/shard_id.h"
+
+namespace sti {
+
+/// Returns kDamaged if the catalog contradicts itself: sizes, bitwidths, or more bits in fewer
+/// bytes.
+Status ValidateCatalog(const ShardCatalog& catalog);
+
+/// A table over shards and levels, a level being an index into bits(). Immutable.
+class ShardCosts {
+ public:
+  /// Bitwidths whose T_io the profile does not tell are left out; kDamaged if none is left. The
+  /// catalog must be valid.
+  static Result<ShardCosts> Make(const ShardCatalog& catalog, const DeviceModel& device);
+
+  /// Returns the costs where `held` shards are in memory already: their bits and fewer cost
+  /// nothing, more bits cost the reading of the missing planes. Full fidelity shares no plane with
+  /// fewer bits (spec/container.md, "Shard parts").
+  [[nodiscard]] ShardCosts Holding(std::span<const ShardAtBits> held, uint32_t block_bytes,
+                                   const DeviceModel& device) const;
+
+  [[nodiscard]] const std::vector<uint32_t>& bits() const { return bits_; }  ///< ascending
+  [[nodiscard]] size_t levels() const { return bits_.size(); }
+  [[nodiscard]] std::optional<size_t> LevelOf(uint32_t bits) const;
+  /// The highest level of at most `bits`; the lowest level if there is none.
+  [[nodiscard]] size_t LevelAtMost(uint32_t bits) const;
+
+  [[nodiscard]] uint64_t bytes(ShardId id, size_t level) const { return bytes_[Index(id, level)]; }
+  [[nodiscard]] double load_us(ShardId id, size_t level) const {
+    return load_us_[Index(id, level)];
+  }
+
+ private:
+  [[nodiscard]] size_t Index(ShardId id, size_t level) const {
+    return (size_t{id.layer} * width_ + id.slice) * bits_.size() + level;
+  }
+
+  uint32_t width_ = 0;
+  std::vector<uint32_t> bits_;
+  std::vector<uint64_t> bytes_;
+  std::vector<double> load_us_;
+};
+
+}  // namespace sti

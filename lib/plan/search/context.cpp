@@ -1,0 +1,216 @@
+#include "plan/search/context.h"
+
+#include <algorithm>
+#include <numeric>
+#include <span>
+
+#include "plan/budget.h"
+#include "plan/memory.h"
+#include "plan/play/cold.h"
+#include "types/importance_rank.h"
+
+namespace sti {
+namespace {
+
+/// The same numbers on every machine: splitmix64, a counter run through a mixing function.
+class SplitMix {
+ public:
+  explicit SplitMix(uint64_t seed) : state_(seed) {}
+  uint64_t Next() {
+    uint64_t z = (state_ += 0x9E3779B97F4A7C15u);
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
+    return z ^ (z >> 31);
+  }
+
+ private:
+  uint64_t state_;
+};
+
+/// Returns all shards: shuffled for kRandom, else as importance or, without it, position ranks
+/// them.
+std::vector<ShardId> RankShards(const CheckedInput& input, Strategy strategy, uint64_t seed) {
+  if (strategy != Strategy::kRandom && input->importance != nullptr)
+    return ImportanceRank(*input->importance);
+  std::vector<ShardId> shards;
+  for (uint32_t layer = 0; layer < input->catalog.layers; ++layer) {
+    for (uint32_t slice = 0; slice < input->catalog.width; ++slice)
+      shards.push_back({layer, slice});
+  }
+  if (strategy == Strategy::kRandom) {
+    SplitMix random(seed);
+    for (size_t i = shards.size(); i > 1; --i) std::swap(shards[i - 1], shards[random.Next() % i]);
+  }
+  return shards;
+}
+
+}  // namespace
+
+Result<uint32_t> PlannedLength(const CheckedInput& input, uint32_t asked) {
+  const uint32_t longest = input->info.max_length();
+  if (asked == 0) {
+    const uint32_t profiled = LongestProfiledLength(input->profile);
+    return longest == 0 ? profiled : std::min(profiled, longest);
+  }
+  if (longest != 0 && asked > longest) {
+    return UsageError("length " + std::to_string(asked) + " is more than the model's " +
+                      std::to_string(longest) + " positions; ask for a shorter one");
+  }
+  return asked;
+}
+
+Result<PlanningContext> PlanningContext::Make(const CheckedInput& input, const PlanRequest& request,
+                                              const PlanningScope& scope,
+                                              std::vector<std::string>* explain) {
+  STI_ASSIGN_OR_RETURN(DeviceModels devices, DeviceModels::Make(input->profile, scope.length,
+                                                                scope.clock, request.judging));
+  const DeviceModel& device = devices.deciding();
+  if (request.cold) STI_RETURN_IF_ERROR(CheckColdIsKnown(input, device));
+  STI_ASSIGN_OR_RETURN(ShardCosts costs, ShardCosts::Make(input->catalog, device));
+  if (scope.host != nullptr)
+    costs = costs.Holding(scope.host->preload, input->catalog.block_bytes, device);
+  const SubmodelWish wish{request.submodel, request.width_min, request.allow_untrained,
+                          request.judging.interpolate};
+  STI_ASSIGN_OR_RETURN(std::vector<Submodel> submodels,
+                       AllowedSubmodels(input->info, device, wish));
+  std::vector<ShardId> order = RankShards(input, request.strategy, request.seed);
+  ValueModel value(costs.bits(), order, input->catalog.layers, input->catalog.width,
+                   input->importance, submodels);
+  return PlanningContext{input,
+                         request,
+                         scope,
+                         std::move(devices),
+                         std::move(costs),
+                         std::move(submodels),
+                         std::move(order),
+                         std::move(value),
+                         explain};
+}
+
+ComputeLane PlanningContext::LaneOfSubmodel(const Submodel& submodel) const {
+  return LaneOf(input, devices.deciding(), LayersOfDepth(input->info, submodel.depth),
+                submodel.width, request.cold);
+}
+
+double PlanningContext::ComputeTime(const Submodel& submodel) const {
+  const DeviceModel& device = devices.deciding();
+  const ComputeLane lane{device.fixed(), submodel.depth, device.LayerUs(submodel.width).value_or(0),
+                         device.LastLayerUs(submodel.width).value_or(0)};
+  return lane.compute_us();
+}
+
+std::vector<Submodel> PlanningContext::ComputeFeasible() const {
+  if (!request.target_us) return submodels;
+  std::vector<Submodel> feasible;
+  for (const Submodel& submodel : submodels) {
+    if (ComputeTime(submodel) <= *request.target_us + kTimeTolerance_us)
+      feasible.push_back(submodel);
+  }
+  return feasible;
+}
+
+Allocation PlanningContext::AllocationOf(const Submodel& submodel, bool with_target) const {
+  Budget budget;
+  budget.lane = LaneOfSubmodel(submodel);
+  budget.wake_us = request.wake_us;
+  if (with_target) budget.target_us = request.target_us;
+  budget.shard_bytes = ShardMemory(input->memory, request.judging, scope.length, submodel.width);
+  if (scope.host == nullptr) {
+    budget.preload_bytes = request.preload_bytes;
+  } else if (budget.shard_bytes) {
+    *budget.shard_bytes -= std::min(*budget.shard_bytes, scope.host->preload_bytes);
+  }
+  return {costs, LayersOfDepth(input->info, submodel.depth), submodel.width, budget,
+          RangesOf(submodel)};
+}
+
+std::vector<LevelRange> PlanningContext::RangesOf(const Submodel& submodel) const {
+  if (scope.host == nullptr) return {};
+  const std::vector<uint32_t> layers = LayersOfDepth(input->info, submodel.depth);
+  std::vector<LevelRange> ranges(submodel.shards(), {0, costs.levels() - 1});
+  for (const ShardAtBits& held : scope.host->preload) {
+    const auto found = std::find(layers.begin(), layers.end(), held.id.layer);
+    const std::optional<size_t> level = costs.LevelOf(held.bits);
+    if (found == layers.end() || held.id.slice >= submodel.width || !level) continue;
+    const auto k = static_cast<size_t>(found - layers.begin());
+    ranges[k * submodel.width + held.id.slice] = {*level, *level};
+  }
+  return ranges;
+}
+
+double PlanningContext::LossOf(const Allocation& allocation) const {
+  const auto depth = static_cast<uint32_t>(allocation.layers().size());
+  double sum = 0;
+  double most = 0;
+  for (size_t shard = 0; shard < allocation.shards(); ++shard) {
+    const double weight = value.Weight(allocation.IdOf(shard));
+    sum += weight * value.Lack(allocation.level(shard));
+    most += weight;
+  }
+  return value.FullLoss(depth, allocation.width()) +
+         value.Damage(depth, allocation.width()) * sum / most;
+}
+
+std::vector<size_t> PlanningContext::ShardOrder(const Submodel& submodel) const {
+  const std::vector<uint32_t> layers = LayersOfDepth(input->info, submodel.depth);
+  std::vector<std::optional<size_t>> position(input->catalog.layers);
+  for (size_t k = 0; k < layers.size(); ++k) position[layers[k]] = k;
+  std::vector<size_t> shards;
+  shards.reserve(submodel.shards());
+  for (const auto& [layer, slice] : order) {
+    if (position[layer] && slice < submodel.width)
+      shards.push_back(*position[layer] * submodel.width + slice);
+  }
+  return shards;
+}
+
+bool PlanningContext::IsHeld(ShardId id) const {
+  if (scope.host == nullptr) return false;
+  const auto& held = scope.host->preload;
+  return std::any_of(held.begin(), held.end(),
+                     [&](const ShardAtBits& shard) { return shard.id == id; });
+}
+
+Plan PlanningContext::EmptyPlan() const {
+  Plan plan;
+  plan.model = input->model;
+  plan.shape = input->shape;
+  plan.strategy = request.strategy;
+  plan.length = scope.length;
+  plan.freq = scope.clock;
+  plan.wake_us = request.wake_us;
+  plan.cold = request.cold;
+  plan.read_bytes = input->profile.read_bytes;
+  plan.read_depth = input->profile.read_depth;
+  plan.target_us = request.target_us;
+  plan.kernel = input->profile.kernel;
+  plan.read_path = input->profile.read_path;
+  return plan;
+}
+
+Plan PlanningContext::UniformPlan(const Submodel& submodel, uint32_t bits) const {
+  Plan plan = EmptyPlan();
+  plan.layers = LayersOfDepth(input->info, submodel.depth);
+  plan.width = submodel.width;
+  plan.slices = Grid<uint32_t>(submodel.depth, submodel.width);
+  for (uint32_t k = 0; k < submodel.depth; ++k) {
+    const std::span<uint32_t> row = plan.slices.Row(k);
+    std::iota(row.begin(), row.end(), 0U);
+  }
+  plan.bits = Grid<uint32_t>(submodel.depth, submodel.width, bits);
+  return plan;
+}
+
+Plan PlanningContext::PlanOf(const Allocation& allocation) const {
+  const auto depth = static_cast<uint32_t>(allocation.layers().size());
+  Plan plan = UniformPlan({depth, allocation.width()}, costs.bits()[0]);
+  for (size_t shard = 0; shard < allocation.shards(); ++shard) {
+    const ShardId id = allocation.IdOf(shard);
+    const uint32_t bits = costs.bits()[allocation.level(shard)];
+    plan.bits.values()[shard] = bits;
+    if (shard < allocation.preloaded() || IsHeld(id)) plan.preload.push_back({id, bits});
+  }
+  return plan;
+}
+
+}  // namespace sti

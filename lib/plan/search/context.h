@@ -1,0 +1,80 @@
+// A plan is made for one *scope*: a length and a clock. This file holds what every strategy needs
+// for that: the checked input, the times of the device, the cost of each shard at each bitwidth,
+// what shards are worth, and the submodels that the request allows.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "plan/device_model.h"
+#include "plan/play/shard_costs.h"
+#include "plan/request.h"
+#include "plan/search/allocation.h"
+#include "plan/search/submodels.h"
+#include "plan/search/value.h"
+#include "types/plan.h"
+#include "types/shard_id.h"
+
+namespace sti {
+
+/// Which of the request's plans is made.
+struct PlanningScope {
+  uint32_t length = 0;  ///< in tokens
+  uint64_t clock = 0;   ///< kHz; 0: the highest profiled
+  /// A plan whose preload buffer this one shares: what it holds costs no IO, and stays as it is.
+  const Plan* host = nullptr;
+};
+
+/// What follows from input, request and scope, derived once. The input and the host outlive it.
+struct PlanningContext {
+  const CheckedInput& input;
+  PlanRequest request;
+  PlanningScope scope;
+  DeviceModels devices;
+  ShardCosts costs;
+  std::vector<Submodel> submodels;  ///< that the request allows
+  std::vector<ShardId> order;       ///< most important first
+  ValueModel value;
+  std::vector<std::string>* explain = nullptr;
+
+  /// Takes a valid request. `explain`, where given, receives one line a decision. kUsage if the
+  /// profile does not tell the scope's times, kInfeasible if the request allows no submodel.
+  static Result<PlanningContext> Make(const CheckedInput& input, const PlanRequest& request,
+                                      const PlanningScope& scope,
+                                      std::vector<std::string>* explain);
+
+  void Say(std::string line) const {
+    if (explain != nullptr) explain->push_back(std::move(line));
+  }
+  [[nodiscard]] ComputeLane LaneOfSubmodel(const Submodel& submodel) const;
+  /// Returns (n - 1) * T_comp + T_last + T_fixed, in microseconds.
+  [[nodiscard]] double ComputeTime(const Submodel& submodel) const;
+  /// Returns the submodels whose compute alone is done by T; all without a target.
+  [[nodiscard]] std::vector<Submodel> ComputeFeasible() const;
+  /// Returns the lowest bits of the submodel, with what the request lets its shards take.
+  [[nodiscard]] Allocation AllocationOf(const Submodel& submodel, bool with_target = true) const;
+  /// Returns the submodel's shards (n * m, layer order) as `order` ranks them.
+  [[nodiscard]] std::vector<size_t> ShardOrder(const Submodel& submodel) const;
+  /// Returns the loss of these bits (search/value.h).
+  [[nodiscard]] double LossOf(const Allocation& allocation) const;
+
+  /// Returns a plan of slices 0..m-1 at one bitwidth, nothing preloaded, without figures.
+  [[nodiscard]] Plan UniformPlan(const Submodel& submodel, uint32_t bits) const;
+  /// Returns a plan of these bits and this preload, without figures.
+  [[nodiscard]] Plan PlanOf(const Allocation& allocation) const;
+
+ private:
+  [[nodiscard]] Plan EmptyPlan() const;
+  [[nodiscard]] std::vector<LevelRange> RangesOf(const Submodel& submodel) const;
+  [[nodiscard]] bool IsHeld(ShardId id) const;
+};
+
+/// Returns the length to plan for where `asked` tokens are asked for, 0 for the longest profiled.
+/// kUsage if the model takes no input as long.
+Result<uint32_t> PlannedLength(const CheckedInput& input, uint32_t asked);
+
+}  // namespace sti

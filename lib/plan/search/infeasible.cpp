@@ -1,0 +1,133 @@
+#include "plan/search/infeasible.h"
+
+#include <algorithm>
+
+#include "plan/budget.h"
+#include "plan/text.h"
+
+namespace sti {
+namespace {
+
+size_t LevelAsked(const PlanningContext& context) {
+  if (!context.request.uniform_bits) return 0;
+  return context.costs.LevelOf(*context.request.uniform_bits).value_or(0);
+}
+
+/// Returns the bytes of the fewest shards that must be preloaded at `level` for the rest to be in
+/// time; nothing if all are too few.
+std::optional<uint64_t> LeastPreload(const PlanningContext& context, const Submodel& submodel,
+                                     size_t level) {
+  const Allocation shards = context.AllocationOf(submodel);
+  const std::vector<double> capacities = shards.budget().Capacities();
+  const double rows_us = capacities[0] - context.request.wake_us;
+  if (rows_us < -kTimeTolerance_us) return std::nullopt;
+  // From the back: how late the tightest layer would be with shards p.. streamed from time 0.
+  double late_us = -capacities.back();
+  size_t streamed_from = shards.shards();
+  while (streamed_from > 0) {
+    const size_t shard = streamed_from - 1;
+    const double capacity_us = capacities[shard / submodel.width];
+    late_us = LatenessBefore(late_us, capacity_us, shards.LoadAt(shard, level));
+    if (late_us > kTimeTolerance_us) break;
+    streamed_from = shard;
+  }
+  uint64_t bytes = 0;
+  for (size_t shard = 0; shard < streamed_from; ++shard) bytes += shards.BytesAt(shard, level);
+  return bytes;
+}
+
+struct Offer {
+  const Submodel* submodel = nullptr;
+  Price price;
+};
+
+/// Returns the submodel with the least T of those that `counts`.
+template <typename Counts>
+Offer Cheapest(const PlanningContext& context, const Counts& counts) {
+  Offer best;
+  for (const Submodel& submodel : context.submodels) {
+    if (!counts(submodel)) continue;
+    const Price price = PriceOf(context, submodel);
+    if (!price.target_us) continue;
+    if (best.submodel == nullptr || *price.target_us < *best.price.target_us)
+      best = {&submodel, price};
+  }
+  return best;
+}
+
+/// Returns whether `a` is worth more than `b`, by measured loss or, without it, by shards.
+bool IsMore(const PlanningContext& context, const Submodel& a, const Submodel& b) {
+  if (!context.value.measured()) return a.shards() > b.shards();
+  return context.value.FullLoss(a.depth, a.width) < context.value.FullLoss(b.depth, b.width);
+}
+
+std::optional<uint64_t> LeastPreloadOfAny(const PlanningContext& context) {
+  std::optional<uint64_t> least;
+  if (!context.request.target_us) return least;
+  for (const Submodel& submodel : context.submodels) {
+    const std::optional<uint64_t> bytes = PriceOf(context, submodel).preload_bytes;
+    if (bytes && (!least || *bytes < *least)) least = bytes;
+  }
+  return least;
+}
+
+std::string Describe(const Offer& offer) {
+  std::string text =
+      NameOf(*offer.submodel) + ", needs a target of " + MsUp(*offer.price.target_us);
+  if (offer.price.preload_bytes)
+    text += " or a preload of " + std::to_string(*offer.price.preload_bytes) + " bytes";
+  return text;
+}
+
+}  // namespace
+
+Price PriceOf(const PlanningContext& context, const Submodel& submodel) {
+  Price price;
+  const size_t level = LevelAsked(context);
+  Allocation allocation = context.AllocationOf(submodel, false);
+  allocation.SetUniform(level);
+  if (allocation.FitsMemory()) price.target_us = allocation.SmallestTarget();
+  const bool may_preload = context.scope.host == nullptr && !context.request.cold;
+  if (context.request.target_us && may_preload)
+    price.preload_bytes = LeastPreload(context, submodel, level);
+  return price;
+}
+
+Error Infeasible(const PlanningContext& context) {
+  const auto& request = context.request;
+  const Offer best = Cheapest(context, [](const Submodel&) { return true; });
+  if (best.submodel == nullptr) {
+    return InfeasibleError("no submodel fits in " + std::to_string(*request.judging.memory_bytes) +
+                           " bytes of memory; raise --memory or lower --preload");
+  }
+  const uint32_t bits = context.costs.bits()[LevelAsked(context)];
+  std::string message =
+      "no plan meets " + (request.target_us ? Ms(*request.target_us) : std::string("the request")) +
+      ": the smallest feasible target is " + MsUp(*best.price.target_us) + ", with " +
+      NameOf(*best.submodel) + " at " + std::to_string(bits) + " bits; raise --target";
+  if (const auto preload = LeastPreloadOfAny(context)) {
+    message += ", or --preload to " + std::to_string(*preload) + " bytes";
+  } else if (request.target_us && !request.cold) {
+    message += ", since no preload is enough";
+  }
+  const Offer next = Cheapest(
+      context, [&](const Submodel& other) { return IsMore(context, other, *best.submodel); });
+  if (next.submodel != nullptr) message += "; the next better, " + Describe(next);
+  const bool only_full = !context.input->info.elastic && !request.allow_untrained;
+  if (only_full) message += "; or --allow-untrained for submodels this model was not trained for";
+  return InfeasibleError(message);
+}
+
+std::string NextBetter(const PlanningContext& context, const Submodel& submodel) {
+  const double target_us = *context.request.target_us;
+  const Offer next = Cheapest(context, [&](const Submodel& other) {
+    if (!IsMore(context, other, submodel)) return false;
+    const Price price = PriceOf(context, other);
+    return price.target_us && *price.target_us > target_us + kTimeTolerance_us;
+  });
+  if (next.submodel == nullptr)
+    return "next better: none, no submodel that is worth more is out of reach";
+  return "next better: " + Describe(next) + ", at the fewest bits";
+}
+
+}  // namespace sti

@@ -1,0 +1,210 @@
+#include "plan/search/joint.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "plan/search/bit_choice.h"
+#include "plan/text.h"
+
+namespace sti {
+namespace {
+
+/// States a shard that a search over P shards of L levels keeps: work, and so time, is about the
+/// same for every size.
+constexpr size_t kSearchSteps = 120000;
+constexpr size_t kFewestStates = 48;
+constexpr size_t kMostStates = 2048;
+/// Submodels for which bits are searched in full: those with the least loss level by level, which
+/// is seldom 1 % from the best.
+constexpr size_t kMostSearched = 4;
+
+size_t StatesFor(const Allocation& allocation) {
+  const size_t steps = allocation.shards() * allocation.costs().levels();
+  return std::clamp(kSearchSteps / steps, kFewestStates, kMostStates);
+}
+
+BitProblem ProblemOf(const PlanningContext& context, const Allocation& allocation) {
+  BitProblem problem;
+  problem.width = allocation.width();
+  problem.levels = context.costs.levels();
+  problem.capacity_us = allocation.budget().Capacities();
+  problem.preload_bytes = allocation.budget().preload_bytes;
+  const size_t shards = allocation.shards();
+  problem.loss.reserve(shards * problem.levels);
+  problem.load_us.reserve(shards * problem.levels);
+  problem.bytes.reserve(shards * problem.levels);
+  for (size_t shard = 0; shard < shards; ++shard) {
+    const double weight = context.value.Weight(allocation.IdOf(shard));
+    for (size_t level = 0; level < problem.levels; ++level) {
+      problem.loss.push_back(weight * context.value.Lack(level));
+      problem.load_us.push_back(allocation.LoadAt(shard, level));
+      problem.bytes.push_back(allocation.BytesAt(shard, level));
+    }
+    problem.floor.push_back(allocation.range(shard).floor);
+    problem.ceiling.push_back(allocation.range(shard).ceiling);
+  }
+  return problem;
+}
+
+/// Returns an upper bound of the IO time that preloading can save: S bytes, each at the most
+/// microseconds a byte that any shard costs.
+double MostBonus(const PlanningContext& context) {
+  if (context.scope.host != nullptr || context.request.preload_bytes == 0) return 0;
+  const ShardCosts& costs = context.costs;
+  double dearest = 0;  // microseconds a byte
+  for (uint32_t layer = 0; layer < context.input->catalog.layers; ++layer) {
+    for (uint32_t slice = 0; slice < context.input->catalog.width; ++slice) {
+      for (size_t level = 0; level < costs.levels(); ++level) {
+        const ShardId id{layer, slice};
+        const auto bytes = static_cast<double>(costs.bytes(id, level));
+        dearest = std::max(dearest, costs.load_us(id, level) / bytes);
+      }
+    }
+  }
+  return dearest * static_cast<double>(context.request.preload_bytes);
+}
+
+/// Least losses that submodels could reach if all IO time until the last layer starts could go to
+/// any shard, and a shard's steps were divisible.
+class Bounds {
+ public:
+  explicit Bounds(const PlanningContext& context)
+      : context_(context), bonus_us_(MostBonus(context)), steps_(StepsByDensity(context)) {}
+
+  /// Infinite if not even the fewest bits can be loaded.
+  [[nodiscard]] double Of(const Submodel& submodel, const Allocation& lowest) const {
+    std::vector<bool> runs(context_.input->catalog.layers);
+    for (uint32_t layer : lowest.layers()) runs[layer] = true;
+    double left_us = lowest.budget().Capacities().back() + bonus_us_;
+    double weight = 0;
+    double lack = 0;
+    for (size_t shard = 0; shard < lowest.shards(); ++shard) {
+      const double w = context_.value.Weight(lowest.IdOf(shard));
+      weight += w;
+      lack += w * context_.value.Lack(lowest.level(shard));
+      left_us -= lowest.LoadAt(shard, lowest.level(shard));
+    }
+    for (const Step& step : steps_) {
+      if (left_us <= 0) break;
+      if (!runs[step.id.layer] || step.id.slice >= submodel.width) continue;
+      lack -= step.gain * (step.load_us > left_us ? left_us / step.load_us : 1.0);
+      left_us -= step.load_us;
+    }
+    return context_.value.FullLoss(submodel.depth, submodel.width) +
+           context_.value.Damage(submodel.depth, submodel.width) * std::max(lack, 0.0) / weight;
+  }
+
+ private:
+  const PlanningContext& context_;
+  double bonus_us_;
+  std::vector<Step> steps_;
+};
+
+/// Losses closer than this are equal; the deeper submodel is taken.
+constexpr double kSameLoss = 1e-9;
+
+struct Candidate {
+  const Submodel* submodel;
+  double bound;       ///< no bits have less loss
+  double quick_loss;  ///< of bits raised level by level
+};
+
+/// All that the fewest bits of load in time, most promising first, as far as any could be better
+/// than what another reaches level by level.
+std::vector<Candidate> Promising(const PlanningContext& context,
+                                 std::span<const Submodel> submodels) {
+  const Bounds bounds(context);
+  std::vector<Candidate> candidates;
+  candidates.reserve(submodels.size());
+  for (const Submodel& submodel : submodels) {
+    const Allocation lowest = context.AllocationOf(submodel);
+    if (lowest.Fits()) candidates.push_back({&submodel, bounds.Of(submodel, lowest), 0});
+  }
+  std::stable_sort(candidates.begin(), candidates.end(),
+                   [](const Candidate& a, const Candidate& b) { return a.bound < b.bound; });
+  double best = std::numeric_limits<double>::infinity();
+  size_t kept = 0;
+  for (; kept < candidates.size() && candidates[kept].bound < best; ++kept) {
+    Candidate& candidate = candidates[kept];
+    Allocation allocation = context.AllocationOf(*candidate.submodel);
+    SetHighestUniform(&allocation);
+    RaiseByLevel(&allocation, context.ShardOrder(*candidate.submodel));
+    candidate.quick_loss = context.LossOf(allocation);
+    best = std::min(best, candidate.quick_loss);
+  }
+  candidates.resize(kept);
+  std::stable_sort(
+      candidates.begin(), candidates.end(),
+      [](const Candidate& a, const Candidate& b) { return a.quick_loss < b.quick_loss; });
+  return candidates;
+}
+
+}  // namespace
+
+std::vector<Step> StepsByDensity(const PlanningContext& context) {
+  const ShardCosts& costs = context.costs;
+  std::vector<Step> steps;
+  for (uint32_t layer = 0; layer < context.input->catalog.layers; ++layer) {
+    for (uint32_t slice = 0; slice < context.input->catalog.width; ++slice) {
+      const ShardId id{layer, slice};
+      const double weight = context.value.Weight(id);
+      size_t level = 0;
+      while (level + 1 < costs.levels()) {
+        Step best{id, level, 0, -1};
+        for (size_t next = level + 1; next < costs.levels(); ++next) {
+          const Step step{id, next, costs.load_us(id, next) - costs.load_us(id, level),
+                          weight * (context.value.Lack(level) - context.value.Lack(next))};
+          if (best.level == level || step.gain * best.load_us > best.gain * step.load_us)
+            best = step;
+        }
+        steps.push_back(best);
+        level = best.level;
+      }
+    }
+  }
+  std::stable_sort(steps.begin(), steps.end(), [](const Step& a, const Step& b) {
+    return a.gain * b.load_us > b.gain * a.load_us;
+  });
+  return steps;
+}
+
+std::optional<Allocation> BestBits(const PlanningContext& context, const Submodel& submodel) {
+  Allocation allocation = context.AllocationOf(submodel);
+  if (!allocation.Fits()) return std::nullopt;
+  const std::optional<BitChoice> choice =
+      ChooseBits(ProblemOf(context, allocation), StatesFor(allocation));
+  if (!choice || !allocation.SetLevels(choice->levels)) {
+    // Staging within --memory may make reads wait, which budgets do not know: raise shards one by
+    // one then, each tried against the whole timeline.
+    allocation = context.AllocationOf(submodel);
+    SetHighestUniform(&allocation);
+  }
+  RaiseByLevel(&allocation, context.ShardOrder(submodel));
+  return allocation;
+}
+
+std::optional<JointChoice> ChooseJointly(const PlanningContext& context,
+                                         std::span<const Submodel> candidates) {
+  const std::vector<Candidate> promising = Promising(context, candidates);
+  std::optional<JointChoice> best;
+  size_t searched = 0;
+  for (const Candidate& candidate : promising) {
+    if (best && (candidate.bound >= best->loss - kSameLoss || searched == kMostSearched)) continue;
+    std::optional<Allocation> allocation = BestBits(context, *candidate.submodel);
+    ++searched;
+    const double loss = context.LossOf(*allocation);
+    context.Say("joint choice: " + NameOf(*candidate.submodel) + " reaches a loss of " +
+                Fixed4(loss) + ", none of its bits less than " + Fixed4(candidate.bound));
+    if (!best || loss < best->loss - kSameLoss)
+      best = JointChoice{*candidate.submodel, std::move(*allocation), loss};
+  }
+  if (best) {
+    context.Say("joint choice: " + NameOf(best->submodel) + " is taken; of " +
+                std::to_string(candidates.size()) + " submodels that compute in time " +
+                std::to_string(promising.size()) + " could be best, " + std::to_string(searched) +
+                " were searched in full");
+  }
+  return best;
+}
+
+}  // namespace sti

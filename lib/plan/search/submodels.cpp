@@ -1,0 +1,115 @@
+#include "plan/search/submodels.h"
+
+#include <algorithm>
+#include <numeric>
+#include <string>
+
+namespace sti {
+namespace {
+
+Status ValidateDepths(const ModelInfo& info) {
+  if (info.depth_layers.empty()) return {};
+  if (info.depth_layers.size() != info.shape.layers)
+    return DataError("model: the depth map must have one row a depth; run sti-shard again");
+  for (size_t row = 0; row < info.depth_layers.size(); ++row) {
+    const std::vector<uint32_t>& layers = info.depth_layers[row];
+    const bool ascending =
+        std::adjacent_find(layers.begin(), layers.end(), std::greater_equal<>()) == layers.end();
+    if (layers.size() != row + 1 || !ascending || layers.back() >= info.shape.layers) {
+      return DataError("model: row " + std::to_string(row) +
+                       " of the depth map does not name that many layers; run sti-shard again");
+    }
+  }
+  return {};
+}
+
+uint32_t NarrowestWidth(const ModelInfo& info, const SubmodelWish& wish) {
+  const uint32_t trained = wish.allow_untrained ? 1 : info.min_width;
+  return std::max({trained, wish.width_min, uint32_t{1}});
+}
+
+/// Returns the one submodel that the wish names.
+Result<std::vector<Submodel>> NamedSubmodel(const ModelInfo& info, const DeviceModel& device,
+                                            const SubmodelWish& wish) {
+  const auto [depth, width] = *wish.named;
+  const ModelShape& shape = info.shape;
+  if (depth == 0 || width == 0 || depth > shape.layers || width > shape.width) {
+    return UsageError("submodel " + NameOf(Submodel{depth, width}) + " does not fit a model of " +
+                      NameOf(Submodel{shape.layers, shape.width}) + "; ask for a smaller one");
+  }
+  const bool full = depth == shape.layers && width == shape.width;
+  const bool trained = info.elastic ? width >= info.min_width : full;
+  if (!trained && !wish.allow_untrained) {
+    return InfeasibleError("submodel " + NameOf(Submodel{depth, width}) +
+                           " was not trained, its labels would mean little; use " +
+                           NameOf(Submodel{shape.layers, shape.width}) + " or --allow-untrained");
+  }
+  if (!device.LayerUs(width)) {
+    return UsageError("profile: no compute time for width " + std::to_string(width) +
+                      "; run sti-profile --widths");
+  }
+  return std::vector<Submodel>{{depth, width}};
+}
+
+}  // namespace
+
+std::vector<uint32_t> LayersOfDepth(const ModelInfo& info, uint32_t depth) {
+  if (!info.depth_layers.empty()) return info.depth_layers[depth - 1];
+  std::vector<uint32_t> layers(depth);
+  std::iota(layers.begin(), layers.end(), 0u);
+  return layers;
+}
+
+Status ValidateModel(const ModelInfo& info, const ShardCatalog& catalog) {
+  const ModelShape& shape = info.shape;
+  if (shape.layers == 0 || shape.width == 0)
+    return DataError("model: it has no shards; run sti-shard again");
+  if (catalog.layers != shape.layers || catalog.width != shape.width) {
+    return DataError("model: the shards are " + NameOf(Submodel{catalog.layers, catalog.width}) +
+                     ", the model is " + NameOf(Submodel{shape.layers, shape.width}) +
+                     "; run sti-shard again");
+  }
+  return ValidateDepths(info);
+}
+
+Result<std::vector<Submodel>> AllowedSubmodels(const ModelInfo& info, const DeviceModel& device,
+                                               const SubmodelWish& wish) {
+  if (wish.named) return NamedSubmodel(info, device, wish);
+  const ModelShape& shape = info.shape;
+  const bool only_full = !info.elastic && !wish.allow_untrained;
+  const uint32_t narrowest = only_full ? shape.width : NarrowestWidth(info, wish);
+  std::vector<Submodel> submodels;
+  for (uint32_t depth = only_full ? shape.layers : 1; depth <= shape.layers; ++depth) {
+    for (uint32_t width = narrowest; width <= shape.width; ++width) {
+      const bool known = device.LayerUs(width).has_value();
+      if (known) submodels.push_back({depth, width});
+      const bool hole = !known && width > device.narrowest();
+      if (hole && !wish.interpolate && !device.widths_were_chosen()) {
+        return DataError("profile: compute has no width " + std::to_string(width) + " at length " +
+                         std::to_string(device.length()) +
+                         "; measure it (sti-profile --widths), or --interpolate");
+      }
+    }
+  }
+  if (submodels.empty()) {
+    return UsageError("profile: no compute time for any width from " + std::to_string(narrowest) +
+                      " to " + std::to_string(shape.width) + "; run sti-profile --widths");
+  }
+  return submodels;
+}
+
+const Submodel& LargestThenDeepest(std::span<const Submodel> submodels, double similar) {
+  uint64_t most = 0;
+  for (const Submodel& submodel : submodels) most = std::max(most, submodel.shards());
+  const double enough = (1 - similar) * static_cast<double>(most) - 1e-9;
+  const Submodel* best = nullptr;
+  for (const Submodel& submodel : submodels) {
+    if (static_cast<double>(submodel.shards()) < enough) continue;
+    if (best == nullptr || submodel.depth > best->depth ||
+        (submodel.depth == best->depth && submodel.width > best->width))
+      best = &submodel;
+  }
+  return best == nullptr ? submodels.front() : *best;
+}
+
+}  // namespace sti

@@ -1,0 +1,79 @@
+// What a plan is worth before anybody runs it: a loss that is a sum over shards.
+//
+//   loss(n, m, bits) = L(n, m) + D(n, m) * (sum over its shards of w(shard) d(bits)) / (sum of w)
+//
+// L is the submodel's loss at full fidelity, and D what the fewest bits everywhere add to it; w
+// says how much a shard matters, and d falls from 1 at the fewest bits to 0 at full fidelity. With
+// an importance file that holds A(n, m) L and D are measured, and so is w where it holds gains.
+// Else stand-ins order submodels and bits: L = -n sqrt(m), and fall-offs that agree with what was
+// measured on the CLINC150 6x12 model (docs/guide/planning.md, "Worth: a loss that is a sum over
+// shards").
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "plan/request.h"
+#include "types/importance.h"
+#include "types/plan.h"
+#include "types/submodel.h"
+
+namespace sti {
+
+/// Immutable; any number of threads may share one.
+class ValueModel {
+ public:
+  /// `bits` are the levels, ascending; `order` all shards, most important first; `submodels` those
+  /// that may be planned. `importance` may be null, and must agree with the catalog otherwise.
+  ValueModel(std::span<const uint32_t> bits, std::span<const ShardId> order, uint32_t layers,
+             uint32_t width, const Importance* importance, std::span<const Submodel> submodels);
+
+  /// A(n, m) of every submodel was measured, so that losses mean something to a person.
+  [[nodiscard]] bool measured() const { return !submodels_.empty(); }
+
+  /// L(n, m) and D(n, m).
+  [[nodiscard]] double FullLoss(uint32_t depth, uint32_t width) const;
+  [[nodiscard]] double Damage(uint32_t depth, uint32_t width) const;
+  /// w(shard).
+  [[nodiscard]] double Weight(ShardId id) const {
+    return weights_[size_t{id.layer} * width_ + id.slice];
+  }
+  /// d(bits of the level).
+  [[nodiscard]] double Lack(size_t level) const { return lacks_[level]; }
+  /// Accuracy expected at `loss`, on the line between full fidelity and the fewest bits; nothing
+  /// where it was not measured.
+  [[nodiscard]] std::optional<double> Accuracy(uint32_t depth, uint32_t width, double loss) const;
+
+ private:
+  struct Measured {
+    uint32_t depth = 0;
+    uint32_t width = 0;
+    double full_loss = 0;
+    double damage = 0;
+    double full_accuracy = 0;
+    double low_accuracy = 0;
+  };
+  [[nodiscard]] const Measured* Find(uint32_t depth, uint32_t width) const;
+  void ReadSubmodels(const Importance& importance, std::span<const Submodel> submodels);
+
+  uint32_t width_;
+  std::vector<double> lacks_;        ///< [levels]
+  std::vector<double> weights_;      ///< [layers][width]
+  std::vector<Measured> submodels_;  ///< by depth, then width
+};
+
+/// Loss and accuracy that a plan's bits are expected to have; nothing where not measured.
+struct PredictedQuality {
+  std::optional<double> loss;
+  std::optional<double> accuracy;
+};
+
+/// `bits` has a row a layer of the plan, as plan.bits. The plan must belong to the catalog.
+PredictedQuality PredictQuality(const CheckedInput& input, const Plan& plan,
+                                const Grid<uint32_t>& bits);
+
+}  // namespace sti

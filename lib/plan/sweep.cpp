@@ -1,0 +1,142 @@
+#include "plan/sweep.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "plan/planner.h"
+#include "plan/search/context.h"
+#include "plan/search/infeasible.h"
+#include "types/bits.h"
+
+namespace sti {
+namespace {
+
+constexpr size_t kMostEntries = 64;
+constexpr size_t kTargets = 8;
+
+/// 1.234 to 1.3, 123.4 to 130: up to two digits.
+double RoundedUp(double value) {
+  const double unit = std::pow(10.0, std::floor(std::log10(value)) - 1);
+  return std::ceil(value / unit - 1e-9) * unit;
+}
+
+double MeanBits(const Plan& plan) {
+  double sum = 0;
+  for (uint32_t bits : plan.bits.values()) sum += bits;
+  return sum / static_cast<double>(plan.layers.size() * plan.width);
+}
+
+/// Predictions closer than this, relative to the better, are equal to a person.
+constexpr double kSameQuality = 5e-4;
+
+bool Beats(const SweepCell& a, const SweepCell& b) {
+  const double same = kSameQuality * std::max(a.quality, b.quality);
+  const bool no_worse = a.quality >= b.quality - same &&
+                        a.plan->predicted_latency_us <= b.plan->predicted_latency_us &&
+                        a.plan->predicted_peak_bytes <= b.plan->predicted_peak_bytes;
+  const bool better = a.quality > b.quality + same ||
+                      a.plan->predicted_latency_us < b.plan->predicted_latency_us ||
+                      a.plan->predicted_peak_bytes < b.plan->predicted_peak_bytes;
+  return no_worse && better;
+}
+
+void MarkFront(SweepGrid* grid) {
+  grid->has_accuracy = std::all_of(
+      grid->cells.begin(), grid->cells.end(),
+      [](const SweepCell& cell) { return !cell.plan || cell.plan->predicted_accuracy; });
+  for (SweepCell& cell : grid->cells) {
+    if (!cell.plan) continue;
+    const auto shards = static_cast<double>(cell.plan->layers.size() * cell.plan->width);
+    cell.quality = grid->has_accuracy ? *cell.plan->predicted_accuracy : shards * cell.mean_bits;
+  }
+  for (SweepCell& cell : grid->cells) {
+    cell.on_front =
+        cell.plan && std::none_of(grid->cells.begin(), grid->cells.end(),
+                                  [&](const SweepCell& o) { return o.plan && Beats(o, cell); });
+  }
+}
+
+Status CheckList(size_t entries, const char* name) {
+  if (entries != 0 && entries <= kMostEntries) return {};
+  return UsageError("a sweep has 1 to 64 " + std::string(name) + ", not " +
+                    std::to_string(entries));
+}
+
+}  // namespace
+
+Result<std::vector<double>> SweepTargets(const PlanInput& input, const PlanRequest& request) {
+  PlanRequest any = request;
+  any.target_us = 1;  // only what it would take is asked
+  any.strategy = Strategy::kSti;
+  STI_RETURN_IF_ERROR(ValidateRequest(any));
+  STI_ASSIGN_OR_RETURN(const CheckedInput checked, CheckedInput::Make(input));
+  STI_ASSIGN_OR_RETURN(const uint32_t length, PlannedLength(checked, request.length));
+  const PlanningScope scope{length, request.clocks.empty() ? 0 : request.clocks[0], nullptr};
+  STI_ASSIGN_OR_RETURN(const PlanningContext context,
+                       PlanningContext::Make(checked, any, scope, nullptr));
+  std::optional<double> least_us;
+  for (const Submodel& submodel : context.submodels) {
+    const std::optional<double> target_us = PriceOf(context, submodel).target_us;
+    if (target_us && (!least_us || *target_us < *least_us)) least_us = target_us;
+  }
+  if (!least_us) return Infeasible(context);
+  Allocation whole = context.AllocationOf(context.submodels.back(), false);
+  whole.SetUniform(context.costs.levels() - 1);
+  const double most_us = std::max(whole.SmallestTarget(), *least_us);
+  std::vector<double> targets_us;
+  targets_us.reserve(kTargets);
+  for (size_t i = 0; i < kTargets; ++i) {
+    const double share = static_cast<double>(i) / (kTargets - 1);
+    targets_us.push_back(RoundedUp(*least_us * std::pow(most_us / *least_us, share)));
+  }
+  targets_us.erase(std::unique(targets_us.begin(), targets_us.end()), targets_us.end());
+  return targets_us;
+}
+
+std::vector<uint64_t> SweepPreloads(const ShardCatalog& catalog) {
+  size_t level = 0;
+  while (level + 1 < catalog.bits.size() && catalog.bits[level + 1] <= kMostBits) ++level;
+  uint64_t all = 0;
+  for (size_t at = level; at < catalog.read_bytes.size(); at += catalog.bits.size())
+    all += catalog.read_bytes[at];
+  const uint64_t unit = std::bit_ceil(std::max<uint64_t>(all / 32, 4096));
+  return {0, unit, 4 * unit, 16 * unit};
+}
+
+Result<SweepGrid> SweepPlans(const PlanInput& input, const PlanRequest& request,
+                             std::span<const double> targets_us,
+                             std::span<const uint64_t> preloads) {
+  STI_RETURN_IF_ERROR(CheckList(targets_us.size(), "targets"));
+  STI_RETURN_IF_ERROR(CheckList(preloads.size(), "preloads"));
+  PlanRequest one = request;
+  one.turns = 0;
+  one.turn_bytes.reset();
+  one.further_lengths.clear();
+  one.min_accuracy.reset();
+  if (one.clocks.size() > 1) one.clocks.resize(1);
+  STI_ASSIGN_OR_RETURN(const CheckedInput checked, CheckedInput::Make(input));
+  SweepGrid grid;
+  grid.cells.reserve(targets_us.size() * preloads.size());
+  for (double target_us : targets_us) {
+    for (uint64_t preload_bytes : preloads) {
+      one.target_us = target_us;
+      one.preload_bytes = preload_bytes;
+      SweepCell cell{target_us, preload_bytes, std::nullopt, "", 0, 0, false};
+      Result<Plan> plan = MakePlan(checked, one);
+      if (plan.ok()) {
+        cell.mean_bits = MeanBits(*plan);
+        cell.plan = std::move(*plan);
+      } else if (plan.error().kind == ErrorKind::kInfeasible) {
+        cell.problem = plan.error().Message();
+      } else {
+        return plan.error();
+      }
+      grid.cells.push_back(std::move(cell));
+    }
+  }
+  MarkFront(&grid);
+  return grid;
+}
+
+}  // namespace sti

@@ -1,0 +1,50 @@
+// What other targets and preload buffers would give: plans over a grid, and the *front*, the plans
+// that nobody should prefer another to.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "plan/request.h"
+#include "types/plan.h"
+
+namespace sti {
+
+/// One target with one preload buffer.
+struct SweepCell {
+  double target_us = 0;
+  uint64_t preload_bytes = 0;
+  std::optional<Plan> plan;  ///< nothing where no plan meets the target
+  std::string problem;       ///< why not, with what it would take
+  double mean_bits = 0;      ///< of the plan's shards
+  /// Predicted accuracy, 0 to 1, where every plan of the grid has it; else shards x mean bits.
+  double quality = 0;
+  /// No other plan is at least as good in quality (but for 0.05 %), median latency and peak memory,
+  /// and better in one of them.
+  bool on_front = false;
+};
+
+struct SweepGrid {
+  bool has_accuracy = false;
+  std::vector<SweepCell> cells;  ///< by target, then preload, both ascending
+};
+
+/// Returns eight targets, evenly spaced by ratio, from the least that any plan meets to where the
+/// whole model is in time at its most bits; rounded up to two digits. In microseconds.
+Result<std::vector<double>> SweepTargets(const PlanInput& input, const PlanRequest& request);
+
+/// Returns 0, and about 1/32, 1/8 and 1/2 of all shards at 6 bits, as powers of two. In bytes.
+std::vector<uint64_t> SweepPreloads(const ShardCatalog& catalog);
+
+/// Plans each cell as MakePlan does, without turns, further lengths and a least accuracy. kUsage if
+/// a list is empty or has more than 64 entries; an infeasible cell is a result, any other error
+/// ends it. Thread-safe.
+Result<SweepGrid> SweepPlans(const PlanInput& input, const PlanRequest& request,
+                             std::span<const double> targets_us,
+                             std::span<const uint64_t> preloads);
+
+}  // namespace sti
