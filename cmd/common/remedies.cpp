@@ -1,72 +1,112 @@
 #include "common/remedies.h"
 
+#include <algorithm>
+#include <iterator>
+#include <string_view>
+
 #include "base/remedy.h"
 
 namespace sti {
 namespace {
 
-// Returns what to do, as the end of a line: "run sti-shard again". Empty for no remedy.
-const char* Advice(Remedy remedy) {
-  switch (remedy) {
-    case Remedy::kCopyFileAgain:
-      return "copy the file again";
-    case Remedy::kCopyModelAgain:
-      return "copy the file again or run sti-shard";
-    case Remedy::kMakeModel:
-      return "make one with sti-shard";
-    case Remedy::kMakeModelAgain:
-      return "run sti-shard again";
-    case Remedy::kMakeFileAgain:
-      return "the file is damaged, make it again";
-    case Remedy::kUpdateOrMakeModel:
-      return "update the tools or run this version's sti-shard";
-    case Remedy::kUpdateOrMakeFile:
-      return "use a newer tool or make the file again with this one";
-    case Remedy::kCorrectFile:
-      return "correct it or make it again";
-    case Remedy::kCorrectPlan:
-      return "correct it or run sti-plan again";
-    case Remedy::kPlanForModel:
-      return "run sti-plan on this model";
-    case Remedy::kCorrectProfile:
-      return "correct it or run sti-profile again";
-    case Remedy::kCorrectImportance:
-      return "correct it or run sti-importance again";
-    case Remedy::kUseOwnVocabulary:
-      return "run sti-shard again with the model's own vocabulary and merges";
-    case Remedy::kStoreMoreBits:
-      return "run sti-shard with more --bits";
-    case Remedy::kStoreTheseBits:
-      return "run sti-shard with them";
-    case Remedy::kUseWholeModel:
-      return "use the container that they were made for, not one of sti-shard --for";
-    case Remedy::kGiveParts:
-      return "give files that --part wrote";
-    case Remedy::kJoinParts:
-      return "join the parts with sti-importance merge";
-    case Remedy::kFinishPart:
-      return "let it finish, with --resume";
-    case Remedy::kBeginPartAnew:
-      return "start again without --resume";
-    case Remedy::kTryOtherReads:
-      return "--io auto tries the other ways";
-    case Remedy::kMoreMemory:
-      return "raise --memory";
-    case Remedy::kMoreTime:
-      return "stop other work, or give --budget more time";
-    case Remedy::kMeasureWidths:
-      return "give --budget or --widths, or plan with --interpolate";
-    case Remedy::kCoolCores:
-      return "cool them or give --gap, and run again";
-    case Remedy::kNone:
-      break;
+struct Sentence {
+  Remedy remedy;
+  std::string_view text;
+};
+
+// What to do, as the end of a line; {} stands for the value of the remedy.
+constexpr Sentence kSentences[] = {
+    {Remedy::kCopyFileAgain, "copy the file again"},
+    {Remedy::kCopyModelAgain, "copy the file again or run sti-shard"},
+    {Remedy::kMakeModel, "make one with sti-shard"},
+    {Remedy::kMakeModelAgain, "run sti-shard again"},
+    {Remedy::kMakeFileAgain, "the file is damaged, make it again"},
+    {Remedy::kUpdateOrMakeModel, "update the tools or run this version's sti-shard"},
+    {Remedy::kUpdateOrMakeFile, "use a newer tool or make the file again with this one"},
+    {Remedy::kCorrectFile, "correct it or make it again"},
+    {Remedy::kCorrectPlan, "correct it or run sti-plan again"},
+    {Remedy::kPlanForModel, "run sti-plan on this model"},
+    {Remedy::kCorrectProfile, "correct it or run sti-profile again"},
+    {Remedy::kCorrectImportance, "correct it or run sti-importance again"},
+    {Remedy::kUseOwnVocabulary, "run sti-shard again with the model's own vocabulary and merges"},
+    {Remedy::kStoreMoreBits, "run sti-shard with more --bits"},
+    {Remedy::kStoreTheseBits, "run sti-shard with them"},
+    {Remedy::kUseWholeModel,
+     "use the container that they were made for, not one of sti-shard --for"},
+    {Remedy::kGiveItsPlan, "give one of them by --plan"},
+    {Remedy::kPlanAgain, "run sti-plan again"},
+    {Remedy::kComputeAsPlanned,
+     "run it with --compute {}, or plan with a profile of what this run has"},
+    {Remedy::kMeasureAgain, "run sti-profile again"},
+    {Remedy::kMeasureLengths, "ask for one of these or run sti-profile --lengths"},
+    {Remedy::kMeasureTheseWidths, "run sti-profile --widths"},
+    {Remedy::kMeasureOrEstimateWidths, "measure it (sti-profile --widths), or --interpolate"},
+    {Remedy::kMeasureSubmodels, "run sti-importance --submodels and give --importance"},
+    {Remedy::kProfileForModel, "run sti-profile on this model"},
+    {Remedy::kImportanceForModel, "run sti-importance on this model"},
+    {Remedy::kGiveInRequest, "use {}"},
+    {Remedy::kDropFromRequest, "drop {}"},
+    {Remedy::kRaiseInRequest, "raise {}"},
+    {Remedy::kLowerInRequest, "lower {}"},
+    {Remedy::kGiveParts, "give files that --part wrote"},
+    {Remedy::kJoinParts, "join the parts with sti-importance merge"},
+    {Remedy::kFinishPart, "let it finish, with --resume"},
+    {Remedy::kBeginPartAnew, "start again without --resume"},
+    {Remedy::kTryOtherReads, "--io auto tries the other ways"},
+    {Remedy::kMoreMemory, "raise --memory"},
+    {Remedy::kMoreTime, "stop other work, or give --budget more time"},
+    {Remedy::kMeasureWidths, "give --budget or --widths, or plan with --interpolate"},
+    {Remedy::kCoolCores, "cool them or give --gap, and run again"},
+};
+
+static_assert(std::size(kSentences) == static_cast<size_t>(Remedy::kCoolCores),
+              "every remedy but kNone, the first, has one sentence; kCoolCores is the last");
+
+struct Option {
+  std::string_view field;  // of PlanRequest
+  std::string_view name;
+};
+
+constexpr Option kRequestOptions[] = {
+    {"allow_untrained", "--allow-untrained"},
+    {"cold", "--cold"},
+    {"io_budget_bytes", "--io-budget"},
+    {"memory_bytes", "--memory"},
+    {"min_accuracy", "--min-accuracy"},
+    {"preload_bytes", "--preload"},
+    {"similar", "--similar"},
+    {"strategy", "--strategy"},
+    {"submodel", "--submodel"},
+    {"target_us", "--target"},
+    {"turn_bytes", "--turn-buffer"},
+    {"turns", "--turns"},
+    {"uniform_bits", "--bits"},
+    {"wake_us", "--wake"},
+};
+
+// Returns `text` with the options of sti-plan in place of fields of a request.
+std::string InOptions(std::string_view text) {
+  const std::string_view letters = "abcdefghijklmnopqrstuvwxyz_";
+  std::string options;
+  while (!text.empty()) {
+    const size_t length = std::min(text.find_first_not_of(letters), text.size());
+    const std::string_view word = text.substr(0, std::max<size_t>(length, 1));
+    const auto* option = std::find_if(std::begin(kRequestOptions), std::end(kRequestOptions),
+                                      [&](const Option& o) { return o.field == word; });
+    options += option == std::end(kRequestOptions) ? word : option->name;
+    text.remove_prefix(word.size());
   }
-  return "";
+  return options;
 }
 
-std::string WithAdvice(std::string line, Remedy remedy) {
-  if (remedy != Remedy::kNone) (line += "; ") += Advice(remedy);
-  return line;
+std::string WithAdvice(std::string line, Remedy remedy, const std::string& value) {
+  const auto* sentence = std::find_if(std::begin(kSentences), std::end(kSentences),
+                                      [&](const Sentence& s) { return s.remedy == remedy; });
+  if (sentence == std::end(kSentences)) return line;
+  (line += "; ") += sentence->text;
+  const size_t at = line.rfind("{}");
+  const bool takes_value = sentence->text.find("{}") != std::string_view::npos;
+  return takes_value ? line.replace(at, 2, InOptions(value)) : line;
 }
 
 }  // namespace
@@ -90,8 +130,21 @@ int ExitCode(ErrorKind kind) {
   return 1;
 }
 
-std::string LineFor(const Error& error) { return WithAdvice(error.Message(), error.remedy); }
+std::string LineFor(const Error& error) {
+  return WithAdvice(error.Message(), error.remedy, error.value);
+}
 
-std::string LineFor(const LogLine& line) { return WithAdvice(line.what, line.remedy); }
+std::string LineFor(const LogLine& line) { return WithAdvice(line.what, line.remedy, ""); }
+
+Error Named(Error error, const InputFiles& files) {
+  const std::string* path = nullptr;
+  if (error.source == Source::kModel) path = &files.model;
+  if (error.source == Source::kPlan) path = &files.plan;
+  if (error.source == Source::kProfile) path = &files.profile;
+  if (error.source == Source::kImportance) path = &files.importance;
+  if (path == nullptr || path->empty()) return error;
+  error.source = Source::kNone;
+  return std::move(error).At(*path == "-" ? "stdin" : *path);
+}
 
 }  // namespace sti

@@ -14,6 +14,17 @@ namespace sti {
 /// blame, 2 the caller, 3 the data, and 4 where the request cannot be met.
 int ExitCode(ErrorKind kind);
 
+/// The files that a tool was given, by what they are; empty where it was not.
+struct InputFiles {
+  std::string model;
+  std::string profile;
+  std::string importance;
+  std::string plan;
+};
+
+/// Returns an error about one of the inputs as one about the file that it came from.
+Error Named(Error error, const InputFiles& files);
+
 /// Returns "where: what; what to do", without the tool's own name.
 std::string LineFor(const Error& error);
 /// Returns "what; what to do".

@@ -6,6 +6,7 @@
 #include "common/files.h"
 #include "common/outputs.h"
 #include "common/plan_text.h"
+#include "common/remedies.h"
 #include "format/plan_file.h"
 #include "options.h"
 #include "pictures/gantt.h"
@@ -86,8 +87,10 @@ Result<int> Sweep(const Tool& tool, const PlanOptions& options, const PlanInputs
   if (!options.sweep_svg.empty() && any)
     STI_RETURN_IF_ERROR(WriteSvg(options.sweep_svg, SweepSvg(grid)));
   std::fputs((tool.json() ? SweepJson(grid) : SweepText(grid)).c_str(), stdout);
-  if (!any) return InfeasibleError("no target of the sweep can be met: " + grid.cells[0].problem);
-  return 0;
+  if (any) return 0;
+  Error none = *grid.cells[0].problem;
+  none.what = "no target of the sweep can be met: " + none.what;
+  return none;
 }
 
 // Judges the plan, and its variants with it, at another target than it was made for.
@@ -113,21 +116,6 @@ Result<int> Check(const Tool& tool, const PlanOptions& options, const PlanInputs
   return 0;
 }
 
-// The planner is pure and says "profile: ..." where a person wants the name of the file.
-Error NameFile(Error error, const PlanOptions& options) {
-  const std::pair<std::string_view, const std::string&> kinds[] = {
-      {"profile: ", options.profile},
-      {"importance: ", options.importance},
-      {"plan: ", options.check},
-      {"model: ", options.model}};
-  for (const auto& [prefix, path] : kinds) {
-    if (path.empty() || !std::string_view(error.what).starts_with(prefix)) continue;
-    error.what = (path == "-" ? "stdin" : path) + ": " + error.what.substr(prefix.size());
-    break;
-  }
-  return error;
-}
-
 Status CheckOutputs(const PlanOptions& options) {
   for (const Output& output : {Output{"-o", options.output}, Output{"--gantt", options.gantt},
                                Output{"--sweep-svg", options.sweep_svg}}) {
@@ -146,8 +134,8 @@ Result<int> Run(const Tool& tool, PlanOptions& options) {
   Result<int> result = options.sweep           ? Sweep(tool, options, inputs)
                        : options.check.empty() ? Make(tool, options, inputs)
                                                : Check(tool, options, inputs);
-  if (!result.ok()) return NameFile(result.error(), options);
-  return result;
+  if (result.ok()) return result;
+  return Named(result.error(), {options.model, options.profile, options.importance, options.check});
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "common/parse.h"
+#include "common/remedies.h"
 #include "pictures/svg.h"
 
 namespace sti {
@@ -54,9 +55,9 @@ std::string SweepText(const SweepGrid& grid) {
   if (none) {
     const auto first = std::find_if(grid.cells.begin(), grid.cells.end(),
                                     [](const SweepCell& cell) { return !cell.plan; });
-    const size_t colon = first->problem.find(": ");
-    const std::string why =
-        colon == std::string::npos ? first->problem : first->problem.substr(colon + 2);
+    const std::string& what = first->problem->what;
+    const size_t colon = what.find(": ");
+    const std::string why = colon == std::string::npos ? what : what.substr(colon + 2);
     text += "none: " + why.substr(0, why.find(';')) + "\n";
   }
   return text;
@@ -72,7 +73,7 @@ std::string SweepJson(const SweepGrid& grid) {
     row["target_us"] = cell.target_us;
     row["preload_bytes"] = cell.preload_bytes;
     row["feasible"] = cell.plan.has_value();
-    row["problem"] = cell.plan ? Json(nullptr) : Json(cell.problem);
+    row["problem"] = cell.problem ? Json(LineFor(*cell.problem)) : Json(nullptr);
     if (cell.plan) {
       const Plan& plan = *cell.plan;
       row["layers"] = plan.layers;

@@ -15,7 +15,8 @@ Json OrNull(const std::optional<T>& value) {
   return value ? Json(*value) : Json(nullptr);
 }
 
-Json ToJson(const Verdict& verdict) {
+// Returns the figures as one object. A turn shares the memory of its plan and says what it reads.
+Json ToJson(const Verdict& verdict, bool is_turn = false) {
   Json json;
   json["valid"] = verdict.valid;
   json["problem"] = verdict.problem.empty() ? Json(nullptr) : Json(verdict.problem);
@@ -23,12 +24,12 @@ Json ToJson(const Verdict& verdict) {
   json["slack_us"] = OrNull(verdict.slack_us);
   json["predicted_latency_us"] = verdict.latency_us;
   json["predicted_p99_us"] = verdict.p99_us;
-  json["predicted_peak_bytes"] = verdict.peak_bytes;
-  json["staging_bytes"] = verdict.staging_bytes;
+  if (!is_turn) json["predicted_peak_bytes"] = verdict.peak_bytes;
+  if (!is_turn) json["staging_bytes"] = verdict.staging_bytes;
   json["predicted_loss"] = OrNull(verdict.loss);
   json["predicted_accuracy"] = OrNull(verdict.accuracy);
   json["preload_bytes"] = verdict.preload_bytes;
-  json["parameter_bytes"] = verdict.parameter_bytes;
+  json[is_turn ? "read_bytes" : "parameter_bytes"] = verdict.parameter_bytes;
   return json;
 }
 
@@ -45,14 +46,7 @@ std::string VerdictsToJson(const Verdicts& verdicts) {
   json["variants"] = Json::array();
   for (const Verdict& verdict : verdicts.variants) json["variants"].push_back(ToJson(verdict));
   json["turns"] = Json::array();
-  for (const Verdict& verdict : verdicts.turns) {
-    Json turn = ToJson(verdict);
-    turn["read_bytes"] = verdict.parameter_bytes;
-    turn.erase("parameter_bytes");
-    turn.erase("predicted_peak_bytes");
-    turn.erase("staging_bytes");
-    json["turns"].push_back(std::move(turn));
-  }
+  for (const Verdict& verdict : verdicts.turns) json["turns"].push_back(ToJson(verdict, true));
   return json.dump();
 }
 

@@ -32,6 +32,27 @@ enum class Remedy : uint8_t {
   kStoreMoreBits,   ///< it has one bitwidth only
   kStoreTheseBits,  ///< it lacks the bitwidths that `what` names
   kUseWholeModel,   ///< it holds only what some plans read
+  kGiveItsPlan,     ///< it holds only what some plans read, and no plan is given
+
+  // A plan that is sound, but not for this run.
+  kPlanAgain,         ///< it lacks what newer plans say
+  kComputeAsPlanned,  ///< it counts on other arithmetic; value: the type, "bf16"
+
+  // A measurement that lacks what a plan needs, or is for another model.
+  kMeasureAgain,             ///< a profile lacks times
+  kMeasureLengths,           ///< no profiled length is as long
+  kMeasureTheseWidths,       ///< the widths that `what` names were not profiled
+  kMeasureOrEstimateWidths,  ///< as kMeasureTheseWidths, and neighbours of theirs were
+  kMeasureSubmodels,         ///< an importance lacks A(n, m)
+  kProfileForModel,          ///< a profile is for another model
+  kImportanceForModel,       ///< an importance is for another model
+
+  // A request to the planner. `value` is what the verb takes, with fields by their names in
+  // PlanRequest: "turns and wake_us", "target_us, or preload_bytes to 4096 bytes".
+  kGiveInRequest,
+  kDropFromRequest,
+  kRaiseInRequest,
+  kLowerInRequest,
 
   // Parts of an importance.
   kGiveParts,      ///< the file is no part

@@ -4,6 +4,7 @@
 #include <string>
 #include <variant>
 
+#include "base/remedy.h"
 #include "pipeline/pipeline.h"
 
 namespace sti {
@@ -130,7 +131,7 @@ Status Pipeline::CheckTerms(const RunTerms& terms, RouteId route, size_t tokens)
   const Plan& plan = PlanOf(plan_, route);
   if (tokens > plan.length) return TooLong(tokens, plan.length);
   if (terms.degrade_for_us && !plan.times)
-    return UsageError("the plan does not say how long its layers take; run sti-plan again");
+    return UsageError("the plan does not say how long its layers take").Fix(Remedy::kPlanAgain);
   return terms.keep ? CheckKeep(*terms.keep) : Status();
 }
 

@@ -3,15 +3,16 @@
 #include <optional>
 #include <string>
 
+#include "base/remedy.h"
+
 namespace sti {
 
 Status CheckPlanComputes(const Plan& plan, ComputeType type) {
   const std::optional<ComputeType> counted = plan.kernel.type;
   if (!counted || *counted == type) return {};
   const std::string wanted(NameOf(*counted));
-  return UsageError("the plan counts on " + wanted + " products, not " + std::string(NameOf(type)) +
-                    ": run it with --compute " + wanted +
-                    ", or plan with a profile made with --compute " + std::string(NameOf(type)));
+  return UsageError("the plan counts on " + wanted + " products, not " + std::string(NameOf(type)))
+      .Fix(Remedy::kComputeAsPlanned, wanted);
 }
 
 }  // namespace sti

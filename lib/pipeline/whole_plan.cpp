@@ -3,6 +3,7 @@
 #include <numeric>
 #include <string>
 
+#include "base/remedy.h"
 #include "types/submodel.h"
 
 namespace sti {
@@ -20,7 +21,7 @@ Result<Plan> MakeWholePlan(const ContainerIndex& index, const WholePlanOptions& 
     return UsageError("the model has no " + std::to_string(bits) + "-bit shards");
   }
   if (index.partial) {
-    return UsageError("the container holds only what some plans read; give one of them by --plan");
+    return UsageError("the container holds only what some plans read").Fix(Remedy::kGiveItsPlan);
   }
   if (options.length > index.info.max_length()) {
     return UsageError("length " + std::to_string(options.length) + " is over the model's " +

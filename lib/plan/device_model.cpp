@@ -6,12 +6,15 @@
 #include <string>
 #include <tuple>
 
+#include "base/remedy.h"
+
 namespace sti {
 namespace {
 
 Error ProfileError(const char* list, size_t index, const char* field, const char* problem) {
-  return DataError("profile: " + std::string(list) + "[" + std::to_string(index) + "]." + field +
-                   " " + problem + "; correct it or run sti-profile again");
+  return DataError(std::string(list) + "[" + std::to_string(index) + "]." + field + " " + problem)
+      .In(Source::kProfile)
+      .Fix(Remedy::kCorrectProfile);
 }
 
 /// A time must be a number and not negative; layer times must not be 0 either.
@@ -206,17 +209,16 @@ std::optional<double> TimeOfWidth(const std::vector<std::pair<uint32_t, double>>
 
 Status ValidateProfile(const DeviceProfile& profile) {
   if (profile.io.empty())
-    return DataError("profile: io is missing; add read times or run sti-profile again");
+    return DataError("io is missing").In(Source::kProfile).Fix(Remedy::kCorrectProfile);
   if (profile.compute.empty())
-    return DataError("profile: compute is missing; add layer times or run sti-profile again");
+    return DataError("compute is missing").In(Source::kProfile).Fix(Remedy::kCorrectProfile);
   for (size_t i = 0; i < profile.io.size(); ++i) STI_RETURN_IF_ERROR(CheckIo(profile.io[i], i));
   for (size_t i = 0; i < profile.compute.size(); ++i)
     STI_RETURN_IF_ERROR(CheckCompute(profile.compute[i], i));
   for (size_t i = 0; i < profile.fixed.size(); ++i)
     STI_RETURN_IF_ERROR(CheckFixed(profile.fixed[i], i));
-  if (!std::isfinite(profile.start_us) || profile.start_us < 0) {
-    return DataError("profile: start_us is not a time; correct it or run sti-profile again");
-  }
+  if (!std::isfinite(profile.start_us) || profile.start_us < 0)
+    return DataError("start_us is not a time").In(Source::kProfile).Fix(Remedy::kCorrectProfile);
   return CheckOrder(profile);
 }
 
@@ -232,8 +234,8 @@ Result<DeviceModel> DeviceModel::Make(const DeviceProfile& profile, uint32_t len
   const std::optional<uint32_t> holding = HoldingLength(profile.compute, length);
   if (!holding) {
     return UsageError("no profiled length holds " + std::to_string(length) +
-                      " tokens, the profile has " + Lengths(profile.compute) +
-                      "; ask for one of these or run sti-profile --lengths");
+                      " tokens, the profile has " + Lengths(profile.compute))
+        .Fix(Remedy::kMeasureLengths);
   }
   model.length_ = *holding;
   model.interpolate_ = reading.interpolate;
@@ -241,14 +243,17 @@ Result<DeviceModel> DeviceModel::Make(const DeviceProfile& profile, uint32_t len
   model.widths_ = LayerTimes(profile.compute, *holding, risk, reading.freq, false);
   model.last_ = LayerTimes(profile.compute, *holding, risk, reading.freq, true);
   if (model.widths_.empty()) {
-    return UsageError("profile: no layer times at " + std::to_string(reading.freq) +
-                      " kHz or less; ask for a clock that was profiled");
+    return UsageError("no layer times at " + std::to_string(reading.freq) +
+                      " kHz or less; ask for a clock that was profiled")
+        .In(Source::kProfile);
   }
   if (!profile.fixed.empty()) {
     const std::optional<uint32_t> row = HoldingLength(profile.fixed, length);
     if (!row) {
-      return DataError("profile: fixed has lengths " + Lengths(profile.fixed) + ", none holds " +
-                       std::to_string(length) + " tokens; run sti-profile again");
+      return DataError("fixed has lengths " + Lengths(profile.fixed) + ", none holds " +
+                       std::to_string(length) + " tokens")
+          .In(Source::kProfile)
+          .Fix(Remedy::kMeasureAgain);
     }
     for (const FixedSample& sample : profile.fixed) {
       if (sample.length != *row) continue;

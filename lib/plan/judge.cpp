@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "base/remedy.h"
 #include "plan/budget.h"
 #include "plan/memory.h"
 #include "plan/play/cold.h"
@@ -130,15 +131,17 @@ Status CheckFits(const CheckedInput& input, const Plan& plan) {
   bounds.holds = [&](const ShardAtBits& shard) { return catalog.BytesOf(shard).has_value(); };
   const std::optional<PlanFault> fault = FindPlanFault(plan, bounds);
   if (!fault) return {};
-  return Error{fault->kind, "plan: " + fault->text()}.Fix(RemedyFor(*fault));
+  return Error{fault->kind, fault->text(), Source::kPlan}.Fix(RemedyFor(*fault));
 }
 
 /// Returns kUsage unless the profile tells the times of the plan's layers, and of the shards of the
 /// plan, its turns and its variants.
 Status CheckTimesAreKnown(const DeviceModel& device, const Plan& plan) {
   if (!device.LayerUs(plan.width)) {
-    return UsageError("profile: no compute time for width " + std::to_string(plan.width) +
-                      ", which the plan uses; run sti-profile --widths");
+    return UsageError("no compute time for width " + std::to_string(plan.width) +
+                      ", which the plan uses")
+        .In(Source::kProfile)
+        .Fix(Remedy::kMeasureTheseWidths);
   }
   std::set<uint32_t> all_bits;
   const auto add = [&](const Grid<uint32_t>& bits) {
@@ -149,8 +152,9 @@ Status CheckTimesAreKnown(const DeviceModel& device, const Plan& plan) {
   for (const Plan& variant : plan.variants) add(variant.bits);
   for (uint32_t bits : all_bits) {
     if (device.LoadUs(bits, 1)) continue;
-    return UsageError("profile: no load time for " + std::to_string(bits) +
-                      " bits, which the plan uses; run sti-profile again");
+    return UsageError("no load time for " + std::to_string(bits) + " bits, which the plan uses")
+        .In(Source::kProfile)
+        .Fix(Remedy::kMeasureAgain);
   }
   return {};
 }

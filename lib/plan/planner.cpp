@@ -5,6 +5,7 @@
 #include <functional>
 #include <utility>
 
+#include "base/remedy.h"
 #include "plan/judge.h"
 #include "plan/search/context.h"
 #include "plan/search/fixed_bits.h"
@@ -65,9 +66,9 @@ class AccuracySearch {
     if (best < accuracy) {
       std::string message = "no plan reaches an accuracy of " + Fixed4(accuracy);
       if (request_.target_us) message += " within " + Ms(*request_.target_us);
-      return InfeasibleError(message + "; the best is predicted to have " + Fixed4(best) +
-                             "; lower --min-accuracy" +
-                             (request_.target_us ? " or raise --target" : ""));
+      const char* less = request_.target_us ? "min_accuracy or raise target_us" : "min_accuracy";
+      return InfeasibleError(message + "; the best is predicted to have " + Fixed4(best))
+          .Fix(Remedy::kLowerInRequest, less);
     }
     double low_us = 0;
     while (high_us - low_us > std::max(1.0, kTargetPrecision * high_us)) {
@@ -100,9 +101,8 @@ class AccuracySearch {
     one.target_us = target_us;
     STI_ASSIGN_OR_RETURN(const Plan plan, PlanFor(one));
     if (!plan.predicted_accuracy) {
-      return UsageError(
-          "--min-accuracy needs A(n, m) of the submodels; run sti-importance --submodels and give "
-          "--importance");
+      return UsageError("a least accuracy needs A(n, m) of the submodels")
+          .Fix(Remedy::kMeasureSubmodels);
     }
     return *plan.predicted_accuracy;
   }
@@ -189,9 +189,9 @@ Result<Plan> MakePlan(const CheckedInput& input, const PlanRequest& request,
   const Verdict verdict = Evaluate(input, request.judging, context.devices, plan);
   FillFigures(verdict, &plan);
   if (!verdict.fits_memory) {
-    return InfeasibleError(
-        "the plan, its variants and turns need " + std::to_string(verdict.peak_bytes) +
-        " bytes together; raise --memory, " + "lower --turn-buffer or plan fewer lengths");
+    return InfeasibleError("the plan, its variants and turns need " +
+                           std::to_string(verdict.peak_bytes) + " bytes together")
+        .Fix(Remedy::kRaiseInRequest, "memory_bytes, lower turn_bytes or plan fewer lengths");
   }
   return plan;
 }

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <string>
 
+#include "base/remedy.h"
 #include "plan/device_model.h"
 #include "plan/play/shard_costs.h"
 #include "plan/search/submodels.h"
@@ -13,22 +14,33 @@ namespace sti {
 namespace {
 
 constexpr size_t kMostPlans = 1 + kMaxVariants;
+constexpr Remedy kGive = Remedy::kGiveInRequest;
+constexpr Remedy kDrop = Remedy::kDropFromRequest;
+constexpr Remedy kRaise = Remedy::kRaiseInRequest;
+constexpr Remedy kLower = Remedy::kLowerInRequest;
+
+/// Returns the error of a request that makes no sense for any model and device.
+Error Unreasonable(std::string what, Remedy remedy, const char* fields) {
+  return UsageError(std::move(what)).Fix(remedy, fields);
+}
 
 Status ValidateImportance(const PlanInput& input) {
   if (input.importance == nullptr) return {};
   const Importance& importance = *input.importance;
   if (!importance.model.empty() && !input.model.empty() && importance.model != input.model) {
-    return DataError("importance: it was made for model " + importance.model.Prefix() + ", not " +
-                     input.model.Prefix() + "; run sti-importance on this model");
+    return DataError("it was made for model " + importance.model.Prefix() + ", not " +
+                     input.model.Prefix())
+        .In(Source::kImportance)
+        .Fix(Remedy::kImportanceForModel);
   }
   const size_t shards = size_t{input.catalog.layers} * input.catalog.width;
   const bool finite = std::all_of(importance.scores.begin(), importance.scores.end(),
                                   [](double score) { return std::isfinite(score); });
   if (importance.layers != input.catalog.layers || importance.width != input.catalog.width ||
       importance.scores.size() != shards || !finite) {
-    return DataError(
-        "importance: it does not hold one score a shard of this model; "
-        "run sti-importance on this model");
+    return DataError("it does not hold one score a shard of this model")
+        .In(Source::kImportance)
+        .Fix(Remedy::kImportanceForModel);
   }
   return {};
 }
@@ -36,8 +48,10 @@ Status ValidateImportance(const PlanInput& input) {
 Status ValidateShape(const PlanInput& input) {
   if (input.profile.shape.empty() || input.shape.empty() || input.profile.shape == input.shape)
     return {};
-  return DataError("profile: it was made for model shape " + input.profile.shape.Prefix() +
-                   ", not " + input.shape.Prefix() + "; run sti-profile on this model");
+  return DataError("it was made for model shape " + input.profile.shape.Prefix() + ", not " +
+                   input.shape.Prefix())
+      .In(Source::kProfile)
+      .Fix(Remedy::kProfileForModel);
 }
 
 }  // namespace
@@ -49,24 +63,27 @@ Status ValidateRequest(const PlanRequest& request) {
         "random");
   }
   if (!request.target_us && !request.submodel && !request.min_accuracy)
-    return UsageError("neither a target nor a submodel is given; use --target or --submodel");
+    return Unreasonable("neither a target nor a submodel is given", kGive, "target_us or submodel");
   if (request.target_us && !(std::isfinite(*request.target_us) && *request.target_us > 0))
-    return UsageError("the target is not a positive time; use --target 200ms");
+    return Unreasonable("the target is not a positive time", kGive, "target_us 200ms");
   if (!(request.similar >= 0 && request.similar < 1))
-    return UsageError("--similar is not from 0 to below 100%; use --similar 20%");
+    return Unreasonable("the share of shards that still counts as similar is not below 100%", kGive,
+                        "similar 20%");
   const bool budgets = DelayModelFor(request.strategy) == DelayModel::kBudgets;
   if ((request.turns > 0 || request.wake_us > 0) && !budgets) {
-    return UsageError(
-        "--turns and --wake are for the strategies sti, sti-paper and random; drop them");
+    return Unreasonable("turns and a lead time are for the strategies sti, sti-paper and random",
+                        kDrop, "turns and wake_us");
   }
   if (request.io_budget_bytes && !budgets)
-    return UsageError("--io-budget is for the strategies sti, sti-paper and random; drop it");
+    return Unreasonable("an IO budget is for the strategies sti, sti-paper and random", kDrop,
+                        "io_budget_bytes");
   if (!(request.wake_us >= 0) || !std::isfinite(request.wake_us))
-    return UsageError("the lead time is not a time; use --wake 50ms");
+    return Unreasonable("the lead time is not a time", kGive, "wake_us 50ms");
   if (request.turns > kMaxTurns)
-    return UsageError("more than " + std::to_string(kMaxTurns) + " turns; lower --turns");
+    return Unreasonable("more than " + std::to_string(kMaxTurns) + " turns", kLower, "turns");
   if (request.turn_bytes && *request.turn_bytes < request.preload_bytes)
-    return UsageError("the buffer between turns is smaller than the preload buffer; raise it");
+    return Unreasonable("the buffer between turns is smaller than the preload buffer", kRaise,
+                        "turn_bytes");
   const size_t plans =
       (request.further_lengths.size() + 1) * std::max<size_t>(1, request.clocks.size());
   if (plans > kMostPlans)
@@ -74,19 +91,20 @@ Status ValidateRequest(const PlanRequest& request) {
   if (plans > 1 && DelayModelFor(request.strategy) == DelayModel::kMemory)
     return UsageError("the strategy preload holds one plan's shards; ask for one length and clock");
   if (request.min_accuracy && !(*request.min_accuracy >= 0 && *request.min_accuracy <= 1))
-    return UsageError("the accuracy is not from 0 to 1; use --min-accuracy 0.9");
+    return Unreasonable("the accuracy is not from 0 to 1", kGive, "min_accuracy 0.9");
   if (request.min_accuracy && request.strategy != Strategy::kSti)
-    return UsageError("--min-accuracy is for the strategy sti; drop one of the two");
+    return Unreasonable("a least accuracy is for the strategy sti", kDrop,
+                        "min_accuracy or strategy");
   if (request.io_budget_bytes && request.uniform_bits)
-    return UsageError("--io-budget raises single shards and --bits forbids it; drop one");
+    return Unreasonable("an IO budget raises single shards, one bitwidth for all forbids it", kDrop,
+                        "io_budget_bytes or uniform_bits");
   // A process that has just started holds no shards, and no turn came before.
   if (request.cold && (request.preload_bytes > 0 || request.turns > 0 || request.wake_us > 0)) {
-    return UsageError(
-        "a cold start has nothing in memory: --cold goes without --preload, --turns and --wake; "
-        "drop them");
+    return Unreasonable("a cold start has nothing in memory, no turn before it and no lead time",
+                        kDrop, "preload_bytes, turns and wake_us");
   }
   if (request.cold && DelayModelFor(request.strategy) == DelayModel::kMemory)
-    return UsageError("the strategy preload begins with all shards in memory; drop --cold");
+    return Unreasonable("the strategy preload begins with all shards in memory", kDrop, "cold");
   return {};
 }
 

@@ -122,13 +122,13 @@ Result<SweepGrid> SweepPlans(const PlanInput& input, const PlanRequest& request,
     for (uint64_t preload_bytes : preloads) {
       one.target_us = target_us;
       one.preload_bytes = preload_bytes;
-      SweepCell cell{target_us, preload_bytes, std::nullopt, "", 0, 0, false};
+      SweepCell cell{target_us, preload_bytes, std::nullopt, std::nullopt, 0, 0, false};
       Result<Plan> plan = MakePlan(checked, one);
       if (plan.ok()) {
         cell.mean_bits = MeanBits(*plan);
         cell.plan = std::move(*plan);
       } else if (plan.error().kind == ErrorKind::kInfeasible) {
-        cell.problem = plan.error().Message();
+        cell.problem = plan.error();
       } else {
         return plan.error();
       }

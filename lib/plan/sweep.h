@@ -18,9 +18,9 @@ namespace sti {
 struct SweepCell {
   double target_us = 0;
   uint64_t preload_bytes = 0;
-  std::optional<Plan> plan;  ///< nothing where no plan meets the target
-  std::string problem;       ///< why not, with what it would take
-  double mean_bits = 0;      ///< of the plan's shards
+  std::optional<Plan> plan;      ///< nothing where no plan meets the target
+  std::optional<Error> problem;  ///< why not, with what it would take
+  double mean_bits = 0;          ///< of the plan's shards
   /// Predicted accuracy, 0 to 1, where every plan of the grid has it; else shards x mean bits.
   double quality = 0;
   /// No other plan is at least as good in quality (but for 0.05 %), median latency and peak memory,

@@ -53,12 +53,12 @@ plan() { sti-plan model.sti --profile bytes.json "$@"; }
   write_bytes_profile
   for option in "--preload 1MiB" "--turns 2" "--wake 5ms"; do
     # shellcheck disable=SC2086 # an option and its value
-    refused 2 "sti-plan: a cold start has nothing in memory: --cold goes without --preload, --turns and --wake; drop them" \
+    refused 2 "sti-plan: a cold start has nothing in memory, no turn before it and no lead time; drop --preload, --turns and --wake" \
       plan --cold --target 40ms $option
   done
   refused 2 "sti-plan: the strategy preload begins with all shards in memory; drop --cold" \
     plan --cold --target 40ms --strategy preload
-  refused 2 "sti-plan: device.json: a cold start needs load times by bytes, this one has them by bits; run sti-profile" \
+  refused 2 "sti-plan: device.json: a cold start needs load times by bytes, this one has them by bits; run sti-profile again" \
     sti-plan model.sti --profile device.json --cold --target 40ms
   refused 2 "sti-plan: --check judges a plan as it says it starts; drop --cold" \
     plan --cold --check model.plan

@@ -12,14 +12,14 @@ is_refused() { # CODE LINE ARGUMENTS...
 }
 
 @test "a target that no submodel meets: exit 4 with the smallest feasible one, which then works" {
-  is_refused 4 "sti-plan: no plan meets 0.500 ms: the smallest feasible target is *ms, with 1x2 at 2 bits; raise --target, since no preload is enough; the next better, 1x3, needs a target of *ms" \
+  is_refused 4 "sti-plan: no plan meets 0.500 ms: the smallest feasible target is *ms, with 1x2 at 2 bits; the next better, 1x3, needs a target of *ms; raise --target, since no preload is enough" \
     model.sti --profile device.json --target 500us
   smallest=$(sed -E 's/.*target is ([0-9.]+ms).*/\1/' <<<"$stderr")
   works sti-plan -q model.sti --profile device.json --target "$smallest" -o a.plan
 }
 
 @test "a target that a preload would meet: exit 4 with the smallest preload, which then works" {
-  is_refused 4 "sti-plan: no plan meets 0.800 ms: the smallest feasible target is *ms, with 1x2 at 2 bits; raise --target, or --preload to * bytes; the next better, 1x3, needs a target of *ms" \
+  is_refused 4 "sti-plan: no plan meets 0.800 ms: the smallest feasible target is *ms, with 1x2 at 2 bits; the next better, 1x3, needs a target of *ms; raise --target, or --preload to * bytes" \
     model.sti --profile device.json --target 800us
   smallest=$(sed -E 's/.*--preload to ([0-9]+) bytes.*/\1/' <<<"$stderr")
   works sti-plan -q model.sti --profile device.json --target 800us --preload "$smallest" -o a.plan

@@ -52,7 +52,7 @@ write_short_profile() {
 @test "--min-accuracy out of reach: exit 4 with the best there is" {
   refused 4 "sti-plan: no plan reaches an accuracy of 0.9999 within 3.000 ms; the best is predicted to have 0.*; lower --min-accuracy or raise --target" \
     plan --target 3ms --min-accuracy 99.99%
-  refused 2 "sti-plan: --min-accuracy needs A(n, m) of the submodels; run sti-importance --submodels and give --importance" \
+  refused 2 "sti-plan: a least accuracy needs A(n, m) of the submodels; run sti-importance --submodels and give --importance" \
     sti-plan model.sti --profile device.json --importance model.importance --min-accuracy 0.8
 }
 
@@ -118,7 +118,7 @@ write_short_profile() {
 }
 
 @test "--turn-buffer below the preload buffer is refused" {
-  refused 2 "sti-plan: the buffer between turns is smaller than the preload buffer; raise it" \
+  refused 2 "sti-plan: the buffer between turns is smaller than the preload buffer; raise --turn-buffer" \
     plan --target 6ms --preload 100kB --turns 2 --turn-buffer 50kB
 }
 
@@ -143,7 +143,7 @@ write_short_profile() {
 
 @test "baselines have no turns and no lead time, and preload has one length" {
   for strategy in load-exec stdpl preload; do
-    refused 2 "sti-plan: --turns and --wake are for the strategies sti, sti-paper and random; drop them" \
+    refused 2 "sti-plan: turns and a lead time are for the strategies sti, sti-paper and random; drop --turns and --wake" \
       plan --strategy $strategy --target 60ms --turns 2
     works plan -q --strategy $strategy --target 60ms --length 64 -o a.json
     works plan --check a.json

@@ -48,7 +48,7 @@ within() { jq -ne --argjson a "$1" --argjson b "$2" --argjson most "$3" '$a - $b
   works sti-profile -q model.sti --lengths 16 --widths 12 --budget 1s --compute bf16 -o bf16.json
   works sti-plan -q model.sti --profile bf16.json --submodel 6x12 --importance model.importance \
     -o bf16.plan
-  refused 2 'sti-run: the plan counts on bf16 products, not fp32: *' \
+  refused 2 'sti-run: the plan counts on bf16 products, not fp32; run it with --compute bf16, or *' \
     sti-run -q model.sti --plan bf16.plan --compute fp32 "$alarm"
   refused 1 'sti-run: OpenBLAS does not compute in bf16: *' \
     sti-run -q model.sti --plan bf16.plan --backend openblas "$alarm"

@@ -180,7 +180,7 @@ TEST_F(Faults, WithoutTimesAPlanCannotBeDegraded) {
   terms.degrade_for_us = 1e6;
   RunResult result;
   EXPECT_TRUE(FailedWith(pipeline_->Run(kTextIds, kTextTypes, terms, &result), ErrorKind::kUsage,
-                         "run sti-plan again"));
+                         "does not say how long its layers take"));
 }
 
 TEST_F(Faults, RandomDelaysNeverChangeWhatWasComputed) {

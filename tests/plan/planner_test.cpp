@@ -154,7 +154,7 @@ TEST(Planner, PlainModel) {
   auto plan = MakePlan(world.input(), Request(200e3));
   ASSERT_FALSE(plan.ok());
   EXPECT_EQ(plan.error().kind, ErrorKind::kInfeasible);
-  EXPECT_NE(plan.error().Message().find("--allow-untrained"), std::string::npos);
+  EXPECT_NE(plan.error().value.find("allow_untrained"), std::string::npos);
   EXPECT_EQ(Size(MakePlan(world.input(), Request(2e6))), "12x12");
 }
 

@@ -255,7 +255,7 @@ TEST(Requests, SmallestPreloadIsTheSmallest) {
     request.width_min = 1 + random.Below(4);
     auto plan = MakePlan(world.input(), request);
     if (plan.ok()) continue;
-    const double bytes = After(plan.error().Message(), "--preload to ");
+    const double bytes = After(plan.error().value, "preload_bytes to ");
     if (bytes < 0) continue;
     ++priced;
     request.preload_bytes = static_cast<uint64_t>(bytes);

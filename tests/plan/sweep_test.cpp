@@ -60,7 +60,7 @@ TEST(Sweep, InfeasibleCellsAreResultsAndOtherErrorsAreNot) {
   const auto grid = SweepPlans(world.input(), PlanRequest(), targets, preloads);
   ASSERT_TRUE(grid.ok());
   EXPECT_FALSE(grid->cells[0].plan);
-  EXPECT_NE(grid->cells[0].problem.find("smallest feasible target"), std::string::npos);
+  EXPECT_NE(grid->cells[0].problem->what.find("smallest feasible target"), std::string::npos);
   EXPECT_FALSE(grid->cells[0].on_front);
   EXPECT_TRUE(grid->cells[1].on_front);
   EXPECT_EQ(SweepPlans(world.input(), PlanRequest(), targets, none).error().kind,

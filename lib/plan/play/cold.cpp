@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "base/remedy.h"
+
 namespace sti {
 namespace {
 
@@ -13,11 +15,12 @@ double LoadUs(const DeviceModel& device, uint64_t bytes) {
 
 Status CheckColdIsKnown(const CheckedInput& input, const DeviceModel& device) {
   if (input->cold == nullptr || input->cold->layers.size() != input->catalog.layers)
-    return UsageError("the sizes of the model's parts are not known; plan without --cold");
+    return UsageError("the sizes of the model's parts are not known")
+        .Fix(Remedy::kDropFromRequest, "cold");
   if (!device.LoadUs(0, 1)) {
-    return UsageError(
-        "profile: a cold start needs load times by bytes, this one has them by bits; run "
-        "sti-profile");
+    return UsageError("a cold start needs load times by bytes, this one has them by bits")
+        .In(Source::kProfile)
+        .Fix(Remedy::kMeasureAgain);
   }
   return {};
 }

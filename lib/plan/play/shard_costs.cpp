@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "base/remedy.h"
 #include "types/bits.h"
 #include "types/limits.h"
 
@@ -13,7 +14,7 @@ namespace {
 constexpr uint64_t kMaxShardBytes = uint64_t{1} << 40;
 
 Error CatalogError(const std::string& problem) {
-  return DataError("shard catalog: " + problem + "; run sti-shard again");
+  return DataError("shard catalog: " + problem).In(Source::kModel).Fix(Remedy::kMakeModelAgain);
 }
 
 Status ValidateShard(const ShardCatalog& catalog, size_t shard) {
@@ -59,8 +60,9 @@ Result<ShardCosts> ShardCosts::Make(const ShardCatalog& catalog, const DeviceMod
     costs.bits_.push_back(catalog.bits[level]);
   }
   if (known.empty()) {
-    return DataError(
-        "profile: io has no load time for any stored bitwidth; add them or run sti-profile again");
+    return DataError("io has no load time for any stored bitwidth")
+        .In(Source::kProfile)
+        .Fix(Remedy::kCorrectProfile);
   }
   const size_t shards = size_t{catalog.layers} * catalog.width;
   costs.bytes_.reserve(shards * known.size());

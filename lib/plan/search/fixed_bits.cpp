@@ -3,6 +3,7 @@
 #include <optional>
 #include <string>
 
+#include "base/remedy.h"
 #include "plan/judge.h"
 #include "plan/text.h"
 #include "types/bits.h"
@@ -17,8 +18,8 @@ Result<uint32_t> BitsToFix(const PlanningContext& context) {
   std::string known;
   for (uint32_t b : context.costs.bits()) known += (known.empty() ? "" : ",") + std::to_string(b);
   return UsageError("strategy " + std::string(NameOf(context.request.strategy)) + " needs " +
-                    std::to_string(bits) + " bits, the model and the profile have " + known +
-                    "; use --bits");
+                    std::to_string(bits) + " bits, the model and the profile have " + known)
+      .Fix(Remedy::kGiveInRequest, "uniform_bits");
 }
 
 Plan MakeFixedPlan(const PlanningContext& context, const Submodel& submodel, uint32_t bits) {
@@ -45,8 +46,10 @@ Result<Plan> PlanFixedBits(const PlanningContext& context) {
     if (verdict.fits_memory && faster) fastest = verdict;
   }
   const std::string strategy(NameOf(context.request.strategy));
-  if (!fastest)
-    return InfeasibleError("no " + strategy + " plan fits in the memory asked for; raise --memory");
+  if (!fastest) {
+    return InfeasibleError("no " + strategy + " plan fits in the memory asked for")
+        .Fix(Remedy::kRaiseInRequest, "memory_bytes");
+  }
   if (feasible.empty()) {
     return InfeasibleError("no " + strategy + " plan meets the target: the fastest submodel " +
                            fastest->problem + "; the smallest feasible target is " +

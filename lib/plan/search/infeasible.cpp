@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/remedy.h"
 #include "plan/budget.h"
 #include "plan/text.h"
 
@@ -98,24 +99,27 @@ Error Infeasible(const PlanningContext& context) {
   const Offer best = Cheapest(context, [](const Submodel&) { return true; });
   if (best.submodel == nullptr) {
     return InfeasibleError("no submodel fits in " + std::to_string(*request.judging.memory_bytes) +
-                           " bytes of memory; raise --memory or lower --preload");
+                           " bytes of memory")
+        .Fix(Remedy::kRaiseInRequest, "memory_bytes or lower preload_bytes");
   }
   const uint32_t bits = context.costs.bits()[LevelAsked(context)];
   std::string message =
       "no plan meets " + (request.target_us ? Ms(*request.target_us) : std::string("the request")) +
       ": the smallest feasible target is " + MsUp(*best.price.target_us) + ", with " +
-      NameOf(*best.submodel) + " at " + std::to_string(bits) + " bits; raise --target";
-  if (const auto preload = LeastPreloadOfAny(context)) {
-    message += ", or --preload to " + std::to_string(*preload) + " bytes";
-  } else if (request.target_us && !request.cold) {
-    message += ", since no preload is enough";
-  }
+      NameOf(*best.submodel) + " at " + std::to_string(bits) + " bits";
   const Offer next = Cheapest(
       context, [&](const Submodel& other) { return IsMore(context, other, *best.submodel); });
   if (next.submodel != nullptr) message += "; the next better, " + Describe(next);
+  std::string enough = "target_us";
+  if (const auto preload = LeastPreloadOfAny(context)) {
+    enough += ", or preload_bytes to " + std::to_string(*preload) + " bytes";
+  } else if (request.target_us && !request.cold) {
+    enough += ", since no preload is enough";
+  }
   const bool only_full = !context.input->info.elastic && !request.allow_untrained;
-  if (only_full) message += "; or --allow-untrained for submodels this model was not trained for";
-  return InfeasibleError(message);
+  if (only_full)
+    enough += "; or give allow_untrained for submodels that this model was not trained for";
+  return InfeasibleError(message).Fix(Remedy::kRaiseInRequest, enough);
 }
 
 std::string NextBetter(const PlanningContext& context, const Submodel& submodel) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/remedy.h"
 #include "plan/search/context.h"
 #include "plan/search/infeasible.h"
 #include "plan/search/joint.h"
@@ -77,7 +78,8 @@ Result<Plan> Search::Table7(const Submodel& submodel) const {
                std::to_string(costs_.bits()[0]) + "; " + std::to_string(left) + " bytes unspent");
   if (!allocation.FitsMemory()) {
     return InfeasibleError("the memory asked for cannot hold " + NameOf(submodel) +
-                           " with this IO budget; raise --memory or lower --preload");
+                           " with this IO budget")
+        .Fix(Remedy::kRaiseInRequest, "memory_bytes or lower preload_bytes");
   }
   return context_.PlanOf(allocation);
 }
@@ -151,8 +153,8 @@ Result<Plan> Search::Jointly(const std::vector<Submodel>& feasible) const {
 Result<Plan> Search::Run() {
   if (context_.request.uniform_bits && !costs_.LevelOf(*context_.request.uniform_bits)) {
     return UsageError("the model or the profile has no " +
-                      std::to_string(*context_.request.uniform_bits) +
-                      " bits; use --bits with a bitwidth that both have");
+                      std::to_string(*context_.request.uniform_bits) + " bits")
+        .Fix(Remedy::kGiveInRequest, "uniform_bits with a bitwidth that both have");
   }
   const std::vector<Submodel> feasible = context_.ComputeFeasible();
   STI_ASSIGN_OR_RETURN(const Submodel chosen, ChooseSubmodel(feasible));

@@ -4,20 +4,26 @@
 #include <numeric>
 #include <string>
 
+#include "base/remedy.h"
+
 namespace sti {
 namespace {
+
+Error ModelError(std::string what) {
+  return DataError(std::move(what)).In(Source::kModel).Fix(Remedy::kMakeModelAgain);
+}
 
 Status ValidateDepths(const ModelInfo& info) {
   if (info.depth_layers.empty()) return {};
   if (info.depth_layers.size() != info.shape.layers)
-    return DataError("model: the depth map must have one row a depth; run sti-shard again");
+    return ModelError("the depth map must have one row a depth");
   for (size_t row = 0; row < info.depth_layers.size(); ++row) {
     const std::vector<uint32_t>& layers = info.depth_layers[row];
     const bool ascending =
         std::adjacent_find(layers.begin(), layers.end(), std::greater_equal<>()) == layers.end();
     if (layers.size() != row + 1 || !ascending || layers.back() >= info.shape.layers) {
-      return DataError("model: row " + std::to_string(row) +
-                       " of the depth map does not name that many layers; run sti-shard again");
+      return ModelError("row " + std::to_string(row) +
+                        " of the depth map does not name that many layers");
     }
   }
   return {};
@@ -41,12 +47,14 @@ Result<std::vector<Submodel>> NamedSubmodel(const ModelInfo& info, const DeviceM
   const bool trained = info.elastic ? width >= info.min_width : full;
   if (!trained && !wish.allow_untrained) {
     return InfeasibleError("submodel " + NameOf(Submodel{depth, width}) +
-                           " was not trained, its labels would mean little; use " +
-                           NameOf(Submodel{shape.layers, shape.width}) + " or --allow-untrained");
+                           " was not trained, its labels would mean little")
+        .Fix(Remedy::kGiveInRequest,
+             NameOf(Submodel{shape.layers, shape.width}) + " or allow_untrained");
   }
   if (!device.LayerUs(width)) {
-    return UsageError("profile: no compute time for width " + std::to_string(width) +
-                      "; run sti-profile --widths");
+    return UsageError("no compute time for width " + std::to_string(width))
+        .In(Source::kProfile)
+        .Fix(Remedy::kMeasureTheseWidths);
   }
   return std::vector<Submodel>{{depth, width}};
 }
@@ -62,12 +70,10 @@ std::vector<uint32_t> LayersOfDepth(const ModelInfo& info, uint32_t depth) {
 
 Status ValidateModel(const ModelInfo& info, const ShardCatalog& catalog) {
   const ModelShape& shape = info.shape;
-  if (shape.layers == 0 || shape.width == 0)
-    return DataError("model: it has no shards; run sti-shard again");
+  if (shape.layers == 0 || shape.width == 0) return ModelError("it has no shards");
   if (catalog.layers != shape.layers || catalog.width != shape.width) {
-    return DataError("model: the shards are " + NameOf(Submodel{catalog.layers, catalog.width}) +
-                     ", the model is " + NameOf(Submodel{shape.layers, shape.width}) +
-                     "; run sti-shard again");
+    return ModelError("the shards are " + NameOf(Submodel{catalog.layers, catalog.width}) +
+                      ", the model is " + NameOf(Submodel{shape.layers, shape.width}));
   }
   return ValidateDepths(info);
 }
@@ -85,15 +91,18 @@ Result<std::vector<Submodel>> AllowedSubmodels(const ModelInfo& info, const Devi
       if (known) submodels.push_back({depth, width});
       const bool hole = !known && width > device.narrowest();
       if (hole && !wish.interpolate && !device.widths_were_chosen()) {
-        return DataError("profile: compute has no width " + std::to_string(width) + " at length " +
-                         std::to_string(device.length()) +
-                         "; measure it (sti-profile --widths), or --interpolate");
+        return DataError("compute has no width " + std::to_string(width) + " at length " +
+                         std::to_string(device.length()))
+            .In(Source::kProfile)
+            .Fix(Remedy::kMeasureOrEstimateWidths);
       }
     }
   }
   if (submodels.empty()) {
-    return UsageError("profile: no compute time for any width from " + std::to_string(narrowest) +
-                      " to " + std::to_string(shape.width) + "; run sti-profile --widths");
+    return UsageError("no compute time for any width from " + std::to_string(narrowest) + " to " +
+                      std::to_string(shape.width))
+        .In(Source::kProfile)
+        .Fix(Remedy::kMeasureTheseWidths);
   }
   return submodels;
 }
