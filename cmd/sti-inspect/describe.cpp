@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <nlohmann/json.hpp>
+#include <vector>
 
 #include "common/parse.h"
-#include "format/container_sizes.h"
 #include "types/plan.h"
 
 namespace sti {
@@ -22,61 +23,66 @@ const char* ArchitectureName(Architecture architecture) {
   return architecture == Architecture::kDistilBert ? "distilbert" : "roberta";
 }
 
-// Stored bytes by what they are for; what is not there is left out.
-Json ByteTable(const ContainerSizes& sizes) {
-  const std::pair<const char*, uint64_t> rows[] = {{"outliers", sizes.outliers},
-                                                   {"shard_planes_1_2", sizes.top_planes},
-                                                   {"shard_plane_3", sizes.planes[0]},
-                                                   {"shard_plane_4", sizes.planes[1]},
-                                                   {"shard_plane_5", sizes.planes[2]},
-                                                   {"shard_plane_6", sizes.planes[3]},
-                                                   {"centroids_scales", sizes.codebooks},
-                                                   {"shard_full", sizes.full},
-                                                   {"resident", sizes.resident},
-                                                   {"vocabulary", sizes.vocabulary},
-                                                   {"merges", sizes.merges},
-                                                   {"word_embeddings", sizes.word_rows},
-                                                   {"position_embeddings", sizes.position_rows},
-                                                   {"header_index_alignment", sizes.rest}};
-  Json bytes;
-  for (const auto& [name, count] : rows) {
-    if (count > 0) bytes[name] = count;
-  }
-  return bytes;
+const char* CodebookName(CodebookKind codebook) {
+  return codebook == CodebookKind::kGobo ? "gobo" : "tree";
 }
 
-// What is read for weights has a width; the rest has only a size.
-bool IsOfWeights(const std::string& name) {
-  return name == "outliers" || name == "centroids_scales" || name.starts_with("shard_");
+// Counts the stored bytes of one kind.
+struct ByteRow {
+  const char* name;
+  uint64_t bytes;
+  bool of_weights;  // read for weights, which have a width; the rest has only a size
+};
+
+// Returns the stored bytes by their kinds, without the kinds that are not there.
+std::vector<ByteRow> ByteRows(const ContainerSizes& sizes) {
+  std::vector<ByteRow> rows = {{"outliers", sizes.outliers, true},
+                               {"shard_planes_1_2", sizes.top_planes, true},
+                               {"shard_plane_3", sizes.planes[0], true},
+                               {"shard_plane_4", sizes.planes[1], true},
+                               {"shard_plane_5", sizes.planes[2], true},
+                               {"shard_plane_6", sizes.planes[3], true},
+                               {"centroids_scales", sizes.codebooks, true},
+                               {"shard_full", sizes.full, true},
+                               {"resident", sizes.resident, false},
+                               {"vocabulary", sizes.vocabulary, false},
+                               {"merges", sizes.merges, false},
+                               {"word_embeddings", sizes.word_rows, false},
+                               {"position_embeddings", sizes.position_rows, false},
+                               {"header_index_alignment", sizes.rest, false}};
+  std::erase_if(rows, [](const ByteRow& row) { return row.bytes == 0; });
+  return rows;
 }
 
-std::string ByteText(const Json& c) {
-  const auto weights = c["weights"].get<double>();
-  std::string text;
-  char row[96];
-  std::snprintf(row, sizeof(row), "%-12s%-26s %12s   bits a weight\n", "bytes", "",
-                FormatBytes(c["file_bytes"].get<uint64_t>()).c_str());
-  text += row;
-  for (const auto& [name, bytes] : c["bytes"].items()) {
-    std::string label = name;
-    std::replace(label.begin(), label.end(), '_', ' ');
-    std::snprintf(row, sizeof(row), "%-12s%-26s %12s", "", label.c_str(),
-                  FormatBytes(bytes.get<uint64_t>()).c_str());
-    text += row;
-    if (IsOfWeights(name)) {
-      std::snprintf(row, sizeof(row), " %15.3f", bytes.get<double>() * 8 / weights);
-      text += row;
-    }
-    text += '\n';
+// Returns the last column of a line of bytes: how many bits a weight they are.
+std::string BitsColumn(const ContainerSizes& sizes, uint64_t bytes) {
+  char column[32];
+  std::snprintf(column, sizeof(column), " %15.3f", sizes.BitsPerWeight(bytes));
+  return column;
+}
+
+std::string ByteLine(const char* head, const std::string& what, uint64_t bytes,
+                     const std::string& last_column) {
+  char line[96];
+  std::snprintf(line, sizeof(line), "%-12s%-26s %12s%s\n", head, what.c_str(),
+                FormatBytes(bytes).c_str(), last_column.c_str());
+  return line;
+}
+
+std::string ByteText(const ContainerSizes& sizes) {
+  std::string text = ByteLine("bytes", "", sizes.file, "   bits a weight");
+  for (const ByteRow& row : ByteRows(sizes)) {
+    std::string what = row.name;
+    std::replace(what.begin(), what.end(), '_', ' ');
+    text += ByteLine("", what, row.bytes, row.of_weights ? BitsColumn(sizes, row.bytes) : "");
   }
-  auto total = [&](const char* head, const char* what, const char* key) {
-    if (c[key].get<uint64_t>() == 0) return;
-    std::snprintf(row, sizeof(row), "%-12s%-26s %12s %15.3f\n", head, what,
-                  FormatBytes(c[key].get<uint64_t>()).c_str(), c[key].get<double>() * 8 / weights);
-    text += row;
-  };
-  total("shards", "of 2 to 6 bits, aligned", "progressive_bytes");
-  total("", "as separate versions", "separate_versions_bytes");
+  if (sizes.progressive > 0) {
+    text += ByteLine("shards", "of 2 to 6 bits, aligned", sizes.progressive,
+                     BitsColumn(sizes, sizes.progressive));
+  }
+  if (sizes.separate > 0) {
+    text += ByteLine("", "as separate versions", sizes.separate, BitsColumn(sizes, sizes.separate));
+  }
   return text;
 }
 
@@ -86,71 +92,68 @@ std::string Line(const char* name, const std::string& value) {
   return head + value + "\n";
 }
 
-std::string BitsText(const Json& bits) {
+std::string BitsText(const std::vector<uint32_t>& bits) {
   std::string text;
-  for (const Json& value : bits) text += (text.empty() ? "" : " ") + value.dump();
+  for (uint32_t value : bits) text += (text.empty() ? "" : " ") + std::to_string(value);
   return text;
 }
 
 }  // namespace
 
-Json DescribeContainer(const ContainerFile& file, uint64_t file_bytes) {
-  const ContainerIndex& index = file.index();
-  const ModelShape& s = index.info.shape;
+std::string ContainerToJson(const ContainerIndex& index, const ContainerSizes& sizes) {
+  const ModelInfo& info = index.info;
+  const ModelShape& s = info.shape;
   Json json;
   json["kind"] = "container";
   json["model"] = index.model.Hex();
-  json["shape_digest"] = ShapeDigest(index.info).Hex();
+  json["shape_digest"] = ShapeDigest(info).Hex();
   json["shape"] = {{"layers", s.layers},         {"width", s.width},
                    {"hidden", s.hidden},         {"ffn", s.ffn},
                    {"vocabulary", s.vocabulary}, {"max_positions", s.max_positions},
                    {"labels", s.labels}};
-  json["architecture"] = ArchitectureName(index.info.architecture);
-  json["problem"] = index.info.problem == Problem::kSingleLabel ? "single label" : "multi label";
+  json["architecture"] = ArchitectureName(info.architecture);
+  json["problem"] = info.problem == Problem::kSingleLabel ? "single label" : "multi label";
   json["tokenizer"] =
-      index.info.tokenizer.kind == TokenizerKind::kWordPiece ? "WordPiece" : "byte-level BPE";
-  json["max_length"] = index.info.max_length();
-  json["type"] = TypeName(index.info.data_type);
-  json["elastic"] = index.info.elastic;
-  json["min_width"] = index.info.min_width;
-  json["codebook"] = index.codebook == CodebookKind::kGobo ? "gobo" : "tree";
+      info.tokenizer.kind == TokenizerKind::kWordPiece ? "WordPiece" : "byte-level BPE";
+  json["max_length"] = info.max_length();
+  json["type"] = TypeName(info.data_type);
+  json["elastic"] = info.elastic;
+  json["min_width"] = info.min_width;
+  json["codebook"] = CodebookName(index.codebook);
   json["layout"] = index.layout == Layout::kShard ? "shard" : "plane";
   json["bits"] = index.bits;
   json["unicode"] = index.unicode;
-  json["file_bytes"] = file_bytes;
+  json["file_bytes"] = sizes.file;
   json["partial"] = index.partial;
-  const ContainerSizes sizes = SizesOf(index, file_bytes);
   json["weights"] = sizes.weights;
   json["progressive_bytes"] = sizes.progressive;
   json["separate_versions_bytes"] = sizes.separate;
   json["bits_per_weight"] = sizes.BitsPerWeight(sizes.progressive);
-  json["bytes"] = ByteTable(sizes);
-  json["labels"] = index.info.labels;
-  return json;
+  for (const ByteRow& row : ByteRows(sizes)) json["bytes"][row.name] = row.bytes;
+  json["labels"] = info.labels;
+  return json.dump() + "\n";
 }
 
-std::string ContainerText(const Json& c) {
-  const Json& s = c["shape"];
-  auto number = [&](const char* key) { return s[key].dump(); };
-  std::string text = Line("container", "model " + c["model"].get<std::string>());
-  text +=
-      Line("shape", number("layers") + " layers x " + number("width") + " slices, hidden " +
-                        number("hidden") + ", FFN " + number("ffn") + ", " +
-                        c["type"].get<std::string>() + ", " + c["architecture"].get<std::string>());
-  const bool several = c["problem"] == "multi label";
-  text += Line("text", number("vocabulary") + " tokens, inputs up to " + c["max_length"].dump() +
-                           ", " + number("labels") + " labels" + (several ? " (any number)" : "") +
-                           ", Unicode " + c["unicode"].get<std::string>());
-  text +=
-      Line("elastic", c["elastic"].get<bool>() ? "any depth, widths from " + c["min_width"].dump()
-                                               : "no: only the whole model was trained");
-  text += Line("bits", BitsText(c["bits"]) + ", codebook " + c["codebook"].get<std::string>() +
-                           (c["partial"].get<bool>() ? ", only what some plans read" : ""));
-  text += ByteText(c);
-  return text;
+std::string ContainerText(const ContainerIndex& index, const ContainerSizes& sizes) {
+  const ModelInfo& info = index.info;
+  const ModelShape& s = info.shape;
+  const char* any = info.problem == Problem::kMultiLabel ? " (any number)" : "";
+  std::string text = Line("container", "model " + index.model.Hex());
+  text += Line("shape", std::to_string(s.layers) + " layers x " + std::to_string(s.width) +
+                            " slices, hidden " + std::to_string(s.hidden) + ", FFN " +
+                            std::to_string(s.ffn) + ", " + TypeName(info.data_type) + ", " +
+                            ArchitectureName(info.architecture));
+  text += Line("text", std::to_string(s.vocabulary) + " tokens, inputs up to " +
+                           std::to_string(info.max_length()) + ", " + std::to_string(s.labels) +
+                           " labels" + any + ", Unicode " + index.unicode);
+  text += Line("elastic", info.elastic ? "any depth, widths from " + std::to_string(info.min_width)
+                                       : "no: only the whole model was trained");
+  text += Line("bits", BitsText(index.bits) + ", codebook " + CodebookName(index.codebook) +
+                           (index.partial ? ", only what some plans read" : ""));
+  return text + ByteText(sizes);
 }
 
-/// How the device likes to be read, and what the profile was taken under.
+/// Returns how the device likes to be read, and what the profile was taken under.
 std::string ConditionsText(const DeviceProfile& profile) {
   std::string text;
   char line[96];

@@ -1,18 +1,19 @@
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <string>
 
-#include "io/container_file.h"
+#include "format/container_sizes.h"
 #include "types/device_profile.h"
 
 namespace sti {
 
-/// Describes what a container holds and where its bytes are.
-nlohmann::ordered_json DescribeContainer(const ContainerFile& file, uint64_t file_bytes);
+/// Returns what a container holds and where its bytes are, as one object on one line.
+std::string ContainerToJson(const ContainerIndex& index, const ContainerSizes& sizes);
 
-/// Returns that description for a terminal of 80 columns.
-std::string ContainerText(const nlohmann::ordered_json& container);
+/// Returns the same facts, but for the names of labels, for a terminal of 80 columns.
+std::string ContainerText(const ContainerIndex& index, const ContainerSizes& sizes);
+
+/// Returns what a device profile says, for such a terminal.
 std::string ProfileText(const DeviceProfile& profile);
 
 }  // namespace sti

@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <nlohmann/json.hpp>
 
 #include "base/remedy.h"
 #include "common/cli.h"
@@ -11,6 +12,7 @@
 #include "common/plan_text.h"
 #include "common/remedies.h"
 #include "describe.h"
+#include "format/container_sizes.h"
 #include "format/framed_file.h"
 #include "format/importance_file.h"
 #include "format/importance_part_file.h"
@@ -86,9 +88,9 @@ Result<int> InspectContainer(const Tool& tool, const InspectOptions& options) {
   if (options.verify) return Verify(tool, file);
   if (options.tokenize) return Tokenize(options, file);
   if (options.export_bits != 0) return Export(tool, options, file);
-  Json description = DescribeContainer(file, file.reader().file_bytes());
-  std::string text = tool.json() ? description.dump() + "\n" : ContainerText(description);
-  std::fputs(text.c_str(), stdout);
+  const ContainerSizes sizes = SizesOf(file.index(), file.reader().file_bytes());
+  const auto describe = tool.json() ? ContainerToJson : ContainerText;
+  std::fputs(describe(file.index(), sizes).c_str(), stdout);
   return 0;
 }
 

@@ -36,6 +36,7 @@ uint64_t SeparateBytes(const ContainerIndex& index, const ContainerSizes& sizes)
 
 ContainerSizes SizesOf(const ContainerIndex& index, uint64_t file_bytes) {
   ContainerSizes sizes;
+  sizes.file = file_bytes;
   const uint64_t plane_bytes = PlaneBytes(index.info.shape.shard_weights());
   sizes.weights = index.info.shape.shard_weights() * index.shards.size();
   for (const ShardLocation& shard : index.shards) AddShard(shard, plane_bytes, sizes);

@@ -9,6 +9,7 @@ namespace sti {
 
 /// Bytes as stored, without alignment unless said otherwise.
 struct ContainerSizes {
+  uint64_t file = 0;     ///< the whole file
   uint64_t weights = 0;  ///< of all shards
   uint64_t outliers = 0;
   uint64_t top_planes = 0;  ///< the two planes in the bases
