@@ -72,16 +72,25 @@ uint64_t PartBytes(const ContainerIndex& index, PartKind part) {
   return bytes;
 }
 
-nlohmann::ordered_json Describe(const ShardReport& report) {
+uint64_t Weights(const ContainerIndex& index) {
+  return index.info.shape.shard_weights() * index.shards.size();
+}
+
+// Returns the share of all weights that are outliers.
+double OutlierShare(const ShardReport& report) {
+  uint64_t outliers = 0;
+  for (uint64_t layer : report.outliers) outliers += layer;
+  return static_cast<double>(outliers) / static_cast<double>(Weights(report.index));
+}
+
+// Returns one object on one line.
+std::string ReportToJson(const ShardReport& report) {
   const ContainerIndex& index = report.index;
   const ModelShape& shape = index.info.shape;
-  uint64_t weights = shape.shard_weights() * index.shards.size();
   uint64_t progressive = 0;
   for (const PartKind part : kPartKinds) {
     if (part != PartKind::kFull) progressive += PartBytes(index, part);
   }
-  uint64_t outliers = 0;
-  for (uint64_t layer : report.outliers) outliers += layer;
   nlohmann::ordered_json json;
   json["model"] = index.model.Hex();
   json["layers"] = shape.layers;
@@ -91,30 +100,33 @@ nlohmann::ordered_json Describe(const ShardReport& report) {
   json["progressive_bytes"] = progressive;
   json["full_bytes"] = PartBytes(index, PartKind::kFull);
   json["bits_per_weight"] = ProgressiveBitsPerWeight(index);
-  json["outlier_share"] = static_cast<double>(outliers) / static_cast<double>(weights);
+  json["outlier_share"] = OutlierShare(report);
   json["outlier_shares"] = nlohmann::ordered_json::array();  // of each layer
   for (uint64_t layer : report.outliers) {
     json["outlier_shares"].push_back(static_cast<double>(layer * shape.layers) /
-                                     static_cast<double>(weights));
+                                     static_cast<double>(Weights(index)));
   }
-  return json;
+  return json.dump();
 }
 
-void Print(const Tool& tool, const Options& options, const nlohmann::ordered_json& report) {
+// Returns a line for people that begins with `head`.
+std::string ReportText(const std::string& head, const ShardReport& report) {
+  const ModelShape& shape = report.index.info.shape;
+  char numbers[96];
+  std::snprintf(numbers, sizeof(numbers),
+                ": %ux%u shards, %s, %.2f bits a weight, %.2f %% outliers", shape.layers,
+                shape.width, FormatBytes(report.file_bytes).c_str(),
+                ProgressiveBitsPerWeight(report.index), OutlierShare(report) * 100);
+  return head + numbers;
+}
+
+void Print(const Tool& tool, const Options& options, const ShardReport& report) {
   if (tool.json()) {
-    std::printf("%s\n", report.dump().c_str());
-    return;
-  }
-  char line[256];
-  std::snprintf(
-      line, sizeof(line), "%s: %ux%u shards, %s, %.2f bits a weight, %.2f %% outliers",
-      options.dry_run ? "would write" : options.output.c_str(), report["layers"].get<unsigned>(),
-      report["width"].get<unsigned>(), FormatBytes(report["file_bytes"].get<uint64_t>()).c_str(),
-      report["bits_per_weight"].get<double>(), report["outlier_share"].get<double>() * 100);
-  if (options.dry_run) {
-    std::printf("%s\n", line);
+    std::printf("%s\n", ReportToJson(report).c_str());
+  } else if (options.dry_run) {
+    std::printf("%s\n", ReportText("would write", report).c_str());
   } else {
-    tool.Say(line);
+    tool.Say(ReportText(options.output, report));
   }
 }
 
@@ -147,7 +159,7 @@ Result<int> Run(const Tool& tool, const Options& options) {
   work.cancelled = StopRequested;
   STI_ASSIGN_OR_RETURN(ShardReport report,
                        ShardModel(folder, work, options.dry_run ? "" : options.output));
-  Print(tool, options, Describe(report));
+  Print(tool, options, report);
   return 0;
 }
 
