@@ -81,10 +81,10 @@ class RandomSequences : public PipelineTest {
     ++failed_;
   }
 
-  void Answer(bool degrade) {
+  void Answer(std::optional<double> degrade_for_us = {}) {
     const Input& input = inputs_[random_.Below(inputs_.size())];
     RunTerms terms;
-    if (degrade) terms.degrade_for_us = static_cast<double>(random_.Below(600));
+    terms.degrade_for_us = degrade_for_us;
     if (random_.Below(8) == 0) terms.route = RouteId{};
     const Status status = pipeline_->Run(input.ids, input.types, terms, &result_);
     ExpectSoundOr(status);
@@ -112,10 +112,23 @@ class RandomSequences : public PipelineTest {
     Fault fault;
     fault.kind = kKinds[random_.Below(kKinds.size())];
     fault.nth = Faults()->reads() + random_.Below(6);
-    // Now and then so long that a degraded run sets the lane aside.
-    fault.delay = std::chrono::microseconds(random_.Below(8) == 0 ? 5000 : random_.Below(400));
+    fault.delay = std::chrono::microseconds(random_.Below(400));
     faulty_ = true;
     Faults()->Inject(fault);
+  }
+
+  /// Two degraded runs, the first with a read that comes so late that the second may set the lane
+  /// aside.
+  void AnswerTwiceWithALateRead() {
+    if (Faults() == nullptr) return;
+    Fault late;
+    late.kind = FaultKind::kDelay;
+    late.nth = Faults()->reads() + 1 + random_.Below(5);
+    late.delay = std::chrono::milliseconds(5);
+    Faults()->Inject(late);
+    Answer(0.0);
+    Answer(0.0);
+    if (Faults() == nullptr) ++set_aside_;
   }
 
   /// One step of an app, by chance.
@@ -130,13 +143,14 @@ class RandomSequences : public PipelineTest {
       case 3:
         return ExpectSoundOr(pipeline_->SetPlan(plans_[random_.Below(plans_.size())]));
       case 4:
-      case 5:
         return InjectFault();
+      case 5:
+        return random_.Below(8) == 0 ? AnswerTwiceWithALateRead() : InjectFault();
       case 6:
       case 7:
-        return Answer(true);
+        return Answer(static_cast<double>(random_.Below(600)));
       default:
-        return Answer(false);
+        return Answer();
     }
   }
 
@@ -159,16 +173,14 @@ TEST_F(RandomSequences, GiveTheBitsOfTheModelComputedDirectly) {
   for (size_t sequence = 0; sequence < kSequences; ++sequence) {
     if (sequence % kSequencesAPipeline == 0) Open();
     for (size_t step = 0; step < 4; ++step) Step();
-    if (Faults() == nullptr) ++set_aside_;
     if (Faults() != nullptr) Faults()->Heal();
-    Answer(false);
+    Answer();
     ASSERT_FALSE(HasFailure()) << "in sequence " << sequence;
   }
   EXPECT_GT(answered_, kSequences);
   EXPECT_GT(degraded_, kSequences / 20);
   EXPECT_GT(failed_, kSequences / 20);
-  // Whether a lane is set aside depends on the clock.
-  RecordProperty("lanes_set_aside", static_cast<int>(set_aside_));
+  EXPECT_GT(set_aside_, 0);
 }
 
 }  // namespace
