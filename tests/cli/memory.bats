@@ -7,12 +7,13 @@ setup() {
   make_links
 }
 
-# The whole process within a fifth: its estimate is 10 % on the models we measured.
+# The whole process within 8 %: shards and working memory are counted to the byte, the rest is a
+# process that the profiler measured.
 close_to_prediction() { # PLAN [OPTION...]
   local predicted seen
   predicted=$(sti-inspect --json "$1" | jq .predicted_peak_bytes)
   seen=$(sti-run -q model.sti --eval few.tsv --json --plan "$@" | jq .peak_rss_bytes)
-  [ $((predicted * 5)) -gt $((seen * 4)) ] && [ $((predicted * 5)) -lt $((seen * 6)) ] && return
+  [ $((predicted * 100)) -gt $((seen * 92)) ] && [ $((predicted * 100)) -lt $((seen * 108)) ] && return
   printf 'predicted %s, seen %s\n' "$predicted" "$seen"
   return 1
 }
