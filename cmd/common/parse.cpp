@@ -7,32 +7,34 @@
 #include <cstdio>
 #include <optional>
 
+#include "common/text.h"
+
 namespace sti {
 namespace {
 
-struct Unit {
+struct Suffix {
   std::string_view name;
   double factor;
 };
 
 constexpr std::array kSizeUnits = {
-    Unit{"", 1},       Unit{"B", 1},         Unit{"kB", 1e3},
-    Unit{"KB", 1e3},   Unit{"MB", 1e6},      Unit{"GB", 1e9},
-    Unit{"KiB", 1024}, Unit{"MiB", 1048576}, Unit{"GiB", 1073741824}};
-constexpr std::array kTimeUnits = {Unit{"us", 1}, Unit{"ms", 1e3}, Unit{"s", 1e6}};
+    Suffix{"", 1},       Suffix{"B", 1},         Suffix{"kB", 1e3},
+    Suffix{"KB", 1e3},   Suffix{"MB", 1e6},      Suffix{"GB", 1e9},
+    Suffix{"KiB", 1024}, Suffix{"MiB", 1048576}, Suffix{"GiB", 1073741824}};
+constexpr std::array kTimeUnits = {Suffix{"us", 1}, Suffix{"ms", 1e3}, Suffix{"s", 1e6}};
 constexpr size_t kMaxListNumbers = 4096;
 constexpr double kMaxQuantity = 1e15;  // a petabyte, or thirty years
 
 // A decimal number, then one of `units`.
 template <size_t N>
-std::optional<double> ParseQuantity(std::string_view text, const std::array<Unit, N>& units) {
+std::optional<double> ParseQuantity(std::string_view text, const std::array<Suffix, N>& units) {
   double number = 0;
   auto [rest, error] =
       std::from_chars(text.data(), text.data() + text.size(), number, std::chars_format::fixed);
   if (error != std::errc() || !(number >= 0)) return std::nullopt;
   std::string_view name(rest, static_cast<size_t>(text.data() + text.size() - rest));
   auto unit = std::find_if(units.begin(), units.end(),
-                           [&](const Unit& candidate) { return candidate.name == name; });
+                           [&](const Suffix& candidate) { return candidate.name == name; });
   if (unit == units.end() || number * unit->factor > kMaxQuantity) return std::nullopt;
   return number * unit->factor;
 }
@@ -45,12 +47,6 @@ std::optional<uint32_t> ParseNumber(std::string_view text) {
 }
 
 std::string Quoted(std::string_view text) { return "'" + std::string(text) + "'"; }
-
-std::string Format(const char* format, double value) {
-  char buffer[64];
-  std::snprintf(buffer, sizeof(buffer), format, value);  // NOLINT: formats are literals below
-  return buffer;
-}
 
 }  // namespace
 
@@ -128,7 +124,7 @@ Result<Submodel> ParseSubmodel(std::string_view text) {
 }
 
 Result<double> ParseShare(std::string_view text) {
-  constexpr std::array kShareUnits = {Unit{"", 1}, Unit{"%", 0.01}};
+  constexpr std::array kShareUnits = {Suffix{"", 1}, Suffix{"%", 0.01}};
   auto share = ParseQuantity(text, kShareUnits);
   if (!share || *share > 1) return UsageError(Quoted(text) + " is not a share; write 20% or 0.2");
   return *share;

@@ -127,18 +127,4 @@ std::string UntrainedWarning(const ModelInfo& info, const Plan& plan) {
   return "widths under " + std::to_string(info.min_width) + " were not trained";
 }
 
-std::string Wrapped(std::string_view line) {
-  constexpr size_t kColumns = 80;
-  std::string text;
-  size_t room = kColumns;
-  while (line.size() > room) {
-    size_t end = line.rfind(' ', room);
-    if (end == std::string_view::npos || end == 0) end = std::min(line.find(' '), line.size());
-    text.append(line.substr(0, end)).append("\n  ");
-    line.remove_prefix(std::min(end + 1, line.size()));
-    room = kColumns - 2;
-  }
-  return text.append(line).append("\n");
-}
-
 }  // namespace sti

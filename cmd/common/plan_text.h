@@ -14,7 +14,4 @@ std::string DescribePlan(const Plan& plan);
 /// Returns what a person should know of a plan whose submodel was not trained; empty if it was.
 std::string UntrainedWarning(const ModelInfo& info, const Plan& plan);
 
-/// `line` broken between words where it is longer than 80 columns; what follows is indented by two.
-std::string Wrapped(std::string_view line);
-
 }  // namespace sti

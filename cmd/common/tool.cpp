@@ -14,6 +14,7 @@
 #include "common/cli.h"
 #include "common/progress.h"
 #include "common/remedies.h"
+#include "common/text.h"
 
 namespace sti {
 namespace {
@@ -48,18 +49,6 @@ bool ReaderLeft() {
   return poll(&output, 1, 0) == 1 && (output.revents & (POLLERR | POLLHUP | POLLNVAL)) != 0;
 }
 
-// Line feeds in place of blanks, so that no line is wider than a terminal.
-std::string Wrapped(std::string text) {
-  constexpr size_t kColumns = 80;
-  for (size_t begin = 0; text.size() - begin > kColumns;) {
-    size_t blank = text.rfind(' ', begin + kColumns);
-    if (blank == std::string::npos || blank <= begin) break;
-    text[blank] = '\n';
-    begin = blank + 1;
-  }
-  return text;
-}
-
 // A stream that the caller closed stays unusable; otherwise the next file to be opened would take
 // its number, and be read as stdin or written as stdout.
 void OccupyClosedStreams() {
@@ -77,8 +66,7 @@ void OccupyClosedStreams() {
 int StopSignal() { return g_stop_signal; }
 
 Tool::Tool(std::string name, std::string description, std::string example)
-    : name_(std::move(name)),
-      app_(std::make_unique<CLI::App>(Wrapped(std::move(description)), name_)) {
+    : name_(std::move(name)), app_(std::make_unique<CLI::App>(Wrapped(description), name_)) {
   app_->footer("\nExample:\n  " + std::move(example));
   app_->get_formatter()->column_width(26);
   app_->add_flag("-q,--quiet", quiet_, "say nothing but errors");

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <cstdio>
 
+#include "common/text.h"
+
 namespace sti {
 namespace {
 
@@ -11,13 +13,6 @@ namespace {
 constexpr double kReliable = 0.5;
 // Hundreds of digits would say no more; no metric is as large.
 constexpr double kLarge = 1e9;
-
-template <typename... Values>
-std::string Format(const char* format, Values... values) {
-  char buffer[256];
-  std::snprintf(buffer, sizeof(buffer), format, values...);  // NOLINT: literal formats only
-  return buffer;
-}
 
 std::string ErrorText(const Importance& importance, double error) {
   if (importance.metric != "accuracy") return Format("%.2g", error);

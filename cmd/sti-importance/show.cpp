@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "common/files.h"
+#include "common/json.h"
 #include "common/outputs.h"
 #include "format/importance_file.h"
 #include "format/json_fields.h"
@@ -17,8 +18,6 @@ namespace sti {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-Json OrNull(const std::optional<double>& number) { return number ? Json(*number) : Json(); }
 
 // Both files as they are, and what they have in common.
 std::string PairToJson(const Importance& a, const Importance& b) {

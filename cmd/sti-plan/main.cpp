@@ -7,6 +7,7 @@
 #include "common/outputs.h"
 #include "common/plan_text.h"
 #include "common/remedies.h"
+#include "common/text.h"
 #include "format/plan_file.h"
 #include "options.h"
 #include "pictures/gantt.h"
@@ -53,7 +54,8 @@ Result<int> Make(const Tool& tool, const PlanOptions& options, const PlanInputs&
   const bool stdout_is_taken = tool.json() || options.output == "-" || options.gantt == "-";
   FILE* out = stdout_is_taken ? stderr : stdout;
   if (options.explain) {
-    for (const std::string& reason : reasons) std::fputs(Wrapped(reason).c_str(), out);
+    for (const std::string& reason : reasons)
+      std::fprintf(out, "%s\n", Wrapped(reason, "  ").c_str());
   }
   STI_ASSIGN_OR_RETURN(Plan plan, std::move(made));
   const std::string untrained = UntrainedWarning(inputs.info(), plan);

@@ -9,17 +9,11 @@
 
 #include "common/parse.h"
 #include "common/remedies.h"
+#include "common/text.h"
 #include "pictures/svg.h"
 
 namespace sti {
 namespace {
-
-template <typename... Values>
-std::string Format(const char* format, Values... values) {
-  char buffer[160];
-  std::snprintf(buffer, sizeof(buffer), format, values...);
-  return buffer;
-}
 
 std::string QualityText(const SweepGrid& grid, const SweepCell& cell) {
   return grid.has_accuracy ? Format("%.1f %%", 100 * cell.quality) : Format("%.0f", cell.quality);

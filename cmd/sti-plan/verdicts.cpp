@@ -3,17 +3,13 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "common/json.h"
 #include "common/parse.h"
 
 namespace sti {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-template <typename T>
-Json OrNull(const std::optional<T>& value) {
-  return value ? Json(*value) : Json(nullptr);
-}
 
 // Returns the figures as one object. A turn shares the memory of its plan and says what it reads.
 Json ToJson(const Verdict& verdict, bool is_turn = false) {

@@ -3,14 +3,13 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "common/json.h"
 #include "common/parse.h"
 
 namespace sti {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-Json OrNull(const std::optional<double>& value) { return value ? Json(*value) : Json(nullptr); }
 
 std::string AccuracySentence(double accuracy, double least) {
   char line[96];

@@ -27,7 +27,7 @@ Json PartsOf(const LoadSchedule& schedule, const ScheduledRead& read) {
   for (uint32_t i = read.first_part; i < read.first_part + read.parts; ++i) {
     const ScheduledPart& part = schedule.parts[i];
     if (!part.kind) continue;
-    bits[schedule.requests[part.request].slice].push_back(BitsOf(*part.kind));
+    bits[schedule.requests[part.request].id.slice].push_back(BitsOf(*part.kind));
   }
   Json slices = Json::object();
   for (const auto& [slice, parts] : bits) slices["slice " + std::to_string(slice)] = parts;
@@ -37,7 +37,7 @@ Json PartsOf(const LoadSchedule& schedule, const ScheduledRead& read) {
 std::string ReadName(const LoadSchedule& schedule, const ScheduledRead& read) {
   const ScheduledPart& part = schedule.parts[read.first_part];
   if (part.kind) {
-    return LayerName(schedule.requests[part.request].layer) +
+    return LayerName(schedule.requests[part.request].id.layer) +
            (read.refinement ? " refinement" : "");
   }
   return part.layer ? LayerName(*part.layer) + " parameters" : "head parameters";
@@ -47,7 +47,7 @@ std::string ReadName(const LoadSchedule& schedule, const ScheduledRead& read) {
 Json BitsOf(const RunResult& run, const LoadSchedule& schedule, uint32_t layer) {
   Json bits = Json::object();
   for (const ShardRequest& shard : schedule.requests) {
-    if (shard.layer == layer) bits["slice " + std::to_string(shard.slice)] = shard.bits;
+    if (shard.id.layer == layer) bits["slice " + std::to_string(shard.id.slice)] = shard.bits;
   }
   for (const DegradedShard& shard : run.degraded) {
     if (shard.id.layer == layer) bits["slice " + std::to_string(shard.id.slice)] = shard.bits;

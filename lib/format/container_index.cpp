@@ -47,9 +47,9 @@ bool ContainerIndex::Offers(uint32_t wanted) const {
   return std::find(bits.begin(), bits.end(), wanted) != bits.end();
 }
 
-bool ContainerIndex::Holds(uint32_t layer, uint32_t slice, uint32_t wanted) const {
-  if (!Offers(wanted)) return false;
-  const std::vector<PartLocation> parts = PartsFor(shard(layer, slice), wanted);
+bool ContainerIndex::Holds(const ShardAtBits& wanted) const {
+  if (!Offers(wanted.bits)) return false;
+  const std::vector<PartLocation> parts = PartsFor(shard(wanted.id), wanted.bits);
   return std::all_of(parts.begin(), parts.end(),
                      [](const PartLocation& part) { return part.length != 0; });
 }
@@ -129,11 +129,11 @@ Status CheckPart(const PartLocation& part, std::span<const uint8_t> bytes, const
   return DataError(what + " is damaged").At(file).Fix(Remedy::kCopyModelAgain);
 }
 
-std::string ShardPartName(uint32_t layer, uint32_t slice, PartKind part) {
+std::string ShardPartName(ShardId id, PartKind part) {
   const std::string name = part == PartKind::kBase   ? "base"
                            : part == PartKind::kFull ? "full fidelity"
                                                      : "plane " + std::to_string(BitsOf(part));
-  return "layer " + std::to_string(layer) + " slice " + std::to_string(slice) + " " + name;
+  return NameOf(id) + " " + name;
 }
 
 std::string ResidentName(ResidentKind kind, uint32_t layer) {

@@ -17,6 +17,7 @@
 #include "types/bits.h"
 #include "types/model_info.h"
 #include "types/shard_catalog.h"
+#include "types/shard_id.h"
 
 namespace sti {
 
@@ -105,13 +106,13 @@ struct ContainerIndex {
   RowTable words;
   RowTable positions;
 
-  [[nodiscard]] const ShardLocation& shard(uint32_t layer, uint32_t slice) const {
-    return shards[size_t{layer} * info.shape.width + slice];
+  [[nodiscard]] const ShardLocation& shard(ShardId id) const {
+    return shards[size_t{id.layer} * info.shape.width + id.slice];
   }
   [[nodiscard]] const ResidentLocation& Resident(ResidentKind kind, uint32_t layer = 0) const;
   [[nodiscard]] bool Offers(uint32_t bits) const;
-  /// True if this shard can be read at `bits`. Indexes within the shape.
-  [[nodiscard]] bool Holds(uint32_t layer, uint32_t slice, uint32_t bits) const;
+  /// Returns whether this shard can be read at these bits. It lies within the shape.
+  [[nodiscard]] bool Holds(const ShardAtBits& wanted) const;
 };
 
 /// The kinds of resident parts that a model has, in their order; kLayer once a layer.
@@ -157,7 +158,7 @@ Status CheckPart(const PartLocation& part, std::span<const uint8_t> bytes, const
 
 /// The names of parts in messages: "layer 3 slice 5 base", "layer 3 slice 5 plane 4",
 /// "layer 3 parameters".
-std::string ShardPartName(uint32_t layer, uint32_t slice, PartKind part);
+std::string ShardPartName(ShardId id, PartKind part);
 std::string ResidentName(ResidentKind kind, uint32_t layer);
 
 }  // namespace sti

@@ -54,7 +54,7 @@ bool ReadList(const Json& list, std::vector<Number>* out) {
 }
 
 template <typename Number>
-bool ReadRows(const Json& list, std::vector<std::vector<Number>>* out) {
+bool ReadNestedList(const Json& list, std::vector<std::vector<Number>>* out) {
   if (!list.is_array()) return false;
   out->clear();
   for (const Json& row : list) {
@@ -178,7 +178,7 @@ template <typename Number>
 bool JsonFields::GetRows(const char* key, Need need, std::vector<std::vector<Number>>* out) {
   const Json* value = Find(key, need);
   if (value == nullptr) return false;
-  if (ReadRows(*value, out)) return true;
+  if (ReadNestedList(*value, out)) return true;
   Fail(std::string(key) + " is not a list of lists, each item " + kKind<Number>);
   return false;
 }

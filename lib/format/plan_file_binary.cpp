@@ -53,7 +53,7 @@ Status CheckSizes(const fb::Plan& table, const std::string& name) {
   return {};
 }
 
-Status ReadRows(const fb::Plan& table, const std::string& name, Room* room, Plan* plan) {
+Status ReadLayerRows(const fb::Plan& table, const std::string& name, Room* room, Plan* plan) {
   if (table.rows() == nullptr) return {};
   if (table.rows()->size() > kMaxLayers) return PlanError(name, "more than 1024 rows");
   std::vector<std::vector<uint32_t>> slices;
@@ -175,7 +175,7 @@ Result<Plan> ReadOne(const fb::Plan& table, const std::string& name, Room* room)
   ReadScalars(table, &plan);
   plan.layers = NumbersOf(table.layers());
   plan.aib_us = NumbersOf(table.aib_us());
-  STI_RETURN_IF_ERROR(ReadRows(table, name, room, &plan));
+  STI_RETURN_IF_ERROR(ReadLayerRows(table, name, room, &plan));
   STI_RETURN_IF_ERROR(ReadPreload(table.preload(), room, &plan.preload));
   STI_RETURN_IF_ERROR(ReadTurns(table, name, room, &plan));
   STI_RETURN_IF_ERROR(ReadTimes(table, room, &plan));

@@ -86,7 +86,7 @@ void ReadPlan(JsonFields& fields, Plan* plan) {
 }
 
 template <typename T>
-Json OrNull(const std::optional<T>& value) {
+Json JsonOrNull(const std::optional<T>& value) {
   return value ? Json(*value) : Json(nullptr);
 }
 
@@ -136,8 +136,8 @@ Json TurnsJson(const Plan& plan) {
     json["aib_us"] = AibJson(turn.aib_us);
     json["predicted_latency_us"] = turn.predicted_latency_us;
     json["predicted_p99_us"] = turn.predicted_p99_us;
-    json["predicted_loss"] = OrNull(turn.predicted_loss);
-    json["predicted_accuracy"] = OrNull(turn.predicted_accuracy);
+    json["predicted_loss"] = JsonOrNull(turn.predicted_loss);
+    json["predicted_accuracy"] = JsonOrNull(turn.predicted_accuracy);
     list.push_back(std::move(json));
   }
   return list;
@@ -177,14 +177,14 @@ Json PlanJson(const Plan& plan) {
   json["preload"] = PreloadJson(plan.preload);
   json["preload_bytes"] = plan.preload_bytes;
   json["aib_us"] = AibJson(plan.aib_us);
-  json["slack_us"] = OrNull(plan.slack_us);
-  json["target_us"] = OrNull(plan.target_us);
+  json["slack_us"] = JsonOrNull(plan.slack_us);
+  json["target_us"] = JsonOrNull(plan.target_us);
   json["meets_target"] = plan.meets_target;
   json["predicted_latency_us"] = plan.predicted_latency_us;
   json["predicted_p99_us"] = plan.predicted_p99_us;
   json["predicted_peak_bytes"] = plan.predicted_peak_bytes;
-  json["predicted_loss"] = OrNull(plan.predicted_loss);
-  json["predicted_accuracy"] = OrNull(plan.predicted_accuracy);
+  json["predicted_loss"] = JsonOrNull(plan.predicted_loss);
+  json["predicted_accuracy"] = JsonOrNull(plan.predicted_accuracy);
   json["parameter_bytes"] = plan.parameter_bytes;
   json["kernel"] = plan.kernel.name;
   json["read_path"] = plan.read_path;

@@ -14,13 +14,13 @@
 
 namespace sti {
 
-/// One outlier of a shard: where it stands in stream order, and its bytes in the source's type.
+/// One outlier of a shard: where it stands in weight order, and its bytes in the source's type.
 struct ShardOutlier {
   uint32_t position = 0;
   uint32_t raw = 0;  ///< 4 or 2 bytes, little endian
 };
 
-/// The base part: outliers, then the two top bit planes of `codes` (6-bit, stream order).
+/// The base part: outliers, then the two top bit planes of `codes` (6-bit, weight order).
 /// `outliers` ascend by position.
 std::vector<uint8_t> EncodeShardBase(std::span<const uint8_t> codes,
                                      std::span<const ShardOutlier> outliers, DataType type);

@@ -158,15 +158,15 @@ class Exporter {
     return writer.Append(matrices);
   }
 
-  // The weights of a shard in stream order, in MatrixType.
+  // The weights of a shard in weight order, in MatrixType.
   Result<std::vector<uint8_t>> ReadShard(uint32_t layer, uint32_t slice) {
-    const ShardLocation& shard = index_.shard(layer, slice);
+    const ShardLocation& shard = index_.shard({layer, slice});
     PerPart<LoadedRange> loaded;
     PerPart<std::span<const uint8_t>> bytes;
     for (const PartKind part : kPartKinds) {
       if (!PartSet::For(options_.bits).Has(part)) continue;
       STI_ASSIGN_OR_RETURN(loaded[part],
-                           file_.ReadPart(shard.parts[part], ShardPartName(layer, slice, part)));
+                           file_.ReadPart(shard.parts[part], ShardPartName({layer, slice}, part)));
       bytes[part] = loaded[part].Bytes(shard.parts[part]);
     }
     if (options_.bits == kFullBits) {
@@ -176,7 +176,7 @@ class Exporter {
     STI_ASSIGN_OR_RETURN(
         ShardView view,
         ViewShard(index_.info, index_.centroids[layer], options_.bits, bytes,
-                  file_.name() + ": " + ShardPartName(layer, slice, PartKind::kBase)));
+                  file_.name() + ": " + ShardPartName({layer, slice}, PartKind::kBase)));
     std::vector<uint8_t> stored;
     AppendFloats(DecodeShard(view, index_.info.shape), stored);
     return stored;

@@ -19,20 +19,20 @@ constexpr uint32_t kRowsATask = 8;
 
 }  // namespace
 
-GradientPass::GradientPass(const ModelInfo& info, ThreadPool& pool)
+GradientRun::GradientRun(const ModelInfo& info, ThreadPool& pool)
     : info_(info),
       shape_(info.shape),
       eps_(static_cast<float>(info.layer_norm_eps)),
       pool_(pool),
       tapes_(info.shape.layers) {}
 
-uint64_t GradientPass::BytesPerToken(const ModelShape& shape) {
+uint64_t GradientRun::BytesPerToken(const ModelShape& shape) {
   const uint64_t tape = uint64_t{7} * shape.hidden + shape.ffn;
   const uint64_t once = uint64_t{9} * shape.hidden + uint64_t{3} * shape.ffn;
   return (shape.layers * tape + once) * sizeof(float);
 }
 
-void GradientPass::Begin(const Batch& batch) {
+void GradientRun::Begin(const Batch& batch) {
   batch_ = batch;
   const size_t narrow = size_t{batch.tokens()} * shape_.hidden + kDenseSlack;
   const size_t wide = size_t{batch.tokens()} * shape_.ffn + kDenseSlack;
@@ -52,7 +52,7 @@ void GradientPass::Begin(const Batch& batch) {
 }
 
 template <typename F>
-void GradientPass::ForRows(const F& f) {
+void GradientRun::ForRows(const F& f) {
   const uint32_t tokens = batch_.tokens();
   pool_.ParallelFor((tokens + kRowsATask - 1) / kRowsATask, [&](uint32_t task, uint32_t) {
     const uint32_t end = std::min(tokens, (task + 1) * kRowsATask);
@@ -61,8 +61,8 @@ void GradientPass::ForRows(const F& f) {
 }
 
 // out = in W^T + bias. Sums begin with the bias, as Linear's do.
-void GradientPass::Apply(const float* in, const DenseMatrix& matrix, const std::vector<float>& bias,
-                         float* out) {
+void GradientRun::Apply(const float* in, const DenseMatrix& matrix, const std::vector<float>& bias,
+                        float* out) {
   FillRows(bias.data(), matrix.outs, batch_.tokens(), out, matrix.outs);
   MultiplyDense({.a = in,
                  .a_stride = matrix.ins,
@@ -78,8 +78,8 @@ void GradientPass::Apply(const float* in, const DenseMatrix& matrix, const std::
 }
 
 // out = gradient W: from a map's output to its input.
-void GradientPass::ApplyBack(const float* gradient, const DenseMatrix& matrix, float* out,
-                             bool accumulate) {
+void GradientRun::ApplyBack(const float* gradient, const DenseMatrix& matrix, float* out,
+                            bool accumulate) {
   MultiplyDense({.a = gradient,
                  .a_stride = matrix.outs,
                  .b = matrix.weights.data(),
@@ -95,7 +95,7 @@ void GradientPass::ApplyBack(const float* gradient, const DenseMatrix& matrix, f
 }
 
 // Attend puts the context in the place of the queries, which the backward pass wants too.
-void GradientPass::Attention(Tape& tape) {
+void GradientRun::Attention(Tape& tape) {
   const uint32_t tokens = batch_.tokens();
   const uint32_t d = shape_.hidden;
   const size_t stride = RoundUp(tokens, kDenseSlack);
@@ -116,8 +116,8 @@ void GradientPass::Attention(Tape& tape) {
          pool_, scores_.data(), scratch);
 }
 
-void GradientPass::Norm(const std::vector<float>& in, const std::vector<float>& weight,
-                        const std::vector<float>& bias, float* out) {
+void GradientRun::Norm(const std::vector<float>& in, const std::vector<float>& weight,
+                       const std::vector<float>& bias, float* out) {
   const uint32_t d = shape_.hidden;
   ForRows([&](uint32_t row) {
     const size_t at = size_t{row} * d;
@@ -125,8 +125,8 @@ void GradientPass::Norm(const std::vector<float>& in, const std::vector<float>& 
   });
 }
 
-void GradientPass::NormBack(const std::vector<float>& in, const std::vector<float>& weight,
-                            float* gradient) {
+void GradientRun::NormBack(const std::vector<float>& in, const std::vector<float>& weight,
+                           float* gradient) {
   const uint32_t d = shape_.hidden;
   ForRows([&](uint32_t row) {
     const size_t at = size_t{row} * d;
@@ -134,8 +134,8 @@ void GradientPass::NormBack(const std::vector<float>& in, const std::vector<floa
   });
 }
 
-void GradientPass::Forward(uint32_t layer, const DenseLayer& weights,
-                           const LayerParameters& parameters, float* hidden) {
+void GradientRun::Forward(uint32_t layer, const DenseLayer& weights,
+                          const LayerParameters& parameters, float* hidden) {
   Tape& tape = tapes_[layer];
   const size_t count = size_t{batch_.tokens()} * shape_.hidden;
   std::copy(hidden, hidden + count, tape.input.begin());
@@ -155,13 +155,13 @@ void GradientPass::Forward(uint32_t layer, const DenseLayer& weights,
   Norm(tape.output_sum, parameters.output_norm_weight, parameters.output_norm_bias, hidden);
 }
 
-void GradientPass::Head(const HeadParameters& parameters, const float* hidden, float* logits) {
+void GradientRun::Head(const HeadParameters& parameters, const float* hidden, float* logits) {
   const ClassifierHead head{shape_, info_.pooler, parameters};
   head.Run(batch_, hidden, pool_, pooled_, logits);
 }
 
-void GradientPass::BeginBackward(const HeadParameters& parameters,
-                                 std::span<const float> logit_gradient) {
+void GradientRun::BeginBackward(const HeadParameters& parameters,
+                                std::span<const float> logit_gradient) {
   const uint32_t d = shape_.hidden;
   std::fill(gradient_.begin(), gradient_.end(), 0.0F);
   const auto add_row = [d](const float* row, float factor, float* sum) {
@@ -186,8 +186,8 @@ void GradientPass::BeginBackward(const HeadParameters& parameters,
 }
 
 // From gradient_ at the layer's output to gradient_ at that of the first norm.
-void GradientPass::FfnBack(const Tape& tape, const DenseLayer& weights,
-                           const LayerParameters& parameters) {
+void GradientRun::FfnBack(const Tape& tape, const DenseLayer& weights,
+                          const LayerParameters& parameters) {
   Norm(tape.attention_sum, parameters.attention_norm_weight, parameters.attention_norm_bias,
        attended_.data());
   active_ = tape.inner;
@@ -203,7 +203,7 @@ void GradientPass::FfnBack(const Tape& tape, const DenseLayer& weights,
 }
 
 // From gradient_ at the first norm's input to that at the layer's.
-void GradientPass::AttentionBack(const Tape& tape, const DenseLayer& weights) {
+void GradientRun::AttentionBack(const Tape& tape, const DenseLayer& weights) {
   gradients_.output = gradient_;
   ApplyBack(gradient_.data(), weights[kOutput], product_.data(), false);
   AttentionGradient({.queries = tape.queries.data(),
@@ -222,8 +222,8 @@ void GradientPass::AttentionBack(const Tape& tape, const DenseLayer& weights) {
   ApplyBack(gradients_.values.data(), weights[kValue], gradient_.data(), true);
 }
 
-void GradientPass::Backward(uint32_t layer, const DenseLayer& weights,
-                            const LayerParameters& parameters) {
+void GradientRun::Backward(uint32_t layer, const DenseLayer& weights,
+                           const LayerParameters& parameters) {
   current_ = &tapes_[layer];
   FfnBack(*current_, weights, parameters);
   NormBack(current_->attention_sum, parameters.attention_norm_weight, gradient_.data());
@@ -232,7 +232,7 @@ void GradientPass::Backward(uint32_t layer, const DenseLayer& weights,
 
 // out [sequences, M] += sums over an example's tokens of a * b, both [tokens, width], over each
 // slice's share of the columns.
-void GradientPass::AddShares(const float* a, const float* b, uint32_t width, double* out) {
+void GradientRun::AddShares(const float* a, const float* b, uint32_t width, double* out) {
   const uint32_t share = width / shape_.width;
   pool_.ParallelFor(batch_.sequences(), [&](uint32_t s, uint32_t) {
     for (uint32_t token = batch_.offsets[s]; token < batch_.offsets[s + 1]; ++token) {
@@ -244,7 +244,7 @@ void GradientPass::AddShares(const float* a, const float* b, uint32_t width, dou
   });
 }
 
-void GradientPass::Derivatives(const DenseLayer& change, double* out) {
+void GradientRun::Derivatives(const DenseLayer& change, double* out) {
   assert(current_ != nullptr);
   std::fill(out, out + size_t{batch_.sequences()} * shape_.width, 0.0);
   // A slice has its own outputs of these, and the gradient there.
@@ -275,7 +275,7 @@ void GradientPass::Derivatives(const DenseLayer& change, double* out) {
   by_inputs(kFfn2, active_.data(), gradients_.ffn.data());
 }
 
-std::span<const float> GradientPass::gradient() const {
+std::span<const float> GradientRun::gradient() const {
   return {gradient_.data(), size_t{batch_.tokens()} * shape_.hidden};
 }
 

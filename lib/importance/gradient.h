@@ -21,9 +21,9 @@ namespace sti {
 /// One forward and one backward pass over one batch at a time. Everything is fp32 and native; an
 /// example's values have the same bits whatever the thread count and whatever shares its batch.
 /// One thread at a time; the pool outlives it. Sizes are trusted.
-class GradientPass {
+class GradientRun {
  public:
-  GradientPass(const ModelInfo& info, ThreadPool& pool);
+  GradientRun(const ModelInfo& info, ThreadPool& pool);
 
   /// Bytes kept for each token of a batch.
   [[nodiscard]] static uint64_t BytesPerToken(const ModelShape& shape);

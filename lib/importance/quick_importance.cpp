@@ -21,7 +21,7 @@ constexpr uint64_t kMinBatchTokens = 64;  // decoding a layer is not to outweigh
 constexpr uint64_t kMaxBatchTokens = 1024;  // more would gain nothing
 
 uint32_t BatchTokens(const ModelShape& shape, uint64_t cache_bytes) {
-  const uint64_t room = std::min(kKeptBytes, cache_bytes) / GradientPass::BytesPerToken(shape);
+  const uint64_t room = std::min(kKeptBytes, cache_bytes) / GradientRun::BytesPerToken(shape);
   return static_cast<uint32_t>(std::clamp(room, kMinBatchTokens, kMaxBatchTokens));
 }
 
@@ -179,7 +179,7 @@ class QuickMeter {
   ModelInfo info_;
   ModelShape shape_;
   uint32_t low_;
-  GradientPass pass_;
+  GradientRun pass_;
   DenseLayer weights_;
   DenseLayer change_;
   const ExampleBatch* batch_ = nullptr;

@@ -22,7 +22,7 @@ Status LoadedModel::LoadBits(uint32_t bits) {
   std::vector<ShardRequest> requests;
   for (uint32_t layer = 0; layer < shape.layers; ++layer) {
     for (uint32_t slice = 0; slice < shape.width; ++slice) {
-      requests.push_back({layer, slice, bits, layer});
+      requests.push_back({{layer, slice}, bits, layer});
     }
   }
   STI_ASSIGN_OR_RETURN(LoadSchedule schedule, BuildLoadSchedule(index(), requests));

@@ -69,7 +69,7 @@ class Verifier {
   }
 
   Status CheckShard(uint32_t layer, uint32_t slice) {
-    const ShardLocation& shard = index_.shard(layer, slice);
+    const ShardLocation& shard = index_.shard({layer, slice});
     PerPart<LoadedRange> loaded;
     PerPart<std::span<const uint8_t>> bytes;
     bool sound = true;
@@ -77,7 +77,7 @@ class Verifier {
       const PartLocation& location = shard.parts[part];
       if (location.length == 0) continue;
       Count(location);
-      auto range = file_.ReadPart(location, ShardPartName(layer, slice, part));
+      auto range = file_.ReadPart(location, ShardPartName({layer, slice}, part));
       if (!range.ok()) {
         sound = false;
         STI_RETURN_IF_ERROR(Note(range.error()));
@@ -89,7 +89,7 @@ class Verifier {
     if (!sound || bytes[PartKind::kBase].empty()) return {};
     uint32_t bits = kLeastBits;
     while (bits < kMostBits && !bytes[PartAt(bits + 1)].empty()) ++bits;
-    const std::string name = file_.name() + ": " + ShardPartName(layer, slice, PartKind::kBase);
+    const std::string name = file_.name() + ": " + ShardPartName({layer, slice}, PartKind::kBase);
     auto view = ViewShard(index_.info, index_.centroids[layer], bits, bytes, name);
     return Note(view.ok() ? CheckOutlierCodes(*view, name) : Status(view.error()));
   }

@@ -20,9 +20,7 @@ Status CheckFits(const ContainerFile& file, const Plan& plan) {
   bounds.least_length = kMinLength;
   bounds.most_length = index.info.max_length();
   bounds.model = index.model;
-  bounds.holds = [&](const ShardAtBits& shard) {
-    return index.Holds(shard.id.layer, shard.id.slice, shard.bits);
-  };
+  bounds.holds = [&](const ShardAtBits& shard) { return index.Holds(shard); };
   const std::optional<PlanFault> fault = FindPlanFault(plan, bounds);
   if (!fault) return {};
   return Error{fault->kind, "the plan does not fit " + file.name() + ": " + fault->text()}.Fix(

@@ -140,8 +140,7 @@ Status Pipeline::CheckKeep(std::span<const ShardAtBits> keep) const {
   const PreloadBuffer& buffer = loader_.buffer();
   for (const ShardAtBits& shard : keep) {
     const bool held = shard.id.layer < index().info.shape.layers &&
-                      shard.id.slice < index().info.shape.width &&
-                      index().Holds(shard.id.layer, shard.id.slice, shard.bits);
+                      shard.id.slice < index().info.shape.width && index().Holds(shard);
     if (held && buffer.HasPlace(shard.id, PartAt(shard.bits))) continue;
     return UsageError(NameOf(shard) + " cannot stay in memory: the plan does not run it so");
   }

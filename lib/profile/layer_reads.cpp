@@ -25,7 +25,7 @@ Result<LayerReads> ReadsAtBits(const ContainerIndex& index, uint32_t layer, uint
   ScheduleLimits limits;
   limits.read_bytes = read_bytes;
   for (uint32_t slice = 0; slice < index.info.shape.width; ++slice) {
-    const ShardRequest request{layer, slice, bits, 0};
+    const ShardRequest request{{layer, slice}, bits, 0};
     STI_ASSIGN_OR_RETURN(const LoadSchedule schedule,
                          BuildLoadSchedule(index, {&request, 1}, limits));
     for (const ScheduledRead& read : schedule.reads) Append(read.offset, read.length, &reads);
@@ -36,7 +36,7 @@ Result<LayerReads> ReadsAtBits(const ContainerIndex& index, uint32_t layer, uint
 LayerReads ReadsOfPlane(const ContainerIndex& index, uint32_t layer, uint32_t bits) {
   LayerReads reads;
   for (uint32_t slice = 0; slice < index.info.shape.width; ++slice) {
-    const PartLocation& part = index.shard(layer, slice).parts[PartAt(bits)];
+    const PartLocation& part = index.shard({layer, slice}).parts[PartAt(bits)];
     if (part.length == 0) continue;
     const BlockRange blocks = BlocksAround(part);
     Append(blocks.begin, blocks.bytes(), &reads);

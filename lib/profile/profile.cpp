@@ -54,7 +54,7 @@ class Profiler {
   Status Measure(DeviceProfile& profile) {
     STI_RETURN_IF_ERROR(SkipWidths());
     STI_RETURN_IF_ERROR(Collect());
-    std::vector<Number> numbers;
+    std::vector<TimedQuantity> numbers;
     numbers.reserve(numbers_.size());
     for (const ProfileNumber& number : numbers_) numbers.push_back(number.number);
     STI_ASSIGN_OR_RETURN(const auto measured, MeasureAll(numbers, Sampling(numbers.size())));
@@ -99,7 +99,7 @@ class Profiler {
     if (!options_.may_skip_widths || widths_.size() <= kFewWidths) return {};
     const uint32_t widest[1] = {widths_.back()};
     const uint32_t longest[1] = {options_.lengths.back()};
-    const Number layer = LayerNumbers(bench_, longest, widest).front().number;
+    const TimedQuantity layer = LayerNumbers(bench_, longest, widest).front().number;
     layer.begin();
     STI_ASSIGN_OR_RETURN(double time_us, layer.once());
     for (int i = 0; i < 3;
@@ -128,7 +128,7 @@ class Profiler {
   }
 
   // What of the profile is not to be trusted.
-  void Judge(const std::vector<Measured>& measured) const {
+  void Judge(const std::vector<Timing>& measured) const {
     size_t widest = 0;
     size_t unsure = 0;
     size_t drifting = 0;

@@ -71,7 +71,7 @@ ProfileNumber IoNumber(ProfileBench& bench, const LayerLoads& loads) {
                                       TimeReads(bench.model.file().reader(), requests));
                  return time_us / width;
                }};
-  io.store = [bytes](DeviceProfile& profile, const Measured& m) {
+  io.store = [bytes](DeviceProfile& profile, const Timing& m) {
     profile.io.push_back({bytes, 0, m.median_us, m.p99_us});
   };
   return io;
@@ -214,8 +214,8 @@ AlignedVector<float> SomeHidden(size_t count) {
   return hidden;
 }
 
-Number LayerNumber(ProfileBench& bench, uint32_t length, uint32_t width, OutputRows rows,
-                   const std::shared_ptr<AlignedVector<float>>& hidden) {
+TimedQuantity LayerNumber(ProfileBench& bench, uint32_t length, uint32_t width, OutputRows rows,
+                          const std::shared_ptr<AlignedVector<float>>& hidden) {
   const auto work = std::make_shared<LayerWork>(bench, width);
   const bool last = rows == OutputRows::kFirst;
   const std::string size =
@@ -259,12 +259,12 @@ std::vector<ProfileNumber> LayerNumbers(ProfileBench& bench, std::span<const uin
     const auto hidden = std::make_shared<AlignedVector<float>>(SomeHidden(length * columns));
     for (const uint32_t width : widths) {
       numbers.push_back({LayerNumber(bench, length, width, OutputRows::kAll, hidden),
-                         [length, width](DeviceProfile& profile, const Measured& m) {
+                         [length, width](DeviceProfile& profile, const Timing& m) {
                            profile.compute.push_back({length, width, m.median_us, m.p99_us, 0});
                          }});
       // Behind its layer, so that the entry is there.
       numbers.push_back({LayerNumber(bench, length, width, OutputRows::kFirst, hidden),
-                         [](DeviceProfile& profile, const Measured& m) {
+                         [](DeviceProfile& profile, const Timing& m) {
                            profile.compute.back().last_us = m.median_us;
                            profile.compute.back().last_p99_us = m.p99_us;
                          }});
@@ -283,20 +283,20 @@ Result<std::vector<ProfileNumber>> FixedNumbers(ProfileBench& bench,
     const std::string at = " at " + std::to_string(length) + " tokens";
     numbers.push_back({{"text to embeddings" + at, kText, pause,
                         [&bench, work] { return TimeEmbedding(bench, *work); }},
-                       [length](DeviceProfile& profile, const Measured& m) {
+                       [length](DeviceProfile& profile, const Timing& m) {
                          FixedAt(profile, length).embed_us = m.median_us;
                          FixedAt(profile, length).embed_p99_us = m.p99_us;
                        }});
     numbers.push_back(
         {{"reading embedding rows" + at, kRows, pause,
           [&bench, work] { return TimeReads(bench.model.file().reader(), work->requests); }},
-         [length](DeviceProfile& profile, const Measured& m) {
+         [length](DeviceProfile& profile, const Timing& m) {
            FixedAt(profile, length).embed_io_us = m.median_us;
            FixedAt(profile, length).embed_io_p99_us = m.p99_us;
          }});
     numbers.push_back({{"the head" + at, kHead, pause,
                         [&bench, work]() -> Result<double> { return TimeHead(bench, *work); }},
-                       [length](DeviceProfile& profile, const Measured& m) {
+                       [length](DeviceProfile& profile, const Timing& m) {
                          FixedAt(profile, length).head_us = m.median_us;
                          FixedAt(profile, length).head_p99_us = m.p99_us;
                        }});

@@ -36,8 +36,8 @@ struct ProfileBench {
 
 /// A number, and where its median and its p99 belong in a profile.
 struct ProfileNumber {
-  Number number;
-  std::function<void(DeviceProfile&, const Measured&)> store;
+  TimedQuantity number;
+  std::function<void(DeviceProfile&, const Timing&)> store;
 };
 
 /// One shard's share of loading a whole layer, which is how a run loads (STI 3.1: a layer is one IO

@@ -32,13 +32,13 @@ double SteadyUs() {
 
 class Sampler {
  public:
-  Sampler(const std::vector<Number>& numbers, const SamplingOptions& options)
+  Sampler(const std::vector<TimedQuantity>& numbers, const SamplingOptions& options)
       : numbers_(numbers),
         options_(options),
         now_us_(options.now_us ? options.now_us : SteadyUs),
         samples_(numbers.size()) {}
 
-  Result<std::vector<Measured>> Run() {
+  Result<std::vector<Timing>> Run() {
     const double begin_us = now_us_();
     STI_RETURN_IF_ERROR(WarmUpAll());
     for (bool enough = false; !enough;) {
@@ -158,15 +158,15 @@ class Sampler {
     return tails;
   }
 
-  [[nodiscard]] std::vector<Measured> Results() const {
+  [[nodiscard]] std::vector<Timing> Results() const {
     std::map<uint32_t, double> tails = TailsByKind();
-    std::vector<Measured> results;
+    std::vector<Timing> results;
     results.reserve(samples_.size());
     for (size_t i = 0; i < samples_.size(); ++i) {
       const Samples& samples = samples_[i];
       const MedianInterval interval = MedianOf(samples.values());
-      Measured result{interval.median, samples.p99(), interval.HalfWidth(kLeastCountedUs),
-                      DriftOf(samples.values()), samples.count()};
+      Timing result{interval.median, samples.p99(), interval.HalfWidth(kLeastCountedUs),
+                    DriftOf(samples.values()), samples.count()};
       if (samples.count() < kTailSamples) {
         result.p99_us = std::max(samples.Quantile(1), interval.median * tails[numbers_[i].kind]);
       }
@@ -186,7 +186,7 @@ class Sampler {
     return apart && std::abs(drift) > options_.precision ? drift : 0;
   }
 
-  const std::vector<Number>& numbers_;
+  const std::vector<TimedQuantity>& numbers_;
   const SamplingOptions& options_;
   std::function<double()> now_us_;
   std::vector<Samples> samples_;
@@ -196,9 +196,9 @@ class Sampler {
 
 }  // namespace
 
-Result<std::vector<Measured>> MeasureAll(const std::vector<Number>& numbers,
-                                         const SamplingOptions& options) {
-  if (numbers.empty()) return std::vector<Measured>{};
+Result<std::vector<Timing>> MeasureAll(const std::vector<TimedQuantity>& numbers,
+                                       const SamplingOptions& options) {
+  if (numbers.empty()) return std::vector<Timing>{};
   return Sampler(numbers, options).Run();
 }
 

@@ -18,7 +18,7 @@
 namespace sti {
 
 /// Something to time.
-struct Number {
+struct TimedQuantity {
   std::string name;                      ///< for people: "a layer of 3 slices at 128 tokens"
   uint32_t kind = 0;                     ///< those of one kind have alike tails
   std::function<void()> begin;           ///< before each visit, not timed; may be empty
@@ -36,7 +36,7 @@ struct SamplingOptions {
 };
 
 /// The knowledge of a number.
-struct Measured {
+struct Timing {
   double median_us = 0;
   /// Nearest rank of 200 samples or more. Of fewer, the larger of their maximum and of the median
   /// times the p99 of all samples of this kind, each divided by its own median, if those are 200.
@@ -51,7 +51,7 @@ inline constexpr double kLeastCountedUs = 20;
 
 /// One result a number, in their order. Errors are those of `once`, and kUsage when cancelled.
 /// Every number has at least 7 samples, whatever the budget.
-Result<std::vector<Measured>> MeasureAll(const std::vector<Number>& numbers,
-                                         const SamplingOptions& options);
+Result<std::vector<Timing>> MeasureAll(const std::vector<TimedQuantity>& numbers,
+                                       const SamplingOptions& options);
 
 }  // namespace sti

@@ -144,7 +144,7 @@ std::string PartName(const LoadSchedule& schedule, const ScheduledPart& part) {
                       : ResidentName(ResidentKind::kHead, 0);
   }
   const ShardRequest& request = schedule.requests[part.request];
-  return ShardPartName(request.layer, request.slice, *part.kind);
+  return ShardPartName(request.id, *part.kind);
 }
 
 }  // namespace
@@ -169,7 +169,7 @@ Result<LoadSchedule> BuildLoadSchedule(const ContainerIndex& index,
   parts.reserve(requests.size() * kPartKinds.size());
   for (uint32_t i = 0; i < requests.size(); ++i) {
     const ShardRequest& request = requests[i];
-    const ShardLocation& shard = index.shard(request.layer, request.slice);
+    const ShardLocation& shard = index.shard(request.id);
     for (const PartKind kind : kPartKinds) {
       if (!PartSet::For(request.bits).Has(kind)) continue;
       ScheduledPart part;
@@ -201,7 +201,7 @@ Result<ShardView> ViewScheduledShard(const ContainerIndex& index, const LoadSche
   PerPart<std::span<const uint8_t>> parts;
   for (const PartKind kind : kPartKinds) {
     if (!PartSet::For(bits).Has(kind)) continue;
-    const uint64_t length = index.shard(shard.layer, shard.slice).parts[kind].length;
+    const uint64_t length = index.shard(shard.id).parts[kind].length;
     if (held.held.Has(kind)) {
       parts[kind] = memory.buffer.subspan(held.places[kind], length);
       continue;
@@ -210,7 +210,7 @@ Result<ShardView> ViewScheduledShard(const ContainerIndex& index, const LoadSche
     const bool in_buffer = part.landing == Landing::kBuffer;
     parts[kind] = (in_buffer ? memory.buffer : memory.arena).subspan(part.place, length);
   }
-  return ViewShard(index.info, index.centroids[shard.layer], bits, parts, file);
+  return ViewShard(index.info, index.centroids[shard.id.layer], bits, parts, file);
 }
 
 }  // namespace sti

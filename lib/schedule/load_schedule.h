@@ -20,13 +20,13 @@
 #include "shard/parts.h"
 #include "shard/view.h"
 #include "types/bits.h"
+#include "types/shard_id.h"
 
 namespace sti {
 
 /// One shard at the bits that a run computes it with.
 struct ShardRequest {
-  uint32_t layer = 0;
-  uint32_t slice = 0;
+  ShardId id;
   uint32_t bits = 0;
   uint32_t group = 0;  ///< position of the layer in the submodel; ascending over a list
 };

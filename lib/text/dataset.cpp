@@ -24,9 +24,9 @@ struct Place {
 };
 
 /// Takes lines off the front of the content, without their ends.
-class LineReader {
+class ContentLines {
  public:
-  explicit LineReader(std::string_view content) : rest_(content) {}
+  explicit ContentLines(std::string_view content) : rest_(content) {}
 
   bool Next(std::string_view* line) {
     if (rest_.empty()) return false;
@@ -234,7 +234,7 @@ Status Parser::AddObject(const Json& object) {
 }
 
 Status Parser::ParseJsonLines(std::string_view content) {
-  LineReader lines(content);
+  ContentLines lines(content);
   std::string_view line;
   while (lines.Next(&line)) {
     STI_RETURN_IF_ERROR(CheckLine(line));
@@ -289,7 +289,7 @@ Status Parser::AddRow(std::string_view line) {
 }
 
 Status Parser::ParseTable(std::string_view content) {
-  LineReader lines(content);
+  ContentLines lines(content);
   std::string_view line;
   while (lines.Next(&line)) {
     STI_RETURN_IF_ERROR(CheckLine(line));

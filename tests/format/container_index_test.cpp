@@ -386,9 +386,9 @@ TEST_F(ContainerIndexTest, ShapeDigestKnowsWhatTimesDependOn) {
 }
 
 TEST(ShardPartName, NamesLayerSliceAndPart) {
-  EXPECT_EQ(ShardPartName(3, 5, PartKind::kBase), "layer 3 slice 5 base");
-  EXPECT_EQ(ShardPartName(3, 5, PartKind::kPlane4), "layer 3 slice 5 plane 4");
-  EXPECT_EQ(ShardPartName(0, 1, PartKind::kFull), "layer 0 slice 1 full fidelity");
+  EXPECT_EQ(ShardPartName({3, 5}, PartKind::kBase), "layer 3 slice 5 base");
+  EXPECT_EQ(ShardPartName({3, 5}, PartKind::kPlane4), "layer 3 slice 5 plane 4");
+  EXPECT_EQ(ShardPartName({0, 1}, PartKind::kFull), "layer 0 slice 1 full fidelity");
   EXPECT_EQ(ResidentName(ResidentKind::kLayer, 2), "layer 2 parameters");
   EXPECT_EQ(ResidentName(ResidentKind::kHead, 0), "head parameters");
 }

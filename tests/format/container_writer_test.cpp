@@ -93,8 +93,8 @@ TEST_F(ContainerWriterTest, PlaneLayoutKeepsAPlaneOfALayerTogether) {
   for (uint32_t layer = 0; layer < 2; ++layer) {
     for (uint32_t bits = 2; bits <= 6; ++bits) {
       const PartKind part = PartAt(bits);
-      const PartLocation& first = report.index.shard(layer, 0).parts[part];
-      const PartLocation& second = report.index.shard(layer, 1).parts[part];
+      const PartLocation& first = report.index.shard({layer, 0}).parts[part];
+      const PartLocation& second = report.index.shard({layer, 1}).parts[part];
       EXPECT_EQ(first.offset % kBlockBytes, 0U);
       EXPECT_GE(second.offset, first.offset + first.length);
       EXPECT_LT(second.offset, first.offset + first.length + kPlaneAlignment);

@@ -58,7 +58,7 @@ void DecodeResident(const ContainerIndex& index, std::span<const uint8_t> file) 
 
 void DecodeShard(const ContainerIndex& index, uint32_t layer, uint32_t slice,
                  std::span<const uint8_t> file) {
-  const ShardLocation& shard = index.shard(layer, slice);
+  const ShardLocation& shard = index.shard({layer, slice});
   PerPart<std::span<const uint8_t>> parts;
   for (const PartKind part : kPartKinds) {
     parts[part] = file.subspan(shard.parts[part].offset, shard.parts[part].length);
@@ -66,7 +66,7 @@ void DecodeShard(const ContainerIndex& index, uint32_t layer, uint32_t slice,
   const uint64_t weights = index.info.shape.shard_weights();
   std::vector<float> out(RoundUp(weights, 64));
   for (const uint32_t bits : index.bits) {
-    if (!index.Holds(layer, slice, bits)) continue;
+    if (!index.Holds({{layer, slice}, bits})) continue;
     const auto view = ViewShard(index.info, index.centroids[layer], bits, parts, "f");
     if (view.ok()) {
       DecodeWeights(*view, 0, weights, out.data());

@@ -130,7 +130,7 @@ TEST_P(ExportModelTest, RefusesWhatItMayNotReplaceAndBitsThatAreNotThere) {
 TEST_P(ExportModelTest, DamageLeavesNoFolder) {
   auto file = ContainerFile::Open(container_);
   ASSERT_TRUE(Succeeded(file));
-  const PartLocation& base = file->index().shard(1, 1).parts[PartKind::kBase];
+  const PartLocation& base = file->index().shard({1, 1}).parts[PartKind::kBase];
   ASSERT_TRUE(DamageByte(container_, base.offset + 99, 4).ok());
   ExportOptions options;
   options.bits = 3;

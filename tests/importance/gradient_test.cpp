@@ -108,7 +108,7 @@ struct Outcome {
 
 Outcome Differentiate(const World& world, uint32_t threads) {
   ThreadPool pool(threads);
-  GradientPass pass(world.info, pool);
+  GradientRun pass(world.info, pool);
   pass.Begin(world.batch);
   const ModelShape& shape = world.info.shape;
   std::vector<float> hidden = world.hidden;
@@ -146,7 +146,7 @@ void ExpectAgreesWithDifferences(const World& world) {
   }
 }
 
-TEST(GradientPass, AgreesWithDifferencesForEachActivationAndPooler) {
+TEST(GradientRun, AgreesWithDifferencesForEachActivationAndPooler) {
   for (const Activation activation :
        {Activation::kGelu, Activation::kGeluTanh, Activation::kRelu}) {
     for (const PoolerActivation pooler : {PoolerActivation::kTanh, PoolerActivation::kRelu}) {
@@ -158,12 +158,12 @@ TEST(GradientPass, AgreesWithDifferencesForEachActivationAndPooler) {
   }
 }
 
-TEST(GradientPass, AgreesWithDifferencesForOddSizesOnEachInstructionSet) {
+TEST(GradientRun, AgreesWithDifferencesForOddSizesOnEachInstructionSet) {
   const World world(Info(3, 5, 7));
   testing::ForEachInstructionSet([&] { ExpectAgreesWithDifferences(world); });
 }
 
-TEST(GradientPass, HasTheSameBitsForAnyThreadsAndCompany) {
+TEST(GradientRun, HasTheSameBitsForAnyThreadsAndCompany) {
   const World world(Info(3, 8, 20));
   const Outcome all = Differentiate(world, 1);
   EXPECT_EQ(Differentiate(world, 3).derivatives, all.derivatives);
@@ -183,7 +183,7 @@ TEST(GradientPass, HasTheSameBitsForAnyThreadsAndCompany) {
   }
 }
 
-TEST(GradientPass, LogitsHaveTheBitsOfTheTransformer) {
+TEST(GradientRun, LogitsHaveTheBitsOfTheTransformer) {
   testing::ForEachInstructionSet([] {
     World world(Info(4, 16, 48));
     auto transformer = Transformer::Create(world.info, world.pool, {Backend::kNative});

@@ -74,7 +74,7 @@ class QuickImportanceTest : public ImportanceWorld {
     const uint32_t offsets[] = {0, static_cast<uint32_t>(e.ids.size())};
     std::vector<float> hidden(e.ids.size() * info.shape.hidden);
     EXPECT_TRUE(Succeeded(model_->Embed(*transformer_, {offsets}, e.ids, e.types, hidden.data())));
-    GradientPass pass(info, pool_);
+    GradientRun pass(info, pool_);
     pass.Begin({offsets});
     for (uint32_t layer = 0; layer < 3; ++layer) {
       pass.Forward(layer, Dense(layer, 2), model_->resident().layers[layer], hidden.data());

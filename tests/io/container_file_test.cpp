@@ -115,7 +115,7 @@ TEST_F(ContainerFileTest, OtherFilesAreNoContainers) {
 }
 
 TEST_F(ContainerFileTest, AFlippedByteOfAPartIsFoundByItsName) {
-  const ShardLocation& shard = report_.index.shard(1, 0);
+  const ShardLocation& shard = report_.index.shard({1, 0});
   const PartLocation& vocabulary = report_.index.Resident(ResidentKind::kVocabulary).part;
   for (const PartLocation& part : {shard.parts[PartKind::kBase], shard.parts[PartKind::kPlane5],
                                    shard.parts[PartKind::kFull]}) {

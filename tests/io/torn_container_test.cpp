@@ -33,7 +33,7 @@ class TornContainerTest : public ::testing::Test {
     return ContainerFile::Open(std::move(reader));
   }
   [[nodiscard]] const PartLocation& Part() const {
-    return index_.shard(1, 0).parts[PartKind::kPlane5];
+    return index_.shard({1, 0}).parts[PartKind::kPlane5];
   }
   [[nodiscard]] bool IsPart(const LoadedRange& range) const {
     const auto got = range.Bytes(Part());

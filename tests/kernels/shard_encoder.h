@@ -23,7 +23,7 @@ struct TestShard {
   std::vector<uint16_t> lows;
   std::vector<uint8_t> values;
   std::vector<float> scales;
-  std::vector<float> weights;  ///< stream order
+  std::vector<float> weights;  ///< weight order
   ShardView view;
 };
 
@@ -101,7 +101,7 @@ inline TestShard MakeShard(uint64_t count, uint32_t bits, DataType type, double 
   return shard;
 }
 
-/// Weight (out, in) of a matrix, by the definition of stream order.
+/// Weight (out, in) of a matrix, by the definition of weight order.
 inline float WeightAt(const TestShard& shard, const ShardMatrix& matrix, uint32_t out,
                       uint32_t in) {
   const uint32_t panel = out / kPanelWidth;

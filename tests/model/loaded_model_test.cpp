@@ -52,7 +52,7 @@ TEST_F(LoadedModelTest, HoldsEveryShardAtTheBitsAskedFor) {
 }
 
 TEST_F(LoadedModelTest, ADamagedShardIsFoundByName) {
-  ASSERT_TRUE(DamageByte(path_, index_.shard(1, 1).parts[PartKind::kPlane6].offset).ok());
+  ASSERT_TRUE(DamageByte(path_, index_.shard({1, 1}).parts[PartKind::kPlane6].offset).ok());
   EXPECT_TRUE(FailedWith(Load({6}), ErrorKind::kDamaged, "layer 1 slice 1 plane 6 is damaged"));
   EXPECT_TRUE(Succeeded(Load({2, 5}))) << "a plane that is not read does not matter";
 }

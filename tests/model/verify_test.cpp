@@ -59,7 +59,7 @@ class Forgery {
 
  private:
   [[nodiscard]] const PartLocation& Part(PartKind part) const {
-    return index_.shard(0, 0).parts[part];
+    return index_.shard({0, 0}).parts[part];
   }
   void Seal(PartKind part) {
     auto header = ParseContainerHeader(bytes_, bytes_.size(), path_);

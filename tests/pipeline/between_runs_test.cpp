@@ -41,7 +41,7 @@ class BetweenRuns : public PipelineTest {
     const LoadSchedule& schedule = pipeline_->last_schedule();
     for (const ScheduledPart& part : schedule.parts) {
       const ShardRequest& shard = schedule.requests[part.request];
-      if (part.kind && ShardId{shard.layer, shard.slice} == id) parts = parts.With(*part.kind);
+      if (part.kind && shard.id == id) parts = parts.With(*part.kind);
     }
     return parts;
   }
@@ -137,7 +137,7 @@ TEST_F(BetweenRuns, ALateReadOfAShardThatStaysIsWaitedFor) {
   plan.turns[0].bits = plan.turns[1].bits = plan.bits;
   plan.turns[1].preload = {{{4, 3}, 2}};
   Open(plan);
-  const PartLocation& base = index_.shard(4, 3).parts[PartKind::kBase];
+  const PartLocation& base = index_.shard({4, 3}).parts[PartKind::kBase];
   faults_->Inject({FaultKind::kDelay, base.offset, base.length, 1, 2000ms, {}});
   RunTerms terms;
   RunResult result;

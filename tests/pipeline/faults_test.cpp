@@ -28,7 +28,7 @@ class Faults : public PipelineTest {
     return {kind, part.offset, part.length, times, delay, {}};
   }
   [[nodiscard]] const PartLocation& Part(uint32_t layer, uint32_t slice, uint32_t bits) const {
-    return index_.shard(layer, slice).parts[PartAt(bits)];
+    return index_.shard({layer, slice}).parts[PartAt(bits)];
   }
 
   FaultReader* faults_ = nullptr;

@@ -47,7 +47,7 @@ TEST_F(HardCases, APlaneReadDoesNotTouchTheBaseThatIsHeld) {
   for (const FaultKind kind : {FaultKind::kTorn, FaultKind::kError}) {
     Open(plan);
     ASSERT_TRUE(Succeeded(pipeline_->Run(kTextIds, kTextTypes)));
-    const PartLocation& base = index_.shard(1, 1).parts[PartKind::kBase];
+    const PartLocation& base = index_.shard({1, 1}).parts[PartKind::kBase];
     faults_->Inject({kind, base.offset + base.length - 16, 16, 1, 0us, {}});
     const auto second = pipeline_->Run(kTextIds, kTextTypes);
     EXPECT_EQ(faults_->injected(), 1U);
@@ -80,7 +80,7 @@ TEST_F(HardCases, ALateReadThatWasToStayHarmsNoLaterRun) {
   const auto begin = std::chrono::steady_clock::now();
   const auto expected = Logits(undisturbed);
   const auto took = std::chrono::steady_clock::now() - begin;
-  const PartLocation& base = index_.shard(4, 3).parts[PartKind::kBase];
+  const PartLocation& base = index_.shard({4, 3}).parts[PartKind::kBase];
   // On a slow or busy machine all other reads must be in time, and this one late, too.
   const auto late = std::max(std::chrono::duration_cast<std::chrono::microseconds>(20 * took),
                              std::chrono::microseconds(800ms));

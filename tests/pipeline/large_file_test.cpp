@@ -66,7 +66,7 @@ TEST(LargeFile, ShardsBehindFourGibibytes) {
   const uint64_t shift =
       RoundUp(words.offset + uint64_t{kManyRows} * words.row_bytes, kBlockBytes) - behind;
   const ContainerIndex index = Spread(report->index, shift);
-  ASSERT_GT(index.shard(0, 0).parts[PartKind::kBase].offset, uint64_t{1} << 32);
+  ASSERT_GT(index.shard({0, 0}).parts[PartKind::kBase].offset, uint64_t{1} << 32);
 
   const auto bytes = FileBytes(small);
   const auto encoded = EncodeContainerIndex(index);
@@ -90,7 +90,7 @@ TEST(LargeFile, ShardsBehindFourGibibytes) {
     EXPECT_EQ(*seen, *expected) << ReadPathName(way);
   }
   // Damage out there is found like anywhere else.
-  ASSERT_TRUE(DamageByte(large, index.shard(0, 1).parts[PartKind::kBase].offset + 77, 1).ok());
+  ASSERT_TRUE(DamageByte(large, index.shard({0, 1}).parts[PartKind::kBase].offset + 77, 1).ok());
   EXPECT_TRUE(FailedWith(Logits(large, ReadPath::kAuto), ErrorKind::kDamaged,
                          "layer 0 slice 1 base is damaged"));
 }

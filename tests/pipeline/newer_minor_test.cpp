@@ -35,7 +35,7 @@ TEST_F(NewerMinor, VerifiesWhatItKnows) {
   const auto report = VerifyContainer(*file, {});
   ASSERT_TRUE(Succeeded(report));
   EXPECT_TRUE(report->damaged.empty()) << report->damaged.front().Message();
-  const PartLocation base = file->index().shard(1, 1).parts[PartKind::kBase];
+  const PartLocation base = file->index().shard({1, 1}).parts[PartKind::kBase];
   ASSERT_TRUE(DamageByte(path_, base.offset + 5).ok());
   auto damaged = ContainerFile::Open(path_);
   ASSERT_TRUE(Succeeded(damaged));

@@ -195,7 +195,7 @@ TEST_F(Passes, WhatTheCallerKeepsStaysAndTheRestGoes) {
   }
   for (const ScheduledPart& part : (*pipeline)->last_schedule().parts) {
     const ShardRequest& shard = (*pipeline)->last_schedule().requests[part.request];
-    EXPECT_FALSE(shard.layer == 3 && shard.slice == 2) << "it is held, and not read again";
+    EXPECT_FALSE(shard.id.layer == 3 && shard.id.slice == 2) << "it is held, and not read again";
   }
   terms.keep.reset();
   ASSERT_TRUE(Succeeded((*pipeline)->Run(kTextIds, kTextTypes, terms, &result)));

@@ -85,12 +85,12 @@ TEST_F(PipelineErrors, DamageInAnyStreamedPartIsAnErrorAndNeverALabel) {
   for (uint32_t layer = 0; layer < 5; ++layer) {
     for (uint32_t bits = 2; bits <= 6; ++bits) {
       const uint32_t slice = (layer + bits - 2) % 4;
-      const PartLocation& place = index_.shard(layer, slice).parts[PartAt(bits)];
+      const PartLocation& place = index_.shard({layer, slice}).parts[PartAt(bits)];
       for (const uint64_t at : {place.offset, place.offset + place.length - 1}) {
         ASSERT_TRUE(DamageByte(path_, at).ok());
         const auto result = (*pipeline)->Run(kTextIds, kTextTypes);
         EXPECT_TRUE(FailedWith(result, ErrorKind::kDamaged,
-                               ShardPartName(layer, slice, PartAt(bits)) + " is damaged"));
+                               ShardPartName({layer, slice}, PartAt(bits)) + " is damaged"));
         ASSERT_TRUE(DamageByte(path_, at).ok());
       }
     }
@@ -107,7 +107,7 @@ TEST_F(PipelineErrors, DamageWithATinyArenaEndsTheRunToo) {
   auto pipeline = Make(WholeAt(4), options);
   ASSERT_TRUE(Succeeded(pipeline));
   ASSERT_LT((*pipeline)->staging_bytes(), 5U * 16 * 4096);
-  Damage(index_.shard(3, 2).parts[PartKind::kPlane3]);
+  Damage(index_.shard({3, 2}).parts[PartKind::kPlane3]);
   for (int turn = 0; turn < 3; ++turn) {
     EXPECT_TRUE(FailedWith((*pipeline)->Run(kTextIds, kTextTypes), ErrorKind::kDamaged,
                            "layer 3 slice 2 plane 3 is damaged"));
@@ -125,7 +125,7 @@ TEST_F(PipelineErrors, DamageInWhatIsNotReadDoesNotMatter) {
 }
 
 TEST_F(PipelineErrors, DamageInAShardAtBitsFailsTheOpening) {
-  Damage(index_.shard(0, 1).parts[PartKind::kBase]);
+  Damage(index_.shard({0, 1}).parts[PartKind::kBase]);
   EXPECT_TRUE(FailedWith(Make(WithPreload(WholeAt(4), 2)), ErrorKind::kDamaged,
                          "layer 0 slice 1 base is damaged"));
 }
@@ -143,7 +143,7 @@ TEST_F(PipelineErrors, DamageInAnEmbeddingRowFailsInputsWithThatToken) {
 TEST_F(PipelineErrors, AFileCutWhileOpenEndsTheRun) {
   auto pipeline = Make(WholeAt(kFullBits));
   ASSERT_TRUE(Succeeded(pipeline));
-  std::filesystem::resize_file(path_, index_.shard(3, 0).parts[PartKind::kBase].offset);
+  std::filesystem::resize_file(path_, index_.shard({3, 0}).parts[PartKind::kBase].offset);
   EXPECT_TRUE(
       FailedWith((*pipeline)->Run(kTextIds, kTextTypes), ErrorKind::kDamaged, "ends at byte"));
 }

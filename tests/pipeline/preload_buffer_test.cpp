@@ -25,7 +25,7 @@ class PreloadBufferTest : public PipelineTest {
     for (const PartKind kind : kPartKinds) {
       if (!PartSet::For(shard.bits).Has(kind)) continue;
       const uint64_t place = buffer.Place(shard.id, kind);
-      const uint64_t end = place + index_.shard(shard.id.layer, shard.id.slice).parts[kind].length;
+      const uint64_t end = place + index_.shard(shard.id).parts[kind].length;
       for (uint64_t at = RoundDown(place, kBlockBytes); at < RoundUp(end, kBlockBytes); ++at)
         buffer.span()[at] = static_cast<uint8_t>(shard.id.layer * 16 + shard.id.slice + 1);
     }
@@ -81,7 +81,7 @@ TEST_F(PreloadBufferTest, PlacesAreApartAndAlignedAsTheFileIs) {
         const bool placed = PartSet::For(plan.bits.At(k, i)).Has(kind);
         ASSERT_EQ(buffer.HasPlace(plan.Id(k, i), kind), placed);
         if (!placed) continue;
-        const PartLocation& part = index_.shard(plan.layers[k], plan.slices.At(k, i)).parts[kind];
+        const PartLocation& part = index_.shard(plan.Id(k, i)).parts[kind];
         const uint64_t place = buffer.Place(plan.Id(k, i), kind);
         EXPECT_EQ(place % kBlockBytes, part.offset % kBlockBytes);
         ASSERT_LE(place + part.length, buffer.span().size());

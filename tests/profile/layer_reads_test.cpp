@@ -58,7 +58,7 @@ TEST_F(LayerReadsTest, AllPartsOfAllSlices) {
     ExpectSound(*reads);
     for (uint32_t slice = 0; slice < index_.info.shape.width; ++slice) {
       for (uint32_t bits = 2; bits <= 6; ++bits)
-        EXPECT_TRUE(Covers(*reads, index_.shard(1, slice).parts[PartAt(bits)]));
+        EXPECT_TRUE(Covers(*reads, index_.shard({1, slice}).parts[PartAt(bits)]));
     }
   }
 }
@@ -67,7 +67,7 @@ TEST_F(LayerReadsTest, OnePlaneIsLessThanAShard) {
   const LayerReads plane = ReadsOfPlane(index_, 0, 6);
   ExpectSound(plane);
   for (uint32_t slice = 0; slice < index_.info.shape.width; ++slice)
-    EXPECT_TRUE(Covers(plane, index_.shard(0, slice).parts[PartAt(6)]));
+    EXPECT_TRUE(Covers(plane, index_.shard({0, slice}).parts[PartAt(6)]));
   const auto shards = ReadsAtBits(index_, 0, 6, 1u << 20);
   ASSERT_TRUE(Succeeded(shards));
   EXPECT_LE(plane.bytes, shards->bytes);

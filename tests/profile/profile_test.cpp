@@ -180,7 +180,7 @@ TEST_F(ProfileTest, MayBeCancelledAtAnyStep) {
 TEST_F(ProfileTest, ADamagedModelIsNotMeasured) {
   auto file = ContainerFile::Open(path_);
   ASSERT_TRUE(Succeeded(file));
-  ASSERT_TRUE(DamageByte(path_, file->index().shard(0, 0).parts[PartKind::kBase].offset).ok());
+  ASSERT_TRUE(DamageByte(path_, file->index().shard({0, 0}).parts[PartKind::kBase].offset).ok());
   ProfileOptions options;
   options.lengths = {4};
   options.widths = {1};

@@ -29,7 +29,7 @@ class SamplerTest : public ::testing::Test {
   }
 
   double now_us_ = 0;
-  std::vector<Number> numbers_;
+  std::vector<TimedQuantity> numbers_;
   std::vector<size_t> visits_;
   std::vector<size_t> order_;
   SamplingOptions options_;
@@ -66,7 +66,7 @@ TEST_F(SamplerTest, ASlowPhaseTouchesAllAlike) {
   for (const char* name : {"a", "b", "c"}) Add(name, time);
   const auto measured = MeasureAll(numbers_, options_);
   ASSERT_TRUE(Succeeded(measured));
-  for (const Measured& number : *measured) EXPECT_EQ(number.median_us, 100);
+  for (const Timing& number : *measured) EXPECT_EQ(number.median_us, 100);
 }
 
 TEST_F(SamplerTest, NoiseUsesUpTheBudgetAndIsSaid) {

@@ -40,7 +40,7 @@ std::vector<ShardRequest> AllOf(const ContainerIndex& index, uint32_t bits) {
   std::vector<ShardRequest> requests;
   for (uint32_t layer = 0; layer < index.info.shape.layers; ++layer) {
     for (uint32_t slice = 0; slice < index.info.shape.width; ++slice) {
-      requests.push_back({layer, slice, bits, layer});
+      requests.push_back({{layer, slice}, bits, layer});
     }
   }
   return requests;
@@ -89,7 +89,7 @@ void ExpectSound(const ContainerIndex& index, const std::vector<ShardRequest>& r
   ASSERT_EQ(schedule.places.size(), requests.size());
   size_t expected_parts = 0;
   for (size_t r = 0; r < requests.size(); ++r) {
-    const ShardLocation& shard = index.shard(requests[r].layer, requests[r].slice);
+    const ShardLocation& shard = index.shard(requests[r].id);
     for (const PartKind kind : kPartKinds) {
       const bool full = requests[r].bits == kFullBits;
       const bool wanted = full ? kind == PartKind::kFull
@@ -125,11 +125,11 @@ TEST(LoadSchedule, NothingToLoad) {
 
 TEST(LoadSchedule, PlanesOfAShardAreOneReadOfAPrefix) {
   const ContainerIndex index = IndexOf(1, 3, 5000, 3000);
-  const std::vector<ShardRequest> requests{{0, 1, 4, 0}};
+  const std::vector<ShardRequest> requests{{{0, 1}, 4, 0}};
   const auto schedule = BuildLoadSchedule(index, requests);
   ASSERT_TRUE(Succeeded(schedule));
   ASSERT_EQ(schedule->reads.size(), 1U);
-  EXPECT_EQ(schedule->reads[0].offset, index.shard(0, 1).parts[PartKind::kBase].offset);
+  EXPECT_EQ(schedule->reads[0].offset, index.shard({0, 1}).parts[PartKind::kBase].offset);
   EXPECT_EQ(schedule->reads[0].length, 3 * kBlockBytes);  // 5056 + 3008 + 3000 bytes
   EXPECT_EQ(schedule->reads[0].parts, 3U);
   ExpectSound(index, requests, *schedule);

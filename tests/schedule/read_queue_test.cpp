@@ -31,7 +31,7 @@ class ReadQueueTest : public ::testing::Test {
           part.refinement = apart && kind == PartKind::kPlane3;
           parts.push_back(part);
         }
-        requests.push_back({group, slice, 3, group});
+        requests.push_back({{group, slice}, 3, group});
       }
     }
     auto schedule = ScheduleParts(requests, parts, {.arena_bytes = arena_blocks * kBlockBytes});

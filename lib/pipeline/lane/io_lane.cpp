@@ -106,7 +106,7 @@ std::span<const PartSet> IoLane::TakeArrived(uint32_t group) {
   ++events_;
   const auto& requests = job_.schedule->requests;
   const auto [first, last] = std::equal_range(
-      requests.begin(), requests.end(), ShardRequest{0, 0, 0, group},
+      requests.begin(), requests.end(), ShardRequest{{}, 0, group},
       [](const ShardRequest& a, const ShardRequest& b) { return a.group < b.group; });
   taken_.assign(arrived_.begin() + (first - requests.begin()),
                 arrived_.begin() + (last - requests.begin()));

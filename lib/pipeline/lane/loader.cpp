@@ -110,7 +110,7 @@ void Loader::Settle() {
     const bool stays = part.landing == Landing::kBuffer || part.copy_place >= 0;
     if (!stays || !part.kind || !arrived[part.request].Has(*part.kind)) continue;
     const ShardRequest& shard = schedule_->requests[part.request];
-    buffer_.Add({shard.layer, shard.slice}, *part.kind);
+    buffer_.Add(shard.id, *part.kind);
   }
   Evict();
 }

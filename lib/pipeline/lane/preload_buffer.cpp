@@ -27,7 +27,7 @@ PreloadBuffer::PreloadBuffer(const ContainerIndex& index, const Plan& plan)
     for (uint32_t i = 0; i < plan.width; ++i) {
       Entry entry;
       entry.id = plan.Id(k, i);
-      entry.location = index.shard(entry.id.layer, entry.id.slice);
+      entry.location = index.shard(entry.id);
       entry.placed = PartSet::For(plan.bits.At(k, i));
       for (const PlanTurn& turn : plan.turns)
         entry.placed = entry.placed.With(PartSet::For(turn.bits.At(k, i)));

@@ -9,11 +9,7 @@
 #include "types/strategy.h"
 
 namespace sti {
-namespace {
-
-ShardId IdOf(const ShardRequest& request) { return {request.layer, request.slice}; }
-
-}  // namespace
+namespace {}  // namespace
 
 bool ReadsBeforeComputing(const Plan& plan) {
   return DelayModelFor(plan.strategy) == DelayModel::kSerial;
@@ -57,7 +53,7 @@ Status Route::Prepare(const PreloadBuffer& buffer, const ResidentModel& resident
   for (uint32_t r = 0; r < requests_.size(); ++r) {
     ShardRequest& request = requests_[r];
     request.bits = need.bits.values()[r];
-    const auto kept = keep.find(IdOf(request));
+    const auto kept = keep.find(request.id);
     WantShard(buffer, need, r, kept == keep.end() ? PartSet() : kept->second, parts);
   }
   STI_ASSIGN_OR_RETURN(LoadSchedule schedule, ScheduleParts(requests_, parts, need.limits));
@@ -90,14 +86,14 @@ void Route::WantResidents(const ResidentModel& resident, std::vector<ScheduledPa
 void Route::WantShard(const PreloadBuffer& buffer, const RouteNeed& need, uint32_t request,
                       PartSet keep, std::vector<ScheduledPart>& parts) const {
   const ShardRequest& wanted = requests_[request];
-  const PartSet held = buffer.Held(IdOf(wanted));
+  const PartSet held = buffer.Held(wanted.id);
   const PartSet missing = PartSet::For(wanted.bits).Without(held);
   for (const PartKind kind : kPartKinds) {
     if (!missing.Has(kind)) continue;
-    const bool kept = keep.Has(kind) && buffer.HasPlace(IdOf(wanted), kind);
+    const bool kept = keep.Has(kind) && buffer.HasPlace(wanted.id, kind);
     if (need.only_ahead && !kept) continue;
     ScheduledPart part;
-    part.part = index_->shard(wanted.layer, wanted.slice).parts[kind];
+    part.part = index_->shard(wanted.id).parts[kind];
     part.request = request;
     part.kind = kind;
     part.group = wanted.group;
@@ -105,7 +101,7 @@ void Route::WantShard(const PreloadBuffer& buffer, const RouteNeed& need, uint32
     if (kept) {
       // A read moves whole blocks, and may bring what lies beside its part: only where nothing is
       // held or in use may it land in the buffer itself.
-      const uint64_t place = buffer.Place(IdOf(wanted), kind);
+      const uint64_t place = buffer.Place(wanted.id, kind);
       if (part.refinement || !held.empty()) {
         part.copy_place = static_cast<int64_t>(place);
       } else {
@@ -127,7 +123,7 @@ std::span<const uint8_t> Route::ResidentBytes(uint32_t group,
 bool Route::HoldsBase(uint32_t k, const PreloadBuffer& buffer) const {
   const auto row = std::span(requests_).subspan(size_t{k} * plan_->width, plan_->width);
   return std::any_of(row.begin(), row.end(), [&](const ShardRequest& shard) {
-    return buffer.Held(IdOf(shard)).UsableBits(shard.bits) > 0;
+    return buffer.Held(shard.id).UsableBits(shard.bits) > 0;
   });
 }
 
@@ -138,7 +134,7 @@ Result<Route::Layer> Route::ViewLayer(uint32_t k, std::span<const PartSet> arriv
   const size_t first = size_t{k} * plan_->width;
   const auto bits_of = [&](uint32_t i) {
     const ShardRequest& shard = requests_[first + i];
-    return arrived[i].With(buffer.Held(IdOf(shard))).UsableBits(shard.bits);
+    return arrived[i].With(buffer.Held(shard.id)).UsableBits(shard.bits);
   };
   order_.resize(plan_->width);
   std::iota(order_.begin(), order_.end(), 0U);
@@ -153,11 +149,11 @@ Result<Route::Layer> Route::ViewLayer(uint32_t k, std::span<const PartSet> arriv
     const uint32_t i = order_[at];
     const ShardRequest& shard = requests_[first + i];
     const uint32_t bits = at < most ? bits_of(i) : 0;
-    if (bits < shard.bits) degraded->push_back({IdOf(shard), bits, shard.bits});
+    if (bits < shard.bits) degraded->push_back({shard.id, bits, shard.bits});
     if (bits == 0) continue;
     STI_ASSIGN_OR_RETURN(const ShardView view, ViewShardAt(first + i, bits, buffer, arena, file));
     views_.push_back(view);
-    slices_.push_back(shard.slice);
+    slices_.push_back(shard.id.slice);
   }
   return Layer{views_, slices_};
 }
@@ -165,7 +161,7 @@ Result<Route::Layer> Route::ViewLayer(uint32_t k, std::span<const PartSet> arriv
 Result<ShardView> Route::ViewShardAt(size_t request, uint32_t bits, const PreloadBuffer& buffer,
                                      std::span<const uint8_t> arena, const std::string& file) {
   const ShardRequest& shard = requests_[request];
-  const HeldParts held = buffer.HeldPartsOf(IdOf(shard));
+  const HeldParts held = buffer.HeldPartsOf(shard.id);
   const bool all_held = held.held.Has(PartSet::For(bits));
   // A view of what is held stays valid until the next Prepare.
   if (all_held && held_views_[request].bits == bits) return held_views_[request];

@@ -20,7 +20,7 @@ class Lanes {
         ends_us_(lane.layers),
         io_us_(-wake_us),
         compute_us_(lane.fixed.embed_io_us) {
-    if (io_us_ >= 0) ReadRows();
+    if (io_us_ >= 0) ReadTableRows();
     Compute(Kind::kEmbed, 0, lane.fixed.embed_us);
   }
 
@@ -59,7 +59,7 @@ class Lanes {
   std::optional<double> Finish() {
     if (!ReadResidentsUntil(lane_.layers)) return std::nullopt;
     ComputeUntil(lane_.layers);
-    if (!rows_read_) ReadRows();
+    if (!rows_read_) ReadTableRows();
     if (!lane_.resident_us.empty()) compute_us_ = std::max(compute_us_, io_us_);
     Compute(Kind::kHead, 0, lane_.fixed.head_us);
     return compute_us_;
@@ -84,7 +84,7 @@ class Lanes {
         left_us += io_us_;
         Note(kind, index, io_us_, 0);
       }
-      ReadRows();
+      ReadTableRows();
     }
     Note(kind, index, io_us_, io_us_ + left_us);
     io_us_ += left_us;
@@ -97,7 +97,7 @@ class Lanes {
   }
 
   /// At time 0, whatever the lane has been doing or waiting for.
-  void ReadRows() {
+  void ReadTableRows() {
     Note(Kind::kRows, 0, 0, lane_.fixed.embed_io_us);
     io_us_ = std::max(io_us_, 0.0) + lane_.fixed.embed_io_us;
     rows_read_ = true;
@@ -116,7 +116,7 @@ class Lanes {
 
   /// No layer ends before the rows are read, so a lane that waits for one reads them meanwhile.
   void WaitUntil(double time_us) {
-    if (!rows_read_) ReadRows();
+    if (!rows_read_) ReadTableRows();
     io_us_ = std::max(io_us_, time_us);
   }
 
