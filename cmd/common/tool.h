@@ -1,4 +1,5 @@
-// What every tool does the same way: common options, messages, progress, signals, exit codes.
+// The frame of a command-line tool: its common options, messages, progress, signals and exit codes.
+// Every tool has one, so that all tools behave alike.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +17,8 @@ class App;
 
 namespace sti {
 
-/// A tool's frame. A main fills options into app(), then calls Main with the work to do.
+/// Holds a tool's common options and prints its messages. A `main` adds its own options to app(),
+/// then calls Main with the work to do.
 class Tool {
  public:
   Tool(std::string name, std::string description, std::string example);
@@ -24,7 +26,7 @@ class Tool {
   Tool(const Tool&) = delete;
   Tool& operator=(const Tool&) = delete;
 
-  /// Options are added with what common/cli.h includes.
+  /// Returns the parser. Options are added to it with what common/cli.h includes.
   [[nodiscard]] CLI::App& app() { return *app_; }
   [[nodiscard]] bool json() const { return json_; }
   [[nodiscard]] bool quiet() const { return quiet_; }
@@ -34,17 +36,17 @@ class Tool {
   /// or 143 after a signal, or 141 if stdout was closed.
   int Main(int argc, char** argv, const std::function<Result<int>()>& body);
 
-  /// One line to stderr, unless quiet.
+  /// Prints one line to stderr, unless quiet.
   void Say(std::string_view line) const;
-  /// One line to stderr with -v.
+  /// Prints one line to stderr with -v.
   void Explain(std::string_view line) const;
-  /// One line to stderr, "tool: warning: ...", unless quiet.
+  /// Prints one line to stderr, "tool: warning: ...", unless quiet.
   void Warn(std::string_view line) const;
   /// Prints a line of the library: a warning, or with -v an explanation.
   void Log(const LogLine& line) const;
 
-  /// A bar with rate and time left on stderr, if that is a terminal and nothing is silenced.
-  /// The rate is in `unit`s of `steps` steps a second.
+  /// Returns a sink that draws a bar with rate and time left on stderr; an empty one if stderr is
+  /// no terminal, or if the tool is quiet. The rate counts `unit`s a second, each of `steps` steps.
   [[nodiscard]] ProgressSink Progress(std::string what, std::string unit = "",
                                       uint64_t steps = 1) const;
 
@@ -60,12 +62,12 @@ class Tool {
   bool verbose_ = false;
 };
 
-/// The signal that asked this process to stop, or 0.
+/// Returns the signal that asked this process to stop, or 0.
 int StopSignal();
 inline bool StopRequested() { return StopSignal() != 0; }
 
-/// Threads this process may use: what affinity and control groups leave it, not the machine's
-/// cores.
+/// Returns how many threads this process may use: what affinity and control groups leave it, not
+/// the machine's cores.
 uint32_t AvailableThreads();
 
 }  // namespace sti

@@ -1,4 +1,5 @@
-// What an interrupted measurement leaves behind for --resume: a part file beside the output.
+// A checkpoint is what an interrupted measurement leaves behind for --resume: an importance part
+// beside the output.
 #pragma once
 
 #include <chrono>
@@ -20,7 +21,7 @@ class Checkpoint {
   /// Returns what an earlier run has done: its progress, or the part itself if that was finished.
   /// None if there is neither.
   Result<std::optional<ImportancePart>> Load();
-  /// Without --resume an earlier run's progress counts for nothing.
+  /// Tells, with -v, that an earlier run's progress will be replaced, as it is without --resume.
   void Ignore() const;
 
   /// Writes now and then: so often that a twentieth of the work can be lost, at most ten times a
@@ -28,7 +29,7 @@ class Checkpoint {
   /// the progress, not the measurement.
   void Save(const ImportancePart& part, bool stopping);
 
-  /// The output is there.
+  /// Removes the progress, once the output is there.
   void Remove();
 
  private:
@@ -38,7 +39,7 @@ class Checkpoint {
   const Tool& tool_;
   std::string output_;
   std::string path_;  // empty: kept nowhere
-  std::string from_;  // what Load has read
+  std::string from_;  // the file that Load has read
   Clock::time_point begin_ = Clock::now();
   Clock::time_point saved_ = begin_;
   bool warned_ = false;

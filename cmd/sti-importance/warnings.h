@@ -1,4 +1,4 @@
-// What is worth a word though the measurement goes on.
+// Warnings of sti-importance: its result will mean little, though the measurement goes on.
 #pragma once
 
 #include <span>
@@ -11,12 +11,12 @@
 
 namespace sti {
 
-/// Examples that all have one label: a model that always says it is right on all of them. kl takes
-/// no labels, and no such warning.
+/// Warns if all examples have one label, since a model that always says it is right on all of them.
+/// Does nothing for kl, which takes no labels.
 void WarnOfOneLabel(const Tool& tool, const std::string& data, std::span<const Example> examples,
                     const ModelInfo& info, const std::string& metric);
 
-/// A ranking that is mostly noise.
+/// Warns if the ranking is mostly noise.
 void WarnOfNoise(const Tool& tool, const Importance& importance);
 
 }  // namespace sti

@@ -46,12 +46,12 @@ void PrintEvaluation(const Evaluation& evaluation);
 
 /// Holds the bounds that a user sets; a number may reach its bound.
 struct Gates {
-  std::optional<double> min_accuracy;  ///< a share
-  std::optional<double> max_p99_us;    ///< of the latency
+  std::optional<double> min_accuracy;  ///< share of examples that are right
+  std::optional<double> max_p99_us;    ///< bound of the latency's 99th percentile
 };
 
-/// Returns a sentence for each gate that the evaluation does not pass. One without examples passes
-/// all.
+/// Returns a sentence for each gate that the evaluation does not pass. An evaluation without
+/// examples passes all.
 std::vector<std::string> FailedGates(const Evaluation& evaluation, const Gates& gates);
 
 }  // namespace sti

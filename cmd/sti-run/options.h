@@ -1,3 +1,4 @@
+// The options of sti-run, as a user gives them.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +12,7 @@
 
 namespace sti {
 
+/// Holds the options. An empty text means that its option was not given.
 struct RunOptions {
   std::string model;
   std::vector<std::string> texts;
@@ -24,21 +26,22 @@ struct RunOptions {
   std::optional<uint64_t> memory_bytes;
   uint32_t threads = 0;  ///< 0: as many as the plan's machine or this one has
   bool one_shot = false;
-  std::optional<double> turn_gap_us;  ///< longer pauses end an engagement; default: see TurnGapUs
+  std::optional<double> turn_gap_us;  ///< longer pauses end an engagement; default: kTurnGap_us
   bool ids = false;
   bool pairs = false;
   bool stats = false;
   uint32_t top = 0;                 ///< 0: all
-  std::optional<double> threshold;  ///< of a multi-label model; 0.5 unless said
+  std::optional<double> threshold;  ///< least score of a label, multi-label only; default: 0.5
   std::string trace;
   std::string eval;
   std::optional<double> min_accuracy;
   std::optional<double> max_p99_us;
 };
 
+/// Adds the options to a tool's parser, which fills `options` in.
 void AddRunOptions(CLI::App& app, RunOptions& options);
 
-/// Combinations that make no sense.
+/// Returns kUsage for combinations of options that make no sense.
 Status CheckRunOptions(const RunOptions& options);
 
 }  // namespace sti

@@ -1,5 +1,5 @@
-// What a session has to say beside its answers: nothing failed, but a person may want to know. A
-// notice is a value; whoever opened the session makes a sentence of it.
+// A notice is what a session tells beside its answers: nothing failed, but a person may want to
+// know. It is a value; whoever opened the session makes a sentence of it.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace sti {
 
-/// One such remark. Fields that a kind does not name are empty.
+/// Holds one notice. Fields that its kind does not name are empty or 0.
 struct Notice {
   enum class Kind : uint8_t {
     kRunning,        ///< reads go through `actual`, layers are computed with `kernel`

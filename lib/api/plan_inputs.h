@@ -1,5 +1,5 @@
-// What a plan is made from, put together: a container's sizes, a device profile, importance. Tools
-// and apps plan with it.
+// The inputs of a plan, put together: a container's sizes, a device profile and importance. Tools
+// and apps plan with them.
 #pragma once
 
 #include <optional>
@@ -15,8 +15,8 @@ namespace sti {
 /// Owns what a PlanInput refers to. Immutable once made; any number of threads may plan with it.
 class PlanInputs {
  public:
-  /// `file` may be closed afterwards. The profile and the importance belong to the model: the
-  /// planner checks their digests.
+  /// Copies what planning needs of `file`, which may be closed afterwards. The profile and the
+  /// importance belong to the model: the planner checks their digests.
   PlanInputs(const ContainerFile& file, DeviceProfile profile,
              std::optional<Importance> importance);
 

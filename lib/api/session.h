@@ -31,28 +31,30 @@ enum class Late : uint8_t {
   kDegrade,  ///< it is computed with what has arrived; the plan has a target and times
 };
 
+/// Says how a session is opened.
 struct SessionOptions {
-  uint32_t threads = 1;  ///< of the compute lane, without `cores`
+  uint32_t threads = 1;  ///< threads of the compute lane, unless `cores` are given
   Backend backend = Backend::kNative;
   std::optional<ComputeType> compute;  ///< nothing: as the plan's kernel says, or fp32
   Late late = Late::kWait;
   /// The cores' clock in kHz, which variants are chosen by; 0: not known.
   uint64_t clock_khz = 0;
-  /// Nothing is loaded before the first input needs it, so that the first answer comes soonest.
+  /// Whether nothing is loaded before the first input needs it, so that the first answer comes
+  /// soonest.
   bool lazy = false;
   /// Bounds the memory of this model in bytes, not of the process: tokenizer, resident parts,
   /// working memory and shards.
   std::optional<uint64_t> own_bytes;
-  /// The plan was made for this bound: where estimates differ, one layer's shards have room all the
-  /// same.
+  /// Whether the plan was made for `own_bytes`: the shards of one layer then have room even where
+  /// estimates of memory differ.
   bool planned_for_own_bytes = false;
-  /// The first answer under a plan of a cold start counts from this moment.
+  /// The moment that the first answer under a plan of a cold start counts from.
   std::optional<Clock::time_point> started;
-  /// Score that a label of a multi-label model needs.
+  /// The least score that a label of a multi-label model needs.
   double threshold = 0.5;
-  /// Runs tell how long decoding takes, which costs a little.
+  /// Whether runs tell how long decoding takes, which costs a little.
   bool meter_decoding = false;
-  /// Shared with other sessions, which they outlive; without them a session has its own.
+  /// Cores and IO that sessions share and that outlive them; null: the session has its own.
   ThreadPool* cores = nullptr;
   IoShare* io = nullptr;
   NoticeSink notices;
@@ -61,7 +63,7 @@ struct SessionOptions {
 /// The answer of a session to one input.
 struct Answer {
   RunResult run;
-  const Plan* plan = nullptr;  ///< the plan or variant that ran; the session's
+  const Plan* plan = nullptr;  ///< the plan or variant that ran, owned by the session
   std::vector<float> scores;   ///< [labels] probabilities
   uint32_t label = 0;          ///< the most probable
   /// The labels of a multi-label model whose score reaches the threshold, most probable first.
@@ -70,14 +72,14 @@ struct Answer {
   bool truncated = false;
   double latency_us = 0;             ///< from `taken` until the answer was complete
   std::optional<bool> deadline_met;  ///< nothing without a target
-  uint64_t turn = 1;                 ///< in its engagement
+  uint64_t turn = 1;                 ///< number of the input in its engagement, from 1
   bool cold = false;                 ///< the plan is of a cold start, and this was it
 };
 
-/// One thread at a time.
+/// One open model under one plan. One thread at a time.
 class Session {
  public:
-  /// Opens the model in `file` under `plan`. kUsage if the options do not go with the plan,
+  /// Opens the model in `file` under `plan`. Returns kUsage if the options do not go with the plan,
   /// kInfeasible if `own_bytes` is less than the model takes before its first shard.
   static Result<std::unique_ptr<Session>> Open(ContainerFile file, Plan plan,
                                                const SessionOptions& options);
@@ -88,7 +90,8 @@ class Session {
                                         std::optional<std::string_view> pair = {}) const;
 
   /// Runs one input, the next turn of the engagement. `taken` is when the caller received it:
-  /// latency counts from there. `answer` is used again. An error is the model's or the machine's.
+  /// latency counts from there. The memory of `answer` is used again. An error is the model's or
+  /// the machine's.
   [[nodiscard]] Status Ask(const Encoding& encoding, Clock::time_point taken, Answer* answer);
 
   /// Counts an input that could not be used as a turn.
@@ -118,7 +121,7 @@ class Session {
   Late late_;
   double threshold_;
   NoticeSink notices_;
-  std::optional<Clock::time_point> cold_start_;  ///< of the next input, if it is a cold start's
+  std::optional<Clock::time_point> cold_start_;  ///< where a cold start's latency begins
   uint64_t turn_ = 0;
   std::optional<Tokenizer> tokenizer_;
   std::unique_ptr<Pipeline> pipeline_;

@@ -1,5 +1,5 @@
-// How the memory that a model may take is divided: what is not needed otherwise holds shards that
-// are read ahead.
+// Divides the memory that a model may take: what nothing else needs holds shards that are read
+// ahead.
 #pragma once
 
 #include <cstdint>
@@ -11,19 +11,19 @@
 
 namespace sti {
 
-/// The memory of one model, and what decides how much of it is taken before shards.
+/// Holds the bound on one model's memory, and what decides how much of it is taken before shards.
 struct OwnMemory {
   uint64_t bytes = 0;            ///< all that the model may take
   bool planned_for = false;      ///< the plan was made for a process that may take as much
-  uint64_t tokenizer_bytes = 0;  ///< of the tokenizer, which is made already
+  uint64_t tokenizer_bytes = 0;  ///< taken by the tokenizer, which exists already
   uint32_t threads = 1;
   Arithmetic arithmetic = {};
 };
 
-/// Returns the bytes that are left for shards read ahead once everything else has its part:
-/// tokenizer, resident parts, what a run under `plan` and its variants works in, and the preloaded
-/// shards. At least what one layer streams, if the plan was made for that much memory.
-/// InfeasibleError if nothing is left.
+/// Returns the bytes that are left for shards read ahead beside everything else: the tokenizer,
+/// resident parts, the working memory of a run under `plan` and its variants, and the preloaded
+/// shards. If the plan was made for that much memory, returns at least what one layer streams.
+/// Returns an InfeasibleError if nothing is left.
 Result<uint64_t> StagingBytes(const ContainerIndex& index, const Plan& plan,
                               const OwnMemory& memory);
 

@@ -14,7 +14,7 @@
 
 namespace sti {
 
-/// Why a call failed. The numbers are free to change: they are no exit codes.
+/// The kind of a failure. The numbers are free to change: they are no exit codes.
 enum class ErrorKind : uint8_t {
   kMachine,     ///< the system refuses: no thread, no space, no such instructions
   kNoMemory,    ///< memory ran out
@@ -37,16 +37,17 @@ constexpr bool BlamesData(ErrorKind kind) {
 /// Which of the caller's inputs an error is about, where the library was not told a file's name.
 enum class Source : uint8_t { kNone, kModel, kPlan, kProfile, kImportance, kInput };
 
-/// What would help; base/remedy.h lists the values. 0 is none.
+/// A remedy names what would help; base/remedy.h lists the values. 0 is none.
 enum class Remedy : uint8_t;
 
-/// Why a call failed. What is read from a file or taken from a command line may hold any bytes, so
-/// `place` and `value`, and `what` of an error that blames data, hold no control characters.
+/// Says why a call failed. What is read from a file or taken from a command line may hold any
+/// bytes, so `place` and `value`, and `what` of an error that blames data, hold no control
+/// characters.
 struct [[nodiscard]] Error {
   ErrorKind kind = ErrorKind::kMachine;
   std::string what;               ///< "header is damaged"; may end in advice that names no option
-  Source source = Source::kNone;  ///< which input, and
-  std::string place = {};         ///< where in it, or the name of a file: "a.sti: layer 3"
+  Source source = Source::kNone;  ///< which of the caller's inputs is at fault
+  std::string place = {};         ///< where in the input, or a file's name: "a.sti: layer 3"
   Remedy remedy = {};
   std::string value = {};  ///< what the remedy takes, such as "216.0 ms"
 

@@ -1,4 +1,4 @@
-// The index of a shard container: what the model is and where every part of it lies.
+// The index of a shard container says what the model is and where every part of it lies.
 //
 // A part is what can be read alone: one plane of one shard, one resident part, one row of a row
 // table. Readers find parts through the index and assume no order among them.
@@ -24,10 +24,10 @@ namespace sti {
 /// Planes start at multiples of this within a shard's extent.
 inline constexpr uint64_t kPlaneAlignment = 64;
 
-/// Where a part lies and what its bytes must hash to.
+/// Says where a part lies and what its bytes must hash to.
 struct PartLocation {
   uint64_t offset = 0;
-  uint64_t length = 0;    ///< as stored; 0: absent
+  uint64_t length = 0;    ///< bytes as stored; 0: absent
   uint64_t checksum = 0;  ///< XXH3-64 of the stored bytes
 };
 
@@ -41,8 +41,8 @@ struct BlockRange {
 /// Returns the blocks that a part touches.
 BlockRange BlocksAround(const PartLocation& part);
 
-/// Where the parts of a shard lie; those of 2 to 6 bits in one extent or in one of each plane of a
-/// layer, full fidelity in an extent of its own.
+/// Says where the parts of a shard lie: those of 2 to 6 bits in one extent, or in the extents of a
+/// layer's planes; full fidelity in an extent of its own.
 struct ShardLocation {
   PerPart<PartLocation> parts;
 };
@@ -60,7 +60,7 @@ enum class Compression : uint8_t { kNone = 0, kZstd = 1 };
 /// A part that stays in memory while a model is open.
 struct ResidentLocation {
   PartLocation part;
-  uint64_t raw_length = 0;  ///< after decompression
+  uint64_t raw_length = 0;  ///< bytes after decompression
   uint32_t layer = 0;       ///< for kLayer
   ResidentKind kind = ResidentKind::kEmbedding;
   DataType type = DataType::kF32;
@@ -83,14 +83,15 @@ struct RowTable {
   uint32_t columns = 0;
   uint32_t row_bytes = 0;
   RowTableKind kind = RowTableKind::kWord;
-  DataType type = DataType::kF32;  ///< of the source
+  DataType type = DataType::kF32;  ///< element type of the source's values
   RowCoding coding = RowCoding::kExact;
 };
 
 enum class Layout : uint8_t { kShard = 0, kPlane = 1 };
 
+/// Holds what the index of one container says.
 struct ContainerIndex {
-  /// True for a file of a newer minor version: there may be bytes that fields unknown to us
+  /// Whether the file is of a newer minor version: there may be bytes that fields unknown to us
   /// describe.
   bool newer_minor = false;
   Digest model;
@@ -115,18 +116,19 @@ struct ContainerIndex {
   [[nodiscard]] bool Holds(const ShardAtBits& wanted) const;
 };
 
-/// The kinds of resident parts that a model has, in their order; kLayer once a layer.
+/// Returns the kinds of resident parts that a model has, in their order; kLayer once a layer.
 std::vector<ResidentKind> ResidentKinds(const ModelInfo& info);
 
-/// Where a part stands in that order; kHead and kStatedHead are one. The part is there.
+/// Returns the index in ContainerIndex::resident of a resident part that the model has. kHead and
+/// kStatedHead have one place.
 size_t ResidentPlace(const ModelInfo& info, ResidentKind kind, uint32_t layer = 0);
 
-/// True for parts that are text; the others are tensors.
+/// Returns whether a resident part is text; the others are tensors.
 constexpr bool IsText(ResidentKind kind) {
   return kind == ResidentKind::kVocabulary || kind == ResidentKind::kMerges;
 }
 
-/// A FlatBuffer with the same bytes for the same index.
+/// Encodes an index as a FlatBuffer; equal indexes have equal bytes.
 std::vector<uint8_t> EncodeContainerIndex(const ContainerIndex& index);
 
 /// Verifies the FlatBuffer, then every number in it: limits, ranges inside a file of `file_bytes`,
@@ -136,13 +138,15 @@ Result<ContainerIndex> ParseContainerIndex(std::span<const uint8_t> bytes, uint6
                                            uint64_t index_end, const std::string& name,
                                            uint16_t minor = kContainerMinor);
 
-/// A model's shape as a profile knows it: what IO and compute times depend on.
+/// Returns the digest of a model's shape as a profile knows it: what IO and compute times depend
+/// on.
 Digest ShapeDigest(const ModelInfo& info);
 
-/// Sizes of all shards at all offered bits, as reads move them (whole blocks).
+/// Returns the sizes of all shards at all offered bits, as reads move them (whole blocks).
 ShardCatalog CatalogOf(const ContainerIndex& index);
 
-/// Flash bytes that all shards take at 2 to 6 bits together, alignment of extents counted.
+/// Returns the flash bytes that all shards take at 2 to 6 bits together, alignment of extents
+/// counted.
 uint64_t ProgressiveBytes(const ContainerIndex& index);
 
 /// Returns ProgressiveBytes in bits a weight.
@@ -152,11 +156,11 @@ double ProgressiveBitsPerWeight(const ContainerIndex& index);
 /// kShard.
 std::vector<PartLocation> PartsFor(const ShardLocation& shard, uint32_t bits);
 
-/// DataError naming file and part unless `bytes` hash to the part's checksum.
+/// Returns a DataError that names file and part unless `bytes` hash to the part's checksum.
 Status CheckPart(const PartLocation& part, std::span<const uint8_t> bytes, const std::string& file,
                  const std::string& what);
 
-/// The names of parts in messages: "layer 3 slice 5 base", "layer 3 slice 5 plane 4",
+/// Return the names of parts in messages: "layer 3 slice 5 base", "layer 3 slice 5 plane 4",
 /// "layer 3 parameters".
 std::string ShardPartName(ShardId id, PartKind part);
 std::string ResidentName(ResidentKind kind, uint32_t layer);

@@ -1,5 +1,5 @@
-// What an importance file and a part of one hold alike, and its limits. Only lib/format includes
-// this.
+// Rules and limits that hold for an importance file and for an importance part. Only lib/format
+// includes this.
 #pragma once
 
 #include <cstdint>

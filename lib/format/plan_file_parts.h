@@ -1,4 +1,5 @@
-// What the spellings of the plan file share. Internal to lib/format. Functions are thread-safe.
+// A plan file has two spellings, binary and JSON. This file holds what their readers and writers
+// share. Internal to lib/format. Functions are thread-safe.
 #pragma once
 
 #include <cstddef>
@@ -19,12 +20,12 @@ Error PlanError(const std::string& name, const std::string& problem);
 /// Sets the strategy that a plan file names.
 void SetStrategy(std::string name, Plan* plan);
 
-/// Reads one spelling. Rows have one length, and sizes are bounded by that of the file; the rules
-/// of the plan are not checked.
+/// Read a plan in one spelling; `name` is for messages. Its rows have one length, and its sizes are
+/// bounded by that of the file, but its rules are not checked (FindPlanFault).
 Result<Plan> PlanFromBinary(std::span<const uint8_t> bytes, const std::string& name);
 Result<Plan> PlanFromJson(std::span<const uint8_t> bytes, const std::string& name);
 
-/// Returns the payload of the binary spelling, or the object of the JSON one.
+/// Return the payload of the binary spelling, and the object of the JSON one.
 std::vector<uint8_t> PlanPayload(const Plan& plan);
 nlohmann::ordered_json PlanJson(const Plan& plan);
 

@@ -1,4 +1,5 @@
-// What the spellings of the profile file share. Internal to lib/format. Functions are thread-safe.
+// A profile file has two spellings, binary and JSON. This file holds what their readers and writers
+// share. Internal to lib/format. Functions are thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -14,13 +15,14 @@ inline constexpr size_t kMaxProfileSamples = 65536;
 inline constexpr uint32_t kMaxReadBytes = 64u << 20;
 inline constexpr uint32_t kMaxReadDepth = 256;
 
-/// A p99 that was not measured is 0 in binary files and the median everywhere else.
+/// Returns a p99 of a binary file as it is used: 0, which stands for one that was not measured,
+/// becomes the median.
 inline double P99Or(double median_us, double p99_us) { return p99_us == 0 ? median_us : p99_us; }
 
-/// Sets the kernel that a profile names. One without was written by hand.
+/// Sets the kernel that a profile names. A profile that names none was written by hand.
 void SetKernel(std::string name, DeviceProfile* profile);
 
-/// Read, not validated.
+/// Reads a profile in JSON, without validating it; `name` is for messages.
 Result<DeviceProfile> ProfileFromJson(std::span<const uint8_t> bytes, const std::string& name);
 
 }  // namespace sti

@@ -13,12 +13,13 @@
 
 namespace sti {
 
+/// Says how a model is sharded.
 struct ShardOptions {
   std::vector<uint32_t> bits{2, 3, 4, 5, 6, 32};  ///< ascending; not used with plans
   std::vector<Plan> plans;                        ///< if any, store only what they read
   std::vector<std::string> plan_names;            ///< [plans] for messages
   CodebookKind codebook = CodebookKind::kScaledTree;
-  RowCoding rows = RowCoding::kExact;  ///< of word embeddings
+  RowCoding rows = RowCoding::kExact;  ///< coding of the word embeddings
   Layout layout = Layout::kShard;
   uint32_t threads = 1;   ///< layers quantised at once; memory grows with it, bytes do not change
   std::string unicode;    ///< version of the Unicode tables that the tokenizer uses
@@ -33,13 +34,15 @@ struct ShardReport {
   std::vector<uint64_t> outliers;  ///< [layers]
 };
 
-/// Writes `output` (nothing if empty: a dry run). On failure or cancellation `output` is as it was.
-/// Shards a model: the same bytes for any thread count. Errors: kDamaged for weights that are not
-/// finite, kForeign for a plan that was made for another model.
+/// Shards the model in `folder` into the container `output`, whose bytes do not depend on the
+/// thread count; writes nothing if `output` is empty (a dry run). On failure or cancellation
+/// `output` is as it was. Errors: kDamaged for weights that are not finite, kForeign for a plan
+/// that was made for another model.
 Result<ShardReport> ShardModel(const ModelFolder& folder, const ShardOptions& options,
                                const std::string& output);
 
-/// Names the model by its contents: config, weights, codebook and vocabulary, not layout.
+/// Returns the digest that names the model by its contents: config, weights, codebook and
+/// vocabulary, not layout.
 Digest ModelDigest(const ModelFolder& folder, CodebookKind codebook,
                    RowCoding rows = RowCoding::kExact);
 

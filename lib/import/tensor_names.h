@@ -1,4 +1,5 @@
-// What the tensors of a model are for, and what each architecture calls them.
+// The role of a tensor says what a model uses it for. Each architecture has its own names for the
+// roles.
 #pragma once
 
 #include <cstdint>
@@ -39,28 +40,30 @@ enum class TensorRole : uint8_t {
   kClassifierBias,       ///< [labels]
 };
 
-/// True for the roles that exist once a layer.
+/// Returns whether a role exists once a layer.
 constexpr bool IsLayerRole(TensorRole role) { return role < TensorRole::kWordEmbeddings; }
 
-/// True for the six matrices of a layer, those that get cut into shards.
+/// Returns whether a role is one of the six matrices of a layer, which get cut into shards.
 constexpr bool IsShardRole(TensorRole role) { return role < TensorRole::kQueryBias; }
 
-/// How many roles there are; they count from 0.
+/// The number of roles, which count from 0.
 inline constexpr size_t kTensorRoles = static_cast<size_t>(TensorRole::kClassifierBias) + 1;
 
-/// The usual name: "bert.encoder.layer.3.attention.self.query.weight". `layer` only counts for
-/// layer roles. Empty if the architecture has no such tensor (DistilBERT's token types).
+/// Returns the usual name of a tensor: "bert.encoder.layer.3.attention.self.query.weight". `layer`
+/// only counts for layer roles. Empty if the architecture has no such tensor (DistilBERT's token
+/// types).
 std::string TensorName(TensorRole role, uint32_t layer = 0,
                        Architecture architecture = Architecture::kBert);
 
-/// All names it may have, the usual one first: with gamma and beta for a norm's weight and bias,
-/// and without the name of the encoder in front.
+/// Returns all names that a tensor may have, the usual one first: with gamma and beta for a norm's
+/// weight and bias, and without the name of the encoder in front.
 std::vector<std::string> TensorNames(TensorRole role, uint32_t layer, Architecture architecture);
 
-/// The class that loads such a classifier elsewhere: "BertForSequenceClassification".
+/// Returns the Hugging Face class that loads a classifier of this architecture:
+/// "BertForSequenceClassification".
 std::string ClassName(Architecture architecture);
 
-/// The shape that a model of `shape` needs.
+/// Returns the shape that the tensor has in a model of `shape`.
 std::vector<uint64_t> TensorShape(TensorRole role, const ModelShape& shape);
 
 }  // namespace sti

@@ -1,4 +1,5 @@
-// What the readers of WordPiece's and of byte-level BPE's files share.
+// The steps that reading WordPiece's files and reading byte-level BPE's files have in common: the
+// text of the vocabulary, the tokenizer's class, and the control tokens.
 #pragma once
 
 #include <cstdint>
@@ -13,9 +14,7 @@
 
 namespace sti {
 
-/// The most that vocab.txt, or the text of a vocabulary, may have; merges too.
-
-/// How control tokens are spelled.
+/// Holds the spellings of the control tokens.
 struct SpecialNames {
   std::string unknown;
   std::string cls;
@@ -35,18 +34,19 @@ void ForEachLine(std::string_view text, const Visit& visit) {
   }
 }
 
-/// Tokens in id order, each ended by a line feed, from `vocabulary`, an object of ids by token, and
-/// `added`, another. DataError unless the ids count from 0 without gaps; `key` is for messages.
+/// Returns the tokens in id order, each ended by a line feed, from `vocabulary` and `added`, two
+/// objects of ids by token. DataError unless the ids count from 0 without gaps; `key` is for
+/// messages.
 Result<std::string> VocabularyText(const ObjectReader& reader, const nlohmann::json& vocabulary,
                                    const char* key, const nlohmann::json& added);
 
-/// DataError unless tokenizer_class is absent or one of `known`.
+/// Returns a DataError unless tokenizer_class is absent or one of `known`.
 Status CheckClass(const ObjectReader& reader, std::initializer_list<std::string_view> known);
 
 /// Replaces names that the object gives, as strings or as objects with `content`.
 Status ReadSpecialNames(const ObjectReader& reader, SpecialNames* names);
 
-/// Fills the ids of the control tokens in; the last line of `text` that spells one counts.
+/// Fills in the ids of the control tokens; the last line of `text` that spells one counts.
 /// DataError if one but the padding token is missing, or if there are more than `max_tokens` lines.
 Status FindSpecialTokens(const std::string& path, std::string_view text, const SpecialNames& names,
                          uint32_t max_tokens, TokenizerInfo* info);

@@ -1,4 +1,4 @@
-// A shard container on disk: header and index read and checked, parts read on demand.
+// Opens a shard container on disk: header and index are read and checked at once, parts on demand.
 #pragma once
 
 #include <cstdint>
@@ -16,9 +16,9 @@
 
 namespace sti {
 
-/// Blocks that hold parts, as they came from the file.
+/// Holds the blocks around some parts, as they came from the file.
 struct LoadedRange {
-  uint64_t offset = 0;  ///< of blocks in the file
+  uint64_t offset = 0;  ///< offset of the first block in the file
   AlignedBuffer blocks;
   [[nodiscard]] std::span<const uint8_t> Bytes(const PartLocation& part) const {
     return blocks.span().subspan(part.offset - offset, part.length);
@@ -31,21 +31,22 @@ struct LoadedRange {
 /// One thread at a time; index() may be read by any.
 class ContainerFile {
  public:
+  /// Opens the container at `path`, to be read through `wanted`; kAuto takes the best that works.
   static Result<ContainerFile> Open(const std::string& path, ReadPath wanted = ReadPath::kAuto);
-  /// Over any source of blocks.
+  /// Opens a container over any source of blocks.
   static Result<ContainerFile> Open(std::unique_ptr<BlockReader> reader);
 
   [[nodiscard]] const ContainerIndex& index() const { return *index_; }
   [[nodiscard]] const std::string& name() const { return reader_->name(); }
   [[nodiscard]] BlockReader& reader() { return *reader_; }
-  /// Puts another reader of the same file in its place.
+  /// Puts `reader`, another one of this file, in the place of the reader, and returns the latter.
   std::unique_ptr<BlockReader> ReplaceReader(std::unique_ptr<BlockReader> reader) {
     return std::exchange(reader_, std::move(reader));
   }
   [[nodiscard]] uint64_t index_bytes() const { return index_bytes_; }
   /// Returns the bytes that opening a container reads whose index has so many bytes.
   static uint64_t OpenReadBytes(uint64_t index_bytes);
-  /// InfeasibleError if the container holds only what some plans read.
+  /// Returns an InfeasibleError if the container holds only what some plans read.
   [[nodiscard]] Status RequireWhole() const;
 
   /// Reads the blocks around a range, checksums unchecked.
@@ -54,7 +55,7 @@ class ContainerFile {
   Result<LoadedRange> ReadPart(const PartLocation& part, const std::string& what);
   /// Reads, checks and decompresses a resident part.
   Result<std::vector<uint8_t>> ReadResident(ResidentKind kind, uint32_t layer = 0);
-  /// One row of a table, its checksum behind it, and what checking it found.
+  /// Receives one row of a table, with its checksum behind it, and what checking it found.
   using RowVisit = std::function<Status(std::span<const uint8_t> row, const Status& checked)>;
   /// Visits all rows in order, reading 4 MiB at a time; ends at the first error of a read or of
   /// `visit`.

@@ -27,7 +27,7 @@ struct OutlierView {
 /// counts fit the shard, positions ascend.
 struct ShardView {
   uint32_t bits = 0;               ///< 2..6, or kFullBits
-  DataType type = DataType::kF32;  ///< of outliers and of full-fidelity weights
+  DataType type = DataType::kF32;  ///< element type of outliers and of full-fidelity weights
   /// Bit planes, most significant first; plane p holds bit (bits - 1 - p) of each code: weight i at
   /// bit (i mod 8) of byte i / 8. Readable to the next multiple of 64 bytes. 64-byte aligned.
   std::array<const uint8_t*, 6> planes{};

@@ -13,25 +13,26 @@
 
 namespace sti {
 
-/// Splits text into words by GPT-2's pattern, then joins each word's bytes pair by pair, the merge
-/// of lowest rank first and the leftmost of equals.
+/// Splits text into words by GPT-2's pattern, then joins each word's bytes pair by pair: the merge
+/// with the lowest rank first, and among equal ones the leftmost.
 ///
 /// Bytes that are not UTF-8 become U+FFFD. A word of n bytes takes n log n steps and some 40 n
 /// bytes of memory while it is joined. Immutable once made: any number of threads may call Split at
 /// once.
 class ByteBpe {
  public:
-  /// `merges`: one "left right" a line, in rank order. DataError if a byte has no token, a merge is
-  /// of or into what is no token or stands twice, or there are more than kMaxMerges.
+  /// Makes a splitter; `merges` has one "left right" a line, in rank order. DataError if a byte has
+  /// no token, if a merge joins or makes what is no token, or stands twice, or if there are more
+  /// than kMaxMerges.
   static Result<ByteBpe> Create(Vocabulary vocabulary, std::string_view merges,
                                 bool add_prefix_space);
 
-  /// The first `limit` ids. Stops early, at the end of a word, once the text cannot fit, unless
-  /// `count_all`.
+  /// Returns the first `limit` ids. Stops early, at the end of a word, once the text cannot fit,
+  /// unless `count_all`.
   [[nodiscard]] PieceList Split(std::string_view text, uint64_t limit, bool count_all) const;
 
   [[nodiscard]] const Vocabulary& vocabulary() const { return vocabulary_; }
-  /// Bytes of the merges and their table.
+  /// Returns the bytes of the merges and their table.
   [[nodiscard]] uint64_t merge_bytes() const;
   /// Returns what merge_bytes() of `merges` merges is.
   static uint64_t MergeBytesFor(uint64_t merges);
@@ -49,7 +50,7 @@ class ByteBpe {
   [[nodiscard]] Status AddMerge(std::string_view line);
   [[nodiscard]] Status BuildTable();
   [[nodiscard]] size_t SlotOf(uint32_t left, uint32_t right) const;
-  /// The rank of a merge, if there is one of these two.
+  /// Returns the rank of the merge of these two tokens, if there is one.
   [[nodiscard]] std::optional<uint32_t> RankOf(uint32_t left, uint32_t right) const;
 
   Vocabulary vocabulary_;

@@ -1,4 +1,4 @@
-// Text to token ids, whatever the model's tokenizer is.
+// A tokenizer turns text into token ids, by WordPiece or by byte-level BPE as the model has it.
 #pragma once
 
 #include <cstdint>
@@ -22,29 +22,30 @@ struct Encoding {
   bool truncated = false;       ///< some of the text did not fit
 };
 
-/// Gives the ids that Hugging Face's BertTokenizerFast or RobertaTokenizerFast gives, with one rule
-/// of its own: text that spells a control token ("[SEP]", "</s>") is text, split like any other.
+/// Gives the ids that Hugging Face's BertTokenizerFast or RobertaTokenizerFast gives, with one
+/// exception: text that spells a control token ("[SEP]", "</s>") is text, split like any other.
 ///
 /// Every string is an input: bytes that are not UTF-8 become U+FFFD, and an empty text is its
 /// control tokens. Immutable once made: any number of threads may call Encode at once.
 class Tokenizer {
  public:
-  /// `merges` counts for byte-level BPE only. DataError if the two do not make a tokenizer.
+  /// Makes the tokenizer that `info` names; `merges` counts for byte-level BPE only. DataError if
+  /// the two do not make a tokenizer.
   static Result<Tokenizer> Create(Vocabulary vocabulary, std::string_view merges,
                                   const TokenizerInfo& info);
 
-  /// WordPiece.
+  /// Makes a WordPiece tokenizer.
   Tokenizer(Vocabulary vocabulary, const TokenizerInfo& info);
 
-  /// At most `max_length` ids, control tokens included, and never fewer than the control tokens
-  /// (2; with a pair 3, or 4 for RoBERTa). A single text loses its end; of a pair the longer text
-  /// is cut until both are equally long, then both are.
+  /// Returns at most `max_length` ids, control tokens included, and never fewer than the control
+  /// tokens (2; with a pair 3, or 4 for RoBERTa). A single text loses its end; of a pair the longer
+  /// text is cut until both are equally long, then both are.
   [[nodiscard]] Encoding Encode(std::string_view text, std::optional<std::string_view> pair,
                                 uint32_t max_length) const;
 
   [[nodiscard]] const Vocabulary& vocabulary() const;
   [[nodiscard]] const TokenizerInfo& info() const { return info_; }
-  /// Bytes of memory that the tokens, the merges and their tables take.
+  /// Returns the bytes of memory that the tokens, the merges and their tables take.
   [[nodiscard]] uint64_t memory_bytes() const;
 
  private:

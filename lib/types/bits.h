@@ -7,7 +7,7 @@
 namespace sti {
 
 inline constexpr uint32_t kLeastBits = 2;
-inline constexpr uint32_t kMostBits = 6;   ///< of codes
+inline constexpr uint32_t kMostBits = 6;   ///< most bits of a code
 inline constexpr uint32_t kFullBits = 32;  ///< full fidelity, value-exact in the source's type
 
 /// Returns whether a shard may have this bitwidth: 2 to 6, or 32.

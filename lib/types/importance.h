@@ -1,3 +1,5 @@
+// Importance says which shards of a model matter, and how good its submodels are. It is measured or
+// estimated, stored in an importance file, and read by the planner.
 #pragma once
 
 #include <cstdint>
@@ -12,13 +14,13 @@ namespace sti {
 struct SubmodelScore {
   uint32_t depth = 0;   ///< n
   uint32_t width = 0;   ///< m
-  uint32_t bits = 0;    ///< of every shard
-  double accuracy = 0;  ///< 0 to 1; of kl: share of labels that equal the full model's
-  double loss = 0;      ///< mean over examples; of kl: the divergence from the full model
+  uint32_t bits = 0;    ///< bits of every shard
+  double accuracy = 0;  ///< 0 to 1; with kl: share of labels that equal the full model's
+  double loss = 0;      ///< mean over examples; with kl: the divergence from the full model
   friend bool operator==(const SubmodelScore&, const SubmodelScore&) = default;
 };
 
-/// Which shards matter: the table of STI 5.2, one score a shard.
+/// Holds the table of STI 5.2, one score a shard.
 struct Importance {
   Digest model;
   std::string metric;  ///< "accuracy", "loss" or "kl"
@@ -28,7 +30,7 @@ struct Importance {
   uint32_t width = 0;          ///< M
   std::vector<double> scores;  ///< [layers, width] row-major; higher is more important
   std::vector<double> losses;  ///< [layers, width] mean loss; breaks ties of scores. May be empty
-  double standard_error = 0;   ///< of a score
+  double standard_error = 0;   ///< standard error of `baseline`
   std::string kernel;          ///< arithmetic that made it
   /// A(n, m) at the most bits and at fewer. Empty: not measured. Sorted by depth, width, bits; each
   /// once.

@@ -1,4 +1,5 @@
-// What a measurement of importance adds up, whole or in parts (spec/importance-part.md).
+// An importance part is what a measurement of importance has added up, of the whole work or of a
+// share of it (spec/importance-part.md).
 #pragma once
 
 #include <cstdint>
@@ -16,9 +17,9 @@ struct WideNumber {
   friend bool operator==(const WideNumber&, const WideNumber&) = default;
 };
 
-/// How examples fared in one cell: the baseline, a shard raised to some bits, a submodel. Whole
-/// numbers, so that parts add up to the same whatever they are. Losses count in 2^-32 nat. "Base"
-/// is the same example with every shard at its fewest bits.
+/// Counts how examples fared in one cell: the baseline, a shard raised to some bits, a submodel.
+/// All are whole numbers, so that the sum does not depend on how work is divided into parts. Losses
+/// count in 2^-32 nat. "Base" is the same example with every shard at its fewest bits.
 struct Tally {
   uint64_t examples = 0;
   uint64_t right = 0;
@@ -68,7 +69,7 @@ struct ImportancePart {
   std::vector<Tally> tallies;
 };
 
-/// Tallies of a job. Sizes are trusted: whoever reads a part bounds them.
+/// Returns the number of tallies of a job. Sizes are trusted: whoever reads a part bounds them.
 inline uint64_t CellsOf(const ImportanceJob& job) {
   return 1 + uint64_t{job.layers} * job.width * job.raised_bits.size() + job.submodels.size();
 }

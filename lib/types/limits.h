@@ -21,15 +21,17 @@ inline constexpr uint32_t kMaxMerges = 1U << 22;
 
 // Containers.
 inline constexpr uint64_t kMaxIndexBytes = uint64_t{256} << 20;
-inline constexpr uint64_t kMaxResidentBytes = uint64_t{4} << 30;  ///< of one part, decompressed
-inline constexpr uint64_t kMaxTextBytes = uint64_t{64} << 20;  ///< vocabulary or merges, likewise
+/// Bytes of one resident part, decompressed.
+inline constexpr uint64_t kMaxResidentBytes = uint64_t{4} << 30;
+/// Bytes of a vocabulary, or of the merges, decompressed.
+inline constexpr uint64_t kMaxTextBytes = uint64_t{64} << 20;
 
 // Plans.
-inline constexpr uint32_t kMinLength = 2;  ///< of an input that a model can have: cls and sep
-inline constexpr uint32_t kMaxLength = 1U << 20;  ///< of an input, in tokens
+inline constexpr uint32_t kMinLength = 2;  ///< tokens of a model's shortest input: cls and sep
+inline constexpr uint32_t kMaxLength = 1U << 20;  ///< tokens of an input
 inline constexpr size_t kMaxVariants = 64;
 inline constexpr size_t kMaxTurns = 64;
-inline constexpr size_t kMaxPlanTextBytes = 65536;  ///< of one text
+inline constexpr size_t kMaxPlanTextBytes = 65536;  ///< one text of a plan
 inline constexpr uint64_t kMaxStagingBytes = uint64_t{1} << 40;
 
 }  // namespace sti

@@ -1,4 +1,4 @@
-// What a model is, without its weights.
+// Describes a model without its weights: its sizes, what it computes, and how it reads text.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace sti {
 
-/// How the source stores its weights, and therefore what full fidelity means (value-exact).
+/// Names how the source stores its weights, and therefore what full fidelity means (value-exact).
 enum class DataType : uint8_t { kF32 = 0, kF16 = 1, kBF16 = 2 };
 
 constexpr uint32_t BytesOf(DataType type) { return type == DataType::kF32 ? 4 : 2; }
@@ -26,7 +26,8 @@ struct ModelShape {
   friend bool operator==(const ModelShape&, const ModelShape&) = default;
   [[nodiscard]] uint32_t head_dim() const { return hidden / width; }
   [[nodiscard]] uint32_t slice_ffn() const { return ffn / width; }
-  /// Weights of one shard: Q, K, V, O of one head and 1/M of both FFN matrices.
+  /// Returns the number of weights of one shard: Q, K, V, O of one head and 1/M of both FFN
+  /// matrices.
   [[nodiscard]] uint64_t shard_weights() const {
     return uint64_t{4} * hidden * head_dim() + uint64_t{2} * hidden * slice_ffn();
   }
@@ -34,7 +35,7 @@ struct ModelShape {
 
 enum class Activation : uint8_t { kGelu = 0, kGeluTanh = 1, kRelu = 2 };
 
-/// Whose encoder it is: how a folder names its tensors, and how a pair is laid out.
+/// The family of an encoder: how a folder names its tensors, and how a pair is laid out.
 enum class Architecture : uint8_t { kBert = 0, kDistilBert = 1, kRoberta = 2 };
 
 /// The function between the pooler and the classifier.
@@ -43,12 +44,13 @@ enum class PoolerActivation : uint8_t { kTanh = 0, kRelu = 1 };
 /// The meaning of logits: one label by softmax, or any number of labels, each by its own sigmoid.
 enum class Problem : uint8_t { kSingleLabel = 0, kMultiLabel = 1 };
 
-/// WordPiece behind BERT's basic tokenizer, or byte-level BPE behind GPT-2's pattern.
+/// The kind of a tokenizer: WordPiece behind BERT's basic tokenizer, or byte-level BPE behind
+/// GPT-2's pattern.
 enum class TokenizerKind : uint8_t { kWordPiece = 0, kByteBpe = 1 };
 
-/// How text becomes ids.
+/// Says how text becomes ids.
 struct TokenizerInfo {
-  bool lowercase = true;      ///< this and the next two: WordPiece only
+  bool lowercase = true;      ///< WordPiece only, as strip_accents and split_chinese
   bool strip_accents = true;  ///< BERT ties it to lowercase unless the model says otherwise
   bool split_chinese = true;
   uint32_t unknown_id = 0;
@@ -60,10 +62,10 @@ struct TokenizerInfo {
   uint32_t second_type = 1;       ///< token type of a pair's second text; 0 but for BERT
 };
 
-/// Everything about a model but its tensors.
+/// Holds everything about a model but its tensors.
 struct ModelInfo {
   ModelShape shape;
-  DataType data_type = DataType::kF32;  ///< of the shards' weights
+  DataType data_type = DataType::kF32;  ///< element type of the shards' weights
   Activation activation = Activation::kGelu;
   double layer_norm_eps = 1e-12;
   std::vector<std::string> labels;  ///< by label id
@@ -78,7 +80,7 @@ struct ModelInfo {
   Problem problem = Problem::kSingleLabel;
   uint32_t position_offset = 0;  ///< row of the position embeddings that the first token has
 
-  /// The longest input in tokens.
+  /// Returns the longest input in tokens.
   [[nodiscard]] uint32_t max_length() const { return shape.max_positions - position_offset; }
 };
 

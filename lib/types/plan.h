@@ -15,14 +15,14 @@
 
 namespace sti {
 
-/// One of several inputs that come back to back (STI 3.3): the same submodel, fidelity never lower
-/// than in the turn before.
+/// Holds the plan of one of several inputs that come back to back (STI 3.3): all run one submodel,
+/// with fidelity never lower than in the turn before.
 struct PlanTurn {
-  Grid<uint32_t> bits;  ///< [n, m] that the turn computes with
-  /// In memory when the turn begins, a prefix in layer order. Where `bits` has more for a shard,
-  /// its missing planes are read.
+  Grid<uint32_t> bits;  ///< [n, m] bits that the turn computes with
+  /// Shards in memory when the turn begins, a prefix in layer order. Where `bits` has more for a
+  /// shard, its missing planes are read.
   std::vector<ShardAtBits> preload;
-  uint64_t preload_bytes = 0;  ///< what they occupy
+  uint64_t preload_bytes = 0;  ///< bytes that the preloaded shards occupy
   uint64_t read_bytes = 0;     ///< bytes of shards that the turn reads
   std::vector<double> aib_us;  ///< [n] left over
   double predicted_latency_us = 0;
@@ -31,8 +31,8 @@ struct PlanTurn {
   std::optional<double> predicted_accuracy;
 };
 
-/// The times of one run under a plan, by medians where not said otherwise: what a run is compared
-/// with.
+/// Holds the times of one run under a plan, by medians where not said otherwise, for comparison
+/// with real runs.
 struct PlanTimes {
   double start_us = 0;    ///< a cold start's own work before the text's tokens are known; else 0
   double open_io_us = 0;  ///< a cold start's reads before the embedding rows; else 0
@@ -73,9 +73,9 @@ struct Plan {
   double predicted_p99_us = 0;
   uint64_t predicted_peak_bytes = 0;
   std::optional<double> predicted_accuracy;
-  uint64_t parameter_bytes = 0;  ///< of all shards in the plan, as stored
-  Kernel kernel;                 ///< of the profile it was made with
-  std::string read_path;         ///< of the profile it was made with
+  uint64_t parameter_bytes = 0;  ///< bytes of all shards in the plan, as stored
+  Kernel kernel;                 ///< kernel of the profile that the plan was made with
+  std::string read_path;         ///< read path of the profile that the plan was made with
   /// Further input lengths and clock frequencies. Their `preload` is the part of this plan's that
   /// they run, at the same bits: one buffer serves all.
   std::vector<Plan> variants;

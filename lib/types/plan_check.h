@@ -1,7 +1,8 @@
-// Whether a plan keeps the rules of spec/plan.md, and whether a certain model can run it. Whoever
-// reads a plan, judges it, runs it, or stores what it reads asks here, each with the *bounds* that
-// it knows: a file of a plan is held to the limits of the format, a run of it to what its container
-// holds. What only a device profile tells (times) and what a run decides (precision) is not asked.
+// Checks whether a plan keeps the rules of spec/plan.md, and whether a certain model can run it.
+// Whoever reads a plan, judges it, runs it, or stores what it reads asks here, each with the
+// *bounds* that it knows: a file of a plan is held to the limits of the format, a run of it to what
+// its container holds. What only a device profile tells (times) and what a run decides (precision)
+// is not asked.
 #pragma once
 
 #include <cstdint>
@@ -21,9 +22,9 @@ namespace sti {
 struct PlanBounds {
   uint32_t layers = kMaxLayers;       ///< N
   uint32_t width = kMaxWidth;         ///< M
-  uint32_t least_length = 1;          ///< of an input, in tokens
-  uint32_t most_length = kMaxLength;  ///< of an input, in tokens
-  Digest model;                       ///< that the plan is for; empty: any
+  uint32_t least_length = 1;          ///< fewest tokens of an input
+  uint32_t most_length = kMaxLength;  ///< most tokens of an input
+  Digest model;                       ///< model that the plan is for; empty: any
   /// Returns whether a shard is stored at these bits, of an id within layers and width. Empty: all
   /// are.
   std::function<bool(const ShardAtBits&)> holds = nullptr;
@@ -41,7 +42,7 @@ struct PlanFault {
   [[nodiscard]] std::string text() const { return place.empty() ? what : place + ": " + what; }
 };
 
-/// Returns what helps: to plan for this model, or to correct the plan.
+/// Returns what helps against a fault: to plan for this model, or to correct the plan.
 Remedy RemedyFor(const PlanFault& fault);
 
 /// Returns the first rule that the plan, one of its turns or one of its variants breaks; nothing if

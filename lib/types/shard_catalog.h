@@ -1,4 +1,4 @@
-// What a planner needs to know of a container: the sizes of its shards.
+// A shard catalog is what a planner needs to know of a container: the sizes of its shards.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace sti {
 
-/// The size of every shard at every stored bitwidth.
+/// Holds the size of every shard at every stored bitwidth.
 struct ShardCatalog {
   uint32_t layers = 0;
   uint32_t width = 0;
