@@ -1,5 +1,6 @@
-// What a layer does beside matrix products. All of these give the same bits for the same row,
-// wherever it lies. What depends on a NaN is NaN on every instruction set. All are thread-safe.
+// The functions that a layer computes beside matrix products. Each gives equal bits for equal rows,
+// wherever they lie. Results that depend on a NaN are NaN on every instruction set. All functions
+// are thread-safe.
 #pragma once
 
 #include <cstddef>
@@ -9,25 +10,25 @@
 
 namespace sti {
 
-/// x = activation(x) for `rows` rows of `width` numbers, `stride` >= width apart.
+/// Sets x = activation(x) for `rows` rows of `width` numbers, `stride` >= width apart.
 /// kGelu is the erf form, within 5e-7 of it for all finite x (2.6e-7 with AVX-512, where 0
 /// gives 0 and what lies beyond 45/8 gives itself or 0); kGeluTanh is within 2e-6 of its form.
 /// Above 10 both are x itself; minus infinity gives 0 within these bounds.
 void Activate(Activation activation, float* x, size_t stride, uint32_t rows, uint32_t width);
 
-/// x = softmax(scale * x) over `count` > 0 numbers, scale >= 0. A row that has a NaN or plus
+/// Sets x = softmax(scale * x) over `count` > 0 numbers, scale >= 0. A row that has a NaN or plus
 /// infinity, or nothing but minus infinity, has no softmax: all of it becomes NaN.
 void SoftmaxRow(float* x, uint32_t count, float scale);
 
-/// out = norm(x + y) * weight + bias over `count` > 0 numbers, variance + eps under the root. `y`
-/// may be null; `out` may be x or y.
+/// Sets out = norm(x + y) * weight + bias over `count` > 0 numbers, variance + eps under the root.
+/// `y` may be null; `out` may be x or y.
 void LayerNormRow(const float* x, const float* y, const float* weight, const float* bias,
                   uint32_t count, float eps, float* out);
 
-/// x = tanh(x) within 5e-7, `count` numbers.
+/// Sets x = tanh(x) within 5e-7, for `count` numbers.
 void TanhRow(float* x, uint32_t count);
 
-/// Sum of a[i] * b[i].
+/// Returns the sum of a[i] * b[i] over `count` numbers.
 float Dot(const float* a, const float* b, uint32_t count);
 
 /// Sets out[r] = bias for each of `rows` rows.

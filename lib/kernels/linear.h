@@ -1,4 +1,5 @@
-// Linear maps whose weights are still encoded: the work that a layer mostly consists of.
+// Linear maps whose weights are still encoded are the work that a layer mostly consists of. A
+// backend computes sums of terms, each the product of rows and one matrix of a shard.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +16,7 @@
 
 namespace sti {
 
-/// x W^T: rows of `in` times one of a shard's matrices.
+/// Holds one term x W^T: rows of `in` times one of a shard's matrices.
 struct LinearTerm {
   const ShardView* shard = nullptr;
   ShardMatrix matrix;
@@ -30,7 +31,7 @@ enum class Epilogue : uint8_t {
   kTranspose,  ///< out is [outs, rows]
 };
 
-/// out = bias + sum of terms, which all have `outs` outputs.
+/// Holds one sum, out = bias + terms, which all have `outs` outputs.
 struct LinearSum {
   std::span<const LinearTerm> terms;
   const float* bias = nullptr;  ///< [outs]
@@ -40,21 +41,21 @@ struct LinearSum {
   Epilogue epilogue = Epilogue::kNone;
 };
 
-/// Sizes that scratch memory follows from.
+/// Holds the sizes that scratch memory follows from.
 struct LinearLimits {
-  uint32_t rows = 0;
-  uint32_t matrix_weights = 0;  ///< of the largest matrix of a shard
-  uint32_t outs = 0;            ///< of the matrix with most outputs
-  uint32_t ins = 0;             ///< of the matrix with most inputs
-  uint32_t summed_ins = 0;      ///< likewise, of those whose hidden dimension is their outputs
-  uint32_t terms = 0;  ///< most of a group; where there are several, each has at most summed_ins
+  uint32_t rows = 0;            ///< most rows of a call
+  uint32_t matrix_weights = 0;  ///< weights of the largest matrix of a shard
+  uint32_t outs = 0;            ///< outputs of the matrix that has most
+  uint32_t ins = 0;             ///< inputs of the matrix that has most
+  uint32_t summed_ins = 0;      ///< most inputs of a matrix whose outputs are the hidden dimension
+  uint32_t terms = 0;           ///< most terms of a sum; of several, each has at most summed_ins
 };
 
-/// Computes groups of equal `outs` at once. One thread at a time; the pool outlives it.
+/// Computes sums of equal `outs` at once. One thread at a time; the pool outlives it.
 class Linear {
  public:
-  /// Fails (machine) if the backend's library cannot be opened, or if the backend does not compute
-  /// with this type here.
+  /// Makes the backend of `arithmetic`. kMachine if its library cannot be opened, or if it does not
+  /// compute with this type here.
   static Result<std::unique_ptr<Linear>> Create(const Arithmetic& arithmetic, ThreadPool& pool,
                                                 Activation activation);
   virtual ~Linear() = default;
@@ -67,14 +68,15 @@ class Linear {
   static uint64_t RoomFor(const Arithmetic& arithmetic, const LinearLimits& limits,
                           uint32_t threads);
 
-  /// Makes room; Run stays within it.
+  /// Makes room for calls of Run within `limits`, which then allocate nothing.
   virtual void Reserve(const LinearLimits& limits) = 0;
+  /// Computes `rows` rows of each of the sums.
   virtual void Run(uint32_t rows, std::span<const LinearSum> groups) = 0;
-  /// Bytes reserved.
+  /// Returns the bytes reserved.
   [[nodiscard]] virtual uint64_t bytes() const = 0;
   [[nodiscard]] virtual Kernel kernel() const = 0;
 
-  /// Whether Run times its decoding, which costs a little. For backends that can.
+  /// Lets Run time its decoding if `on`, which costs a little. Does nothing in some backends.
   virtual void MeterDecoding(bool on) { (void)on; }
   /// Returns what decoding has taken since the last call, in microseconds, mean over the threads.
   virtual double TakeDecodeUs() { return 0; }

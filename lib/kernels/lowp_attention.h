@@ -34,7 +34,7 @@ struct PackedHead {
   size_t query_stride = 0;
   uint32_t rows = 0;
   RowsRef keys;    ///< [tokens, head_dim]
-  RowsRef values;  ///< likewise
+  RowsRef values;  ///< [tokens, head_dim]
 };
 
 /// Queries whose scores are held at once.

@@ -12,8 +12,8 @@ namespace sti {
 /// One layer's biases and norms. d: hidden size, f: FFN size, of the full model.
 struct LayerParameters {
   std::vector<float> query_bias;             ///< [d]; slice s has rows [s * d/M, (s + 1) * d/M)
-  std::vector<float> key_bias;               ///< [d], likewise
-  std::vector<float> value_bias;             ///< [d], likewise
+  std::vector<float> key_bias;               ///< [d], cut into slices as query_bias is
+  std::vector<float> value_bias;             ///< [d], cut into slices as query_bias is
   std::vector<float> output_bias;            ///< [d]; added once, whatever the width
   std::vector<float> attention_norm_weight;  ///< [d]
   std::vector<float> attention_norm_bias;    ///< [d]

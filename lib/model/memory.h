@@ -14,11 +14,11 @@
 
 namespace sti {
 
-/// The terms that working memory follows from, beside the model.
+/// Holds what working memory follows from, beside the model.
 struct WorkingTerms {
   Kernel kernel = {};    ///< where its name does not tell a layout, the larger one counts
   uint32_t threads = 1;  ///< 0 counts as 1
-  uint32_t tokens = 0;   ///< of the longest input
+  uint32_t tokens = 0;   ///< tokens of the longest input
   uint32_t width = 0;    ///< slices of the widest layer
 };
 

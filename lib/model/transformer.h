@@ -23,14 +23,14 @@ namespace sti {
 
 /// Sequences one after another, without padding.
 struct Batch {
-  std::span<const uint32_t> offsets;  ///< [sequences + 1] first token of each; the last is the end
+  std::span<const uint32_t> offsets;  ///< [sequences + 1] first token of each, then the end
   [[nodiscard]] uint32_t sequences() const { return static_cast<uint32_t>(offsets.size() - 1); }
   [[nodiscard]] uint32_t tokens() const { return offsets.back(); }
   [[nodiscard]] uint32_t longest() const;
 };
 
-/// The rows of first tokens of `hidden` [tokens, d], one after another: `firsts` [sequences, d],
-/// which may be `hidden` itself.
+/// Copies the rows of first tokens of `hidden` [tokens, d], one after another, to `firsts`
+/// [sequences, d], which may be `hidden` itself.
 void CopyFirsts(const Batch& batch, uint32_t d, const float* hidden, float* firsts);
 
 /// The tokens whose output a layer gives: all, or each sequence's first, which is all that the
@@ -48,8 +48,8 @@ struct ContextRef {
 
 /// The largest batches and layers that working buffers are laid out for.
 struct TransformerLimits {
-  uint32_t tokens = 0;  ///< of a batch; no sequence is longer than the model's max_positions
-  uint32_t width = 0;   ///< slices of a layer
+  uint32_t tokens = 0;  ///< most of a batch; no sequence is longer than the model's max_positions
+  uint32_t width = 0;   ///< most slices of a layer
 };
 
 /// Computes layers of one model. Owns the working buffers; one thread at a time. The pool outlives
@@ -57,7 +57,8 @@ struct TransformerLimits {
 /// they begin with a cache line (base/aligned_vector.h).
 class Transformer {
  public:
-  /// Fails (machine) if the backend's library cannot be opened, or this CPU has no such products.
+  /// Makes a transformer. kMachine if the backend's library cannot be opened, or this CPU has no
+  /// products of this arithmetic.
   static Result<std::unique_ptr<Transformer>> Create(const ModelInfo& info, ThreadPool& pool,
                                                      const Arithmetic& arithmetic);
   ~Transformer();
@@ -73,26 +74,27 @@ class Transformer {
   /// that smaller sizes give memory back.
   void Reserve(uint32_t max_tokens, uint32_t width);
 
-  /// Bytes of all working buffers, decoded panels included.
+  /// Returns the bytes of all working buffers, decoded panels included.
   [[nodiscard]] uint64_t working_bytes() const;
 
-  /// Turns `hidden` [tokens, d] into the layer's output, in place; of first tokens only,
-  /// [sequences, d] at its beginning, which natively have the bits that they have among all.
-  /// slices[i] is stored slice slice_indexes[i]; 1 to M of them, mixed bits allowed; sums run in
-  /// the order given. Allocates nothing when reserved; reserves otherwise.
+  /// Turns `hidden` [tokens, d] into the layer's output, in place. With OutputRows::kFirst that is
+  /// [sequences, d] at its beginning, where natively first tokens have the bits that they have
+  /// among all. slices[i] is stored slice slice_indexes[i]; 1 to M of them, mixed bits allowed;
+  /// sums run in the order given. Allocates nothing when reserved; reserves otherwise.
   void RunLayer(const Batch& batch, std::span<const ShardView> slices,
                 std::span<const uint32_t> slice_indexes, const LayerParameters& parameters,
                 float* hidden, OutputRows rows = OutputRows::kAll);
 
-  /// RunLayer in two pieces, so that layers which differ in a slice share what the others compute:
-  /// FinishLayer with the contexts of all slices has the same bits as RunLayer. First: queries,
-  /// keys and values of slices and their attention, from `hidden` [tokens, d], which stays as it
-  /// is, to `context` [rows, slices * head_dim], rows being tokens or sequences. kReadPastEnd
-  /// floats past the end of `context` may be read.
+  /// Computes the first piece of RunLayer: queries, keys and values of slices and their attention,
+  /// from `hidden` [tokens, d], which stays as it is, to `context` [rows, slices * head_dim], rows
+  /// being tokens or sequences. kReadPastEnd floats past the end of `context` may be read. With two
+  /// pieces, layers which differ in a slice share what the others compute: FinishLayer with the
+  /// contexts of all slices has the bits of RunLayer.
   void ComputeContext(const Batch& batch, std::span<const ShardView> slices,
                       std::span<const uint32_t> slice_indexes, const LayerParameters& parameters,
                       const float* hidden, OutputRows rows, float* context, size_t stride);
-  /// Then the rest of the layer, for `rows` rows of `hidden` [rows, d], in place.
+  /// Computes the second piece of RunLayer, behind attention, for `rows` rows of `hidden` [rows,
+  /// d], in place.
   void FinishLayer(uint32_t rows, std::span<const ShardView> slices,
                    std::span<const uint32_t> slice_indexes, std::span<const ContextRef> contexts,
                    const LayerParameters& parameters, float* hidden);
@@ -100,13 +102,14 @@ class Transformer {
   /// Normalises sums of word, position and type embeddings in place: `hidden` [tokens, d].
   void FinishEmbeddings(float* hidden, uint32_t tokens, const EmbeddingNorm& norm);
 
-  /// Pooler (tanh or ReLU, as the model says) on each sequence's first token, then the classifier:
-  /// `logits` [sequences, labels].
+  /// Computes the pooler (tanh or ReLU, as the model says) on each sequence's first token, then the
+  /// classifier: `logits` [sequences, labels].
   void Head(const Batch& batch, const float* hidden, const HeadParameters& parameters,
             float* logits);
 
-  /// Let decoding be timed, as Linear does.
+  /// Lets decoding be timed if `on`, as Linear::MeterDecoding does.
   void MeterDecoding(bool on);
+  /// Returns the microseconds of decoding since the last call, mean over the threads.
   double TakeDecodeUs();
 
   /// Returns the arithmetic, as profiles name it.

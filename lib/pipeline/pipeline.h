@@ -1,6 +1,6 @@
 // Executes a plan (STI 5.5): for each input runs an IO lane beside the compute lane, layer by
-// layer, and keeps between inputs what the plan preloads. A plan with variants has a route for each
-// of them; they share the preload buffer, the arena and the working memory.
+// layer, and keeps between inputs what the plan preloads. A pipeline has a route for the
+// plan and one for each variant; routes share the preload buffer, the arena and the working memory.
 //
 // Turns (STI 3.3). Inputs that come back to back are the turns of one engagement: where the plan
 // has turns, each runs at its own bits, reads only the planes that are missing, and leaves in
@@ -38,17 +38,17 @@ namespace sti {
 
 /// How a pipeline is opened.
 struct PipelineOptions {
-  uint32_t threads = 1;  ///< of the compute lane, without `cores`
+  uint32_t threads = 1;  ///< threads of the compute lane, unless `cores` are given
   Arithmetic arithmetic;
   /// Most bytes of staging for shards read ahead; 0: what the plan says, or as many as it streams.
   uint64_t staging_bytes = 0;
   /// The cores' clock, which variants are chosen by (RoutesAtClock); 0: not known.
   uint64_t clock_khz = 0;
-  /// Nothing but the embedding parameters is loaded before the first run needs it, so that a
-  /// process that was just started answers soonest.
+  /// Whether nothing but the embedding parameters is loaded before the first run needs it, so that
+  /// a process that was just started answers soonest.
   bool lazy = false;
-  /// Several pipelines in one process share these; they outlive the pipeline. Without them, it has
-  /// its own.
+  /// Cores and IO that several pipelines of one process share, and that outlive the pipeline; null:
+  /// it has its own.
   ThreadPool* cores = nullptr;
   IoShare* io = nullptr;
 };

@@ -17,8 +17,8 @@ struct LayerTrace {
   double io_ready_us = 0;  ///< its last byte had arrived and was checked
   double start_us = 0;     ///< its computation began
   double end_us = 0;
-  double decode_us = 0;  ///< of that, decoding shards; 0 unless metered
-  uint32_t slices = 0;   ///< that it was computed with
+  double decode_us = 0;  ///< decoding shards within it, mean over threads; 0 unless metered
+  uint32_t slices = 0;   ///< number of slices that it was computed with
 };
 
 /// One read of one run.
@@ -31,7 +31,7 @@ struct ReadSpan {
 /// A shard that did not run at its planned bits.
 struct DegradedShard {
   ShardId id;
-  uint32_t bits = 0;  ///< that it ran at; 0: it was left out
+  uint32_t bits = 0;  ///< bits that it ran at; 0: it was left out
   uint32_t planned_bits = 0;
 };
 
@@ -41,15 +41,15 @@ struct RunReport {
   double embeddings_io_begin_us = 0;
   double embeddings_io_us = 0;     ///< the embedding rows had arrived
   double embeddings_begin_us = 0;  ///< their summing began
-  double embeddings_us = 0;        ///< and they were summed
+  double embeddings_us = 0;        ///< the embedding rows were summed
   double head_us = 0;              ///< the head alone
   double stall_us = 0;             ///< compute lane waiting for IO, embeddings included
   double io_busy_us = 0;           ///< IO lane with reads in flight
   uint64_t bytes_read = 0;         ///< padding included
-  uint32_t turn = 1;               ///< of the plan's turns, this one
+  uint32_t turn = 1;               ///< turn of the plan that the run was, from 1
   std::vector<LayerTrace> layers;
-  std::vector<ReadSpan> reads;          ///< those that were made, in order of the schedule
-  std::vector<DegradedShard> degraded;  ///< what ran below its planned bits
+  std::vector<ReadSpan> reads;          ///< the reads that were made, in order of the schedule
+  std::vector<DegradedShard> degraded;  ///< shards that ran below their planned bits
 };
 
 /// The account of a run of one sequence of tokens, and its logits.

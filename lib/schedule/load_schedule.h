@@ -37,10 +37,10 @@ enum class Landing : uint8_t { kArena, kBuffer };
 /// A part that a run reads: one of a shard, or the parameters of a layer or of the head.
 struct ScheduledPart {
   PartLocation part;
-  uint64_t place = 0;             ///< of its first byte in the arena, or the buffer
-  std::optional<PartKind> kind;   ///< of a shard's part; a resident part has none
-  uint32_t request = 0;           ///< of a shard's part: the index of its shard
-  std::optional<uint32_t> layer;  ///< of a resident part: the layer it is for; none: the head
+  uint64_t place = 0;             ///< offset of its first byte in the arena or the buffer
+  std::optional<PartKind> kind;   ///< kind of a shard's part; nothing for a resident part
+  uint32_t request = 0;           ///< index of the shard's request; 0 for a resident part
+  std::optional<uint32_t> layer;  ///< layer of a resident part; nothing: the head's
   uint32_t group = 0;
   Landing landing = Landing::kArena;
   bool refinement = false;  ///< a group can be computed without it
@@ -61,10 +61,10 @@ struct ScheduledRead {
   bool refinement = false;
 };
 
-/// Immutable once built; safe to share.
+/// Holds the reads of one run, in order. Immutable once built; safe to share.
 struct LoadSchedule {
   std::vector<ShardRequest> requests;
-  std::vector<ScheduledRead> reads;  ///< in order of need; of a group, refinements last
+  std::vector<ScheduledRead> reads;  ///< in order of need; in a group, refinements last
   std::vector<ScheduledPart> parts;
   /// [requests] The index in `parts` of each of the shard's parts that is read.
   std::vector<PerPart<std::optional<uint32_t>>> places;
@@ -76,12 +76,12 @@ struct LoadSchedule {
 struct ScheduleLimits {
   /// Most bytes of arena; 0: as many as let every read start at once.
   uint64_t arena_bytes = 0;
-  /// Neighbours merge up to this size.
+  /// Bytes up to which neighbours merge into one read.
   uint64_t read_bytes = kDefaultReadBytes;
-  /// More arena rather than an error where one group needs it.
+  /// Whether the arena grows where one group needs more; otherwise that is an error.
   bool grow = false;
-  /// Larger reads gain nothing on any flash measured, delay the first shard of a layer, and waste
-  /// more of the ring where they do not fit its end.
+  /// The default of `read_bytes`. Larger reads gain nothing on any flash measured, delay the first
+  /// shard of a layer, and waste more of the ring where they do not fit its end.
   static constexpr uint64_t kDefaultReadBytes = uint64_t{256} << 10;
   friend bool operator==(const ScheduleLimits&, const ScheduleLimits&) = default;
 };

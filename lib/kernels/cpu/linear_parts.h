@@ -1,4 +1,5 @@
-// What the backends of Linear share: the tile of outputs that a task gathers, and its epilogue.
+// The backends of Linear share the tile of outputs that a task gathers with its epilogue, and the
+// meter of decoding.
 #pragma once
 
 #include <chrono>
@@ -12,8 +13,8 @@
 
 namespace sti {
 
-/// Where a task's outputs [out, out + width) of a group gather: in place, or in the task's own
-/// memory until they are transposed.
+/// Holds the outputs [out, out + width) of a sum that one task computes: in place, or in the task's
+/// own memory until they are transposed.
 struct OutputTile {
   const LinearSum& group;
   uint32_t rows = 0;
@@ -22,15 +23,15 @@ struct OutputTile {
   float* data = nullptr;  ///< [rows, width]; what it holds before the first term is not read
   size_t stride = 0;
 
-  /// `spare` has room for rows * width floats.
+  /// Returns the tile of outputs [out, out + width); `spare` has room for rows * width floats.
   static OutputTile Of(const LinearSum& group, uint32_t rows, uint32_t out, uint32_t width,
                        float* spare);
-  /// Returns what the sums of a term start from: the bias for the first, null for others, which go
-  /// on.
+  /// Returns what a term is added to: the bias for the first term, null for the others, which go on
+  /// from the tile.
   [[nodiscard]] const float* StartOf(const LinearTerm& term) const {
     return &term == group.terms.data() ? group.bias + out : nullptr;
   }
-  /// Does what the epilogue says.
+  /// Applies the epilogue of the sum.
   void Finish(Activation activation) const;
 };
 
@@ -47,16 +48,16 @@ struct alignas(64) DecodeMeter {
     const auto end = std::chrono::steady_clock::now();
     time_us += std::chrono::duration<double, std::micro>(end - begin).count();
   }
-  /// Mean of the meters, which begin again.
+  /// Returns the mean of the meters in microseconds, and sets them back to 0.
   static double Take(std::span<DecodeMeter> meters);
 };
 
-/// Return what Reserve of each backend takes, in bytes.
+/// Return the bytes that Reserve of each backend takes.
 uint64_t NativeLinearRoom(const LinearLimits& limits, uint32_t threads);
 uint64_t PackedLinearRoom(ComputeType type, const LinearLimits& limits, uint32_t threads);
 uint64_t BlasLinearRoom(const LinearLimits& limits);
 
-/// The backends, each in a file of its own; the packed one computes in bf16 or int8.
+/// Make the backends, each in a file of its own; the packed one computes in bf16 or int8.
 std::unique_ptr<Linear> MakeNativeLinear(ThreadPool& pool, Activation activation);
 std::unique_ptr<Linear> MakePackedLinear(ComputeType type, ThreadPool& pool, Activation activation);
 Result<std::unique_ptr<Linear>> MakeBlasLinear(ThreadPool& pool, Activation activation);

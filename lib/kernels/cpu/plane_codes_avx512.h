@@ -18,10 +18,10 @@
 HWY_PUSH_ATTRIBUTES("avx512f,avx512bw,avx512vbmi,gfni")
 namespace sti {
 
-inline constexpr uint64_t kBlockGroups = 8;  ///< of 64 codes, which a block is
+inline constexpr uint64_t kBlockGroups = 8;  ///< groups of 64 codes in a block
 
-// Bytes of eight vectors side by side, then words, then dwords: within each 16 bytes, vector m gets
-// bytes 2 m and 2 m + 1 of all eight.
+// Interleaves the bytes of eight vectors, then words, then dwords: within each 16 bytes, vector m
+// gets bytes 2 m and 2 m + 1 of all eight.
 HWY_INLINE void Interleave(const __m512i (&bytes)[8], __m512i (&out)[kBlockGroups]) {
   __m512i words[2][4];
 #pragma GCC unroll 4
@@ -42,9 +42,10 @@ HWY_INLINE void Interleave(const __m512i (&bytes)[8], __m512i (&out)[kBlockGroup
   }
 }
 
-/// The next 512 codes from byte `at` of each plane on, of which `left` bytes are there: byte i of
-/// each group is its code order[i]. A group is four rows of sixteen codes. Bits of eight planes
-/// become codes by a transposition of 8 x 8 bits, which the CPU has as a product of such matrices.
+/// Writes the next 512 codes, from byte `at` of each plane on, of which `left` bytes are there:
+/// byte i of each group is its code order[i]. A group is four rows of sixteen codes. Bits of eight
+/// planes become codes by a transposition of 8 x 8 bits, which the CPU has as a product of such
+/// matrices.
 template <uint32_t kBits>
 HWY_INLINE void PlaneBlock(const uint8_t* const (&planes)[kBits], uint64_t at, uint64_t left,
                            __m512i order, uint8_t (&codes)[64 * kBlockGroups]) {
@@ -83,8 +84,8 @@ struct CodeOrder {
   alignas(64) uint8_t bytes[64] = {};
 };
 
-/// 64 bits as a mask. Not loaded into it: that takes a slot of the ports that multiply, a move from
-/// a register half of one, and shifting the mask none.
+/// Returns 64 bits as a mask. They go through a register: a load into the mask takes a slot of the
+/// ports that multiply, a move from a register half of one, and shifting the mask none.
 HWY_INLINE __mmask64 LoadMask64(const void* from) {
   uint64_t bits;
   std::memcpy(&bits, from, sizeof(bits));
@@ -93,15 +94,15 @@ HWY_INLINE __mmask64 LoadMask64(const void* from) {
   return mask;
 }
 
-/// The bits from `kFrom` on.
+/// Returns the bits of a mask from `kFrom` on.
 template <uint32_t kFrom>
 HWY_INLINE __mmask64 MaskFrom(__mmask64 mask) {
   if constexpr (kFrom == 0) return mask;
   return _kshiftri_mask64(mask, kFrom);
 }
 
-/// Asks for what codes far ahead are made from. Planes go on from panel to panel, so this spares
-/// the wait at the beginning of each, where the CPU does not foresee it.
+/// Prefetches the bytes of planes that codes far ahead are made from. Planes go on from panel to
+/// panel, so this spares the wait at the beginning of each, where the CPU does not foresee it.
 template <uint32_t kBits>
 HWY_INLINE void FetchPlanes(const uint8_t* const (&planes)[kBits], uint64_t at) {
   constexpr uint64_t kAhead = 512;  // bytes: of each plane half of a panel's, or more

@@ -1,5 +1,5 @@
-// Codes put together from their planes with NEON, sixteen bytes of each plane at a time. For files
-// of that instruction set alone; they are compiled on aarch64 only.
+// Codes put together from their planes with NEON, sixteen bytes of each plane at a time. Only files
+// that are compiled for aarch64 alone include this.
 #pragma once
 
 #include <arm_neon.h>
@@ -18,7 +18,7 @@ HWY_INLINE void ExchangeBits(uint8x16_t& a, uint8x16_t& b) {
   b = vbslq_u8(mask, vshrq_n_u8(a, kShift), b);
   a = low;
 }
-// The same where `b` is zero before.
+// Moves the bits of `a` that are not in the mask to `b`, kShift below; `b` has no other bits then.
 template <uint8_t kMask, int kShift>
 HWY_INLINE void SplitBits(uint8x16_t& a, uint8x16_t& b) {
   const uint8x16_t mask = vdupq_n_u8(kMask);
@@ -54,7 +54,8 @@ HWY_INLINE void TransposeBits(uint8x16_t (&v)[8]) {
   }
 }
 
-/// Byte i of vector j goes to place 8 i + j of all 128: what TransposeBits made, in order.
+/// Moves byte i of vector j to place 8 i + j of all 128, which puts in order what TransposeBits
+/// made.
 HWY_INLINE void InterleaveBytes(uint8x16_t (&v)[8]) {
 #pragma GCC unroll 3
   for (uint32_t level = 0; level < 3; ++level) {

@@ -30,7 +30,8 @@ namespace HWY_NAMESPACE {
 namespace {
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// Codes of kBits bits and the floats that they stand for, 16 or 32 at a time ("a part").
+/// Turns planes into codes of kBits bits, and codes into the floats that they stand for, 16 or 32
+/// codes at a time ("a part").
 template <uint32_t kBits>
 class ByteTables {
  public:
@@ -38,8 +39,8 @@ class ByteTables {
   using V8 = hn::Vec<D8>;
   using DFloat = hn::Repartition<float, D8>;
   using VFloat = hn::Vec<DFloat>;
-  static constexpr uint32_t kPart = hn::MaxLanes(D8());  ///< codes
-  static constexpr uint32_t kVectors = 4;                ///< of floats that a part becomes
+  static constexpr uint32_t kPart = hn::MaxLanes(D8());  ///< codes of a part
+  static constexpr uint32_t kVectors = 4;                ///< vectors of floats that a part becomes
 
   explicit ByteTables(const float* centroids) {
     alignas(64) float all[kEntries * kTables] = {};
@@ -65,7 +66,8 @@ class ByteTables {
     }
   }
 
-  /// Codes [kPart * part, kPart * (part + 1)) of a group, of whose planes `words` are the bits.
+  /// Returns codes [kPart * part, kPart * (part + 1)) of a group whose planes have the bits
+  /// `words`.
   HWY_INLINE V8 Codes(const uint64_t (&words)[kBits], uint32_t part) const {
     const D8 d;
     const hn::Repartition<uint64_t, D8> d64;
@@ -81,7 +83,7 @@ class ByteTables {
     return code;
   }
 
-  /// The floats of a part, in order.
+  /// Looks up the floats of a part, in order.
   HWY_INLINE void Look(V8 codes, VFloat (&out)[kVectors]) const {
     V8 bytes[4];
     LookBytes(codes, bytes);
@@ -104,7 +106,7 @@ class ByteTables {
   }
 
  private:
-  static constexpr uint32_t kEntries = 16;  // of a table
+  static constexpr uint32_t kEntries = 16;  // entries of a table
   static constexpr uint32_t kTables = kBits <= 4 ? 1 : 1U << (kBits - 4);
 
 #if HWY_TARGET == HWY_NEON
@@ -119,7 +121,7 @@ class ByteTables {
  public:
   using Table = std::conditional_t<kTables == 1, uint8x16_t,
                                    std::conditional_t<kTables == 2, uint8x16x2_t, uint8x16x4_t>>;
-  /// The table of the floats' byte `b`: for loops that keep all four in registers.
+  /// Returns the table of the floats' byte `b`, for loops that keep all four in registers.
   HWY_INLINE Table LoadTable(uint32_t b) const {
     const uint8_t* table = tables_[b][0];
     if constexpr (kTables == 1) return vld1q_u8(table);

@@ -1,5 +1,6 @@
-// Packed activations of the terms of a linear map. Terms that read the same rows with the same
-// scales share them: scales belong to a layer's matrix, so all slices of Q do, of K, V, and FFN1.
+// Packed activations are the inputs of a linear map's terms, as low-precision products take them.
+// Terms that read the same rows with the same scales share them. Scales belong to a layer's matrix,
+// so one packed input serves Q in all slices, and so for K, V and FFN1.
 #pragma once
 
 #include <cstdint>
@@ -13,14 +14,14 @@
 
 namespace sti {
 
-/// The input of terms: its first `fused` rows in `leading`, all others in `rows`.
+/// Holds the packed input of terms: its first `fused` rows in `leading`, all others in `rows`.
 struct PackedInput {
   PackedRows leading;
   PackedRows rows;
   uint32_t fused = 0;
 };
 
-/// One thread at a time; the pool outlives it.
+/// Packs the inputs of terms into one buffer. One thread at a time; the pool outlives it.
 class PackedActivations {
  public:
   PackedActivations(ComputeType type, ThreadPool& pool) : type_(type), pool_(pool) {}
@@ -38,7 +39,7 @@ class PackedActivations {
 
  private:
   struct Entry {
-    const LinearTerm* term;  ///< the first that has this input
+    const LinearTerm* term;  ///< the first term that has this input
     PackedInput input;
   };
 
@@ -50,7 +51,7 @@ class PackedActivations {
   ComputeType type_;
   ThreadPool& pool_;
   AlignedBuffer buffer_;
-  uint64_t used_ = 0;  ///< of the buffer, in bytes
+  uint64_t used_ = 0;  ///< bytes of the buffer that are taken
   std::vector<Entry> entries_;
   uint32_t rows_ = 0;
   bool fusing_ = false;

@@ -46,14 +46,14 @@ struct LoaderOptions {
 /// The purpose of what the lane reads next.
 struct LaneJob {
   RouteId route;
-  const Grid<uint32_t>& bits;         ///< that the route computes with
-  std::span<const ShardAtBits> keep;  ///< in the buffer when the job is done
-  bool evict = false;                 ///< others leave the buffer then
+  const Grid<uint32_t>& bits;         ///< [n, m] bits that the route computes with
+  std::span<const ShardAtBits> keep;  ///< shards in the buffer when the job is done
+  bool evict = false;                 ///< all other shards leave the buffer then
   bool degrade = false;               ///< refinements are read apart, and may be left out
-  bool only_ahead = false;            ///< for the buffer alone
+  bool only_ahead = false;            ///< the lane reads for the buffer alone
 };
 
-/// The lane, and the memory it reads into. One thread at a time.
+/// Owns the lane, and the memory that it reads into. One thread at a time.
 class Loader {
  public:
   /// `file` and `resident` outlive the loader. UsePlan comes before all else.
@@ -107,12 +107,13 @@ class Loader {
   ContainerFile& file_;
   ResidentModel& resident_;
   const LoaderOptions options_;
-  ScheduleLimits limits_;  ///< of the plan
+  ScheduleLimits limits_;  ///< limits of the plan's schedules
   uint32_t depth_ = BlockReader::kDefaultDepth;
   PreloadBuffer buffer_;
   AlignedBuffer arena_;  ///< as large as the largest job has needed
   LaneState state_ = LaneState::kIdle;
-  RouteId route_;  ///< of the last job, as are the next four
+  /// The last job: its route, whether it may degrade, what it evicts and keeps, and its schedule.
+  RouteId route_;
   bool degrade_ = false;
   bool evict_ = false;
   std::vector<ShardAtBits> keep_;

@@ -1,4 +1,5 @@
-// The shards that stay in memory (STI 5.4), shared by all routes of a pipeline.
+// The preload buffer holds the shards that stay in memory (STI 5.4), shared by all routes of a
+// pipeline.
 //
 // Every shard that a plan may ever hold has its place from the start, for each of its parts; only
 // what is held occupies memory. So a shard grows by its missing planes where it lies, and gives its
@@ -18,12 +19,13 @@
 
 namespace sti {
 
-/// The buffer. One thread at a time; what is read into span() belongs to the reader meanwhile.
+/// Holds shards, each at its place. One thread at a time; what is read into span() belongs to the
+/// reader meanwhile.
 class PreloadBuffer {
  public:
   PreloadBuffer() = default;
-  /// Places for the shards of `plan`, at the most bits that it or a turn of it runs. FindPlanFault
-  /// finds none.
+  /// Gives places to the shards of `plan`, at the most bits that it or a turn of it runs.
+  /// FindPlanFault finds no fault in the plan.
   PreloadBuffer(const ContainerIndex& index, const Plan& plan);
 
   /// Returns the parts held of a shard; none of one that has no place here.
@@ -56,7 +58,7 @@ class PreloadBuffer {
     ShardId id;
     HeldParts held;
     PartSet placed;
-    uint64_t first = 0;  ///< of its places
+    uint64_t first = 0;  ///< first byte of its places in the space
     uint64_t size = 0;
   };
   [[nodiscard]] const Entry* Find(ShardId id) const;

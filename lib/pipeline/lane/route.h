@@ -27,10 +27,10 @@ namespace sti {
 
 /// The purpose of one job of the lane.
 struct RouteNeed {
-  const Grid<uint32_t>& bits;         ///< that it computes with
-  std::span<const ShardAtBits> keep;  ///< in the buffer afterwards, at no more bits than `bits`
+  const Grid<uint32_t>& bits;         ///< [n, m] bits that the job computes with
+  std::span<const ShardAtBits> keep;  ///< shards in the buffer afterwards, at most at these bits
   bool only_ahead = false;            ///< nothing is computed: only what stays is read
-  bool refinements_apart = false;     ///< so that they can be left out
+  bool refinements_apart = false;     ///< refinements are read apart, so that they can be left out
   ScheduleLimits limits;
 };
 
@@ -53,9 +53,10 @@ class Route {
   [[nodiscard]] std::span<const uint8_t> ResidentBytes(uint32_t group,
                                                        std::span<const uint8_t> arena) const;
 
+  /// Holds the views of one layer's shards; valid until the next ViewLayer.
   struct Layer {
     std::span<const ShardView> views;
-    std::span<const uint32_t> slices;  ///< of each view
+    std::span<const uint32_t> slices;  ///< [views] stored slice of each
   };
   /// Views the k-th layer's shards: at the planned bits, or at fewer where `arrived` (see
   /// IoLane::TakeArrived) lacks planes; a shard without its base is left out, and so are shards
@@ -68,10 +69,10 @@ class Route {
   [[nodiscard]] RouteId id() const { return id_; }
   [[nodiscard]] const Plan& plan() const { return *plan_; }
   [[nodiscard]] Pace& pace() { return pace_; }
-  /// Whoever reads by the schedule holds it: the next Prepare makes another.
+  /// Returns the schedule. Whoever reads by it holds it, since the next Prepare makes another.
   [[nodiscard]] std::shared_ptr<const LoadSchedule> schedule() const { return schedule_; }
   [[nodiscard]] uint32_t layers() const { return static_cast<uint32_t>(plan_->layers.size()); }
-  /// The groups of the schedule: a layer each, and the head.
+  /// Returns the number of groups of the schedule: one for each layer, and one for the head.
   [[nodiscard]] uint32_t groups() const { return layers() + 1; }
   /// Returns whether some shard of the layer can be computed from what is held.
   [[nodiscard]] bool HoldsBase(uint32_t k, const PreloadBuffer& buffer) const;
