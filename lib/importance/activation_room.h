@@ -1,4 +1,5 @@
-// How much of a chunk is computed at once, so that activations stay within a bound.
+// Bounds the memory of activations: decides how much of a chunk is computed at once, and holds the
+// buffers for that.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +10,7 @@
 
 namespace sti {
 
-/// Buffers of one measurement, all of them taken at once.
+/// Holds the buffers of one measurement, all of them allocated at once.
 class ActivationRoom {
  public:
   /// Takes as much as `limit_bytes` allows and the chunks can use, at least what one sequence
@@ -17,19 +18,19 @@ class ActivationRoom {
   ActivationRoom(LayerRunner& runner, std::span<const ExampleBatch> chunks, size_t branches,
                  uint64_t limit_bytes);
 
-  /// Tokens that are computed at once, copies included; no sequence has more.
+  /// Returns the tokens that are computed at once, copies included; no sequence has more.
   [[nodiscard]] uint32_t rows() const { return rows_; }
-  /// Bytes of all buffers, those of the runner included.
+  /// Returns the bytes of all buffers, those of the runner included.
   [[nodiscard]] uint64_t bytes() const { return bytes_; }
-  /// Bytes that the longest sequence needs alone: no bound below it can be kept.
+  /// Returns the bytes that the longest sequence needs alone: no bound below it can be kept.
   [[nodiscard]] uint64_t least_bytes() const { return least_bytes_; }
 
-  /// A chunk in ranges of whole sequences of at most rows() tokens.
+  /// Splits a chunk into ranges of whole sequences, each range of at most rows() tokens.
   [[nodiscard]] std::vector<SequenceRange> Split(const ExampleBatch& chunk) const;
 
   std::vector<float> base;          ///< [rows, d] input of some layer, all at the fewest bits
-  std::vector<float> contexts;      ///< [rows, d] of all slices
-  std::vector<float> own_context;   ///< [rows, head_dim] of the raised slice
+  std::vector<float> contexts;      ///< [rows, d] contexts of all slices
+  std::vector<float> own_context;   ///< [rows, head_dim] context of the raised slice
   std::vector<float> hidden;        ///< [rows, d]
   std::vector<float> last_context;  ///< [sequences, d]
   std::vector<float> firsts;        ///< [sequences, d]
@@ -45,7 +46,7 @@ class ActivationRoom {
 
   ModelShape shape_;
   LengthRange lengths_;
-  uint64_t chunk_tokens_ = 0;  // of the largest
+  uint64_t chunk_tokens_ = 0;  // tokens of the largest chunk
   size_t branch_count_ = 0;
   uint32_t rows_ = 0;
   bool holds_inputs_ = false;

@@ -1,10 +1,10 @@
 // Measures one chunk of examples at a time: the base, raised shards, submodels.
 //
-// What is computed once and what again (the same bits as plain evaluations, far fewer operations):
-// layers below a raised one, for all shards above them; in the raised layer queries, keys, values
-// and attention of all slices but the raised one; of the last layer nothing but the first tokens,
-// which are all that the head looks at. What remains is mostly layers above the raised one, whose
-// every number differs.
+// Evaluations share what they have in common, which gives the bits of plain evaluations with far
+// fewer operations. Computed once are layers below a raised one, for all shards above them, and in
+// the raised layer queries, keys, values and attention of all slices but the raised one. The last
+// layer computes nothing but the first tokens, which are all that the head looks at. What remains
+// is mostly layers above the raised one, whose every number differs.
 //
 // Two further ideas save nothing and are left out. Stopping early where accuracy can no longer
 // change the ranking: of 144 scores on 872 examples many differ by one example or none, so ties
@@ -28,20 +28,21 @@
 
 namespace sti {
 
-/// One thread at a time.
+/// Measures one chunk after another. One thread at a time.
 class ChunkMeter {
  public:
   ChunkMeter(LayerRunner& runner, ActivationRoom& room, ChunkJudge judge, CancelCheck cancelled);
 
   /// Takes the chunk that later calls are about, which outlives them, and runs the base.
   [[nodiscard]] Status Begin(const ExampleBatch& chunk);
+  /// Adds the chunk's outcomes with every shard at its fewest bits to `tally`.
   void TallyBase(Tally* tally) const;
 
   /// Raises slices [first, end) of a layer, each to each of `bits`: `tallies` [slices, bits].
   [[nodiscard]] Status Raise(uint32_t layer, uint32_t first, uint32_t end,
                              std::span<const uint32_t> bits, Tally* tallies);
 
-  /// `cells` has all of SubmodelPlan::cells.
+  /// Runs the submodels of a sweep, and adds their outcomes to `cells`, [SubmodelPlan::cells].
   [[nodiscard]] Status RunSweep(const SubmodelSweep& sweep, Tally* cells);
 
  private:
@@ -72,10 +73,10 @@ class ChunkMeter {
   const ExampleBatch* chunk_ = nullptr;
   std::vector<SequenceRange> ranges_;
   std::vector<Outcome> base_;  // [sequences]
-  // Which range and layer room_.base holds the input of.
+  // The range and the layer whose input room_.base holds.
   size_t base_range_ = SIZE_MAX;
   uint32_t base_layer_ = 0;
-  // Which range and layer room_.contexts is of.
+  // The range and the layer whose contexts room_.contexts holds.
   size_t context_range_ = SIZE_MAX;
   uint32_t context_layer_ = 0;
 };

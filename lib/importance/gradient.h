@@ -1,9 +1,9 @@
-// The backward pass, as far as measuring needs it: how the loss of each example changes when the
-// weights of a slice do. No gradient of a weight is ever made.
+// The backward pass, as far as measuring needs it, says how the loss of each example changes when
+// the weights of a slice do. No gradient of a weight is ever made.
 //
 // With y = x W^T and g the gradient at y, weights W + D change the loss by <g, x D^T>, to first
-// order. That is one more product a matrix, and its rows belong to examples, so that each example
-// keeps its own figure.
+// order. That takes one more product a matrix, and its rows belong to examples, so that each
+// example keeps its own figure.
 #pragma once
 
 #include <cstdint>
@@ -18,14 +18,14 @@
 
 namespace sti {
 
-/// One forward and one backward pass over one batch at a time. Everything is fp32 and native; an
-/// example's values have the same bits whatever the thread count and whatever shares its batch.
+/// Runs one forward and one backward pass over one batch at a time. Everything is fp32 and native;
+/// an example's values have the same bits whatever the thread count and whatever shares its batch.
 /// One thread at a time; the pool outlives it. Sizes are trusted.
 class GradientRun {
  public:
   GradientRun(const ModelInfo& info, ThreadPool& pool);
 
-  /// Bytes kept for each token of a batch.
+  /// Returns the bytes kept for each token of a batch.
   [[nodiscard]] static uint64_t BytesPerToken(const ModelShape& shape);
 
   /// Takes the batch that later calls are about, whose offsets outlive them.
@@ -36,24 +36,26 @@ class GradientRun {
   void Forward(uint32_t layer, const DenseLayer& weights, const LayerParameters& parameters,
                float* hidden);
 
-  /// Pooler and classifier on each sequence's first token: `logits` [sequences, labels].
+  /// Computes pooler and classifier on each sequence's first token: `logits` [sequences, labels].
   void Head(const HeadParameters& parameters, const float* hidden, float* logits);
 
   /// Begins the backward pass with the gradient at the logits [sequences, labels], after Head.
   void BeginBackward(const HeadParameters& parameters, std::span<const float> logit_gradient);
 
-  /// From the gradient at a layer's output to that at its input. Layers in descending order.
+  /// Goes from the gradient at a layer's output to that at its input. Layers in descending order.
   void Backward(uint32_t layer, const DenseLayer& weights, const LayerParameters& parameters);
 
-  /// After Backward of a layer: how each example's loss changes, to first order, when the weights
-  /// of each slice of that layer change by its share of `change`: `out` [sequences, M].
+  /// Computes how each example's loss changes, to first order, when the weights of each slice
+  /// change by its share of `change`: `out` [sequences, M]. The layer is the last one that Backward
+  /// took.
   void Derivatives(const DenseLayer& change, double* out);
 
-  /// The gradient at the input of the last layer that Backward took, [tokens, d].
+  /// Returns the gradient at the input of the last layer that Backward took, [tokens, d].
   [[nodiscard]] std::span<const float> gradient() const;
 
  private:
-  /// The numbers that the forward pass keeps of a layer; d a token unless said.
+  /// Holds the numbers that the forward pass keeps of a layer, [tokens, d] each unless said
+  /// otherwise.
   struct Tape {
     std::vector<float> input;
     std::vector<float> queries;
@@ -61,17 +63,18 @@ class GradientRun {
     std::vector<float> values;
     std::vector<float> context;
     std::vector<float> attention_sum;  ///< what the first norm takes
-    std::vector<float> inner;          ///< f a token: what the activation takes
+    std::vector<float> inner;          ///< [tokens, f] what the activation takes
     std::vector<float> output_sum;     ///< what the second norm takes
   };
-  /// Gradients at what the linear maps of a layer give out.
+  /// Holds the gradients at the outputs of a layer's linear maps, [tokens, d] each unless said
+  /// otherwise.
   struct Gradients {
     std::vector<float> queries;
     std::vector<float> keys;
     std::vector<float> values;
-    std::vector<float> output;  ///< of O
-    std::vector<float> inner;   ///< f a token: of FFN1
-    std::vector<float> ffn;     ///< of FFN2
+    std::vector<float> output;  ///< at the output of O
+    std::vector<float> inner;   ///< [tokens, f] at the output of FFN1
+    std::vector<float> ffn;     ///< at the output of FFN2
   };
 
   void Apply(const float* in, const DenseMatrix& matrix, const std::vector<float>& bias,
@@ -94,14 +97,14 @@ class GradientRun {
   Batch batch_;
   std::vector<Tape> tapes_;
   Gradients gradients_;
-  std::vector<float> pooled_;    ///< of ClassifierHead: [sequences, d] after the activation first
+  std::vector<float> pooled_;    ///< [sequences, d] pooler's output, then ClassifierHead's scratch
   std::vector<float> gradient_;  ///< [tokens, d] at the input of the layer above
-  std::vector<float> attended_;  ///< [tokens, d] output of the first norm, of the layer at hand
-  std::vector<float> active_;    ///< [tokens, f] output of the activation, likewise
+  std::vector<float> attended_;  ///< [tokens, d] output of the first norm in the layer at hand
+  std::vector<float> active_;    ///< [tokens, f] output of the activation in the layer at hand
   std::vector<float> product_;   ///< [tokens, f]
   std::vector<float> keys_turned_;  ///< [d, tokens]
   std::vector<float> scores_;       ///< scratch of attention
-  const Tape* current_ = nullptr;   ///< of the layer that Backward took last
+  const Tape* current_ = nullptr;   ///< tape of the layer that Backward took last
 };
 
 }  // namespace sti

@@ -1,4 +1,5 @@
-// What a measurement and an estimate of importance are asked for alike.
+// A measurement of importance and an estimate of it begin alike: they check what they are asked
+// for, and describe it as a job.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +17,7 @@
 
 namespace sti {
 
-/// DataError if no shard can be raised, or examples or their labels are missing.
+/// Returns a DataError if no shard can be raised, or examples or their labels are missing.
 Status CheckRequest(const ContainerFile& file, std::span<const Example> examples,
                     const ImportanceOptions& options);
 
@@ -24,7 +25,7 @@ Status CheckRequest(const ContainerFile& file, std::span<const Example> examples
 /// ascending.
 std::vector<uint32_t> RaisedBits(const ContainerIndex& index, bool gains);
 
-/// The job on `batches`, of one unit and no submodels unless the caller says more.
+/// Returns the job on `batches`, with one unit and without submodels; a measurement sets its own.
 ImportanceJob JobOf(const ContainerIndex& index, std::span<const ExampleBatch> batches,
                     const ImportanceOptions& options, const std::string& kernel);
 

@@ -1,4 +1,4 @@
-// What the examples of a chunk are judged by: their labels, or for kl the full model's logits.
+// Judges the examples of a chunk: by their labels, or for kl by the full model's logits.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@
 
 namespace sti {
 
-/// One thread at a time. For kl, right is the full model's label (or set of labels), and the loss
-/// is the divergence from its logits.
+/// Judges one chunk at a time. For kl, the full model's label (or set of labels) counts as right,
+/// and the loss is the divergence from its logits. One thread at a time.
 class ChunkJudge {
  public:
   ChunkJudge(Metric metric, const ModelInfo& info, std::string name)
@@ -26,11 +26,13 @@ class ChunkJudge {
 
   [[nodiscard]] bool needs_reference() const { return metric_ == Metric::kKl; }
 
-  /// A chunk from now on; for kl it takes the full model's logits, range by range.
+  /// Begins with a chunk, which outlives its use. For kl, AddReference then takes the full model's
+  /// logits, range by range.
   void Begin(const ExampleBatch& chunk);
   void AddReference(std::span<const float> logits);
 
-  /// Sequence `s` of the chunk, by its logits [labels]. DataError if its loss is not a number.
+  /// Judges sequence `s` of the chunk by its `logits` [labels]. DataError if its loss is not a
+  /// number.
   [[nodiscard]] Result<Outcome> Of(uint32_t s, std::span<const float> logits) const;
 
  private:

@@ -1,4 +1,5 @@
-// Shard importance (STI 5.2): every shard at its fewest bits but one at its most, on a dev set.
+// Measures shard importance (STI 5.2): how well a model answers a dev set with every shard at its
+// fewest bits but one at its most.
 #pragma once
 
 #include <cstdint>
@@ -19,6 +20,7 @@
 
 namespace sti {
 
+/// Says what is measured, and within which bounds.
 struct ImportanceOptions {
   Metric metric = Metric::kAccuracy;
   uint32_t threads = 1;
@@ -27,7 +29,7 @@ struct ImportanceOptions {
   bool submodels = false;  ///< also measure Importance::submodels
   bool gains = false;      ///< also measure Importance::gains
   ComputeType compute = ComputeType::kFp32;
-  uint64_t cache_bytes = uint64_t{256} << 20;  ///< bound of what activations take
+  uint64_t cache_bytes = uint64_t{256} << 20;  ///< bound of the activations' memory
   uint32_t part = 1;                           ///< 1 to parts
   uint32_t parts = 1;
   const ImportancePart* resume = nullptr;  ///< what an earlier run of this part has done
@@ -43,22 +45,23 @@ inline constexpr uint64_t kProgressFlops = 1'000'000;
 /// The work that a measurement took, in floating-point operations (importance/flops.h).
 struct ImportanceWork {
   uint64_t flops = 0;         ///< done
-  uint64_t plain_flops = 0;   ///< of plain evaluations, one for each shard, bitwidth and submodel
-  uint64_t padded_flops = 0;  ///< of the same with every example padded to 128 tokens
+  uint64_t plain_flops = 0;   ///< plain evaluations, one for each shard, bitwidth and submodel
+  uint64_t padded_flops = 0;  ///< plain evaluations with every example padded to 128 tokens
   uint64_t held_bytes = 0;    ///< activations and working buffers
   uint64_t least_bytes = 0;   ///< the lowest bound that can be kept: what the longest example needs
 };
 
-/// Scores every shard, with gains at every bitwidth; a part of the work if options say so. Examples
-/// of a multi-label model count as Judge and Divergence say, with a threshold of 0.5. Needs labels
-/// on all examples, unless the metric is kl. The same result for any thread count and any
-/// cache_bytes, resumed or not. `work` may be null.
+/// Scores every shard, with gains at every bitwidth; does one part of the work if options say so. A
+/// multi-label model's examples count as Judge and Divergence say, with a threshold of 0.5. Needs
+/// labels on all examples, unless the metric is kl. Gives the same result for any thread count and
+/// any cache_bytes, resumed or not. `work` may be null.
 Result<ImportancePart> MeasureImportancePart(ContainerFile file, const Tokenizer& tokenizer,
                                              std::span<const Example> examples,
                                              const ImportanceOptions& options,
                                              ImportanceWork* work = nullptr);
 
-/// The whole of it.
+/// Does the whole of the work, and returns the importance. Errors are those of
+/// MeasureImportancePart.
 Result<Importance> MeasureImportance(ContainerFile file, const Tokenizer& tokenizer,
                                      std::span<const Example> examples,
                                      const ImportanceOptions& options,

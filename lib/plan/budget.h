@@ -20,7 +20,7 @@ namespace sti {
 /// Two times closer than a nanosecond are equal: sums of measured times carry rounding.
 inline constexpr double kTimeTolerance_us = 1e-3;
 
-/// What the shards of one submodel may take.
+/// Holds the bounds on what the shards of one submodel may take.
 struct Budget {
   ComputeLane lane;
   std::optional<double> target_us;      ///< T; without it only memory limits
@@ -44,8 +44,8 @@ std::vector<double> ResidentIo(const ComputeLane& lane);
 /// AIB(k) = AIB(k-1) + layer; then every layer's IO is deducted from its own AIB and all later
 /// ones. A difference within the tolerance is 0.
 ///
-/// `layer_io_us` has one entry a layer, of every shard chosen there, and `bonus_us` is the IO time
-/// of those that are preloaded. To decide whether a plan is in time pass a bonus of 0 and the IO of
+/// `layer_io_us` has one entry a layer, of every shard chosen there, and `bonus_us` is what the
+/// preloaded ones take of it. To decide whether a plan is in time pass a bonus of 0 and the IO of
 /// shards that are not preloaded: this is equal where every preloaded shard belongs to layer 0, as
 /// in STI Figure 6, and stricter elsewhere, since the bonus of a later layer's shard buys an
 /// earlier layer no time.

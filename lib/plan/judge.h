@@ -1,7 +1,7 @@
-// What a plan will do: its budgets, latency and memory, computed from the plan alone. The planner
-// takes every number of a plan from here, and so does a check of a plan that somebody edited, so
-// that each number has one meaning. A *verdict* holds the numbers of a plan, of one of its
-// variants, or of one of its turns.
+// Judges what a plan will do: computes its budgets, latency and memory from the plan alone. The
+// planner takes every number of a plan from here, and so does a check of a plan that somebody
+// edited, so that each number has one meaning. A *verdict* holds the numbers of a plan, of one of
+// its variants, or of one of its turns.
 #pragma once
 
 #include <cstdint>
@@ -16,27 +16,29 @@
 
 namespace sti {
 
+/// Holds the numbers of a plan, of one of its variants, or of one of its turns.
 struct Verdict {
   bool valid = false;
   bool fits_memory = true;
-  std::string problem;         ///< empty if valid, else the first reason
-  std::vector<double> aib_us;  ///< [n]; empty for load-exec and preload; slack 0 without a target
-  std::optional<double> slack_us;  ///< none of a turn
+  std::string problem;  ///< empty if valid, else the first reason
+  /// [n] AIBs, with slack 0 where there is no target; empty for load-exec and preload.
+  std::vector<double> aib_us;
+  std::optional<double> slack_us;  ///< nothing for a turn
   double latency_us = 0;           ///< by medians
   double p99_us = 0;               ///< by p99
   double deciding_latency_us = 0;  ///< by the risk that decides
-  uint64_t peak_bytes = 0;         ///< not of a turn
+  uint64_t peak_bytes = 0;         ///< bytes of the whole process; 0 for a turn
   uint64_t preload_bytes = 0;
-  uint64_t parameter_bytes = 0;  ///< of all shards; of a turn what it reads
-  /// Of streamed shards: what delays none of the plan, its variants and its turns, or what the
-  /// memory leaves. Latencies count on it. Not of a turn.
+  uint64_t parameter_bytes = 0;  ///< bytes of all shards; for a turn, of its reads
+  /// Bytes of staging for streamed shards, which latencies count on: enough to delay none of the
+  /// plan, its variants and its turns, or what the memory leaves. 0 for a turn.
   uint64_t staging_bytes = 0;
-  std::optional<PlanTimes> times;  ///< none of a turn
+  std::optional<PlanTimes> times;  ///< nothing for a turn
   std::optional<double> loss;      ///< predicted, where the importance file holds A(n, m)
   std::optional<double> accuracy;
 };
 
-/// A plan, its variants and its turns, each judged.
+/// Holds the verdicts on a plan, its variants and its turns.
 struct Verdicts {
   Verdict plan;
   std::vector<Verdict> variants;

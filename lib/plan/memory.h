@@ -1,7 +1,7 @@
-// What a process takes before its shards. A running process holds its code and libraries, the open
-// model (resident parts, tokenizer), what a run works in, the preloaded shards, and the arena of
-// streamed ones. Shards are counted where they are planned; the rest comes from the input, whose
-// numbers are told by the code that lays that memory out.
+// Counts the memory that a process takes before its shards. A running process holds its code and
+// libraries, the open model (resident parts, tokenizer), what a run works in, the preloaded shards,
+// and the arena of streamed ones. Shards are counted where they are planned; the rest comes from
+// the input, whose numbers are told by the code that lays that memory out.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@ namespace sti {
 /// through layers of `width` slices.
 uint64_t BytesBeforeShards(const MemoryBeforeShards& memory, uint32_t length, uint32_t width);
 
-/// Returns the same number for a plan and its variants, which share one working memory: the longest
-/// input and the widest layer of any of them.
+/// Returns the memory of a process before shards, in bytes, for a plan and its variants. They share
+/// one working memory, which fits the longest input and the widest layer of any of them.
 uint64_t BytesBeforeShards(const MemoryBeforeShards& memory, const Plan& plan);
 
 /// Returns the bytes left for preloaded and staged shards; nothing if memory is not bounded.

@@ -1,6 +1,6 @@
-// What a planner is given. A *request* is what a person asks for; an *input* is what is known of
-// the model and the device. Every other header of this room stands on these two, and the planner on
-// top of all. What depends on an input takes it checked.
+// A planner is given a *request*, which is what a person asks for, and an *input*, which is what is
+// known of the model and the device. Every other header of this room stands on these two, and the
+// planner on top of all. What depends on an input takes it checked.
 #pragma once
 
 #include <cstdint>
@@ -19,10 +19,10 @@
 
 namespace sti {
 
-/// All that judging a plan takes beside the plan.
+/// Holds all that judging a plan takes beside plan and input.
 struct Judging {
   Risk risk = Risk::kP99;                ///< times that decide what is in time
-  std::optional<uint64_t> memory_bytes;  ///< of the whole process
+  std::optional<uint64_t> memory_bytes;  ///< bound for the whole process; nothing: none
   bool interpolate = false;              ///< estimate T_comp of widths between profiled ones
 };
 
@@ -50,16 +50,17 @@ struct PlanRequest {
   std::optional<uint64_t> turn_bytes;  ///< buffer between turns, at least S; absent: S
   double similar = 0.2;          ///< how much fewer shards still are "a similar number" (STI 5.3)
   bool allow_untrained = false;  ///< plan submodels of a model that was not trained for them
-  uint64_t seed = 0;             ///< of kRandom
-  /// Predict a process start to its label: everything else that is loaded, in the order of need, is
-  /// in the plan's times too. Without preload, turns and lead time, and not with kPreload.
+  uint64_t seed = 0;             ///< seed of the strategy kRandom
+  /// Whether times count from process start to label: all else that is loaded, in the order of
+  /// need, is in the plan's times too. Such a plan has no preload, turns or lead time, and its
+  /// strategy is not kPreload.
   bool cold = false;
-  /// STI Table 7: start with all shards at the fewest bits and raise shards to 6 bits until this
-  /// many further bytes are spent.
+  /// Bytes of STI Table 7: start with all shards at the fewest bits and raise shards to 6 bits
+  /// until this many further bytes are spent.
   std::optional<uint64_t> io_budget_bytes;
 };
 
-/// Bytes that a process reads once beside shards, each part in whole blocks.
+/// Holds the bytes that a process reads once beside shards, each part in whole blocks.
 struct ColdBytes {
   uint64_t index = 0;            ///< header and index
   uint64_t vocabulary = 0;       ///< merges of its tokens included
@@ -68,12 +69,13 @@ struct ColdBytes {
   std::vector<uint64_t> layers;  ///< [N] resident parts: biases and norms
 };
 
-/// What a process holds before shards, in bytes. Whoever lays memory out tells these numbers; they
-/// depend on model and profile alone, so that a plan is the same on every machine.
+/// Holds the bytes that a process takes before shards. Whoever lays memory out tells these numbers;
+/// they depend on model and profile alone, so that a plan is equal on every machine.
 struct MemoryBeforeShards {
   uint64_t process = 0;   ///< code, libraries, stacks; 0: not known
-  uint64_t resident = 0;  ///< of an open model: biases, norms, head and tokenizer
-  /// What a run works in, for inputs of so many tokens through layers of so many slices; pure.
+  uint64_t resident = 0;  ///< biases, norms, head and tokenizer of an open model
+  /// Returns the bytes that a run works in, for inputs of `tokens` tokens through layers of `width`
+  /// slices; pure.
   std::function<uint64_t(uint32_t tokens, uint32_t width)> working = nullptr;
 };
 

@@ -1,5 +1,5 @@
-// What other targets and preload buffers would give: plans over a grid, and the *front*, the plans
-// that nobody should prefer another to.
+// A sweep shows what other targets and preload buffers would give: it plans over a grid of both,
+// and finds the *front*, the plans that nobody should prefer another to.
 #pragma once
 
 #include <cstdint>
@@ -14,22 +14,23 @@
 
 namespace sti {
 
-/// One target with one preload buffer.
+/// Holds the plan for one target with one preload buffer.
 struct SweepCell {
   double target_us = 0;
   uint64_t preload_bytes = 0;
   std::optional<Plan> plan;      ///< nothing where no plan meets the target
-  std::optional<Error> problem;  ///< why not, with what it would take
-  double mean_bits = 0;          ///< of the plan's shards
+  std::optional<Error> problem;  ///< why there is no plan, with what it would take
+  double mean_bits = 0;          ///< mean over the plan's shards
   /// Predicted accuracy, 0 to 1, where every plan of the grid has it; else shards x mean bits.
   double quality = 0;
-  /// No other plan is at least as good in quality (but for 0.05 %), median latency and peak memory,
-  /// and better in one of them.
+  /// Whether no other plan is at least as good in quality (but for 0.05 %), median latency and peak
+  /// memory, and better in one of them.
   bool on_front = false;
 };
 
+/// Holds all cells of a sweep.
 struct SweepGrid {
-  bool has_accuracy = false;
+  bool has_accuracy = false;     ///< whether `quality` is an accuracy
   std::vector<SweepCell> cells;  ///< by target, then preload, both ascending
 };
 

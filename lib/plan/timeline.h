@@ -1,4 +1,5 @@
-// What a plan does when, for pictures of it: the play of its two lanes, with names.
+// A timeline says what a plan does when, for pictures of it: it is the play of its two lanes, with
+// names.
 #pragma once
 
 #include <cstdint>
@@ -15,13 +16,14 @@ namespace sti {
 /// A LaneSpan with its names.
 struct PlanEvent {
   LaneSpan::Kind kind = LaneSpan::Kind::kRows;
-  /// Of a load its shard; of a layer, and of a layer's resident part, the layer alone. 0 for the
-  /// part of the head.
+  /// The shard of a load; the layer alone of a layer, and of a layer's resident part; all 0 for
+  /// other events.
   ShardAtBits shard;
   double start_us = 0;
   double end_us = 0;
 };
 
+/// Holds the events of one run under a plan.
 struct PlanTimeline {
   std::vector<PlanEvent> events;  ///< each lane's in order of time
   double latency_us = 0;          ///< when the last compute event ends

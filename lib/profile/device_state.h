@@ -1,4 +1,4 @@
-// Clock and temperature of the cores that are measured, as Linux tells them.
+// Reads clock and temperature of the cores that are measured, as Linux tells them.
 #pragma once
 
 #include <cstdint>
@@ -11,17 +11,17 @@
 
 namespace sti {
 
-/// The lowest and the highest current clock in kHz of some cores; both 0 where the system does not
-/// tell. `folder` has one folder a core, cpu0 and on.
+/// The lowest and the highest current clock of some cores; both 0 where the system does not tell.
 struct ClockRange {
   uint64_t min_khz = 0;
   uint64_t max_khz = 0;
 };
+/// Returns the range of the clocks of `cores`; `folder` has one folder a core, cpu0 and on.
 ClockRange ClocksOf(std::span<const uint32_t> cores,
                     const std::string& folder = "/sys/devices/system/cpu");
 
-/// The hottest thermal zone in degrees Celsius whose type says that it is a processor's (cpu, soc,
-/// x86_pkg, package); 0 where there is none.
+/// Returns the degrees Celsius of the hottest thermal zone whose type says that it is a processor's
+/// (cpu, soc, x86_pkg, package); 0 where there is none.
 double HottestCelsius(const std::string& folder = "/sys/class/thermal");
 
 /// Follows a measurement: made before it, Look called during it, Finish after it. One thread.
@@ -30,9 +30,10 @@ class StateWatch {
   explicit StateWatch(std::span<const uint32_t> cores,
                       std::string cpu_folder = "/sys/devices/system/cpu",
                       std::string thermal_folder = "/sys/class/thermal");
+  /// Takes note of the fastest core's clock, since idle cores slow down.
   void Look();
-  /// Of each look the fastest core counts, since idle ones slow down: the lowest and the highest of
-  /// these; the first temperature and the last.
+  /// Returns the lowest and the highest clock that Look noted, and the first temperature and the
+  /// last.
   ThermalState Finish();
 
  private:

@@ -1,4 +1,4 @@
-// What loading a layer reads, for timing it and for reading beside what is timed.
+// Lists the reads that loading a layer takes, for timing them and for reading beside what is timed.
 #pragma once
 
 #include <cstdint>
@@ -10,19 +10,20 @@
 
 namespace sti {
 
-/// Reads of a whole layer, each shard's on its own: neighbours at other bits do not merge in a run
-/// either. Only `offset`, `length` and `place` of a read are set.
+/// Holds the reads of a whole layer, each shard's on its own, since neighbours at other bits do not
+/// merge in a run either. Only `offset`, `length` and `place` of a read are set.
 struct LayerReads {
   std::vector<ScheduledRead> reads;
-  uint64_t bytes = 0;  ///< of all; what they need in memory
+  uint64_t bytes = 0;  ///< bytes of all reads, and of the memory that they need
 };
 
-/// All slices at `bits`, which the container offers; neighbouring parts merge up to `read_bytes`.
+/// Returns the reads of all slices at `bits`, which the container offers; neighbouring parts of a
+/// shard merge up to `read_bytes`.
 Result<LayerReads> ReadsAtBits(const ContainerIndex& index, uint32_t layer, uint32_t bits,
                                uint32_t read_bytes);
 
-/// One plane of every slice, which is what a later turn adds: the one that completes `bits` (3 to
-/// 6). Slices without it are left out.
+/// Returns the reads of one plane of every slice, which is what a later turn adds: the plane that
+/// completes `bits` (3 to 6). Slices without it are left out.
 LayerReads ReadsOfPlane(const ContainerIndex& index, uint32_t layer, uint32_t bits);
 
 }  // namespace sti

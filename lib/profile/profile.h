@@ -1,4 +1,5 @@
-// What a device can do (STI 5.2): T_io by real reads of the model file, T_comp by real layers.
+// Measures what a device can do (STI 5.2): T_io by real reads of the model file, T_comp by real
+// layers.
 #pragma once
 
 #include <cstdint>
@@ -15,21 +16,22 @@
 
 namespace sti {
 
+/// Says what is measured, how well, and how long.
 struct ProfileOptions {
   std::vector<uint32_t> lengths;  ///< ascending; clipped to the model's longest input by the caller
   std::vector<uint32_t> widths;   ///< ascending, 1..M
-  /// Of more than 6 widths only the ends and the middle are measured where the budget is too small
-  /// for all.
+  /// Whether more than 6 widths may be cut down to the ends and the middle where the budget is too
+  /// small for all.
   bool may_skip_widths = false;
   uint32_t threads = 1;
   ComputeType compute = ComputeType::kFp32;
   double gap_us = 0;        ///< idle before each sample, for devices that slow down between uses
-  double precision = 0.02;  ///< of every median: half its 95 % interval as a share of it
+  double precision = 0.02;  ///< half the 95 % interval of every median, as a share of it
   double budget_us = 0;     ///< time for all samples, gaps not counted; 0: 0.35 s a number
   ProgressSink progress;
   CancelCheck cancelled;
   std::function<void()> each_round;  ///< called every second or so while measuring; may be empty
-  LogSink log;                       ///< what is not to be trusted, and how the device reads
+  LogSink log;                       ///< receives warnings, and how the device reads
 };
 
 /// Measures with the reader and the kernels that a run would use, after finding how the device

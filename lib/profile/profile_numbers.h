@@ -1,4 +1,4 @@
-// The numbers of a device profile as things to time.
+// The numbers of a device profile, each as something to time and a place to put the result.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@
 
 namespace sti {
 
-/// The bench that the numbers of a profile are measured on. Outlives them and stays in place. One
+/// Holds what the numbers of a profile are measured with. It outlives them and stays in place. One
 /// thread.
 struct ProfileBench {
   ProfileBench(LoadedModel loaded, const Tokenizer& text, uint32_t threads)
@@ -31,7 +31,7 @@ struct ProfileBench {
   std::unique_ptr<Transformer> transformer;
   std::unique_ptr<BackgroundReads> lane;  ///< reads beside layers, paused beside all else
   uint32_t decode_bits = 0;
-  uint32_t read_bytes = 0;  ///< of the largest read
+  uint32_t read_bytes = 0;  ///< bytes of the largest read
 };
 
 /// A number, and where its median and its p99 belong in a profile.
@@ -40,18 +40,19 @@ struct ProfileNumber {
   std::function<void(DeviceProfile&, const Timing&)> store;
 };
 
-/// One shard's share of loading a whole layer, which is how a run loads (STI 3.1: a layer is one IO
-/// job): at each bitwidth offered, and one plane alone where there are planes, which is what a
-/// later turn reads. Sizes that are equal are one number. Layers take turns, so that no device
-/// cache holds what comes next.
+/// Returns the numbers of T_io: one shard's share of loading a whole layer, which is how a run
+/// loads (STI 3.1: a layer is one IO job): at each bitwidth offered, and one plane alone where
+/// there are planes, which is what a later turn reads. Sizes that are equal are one number. Layers
+/// take turns, so that no device cache holds what comes next.
 Result<std::vector<ProfileNumber>> IoNumbers(ProfileBench& bench);
 
-/// A layer while shards arrive, which is how it is computed in a run, for every length and width;
-/// and the same as the last of a submodel.
+/// Returns the numbers of T_comp, for every length and width: a layer while shards arrive, which is
+/// how a run computes it, and the last layer of a submodel while shards arrive.
 std::vector<ProfileNumber> LayerNumbers(ProfileBench& bench, std::span<const uint32_t> lengths,
                                         std::span<const uint32_t> widths);
 
-/// Tokens to embeddings, the reads of their rows, and the head, at each length.
+/// Returns the numbers of T_fixed at each length: text to embeddings, the reads of embedding rows,
+/// and the head.
 Result<std::vector<ProfileNumber>> FixedNumbers(ProfileBench& bench,
                                                 std::span<const uint32_t> lengths);
 

@@ -1,4 +1,4 @@
-// How a device likes to be read: how many reads at once, and how large.
+// Finds how a device likes to be read: how many reads at once, and how large.
 //
 // A pipeline can react only once what is in flight has arrived, and it needs memory for it. So the
 // fewest bytes in flight are best among those that take all of the device's bandwidth.
@@ -15,23 +15,25 @@
 
 namespace sti {
 
+/// One way to read: so large reads, so many at once.
 struct ReadShape {
-  uint32_t bytes = 0;  ///< of the largest read, a multiple of kBlockBytes
+  uint32_t bytes = 0;  ///< bytes of the largest read, a multiple of kBlockBytes
   uint32_t depth = 0;  ///< reads in flight
   friend bool operator==(const ReadShape&, const ReadShape&) = default;
 };
 
+/// Holds the rate that was measured with one shape.
 struct ReadRate {
   ReadShape shape;
   double bytes_per_us = 0;
   double spread = 0;  ///< how much less the median burst had, as a share
 };
 
-/// Two steps. Rates of single blocks say how many reads the device wants at once: the fewest that
-/// reach 70 % of the best of these, for embedding rows are read block by block. Of the larger reads
-/// with at least that many at once, the fewest bytes in flight (bytes x depth) that reach 98 % of
-/// the best rate, or less by as much as rates spread, so that noise does not choose; of equal ones
-/// the most reads. Default if there are no larger reads.
+/// Chooses a shape in two steps. Rates of single blocks, which embedding rows are read in, say how
+/// many reads the device wants at once: the fewest that reach 70 % of their best rate. Among the
+/// larger reads with at least that many at once, the choice is the fewest bytes in flight (bytes x
+/// depth) that reach 98 % of the best rate, or less by as much as rates spread, so that noise does
+/// not choose; among equal ones the most reads. Returns ReadShape() if there are no larger reads.
 ReadShape ChooseReadShape(std::span<const ReadRate> rates);
 
 /// Returns the reads that are tried in a file of `file_bytes`: single blocks, and reads of 64 KiB

@@ -17,14 +17,15 @@
 
 namespace sti {
 
-/// Something to time.
+/// Holds something to time.
 struct TimedQuantity {
   std::string name;                      ///< for people: "a layer of 3 slices at 128 tokens"
-  uint32_t kind = 0;                     ///< those of one kind have alike tails
+  uint32_t kind = 0;                     ///< numbers of one kind have alike tails
   std::function<void()> begin;           ///< before each visit, not timed; may be empty
   std::function<Result<double>()> once;  ///< does it and returns microseconds
 };
 
+/// Says how well and how long numbers are measured.
 struct SamplingOptions {
   double precision = 0.02;         ///< half a confidence interval as a share of its median
   double budget_us = 30e6;         ///< for all numbers together, gaps not counted
@@ -35,23 +36,26 @@ struct SamplingOptions {
   std::function<void()> each_round;  ///< may be empty
 };
 
-/// The knowledge of a number.
+/// Holds what the samples say about one number.
 struct Timing {
   double median_us = 0;
-  /// Nearest rank of 200 samples or more. Of fewer, the larger of their maximum and of the median
-  /// times the p99 of all samples of this kind, each divided by its own median, if those are 200.
+  /// The 99th percentile: the nearest rank of 200 samples or more. With fewer samples, their
+  /// maximum, or if that is more the median times the p99 of all samples of this kind, each divided
+  /// by its own median, if those are 200.
   double p99_us = 0;
-  double half_width = 0;  ///< of the 95 % interval, as a share of the median or of kLeastCountedUs
-  double drift = 0;       ///< second half's median over the first's, less 1; 0 if by chance
+  /// Half the 95 % interval, as a share of the median, or of kLeastCountedUs where the median is
+  /// less.
+  double half_width = 0;
+  double drift = 0;  ///< second half's median over the first's, less 1; 0 if by chance
   size_t samples = 0;
 };
 
 /// A time below this counts for little in any plan, and the clock's own grain shows in it.
 inline constexpr double kLeastCountedUs = 20;
 
-/// One result a number, in their order. Errors are those of `once`, and kUsage when cancelled.
-/// Every number has at least 7 samples, whatever the budget.
+/// Times all numbers, and returns one result for each, in their order. Errors are those of `once`,
+/// and kUsage when cancelled. Every number has at least 7 samples, whatever the budget.
 Result<std::vector<Timing>> MeasureAll(const std::vector<TimedQuantity>& numbers,
-                                       const SamplingOptions& options);
+                                         const SamplingOptions& options);
 
 }  // namespace sti

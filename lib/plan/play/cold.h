@@ -1,5 +1,6 @@
-// What a cold start loads beside shards (STI has the model resident): times of the parts that a
-// process needs once, in the order of need, and the compute lane that waits for them.
+// A cold start loads more than shards (STI has the model resident). This file tells the times of
+// the parts that a process needs once, in the order of need, and the compute lane that waits for
+// them.
 #pragma once
 
 #include <cstdint>
@@ -13,12 +14,13 @@
 
 namespace sti {
 
-/// Times of the parts, in microseconds; all 0 and empty for a process that has the model open.
+/// Holds the times of the parts, in microseconds; all 0 and empty for a process that has the model
+/// open.
 struct ColdTimes {
   double start_us = 0;                   ///< the process's own work, from the profile
   double open_io_us = 0;                 ///< index and vocabulary: the tokens are known behind them
   double embedding_us = 0;               ///< parameters of the embedding, behind the tokens' rows
-  std::vector<double> resident_us = {};  ///< as in ComputeLane
+  std::vector<double> resident_us = {};  ///< [layers + 1] as in ComputeLane
 };
 
 /// Returns kUsage if the times of a cold start are not known: sizes of parts, or load times by

@@ -14,21 +14,22 @@ namespace sti {
 
 /// A shard that is read while the pipeline runs.
 struct StreamedShard {
-  uint32_t position = 0;  ///< of its layer among the executed ones, ascending
+  uint32_t position = 0;  ///< index of its layer among the executed ones; ascending
   uint64_t bytes = 0;
   double load_us = 0;
 };
 
-/// What the compute lane does: embeddings, `layers` layers, head.
+/// Holds the times of what the compute lane does: embeddings, `layers` layers, head.
 struct ComputeLane {
   FixedTimes fixed;
   uint32_t layers = 0;
-  double layer_us = 0;        ///< of each layer but the last
-  double last_us = layer_us;  ///< of the last one
-  /// Of a cold start [layers + 1]: reading the resident part of each layer, before its shards, and
-  /// that of the head, behind the last shard. Else empty.
+  double layer_us = 0;        ///< each layer but the last
+  double last_us = layer_us;  ///< the last layer
+  /// [layers + 1] microseconds that a cold start takes to read the resident part of each layer,
+  /// before its shards, and that of the head, behind the last shard. Empty for a warm run.
   std::vector<double> resident_us = {};
-  std::vector<uint64_t> resident_bytes = {};  ///< of these parts, which take staging as shards do
+  /// [layers + 1] bytes of these resident parts, which take staging as shards do.
+  std::vector<uint64_t> resident_bytes = {};
 
   [[nodiscard]] double LayerUs(size_t k) const { return k + 1 < layers ? layer_us : last_us; }
   /// Returns the time of all layers together.
@@ -46,21 +47,21 @@ struct LaneSpan {
   /// before its rows; a play counts it to them.
   enum class Kind : uint8_t { kOpen, kRows, kResident, kLoad, kEmbed, kLayer, kHead };
   Kind kind = Kind::kRows;
-  /// kLoad: in the list of shards; kLayer and kResident: position among the executed layers, the
-  /// number of layers for the head's part.
+  /// For kLoad the index in the list of shards; for kLayer and kResident the position among the
+  /// executed layers, or the number of layers for the head's part.
   size_t index = 0;
   double start_us = 0;
   double end_us = 0;
 };
 
-/// Returns whether the IO lane does this.
+/// Returns whether spans of this kind are the IO lane's.
 constexpr bool IsIo(LaneSpan::Kind kind) { return kind <= LaneSpan::Kind::kLoad; }
 
 /// Returns the microseconds from the start of the input to its label; nothing if one layer alone
-/// needs more staging than there is. The IO lane reads the embedding rows, then `shards` in order,
-/// of a cold start behind each layer's resident part. A layer starts when the one before has ended
-/// and its shards are there (STI 5.5). `staging_bytes` bounds what is read and not yet freed; the
-/// shards of a layer are freed when it ends.
+/// needs more staging than there is. The IO lane reads the embedding rows, then `shards` in order;
+/// in a cold start, the shards of a layer come behind its resident part. A layer starts when the
+/// one before has ended and its shards are there (STI 5.5). `staging_bytes` bounds what is read and
+/// not yet freed; the shards of a layer are freed when it ends.
 ///
 /// With a lead of `wake_us` the shards start that much before the text is there; the embedding rows
 /// are known only then and go first, so a read under way ends later by their time.
@@ -72,8 +73,8 @@ std::optional<double> PipelineLatency(const ComputeLane& lane,
                                       std::optional<uint64_t> staging_bytes, double wake_us = 0,
                                       std::vector<LaneSpan>* spans = nullptr);
 
-/// Returns the microseconds when all IO comes before all compute (load-exec). `spans`, where given,
-/// receives what was played.
+/// Returns the microseconds from the start of the input to its label when all IO comes before all
+/// compute (load-exec). `spans`, where given, receives what was played.
 double SerialLatency(const ComputeLane& lane, std::span<const StreamedShard> shards,
                      std::vector<LaneSpan>* spans = nullptr);
 

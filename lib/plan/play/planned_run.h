@@ -17,6 +17,7 @@
 
 namespace sti {
 
+/// Holds what one run reads and computes, as the lanes play it.
 struct PlannedRun {
   ComputeLane lane;
   std::vector<StreamedShard> streamed;
@@ -24,8 +25,8 @@ struct PlannedRun {
   bool serial = false;            ///< all IO before all compute
   std::vector<double> all_io_us;  ///< [n] IO of each layer if nothing were in memory
   double bonus_us = 0;            ///< IO time that is saved by what is in memory
-  uint64_t all_bytes = 0;         ///< of the shards that it computes with; not of a turn
-  uint64_t held_bytes = 0;        ///< of those that are preloaded; not of a turn
+  uint64_t all_bytes = 0;         ///< bytes of the shards that it computes with; 0 for a turn
+  uint64_t held_bytes = 0;        ///< bytes of the preloaded shards; 0 for a turn
 
   /// Returns [n] the IO of each layer that the run reads.
   [[nodiscard]] std::vector<double> StreamedIo() const;
@@ -36,8 +37,9 @@ struct PlannedRun {
 PlannedRun RunOf(const CheckedInput& input, const DeviceModel& device, const Plan& plan,
                  const PlanTurn* turn = nullptr);
 
-/// Returns microseconds, infinite if staging can never hold a layer. Staging has no limit where
-/// that is absent. `spans`, where given, receives what was played.
+/// Returns the microseconds from the start of the input to its label, infinite if staging can never
+/// hold a layer. Without `staging_bytes`, staging has no limit. `spans`, where given, receives what
+/// was played.
 double LatencyOf(const PlannedRun& run, std::optional<uint64_t> staging_bytes,
                  std::vector<LaneSpan>* spans = nullptr);
 
@@ -45,7 +47,8 @@ double LatencyOf(const PlannedRun& run, std::optional<uint64_t> staging_bytes,
 /// own work of `start_us` is no waiting.
 double StallOf(const PlannedRun& run, double start_us, double latency_us);
 
-/// Staging of a plan's runs: what they cannot do without, and what delays none of them.
+/// Holds the bytes of staging that runs of a plan cannot do without, and those that delay none of
+/// them.
 struct StagingNeed {
   uint64_t least = 0;
   uint64_t enough = 0;
@@ -53,7 +56,7 @@ struct StagingNeed {
   void Include(const StagingNeed& other);
 };
 
-/// Returns the need of runs of one plan at several risks, which stream the same bytes. `enough` is
+/// Returns the need of runs of one plan at several risks, which stream equal bytes. `enough` is
 /// the smallest staging in whole blocks that slows no run, plus `read_bytes` times `read_depth` of
 /// the profile: a real ring can lose one read at its end, and reserves the place of every read in
 /// flight. Never more than all that is streamed.

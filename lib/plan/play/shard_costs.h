@@ -1,4 +1,4 @@
-// What each shard costs at each bitwidth: bytes from the container, T_io from the device.
+// Tells what each shard costs at each bitwidth: bytes from the container, T_io from the device.
 #pragma once
 
 #include <cstdint>
@@ -17,11 +17,11 @@ namespace sti {
 /// bytes.
 Status ValidateCatalog(const ShardCatalog& catalog);
 
-/// A table over shards and levels, a level being an index into bits(). Immutable.
+/// Holds the costs by shard and level, a level being an index into bits(). Immutable.
 class ShardCosts {
  public:
-  /// Bitwidths whose T_io the profile does not tell are left out; kDamaged if none is left. The
-  /// catalog must be valid.
+  /// Makes the table. Bitwidths whose T_io the profile does not tell are left out; kDamaged if none
+  /// is left. The catalog must be valid.
   static Result<ShardCosts> Make(const ShardCatalog& catalog, const DeviceModel& device);
 
   /// Returns the costs where `held` shards are in memory already: their bits and fewer cost
@@ -33,7 +33,7 @@ class ShardCosts {
   [[nodiscard]] const std::vector<uint32_t>& bits() const { return bits_; }  ///< ascending
   [[nodiscard]] size_t levels() const { return bits_.size(); }
   [[nodiscard]] std::optional<size_t> LevelOf(uint32_t bits) const;
-  /// The highest level of at most `bits`; the lowest level if there is none.
+  /// Returns the highest level of at most `bits`; the lowest level if there is none.
   [[nodiscard]] size_t LevelAtMost(uint32_t bits) const;
 
   [[nodiscard]] uint64_t bytes(ShardId id, size_t level) const { return bytes_[Index(id, level)]; }

@@ -1,4 +1,5 @@
-// What one of several turns reads, and the memory that takes beyond the buffer between turns.
+// Tells what one of several turns reads, and the memory that its reads take beyond the buffer
+// between turns.
 #pragma once
 
 #include <cstdint>
@@ -14,14 +15,15 @@ namespace sti {
 /// A read of one shard: the whole of one that is not in memory, or the missing planes of one that
 /// is.
 struct TurnRead {
-  uint32_t position = 0;  ///< of its layer in the plan
+  uint32_t position = 0;  ///< index of its layer in the plan
   ShardId id;
   uint64_t bytes = 0;
   double load_us = 0;
 };
 
+/// Holds all reads of one turn.
 struct TurnReads {
-  std::vector<TurnRead> reads;    ///< in order
+  std::vector<TurnRead> reads;    ///< in layer order
   std::vector<double> all_io_us;  ///< [n] IO of each layer if nothing were in memory
 };
 

@@ -1,4 +1,5 @@
-// One submodel's bits while they are being chosen (STI 5.4.3), under time and memory.
+// An allocation is the bits of one submodel while they are being chosen (STI 5.4.3), under time and
+// memory.
 #pragma once
 
 #include <cstdint>
@@ -18,10 +19,10 @@ struct LevelRange {
   size_t ceiling = 0;
 };
 
-/// Bits of n x m shards and which prefix of them, in layer order, is preloaded: the longest that
-/// fits S (shorter only where memory is bounded and leaves too little for staging). Keeps the
-/// streamed IO of each layer up to date, so that trying one shard costs O(n + m). One thread at a
-/// time. `costs` must outlive it.
+/// Holds the bits of n x m shards and which prefix of them, in layer order, is preloaded: the
+/// longest that fits S (shorter only where memory is bounded and leaves too little for staging).
+/// Keeps the streamed IO of each layer up to date, so that trying one shard costs O(n + m). One
+/// thread at a time. `costs` must outlive it.
 class Allocation {
  public:
   /// `layers` are the original indexes executed; `ranges` has one entry a shard, or none where any
@@ -41,18 +42,19 @@ class Allocation {
   }
   [[nodiscard]] const ShardCosts& costs() const { return *costs_; }
   [[nodiscard]] const std::vector<uint32_t>& layers() const { return layers_; }
-  /// The shard at a flat position.
+  /// Returns the shard at a flat position.
   [[nodiscard]] ShardId IdOf(size_t shard) const {
     return {layers_[shard / width_], static_cast<uint32_t>(shard % width_)};
   }
   [[nodiscard]] uint64_t BytesAt(size_t shard, size_t level) const;
   [[nodiscard]] double LoadAt(size_t shard, size_t level) const;
 
-  /// Every budget holds: AIBs and memory. The plan then finishes by T.
+  /// Returns whether every budget holds, AIBs and memory. The plan then finishes by T.
   [[nodiscard]] bool Fits() const;
-  /// Memory alone holds.
+  /// Returns whether the bound on memory holds, whatever the time.
   [[nodiscard]] bool FitsMemory() const;
-  /// The smallest T that Fits() would accept with these bits and enough memory, in microseconds.
+  /// Returns the smallest T that Fits() would accept with these bits and enough memory, in
+  /// microseconds.
   [[nodiscard]] double SmallestTarget() const;
 
   /// Sets all shards to `level`, or as near as their ranges allow. Where memory is bounded and S
@@ -62,15 +64,16 @@ class Allocation {
   bool SetLevels(std::span<const size_t> levels);
   /// Sets one shard to a level not below its own, whether or not it fits.
   void Raise(size_t shard, size_t level);
-  /// As Raise, but undone unless the result Fits(). Requires that it Fits() before.
+  /// Raises one shard to a level, if its range allows that and the result Fits(); returns whether
+  /// it did. Requires that it Fits() before.
   bool TryRaise(size_t shard, size_t level);
 
  private:
-  /// After new levels: preloads, counts, and says whether it fits.
+  /// Preloads and counts after a change of levels, and returns whether all fits.
   bool Settle();
   void Preload(size_t at_most);
-  /// Preloaded bytes are held for ever, staged ones for a while: where memory is bounded, fewer
-  /// layers preloaded may fit. Leaves the longest prefix that memory allows if none does.
+  /// Preloads fewer layers until all fits, and returns whether it does: preloaded bytes are held
+  /// for ever, staged ones for a while. Leaves the longest prefix that memory allows if none fits.
   bool PreloadFewer();
   void Recount(size_t first_layer, size_t last_layer);
   [[nodiscard]] bool FitsTime() const;
@@ -88,20 +91,22 @@ class Allocation {
   std::vector<double> streamed_us_;       ///< [n] IO of a layer's shards that are not preloaded
   std::vector<uint64_t> streamed_bytes_;  ///< [n] with a cold start's parts
   std::vector<double> room_us_;           ///< [n] least AIB of this and all later layers
-  std::vector<double> capacities_us_;     ///< [n] of budget_
+  std::vector<double> capacities_us_;     ///< [n] Capacities of budget_
 };
 
-/// The highest uniform level that fits (uniform bits, STI 5.4.3), set; nothing if none does.
+/// Sets the highest uniform level that fits (uniform bits, STI 5.4.3) and returns it; nothing if
+/// none fits.
 std::optional<size_t> SetHighestUniform(Allocation* allocation);
 
-/// The second pass, level by level: all shards get their chance at the next level, in `order`,
-/// before any goes further. The squared error of a weight falls from 0.137 at 2 bits to 0.053 at 3,
-/// 0.021 at 4, 0.008 at 5 and 0.003 at 6 (gobo codebook): the step from 2 to 3 bits is worth more
-/// than all later ones together and costs a quarter of the step from 2 to 6, a thirtieth of the
-/// one to 32. So many small steps beat a few large ones.
+/// Raises single shards level by level: all get their chance at the next level, in `order`, before
+/// any goes further. The squared error of a weight falls from 0.137 at 2 bits to 0.053 at 3, 0.021
+/// at 4, 0.008 at 5 and 0.003 at 6 (gobo codebook): the step from 2 to 3 bits is worth more than
+/// all later ones together and costs a quarter of the step from 2 to 6, a thirtieth of the one
+/// to 32. So many small steps beat a few large ones.
 void RaiseByLevel(Allocation* allocation, std::span<const size_t> order);
 
-/// The second pass as the paper prints it: each shard in `order` to the highest level that fits.
+/// Raises single shards as the paper prints it: each shard in `order` to the highest level that
+/// fits.
 void RaiseToHighest(Allocation* allocation, std::span<const size_t> order);
 
 }  // namespace sti

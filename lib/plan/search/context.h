@@ -21,28 +21,31 @@
 
 namespace sti {
 
-/// Which of the request's plans is made.
+/// Says which of the request's plans is made.
 struct PlanningScope {
   uint32_t length = 0;  ///< in tokens
   uint64_t clock = 0;   ///< kHz; 0: the highest profiled
-  /// A plan whose preload buffer this one shares: what it holds costs no IO, and stays as it is.
+  /// A plan whose preload buffer this one shares, or null. Shards that it holds cost no IO, and
+  /// keep their bits.
   const Plan* host = nullptr;
 };
 
-/// What follows from input, request and scope, derived once. The input and the host outlive it.
+/// Holds what follows from input, request and scope, derived once. The input and the host outlive
+/// it.
 struct PlanningContext {
   const CheckedInput& input;
   PlanRequest request;
   PlanningScope scope;
   DeviceModels devices;
   ShardCosts costs;
-  std::vector<Submodel> submodels;  ///< that the request allows
+  std::vector<Submodel> submodels;  ///< those that the request allows
   std::vector<ShardId> order;       ///< most important first
   ValueModel value;
   std::vector<std::string>* explain = nullptr;
 
-  /// Takes a valid request. `explain`, where given, receives one line a decision. kUsage if the
-  /// profile does not tell the scope's times, kInfeasible if the request allows no submodel.
+  /// Derives the context from a valid request. `explain`, where given, receives one line a
+  /// decision. kUsage if the profile does not tell the scope's times, kInfeasible if the request
+  /// allows no submodel.
   static Result<PlanningContext> Make(const CheckedInput& input, const PlanRequest& request,
                                       const PlanningScope& scope,
                                       std::vector<std::string>* explain);
@@ -55,7 +58,8 @@ struct PlanningContext {
   [[nodiscard]] double ComputeTime(const Submodel& submodel) const;
   /// Returns the submodels whose compute alone is done by T; all without a target.
   [[nodiscard]] std::vector<Submodel> ComputeFeasible() const;
-  /// Returns the lowest bits of the submodel, with what the request lets its shards take.
+  /// Returns an allocation of the submodel at its lowest bits, within what the request lets its
+  /// shards take.
   [[nodiscard]] Allocation AllocationOf(const Submodel& submodel, bool with_target = true) const;
   /// Returns the submodel's shards (n * m, layer order) as `order` ranks them.
   [[nodiscard]] std::vector<size_t> ShardOrder(const Submodel& submodel) const;

@@ -19,8 +19,8 @@ struct Price {
 /// Returns the price of a submodel that the request allows.
 Price PriceOf(const PlanningContext& context, const Submodel& submodel);
 
-/// Returns kInfeasible in one line: the least T for this S, the least S for this T, and the price
-/// of the submodel that is worth more.
+/// Returns kInfeasible in one line, which names the least T for this S, the least S for this T, and
+/// the price of the cheapest submodel that is worth more.
 Error Infeasible(const PlanningContext& context);
 
 /// Returns one line on the cheapest submodel that is worth more than `submodel` and not possible

@@ -1,4 +1,4 @@
-// What a plan is worth before anybody runs it: a loss that is a sum over shards.
+// Predicts what a plan is worth before anybody runs it, by a loss that is a sum over shards:
 //
 //   loss(n, m, bits) = L(n, m) + D(n, m) * (sum over its shards of w(shard) d(bits)) / (sum of w)
 //
@@ -24,7 +24,7 @@
 
 namespace sti {
 
-/// Immutable; any number of threads may share one.
+/// Predicts the losses of plans. Immutable; any number of threads may share one.
 class ValueModel {
  public:
   /// `bits` are the levels, ascending; `order` all shards, most important first; `submodels` those
@@ -32,20 +32,21 @@ class ValueModel {
   ValueModel(std::span<const uint32_t> bits, std::span<const ShardId> order, uint32_t layers,
              uint32_t width, const Importance* importance, std::span<const Submodel> submodels);
 
-  /// A(n, m) of every submodel was measured, so that losses mean something to a person.
+  /// Returns whether A(n, m) of every submodel was measured, so that losses mean something to a
+  /// person.
   [[nodiscard]] bool measured() const { return !submodels_.empty(); }
 
-  /// L(n, m) and D(n, m).
+  /// Return L(n, m) and D(n, m).
   [[nodiscard]] double FullLoss(uint32_t depth, uint32_t width) const;
   [[nodiscard]] double Damage(uint32_t depth, uint32_t width) const;
-  /// w(shard).
+  /// Returns w(shard).
   [[nodiscard]] double Weight(ShardId id) const {
     return weights_[size_t{id.layer} * width_ + id.slice];
   }
-  /// d(bits of the level).
+  /// Returns d(bits of the level).
   [[nodiscard]] double Lack(size_t level) const { return lacks_[level]; }
-  /// Accuracy expected at `loss`, on the line between full fidelity and the fewest bits; nothing
-  /// where it was not measured.
+  /// Returns the accuracy expected at `loss`, on the line between full fidelity and the fewest
+  /// bits; nothing where it was not measured.
   [[nodiscard]] std::optional<double> Accuracy(uint32_t depth, uint32_t width, double loss) const;
 
  private:
@@ -66,13 +67,14 @@ class ValueModel {
   std::vector<Measured> submodels_;  ///< by depth, then width
 };
 
-/// Loss and accuracy that a plan's bits are expected to have; nothing where not measured.
+/// Holds the loss and accuracy that a plan is expected to have; nothing where not measured.
 struct PredictedQuality {
   std::optional<double> loss;
   std::optional<double> accuracy;
 };
 
-/// `bits` has a row a layer of the plan, as plan.bits. The plan must belong to the catalog.
+/// Predicts the quality of a plan at `bits`, [n, m] as plan.bits. The plan must belong to the
+/// catalog.
 PredictedQuality PredictQuality(const CheckedInput& input, const Plan& plan,
                                 const Grid<uint32_t>& bits);
 
