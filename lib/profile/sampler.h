@@ -56,6 +56,6 @@ inline constexpr double kLeastCountedUs = 20;
 /// Times all numbers, and returns one result for each, in their order. Errors are those of `once`,
 /// and kUsage when cancelled. Every number has at least 7 samples, whatever the budget.
 Result<std::vector<Timing>> MeasureAll(const std::vector<TimedQuantity>& numbers,
-                                         const SamplingOptions& options);
+                                       const SamplingOptions& options);
 
 }  // namespace sti
