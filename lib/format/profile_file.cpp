@@ -48,7 +48,7 @@ std::string ListProblem(const DeviceProfile& profile) {
   return "";
 }
 
-std::string Problem(const DeviceProfile& profile) {
+std::string ProblemOf(const DeviceProfile& profile) {
   if (profile.read_bytes > kMaxReadBytes || profile.read_bytes % kBlockBytes != 0)
     return "read_bytes is not a multiple of 4096 up to 67108864";
   if (profile.read_depth > kMaxReadDepth) return "read_depth is above 256";
@@ -133,7 +133,7 @@ void SetKernel(std::string name, DeviceProfile* profile) {
 Result<DeviceProfile> ParseProfile(std::span<const uint8_t> bytes, const std::string& name) {
   STI_ASSIGN_OR_RETURN(DeviceProfile profile, LooksLikeJson(bytes) ? ProfileFromJson(bytes, name)
                                                                    : FromBinary(bytes, name));
-  const std::string problem = Problem(profile);
+  const std::string problem = ProblemOf(profile);
   if (!problem.empty()) return DataError(problem).At(name).Fix(Remedy::kCorrectProfile);
   return profile;
 }

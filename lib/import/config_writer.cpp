@@ -10,20 +10,20 @@
 namespace sti {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 const char* NameOf(Activation activation) {
   if (activation == Activation::kGelu) return "gelu";
   return activation == Activation::kGeluTanh ? "gelu_new" : "relu";
 }
 
-const char* NameOf(DataType type) {
+const char* TorchNameOf(DataType type) {
   if (type == DataType::kF32) return "float32";
   return type == DataType::kF16 ? "float16" : "bfloat16";
 }
 
-std::string Text(const Json& json) {
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+std::string Text(const OrderedJson& json) {
+  return json.dump(2, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
 }
 
 // Line `id` of `text`.
@@ -38,7 +38,7 @@ std::string ModelConfigText(const ModelInfo& info) {
   const ModelShape& s = info.shape;
   const bool distilbert = info.architecture == Architecture::kDistilBert;
   const bool roberta = info.architecture == Architecture::kRoberta;
-  Json json;
+  OrderedJson json;
   json["model_type"] = distilbert ? "distilbert" : roberta ? "roberta" : "bert";
   json["architectures"] = {ClassName(info.architecture)};
   json[distilbert ? "n_layers" : "num_hidden_layers"] = s.layers;
@@ -54,7 +54,7 @@ std::string ModelConfigText(const ModelInfo& info) {
   }
   json["pad_token_id"] = roberta ? info.position_offset - 1 : info.tokenizer.pad_id;
   if (info.problem == Problem::kMultiLabel) json["problem_type"] = "multi_label_classification";
-  json["torch_dtype"] = NameOf(info.data_type);
+  json["torch_dtype"] = TorchNameOf(info.data_type);
   for (uint32_t id = 0; id < s.labels; ++id) {
     json["id2label"][std::to_string(id)] = info.labels[id];
     json["label2id"][info.labels[id]] = id;
@@ -70,7 +70,7 @@ std::string ModelConfigText(const ModelInfo& info) {
 
 std::string TokenizerConfigText(const ModelInfo& info, const std::string& vocabulary) {
   const TokenizerInfo& t = info.tokenizer;
-  Json json;
+  OrderedJson json;
   if (t.kind == TokenizerKind::kByteBpe) {
     json["tokenizer_class"] = "RobertaTokenizer";
     json["add_prefix_space"] = t.add_prefix_space;
@@ -90,14 +90,14 @@ std::string TokenizerConfigText(const ModelInfo& info, const std::string& vocabu
 }
 
 std::string VocabularyJsonText(const std::string& vocabulary) {
-  Json json = Json::object();
+  OrderedJson json = OrderedJson::object();
   uint32_t id = 0;
   for (std::string_view rest = vocabulary; !rest.empty(); ++id) {
     const size_t newline = std::min(rest.find('\n'), rest.size());
     json[std::string(rest.substr(0, newline))] = id;
     rest.remove_prefix(std::min(newline + 1, rest.size()));
   }
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json.dump(-1, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
 }
 
 }  // namespace sti

@@ -11,7 +11,7 @@ namespace {
 
 constexpr uint64_t kHeaderAlignment = 8;  // so that data are aligned in a mapped file
 
-const char* NameOf(DataType type) {
+const char* DtypeOf(DataType type) {
   if (type == DataType::kF32) return "F32";
   return type == DataType::kF16 ? "F16" : "BF16";
 }
@@ -32,7 +32,7 @@ Result<SafetensorsWriter> SafetensorsWriter::Create(const std::string& path,
   for (const TensorPlan& tensor : tensors) {
     uint64_t begin = data_bytes;
     data_bytes += tensor.bytes();
-    header[tensor.name] = {{"dtype", NameOf(tensor.type)},
+    header[tensor.name] = {{"dtype", DtypeOf(tensor.type)},
                            {"shape", tensor.shape},
                            {"data_offsets", {begin, data_bytes}}};
   }

@@ -23,8 +23,8 @@ constexpr uint64_t kSlack = kReadPastEnd;
 uint64_t PaddedStride(uint64_t width) { return RoundUp(width, kSlack) + kSlack; }
 
 // Sizes of the working buffer's parts, in floats.
-struct Layout {
-  Layout(const ModelShape& shape, bool packed, const TransformerLimits& limits)
+struct BufferLayout {
+  BufferLayout(const ModelShape& shape, bool packed, const TransformerLimits& limits)
       : rows(limits.tokens),
         head_stride(PaddedStride(uint64_t{limits.width} * shape.head_dim())),
         key_stride(packed ? head_stride : PaddedStride(rows)),
@@ -145,7 +145,7 @@ struct Transformer::State {
 };
 
 void Transformer::State::LayOut(uint32_t max_tokens, uint32_t max_width) {
-  const Layout layout(shape, packed, {max_tokens, max_width});
+  const BufferLayout layout(shape, packed, {max_tokens, max_width});
   head_stride = layout.head_stride;
   key_stride = layout.key_stride;
   inner_stride = layout.inner_stride;
@@ -303,7 +303,7 @@ void Transformer::Reserve(uint32_t max_tokens, uint32_t width) {
 uint64_t Transformer::RoomFor(const ModelShape& shape, const Arithmetic& arithmetic,
                               bool packed_attention, uint32_t threads,
                               const TransformerLimits& limits) {
-  return Layout(shape, packed_attention, limits).bytes(threads) +
+  return BufferLayout(shape, packed_attention, limits).bytes(threads) +
          Linear::RoomFor(arithmetic, LinearLimitsOf(ShardMatrices(shape), limits), threads);
 }
 

@@ -12,7 +12,8 @@ namespace sti {
 namespace {
 
 constexpr uint32_t kTokens = 16;
-constexpr const char* kText = "It is 7 o'clock: \"what's the weather (caf\u00e9, \u4e1c\u4eac)?\"";
+constexpr const char* kSentence =
+    "It is 7 o'clock: \"what's the weather (caf\u00e9, \u4e1c\u4eac)?\"";
 
 // A runner has read its plan, in either spelling: that code and its heap are part of it.
 Status TouchParsers(const Plan& plan) {
@@ -39,7 +40,7 @@ Result<uint64_t> MeasureProcessBytes(ContainerFile file, const Tokenizer& tokeni
   options.arithmetic.type = compute;
   STI_ASSIGN_OR_RETURN(const auto pipeline,
                        Pipeline::Create(std::move(file), std::move(plan), options));
-  const Encoding encoding = tokenizer.Encode(kText, std::nullopt, pipeline->max_length());
+  const Encoding encoding = tokenizer.Encode(kSentence, std::nullopt, pipeline->max_length());
   STI_RETURN_IF_ERROR(pipeline->Run(encoding.ids, encoding.types));
   const uint64_t counted = pipeline->staging_bytes() + pipeline->resident_bytes() +
                            tokenizer.memory_bytes() +

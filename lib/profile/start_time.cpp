@@ -15,7 +15,7 @@ namespace sti {
 namespace {
 
 constexpr size_t kRuns = 15;
-constexpr uint32_t kTokens = 16;
+constexpr uint32_t kNarrowTokens = 16;
 
 // What a runner does with a model before it takes a text.
 Status OpenOnce(BlockReader& source, BlockMemory& memory, uint32_t threads) {
@@ -25,7 +25,7 @@ Status OpenOnce(BlockReader& source, BlockMemory& memory, uint32_t threads) {
   WholePlanOptions narrow;
   narrow.width = 1;
   narrow.bits = file.index().bits.front();
-  narrow.length = std::min(kTokens, file.index().info.max_length());
+  narrow.length = std::min(kNarrowTokens, file.index().info.max_length());
   STI_ASSIGN_OR_RETURN(Plan plan, MakeWholePlan(file.index(), narrow));
   PipelineOptions options;
   options.threads = threads;

@@ -10,7 +10,7 @@
 namespace sti {
 namespace {
 
-constexpr uint32_t kEmpty = 0xFFFFFFFFu;
+constexpr uint32_t kNoToken = 0xFFFFFFFFu;
 
 uint64_t HashOf(std::string_view token) {
   return Checksum({reinterpret_cast<const uint8_t*>(token.data()), token.size()});
@@ -50,7 +50,7 @@ uint64_t Vocabulary::BytesFor(uint64_t tokens, uint64_t text_bytes) {
 }
 
 void Vocabulary::BuildTable() {
-  slots_.assign(SlotsFor(size()), kEmpty);
+  slots_.assign(SlotsFor(size()), kNoToken);
   for (uint32_t id = 0; id < size(); ++id) slots_[SlotOf(Token(id))] = id;
 }
 
@@ -59,13 +59,13 @@ void Vocabulary::BuildTable() {
 uint64_t Vocabulary::SlotOf(std::string_view token) const {
   const uint64_t mask = slots_.size() - 1;
   uint64_t slot = HashOf(token) & mask;
-  while (slots_[slot] != kEmpty && Token(slots_[slot]) != token) slot = (slot + 1) & mask;
+  while (slots_[slot] != kNoToken && Token(slots_[slot]) != token) slot = (slot + 1) & mask;
   return slot;
 }
 
 std::optional<uint32_t> Vocabulary::Find(std::string_view token) const {
   const uint32_t id = slots_[SlotOf(token)];
-  if (id == kEmpty) return std::nullopt;
+  if (id == kNoToken) return std::nullopt;
   return id;
 }
 

@@ -6,15 +6,15 @@
 namespace sti {
 namespace {
 
-constexpr std::array<std::pair<ComputeType, std::string_view>, 3> kNames = {
+constexpr std::array<std::pair<ComputeType, std::string_view>, 3> kTypeNames = {
     {{ComputeType::kFp32, "fp32"}, {ComputeType::kBf16, "bf16"}, {ComputeType::kInt8, "int8"}}};
 
 }  // namespace
 
-std::string_view NameOf(ComputeType type) { return kNames[static_cast<size_t>(type)].second; }
+std::string_view NameOf(ComputeType type) { return kTypeNames[static_cast<size_t>(type)].second; }
 
 std::optional<ComputeType> ParseComputeType(std::string_view name) {
-  for (const auto& [type, its_name] : kNames) {
+  for (const auto& [type, its_name] : kTypeNames) {
     if (its_name == name) return type;
   }
   return std::nullopt;

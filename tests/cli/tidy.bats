@@ -179,6 +179,55 @@ auto b = "run sti-plan again";\nauto c = "a -- b, my-sti-plan";\n'
   like "$output" "scripts/tidy:1: the check of sources did not run to its end*"
 }
 
+needs_clang_tidy() { command -v clang-tidy >/dev/null || skip "needs clang-tidy"; }
+
+# FILE...: a build folder in which these are compiled.
+write_commands() {
+  needs_clang_tidy
+  cp "$repo/scripts/check-clang-tidy" scripts/
+  printf '%s: "%s"\n' Checks '-*,clang-diagnostic-*,clang-analyzer-core*,misc-unused-using-decls,modernize-use-nullptr' WarningsAsErrors '*' \
+    HeaderFilterRegex '/lib/.*h$' >.clang-tidy
+  mkdir -p build
+  jq -n --arg at "$(pwd -P)" '[$ARGS.positional[] | {directory: "\($at)/build", file: "\($at)/\(.)",
+    command: "c++ -std=c++20 -I\($at)/lib -o \(.).o -c \($at)/\(.)"}]' --args "$@" >build/compile_commands.json
+}
+
+@test "clang-tidy reads sources of one folder together, and names the one that breaks a rule" {
+  write lib/low/low.cpp 'namespace {\nint Half(int n) { return n / 2; }\n}\nint Low(int n) { return Half(n); }\n'
+  write lib/low/mid.cpp 'int Mid() { return 1; }\n'
+  # A name of its own, and another meaning, in each.
+  write lib/low/top.cpp 'namespace {\ndouble Half(int n) { return n * 0.5; }\n}\ndouble Top() { return Half(3); }\n'
+  write_commands lib/low/low.cpp lib/low/mid.cpp lib/low/top.cpp lib/high/high.cpp cmd/sti-two/main.cpp
+  run scripts/check-clang-tidy build
+  same "$output" ""
+  same "$status" 0
+  # The last two are found in a main file alone.
+  write lib/low/mid.cpp 'int* Mid() { return 0; }
+namespace other { int Other(); }\nusing other::Other;
+int Unset(int n) { int* p = nullptr; if (n > 3) p = &n; return *p; }\n'
+  for _ in first again; do
+    run scripts/check-clang-tidy build
+    same "$status" 1
+    same "$(grep -oE '^[^ ]*: error:|\[[a-z][A-Za-z.-]*' <<<"$output" | paste - - | sort)" "$(printf '%s: error:\t[%s\n' \
+      lib/low/mid.cpp:1:21 modernize-use-nullptr lib/low/mid.cpp:3:14 misc-unused-using-decls \
+      lib/low/mid.cpp:4:64 clang-analyzer-core.NullDereference)"
+    same "${lines[-1]}" 'lib/low/mid.cpp:1: clang-tidy is not content'
+  done
+}
+
+@test "clang-tidy: a header of ours, a source that does not compile, and one that make has not seen" {
+  write lib/low/low.h '#pragma once\ninline int* Low() { return 0; }\n'
+  write lib/low/low.cpp 'int Low() { return nowhere; }\n'
+  write_commands lib/low/low.cpp lib/high/high.cpp
+  run scripts/check-clang-tidy build
+  same "$status" 1
+  same "$(grep -E 'error:|:1: ' <<<"$output")" 'cmd/sti-two/main.cpp:1: not in compile_commands.json; run make
+lib/low/low.h:2:28: error: use nullptr [modernize-use-nullptr,-warnings-as-errors]
+lib/high/high.cpp:1: clang-tidy is not content
+lib/low/low.cpp:1:20: error: use of undeclared identifier '"'nowhere'"' [clang-diagnostic-error]
+lib/low/low.cpp:1: clang-tidy is not content'
+}
+
 @test "an exception that is not needed any more" {
   sed -i 's/"constants": \[\]/"constants": ["kGone"]/' scripts/check-sources
   complains 'scripts/check-sources:1: the exception kGone of constants is not needed any more; take it out'

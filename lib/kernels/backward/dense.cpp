@@ -12,8 +12,8 @@ namespace {
 
 constexpr uint32_t kPanel = 16;
 constexpr uint32_t kTileWidth = 2 * kPanel;
-constexpr uint32_t kStretch = 256;   // inputs at a time: their tile stays in the first-level cache
-constexpr uint32_t kBlockRows = 96;  // rows of a task where tiles are too few to share out
+constexpr uint32_t kInputs = 256;   // inputs at a time: their tile stays in the first-level cache
+constexpr uint32_t kTaskRows = 96;  // rows of a task where tiles are too few to share out
 
 // b's inputs [in, in + ins) of outputs [out, out + width), as [ins, kTileWidth].
 void CopyTile(const DenseProduct& p, uint32_t in, uint32_t ins, uint32_t out, uint32_t width,
@@ -32,10 +32,10 @@ void CopyTile(const DenseProduct& p, uint32_t in, uint32_t ins, uint32_t out, ui
 
 void MultiplyTile(const DenseProduct& p, uint32_t row, uint32_t rows, uint32_t out,
                   uint32_t width) {
-  alignas(64) std::array<float, size_t{kStretch} * kTileWidth> tile;  // written before it is read
+  alignas(64) std::array<float, size_t{kInputs} * kTileWidth> tile;  // written before it is read
   if (width < kTileWidth) tile.fill(0);
-  for (uint32_t in = 0; in < p.ins; in += kStretch) {
-    const uint32_t ins = std::min(kStretch, p.ins - in);
+  for (uint32_t in = 0; in < p.ins; in += kInputs) {
+    const uint32_t ins = std::min(kInputs, p.ins - in);
     CopyTile(p, in, ins, out, width, tile.data());
     MultiplyPanels({.a = p.a + row * p.a_stride + in,
                     .a_stride = p.a_stride,
@@ -55,7 +55,7 @@ void MultiplyDense(const DenseProduct& product, ThreadPool& pool) {
   assert(product.ins > 0);
   const uint32_t tiles = (product.outs + kTileWidth - 1) / kTileWidth;
   const bool split = pool.threads() > 1 && tiles < 4 * pool.threads();
-  const uint32_t height = split ? kBlockRows : product.rows;
+  const uint32_t height = split ? kTaskRows : product.rows;
   const uint32_t blocks = height == 0 ? 0 : (product.rows + height - 1) / height;
   pool.ParallelFor(tiles * blocks, [&](uint32_t index, uint32_t) {
     const uint32_t out = index % tiles * kTileWidth;

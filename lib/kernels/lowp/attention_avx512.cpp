@@ -19,10 +19,6 @@ HWY_PUSH_ATTRIBUTES(STI_PACKED_ATTRIBUTES)
 namespace sti {
 namespace {
 
-HWY_INLINE __m512i Halves(__m512 low, __m512 high) {
-  return reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(high, low));
-}
-
 // Columns of 32-bit numbers become rows: within 128 bits first, then these among one another.
 HWY_INLINE void Turn(__m512i (&x)[kLanes]) {
   __m512i y[kLanes];

@@ -50,10 +50,6 @@ struct Source {
   }
 };
 
-HWY_INLINE __m512i Halves(__m512 low, __m512 high) {
-  return reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(high, low));
-}
-
 template <bool kHasScales, uint32_t kRows>
 void PackHalves(const Source<kHasScales>& in, uint32_t ins, uint32_t* out, size_t out_stride) {
   uint32_t k = 0;

@@ -28,6 +28,11 @@ HWY_INLINE __mmask16 FirstLanes(uint32_t count) {
   return count >= kLanes ? __mmask16{0xFFFF} : static_cast<__mmask16>((1U << count) - 1);
 }
 
+/// Returns 32 floats rounded to bf16, those of `low` first.
+HWY_INLINE __m512i Halves(__m512 low, __m512 high) {
+  return reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(high, low));
+}
+
 // Not __m512i, which GCC takes for eight numbers: it then keeps sums in memory over the loop.
 using Ints = int32_t __attribute__((vector_size(64)));
 

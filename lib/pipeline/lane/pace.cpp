@@ -15,7 +15,7 @@ constexpr double kMostSlowdown = 100;  // where a plan's times cannot be
 constexpr double kMarginShare = 0.05;
 constexpr double kLeastMargin_us = 1000;
 // What a late run teaches fades run by run, and is never more than this share of the deadline.
-constexpr double kForget = 0.95;
+constexpr double kOvershootKept = 0.95;
 constexpr double kMostOvershoot = 0.1;
 
 }  // namespace
@@ -70,7 +70,7 @@ void Pace::Observe(uint32_t k, uint32_t slices, double time_us) {
 }
 
 void Pace::Ended(double late_us) {
-  overshoot_us_ = std::max(kForget * overshoot_us_, 0.0);
+  overshoot_us_ = std::max(kOvershootKept * overshoot_us_, 0.0);
   if (late_us > 0) overshoot_us_ = std::min(overshoot_us_ + late_us, kMostOvershoot * deadline_us_);
 }
 
