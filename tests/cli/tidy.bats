@@ -104,6 +104,16 @@ needs_formatter() { command -v clang-format >/dev/null || skip "needs clang-form
     'lib/low/low.cpp:2: iostream in lib; tools print, the library does not'
 }
 
+@test "a standard header that is missing" {
+  write lib/low/low.h '#pragma once\n#include <cstdint>\n#include <vector>\n'
+  write lib/high/high.h '#pragma once\n#include "low/low.h"\nstd::vector<uint8_t> Bytes();\n'
+  write lib/low/low.cpp '#include <string>\n// std::map\nstd::string_view text = "std::map";
+int Most() { return std::max(1, 2); }\nint Least() { return std::min(1, 2); }\n'
+  write cmd/sti-two/main.cpp '#include "low/low.h"\nstd::optional<int64_t> number;\n'
+  complains 'cmd/sti-two/main.cpp:2: std::optional without <optional>' \
+    'lib/low/low.cpp:4: std::max without <algorithm>'
+}
+
 @test "what the library does not do" {
   write lib/low/low.cpp '// printf("no code")\nconst char* text = "abort()";
 void Print() { std::printf("x"); }\nvoid End() { std::exit(1); }
