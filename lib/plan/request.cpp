@@ -66,24 +66,27 @@ Status ValidateRequest(const PlanRequest& request) {
     return Unreasonable("neither a target nor a submodel is given", kGive, "target_us or submodel");
   if (request.target_us && !(std::isfinite(*request.target_us) && *request.target_us > 0))
     return Unreasonable("the target is not a positive time", kGive, "target_us 200ms");
-  if (!(request.similar >= 0 && request.similar < 1))
+  if (!(request.similar >= 0 && request.similar < 1)) {
     return Unreasonable("the share of shards that still counts as similar is not below 100%", kGive,
                         "similar 20%");
+  }
   const bool budgets = DelayModelFor(request.strategy) == DelayModel::kBudgets;
   if ((request.turns > 0 || request.wake_us > 0) && !budgets) {
     return Unreasonable("turns and a lead time are for the strategies sti, sti-paper and random",
                         kDrop, "turns and wake_us");
   }
-  if (request.io_budget_bytes && !budgets)
+  if (request.io_budget_bytes && !budgets) {
     return Unreasonable("an IO budget is for the strategies sti, sti-paper and random", kDrop,
                         "io_budget_bytes");
+  }
   if (!(request.wake_us >= 0) || !std::isfinite(request.wake_us))
     return Unreasonable("the lead time is not a time", kGive, "wake_us 50ms");
   if (request.turns > kMaxTurns)
     return Unreasonable("more than " + std::to_string(kMaxTurns) + " turns", kLower, "turns");
-  if (request.turn_bytes && *request.turn_bytes < request.preload_bytes)
+  if (request.turn_bytes && *request.turn_bytes < request.preload_bytes) {
     return Unreasonable("the buffer between turns is smaller than the preload buffer", kRaise,
                         "turn_bytes");
+  }
   const size_t plans =
       (request.further_lengths.size() + 1) * std::max<size_t>(1, request.clocks.size());
   if (plans > kMostPlans)
@@ -92,12 +95,14 @@ Status ValidateRequest(const PlanRequest& request) {
     return UsageError("the strategy preload holds one plan's shards; ask for one length and clock");
   if (request.min_accuracy && !(*request.min_accuracy >= 0 && *request.min_accuracy <= 1))
     return Unreasonable("the accuracy is not from 0 to 1", kGive, "min_accuracy 0.9");
-  if (request.min_accuracy && request.strategy != Strategy::kSti)
+  if (request.min_accuracy && request.strategy != Strategy::kSti) {
     return Unreasonable("a least accuracy is for the strategy sti", kDrop,
                         "min_accuracy or strategy");
-  if (request.io_budget_bytes && request.uniform_bits)
+  }
+  if (request.io_budget_bytes && request.uniform_bits) {
     return Unreasonable("an IO budget raises single shards, one bitwidth for all forbids it", kDrop,
                         "io_budget_bytes or uniform_bits");
+  }
   // A process that has just started holds no shards, and no turn came before.
   if (request.cold && (request.preload_bytes > 0 || request.turns > 0 || request.wake_us > 0)) {
     return Unreasonable("a cold start has nothing in memory, no turn before it and no lead time",

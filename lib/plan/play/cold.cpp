@@ -14,9 +14,10 @@ double LoadUs(const DeviceModel& device, uint64_t bytes) {
 }  // namespace
 
 Status CheckColdIsKnown(const CheckedInput& input, const DeviceModel& device) {
-  if (input->cold == nullptr || input->cold->layers.size() != input->catalog.layers)
+  if (input->cold == nullptr || input->cold->layers.size() != input->catalog.layers) {
     return UsageError("the sizes of the model's parts are not known")
         .Fix(Remedy::kDropFromRequest, "cold");
+  }
   if (!device.LoadUs(0, 1)) {
     return UsageError("a cold start needs load times by bytes, this one has them by bits")
         .In(Source::kProfile)
