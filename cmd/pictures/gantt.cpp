@@ -18,9 +18,9 @@
 namespace sti {
 namespace {
 
-constexpr size_t kLabel = 14;
+constexpr size_t kLabelColumns = 14;
 constexpr size_t kColumns = 63;
-constexpr int kMostTicks = 8;
+constexpr int kMostRulerTicks = 8;
 
 // Marks of the plain spelling; Unicode ones replace them one for one at the end.
 constexpr char kCompute = '#';
@@ -92,7 +92,7 @@ class Row {
 };
 
 std::string Line(std::string label, const std::string& marks) {
-  label.resize(kLabel, ' ');
+  label.resize(kLabelColumns, ' ');
   std::string line = label + marks;
   line.erase(line.find_last_not_of(' ') + 1);
   return line + '\n';
@@ -108,7 +108,7 @@ std::vector<double> TicksOf(const GanttRange& range, double step_us) {
 
 std::string AxisLabels(const GanttRange& range) {
   const Row row(range);
-  const double step_us = TickStep(range.end_us - range.start_us, kMostTicks);
+  const double step_us = TickStep(range.end_us - range.start_us, kMostRulerTicks);
   std::string labels(kColumns + 2, ' ');
   size_t free_from = 0;
   for (const double tick_us : TicksOf(range, step_us)) {
@@ -124,7 +124,8 @@ std::string AxisLabels(const GanttRange& range) {
 std::string Ruler(const GanttRange& range) {
   const Row row(range);
   std::string ruler(kColumns, '-');
-  for (const double tick_us : TicksOf(range, TickStep(range.end_us - range.start_us, kMostTicks)))
+  for (const double tick_us :
+       TicksOf(range, TickStep(range.end_us - range.start_us, kMostRulerTicks)))
     ruler[row.ColumnOf(tick_us)] = '+';
   if (range.target_us) ruler[row.ColumnOf(*range.target_us)] = 'T';
   return Line("", ruler);

@@ -14,12 +14,12 @@ namespace {
 
 constexpr double kWidth = 800;
 constexpr double kRight = 16;
-constexpr double kLabel = 70;
-constexpr double kTop = 84;
+constexpr double kLabelX = 70;
+constexpr double kLanesTop = 84;
 constexpr double kLane = 24;
 constexpr double kLayer = 18;
 constexpr double kGap = 6;
-constexpr int kMostTicks = 10;
+constexpr int kMostTimeTicks = 10;
 constexpr const char* kComputeFill = "#b9c0cb";
 constexpr const char* kOtherFill = "#7d8796";
 constexpr const char* kStallFill = "url(#stall)";
@@ -78,8 +78,8 @@ class Picture {
         timeline_(timeline),
         range_(RangeOf(plan, timeline)),
         cell_(plan.preload.empty() ? 0 : std::clamp(120.0 / plan.width, 1.5, 9.0)),
-        left_(kLabel + cell_ * plan.width + (plan.preload.empty() ? 0 : 12)),
-        layers_top_(kTop + 2 * (kLane + kGap) + 22),
+        left_(kLabelX + cell_ * plan.width + (plan.preload.empty() ? 0 : 12)),
+        layers_top_(kLanesTop + 2 * (kLane + kGap) + 22),
         bottom_(layers_top_ + kLayer * static_cast<double>(plan.layers.size())),
         svg_(static_cast<int>(kWidth), static_cast<int>(bottom_ + 86),
              " viewBox=\"0 0 800 " + SvgNumber(bottom_ + 86) + "\"") {}
@@ -120,15 +120,15 @@ class Picture {
   }
 
   void Axis() {
-    const double step_us = TickStep(range_.end_us - range_.start_us, kMostTicks);
+    const double step_us = TickStep(range_.end_us - range_.start_us, kMostTimeTicks);
     const double first = std::ceil(range_.start_us / step_us - 1e-9);
     for (int i = 0; (first + i) * step_us <= range_.end_us; ++i) {
       const double tick_us = (first + i) * step_us;
-      svg_.Line(X(tick_us), kTop - 8, X(tick_us), bottom_ + 4,
+      svg_.Line(X(tick_us), kLanesTop - 8, X(tick_us), bottom_ + 4,
                 tick_us == 0 ? " stroke=\"#555\"" : " stroke=\"#ddd\"");
       svg_.Text(X(tick_us), bottom_ + 18, TickMs(tick_us, step_us), " text-anchor=\"middle\"");
     }
-    svg_.Text(kLabel - 8, bottom_ + 18, "ms", " text-anchor=\"end\"");
+    svg_.Text(kLabelX - 8, bottom_ + 18, "ms", " text-anchor=\"end\"");
   }
 
   // Thin white lines part neighbours where there is room for them.
@@ -162,8 +162,8 @@ class Picture {
   }
 
   void Lanes() {
-    const double io_y = kTop;
-    const double compute_y = kTop + kLane + kGap;
+    const double io_y = kLanesTop;
+    const double compute_y = kLanesTop + kLane + kGap;
     RowLabel(io_y + 16, "IO lane");
     RowLabel(compute_y + 16, "compute");
     double reached_us = 0;
@@ -177,7 +177,7 @@ class Picture {
       reached_us = event.end_us;
     }
     if (!plan_.preload.empty())
-      svg_.Text(kLabel, layers_top_ - 6, "in memory", " font-size=\"11\"");
+      svg_.Text(kLabelX, layers_top_ - 6, "in memory", " font-size=\"11\"");
   }
 
   void Stall(double y, double start_us, double end_us) {
@@ -187,7 +187,7 @@ class Picture {
   }
 
   void RowLabel(double y, const std::string& label) {
-    svg_.Text(kLabel - 8, y, label, " text-anchor=\"end\"");
+    svg_.Text(kLabelX - 8, y, label, " text-anchor=\"end\"");
   }
 
   void Layer(uint32_t k) {
@@ -215,7 +215,7 @@ class Picture {
       if (shard.id.layer != plan_.layers[k]) continue;
       const auto row = plan_.slices.Row(k);
       const auto i = std::find(row.begin(), row.end(), shard.id.slice) - row.begin();
-      svg_.Rect({kLabel + cell_ * static_cast<double>(i), y + 2, cell_, kLayer - 4},
+      svg_.Rect({kLabelX + cell_ * static_cast<double>(i), y + 2, cell_, kLayer - 4},
                 ShadeOf(shard.bits).fill,
                 NameOf(shard.id) + ", " + std::to_string(shard.bits) + " bits, preloaded",
                 cell_ >= 3 ? " stroke=\"white\" stroke-width=\"0.6\"" : "");
@@ -225,9 +225,10 @@ class Picture {
   void Target() {
     if (!range_.target_us) return;
     const double x = X(*range_.target_us);
-    svg_.Line(x, kTop - 8, x, bottom_ + 4,
+    svg_.Line(x, kLanesTop - 8, x, bottom_ + 4,
               " stroke=\"black\" stroke-width=\"2\" stroke-dasharray=\"6 3\"");
-    svg_.Text(std::min(x, kWidth - kRight) + 4, kTop - 12, "T = " + FormatTimeUs(*range_.target_us),
+    svg_.Text(std::min(x, kWidth - kRight) + 4, kLanesTop - 12,
+              "T = " + FormatTimeUs(*range_.target_us),
               " text-anchor=\"end\" font-weight=\"bold\"");
   }
 
@@ -240,12 +241,12 @@ class Picture {
   void Legend() {
     const std::span<const uint32_t> all = plan_.bits.values();
     const std::set<uint32_t> bits(all.begin(), all.end());
-    double x = kLabel;
+    double x = kLabelX;
     const double first = bottom_ + 44;
     RowLabel(first, "loads");
     for (const uint32_t b : bits) Key(&x, first, ShadeOf(b).fill, std::to_string(b) + " bits");
     Key(&x, first, "url(#rows)", "embedding rows");
-    x = kLabel;
+    x = kLabelX;
     const double second = bottom_ + 68;
     RowLabel(second, "compute");
     Key(&x, second, kComputeFill, "a layer, by its number");

@@ -12,9 +12,9 @@ namespace sti {
 namespace {
 
 // All in pixels.
-constexpr int kLeft = 64;   // of the first cell, for the numbers of layers
-constexpr int kTop = 44;    // for the heading
-constexpr int kBelow = 48;  // for the numbers of slices
+constexpr int kCellsLeft = 64;  // of the first cell, for the numbers of layers
+constexpr int kCellsTop = 44;   // for the heading
+constexpr int kBelow = 48;      // for the numbers of slices
 constexpr int kRight = 20;
 
 constexpr size_t kHeading = 80;  // most characters: no text of a file makes a picture large
@@ -44,7 +44,9 @@ struct Place {
   int end_x = 0;  // of the panel
 
   [[nodiscard]] int CellX(uint32_t slice) const { return x + cell * static_cast<int>(slice); }
-  [[nodiscard]] int CellY(uint32_t layer) const { return kTop + cell * static_cast<int>(layer); }
+  [[nodiscard]] int CellY(uint32_t layer) const {
+    return kCellsTop + cell * static_cast<int>(layer);
+  }
 };
 
 // Beside each other, each as wide as its cells or its heading.
@@ -53,7 +55,7 @@ std::vector<Place> PlacesOf(std::span<const HeatMapPanel> panels, int glyph_widt
   places.reserve(panels.size());
   int x = 0;
   for (const HeatMapPanel& panel : panels) {
-    Place place{x + kLeft, CellOf(*panel.importance), 0};
+    Place place{x + kCellsLeft, CellOf(*panel.importance), 0};
     const int heading = static_cast<int>(Heading(panel).size()) * glyph_width;
     place.end_x = place.x + kRight +
                   std::max(heading, place.cell * static_cast<int>(panel.importance->width));
@@ -69,7 +71,7 @@ int HeightOf(std::span<const HeatMapPanel> panels) {
     height =
         std::max(height, CellOf(*panel.importance) * static_cast<int>(panel.importance->layers));
   }
-  return kTop + height + kBelow;
+  return kCellsTop + height + kBelow;
 }
 
 // Every how many slices or layers a number fits.
@@ -113,7 +115,7 @@ void DrawPanel(const HeatMapPanel& panel, const Place& place, Svg* svg) {
   }
   svg->Text(place.x, below + 36, "vertical slice, lighter is more important");
   const std::string x = std::to_string(place.x - 48);
-  const int middle = (kTop + below) / 2;
+  const int middle = (kCellsTop + below) / 2;
   svg->Text(
       place.x - 48, middle, "layer",
       " transform=\"rotate(-90 " + x + " " + std::to_string(middle) + ")\" text-anchor=\"middle\"");

@@ -5,7 +5,6 @@
 #include <nlohmann/json.hpp>
 
 #include "base/remedy.h"
-#include "common/cli.h"
 #include "common/files.h"
 #include "common/lines.h"
 #include "common/part_text.h"
@@ -141,9 +140,7 @@ Result<std::string> ReadMagic(const std::string& path) {
 }
 
 Result<int> Run(const Tool& tool, const InspectOptions& options) {
-  if ((options.export_bits != 0) != !options.output.empty()) {
-    return UsageError("--export K and -o DIR belong together");
-  }
+  STI_RETURN_IF_ERROR(CheckInspectOptions(options));
   STI_ASSIGN_OR_RETURN(std::string magic, ReadMagic(options.file));
   if (options.tokenize || options.export_bits != 0) return InspectContainer(tool, options);
   if (StartsWith(magic, kPlanMagic)) {
@@ -177,15 +174,6 @@ int main(int argc, char** argv) {
   sti::Tool tool("sti-inspect", "Prints and verifies any file of the tool kit.",
                  "sti-inspect model.sti --verify");
   sti::InspectOptions options;
-  CLI::App& app = tool.app();
-  app.add_option("FILE", options.file, "container, importance or part of one, profile or plan")
-      ->required();
-  app.add_flag("--verify", options.verify, "read and check everything");
-  app.add_flag("--tokenize", options.tokenize, "token ids of the lines on stdin, with a container");
-  app.add_option("--export", options.export_bits, "write a model folder with K-bit weights")
-      ->check(CLI::IsMember({2, 3, 4, 5, 6, 32}))
-      ->type_name("K");
-  app.add_option("-o,--output", options.output, "with --export: the new folder")->type_name("DIR");
-  app.add_flag("--pairs", options.pairs, "with --tokenize: a tab separates two sentences");
+  sti::AddInspectOptions(tool.app(), options);
   return tool.Main(argc, argv, [&] { return sti::Run(tool, options); });
 }

@@ -15,4 +15,7 @@ struct InspectOptions {
   std::string output;
 };
 
+void AddInspectOptions(CLI::App& app, InspectOptions& options);
+Status CheckInspectOptions(const InspectOptions& options);
+
 }  // namespace sti

@@ -1,0 +1,49 @@
+#include "options.h"
+
+#include "common/cli.h"
+#include "common/parse.h"
+
+namespace sti {
+
+void AddShardToolOptions(CLI::App& app, ShardToolOptions& options) {
+  app.add_option("MODEL_DIR", options.folder, "folder with config.json, safetensors, vocabulary")
+      ->required();
+  app.add_option("-o,--output", options.output, "container to write")->type_name("FILE");
+  AddParsed(app, "--bits", options.bits, ParseList, "bitwidths to store: 2-6, 32 = exact [2-6,32]");
+  app.add_option("--for", options.plans, "store only what these plans read")
+      ->delimiter(',')
+      ->type_name("PLAN,...")
+      ->excludes("--bits");
+  app.add_option("--codebook", options.codebook, "tree: nested Lloyd, scaled; gobo: the paper's")
+      ->check(CLI::IsMember({"gobo", "tree"}))
+      ->type_name("")
+      ->capture_default_str();
+  app.add_option("--embeddings", options.embeddings, "word rows: exact, or 8 bits a value")
+      ->check(CLI::IsMember({"exact", "8"}))
+      ->type_name("")
+      ->capture_default_str();
+  app.add_option("--layout", options.layout, "what lies together: shard or plane")
+      ->check(CLI::IsMember({"shard", "plane"}))
+      ->type_name("")
+      ->capture_default_str();
+  app.add_option("--threads", options.threads, "layers at once")
+      ->check(CLI::Range(1, 256))
+      ->type_name("N");
+  app.add_flag("--dry-run", options.dry_run, "print sizes, write nothing");
+}
+
+Status CheckShardToolOptions(const ShardToolOptions& options) {
+  for (uint32_t bits : options.bits) {
+    if ((bits < 2 || bits > 6) && bits != 32) {
+      return UsageError("--bits: shards have 2 to 6 bits, or 32 for full fidelity, not " +
+                        std::to_string(bits));
+    }
+  }
+  if (options.output.empty() && !options.dry_run) {
+    return UsageError("-o FILE is missing; or give --dry-run to see sizes");
+  }
+  if (options.output == "-") return UsageError("-o -: a container cannot go to stdout");
+  return {};
+}
+
+}  // namespace sti

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "common/tool.h"
+
+namespace sti {
+
+struct ShardToolOptions {
+  std::string folder;
+  std::string output;
+  std::vector<uint32_t> bits{2, 3, 4, 5, 6, 32};
+  std::vector<std::string> plans;
+  std::string codebook = "tree";
+  std::string embeddings = "exact";
+  std::string layout = "shard";
+  uint32_t threads = AvailableThreads();
+  bool dry_run = false;
+};
+
+void AddShardToolOptions(CLI::App& app, ShardToolOptions& options);
+Status CheckShardToolOptions(const ShardToolOptions& options);
+
+}  // namespace sti
