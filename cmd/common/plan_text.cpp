@@ -32,16 +32,6 @@ std::string BitsTable(const Plan& plan) {
   return text;
 }
 
-std::string Predicted(const std::optional<double>& loss, const std::optional<double>& accuracy) {
-  char text[64] = "";
-  if (accuracy) {
-    std::snprintf(text, sizeof(text), "%.1f %%", *accuracy * 100);
-  } else if (loss) {
-    std::snprintf(text, sizeof(text), "loss %.4f", *loss);
-  }
-  return text;
-}
-
 std::string LatencyText(double latency_us, double p99_us) {
   return FormatTimeUs(latency_us) + ", p99 " + FormatTimeUs(p99_us);
 }
@@ -81,13 +71,23 @@ std::string TurnsText(const Plan& plan) {
                   FormatBytes(turn.read_bytes).c_str(),
                   LatencyText(turn.predicted_latency_us, turn.predicted_p99_us).c_str());
     text += line;
-    const std::string predicted = Predicted(turn.predicted_loss, turn.predicted_accuracy);
+    const std::string predicted = QualityText(turn.predicted_loss, turn.predicted_accuracy);
     text += (predicted.empty() ? "" : ", ") + predicted + '\n';
   }
   return text;
 }
 
 }  // namespace
+
+std::string QualityText(const std::optional<double>& loss, const std::optional<double>& accuracy) {
+  char text[64] = "";
+  if (accuracy) {
+    std::snprintf(text, sizeof(text), "%.1f %%", *accuracy * 100);
+  } else if (loss) {
+    std::snprintf(text, sizeof(text), "loss %.4f", *loss);
+  }
+  return text;
+}
 
 std::string DescribePlan(const Plan& plan) {
   std::string text = "submodel   " + std::to_string(plan.layers.size()) + " layers x " +
@@ -103,7 +103,7 @@ std::string DescribePlan(const Plan& plan) {
   }
   if (plan.wake_us > 0)
     text += "\nwake       counts on " + FormatTimeUs(plan.wake_us) + " before the text is there";
-  const std::string predicted = Predicted(plan.predicted_loss, plan.predicted_accuracy);
+  const std::string predicted = QualityText(plan.predicted_loss, plan.predicted_accuracy);
   if (!predicted.empty()) text += "\nquality    " + predicted + " predicted";
   text += "\nbytes      " + FormatBytes(plan.parameter_bytes) + " of shards, " +
           FormatBytes(plan.preload_bytes) + " of them preloaded\n";

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -10,6 +11,9 @@ namespace sti {
 
 /// A plan for a terminal of 80 columns: what runs, at which bits, and what is predicted.
 std::string DescribePlan(const Plan& plan);
+
+/// Returns "87.4 %" of a predicted accuracy, or "loss 0.3210"; empty if neither is known.
+std::string QualityText(const std::optional<double>& loss, const std::optional<double>& accuracy);
 
 /// Returns what a person should know of a plan whose submodel was not trained; empty if it was.
 std::string UntrainedWarning(const ModelInfo& info, const Plan& plan);

@@ -28,6 +28,7 @@ class Tool {
 
   /// Returns the parser. Options are added to it with what common/cli.h includes.
   [[nodiscard]] CLI::App& app() { return *app_; }
+  [[nodiscard]] const CLI::App& app() const { return *app_; }
   [[nodiscard]] bool json() const { return json_; }
   [[nodiscard]] bool quiet() const { return quiet_; }
   [[nodiscard]] bool verbose() const { return verbose_; }

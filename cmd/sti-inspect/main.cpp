@@ -140,7 +140,7 @@ Result<std::string> ReadMagic(const std::string& path) {
 }
 
 Result<int> Run(const Tool& tool, const InspectOptions& options) {
-  STI_RETURN_IF_ERROR(CheckInspectOptions(options));
+  STI_RETURN_IF_ERROR(CheckInspectOptions(tool.app(), options));
   STI_ASSIGN_OR_RETURN(std::string magic, ReadMagic(options.file));
   if (options.tokenize || options.export_bits != 0) return InspectContainer(tool, options);
   if (StartsWith(magic, kPlanMagic)) {

@@ -1,6 +1,7 @@
 #include "options.h"
 
 #include "common/cli.h"
+#include "common/option_rules.h"
 
 namespace sti {
 
@@ -16,7 +17,11 @@ void AddInspectOptions(CLI::App& app, InspectOptions& options) {
   app.add_flag("--pairs", options.pairs, "with --tokenize: a tab separates two sentences");
 }
 
-Status CheckInspectOptions(const InspectOptions& options) {
+Status CheckInspectOptions(const CLI::App& app, const InspectOptions& options) {
+  STI_RETURN_IF_ERROR(RequireOption(app, {"--pairs"}, "--tokenize"));
+  STI_RETURN_IF_ERROR(RefuseBeside(app, "--verify", {"--tokenize", "--export", "--output"},
+                                   "it reads a file and does no more with it"));
+  STI_RETURN_IF_ERROR(RefuseBeside(app, "--tokenize", {"--export", "--output"}, "it writes lines"));
   if ((options.export_bits != 0) != !options.output.empty()) {
     return UsageError("--export K and -o DIR belong together");
   }

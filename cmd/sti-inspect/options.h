@@ -16,6 +16,6 @@ struct InspectOptions {
 };
 
 void AddInspectOptions(CLI::App& app, InspectOptions& options);
-Status CheckInspectOptions(const InspectOptions& options);
+Status CheckInspectOptions(const CLI::App& app, const InspectOptions& options);
 
 }  // namespace sti

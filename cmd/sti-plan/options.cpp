@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "common/cli.h"
+#include "common/option_rules.h"
 #include "common/parse.h"
 
 namespace sti {
@@ -21,17 +22,41 @@ Status CheckGantt(const PlanOptions& o, const Tool& tool) {
 }
 
 // What makes a plan has no place in a table of plans.
-Status CheckSweep(const PlanOptions& o) {
-  const bool lists = !o.targets_us.empty() || !o.preloads.empty() || !o.sweep_svg.empty();
-  if (!o.sweep && lists)
-    return UsageError("--targets, --preloads and --sweep-svg go with --sweep; add it");
+Status CheckSweep(const CLI::App& app, const PlanOptions& o) {
+  STI_RETURN_IF_ERROR(RequireOption(app, {"--targets", "--preloads", "--sweep-svg"}, "--sweep"));
   if (!o.sweep) return {};
-  if (!o.output.empty()) return UsageError("--sweep shows many plans and writes none; drop -o");
-  if (!o.check.empty()) return UsageError("--sweep and --check exclude each other; drop one");
-  if (!o.gantt.empty()) return UsageError("--gantt draws one plan, not a sweep; drop one");
-  if (o.request.turns != 0 || o.request.min_accuracy)
-    return UsageError("--sweep has no turns and no --min-accuracy; drop them");
-  return {};
+  STI_RETURN_IF_ERROR(RefuseOptions(
+      app, "--sweep",
+      {"--output", "--check", "--gantt", "--explain", "--turns", "--turn-buffer", "--min-accuracy"},
+      "it shows many plans and writes none"));
+  if (o.lengths.size() > 1) return UsageError("--sweep takes one --length; drop the others");
+  if (o.freqs.size() > 1) return UsageError("--sweep takes one --freq; drop the others");
+  STI_RETURN_IF_ERROR(RefuseBeside(app, "--targets", {"--target"}, "it lists them all"));
+  return RefuseBeside(app, "--preloads", {"--preload"}, "it lists them all");
+}
+
+Status CheckOfPlan(const CLI::App& app) {
+  return RefuseOtherOptions(app, "--check",
+                            {"MODEL", "--profile", "--importance", "--check", "--target",
+                             "--memory", "--risk", "--interpolate", "--explain", "--gantt"},
+                            "it judges a plan as it is");
+}
+
+// Options that a strategy, or a submodel that is named, leaves nothing to do.
+Status CheckChoices(const CLI::App& app, const PlanOptions& o) {
+  const std::string strategy = "--strategy " + o.strategy;
+  if (o.strategy != "random")
+    STI_RETURN_IF_ERROR(RefuseOptions(app, strategy, {"--seed"}, "random alone draws"));
+  if (o.strategy == "load-exec" || o.strategy == "stdpl") {
+    STI_RETURN_IF_ERROR(
+        RefuseOptions(app, strategy, {"--preload", "--preloads"}, "it keeps no shards in memory"));
+  }
+  STI_RETURN_IF_ERROR(RequireOption(app, {"--turn-buffer"}, "--turns"));
+  if (!o.sweep && !o.request.min_accuracy) {
+    STI_RETURN_IF_ERROR(RequireOption(app, {"--risk"}, "--target"));
+    if (!o.request.io_budget_bytes) STI_RETURN_IF_ERROR(RequireOption(app, {"--seed"}, "--target"));
+  }
+  return RefuseBeside(app, "--submodel", {"--similar", "--width-min"}, "it names the submodel");
 }
 
 }  // namespace
@@ -98,14 +123,10 @@ Status CheckPlanOptions(PlanOptions& o, const Tool& tool) {
   STI_RETURN_IF_ERROR(CheckGantt(o, tool));
   o.request.strategy = ParseStrategy(o.strategy);
   o.request.judging.risk = o.risk == "p99" ? Risk::kP99 : Risk::kMedian;
-  if (!o.check.empty() && !o.output.empty()) {
-    return UsageError("--check judges a plan and writes none; drop -o");
-  }
-  if (!o.check.empty() && o.request.cold)
-    return UsageError("--check judges a plan as it says it starts; drop --cold");
-  STI_RETURN_IF_ERROR(CheckSweep(o));
-  if (o.check.empty() && !o.sweep && !o.request.target_us && !o.request.submodel &&
-      !o.request.min_accuracy) {
+  STI_RETURN_IF_ERROR(CheckSweep(tool.app(), o));
+  if (!o.check.empty()) return CheckOfPlan(tool.app());
+  STI_RETURN_IF_ERROR(CheckChoices(tool.app(), o));
+  if (!o.sweep && !o.request.target_us && !o.request.submodel && !o.request.min_accuracy) {
     return UsageError("--target TIME is required, or --submodel NxM, or --min-accuracy A");
   }
   for (uint32_t length : o.lengths) {

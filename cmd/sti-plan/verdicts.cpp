@@ -5,6 +5,7 @@
 
 #include "common/json.h"
 #include "common/parse.h"
+#include "common/plan_text.h"
 
 namespace sti {
 namespace {
@@ -57,6 +58,8 @@ void PrintVerdicts(const Verdicts& verdicts, const Plan& plan) {
     PrintVerdict("turn " + std::to_string(i + 1), verdicts.turns[i]);
   std::printf("latency %s predicted, p99 %s\n", FormatTimeUs(verdicts.plan.latency_us).c_str(),
               FormatTimeUs(verdicts.plan.p99_us).c_str());
+  const std::string quality = QualityText(verdicts.plan.loss, verdicts.plan.accuracy);
+  if (!quality.empty()) std::printf("quality %s predicted\n", quality.c_str());
   std::printf("%s\n", verdicts.problem().empty() ? "valid" : "not valid");
 }
 

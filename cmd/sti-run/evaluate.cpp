@@ -6,12 +6,14 @@
 #include "common/files.h"
 #include "common/remedies.h"
 #include "evaluation.h"
+#include "watch.h"
 
 namespace sti {
 namespace {
 
 // Returns the evaluation of the examples that were answered before the user stopped it.
-Result<Evaluation> Measure(Session& session, const RunOptions& options, const Tool& tool) {
+Result<Evaluation> Measure(Session& session, const RunOptions& options, const Tool& tool,
+                           Watch& watch) {
   STI_ASSIGN_OR_RETURN(std::vector<Example> examples,
                        ReadDataset(options.eval, session.pipeline().index(), true));
   ProgressSink progress = tool.Progress("evaluating");
@@ -25,6 +27,7 @@ Result<Evaluation> Measure(Session& session, const RunOptions& options, const To
     evaluation.Add(
         Judge(session.info().problem, answer.run.logits, *examples[i].Truth(), session.threshold()),
         answer);
+    watch.See(answer, session);
     if (progress) progress(i + 1, examples.size());
   }
   const Plan& plan = session.pipeline().plan();
@@ -50,7 +53,9 @@ int ApplyGates(const Evaluation& evaluation, const RunOptions& options) {
 }  // namespace
 
 Result<int> Evaluate(Session& session, const RunOptions& options, const Tool& tool) {
-  STI_ASSIGN_OR_RETURN(const Evaluation evaluation, Measure(session, options, tool));
+  Watch watch(options, tool);
+  STI_ASSIGN_OR_RETURN(const Evaluation evaluation, Measure(session, options, tool, watch));
+  STI_RETURN_IF_ERROR(watch.Finish());
   if (evaluation.examples() == 0) return 0;
   if (tool.json()) {
     std::printf("%s\n", EvaluationToJson(evaluation).c_str());

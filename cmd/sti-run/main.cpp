@@ -11,7 +11,7 @@
 #include "open.h"
 #include "print.h"
 #include "process_age.h"
-#include "trace.h"
+#include "watch.h"
 
 namespace sti {
 namespace {
@@ -20,7 +20,7 @@ namespace {
 class LineAnswerer {
  public:
   LineAnswerer(Session& session, const RunOptions& options, const Tool& tool)
-      : session_(session), options_(options), tool_(tool) {}
+      : session_(session), options_(options), tool_(tool), watch_(options, tool) {}
 
   Status Take(const std::string& text, bool too_long, Clock::time_point taken) {
     auto encoding = too_long ? Result<Encoding>(DataError("a line over 1 MiB"))
@@ -34,13 +34,12 @@ class LineAnswerer {
     }
     STI_RETURN_IF_ERROR(session_.Ask(*encoding, taken, &answer_));
     Show(text, answer_);
-    late_ = late_ || !answer_.deadline_met.value_or(true);
     return {};
   }
 
   Result<int> Finish() {
-    if (!options_.trace.empty()) STI_RETURN_IF_ERROR(trace_.Write(options_.trace));
-    if (options_.on_late == "fail" && late_) {
+    STI_RETURN_IF_ERROR(watch_.Finish());
+    if (options_.on_late == "fail" && watch_.mishaps().late > 0) {
       return InfeasibleError("an input missed the target; plan with a longer --target");
     }
     return unusable_ ? ExitCode(ErrorKind::kDamaged) : 0;
@@ -56,10 +55,7 @@ class LineAnswerer {
       PrintPlain(text, answer, session_.info());
     }
     Flush();
-    if (options_.stats) {
-      for (const std::string& line : DescribeRun(answer)) tool_.Say(line);
-    }
-    if (!options_.trace.empty()) trace_.Add(answer, session_.pipeline().last_schedule());
+    watch_.See(answer, session_);
   }
 
   void Flush() { output_closed_ = output_closed_ || std::fflush(stdout) != 0; }
@@ -67,9 +63,8 @@ class LineAnswerer {
   Session& session_;
   const RunOptions& options_;
   const Tool& tool_;
-  TraceWriter trace_;
+  Watch watch_;
   Answer answer_;
-  bool late_ = false;
   bool unusable_ = false;
   bool output_closed_ = false;
 };
@@ -100,7 +95,7 @@ Result<int> AnswerLines(Session& session, LineAnswerer& answerer, const RunOptio
 }
 
 Result<int> Serve(const Tool& tool, const RunOptions& options) {
-  STI_RETURN_IF_ERROR(CheckRunOptions(options));
+  STI_RETURN_IF_ERROR(CheckRunOptions(tool.app(), options));
   const Output trace{"--trace", options.trace};
   STI_RETURN_IF_ERROR(CheckKeepsInput(trace, options.model, "the model"));
   STI_RETURN_IF_ERROR(CheckKeepsInput(trace, options.plan, "the plan"));

@@ -1,9 +1,21 @@
 #include "options.h"
 
 #include "common/cli.h"
+#include "common/option_rules.h"
 #include "common/parse.h"
 
 namespace sti {
+namespace {
+
+// An evaluation asks for the rows of a data set, one after another, and answers with their sum.
+Status CheckEvaluation(const CLI::App& app) {
+  STI_RETURN_IF_ERROR(RequireOption(app, {"--min-accuracy", "--max-p99"}, "--eval"));
+  STI_RETURN_IF_ERROR(RefuseBeside(app, "--eval", {"TEXT", "--ids", "--pairs", "--one-shot"},
+                                   "its inputs are the rows of a data set"));
+  return RefuseBeside(app, "--eval", {"--top"}, "it prints no scores");
+}
+
+}  // namespace
 
 void AddRunOptions(CLI::App& app, RunOptions& o) {
   app.add_option("MODEL", o.model, "container made by sti-shard")->required();
@@ -41,14 +53,14 @@ void AddRunOptions(CLI::App& app, RunOptions& o) {
   AddParsed(app, "--max-p99", o.max_p99_us, ParseTimeUs, "with --eval: exit 4 above it");
 }
 
-Status CheckRunOptions(const RunOptions& o) {
+Status CheckRunOptions(const CLI::App& app, const RunOptions& o) {
   if (!o.plan.empty() && (o.submodel || o.bits)) {
     return UsageError("--submodel and --bits choose what --plan has chosen already; drop one");
   }
-  if (o.eval.empty() && (o.min_accuracy || o.max_p99_us)) {
-    return UsageError("--min-accuracy and --max-p99 need --eval FILE");
-  }
-  if (!o.eval.empty() && !o.texts.empty()) return UsageError("--eval takes no TEXT");
+  STI_RETURN_IF_ERROR(CheckEvaluation(app));
+  STI_RETURN_IF_ERROR(RequireOption(app, {"--top"}, "--json"));
+  STI_RETURN_IF_ERROR(RefuseBeside(app, "--one-shot", {"--turn-gap"}, "one input is one turn"));
+  STI_RETURN_IF_ERROR(RefuseBeside(app, "TEXT", {"--one-shot"}, "each text given is answered"));
   if (o.threshold && !(*o.threshold > 0 && *o.threshold < 1)) {
     return UsageError("--threshold is between 0 and 1, both excluded, such as 0.5");
   }

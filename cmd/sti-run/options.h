@@ -42,6 +42,6 @@ struct RunOptions {
 void AddRunOptions(CLI::App& app, RunOptions& options);
 
 /// Returns kUsage for combinations of options that make no sense.
-Status CheckRunOptions(const RunOptions& options);
+Status CheckRunOptions(const CLI::App& app, const RunOptions& options);
 
 }  // namespace sti

@@ -56,11 +56,14 @@ std::optional<uint64_t> FillMemory(const CheckedInput& input, const Judging& jud
     const uint64_t overhang = TurnOverhang(input, devices.deciding(), plan);
     held = std::max(held, AddSaturated(plan.turn_bytes, overhang));
   }
-  verdict->staging_bytes = need.enough;
+  // A plan from elsewhere says what its runs may stage, unless they read all before they compute.
+  const bool bounded =
+      plan.staging_bytes != 0 && DelayModelFor(plan.strategy) != DelayModel::kSerial;
+  const uint64_t wanted = bounded ? std::max(need.least, plan.staging_bytes) : need.enough;
+  verdict->staging_bytes = wanted;
   if (const auto memory = ShardMemory(input->memory, judging, plan.length, plan.width)) {
     verdict->fits_memory = held <= *memory && need.least <= *memory - held;
-    verdict->staging_bytes =
-        verdict->fits_memory ? std::min(need.enough, *memory - held) : need.least;
+    verdict->staging_bytes = verdict->fits_memory ? std::min(wanted, *memory - held) : need.least;
   }
   verdict->peak_bytes = AddSaturated(BytesBeforeShards(input->memory, plan),
                                      AddSaturated(held, verdict->staging_bytes));

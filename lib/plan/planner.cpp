@@ -49,6 +49,10 @@ Result<Plan> PlanOne(const PlanningContext& context) {
   const Verdict verdict = Evaluate(context.input, context.request.judging, context.devices, plan);
   FillFigures(verdict, &plan);
   SayFigures(context, plan, verdict);
+  if (context.request.io_budget_bytes && !verdict.valid) {
+    return InfeasibleError("a plan that spends this IO budget " + verdict.problem)
+        .Fix(Remedy::kRaiseInRequest, "target_us or lower io_budget_bytes");
+  }
   return plan;
 }
 
@@ -186,6 +190,7 @@ Result<Plan> MakePlan(const CheckedInput& input, const PlanRequest& request,
   // The figures once more: now with variants and turns, which take memory too, and the target as
   // asked.
   if (request.target_us) plan.target_us = request.target_us;
+  plan.staging_bytes = 0;  // not yet said of all together
   const Verdict verdict = Evaluate(input, request.judging, context.devices, plan);
   FillFigures(verdict, &plan);
   if (!verdict.fits_memory) {

@@ -138,10 +138,10 @@ holds() {
   return 1
 }
 
-# Runs a command that must succeed and say nothing on stderr.
+# Runs a command that must succeed and say nothing on stderr, but that a busy machine was late.
 works() {
   run --separate-stderr "$@"
-  [ "$status" -eq 0 ] && [ -z "$stderr" ] && return
+  [ "$status" -eq 0 ] && [ -z "$(grep -v ' is late: \| late, worst by ' <<<"$stderr")" ] && return
   printf 'status %s\n%s\n%s\n' "$status" "$output" "$stderr"
   return 1
 }

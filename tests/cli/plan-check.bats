@@ -87,3 +87,14 @@ figure_six() {
   same "${lines[-1]}" "not valid"
   like "$stderr" "sti-plan: candidate.json: takes 2100.000 ms of 2000.000 ms"
 }
+
+@test "staging that somebody edited is judged as it will be run" {
+  sti-plan -q model.sti --profile device.json --strategy stdpl --bits 6 --submodel 6x12 -o a.json
+  works sti-plan model.sti --profile device.json --check a.json --json
+  planned=$output
+  jq '.staging_bytes = (.staging_bytes / 4 | floor)' a.json >edited.json
+  works sti-plan model.sti --profile device.json --check edited.json --json
+  holds "$output" ".staging_bytes < $(jq .staging_bytes <<<"$planned")"
+  holds "$output" ".predicted_peak_bytes < $(jq .predicted_peak_bytes <<<"$planned")"
+  holds "$output" ".predicted_latency_us > $(jq .predicted_latency_us <<<"$planned")"
+}

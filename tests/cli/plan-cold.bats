@@ -60,6 +60,6 @@ plan() { sti-plan model.sti --profile bytes.json "$@"; }
     plan --cold --target 40ms --strategy preload
   refused 2 "sti-plan: device.json: a cold start needs load times by bytes, this one has them by bits; run sti-profile again" \
     sti-plan model.sti --profile device.json --cold --target 40ms
-  refused 2 "sti-plan: --check judges a plan as it says it starts; drop --cold" \
+  refused 2 "sti-plan: --check takes no --cold: it judges a plan as it is; drop one" \
     plan --cold --check model.plan
 }

@@ -154,3 +154,21 @@ write_short_profile() {
   works sti-plan -q model.sti --profile short.json --strategy stdpl --target 60ms --length 16,64 -o a.json
   works sti-plan model.sti --profile short.json --check a.json
 }
+
+@test "the strategy preload keeps within the preload buffer" {
+  preload() { sti-plan model.sti --profile device.json --strategy preload --target 60ms "$@"; }
+  works preload -q -o all.json
+  bytes=$(jq .preload_bytes all.json)
+  works preload -q --preload $((bytes / 2)) -o half.json
+  holds "$(cat half.json)" ".preload_bytes <= $bytes / 2 and .preload_bytes > $bytes / 4"
+  refused 4 "sti-plan: no preload plan fits in the preload buffer: the smallest holds * bytes; raise --preload" \
+    preload --preload 1kB
+}
+
+@test "an IO budget that takes longer than the target is refused" {
+  budget() { sti-plan model.sti --profile device.json --submodel 4x6 --io-budget 40kB "$@"; }
+  works budget -q --target 60ms -o a.json
+  holds "$(cat a.json)" '.meets_target and ([.bits[][]] | max) == 6 and ([.bits[][]] | min) == 2'
+  refused 4 "sti-plan: a plan that spends this IO budget takes * of *; raise --target or lower --io-budget" \
+    budget --target 4ms
+}

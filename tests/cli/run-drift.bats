@@ -22,7 +22,7 @@ plan_at() {
 @test "a device that is ten times slower than its plan: one warning, and what to do" {
   plan_at 0.1 >slow.json
   full_length_texts >texts
-  run --separate-stderr sti-run model.sti --plan slow.json <texts
+  run --separate-stderr sti-run --json model.sti --plan slow.json <texts
   same "$status" 0
   same "${#lines[@]}" 40
   same "${#stderr_lines[@]}" 1
@@ -30,20 +30,20 @@ plan_at() {
   # The label is the same, and short inputs say nothing about a plan for long ones.
   works sti-run -q model.sti --plan slow.json <texts
   head -n 1 texts >one
-  same "$(sti-run model.sti --plan slow.json <one)" "${lines[0]}"
+  same "$(sti-run -q model.sti --plan slow.json <one)" "${lines[0]}"
   tail -n +2 few.tsv | cut -f 1 | cat - <(tail -n +2 few.tsv | cut -f 1) >short
-  works sti-run model.sti --plan slow.json <short
+  works sti-run --json model.sti --plan slow.json <short
 }
 
 @test "a device that is ten times faster than its plan is no drift" {
   plan_at 10 >fast.json
   full_length_texts >texts
-  works sti-run model.sti --plan fast.json <texts
+  works sti-run --json model.sti --plan fast.json <texts
   same "${#lines[@]}" 40
 }
 
 @test "without the plan's times there is no drift" {
   plan_at 0.1 | jq 'del(.times)' >none.json
   full_length_texts >texts
-  works sti-run model.sti --plan none.json <texts
+  works sti-run --json model.sti --plan none.json <texts
 }

@@ -32,7 +32,7 @@ answer() { sti-run model.sti --plan model.plan "$@"; }
 
 @test "a text longer than the plan's length is truncated and marked" {
   long=$(printf 'alarm %.0s' {1..100})
-  works answer "${long% }"
+  works answer -q "${long% }"
   like "$output" $'*\t*\talarm *alarm [[]truncated]'
   works answer --json "$long"
   holds "$output" '.truncated and .tokens == 64'

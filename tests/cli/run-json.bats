@@ -42,7 +42,7 @@ load helpers
   run --separate-stderr sti-run --on-late fail model.sti --plan fast.json "$alarm"
   same "$status" 4
   like "$output" $'alarm\t*'
-  same "$stderr" "sti-run: an input missed the target; plan with a longer --target"
+  same "${stderr_lines[-1]}" "sti-run: an input missed the target; plan with a longer --target"
   works sti-run --on-late wait model.sti --plan fast.json "$alarm"
 }
 

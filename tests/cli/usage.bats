@@ -79,7 +79,7 @@ load helpers
   refused 2 "sti-plan: *--strategy: luck not in *" \
     sti-plan model.sti --profile device.json --target 12ms --strategy luck
   refused 2 "sti-plan: --profile is required; see sti-plan --help" sti-plan model.sti --target 12ms
-  refused 2 "sti-plan: --check judges a plan and writes none; drop -o" \
+  refused 2 "sti-plan: --check takes no --output: it judges a plan as it is; drop one" \
     sti-plan model.sti --profile device.json --check model.plan -o x.plan
   refused 2 "sti-plan: the target is not a positive time; use --target 200ms" \
     sti-plan model.sti --profile device.json --target 0ms -o x.plan
@@ -102,9 +102,9 @@ load helpers
     sti-run model.sti --plan model.plan --bits 2 "$alarm"
   refused 2 "sti-run: --submodel and --bits choose what --plan has chosen already; drop one" \
     sti-run model.sti --plan model.plan --submodel 2x2 "$alarm"
-  refused 2 "sti-run: --min-accuracy and --max-p99 need --eval FILE" \
+  refused 2 "sti-run: --min-accuracy goes with --eval; add it, or drop --min-accuracy" \
     sti-run model.sti --min-accuracy 0.9 "$alarm"
-  refused 2 "sti-run: --eval takes no TEXT" sti-run model.sti --eval few.tsv "$alarm"
+  refused 2 "sti-run: --eval takes no TEXT: *; drop one" sti-run model.sti --eval few.tsv "$alarm"
   refused 2 "sti-run: --ids and --pairs do not go together" sti-run model.sti --ids --pairs "$alarm"
 }
 

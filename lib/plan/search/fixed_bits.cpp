@@ -1,5 +1,6 @@
 #include "plan/search/fixed_bits.h"
 
+#include <algorithm>
 #include <optional>
 #include <string>
 
@@ -32,31 +33,58 @@ Plan MakeFixedPlan(const PlanningContext& context, const Submodel& submodel, uin
   return plan;
 }
 
+/// Holds which submodels a request allows at fixed bits, and how near the others come.
+struct FixedChoices {
+  std::vector<Submodel> feasible;
+  std::optional<Verdict> fastest;  ///< of those that memory and buffer hold
+  std::optional<uint64_t> least_held_bytes;
+};
+
+/// Judges the plan of each submodel at `bits`. What starts in memory is within the preload buffer,
+/// if the request has one.
+FixedChoices JudgeAll(const PlanningContext& context, uint32_t bits) {
+  FixedChoices choices;
+  const uint64_t buffer_bytes = context.request.preload_bytes;
+  for (const Submodel& submodel : context.submodels) {
+    const Verdict verdict = Evaluate(context.input, context.request.judging, context.devices,
+                                     MakeFixedPlan(context, submodel, bits));
+    const uint64_t held_bytes = verdict.preload_bytes;
+    choices.least_held_bytes = std::min(held_bytes, choices.least_held_bytes.value_or(held_bytes));
+    if (buffer_bytes != 0 && held_bytes > buffer_bytes) continue;
+    if (verdict.valid) choices.feasible.push_back(submodel);
+    const bool faster =
+        !choices.fastest || verdict.deciding_latency_us < choices.fastest->deciding_latency_us;
+    if (verdict.fits_memory && faster) choices.fastest = verdict;
+  }
+  return choices;
+}
+
+Error NoFixedPlan(const PlanningContext& context, const FixedChoices& choices) {
+  const std::string strategy(NameOf(context.request.strategy));
+  const uint64_t buffer_bytes = context.request.preload_bytes;
+  if (buffer_bytes != 0 && choices.least_held_bytes.value_or(0) > buffer_bytes) {
+    return InfeasibleError("no " + strategy + " plan fits in the preload buffer: the smallest " +
+                           "holds " + std::to_string(*choices.least_held_bytes) + " bytes")
+        .Fix(Remedy::kRaiseInRequest, "preload_bytes");
+  }
+  if (!choices.fastest) {
+    return InfeasibleError("no " + strategy + " plan fits in the memory asked for")
+        .Fix(Remedy::kRaiseInRequest, "memory_bytes");
+  }
+  return InfeasibleError("no " + strategy + " plan meets the target: the fastest submodel " +
+                         choices.fastest->problem + "; the smallest feasible target is " +
+                         MsUp(choices.fastest->deciding_latency_us));
+}
+
 }  // namespace
 
 Result<Plan> PlanFixedBits(const PlanningContext& context) {
   STI_ASSIGN_OR_RETURN(const uint32_t bits, BitsToFix(context));
-  std::vector<Submodel> feasible;
-  std::optional<Verdict> fastest;
-  for (const Submodel& submodel : context.submodels) {
-    const Verdict verdict = Evaluate(context.input, context.request.judging, context.devices,
-                                     MakeFixedPlan(context, submodel, bits));
-    if (verdict.valid) feasible.push_back(submodel);
-    const bool faster = !fastest || verdict.deciding_latency_us < fastest->deciding_latency_us;
-    if (verdict.fits_memory && faster) fastest = verdict;
-  }
+  const FixedChoices choices = JudgeAll(context, bits);
+  if (choices.feasible.empty()) return NoFixedPlan(context, choices);
+  const Submodel& best = LargestThenDeepest(choices.feasible, context.request.similar);
   const std::string strategy(NameOf(context.request.strategy));
-  if (!fastest) {
-    return InfeasibleError("no " + strategy + " plan fits in the memory asked for")
-        .Fix(Remedy::kRaiseInRequest, "memory_bytes");
-  }
-  if (feasible.empty()) {
-    return InfeasibleError("no " + strategy + " plan meets the target: the fastest submodel " +
-                           fastest->problem + "; the smallest feasible target is " +
-                           MsUp(fastest->deciding_latency_us));
-  }
-  const Submodel& best = LargestThenDeepest(feasible, context.request.similar);
-  context.Say(strategy + ": " + std::to_string(feasible.size()) + " of " +
+  context.Say(strategy + ": " + std::to_string(choices.feasible.size()) + " of " +
               std::to_string(context.submodels.size()) + " submodels fit at " +
               std::to_string(bits) + " bits; " + NameOf(best) + " is taken");
   return MakeFixedPlan(context, best, bits);

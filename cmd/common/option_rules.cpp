@@ -1,0 +1,62 @@
+#include "common/option_rules.h"
+
+#include <algorithm>
+#include <string>
+
+#include "common/cli.h"
+
+namespace sti {
+namespace {
+
+// What every tool takes, whatever else is given.
+constexpr std::string_view kCommonOptions[] = {"--help", "--quiet", "--verbose", "--json",
+                                               "--version"};
+
+bool WasGiven(const CLI::App& app, std::string_view option) {
+  return app.count(std::string(option)) != 0;
+}
+
+Error Refusal(std::string_view context, const std::string& option, std::string_view why) {
+  return UsageError(std::string(context) + " takes no " + option + ": " + std::string(why) +
+                    "; drop one");
+}
+
+}  // namespace
+
+Status RefuseOptions(const CLI::App& app, std::string_view context, OptionNames refused,
+                     std::string_view why) {
+  const auto* given = std::find_if(refused.begin(), refused.end(),
+                                   [&](std::string_view name) { return WasGiven(app, name); });
+  if (given == refused.end()) return {};
+  return Refusal(context, std::string(*given), why);
+}
+
+Status RefuseBeside(const CLI::App& app, std::string_view option, OptionNames refused,
+                    std::string_view why) {
+  return WasGiven(app, option) ? RefuseOptions(app, option, refused, why) : Status();
+}
+
+Status RefuseOtherOptions(const CLI::App& app, std::string_view context, OptionNames taken,
+                          std::string_view why) {
+  for (const CLI::Option* option : app.get_options()) {
+    const auto is_this = [&](std::string_view name) {
+      return option->check_name(std::string(name));
+    };
+    const bool known = std::any_of(taken.begin(), taken.end(), is_this) ||
+                       std::any_of(std::begin(kCommonOptions), std::end(kCommonOptions), is_this);
+    if (!known && option->count() != 0) return Refusal(context, option->get_name(), why);
+  }
+  return {};
+}
+
+Status RequireOption(const CLI::App& app, OptionNames options, std::string_view needed) {
+  if (WasGiven(app, needed)) return {};
+  for (std::string_view option : options) {
+    if (!WasGiven(app, option)) continue;
+    const std::string name(option);
+    return UsageError(name + " goes with " + std::string(needed) + "; add it, or drop " + name);
+  }
+  return {};
+}
+
+}  // namespace sti

@@ -1,0 +1,36 @@
+// Rules on options that do nothing beside others. Every option does what its help says or is
+// refused, so that nobody relies on an option that was not read.
+#pragma once
+
+#include <initializer_list>
+#include <string_view>
+
+#include "base/result.h"
+
+namespace CLI {
+class App;
+}  // namespace CLI
+
+namespace sti {
+
+/// Names of options, such as "--preload".
+using OptionNames = std::initializer_list<std::string_view>;
+
+/// Returns kUsage if one of `refused` was given, as "CONTEXT takes no --preload: WHY; drop one".
+/// `context` is what they do nothing beside, such as "--strategy stdpl".
+Status RefuseOptions(const CLI::App& app, std::string_view context, OptionNames refused,
+                     std::string_view why);
+
+/// Returns kUsage if `option` was given, and one of `refused` beside it.
+Status RefuseBeside(const CLI::App& app, std::string_view option, OptionNames refused,
+                    std::string_view why);
+
+/// Returns kUsage if an option was given that is neither among `taken` nor common to all tools.
+Status RefuseOtherOptions(const CLI::App& app, std::string_view context, OptionNames taken,
+                          std::string_view why);
+
+/// Returns kUsage if one of `options` was given without `needed`: "--pairs goes with --tokenize;
+/// add it, or drop --pairs".
+Status RequireOption(const CLI::App& app, OptionNames options, std::string_view needed);
+
+}  // namespace sti

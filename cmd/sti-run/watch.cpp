@@ -1,0 +1,69 @@
+#include "watch.h"
+
+#include <algorithm>
+#include <string>
+
+#include "common/parse.h"
+#include "print.h"
+
+namespace sti {
+
+void Mishaps::Add(const Answer& answer) {
+  ++inputs;
+  if (!answer.deadline_met.value_or(true)) {
+    ++late;
+    worst_late_us = std::max(worst_late_us, answer.latency_us - *answer.plan->target_us);
+  }
+  if (!answer.run.degraded.empty()) ++degraded;
+  if (answer.truncated) ++truncated;
+}
+
+std::string Summary(const Mishaps& mishaps) {
+  std::string summary;
+  const auto add = [&](uint64_t count, const std::string& text) {
+    if (count == 0) return;
+    summary += summary.empty() ? std::to_string(count) + " of " + std::to_string(mishaps.inputs) +
+                                     (mishaps.inputs == 1 ? " input " : " inputs ")
+                               : "; " + std::to_string(count) + " ";
+    summary += text;
+  };
+  add(mishaps.late, "late, worst by " + FormatTimeUs(mishaps.worst_late_us));
+  add(mishaps.degraded, "degraded");
+  add(mishaps.truncated, "truncated");
+  return summary;
+}
+
+void Watch::TellFirst(const Mishaps& before, const Answer& answer, const Session& session) const {
+  const std::string input = "input " + std::to_string(mishaps_.inputs);
+  if (before.late == 0 && mishaps_.late == 1) {
+    tool_.Warn(input + " is late: " + FormatTimeUs(answer.latency_us) + " of " +
+               FormatTimeUs(*answer.plan->target_us) + "; --stats shows where the time goes");
+  }
+  if (before.degraded == 0 && mishaps_.degraded == 1) {
+    tool_.Warn(input + " has " + std::to_string(answer.run.degraded.size()) +
+               " shards at fewer bits than planned, whose reads were late");
+  }
+  if (before.truncated == 0 && mishaps_.truncated == 1) {
+    tool_.Warn(input + " is truncated to " + std::to_string(session.pipeline().max_length()) +
+               " tokens; plan with a longer --length");
+  }
+}
+
+void Watch::See(const Answer& answer, const Session& session) {
+  const Mishaps before = mishaps_;
+  mishaps_.Add(answer);
+  if (!tool_.json()) TellFirst(before, answer, session);
+  if (options_.stats) {
+    for (const std::string& line : DescribeRun(answer)) tool_.Say(line);
+  }
+  if (!options_.trace.empty()) trace_.Add(answer, session.pipeline().last_schedule());
+}
+
+Status Watch::Finish() {
+  if (!options_.trace.empty()) STI_RETURN_IF_ERROR(trace_.Write(options_.trace));
+  const std::string summary = Summary(mishaps_);
+  if (!tool_.json() && mishaps_.inputs > 1 && !summary.empty()) tool_.Say(summary);
+  return {};
+}
+
+}  // namespace sti

@@ -1,0 +1,50 @@
+// A watch sees every answer of a run, whether its inputs are lines, arguments or a data set. It
+// tells people what JSON tells machines: inputs that were late, degraded or truncated.
+#pragma once
+
+#include <cstdint>
+
+#include "api/session.h"
+#include "common/tool.h"
+#include "options.h"
+#include "trace.h"
+
+namespace sti {
+
+/// Counts what befell the inputs of a run.
+struct Mishaps {
+  uint64_t inputs = 0;
+  uint64_t late = 0;         ///< answers after the target
+  double worst_late_us = 0;  ///< most that an answer came after its target
+  uint64_t degraded = 0;     ///< answers of which some shard had fewer bits than planned
+  uint64_t truncated = 0;    ///< inputs longer than the plan's length
+
+  void Add(const Answer& answer);
+};
+
+/// Returns "3 of 200 inputs late, worst by 4 ms; 2 degraded"; empty if nothing happened.
+std::string Summary(const Mishaps& mishaps);
+
+/// Prints to stderr the times of each answer if asked for, and without --json each kind of mishap
+/// when it first happens, and a summary; collects the trace if one is asked for.
+class Watch {
+ public:
+  Watch(const RunOptions& options, const Tool& tool) : options_(options), tool_(tool) {}
+
+  /// Takes the answer that `session` has just given.
+  void See(const Answer& answer, const Session& session);
+  /// Writes the trace and says the summary.
+  [[nodiscard]] Status Finish();
+
+  [[nodiscard]] const Mishaps& mishaps() const { return mishaps_; }
+
+ private:
+  void TellFirst(const Mishaps& before, const Answer& answer, const Session& session) const;
+
+  const RunOptions& options_;
+  const Tool& tool_;
+  TraceWriter trace_;
+  Mishaps mishaps_;
+};
+
+}  // namespace sti
