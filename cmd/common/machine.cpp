@@ -3,6 +3,7 @@
 #include <sched.h>
 #include <sys/utsname.h>
 
+#include <algorithm>
 #include <fstream>
 
 namespace sti {
@@ -39,6 +40,20 @@ std::vector<uint32_t> AffinityCores() {
     if (CPU_ISSET(cpu, &set)) cores.push_back(cpu);
   }
   return cores;
+}
+
+Status KeepToCores(std::span<const uint32_t> cores) {
+  const std::vector<uint32_t> allowed = AffinityCores();
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  for (uint32_t core : cores) {
+    if (!std::binary_search(allowed.begin(), allowed.end(), core))
+      return MachineError("this process may not run on core " + std::to_string(core));
+    CPU_SET(core, &set);
+  }
+  if (sched_setaffinity(0, sizeof(set), &set) != 0)
+    return MachineError("the system does not keep this process to these cores");
+  return {};
 }
 
 std::string AffinityList() {

@@ -1,8 +1,11 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
+
+#include "base/result.h"
 
 namespace sti {
 
@@ -14,5 +17,9 @@ std::vector<uint32_t> AffinityCores();
 
 /// Returns the cores that this process may run on as "0-3,8".
 std::string AffinityList();
+
+/// Keeps this process to `cores`, of which it must be allowed to use all; kMachine otherwise, and
+/// nothing has changed.
+Status KeepToCores(std::span<const uint32_t> cores);
 
 }  // namespace sti

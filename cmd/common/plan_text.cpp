@@ -71,7 +71,8 @@ std::string TurnsText(const Plan& plan) {
                   FormatBytes(turn.read_bytes).c_str(),
                   LatencyText(turn.predicted_latency_us, turn.predicted_p99_us).c_str());
     text += line;
-    const std::string predicted = QualityText(turn.predicted_loss, turn.predicted_accuracy);
+    const std::string predicted =
+        QualityText(turn.predicted_loss, turn.predicted_accuracy, turn.predicted_agreement);
     text += (predicted.empty() ? "" : ", ") + predicted + '\n';
   }
   return text;
@@ -79,10 +80,13 @@ std::string TurnsText(const Plan& plan) {
 
 }  // namespace
 
-std::string QualityText(const std::optional<double>& loss, const std::optional<double>& accuracy) {
+std::string QualityText(const std::optional<double>& loss, const std::optional<double>& accuracy,
+                        const std::optional<double>& agreement) {
   char text[64] = "";
   if (accuracy) {
     std::snprintf(text, sizeof(text), "%.1f %%", *accuracy * 100);
+  } else if (agreement) {
+    std::snprintf(text, sizeof(text), "agrees with the full model in %.1f %%", *agreement * 100);
   } else if (loss) {
     std::snprintf(text, sizeof(text), "loss %.4f", *loss);
   }
@@ -103,13 +107,17 @@ std::string DescribePlan(const Plan& plan) {
   }
   if (plan.wake_us > 0)
     text += "\nwake       counts on " + FormatTimeUs(plan.wake_us) + " before the text is there";
-  const std::string predicted = QualityText(plan.predicted_loss, plan.predicted_accuracy);
+  const std::string predicted =
+      QualityText(plan.predicted_loss, plan.predicted_accuracy, plan.predicted_agreement);
   if (!predicted.empty()) text += "\nquality    " + predicted + " predicted";
   text += "\nbytes      " + FormatBytes(plan.parameter_bytes) + " of shards, " +
           FormatBytes(plan.preload_bytes) + " of them preloaded\n";
   text += "memory     " + FormatBytes(plan.predicted_peak_bytes) + " predicted peak";
   if (plan.staging_bytes > 0) text += ", " + FormatBytes(plan.staging_bytes) + " of it staging";
   text += '\n';
+  if (!plan.cpus.empty()) {
+    text += "cores      " + plan.cpus + ", " + std::to_string(plan.threads) + " threads\n";
+  }
   return text + VariantsText(plan) + TurnsText(plan);
 }
 

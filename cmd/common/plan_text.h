@@ -12,8 +12,10 @@ namespace sti {
 /// A plan for a terminal of 80 columns: what runs, at which bits, and what is predicted.
 std::string DescribePlan(const Plan& plan);
 
-/// Returns "87.4 %" of a predicted accuracy, or "loss 0.3210"; empty if neither is known.
-std::string QualityText(const std::optional<double>& loss, const std::optional<double>& accuracy);
+/// Returns "87.4 %" of a predicted accuracy, "agrees with the full model in 97.2 %", or "loss
+/// 0.3210"; empty if none of them is known.
+std::string QualityText(const std::optional<double>& loss, const std::optional<double>& accuracy,
+                        const std::optional<double>& agreement);
 
 /// Returns what a person should know of a plan whose submodel was not trained; empty if it was.
 std::string UntrainedWarning(const ModelInfo& info, const Plan& plan);

@@ -70,6 +70,7 @@ struct Option {
 constexpr Option kRequestOptions[] = {
     {"allow_untrained", "--allow-untrained"},
     {"cold", "--cold"},
+    {"full_accuracy", "--full-accuracy"},
     {"io_budget_bytes", "--io-budget"},
     {"memory_bytes", "--memory"},
     {"min_accuracy", "--min-accuracy"},

@@ -14,6 +14,18 @@
 namespace sti {
 namespace {
 
+const char* TitleOf(SweepQuality quality) {
+  switch (quality) {
+    case SweepQuality::kAccuracy:
+      return "predicted accuracy, %";
+    case SweepQuality::kAgreement:
+      return "predicted agreement with the full model, %";
+    case SweepQuality::kShardBits:
+      return "shards x mean bits";
+  }
+  return "";
+}
+
 constexpr double kWidth = 800;
 constexpr double kHeight = 460;
 constexpr double kLeft = 76;
@@ -43,7 +55,8 @@ class Picture {
     for (const SweepCell& cell : grid.cells) {
       if (!cell.plan) continue;
       const double latency = std::log10(cell.plan->predicted_latency_us);
-      const double quality = grid.has_accuracy ? 100 * cell.quality : cell.quality;
+      const double quality =
+          grid.quality == SweepQuality::kShardBits ? cell.quality : 100 * cell.quality;
       if (lines_.empty()) {
         x_ = {latency, latency};
         y_ = {quality, quality};
@@ -99,7 +112,7 @@ class Picture {
     svg_.Text((kLeft + kWidth - kRight) / 2, kBottom + 42, "predicted latency, ms",
               " text-anchor=\"middle\"");
     const double middle = (kTop + kBottom) / 2;
-    svg_.Text(20, middle, grid_.has_accuracy ? "predicted accuracy, %" : "shards x mean bits",
+    svg_.Text(20, middle, TitleOf(grid_.quality),
               " text-anchor=\"middle\" transform=\"rotate(-90 20 " + SvgNumber(middle) + ")\"");
   }
 
@@ -153,7 +166,7 @@ class Picture {
   }
 
   [[nodiscard]] double Quality(const SweepCell& cell) const {
-    return grid_.has_accuracy ? 100 * cell.quality : cell.quality;
+    return grid_.quality == SweepQuality::kShardBits ? cell.quality : 100 * cell.quality;
   }
 
   const SweepGrid& grid_;

@@ -52,6 +52,7 @@ Status CheckChoices(const CLI::App& app, const PlanOptions& o) {
         RefuseOptions(app, strategy, {"--preload", "--preloads"}, "it keeps no shards in memory"));
   }
   STI_RETURN_IF_ERROR(RequireOption(app, {"--turn-buffer"}, "--turns"));
+  STI_RETURN_IF_ERROR(RequireOption(app, {"--full-accuracy"}, "--min-accuracy"));
   if (!o.sweep && !o.request.min_accuracy) {
     STI_RETURN_IF_ERROR(RequireOption(app, {"--risk"}, "--target"));
     if (!o.request.io_budget_bytes) STI_RETURN_IF_ERROR(RequireOption(app, {"--seed"}, "--target"));
@@ -82,6 +83,8 @@ void AddPlanOptions(CLI::App& app, PlanOptions& o) {
   app.add_option("--bits", r.uniform_bits, "one bitwidth for all shards")->type_name("K");
   AddParsed(app, "--min-accuracy", r.min_accuracy, ParseShare,
             "the fastest plan predicted to reach it, e.g. 90%");
+  AddParsed(app, "--full-accuracy", r.full_accuracy, ParseShare,
+            "the full model's, for --min-accuracy by kl");
   AddParsed(app, "--wake", r.wake_us, ParseTimeUs,
             "lead time before the text, spent on IO, e.g. 50ms");
   app.add_flag("--cold", r.cold,

@@ -15,8 +15,22 @@
 namespace sti {
 namespace {
 
+// Returns the measure by its name; shards x bits has one for people and one for machines.
+const char* NameOf(SweepQuality quality, const char* shard_bits) {
+  switch (quality) {
+    case SweepQuality::kAccuracy:
+      return "accuracy";
+    case SweepQuality::kAgreement:
+      return "agreement";
+    case SweepQuality::kShardBits:
+      return shard_bits;
+  }
+  return shard_bits;
+}
+
 std::string QualityText(const SweepGrid& grid, const SweepCell& cell) {
-  return grid.has_accuracy ? Format("%.1f %%", 100 * cell.quality) : Format("%.0f", cell.quality);
+  return grid.quality == SweepQuality::kShardBits ? Format("%.0f", cell.quality)
+                                                  : Format("%.1f %%", 100 * cell.quality);
 }
 
 std::string SizeText(const Plan& plan) {
@@ -26,9 +40,8 @@ std::string SizeText(const Plan& plan) {
 }  // namespace
 
 std::string SweepText(const SweepGrid& grid) {
-  std::string text =
-      Format("%9s  %9s  %7s  %5s  %9s  %9s  %9s  %s\n", "target", "preload", "plan", "bits",
-             "latency", "peak", grid.has_accuracy ? "accuracy" : "quality", "front");
+  std::string text = Format("%9s  %9s  %7s  %5s  %9s  %9s  %9s  %s\n", "target", "preload", "plan",
+                            "bits", "latency", "peak", NameOf(grid.quality, "quality"), "front");
   bool none = false;
   for (const SweepCell& cell : grid.cells) {
     text += Format("%9s  %9s  ", FormatTimeUs(cell.target_us).c_str(),
@@ -44,7 +57,7 @@ std::string SweepText(const SweepGrid& grid) {
                    QualityText(grid, cell).c_str(), cell.on_front ? "  *" : "");
   }
   text += "* no other plan is as good, as fast and as small\n";
-  if (!grid.has_accuracy)
+  if (grid.quality == SweepQuality::kShardBits)
     text += "quality is shards x mean bits; sti-importance --submodels would give accuracy\n";
   if (none) {
     const auto first = std::find_if(grid.cells.begin(), grid.cells.end(),
@@ -60,7 +73,7 @@ std::string SweepText(const SweepGrid& grid) {
 std::string SweepJson(const SweepGrid& grid) {
   using Json = nlohmann::ordered_json;
   Json json;
-  json["quality"] = grid.has_accuracy ? "accuracy" : "shard_bits";
+  json["quality"] = NameOf(grid.quality, "shard_bits");
   json["rows"] = Json::array();
   for (const SweepCell& cell : grid.cells) {
     Json row;
@@ -78,6 +91,7 @@ std::string SweepJson(const SweepGrid& grid) {
       row["predicted_peak_bytes"] = plan.predicted_peak_bytes;
       row["predicted_accuracy"] =
           plan.predicted_accuracy ? Json(*plan.predicted_accuracy) : Json(nullptr);
+      if (plan.predicted_agreement) row["predicted_agreement"] = *plan.predicted_agreement;
       row["predicted_loss"] = plan.predicted_loss ? Json(*plan.predicted_loss) : Json(nullptr);
       row["parameter_bytes"] = plan.parameter_bytes;
       row["quality"] = cell.quality;

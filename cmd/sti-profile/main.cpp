@@ -1,6 +1,4 @@
 // sti-profile: what this device's flash and cores can do (STI 5.2).
-#include <sched.h>
-
 #include <algorithm>
 #include <cstdio>
 
@@ -59,16 +57,8 @@ void AddOptions(CLI::App& app, Options& options) {
 
 Status PinTo(const std::vector<uint32_t>& cpus) {
   if (cpus.empty()) return {};
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  for (uint32_t cpu : cpus) {
-    if (cpu >= CPU_SETSIZE) return UsageError("--cpus: no core " + std::to_string(cpu));
-    CPU_SET(cpu, &set);
-  }
-  if (sched_setaffinity(0, sizeof(set), &set) != 0) {
-    return UsageError("--cpus: this process may not run on these cores");
-  }
-  return {};
+  const Status kept = KeepToCores(cpus);
+  return kept.ok() ? kept : UsageError("--cpus: " + kept.error().what);
 }
 
 // Lengths the model can take, each once; what is longer becomes the longest.

@@ -10,6 +10,7 @@
 #include "common/files.h"
 #include "common/parse.h"
 #include "common/plan_text.h"
+#include "cores.h"
 #include "notices.h"
 #include "pipeline/whole_plan.h"
 #include "process_age.h"
@@ -79,7 +80,7 @@ Error InProcess(Error error, const RunOptions& options, uint64_t held) {
 Result<SessionOptions> SessionOptionsOf(const RunOptions& options, const Plan& plan,
                                         const Tool& tool) {
   SessionOptions session;
-  session.threads = options.threads != 0 ? options.threads : AvailableThreads();
+  STI_ASSIGN_OR_RETURN(session.threads, TakeCores(options, plan, tool));
   session.clock_khz = ClockLimitKhz();
   if (options.backend == "openblas") session.backend = Backend::kOpenBlas;
   if (!options.compute.empty()) {

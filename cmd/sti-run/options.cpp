@@ -33,9 +33,10 @@ void AddRunOptions(CLI::App& app, RunOptions& o) {
   app.add_option("--compute", o.compute, "fp32, bf16, int8 or auto [the plan's, or fp32]")
       ->type_name("TYPE");
   AddParsed(app, "--memory", o.memory_bytes, ParseSize, "most memory of the process");
-  app.add_option("--threads", o.threads, "of the compute lane")
+  app.add_option("--threads", o.threads, "of the compute lane [the plan's, or all cores]")
       ->check(CLI::Range(1, 256))
       ->type_name("N");
+  AddParsed(app, "--cpus", o.cpus, ParseList, "run on these cores, e.g. 4-7 [the plan's]");
   app.add_flag("--one-shot", o.one_shot, "one input, then exit");
   AddParsed(app, "--turn-gap", o.turn_gap_us, ParseTimeUs,
             "a longer pause begins anew with turn 1 [60s]");

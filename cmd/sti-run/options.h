@@ -24,7 +24,8 @@ struct RunOptions {
   std::string backend = "native";
   std::string compute;  ///< empty: as the plan says, or fp32
   std::optional<uint64_t> memory_bytes;
-  uint32_t threads = 0;  ///< 0: as many as the plan's machine or this one has
+  uint32_t threads = 0;        ///< 0: as many as the plan says or this machine has
+  std::vector<uint32_t> cpus;  ///< cores to keep to; empty: as the plan says, or all
   bool one_shot = false;
   std::optional<double> turn_gap_us;  ///< longer pauses end an engagement; default: kTurnGap_us
   bool ids = false;

@@ -36,7 +36,8 @@ class Room {
 
 /// Refuses what validation would refuse before it is copied.
 Status CheckSizes(const fb::Plan& table, const std::string& name) {
-  for (const flatbuffers::String* text : {table.strategy(), table.kernel(), table.read_path()}) {
+  for (const flatbuffers::String* text :
+       {table.strategy(), table.kernel(), table.read_path(), table.cpus()}) {
     if (text != nullptr && text->size() > kMaxPlanTextBytes)
       return PlanError(name, "a text is longer than 65536 bytes");
   }
@@ -107,6 +108,7 @@ Result<PlanTurn> ReadTurn(const fb::PlanTurn& table, const std::string& name, co
   turn.predicted_p99_us = table.predicted_p99_us();
   turn.predicted_loss = table.predicted_loss();
   turn.predicted_accuracy = table.predicted_accuracy();
+  turn.predicted_agreement = table.predicted_agreement();
   return turn;
 }
 
@@ -158,6 +160,9 @@ void ReadScalars(const fb::Plan& table, Plan* plan) {
   plan->read_bytes = table.read_bytes();
   plan->read_depth = table.read_depth();
   plan->cold = table.cold();
+  plan->predicted_agreement = table.predicted_agreement();
+  plan->threads = table.threads();
+  plan->cpus = TextOf(table.cpus());
 }
 
 /// All but its variants.
@@ -233,7 +238,8 @@ Offsets<fb::PlanTurn> TurnTables(Builder* builder, const Plan& plan) {
     const auto aibs = ListOrAbsent(builder, turn.aib_us);
     turns.push_back(fb::CreatePlanTurn(*builder, bits, preload, turn.preload_bytes, turn.read_bytes,
                                        aibs, turn.predicted_latency_us, turn.predicted_p99_us,
-                                       turn.predicted_loss, turn.predicted_accuracy));
+                                       turn.predicted_loss, turn.predicted_accuracy,
+                                       turn.predicted_agreement));
   }
   return turns;
 }
@@ -274,16 +280,18 @@ flatbuffers::Offset<fb::Plan> ToTable(Builder* builder, const Plan& plan) {
   const auto aibs = ListOrAbsent(builder, plan.aib_us);
   const auto kernel = builder->CreateString(plan.kernel.name);
   const auto read_path = builder->CreateString(plan.read_path);
+  const auto cpus = plan.cpus.empty() ? flatbuffers::Offset<flatbuffers::String>()
+                                      : builder->CreateString(plan.cpus);
   const auto variant_list = ListOrAbsent(builder, variants);
   const auto turn_list = ListOrAbsent(builder, turns);
   const auto times = TimesOrAbsent(builder, plan);
-  return fb::CreatePlan(*builder, model, shape, strategy, plan.length, layers, plan.width, row_list,
-                        preload_list, plan.preload_bytes, aibs, plan.slack_us, plan.target_us,
-                        plan.meets_target, plan.predicted_latency_us, plan.predicted_p99_us,
-                        plan.predicted_peak_bytes, plan.predicted_accuracy, plan.parameter_bytes,
-                        kernel, read_path, variant_list, plan.wake_us, plan.freq,
-                        plan.predicted_loss, plan.turn_bytes, turn_list, times, plan.staging_bytes,
-                        plan.read_bytes, plan.read_depth, plan.cold);
+  return fb::CreatePlan(
+      *builder, model, shape, strategy, plan.length, layers, plan.width, row_list, preload_list,
+      plan.preload_bytes, aibs, plan.slack_us, plan.target_us, plan.meets_target,
+      plan.predicted_latency_us, plan.predicted_p99_us, plan.predicted_peak_bytes,
+      plan.predicted_accuracy, plan.parameter_bytes, kernel, read_path, variant_list, plan.wake_us,
+      plan.freq, plan.predicted_loss, plan.turn_bytes, turn_list, times, plan.staging_bytes,
+      plan.read_bytes, plan.read_depth, plan.cold, plan.predicted_agreement, plan.threads, cpus);
 }
 
 }  // namespace

@@ -29,6 +29,7 @@ void ReadPredictions(JsonFields& fields, Plan* plan) {
   fields.Get("predicted_p99_us", Need::kOptional, &plan->predicted_p99_us);
   fields.Get("predicted_loss", Need::kOptional, &plan->predicted_loss);
   fields.Get("predicted_accuracy", Need::kOptional, &plan->predicted_accuracy);
+  fields.Get("predicted_agreement", Need::kOptional, &plan->predicted_agreement);
 }
 
 void ReadTimes(JsonFields& fields, Plan* plan) {
@@ -75,6 +76,8 @@ void ReadPlan(JsonFields& fields, Plan* plan) {
   fields.Get("read_bytes", Need::kOptional, &plan->read_bytes);
   fields.Get("read_depth", Need::kOptional, &plan->read_depth);
   fields.Get("cold", Need::kOptional, &plan->cold);
+  fields.Get("threads", Need::kOptional, &plan->threads);
+  fields.Get("cpus", Need::kOptional, &plan->cpus);
   fields.ForEach("turns", Need::kOptional, [&](JsonFields& item) {
     PlanTurn& turn = plan->turns.emplace_back();
     auto number = static_cast<uint32_t>(plan->turns.size());
@@ -138,6 +141,7 @@ Json TurnsJson(const Plan& plan) {
     json["predicted_p99_us"] = turn.predicted_p99_us;
     json["predicted_loss"] = JsonOrNull(turn.predicted_loss);
     json["predicted_accuracy"] = JsonOrNull(turn.predicted_accuracy);
+    if (turn.predicted_agreement) json["predicted_agreement"] = *turn.predicted_agreement;
     list.push_back(std::move(json));
   }
   return list;
@@ -185,6 +189,7 @@ Json PlanJson(const Plan& plan) {
   json["predicted_peak_bytes"] = plan.predicted_peak_bytes;
   json["predicted_loss"] = JsonOrNull(plan.predicted_loss);
   json["predicted_accuracy"] = JsonOrNull(plan.predicted_accuracy);
+  if (plan.predicted_agreement) json["predicted_agreement"] = *plan.predicted_agreement;
   json["parameter_bytes"] = plan.parameter_bytes;
   json["kernel"] = plan.kernel.name;
   json["read_path"] = plan.read_path;
@@ -196,6 +201,8 @@ Json PlanJson(const Plan& plan) {
   json["read_bytes"] = plan.read_bytes;
   json["read_depth"] = plan.read_depth;
   json["cold"] = plan.cold;
+  if (plan.threads != 0) json["threads"] = plan.threads;
+  if (!plan.cpus.empty()) json["cpus"] = plan.cpus;
   json["variants"] = Json::array();
   for (const Plan& variant : plan.variants) json["variants"].push_back(PlanJson(variant));
   json["turns"] = TurnsJson(plan);

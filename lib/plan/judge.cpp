@@ -208,6 +208,7 @@ Verdict Evaluate(const CheckedInput& input, const Judging& judging, const Device
       PredictQuality(input, plan, turn == nullptr ? plan.bits : turn->bits);
   verdict.loss = quality.loss;
   verdict.accuracy = quality.accuracy;
+  verdict.agreement = quality.agreement;
   return verdict;
 }
 
@@ -271,6 +272,7 @@ void FillFigures(const Verdict& verdict, Plan* plan) {
   plan->times = verdict.times;
   plan->predicted_loss = verdict.loss;
   plan->predicted_accuracy = verdict.accuracy;
+  plan->predicted_agreement = verdict.agreement;
 }
 
 }  // namespace sti

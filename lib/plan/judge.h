@@ -36,6 +36,7 @@ struct Verdict {
   std::optional<PlanTimes> times;  ///< nothing for a turn
   std::optional<double> loss;      ///< predicted, where the importance file holds A(n, m)
   std::optional<double> accuracy;
+  std::optional<double> agreement;  ///< with the full model; there instead of an accuracy
 };
 
 /// Holds the verdicts on a plan, its variants and its turns.

@@ -38,6 +38,7 @@ void SayFigures(const PlanningContext& context, const Plan& plan, const Verdict&
               Ms(plan.predicted_p99_us) + " p99, peak " +
               std::to_string(plan.predicted_peak_bytes) + " bytes" +
               (plan.predicted_accuracy ? ", accuracy " + Fixed4(*plan.predicted_accuracy) : "") +
+              (plan.predicted_agreement ? ", agreement " + Fixed4(*plan.predicted_agreement) : "") +
               (verdict.valid ? "" : "; misses: " + verdict.problem));
 }
 
@@ -104,6 +105,7 @@ class AccuracySearch {
     PlanRequest one = request_;
     one.target_us = target_us;
     STI_ASSIGN_OR_RETURN(const Plan plan, PlanFor(one));
+    if (plan.predicted_agreement) return *request_.full_accuracy - (1 - *plan.predicted_agreement);
     if (!plan.predicted_accuracy) {
       return UsageError("a least accuracy needs A(n, m) of the submodels")
           .Fix(Remedy::kMeasureSubmodels);
@@ -121,6 +123,23 @@ class AccuracySearch {
   const PlanRequest request_;
   const PlanningScope scope_;
 };
+
+/// Returns kUsage if the importance tells the agreement with the full model where an accuracy is
+/// asked for, or the other way round.
+Status CheckAccuracyIsKnown(const CheckedInput& input, const PlanRequest& request) {
+  const bool by_kl = input->importance != nullptr && input->importance->metric == "kl";
+  if (by_kl && !request.full_accuracy) {
+    return UsageError(
+               "an importance measured by kl tells how often a plan agrees with the full model, "
+               "not how often it is right")
+        .Fix(Remedy::kGiveInRequest, "full_accuracy, or drop min_accuracy");
+  }
+  if (!by_kl && request.full_accuracy) {
+    return UsageError("the full model's accuracy says nothing beside an importance with labels")
+        .Fix(Remedy::kDropFromRequest, "full_accuracy");
+  }
+  return {};
+}
 
 /// Returns lengths and clocks of the plan and its variants; the plan's own first.
 Result<std::vector<PlanningScope>> ScopesOf(const CheckedInput& input, uint32_t asked_length,
@@ -159,6 +178,7 @@ Result<Plan> MakePlan(const CheckedInput& input, const PlanRequest& request,
   // A least accuracy becomes a target.
   PlanRequest resolved = request;
   if (request.min_accuracy) {
+    STI_RETURN_IF_ERROR(CheckAccuracyIsKnown(input, request));
     STI_ASSIGN_OR_RETURN(const double target_us,
                          AccuracySearch(input, request, scopes.front()).Run());
     resolved.target_us = target_us;

@@ -95,6 +95,8 @@ Status ValidateRequest(const PlanRequest& request) {
     return UsageError("the strategy preload holds one plan's shards; ask for one length and clock");
   if (request.min_accuracy && !(*request.min_accuracy >= 0 && *request.min_accuracy <= 1))
     return Unreasonable("the accuracy is not from 0 to 1", kGive, "min_accuracy 0.9");
+  if (request.full_accuracy && !(*request.full_accuracy >= 0 && *request.full_accuracy <= 1))
+    return Unreasonable("the full model's accuracy is not from 0 to 1", kGive, "full_accuracy 0.9");
   if (request.min_accuracy && request.strategy != Strategy::kSti) {
     return Unreasonable("a least accuracy is for the strategy sti", kDrop,
                         "min_accuracy or strategy");

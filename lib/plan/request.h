@@ -46,6 +46,10 @@ struct PlanRequest {
   /// Least accuracy, 0 to 1: the plan is the fastest that is predicted to reach it. Needs an
   /// importance file with A(n, m).
   std::optional<double> min_accuracy;
+  /// Accuracy A of the full model, 0 to 1. With it an importance that was measured without labels
+  /// can serve `min_accuracy`: a plan that agrees with the full model on a share a of the inputs
+  /// has at least A - (1 - a).
+  std::optional<double> full_accuracy;
   uint32_t turns = 0;                  ///< plan this many back-to-back turns; 0: none
   std::optional<uint64_t> turn_bytes;  ///< buffer between turns, at least S; absent: S
   double similar = 0.2;          ///< how much fewer shards still are "a similar number" (STI 5.3)

@@ -42,13 +42,19 @@ bool Beats(const SweepCell& a, const SweepCell& b) {
 }
 
 void MarkFront(SweepGrid* grid) {
-  grid->has_accuracy = std::all_of(
-      grid->cells.begin(), grid->cells.end(),
-      [](const SweepCell& cell) { return !cell.plan || cell.plan->predicted_accuracy; });
+  const auto all = [&](std::optional<double> Plan::*figure) {
+    return std::all_of(grid->cells.begin(), grid->cells.end(),
+                       [&](const SweepCell& cell) { return !cell.plan || (*cell.plan).*figure; });
+  };
+  grid->quality = all(&Plan::predicted_accuracy)    ? SweepQuality::kAccuracy
+                  : all(&Plan::predicted_agreement) ? SweepQuality::kAgreement
+                                                    : SweepQuality::kShardBits;
   for (SweepCell& cell : grid->cells) {
     if (!cell.plan) continue;
     const auto shards = static_cast<double>(cell.plan->layers.size() * cell.plan->width);
-    cell.quality = grid->has_accuracy ? *cell.plan->predicted_accuracy : shards * cell.mean_bits;
+    cell.quality = grid->quality == SweepQuality::kAccuracy    ? *cell.plan->predicted_accuracy
+                   : grid->quality == SweepQuality::kAgreement ? *cell.plan->predicted_agreement
+                                                               : shards * cell.mean_bits;
   }
   for (SweepCell& cell : grid->cells) {
     cell.on_front =

@@ -14,6 +14,13 @@
 
 namespace sti {
 
+/// The measure in which the plans of a sweep are compared: the first that all of them have.
+enum class SweepQuality : uint8_t {
+  kAccuracy,   ///< predicted accuracy, 0 to 1
+  kAgreement,  ///< predicted agreement with the full model, 0 to 1
+  kShardBits,  ///< shards x mean bits
+};
+
 /// Holds the plan for one target with one preload buffer.
 struct SweepCell {
   double target_us = 0;
@@ -21,8 +28,7 @@ struct SweepCell {
   std::optional<Plan> plan;      ///< nothing where no plan meets the target
   std::optional<Error> problem;  ///< why there is no plan, with what it would take
   double mean_bits = 0;          ///< mean over the plan's shards
-  /// Predicted accuracy, 0 to 1, where every plan of the grid has it; else shards x mean bits.
-  double quality = 0;
+  double quality = 0;            ///< in the grid's measure
   /// Whether no other plan is at least as good in quality (but for 0.05 %), median latency and peak
   /// memory, and better in one of them.
   bool on_front = false;
@@ -30,7 +36,7 @@ struct SweepCell {
 
 /// Holds all cells of a sweep.
 struct SweepGrid {
-  bool has_accuracy = false;     ///< whether `quality` is an accuracy
+  SweepQuality quality = SweepQuality::kShardBits;
   std::vector<SweepCell> cells;  ///< by target, then preload, both ascending
 };
 

@@ -29,6 +29,7 @@ inline constexpr uint64_t kMaxTextBytes = uint64_t{64} << 20;
 // Plans.
 inline constexpr uint32_t kMinLength = 2;  ///< tokens of a model's shortest input: cls and sep
 inline constexpr uint32_t kMaxLength = 1U << 20;  ///< tokens of an input
+inline constexpr uint32_t kMaxThreads = 256;
 inline constexpr size_t kMaxVariants = 64;
 inline constexpr size_t kMaxTurns = 64;
 inline constexpr size_t kMaxPlanTextBytes = 65536;  ///< one text of a plan

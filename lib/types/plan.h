@@ -29,6 +29,7 @@ struct PlanTurn {
   double predicted_p99_us = 0;
   std::optional<double> predicted_loss;
   std::optional<double> predicted_accuracy;
+  std::optional<double> predicted_agreement;
 };
 
 /// Holds the times of one run under a plan, by medians where not said otherwise, for comparison
@@ -73,6 +74,9 @@ struct Plan {
   double predicted_p99_us = 0;
   uint64_t predicted_peak_bytes = 0;
   std::optional<double> predicted_accuracy;
+  /// Share of inputs that get the label which the full model gives them; there instead of an
+  /// accuracy where the importance was measured without labels.
+  std::optional<double> predicted_agreement;
   uint64_t parameter_bytes = 0;  ///< bytes of all shards in the plan, as stored
   Kernel kernel;                 ///< kernel of the profile that the plan was made with
   std::string read_path;         ///< read path of the profile that the plan was made with
@@ -92,6 +96,8 @@ struct Plan {
   uint32_t read_bytes = 0;  ///< largest merged read, from the profile; 0: not said
   uint32_t read_depth = 0;  ///< reads in flight, from the profile; 0: not said
   bool cold = false;        ///< predictions are from process start to label
+  uint32_t threads = 0;     ///< of the compute lane, from the profile; 0: not said
+  std::string cpus;         ///< cores that were profiled, such as "4-7"; empty: not said
 
   /// Returns the shard at position (k, i).
   [[nodiscard]] ShardId Id(uint32_t k, uint32_t i) const { return {layers[k], slices.At(k, i)}; }

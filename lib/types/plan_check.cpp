@@ -99,7 +99,9 @@ Fault CheckPredictions(const Predicts& it, size_t layers) {
   if (Fault fault = CheckNumber("predicted_latency_us", it.predicted_latency_us)) return fault;
   if (Fault fault = CheckNumber("predicted_p99_us", it.predicted_p99_us)) return fault;
   if (Fault fault = CheckFinite("predicted_loss", it.predicted_loss.value_or(0))) return fault;
-  return CheckNumber("predicted_accuracy", it.predicted_accuracy.value_or(0));
+  if (Fault fault = CheckNumber("predicted_accuracy", it.predicted_accuracy.value_or(0)))
+    return fault;
+  return CheckNumber("predicted_agreement", it.predicted_agreement.value_or(0));
 }
 
 Fault CheckTimes(const PlanTimes& times, size_t layers) {
@@ -139,12 +141,14 @@ Fault CheckNumbers(const Plan& plan) {
   if (plan.times) {
     if (Fault fault = CheckTimes(*plan.times, layers)) return fault;
   }
+  if (plan.threads > kMaxThreads) return Broken("threads is above 256");
   if (plan.staging_bytes > kMaxStagingBytes) return Broken("staging_bytes is more than 1 TiB");
   return CheckPredictions(plan, layers);
 }
 
 Fault CheckTexts(const Plan& plan) {
-  for (const std::string* text : {&plan.other_strategy, &plan.kernel.name, &plan.read_path}) {
+  for (const std::string* text :
+       {&plan.other_strategy, &plan.kernel.name, &plan.read_path, &plan.cpus}) {
     if (text->size() > kMaxPlanTextBytes) return Broken("a text is longer than 65536 bytes");
   }
   return {};

@@ -24,7 +24,7 @@ load helpers
   for option in --lengths --widths --threads --cpus --gap --precision --budget --compute; do grep -q -- "$option" text; done
   sti-plan --help >text
   for option in --target --preload --memory --length --strategy --bits --submodel --width-min \
-    --similar --io-budget --seed --risk --allow-untrained --explain --check \
+    --similar --full-accuracy --io-budget --seed --risk --allow-untrained --explain --check \
     --wake --turns --turn-buffer --min-accuracy --freq --interpolate; do
     grep -q -- "$option" text
   done

@@ -11,8 +11,6 @@ context, "--stats -q" for a pair.
 """
 import concurrent.futures
 import hashlib
-import importlib.machinery
-import importlib.util
 import itertools
 import json
 import os
@@ -25,7 +23,8 @@ import subprocess
 import sys
 import tempfile
 
-REPO = pathlib.Path(__file__).resolve().parent.parent.parent
+from formula_importance import load_unchanged
+
 SENTENCES = ["set an alarm", "play it again", "what is the time", "never mind"]
 
 
@@ -76,14 +75,6 @@ def write_model(folder, elastic):
     (folder / "model.safetensors").write_bytes(struct.pack("<Q", len(text)) + text + data)
 
 
-def load_unchanged():
-    """Returns scripts/unchanged, which has importances and profiles by formula."""
-    loader = importlib.machinery.SourceFileLoader("unchanged", str(REPO / "scripts/unchanged"))
-    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("unchanged", loader))
-    loader.exec_module(module)
-    return module
-
-
 def make_files(binaries, folder):
     def must(tool, *arguments):
         subprocess.run([binaries / tool, "-q", *arguments], cwd=folder, check=True)
@@ -96,6 +87,7 @@ def make_files(binaries, folder):
                                check=True, capture_output=True, text=True).stdout
     importance = load_unchanged().importance(folder / "model", json.loads(described)["model"])
     (folder / "importance.json").write_text(json.dumps(importance))
+    (folder / "kl.json").write_text(json.dumps(importance | {"metric": "kl"}))
     importance["scores"][0][0] = -0.5
     (folder / "other.json").write_text(json.dumps(importance))
     rows = [f"{text}\t{i % 2}" for i, text in enumerate(SENTENCES)]
@@ -160,7 +152,7 @@ TABLES = {
             "sweep": [*PLAN, "--sweep"],
             "check": [*PLAN, "--check", "model.plan"]},
         "options": {
-            "--importance": one("--importance", "importance.json"),
+            "--importance": values("--importance", "importance.json", "kl.json"),
             "-o": one("-o", "out.json"), "--target": values("--target", "200us", "2ms"),
             "--preload": values("--preload", "20kB", "200kB", "1B"),
             "--memory": values("--memory", "3.93MB", "3.91MB", "3.89MB", "3.87MB",
@@ -171,7 +163,11 @@ TABLES = {
                                      ["--strategy", name, "--similar", "40%"]]
                for name in ("sti-paper", "load-exec", "stdpl", "preload", "random")},
             "--bits": values("--bits", "3", "32"),
-            "--min-accuracy": values("--min-accuracy", "70%", "85%", "99%"),
+            "--min-accuracy": [*values("--min-accuracy", "70%", "85%", "99%"),
+                               ["--min-accuracy", "60%", "--importance", "kl.json"]],
+            "--full-accuracy": [["--full-accuracy", "90%", "--min-accuracy", "60%", "--importance",
+                                 "kl.json"],
+                                ["--full-accuracy", "90%"]],
             "--wake": values("--wake", "100us", "20us"), "--cold": one("--cold"),
             "--turns": values("--turns", "2"), "--turn-buffer": values("--turn-buffer", "300kB"),
             "--freq": values("--freq", "1200000", "1200000,1800000"),
@@ -218,7 +214,8 @@ TABLES = {
             "--bits": values("--bits", "3"), "--on-late degrade": values("--on-late", "degrade"),
             "--on-late fail": values("--on-late", "fail"), "--io": values("--io", "buffered"),
             "--backend": values("--backend", "openblas"), "--compute": values("--compute", "auto"),
-            "--memory": values("--memory", "1MB", "100MB"), "--threads": values("--threads", "1"),
+            "--memory": values("--memory", "1MB", "100MB"), "--cpus": values("--cpus", "0"),
+            "--threads": values("--threads", "1"),
             "--one-shot": one("--one-shot"), "--turn-gap": values("--turn-gap", "0"),
             "--ids": one("--ids"), "--pairs": one("--pairs"), "--top": values("--top", "1"),
             "--threshold": values("--threshold", "0.3"), "--stats": one("--stats"),
@@ -226,7 +223,7 @@ TABLES = {
             "--min-accuracy": values("--min-accuracy", "99%"),
             "--max-p99": values("--max-p99", "1us"), "TEXT": one("never mind", "play it again"),
             "-q": one("-q"), "-v": one("-v")},
-        "quiet": {**ONLY_WORDS, "--io": "time alone", "--backend": "rounding alone",
+        "quiet": {**ONLY_WORDS, "--io": "time alone", "--cpus": "time alone", "--backend": "rounding alone",
                   "--compute": "auto may choose what is the default",
                   "--on-late degrade": "nothing is late here", "--on-late fail": "as it is",
                   "--memory": "memory alone, where it is enough",

@@ -17,7 +17,7 @@ using test::Frozen;
 class FrozenPlan : public ::testing::TestWithParam<const char*> {};
 INSTANTIATE_TEST_SUITE_P(Versions, FrozenPlan,
                          ::testing::Values("v1/tiny", "v1.1/tiny", "v1.2/tiny", "v1.2/cold",
-                                           "v1.3/tiny"));
+                                           "v1.3/tiny", "v1.4/tiny"));
 
 TEST_P(FrozenPlan, LoadsFromBothSpellings) {
   const std::string name = std::string(GetParam()) + ".plan";
@@ -88,6 +88,21 @@ TEST(FrozenPlan13, HoldsWhat13Brought) {
   const auto older = ParsePlan(test::Bytes(Frozen("v1.2/tiny.plan")), "tiny.plan");
   ASSERT_TRUE(older.ok()) << older.error().Message();
   EXPECT_EQ(older->times->LayerUs(1), older->times->layer_us);
+}
+
+TEST(FrozenPlan14, HoldsWhat14Brought) {
+  const auto plan = ParsePlan(test::Bytes(Frozen("v1.4/tiny.plan")), "tiny.plan");
+  ASSERT_TRUE(plan.ok()) << plan.error().Message();
+  EXPECT_EQ(plan->threads, 3u);
+  EXPECT_EQ(plan->cpus, "0,4-5");
+  EXPECT_EQ(plan->predicted_agreement, 0.9375);
+  EXPECT_EQ(plan->turns[2].predicted_agreement, 0.96875);
+  EXPECT_EQ(plan->variants[0].predicted_agreement, 0.5);
+  const auto older = ParsePlan(test::Bytes(Frozen("v1.3/tiny.plan")), "tiny.plan");
+  ASSERT_TRUE(older.ok()) << older.error().Message();
+  EXPECT_EQ(older->threads, 0u);
+  EXPECT_EQ(older->cpus, "");
+  EXPECT_FALSE(older->predicted_agreement);
 }
 
 TEST(FrozenPlan12, HoldsAColdStart) {

@@ -86,6 +86,19 @@ Plan WithTimes() {
   return plan;
 }
 
+/// What 1.4 brought, in a plan, its variant and a turn.
+Plan WithCores() {
+  Plan plan = WithTurns();
+  plan.threads = 4;
+  plan.cpus = "4-6,8";
+  plan.predicted_agreement = 0.9375;
+  plan.turns[1].predicted_agreement = 0.96875;
+  plan.variants.push_back(Example());
+  plan.variants[0].length = 128;
+  plan.variants[0].predicted_agreement = 0.5;
+  return plan;
+}
+
 Plan Cold() {
   Plan plan = Example();
   plan.preload.clear();
@@ -102,7 +115,8 @@ Status ParseStatus(std::span<const uint8_t> file) {
 }
 
 TEST(PlanFile, BothSpellingsHoldTheSame) {
-  for (const Plan& example : {Example(), WithVariant(), WithTurns(), WithTimes(), Cold()}) {
+  for (const Plan& example :
+       {Example(), WithVariant(), WithTurns(), WithTimes(), WithCores(), Cold()}) {
     const auto binary = EncodePlan(example);
     const std::string json = PlanToJson(example);
     auto from_binary = ParsePlan(binary, "a.file");
@@ -129,6 +143,9 @@ TEST(PlanFile, BothSpellingsHoldTheSame) {
     EXPECT_EQ(from_binary->read_bytes, example.read_bytes);
     EXPECT_EQ(from_binary->read_depth, example.read_depth);
     EXPECT_EQ(from_binary->cold, example.cold);
+    EXPECT_EQ(from_binary->threads, example.threads);
+    EXPECT_EQ(from_json->cpus, example.cpus);
+    EXPECT_EQ(from_binary->predicted_agreement, example.predicted_agreement);
     EXPECT_EQ(from_json->parameter_bytes, example.parameter_bytes);
     EXPECT_EQ(from_json->predicted_peak_bytes, uint64_t{1} << 62);
   }

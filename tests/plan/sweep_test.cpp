@@ -35,7 +35,7 @@ TEST(Sweep, NoPlanOfTheFrontIsBeatenAndOthersAre) {
   const std::vector<uint64_t> preloads = {0, 1000000, 4000000};
   const auto grid = SweepPlans(world.input(), PlanRequest(), targets, preloads);
   ASSERT_TRUE(grid.ok()) << grid.error().Message();
-  EXPECT_FALSE(grid->has_accuracy);
+  EXPECT_EQ(grid->quality, SweepQuality::kShardBits);
   ASSERT_EQ(grid->cells.size(), 12u);
   size_t front = 0;
   for (const SweepCell& cell : grid->cells) {

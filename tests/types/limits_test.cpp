@@ -66,6 +66,7 @@ TEST(Limits, AreThoseOfThePlanDocument) {
   EXPECT_EQ(NumberAfter(document, "read and not yet computed; at most "), kMaxStagingBytes);
   EXPECT_EQ(NumberAfter(document, "**Variants**: at most "), kMaxVariants);
   EXPECT_EQ(NumberAfter(document, "**Turns**: at most "), kMaxTurns);
+  EXPECT_EQ(NumberAfter(document, "compute lane that were profiled, at most "), kMaxThreads);
   EXPECT_EQ(NumberAfter(Document("frame.md"), "(0x20 to 0x7E) and at most "), kMaxPlanTextBytes);
 }
 

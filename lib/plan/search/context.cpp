@@ -185,6 +185,8 @@ Plan PlanningContext::EmptyPlan() const {
   plan.target_us = request.target_us;
   plan.kernel = input->profile.kernel;
   plan.read_path = input->profile.read_path;
+  plan.threads = input->profile.threads;
+  plan.cpus = input->profile.cpus;
   return plan;
 }
 

@@ -34,6 +34,7 @@ class TurnPlanner {
     turn.predicted_p99_us = plan_.predicted_p99_us;
     turn.predicted_loss = plan_.predicted_loss;
     turn.predicted_accuracy = plan_.predicted_accuracy;
+    turn.predicted_agreement = plan_.predicted_agreement;
     return turn;
   }
 
@@ -53,6 +54,7 @@ class TurnPlanner {
     turn.predicted_p99_us = verdict.p99_us;
     turn.predicted_loss = verdict.loss;
     turn.predicted_accuracy = verdict.accuracy;
+    turn.predicted_agreement = verdict.agreement;
     return turn;
   }
 

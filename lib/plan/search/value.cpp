@@ -149,7 +149,9 @@ PredictedQuality PredictQuality(const CheckedInput& input, const Plan& plan,
   }
   const double loss =
       value.FullLoss(depth, plan.width) + value.Damage(depth, plan.width) * sum / most;
-  return {loss, value.Accuracy(depth, plan.width, loss)};
+  const std::optional<double> right = value.Accuracy(depth, plan.width, loss);
+  if (input->importance->metric == "kl") return {loss, std::nullopt, right};
+  return {loss, right, std::nullopt};
 }
 
 }  // namespace sti

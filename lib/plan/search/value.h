@@ -45,8 +45,8 @@ class ValueModel {
   }
   /// Returns d(bits of the level).
   [[nodiscard]] double Lack(size_t level) const { return lacks_[level]; }
-  /// Returns the accuracy expected at `loss`, on the line between full fidelity and the fewest
-  /// bits; nothing where it was not measured.
+  /// Returns the accuracy (by kl: the agreement with the full model) expected at `loss`, on the
+  /// line between full fidelity and the fewest bits; nothing where it was not measured.
   [[nodiscard]] std::optional<double> Accuracy(uint32_t depth, uint32_t width, double loss) const;
 
  private:
@@ -67,10 +67,13 @@ class ValueModel {
   std::vector<Measured> submodels_;  ///< by depth, then width
 };
 
-/// Holds the loss and accuracy that a plan is expected to have; nothing where not measured.
+/// Holds the quality that a plan is expected to have; nothing where not measured.
 struct PredictedQuality {
   std::optional<double> loss;
   std::optional<double> accuracy;
+  /// Share of inputs that get the full model's label: all that is known where the importance was
+  /// measured by kl, without labels.
+  std::optional<double> agreement;
 };
 
 /// Predicts the quality of a plan at `bits`, [n, m] as plan.bits. The plan must belong to the
