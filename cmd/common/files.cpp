@@ -116,11 +116,11 @@ Status WriteProfile(const std::string& path, const DeviceProfile& profile) {
 }
 
 Result<std::vector<Example>> ReadDataset(const std::string& path, const ContainerIndex& index,
-                                         bool labels_required) {
+                                         const ColumnChoice& columns, bool labels_required) {
   STI_ASSIGN_OR_RETURN(std::string content,
                        ReadWholeFile(path == "-" ? "/dev/stdin" : path, kMaxDatasetBytes));
-  return ParseDataset(content, path == "-" ? "stdin" : path, index.info.labels, labels_required,
-                      index.info.problem);
+  return ParseDataset(content, path == "-" ? "stdin" : path,
+                      {index.info.labels, index.info.problem, labels_required, columns});
 }
 
 }  // namespace sti

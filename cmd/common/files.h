@@ -43,7 +43,8 @@ Status WriteImportancePart(const std::string& path, const ImportancePart& part);
 Status WriteImportance(const std::string& path, const Importance& importance);
 Status WriteProfile(const std::string& path, const DeviceProfile& profile);
 
+/// Reads a data set for the model of `index`. `path` may be "-" for stdin.
 Result<std::vector<Example>> ReadDataset(const std::string& path, const ContainerIndex& index,
-                                         bool labels_required);
+                                         const ColumnChoice& columns, bool labels_required);
 
 }  // namespace sti

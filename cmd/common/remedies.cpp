@@ -48,6 +48,9 @@ constexpr Sentence kSentences[] = {
     {Remedy::kDropFromRequest, "drop {}"},
     {Remedy::kRaiseInRequest, "raise {}"},
     {Remedy::kLowerInRequest, "lower {}"},
+    {Remedy::kNameColumns,
+     "name the columns with --text-column, --pair-column and --label-column, or number them from 1 "
+     "if there is no header"},
     {Remedy::kGiveParts, "give files that --part wrote"},
     {Remedy::kJoinParts, "join the parts with sti-importance merge"},
     {Remedy::kFinishPart, "let it finish, with --resume"},

@@ -107,8 +107,9 @@ Result<int> Measure(const Tool& tool, const ImportanceToolOptions& options) {
   STI_RETURN_IF_ERROR(CheckKeepsInput({"-o", options.output}, options.data, "the dev set"));
   STI_ASSIGN_OR_RETURN(ContainerFile file, ContainerFile::Open(options.model));
   STI_ASSIGN_OR_RETURN(Tokenizer tokenizer, LoadTokenizer(file));
-  STI_ASSIGN_OR_RETURN(std::vector<Example> examples,
-                       ReadDataset(options.data, file.index(), options.metric != "kl"));
+  STI_ASSIGN_OR_RETURN(
+      std::vector<Example> examples,
+      ReadDataset(options.data, file.index(), options.columns, options.metric != "kl"));
   WarnOfOneLabel(tool, options.data, examples, file.index().info, options.metric);
   if (options.quick) return Estimate(tool, options, std::move(file), tokenizer, examples);
   ImportanceOptions work = OptionsOf(tool, options);

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "common/cli.h"
+#include "common/data_options.h"
 #include "common/files.h"
 #include "common/parse.h"
 
@@ -53,8 +54,9 @@ void AddSpreadOptions(CLI::App& app, ImportanceToolOptions& options) {
 
 void AddMeasureOptions(CLI::App& app, ImportanceToolOptions& options) {
   app.add_option("MODEL", options.model, "container made by sti-shard");
-  app.add_option("--data", options.data, "dev set: TSV with a header, or JSON Lines")
+  app.add_option("--data", options.data, "dev set: TSV or CSV with a header, or JSON Lines")
       ->type_name("FILE");
+  AddColumnOptions(app, options.columns);
   app.add_option("-o,--output", options.output, "file to write; .json for JSON, - for stdout")
       ->type_name("FILE");
   app.add_option("--metric", options.metric, "accuracy, loss or kl (kl needs no labels)")
@@ -160,6 +162,7 @@ Status CheckMeasureOptions(const ImportanceToolOptions& options) {
   if (options.model.empty()) return UsageError("MODEL is required; see sti-importance --help");
   if (options.data.empty()) return UsageError("--data FILE is required; see sti-importance --help");
   if (options.output.empty()) return UsageError("-o FILE is required; see sti-importance --help");
+  STI_RETURN_IF_ERROR(CheckColumnChoice(options.columns));
   if (options.is_part && (options.output == "-" || IsJsonName(options.output))) {
     return UsageError("-o: a part is a binary file; name one that does not end in .json");
   }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "common/tool.h"
+#include "text/dataset.h"
 #include "types/compute_type.h"
 
 namespace sti {
@@ -14,6 +15,7 @@ namespace sti {
 struct ImportanceToolOptions {
   std::string model;
   std::string data;
+  ColumnChoice columns;  ///< of the data
   std::string output;
   std::string metric = "accuracy";
   uint32_t threads = AvailableThreads();

@@ -14,8 +14,9 @@ namespace {
 // Returns the evaluation of the examples that were answered before the user stopped it.
 Result<Evaluation> Measure(Session& session, const RunOptions& options, const Tool& tool,
                            Watch& watch) {
-  STI_ASSIGN_OR_RETURN(std::vector<Example> examples,
-                       ReadDataset(options.eval, session.pipeline().index(), true));
+  STI_ASSIGN_OR_RETURN(
+      std::vector<Example> examples,
+      ReadDataset(options.eval, session.pipeline().index(), options.columns, true));
   ProgressSink progress = tool.Progress("evaluating");
   Evaluation evaluation;
   Answer answer;

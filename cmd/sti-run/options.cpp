@@ -1,6 +1,7 @@
 #include "options.h"
 
 #include "common/cli.h"
+#include "common/data_options.h"
 #include "common/option_rules.h"
 #include "common/parse.h"
 
@@ -9,7 +10,9 @@ namespace {
 
 // An evaluation asks for the rows of a data set, one after another, and answers with their sum.
 Status CheckEvaluation(const CLI::App& app) {
-  STI_RETURN_IF_ERROR(RequireOption(app, {"--min-accuracy", "--max-p99"}, "--eval"));
+  STI_RETURN_IF_ERROR(RequireOption(
+      app, {"--min-accuracy", "--max-p99", "--text-column", "--pair-column", "--label-column"},
+      "--eval"));
   STI_RETURN_IF_ERROR(RefuseBeside(app, "--eval", {"TEXT", "--ids", "--pairs", "--one-shot"},
                                    "its inputs are the rows of a data set"));
   return RefuseBeside(app, "--eval", {"--top"}, "it prints no scores");
@@ -50,6 +53,7 @@ void AddRunOptions(CLI::App& app, RunOptions& o) {
   app.add_flag("--stats", o.stats, "times and bytes of every input, on stderr");
   app.add_option("--trace", o.trace, "write lanes as Chrome trace events")->type_name("FILE");
   app.add_option("--eval", o.eval, "measure on a labelled data set")->type_name("FILE");
+  AddColumnOptions(app, o.columns);
   AddParsed(app, "--min-accuracy", o.min_accuracy, ParseShare, "with --eval: exit 4 below it");
   AddParsed(app, "--max-p99", o.max_p99_us, ParseTimeUs, "with --eval: exit 4 above it");
 }
@@ -59,6 +63,7 @@ Status CheckRunOptions(const CLI::App& app, const RunOptions& o) {
     return UsageError("--submodel and --bits choose what --plan has chosen already; drop one");
   }
   STI_RETURN_IF_ERROR(CheckEvaluation(app));
+  STI_RETURN_IF_ERROR(CheckColumnChoice(o.columns));
   STI_RETURN_IF_ERROR(RequireOption(app, {"--top"}, "--json"));
   STI_RETURN_IF_ERROR(RefuseBeside(app, "--one-shot", {"--turn-gap"}, "one input is one turn"));
   STI_RETURN_IF_ERROR(RefuseBeside(app, "TEXT", {"--one-shot"}, "each text given is answered"));

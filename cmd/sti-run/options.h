@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "common/tool.h"
+#include "text/dataset.h"
 #include "types/submodel.h"
 
 namespace sti {
@@ -35,6 +36,7 @@ struct RunOptions {
   std::optional<double> threshold;  ///< least score of a label, multi-label only; default: 0.5
   std::string trace;
   std::string eval;
+  ColumnChoice columns;  ///< of the data set to evaluate
   std::optional<double> min_accuracy;
   std::optional<double> max_p99_us;
 };

@@ -54,6 +54,9 @@ enum class Remedy : uint8_t {
   kRaiseInRequest,
   kLowerInRequest,
 
+  // A data set.
+  kNameColumns,  ///< which columns are text, pair and label cannot be told: choose them
+
   // Parts of an importance.
   kGiveParts,      ///< the file is no part
   kJoinParts,      ///< the file is a part, and the whole is needed

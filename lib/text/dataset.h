@@ -1,18 +1,21 @@
-// Labelled text as people have it: tab-separated with a header (as GLUE), or JSON Lines.
+// Labelled text as people have it: a table with tabs (as GLUE's), a table with commas, or JSON
+// Lines. The folder dataset/ has a file for each step: rows of a spelling, columns, labels.
 #pragma once
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/digest.h"
 #include "base/result.h"
 #include "types/model_info.h"
 
 namespace sti {
 
-/// One line of a data file.
+/// One row of a data file.
 struct Example {
   std::string text;
   std::optional<std::string> pair;
@@ -30,26 +33,49 @@ struct Example {
 inline constexpr uint64_t kMaxDatasetLineBytes = uint64_t{1} << 20;
 inline constexpr uint64_t kMaxDatasetRows = uint64_t{1} << 24;
 
+/// The columns that the caller chooses, by name, or by number from 1 if the file is a table that
+/// has no header. One that is empty is looked for by the names that are known.
+struct ColumnChoice {
+  std::string text;
+  std::string pair;  ///< none if it is empty and `text` is not
+  std::string label;
+
+  /// Returns whether the columns are numbered, which the text's says.
+  [[nodiscard]] bool numbered() const;
+};
+
+/// Returns kUsage for a choice that makes no sense: a pair without a text, a column twice, names
+/// and numbers together, or a label's number without the text's.
+Status CheckColumnChoice(const ColumnChoice& chosen);
+
+/// Says what a data file is read for.
+struct DatasetRequest {
+  std::vector<std::string> labels = {};  ///< the model's
+  Problem problem = Problem::kSingleLabel;
+  bool labels_required = true;
+  ColumnChoice columns = {};
+};
+
 /// Reads the whole content of a data file; `name` is the file's name for messages.
 ///
-/// Content that begins with `{` (after white space) is JSON Lines: one object a line with `text`,
-/// `sentence`, or `sentence1` and `sentence2` (`text` may come with `pair`), and `label` as a
-/// string or a number. Empty lines are skipped. Anything else is tab-separated: the first line
-/// names the columns `sentence` (or `text`), or `sentence1` and `sentence2` (or `text` and
-/// `pair`), and `label`; other columns are ignored. There is no quoting: a tab always separates.
-/// Lines end with LF or CRLF.
+/// Content that begins with `{` or `[` (after white space) is JSON Lines, anything else a table
+/// (dataset/table.h), and so is `[` where columns are numbered. A table's first line names the
+/// columns unless they are numbered. dataset/columns.h has the names of columns
+/// and keys that are known. Lines end with LF or CRLF, and a line without anything is skipped.
 ///
-/// For a multi-label `problem`, `label` holds all labels that apply, with commas between them, or
-/// is a list in JSON; "-" or an empty list says that none does. A name that has a comma itself
-/// needs a list, or to stand alone.
+/// For a multi-label model, a label holds all labels that apply, with commas between them, or is a
+/// list in JSON; "-" or an empty list says that none does. A name that has a comma itself needs a
+/// list, or to stand alone.
 ///
 /// A label is looked up as a name first, then as an id. Without `labels_required` it may be
 /// missing, empty or unknown, and the example is then unlabelled. DataError with file and line for
-/// a broken line, a label that is required, an empty set, or more than the limits above. Pure and
-/// thread-safe.
+/// a broken line, columns that cannot be told, a label that is required, an empty set, or more than
+/// the limits; kUsage as CheckColumnChoice. Pure and thread-safe.
 Result<std::vector<Example>> ParseDataset(std::string_view content, const std::string& name,
-                                          const std::vector<std::string>& labels,
-                                          bool labels_required,
-                                          Problem problem = Problem::kSingleLabel);
+                                          const DatasetRequest& request);
+
+/// Returns the digest of the texts, pairs and labels of the examples, in their order; `labels` are
+/// the model's. Models that differ, but know the labels by the same names, have it in common.
+Digest DigestOfRows(std::span<const Example> examples, std::span<const std::string> labels);
 
 }  // namespace sti

@@ -19,7 +19,7 @@ load helpers
   sti-shard --help >text
   for option in --bits --codebook --layout --threads --dry-run; do grep -q -- "$option" text; done
   sti-importance --help >text
-  for option in --data --metric show; do grep -q -- "$option" text; done
+  for option in --data --metric --text-column --pair-column --label-column show; do grep -q -- "$option" text; done
   sti-profile --help >text
   for option in --lengths --widths --threads --cpus --gap --precision --budget --compute; do grep -q -- "$option" text; done
   sti-plan --help >text
@@ -30,7 +30,7 @@ load helpers
   done
   sti-run --help >text
   for option in --plan --submodel --bits --on-late --io --one-shot --memory --ids --pairs --top \
-    --stats --trace --eval --min-accuracy --max-p99; do
+    --stats --trace --eval --min-accuracy --max-p99 --text-column --pair-column --label-column; do
     grep -q -- "$option" text
   done
   sti-inspect --help >text

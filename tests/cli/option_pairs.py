@@ -90,8 +90,8 @@ def make_files(binaries, folder):
     (folder / "kl.json").write_text(json.dumps(importance | {"metric": "kl"}))
     importance["scores"][0][0] = -0.5
     (folder / "other.json").write_text(json.dumps(importance))
-    rows = [f"{text}\t{i % 2}" for i, text in enumerate(SENTENCES)]
-    (folder / "dev.tsv").write_text("\n".join(["sentence\tlabel", *rows]) + "\n")
+    rows = [f"{text}\t{i % 2}\t{text.split()[1]}\t{1 - i % 2}" for i, text in enumerate(SENTENCES)]
+    (folder / "dev.tsv").write_text("\n".join(["sentence\tlabel\tword\tmark", *rows]) + "\n")
     # A shard of k bits loads in 6 k us (median) and 8 k us (p99), and as many KiB.
     clocks = ((1200000, 2), (1800000, 1))
     profile = {
@@ -129,6 +129,11 @@ def values(option, *choices):
 
 
 ONLY_WORDS = {"-q": "silences messages", "-v": "explains", "--threads": "time alone"}
+
+# Of the data set, which has another text and another label. A pair needs a text.
+COLUMNS = {"--text-column": values("--text-column", "word"),
+           "--pair-column": [["--pair-column", "word", "--text-column", "sentence"]],
+           "--label-column": values("--label-column", "mark")}
 
 PLAN = ["model.sti", "--profile", "full.json"]
 
@@ -221,7 +226,7 @@ TABLES = {
             "--threshold": values("--threshold", "0.3"), "--stats": one("--stats"),
             "--trace": values("--trace", "trace.json"), "--eval": values("--eval", "dev.tsv"),
             "--min-accuracy": values("--min-accuracy", "99%"),
-            "--max-p99": values("--max-p99", "1us"), "TEXT": one("never mind", "play it again"),
+            "--max-p99": values("--max-p99", "1us"), **COLUMNS, "TEXT": one("never mind", "play it again"),
             "-q": one("-q"), "-v": one("-v")},
         "quiet": {**ONLY_WORDS, "--io": "time alone", "--cpus": "time alone", "--backend": "rounding alone",
                   "--compute": "auto may choose what is the default",
@@ -249,7 +254,7 @@ TABLES = {
             "--gains": one("--gains"), "--quick": one("--quick"),
             "--compute": values("--compute", "auto"), "--threads": values("--threads", "1"),
             "--part": values("--part", "1/2"), "--resume": one("--resume"),
-            "--cache-bytes": values("--cache-bytes", "1kB"), "--json": one("--json"),
+            "--cache-bytes": values("--cache-bytes", "1kB"), **COLUMNS, "--json": one("--json"),
             "OTHER": one("other.json"), "--svg": values("--svg", "out.svg"),
             "--png": values("--png", "out.png"), "-q": one("-q"), "-v": one("-v")},
         "quiet": {**ONLY_WORDS, "--compute": "auto may choose what is the default",

@@ -105,6 +105,10 @@ load helpers
   refused 2 "sti-run: --min-accuracy goes with --eval; add it, or drop --min-accuracy" \
     sti-run model.sti --min-accuracy 0.9 "$alarm"
   refused 2 "sti-run: --eval takes no TEXT: *; drop one" sti-run model.sti --eval few.tsv "$alarm"
+  refused 2 "sti-run: --label-column goes with --eval; add it, or drop --label-column" \
+    sti-run model.sti --label-column intent "$alarm"
+  refused 2 "sti-run: text, pair and label are different columns; give each its own" \
+    sti-run model.sti --eval few.tsv --text-column a --label-column a
   refused 2 "sti-run: --ids and --pairs do not go together" sti-run model.sti --ids --pairs "$alarm"
 }
 

@@ -20,6 +20,7 @@ std::span<const Target> Targets() {
       {"tokenizer", TokenizerJson},
       {"bpe", Bpe},
       {"tsv", Tsv},
+      {"csv", Csv},
       {"jsonl", JsonLines},
       {"text", Text},
   };

@@ -27,6 +27,7 @@ void Vocab(Input input);          ///< vocab.txt
 void TokenizerJson(Input input);  ///< tokenizer.json; behind a zero byte tokenizer_config.json
 void Bpe(Input input);  ///< vocab.json, merges.txt, tokenizer_config.json; zero bytes between
 void Tsv(Input input);
+void Csv(Input input);
 void JsonLines(Input input);
 void Text(Input input);  ///< a text to tokenise; behind a tab its pair
 

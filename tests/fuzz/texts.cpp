@@ -5,27 +5,37 @@
 namespace sti::fuzz {
 namespace {
 
-void Dataset(Input input) {
+// The bytes as a data set of a file with this name, its columns found or chosen.
+void Dataset(Input input, const std::string& name) {
   const std::string content = AsText(input);
   const std::vector<std::string> labels{"no", "yes", "7"};
-  for (const bool required : {false, true}) {
-    const auto examples = ParseDataset(content, "f", labels, required);
-    if (!examples.ok()) {
-      RequireDataError(examples.error());
-      continue;
-    }
-    Require(!examples->empty(), "a data set has examples");
-    for (const Example& example : *examples) {
-      Require(!required || example.label.has_value(), "every example has its label");
-      Require(example.label.value_or(0) < labels.size(), "a label is one of the model's");
+  const ColumnChoice choices[] = {
+      {}, {"sentence1", "sentence2", "label"}, {"2", "", "1"}, {"", "", "label"}};
+  for (const ColumnChoice& columns : choices) {
+    for (const bool required : {false, true}) {
+      const auto examples =
+          ParseDataset(content, name, {labels, Problem::kSingleLabel, required, columns});
+      if (!examples.ok()) {
+        RequireDataError(examples.error());
+        continue;
+      }
+      Require(!examples->empty(), "a data set has examples");
+      uint64_t bytes = 0;
+      for (const Example& example : *examples) {
+        Require(!required || example.label.has_value(), "every example has its label");
+        Require(example.label.value_or(0) < labels.size(), "a label is one of the model's");
+        bytes += example.text.size() + example.pair.value_or("").size();
+      }
+      Require(bytes <= content.size(), "no byte is read twice");
     }
   }
 }
 
 }  // namespace
 
-void Tsv(Input input) { Dataset(input); }
-void JsonLines(Input input) { Dataset(input); }
+void Tsv(Input input) { Dataset(input, "f.tsv"); }
+void Csv(Input input) { Dataset(input, "f.csv"); }
+void JsonLines(Input input) { Dataset(input, "f.jsonl"); }
 
 void Text(Input input) {
   constexpr uint32_t kLength = 24;

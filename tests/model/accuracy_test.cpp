@@ -110,7 +110,7 @@ TEST(Accuracy, Sst2ReachesThePublishedTable) {
   ASSERT_TRUE(vocabulary.ok());
   Tokenizer tokenizer(std::move(*vocabulary), folder->info().tokenizer);
   auto examples = ParseDataset(ReadText(kShared + "/data/SST-2/dev.tsv"), "dev.tsv",
-                               folder->info().labels, true);
+                               {.labels = folder->info().labels});
   ASSERT_TRUE(examples.ok());
   const uint32_t bits[1] = {kFullBits};
   auto model = LoadedModel::Load(std::move(*file), bits);

@@ -8,7 +8,7 @@ namespace {
 const std::vector<std::string> kLabels = {"negative", "positive", "0"};
 
 Result<std::vector<Example>> Parse(std::string_view content, bool labels_required = true) {
-  return ParseDataset(content, "dev.tsv", kLabels, labels_required);
+  return ParseDataset(content, "dev.tsv", {.labels = kLabels, .labels_required = labels_required});
 }
 
 /// The message of the DataError that `content` gives.
@@ -102,10 +102,14 @@ TEST(Dataset, NamesTheBrokenLine) {
   EXPECT_TRUE(Contains(FailureOf("sentence\tlabel\na\t1\nb\n"), "dev.tsv:3: 1 columns"));
   EXPECT_TRUE(Contains(FailureOf("sentence\tlabel\na\tb\t1\n"), "dev.tsv:2: 3 columns"));
   EXPECT_TRUE(Contains(FailureOf("{\"text\": \"a\", \"label\": 1}\n{\n"), "dev.tsv:2: not a JSON"));
+  EXPECT_TRUE(Contains(FailureOf("[{\"text\": \"a\", \"label\": 1}]"), "dev.tsv:1: not a JSON"));
+  EXPECT_TRUE(Contains(FailureOf(R"({"text": "a", "label": 1, "text": "b"})"),
+                       "dev.tsv:1: a key is there twice"));
+  EXPECT_TRUE(Parse(R"({"text": "a", "label": 1, "more": {"text": "b"}})").ok());
   EXPECT_TRUE(Contains(FailureOf("{\"text\": 3, \"label\": 1}"), "text is not a string"));
   EXPECT_TRUE(Contains(FailureOf("{\"label\": 1}"), "no text"));
-  EXPECT_TRUE(Contains(FailureOf("question\tlabel\na\t1\n"), "dev.tsv:1: the header"));
-  EXPECT_TRUE(Contains(FailureOf("sentence2\tlabel\na\t1\n"), "dev.tsv:1: the header"));
+  EXPECT_TRUE(Contains(FailureOf("question\tlabel\na\t1\n"), "dev.tsv:1: no text"));
+  EXPECT_TRUE(Contains(FailureOf("sentence2\tlabel\na\t1\n"), "dev.tsv:1: no text"));
 }
 
 TEST(Dataset, RefusesEmptySetsAndLongLines) {
@@ -120,7 +124,7 @@ TEST(Dataset, RefusesEmptySetsAndLongLines) {
 TEST(Dataset, RefusesJsonNestedTooDeep) {
   for (const size_t depth : {size_t{64}, size_t{100'000}, size_t{1'000'000}}) {
     const std::string content = R"({"text":"a","more":)" + std::string(depth, '[');
-    const auto read = ParseDataset(content, "dev.jsonl", {}, false);
+    const auto read = ParseDataset(content, "dev.jsonl", {.labels_required = false});
     ASSERT_FALSE(read.ok());
     EXPECT_EQ(read.error().Message(), "dev.jsonl:1: JSON nested too deep; mend the line");
   }
@@ -132,7 +136,7 @@ TEST(Dataset, SkipsAByteOrderMark) {
 
 Result<std::vector<Example>> ParseSets(std::string_view content, bool labels_required = true) {
   const std::vector<std::string> labels = {"joy", "anger", "fear", "joy,mixed"};
-  return ParseDataset(content, "dev.tsv", labels, labels_required, Problem::kMultiLabel);
+  return ParseDataset(content, "dev.tsv", {labels, Problem::kMultiLabel, labels_required});
 }
 
 using Set = std::vector<uint32_t>;

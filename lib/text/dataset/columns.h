@@ -1,0 +1,47 @@
+// The columns of a data file say by their names which cell of a row is the text, which its pair and
+// which the label. The names of GLUE's sets are known. A file with other names would lose a text
+// without a word, so a column that looks like a text and is not read is an error, unless the caller
+// names the columns.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "text/dataset.h"
+
+namespace sti {
+
+/// Says which cells of a row are read, by their indexes.
+struct Columns {
+  size_t text = 0;
+  std::optional<size_t> pair;
+  std::optional<size_t> label;
+  /// Columns that nothing reads though nobody said so: none of them may hold text.
+  std::vector<size_t> unread;
+};
+
+/// Returns the columns of a file whose columns, or an object whose keys, have `names`, some of them
+/// as `chosen` says. DataError, whose place the caller adds, if there is no text, if a column that
+/// is read or chosen is not there or is there twice, if a known column of text is left over, or if
+/// there is no label and `labels_required`.
+Result<Columns> FindColumns(std::span<const std::string> names, const ColumnChoice& chosen,
+                            bool labels_required);
+
+/// Returns the columns of a table without a header, of `count` columns, which `chosen` numbers from
+/// 1. DataError, whose place the caller adds, if it has not as many, or if no label is chosen and
+/// `labels_required`.
+Result<Columns> NumberedColumns(size_t count, const ColumnChoice& chosen, bool labels_required);
+
+/// Returns whether a cell looks like a text, and not like a number, a name or an id: it has two
+/// words, or a run of letters beyond ASCII that may be several words of a script without blanks.
+bool LooksLikeText(std::string_view cell);
+
+/// Returns the error that a column which looks like text would be left out.
+Error LeftOut(std::string_view name);
+
+}  // namespace sti

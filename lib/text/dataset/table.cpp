@@ -1,0 +1,110 @@
+#include "text/dataset/table.h"
+
+#include <algorithm>
+
+#include "text/dataset.h"
+
+namespace sti {
+namespace {
+
+constexpr size_t kNone = std::string_view::npos;
+
+}  // namespace
+
+TableSpelling SpellingOf(std::string_view content, std::string_view name) {
+  const std::string_view line = content.substr(0, content.find('\n'));
+  if (line.find('\t') != kNone) return TableSpelling::kTabs;
+  const bool commas = line.find(',') != kNone || name.ends_with(".csv");
+  return commas ? TableSpelling::kCommas : TableSpelling::kTabs;
+}
+
+Error TableReader::TooLong() const {
+  return Bad("the line is longer than 1 MiB; split or shorten it");
+}
+
+Result<bool> TableReader::Next(Row* row) {
+  if (rest_.empty()) return false;
+  row->line = line_;
+  cells_ = 0;
+  STI_RETURN_IF_ERROR(spelling_ == TableSpelling::kTabs ? TakeTabs(row) : TakeCommas(row));
+  row->cells.resize(cells_);
+  return true;
+}
+
+Result<Cell*> TableReader::NextCell(Row* row) {
+  if (cells_ == kMaxDatasetColumns) return Bad("more than 1024 columns; drop some");
+  if (row->cells.size() == cells_) row->cells.emplace_back();
+  Cell* cell = &row->cells[cells_++];
+  cell->kind = Cell::Kind::kText;
+  cell->text.clear();
+  return cell;
+}
+
+Status TableReader::TakeTabs(Row* row) {
+  const size_t newline = rest_.find('\n');
+  std::string_view line = rest_.substr(0, newline);
+  if (line.ends_with('\r')) line.remove_suffix(1);
+  if (line.size() > kMaxDatasetLineBytes) return TooLong();
+  for (size_t begin = 0; begin <= line.size();) {
+    const size_t end = std::min(line.find('\t', begin), line.size());
+    STI_ASSIGN_OR_RETURN(Cell * cell, NextCell(row));
+    cell->text = line.substr(begin, end - begin);
+    begin = end + 1;
+  }
+  rest_.remove_prefix(newline == kNone ? rest_.size() : newline + 1);
+  ++line_;
+  return {};
+}
+
+// Reads the field whose opening quote is at `begin`. Returns where its closing quote is.
+Result<size_t> TableReader::TakeQuoted(std::string_view window, size_t begin, Cell* cell) const {
+  size_t at = begin + 1;
+  while (true) {
+    const size_t quote = window.find('"', at);
+    if (quote == kNone) {
+      if (window.size() < rest_.size()) return TooLong();
+      return Bad("a field in quotes does not end; close its quote, or double a quote inside it");
+    }
+    cell->text += window.substr(at, quote - at);
+    if (quote + 1 == window.size() || window[quote + 1] != '"') return quote;
+    cell->text += '"';
+    at = quote + 2;
+  }
+}
+
+// What lies beyond the longest row and its end is not looked at, so that a quote that is never
+// closed costs little.
+Status TableReader::TakeCommas(Row* row) {
+  const std::string_view window = rest_.substr(0, kMaxDatasetLineBytes + 2);
+  size_t at = 0;  // of the field's first character, then of what ends it
+  bool more = true;
+  while (more) {
+    STI_ASSIGN_OR_RETURN(Cell * cell, NextCell(row));
+    if (at < window.size() && window[at] == '"') {
+      STI_ASSIGN_OR_RETURN(const size_t quote, TakeQuoted(window, at, cell));
+      at = quote + 1;
+      if (window.substr(at, 2) == "\r\n" || window.substr(at) == "\r") ++at;
+    } else {
+      const size_t end = std::min(window.find_first_of(",\n\"", at), window.size());
+      cell->text = window.substr(at, end - at);
+      at = end;
+      const bool last = at == window.size() || window[at] == '\n';
+      if (last && cell->text.ends_with('\r')) cell->text.pop_back();
+    }
+    more = at < window.size() && window[at] == ',';
+    if (more) ++at;
+  }
+  if (at == window.size() && window.size() < rest_.size()) return TooLong();
+  if (at < window.size() && window[at] != '\n') {
+    return Bad(
+        "a quote inside a field; put the whole field in quotes, and double a quote inside it");
+  }
+  const size_t end = at > 0 && window[at - 1] == '\r' ? at - 1 : at;
+  if (end > kMaxDatasetLineBytes) return TooLong();
+  const std::string_view taken = window.substr(0, at + 1);
+  line_ += static_cast<uint64_t>(std::count(taken.begin(), taken.end(), '\n'));
+  rest_.remove_prefix(taken.size());
+  return {};
+}
+
+}  // namespace sti
