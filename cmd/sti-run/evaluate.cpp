@@ -11,12 +11,28 @@
 namespace sti {
 namespace {
 
+// Returns the baseline, if one was given, once it is sure that it is of these rows.
+Result<std::optional<Baseline>> BaselineOf(const std::string& path,
+                                           std::span<const Example> examples,
+                                           const ModelInfo& info) {
+  if (path.empty()) return std::optional<Baseline>();
+  STI_ASSIGN_OR_RETURN(const std::string text, ReadInput(path));
+  const std::string name = path == "-" ? "stdin" : path;
+  auto baseline = ParseBaseline(text);
+  if (!baseline.ok()) return Error(baseline.error()).At(name);
+  const Status same = CheckRows(*baseline, DigestOfRows(examples, info.labels), examples.size());
+  if (!same.ok()) return Error(same.error()).At(name);
+  return std::optional<Baseline>(*std::move(baseline));
+}
+
 // Returns the evaluation of the examples that were answered before the user stopped it.
 Result<Evaluation> Measure(Session& session, const RunOptions& options, const Tool& tool,
                            Watch& watch) {
   STI_ASSIGN_OR_RETURN(
       std::vector<Example> examples,
       ReadDataset(options.eval, session.pipeline().index(), options.columns, true));
+  STI_ASSIGN_OR_RETURN(const std::optional<Baseline> baseline,
+                       BaselineOf(options.baseline, examples, session.info()));
   ProgressSink progress = tool.Progress("evaluating");
   Evaluation evaluation;
   Answer answer;
@@ -25,11 +41,17 @@ Result<Evaluation> Measure(Session& session, const RunOptions& options, const To
     auto taken = Clock::now();
     STI_ASSIGN_OR_RETURN(Encoding encoding, session.Encode(examples[i].text, examples[i].pair));
     STI_RETURN_IF_ERROR(session.Ask(encoding, taken, &answer));
-    evaluation.Add(
-        Judge(session.info().problem, answer.run.logits, *examples[i].Truth(), session.threshold()),
-        answer);
+    const ModelInfo& info = session.info();
+    const std::vector<uint32_t> truth = *examples[i].Truth();
+    evaluation.Add(Judge(info.problem, answer.run.logits, truth, session.threshold()), truth,
+                   LabelsOf(info.problem, answer.run.logits, session.threshold()), answer);
     watch.See(answer, session);
     if (progress) progress(i + 1, examples.size());
+  }
+  evaluation.rows =
+      DigestOfRows(std::span(examples).first(evaluation.examples()), session.info().labels);
+  if (baseline && baseline->right.size() == evaluation.examples()) {
+    evaluation.compared = Compare(*baseline, evaluation.right);
   }
   const Plan& plan = session.pipeline().plan();
   evaluation.preload_bytes = session.pipeline().preload_bytes();
@@ -44,7 +66,9 @@ Result<Evaluation> Measure(Session& session, const RunOptions& options, const To
 
 // Gates speak on stderr, so that stdout stays the summary. Returns the exit code.
 int ApplyGates(const Evaluation& evaluation, const RunOptions& options) {
-  const auto failed = FailedGates(evaluation, {options.min_accuracy, options.max_p99_us});
+  const auto failed =
+      FailedGates(evaluation, {options.min_accuracy, options.max_p99_us, options.max_memory_bytes,
+                               options.max_input_bytes, options.max_misses, options.max_drop});
   for (const std::string& sentence : failed) {
     std::fprintf(stderr, "sti-run: %s\n", sentence.c_str());
   }
@@ -54,14 +78,17 @@ int ApplyGates(const Evaluation& evaluation, const RunOptions& options) {
 }  // namespace
 
 Result<int> Evaluate(Session& session, const RunOptions& options, const Tool& tool) {
+  if (options.max_misses && !session.pipeline().plan().target_us) {
+    return UsageError("--max-misses needs a target to miss; give a --plan that has one");
+  }
   Watch watch(options, tool);
   STI_ASSIGN_OR_RETURN(const Evaluation evaluation, Measure(session, options, tool, watch));
   STI_RETURN_IF_ERROR(watch.Finish());
   if (evaluation.examples() == 0) return 0;
   if (tool.json()) {
-    std::printf("%s\n", EvaluationToJson(evaluation).c_str());
+    std::printf("%s\n", EvaluationToJson(evaluation, session.info()).c_str());
   } else {
-    PrintEvaluation(evaluation);
+    PrintEvaluation(evaluation, session.info());
   }
   const int code = ApplyGates(evaluation, options);
   if (code == 0 && options.on_late == "fail" && evaluation.deadline_misses > 0) {

@@ -1,26 +1,118 @@
 #include "evaluation.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "common/json.h"
 #include "common/parse.h"
+#include "common/text.h"
+#include "types/significance.h"
 
 namespace sti {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
+double AccuracyBefore(const Evaluation& e) {
+  return static_cast<double>(e.compared->right_before) / static_cast<double>(e.examples());
+}
+
 std::string AccuracySentence(double accuracy, double least) {
-  char line[96];
-  std::snprintf(line, sizeof(line), "accuracy %.4f is below --min-accuracy %.4f", accuracy, least);
-  return line;
+  return Format("accuracy %.4f is below --min-accuracy %.4f", accuracy, least);
+}
+
+// Whether accuracy fell by more than a share `drop` of the examples, and not by chance. A drop that
+// is a whole number of examples may be reached, however it is rounded.
+bool Fell(const Evaluation& e, double drop) {
+  const auto fall = static_cast<double>(e.compared->lost) - static_cast<double>(e.compared->gained);
+  return fall > drop * static_cast<double>(e.examples()) + 1e-6 && e.compared->p_value <= 0.05;
+}
+
+std::string DropSentence(const Evaluation& e, double drop) {
+  return Format(
+      "accuracy %.4f is below the baseline's %.4f by more than --max-drop %.4f, and not "
+      "by chance (p %.4f)",
+      e.accuracy(), AccuracyBefore(e), drop, e.compared->p_value);
+}
+
+std::string SizeSentence(const char* what, uint64_t bytes, const char* gate, uint64_t most) {
+  return std::string(what) + " " + FormatBytes(bytes) + " is above " + gate + " " +
+         FormatBytes(most);
+}
+
+// The F1 of the label with id 1, which of two says yes.
+std::optional<double> PositiveF1(const Evaluation& e, const ModelInfo& info) {
+  if (info.problem != Problem::kSingleLabel || info.labels.size() != 2) return std::nullopt;
+  return e.labels.F1(1);
+}
+
+// Every label that occurs, in the model's order.
+Json ClassesOf(const LabelCounts& counts, const ModelInfo& info) {
+  Json classes = Json::object();
+  for (size_t label = 0; label < counts.labels().size(); ++label) {
+    const LabelCount& count = counts.labels()[label];
+    if (!count.occurs()) continue;
+    classes[info.labels[label]] = {{"examples", count.examples},
+                                   {"given", count.given},
+                                   {"right", count.right},
+                                   {"f1", count.F1()}};
+  }
+  return classes;
+}
+
+// Label to label that was given to count, those that occur. Sets of labels are not confused one
+// with one.
+Json ConfusionOf(const LabelCounts& counts, const ModelInfo& info) {
+  if (info.problem == Problem::kMultiLabel) return nullptr;
+  Json confusion = Json::object();
+  for (const auto& [labels, count] : counts.confusion()) {
+    confusion[info.labels[labels.first]][info.labels[labels.second]] = count;
+  }
+  return confusion;
+}
+
+Json ComparisonOf(const Evaluation& e) {
+  if (!e.compared) return nullptr;
+  return {{"accuracy", AccuracyBefore(e)},
+          {"gained", e.compared->gained},
+          {"lost", e.compared->lost},
+          {"p_value", e.compared->p_value}};
+}
+
+// What is right, in numbers.
+void AddCorrectness(const Evaluation& e, const ModelInfo& info, Json& json) {
+  const ShareInterval interval = WilsonInterval(e.right_count(), e.examples());
+  json["accuracy_interval"] = {interval.low, interval.high};
+  json["macro_f1"] = e.labels.MacroF1();
+  json["positive_f1"] = OrNull(PositiveF1(e, info));
+  json["classes"] = ClassesOf(e.labels, info);
+  json["confusion"] = ConfusionOf(e.labels, info);
+  json["rows_digest"] = e.rows.Hex();
+  json["correct_bits"] = RightToHex(e.right);
+  json["baseline"] = ComparisonOf(e);
+}
+
+void PrintCorrectness(const Evaluation& e, const ModelInfo& info) {
+  const ShareInterval interval = WilsonInterval(e.right_count(), e.examples());
+  std::printf("accuracy        %.2f %% of %s, within %.2f and %.2f %% at 95 %% confidence\n",
+              e.accuracy() * 100, std::to_string(e.examples()).c_str(), interval.low * 100,
+              interval.high * 100);
+  std::printf("F1              macro %.4f", e.labels.MacroF1());
+  if (const auto positive = PositiveF1(e, info)) std::printf(", positive %.4f", *positive);
+  std::printf("\n");
+  if (!e.compared) return;
+  std::printf("baseline        %.2f %%, since then %s gained, %s lost, p %.4f\n",
+              AccuracyBefore(e) * 100, std::to_string(e.compared->gained).c_str(),
+              std::to_string(e.compared->lost).c_str(), e.compared->p_value);
 }
 
 }  // namespace
 
-void Evaluation::Add(const Judgement& judged, const Answer& answer) {
-  right += judged.right ? 1 : 0;
+void Evaluation::Add(const Judgement& judged, std::span<const uint32_t> truth,
+                     std::span<const uint32_t> given, const Answer& answer) {
+  right.push_back(judged.right);
+  labels.Add(truth, given);
   deadline_misses += answer.deadline_met.value_or(true) ? 0 : 1;
   degraded_inputs += answer.run.degraded.empty() ? 0 : 1;
   loss.Add(judged.loss);
@@ -30,11 +122,15 @@ void Evaluation::Add(const Judgement& judged, const Answer& answer) {
   over_bound.Add(answer.run.latency_us / PipelineBoundUs(answer.run));
 }
 
-double Evaluation::accuracy() const {
-  return examples() == 0 ? 0 : static_cast<double>(right) / static_cast<double>(examples());
+uint64_t Evaluation::right_count() const {
+  return static_cast<uint64_t>(std::count(right.begin(), right.end(), true));
 }
 
-std::string EvaluationToJson(const Evaluation& e) {
+double Evaluation::accuracy() const {
+  return examples() == 0 ? 0 : static_cast<double>(right_count()) / static_cast<double>(examples());
+}
+
+std::string EvaluationToJson(const Evaluation& e, const ModelInfo& info) {
   Json json;
   json["examples"] = e.examples();
   json["accuracy"] = e.accuracy();
@@ -53,12 +149,12 @@ std::string EvaluationToJson(const Evaluation& e) {
   json["target_us"] = OrNull(e.target_us);
   json["predicted_latency_us"] = OrNull(e.predicted_latency_us);
   json["predicted_p99_us"] = OrNull(e.predicted_p99_us);
-  return json.dump();
+  AddCorrectness(e, info, json);
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);  // labels may be any bytes
 }
 
-void PrintEvaluation(const Evaluation& e) {
-  std::printf("accuracy        %.2f %% of %s\n", e.accuracy() * 100,
-              std::to_string(e.examples()).c_str());
+void PrintEvaluation(const Evaluation& e, const ModelInfo& info) {
+  PrintCorrectness(e, info);
   std::printf("mean loss       %.4f\n", e.loss.mean());
   std::printf("latency         median %s, p95 %s, p99 %s, max %s\n",
               FormatTimeUs(e.latency_us.median()).c_str(),
@@ -94,6 +190,23 @@ std::vector<std::string> FailedGates(const Evaluation& evaluation, const Gates& 
   if (gates.max_p99_us && p99_us > *gates.max_p99_us) {
     failed.push_back("p99 latency " + FormatTimeUs(p99_us) + " is above --max-p99 " +
                      FormatTimeUs(*gates.max_p99_us));
+  }
+  if (gates.max_memory_bytes && evaluation.peak_rss_bytes > *gates.max_memory_bytes) {
+    failed.push_back(SizeSentence("peak memory", evaluation.peak_rss_bytes, "--max-memory",
+                                  *gates.max_memory_bytes));
+  }
+  const double input_bytes = evaluation.bytes_read.mean();
+  if (gates.max_input_bytes && input_bytes > static_cast<double>(*gates.max_input_bytes)) {
+    failed.push_back(SizeSentence("read an input", static_cast<uint64_t>(input_bytes),
+                                  "--max-bytes", *gates.max_input_bytes));
+  }
+  if (gates.max_misses && evaluation.deadline_misses > *gates.max_misses) {
+    failed.push_back(std::to_string(evaluation.deadline_misses) +
+                     " inputs missed the target, above --max-misses " +
+                     std::to_string(*gates.max_misses));
+  }
+  if (gates.max_drop && evaluation.compared && Fell(evaluation, *gates.max_drop)) {
+    failed.push_back(DropSentence(evaluation, *gates.max_drop));
   }
   return failed;
 }

@@ -5,18 +5,25 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "api/session.h"
+#include "base/digest.h"
 #include "base/samples.h"
+#include "baseline.h"
+#include "types/label_counts.h"
+#include "types/model_info.h"
 #include "types/score.h"
 
 namespace sti {
 
 /// Holds what the answers to a data set add up to, and what the process took for them.
 struct Evaluation {
-  uint64_t right = 0;            ///< examples that got their labels and no others
+  std::vector<bool> right;       ///< [examples] whether it got its labels and no others
+  LabelCounts labels;            ///< that examples have, and that they were given
+  Digest rows;                   ///< of the examples' texts and labels
   uint64_t deadline_misses = 0;  ///< answers that came after the target
   uint64_t degraded_inputs = 0;  ///< answers of which some shard had fewer bits than planned
   RunningMean loss;              ///< in nats
@@ -29,25 +36,35 @@ struct Evaluation {
   std::optional<double> target_us;             ///< nothing if the plan has none
   std::optional<double> predicted_latency_us;  ///< nothing if the plan predicts nothing
   std::optional<double> predicted_p99_us;      ///< there exactly if predicted_latency_us is
+  std::optional<Comparison> compared;          ///< with a baseline, if one was given
 
-  /// Adds one example.
-  void Add(const Judgement& judged, const Answer& answer);
+  /// Adds one example, which has the labels `truth` and was given the labels `given`.
+  void Add(const Judgement& judged, std::span<const uint32_t> truth,
+           std::span<const uint32_t> given, const Answer& answer);
 
-  [[nodiscard]] uint64_t examples() const { return latency_us.count(); }
+  [[nodiscard]] uint64_t examples() const { return right.size(); }
+  /// Returns how many examples are right.
+  [[nodiscard]] uint64_t right_count() const;
   /// Returns the share of examples that are right, 0 without examples.
   [[nodiscard]] double accuracy() const;
 };
 
-/// Returns one object on one line.
-std::string EvaluationToJson(const Evaluation& evaluation);
+/// Returns one object on one line. `info` is the model's.
+std::string EvaluationToJson(const Evaluation& evaluation, const ModelInfo& info);
 
 /// Prints a line for each number that says something.
-void PrintEvaluation(const Evaluation& evaluation);
+void PrintEvaluation(const Evaluation& evaluation, const ModelInfo& info);
 
 /// Holds the bounds that a user sets; a number may reach its bound.
 struct Gates {
-  std::optional<double> min_accuracy;  ///< share of examples that are right
-  std::optional<double> max_p99_us;    ///< bound of the latency's 99th percentile
+  std::optional<double> min_accuracy = {};        ///< share of examples that are right
+  std::optional<double> max_p99_us = {};          ///< bound of the latency's 99th percentile
+  std::optional<uint64_t> max_memory_bytes = {};  ///< of the process, at its peak
+  std::optional<uint64_t> max_input_bytes = {};   ///< read for an input, on average
+  std::optional<uint64_t> max_misses = {};        ///< answers after the target
+  /// Share of examples by which accuracy may be below the baseline's. A larger fall passes too if
+  /// it may be chance, by McNemar's exact test at 5 %.
+  std::optional<double> max_drop = {};
 };
 
 /// Returns a sentence for each gate that the evaluation does not pass. An evaluation without

@@ -100,6 +100,7 @@ Result<int> Serve(const Tool& tool, const RunOptions& options) {
   STI_RETURN_IF_ERROR(CheckKeepsInput(trace, options.model, "the model"));
   STI_RETURN_IF_ERROR(CheckKeepsInput(trace, options.plan, "the plan"));
   STI_RETURN_IF_ERROR(CheckKeepsInput(trace, options.eval, "the data"));
+  STI_RETURN_IF_ERROR(CheckKeepsInput(trace, options.baseline, "the baseline"));
   STI_ASSIGN_OR_RETURN(std::unique_ptr<Session> session, OpenSession(options, tool));
   if (!options.eval.empty()) return Evaluate(*session, options, tool);
   if (options.texts.empty() && isatty(STDIN_FILENO) != 0) {

@@ -8,14 +8,37 @@
 namespace sti {
 namespace {
 
+void AddGateOptions(CLI::App& app, RunOptions& o) {
+  AddParsed(app, "--min-accuracy", o.min_accuracy, ParseShare, "with --eval: exit 4 below it");
+  AddParsed(app, "--max-p99", o.max_p99_us, ParseTimeUs, "with --eval: exit 4 above it");
+  AddParsed(app, "--max-memory", o.max_memory_bytes, ParseSize,
+            "with --eval: exit 4 above it, at the peak");
+  AddParsed(app, "--max-bytes", o.max_input_bytes, ParseSize,
+            "with --eval: exit 4 if an input reads more, on average");
+  app.add_option("--max-misses", o.max_misses, "with --eval: exit 4 if more inputs are late")
+      ->check(CLI::Range(0, 16777216))
+      ->type_name("N");
+  app.add_option("--baseline", o.baseline, "with --eval: what --eval --json printed before")
+      ->type_name("FILE");
+  AddParsed(app, "--max-drop", o.max_drop, ParseShare,
+            "with --baseline: exit 4 if accuracy fell by more");
+}
+
 // An evaluation asks for the rows of a data set, one after another, and answers with their sum.
-Status CheckEvaluation(const CLI::App& app) {
-  STI_RETURN_IF_ERROR(RequireOption(
-      app, {"--min-accuracy", "--max-p99", "--text-column", "--pair-column", "--label-column"},
-      "--eval"));
+Status CheckEvaluation(const CLI::App& app, const RunOptions& o) {
+  STI_RETURN_IF_ERROR(
+      RequireOption(app,
+                    {"--min-accuracy", "--max-p99", "--max-memory", "--max-bytes", "--max-misses",
+                     "--baseline", "--text-column", "--pair-column", "--label-column"},
+                    "--eval"));
+  STI_RETURN_IF_ERROR(RequireOption(app, {"--max-drop"}, "--baseline"));
   STI_RETURN_IF_ERROR(RefuseBeside(app, "--eval", {"TEXT", "--ids", "--pairs", "--one-shot"},
                                    "its inputs are the rows of a data set"));
-  return RefuseBeside(app, "--eval", {"--top"}, "it prints no scores");
+  STI_RETURN_IF_ERROR(RefuseBeside(app, "--eval", {"--top"}, "it prints no scores"));
+  if (o.baseline == "-" && o.eval == "-") {
+    return UsageError("--baseline and --eval cannot both be stdin; name a file");
+  }
+  return CheckColumnChoice(o.columns);
 }
 
 }  // namespace
@@ -54,16 +77,14 @@ void AddRunOptions(CLI::App& app, RunOptions& o) {
   app.add_option("--trace", o.trace, "write lanes as Chrome trace events")->type_name("FILE");
   app.add_option("--eval", o.eval, "measure on a labelled data set")->type_name("FILE");
   AddColumnOptions(app, o.columns);
-  AddParsed(app, "--min-accuracy", o.min_accuracy, ParseShare, "with --eval: exit 4 below it");
-  AddParsed(app, "--max-p99", o.max_p99_us, ParseTimeUs, "with --eval: exit 4 above it");
+  AddGateOptions(app, o);
 }
 
 Status CheckRunOptions(const CLI::App& app, const RunOptions& o) {
   if (!o.plan.empty() && (o.submodel || o.bits)) {
     return UsageError("--submodel and --bits choose what --plan has chosen already; drop one");
   }
-  STI_RETURN_IF_ERROR(CheckEvaluation(app));
-  STI_RETURN_IF_ERROR(CheckColumnChoice(o.columns));
+  STI_RETURN_IF_ERROR(CheckEvaluation(app, o));
   STI_RETURN_IF_ERROR(RequireOption(app, {"--top"}, "--json"));
   STI_RETURN_IF_ERROR(RefuseBeside(app, "--one-shot", {"--turn-gap"}, "one input is one turn"));
   STI_RETURN_IF_ERROR(RefuseBeside(app, "TEXT", {"--one-shot"}, "each text given is answered"));

@@ -39,6 +39,11 @@ struct RunOptions {
   ColumnChoice columns;  ///< of the data set to evaluate
   std::optional<double> min_accuracy;
   std::optional<double> max_p99_us;
+  std::optional<uint64_t> max_memory_bytes;
+  std::optional<uint64_t> max_input_bytes;
+  std::optional<uint64_t> max_misses;
+  std::string baseline;
+  std::optional<double> max_drop;
 };
 
 /// Adds the options to a tool's parser, which fills `options` in.

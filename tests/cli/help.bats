@@ -30,7 +30,8 @@ load helpers
   done
   sti-run --help >text
   for option in --plan --submodel --bits --on-late --io --one-shot --memory --ids --pairs --top \
-    --stats --trace --eval --min-accuracy --max-p99 --text-column --pair-column --label-column; do
+    --stats --trace --eval --min-accuracy --max-p99 --text-column --pair-column --label-column \
+    --max-memory --max-bytes --max-misses --baseline --max-drop; do
     grep -q -- "$option" text
   done
   sti-inspect --help >text

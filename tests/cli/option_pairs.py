@@ -90,7 +90,8 @@ def make_files(binaries, folder):
     (folder / "kl.json").write_text(json.dumps(importance | {"metric": "kl"}))
     importance["scores"][0][0] = -0.5
     (folder / "other.json").write_text(json.dumps(importance))
-    rows = [f"{text}\t{i % 2}\t{text.split()[1]}\t{1 - i % 2}" for i, text in enumerate(SENTENCES)]
+    rows = [f"{text}\t{i % 2}\t{text.split()[1]}\t{1 - i % 2}"
+            for i, text in enumerate(SENTENCES * 4)]
     (folder / "dev.tsv").write_text("\n".join(["sentence\tlabel\tword\tmark", *rows]) + "\n")
     # A shard of k bits loads in 6 k us (median) and 8 k us (p99), and as many KiB.
     clocks = ((1200000, 2), (1800000, 1))
@@ -116,6 +117,13 @@ def make_files(binaries, folder):
              f"{part}.part")
     must("sti-plan", *planned, "--target", "700us", "--preload", "20kB", "--turns", "2", "-o",
          "model.plan")
+    must("sti-plan", *planned, "--target", "700us", "-o", "late.json")
+    late = json.loads((folder / "late.json").read_text())
+    (folder / "late.json").write_text(json.dumps({**late, "target_us": 1}))
+    evaluated = subprocess.run([binaries / "sti-run", "-q", "--json", "model.sti", "--eval",
+                                "dev.tsv"], cwd=folder, check=True, capture_output=True, text=True)
+    right = {**json.loads(evaluated.stdout), "correct_bits": "f" * 4}
+    (folder / "all-right.json").write_text(json.dumps(right))
 
 
 # --- the options of each tool ----------------------------------------------------------------------
@@ -226,7 +234,13 @@ TABLES = {
             "--threshold": values("--threshold", "0.3"), "--stats": one("--stats"),
             "--trace": values("--trace", "trace.json"), "--eval": values("--eval", "dev.tsv"),
             "--min-accuracy": values("--min-accuracy", "99%"),
-            "--max-p99": values("--max-p99", "1us"), **COLUMNS, "TEXT": one("never mind", "play it again"),
+            "--max-p99": values("--max-p99", "1us"), "--max-memory": values("--max-memory", "1kB"),
+            "--max-bytes": values("--max-bytes", "1B"),
+            "--max-misses": [["--max-misses", "0", "--eval", "dev.tsv", "--plan", "late.json"]],
+            "--baseline": values("--baseline", "all-right.json"),
+            "--max-drop": [["--max-drop", "0", "--baseline", "all-right.json"],
+                           ["--max-drop", "0", "--baseline", "all-right.json", "--eval", "dev.tsv"]],
+            **COLUMNS, "TEXT": one("never mind", "play it again"),
             "-q": one("-q"), "-v": one("-v")},
         "quiet": {**ONLY_WORDS, "--io": "time alone", "--cpus": "time alone", "--backend": "rounding alone",
                   "--compute": "auto may choose what is the default",

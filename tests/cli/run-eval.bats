@@ -26,7 +26,8 @@ load helpers
 
 @test "plain: one line a number" {
   works sti-run model.sti --plan model.plan --eval few.tsv
-  for line in 'accuracy  * % of 30' 'mean loss *' 'latency  *median *, p95 *, p99 *, max *' \
+  for line in 'accuracy  * % of 30, within * and * % at 95 % confidence' 'F1  *macro *' \
+    'mean loss *' 'latency  *median *, p95 *, p99 *, max *' \
     'predicted *' 'target  *12.00 ms, missed * times' 'stalled *' 'read an input *' 'memory *'; do
     like "$output" "*$line*"
   done
@@ -56,6 +57,114 @@ load helpers
   same "$status" 4
   holds "$output" '.examples == 30'
   like "$stderr" "sti-run: p99 latency * is above --max-p99 1 us"
+}
+
+@test "--json: F1, classes and confusion add up to the accuracy" {
+  works sti-run -q --json model.sti --submodel 1x2 --bits 2 --eval dev.tsv
+  holds "$output" '.accuracy as $a | .accuracy_interval | .[0] < $a and $a < .[1]'
+  holds "$output" '.macro_f1 > 0 and .macro_f1 < 1 and .positive_f1 == null and .baseline == null'
+  holds "$output" '[.classes[].examples] | add == 310'
+  holds "$output" '[.classes[].given] | add == 310'
+  holds "$output" '([.classes[].right] | add / 310) == .accuracy'
+  holds "$output" '.classes as $c | all(.confusion | to_entries[]; .key as $k |
+    ([.value[]] | add) == $c[$k].examples and (.value[$k] // 0) == $c[$k].right)'
+  # By another way: each line with its label, as a run without --eval gives it.
+  cut -f 1 dev.tsv | tail -n +2 | sti-run -q --json model.sti --submodel 1x2 --bits 2 | jq -r .label >given
+  tail -n +2 dev.tsv | cut -f 2 | paste -d ' ' - given >both
+  holds "$output" ".macro_f1 - $(macro_f1 <both) | fabs < 1e-9"
+  same "$(jq -r .correct_bits <<<"$output")" "$(awk '{ print ($1 == $2) }' both | bits)"
+}
+
+macro_f1() { # of lines TRUTH GIVEN
+  awk '{ n[$1]++; n[$2]++; seen[$1]; seen[$2]; if ($1 == $2) r[$1]++ }
+    END { for (l in seen) { sum += 2 * r[l] / n[l]; all++ } printf "%.12f", sum / all }'
+}
+
+bits() { # of lines 0 or 1
+  tr -d '\n' | awk '{ while (length($0) % 4) $0 = $0 "0"
+    for (i = 1; i < length($0); i += 4)
+      printf "%x", substr($0, i, 1) * 8 + substr($0, i + 1, 1) * 4 + substr($0, i + 2, 1) * 2 + substr($0, i + 3, 1) }'
+}
+
+@test "two labels have a positive one" {
+  make_yes_or_no
+  works sti-run -q --json two.sti --eval two.tsv
+  holds "$output" '.classes.yes.f1 == .positive_f1 and .positive_f1 != null'
+  holds "$output" '.macro_f1 == ([.classes[].f1] | add / length)'
+  works sti-run -q two.sti --eval two.tsv
+  like "$output" '*F1  *macro *, positive *'
+}
+
+# A model of two labels, as two.sti: the first two of the example's classifier.
+make_yes_or_no() {
+  copy_model two
+  jq 'del(.num_labels) | .id2label = {"0": "no", "1": "yes"} | .label2id = {no: 0, yes: 1}' \
+    model/config.json >two/config.json
+  python3 - two/model.safetensors <<'END'
+import json, struct, sys
+data = open(sys.argv[1], "rb").read()
+size, = struct.unpack("<Q", data[:8])
+header, body = json.loads(data[8:8 + size]), data[8 + size:]
+out = b""
+for name, entry in sorted((n, e) for n, e in header.items() if n != "__metadata__"):
+    begin, end = entry["data_offsets"]
+    if name.startswith("classifier."):
+        end, entry["shape"][0] = begin + (end - begin) // entry["shape"][0] * 2, 2
+    entry["data_offsets"] = [len(out), len(out) + end - begin]
+    out += body[begin:end]
+text = json.dumps(header).encode()
+open(sys.argv[1], "wb").write(struct.pack("<Q", len(text)) + text + out)
+END
+  sti-shard -q two -o two.sti --bits 2
+  { printf 'sentence\tlabel\n'; tail -n +2 few.tsv | cut -f 1 | awk '{ print $0 "\t" NR % 2 }'; } >two.tsv
+}
+
+@test "--max-memory, --max-bytes and --max-misses: gates, exit 4" {
+  works sti-run -q model.sti --plan model.plan --eval few.tsv --max-memory 1GiB --max-bytes 1GiB --max-misses 30
+  run --separate-stderr sti-run --json model.sti --plan model.plan --eval few.tsv --max-memory 1MiB --max-bytes 1kB
+  same "$status" 4
+  like "$stderr" "sti-run: peak memory * MB is above --max-memory 1.0 MB
+sti-run: read an input * kB is above --max-bytes 1.0 kB"
+  sti-inspect --json model.plan | jq '.target_us = 1' >fast.json
+  run --separate-stderr sti-run --json model.sti --plan fast.json --eval few.tsv --max-misses 29
+  same "$status" 4
+  like "$stderr" "*sti-run: 30 inputs missed the target, above --max-misses 29"
+  refused 2 "sti-run: --max-misses needs a target to miss; give a --plan that has one" \
+    sti-run -q model.sti --eval few.tsv --max-misses 1
+}
+
+@test "--baseline: the same rows before, and --max-drop as a gate" {
+  head -n 101 dev.tsv >hundred.tsv
+  sti-run -q --json model.sti --eval hundred.tsv >full.json
+  works sti-run -q --json model.sti --eval hundred.tsv --baseline full.json --max-drop 0
+  holds "$output" '.baseline | .gained == 0 and .lost == 0 and .p_value == 1'
+  holds "$output" ".baseline.accuracy == $(jq .accuracy full.json)"
+  run --separate-stderr sti-run -q model.sti --submodel 1x2 --bits 2 --eval hundred.tsv --baseline full.json --max-drop 0.5%
+  same "$status" 4
+  like "$output" '*baseline  *%, since then * gained, * lost, p 0.00[01][0-9]*'
+  like "$stderr" "sti-run: accuracy 0.* is below the baseline's 0.9* by more than --max-drop 0.0050, and not by chance (p 0.00[01][0-9])"
+  # Without the gate it is told only, and a higher accuracy is no fall.
+  works sti-run -q --json model.sti --submodel 1x2 --bits 2 --eval hundred.tsv --baseline full.json
+  echo "$output" >small.json
+  holds "$output" '.baseline | .lost > .gained and .p_value < 0.02'
+  works sti-run -q --json model.sti --eval hundred.tsv --baseline small.json --max-drop 0
+  holds "$output" '.baseline | .gained > .lost'
+}
+
+@test "--baseline: other rows and what is no baseline are exit 3, before anything is measured" {
+  sti-run -q --json model.sti --eval few.tsv >few.json
+  refused 3 "sti-run: few.json: was measured on 30 rows, *, and these are 310, *; measure a baseline on this data" \
+    sti-run -q --json model.sti --eval dev.tsv --baseline few.json
+  sed '2s/^/again /' few.tsv >other.tsv
+  refused 3 "sti-run: few.json: was measured on 30 rows, *; *" \
+    sti-run -q --json model.sti --eval other.tsv --baseline few.json
+  # The same rows in another spelling are the same rows.
+  tail -n +2 few.tsv | jq -R -c 'split("\t") | {text: .[0], label: .[1]}' >few.jsonl
+  works sti-run -q --json model.sti --eval few.jsonl --baseline few.json --max-drop 0
+  jq -c 'del(.correct_bits)' few.json >old.json
+  refused 3 'sti-run: old.json: no "correct_bits"; give what sti-run --eval --json printed' \
+    sti-run -q model.sti --eval few.tsv --baseline old.json
+  refused 3 "sti-run: none.json: no such file" sti-run -q model.sti --eval few.tsv --baseline none.json
 }
 
 @test "--on-late fail with a target that cannot be kept: exit 4" {

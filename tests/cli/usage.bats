@@ -105,6 +105,13 @@ load helpers
   refused 2 "sti-run: --min-accuracy goes with --eval; add it, or drop --min-accuracy" \
     sti-run model.sti --min-accuracy 0.9 "$alarm"
   refused 2 "sti-run: --eval takes no TEXT: *; drop one" sti-run model.sti --eval few.tsv "$alarm"
+  refused 2 "sti-run: --max-misses goes with --eval; add it, or drop --max-misses" \
+    sti-run model.sti --max-misses 0 "$alarm"
+  refused 2 "sti-run: *--max-misses*" sti-run model.sti --eval few.tsv --max-misses=-1
+  refused 2 "sti-run: --max-drop goes with --baseline; add it, or drop --max-drop" \
+    sti-run model.sti --eval few.tsv --max-drop 1%
+  refused 2 "sti-run: --baseline and --eval cannot both be stdin; name a file" \
+    sti-run model.sti --eval - --baseline -
   refused 2 "sti-run: --label-column goes with --eval; add it, or drop --label-column" \
     sti-run model.sti --label-column intent "$alarm"
   refused 2 "sti-run: text, pair and label are different columns; give each its own" \

@@ -1,0 +1,101 @@
+// A baseline is read from what an evaluation printed, or from any bytes.
+#include "sti-run/baseline.h"
+
+#include <gtest/gtest.h>
+
+#include "sti-run/evaluation.h"
+
+namespace sti {
+namespace {
+
+const std::string kDigest = "000102030405060708090a0b0c0d0e0f";
+
+std::string Text(const std::string& examples, const std::string& digest, const std::string& bits) {
+  return "{\"examples\": " + examples + ", \"rows_digest\": " + digest +
+         ", \"correct_bits\": " + bits + "}";
+}
+
+void ExpectRefused(const std::string& text, const std::string& what) {
+  const auto baseline = ParseBaseline(text);
+  ASSERT_FALSE(baseline.ok()) << text.substr(0, 100);
+  EXPECT_EQ(baseline.error().kind, ErrorKind::kDamaged);
+  EXPECT_EQ(baseline.error().Message(), what + "; give what sti-run --eval --json printed");
+}
+
+TEST(Baseline, OneBitARow) {
+  EXPECT_EQ(RightToHex({}), "");
+  EXPECT_EQ(RightToHex({true}), "8");
+  EXPECT_EQ(RightToHex({false, false, true, true, false, true}), "34");
+  EXPECT_EQ(RightToHex(std::vector<bool>(8, true)), "ff");
+  for (size_t rows = 0; rows < 20; ++rows) {
+    std::vector<bool> right;
+    for (size_t i = 0; i < rows; ++i) right.push_back(i % 3 == 0);
+    const auto read = ParseBaseline(
+        Text(std::to_string(rows), "\"" + kDigest + "\"", "\"" + RightToHex(right) + "\""));
+    ASSERT_TRUE(read.ok()) << read.error().Message();
+    EXPECT_EQ(read->right, right);
+    EXPECT_EQ(read->rows.Hex(), kDigest);
+  }
+}
+
+TEST(Baseline, ReadsWhatAnEvaluationPrints) {
+  Evaluation evaluation;
+  evaluation.rows = *ParseDigest(kDigest);
+  const uint32_t label[] = {0};
+  for (const bool right : {true, false, true}) evaluation.Add({right, 1}, label, label, {});
+  ModelInfo info;
+  info.labels = {"examples"};  // a name that is also a field's
+  const auto read = ParseBaseline(EvaluationToJson(evaluation, info));
+  ASSERT_TRUE(read.ok()) << read.error().Message();
+  EXPECT_EQ(read->right, evaluation.right);
+  EXPECT_TRUE(CheckRows(*read, evaluation.rows, 3).ok());
+}
+
+TEST(Baseline, RefusesWhatIsNone) {
+  const std::string digest = "\"" + kDigest + "\"";
+  for (const char* text : {"", "[]", "7", "{", "{\"examples\": 1"}) {
+    ExpectRefused(text, "no JSON object");
+  }
+  ExpectRefused("{}", "no \"examples\"");
+  ExpectRefused("{\"more\": {\"examples\": 1}}", "no \"examples\"");
+  ExpectRefused("{\"examples\": 1, \"accuracy\": 1.0}", "no \"rows_digest\"");
+  ExpectRefused(Text("-1", digest, "\"8\""), "a field is of another type");
+  ExpectRefused(Text("1.0", digest, "\"8\""), "a field is of another type");
+  ExpectRefused(Text("1", "7", "\"8\""), "a field is of another type");
+  ExpectRefused(Text("1", digest, "8"), "a field is of another type");
+  ExpectRefused(Text("1", digest, "[8]"), "a field is of another type");
+  ExpectRefused(Text("1", "\"ff\"", "\"8\""), "\"rows_digest\" is no digest");
+  ExpectRefused(Text("1", digest, "\"\""), "\"correct_bits\" has not one bit an example");
+  ExpectRefused(Text("5", digest, "\"8\""), "\"correct_bits\" has not one bit an example");
+  ExpectRefused(Text("4", digest, "\"80\""), "\"correct_bits\" has not one bit an example");
+  ExpectRefused(Text("18446744073709551615", digest, "\"\""),
+                "\"correct_bits\" has not one bit an example");
+  ExpectRefused(Text("3", digest, "\"1\""), "\"correct_bits\" has bits beyond its examples");
+  ExpectRefused(Text("4", digest, "\"g\""), "\"correct_bits\" is not hexadecimal");
+  ExpectRefused(std::string(100, '['), "JSON nested too deep");
+}
+
+TEST(Baseline, OtherRowsAreForeign) {
+  Baseline baseline{*ParseDigest(kDigest), {true, false}};
+  EXPECT_TRUE(CheckRows(baseline, baseline.rows, 2).ok());
+  const Status fewer = CheckRows(baseline, baseline.rows, 1);
+  ASSERT_FALSE(fewer.ok());
+  EXPECT_EQ(fewer.error().kind, ErrorKind::kForeign);
+  const Status other = CheckRows(baseline, {}, 2);
+  ASSERT_FALSE(other.ok());
+  EXPECT_EQ(other.error().Message(),
+            "was measured on 2 rows, 00010203…, and these are 2, 00000000…; "
+            "measure a baseline on this data");
+}
+
+TEST(Baseline, ComparesRowByRow) {
+  const Comparison compared = Compare({{}, {true, true, true, false, false, true}},
+                                      {true, false, false, true, false, true});
+  EXPECT_EQ(compared.right_before, 4U);
+  EXPECT_EQ(compared.gained, 1U);
+  EXPECT_EQ(compared.lost, 2U);
+  EXPECT_EQ(compared.p_value, 1);
+}
+
+}  // namespace
+}  // namespace sti
