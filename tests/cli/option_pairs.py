@@ -247,7 +247,8 @@ TABLES = {
                   "--on-late degrade": "nothing is late here", "--on-late fail": "as it is",
                   "--memory": "memory alone, where it is enough",
                   "--threshold": "of multi-label models, which this is not",
-                  "--stats -q": "-q silences what --stats prints"},
+                  "--stats -q": "-q silences what --stats prints",
+                  "--turn-gap --eval": "each row is a first turn, as this plan has no other"},
     },
     "sti-inspect": {
         "contexts": {"model": ["model.sti"]},
@@ -276,7 +277,7 @@ TABLES = {
     },
 }
 # Numbers that differ from run to run.
-TIMES = re.compile(r'("[a-z0-9_]*_(?:us|rss_bytes|difference)":) ?[-+.0-9e]+')
+TIMES = re.compile(r'("(?:[a-z0-9_]*_(?:us|rss_bytes|difference)|p[0-9]+|max)":) ?[-+.0-9e]+')
 NUMBER = re.compile(r"\d+(\.\d+)?( ?(us|ms|s|kB|MB|MiB))?\b")
 
 
