@@ -1,8 +1,9 @@
-// JSON values that several tools write.
+// JSON that several tools write.
 #pragma once
 
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <string>
 
 namespace sti {
 
@@ -10,6 +11,12 @@ namespace sti {
 template <typename T>
 nlohmann::ordered_json OrNull(const std::optional<T>& value) {
   return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json(nullptr);
+}
+
+/// Returns a value in one line, without its end. An input, a path or an argument may hold any
+/// bytes: those that are not UTF-8 become U+FFFD.
+inline std::string JsonLine(const nlohmann::ordered_json& value) {
+  return value.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
 }  // namespace sti

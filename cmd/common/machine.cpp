@@ -27,7 +27,11 @@ std::string MachineName() {
   uname(&system);
   std::string cpu = CpuInfo();
   if (cpu.empty()) cpu = system.machine;
-  return cpu + ", " + system.sysname + " " + system.release;
+  std::string name = cpu + ", " + system.sysname + " " + system.release;
+  // Profiles hold printable ASCII, and a vendor may write what it likes.
+  std::replace_if(
+      name.begin(), name.end(), [](char c) { return c < ' ' || c > '~'; }, '?');
+  return name;
 }
 
 std::vector<uint32_t> AffinityCores() {

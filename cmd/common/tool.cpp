@@ -11,6 +11,7 @@
 #include <system_error>
 
 #include "base/usable_cpus.h"
+#include "base/utf8.h"
 #include "common/cli.h"
 #include "common/progress.h"
 #include "common/remedies.h"
@@ -78,8 +79,9 @@ Tool::Tool(std::string name, std::string description, std::string example)
 Tool::~Tool() = default;
 
 void Tool::PrintLine(std::string_view line) const {
-  // One call, so that lines of several processes do not mix.
-  std::fprintf(stderr, "%s: %.*s\n", name_.c_str(), static_cast<int>(line.size()), line.data());
+  // One call, so that lines of several processes do not mix. Whatever bytes the line has from a
+  // file, a path or an argument, a terminal gets text.
+  std::fprintf(stderr, "%s: %s\n", name_.c_str(), MakePrintable(line).c_str());
 }
 
 int Tool::Report(const Error& error) const {

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "common/json.h"
 #include "common/parse.h"
 #include "types/plan.h"
 
@@ -131,7 +132,7 @@ std::string ContainerToJson(const ContainerIndex& index, const ContainerSizes& s
   json["bits_per_weight"] = sizes.BitsPerWeight(sizes.progressive);
   for (const ByteRow& row : ByteRows(sizes)) json["bytes"][row.name] = row.bytes;
   json["labels"] = info.labels;
-  return json.dump() + "\n";
+  return JsonLine(json) + "\n";
 }
 
 std::string ContainerText(const ContainerIndex& index, const ContainerSizes& sizes) {

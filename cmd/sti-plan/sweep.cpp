@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "common/json.h"
 #include "common/parse.h"
 #include "common/remedies.h"
 #include "common/text.h"
@@ -99,7 +100,7 @@ std::string SweepJson(const SweepGrid& grid) {
     }
     json["rows"].push_back(std::move(row));
   }
-  return json.dump() + "\n";
+  return JsonLine(json) + "\n";
 }
 
 }  // namespace sti

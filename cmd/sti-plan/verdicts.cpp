@@ -45,7 +45,7 @@ std::string VerdictsToJson(const Verdicts& verdicts) {
   for (const Verdict& verdict : verdicts.variants) json["variants"].push_back(ToJson(verdict));
   json["turns"] = Json::array();
   for (const Verdict& verdict : verdicts.turns) json["turns"].push_back(ToJson(verdict, true));
-  return json.dump();
+  return JsonLine(json);
 }
 
 void PrintVerdicts(const Verdicts& verdicts, const Plan& plan) {

@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "common/json.h"
 #include "common/parse.h"
 
 namespace sti {
@@ -50,7 +51,7 @@ std::string ReportToJson(const ShardReport& report) {
     json["outlier_shares"].push_back(static_cast<double>(layer * shape.layers) /
                                      static_cast<double>(Weights(index)));
   }
-  return json.dump();
+  return JsonLine(json);
 }
 
 std::string ReportText(const std::string& head, const ShardReport& report) {

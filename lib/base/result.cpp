@@ -1,6 +1,6 @@
 #include "base/result.h"
 
-#include <algorithm>
+#include "base/utf8.h"
 
 namespace sti {
 namespace {
@@ -55,10 +55,7 @@ std::string OneLine(std::string text) {
   if (text.size() > kHead + kTail) {
     text.replace(kHead, text.size() - kHead - kTail, " ... ");
   }
-  std::replace_if(
-      text.begin(), text.end(),
-      [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; }, '?');
-  return text;
+  return MakePrintable(text);
 }
 
 }  // namespace sti

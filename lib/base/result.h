@@ -65,7 +65,7 @@ struct [[nodiscard]] Error {
 /// Returns the word for an input, "model" for one; empty for none.
 const char* NameOf(Source source);
 
-/// Returns `text` with `?` for each control character, and its middle left out if it is very long.
+/// Returns `text` made printable (base/utf8.h), and its middle left out if it is very long.
 std::string OneLine(std::string text);
 
 inline Error MachineError(std::string what) { return {ErrorKind::kMachine, std::move(what)}; }

@@ -8,6 +8,7 @@
 #include "base/checked.h"
 #include "base/half.h"
 #include "base/remedy.h"
+#include "base/utf8.h"
 #include "container_generated.h"
 #include "format/container_index.h"
 #include "format/flatbuffer_values.h"
@@ -16,6 +17,7 @@
 #include "format/shard_layout.h"
 #include "shard/weight_order.h"
 #include "types/bits.h"
+#include "types/labels.h"
 #include "types/limits.h"
 
 namespace sti {
@@ -107,7 +109,11 @@ class IndexParser {
     for (uint32_t id : {info.unknown_id, info.cls_id, info.sep_id, info.pad_id}) {
       if (id >= index_.info.shape.vocabulary) return Bad("a special token outside the vocabulary");
     }
-    if (options.unicode() != nullptr) index_.unicode = options.unicode()->str();
+    if (options.unicode() == nullptr) return {};
+    if (!IsPlainText(options.unicode()->string_view(), kMaxShortTextBytes)) {
+      return Bad("unicode is not at most 64 bytes of printable ASCII");
+    }
+    index_.unicode = options.unicode()->str();
     return {};
   }
 
@@ -123,10 +129,9 @@ class IndexParser {
     info.position_offset = source_.position_offset();
     info.tokenizer.second_type = info.architecture == Architecture::kBert ? 1 : 0;
     const bool bpe = info.tokenizer.kind == TokenizerKind::kByteBpe;
-    if (info.position_offset == 0) return {};
-    if (!bpe || info.position_offset >= info.shape.max_positions || info.max_length() < 2) {
-      return Bad("position_offset");
-    }
+    if (info.position_offset != 0 && !bpe) return Bad("position_offset");
+    const bool fits = info.position_offset < info.shape.max_positions;
+    if (!fits || info.max_length() < kMinLength) return Bad("no room for the shortest input");
     return {};
   }
 
@@ -136,7 +141,8 @@ class IndexParser {
     for (const auto* label : labels) bytes += label->size();
     if (bytes > index_end_ - kContainerHeaderBytes) return Bad("labels longer than the index");
     for (const auto* label : labels) index_.info.labels.push_back(label->str());
-    return {};
+    const std::string problem = ProblemOfLabels(index_.info.labels);
+    return problem.empty() ? Status() : Bad(problem);
   }
 
   Status ParseDepths() {

@@ -3,7 +3,6 @@
 
 #include <flatbuffers/flatbuffers.h>
 
-#include <algorithm>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -13,13 +12,6 @@ namespace sti {
 /// Empty if absent.
 inline std::string TextOf(const flatbuffers::String* text) {
   return text == nullptr ? "" : text->str();
-}
-
-/// Short and without escapes: terminals and pictures show it as it is.
-inline bool IsPlainText(const std::string& text) {
-  constexpr size_t kMostBytes = 64;
-  return text.size() <= kMostBytes &&
-         std::all_of(text.begin(), text.end(), [](char c) { return c >= ' ' && c <= '~'; });
 }
 
 /// Empty if absent. The verifier looks at where a vector's length stands, not at its numbers: in a

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/remedy.h"
+#include "base/utf8.h"
 #include "format/flatbuffer_values.h"
 #include "format/framed_file.h"
 #include "format/importance_part_file.h"
@@ -24,8 +25,8 @@ bool AllFinite(const std::vector<double>& numbers) {
 /// What is wrong with the texts; empty if nothing is.
 std::string ProblemOfTexts(const Importance& importance) {
   const char* rule = " is not at most 64 bytes of printable ASCII";
-  if (!IsPlainText(importance.estimate)) return std::string("estimate") + rule;
-  if (!IsPlainText(importance.kernel)) return std::string("kernel") + rule;
+  if (!IsPlainText(importance.estimate, kMaxShortTextBytes)) return std::string("estimate") + rule;
+  if (!IsPlainText(importance.kernel, kMaxShortTextBytes)) return std::string("kernel") + rule;
   return "";
 }
 

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/remedy.h"
+#include "base/utf8.h"
 #include "format/flatbuffer_values.h"
 #include "format/framed_file.h"
 #include "format/importance_rules.h"
@@ -20,7 +21,8 @@ std::string ProblemOfJob(const ImportanceJob& job) {
   if (job.model.empty()) return "model is missing";
   std::string shape = ProblemOfShape(job.metric, job.layers, job.width);
   if (!shape.empty()) return shape;
-  if (!IsPlainText(job.kernel)) return "kernel is not at most 64 bytes of printable ASCII";
+  if (!IsPlainText(job.kernel, kMaxShortTextBytes))
+    return "kernel is not at most 64 bytes of printable ASCII";
   if (job.examples == 0 || job.examples > kMaxExamples) return "job_examples is not 1 to 2^31";
   const std::vector<uint32_t>& bits = job.raised_bits;
   if (bits.empty() || !std::all_of(bits.begin(), bits.end(), IsBits) ||

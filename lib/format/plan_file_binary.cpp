@@ -1,11 +1,13 @@
 #include <algorithm>
 
 #include "base/remedy.h"
+#include "base/utf8.h"
 #include "format/flatbuffer_values.h"
 #include "format/framed_file.h"
 #include "format/plan_file_parts.h"
 #include "plan_generated.h"
 #include "types/limits.h"
+#include "types/plan_check.h"
 
 namespace sti {
 namespace {
@@ -38,8 +40,8 @@ class Room {
 Status CheckSizes(const fb::Plan& table, const std::string& name) {
   for (const flatbuffers::String* text :
        {table.strategy(), table.kernel(), table.read_path(), table.cpus()}) {
-    if (text != nullptr && text->size() > kMaxPlanTextBytes)
-      return PlanError(name, "a text is longer than 65536 bytes");
+    if (text != nullptr && !IsPlainText(text->string_view(), kMaxFileTextBytes))
+      return PlanError(name, kTextFault);
   }
   if (table.layers() != nullptr && table.layers()->size() > kMaxLayers)
     return PlanError(name, "layers has more than 1024 entries");

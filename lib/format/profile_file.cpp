@@ -6,10 +6,12 @@
 
 #include "base/aligned_buffer.h"
 #include "base/remedy.h"
+#include "base/utf8.h"
 #include "format/flatbuffer_values.h"
 #include "format/framed_file.h"
 #include "format/profile_file_parts.h"
 #include "profile_generated.h"
+#include "types/limits.h"
 
 namespace sti {
 namespace {
@@ -49,6 +51,11 @@ std::string ListProblem(const DeviceProfile& profile) {
 }
 
 std::string ProblemOf(const DeviceProfile& profile) {
+  for (const std::string* text :
+       {&profile.cpus, &profile.kernel.name, &profile.read_path, &profile.machine}) {
+    if (!IsPlainText(*text, kMaxFileTextBytes))
+      return "cpus, kernel, read_path or machine is not at most 65536 bytes of printable ASCII";
+  }
   if (profile.read_bytes > kMaxReadBytes || profile.read_bytes % kBlockBytes != 0)
     return "read_bytes is not a multiple of 4096 up to 67108864";
   if (profile.read_depth > kMaxReadDepth) return "read_depth is above 256";
@@ -88,6 +95,11 @@ Result<DeviceProfile> FromBinary(std::span<const uint8_t> bytes, const std::stri
   if (!fb::VerifyProfileBuffer(verifier))
     return DataError("the payload is not a valid table").At(name).Fix(Remedy::kMakeFileAgain);
   const fb::Profile* table = fb::GetProfile(payload.data());
+  if (table->io() == nullptr || table->compute() == nullptr) {
+    return DataError(table->io() == nullptr ? "io is missing" : "compute is missing")
+        .At(name)
+        .Fix(Remedy::kMakeFileAgain);
+  }
   DeviceProfile profile;
   if (const auto* shape = table->shape()) {
     STI_ASSIGN_OR_RETURN(profile.shape,

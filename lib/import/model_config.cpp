@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "import/folder_file.h"
+#include "types/labels.h"
 #include "types/limits.h"
 
 namespace sti {
@@ -186,6 +187,11 @@ Status ConfigReader::ReadLabelNames(const Json& names) {
                          "; number the labels from 0 without gaps");
     }
     info_.labels.push_back(name->get<std::string>());
+  }
+  const std::string problem = ProblemOfLabels(info_.labels);
+  if (!problem.empty()) {
+    return reader_.Bad("id2label: " + problem +
+                       "; give each label a name of its own, in one line of text");
   }
   return {};
 }

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "base/byte_spelling.h"
+#include "base/utf8.h"
 #include "text/unicode.h"
 #include "types/limits.h"
 

@@ -5,53 +5,13 @@
 namespace sti {
 namespace {
 
-constexpr char32_t kReplacement = 0xFFFD;
-
 const utf8proc_property_t& PropertyOf(char32_t code) {
   return *utf8proc_get_property(static_cast<utf8proc_int32_t>(code));
-}
-
-/// What a lead byte promises: how many bytes follow, and the range of the first of them, which
-/// excludes overlong forms, surrogates and code points past U+10FFFF.
-struct Lead {
-  uint32_t follow = 0;
-  uint8_t low = 0x80;
-  uint8_t high = 0xBF;
-};
-
-Lead LeadOf(uint8_t byte) {
-  if (byte >= 0xC2 && byte <= 0xDF) return {1};
-  if (byte == 0xE0) return {2, 0xA0, 0xBF};
-  if (byte == 0xED) return {2, 0x80, 0x9F};
-  if (byte >= 0xE1 && byte <= 0xEF) return {2};
-  if (byte == 0xF0) return {3, 0x90, 0xBF};
-  if (byte >= 0xF1 && byte <= 0xF3) return {3};
-  if (byte == 0xF4) return {3, 0x80, 0x8F};
-  return {};
 }
 
 }  // namespace
 
 std::string UnicodeVersion() { return utf8proc_unicode_version(); }
-
-char32_t TakeCodePoint(std::string_view* text) {
-  const auto first = static_cast<uint8_t>(text->front());
-  text->remove_prefix(1);
-  if (first < 0x80) return first;
-  Lead lead = LeadOf(first);
-  if (lead.follow == 0) return kReplacement;
-  char32_t code = first & (0x3Fu >> lead.follow);
-  for (uint32_t i = 0; i < lead.follow; ++i) {
-    if (text->empty()) return kReplacement;
-    const auto next = static_cast<uint8_t>(text->front());
-    if (next < lead.low || next > lead.high) return kReplacement;
-    code = (code << 6) | (next & 0x3Fu);
-    text->remove_prefix(1);
-    lead.low = 0x80;
-    lead.high = 0xBF;
-  }
-  return code;
-}
 
 void AppendUtf8(char32_t code, std::string* out) {
   std::array<utf8proc_uint8_t, 4> bytes{};

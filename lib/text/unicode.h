@@ -17,11 +17,6 @@ namespace sti {
 /// The Unicode version of the tables, "15.0.0".
 std::string UnicodeVersion();
 
-/// Takes one code point off the front of `text`, which must not be empty. Bytes that are not UTF-8
-/// give U+FFFD, one for each maximal part of a sequence that begins well (Unicode 3.9, "U+FFFD
-/// substitution of maximal subparts").
-char32_t TakeCodePoint(std::string_view* text);
-
 /// Appends the UTF-8 form of `code`, a code point that is no surrogate.
 void AppendUtf8(char32_t code, std::string* out);
 

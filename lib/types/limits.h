@@ -26,13 +26,16 @@ inline constexpr uint64_t kMaxResidentBytes = uint64_t{4} << 30;
 /// Bytes of a vocabulary, or of the merges, decompressed.
 inline constexpr uint64_t kMaxTextBytes = uint64_t{64} << 20;
 
+// Texts of the small files: importance, profile and plan.
+inline constexpr size_t kMaxFileTextBytes = 65536;
+inline constexpr size_t kMaxShortTextBytes = 64;  ///< where a document says so
+
 // Plans.
 inline constexpr uint32_t kMinLength = 2;  ///< tokens of a model's shortest input: cls and sep
 inline constexpr uint32_t kMaxLength = 1U << 20;  ///< tokens of an input
 inline constexpr uint32_t kMaxThreads = 256;
 inline constexpr size_t kMaxVariants = 64;
 inline constexpr size_t kMaxTurns = 64;
-inline constexpr size_t kMaxPlanTextBytes = 65536;  ///< one text of a plan
 inline constexpr uint64_t kMaxStagingBytes = uint64_t{1} << 40;
 
 }  // namespace sti

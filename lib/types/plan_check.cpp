@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/remedy.h"
+#include "base/utf8.h"
 #include "types/bits.h"
 
 namespace sti {
@@ -149,7 +150,7 @@ Fault CheckNumbers(const Plan& plan) {
 Fault CheckTexts(const Plan& plan) {
   for (const std::string* text :
        {&plan.other_strategy, &plan.kernel.name, &plan.read_path, &plan.cpus}) {
-    if (text->size() > kMaxPlanTextBytes) return Broken("a text is longer than 65536 bytes");
+    if (!IsPlainText(*text, kMaxFileTextBytes)) return Broken(kTextFault);
   }
   return {};
 }

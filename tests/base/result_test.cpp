@@ -88,6 +88,7 @@ TEST(Result, ReturnIfErrorTurnsAResultIntoAStatus) {
 TEST(Error, OneLineOfText) {
   EXPECT_EQ(OneLine("a: \"two\nlines\x1b[0m\x7f\"; mend"), "a: \"two?lines?[0m?\"; mend");
   EXPECT_EQ(OneLine("é"), "é");
+  EXPECT_EQ(OneLine("\xE9\xC2\x9B"), "??");
   const std::string line = OneLine("a: " + std::string(100000, 'x') + "; mend it");
   EXPECT_LT(line.size(), 5000U);
   EXPECT_TRUE(line.starts_with("a: x"));

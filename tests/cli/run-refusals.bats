@@ -67,6 +67,27 @@ is_refused() { # LINE ARGUMENTS...
   works sti-run -q bad.sti --bits 6 "$alarm"
 }
 
+@test "what a terminal would obey is refused in a file, and never printed" {
+  sti-inspect --json model.plan >plan.json
+  for field in kernel read_path strategy cpus; do
+    jq --arg field $field '.[$field] = "\u001b[31mred"' plan.json >red.json
+    is_refused "sti-run: red.json: strategy, kernel, read_path or cpus is not at most 65536 bytes of printable ASCII; correct it or run sti-plan again" \
+      model.sti --plan red.json
+  done
+  jq '.machine = "a\nb"' device.json >two.json
+  refused 3 "sti-inspect: two.json: cpus, kernel, read_path or machine is not at most 65536 bytes of printable ASCII; correct it or run sti-profile again" \
+    sti-inspect two.json
+  is_refused "sti-run: no?[31m?.sti: no such file" $'no\e[31m\xff.sti'
+  refused 2 "sti-run: '?[31m' is not a way to read; choose auto, uring, threads or buffered" \
+    sti-run -q model.sti --io $'\e[31m' "$alarm"
+  copy_model names
+  for names in '{"0": "a\u001b[31m", "1": "b"}' '{"0": "a", "1": "a"}' '{"0": "a", "1": ""}'; do
+    jq --argjson names "$names" '.id2label = $names' model/config.json >names/config.json
+    refused 3 "sti-shard: names/config.json: id2label: label [01] is *; give each label a name of its own, in one line of text" \
+      sti-shard names -o names.sti
+  done
+}
+
 @test "a plan for another model: both digests" {
   make_other_model
   other=$(sti-inspect --json other.sti | jq -r '.model[0:8]')

@@ -278,6 +278,37 @@ TEST_F(ContainerIndexTest, BadMetadataIsRefused) {
   }
 }
 
+// cls and sep need a row each.
+TEST_F(ContainerIndexTest, OnePositionIsNoRoomForAnyInput) {
+  ExpectRefused("no room for the shortest input",
+                [](ContainerIndex& i) { i.info.shape.max_positions = 1; });
+  ExpectRefused("embedding table", [](ContainerIndex& i) { i.info.shape.max_positions = 2; });
+}
+
+// They are printed, and stand for answers: in UTF-8, in one line, each its own.
+TEST_F(ContainerIndexTest, TextsThatMayNotBePrintedAreRefused) {
+  EXPECT_TRUE(Succeeded(ParseEdited([](ContainerIndex& i) {
+    i.info.labels = {"caf\xC3\xA9", "\xEF\xBF\xBD", "a b"};
+    i.unicode = std::string(64, '~');
+  })));
+  const std::vector<std::pair<std::string, std::string>> labels = {
+      {"", "label 1 is empty"},
+      {"a\nb", "label 1 is not UTF-8"},
+      {"\x1b[31m", "label 1 is not UTF-8"},
+      {"\x7F", "label 1 is not UTF-8"},
+      {"\xC2\x9B", "label 1 is not UTF-8"},
+      {"\xFF", "label 1 is not UTF-8"},
+      {"a\xE2\x82", "label 1 is not UTF-8"},
+      {"label_0", "label 1 is that of label 0 again"}};
+  for (const auto& [label, problem] : labels) {
+    ExpectRefused(problem, [&](ContainerIndex& i) { i.info.labels[1] = label; });
+  }
+  for (const std::string& unicode :
+       {std::string("15\xFF"), std::string("15\x1b[0m"), std::string(65, '1')}) {
+    ExpectRefused("unicode is not", [&](ContainerIndex& i) { i.unicode = unicode; });
+  }
+}
+
 // What 1.1 added: pooler and problem change the head's kind, byte-level BPE adds a part.
 TEST_F(ContainerIndexTest, ArchitecturesRoundTripAndAreChecked) {
   const auto parsed = ParseEdited([](ContainerIndex& i) {
@@ -338,7 +369,7 @@ TEST_F(ContainerIndexTest, ByteBpeHasMergesAndMayOffsetPositions) {
   const uint32_t positions = index_.info.shape.max_positions;
   EXPECT_TRUE(Succeeded(ParseEdited(with_offset(positions - 2))));
   for (const uint32_t offset : {positions - 1, positions, 0xFFFFFFFFU}) {
-    ExpectRefused("position_offset", with_offset(offset));
+    ExpectRefused("no room for the shortest input", with_offset(offset));
   }
   ExpectRefused("resident part", [](ContainerIndex& i) {
     i.resident.back().raw_length = (uint64_t{64} << 20) + 1;

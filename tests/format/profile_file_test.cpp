@@ -5,7 +5,10 @@
 #include <limits>
 #include <vector>
 
+#include "format/framed_file.h"
 #include "format/small_file_test.h"
+#include "profile_generated.h"
+#include "support/expect.h"
 
 namespace sti {
 namespace {
@@ -21,7 +24,7 @@ DeviceProfile Example() {
   profile.kernel.name = "avx512/fp32";
   profile.provenance = Provenance::kMeasured;
   profile.read_path = "uring";
-  profile.machine = "a board \xC3\xA9";
+  profile.machine = "a board ~";
   profile.process_bytes = 5u << 20;
   profile.read_bytes = 256u << 10;
   profile.read_depth = 4;
@@ -118,6 +121,43 @@ TEST(ProfileFile, WrongFieldsAreNamed) {
   test::ExpectRefused(json, "\"read_depth\": 4", "\"read_depth\": 257", "read_depth is above 256",
                       ParseStatus);
   test::ExpectRefused(json, "}", "", "not well-formed JSON", ParseStatus);
+}
+
+// Tools print them: nothing in them may move a cursor or break a line.
+TEST(ProfileFile, TextsArePrintableAscii) {
+  const std::vector<std::string& (*)(DeviceProfile&)> texts = {
+      [](DeviceProfile& p) -> std::string& { return p.cpus; },
+      [](DeviceProfile& p) -> std::string& { return p.kernel.name; },
+      [](DeviceProfile& p) -> std::string& { return p.read_path; },
+      [](DeviceProfile& p) -> std::string& { return p.machine; }};
+  for (const auto text : texts) {
+    DeviceProfile example = Example();
+    text(example) = std::string(65536, '~');
+    EXPECT_TRUE(ParseStatus(EncodeProfile(example)).ok());
+    for (const std::string& bad : {std::string("a\x1b[31m"), std::string("a\nb"),
+                                   std::string("\xC3\xA9"), std::string(65537, 'a')}) {
+      text(example) = bad;
+      EXPECT_TRUE(
+          FailedWith(ParseStatus(EncodeProfile(example)), ErrorKind::kDamaged, "printable ASCII"));
+    }
+  }
+}
+
+// An empty list is there; a table that has none is no profile, as in JSON.
+TEST(ProfileFile, ABinaryOneNeedsReadsAndLayersToo) {
+  for (const bool io : {false, true}) {
+    flatbuffers::FlatBufferBuilder builder;
+    using Tables = std::vector<flatbuffers::Offset<fb::IoSample>>;
+    const auto list = builder.CreateVector(Tables());
+    const auto other = builder.CreateVector(std::vector<flatbuffers::Offset<fb::ComputeSample>>());
+    fb::ProfileBuilder profile(builder);
+    if (io) profile.add_io(list);
+    if (!io) profile.add_compute(other);
+    builder.Finish(profile.Finish());
+    const auto file = WrapFrame(kProfileMagic, {builder.GetBufferPointer(), builder.GetSize()});
+    EXPECT_TRUE(FailedWith(ParseStatus(file), ErrorKind::kDamaged,
+                           io ? "compute is missing" : "io is missing"));
+  }
 }
 
 TEST(ProfileFile, NonFiniteBinaryIsRefused) {

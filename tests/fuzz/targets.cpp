@@ -1,8 +1,9 @@
 #include "fuzz/targets.h"
 
-#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+
+#include "base/utf8.h"
 
 namespace sti::fuzz {
 
@@ -35,12 +36,10 @@ void Require(bool promise, const char* what) {
 
 void RequireDataError(const Error& error) {
   const std::string message = error.Message();
-  const bool control = std::any_of(message.begin(), message.end(), [](char c) {
-    return static_cast<unsigned char>(c) < 0x20 || c == 0x7F;
-  });
-  if (control) std::fprintf(stderr, "%s\n", message.c_str());
+  const bool printable = IsPrintable(message);
+  if (!printable) std::fprintf(stderr, "%s\n", message.c_str());
   Require(BlamesData(error.kind), "bytes are refused as damaged or foreign data");
-  Require(!control, "a message is one line of text");
+  Require(printable, "a message is one line of text");
   Require(message.size() < 10000, "a message is short");
 }
 

@@ -90,6 +90,13 @@ TEST_F(ModelConfig, LabelsByNumber) {
   FailureWith("id2label", {"a"});
 }
 
+// What a reader would refuse is not written.
+TEST_F(ModelConfig, RefusesLabelsThatAreNoAnswers) {
+  EXPECT_TRUE(Contains(FailureWith("id2label", {{"0", "a"}, {"1", ""}}), "label 1 is empty"));
+  EXPECT_TRUE(Contains(FailureWith("id2label", {{"0", "a\nb"}, {"1", "c"}}), "label 0 is not"));
+  EXPECT_TRUE(Contains(FailureWith("id2label", {{"0", "a"}, {"1", "a"}}), "label 0 again"));
+}
+
 TEST_F(ModelConfig, RefusesOtherArchitectures) {
   for (const char* type : {"albert", "gpt2", ""}) {
     EXPECT_TRUE(Contains(FailureWith("model_type", type), "only encoders")) << type;

@@ -4,6 +4,8 @@
 
 #include <vector>
 
+#include "base/utf8.h"
+
 namespace sti {
 namespace {
 

@@ -57,6 +57,13 @@ TEST(Limits, AreThoseOfTheContainerDocument) {
   EXPECT_EQ(NumberAfter(limits, "P is at least "), kMinLength);
 }
 
+TEST(Limits, AreThoseOfTheDocumentsForTexts) {
+  EXPECT_EQ(NumberAfter(Document("container.md"), "printable ASCII, at most "), kMaxShortTextBytes);
+  EXPECT_EQ(NumberAfter(Document("importance.md"), "`estimate` are at most "), kMaxShortTextBytes);
+  EXPECT_EQ(NumberAfter(Document("importance-part.md"), "the arithmetic; at most "),
+            kMaxShortTextBytes);
+}
+
 TEST(Limits, AreThoseOfThePlanDocument) {
   const std::string document = Document("plan.md");
   EXPECT_EQ(NumberAfter(document, "input length in tokens, 1 to "), kMaxLength);
@@ -67,7 +74,7 @@ TEST(Limits, AreThoseOfThePlanDocument) {
   EXPECT_EQ(NumberAfter(document, "**Variants**: at most "), kMaxVariants);
   EXPECT_EQ(NumberAfter(document, "**Turns**: at most "), kMaxTurns);
   EXPECT_EQ(NumberAfter(document, "compute lane that were profiled, at most "), kMaxThreads);
-  EXPECT_EQ(NumberAfter(Document("frame.md"), "(0x20 to 0x7E) and at most "), kMaxPlanTextBytes);
+  EXPECT_EQ(NumberAfter(Document("frame.md"), "(0x20 to 0x7E) and at most "), kMaxFileTextBytes);
 }
 
 }  // namespace

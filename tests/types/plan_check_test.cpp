@@ -159,14 +159,13 @@ const std::vector<Rule>& NumberRules() {
       {Sound, [](Plan& p) { p.threads = 257; }, kBroken, "threads is above 256"},
       {Sound, [](Plan& p) { p.cold = true; }, kBroken,
        "a cold plan has a preload, turns or a lead time"},
-      {Sound, [](Plan& p) { p.other_strategy.assign(65537, 'a'); }, kBroken,
-       "a text is longer than 65536 bytes"},
-      {Sound, [](Plan& p) { p.kernel.name.assign(65537, 'a'); }, kBroken,
-       "a text is longer than 65536 bytes"},
-      {Sound, [](Plan& p) { p.cpus.assign(65537, '1'); }, kBroken,
-       "a text is longer than 65536 bytes"},
-      {Sound, [](Plan& p) { p.read_path.assign(65537, 'a'); }, kBroken,
-       "a text is longer than 65536 bytes"}};
+      {Sound, [](Plan& p) { p.other_strategy.assign(65537, 'a'); }, kBroken, kTextFault},
+      {Sound, [](Plan& p) { p.kernel.name.assign(65537, 'a'); }, kBroken, kTextFault},
+      {Sound, [](Plan& p) { p.cpus.assign(65537, '1'); }, kBroken, kTextFault},
+      {Sound, [](Plan& p) { p.read_path.assign(65537, 'a'); }, kBroken, kTextFault},
+      {Sound, [](Plan& p) { p.other_strategy = "a\x1b[2J"; }, kBroken, kTextFault},
+      {Sound, [](Plan& p) { p.kernel.name = "a\nb"; }, kBroken, kTextFault},
+      {Sound, [](Plan& p) { p.read_path = "\xC2\x9B"; }, kBroken, kTextFault}};
   return kRules;
 }
 

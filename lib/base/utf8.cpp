@@ -1,0 +1,86 @@
+#include "base/utf8.h"
+
+#include <algorithm>
+#include <cstdint>
+
+namespace sti {
+namespace {
+
+constexpr char32_t kReplacement = 0xFFFD;
+
+/// What a lead byte promises: how many bytes follow, and the range of the first of them, which
+/// excludes overlong forms, surrogates and code points past U+10FFFF.
+struct Lead {
+  uint32_t follow = 0;
+  uint8_t low = 0x80;
+  uint8_t high = 0xBF;
+};
+
+Lead LeadOf(uint8_t byte) {
+  if (byte >= 0xC2 && byte <= 0xDF) return {1};
+  if (byte == 0xE0) return {2, 0xA0, 0xBF};
+  if (byte == 0xED) return {2, 0x80, 0x9F};
+  if (byte >= 0xE1 && byte <= 0xEF) return {2};
+  if (byte == 0xF0) return {3, 0x90, 0xBF};
+  if (byte >= 0xF1 && byte <= 0xF3) return {3};
+  if (byte == 0xF4) return {3, 0x80, 0x8F};
+  return {};
+}
+
+// Takes one code point off the front; false if it may not be printed.
+bool TakePrintable(std::string_view* text) {
+  constexpr std::string_view kSpelledReplacement = "\xEF\xBF\xBD";
+  const bool spelled = text->starts_with(kSpelledReplacement);
+  const char32_t code = TakeCodePoint(text);
+  const bool control = code < 0x20 || (code >= 0x7F && code <= 0x9F);
+  return !control && (code != kReplacement || spelled);
+}
+
+}  // namespace
+
+char32_t TakeCodePoint(std::string_view* text) {
+  const auto first = static_cast<uint8_t>(text->front());
+  text->remove_prefix(1);
+  if (first < 0x80) return first;
+  Lead lead = LeadOf(first);
+  if (lead.follow == 0) return kReplacement;
+  char32_t code = first & (0x3Fu >> lead.follow);
+  for (uint32_t i = 0; i < lead.follow; ++i) {
+    if (text->empty()) return kReplacement;
+    const auto next = static_cast<uint8_t>(text->front());
+    if (next < lead.low || next > lead.high) return kReplacement;
+    code = (code << 6) | (next & 0x3Fu);
+    text->remove_prefix(1);
+    lead.low = 0x80;
+    lead.high = 0xBF;
+  }
+  return code;
+}
+
+bool IsPrintable(std::string_view text) {
+  while (!text.empty()) {
+    if (!TakePrintable(&text)) return false;
+  }
+  return true;
+}
+
+bool IsPlainText(std::string_view text, size_t most_bytes) {
+  return text.size() <= most_bytes &&
+         std::all_of(text.begin(), text.end(), [](char c) { return c >= ' ' && c <= '~'; });
+}
+
+std::string MakePrintable(std::string_view text) {
+  std::string printable;
+  printable.reserve(text.size());
+  while (!text.empty()) {
+    const std::string_view before = text;
+    if (TakePrintable(&text)) {
+      printable += before.substr(0, before.size() - text.size());
+    } else {
+      printable += '?';
+    }
+  }
+  return printable;
+}
+
+}  // namespace sti

@@ -1,0 +1,31 @@
+// UTF-8, and which texts may be printed. A file comes from anywhere, and a terminal obeys control
+// characters: ESC moves its cursor and renames its window, a line feed makes one answer look like
+// two. So a reader refuses a text of a file that is not printable, by the rule that the file's
+// document has, and what is printed of bytes that no rule covers, such as the path of a file, is
+// made printable. All functions are pure and thread-safe.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace sti {
+
+/// Takes one code point off the front of `text`, which must not be empty. Bytes that are not UTF-8
+/// give U+FFFD, one for each maximal part of a sequence that begins well (Unicode 3.9, "U+FFFD
+/// substitution of maximal subparts").
+char32_t TakeCodePoint(std::string_view* text);
+
+/// Returns whether a text is UTF-8 without control characters (U+0000 to U+001F, U+007F to U+009F):
+/// the rule of labels.
+bool IsPrintable(std::string_view text);
+
+/// Returns whether a text is printable ASCII (0x20 to 0x7E), at most `most_bytes` of it: the rule
+/// of the other texts in files.
+bool IsPlainText(std::string_view text, size_t most_bytes);
+
+/// Returns `text` with `?` for each control character and for each maximal part that is not UTF-8,
+/// so that IsPrintable holds.
+std::string MakePrintable(std::string_view text);
+
+}  // namespace sti
