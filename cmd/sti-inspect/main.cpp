@@ -4,8 +4,10 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "api/verify_model.h"
 #include "base/remedy.h"
 #include "common/files.h"
+#include "common/json.h"
 #include "common/lines.h"
 #include "common/part_text.h"
 #include "common/plan_text.h"
@@ -18,7 +20,6 @@
 #include "format/plan_file.h"
 #include "format/profile_file.h"
 #include "import/export_model.h"
-#include "model/verify.h"
 #include "options.h"
 #include "pictures/heat_map.h"
 #include "text/model_tokenizer.h"
@@ -29,11 +30,11 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 Result<int> Verify(const Tool& tool, ContainerFile& file) {
-  STI_ASSIGN_OR_RETURN(VerifyReport report, VerifyContainer(file, tool.Progress("verifying")));
+  STI_ASSIGN_OR_RETURN(VerifyReport report, VerifyModel(file, tool.Progress("verifying")));
   if (tool.json()) {
     Json json{{"parts", report.parts}, {"bytes", report.bytes}, {"damaged", Json::array()}};
     for (const Error& damage : report.damaged) json["damaged"].push_back(LineFor(damage));
-    std::printf("%s\n", json.dump(-1, ' ', false, Json::error_handler_t::replace).c_str());
+    std::printf("%s\n", JsonLine(json).c_str());
   } else {
     for (const Error& damage : report.damaged) std::printf("%s\n", LineFor(damage).c_str());
     std::printf("%llu parts checked, %zu damaged\n", static_cast<unsigned long long>(report.parts),
@@ -65,7 +66,7 @@ Result<int> Tokenize(const InspectOptions& options, ContainerFile& file) {
     if (pair) json["pair"] = *pair;
     json["ids"] = encoding.ids;
     if (pair) json["types"] = encoding.types;
-    std::printf("%s\n", json.dump(-1, ' ', false, Json::error_handler_t::replace).c_str());
+    std::printf("%s\n", JsonLine(json).c_str());
     if (std::fflush(stdout) != 0) break;
   }
   return 0;

@@ -25,14 +25,16 @@ class LineAnswerer {
   Status Take(const std::string& text, bool too_long, Clock::time_point taken) {
     auto encoding = too_long ? Result<Encoding>(DataError("a line over 1 MiB"))
                              : EncodeLine(options_, session_, text);
-    if (!encoding.ok()) {
+    const Status asked = encoding.ok() ? session_.Ask(*encoding, taken, &answer_) : Status();
+    const Error* own = encoding.ok() ? OwnErrorOf(asked) : &encoding.error();
+    if (own != nullptr) {
       unusable_ = true;
       session_.SkipTurn();
-      PrintUnusable(tool_.json(), text, encoding.error());
+      PrintUnusable(tool_.json(), text, *own);
       Flush();
       return {};
     }
-    STI_RETURN_IF_ERROR(session_.Ask(*encoding, taken, &answer_));
+    STI_RETURN_IF_ERROR(asked);
     Show(text, answer_);
     return {};
   }
@@ -48,6 +50,12 @@ class LineAnswerer {
   [[nodiscard]] bool output_closed() const { return output_closed_; }
 
  private:
+  // Returns the error if it is the input's own, which ends nothing; null otherwise.
+  static const Error* OwnErrorOf(const Status& asked) {
+    const bool own = !asked.ok() && asked.error().source == Source::kInput;
+    return own ? &asked.error() : nullptr;
+  }
+
   void Show(const std::string& text, const Answer& answer) {
     if (tool_.json()) {
       PrintJson(options_, text, answer, session_.info());

@@ -64,8 +64,8 @@ bool IsLazy(const RunOptions& options, const Plan& plan) {
 // --memory bounds the process: of it, `held` bytes are not the model's.
 void DivideMemory(uint64_t memory, uint64_t held, const Plan& plan, SessionOptions& session) {
   session.own_bytes = memory - std::min(memory, held);
-  session.planned_for_own_bytes =
-      plan.predicted_peak_bytes != 0 && plan.predicted_peak_bytes <= memory;
+  const bool planned = plan.predicted_peak_bytes != 0 && plan.predicted_peak_bytes <= memory;
+  if (planned) session.planned_for_bytes = memory;
 }
 
 // A session's error in terms of the process, where memory is what it lacks.

@@ -41,7 +41,7 @@ Result<std::unique_ptr<Session>> Session::Open(ContainerFile file, Plan plan,
 
 Status Session::Start(ContainerFile file, Plan plan, const SessionOptions& options) {
   const std::string name = file.name();
-  STI_ASSIGN_OR_RETURN(const TokenizerParts parts, ReadTokenizerParts(file));
+  STI_ASSIGN_OR_RETURN(TokenizerParts parts, ReadTokenizerParts(file));
   PipelineOptions pipeline;
   pipeline.threads = options.threads;
   pipeline.arithmetic = ArithmeticOf(options, plan);
@@ -51,10 +51,10 @@ Status Session::Start(ContainerFile file, Plan plan, const SessionOptions& optio
   pipeline.io = options.io;
   if (plan.cold) cold_start_ = options.started;
   if (options.own_bytes) {
-    STI_ASSIGN_OR_RETURN(tokenizer_, MakeTokenizer(parts, file.index(), name));
+    STI_ASSIGN_OR_RETURN(tokenizer_, MakeTokenizer(std::move(parts), file.index(), name));
     const uint32_t threads = options.cores != nullptr ? options.cores->threads() : options.threads;
     const OwnMemory memory{.bytes = *options.own_bytes,
-                           .planned_for = options.planned_for_own_bytes,
+                           .planned_for = options.planned_for_bytes,
                            .tokenizer_bytes = tokenizer_->memory_bytes(),
                            .threads = threads,
                            .arithmetic = pipeline.arithmetic};
@@ -65,7 +65,7 @@ Status Session::Start(ContainerFile file, Plan plan, const SessionOptions& optio
   // Shards of the first layers arrive while the tokenizer is made.
   if (options.lazy && pipeline_->plan().variants.empty()) STI_RETURN_IF_ERROR(Wake());
   if (!tokenizer_) {
-    STI_ASSIGN_OR_RETURN(tokenizer_, MakeTokenizer(parts, pipeline_->index(), name));
+    STI_ASSIGN_OR_RETURN(tokenizer_, MakeTokenizer(std::move(parts), pipeline_->index(), name));
   }
   return {};
 }

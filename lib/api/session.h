@@ -45,9 +45,10 @@ struct SessionOptions {
   /// Bounds the memory of this model in bytes, not of the process: tokenizer, resident parts,
   /// working memory and shards.
   std::optional<uint64_t> own_bytes;
-  /// Whether the plan was made for `own_bytes`: the shards of one layer then have room even where
-  /// estimates of memory differ.
-  bool planned_for_own_bytes = false;
+  /// Bytes of the process that the plan was made for, where `own_bytes` are what is left of them:
+  /// the shards of one layer then have room even where estimates of memory differ. 0: the plan was
+  /// not.
+  uint64_t planned_for_bytes = 0;
   /// The moment that the first answer under a plan of a cold start counts from.
   std::optional<Clock::time_point> started;
   /// The least score that a label of a multi-label model needs.
@@ -90,8 +91,8 @@ class Session {
                                         std::optional<std::string_view> pair = {}) const;
 
   /// Runs one input, the next turn of the engagement. `taken` is when the caller received it:
-  /// latency counts from there. The memory of `answer` is used again. An error is the model's or
-  /// the machine's.
+  /// latency counts from there. The memory of `answer` is used again. An error of Source::kInput is
+  /// the input's own: others can be used. Any other is the model's or the machine's.
   [[nodiscard]] Status Ask(const Encoding& encoding, Clock::time_point taken, Answer* answer);
 
   /// Counts an input that could not be used as a turn.

@@ -48,8 +48,8 @@ Result<uint64_t> StagingBytes(const ContainerIndex& index, const Plan& plan,
                         plan.preload_bytes;
   const uint64_t left = memory.bytes - std::min(memory.bytes, used);
   // Planned for this much: the plan's estimate and this one differ by what code happens to be
-  // loaded.
-  if (memory.planned_for) return std::max(left, LargestLayerBytes(CatalogOf(index), plan));
+  // loaded. Not by more, unless what the plan predicts is not so.
+  if (memory.planned_for > used) return std::max(left, LargestLayerBytes(CatalogOf(index), plan));
   if (left > 0) return left;
   return InfeasibleError(std::to_string(memory.bytes) + " bytes of memory are less than the " +
                          std::to_string(used) + " that the model takes before its first shard")

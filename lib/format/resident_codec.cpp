@@ -2,27 +2,142 @@
 
 #include <zstd.h>
 
+#include <algorithm>
+#include <memory>
+#include <new>
 #include <numeric>
 
+#include "base/little_endian.h"
 #include "base/remedy.h"
+#include "types/finite.h"
 
 namespace sti {
-Result<std::vector<uint8_t>> DecompressPart(const ResidentLocation& location,
-                                            std::span<const uint8_t> stored,
-                                            const std::string& name) {
-  if (location.compression == Compression::kNone) {
-    return std::vector<uint8_t>(stored.begin(), stored.end());
+namespace {
+
+constexpr int kWindowLog = 23;  // 8 MiB, which a writer keeps to and any decoder has
+constexpr uint64_t kPieceBytes = uint64_t{64} << 10;
+
+using PieceVisit = FunctionRef<Status(std::span<const uint8_t> piece)>;
+
+Error Bad(const std::string& problem, const std::string& name) {
+  return DataError(problem).At(name).Fix(Remedy::kMakeModelAgain);
+}
+
+// One frame that says its size, the right one, and nothing behind it. What it says is checked
+// before memory is taken for it.
+Status CheckFrame(const ResidentLocation& location, std::span<const uint8_t> stored,
+                  const std::string& name) {
+  const bool is_frame =
+      stored.size() >= sizeof(uint32_t) && LoadLittle<uint32_t>(stored.data()) == ZSTD_MAGICNUMBER;
+  if (!is_frame || ZSTD_getFrameContentSize(stored.data(), stored.size()) != location.raw_length) {
+    return Bad("a resident part claims another size", name);
   }
-  // The frame's own claim is checked before memory is taken for it.
-  if (ZSTD_getFrameContentSize(stored.data(), stored.size()) != location.raw_length) {
-    return DataError("a resident part claims another size").At(name).Fix(Remedy::kMakeModelAgain);
+  const size_t frame = ZSTD_findFrameCompressedSize(stored.data(), stored.size());
+  if (ZSTD_isError(frame) != 0) return Bad("a resident part does not decompress", name);
+  if (frame != stored.size()) return Bad("a resident part has bytes behind its frame", name);
+  return {};
+}
+
+// Unpacks a checked frame, 64 KiB at a time and the last piece shorter.
+class FrameReader {
+ public:
+  FrameReader(std::span<const uint8_t> stored, uint64_t raw_length)
+      : stream_(ZSTD_createDStream()),
+        in_{stored.data(), stored.size(), 0},
+        left_(raw_length),
+        piece_(std::min(kPieceBytes, raw_length)) {
+    if (stream_ == nullptr) throw std::bad_alloc();
+    ZSTD_DCtx_setParameter(stream_.get(), ZSTD_d_windowLogMax, kWindowLog);
   }
-  std::vector<uint8_t> raw(location.raw_length);
-  size_t size = ZSTD_decompress(raw.data(), raw.size(), stored.data(), stored.size());
-  if (ZSTD_isError(size) != 0 || size != raw.size()) {
-    return DataError("a resident part does not decompress").At(name).Fix(Remedy::kMakeModelAgain);
+
+  Status ForEachPiece(const std::string& name, const PieceVisit& visit) {
+    while (left_ > 0) {
+      const uint64_t size = std::min<uint64_t>(left_, piece_.size());
+      if (!Fill(size)) return Bad("a resident part does not decompress", name);
+      STI_RETURN_IF_ERROR(visit(std::span(piece_).first(size)));
+      left_ -= size;
+    }
+    return Ends() ? Status() : Bad("a resident part does not decompress", name);
   }
-  return raw;
+
+ private:
+  struct Free {
+    void operator()(ZSTD_DStream* stream) const { ZSTD_freeDStream(stream); }
+  };
+
+  // Returns whether the frame has so many bytes more, which then are in the piece.
+  bool Fill(uint64_t size) {
+    ZSTD_outBuffer out{piece_.data(), size, 0};
+    while (out.pos < size) {
+      const size_t before = out.pos;
+      const size_t more = ZSTD_decompressStream(stream_.get(), &out, &in_);
+      const bool stuck = out.pos == before && in_.pos == in_.size;
+      if (ZSTD_isError(more) != 0 || (out.pos < size && (more == 0 || stuck))) return false;
+      ended_ = more == 0;
+    }
+    return true;
+  }
+
+  // Returns whether nothing is left but the frame's own end.
+  bool Ends() {
+    ZSTD_outBuffer none{piece_.data(), 0, 0};
+    while (!ended_) {
+      const size_t before = in_.pos;
+      const size_t more = ZSTD_decompressStream(stream_.get(), &none, &in_);
+      if (ZSTD_isError(more) != 0 || (more != 0 && in_.pos == before)) return false;
+      ended_ = more == 0;
+    }
+    return true;
+  }
+
+  std::unique_ptr<ZSTD_DStream, Free> stream_;
+  ZSTD_inBuffer in_;
+  uint64_t left_;
+  std::vector<uint8_t> piece_;
+  bool ended_ = false;
+};
+
+// Cuts the bytes of a part, as they come, into those of its tensors.
+class TensorCutter {
+ public:
+  TensorCutter(const ResidentLocation& location, std::vector<uint64_t> sizes,
+               const TensorVisit& visit)
+      : type_(location.type), sizes_(std::move(sizes)), visit_(visit) {}
+
+  // `bytes` are whole values, no more than are left.
+  Status Take(std::span<const uint8_t> bytes, const std::string& name) {
+    if (!AllFinite(type_, bytes)) return Bad("holds a number that is not finite", name);
+    const uint64_t width = BytesOf(type_);
+    while (!bytes.empty()) {
+      const uint64_t count = std::min(sizes_[tensor_] - first_, bytes.size() / width);
+      if (count > 0) STI_RETURN_IF_ERROR(visit_(tensor_, first_, bytes.first(count * width)));
+      bytes = bytes.subspan(count * width);
+      first_ += count;
+      if (first_ < sizes_[tensor_]) continue;
+      ++tensor_;
+      first_ = 0;
+    }
+    return {};
+  }
+
+ private:
+  DataType type_;
+  std::vector<uint64_t> sizes_;
+  const TensorVisit& visit_;
+  size_t tensor_ = 0;
+  uint64_t first_ = 0;
+};
+
+}  // namespace
+
+Result<std::string> UnpackText(const ResidentLocation& location, std::span<const uint8_t> stored,
+                               const std::string& name) {
+  if (location.compression == Compression::kNone) return std::string(stored.begin(), stored.end());
+  STI_RETURN_IF_ERROR(CheckFrame(location, stored, name));
+  std::string text(location.raw_length, '\0');
+  const size_t size = ZSTD_decompress(text.data(), text.size(), stored.data(), stored.size());
+  if (size != text.size()) return Bad("a resident part does not decompress", name);
+  return text;
 }
 
 std::vector<uint64_t> ResidentTensorSizes(ResidentKind kind, const ModelShape& shape) {
@@ -42,26 +157,20 @@ std::vector<uint64_t> ResidentTensorSizes(ResidentKind kind, const ModelShape& s
   return {};
 }
 
-Result<std::vector<std::span<const uint8_t>>> ResidentTensors(const ResidentLocation& location,
-                                                              const ModelShape& shape,
-                                                              std::span<const uint8_t> raw,
-                                                              const std::string& name) {
-  const std::vector<uint64_t> sizes = ResidentTensorSizes(location.kind, shape);
+Status ReadTensors(const ResidentLocation& location, const ModelShape& shape,
+                   std::span<const uint8_t> stored, const std::string& name,
+                   const TensorVisit& visit) {
+  std::vector<uint64_t> sizes = ResidentTensorSizes(location.kind, shape);
   const uint64_t values = std::accumulate(sizes.begin(), sizes.end(), uint64_t{0});
-  const uint64_t width = BytesOf(location.type);
-  if (raw.size() != values * width) {
-    return DataError("a resident part has another size than the shape")
-        .At(name)
-        .Fix(Remedy::kMakeModelAgain);
+  const bool packed = location.compression == Compression::kZstd;
+  if ((packed ? location.raw_length : stored.size()) != values * BytesOf(location.type)) {
+    return Bad("a resident part has another size than the shape", name);
   }
-  std::vector<std::span<const uint8_t>> tensors;
-  tensors.reserve(sizes.size());
-  uint64_t next = 0;
-  for (const uint64_t size : sizes) {
-    tensors.push_back(raw.subspan(next, size * width));
-    next += size * width;
-  }
-  return tensors;
+  TensorCutter cutter(location, std::move(sizes), visit);
+  if (!packed) return cutter.Take(stored, name);
+  STI_RETURN_IF_ERROR(CheckFrame(location, stored, name));
+  return FrameReader(stored, location.raw_length)
+      .ForEachPiece(name, [&](std::span<const uint8_t> piece) { return cutter.Take(piece, name); });
 }
 
 }  // namespace sti

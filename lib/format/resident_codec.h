@@ -1,11 +1,15 @@
 // Resident parts: what stays in memory while a model is open (spec/container.md, "Resident parts").
+// A part may take gigabytes once it is unpacked, from a file of a few megabytes. So tensors are
+// unpacked piece by piece into what becomes of them, and the part itself is never held.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "base/function_ref.h"
 #include "base/result.h"
 #include "format/container_index.h"
 
@@ -19,19 +23,24 @@ struct StoredPart {
 };
 StoredPart CompressPart(std::span<const uint8_t> raw);
 
-/// The raw bytes of a stored part. `stored` has passed its checksum already; a part that does not
-/// decompress to exactly the size in the index is a DataError.
-Result<std::vector<uint8_t>> DecompressPart(const ResidentLocation& location,
-                                            std::span<const uint8_t> stored,
-                                            const std::string& name);
+/// Returns the text of a stored part. `stored` has passed its checksum already; a part that does
+/// not decompress to exactly the size in the index, or has more behind its frame, is a DataError.
+Result<std::string> UnpackText(const ResidentLocation& location, std::span<const uint8_t> stored,
+                               const std::string& name);
 
 /// Sizes in values of the tensors of a part, in stored order.
 std::vector<uint64_t> ResidentTensorSizes(ResidentKind kind, const ModelShape& shape);
 
-/// The bytes of the tensors of a part, by ResidentTensorSizes. Not for text.
-Result<std::vector<std::span<const uint8_t>>> ResidentTensors(const ResidentLocation& location,
-                                                              const ModelShape& shape,
-                                                              std::span<const uint8_t> raw,
-                                                              const std::string& name);
+/// Receives some values of one tensor, as they are stored. `tensor` is its place in
+/// ResidentTensorSizes, `first` the number of the first of these values.
+using TensorVisit =
+    FunctionRef<Status(size_t tensor, uint64_t first, std::span<const uint8_t> values)>;
+
+/// Visits all values of a stored part that is no text, in order. Returns the first error of
+/// `visit`, or a DataError for what UnpackText refuses, for a part of another size than the
+/// shape's, and for a number that is not finite; `visit` may have been called before.
+[[nodiscard]] Status ReadTensors(const ResidentLocation& location, const ModelShape& shape,
+                                 std::span<const uint8_t> stored, const std::string& name,
+                                 const TensorVisit& visit);
 
 }  // namespace sti

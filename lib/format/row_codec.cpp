@@ -8,6 +8,7 @@
 #include "base/half.h"
 #include "base/little_endian.h"
 #include "base/remedy.h"
+#include "types/finite.h"
 #include "types/load_value.h"
 
 namespace sti {
@@ -16,6 +17,11 @@ namespace {
 // The row's number is the seed, so that a row read from another row's place does not pass.
 uint32_t RowChecksum(uint32_t row, std::span<const uint8_t> values) {
   return static_cast<uint32_t>(Checksum(values, row));
+}
+
+std::string RowName(const RowTable& table, uint32_t row) {
+  return std::string(table.kind == RowTableKind::kWord ? "word" : "position") + " embedding row " +
+         std::to_string(row);
 }
 
 constexpr uint32_t kStepBytes = sizeof(float);
@@ -56,11 +62,27 @@ void SealRow(uint32_t row, std::span<uint8_t> bytes) {
 Status CheckRow(const RowTable& table, uint32_t row, std::span<const uint8_t> bytes,
                 const std::string& file) {
   auto values = bytes.first(bytes.size() - kRowChecksumBytes);
-  if (RowChecksum(row, values) == LoadLittle<uint32_t>(&bytes[values.size()])) return {};
-  return DataError(std::string(table.kind == RowTableKind::kWord ? "word" : "position") +
-                   " embedding row " + std::to_string(row) + " is damaged")
+  if (RowChecksum(row, values) != LoadLittle<uint32_t>(&bytes[values.size()])) {
+    return DataError(RowName(table, row) + " is damaged").At(file).Fix(Remedy::kCopyModelAgain);
+  }
+  if (table.coding == RowCoding::kExact) return {};
+  const float step = LoadF32(&bytes[table.columns]);
+  if (std::isfinite(step) && step >= 0) return {};
+  return DataError(RowName(table, row) + " has an impossible step")
       .At(file)
-      .Fix(Remedy::kCopyModelAgain);
+      .Fix(Remedy::kMakeModelAgain);
+}
+
+Status CheckRowValues(const RowTable& table, uint32_t row, std::span<const uint8_t> bytes,
+                      const std::string& file) {
+  const auto values = bytes.first(bytes.size() - kRowChecksumBytes);
+  const bool finite = table.coding == RowCoding::kExact
+                          ? AllFinite(table.type, values)
+                          : std::isfinite(kMiddle * LoadF32(&bytes[table.columns]));
+  if (finite) return {};
+  return DataError(RowName(table, row) + " holds a number that is not finite")
+      .At(file)
+      .Fix(Remedy::kMakeModelAgain);
 }
 
 void AddRow(const RowTable& table, std::span<const uint8_t> bytes, float* sum) {

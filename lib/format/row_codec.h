@@ -26,9 +26,15 @@ void EncodeRow(const RowTable& table, std::span<const uint8_t> values, std::span
 /// Puts the checksum of row number `row` behind its values; `bytes` is the whole stored row.
 void SealRow(uint32_t row, std::span<uint8_t> bytes);
 
-/// DataError naming `file` and the row unless its checksum is right; `bytes` is the whole row.
+/// Returns a DataError naming `file` and the row unless its checksum is right and its step, where
+/// it is coded, a finite number of at least 0; `bytes` is the whole row.
 Status CheckRow(const RowTable& table, uint32_t row, std::span<const uint8_t> bytes,
                 const std::string& file);
+
+/// Returns a DataError unless the values of a checked row are finite. For who verifies a file:
+/// whoever runs a model finds such a row by what comes out.
+Status CheckRowValues(const RowTable& table, uint32_t row, std::span<const uint8_t> bytes,
+                      const std::string& file);
 
 /// Adds the values of a checked row to `sum` [columns].
 void AddRow(const RowTable& table, std::span<const uint8_t> bytes, float* sum);

@@ -6,6 +6,7 @@
 #include "base/remedy.h"
 #include "format/shard_layout.h"
 #include "types/bits.h"
+#include "types/finite.h"
 
 namespace sti {
 namespace {
@@ -57,6 +58,10 @@ Result<ShardView> ViewShard(const ModelInfo& info, const Codebook& codebook, uin
   view.outliers.lows = &base[layout.lows];
   view.outliers.values = &base[layout.values];
   if (!OutliersAreSound(view.outliers, weights)) return bad();
+  const uint64_t value_bytes = uint64_t{view.outliers.count} * BytesOf(info.data_type);
+  if (!AllFinite(info.data_type, base.subspan(layout.values, value_bytes))) {
+    return DataError("an outlier is not a finite number").At(name).Fix(Remedy::kMakeModelAgain);
+  }
   view.planes[0] = &base[layout.planes];
   view.planes[1] = view.planes[0] + PlaneBytes(weights);
   for (uint32_t plane = 3; plane <= bits; ++plane) {

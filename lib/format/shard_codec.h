@@ -30,7 +30,8 @@ std::vector<uint8_t> EncodeShardPlane(std::span<const uint8_t> codes, uint32_t b
 
 /// Looks at loaded parts as a shard of `bits`: `parts` has the bytes of each kind, 64-byte
 /// aligned except full fidelity (16), those that `bits` needs present. Checks every number of the
-/// base part. `parts` and `codebook` outlive the view.
+/// base part, outliers too; full-fidelity weights may hold what is not finite. `parts` and
+/// `codebook` outlive the view.
 Result<ShardView> ViewShard(const ModelInfo& info, const Codebook& codebook, uint32_t bits,
                             const PerPart<std::span<const uint8_t>>& parts,
                             const std::string& name);

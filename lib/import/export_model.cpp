@@ -29,8 +29,7 @@ class Exporter {
       : file_(file), index_(file.index()), options_(options) {}
 
   Status Run(const std::string& folder) {
-    STI_ASSIGN_OR_RETURN(std::vector<uint8_t> raw, file_.ReadResident(ResidentKind::kVocabulary));
-    const std::string vocabulary(raw.begin(), raw.end());
+    STI_ASSIGN_OR_RETURN(const std::string vocabulary, file_.ReadText(ResidentKind::kVocabulary));
     STI_RETURN_IF_ERROR(WriteText(folder + "/config.json", ModelConfigText(index_.info)));
     STI_RETURN_IF_ERROR(WriteTokens(folder, vocabulary));
     STI_RETURN_IF_ERROR(
@@ -56,10 +55,8 @@ class Exporter {
       return WriteText(folder + "/vocab.txt", vocabulary);
     }
     STI_RETURN_IF_ERROR(WriteText(folder + "/vocab.json", VocabularyJsonText(vocabulary)));
-    STI_ASSIGN_OR_RETURN(std::vector<uint8_t> merges, file_.ReadResident(ResidentKind::kMerges));
-    const std::string_view version = "#version: 0.2\n";
-    merges.insert(merges.begin(), version.begin(), version.end());
-    return WriteFileAtomically(folder + "/merges.txt", merges);
+    STI_ASSIGN_OR_RETURN(const std::string merges, file_.ReadText(ResidentKind::kMerges));
+    return WriteText(folder + "/merges.txt", "#version: 0.2\n" + merges);
   }
 
   static Status WriteText(const std::string& path, const std::string& text) {
@@ -99,14 +96,13 @@ class Exporter {
 
   // A part's tensors lie one behind the other in both files.
   Status AppendResident(SafetensorsWriter& writer, ResidentKind kind, uint32_t layer) {
-    STI_ASSIGN_OR_RETURN(std::vector<uint8_t> raw, file_.ReadResident(kind, layer));
-    std::span<const uint8_t> bytes = raw;
-    if (kind == ResidentKind::kEmbedding && index_.info.architecture == Architecture::kDistilBert) {
-      // Its row of token types came with the import, not with the source.
-      bytes = bytes.subspan(uint64_t{index_.info.shape.hidden} *
-                            BytesOf(index_.Resident(kind, layer).type));
-    }
-    return writer.Append(bytes);
+    // DistilBERT's row of token types came with the import, not with the source.
+    const bool skips_types =
+        kind == ResidentKind::kEmbedding && index_.info.architecture == Architecture::kDistilBert;
+    return file_.VisitTensors(
+        kind, layer, [&](size_t tensor, uint64_t, std::span<const uint8_t> values) -> Status {
+          return skips_types && tensor == 0 ? Status() : writer.Append(values);
+        });
   }
 
   Status AppendRows(SafetensorsWriter& writer, const RowTable& table) {

@@ -1,5 +1,6 @@
 #include "importance/judge.h"
 
+#include "types/finite.h"
 #include "types/score.h"
 
 namespace sti {
@@ -25,7 +26,7 @@ Result<Outcome> ChunkJudge::Of(uint32_t s, std::span<const float> logits) const 
       by_reference ? std::span(reference_).subspan(size_t{s} * labels_, labels_)
                    : std::span<const float>();
   const auto loss = LossUnits(by_reference ? Divergence(problem_, reference, logits) : judged.loss);
-  if (!loss) {
+  if (!loss || !AllFinite(logits)) {
     return DataError(
                "an example's loss is not a number, so its weights overflow; shard a sound model")
         .At(name_);

@@ -1,6 +1,7 @@
 #include "importance/quick_importance.h"
 
 #include <algorithm>
+#include <limits>
 #include <memory>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "importance/layer_runner.h"
 #include "importance/loss_gradient.h"
 #include "importance/tally.h"
+#include "types/finite.h"
 #include "types/score.h"
 
 namespace sti {
@@ -101,6 +103,7 @@ class QuickMeter {
       losses_.push_back(Judge(info_.problem, logits, truth).loss);
       LossGradient(info_.problem, logits, truth, gradient);
     }
+    if (!AllFinite(logits)) losses_.back() = std::numeric_limits<double>::quiet_NaN();
     return AddTo(losses_.back(), losses_.back(), part_.tallies.data());
   }
 

@@ -7,7 +7,6 @@
 #include "base/digest.h"
 #include "base/remedy.h"
 #include "format/container_header.h"
-#include "format/resident_codec.h"
 #include "format/row_codec.h"
 #include "types/bits.h"
 #include "types/shard_id.h"
@@ -112,11 +111,19 @@ Result<LoadedRange> ContainerFile::ReadPart(const PartLocation& part, const std:
   return range;
 }
 
-Result<std::vector<uint8_t>> ContainerFile::ReadResident(ResidentKind kind, uint32_t layer) {
+Result<std::string> ContainerFile::ReadText(ResidentKind kind) {
+  const ResidentLocation& location = index_->Resident(kind);
+  const std::string what = ResidentName(kind, 0);
+  STI_ASSIGN_OR_RETURN(const LoadedRange range, ReadPart(location.part, what));
+  return UnpackText(location, range.Bytes(location.part), name() + ": " + what);
+}
+
+Status ContainerFile::VisitTensors(ResidentKind kind, uint32_t layer, const TensorVisit& visit) {
   const ResidentLocation& location = index_->Resident(kind, layer);
-  std::string what = ResidentName(kind, layer);
-  STI_ASSIGN_OR_RETURN(LoadedRange range, ReadPart(location.part, what));
-  return DecompressPart(location, range.Bytes(location.part), name() + ": " + what);
+  const std::string what = ResidentName(kind, layer);
+  STI_ASSIGN_OR_RETURN(const LoadedRange range, ReadPart(location.part, what));
+  return ReadTensors(location, index_->info.shape, range.Bytes(location.part), name() + ": " + what,
+                     visit);
 }
 
 Status ContainerFile::ForEachRow(const RowTable& table, const RowVisit& visit) {

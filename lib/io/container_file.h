@@ -12,6 +12,7 @@
 #include "base/aligned_buffer.h"
 #include "base/result.h"
 #include "format/container_index.h"
+#include "format/resident_codec.h"
 #include "io/block_reader.h"
 
 namespace sti {
@@ -53,8 +54,10 @@ class ContainerFile {
   Result<LoadedRange> ReadRange(uint64_t offset, uint64_t length);
   /// Reads a part and checks its checksum; `what` names it in the error.
   Result<LoadedRange> ReadPart(const PartLocation& part, const std::string& what);
-  /// Reads, checks and decompresses a resident part.
-  Result<std::vector<uint8_t>> ReadResident(ResidentKind kind, uint32_t layer = 0);
+  /// Reads, checks and unpacks the vocabulary or the merges.
+  Result<std::string> ReadText(ResidentKind kind);
+  /// Reads and checks another resident part, and visits the values of its tensors (ReadTensors).
+  [[nodiscard]] Status VisitTensors(ResidentKind kind, uint32_t layer, const TensorVisit& visit);
   /// Receives one row of a table, with its checksum behind it, and what checking it found.
   using RowVisit = std::function<Status(std::span<const uint8_t> row, const Status& checked)>;
   /// Visits all rows in order, reading 4 MiB at a time; ends at the first error of a read or of

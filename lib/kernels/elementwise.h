@@ -21,7 +21,7 @@ void Activate(Activation activation, float* x, size_t stride, uint32_t rows, uin
 void SoftmaxRow(float* x, uint32_t count, float scale);
 
 /// Sets out = norm(x + y) * weight + bias over `count` > 0 numbers, variance + eps under the root.
-/// `y` may be null; `out` may be x or y.
+/// `y` may be null; `out` may be x or y. Where the variance is not finite, no number of `out` is.
 void LayerNormRow(const float* x, const float* y, const float* weight, const float* bias,
                   uint32_t count, float eps, float* out);
 

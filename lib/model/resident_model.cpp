@@ -1,5 +1,7 @@
 #include "model/resident_model.h"
 
+#include <algorithm>
+#include <cstddef>
 #include <numeric>
 #include <utility>
 
@@ -11,43 +13,26 @@ namespace {
 
 using Tensors = std::vector<std::vector<float>>;
 
-/// A part as it was in front of compression, and what to call it.
-struct RawPart {
-  const ResidentLocation& location;
-  std::string name;
-  std::span<const uint8_t> stored;
-  std::vector<uint8_t> decompressed;  ///< empty where it is stored as it is
-
-  [[nodiscard]] std::span<const uint8_t> bytes() const {
-    return decompressed.empty() ? stored : std::span(decompressed);
-  }
-};
-
-Result<RawPart> RawPartOf(const ContainerIndex& index, ResidentKind kind, uint32_t layer,
-                          std::span<const uint8_t> stored, const std::string& file) {
-  RawPart part{index.Resident(kind, layer), file + ": " + ResidentName(kind, layer), stored, {}};
-  // As it lies: the head of a large model is worth not copying.
-  if (part.location.compression == Compression::kNone && stored.size() == part.location.raw_length)
-    return part;
-  STI_ASSIGN_OR_RETURN(part.decompressed, DecompressPart(part.location, stored, part.name));
-  return part;
-}
-
-std::vector<float> WidenTensor(std::span<const uint8_t> tensor, DataType type) {
-  std::vector<float> values(tensor.size() / BytesOf(type));
-  WidenWeights(tensor.data(), type, values.size(), values.data());
-  return values;
+// Widens the values from number `first` on to their places; the tensor gets its size with its
+// first.
+void Widen(std::span<const uint8_t> values, DataType type, uint64_t first, uint64_t size,
+           std::vector<float>* tensor) {
+  tensor->resize(size);
+  WidenWeights(values.data(), type, values.size() / BytesOf(type), tensor->data() + first);
 }
 
 Result<Tensors> WidenPart(const ContainerIndex& index, ResidentKind kind, uint32_t layer,
                           std::span<const uint8_t> stored, const std::string& file) {
-  STI_ASSIGN_OR_RETURN(const RawPart part, RawPartOf(index, kind, layer, stored, file));
-  STI_ASSIGN_OR_RETURN(const auto tensors,
-                       ResidentTensors(part.location, index.info.shape, part.bytes(), part.name));
-  Tensors widened;
-  widened.reserve(tensors.size());
-  for (const auto& tensor : tensors) widened.push_back(WidenTensor(tensor, part.location.type));
-  return widened;
+  const ResidentLocation& location = index.Resident(kind, layer);
+  const std::vector<uint64_t> sizes = ResidentTensorSizes(location.kind, index.info.shape);
+  Tensors tensors(sizes.size());
+  STI_RETURN_IF_ERROR(
+      ReadTensors(location, index.info.shape, stored, file + ": " + ResidentName(kind, layer),
+                  [&](size_t tensor, uint64_t first, std::span<const uint8_t> values) {
+                    Widen(values, location.type, first, sizes[tensor], &tensors[tensor]);
+                    return Status();
+                  }));
+  return tensors;
 }
 
 // In the order of ResidentTensorSizes.
@@ -103,16 +88,29 @@ Status ResidentModel::SetLayer(const ContainerIndex& index, uint32_t layer,
   return {};
 }
 
+// The pooler's weights stay as they are stored.
 Status ResidentModel::SetHead(const ContainerIndex& index, std::span<const uint8_t> stored,
                               const std::string& file) {
-  STI_ASSIGN_OR_RETURN(const RawPart part, RawPartOf(index, ResidentKind::kHead, 0, stored, file));
-  const DataType type = part.location.type;
-  STI_ASSIGN_OR_RETURN(const auto tensors,
-                       ResidentTensors(part.location, index.info.shape, part.bytes(), part.name));
-  head.pooler_weight = {type, {tensors[0].begin(), tensors[0].end()}};
-  head.pooler_bias = WidenTensor(tensors[1], type);
-  head.classifier_weight = WidenTensor(tensors[2], type);
-  head.classifier_bias = WidenTensor(tensors[3], type);
+  const ResidentLocation& location = index.Resident(ResidentKind::kHead);
+  const std::vector<uint64_t> sizes = ResidentTensorSizes(location.kind, index.info.shape);
+  const uint64_t width = sti::BytesOf(location.type);
+  HeadParameters read;
+  read.pooler_weight.type = location.type;
+  std::vector<float>* const widened[] = {nullptr, &read.pooler_bias, &read.classifier_weight,
+                                         &read.classifier_bias};
+  STI_RETURN_IF_ERROR(ReadTensors(
+      location, index.info.shape, stored, file + ": " + ResidentName(ResidentKind::kHead, 0),
+      [&](size_t tensor, uint64_t first, std::span<const uint8_t> values) {
+        if (widened[tensor] != nullptr) {
+          Widen(values, location.type, first, sizes[tensor], widened[tensor]);
+          return Status();
+        }
+        read.pooler_weight.bytes.resize(sizes[tensor] * width);
+        std::ranges::copy(
+            values, read.pooler_weight.bytes.begin() + static_cast<std::ptrdiff_t>(first * width));
+        return Status();
+      }));
+  head = std::move(read);
   return {};
 }
 

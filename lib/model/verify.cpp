@@ -6,10 +6,10 @@
 #include "base/aligned_buffer.h"
 #include "base/checked.h"
 #include "format/container_header.h"
-#include "format/resident_codec.h"
 #include "format/row_codec.h"
 #include "format/shard_codec.h"
 #include "types/bits.h"
+#include "types/finite.h"
 
 namespace sti {
 namespace {
@@ -50,22 +50,29 @@ class Verifier {
   Status CheckResident() {
     for (const ResidentLocation& location : index_.resident) {
       Count(location.part);
-      auto raw = file_.ReadResident(location.kind, location.layer);
-      Status status = raw.ok() ? Status() : Status(raw.error());
-      if (raw.ok() && !IsText(location.kind)) {
-        auto split = ResidentTensors(location, index_.info.shape, *raw, file_.name());
-        if (!split.ok()) status = split.error();
-      }
-      STI_RETURN_IF_ERROR(Note(status));
+      STI_RETURN_IF_ERROR(Note(CheckResident(location)));
     }
     return {};
+  }
+
+  // Whether texts make a tokenizer is for others to say.
+  Status CheckResident(const ResidentLocation& location) {
+    if (IsText(location.kind)) {
+      const auto text = file_.ReadText(location.kind);
+      return text.ok() ? Status() : Status(text.error());
+    }
+    return file_.VisitTensors(location.kind, location.layer,
+                              [](size_t, uint64_t, std::span<const uint8_t>) { return Status(); });
   }
 
   Status CheckRows(const RowTable& table) {
     uint64_t bytes = uint64_t{table.rows} * table.row_bytes;
     Count({table.offset, bytes, 0});
-    return file_.ForEachRow(
-        table, [&](std::span<const uint8_t>, const Status& checked) { return Note(checked); });
+    uint32_t number = 0;
+    return file_.ForEachRow(table, [&](std::span<const uint8_t> row, const Status& checked) {
+      const uint32_t here = number++;
+      return Note(checked.ok() ? CheckRowValues(table, here, row, file_.name()) : checked);
+    });
   }
 
   Status CheckShard(uint32_t layer, uint32_t slice) {
@@ -85,6 +92,11 @@ class Verifier {
       }
       loaded[part] = std::move(*range);
       bytes[part] = loaded[part].Bytes(location);
+    }
+    if (!AllFinite(index_.info.data_type, bytes[PartKind::kFull])) {
+      STI_RETURN_IF_ERROR(Note(DataError("a weight is not a finite number")
+                                   .At(ShardPartName({layer, slice}, PartKind::kFull))
+                                   .At(file_.name())));
     }
     if (!sound || bytes[PartKind::kBase].empty()) return {};
     uint32_t bits = kLeastBits;

@@ -16,8 +16,9 @@ struct VerifyReport {
   std::vector<Error> damaged;  ///< each names the part
 };
 
-/// Reads every byte of a container and checks every checksum, every outlier and its code, every
-/// embedding row and the zeros between parts. Damage is reported, not returned as an error.
+/// Reads every byte of a container and checks every checksum, every outlier and its code, that
+/// every number is finite, and the zeros between parts. Damage is reported, not returned as an
+/// error.
 Result<VerifyReport> VerifyContainer(ContainerFile& file, const ProgressSink& progress);
 
 }  // namespace sti

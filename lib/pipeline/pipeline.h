@@ -72,7 +72,7 @@ class Pipeline {
 
   /// Runs one pass of at most max_length() tokens in all. `output` and `report` are used again:
   /// once their vectors have grown, a run allocates nothing. After an error the next run starts
-  /// afresh.
+  /// afresh; one of Source::kInput is about this pass alone: a logit of it is not finite.
   [[nodiscard]] Status Run(const Pass& pass, const RunTerms& terms, PassOutput* output,
                            RunReport* report);
   /// Runs one sequence of token ids to its logits.

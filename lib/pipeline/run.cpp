@@ -5,6 +5,9 @@
 #include <string>
 #include <variant>
 
+#include "base/remedy.h"
+#include "types/finite.h"
+
 namespace sti {
 
 Run::Run(ContainerFile& file, const ResidentModel& resident, Transformer& transformer,
@@ -170,7 +173,10 @@ Status Run::Finish() {
   output_->values.resize(size_t{sequences} * shape.labels);
   transformer_.Head(batch(), hidden_.data(), resident_.head, output_->values.data());
   report_->head_us = Now() - begin;
-  return {};
+  if (AllFinite(output_->values)) return {};
+  return DataError("the model's numbers overflow for it, so that it has no label")
+      .In(Source::kInput)
+      .Fix(Remedy::kMakeModelAgain);
 }
 
 void Run::End(bool well) {

@@ -9,20 +9,19 @@ namespace sti {
 
 Result<TokenizerParts> ReadTokenizerParts(ContainerFile& file) {
   TokenizerParts parts;
-  STI_ASSIGN_OR_RETURN(parts.vocabulary, file.ReadResident(ResidentKind::kVocabulary));
+  STI_ASSIGN_OR_RETURN(parts.vocabulary, file.ReadText(ResidentKind::kVocabulary));
   if (file.index().info.tokenizer.kind == TokenizerKind::kByteBpe) {
-    STI_ASSIGN_OR_RETURN(parts.merges, file.ReadResident(ResidentKind::kMerges));
+    STI_ASSIGN_OR_RETURN(parts.merges, file.ReadText(ResidentKind::kMerges));
   }
   return parts;
 }
 
-Result<Tokenizer> MakeTokenizer(const TokenizerParts& parts, const ContainerIndex& index,
+Result<Tokenizer> MakeTokenizer(TokenizerParts parts, const ContainerIndex& index,
                                 const std::string& file) {
   const auto mended = [&](const Error& error) {
     return Error(error).At(file).Fix(Remedy::kUseOwnVocabulary);
   };
-  const auto& text = parts.vocabulary;
-  auto read = Vocabulary::FromText(std::string(text.begin(), text.end()));
+  auto read = Vocabulary::FromText(std::move(parts.vocabulary));
   if (!read.ok()) return mended(read.error());
   Vocabulary vocabulary = std::move(read).value();
   // Tables of embeddings may have rows to spare; an id must not lack its row.
@@ -32,16 +31,14 @@ Result<Tokenizer> MakeTokenizer(const TokenizerParts& parts, const ContainerInde
         .At(file)
         .Fix(Remedy::kMakeModelAgain);
   }
-  const auto* merges = reinterpret_cast<const char*>(parts.merges.data());
-  auto tokenizer =
-      Tokenizer::Create(std::move(vocabulary), {merges, parts.merges.size()}, index.info.tokenizer);
+  auto tokenizer = Tokenizer::Create(std::move(vocabulary), parts.merges, index.info.tokenizer);
   if (tokenizer.ok()) return tokenizer;
   return mended(tokenizer.error());
 }
 
 Result<Tokenizer> LoadTokenizer(ContainerFile& file) {
-  STI_ASSIGN_OR_RETURN(const TokenizerParts parts, ReadTokenizerParts(file));
-  return MakeTokenizer(parts, file.index(), file.name());
+  STI_ASSIGN_OR_RETURN(TokenizerParts parts, ReadTokenizerParts(file));
+  return MakeTokenizer(std::move(parts), file.index(), file.name());
 }
 
 uint64_t TokenizerBytes(const ContainerIndex& index) {

@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <string>
-#include <vector>
 
 #include "base/result.h"
 #include "format/container_index.h"
@@ -15,8 +14,8 @@ namespace sti {
 
 /// The text that a tokenizer is made from, as read.
 struct TokenizerParts {
-  std::vector<uint8_t> vocabulary;
-  std::vector<uint8_t> merges;  ///< byte-level BPE only
+  std::string vocabulary;
+  std::string merges;  ///< byte-level BPE only
 };
 
 /// Reads that text from the container.
@@ -24,7 +23,7 @@ Result<TokenizerParts> ReadTokenizerParts(ContainerFile& file);
 
 /// Makes the tokenizer; DataError naming `file` if its text is no vocabulary, or has more tokens
 /// than the model has embeddings.
-Result<Tokenizer> MakeTokenizer(const TokenizerParts& parts, const ContainerIndex& index,
+Result<Tokenizer> MakeTokenizer(TokenizerParts parts, const ContainerIndex& index,
                                 const std::string& file);
 
 /// Reads and makes the model's tokenizer.

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "api/shard_memory.h"
+#include "base/remedy.h"
 #include "model/memory.h"
 #include "pipeline/whole_plan.h"
 #include "support/expect.h"
@@ -145,10 +146,14 @@ TEST_F(SessionTest, OwnBytesBoundTheModelsMemory) {
   EXPECT_LE(session->pipeline().staging_bytes(), layer);
   EXPECT_EQ(Ask(*session, "a b").run.logits, Ask(*Open(plan), "a b").run.logits);
   // A plan that was made for this much keeps room for a layer, whatever this process holds.
-  const OwnMemory planned{.bytes = 1, .planned_for = true, .tokenizer_bytes = 0};
+  OwnMemory planned{.bytes = 1, .planned_for = before_shards + layer, .tokenizer_bytes = 0};
   const auto least = StagingBytes(file.index(), plan, planned);
   ASSERT_TRUE(Succeeded(least));
   EXPECT_GT(*least, 0U);
+  // But no room for a model that alone takes more, whatever its plan predicts.
+  planned.planned_for = before_shards - tokenizer->memory_bytes();
+  EXPECT_TRUE(FailedWith(StagingBytes(file.index(), plan, planned), ErrorKind::kInfeasible,
+                         "before its first shard", Remedy::kMoreMemory));
 }
 
 TEST_F(SessionTest, TellsWhereThePlanCountsOnAnotherMachine) {

@@ -89,3 +89,24 @@ answer() { sti-run model.sti --plan model.plan "$@"; }
   holds "$output" "[.ids[] | select(. == $separator)] == [$separator] and .ids[-1] == $separator"
   holds "$output" '.ids[0] as $first | [.ids[] | select(. == $first)] == [$first]'
 }
+
+# Finite weights, whose products are not: sti-shard takes them, and no input gets a label.
+@test "numbers that overflow are the error of their input, and the next one is read" {
+  cp -r "$repo/tests/data/distilbert-tiny" huge
+  chmod -R u+w huge
+  weights=huge/model.safetensors
+  end=$(($(stat -c %s $weights) - 8 - $(header_bytes $weights)))
+  for _ in {1..16}; do printf '\xff\xff\x7f\x7f' >>$weights; done
+  edit_header $weights ".[\"pre_classifier.bias\"] = {dtype: \"F32\", shape: [16], data_offsets: [$end, $((end + 64))]}"
+  poke $weights "$(tensor_offset $weights classifier.weight)" '\xff\x7b'
+  sti-shard -q huge -o huge.sti
+  works sti-inspect --verify huge.sti
+  run --separate-stderr sti-run -q huge.sti < <(printf 'play it\nset an alarm\n')
+  same "$status" 3
+  same "$stderr" ""
+  same "${#lines[@]}" 2
+  like "${lines[1]}" "! input: the model's numbers overflow for it, so that it has no label; run sti-shard again"
+  run --separate-stderr sti-run -q --json huge.sti "play it"
+  same "$status" 3
+  holds "$output" '.text == "play it" and (.error | startswith("input: ")) and (has("label") | not)'
+}

@@ -182,13 +182,38 @@ TEST(HostileResident, AVocabularyThatUnpacksToMoreThanItSays) {
   location.part.length = bomb.size();
   location.raw_length = 1000;
   const MemoryMeter meter;
-  EXPECT_TRUE(FailedWith(DecompressPart(location, bomb, "a.sti: vocabulary"), ErrorKind::kDamaged,
+  EXPECT_TRUE(FailedWith(UnpackText(location, bomb, "a.sti: vocabulary"), ErrorKind::kDamaged,
                          "a.sti: vocabulary: "));
   // A frame that does not say its size, or two frames of which the first says the right one.
   Bin two = Bomb(1000);
   two.insert(two.end(), bomb.begin(), bomb.end());
-  EXPECT_TRUE(FailedWith(DecompressPart(location, two, "a.sti: vocabulary"), ErrorKind::kDamaged,
-                         "does not decompress"));
+  EXPECT_TRUE(FailedWith(UnpackText(location, two, "a.sti: vocabulary"), ErrorKind::kDamaged,
+                         "bytes behind its frame"));
+  EXPECT_LT(meter.peak_bytes(), kMiB);
+}
+
+// The shape says how much the head takes, and so much it takes once: not a second time unpacked.
+TEST(HostileResident, AHeadIsNeverHeldBesideItsTensors) {
+  ModelShape shape;
+  shape.hidden = 1024;
+  shape.labels = 16384;
+  ResidentLocation location;
+  location.kind = ResidentKind::kHead;
+  location.compression = Compression::kZstd;
+  for (const uint64_t size : ResidentTensorSizes(location.kind, shape)) {
+    location.raw_length += size * sizeof(float);
+  }
+  ASSERT_GT(location.raw_length, 64 * kMiB);
+  const Bin bomb = Bomb(location.raw_length);
+  ASSERT_LT(bomb.size(), kMiB);
+  uint64_t bytes = 0;
+  const MemoryMeter meter;
+  EXPECT_TRUE(Succeeded(ReadTensors(location, shape, bomb, "a.sti: head parameters",
+                                    [&](size_t, uint64_t, std::span<const uint8_t> values) {
+                                      bytes += values.size();
+                                      return Status();
+                                    })));
+  EXPECT_EQ(bytes, location.raw_length);
   EXPECT_LT(meter.peak_bytes(), kMiB);
 }
 

@@ -85,6 +85,36 @@ TEST(RowCodec, RowsOfNothingAndOfExtremes) {
   for (const float value : Read(table, Stored(table, huge, 0))) EXPECT_TRUE(std::isfinite(value));
 }
 
+TEST(RowCodec, AStepIsAFiniteNumberOfAtLeastZero) {
+  const RowTable table = Table(4, RowCoding::kEightBit);
+  auto stored = Stored(table, {1, 2, 3, 4}, 5);
+  const auto set = [&](float step) {
+    StoreLittle<uint32_t>(&stored[4], std::bit_cast<uint32_t>(step));
+    SealRow(5, stored);
+  };
+  for (const float step : {0.0F, 1e-45F, 2.6e36F}) {
+    set(step);
+    EXPECT_TRUE(CheckRow(table, 5, stored, "a").ok()) << step;
+    EXPECT_TRUE(CheckRowValues(table, 5, stored, "a").ok()) << step;
+  }
+  for (const float step : {-1e-45F, -1.0F, NAN, INFINITY}) {
+    set(step);
+    EXPECT_TRUE(FailedWith(CheckRow(table, 5, stored, "a"), ErrorKind::kDamaged,
+                           "a: word embedding row 5 has an impossible step"));
+  }
+  set(2.7e36F);  // the middle of its last step overflows
+  EXPECT_TRUE(CheckRow(table, 5, stored, "a").ok());
+  EXPECT_TRUE(FailedWith(CheckRowValues(table, 5, stored, "a"), ErrorKind::kDamaged,
+                         "row 5 holds a number that is not finite"));
+}
+
+TEST(RowCodec, AnExactRowMayHoldWhatAVerifierFinds) {
+  const RowTable table = Table(4, RowCoding::kExact);
+  const auto stored = Stored(table, {1, 2, 3, INFINITY}, 5);
+  EXPECT_TRUE(CheckRow(table, 5, stored, "a").ok());
+  EXPECT_TRUE(FailedWith(CheckRowValues(table, 5, stored, "a"), ErrorKind::kDamaged, "not finite"));
+}
+
 TEST(RowCodec, AnotherRowsPlaceOrAChangedByteDoesNotPass) {
   for (const RowCoding coding : {RowCoding::kExact, RowCoding::kEightBit}) {
     const RowTable table = Table(16, coding);

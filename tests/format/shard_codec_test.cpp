@@ -4,6 +4,7 @@
 
 #include <array>
 #include <bit>
+#include <cmath>
 #include <cstring>
 
 #include "base/aligned_buffer.h"
@@ -172,6 +173,20 @@ TEST(ShardCodec, EveryWeightMayBeAnOutlier) {
     shard.AddOutlier(i, static_cast<float>(i) - 50);
   }
   shard.ExpectRoundTrip();
+}
+
+TEST(ShardCodec, OutliersAreFinite) {
+  for (const DataType type : {DataType::kF32, DataType::kF16, DataType::kBF16}) {
+    for (const float odd : {NAN, INFINITY, -INFINITY}) {
+      CodecShard shard(kLarge, type, 300);
+      shard.AddOutlier(kLarge.shard_weights() - 1, odd);
+      shard.Encode();
+      for (uint32_t bits = 2; bits <= 6; ++bits) {
+        EXPECT_TRUE(FailedWith(shard.View(bits), ErrorKind::kDamaged,
+                               "layer 1 slice 0: an outlier is not a finite number"));
+      }
+    }
+  }
 }
 
 TEST(ShardCodec, PlanesArePaddedToTheirAlignment) {

@@ -5,6 +5,7 @@
 #include "base/aligned_buffer.h"
 #include "base/digest.h"
 #include "base/little_endian.h"
+#include "base/utf8.h"
 #include "format/container_header.h"
 #include "format/container_index.h"
 #include "format/resident_codec.h"
@@ -37,22 +38,30 @@ AlignedBuffer Sealed(Input input) {
   return file;
 }
 
+void DecodeText(const ResidentLocation& location, Input stored) {
+  auto text = UnpackText(location, stored, "f");
+  if (!text.ok()) return RequireDataError(text.error());
+  Require(text->size() == location.raw_length, "a text is as long as the index says");
+  if (location.kind != ResidentKind::kVocabulary) return;
+  const auto vocabulary = Vocabulary::FromText(std::move(*text));
+  if (!vocabulary.ok()) RequireDataError(vocabulary.error());
+}
+
 void DecodeResident(const ContainerIndex& index, std::span<const uint8_t> file) {
   for (const ResidentLocation& location : index.resident) {
-    const auto raw =
-        DecompressPart(location, file.subspan(location.part.offset, location.part.length), "f");
-    if (!raw.ok()) {
-      RequireDataError(raw.error());
+    const auto stored = file.subspan(location.part.offset, location.part.length);
+    if (IsText(location.kind)) {
+      DecodeText(location, stored);
       continue;
     }
-    Require(raw->size() == location.raw_length, "a part has the length that the index says");
-    if (location.kind == ResidentKind::kVocabulary) {
-      const auto vocabulary = Vocabulary::FromText(std::string(raw->begin(), raw->end()));
-      if (!vocabulary.ok()) RequireDataError(vocabulary.error());
-      continue;
-    }
-    const auto tensors = ResidentTensors(location, index.info.shape, *raw, "f");
-    if (!tensors.ok()) RequireDataError(tensors.error());
+    uint64_t bytes = 0;
+    const Status read = ReadTensors(location, index.info.shape, stored, "f",
+                                    [&](size_t, uint64_t, std::span<const uint8_t> values) {
+                                      bytes += values.size();
+                                      return Status();
+                                    });
+    if (!read.ok()) RequireDataError(read.error());
+    Require(!read.ok() || bytes == location.raw_length, "a part is as long as the index says");
   }
 }
 
@@ -89,6 +98,10 @@ void Container(Input input) {
   if (!index.ok()) return RequireDataError(index.error());
   Require(CatalogOf(*index).read_bytes.size() == index->shards.size() * index->bits.size(),
           "the catalog has every shard");
+  for (const std::string& label : index->info.labels) {
+    Require(IsPrintable(label) && !label.empty(), "a label can be printed");
+  }
+  Require(IsPrintable(index->unicode), "so can the version of Unicode");
   Require(std::isfinite(ProgressiveBitsPerWeight(*index)), "bits a weight is a number");
   DecodeResident(*index, file.span());
   for (uint32_t layer = 0; layer < index->info.shape.layers; ++layer) {

@@ -59,9 +59,9 @@ TEST_F(ContainerFileTest, ReadsAndChecksEveryPart) {
   }
   std::string vocabulary;
   for (const std::string& token : TinyVocabulary()) vocabulary += token + "\n";
-  const auto stored = file->ReadResident(ResidentKind::kVocabulary);
+  const auto stored = file->ReadText(ResidentKind::kVocabulary);
   ASSERT_TRUE(Succeeded(stored));
-  EXPECT_EQ(std::string(stored->begin(), stored->end()), vocabulary);
+  EXPECT_EQ(*stored, vocabulary);
 }
 
 TEST_F(ContainerFileTest, EveryFlippedByteOfHeaderAndIndexIsFound) {
@@ -132,7 +132,7 @@ TEST_F(ContainerFileTest, AFlippedByteOfAPartIsFoundByItsName) {
   ASSERT_TRUE(DamageByte(path_, vocabulary.offset).ok());
   auto file = ContainerFile::Open(path_);
   ASSERT_TRUE(Succeeded(file));
-  EXPECT_TRUE(FailedWith(file->ReadResident(ResidentKind::kVocabulary), ErrorKind::kDamaged,
+  EXPECT_TRUE(FailedWith(file->ReadText(ResidentKind::kVocabulary), ErrorKind::kDamaged,
                          "vocabulary is damaged"));
 }
 

@@ -76,17 +76,17 @@ TEST_F(TornContainerTest, APartTornTwiceIsDamagedUntilItIsReadWhole) {
 }
 
 TEST_F(TornContainerTest, AResidentPartTornOnceHeals) {
-  const auto whole = Open({})->ReadResident(ResidentKind::kVocabulary);
+  const auto whole = Open({})->ReadText(ResidentKind::kVocabulary);
   ASSERT_TRUE(Succeeded(whole));
   const PartLocation& part = index_.Resident(ResidentKind::kVocabulary).part;
   auto file = Open({});
   reader_->Inject(Torn(part.offset, 1));
-  const auto healed = file->ReadResident(ResidentKind::kVocabulary);
+  const auto healed = file->ReadText(ResidentKind::kVocabulary);
   ASSERT_TRUE(Succeeded(healed));
   EXPECT_EQ(reader_->injected(), 1U);
   EXPECT_EQ(*healed, *whole);
   reader_->Inject(Torn(part.offset, Fault::kAlways));
-  EXPECT_TRUE(FailedWith(file->ReadResident(ResidentKind::kVocabulary), ErrorKind::kDamaged,
+  EXPECT_TRUE(FailedWith(file->ReadText(ResidentKind::kVocabulary), ErrorKind::kDamaged,
                          "vocabulary is damaged"));
 }
 

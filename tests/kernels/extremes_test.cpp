@@ -126,6 +126,15 @@ TEST(Extremes, LayerNormOfARowWithNanOrInfinityIsNan) {
   }
 }
 
+// Finite numbers whose squares are not: their variance would scale each of them to 0.
+TEST(Extremes, LayerNormOfARowWhoseVarianceOverflowsIsNan) {
+  for (const float huge : {1e20f, -3e38f, kMax}) {
+    ForEachPlace(1.5f, huge, [](std::vector<float>& row, uint32_t) {
+      if (row.size() > 1) ExpectAllNan(Normalised(row));
+    });
+  }
+}
+
 TEST(Extremes, LayerNormOfTinyNumbers) {
   ForEachPlace(0, 1e-40f, [](std::vector<float>& row, uint32_t) {
     for (const float x : Normalised(row)) EXPECT_NEAR(x, 1, 1e-6);  // eps outweighs them

@@ -1,9 +1,14 @@
 #include "model/resident_model.h"
 
 #include <gtest/gtest.h>
+#include <zstd.h>
 
+#include <vector>
+
+#include "format/resident_codec.h"
 #include "model/memory.h"
 #include "support/expect.h"
+#include "support/memory_meter.h"
 #include "support/temp_folder.h"
 #include "support/test_container.h"
 
@@ -14,6 +19,31 @@ std::vector<float> Values(const TensorView& tensor) {
   std::vector<float> values;
   for (uint64_t i = 0; i < tensor.count(); ++i) values.push_back(LoadElement(tensor, i));
   return values;
+}
+
+// A forged head that unpacks to 72 MiB from a few kilobytes: its shape says so, and it is held
+// once.
+TEST(ResidentModel, AHeadIsUnpackedIntoWhatBecomesOfIt) {
+  ContainerIndex index;
+  index.info.shape.hidden = 1536;
+  index.info.shape.labels = 10000;
+  index.resident.resize(ResidentKinds(index.info).size());
+  ResidentLocation& head = index.resident[ResidentPlace(index.info, ResidentKind::kHead)];
+  head.kind = ResidentKind::kHead;
+  head.compression = Compression::kZstd;
+  for (const uint64_t size : ResidentTensorSizes(head.kind, index.info.shape)) {
+    head.raw_length += size * sizeof(float);
+  }
+  const std::vector<uint8_t> zeros(head.raw_length, 0);
+  std::vector<uint8_t> stored(ZSTD_compressBound(zeros.size()));
+  stored.resize(ZSTD_compress(stored.data(), stored.size(), zeros.data(), zeros.size(), 1));
+  ASSERT_LT(stored.size(), 100000U);
+  const MemoryMeter meter;
+  ResidentModel model;
+  ASSERT_TRUE(Succeeded(model.SetHead(index, stored, "a.sti")));
+  const uint64_t held = ResidentModel::BytesFor(head, index.info.shape);
+  EXPECT_EQ(model.bytes(), held);
+  EXPECT_LT(meter.peak_bytes(), held + (uint64_t{1} << 20));
 }
 
 TEST(ResidentModel, EqualsTheSourceTensors) {

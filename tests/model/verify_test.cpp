@@ -2,104 +2,132 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <fstream>
+#include <bit>
+#include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
 
-#include "base/digest.h"
+#include "base/checked.h"
 #include "base/little_endian.h"
-#include "format/container_header.h"
 #include "support/expect.h"
-#include "support/temp_folder.h"
-#include "support/test_container.h"
+#include "support/forged_container.h"
 
 namespace sti {
 namespace {
 
-using Bin = std::vector<uint8_t>;
+std::vector<std::string> DamageOf(ForgedContainer& forged) {
+  auto file = forged.Open();
+  EXPECT_TRUE(Succeeded(file));
+  if (!file.ok()) return {};
+  const auto report = VerifyContainer(*file, {});
+  EXPECT_TRUE(Succeeded(report));
+  std::vector<std::string> lines;
+  if (!report.ok()) return lines;
+  for (const Error& damage : report->damaged) lines.push_back(damage.Message());
+  return lines;
+}
 
-/// A container whose shards are changed with all checksums right again, as by another writer.
-class Forgery {
+/// Expects that this and nothing else is found.
+void ExpectFound(ForgedContainer& forged, const std::string& line) {
+  EXPECT_EQ(DamageOf(forged), std::vector<std::string>{line});
+}
+
+/// The codes of layer 0 slice 0, whose outliers are one block.
+class Codes {
  public:
-  Forgery() {
-    auto report = WriteTinyContainer(path_);
-    EXPECT_TRUE(Succeeded(report));
-    if (!report.ok()) return;
-    index_ = report->index;
-    bytes_ = FileBytes(path_);
-  }
+  explicit Codes(ForgedContainer& forged) : forged_(forged) {}
 
-  /// Stream index of the first outlier of layer 0 slice 0, whose outliers are one block.
-  [[nodiscard]] uint32_t FirstOutlier() const {
+  /// Stream index of the first outlier.
+  [[nodiscard]] uint32_t FirstOutlier() {
     constexpr uint64_t kLows = 16;
-    return LoadLittle<uint16_t>(&bytes_[Part(PartKind::kBase).offset + kLows]);
+    return LoadLittle<uint16_t>(&Bytes(PartKind::kBase)[kLows]);
   }
   /// Gives a weight's code the bit of plane `plane`, 1 being the most significant.
-  void SetCodeBit(uint32_t weight, uint32_t plane) {
-    const uint64_t plane_bytes = Part(PartKind::kPlane3).length;
-    const PartKind part = plane <= 2 ? PartKind::kBase : PartAt(plane);
-    const uint64_t base = Part(PartKind::kBase).length - (3 - plane) * plane_bytes;
-    const uint64_t at = Part(part).offset + (plane <= 2 ? base : 0) + weight / 8;
-    bytes_[at] |= static_cast<uint8_t>(1U << weight % 8);
-    Seal(part);
-  }
-  [[nodiscard]] std::vector<std::string> Damage() const {
-    std::ofstream(path_, std::ios::binary)
-        .write(reinterpret_cast<const char*>(bytes_.data()),
-               static_cast<std::streamsize>(bytes_.size()));
-    auto file = ContainerFile::Open(path_);
-    EXPECT_TRUE(Succeeded(file));
-    if (!file.ok()) return {};
-    const auto report = VerifyContainer(*file, {});
-    EXPECT_TRUE(Succeeded(report));
-    std::vector<std::string> lines;
-    if (!report.ok()) return lines;
-    for (const Error& damage : report->damaged) lines.push_back(damage.Message());
-    return lines;
+  void SetBit(uint32_t weight, uint32_t plane) {
+    const auto bytes = Bytes(plane <= 2 ? PartKind::kBase : PartAt(plane));
+    const uint64_t plane_bytes = Bytes(PartKind::kPlane3).size();
+    const uint64_t begin = plane <= 2 ? bytes.size() - (3 - plane) * plane_bytes : 0;
+    bytes[begin + weight / 8] |= static_cast<uint8_t>(1U << weight % 8);
   }
 
  private:
-  [[nodiscard]] const PartLocation& Part(PartKind part) const {
-    return index_.shard({0, 0}).parts[part];
-  }
-  void Seal(PartKind part) {
-    auto header = ParseContainerHeader(bytes_, bytes_.size(), path_);
-    ASSERT_TRUE(Succeeded(header));
-    Bin old(sizeof(uint64_t));
-    StoreLittle<uint64_t>(old.data(), Part(part).checksum);
-    const auto index = std::span(bytes_).subspan(header->index_offset, header->index_bytes);
-    const auto at = std::search(index.begin(), index.end(), old.begin(), old.end());
-    ASSERT_NE(at, index.end());
-    const auto stored = std::span(bytes_).subspan(Part(part).offset, Part(part).length);
-    StoreLittle<uint64_t>(&*at, Checksum(stored));
-    header->index_checksum = Checksum(index);
-    const auto encoded = EncodeContainerHeader(*header);
-    std::copy(encoded.begin(), encoded.end(), bytes_.begin());
+  [[nodiscard]] std::span<uint8_t> Bytes(PartKind part) {
+    return forged_.Part(forged_.index().shard({0, 0}).parts[part]);
   }
 
-  TempFolder folder_;
-  std::string path_ = folder_.File("a.sti");
-  ContainerIndex index_;
-  Bin bytes_;
+  ForgedContainer& forged_;
 };
 
-TEST(Verify, FindsNothingInAWholeContainer) { EXPECT_TRUE(Forgery().Damage().empty()); }
+TEST(Verify, FindsNothingInAWholeContainer) {
+  ForgedContainer forged;
+  EXPECT_TRUE(DamageOf(forged).empty());
+}
 
 TEST(Verify, AWeightsCodeMayBeAny) {
-  Forgery forgery;
-  ASSERT_NE(forgery.FirstOutlier(), 0U) << "weight 0 is no outlier here";
-  forgery.SetCodeBit(0, 6);
-  EXPECT_TRUE(forgery.Damage().empty());
+  ForgedContainer forged;
+  Codes codes(forged);
+  ASSERT_NE(codes.FirstOutlier(), 0U) << "weight 0 is no outlier here";
+  codes.SetBit(0, 6);
+  EXPECT_TRUE(DamageOf(forged).empty());
 }
 
 TEST(Verify, AnOutliersCodeIsZero) {
   for (uint32_t plane = 1; plane <= 6; ++plane) {
-    Forgery forgery;
-    forgery.SetCodeBit(forgery.FirstOutlier(), plane);
-    const auto damage = forgery.Damage();
-    ASSERT_EQ(damage.size(), 1U) << "plane " << plane;
-    EXPECT_NE(damage[0].find("a.sti: layer 0 slice 0 base: an outlier's code is not 0"),
-              std::string::npos)
-        << damage[0];
+    ForgedContainer forged;
+    Codes codes(forged);
+    codes.SetBit(codes.FirstOutlier(), plane);
+    ExpectFound(forged, "a.sti: layer 0 slice 0 base: an outlier's code is not 0");
+  }
+}
+
+/// Infinity as the last of a list of 16-bit numbers that ends at `end`.
+void Spoil(std::span<uint8_t> bytes, size_t end) { StoreLittle<uint16_t>(&bytes[end - 2], 0x7C00); }
+
+TEST(Verify, FindsNumbersThatAreNotFinite) {
+  {
+    ForgedContainer forged;
+    const auto base = forged.Part(forged.index().shard({1, 1}).parts[PartKind::kBase]);
+    const uint64_t count = LoadLittle<uint32_t>(base.data());
+    ASSERT_GT(count, 0U);
+    Spoil(base, RoundUp(16 + 2 * count, 4) + 2 * count);
+    ExpectFound(forged, "a.sti: layer 1 slice 1 base: an outlier is not a finite number");
+  }
+  {
+    ForgedContainer forged;
+    const auto full = forged.Part(forged.index().shard({0, 1}).parts[PartKind::kFull]);
+    Spoil(full, full.size());
+    ExpectFound(forged, "a.sti: layer 0 slice 1 full fidelity: a weight is not a finite number");
+  }
+  for (const auto& [kind, name] : {std::pair(ResidentKind::kEmbedding, "embedding parameters"),
+                                   std::pair(ResidentKind::kLayer, "layer 0 parameters"),
+                                   std::pair(ResidentKind::kHead, "head parameters")}) {
+    ForgedContainer forged;
+    const ResidentLocation& location = forged.index().Resident(kind);
+    ASSERT_EQ(location.compression, Compression::kNone);
+    Spoil(forged.Part(location.part), location.part.length);
+    ExpectFound(forged, std::string("a.sti: ") + name + ": holds a number that is not finite");
+  }
+  {
+    ForgedContainer forged;
+    const RowTable& rows = forged.index().positions;
+    Spoil(forged.Row(rows, 3), rows.row_bytes - 4);
+    ExpectFound(forged, "a.sti: position embedding row 3 holds a number that is not finite");
+  }
+}
+
+// The last is finite, and its largest value is not.
+TEST(Verify, FindsImpossibleStepsOfRows) {
+  ShardOptions coded;
+  coded.rows = RowCoding::kEightBit;
+  for (const auto& [step, problem] :
+       {std::pair(-1.0F, "has an impossible step"), std::pair(NAN, "has an impossible step"),
+        std::pair(INFINITY, "has an impossible step"),
+        std::pair(3e38F, "holds a number that is not finite")}) {
+    ForgedContainer forged({}, coded);
+    const RowTable& rows = forged.index().words;
+    StoreLittle<uint32_t>(&forged.Row(rows, 5)[rows.columns], std::bit_cast<uint32_t>(step));
+    ExpectFound(forged, std::string("a.sti: word embedding row 5 ") + problem);
   }
 }
 

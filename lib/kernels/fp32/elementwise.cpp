@@ -168,7 +168,9 @@ void LayerNormRowOn(const float* x, const float* y, const float* weight, const f
     return hn::MulAdd(centred, centred, sum);
   });
   const V variance = hn::Mul(hn::SumOfLanes(kTag, squares), one_over);
-  const V scale = hn::Div(hn::Set(kTag, 1.0f), hn::Sqrt(hn::Add(variance, hn::Set(kTag, eps))));
+  const V inverse = hn::Div(hn::Set(kTag, 1.0f), hn::Sqrt(hn::Add(variance, hn::Set(kTag, eps))));
+  // A variance that overflows would scale by 0, and leave the bias as if it were an answer.
+  const V scale = hn::MulAdd(variance, hn::Zero(kTag), inverse);
   for (size_t i = 0; i < count; i += lanes) {
     const bool full = i < whole;
     const size_t part = count - i;

@@ -1,0 +1,19 @@
+// Whether stored numbers are finite. A file may hold NaN or infinity by damage that no checksum
+// finds, or because somebody put it there; one such number makes the answer to every input nothing.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "types/model_info.h"
+
+namespace sti {
+
+/// Returns whether all of `values` are finite: stored numbers of a type, little endian, of any
+/// alignment, whole ones only.
+bool AllFinite(DataType type, std::span<const uint8_t> values);
+
+/// Returns whether all of `numbers` are finite.
+bool AllFinite(std::span<const float> numbers);
+
+}  // namespace sti
