@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "api/verify_model.h"
+#include "base/json_parse.h"
 #include "base/remedy.h"
 #include "common/files.h"
 #include "common/json.h"
@@ -112,20 +113,28 @@ bool StartsWith(const std::string& text, std::string_view prefix) {
   return text.compare(0, prefix.size(), prefix) == 0;
 }
 
+enum class JsonKind : uint8_t { kProfile, kImportance, kPlan };
+
 // A JSON spelling is known by a field that only one of the three has.
-Result<int> InspectJson(const Tool& tool, const InspectOptions& options,
-                        const std::string& content) {
-  Json json = Json::parse(content, nullptr, false);
-  if (json.is_discarded()) {
-    return ForeignError("neither a file of these tools nor JSON").At(options.file);
-  }
-  if (json.contains("compute")) {
-    return PrintSmall<DeviceProfile>(tool, options, ReadProfile(options.file), "profile",
-                                     ProfileToJson, ProfileText);
-  }
-  if (json.contains("scores")) {
-    return PrintSmall<Importance>(tool, options, ReadImportance(options.file), "importance",
-                                  ImportanceToJson, HeatMap);
+Result<JsonKind> KindOfJson(const std::string& path) {
+  STI_ASSIGN_OR_RETURN(const std::string content, ReadInput(path));
+  const auto json = ParseJson(content);
+  if (!json.ok()) return Error(json.error()).At(path).Fix(Remedy::kCorrectFile);
+  if (json->contains("compute")) return JsonKind::kProfile;
+  return json->contains("scores") ? JsonKind::kImportance : JsonKind::kPlan;
+}
+
+Result<int> InspectJson(const Tool& tool, const InspectOptions& options) {
+  STI_ASSIGN_OR_RETURN(const JsonKind kind, KindOfJson(options.file));
+  switch (kind) {
+    case JsonKind::kProfile:
+      return PrintSmall<DeviceProfile>(tool, options, ReadProfile(options.file), "profile",
+                                       ProfileToJson, ProfileText);
+    case JsonKind::kImportance:
+      return PrintSmall<Importance>(tool, options, ReadImportance(options.file), "importance",
+                                    ImportanceToJson, HeatMap);
+    case JsonKind::kPlan:
+      break;
   }
   return PrintSmall<Plan>(tool, options, ReadPlan(options.file), "plan", PlanToJson, DescribePlan);
 }
@@ -161,10 +170,8 @@ Result<int> Run(const Tool& tool, const InspectOptions& options) {
     return PrintSmall<Importance>(tool, options, ReadImportance(options.file), "importance",
                                   ImportanceToJson, HeatMap);
   }
-  if (LooksLikeJson({reinterpret_cast<const uint8_t*>(magic.data()), magic.size()})) {
-    STI_ASSIGN_OR_RETURN(std::string content, ReadInput(options.file));
-    return InspectJson(tool, options, content);
-  }
+  if (LooksLikeJson({reinterpret_cast<const uint8_t*>(magic.data()), magic.size()}))
+    return InspectJson(tool, options);
   return InspectContainer(tool, options);
 }
 

@@ -4,7 +4,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "base/json_depth.h"
+#include "base/json_parse.h"
 #include "base/remedy.h"
 #include "format/framed_file.h"
 
@@ -222,12 +222,9 @@ void JsonFields::Within(const char* key, Need need, const std::function<void(Jso
 Result<Json> ParseJsonObject(std::span<const uint8_t> file, const std::string& name) {
   if (file.size() > kMaxSmallFileBytes)
     return ForeignError("larger than 64 MiB; this is not such a file, give another").At(name);
-  if (JsonIsTooDeep({reinterpret_cast<const char*>(file.data()), file.size()}))
-    return DataError("JSON nested too deep").At(name).Fix(Remedy::kCorrectFile);
-  Json value = Json::parse(file.begin(), file.end(), nullptr, false);
-  if (value.is_discarded())
-    return DataError("not well-formed JSON").At(name).Fix(Remedy::kCorrectFile);
-  if (!value.is_object()) return DataError("not a JSON object").At(name).Fix(Remedy::kCorrectFile);
+  auto value = ParseJson({reinterpret_cast<const char*>(file.data()), file.size()});
+  if (!value.ok()) return Error(value.error()).At(name).Fix(Remedy::kCorrectFile);
+  if (!value->is_object()) return DataError("not a JSON object").At(name).Fix(Remedy::kCorrectFile);
   return value;
 }
 

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <system_error>
 
-#include "base/json_depth.h"
+#include "base/json_parse.h"
 
 namespace sti {
 namespace {
@@ -42,9 +42,9 @@ Result<std::string> ReadSmallFile(const std::string& path, uint64_t max_bytes) {
 
 Result<Json> ReadJsonFile(const std::string& path) {
   STI_ASSIGN_OR_RETURN(const std::string text, ReadSmallFile(path, kMaxJsonBytes));
-  if (JsonIsTooDeep(text)) return DataError("JSON nested too deep; get a sound copy").At(path);
-  Json json = Json::parse(text, nullptr, false);
-  if (!json.is_object()) return DataError("not a JSON object; get a sound copy").At(path);
+  auto json = ParseJson(text);
+  if (!json.ok()) return DataError(json.error().what + "; get a sound copy").At(path);
+  if (!json->is_object()) return DataError("not a JSON object; get a sound copy").At(path);
   return json;
 }
 

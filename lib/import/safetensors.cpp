@@ -16,7 +16,7 @@
 #include <utility>
 
 #include "base/checked.h"
-#include "base/json_depth.h"
+#include "base/json_parse.h"
 #include "types/load_value.h"
 
 namespace sti {
@@ -199,12 +199,9 @@ Status SafetensorsFile::ReadHeader() {
   }
   const auto text = file_.subspan(kLengthBytes, length);
   data_ = file_.subspan(kLengthBytes + length);
-  if (JsonIsTooDeep({reinterpret_cast<const char*>(text.data()), text.size()})) {
-    return header.Bad("the header is JSON nested too deep");
-  }
-  const Json json = Json::parse(text.begin(), text.end(), nullptr, false);
-  if (json.is_discarded()) return header.Bad("the header is not JSON");
-  return header.Read(json);
+  const auto json = ParseJson({reinterpret_cast<const char*>(text.data()), text.size()});
+  if (!json.ok()) return header.Bad("the header is " + json.error().what);
+  return header.Read(*json);
 }
 
 SafetensorsFile::SafetensorsFile(SafetensorsFile&& other) noexcept

@@ -7,7 +7,9 @@
 #include <numeric>
 
 #include "base/aligned_buffer.h"
+#include "base/json_parse.h"
 #include "base/little_endian.h"
+#include "base/remedy.h"
 #include "container_generated.h"
 #include "format/container_header.h"
 #include "format/container_index.h"
@@ -306,6 +308,17 @@ std::string Nested(const std::string& key, size_t depth) {
 
 std::span<const uint8_t> AsBytes(const std::string& text) {
   return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
+}
+
+// Lists without end in a plan: 8 MiB of text that would take 300.
+TEST(HostileJson, ValuesWithoutEnd) {
+  std::string plan = "{\"layers\":[[]";
+  while (plan.size() < 8 * kMiB) plan += ",[]";
+  plan += "]}";
+  const MemoryMeter meter;
+  EXPECT_TRUE(FailedWith(ParsePlan(AsBytes(plan), "a"), ErrorKind::kDamaged,
+                         "a: JSON whose values take too much memory", Remedy::kCorrectFile));
+  EXPECT_LT(meter.peak_bytes(), kMaxJsonMemory + kMiB);
 }
 
 TEST(HostileJson, NestedAHundredThousandDeep) {

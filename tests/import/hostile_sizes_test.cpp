@@ -61,7 +61,7 @@ TEST_F(Hostile, SafetensorsEntries) {
   refuse(header("[9223372036854775808,2]", "[0,16]"), "overflows");
   refuse(header("[4294967296,4294967296]", "[0,16]"), "overflows");
   refuse(header("[18446744073709551616]", "[0,16]"), "no usable shape");
-  refuse(header("[1e999]", "[0,16]"), "not JSON");
+  refuse(header("[1e999]", "[0,16]"), "not well-formed JSON");
   refuse(header("[1,1,1,1,1,1,1,1,4]", "[0,16]"), "no usable shape");
 }
 

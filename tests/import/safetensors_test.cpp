@@ -91,7 +91,7 @@ TEST_F(Safetensors, RefusesBrokenFiles) {
   FailureOfBytes(std::string(8, '\xFF'));
   FailureOfBytes(std::string("\0\0\0\0\0\0\0\x10{}", 10));  // the length, big endian
   FailureOfBytes(SafetensorsBytes("{}", "").substr(0, 9));
-  EXPECT_TRUE(Contains(FailureOf("{"), "not JSON"));
+  EXPECT_TRUE(Contains(FailureOf("{"), "not well-formed JSON"));
   EXPECT_TRUE(Contains(FailureOf("[]"), "not a JSON object"));
   FailureOf("");
   FailureOf("\xFF\xFE");

@@ -1,0 +1,101 @@
+#include "base/json_parse.h"
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/json_depth.h"
+
+namespace sti {
+namespace {
+
+using Json = nlohmann::json;
+
+// What values take beside their own characters, with what an allocation costs: at least what a
+// 64-bit libstdc++ needs.
+constexpr uint64_t kItemBytes = 3 * sizeof(Json);  // a list that grows has old and new places
+constexpr uint64_t kContainerBytes = 80;           // an empty object or list
+constexpr uint64_t kStringBytes = 64;
+constexpr uint64_t kMemberBytes = 128;  // a node of an object's tree, and its key
+
+// Takes the parser's events, and puts values together while there is memory for them.
+class Builder {
+ public:
+  explicit Builder(uint64_t memory) : left_(memory) {}
+
+  [[nodiscard]] const char* fault() const { return fault_; }
+  Json TakeRoot() { return std::move(root_); }
+
+  bool null() { return Add(nullptr) != nullptr; }
+  bool boolean(bool value) { return Add(value) != nullptr; }
+  bool number_integer(int64_t value) { return Add(value) != nullptr; }
+  bool number_unsigned(uint64_t value) { return Add(value) != nullptr; }
+  bool number_float(double value, const std::string& /*text*/) { return Add(value) != nullptr; }
+  bool string(std::string& value) {
+    return Take(kStringBytes + value.size()) && Add(std::move(value)) != nullptr;
+  }
+  bool binary(Json::binary_t& /*value*/) { return false; }  // JSON has none
+  bool start_object(size_t /*size*/) { return Open(Json::object()); }
+  bool start_array(size_t /*size*/) { return Open(Json::array()); }
+  bool end_object() { return Close(); }
+  bool end_array() { return Close(); }
+  bool key(std::string& name) {
+    if (!Take(kMemberBytes + name.size())) return false;
+    member_ = &(*open_.back())[std::move(name)];
+    return true;
+  }
+  bool parse_error(size_t /*at*/, const std::string& /*last*/, const Json::exception& /*error*/) {
+    return false;
+  }
+
+ private:
+  bool Take(uint64_t bytes) {
+    if (bytes > left_) {
+      fault_ = "JSON whose values take too much memory";
+      return false;
+    }
+    left_ -= bytes;
+    return true;
+  }
+
+  // Puts a value where it belongs; of equal names the last counts. Null if there is no memory.
+  Json* Add(Json value) {
+    if (!Take(kItemBytes)) return nullptr;
+    if (open_.empty()) return &(root_ = std::move(value));
+    if (open_.back()->is_object()) return &(*member_ = std::move(value));
+    return &open_.back()->emplace_back(std::move(value));
+  }
+
+  bool Open(Json empty) {
+    if (open_.size() == kMaxJsonDepth) {
+      fault_ = "JSON nested too deep";
+      return false;
+    }
+    if (!Take(kContainerBytes)) return false;
+    Json* const added = Add(std::move(empty));
+    if (added != nullptr) open_.push_back(added);
+    return added != nullptr;
+  }
+
+  bool Close() {
+    open_.pop_back();
+    return true;
+  }
+
+  uint64_t left_;
+  const char* fault_ = "not well-formed JSON";
+  Json root_;
+  std::vector<Json*> open_;  ///< objects and lists around the next value
+  Json* member_ = nullptr;   ///< of the innermost object
+};
+
+}  // namespace
+
+Result<Json> ParseJson(std::string_view text, uint64_t memory) {
+  Builder builder(memory);
+  if (!Json::sax_parse(text.begin(), text.end(), &builder)) return DataError(builder.fault());
+  return builder.TakeRoot();
+}
+
+}  // namespace sti

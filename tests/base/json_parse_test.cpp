@@ -1,0 +1,78 @@
+#include "base/json_parse.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "support/expect.h"
+#include "support/memory_meter.h"
+
+namespace sti {
+namespace {
+
+using Json = nlohmann::json;
+
+TEST(ParseJson, GivesWhatTheTextSays) {
+  for (const char* text :
+       {"null", "true", "-1", "18446744073709551615", "1.5e3", "\"caf\\u00e9 \xC3\xA9\"", "[]",
+        "{}", R"({"a": [1, [], {"b": {"c": null}}, "x"], "d": {"e": [[[2]]]}, "f": -0.0})",
+        R"([{"a": 1}, [[]], [{}], {"b": [3, 4]}])", R"({"a": 1, "b": 2, "a": 3})"}) {
+    const auto parsed = ParseJson(text);
+    ASSERT_TRUE(Succeeded(parsed));
+    EXPECT_EQ(*parsed, Json::parse(text)) << text;
+    EXPECT_EQ(parsed->dump(), Json::parse(text).dump());
+  }
+}
+
+TEST(ParseJson, RefusesWhatIsNotWellFormed) {
+  for (const char* text : {"", "{", "[1,]", "{\"a\"}", "{\"a\":1}x", "nul", "1e999", "\"\xFF\"",
+                           "\"a\nb\"", "]", "{1:2}"}) {
+    EXPECT_TRUE(FailedWith(ParseJson(text), ErrorKind::kDamaged, "not well-formed JSON")) << text;
+  }
+}
+
+TEST(ParseJson, NestsAsDeepAsIsAllowed) {
+  const auto nested = [](size_t depth) {
+    return std::string(depth, '[') + std::string(depth, ']');
+  };
+  EXPECT_TRUE(Succeeded(ParseJson(nested(64))));
+  EXPECT_TRUE(FailedWith(ParseJson(nested(65)), ErrorKind::kDamaged, "nested too deep"));
+  EXPECT_TRUE(FailedWith(ParseJson(std::string(1000000, '[')), ErrorKind::kDamaged, "too deep"));
+  EXPECT_TRUE(Succeeded(ParseJson("[\"" + std::string(100, '[') + "\"]")));
+}
+
+/// A list of so many items.
+std::string ListOf(const std::string& item, size_t count) {
+  std::string text = "[" + item;
+  for (size_t i = 1; i < count; ++i) text += "," + item;
+  return text + "]";
+}
+
+// What most memory is needed for, beside its text.
+TEST(ParseJson, TakesNoMoreMemoryThanItMay) {
+  constexpr uint64_t kMemory = uint64_t{1} << 20;
+  constexpr uint64_t kOther = uint64_t{32} << 10;
+  std::string members = "{\"0\":0";
+  for (int i = 1; i < 100000; ++i) members += ",\"" + std::to_string(i) + "\":0";
+  members += "}";
+  const std::string texts[] = {ListOf("0", 100000),
+                               ListOf("[]", 100000),
+                               ListOf("{}", 100000),
+                               ListOf("\"\"", 100000),
+                               ListOf("\"0123456789abcdef\"", 100000),
+                               ListOf("{\"a\":0}", 100000),
+                               ListOf("[[[[0]]]]", 100000),
+                               ListOf("{\"0123456789abcdef\":[{}]}", 100000),
+                               members};
+  for (const std::string& text : texts) {
+    const MemoryMeter meter;
+    EXPECT_TRUE(FailedWith(ParseJson(text, kMemory), ErrorKind::kDamaged, "too much memory"))
+        << text.substr(0, 40);
+    EXPECT_LT(meter.peak_bytes(), kMemory + kOther) << text.substr(0, 40);
+    EXPECT_TRUE(Succeeded(ParseJson(text)));
+  }
+}
+
+}  // namespace
+}  // namespace sti
