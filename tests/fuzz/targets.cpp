@@ -11,6 +11,7 @@ std::span<const Target> Targets() {
   static constexpr Target kTargets[] = {
       {"container", Container},
       {"verify", Verify},
+      {"index", Index},
       {"importance", Importance},
       {"importance_part", ImportancePart},
       {"profile", Profile},

@@ -17,6 +17,7 @@ using Input = std::span<const uint8_t>;
 
 void Container(Input input);   ///< header, index, parts
 void Verify(Input input);      ///< a container as a file, read whole
+void Index(Input input);       ///< edits of a sound container, its checksums right again
 void Importance(Input input);  ///< binary or JSON, as profile and plan
 void ImportancePart(Input input);
 void Profile(Input input);

@@ -31,7 +31,8 @@ class ForgedContainer {
   [[nodiscard]] std::span<uint8_t> Part(const PartLocation& part);
   [[nodiscard]] std::span<uint8_t> Row(const RowTable& table, uint32_t row);
   /// Puts another text, as it is, in the place of the vocabulary or the merges. What lies behind it
-  /// moves by whole blocks, so that no hole is left.
+  /// moves by whole blocks, so that no hole is left. Does nothing if their place is outside the
+  /// file.
   void SetText(ResidentKind kind, const std::string& text);
 
   /// Puts all checksums right, and returns the bytes of the file.

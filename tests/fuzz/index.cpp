@@ -1,0 +1,244 @@
+// A fuzzer of bytes seldom gets past the checksums and the shape of a FlatBuffer. This one changes
+// the numbers that a container holds, one by one as its input says, puts every checksum right, and
+// then does what tools do: opens the container, verifies it, and asks a session for a label.
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "api/session.h"
+#include "api/verify_model.h"
+#include "base/little_endian.h"
+#include "base/utf8.h"
+#include "fuzz/targets.h"
+#include "pipeline/whole_plan.h"
+#include "support/forged_container.h"
+#include "types/finite.h"
+
+namespace sti::fuzz {
+namespace {
+
+/// Numbers off the front of the input; zeros behind its end.
+class Numbers {
+ public:
+  explicit Numbers(Input input) : rest_(input) {}
+
+  [[nodiscard]] bool empty() const { return rest_.empty(); }
+  template <typename Number>
+  Number Take() {
+    std::array<uint8_t, sizeof(Number)> bytes{};
+    const size_t count = std::min(bytes.size(), rest_.size());
+    std::copy_n(rest_.begin(), count, bytes.begin());
+    rest_ = rest_.subspan(count);
+    return std::bit_cast<Number>(bytes);
+  }
+  uint64_t Below(uint64_t limit) { return limit == 0 ? 0 : Take<uint16_t>() % limit; }
+  /// A number near the ends of its type, near `now`, or any.
+  uint64_t Near(uint64_t now) {
+    const auto way = Take<uint8_t>();
+    if (way < 64) return now + way % 8 - 4;
+    if (way < 128) return uint64_t{1} << (way - 64);
+    if (way < 192) return (uint64_t{1} << (way - 128)) - 1;
+    return way < 224 ? way - 192U : Take<uint64_t>();
+  }
+  std::string Text() {
+    std::string text;
+    for (uint64_t left = Below(256); left > 0; --left) text += Take<char>();
+    return text;
+  }
+
+ private:
+  Input rest_;
+};
+
+template <typename Number>
+void Change(Numbers& numbers, Number& number) {
+  number = static_cast<Number>(numbers.Near(static_cast<uint64_t>(number)));
+}
+
+/// An entry of a list that has one.
+template <typename List>
+auto& EntryOf(Numbers& numbers, List& list) {
+  return list[numbers.Below(list.size())];
+}
+
+void ChangeShape(Numbers& numbers, ForgedContainer& forged) {
+  ModelShape& shape = forged.index().info.shape;
+  std::array fields = {&shape.layers,     &shape.width,         &shape.hidden,      &shape.ffn,
+                       &shape.vocabulary, &shape.max_positions, &shape.token_types, &shape.labels};
+  Change(numbers, *EntryOf(numbers, fields));
+}
+
+PartLocation& AnyPart(Numbers& numbers, ForgedContainer& forged) {
+  ContainerIndex& index = forged.index();
+  if (numbers.Take<uint8_t>() % 2 == 0) return EntryOf(numbers, index.resident).part;
+  PerPart<PartLocation>& parts = EntryOf(numbers, index.shards).parts;
+  return parts[kPartKinds[numbers.Below(kPartKinds.size())]];
+}
+
+void ChangePlace(Numbers& numbers, ForgedContainer& forged) {
+  ContainerIndex& index = forged.index();
+  const auto which = numbers.Take<uint8_t>();
+  PartLocation& part = AnyPart(numbers, forged);
+  if (which < 100) Change(numbers, part.offset);
+  if (which >= 100 && which < 180) Change(numbers, part.length);
+  if (which >= 180 && which < 200) part = AnyPart(numbers, forged);
+  if (which >= 200 && which < 220) Change(numbers, index.words.offset);
+  if (which >= 220) Change(numbers, index.positions.row_bytes);
+}
+
+void ChangeResident(Numbers& numbers, ForgedContainer& forged) {
+  ResidentLocation& part = EntryOf(numbers, forged.index().resident);
+  const auto which = numbers.Take<uint8_t>() % 5;
+  if (which == 0) Change(numbers, part.raw_length);
+  if (which == 1) Change(numbers, part.layer);
+  if (which == 2) part.kind = static_cast<ResidentKind>(numbers.Take<uint8_t>() % 8);
+  if (which == 3) part.type = static_cast<DataType>(numbers.Take<uint8_t>() % 4);
+  if (which == 4) part.compression = static_cast<Compression>(numbers.Take<uint8_t>() % 3);
+}
+
+void ChangeTexts(Numbers& numbers, ForgedContainer& forged) {
+  const auto which = numbers.Take<uint8_t>() % 4;
+  if (which == 0) forged.index().unicode = numbers.Text();
+  if (which == 1) EntryOf(numbers, forged.index().info.labels) = numbers.Text();
+  if (which == 2) forged.SetText(ResidentKind::kVocabulary, numbers.Text());
+  if (which == 3) {
+    std::vector<std::string>& labels = forged.index().info.labels;
+    EntryOf(numbers, labels) = labels[0];
+  }
+}
+
+void ChangeInfo(Numbers& numbers, ForgedContainer& forged) {
+  ModelInfo& info = forged.index().info;
+  TokenizerInfo& tokenizer = info.tokenizer;
+  const auto value = numbers.Take<uint8_t>();
+  switch (numbers.Take<uint8_t>() % 12) {
+    case 0:
+      return Change(numbers, tokenizer.sep_id);
+    case 1:
+      return Change(numbers, tokenizer.unknown_id);
+    case 2:
+      tokenizer.kind = static_cast<TokenizerKind>(value % 3);
+      return;
+    case 3:
+      return Change(numbers, info.position_offset);
+    case 4:
+      info.pooler = static_cast<PoolerActivation>(value % 3);
+      return;
+    case 5:
+      info.problem = static_cast<Problem>(value % 3);
+      return;
+    case 6:
+      info.architecture = static_cast<Architecture>(value % 4);
+      return;
+    case 7:
+      info.layer_norm_eps = numbers.Take<double>();
+      return;
+    case 8:
+      return Change(numbers, info.min_width);
+    case 9:
+      return Change(numbers, EntryOf(numbers, EntryOf(numbers, info.depth_layers)));
+    case 10:
+      info.activation = static_cast<Activation>(value % 4);
+      return;
+    default:
+      info.data_type = static_cast<DataType>(value % 4);
+  }
+}
+
+void ChangeCodes(Numbers& numbers, ForgedContainer& forged) {
+  ContainerIndex& index = forged.index();
+  Codebook& codebook = EntryOf(numbers, index.centroids);
+  const auto which = numbers.Take<uint8_t>() % 6;
+  if (which < 2) EntryOf(numbers, codebook.centroids[2 + numbers.Below(5)]) = numbers.Take<float>();
+  if (which == 2 && !codebook.scales.empty())
+    EntryOf(numbers, codebook.scales) = numbers.Take<float>();
+  if (which == 3) index.codebook = static_cast<CodebookKind>(numbers.Take<uint8_t>() % 4);
+  if (which == 4) index.partial = !index.partial;
+  if (which == 5) Change(numbers, EntryOf(numbers, index.bits));
+}
+
+/// Stored numbers of a part or a row: the counts in front, or any four bytes.
+void ChangeBytes(Numbers& numbers, ForgedContainer& forged) {
+  const auto which = numbers.Take<uint8_t>() % 4;
+  const ContainerIndex& index = forged.index();
+  std::span<uint8_t> bytes;
+  if (which == 0) bytes = forged.Row(index.words, static_cast<uint32_t>(numbers.Below(32)));
+  if (which == 1) bytes = forged.Row(index.positions, static_cast<uint32_t>(numbers.Below(8)));
+  if (which > 1) bytes = forged.Part(AnyPart(numbers, forged));
+  if (bytes.size() < sizeof(uint32_t)) return;
+  const uint64_t at = numbers.Below(bytes.size() - sizeof(uint32_t) + 1);
+  StoreLittle<uint32_t>(&bytes[numbers.Take<uint8_t>() % 2 == 0 ? at : at % 16 / 4 * 4],
+                        numbers.Take<uint32_t>());
+}
+
+const std::vector<ForgedContainer>& Bases() {
+  static const std::vector<ForgedContainer> bases = [] {
+    TinyModelOptions model;
+    model.hidden = 16;
+    model.ffn = 32;
+    model.data_type = DataType::kF32;
+    ShardOptions coded;
+    coded.rows = RowCoding::kEightBit;
+    std::vector<ForgedContainer> made;
+    made.emplace_back(model, coded);
+    model.data_type = DataType::kF16;
+    ShardOptions planes;
+    planes.layout = Layout::kPlane;
+    planes.codebook = CodebookKind::kGobo;
+    planes.bits = {2, 3, 6};
+    made.emplace_back(model, planes);
+    return made;
+  }();
+  return bases;
+}
+
+/// What a session does with the container. Whatever it calls damaged, verifying must have found.
+void Ask(ForgedContainer& forged, bool damaged) {
+  const auto refused = [&](const Error& error) {
+    if (error.source == Source::kInput) return RequireDataError(error);
+    Require(damaged || error.kind != ErrorKind::kDamaged, "what a session refuses is found");
+  };
+  auto file = forged.Open();
+  Require(file.ok(), "a container opens again");
+  const auto plan = MakeWholePlan(file->index(), {});
+  if (!plan.ok()) return refused(plan.error());
+  const auto session = Session::Open(std::move(*file), *plan, {});
+  if (!session.ok()) return refused(session.error());
+  const auto encoding = (*session)->Encode("a text of some words");
+  if (!encoding.ok()) return;
+  Answer answer;
+  const Status asked = (*session)->Ask(*encoding, Clock::now(), &answer);
+  if (!asked.ok()) return refused(asked.error());
+  Require(AllFinite(answer.run.logits), "a label comes from finite logits");
+  Require(answer.label < (*session)->info().labels.size(), "a label has a name");
+}
+
+}  // namespace
+
+void Index(Input input) {
+  using Edit = void (*)(Numbers&, ForgedContainer&);
+  constexpr Edit kEdits[] = {ChangeShape, ChangePlace, ChangeResident, ChangeTexts,
+                             ChangeInfo,  ChangeCodes, ChangeBytes,    ChangeBytes};
+  constexpr int kMostEdits = 16;
+  Numbers numbers(input);
+  ForgedContainer forged = Bases()[numbers.Take<uint8_t>() % Bases().size()];
+  for (int i = 0; i < kMostEdits && !numbers.empty(); ++i) {
+    kEdits[numbers.Take<uint8_t>() % std::size(kEdits)](numbers, forged);
+  }
+  if (forged.index().info.shape.width == 0) return;  // says nothing of where shards are
+  auto file = forged.Open();
+  if (!file.ok()) return RequireDataError(file.error());
+  for (const std::string& label : file->index().info.labels) {
+    Require(IsPrintable(label) && !label.empty(), "a label can be printed");
+  }
+  Require(IsPrintable(file->index().unicode), "so can the version of Unicode");
+  const auto report = VerifyModel(*file, {});
+  Require(report.ok(), "verifying reports damage");
+  for (const Error& damage : report->damaged) RequireDataError(damage);
+  Ask(forged, !report->damaged.empty());
+}
+
+}  // namespace sti::fuzz
