@@ -219,6 +219,33 @@ TEST(HostileResident, AHeadIsNeverHeldBesideItsTensors) {
   EXPECT_LT(meter.peak_bytes(), kMiB);
 }
 
+// What a frame may refer back to is what unpacking it in pieces takes.
+TEST(HostileResident, AFrameOfTensorsHasAWindowOfAtMost8MiB) {
+  ModelShape shape;
+  shape.hidden = 1024;
+  shape.labels = 2048;
+  ResidentLocation location;
+  location.kind = ResidentKind::kHead;
+  location.compression = Compression::kZstd;
+  for (const uint64_t size : ResidentTensorSizes(location.kind, shape)) {
+    location.raw_length += size * sizeof(float);
+  }
+  ASSERT_GT(location.raw_length, 8 * kMiB);
+  const Bin raw(location.raw_length, 0);
+  for (const int window : {23, 24}) {
+    Bin frame(ZSTD_compressBound(raw.size()));
+    ZSTD_CCtx* context = ZSTD_createCCtx();
+    ZSTD_CCtx_setParameter(context, ZSTD_c_windowLog, window);
+    frame.resize(ZSTD_compress2(context, frame.data(), frame.size(), raw.data(), raw.size()));
+    ZSTD_freeCCtx(context);
+    const Status read =
+        ReadTensors(location, shape, frame, "a.sti: head parameters",
+                    [](size_t, uint64_t, std::span<const uint8_t>) { return Status(); });
+    EXPECT_EQ(read.ok(), window == 23);
+    EXPECT_TRUE(read.ok() || FailedWith(read, ErrorKind::kDamaged, "does not decompress"));
+  }
+}
+
 TEST_F(HostileIndex, AVocabularyBeyondItsLimit) {
   ContainerIndex edited = index_;
   edited.resident.back().raw_length = 64 * kMiB + 1;
