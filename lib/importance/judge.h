@@ -31,8 +31,8 @@ class ChunkJudge {
   void Begin(const ExampleBatch& chunk);
   void AddReference(std::span<const float> logits);
 
-  /// Judges sequence `s` of the chunk by its `logits` [labels]. DataError if its loss is not a
-  /// number.
+  /// Judges sequence `s` of the chunk by its `logits` [labels]. Returns a DataError if one of them
+  /// is not finite, or its loss not a number: such logits have no label.
   [[nodiscard]] Result<Outcome> Of(uint32_t s, std::span<const float> logits) const;
 
  private:
