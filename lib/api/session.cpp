@@ -42,6 +42,10 @@ Result<std::unique_ptr<Session>> Session::Open(ContainerFile file, Plan plan,
 Status Session::Start(ContainerFile file, Plan plan, const SessionOptions& options) {
   const std::string name = file.name();
   STI_ASSIGN_OR_RETURN(TokenizerParts parts, ReadTokenizerParts(file));
+  const auto make_tokenizer = [&](const ContainerIndex& index) -> Status {  // once
+    STI_ASSIGN_OR_RETURN(tokenizer_, MakeTokenizer(std::move(parts), index, name));
+    return {};
+  };
   PipelineOptions pipeline;
   pipeline.threads = options.threads;
   pipeline.arithmetic = ArithmeticOf(options, plan);
@@ -51,7 +55,7 @@ Status Session::Start(ContainerFile file, Plan plan, const SessionOptions& optio
   pipeline.io = options.io;
   if (plan.cold) cold_start_ = options.started;
   if (options.own_bytes) {
-    STI_ASSIGN_OR_RETURN(tokenizer_, MakeTokenizer(std::move(parts), file.index(), name));
+    STI_RETURN_IF_ERROR(make_tokenizer(file.index()));
     const uint32_t threads = options.cores != nullptr ? options.cores->threads() : options.threads;
     const OwnMemory memory{.bytes = *options.own_bytes,
                            .planned_for = options.planned_for_bytes,
@@ -64,10 +68,7 @@ Status Session::Start(ContainerFile file, Plan plan, const SessionOptions& optio
   pipeline_->MeterDecoding(options.meter_decoding);
   // Shards of the first layers arrive while the tokenizer is made.
   if (options.lazy && pipeline_->plan().variants.empty()) STI_RETURN_IF_ERROR(Wake());
-  if (!tokenizer_) {
-    STI_ASSIGN_OR_RETURN(tokenizer_, MakeTokenizer(std::move(parts), pipeline_->index(), name));
-  }
-  return {};
+  return tokenizer_ ? Status() : make_tokenizer(pipeline_->index());
 }
 
 void Session::TellDifferences() const {
