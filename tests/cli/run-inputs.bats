@@ -1,7 +1,7 @@
 # One bad input line never ends a run; what cannot be used says so on its own line.
 load helpers
 
-answer() { sti-run model.sti --plan model.plan "$@"; }
+answer() { sti-run -q model.sti --plan model.plan "$@"; }
 
 @test "an empty line is an input" {
   works answer < <(printf '%s\n\n%s\n' "$alarm" "tell me a joke")
@@ -32,7 +32,7 @@ answer() { sti-run model.sti --plan model.plan "$@"; }
 
 @test "a text longer than the plan's length is truncated and marked" {
   long=$(printf 'alarm %.0s' {1..100})
-  works answer -q "${long% }"
+  works answer "${long% }"
   like "$output" $'*\t*\talarm *alarm [[]truncated]'
   works answer --json "$long"
   holds "$output" '.truncated and .tokens == 64'

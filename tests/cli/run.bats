@@ -99,6 +99,7 @@ load helpers
   same "$status" 0
   same "${#lines[@]}" 2
   layers=$(sti-inspect --json model.plan | jq '.layers | length')
+  mapfile -t stderr_lines < <(without_lateness <<<"$stderr")
   same "${#stderr_lines[@]}" $((2 + layers * 2))
   like "${stderr_lines[0]}" "sti-run: * of 12.00 ms*, predicted * ms, stalled *, read * kB, peak memory * MB" ||
     like "${stderr_lines[0]}" "sti-run: * of 12.00 ms*, predicted * ms, stalled *, read * MB, peak memory * MB"

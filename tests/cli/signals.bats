@@ -5,7 +5,7 @@ load helpers
 stops_on() {
   mkfifo lines
   # A background job of a script ignores SIGINT; setsid's child would too, so env restores it.
-  env --default-signal=INT sti-run model.sti --plan model.plan <lines >answers 2>errors &
+  env --default-signal=INT sti-run -q model.sti --plan model.plan <lines >answers 2>errors &
   local process=$! code=0
   exec 7>lines
   echo "$alarm" >&7
@@ -52,7 +52,7 @@ stops_on() {
 @test "a reader that goes away ends sti-run with 141, quietly" {
   yes "$alarm" | head -n 20000 >lines
   set +o pipefail
-  sti-run model.sti --plan model.plan <lines 2>errors | head -n 1 >first
+  sti-run -q model.sti --plan model.plan <lines 2>errors | head -n 1 >first
   local codes=("${PIPESTATUS[@]}")
   same "${codes[0]}" 141
   like "$(cat first)" $'alarm\t*'
