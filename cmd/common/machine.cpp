@@ -60,6 +60,12 @@ Status KeepToCores(std::span<const uint32_t> cores) {
   return {};
 }
 
+Status TakeCpusOption(std::span<const uint32_t> cores) {
+  if (cores.empty()) return {};
+  const Status kept = KeepToCores(cores);
+  return kept.ok() ? kept : UsageError("--cpus: " + kept.error().what);
+}
+
 std::string AffinityList() {
   const std::vector<uint32_t> cores = AffinityCores();
   std::string list;

@@ -22,4 +22,8 @@ std::string AffinityList();
 /// nothing has changed.
 Status KeepToCores(std::span<const uint32_t> cores);
 
+/// Keeps this process to the cores of --cpus; kUsage that names the option where it may not run on
+/// them. Nothing if there are none.
+Status TakeCpusOption(std::span<const uint32_t> cores);
+
 }  // namespace sti

@@ -1,14 +1,13 @@
 #include "common/option_rules.h"
 
 #include <algorithm>
-#include <string>
 
 #include "common/cli.h"
 
 namespace sti {
 namespace {
 
-// What every tool takes, whatever else is given.
+// These options every tool takes, whatever else is given.
 constexpr std::string_view kCommonOptions[] = {"--help", "--quiet", "--verbose", "--json",
                                                "--version"};
 
@@ -36,17 +35,22 @@ Status RefuseBeside(const CLI::App& app, std::string_view option, OptionNames re
   return WasGiven(app, option) ? RefuseOptions(app, option, refused, why) : Status();
 }
 
-Status RefuseOtherOptions(const CLI::App& app, std::string_view context, OptionNames taken,
-                          std::string_view why) {
+std::string OtherOption(const CLI::App& app, OptionNames taken) {
   for (const CLI::Option* option : app.get_options()) {
     const auto is_this = [&](std::string_view name) {
       return option->check_name(std::string(name));
     };
     const bool known = std::any_of(taken.begin(), taken.end(), is_this) ||
                        std::any_of(std::begin(kCommonOptions), std::end(kCommonOptions), is_this);
-    if (!known && option->count() != 0) return Refusal(context, option->get_name(), why);
+    if (!known && option->count() != 0) return option->get_name();
   }
-  return {};
+  return "";
+}
+
+Status RefuseOtherOptions(const CLI::App& app, std::string_view context, OptionNames taken,
+                          std::string_view why) {
+  const std::string other = OtherOption(app, taken);
+  return other.empty() ? Status() : Refusal(context, other, why);
 }
 
 Status RequireOption(const CLI::App& app, OptionNames options, std::string_view needed) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <initializer_list>
+#include <string>
 #include <string_view>
 
 #include "base/result.h"
@@ -25,7 +26,11 @@ Status RefuseOptions(const CLI::App& app, std::string_view context, OptionNames 
 Status RefuseBeside(const CLI::App& app, std::string_view option, OptionNames refused,
                     std::string_view why);
 
-/// Returns kUsage if an option was given that is neither among `taken` nor common to all tools.
+/// Returns the name of an option that was given and is neither among `taken` nor common to all
+/// tools; empty if there is none.
+std::string OtherOption(const CLI::App& app, OptionNames taken);
+
+/// Returns kUsage if there is such an option.
 Status RefuseOtherOptions(const CLI::App& app, std::string_view context, OptionNames taken,
                           std::string_view why);
 

@@ -71,8 +71,7 @@ std::string TurnsText(const Plan& plan) {
                   FormatBytes(turn.read_bytes).c_str(),
                   LatencyText(turn.predicted_latency_us, turn.predicted_p99_us).c_str());
     text += line;
-    const std::string predicted =
-        QualityText(turn.predicted_loss, turn.predicted_accuracy, turn.predicted_agreement);
+    const std::string predicted = QualityText(turn.quality);
     text += (predicted.empty() ? "" : ", ") + predicted + '\n';
   }
   return text;
@@ -80,15 +79,15 @@ std::string TurnsText(const Plan& plan) {
 
 }  // namespace
 
-std::string QualityText(const std::optional<double>& loss, const std::optional<double>& accuracy,
-                        const std::optional<double>& agreement) {
+std::string QualityText(const PredictedQuality& quality) {
   char text[64] = "";
-  if (accuracy) {
-    std::snprintf(text, sizeof(text), "%.1f %%", *accuracy * 100);
-  } else if (agreement) {
-    std::snprintf(text, sizeof(text), "agrees with the full model in %.1f %%", *agreement * 100);
-  } else if (loss) {
-    std::snprintf(text, sizeof(text), "loss %.4f", *loss);
+  if (quality.accuracy) {
+    std::snprintf(text, sizeof(text), "%.1f %%", *quality.accuracy * 100);
+  } else if (quality.agreement) {
+    std::snprintf(text, sizeof(text), "agrees with the full model in %.1f %%",
+                  *quality.agreement * 100);
+  } else if (quality.loss) {
+    std::snprintf(text, sizeof(text), "loss %.4f", *quality.loss);
   }
   return text;
 }
@@ -107,8 +106,7 @@ std::string DescribePlan(const Plan& plan) {
   }
   if (plan.wake_us > 0)
     text += "\nwake       counts on " + FormatTimeUs(plan.wake_us) + " before the text is there";
-  const std::string predicted =
-      QualityText(plan.predicted_loss, plan.predicted_accuracy, plan.predicted_agreement);
+  const std::string predicted = QualityText(plan.quality);
   if (!predicted.empty()) text += "\nquality    " + predicted + " predicted";
   text += "\nbytes      " + FormatBytes(plan.parameter_bytes) + " of shards, " +
           FormatBytes(plan.preload_bytes) + " of them preloaded\n";

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <optional>
 #include <string>
 #include <string_view>
 
@@ -14,8 +13,7 @@ std::string DescribePlan(const Plan& plan);
 
 /// Returns "87.4 %" of a predicted accuracy, "agrees with the full model in 97.2 %", or "loss
 /// 0.3210"; empty if none of them is known.
-std::string QualityText(const std::optional<double>& loss, const std::optional<double>& accuracy,
-                        const std::optional<double>& agreement);
+std::string QualityText(const PredictedQuality& quality);
 
 /// Returns what a person should know of a plan whose submodel was not trained; empty if it was.
 std::string UntrainedWarning(const ModelInfo& info, const Plan& plan);

@@ -55,8 +55,7 @@ class Picture {
     for (const SweepCell& cell : grid.cells) {
       if (!cell.plan) continue;
       const double latency = std::log10(cell.plan->predicted_latency_us);
-      const double quality =
-          grid.quality == SweepQuality::kShardBits ? cell.quality : 100 * cell.quality;
+      const double quality = Quality(cell);
       if (lines_.empty()) {
         x_ = {latency, latency};
         y_ = {quality, quality};

@@ -1,14 +1,12 @@
 #include "options.h"
 
-#include <algorithm>
 #include <charconv>
 #include <filesystem>
-#include <initializer_list>
-#include <string_view>
 
 #include "common/cli.h"
 #include "common/data_options.h"
 #include "common/files.h"
+#include "common/option_rules.h"
 #include "common/parse.h"
 
 namespace sti {
@@ -93,18 +91,13 @@ void AddShowOptions(CLI::App& app, ImportanceToolOptions& options) {
 
 // Subcommands also accept the tool's own options (fallthrough); those outside `taken` would be
 // lost without a word.
-Status CheckIgnored(const CLI::App& app, const std::string& subcommand,
-                    std::initializer_list<std::string_view> taken) {
-  for (const CLI::Option* option : app.get_options()) {
-    const std::string name = option->get_name();
-    if (option->count() == 0 || std::find(taken.begin(), taken.end(), name) != taken.end())
-      continue;
-    if (subcommand == "show" && name == "--output")
-      return UsageError("show takes no -o; write a picture with --svg FILE or --png FILE");
-    return UsageError(subcommand + " takes no " + name + "; leave it out, see sti-importance " +
-                      subcommand + " --help");
-  }
-  return {};
+Status CheckIgnored(const CLI::App& app, const std::string& subcommand, OptionNames taken) {
+  const std::string name = OtherOption(app, taken);
+  if (name.empty()) return {};
+  if (subcommand == "show" && name == "--output")
+    return UsageError("show takes no -o; write a picture with --svg FILE or --png FILE");
+  return UsageError(subcommand + " takes no " + name + "; leave it out, see sti-importance " +
+                    subcommand + " --help");
 }
 
 std::filesystem::path PlaceOf(const std::string& name) {
@@ -147,10 +140,9 @@ void AddImportanceOptions(CLI::App& app, ImportanceToolOptions& options) {
 }
 
 Status CheckSubcommandOptions(const CLI::App& app, const ImportanceToolOptions& options) {
-  if (app.got_subcommand("merge"))
-    return CheckIgnored(app, "merge", {"--output", "--json", "--quiet", "--verbose"});
+  if (app.got_subcommand("merge")) return CheckIgnored(app, "merge", {"--output"});
   if (!app.got_subcommand("show")) return {};
-  STI_RETURN_IF_ERROR(CheckIgnored(app, "show", {"--json", "--quiet", "--verbose"}));
+  STI_RETURN_IF_ERROR(CheckIgnored(app, "show", {}));
   if (!options.svg.empty() && !options.png.empty() && IsSameFile(options.svg, options.png)) {
     return UsageError("--svg and --png both write " +
                       (options.svg == "-" ? "stdout" : options.svg) + "; name two files");

@@ -80,9 +80,9 @@ Result<int> Sweep(const Tool& tool, const PlanOptions& options, const PlanInputs
   if (targets_us.empty()) {
     STI_ASSIGN_OR_RETURN(targets_us, SweepTargets(inputs.View(), options.request));
   }
-  const DelayModel model = DelayModelFor(options.request.strategy);
-  const bool keeps_none = model == DelayModel::kSerial || model == DelayModel::kPipeline;
-  if (preloads.empty() && (options.request.cold || keeps_none)) preloads = {0};
+  const bool keeps_shards =
+      !options.request.cold && KeepsShards(DelayModelFor(options.request.strategy));
+  if (preloads.empty() && !keeps_shards) preloads = {0};
   if (preloads.empty()) preloads = SweepPreloads(inputs.catalog());
   STI_ASSIGN_OR_RETURN(const SweepGrid grid,
                        SweepPlans(inputs.View(), options.request, targets_us, preloads));

@@ -21,7 +21,7 @@ Status CheckGantt(const PlanOptions& o, const Tool& tool) {
   return {};
 }
 
-// What makes a plan has no place in a table of plans.
+// A table of plans has no place for what makes one plan, or shows it.
 Status CheckSweep(const CLI::App& app, const PlanOptions& o) {
   STI_RETURN_IF_ERROR(RequireOption(app, {"--targets", "--preloads", "--sweep-svg"}, "--sweep"));
   if (!o.sweep) return {};
@@ -47,7 +47,7 @@ Status CheckChoices(const CLI::App& app, const PlanOptions& o) {
   const std::string strategy = "--strategy " + o.strategy;
   if (o.strategy != "random")
     STI_RETURN_IF_ERROR(RefuseOptions(app, strategy, {"--seed"}, "random alone draws"));
-  if (o.strategy == "load-exec" || o.strategy == "stdpl") {
+  if (!KeepsShards(DelayModelFor(o.request.strategy))) {
     STI_RETURN_IF_ERROR(
         RefuseOptions(app, strategy, {"--preload", "--preloads"}, "it keeps no shards in memory"));
   }

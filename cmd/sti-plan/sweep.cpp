@@ -91,9 +91,9 @@ std::string SweepJson(const SweepGrid& grid) {
       row["predicted_p99_us"] = plan.predicted_p99_us;
       row["predicted_peak_bytes"] = plan.predicted_peak_bytes;
       row["predicted_accuracy"] =
-          plan.predicted_accuracy ? Json(*plan.predicted_accuracy) : Json(nullptr);
-      if (plan.predicted_agreement) row["predicted_agreement"] = *plan.predicted_agreement;
-      row["predicted_loss"] = plan.predicted_loss ? Json(*plan.predicted_loss) : Json(nullptr);
+          plan.quality.accuracy ? Json(*plan.quality.accuracy) : Json(nullptr);
+      if (plan.quality.agreement) row["predicted_agreement"] = *plan.quality.agreement;
+      row["predicted_loss"] = plan.quality.loss ? Json(*plan.quality.loss) : Json(nullptr);
       row["parameter_bytes"] = plan.parameter_bytes;
       row["quality"] = cell.quality;
       row["on_front"] = cell.on_front;

@@ -23,9 +23,9 @@ Json ToJson(const Verdict& verdict, bool is_turn = false) {
   json["predicted_p99_us"] = verdict.p99_us;
   if (!is_turn) json["predicted_peak_bytes"] = verdict.peak_bytes;
   if (!is_turn) json["staging_bytes"] = verdict.staging_bytes;
-  json["predicted_loss"] = OrNull(verdict.loss);
-  json["predicted_accuracy"] = OrNull(verdict.accuracy);
-  if (verdict.agreement) json["predicted_agreement"] = *verdict.agreement;
+  json["predicted_loss"] = OrNull(verdict.quality.loss);
+  json["predicted_accuracy"] = OrNull(verdict.quality.accuracy);
+  if (verdict.quality.agreement) json["predicted_agreement"] = *verdict.quality.agreement;
   json["preload_bytes"] = verdict.preload_bytes;
   json[is_turn ? "read_bytes" : "parameter_bytes"] = verdict.parameter_bytes;
   return json;
@@ -59,8 +59,7 @@ void PrintVerdicts(const Verdicts& verdicts, const Plan& plan) {
     PrintVerdict("turn " + std::to_string(i + 1), verdicts.turns[i]);
   std::printf("latency %s predicted, p99 %s\n", FormatTimeUs(verdicts.plan.latency_us).c_str(),
               FormatTimeUs(verdicts.plan.p99_us).c_str());
-  const std::string quality =
-      QualityText(verdicts.plan.loss, verdicts.plan.accuracy, verdicts.plan.agreement);
+  const std::string quality = QualityText(verdicts.plan.quality);
   if (!quality.empty()) std::printf("quality %s predicted\n", quality.c_str());
   std::printf("%s\n", verdicts.problem().empty() ? "valid" : "not valid");
 }

@@ -55,12 +55,6 @@ void AddOptions(CLI::App& app, Options& options) {
       ->type_name("TYPE");
 }
 
-Status PinTo(const std::vector<uint32_t>& cpus) {
-  if (cpus.empty()) return {};
-  const Status kept = KeepToCores(cpus);
-  return kept.ok() ? kept : UsageError("--cpus: " + kept.error().what);
-}
-
 // Lengths the model can take, each once; what is longer becomes the longest.
 std::vector<uint32_t> Clip(std::vector<uint32_t> values, uint32_t most) {
   for (uint32_t& value : values) value = std::min(value, most);
@@ -147,7 +141,7 @@ Result<DeviceProfile> Measure(const Tool& tool, const Options& options, double e
 
 Result<int> Run(const Tool& tool, const Options& options, double exec_us) {
   STI_RETURN_IF_ERROR(CheckKeepsInput({"-o", options.output}, options.model, "the model"));
-  STI_RETURN_IF_ERROR(PinTo(options.cpus));
+  STI_RETURN_IF_ERROR(TakeCpusOption(options.cpus));
   STI_ASSIGN_OR_RETURN(DeviceProfile profile, Measure(tool, options, exec_us));
   profile.cpus = AffinityList();
   profile.machine = MachineName();

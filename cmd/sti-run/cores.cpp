@@ -27,11 +27,8 @@ void TakePlannedCores(const Plan& plan, const Tool& tool) {
 }  // namespace
 
 Result<uint32_t> TakeCores(const RunOptions& options, const Plan& plan, const Tool& tool) {
-  if (options.cpus.empty()) {
-    TakePlannedCores(plan, tool);
-  } else if (const Status kept = KeepToCores(options.cpus); !kept.ok()) {
-    return UsageError("--cpus: " + kept.error().what);
-  }
+  STI_RETURN_IF_ERROR(TakeCpusOption(options.cpus));
+  if (options.cpus.empty()) TakePlannedCores(plan, tool);
   if (options.threads != 0) return options.threads;
   const uint32_t available = AvailableThreads();
   if (plan.threads > available && options.cpus.empty() && WasMeasured(plan)) {

@@ -80,7 +80,7 @@ Json ComparisonOf(const Evaluation& e) {
           {"p_value", e.compared->p_value}};
 }
 
-// What is right, in numbers.
+// Adds what is known of right and wrong answers.
 void AddCorrectness(const Evaluation& e, const ModelInfo& info, Json& json) {
   const ShareInterval interval = WilsonInterval(e.right_count(), e.examples());
   json["accuracy_interval"] = {interval.low, interval.high};
@@ -113,7 +113,7 @@ void Evaluation::Add(const Judgement& judged, std::span<const uint32_t> truth,
                      std::span<const uint32_t> given, const Answer& answer) {
   right.push_back(judged.right);
   labels.Add(truth, given);
-  deadline_misses += answer.deadline_met.value_or(true) ? 0 : 1;
+  deadline_misses += answer.late() ? 1 : 0;
   degraded_inputs += answer.run.degraded.empty() ? 0 : 1;
   loss.Add(judged.loss);
   bytes_read.Add(static_cast<double>(answer.run.bytes_read));
@@ -150,7 +150,7 @@ std::string EvaluationToJson(const Evaluation& e, const ModelInfo& info) {
   json["predicted_latency_us"] = OrNull(e.predicted_latency_us);
   json["predicted_p99_us"] = OrNull(e.predicted_p99_us);
   AddCorrectness(e, info, json);
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);  // labels may be any bytes
+  return JsonLine(json);
 }
 
 void PrintEvaluation(const Evaluation& e, const ModelInfo& info) {

@@ -7,6 +7,7 @@
 
 #include "base/process_memory.h"
 #include "common/files.h"
+#include "common/json.h"
 #include "common/parse.h"
 #include "common/remedies.h"
 
@@ -14,11 +15,6 @@ namespace sti {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-// Invalid UTF-8 in an input becomes U+FFFD here as it did for the model.
-std::string Dump(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
 
 Json ScoresOf(const Answer& answer, const ModelInfo& info, uint32_t top) {
   std::vector<uint32_t> order(answer.scores.size());
@@ -109,7 +105,7 @@ void PrintJson(const RunOptions& options, const std::string& text, const Answer&
   json["stall_us"] = answer.run.stall_us;
   json["bytes_read"] = answer.run.bytes_read;
   AddTimes(answer, json);
-  std::printf("%s\n", Dump(json).c_str());
+  std::printf("%s\n", JsonLine(json).c_str());
 }
 
 void PrintPlain(const std::string& text, const Answer& answer, const ModelInfo& info) {
@@ -133,7 +129,7 @@ void PrintUnusable(bool json, const std::string& text, const Error& error) {
   Json line;
   line["error"] = LineFor(error);
   line["text"] = text;
-  std::printf("%s\n", Dump(line).c_str());
+  std::printf("%s\n", JsonLine(line).c_str());
 }
 
 std::vector<std::string> DescribeRun(const Answer& answer) {

@@ -10,7 +10,7 @@ namespace sti {
 
 void Mishaps::Add(const Answer& answer) {
   ++inputs;
-  if (!answer.deadline_met.value_or(true)) {
+  if (answer.late()) {
     ++late;
     worst_late_us = std::max(worst_late_us, answer.latency_us - *answer.plan->target_us);
   }

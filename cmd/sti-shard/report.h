@@ -1,4 +1,4 @@
-// What sti-shard prints of the container that it has written, or would write.
+// The report of a container that sti-shard has written, or would write, as it is printed.
 #pragma once
 
 #include <string>

@@ -75,6 +75,9 @@ struct Answer {
   std::optional<bool> deadline_met;  ///< nothing without a target
   uint64_t turn = 1;                 ///< number of the input in its engagement, from 1
   bool cold = false;                 ///< the plan is of a cold start, and this was it
+
+  /// Returns whether the answer came after its target.
+  [[nodiscard]] bool late() const { return deadline_met.has_value() && !*deadline_met; }
 };
 
 /// One open model under one plan. One thread at a time.

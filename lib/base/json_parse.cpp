@@ -12,8 +12,8 @@ namespace {
 
 using Json = nlohmann::json;
 
-// What values take beside their own characters, with what an allocation costs: at least what a
-// 64-bit libstdc++ needs.
+// Memory that values take beside their own characters, with what an allocation costs: at least what
+// a 64-bit libstdc++ needs.
 constexpr uint64_t kItemBytes = 3 * sizeof(Json);  // a list that grows has old and new places
 constexpr uint64_t kContainerBytes = 80;           // an empty object or list
 constexpr uint64_t kStringBytes = 64;

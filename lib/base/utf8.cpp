@@ -8,7 +8,7 @@ namespace {
 
 constexpr char32_t kReplacement = 0xFFFD;
 
-/// What a lead byte promises: how many bytes follow, and the range of the first of them, which
+/// A lead byte says how many bytes follow, and the range of the first of them, which
 /// excludes overlong forms, surrogates and code points past U+10FFFF.
 struct Lead {
   uint32_t follow = 0;

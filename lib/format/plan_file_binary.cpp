@@ -108,9 +108,9 @@ Result<PlanTurn> ReadTurn(const fb::PlanTurn& table, const std::string& name, co
   turn.aib_us = NumbersOf(table.aib_us());
   turn.predicted_latency_us = table.predicted_latency_us();
   turn.predicted_p99_us = table.predicted_p99_us();
-  turn.predicted_loss = table.predicted_loss();
-  turn.predicted_accuracy = table.predicted_accuracy();
-  turn.predicted_agreement = table.predicted_agreement();
+  turn.quality.loss = table.predicted_loss();
+  turn.quality.accuracy = table.predicted_accuracy();
+  turn.quality.agreement = table.predicted_agreement();
   return turn;
 }
 
@@ -150,19 +150,19 @@ void ReadScalars(const fb::Plan& table, Plan* plan) {
   plan->predicted_latency_us = table.predicted_latency_us();
   plan->predicted_p99_us = table.predicted_p99_us();
   plan->predicted_peak_bytes = table.predicted_peak_bytes();
-  plan->predicted_accuracy = table.predicted_accuracy();
+  plan->quality.accuracy = table.predicted_accuracy();
   plan->parameter_bytes = table.parameter_bytes();
   plan->kernel = ParseKernel(TextOf(table.kernel()));
   plan->read_path = TextOf(table.read_path());
   plan->wake_us = table.wake_us();
   plan->freq = table.freq();
-  plan->predicted_loss = table.predicted_loss();
+  plan->quality.loss = table.predicted_loss();
   plan->turn_bytes = table.turn_bytes();
   plan->staging_bytes = table.staging_bytes();
   plan->read_bytes = table.read_bytes();
   plan->read_depth = table.read_depth();
   plan->cold = table.cold();
-  plan->predicted_agreement = table.predicted_agreement();
+  plan->quality.agreement = table.predicted_agreement();
   plan->threads = table.threads();
   plan->cpus = TextOf(table.cpus());
 }
@@ -240,8 +240,8 @@ Offsets<fb::PlanTurn> TurnTables(Builder* builder, const Plan& plan) {
     const auto aibs = ListOrAbsent(builder, turn.aib_us);
     turns.push_back(fb::CreatePlanTurn(*builder, bits, preload, turn.preload_bytes, turn.read_bytes,
                                        aibs, turn.predicted_latency_us, turn.predicted_p99_us,
-                                       turn.predicted_loss, turn.predicted_accuracy,
-                                       turn.predicted_agreement));
+                                       turn.quality.loss, turn.quality.accuracy,
+                                       turn.quality.agreement));
   }
   return turns;
 }
@@ -287,13 +287,13 @@ flatbuffers::Offset<fb::Plan> ToTable(Builder* builder, const Plan& plan) {
   const auto variant_list = ListOrAbsent(builder, variants);
   const auto turn_list = ListOrAbsent(builder, turns);
   const auto times = TimesOrAbsent(builder, plan);
-  return fb::CreatePlan(
-      *builder, model, shape, strategy, plan.length, layers, plan.width, row_list, preload_list,
-      plan.preload_bytes, aibs, plan.slack_us, plan.target_us, plan.meets_target,
-      plan.predicted_latency_us, plan.predicted_p99_us, plan.predicted_peak_bytes,
-      plan.predicted_accuracy, plan.parameter_bytes, kernel, read_path, variant_list, plan.wake_us,
-      plan.freq, plan.predicted_loss, plan.turn_bytes, turn_list, times, plan.staging_bytes,
-      plan.read_bytes, plan.read_depth, plan.cold, plan.predicted_agreement, plan.threads, cpus);
+  return fb::CreatePlan(*builder, model, shape, strategy, plan.length, layers, plan.width, row_list,
+                        preload_list, plan.preload_bytes, aibs, plan.slack_us, plan.target_us,
+                        plan.meets_target, plan.predicted_latency_us, plan.predicted_p99_us,
+                        plan.predicted_peak_bytes, plan.quality.accuracy, plan.parameter_bytes,
+                        kernel, read_path, variant_list, plan.wake_us, plan.freq, plan.quality.loss,
+                        plan.turn_bytes, turn_list, times, plan.staging_bytes, plan.read_bytes,
+                        plan.read_depth, plan.cold, plan.quality.agreement, plan.threads, cpus);
 }
 
 }  // namespace

@@ -27,9 +27,9 @@ void ReadPredictions(JsonFields& fields, Plan* plan) {
   fields.Get("aib_us", Need::kOptional, &plan->aib_us);
   fields.Get("predicted_latency_us", Need::kOptional, &plan->predicted_latency_us);
   fields.Get("predicted_p99_us", Need::kOptional, &plan->predicted_p99_us);
-  fields.Get("predicted_loss", Need::kOptional, &plan->predicted_loss);
-  fields.Get("predicted_accuracy", Need::kOptional, &plan->predicted_accuracy);
-  fields.Get("predicted_agreement", Need::kOptional, &plan->predicted_agreement);
+  fields.Get("predicted_loss", Need::kOptional, &plan->quality.loss);
+  fields.Get("predicted_accuracy", Need::kOptional, &plan->quality.accuracy);
+  fields.Get("predicted_agreement", Need::kOptional, &plan->quality.agreement);
 }
 
 void ReadTimes(JsonFields& fields, Plan* plan) {
@@ -127,6 +127,12 @@ Json TimesJson(const std::optional<PlanTimes>& times) {
   return json;
 }
 
+void AddQuality(const PredictedQuality& quality, Json& json) {
+  json["predicted_loss"] = JsonOrNull(quality.loss);
+  json["predicted_accuracy"] = JsonOrNull(quality.accuracy);
+  if (quality.agreement) json["predicted_agreement"] = *quality.agreement;
+}
+
 Json TurnsJson(const Plan& plan) {
   auto list = Json::array();
   for (const PlanTurn& turn : plan.turns) {
@@ -139,9 +145,7 @@ Json TurnsJson(const Plan& plan) {
     json["aib_us"] = AibJson(turn.aib_us);
     json["predicted_latency_us"] = turn.predicted_latency_us;
     json["predicted_p99_us"] = turn.predicted_p99_us;
-    json["predicted_loss"] = JsonOrNull(turn.predicted_loss);
-    json["predicted_accuracy"] = JsonOrNull(turn.predicted_accuracy);
-    if (turn.predicted_agreement) json["predicted_agreement"] = *turn.predicted_agreement;
+    AddQuality(turn.quality, json);
     list.push_back(std::move(json));
   }
   return list;
@@ -187,9 +191,7 @@ Json PlanJson(const Plan& plan) {
   json["predicted_latency_us"] = plan.predicted_latency_us;
   json["predicted_p99_us"] = plan.predicted_p99_us;
   json["predicted_peak_bytes"] = plan.predicted_peak_bytes;
-  json["predicted_loss"] = JsonOrNull(plan.predicted_loss);
-  json["predicted_accuracy"] = JsonOrNull(plan.predicted_accuracy);
-  if (plan.predicted_agreement) json["predicted_agreement"] = *plan.predicted_agreement;
+  AddQuality(plan.quality, json);
   json["parameter_bytes"] = plan.parameter_bytes;
   json["kernel"] = plan.kernel.name;
   json["read_path"] = plan.read_path;

@@ -204,11 +204,7 @@ Verdict Evaluate(const CheckedInput& input, const Judging& judging, const Device
     verdict.slack_us = slack_us;
     verdict.times = TimesOf(input, devices, plan, runs[0], verdict.latency_us);
   }
-  const PredictedQuality quality =
-      PredictQuality(input, plan, turn == nullptr ? plan.bits : turn->bits);
-  verdict.loss = quality.loss;
-  verdict.accuracy = quality.accuracy;
-  verdict.agreement = quality.agreement;
+  verdict.quality = PredictQuality(input, plan, turn == nullptr ? plan.bits : turn->bits);
   return verdict;
 }
 
@@ -270,9 +266,7 @@ void FillFigures(const Verdict& verdict, Plan* plan) {
   plan->parameter_bytes = verdict.parameter_bytes;
   plan->staging_bytes = verdict.staging_bytes;
   plan->times = verdict.times;
-  plan->predicted_loss = verdict.loss;
-  plan->predicted_accuracy = verdict.accuracy;
-  plan->predicted_agreement = verdict.agreement;
+  plan->quality = verdict.quality;
 }
 
 }  // namespace sti

@@ -34,9 +34,7 @@ struct Verdict {
   /// plan, its variants and its turns, or what the memory leaves. 0 for a turn.
   uint64_t staging_bytes = 0;
   std::optional<PlanTimes> times;  ///< nothing for a turn
-  std::optional<double> loss;      ///< predicted, where the importance file holds A(n, m)
-  std::optional<double> accuracy;
-  std::optional<double> agreement;  ///< with the full model; there instead of an accuracy
+  PredictedQuality quality;        ///< known where the importance file holds A(n, m)
 };
 
 /// Holds the verdicts on a plan, its variants and its turns.

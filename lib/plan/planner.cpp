@@ -37,8 +37,8 @@ void SayFigures(const PlanningContext& context, const Plan& plan, const Verdict&
   context.Say("prediction: " + Ms(plan.predicted_latency_us) + " median, " +
               Ms(plan.predicted_p99_us) + " p99, peak " +
               std::to_string(plan.predicted_peak_bytes) + " bytes" +
-              (plan.predicted_accuracy ? ", accuracy " + Fixed4(*plan.predicted_accuracy) : "") +
-              (plan.predicted_agreement ? ", agreement " + Fixed4(*plan.predicted_agreement) : "") +
+              (plan.quality.accuracy ? ", accuracy " + Fixed4(*plan.quality.accuracy) : "") +
+              (plan.quality.agreement ? ", agreement " + Fixed4(*plan.quality.agreement) : "") +
               (verdict.valid ? "" : "; misses: " + verdict.problem));
 }
 
@@ -105,12 +105,12 @@ class AccuracySearch {
     PlanRequest one = request_;
     one.target_us = target_us;
     STI_ASSIGN_OR_RETURN(const Plan plan, PlanFor(one));
-    if (plan.predicted_agreement) return *request_.full_accuracy - (1 - *plan.predicted_agreement);
-    if (!plan.predicted_accuracy) {
+    if (plan.quality.agreement) return *request_.full_accuracy - (1 - *plan.quality.agreement);
+    if (!plan.quality.accuracy) {
       return UsageError("a least accuracy needs A(n, m) of the submodels")
           .Fix(Remedy::kMeasureSubmodels);
     }
-    return *plan.predicted_accuracy;
+    return *plan.quality.accuracy;
   }
 
   [[nodiscard]] Result<Plan> PlanFor(const PlanRequest& one) const {

@@ -42,19 +42,24 @@ bool Beats(const SweepCell& a, const SweepCell& b) {
 }
 
 void MarkFront(SweepGrid* grid) {
-  const auto all = [&](std::optional<double> Plan::*figure) {
-    return std::all_of(grid->cells.begin(), grid->cells.end(),
-                       [&](const SweepCell& cell) { return !cell.plan || (*cell.plan).*figure; });
+  using Figure = std::optional<double> PredictedQuality::*;
+  const auto all_have = [&](Figure figure) {
+    return std::all_of(grid->cells.begin(), grid->cells.end(), [&](const SweepCell& cell) {
+      return !cell.plan || (cell.plan->quality.*figure).has_value();
+    });
   };
-  grid->quality = all(&Plan::predicted_accuracy)    ? SweepQuality::kAccuracy
-                  : all(&Plan::predicted_agreement) ? SweepQuality::kAgreement
-                                                    : SweepQuality::kShardBits;
+  Figure figure = nullptr;
+  if (all_have(&PredictedQuality::accuracy)) {
+    grid->quality = SweepQuality::kAccuracy;
+    figure = &PredictedQuality::accuracy;
+  } else if (all_have(&PredictedQuality::agreement)) {
+    grid->quality = SweepQuality::kAgreement;
+    figure = &PredictedQuality::agreement;
+  }
   for (SweepCell& cell : grid->cells) {
     if (!cell.plan) continue;
     const auto shards = static_cast<double>(cell.plan->layers.size() * cell.plan->width);
-    cell.quality = grid->quality == SweepQuality::kAccuracy    ? *cell.plan->predicted_accuracy
-                   : grid->quality == SweepQuality::kAgreement ? *cell.plan->predicted_agreement
-                                                               : shards * cell.mean_bits;
+    cell.quality = figure == nullptr ? shards * cell.mean_bits : *(cell.plan->quality.*figure);
   }
   for (SweepCell& cell : grid->cells) {
     cell.on_front =

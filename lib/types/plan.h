@@ -15,6 +15,15 @@
 
 namespace sti {
 
+/// Holds the quality that a plan is expected to have; nothing where it was not measured.
+struct PredictedQuality {
+  std::optional<double> loss;  ///< mean over examples, in the importance file's measure
+  std::optional<double> accuracy;
+  /// Share of inputs that get the label which the full model gives them: all that is known where
+  /// the importance was measured by kl, without labels.
+  std::optional<double> agreement;
+};
+
 /// Holds the plan of one of several inputs that come back to back (STI 3.3): all run one submodel,
 /// with fidelity never lower than in the turn before.
 struct PlanTurn {
@@ -27,9 +36,7 @@ struct PlanTurn {
   std::vector<double> aib_us;  ///< [n] left over
   double predicted_latency_us = 0;
   double predicted_p99_us = 0;
-  std::optional<double> predicted_loss;
-  std::optional<double> predicted_accuracy;
-  std::optional<double> predicted_agreement;
+  PredictedQuality quality;
 };
 
 /// Holds the times of one run under a plan, by medians where not said otherwise, for comparison
@@ -73,19 +80,15 @@ struct Plan {
   double predicted_latency_us = 0;  ///< by medians
   double predicted_p99_us = 0;
   uint64_t predicted_peak_bytes = 0;
-  std::optional<double> predicted_accuracy;
-  /// Share of inputs that get the label which the full model gives them; there instead of an
-  /// accuracy where the importance was measured without labels.
-  std::optional<double> predicted_agreement;
+  PredictedQuality quality;
   uint64_t parameter_bytes = 0;  ///< bytes of all shards in the plan, as stored
   Kernel kernel;                 ///< kernel of the profile that the plan was made with
   std::string read_path;         ///< read path of the profile that the plan was made with
   /// Further input lengths and clock frequencies. Their `preload` is the part of this plan's that
   /// they run, at the same bits: one buffer serves all.
   std::vector<Plan> variants;
-  double wake_us = 0;                    ///< lead time before the text is there, spent on IO
-  uint64_t freq = 0;                     ///< kHz that compute was planned at; 0: not said
-  std::optional<double> predicted_loss;  ///< mean over examples, in the importance file's measure
+  double wake_us = 0;  ///< lead time before the text is there, spent on IO
+  uint64_t freq = 0;   ///< kHz that compute was planned at; 0: not said
   /// Bytes that may stay in memory between turns; at least preload_bytes. 0 without turns.
   uint64_t turn_bytes = 0;
   std::vector<PlanTurn> turns;  ///< the first is this plan itself; empty: not asked for

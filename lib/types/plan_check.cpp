@@ -99,10 +99,10 @@ Fault CheckPredictions(const Predicts& it, size_t layers) {
   }
   if (Fault fault = CheckNumber("predicted_latency_us", it.predicted_latency_us)) return fault;
   if (Fault fault = CheckNumber("predicted_p99_us", it.predicted_p99_us)) return fault;
-  if (Fault fault = CheckFinite("predicted_loss", it.predicted_loss.value_or(0))) return fault;
-  if (Fault fault = CheckNumber("predicted_accuracy", it.predicted_accuracy.value_or(0)))
+  if (Fault fault = CheckFinite("predicted_loss", it.quality.loss.value_or(0))) return fault;
+  if (Fault fault = CheckNumber("predicted_accuracy", it.quality.accuracy.value_or(0)))
     return fault;
-  return CheckNumber("predicted_agreement", it.predicted_agreement.value_or(0));
+  return CheckNumber("predicted_agreement", it.quality.agreement.value_or(0));
 }
 
 Fault CheckTimes(const PlanTimes& times, size_t layers) {

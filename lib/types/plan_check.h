@@ -42,7 +42,7 @@ struct PlanFault {
   [[nodiscard]] std::string text() const { return place.empty() ? what : place + ": " + what; }
 };
 
-/// What is wrong with a plan of which a text breaks the rule of texts.
+/// The fault of a plan of which a text breaks the rule of texts.
 inline constexpr const char* kTextFault =
     "strategy, kernel, read_path or cpus is not at most 65536 bytes of printable ASCII";
 

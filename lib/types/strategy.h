@@ -26,6 +26,11 @@ enum class DelayModel : uint8_t {
   kMemory,    ///< compute alone
 };
 
+/// Returns whether runs keep shards in a preload buffer.
+constexpr bool KeepsShards(DelayModel model) {
+  return model == DelayModel::kBudgets || model == DelayModel::kMemory;
+}
+
 /// Returns "sti-paper"; empty for kOther.
 std::string_view NameOf(Strategy strategy);
 

@@ -86,7 +86,7 @@ TEST(Overflow, IsTheInputsOwnErrorInEveryArithmetic) {
   }
 }
 
-// What a reader refuses is the model's error, and ends it.
+// A number that a reader refuses is the model's error, and ends it.
 TEST(Overflow, NumbersThatAreNotFiniteAreRefusedWhenTheyAreRead) {
   const std::pair<std::string, std::function<void(ForgedContainer&)>> forgeries[] = {
       {"layer 0 parameters: holds a number that is not finite",

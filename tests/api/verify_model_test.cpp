@@ -1,4 +1,4 @@
-// What a session refuses, verifying finds, in the same words.
+// Verifying finds whatever a session refuses, in the same words.
 #include "api/verify_model.h"
 
 #include <gtest/gtest.h>

@@ -49,7 +49,7 @@ std::string ListOf(const std::string& item, size_t count) {
   return text + "]";
 }
 
-// What most memory is needed for, beside its text.
+// Values for which most memory is needed beside their text.
 TEST(ParseJson, TakesNoMoreMemoryThanItMay) {
   constexpr uint64_t kMemory = uint64_t{1} << 20;
   constexpr uint64_t kOther = uint64_t{32} << 10;

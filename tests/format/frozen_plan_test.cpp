@@ -42,7 +42,7 @@ TEST(FrozenPlan11, HoldsWhat11Brought) {
   ASSERT_TRUE(plan.ok()) << plan.error().Message();
   EXPECT_EQ(plan->freq, 2400000u);
   EXPECT_EQ(plan->wake_us, 500.0);
-  EXPECT_EQ(plan->predicted_loss, 0.625);
+  EXPECT_EQ(plan->quality.loss, 0.625);
   EXPECT_EQ(plan->turn_bytes, 20480u);
   ASSERT_EQ(plan->variants.size(), 2u);
   EXPECT_EQ(plan->variants[1].freq, 1200000u);
@@ -51,8 +51,8 @@ TEST(FrozenPlan11, HoldsWhat11Brought) {
   EXPECT_EQ(plan->turns[2].bits, (Grid<uint32_t>{{4, 32}, {6, 6}}));
   EXPECT_EQ(plan->turns[1].preload[2], (ShardAtBits{1, 0, 5}));
   EXPECT_EQ(plan->turns[1].read_bytes, 8192u);
-  EXPECT_EQ(plan->turns[1].predicted_loss, 0.5);
-  EXPECT_FALSE(plan->turns[1].predicted_accuracy);
+  EXPECT_EQ(plan->turns[1].quality.loss, 0.5);
+  EXPECT_FALSE(plan->turns[1].quality.accuracy);
   EXPECT_EQ(plan->turns[2].aib_us, (std::vector<double>{90, 45}));
   EXPECT_FALSE(plan->times);
   EXPECT_EQ(plan->staging_bytes, 0u);
@@ -95,14 +95,14 @@ TEST(FrozenPlan14, HoldsWhat14Brought) {
   ASSERT_TRUE(plan.ok()) << plan.error().Message();
   EXPECT_EQ(plan->threads, 3u);
   EXPECT_EQ(plan->cpus, "0,4-5");
-  EXPECT_EQ(plan->predicted_agreement, 0.9375);
-  EXPECT_EQ(plan->turns[2].predicted_agreement, 0.96875);
-  EXPECT_EQ(plan->variants[0].predicted_agreement, 0.5);
+  EXPECT_EQ(plan->quality.agreement, 0.9375);
+  EXPECT_EQ(plan->turns[2].quality.agreement, 0.96875);
+  EXPECT_EQ(plan->variants[0].quality.agreement, 0.5);
   const auto older = ParsePlan(test::Bytes(Frozen("v1.3/tiny.plan")), "tiny.plan");
   ASSERT_TRUE(older.ok()) << older.error().Message();
   EXPECT_EQ(older->threads, 0u);
   EXPECT_EQ(older->cpus, "");
-  EXPECT_FALSE(older->predicted_agreement);
+  EXPECT_FALSE(older->quality.agreement);
 }
 
 TEST(FrozenPlan12, HoldsAColdStart) {

@@ -194,17 +194,23 @@ TEST(HostileResident, AVocabularyThatUnpacksToMoreThanItSays) {
   EXPECT_LT(meter.peak_bytes(), kMiB);
 }
 
-// The shape says how much the head takes, and so much it takes once: not a second time unpacked.
-TEST(HostileResident, AHeadIsNeverHeldBesideItsTensors) {
-  ModelShape shape;
-  shape.hidden = 1024;
-  shape.labels = 16384;
+// Returns where the packed head of a model of this shape lies, in fp32.
+ResidentLocation PackedHead(const ModelShape& shape) {
   ResidentLocation location;
   location.kind = ResidentKind::kHead;
   location.compression = Compression::kZstd;
   for (const uint64_t size : ResidentTensorSizes(location.kind, shape)) {
     location.raw_length += size * sizeof(float);
   }
+  return location;
+}
+
+// The shape says how much the head takes, and so much it takes once: not a second time unpacked.
+TEST(HostileResident, AHeadIsNeverHeldBesideItsTensors) {
+  ModelShape shape;
+  shape.hidden = 1024;
+  shape.labels = 16384;
+  const ResidentLocation location = PackedHead(shape);
   ASSERT_GT(location.raw_length, 64 * kMiB);
   const Bin bomb = Bomb(location.raw_length);
   ASSERT_LT(bomb.size(), kMiB);
@@ -219,17 +225,12 @@ TEST(HostileResident, AHeadIsNeverHeldBesideItsTensors) {
   EXPECT_LT(meter.peak_bytes(), kMiB);
 }
 
-// What a frame may refer back to is what unpacking it in pieces takes.
+// Unpacking in pieces takes as much memory as a frame may refer back to.
 TEST(HostileResident, AFrameOfTensorsHasAWindowOfAtMost8MiB) {
   ModelShape shape;
   shape.hidden = 1024;
   shape.labels = 2048;
-  ResidentLocation location;
-  location.kind = ResidentKind::kHead;
-  location.compression = Compression::kZstd;
-  for (const uint64_t size : ResidentTensorSizes(location.kind, shape)) {
-    location.raw_length += size * sizeof(float);
-  }
+  const ResidentLocation location = PackedHead(shape);
   ASSERT_GT(location.raw_length, 8 * kMiB);
   const Bin raw(location.raw_length, 0);
   for (const int window : {23, 24}) {

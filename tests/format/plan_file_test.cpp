@@ -43,7 +43,7 @@ Plan WithVariant() {
   variant.aib_us.clear();
   variant.slack_us.reset();
   variant.target_us.reset();
-  variant.predicted_accuracy = 0.9;
+  variant.quality.accuracy = 0.9;
   variant.shape = {};
   variant.meets_target = true;
   plan.variants.push_back(variant);
@@ -54,7 +54,7 @@ Plan WithTurns() {
   Plan plan = Example();
   plan.freq = 1800000;
   plan.wake_us = 250000;
-  plan.predicted_loss = 0.5;
+  plan.quality.loss = 0.5;
   plan.turn_bytes = 100000;
   PlanTurn turn;
   turn.bits = plan.bits;
@@ -68,8 +68,8 @@ Plan WithTurns() {
   turn.preload.push_back({1, 1, 5});
   turn.preload_bytes = 99999;
   turn.aib_us = {0.25, -0.5};
-  turn.predicted_loss = 0.25;
-  turn.predicted_accuracy = 0.75;
+  turn.quality.loss = 0.25;
+  turn.quality.accuracy = 0.75;
   plan.turns.push_back(turn);
   return plan;
 }
@@ -86,16 +86,16 @@ Plan WithTimes() {
   return plan;
 }
 
-/// What 1.4 brought, in a plan, its variant and a turn.
+/// The fields of 1.4, in a plan, its variant and a turn.
 Plan WithCores() {
   Plan plan = WithTurns();
   plan.threads = 4;
   plan.cpus = "4-6,8";
-  plan.predicted_agreement = 0.9375;
-  plan.turns[1].predicted_agreement = 0.96875;
+  plan.quality.agreement = 0.9375;
+  plan.turns[1].quality.agreement = 0.96875;
   plan.variants.push_back(Example());
   plan.variants[0].length = 128;
-  plan.variants[0].predicted_agreement = 0.5;
+  plan.variants[0].quality.agreement = 0.5;
   return plan;
 }
 
@@ -131,12 +131,12 @@ TEST(PlanFile, BothSpellingsHoldTheSame) {
     EXPECT_EQ(from_binary->preload, example.preload);
     EXPECT_EQ(from_binary->aib_us, example.aib_us);
     EXPECT_EQ(from_binary->slack_us, example.slack_us);
-    EXPECT_EQ(from_binary->predicted_accuracy, example.predicted_accuracy);
+    EXPECT_EQ(from_binary->quality.accuracy, example.quality.accuracy);
     EXPECT_EQ(from_binary->variants.size(), example.variants.size());
     EXPECT_EQ(from_binary->turns.size(), example.turns.size());
     EXPECT_EQ(from_json->freq, example.freq);
     EXPECT_EQ(from_json->wake_us, example.wake_us);
-    EXPECT_EQ(from_json->predicted_loss, example.predicted_loss);
+    EXPECT_EQ(from_json->quality.loss, example.quality.loss);
     EXPECT_EQ(from_json->turn_bytes, example.turn_bytes);
     EXPECT_EQ(from_binary->times.has_value(), example.times.has_value());
     EXPECT_EQ(from_binary->staging_bytes, example.staging_bytes);
@@ -145,7 +145,7 @@ TEST(PlanFile, BothSpellingsHoldTheSame) {
     EXPECT_EQ(from_binary->cold, example.cold);
     EXPECT_EQ(from_binary->threads, example.threads);
     EXPECT_EQ(from_json->cpus, example.cpus);
-    EXPECT_EQ(from_binary->predicted_agreement, example.predicted_agreement);
+    EXPECT_EQ(from_binary->quality.agreement, example.quality.agreement);
     EXPECT_EQ(from_json->parameter_bytes, example.parameter_bytes);
     EXPECT_EQ(from_json->predicted_peak_bytes, uint64_t{1} << 62);
   }

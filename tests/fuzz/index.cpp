@@ -195,7 +195,8 @@ const std::vector<ForgedContainer>& Bases() {
   return bases;
 }
 
-/// What a session does with the container. Whatever it calls damaged, verifying must have found.
+/// Does with the container what a session does. Whatever it calls damaged, verifying must have
+/// found.
 void Ask(ForgedContainer& forged, bool damaged) {
   const auto refused = [&](const Error& error) {
     if (error.source == Source::kInput) return RequireDataError(error);

@@ -90,7 +90,7 @@ TEST_F(ModelConfig, LabelsByNumber) {
   FailureWith("id2label", {"a"});
 }
 
-// What a reader would refuse is not written.
+// Labels that a reader would refuse are not written.
 TEST_F(ModelConfig, RefusesLabelsThatAreNoAnswers) {
   EXPECT_TRUE(Contains(FailureWith("id2label", {{"0", "a"}, {"1", ""}}), "label 1 is empty"));
   EXPECT_TRUE(Contains(FailureWith("id2label", {{"0", "a\nb"}, {"1", "c"}}), "label 0 is not"));

@@ -40,7 +40,7 @@ TEST(Requests, MeasuredLossDecidesAndIsReported) {
   const test::World world = Measured();
   const auto plan = MakePlan(world.input(), Within(600));
   ASSERT_TRUE(plan.ok()) << plan.error().Message();
-  ASSERT_TRUE(plan->predicted_loss && plan->predicted_accuracy);
+  ASSERT_TRUE(plan->quality.loss && plan->quality.accuracy);
   // No submodel, planned alone, is predicted to lose less.
   for (uint32_t n = 1; n <= 4; ++n) {
     for (uint32_t m = 1; m <= 4; ++m) {
@@ -48,12 +48,12 @@ TEST(Requests, MeasuredLossDecidesAndIsReported) {
       request.submodel = {n, m};
       const auto other = MakePlan(world.input(), request);
       if (!other.ok()) continue;
-      EXPECT_GE(*other->predicted_loss, *plan->predicted_loss - 1e-9);
+      EXPECT_GE(*other->quality.loss, *plan->quality.loss - 1e-9);
     }
   }
   const auto check = CheckPlan(world.input(), Judging(), *plan);
-  EXPECT_EQ(check->loss, plan->predicted_loss);
-  EXPECT_EQ(check->accuracy, plan->predicted_accuracy);
+  EXPECT_EQ(check->quality.loss, plan->quality.loss);
+  EXPECT_EQ(check->quality.accuracy, plan->quality.accuracy);
 }
 
 TEST(Requests, PredictionsMeetTheMeasuredEnds) {
@@ -65,8 +65,8 @@ TEST(Requests, PredictionsMeetTheMeasuredEnds) {
     request.uniform_bits = bits;
     const auto plan = MakePlan(world.input(), request);
     ASSERT_TRUE(plan.ok());
-    EXPECT_NEAR(*plan->predicted_loss, loss, 1e-9);
-    EXPECT_NEAR(*plan->predicted_accuracy, accuracy, 1e-9);
+    EXPECT_NEAR(*plan->quality.loss, loss, 1e-9);
+    EXPECT_NEAR(*plan->quality.accuracy, accuracy, 1e-9);
   }
 }
 
@@ -78,13 +78,13 @@ TEST(Requests, MinAccuracyTakesTheLeastTarget) {
     request.min_accuracy = accuracy;
     const auto plan = MakePlan(world.input(), request);
     ASSERT_TRUE(plan.ok()) << plan.error().Message();
-    EXPECT_GE(*plan->predicted_accuracy, accuracy);
+    EXPECT_GE(*plan->quality.accuracy, accuracy);
     EXPECT_TRUE(plan->meets_target);
     EXPECT_GE(*plan->target_us, last_us);
     last_us = *plan->target_us;
     const auto faster = MakePlan(world.input(), Within(0.99 * last_us));
     if (!faster.ok()) continue;
-    EXPECT_LT(*faster->predicted_accuracy, accuracy);
+    EXPECT_LT(*faster->quality.accuracy, accuracy);
   }
   PlanRequest request = Within(5000);
   request.min_accuracy = 0.75;
@@ -117,7 +117,7 @@ TEST(Requests, LeadTimeIsIoBudget) {
   const auto after = MakePlan(world.input(), request);
   ASSERT_TRUE(before.ok() && after.ok());
   EXPECT_GT(after->parameter_bytes, before->parameter_bytes);
-  EXPECT_LT(*after->predicted_loss, *before->predicted_loss);
+  EXPECT_LT(*after->quality.loss, *before->quality.loss);
   EXPECT_EQ(after->wake_us, 200);
   EXPECT_LE(after->predicted_p99_us, 700);
   const auto check = CheckPlan(world.input(), Judging(), *after);
@@ -146,7 +146,7 @@ TEST(Requests, VariantsShareTheBuffer) {
   EXPECT_EQ(plan->variants[1].length, 32u);
   // 64 tokens are planned as 128 are; 32 compute faster and have a better submodel.
   EXPECT_EQ(plan->variants[0].bits, plan->bits);
-  EXPECT_LT(*plan->variants[1].predicted_loss, *plan->predicted_loss);
+  EXPECT_LT(*plan->variants[1].quality.loss, *plan->quality.loss);
   for (const Plan& variant : plan->variants) {
     EXPECT_TRUE(variant.meets_target);
     for (const ShardAtBits& shard : variant.preload) {
@@ -211,7 +211,7 @@ TEST(Requests, ClocksAreVariants) {
   EXPECT_EQ(plan->freq, 2000000u);
   EXPECT_EQ(plan->variants[0].freq, 1000000u);
   EXPECT_EQ(plan->variants[0].length, plan->length);
-  EXPECT_LT(*plan->predicted_loss, *plan->variants[0].predicted_loss);
+  EXPECT_LT(*plan->quality.loss, *plan->variants[0].quality.loss);
   request.clocks = {500000};
   EXPECT_EQ(MakePlan(world.input(), request).error().kind, ErrorKind::kUsage);
 }

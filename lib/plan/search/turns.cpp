@@ -32,9 +32,7 @@ class TurnPlanner {
     turn.aib_us = plan_.aib_us;
     turn.predicted_latency_us = plan_.predicted_latency_us;
     turn.predicted_p99_us = plan_.predicted_p99_us;
-    turn.predicted_loss = plan_.predicted_loss;
-    turn.predicted_accuracy = plan_.predicted_accuracy;
-    turn.predicted_agreement = plan_.predicted_agreement;
+    turn.quality = plan_.quality;
     return turn;
   }
 
@@ -52,9 +50,7 @@ class TurnPlanner {
     turn.aib_us = verdict.aib_us;
     turn.predicted_latency_us = verdict.latency_us;
     turn.predicted_p99_us = verdict.p99_us;
-    turn.predicted_loss = verdict.loss;
-    turn.predicted_accuracy = verdict.accuracy;
-    turn.predicted_agreement = verdict.agreement;
+    turn.quality = verdict.quality;
     return turn;
   }
 

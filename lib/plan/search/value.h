@@ -67,15 +67,6 @@ class ValueModel {
   std::vector<Measured> submodels_;  ///< by depth, then width
 };
 
-/// Holds the quality that a plan is expected to have; nothing where not measured.
-struct PredictedQuality {
-  std::optional<double> loss;
-  std::optional<double> accuracy;
-  /// Share of inputs that get the full model's label: all that is known where the importance was
-  /// measured by kl, without labels.
-  std::optional<double> agreement;
-};
-
 /// Predicts the quality of a plan at `bits`, [n, m] as plan.bits. The plan must belong to the
 /// catalog.
 PredictedQuality PredictQuality(const CheckedInput& input, const Plan& plan,

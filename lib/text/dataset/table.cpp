@@ -72,8 +72,8 @@ Result<size_t> TableReader::TakeQuoted(std::string_view window, size_t begin, Ce
   }
 }
 
-// What lies beyond the longest row and its end is not looked at, so that a quote that is never
-// closed costs little.
+// Looks no further than the longest row and its end, so that a quote that is never closed costs
+// little.
 Status TableReader::TakeCommas(Row* row) {
   const std::string_view window = rest_.substr(0, kMaxDatasetLineBytes + 2);
   size_t at = 0;  // of the field's first character, then of what ends it
