@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "api/process_bytes.h"
 #include "common/cli.h"
 #include "common/files.h"
 #include "common/machine.h"
@@ -10,7 +11,6 @@
 #include "common/tool.h"
 #include "format/profile_file.h"
 #include "profile/device_state.h"
-#include "profile/process_bytes.h"
 #include "profile/profile.h"
 #include "profile/start_time.h"
 #include "text/model_tokenizer.h"
@@ -109,10 +109,9 @@ void Summarise(const Tool& tool, const DeviceProfile& profile) {
 
 // What only a fresh process shows: memory and time of a runner that starts.
 Status MeasureStart(const Options& options, ReadPath path, double exec_us,
-                    const ProfileOptions& work, const Tokenizer& tokenizer, ContainerFile file,
-                    DeviceProfile& profile) {
+                    const ProfileOptions& work, ContainerFile file, DeviceProfile& profile) {
   STI_ASSIGN_OR_RETURN(profile.process_bytes,
-                       MeasureProcessBytes(std::move(file), tokenizer, work.threads, work.compute));
+                       MeasureProcessBytes(std::move(file), work.threads, work.compute));
   STI_ASSIGN_OR_RETURN(const double open_us, MeasureOpenUs(options.model, path, work.threads));
   profile.start_us = exec_us + open_us;
   return {};
@@ -122,15 +121,14 @@ Result<DeviceProfile> Measure(const Tool& tool, const Options& options, double e
   STI_ASSIGN_OR_RETURN(const ReadPath path, ParseReadPath(options.io));
   STI_ASSIGN_OR_RETURN(ContainerFile file, ContainerFile::Open(options.model, path));
   STI_RETURN_IF_ERROR(file.RequireWhole());
-  STI_ASSIGN_OR_RETURN(const Tokenizer tokenizer, LoadTokenizer(file));
   STI_ASSIGN_OR_RETURN(ProfileOptions work, WorkOf(tool, options, file.index().info));
   DeviceProfile start;
-  STI_RETURN_IF_ERROR(
-      MeasureStart(options, path, exec_us, work, tokenizer, std::move(file), start));
+  STI_RETURN_IF_ERROR(MeasureStart(options, path, exec_us, work, std::move(file), start));
   const std::vector<uint32_t> cores = AffinityCores();
   StateWatch watch(cores);
   work.each_round = [&watch] { watch.Look(); };
   STI_ASSIGN_OR_RETURN(file, ContainerFile::Open(options.model, path));
+  STI_ASSIGN_OR_RETURN(const Tokenizer tokenizer, LoadTokenizer(file));
   STI_ASSIGN_OR_RETURN(DeviceProfile profile, MeasureProfile(std::move(file), tokenizer, work));
   profile.thermal = watch.Finish();
   profile.process_bytes = start.process_bytes;

@@ -111,6 +111,7 @@ class Session {
   [[nodiscard]] Status SetBuffer(uint64_t bytes);
 
   [[nodiscard]] double threshold() const { return threshold_; }
+  [[nodiscard]] uint64_t tokenizer_bytes() const { return tokenizer_->memory_bytes(); }
   [[nodiscard]] Pipeline& pipeline() { return *pipeline_; }
   [[nodiscard]] const Pipeline& pipeline() const { return *pipeline_; }
   [[nodiscard]] const ModelInfo& info() const { return pipeline_->index().info; }

@@ -48,8 +48,14 @@ Result<uint64_t> StagingBytes(const ContainerIndex& index, const Plan& plan,
                         plan.preload_bytes;
   const uint64_t left = memory.bytes - std::min(memory.bytes, used);
   // Planned for this much: the plan's estimate and this one differ by what code happens to be
-  // loaded. Not by more, unless what the plan predicts is not so.
-  if (memory.planned_for > used) return std::max(left, LargestLayerBytes(CatalogOf(index), plan));
+  // loaded. Not by more, unless what the plan predicts is not so. The plan's counts the code that
+  // is loaded later too, so no more goes to shards than it gives them.
+  if (memory.planned_for > used) {
+    const uint64_t spare =
+        memory.planned_for - std::min(memory.planned_for, plan.predicted_peak_bytes);
+    return std::max(std::min(left, plan.staging_bytes + spare),
+                    LargestLayerBytes(CatalogOf(index), plan));
+  }
   if (left > 0) return left;
   return InfeasibleError(std::to_string(memory.bytes) + " bytes of memory are less than the " +
                          std::to_string(used) + " that the model takes before its first shard")

@@ -23,8 +23,8 @@ struct OwnMemory {
 /// Returns the bytes that are left for shards read ahead beside everything else: the tokenizer,
 /// resident parts, the working memory of a run under `plan` and its variants, and the preloaded
 /// shards. If the plan was made for a process of this size, returns at least what one layer
-/// streams, unless the model alone takes more than the process may. Returns an InfeasibleError if
-/// nothing is left.
+/// streams, unless the model alone takes more than the process may, and at most what the plan gives
+/// its shards in so much memory. Returns an InfeasibleError if nothing is left.
 Result<uint64_t> StagingBytes(const ContainerIndex& index, const Plan& plan,
                               const OwnMemory& memory);
 

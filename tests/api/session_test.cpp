@@ -150,6 +150,13 @@ TEST_F(SessionTest, OwnBytesBoundTheModelsMemory) {
   const auto least = StagingBytes(file.index(), plan, planned);
   ASSERT_TRUE(Succeeded(least));
   EXPECT_GT(*least, 0U);
+  // And no more than the plan gives its shards, whose estimate counts code that is not loaded yet.
+  Plan estimated = plan;
+  estimated.staging_bytes = 2 * *least;
+  estimated.predicted_peak_bytes = planned.planned_for - 1000;
+  OwnMemory ample = planned;
+  ample.bytes = before_shards + layer;
+  EXPECT_EQ(StagingBytes(file.index(), estimated, ample).value(), 2 * *least + 1000);
   // But no room for a model that alone takes more, whatever its plan predicts.
   planned.planned_for = before_shards - tokenizer->memory_bytes();
   EXPECT_TRUE(FailedWith(StagingBytes(file.index(), plan, planned), ErrorKind::kInfeasible,

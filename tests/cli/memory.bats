@@ -7,15 +7,13 @@ setup() {
   make_links
 }
 
-# The whole process within 8 % and half a MiB: shards and working memory are counted to the byte, the
-# rest is a process that the profiler measured. How many pages of an executable the kernel maps at
-# once depends on the page cache, and with it half a MiB.
+# The whole process within 8 %: shards and working memory are counted to the byte, the rest is a
+# process that the profiler measured.
 close_to_prediction() { # PLAN [OPTION...]
-  local predicted seen slack=$((100 * 524288))
+  local predicted seen
   predicted=$(sti-inspect --json "$1" | jq .predicted_peak_bytes)
   seen=$(sti-run -q model.sti --eval few.tsv --json --plan "$@" | jq .peak_rss_bytes)
-  [ $((predicted * 100 + slack)) -gt $((seen * 92)) ] &&
-    [ $((predicted * 100)) -lt $((seen * 108 + slack)) ] && return
+  [ $((predicted * 100)) -gt $((seen * 92)) ] && [ $((predicted * 100)) -lt $((seen * 108)) ] && return
   printf 'predicted %s, seen %s\n' "$predicted" "$seen"
   return 1
 }

@@ -1,0 +1,68 @@
+#include "api/process_bytes.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+
+#include "api/session.h"
+#include "base/clock.h"
+#include "base/process_memory.h"
+#include "format/plan_file.h"
+#include "model/memory.h"
+#include "pipeline/whole_plan.h"
+
+namespace sti {
+namespace {
+
+constexpr uint32_t kTokens = 16;
+constexpr const char* kSentence =
+    "It is 7 o'clock: \"what's the weather (caf\u00e9, \u4e1c\u4eac)?\"";
+
+// A runner has read its plan, in either spelling: that code and its heap are part of it.
+Status TouchParsers(const Plan& plan) {
+  const std::string json = PlanToJson(plan);
+  STI_RETURN_IF_ERROR(ParsePlan({reinterpret_cast<const uint8_t*>(json.data()), json.size()}, "-"));
+  STI_RETURN_IF_ERROR(ParsePlan(EncodePlan(plan), "-"));
+  return {};
+}
+
+// A runner prints what it answers: that code of the C library is part of it too. Returns the length
+// of the text, so that none of it is left out.
+int TouchPrinting(const Answer& answer) {
+  char line[64];
+  return std::snprintf(line, sizeof(line), "%u\t%.4f\t%.3g", answer.label,
+                       double{answer.scores[answer.label]}, answer.latency_us);
+}
+
+}  // namespace
+
+Result<uint64_t> MeasureProcessBytes(ContainerFile file, uint32_t threads, ComputeType compute) {
+  const ModelInfo& info = file.index().info;
+  WholePlanOptions smallest;
+  smallest.depth = 1;
+  smallest.width = 1;
+  smallest.bits = file.index().bits.front();
+  smallest.length = std::min(kTokens, info.max_length());
+  STI_ASSIGN_OR_RETURN(Plan plan, MakeWholePlan(file.index(), smallest));
+  STI_RETURN_IF_ERROR(TouchParsers(plan));
+  SessionOptions options;
+  options.threads = threads;
+  options.compute = compute;
+  STI_ASSIGN_OR_RETURN(const auto session,
+                       Session::Open(std::move(file), std::move(plan), options));
+  STI_ASSIGN_OR_RETURN(const Encoding encoding, session->Encode(kSentence));
+  Answer answer;
+  STI_RETURN_IF_ERROR(session->Ask(encoding, Clock::now(), &answer));
+  if (TouchPrinting(answer) < 0) return MachineError("cannot print to memory");
+  const Pipeline& pipeline = session->pipeline();
+  const uint64_t counted = pipeline.staging_bytes() + pipeline.resident_bytes() +
+                           session->tokenizer_bytes() +
+                           WorkingBytes(pipeline.index(), {.kernel = pipeline.kernel(),
+                                                           .threads = threads,
+                                                           .tokens = pipeline.max_length(),
+                                                           .width = 1});
+  const uint64_t held = CurrentRssBytes();
+  return held > counted ? held - counted : 0;
+}
+
+}  // namespace sti
