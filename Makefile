@@ -4,7 +4,7 @@ BUILD := build
 JOBS := $(shell nproc)
 .DEFAULT_GOAL := all
 
-.PHONY: all demo test everything bench bench-peers tidy asan test-aarch64 tsan valgrind fuzz format clean help
+.PHONY: all demo test everything bench bench-peers tidy asan test-aarch64 tsan valgrind mutants fuzz format clean help
 
 # A build folder begins with tools alone. It gets tests and benchmarks once a command needs them,
 # and keeps them.
@@ -68,6 +68,10 @@ valgrind: ## unit tests of kernels and model under valgrind, which must be there
 	@$(call configure,-DSTI_TESTS=ON)
 	@$(call build,test_kernels test_model)
 	@scripts/test-valgrind $(BUILD)
+
+mutants: ## hours: which of 300 small changes of the code no test notices
+	@scripts/install-deps --test
+	@scripts/mutants
 
 fuzz: ## every parser under random bytes, FUZZ_SECONDS=60 each; needs clang, installs it
 	@scripts/install-deps --fuzz
