@@ -99,7 +99,9 @@ std::string NameOf(const ::testing::TestParamInfo<std::string>& tested) {
   return name;
 }
 INSTANTIATE_TEST_SUITE_P(Models, ReferenceTest,
-                         ::testing::Values("clinc150-tiny-6x12", "sst2-minilm-12x12"), NameOf);
+                         ::testing::Values("clinc150-tiny-6x12", "clinc150-minilm-6x12",
+                                           "sst2-minilm-12x12"),
+                         NameOf);
 
 }  // namespace
 }  // namespace sti

@@ -27,11 +27,21 @@ inline ExactProblem ExactOf(const PlanningContext& context, const Submodel& subm
       problem.bytes.push_back(static_cast<int64_t>(lowest.BytesAt(shard, level) / grid_bytes));
     }
   }
-  double first_us = *context.request.target_us - context.ComputeTime(submodel) -
-                    context.devices.deciding().fixed().embed_io_us;
+  const ComputeLane lane = context.LaneOfSubmodel(submodel);
+  const auto whole = [&](double us) {
+    return static_cast<int64_t>(std::floor(us / grid_us + 1e-6));
+  };
+  double left_us = *context.request.target_us - lane.compute_us() - lane.fixed.embed_io_us;
+  problem.rows_us = whole(left_us);
+  left_us += context.request.wake_us;
   for (uint32_t k = 0; k < submodel.depth; ++k) {
-    problem.capacity_us.push_back(static_cast<int64_t>(std::floor(first_us / grid_us + 1e-6)));
-    first_us += *context.devices.deciding().LayerUs(submodel.width);
+    if (!lane.resident_us.empty()) left_us -= lane.resident_us[k];
+    // The head's parameters come last, and the last layer's compute hides them.
+    const bool last = k + 1 == submodel.depth;
+    const double head_us = lane.resident_us.empty() ? 0 : lane.resident_us.back();
+    problem.capacity_us.push_back(
+        whole(left_us - (last ? std::max(0.0, head_us - lane.last_us) : 0)));
+    left_us += lane.layer_us;
   }
   problem.preload_bytes = static_cast<int64_t>(context.request.preload_bytes / grid_bytes);
   return problem;

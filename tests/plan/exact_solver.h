@@ -20,6 +20,7 @@ struct ExactProblem {
   std::vector<int64_t> bytes;
   std::vector<int64_t> capacity_us;  ///< [layers] loads up to and with this layer
   int64_t preload_bytes = 0;
+  int64_t rows_us = 0;  ///< what is left when the embedding rows are there, without lead time
 };
 
 inline constexpr double kNever = std::numeric_limits<double>::infinity();
@@ -68,7 +69,7 @@ inline double LeastLossStreamed(const ExactProblem& problem, size_t p) {
 
 /// Nothing if no plan of this submodel is in time.
 inline std::optional<double> LeastLoss(const ExactProblem& problem) {
-  if (problem.capacity_us[0] < 0) return std::nullopt;
+  if (problem.capacity_us[0] < 0 || problem.rows_us < 0) return std::nullopt;
   const std::vector<double> in_memory = LeastLossInMemory(problem);
   double best = kNever;
   for (size_t p = 0; p < in_memory.size() && in_memory[p] != kNever; ++p)

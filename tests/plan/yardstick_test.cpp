@@ -4,54 +4,16 @@
 
 #include <cmath>
 #include <cstdio>
+#include <optional>
 
 #include "exact_plan.h"
 #include "plan/search/context.h"
 #include "plan/search/joint.h"
+#include "random_world.h"
 #include "world.h"
 
 namespace sti {
 namespace {
-
-/// A random device in whole microseconds and a random model in whole bytes.
-test::World RandomWorld(test::Random& random, uint32_t most) {
-  const uint32_t layers = 1 + random.Below(most);
-  const uint32_t width = 1 + random.Below(most);
-  test::World world(layers, width, {2, 3, 4, 5, 6, 32}, {8, 12, 16, 20, 24, 64});
-  const uint32_t spread = random.Below(4);
-  for (uint64_t& bytes : world.catalog.read_bytes) bytes += random.Below(spread + 1);
-  for (size_t at = 1; at < world.catalog.read_bytes.size(); ++at) {
-    if (at % 6 != 0) {
-      world.catalog.read_bytes[at] =
-          std::max(world.catalog.read_bytes[at], world.catalog.read_bytes[at - 1]);
-    }
-  }
-  double layer_us = 1 + random.Below(60);
-  world.Compute(1, [&](uint32_t) { return layer_us += random.Below(30); });
-  const double unit_us = 1 + random.Below(5);
-  const double start_us = random.Below(6);
-  world.Io({start_us + 2 * unit_us, start_us + 3 * unit_us, start_us + 4 * unit_us,
-            start_us + 5 * unit_us, start_us + 6 * unit_us, start_us + 20 * unit_us});
-  world.profile.fixed = {{128, 0, double(random.Below(10)), 0}};
-  world.use_importance = random.Below(4) != 0;
-  world.importance.layers = layers;
-  world.importance.width = width;
-  for (uint32_t shard = 0; shard < layers * width; ++shard)
-    world.importance.scores.push_back(random.Below(1000));
-  return world;
-}
-
-/// A target between where the fewest bits of the whole model are in time and where all bits are.
-double TightTarget(const test::World& world, test::Random& random) {
-  const auto& profile = world.profile;
-  const double shards = world.info.shape.layers * world.info.shape.width;
-  const double compute_us = world.info.shape.layers * profile.compute.back().layer_us;
-  const double least_us = shards * profile.io.front().load_us;
-  const double most_us = shards * profile.io.back().load_us;
-  const double share = random.Below(1000) / 1000.0;
-  return std::floor(std::max(compute_us, least_us) + profile.fixed[0].embed_io_us + 1 +
-                    share * share * (most_us - least_us));
-}
 
 /// Sum over shards of w d, what the exact solver counts.
 double LackOf(const PlanningContext& context, const Allocation& allocation) {
@@ -73,10 +35,10 @@ TEST(Yardstick, BitsOfOneSubmodel) {
   test::Random random(21);
   test::Missed paper, by_level, shipped;
   for (int trial = 0; trial < 1500; ++trial) {
-    const test::World world = RandomWorld(random, trial % 10 == 0 ? 12 : 5);
+    const test::World world = test::RandomWorld(random, trial % 10 == 0 ? 12 : 5);
     PlanRequest request;
     request.submodel = {world.info.shape.layers, world.info.shape.width};
-    request.target_us = TightTarget(world, random);
+    request.target_us = test::TightTarget(world, random);
     request.preload_bytes = random.Below(3) == 0 ? random.Below(500) : 0;
     const CheckedInput input = world.checked();
     const auto context = PlanningContext::Make(input, request, {128, 0, nullptr}, nullptr);
@@ -105,15 +67,93 @@ TEST(Yardstick, BitsOfOneSubmodel) {
   EXPECT_LT(shipped.worst, 0.01);
 }
 
+/// What the shipped search misses of the best bits for the whole model; nothing where there is
+/// nothing to choose.
+std::optional<double> BitsMissed(const CheckedInput& input, PlanRequest request) {
+  request.submodel = {input->info.shape.layers, input->info.shape.width};
+  const auto context = PlanningContext::Make(input, request, {128, 0, nullptr}, nullptr);
+  EXPECT_TRUE(context.ok()) << context.error().Message();
+  const auto best = test::LeastLoss(test::ExactOf(*context, context->submodels[0]));
+  const auto bits = BestBits(*context, context->submodels[0]);
+  EXPECT_EQ(best.has_value(), bits.has_value());
+  if (!best || !bits) return std::nullopt;
+  const double lowest = LackOf(*context, context->AllocationOf(context->submodels[0]));
+  if (lowest - *best < 1e-9) return std::nullopt;
+  return ShareMissed(lowest, *best, LackOf(*context, *bits));
+}
+
+// A lead time before the text is there, in which shards are read.
+TEST(Yardstick, BitsWithLeadTime) {
+  test::Random random(23);
+  test::Missed shipped;
+  for (int trial = 0; trial < 600; ++trial) {
+    const test::World world = test::RandomWorld(random, 5);
+    PlanRequest request;
+    request.target_us = test::TightTarget(world, random);
+    request.wake_us = random.Below(200);
+    request.preload_bytes = random.Below(3) == 0 ? random.Below(500) : 0;
+    const auto missed = BitsMissed(world.checked(), request);
+    if (!missed) continue;
+    ASSERT_GE(*missed, -1e-9) << trial;
+    shipped.Add(*missed);
+  }
+  shipped.Print("bits, woken ahead of the text");
+  EXPECT_GT(shipped.cases, 200);
+  EXPECT_LT(shipped.worst, 0.01);
+}
+
+/// A random cold start: reads take 1 us a block, so that all times are whole.
+struct ColdCase {
+  test::World world;
+  ColdBytes bytes;
+  double target_us = 0;
+
+  explicit ColdCase(test::Random& random) : world(test::RandomWorld(random, 4)) {
+    for (uint64_t& read_bytes : world.catalog.read_bytes) read_bytes *= 4096;
+    world.profile.io = {{4096, 0, 1, 1}, {1 << 30, 0, 1 << 18, 1 << 18}};
+    world.profile.start_us = random.Below(50);
+    const auto blocks = [&](uint32_t most) { return uint64_t{4096} * random.Below(most); };
+    bytes = {blocks(10), blocks(20), blocks(5), blocks(80), {}};
+    double io_us = double(bytes.index + bytes.vocabulary + bytes.embedding + bytes.head) / 4096;
+    for (uint32_t layer = 0; layer < world.info.shape.layers; ++layer) {
+      bytes.layers.push_back(blocks(30));
+      io_us += double(bytes.layers.back()) / 4096;
+    }
+    const double shards = world.info.shape.layers * world.info.shape.width;
+    target_us = world.profile.start_us + io_us + world.profile.compute.back().layer_us +
+                shards * (8 + random.Below(60)) + random.Below(100);
+  }
+};
+
+TEST(Yardstick, BitsOfAColdStart) {
+  test::Random random(24);
+  test::Missed shipped;
+  for (int trial = 0; trial < 600; ++trial) {
+    const ColdCase cold(random);
+    PlanRequest request;
+    request.cold = true;
+    request.target_us = cold.target_us;
+    PlanInput input = cold.world.input();
+    input.cold = &cold.bytes;
+    const auto missed = BitsMissed(test::Checked(input), request);
+    if (!missed) continue;
+    ASSERT_GE(*missed, -1e-9) << trial;
+    shipped.Add(*missed);
+  }
+  shipped.Print("bits, cold start");
+  EXPECT_GT(shipped.cases, 200);
+  EXPECT_LT(shipped.worst, 0.01);
+}
+
 // Submodel and bits: the value n sqrt(m) x mean fidelity that is missed.
 TEST(Yardstick, JointChoice) {
   test::Random random(22);
   test::Missed paper, shipped;
   int missed_by_paper = 0;
   for (int trial = 0; trial < 400; ++trial) {
-    const test::World world = RandomWorld(random, 6);
+    const test::World world = test::RandomWorld(random, 6);
     PlanRequest request;
-    request.target_us = std::ceil(TightTarget(world, random) * (random.Below(100) + 1) / 100);
+    request.target_us = std::ceil(test::TightTarget(world, random) * (random.Below(100) + 1) / 100);
     request.preload_bytes = random.Below(3) == 0 ? random.Below(300) : 0;
     const CheckedInput input = world.checked();
     const auto context = PlanningContext::Make(input, request, {128, 0, nullptr}, nullptr);
