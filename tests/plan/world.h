@@ -68,7 +68,8 @@ struct World {
 
 inline constexpr uint64_t kKilo = 1000;
 
-/// Rough figures of the paper's platforms (STI Table 2; T_io from its bandwidths).
+/// Rough figures of the paper's platforms (STI Table 2). The paper prints no T_io: these are made
+/// up, near what its bandwidths allow (conformance_test.cpp searches what gives its rows).
 inline World Odroid() {
   World world(12, 12, {2, 3, 4, 5, 6, 32},
               {150 * kKilo, 225 * kKilo, 300 * kKilo, 375 * kKilo, 450 * kKilo, 2360 * kKilo});
