@@ -10,15 +10,15 @@
 namespace sti {
 namespace {
 
-// A profile that was written by hand names no kernel. Its plan is for a device that is not at hand,
-// and tried on any machine.
-bool WasMeasured(const Plan& plan) { return !plan.kernel.name.empty(); }
+// A plan without a kernel does not say which machine it is for, as its profile was written by hand.
+// It is tried on any machine, without a warning that this is another.
+bool NamesItsMachine(const Plan& plan) { return !plan.kernel.name.empty(); }
 
 void TakePlannedCores(const Plan& plan, const Tool& tool) {
   if (plan.cpus.empty() || plan.cpus == AffinityList()) return;
   const Result<std::vector<uint32_t>> cores = ParseList(plan.cpus);
   if (cores.ok() && KeepToCores(*cores).ok()) return;
-  if (WasMeasured(plan)) {
+  if (NamesItsMachine(plan)) {
     tool.Warn("the plan counts on cores " + plan.cpus + ", this process may run on " +
               AffinityList() + "; give --cpus, or run sti-profile here");
   }
@@ -31,7 +31,7 @@ Result<uint32_t> TakeCores(const RunOptions& options, const Plan& plan, const To
   if (options.cpus.empty()) TakePlannedCores(plan, tool);
   if (options.threads != 0) return options.threads;
   const uint32_t available = AvailableThreads();
-  if (plan.threads > available && options.cpus.empty() && WasMeasured(plan)) {
+  if (plan.threads > available && options.cpus.empty() && NamesItsMachine(plan)) {
     tool.Warn("the plan counts on " + std::to_string(plan.threads) + " threads, this process has " +
               std::to_string(available) + " cores; run sti-profile here");
   }
