@@ -186,12 +186,12 @@ class Exporter {
 }  // namespace
 
 Status ExportModel(ContainerFile& file, const ExportOptions& options, const std::string& dir) {
+  STI_RETURN_IF_ERROR(file.RequireWhole());
   if (!file.index().Offers(options.bits)) {
     return InfeasibleError("does not offer " + std::to_string(options.bits) + " bits")
         .At(file.name())
         .Fix(Remedy::kStoreTheseBits);
   }
-  STI_RETURN_IF_ERROR(file.RequireWhole());
   STI_ASSIGN_OR_RETURN(AtomicFolder folder, AtomicFolder::Create(dir));
   STI_RETURN_IF_ERROR(Exporter(file, options).Run(folder.temporary()));
   return folder.Commit();

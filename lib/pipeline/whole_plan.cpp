@@ -9,6 +9,10 @@
 namespace sti {
 
 Result<Plan> MakeWholePlan(const ContainerIndex& index, const WholePlanOptions& options) {
+  if (index.partial) {
+    return InfeasibleError("the container holds only what some plans read")
+        .Fix(Remedy::kGiveItsPlan);
+  }
   const ModelShape& shape = index.info.shape;
   uint32_t depth = options.depth.value_or(shape.layers);
   uint32_t width = options.width.value_or(shape.width);
@@ -19,9 +23,6 @@ Result<Plan> MakeWholePlan(const ContainerIndex& index, const WholePlanOptions& 
   }
   if (!index.Offers(bits)) {
     return UsageError("the model has no " + std::to_string(bits) + "-bit shards");
-  }
-  if (index.partial) {
-    return UsageError("the container holds only what some plans read").Fix(Remedy::kGiveItsPlan);
   }
   if (options.length > index.info.max_length()) {
     return UsageError("length " + std::to_string(options.length) + " is over the model's " +

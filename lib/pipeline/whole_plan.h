@@ -18,6 +18,8 @@ struct WholePlanOptions {
 };
 
 /// Returns a plan without planning: one submodel at uniform bits, nothing preloaded, no target.
+/// Returns kUsage for what the model does not have, kInfeasible if the container holds only what
+/// some plans read.
 Result<Plan> MakeWholePlan(const ContainerIndex& index, const WholePlanOptions& options);
 
 }  // namespace sti

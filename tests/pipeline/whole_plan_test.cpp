@@ -1,5 +1,6 @@
 #include "pipeline/whole_plan.h"
 
+#include "base/remedy.h"
 #include "pipeline_world.h"
 #include "types/plan.h"
 
@@ -52,6 +53,17 @@ TEST_F(WholePlanTest, WhatTheModelDoesNotHaveIsAUsageError) {
   EXPECT_TRUE(FailedWith(with([](auto& o) { o.bits = 7; }), ErrorKind::kUsage, "no 7-bit"));
   EXPECT_TRUE(FailedWith(with([](auto& o) { o.bits = 0; }), ErrorKind::kUsage, "no 0-bit"));
   EXPECT_TRUE(FailedWith(with([](auto& o) { o.length = 33; }), ErrorKind::kUsage, "length 33"));
+}
+
+TEST_F(WholePlanTest, AContainerThatLacksPartsCannotMeetIt) {
+  ContainerIndex partial = index_;
+  partial.partial = true;
+  WholePlanOptions options;
+  for (const uint32_t bits : {2U, 7U}) {  // also where its plans read none of these bits
+    options.bits = bits;
+    EXPECT_TRUE(FailedWith(MakeWholePlan(partial, options), ErrorKind::kInfeasible,
+                           "the container holds only what some plans read", Remedy::kGiveItsPlan));
+  }
 }
 
 }  // namespace
