@@ -135,6 +135,8 @@ void Tool::Warn(std::string_view line) const {
   if (!quiet_) PrintLine("warning: " + std::string(line));
 }
 
+void Tool::Complain(std::string_view line) const { PrintLine(line); }
+
 ProgressSink Tool::Progress(std::string what, std::string unit, uint64_t steps) const {
   if (quiet_ || isatty(STDERR_FILENO) == 0) return {};
   return MakeProgressBar(std::move(what), std::move(unit), steps);

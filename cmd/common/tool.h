@@ -43,6 +43,8 @@ class Tool {
   void Explain(std::string_view line) const;
   /// Prints one line to stderr, "tool: warning: ...", unless quiet.
   void Warn(std::string_view line) const;
+  /// Prints one line to stderr, also when quiet: what will make the exit code.
+  void Complain(std::string_view line) const;
   /// Prints a line of the library: a warning, or with -v an explanation.
   void Log(const LogLine& line) const;
 

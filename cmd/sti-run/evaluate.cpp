@@ -6,6 +6,7 @@
 #include "common/files.h"
 #include "common/remedies.h"
 #include "evaluation.h"
+#include "inputs.h"
 #include "watch.h"
 
 namespace sti {
@@ -25,6 +26,20 @@ Result<std::optional<Baseline>> BaselineOf(const std::string& path,
   return std::optional<Baseline>(*std::move(baseline));
 }
 
+// With its number, as a line's own error has its line; also when quiet, as it makes the exit code.
+void TellUnanswered(Error error, size_t number, const Tool& tool) {
+  error.source = Source::kNone;
+  tool.Complain(LineFor(std::move(error).At("input " + std::to_string(number))));
+}
+
+void AddAnswer(const Session& session, std::span<const uint32_t> truth, const Answer& answer,
+               Evaluation& evaluation) {
+  const Problem problem = session.info().problem;
+  const std::vector<float>& logits = answer.run.logits;
+  evaluation.Add(Judge(problem, logits, truth, session.threshold()), truth,
+                 LabelsOf(problem, logits, session.threshold()), answer);
+}
+
 // Returns the evaluation of the examples that were answered before the user stopped it.
 Result<Evaluation> Measure(Session& session, const RunOptions& options, const Tool& tool,
                            Watch& watch) {
@@ -40,12 +55,18 @@ Result<Evaluation> Measure(Session& session, const RunOptions& options, const To
     if (options.turn_gap_us.value_or(0) == 0) STI_RETURN_IF_ERROR(session.EndEngagement());
     auto taken = Clock::now();
     STI_ASSIGN_OR_RETURN(Encoding encoding, session.Encode(examples[i].text, examples[i].pair));
-    STI_RETURN_IF_ERROR(session.Ask(encoding, taken, &answer));
-    const ModelInfo& info = session.info();
+    const Status asked = session.Ask(encoding, taken, &answer);
     const std::vector<uint32_t> truth = *examples[i].Truth();
-    evaluation.Add(Judge(info.problem, answer.run.logits, truth, session.threshold()), truth,
-                   LabelsOf(info.problem, answer.run.logits, session.threshold()), answer);
-    watch.See(answer, session);
+    if (const Error* own = OwnErrorOf(asked)) {
+      session.SkipTurn();
+      watch.Skip();
+      evaluation.AddUnanswered(truth, LineFor(*own));
+      if (!tool.json()) TellUnanswered(*own, i + 1, tool);
+    } else {
+      STI_RETURN_IF_ERROR(asked);
+      AddAnswer(session, truth, answer, evaluation);
+      watch.See(answer, session);
+    }
     if (progress) progress(i + 1, examples.size());
   }
   evaluation.rows =
@@ -65,13 +86,11 @@ Result<Evaluation> Measure(Session& session, const RunOptions& options, const To
 }
 
 // Gates speak on stderr, so that stdout stays the summary. Returns the exit code.
-int ApplyGates(const Evaluation& evaluation, const RunOptions& options) {
+int ApplyGates(const Evaluation& evaluation, const RunOptions& options, const Tool& tool) {
   const auto failed =
       FailedGates(evaluation, {options.min_accuracy, options.max_p99_us, options.max_memory_bytes,
                                options.max_input_bytes, options.max_misses, options.max_drop});
-  for (const std::string& sentence : failed) {
-    std::fprintf(stderr, "sti-run: %s\n", sentence.c_str());
-  }
+  for (const std::string& sentence : failed) tool.Complain(sentence);
   return failed.empty() ? 0 : ExitCode(ErrorKind::kInfeasible);
 }
 
@@ -90,12 +109,12 @@ Result<int> Evaluate(Session& session, const RunOptions& options, const Tool& to
   } else {
     PrintEvaluation(evaluation, session.info());
   }
-  const int code = ApplyGates(evaluation, options);
+  const int code = ApplyGates(evaluation, options, tool);
   if (code == 0 && options.on_late == "fail" && evaluation.deadline_misses > 0) {
     return InfeasibleError(std::to_string(evaluation.deadline_misses) +
                            " inputs missed the target");
   }
-  return code;
+  return code == 0 && !evaluation.errors.empty() ? ExitCode(ErrorKind::kDamaged) : code;
 }
 
 }  // namespace sti

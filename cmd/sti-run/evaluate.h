@@ -7,7 +7,8 @@
 
 namespace sti {
 
-/// Runs a data set through the session, prints the summary, and returns 0 or 4 by the gates.
+/// Runs a data set through the session, prints the summary, and returns the exit code: that of a
+/// gate that failed, else that of an input without an answer, else 0.
 Result<int> Evaluate(Session& session, const RunOptions& options, const Tool& tool);
 
 }  // namespace sti

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <initializer_list>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "common/json.h"
 #include "common/parse.h"
@@ -56,6 +58,7 @@ Json ClassesOf(const LabelCounts& counts, const ModelInfo& info) {
     classes[info.labels[label]] = {{"examples", count.examples},
                                    {"given", count.given},
                                    {"right", count.right},
+                                   {"unanswered", count.unanswered},
                                    {"f1", count.F1()}};
   }
   return classes;
@@ -80,12 +83,35 @@ Json ComparisonOf(const Evaluation& e) {
           {"p_value", e.compared->p_value}};
 }
 
+Json ErrorsOf(const Evaluation& e) {
+  Json errors = Json::array();
+  for (const RowError& error : e.errors) {
+    errors.push_back({{"row", error.row}, {"error", error.reason}});
+  }
+  return errors;
+}
+
+// What was measured of answers: null if there is none.
+Json MeasuredOf(const Samples& samples, std::initializer_list<std::pair<const char*, double>> at) {
+  Json json;
+  for (const auto& [name, share] : at) {
+    json[name] = samples.count() == 0 ? Json(nullptr) : Json(samples.Quantile(share));
+  }
+  return json;
+}
+
+Json MeasuredOf(const RunningMean& mean) {
+  return mean.count() == 0 ? Json(nullptr) : Json(mean.mean());
+}
+
 // Adds what is known of right and wrong answers.
 void AddCorrectness(const Evaluation& e, const ModelInfo& info, Json& json) {
   const ShareInterval interval = WilsonInterval(e.right_count(), e.examples());
   json["accuracy_interval"] = {interval.low, interval.high};
   json["macro_f1"] = e.labels.MacroF1();
   json["positive_f1"] = OrNull(PositiveF1(e, info));
+  json["unanswered"] = e.errors.size();
+  json["errors"] = ErrorsOf(e);
   json["classes"] = ClassesOf(e.labels, info);
   json["confusion"] = ConfusionOf(e.labels, info);
   json["rows_digest"] = e.rows.Hex();
@@ -101,60 +127,18 @@ void PrintCorrectness(const Evaluation& e, const ModelInfo& info) {
   std::printf("F1              macro %.4f", e.labels.MacroF1());
   if (const auto positive = PositiveF1(e, info)) std::printf(", positive %.4f", *positive);
   std::printf("\n");
+  if (!e.errors.empty()) {
+    std::printf("unanswered      %s inputs, which count as wrong\n",
+                std::to_string(e.errors.size()).c_str());
+  }
   if (!e.compared) return;
   std::printf("baseline        %.2f %%, since then %s gained, %s lost, p %.4f\n",
               AccuracyBefore(e) * 100, std::to_string(e.compared->gained).c_str(),
               std::to_string(e.compared->lost).c_str(), e.compared->p_value);
 }
 
-}  // namespace
-
-void Evaluation::Add(const Judgement& judged, std::span<const uint32_t> truth,
-                     std::span<const uint32_t> given, const Answer& answer) {
-  right.push_back(judged.right);
-  labels.Add(truth, given);
-  deadline_misses += answer.late() ? 1 : 0;
-  degraded_inputs += answer.run.degraded.empty() ? 0 : 1;
-  loss.Add(judged.loss);
-  bytes_read.Add(static_cast<double>(answer.run.bytes_read));
-  latency_us.Add(answer.latency_us);
-  stall_us.Add(answer.run.stall_us);
-  over_bound.Add(answer.run.latency_us / PipelineBoundUs(answer.run));
-}
-
-uint64_t Evaluation::right_count() const {
-  return static_cast<uint64_t>(std::count(right.begin(), right.end(), true));
-}
-
-double Evaluation::accuracy() const {
-  return examples() == 0 ? 0 : static_cast<double>(right_count()) / static_cast<double>(examples());
-}
-
-std::string EvaluationToJson(const Evaluation& e, const ModelInfo& info) {
-  Json json;
-  json["examples"] = e.examples();
-  json["accuracy"] = e.accuracy();
-  json["mean_loss"] = e.loss.mean();
-  json["latency_us"] = {{"p50", e.latency_us.median()},
-                        {"p95", e.latency_us.Quantile(0.95)},
-                        {"p99", e.latency_us.p99()},
-                        {"max", e.latency_us.Quantile(1.0)}};
-  json["deadline_misses"] = e.deadline_misses;
-  json["degraded_inputs"] = e.degraded_inputs;
-  json["over_bound"] = {{"p50", e.over_bound.median()}, {"p99", e.over_bound.p99()}};
-  json["stall_us"] = {{"p50", e.stall_us.median()}, {"p99", e.stall_us.p99()}};
-  json["bytes_read_per_input"] = e.bytes_read.mean();
-  json["preload_bytes"] = e.preload_bytes;
-  json["peak_rss_bytes"] = e.peak_rss_bytes;
-  json["target_us"] = OrNull(e.target_us);
-  json["predicted_latency_us"] = OrNull(e.predicted_latency_us);
-  json["predicted_p99_us"] = OrNull(e.predicted_p99_us);
-  AddCorrectness(e, info, json);
-  return JsonLine(json);
-}
-
-void PrintEvaluation(const Evaluation& e, const ModelInfo& info) {
-  PrintCorrectness(e, info);
+// What the answers took.
+void PrintMeasured(const Evaluation& e) {
   std::printf("mean loss       %.4f\n", e.loss.mean());
   std::printf("latency         median %s, p95 %s, p99 %s, max %s\n",
               FormatTimeUs(e.latency_us.median()).c_str(),
@@ -176,6 +160,61 @@ void PrintEvaluation(const Evaluation& e, const ModelInfo& info) {
   std::printf("stalled         median %s\n", FormatTimeUs(e.stall_us.median()).c_str());
   std::printf("read an input   %s\n",
               FormatBytes(static_cast<uint64_t>(e.bytes_read.mean())).c_str());
+}
+
+}  // namespace
+
+void Evaluation::Add(const Judgement& judged, std::span<const uint32_t> truth,
+                     std::span<const uint32_t> given, const Answer& answer) {
+  right.push_back(judged.right);
+  labels.Add(truth, given);
+  deadline_misses += answer.late() ? 1 : 0;
+  degraded_inputs += answer.run.degraded.empty() ? 0 : 1;
+  loss.Add(judged.loss);
+  bytes_read.Add(static_cast<double>(answer.run.bytes_read));
+  latency_us.Add(answer.latency_us);
+  stall_us.Add(answer.run.stall_us);
+  over_bound.Add(answer.run.latency_us / PipelineBoundUs(answer.run));
+}
+
+void Evaluation::AddUnanswered(std::span<const uint32_t> truth, std::string reason) {
+  right.push_back(false);
+  labels.AddUnanswered(truth);
+  errors.push_back({right.size(), std::move(reason)});
+}
+
+uint64_t Evaluation::right_count() const {
+  return static_cast<uint64_t>(std::count(right.begin(), right.end(), true));
+}
+
+double Evaluation::accuracy() const {
+  return examples() == 0 ? 0 : static_cast<double>(right_count()) / static_cast<double>(examples());
+}
+
+std::string EvaluationToJson(const Evaluation& e, const ModelInfo& info) {
+  Json json;
+  json["examples"] = e.examples();
+  json["accuracy"] = e.accuracy();
+  json["mean_loss"] = MeasuredOf(e.loss);
+  json["latency_us"] =
+      MeasuredOf(e.latency_us, {{"p50", 0.5}, {"p95", 0.95}, {"p99", 0.99}, {"max", 1}});
+  json["deadline_misses"] = e.deadline_misses;
+  json["degraded_inputs"] = e.degraded_inputs;
+  json["over_bound"] = MeasuredOf(e.over_bound, {{"p50", 0.5}, {"p99", 0.99}});
+  json["stall_us"] = MeasuredOf(e.stall_us, {{"p50", 0.5}, {"p99", 0.99}});
+  json["bytes_read_per_input"] = MeasuredOf(e.bytes_read);
+  json["preload_bytes"] = e.preload_bytes;
+  json["peak_rss_bytes"] = e.peak_rss_bytes;
+  json["target_us"] = OrNull(e.target_us);
+  json["predicted_latency_us"] = OrNull(e.predicted_latency_us);
+  json["predicted_p99_us"] = OrNull(e.predicted_p99_us);
+  AddCorrectness(e, info, json);
+  return JsonLine(json);
+}
+
+void PrintEvaluation(const Evaluation& e, const ModelInfo& info) {
+  PrintCorrectness(e, info);
+  if (e.answers() > 0) PrintMeasured(e);
   std::printf("memory          peak %s, %s of it preloaded shards\n",
               FormatBytes(e.peak_rss_bytes).c_str(), FormatBytes(e.preload_bytes).c_str());
 }

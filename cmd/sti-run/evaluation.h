@@ -19,18 +19,25 @@
 
 namespace sti {
 
+/// A row that could not be used: it counts as wrong, and no time or loss is known of it.
+struct RowError {
+  uint64_t row = 0;    ///< from 1
+  std::string reason;  ///< one line
+};
+
 /// Holds what the answers to a data set add up to, and what the process took for them.
 struct Evaluation {
   std::vector<bool> right;       ///< [examples] whether it got its labels and no others
+  std::vector<RowError> errors;  ///< rows that got no answer, ascending
   LabelCounts labels;            ///< that examples have, and that they were given
   Digest rows;                   ///< of the examples' texts and labels
   uint64_t deadline_misses = 0;  ///< answers that came after the target
   uint64_t degraded_inputs = 0;  ///< answers of which some shard had fewer bits than planned
   RunningMean loss;              ///< in nats
   RunningMean bytes_read;
-  Samples latency_us;  ///< [examples] from the text to the answer
-  Samples stall_us;    ///< [examples] computation waiting for IO
-  Samples over_bound;  ///< [examples] latency as a multiple of the pipeline's bound
+  Samples latency_us;  ///< [answers] from the text to the answer
+  Samples stall_us;    ///< [answers] computation waiting for IO
+  Samples over_bound;  ///< [answers] latency as a multiple of the pipeline's bound
   uint64_t preload_bytes = 0;
   uint64_t peak_rss_bytes = 0;
   std::optional<double> target_us;             ///< nothing if the plan has none
@@ -41,8 +48,12 @@ struct Evaluation {
   /// Adds one example, which has the labels `truth` and was given the labels `given`.
   void Add(const Judgement& judged, std::span<const uint32_t> truth,
            std::span<const uint32_t> given, const Answer& answer);
+  /// Adds one example, which has the labels `truth` and got no answer for this reason.
+  void AddUnanswered(std::span<const uint32_t> truth, std::string reason);
 
   [[nodiscard]] uint64_t examples() const { return right.size(); }
+  /// Returns how many examples got an answer.
+  [[nodiscard]] uint64_t answers() const { return right.size() - errors.size(); }
   /// Returns how many examples are right.
   [[nodiscard]] uint64_t right_count() const;
   /// Returns the share of examples that are right, 0 without examples.

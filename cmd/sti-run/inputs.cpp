@@ -31,6 +31,11 @@ Result<Encoding> EncodeIds(const Session& session, const std::string& line) {
 
 }  // namespace
 
+const Error* OwnErrorOf(const Status& asked) {
+  const bool own = !asked.ok() && asked.error().source == Source::kInput;
+  return own ? &asked.error() : nullptr;
+}
+
 Result<Encoding> EncodeLine(const RunOptions& options, const Session& session,
                             const std::string& line) {
   if (options.ids) return EncodeIds(session, line);

@@ -30,6 +30,7 @@ class LineAnswerer {
     if (own != nullptr) {
       unusable_ = true;
       session_.SkipTurn();
+      watch_.Skip();
       PrintUnusable(tool_.json(), text, *own);
       Flush();
       return {};
@@ -50,12 +51,6 @@ class LineAnswerer {
   [[nodiscard]] bool output_closed() const { return output_closed_; }
 
  private:
-  // Returns the error if it is the input's own, which ends nothing; null otherwise.
-  static const Error* OwnErrorOf(const Status& asked) {
-    const bool own = !asked.ok() && asked.error().source == Source::kInput;
-    return own ? &asked.error() : nullptr;
-  }
-
   void Show(const std::string& text, const Answer& answer) {
     if (tool_.json()) {
       PrintJson(options_, text, answer, session_.info());

@@ -13,7 +13,7 @@ namespace sti {
 
 /// Counts what befell the inputs of a run.
 struct Mishaps {
-  uint64_t inputs = 0;
+  uint64_t inputs = 0;       ///< those without an answer too
   uint64_t late = 0;         ///< answers after the target
   double worst_late_us = 0;  ///< most that an answer came after its target
   uint64_t degraded = 0;     ///< answers of which some shard had fewer bits than planned
@@ -33,6 +33,8 @@ class Watch {
 
   /// Takes the answer that `session` has just given.
   void See(const Answer& answer, const Session& session);
+  /// Counts an input that could not be used.
+  void Skip() { ++mishaps_.inputs; }
   /// Writes the trace and says the summary.
   [[nodiscard]] Status Finish();
 

@@ -9,18 +9,27 @@ double LabelCount::F1() const {
   return 2 * static_cast<double>(right) / static_cast<double>(examples + given);
 }
 
+LabelCount& LabelCounts::CountOf(uint32_t label) {
+  if (label >= labels_.size()) labels_.resize(size_t{label} + 1);
+  return labels_[label];
+}
+
 void LabelCounts::Add(std::span<const uint32_t> truth, std::span<const uint32_t> given) {
-  const auto count_of = [&](uint32_t label) -> LabelCount& {
-    if (label >= labels_.size()) labels_.resize(size_t{label} + 1);
-    return labels_[label];
-  };
-  for (const uint32_t label : truth) ++count_of(label).examples;
+  for (const uint32_t label : truth) ++CountOf(label).examples;
   for (const uint32_t label : given) {
-    LabelCount& count = count_of(label);
+    LabelCount& count = CountOf(label);
     ++count.given;
     count.right += std::binary_search(truth.begin(), truth.end(), label) ? 1 : 0;
   }
   if (truth.size() == 1 && given.size() == 1) ++confusion_[{truth[0], given[0]}];
+}
+
+void LabelCounts::AddUnanswered(std::span<const uint32_t> truth) {
+  for (const uint32_t label : truth) {
+    LabelCount& count = CountOf(label);
+    ++count.examples;
+    ++count.unanswered;
+  }
 }
 
 double LabelCounts::MacroF1() const {

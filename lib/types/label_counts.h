@@ -13,9 +13,10 @@ namespace sti {
 
 /// The counts of one label.
 struct LabelCount {
-  uint64_t examples = 0;  ///< that have it
-  uint64_t given = 0;     ///< that were given it
-  uint64_t right = 0;     ///< that have it and were given it
+  uint64_t examples = 0;    ///< that have it
+  uint64_t given = 0;       ///< that were given it
+  uint64_t right = 0;       ///< that have it and were given it
+  uint64_t unanswered = 0;  ///< that have it and got no answer, which is not to be given no label
 
   /// Returns whether it is of any example, by the truth or by the model.
   [[nodiscard]] bool occurs() const { return examples + given > 0; }
@@ -29,11 +30,15 @@ class LabelCounts {
   /// Adds an example that has the labels `truth` and was given the labels `given`; both ascending.
   void Add(std::span<const uint32_t> truth, std::span<const uint32_t> given);
 
+  /// Adds an example that has the labels `truth` and got no answer.
+  void AddUnanswered(std::span<const uint32_t> truth);
+
   /// Returns the counts of label i at [i]; labels above the highest that occurs are left out.
   [[nodiscard]] const std::vector<LabelCount>& labels() const { return labels_; }
 
   /// Returns how many examples that have the first label were given the second, for those pairs
-  /// that occur. An example without exactly one label either way is not in it.
+  /// that occur. An example without an answer, or without exactly one label either way, is not in
+  /// it.
   [[nodiscard]] const std::map<std::pair<uint32_t, uint32_t>, uint64_t>& confusion() const {
     return confusion_;
   }
@@ -44,6 +49,8 @@ class LabelCounts {
   [[nodiscard]] double F1(uint32_t label) const;
 
  private:
+  LabelCount& CountOf(uint32_t label);
+
   std::vector<LabelCount> labels_;
   std::map<std::pair<uint32_t, uint32_t>, uint64_t> confusion_;
 };

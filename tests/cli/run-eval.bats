@@ -189,3 +189,68 @@ sti-run: read an input * kB is above --max-bytes 1.0 kB"
   works sti-run -q --json sst2.sti --bits 6 --eval first.tsv
   holds "$output" '.examples == 40 and .accuracy > 0.8'
 }
+
+# A model that gives no finite logits to what has the word "bad", as huge.sti, and a set of six rows,
+# two of them with it.
+make_overflowing() {
+  cp -r "$repo/tests/data/distilbert-tiny" huge
+  chmod -R u+w huge
+  python3 - huge/model.safetensors <<'END'
+import json, struct, sys
+data = open(sys.argv[1], "rb").read()
+size, = struct.unpack("<Q", data[:8])
+header, body = json.loads(data[8:8 + size]), data[8 + size:]
+entry = header["distilbert.embeddings.word_embeddings.weight"]
+begin, end = entry["data_offsets"]
+values = list(struct.unpack(f"<{(end - begin) // 2}e", body[begin:end]))
+values[12 * 16:13 * 16] = [3e38] * 16
+entry.update(dtype="F32", data_offsets=[len(body), len(body) + 4 * len(values)])
+text = json.dumps(header).encode()
+open(sys.argv[1], "wb").write(
+    struct.pack("<Q", len(text)) + text + body + struct.pack(f"<{len(values)}f", *values))
+END
+  sti-shard -q huge -o huge.sti
+  printf '%s\n' 'good film' 'a bad film' 'turn on' 'bad' 'is it good' 'the movie' >texts
+  sti-run -q --json huge.sti <texts | jq -r '.label // "label_0"' | paste texts - |
+    sed '1i sentence\tlabel' | sed '7s/label_[0-3]$/label_0/' >huge.tsv
+}
+
+@test "an input whose numbers overflow is wrong, and the others are answered: exit 3" {
+  make_overflowing
+  reason="the model's numbers overflow for it, so that it has no label; run sti-shard again"
+  run --separate-stderr sti-run -q --json huge.sti --eval huge.tsv
+  same "$status" 3
+  same "$stderr" ""
+  holds "$output" '.examples == 6 and .unanswered == 2 and .accuracy == 0.5 and .correct_bits == "a8"'
+  holds "$output" ".errors == [2, 4 | {row: ., error: \"input: $reason\"}]"
+  holds "$output" '[.confusion[][]] | add == 4'
+  holds "$output" '.classes.label_0 | .unanswered == 2 and .examples == 3 and .right == 0'
+  holds "$output" '.mean_loss > 0 and .latency_us.p50 > 0'
+  echo "$output" >huge.json
+  run --separate-stderr sti-run -q huge.sti --eval huge.tsv --baseline huge.json
+  same "$status" 3
+  same "$stderr" "sti-run: input 2: $reason"$'\n'"sti-run: input 4: $reason"
+  like "$output" $'accuracy  *50.00 % of 6, *\nunanswered      2 inputs, which count as wrong\nbaseline  *0 gained, 0 lost*'
+  # A gate that fails comes first, as in continuous integration nothing else would be looked at.
+  run --separate-stderr sti-run -q --json huge.sti --eval huge.tsv --min-accuracy 0.6
+  same "$status" 4
+  same "$stderr" "sti-run: accuracy 0.5000 is below --min-accuracy 0.6000"
+  # Without any answer nothing is measured.
+  sed -n '1p;3p' huge.tsv >none.tsv
+  run --separate-stderr sti-run -q --json huge.sti --eval none.tsv
+  same "$status" 3
+  holds "$output" '.accuracy == 0 and .mean_loss == null and .latency_us.p99 == null and .bytes_read_per_input == null'
+  run --separate-stderr sti-run -q huge.sti --eval none.tsv
+  same "$status" 3
+  like "$output" $'accuracy *\nunanswered *\nmemory *'
+}
+
+@test "the number of an input that is late counts those without an answer" {
+  make_overflowing
+  jq '.compute |= .[:1]' device.json >narrow.json
+  sti-plan -q huge.sti --profile narrow.json --strategy stdpl --bits 6 --submodel 2x2 -o huge-plan.json
+  jq '.target_us = 1' huge-plan.json >fast.json
+  run --separate-stderr sti-run huge.sti --plan fast.json < <(printf 'bad\nturn on\n')
+  same "$status" 3
+  like "$stderr" "*warning: input 2 is late: *1 of 2 inputs late, *"
+}

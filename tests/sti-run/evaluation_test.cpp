@@ -201,11 +201,45 @@ TEST(Evaluation, JsonHasEachNumberUnderItsName) {
     "over_bound": {"p50": 2.0, "p99": 4.0}, "stall_us": {"p50": 0.0, "p99": 0.0},
     "bytes_read_per_input": 0.0, "preload_bytes": 5, "peak_rss_bytes": 6,
     "target_us": 350.0, "predicted_latency_us": 250.0, "predicted_p99_us": 450.0,
-    "macro_f1": 0.2, "positive_f1": 0.4,
-    "classes": {"no": {"examples": 0, "given": 3, "right": 0, "f1": 0.0},
-                "yes": {"examples": 4, "given": 1, "right": 1, "f1": 0.4}},
+    "macro_f1": 0.2, "positive_f1": 0.4, "unanswered": 0, "errors": [],
+    "classes": {"no": {"examples": 0, "given": 3, "right": 0, "unanswered": 0, "f1": 0.0},
+                "yes": {"examples": 4, "given": 1, "right": 1, "unanswered": 0, "f1": 0.4}},
     "confusion": {"yes": {"no": 3, "yes": 1}}, "baseline": null,
     "rows_digest": "00000000000000000000000000000007", "correct_bits": "8"})"));
+}
+
+TEST(Evaluation, ARowWithoutAnAnswerIsWrongAndTookNoTime) {
+  Evaluation evaluation = MakeEvaluation(1, {400});
+  const std::vector<uint32_t> truth = {1};
+  evaluation.AddUnanswered(truth, "overflows");
+  Add(evaluation, {true, 0.5}, MakeAnswer(200));
+  EXPECT_EQ(evaluation.examples(), 3U);
+  EXPECT_EQ(evaluation.answers(), 2U);
+  const Json json = ToJson(evaluation);
+  EXPECT_EQ(json.at("accuracy"), 2.0 / 3);
+  EXPECT_EQ(json.at("correct_bits"), "a");
+  EXPECT_EQ(json.at("unanswered"), 1);
+  EXPECT_EQ(json.at("errors"), Json::parse(R"([{"row": 2, "error": "overflows"}])"));
+  EXPECT_EQ(json.at("confusion"), Json::parse(R"({"yes": {"yes": 2}})"));
+  EXPECT_EQ(json.at("classes"), Json::parse(R"({"yes": {"examples": 3, "given": 2, "right": 2,
+                                                       "unanswered": 1, "f1": 0.8}})"));
+  EXPECT_EQ(json.at("latency_us").at("max"), 400);
+  EXPECT_EQ(json.at("mean_loss"), 0.5);
+}
+
+TEST(Evaluation, WithoutAnAnswerNothingIsMeasured) {
+  Evaluation evaluation;
+  evaluation.AddUnanswered({}, "overflows");
+  const Json json = ToJson(evaluation);
+  EXPECT_EQ(json.at("examples"), 1);
+  EXPECT_EQ(json.at("accuracy"), 0);
+  for (const char* field : {"mean_loss", "bytes_read_per_input"}) {
+    EXPECT_TRUE(json.at(field).is_null()) << field;
+  }
+  EXPECT_EQ(json.at("latency_us"),
+            Json::parse(R"({"p50": null, "p95": null, "p99": null, "max": null})"));
+  EXPECT_EQ(json.at("stall_us"), Json::parse(R"({"p50": null, "p99": null})"));
+  EXPECT_EQ(json.at("over_bound"), Json::parse(R"({"p50": null, "p99": null})"));
 }
 
 TEST(Evaluation, JsonSaysWhatChangedSinceTheBaseline) {

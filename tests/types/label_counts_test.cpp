@@ -55,5 +55,19 @@ TEST(LabelCounts, SetsOfLabels) {
   EXPECT_TRUE(counts.confusion().empty());
 }
 
+TEST(LabelCounts, AnExampleWithoutAnAnswerLowersTheRecall) {
+  LabelCounts counts = Count({0, 0, 1}, {0, 0, 1});
+  const std::vector<uint32_t> truth = {1, 3};
+  counts.AddUnanswered(truth);
+  EXPECT_EQ(counts.labels()[1].examples, 2U);
+  EXPECT_EQ(counts.labels()[1].given, 1U);
+  EXPECT_EQ(counts.labels()[1].unanswered, 1U);
+  EXPECT_EQ(counts.labels()[0].unanswered, 0U);
+  EXPECT_NEAR(counts.F1(1), 2.0 / 3, 1e-15);
+  EXPECT_EQ(counts.F1(3), 0);
+  EXPECT_NEAR(counts.MacroF1(), (1 + 2.0 / 3 + 0) / 3, 1e-15);
+  EXPECT_EQ(counts.confusion().size(), 2U) << "nobody gave it a label";
+}
+
 }  // namespace
 }  // namespace sti
