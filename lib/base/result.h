@@ -22,7 +22,7 @@ enum class ErrorKind : uint8_t {
   kUsage,       ///< the caller asked for something that does not exist
   kNoSuchFile,  ///< there is no such file, or none that this user may read
   kDamaged,     ///< a file or an input breaks the rules of its format
-  kForeign,     ///< a file is sound, but newer, of another format, or made for another model
+  kForeign,     ///< a file is sound, but newer, of a kind that is not read, or of another model
   kInfeasible,  ///< the request cannot be met, or a gate failed
   kCancelled,   ///< the caller's CancelCheck said to stop
 };

@@ -89,7 +89,8 @@ class ByteBpeJson {
   Status Read(TokenizerFiles* files) {
     const Json* model = reader_.Find("model");
     if (model == nullptr || !Is(*model, "type", "BPE")) {
-      return reader_.Bad("the tokenizer is no BPE; only RoBERTa's byte-level BPE is supported");
+      return reader_.Unsupported(
+          "the tokenizer is no BPE; only RoBERTa's byte-level BPE is supported");
     }
     STI_RETURN_IF_ERROR(CheckModel(*model));
     STI_RETURN_IF_ERROR(ReadSteps(&files->info));
@@ -114,8 +115,8 @@ class ByteBpeJson {
     for (const char* key : {"dropout", "continuing_subword_prefix", "end_of_word_suffix",
                             "byte_fallback", "ignore_merges"}) {
       if (absent(key)) continue;
-      return reader_.Bad("model." + std::string(key) +
-                         " is set; only RoBERTa's settings are supported");
+      return reader_.Unsupported("model." + std::string(key) +
+                                 " is set; only RoBERTa's settings are supported");
     }
     return {};
   }
@@ -123,15 +124,15 @@ class ByteBpeJson {
   // What surrounds the model: nothing before it but the bytes, RoBERTa's control tokens behind it.
   Status ReadSteps(TokenizerInfo* info) const {
     if (reader_.Find("normalizer") != nullptr) {
-      return reader_.Bad("there is a normalizer; RoBERTa's tokenizer has none");
+      return reader_.Unsupported("there is a normalizer; RoBERTa's tokenizer has none");
     }
     const Json* before = reader_.Find("pre_tokenizer");
     if (before == nullptr || !Is(*before, "type", "ByteLevel") || Is(*before, "use_regex", false)) {
-      return reader_.Bad("the pre_tokenizer is not ByteLevel; only RoBERTa's is supported");
+      return reader_.Unsupported("the pre_tokenizer is not ByteLevel; only RoBERTa's is supported");
     }
     const Json* behind = reader_.Find("post_processor");
     if (behind == nullptr || !Is(*behind, "type", "RobertaProcessing")) {
-      return reader_.Bad(
+      return reader_.Unsupported(
           "the post_processor is not RobertaProcessing; only RoBERTa's is supported");
     }
     STI_ASSIGN_OR_RETURN(const auto space, reader_.At(*before).Bool("add_prefix_space"));
@@ -151,9 +152,10 @@ class ByteBpeJson {
       if (!sound) return reader_.Bad("added_tokens has what is no token; get a sound copy");
       const auto& content = token["content"].get_ref<const std::string&>();
       if (!Is(token, "special", true)) {
-        return reader_.Bad("added token \"" + content +
-                           "\" is not special, so text would have to be searched for it; not "
-                           "supported");
+        return reader_.Unsupported(
+            "added token \"" + content +
+            "\" is not special, so text would have to be searched for it; not "
+            "supported");
       }
       const bool known = model.contains("vocab") && model["vocab"].contains(content);
       if (!known) added[content] = token["id"];

@@ -55,6 +55,10 @@ const Json* ObjectReader::Find(const char* key) const {
 
 Error ObjectReader::Bad(const std::string& what) const { return DataError(what).At(path_); }
 
+Error ObjectReader::Unsupported(const std::string& what) const {
+  return ForeignError(what).At(path_);
+}
+
 Result<uint32_t> ObjectReader::Number(const char* key, uint32_t low, uint32_t high,
                                       std::optional<uint32_t> otherwise) const {
   const Json* value = Find(key);

@@ -41,8 +41,10 @@ class ObjectReader {
   /// Returns a reader of another object of this file.
   [[nodiscard]] ObjectReader At(const nlohmann::json& object) const { return {path_, object}; }
 
-  /// "PATH: what".
+  /// Returns a DataError, "PATH: what".
   [[nodiscard]] Error Bad(const std::string& what) const;
+  /// Returns a ForeignError, "PATH: what": the file is sound, and of a kind that is not read.
+  [[nodiscard]] Error Unsupported(const std::string& what) const;
 
  private:
   const std::string& path_;

@@ -79,7 +79,7 @@ Status ConfigReader::ReadArchitecture() {
   } else if (type == "roberta") {
     info_.architecture = Architecture::kRoberta;
   } else {
-    return reader_.Bad("model_type is \"" + type + "\"" + kSupported);
+    return reader_.Unsupported("model_type is \"" + type + "\"" + kSupported);
   }
   info_.tokenizer.second_type = info_.architecture == Architecture::kBert ? 1 : 0;
   return {};
@@ -87,22 +87,27 @@ Status ConfigReader::ReadArchitecture() {
 
 Status ConfigReader::CheckClassifier() const {
   if (const Json* names = reader_.Find("architectures")) {
-    const bool classifies =
-        names->is_array() && std::any_of(names->begin(), names->end(), [](const Json& name) {
-          return name.is_string() &&
-                 name.get_ref<const std::string&>().ends_with("ForSequenceClassification");
-        });
-    if (!classifies)
-      return reader_.Bad("architectures name no sequence classifier" + std::string(kSupported));
+    const auto is_text = [](const Json& name) { return name.is_string(); };
+    if (!names->is_array() || !std::all_of(names->begin(), names->end(), is_text)) {
+      return reader_.Bad("architectures is not a list of names; mend the file");
+    }
+    const bool classifies = std::any_of(names->begin(), names->end(), [](const Json& name) {
+      return name.get_ref<const std::string&>().ends_with("ForSequenceClassification");
+    });
+    if (!classifies) {
+      return reader_.Unsupported("architectures name no sequence classifier" +
+                                 std::string(kSupported));
+    }
   }
   STI_ASSIGN_OR_RETURN(const std::string positions,
                        reader_.String("position_embedding_type", "absolute"));
   if (positions != "absolute") {
-    return reader_.Bad("position_embedding_type is \"" + positions +
-                       "\"; only \"absolute\" is supported");
+    return reader_.Unsupported("position_embedding_type is \"" + positions +
+                               "\"; only \"absolute\" is supported");
   }
   STI_ASSIGN_OR_RETURN(const auto decoder, reader_.Bool("is_decoder"));
-  if (decoder.value_or(false)) return reader_.Bad("is_decoder is true" + std::string(kSupported));
+  if (decoder.value_or(false))
+    return reader_.Unsupported("is_decoder is true" + std::string(kSupported));
   return {};
 }
 
@@ -117,9 +122,9 @@ Status ConfigReader::ReadShape() {
   // Each slice is one head and an equal share of the FFN; a container has no other slices.
   const auto check = [&](const char* key, uint32_t size) -> Status {
     if (size % shape.width == 0) return {};
-    return reader_.Bad(std::string(key) + " " + std::to_string(size) + " is no multiple of " +
-                       keys_.heads + " " + std::to_string(shape.width) +
-                       ", so it has no equal slices; use a model where it is");
+    return reader_.Unsupported(
+        std::string(key) + " " + std::to_string(size) + " is no multiple of " + keys_.heads + " " +
+        std::to_string(shape.width) + ", so it has no equal slices; use a model where it is");
   };
   STI_RETURN_IF_ERROR(check(keys_.hidden, shape.hidden));
   return check(keys_.ffn, shape.ffn);
@@ -154,8 +159,8 @@ Status ConfigReader::ReadActivation() {
   } else if (name == "relu") {
     info_.activation = Activation::kRelu;
   } else {
-    return reader_.Bad(keys_.activation + std::string(" is \"") + name +
-                       "\"; supported are gelu, gelu_new, gelu_pytorch_tanh and relu");
+    return reader_.Unsupported(keys_.activation + std::string(" is \"") + name +
+                               "\"; supported are gelu, gelu_new, gelu_pytorch_tanh and relu");
   }
   STI_ASSIGN_OR_RETURN(info_.layer_norm_eps, reader_.Real("layer_norm_eps", 1e-12));
   if (!(info_.layer_norm_eps > 0 && info_.layer_norm_eps < 1)) {
@@ -203,14 +208,14 @@ Status ConfigReader::ReadProblem() {
     return {};
   }
   if (problem == "regression" || info_.shape.labels < 2) {
-    return reader_.Bad(
+    return reader_.Unsupported(
         "the model is a regression (problem_type \"regression\", or one label that is not "
         "multi-label); only classifiers are supported");
   }
   if (problem.empty() || problem == "single_label_classification") return {};
-  return reader_.Bad("problem_type is \"" + problem +
-                     "\"; supported are single_label_classification and "
-                     "multi_label_classification");
+  return reader_.Unsupported("problem_type is \"" + problem +
+                             "\"; supported are single_label_classification and "
+                             "multi_label_classification");
 }
 
 Status ConfigReader::ReadElastic() {

@@ -180,9 +180,9 @@ Status ModelFolder::Resolve(TensorRole role, uint32_t layer) {
   }
   if (role == kQueryWeight && layer == 0) info_.data_type = view.type;
   if (IsShardRole(role) && view.type != info_.data_type) {
-    return DataError("type " + std::string(NameOf(view.type)) + ", but " +
-                     TensorName(kQueryWeight, 0, info_.architecture) + " has " +
-                     std::string(NameOf(info_.data_type)) + "; save the encoder in one type")
+    return ForeignError("type " + std::string(NameOf(view.type)) + ", but " +
+                        TensorName(kQueryWeight, 0, info_.architecture) + " has " +
+                        std::string(NameOf(info_.data_type)) + "; save the encoder in one type")
         .At(slot.path);
   }
   slots_[SlotOf(role, layer)] = std::move(slot);
@@ -197,7 +197,7 @@ Result<ModelFolder::Slot> ModelFolder::FindTensor(TensorRole role, uint32_t laye
     if (auto view = file->Find(name)) return Slot{*std::move(view), path};
     const auto type = file->TypeName(name);
     if (!type) continue;
-    return DataError("type " + *type + "; supported are F32, F16 and BF16").At(path);
+    return ForeignError("type " + *type + "; supported are F32, F16 and BF16").At(path);
   }
   return DataError("tensor " + TensorName(role, layer, info_.architecture) + " " +
                    Spell(TensorShape(role, info_.shape)) +

@@ -27,8 +27,8 @@ namespace sti {
 class ModelFolder {
  public:
   /// Opens a folder and checks it whole. Errors: kNoSuchFile for what is missing, kForeign for
-  /// weights in another format, kReadFailed or kMachine if a file cannot be read, kDamaged for the
-  /// rest.
+  /// models, tokenizers and weights of kinds that are not read, kReadFailed or kMachine if a file
+  /// cannot be read, kDamaged for the rest.
   static Result<ModelFolder> Open(const std::string& dir);
 
   [[nodiscard]] const ModelInfo& info() const { return info_; }

@@ -40,10 +40,11 @@ class TokenizerJson {
     const Json* model = reader_.Find("model");
     const Json* normalizer = reader_.Find("normalizer");
     if (model == nullptr || !Is(*model, "type", "WordPiece")) {
-      return reader_.Bad("the tokenizer is no WordPiece; only BERT's WordPiece is supported");
+      return reader_.Unsupported(
+          "the tokenizer is no WordPiece; only BERT's WordPiece is supported");
     }
     if (normalizer == nullptr || !Is(*normalizer, "type", "BertNormalizer")) {
-      return reader_.Bad("the normalizer is no BertNormalizer; only BERT's is supported");
+      return reader_.Unsupported("the normalizer is no BertNormalizer; only BERT's is supported");
     }
     STI_RETURN_IF_ERROR(CheckModel(*model));
     STI_RETURN_IF_ERROR(ReadNormalizer(*normalizer, options));
@@ -61,7 +62,7 @@ class TokenizerJson {
     const bool longest =
         !model.contains("max_input_chars_per_word") || Is(model, "max_input_chars_per_word", 100);
     if (prefix && longest) return {};
-    return reader_.Bad(
+    return reader_.Unsupported(
         "pieces continue with another prefix than \"##\", or words may be longer "
         "than 100 characters; only BERT's settings are supported");
   }
@@ -70,7 +71,7 @@ class TokenizerJson {
     const ObjectReader normalizer = reader_.At(object);
     STI_ASSIGN_OR_RETURN(const auto clean, normalizer.Bool("clean_text"));
     if (!clean.value_or(true)) {
-      return reader_.Bad("clean_text is false; only BERT's settings are supported");
+      return reader_.Unsupported("clean_text is false; only BERT's settings are supported");
     }
     STI_ASSIGN_OR_RETURN(options->lowercase, normalizer.Bool("lowercase"));
     STI_ASSIGN_OR_RETURN(options->strip_accents, normalizer.Bool("strip_accents"));

@@ -39,7 +39,8 @@ Result<std::string> VocabularyText(const ObjectReader& reader, const Json& vocab
                           " has ids that do not count from 0 without gaps; get a sound copy");
       }
       if (item.key().find('\n') != std::string::npos || item.key().ends_with('\r')) {
-        return reader.Bad("token " + std::to_string(id) + " holds a line end; not supported");
+        return reader.Unsupported("token " + std::to_string(id) +
+                                  " holds a line end; not supported");
       }
       tokens[id] = &item.key();
     }
@@ -53,8 +54,8 @@ Result<std::string> VocabularyText(const ObjectReader& reader, const Json& vocab
 Status CheckClass(const ObjectReader& reader, std::initializer_list<std::string_view> known) {
   STI_ASSIGN_OR_RETURN(const std::string name, reader.String("tokenizer_class", ""));
   if (name.empty() || std::find(known.begin(), known.end(), name) != known.end()) return {};
-  return reader.Bad("tokenizer_class is \"" + name + "\"; for this model only " +
-                    std::string(*known.begin()) + " is supported");
+  return reader.Unsupported("tokenizer_class is \"" + name + "\"; for this model only " +
+                            std::string(*known.begin()) + " is supported");
 }
 
 Status ReadSpecialNames(const ObjectReader& reader, SpecialNames* names) {

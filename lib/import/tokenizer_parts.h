@@ -35,12 +35,12 @@ void ForEachLine(std::string_view text, const Visit& visit) {
 }
 
 /// Returns the tokens in id order, each ended by a line feed, from `vocabulary` and `added`, two
-/// objects of ids by token. DataError unless the ids count from 0 without gaps; `key` is for
-/// messages.
+/// objects of ids by token. DataError unless the ids count from 0 without gaps, ForeignError for a
+/// token that holds a line end; `key` is for messages.
 Result<std::string> VocabularyText(const ObjectReader& reader, const nlohmann::json& vocabulary,
                                    const char* key, const nlohmann::json& added);
 
-/// Returns a DataError unless tokenizer_class is absent or one of `known`.
+/// Returns a ForeignError unless tokenizer_class is absent or one of `known`.
 Status CheckClass(const ObjectReader& reader, std::initializer_list<std::string_view> known);
 
 /// Replaces names that the object gives, as strings or as objects with `content`.

@@ -37,12 +37,23 @@ class ByteBpeFilesTest : public testing::Test {
     Write("merges.txt", "#version: 0.2\na b\nab c\n");
   }
   Result<TokenizerFiles> Read() { return ReadByteBpeFiles(folder_.path(), 300, 7); }
-  void ExpectRefused(const std::string& words) { EXPECT_TRUE(Refused(Read(), words)); }
-  void ExpectRefused(const std::string& words, const char* pointer, const Json& value) {
+  void WriteJsonWith(const char* pointer, const Json& value) {
     Json json = json_;
     json[Json::json_pointer(pointer)] = value;
     Write("tokenizer.json", json.dump());
+  }
+  void ExpectRefused(const std::string& words) { EXPECT_TRUE(Refused(Read(), words)); }
+  void ExpectRefused(const std::string& words, const char* pointer, const Json& value) {
+    WriteJsonWith(pointer, value);
     ExpectRefused(words);
+  }
+  // The files are sound, and of a tokenizer that gives other ids.
+  void ExpectUnsupported(const std::string& words) {
+    EXPECT_TRUE(FailedWith(Read(), ErrorKind::kForeign, words));
+  }
+  void ExpectUnsupported(const std::string& words, const char* pointer, const Json& value) {
+    WriteJsonWith(pointer, value);
+    ExpectUnsupported(words);
   }
 
   TempFolder folder_;
@@ -74,7 +85,7 @@ TEST_F(ByteBpeFilesTest, ConfigDecides) {
   EXPECT_TRUE(files->info.add_prefix_space);
   EXPECT_EQ(files->info.sep_id, 1U);
   Write("tokenizer_config.json", R"({"tokenizer_class": "GPT2Tokenizer"})");
-  ExpectRefused("only RobertaTokenizer");
+  ExpectUnsupported("only RobertaTokenizer");
   Write("tokenizer_config.json", R"({"cls_token": "<start>"})");
   ExpectRefused("no token <start>");
 }
@@ -98,18 +109,18 @@ TEST_F(ByteBpeFilesTest, ReadsTokenizerJson) {
 }
 
 TEST_F(ByteBpeFilesTest, RefusesTokenizersOfOthers) {
-  ExpectRefused("no BPE", "/model/type", "WordPiece");
-  ExpectRefused("model.dropout is set", "/model/dropout", 0.1);
-  ExpectRefused("end_of_word_suffix", "/model/end_of_word_suffix", "</w>");
-  ExpectRefused("byte_fallback", "/model/byte_fallback", true);
-  ExpectRefused("normalizer", "/normalizer", {{"type", "NFC"}});
-  ExpectRefused("pre_tokenizer", "/pre_tokenizer/type", "Metaspace");
-  ExpectRefused("pre_tokenizer", "/pre_tokenizer/use_regex", false);
-  ExpectRefused("post_processor", "/post_processor", nullptr);
-  ExpectRefused("post_processor", "/post_processor/type", "ByteLevel");
+  ExpectUnsupported("no BPE", "/model/type", "WordPiece");
+  ExpectUnsupported("model.dropout is set", "/model/dropout", 0.1);
+  ExpectUnsupported("end_of_word_suffix", "/model/end_of_word_suffix", "</w>");
+  ExpectUnsupported("byte_fallback", "/model/byte_fallback", true);
+  ExpectUnsupported("normalizer", "/normalizer", {{"type", "NFC"}});
+  ExpectUnsupported("pre_tokenizer", "/pre_tokenizer/type", "Metaspace");
+  ExpectUnsupported("pre_tokenizer", "/pre_tokenizer/use_regex", false);
+  ExpectUnsupported("post_processor", "/post_processor", nullptr);
+  ExpectUnsupported("post_processor", "/post_processor/type", "ByteLevel");
   ExpectRefused("add_prefix_space", "/pre_tokenizer/add_prefix_space", 1);
-  ExpectRefused("not special", "/added_tokens",
-                {{{"id", 262}, {"content", "new"}, {"special", false}}});
+  ExpectUnsupported("not special", "/added_tokens",
+                    {{{"id", 262}, {"content", "new"}, {"special", false}}});
   ExpectRefused("what is no token", "/added_tokens", {{{"id", 262}}});
   ExpectRefused("without gaps", "/added_tokens",
                 {{{"id", 400}, {"content", "<mask>"}, {"special", true}}});
@@ -119,7 +130,7 @@ TEST_F(ByteBpeFilesTest, RefusesVocabulariesThatAreNone) {
   ExpectRefused("not an object", "/model/vocab", Json::array());
   ExpectRefused("without gaps", "/model/vocab/ab", 261);
   ExpectRefused("without gaps", "/model/vocab/ab", 5000);
-  ExpectRefused("line end", "/model/vocab/a\nb", 262);
+  ExpectUnsupported("line end", "/model/vocab/a\nb", 262);
   WriteTwoFiles();
   vocabulary_.erase("x");
   vocabulary_["xx"] = 'x' - 0x21 + 4 + 0x21;

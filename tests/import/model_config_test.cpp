@@ -31,13 +31,19 @@ class ModelConfig : public testing::Test {
     config[key] = value;
     return Read(config);
   }
-  std::string FailureWith(const std::string& key, const Json& value) {
+  std::string FailureWith(const std::string& key, const Json& value,
+                          ErrorKind kind = ErrorKind::kDamaged) {
     const auto info = ReadWith(key, value);
     EXPECT_FALSE(info.ok()) << key << " " << value.dump();
     if (info.ok()) return "";
-    EXPECT_EQ(info.error().kind, ErrorKind::kDamaged);
+    EXPECT_EQ(info.error().kind, kind) << info.error().Message();
     EXPECT_EQ(info.error().Message().find(path_), 0u);
     return info.error().Message();
+  }
+
+  // The file is sound, and the model is of a kind that is not run.
+  std::string UnsupportedWith(const std::string& key, const Json& value) {
+    return FailureWith(key, value, ErrorKind::kForeign);
   }
 
   std::string path_;
@@ -67,7 +73,7 @@ TEST_F(ModelConfig, ActivationsByName) {
   EXPECT_EQ(ReadWith("hidden_act", "relu")->activation, Activation::kRelu);
   EXPECT_EQ(ReadWith("hidden_act", "gelu_new")->activation, Activation::kGeluTanh);
   EXPECT_EQ(ReadWith("hidden_act", "gelu_pytorch_tanh")->activation, Activation::kGeluTanh);
-  EXPECT_TRUE(Contains(FailureWith("hidden_act", "silu"), "silu"));
+  EXPECT_TRUE(Contains(UnsupportedWith("hidden_act", "silu"), "silu"));
 }
 
 TEST_F(ModelConfig, WithoutElasticEveryDepthIsAPrefix) {
@@ -99,13 +105,13 @@ TEST_F(ModelConfig, RefusesLabelsThatAreNoAnswers) {
 
 TEST_F(ModelConfig, RefusesOtherArchitectures) {
   for (const char* type : {"albert", "gpt2", ""}) {
-    EXPECT_TRUE(Contains(FailureWith("model_type", type), "only encoders")) << type;
+    EXPECT_TRUE(Contains(UnsupportedWith("model_type", type), "only encoders")) << type;
   }
-  EXPECT_TRUE(Contains(FailureWith("architectures", {"BertForMaskedLM"}), "only encoders"));
+  EXPECT_TRUE(Contains(UnsupportedWith("architectures", {"BertForMaskedLM"}), "only encoders"));
   FailureWith("architectures", "BertForSequenceClassification");
   FailureWith("architectures", {1});
-  FailureWith("is_decoder", true);
-  EXPECT_TRUE(Contains(FailureWith("position_embedding_type", "relative_key"), "absolute"));
+  UnsupportedWith("is_decoder", true);
+  EXPECT_TRUE(Contains(UnsupportedWith("position_embedding_type", "relative_key"), "absolute"));
 }
 
 // Published DynaBERT checkpoints name neither type nor architecture.
@@ -116,8 +122,8 @@ TEST_F(ModelConfig, BertIsKnownByItsKeys) {
   config_.erase("architectures");
   EXPECT_EQ(Read(config_)->architecture, Architecture::kBert);
   EXPECT_EQ(ReadWith("model_type", nullptr)->architecture, Architecture::kBert);
-  FailureWith("architectures", {"RobertaForSequenceClassification"});
-  FailureWith("hidden_size", nullptr);
+  UnsupportedWith("architectures", {"RobertaForSequenceClassification"});
+  UnsupportedWith("hidden_size", nullptr);
 }
 
 Json DistilBertConfig() {
@@ -144,8 +150,9 @@ TEST_F(ModelConfig, ReadsDistilBert) {
   EXPECT_EQ(info->shape.ffn, 64u);
   EXPECT_EQ(info->max_length(), 16u);
   EXPECT_EQ(info->tokenizer.second_type, 0u);
-  EXPECT_TRUE(Contains(FailureWith("n_heads", 3), "dim 32 is no multiple of n_heads 3"));
-  EXPECT_TRUE(Contains(FailureWith("hidden_dim", 65), "hidden_dim 65 is no multiple of n_heads 2"));
+  EXPECT_TRUE(Contains(UnsupportedWith("n_heads", 3), "dim 32 is no multiple of n_heads 3"));
+  EXPECT_TRUE(
+      Contains(UnsupportedWith("hidden_dim", 65), "hidden_dim 65 is no multiple of n_heads 2"));
 }
 
 TEST_F(ModelConfig, ReadsRoberta) {
@@ -169,16 +176,16 @@ TEST_F(ModelConfig, ProblemTypeDecidesWhatLogitsMean) {
   EXPECT_EQ(ReadWith("problem_type", "single_label_classification")->problem,
             Problem::kSingleLabel);
   EXPECT_EQ(ReadWith("problem_type", "multi_label_classification")->problem, Problem::kMultiLabel);
-  EXPECT_TRUE(Contains(FailureWith("problem_type", "regression"), "only classifiers"));
-  FailureWith("problem_type", "ranking");
-  EXPECT_TRUE(Contains(FailureWith("id2label", {{"0", "a"}}), "only classifiers"));
+  EXPECT_TRUE(Contains(UnsupportedWith("problem_type", "regression"), "only classifiers"));
+  UnsupportedWith("problem_type", "ranking");
+  EXPECT_TRUE(Contains(UnsupportedWith("id2label", {{"0", "a"}}), "only classifiers"));
   config_["problem_type"] = "multi_label_classification";
   EXPECT_EQ(ReadWith("id2label", {{"0", "a"}})->shape.labels, 1u);
 }
 
 TEST_F(ModelConfig, RefusesSizesThatDoNotFit) {
-  EXPECT_TRUE(Contains(FailureWith("hidden_size", 33), "no multiple"));
-  EXPECT_TRUE(Contains(FailureWith("intermediate_size", 65), "no multiple"));
+  EXPECT_TRUE(Contains(UnsupportedWith("hidden_size", 33), "no multiple"));
+  EXPECT_TRUE(Contains(UnsupportedWith("intermediate_size", 65), "no multiple"));
   FailureWith("pad_token_id", TinyVocabulary().size());
   FailureWith("layer_norm_eps", 0);
   FailureWith("layer_norm_eps", "1e-12");

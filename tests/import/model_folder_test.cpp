@@ -138,11 +138,11 @@ TEST_F(ModelFolderTest, NamesAWrongShape) {
 TEST_F(ModelFolderTest, NamesAWrongType) {
   Write();
   EditTensors([](auto& tensors) { Named(tensors, "classifier.bias").dtype = "I16"; });
-  EXPECT_TRUE(Contains(FailureOf(), "classifier.bias: type I16"));
+  EXPECT_TRUE(Contains(FailureOf(ErrorKind::kForeign), "classifier.bias: type I16"));
   EditTensors([](auto& tensors) {
     Named(tensors, "bert.encoder.layer.1.output.dense.weight").dtype = "BF16";
   });
-  EXPECT_TRUE(Contains(FailureOf(), "type BF16, but bert.encoder.layer.0"));
+  EXPECT_TRUE(Contains(FailureOf(ErrorKind::kForeign), "type BF16, but bert.encoder.layer.0"));
   // Only the matrices must agree.
   EditTensors([](auto& tensors) { Named(tensors, "classifier.bias").dtype = "BF16"; });
   EXPECT_TRUE(ModelFolder::Open(dir_).ok());

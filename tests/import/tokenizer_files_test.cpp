@@ -29,16 +29,16 @@ class TokenizerFilesTest : public testing::Test {
     ASSERT_TRUE(WriteBytes(dir_ + "/" + name, text).ok());
   }
   Result<TokenizerFiles> Read() { return ReadTokenizerFiles(dir_, 10, 7); }
-  std::string FailureOf() {
+  std::string FailureOf(ErrorKind kind = ErrorKind::kDamaged) {
     const auto files = Read();
     EXPECT_FALSE(files.ok());
     if (files.ok()) return "";
-    EXPECT_EQ(files.error().kind, ErrorKind::kDamaged);
+    EXPECT_EQ(files.error().kind, kind) << files.error().Message();
     return files.error().Message();
   }
-  std::string FailureOf(const Json& tokenizer) {
+  std::string FailureOf(const Json& tokenizer, ErrorKind kind = ErrorKind::kDamaged) {
     Write("tokenizer.json", tokenizer.dump());
-    return FailureOf();
+    return FailureOf(kind);
   }
 
   std::string dir_;
@@ -75,12 +75,13 @@ TEST_F(TokenizerFilesTest, ConfigDecides) {
 
 TEST_F(TokenizerFilesTest, RefusesABrokenConfig) {
   Write("vocab.txt", "[UNK]\n[CLS]\n[SEP]\n");
-  for (const char* text :
-       {"[]", "{", R"({"do_lower_case": 1})", R"({"unk_token": 3})", R"({"unk_token": {}})",
-        R"({"cls_token": {"content": 1}})", R"({"tokenizer_class": "RobertaTokenizer"})"}) {
+  for (const char* text : {"[]", "{", R"({"do_lower_case": 1})", R"({"unk_token": 3})",
+                           R"({"unk_token": {}})", R"({"cls_token": {"content": 1}})"}) {
     Write("tokenizer_config.json", text);
     EXPECT_TRUE(Contains(FailureOf(), "tokenizer_config.json")) << text;
   }
+  Write("tokenizer_config.json", R"({"tokenizer_class": "RobertaTokenizer"})");
+  EXPECT_TRUE(Contains(FailureOf(ErrorKind::kForeign), "only BertTokenizer is supported"));
 }
 
 TEST_F(TokenizerFilesTest, NamesAMissingControlToken) {
@@ -112,18 +113,21 @@ TEST_F(TokenizerFilesTest, RefusesOtherTokenizers) {
     json[Json::json_pointer(pointer)] = value;
     return json;
   };
-  EXPECT_TRUE(Contains(FailureOf(with("/model/type", "BPE")), "no WordPiece"));
-  EXPECT_TRUE(Contains(FailureOf(with("/normalizer/type", "NFC")), "no BertNormalizer"));
-  FailureOf(with("/normalizer", nullptr));
-  FailureOf(with("/normalizer/clean_text", false));
+  const auto unsupported = [&](const char* pointer, const Json& value) {
+    return FailureOf(with(pointer, value), ErrorKind::kForeign);
+  };
+  EXPECT_TRUE(Contains(unsupported("/model/type", "BPE"), "no WordPiece"));
+  EXPECT_TRUE(Contains(unsupported("/normalizer/type", "NFC"), "no BertNormalizer"));
+  unsupported("/normalizer", nullptr);
+  unsupported("/normalizer/clean_text", false);
+  unsupported("/model/continuing_subword_prefix", "@@");
+  unsupported("/model/max_input_chars_per_word", 50);
+  unsupported("/model/vocab", {{"a\nb", 0}});
   FailureOf(with("/normalizer/lowercase", "yes"));
-  FailureOf(with("/model/continuing_subword_prefix", "@@"));
-  FailureOf(with("/model/max_input_chars_per_word", 50));
   FailureOf(with("/model/vocab", Json::array()));
   EXPECT_TRUE(Contains(FailureOf(with("/model/vocab/a", 4)), "without gaps"));
   FailureOf(with("/model/vocab/a", 2));
   FailureOf(with("/model/vocab/a", -1));
-  FailureOf(with("/model/vocab", {{"a\nb", 0}}));
 }
 
 }  // namespace
