@@ -8,8 +8,8 @@ namespace sti {
 namespace {
 
 // These options every tool takes, whatever else is given.
-constexpr std::string_view kCommonOptions[] = {"--help", "--quiet", "--verbose", "--json",
-                                               "--version"};
+constexpr std::string_view kCommonOptions[] = {"--help", "--quiet",    "--verbose",
+                                               "--json", "--log-json", "--version"};
 
 bool WasGiven(const CLI::App& app, std::string_view option) {
   return app.count(std::string(option)) != 0;

@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <new>
@@ -11,7 +12,6 @@
 #include <system_error>
 
 #include "base/usable_cpus.h"
-#include "base/utf8.h"
 #include "common/cli.h"
 #include "common/progress.h"
 #include "common/remedies.h"
@@ -67,25 +67,22 @@ void OccupyClosedStreams() {
 int StopSignal() { return g_stop_signal; }
 
 Tool::Tool(std::string name, std::string description, std::string example)
-    : name_(std::move(name)), app_(std::make_unique<CLI::App>(Wrapped(description), name_)) {
+    : name_(std::move(name)),
+      messages_(name_),
+      app_(std::make_unique<CLI::App>(Wrapped(description), name_)) {
   app_->footer("\nExample:\n  " + std::move(example));
   app_->get_formatter()->column_width(26);
   app_->add_flag("-q,--quiet", quiet_, "say nothing but errors");
   app_->add_flag("-v,--verbose", verbose_, "explain what is done");
   app_->add_flag("--json", json_, "machine-readable output");
+  app_->add_flag("--log-json", log_json_, "messages as JSON, one object a line");
   app_->set_version_flag("--version", name_ + " " STI_VERSION);
 }
 
 Tool::~Tool() = default;
 
-void Tool::PrintLine(std::string_view line) const {
-  // One call, so that lines of several processes do not mix. Whatever bytes the line has from a
-  // file, a path or an argument, a terminal gets text.
-  std::fprintf(stderr, "%s: %s\n", name_.c_str(), MakePrintable(line).c_str());
-}
-
 int Tool::Report(const Error& error) const {
-  PrintLine(LineFor(error));
+  Complain(LineFor(error));
   return ExitCode(error.kind);
 }
 
@@ -93,10 +90,14 @@ int Tool::Main(int argc, char** argv, const std::function<Result<int>()>& body) 
   OccupyClosedStreams();
   try {
     app_->parse(argc, argv);
+    SetUpMessages();
   } catch (const CLI::Success& asked) {
     app_->exit(asked);  // help or version, to stdout
     return CloseOutput(0);
   } catch (const CLI::ParseError& error) {
+    // The parser ended before it set anything.
+    log_json_ = std::find(argv, argv + argc, std::string_view("--log-json")) != argv + argc;
+    SetUpMessages();
     return Report(UsageError(std::string(error.what()) + "; see " + name_ + " --help"));
   }
   InstallSignals();
@@ -124,21 +125,36 @@ int Tool::CloseOutput(int code) const {
 }
 
 void Tool::Say(std::string_view line) const {
-  if (!quiet_) PrintLine(line);
+  if (!quiet_) messages_.Write(MessageLevel::kInfo, line);
 }
 
-void Tool::Explain(std::string_view line) const {
-  if (verbose_) PrintLine(line);
-}
+void Tool::Explain(std::string_view line) const { messages_.Write(MessageLevel::kDebug, line); }
 
 void Tool::Warn(std::string_view line) const {
-  if (!quiet_) PrintLine("warning: " + std::string(line));
+  if (!quiet_) messages_.Write(MessageLevel::kWarning, line);
 }
 
-void Tool::Complain(std::string_view line) const { PrintLine(line); }
+void Tool::Complain(std::string_view line) const { messages_.Write(MessageLevel::kError, line); }
+
+void Tool::SetUpMessages() {
+  if (verbose_) messages_.SetLeast(MessageLevel::kDebug);
+  if (log_json_) messages_.UseJson();
+}
+
+void Tool::PrintAside(std::string_view lines) const {
+  if (!log_json_) {
+    std::fwrite(lines.data(), 1, lines.size(), stderr);
+    return;
+  }
+  while (!lines.empty()) {
+    const std::string_view line = lines.substr(0, lines.find('\n'));
+    messages_.Write(MessageLevel::kInfo, line);
+    lines.remove_prefix(std::min(line.size() + 1, lines.size()));
+  }
+}
 
 ProgressSink Tool::Progress(std::string what, std::string unit, uint64_t steps) const {
-  if (quiet_ || isatty(STDERR_FILENO) == 0) return {};
+  if (quiet_ || log_json_ || isatty(STDERR_FILENO) == 0) return {};
   return MakeProgressBar(std::move(what), std::move(unit), steps);
 }
 

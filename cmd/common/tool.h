@@ -10,6 +10,7 @@
 
 #include "base/log.h"
 #include "base/result.h"
+#include "common/messages.h"
 
 namespace CLI {
 class App;
@@ -37,7 +38,8 @@ class Tool {
   /// or 143 after a signal, or 141 if stdout was closed.
   int Main(int argc, char** argv, const std::function<Result<int>()>& body);
 
-  /// Prints one line to stderr, unless quiet.
+  /// Prints one line to stderr, unless quiet. This and the next four write messages
+  /// (common/messages.h), which --log-json spells as JSON.
   void Say(std::string_view line) const;
   /// Prints one line to stderr with -v.
   void Explain(std::string_view line) const;
@@ -47,22 +49,28 @@ class Tool {
   void Complain(std::string_view line) const;
   /// Prints a line of the library: a warning, or with -v an explanation.
   void Log(const LogLine& line) const;
+  /// Prints lines of an answer to stderr, as stdout holds another part of it: as they are, or with
+  /// --log-json a message each.
+  void PrintAside(std::string_view lines) const;
 
   /// Returns a sink that draws a bar with rate and time left on stderr; an empty one if stderr is
-  /// no terminal, or if the tool is quiet. The rate counts `unit`s a second, each of `steps` steps.
+  /// no terminal, if the tool is quiet, or with --log-json. The rate counts `unit`s a second, each
+  /// of `steps` steps.
   [[nodiscard]] ProgressSink Progress(std::string what, std::string unit = "",
                                       uint64_t steps = 1) const;
 
  private:
-  void PrintLine(std::string_view line) const;
+  void SetUpMessages();
   int Report(const Error& error) const;
   int CloseOutput(int code) const;
 
   std::string name_;
+  Messages messages_;
   std::unique_ptr<CLI::App> app_;
   bool json_ = false;
   bool quiet_ = false;
   bool verbose_ = false;
+  bool log_json_ = false;
 };
 
 /// Returns the signal that asked this process to stop, or 0.

@@ -34,13 +34,19 @@ Result<PlanInputs> ReadInputs(const PlanOptions& options) {
   return PlanInputs(file, std::move(profile), std::move(importance));
 }
 
+// Where stdout holds another part of the answer, `out` is stderr.
+void Print(const Tool& tool, FILE* out, const std::string& lines) {
+  if (out == stderr) return tool.PrintAside(lines);
+  std::fputs(lines.c_str(), out);
+}
+
 // The plan over time: in the terminal behind the reasons, and as a picture.
-Status ShowTimeline(const PlanOptions& options, const PlanInputs& inputs, const Plan& plan,
-                    FILE* out) {
+Status ShowTimeline(const Tool& tool, const PlanOptions& options, const PlanInputs& inputs,
+                    const Plan& plan, FILE* out) {
   if (!options.explain && options.gantt.empty()) return {};
   STI_ASSIGN_OR_RETURN(PlanTimeline timeline,
                        PlayPlan(inputs.View(), options.request.judging, plan));
-  if (options.explain) std::fputs(GanttText(plan, timeline, ShowsUnicode(out)).c_str(), out);
+  if (options.explain) Print(tool, out, GanttText(plan, timeline, ShowsUnicode(out)));
   if (options.gantt.empty()) return {};
   std::optional<uint64_t> preload_bytes;
   if (options.check.empty()) preload_bytes = options.request.preload_bytes;
@@ -54,13 +60,12 @@ Result<int> Make(const Tool& tool, const PlanOptions& options, const PlanInputs&
   const bool stdout_is_taken = tool.json() || options.output == "-" || options.gantt == "-";
   FILE* out = stdout_is_taken ? stderr : stdout;
   if (options.explain) {
-    for (const std::string& reason : reasons)
-      std::fprintf(out, "%s\n", Wrapped(reason, "  ").c_str());
+    for (const std::string& reason : reasons) Print(tool, out, Wrapped(reason, "  ") + "\n");
   }
   STI_ASSIGN_OR_RETURN(Plan plan, std::move(made));
   const std::string untrained = UntrainedWarning(inputs.info(), plan);
   if (!untrained.empty()) tool.Warn(untrained);
-  STI_RETURN_IF_ERROR(ShowTimeline(options, inputs, plan, out));
+  STI_RETURN_IF_ERROR(ShowTimeline(tool, options, inputs, plan, out));
   if (!options.output.empty()) STI_RETURN_IF_ERROR(WritePlan(options.output, plan));
   if (options.output == "-" || options.gantt == "-") return 0;
   if (tool.json()) {
@@ -109,7 +114,7 @@ Result<int> Check(const Tool& tool, const PlanOptions& options, const PlanInputs
   STI_ASSIGN_OR_RETURN(const Verdicts verdicts,
                        JudgePlan(inputs.View(), options.request.judging, plan));
   const bool stdout_is_taken = tool.json() || options.gantt == "-";
-  STI_RETURN_IF_ERROR(ShowTimeline(options, inputs, plan, stdout_is_taken ? stderr : stdout));
+  STI_RETURN_IF_ERROR(ShowTimeline(tool, options, inputs, plan, stdout_is_taken ? stderr : stdout));
   if (tool.json()) {
     std::printf("%s\n", VerdictsToJson(verdicts).c_str());
   } else if (options.gantt != "-") {

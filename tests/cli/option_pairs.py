@@ -136,7 +136,9 @@ def values(option, *choices):
     return [[option, choice] for choice in choices]
 
 
-ONLY_WORDS = {"-q": "silences messages", "-v": "explains", "--threads": "time alone"}
+MESSAGES = {"-q": one("-q"), "-v": one("-v"), "--log-json": one("--log-json")}
+MESSAGES_ALONE = {"-q": "silences messages", "-v": "explains", "--log-json": "spells messages"}
+ONLY_WORDS = {**MESSAGES_ALONE, "--threads": "time alone"}
 
 # Of the data set, which has another text and another label. A pair needs a text.
 COLUMNS = {"--text-column": values("--text-column", "word"),
@@ -153,7 +155,7 @@ TABLES = {
                     "--codebook": values("--codebook", "gobo"),
                     "--embeddings": values("--embeddings", "8"),
                     "--layout": values("--layout", "plane"), "--threads": values("--threads", "1"),
-                    "--json": one("--json"), "-q": one("-q"), "-v": one("-v")},
+                    "--json": one("--json"), **MESSAGES},
         "quiet": {**ONLY_WORDS, "dry run: --codebook": "the sizes are the same"},
     },
     "sti-plan": {
@@ -197,8 +199,7 @@ TABLES = {
             "--targets": values("--targets", "300us,500us"),
             "--preloads": values("--preloads", "0,20kB"),
             "--sweep-svg": values("--sweep-svg", "sweep.svg"),
-            "--check": values("--check", "model.plan"), "--json": one("--json"), "-q": one("-q"),
-            "-v": one("-v")},
+            "--check": values("--check", "model.plan"), "--json": one("--json"), **MESSAGES},
         "quiet": {**ONLY_WORDS, "--interpolate": "allows what this profile does not need",
                   "--allow-untrained": "allows what this request does not need",
                   "target: --similar": "IO decides", "sweep: --similar": "IO decides",
@@ -214,8 +215,8 @@ TABLES = {
             "--threads": values("--threads", "1"), "--cpus": values("--cpus", "0"),
             "--gap": values("--gap", "1us"), "--precision": values("--precision", "50%"),
             "--io": values("--io", "buffered"), "--compute": values("--compute", "auto"),
-            "-q": one("-q"), "-v": one("-v")},
-        "quiet": {"-q": "silences messages", "-v": "explains", "--gap": "time alone",
+            **MESSAGES},
+        "quiet": {**MESSAGES_ALONE, "--gap": "time alone",
                   "--precision": "time alone", "--compute": "auto may choose what is the default",
                   "--threads --cpus": "one core has one thread"},
     },
@@ -241,7 +242,7 @@ TABLES = {
             "--max-drop": [["--max-drop", "0", "--baseline", "all-right.json"],
                            ["--max-drop", "0", "--baseline", "all-right.json", "--eval", "dev.tsv"]],
             **COLUMNS, "TEXT": one("never mind", "play it again"),
-            "-q": one("-q"), "-v": one("-v")},
+            **MESSAGES},
         "quiet": {**ONLY_WORDS, "--io": "time alone", "--cpus": "time alone", "--backend": "rounding alone",
                   "--compute": "auto may choose what is the default",
                   "--on-late degrade": "nothing is late here", "--on-late fail": "as it is",
@@ -256,8 +257,7 @@ TABLES = {
         "options": {
             "--verify": one("--verify"), "--tokenize": one("--tokenize"),
             "--export": values("--export", "4"), "-o": one("-o", "out"),
-            "--pairs": one("--pairs"), "--json": one("--json"), "-q": one("-q"),
-            "-v": one("-v")},
+            "--pairs": one("--pairs"), "--json": one("--json"), **MESSAGES},
         "quiet": {**ONLY_WORDS, "--tokenize --json": "each line is JSON already"},
     },
     "sti-importance": {
@@ -271,7 +271,7 @@ TABLES = {
             "--part": values("--part", "1/2"), "--resume": one("--resume"),
             "--cache-bytes": values("--cache-bytes", "1kB"), **COLUMNS, "--json": one("--json"),
             "OTHER": one("other.json"), "--svg": values("--svg", "out.svg"),
-            "--png": values("--png", "out.png"), "-q": one("-q"), "-v": one("-v")},
+            "--png": values("--png", "out.png"), **MESSAGES},
         "quiet": {**ONLY_WORDS, "--compute": "auto may choose what is the default",
                   "--resume": "time alone", "--cache-bytes": "time and memory alone"},
     },

@@ -94,12 +94,13 @@ needs_formatter() { command -v clang-format >/dev/null || skip "needs clang-form
 
 @test "what only one room may include, and one tool of another" {
   write cmd/sti-one/main.cpp '#include <liburing.h>\n#include "plan_generated.h"\n'
-  write cmd/sti-two/two.cpp '#include <immintrin.h>\n\n#include "sti-one/one.h"\n'
+  write cmd/sti-two/two.cpp '#include <immintrin.h>\n#include <spdlog/logger.h>\n\n#include "sti-one/one.h"\n'
   write lib/low/low.cpp '#include <CLI/CLI.hpp>\n#include <iostream>\n'
   complains 'cmd/sti-one/main.cpp:1: liburing.h outside lib/io' \
     'cmd/sti-one/main.cpp:2: plan_generated.h outside lib/format' \
     'cmd/sti-two/two.cpp:1: SIMD or BLAS header outside lib/kernels: immintrin.h' \
-    'cmd/sti-two/two.cpp:3: one tool includes another: sti-one/one.h' \
+    'cmd/sti-two/two.cpp:2: spdlog/logger.h outside cmd/common/messages.cpp; it takes seconds to compile' \
+    'cmd/sti-two/two.cpp:4: one tool includes another: sti-one/one.h' \
     'lib/low/low.cpp:1: CLI/CLI.hpp in lib; tools print, the library does not' \
     'lib/low/low.cpp:2: iostream in lib; tools print, the library does not'
 }
