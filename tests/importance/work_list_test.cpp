@@ -106,6 +106,22 @@ TEST(WorkList, MorePartsThanUnitsLeaveSomeEmpty) {
   }
 }
 
+// The parts to come keep a unit each, though those before would want it to be of equal cost.
+TEST(WorkList, WhereTheLastUnitsCostMostPartsAreContiguousToo) {
+  const WorkList list(MiniLm(), {{1, 2, 4}, {1, 60, 3600}});
+  ASSERT_EQ(list.units(), 290U);
+  for (uint64_t parts = 250; parts < 290; ++parts) {
+    uint64_t end = 0;
+    for (uint64_t part = 1; part <= parts; ++part) {
+      const UnitRange range = list.Part(part, parts);
+      ASSERT_EQ(range.begin, end) << part << "/" << parts;
+      ASSERT_GT(range.end, range.begin) << part << "/" << parts;
+      end = range.end;
+    }
+    ASSERT_EQ(end, list.units()) << parts;
+  }
+}
+
 using WorkListOfAModel = ImportanceWorld;
 
 // What is announced is what is computed, as long as there is memory.

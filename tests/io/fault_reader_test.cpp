@@ -105,6 +105,29 @@ TEST_F(FaultReaderTest, DelaysOneReadAndNotTheDevice) {
   EXPECT_TRUE(Differing(0).empty());
 }
 
+// Whoever uses the memory of a late read too early shall not find the right bytes there.
+TEST_F(FaultReaderTest, ALateReadHoldsUpNoOtherAndFillsItsMemoryWhenItIsDue) {
+  Open({{.kind = FaultKind::kDelay,
+         .offset = 0,
+         .length = 1,
+         .delay = std::chrono::milliseconds(100)}});
+  constexpr uint8_t kBefore = 0xAA;
+  std::fill_n(buffer_.data(), buffer_.size(), kBefore);
+  for (const uint64_t block : {0U, 1U}) {
+    const auto place = buffer_.span().subspan(block * kBlockBytes, kBlockBytes);
+    ASSERT_TRUE(Succeeded(reader_->Submit({block * kBlockBytes, place, block})));
+  }
+  const auto first = reader_->Wait();
+  ASSERT_TRUE(Succeeded(first));
+  ASSERT_EQ(*first, 1U);
+  EXPECT_EQ(std::count(buffer_.data(), buffer_.data() + kBlockBytes, kBefore), kBlockBytes);
+  const auto second = reader_->Wait();
+  ASSERT_TRUE(Succeeded(second));
+  EXPECT_EQ(*second, 0U);
+  EXPECT_TRUE(std::equal(buffer_.data(), buffer_.data() + 2 * kBlockBytes,
+                         reinterpret_cast<const uint8_t*>(content_.data())));
+}
+
 TEST_F(FaultReaderTest, ReturnsTheLastReadFirst) {
   Open({}, true);
   const uint32_t depth = reader_->depth();

@@ -1,5 +1,5 @@
 // Whatever an app does between its inputs, an answer has the bits of the model computed directly,
-// and an error is one that the device gave.
+// an error is one that the device gave, and what is held and read is what a reference says.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -7,6 +7,7 @@
 #include <string>
 
 #include "pipeline_world.h"
+#include "reference_buffer.h"
 #include "support/fault_reader.h"
 #include "support/memory_reader.h"
 
@@ -51,6 +52,10 @@ class RandomSequences : public PipelineTest {
       if (i % 4 < 2) {
         Plan variant = Timed(WholeAt(AnyBits()), 50, 5);
         variant.length = 4;
+        for (const ShardAtBits& shard : plan.preload) {
+          if (i % 4 == 0) variant.bits.At(shard.id.layer, shard.id.slice) = shard.bits;
+          if (i % 4 == 0) variant.preload.push_back(shard);
+        }
         plan.variants = {variant};
       }
       plans_.push_back(Timed(plan, 50, 5));
@@ -64,10 +69,14 @@ class RandomSequences : public PipelineTest {
     options.lazy = random_.Below(4) == 0;
     options.threads = 1 + Below(2);
     if (random_.Below(3) == 0) options.staging_bytes = 64 * kBlockBytes;
-    auto pipeline = MakeOver(std::move(reader), plans_[random_.Below(plans_.size())], options);
+    const Plan& plan = plans_[random_.Below(plans_.size())];
+    auto pipeline = MakeOver(std::move(reader), plan, options);
     ASSERT_TRUE(Succeeded(pipeline));
     pipeline_ = std::move(*pipeline);
+    reference_.emplace(index_, plan, !options.lazy);
     faulty_ = false;
+    healthy_ = true;
+    ExpectHeld();
   }
   /// Null once a late lane was set aside, and the reader with it.
   FaultReader* Faults() { return dynamic_cast<FaultReader*>(&pipeline_->reader()); }
@@ -81,20 +90,73 @@ class RandomSequences : public PipelineTest {
     ++failed_;
   }
 
+  /// Some shards of the plan, at bits that it or a turn of it runs.
+  std::vector<ShardAtBits> AnyShards() {
+    const Plan& plan = pipeline_->plan();
+    std::vector<ShardAtBits> shards;
+    for (uint32_t k = 0; k < plan.layers.size(); ++k) {
+      for (uint32_t i = 0; i < plan.width; ++i) {
+        const auto& bits =
+            plan.turns.empty() ? plan.bits : plan.turns[random_.Below(plan.turns.size())].bits;
+        if (random_.Below(3) == 0) shards.push_back({plan.Id(k, i), bits.At(k, i)});
+      }
+    }
+    return shards;
+  }
+
   void Answer(std::optional<double> degrade_for_us = {}) {
     const Input& input = inputs_[random_.Below(inputs_.size())];
     RunTerms terms;
     terms.degrade_for_us = degrade_for_us;
     if (random_.Below(8) == 0) terms.route = RouteId{};
+    ReferenceBuffer::Terms told;
+    const bool is_short = &pipeline_->PlanFor(input.ids.size()) != &pipeline_->plan();
+    told.route.index = is_short && !terms.route ? 1 : 0;
+    told.degrade = degrade_for_us.has_value();
+    if (random_.Below(8) == 0) told.keep = AnyShards();
+    if (told.keep) terms.keep = *told.keep;
+    BeginReads(reference_->TakesOver(told));
     const Status status = pipeline_->Run(input.ids, input.types, terms, &result_);
     ExpectSoundOr(status);
-    if (!status.ok()) return;
+    if (status.ok()) ExpectAnswer(PlanOf(pipeline_->plan(), told.route), input);
+    const bool trails = pipeline_->lane_state() == LaneState::kTrailing;
+    reference_->Ran(told, pipeline_->last_schedule(), status.ok(), result_.degraded, trails);
+  }
+
+  void ExpectAnswer(const Plan& plan, const Input& input) {
     ++answered_;
     if (!result_.degraded.empty()) ++degraded_;
-    const Plan& plan = terms.route ? pipeline_->plan() : pipeline_->PlanFor(input.ids.size());
+    EXPECT_EQ(result_.turn, reference_->turn() + 1);
     Plan ran = plan;
-    if (!plan.turns.empty()) ran.bits = plan.turns[result_.turn - 1].bits;
+    if (!plan.turns.empty()) ran.bits = plan.turns[reference_->turn()].bits;
     EXPECT_EQ(result_.logits, Expected(Degraded(ran, result_.degraded), input));
+    if (healthy_ && result_.degraded.empty()) ExpectAllRead(input);
+  }
+
+  /// A run that nothing has disturbed has read its schedule and its rows, once.
+  void ExpectAllRead(const Input& input) {
+    const auto length = static_cast<uint32_t>(input.ids.size());
+    const EmbeddingReads rows = PlanEmbeddingReads(index_, input.ids, length);
+    const LoadSchedule& schedule = pipeline_->last_schedule();
+    EXPECT_EQ(result_.bytes_read, schedule.read_bytes + rows.bytes);
+    if (Faults() == nullptr || !reads_before_) return;
+    EXPECT_EQ(Faults()->reads() - *reads_before_, schedule.reads.size() + rows.ranges.size());
+    ++counted_;
+  }
+
+  /// Counts reads from here; those of a lead count where the run goes on with them.
+  void BeginReads(bool takes_over) {
+    if (takes_over) return;
+    reads_before_.reset();
+    const bool idle = pipeline_->lane_state() == LaneState::kIdle;
+    if (Faults() != nullptr && idle) reads_before_ = Faults()->reads();
+  }
+
+  void ExpectHeld() {
+    const auto [least, most] = reference_->Bytes();
+    EXPECT_GE(pipeline_->preload_bytes(), least);
+    EXPECT_LE(pipeline_->preload_bytes(), most);
+    if (least == most) ++known_;
   }
 
   /// Computed once for each input and all bits.
@@ -114,6 +176,7 @@ class RandomSequences : public PipelineTest {
     fault.nth = Faults()->reads() + random_.Below(6);
     fault.delay = std::chrono::microseconds(random_.Below(400));
     faulty_ = true;
+    healthy_ = false;
     Faults()->Inject(fault);
   }
 
@@ -131,17 +194,47 @@ class RandomSequences : public PipelineTest {
     if (Faults() == nullptr) ++set_aside_;
   }
 
+  void Heal() {
+    if (Faults() == nullptr) return;
+    Faults()->Heal();
+    // The reads of a lead may have been struck already, and be what the next run goes on with.
+    healthy_ = healthy_ || pipeline_->lane_state() != LaneState::kWoken;
+  }
+
+  void Wake() {
+    const bool degrade = random_.Below(2) == 0;
+    BeginReads(false);
+    ExpectSoundOr(pipeline_->Wake(degrade));
+    reference_->Wake(degrade, pipeline_->last_schedule());
+  }
+  void Resize() {
+    const uint64_t bytes = random_.Below(30) * kBlockBytes;
+    const Status status = pipeline_->ResizePreload(bytes);
+    ExpectSoundOr(status);
+    reference_->Resize(bytes, status.ok());
+  }
+  void SetPlan() {
+    const Plan& plan = plans_[random_.Below(plans_.size())];
+    const Status status = pipeline_->SetPlan(plan);
+    ExpectSoundOr(status);
+    reference_->SetPlan(plan, status.ok());
+  }
+  void EndTurns() {
+    pipeline_->EndTurns();
+    reference_->EndTurns();
+  }
+
   /// One step of an app, by chance.
   void Step() {
     switch (random_.Below(10)) {
       case 0:
-        return ExpectSoundOr(pipeline_->Wake(random_.Below(2) == 0));
+        return Wake();
       case 1:
-        return ExpectSoundOr(pipeline_->ResizePreload(random_.Below(30) * kBlockBytes));
+        return Resize();
       case 2:
-        return pipeline_->EndTurns();
+        return EndTurns();
       case 3:
-        return ExpectSoundOr(pipeline_->SetPlan(plans_[random_.Below(plans_.size())]));
+        return SetPlan();
       case 4:
         return InjectFault();
       case 5:
@@ -162,7 +255,12 @@ class RandomSequences : public PipelineTest {
   std::map<std::vector<uint32_t>, std::vector<float>> expected_;
   std::unique_ptr<Pipeline> pipeline_;
   RunResult result_;
-  bool faulty_ = false;  ///< something has been injected below this pipeline
+  std::optional<ReferenceBuffer> reference_;
+  bool faulty_ = false;   ///< something has been injected below this pipeline
+  bool healthy_ = false;  ///< nothing injected has struck what the next run reads, or will
+  std::optional<uint64_t> reads_before_;
+  size_t known_ = 0;    ///< times that the bytes held were compared with a single figure
+  size_t counted_ = 0;  ///< runs whose reads were counted
   size_t answered_ = 0;
   size_t degraded_ = 0;
   size_t failed_ = 0;
@@ -172,15 +270,21 @@ class RandomSequences : public PipelineTest {
 TEST_F(RandomSequences, GiveTheBitsOfTheModelComputedDirectly) {
   for (size_t sequence = 0; sequence < kSequences; ++sequence) {
     if (sequence % kSequencesAPipeline == 0) Open();
-    for (size_t step = 0; step < 4; ++step) Step();
-    if (Faults() != nullptr) Faults()->Heal();
+    for (size_t step = 0; step < 4; ++step) {
+      Step();
+      ExpectHeld();
+    }
+    Heal();
     Answer();
+    ExpectHeld();
     ASSERT_FALSE(HasFailure()) << "in sequence " << sequence;
   }
   EXPECT_GT(answered_, kSequences);
   EXPECT_GT(degraded_, kSequences / 20);
   EXPECT_GT(failed_, kSequences / 20);
   EXPECT_GT(set_aside_, 0);
+  EXPECT_GT(known_, 4 * kSequences);
+  EXPECT_GT(counted_, kSequences / 4);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include "plan/judge.h"
 #include "plan/memory.h"
+#include "support/expect.h"
 #include "world.h"
 
 namespace sti {
@@ -133,18 +134,44 @@ TEST(Planner, PreloadIsAPrefixThatStopsAtTheFirstThatDoesNotFit) {
   EXPECT_EQ(plan->preload[0], (ShardAtBits{0, 0, 6}));  // raised in memory, for nothing
 }
 
+/// Expects that there is no plan for `request`, and one for the least T of the message and not for
+/// 2 us less. Returns that T.
+double ExpectSmallestTarget(const test::World& world, PlanRequest request) {
+  const auto plan = MakePlan(world.input(), request);
+  EXPECT_TRUE(FailedWith(plan, ErrorKind::kInfeasible, "smallest feasible target is "));
+  if (plan.ok()) return 0;
+  const std::string words = "smallest feasible target is ";
+  const std::string message = plan.error().Message();
+  request.target_us = std::stod(message.substr(message.find(words) + words.size())) * 1000;
+  EXPECT_TRUE(MakePlan(world.input(), request).ok()) << message;
+  *request.target_us -= 2;
+  EXPECT_FALSE(MakePlan(world.input(), request).ok()) << message;
+  return *request.target_us + 2;
+}
+
 TEST(Planner, InfeasibleSaysTheSmallestTarget) {
   for (test::World world : {test::Odroid(), test::Jetson()}) {
     world.profile.fixed = {{128, 300, 2000, 500.5}};
-    auto plan = MakePlan(world.input(), Request(20e3));
-    ASSERT_FALSE(plan.ok());
-    EXPECT_EQ(plan.error().kind, ErrorKind::kInfeasible);
-    const std::string words = "smallest feasible target is ";
-    const size_t at = plan.error().Message().find(words);
-    ASSERT_NE(at, std::string::npos) << plan.error().Message();
-    const double target_us = std::stod(plan.error().Message().substr(at + words.size())) * 1000;
-    EXPECT_TRUE(MakePlan(world.input(), Request(target_us)).ok()) << plan.error().Message();
-    EXPECT_FALSE(MakePlan(world.input(), Request(target_us - 2)).ok());
+    ExpectSmallestTarget(world, Request(20e3));
+  }
+}
+
+// With memory for one layer at 2 bits reads wait for compute; with a second they go on beside it.
+TEST(Planner, TheSmallestTargetCountsWithTheMemory) {
+  test::World world = test::Odroid();
+  world.info.elastic = false;
+  PlanRequest request = Request(20e3);
+  const double free_us = ExpectSmallestTarget(world, request);
+  const uint64_t base = BytesBeforeShards(world.memory(), 128, 12);
+  double before_us = 1e9;
+  for (uint64_t layers = 1; layers <= 3; ++layers) {
+    request.judging.memory_bytes = base + layers * 12 * 150'000;
+    const double target_us = ExpectSmallestTarget(world, request);
+    EXPECT_LE(target_us, before_us) << layers;
+    before_us = target_us;
+    if (layers == 1) {
+      EXPECT_GT(target_us, free_us);
+    }
   }
 }
 

@@ -126,7 +126,10 @@ TEST(Requests, LeadTimeIsIoBudget) {
   // The rows of the text cannot be read ahead.
   request.target_us = 3 * 180 + 15 + 19;
   request.wake_us = 1e6;
-  EXPECT_FALSE(MakePlan(world.input(), request).ok());
+  const auto late = MakePlan(world.input(), request);
+  ASSERT_FALSE(late.ok());
+  EXPECT_EQ(late.error().kind, ErrorKind::kInfeasible);
+  EXPECT_EQ(late.error().value, "target_us, since no preload is enough");
 }
 
 TEST(Requests, VariantsShareTheBuffer) {

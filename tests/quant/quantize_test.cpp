@@ -213,6 +213,17 @@ TEST_P(QuantizeNested, EqualsItWhereWeightsTie) {
   }
 }
 
+// Prefix sums are kept for every 256th rank: the last of them may be that of all weights.
+TEST_P(QuantizeNested, EqualsItWhereTheLastKeptSumIsOfAllWeights) {
+  TestRandom random(11);
+  for (const size_t count : {256U, 512U, 1024U, 4096U, 20'224U}) {
+    std::vector<float> weights(count);
+    for (float& w : weights) w = static_cast<float>(random.Uniform() * 0.2 - 0.1);
+    ASSERT_TRUE(ReferenceOf(weights, GetParam()).outliers.empty());
+    ExpectLikeReference(weights, GetParam());
+  }
+}
+
 TEST_P(QuantizeNested, EqualsItOnConstantLayersAndZerosOfBothSigns) {
   for (const float value : {0.25F, -1.0F, 0.0F, 1e-30F}) {
     const std::vector<float> weights(640, value);
