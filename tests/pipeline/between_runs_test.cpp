@@ -2,6 +2,7 @@
 // they are right whatever was kept.
 #include <algorithm>
 #include <chrono>
+#include <thread>
 
 #include "pipeline_world.h"
 #include "support/fault_reader.h"
@@ -91,10 +92,17 @@ TEST_F(BetweenRuns, WakeKeepsWhatTheNextTurnBeginsWith) {
   Open(plan);
   for (const uint32_t turn : {0, 1, 2, 2}) {
     EXPECT_EQ(pipeline_->preload_bytes(), BytesOf(plan.turns[turn].preload));
+    const uint64_t reads = faults_->reads();
     ASSERT_TRUE(Succeeded(pipeline_->Wake()));
     EXPECT_EQ(pipeline_->lane_state(), LaneState::kWoken);
+    while (faults_->reads() == reads) std::this_thread::yield();
     EXPECT_EQ(Run().turn, turn + 1);
     EXPECT_EQ(pipeline_->lane_state(), LaneState::kIdle);
+    const EmbeddingReads rows =
+        PlanEmbeddingReads(index_, kTextIds, static_cast<uint32_t>(kTextIds.size()));
+    EXPECT_EQ(faults_->reads() - reads,
+              pipeline_->last_schedule().reads.size() + rows.ranges.size())
+        << "the run goes on with the reads of the lead";
   }
 }
 
