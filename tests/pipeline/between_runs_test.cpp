@@ -106,6 +106,37 @@ TEST_F(BetweenRuns, WakeKeepsWhatTheNextTurnBeginsWith) {
   }
 }
 
+// With a lead that is long enough all shards are there when the text comes. The device's delay is a
+// tenth of a second, so that the quickest of three runs tells, however busy the machine is.
+TEST_F(BetweenRuns, ALeadMovesReadsBeforeTheInputAndSavesTheirTime) {
+  constexpr auto kDelay = 100ms;
+  Open(WholeAt(4));
+  double asleep_us = 1e9;
+  double woken_us = 1e9;
+  for (int run = 0; run < 3; ++run) {
+    faults_->Inject({.kind = FaultKind::kDelay, .delay = kDelay});
+    const RunResult asleep = Run();
+    for (const LayerTrace& layer : asleep.layers) EXPECT_GE(layer.io_begin_us, 0);
+    asleep_us = std::min(asleep_us, asleep.latency_us);
+
+    const uint64_t begun = faults_->reads();
+    ASSERT_TRUE(Succeeded(pipeline_->Wake()));
+    const size_t shards = pipeline_->last_schedule().reads.size();
+    while (faults_->reads() < begun + shards) std::this_thread::yield();
+    std::this_thread::sleep_for(2 * kDelay);
+    faults_->Heal();
+    const RunResult woken = Run();
+    for (const LayerTrace& layer : woken.layers) EXPECT_LT(layer.io_begin_us, 0);
+    const EmbeddingReads rows =
+        PlanEmbeddingReads(index_, kTextIds, static_cast<uint32_t>(kTextIds.size()));
+    EXPECT_EQ(faults_->reads(), begun + shards + rows.ranges.size()) << "the run reads rows alone";
+    EXPECT_EQ(woken.bytes_read, asleep.bytes_read);
+    woken_us = std::min(woken_us, woken.latency_us);
+  }
+  EXPECT_GE(asleep_us, 1e5);
+  EXPECT_LT(woken_us, asleep_us);
+}
+
 TEST_F(BetweenRuns, ARunUnderAVariantIsNoTurn) {
   Plan plan = ThreeTurns();
   Plan variant = WholeAt(6);
