@@ -51,9 +51,10 @@ Result<uint64_t> StagingBytes(const ContainerIndex& index, const Plan& plan,
   // loaded. Not by more, unless what the plan predicts is not so. The plan's counts the code that
   // is loaded later too, so no more goes to shards than it gives them.
   if (memory.planned_for > used) {
-    const uint64_t spare =
+    const uint64_t beyond_plan =
         memory.planned_for - std::min(memory.planned_for, plan.predicted_peak_bytes);
-    return std::max(std::min(left, plan.staging_bytes + spare),
+    const uint64_t spare = std::min(left, beyond_plan);
+    return std::max(spare + std::min(left - spare, plan.staging_bytes),
                     LargestLayerBytes(CatalogOf(index), plan));
   }
   if (left > 0) return left;

@@ -157,6 +157,8 @@ TEST_F(SessionTest, OwnBytesBoundTheModelsMemory) {
   OwnMemory ample = planned;
   ample.bytes = before_shards + layer;
   EXPECT_EQ(StagingBytes(file.index(), estimated, ample).value(), 2 * *least + 1000);
+  estimated.staging_bytes = UINT64_MAX;  // as a forged plan may say
+  EXPECT_GT(StagingBytes(file.index(), estimated, ample).value(), 2 * *least + 1000);
   // But no room for a model that alone takes more, whatever its plan predicts.
   planned.planned_for = before_shards - tokenizer->memory_bytes();
   EXPECT_TRUE(FailedWith(StagingBytes(file.index(), plan, planned), ErrorKind::kInfeasible,
