@@ -91,7 +91,7 @@ Json ErrorsOf(const Evaluation& e) {
   return errors;
 }
 
-// What was measured of answers: null if there is none.
+// Returns figures of what was measured of answers, by name: null each if there was no answer.
 Json MeasuredOf(const Samples& samples, std::initializer_list<std::pair<const char*, double>> at) {
   Json json;
   for (const auto& [name, share] : at) {
@@ -137,7 +137,7 @@ void PrintCorrectness(const Evaluation& e, const ModelInfo& info) {
               std::to_string(e.compared->lost).c_str(), e.compared->p_value);
 }
 
-// What the answers took.
+// Prints loss, times and bytes of the answers.
 void PrintMeasured(const Evaluation& e) {
   std::printf("mean loss       %.4f\n", e.loss.mean());
   std::printf("latency         median %s, p95 %s, p99 %s, max %s\n",

@@ -72,7 +72,7 @@ class Model {
   std::map<std::pair<uint32_t, size_t>, std::vector<float>> alone_;
 };
 
-/// What one thread does to its session between questions, and what it expects of the answers.
+/// One thread's session: it is changed between questions, and its answers are compared.
 class Asker {
  public:
   Asker(const Model& model, uint64_t seed, const SessionOptions& options)

@@ -1,6 +1,6 @@
-// What a pipeline holds between its runs, what it reads for them, and which turn comes next: told
-// as plainly as can be, by sets of parts, without lanes, places or schedules. Random sequences are
-// compared with it.
+// A plain reference for a pipeline between its runs: what it holds, what it reads for them, and
+// which turn comes next, told by sets of parts, without lanes, places or schedules. Random
+// sequences are compared with it.
 //
 // Where a device fails or a deadline passes, nobody can say what has arrived. So a reference knows
 // of each shard which parts surely are there and which may be; what the next run reads shows which
@@ -27,7 +27,7 @@ class ReferenceBuffer {
  public:
   using Shards = std::vector<ShardAtBits>;
 
-  /// What one run, or a lead for it, is told.
+  /// The terms that one run, or a lead for it, is given.
   struct Terms {
     RouteId route;
     bool degrade = false;
@@ -94,7 +94,7 @@ class ReferenceBuffer {
 
  private:
   using Held = std::map<ShardId, PartSet>;
-  /// What the lane has been told to do, and its pipeline has not counted yet.
+  /// A job that the lane was given and its pipeline has not counted yet.
   struct Job {
     bool woken = false;
     bool degrade = false;
@@ -137,7 +137,7 @@ class ReferenceBuffer {
     return bytes;
   }
 
-  /// What is held before a run on the route that comes `later` runs from now.
+  /// Returns the shards held before a run on the route that comes `later` runs from now.
   [[nodiscard]] Shards Kept(RouteId route, size_t later) const {
     if (!(route == RouteId{})) {
       const bool has_room = !limit_ && plan_.turns.empty();
@@ -207,7 +207,7 @@ class ReferenceBuffer {
     if (job_->evict) KeepOnly(job_->keep);
     job_.reset();
   }
-  /// What the routes begin with is read ahead, or, after an error, some of it.
+  /// Reads ahead the shards that the routes begin with, or, after an error, some of them.
   void Load(bool well) {
     for (RouteId route; route.index <= plan_.variants.size(); ++route.index) {
       for (const ShardAtBits& shard : Kept(route, 0)) {

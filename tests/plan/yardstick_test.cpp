@@ -67,8 +67,8 @@ TEST(Yardstick, BitsOfOneSubmodel) {
   EXPECT_LT(shipped.worst, 0.01);
 }
 
-/// What the shipped search misses of the best bits for the whole model; nothing where there is
-/// nothing to choose.
+/// Returns the share that the shipped search misses of the gain that the best bits of the whole
+/// model have; nothing where there is nothing to choose.
 std::optional<double> BitsMissed(const CheckedInput& input, PlanRequest request) {
   request.submodel = {input->info.shape.layers, input->info.shape.width};
   const auto context = PlanningContext::Make(input, request, {128, 0, nullptr}, nullptr);
@@ -82,24 +82,32 @@ std::optional<double> BitsMissed(const CheckedInput& input, PlanRequest request)
   return ShareMissed(lowest, *best, LackOf(*context, *bits));
 }
 
-// A lead time before the text is there, in which shards are read.
-TEST(Yardstick, BitsWithLeadTime) {
-  test::Random random(23);
+/// Expects that hardly anything is missed of 600 random cases.
+template <typename MissedOf>
+void ExpectNearlyBest(const char* what, uint64_t seed, const MissedOf& missed_of) {
+  test::Random random(seed);
   test::Missed shipped;
   for (int trial = 0; trial < 600; ++trial) {
+    const std::optional<double> missed = missed_of(random);
+    if (!missed) continue;
+    ASSERT_GE(*missed, -1e-9) << trial;
+    shipped.Add(*missed);
+  }
+  shipped.Print(what);
+  EXPECT_GT(shipped.cases, 200);
+  EXPECT_LT(shipped.worst, 0.01);
+}
+
+// A lead time before the text is there, in which shards are read.
+TEST(Yardstick, BitsWithLeadTime) {
+  ExpectNearlyBest("bits, woken ahead of the text", 23, [](test::Random& random) {
     const test::World world = test::RandomWorld(random, 5);
     PlanRequest request;
     request.target_us = test::TightTarget(world, random);
     request.wake_us = random.Below(200);
     request.preload_bytes = random.Below(3) == 0 ? random.Below(500) : 0;
-    const auto missed = BitsMissed(world.checked(), request);
-    if (!missed) continue;
-    ASSERT_GE(*missed, -1e-9) << trial;
-    shipped.Add(*missed);
-  }
-  shipped.Print("bits, woken ahead of the text");
-  EXPECT_GT(shipped.cases, 200);
-  EXPECT_LT(shipped.worst, 0.01);
+    return BitsMissed(world.checked(), request);
+  });
 }
 
 /// A random cold start: reads take 1 us a block, so that all times are whole.
@@ -126,23 +134,15 @@ struct ColdCase {
 };
 
 TEST(Yardstick, BitsOfAColdStart) {
-  test::Random random(24);
-  test::Missed shipped;
-  for (int trial = 0; trial < 600; ++trial) {
+  ExpectNearlyBest("bits, cold start", 24, [](test::Random& random) {
     const ColdCase cold(random);
     PlanRequest request;
     request.cold = true;
     request.target_us = cold.target_us;
     PlanInput input = cold.world.input();
     input.cold = &cold.bytes;
-    const auto missed = BitsMissed(test::Checked(input), request);
-    if (!missed) continue;
-    ASSERT_GE(*missed, -1e-9) << trial;
-    shipped.Add(*missed);
-  }
-  shipped.Print("bits, cold start");
-  EXPECT_GT(shipped.cases, 200);
-  EXPECT_LT(shipped.worst, 0.01);
+    return BitsMissed(test::Checked(input), request);
+  });
 }
 
 // Submodel and bits: the value n sqrt(m) x mean fidelity that is missed.

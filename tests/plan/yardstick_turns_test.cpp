@@ -29,7 +29,8 @@ class TurnChoices {
                                     context.devices.deciding())),
         exact_(test::ExactOf(context, context.submodels[0])) {}
 
-  /// What stays in memory of a turn with these bits: the longest prefix that fits the buffer.
+  /// Returns the shards that stay in memory of a turn with these bits: the longest prefix that
+  /// fits the buffer.
   [[nodiscard]] std::vector<ShardAtBits> Kept(const Levels& levels) const {
     std::vector<ShardAtBits> kept;
     uint64_t bytes = 0;
