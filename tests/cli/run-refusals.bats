@@ -146,6 +146,7 @@ is_refused() { # LINE ARGUMENTS...
   run --separate-stderr sti-run model.sti --plan far.json "$alarm"
   same "$status" 0
   like "$output" $'alarm\t*'
+  mapfile -t stderr_lines < <(without_lateness <<<"$stderr")
   same "${#stderr_lines[@]}" 2
   like "${stderr_lines[0]}" "sti-run: warning: the plan counts on reads through tape, this run has *; run sti-profile here"
   like "${stderr_lines[1]}" "sti-run: warning: the plan counts on kernel abacus, this run has *; run sti-profile here"
