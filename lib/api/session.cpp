@@ -53,6 +53,7 @@ Status Session::Start(ContainerFile file, Plan plan, const SessionOptions& optio
   pipeline.lazy = options.lazy;
   pipeline.cores = options.cores;
   pipeline.io = options.io;
+  pipeline.interrupt = options.interrupt;
   if (plan.cold) cold_start_ = options.started;
   if (options.own_bytes) {
     STI_RETURN_IF_ERROR(make_tokenizer(file.index()));
@@ -146,7 +147,7 @@ Status Session::EndEngagement() {
   if (turn_ == 0) return {};
   turn_ = 0;
   if (pipeline_->plan().turns.empty()) return {};
-  pipeline_->EndTurns();
+  STI_RETURN_IF_ERROR(pipeline_->EndTurns());
   return pipeline_->LoadAhead();  // what a later turn had no room for
 }
 

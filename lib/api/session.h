@@ -15,6 +15,7 @@
 
 #include "api/notice.h"
 #include "base/clock.h"
+#include "base/interrupt.h"
 #include "base/result.h"
 #include "base/thread_pool.h"
 #include "io/container_file.h"
@@ -58,6 +59,9 @@ struct SessionOptions {
   /// Cores and IO that sessions share and that outlive them; null: the session has its own.
   ThreadPool* cores = nullptr;
   IoShare* io = nullptr;
+  /// Ends the call under way with kCancelled, once it is raised (pipeline/pipeline.h); it outlives
+  /// the session. Null: nothing does.
+  Interrupt* interrupt = nullptr;
   NoticeSink notices;
 };
 

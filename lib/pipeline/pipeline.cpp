@@ -33,7 +33,8 @@ Pipeline::Pipeline(ContainerFile file, Plan plan, const PipelineOptions& options
     : options_(options),
       file_(std::move(file)),
       plan_(std::move(plan)),
-      loader_(file_, resident_, {options.staging_bytes, options.lazy, options.io}) {
+      loader_(file_, resident_,
+              {options.staging_bytes, options.lazy, options.io, options.interrupt}) {
   if (options_.cores != nullptr) return;
   own_cores_ = std::make_unique<ThreadPool>(options_.threads);
   options_.cores = own_cores_.get();
@@ -126,7 +127,7 @@ LaneJob Pipeline::JobAhead(RouteId route) {
 }
 
 Status Pipeline::Wake(bool may_degrade) {
-  loader_.Settle();
+  STI_RETURN_IF_ERROR(loader_.Settle());
   RunTerms terms;
   if (may_degrade) terms.degrade_for_us = 0;
   Route& route = routes_[MainRoute().index];
@@ -137,7 +138,7 @@ Status Pipeline::Wake(bool may_degrade) {
 }
 
 Status Pipeline::LoadAhead() {
-  loader_.Settle();
+  STI_RETURN_IF_ERROR(loader_.Settle());
   for (const RouteId id : by_length_) STI_RETURN_IF_ERROR(LoadAhead(routes_[id.index]));
   return {};
 }
@@ -153,34 +154,48 @@ Status Pipeline::LoadAhead(Route& route) {
     if (status.ok()) status = loader_.TakeResident(route, group);
     loader_.lane().GroupComputed(group);
   }
-  loader_.Settle();
+  loader_.EndRun(status);
   return status;
 }
 
-void Pipeline::EndTurns() {
-  loader_.Settle();
+Status Pipeline::EndTurns() {
+  STI_RETURN_IF_ERROR(loader_.Settle());
   engagement_.End();
   if (!plan_.turns.empty() && !engagement_.limited())
     loader_.buffer().KeepOnly(plan_.turns.front().preload);
+  return {};
 }
 
 Status Pipeline::ResizePreload(uint64_t bytes) {
-  loader_.SettleAll();
+  STI_RETURN_IF_ERROR(loader_.SettleAll());
   engagement_.Limit(bytes);
   loader_.buffer().KeepOnly(engagement_.KeptBefore(MainRoute()));
   return LoadAhead();
 }
 
 Status Pipeline::SetPlan(Plan plan) {
-  loader_.SettleAll();
   STI_RETURN_IF_ERROR(CheckFits(file_, plan));
   STI_RETURN_IF_ERROR(CheckPlanComputes(plan, options_.arithmetic.type));
-  plan_ = std::move(plan);
-  MakeRoutes();
-  drift_.Forget();
+  STI_RETURN_IF_ERROR(loader_.SettleAll());
+  const Engagement before = engagement_;
+  Exchange(plan);
   loader_.UsePlan(plan_, engagement_.KeptBefore(MainRoute()));
-  STI_RETURN_IF_ERROR(LoadAhead());
-  return MakeRoom();
+  Status loaded = LoadAhead();
+  if (loaded.ok()) loaded = MakeRoom();
+  if (loaded.ok() || loaded.error().kind == ErrorKind::kCancelled) {
+    drift_.Forget();
+    return loaded;
+  }
+  Exchange(plan);
+  engagement_ = before;
+  loader_.UsePlan(plan_,
+                  engagement_.KeptBefore(MainRoute()));  // the next run loads what is missing
+  return loaded;
+}
+
+void Pipeline::Exchange(Plan& plan) {
+  std::swap(plan_, plan);
+  MakeRoutes();
 }
 
 }  // namespace sti

@@ -18,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "base/interrupt.h"
 #include "base/result.h"
 #include "base/thread_pool.h"
 #include "io/container_file.h"
@@ -51,6 +52,9 @@ struct PipelineOptions {
   /// it has its own.
   ThreadPool* cores = nullptr;
   IoShare* io = nullptr;
+  /// Ends what is under way, once it is raised, with kCancelled: at once where that waits for
+  /// reads, else when the layer at hand is computed. It outlives the pipeline; null: nothing does.
+  Interrupt* interrupt = nullptr;
 };
 
 /// One model under one plan and its variants. One thread at a time.
@@ -94,12 +98,14 @@ class Pipeline {
   /// Loads what is to stay in memory and is not there.
   [[nodiscard]] Status LoadAhead();
   /// Ends the engagement: the next run is turn 1, and what only turns keep is given back.
-  void EndTurns();
+  [[nodiscard]] Status EndTurns();
   /// Bounds the preload buffer, between turns too, from now on: evicts from the top, or loads the
   /// next shards in layer order.
   [[nodiscard]] Status ResizePreload(uint64_t bytes);
   /// Goes on under another plan for the same model, for another target, buffer or device. Shards
-  /// that both plans preload stay in memory. A plan that does not fit leaves the old one in force.
+  /// that both plans preload stay in memory. A plan that does not fit, or whose shards cannot be
+  /// read, leaves the old one and its engagement in force. Interrupted, the new one is in force,
+  /// and its first run loads what is missing.
   [[nodiscard]] Status SetPlan(Plan plan);
 
   [[nodiscard]] const Plan& plan() const { return plan_; }
@@ -129,6 +135,7 @@ class Pipeline {
  private:
   Pipeline(ContainerFile file, Plan plan, const PipelineOptions& options);
   void MakeRoutes();
+  void Exchange(Plan& plan);
   [[nodiscard]] Status ReadResidents();
   [[nodiscard]] Status MakeRoom();
 

@@ -76,7 +76,7 @@ Status Pipeline::End(Status status) {
     CompareWithPlan(run_->report());
     engagement_.Ran(run_->route().id(), run_->terms().keep.has_value());
   }
-  loader_.EndRun(status.ok());
+  loader_.EndRun(status);
   return status;
 }
 
@@ -84,11 +84,11 @@ Status Pipeline::End(Status status) {
 Status Pipeline::StartReads(RouteId id, const RunTerms& terms, bool table_rows_follow) {
   if (loader_.TakeOver(JobFor(id, terms))) return {};
   if (terms.degrade_for_us) loader_.SetLateLaneAside();
-  loader_.Settle();
+  STI_RETURN_IF_ERROR(loader_.Settle());
   Route& route = routes_[id.index];
   Status prepared = loader_.Prepare(route, JobFor(id, terms));
   if (!prepared.ok() && engagement_.turn() > 0) {
-    EndTurns();  // a later turn may need room that the first does not
+    STI_RETURN_IF_ERROR(EndTurns());  // a later turn may need room that the first does not
     prepared = loader_.Prepare(route, JobFor(id, terms));
   }
   STI_RETURN_IF_ERROR(prepared);

@@ -83,7 +83,7 @@ TEST_F(BetweenRuns, EndTurnsLeavesABufferAloneThatTheAppHasBounded) {
   Run();
   const uint64_t bytes = pipeline_->preload_bytes();
   EXPECT_GT(bytes, 0U);
-  pipeline_->EndTurns();
+  ASSERT_TRUE(Succeeded(pipeline_->EndTurns()));
   EXPECT_EQ(pipeline_->preload_bytes(), bytes);
 }
 

@@ -132,7 +132,9 @@ TEST_F(HardCases, ATurnThatNeedsMoreMemoryThanThereIsBecomesTheFirst) {
     ASSERT_TRUE(Succeeded(result));
     EXPECT_EQ(result->logits, Logits(WholeAt(2)));
     EXPECT_TRUE(result->degraded.empty());
-    if (turn == 2) (*pipeline)->EndTurns();
+    if (turn == 2) {
+      ASSERT_TRUE(Succeeded((*pipeline)->EndTurns()));
+    }
   }
 }
 

@@ -220,7 +220,7 @@ class RandomSequences : public PipelineTest {
     reference_->SetPlan(plan, status.ok());
   }
   void EndTurns() {
-    pipeline_->EndTurns();
+    ASSERT_TRUE(Succeeded(pipeline_->EndTurns()));
     reference_->EndTurns();
   }
 

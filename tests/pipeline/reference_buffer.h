@@ -13,6 +13,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -83,13 +84,18 @@ class ReferenceBuffer {
     KeepOnly(Kept({}, 0));
     Load(loaded);
   }
+  /// `loaded`: no read has failed; else the old plan and its engagement go on.
   void SetPlan(const Plan& plan, bool loaded) {
     Settle();
+    const std::tuple before(plan_, runs_, limit_);
     plan_ = plan;
     runs_ = 0;
     limit_.reset();
     KeepOnly(Kept({}, 0));
     Load(loaded);
+    if (loaded) return;
+    std::tie(plan_, runs_, limit_) = before;
+    KeepOnly(Kept({}, 0));
   }
 
  private:

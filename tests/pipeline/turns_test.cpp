@@ -41,7 +41,7 @@ TEST_F(Turns, EachTurnComputesAtItsBitsAndHoldsWhatTheNextBeginsWith) {
         const size_t next = std::min<size_t>(turn + 1, 3);
         EXPECT_EQ((*pipeline)->preload_bytes(), BytesOf(plan.turns[next].preload)) << seed;
       }
-      (*pipeline)->EndTurns();
+      ASSERT_TRUE(Succeeded((*pipeline)->EndTurns()));
       EXPECT_LE((*pipeline)->preload_bytes(), BytesOf(plan.preload));
     }
   }

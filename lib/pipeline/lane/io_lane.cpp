@@ -12,11 +12,13 @@ constexpr double kForget = 0.9;  // weight of the past in the bandwidth, read by
 
 }  // namespace
 
-IoLane::IoLane(BlockReader& reader, const ContainerIndex& index, uint32_t depth, IoShare* share)
+IoLane::IoLane(BlockReader& reader, const ContainerIndex& index, uint32_t depth, IoShare* share,
+               Interrupt* interrupt)
     : reader_(reader),
       index_(index),
       depth_(std::clamp(depth, 1U, reader.depth())),
       share_(share),
+      interrupt_(interrupt),
       share_id_(share == nullptr ? 0 : share->Join()),
       thread_([this] { Main(); }) {}
 
@@ -32,7 +34,6 @@ IoLane::~IoLane() {
 }
 
 void IoLane::Start(const IoJob& job) {
-  WaitIdle();
   {
     MutexLock lock(mutex_);
     job_ = job;
@@ -66,33 +67,38 @@ void IoLane::ReadTableRows(const EmbeddingReads& rows, std::span<uint8_t> blocks
   to_lane_.NotifyAll();
 }
 
-Status IoLane::Outcome() const {
+Status IoLane::Outcome(const InterruptibleWait& wait) const {
   if (error_) return *error_;
+  if (wait.raised()) return CancelledError();
   return {};
 }
 
 Status IoLane::WaitForTableRows() {
+  const InterruptibleWait wait(interrupt_, mutex_, from_lane_);
   MutexLock lock(mutex_);
-  while (!error_ && queue_.rows_missing()) from_lane_.Wait(mutex_);
-  return Outcome();
+  while (!error_ && !wait.raised() && queue_.rows_missing()) from_lane_.Wait(mutex_);
+  return Outcome(wait);
 }
 
 Status IoLane::WaitForGroup(uint32_t group) {
+  const InterruptibleWait wait(interrupt_, mutex_, from_lane_);
   MutexLock lock(mutex_);
-  while (!error_ && queue_.GroupMissing(group)) from_lane_.Wait(mutex_);
-  return Outcome();
+  while (!error_ && !wait.raised() && queue_.GroupMissing(group)) from_lane_.Wait(mutex_);
+  return Outcome(wait);
 }
 
 Status IoLane::WaitForGroupUntil(uint32_t group, Clock::time_point latest, bool need_base) {
+  const InterruptibleWait wait(interrupt_, mutex_, from_lane_);
   MutexLock lock(mutex_);
-  while (!error_ && queue_.GroupMissing(group) && from_lane_.WaitUntil(mutex_, latest)) {
+  const auto ended = [&]() STI_REQUIRES(mutex_) { return error_.has_value() || wait.raised(); };
+  while (!ended() && queue_.GroupMissing(group) && from_lane_.WaitUntil(mutex_, latest)) {
   }
   const auto lacks_base = [&]() STI_REQUIRES(mutex_) {
     return need_base && queue_.BasesArrived(group) == 0;
   };
-  while (!error_ && queue_.GroupMissing(group) && (lacks_base() || queue_.ResidentMissing(group)))
+  while (!ended() && queue_.GroupMissing(group) && (lacks_base() || queue_.ResidentMissing(group)))
     from_lane_.Wait(mutex_);
-  return Outcome();
+  return Outcome(wait);
 }
 
 void IoLane::StartBy(std::span<const Clock::time_point> moments) {
@@ -137,11 +143,14 @@ bool IoLane::Idle() {
   return !busy_;
 }
 
-void IoLane::WaitIdle() {
+Status IoLane::WaitIdle() {
+  const InterruptibleWait wait(interrupt_, mutex_, from_lane_);
   MutexLock lock(mutex_);
   finishing_ = true;
   to_lane_.NotifyAll();
-  while (busy_) from_lane_.Wait(mutex_);
+  while (busy_ && !wait.raised()) from_lane_.Wait(mutex_);
+  if (busy_) return CancelledError();
+  return {};
 }
 
 bool IoLane::WaitIdleFor(Clock::duration most) {

@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/interrupt.h"
 #include "base/mutex.h"
 #include "base/result.h"
 #include "base/thread_annotations.h"
@@ -64,15 +65,15 @@ struct IoReport {
 /// thread. What the job and the rows point to stays in place until WaitIdle returns.
 class IoLane {
  public:
-  /// Takes over `reader` until destroyed. `share`, where given, is asked before each read, and
-  /// outlives the lane.
-  IoLane(BlockReader& reader, const ContainerIndex& index, uint32_t depth,
-         IoShare* share = nullptr);
+  /// Takes over `reader` until destroyed. `share`, where given, is asked before each read;
+  /// `interrupt`, where given, ends the caller's waits with kCancelled. Both outlive the lane.
+  IoLane(BlockReader& reader, const ContainerIndex& index, uint32_t depth, IoShare* share = nullptr,
+         Interrupt* interrupt = nullptr);
   ~IoLane();
   IoLane(const IoLane&) = delete;
   IoLane& operator=(const IoLane&) = delete;
 
-  /// Waits for what is in flight from before.
+  /// Begins a job; the lane is idle.
   void Start(const IoJob& job) STI_EXCLUDES(mutex_);
   /// Reads table rows into `blocks`, ahead of all that is not yet in flight. At most once a job.
   void ReadTableRows(const EmbeddingReads& rows, std::span<uint8_t> blocks) STI_EXCLUDES(mutex_);
@@ -98,8 +99,8 @@ class IoLane {
   void Stop(IoReport* report) STI_EXCLUDES(mutex_);
   /// Returns whether the lane has no job.
   [[nodiscard]] bool Idle() STI_EXCLUDES(mutex_);
-  /// Begins no more reads, and waits for those in flight.
-  void WaitIdle() STI_EXCLUDES(mutex_);
+  /// Begins no more reads, and waits for those in flight. It fails only if it is interrupted.
+  [[nodiscard]] Status WaitIdle() STI_EXCLUDES(mutex_);
   /// Begins no more reads; returns false if some are still in flight after so long.
   [[nodiscard]] bool WaitIdleFor(Clock::duration most) STI_EXCLUDES(mutex_);
   /// Returns the parts in memory of all requests of the job, after WaitIdle. Valid until Start.
@@ -136,13 +137,14 @@ class IoLane {
   void CopyKept(const ScheduledRead& read);
   void Arrived(const QueuedRead& read) STI_EXCLUDES(mutex_);
   void Fail(Error error) STI_EXCLUDES(mutex_);
-  [[nodiscard]] Status Outcome() const STI_REQUIRES(mutex_);
+  [[nodiscard]] Status Outcome(const InterruptibleWait& wait) const STI_REQUIRES(mutex_);
   [[nodiscard]] double Rate() const STI_REQUIRES(mutex_);
 
   BlockReader& reader_;
   const ContainerIndex& index_;
   const uint32_t depth_;
   IoShare* const share_;
+  Interrupt* const interrupt_;
   const uint32_t share_id_;
   std::vector<PartSet> taken_;  ///< [requests of one group] the caller's own
 

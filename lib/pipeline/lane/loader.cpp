@@ -28,7 +28,8 @@ void Loader::UsePlan(const Plan& plan, std::span<const ShardAtBits> stays) {
 }
 
 std::unique_ptr<IoLane> Loader::MakeLane(BlockReader& reader) const {
-  return std::make_unique<IoLane>(reader, file_.index(), depth_, options_.share);
+  return std::make_unique<IoLane>(reader, file_.index(), depth_, options_.share,
+                                  options_.interrupt);
 }
 
 Status Loader::Prepare(Route& route, const LaneJob& job) {
@@ -93,18 +94,26 @@ void Loader::SetLateLaneAside() {
   Evict();
 }
 
-void Loader::EndRun(bool ended_well) {
-  // A read that is late for this run shall not delay its label too.
-  if (ended_well && degrade_ && !lane_->Idle()) {
+void Loader::EndRun(const Status& status) {
+  lane_->Stop(nullptr);
+  // A read that is late for this run shall not delay its label too; and who has interrupted it does
+  // not wait at all.
+  const bool cancelled = !status.ok() && status.error().kind == ErrorKind::kCancelled;
+  const bool may_trail = cancelled || (status.ok() && degrade_);
+  if (may_trail && !lane_->Idle()) {
     state_ = LaneState::kTrailing;
   } else {
-    Settle();
+    (void)Settle();  // interrupted, it trails
   }
 }
 
-void Loader::Settle() {
-  if (state_ == LaneState::kIdle) return;
-  lane_->WaitIdle();
+Status Loader::Settle() {
+  if (state_ == LaneState::kIdle) return {};
+  if (Status idle = lane_->WaitIdle(); !idle.ok()) {
+    state_ =
+        LaneState::kTrailing;  // the lane begins no more reads, so that no run can take it over
+    return idle;
+  }
   const auto arrived = lane_->arrived();
   for (const ScheduledPart& part : schedule_->parts) {
     const bool stays = part.landing == Landing::kBuffer || part.copy_place >= 0;
@@ -113,11 +122,14 @@ void Loader::Settle() {
     buffer_.Add(shard.id, *part.kind);
   }
   Evict();
+  return {};
 }
 
-void Loader::SettleAll() {
-  Settle();
+Status Loader::SettleAll() {
+  STI_RETURN_IF_ERROR(Settle());
+  for (const LateLane& late : late_lanes_) STI_RETURN_IF_ERROR(late.lane->WaitIdle());
   late_lanes_.clear();
+  return {};
 }
 
 void Loader::Evict() {

@@ -1,0 +1,82 @@
+// A BlockReader whose reads hang until a test lets them go.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <utility>
+
+#include "io/block_reader.h"
+
+namespace sti {
+
+/// The door that reads of one or more readers hang before. Thread-safe.
+class Door {
+ public:
+  void Close() {
+    const std::lock_guard lock(mutex_);
+    closed_ = true;
+  }
+  void Open() {
+    {
+      const std::lock_guard lock(mutex_);
+      closed_ = false;
+    }
+    changed_.notify_all();
+  }
+  /// Waits until the door is open.
+  void Pass() {
+    std::unique_lock lock(mutex_);
+    ++waiting_;
+    changed_.notify_all();
+    changed_.wait(lock, [this] { return !closed_; });
+    --waiting_;
+  }
+  /// Waits until a read hangs before the closed door.
+  void AwaitHanging() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return closed_ && waiting_ > 0; });
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool closed_ = false;
+  int waiting_ = 0;
+};
+
+/// A reader whose reads complete behind `door`, which outlives it.
+class HangingReader final : public BlockReader {
+ public:
+  HangingReader(std::unique_ptr<BlockReader> inner, Door& door)
+      : inner_(std::move(inner)), door_(door) {
+    name_ = inner_->name();
+    file_bytes_ = inner_->file_bytes();
+    depth_ = inner_->depth();
+    path_ = inner_->path();
+  }
+
+  [[nodiscard]] Status Submit(const ReadRequest& request) override {
+    const Status status = inner_->Submit(request);
+    in_flight_ = inner_->in_flight();
+    return status;
+  }
+  [[nodiscard]] Result<uint64_t> Wait() override {
+    door_.Pass();
+    Result<uint64_t> tag = inner_->Wait();
+    in_flight_ = inner_->in_flight();
+    return tag;
+  }
+  void ExpectReadsInto(std::span<uint8_t> memory) override { inner_->ExpectReadsInto(memory); }
+  [[nodiscard]] Result<std::unique_ptr<BlockReader>> Clone() const override {
+    STI_ASSIGN_OR_RETURN(auto inner, inner_->Clone());
+    return std::unique_ptr<BlockReader>(std::make_unique<HangingReader>(std::move(inner), door_));
+  }
+
+ private:
+  std::unique_ptr<BlockReader> inner_;
+  Door& door_;
+};
+
+}  // namespace sti
