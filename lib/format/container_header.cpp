@@ -45,6 +45,10 @@ std::array<uint8_t, kContainerHeaderBytes> EncodeContainerHeader(const Container
   return bytes;
 }
 
+uint64_t StoredFileBytes(std::span<const uint8_t> bytes) {
+  return LoadLittle<uint64_t>(&bytes[kFileBytesAt]);
+}
+
 Result<ContainerHeader> ParseContainerHeader(std::span<const uint8_t> bytes, uint64_t file_bytes,
                                              const std::string& name) {
   if (bytes.size() < kMagic.size() || !std::equal(kMagic.begin(), kMagic.end(), bytes.begin())) {

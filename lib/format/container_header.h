@@ -24,6 +24,9 @@ struct ContainerHeader {
 
 std::array<uint8_t, kContainerHeaderBytes> EncodeContainerHeader(const ContainerHeader& header);
 
+/// Returns how many bytes a header says that its file has; `bytes` holds a header.
+uint64_t StoredFileBytes(std::span<const uint8_t> bytes);
+
 /// Checks magic, version, checksum and that the index lies inside a file of `file_bytes`. `name` is
 /// for messages.
 Result<ContainerHeader> ParseContainerHeader(std::span<const uint8_t> bytes, uint64_t file_bytes,

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "io/block_source.h"
 
 namespace sti {
 
@@ -68,6 +69,10 @@ class BlockReader {
   [[nodiscard]] uint32_t depth() const { return depth_; }
   [[nodiscard]] uint32_t in_flight() const { return in_flight_; }
   [[nodiscard]] uint64_t file_bytes() const { return file_bytes_; }
+  /// Returns whether a container may end before file_bytes(), as on a block device.
+  [[nodiscard]] bool has_more_room() const { return has_more_room_; }
+  /// Returns what more readers can be opened on; null of a reader that was not opened on one.
+  [[nodiscard]] const BlockSourcePtr& source() const { return source_; }
   [[nodiscard]] ReadPath path() const { return path_; }
   [[nodiscard]] const std::string& name() const { return name_; }
   /// Returns why kAuto took no earlier way, for a person: "io_uring is not permitted here
@@ -84,19 +89,25 @@ class BlockReader {
  protected:
   BlockReader() = default;
 
-  friend Result<std::unique_ptr<BlockReader>> OpenBlockReader(const std::string& path,
+  friend Result<std::unique_ptr<BlockReader>> OpenBlockReader(const BlockSourcePtr& source,
                                                               ReadPath wanted, uint32_t depth);
 
+  BlockSourcePtr source_;
   std::string name_;
   std::string fallback_reason_;
   uint64_t file_bytes_ = 0;
+  bool has_more_room_ = false;
   uint32_t depth_ = kDefaultDepth;
   uint32_t in_flight_ = 0;
   ReadPath path_ = ReadPath::kBuffered;
 };
 
-/// Opens `path` for reading. kAuto takes the first of uring, threads, buffered that really reads a
-/// block; another value insists on that one.
+/// Opens a source for reading. kAuto takes the first of uring, threads, buffered that really reads
+/// a block; another value insists on that one.
+Result<std::unique_ptr<BlockReader>> OpenBlockReader(const BlockSourcePtr& source,
+                                                     ReadPath wanted = ReadPath::kAuto,
+                                                     uint32_t depth = BlockReader::kDefaultDepth);
+/// Opens the file at `path` for reading.
 Result<std::unique_ptr<BlockReader>> OpenBlockReader(const std::string& path,
                                                      ReadPath wanted = ReadPath::kAuto,
                                                      uint32_t depth = BlockReader::kDefaultDepth);

@@ -1,8 +1,8 @@
 #include "io/container_file.h"
 
 #include <algorithm>
+#include <array>
 
-#include "base/atomic_file.h"
 #include "base/checked.h"
 #include "base/digest.h"
 #include "base/remedy.h"
@@ -20,17 +20,26 @@ constexpr uint64_t kRowChunkBytes = uint64_t{4} << 20;
 constexpr uint64_t kFirstReadBytes = 64 * 1024;
 constexpr uint64_t kMaxReadBytes = uint64_t{1} << 20;
 
+bool IsWholeBlocks(uint64_t bytes) { return bytes >= kBlockBytes && bytes % kBlockBytes == 0; }
+
 }  // namespace
 
 Result<ContainerFile> ContainerFile::Open(const std::string& path, ReadPath wanted) {
+  return Open(FileSource(path), wanted);
+}
+
+Result<ContainerFile> ContainerFile::Open(const BlockSourcePtr& source, ReadPath wanted) {
   STI_ASSIGN_OR_RETURN(std::unique_ptr<BlockReader> reader,
-                       OpenBlockReader(path, wanted, BlockReader::kMostDepth));
+                       OpenBlockReader(source, wanted, BlockReader::kMostDepth));
   const uint64_t size = reader->file_bytes();
-  if (size < kBlockBytes || size % kBlockBytes != 0) {
+  if (!IsWholeBlocks(size) && !reader->has_more_room()) {
     // No container, or part of one: what its first bytes say makes the better message.
-    STI_ASSIGN_OR_RETURN(std::string start, ReadFilePrefix(path, kContainerHeaderBytes));
-    std::span<const uint8_t> bytes{reinterpret_cast<const uint8_t*>(start.data()), start.size()};
-    STI_RETURN_IF_ERROR(ParseContainerHeader(bytes, size, path));
+    STI_ASSIGN_OR_RETURN(const OpenedSource opened, source->Open(false));
+    std::array<uint8_t, kContainerHeaderBytes> start{};
+    const int64_t count = opened.ReadSome(0, start);
+    if (count < 0) return ReadError(opened.name, static_cast<int>(-count));
+    STI_RETURN_IF_ERROR(
+        ParseContainerHeader({start.data(), static_cast<size_t>(count)}, size, opened.name));
   }
   return Open(std::move(reader));
 }
@@ -38,8 +47,7 @@ Result<ContainerFile> ContainerFile::Open(const std::string& path, ReadPath want
 Result<ContainerFile> ContainerFile::Open(std::unique_ptr<BlockReader> reader) {
   ContainerFile file;
   file.reader_ = std::move(reader);
-  const uint64_t size = file.reader_->file_bytes();
-  if (size < kBlockBytes || size % kBlockBytes != 0) {
+  if (!IsWholeBlocks(file.reader_->file_bytes()) && !file.reader_->has_more_room()) {
     return DataError("is cut short").At(file.name()).Fix(Remedy::kCopyFileAgain);
   }
   Status status = file.ReadIndex();
@@ -51,8 +59,12 @@ Result<ContainerFile> ContainerFile::Open(std::unique_ptr<BlockReader> reader) {
 
 Status ContainerFile::ReadIndex() {
   const std::string& path = name();
-  const uint64_t size = reader_->file_bytes();
-  STI_ASSIGN_OR_RETURN(LoadedRange first, ReadRange(0, std::min(size, kFirstReadBytes)));
+  const uint64_t room = RoundDown(reader_->file_bytes(), kBlockBytes);
+  if (room == 0) return DataError("is cut short").At(path).Fix(Remedy::kCopyFileAgain);
+  STI_ASSIGN_OR_RETURN(LoadedRange first, ReadRange(0, std::min(room, kFirstReadBytes)));
+  const uint64_t size = reader_->has_more_room()
+                            ? std::min(room, StoredFileBytes(first.blocks.span()))
+                            : reader_->file_bytes();
   STI_ASSIGN_OR_RETURN(ContainerHeader header,
                        ParseContainerHeader(first.blocks.span(), size, path));
   LoadedRange all;

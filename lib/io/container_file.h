@@ -34,12 +34,17 @@ class ContainerFile {
  public:
   /// Opens the container at `path`, to be read through `wanted`; kAuto takes the best that works.
   static Result<ContainerFile> Open(const std::string& path, ReadPath wanted = ReadPath::kAuto);
-  /// Opens a container over any source of blocks.
+  /// Opens the container in `source`, likewise.
+  static Result<ContainerFile> Open(const BlockSourcePtr& source,
+                                    ReadPath wanted = ReadPath::kAuto);
+  /// Opens a container over any reader.
   static Result<ContainerFile> Open(std::unique_ptr<BlockReader> reader);
 
   [[nodiscard]] const ContainerIndex& index() const { return *index_; }
   [[nodiscard]] const std::string& name() const { return reader_->name(); }
   [[nodiscard]] BlockReader& reader() { return *reader_; }
+  /// Returns what more readers of the container can be opened on (BlockReader::source).
+  [[nodiscard]] const BlockSourcePtr& source() const { return reader_->source(); }
   /// Puts `reader`, another one of this file, in the place of the reader, and returns the latter.
   std::unique_ptr<BlockReader> ReplaceReader(std::unique_ptr<BlockReader> reader) {
     return std::exchange(reader_, std::move(reader));

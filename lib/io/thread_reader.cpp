@@ -1,5 +1,3 @@
-#include <unistd.h>
-
 #include <cerrno>
 #include <condition_variable>
 #include <mutex>
@@ -35,10 +33,12 @@ class Ring {
 // A few threads in pread; the queue between them and the caller is the whole of the state.
 class ThreadReader final : public BlockReader {
  public:
-  ThreadReader(OpenedFile file, uint32_t depth, ReadPath path)
-      : file_(std::move(file)), waiting_(depth), done_(depth) {
-    name_ = file_.name;
-    file_bytes_ = file_.bytes;
+  ThreadReader(OpenedSource opened, uint32_t depth, ReadPath path)
+      : opened_(std::move(opened)), waiting_(depth), done_(depth) {
+    name_ = opened_.name;
+    file_bytes_ = opened_.bytes;
+    has_more_room_ = opened_.has_more_room;
+    source_ = opened_.origin;
     depth_ = depth;
     path_ = path;
   }
@@ -79,8 +79,8 @@ class ThreadReader final : public BlockReader {
   }
 
   [[nodiscard]] Result<std::unique_ptr<BlockReader>> Clone() const override {
-    STI_ASSIGN_OR_RETURN(OpenedFile file, file_.Duplicate());
-    return MakeThreadReader(std::move(file), depth_, path_);
+    STI_ASSIGN_OR_RETURN(OpenedSource opened, opened_.Duplicate());
+    return MakeThreadReader(std::move(opened), depth_, path_);
   }
 
   Result<uint64_t> Wait() override {
@@ -92,7 +92,7 @@ class ThreadReader final : public BlockReader {
       return path_ == ReadPath::kBuffered ? ReadError(name_, done.error_number)
                                           : DirectReadError(name_, done.error_number);
     }
-    if (!done.whole) return EndOfFileError(file_, done.end);
+    if (!done.whole) return EndOfFileError(opened_, done.end);
     return done.tag;
   }
 
@@ -121,18 +121,16 @@ class ThreadReader final : public BlockReader {
   [[nodiscard]] Done ReadOne(const ReadRequest& request) const {
     size_t done = 0;
     while (done < request.buffer.size()) {
-      ssize_t count =
-          ::pread(file_.handle.get(), request.buffer.data() + done, request.buffer.size() - done,
-                  static_cast<off_t>(request.offset + done));
-      if (count < 0 && (errno == EINTR || errno == EAGAIN)) continue;
-      if (count < 0) return {request.tag, request.offset + done, errno, false};
+      const int64_t count = opened_.ReadSome(request.offset + done, request.buffer.subspan(done));
+      if (count == -EINTR || count == -EAGAIN) continue;
+      if (count < 0) return {request.tag, request.offset + done, static_cast<int>(-count), false};
       if (count == 0) break;
       done += static_cast<size_t>(count);
     }
     return {request.tag, request.offset + done, 0, done == request.buffer.size()};
   }
 
-  OpenedFile file_;
+  OpenedSource opened_;
   std::mutex mutex_;
   std::condition_variable wake_;
   std::condition_variable finished_;
@@ -144,9 +142,9 @@ class ThreadReader final : public BlockReader {
 
 }  // namespace
 
-Result<std::unique_ptr<BlockReader>> MakeThreadReader(OpenedFile file, uint32_t depth,
+Result<std::unique_ptr<BlockReader>> MakeThreadReader(OpenedSource source, uint32_t depth,
                                                       ReadPath path) {
-  auto reader = std::make_unique<ThreadReader>(std::move(file), depth, path);
+  auto reader = std::make_unique<ThreadReader>(std::move(source), depth, path);
   STI_RETURN_IF_ERROR(reader->Start());
   return std::unique_ptr<BlockReader>(std::move(reader));
 }

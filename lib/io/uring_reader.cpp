@@ -43,9 +43,11 @@ void TellRingIsGivenBack() {}
 
 class UringReader final : public BlockReader {
  public:
-  UringReader(OpenedFile file, uint32_t depth) : file_(std::move(file)), slots_(depth) {
-    name_ = file_.name;
-    file_bytes_ = file_.bytes;
+  UringReader(OpenedSource opened, uint32_t depth) : opened_(std::move(opened)), slots_(depth) {
+    name_ = opened_.name;
+    file_bytes_ = opened_.bytes;
+    has_more_room_ = opened_.has_more_room;
+    source_ = opened_.origin;
     depth_ = depth;
     path_ = ReadPath::kUring;
     free_.reserve(depth);
@@ -65,7 +67,7 @@ class UringReader final : public BlockReader {
     if (result < 0) return MachineError(RingRefusal(-result)).At(name_);
     TellRingIsMapped();
     ready_ = true;
-    const int descriptor = file_.handle.get();
+    const int descriptor = opened_.handle.get();
     file_registered_ = io_uring_register_files(&ring_, &descriptor, 1) == 0;
     return {};
   }
@@ -97,8 +99,8 @@ class UringReader final : public BlockReader {
   }
 
   [[nodiscard]] Result<std::unique_ptr<BlockReader>> Clone() const override {
-    STI_ASSIGN_OR_RETURN(OpenedFile file, file_.Duplicate());
-    return MakeUringReader(std::move(file), depth_);
+    STI_ASSIGN_OR_RETURN(OpenedSource opened, opened_.Duplicate());
+    return MakeUringReader(std::move(opened), depth_);
   }
 
   Result<uint64_t> Wait() override {
@@ -126,10 +128,10 @@ class UringReader final : public BlockReader {
     const Slot& s = slots_[slot];
     io_uring_sqe* entry = io_uring_get_sqe(&ring_);
     if (entry == nullptr) return MachineError("io_uring has no free entry").At(name_);
-    const int file = file_registered_ ? 0 : file_.handle.get();
+    const int file = file_registered_ ? 0 : opened_.handle.get();
     const std::span<uint8_t> rest = s.request.buffer.subspan(s.done);
     const auto length = static_cast<unsigned>(rest.size());
-    const uint64_t offset = s.request.offset + s.done;
+    const uint64_t offset = opened_.begin + s.request.offset + s.done;
     if (const std::optional<int> fixed = FixedBufferOf(rest)) {
       io_uring_prep_read_fixed(entry, file, rest.data(), length, offset, *fixed);
     } else {
@@ -166,11 +168,11 @@ class UringReader final : public BlockReader {
     free_.push_back(slot);
     --in_flight_;
     if (result < 0) return DirectReadError(name_, -result);
-    if (result == 0) return EndOfFileError(file_, s.request.offset + s.done);
+    if (result == 0) return EndOfFileError(opened_, s.request.offset + s.done);
     return true;
   }
 
-  OpenedFile file_;
+  OpenedSource opened_;
   io_uring ring_{};
   bool ready_ = false;
   bool file_registered_ = false;
@@ -181,8 +183,8 @@ class UringReader final : public BlockReader {
 
 }  // namespace
 
-Result<std::unique_ptr<BlockReader>> MakeUringReader(OpenedFile file, uint32_t depth) {
-  auto reader = std::make_unique<UringReader>(std::move(file), depth);
+Result<std::unique_ptr<BlockReader>> MakeUringReader(OpenedSource source, uint32_t depth) {
+  auto reader = std::make_unique<UringReader>(std::move(source), depth);
   STI_RETURN_IF_ERROR(reader->Start());
   return std::unique_ptr<BlockReader>(std::move(reader));
 }

@@ -4,12 +4,12 @@
 
 namespace sti {
 
-Result<std::unique_ptr<BackgroundReads>> BackgroundReads::Start(const std::string& path,
+Result<std::unique_ptr<BackgroundReads>> BackgroundReads::Start(const BlockSourcePtr& source,
                                                                 ReadPath way,
                                                                 std::vector<ScheduledRead> reads,
                                                                 uint64_t arena_bytes,
                                                                 uint32_t depth) {
-  STI_ASSIGN_OR_RETURN(std::unique_ptr<BlockReader> reader, OpenBlockReader(path, way, depth));
+  STI_ASSIGN_OR_RETURN(std::unique_ptr<BlockReader> reader, OpenBlockReader(source, way, depth));
   return std::unique_ptr<BackgroundReads>(
       new BackgroundReads(std::move(reader), std::move(reads), arena_bytes));
 }

@@ -22,10 +22,10 @@ namespace sti {
 /// thread at a time.
 class BackgroundReads {
  public:
-  /// Opens `path` a second time. `arena_bytes` bounds every read's place + length.
+  /// Opens `source` a second time. `arena_bytes` bounds every read's place + length.
   static Result<std::unique_ptr<BackgroundReads>> Start(
-      const std::string& path, ReadPath way, std::vector<ScheduledRead> reads, uint64_t arena_bytes,
-      uint32_t depth = BlockReader::kDefaultDepth);
+      const BlockSourcePtr& source, ReadPath way, std::vector<ScheduledRead> reads,
+      uint64_t arena_bytes, uint32_t depth = BlockReader::kDefaultDepth);
   ~BackgroundReads();
   BackgroundReads(const BackgroundReads&) = delete;
   BackgroundReads& operator=(const BackgroundReads&) = delete;

@@ -29,7 +29,7 @@ uint32_t DecodeBits(const std::vector<uint32_t>& offered) {
 
 /// The file again, read as the device likes it.
 Result<ContainerFile> Reopen(const ContainerFile& file, ReadPath way, const ReadShape& shape) {
-  STI_ASSIGN_OR_RETURN(auto reader, OpenBlockReader(file.name(), way, shape.depth));
+  STI_ASSIGN_OR_RETURN(auto reader, OpenBlockReader(file.source(), way, shape.depth));
   return ContainerFile::Open(std::move(reader));
 }
 
@@ -166,7 +166,7 @@ class Profiler {
 Result<DeviceProfile> MeasureProfile(ContainerFile file, const Tokenizer& tokenizer,
                                      const ProfileOptions& options) {
   const ReadPath way = file.reader().path();
-  STI_ASSIGN_OR_RETURN(const auto rates, MeasureReadShapes(file.name(), way, options.cancelled));
+  STI_ASSIGN_OR_RETURN(const auto rates, MeasureReadShapes(file.source(), way, options.cancelled));
   const ReadShape shape = ChooseReadShape(rates);
   if (options.log) {
     for (const ReadRate& rate : rates) options.log({LogLevel::kInfo, RateText(rate)});
@@ -182,7 +182,7 @@ Result<DeviceProfile> MeasureProfile(ContainerFile file, const Tokenizer& tokeni
   bench.read_bytes = shape.bytes;
   STI_ASSIGN_OR_RETURN(LayerReads beside, ReadsAtBits(index, 0, bits[0], shape.bytes));
   STI_ASSIGN_OR_RETURN(
-      bench.lane, BackgroundReads::Start(bench.model.file().name(), way, std::move(beside.reads),
+      bench.lane, BackgroundReads::Start(bench.model.file().source(), way, std::move(beside.reads),
                                          beside.bytes, shape.depth));
   bench.lane->Pause();
   DeviceProfile profile;

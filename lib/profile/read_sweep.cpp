@@ -30,7 +30,7 @@ constexpr uint64_t kMostBurst = uint64_t{64} << 20;
 // Reads through a file in bursts of one size, from its start again at its end.
 class Bursts {
  public:
-  Bursts(std::string path, ReadPath way) : path_(std::move(path)), way_(way) {}
+  Bursts(BlockSourcePtr source, ReadPath way) : source_(std::move(source)), way_(way) {}
 
   // Bytes a microsecond. No rate, that is 0, where the way cannot have that many in flight.
   Result<double> Rate(ReadShape shape, uint64_t burst_bytes) {
@@ -57,13 +57,13 @@ class Bursts {
   Result<BlockReader*> ReaderOf(uint32_t depth) {
     std::unique_ptr<BlockReader>& reader = readers_[depth];
     if (!reader) {
-      STI_ASSIGN_OR_RETURN(reader, OpenBlockReader(path_, way_, depth));
+      STI_ASSIGN_OR_RETURN(reader, OpenBlockReader(source_, way_, depth));
       reader->ExpectReadsInto(memory_.span());
     }
     return reader.get();
   }
 
-  std::string path_;
+  BlockSourcePtr source_;
   ReadPath way_;
   AlignedBuffer memory_{kMostInFlight};  // outlives the readers, which are told of it
   std::map<uint32_t, std::unique_ptr<BlockReader>> readers_;
@@ -132,12 +132,12 @@ std::vector<ReadShape> ReadShapes(uint64_t file_bytes) {
   return shapes;
 }
 
-Result<std::vector<ReadRate>> MeasureReadShapes(const std::string& path, ReadPath way,
+Result<std::vector<ReadRate>> MeasureReadShapes(const BlockSourcePtr& source, ReadPath way,
                                                 const CancelCheck& cancelled) {
-  STI_ASSIGN_OR_RETURN(const auto probe, OpenBlockReader(path, way));
+  STI_ASSIGN_OR_RETURN(const auto probe, OpenBlockReader(source, way));
   const std::vector<ReadShape> shapes = ReadShapes(probe->file_bytes());
   if (shapes.empty()) return std::vector<ReadRate>{};
-  Bursts bursts(path, way);
+  Bursts bursts(source, way);
   STI_ASSIGN_OR_RETURN(const double guess, bursts.Rate(shapes.back(), kLeastBurst));
   const uint64_t burst =
       std::clamp(static_cast<uint64_t>(guess * kBurstUs), kLeastBurst, kMostBurst);

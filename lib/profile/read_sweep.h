@@ -40,10 +40,10 @@ ReadShape ChooseReadShape(std::span<const ReadRate> rates);
 /// to 1 MiB of which at most 2 MiB are in flight; 1 to 16 at once; no read larger than the file.
 std::vector<ReadShape> ReadShapes(uint64_t file_bytes);
 
-/// Reads the file at `path` in each of these shapes, in rounds, and gives the best rate of each:
+/// Reads `source` in each of these shapes, in rounds, and gives the best rate of each:
 /// what the device can do, whatever else the machine does now and then. Takes about 2 s, 5 s on
 /// slow flash. kUsage when cancelled. One thread at a time.
-Result<std::vector<ReadRate>> MeasureReadShapes(const std::string& path, ReadPath way,
+Result<std::vector<ReadRate>> MeasureReadShapes(const BlockSourcePtr& source, ReadPath way,
                                                 const CancelCheck& cancelled);
 
 }  // namespace sti

@@ -42,7 +42,7 @@ double ProcessCpuUs() {
   return static_cast<double>(time.tv_sec) * 1e6 + static_cast<double>(time.tv_nsec) / 1e3;
 }
 
-Result<double> MeasureOpenUs(const std::string& model, ReadPath way, uint32_t threads) {
+Result<double> MeasureOpenUs(const BlockSourcePtr& model, ReadPath way, uint32_t threads) {
   STI_ASSIGN_OR_RETURN(const auto source, OpenBlockReader(model, way));
   BlockMemory memory;
   STI_RETURN_IF_ERROR(OpenOnce(*source, memory, threads));

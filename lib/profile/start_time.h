@@ -17,6 +17,6 @@ double ProcessCpuUs();
 /// vocabulary and its tables, threads, working memory; what each layer needs it reads with the
 /// layer. The file's blocks come from memory, so no read is in it. The median of some runs. Room
 /// for shards is left out: a plan decides it.
-Result<double> MeasureOpenUs(const std::string& model, ReadPath way, uint32_t threads);
+Result<double> MeasureOpenUs(const BlockSourcePtr& model, ReadPath way, uint32_t threads);
 
 }  // namespace sti

@@ -1,12 +1,14 @@
-# File systems of small devices. squashfs refuses direct reads, overlayfs leaves them to what it
+# File systems and block devices of small devices. squashfs refuses direct reads, overlayfs leaves them to what it
 # lies on: every way to read gives the labels of a plain file, or says in one line that it cannot.
 load helpers
 
 mounts=()
+devices=()
 
 teardown() {
   cd /
   for mount in "${mounts[@]}"; do umount "$mount" || umount -l "$mount" || true; done
+  for device in "${devices[@]}"; do losetup -d "$device" || true; done
 }
 
 # FOLDER ARGUMENTS...: mounts there, as mount does with the arguments; skips where it may not.
@@ -38,6 +40,18 @@ same_labels() {
     cut -f 1,3 <<<"$output" | cmp - whole
   done
   works timeout 60 sti-inspect --verify "$folder/model.sti"
+}
+
+@test "a block device larger than the container on it" {
+  [ "$(id -u)" -eq 0 ] || skip "needs root to make a block device"
+  cp -L model.sti image
+  truncate -s +1M image
+  device=$(losetup --find --show --read-only image 2>losetup.err) ||
+    skip "no loop device here: $(head -n 1 losetup.err)"
+  devices+=("$device")
+  works sti-run "$device" --plan model.plan "$alarm"
+  same "$output" "$(sti-run model.sti --plan model.plan "$alarm")"
+  works sti-inspect --verify "$device"
 }
 
 @test "squashfs: read through the page cache" {
@@ -87,6 +101,7 @@ same_labels() {
   # Detached: what is open stays readable.
   umount -l both
   mounts=()
+devices=()
   echo "$alarm" >&7
   exec 7>&-
   wait $process

@@ -1,0 +1,190 @@
+#include "io/block_source.h"
+
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "base/aligned_buffer.h"
+#include "base/checked.h"
+#include "base/remedy.h"
+
+namespace sti {
+namespace {
+
+/// Bytes that a descriptor has open, and whether there may be fewer in use: a block device has a
+/// size, and no end of a file in it.
+struct Extent {
+  uint64_t bytes = 0;
+  bool is_device = false;
+};
+
+Result<Extent> ExtentOf(int fd, const std::string& name) {
+  struct stat info {};
+  if (::fstat(fd, &info) != 0) return ReadError(name, errno);
+  if (S_ISREG(info.st_mode)) return Extent{static_cast<uint64_t>(info.st_size), false};
+  if (!S_ISBLK(info.st_mode)) return NoSuchFileError("not a regular file").At(name);
+  uint64_t bytes = 0;
+  if (::ioctl(fd, BLKGETSIZE64, &bytes) != 0) return ReadError(name, errno);
+  return Extent{RoundDown(bytes, kBlockBytes), true};
+}
+
+class File final : public BlockSource {
+ public:
+  explicit File(std::string path) : path_(std::move(path)) {}
+
+  [[nodiscard]] Result<OpenedSource> Open(bool direct) const override {
+    const int fd = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC | (direct ? O_DIRECT : 0));
+    if (fd < 0) {
+      if (errno == ENOENT) return NoSuchFileError("no such file").At(path_);
+      if (errno == EACCES) return NoSuchFileError("permission denied").At(path_);
+      return direct ? DirectReadError(path_, errno) : ReadError(path_, errno);
+    }
+    OpenedSource source;
+    source.handle = FileHandle(fd);
+    source.name = path_;
+    STI_ASSIGN_OR_RETURN(const Extent extent, ExtentOf(fd, path_));
+    source.bytes = extent.bytes;
+    source.has_more_room = extent.is_device;
+    return source;
+  }
+
+ private:
+  std::string path_;
+};
+
+class Descriptor final : public BlockSource {
+ public:
+  explicit Descriptor(OpenedSource source) : source_(std::move(source)) {}
+
+  [[nodiscard]] Result<OpenedSource> Open(bool direct) const override {
+    if (!direct) return source_.Duplicate();
+    if (source_.begin % kBlockBytes != 0) {
+      return MachineError("the model does not begin at a multiple of 4096 bytes").At(source_.name);
+    }
+    // A duplicate shares its flags with the caller's descriptor; one that is opened anew does not.
+    const std::string path = "/proc/self/fd/" + std::to_string(source_.handle.get());
+    const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_DIRECT);
+    if (fd < 0) return DirectReadError(source_.name, errno);
+    OpenedSource opened;
+    opened.handle = FileHandle(fd);
+    opened.name = source_.name;
+    opened.begin = source_.begin;
+    opened.bytes = source_.bytes;
+    opened.has_more_room = source_.has_more_room;
+    return opened;
+  }
+
+ private:
+  OpenedSource source_;
+};
+
+class Callback final : public BlockSource {
+ public:
+  Callback(ReadAt read_at, uint64_t bytes)
+      : read_at_(std::make_shared<const ReadAt>(std::move(read_at))), bytes_(bytes) {}
+
+  [[nodiscard]] Result<OpenedSource> Open(bool direct) const override {
+    if (direct) return MachineError("it is read by a callback").At(kName);
+    OpenedSource source;
+    source.name = kName;
+    source.bytes = bytes_;
+    source.callback = read_at_;
+    return source;
+  }
+
+ private:
+  static constexpr const char* kName = "model";
+  std::shared_ptr<const ReadAt> read_at_;
+  uint64_t bytes_;
+};
+
+}  // namespace
+
+FileHandle::~FileHandle() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+Result<OpenedSource> OpenedSource::Duplicate() const {
+  OpenedSource copy;
+  copy.name = name;
+  copy.begin = begin;
+  copy.bytes = bytes;
+  copy.has_more_room = has_more_room;
+  copy.origin = origin;
+  copy.callback = callback;
+  if (callback) return copy;
+  const int fd = ::fcntl(handle.get(), F_DUPFD_CLOEXEC, 0);
+  if (fd < 0) return ReadError(name, errno);
+  copy.handle = FileHandle(fd);
+  return copy;
+}
+
+int64_t OpenedSource::ReadSome(uint64_t offset, std::span<uint8_t> buffer) const {
+  if (offset >= bytes) return 0;
+  const auto room = buffer.first(std::min<uint64_t>(buffer.size(), bytes - offset));
+  if (callback) {
+    const int64_t count = (*callback)(offset, room);
+    return count < 0 || static_cast<uint64_t>(count) > room.size() ? -EIO : count;
+  }
+  const ssize_t count =
+      ::pread(handle.get(), room.data(), room.size(), static_cast<off_t>(begin + offset));
+  return count < 0 ? -errno : count;
+}
+
+uint64_t OpenedSource::End() const {
+  struct stat info {};
+  if (callback || ::fstat(handle.get(), &info) != 0 || !S_ISREG(info.st_mode)) return bytes;
+  const auto size = static_cast<uint64_t>(info.st_size);
+  return std::min(bytes, size - std::min(size, begin));
+}
+
+BlockSourcePtr FileSource(std::string path) { return std::make_shared<File>(std::move(path)); }
+
+Result<BlockSourcePtr> DescriptorSource(int fd, uint64_t offset, uint64_t bytes) {
+  OpenedSource source;
+  source.name = "descriptor " + std::to_string(fd);
+  const int copy = ::fcntl(fd, F_DUPFD_CLOEXEC, 0);
+  if (copy < 0) return ReadError(source.name, errno);
+  source.handle = FileHandle(copy);
+  STI_ASSIGN_OR_RETURN(const Extent extent, ExtentOf(copy, source.name));
+  if (!RangeFits(offset, bytes, extent.bytes)) {
+    return DataError("has " + std::to_string(extent.bytes) + " bytes, fewer than the model's end")
+        .At(source.name);
+  }
+  source.begin = offset;
+  source.bytes = bytes != 0 ? bytes : extent.bytes - offset;
+  source.has_more_room = bytes == 0;
+  return BlockSourcePtr(std::make_shared<Descriptor>(std::move(source)));
+}
+
+BlockSourcePtr CallbackSource(ReadAt read_at, uint64_t bytes) {
+  return std::make_shared<Callback>(std::move(read_at), bytes);
+}
+
+Error ReadError(const std::string& name, int error_number) {
+  return Error{ErrorKind::kReadFailed, std::string("cannot read: ") + std::strerror(error_number)}
+      .At(name);
+}
+
+Error DirectReadError(const std::string& name, int error_number) {
+  if (error_number != EINVAL) return ReadError(name, error_number);
+  return MachineError(std::string("the file system refuses direct reads (") +
+                      std::strerror(error_number) + ")")
+      .At(name);
+}
+
+Error EndOfFileError(const OpenedSource& source, uint64_t offset) {
+  // A read may have begun behind the end, so where it stopped says less than the source does.
+  return DataError("ends at byte " + std::to_string(std::min(offset, source.End())) +
+                   ", inside a part")
+      .At(source.name)
+      .Fix(Remedy::kCopyFileAgain);
+}
+
+}  // namespace sti
