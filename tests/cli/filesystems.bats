@@ -1,5 +1,6 @@
-# File systems and block devices of small devices. squashfs refuses direct reads, overlayfs leaves them to what it
-# lies on: every way to read gives the labels of a plain file, or says in one line that it cannot.
+# File systems of small devices, and block devices. squashfs refuses direct reads, overlayfs leaves
+# them to what it lies on: every way to read gives the labels of a plain file, or says in one line
+# that it cannot.
 load helpers
 
 mounts=()

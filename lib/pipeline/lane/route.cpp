@@ -24,7 +24,7 @@ Route::Route(const ContainerIndex& index, const Plan& plan, RouteId id)
   requests_.reserve(plan.layers.size() * plan.width);
   for (uint32_t k = 0; k < plan.layers.size(); ++k) {
     for (uint32_t i = 0; i < plan.width; ++i)
-      requests_.push_back({plan.layers[k], plan.slices.At(k, i), plan.bits.At(k, i), k});
+      requests_.push_back({plan.Id(k, i), plan.bits.At(k, i), k});
   }
   held_views_.resize(requests_.size());
   residents_.resize(groups());
