@@ -112,7 +112,8 @@ Status MeasureStart(const Options& options, ReadPath path, double exec_us,
                     const ProfileOptions& work, ContainerFile file, DeviceProfile& profile) {
   STI_ASSIGN_OR_RETURN(profile.process_bytes,
                        MeasureProcessBytes(std::move(file), work.threads, work.compute));
-  STI_ASSIGN_OR_RETURN(const double open_us, MeasureOpenUs(FileSource(options.model), path, work.threads));
+  STI_ASSIGN_OR_RETURN(const double open_us,
+                       MeasureOpenUs(FileSource(options.model), path, work.threads));
   profile.start_us = exec_us + open_us;
   return {};
 }

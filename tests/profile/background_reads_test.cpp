@@ -20,7 +20,8 @@ TEST(BackgroundReads, StartsAndStopsWithReadsInFlight) {
   reads[0].length = 4 * kBlockBytes;
   reads[1] = {8 * kBlockBytes, 8 * kBlockBytes, 4 * kBlockBytes, 0, 0, 0, 0};
   for (int i = 0; i < 20; ++i) {
-    auto lane = BackgroundReads::Start(FileSource(path), ReadPath::kThreads, reads, 12 * kBlockBytes);
+    auto lane =
+        BackgroundReads::Start(FileSource(path), ReadPath::kThreads, reads, 12 * kBlockBytes);
     ASSERT_TRUE(Succeeded(lane));
   }
 }
@@ -32,7 +33,8 @@ TEST(BackgroundReads, PausesAndGoesOn) {
   std::vector<ScheduledRead> reads(1);
   reads[0].length = 4 * kBlockBytes;
   for (const uint32_t depth : {1u, 4u}) {
-    auto lane = BackgroundReads::Start(FileSource(path), ReadPath::kThreads, reads, 4 * kBlockBytes, depth);
+    auto lane =
+        BackgroundReads::Start(FileSource(path), ReadPath::kThreads, reads, 4 * kBlockBytes, depth);
     ASSERT_TRUE(Succeeded(lane));
     for (int i = 0; i < 20; ++i) {
       (*lane)->Pause();
@@ -54,8 +56,9 @@ TEST(BackgroundReads, ReadingNothingIsFine) {
 }
 
 TEST(BackgroundReads, AMissingFileIsAnError) {
-  EXPECT_TRUE(FailedWith(BackgroundReads::Start(FileSource("/none/such"), ReadPath::kBuffered, {}, 0),
-                         ErrorKind::kNoSuchFile, "no such file"));
+  EXPECT_TRUE(
+      FailedWith(BackgroundReads::Start(FileSource("/none/such"), ReadPath::kBuffered, {}, 0),
+                 ErrorKind::kNoSuchFile, "no such file"));
 }
 
 }  // namespace

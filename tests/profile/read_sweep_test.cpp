@@ -105,8 +105,9 @@ TEST(ReadSweep, MeasuresARealFile) {
     // At most 4 threads read.
     EXPECT_EQ(rate.bytes_per_us > 0, rate.shape.depth <= 4) << rate.shape.depth;
   }
-  EXPECT_TRUE(FailedWith(MeasureReadShapes(FileSource(path), ReadPath::kThreads, [] { return true; }),
-                         ErrorKind::kCancelled, "interrupted"));
+  EXPECT_TRUE(
+      FailedWith(MeasureReadShapes(FileSource(path), ReadPath::kThreads, [] { return true; }),
+                 ErrorKind::kCancelled, "interrupted"));
   EXPECT_TRUE(FailedWith(MeasureReadShapes(FileSource("/none/such"), ReadPath::kAuto, {}),
                          ErrorKind::kNoSuchFile, "no such file"));
 }
