@@ -34,6 +34,9 @@ TEST(FramedFile, OtherKindsAndNewerVersionsAreNamed) {
   file = WrapFrame(kPlanMagic, test::Bin{7});
   file[8] = 2;
   EXPECT_NE(Unwrap(file).error().Message().find("newer"), std::string::npos);
+  file[8] = 0;  // which never was
+  EXPECT_EQ(Unwrap(file).error().kind, ErrorKind::kDamaged);
+  EXPECT_NE(Unwrap(file).error().Message().find("format version 0"), std::string::npos);
 }
 
 // A later minor version may have a longer header; today's reader skips what it does not know.

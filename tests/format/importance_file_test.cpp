@@ -5,6 +5,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "format/importance_rules.h"
 #include "format/small_file_test.h"
 #include "support/expect.h"
 #include "types/importance_rank.h"
@@ -180,6 +181,15 @@ TEST(ImportanceFile, WrongSubmodelsAreNamed) {
                       "submodels is not a list", ParseStatus);
 }
 
+TEST(ImportanceFile, ShapesThatNoModelHasAreNamed) {
+  EXPECT_EQ(ProblemOfShape("kl", 1024, 256), "");
+  for (const uint32_t layers : {0, 1025})
+    EXPECT_EQ(ProblemOfShape("kl", layers, 1), "layers is not from 1 to 1024");
+  for (const uint32_t width : {0, 257})
+    EXPECT_EQ(ProblemOfShape("kl", 1, width), "width is not from 1 to 256");
+  EXPECT_EQ(ProblemOfShape("luck", 1, 1), "metric is not accuracy, loss or kl");
+}
+
 TEST(ImportanceFile, WrongGainsAreNamed) {
   const std::string json = ImportanceToJson(WithValues());
   auto refused = [&](const std::string& from, const std::string& to, const std::string& words) {
@@ -187,8 +197,8 @@ TEST(ImportanceFile, WrongGainsAreNamed) {
   };
   refused("[3,32]", "[32,3]", "gain_bits does not ascend");
   refused("[3,32]", "[3,3]", "gain_bits does not ascend");
-  refused("[3,32]", "[2,32]", "gain_bits holds what is not");
-  refused("[3,32]", "[3,16]", "gain_bits holds what is not");
+  refused("[3,32]", "[2,32]", "gain_bits holds what is not 3 to 6 or 32");
+  refused("[3,32]", "[3,16]", "gain_bits holds what is not 3 to 6 or 32");
   refused("[3,32]", "[-3,32]", "gain_bits is not");
   refused("[3,32]", "[3]", "gains is not layers rows");
   refused("\"gain_bits\"", "\"gained\"", "gains is not layers rows");

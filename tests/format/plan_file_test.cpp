@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "format/small_file_test.h"
+#include "support/expect.h"
 
 namespace sti {
 namespace {
@@ -218,6 +219,8 @@ TEST(PlanFile, WrongFieldsAreNamed) {
   refused("\"length\": 64", "\"length\": 0", "length 0 is less than");
   refused("\"length\": 128", "\"length\": 0", "variants[0]: length 0 is less than");
   refused("200000.0", "-1", "target_us is negative");
+  refused("[1,4]", "{\"0\": 1, \"1\": 4}", "layers is not");
+  refused("[1,4]", "14", "layers is not");
 }
 
 TEST(PlanFile, TimesSurviveBothSpellings) {
@@ -384,7 +387,8 @@ TEST(PlanFile, VariantsDoNotNest) {
   Plan plan = WithVariant();
   plan.variants[0].variants.push_back(Example());
   EXPECT_FALSE(ParseStatus(EncodePlan(plan)).ok());
-  EXPECT_FALSE(ParseStatus(test::Bytes(PlanToJson(plan))).ok());
+  EXPECT_TRUE(FailedWith(ParseStatus(test::Bytes(PlanToJson(plan))), ErrorKind::kDamaged,
+                         "a variant has variants of its own"));
   plan = Example();
   plan.variants.assign(65, Example());
   EXPECT_FALSE(ParseStatus(EncodePlan(plan)).ok());

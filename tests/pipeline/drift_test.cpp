@@ -43,6 +43,15 @@ TEST(DriftWatch, FasterIsNoReasonToWarnAndZeroSaysNothing) {
   EXPECT_DOUBLE_EQ(watch.Now()->io_ratio, 1);
 }
 
+TEST(DriftWatch, ReadsAloneCanBeSlower) {
+  DriftWatch watch;
+  for (size_t run = 0; run < DriftWatch::kRuns; ++run) watch.Add(0, 1.5);
+  const auto drift = watch.TakeWarning();
+  ASSERT_TRUE(drift.has_value());
+  EXPECT_DOUBLE_EQ(drift->compute_ratio, 1);
+  EXPECT_DOUBLE_EQ(drift->io_ratio, 1.5);
+}
+
 TEST(DriftWatch, TheLastRunsDecide) {
   DriftWatch watch;
   for (size_t run = 0; run < 10 * DriftWatch::kRuns; ++run) watch.Add(1, 1);

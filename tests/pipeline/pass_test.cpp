@@ -68,6 +68,7 @@ TEST_F(Passes, LayersAreTakenInOrderAndOnce) {
   EXPECT_TRUE(FailedWith((*run)->Layers(0, 5), ErrorKind::kUsage, "not the next"));
   ASSERT_TRUE(Succeeded((*run)->Layers(0, 2)));
   EXPECT_TRUE(FailedWith((*run)->Layers(0, 2), ErrorKind::kUsage, "not the next"));
+  EXPECT_TRUE(FailedWith((*run)->Layers(2, 1), ErrorKind::kUsage, "not the next"));
   EXPECT_TRUE(FailedWith((*run)->Finish(), ErrorKind::kUsage, "layers left"));
   // It is left there, and another run begins.
   EXPECT_EQ(Values(**pipeline, TextPass()), DirectLogits(path_, Mixed()));

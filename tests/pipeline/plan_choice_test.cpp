@@ -44,6 +44,17 @@ TEST(PlanChoice, TheFastestThatTheClockKeepsUpWith) {
   EXPECT_EQ(At(plan, 0), (Chosen{{16, 2400}, {64, 2400}})) << "not known: the highest";
 }
 
+TEST(PlanChoice, OfEqualOnesTheFirst) {
+  Plan plan = For(64, 1800);
+  plan.variants = {For(64, 1800), For(16, 900), For(16, 900)};
+  for (const uint64_t clock : {100, 1800}) {
+    const auto routes = RoutesAtClock(plan, clock);
+    ASSERT_EQ(routes.size(), 2U);
+    EXPECT_EQ(routes[0], RouteId{2});
+    EXPECT_EQ(routes[1], RouteId{0});
+  }
+}
+
 TEST(PlanChoice, APlanThatSaysNoClockFitsAnyButYieldsToOneThatDoes) {
   Plan plan = For(64, 0);
   plan.variants = {For(64, 1800)};

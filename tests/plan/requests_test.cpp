@@ -3,7 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <functional>
+#include <vector>
 
+#include "base/remedy.h"
 #include "plan/judge.h"
 #include "plan/planner.h"
 #include "world.h"
@@ -306,6 +309,51 @@ TEST(Requests, ThatMakeNoSense) {
     r.strategy = Strategy::kPreload;
     r.further_lengths = {64};
   }));
+}
+
+TEST(Requests, RefusalsNameTheFieldAndSayWhatItIs) {
+  const test::World world = Measured();
+  struct Refusal {
+    std::function<void(PlanRequest&)> change;
+    const char* what;
+    Remedy remedy;
+    const char* fields;
+  };
+  const std::vector<Refusal> refusals = {
+      {[](PlanRequest& r) { r.target_us = 0; }, "the target is not a positive time",
+       Remedy::kGiveInRequest, "target_us 200ms"},
+      {[](PlanRequest& r) { r.similar = 1; },
+       "the share of shards that still counts as similar is not below 100%", Remedy::kGiveInRequest,
+       "similar 20%"},
+      {[](PlanRequest& r) { r.wake_us = -1; }, "the lead time is not a time",
+       Remedy::kGiveInRequest, "wake_us 50ms"},
+      {[](PlanRequest& r) {
+         r.preload_bytes = 100;
+         r.turn_bytes = 99;
+       },
+       "the buffer between turns is smaller than the preload buffer", Remedy::kRaiseInRequest,
+       "turn_bytes"},
+      {[](PlanRequest& r) { r.min_accuracy = -0.1; }, "the accuracy is not from 0 to 1",
+       Remedy::kGiveInRequest, "min_accuracy 0.9"},
+  };
+  for (const Refusal& refusal : refusals) {
+    PlanRequest request = Within(600);
+    refusal.change(request);
+    const auto plan = MakePlan(world.input(), request);
+    ASSERT_FALSE(plan.ok()) << refusal.what;
+    EXPECT_EQ(plan.error().kind, ErrorKind::kUsage);
+    EXPECT_EQ(plan.error().what, refusal.what);
+    EXPECT_EQ(plan.error().remedy, refusal.remedy);
+    EXPECT_EQ(plan.error().value, refusal.fields);
+  }
+}
+
+TEST(Requests, ALeastAccuracyOf0IsOneThatEveryPlanHas) {
+  const test::World world = Measured();
+  PlanRequest request = Within(600);
+  request.min_accuracy = 0;
+  const auto plan = MakePlan(world.input(), request);
+  ASSERT_TRUE(plan.ok()) << plan.error().Message();
 }
 
 }  // namespace

@@ -52,6 +52,17 @@ TEST(Sweep, NoPlanOfTheFrontIsBeatenAndOthersAre) {
   EXPECT_GT(front, 2u);
 }
 
+TEST(Sweep, ListsHaveABound) {
+  const test::World world = test::Odroid();
+  const std::vector<double> targets = {200e3};
+  const std::vector<uint64_t> none;
+  const std::vector<uint64_t> many(65, 0);
+  EXPECT_EQ(SweepPlans(world.input(), PlanRequest(), targets, none).error().Message(),
+            "a sweep has 1 to 64 preloads, not 0");
+  EXPECT_EQ(SweepPlans(world.input(), PlanRequest(), targets, many).error().Message(),
+            "a sweep has 1 to 64 preloads, not 65");
+}
+
 TEST(Sweep, InfeasibleCellsAreResultsAndOtherErrorsAreNot) {
   const test::World world = test::Odroid();
   const std::vector<double> targets = {1e3, 200e3};

@@ -141,6 +141,49 @@ TEST_F(ReadQueueTest, MemoryOfAGroupIsNotFreeWhileAReadOfItIsInFlight) {
   EXPECT_TRUE(queue_.Next(now_, 0, 0).has_value());
 }
 
+// A refinement of four blocks would come at 6 ms, too late for group 0; one of a block comes at 3
+// ms, and leaves the bases of group 1 time enough.
+TEST_F(ReadQueueTest, ALargeRefinementThatIsLeftOutDelaysNoSmallOne) {
+  std::vector<ScheduledPart> parts;
+  uint64_t offset = kBlockBytes;
+  const auto add = [&](uint32_t request, PartKind kind, uint64_t blocks) {
+    ScheduledPart part;
+    part.part = {offset, blocks * kBlockBytes, 0};
+    part.request = request;
+    part.kind = kind;
+    part.group = request / 2;
+    part.refinement = kind != PartKind::kBase;
+    parts.push_back(part);
+    offset += (blocks + 1) * kBlockBytes;
+  };
+  for (uint32_t request = 0; request < 4; ++request) {
+    add(request, PartKind::kBase, 1);
+    add(request, PartKind::kPlane3, request == 0 ? 4 : 1);
+  }
+  const std::vector<ShardRequest> requests{
+      {{0, 0}, 3, 0}, {{0, 1}, 3, 0}, {{1, 0}, 3, 1}, {{1, 1}, 3, 1}};
+  auto schedule = ScheduleParts(requests, parts, {});
+  ASSERT_TRUE(Succeeded(schedule));
+  schedule_ = *schedule;
+  queue_.Reset(schedule_, 2);
+  StartBy({5ms + 500us, 20ms});
+  EXPECT_EQ(Drain(kOneBlockAMillisecond), "b0 b0 r0 b1 b1 r1 r1 ");
+}
+
+TEST_F(ReadQueueTest, ResidentPartsAreMissingUntilTheyArrive) {
+  ScheduledPart part;
+  part.part = {kBlockBytes, kBlockBytes, 0};
+  part.group = 1;
+  auto schedule = ScheduleParts({}, std::vector<ScheduledPart>{part}, {});
+  ASSERT_TRUE(Succeeded(schedule));
+  schedule_ = *schedule;
+  queue_.Reset(schedule_, 2);
+  EXPECT_FALSE(queue_.ResidentMissing(0));
+  EXPECT_TRUE(queue_.ResidentMissing(1));
+  Drain();
+  EXPECT_FALSE(queue_.ResidentMissing(1));
+}
+
 TEST_F(ReadQueueTest, AbandonEndsIt) {
   Schedule(2, true);
   queue_.AddRows(3);
