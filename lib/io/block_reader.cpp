@@ -53,6 +53,22 @@ const char* ReadPathName(ReadPath path) {
   return "auto";
 }
 
+void BlockReader::DescribeAs(const OpenedSource& opened) {
+  name_ = opened.name;
+  file_bytes_ = opened.bytes;
+  has_more_room_ = opened.has_more_room;
+  source_ = opened.origin;
+}
+
+void BlockReader::DescribeAs(const BlockReader& inner) {
+  name_ = inner.name_;
+  file_bytes_ = inner.file_bytes_;
+  has_more_room_ = inner.has_more_room_;
+  source_ = inner.source_;
+  depth_ = inner.depth_;
+  path_ = inner.path_;
+}
+
 Status BlockReader::Read(uint64_t offset, std::span<uint8_t> buffer) {
   const ReadRequest request{offset, buffer, 0};
   return ReadAll({&request, 1});
@@ -90,14 +106,15 @@ Result<std::unique_ptr<BlockReader>> OpenBlockReader(const BlockSourcePtr& sourc
     return Error(reader.error()).Fix(Remedy::kTryOtherReads);
   }
   std::string reasons;
-  for (ReadPath way : {ReadPath::kUring, ReadPath::kThreads, ReadPath::kBuffered}) {
+  for (ReadPath way : {ReadPath::kUring, ReadPath::kThreads}) {
     auto reader = OpenAndTry(source, way, depth);
     if (reader.ok()) (*reader)->fallback_reason_ = reasons;
-    const bool is_last = way == ReadPath::kBuffered;
-    if (reader.ok() || is_last || BlamesData(reader.error().kind)) return reader;
+    if (reader.ok() || BlamesData(reader.error().kind)) return reader;
     AddReason(reader.error().what, reasons);
   }
-  return MachineError("no way to read");  // not reached: the last way has returned
+  auto reader = OpenAndTry(source, ReadPath::kBuffered, depth);
+  if (reader.ok()) (*reader)->fallback_reason_ = reasons;
+  return reader;
 }
 
 }  // namespace sti

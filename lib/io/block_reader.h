@@ -88,6 +88,10 @@ class BlockReader {
 
  protected:
   BlockReader() = default;
+  /// Says what the opened source says: name, bytes and where they are.
+  void DescribeAs(const OpenedSource& opened);
+  /// Says all that `inner` says, which this reader reads through.
+  void DescribeAs(const BlockReader& inner);
 
   friend Result<std::unique_ptr<BlockReader>> OpenBlockReader(const BlockSourcePtr& source,
                                                               ReadPath wanted, uint32_t depth);

@@ -71,13 +71,7 @@ class Descriptor final : public BlockSource {
     const std::string path = "/proc/self/fd/" + std::to_string(source_.handle.get());
     const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_DIRECT);
     if (fd < 0) return DirectReadError(source_.name, errno);
-    OpenedSource opened;
-    opened.handle = FileHandle(fd);
-    opened.name = source_.name;
-    opened.begin = source_.begin;
-    opened.bytes = source_.bytes;
-    opened.has_more_room = source_.has_more_room;
-    return opened;
+    return source_.Through(FileHandle(fd));
   }
 
  private:
@@ -110,19 +104,15 @@ FileHandle::~FileHandle() {
   if (fd_ >= 0) ::close(fd_);
 }
 
+OpenedSource OpenedSource::Through(FileHandle other) const {
+  return {std::move(other), name, begin, bytes, has_more_room, origin, callback};
+}
+
 Result<OpenedSource> OpenedSource::Duplicate() const {
-  OpenedSource copy;
-  copy.name = name;
-  copy.begin = begin;
-  copy.bytes = bytes;
-  copy.has_more_room = has_more_room;
-  copy.origin = origin;
-  copy.callback = callback;
-  if (callback) return copy;
+  if (callback) return Through(FileHandle());
   const int fd = ::fcntl(handle.get(), F_DUPFD_CLOEXEC, 0);
   if (fd < 0) return ReadError(name, errno);
-  copy.handle = FileHandle(fd);
-  return copy;
+  return Through(FileHandle(fd));
 }
 
 int64_t OpenedSource::ReadSome(uint64_t offset, std::span<uint8_t> buffer) const {

@@ -40,6 +40,8 @@ class BlockSource;
 /// An open source: `bytes` bytes that begin at byte `begin` of a descriptor, or that a callback
 /// gives.
 struct OpenedSource {
+  /// Returns the same bytes, read through another descriptor of the same file.
+  [[nodiscard]] OpenedSource Through(FileHandle other) const;
   /// Returns a second one with a descriptor of its own.
   [[nodiscard]] Result<OpenedSource> Duplicate() const;
   /// Reads some bytes at `offset` of the source. Returns their number, 0 at its end, or the negated

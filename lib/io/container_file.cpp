@@ -47,7 +47,8 @@ Result<ContainerFile> ContainerFile::Open(const BlockSourcePtr& source, ReadPath
 Result<ContainerFile> ContainerFile::Open(std::unique_ptr<BlockReader> reader) {
   ContainerFile file;
   file.reader_ = std::move(reader);
-  if (!IsWholeBlocks(file.reader_->file_bytes()) && !file.reader_->has_more_room()) {
+  const uint64_t room = file.reader_->file_bytes();
+  if (room < kBlockBytes || (!IsWholeBlocks(room) && !file.reader_->has_more_room())) {
     return DataError("is cut short").At(file.name()).Fix(Remedy::kCopyFileAgain);
   }
   Status status = file.ReadIndex();
@@ -60,7 +61,6 @@ Result<ContainerFile> ContainerFile::Open(std::unique_ptr<BlockReader> reader) {
 Status ContainerFile::ReadIndex() {
   const std::string& path = name();
   const uint64_t room = RoundDown(reader_->file_bytes(), kBlockBytes);
-  if (room == 0) return DataError("is cut short").At(path).Fix(Remedy::kCopyFileAgain);
   STI_ASSIGN_OR_RETURN(LoadedRange first, ReadRange(0, std::min(room, kFirstReadBytes)));
   const uint64_t size = reader_->has_more_room()
                             ? std::min(room, StoredFileBytes(first.blocks.span()))

@@ -35,10 +35,7 @@ class ThreadReader final : public BlockReader {
  public:
   ThreadReader(OpenedSource opened, uint32_t depth, ReadPath path)
       : opened_(std::move(opened)), waiting_(depth), done_(depth) {
-    name_ = opened_.name;
-    file_bytes_ = opened_.bytes;
-    has_more_room_ = opened_.has_more_room;
-    source_ = opened_.origin;
+    DescribeAs(opened_);
     depth_ = depth;
     path_ = path;
   }

@@ -44,10 +44,7 @@ void TellRingIsGivenBack() {}
 class UringReader final : public BlockReader {
  public:
   UringReader(OpenedSource opened, uint32_t depth) : opened_(std::move(opened)), slots_(depth) {
-    name_ = opened_.name;
-    file_bytes_ = opened_.bytes;
-    has_more_room_ = opened_.has_more_room;
-    source_ = opened_.origin;
+    DescribeAs(opened_);
     depth_ = depth;
     path_ = ReadPath::kUring;
     free_.reserve(depth);

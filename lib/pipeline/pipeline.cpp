@@ -154,8 +154,8 @@ Status Pipeline::LoadAhead(Route& route) {
     if (status.ok()) status = loader_.TakeResident(route, group);
     loader_.lane().GroupComputed(group);
   }
-  loader_.EndRun(status);
-  return status;
+  const Status settled = loader_.Settle();
+  return status.ok() ? settled : status;
 }
 
 Status Pipeline::EndTurns() {
@@ -188,8 +188,8 @@ Status Pipeline::SetPlan(Plan plan) {
   }
   Exchange(plan);
   engagement_ = before;
-  loader_.UsePlan(plan_,
-                  engagement_.KeptBefore(MainRoute()));  // the next run loads what is missing
+  // The next run loads what is missing.
+  loader_.UsePlan(plan_, engagement_.KeptBefore(MainRoute()));
   return loaded;
 }
 

@@ -76,7 +76,7 @@ Status Pipeline::End(Status status) {
     CompareWithPlan(run_->report());
     engagement_.Ran(run_->route().id(), run_->terms().keep.has_value());
   }
-  loader_.EndRun(status);
+  loader_.EndRun(status.ok());
   return status;
 }
 

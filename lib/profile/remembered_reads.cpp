@@ -25,10 +25,7 @@ void BlockMemory::Put(uint64_t offset, std::span<const uint8_t> blocks) {
 
 RememberingReader::RememberingReader(BlockReader& source, BlockMemory& memory)
     : source_(source), memory_(memory) {
-  name_ = source.name();
-  file_bytes_ = source.file_bytes();
-  depth_ = source.depth();
-  path_ = source.path();
+  DescribeAs(source);
 }
 
 Status RememberingReader::Submit(const ReadRequest& request) {

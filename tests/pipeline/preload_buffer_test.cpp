@@ -110,7 +110,7 @@ TEST_F(PreloadBufferTest, AnotherBufferTakesOverWhatBothHave) {
   EXPECT_EQ(after.Held({0, 2}), PartSet::For(3));
   EXPECT_EQ(before.bytes(), 0U);
   EXPECT_EQ(after.span()[after.Place({0, 1}, PartKind::kBase)], 2);
-  // What only the other has a place for stays there.
+  // A shard that only the other buffer has a place for stays there.
   const ShardAtBits layer1{1, 1, 4};
   Fill(after, layer1);
   PreloadBuffer fewer(index_, Mixed());  // without layer 1

@@ -1,14 +1,18 @@
 #include "profile/remembered_reads.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 
 #include "base/aligned_buffer.h"
+#include "io/container_file.h"
 #include "support/expect.h"
 #include "support/safetensors_writer.h"
 #include "support/temp_folder.h"
+#include "support/test_container.h"
 
 namespace sti {
 namespace {
@@ -54,6 +58,22 @@ TEST(RememberingReader, ErrorsOfTheSourceAreItsOwn) {
   EXPECT_TRUE(
       FailedWith(reader.Read(kBlockBytes, block.span()), ErrorKind::kDamaged, "ends at byte"));
   EXPECT_TRUE(Succeeded(reader.Read(0, block.span())));
+}
+
+// A start can be measured wherever a container can be opened: inside a longer file too.
+TEST(RememberingReader, AContainerWithBytesBehindItOpensThroughIt) {
+  TempFolder folder;
+  const std::string path = folder.File("a.sti");
+  ASSERT_TRUE(Succeeded(WriteTinyContainer(path)));
+  std::ofstream(path, std::ios::app | std::ios::binary) << "behind";
+  const FileHandle handle(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  const auto source = DescriptorSource(handle.get(), 0, 0);
+  ASSERT_TRUE(Succeeded(source));
+  const auto reader = OpenBlockReader(*source);
+  ASSERT_TRUE(Succeeded(reader));
+  BlockMemory memory;
+  const auto file = ContainerFile::Open(std::make_unique<RememberingReader>(**reader, memory));
+  EXPECT_TRUE(Succeeded(file));
 }
 
 }  // namespace

@@ -26,10 +26,7 @@ void Flip(const Fault& fault, const ReadRequest& request) {
 FaultReader::FaultReader(std::unique_ptr<BlockReader> inner, std::vector<Fault> faults,
                          bool reversed)
     : inner_(std::move(inner)), faults_(std::move(faults)), reversed_(reversed) {
-  name_ = inner_->name();
-  file_bytes_ = inner_->file_bytes();
-  depth_ = inner_->depth();
-  path_ = inner_->path();
+  DescribeAs(*inner_);
 }
 
 void FaultReader::Inject(const Fault& fault) {

@@ -51,10 +51,7 @@ class HangingReader final : public BlockReader {
  public:
   HangingReader(std::unique_ptr<BlockReader> inner, Door& door)
       : inner_(std::move(inner)), door_(door) {
-    name_ = inner_->name();
-    file_bytes_ = inner_->file_bytes();
-    depth_ = inner_->depth();
-    path_ = inner_->path();
+    DescribeAs(*inner_);
   }
 
   [[nodiscard]] Status Submit(const ReadRequest& request) override {

@@ -94,13 +94,9 @@ void Loader::SetLateLaneAside() {
   Evict();
 }
 
-void Loader::EndRun(const Status& status) {
-  lane_->Stop(nullptr);
-  // A read that is late for this run shall not delay its label too; and who has interrupted it does
-  // not wait at all.
-  const bool cancelled = !status.ok() && status.error().kind == ErrorKind::kCancelled;
-  const bool may_trail = cancelled || (status.ok() && degrade_);
-  if (may_trail && !lane_->Idle()) {
+void Loader::EndRun(bool ended_well) {
+  // A read that is late for this run shall not delay its label too.
+  if (ended_well && degrade_ && !lane_->Idle()) {
     state_ = LaneState::kTrailing;
   } else {
     (void)Settle();  // interrupted, it trails
@@ -110,8 +106,8 @@ void Loader::EndRun(const Status& status) {
 Status Loader::Settle() {
   if (state_ == LaneState::kIdle) return {};
   if (Status idle = lane_->WaitIdle(); !idle.ok()) {
-    state_ =
-        LaneState::kTrailing;  // the lane begins no more reads, so that no run can take it over
+    // The lane begins no more reads: no run can take it over.
+    state_ = LaneState::kTrailing;
     return idle;
   }
   const auto arrived = lane_->arrived();

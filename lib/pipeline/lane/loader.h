@@ -6,17 +6,16 @@
 //   kWoken     The lane reads for a run that has not begun. A run on the same route and terms takes
 //              the reads over.
 //   kRunning   The lane reads for a run, or for the buffer alone.
-//   kTrailing  A run has ended, and did not wait for its last reads: a degraded one, or one that
-//   was
-//              interrupted.
+//   kTrailing  A run that was degraded or interrupted has ended, and did not wait for its last
+//              reads.
 //
 // Wake leads from kIdle to kWoken, a run to kRunning. A run ends in kIdle, but in kTrailing if
 // reads are still in flight and it was interrupted, or was degraded and ended well. What comes next
 // settles: it waits for them, takes over what stays, evicts the rest, and is in kIdle; interrupted
-// meanwhile, it is in kTrailing. Only a degraded run has no time
-// for that. It may set the lane of another degraded run aside, with all that its reads may still
-// land in, and goes on with a new lane and a new arena. After a failed run nothing is taken over
-// but parts that have arrived and are checked.
+// meanwhile, it is in kTrailing. Only a degraded run has no time for that. It may set the lane of
+// another degraded run aside, with all that its reads may still land in, and goes on with a new
+// lane and a new arena. After a failed run nothing is taken over but parts that have arrived and
+// are checked.
 #pragma once
 
 #include <cstdint>
@@ -77,8 +76,8 @@ class Loader {
   /// Becomes idle without waiting, if the lane reads for a degraded run that has ended or will not
   /// come, and its late reads land nowhere but in their own arena.
   void SetLateLaneAside();
-  /// Leaves kRunning, once what the lane ran for has ended with `status`: for kTrailing or kIdle.
-  void EndRun(const Status& status);
+  /// Leaves kRunning, once a run has stopped the lane: for kTrailing or kIdle.
+  void EndRun(bool ended_well);
   /// Becomes idle, as the file's first comment says. It fails only if it is interrupted.
   [[nodiscard]] Status Settle();
   /// Settles, and waits for lanes that were set aside. It fails only if it is interrupted.
