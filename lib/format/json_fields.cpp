@@ -72,6 +72,13 @@ std::string Compact(const nlohmann::ordered_json& value) {
   return value.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
+// Binary files leave out what is 0, and so a zero's sign. Both spellings are to mean the same.
+void DropSignsOfZeros(nlohmann::ordered_json* value) {
+  if (value->is_number_float() && value->get<double>() == 0) *value = 0.0;
+  if (!value->is_structured()) return;
+  for (auto& item : *value) DropSignsOfZeros(&item);
+}
+
 bool IsFlat(const nlohmann::ordered_json& value) {
   if (!value.is_structured()) return true;
   for (const auto& item : value) {
@@ -228,7 +235,8 @@ Result<Json> ParseJsonObject(std::span<const uint8_t> file, const std::string& n
   return value;
 }
 
-std::string PrintJson(const nlohmann::ordered_json& value) {
+std::string PrintJson(nlohmann::ordered_json value) {
+  DropSignsOfZeros(&value);
   std::string text;
   Print(value, "", true, &text);
   return text + "\n";

@@ -66,6 +66,6 @@ Result<nlohmann::json> ParseJsonObject(std::span<const uint8_t> file, const std:
 
 /// Pretty JSON with a line for each field, and lists of numbers on one line; ends in a newline. The
 /// same bytes for the same value, and numbers that read back exactly.
-std::string PrintJson(const nlohmann::ordered_json& value);
+std::string PrintJson(nlohmann::ordered_json value);
 
 }  // namespace sti
