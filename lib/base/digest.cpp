@@ -5,6 +5,7 @@
 #include <xxhash.h>
 
 #include <cstring>
+#include <new>
 
 namespace sti {
 namespace {
@@ -48,7 +49,10 @@ uint64_t Checksum(std::span<const uint8_t> data, uint64_t seed) {
 
 struct Digester::State {
   XXH3_state_t* hash = XXH3_createState();
-  State() { XXH3_128bits_reset(hash); }
+  State() {
+    if (hash == nullptr) throw std::bad_alloc();
+    XXH3_128bits_reset(hash);
+  }
   ~State() { XXH3_freeState(hash); }
   State(const State&) = delete;
   State& operator=(const State&) = delete;

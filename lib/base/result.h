@@ -79,6 +79,8 @@ inline Error ForeignError(std::string what) {
   return {ErrorKind::kForeign, OneLine(std::move(what))};
 }
 inline Error InfeasibleError(std::string what) { return {ErrorKind::kInfeasible, std::move(what)}; }
+/// Returns an error of kind kNoMemory, without taking memory.
+inline Error NoMemoryError() { return {ErrorKind::kNoMemory, "out of memory"}; }
 inline Error CancelledError() { return {ErrorKind::kCancelled, "interrupted"}; }
 
 /// Success, or an Error. Not thread-safe for writing; copies are independent.

@@ -1,7 +1,7 @@
 #include "base/thread_pool.h"
 
 #include <algorithm>
-#include <system_error>
+#include <exception>
 
 #include "base/usable_cpus.h"
 
@@ -44,8 +44,9 @@ ThreadPool::ThreadPool(uint32_t threads, uint32_t cpus)
     for (uint32_t worker = 1; worker < threads_; ++worker) {
       workers_.emplace_back([this, worker] { WorkerMain(worker); });
     }
-  } catch (const std::system_error&) {
-    // The system gives no more. Loops are handed out by index, so fewer workers run them all.
+  } catch (const std::exception&) {
+    // The system gives no more threads, or no memory for one. Loops are handed out by index, so
+    // fewer workers run them all.
   }
 }
 

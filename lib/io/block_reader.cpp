@@ -1,6 +1,7 @@
 #include "io/block_reader.h"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "base/aligned_buffer.h"
@@ -76,13 +77,20 @@ Status BlockReader::Read(uint64_t offset, std::span<uint8_t> buffer) {
 
 Status BlockReader::ReadAll(std::span<const ReadRequest> requests) {
   Status status;
-  auto wait = [&] {
-    auto tag = Wait();
-    if (!tag.ok() && status.ok()) status = tag.error();
+  // Where memory runs out too, no read is left in flight: it would land in memory that its caller
+  // has given back.
+  const auto note = [&status](const auto& take_step) {
+    try {
+      const auto result = take_step();
+      if (!result.ok() && status.ok()) status = result.error();
+    } catch (const std::bad_alloc&) {
+      if (status.ok()) status = NoMemoryError();
+    }
   };
+  const auto wait = [&] { note([this] { return Wait(); }); };
   for (const ReadRequest& request : requests) {
     if (in_flight_ == depth_) wait();
-    if (status.ok()) status = Submit(request);
+    if (status.ok()) note([&] { return Submit(request); });
     if (!status.ok()) break;
   }
   // A wait that finishes no read fails for good: waiting on would not end.

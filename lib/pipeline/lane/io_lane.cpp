@@ -1,6 +1,8 @@
 #include "pipeline/lane/io_lane.h"
 
 #include <algorithm>
+#include <new>
+#include <system_error>
 #include <utility>
 
 #include "pipeline/io_share.h"
@@ -19,8 +21,13 @@ IoLane::IoLane(BlockReader& reader, const ContainerIndex& index, uint32_t depth,
       depth_(std::clamp(depth, 1U, reader.depth())),
       share_(share),
       interrupt_(interrupt),
-      share_id_(share == nullptr ? 0 : share->Join()),
-      thread_([this] { Main(); }) {}
+      share_id_(share == nullptr ? 0 : share->Join()) {
+  try {
+    thread_ = std::thread([this] { Main(); });
+  } catch (const std::system_error& refused) {
+    no_thread_ = MachineError("cannot start a thread to read (" + refused.code().message() + ")");
+  }
+}
 
 IoLane::~IoLane() {
   {
@@ -29,7 +36,7 @@ IoLane::~IoLane() {
     finishing_ = true;
   }
   to_lane_.NotifyAll();
-  thread_.join();
+  if (thread_.joinable()) thread_.join();
   if (share_ != nullptr) share_->Leave(share_id_);
 }
 
@@ -41,7 +48,7 @@ void IoLane::Start(const IoJob& job) {
     queue_.Reset(*job.schedule, job.groups);
     read_again_.assign(job.schedule->reads.size(), false);
     arrived_.assign(job.schedule->requests.size(), PartSet());
-    error_.reset();
+    error_ = no_thread_;
     const auto now = Clock::now();
     report_.bytes = 0;
     report_.busy_us = 0;
@@ -50,7 +57,7 @@ void IoLane::Start(const IoJob& job) {
     report_.ready.assign(job.groups, now);
     report_.reads.assign(job.schedule->reads.size(), {now, now});
     finishing_ = false;
-    busy_ = true;
+    busy_ = !no_thread_.has_value();
   }
   to_lane_.NotifyAll();
 }
@@ -202,24 +209,41 @@ void IoLane::Main() {
 void IoLane::RunJob() {
   // A wait that fails and finishes no read may do so for ever.
   constexpr uint32_t kFruitlessWaits = 1000;
-  uint32_t fruitless = 0;
   TakeJob();
-  for (;;) {
-    const uint64_t seen = Events();
-    while (reader_.in_flight() < depth_ && SubmitNext()) {
+  for (uint32_t fruitless = 0; fruitless < kFruitlessWaits;) {
+    const uint32_t before = reader_.in_flight();
+    try {
+      switch (TakeStep()) {
+        case Step::kMoved:
+          fruitless = 0;
+          break;
+        case Step::kFailed:
+          fruitless = reader_.in_flight() != before ? 0 : fruitless + 1;
+          break;
+        case Step::kDone:
+          return LeaveShare();
+      }
+    } catch (const std::bad_alloc&) {
+      Fail(NoMemoryError());
+      fruitless = reader_.in_flight() != before ? 0 : fruitless + 1;
     }
-    if (const uint32_t before = reader_.in_flight(); before > 0) {
-      const Result<uint64_t> tag = reader_.Wait();
-      const Status status = tag.ok() ? Complete(*tag) : Status(tag.error());
-      if (!status.ok()) Fail(status.error());
-      fruitless = tag.ok() || reader_.in_flight() != before ? 0 : fruitless + 1;
-      if (fruitless == kFruitlessWaits) return;
-      continue;
-    }
-    if (refused_ && AwaitsShare()) continue;
-    if (!AwaitsEvent(seen)) break;
   }
-  LeaveShare();
+}
+
+// Begins what reads may begin, then waits: for one of them, or where there are none for what lets
+// another begin.
+IoLane::Step IoLane::TakeStep() {
+  const uint64_t seen = Events();
+  while (reader_.in_flight() < depth_ && SubmitNext()) {
+  }
+  if (reader_.in_flight() > 0) {
+    const Result<uint64_t> tag = reader_.Wait();
+    const Status status = tag.ok() ? Complete(*tag) : Status(tag.error());
+    if (!status.ok()) Fail(status.error());
+    return tag.ok() ? Step::kMoved : Step::kFailed;
+  }
+  if (refused_ && AwaitsShare()) return Step::kMoved;
+  return AwaitsEvent(seen) ? Step::kMoved : Step::kDone;
 }
 
 void IoLane::TakeJob() {

@@ -118,8 +118,11 @@ class IoLane {
     std::span<uint8_t> blocks;
   };
 
+  enum class Step : uint8_t { kMoved, kFailed, kDone };
+
   void Main();
   void RunJob();
+  [[nodiscard]] Step TakeStep();
   void TakeJob() STI_EXCLUDES(mutex_);
   [[nodiscard]] uint64_t Events() STI_EXCLUDES(mutex_);
   [[nodiscard]] bool AwaitsShare() STI_EXCLUDES(mutex_);
@@ -146,7 +149,8 @@ class IoLane {
   IoShare* const share_;
   Interrupt* const interrupt_;
   const uint32_t share_id_;
-  std::vector<PartSet> taken_;  ///< [requests of one group] the caller's own
+  std::optional<Error> no_thread_;  ///< the system gave the lane no thread: each job fails with it
+  std::vector<PartSet> taken_;      ///< [requests of one group] the caller's own
 
   // The lane's thread's own.
   IoJob running_;
