@@ -42,16 +42,24 @@ PlanInput PlanInputs::View() const {
   const auto working = [this](uint32_t tokens, uint32_t width) {
     return WorkingBytes(index_, {profile_.kernel, profile_.threads, tokens, width});
   };
+  std::optional<uint64_t> process;
+  if (profile_.process_bytes != 0) process = profile_.process_bytes;
   return {.info = index_.info,
           .catalog = catalog_,
           .profile = profile_,
           .importance = importance_ ? &*importance_ : nullptr,
           .model = index_.model,
           .shape = ShapeDigest(index_.info),
-          .memory = {.process = profile_.process_bytes,
+          .memory = {.process = process,
                      .resident = ResidentBytes(index_) + TokenizerBytes(index_),
                      .working = working},
           .cold = &cold_};
+}
+
+PlanInput PlanInputs::ViewOfOwnMemory() const {
+  PlanInput view = View();
+  view.memory.process = 0;
+  return view;
 }
 
 }  // namespace sti

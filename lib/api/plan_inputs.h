@@ -22,6 +22,8 @@ class PlanInputs {
 
   /// Returns the planner's view, which refers to this object.
   [[nodiscard]] PlanInput View() const;
+  /// Returns a view in which memory is the model's own alone: an app bounds that, and takes more.
+  [[nodiscard]] PlanInput ViewOfOwnMemory() const;
 
   [[nodiscard]] const ModelInfo& info() const { return index_.info; }
   [[nodiscard]] const ShardCatalog& catalog() const { return catalog_; }

@@ -16,7 +16,7 @@ uint64_t AddSaturated(uint64_t a, uint64_t b) {
 }
 
 uint64_t BytesBeforeShards(const MemoryBeforeShards& memory, uint32_t length, uint32_t width) {
-  const uint64_t process = memory.process != 0 ? memory.process : kUnknownProcessBytes;
+  const uint64_t process = memory.process.value_or(kUnknownProcessBytes);
   const uint64_t working = memory.working ? memory.working(length, width) : 0;
   return AddSaturated(AddSaturated(process, memory.resident), working);
 }

@@ -76,8 +76,8 @@ struct ColdBytes {
 /// Holds the bytes that a process takes before shards. Whoever lays memory out tells these numbers;
 /// they depend on model and profile alone, so that a plan is equal on every machine.
 struct MemoryBeforeShards {
-  uint64_t process = 0;   ///< code, libraries, stacks; 0: not known
-  uint64_t resident = 0;  ///< biases, norms, head and tokenizer of an open model
+  std::optional<uint64_t> process;  ///< code, libraries, stacks; nothing: not known
+  uint64_t resident = 0;            ///< biases, norms, head and tokenizer of an open model
   /// Returns the bytes that a run works in, for inputs of `tokens` tokens through layers of `width`
   /// slices; pure.
   std::function<uint64_t(uint32_t tokens, uint32_t width)> working = nullptr;

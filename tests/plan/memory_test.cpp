@@ -11,11 +11,14 @@ namespace {
 // Numbers that tell tokens and width apart.
 uint64_t Working(uint32_t tokens, uint32_t width) { return uint64_t{1000} * tokens + width; }
 
-MemoryBeforeShards MemoryOf(uint64_t process) { return {process, 100'000'000, Working}; }
+MemoryBeforeShards MemoryOf(std::optional<uint64_t> process) {
+  return {process, 100'000'000, Working};
+}
 
 TEST(Memory, BeforeShardsIsProcessResidentAndWorking) {
   EXPECT_EQ(BytesBeforeShards(MemoryOf(7'000'000), 64, 5), 107'064'005U);
-  EXPECT_EQ(BytesBeforeShards(MemoryOf(0), 64, 5), (uint64_t{8} << 20) + 100'064'005)
+  EXPECT_EQ(BytesBeforeShards(MemoryOf(0), 64, 5), 100'064'005U) << "the model's own alone";
+  EXPECT_EQ(BytesBeforeShards(MemoryOf(std::nullopt), 64, 5), (uint64_t{8} << 20) + 100'064'005)
       << "a process that was not measured";
 }
 
