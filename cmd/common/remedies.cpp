@@ -38,6 +38,7 @@ constexpr Sentence kSentences[] = {
     {Remedy::kComputeAsPlanned,
      "run it with --compute {}, or plan with a profile of what this run has"},
     {Remedy::kMeasureAgain, "run sti-profile again"},
+    {Remedy::kMeasureHere, "run sti-profile here"},
     {Remedy::kMeasureLengths, "ask for one of these or run sti-profile --lengths"},
     {Remedy::kMeasureTheseWidths, "run sti-profile --widths"},
     {Remedy::kMeasureOrEstimateWidths, "measure it (sti-profile --widths), or --interpolate"},

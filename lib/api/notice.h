@@ -6,6 +6,7 @@
 #include <functional>
 #include <string>
 
+#include "base/log.h"
 #include "pipeline/drift.h"
 
 namespace sti {
@@ -28,6 +29,9 @@ struct Notice {
   double time_us = 0;
   Drift drift = {};
 };
+
+/// Returns a line of a log that says the notice.
+LogLine LineFor(const Notice& notice);
 
 /// Receives notices, from the thread that called the session.
 using NoticeSink = std::function<void(const Notice&)>;

@@ -39,7 +39,8 @@ enum class Remedy : uint8_t {
   kComputeAsPlanned,  ///< it counts on other arithmetic; value: the type, "bf16"
 
   // A measurement that lacks what a plan needs, or is for another model.
-  kMeasureAgain,             ///< a profile lacks times
+  kMeasureAgain,             ///< a profile lacks times, or there is none
+  kMeasureHere,              ///< a plan counts on another machine
   kMeasureLengths,           ///< no profiled length is as long
   kMeasureTheseWidths,       ///< the widths that `what` names were not profiled
   kMeasureOrEstimateWidths,  ///< as kMeasureTheseWidths, and neighbours of theirs were

@@ -1,0 +1,60 @@
+#include "api/notice.h"
+
+#include <cstdio>
+#include <utility>
+
+#include "base/remedy.h"
+
+namespace sti {
+namespace {
+
+std::string LeadTimeLine(double time_us) {
+  char line[100];
+  std::snprintf(line, sizeof(line), "the plan counts on %.0f ms of lead time before each input",
+                time_us / 1e3);
+  return line;
+}
+
+std::string DriftLine(const Drift& drift) {
+  char line[160];
+  std::snprintf(line, sizeof(line),
+                "layers take %.2f and reads %.2f times what the plan counts on; profile this "
+                "device again, then plan again",
+                drift.compute_ratio, drift.io_ratio);
+  return line;
+}
+
+LogLine Info(std::string what) { return {LogLevel::kInfo, std::move(what)}; }
+LogLine Warning(std::string what, Remedy remedy = {}) {
+  return {LogLevel::kWarning, std::move(what), remedy};
+}
+
+LogLine CountsOn(const std::string& planned, const std::string& actual) {
+  return Warning("the plan counts on " + planned + ", this run has " + actual,
+                 Remedy::kMeasureHere);
+}
+
+}  // namespace
+
+LogLine LineFor(const Notice& notice) {
+  switch (notice.kind) {
+    case Notice::Kind::kRunning:
+      return Info("reading through " + notice.actual + ", computing with " + notice.kernel);
+    case Notice::Kind::kReadFallback:
+      return Info(notice.actual);
+    case Notice::Kind::kOtherReadPath:
+      return CountsOn("reads through " + notice.planned, notice.actual);
+    case Notice::Kind::kOtherKernel:
+      return CountsOn("kernel " + notice.planned, notice.actual);
+    case Notice::Kind::kOtherUnicode:
+      return Warning("the model was made with Unicode " + notice.planned + ", this program has " +
+                     notice.actual + "; rare characters may give other tokens");
+    case Notice::Kind::kLeadTime:
+      return Info(LeadTimeLine(notice.time_us));
+    case Notice::Kind::kDrift:
+      return Warning(DriftLine(notice.drift));
+  }
+  return {};
+}
+
+}  // namespace sti
