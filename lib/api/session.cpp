@@ -98,6 +98,15 @@ void Session::TellDrift() {
   if (drift && notices_) notices_({.kind = Notice::Kind::kDrift, .drift = *drift});
 }
 
+ContainerFile Session::Close(std::unique_ptr<Session> session) {
+  return Pipeline::Close(std::move(session->pipeline_));
+}
+
+uint64_t Session::memory_bytes() const {
+  return tokenizer_bytes() + pipeline_->resident_bytes() + pipeline_->working_bytes() +
+         pipeline_->preload_bytes() + pipeline_->staging_bytes();
+}
+
 Result<Encoding> Session::Encode(std::string_view text,
                                  std::optional<std::string_view> pair) const {
   if (pair && info().tokenizer.second_type >= info().shape.token_types) {
@@ -157,6 +166,6 @@ Status Session::SetPlan(Plan plan) {
   return pipeline_->SetPlan(std::move(plan));
 }
 
-Status Session::SetBuffer(uint64_t bytes) { return pipeline_->ResizePreload(bytes); }
+Status Session::SetBuffer(std::optional<uint64_t> bytes) { return pipeline_->ResizePreload(bytes); }
 
 }  // namespace sti

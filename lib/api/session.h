@@ -92,6 +92,9 @@ class Session {
   static Result<std::unique_ptr<Session>> Open(ContainerFile file, Plan plan,
                                                const SessionOptions& options);
 
+  /// Closes a session, and returns its container, open, for another.
+  static ContainerFile Close(std::unique_ptr<Session> session);
+
   /// Turns a text, or a pair of texts, into ids, cut to the plan's length. An error is the input's
   /// own: others can be used.
   [[nodiscard]] Result<Encoding> Encode(std::string_view text,
@@ -111,11 +114,14 @@ class Session {
   [[nodiscard]] Status EndEngagement();
   /// Goes on under another plan for the same model.
   [[nodiscard]] Status SetPlan(Plan plan);
-  /// Bounds the preload buffer from now on, in bytes.
-  [[nodiscard]] Status SetBuffer(uint64_t bytes);
+  /// Bounds the preload buffer from now on, in bytes; nothing: it holds what the plan says again.
+  [[nodiscard]] Status SetBuffer(std::optional<uint64_t> bytes);
 
   [[nodiscard]] double threshold() const { return threshold_; }
   [[nodiscard]] uint64_t tokenizer_bytes() const { return tokenizer_->memory_bytes(); }
+  /// Returns the bytes of memory that the model takes: tokenizer, resident parts, working memory
+  /// and shards. They are what SessionOptions::own_bytes bounds.
+  [[nodiscard]] uint64_t memory_bytes() const;
   [[nodiscard]] Pipeline& pipeline() { return *pipeline_; }
   [[nodiscard]] const Pipeline& pipeline() const { return *pipeline_; }
   [[nodiscard]] const ModelInfo& info() const { return pipeline_->index().info; }

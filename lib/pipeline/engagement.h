@@ -49,8 +49,8 @@ class Engagement {
   void Ran(RouteId route, bool kept_otherwise = false);
   /// Ends the engagement: the next run is its first turn.
   void End() { turn_ = 0; }
-  /// Bounds the buffer to so many bytes from now on.
-  void Limit(uint64_t bytes) { limit_ = bytes; }
+  /// Bounds the buffer to so many bytes from now on; nothing: to what the plan says.
+  void Limit(std::optional<uint64_t> bytes) { limit_ = bytes; }
 
  private:
   [[nodiscard]] std::span<const ShardAtBits> KeptAt(RouteId route, size_t turn);

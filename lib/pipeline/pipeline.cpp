@@ -58,6 +58,13 @@ Result<std::unique_ptr<Pipeline>> Pipeline::Create(ContainerFile file, Plan plan
   return p;
 }
 
+ContainerFile Pipeline::Close(std::unique_ptr<Pipeline> pipeline) {
+  // The lane goes on with the reader, which stays where it is, until its reads in flight are done.
+  ContainerFile file = std::move(pipeline->file_);
+  pipeline.reset();
+  return file;
+}
+
 void Pipeline::MakeRoutes() {
   by_length_ = RoutesAtClock(plan_, options_.clock_khz);
   routes_.clear();
@@ -166,7 +173,7 @@ Status Pipeline::EndTurns() {
   return {};
 }
 
-Status Pipeline::ResizePreload(uint64_t bytes) {
+Status Pipeline::ResizePreload(std::optional<uint64_t> bytes) {
   STI_RETURN_IF_ERROR(loader_.SettleAll());
   engagement_.Limit(bytes);
   loader_.buffer().KeepOnly(engagement_.KeptBefore(MainRoute()));

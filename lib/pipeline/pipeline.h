@@ -64,6 +64,8 @@ class Pipeline {
   /// what stays in memory.
   static Result<std::unique_ptr<Pipeline>> Create(ContainerFile file, Plan plan,
                                                   const PipelineOptions& options);
+  /// Closes a pipeline, and returns its container, open, for another.
+  static ContainerFile Close(std::unique_ptr<Pipeline> pipeline);
   ~Pipeline();
   Pipeline(const Pipeline&) = delete;
   Pipeline& operator=(const Pipeline&) = delete;
@@ -100,8 +102,8 @@ class Pipeline {
   /// Ends the engagement: the next run is turn 1, and what only turns keep is given back.
   [[nodiscard]] Status EndTurns();
   /// Bounds the preload buffer, between turns too, from now on: evicts from the top, or loads the
-  /// next shards in layer order.
-  [[nodiscard]] Status ResizePreload(uint64_t bytes);
+  /// next shards in layer order. Nothing: it holds what the plan says again.
+  [[nodiscard]] Status ResizePreload(std::optional<uint64_t> bytes);
   /// Goes on under another plan for the same model, for another target, buffer or device. Shards
   /// that both plans preload stay in memory. A plan that does not fit, or whose shards cannot be
   /// read, leaves the old one and its engagement in force. Interrupted, the new one is in force,
@@ -114,6 +116,7 @@ class Pipeline {
   [[nodiscard]] const Plan& PlanFor(size_t tokens) const;
   /// Returns the most tokens of an input.
   [[nodiscard]] uint32_t max_length() const { return PlanOf(plan_, MainRoute()).length; }
+  [[nodiscard]] const ContainerFile& file() const { return file_; }
   [[nodiscard]] const ContainerIndex& index() const { return file_.index(); }
   [[nodiscard]] BlockReader& reader() { return file_.reader(); }
   [[nodiscard]] ReadPath read_path() { return file_.reader().path(); }
@@ -123,7 +126,10 @@ class Pipeline {
   /// Returns the bytes of the arena that streamed shards land in.
   [[nodiscard]] uint64_t staging_bytes() const { return loader_.arena().size(); }
   [[nodiscard]] uint64_t resident_bytes() const { return resident_.bytes(); }
-  [[nodiscard]] uint64_t working_bytes() const { return transformer_->working_bytes(); }
+  /// Returns the bytes that runs work in.
+  [[nodiscard]] uint64_t working_bytes() const {
+    return transformer_->working_bytes() + run_->working_bytes();
+  }
   /// Returns the schedule that the last run read by; valid until the next call.
   [[nodiscard]] const LoadSchedule& last_schedule() const { return loader_.schedule(); }
   [[nodiscard]] LaneState lane_state() const { return loader_.state(); }

@@ -38,6 +38,10 @@ class Run {
 
   /// Makes room for passes of so many tokens in all.
   void Reserve(uint32_t tokens);
+  /// Returns the bytes of that room.
+  [[nodiscard]] uint64_t working_bytes() const {
+    return embedding_blocks_.size() + hidden_.size() * sizeof(float);
+  }
 
   /// Begins a run on `route`, whose reads the loader has begun on these terms. Its times count from
   /// `began`. `output` and `report` receive what it gives and takes, until End.
