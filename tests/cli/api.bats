@@ -1,4 +1,4 @@
-# Programs that link lib/api instead of running a tool (tests/api/programs).
+# Programs that link the library instead of running a tool (tests/api/programs, tests/capi/programs).
 load helpers
 
 programs="$STI_BIN/../tests"
@@ -30,4 +30,36 @@ programs="$STI_BIN/../tests"
     run -1 grep -cE 'CLI::|png_write|sti::EncodeShardBase|sti::QuantizeLayer' \
       <(nm -C "$programs/$program")
   done
+}
+
+@test "the C library keeps a model within its memory, and gives it back" {
+  sti-run -q model.sti "$alarm" | cut -f1 >expected
+  works "$programs/own-memory" model.sti 3500000 - "$alarm"
+  same "${lines[0]}" "label $(cat expected)"
+  [ "${lines[1]#own }" -le 3500000 ]
+  [ "${lines[2]#growth }" -le 3500000 ]
+  # What is left is the index, and what the allocator keeps.
+  [ "${lines[3]#trimmed }" -le 1000000 ]
+  run --separate-stderr "$programs/own-memory" model.sti 1000 - "$alarm"
+  same "$status" 1
+  like "$stderr" "own-memory: 1000 bytes of memory are less than the * that the model takes before its first shard; raise STI_MEMORY_BYTES"
+}
+
+@test "the C library reads numbers where a comma is the decimal point" {
+  mkdir locales
+  localedef -i de_DE -f UTF-8 locales/de_DE.UTF-8 2>/dev/null || skip "no sources of locales here"
+  sti-inspect model.plan --json >plan.json
+  grep -q '"predicted_latency_us": [0-9]*\.[0-9]' plan.json
+  works "$programs/own-memory" model.sti 0 plan.json "$alarm"
+  local expected=("${lines[@]:0:2}")
+  LOCPATH=$PWD/locales LC_ALL=de_DE.UTF-8 works "$programs/own-memory" model.sti 0 plan.json "$alarm"
+  same "${lines[0]} ${lines[1]}" "${expected[*]}"
+}
+
+@test "whatever the system refuses, the C library gives a code and goes on later" {
+  [ -x "$programs/refused-memory" ] || skip "sanitizers have an allocator of their own"
+  mkdir refused
+  works "$programs/refused-memory" refused one
+  like "$output" "* refused in turn: * went on, the others gave a code"
+  works "$programs/refused-memory" refused all
 }

@@ -1,0 +1,61 @@
+// The answers of one model, by the thread that asked: threads that take turns each read their own.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/mutex.h"
+#include "base/thread_annotations.h"
+
+namespace sti {
+
+/// The answer to one input, with the figures of its run.
+struct ModelAnswer {
+  std::vector<float> scores;     ///< [labels] probabilities
+  std::vector<uint32_t> ranked;  ///< [labels] most probable first; of equals the lower index
+  uint32_t chosen = 0;           ///< first of `ranked` that the model gives: 1, or what reached
+                                 ///< the threshold
+  uint32_t tokens = 0;
+  uint64_t turn = 0;
+  uint32_t depth = 0;  ///< n of the submodel that ran
+  uint32_t width = 0;  ///< m
+  uint64_t bytes_read = 0;
+  uint32_t degraded_shards = 0;  ///< shards below their planned bits
+  double latency_us = 0;
+  double stall_us = 0;
+  bool truncated = false;
+  bool late = false;
+};
+
+/// Keeps the last answer of each of the kThreads threads that asked last. Thread-safe.
+class Answers {
+ public:
+  static constexpr size_t kThreads = 256;
+
+  /// Keeps the calling thread's answer in the place of its last one.
+  void Put(ModelAnswer answer) STI_EXCLUDES(mutex_);
+  /// Forgets the calling thread's answer.
+  void Drop() STI_EXCLUDES(mutex_);
+
+  /// Calls `read` with the calling thread's answer; returns `otherwise` if there is none.
+  template <typename T, typename Read>
+  [[nodiscard]] T Get(T otherwise, const Read& read) STI_EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    const Entry* entry = Find();
+    return entry != nullptr ? read(entry->answer) : otherwise;
+  }
+
+ private:
+  struct Entry {
+    uint64_t thread = 0;
+    uint64_t asked = 0;  ///< number of the answer among all of the model
+    ModelAnswer answer;
+  };
+  [[nodiscard]] Entry* Find() STI_REQUIRES(mutex_);
+
+  Mutex mutex_;
+  uint64_t asked_ STI_GUARDED_BY(mutex_) = 0;
+  std::vector<Entry> entries_ STI_GUARDED_BY(mutex_);
+};
+
+}  // namespace sti

@@ -1,0 +1,379 @@
+#include "api/model.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "api/plan_inputs.h"
+#include "base/remedy.h"
+#include "pipeline/whole_plan.h"
+#include "plan/drifted_profile.h"
+#include "plan/planner.h"
+#include "profile/profile.h"
+#include "profile/start_time.h"
+#include "text/model_tokenizer.h"
+
+namespace sti {
+namespace {
+
+// Lengths that a profile has, where the model takes such inputs.
+constexpr uint32_t kProfiledLengths[] = {32, 64, 128};
+// Control tokens and one more: shorter inputs are not worth a measurement.
+constexpr uint32_t kLeastLength = 3;
+
+Status CheckIsFor(const Digest& made_for, const Digest& model, Source source, Remedy remedy) {
+  if (made_for.empty() || made_for == model) return {};
+  return ForeignError("was made for model " + made_for.Prefix() + ", not " + model.Prefix())
+      .In(source)
+      .Fix(remedy);
+}
+
+Drift Product(const Drift& a, const Drift& b) {
+  return {a.compute_ratio * b.compute_ratio, a.io_ratio * b.io_ratio};
+}
+
+ProfileOptions WorkOf(const ModelInfo& info, const ModelOptions& options) {
+  ProfileOptions work;
+  for (const uint32_t length : kProfiledLengths) {
+    const uint32_t clipped = std::min(length, info.max_length());
+    if (work.lengths.empty() || work.lengths.back() != clipped) work.lengths.push_back(clipped);
+  }
+  for (uint32_t m = info.elastic ? info.min_width : info.shape.width; m <= info.shape.width; ++m)
+    work.widths.push_back(m);
+  work.may_skip_widths = true;
+  work.compute = options.compute.value_or(ComputeType::kFp32);
+  return work;
+}
+
+// Returns whether sessions under both are opened in the same way.
+bool OpenAlike(const ModelOptions& a, const ModelOptions& b) {
+  return a.late == b.late && a.compute == b.compute && a.threshold == b.threshold &&
+         a.clock_khz == b.clock_khz &&
+         a.request.judging.memory_bytes == b.request.judging.memory_bytes;
+}
+
+// Returns whether the machine or memory let a call down: its session may lack a thread, or be in
+// any state, and is made anew.
+bool MayHaveBrokenSession(const Status& status) {
+  if (status.ok()) return false;
+  return status.error().kind == ErrorKind::kMachine || status.error().kind == ErrorKind::kNoMemory;
+}
+
+void TakeFigures(const Answer& from, ModelAnswer* to) {
+  to->tokens = from.tokens;
+  to->turn = from.turn;
+  to->depth = static_cast<uint32_t>(from.plan->layers.size());
+  to->width = from.plan->width;
+  to->bytes_read = from.run.bytes_read;
+  to->degraded_shards = static_cast<uint32_t>(from.run.degraded.size());
+  to->latency_us = from.latency_us;
+  to->stall_us = from.run.stall_us;
+  to->truncated = from.truncated;
+  to->late = from.late();
+}
+
+void TakeLabels(const Answer& from, Problem problem, ModelAnswer* to) {
+  to->scores = from.scores;
+  to->ranked.resize(from.scores.size());
+  std::iota(to->ranked.begin(), to->ranked.end(), 0U);
+  // By logits: a probability may be rounded to 1 where its logit is not the greatest.
+  std::stable_sort(to->ranked.begin(), to->ranked.end(),
+                   [&](uint32_t a, uint32_t b) { return from.run.logits[a] > from.run.logits[b]; });
+  to->chosen = problem == Problem::kMultiLabel ? static_cast<uint32_t>(from.labels.size()) : 1;
+}
+
+}  // namespace
+
+/// Counts a call from its beginning to its end, and holds its turn.
+class Model::Call {
+ public:
+  explicit Call(Model& model) : model_(model) {
+    {
+      MutexLock lock(model_.calls_mutex_);
+      ++model_.calls_;
+    }
+    model_.turn_.lock();
+  }
+  ~Call() {
+    model_.turn_.unlock();
+    MutexLock lock(model_.calls_mutex_);
+    if (--model_.calls_ == 0) model_.calls_ended_.NotifyAll();
+  }
+  Call(const Call&) = delete;
+  Call& operator=(const Call&) = delete;
+
+ private:
+  Model& model_;
+};
+
+Model::Model(std::shared_ptr<Host> host, BlockSourcePtr source, const ContainerIndex& index)
+    : host_(std::move(host)), source_(std::move(source)), info_(index.info), digest_(index.model) {}
+
+Model::~Model() {
+  closing_ = true;
+  MutexLock lock(calls_mutex_);
+  while (calls_ > 0) calls_ended_.Wait(calls_mutex_);
+}
+
+Result<std::unique_ptr<Model>> Model::Open(std::shared_ptr<Host> host, BlockSourcePtr source) {
+  STI_ASSIGN_OR_RETURN(ContainerFile file, ContainerFile::Open(source));
+  std::unique_ptr<Model> model(new Model(std::move(host), std::move(source), file.index()));
+  model->file_ = std::move(file);
+  return model;
+}
+
+Status Model::InTurn(FunctionRef<Status()> body) {
+  const Call call(*this);
+  if (closing_) return CancelledError();
+  interrupt_.Clear();
+  try {
+    Status status = body();
+    if (MayHaveBrokenSession(status)) CloseSession();
+    Publish();
+    return status;
+  } catch (...) {
+    CloseSession();
+    throw;
+  }
+}
+
+void Model::CloseSession() {
+  if (session_) file_ = Session::Close(std::move(session_));
+}
+
+// The index stays in memory, unless a session that did not open took it along.
+Status Model::NeedFile() {
+  CloseSession();
+  if (file_) return {};
+  STI_ASSIGN_OR_RETURN(file_, ContainerFile::Open(source_));
+  if (file_->index().model == digest_) return {};
+  const std::string name = file_->name();
+  file_.reset();
+  return ForeignError("has become another model since it was opened").At(name);
+}
+
+Status Model::NeedSession() {
+  if (session_ && !reopen_) {
+    if (trimmed_) STI_RETURN_IF_ERROR(session_->SetBuffer(std::nullopt));
+    trimmed_ = false;
+    return {};
+  }
+  STI_RETURN_IF_ERROR(NeedFile());
+  STI_ASSIGN_OR_RETURN(Plan plan, PlanInForce());
+  const SessionOptions options = OptionsNow();
+  ContainerFile file = std::move(*file_);
+  file_.reset();
+  STI_ASSIGN_OR_RETURN(session_, Session::Open(std::move(file), std::move(plan), options));
+  reopen_ = trimmed_ = false;
+  return {};
+}
+
+Result<Plan> Model::PlanInForce() const {
+  if (plan_) return *plan_;
+  return MakeWholePlan(file_->index(), {});
+}
+
+SessionOptions Model::OptionsNow() {
+  SessionOptions options;
+  options.compute = options_.compute;
+  options.late = options_.late;
+  options.clock_khz = options_.clock_khz;
+  options.threshold = options_.threshold;
+  options.own_bytes = options_.request.judging.memory_bytes;
+  if (options.own_bytes == planned_for_bytes_) options.planned_for_bytes = planned_for_bytes_;
+  options.cores = &host_->cores;
+  options.io = &host_->io;
+  options.interrupt = &interrupt_;
+  if (host_->log) options.notices = [this](const Notice& notice) { host_->log(LineFor(notice)); };
+  return options;
+}
+
+Status Model::UsePlan(std::optional<Plan> plan, uint64_t planned_for_bytes) {
+  // Memory is divided when a session opens, so that a bounded one opens anew.
+  const bool goes_on = session_ && !reopen_ && !options_.request.judging.memory_bytes;
+  const auto exchange = [&]() noexcept {
+    std::swap(plan_, plan);
+    std::swap(planned_for_bytes_, planned_for_bytes);
+    reopen_ = reopen_ || !goes_on;
+  };
+  Plan copy = *plan;
+  exchange();
+  try {
+    Status status = goes_on ? session_->SetPlan(std::move(copy)) : NeedSession();
+    if (status.ok()) trimmed_ = false;
+    if (!status.ok() && status.error().kind != ErrorKind::kCancelled) exchange();
+    return status;
+  } catch (...) {
+    exchange();
+    throw;
+  }
+}
+
+Status Model::GivePlan(Plan plan) {
+  return InTurn([&] {
+    seen_drift_.reset();
+    return UsePlan(std::move(plan), 0);
+  });
+}
+
+Status Model::GiveProfile(DeviceProfile profile) {
+  return InTurn([&]() -> Status {
+    STI_RETURN_IF_ERROR(
+        CheckIsFor(profile.shape, ShapeDigest(info_), Source::kProfile, Remedy::kProfileForModel));
+    profile_ = std::move(profile);
+    drift_ = {};
+    return {};
+  });
+}
+
+Status Model::GiveImportance(Importance importance) {
+  return InTurn([&]() -> Status {
+    STI_RETURN_IF_ERROR(
+        CheckIsFor(importance.model, digest_, Source::kImportance, Remedy::kImportanceForModel));
+    importance_ = std::move(importance);
+    return {};
+  });
+}
+
+Status Model::MeasureProfile(double budget_us) {
+  return InTurn([&]() -> Status {
+    ProfileOptions work = WorkOf(info_, options_);
+    if (work.lengths.front() < kLeastLength) {
+      return UsageError("the model's longest input is too short to be measured");
+    }
+    work.threads = host_->cores.threads();
+    work.budget_us = budget_us;
+    work.cancelled = [this] { return interrupt_.raised(); };
+    work.log = host_->log;
+    STI_ASSIGN_OR_RETURN(ContainerFile file, ContainerFile::Open(source_));
+    STI_RETURN_IF_ERROR(file.RequireWhole());
+    STI_ASSIGN_OR_RETURN(const Tokenizer tokenizer, LoadTokenizer(file));
+    STI_ASSIGN_OR_RETURN(profile_, sti::MeasureProfile(std::move(file), tokenizer, work));
+    drift_ = {};
+    return {};
+  });
+}
+
+Result<DeviceProfile> Model::profile() {
+  std::optional<DeviceProfile> profile;
+  STI_RETURN_IF_ERROR(InTurn([&]() -> Status {
+    if (!profile_) return UsageError("there is no device profile").Fix(Remedy::kMeasureAgain);
+    profile = profile_;
+    return {};
+  }));
+  return std::move(*profile);
+}
+
+Status Model::Change(FunctionRef<Status(ModelOptions&)> change) {
+  return InTurn([&]() -> Status {
+    ModelOptions options = options_;
+    STI_RETURN_IF_ERROR(change(options));
+    reopen_ = reopen_ || !OpenAlike(options, options_);
+    options_ = std::move(options);
+    return {};
+  });
+}
+
+Result<PlanInputs> Model::InputsAfter(const Drift& drift) {
+  if (!session_) STI_RETURN_IF_ERROR(NeedFile());
+  const ContainerFile& file = session_ ? session_->pipeline().file() : *file_;
+  STI_RETURN_IF_ERROR(file.RequireWhole());
+  return PlanInputs(file, DriftedProfile(*profile_, drift.compute_ratio, drift.io_ratio),
+                    importance_);
+}
+
+Status Model::MakePlan() {
+  return InTurn([&]() -> Status {
+    if (!profile_) return UsageError("there is no device profile").Fix(Remedy::kMeasureAgain);
+    const Drift drift = Product(drift_, seen_drift_.value_or(Drift()));
+    const PlanRequest& request = options_.request;
+    STI_ASSIGN_OR_RETURN(PlanInputs inputs, InputsAfter(drift));
+    STI_ASSIGN_OR_RETURN(Plan plan, sti::MakePlan(inputs.ViewOfOwnMemory(), request));
+    STI_RETURN_IF_ERROR(UsePlan(std::move(plan), request.judging.memory_bytes.value_or(0)));
+    drift_ = drift;
+    seen_drift_.reset();
+    return {};
+  });
+}
+
+Status Model::Wake() {
+  return InTurn([&]() -> Status {
+    STI_RETURN_IF_ERROR(NeedSession());
+    return session_->Wake();
+  });
+}
+
+Status Model::EndTurns() {
+  return InTurn([&]() -> Status { return session_ ? session_->EndEngagement() : Status(); });
+}
+
+Status Model::Trim(uint64_t bytes) {
+  return InTurn([&]() -> Status {
+    if (!session_) return {};
+    const uint64_t shards = session_->pipeline().preload_bytes();
+    const uint64_t others = session_->memory_bytes() - shards;
+    if (shards + others <= bytes) return {};
+    if (others > bytes) {
+      CloseSession();
+      return {};
+    }
+    trimmed_ = true;
+    return session_->SetBuffer(bytes - others);
+  });
+}
+
+Status Model::Run(std::string_view text, std::optional<std::string_view> pair) {
+  const auto taken = Clock::now();
+  return InTurn([&]() -> Status {
+    answers_.Drop();
+    STI_RETURN_IF_ERROR(NeedSession());
+    auto encoding = session_->Encode(text, pair);
+    if (!encoding.ok()) return Error(encoding.error()).In(Source::kInput);
+    return Ask(*encoding, taken);
+  });
+}
+
+Status Model::Run(std::span<const uint32_t> ids) {
+  const auto taken = Clock::now();
+  return InTurn([&]() -> Status {
+    answers_.Drop();
+    STI_RETURN_IF_ERROR(NeedSession());
+    Encoding encoding;
+    encoding.ids.assign(ids.begin(), ids.end());
+    encoding.types.assign(ids.size(), 0);
+    Status fits = session_->pipeline().CheckInput(encoding.ids, encoding.types);
+    if (!fits.ok()) return Error(fits.error()).In(Source::kInput);
+    return Ask(encoding, taken);
+  });
+}
+
+Status Model::Ask(const Encoding& encoding, Clock::time_point taken) {
+  STI_RETURN_IF_ERROR(session_->Ask(encoding, taken, &answer_));
+  ModelAnswer answer;
+  TakeFigures(answer_, &answer);
+  TakeLabels(answer_, info_.problem, &answer);
+  answers_.Put(std::move(answer));
+  if (const auto drift = session_->pipeline().drift().Now()) seen_drift_ = drift;
+  return {};
+}
+
+void Model::Publish() {
+  ModelFigures figures;
+  if (session_) {
+    const Plan& plan = session_->pipeline().plan();
+    figures.memory_bytes = session_->memory_bytes();
+    figures.preload_bytes = session_->pipeline().preload_bytes();
+    figures.predicted_us = plan.predicted_latency_us;
+    figures.predicted_p99_us = plan.predicted_p99_us;
+  }
+  figures.drift = seen_drift_.value_or(Drift());
+  MutexLock lock(figures_mutex_);
+  figures_ = figures;
+}
+
+ModelFigures Model::figures() {
+  MutexLock lock(figures_mutex_);
+  return figures_;
+}
+
+}  // namespace sti

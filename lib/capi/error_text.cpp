@@ -1,0 +1,175 @@
+#include "capi/error_text.h"
+
+#include <algorithm>
+#include <cstring>
+#include <iterator>
+#include <string_view>
+
+#include "base/remedy.h"
+#include "base/utf8.h"
+
+namespace sti {
+namespace {
+
+struct Sentence {
+  Remedy remedy;
+  std::string_view text;
+};
+
+// What an app can do, as the end of a line; {} stands for the value of the remedy. What an app
+// cannot come to has none.
+constexpr Sentence kSentences[] = {
+    {Remedy::kCopyFileAgain, "copy the file again"},
+    {Remedy::kCopyModelAgain, "copy the model again, or make it again"},
+    {Remedy::kMakeModel, "make a container of the model first"},
+    {Remedy::kMakeModelAgain, "make the container again"},
+    {Remedy::kMakeFileAgain, "it is damaged, make it again"},
+    {Remedy::kUpdateOrMakeModel, "update the library, or make the container with this version"},
+    {Remedy::kUpdateOrMakeFile, "update the library, or make it again with this version"},
+    {Remedy::kCorrectFile, "correct it, or make it again"},
+    {Remedy::kCorrectPlan, "correct it, or plan again"},
+    {Remedy::kPlanForModel, "plan for this model"},
+    {Remedy::kCorrectProfile, "correct it, or measure the device again"},
+    {Remedy::kCorrectImportance, "correct it, or measure the importance again"},
+    {Remedy::kUseOwnVocabulary, "make the container again with the model's own vocabulary"},
+    {Remedy::kStoreMoreBits, "make the container with more bitwidths"},
+    {Remedy::kStoreTheseBits, "make the container with them"},
+    {Remedy::kUseWholeModel, "use the whole container that they were made for"},
+    {Remedy::kGiveItsPlan, "give the model one of them"},
+    {Remedy::kPlanAgain, "plan again"},
+    {Remedy::kComputeAsPlanned, "compute in {}, or plan with a profile of other arithmetic"},
+    {Remedy::kMeasureAgain, "measure this device, or give its profile"},
+    {Remedy::kMeasureHere, "measure this device"},
+    {Remedy::kMeasureLengths, "plan for one of these, or measure them"},
+    {Remedy::kMeasureTheseWidths, "measure them"},
+    {Remedy::kMeasureOrEstimateWidths, "measure it"},
+    {Remedy::kMeasureSubmodels, "give an importance with the accuracy of submodels"},
+    {Remedy::kProfileForModel, "measure with this model"},
+    {Remedy::kImportanceForModel, "measure the importance of this model"},
+    {Remedy::kGiveInRequest, "set {}"},
+    {Remedy::kDropFromRequest, "do not set {}"},
+    {Remedy::kRaiseInRequest, "raise {}"},
+    {Remedy::kLowerInRequest, "lower {}"},
+    {Remedy::kTryOtherReads, "other ways to read may work"},
+    {Remedy::kMoreMemory, "raise STI_MEMORY_BYTES"},
+    {Remedy::kMoreTime, "stop other work, or give more time"},
+    {Remedy::kMeasureWidths, "give more time"},
+    {Remedy::kCoolCores, "let the cores cool, and measure again"},
+};
+
+struct OptionName {
+  std::string_view field;  // of PlanRequest
+  std::string_view name;
+};
+
+constexpr OptionName kOptionNames[] = {
+    {"target_us", "STI_TARGET_US"},
+    {"preload_bytes", "STI_PRELOAD_BYTES"},
+    {"memory_bytes", "STI_MEMORY_BYTES"},
+    {"wake_us", "STI_LEAD_TIME_US"},
+    {"turns", "STI_TURNS"},
+    {"min_accuracy", "STI_MIN_ACCURACY_PPM"},
+};
+
+// Returns `text` with options of the C API in place of fields of a request.
+std::string InOptions(std::string text) {
+  for (const OptionName& option : kOptionNames) {
+    for (size_t at = 0; (at = text.find(option.field, at)) != std::string::npos;) {
+      text.replace(at, option.field.size(), option.name);
+      at += option.name.size();
+    }
+  }
+  return text;
+}
+
+std::string WithAdvice(std::string line, Remedy remedy, const std::string& value) {
+  const auto* sentence = std::find_if(std::begin(kSentences), std::end(kSentences),
+                                      [&](const Sentence& s) { return s.remedy == remedy; });
+  if (sentence == std::end(kSentences)) return line;
+  std::string advice(sentence->text);
+  const size_t at = advice.find("{}");
+  if (at != std::string::npos) advice.replace(at, 2, InOptions(value));
+  return line + "; " + advice;
+}
+
+int32_t KindOf(Source source) {
+  switch (source) {
+    case Source::kPlan:
+      return STI_PLAN;
+    case Source::kProfile:
+      return STI_PROFILE;
+    case Source::kImportance:
+      return STI_IMPORTANCE;
+    case Source::kNone:
+    case Source::kModel:
+    case Source::kInput:
+      return 0;
+  }
+  return 0;
+}
+
+// Copies what fits of a text, whole characters only, with a 0 behind it.
+template <size_t kRoom>
+void CopyCut(std::string_view text, char (&to)[kRoom]) noexcept {
+  size_t size = std::min(text.size(), kRoom - 1);
+  const auto continues = [&](size_t at) { return (static_cast<uint8_t>(text[at]) & 0xc0) == 0x80; };
+  while (size > 0 && size < text.size() && continues(size)) --size;
+  std::memcpy(to, text.data(), size);
+  to[size] = 0;
+}
+
+}  // namespace
+
+sti_code CodeFor(const Error& error) {
+  if (error.source == Source::kInput) return STI_BAD_INPUT;
+  switch (error.kind) {
+    case ErrorKind::kMachine:
+      return STI_MACHINE;
+    case ErrorKind::kNoMemory:
+      return STI_NO_MEMORY;
+    case ErrorKind::kReadFailed:
+      return STI_READ_FAILED;
+    case ErrorKind::kUsage:
+      return STI_USAGE;
+    case ErrorKind::kNoSuchFile:
+      return STI_NO_SUCH_FILE;
+    case ErrorKind::kDamaged:
+      return STI_DAMAGED;
+    case ErrorKind::kForeign:
+      return STI_FOREIGN;
+    case ErrorKind::kInfeasible:
+      return STI_INFEASIBLE;
+    case ErrorKind::kCancelled:
+      return STI_CANCELLED;
+  }
+  return STI_MACHINE;
+}
+
+std::string TextFor(const Error& error) {
+  return MakePrintable(WithAdvice(error.Message(), error.remedy, error.value));
+}
+
+std::string TextFor(const LogLine& line) {
+  return MakePrintable(WithAdvice(line.what, line.remedy, ""));
+}
+
+void ClearError(sti_error* to) noexcept { FillError(STI_OK, "", to); }
+
+sti_code FillError(const Error& error, sti_error* to) {
+  if (to == nullptr) return CodeFor(error);
+  const std::string text = TextFor(error);
+  to->code = CodeFor(error);
+  to->about = KindOf(error.source);
+  CopyCut(text, to->text);
+  return to->code;
+}
+
+sti_code FillError(sti_code code, const char* text, sti_error* to) noexcept {
+  if (to == nullptr) return code;
+  to->code = code;
+  to->about = 0;
+  CopyCut(text, to->text);
+  return code;
+}
+
+}  // namespace sti

@@ -1,0 +1,371 @@
+// The C library: every function of sti.h, and nothing else. A call turns numbers and pointers into
+// what lib/api takes, and its errors and exceptions into codes.
+#include "capi/sti.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <new>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include "api/model.h"
+#include "base/usable_cpus.h"
+#include "capi/error_text.h"
+#include "capi/options.h"
+#include "format/framed_file.h"
+#include "format/importance_file.h"
+#include "format/plan_file.h"
+#include "format/profile_file.h"
+
+struct sti_host {
+  std::shared_ptr<sti::Host> shared;
+};
+
+struct sti_model {
+  std::unique_ptr<sti::Model> model;
+};
+
+namespace sti {
+namespace {
+
+constexpr uint32_t kMostThreads = 256;
+constexpr size_t kMostTextBytes = size_t{1} << 30;
+constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+
+// Whether this thread is in a callback of the app, from which the library must not be called: the
+// call that it belongs to may hold what the new one would wait for.
+thread_local bool in_callback = false;
+
+class InCallback {
+ public:
+  InCallback() : before_(std::exchange(in_callback, true)) {}
+  ~InCallback() { in_callback = before_; }
+  InCallback(const InCallback&) = delete;
+  InCallback& operator=(const InCallback&) = delete;
+
+ private:
+  bool before_;
+};
+
+// Runs the body of a call. What it returns or throws becomes a code.
+template <typename Body>
+sti_code Guarded(sti_error* error, const Body& body) noexcept {
+  if (in_callback) return FillError(STI_USAGE, "a callback must not call the library", error);
+  try {
+    const Status status = body();
+    if (!status.ok()) return FillError(status.error(), error);
+    ClearError(error);
+    return STI_OK;
+  } catch (const std::bad_alloc&) {
+    return FillError(STI_NO_MEMORY, "out of memory", error);
+  } catch (const std::system_error&) {
+    return FillError(STI_MACHINE, "the system gives no more threads", error);
+  } catch (...) {
+    return FillError(STI_MACHINE, "an error that the library does not know", error);
+  }
+}
+
+// Runs what reads a value; `otherwise` where it cannot be had.
+template <typename T, typename Body>
+T Value(const void* handle, T otherwise, const Body& body) noexcept {
+  if (handle == nullptr || in_callback) return otherwise;
+  try {
+    return body();
+  } catch (...) {
+    return otherwise;
+  }
+}
+
+Status CheckGiven(bool given, const char* what) {
+  if (given) return {};
+  return UsageError(std::string(what) + " is NULL");
+}
+
+Status OpenSource(sti_host* host, sti_model** model, FunctionRef<Result<BlockSourcePtr>()> open) {
+  STI_RETURN_IF_ERROR(CheckGiven(model != nullptr, "model"));
+  *model = nullptr;
+  STI_RETURN_IF_ERROR(CheckGiven(host != nullptr, "host"));
+  STI_ASSIGN_OR_RETURN(BlockSourcePtr source, open());
+  auto made = std::make_unique<sti_model>();
+  STI_ASSIGN_OR_RETURN(made->model, Model::Open(host->shared, std::move(source)));
+  *model = made.release();
+  return {};
+}
+
+template <typename Value>
+Status Take(Result<Value> parsed, Source source, FunctionRef<Status(Value)> take) {
+  if (!parsed.ok()) return Error(parsed.error()).In(source);
+  return take(std::move(parsed).value());
+}
+
+Status Give(Model& model, int32_t kind, std::span<const uint8_t> bytes) {
+  switch (kind) {
+    case STI_PLAN:
+      return Take<Plan>(ParsePlan(bytes, ""), Source::kPlan,
+                        [&](Plan plan) { return model.GivePlan(std::move(plan)); });
+    case STI_PROFILE:
+      return Take<DeviceProfile>(
+          ParseProfile(bytes, ""), Source::kProfile,
+          [&](DeviceProfile profile) { return model.GiveProfile(std::move(profile)); });
+    case STI_IMPORTANCE:
+      return Take<Importance>(
+          ParseImportance(bytes, ""), Source::kImportance,
+          [&](Importance importance) { return model.GiveImportance(std::move(importance)); });
+    default:
+      return UsageError("there is no kind " + std::to_string(kind) +
+                        "; it is STI_PLAN, STI_PROFILE or STI_IMPORTANCE");
+  }
+}
+
+Status WriteProfile(Model& model, void* buffer, size_t room, size_t* size) {
+  STI_ASSIGN_OR_RETURN(const DeviceProfile profile, model.profile());
+  const std::vector<uint8_t> bytes = EncodeProfile(profile);
+  *size = bytes.size();
+  if (buffer == nullptr || room < bytes.size()) {
+    return UsageError("the profile takes " + std::to_string(bytes.size()) + " bytes of room");
+  }
+  std::memcpy(buffer, bytes.data(), bytes.size());
+  return {};
+}
+
+double FigureOf(const ModelAnswer& answer, int32_t figure) {
+  switch (figure) {
+    case STI_LATENCY_US:
+      return answer.latency_us;
+    case STI_IS_LATE:
+      return answer.late ? 1 : 0;
+    case STI_TRUNCATED:
+      return answer.truncated ? 1 : 0;
+    case STI_TOKENS:
+      return answer.tokens;
+    case STI_CHOSEN:
+      return answer.chosen;
+    case STI_TURN:
+      return static_cast<double>(answer.turn);
+    case STI_READ_BYTES:
+      return static_cast<double>(answer.bytes_read);
+    case STI_STALL_US:
+      return answer.stall_us;
+    case STI_DEGRADED_SHARDS:
+      return answer.degraded_shards;
+    case STI_DEPTH:
+      return answer.depth;
+    case STI_WIDTH:
+      return answer.width;
+    default:
+      return kNone;
+  }
+}
+
+double FigureOf(Model& model, int32_t figure) {
+  const ModelFigures figures = model.figures();
+  switch (figure) {
+    case STI_LABELS:
+      return static_cast<double>(model.info().labels.size());
+    case STI_OWN_BYTES:
+      return static_cast<double>(figures.memory_bytes);
+    case STI_PRELOADED_BYTES:
+      return static_cast<double>(figures.preload_bytes);
+    case STI_PREDICTED_US:
+      return figures.predicted_us;
+    case STI_PREDICTED_P99_US:
+      return figures.predicted_p99_us;
+    case STI_COMPUTE_DRIFT:
+      return figures.drift.compute_ratio;
+    case STI_READ_DRIFT:
+      return figures.drift.io_ratio;
+    case STI_LONGEST:
+      return model.info().max_length();
+    default:
+      return kNone;
+  }
+}
+
+}  // namespace
+}  // namespace sti
+
+using namespace sti;  // NOLINT: the functions below are the library's outside
+
+const char* sti_version(void) { return STI_VERSION; }
+
+sti_code sti_host_new(uint32_t threads, sti_log log, void* user, sti_host** host,
+                      sti_error* error) {
+  return Guarded(error, [&]() -> Status {
+    STI_RETURN_IF_ERROR(CheckGiven(host != nullptr, "host"));
+    *host = nullptr;
+    if (threads > kMostThreads) {
+      return UsageError("a host has at most " + std::to_string(kMostThreads) + " threads");
+    }
+    LogSink sink;
+    if (log != nullptr) {
+      sink = [log, user](const LogLine& line) {
+        const std::string text = TextFor(line);
+        const InCallback callback;
+        log(user, line.level == LogLevel::kWarning ? STI_LOG_WARNING : STI_LOG_INFO, text.c_str());
+      };
+    }
+    auto made = std::make_unique<sti_host>();
+    made->shared = std::make_shared<Host>(threads != 0 ? threads : UsableCpus(), std::move(sink));
+    *host = made.release();
+    return {};
+  });
+}
+
+void sti_host_free(sti_host* host) { delete host; }
+
+sti_code sti_open(sti_host* host, const char* path, sti_model** model, sti_error* error) {
+  return Guarded(error, [&] {
+    return OpenSource(host, model, [&]() -> Result<BlockSourcePtr> {
+      STI_RETURN_IF_ERROR(CheckGiven(path != nullptr, "path"));
+      return FileSource(path);
+    });
+  });
+}
+
+sti_code sti_open_fd(sti_host* host, int fd, uint64_t offset, uint64_t length, sti_model** model,
+                     sti_error* error) {
+  return Guarded(error, [&] {
+    return OpenSource(host, model, [&] { return DescriptorSource(fd, offset, length); });
+  });
+}
+
+sti_code sti_open_read(sti_host* host, sti_read_at read_at, void* user, uint64_t length,
+                       sti_model** model, sti_error* error) {
+  return Guarded(error, [&] {
+    return OpenSource(host, model, [&]() -> Result<BlockSourcePtr> {
+      STI_RETURN_IF_ERROR(CheckGiven(read_at != nullptr, "read_at"));
+      const auto read = [read_at, user](uint64_t offset, std::span<uint8_t> buffer) -> int64_t {
+        const InCallback callback;
+        return read_at(user, offset, buffer.data(), buffer.size());
+      };
+      return CallbackSource(read, length);
+    });
+  });
+}
+
+void sti_close(sti_model* model) { delete model; }
+
+sti_code sti_give(sti_model* model, int32_t kind, const void* bytes, size_t size,
+                  sti_error* error) {
+  return Guarded(error, [&]() -> Status {
+    STI_RETURN_IF_ERROR(CheckGiven(model != nullptr, "model"));
+    STI_RETURN_IF_ERROR(CheckGiven(bytes != nullptr, "bytes"));
+    if (size > kMaxSmallFileBytes) return DataError("is larger than such a file can be");
+    return Give(*model->model, kind, {static_cast<const uint8_t*>(bytes), size});
+  });
+}
+
+sti_code sti_profile(sti_model* model, uint64_t budget_us, void* buffer, size_t room, size_t* size,
+                     sti_error* error) {
+  return Guarded(error, [&]() -> Status {
+    STI_RETURN_IF_ERROR(CheckGiven(model != nullptr, "model"));
+    STI_RETURN_IF_ERROR(CheckGiven(size != nullptr, "size"));
+    *size = 0;
+    if (budget_us > 0) {
+      STI_RETURN_IF_ERROR(model->model->MeasureProfile(static_cast<double>(budget_us)));
+    }
+    return WriteProfile(*model->model, buffer, room, size);
+  });
+}
+
+sti_code sti_set(sti_model* model, int32_t option, int64_t value, sti_error* error) {
+  return Guarded(error, [&]() -> Status {
+    STI_RETURN_IF_ERROR(CheckGiven(model != nullptr, "model"));
+    return model->model->Change(
+        [&](ModelOptions& options) { return SetOption(option, value, options); });
+  });
+}
+
+sti_code sti_plan(sti_model* model, sti_error* error) {
+  return Guarded(error, [&]() -> Status {
+    STI_RETURN_IF_ERROR(CheckGiven(model != nullptr, "model"));
+    return model->model->MakePlan();
+  });
+}
+
+sti_code sti_wake(sti_model* model, sti_error* error) {
+  return Guarded(error, [&]() -> Status {
+    STI_RETURN_IF_ERROR(CheckGiven(model != nullptr, "model"));
+    return model->model->Wake();
+  });
+}
+
+sti_code sti_run(sti_model* model, const char* text, size_t size, const char* pair,
+                 size_t pair_size, sti_error* error) {
+  return Guarded(error, [&]() -> Status {
+    STI_RETURN_IF_ERROR(CheckGiven(model != nullptr, "model"));
+    STI_RETURN_IF_ERROR(CheckGiven(text != nullptr, "text"));
+    if (size > kMostTextBytes || pair_size > kMostTextBytes) return UsageError("text is too long");
+    std::optional<std::string_view> second;
+    if (pair != nullptr) second = std::string_view(pair, pair_size);
+    return model->model->Run({text, size}, second);
+  });
+}
+
+sti_code sti_run_ids(sti_model* model, const uint32_t* ids, size_t count, sti_error* error) {
+  return Guarded(error, [&]() -> Status {
+    STI_RETURN_IF_ERROR(CheckGiven(model != nullptr, "model"));
+    STI_RETURN_IF_ERROR(CheckGiven(ids != nullptr, "ids"));
+    if (count > kMostTextBytes) return UsageError("there are too many ids");
+    return model->model->Run(std::span(ids, count));
+  });
+}
+
+sti_code sti_end_turns(sti_model* model, sti_error* error) {
+  return Guarded(error, [&]() -> Status {
+    STI_RETURN_IF_ERROR(CheckGiven(model != nullptr, "model"));
+    return model->model->EndTurns();
+  });
+}
+
+sti_code sti_trim(sti_model* model, uint64_t bytes, sti_error* error) {
+  return Guarded(error, [&]() -> Status {
+    STI_RETURN_IF_ERROR(CheckGiven(model != nullptr, "model"));
+    return model->model->Trim(bytes);
+  });
+}
+
+sti_code sti_cancel(sti_model* model) {
+  return Guarded(nullptr, [&]() -> Status {
+    STI_RETURN_IF_ERROR(CheckGiven(model != nullptr, "model"));
+    model->model->Cancel();
+    return {};
+  });
+}
+
+int32_t sti_label(sti_model* model, uint32_t rank) {
+  return Value(model, -1, [&] {
+    return model->model->answers().Get(-1, [&](const ModelAnswer& answer) {
+      return rank < answer.ranked.size() ? static_cast<int32_t>(answer.ranked[rank]) : -1;
+    });
+  });
+}
+
+double sti_score(sti_model* model, int32_t label) {
+  return Value(model, kNone, [&] {
+    return model->model->answers().Get(kNone, [&](const ModelAnswer& answer) {
+      const auto at = static_cast<uint32_t>(label);
+      return at < answer.scores.size() ? double{answer.scores[at]} : kNone;
+    });
+  });
+}
+
+const char* sti_name(sti_model* model, int32_t label) {
+  return Value<const char*>(model, nullptr, [&]() -> const char* {
+    const auto& labels = model->model->info().labels;
+    const auto at = static_cast<uint32_t>(label);
+    return at < labels.size() ? labels[at].c_str() : nullptr;
+  });
+}
+
+double sti_stat(sti_model* model, int32_t figure) {
+  return Value(model, kNone, [&] {
+    if (figure >= STI_LABELS) return FigureOf(*model->model, figure);
+    return model->model->answers().Get(
+        kNone, [&](const ModelAnswer& answer) { return FigureOf(answer, figure); });
+  });
+}

@@ -1,0 +1,231 @@
+/* sti.h: transformers on a small device, inside a latency and a few megabytes of memory.
+ *
+ * A host holds the cores and the flash that its models share. A model is a container made by
+ * sti-shard, open, under a plan: which of its shards are loaded, at how many bits each, and in
+ * which order. Without a plan the whole model runs at its most bits.
+ *
+ *     sti_host *host;
+ *     sti_model *model;
+ *     sti_error error;
+ *     if (sti_host_new(0, NULL, NULL, &host, &error) == STI_OK &&
+ *         sti_open(host, "model.sti", &model, &error) == STI_OK &&
+ *         sti_give(model, STI_PLAN, plan, plan_bytes, &error) == STI_OK &&
+ *         sti_run(model, text, strlen(text), NULL, 0, &error) == STI_OK)
+ *       puts(sti_name(model, sti_label(model, 0)));
+ *     else
+ *       puts(error.text);
+ *     sti_close(model);
+ *     sti_host_free(host);
+ *
+ * Codes. A call that can fail returns an sti_code and fills `error`, which may be NULL, with the
+ * code and one line of text: what is wrong, where, and what would help. After a call that failed
+ * everything is as it was before, but where the call says otherwise.
+ *
+ * Threads. Every function may be called by any thread at any time, with these exceptions: a handle
+ * must not be used while or after it is closed, and a callback must not call the library
+ * (STI_USAGE). Calls for one model take turns, in the order in which they came. sti_label,
+ * sti_score, sti_name, sti_stat and sti_cancel never wait for a call under way.
+ *
+ * Answers. Each thread reads the answer of its own last sti_run of a model. A model keeps the
+ * answers of the 256 threads that ran it last.
+ *
+ * Guest. The library prints nothing, ends no process, and reads no environment. It throws nothing,
+ * handles no signal and changes no locale. Where memory runs out the code is STI_NO_MEMORY, and the
+ * model can be used on.
+ *
+ * Numbers. Codes, kinds, options and figures are numbers which keep their meaning. Later versions
+ * only add some. Times are microseconds, sizes bytes.
+ */
+#ifndef STI_H_
+#define STI_H_
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef int32_t sti_code;
+#define STI_OK 0
+#define STI_MACHINE 1      /* the system refuses: no thread, no such instructions */
+#define STI_NO_MEMORY 2    /* memory ran out */
+#define STI_READ_FAILED 3  /* the device, its file system or a callback failed a read */
+#define STI_USAGE 4        /* the call makes no sense: NULL, an unknown option, a missing profile */
+#define STI_NO_SUCH_FILE 5 /* there is no such file, or none that this user may read */
+#define STI_DAMAGED 6      /* bytes break the rules of their format */
+#define STI_FOREIGN 7      /* bytes are sound, but newer, or of another model */
+#define STI_INFEASIBLE 8   /* the target, or the memory, cannot be met */
+#define STI_CANCELLED 9    /* sti_cancel ended the call, or sti_close came before its turn */
+#define STI_BAD_INPUT 10   /* this text or these ids are no input of the model; others may be */
+
+/* An error, in memory of the caller. Its size never changes. */
+typedef struct sti_error {
+  sti_code code;
+  int32_t about;  /* STI_PLAN, STI_PROFILE or STI_IMPORTANCE: which of them is at fault; or 0 */
+  char text[504]; /* UTF-8 without control characters, cut to fit, with a 0 behind it */
+} sti_error;
+
+typedef struct sti_host sti_host;
+typedef struct sti_model sti_model;
+
+/* Returns the version of the library, such as "0.1.0"; valid for ever. */
+const char* sti_version(void);
+
+/* ---- Hosts ---- */
+
+#define STI_LOG_INFO 0
+#define STI_LOG_WARNING 1
+
+/* Receives one line of a log, which is valid during the call, from any thread. */
+typedef void (*sti_log)(void* user, int32_t level, const char* line);
+
+/* Makes a host whose models compute on `threads` threads; 0: on as many cores as the system lets
+ * this process use. Where the system gives fewer threads, it goes on with those. `log` may be
+ * NULL. */
+sti_code sti_host_new(uint32_t threads, sti_log log, void* user, sti_host** host, sti_error* error);
+
+/* Frees a host. Its models can be used on; the last one takes its threads along. NULL: nothing. */
+void sti_host_free(sti_host* host);
+
+/* ---- Models ---- */
+
+/* Opens the container at `path`: a file, or a block device that begins with one. Reads its index
+ * alone. */
+sti_code sti_open(sti_host* host, const char* path, sti_model** model, sti_error* error);
+
+/* Opens the container in `length` bytes at `offset` of what `fd` has open for reading; 0 bytes: up
+ * to where the container ends. The descriptor is duplicated. At an offset that is a multiple of
+ * 4096 reads go past the page cache as those of a path do, at any other through it. */
+sti_code sti_open_fd(sti_host* host, int fd, uint64_t offset, uint64_t length, sti_model** model,
+                     sti_error* error);
+
+/* Reads up to `bytes` bytes at `offset` into `buffer`. Returns their number, which may be smaller;
+ * 0 at the end; or a negative number where the read failed. Called by threads of the library,
+ * several at a time, until the model is closed. */
+typedef int64_t (*sti_read_at)(void* user, uint64_t offset, void* buffer, uint64_t bytes);
+
+/* Opens the container of `length` bytes that a callback reads, such as encrypted storage. */
+sti_code sti_open_read(sti_host* host, sti_read_at read_at, void* user, uint64_t length,
+                       sti_model** model, sti_error* error);
+
+/* Closes a model, after the calls for it that are under way. NULL: nothing. */
+void sti_close(sti_model* model);
+
+/* ---- Plans ---- */
+
+#define STI_PLAN 1
+#define STI_PROFILE 2
+#define STI_IMPORTANCE 3
+
+/* Gives the model a file's content in either of its spellings, which is copied. STI_PLAN: the model
+ * goes on under it at once; one that does not fit or cannot be loaded leaves the old one in force.
+ * STI_PROFILE and STI_IMPORTANCE: sti_plan makes plans from them. */
+sti_code sti_give(sti_model* model, int32_t kind, const void* bytes, size_t size, sti_error* error);
+
+/* Measures this device with this model for about `budget_us`, which is best done once, and plans by
+ * that from now on. Writes the profile, of `*size` bytes, to `buffer` of `room` bytes, for the app
+ * to keep and to give next time. Where there is not enough room the code is STI_USAGE, and `*size`
+ * says how much it takes. `budget_us` 0: measures nothing, and writes the profile that the model
+ * has. */
+sti_code sti_profile(sti_model* model, uint64_t budget_us, void* buffer, size_t room, size_t* size,
+                     sti_error* error);
+
+/* Options that plans are made by: they count from the next sti_plan. */
+#define STI_TARGET_US 1        /* latency that a plan must meet */
+#define STI_PRELOAD_BYTES 2    /* shards that stay in memory between inputs [0] */
+#define STI_MEMORY_BYTES 3     /* the model's own memory, index not counted; counts at once too */
+#define STI_LENGTH 4           /* longest input in tokens [0: the longest profiled] */
+#define STI_LEAD_TIME_US 5     /* time between sti_wake and the text [0] */
+#define STI_TURNS 6            /* inputs that come back to back, up to sti_end_turns [0: one] */
+#define STI_MIN_ACCURACY_PPM 7 /* the fastest plan with this accuracy, in millionths [0: none] */
+/* Options of runs: they count from the next call. */
+#define STI_LATE 16          /* fate of an input whose reads are late [STI_LATE_WAIT] */
+#define STI_COMPUTE 17       /* arithmetic of layers [STI_COMPUTE_AS_PLANNED] */
+#define STI_THRESHOLD_PPM 18 /* least score of a label of a multi-label model [500000] */
+#define STI_CLOCK_KHZ 19     /* clock of the cores, for plans with one for each [0: not known] */
+
+#define STI_LATE_WAIT 0    /* it keeps its bits and misses the target */
+#define STI_LATE_DEGRADE 1 /* it is computed with what has arrived; the plan needs a target */
+
+#define STI_COMPUTE_AS_PLANNED 0
+#define STI_COMPUTE_FP32 1
+#define STI_COMPUTE_BF16 2
+#define STI_COMPUTE_INT8 3
+
+/* Sets an option; 0 sets back one that is not set. */
+sti_code sti_set(sti_model* model, int32_t option, int64_t value, sti_error* error);
+
+/* Makes a plan for the options from the profile and, where given, the importance, and goes on under
+ * it as under one that is given. Called again, it counts on the times of the runs so far: a device
+ * that has become slower gets a plan that meets the target there. */
+sti_code sti_plan(sti_model* model, sti_error* error);
+
+/* ---- Inputs ---- */
+
+/* Begins to read what the next input needs, before its text is known. */
+sti_code sti_wake(sti_model* model, sti_error* error);
+
+/* Answers a text of `size` bytes of UTF-8, or a pair of texts; `pair` NULL: there is none. Bytes
+ * that are not UTF-8 count as U+FFFD. What is too long is cut (STI_TRUNCATED). */
+sti_code sti_run(sti_model* model, const char* text, size_t size, const char* pair,
+                 size_t pair_size, sti_error* error);
+
+/* Answers `count` token ids, control tokens included, all of the first token type. */
+sti_code sti_run_ids(sti_model* model, const uint32_t* ids, size_t count, sti_error* error);
+
+/* Ends an engagement: the next input is turn 1. */
+sti_code sti_end_turns(sti_model* model, sti_error* error);
+
+/* Gives memory back until the model has at most `bytes`, or nothing but its index: preloaded shards
+ * from the top, then all the rest. The next call that needs it loads it again. */
+sti_code sti_trim(sti_model* model, uint64_t bytes, sti_error* error);
+
+/* Lets the call for this model that is under way end with STI_CANCELLED: at once where it waits for
+ * a read, else within a layer. Does nothing if there is none. */
+sti_code sti_cancel(sti_model* model);
+
+/* ---- Answers and figures ---- */
+
+/* Returns the label at `rank` of this thread's last answer, 0 for the most probable; -1 if there is
+ * no answer, since none was asked for or the run failed, or no such rank. */
+int32_t sti_label(sti_model* model, uint32_t rank);
+
+/* Returns the probability of a label in this thread's last answer; NaN if there is no answer, or no
+ * such label. */
+double sti_score(sti_model* model, int32_t label);
+
+/* Returns the name of a label, UTF-8 without control characters, valid until the model is closed;
+ * NULL if there is no such label. */
+const char* sti_name(sti_model* model, int32_t label);
+
+/* Figures of this thread's last answer: NaN if there is none. */
+#define STI_LATENCY_US 1 /* from the call to the answer, waiting for its turn included */
+#define STI_IS_LATE 2    /* 1: after the target */
+#define STI_TRUNCATED 3  /* 1: some of the text did not fit */
+#define STI_TOKENS 4
+#define STI_CHOSEN 5 /* labels the answer gives: 1; multi-label: as reach the threshold */
+#define STI_TURN 6   /* number of the input in its engagement, from 1 */
+#define STI_READ_BYTES 7
+#define STI_STALL_US 8        /* time that layers waited for reads */
+#define STI_DEGRADED_SHARDS 9 /* shards below their planned bits */
+#define STI_DEPTH 10          /* layers of the submodel that ran */
+#define STI_WIDTH 11          /* slices of each of its layers */
+/* Figures of the model, after the last call that has ended. */
+#define STI_LABELS 32
+#define STI_OWN_BYTES 33 /* memory of the model, index not counted */
+#define STI_PRELOADED_BYTES 34
+#define STI_PREDICTED_US 35 /* latency that the plan predicts, by medians; 0: it does not say */
+#define STI_PREDICTED_P99_US 36
+#define STI_COMPUTE_DRIFT 37 /* time of layers over the plan's, once 32 runs have told; else 1 */
+#define STI_READ_DRIFT 38    /* time of reads over the plan's, once 32 runs have told; else 1 */
+#define STI_LONGEST 39       /* longest input of the model in tokens */
+
+/* Returns a figure; NaN where there is no such one. */
+double sti_stat(sti_model* model, int32_t figure);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

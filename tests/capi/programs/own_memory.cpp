@@ -1,0 +1,63 @@
+// Answers texts with one model whose own memory is bounded, and prints what the library says that
+// it takes, beside the growth of the process's anonymous memory since before the model was opened.
+// Runs in the locale of its environment, as many apps do.
+// Usage: own-memory MODEL.sti BYTES PLAN|- TEXT...
+#include <clocale>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+#include "capi/sti.h"
+
+namespace {
+
+// Returns the anonymous memory of this process in bytes; 0 where the system does not say.
+double AnonymousBytes() {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with("RssAnon:")) return std::strtod(line.c_str() + 8, nullptr) * 1024;
+  }
+  return 0;
+}
+
+sti_code GiveFile(sti_model* model, const char* path, sti_error* error) {
+  std::ifstream file(path, std::ios::binary);
+  const std::string plan{std::istreambuf_iterator<char>(file), {}};
+  return sti_give(model, STI_PLAN, plan.data(), plan.size(), error);
+}
+
+int Use(sti_host* host, int argc, char** argv, sti_error* error) {
+  const double before = AnonymousBytes();
+  sti_model* model = nullptr;
+  if (sti_open(host, argv[1], &model, error) != STI_OK ||
+      sti_set(model, STI_MEMORY_BYTES, std::atoll(argv[2]), error) != STI_OK ||
+      (std::string(argv[3]) != "-" && GiveFile(model, argv[3], error) != STI_OK)) {
+    return 1;
+  }
+  for (int i = 4; i < argc; ++i) {
+    const std::string text = argv[i];
+    if (sti_run(model, text.data(), text.size(), nullptr, 0, error) != STI_OK) return 1;
+    std::printf("label %s\n", sti_name(model, sti_label(model, 0)));
+  }
+  std::printf("own %.0f\n", sti_stat(model, STI_OWN_BYTES));
+  std::printf("growth %.0f\n", AnonymousBytes() - before);
+  if (sti_trim(model, 0, error) != STI_OK) return 1;
+  std::printf("trimmed %.0f\n", AnonymousBytes() - before);
+  sti_close(model);
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  sti_host* host = nullptr;
+  sti_error error;
+  std::setlocale(LC_ALL, "");
+  if (argc < 5 || sti_host_new(2, nullptr, nullptr, &host, &error) != STI_OK) return 2;
+  const int status = Use(host, argc, argv, &error);
+  if (status != 0) std::fprintf(stderr, "own-memory: %s\n", error.text);
+  sti_host_free(host);
+  return status;
+}
