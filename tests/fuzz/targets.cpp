@@ -25,6 +25,7 @@ std::span<const Target> Targets() {
       {"csv", Csv},
       {"jsonl", JsonLines},
       {"text", Text},
+      {"api", Api},
   };
   return kTargets;
 }

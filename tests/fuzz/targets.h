@@ -31,6 +31,7 @@ void Tsv(Input input);
 void Csv(Input input);
 void JsonLines(Input input);
 void Text(Input input);  ///< a text to tokenise; behind a tab its pair
+void Api(Input input);   ///< calls of the C library
 
 struct Target {
   const char* name;
