@@ -4,7 +4,7 @@ BUILD := build
 JOBS := $(shell nproc)
 .DEFAULT_GOAL := all
 
-.PHONY: all demo test everything bench bench-peers tidy asan test-aarch64 tsan valgrind mutants fuzz format clean help
+.PHONY: all demo test everything bench bench-peers tidy asan test-aarch64 tsan valgrind mutants fuzz format dist clean help
 
 # A build folder begins with tools alone. It gets tests and benchmarks once a command needs them,
 # and keeps them.
@@ -48,7 +48,7 @@ tidy: all ## house rules, formatting, clang-tidy
 
 format: ## rewrite sources in the house format
 	@scripts/install-deps --tidy
-	@git ls-files '*.cpp' '*.h' | xargs clang-format -i
+	@git ls-files '*.cpp' '*.h' '*.c' | xargs clang-format -i
 
 asan: ## unit tests and command-line tests under AddressSanitizer and UndefinedBehaviorSanitizer
 	@scripts/install-deps --test
@@ -76,6 +76,9 @@ mutants: ## hours: which of 300 small changes of the code no test notices
 fuzz: ## every parser under random bytes, FUZZ_SECONDS=60 each; needs clang, installs it
 	@scripts/install-deps --fuzz
 	@scripts/fuzz $(FUZZ_TARGETS)
+
+dist: ## the source archive of a release, from the last commit, into build/dist
+	@scripts/dist
 
 clean: ## remove build folders
 	@rm -rf build build-aarch64 build-asan build-tsan build-fuzz

@@ -125,9 +125,9 @@ sti_code sti_give(sti_model* model, int32_t kind, const void* bytes, size_t size
 
 /* Measures this device with this model for about `budget_us`, which is best done once, and plans by
  * that from now on. Writes the profile, of `*size` bytes, to `buffer` of `room` bytes, for the app
- * to keep and to give next time. Where there is not enough room the code is STI_USAGE, and `*size`
- * says how much it takes. `budget_us` 0: measures nothing, and writes the profile that the model
- * has. */
+ * to keep and to give next time. Where there is not enough room the code is STI_USAGE, `*size` says
+ * how much it takes, and the model keeps what was measured. `budget_us` 0: measures nothing, and
+ * writes the profile that the model has. */
 sti_code sti_profile(sti_model* model, uint64_t budget_us, void* buffer, size_t room, size_t* size,
                      sti_error* error);
 
