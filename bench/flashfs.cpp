@@ -190,10 +190,13 @@ Result<double> ParseRate(std::string_view text) {
   return static_cast<double>(bytes);
 }
 
+constexpr ValueKind<double> kRate{ParseRate, "RATE"};
+constexpr ValueKind<std::vector<FlashFault>> kFaults{ParseFlashFaults, "FAULTS"};
+
 void AddOptions(CLI::App& app, Options& o) {
-  AddParsed(app, "--rate", o.bytes_per_second, ParseRate, "bytes a second, e.g. 80MiB")->required();
-  AddParsed(app, "--latency", o.latency_us, ParseTimeUs, "of each request, e.g. 100us [0]");
-  AddParsed(app, "--fault", o.faults, ParseFlashFaults,
+  AddParsed(app, "--rate", o.bytes_per_second, kRate, "bytes a second, e.g. 80MiB")->required();
+  AddParsed(app, "--latency", o.latency_us, kTime, "of each request, e.g. 100us [0]");
+  AddParsed(app, "--fault", o.faults, kFaults,
             "eio, short, torn-once, torn or delay=TIME, then @OFFSET+LENGTH; commas between");
   app.add_option("--while", o.broken, "faults strike only while this FILE exists [always]");
   app.add_option("SOURCE", o.source, "folder to show")->required()->check(CLI::ExistingDirectory);

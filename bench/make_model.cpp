@@ -206,7 +206,7 @@ int main(int argc, char** argv) {
   sti::Options o;
   CLI::App& app = tool.app();
   app.add_option("FOLDER", o.folder, "created if missing; files in it are replaced")->required();
-  sti::AddParsed(app, "--shards", o.shards, sti::ParseSubmodel, "layers x heads [12x12]");
+  sti::AddParsed(app, "--shards", o.shards, sti::kSubmodel, "layers x heads [12x12]");
   app.add_option("--hidden", o.hidden, "a multiple of heads")->capture_default_str();
   app.add_option("--ffn", o.ffn, "a multiple of heads")->capture_default_str();
   app.add_option("--vocabulary", o.vocabulary, "tokens")

@@ -27,8 +27,8 @@ struct Options {
 
 void AddOptions(CLI::App& app, Options& o) {
   app.add_option("FILE", o.file, "file to read")->required();
-  AddParsed(app, "--read", o.read_bytes, ParseSize, "bytes of one read [128KiB]");
-  AddParsed(app, "--total", o.total_bytes, ParseSize, "bytes to read in all [the file]");
+  AddParsed(app, "--read", o.read_bytes, kSize, "bytes of one read [128KiB]");
+  AddParsed(app, "--total", o.total_bytes, kSize, "bytes to read in all [the file]");
   app.add_option("--depth", o.depth, "reads in flight [8]")->check(CLI::Range(1, 64));
   app.add_option("--io", o.way, "auto, uring, threads or buffered [auto]");
   app.add_flag("--plain", o.plain, "do not tell the reader where reads will land");

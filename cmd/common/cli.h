@@ -6,24 +6,37 @@
 #include <string>
 
 #include "base/result.h"
+#include "common/parse.h"
 
 namespace sti {
 
-/// Adds an option whose value one of common/parse.h's functions reads into `target`. A value that
-/// it refuses ends parsing with its message, as an error of usage.
-template <typename T, typename Parse>
-CLI::Option* AddParsed(CLI::App& app, const std::string& flags, T& target, Parse parse,
-                       const std::string& help) {
+/// The group of the options that the short help (-h) shows too. Where an option is declared,
+/// `->group(kMostUsed)` puts it there; --help shows those of all groups.
+inline constexpr const char* kMostUsed = "Most used";
+/// The group of the options that only --help shows: all that no group is named for.
+inline constexpr const char* kLessUsed = "Options";
+/// The group of the options that all tools have and take beside whatever else is given.
+inline constexpr const char* kCommon = "Common";
+
+/// Names of values that are files and folders: shells complete them.
+inline constexpr const char* kFile = "FILE";
+inline constexpr const char* kFolder = "DIR";
+
+/// Adds an option whose value is of a kind (common/parse.h) and goes into `target`. A value that
+/// the kind refuses ends parsing with its message, as an error of usage.
+template <typename T, typename Value>
+CLI::Option* AddParsed(CLI::App& app, const std::string& flags, T& target,
+                       const ValueKind<Value>& kind, const std::string& help) {
   return app
       .add_option_function<std::string>(
           flags,
-          [&target, parse, flags](const std::string& text) {
-            auto value = parse(text);
+          [&target, &kind, flags](const std::string& text) {
+            auto value = kind.parse(text);
             if (!value.ok()) throw CLI::ValidationError(flags, value.error().Message());
             target = *value;
           },
           help)
-      ->type_name("");
+      ->type_name(kind.name);
 }
 
 }  // namespace sti

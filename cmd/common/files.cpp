@@ -57,7 +57,7 @@ Result<ReadPath> ParseReadPath(const std::string& text) {
   return UsageError("'" + text + "' is not a way to read; choose auto, uring, threads or buffered");
 }
 
-Result<ComputeType> ParseCompute(const std::string& text) {
+Result<ComputeType> ParseCompute(std::string_view text) {
   const auto here = ComputeTypes();
   const auto has = [&](ComputeType type) {
     return std::find(here.begin(), here.end(), type) != here.end();
@@ -65,10 +65,11 @@ Result<ComputeType> ParseCompute(const std::string& text) {
   if (text == "auto") return has(ComputeType::kBf16) ? ComputeType::kBf16 : ComputeType::kFp32;
   const auto type = ParseComputeType(text);
   if (!type) {
-    return UsageError("--compute: '" + text + "' is none of fp32, bf16, int8 and auto");
+    return UsageError("--compute: '" + std::string(text) +
+                      "' is none of fp32, bf16, int8 and auto");
   }
   if (!has(*type))
-    return MachineError("--compute: this CPU has no " + text + " products; use fp32");
+    return MachineError("--compute: this CPU has no " + std::string(text) + " products; use fp32");
   return *type;
 }
 

@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -18,10 +19,14 @@
 
 namespace sti {
 
+/// What --io and --compute can be, as values in braces (common/parse.h).
+inline constexpr const char* kReadPathNames = "{auto,uring,threads,buffered}";
+inline constexpr const char* kComputeNames = "{fp32,bf16,int8,auto}";
+
 Result<ReadPath> ParseReadPath(const std::string& text);
 
 /// "auto": bf16 where this CPU has it, which costs no accuracy to speak of; otherwise fp32.
-Result<ComputeType> ParseCompute(const std::string& text);
+Result<ComputeType> ParseCompute(std::string_view text);
 
 /// `path` or "-" for stdin; at most 64 MiB.
 Result<std::string> ReadInput(const std::string& path);

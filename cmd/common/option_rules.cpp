@@ -7,10 +7,6 @@
 namespace sti {
 namespace {
 
-// These options every tool takes, whatever else is given.
-constexpr std::string_view kCommonOptions[] = {"--help", "--quiet",    "--verbose",
-                                               "--json", "--log-json", "--version"};
-
 bool WasGiven(const CLI::App& app, std::string_view option) {
   return app.count(std::string(option)) != 0;
 }
@@ -40,8 +36,8 @@ std::string OtherOption(const CLI::App& app, OptionNames taken) {
     const auto is_this = [&](std::string_view name) {
       return option->check_name(std::string(name));
     };
-    const bool known = std::any_of(taken.begin(), taken.end(), is_this) ||
-                       std::any_of(std::begin(kCommonOptions), std::end(kCommonOptions), is_this);
+    const bool known =
+        option->get_group() == kCommon || std::any_of(taken.begin(), taken.end(), is_this);
     if (!known && option->count() != 0) return option->get_name();
   }
   return "";

@@ -30,6 +30,20 @@ Result<Submodel> ParseSubmodel(std::string_view text);
 /// "20%" or "0.2" to 0.2; within [0, 1].
 Result<double> ParseShare(std::string_view text);
 
+/// A kind of value: how it is read, and what help calls it. In braces stand all that it can be.
+template <typename Value>
+struct ValueKind {
+  Result<Value> (*parse)(std::string_view text);
+  const char* name;
+};
+inline constexpr ValueKind<uint64_t> kSize{ParseSize, "SIZE"};
+inline constexpr ValueKind<std::vector<uint64_t>> kSizes{ParseSizes, "SIZE,..."};
+inline constexpr ValueKind<double> kTime{ParseTimeUs, "TIME"};
+inline constexpr ValueKind<std::vector<double>> kTimes{ParseTimes, "TIME,..."};
+inline constexpr ValueKind<std::vector<uint32_t>> kList{ParseList, "LIST"};
+inline constexpr ValueKind<Submodel> kSubmodel{ParseSubmodel, "NxM"};
+inline constexpr ValueKind<double> kShare{ParseShare, "SHARE"};
+
 /// Quantities for people: "8.2 MB", "1.5 ms".
 std::string FormatBytes(uint64_t bytes);
 std::string FormatTimeUs(double us);

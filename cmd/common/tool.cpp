@@ -13,9 +13,9 @@
 
 #include "base/usable_cpus.h"
 #include "common/cli.h"
+#include "common/help.h"
 #include "common/progress.h"
 #include "common/remedies.h"
-#include "common/text.h"
 
 namespace sti {
 namespace {
@@ -69,14 +69,20 @@ int StopSignal() { return g_stop_signal; }
 Tool::Tool(std::string name, std::string description, std::string example)
     : name_(std::move(name)),
       messages_(name_),
-      app_(std::make_unique<CLI::App>(Wrapped(description), name_)) {
-  app_->footer("\nExample:\n  " + std::move(example));
-  app_->get_formatter()->column_width(26);
+      app_(std::make_unique<CLI::App>(std::move(description), name_)) {
+  app_->footer(std::move(example));
+  app_->formatter_fn([](const CLI::App* app, const std::string& called, CLI::AppFormatMode mode) {
+    return HelpText(*app, called, mode == CLI::AppFormatMode::All);
+  });
+  app_->option_defaults()->group(kCommon);
+  app_->set_help_flag("-h", "print the most used options");
+  app_->set_help_all_flag("--help", "print all options");
   app_->add_flag("-q,--quiet", quiet_, "say nothing but errors");
   app_->add_flag("-v,--verbose", verbose_, "explain what is done");
   app_->add_flag("--json", json_, "machine-readable output");
   app_->add_flag("--log-json", log_json_, "messages as JSON, one object a line");
-  app_->set_version_flag("--version", name_ + " " STI_VERSION);
+  app_->set_version_flag("--version", name_ + " " STI_VERSION, "print the version");
+  app_->option_defaults()->group(kLessUsed);
 }
 
 Tool::~Tool() = default;

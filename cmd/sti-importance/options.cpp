@@ -13,6 +13,7 @@ namespace sti {
 namespace {
 
 constexpr uint32_t kMaxParts = 1'000'000;
+constexpr ValueKind<ComputeType> kCompute{ParseCompute, kComputeNames};
 
 // "3/8" to {3, 8}.
 Result<std::pair<uint32_t, uint32_t>> ParsePart(const std::string& text) {
@@ -43,30 +44,35 @@ void AddSpreadOptions(CLI::App& app, ImportanceToolOptions& options) {
            options.is_part = true;
          },
          "do the i-th of n parts; join their files with merge")
-      ->type_name("i/n");
-  app.add_flag("--resume", options.resume, "go on where an interrupted run of the same work ended");
-  AddParsed(app, "--cache-bytes", options.cache_bytes, ParseSize,
-            "most memory for activations (256MiB)")
-      ->type_name("SIZE");
+      ->type_name("i/n")
+      ->group(kMostUsed);
+  app.add_flag("--resume", options.resume, "go on where an interrupted run of the same work ended")
+      ->group(kMostUsed);
+  AddParsed(app, "--cache-bytes", options.cache_bytes, kSize,
+            "most memory for activations [256MiB]");
 }
 
 void AddMeasureOptions(CLI::App& app, ImportanceToolOptions& options) {
-  app.add_option("MODEL", options.model, "container made by sti-shard");
+  app.add_option("MODEL", options.model, "container made by sti-shard")->type_name(kFile);
   app.add_option("--data", options.data, "dev set: TSV or CSV with a header, or JSON Lines")
-      ->type_name("FILE");
+      ->type_name(kFile)
+      ->group(kMostUsed);
   AddColumnOptions(app, options.columns);
   app.add_option("-o,--output", options.output, "file to write; .json for JSON, - for stdout")
-      ->type_name("FILE");
-  app.add_option("--metric", options.metric, "accuracy, loss or kl (kl needs no labels)")
+      ->type_name(kFile)
+      ->group(kMostUsed);
+  app.add_option("--metric", options.metric, "what counts; kl needs no labels [accuracy]")
+      ->group(kMostUsed)
       ->check(CLI::IsMember({"accuracy", "loss", "kl"}))
       ->type_name("");
   app.add_flag("--submodels", options.submodels, "also measure every trained submodel");
   app.add_flag("--gains", options.gains, "also measure each shard at each bitwidth");
-  app.add_flag("--quick", options.quick, "estimate loss or kl by gradients: some 3 evaluations");
+  app.add_flag("--quick", options.quick, "estimate loss or kl by gradients: some 3 evaluations")
+      ->group(kMostUsed);
   app.parse_complete_callback([&app, &options] {
     if (options.quick && app.count("--metric") == 0) options.metric = "loss";
   });
-  AddParsed(app, "--compute", options.compute, ParseCompute, "fp32 (default), bf16, int8 or auto");
+  AddParsed(app, "--compute", options.compute, kCompute, "type of its arithmetic [fp32]");
   app.add_option("--threads", options.threads, "of the computation")
       ->check(CLI::Range(1, 256))
       ->type_name("N");
@@ -77,16 +83,23 @@ void AddMergeOptions(CLI::App& app, ImportanceToolOptions& options) {
   CLI::App* merge = app.add_subcommand("merge", "join the files of all parts into an importance");
   merge->fallthrough();  // -o, --json and -q are the tool's own
   merge->add_option("PART", options.merge_parts, "files that --part wrote, in any order")
-      ->required();
+      ->required()
+      ->type_name(kFile);
+  merge->footer("sti-importance merge 1.part 2.part -o model.importance");
 }
 
 void AddShowOptions(CLI::App& app, ImportanceToolOptions& options) {
   CLI::App* show = app.add_subcommand("show", "print the heat map of a file, or compare two files");
   show->fallthrough();  // --json and -q are the tool's own
-  show->add_option("FILE", options.show_file, "importance file")->required()->type_name("");
-  show->add_option("OTHER", options.show_other, "another, to compare with it")->type_name("");
-  show->add_option("--svg", options.svg, "also write it as a picture")->type_name("F");
-  show->add_option("--png", options.png, "also write it as a picture of pixels")->type_name("F");
+  show->add_option("FILE", options.show_file, "importance file")->required()->type_name(kFile);
+  show->add_option("OTHER", options.show_other, "another, to compare with it")->type_name(kFile);
+  show->add_option("--svg", options.svg, "also write it as a picture")
+      ->type_name(kFile)
+      ->group(kMostUsed);
+  show->add_option("--png", options.png, "also write it as a picture of pixels")
+      ->type_name(kFile)
+      ->group(kMostUsed);
+  show->footer("sti-importance show model.importance --svg model.svg");
 }
 
 // Subcommands also accept the tool's own options (fallthrough); those outside `taken` would be

@@ -7,14 +7,21 @@ namespace sti {
 
 void AddInspectOptions(CLI::App& app, InspectOptions& options) {
   app.add_option("FILE", options.file, "container, importance or part of one, profile or plan")
-      ->required();
-  app.add_flag("--verify", options.verify, "read and check everything");
-  app.add_flag("--tokenize", options.tokenize, "token ids of the lines on stdin, with a container");
-  app.add_option("--export", options.export_bits, "write a model folder with K-bit weights")
+      ->required()
+      ->type_name(kFile);
+  app.add_flag("--verify", options.verify, "read and check everything")->group(kMostUsed);
+  app.add_flag("--tokenize", options.tokenize, "token ids of the lines on stdin, with a container")
+      ->group(kMostUsed);
+  app.add_option("--export", options.export_bits,
+                 "write a model folder with weights of so many bits")
       ->check(CLI::IsMember({2, 3, 4, 5, 6, 32}))
-      ->type_name("K");
-  app.add_option("-o,--output", options.output, "with --export: the new folder")->type_name("DIR");
-  app.add_flag("--pairs", options.pairs, "with --tokenize: a tab separates two sentences");
+      ->type_name("")
+      ->group(kMostUsed);
+  app.add_option("-o,--output", options.output, "with --export: the new folder")
+      ->type_name(kFolder)
+      ->group(kMostUsed);
+  app.add_flag("--pairs", options.pairs, "with --tokenize: a tab separates two sentences")
+      ->group(kMostUsed);
 }
 
 Status CheckInspectOptions(const CLI::App& app, const InspectOptions& options) {

@@ -153,8 +153,8 @@ Result<int> Run(const Tool& tool, PlanOptions& options) {
 int main(int argc, char** argv) {
   sti::Tool tool("sti-plan",
                  "Plans a submodel, each shard's bits and the preload buffer for a target latency.",
-                 "sti-plan model.sti --profile device.profile --importance model.importance\n"
-                 "           --target 200ms --preload 1MiB -o model.plan");
+                 "sti-plan model.sti --profile device.profile --importance model.importance \\\n"
+                 "    --target 200ms --preload 1MiB -o model.plan");
   sti::PlanOptions options;
   sti::AddPlanOptions(tool.app(), options);
   return tool.Main(argc, argv, [&] { return sti::Run(tool, options); });

@@ -64,62 +64,70 @@ Status CheckChoices(const CLI::App& app, const PlanOptions& o) {
 
 void AddPlanOptions(CLI::App& app, PlanOptions& o) {
   PlanRequest& r = o.request;
-  app.add_option("MODEL", o.model, "container made by sti-shard")->required();
+  app.add_option("MODEL", o.model, "container made by sti-shard")->required()->type_name(kFile);
   app.add_option("--profile", o.profile, "device profile, measured or written by hand")
       ->required()
-      ->type_name("FILE");
+      ->type_name(kFile)
+      ->group(kMostUsed);
   app.add_option("--importance", o.importance, "shard importance [layer, then slice order]")
-      ->type_name("FILE");
+      ->type_name(kFile)
+      ->group(kMostUsed);
   app.add_option("-o,--output", o.output, "plan to write; .json for JSON, - for stdout")
-      ->type_name("FILE");
-  AddParsed(app, "--target", r.target_us, ParseTimeUs, "latency to keep, e.g. 200ms");
-  AddParsed(app, "--preload", r.preload_bytes, ParseSize, "preload buffer, e.g. 1MiB [0]");
-  AddParsed(app, "--memory", r.judging.memory_bytes, ParseSize, "most memory of the whole process");
-  AddParsed(app, "--length", o.lengths, ParseList,
-            "tokens, or a list of variants [longest profiled]");
-  app.add_option("--strategy", o.strategy, "sti, sti-paper, load-exec, stdpl, preload or random")
+      ->type_name(kFile)
+      ->group(kMostUsed);
+  AddParsed(app, "--target", r.target_us, kTime, "latency to keep, e.g. 200ms")->group(kMostUsed);
+  AddParsed(app, "--preload", r.preload_bytes, kSize, "preload buffer, e.g. 1MiB [0]")
+      ->group(kMostUsed);
+  AddParsed(app, "--memory", r.judging.memory_bytes, kSize, "most memory of the whole process")
+      ->group(kMostUsed);
+  AddParsed(app, "--length", o.lengths, kList, "tokens, or a list of variants [longest profiled]")
+      ->group(kMostUsed);
+  app.add_option("--strategy", o.strategy, "how shards are chosen [sti]")
       ->check(CLI::IsMember({"sti", "sti-paper", "load-exec", "stdpl", "preload", "random"}))
       ->type_name("");
   app.add_option("--bits", r.uniform_bits, "one bitwidth for all shards")->type_name("K");
-  AddParsed(app, "--min-accuracy", r.min_accuracy, ParseShare,
-            "the fastest plan predicted to reach it, e.g. 90%");
-  AddParsed(app, "--full-accuracy", r.full_accuracy, ParseShare,
+  AddParsed(app, "--min-accuracy", r.min_accuracy, kShare,
+            "the fastest plan predicted to reach it, e.g. 90%")
+      ->group(kMostUsed);
+  AddParsed(app, "--full-accuracy", r.full_accuracy, kShare,
             "the full model's, for --min-accuracy by kl");
-  AddParsed(app, "--wake", r.wake_us, ParseTimeUs,
-            "lead time before the text, spent on IO, e.g. 50ms");
+  AddParsed(app, "--wake", r.wake_us, kTime, "lead time before the text, spent on IO, e.g. 50ms");
   app.add_flag("--cold", r.cold,
-               "from process start to label, with opening the model;\n"
-               "not with --preload, --turns, --wake");
+               "from process start to label, with opening the model; not with --preload, --turns, "
+               "--wake");
   app.add_option("--turns", r.turns, "plan this many back-to-back turns")
       ->check(CLI::Range(1, 64))
       ->type_name("N");
-  AddParsed(app, "--turn-buffer", r.turn_bytes, ParseSize,
+  AddParsed(app, "--turn-buffer", r.turn_bytes, kSize,
             "memory that shards may keep between turns [--preload]");
-  AddParsed(app, "--freq", o.freqs, ParseList,
-            "CPU clock in kHz, or several [the highest profiled]");
-  AddParsed(app, "--submodel", r.submodel, ParseSubmodel, "NxM instead of choosing");
+  AddParsed(app, "--freq", o.freqs, kList, "CPU clock in kHz, or several [the highest profiled]");
+  AddParsed(app, "--submodel", r.submodel, kSubmodel, "layers x slices, instead of choosing");
   app.add_option("--width-min", r.width_min, "fewest slices a layer")
       ->check(CLI::Range(1, 256))
       ->type_name("M");
-  AddParsed(app, "--similar", r.similar, ParseShare, "fewer shards that count as similar [20%]");
-  AddParsed(app, "--io-budget", r.io_budget_bytes, ParseSize,
+  AddParsed(app, "--similar", r.similar, kShare, "fewer shards that count as similar [20%]");
+  AddParsed(app, "--io-budget", r.io_budget_bytes, kSize,
             "further bytes to raise 2-bit shards to 6 with");
   app.add_option("--seed", r.seed, "of --strategy random")->type_name("N");
-  app.add_option("--risk", o.risk, "times that decide what fits: p99 or median")
+  app.add_option("--risk", o.risk, "times that decide what fits [p99]")
       ->check(CLI::IsMember({"p99", "median"}))
       ->type_name("");
   app.add_flag("--interpolate", r.judging.interpolate, "estimate widths that were not profiled");
   app.add_flag("--allow-untrained", r.allow_untrained,
                "plan submodels of a model not trained for them");
-  app.add_flag("--explain", o.explain, "print why each step was taken");
-  app.add_option("--gantt", o.gantt, "picture of IO and compute over time; - for stdout")
-      ->type_name("F.svg");
-  app.add_flag("--sweep", o.sweep, "table of targets x preload buffers; writes no plan");
-  AddParsed(app, "--targets", o.targets_us, ParseTimes, "of --sweep, e.g. 100ms,200ms [chosen]");
-  AddParsed(app, "--preloads", o.preloads, ParseSizes, "of --sweep, e.g. 0,1MiB,4MiB [chosen]");
+  app.add_flag("--explain", o.explain, "print why each step was taken")->group(kMostUsed);
+  app.add_option("--gantt", o.gantt, "SVG of IO and compute over time; - for stdout")
+      ->type_name(kFile)
+      ->group(kMostUsed);
+  app.add_flag("--sweep", o.sweep, "table of targets x preload buffers; writes no plan")
+      ->group(kMostUsed);
+  AddParsed(app, "--targets", o.targets_us, kTimes, "of --sweep, e.g. 100ms,200ms [chosen]");
+  AddParsed(app, "--preloads", o.preloads, kSizes, "of --sweep, e.g. 0,1MiB,4MiB [chosen]");
   app.add_option("--sweep-svg", o.sweep_svg, "also draw it: accuracy, latency, memory")
-      ->type_name("F.svg");
-  app.add_option("--check", o.check, "judge this plan instead of making one")->type_name("PLAN");
+      ->type_name(kFile);
+  app.add_option("--check", o.check, "judge this plan instead of making one")
+      ->type_name(kFile)
+      ->group(kMostUsed);
 }
 
 Status CheckPlanOptions(PlanOptions& o, const Tool& tool) {

@@ -34,25 +34,33 @@ struct Options {
 };
 
 void AddOptions(CLI::App& app, Options& options) {
-  app.add_option("MODEL", options.model, "container made by sti-shard")->required();
+  app.add_option("MODEL", options.model, "container made by sti-shard")
+      ->required()
+      ->type_name(kFile);
   app.add_option("-o,--output", options.output, "file to write; .json for JSON, - for stdout")
       ->required()
-      ->type_name("FILE");
-  AddParsed(app, "--lengths", options.lengths, ParseList, "input lengths in tokens [32,64,128]");
-  AddParsed(app, "--widths", options.widths, ParseList,
-            "slices a layer [all trained that --budget allows]");
+      ->type_name(kFile)
+      ->group(kMostUsed);
+  AddParsed(app, "--lengths", options.lengths, kList, "input lengths in tokens [32,64,128]")
+      ->group(kMostUsed);
+  AddParsed(app, "--widths", options.widths, kList,
+            "slices a layer [all trained that --budget allows]")
+      ->group(kMostUsed);
   app.add_option("--threads", options.threads, "of the compute lane [all cores allowed]")
       ->check(CLI::Range(1, 256))
-      ->type_name("N");
-  AddParsed(app, "--cpus", options.cpus, ParseList, "run on these cores, e.g. 4-7");
-  AddParsed(app, "--gap", options.gap_us, ParseTimeUs, "idle before each sample, e.g. 2s");
-  AddParsed(app, "--precision", options.precision, ParseShare,
+      ->type_name("N")
+      ->group(kMostUsed);
+  AddParsed(app, "--cpus", options.cpus, kList, "run on these cores, e.g. 4-7")->group(kMostUsed);
+  AddParsed(app, "--gap", options.gap_us, kTime, "idle before each sample, e.g. 2s")
+      ->group(kMostUsed);
+  AddParsed(app, "--precision", options.precision, kShare,
             "of medians: half the 95 % interval [2%]");
-  AddParsed(app, "--budget", options.budget_us, ParseTimeUs,
+  AddParsed(app, "--budget", options.budget_us, kTime,
             "time for all samples, gaps not counted [0.35s each]");
-  app.add_option("--io", options.io, "auto, uring, threads or buffered")->type_name("WAY");
-  app.add_option("--compute", options.compute, "fp32, bf16, int8 or auto [fp32]")
-      ->type_name("TYPE");
+  app.add_option("--io", options.io, "how shards are read [auto]")->type_name(kReadPathNames);
+  app.add_option("--compute", options.compute, "type of the arithmetic [fp32]")
+      ->type_name(kComputeNames)
+      ->group(kMostUsed);
 }
 
 // Lengths the model can take, each once; what is longer becomes the longest.

@@ -2,6 +2,7 @@
 
 #include "common/cli.h"
 #include "common/data_options.h"
+#include "common/files.h"
 #include "common/option_rules.h"
 #include "common/parse.h"
 
@@ -9,18 +10,19 @@ namespace sti {
 namespace {
 
 void AddGateOptions(CLI::App& app, RunOptions& o) {
-  AddParsed(app, "--min-accuracy", o.min_accuracy, ParseShare, "with --eval: exit 4 below it");
-  AddParsed(app, "--max-p99", o.max_p99_us, ParseTimeUs, "with --eval: exit 4 above it");
-  AddParsed(app, "--max-memory", o.max_memory_bytes, ParseSize,
+  AddParsed(app, "--min-accuracy", o.min_accuracy, kShare, "with --eval: exit 4 below it")
+      ->group(kMostUsed);
+  AddParsed(app, "--max-p99", o.max_p99_us, kTime, "with --eval: exit 4 above it");
+  AddParsed(app, "--max-memory", o.max_memory_bytes, kSize,
             "with --eval: exit 4 above it, at the peak");
-  AddParsed(app, "--max-bytes", o.max_input_bytes, ParseSize,
+  AddParsed(app, "--max-bytes", o.max_input_bytes, kSize,
             "with --eval: exit 4 if an input reads more, on average");
   app.add_option("--max-misses", o.max_misses, "with --eval: exit 4 if more inputs are late")
       ->check(CLI::Range(0, 16777216))
       ->type_name("N");
   app.add_option("--baseline", o.baseline, "with --eval: what --eval --json printed before")
-      ->type_name("FILE");
-  AddParsed(app, "--max-drop", o.max_drop, ParseShare,
+      ->type_name(kFile);
+  AddParsed(app, "--max-drop", o.max_drop, kShare,
             "with --baseline: exit 4 if accuracy fell by more");
 }
 
@@ -44,38 +46,45 @@ Status CheckEvaluation(const CLI::App& app, const RunOptions& o) {
 }  // namespace
 
 void AddRunOptions(CLI::App& app, RunOptions& o) {
-  app.add_option("MODEL", o.model, "container made by sti-shard")->required();
+  app.add_option("MODEL", o.model, "container made by sti-shard")->required()->type_name(kFile);
   app.add_option("TEXT", o.texts, "inputs; without any, one a line on stdin");
-  app.add_option("--plan", o.plan, "plan made by sti-plan")->type_name("FILE");
-  AddParsed(app, "--submodel", o.submodel, ParseSubmodel, "NxM, without a plan");
-  app.add_option("--bits", o.bits, "bits of all shards, without a plan")->type_name("K");
-  app.add_option("--on-late", o.on_late, "short of time: wait (report), degrade or fail (exit 4)")
+  app.add_option("--plan", o.plan, "plan made by sti-plan")->type_name(kFile)->group(kMostUsed);
+  AddParsed(app, "--submodel", o.submodel, kSubmodel, "layers x slices, without a plan")
+      ->group(kMostUsed);
+  app.add_option("--bits", o.bits, "bits of all shards, without a plan")
+      ->type_name("K")
+      ->group(kMostUsed);
+  app.add_option("--on-late", o.on_late, "short of time: report, degrade or exit 4 [wait]")
+      ->group(kMostUsed)
       ->check(CLI::IsMember({"wait", "degrade", "fail"}))
       ->type_name("");
-  app.add_option("--io", o.io, "auto, uring, threads or buffered")->type_name("WAY");
-  app.add_option("--backend", o.backend, "native or openblas")
+  app.add_option("--io", o.io, "how shards are read [auto]")->type_name(kReadPathNames);
+  app.add_option("--backend", o.backend, "whose arithmetic [native]")
       ->check(CLI::IsMember({"native", "openblas"}))
       ->type_name("");
-  app.add_option("--compute", o.compute, "fp32, bf16, int8 or auto [the plan's, or fp32]")
-      ->type_name("TYPE");
-  AddParsed(app, "--memory", o.memory_bytes, ParseSize, "most memory of the process");
-  app.add_option("--threads", o.threads, "of the compute lane [the plan's, or all cores]")
+  app.add_option("--compute", o.compute, "type of the arithmetic [the plan's, or fp32]")
+      ->type_name(kComputeNames);
+  AddParsed(app, "--memory", o.memory_bytes, kSize, "most memory of the process")->group(kMostUsed);
+  app.add_option("--threads", o.threads, "of the compute lane [the plan's, or all]")
+      ->group(kMostUsed)
       ->check(CLI::Range(1, 256))
       ->type_name("N");
-  AddParsed(app, "--cpus", o.cpus, ParseList, "run on these cores, e.g. 4-7 [the plan's]");
-  app.add_flag("--one-shot", o.one_shot, "one input, then exit");
-  AddParsed(app, "--turn-gap", o.turn_gap_us, ParseTimeUs,
+  AddParsed(app, "--cpus", o.cpus, kList, "run on these cores, e.g. 4-7 [the plan's]");
+  app.add_flag("--one-shot", o.one_shot, "one input, then exit")->group(kMostUsed);
+  AddParsed(app, "--turn-gap", o.turn_gap_us, kTime,
             "a longer pause begins anew with turn 1 [60s]");
   app.add_flag("--ids", o.ids, "inputs are token ids");
-  app.add_flag("--pairs", o.pairs, "a tab separates two sentences");
+  app.add_flag("--pairs", o.pairs, "a tab separates two sentences")->group(kMostUsed);
   app.add_option("--top", o.top, "scores of the K best labels only")
       ->check(CLI::Range(1, 65536))
       ->type_name("K");
   app.add_option("--threshold", o.threshold, "least score of a label, multi-label models [0.5]")
       ->type_name("P");
-  app.add_flag("--stats", o.stats, "times and bytes of every input, on stderr");
-  app.add_option("--trace", o.trace, "write lanes as Chrome trace events")->type_name("FILE");
-  app.add_option("--eval", o.eval, "measure on a labelled data set")->type_name("FILE");
+  app.add_flag("--stats", o.stats, "times and bytes of every input, on stderr")->group(kMostUsed);
+  app.add_option("--trace", o.trace, "write lanes as Chrome trace events")->type_name(kFile);
+  app.add_option("--eval", o.eval, "measure on a labelled data set")
+      ->type_name(kFile)
+      ->group(kMostUsed);
   AddColumnOptions(app, o.columns);
   AddGateOptions(app, o);
 }

@@ -7,14 +7,20 @@ namespace sti {
 
 void AddShardToolOptions(CLI::App& app, ShardToolOptions& options) {
   app.add_option("MODEL_DIR", options.folder, "folder with config.json, safetensors, vocabulary")
-      ->required();
-  app.add_option("-o,--output", options.output, "container to write")->type_name("FILE");
-  AddParsed(app, "--bits", options.bits, ParseList, "bitwidths to store: 2-6, 32 = exact [2-6,32]");
+      ->required()
+      ->type_name(kFolder);
+  app.add_option("-o,--output", options.output, "container to write")
+      ->type_name(kFile)
+      ->group(kMostUsed);
+  AddParsed(app, "--bits", options.bits, kList, "bitwidths to store: 2-6, 32 = exact [2-6,32]")
+      ->group(kMostUsed);
   app.add_option("--for", options.plans, "store only what these plans read")
       ->delimiter(',')
-      ->type_name("PLAN,...")
+      ->type_name("FILE,...")
+      ->group(kMostUsed)
       ->excludes("--bits");
   app.add_option("--codebook", options.codebook, "tree: nested Lloyd, scaled; gobo: the paper's")
+      ->group(kMostUsed)
       ->check(CLI::IsMember({"gobo", "tree"}))
       ->type_name("")
       ->capture_default_str();
@@ -22,14 +28,15 @@ void AddShardToolOptions(CLI::App& app, ShardToolOptions& options) {
       ->check(CLI::IsMember({"exact", "8"}))
       ->type_name("")
       ->capture_default_str();
-  app.add_option("--layout", options.layout, "what lies together: shard or plane")
+  app.add_option("--layout", options.layout, "what lies together")
       ->check(CLI::IsMember({"shard", "plane"}))
       ->type_name("")
       ->capture_default_str();
   app.add_option("--threads", options.threads, "layers at once")
+      ->group(kMostUsed)
       ->check(CLI::Range(1, 256))
       ->type_name("N");
-  app.add_flag("--dry-run", options.dry_run, "print sizes, write nothing");
+  app.add_flag("--dry-run", options.dry_run, "print sizes, write nothing")->group(kMostUsed);
 }
 
 Status CheckShardToolOptions(const ShardToolOptions& options) {

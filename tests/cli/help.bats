@@ -1,5 +1,38 @@
-# --help and --version: to stdout, exit 0, readable on a terminal of 80 columns.
+# -h, --help and --version: to stdout, exit 0, readable on a terminal of 80 columns.
 load helpers
+
+@test "-h of every tool fits a terminal of 24 lines, and says a part of --help" {
+  for tool in "${tools[@]}"; do
+    works "$tool" -h
+    like "$output" "*Usage: $tool *Example:*$tool *
+$tool --help shows all options."
+    [ "${#lines[@]}" -ge 8 ]
+    [ "$(wc -l <<<"$output")" -le 24 ]
+    same "$(awk 'length > 80' <<<"$output")" ""
+    head -n -2 <<<"$output" >short
+    "$tool" --help >all
+    same "$(diff short all | grep '^<')" ""
+    for option in -h --help --quiet --log-json; do
+      grep -q -e "  *$option\b" all
+      ! grep -q -e "^ .*$option\b" short
+    done
+  done
+}
+
+@test "-h of a subcommand shows what it takes" {
+  works sti-importance show -h
+  like "$output" "*Usage: sti-importance show FILE \[OTHER\] *--svg FILE*Example:*sti-importance show *"
+  works sti-importance merge -h
+  like "$output" "*Usage: sti-importance merge PART... *Example:*sti-importance merge *"
+}
+
+@test "--help names the values of an option, its range, its default and what it excludes" {
+  sti-shard --help | tr -s '\n ' ' ' >text
+  grep -q -- '--codebook {gobo,tree} tree: .* \[tree\]' text
+  grep -q -- '--threads N layers at once (1 to 256)' text
+  grep -q -- '--bits LIST .* (not with --for)' text
+  sti-plan --help | grep -q '^Usage: sti-plan MODEL --profile FILE \[OPTIONS\]$'
+}
 
 @test "--help of every tool names it, shows an example and fits 80 columns" {
   for tool in "${tools[@]}"; do
