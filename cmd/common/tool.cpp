@@ -10,10 +10,13 @@
 #include <new>
 #include <string>
 #include <system_error>
+#include <vector>
 
 #include "base/usable_cpus.h"
 #include "common/cli.h"
 #include "common/help.h"
+#include "common/nearest.h"
+#include "common/option_words.h"
 #include "common/progress.h"
 #include "common/remedies.h"
 
@@ -62,6 +65,37 @@ void OccupyClosedStreams() {
   }
 }
 
+// What begins with a dash and is no option. A mistyped one makes others seem to miss or to be too
+// many, so it is what to tell first.
+std::string StrayOption(const CLI::App& app) {
+  for (const std::string& word : app.remaining()) {
+    if (word == "--") break;
+    if (word.size() > 1 && word[0] == '-') return word.substr(0, word.find('='));
+  }
+  return "";
+}
+
+// The options that may stand on this command line, by name.
+std::vector<std::string> AllOptions(const CLI::App& app) {
+  std::vector<std::string> names;
+  const auto add = [&names](const CLI::App* from) {
+    for (const CLI::Option* option : from->get_options()) {
+      for (std::string& name : NamesOf(*option)) names.push_back(std::move(name));
+    }
+  };
+  add(&app);
+  for (const CLI::App* subcommand : app.get_subcommands()) add(subcommand);
+  return names;
+}
+
+std::string WrongUsage(const CLI::ParseError& error, const CLI::App& app) {
+  const std::string see = "; see " + app.get_name() + " --help";
+  const std::string stray = StrayOption(app);
+  if (stray.empty()) return error.what() + see;
+  const std::string nearest = NearestWord(stray, AllOptions(app));
+  return "no option " + stray + (nearest.empty() ? see : "; did you mean " + nearest + "?");
+}
+
 }  // namespace
 
 int StopSignal() { return g_stop_signal; }
@@ -104,7 +138,7 @@ int Tool::Main(int argc, char** argv, const std::function<Result<int>()>& body) 
     // The parser ended before it set anything.
     log_json_ = std::find(argv, argv + argc, std::string_view("--log-json")) != argv + argc;
     SetUpMessages();
-    return Report(UsageError(std::string(error.what()) + "; see " + name_ + " --help"));
+    return Report(UsageError(WrongUsage(error, *app_)));
   }
   InstallSignals();
   int code = 0;

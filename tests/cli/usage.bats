@@ -2,7 +2,7 @@
 load helpers
 
 @test "an unknown option" {
-  refuses() { refused 2 "$1: *--no-such-option*; see $1 --help" "$@" --no-such-option; }
+  refuses() { refused 2 "$1: no option --no-such-option; see $1 --help" "$@" --no-such-option; }
   refuses sti-shard model -o x.sti
   refuses sti-importance model.sti --data few.tsv -o x.importance
   refuses sti-profile model.sti -o x.profile
@@ -10,6 +10,25 @@ load helpers
   refuses sti-run model.sti "$alarm"
   refuses sti-inspect model.sti
   no_leftovers
+}
+
+@test "a mistyped option is told the nearest one, whatever else is missing" {
+  refuses() { refused 2 "$2: no option ${*: -2:1}; did you mean $1?" "${@:2}"; }
+  refuses --target sti-plan --taget 1
+  refuses --target sti-plan model.sti --profile device.json --target 12ms --strategy sti --tarqet 12ms
+  refuses --dry-run sti-shard model --dry-rnu x
+  refuses --output sti-shard model --outputt x.sti
+  refuses --metric sti-importance model.sti --data few.tsv --metrix kl
+  refuses --svg sti-importance show model.importance --sgv x
+  refuses --threads sti-profile model.sti -threads 2
+  refuses --min-accuracy sti-run model.sti --min_accuracy 0.5
+  refuses --verify sti-inspect model.sti --verfy x
+  refused 2 "sti-plan: no option --taget; did you mean --target?" sti-plan model.sti --taget=12ms
+  [ ! -e x.sti ]
+}
+
+@test "what stands behind -- is no option" {
+  refused 2 "sti-inspect: *not expected: *--verfy*; see sti-inspect --help" sti-inspect model.sti -- --verfy
 }
 
 @test "nothing at all" {
