@@ -81,10 +81,13 @@ void AddMeasureOptions(CLI::App& app, ImportanceToolOptions& options) {
 
 void AddMergeOptions(CLI::App& app, ImportanceToolOptions& options) {
   CLI::App* merge = app.add_subcommand("merge", "join the files of all parts into an importance");
-  merge->fallthrough();  // -o, --json and -q are the tool's own
+  merge->fallthrough();  // --json and -q are the tool's own
   merge->add_option("PART", options.merge_parts, "files that --part wrote, in any order")
       ->required()
       ->type_name(kFile);
+  merge->add_option("-o,--output", options.output, "file to write; .json for JSON, - for stdout")
+      ->type_name(kFile)
+      ->group(kMostUsed);
   merge->footer("sti-importance merge 1.part 2.part -o model.importance");
 }
 

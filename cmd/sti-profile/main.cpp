@@ -3,13 +3,12 @@
 #include <cstdio>
 
 #include "api/process_bytes.h"
-#include "common/cli.h"
 #include "common/files.h"
 #include "common/machine.h"
 #include "common/outputs.h"
 #include "common/parse.h"
-#include "common/tool.h"
 #include "format/profile_file.h"
+#include "options.h"
 #include "profile/device_state.h"
 #include "profile/profile.h"
 #include "profile/start_time.h"
@@ -18,51 +17,6 @@
 namespace sti {
 namespace {
 
-struct Options {
-  std::string model;
-  std::string output;
-  std::vector<uint32_t> lengths{32, 64, 128};
-  std::vector<uint32_t> widths;
-  uint32_t threads = 0;
-  std::vector<uint32_t> cpus;
-  std::string cpus_text;
-  double gap_us = 0;
-  double precision = 0.02;
-  double budget_us = 0;
-  std::string io = "auto";
-  std::string compute = "fp32";
-};
-
-void AddOptions(CLI::App& app, Options& options) {
-  app.add_option("MODEL", options.model, "container made by sti-shard")
-      ->required()
-      ->type_name(kFile);
-  app.add_option("-o,--output", options.output, "file to write; .json for JSON, - for stdout")
-      ->required()
-      ->type_name(kFile)
-      ->group(kMostUsed);
-  AddParsed(app, "--lengths", options.lengths, kList, "input lengths in tokens [32,64,128]")
-      ->group(kMostUsed);
-  AddParsed(app, "--widths", options.widths, kList,
-            "slices a layer [all trained that --budget allows]")
-      ->group(kMostUsed);
-  app.add_option("--threads", options.threads, "of the compute lane [all cores allowed]")
-      ->check(CLI::Range(1, 256))
-      ->type_name("N")
-      ->group(kMostUsed);
-  AddParsed(app, "--cpus", options.cpus, kList, "run on these cores, e.g. 4-7")->group(kMostUsed);
-  AddParsed(app, "--gap", options.gap_us, kTime, "idle before each sample, e.g. 2s")
-      ->group(kMostUsed);
-  AddParsed(app, "--precision", options.precision, kShare,
-            "of medians: half the 95 % interval [2%]");
-  AddParsed(app, "--budget", options.budget_us, kTime,
-            "time for all samples, gaps not counted [0.35s each]");
-  app.add_option("--io", options.io, "how shards are read [auto]")->type_name(kReadPathNames);
-  app.add_option("--compute", options.compute, "type of the arithmetic [fp32]")
-      ->type_name(kComputeNames)
-      ->group(kMostUsed);
-}
-
 // Lengths the model can take, each once; what is longer becomes the longest.
 std::vector<uint32_t> Clip(std::vector<uint32_t> values, uint32_t most) {
   for (uint32_t& value : values) value = std::min(value, most);
@@ -70,7 +24,8 @@ std::vector<uint32_t> Clip(std::vector<uint32_t> values, uint32_t most) {
   return values;
 }
 
-Result<ProfileOptions> WorkOf(const Tool& tool, const Options& options, const ModelInfo& info) {
+Result<ProfileOptions> WorkOf(const Tool& tool, const ProfileToolOptions& options,
+                              const ModelInfo& info) {
   ProfileOptions work;
   work.lengths = Clip(options.lengths, info.max_length());
   work.widths = options.widths;
@@ -116,7 +71,7 @@ void Summarise(const Tool& tool, const DeviceProfile& profile) {
 }
 
 // What only a fresh process shows: memory and time of a runner that starts.
-Status MeasureStart(const Options& options, ReadPath path, double exec_us,
+Status MeasureStart(const ProfileToolOptions& options, ReadPath path, double exec_us,
                     const ProfileOptions& work, ContainerFile file, DeviceProfile& profile) {
   STI_ASSIGN_OR_RETURN(profile.process_bytes,
                        MeasureProcessBytes(std::move(file), work.threads, work.compute));
@@ -126,7 +81,7 @@ Status MeasureStart(const Options& options, ReadPath path, double exec_us,
   return {};
 }
 
-Result<DeviceProfile> Measure(const Tool& tool, const Options& options, double exec_us) {
+Result<DeviceProfile> Measure(const Tool& tool, const ProfileToolOptions& options, double exec_us) {
   STI_ASSIGN_OR_RETURN(const ReadPath path, ParseReadPath(options.io));
   STI_ASSIGN_OR_RETURN(ContainerFile file, ContainerFile::Open(options.model, path));
   STI_RETURN_IF_ERROR(file.RequireWhole());
@@ -146,7 +101,7 @@ Result<DeviceProfile> Measure(const Tool& tool, const Options& options, double e
   return profile;
 }
 
-Result<int> Run(const Tool& tool, const Options& options, double exec_us) {
+Result<int> Run(const Tool& tool, const ProfileToolOptions& options, double exec_us) {
   STI_RETURN_IF_ERROR(CheckKeepsInput({"-o", options.output}, options.model, "the model"));
   STI_RETURN_IF_ERROR(TakeCpusOption(options.cpus));
   STI_ASSIGN_OR_RETURN(DeviceProfile profile, Measure(tool, options, exec_us));
@@ -171,7 +126,7 @@ int main(int argc, char** argv) {
                  "Measures what a device can do with models of this shape: reads of shards, layers "
                  "of every width, and the rest.",
                  "sti-profile model.sti -o device.profile");
-  sti::Options options;
-  sti::AddOptions(tool.app(), options);
+  sti::ProfileToolOptions options;
+  sti::AddProfileToolOptions(tool.app(), options);
   return tool.Main(argc, argv, [&] { return sti::Run(tool, options, exec_us); });
 }
