@@ -4,7 +4,7 @@ BUILD := build
 JOBS := $(shell nproc)
 .DEFAULT_GOAL := all
 
-.PHONY: all demo test everything bench bench-peers tidy asan test-aarch64 tsan valgrind mutants fuzz format dist clean help
+.PHONY: all demo test everything bench bench-peers man tidy asan test-aarch64 tsan valgrind mutants fuzz format dist clean help
 
 # A build folder begins with tools alone. It gets tests and benchmarks once a command needs them,
 # and keeps them.
@@ -41,6 +41,11 @@ bench-peers: ## measure beside ONNX Runtime and OpenVINO, cold and warm
 	@$(call configure,-DSTI_BENCHMARKS=ON)
 	@$(call build,tools benchmarks)
 	@scripts/bench-peers
+
+man: ## manual pages, into build/man: the tools and the file formats
+	@scripts/install-deps --man
+	@[ -f $(BUILD)/build.ninja ] || $(call configure,-DSTI_TESTS=OFF -DSTI_BENCHMARKS=OFF)
+	@$(call build,sti_man)
 
 tidy: all ## house rules, formatting, clang-tidy
 	@scripts/install-deps --tidy

@@ -77,7 +77,7 @@ std::string HelpText(const CLI::App& app, const std::string& name, bool all) {
   std::string text = Wrapped(app.get_description()) + "\n" + Usage(app, name);
   const auto subcommands = app.get_subcommands([](const CLI::App*) { return true; });
   for (const CLI::App* subcommand : subcommands)
-    text += "       " + name + " " + subcommand->get_name() + " ...\n";
+    text += "   or: " + name + " " + subcommand->get_name() + " ...\n";
   text += "\n";
   for (const CLI::Option* option : Positionals(app))
     text += Entry(option->get_name(true), DescriptionOf(*option));
