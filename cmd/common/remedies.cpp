@@ -29,6 +29,7 @@ constexpr Sentence kSentences[] = {
     {Remedy::kCorrectProfile, "correct it or run sti-profile again"},
     {Remedy::kCorrectImportance, "correct it or run sti-importance again"},
     {Remedy::kUseOwnVocabulary, "run sti-shard again with the model's own vocabulary and merges"},
+    {Remedy::kFetchLargeFile, "fetch the file with git lfs pull"},
     {Remedy::kStoreMoreBits, "run sti-shard with more --bits"},
     {Remedy::kStoreTheseBits, "run sti-shard with them"},
     {Remedy::kUseWholeModel,

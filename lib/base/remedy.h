@@ -28,6 +28,9 @@ enum class Remedy : uint8_t {
   kCorrectImportance,  ///< a value of an importance breaks a rule: correct it, or measure again
   kUseOwnVocabulary,   ///< make the container again with the vocabulary and merges of its model
 
+  // A folder of a model.
+  kFetchLargeFile,  ///< a pointer of git-lfs stands for the file, which was not fetched
+
   // A container that lacks something.
   kStoreMoreBits,   ///< it has one bitwidth only
   kStoreTheseBits,  ///< it lacks the bitwidths that `what` names

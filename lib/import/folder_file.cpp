@@ -6,6 +6,7 @@
 #include <system_error>
 
 #include "base/json_parse.h"
+#include "base/remedy.h"
 
 namespace sti {
 namespace {
@@ -19,6 +20,13 @@ constexpr uint64_t kMaxJsonBytes = uint64_t{64} << 20;
 bool IsFile(const std::string& path) {
   std::error_code ignored;
   return std::filesystem::is_regular_file(path, ignored);
+}
+
+Status CheckFetched(const std::string& path, std::string_view bytes) {
+  if (!bytes.starts_with("version https://git-lfs.github.com/spec/")) return {};
+  return ForeignError("a pointer of git-lfs in place of the file")
+      .At(path)
+      .Fix(Remedy::kFetchLargeFile);
 }
 
 Result<std::string> ReadSmallFile(const std::string& path, uint64_t max_bytes) {
@@ -37,6 +45,7 @@ Result<std::string> ReadSmallFile(const std::string& path, uint64_t max_bytes) {
   file.seekg(0);
   file.read(text.data(), size);
   if (!file) return Error{ErrorKind::kReadFailed, "cannot read; check the disk"}.At(path);
+  STI_RETURN_IF_ERROR(CheckFetched(path, text));
   return text;
 }
 

@@ -5,6 +5,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/result.h"
 
@@ -13,8 +14,12 @@ namespace sti {
 /// True if `path` names a regular file.
 bool IsFile(const std::string& path);
 
+/// Returns a ForeignError if `bytes`, those of the file at `path`, begin as a pointer of git-lfs
+/// does: a few lines of text that stand in a working copy for a large file until it is fetched.
+Status CheckFetched(const std::string& path, std::string_view bytes);
+
 /// Returns the bytes of a file of at most `max_bytes`. Errors: kNoSuchFile, kMachine or kReadFailed
-/// if it cannot be read, and kDamaged if it is longer.
+/// if it cannot be read, kDamaged if it is longer, and those of CheckFetched.
 Result<std::string> ReadSmallFile(const std::string& path, uint64_t max_bytes);
 
 /// Parses a file of at most 64 MiB whose content is a JSON object of at most 64 levels; DataError

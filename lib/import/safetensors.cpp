@@ -17,6 +17,7 @@
 
 #include "base/checked.h"
 #include "base/json_parse.h"
+#include "import/folder_file.h"
 #include "types/load_value.h"
 
 namespace sti {
@@ -192,6 +193,8 @@ Status SafetensorsFile::Map(const std::string& path) {
 
 Status SafetensorsFile::ReadHeader() {
   SafetensorsHeader header(this);
+  STI_RETURN_IF_ERROR(
+      CheckFetched(path_, {reinterpret_cast<const char*>(file_.data()), file_.size()}));
   const uint64_t length = LoadLittle<uint64_t>(file_.data());
   if (length > kMaxHeaderBytes || !RangeFits(kLengthBytes, length, file_.size())) {
     return header.Bad("the header would take " + std::to_string(length) + " bytes of a file of " +

@@ -49,8 +49,8 @@ class SafetensorsFile {
   static constexpr uint64_t kMaxHeaderBytes = 100'000'000;
   static constexpr uint64_t kMaxTensors = uint64_t{1} << 20;
 
-  /// Opens a file and reads its header. Errors: kNoSuchFile, kMachine if it cannot be read, and
-  /// kDamaged if it is no sound safetensors file.
+  /// Opens a file and reads its header. Errors: kNoSuchFile, kMachine if it cannot be read,
+  /// kForeign for a pointer of git-lfs, and kDamaged if it is no sound safetensors file.
   static Result<SafetensorsFile> Open(const std::string& path);
 
   SafetensorsFile(SafetensorsFile&& other) noexcept;

@@ -8,6 +8,7 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 
+#include "base/remedy.h"
 #include "support/safetensors_writer.h"
 #include "support/tiny_model.h"
 
@@ -157,6 +158,20 @@ TEST_F(ModelFolderTest, NamesWhatIsMissing) {
   EXPECT_TRUE(Contains(FailureOf(ErrorKind::kNoSuchFile), "neither vocab.txt nor tokenizer.json"));
   std::filesystem::remove_all(dir_);
   EXPECT_TRUE(Contains(FailureOf(ErrorKind::kNoSuchFile), "no such folder"));
+}
+
+// What a clone without git-lfs leaves: a small text in place of each large file.
+TEST_F(ModelFolderTest, KnowsPointersOfGitLfs) {
+  const std::string pointer =
+      "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 437955512\n";
+  for (const char* name :
+       {"config.json", "vocab.txt", "tokenizer_config.json", "model.safetensors"}) {
+    Write();
+    ASSERT_TRUE(WriteBytes(dir_ + "/" + name, pointer).ok());
+    EXPECT_EQ(FailureOf(ErrorKind::kForeign),
+              dir_ + "/" + name + ": a pointer of git-lfs in place of the file");
+    EXPECT_EQ(ModelFolder::Open(dir_).error().remedy, Remedy::kFetchLargeFile);
+  }
 }
 
 /// Splits the tiny model into two files and an index.

@@ -1,0 +1,18 @@
+# Folders of models as people have them: cloned, exported, half of a model.
+load helpers
+
+# FILE: puts a pointer of git-lfs in place of the file.
+make_pointer() {
+  printf 'version https://git-lfs.github.com/spec/v1\noid sha256:%064d\nsize 1000000\n' 7 >"$1"
+}
+
+@test "a clone without its large files is told to fetch them" {
+  copy_model bad
+  make_pointer bad/model.safetensors
+  refused 3 "sti-shard: bad/model.safetensors: a pointer of git-lfs in place of the file; fetch the file with git lfs pull" \
+    sti-shard bad -o a.sti
+  rm bad/vocab.txt
+  make_pointer bad/tokenizer.json
+  refused 3 "sti-shard: bad/tokenizer.json: a pointer of git-lfs in place of the file; fetch the file with git lfs pull" \
+    sti-shard bad -o a.sti
+}
