@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 #include <filesystem>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <string_view>
 #include <system_error>
@@ -20,6 +21,10 @@ using Json = nlohmann::json;
 constexpr size_t kMaxFiles = 1024;
 constexpr size_t kRolesOfLayer = static_cast<size_t>(TensorRole::kWordEmbeddings);
 constexpr size_t kGlobalRoles = kTensorRoles - kRolesOfLayer;
+
+/// Files that weights are in, or that name those.
+constexpr const char* kWeightFiles[] = {"model.safetensors", "model.safetensors.index.json",
+                                        "pytorch_model.bin", "pytorch_model.bin.index.json"};
 
 using enum TensorRole;
 
@@ -49,12 +54,25 @@ bool IsPlainName(std::string_view name) {
   return true;
 }
 
+/// Returns whether the folder holds what changes a model and not the model: what PEFT saves.
+bool IsAdapterAlone(const std::string& dir) {
+  if (!IsFile(dir + "/adapter_config.json")) return false;
+  return std::none_of(std::begin(kWeightFiles), std::end(kWeightFiles),
+                      [&](const char* name) { return IsFile(dir + "/" + name); });
+}
+
 }  // namespace
 
 Result<ModelFolder> ModelFolder::Open(const std::string& dir) {
   std::error_code ignored;
   if (!std::filesystem::is_directory(dir, ignored)) {
     return NoSuchFileError("no such folder; give the folder of a model").At(dir);
+  }
+  if (IsAdapterAlone(dir)) {
+    return ForeignError(
+               "an adapter alone, without the model that it changes; merge it into its model and "
+               "save that (in PEFT: merge_and_unload, then save_pretrained)")
+        .At(dir);
   }
   const std::string config = dir + "/config.json";
   if (!IsFile(config)) {

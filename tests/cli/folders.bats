@@ -16,3 +16,13 @@ make_pointer() {
   refused 3 "sti-shard: bad/tokenizer.json: a pointer of git-lfs in place of the file; fetch the file with git lfs pull" \
     sti-shard bad -o a.sti
 }
+
+@test "an adapter alone is told to be merged" {
+  mkdir bad
+  echo '{"base_model_name_or_path": "bert-base-uncased", "peft_type": "LORA"}' >bad/adapter_config.json
+  echo weights >bad/adapter_model.safetensors
+  refused 3 "sti-shard: bad: an adapter alone, without the model that it changes; merge it into its model and save that (in PEFT: merge_and_unload, then save_pretrained)" \
+    sti-shard bad -o a.sti
+  cp model/config.json bad/
+  refused 3 "sti-shard: bad: an adapter alone, *" sti-shard bad -o a.sti
+}

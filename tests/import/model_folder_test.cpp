@@ -174,6 +174,14 @@ TEST_F(ModelFolderTest, KnowsPointersOfGitLfs) {
   }
 }
 
+TEST_F(ModelFolderTest, RefusesAnAdapterAlone) {
+  WriteJson("adapter_config.json", {{"peft_type", "LORA"}});
+  ASSERT_TRUE(WriteBytes(dir_ + "/adapter_model.safetensors", "x").ok());
+  EXPECT_TRUE(Contains(FailureOf(ErrorKind::kForeign), "an adapter alone"));
+  Write();
+  EXPECT_TRUE(ModelFolder::Open(dir_).ok()) << "with the model's weights it is a model";
+}
+
 /// Splits the tiny model into two files and an index.
 class ShardedFolder : public ModelFolderTest {
  protected:
