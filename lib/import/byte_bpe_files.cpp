@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/byte_spelling.h"
+#include "import/added_tokens.h"
 #include "import/folder_file.h"
 #include "import/tokenizer_files.h"
 #include "import/tokenizer_parts.h"
@@ -140,7 +141,7 @@ class ByteBpeJson {
     return {};
   }
 
-  // Tokens beyond the model's own, by id. One that is no control token would be found in text.
+  // Tokens beyond the model's own, by id; CheckAddedTokens judges them.
   [[nodiscard]] Result<Json> AddedTokens(const Json& model) const {
     Json added = Json::object();
     const Json* list = reader_.Find("added_tokens");
@@ -151,12 +152,6 @@ class ByteBpeJson {
                          token["content"].is_string() && token.contains("id");
       if (!sound) return reader_.Bad("added_tokens has what is no token; get a sound copy");
       const auto& content = token["content"].get_ref<const std::string&>();
-      if (!Is(token, "special", true)) {
-        return reader_.Unsupported(
-            "added token \"" + content +
-            "\" is not special, so text would have to be searched for it; not "
-            "supported");
-      }
       const bool known = model.contains("vocab") && model["vocab"].contains(content);
       if (!known) added[content] = token["id"];
     }
@@ -191,7 +186,7 @@ class ByteBpeJson {
 Result<TokenizerFiles> ReadByteBpeFiles(const std::string& dir, uint32_t max_tokens,
                                         uint32_t pad_id) {
   TokenizerFiles files;
-  SpecialNames names{"<unk>", "<s>", "</s>", "<pad>"};
+  SpecialNames names{"<unk>", "<s>", "</s>", "<pad>", "<mask>", "<s>", "</s>"};
   files.info.kind = TokenizerKind::kByteBpe;
   files.info.pad_id = pad_id;
   std::string path = dir + "/vocab.json";
@@ -209,6 +204,7 @@ Result<TokenizerFiles> ReadByteBpeFiles(const std::string& dir, uint32_t max_tok
         .At(dir);
   }
   STI_RETURN_IF_ERROR(CheckBytes(path, files.vocabulary_text));
+  STI_RETURN_IF_ERROR(ReadSpecialMap(dir, &names));
   if (const std::string config = dir + "/tokenizer_config.json"; IsFile(config)) {
     STI_ASSIGN_OR_RETURN(const Json json, ReadJsonFile(config));
     const ObjectReader reader(config, json);
@@ -220,6 +216,7 @@ Result<TokenizerFiles> ReadByteBpeFiles(const std::string& dir, uint32_t max_tok
   }
   STI_RETURN_IF_ERROR(
       FindSpecialTokens(path, files.vocabulary_text, names, max_tokens, &files.info));
+  STI_RETURN_IF_ERROR(CheckAddedTokens(dir, files.vocabulary_text, names));
   return files;
 }
 

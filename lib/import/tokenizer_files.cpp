@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "import/added_tokens.h"
 #include "import/folder_file.h"
 #include "import/tokenizer_parts.h"
 #include "types/limits.h"
@@ -105,7 +106,7 @@ Result<TokenizerFiles> ReadTokenizerFiles(const std::string& dir, uint32_t max_t
                                           uint32_t pad_id) {
   TokenizerFiles files;
   Options options;
-  SpecialNames names{"[UNK]", "[CLS]", "[SEP]", "[PAD]"};
+  SpecialNames names{"[UNK]", "[CLS]", "[SEP]", "[PAD]", "[MASK]", "", ""};
   std::string path = dir + "/vocab.txt";
   if (IsFile(path)) {
     STI_ASSIGN_OR_RETURN(files.vocabulary_text, ReadVocabularyText(path));
@@ -116,6 +117,7 @@ Result<TokenizerFiles> ReadTokenizerFiles(const std::string& dir, uint32_t max_t
     return NoSuchFileError("neither vocab.txt nor tokenizer.json; add the model's vocab.txt")
         .At(dir);
   }
+  STI_RETURN_IF_ERROR(ReadSpecialMap(dir, &names));
   const std::string config = dir + "/tokenizer_config.json";
   if (IsFile(config)) STI_RETURN_IF_ERROR(ReadTokenizerConfig(config, &options, &names));
   files.info.lowercase = options.lowercase.value_or(true);
@@ -124,6 +126,7 @@ Result<TokenizerFiles> ReadTokenizerFiles(const std::string& dir, uint32_t max_t
   files.info.pad_id = pad_id;
   STI_RETURN_IF_ERROR(
       FindSpecialTokens(path, files.vocabulary_text, names, max_tokens, &files.info));
+  STI_RETURN_IF_ERROR(CheckAddedTokens(dir, files.vocabulary_text, names));
   return files;
 }
 

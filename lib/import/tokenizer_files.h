@@ -18,9 +18,10 @@ struct TokenizerFiles {
 
 /// Reads the tokenizer of the model in `dir`: vocab.txt if it is there, else tokenizer.json (model
 /// WordPiece with BertNormalizer). What tokenizer_config.json says comes before what
-/// tokenizer.json says. `pad_id` is used if the vocabulary lacks the padding token. ForeignError
-/// for a tokenizer that we cannot follow exactly; DataError if a control token is missing, or if
-/// there are more than `max_tokens` tokens.
+/// tokenizer.json and special_tokens_map.json say. `pad_id` is used if the vocabulary lacks the
+/// padding token. ForeignError for a tokenizer that we cannot follow exactly, one with added tokens
+/// (import/added_tokens.h) too; DataError if a control token is missing, or if there are more than
+/// `max_tokens` tokens.
 Result<TokenizerFiles> ReadTokenizerFiles(const std::string& dir, uint32_t max_tokens,
                                           uint32_t pad_id);
 
@@ -28,8 +29,7 @@ Result<TokenizerFiles> ReadTokenizerFiles(const std::string& dir, uint32_t max_t
 /// both are there, else tokenizer.json (model BPE behind a ByteLevel pre-tokenizer, in front of
 /// RobertaProcessing). Otherwise as ReadTokenizerFiles. DataError too for ids with gaps, a byte
 /// without a token, a merge of or into what is no token, a merge that stands twice, and more merges
-/// than tokens; ForeignError too for added tokens that are not control tokens, which would have to
-/// be found in text.
+/// than tokens.
 Result<TokenizerFiles> ReadByteBpeFiles(const std::string& dir, uint32_t max_tokens,
                                         uint32_t pad_id);
 

@@ -62,7 +62,17 @@ Status ReadSpecialNames(const ObjectReader& reader, SpecialNames* names) {
   STI_RETURN_IF_ERROR(ReadName(reader, "unk_token", &names->unknown));
   STI_RETURN_IF_ERROR(ReadName(reader, "cls_token", &names->cls));
   STI_RETURN_IF_ERROR(ReadName(reader, "sep_token", &names->sep));
+  STI_RETURN_IF_ERROR(ReadName(reader, "mask_token", &names->mask));
+  STI_RETURN_IF_ERROR(ReadName(reader, "bos_token", &names->begin));
+  STI_RETURN_IF_ERROR(ReadName(reader, "eos_token", &names->end));
   return ReadName(reader, "pad_token", &names->pad);
+}
+
+Status ReadSpecialMap(const std::string& dir, SpecialNames* names) {
+  const std::string path = dir + "/special_tokens_map.json";
+  if (!IsFile(path)) return {};
+  STI_ASSIGN_OR_RETURN(const Json json, ReadJsonFile(path));
+  return ReadSpecialNames(ObjectReader(path, json), names);
 }
 
 Status FindSpecialTokens(const std::string& path, std::string_view text, const SpecialNames& names,

@@ -14,12 +14,16 @@
 
 namespace sti {
 
-/// Holds the spellings of the control tokens.
+/// Holds the spellings of the control tokens. Text begins and ends with `cls` and `sep`; `mask`,
+/// `begin` and `end` are for other uses of the model, which has tokens for them all the same.
 struct SpecialNames {
   std::string unknown;
   std::string cls;
   std::string sep;
   std::string pad;
+  std::string mask;
+  std::string begin;
+  std::string end;
 };
 
 /// Calls visit(line) for each line, without its end.
@@ -45,6 +49,9 @@ Status CheckClass(const ObjectReader& reader, std::initializer_list<std::string_
 
 /// Replaces names that the object gives, as strings or as objects with `content`.
 Status ReadSpecialNames(const ObjectReader& reader, SpecialNames* names);
+
+/// Replaces names that special_tokens_map.json in `dir` gives, if it is there.
+Status ReadSpecialMap(const std::string& dir, SpecialNames* names);
 
 /// Fills in the ids of the control tokens; the last line of `text` that spells one counts.
 /// DataError if one but the padding token is missing, or if there are more than `max_tokens` lines.

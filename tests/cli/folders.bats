@@ -26,3 +26,13 @@ make_pointer() {
   cp model/config.json bad/
   refused 3 "sti-shard: bad: an adapter alone, *" sti-shard bad -o a.sti
 }
+
+@test "added tokens are refused by name, never split; control tokens may be listed" {
+  copy_model bad
+  printf '{"[MASK]": %d}' "$(($(grep -nxF '[MASK]' model/vocab.txt | cut -d: -f1) - 1))" >bad/added_tokens.json
+  works sti-shard -q bad --bits 2 -o a.sti
+  cmp a.sti <(sti-shard -q model --bits 2 -o b.sti && cat b.sti)
+  printf '{"\\u001b[31m<user>": 8000}' >bad/added_tokens.json
+  refused 3 'sti-shard: bad/added_tokens.json: token "[?][[]31m<user>" was added to the vocabulary, and text is not searched for added tokens; use a model without them' \
+    sti-shard bad -o a.sti
+}

@@ -119,8 +119,10 @@ TEST_F(ByteBpeFilesTest, RefusesTokenizersOfOthers) {
   ExpectUnsupported("post_processor", "/post_processor", nullptr);
   ExpectUnsupported("post_processor", "/post_processor/type", "ByteLevel");
   ExpectRefused("add_prefix_space", "/pre_tokenizer/add_prefix_space", 1);
-  ExpectUnsupported("not special", "/added_tokens",
-                    {{{"id", 262}, {"content", "new"}, {"special", false}}});
+  for (const bool special : {false, true}) {
+    ExpectUnsupported("token \"new\" was added", "/added_tokens",
+                      {{{"id", 262}, {"content", "new"}, {"special", special}}});
+  }
   ExpectRefused("what is no token", "/added_tokens", {{{"id", 262}}});
   ExpectRefused("without gaps", "/added_tokens",
                 {{{"id", 400}, {"content", "<mask>"}, {"special", true}}});
