@@ -27,7 +27,8 @@ Result<int> Run(const Tool& tool, const ShardToolOptions& options) {
   STI_RETURN_IF_ERROR(CheckKeepsFolder(output, options.folder, "a file of the model folder"));
   for (const std::string& plan : options.plans)
     STI_RETURN_IF_ERROR(CheckKeepsInput(output, plan, "a plan of --for"));
-  STI_ASSIGN_OR_RETURN(ModelFolder folder, ModelFolder::Open(options.folder));
+  STI_RETURN_IF_ERROR(CheckKeepsInput(output, options.parts.labels, "the file of --labels"));
+  STI_ASSIGN_OR_RETURN(ModelFolder folder, ModelFolder::Open(options.folder, options.parts));
   if (!folder.info().elastic) {
     const ModelShape& shape = folder.info().shape;
     tool.Say("the model has no elastic metadata: submodels of n < " + std::to_string(shape.layers) +

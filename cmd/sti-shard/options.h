@@ -5,12 +5,14 @@
 #include <vector>
 
 #include "common/tool.h"
+#include "import/model_folder.h"
 
 namespace sti {
 
 struct ShardToolOptions {
   std::string folder;
   std::string output;
+  FolderParts parts;
   std::vector<uint32_t> bits{2, 3, 4, 5, 6, 32};
   std::vector<std::string> plans;
   std::string codebook = "tree";

@@ -12,6 +12,9 @@
 #include "import/folder_file.h"
 #include "import/model_config.h"
 #include "import/tokenizer_files.h"
+#include "import/tokenizer_parts.h"
+#include "types/labels.h"
+#include "types/limits.h"
 
 namespace sti {
 namespace {
@@ -61,9 +64,24 @@ bool IsAdapterAlone(const std::string& dir) {
                       [&](const char* name) { return IsFile(dir + "/" + name); });
 }
 
+/// Returns the lines of the file at `path`, which are to name `count` labels.
+Result<std::vector<std::string>> ReadLabels(const std::string& path, uint32_t count) {
+  STI_ASSIGN_OR_RETURN(const std::string text, ReadSmallFile(path, kMaxTextBytes));
+  std::vector<std::string> labels;
+  ForEachLine(text, [&](std::string_view line) { labels.emplace_back(line); });
+  if (labels.size() != count) {
+    return DataError(std::to_string(labels.size()) + " lines, but the model has " +
+                     std::to_string(count) + " labels; name each in a line of its own")
+        .At(path);
+  }
+  const std::string problem = ProblemOfLabels(labels);
+  if (problem.empty()) return labels;
+  return DataError(problem + "; give each label a name of its own").At(path);
+}
+
 }  // namespace
 
-Result<ModelFolder> ModelFolder::Open(const std::string& dir) {
+Result<ModelFolder> ModelFolder::Open(const std::string& dir, const FolderParts& parts) {
   std::error_code ignored;
   if (!std::filesystem::is_directory(dir, ignored)) {
     return NoSuchFileError("no such folder; give the folder of a model").At(dir);
@@ -80,6 +98,9 @@ Result<ModelFolder> ModelFolder::Open(const std::string& dir) {
   }
   ModelFolder folder(dir);
   STI_ASSIGN_OR_RETURN(folder.info_, ReadModelConfig(config));
+  if (!parts.labels.empty()) {
+    STI_ASSIGN_OR_RETURN(folder.info_.labels, ReadLabels(parts.labels, folder.info_.shape.labels));
+  }
   const ModelShape& shape = folder.info_.shape;
   const TokenizerInfo said = folder.info_.tokenizer;
   const bool bpe = folder.info_.architecture == Architecture::kRoberta;

@@ -14,6 +14,11 @@
 
 namespace sti {
 
+/// Names what does not lie in the folder itself; empty for what does.
+struct FolderParts {
+  std::string labels;  ///< a file with the names of the labels, one a line, by id
+};
+
 /// A folder that was checked as a whole: when Open succeeds, every tensor is there, in a type we
 /// read and with the right shape. Weights are not looked at; see CheckFinite.
 ///
@@ -26,10 +31,10 @@ namespace sti {
 /// survive a move and die with the object.
 class ModelFolder {
  public:
-  /// Opens a folder and checks it whole. Errors: kNoSuchFile for what is missing, kForeign for
-  /// models, tokenizers and weights of kinds that are not read, kReadFailed or kMachine if a file
-  /// cannot be read, kDamaged for the rest.
-  static Result<ModelFolder> Open(const std::string& dir);
+  /// Opens a folder, with `parts` in place of its own, and checks it whole. Errors: kNoSuchFile for
+  /// what is missing, kForeign for models, tokenizers and weights of kinds that are not read,
+  /// kReadFailed or kMachine if a file cannot be read, kDamaged for the rest.
+  static Result<ModelFolder> Open(const std::string& dir, const FolderParts& parts = {});
 
   [[nodiscard]] const ModelInfo& info() const { return info_; }
 

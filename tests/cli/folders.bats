@@ -1,6 +1,13 @@
 # Folders of models as people have them: cloned, exported, half of a model.
 load helpers
 
+# NAME FOLDER: a folder with a copy of tests/data/NAME-tiny.
+copy_tiny() {
+  mkdir "$2"
+  cp "$repo/tests/data/$1-tiny"/* "$2/"
+  chmod u+w "$2"/*
+}
+
 # FILE: puts a pointer of git-lfs in place of the file.
 make_pointer() {
   printf 'version https://git-lfs.github.com/spec/v1\noid sha256:%064d\nsize 1000000\n' 7 >"$1"
@@ -31,8 +38,22 @@ make_pointer() {
   copy_model bad
   printf '{"[MASK]": %d}' "$(($(grep -nxF '[MASK]' model/vocab.txt | cut -d: -f1) - 1))" >bad/added_tokens.json
   works sti-shard -q bad --bits 2 -o a.sti
-  cmp a.sti <(sti-shard -q model --bits 2 -o b.sti && cat b.sti)
+  sti-shard -q model --bits 2 -o b.sti
+  cmp a.sti b.sti
   printf '{"\\u001b[31m<user>": 8000}' >bad/added_tokens.json
   refused 3 'sti-shard: bad/added_tokens.json: token "[?][[]31m<user>" was added to the vocabulary, and text is not searched for added tokens; use a model without them' \
     sti-shard bad -o a.sti
+}
+
+@test "--labels names the labels of a model that has LABEL_0 and the like" {
+  copy_tiny distilbert plain
+  printf 'no\nnot sure\nyes\nsurely\n' >names.txt
+  works sti-shard -q plain --labels names.txt -o a.sti
+  works sti-run -q --json a.sti "a text"
+  holds "$output" '(.scores | keys) == ["no", "not sure", "surely", "yes"]'
+  echo surplus >>names.txt
+  refused 3 "sti-shard: names.txt: 5 lines, but the model has 4 labels; name each in a line of its own" \
+    sti-shard plain --labels names.txt -o a.sti
+  refused 3 "sti-shard: none.txt: no such file; *" sti-shard plain --labels none.txt -o a.sti
+  refused 2 "sti-shard: -o: names.txt is the file of --labels, *" sti-shard plain --labels names.txt -o names.txt
 }

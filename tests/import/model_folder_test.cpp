@@ -182,6 +182,36 @@ TEST_F(ModelFolderTest, RefusesAnAdapterAlone) {
   EXPECT_TRUE(ModelFolder::Open(dir_).ok()) << "with the model's weights it is a model";
 }
 
+TEST_F(ModelFolderTest, TakesLabelsFromAFile) {
+  Write();
+  const std::string path = dir_ + "/names.txt";
+  const auto open = [&](const std::string& text) {
+    EXPECT_TRUE(WriteBytes(path, text).ok());
+    return ModelFolder::Open(dir_, {.labels = path});
+  };
+  for (const char* text : {"no\nnot sure\nyes\n", "no\r\nnot sure\r\nyes"}) {
+    const auto folder = open(text);
+    ASSERT_TRUE(folder.ok()) << folder.error().Message();
+    EXPECT_EQ(folder->info().labels, (std::vector<std::string>{"no", "not sure", "yes"}));
+  }
+  const std::pair<const char*, const char*> broken[] = {
+      {"no\nyes\n", "2 lines, but the model has 3 labels; name each in a line of its own"},
+      {"a\nb\nc\nd\n", "4 lines, but the model has 3 labels; name each in a line of its own"},
+      {"", "0 lines, but the model has 3 labels; name each in a line of its own"},
+      {"a\n\nb\n", "label 1 is empty; give each label a name of its own"},
+      {"a\nb\na\n", "label 2 is that of label 0 again; give each label a name of its own"},
+      {"a\nb\n\x1B[2J\n",
+       "label 2 is not UTF-8 or has a control character; give each label a name of its own"}};
+  for (const auto& [text, words] : broken) {
+    const auto folder = open(text);
+    ASSERT_FALSE(folder.ok()) << text;
+    EXPECT_EQ(folder.error().kind, ErrorKind::kDamaged);
+    EXPECT_EQ(folder.error().Message(), path + ": " + words);
+  }
+  std::filesystem::remove(path);
+  EXPECT_EQ(ModelFolder::Open(dir_, {.labels = path}).error().kind, ErrorKind::kNoSuchFile);
+}
+
 /// Splits the tiny model into two files and an index.
 class ShardedFolder : public ModelFolderTest {
  protected:
