@@ -30,6 +30,7 @@ constexpr Sentence kSentences[] = {
     {Remedy::kCorrectImportance, "correct it or run sti-importance again"},
     {Remedy::kUseOwnVocabulary, "run sti-shard again with the model's own vocabulary and merges"},
     {Remedy::kFetchLargeFile, "fetch the file with git lfs pull"},
+    {Remedy::kGiveTokenizer, "add them, or give a folder that has them by --tokenizer"},
     {Remedy::kStoreMoreBits, "run sti-shard with more --bits"},
     {Remedy::kStoreTheseBits, "run sti-shard with them"},
     {Remedy::kUseWholeModel,

@@ -27,6 +27,7 @@ Result<int> Run(const Tool& tool, const ShardToolOptions& options) {
   STI_RETURN_IF_ERROR(CheckKeepsFolder(output, options.folder, "a file of the model folder"));
   for (const std::string& plan : options.plans)
     STI_RETURN_IF_ERROR(CheckKeepsInput(output, plan, "a plan of --for"));
+  STI_RETURN_IF_ERROR(CheckKeepsFolder(output, options.parts.tokenizer, "a file of --tokenizer"));
   STI_RETURN_IF_ERROR(CheckKeepsInput(output, options.parts.labels, "the file of --labels"));
   STI_ASSIGN_OR_RETURN(ModelFolder folder, ModelFolder::Open(options.folder, options.parts));
   if (!folder.info().elastic) {

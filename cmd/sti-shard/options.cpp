@@ -19,6 +19,8 @@ void AddShardToolOptions(CLI::App& app, ShardToolOptions& options) {
       ->type_name("FILE,...")
       ->group(kMostUsed)
       ->excludes("--bits");
+  app.add_option("--tokenizer", options.parts.tokenizer, "folder of the tokenizer [MODEL_DIR]")
+      ->type_name(kFolder);
   app.add_option("--labels", options.parts.labels, "names of the labels, one a line, by id")
       ->type_name(kFile);
   app.add_option("--codebook", options.codebook, "tree: nested Lloyd, scaled; gobo: the paper's")

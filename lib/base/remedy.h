@@ -30,6 +30,7 @@ enum class Remedy : uint8_t {
 
   // A folder of a model.
   kFetchLargeFile,  ///< a pointer of git-lfs stands for the file, which was not fetched
+  kGiveTokenizer,   ///< it lacks its tokenizer, which may lie in another folder
 
   // A container that lacks something.
   kStoreMoreBits,   ///< it has one bitwidth only

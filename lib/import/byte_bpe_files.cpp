@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/byte_spelling.h"
+#include "base/remedy.h"
 #include "import/added_tokens.h"
 #include "import/folder_file.h"
 #include "import/tokenizer_files.h"
@@ -199,9 +200,9 @@ Result<TokenizerFiles> ReadByteBpeFiles(const std::string& dir, uint32_t max_tok
     STI_ASSIGN_OR_RETURN(const Json json, ReadJsonFile(path));
     STI_RETURN_IF_ERROR(ByteBpeJson(path, json).Read(&files));
   } else {
-    return NoSuchFileError(
-               "neither vocab.json with merges.txt nor tokenizer.json; add the model's tokenizer")
-        .At(dir);
+    return NoSuchFileError("neither vocab.json with merges.txt nor tokenizer.json")
+        .At(dir)
+        .Fix(Remedy::kGiveTokenizer);
   }
   STI_RETURN_IF_ERROR(CheckBytes(path, files.vocabulary_text));
   STI_RETURN_IF_ERROR(ReadSpecialMap(dir, &names));

@@ -104,9 +104,13 @@ Result<ModelFolder> ModelFolder::Open(const std::string& dir, const FolderParts&
   const ModelShape& shape = folder.info_.shape;
   const TokenizerInfo said = folder.info_.tokenizer;
   const bool bpe = folder.info_.architecture == Architecture::kRoberta;
+  const std::string& files = parts.tokenizer.empty() ? dir : parts.tokenizer;
+  if (!std::filesystem::is_directory(files, ignored)) {
+    return NoSuchFileError("no such folder; give the folder of a tokenizer").At(files);
+  }
   STI_ASSIGN_OR_RETURN(auto tokenizer,
-                       bpe ? ReadByteBpeFiles(dir, shape.vocabulary, said.pad_id)
-                           : ReadTokenizerFiles(dir, shape.vocabulary, said.pad_id));
+                       bpe ? ReadByteBpeFiles(files, shape.vocabulary, said.pad_id)
+                           : ReadTokenizerFiles(files, shape.vocabulary, said.pad_id));
   folder.info_.tokenizer = tokenizer.info;
   folder.info_.tokenizer.second_type = said.second_type;
   folder.vocabulary_text_ = std::move(tokenizer.vocabulary_text);

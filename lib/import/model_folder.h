@@ -16,7 +16,8 @@ namespace sti {
 
 /// Names what does not lie in the folder itself; empty for what does.
 struct FolderParts {
-  std::string labels;  ///< a file with the names of the labels, one a line, by id
+  std::string tokenizer = {};  ///< a folder whose tokenizer's files are read, and not the model's
+  std::string labels = {};     ///< a file with the names of the labels, one a line, by id
 };
 
 /// A folder that was checked as a whole: when Open succeeds, every tensor is there, in a type we

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/remedy.h"
 #include "import/added_tokens.h"
 #include "import/folder_file.h"
 #include "import/tokenizer_parts.h"
@@ -114,8 +115,9 @@ Result<TokenizerFiles> ReadTokenizerFiles(const std::string& dir, uint32_t max_t
     STI_ASSIGN_OR_RETURN(const Json json, ReadJsonFile(path));
     STI_ASSIGN_OR_RETURN(files.vocabulary_text, TokenizerJson(path, json).Read(&options));
   } else {
-    return NoSuchFileError("neither vocab.txt nor tokenizer.json; add the model's vocab.txt")
-        .At(dir);
+    return NoSuchFileError("neither vocab.txt nor tokenizer.json")
+        .At(dir)
+        .Fix(Remedy::kGiveTokenizer);
   }
   STI_RETURN_IF_ERROR(ReadSpecialMap(dir, &names));
   const std::string config = dir + "/tokenizer_config.json";

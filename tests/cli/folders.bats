@@ -57,3 +57,22 @@ make_pointer() {
   refused 3 "sti-shard: none.txt: no such file; *" sti-shard plain --labels none.txt -o a.sti
   refused 2 "sti-shard: -o: names.txt is the file of --labels, *" sti-shard plain --labels names.txt -o names.txt
 }
+
+@test "--tokenizer takes the tokenizer of another folder" {
+  for name in distilbert roberta; do
+    copy_tiny $name weights
+    mkdir words
+    mv weights/*vocab* weights/tokenizer_config.json words/
+    mv weights/merges.txt words/ || true
+    refused 3 "sti-shard: weights: neither vocab* nor tokenizer.json; add them, or give a folder that has them by --tokenizer" \
+      sti-shard weights -o a.sti
+    works sti-shard -q weights --tokenizer words -o a.sti
+    sti-shard -q "$repo/tests/data/$name-tiny" -o b.sti
+    cmp a.sti b.sti
+    refused 2 "sti-shard: -o: words/tokenizer_config.json is a file of --tokenizer, *" \
+      sti-shard weights --tokenizer words -o words/tokenizer_config.json
+    rm -r weights words
+  done
+  refused 3 "sti-shard: none: no such folder; give the folder of a tokenizer" \
+    sti-shard model --tokenizer none -o a.sti
+}

@@ -50,7 +50,7 @@ $tool --help shows all options."
 
 @test "--help tells the options that scripts rely on" {
   sti-shard --help >text
-  for option in --bits --codebook --layout --labels --threads --dry-run; do grep -q -- "$option" text; done
+  for option in --bits --codebook --layout --tokenizer --labels --threads --dry-run; do grep -q -- "$option" text; done
   sti-importance --help >text
   for option in --data --metric --text-column --pair-column --label-column show; do grep -q -- "$option" text; done
   sti-profile --help >text

@@ -81,6 +81,10 @@ def make_files(binaries, folder):
 
     write_model(folder / "model", True)
     write_model(folder / "plain", False)
+    (folder / "names.txt").write_text("never\nalways\n")
+    (folder / "words").mkdir()
+    shutil.copy(folder / "model" / "vocab.txt", folder / "words")
+    (folder / "words" / "tokenizer_config.json").write_text('{"do_lower_case": false}')
     must("sti-shard", "model", "-o", "model.sti")
     must("sti-shard", "plain", "-o", "plain.sti")
     described = subprocess.run([binaries / "sti-inspect", "--json", "model.sti"], cwd=folder,
@@ -155,8 +159,12 @@ TABLES = {
                     "--codebook": values("--codebook", "gobo"),
                     "--embeddings": values("--embeddings", "8"),
                     "--layout": values("--layout", "plane"), "--threads": values("--threads", "1"),
+                    "--tokenizer": values("--tokenizer", "words"),
+                    "--labels": values("--labels", "names.txt"),
                     "--json": one("--json"), **MESSAGES},
-        "quiet": {**ONLY_WORDS, "dry run: --codebook": "the sizes are the same"},
+        "quiet": {**ONLY_WORDS,
+                  **{f"dry run: {option}": "the sizes are the same"
+                     for option in ("--codebook", "--tokenizer", "--labels")}},
     },
     "sti-plan": {
         "contexts": {

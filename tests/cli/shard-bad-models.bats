@@ -32,7 +32,7 @@ is_refused() {
 @test "a folder without a vocabulary" {
   copy_model bad
   rm bad/vocab.txt
-  is_refused "sti-shard: bad: neither vocab.txt nor tokenizer.json; add the model's vocab.txt" bad
+  is_refused "sti-shard: bad: neither vocab.txt nor tokenizer.json; add them, or give a folder that has them by --tokenizer" bad
 }
 
 @test "a vocabulary larger than the model's" {

@@ -212,6 +212,25 @@ TEST_F(ModelFolderTest, TakesLabelsFromAFile) {
   EXPECT_EQ(ModelFolder::Open(dir_, {.labels = path}).error().kind, ErrorKind::kNoSuchFile);
 }
 
+TEST_F(ModelFolderTest, TakesTheTokenizerOfAnotherFolder) {
+  Write();
+  const auto whole = ModelFolder::Open(dir_);
+  const std::string other = dir_ + "/tokenizer";
+  std::filesystem::create_directories(other);
+  for (const char* name : {"vocab.txt", "tokenizer_config.json"}) {
+    std::filesystem::rename(dir_ + "/" + name, other + "/" + name);
+  }
+  EXPECT_EQ(ModelFolder::Open(dir_).error().remedy, Remedy::kGiveTokenizer);
+  const auto parted = ModelFolder::Open(dir_, {.tokenizer = other});
+  ASSERT_TRUE(parted.ok()) << parted.error().Message();
+  EXPECT_EQ(parted->vocabulary_text(), whole->vocabulary_text());
+  // It counts whole: nothing of the model's own is mixed in.
+  ASSERT_TRUE(WriteBytes(dir_ + "/tokenizer_config.json", R"({"do_lower_case": false})").ok());
+  EXPECT_TRUE(ModelFolder::Open(dir_, {.tokenizer = other})->info().tokenizer.lowercase);
+  EXPECT_EQ(ModelFolder::Open(dir_, {.tokenizer = dir_ + "/none"}).error().Message(),
+            dir_ + "/none: no such folder; give the folder of a tokenizer");
+}
+
 /// Splits the tiny model into two files and an index.
 class ShardedFolder : public ModelFolderTest {
  protected:
