@@ -112,7 +112,7 @@ void PrintPlain(const std::string& text, const Answer& answer, const ModelInfo& 
   std::string line = text;
   std::replace(line.begin(), line.end(), '\n', ' ');  // an input is a line, also from an argument
   std::string said = info.labels[answer.label];
-  if (info.problem == Problem::kMultiLabel) {
+  if (info.problem == Problem::kMultiLabel && info.labels.size() > 1) {
     said.clear();
     for (uint32_t label : answer.labels) said += (said.empty() ? "" : ",") + info.labels[label];
     if (answer.labels.empty()) said = "-";

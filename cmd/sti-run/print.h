@@ -14,7 +14,8 @@ void PrintJson(const RunOptions& options, const std::string& text, const Answer&
                const ModelInfo& info);
 
 /// label TAB score TAB text. Of a multi-label model: all that reach the threshold with commas
-/// between them, or "-" if none does, and the highest score.
+/// between them, or "-" if none does, and the highest score. Of a model of one label: that label
+/// and its score, whatever it is, since what it is asked for is the score.
 void PrintPlain(const std::string& text, const Answer& answer, const ModelInfo& info);
 
 /// An input that cannot be used has its own line and ends nothing.

@@ -203,19 +203,18 @@ Status ConfigReader::ReadLabelNames(const Json& names) {
 
 Status ConfigReader::ReadProblem() {
   STI_ASSIGN_OR_RETURN(const std::string problem, reader_.String("problem_type", ""));
-  if (problem == "multi_label_classification") {
-    info_.problem = Problem::kMultiLabel;
-    return {};
+  if (problem == "regression") {
+    return reader_.Unsupported("problem_type is \"regression\"; only classifiers are supported");
   }
-  if (problem == "regression" || info_.shape.labels < 2) {
-    return reader_.Unsupported(
-        "the model is a regression (problem_type \"regression\", or one label that is not "
-        "multi-label); only classifiers are supported");
+  const bool several = problem == "multi_label_classification";
+  if (!several && !problem.empty() && problem != "single_label_classification") {
+    return reader_.Unsupported("problem_type is \"" + problem +
+                               "\"; supported are single_label_classification and "
+                               "multi_label_classification");
   }
-  if (problem.empty() || problem == "single_label_classification") return {};
-  return reader_.Unsupported("problem_type is \"" + problem +
-                             "\"; supported are single_label_classification and "
-                             "multi_label_classification");
+  // One logit, as cross-encoders have it, says yes or no: it is a label that applies or does not.
+  if (several || info_.shape.labels == 1) info_.problem = Problem::kMultiLabel;
+  return {};
 }
 
 Status ConfigReader::ReadElastic() {

@@ -76,3 +76,37 @@ make_pointer() {
   refused 3 "sti-shard: none: no such folder; give the folder of a tokenizer" \
     sti-shard model --tokenizer none -o a.sti
 }
+
+@test "one logit: label 0 with its sigmoid, below one half too" {
+  copy_model one
+  jq '.id2label = {"0": "LABEL_0"} | del(.label2id)' model/config.json >one/config.json
+  edit_header one/model.safetensors '
+    .["classifier.weight"] |= (.shape = [1, 192] | .data_offsets[1] = .data_offsets[0] + 384) |
+    .["classifier.bias"] |= (.shape = [1] | .data_offsets[1] = .data_offsets[0] + 2)'
+  sti-shard -q one -o one.sti
+  works sti-inspect --verify one.sti
+  text="what is my account balance"
+  printf '%s\n' "$alarm" "$text" >texts
+  sti-run -q --json model.sti <texts >all
+  sti-run -q --json one.sti <texts >answers
+  holds "$(jq -s . all answers)" '.[:2] as $all | .[2:] as $one | all(range(2);
+    ($one[.].logits[0] - $all[.].logits[0] | fabs) < 0.0001 and ($one[.].logits | length) == 1)'
+  holds "$(jq -s . answers)" 'all(.[]; .label == "LABEL_0" and .label_id == 0 and
+    (.scores.LABEL_0 - 1 / (1 + (-.logits[0] | exp)) | fabs) < 0.00001)'
+  jq -r '"LABEL_0\t\(.scores.LABEL_0 * 10000 | round / 10000)"' answers >expected
+  holds "$(jq -s . answers)" 'any(.[]; .scores.LABEL_0 < 0.5)'
+  sti-run -q one.sti <texts | cut -f 1,2 | jq -Rr 'split("\t") | "\(.[0])\t\(.[1] | tonumber)"' >plain
+  cmp plain expected
+  # Yes and no, 1 and 0, are what its data say.
+  jq -r '[.text, if .scores.LABEL_0 >= 0.5 then 1 else 0 end] | @tsv' answers >rows
+  { printf 'sentence\tlabel\n'; cat rows; } >dev.one.tsv
+  works sti-run -q --json one.sti --eval dev.one.tsv
+  holds "$output" '.accuracy == 1 and .mean_loss > 0'
+  for metric in accuracy loss kl; do
+    works sti-importance -q one.sti --data dev.one.tsv --metric $metric -o one.json
+    holds "$(cat one.json)" '.examples == 2'
+  done
+  printf 'sentence\tlabel\n%s\t0.7\n' "$text" >graded.tsv
+  refused 3 'sti-run: graded.tsv:2: label "0.7" is none of the model'"'"'s; use LABEL_0 or 1 where it applies, and 0 or - where it does not' \
+    sti-run -q one.sti --eval graded.tsv
+}

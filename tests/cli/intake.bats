@@ -149,7 +149,7 @@ same_logits() {
 @test "a regression is refused" {
   copy_model bad
   jq '.problem_type = "regression"' model/config.json >bad/config.json
-  refused 3 "sti-shard: bad/config.json: the model is a regression *; only classifiers are supported" \
+  refused 3 'sti-shard: bad/config.json: problem_type is "regression"; only classifiers are supported' \
     sti-shard bad -o a.sti
 }
 

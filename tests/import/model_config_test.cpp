@@ -179,9 +179,19 @@ TEST_F(ModelConfig, ProblemTypeDecidesWhatLogitsMean) {
   EXPECT_EQ(ReadWith("problem_type", "multi_label_classification")->problem, Problem::kMultiLabel);
   EXPECT_TRUE(Contains(UnsupportedWith("problem_type", "regression"), "only classifiers"));
   UnsupportedWith("problem_type", "ranking");
-  EXPECT_TRUE(Contains(UnsupportedWith("id2label", {{"0", "a"}}), "only classifiers"));
-  config_["problem_type"] = "multi_label_classification";
-  EXPECT_EQ(ReadWith("id2label", {{"0", "a"}})->shape.labels, 1u);
+}
+
+// Cross-encoders say nothing of their problem, and a softmax of one logit would always be 1.
+TEST_F(ModelConfig, OneLogitIsALabelThatAppliesOrNot) {
+  for (const char* problem : {"", "single_label_classification", "multi_label_classification"}) {
+    config_["problem_type"] = problem;
+    const auto info = ReadWith("id2label", {{"0", "LABEL_0"}});
+    ASSERT_TRUE(info.ok()) << info.error().Message();
+    EXPECT_EQ(info->problem, Problem::kMultiLabel);
+    EXPECT_EQ(info->labels, std::vector<std::string>{"LABEL_0"});
+  }
+  config_["id2label"] = {{"0", "LABEL_0"}};
+  EXPECT_TRUE(Contains(UnsupportedWith("problem_type", "regression"), "only classifiers"));
 }
 
 TEST_F(ModelConfig, RefusesSizesThatDoNotFit) {

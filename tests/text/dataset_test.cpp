@@ -134,6 +134,30 @@ TEST(Dataset, SkipsAByteOrderMark) {
   EXPECT_TRUE(Parse("\xEF\xBB\xBFsentence\tlabel\na\t1\n").ok());
 }
 
+// A model of one label: 1 and 0 say whether it applies, and are no ids.
+TEST(Dataset, OneLabelAppliesOrDoesNot) {
+  const std::vector<std::string> labels = {"relevant"};
+  const auto parse = [&](std::string_view content) {
+    return ParseDataset(content, "dev.tsv", {labels, Problem::kMultiLabel, true});
+  };
+  const std::vector<uint32_t> yes = {0};
+  const std::vector<uint32_t> no;
+  const std::vector<std::vector<uint32_t>> expected = {yes, no, yes, no};
+  for (const char* content :
+       {"sentence\tlabel\na\t1\nb\t0\nc\trelevant\nd\t-\n",
+        "{\"text\": \"a\", \"label\": 1}\n{\"text\": \"b\", \"label\": 0}\n"
+        "{\"text\": \"c\", \"label\": [\"relevant\"]}\n{\"text\": \"d\", \"label\": []}\n"}) {
+    const auto rows = parse(content);
+    ASSERT_TRUE(rows.ok()) << rows.error().Message();
+    ASSERT_EQ(rows->size(), expected.size());
+    for (size_t i = 0; i < expected.size(); ++i) EXPECT_EQ((*rows)[i].labels, expected[i]) << i;
+  }
+  const auto graded = parse("sentence\tlabel\na\t0.35\n");
+  ASSERT_FALSE(graded.ok());
+  EXPECT_TRUE(Contains(graded.error().Message(),
+                       "use relevant or 1 where it applies, and 0 or - where it does not"));
+}
+
 Result<std::vector<Example>> ParseSets(std::string_view content, bool labels_required = true) {
   const std::vector<std::string> labels = {"joy", "anger", "fear", "joy,mixed"};
   return ParseDataset(content, "dev.tsv", {labels, Problem::kMultiLabel, labels_required});

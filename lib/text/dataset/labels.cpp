@@ -11,6 +11,7 @@ LabelReader::LabelReader(const std::vector<std::string>& labels, Problem problem
 }
 
 std::string LabelReader::Known() const {
+  if (YesOrNo()) return labels_[0] + " or 1 where it applies, and 0 or - where it does not";
   std::string text;
   const size_t shown = std::min<size_t>(labels_.size(), 5);
   for (size_t i = 0; i < shown; ++i) text += (i == 0 ? "" : ", ") + labels_[i];
@@ -38,7 +39,8 @@ Status LabelReader::AddTo(std::string_view label, std::vector<uint32_t>* ids) co
 
 Status LabelReader::ReadSet(std::string_view text, std::vector<uint32_t>* ids) const {
   if (ids_.count(text) != 0) return AddTo(text, ids);
-  if (text == "-") return {};
+  if (text == "-" || (YesOrNo() && text == "0")) return {};
+  if (YesOrNo() && text == "1") return AddTo(labels_[0], ids);
   while (true) {
     const size_t comma = std::min(text.find(','), text.size());
     STI_RETURN_IF_ERROR(AddTo(text.substr(0, comma), ids));

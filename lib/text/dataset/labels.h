@@ -1,5 +1,6 @@
 // A label of a data file is written as one of the model's names or as its id. An example of a
-// multi-label model has a set of them.
+// multi-label model has a set of them. A model of one label, which applies or does not, is asked
+// yes or no: there 1 and 0 are these answers and no ids.
 #pragma once
 
 #include <cstdint>
@@ -28,6 +29,7 @@ class LabelReader {
   [[nodiscard]] Status ReadSet(std::string_view text, std::vector<uint32_t>* ids) const;
   [[nodiscard]] Status AddTo(std::string_view label, std::vector<uint32_t>* ids) const;
   [[nodiscard]] std::string Known() const;
+  [[nodiscard]] bool YesOrNo() const { return several_ && labels_.size() == 1; }
 
   const std::vector<std::string>& labels_;
   bool several_;  // an example may have any number of labels
