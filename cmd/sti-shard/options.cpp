@@ -6,7 +6,7 @@
 namespace sti {
 
 void AddShardToolOptions(CLI::App& app, ShardToolOptions& options) {
-  app.add_option("MODEL_DIR", options.folder, "folder with config.json, safetensors, vocabulary")
+  app.add_option("MODEL_DIR", options.folder, "folder with config.json, weights, vocabulary")
       ->required()
       ->type_name(kFolder);
   app.add_option("-o,--output", options.output, "container to write")

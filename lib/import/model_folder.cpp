@@ -25,9 +25,15 @@ constexpr size_t kMaxFiles = 1024;
 constexpr size_t kRolesOfLayer = static_cast<size_t>(TensorRole::kWordEmbeddings);
 constexpr size_t kGlobalRoles = kTensorRoles - kRolesOfLayer;
 
-/// Files that weights are in, or that name those.
-constexpr const char* kWeightFiles[] = {"model.safetensors", "model.safetensors.index.json",
-                                        "pytorch_model.bin", "pytorch_model.bin.index.json"};
+/// A format that weights come in: the file that holds them all, or the index of several.
+struct WeightFormat {
+  const char* file;
+  const char* index;
+  Result<WeightFile> (*open)(const std::string& path);
+};
+constexpr WeightFormat kWeightFormats[] = {
+    {"/model.safetensors", "/model.safetensors.index.json", WeightFile::OpenSafetensors},
+    {"/pytorch_model.bin", "/pytorch_model.bin.index.json", WeightFile::OpenTorch}};
 
 using enum TensorRole;
 
@@ -60,8 +66,10 @@ bool IsPlainName(std::string_view name) {
 /// Returns whether the folder holds what changes a model and not the model: what PEFT saves.
 bool IsAdapterAlone(const std::string& dir) {
   if (!IsFile(dir + "/adapter_config.json")) return false;
-  return std::none_of(std::begin(kWeightFiles), std::end(kWeightFiles),
-                      [&](const char* name) { return IsFile(dir + "/" + name); });
+  return std::none_of(std::begin(kWeightFormats), std::end(kWeightFormats),
+                      [&](const WeightFormat& format) {
+                        return IsFile(dir + format.file) || IsFile(dir + format.index);
+                      });
 }
 
 /// Returns the lines of the file at `path`, which are to name `count` labels.
@@ -121,18 +129,20 @@ Result<ModelFolder> ModelFolder::Open(const std::string& dir, const FolderParts&
 }
 
 Status ModelFolder::OpenFiles() {
-  const std::string single = dir_ + "/model.safetensors";
-  const std::string index = dir_ + "/model.safetensors.index.json";
-  if (!IsFile(single) && IsFile(index)) return OpenIndex(index);
-  if (!IsFile(single)) return NoSafetensors();
-  STI_ASSIGN_OR_RETURN(auto file, SafetensorsFile::Open(single));
-  files_.push_back(std::move(file));
-  return {};
+  for (const WeightFormat& format : kWeightFormats) {
+    if (IsFile(dir_ + format.file)) {
+      STI_ASSIGN_OR_RETURN(auto file, format.open(dir_ + format.file));
+      files_.push_back(std::move(file));
+      return {};
+    }
+    if (IsFile(dir_ + format.index)) return OpenIndex(dir_ + format.index, format.open);
+  }
+  return NoWeights();
 }
 
-// A pickle is a program that loading would run, so none is ever read; whoever trusts it converts
-// it.
-Error ModelFolder::NoSafetensors() const {
+// Other formats hold code that loading would run, or are another library's; whoever trusts them
+// converts them.
+Error ModelFolder::NoWeights() const {
   struct Kind {
     std::string_view ending;
     std::string_view argument;  // that from_pretrained needs for it
@@ -153,8 +163,8 @@ Error ModelFolder::NoSafetensors() const {
     for (const std::string& name : names) {
       if (!name.ends_with(kind.ending) || name == "training_args.bin") continue;
       return ForeignError(
-                 "only safetensors are read, as loading this format can run code; if you "
-                 "trust it, convert it: python3 -c 'from transformers import " +
+                 "only safetensors and pytorch_model.bin are read, as loading other formats can "
+                 "run code; if you trust it, convert it: python3 -c 'from transformers import " +
                  ClassName(info_.architecture) + " as M; M.from_pretrained(\"" + dir_ + "\"" +
                  std::string(kind.argument) + ").save_pretrained(\"" + dir_ +
                  "\", safe_serialization=True)'")
@@ -164,7 +174,8 @@ Error ModelFolder::NoSafetensors() const {
   return NoSuchFileError("no model.safetensors; save the model in the safetensors format").At(dir_);
 }
 
-Status ModelFolder::OpenIndex(const std::string& path) {
+Status ModelFolder::OpenIndex(const std::string& path,
+                              Result<WeightFile> (*open)(const std::string& path)) {
   STI_ASSIGN_OR_RETURN(const Json json, ReadJsonFile(path));
   const ObjectReader reader(path, json);
   const Json* map = reader.Find("weight_map");
@@ -180,7 +191,7 @@ Status ModelFolder::OpenIndex(const std::string& path) {
     if (added) {
       if (files_.size() == kMaxFiles) return reader.Bad("more than 1024 files; merge some");
       if (!IsFile(dir_ + "/" + name)) return reader.Bad(name + " is missing; get a complete copy");
-      STI_ASSIGN_OR_RETURN(auto file, SafetensorsFile::Open(dir_ + "/" + name));
+      STI_ASSIGN_OR_RETURN(auto file, open(dir_ + "/" + name));
       files_.push_back(std::move(file));
     }
     file_by_tensor_.emplace(tensor, entry->second);
@@ -234,7 +245,7 @@ Status ModelFolder::Resolve(TensorRole role, uint32_t layer) {
 
 Result<ModelFolder::Slot> ModelFolder::FindTensor(TensorRole role, uint32_t layer) const {
   for (const std::string& name : TensorNames(role, layer, info_.architecture)) {
-    const SafetensorsFile* file = FileOf(name);
+    const WeightFile* file = FileOf(name);
     if (file == nullptr) continue;
     const std::string path = file->path() + ": tensor " + name;
     if (auto view = file->Find(name)) return Slot{*std::move(view), path};
@@ -248,7 +259,7 @@ Result<ModelFolder::Slot> ModelFolder::FindTensor(TensorRole role, uint32_t laye
       .At(dir_);
 }
 
-const SafetensorsFile* ModelFolder::FileOf(const std::string& name) const {
+const WeightFile* ModelFolder::FileOf(const std::string& name) const {
   if (file_by_tensor_.empty()) return files_.empty() ? nullptr : &files_.front();
   const auto found = file_by_tensor_.find(name);
   return found == file_by_tensor_.end() ? nullptr : &files_[found->second];

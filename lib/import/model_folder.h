@@ -1,4 +1,4 @@
-// A model folder as published (config.json, safetensors, vocabulary), as one neutral description.
+// A model folder as published (config.json, weights, vocabulary), as one neutral description.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "base/result.h"
-#include "import/safetensors.h"
 #include "import/tensor_names.h"
+#include "import/weight_file.h"
 #include "types/model_info.h"
 
 namespace sti {
@@ -23,10 +23,10 @@ struct FolderParts {
 /// A folder that was checked as a whole: when Open succeeds, every tensor is there, in a type we
 /// read and with the right shape. Weights are not looked at; see CheckFinite.
 ///
-/// Weights come from model.safetensors, or from the files that model.safetensors.index.json names,
-/// which must lie in the folder itself. Names may lack "bert." (or "roberta.", "distilbert.") and
-/// may say gamma and beta. DistilBERT has no token types; it gets a row of zeros, which adds
-/// nothing.
+/// Weights come from model.safetensors, from the files that model.safetensors.index.json names,
+/// which must lie in the folder itself, or likewise from pytorch_model.bin. Names may lack "bert."
+/// (or "roberta.", "distilbert.") and may say gamma and beta. DistilBERT has no token types; it
+/// gets a row of zeros, which adds nothing.
 ///
 /// Immutable once open: any number of threads may call the const methods at once. Move-only; views
 /// survive a move and die with the object.
@@ -61,20 +61,20 @@ class ModelFolder {
   static size_t SlotOf(TensorRole role, uint32_t layer);
 
   Status OpenFiles();
-  [[nodiscard]] Error NoSafetensors() const;
-  Status OpenIndex(const std::string& path);
+  [[nodiscard]] Error NoWeights() const;
+  Status OpenIndex(const std::string& path, Result<WeightFile> (*open)(const std::string& path));
   Status ResolveAll();
   Status Resolve(TensorRole role, uint32_t layer);
   void AddZeroTypes();
   Result<Slot> FindTensor(TensorRole role, uint32_t layer) const;
-  const SafetensorsFile* FileOf(const std::string& name) const;
+  const WeightFile* FileOf(const std::string& name) const;
 
   std::string dir_;
   ModelInfo info_;
   std::string vocabulary_text_;
   std::string merges_text_;
   std::vector<uint8_t> zero_types_;  ///< DistilBERT's row of token types
-  std::vector<SafetensorsFile> files_;
+  std::vector<WeightFile> files_;
   std::map<std::string, size_t> file_by_tensor_;  ///< empty for one file
   std::vector<Slot> slots_;                       ///< by SlotOf
 };

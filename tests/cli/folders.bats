@@ -110,3 +110,34 @@ make_pointer() {
   refused 3 'sti-run: graded.tsv:2: label "0.7" is none of the model'"'"'s; use LABEL_0 or 1 where it applies, and 0 or - where it does not' \
     sti-run -q one.sti --eval graded.tsv
 }
+
+@test "pytorch_model.bin, archive and older stream, makes the container that safetensors make" {
+  sti-shard -q "$repo/tests/data/distilbert-tiny" -o a.sti
+  copy_tiny distilbert bin
+  rm bin/model.safetensors
+  for form in archive stream; do
+    cp "$repo/tests/data/torch-tiny/$form.bin" bin/pytorch_model.bin
+    works sti-shard -q bin -o b.sti
+    cmp a.sti b.sti
+  done
+}
+
+@test "a pickle that would run something is refused where it says so" {
+  copy_tiny distilbert bad
+  rm bad/model.safetensors
+  stream='\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.'
+  # shellcheck disable=SC2059
+  printf "$stream"'\x80\x02M\xe9\x03.\x80\x02cposix\nsystem\nX\x05\0\0\0touch\x85R.' >bad/pytorch_model.bin
+  refused 3 "sti-shard: bad/pytorch_model.bin: posix.system, which no tensor needs, is named at byte 23; save the weights as safetensors" \
+    sti-shard bad -o a.sti
+  # shellcheck disable=SC2059
+  printf "$stream"'\x80\x02}\x93.' >bad/pytorch_model.bin
+  refused 3 "sti-shard: bad/pytorch_model.bin: opcode 0x93, which no tensor needs, stands at byte 18; save the weights as safetensors" \
+    sti-shard bad -o a.sti
+  head -c 20000 "$repo/tests/data/torch-tiny/archive.bin" >bad/pytorch_model.bin
+  refused 3 "sti-shard: bad/pytorch_model.bin: as a zip archive, it has no end; get a sound copy of the file" \
+    sti-shard bad -o a.sti
+  echo "<html>Not found</html>" >bad/pytorch_model.bin
+  refused 3 "sti-shard: bad/pytorch_model.bin: not what torch.save writes; get a sound copy of the file" \
+    sti-shard bad -o a.sti
+}

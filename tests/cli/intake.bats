@@ -119,13 +119,13 @@ same_logits() {
   works sti-run -q plain.sti --plan plain.plan "$alarm"
 }
 
-@test "pickles are refused with the way to convert them" {
+@test "other formats are refused with the way to convert them" {
   copy_model bad
-  mv bad/model.safetensors bad/pytorch_model.bin
-  refused 3 "sti-shard: bad/pytorch_model.bin: only safetensors are read, as loading this format can run code; if you trust it, convert it: python3 -c 'from transformers import BertForSequenceClassification as M; M.from_pretrained(\"bad\").save_pretrained(\"bad\", safe_serialization=True)'" \
+  mv bad/model.safetensors bad/model.ckpt
+  refused 3 "sti-shard: bad/model.ckpt: only safetensors and pytorch_model.bin are read, as loading other formats can run code; if you trust it, convert it: python3 -c 'from transformers import BertForSequenceClassification as M; M.from_pretrained(\"bad\").save_pretrained(\"bad\", safe_serialization=True)'" \
     sti-shard bad -o a.sti
-  mv bad/pytorch_model.bin bad/tf_model.h5
-  refused 3 "sti-shard: bad/tf_model.h5: only safetensors are read, *from_tf=True*" sti-shard bad -o a.sti
+  mv bad/model.ckpt bad/tf_model.h5
+  refused 3 "sti-shard: bad/tf_model.h5: only *from_tf=True*" sti-shard bad -o a.sti
 }
 
 @test "heads and FFN that do not divide are refused" {

@@ -4,9 +4,9 @@
 #include "fuzz/scratch_file.h"
 #include "fuzz/targets.h"
 #include "import/model_config.h"
-#include "import/safetensors.h"
 #include "import/tokenizer_files.h"
-#include "support/safetensors_writer.h"
+#include "import/weight_file.h"
+#include "support/torch_writer.h"
 #include "text/byte_bpe.h"
 #include "text/vocabulary.h"
 
@@ -62,6 +62,18 @@ void ReadByteBpe(const std::string& folder) {
   }
 }
 
+void CheckWeights(const Result<WeightFile>& tensors) {
+  if (!tensors.ok()) return RequireDataError(tensors.error());
+  for (const std::string& name : tensors->Names()) {
+    const auto tensor = tensors->Find(name);
+    Require(tensors->TypeName(name).has_value(), "a tensor has a type");
+    if (!tensor) continue;
+    const Status finite = CheckFinite(*tensor, "t");
+    if (!finite.ok()) RequireDataError(finite.error());
+    if (tensor->count() > 0) (void)LoadElement(*tensor, tensor->count() - 1);
+  }
+}
+
 /// Takes what stands before the first zero byte, and that byte, off the input.
 Input TakePart(Input* input) {
   const auto zero = std::find(input->begin(), input->end(), uint8_t{0});
@@ -75,16 +87,17 @@ Input TakePart(Input* input) {
 
 void Safetensors(Input input) {
   const ScratchFile file(input);
-  const auto tensors = SafetensorsFile::Open(file.path());
-  if (!tensors.ok()) return RequireDataError(tensors.error());
-  for (const std::string& name : tensors->Names()) {
-    const auto tensor = tensors->Find(name);
-    Require(tensors->TypeName(name).has_value(), "a tensor has a type");
-    if (!tensor) continue;
-    const Status finite = CheckFinite(*tensor, "t");
-    if (!finite.ok()) RequireDataError(finite.error());
-    if (tensor->count() > 0) (void)LoadElement(*tensor, tensor->count() - 1);
-  }
+  CheckWeights(WeightFile::OpenSafetensors(file.path()));
+}
+
+// As it is; then as the pickle of an archive with one storage.
+void Pickle(Input input) {
+  const ScratchFile file(input);
+  CheckWeights(WeightFile::OpenTorch(file.path()));
+  const std::string archive =
+      ZipBytes({{"m/data.pkl", AsText(input)}, {"m/data/0", std::string(64, 'x')}});
+  const ScratchFile other({reinterpret_cast<const uint8_t*>(archive.data()), archive.size()});
+  CheckWeights(WeightFile::OpenTorch(other.path()));
 }
 
 void Config(Input input) {

@@ -17,6 +17,7 @@ std::span<const Target> Targets() {
       {"profile", Profile},
       {"plan", Plan},
       {"safetensors", Safetensors},
+      {"pickle", Pickle},
       {"config", Config},
       {"vocab", Vocab},
       {"tokenizer", TokenizerJson},

@@ -23,6 +23,7 @@ void ImportancePart(Input input);
 void Profile(Input input);
 void Plan(Input input);
 void Safetensors(Input input);
+void Pickle(Input input);         ///< pytorch_model.bin; then the pickle of one
 void Config(Input input);         ///< config.json
 void Vocab(Input input);          ///< vocab.txt
 void TokenizerJson(Input input);  ///< tokenizer.json; behind a zero byte tokenizer_config.json

@@ -2,8 +2,8 @@
 #include <gtest/gtest.h>
 
 #include "import/model_config.h"
-#include "import/safetensors.h"
 #include "import/tokenizer_files.h"
+#include "import/weight_file.h"
 #include "support/expect.h"
 #include "support/memory_meter.h"
 #include "support/safetensors_writer.h"
@@ -42,7 +42,7 @@ TEST_F(Hostile, SafetensorsHeaderLengths) {
                                 uint64_t{100'000'001}, uint64_t{25}}) {
     std::string bytes(32, ' ');
     for (size_t i = 0; i < 8; ++i) bytes[i] = static_cast<char>(length >> (8 * i));
-    ExpectRefused(bytes, "the header would take", SafetensorsFile::Open, 4096);
+    ExpectRefused(bytes, "the header would take", WeightFile::OpenSafetensors, 4096);
   }
 }
 
@@ -53,7 +53,7 @@ TEST_F(Hostile, SafetensorsEntries) {
         std::string(16, '\0'));
   };
   const auto refuse = [&](const std::string& bytes, const std::string& words) {
-    ExpectRefused(bytes, words, SafetensorsFile::Open, 65536);
+    ExpectRefused(bytes, words, WeightFile::OpenSafetensors, 65536);
   };
   refuse(header("[4]", "[9223372036854775808,9223372036854775824]"), "outside");
   refuse(header("[4]", "[0,18446744073709551615]"), "outside");
@@ -70,7 +70,7 @@ TEST_F(Hostile, JsonNestedTooDeep) {
     const std::string json = Nested(depth);
     const uint64_t limit = 2 * json.size() + kMiB;
     ExpectRefused(json, "nested too deep", ReadModelConfig, limit);
-    ExpectRefused(SafetensorsBytes(json, ""), "nested too deep", SafetensorsFile::Open, kMiB);
+    ExpectRefused(SafetensorsBytes(json, ""), "nested too deep", WeightFile::OpenSafetensors, kMiB);
     ASSERT_TRUE(WriteBytes(folder_.File("tokenizer.json"), json).ok());
     EXPECT_TRUE(FailedWith(ReadTokenizerFiles(folder_.path(), 100, 0), ErrorKind::kDamaged,
                            "tokenizer.json: JSON nested too deep"));

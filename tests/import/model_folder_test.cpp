@@ -9,8 +9,10 @@
 #include <nlohmann/json.hpp>
 
 #include "base/remedy.h"
+#include "import/shard_model.h"
 #include "support/safetensors_writer.h"
 #include "support/tiny_model.h"
+#include "support/torch_writer.h"
 
 namespace sti {
 namespace {
@@ -172,6 +174,10 @@ TEST_F(ModelFolderTest, KnowsPointersOfGitLfs) {
               dir_ + "/" + name + ": a pointer of git-lfs in place of the file");
     EXPECT_EQ(ModelFolder::Open(dir_).error().remedy, Remedy::kFetchLargeFile);
   }
+  Write();
+  std::filesystem::rename(dir_ + "/model.safetensors", dir_ + "/pytorch_model.bin");
+  ASSERT_TRUE(WriteBytes(dir_ + "/pytorch_model.bin", pointer).ok());
+  EXPECT_EQ(ModelFolder::Open(dir_).error().remedy, Remedy::kFetchLargeFile);
 }
 
 TEST_F(ModelFolderTest, RefusesAnAdapterAlone) {
@@ -229,6 +235,34 @@ TEST_F(ModelFolderTest, TakesTheTokenizerOfAnotherFolder) {
   EXPECT_TRUE(ModelFolder::Open(dir_, {.tokenizer = other})->info().tokenizer.lowercase);
   EXPECT_EQ(ModelFolder::Open(dir_, {.tokenizer = dir_ + "/none"}).error().Message(),
             dir_ + "/none: no such folder; give the folder of a tokenizer");
+}
+
+// What torch.save wrote, whole or in parts, makes the same model.
+TEST_F(ModelFolderTest, ReadsWhatTorchSaved) {
+  Write();
+  const auto digest = [&] {
+    const auto folder = ModelFolder::Open(dir_);
+    EXPECT_TRUE(folder.ok()) << folder.error().Message();
+    return folder.ok() ? ModelDigest(*folder, CodebookKind::kGobo).Hex() : "";
+  };
+  const std::string expected = digest();
+  std::filesystem::remove(dir_ + "/model.safetensors");
+  const auto tensors = TinyTensors({});
+  const auto middle = tensors.begin() + 7;
+  ASSERT_TRUE(WriteBytes(dir_ + "/a.bin", TorchStream({tensors.begin(), middle})).ok());
+  ASSERT_TRUE(WriteBytes(dir_ + "/b.bin", ZipBytes(TorchMembers({middle, tensors.end()}))).ok());
+  Json map;
+  for (auto tensor = tensors.begin(); tensor != tensors.end(); ++tensor) {
+    map[tensor->name] = tensor < middle ? "a.bin" : "b.bin";
+  }
+  WriteJson("pytorch_model.bin.index.json", {{"weight_map", map}});
+  EXPECT_EQ(digest(), expected);
+  for (const std::string& file : {TorchStream(tensors), ZipBytes(TorchMembers(tensors))}) {
+    ASSERT_TRUE(WriteBytes(dir_ + "/pytorch_model.bin", file).ok());
+    EXPECT_EQ(digest(), expected);
+  }
+  ASSERT_TRUE(WriteBytes(dir_ + "/model.safetensors", "x").ok());
+  EXPECT_TRUE(Contains(FailureOf(), "model.safetensors")) << "which comes first";
 }
 
 /// Splits the tiny model into two files and an index.
@@ -304,7 +338,7 @@ TEST_F(ModelFolderTest, OpensOtherArchitectures) {
   EXPECT_EQ(multilabel->info().problem, Problem::kMultiLabel);
 }
 
-// Pickles and the like are never read, only named with the way out.
+// Other formats are not read, only named with the way out.
 TEST_F(ModelFolderTest, SaysHowToConvertOtherFormats) {
   Write();
   std::filesystem::remove(dir_ + "/model.safetensors");
@@ -312,11 +346,12 @@ TEST_F(ModelFolderTest, SaysHowToConvertOtherFormats) {
   EXPECT_TRUE(Contains(FailureOf(ErrorKind::kNoSuchFile), "no model.safetensors"));
   for (const auto& [name, argument] :
        {std::pair{"tf_model.h5", ", from_tf=True"}, std::pair{"flax_model.msgpack", "from_flax"},
-        std::pair{"model.ckpt", ""}, std::pair{"weights.pt", ""},
-        std::pair{"pytorch_model.bin", ""}}) {
+        std::pair{"model.ckpt", ""}, std::pair{"weights.pt", ""}, std::pair{"model.bin", ""}}) {
     ASSERT_TRUE(WriteBytes(dir_ + "/" + name, "x").ok());
     const std::string message = FailureOf(ErrorKind::kForeign);
-    EXPECT_TRUE(Contains(message, dir_ + "/" + name + ": only safetensors are read")) << message;
+    EXPECT_TRUE(
+        Contains(message, dir_ + "/" + name + ": only safetensors and pytorch_model.bin are read"))
+        << message;
     EXPECT_TRUE(Contains(message, "import BertForSequenceClassification as M")) << message;
     EXPECT_TRUE(Contains(message, argument)) << message;
     EXPECT_TRUE(Contains(message, "safe_serialization=True")) << message;

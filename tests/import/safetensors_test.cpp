@@ -1,10 +1,9 @@
-#include "import/safetensors.h"
-
 #include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <filesystem>
 
+#include "import/weight_file.h"
 #include "support/safetensors_writer.h"
 
 namespace sti {
@@ -19,9 +18,9 @@ class Safetensors : public testing::Test {
   }
   void TearDown() override { std::filesystem::remove_all(dir_); }
 
-  Result<SafetensorsFile> OpenBytes(const std::string& bytes) {
+  Result<WeightFile> OpenBytes(const std::string& bytes) {
     EXPECT_TRUE(WriteBytes(path_, bytes).ok());
-    return SafetensorsFile::Open(path_);
+    return WeightFile::OpenSafetensors(path_);
   }
 
   /// Opens a file with this header and `data` zero bytes; returns the message of the failure.
@@ -70,7 +69,7 @@ TEST_F(Safetensors, ViewsSurviveAMove) {
   auto opened = OpenBytes(SafetensorsBytes({{"a", "F32", {1}, {0, 0, 0x80, 0x3F}}}));
   ASSERT_TRUE(opened.ok());
   const auto view = opened->Find("a");
-  const SafetensorsFile moved = std::move(opened).value();
+  const WeightFile moved = std::move(opened).value();
   EXPECT_EQ(LoadElement(*view, 0), 1.0f);
   EXPECT_TRUE(moved.Find("a"));
 }
@@ -130,10 +129,10 @@ TEST_F(Safetensors, RefusesOverlap) {
 }
 
 TEST_F(Safetensors, AMissingFileIsSaidToBeMissing) {
-  const auto file = SafetensorsFile::Open(dir_ + "/none");
+  const auto file = WeightFile::OpenSafetensors(dir_ + "/none");
   ASSERT_FALSE(file.ok());
   EXPECT_EQ(file.error().kind, ErrorKind::kNoSuchFile);
-  EXPECT_EQ(SafetensorsFile::Open(dir_).error().kind, ErrorKind::kDamaged);
+  EXPECT_EQ(WeightFile::OpenSafetensors(dir_).error().kind, ErrorKind::kDamaged);
 }
 
 // 1.0, the largest finite number and a subnormal pass; infinities and NaN do not.
