@@ -1,6 +1,7 @@
 #include "api/model.h"
 
 #include <algorithm>
+#include <iterator>
 #include <numeric>
 #include <utility>
 
@@ -10,13 +11,13 @@
 #include "plan/drifted_profile.h"
 #include "plan/planner.h"
 #include "profile/profile.h"
-#include "profile/start_time.h"
 #include "text/model_tokenizer.h"
 
 namespace sti {
 namespace {
 
-// Lengths that a profile has, where the model takes such inputs.
+// Lengths that a profile has beside the one that plans are made for, where the model takes such
+// inputs.
 constexpr uint32_t kProfiledLengths[] = {32, 64, 128};
 // Control tokens and one more: shorter inputs are not worth a measurement.
 constexpr uint32_t kLeastLength = 3;
@@ -32,12 +33,18 @@ Drift Product(const Drift& a, const Drift& b) {
   return {a.compute_ratio * b.compute_ratio, a.io_ratio * b.io_ratio};
 }
 
+std::vector<uint32_t> LengthsOf(const ModelInfo& info, const ModelOptions& options) {
+  std::vector<uint32_t> lengths(std::begin(kProfiledLengths), std::end(kProfiledLengths));
+  if (options.request.length != 0) lengths.push_back(options.request.length);
+  for (uint32_t& length : lengths) length = std::min(length, info.max_length());
+  std::sort(lengths.begin(), lengths.end());
+  lengths.erase(std::unique(lengths.begin(), lengths.end()), lengths.end());
+  return lengths;
+}
+
 ProfileOptions WorkOf(const ModelInfo& info, const ModelOptions& options) {
   ProfileOptions work;
-  for (const uint32_t length : kProfiledLengths) {
-    const uint32_t clipped = std::min(length, info.max_length());
-    if (work.lengths.empty() || work.lengths.back() != clipped) work.lengths.push_back(clipped);
-  }
+  work.lengths = LengthsOf(info, options);
   for (uint32_t m = info.elastic ? info.min_width : info.shape.width; m <= info.shape.width; ++m)
     work.widths.push_back(m);
   work.may_skip_widths = true;
@@ -47,8 +54,7 @@ ProfileOptions WorkOf(const ModelInfo& info, const ModelOptions& options) {
 
 // Returns whether sessions under both are opened in the same way.
 bool OpenAlike(const ModelOptions& a, const ModelOptions& b) {
-  return a.late == b.late && a.compute == b.compute && a.threshold == b.threshold &&
-         a.clock_khz == b.clock_khz &&
+  return a.late == b.late && a.compute == b.compute && a.clock_khz == b.clock_khz &&
          a.request.judging.memory_bytes == b.request.judging.memory_bytes;
 }
 
@@ -133,6 +139,7 @@ Status Model::InTurn(FunctionRef<Status()> body) {
     return status;
   } catch (...) {
     CloseSession();
+    Publish();
     throw;
   }
 }
@@ -141,7 +148,7 @@ void Model::CloseSession() {
   if (session_) file_ = Session::Close(std::move(session_));
 }
 
-// The index stays in memory, unless a session that did not open took it along.
+// The index stays in memory, unless memory ran out while a session opened.
 Status Model::NeedFile() {
   CloseSession();
   if (file_) return {};
@@ -163,7 +170,12 @@ Status Model::NeedSession() {
   const SessionOptions options = OptionsNow();
   ContainerFile file = std::move(*file_);
   file_.reset();
-  STI_ASSIGN_OR_RETURN(session_, Session::Open(std::move(file), std::move(plan), options));
+  auto session = Session::Open(std::move(file), std::move(plan), options);
+  if (!session.ok()) {
+    file_ = std::move(file);
+    return session.error();
+  }
+  session_ = std::move(*session);
   reopen_ = trimmed_ = false;
   return {};
 }
@@ -188,31 +200,48 @@ SessionOptions Model::OptionsNow() {
   return options;
 }
 
-Status Model::UsePlan(std::optional<Plan> plan, uint64_t planned_for_bytes) {
+Status Model::UsePlan(Plan plan, uint64_t planned_for_bytes) {
+  STI_RETURN_IF_ERROR(CheckPlan(plan));
   // Memory is divided when a session opens, so that a bounded one opens anew.
   const bool goes_on = session_ && !reopen_ && !options_.request.judging.memory_bytes;
+  std::optional<Plan> other = plan;
   const auto exchange = [&]() noexcept {
-    std::swap(plan_, plan);
+    std::swap(plan_, other);
     std::swap(planned_for_bytes_, planned_for_bytes);
-    reopen_ = reopen_ || !goes_on;
   };
-  Plan copy = *plan;
   exchange();
+  reopen_ = !goes_on;
   try {
-    Status status = goes_on ? session_->SetPlan(std::move(copy)) : NeedSession();
-    if (status.ok()) trimmed_ = false;
-    if (!status.ok() && status.error().kind != ErrorKind::kCancelled) exchange();
+    Status status = goes_on ? session_->SetPlan(std::move(plan)) : NeedSession();
+    if (!status.ok()) {
+      exchange();
+      // Interrupted, the session may be under either plan.
+      reopen_ = reopen_ || status.error().kind == ErrorKind::kCancelled;
+    }
     return status;
   } catch (...) {
     exchange();
+    reopen_ = true;
     throw;
   }
 }
 
+// Fails before anything is closed or loaded.
+Status Model::CheckPlan(const Plan& plan) {
+  if (!session_) STI_RETURN_IF_ERROR(NeedFile());
+  const ContainerFile& file = session_ ? session_->pipeline().file() : *file_;
+  const ComputeType type = options_.compute.value_or(plan.kernel.type.value_or(ComputeType::kFp32));
+  const Status fits = Pipeline::CheckPlan(file, plan, type);
+  return fits.ok() ? fits : Status(Error(fits.error()).In(Source::kPlan));
+}
+
 Status Model::GivePlan(Plan plan) {
-  return InTurn([&] {
+  return InTurn([&]() -> Status {
+    STI_RETURN_IF_ERROR(UsePlan(std::move(plan), 0));
+    drift_ = {};
+    plan_counts_on_profile_ = profile_.has_value();
     seen_drift_.reset();
-    return UsePlan(std::move(plan), 0);
+    return {};
   });
 }
 
@@ -221,7 +250,7 @@ Status Model::GiveProfile(DeviceProfile profile) {
     STI_RETURN_IF_ERROR(
         CheckIsFor(profile.shape, ShapeDigest(info_), Source::kProfile, Remedy::kProfileForModel));
     profile_ = std::move(profile);
-    drift_ = {};
+    plan_counts_on_profile_ = false;
     return {};
   });
 }
@@ -245,11 +274,12 @@ Status Model::MeasureProfile(double budget_us) {
     work.budget_us = budget_us;
     work.cancelled = [this] { return interrupt_.raised(); };
     work.log = host_->log;
+    CloseSession();  // measuring takes memory for a whole model
     STI_ASSIGN_OR_RETURN(ContainerFile file, ContainerFile::Open(source_));
     STI_RETURN_IF_ERROR(file.RequireWhole());
     STI_ASSIGN_OR_RETURN(const Tokenizer tokenizer, LoadTokenizer(file));
     STI_ASSIGN_OR_RETURN(profile_, sti::MeasureProfile(std::move(file), tokenizer, work));
-    drift_ = {};
+    plan_counts_on_profile_ = false;
     return {};
   });
 }
@@ -270,6 +300,10 @@ Status Model::Change(FunctionRef<Status(ModelOptions&)> change) {
     STI_RETURN_IF_ERROR(change(options));
     reopen_ = reopen_ || !OpenAlike(options, options_);
     options_ = std::move(options);
+    if (!session_) return {};
+    session_->SetThreshold(options_.threshold);
+    const auto& most = options_.request.judging.memory_bytes;
+    if (most && session_->memory_bytes() > *most) CloseSession();
     return {};
   });
 }
@@ -285,12 +319,15 @@ Result<PlanInputs> Model::InputsAfter(const Drift& drift) {
 Status Model::MakePlan() {
   return InTurn([&]() -> Status {
     if (!profile_) return UsageError("there is no device profile").Fix(Remedy::kMeasureAgain);
-    const Drift drift = Product(drift_, seen_drift_.value_or(Drift()));
+    // What runs have shown is of the profile that their plan counts on.
+    Drift drift;
+    if (plan_counts_on_profile_) drift = Product(drift_, seen_drift_.value_or(Drift()));
     const PlanRequest& request = options_.request;
     STI_ASSIGN_OR_RETURN(PlanInputs inputs, InputsAfter(drift));
     STI_ASSIGN_OR_RETURN(Plan plan, sti::MakePlan(inputs.ViewOfOwnMemory(), request));
     STI_RETURN_IF_ERROR(UsePlan(std::move(plan), request.judging.memory_bytes.value_or(0)));
     drift_ = drift;
+    plan_counts_on_profile_ = true;
     seen_drift_.reset();
     return {};
   });

@@ -112,7 +112,8 @@ class Model {
 
   [[nodiscard]] Status InTurn(FunctionRef<Status()> body);
   [[nodiscard]] Status Ask(const Encoding& encoding, Clock::time_point taken);
-  [[nodiscard]] Status UsePlan(std::optional<Plan> plan, uint64_t planned_for_bytes);
+  [[nodiscard]] Status UsePlan(Plan plan, uint64_t planned_for_bytes);
+  [[nodiscard]] Status CheckPlan(const Plan& plan);
   [[nodiscard]] Result<PlanInputs> InputsAfter(const Drift& drift);
   [[nodiscard]] Status NeedFile();
   [[nodiscard]] Status NeedSession();
@@ -143,7 +144,9 @@ class Model {
   uint64_t planned_for_bytes_ = 0;  ///< own memory that `plan_` was made for; 0: not said
   std::optional<DeviceProfile> profile_;
   std::optional<Importance> importance_;
-  Drift drift_;  ///< of the device since `profile_` was measured; the plan counts on it
+  Drift drift_;  ///< of the device since `profile_` was measured, that the plan counts on
+  /// Whether the plan is of `profile_`, or was given when that was what the model had.
+  bool plan_counts_on_profile_ = false;
   std::optional<Drift> seen_drift_;  ///< of runs, beyond what the plan counts on
   Answer answer_;
 

@@ -30,16 +30,19 @@ Arithmetic ArithmeticOf(const SessionOptions& options, const Plan& plan) {
 Session::Session(const SessionOptions& options)
     : late_(options.late), threshold_(options.threshold), notices_(options.notices) {}
 
-Result<std::unique_ptr<Session>> Session::Open(ContainerFile file, Plan plan,
+Result<std::unique_ptr<Session>> Session::Open(ContainerFile&& file, Plan plan,
                                                const SessionOptions& options) {
   if (options.late == Late::kDegrade) STI_RETURN_IF_ERROR(CheckCanDegrade(plan));
   std::unique_ptr<Session> session(new Session(options));
-  STI_RETURN_IF_ERROR(session->Start(std::move(file), std::move(plan), options));
+  if (Status started = session->Start(file, std::move(plan), options); !started.ok()) {
+    if (session->pipeline_) file = Close(std::move(session));
+    return started.error();
+  }
   session->TellDifferences();
   return session;
 }
 
-Status Session::Start(ContainerFile file, Plan plan, const SessionOptions& options) {
+Status Session::Start(ContainerFile& file, Plan plan, const SessionOptions& options) {
   const std::string name = file.name();
   STI_ASSIGN_OR_RETURN(TokenizerParts parts, ReadTokenizerParts(file));
   const auto make_tokenizer = [&](const ContainerIndex& index) -> Status {  // once

@@ -88,8 +88,9 @@ struct Answer {
 class Session {
  public:
   /// Opens the model in `file` under `plan`. Returns kUsage if the options do not go with the plan,
-  /// kInfeasible if `own_bytes` is less than the model takes before its first shard.
-  static Result<std::unique_ptr<Session>> Open(ContainerFile file, Plan plan,
+  /// kInfeasible if `own_bytes` is less than the model takes before its first shard. `file` stays
+  /// the caller's where that fails.
+  static Result<std::unique_ptr<Session>> Open(ContainerFile&& file, Plan plan,
                                                const SessionOptions& options);
 
   /// Closes a session, and returns its container, open, for another.
@@ -118,6 +119,7 @@ class Session {
   [[nodiscard]] Status SetBuffer(std::optional<uint64_t> bytes);
 
   [[nodiscard]] double threshold() const { return threshold_; }
+  void SetThreshold(double threshold) { threshold_ = threshold; }
   [[nodiscard]] uint64_t tokenizer_bytes() const { return tokenizer_->memory_bytes(); }
   /// Returns the bytes of memory that the model takes: tokenizer, resident parts, working memory
   /// and shards. They are what SessionOptions::own_bytes bounds.
@@ -128,7 +130,7 @@ class Session {
 
  private:
   explicit Session(const SessionOptions& options);
-  [[nodiscard]] Status Start(ContainerFile file, Plan plan, const SessionOptions& options);
+  [[nodiscard]] Status Start(ContainerFile& file, Plan plan, const SessionOptions& options);
   [[nodiscard]] std::vector<uint32_t> LabelsAbove(std::span<const float> scores) const;
   void TellDifferences() const;
   void TellDrift();

@@ -69,6 +69,7 @@ constexpr OptionName kOptionNames[] = {
     {"wake_us", "STI_LEAD_TIME_US"},
     {"turns", "STI_TURNS"},
     {"min_accuracy", "STI_MIN_ACCURACY_PPM"},
+    {"full_accuracy", "STI_FULL_ACCURACY_PPM"},
 };
 
 // Returns `text` with options of the C API in place of fields of a request.

@@ -45,6 +45,10 @@ constexpr Option kOptions[] = {
      [](ModelOptions& o, int64_t v) {
        o.request.min_accuracy = Unless0(static_cast<double>(v) / kMillion);
      }},
+    {STI_FULL_ACCURACY_PPM, kMillion,
+     [](ModelOptions& o, int64_t v) {
+       o.request.full_accuracy = Unless0(static_cast<double>(v) / kMillion);
+     }},
     {STI_LATE, STI_LATE_DEGRADE,
      [](ModelOptions& o, int64_t v) {
        o.late = v == STI_LATE_DEGRADE ? Late::kDegrade : Late::kWait;

@@ -16,7 +16,6 @@
 #include "base/usable_cpus.h"
 #include "capi/error_text.h"
 #include "capi/options.h"
-#include "format/framed_file.h"
 #include "format/importance_file.h"
 #include "format/plan_file.h"
 #include "format/profile_file.h"
@@ -85,9 +84,14 @@ Status CheckGiven(bool given, const char* what) {
   return UsageError(std::string(what) + " is NULL");
 }
 
+// Leaves no handle where a call fails.
+template <typename Handle>
+void Clear(Handle** handle) {
+  if (handle != nullptr) *handle = nullptr;
+}
+
 Status OpenSource(sti_host* host, sti_model** model, FunctionRef<Result<BlockSourcePtr>()> open) {
   STI_RETURN_IF_ERROR(CheckGiven(model != nullptr, "model"));
-  *model = nullptr;
   STI_RETURN_IF_ERROR(CheckGiven(host != nullptr, "host"));
   STI_ASSIGN_OR_RETURN(BlockSourcePtr source, open());
   auto made = std::make_unique<sti_model>();
@@ -194,9 +198,9 @@ const char* sti_version(void) { return STI_VERSION; }
 
 sti_code sti_host_new(uint32_t threads, sti_log log, void* user, sti_host** host,
                       sti_error* error) {
+  Clear(host);
   return Guarded(error, [&]() -> Status {
     STI_RETURN_IF_ERROR(CheckGiven(host != nullptr, "host"));
-    *host = nullptr;
     if (threads > kMostThreads) {
       return UsageError("a host has at most " + std::to_string(kMostThreads) + " threads");
     }
@@ -205,7 +209,11 @@ sti_code sti_host_new(uint32_t threads, sti_log log, void* user, sti_host** host
       sink = [log, user](const LogLine& line) {
         const std::string text = TextFor(line);
         const InCallback callback;
-        log(user, line.level == LogLevel::kWarning ? STI_LOG_WARNING : STI_LOG_INFO, text.c_str());
+        try {
+          log(user, line.level == LogLevel::kWarning ? STI_LOG_WARNING : STI_LOG_INFO,
+              text.c_str());
+        } catch (...) {  // NOLINT: a line of a log that is lost ends nothing
+        }
       };
     }
     auto made = std::make_unique<sti_host>();
@@ -215,9 +223,12 @@ sti_code sti_host_new(uint32_t threads, sti_log log, void* user, sti_host** host
   });
 }
 
-void sti_host_free(sti_host* host) { delete host; }
+void sti_host_free(sti_host* host) {
+  if (!in_callback) delete host;
+}
 
 sti_code sti_open(sti_host* host, const char* path, sti_model** model, sti_error* error) {
+  Clear(model);
   return Guarded(error, [&] {
     return OpenSource(host, model, [&]() -> Result<BlockSourcePtr> {
       STI_RETURN_IF_ERROR(CheckGiven(path != nullptr, "path"));
@@ -228,6 +239,7 @@ sti_code sti_open(sti_host* host, const char* path, sti_model** model, sti_error
 
 sti_code sti_open_fd(sti_host* host, int fd, uint64_t offset, uint64_t length, sti_model** model,
                      sti_error* error) {
+  Clear(model);
   return Guarded(error, [&] {
     return OpenSource(host, model, [&] { return DescriptorSource(fd, offset, length); });
   });
@@ -235,26 +247,32 @@ sti_code sti_open_fd(sti_host* host, int fd, uint64_t offset, uint64_t length, s
 
 sti_code sti_open_read(sti_host* host, sti_read_at read_at, void* user, uint64_t length,
                        sti_model** model, sti_error* error) {
+  Clear(model);
   return Guarded(error, [&] {
     return OpenSource(host, model, [&]() -> Result<BlockSourcePtr> {
       STI_RETURN_IF_ERROR(CheckGiven(read_at != nullptr, "read_at"));
       const auto read = [read_at, user](uint64_t offset, std::span<uint8_t> buffer) -> int64_t {
         const InCallback callback;
-        return read_at(user, offset, buffer.data(), buffer.size());
+        try {
+          return read_at(user, offset, buffer.data(), buffer.size());
+        } catch (...) {
+          return -1;
+        }
       };
       return CallbackSource(read, length);
     });
   });
 }
 
-void sti_close(sti_model* model) { delete model; }
+void sti_close(sti_model* model) {
+  if (!in_callback) delete model;
+}
 
 sti_code sti_give(sti_model* model, int32_t kind, const void* bytes, size_t size,
                   sti_error* error) {
   return Guarded(error, [&]() -> Status {
     STI_RETURN_IF_ERROR(CheckGiven(model != nullptr, "model"));
     STI_RETURN_IF_ERROR(CheckGiven(bytes != nullptr, "bytes"));
-    if (size > kMaxSmallFileBytes) return DataError("is larger than such a file can be");
     return Give(*model->model, kind, {static_cast<const uint8_t*>(bytes), size});
   });
 }
@@ -298,17 +316,19 @@ sti_code sti_run(sti_model* model, const char* text, size_t size, const char* pa
                  size_t pair_size, sti_error* error) {
   return Guarded(error, [&]() -> Status {
     STI_RETURN_IF_ERROR(CheckGiven(model != nullptr, "model"));
-    STI_RETURN_IF_ERROR(CheckGiven(text != nullptr, "text"));
+    model->model->answers().Drop();
+    STI_RETURN_IF_ERROR(CheckGiven(text != nullptr || size == 0, "text"));
     if (size > kMostTextBytes || pair_size > kMostTextBytes) return UsageError("text is too long");
     std::optional<std::string_view> second;
     if (pair != nullptr) second = std::string_view(pair, pair_size);
-    return model->model->Run({text, size}, second);
+    return model->model->Run(size == 0 ? std::string_view() : std::string_view(text, size), second);
   });
 }
 
 sti_code sti_run_ids(sti_model* model, const uint32_t* ids, size_t count, sti_error* error) {
   return Guarded(error, [&]() -> Status {
     STI_RETURN_IF_ERROR(CheckGiven(model != nullptr, "model"));
+    model->model->answers().Drop();
     STI_RETURN_IF_ERROR(CheckGiven(ids != nullptr, "ids"));
     if (count > kMostTextBytes) return UsageError("there are too many ids");
     return model->model->Run(std::span(ids, count));

@@ -4,8 +4,8 @@
  * sti-shard, open, under a plan: which of its shards are loaded, at how many bits each, and in
  * which order. Without a plan the whole model runs at its most bits.
  *
- *     sti_host *host;
- *     sti_model *model;
+ *     sti_host *host = NULL;
+ *     sti_model *model = NULL;
  *     sti_error error;
  *     if (sti_host_new(0, NULL, NULL, &host, &error) == STI_OK &&
  *         sti_open(host, "model.sti", &model, &error) == STI_OK &&
@@ -19,11 +19,13 @@
  *
  * Codes. A call that can fail returns an sti_code and fills `error`, which may be NULL, with the
  * code and one line of text: what is wrong, where, and what would help. After a call that failed
- * everything is as it was before, but where the call says otherwise.
+ * everything is as it was before, but where the call says otherwise; a handle that was to be made
+ * is NULL.
  *
- * Threads. Every function may be called by any thread at any time, with these exceptions: a handle
- * must not be used while or after it is closed, and a callback must not call the library
- * (STI_USAGE). Calls for one model take turns, in the order in which they came. sti_label,
+ * Threads. Every function may be called by any thread at any time, with two exceptions. A handle
+ * must not be used once closing it has begun, so join the threads that use it, or know that they
+ * are within a call. A callback must not call the library: such calls give STI_USAGE, and closing
+ * does nothing. Calls for one model take turns, in the order in which they came. sti_label,
  * sti_score, sti_name, sti_stat and sti_cancel never wait for a call under way.
  *
  * Answers. Each thread reads the answer of its own last sti_run of a model. A model keeps the
@@ -77,7 +79,9 @@ const char* sti_version(void);
 #define STI_LOG_INFO 0
 #define STI_LOG_WARNING 1
 
-/* Receives one line of a log, which is valid during the call, from any thread. */
+/* Receives one line of a log, which is valid during the call, from any thread. It is called until
+ * the last model of the host is closed, and while the model that has something to say is in use: a
+ * lock that callers of sti_run hold must not be taken there. */
 typedef void (*sti_log)(void* user, int32_t level, const char* line);
 
 /* Makes a host whose models compute on `threads` threads; 0: on as many cores as the system lets
@@ -109,7 +113,8 @@ typedef int64_t (*sti_read_at)(void* user, uint64_t offset, void* buffer, uint64
 sti_code sti_open_read(sti_host* host, sti_read_at read_at, void* user, uint64_t length,
                        sti_model** model, sti_error* error);
 
-/* Closes a model, after the calls for it that are under way. NULL: nothing. */
+/* Closes a model, after the call for it that is under way; those that wait for their turn give
+ * STI_CANCELLED. A read that hangs is waited for. NULL: nothing. */
 void sti_close(sti_model* model);
 
 /* ---- Plans ---- */
@@ -123,23 +128,29 @@ void sti_close(sti_model* model);
  * STI_PROFILE and STI_IMPORTANCE: sti_plan makes plans from them. */
 sti_code sti_give(sti_model* model, int32_t kind, const void* bytes, size_t size, sti_error* error);
 
-/* Measures this device with this model for about `budget_us`, which is best done once, and plans by
- * that from now on. Writes the profile, of `*size` bytes, to `buffer` of `room` bytes, for the app
- * to keep and to give next time. Where there is not enough room the code is STI_USAGE, `*size` says
- * how much it takes, and the model keeps what was measured. `budget_us` 0: measures nothing, and
- * writes the profile that the model has. */
+/* Measures this device with this model, which is best done once, and plans by that from now on.
+ * Samples take about `budget_us`, and finding how the device likes to be read some seconds more.
+ * Measures inputs of 32, 64, 128 and STI_LENGTH tokens, in the arithmetic of STI_COMPUTE. What the
+ * model had loaded is given back first; measuring takes memory for all its shards, whatever
+ * STI_MEMORY_BYTES says. Writes the profile, of `*size` bytes, to `buffer` of `room` bytes, for the
+ * app to keep and to give next time. Where there is not enough room the code is STI_USAGE, `*size`
+ * says how much it takes, and the model keeps what was measured. `budget_us` 0: measures nothing,
+ * and writes the profile that the model has. */
 sti_code sti_profile(sti_model* model, uint64_t budget_us, void* buffer, size_t room, size_t* size,
                      sti_error* error);
 
 /* Options that plans are made by: they count from the next sti_plan. */
-#define STI_TARGET_US 1        /* latency that a plan must meet */
-#define STI_PRELOAD_BYTES 2    /* shards that stay in memory between inputs [0] */
-#define STI_MEMORY_BYTES 3     /* the model's own memory, index not counted; counts at once too */
-#define STI_LENGTH 4           /* longest input in tokens [0: the longest profiled] */
-#define STI_LEAD_TIME_US 5     /* time between sti_wake and the text [0] */
-#define STI_TURNS 6            /* inputs that come back to back, up to sti_end_turns [0: one] */
-#define STI_MIN_ACCURACY_PPM 7 /* the fastest plan with this accuracy, in millionths [0: none] */
-/* Options of runs: they count from the next call. */
+#define STI_TARGET_US 1         /* latency that a plan must meet */
+#define STI_PRELOAD_BYTES 2     /* shards that stay in memory between inputs [0] */
+#define STI_MEMORY_BYTES 3      /* the model's own memory, index not counted; counts at once too */
+#define STI_LENGTH 4            /* longest input in tokens [0: the longest profiled] */
+#define STI_LEAD_TIME_US 5      /* time between sti_wake and the text [0] */
+#define STI_TURNS 6             /* inputs that come back to back, up to sti_end_turns [0: one] */
+#define STI_MIN_ACCURACY_PPM 7  /* the fastest plan with this accuracy, in millionths [0: none] */
+#define STI_FULL_ACCURACY_PPM 8 /* of the full model, where the importance has no labels */
+/* Options of runs: they count from the next call, which loads the model again, but for the
+ * threshold. So it does after STI_MEMORY_BYTES; what is over a lower bound is given back at once.
+ */
 #define STI_LATE 16          /* fate of an input whose reads are late [STI_LATE_WAIT] */
 #define STI_COMPUTE 17       /* arithmetic of layers [STI_COMPUTE_AS_PLANNED] */
 #define STI_THRESHOLD_PPM 18 /* least score of a label of a multi-label model [500000] */
@@ -157,8 +168,9 @@ sti_code sti_profile(sti_model* model, uint64_t budget_us, void* buffer, size_t 
 sti_code sti_set(sti_model* model, int32_t option, int64_t value, sti_error* error);
 
 /* Makes a plan for the options from the profile and, where given, the importance, and goes on under
- * it as under one that is given. Called again, it counts on the times of the runs so far: a device
- * that has become slower gets a plan that meets the target there. */
+ * it as under one that is given. Called again, it counts on the times of the runs under the last
+ * plan: a device that has become slower gets a plan that meets the target there. A profile that is
+ * given or measured meanwhile begins anew. */
 sti_code sti_plan(sti_model* model, sti_error* error);
 
 /* ---- Inputs ---- */
@@ -167,7 +179,8 @@ sti_code sti_plan(sti_model* model, sti_error* error);
 sti_code sti_wake(sti_model* model, sti_error* error);
 
 /* Answers a text of `size` bytes of UTF-8, or a pair of texts; `pair` NULL: there is none. Bytes
- * that are not UTF-8 count as U+FFFD. What is too long is cut (STI_TRUNCATED). */
+ * that are not UTF-8 count as U+FFFD. What is too long is cut (STI_TRUNCATED). An engagement, in
+ * which inputs are turns, begins anew where the model is loaded again. */
 sti_code sti_run(sti_model* model, const char* text, size_t size, const char* pair,
                  size_t pair_size, sti_error* error);
 
@@ -182,7 +195,9 @@ sti_code sti_end_turns(sti_model* model, sti_error* error);
 sti_code sti_trim(sti_model* model, uint64_t bytes, sti_error* error);
 
 /* Lets the call for this model that is under way end with STI_CANCELLED: at once where it waits for
- * a read, else within a layer. Does nothing if there is none. */
+ * shards, else within a layer. Does nothing if there is none, or if it still waits for its turn. A
+ * call that loads the model, the first one and the one behind sti_trim, is not ended before it has
+ * read tokenizer and biases. */
 sti_code sti_cancel(sti_model* model);
 
 /* ---- Answers and figures ---- */

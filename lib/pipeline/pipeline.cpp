@@ -42,26 +42,38 @@ Pipeline::Pipeline(ContainerFile file, Plan plan, const PipelineOptions& options
 
 Pipeline::~Pipeline() = default;
 
-Result<std::unique_ptr<Pipeline>> Pipeline::Create(ContainerFile file, Plan plan,
+Status Pipeline::CheckPlan(const ContainerFile& file, const Plan& plan, ComputeType type) {
+  STI_RETURN_IF_ERROR(CheckFits(file, plan));
+  return CheckPlanComputes(plan, type);
+}
+
+Result<std::unique_ptr<Pipeline>> Pipeline::Create(ContainerFile&& file, Plan plan,
                                                    const PipelineOptions& options) {
   std::unique_ptr<Pipeline> p(new Pipeline(std::move(file), std::move(plan), options));
-  STI_RETURN_IF_ERROR(CheckFits(p->file_, p->plan_));
-  STI_RETURN_IF_ERROR(CheckPlanComputes(p->plan_, options.arithmetic.type));
-  STI_ASSIGN_OR_RETURN(p->transformer_, Transformer::Create(p->index().info, *p->options_.cores,
-                                                            options.arithmetic));
-  p->run_.emplace(p->file_, p->resident_, *p->transformer_, p->loader_);
-  p->MakeRoutes();
-  STI_RETURN_IF_ERROR(p->ReadResidents());
-  p->loader_.UsePlan(p->plan_);
-  if (!options.lazy) STI_RETURN_IF_ERROR(p->LoadAhead());
-  STI_RETURN_IF_ERROR(p->MakeRoom());
-  return p;
+  Status ready = p->MakeReady();
+  if (ready.ok()) return p;
+  file = Close(std::move(p));
+  return ready.error();
+}
+
+Status Pipeline::MakeReady() {
+  STI_RETURN_IF_ERROR(CheckPlan(file_, plan_, options_.arithmetic.type));
+  STI_ASSIGN_OR_RETURN(transformer_,
+                       Transformer::Create(index().info, *options_.cores, options_.arithmetic));
+  run_.emplace(file_, resident_, *transformer_, loader_);
+  MakeRoutes();
+  STI_RETURN_IF_ERROR(ReadResidents());
+  loader_.UsePlan(plan_);
+  if (!options_.lazy) STI_RETURN_IF_ERROR(LoadAhead());
+  return MakeRoom();
 }
 
 ContainerFile Pipeline::Close(std::unique_ptr<Pipeline> pipeline) {
   // The lane goes on with the reader, which stays where it is, until its reads in flight are done.
   ContainerFile file = std::move(pipeline->file_);
   pipeline.reset();
+  // Memory that is gone must not stay registered for reads: its pages would stay in use.
+  file.reader().ExpectReadsInto({});
   return file;
 }
 
@@ -181,8 +193,7 @@ Status Pipeline::ResizePreload(std::optional<uint64_t> bytes) {
 }
 
 Status Pipeline::SetPlan(Plan plan) {
-  STI_RETURN_IF_ERROR(CheckFits(file_, plan));
-  STI_RETURN_IF_ERROR(CheckPlanComputes(plan, options_.arithmetic.type));
+  STI_RETURN_IF_ERROR(CheckPlan(file_, plan, options_.arithmetic.type));
   STI_RETURN_IF_ERROR(loader_.SettleAll());
   const Engagement before = engagement_;
   Exchange(plan);

@@ -60,9 +60,13 @@ struct PipelineOptions {
 /// One model under one plan and its variants. One thread at a time.
 class Pipeline {
  public:
-  /// Checks that the plan belongs to the container and can be served by it; unless `lazy`, loads
-  /// what stays in memory.
-  static Result<std::unique_ptr<Pipeline>> Create(ContainerFile file, Plan plan,
+  /// Returns an error unless the plan belongs to the container and can be served by it, computing
+  /// in `type`.
+  [[nodiscard]] static Status CheckPlan(const ContainerFile& file, const Plan& plan,
+                                        ComputeType type);
+  /// Checks the plan; unless `lazy`, loads what stays in memory. `file` stays the caller's where
+  /// that fails.
+  static Result<std::unique_ptr<Pipeline>> Create(ContainerFile&& file, Plan plan,
                                                   const PipelineOptions& options);
   /// Closes a pipeline, and returns its container, open, for another.
   static ContainerFile Close(std::unique_ptr<Pipeline> pipeline);
@@ -140,6 +144,7 @@ class Pipeline {
 
  private:
   Pipeline(ContainerFile file, Plan plan, const PipelineOptions& options);
+  [[nodiscard]] Status MakeReady();
   void MakeRoutes();
   void Exchange(Plan& plan);
   [[nodiscard]] Status ReadResidents();

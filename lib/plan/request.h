@@ -22,7 +22,7 @@ namespace sti {
 /// Holds all that judging a plan takes beside plan and input.
 struct Judging {
   Risk risk = Risk::kP99;                ///< times that decide what is in time
-  std::optional<uint64_t> memory_bytes;  ///< bound for the whole process; nothing: none
+  std::optional<uint64_t> memory_bytes;  ///< bound for the process; nothing: none
   bool interpolate = false;              ///< estimate T_comp of widths between profiled ones
 };
 

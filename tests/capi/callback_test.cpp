@@ -30,6 +30,7 @@ struct Storage {
     if (self.lies == 1) return -1;
     if (self.model != nullptr) {
       sti_error error;
+      sti_close(self.model);  // does nothing
       if (sti_run(self.model, "a", 1, nullptr, 0, &error) == STI_USAGE &&
           sti_label(self.model, 0) == -1) {
         ++self.refused;

@@ -40,6 +40,7 @@ programs="$STI_BIN/../tests"
   [ "${lines[2]#growth }" -le 3500000 ]
   # What is left is the index, and what the allocator keeps.
   [ "${lines[3]#trimmed }" -le 1000000 ]
+  same "${lines[4]}" "pinned 0"
   run --separate-stderr "$programs/own-memory" model.sti 1000 - "$alarm"
   same "$status" 1
   like "$stderr" "own-memory: 1000 bytes of memory are less than the * that the model takes before its first shard; raise STI_MEMORY_BYTES"

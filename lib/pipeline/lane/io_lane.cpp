@@ -210,24 +210,19 @@ void IoLane::RunJob() {
   // A wait that fails and finishes no read may do so for ever.
   constexpr uint32_t kFruitlessWaits = 1000;
   TakeJob();
-  for (uint32_t fruitless = 0; fruitless < kFruitlessWaits;) {
+  Step step = Step::kMoved;
+  for (uint32_t fruitless = 0; step != Step::kDone && fruitless < kFruitlessWaits;) {
     const uint32_t before = reader_.in_flight();
     try {
-      switch (TakeStep()) {
-        case Step::kMoved:
-          fruitless = 0;
-          break;
-        case Step::kFailed:
-          fruitless = reader_.in_flight() != before ? 0 : fruitless + 1;
-          break;
-        case Step::kDone:
-          return LeaveShare();
-      }
+      step = TakeStep();
     } catch (const std::bad_alloc&) {
       Fail(NoMemoryError());
-      fruitless = reader_.in_flight() != before ? 0 : fruitless + 1;
+      step = Step::kFailed;
     }
+    const bool moved = step == Step::kMoved || reader_.in_flight() != before;
+    fruitless = moved ? 0 : fruitless + 1;
   }
+  LeaveShare();
 }
 
 // Begins what reads may begin, then waits: for one of them, or where there are none for what lets

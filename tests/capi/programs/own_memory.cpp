@@ -13,14 +13,16 @@
 
 namespace {
 
-// Returns the anonymous memory of this process in bytes; 0 where the system does not say.
-double AnonymousBytes() {
+// Returns a size of this process in bytes; 0 where the system does not say.
+double SizeOf(const std::string& what) {
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);) {
-    if (line.starts_with("RssAnon:")) return std::strtod(line.c_str() + 8, nullptr) * 1024;
+    if (line.starts_with(what)) return std::strtod(line.c_str() + what.size(), nullptr) * 1024;
   }
   return 0;
 }
+
+double AnonymousBytes() { return SizeOf("RssAnon:"); }
 
 sti_code GiveFile(sti_model* model, const char* path, sti_error* error) {
   std::ifstream file(path, std::ios::binary);
@@ -45,6 +47,7 @@ int Use(sti_host* host, int argc, char** argv, sti_error* error) {
   std::printf("growth %.0f\n", AnonymousBytes() - before);
   if (sti_trim(model, 0, error) != STI_OK) return 1;
   std::printf("trimmed %.0f\n", AnonymousBytes() - before);
+  std::printf("pinned %.0f\n", SizeOf("VmPin:"));  // registered with the system for reads
   sti_close(model);
   return 0;
 }
