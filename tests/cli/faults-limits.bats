@@ -6,11 +6,6 @@ teardown() {
   if [ -n "${group:-}" ]; then rmdir "$group" 2>/dev/null || true; fi
 }
 
-# Shadow memory is no part of a tool's.
-skip_if_sanitized() {
-  if grep -q __asan_init "$STI_BIN/sti-run"; then skip "memory means nothing under AddressSanitizer"; fi
-}
-
 # COUNT COMMAND...: with so many descriptors, three of which are the standard streams, and without
 # those that Bats has open.
 # shellcheck disable=SC2016
@@ -43,7 +38,7 @@ without_stdin() { bash -c 'exec timeout 60 "$@" <&-' - "$@"; }
 }
 
 @test "too little address space, at every step: the label, or exit 1 and one line" {
-  skip_if_sanitized
+  skip_if_sanitized "memory means nothing under AddressSanitizer"
   local room code refusals=0
   for room in 200000 40000 36000 33000 30000 27000 24000 20000 16000; do
     code=0
@@ -64,7 +59,7 @@ without_stdin() { bash -c 'exec timeout 60 "$@" <&-' - "$@"; }
 }
 
 @test "32 MB of memory are enough for a small model" {
-  skip_if_sanitized
+  skip_if_sanitized "memory means nothing under AddressSanitizer"
   [ "$(id -u)" -eq 0 ] || skip "needs root to limit memory"
   [ -d /sys/fs/cgroup/memory ] || skip "needs the memory control group (v1)"
   local made=/sys/fs/cgroup/memory/sti-test.$$

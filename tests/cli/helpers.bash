@@ -160,5 +160,13 @@ refused() {
   like "$stderr" "$line"
 }
 
+# Whether the tools are those of a build with sanitizers.
+is_sanitized() { grep -qE '__(asan|tsan)_init' "$STI_BIN/sti-run"; }
+
+# WHY: skips the test in such a build.
+skip_if_sanitized() {
+  if is_sanitized; then skip "$1"; fi
+}
+
 # No temporary of an atomic write is left in this folder.
 no_leftovers() { same "$(find . -name '*.tmp*')" ""; }

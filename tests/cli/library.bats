@@ -1,0 +1,73 @@
+# What libsti.so is to a program that loads it: what it shows, what it takes from the system, and how
+# it lies in memory.
+load helpers
+
+library="$STI_BIN/../lib/libsti.so"
+
+setup_file() { :; }
+
+setup() {
+  skip_if_sanitized "sanitizers have symbols of their own"
+  cd "$BATS_TEST_TMPDIR"
+}
+
+# What the library takes from others, without versions.
+imports() { nm -D --undefined-only "$library" | sed -E 's/^ *[Uw] //; s/@.*//' | sort -u; }
+
+@test "libsti.so shows just the functions that sti.h declares" {
+  # sed takes comments away; what is called (*NAME) is a type.
+  sed -E ':a; s|/\*([^*]\|\*[^/])*\*/||g; /\/\*/{N; ba}' "$repo/lib/capi/sti.h" |
+    grep -oE '\bsti_[a-z_]+\(' | tr -d '(' | sort >declared
+  nm -D --defined-only --format=just-symbols "$library" | sort >shown
+  same "$(wc -l <shown)" "$(sort -u declared | wc -l)"
+  diff declared shown
+}
+
+@test "libsti.so takes from the system what a guest may" {
+  # By families; what is in none is a complaint, and comes in with a reason or not at all.
+  cat >allowed <<'EOF'
+# memory, bytes, texts in memory
+(malloc|calloc|realloc|free|aligned_alloc|mmap|munmap|madvise)
+(mem(chr|cmp|cpy|move|set)|str(cmp|error|len|ncmp)|snprintf)
+# numbers; the JSON parser asks for the locale's decimal point, to read numbers in spite of it
+(ceil|floor|exp|exp2|fma|ldexp|log|log2|pow|sqrt|tanh|erf)f?
+(strtod|strtoll|strtoull|localeconv)
+# files, read alone, and block devices
+(open|close|read|pread|fstat|stat|lseek|fcntl|ioctl|dup|posix_fadvise)(64)?
+# threads, cores, time; io_uring has no functions but syscall
+(pthread_(cond|mutex|key|once|self|setspecific|getspecific|setname|setaffinity).*|__libc_single_threaded)
+(sched_.*|__sched_cpucount|syscall|sysconf|nanosleep|clock_gettime|getauxval)
+# the language: exceptions, variables of a thread, errno, start and end of the library
+(__cxa_.*|__gxx_personality_v0|_Unwind_Resume|__tls_get_addr|__errno_location|__stack_chk_fail)
+(__gmon_start__|_ITM_.*TMCloneTable)
+# hooks that are called where the app has them
+ZSTD_trace_decompress_(begin|end)
+EOF
+  grep -v '^#' allowed >patterns
+  imports | grep -vE '^_Z' | grep -vxEf patterns >others || true
+  same "$(cat others)" ""
+}
+
+# std::terminate stays: the language calls it where a function says noexcept and is not.
+@test "libsti.so neither prints nor ends a process by way of C++" {
+  imports | grep -E '^_Z' | c++filt >cpp
+  grep -q 'operator new' cpp
+  run ! grep -E 'std::(c(out|err|log|in)|locale::|ios_base::Init|abort|exit|quick_exit|__glibcxx_assert)|basic_(o|f|if|of)stream|filesystem' cpp
+}
+
+@test "libsti.so is one file beside those of every Debian" {
+  readelf -d "$library" | sed -nE 's/.*\(NEEDED\).*\[(.*)\]/\1/p' | sort >needed
+  run ! grep -vxE 'libstdc\+\+\.so\.6|libgcc_s\.so\.1|libm\.so\.6|libc\.so\.6|ld-linux.*' needed
+  like "$(readelf -d "$library" | grep SONAME)" '*\[libsti.so.0\]'
+}
+
+@test "libsti.so loads where pages have 16 KiB" {
+  readelf -lW "$library" | awk '$1 == "LOAD" { print $NF }' >alignments
+  [ "$(wc -l <alignments)" -ge 2 ]
+  while read -r alignment; do [ $((alignment)) -ge 16384 ] || same "$alignment" 0x4000; done <alignments
+}
+
+@test "libsti.so has at most 3 MB, stripped" {
+  strip -o stripped "$library"
+  [ "$(stat -c %s stripped)" -le 3000000 ] || { ls -l stripped; return 1; }
+}
