@@ -4,7 +4,7 @@ BUILD := build
 JOBS := $(shell nproc)
 .DEFAULT_GOAL := all
 
-.PHONY: all demo test everything bench bench-peers man tidy asan test-aarch64 tsan valgrind mutants fuzz format dist clean help
+.PHONY: all install demo test everything bench bench-peers man tidy asan test-aarch64 tsan valgrind mutants fuzz format dist clean help
 
 # A build folder begins with tools alone. It gets tests and benchmarks once a command needs them,
 # and keeps them.
@@ -15,6 +15,13 @@ all: ## the tools, into build/bin
 	@scripts/install-deps
 	@[ -f $(BUILD)/build.ninja ] || $(call configure,-DSTI_TESTS=OFF -DSTI_BENCHMARKS=OFF)
 	@$(call build,tools)
+
+PREFIX := /usr/local
+install: ## tools, library, header: PREFIX=/usr/local, DESTDIR= for a folder to stage them in
+	@scripts/install-deps
+	@[ -f $(BUILD)/build.ninja ] || $(call configure,-DSTI_TESTS=OFF -DSTI_BENCHMARKS=OFF)
+	@$(call build,tools sti_shared sti_static)
+	@DESTDIR="$(DESTDIR)" cmake --install $(BUILD) --prefix "$(abspath $(PREFIX))" --strip >/dev/null
 
 demo: all ## the main job: shard, measure, profile, plan and run the shipped model
 	@examples/voice-intents/demo
