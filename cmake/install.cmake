@@ -15,10 +15,17 @@ install(FILES ${PROJECT_SOURCE_DIR}/lib/capi/sti.h DESTINATION ${CMAKE_INSTALL_I
   COMPONENT development)
 if(STI_TOOLS)
   get_target_property(tools sti_tools MANUALLY_ADDED_DEPENDENCIES)
+  list(REMOVE_ITEM tools sti_completion)
   install(TARGETS ${tools} RUNTIME COMPONENT tools)
+  install(DIRECTORY ${STI_COMPLETION_FOLDER}/bash/ COMPONENT tools
+    DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+  install(DIRECTORY ${STI_COMPLETION_FOLDER}/zsh/ COMPONENT tools
+    DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
+  install(DIRECTORY ${STI_COMPLETION_FOLDER}/fish/ COMPONENT tools
+    DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
+  # Where `make man` has made them.
+  install(DIRECTORY ${STI_MAN_FOLDER}/ COMPONENT tools DESTINATION ${CMAKE_INSTALL_MANDIR} OPTIONAL)
 endif()
-# Manual pages and completions of the tools go here, to ${CMAKE_INSTALL_MANDIR} and
-# ${CMAKE_INSTALL_DATADIR}, as COMPONENT tools.
 
 set(package ${CMAKE_INSTALL_LIBDIR}/cmake/sti)
 install(EXPORT sti NAMESPACE sti:: FILE sti-targets.cmake DESTINATION ${package}
