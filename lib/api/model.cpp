@@ -172,7 +172,7 @@ Status Model::NeedSession() {
   file_.reset();
   auto session = Session::Open(std::move(file), std::move(plan), options);
   if (!session.ok()) {
-    file_ = std::move(file);
+    file_ = std::move(file);  // NOLINT(bugprone-use-after-move): it stays ours where that fails
     return session.error();
   }
   session_ = std::move(*session);

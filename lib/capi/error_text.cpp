@@ -52,6 +52,7 @@ constexpr Sentence kSentences[] = {
     {Remedy::kLowerInRequest, "lower {}"},
     {Remedy::kTryOtherReads, "other ways to read may work"},
     {Remedy::kMoreMemory, "raise STI_MEMORY_BYTES"},
+    {Remedy::kMoreThreads, "allow the process more threads and memory"},
     {Remedy::kMoreTime, "stop other work, or give more time"},
     {Remedy::kMeasureWidths, "give more time"},
     {Remedy::kCoolCores, "let the cores cool, and measure again"},

@@ -62,7 +62,8 @@ sti_code Guarded(sti_error* error, const Body& body) noexcept {
   } catch (const std::bad_alloc&) {
     return FillError(STI_NO_MEMORY, "out of memory", error);
   } catch (const std::system_error&) {
-    return FillError(STI_MACHINE, "the system gives no more threads", error);
+    return FillError(STI_MACHINE, "the system gives no more threads; allow the process more",
+                     error);
   } catch (...) {
     return FillError(STI_MACHINE, "an error that the library does not know", error);
   }

@@ -5,6 +5,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/remedy.h"
 #include "io/reader_backends.h"
 
 namespace sti {
@@ -48,7 +49,8 @@ class ThreadReader final : public BlockReader {
     } catch (const std::system_error& refused) {
       if (threads_.empty()) {
         return MachineError("cannot start a thread to read (" + refused.code().message() + ")")
-            .At(name_);
+            .At(name_)
+            .Fix(Remedy::kMoreThreads);
       }
       depth_ = static_cast<uint32_t>(threads_.size());
     }

@@ -5,6 +5,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/remedy.h"
 #include "pipeline/io_share.h"
 
 namespace sti {
@@ -25,7 +26,8 @@ IoLane::IoLane(BlockReader& reader, const ContainerIndex& index, uint32_t depth,
   try {
     thread_ = std::thread([this] { Main(); });
   } catch (const std::system_error& refused) {
-    no_thread_ = MachineError("cannot start a thread to read (" + refused.code().message() + ")");
+    no_thread_ = MachineError("cannot start a thread to read (" + refused.code().message() + ")")
+                     .Fix(Remedy::kMoreThreads);
   }
 }
 
