@@ -9,17 +9,18 @@ JOBS := $(shell nproc)
 # A build folder begins with tools alone. It gets tests and benchmarks once a command needs them,
 # and keeps them.
 configure = cmake --preset release $(1) >/dev/null
+configure_once = [ -f $(BUILD)/build.ninja ] || $(call configure,-DSTI_TESTS=OFF -DSTI_BENCHMARKS=OFF)
 build = cmake --build $(BUILD) -j $(JOBS) --target $(1)
 
 all: ## the tools, into build/bin
 	@scripts/install-deps
-	@[ -f $(BUILD)/build.ninja ] || $(call configure,-DSTI_TESTS=OFF -DSTI_BENCHMARKS=OFF)
+	@$(configure_once)
 	@$(call build,tools)
 
 PREFIX := /usr/local
 install: ## tools, library, header: PREFIX=/usr/local, DESTDIR= for a folder to stage them in
 	@scripts/install-deps
-	@[ -f $(BUILD)/build.ninja ] || $(call configure,-DSTI_TESTS=OFF -DSTI_BENCHMARKS=OFF)
+	@$(configure_once)
 	@$(call build,tools sti_shared sti_static)
 	@DESTDIR="$(DESTDIR)" cmake --install $(BUILD) --prefix "$(abspath $(PREFIX))" --strip >/dev/null
 
@@ -51,7 +52,7 @@ bench-peers: ## measure beside ONNX Runtime and OpenVINO, cold and warm
 
 man: ## manual pages, into build/man: the tools and the file formats
 	@scripts/install-deps --man
-	@[ -f $(BUILD)/build.ninja ] || $(call configure,-DSTI_TESTS=OFF -DSTI_BENCHMARKS=OFF)
+	@$(configure_once)
 	@$(call build,sti_man)
 
 tidy: all ## house rules, formatting, clang-tidy

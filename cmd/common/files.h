@@ -19,7 +19,7 @@
 
 namespace sti {
 
-/// What --io and --compute can be, as values in braces (common/parse.h).
+/// The values that --io and --compute take, in braces (common/parse.h).
 inline constexpr const char* kReadPathNames = "{auto,uring,threads,buffered}";
 inline constexpr const char* kComputeNames = "{fp32,bf16,int8,auto}";
 

@@ -1,4 +1,4 @@
-// What -h and --help print, made from the options as they are declared. -h fits a terminal of 24
+// Help is made from the options as they are declared. The short one, -h, fits a terminal of 24
 // lines and 80 columns: of the options it shows those of the group kMostUsed (common/cli.h).
 #pragma once
 

@@ -1,4 +1,4 @@
-// What a mistyped word was probably meant to be.
+// A mistyped word is compared with those that it was probably meant to be.
 #pragma once
 
 #include <string>

@@ -7,7 +7,7 @@
 namespace sti {
 namespace {
 
-// What stands between the two, without them; empty if they are not there.
+// Returns the text between the two, without them; empty if they are not there.
 std::string Between(const std::string& text, char open, char close) {
   const size_t begin = text.find(open);
   const size_t end = text.find(close);

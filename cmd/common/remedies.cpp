@@ -1,21 +1,14 @@
 #include "common/remedies.h"
 
-#include <algorithm>
 #include <iterator>
-#include <string_view>
 
+#include "base/advice.h"
 #include "base/remedy.h"
 
 namespace sti {
 namespace {
 
-struct Sentence {
-  Remedy remedy;
-  std::string_view text;
-};
-
-// What to do, as the end of a line; {} stands for the value of the remedy.
-constexpr Sentence kSentences[] = {
+constexpr AdviceWords::Sentence kSentences[] = {
     {Remedy::kCopyFileAgain, "copy the file again"},
     {Remedy::kCopyModelAgain, "copy the file again or run sti-shard"},
     {Remedy::kMakeModel, "make one with sti-shard"},
@@ -69,12 +62,7 @@ constexpr Sentence kSentences[] = {
 static_assert(std::size(kSentences) == static_cast<size_t>(Remedy::kCoolCores),
               "every remedy but kNone, the first, has one sentence; kCoolCores is the last");
 
-struct Option {
-  std::string_view field;  // of PlanRequest
-  std::string_view name;
-};
-
-constexpr Option kRequestOptions[] = {
+constexpr AdviceWords::Option kRequestOptions[] = {
     {"allow_untrained", "--allow-untrained"},
     {"cold", "--cold"},
     {"full_accuracy", "--full-accuracy"},
@@ -92,30 +80,7 @@ constexpr Option kRequestOptions[] = {
     {"wake_us", "--wake"},
 };
 
-// Returns `text` with the options of sti-plan in place of fields of a request.
-std::string InOptions(std::string_view text) {
-  const std::string_view letters = "abcdefghijklmnopqrstuvwxyz_";
-  std::string options;
-  while (!text.empty()) {
-    const size_t length = std::min(text.find_first_not_of(letters), text.size());
-    const std::string_view word = text.substr(0, std::max<size_t>(length, 1));
-    const auto* option = std::find_if(std::begin(kRequestOptions), std::end(kRequestOptions),
-                                      [&](const Option& o) { return o.field == word; });
-    options += option == std::end(kRequestOptions) ? word : option->name;
-    text.remove_prefix(word.size());
-  }
-  return options;
-}
-
-std::string WithAdvice(std::string line, Remedy remedy, const std::string& value) {
-  const auto* sentence = std::find_if(std::begin(kSentences), std::end(kSentences),
-                                      [&](const Sentence& s) { return s.remedy == remedy; });
-  if (sentence == std::end(kSentences)) return line;
-  (line += "; ") += sentence->text;
-  const size_t at = line.rfind("{}");
-  const bool takes_value = sentence->text.find("{}") != std::string_view::npos;
-  return takes_value ? line.replace(at, 2, InOptions(value)) : line;
-}
+constexpr AdviceWords kWords{kSentences, kRequestOptions};
 
 }  // namespace
 
@@ -139,10 +104,10 @@ int ExitCode(ErrorKind kind) {
 }
 
 std::string LineFor(const Error& error) {
-  return WithAdvice(error.Message(), error.remedy, error.value);
+  return WithAdvice(error.Message(), error.remedy, error.value, kWords);
 }
 
-std::string LineFor(const LogLine& line) { return WithAdvice(line.what, line.remedy, ""); }
+std::string LineFor(const LogLine& line) { return WithAdvice(line.what, line.remedy, "", kWords); }
 
 Error Named(Error error, const InputFiles& files) {
   const std::string* path = nullptr;

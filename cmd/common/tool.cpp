@@ -12,6 +12,7 @@
 #include <system_error>
 #include <vector>
 
+#include "base/remedy.h"
 #include "base/usable_cpus.h"
 #include "common/cli.h"
 #include "common/help.h"
@@ -65,8 +66,8 @@ void OccupyClosedStreams() {
   }
 }
 
-// What begins with a dash and is no option. A mistyped one makes others seem to miss or to be too
-// many, so it is what to tell first.
+// Returns a word that begins with a dash and is no option. A mistyped option makes others seem to
+// miss or to be too many, so it is told first.
 std::string StrayOption(const CLI::App& app) {
   for (const std::string& word : app.remaining()) {
     if (word == "--") break;
@@ -151,8 +152,8 @@ int Tool::Main(int argc, char** argv, const std::function<Result<int>()>& body) 
     code = Report({ErrorKind::kNoMemory, "no memory; try a smaller --preload, --threads or model"});
   } catch (const std::system_error& refused) {
     // Of what the library uses only threads throw this.
-    code = Report(MachineError("cannot start a thread (" + refused.code().message() +
-                               "); try --threads 1 or allow more memory and processes"));
+    code = Report(MachineError("cannot start a thread (" + refused.code().message() + ")")
+                      .Fix(Remedy::kMoreThreads));
   }
   if (StopRequested()) code = kExitSignalBase + StopSignal();
   return CloseOutput(code);

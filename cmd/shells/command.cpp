@@ -31,7 +31,7 @@ CompletedCommand CompletedCommandOf(const CLI::App& app) {
   }
   for (const CLI::App* part : app.get_subcommands([](const CLI::App*) { return true; })) {
     CompletedCommand& subcommand = command.subcommands.emplace_back(CompletedCommandOf(*part));
-    // Of the tool's options it takes those that all tools have; its help is its own.
+    // A subcommand takes the options that all tools have; its help is its own.
     for (const CLI::Option* option : app.get_options()) {
       const bool is_help = option == app.get_help_ptr() || option == app.get_help_all_ptr();
       if (option->get_group() == kCommon && !is_help)

@@ -1,5 +1,5 @@
-// What a shell can complete of a tool: its options, what their values are, and its subcommands,
-// all read from the parser that the tool itself uses.
+// A command as a shell completes it: its options, what their values are, and its subcommands, all
+// read from the parser that the tool itself uses.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ class App;
 
 namespace sti {
 
-/// What a shell offers where a value stands.
+/// The words, or files, that a shell offers where a value stands.
 struct Offer {
   enum class Kind { kNothing, kWords, kFiles, kFolders };
   Kind kind = Kind::kNothing;

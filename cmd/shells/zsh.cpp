@@ -7,7 +7,7 @@ namespace {
 using CLI::detail::find_and_replace;
 using CLI::detail::join;
 
-// What _arguments is to do where the value stands.
+// Returns the action of _arguments where the value stands.
 std::string Action(const Offer& offer) {
   switch (offer.kind) {
     case Offer::Kind::kWords:

@@ -1,5 +1,4 @@
 // sti-profile: what this device's flash and cores can do (STI 5.2).
-#include <algorithm>
 #include <cstdio>
 
 #include "api/process_bytes.h"
@@ -17,24 +16,11 @@
 namespace sti {
 namespace {
 
-// Lengths the model can take, each once; what is longer becomes the longest.
-std::vector<uint32_t> Clip(std::vector<uint32_t> values, uint32_t most) {
-  for (uint32_t& value : values) value = std::min(value, most);
-  values.erase(std::unique(values.begin(), values.end()), values.end());
-  return values;
-}
-
 Result<ProfileOptions> WorkOf(const Tool& tool, const ProfileToolOptions& options,
                               const ModelInfo& info) {
   ProfileOptions work;
-  work.lengths = Clip(options.lengths, info.max_length());
-  work.widths = options.widths;
-  if (work.widths.empty()) {
-    for (uint32_t m = info.elastic ? info.min_width : info.shape.width; m <= info.shape.width;
-         ++m) {
-      work.widths.push_back(m);
-    }
-  }
+  work.lengths = LengthsFor(options.lengths, info);
+  work.widths = options.widths.empty() ? TrainedWidths(info) : options.widths;
   if (work.widths.front() < 1 || work.widths.back() > info.shape.width) {
     return UsageError("--widths: the model has 1 to " + std::to_string(info.shape.width) +
                       " slices a layer");

@@ -33,20 +33,12 @@ Drift Product(const Drift& a, const Drift& b) {
   return {a.compute_ratio * b.compute_ratio, a.io_ratio * b.io_ratio};
 }
 
-std::vector<uint32_t> LengthsOf(const ModelInfo& info, const ModelOptions& options) {
-  std::vector<uint32_t> lengths(std::begin(kProfiledLengths), std::end(kProfiledLengths));
-  if (options.request.length != 0) lengths.push_back(options.request.length);
-  for (uint32_t& length : lengths) length = std::min(length, info.max_length());
-  std::sort(lengths.begin(), lengths.end());
-  lengths.erase(std::unique(lengths.begin(), lengths.end()), lengths.end());
-  return lengths;
-}
-
 ProfileOptions WorkOf(const ModelInfo& info, const ModelOptions& options) {
   ProfileOptions work;
-  work.lengths = LengthsOf(info, options);
-  for (uint32_t m = info.elastic ? info.min_width : info.shape.width; m <= info.shape.width; ++m)
-    work.widths.push_back(m);
+  std::vector<uint32_t> lengths(std::begin(kProfiledLengths), std::end(kProfiledLengths));
+  if (options.request.length != 0) lengths.push_back(options.request.length);
+  work.lengths = LengthsFor(std::move(lengths), info);
+  work.widths = TrainedWidths(info);
   work.may_skip_widths = true;
   work.compute = options.compute.value_or(ComputeType::kFp32);
   return work;
@@ -230,8 +222,7 @@ Status Model::UsePlan(Plan plan, uint64_t planned_for_bytes) {
 Status Model::CheckPlan(const Plan& plan) {
   if (!session_) STI_RETURN_IF_ERROR(NeedFile());
   const ContainerFile& file = session_ ? session_->pipeline().file() : *file_;
-  const ComputeType type = options_.compute.value_or(plan.kernel.type.value_or(ComputeType::kFp32));
-  const Status fits = Pipeline::CheckPlan(file, plan, type);
+  const Status fits = Pipeline::CheckPlan(file, plan, TypeUnder(plan, options_.compute));
   return fits.ok() ? fits : Status(Error(fits.error()).In(Source::kPlan));
 }
 
@@ -319,7 +310,7 @@ Result<PlanInputs> Model::InputsAfter(const Drift& drift) {
 Status Model::MakePlan() {
   return InTurn([&]() -> Status {
     if (!profile_) return UsageError("there is no device profile").Fix(Remedy::kMeasureAgain);
-    // What runs have shown is of the profile that their plan counts on.
+    // Runs drift from the profile that their plan counts on.
     Drift drift;
     if (plan_counts_on_profile_) drift = Product(drift_, seen_drift_.value_or(Drift()));
     const PlanRequest& request = options_.request;

@@ -35,7 +35,7 @@ namespace sti {
 
 /// All that an app can choose for a model.
 struct ModelOptions {
-  /// What plans are made by. `judging.memory_bytes` bounds this model's own memory, not that of the
+  /// Plans are made by this. `judging.memory_bytes` bounds this model's own memory, not that of the
   /// process, and bounds the session too.
   PlanRequest request;
   Late late = Late::kWait;
@@ -134,7 +134,7 @@ class Model {
   std::atomic<bool> closing_{false};
   FairLock turn_;
 
-  // What follows belongs to the call that has the turn.
+  // The members below belong to the call that has the turn.
   std::optional<ContainerFile> file_;  ///< while there is no session
   std::unique_ptr<Session> session_;
   bool reopen_ = false;   ///< options have changed that a session is opened with

@@ -21,11 +21,15 @@ Status CheckCanDegrade(const Plan& plan) {
 Arithmetic ArithmeticOf(const SessionOptions& options, const Plan& plan) {
   Arithmetic arithmetic;
   arithmetic.backend = options.backend;
-  arithmetic.type = options.compute.value_or(plan.kernel.type.value_or(ComputeType::kFp32));
+  arithmetic.type = TypeUnder(plan, options.compute);
   return arithmetic;
 }
 
 }  // namespace
+
+ComputeType TypeUnder(const Plan& plan, std::optional<ComputeType> wanted) {
+  return wanted.value_or(plan.kernel.type.value_or(ComputeType::kFp32));
+}
 
 Session::Session(const SessionOptions& options)
     : late_(options.late), threshold_(options.threshold), notices_(options.notices) {}

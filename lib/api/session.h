@@ -32,6 +32,10 @@ enum class Late : uint8_t {
   kDegrade,  ///< it is computed with what has arrived; the plan has a target and times
 };
 
+/// Returns the type that layers are computed in under `plan`: `wanted`, or what the plan says, or
+/// fp32.
+ComputeType TypeUnder(const Plan& plan, std::optional<ComputeType> wanted);
+
 /// Says how a session is opened.
 struct SessionOptions {
   uint32_t threads = 1;  ///< threads of the compute lane, unless `cores` are given

@@ -2,23 +2,17 @@
 
 #include <algorithm>
 #include <cstring>
-#include <iterator>
 #include <string_view>
 
+#include "base/advice.h"
 #include "base/remedy.h"
 #include "base/utf8.h"
 
 namespace sti {
 namespace {
 
-struct Sentence {
-  Remedy remedy;
-  std::string_view text;
-};
-
-// What an app can do, as the end of a line; {} stands for the value of the remedy. What an app
-// cannot come to has none.
-constexpr Sentence kSentences[] = {
+// An app cannot come to some remedies, which have no sentence.
+constexpr AdviceWords::Sentence kSentences[] = {
     {Remedy::kCopyFileAgain, "copy the file again"},
     {Remedy::kCopyModelAgain, "copy the model again, or make it again"},
     {Remedy::kMakeModel, "make a container of the model first"},
@@ -58,12 +52,7 @@ constexpr Sentence kSentences[] = {
     {Remedy::kCoolCores, "let the cores cool, and measure again"},
 };
 
-struct OptionName {
-  std::string_view field;  // of PlanRequest
-  std::string_view name;
-};
-
-constexpr OptionName kOptionNames[] = {
+constexpr AdviceWords::Option kOptionNames[] = {
     {"target_us", "STI_TARGET_US"},
     {"preload_bytes", "STI_PRELOAD_BYTES"},
     {"memory_bytes", "STI_MEMORY_BYTES"},
@@ -73,26 +62,7 @@ constexpr OptionName kOptionNames[] = {
     {"full_accuracy", "STI_FULL_ACCURACY_PPM"},
 };
 
-// Returns `text` with options of the C API in place of fields of a request.
-std::string InOptions(std::string text) {
-  for (const OptionName& option : kOptionNames) {
-    for (size_t at = 0; (at = text.find(option.field, at)) != std::string::npos;) {
-      text.replace(at, option.field.size(), option.name);
-      at += option.name.size();
-    }
-  }
-  return text;
-}
-
-std::string WithAdvice(std::string line, Remedy remedy, const std::string& value) {
-  const auto* sentence = std::find_if(std::begin(kSentences), std::end(kSentences),
-                                      [&](const Sentence& s) { return s.remedy == remedy; });
-  if (sentence == std::end(kSentences)) return line;
-  std::string advice(sentence->text);
-  const size_t at = advice.find("{}");
-  if (at != std::string::npos) advice.replace(at, 2, InOptions(value));
-  return line + "; " + advice;
-}
+constexpr AdviceWords kWords{kSentences, kOptionNames};
 
 int32_t KindOf(Source source) {
   switch (source) {
@@ -148,11 +118,11 @@ sti_code CodeFor(const Error& error) {
 }
 
 std::string TextFor(const Error& error) {
-  return MakePrintable(WithAdvice(error.Message(), error.remedy, error.value));
+  return MakePrintable(WithAdvice(error.Message(), error.remedy, error.value, kWords));
 }
 
 std::string TextFor(const LogLine& line) {
-  return MakePrintable(WithAdvice(line.what, line.remedy, ""));
+  return MakePrintable(WithAdvice(line.what, line.remedy, "", kWords));
 }
 
 void ClearError(sti_error* to) noexcept { FillError(STI_OK, "", to); }

@@ -85,6 +85,15 @@ Status CheckGiven(bool given, const char* what) {
   return UsageError(std::string(what) + " is NULL");
 }
 
+// Runs the body of a call for a model.
+template <typename Body>
+sti_code OnModel(sti_model* model, sti_error* error, const Body& body) noexcept {
+  return Guarded(error, [&]() -> Status {
+    STI_RETURN_IF_ERROR(CheckGiven(model != nullptr, "model"));
+    return body(*model->model);
+  });
+}
+
 // Leaves no handle where a call fails.
 template <typename Handle>
 void Clear(Handle** handle) {
@@ -271,89 +280,70 @@ void sti_close(sti_model* model) {
 
 sti_code sti_give(sti_model* model, int32_t kind, const void* bytes, size_t size,
                   sti_error* error) {
-  return Guarded(error, [&]() -> Status {
-    STI_RETURN_IF_ERROR(CheckGiven(model != nullptr, "model"));
+  return OnModel(model, error, [&](Model& on) -> Status {
     STI_RETURN_IF_ERROR(CheckGiven(bytes != nullptr, "bytes"));
-    return Give(*model->model, kind, {static_cast<const uint8_t*>(bytes), size});
+    return Give(on, kind, {static_cast<const uint8_t*>(bytes), size});
   });
 }
 
 sti_code sti_profile(sti_model* model, uint64_t budget_us, void* buffer, size_t room, size_t* size,
                      sti_error* error) {
-  return Guarded(error, [&]() -> Status {
-    STI_RETURN_IF_ERROR(CheckGiven(model != nullptr, "model"));
+  return OnModel(model, error, [&](Model& on) -> Status {
     STI_RETURN_IF_ERROR(CheckGiven(size != nullptr, "size"));
     *size = 0;
     if (budget_us > 0) {
-      STI_RETURN_IF_ERROR(model->model->MeasureProfile(static_cast<double>(budget_us)));
+      STI_RETURN_IF_ERROR(on.MeasureProfile(static_cast<double>(budget_us)));
     }
-    return WriteProfile(*model->model, buffer, room, size);
+    return WriteProfile(on, buffer, room, size);
   });
 }
 
 sti_code sti_set(sti_model* model, int32_t option, int64_t value, sti_error* error) {
-  return Guarded(error, [&]() -> Status {
-    STI_RETURN_IF_ERROR(CheckGiven(model != nullptr, "model"));
-    return model->model->Change(
-        [&](ModelOptions& options) { return SetOption(option, value, options); });
+  return OnModel(model, error, [&](Model& on) -> Status {
+    return on.Change([&](ModelOptions& options) { return SetOption(option, value, options); });
   });
 }
 
 sti_code sti_plan(sti_model* model, sti_error* error) {
-  return Guarded(error, [&]() -> Status {
-    STI_RETURN_IF_ERROR(CheckGiven(model != nullptr, "model"));
-    return model->model->MakePlan();
-  });
+  return OnModel(model, error, [&](Model& on) { return on.MakePlan(); });
 }
 
 sti_code sti_wake(sti_model* model, sti_error* error) {
-  return Guarded(error, [&]() -> Status {
-    STI_RETURN_IF_ERROR(CheckGiven(model != nullptr, "model"));
-    return model->model->Wake();
-  });
+  return OnModel(model, error, [&](Model& on) { return on.Wake(); });
 }
 
 sti_code sti_run(sti_model* model, const char* text, size_t size, const char* pair,
                  size_t pair_size, sti_error* error) {
-  return Guarded(error, [&]() -> Status {
-    STI_RETURN_IF_ERROR(CheckGiven(model != nullptr, "model"));
-    model->model->answers().Drop();
+  return OnModel(model, error, [&](Model& on) -> Status {
+    on.answers().Drop();
     STI_RETURN_IF_ERROR(CheckGiven(text != nullptr || size == 0, "text"));
     if (size > kMostTextBytes || pair_size > kMostTextBytes) return UsageError("text is too long");
     std::optional<std::string_view> second;
     if (pair != nullptr) second = std::string_view(pair, pair_size);
-    return model->model->Run(size == 0 ? std::string_view() : std::string_view(text, size), second);
+    return on.Run(size == 0 ? std::string_view() : std::string_view(text, size), second);
   });
 }
 
 sti_code sti_run_ids(sti_model* model, const uint32_t* ids, size_t count, sti_error* error) {
-  return Guarded(error, [&]() -> Status {
-    STI_RETURN_IF_ERROR(CheckGiven(model != nullptr, "model"));
-    model->model->answers().Drop();
+  return OnModel(model, error, [&](Model& on) -> Status {
+    on.answers().Drop();
     STI_RETURN_IF_ERROR(CheckGiven(ids != nullptr, "ids"));
     if (count > kMostTextBytes) return UsageError("there are too many ids");
-    return model->model->Run(std::span(ids, count));
+    return on.Run(std::span(ids, count));
   });
 }
 
 sti_code sti_end_turns(sti_model* model, sti_error* error) {
-  return Guarded(error, [&]() -> Status {
-    STI_RETURN_IF_ERROR(CheckGiven(model != nullptr, "model"));
-    return model->model->EndTurns();
-  });
+  return OnModel(model, error, [&](Model& on) { return on.EndTurns(); });
 }
 
 sti_code sti_trim(sti_model* model, uint64_t bytes, sti_error* error) {
-  return Guarded(error, [&]() -> Status {
-    STI_RETURN_IF_ERROR(CheckGiven(model != nullptr, "model"));
-    return model->model->Trim(bytes);
-  });
+  return OnModel(model, error, [&](Model& on) { return on.Trim(bytes); });
 }
 
 sti_code sti_cancel(sti_model* model) {
-  return Guarded(nullptr, [&]() -> Status {
-    STI_RETURN_IF_ERROR(CheckGiven(model != nullptr, "model"));
-    model->model->Cancel();
+  return OnModel(model, nullptr, [&](Model& on) -> Status {
+    on.Cancel();
     return {};
   });
 }

@@ -307,7 +307,7 @@ std::string ImportanceToJson(const Importance& importance) {
   if (!importance.data.empty()) json["data"] = importance.data.Hex();
   if (!importance.estimate.empty()) json["estimate"] = importance.estimate;
   WriteValues(importance, &json);
-  return PrintJson(json);
+  return PrintJson(std::move(json));
 }
 
 }  // namespace sti

@@ -138,7 +138,7 @@ std::string ProfileToJson(const DeviceProfile& profile) {
   json["start_us"] = profile.start_us;
   json["noise"] = profile.noise;
   json["thermal"] = ThermalJson(profile.thermal);
-  return PrintJson(json);
+  return PrintJson(std::move(json));
 }
 
 }  // namespace sti

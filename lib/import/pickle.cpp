@@ -33,7 +33,7 @@ constexpr StorageType kStorageTypes[] = {{"FloatStorage", 4, DataType::kF32},
                                          {"ByteStorage", 1, {}},
                                          {"BoolStorage", 1, {}}};
 
-/// What a pickle may name besides storages; the number of a kGlobal, storages begin behind these.
+/// Names that a pickle may have besides storages: the number of a kGlobal. Storages begin behind.
 enum Global : int64_t { kOrderedDict, kRebuildTensor, kRebuildParameter, kFirstStorage };
 
 struct GlobalName {
@@ -146,7 +146,7 @@ class Machine {
     stack_.erase(first, stack_.end());
     return values;
   }
-  // What the next value on the stack is, which stays there; it has to be of that kind.
+  // Returns the next value on the stack, which stays there; it has to be of that kind.
   Result<PickleValue> Peek(Kind kind) const {
     if (stack_.size() <= Bottom() || stack_.back().kind != kind) return Bad("a value misfits");
     return stack_.back();

@@ -60,7 +60,7 @@ struct PickleValue {
 /// Everything that a pickle makes. Views refer to its bytes.
 struct Pickle {
   PickleValue top;  ///< what it is about
-  /// Of tuples, lists and dicts: their values, a dict's as key, value, key, value.
+  /// Values of tuples, lists and dicts; a dict's as key, value, key, value.
   std::vector<std::vector<PickleValue>> items;
   std::vector<PickledStorage> storages;
   std::vector<PickledTensor> tensors;

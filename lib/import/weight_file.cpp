@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/little_endian.h"
+#include "base/page_space.h"
 #include "import/folder_file.h"
 #include "import/safetensors.h"
 #include "import/torch_file.h"
@@ -35,7 +36,7 @@ float LoadElement(const TensorView& tensor, uint64_t index) {
 void ReleasePages(const TensorView& tensor) {
   if (!tensor.mapped) return;
   // Whole pages only: those at the ends may hold other tensors.
-  const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+  const size_t page = PageSpace::PageBytes();
   const size_t before = reinterpret_cast<uintptr_t>(tensor.bytes.data()) % page;
   const size_t skipped = before == 0 ? 0 : page - before;
   if (tensor.bytes.size() < skipped + page) return;

@@ -40,7 +40,7 @@ void ReleasePages(const TensorView& tensor);
 /// infinity.
 Status CheckFinite(const TensorView& tensor, const std::string& name);
 
-/// What a parser found.
+/// The tensors that a parser found.
 struct ParsedWeights {
   struct Entry {
     std::string type_name;         ///< as the file spells it

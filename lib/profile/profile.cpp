@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <numeric>
 
 #include "base/remedy.h"
 #include "profile/layer_reads.h"
@@ -162,6 +163,20 @@ class Profiler {
 };
 
 }  // namespace
+
+std::vector<uint32_t> LengthsFor(std::vector<uint32_t> lengths, const ModelInfo& info) {
+  for (uint32_t& length : lengths) length = std::min(length, info.max_length());
+  std::sort(lengths.begin(), lengths.end());
+  lengths.erase(std::unique(lengths.begin(), lengths.end()), lengths.end());
+  return lengths;
+}
+
+std::vector<uint32_t> TrainedWidths(const ModelInfo& info) {
+  const uint32_t narrowest = info.elastic ? info.min_width : info.shape.width;
+  std::vector<uint32_t> widths(info.shape.width - narrowest + 1);
+  std::iota(widths.begin(), widths.end(), narrowest);
+  return widths;
+}
 
 Result<DeviceProfile> MeasureProfile(ContainerFile file, const Tokenizer& tokenizer,
                                      const ProfileOptions& options) {

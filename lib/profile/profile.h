@@ -13,6 +13,7 @@
 #include "text/tokenizer.h"
 #include "types/compute_type.h"
 #include "types/device_profile.h"
+#include "types/model_info.h"
 
 namespace sti {
 
@@ -33,6 +34,12 @@ struct ProfileOptions {
   std::function<void()> each_round;  ///< called every second or so while measuring; may be empty
   LogSink log;                       ///< receives warnings, and how the device reads
 };
+
+/// Returns `lengths` ascending and each once; one that the model does not take becomes the longest
+/// that it does.
+std::vector<uint32_t> LengthsFor(std::vector<uint32_t> lengths, const ModelInfo& info);
+/// Returns the widths that the model was trained for, ascending.
+std::vector<uint32_t> TrainedWidths(const ModelInfo& info);
 
 /// Measures with the reader and the kernels that a run would use, after finding how the device
 /// likes to be read. Fills shape, io, compute, fixed, threads, kernel, read_path, read_bytes,

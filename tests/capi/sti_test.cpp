@@ -167,7 +167,7 @@ TEST_F(StiTest, TrimGivesBackAllButTheIndexAndTheNextRunLoadsIt) {
   EXPECT_EQ(sti_stat(model_, STI_OWN_BYTES), own);
 }
 
-// What was opened stays open, whatever fails meanwhile and whatever takes its name.
+// A container stays open, whatever fails meanwhile and whatever takes its name.
 TEST_F(StiTest, AFileThatIsReplacedIsReadOn) {
   const std::vector<double> expected = Expected("a");
   ASSERT_TRUE(Is(STI_OK, sti_set(model_, STI_MEMORY_BYTES, 1, &error_), error_));
@@ -346,7 +346,7 @@ TEST_F(StiTest, AnErrorsTextIsCutBetweenCharacters) {
   EXPECT_NE(sti_open(host_, path.c_str(), &model, &error_), STI_OK);
   const std::string_view text = error_.text;
   EXPECT_LT(text.size(), sizeof(error_.text));
-  // What is cut ends in a whole character, in ASCII or in the second byte of one of these.
+  // The cut is behind a whole character: ASCII, or the second byte of one of these.
   const auto last = static_cast<uint8_t>(text.back());
   EXPECT_TRUE(last < 0x80 || last == 0xa9) << text;
 }

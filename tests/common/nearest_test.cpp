@@ -1,4 +1,4 @@
-// What a mistyped word was meant to be.
+// Words are found that a mistyped one was meant to be.
 #include "common/nearest.h"
 
 #include <gtest/gtest.h>

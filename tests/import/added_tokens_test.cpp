@@ -70,7 +70,8 @@ TEST_F(AddedTokensTest, TakesControlTokens) {
   }
 }
 
-// What special_tokens_map.json calls control tokens counts, and tokenizer_config.json comes first.
+// Control tokens are those that special_tokens_map.json names, and tokenizer_config.json comes
+// first.
 TEST_F(AddedTokensTest, ReadsTheNamesOfControlTokens) {
   const auto named = ReadWith("special_tokens_map.json", R"({"sep_token": "[E1]"})");
   ASSERT_TRUE(Succeeded(named));

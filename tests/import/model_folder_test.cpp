@@ -162,7 +162,7 @@ TEST_F(ModelFolderTest, NamesWhatIsMissing) {
   EXPECT_TRUE(Contains(FailureOf(ErrorKind::kNoSuchFile), "no such folder"));
 }
 
-// What a clone without git-lfs leaves: a small text in place of each large file.
+// A clone without git-lfs leaves a small text in place of each large file.
 TEST_F(ModelFolderTest, KnowsPointersOfGitLfs) {
   const std::string pointer =
       "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 437955512\n";
@@ -237,7 +237,7 @@ TEST_F(ModelFolderTest, TakesTheTokenizerOfAnotherFolder) {
             dir_ + "/none: no such folder; give the folder of a tokenizer");
 }
 
-// What torch.save wrote, whole or in parts, makes the same model.
+// Weights that torch.save wrote, whole or in parts, make the same model.
 TEST_F(ModelFolderTest, ReadsWhatTorchSaved) {
   Write();
   const auto digest = [&] {

@@ -96,7 +96,7 @@ std::string ZipBytes(const std::vector<ZipMember>& members, bool zip64) {
     const uint64_t offset = file.size();
     file += "PK\3\4" + std::string(22, '\0') + Little(name.size(), 2) + Little(3, 2) + name + "pad";
     file += bytes;
-    // Of what follows the magic: versions, flags, method, time, date and checksum.
+    // Behind the magic stand versions, flags, method, time, date and checksum.
     directory += "PK\1\2" + std::string(16, '\0');
     directory += zip64 ? std::string(8, '\xFF') : sizes;
     directory += Little(name.size(), 2) + Little(zip64 ? 32 : 0, 2) + std::string(10, '\0');

@@ -38,6 +38,13 @@ bool Refused() {
   return left == 0 || (left < 0 && refuses_all);
 }
 
+template <typename Take>
+void* UnlessRefused(const Take& take) {
+  if (!Refused()) return take();
+  errno = ENOMEM;
+  return nullptr;
+}
+
 using CreateThread = int (*)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
 using Map = void* (*)(void*, size_t, int, int, int, off_t);
 CreateThread create_thread = nullptr;
@@ -48,24 +55,16 @@ Map map_memory = nullptr;
 extern "C" {
 
 void* malloc(size_t size) noexcept {
-  if (!Refused()) return __libc_malloc(size);
-  errno = ENOMEM;
-  return nullptr;
+  return UnlessRefused([&] { return __libc_malloc(size); });
 }
 void* calloc(size_t count, size_t size) noexcept {
-  if (!Refused()) return __libc_calloc(count, size);
-  errno = ENOMEM;
-  return nullptr;
+  return UnlessRefused([&] { return __libc_calloc(count, size); });
 }
 void* realloc(void* memory, size_t size) noexcept {
-  if (!Refused()) return __libc_realloc(memory, size);
-  errno = ENOMEM;
-  return nullptr;
+  return UnlessRefused([&] { return __libc_realloc(memory, size); });
 }
 void* memalign(size_t alignment, size_t size) noexcept {
-  if (!Refused()) return __libc_memalign(alignment, size);
-  errno = ENOMEM;
-  return nullptr;
+  return UnlessRefused([&] { return __libc_memalign(alignment, size); });
 }
 void* aligned_alloc(size_t alignment, size_t size) noexcept { return memalign(alignment, size); }
 int posix_memalign(void** memory, size_t alignment, size_t size) noexcept {
@@ -91,7 +90,7 @@ namespace {
 constexpr char kText[] = "a b c";
 constexpr int64_t kTargetUs = 2'000'000;  // enough for the whole model, on any machine
 
-// Of this machine, as measured before anything is refused.
+// The profile of this machine, measured before anything is refused.
 std::vector<uint8_t> profile;
 
 /// One use of the library. Each step needs the one before it.

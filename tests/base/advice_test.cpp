@@ -1,0 +1,31 @@
+#include "base/advice.h"
+
+#include <gtest/gtest.h>
+
+#include "base/remedy.h"
+
+namespace sti {
+namespace {
+
+constexpr AdviceWords::Sentence kSentences[] = {{Remedy::kCopyFileAgain, "copy it again"},
+                                                {Remedy::kRaiseInRequest, "raise {} or wait"}};
+constexpr AdviceWords::Option kOptions[] = {{"turns", "--turns"}, {"turn_bytes", "--turn-buffer"}};
+constexpr AdviceWords kWords{kSentences, kOptions};
+
+TEST(Advice, IsTheSentenceOfTheRemedy) {
+  EXPECT_EQ(WithAdvice("a.sti: is cut short", Remedy::kCopyFileAgain, "", kWords),
+            "a.sti: is cut short; copy it again");
+  EXPECT_EQ(WithAdvice("it failed", Remedy::kNone, "", kWords), "it failed");
+  EXPECT_EQ(WithAdvice("it failed", Remedy::kMakeModel, "", kWords), "it failed")
+      << "this teller has no words for it";
+}
+
+TEST(Advice, NamesOptionsForFieldsAsWholeWords) {
+  EXPECT_EQ(WithAdvice("{}", Remedy::kRaiseInRequest, "turn_bytes to 4096 bytes, or turns", kWords),
+            "{}; raise --turn-buffer to 4096 bytes, or --turns or wait");
+  EXPECT_EQ(WithAdvice("no", Remedy::kRaiseInRequest, "returns, turns_more", kWords),
+            "no; raise returns, turns_more or wait");
+}
+
+}  // namespace
+}  // namespace sti
