@@ -54,8 +54,8 @@ TEST(FramedFile, LongerHeaderOfALaterMinorIsRead) {
 }
 
 TEST(FramedFile, JsonIsToldByItsFirstByte) {
-  EXPECT_TRUE(LooksLikeJson(test::Bytes(" \n\t{")));
-  EXPECT_FALSE(LooksLikeJson(test::Bytes("STIPLAN")));
+  EXPECT_TRUE(LooksLikeJson(AsBytes(" \n\t{")));
+  EXPECT_FALSE(LooksLikeJson(AsBytes("STIPLAN")));
   EXPECT_FALSE(LooksLikeJson({}));
 }
 

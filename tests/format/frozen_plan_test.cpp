@@ -25,7 +25,7 @@ TEST_P(FrozenPlan, LoadsFromBothSpellings) {
   const std::string json = Frozen(name + ".json");
   const Json fields = Json::parse(json);
   for (const std::string& spelling : {binary, json}) {
-    const auto value = ParsePlan(test::Bytes(spelling), name);
+    const auto value = ParsePlan(AsBytes(spelling), name);
     ASSERT_TRUE(value.ok()) << value.error().Message();
     ExpectHolds(Json::parse(PlanToJson(*value)), fields, "plan");
     const std::vector<uint8_t> encoded = EncodePlan(*value);
@@ -38,7 +38,7 @@ TEST_P(FrozenPlan, LoadsFromBothSpellings) {
 }
 
 TEST(FrozenPlan11, HoldsWhat11Brought) {
-  const auto plan = ParsePlan(test::Bytes(Frozen("v1.1/tiny.plan")), "tiny.plan");
+  const auto plan = ParsePlan(AsBytes(Frozen("v1.1/tiny.plan")), "tiny.plan");
   ASSERT_TRUE(plan.ok()) << plan.error().Message();
   EXPECT_EQ(plan->freq, 2400000u);
   EXPECT_EQ(plan->wake_us, 500.0);
@@ -59,7 +59,7 @@ TEST(FrozenPlan11, HoldsWhat11Brought) {
 }
 
 TEST(FrozenPlan12, HoldsWhat12Brought) {
-  const auto plan = ParsePlan(test::Bytes(Frozen("v1.2/tiny.plan")), "tiny.plan");
+  const auto plan = ParsePlan(AsBytes(Frozen("v1.2/tiny.plan")), "tiny.plan");
   ASSERT_TRUE(plan.ok()) << plan.error().Message();
   ASSERT_TRUE(plan->times);
   EXPECT_EQ(plan->times->embed_io_us, 40.5);
@@ -76,7 +76,7 @@ TEST(FrozenPlan12, HoldsWhat12Brought) {
 }
 
 TEST(FrozenPlan13, HoldsWhat13Brought) {
-  const auto plan = ParsePlan(test::Bytes(Frozen("v1.3/tiny.plan")), "tiny.plan");
+  const auto plan = ParsePlan(AsBytes(Frozen("v1.3/tiny.plan")), "tiny.plan");
   ASSERT_TRUE(plan.ok()) << plan.error().Message();
   ASSERT_TRUE(plan->times);
   EXPECT_EQ(plan->times->last_layer_us, 20.25);
@@ -85,20 +85,20 @@ TEST(FrozenPlan13, HoldsWhat13Brought) {
   EXPECT_EQ(plan->times->LayerUs(1), 20.25);
   EXPECT_EQ(plan->variants[0].times->last_layer_us, 10.125);
   EXPECT_EQ(plan->variants[0].times->last_layer_p99_us, 0);
-  const auto older = ParsePlan(test::Bytes(Frozen("v1.2/tiny.plan")), "tiny.plan");
+  const auto older = ParsePlan(AsBytes(Frozen("v1.2/tiny.plan")), "tiny.plan");
   ASSERT_TRUE(older.ok()) << older.error().Message();
   EXPECT_EQ(older->times->LayerUs(1), older->times->layer_us);
 }
 
 TEST(FrozenPlan14, HoldsWhat14Brought) {
-  const auto plan = ParsePlan(test::Bytes(Frozen("v1.4/tiny.plan")), "tiny.plan");
+  const auto plan = ParsePlan(AsBytes(Frozen("v1.4/tiny.plan")), "tiny.plan");
   ASSERT_TRUE(plan.ok()) << plan.error().Message();
   EXPECT_EQ(plan->threads, 3u);
   EXPECT_EQ(plan->cpus, "0,4-5");
   EXPECT_EQ(plan->quality.agreement, 0.9375);
   EXPECT_EQ(plan->turns[2].quality.agreement, 0.96875);
   EXPECT_EQ(plan->variants[0].quality.agreement, 0.5);
-  const auto older = ParsePlan(test::Bytes(Frozen("v1.3/tiny.plan")), "tiny.plan");
+  const auto older = ParsePlan(AsBytes(Frozen("v1.3/tiny.plan")), "tiny.plan");
   ASSERT_TRUE(older.ok()) << older.error().Message();
   EXPECT_EQ(older->threads, 0u);
   EXPECT_EQ(older->cpus, "");
@@ -106,7 +106,7 @@ TEST(FrozenPlan14, HoldsWhat14Brought) {
 }
 
 TEST(FrozenPlan12, HoldsAColdStart) {
-  const auto plan = ParsePlan(test::Bytes(Frozen("v1.2/cold.plan")), "cold.plan");
+  const auto plan = ParsePlan(AsBytes(Frozen("v1.2/cold.plan")), "cold.plan");
   ASSERT_TRUE(plan.ok()) << plan.error().Message();
   EXPECT_TRUE(plan->cold);
   ASSERT_TRUE(plan->times);

@@ -23,7 +23,7 @@ TEST_P(FrozenProfile, LoadsFromBothSpellings) {
   const std::string json = Frozen(name + ".json");
   const Json fields = Json::parse(json);
   for (const std::string& spelling : {binary, json}) {
-    const auto value = ParseProfile(test::Bytes(spelling), name);
+    const auto value = ParseProfile(AsBytes(spelling), name);
     ASSERT_TRUE(value.ok()) << value.error().Message();
     ExpectHolds(Json::parse(ProfileToJson(*value)), fields, name);
     const std::vector<uint8_t> encoded = EncodeProfile(*value);
@@ -36,7 +36,7 @@ TEST_P(FrozenProfile, LoadsFromBothSpellings) {
 }
 
 TEST(FrozenProfile11, HoldsWhat11Brought) {
-  const auto profile = ParseProfile(test::Bytes(Frozen("v1.1/tiny.profile")), "tiny.profile");
+  const auto profile = ParseProfile(AsBytes(Frozen("v1.1/tiny.profile")), "tiny.profile");
   ASSERT_TRUE(profile.ok()) << profile.error().Message();
   EXPECT_EQ(profile->read_bytes, 131072u);
   EXPECT_EQ(profile->read_depth, 4u);
@@ -54,7 +54,7 @@ TEST(FrozenProfile11, HoldsWhat11Brought) {
 }
 
 TEST(FrozenProfile12, HoldsWhat12Brought) {
-  const auto profile = ParseProfile(test::Bytes(Frozen("v1.2/tiny.profile")), "tiny.profile");
+  const auto profile = ParseProfile(AsBytes(Frozen("v1.2/tiny.profile")), "tiny.profile");
   ASSERT_TRUE(profile.ok()) << profile.error().Message();
   ASSERT_EQ(profile->compute.size(), 4u);
   EXPECT_EQ(profile->compute[0].last_us, 1.25);
@@ -64,7 +64,7 @@ TEST(FrozenProfile12, HoldsWhat12Brought) {
 }
 
 TEST(FrozenProfile1, SaysNothingOfWhatCameLater) {
-  const auto profile = ParseProfile(test::Bytes(Frozen("v1/tiny.profile")), "tiny.profile");
+  const auto profile = ParseProfile(AsBytes(Frozen("v1/tiny.profile")), "tiny.profile");
   ASSERT_TRUE(profile.ok()) << profile.error().Message();
   EXPECT_EQ(profile->read_bytes, 0u);
   EXPECT_EQ(profile->read_depth, 0u);

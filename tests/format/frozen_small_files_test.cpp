@@ -2,7 +2,7 @@
 // must load for ever, and mean the same.
 #include <gtest/gtest.h>
 
-#include "base/atomic_file.h"
+#include "format/frozen_file.h"
 #include "format/importance_file.h"
 #include "format/importance_part_file.h"
 #include "format/small_file_test.h"
@@ -10,13 +10,7 @@
 namespace sti {
 namespace {
 
-constexpr uint64_t kLimit = 1 << 20;
-
-std::string Frozen(const std::string& name) {
-  auto content = ReadWholeFile(std::string(STI_SOURCE_DIR) + "/tests/data/" + name, kLimit);
-  EXPECT_TRUE(content.ok()) << name;
-  return content.ok() ? *content : "";
-}
+using test::Frozen;
 
 // Binary and JSON parse to one value, whose spellings are the frozen bytes again.
 template <typename Value>
@@ -27,7 +21,7 @@ void ExpectFrozen(const std::string& name,
   std::string binary = Frozen(name);
   std::string json = Frozen(name + ".json");
   for (const std::string& spelling : {binary, json}) {
-    auto value = parse(test::Bytes(spelling), name);
+    auto value = parse(AsBytes(spelling), name);
     ASSERT_TRUE(value.ok()) << value.error().Message();
     EXPECT_EQ(to_json(*value), json);
     std::vector<uint8_t> encoded = encode(*value);
@@ -47,7 +41,7 @@ TEST(FrozenSmallFiles, ImportanceLoads) {
 TEST(FrozenSmallFiles, ImportanceWithSubmodelsAndGainsLoads) {
   ExpectFrozen<Importance>("v1.1/tiny.importance", ParseImportance, EncodeImportance,
                            ImportanceToJson);
-  const auto value = ParseImportance(test::Bytes(Frozen("v1.1/tiny.importance")), "tiny");
+  const auto value = ParseImportance(AsBytes(Frozen("v1.1/tiny.importance")), "tiny");
   ASSERT_TRUE(value.ok());
   EXPECT_EQ(value->submodels.size(), 12U);
   EXPECT_EQ(value->gain_bits, (std::vector<uint32_t>{3, 4, 5, 6, 32}));
@@ -57,7 +51,7 @@ TEST(FrozenSmallFiles, ImportanceWithSubmodelsAndGainsLoads) {
 TEST(FrozenSmallFiles, ImportanceWithErrorsAndAnEstimateLoads) {
   ExpectFrozen<Importance>("v1.2/tiny.importance", ParseImportance, EncodeImportance,
                            ImportanceToJson);
-  const auto value = ParseImportance(test::Bytes(Frozen("v1.2/tiny.importance")), "tiny");
+  const auto value = ParseImportance(AsBytes(Frozen("v1.2/tiny.importance")), "tiny");
   ASSERT_TRUE(value.ok());
   EXPECT_EQ(value->data.Hex(), "00112233445566778899aabbccddeeff");
   EXPECT_EQ(value->errors, (std::vector<double>{0.125, 0.0625, 0.03125, 0}));
@@ -66,7 +60,7 @@ TEST(FrozenSmallFiles, ImportanceWithErrorsAndAnEstimateLoads) {
 
 TEST(FrozenSmallFiles, PartOfAnImportanceLoads) {
   const std::string bytes = Frozen("v1/tiny.part");
-  const auto part = ParseImportancePart(test::Bytes(bytes), "tiny.part");
+  const auto part = ParseImportancePart(AsBytes(bytes), "tiny.part");
   ASSERT_TRUE(part.ok()) << part.error().Message();
   const auto encoded = EncodeImportancePart(*part);
   EXPECT_EQ(std::string(encoded.begin(), encoded.end()), bytes);

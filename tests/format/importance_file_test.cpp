@@ -13,7 +13,7 @@
 namespace sti {
 namespace {
 
-Importance Example() {
+Importance ExampleImportance() {
   Importance importance;
   for (uint8_t i = 0; i < 16; ++i) importance.model.bytes[i] = i;
   importance.metric = "accuracy";
@@ -29,7 +29,7 @@ Importance Example() {
 }
 
 Importance WithValues() {
-  Importance importance = Example();
+  Importance importance = ExampleImportance();
   importance.submodels = {
       {1, 2, 2, 0.25, 3.5}, {1, 2, 32, 1, -0.5}, {1, 3, 2, 0.1 + 0.2, 0}, {2, 1, 6, 0, 1e-300}};
   importance.gain_bits = {3, 32};
@@ -38,11 +38,6 @@ Importance WithValues() {
   importance.errors = {0, 0.1, 0.2, 1e-300, 3, 0.5};
   importance.estimate = "first-order";
   return importance;
-}
-
-Status ParseStatus(std::span<const uint8_t> file) {
-  auto parsed = ParseImportance(file, "a.file");
-  return parsed.ok() ? Status() : Status(parsed.error());
 }
 
 void ExpectEqual(const Importance& a, const Importance& b) {
@@ -65,7 +60,7 @@ void ExpectEqual(const Importance& a, const Importance& b) {
 }
 
 TEST(ImportanceFile, BothSpellingsHoldTheSame) {
-  std::vector<Importance> examples(5, Example());
+  std::vector<Importance> examples(5, ExampleImportance());
   examples[1].losses.clear();
   examples[2].submodels = WithValues().submodels;
   examples[3] = WithValues();
@@ -75,7 +70,7 @@ TEST(ImportanceFile, BothSpellingsHoldTheSame) {
     const auto binary = EncodeImportance(example);
     const std::string json = ImportanceToJson(example);
     auto from_binary = ParseImportance(binary, "a.file");
-    auto from_json = ParseImportance(test::Bytes(json), "a.file");
+    auto from_json = ParseImportance(AsBytes(json), "a.file");
     ASSERT_TRUE(from_binary.ok()) << from_binary.error().Message();
     ASSERT_TRUE(from_json.ok()) << from_json.error().Message();
     ExpectEqual(*from_binary, example);
@@ -86,30 +81,37 @@ TEST(ImportanceFile, BothSpellingsHoldTheSame) {
 }
 
 TEST(ImportanceFile, RankFollowsScoresThenLossesThenPlace) {
-  const auto rank = ImportanceRank(Example());
+  const auto rank = ImportanceRank(ExampleImportance());
   const std::vector<ShardId> expected = {{0, 1}, {0, 2}, {0, 0}, {1, 1}, {1, 0}, {1, 2}};
   EXPECT_EQ(rank, expected);
-  const auto json = nlohmann::json::parse(ImportanceToJson(Example()));
+  const auto json = nlohmann::json::parse(ImportanceToJson(ExampleImportance()));
   EXPECT_EQ(json["rank"][1], nlohmann::json::array({0, 2}));
   EXPECT_EQ(json["scores"][1][1], 0.5);
 }
 
 TEST(ImportanceFile, DamageIsFound) {
-  test::ExpectDamageIsFound(EncodeImportance(Example()), ParseStatus);
+  test::ExpectDamageIsFound(EncodeImportance(ExampleImportance()), test::StatusOf<ParseImportance>);
 }
 
 TEST(ImportanceFile, WrongFieldsAreNamed) {
-  const std::string json = ImportanceToJson(Example());
-  test::ExpectRefused(json, "\"model\"", "\"modle\"", "model is missing", ParseStatus);
-  test::ExpectRefused(json, "\"scores\"", "\"stores\"", "scores is missing", ParseStatus);
-  test::ExpectRefused(json, "0.75", "\"x\"", "scores is not", ParseStatus);
-  test::ExpectRefused(json, "0.75,", "", "scores is not layers rows", ParseStatus);
-  test::ExpectRefused(json, "0.75", "1e999", "not well-formed JSON", ParseStatus);
-  test::ExpectRefused(json, "\"layers\": 2", "\"layers\": -2", "layers is not", ParseStatus);
-  test::ExpectRefused(json, "\"layers\": 2", "\"layers\": 2000", "scores is not", ParseStatus);
-  test::ExpectRefused(json, "\"accuracy\"", "\"luck\"", "metric is not", ParseStatus);
-  test::ExpectRefused(json, "000102", "zz0102", "32 hexadecimal", ParseStatus);
-  test::ExpectRefused(json, "872", "-1", "examples is not", ParseStatus);
+  const std::string json = ImportanceToJson(ExampleImportance());
+  test::ExpectRefused(json, "\"model\"", "\"modle\"", "model is missing",
+                      test::StatusOf<ParseImportance>);
+  test::ExpectRefused(json, "\"scores\"", "\"stores\"", "scores is missing",
+                      test::StatusOf<ParseImportance>);
+  test::ExpectRefused(json, "0.75", "\"x\"", "scores is not", test::StatusOf<ParseImportance>);
+  test::ExpectRefused(json, "0.75,", "", "scores is not layers rows",
+                      test::StatusOf<ParseImportance>);
+  test::ExpectRefused(json, "0.75", "1e999", "not well-formed JSON",
+                      test::StatusOf<ParseImportance>);
+  test::ExpectRefused(json, "\"layers\": 2", "\"layers\": -2", "layers is not",
+                      test::StatusOf<ParseImportance>);
+  test::ExpectRefused(json, "\"layers\": 2", "\"layers\": 2000", "scores is not",
+                      test::StatusOf<ParseImportance>);
+  test::ExpectRefused(json, "\"accuracy\"", "\"luck\"", "metric is not",
+                      test::StatusOf<ParseImportance>);
+  test::ExpectRefused(json, "000102", "zz0102", "32 hexadecimal", test::StatusOf<ParseImportance>);
+  test::ExpectRefused(json, "872", "-1", "examples is not", test::StatusOf<ParseImportance>);
 }
 
 // They reach terminals and pictures as they are.
@@ -121,22 +123,22 @@ TEST(ImportanceFile, TextsThatAreLongOrNotPrintableAreRefused) {
     Importance importance = WithValues();
     importance.estimate = bad;
     const std::string words = "a.file: estimate" + rule;
-    const Status binary = ParseStatus(EncodeImportance(importance));
+    const Status binary = test::StatusOf<ParseImportance>(EncodeImportance(importance));
     ASSERT_FALSE(binary.ok()) << bad;
     EXPECT_EQ(binary.error().Message().rfind(words, 0), 0u) << binary.error().Message();
-    const Status json = ParseStatus(test::Bytes(ImportanceToJson(importance)));
+    const Status json = test::StatusOf<ParseImportance>(AsBytes(ImportanceToJson(importance)));
     ASSERT_FALSE(json.ok()) << bad;
     EXPECT_EQ(json.error().Message().rfind(words, 0), 0u) << json.error().Message();
     importance = WithValues();
     importance.kernel = bad;
-    const Status kernel = ParseStatus(EncodeImportance(importance));
+    const Status kernel = test::StatusOf<ParseImportance>(EncodeImportance(importance));
     ASSERT_FALSE(kernel.ok()) << bad;
     EXPECT_EQ(kernel.error().Message().rfind("a.file: kernel" + rule, 0), 0u);
   }
   Importance longest = WithValues();
   longest.estimate = std::string(63, '~') + " ";
   longest.kernel = longest.estimate;
-  EXPECT_TRUE(ParseStatus(EncodeImportance(longest)).ok());
+  EXPECT_TRUE(test::StatusOf<ParseImportance>(EncodeImportance(longest)).ok());
 }
 
 TEST(ImportanceFile, OneLineASubmodelAndAListOfGainsAShard) {
@@ -151,14 +153,14 @@ TEST(ImportanceFile, OneLineASubmodelAndAListOfGainsAShard) {
 }
 
 TEST(ImportanceFile, DamageToValuesIsFound) {
-  test::ExpectDamageIsFound(EncodeImportance(WithValues()), ParseStatus);
+  test::ExpectDamageIsFound(EncodeImportance(WithValues()), test::StatusOf<ParseImportance>);
 }
 
 TEST(ImportanceFile, WrongSubmodelsAreNamed) {
   const std::string json = ImportanceToJson(WithValues());
   const std::string first = "{\"layers\":1,\"width\":2,\"bits\":2,";
   auto refused = [&](const std::string& to, const std::string& words) {
-    test::ExpectRefused(json, first, to, words, ParseStatus);
+    test::ExpectRefused(json, first, to, words, test::StatusOf<ParseImportance>);
   };
   refused("{\"layers\":0,\"width\":2,\"bits\":2,", "no such model has");
   refused("{\"layers\":3,\"width\":2,\"bits\":2,", "no such model has");
@@ -172,13 +174,13 @@ TEST(ImportanceFile, WrongSubmodelsAreNamed) {
   refused("3,{\"layers\":1,\"width\":2,\"bits\":2,", "submodels[0]: is not a JSON object");
   refused("{\"layers\":1e30,\"width\":2,\"bits\":2,", "submodels[0]: layers is not");
   test::ExpectRefused(json, "\"accuracy\":0.25", "\"accuracy\":1.5", "accuracy that is not",
-                      ParseStatus);
+                      test::StatusOf<ParseImportance>);
   test::ExpectRefused(json, "\"accuracy\":0.25", "\"accuracy\":-0.1", "accuracy that is not",
-                      ParseStatus);
+                      test::StatusOf<ParseImportance>);
   test::ExpectRefused(json, "\"loss\":3.5", "\"lost\":3.5", "submodels[0]: loss is missing",
-                      ParseStatus);
+                      test::StatusOf<ParseImportance>);
   test::ExpectRefused(json, "\"submodels\": [", "\"submodels\": 1, \"old\": [",
-                      "submodels is not a list", ParseStatus);
+                      "submodels is not a list", test::StatusOf<ParseImportance>);
 }
 
 TEST(ImportanceFile, ShapesThatNoModelHasAreNamed) {
@@ -193,7 +195,7 @@ TEST(ImportanceFile, ShapesThatNoModelHasAreNamed) {
 TEST(ImportanceFile, WrongGainsAreNamed) {
   const std::string json = ImportanceToJson(WithValues());
   auto refused = [&](const std::string& from, const std::string& to, const std::string& words) {
-    test::ExpectRefused(json, from, to, words, ParseStatus);
+    test::ExpectRefused(json, from, to, words, test::StatusOf<ParseImportance>);
   };
   refused("[3,32]", "[32,3]", "gain_bits does not ascend");
   refused("[3,32]", "[3,3]", "gain_bits does not ascend");
@@ -237,15 +239,15 @@ TEST(ImportanceFile, WrongBinaryValuesAreRefused) {
 }
 
 TEST(ImportanceFile, UnknownFieldsAreIgnored) {
-  std::string json = ImportanceToJson(Example());
+  std::string json = ImportanceToJson(ExampleImportance());
   json.replace(json.find('{'), 1, " {\"new\": [1, {}],");
-  EXPECT_TRUE(ParseStatus(test::Bytes(json)).ok());
+  EXPECT_TRUE(test::StatusOf<ParseImportance>(AsBytes(json)).ok());
 }
 
 TEST(ImportanceFile, NonFiniteBinaryIsRefused) {
-  Importance example = Example();
+  Importance example = ExampleImportance();
   example.scores[2] = std::nan("");
-  EXPECT_FALSE(ParseStatus(EncodeImportance(example)).ok());
+  EXPECT_FALSE(test::StatusOf<ParseImportance>(EncodeImportance(example)).ok());
 }
 
 }  // namespace

@@ -12,7 +12,7 @@
 namespace sti {
 namespace {
 
-ImportancePart Example() {
+ImportancePart ExamplePart() {
   ImportancePart part;
   for (uint8_t i = 0; i < 16; ++i) {
     part.job.model.bytes[i] = i;
@@ -40,13 +40,8 @@ ImportancePart Example() {
   return part;
 }
 
-Status ParseStatus(std::span<const uint8_t> file) {
-  const auto parsed = ParseImportancePart(file, "a.file");
-  return parsed.ok() ? Status() : Status(parsed.error());
-}
-
 TEST(ImportancePartFile, ReadsWhatItWrites) {
-  ImportancePart part = Example();
+  ImportancePart part = ExamplePart();
   for (int round = 0; round < 2; ++round) {
     const auto bytes = EncodeImportancePart(part);
     EXPECT_TRUE(IsImportancePart(bytes));
@@ -63,15 +58,15 @@ TEST(ImportancePartFile, ReadsWhatItWrites) {
 
 // Wherever it is hit. A changed magic makes it another file.
 TEST(ImportancePartFile, DamageIsFound) {
-  const auto bytes = EncodeImportancePart(Example());
+  const auto bytes = EncodeImportancePart(ExamplePart());
   for (size_t i = 0; i < bytes.size(); ++i) {
     for (const uint8_t mask : {uint8_t{1}, uint8_t{0x80}}) {
       auto damaged = bytes;
       damaged[i] ^= mask;
-      const Status status = ParseStatus(damaged);
+      const Status status = test::StatusOf<ParseImportancePart>(damaged);
       ASSERT_TRUE(Refused(status)) << i;
     }
-    ASSERT_FALSE(ParseStatus(std::span(bytes).first(i)).ok()) << i;
+    ASSERT_FALSE(test::StatusOf<ParseImportancePart>(std::span(bytes).first(i)).ok()) << i;
   }
 }
 
@@ -118,7 +113,7 @@ TEST(ImportancePartFile, WrongValuesAreNamed) {
       {[](ImportancePart& p) { p.tallies[3].lost = UINT64_MAX; }, "more than there are"},
   };
   for (const auto& one : cases) {
-    ImportancePart part = Example();
+    ImportancePart part = ExamplePart();
     one.spoil(part);
     const MemoryMeter meter;
     EXPECT_TRUE(FailedWith(ParseImportancePart(EncodeImportancePart(part), "a.file"),
@@ -128,11 +123,11 @@ TEST(ImportancePartFile, WrongValuesAreNamed) {
 }
 
 TEST(ImportancePartFile, OthersAreRefusedByName) {
-  EXPECT_TRUE(FailedWith(ParseImportancePart(test::Bytes("{}"), "a.file"), ErrorKind::kForeign,
+  EXPECT_TRUE(FailedWith(ParseImportancePart(AsBytes("{}"), "a.file"), ErrorKind::kForeign,
                          "is no part of an importance", Remedy::kGiveParts));
   EXPECT_TRUE(FailedWith(ParseImportancePart(WrapFrame(kImportanceMagic, {}), "a.file"),
                          ErrorKind::kForeign, "is no part of an importance"));
-  EXPECT_TRUE(FailedWith(ParseImportance(EncodeImportancePart(Example()), "a.file"),
+  EXPECT_TRUE(FailedWith(ParseImportance(EncodeImportancePart(ExamplePart()), "a.file"),
                          ErrorKind::kForeign, "a.file: is part 2/8 of an importance",
                          Remedy::kJoinParts));
 }

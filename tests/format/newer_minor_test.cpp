@@ -19,9 +19,9 @@ void ExpectSameMeaning(const std::string& name,
                        std::string (*to_json)(const Value&)) {
   const auto content = ReadWholeFile(std::string(STI_SOURCE_DIR) + "/tests/data/" + name, 1 << 20);
   ASSERT_TRUE(Succeeded(content));
-  const auto now = parse(test::Bytes(*content), name);
+  const auto now = parse(AsBytes(*content), name);
   ASSERT_TRUE(Succeeded(now));
-  const test::Bin next = NextVersion(test::Bytes(*content));
+  const test::Bin next = NextVersion(AsBytes(*content));
   ASSERT_GT(next.size(), content->size() + 800);
   const auto later = parse(next, name);
   ASSERT_TRUE(Succeeded(later));
@@ -40,7 +40,7 @@ TEST(NewerMinor, PartOfAnImportance) {
   const auto content =
       ReadWholeFile(std::string(STI_SOURCE_DIR) + "/tests/data/v1/tiny.part", 1 << 20);
   ASSERT_TRUE(Succeeded(content));
-  const test::Bin next = NextVersion(test::Bytes(*content));
+  const test::Bin next = NextVersion(AsBytes(*content));
   ASSERT_GT(next.size(), content->size() + 800);
   const auto later = ParseImportancePart(next, "tiny.part");
   ASSERT_TRUE(Succeeded(later));

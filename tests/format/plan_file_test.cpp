@@ -11,7 +11,7 @@
 namespace sti {
 namespace {
 
-Plan Example() {
+Plan ExamplePlan() {
   Plan plan;
   plan.model.bytes[0] = 0xAB;
   plan.shape.bytes[15] = 1;
@@ -37,8 +37,8 @@ Plan Example() {
 }
 
 Plan WithVariant() {
-  Plan plan = Example();
-  Plan variant = Example();
+  Plan plan = ExamplePlan();
+  Plan variant = ExamplePlan();
   variant.length = 128;
   variant.strategy = Strategy::kLoadExec;
   variant.aib_us.clear();
@@ -52,7 +52,7 @@ Plan WithVariant() {
 }
 
 Plan WithTurns() {
-  Plan plan = Example();
+  Plan plan = ExamplePlan();
   plan.freq = 1800000;
   plan.wake_us = 250000;
   plan.quality.loss = 0.5;
@@ -94,14 +94,14 @@ Plan WithCores() {
   plan.cpus = "4-6,8";
   plan.quality.agreement = 0.9375;
   plan.turns[1].quality.agreement = 0.96875;
-  plan.variants.push_back(Example());
+  plan.variants.push_back(ExamplePlan());
   plan.variants[0].length = 128;
   plan.variants[0].quality.agreement = 0.5;
   return plan;
 }
 
 Plan Cold() {
-  Plan plan = Example();
+  Plan plan = ExamplePlan();
   plan.preload.clear();
   plan.preload_bytes = 0;
   plan.cold = true;
@@ -110,18 +110,13 @@ Plan Cold() {
   return plan;
 }
 
-Status ParseStatus(std::span<const uint8_t> file) {
-  auto parsed = ParsePlan(file, "a.file");
-  return parsed.ok() ? Status() : Status(parsed.error());
-}
-
 TEST(PlanFile, BothSpellingsHoldTheSame) {
   for (const Plan& example :
-       {Example(), WithVariant(), WithTurns(), WithTimes(), WithCores(), Cold()}) {
+       {ExamplePlan(), WithVariant(), WithTurns(), WithTimes(), WithCores(), Cold()}) {
     const auto binary = EncodePlan(example);
     const std::string json = PlanToJson(example);
     auto from_binary = ParsePlan(binary, "a.file");
-    auto from_json = ParsePlan(test::Bytes(json), "a.file");
+    auto from_json = ParsePlan(AsBytes(json), "a.file");
     ASSERT_TRUE(from_binary.ok()) << from_binary.error().Message();
     ASSERT_TRUE(from_json.ok()) << from_json.error().Message();
     // Every field goes into both spellings, so equal spellings are equal plans.
@@ -194,12 +189,14 @@ TEST(PlanFile, JsonHasEveryPromisedField) {
   EXPECT_EQ(json["preload"][0]["layer"], 1);
 }
 
-TEST(PlanFile, DamageIsFound) { test::ExpectDamageIsFound(EncodePlan(WithVariant()), ParseStatus); }
+TEST(PlanFile, DamageIsFound) {
+  test::ExpectDamageIsFound(EncodePlan(WithVariant()), test::StatusOf<ParsePlan>);
+}
 
 TEST(PlanFile, WrongFieldsAreNamed) {
   const std::string json = PlanToJson(WithVariant());
   auto refused = [&](const char* from, const char* to, const char* words) {
-    test::ExpectRefused(json, from, to, words, ParseStatus);
+    test::ExpectRefused(json, from, to, words, test::StatusOf<ParsePlan>);
   };
   refused("\"model\"", "\"m\"", "model is missing");
   refused("\"layers\"", "\"l\"", "layers is missing");
@@ -224,15 +221,15 @@ TEST(PlanFile, WrongFieldsAreNamed) {
 }
 
 TEST(PlanFile, TimesSurviveBothSpellings) {
-  EXPECT_TRUE(ParseStatus(EncodePlan(WithTimes())).ok());
-  test::ExpectDamageIsFound(EncodePlan(WithTimes()), ParseStatus);
+  EXPECT_TRUE(test::StatusOf<ParsePlan>(EncodePlan(WithTimes())).ok());
+  test::ExpectDamageIsFound(EncodePlan(WithTimes()), test::StatusOf<ParsePlan>);
   const auto json = nlohmann::json::parse(PlanToJson(Cold()));
   for (const char* field :
        {"start_us", "open_io_us", "embed_io_us", "embed_us", "layer_us", "layer_p99_us", "head_us",
         "stall_us", "layer_io_us", "last_layer_us", "last_layer_p99_us"})
     EXPECT_TRUE(json["times"].contains(field)) << field;
   for (const auto& parsed : {ParsePlan(EncodePlan(Cold()), "a.file"),
-                             ParsePlan(test::Bytes(PlanToJson(Cold())), "a.file")}) {
+                             ParsePlan(AsBytes(PlanToJson(Cold())), "a.file")}) {
     ASSERT_TRUE(parsed.ok()) << parsed.error().Message();
     ASSERT_TRUE(parsed->times);
     const PlanTimes& times = *parsed->times;
@@ -274,8 +271,8 @@ TEST(PlanFile, TimesAndStagingThatCannotBeAreRefused) {
   for (const auto& c : cases) {
     Plan plan = WithTimes();
     c.edit(plan);
-    for (const Status& status :
-         {ParseStatus(EncodePlan(plan)), ParseStatus(test::Bytes(PlanToJson(plan)))}) {
+    for (const Status& status : {test::StatusOf<ParsePlan>(EncodePlan(plan)),
+                                 test::StatusOf<ParsePlan>(AsBytes(PlanToJson(plan)))}) {
       ASSERT_FALSE(status.ok()) << c.words;
       EXPECT_EQ(status.error().kind, ErrorKind::kDamaged);
       EXPECT_NE(status.error().Message().find(c.words), std::string::npos)
@@ -285,17 +282,18 @@ TEST(PlanFile, TimesAndStagingThatCannotBeAreRefused) {
   for (const double never : {std::nan(""), static_cast<double>(INFINITY)}) {
     Plan plan = WithTimes();
     plan.times->layer_io_us[0] = never;
-    EXPECT_FALSE(ParseStatus(EncodePlan(plan)).ok());
+    EXPECT_FALSE(test::StatusOf<ParsePlan>(EncodePlan(plan)).ok());
     plan = WithTimes();
     plan.times->embed_us = never;
-    EXPECT_FALSE(ParseStatus(EncodePlan(plan)).ok());
+    EXPECT_FALSE(test::StatusOf<ParsePlan>(EncodePlan(plan)).ok());
   }
   const std::string json = PlanToJson(WithTimes());
   test::ExpectRefused(json, "\"layer_io_us\"", "\"l\"", "times: layer_io_us is missing",
-                      ParseStatus);
+                      test::StatusOf<ParsePlan>);
   test::ExpectRefused(json, "\"read_depth\": 4", "\"read_depth\": -4", "read_depth is not",
-                      ParseStatus);
-  test::ExpectRefused(json, "\"cold\": false", "\"cold\": 0", "cold is not", ParseStatus);
+                      test::StatusOf<ParsePlan>);
+  test::ExpectRefused(json, "\"cold\": false", "\"cold\": 0", "cold is not",
+                      test::StatusOf<ParsePlan>);
 }
 
 TEST(PlanFile, TurnsHaveEveryPromisedField) {
@@ -311,8 +309,8 @@ TEST(PlanFile, TurnsHaveEveryPromisedField) {
 }
 
 TEST(PlanFile, TurnsNeverLoseBits) {
-  EXPECT_TRUE(ParseStatus(EncodePlan(WithTurns())).ok());
-  test::ExpectDamageIsFound(EncodePlan(WithTurns()), ParseStatus);
+  EXPECT_TRUE(test::StatusOf<ParsePlan>(EncodePlan(WithTurns())).ok());
+  test::ExpectDamageIsFound(EncodePlan(WithTurns()), test::StatusOf<ParsePlan>);
   const struct {
     void (*edit)(Plan&);
     const char* words;
@@ -336,8 +334,8 @@ TEST(PlanFile, TurnsNeverLoseBits) {
   for (const auto& c : cases) {
     Plan plan = WithTurns();
     c.edit(plan);
-    for (const Status& status :
-         {ParseStatus(EncodePlan(plan)), ParseStatus(test::Bytes(PlanToJson(plan)))}) {
+    for (const Status& status : {test::StatusOf<ParsePlan>(EncodePlan(plan)),
+                                 test::StatusOf<ParsePlan>(AsBytes(PlanToJson(plan)))}) {
       ASSERT_FALSE(status.ok()) << c.words;
       EXPECT_EQ(status.error().kind, ErrorKind::kDamaged);
       EXPECT_NE(status.error().Message().find(c.words), std::string::npos)
@@ -346,10 +344,10 @@ TEST(PlanFile, TurnsNeverLoseBits) {
   }
   Plan narrow = WithTurns();
   narrow.turns[1].bits = {{6}, {32}};
-  EXPECT_FALSE(ParseStatus(EncodePlan(narrow)).ok());
-  EXPECT_FALSE(ParseStatus(test::Bytes(PlanToJson(narrow))).ok());
+  EXPECT_FALSE(test::StatusOf<ParsePlan>(EncodePlan(narrow)).ok());
+  EXPECT_FALSE(test::StatusOf<ParsePlan>(AsBytes(PlanToJson(narrow))).ok());
   test::ExpectRefused(PlanToJson(WithTurns()), "\"turn\": 2", "\"turn\": 3",
-                      "turn does not count from 1", ParseStatus);
+                      "turn does not count from 1", test::StatusOf<ParsePlan>);
 }
 
 TEST(PlanFile, VariantsAreServedByThePlansBuffer) {
@@ -369,8 +367,8 @@ TEST(PlanFile, VariantsAreServedByThePlansBuffer) {
   for (const auto& c : cases) {
     Plan plan = WithVariant();
     c.edit(plan);
-    for (const Status& status :
-         {ParseStatus(EncodePlan(plan)), ParseStatus(test::Bytes(PlanToJson(plan)))}) {
+    for (const Status& status : {test::StatusOf<ParsePlan>(EncodePlan(plan)),
+                                 test::StatusOf<ParsePlan>(AsBytes(PlanToJson(plan)))}) {
       ASSERT_FALSE(status.ok()) << c.words;
       EXPECT_NE(status.error().Message().find(c.words), std::string::npos)
           << status.error().Message();
@@ -380,27 +378,27 @@ TEST(PlanFile, VariantsAreServedByThePlansBuffer) {
   clocks.variants[0].length = clocks.length;
   clocks.variants[0].freq = 1800000;
   clocks.variants[0].preload.clear();
-  EXPECT_TRUE(ParseStatus(EncodePlan(clocks)).ok());
+  EXPECT_TRUE(test::StatusOf<ParsePlan>(EncodePlan(clocks)).ok());
 }
 
 TEST(PlanFile, VariantsDoNotNest) {
   Plan plan = WithVariant();
-  plan.variants[0].variants.push_back(Example());
-  EXPECT_FALSE(ParseStatus(EncodePlan(plan)).ok());
-  EXPECT_TRUE(FailedWith(ParseStatus(test::Bytes(PlanToJson(plan))), ErrorKind::kDamaged,
+  plan.variants[0].variants.push_back(ExamplePlan());
+  EXPECT_FALSE(test::StatusOf<ParsePlan>(EncodePlan(plan)).ok());
+  EXPECT_TRUE(FailedWith(test::StatusOf<ParsePlan>(AsBytes(PlanToJson(plan))), ErrorKind::kDamaged,
                          "a variant has variants of its own"));
-  plan = Example();
-  plan.variants.assign(65, Example());
-  EXPECT_FALSE(ParseStatus(EncodePlan(plan)).ok());
+  plan = ExamplePlan();
+  plan.variants.assign(65, ExamplePlan());
+  EXPECT_FALSE(test::StatusOf<ParsePlan>(EncodePlan(plan)).ok());
 }
 
 TEST(PlanFile, AStrategyOfNobodyKeepsItsText) {
   for (const char* name : {"", "by hand", "STI", "whole"}) {
-    Plan plan = Example();
+    Plan plan = ExamplePlan();
     plan.strategy = ParseStrategy(name);
     if (plan.strategy == Strategy::kOther) plan.other_strategy = name;
-    for (const auto& parsed : {ParsePlan(EncodePlan(plan), "a.file"),
-                               ParsePlan(test::Bytes(PlanToJson(plan)), "a.file")}) {
+    for (const auto& parsed :
+         {ParsePlan(EncodePlan(plan), "a.file"), ParsePlan(AsBytes(PlanToJson(plan)), "a.file")}) {
       ASSERT_TRUE(parsed.ok()) << parsed.error().Message();
       EXPECT_EQ(parsed->strategy, plan.strategy);
       EXPECT_EQ(parsed->strategy_name(), name);
@@ -412,7 +410,7 @@ TEST(PlanFile, AStrategyOfNobodyKeepsItsText) {
 TEST(PlanFile, AnEditedPlanNeedsLittle) {
   const std::string text = R"({"model": "ab000000000000000000000000000000", "length": 64,
     "layers": [0], "width": 1, "slices": [[3]], "bits": [[4]]})";
-  auto plan = ParsePlan(test::Bytes(text), "a.file");
+  auto plan = ParsePlan(AsBytes(text), "a.file");
   ASSERT_TRUE(plan.ok()) << plan.error().Message();
   EXPECT_TRUE(plan->meets_target);
   EXPECT_FALSE(plan->target_us);

@@ -13,7 +13,7 @@
 namespace sti {
 namespace {
 
-DeviceProfile Example() {
+DeviceProfile ExampleProfile() {
   DeviceProfile profile;
   profile.shape.bytes[3] = 9;
   profile.io = {{4096, 0, 51.2, 60.1}, {73728, 0, 900.0 / 7, 1000}};
@@ -34,21 +34,16 @@ DeviceProfile Example() {
   return profile;
 }
 
-Status ParseStatus(std::span<const uint8_t> file) {
-  auto parsed = ParseProfile(file, "a.file");
-  return parsed.ok() ? Status() : Status(parsed.error());
-}
-
 TEST(ProfileFile, BothSpellingsHoldTheSame) {
-  DeviceProfile by_bits = Example();
+  DeviceProfile by_bits = ExampleProfile();
   by_bits.shape = {};
   by_bits.fixed.clear();
   by_bits.io = {{0, 2, 1100, 1100}, {0, 32, 13500, 14000}};
-  for (const DeviceProfile& example : {Example(), by_bits}) {
+  for (const DeviceProfile& example : {ExampleProfile(), by_bits}) {
     const auto binary = EncodeProfile(example);
     const std::string json = ProfileToJson(example);
     auto from_binary = ParseProfile(binary, "a.file");
-    auto from_json = ParseProfile(test::Bytes(json), "a.file");
+    auto from_json = ParseProfile(AsBytes(json), "a.file");
     ASSERT_TRUE(from_binary.ok()) << from_binary.error().Message();
     ASSERT_TRUE(from_json.ok()) << from_json.error().Message();
     // Every field goes into both spellings, so equal spellings are equal profiles.
@@ -71,7 +66,7 @@ TEST(ProfileFile, BothSpellingsHoldTheSame) {
 TEST(ProfileFile, AHandWrittenOneIsEnough) {
   const std::string text = R"({"io": [{"bits": 2, "load_us": 1100}, {"bytes": 2e6, "load_us": 9}],
     "compute": [{"length": 128, "width": 3, "layer_us": 39000}]})";
-  auto profile = ParseProfile(test::Bytes(text), "a.file");
+  auto profile = ParseProfile(AsBytes(text), "a.file");
   ASSERT_TRUE(profile.ok()) << profile.error().Message();
   EXPECT_EQ(profile->io[0].p99_us, 1100);
   EXPECT_EQ(profile->io[1].bytes, 2000000u);
@@ -81,7 +76,7 @@ TEST(ProfileFile, AHandWrittenOneIsEnough) {
 
 // What 1.0 wrote, and what people write: no p99 of the fixed part.
 TEST(ProfileFile, AMissingP99IsTheMedian) {
-  DeviceProfile example = Example();
+  DeviceProfile example = ExampleProfile();
   example.fixed = {{64, 10, 120.75, 33}};
   const std::string json = R"({"io": [], "compute": [],
     "fixed": [{"length": 64, "embed_us": 10, "embed_io_us": 120.75, "head_us": 33}]})";
@@ -98,29 +93,31 @@ TEST(ProfileFile, AMissingP99IsTheMedian) {
 }
 
 TEST(ProfileFile, DamageIsFound) {
-  test::ExpectDamageIsFound(EncodeProfile(Example()), ParseStatus);
+  test::ExpectDamageIsFound(EncodeProfile(ExampleProfile()), test::StatusOf<ParseProfile>);
 }
 
 TEST(ProfileFile, WrongFieldsAreNamed) {
-  const std::string json = ProfileToJson(Example());
-  test::ExpectRefused(json, "\"io\"", "\"oi\"", "io is missing", ParseStatus);
-  test::ExpectRefused(json, "\"load_us\"", "\"load\"", "io[0]: load_us is missing", ParseStatus);
-  test::ExpectRefused(json, "51.2", "true", "io[0]: load_us is not", ParseStatus);
-  test::ExpectRefused(json, "4096", "4096.5", "io[0]: bytes is not", ParseStatus);
+  const std::string json = ProfileToJson(ExampleProfile());
+  test::ExpectRefused(json, "\"io\"", "\"oi\"", "io is missing", test::StatusOf<ParseProfile>);
+  test::ExpectRefused(json, "\"load_us\"", "\"load\"", "io[0]: load_us is missing",
+                      test::StatusOf<ParseProfile>);
+  test::ExpectRefused(json, "51.2", "true", "io[0]: load_us is not", test::StatusOf<ParseProfile>);
+  test::ExpectRefused(json, "4096", "4096.5", "io[0]: bytes is not", test::StatusOf<ParseProfile>);
   test::ExpectRefused(json, "\"bytes\":4096", "\"bytes\":4096, \"bits\": 2", "io[0] must",
-                      ParseStatus);
+                      test::StatusOf<ParseProfile>);
   test::ExpectRefused(json, "\"width\":3", "\"width\": 4294967296", "compute[0]: width is not",
-                      ParseStatus);
-  test::ExpectRefused(json, "\"uring\"", "3", "read_path is not text", ParseStatus);
+                      test::StatusOf<ParseProfile>);
+  test::ExpectRefused(json, "\"uring\"", "3", "read_path is not text",
+                      test::StatusOf<ParseProfile>);
   test::ExpectRefused(json, "\"freq_min\":1800000", "\"freq_min\":-1", "thermal: freq_min is not",
-                      ParseStatus);
+                      test::StatusOf<ParseProfile>);
   test::ExpectRefused(json, "\"read_bytes\": 262144", "\"read_bytes\": 262145",
-                      "read_bytes is not a multiple of 4096", ParseStatus);
+                      "read_bytes is not a multiple of 4096", test::StatusOf<ParseProfile>);
   test::ExpectRefused(json, "\"read_bytes\": 262144", "\"read_bytes\": 134217728",
-                      "read_bytes is not a multiple of 4096 up to", ParseStatus);
+                      "read_bytes is not a multiple of 4096 up to", test::StatusOf<ParseProfile>);
   test::ExpectRefused(json, "\"read_depth\": 4", "\"read_depth\": 257", "read_depth is above 256",
-                      ParseStatus);
-  test::ExpectRefused(json, "}", "", "not well-formed JSON", ParseStatus);
+                      test::StatusOf<ParseProfile>);
+  test::ExpectRefused(json, "}", "", "not well-formed JSON", test::StatusOf<ParseProfile>);
 }
 
 // Tools print them: nothing in them may move a cursor or break a line.
@@ -131,14 +128,14 @@ TEST(ProfileFile, TextsArePrintableAscii) {
       [](DeviceProfile& p) -> std::string& { return p.read_path; },
       [](DeviceProfile& p) -> std::string& { return p.machine; }};
   for (const auto text : texts) {
-    DeviceProfile example = Example();
+    DeviceProfile example = ExampleProfile();
     text(example) = std::string(65536, '~');
-    EXPECT_TRUE(ParseStatus(EncodeProfile(example)).ok());
+    EXPECT_TRUE(test::StatusOf<ParseProfile>(EncodeProfile(example)).ok());
     for (const std::string& bad : {std::string("a\x1b[31m"), std::string("a\nb"),
                                    std::string("\xC3\xA9"), std::string(65537, 'a')}) {
       text(example) = bad;
-      EXPECT_TRUE(
-          FailedWith(ParseStatus(EncodeProfile(example)), ErrorKind::kDamaged, "printable ASCII"));
+      EXPECT_TRUE(FailedWith(test::StatusOf<ParseProfile>(EncodeProfile(example)),
+                             ErrorKind::kDamaged, "printable ASCII"));
     }
   }
 }
@@ -155,7 +152,7 @@ TEST(ProfileFile, ABinaryOneNeedsReadsAndLayersToo) {
     if (!io) profile.add_compute(other);
     builder.Finish(profile.Finish());
     const auto file = WrapFrame(kProfileMagic, {builder.GetBufferPointer(), builder.GetSize()});
-    EXPECT_TRUE(FailedWith(ParseStatus(file), ErrorKind::kDamaged,
+    EXPECT_TRUE(FailedWith(test::StatusOf<ParseProfile>(file), ErrorKind::kDamaged,
                            io ? "compute is missing" : "io is missing"));
   }
 }
@@ -175,10 +172,11 @@ TEST(ProfileFile, NonFiniteBinaryIsRefused) {
       {"", [](DeviceProfile& p, double x) { p.thermal.celsius_before = x; }},
   };
   for (const auto& [place, spoil] : spoilers) {
-    DeviceProfile example = Example();
-    ASSERT_TRUE(ParseStatus(EncodeProfile(example)).ok());
+    DeviceProfile example = ExampleProfile();
+    ASSERT_TRUE(test::StatusOf<ParseProfile>(EncodeProfile(example)).ok());
     spoil(example, infinite);
-    EXPECT_TRUE(FailedWith(ParseStatus(EncodeProfile(example)), ErrorKind::kDamaged, place));
+    EXPECT_TRUE(FailedWith(test::StatusOf<ParseProfile>(EncodeProfile(example)),
+                           ErrorKind::kDamaged, place));
   }
 }
 

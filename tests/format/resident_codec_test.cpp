@@ -103,7 +103,7 @@ TEST(UnpackText, RefusesDamageOfAnyByteOrGivesTheSameSize) {
   EXPECT_GT(refused, 4U);
 }
 
-ModelShape Shape() {
+ModelShape SmallShape() {
   ModelShape shape;
   shape.layers = 1;
   shape.width = 2;
@@ -115,18 +115,18 @@ ModelShape Shape() {
 }
 
 TEST(ResidentTensorSizes, CountEveryParameter) {
-  using Sizes = std::vector<uint64_t>;
-  EXPECT_EQ(ResidentTensorSizes(ResidentKind::kEmbedding, Shape()), (Sizes{8, 4, 4}));
-  EXPECT_EQ(ResidentTensorSizes(ResidentKind::kLayer, Shape()),
-            (Sizes{4, 4, 4, 4, 4, 4, 6, 4, 4, 4}));
-  EXPECT_EQ(ResidentTensorSizes(ResidentKind::kHead, Shape()), (Sizes{16, 4, 12, 3}));
+  using Counts = std::vector<uint64_t>;
+  EXPECT_EQ(ResidentTensorSizes(ResidentKind::kEmbedding, SmallShape()), (Counts{8, 4, 4}));
+  EXPECT_EQ(ResidentTensorSizes(ResidentKind::kLayer, SmallShape()),
+            (Counts{4, 4, 4, 4, 4, 4, 6, 4, 4, 4}));
+  EXPECT_EQ(ResidentTensorSizes(ResidentKind::kHead, SmallShape()), (Counts{16, 4, 12, 3}));
 }
 
 using Tensors = std::vector<std::vector<float>>;
 
 /// The tensors of a stored part, value by value; `a` is its name.
 Result<Tensors> Read(const ResidentLocation& location, std::span<const uint8_t> stored,
-                     const ModelShape& shape = Shape()) {
+                     const ModelShape& shape = SmallShape()) {
   Tensors tensors(ResidentTensorSizes(location.kind, shape).size());
   STI_RETURN_IF_ERROR(
       ReadTensors(location, shape, stored, "a",
@@ -188,7 +188,7 @@ TEST(ReadTensors, AreFinite) {
 /// A head of many pieces, which end within its tensors.
 struct PackedHead {
   PackedHead() {
-    shape = Shape();
+    shape = SmallShape();
     shape.hidden = 150;
     shape.labels = 400;
     location.kind = ResidentKind::kHead;

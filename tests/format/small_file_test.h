@@ -11,12 +11,9 @@
 #include <vector>
 
 #include "base/result.h"
+#include "support/text.h"
 
 namespace sti::test {
-
-inline std::span<const uint8_t> Bytes(const std::string& text) {
-  return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
-}
 
 using Bin = std::vector<uint8_t>;
 /// Parses and says how it went.
@@ -34,6 +31,13 @@ inline ::testing::AssertionResult NamesDamage(const Status& status) {
   }
   if (BlamesData(status.error().kind) && named && part) return ::testing::AssertionSuccess();
   return ::testing::AssertionFailure() << message;
+}
+
+/// Returns how parsing the bytes of "a.file" went, by the parser of its format.
+template <auto kParse>
+Status StatusOf(std::span<const uint8_t> file) {
+  const auto parsed = kParse(file, "a.file");
+  return parsed.ok() ? Status() : Status(parsed.error());
 }
 
 /// Every flipped byte and every truncation must be refused, as damaged input.
@@ -59,7 +63,7 @@ inline void ExpectRefused(std::string text, const std::string& from, const std::
   const size_t at = text.find(from);
   ASSERT_NE(at, std::string::npos) << from;
   text.replace(at, from.size(), to);
-  const Status status = parse(Bytes(text));
+  const Status status = parse(AsBytes(text));
   ASSERT_FALSE(status.ok()) << words;
   EXPECT_EQ(status.error().kind, ErrorKind::kDamaged);
   EXPECT_NE(status.error().Message().find(words), std::string::npos) << status.error().Message();

@@ -144,12 +144,9 @@ TEST_P(ExportModelTest, DamageLeavesNoFolder) {
   EXPECT_EQ(left, 0U);
 }
 
-std::string NameOf(const ::testing::TestParamInfo<DataType>& info) {
-  return info.param == DataType::kF32 ? "F32" : info.param == DataType::kF16 ? "F16" : "BF16";
-}
 INSTANTIATE_TEST_SUITE_P(Types, ExportModelTest,
                          ::testing::Values(DataType::kF32, DataType::kF16, DataType::kBF16),
-                         NameOf);
+                         NameOfType);
 
 }  // namespace
 }  // namespace sti

@@ -146,12 +146,9 @@ TEST_P(LayerEncoderTest, EncodesOnlyWhatTheBitsNeed) {
   }
 }
 
-std::string NameOf(const ::testing::TestParamInfo<DataType>& info) {
-  return info.param == DataType::kF32 ? "F32" : info.param == DataType::kF16 ? "F16" : "BF16";
-}
 INSTANTIATE_TEST_SUITE_P(Types, LayerEncoderTest,
                          ::testing::Values(DataType::kF32, DataType::kF16, DataType::kBF16),
-                         NameOf);
+                         NameOfType);
 
 }  // namespace
 }  // namespace sti

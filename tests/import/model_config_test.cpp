@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "support/safetensors_writer.h"
+#include "support/text.h"
 #include "support/tiny_model.h"
 
 namespace sti {
@@ -49,10 +50,6 @@ class ModelConfig : public testing::Test {
   std::string path_;
   Json config_;
 };
-
-bool Contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
 
 TEST_F(ModelConfig, ReadsEverything) {
   const auto info = Read(config_);

@@ -11,6 +11,7 @@
 #include "base/remedy.h"
 #include "import/shard_model.h"
 #include "support/safetensors_writer.h"
+#include "support/text.h"
 #include "support/tiny_model.h"
 #include "support/torch_writer.h"
 
@@ -51,10 +52,6 @@ class ModelFolderTest : public testing::Test {
 
   std::string dir_;
 };
-
-bool Contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
 
 TensorToWrite& Named(std::vector<TensorToWrite>& tensors, const std::string& name) {
   return *std::find_if(tensors.begin(), tensors.end(),

@@ -5,16 +5,13 @@
 #include <set>
 
 #include "support/expect.h"
+#include "support/text.h"
 #include "support/torch_writer.h"
 
 namespace sti {
 namespace {
 
 using Kind = PickleValue::Kind;
-
-std::span<const uint8_t> Bytes(std::string_view text) {
-  return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
-}
 
 std::string Repeated(std::string_view opcodes, size_t times) {
   std::string all;
@@ -26,7 +23,7 @@ const TensorToPickle kTensor = {"a", "HalfStorage", "7", 20, 2, {3, 4}, {4, 1}};
 
 TEST(Pickle, BuildsWhatTensorsAreDescribedBy) {
   const std::string text = PickleOf({kTensor});
-  const auto pickle = RunPickle(Bytes(text + "more"), 0);
+  const auto pickle = RunPickle(AsBytes(text + "more"), 0);
   ASSERT_TRUE(Succeeded(pickle));
   EXPECT_EQ(pickle->bytes, text.size()) << "what follows belongs to others";
   ASSERT_EQ(pickle->top.kind, Kind::kDict);
@@ -54,7 +51,7 @@ TEST(Pickle, ReadsNumbersOfAllSizes) {
       {std::string("\x8A\x05\0\0\0\0\x01", 7), int64_t{1} << 32}};
   for (const auto& [opcodes, number] : numbers) {
     const std::string text = WholePickle(opcodes);
-    const auto pickle = RunPickle(Bytes(text), 0);
+    const auto pickle = RunPickle(AsBytes(text), 0);
     ASSERT_TRUE(Succeeded(pickle));
     EXPECT_EQ(pickle->top.kind, Kind::kNumber);
     EXPECT_EQ(pickle->top.number, number);
@@ -64,7 +61,7 @@ TEST(Pickle, ReadsNumbersOfAllSizes) {
 TEST(Pickle, RemembersValues) {
   const std::string text = WholePickle("(" + pickle::Text("a") + std::string("q\0", 2) + "K\x05r" +
                                        std::string("\x01\0\0\0h\0j\x01\0\0\0t", 12));
-  const auto pickle = RunPickle(Bytes(text), 0);
+  const auto pickle = RunPickle(AsBytes(text), 0);
   ASSERT_TRUE(Succeeded(pickle));
   const auto& items = pickle->items[static_cast<size_t>(pickle->top.number)];
   ASSERT_EQ(items.size(), 4u);
@@ -80,11 +77,11 @@ TEST(Pickle, RefusesAllOtherOpcodes) {
                                0x85, 0x86, 0x87, 'e', 'b', 'c',  'Q',  'R', '.'};
   for (int code = 0; code < 256; ++code) {
     const std::string text = WholePickle("N" + std::string(1, static_cast<char>(code)));
-    const auto pickle = RunPickle(Bytes(text), 1000);
+    const auto pickle = RunPickle(AsBytes(text), 1000);
     const bool refused = FailedWith(pickle, ErrorKind::kForeign, "which no tensor needs");
     EXPECT_EQ(refused, known.count(code) == 0) << code;
   }
-  EXPECT_TRUE(FailedWith(RunPickle(Bytes(WholePickle("Ni")), 1000), ErrorKind::kForeign,
+  EXPECT_TRUE(FailedWith(RunPickle(AsBytes(WholePickle("Ni")), 1000), ErrorKind::kForeign,
                          "opcode 0x69, which no tensor needs, stands at byte 1003"));
 }
 
@@ -95,13 +92,13 @@ TEST(Pickle, NamesNothingButTensors) {
       {"torchx", "FloatStorage"}};
   for (const auto& [module, name] : names) {
     const std::string text = WholePickle("N" + pickle::Global(module, name) + ")R");
-    EXPECT_TRUE(FailedWith(RunPickle(Bytes(text), 40), ErrorKind::kForeign,
+    EXPECT_TRUE(FailedWith(RunPickle(AsBytes(text), 40), ErrorKind::kForeign,
                            std::string(module) + "." + name +
                                ", which no tensor needs, is named at byte 43; save the weights as "
                                "safetensors"));
   }
   const std::string escape = WholePickle(pickle::Global("\x1B[2J", "x"));
-  EXPECT_TRUE(FailedWith(RunPickle(Bytes(escape), 0), ErrorKind::kForeign, "?[2J.x"));
+  EXPECT_TRUE(FailedWith(RunPickle(AsBytes(escape), 0), ErrorKind::kForeign, "?[2J.x"));
 }
 
 TEST(Pickle, RefusesWhatIsNotSound) {
@@ -135,11 +132,11 @@ TEST(Pickle, RefusesWhatIsNotSound) {
       {parameter + "NNN\x87R", "what is called does not take this"}};
   for (const auto& [opcodes, words] : broken) {
     const std::string text = WholePickle(opcodes);
-    EXPECT_TRUE(FailedWith(RunPickle(Bytes(text), 0), ErrorKind::kDamaged, words)) << opcodes;
+    EXPECT_TRUE(FailedWith(RunPickle(AsBytes(text), 0), ErrorKind::kDamaged, words)) << opcodes;
   }
   for (const char* start : {"\x80\x03N.", "\x80\x05N.", "(N.", "N."}) {
     EXPECT_TRUE(
-        FailedWith(RunPickle(Bytes(start), 9), ErrorKind::kForeign, "no pickle of protocol 2"));
+        FailedWith(RunPickle(AsBytes(start), 9), ErrorKind::kForeign, "no pickle of protocol 2"));
   }
 }
 
@@ -150,20 +147,20 @@ TEST(Pickle, RefusesStoragesThatAreNone) {
   };
   const std::string half = pickle::Global("torch", "HalfStorage");
   for (const char* more : {"", "N"}) {
-    EXPECT_TRUE(Succeeded(RunPickle(Bytes(named("storage", half, more)), 0)));
+    EXPECT_TRUE(Succeeded(RunPickle(AsBytes(named("storage", half, more)), 0)));
   }
   for (const std::string& text :
        {named("storage", half, "K\1"), named("storage", half, "NN"), named("module", half, ""),
         named("storage", pickle::Global("collections", "OrderedDict"), ""),
         named("storage", "N", "")}) {
-    EXPECT_TRUE(Refused(RunPickle(Bytes(text), 0), "what names a storage is none"));
+    EXPECT_TRUE(Refused(RunPickle(AsBytes(text), 0), "what names a storage is none"));
   }
 }
 
 TEST(Pickle, RefusesTensorsThatAreNone) {
   const auto refused = [](TensorToPickle tensor, const char* words) {
     const std::string text = PickleOf({std::move(tensor)});
-    EXPECT_TRUE(FailedWith(RunPickle(Bytes(text), 0), ErrorKind::kDamaged, words)) << words;
+    EXPECT_TRUE(FailedWith(RunPickle(AsBytes(text), 0), ErrorKind::kDamaged, words)) << words;
   };
   TensorToPickle tensor = kTensor;
   tensor.offset = -1;
@@ -185,9 +182,9 @@ TEST(Pickle, RefusesTensorsThatAreNone) {
 
 TEST(Pickle, EveryPrefixIsRefused) {
   const std::string whole = PickleOf({kTensor});
-  ASSERT_TRUE(RunPickle(Bytes(whole), 0).ok());
+  ASSERT_TRUE(RunPickle(AsBytes(whole), 0).ok());
   for (size_t length = 0; length < whole.size(); ++length) {
-    EXPECT_FALSE(RunPickle(Bytes(whole.substr(0, length)), 0).ok()) << length;
+    EXPECT_FALSE(RunPickle(AsBytes(whole.substr(0, length)), 0).ok()) << length;
   }
 }
 
@@ -201,14 +198,14 @@ TEST(Pickle, HasLimits) {
       {pickle::Text(std::string(17 << 20, 'x')), "an opcode is cut short"}};
   for (const auto& [opcodes, words] : large) {
     const std::string text = WholePickle(opcodes);
-    EXPECT_TRUE(FailedWith(RunPickle(Bytes(text), 0), ErrorKind::kDamaged, words));
+    EXPECT_TRUE(FailedWith(RunPickle(AsBytes(text), 0), ErrorKind::kDamaged, words));
   }
   std::string puts = "N";
   for (uint32_t place = 0; place <= 1 << 21; ++place) {
     puts += 'r';
     for (int i = 0; i < 32; i += 8) puts += static_cast<char>(place >> i & 0xFF);
   }
-  EXPECT_TRUE(Refused(RunPickle(Bytes(WholePickle(puts)), 0), "too many values are remembered"));
+  EXPECT_TRUE(Refused(RunPickle(AsBytes(WholePickle(puts)), 0), "too many values are remembered"));
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include "import/weight_file.h"
 #include "support/safetensors_writer.h"
+#include "support/text.h"
 
 namespace sti {
 namespace {
@@ -39,10 +40,6 @@ class Safetensors : public testing::Test {
 
   std::string dir_, path_;
 };
-
-bool Contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
 
 TEST_F(Safetensors, FindsTensors) {
   const auto file = OpenBytes(SafetensorsBytes({{"a", "F16", {2, 1}, {0x00, 0x3C, 0x00, 0xC0}},

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "support/safetensors_writer.h"
+#include "support/text.h"
 
 namespace sti {
 namespace {
@@ -44,10 +45,6 @@ class TokenizerFilesTest : public testing::Test {
   std::string dir_;
   Json json_;
 };
-
-bool Contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
 
 TEST_F(TokenizerFilesTest, ReadsVocabTxt) {
   Write("vocab.txt", "[PAD]\r\n[SEP]\r\n[CLS]\r\n[UNK]\r\na");

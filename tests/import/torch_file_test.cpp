@@ -5,17 +5,14 @@
 #include "import/safetensors.h"
 #include "support/expect.h"
 #include "support/test_container.h"
+#include "support/text.h"
 #include "support/tiny_model.h"
 #include "support/torch_writer.h"
 
 namespace sti {
 namespace {
 
-std::span<const uint8_t> Bytes(std::string_view text) {
-  return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
-}
-
-Result<ParsedWeights> Parse(const std::string& file) { return ParseTorchFile("f", Bytes(file)); }
+Result<ParsedWeights> Parse(const std::string& file) { return ParseTorchFile("f", AsBytes(file)); }
 
 /// Returns an archive of one storage, "0" of `bytes`, and of tensors in it.
 std::string ArchiveOf(const std::vector<TensorToPickle>& tensors, const std::string& bytes) {
@@ -45,7 +42,7 @@ TEST(TorchFile, BothFormsAreReadAsSafetensorsAre) {
     options.data_type = type;
     const auto tensors = TinyTensors(options);
     const std::string text = SafetensorsBytes(tensors);
-    const auto expected = ParseSafetensors("f", Bytes(text));
+    const auto expected = ParseSafetensors("f", AsBytes(text));
     ASSERT_TRUE(Succeeded(expected));
     for (const std::string& file : {ZipBytes(TorchMembers(tensors)), TorchStream(tensors)}) {
       const auto found = Parse(file);

@@ -3,14 +3,11 @@
 #include <gtest/gtest.h>
 
 #include "support/expect.h"
+#include "support/text.h"
 #include "support/torch_writer.h"
 
 namespace sti {
 namespace {
-
-std::span<const uint8_t> Bytes(std::string_view text) {
-  return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
-}
 
 std::string TextOf(std::span<const uint8_t> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
@@ -21,7 +18,7 @@ const std::vector<ZipMember> kMembers = {{"a/b", "first"}, {"c", ""}, {"d", "thi
 TEST(ZipFile, FindsMembers) {
   for (const std::string& text : {ZipBytes(kMembers), ZipBytes(kMembers, true),
                                   "something in front, that nobody reads" + ZipBytes({})}) {
-    const auto members = ReadZip(Bytes(text));
+    const auto members = ReadZip(AsBytes(text));
     ASSERT_TRUE(Succeeded(members));
     if (members->empty()) continue;
     ASSERT_EQ(members->size(), 3u);
@@ -32,8 +29,8 @@ TEST(ZipFile, FindsMembers) {
 TEST(ZipFile, TakesACommentBehindItsEnd) {
   std::string text = ZipBytes(kMembers);
   text[text.size() - 2] = 3;
-  EXPECT_TRUE(Refused(ReadZip(Bytes(text)), "it has no end"));
-  EXPECT_EQ(ReadZip(Bytes(text + "abc"))->size(), 3u);
+  EXPECT_TRUE(Refused(ReadZip(AsBytes(text)), "it has no end"));
+  EXPECT_EQ(ReadZip(AsBytes(text + "abc"))->size(), 3u);
 }
 
 /// Returns the archive with `bytes` over what lies `at` bytes behind the last `magic`.
@@ -68,7 +65,7 @@ TEST(ZipFile, RefusesWhatIsNotSound) {
       {Poked(zip64, kEntry, 46 + 1 + 2, "\x1E"), "a member does not begin where it should"},
       {ZipBytes({{"a", "1"}, {"a", "1"}}), "a member stands twice"}};
   for (const auto& [text, words] : broken) {
-    EXPECT_TRUE(Refused(ReadZip(Bytes(text)), words)) << words;
+    EXPECT_TRUE(Refused(ReadZip(AsBytes(text)), words)) << words;
   }
 }
 
@@ -78,7 +75,7 @@ TEST(ZipFile, ReadsOfTheFieldWhatTheEntryLacks) {
   const std::string bytes = {char(kMembers[2].second.size()), 0, 0, 0};
   const std::string offset = {char(zip.rfind("PK\3\4")), 0, 0, 0, 0, 0, 0, 0};
   zip = Poked(Poked(zip, "PK\1\2", 20, bytes + bytes), "PK\1\2", 46 + 1 + 4 + 4, offset);
-  const auto members = ReadZip(Bytes(zip));
+  const auto members = ReadZip(AsBytes(zip));
   ASSERT_TRUE(Succeeded(members));
   EXPECT_EQ(TextOf(members->at("d")), kMembers[2].second);
 }
@@ -87,7 +84,7 @@ TEST(ZipFile, RefusesWhatIsPacked) {
   for (const size_t at : {size_t{8}, size_t{10}}) {
     const std::string text = Poked(ZipBytes(kMembers), "PK\1\2", at, "\1");
     EXPECT_TRUE(
-        FailedWith(ReadZip(Bytes(text)), ErrorKind::kForeign, "member d is packed or encrypted"));
+        FailedWith(ReadZip(AsBytes(text)), ErrorKind::kForeign, "member d is packed or encrypted"));
   }
 }
 
@@ -95,7 +92,7 @@ TEST(ZipFile, EveryPrefixIsRefused) {
   for (const bool zip64 : {false, true}) {
     const std::string whole = ZipBytes(kMembers, zip64);
     for (size_t length = 0; length < whole.size(); ++length) {
-      EXPECT_TRUE(Refused(ReadZip(Bytes(std::string_view(whole).substr(0, length))))) << length;
+      EXPECT_TRUE(Refused(ReadZip(AsBytes(std::string_view(whole).substr(0, length))))) << length;
     }
   }
 }

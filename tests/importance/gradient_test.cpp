@@ -101,12 +101,12 @@ struct World {
   std::vector<float> factors;
 };
 
-struct Outcome {
+struct Gradients {
   std::vector<float> logits;
   std::vector<double> derivatives;  ///< [layers, sequences, M]
 };
 
-Outcome Differentiate(const World& world, uint32_t threads) {
+Gradients Differentiate(const World& world, uint32_t threads) {
   ThreadPool pool(threads);
   GradientRun pass(world.info, pool);
   pass.Begin(world.batch);
@@ -115,7 +115,7 @@ Outcome Differentiate(const World& world, uint32_t threads) {
   for (uint32_t l = 0; l < shape.layers; ++l) {
     pass.Forward(l, world.dense[l], world.layers[l].parameters, hidden.data());
   }
-  Outcome outcome;
+  Gradients outcome;
   outcome.logits.resize(world.factors.size());
   pass.Head(world.head, hidden.data(), outcome.logits.data());
   pass.BeginBackward(world.head, world.factors);
@@ -130,7 +130,7 @@ Outcome Differentiate(const World& world, uint32_t threads) {
 
 void ExpectAgreesWithDifferences(const World& world) {
   constexpr double kStep = 1e-5;
-  const Outcome outcome = Differentiate(world, 2);
+  const Gradients outcome = Differentiate(world, 2);
   const ModelShape& shape = world.info.shape;
   const double* derivative = outcome.derivatives.data();
   for (uint32_t l = 0; l < shape.layers; ++l) {
@@ -165,7 +165,7 @@ TEST(GradientRun, AgreesWithDifferencesForOddSizesOnEachInstructionSet) {
 
 TEST(GradientRun, HasTheSameBitsForAnyThreadsAndCompany) {
   const World world(Info(3, 8, 20));
-  const Outcome all = Differentiate(world, 1);
+  const Gradients all = Differentiate(world, 1);
   EXPECT_EQ(Differentiate(world, 3).derivatives, all.derivatives);
   // The last sequence alone.
   World alone(world.info);
@@ -174,7 +174,7 @@ TEST(GradientRun, HasTheSameBitsForAnyThreadsAndCompany) {
   alone.hidden.erase(alone.hidden.begin(),
                      alone.hidden.begin() + size_t{kOffsets[2]} * world.info.shape.hidden);
   alone.factors.erase(alone.factors.begin(), alone.factors.end() - world.info.shape.labels);
-  const Outcome last = Differentiate(alone, 1);
+  const Gradients last = Differentiate(alone, 1);
   const uint32_t width = world.info.shape.width;
   for (uint32_t l = 0; l < world.info.shape.layers; ++l) {
     for (uint32_t slice = 0; slice < width; ++slice) {

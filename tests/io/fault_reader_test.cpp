@@ -15,13 +15,13 @@
 namespace sti {
 namespace {
 
-constexpr uint64_t kBlocks = 20;
+constexpr uint64_t kReadBlocks = 20;
 
 class FaultReaderTest : public ::testing::Test {
  protected:
   void SetUp() override {
     TestRandom random(7);
-    content_.resize(kBlocks * kBlockBytes);
+    content_.resize(kReadBlocks * kBlockBytes);
     for (char& byte : content_) byte = static_cast<char>(random.Next());
     ASSERT_TRUE(WriteBytes(path_, content_).ok());
   }
@@ -47,7 +47,7 @@ class FaultReaderTest : public ::testing::Test {
   TempFolder folder_;
   std::string path_ = folder_.File("blocks");
   std::string content_;
-  AlignedBuffer buffer_{kBlocks * kBlockBytes};
+  AlignedBuffer buffer_{kReadBlocks * kBlockBytes};
   std::unique_ptr<FaultReader> reader_;
 };
 

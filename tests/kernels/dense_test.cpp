@@ -2,37 +2,29 @@
 
 #include <gtest/gtest.h>
 
-#include <random>
 #include <vector>
 
 #include "kernels/instruction_sets.h"
+#include "kernels/numbers.h"
 
 namespace sti {
 namespace {
 
-std::vector<float> Random(size_t count, uint32_t seed) {
-  std::mt19937 random(seed);
-  std::uniform_real_distribution<float> uniform(-1, 1);
-  std::vector<float> numbers(count);
-  for (float& x : numbers) x = uniform(random);
-  return numbers;
-}
-
-struct Case {
+struct DenseCase {
   uint32_t rows, ins, outs;
   bool transposed, accumulate;
 };
 
 /// The numbers of a case, with strides that are no multiple of anything.
 struct Numbers {
-  explicit Numbers(const Case& which)
+  explicit Numbers(const DenseCase& which)
       : t(which),
         a_stride(t.ins + 3),
         b_stride((t.transposed ? t.ins : t.outs) + 5),
         c_stride(t.outs + 1),
-        a(Random(t.rows * a_stride, 1)),
-        b(Random((t.transposed ? t.outs : t.ins) * b_stride + kDenseSlack, 2)),
-        c(Random(t.rows * c_stride, 3)) {}
+        a(RandomNumbers(t.rows * a_stride, 1)),
+        b(RandomNumbers((t.transposed ? t.outs : t.ins) * b_stride + kDenseSlack, 2)),
+        c(RandomNumbers(t.rows * c_stride, 3)) {}
 
   [[nodiscard]] DenseProduct Product(std::vector<float>* result) const {
     return {.a = a.data(),
@@ -64,12 +56,12 @@ struct Numbers {
     }
   }
 
-  Case t;
+  DenseCase t;
   size_t a_stride, b_stride, c_stride;
   std::vector<float> a, b, c;
 };
 
-const Case kCases[] = {
+const DenseCase kCases[] = {
     {1, 1, 1, false, false},   {1, 1, 1, true, true},      {7, 300, 33, false, false},
     {7, 300, 33, true, false}, {200, 40, 50, false, true}, {200, 513, 17, true, true},
     {0, 5, 5, false, false},
@@ -78,7 +70,7 @@ const Case kCases[] = {
 TEST(MultiplyDense, IsTheProduct) {
   testing::ForEachInstructionSet([] {
     ThreadPool pool(2);
-    for (const Case& t : kCases) {
+    for (const DenseCase& t : kCases) {
       const Numbers numbers(t);
       std::vector<float> result = numbers.c;
       MultiplyDense(numbers.Product(&result), pool);
@@ -88,7 +80,7 @@ TEST(MultiplyDense, IsTheProduct) {
 }
 
 TEST(MultiplyDense, HasTheSameBitsForAnyThreadsAndWithoutACopy) {
-  for (const Case& t : kCases) {
+  for (const DenseCase& t : kCases) {
     const Numbers numbers(t);
     std::vector<std::vector<float>> results;
     for (const uint32_t threads : {1U, 3U}) {

@@ -9,11 +9,10 @@
 #include <vector>
 
 #include "kernels/instruction_sets.h"
+#include "kernels/numbers.h"
 
 namespace sti {
 namespace {
-
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 double ExactGelu(double x) { return x / 2 * std::erfc(-x / std::sqrt(2.0)); }
 double ExactGeluTanh(double x) {
@@ -41,7 +40,7 @@ std::vector<float> Joints() {
 
 // The grids above, finer where the curve bends, and a number from every thousandth of the range of
 // floats, both tails and denormals among them.
-std::vector<float> Grid() {
+std::vector<float> FineGrid() {
   std::vector<float> x = Sweep();
   const std::vector<float> joints = Joints();
   x.insert(x.end(), joints.begin(), joints.end());
@@ -69,7 +68,7 @@ double WorstError(Activation activation, const std::vector<float>& x, double (*e
 }
 
 TEST(Activate, GeluIsWithinHalfAMillionthOfTheErfForm) {
-  const auto x = Grid();
+  const auto x = FineGrid();
   testing::ForEachInstructionSet(
       [&] { EXPECT_LT(WorstError(Activation::kGelu, x, ExactGelu), 5e-7); });
 }
@@ -78,7 +77,7 @@ TEST(Activate, GeluIsWithinHalfAMillionthOfTheErfForm) {
 // without an error of its own at zero and where x * Phi(x) is x or 0.
 TEST(Activate, GeluOfSixteenLanesIsNearerAndExactAtItsEnds) {
   if (!LimitInstructionSet("avx512")) GTEST_SKIP() << "this CPU has no AVX-512";
-  EXPECT_LT(WorstError(Activation::kGelu, Grid(), ExactGelu), 2.6e-7);
+  EXPECT_LT(WorstError(Activation::kGelu, FineGrid(), ExactGelu), 2.6e-7);
   const std::vector<float> x = {0.0f,   -0.0f, 1e-40f, -1e-40f, 1e-20f,    -1e-20f,
                                 5.625f, 6.0f,  3e38f,  -5.625f, -kInfinity};
   const std::vector<float> expected = {0,      0,    5e-41f, -5e-41f, 5e-21f, -5e-21f,
@@ -90,7 +89,7 @@ TEST(Activate, GeluOfSixteenLanesIsNearerAndExactAtItsEnds) {
 }
 
 TEST(Activate, GeluTanhIsWithinItsBound) {
-  const auto x = Grid();
+  const auto x = FineGrid();
   testing::ForEachInstructionSet(
       [&] { EXPECT_LT(WorstError(Activation::kGeluTanh, x, ExactGeluTanh), 2e-6); });
 }

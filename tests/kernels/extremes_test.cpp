@@ -10,12 +10,11 @@
 #include "kernels/elementwise.h"
 #include "kernels/gemm.h"
 #include "kernels/instruction_sets.h"
+#include "kernels/numbers.h"
 
 namespace sti {
 namespace {
 
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 constexpr float kMax = std::numeric_limits<float>::max();
 constexpr float kDenormal = std::numeric_limits<float>::denorm_min();
 constexpr Activation kActivations[] = {Activation::kGelu, Activation::kGeluTanh, Activation::kRelu};

@@ -4,31 +4,23 @@
 
 #include <cmath>
 #include <cstring>
-#include <random>
 #include <vector>
 
 #include "kernels/instruction_sets.h"
+#include "kernels/numbers.h"
 
 namespace sti {
 namespace {
 
-std::vector<float> Random(size_t count, uint32_t seed) {
-  std::mt19937 random(seed);
-  std::uniform_real_distribution<float> uniform(-1, 1);
-  std::vector<float> numbers(count);
-  for (float& x : numbers) x = uniform(random);
-  return numbers;
-}
-
 constexpr float kStart = 0.25f;
 
-struct Case {
+struct PanelCase {
   uint32_t rows, ins, width;
   bool accumulate;
 };
 
 // Columns of one row-major matrix with a stride that is no multiple of anything.
-std::vector<float> Multiply(const Case& c, const std::vector<float>& a, size_t a_stride,
+std::vector<float> Multiply(const PanelCase& c, const std::vector<float>& a, size_t a_stride,
                             const std::vector<float>& b, size_t b_stride, std::vector<float> result,
                             size_t c_stride) {
   const std::vector<float> start(c.width, kStart);
@@ -44,13 +36,13 @@ std::vector<float> Multiply(const Case& c, const std::vector<float>& a, size_t a
   return result;
 }
 
-void Check(const Case& t) {
+void Check(const PanelCase& t) {
   const size_t a_stride = t.ins + 3;
   const size_t b_stride = 37;
   const size_t c_stride = t.width + 5;
-  const auto a = Random(t.rows * a_stride, 1);
-  const auto b = Random(t.ins * b_stride + 64, 2);
-  const auto before = Random(t.rows * c_stride, 3);
+  const auto a = RandomNumbers(t.rows * a_stride, 1);
+  const auto b = RandomNumbers(t.ins * b_stride + 64, 2);
+  const auto before = RandomNumbers(t.rows * c_stride, 3);
   const auto after = Multiply(t, a, a_stride, b, b_stride, before, c_stride);
   for (uint32_t r = 0; r < t.rows; ++r) {
     for (uint32_t j = 0; j < c_stride; ++j) {
@@ -79,8 +71,8 @@ TEST(MultiplyPanels, AgreesWithDoubles) {
 TEST(MultiplyPanels, RowsDoNotDependOnTheirNeighbours) {
   constexpr uint32_t kRows = 29;
   constexpr uint32_t kIns = 130;
-  const auto a = Random(kRows * kIns, 4);
-  const auto b = Random(kIns * 32 + 64, 5);
+  const auto a = RandomNumbers(kRows * kIns, 4);
+  const auto b = RandomNumbers(kIns * 32 + 64, 5);
   testing::ForEachInstructionSet([&] {
     const std::vector<float> zero(kRows * 32);
     const auto all = Multiply({kRows, kIns, 32, false}, a, kIns, b, 32, zero, 32);
@@ -98,8 +90,8 @@ TEST(MultiplyPanels, RowsDoNotDependOnTheirNeighbours) {
 
 TEST(MultiplyPanels, CutInputsGiveTheSameBits) {
   constexpr uint32_t kIns = 300;
-  const auto a = Random(7 * kIns, 6);
-  const auto b = Random(kIns * 32 + 64, 7);
+  const auto a = RandomNumbers(7 * kIns, 6);
+  const auto b = RandomNumbers(kIns * 32 + 64, 7);
   const auto whole = Multiply({7, kIns, 20, false}, a, kIns, b, 32, std::vector<float>(140), 20);
   const auto first = Multiply({7, 111, 20, false}, a, kIns, b, 32, std::vector<float>(140), 20);
   const std::vector<float> rest_a(a.begin() + 111, a.end());

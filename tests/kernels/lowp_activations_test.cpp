@@ -13,7 +13,7 @@ namespace {
 
 constexpr uint32_t kOuts = 48;
 constexpr uint32_t kIns = 64;
-constexpr uint32_t kRows = 21;
+constexpr uint32_t kInputRows = 21;
 constexpr uint32_t kSlices = 3;
 constexpr uint32_t kMatrices = 6;
 
@@ -22,7 +22,7 @@ constexpr uint32_t kMatrices = 6;
 struct Slices {
   Slices() {
     TestRandom random(1);
-    inputs = random.Normals(size_t{kRows} * kIns, 1);
+    inputs = random.Normals(size_t{kInputRows} * kIns, 1);
     bias = random.Normals(kOuts, 1);
     scales = random.Normals(size_t{kMatrices} * kIns, 0.2, 1);
     constexpr uint32_t kWeights = kMatrices * kOuts * kIns;
@@ -31,7 +31,7 @@ struct Slices {
       shards.push_back(testing::MakeShard(kWeights, bits, DataType::kF16, 0.02, 0.04f, s, 0.2f));
       if (bits != kFullBits) shards.back().view.scales = scales.data();
     }
-    out.resize(size_t{kMatrices} * kSlices * kRows * kOuts);
+    out.resize(size_t{kMatrices} * kSlices * kInputRows * kOuts);
     for (uint32_t m = 0; m < kMatrices; ++m) {
       for (const testing::TestShard& shard : shards) {
         const ShardMatrix matrix{kOuts, kIns, uint64_t{m} * kOuts * kIns, m * kIns, false};
@@ -42,7 +42,7 @@ struct Slices {
       groups.push_back({.terms = {&terms[i], 1},
                         .bias = bias.data(),
                         .outs = kOuts,
-                        .out = out.data() + i * kRows * kOuts,
+                        .out = out.data() + i * kInputRows * kOuts,
                         .out_stride = kOuts});
     }
   }
@@ -56,7 +56,7 @@ struct Slices {
   std::vector<LinearSum> groups;
 };
 
-constexpr LinearLimits kLimits = {.rows = kRows,
+constexpr LinearLimits kLimits = {.rows = kInputRows,
                                   .matrix_weights = kOuts * kIns,
                                   .outs = kOuts,
                                   .ins = kIns,
@@ -71,7 +71,7 @@ TEST_P(PackedActivationsOf, AreSharedByTermsOfOneInputAndScale) {
   PackedActivations activations(GetParam(), pool);
   activations.Reserve(kLimits);
   // Three matrices have three scales, and a slice has none.
-  const size_t count = activations.Pack(kRows, std::span(slices.groups).first(9), false);
+  const size_t count = activations.Pack(kInputRows, std::span(slices.groups).first(9), false);
   ASSERT_EQ(count, 9U);
   const auto of = [&](size_t i) { return &activations.Of(slices.terms[i]); };
   EXPECT_EQ(of(0), of(1));
@@ -90,7 +90,7 @@ TEST_P(PackedActivationsOf, AreNotSharedByOtherRows) {
   const auto shared = [&](const LinearTerm& other) {
     const LinearSum group{.terms = {&other, 1}, .bias = slices.bias.data(), .outs = kOuts};
     const LinearSum both[] = {slices.groups[0], group};
-    EXPECT_EQ(activations.Pack(kRows / 2, both, false), 2U);
+    EXPECT_EQ(activations.Pack(kInputRows / 2, both, false), 2U);
     return &activations.Of(term) == &activations.Of(other);
   };
   EXPECT_TRUE(shared(term));
@@ -114,8 +114,8 @@ TEST_P(PackedActivationsOf, OfCodedAndOfFullShardsWithoutScalesGoTogether) {
   ThreadPool pool(2);
   const auto linear = MakePackedLinear(GetParam(), pool, Activation::kRelu);
   linear->Reserve(kLimits);
-  linear->Run(kRows, std::span(together.groups).first(kSlices));
-  for (uint32_t i = 0; i < kSlices; ++i) linear->Run(kRows, {&apart.groups[i], 1});
+  linear->Run(kInputRows, std::span(together.groups).first(kSlices));
+  for (uint32_t i = 0; i < kSlices; ++i) linear->Run(kInputRows, {&apart.groups[i], 1});
   EXPECT_EQ(together.out, apart.out);
 }
 
@@ -124,14 +124,14 @@ TEST_P(PackedActivationsOf, AreWhatPackRowsMakes) {
   ThreadPool pool(2);
   PackedActivations activations(GetParam(), pool);
   activations.Reserve(kLimits);
-  activations.Pack(kRows, std::span(slices.groups).subspan(3, 1), false);
+  activations.Pack(kInputRows, std::span(slices.groups).subspan(3, 1), false);
   const PackedRows& packed = activations.Of(slices.terms[3]).rows;
-  std::vector<uint32_t> data(kRows * packed.stride);
-  std::vector<float> scales(kRows);
-  std::vector<int32_t> starts(kRows);
-  PackRows(GetParam(), {slices.inputs.data(), kIns, kRows, kIns}, slices.scales.data() + kIns,
+  std::vector<uint32_t> data(kInputRows * packed.stride);
+  std::vector<float> scales(kInputRows);
+  std::vector<int32_t> starts(kInputRows);
+  PackRows(GetParam(), {slices.inputs.data(), kIns, kInputRows, kIns}, slices.scales.data() + kIns,
            {data.data(), packed.stride, 0, scales.data(), starts.data()});
-  for (uint32_t row = 0; row < kRows; ++row) {
+  for (uint32_t row = 0; row < kInputRows; ++row) {
     const size_t bytes = PackedSteps(GetParam(), kIns) * sizeof(uint32_t);
     EXPECT_EQ(
         std::memcmp(packed.data + row * packed.stride, data.data() + row * packed.stride, bytes),
@@ -149,11 +149,11 @@ TEST_P(PackedActivationsOf, MoreThanALayerHasAreMultipliedInTurns) {
   ThreadPool pool(2);
   PackedActivations activations(GetParam(), pool);
   activations.Reserve(kLimits);
-  EXPECT_LT(activations.Pack(kRows, together.groups, true), together.groups.size());
+  EXPECT_LT(activations.Pack(kInputRows, together.groups, true), together.groups.size());
   const auto linear = MakePackedLinear(GetParam(), pool, Activation::kRelu);
   linear->Reserve(kLimits);
-  linear->Run(kRows, together.groups);
-  for (const LinearSum& group : apart.groups) linear->Run(kRows, {&group, 1});
+  linear->Run(kInputRows, together.groups);
+  for (const LinearSum& group : apart.groups) linear->Run(kInputRows, {&group, 1});
   EXPECT_EQ(together.out, apart.out);
 }
 

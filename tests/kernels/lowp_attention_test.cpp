@@ -11,13 +11,12 @@
 #include "base/half.h"
 #include "kernels/backend.h"
 #include "kernels/instruction_sets.h"
+#include "kernels/numbers.h"
 #include "support/random.h"
 
 namespace sti {
 namespace {
 
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 constexpr double kHalfStep = 1.0 / 256;  // of a bfloat16, of the number itself at most
 
 // Whole panels and steps, and ends that nothing divides.

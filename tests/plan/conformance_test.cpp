@@ -153,7 +153,7 @@ TEST(Conformance, LoadTimesThatGiveTable6) {
 }
 
 /// A random plan on a random device, in whole microseconds.
-struct Case {
+struct TimedPlan {
   test::World world;
   Plan plan;
   std::vector<std::vector<int64_t>> loads_us;  ///< of streamed shards, by layer
@@ -163,10 +163,10 @@ struct Case {
   int64_t head_us = 0;
 };
 
-Case RandomCase(test::Random& random) {
+TimedPlan RandomCase(test::Random& random) {
   const uint32_t n = 1 + random.Below(5);
   const uint32_t m = 1 + random.Below(3);
-  Case c{test::World(n, m, {2, 6}, {10, 30}), {}, {}, 0, 0, 0, 0};
+  TimedPlan c{test::World(n, m, {2, 6}, {10, 30}), {}, {}, 0, 0, 0, 0};
   c.layer_us = 1 + random.Below(25);
   c.last_us = random.Below(2) == 0 ? c.layer_us : 1 + random.Below(30);
   c.embed_io_us = random.Below(3) == 0 ? random.Below(12) : 0;
@@ -212,7 +212,7 @@ TEST(Conformance, ValidIffInTimeAndStallFreeIffValidWithoutSlack) {
   int stall_free = 0;
   constexpr int kCases = 100000;
   for (int trial = 0; trial < kCases; ++trial) {
-    Case c = RandomCase(random);
+    TimedPlan c = RandomCase(random);
     const auto n = static_cast<int64_t>(c.plan.layers.size());
     int64_t stalls = 0;
     const int64_t end =

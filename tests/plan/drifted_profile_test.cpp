@@ -10,7 +10,7 @@
 namespace sti {
 namespace {
 
-DeviceProfile Measured() {
+DeviceProfile MeasuredProfile() {
   DeviceProfile profile;
   profile.io = {{4096, 0, 100, 150}, {8192, 0, 180, 0}};
   profile.compute = {{128, 4, 1000, 1200, 1800000, 300, 310}};
@@ -22,7 +22,7 @@ DeviceProfile Measured() {
 }
 
 TEST(DriftedProfile, ScalesComputeAndIoApart) {
-  const DeviceProfile now = DriftedProfile(Measured(), 2, 0.5);
+  const DeviceProfile now = DriftedProfile(MeasuredProfile(), 2, 0.5);
   EXPECT_EQ(now.io[0].load_us, 50);
   EXPECT_EQ(now.io[0].p99_us, 75);
   EXPECT_EQ(now.io[1].load_us, 90);
@@ -46,7 +46,7 @@ TEST(DriftedProfile, ScalesComputeAndIoApart) {
 
 TEST(DriftedProfile, RatiosThatAreNoneChangeNothing) {
   for (const double ratio : {0.0, -2.0, std::nan(""), static_cast<double>(INFINITY)}) {
-    const DeviceProfile now = DriftedProfile(Measured(), ratio, ratio);
+    const DeviceProfile now = DriftedProfile(MeasuredProfile(), ratio, ratio);
     EXPECT_EQ(now.io[0].load_us, 100);
     EXPECT_EQ(now.compute[0].layer_us, 1000);
     EXPECT_EQ(now.fixed[0].embed_io_us, 40);

@@ -1,6 +1,8 @@
 // A complete random model folder, small enough to write in a test.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -29,6 +31,11 @@ struct TinyModelOptions {
   bool old_norm_names = false;   ///< LayerNorm.gamma and .beta
   uint64_t seed = 1;
 };
+
+/// Returns the name of a test by the type of its weights.
+inline std::string NameOfType(const ::testing::TestParamInfo<DataType>& info) {
+  return info.param == DataType::kF32 ? "F32" : info.param == DataType::kF16 ? "F16" : "BF16";
+}
 
 /// [PAD] [UNK] [CLS] [SEP] [MASK], a few words and "##" pieces, in id order.
 std::vector<std::string> TinyVocabulary();

@@ -32,7 +32,7 @@ Tokenizer GoldenTokenizer(bool add_prefix_space = false) {
 }
 
 /// The pieces of a text, with a bar between them, in the vocabulary's own spelling.
-std::string Spell(const Tokenizer& tokenizer, std::string_view text) {
+std::string SpellPieces(const Tokenizer& tokenizer, std::string_view text) {
   const Encoding encoding = tokenizer.Encode(text, {}, 512);
   std::string spelled;
   for (size_t i = 1; i + 1 < encoding.ids.size(); ++i) {
@@ -81,7 +81,7 @@ TEST(ByteBpeTest, EveryLineOfTheReference) {
 
 TEST(ByteBpeTest, TextThatSpellsAControlTokenIsText) {
   const Tokenizer tokenizer = GoldenTokenizer();
-  EXPECT_EQ(Spell(tokenizer, "<s>"), "<|s|>");
+  EXPECT_EQ(SpellPieces(tokenizer, "<s>"), "<|s|>");
   const Ids ids = tokenizer.Encode("</s><pad><unk><mask>", {}, 512).ids;
   for (size_t i = 1; i + 1 < ids.size(); ++i) EXPECT_GT(ids[i], 4U);
 }

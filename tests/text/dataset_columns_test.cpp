@@ -12,15 +12,16 @@
 namespace sti {
 namespace {
 
-const std::vector<std::string> kLabels = {"entailment", "not_entailment", "2"};
+const std::vector<std::string> kColumnLabels = {"entailment", "not_entailment", "2"};
 
-Result<std::vector<Example>> Parse(std::string_view content, const ColumnChoice& columns = {},
-                                   bool labels_required = true) {
+Result<std::vector<Example>> ParseColumns(std::string_view content,
+                                          const ColumnChoice& columns = {},
+                                          bool labels_required = true) {
   return ParseDataset(content, "dev.tsv",
-                      {kLabels, Problem::kSingleLabel, labels_required, columns});
+                      {kColumnLabels, Problem::kSingleLabel, labels_required, columns});
 }
 
-std::string ReadText(const std::string& path) {
+std::string TextOfFile(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
@@ -29,7 +30,7 @@ std::string ReadText(const std::string& path) {
 void ExpectExample(std::string_view content, const std::string& text,
                    const std::optional<std::string>& pair, const ColumnChoice& columns = {}) {
   SCOPED_TRACE(content.substr(0, content.find('\n')));
-  const auto rows = Parse(content, columns);
+  const auto rows = ParseColumns(content, columns);
   ASSERT_TRUE(rows.ok()) << rows.error().Message();
   ASSERT_EQ(rows->size(), 1U);
   EXPECT_EQ((*rows)[0].text, text);
@@ -40,7 +41,7 @@ void ExpectExample(std::string_view content, const std::string& text,
 // Expects a DataError that says `message` and to name the columns.
 void ExpectUnnamed(std::string_view content, const std::string& message,
                    const ColumnChoice& columns = {}) {
-  const auto rows = Parse(content, columns);
+  const auto rows = ParseColumns(content, columns);
   ASSERT_FALSE(rows.ok()) << content;
   EXPECT_EQ(rows.error().kind, ErrorKind::kDamaged);
   EXPECT_EQ(rows.error().Message(), message);
@@ -80,18 +81,18 @@ TEST(DatasetColumns, SetsOfGlueAsPublished) {
   if (!std::filesystem::exists(folder)) GTEST_SKIP() << "no " << folder;
   const std::pair<const char*, size_t> pairs[] = {{"RTE/dev.tsv", 277}, {"RTE/train.tsv", 2490}};
   for (const auto& [file, count] : pairs) {
-    const auto rows = Parse(ReadText(folder + file));
+    const auto rows = ParseColumns(TextOfFile(folder + file));
     ASSERT_TRUE(rows.ok()) << rows.error().Message();
     EXPECT_EQ(rows->size(), count);
     for (const Example& row : *rows) ASSERT_TRUE(row.pair && row.label);
   }
-  const auto rows = Parse(ReadText(folder + "SST-2/train.tsv"));
+  const auto rows = ParseColumns(TextOfFile(folder + "SST-2/train.tsv"));
   ASSERT_TRUE(rows.ok()) << rows.error().Message();
   EXPECT_EQ(rows->size(), 67349U);
 }
 
 TEST(DatasetColumns, TestSetsOfGlueHaveNoLabels) {
-  const auto rows = Parse("index\tquestion\tsentence\n0\tWho is it?\tIt is I.\n", {}, false);
+  const auto rows = ParseColumns("index\tquestion\tsentence\n0\tWho is it?\tIt is I.\n", {}, false);
   ASSERT_TRUE(rows.ok()) << rows.error().Message();
   EXPECT_EQ((*rows)[0].pair, "It is I.");
   ExpectUnnamed("index\tquestion\tsentence\n0\tWho is it?\tIt is I.\n",
@@ -102,7 +103,7 @@ TEST(DatasetColumns, ScoresToPredictAreRefused) {
   const std::string sts =
       "index\tgenre\tfilename\tyear\told_index\tsource1\tsource2\tsentence1\tsentence2\tscore\n"
       "0\tmain-captions\tMSRvid\t2012test\t0000\tnone\tnone\tA man.\tA boy.\t5.000\n";
-  const auto rows = Parse(sts);
+  const auto rows = ParseColumns(sts);
   ASSERT_FALSE(rows.ok());
   EXPECT_EQ(rows.error().Message(),
             "dev.tsv:1: \"score\" is a number to predict, and regression is not supported; "
@@ -132,7 +133,7 @@ TEST(DatasetColumns, ThoseThatAreChosen) {
   ExpectUnnamed(table, "dev.tsv:1: no column is called \"review\"", {"review", "", ""});
   ExpectUnnamed("{\"text\": \"a\", \"label\": 1}\n{\"text\": \"a\", \"label\": null}\n",
                 "dev.tsv:2: no column is called \"label\"", {"text", "", "label"});
-  const auto numbers = Parse("{\"1\": \"a\", \"2\": 1}", {"1", "", "2"});
+  const auto numbers = ParseColumns("{\"1\": \"a\", \"2\": 1}", {"1", "", "2"});
   ASSERT_FALSE(numbers.ok());
   EXPECT_EQ(numbers.error().Message(),
             "dev.tsv: JSON Lines has keys and no numbered columns; give the keys");
@@ -162,7 +163,7 @@ TEST(DatasetColumns, TextIsLookedForInAHundredRows) {
     return content + "so\twhat came before\t1\n";
   };
   ExpectUnnamed(table(99), "dev.tsv:1: nothing would read the text in \"note\"");
-  EXPECT_TRUE(Parse(table(100)).ok());
+  EXPECT_TRUE(ParseColumns(table(100)).ok());
 }
 
 TEST(DatasetColumns, AmbiguousNames) {
@@ -183,12 +184,13 @@ TEST(DatasetColumns, ChoicesThatMakeNoSense) {
     const Status status = CheckColumnChoice(choice);
     ASSERT_FALSE(status.ok()) << choice.text << "," << choice.pair << "," << choice.label;
     EXPECT_EQ(status.error().kind, ErrorKind::kUsage);
-    EXPECT_EQ(Parse("a\tb\n", choice).error().kind, ErrorKind::kUsage);
+    EXPECT_EQ(ParseColumns("a\tb\n", choice).error().kind, ErrorKind::kUsage);
   }
 }
 
 TEST(DatasetRows, DigestNamesTextsPairsAndLabels) {
-  const auto digest = [](std::string_view content, std::vector<std::string> labels = kLabels) {
+  const auto digest = [](std::string_view content,
+                         std::vector<std::string> labels = kColumnLabels) {
     const auto rows = ParseDataset(content, "f", {.labels = labels});
     EXPECT_TRUE(rows.ok());
     return DigestOfRows(*rows, labels).Hex();

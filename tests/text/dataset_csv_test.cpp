@@ -8,13 +8,14 @@ namespace {
 
 const DatasetRequest kRequest{.labels = {"no", "yes"}, .labels_required = false};
 
-Result<std::vector<Example>> Parse(std::string_view content, const std::string& name = "dev.csv") {
+Result<std::vector<Example>> ParseCsv(std::string_view content,
+                                      const std::string& name = "dev.csv") {
   return ParseDataset(content, name, kRequest);
 }
 
 // Expects that the file has these texts, and no more rows.
 void ExpectTexts(std::string_view content, const std::vector<std::string>& texts) {
-  const auto rows = Parse(content);
+  const auto rows = ParseCsv(content);
   ASSERT_TRUE(rows.ok()) << rows.error().Message();
   std::vector<std::string> found;
   for (const Example& example : *rows) found.push_back(example.text);
@@ -22,7 +23,7 @@ void ExpectTexts(std::string_view content, const std::vector<std::string>& texts
 }
 
 void ExpectRefused(std::string_view content, const std::string& message) {
-  const auto rows = Parse(content);
+  const auto rows = ParseCsv(content);
   ASSERT_FALSE(rows.ok()) << content.substr(0, 100);
   EXPECT_EQ(rows.error().kind, ErrorKind::kDamaged);
   EXPECT_EQ(rows.error().Message(), message);
@@ -38,19 +39,19 @@ TEST(Csv, QuotedFieldsHoldCommasLineFeedsAndQuotes) {
 }
 
 TEST(Csv, LabelsComeWithTheirRows) {
-  const auto rows = Parse("text,label\n\"a,b\",yes\n\"c\nd\",0\n");
+  const auto rows = ParseCsv("text,label\n\"a,b\",yes\n\"c\nd\",0\n");
   ASSERT_TRUE(rows.ok()) << rows.error().Message();
   EXPECT_EQ((*rows)[0].label, 1U);
   EXPECT_EQ((*rows)[1].label, 0U);
 }
 
 TEST(Csv, TheFirstLineTellsTabsFromCommas) {
-  const auto tabs = Parse("text\tlabel\n\"a, b\tyes\n");
+  const auto tabs = ParseCsv("text\tlabel\n\"a, b\tyes\n");
   ASSERT_TRUE(tabs.ok()) << tabs.error().Message();
   EXPECT_EQ((*tabs)[0].text, "\"a, b");
-  EXPECT_EQ((*Parse("text,label\n\"a\tb\",yes\n", "dev.tsv"))[0].text, "a\tb");
-  EXPECT_EQ((*Parse("text\n\"a, b\"\n"))[0].text, "a, b");
-  EXPECT_EQ((*Parse("text\n\"a, b\"\n", "dev.txt"))[0].text, "\"a, b\"");
+  EXPECT_EQ((*ParseCsv("text,label\n\"a\tb\",yes\n", "dev.tsv"))[0].text, "a\tb");
+  EXPECT_EQ((*ParseCsv("text\n\"a, b\"\n"))[0].text, "a, b");
+  EXPECT_EQ((*ParseCsv("text\n\"a, b\"\n", "dev.txt"))[0].text, "\"a, b\"");
 }
 
 TEST(Csv, BrokenQuotesAreNamedWithTheLineOfTheirRow) {
@@ -70,7 +71,7 @@ TEST(Csv, LongRowsAreRefused) {
   const std::string too_long = "the line is longer than 1 MiB; split or shorten it";
   const auto row = [](size_t bytes) { return "\"" + std::string(bytes - 2, 'a') + "\""; };
   for (const char* end : {"", "\n", "\r\n", "\r"}) {
-    EXPECT_TRUE(Parse("text\n" + row(kMaxDatasetLineBytes) + end).ok());
+    EXPECT_TRUE(ParseCsv("text\n" + row(kMaxDatasetLineBytes) + end).ok());
     ExpectRefused("text\n" + row(kMaxDatasetLineBytes + 1) + end, "dev.csv:2: " + too_long);
     ExpectRefused("text\n" + std::string(kMaxDatasetLineBytes + 1, 'a') + end,
                   "dev.csv:2: " + too_long);
@@ -88,7 +89,7 @@ TEST(Csv, ManyColumnsAreRefused) {
       header += separator + std::to_string(i);
       row += separator;
     }
-    EXPECT_TRUE(Parse(header + "\n" + row + "\n").ok());
+    EXPECT_TRUE(ParseCsv(header + "\n" + row + "\n").ok());
     ExpectRefused(header + separator + "\n", "dev.csv:1: more than 1024 columns; drop some");
     ExpectRefused(header + "\n" + row + separator, "dev.csv:2: more than 1024 columns; drop some");
   }

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "support/text.h"
+
 namespace sti {
 namespace {
 
@@ -18,10 +20,6 @@ std::string FailureOf(std::string_view content, bool labels_required = true) {
   if (result.ok()) return "";
   EXPECT_EQ(result.error().kind, ErrorKind::kDamaged);
   return result.error().Message();
-}
-
-bool Contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
 }
 
 TEST(Dataset, ReadsATable) {
