@@ -1,9 +1,11 @@
 # What `make install` leaves: a tree that can be moved, and programs of others that are built
 # against it (tests/capi/programs), by CMake and by pkg-config.
 load helpers
+load pages
 
 build="$STI_BIN/.."
 programs="$repo/tests/capi/programs"
+guide="$repo/docs/guide/library.md"
 
 # Installs for /opt/sti, in another place, and moves that.
 setup_file() {
@@ -84,6 +86,45 @@ compilers() { for one in "$@"; do command -v "$one"; done; }
     like "$(readelf -d "app/$program-sti")" '*\[libsti.so.0\]*'
     run ! grep -q 'libsti' <(readelf -d "app/$program-static")
   done
+}
+
+# The app of docs/guide/library.md as a whole program: its includes, then its lines inside of main.
+write_app_of_guide() {
+  printf '#include <%s>\n' stdio.h string.h
+  blocks_of c "$guide" | grep '^#include'
+  printf '%s\n' 'static char plan[1 << 16];' 'int main(int argc, char** argv) {' \
+    'FILE* file = fopen("model.plan", "rb");' 'const char* text = argv[argc - 1];' \
+    'size_t plan_size = fread(plan, 1, sizeof plan, file);' 'fclose(file);'
+  blocks_of c "$guide" | grep -v '^#include'
+  printf '%s\n' 'return 0;' '}'
+}
+
+@test "the guide's app links by the guide's commands" {
+  write_app_of_guide >app.c
+  commands_of "$guide" | grep '^cc ' >commands
+  same "$(wc -l <commands)" 2
+  while IFS= read -r command; do
+    rm -f app
+    works bash -c "$command"
+    export LD_LIBRARY_PATH=$lib
+    works ./app "$alarm"
+    same "$output" alarm
+  done <commands
+}
+
+@test "the guide's lines of CMake link its app, and make its model and plan" {
+  write_app_of_guide >app.c
+  ln -s model my-model
+  cp device.json board.json
+  printf '%s\n' 'cmake_minimum_required(VERSION 3.25)' 'project(app C)' 'add_executable(app app.c)' \
+    >CMakeLists.txt
+  blocks_of cmake "$guide" >>CMakeLists.txt
+  works cmake -S . -B made -G Ninja "-DCMAKE_PREFIX_PATH=$installed"
+  works cmake --build made
+  mv made/intents-fast.sti model.sti # a link before
+  mv made/intents-fast.plan model.plan
+  works made/app "$alarm"
+  same "$output" alarm
 }
 
 @test "find_package refuses a library that is too old" {

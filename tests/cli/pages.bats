@@ -1,0 +1,115 @@
+# README.md, the guides and the examples' own pages: every command that they tell a reader to type
+# works, with the shipped model in place of the reader's, and a transcript is what its commands
+# print on any machine.
+load helpers
+load pages
+
+# Commands that are tried elsewhere, or nowhere, and why.
+declare -gA elsewhere=(
+  ['make install PREFIX=/usr/local']="install.bats installs, into a folder of its own"
+  ['make install PREFIX=/usr DESTDIR=stage']="install.bats installs so"
+  ['cmake -S . -B build -DCMAKE_BUILD_TYPE=Release -DSTI_TOOLS=OFF']="install.bats configures so"
+  ['cmake --build build && cmake --install build']="takes minutes, and writes to /usr/local"
+  ['cc app.c $(pkg-config --cflags --libs sti) -o app']="install.bats types it"
+  ['cc -static app.c $(pkg-config --static --cflags --libs sti) -o app']="install.bats types it"
+  ['cc warm-server.c $(pkg-config --cflags --libs sti) -o warm-server']="as warm-server.bats does"
+  ['./warm-server intents.socket model.sti model.plan &']="as warm-server.bats does"
+  ['./warm-server intents.socket ask "wake me up at seven" ".trim 0" "tell me a joke" ".quit"']="as warm-server.bats does"
+)
+
+pages() { (cd "$repo" && printf '%s\n' README.md docs/guide/*.md examples/*/README.md); }
+
+# All commands of a page, one a line: PAGE.
+all_commands_of() {
+  commands_of "$repo/$1"
+  commands_in_text_of "$repo/$1"
+}
+
+# A folder with all that a reader has who comes to a page; each page gets a copy.
+setup_file() {
+  make_fixtures
+  mkdir "$BATS_FILE_TMPDIR/reader"
+  cd "$BATS_FILE_TMPDIR/reader"
+  cp "$fixtures"/model.{sti,importance,plan} .
+  { head -n 1 "$fixtures/few.tsv" && tail -n 10 "$fixtures/few.tsv"; } >dev.tsv
+  cp model.importance loss.importance
+  cp model.importance kl.importance
+  ln -s "$repo/examples" examples
+  ln -s "$example/model" my-model
+  tail -n 3 dev.tsv | cut -f 1 >dialogue.txt
+  echo "$alarm" >line.txt
+  sti-run -q model.sti --eval dev.tsv --json >full.json
+  mkdir cola # whose sets have four columns and no header
+  tail -n +2 dev.tsv | awk -F '\t' '{ print "clinc\t" $2 "\t*\t" $1 }' >cola/dev.tsv
+  cp "$example/odroid.profile.json" p
+  head -n 3 dev.tsv >two.tsv
+  sti-importance -q model.sti --data two.tsv --metric loss --submodels --gains -o i
+  # A short measurement in place of a good one, and a journal that ends.
+  mkdir bin
+  printf '#!/bin/sh\nexec "%s" "$@" --widths 12 --budget 1ms\n' "$STI_BIN/sti-profile" >bin/sti-profile
+  printf '#!/bin/sh\ncat line.txt\n' >bin/journalctl
+  chmod +x bin/*
+}
+
+# PAGE: goes to a reader's folder of its own, where the page's examples lie too.
+sit_down_with() {
+  cp -r "$BATS_FILE_TMPDIR/reader" "$BATS_TEST_TMPDIR/${1//\//-}"
+  cd "$BATS_TEST_TMPDIR/${1//\//-}"
+  case "$1" in examples/*) cp "$repo/${1%/*}"/*.* . ;; esac
+}
+
+# Blanks out what rounding may change from one instruction set to the next: a label's score.
+without_scores() { sed -E 's/^([^\t]+)\t[0-9.]+\t/\1\tscore\t/'; }
+
+# PAGE: what its transcript shows is what the commands print.
+transcript_holds() {
+  blocks_of console "$repo/$1" >shown
+  [ -s shown ] || return 0
+  # A command begins with "$ ", and goes on after a line that ends in a backslash.
+  awk -v commands=commands -v expected=expected '
+    /^\$ / { sub(/^\$ /, ""); typed = 1 }
+    { print >(typed ? commands : expected) }
+    !/\\$/ { typed = 0 }' shown
+  bash -e commands >printed 2>&1
+  same "$(without_lateness <printed | without_scores)" "$(without_scores <expected)"
+}
+
+# PAGE: its transcript holds and its commands work, one after the other.
+page_works() {
+  local command status
+  sit_down_with "$1"
+  transcript_holds "$1"
+  all_commands_of "$1" >commands
+  while IFS= read -r command <&4; do
+    [ -z "${elsewhere[$command]:-}" ] || continue
+    status=0 # those that read a text are told a dialogue
+    PATH="$PWD/bin:$PATH" bash -euo pipefail -c "$command" <dialogue.txt >said 2>&1 || status=$?
+    same "$1: $command: $status: $([ $status -eq 0 ] || cat said)" "$1: $command: 0: "
+  done 4<commands
+}
+
+@test "README's transcript is what its commands print, and its other commands work" {
+  page_works README.md
+  same "$(blocks_of console "$repo/README.md" | grep -c '^\$ sti-')" 4
+}
+
+@test "the commands of the guides and of the examples' pages work" {
+  for page in $(pages); do
+    [ "$page" = README.md ] || page_works "$page"
+  done
+}
+
+@test "a command that is not tried here stands in a page, and none stands where nobody looks" {
+  for page in $(pages); do all_commands_of "$page"; done >all
+  for command in "${!elsewhere[@]}"; do
+    grep -qxF -e "$command" all || { echo "in no page: $command"; return 1; }
+  done
+  for page in $(pages); do
+    kind='c|cmake|console|sh'
+    awk -v page="$page" -v kinds="^($kind)$" '
+      /^```/ { open = !open; known = substr($0, 4) ~ kinds }
+      (open && !known || !open && /^    /) && /^ *(sti-[a-z]+|make|cmake|cc) / {
+        print page ":" NR ": a command outside of a block sh: " $0 }' "$repo/$page"
+  done >found
+  same "$(cat found)" ""
+}
