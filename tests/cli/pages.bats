@@ -121,3 +121,22 @@ page_works() {
   done >found
   same "$(cat found)" ""
 }
+
+@test "an option that a page names is one of a tool" {
+  for tool in "${tools[@]}"; do "$tool" --help; done >help
+  for job in merge show; do sti-importance $job --help; done >>help
+  grep -oE -- '--[a-z][a-z0-9-]+' help | sort -u >options
+  # Blocks sh have those of other programs too; they are typed above.
+  for page in $(pages); do
+    awk '/^```/ { open = !open; typed = open && $0 == "```sh" } !typed' "$repo/$page" |
+      { grep -oE -- '--[a-z][a-z0-9-]+' || true; } | sort -u | comm -23 - options | sed "s|^|$page: |"
+  done >unknown
+  same "$(cat unknown)" ""
+}
+
+@test "what README and the guides say that make can make, it can" {
+  (cd "$repo" && grep -ohP '(^|`)make \K[a-z][a-z0-9-]*' README.md CONTRIBUTING.md docs/guide/*.md) |
+    sort -u >named
+  grep -qx demo named
+  same "$(grep -oP '^[a-z][a-z0-9-]*(?=:)' "$repo/Makefile" | sort -u | comm -23 named -)" ""
+}
