@@ -3,14 +3,23 @@
 load helpers
 
 setup_file() { # needs no model
-  local program
-  for program in help2man lowdown mandoc; do
-    command -v $program >/dev/null || skip "needs $program; scripts/install-deps --man"
-  done
-  "$repo/scripts/make-man" "$STI_BIN" "$BATS_FILE_TMPDIR/man"
+  if [ -z "$(missing_program)" ]; then
+    "$repo/scripts/make-man" "$STI_BIN" "$BATS_FILE_TMPDIR/man"
+  fi
 }
 
-setup() { cd "$BATS_FILE_TMPDIR"; }
+# The first of the programs that make and read pages which is not here.
+missing_program() {
+  local program
+  for program in help2man lowdown mandoc; do
+    command -v $program >/dev/null || { echo $program; return; }
+  done
+}
+
+setup() {
+  [ -z "$(missing_program)" ] || skip "needs $(missing_program); scripts/install-deps --man"
+  cd "$BATS_FILE_TMPDIR"
+}
 
 # The page as it is read, on one line, without what makes it bold.
 text_of() { mandoc -T ascii "$1" | sed 's/.\x08//g' | tr -s '\n ' ' '; }
