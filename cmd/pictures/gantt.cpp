@@ -19,7 +19,7 @@ namespace sti {
 namespace {
 
 constexpr size_t kLabelColumns = 14;
-constexpr size_t kColumns = 63;
+constexpr size_t kGanttColumns = 63;
 constexpr int kMostRulerTicks = 8;
 
 // Marks of the plain spelling; Unicode ones replace them one for one at the end.
@@ -52,9 +52,9 @@ class Row {
  public:
   explicit Row(const GanttRange& range)
       : start_us_(range.start_us),
-        column_us_((range.end_us - range.start_us) / kColumns),
-        marks_(kColumns, ' '),
-        filled_us_(kColumns) {}
+        column_us_((range.end_us - range.start_us) / kGanttColumns),
+        marks_(kGanttColumns, ' '),
+        filled_us_(kGanttColumns) {}
 
   /// Draws over what fills less of a column.
   void Draw(char mark, double start_us, double end_us) {
@@ -77,10 +77,10 @@ class Row {
       if (marks_[column] == ' ') marks_[column] = mark;
     }
   }
-  void Put(size_t column, char mark) { marks_[std::min(column, kColumns - 1)] = mark; }
+  void Put(size_t column, char mark) { marks_[std::min(column, kGanttColumns - 1)] = mark; }
   [[nodiscard]] size_t ColumnOf(double time_us) const {
     const double column = std::floor((time_us - start_us_) / column_us_ + 1e-9);
-    return static_cast<size_t>(std::clamp(column, 0.0, static_cast<double>(kColumns - 1)));
+    return static_cast<size_t>(std::clamp(column, 0.0, static_cast<double>(kGanttColumns - 1)));
   }
   [[nodiscard]] const std::string& marks() const { return marks_; }
 
@@ -109,7 +109,7 @@ std::vector<double> TicksOf(const GanttRange& range, double step_us) {
 std::string AxisLabels(const GanttRange& range) {
   const Row row(range);
   const double step_us = TickStep(range.end_us - range.start_us, kMostRulerTicks);
-  std::string labels(kColumns + 2, ' ');
+  std::string labels(kGanttColumns + 2, ' ');
   size_t free_from = 0;
   for (const double tick_us : TicksOf(range, step_us)) {
     const size_t column = row.ColumnOf(tick_us);
@@ -123,7 +123,7 @@ std::string AxisLabels(const GanttRange& range) {
 
 std::string Ruler(const GanttRange& range) {
   const Row row(range);
-  std::string ruler(kColumns, '-');
+  std::string ruler(kGanttColumns, '-');
   for (const double tick_us :
        TicksOf(range, TickStep(range.end_us - range.start_us, kMostRulerTicks)))
     ruler[row.ColumnOf(tick_us)] = '+';

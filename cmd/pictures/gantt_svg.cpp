@@ -13,7 +13,7 @@ namespace sti {
 namespace {
 
 constexpr double kWidth = 800;
-constexpr double kRight = 16;
+constexpr double kRightMargin = 16;
 constexpr double kLabelX = 70;
 constexpr double kLanesTop = 84;
 constexpr double kLane = 24;
@@ -71,9 +71,9 @@ std::string TitleOf(const PlanEvent& event) {
   return "";
 }
 
-class Picture {
+class GanttPicture {
  public:
-  Picture(const Plan& plan, const PlanTimeline& timeline)
+  GanttPicture(const Plan& plan, const PlanTimeline& timeline)
       : plan_(plan),
         timeline_(timeline),
         range_(RangeOf(plan, timeline)),
@@ -97,7 +97,7 @@ class Picture {
  private:
   [[nodiscard]] double X(double time_us) const {
     return left_ + (time_us - range_.start_us) / (range_.end_us - range_.start_us) *
-                       (kWidth - kRight - left_);
+                       (kWidth - kRightMargin - left_);
   }
 
   void Head(std::optional<uint64_t> preload_bytes) {
@@ -227,7 +227,7 @@ class Picture {
     const double x = X(*range_.target_us);
     svg_.Line(x, kLanesTop - 8, x, bottom_ + 4,
               " stroke=\"black\" stroke-width=\"2\" stroke-dasharray=\"6 3\"");
-    svg_.Text(std::min(x, kWidth - kRight) + 4, kLanesTop - 12,
+    svg_.Text(std::min(x, kWidth - kRightMargin) + 4, kLanesTop - 12,
               "T = " + FormatTimeUs(*range_.target_us),
               " text-anchor=\"end\" font-weight=\"bold\"");
   }
@@ -270,7 +270,7 @@ class Picture {
 
 std::string GanttSvg(const Plan& plan, const PlanTimeline& timeline,
                      std::optional<uint64_t> preload_bytes) {
-  return Picture(plan, timeline).Draw(preload_bytes);
+  return GanttPicture(plan, timeline).Draw(preload_bytes);
 }
 
 }  // namespace sti

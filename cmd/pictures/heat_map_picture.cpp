@@ -15,7 +15,7 @@ namespace {
 constexpr int kCellsLeft = 64;  // of the first cell, for the numbers of layers
 constexpr int kCellsTop = 44;   // for the heading
 constexpr int kBelow = 48;      // for the numbers of slices
-constexpr int kRight = 20;
+constexpr int kGapAfterMap = 20;
 
 constexpr size_t kHeading = 80;  // most characters: no text of a file makes a picture large
 
@@ -57,7 +57,7 @@ std::vector<Place> PlacesOf(std::span<const HeatMapPanel> panels, int glyph_widt
   for (const HeatMapPanel& panel : panels) {
     Place place{x + kCellsLeft, CellOf(*panel.importance), 0};
     const int heading = static_cast<int>(Heading(panel).size()) * glyph_width;
-    place.end_x = place.x + kRight +
+    place.end_x = place.x + kGapAfterMap +
                   std::max(heading, place.cell * static_cast<int>(panel.importance->width));
     x = place.end_x;
     places.push_back(place);

@@ -26,10 +26,10 @@ const char* TitleOf(SweepQuality quality) {
   return "";
 }
 
-constexpr double kWidth = 800;
+constexpr double kSweepWidth = 800;
 constexpr double kHeight = 460;
 constexpr double kLeft = 76;
-constexpr double kRight = 190;
+constexpr double kLegendWidth = 190;
 constexpr double kTop = 56;
 constexpr double kBottom = 400;
 constexpr int kMostTicks = 7;
@@ -47,11 +47,11 @@ struct Range {
   }
 };
 
-class Picture {
+class SweepPicture {
  public:
-  explicit Picture(const SweepGrid& grid)
+  explicit SweepPicture(const SweepGrid& grid)
       : grid_(grid),
-        svg_(static_cast<int>(kWidth), static_cast<int>(kHeight), " viewBox=\"0 0 800 460\"") {
+        svg_(static_cast<int>(kSweepWidth), static_cast<int>(kHeight), " viewBox=\"0 0 800 460\"") {
     for (const SweepCell& cell : grid.cells) {
       if (!cell.plan) continue;
       const double latency = std::log10(cell.plan->predicted_latency_us);
@@ -82,8 +82,8 @@ class Picture {
 
  private:
   [[nodiscard]] double X(double latency_us) const {
-    return kLeft +
-           (std::log10(latency_us) - x_.low) / (x_.high - x_.low) * (kWidth - kRight - kLeft);
+    return kLeft + (std::log10(latency_us) - x_.low) / (x_.high - x_.low) *
+                       (kSweepWidth - kLegendWidth - kLeft);
   }
   [[nodiscard]] double Y(double quality) const {
     return kBottom - (quality - y_.low) / (y_.high - y_.low) * (kBottom - kTop);
@@ -103,12 +103,12 @@ class Picture {
     const double first = std::ceil(y_.low / step);
     for (int i = 0; (first + i) * step <= y_.high; ++i) {
       const double tick = (first + i) * step;
-      svg_.Line(kLeft, Y(tick), kWidth - kRight, Y(tick), " stroke=\"#ddd\"");
+      svg_.Line(kLeft, Y(tick), kSweepWidth - kLegendWidth, Y(tick), " stroke=\"#ddd\"");
       svg_.Text(kLeft - 8, Y(tick) + 4, SvgNumber(tick), " text-anchor=\"end\"");
     }
-    svg_.Rect({kLeft, kTop, kWidth - kRight - kLeft, kBottom - kTop}, "none", "",
+    svg_.Rect({kLeft, kTop, kSweepWidth - kLegendWidth - kLeft, kBottom - kTop}, "none", "",
               " stroke=\"#444\"");
-    svg_.Text((kLeft + kWidth - kRight) / 2, kBottom + 42, "predicted latency, ms",
+    svg_.Text((kLeft + kSweepWidth - kLegendWidth) / 2, kBottom + 42, "predicted latency, ms",
               " text-anchor=\"middle\"");
     const double middle = (kTop + kBottom) / 2;
     svg_.Text(20, middle, TitleOf(grid_.quality),
@@ -157,7 +157,7 @@ class Picture {
                FormatTimeUs(cell->target_us) + ", peak " + FormatBytes(plan.predicted_peak_bytes));
     }
     const double y = kTop + 14 + 44 * static_cast<double>(index);
-    const double x = kWidth - kRight + 20;
+    const double x = kSweepWidth - kLegendWidth + 20;
     Mark(index, x, y - 4, true, colour, "");
     svg_.Text(x + 14, y, preload == 0 ? "no preload" : FormatBytes(preload) + " preload");
     svg_.Text(x + 14, y + 17, "peak " + FormatBytes(least) + " to " + FormatBytes(most),
@@ -177,6 +177,6 @@ class Picture {
 
 }  // namespace
 
-std::string SweepSvg(const SweepGrid& grid) { return Picture(grid).Draw(); }
+std::string SweepSvg(const SweepGrid& grid) { return SweepPicture(grid).Draw(); }
 
 }  // namespace sti

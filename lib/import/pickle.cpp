@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/little_endian.h"
+#include "import/weight_file.h"
 
 namespace sti {
 namespace {
@@ -20,7 +21,6 @@ constexpr size_t kMaxStack = size_t{1} << 16;
 constexpr size_t kMaxMarks = 64;
 constexpr size_t kMaxItems = size_t{1} << 20;
 constexpr size_t kMaxValues = size_t{1} << 21;
-constexpr size_t kMaxDimensions = 8;
 
 constexpr StorageType kStorageTypes[] = {{"FloatStorage", 4, DataType::kF32},
                                          {"HalfStorage", 2, DataType::kF16},

@@ -20,7 +20,6 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr uint64_t kLengthBytes = 8;
-constexpr size_t kMaxDimensions = 8;
 
 std::optional<DataType> TypeOf(std::string_view name) {
   if (name == "F32") return DataType::kF32;

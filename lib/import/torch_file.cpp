@@ -39,15 +39,15 @@ Error BigEndian() {
 }
 
 /// A tensor as the walk over its elements needs it.
-struct Layout {
+struct TensorLayout {
   uint64_t count = 1;  // elements
   uint64_t last = 0;   // the largest index that an element has, from the first one's
   bool in_order = true;
 };
 
 // Nothing if the numbers overflow.
-std::optional<Layout> LayoutOf(const PickledTensor& tensor) {
-  Layout layout;
+std::optional<TensorLayout> LayoutOf(const PickledTensor& tensor) {
+  TensorLayout layout;
   for (size_t i = tensor.shape.size(); i-- > 0;) {
     const uint64_t extent = tensor.shape[i];
     if (extent > 1) {

@@ -17,6 +17,8 @@
 
 namespace sti {
 
+constexpr size_t kMaxDimensions = 8;  ///< of a tensor
+
 /// A tensor where it lies. `bytes` is row-major and little endian, of any alignment, and has
 /// product(shape) * BytesOf(type) bytes. Lives as long as the file it came from.
 struct TensorView {

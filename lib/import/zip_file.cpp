@@ -27,7 +27,7 @@ constexpr uint64_t kEnd64Bytes = 56;
 constexpr uint64_t kEntryBytes = 46;
 constexpr uint64_t kLocalBytes = 30;
 
-Error Bad(const std::string& what) {
+Error BadArchive(const std::string& what) {
   return DataError("as a zip archive, " + what + "; get a sound copy of the file");
 }
 
@@ -61,19 +61,19 @@ std::optional<uint64_t> FindEnd(Bytes file) {
 
 Result<Directory> FindDirectory(Bytes file) {
   const auto end = FindEnd(file);
-  if (!end) return Bad("it has no end");
+  if (!end) return BadArchive("it has no end");
   Directory directory{U16(file, *end + 10), U32(file, *end + 12), U32(file, *end + 16)};
   if (*end >= kLocatorBytes && U32(file, *end - kLocatorBytes) == kLocatorMagic) {
     const uint64_t at = U64(file, *end - kLocatorBytes + 8);
     if (!RangeFits(at, kEnd64Bytes, file.size()) || U32(file, at) != kEnd64Magic) {
-      return Bad("it has no end of 64 bits where it says");
+      return BadArchive("it has no end of 64 bits where it says");
     }
     directory = {U64(file, at + 32), U64(file, at + 40), U64(file, at + 48)};
   }
   if (!RangeFits(directory.offset, directory.bytes, file.size())) {
-    return Bad("its directory lies outside the file");
+    return BadArchive("its directory lies outside the file");
   }
-  if (directory.members > kMaxMembers) return Bad("it has more than 2^20 members");
+  if (directory.members > kMaxMembers) return BadArchive("it has more than 2^20 members");
   return directory;
 }
 
@@ -89,7 +89,7 @@ Status ReadExtra(Bytes extra, Member* member) {
     if (id != kZip64) continue;
     for (uint64_t* number : {&member->bytes, &member->packed_bytes, &member->offset}) {
       if (*number != kIn64) continue;
-      if (field.size() < sizeof(uint64_t)) return Bad("a field of 64 bits is cut short");
+      if (field.size() < sizeof(uint64_t)) return BadArchive("a field of 64 bits is cut short");
       *number = U64(field, 0);
       field = field.subspan(sizeof(uint64_t));
     }
@@ -103,12 +103,12 @@ Result<Member> TakeMember(Bytes* directory) {
   constexpr uint16_t kEncrypted = 1;
   const Bytes entry = *directory;
   if (entry.size() < kEntryBytes || U32(entry, 0) != kEntryMagic) {
-    return Bad("an entry of its directory is missing");
+    return BadArchive("an entry of its directory is missing");
   }
   const uint64_t name = U16(entry, 28);
   const uint64_t extra = U16(entry, 30);
   const uint64_t whole = kEntryBytes + name + extra + U16(entry, 32);
-  if (whole > entry.size()) return Bad("an entry of its directory is cut short");
+  if (whole > entry.size()) return BadArchive("an entry of its directory is cut short");
   Member member;
   member.name = {reinterpret_cast<const char*>(entry.data()) + kEntryBytes, name};
   member.packed_bytes = U32(entry, 20);
@@ -119,7 +119,7 @@ Result<Member> TakeMember(Bytes* directory) {
     return ForeignError("member " + std::string(member.name) +
                         " is packed or encrypted; save the weights as safetensors");
   }
-  if (member.bytes != member.packed_bytes) return Bad("a stored member has two sizes");
+  if (member.bytes != member.packed_bytes) return BadArchive("a stored member has two sizes");
   *directory = entry.subspan(whole);
   return member;
 }
@@ -127,11 +127,12 @@ Result<Member> TakeMember(Bytes* directory) {
 Result<Bytes> BytesOfMember(Bytes file, const Member& member) {
   if (!RangeFits(member.offset, kLocalBytes, file.size()) ||
       U32(file, member.offset) != kLocalMagic) {
-    return Bad("a member does not begin where it should");
+    return BadArchive("a member does not begin where it should");
   }
   const uint64_t begin =
       member.offset + kLocalBytes + U16(file, member.offset + 26) + U16(file, member.offset + 28);
-  if (!RangeFits(begin, member.bytes, file.size())) return Bad("a member lies outside the file");
+  if (!RangeFits(begin, member.bytes, file.size()))
+    return BadArchive("a member lies outside the file");
   return file.subspan(begin, member.bytes);
 }
 
@@ -144,7 +145,7 @@ Result<ZipMembers> ReadZip(std::span<const uint8_t> file) {
   for (uint64_t i = 0; i < directory.members; ++i) {
     STI_ASSIGN_OR_RETURN(const Member member, TakeMember(&entries));
     STI_ASSIGN_OR_RETURN(const Bytes bytes, BytesOfMember(file, member));
-    if (!members.emplace(member.name, bytes).second) return Bad("a member stands twice");
+    if (!members.emplace(member.name, bytes).second) return BadArchive("a member stands twice");
   }
   return members;
 }
