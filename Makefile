@@ -4,7 +4,7 @@ BUILD := build
 JOBS := $(shell nproc)
 .DEFAULT_GOAL := all
 
-.PHONY: all install demo test everything bench bench-peers man tidy asan test-aarch64 tsan valgrind mutants fuzz format dist clean help
+.PHONY: all install packages demo test everything bench bench-peers man tidy asan test-aarch64 tsan valgrind mutants fuzz format dist clean help
 
 # A build folder begins with tools alone. It gets tests and benchmarks once a command needs them,
 # and keeps them.
@@ -90,11 +90,15 @@ fuzz: ## every parser under random bytes, FUZZ_SECONDS=60 each; needs clang, ins
 	@scripts/install-deps --fuzz
 	@scripts/fuzz $(FUZZ_TARGETS)
 
+packages: ## Debian packages, into build/dist: MACHINE=arm64 or amd64; this machine's unless told
+	@scripts/install-deps
+	@scripts/package debs $(MACHINE)
+
 dist: ## the source archive of a release, from the last commit, into build/dist
 	@scripts/dist
 
 clean: ## remove build folders
-	@rm -rf build build-aarch64 build-asan build-tsan build-fuzz
+	@rm -rf build build-aarch64 build-asan build-tsan build-fuzz build-release-*
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-13s %s\n", $$1, $$2}'
