@@ -4,7 +4,7 @@ BUILD := build
 JOBS := $(shell nproc)
 .DEFAULT_GOAL := all
 
-.PHONY: all install packages demo test everything bench bench-peers man tidy asan test-aarch64 tsan valgrind mutants fuzz format dist clean help
+.PHONY: all install packages tarball demo test everything bench bench-peers man tidy asan test-aarch64 tsan valgrind mutants fuzz format dist clean help
 
 # A build folder begins with tools alone. It gets tests and benchmarks once a command needs them,
 # and keeps them.
@@ -93,6 +93,10 @@ fuzz: ## every parser under random bytes, FUZZ_SECONDS=60 each; needs clang, ins
 packages: ## Debian packages, into build/dist: MACHINE=arm64 or amd64; this machine's unless told
 	@scripts/install-deps
 	@scripts/package debs $(MACHINE)
+
+tarball: ## static tools and their manual, into build/dist: MACHINE=arm64 or amd64
+	@scripts/install-deps
+	@scripts/package tarball $(MACHINE)
 
 dist: ## the source archive of a release, from the last commit, into build/dist
 	@scripts/dist

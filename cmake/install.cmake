@@ -17,6 +17,9 @@ if(STI_TOOLS)
   get_target_property(tools sti_tools MANUALLY_ADDED_DEPENDENCIES)
   list(REMOVE_ITEM tools sti_completion)
   install(TARGETS ${tools} RUNTIME COMPONENT tools)
+  # What scripts/package makes a tarball of, instead of those.
+  list(TRANSFORM tools APPEND -static OUTPUT_VARIABLE static_tools)
+  install(TARGETS ${static_tools} RUNTIME COMPONENT static EXCLUDE_FROM_ALL)
   install(DIRECTORY ${STI_COMPLETION_FOLDER}/bash/ COMPONENT tools
     DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
   install(DIRECTORY ${STI_COMPLETION_FOLDER}/zsh/ COMPONENT tools

@@ -63,10 +63,14 @@ EOF
   like "$(readelf -d "$library" | grep SONAME)" '*\[libsti.so.0\]'
 }
 
-@test "libsti.so loads where pages have 16 KiB" {
-  readelf -lW "$library" | awk '$1 == "LOAD" { print $NF }' >alignments
-  [ "$(wc -l <alignments)" -ge 2 ]
-  while read -r alignment; do [ $((alignment)) -ge 16384 ] || same "$alignment" 0x4000; done <alignments
+@test "libsti.so and the tools load where pages have 16 KiB" {
+  for file in "$library" "${tools[@]/#/$STI_BIN/}"; do
+    readelf -lW "$file" | awk '$1 == "LOAD" { print $NF }' >alignments
+    [ "$(wc -l <alignments)" -ge 2 ]
+    while read -r alignment; do
+      [ $((alignment)) -ge 16384 ] || same "$file: $alignment" "$file: 0x4000"
+    done <alignments
+  done
 }
 
 @test "libsti.so has at most 3 MB, stripped" {
