@@ -4,7 +4,7 @@ BUILD := build
 JOBS := $(shell nproc)
 .DEFAULT_GOAL := all
 
-.PHONY: all install packages tarball demo test everything bench bench-peers man tidy asan test-aarch64 tsan valgrind mutants fuzz format dist clean help
+.PHONY: all install packages tarball wheel demo test everything bench bench-peers man tidy asan test-aarch64 tsan valgrind mutants fuzz format dist clean help
 
 # A build folder begins with tools alone. It gets tests and benchmarks once a command needs them,
 # and keeps them.
@@ -97,6 +97,10 @@ packages: ## Debian packages, into build/dist: MACHINE=arm64 or amd64; this mach
 tarball: ## static tools and their manual, into build/dist: MACHINE=arm64 or amd64
 	@scripts/install-deps
 	@scripts/package tarball $(MACHINE)
+
+wheel: ## for Python: tools and the module sti, into build/dist; what makes wheels is from PyPI
+	@scripts/install-deps
+	@scripts/make-wheel
 
 dist: ## the source archive of a release, from the last commit, into build/dist
 	@scripts/dist

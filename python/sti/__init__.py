@@ -1,0 +1,199 @@
+"""Transformers on a small device, inside a latency and a few megabytes of memory.
+
+    import sti
+
+    with sti.Host() as host, host.open("model.sti") as model:
+        model.give(sti.Kind.PLAN, pathlib.Path("model.plan").read_bytes())
+        for answer in model.run_batch(["set an alarm", "what is the weather"]):
+            print(answer.label, answer.score, model.stat(sti.Stat.LATENCY_US))
+
+A host holds the cores and the flash that its models share, a model is a container under a plan.
+Each method is a function of sti.h, whose comments hold here too: any thread may call, calls for one
+model take turns, and each thread reads the answer of its own last run. What fails raises an Error.
+"""
+
+import ctypes
+import os
+from typing import Callable, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
+
+from ._library import LOG, CError, library
+from ._numbers import Code, Compute, Kind, Late, Log, Option, Stat
+
+__all__ = ["Answer", "Code", "Compute", "Error", "Host", "Input", "Kind", "Late", "Log", "Model",
+           "Option", "Stat", "__version__"]
+__version__: str = library.sti_version().decode()
+
+Input = Union[str, Tuple[str, str]]  # a text, or a pair of texts
+
+
+class Error(Exception):
+    """What failed: its code, the line that says it, and which input of a batch it was, from 0."""
+
+    def __init__(self, code: Code, line: str, about: Optional[Kind] = None,
+                 input: Optional[int] = None) -> None:
+        super().__init__(line if input is None else f"input {input}: {line}")
+        self.code, self.line, self.about, self.input = code, line, about, input
+
+
+class Answer(NamedTuple):
+    """The most probable label with its score, and all that the answer gives.
+
+    A model of one label an input gives one; a multi-label model those that reach the threshold,
+    which may be none.
+    """
+
+    label: str
+    score: float
+    chosen: List[Tuple[str, float]]
+
+
+def _check(function: Callable[..., int], *arguments: object) -> None:
+    error = CError()
+    code = function(*arguments, error)
+    if code != Code.OK:
+        raise Error(Code(code), error.text.decode(), Kind(error.about) if error.about else None)
+
+
+def _bytes(text: str) -> bytes:
+    # A lone surrogate becomes bytes that the library reads as U+FFFD.
+    return text.encode("utf-8", "surrogatepass")
+
+
+class Host:
+    """Cores and flash, shared by the models that are opened on it. 0 threads: one a core.
+
+    `log` receives lines from any thread, and must not call back into this module.
+    """
+
+    def __init__(self, threads: int = 0, log: Optional[Callable[[Log, str], None]] = None) -> None:
+        self._handle = ctypes.c_void_p()
+        self._log = LOG(lambda _, level, line: log(Log(level), line.decode())) if log else LOG()
+        _check(library.sti_host_new, threads, self._log, None, self._handle)
+
+    def open(self, path: Union[str, "os.PathLike[str]"]) -> "Model":
+        """Opens the container at `path`."""
+        name = os.fsencode(path)
+        if b"\0" in name:
+            raise ValueError("a path has no NUL")
+        return Model(self, library.sti_open, name)
+
+    def open_fd(self, fd: int, offset: int = 0, length: int = 0) -> "Model":
+        """Opens the container at `offset` of an open file; 0 bytes: up to where it ends."""
+        return Model(self, library.sti_open_fd, fd, offset, length)
+
+    def close(self) -> None:
+        """Frees the host. Its models can be used on."""
+        handle, self._handle = self._handle, ctypes.c_void_p()
+        library.sti_host_free(handle)
+
+    def __enter__(self) -> "Host":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class Model:
+    """A container, open, under a plan. Host.open makes it."""
+
+    def __init__(self, host: Host, opens: Callable[..., int], *where: object) -> None:
+        self._host = host  # whose log is called until the model is closed
+        self._handle = ctypes.c_void_p()
+        _check(opens, host._handle, *where, self._handle)
+
+    def close(self) -> None:
+        """Closes the model, after the call that is under way. No other thread may use it then."""
+        handle, self._handle = self._handle, ctypes.c_void_p()
+        library.sti_close(handle)
+
+    def __enter__(self) -> "Model":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def give(self, kind: Kind, content: bytes) -> None:
+        """Gives the model a plan, under which it goes on, a profile or an importance."""
+        _check(library.sti_give, self._handle, kind, content, len(content))
+
+    def profile(self, budget_us: int) -> bytes:
+        """Measures this device with this model and returns the profile, to keep and to give."""
+        size = ctypes.c_size_t()
+        room = 0
+        while True:
+            buffer = ctypes.create_string_buffer(max(room, 1))
+            try:
+                _check(library.sti_profile, self._handle, budget_us, buffer, room, size)
+                return buffer.raw[:size.value]
+            except Error:
+                if size.value <= room:
+                    raise
+            room, budget_us = size.value, 0  # the model keeps what was measured
+
+    def set(self, option: Option, value: int) -> None:
+        """Sets an option, of which sti.h says from when on it counts."""
+        _check(library.sti_set, self._handle, option, value)
+
+    def plan(self) -> None:
+        """Makes a plan for the options from what was given and measured, and goes on under it."""
+        _check(library.sti_plan, self._handle)
+
+    def wake(self) -> None:
+        """Begins to read what the next input needs."""
+        _check(library.sti_wake, self._handle)
+
+    def end_turns(self) -> None:
+        """Ends an engagement: the next input is turn 1."""
+        _check(library.sti_end_turns, self._handle)
+
+    def trim(self, bytes: int = 0) -> None:
+        """Gives memory back until the model has at most `bytes`."""
+        _check(library.sti_trim, self._handle, bytes)
+
+    def cancel(self) -> None:
+        """Lets the call that is under way end with Code.CANCELLED."""
+        library.sti_cancel(self._handle)
+
+    def run(self, text: str, pair: Optional[str] = None) -> Answer:
+        """Answers a text, or a pair of texts."""
+        first, second = _bytes(text), None if pair is None else _bytes(pair)
+        _check(library.sti_run, self._handle, first, len(first), second, len(second or b""))
+        return self._answer()
+
+    def run_ids(self, ids: Sequence[int]) -> Answer:
+        """Answers token ids, control tokens included."""
+        array = (ctypes.c_uint32 * len(ids))(*ids)
+        _check(library.sti_run_ids, self._handle, array, len(ids))
+        return self._answer()
+
+    def run_batch(self, inputs: Iterable[Input]) -> Iterator[Answer]:
+        """Yields the answers of texts or pairs, one after the other. An Error says which failed."""
+        for number, given in enumerate(inputs):
+            text, pair = (given, None) if isinstance(given, str) else given
+            try:
+                answer = self.run(text, pair)
+            except Error as error:
+                raise Error(error.code, error.line, error.about, number) from None
+            yield answer
+
+    def stat(self, which: Stat) -> float:
+        """Returns a figure; NaN if there is none."""
+        figure: float = library.sti_stat(self._handle, which)
+        return figure
+
+    @property
+    def labels(self) -> List[str]:
+        """All labels of the model, by their numbers."""
+        return [self._name(label) for label in range(int(self.stat(Stat.LABELS)))]
+
+    def _name(self, label: int) -> str:
+        name: bytes = library.sti_name(self._handle, label)
+        return name.decode()
+
+    def _ranked(self, rank: int) -> Tuple[str, float]:
+        label = library.sti_label(self._handle, rank)
+        return self._name(label), library.sti_score(self._handle, label)
+
+    def _answer(self) -> Answer:
+        chosen = [self._ranked(rank) for rank in range(int(self.stat(Stat.CHOSEN)))]
+        return Answer(*self._ranked(0), chosen)

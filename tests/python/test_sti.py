@@ -1,0 +1,150 @@
+"""What Python's module sti says of the shipped model. Runs in a folder with model.sti, model.plan
+and device.json, with the tools on PATH (tests/cli/python.bats, scripts/test-wheel)."""
+
+import math
+import os
+import pathlib
+import re
+import subprocess
+import threading
+import unittest
+
+import sti
+from sti import _library
+
+HEADER = pathlib.Path(__file__).parents[2] / "lib/capi/sti.h"
+TEXTS = ["set an alarm for seven tomorrow", "what is the weather like", "tell me a joke"]
+
+
+class Numbers(unittest.TestCase):
+    def test_are_those_of_the_header(self):
+        said = dict(re.findall(r"^#define STI_([A-Z0-9_]+) (\d+)\b", HEADER.read_text(), re.M))
+        have = {}
+        for numbers, prefix in ((sti.Code, ""), (sti.Kind, ""), (sti.Option, ""), (sti.Stat, ""),
+                                (sti.Late, "LATE_"), (sti.Compute, "COMPUTE_"), (sti.Log, "LOG_")):
+            have.update({prefix + number.name: str(number.value) for number in numbers})
+        self.assertEqual(have, said)
+
+    def test_functions_are_those_of_the_header(self):
+        declared = set(re.findall(r"\b(sti_[a-z_]+)\(", re.sub(r"/\*.*?\*/", "", HEADER.read_text(),
+                                                               flags=re.S)))
+        missing = {name for name in declared
+                   if getattr(_library.library, name).argtypes is None and name != "sti_version"}
+        self.assertEqual(missing, {"sti_open_read"})
+
+
+class Answers(unittest.TestCase):
+    def setUp(self):
+        self.host = self.enterContext(sti.Host(threads=1))
+        self.model = self.enterContext(self.host.open("model.sti"))
+
+    def give_plan(self):
+        self.model.give(sti.Kind.PLAN, pathlib.Path("model.plan").read_bytes())
+
+    def fails(self, code, what, *arguments):
+        with self.assertRaises(sti.Error) as caught:
+            what(*arguments)
+        self.assertEqual(caught.exception.code, code)
+        return caught.exception
+
+    def test_batch_is_answered_as_by_the_tool(self):
+        self.give_plan()
+        lines = subprocess.run(["sti-run", "-q", "model.sti", "--plan", "model.plan"], check=True,
+                               input="\n".join(TEXTS), capture_output=True, text=True).stdout
+        wanted = [line.split("\t")[:2] for line in lines.splitlines()]
+        answers = list(self.model.run_batch(TEXTS))
+        self.assertEqual([[a.label, f"{a.score:.4f}"] for a in answers], wanted)
+        self.assertEqual(answers[0].label, "alarm")
+        self.assertEqual(answers[0].chosen, [("alarm", answers[0].score)])
+
+    def test_pairs_and_ids_are_inputs(self):
+        pair, = self.model.run_batch([("set an alarm", "for seven")])
+        self.assertEqual(pair, self.model.run("set an alarm", "for seven"))
+        self.assertNotEqual(pair.score, self.model.run("set an alarm").score)
+        self.assertNotEqual(pair.score, self.model.run("set an alarm", "").score)
+        self.assertEqual(self.model.run_ids([2, 3]), self.model.run_ids((2, 3)))
+        self.fails(sti.Code.BAD_INPUT, self.model.run_ids, [2**31])
+
+    def test_labels_and_stats(self):
+        self.assertTrue(math.isnan(self.model.stat(sti.Stat.TOKENS)))
+        self.model.run(TEXTS[0])
+        self.assertEqual(len(self.model.labels), 151)
+        self.assertIn("alarm", self.model.labels)
+        self.assertEqual(self.model.stat(sti.Stat.TOKENS), 8)
+        self.assertEqual(self.model.stat(sti.Stat.DEPTH), 6)
+        self.assertGreater(self.model.stat(sti.Stat.LATENCY_US), 0)
+        self.model.trim()
+        self.assertLess(self.model.stat(sti.Stat.OWN_BYTES), 100_000)
+
+    def test_error_says_code_line_and_input(self):
+        error = self.fails(sti.Code.NO_SUCH_FILE, self.host.open, "missing.sti")
+        self.assertIn("missing.sti", error.line)
+        self.assertIsNone(error.input)
+        error = self.fails(sti.Code.DAMAGED, self.model.give, sti.Kind.PLAN, b"STIPLAN\0 torn")
+        self.assertEqual(error.about, sti.Kind.PLAN)
+
+        def texts():
+            yield TEXTS[0]
+            self.model.close()
+            yield TEXTS[1]
+
+        batch = self.model.run_batch(texts())
+        self.assertEqual(next(batch).label, "alarm")
+        error = self.fails(sti.Code.USAGE, next, batch)
+        self.assertEqual((error.input, str(error)), (1, f"input 1: {error.line}"))
+        with self.assertRaises(ValueError):
+            self.host.open("model.sti\0")
+
+    def test_plans_are_made(self):
+        self.fails(sti.Code.USAGE, self.model.plan)
+        self.model.give(sti.Kind.PROFILE, pathlib.Path("device.json").read_bytes())
+        self.model.set(sti.Option.TARGET_US, 12_000)
+        self.model.plan()
+        self.assertTrue(0 < self.model.stat(sti.Stat.PREDICTED_P99_US) <= 12_000)
+        self.model.set(sti.Option.TARGET_US, 1)
+        self.fails(sti.Code.INFEASIBLE, self.model.plan)
+        self.fails(sti.Code.USAGE, self.model.set, 99, 1)
+
+    def test_profile_is_measured_and_given(self):
+        profile = self.model.profile(1000)
+        self.assertEqual(profile[:7], b"STIPROF")
+        with self.host.open("model.sti") as other:
+            other.give(sti.Kind.PROFILE, profile)
+            other.set(sti.Option.TARGET_US, 10_000_000)
+            other.plan()
+        self.fails(sti.Code.USAGE, self.enterContext(self.host.open("model.sti")).profile, 0)
+
+    def test_log_has_lines(self):
+        lines = []
+        with sti.Host(1, lambda level, line: lines.append((level, line))) as host:
+            model = host.open("model.sti")
+        with model:  # which outlives the host
+            model.run(TEXTS[0])
+        self.assertEqual(lines[0][0], sti.Log.INFO)
+        self.assertRegex(lines[0][1], "^reading through ")
+
+    def test_descriptor_is_opened(self):
+        with open("model.sti", "rb") as file, self.host.open_fd(file.fileno()) as model:
+            file.close()
+            self.assertEqual(model.run(TEXTS[0]).label, "alarm")
+
+    def test_each_thread_reads_its_own_answer(self):
+        self.give_plan()
+        alone = [self.model.run(text) for text in TEXTS]
+        wrong = []
+
+        def run(number):
+            for _ in range(10):
+                if self.model.run(TEXTS[number]) != alone[number]:
+                    wrong.append(number)
+
+        threads = [threading.Thread(target=run, args=(number,)) for number in range(len(TEXTS))]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(wrong, [])
+
+
+if __name__ == "__main__":
+    unittest.main()
