@@ -4,7 +4,7 @@ BUILD := build
 JOBS := $(shell nproc)
 .DEFAULT_GOAL := all
 
-.PHONY: all install packages tarball wheel demo test everything bench bench-peers man tidy asan test-aarch64 tsan valgrind mutants fuzz format dist clean help
+.PHONY: all install packages tarball wheel demo test everything bench bench-peers man tidy asan test-aarch64 tsan valgrind mutants fuzz format dist release-check clean help
 
 # A build folder begins with tools alone. It gets tests and benchmarks once a command needs them,
 # and keeps them.
@@ -104,6 +104,10 @@ wheel: ## for Python: tools and the module sti, into build/dist; what makes whee
 
 dist: ## the source archive of a release, from the last commit, into build/dist
 	@scripts/dist
+
+release-check: ## an hour, as root: all that a release gives people, made twice and tried
+	@scripts/install-deps --release
+	@scripts/release-check
 
 clean: ## remove build folders
 	@rm -rf build build-aarch64 build-asan build-tsan build-fuzz build-release-*
