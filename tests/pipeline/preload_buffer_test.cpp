@@ -1,6 +1,7 @@
 #include "pipeline/lane/preload_buffer.h"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 
@@ -11,9 +12,9 @@ namespace {
 
 class PreloadBufferTest : public PipelineTest {
  protected:
-  /// Bytes of the buffer that occupy memory, as the system counts.
+  /// Bytes of the buffer that occupy memory, as the system counts in pages of its own.
   static uint64_t Resident(PreloadBuffer& buffer) {
-    const uint64_t page = PageSpace::PageBytes();
+    const auto page = static_cast<uint64_t>(::getpagesize());
     const auto space = buffer.span();
     std::vector<unsigned char> pages((space.size() + page - 1) / page);
     EXPECT_EQ(mincore(space.data(), space.size(), pages.data()), 0);
@@ -34,7 +35,6 @@ class PreloadBufferTest : public PipelineTest {
 };
 
 TEST_F(PreloadBufferTest, OccupiesWhatItHoldsAndGivesTheRestBack) {
-  if (PageSpace::PageBytes() != kBlockBytes) GTEST_SKIP() << "SKIP: pages are larger than blocks";
   Plan plan = WholeAt(6);
   SetRow(plan, 4, {32, 32, 2, 3});
   PreloadBuffer buffer(index_, plan);
@@ -56,7 +56,11 @@ TEST_F(PreloadBufferTest, OccupiesWhatItHoldsAndGivesTheRestBack) {
     uint64_t expected = 0;
     for (const ShardAtBits& shard : held) expected += buffer.BytesOf(shard);
     ASSERT_EQ(buffer.bytes(), expected);
-    ASSERT_EQ(Resident(buffer), expected);
+    if (PageSpace::PageBytes() == kBlockBytes) {
+      ASSERT_EQ(Resident(buffer), expected);
+    } else {  // what shares a page goes with the last of it
+      ASSERT_GE(Resident(buffer), expected);
+    }
     for (const ShardAtBits& shard : held) {
       ASSERT_EQ(buffer.Held(shard.id), PartSet::For(shard.bits));
       ASSERT_EQ(

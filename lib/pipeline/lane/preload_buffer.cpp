@@ -55,6 +55,8 @@ uint64_t PreloadBuffer::PlaceParts(Entry& entry, uint64_t next) {
     next = std::max(next, begin + (blocks.end - blocks.begin));
     last = {follows ? last.begin : blocks.begin, std::max(follows ? last.end : 0, blocks.end)};
   });
+  // Whole pages, so that the last one goes with the rest where it is larger than a block.
+  next = RoundUp(next, PageSpace::PageBytes());
   entry.size = next - entry.first;
   return next;
 }
