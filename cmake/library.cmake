@@ -37,7 +37,10 @@ target_link_libraries(sti_shared PRIVATE sti_static sti_options)
 # Kernels of aarch64 have pages of up to 64 KiB; those of x86-64 may come to 16 KiB, as Android asks.
 set(STI_PAGE_SIZE $<IF:$<STREQUAL:${CMAKE_SYSTEM_PROCESSOR},x86_64>,16384,65536>)
 target_link_options(sti_shared PRIVATE -Wl,--version-script=${version_script} -Wl,--gc-sections
-  -Wl,-z,max-page-size=${STI_PAGE_SIZE} $<$<NOT:$<BOOL:${STI_SANITIZE}>>:-Wl,-z,defs>)
+  -Wl,-z,max-page-size=${STI_PAGE_SIZE})
+if(NOT STI_SANITIZE)  # their runtime is in the program
+  target_link_options(sti_shared PRIVATE -Wl,-z,defs)
+endif()
 
 set_target_properties(sti_static sti_shared PROPERTIES OUTPUT_NAME sti
   LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib

@@ -188,3 +188,10 @@ write_app_of_guide() {
   like "$output" "*  sti needs a machine of 64 bits: it reserves addresses for whole models"$'\n'*
   same "$(grep -c 'CMake Error' <<<"$output")" 1
 }
+
+@test "builds with sanitizers can be configured" {
+  for preset in asan tsan; do
+    works cmake -S "$repo" --preset "$preset" -B "$PWD/$preset"
+    works grep -q '^build test_capi:' "$preset/build.ninja"
+  done
+}
