@@ -14,11 +14,9 @@ endif()" COMPONENT development)
 install(FILES ${PROJECT_SOURCE_DIR}/lib/capi/sti.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
   COMPONENT development)
 if(STI_TOOLS)
-  get_target_property(tools sti_tools MANUALLY_ADDED_DEPENDENCIES)
-  list(REMOVE_ITEM tools sti_completion)
-  install(TARGETS ${tools} RUNTIME COMPONENT tools)
+  install(TARGETS ${STI_TOOL_TARGETS} RUNTIME COMPONENT tools)
   # What scripts/package makes a tarball of, instead of those.
-  list(TRANSFORM tools APPEND -static OUTPUT_VARIABLE static_tools)
+  list(TRANSFORM STI_TOOL_TARGETS APPEND -static OUTPUT_VARIABLE static_tools)
   install(TARGETS ${static_tools} RUNTIME COMPONENT static EXCLUDE_FROM_ALL)
   install(DIRECTORY ${STI_COMPLETION_FOLDER}/bash/ COMPONENT tools
     DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)

@@ -1,8 +1,6 @@
 # What the wheel has beside python/sti: the tools on PATH, the library where the module looks for it,
 # and the notices of the code that is linked in. scikit-build-core configures a build with SKBUILD.
-get_target_property(tools sti_tools MANUALLY_ADDED_DEPENDENCIES)
-list(REMOVE_ITEM tools sti_completion)
-install(TARGETS ${tools} RUNTIME DESTINATION ${SKBUILD_SCRIPTS_DIR} COMPONENT wheel)
+install(TARGETS ${STI_TOOL_TARGETS} RUNTIME DESTINATION ${SKBUILD_SCRIPTS_DIR} COMPONENT wheel)
 
 # A wheel has no links: the file has the name by which it is loaded.
 set_property(TARGET sti_shared PROPERTY VERSION 0)

@@ -11,13 +11,10 @@
 #include "support/expect.h"
 #include "support/safetensors_writer.h"
 #include "support/temp_folder.h"
+#include "support/text.h"
 
 namespace sti {
 namespace {
-
-std::span<const uint8_t> Span(const std::string& text) {
-  return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
-}
 
 class AtomicFileTest : public ::testing::Test {
  protected:
@@ -38,7 +35,7 @@ class AtomicFileTest : public ::testing::Test {
 TEST_F(AtomicFileTest, AppearsOnlyOnCommit) {
   auto file = AtomicFile::Create(path_);
   ASSERT_TRUE(Succeeded(file));
-  ASSERT_TRUE(Succeeded(file->WriteAt(0, Span("hello"))));
+  ASSERT_TRUE(Succeeded(file->WriteAt(0, AsBytes("hello"))));
   EXPECT_FALSE(std::filesystem::exists(path_));
   ASSERT_TRUE(Succeeded(file->Commit()));
   EXPECT_EQ(Read(), "hello");
@@ -46,11 +43,11 @@ TEST_F(AtomicFileTest, AppearsOnlyOnCommit) {
 }
 
 TEST_F(AtomicFileTest, DroppedWithoutCommitLeavesTheOldFile) {
-  ASSERT_TRUE(Succeeded(WriteFileAtomically(path_, Span("old"))));
+  ASSERT_TRUE(Succeeded(WriteFileAtomically(path_, AsBytes("old"))));
   {
     auto file = AtomicFile::Create(path_);
     ASSERT_TRUE(Succeeded(file));
-    ASSERT_TRUE(Succeeded(file->WriteAt(0, Span("new and longer"))));
+    ASSERT_TRUE(Succeeded(file->WriteAt(0, AsBytes("new and longer"))));
     EXPECT_EQ(Read(), "old");
     EXPECT_EQ(folder_.entries(), 2U);
   }
@@ -59,8 +56,8 @@ TEST_F(AtomicFileTest, DroppedWithoutCommitLeavesTheOldFile) {
 }
 
 TEST_F(AtomicFileTest, CommitReplacesTheOldFileWhole) {
-  ASSERT_TRUE(Succeeded(WriteFileAtomically(path_, Span("old and longer"))));
-  ASSERT_TRUE(Succeeded(WriteFileAtomically(path_, Span("new"))));
+  ASSERT_TRUE(Succeeded(WriteFileAtomically(path_, AsBytes("old and longer"))));
+  ASSERT_TRUE(Succeeded(WriteFileAtomically(path_, AsBytes("new"))));
   EXPECT_EQ(Read(), "new");
   EXPECT_EQ(folder_.entries(), 1U);
 }
@@ -68,8 +65,8 @@ TEST_F(AtomicFileTest, CommitReplacesTheOldFileWhole) {
 TEST_F(AtomicFileTest, WritesAtAnyOffsetInAnyOrder) {
   auto file = AtomicFile::Create(path_);
   ASSERT_TRUE(Succeeded(file));
-  ASSERT_TRUE(Succeeded(file->WriteAt(4, Span("BB"))));
-  ASSERT_TRUE(Succeeded(file->WriteAt(0, Span("A"))));
+  ASSERT_TRUE(Succeeded(file->WriteAt(4, AsBytes("BB"))));
+  ASSERT_TRUE(Succeeded(file->WriteAt(0, AsBytes("A"))));
   ASSERT_TRUE(Succeeded(file->Commit()));
   EXPECT_EQ(Read(), std::string("A\0\0\0BB", 6));
 }
@@ -84,7 +81,7 @@ TEST_F(AtomicFileTest, MovedFromDoesNotDiscard) {
 
 TEST_F(AtomicFileTest, PermissionsFollowTheUmask) {
   const mode_t before = ::umask(027);
-  const Status written = WriteFileAtomically(path_, Span("x"));
+  const Status written = WriteFileAtomically(path_, AsBytes("x"));
   ::umask(before);
   ASSERT_TRUE(Succeeded(written));
   EXPECT_EQ(Mode(), 0640U);

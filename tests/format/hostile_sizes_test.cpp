@@ -23,6 +23,7 @@
 #include "support/memory_meter.h"
 #include "support/temp_folder.h"
 #include "support/test_container.h"
+#include "support/text.h"
 
 namespace sti {
 namespace {
@@ -332,10 +333,6 @@ TEST(HostileFrame, ClaimsBeyondTheFile) {
 
 std::string Nested(const std::string& key, size_t depth) {
   return "{\"" + key + "\":" + std::string(depth, '[') + std::string(depth, ']') + "}";
-}
-
-std::span<const uint8_t> AsBytes(const std::string& text) {
-  return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
 }
 
 // Lists without end in a plan: 8 MiB of text that would take 300.

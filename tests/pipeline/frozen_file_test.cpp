@@ -10,6 +10,7 @@
 #include "support/expect.h"
 #include "support/temp_folder.h"
 #include "support/test_container.h"
+#include "support/text.h"
 
 namespace sti {
 namespace {
@@ -112,9 +113,7 @@ TEST_P(FrozenFile, EveryPartHashesToItsChecksum) {
   }
   const auto vocabulary = file->ReadText(ResidentKind::kVocabulary);
   ASSERT_TRUE(Succeeded(vocabulary));
-  const auto* text = reinterpret_cast<const uint8_t*>(vocabulary->data());
-  EXPECT_EQ(DigestOf({text, vocabulary->size()}),
-            expected_.at("vocabulary_digest").get<std::string>());
+  EXPECT_EQ(DigestOf(AsBytes(*vocabulary)), expected_.at("vocabulary_digest").get<std::string>());
 }
 
 TEST_P(FrozenFile, GivesTheFrozenLogits) {

@@ -9,6 +9,7 @@
 
 #include "format/profile_file.h"
 #include "plan/judge.h"
+#include "support/text.h"
 #include "world.h"
 
 namespace sti {
@@ -19,7 +20,7 @@ DeviceProfile ProfileOf(const std::string& name) {
   std::stringstream text;
   text << file.rdbuf();
   const std::string bytes = text.str();
-  auto profile = ParseProfile({reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()}, name);
+  auto profile = ParseProfile(AsBytes(bytes), name);
   EXPECT_TRUE(profile.ok()) << profile.error().Message();
   return profile.ok() ? *profile : DeviceProfile();
 }
