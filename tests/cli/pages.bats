@@ -25,6 +25,11 @@ declare -gA elsewhere=(
   ['make check IMPORTANCE=model.importance']="ci-example.bats types it"
   ['cc warm-server.c $(pkg-config --cflags --libs sti) -o warm-server']="as warm-server.bats does"
   ['./warm-server intents.socket model.sti model.plan &']="as warm-server.bats does"
+  ['python3 -m venv venv && venv/bin/pip install -r requirements.txt && . venv/bin/activate']="PyTorch comes from the network"
+  ['./fine-tune all-MiniLM-L6-v2 --train train.tsv --dev dev.tsv -o plain']="as elastic-finetune.bats does"
+  ['./make-elastic plain --train train.tsv --dev dev.tsv --hours 0.5 -o elastic']="as elastic-finetune.bats does"
+  ['./agree elastic --data dev.tsv']="elastic-finetune.bats runs it"
+  ['sti-shard elastic -o model.sti']="elastic-finetune.bats shards its models"
   ['./warm-server intents.socket ask "wake me up at seven" ".trim 0" "tell me a joke" ".quit"']="as warm-server.bats does"
 )
 
@@ -125,9 +130,10 @@ page_works() {
   same "$(cat found)" ""
 }
 
-@test "an option that a page names is one of a tool" {
+@test "an option that a page names is one of a tool, or of an example" {
   for tool in "${tools[@]}"; do "$tool" --help; done >help
   for job in merge show; do sti-importance $job --help; done >>help
+  grep -hoE -- '"--[a-z-]+"' "$repo"/examples/elastic-finetune/{*,elastic/*.py} | tr -d '"' >>help
   grep -oE -- '--[a-z][a-z0-9-]+' help | sort -u >options
   # Blocks sh have those of other programs too; they are typed above.
   for page in $(pages); do

@@ -1,0 +1,260 @@
+"""Labelled texts, and batches of them.
+
+A file is TSV with a header, or JSON Lines, in the columns that sti-run --eval knows (docs/guide/data.md).
+"""
+
+import json
+import pathlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy
+import torch
+from torch import Tensor
+
+from . import tools
+from .problem import Problem
+
+UNLABELLED = -1
+_TEXTS = (("sentence1", "sentence2"), ("#1 String", "#2 String"), ("question1", "question2"),
+          ("question", "sentence"), ("premise", "hypothesis"), ("sentence", None), ("text", "pair"), ("text", None))
+_LABELS = ("label", "gold_label", "Quality", "is_duplicate")
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Names of columns as a person gave them; None: found by the usual names."""
+
+    text: str | None = None
+    pair: str | None = None
+    label: str | None = None
+
+
+@dataclass(frozen=True)
+class Row:
+    """A text, perhaps a second one, and the name or id of its label, if it has one."""
+
+    text: str
+    pair: str | None
+    label: str | None
+    line: int
+
+
+def read_rows(file: pathlib.Path, columns: Columns, labelled: bool = True) -> list[Row]:
+    """The rows of a file. Empty lines are skipped. A file of no row is a Problem, and so is a row without label,
+    unless labels are not asked for."""
+    rows = []
+    for line, cells in _cells(file, labelled):
+        text, pair, label = _choose(file, cells, columns, labelled)
+        values = [None if name is None else cells.get(name) for name in (text, pair, label)]
+        if not isinstance(values[0], str) or (pair and not isinstance(values[1], str)):
+            raise Problem(f"{file}: line {line}: no text in column {text!r}" + (f" or {pair!r}" if pair else ""))
+        if labelled and (values[2] is None or values[2] == "" or isinstance(values[2], (dict, list, float))):
+            raise Problem(f"{file}: line {line}: no label in column {label!r}; name another with --label-column, or "
+                          "give rows without label as --unlabelled")
+        rows.append(Row(values[0], values[1], str(values[2]) if labelled else None, line))
+    if not rows:
+        raise Problem(f"{file}: no rows")
+    return rows
+
+
+def _cells(file: pathlib.Path, labelled: bool) -> Iterator[tuple[int, dict[str, object]]]:
+    """Each row with its line number, by the names of its columns."""
+    try:
+        text = file.read_text("utf-8")
+    except UnicodeDecodeError as error:
+        raise Problem(f"{file}: not UTF-8 at byte {error.start}") from None
+    lines = [line.removesuffix("\r") for line in text.split("\n")]
+    if lines[0].lstrip().startswith("{"):
+        for number, line in enumerate(lines, 1):
+            if line.strip():
+                try:
+                    cells = json.loads(line)
+                except ValueError as error:
+                    raise Problem(f"{file}: line {number}: not JSON ({error})") from None
+                if not isinstance(cells, dict):
+                    raise Problem(f"{file}: line {number}: not an object")
+                yield number, cells
+        return
+    names = lines[0].split("\t")
+    if len(names) == 1 and not labelled and names[0] not in ("text", "sentence"):
+        yield from ((number, {"text": line}) for number, line in enumerate(lines, 1) if line.strip())
+        return
+    for number, line in enumerate(lines[1:], 2):
+        if line.strip():
+            values = line.split("\t")
+            if len(values) != len(names):
+                raise Problem(f"{file}: line {number}: {len(values)} cells, and the header has {len(names)}")
+            yield number, dict(zip(names, values, strict=True))
+
+
+def _choose(file: pathlib.Path, cells: dict[str, object], columns: Columns,
+            labelled: bool) -> tuple[str, str | None, str | None]:
+    """The names of the columns that are text, pair and label."""
+    text, pair = columns.text, columns.pair
+    if text is None:
+        usual = next((names for names in _TEXTS if all(name is None or name in cells for name in names)), None)
+        if usual is None:
+            raise Problem(f"{file}: no column that is usual for text among {', '.join(map(repr, cells))}; name it "
+                          "with --text-column")
+        text, pair = usual[0], columns.pair or usual[1]
+    label = columns.label or next((name for name in _LABELS if name in cells), None)
+    if labelled and label is None:
+        raise Problem(f"{file}: no column that is usual for labels; name it with --label-column")
+    return text, pair, label
+
+
+def labels_of(rows: Sequence[Row], names: Sequence[str], file: pathlib.Path) -> list[int]:
+    """The ids of the rows' labels. A label is a name of the model's, or an id."""
+    ids = {name: i for i, name in enumerate(names)}
+    found = []
+    for row in rows:
+        assert row.label is not None
+        number = int(row.label) if row.label.isascii() and row.label.isdigit() else -1
+        label = ids.get(row.label, number if 0 <= number < len(names) else UNLABELLED)
+        if label == UNLABELLED:
+            shown = ", ".join(names[:3]) + (" ..." if len(names) > 3 else "")
+            raise Problem(f"{file}: line {row.line}: label {row.label!r} is none of the model's {len(names)} ({shown}); "
+                          "the data may be another task's")
+        found.append(label)
+    return found
+
+
+@dataclass
+class Texts:
+    """Tokenised rows. `ids` and `types` are those of all rows, one behind another."""
+
+    ids: numpy.ndarray  # [tokens]
+    types: numpy.ndarray  # [tokens]
+    begins: numpy.ndarray  # [rows + 1]
+    labels: numpy.ndarray  # [rows], UNLABELLED where a row has none
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    @property
+    def lengths(self) -> numpy.ndarray:
+        """Tokens of each row."""
+        return numpy.diff(self.begins)
+
+    def take(self, rows: Sequence[int] | numpy.ndarray) -> "Texts":
+        """Some of the rows, in the order given."""
+        spans = [slice(self.begins[row], self.begins[row + 1]) for row in rows]
+        return _packed([self.ids[s] for s in spans], [self.types[s] for s in spans], self.labels[rows])
+
+
+def _packed(ids: Sequence[numpy.ndarray], types: Sequence[numpy.ndarray], labels: numpy.ndarray) -> Texts:
+    begins = numpy.concatenate([[0], numpy.cumsum([len(row) for row in ids])]).astype(numpy.int64)
+    empty = [numpy.zeros(0, numpy.int64)]
+    return Texts(numpy.concatenate([*ids, *empty]), numpy.concatenate([*types, *empty]), begins, labels)
+
+
+def tokenized(folder: pathlib.Path, rows: Sequence[Row], labels: Sequence[int] | None) -> Texts:
+    """Rows as sti-run sees them, cut to what the model takes as it cuts them."""
+    made = tools.tokenize(folder, [(row.text, row.pair) for row in rows])
+    ids = [numpy.asarray(ids, numpy.int64) for ids, _ in made]
+    types = [numpy.asarray(types or [0] * len(row), numpy.int64) for (_, types), row in zip(made, ids, strict=True)]
+    return _packed(ids, types, numpy.full(len(rows), UNLABELLED) if labels is None else numpy.asarray(labels))
+
+
+def joined(parts: Sequence[Texts]) -> Texts:
+    """The rows of all parts, one part after another."""
+    ids = [part.ids for part in parts]
+    begins = [numpy.zeros(1, numpy.int64)]
+    for part in parts:
+        begins.append(part.begins[1:] + begins[-1][-1])
+    return Texts(numpy.concatenate(ids), numpy.concatenate([part.types for part in parts]),
+                 numpy.concatenate(begins), numpy.concatenate([part.labels for part in parts]))
+
+
+@dataclass(frozen=True)
+class Group:
+    """Texts of equal length in a batch: their tokens from `begin`, one text behind another."""
+
+    begin: int
+    texts: int
+    length: int
+
+
+@dataclass
+class Batch:
+    """Texts packed for the network, those of equal length beside one another."""
+
+    ids: Tensor  # [tokens]
+    types: Tensor  # [tokens]
+    positions: Tensor  # [tokens] place in its text
+    firsts: Tensor  # [texts] each text's first token
+    labels: Tensor  # [texts]
+    groups: list[Group]
+    rows: numpy.ndarray  # [texts] their numbers
+
+    def to(self, device: torch.device) -> "Batch":
+        """The same on a device."""
+        return Batch(*(part.to(device) for part in (self.ids, self.types, self.positions, self.firsts, self.labels)),
+                     groups=self.groups, rows=self.rows)
+
+
+def batch_of(texts: Texts, rows: numpy.ndarray) -> Batch:
+    """Packs rows, the shortest first."""
+    lengths = texts.lengths[rows]
+    order = numpy.argsort(lengths, kind="stable")
+    rows, lengths = rows[order], lengths[order]
+    firsts = numpy.concatenate([[0], numpy.cumsum(lengths)[:-1]])
+    positions = numpy.arange(lengths.sum()) - numpy.repeat(firsts, lengths)
+    where = numpy.repeat(texts.begins[rows], lengths) + positions
+    groups = []
+    for length in numpy.unique(lengths):
+        same = numpy.flatnonzero(lengths == length)
+        groups.append(Group(int(firsts[same[0]]), len(same), int(length)))
+    return Batch(*(torch.from_numpy(numpy.ascontiguousarray(part)) for part in (
+        texts.ids[where], texts.types[where], positions, firsts, texts.labels[rows])), groups=groups, rows=rows)
+
+
+def in_order(texts: Texts, tokens: int) -> Iterator[Batch]:
+    """All rows once, texts of like length together, in batches of about so many tokens."""
+    yield from (batch_of(texts, rows) for rows in _cut(texts.lengths, numpy.argsort(texts.lengths, kind="stable"), tokens))
+
+
+def shuffled(texts: Texts, tokens: int, seed: int, first: int = 0) -> Iterator[Batch]:
+    """Batches for training without end, from number `first` on. Which rows a batch has follows from the seed and
+    its number alone, so that a run that was stopped goes on as if it had not been."""
+    number = epoch = 0
+    while True:
+        order = numpy.random.default_rng([seed, epoch]).permutation(len(texts))
+        for rows in _cut(texts.lengths, order, tokens):
+            if number >= first:
+                yield batch_of(texts, rows)
+            number += 1
+        epoch += 1
+
+
+def _cut(lengths: numpy.ndarray, order: numpy.ndarray, tokens: int) -> Iterator[numpy.ndarray]:
+    """Cuts an order of rows into pieces of about so many tokens."""
+    ends = numpy.cumsum(lengths[order])
+    pieces = (ends - 1) // tokens
+    yield from numpy.split(order, numpy.flatnonzero(numpy.diff(pieces)) + 1)
+
+
+def with_words_changed(texts: Texts, batch: Batch, share: float, draw: numpy.random.Generator) -> Batch:
+    """A batch of the same rows with a share of their tokens replaced by tokens of other rows, or left out. What is
+    between the first and the last token of a text, and of a text's pair, is changed; such rows have no label."""
+    ids, types, labels = [], [], texts.labels[batch.rows].copy()
+    for i, row in enumerate(batch.rows):
+        span = slice(texts.begins[row], texts.begins[row + 1])
+        own, kinds = texts.ids[span].copy(), texts.types[span]
+        inside = numpy.flatnonzero(~numpy.isin(own, (own[0], own[-1])))
+        change = inside[draw.random(len(inside)) < share]
+        gone = change[draw.random(len(change)) < 0.5]
+        own[change] = texts.ids[draw.integers(0, len(texts.ids), len(change))]
+        if len(change):
+            labels[i] = UNLABELLED
+        ids.append(numpy.delete(own, gone))
+        types.append(numpy.delete(kinds, gone))
+    return batch_of(_packed(ids, types, labels), numpy.arange(len(labels)))
+
+
+def split(rows: int, share: float, seed: int) -> tuple[numpy.ndarray, numpy.ndarray]:
+    """The numbers of rows to train on and of those held out, each ascending."""
+    order = numpy.random.default_rng([seed, 1 << 32]).permutation(rows)
+    held_out = round(rows * share)
+    return numpy.sort(order[held_out:]), numpy.sort(order[:held_out])

@@ -1,0 +1,111 @@
+"""What fine-tune and make-elastic have in common: a training from its options to a new model folder."""
+
+import argparse
+import json
+import pathlib
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from . import evaluate
+from .data import Texts
+from .method import Family, Method
+from .network import Network, Submodel, submodels
+from .options import Split
+from .problem import Problem
+from .training import RunFolder, Settings, Trainer, watcher
+
+# Options that decide which weights a run ends in.
+_DECIDING = ("train", "unlabelled", "held_out", "rate", "tokens", "seed", "threads", "device", "bf16", "text_column",
+             "pair_column", "label_column", "least_width", "depth_map", "method", "only", "repeat", "labels", "dropout", "hidden",
+             "vocabulary", "words")
+
+
+def _say(options: argparse.Namespace, text: str) -> None:
+    """A line of progress, on stderr."""
+    if not options.quiet:
+        print(text, file=sys.stderr, flush=True)
+
+
+@dataclass
+class Start:
+    """What a run begins with: a network to train, whom it learns from, and the family of its submodels."""
+
+    network: Network
+    teacher: Network | None
+    family: Family
+    method: Method
+
+
+_WATCHED_ROWS = 500
+
+
+def train(options: argparse.Namespace, run: RunFolder, source: pathlib.Path, split: Split, start: Start,
+          dropout: float) -> Trainer:
+    """Begins a run or goes on with one, and trains to its end."""
+    device = torch.device(options.device)
+    deciding = {name: str(getattr(options, name)) for name in _DECIDING if hasattr(options, name)}
+    deciding["source"] = str(source.resolve())
+    settings = Settings(options.steps or 1, options.rate, options.tokens, options.seed, options.threads, dropout,
+                        options.bf16)
+    if run.begun():
+        facts = run.facts()
+        for name, value in deciding.items():
+            if facts["options"].get(name) != value:
+                raise Problem(f"{run.run}: the run was begun with {name} {facts['options'].get(name)}, not {value}; "
+                              "say the same again, or remove the folder to begin anew")
+        if options.steps and options.steps != facts["steps"]:
+            raise Problem(f"{run.run}: the run has {facts['steps']} steps, not {options.steps}")
+        settings = _with_steps(settings, facts["steps"])
+        trainer = Trainer(start.network, start.teacher, start.family, start.method, settings, split.train, device)
+        trainer.restore(run.load())
+        _say(options, f"goes on after step {trainer.step} of {settings.steps}")
+    else:
+        trainer = Trainer(start.network, start.teacher, start.family, start.method, settings, split.train, device)
+        if not options.steps:
+            seconds = trainer.seconds_a_step()
+            settings = _with_steps(settings, max(10, round(options.hours * 3600 / seconds)))
+            trainer.settings = settings
+        run.begin({"options": deciding, "steps": settings.steps,
+                   "depth_layers": start.family.depth_layers, "least_width": start.family.least_width}, trainer.state())
+        _say(options, f"trains {settings.steps} steps on {len(split.train)} rows")
+    few = split.held_out.take(range(min(_WATCHED_ROWS, len(split.held_out))))
+    watch = watcher(few, watched(start.family), name_of, device)
+    trainer.train(run, None if options.quiet else watch)
+    return trainer
+
+
+def record(options: argparse.Namespace, trainer: Trainer) -> dict[str, str]:
+    """A file for the new folder that says how it was trained."""
+    facts = {name: getattr(options, name) for name in _DECIDING if getattr(options, name, None) is not None}
+    facts |= {"steps": trainer.settings.steps, "seconds": round(trainer.seconds)}
+    facts = {name: value if isinstance(value, (int, float, bool)) else pathlib.Path(value).name
+             for name, value in facts.items()}
+    return {"training.json": json.dumps(facts, indent=1) + "\n"}
+
+
+def _with_steps(settings: Settings, steps: int) -> Settings:
+    return Settings(**{**settings.__dict__, "steps": steps})
+
+
+def watched(family: Family) -> list[Submodel]:
+    """Three submodels that tell how a run goes: the whole, one in the middle, the smallest."""
+    if family.only:
+        return [family.only]
+    middle = family.at((family.layers + 1) // 2, max(family.least_width, (family.heads + 1) // 2))
+    return list(dict.fromkeys([family.whole(), middle, family.at(1, family.least_width)]))
+
+
+def name_of(submodel: Submodel) -> str:
+    """Depth and width, as the tools write them."""
+    return f"{len(submodel.layers)}x{submodel.width}"
+
+
+def accuracies(network: Network, family: Family, texts: Texts, device: torch.device, depths: Sequence[int],
+               widths: Sequence[int]) -> dict[tuple[int, int], float]:
+    """The accuracy of each depth and width."""
+    return {(len(each.layers), each.width): evaluate.share_right(network, texts, each, device)
+            for each in submodels(family.depth_layers, depths, widths)}

@@ -1,0 +1,71 @@
+"""Making a plain model elastic, from its folder to a Trainer that is ready to begin."""
+
+import argparse
+from dataclasses import dataclass
+
+import torch
+
+from . import data, options, order
+from .folder import ModelFolder
+from .job import Start
+from .method import METHODS, Family
+from .network import Network, Shape, Submodel
+from .problem import Problem
+
+_ORDER_ROWS = 1000
+
+
+@dataclass
+class Making:
+    """A plain model, its data, and what is made of it."""
+
+    source: ModelFolder
+    split: options.Split
+    start: Start
+
+
+def prepare(given: argparse.Namespace, depth_layers: tuple[tuple[int, ...], ...] | None = None) -> Making:
+    """Reads model and data. Sorts heads and neurons and chooses the layers of each depth, unless a run that goes on
+    has done so: then `depth_layers` are its."""
+    source = ModelFolder(given.source)
+    teacher = source.load().eval().to(given.device)
+    width = least_width(given, teacher.shape)
+    split = options.split_data(given, source, source.labels(), given.unlabelled)
+    network = source.load()
+    if depth_layers is None:
+        depth_layers = sort_and_choose(given, network, split)
+    family = Family(depth_layers, network.shape.heads, width, only_of(given, depth_layers, network.shape))
+    return Making(source, split, Start(network, teacher, family, METHODS[given.method]))
+
+
+def least_width(given: argparse.Namespace, shape: Shape) -> int:
+    """The narrowest width that is trained."""
+    width: int = given.least_width or -(-shape.heads // 4)
+    if width > shape.heads:
+        raise Problem(f"--least-width {width}: the model has {shape.heads} heads")
+    return width
+
+
+def only_of(given: argparse.Namespace, depth_layers: tuple[tuple[int, ...], ...], shape: Shape) -> Submodel | None:
+    """The submodel that --only names."""
+    if given.only is None:
+        return None
+    depth, _, width = given.only.partition("x")
+    if not (depth.isdigit() and width.isdigit() and 1 <= int(depth) <= shape.layers and 1 <= int(width) <= shape.heads):
+        raise Problem(f"--only {given.only}: a submodel is written as 1x1 to {shape.layers}x{shape.heads}")
+    return Submodel(depth_layers[int(depth) - 1], int(width))
+
+
+def sort_and_choose(given: argparse.Namespace, network: Network, split: options.Split) -> tuple[tuple[int, ...], ...]:
+    """Sorts heads and neurons, and returns the layers of each depth."""
+    device = torch.device(given.device)
+    judged = split.held_out if len(split.held_out) else split.train
+    some = judged.take(range(min(_ORDER_ROWS, len(judged))))
+    batches = [batch.to(device) for batch in data.in_order(some, 512)]
+    torch.set_num_threads(given.threads)
+    network.eval().to(device)
+    order.sort(network, order.scores(network, batches))
+    layers = network.shape.layers
+    made = (order.nested(network, batches) if given.depth_map == "nested" else
+            order.evenly(layers) if given.depth_map == "evenly" else order.prefix(layers))
+    return tuple(map(tuple, made))

@@ -1,0 +1,119 @@
+"""What is trained at a step: which submodels run on a batch, and what each learns from."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from .data import Batch, UNLABELLED
+from .network import Network, Run, Submodel
+
+
+@dataclass(frozen=True)
+class Family:
+    """The submodels that are trained: depths with their layers, and widths from the least on."""
+
+    depth_layers: tuple[tuple[int, ...], ...]
+    heads: int
+    least_width: int
+    only: Submodel | None = None  # a model by itself: nothing else is trained
+
+    def at(self, depth: int, width: int) -> Submodel:
+        """The submodel of so many layers and heads."""
+        return Submodel(self.depth_layers[depth - 1], width)
+
+    @property
+    def layers(self) -> int:
+        """All layers."""
+        return len(self.depth_layers)
+
+    def whole(self) -> Submodel:
+        """All layers, all heads; or the only submodel."""
+        return self.only or self.at(self.layers, self.heads)
+
+    def random(self, draw: numpy.random.Generator) -> Submodel:
+        """Any depth, any width."""
+        return self.at(int(draw.integers(1, self.layers + 1)), int(draw.integers(self.least_width, self.heads + 1)))
+
+
+@dataclass(frozen=True)
+class Method:
+    """How a step goes. The defaults are what the README's comparison chose.
+
+    passes   sandwich: the whole model, the smallest, two random ones; one: a random one; nested: three fixed widths,
+             each at a random depth; exits: the whole model and a random width, and the head after each layer
+    soft, hard, hidden   weights of three losses: KL divergence from the teacher's answer, cross-entropy of the label,
+             mean squared distance of the last state from the teacher's
+    nearest  every layer's state learns from that of the teacher's layer which is nearest to it
+    stages   width first, with all layers; then depth as well, sorted again between
+    drop     exits: how often the last layer is left out, earlier ones less often
+    words    share of words that are replaced or left out in training text
+    """
+
+    passes: str = "sandwich"
+    soft: float = 1.0
+    hard: float = 0.3
+    hidden: float = 0.3
+    nearest: bool = False
+    stages: bool = False
+    drop: float = 0.0
+    words: float = 0.0
+    accumulate: int = 1
+
+    def submodels(self, family: Family, draw: numpy.random.Generator, only_width: bool) -> list[Submodel]:
+        """The submodels of a step."""
+        if family.only:
+            return [family.only]
+        if only_width:
+            widths = [family.heads, family.least_width, *draw.integers(family.least_width, family.heads + 1, 2)]
+            return [family.at(family.layers, int(m)) for m in widths]
+        if self.passes == "one":
+            return [family.random(draw)]
+        if self.passes == "nested":
+            widths = [family.heads, max(family.least_width, family.heads // 2), max(family.least_width, family.heads // 4)]
+            return [family.whole(), *(family.at(int(draw.integers(1, family.layers + 1)), m) for m in widths)]
+        if self.passes == "exits":
+            return [family.whole(), family.at(family.layers, int(draw.integers(family.least_width, family.heads + 1)))]
+        return [family.whole(), family.at(1, family.least_width), family.random(draw), family.random(draw)]
+
+    def loss(self, run: Run, batch: Batch, teacher: Run | None) -> Tensor:
+        """What a submodel is to make small."""
+        total = run.logits.new_zeros(())
+        if teacher is not None and self.soft:
+            total = total + self.soft * functional.kl_div(
+                functional.log_softmax(run.logits, 1), functional.log_softmax(teacher.logits, 1),
+                reduction="batchmean", log_target=True)
+        if self.hard and bool((batch.labels != UNLABELLED).any()):
+            total = total + self.hard * functional.cross_entropy(run.logits, batch.labels, ignore_index=UNLABELLED)
+        if teacher is not None and self.hidden:
+            total = total + self.hidden * self._distance(run.states, teacher.states)
+        return total
+
+    def _distance(self, states: Sequence[Tensor], wanted: Sequence[Tensor]) -> Tensor:
+        if not self.nearest:
+            return functional.mse_loss(states[-1], wanted[-1])
+        distances = []
+        for state in states[1:]:
+            with torch.no_grad():
+                nearest = min(wanted[1:], key=lambda want: float(functional.mse_loss(state, want)))
+            distances.append(functional.mse_loss(state, nearest))
+        return torch.stack(distances).mean()
+
+
+def exits(network: Network, run: Run, batch: Batch) -> list[Run]:
+    """The answers that the head gives after each layer of a run but the last."""
+    return [Run(network.classify(run.states[n], batch), run.states[:n + 1]) for n in range(1, len(run.states) - 1)]
+
+
+METHODS = {
+    "base": Method(),
+    "once-for-all": Method(hard=1.0, hidden=0.0, stages=True),
+    "sortednet": Method(passes="one", soft=0.0, hard=1.0, hidden=0.0, accumulate=4),
+    "matformer": Method(passes="nested"),
+    "layerskip": Method(passes="exits", drop=0.2),
+    "cofi": Method(nearest=True),
+    "words": Method(words=0.15),
+}

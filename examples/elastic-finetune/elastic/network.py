@@ -1,0 +1,157 @@
+"""The transformer whose submodels are trained: BERT, DistilBERT and RoBERTa as one network.
+
+Texts of a batch are packed one behind another, without padding: [tokens, hidden]. Linear maps see
+all tokens at once, and attention those of texts of equal length together.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from .data import Batch
+from .problem import Problem
+
+_ACTIVATIONS = {
+    "gelu": functional.gelu,
+    "relu": functional.relu,
+    "gelu_new": lambda x: functional.gelu(x, approximate="tanh"),
+}
+
+
+@dataclass(frozen=True)
+class Shape:
+    """The sizes of a model, and where architectures differ."""
+
+    layers: int
+    heads: int
+    hidden: int
+    ffn: int
+    words: int
+    positions: int
+    types: int  # 0: the architecture has none
+    labels: int
+    first_position: int
+    activation: str
+    head_activation: str
+    norm_epsilon: float
+
+    def __post_init__(self) -> None:
+        if self.activation not in _ACTIVATIONS:
+            raise Problem(f"activation {self.activation!r}; known are {', '.join(_ACTIVATIONS)}")
+
+
+@dataclass(frozen=True)
+class Submodel:
+    """The layers that are executed, ascending, and how many heads of each."""
+
+    layers: tuple[int, ...]
+    width: int
+
+
+@dataclass
+class Run:
+    """What a submodel computed of a batch."""
+
+    logits: Tensor  # [texts, labels]
+    states: list[Tensor]  # [tokens, hidden] each: the embeddings, then the output of each layer
+
+
+class Layer(nn.Module):
+    """A transformer layer, of which the first heads and neurons can run alone."""
+
+    def __init__(self, shape: Shape):
+        super().__init__()
+        self.shape = shape
+        self.query = nn.Linear(shape.hidden, shape.hidden)
+        self.key = nn.Linear(shape.hidden, shape.hidden)
+        self.value = nn.Linear(shape.hidden, shape.hidden)
+        self.attention_output = nn.Linear(shape.hidden, shape.hidden)
+        self.attention_norm = nn.LayerNorm(shape.hidden, shape.norm_epsilon)
+        self.inner = nn.Linear(shape.hidden, shape.ffn)
+        self.output = nn.Linear(shape.ffn, shape.hidden)
+        self.output_norm = nn.LayerNorm(shape.hidden, shape.norm_epsilon)
+
+    def forward(self, x: Tensor, batch: Batch, width: int, dropout: float) -> Tensor:
+        """The output for `x`, both [tokens, hidden]. Biases of the two sums are added once, whatever
+        the width is."""
+        shape = self.shape
+        context = self._attend(x, batch, width, dropout)
+        columns = shape.hidden // shape.heads * width
+        attended = functional.linear(context, self.attention_output.weight[:, :columns], self.attention_output.bias)
+        x = self.attention_norm(x + functional.dropout(attended, dropout, self.training))
+        neurons = shape.ffn // shape.heads * width
+        inner = _ACTIVATIONS[shape.activation](
+            functional.linear(x, self.inner.weight[:neurons], self.inner.bias[:neurons]))
+        made = functional.linear(inner, self.output.weight[:, :neurons], self.output.bias)
+        return self.output_norm(x + functional.dropout(made, dropout, self.training))
+
+    def _attend(self, x: Tensor, batch: Batch, width: int, dropout: float) -> Tensor:
+        size = self.shape.hidden // self.shape.heads
+        rows = size * width
+        packed = functional.linear(
+            x, torch.cat([m.weight[:rows] for m in (self.query, self.key, self.value)]),
+            torch.cat([m.bias[:rows] for m in (self.query, self.key, self.value)]))
+        contexts = []
+        for group in batch.groups:
+            part = packed[group.begin:group.begin + group.texts * group.length]
+            q, k, v = part.view(group.texts, group.length, 3, width, size).permute(2, 0, 3, 1, 4)
+            context = functional.scaled_dot_product_attention(
+                q, k, v, dropout_p=dropout if self.training else 0.0)
+            contexts.append(context.transpose(1, 2).reshape(-1, rows))
+        return contexts[0] if len(contexts) == 1 else torch.cat(contexts)
+
+
+class Network(nn.Module):
+    """A classifier. Its parameters are called as folder.py's names say."""
+
+    def __init__(self, shape: Shape):
+        super().__init__()
+        self.shape = shape
+        self.words = nn.Embedding(shape.words, shape.hidden)
+        self.positions = nn.Embedding(shape.positions, shape.hidden)
+        if shape.types:
+            self.types = nn.Embedding(shape.types, shape.hidden)
+        self.embedding_norm = nn.LayerNorm(shape.hidden, shape.norm_epsilon)
+        self.layers: Sequence[Layer] = nn.ModuleList(Layer(shape) for _ in range(shape.layers))  # type: ignore
+        self.pooler = nn.Linear(shape.hidden, shape.hidden)
+        self.classifier = nn.Linear(shape.hidden, shape.labels)
+
+    def whole(self) -> Submodel:
+        """All layers and heads."""
+        return Submodel(tuple(range(self.shape.layers)), self.shape.heads)
+
+    def embed(self, batch: Batch, dropout: float = 0.0) -> Tensor:
+        """What the first layer takes, [tokens, hidden]."""
+        x = self.words(batch.ids) + self.positions(batch.positions + self.shape.first_position)
+        if self.shape.types:
+            x = x + self.types(batch.types)
+        return functional.dropout(self.embedding_norm(x), dropout, self.training)
+
+    def classify(self, x: Tensor, batch: Batch, dropout: float = 0.0) -> Tensor:
+        """The logits [texts, labels] for what the last layer gives."""
+        first = functional.dropout(x[batch.firsts], dropout if self.shape.head_activation == "tanh" else 0.0,
+                                   self.training)
+        pooled = self.pooler(first)
+        pooled = torch.tanh(pooled) if self.shape.head_activation == "tanh" else functional.relu(pooled)
+        return self.classifier(functional.dropout(pooled, dropout, self.training))
+
+    def forward(self, batch: Batch, submodel: Submodel | None = None, dropout: float = 0.0) -> Run:
+        """Runs a submodel, or all, on a batch."""
+        submodel = submodel or self.whole()
+        states = [self.embed(batch, dropout)]
+        for layer in submodel.layers:
+            states.append(self.layers[layer](states[-1], batch, submodel.width, dropout))
+        return Run(self.classify(states[-1], batch, dropout), states)
+
+
+def parameters_of(submodel: Submodel, shape: Shape) -> int:
+    """The weights of a submodel's layers, without biases, norms and embeddings."""
+    return len(submodel.layers) * submodel.width * (4 * shape.hidden * shape.hidden + 2 * shape.hidden * shape.ffn) // shape.heads
+
+
+def submodels(depth_layers: Sequence[Sequence[int]], depths: Sequence[int], widths: Sequence[int]) -> list[Submodel]:
+    """Every pair of depth and width, depths first."""
+    return [Submodel(tuple(depth_layers[n - 1]), m) for n in depths for m in widths]

@@ -1,0 +1,144 @@
+"""Options that several programs share, and what is made of them."""
+
+import argparse
+import os
+import pathlib
+from dataclasses import dataclass
+
+import numpy
+import torch
+
+from . import data
+from .data import Columns, Texts
+from .folder import ModelFolder
+from .method import METHODS
+from .problem import Problem
+
+
+def program(name: str, text: str) -> argparse.ArgumentParser:
+    """A parser whose help has the text's lines as they are."""
+    return argparse.ArgumentParser(prog=name, description=text, formatter_class=argparse.RawDescriptionHelpFormatter)
+
+
+def add_data(parser: argparse.ArgumentParser) -> None:
+    """Options of labelled data."""
+    parser.add_argument("--train", type=pathlib.Path, required=True, metavar="FILE",
+                        help="labelled rows, TSV with a header or JSON Lines, as sti-run --eval reads them")
+    parser.add_argument("--dev", type=pathlib.Path, metavar="FILE", help="rows for the table at the end, read once")
+    add_columns(parser)
+    parser.add_argument("--held-out", type=share, default=0.1, metavar="SHARE",
+                        help="share of --train that is not trained on: choices are made by it [0.1]")
+
+
+def add_columns(parser: argparse.ArgumentParser) -> None:
+    """Options that name columns."""
+    parser.add_argument("--text-column", metavar="NAME", help="column of the text")
+    parser.add_argument("--pair-column", metavar="NAME", help="column of the second text")
+    parser.add_argument("--label-column", metavar="NAME", help="column of the label")
+
+
+def add_training(parser: argparse.ArgumentParser, rate: float, hours: float) -> None:
+    """Options of a training."""
+    length = parser.add_mutually_exclusive_group()
+    length.add_argument("--hours", type=positive, default=hours, metavar="H",
+                        help=f"how long to train, turned into a number of steps at the start [{hours:g}]")
+    length.add_argument("--steps", type=whole, metavar="N", help="how many steps to train, however long they take")
+    parser.add_argument("--rate", type=positive, default=rate, metavar="R", help=f"learning rate [{rate:g}]")
+    parser.add_argument("--tokens", type=whole, default=2048, metavar="N", help="tokens in a batch, about [2048]")
+    parser.add_argument("--seed", type=int, default=1, metavar="N", help="what is random follows from it [1]")
+    parser.add_argument("--threads", type=whole, default=len(os.sched_getaffinity(0)), metavar="N",
+                        help="threads on the CPU [cores]")
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cuda" if torch.cuda.is_available() else "cpu",
+                        help="where to compute [cuda where there is one]")
+    parser.add_argument("--bf16", action="store_true", help="products in bf16: faster where the hardware has them")
+    parser.add_argument("--resume", action="store_true", help="go on with the run that was stopped")
+    parser.add_argument("-q", "--quiet", action="store_true", help="say nothing but errors")
+    parser.add_argument("-o", "--output", type=pathlib.Path, required=True, metavar="DIR", help="new model folder")
+
+
+def add_making(parser: argparse.ArgumentParser) -> None:
+    """Options of what make-elastic makes."""
+    parser.add_argument("--unlabelled", type=pathlib.Path, metavar="FILE",
+                        help="more texts of the kind, without labels: the plain model's answers stand for them")
+    parser.add_argument("--least-width", type=whole, metavar="M",
+                        help="heads of the narrowest submodel [a quarter, rounded up]")
+    parser.add_argument("--depth-map", choices=("nested", "evenly", "prefix"), default="nested",
+                        help="which layers a depth executes: nested leaves out those that are missed least, evenly has "
+                             "equal distances, prefix has the first ones [nested]")
+    parser.add_argument("--method", choices=METHODS, default="base", help="how submodels are trained [base]")
+    parser.add_argument("--only", metavar="NxM", help="train this submodel alone, to compare with")
+
+
+def positive(text: str) -> float:
+    """A number above 0."""
+    value = float(text)
+    if not 0 < value < 1e6:
+        raise argparse.ArgumentTypeError(f"{text} is not a number above 0")
+    return value
+
+
+def whole(text: str) -> int:
+    """A whole number from 1."""
+    if not text.isdigit() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text} is not a whole number from 1")
+    return int(text)
+
+
+def share(text: str) -> float:
+    """A number from 0 to 0.9."""
+    value = float(text)
+    if not 0 <= value <= 0.9:
+        raise argparse.ArgumentTypeError(f"{text} is not from 0 to 0.9")
+    return value
+
+
+def columns_of(options: argparse.Namespace) -> Columns:
+    """The columns that were named."""
+    return Columns(options.text_column, options.pair_column, options.label_column)
+
+
+@dataclass
+class Split:
+    """The rows of --train, apart."""
+
+    train: Texts
+    held_out: Texts
+
+
+def split_data(options: argparse.Namespace, folder: ModelFolder, names: list[str],
+               unlabelled: pathlib.Path | None = None) -> Split:
+    """Reads and tokenises the training rows, and holds a part out."""
+    rows = data.read_rows(options.train, columns_of(options))
+    labels = data.labels_of(rows, names, options.train)
+    if len(set(labels)) == 1:
+        raise Problem(f"{options.train}: all rows have the label {names[labels[0]]!r}; nothing can be learned from them")
+    texts = data.tokenized(folder.path, rows, labels)
+    train, held_out = data.split(len(texts), options.held_out, options.seed)
+    taken = texts.take(train)
+    if unlabelled:
+        more = data.read_rows(unlabelled, columns_of(options), labelled=False)
+        taken = data.joined([taken, data.tokenized(folder.path, more, None)])
+    return Split(taken, texts.take(held_out))
+
+
+def dev_data(options: argparse.Namespace, folder: ModelFolder, names: list[str]) -> Texts | None:
+    """The rows of --dev."""
+    if options.dev is None:
+        return None
+    rows = data.read_rows(options.dev, columns_of(options))
+    return data.tokenized(folder.path, rows, data.labels_of(rows, names, options.dev))
+
+
+def check_output(options: argparse.Namespace) -> pathlib.Path:
+    """The folder of the run beside the output, which must not exist yet."""
+    target: pathlib.Path = options.output
+    if target.exists():
+        raise Problem(f"{target} exists already; remove it or choose another name")
+    if not target.absolute().parent.is_dir():
+        raise Problem(f"{target.absolute().parent}: no such folder")
+    return target.with_name(target.name + ".training")
+
+
+def spread(least: int, most: int, count: int) -> list[int]:
+    """At most so many whole numbers from least to most, both among them, at about equal distances."""
+    return sorted({int(round(x)) for x in numpy.linspace(least, most, min(count, most - least + 1))})

@@ -1,0 +1,56 @@
+"""What is asked of the tools, so that training sees what sti-run sees: token ids, and weights as a
+reader of few bits has them."""
+
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from .problem import Problem
+
+
+def tool(name: str) -> str:
+    """A tool's path: of $STI_BIN, of PATH, or of this checkout's build."""
+    build = pathlib.Path(__file__).resolve().parents[3] / "build/bin"
+    for folder in (os.environ.get("STI_BIN"), os.environ.get("PATH"), str(build)):
+        if folder and (found := shutil.which(name, path=folder)):
+            return found
+    raise Problem(f"{name} is nowhere on PATH; run make, and add build/bin to PATH")
+
+
+def run(arguments: Sequence[str | pathlib.Path], text: str | None = None) -> str:
+    """What a tool writes to stdout. Its own line of error is the Problem."""
+    command = [tool(str(arguments[0])), *map(str, arguments[1:])]
+    done = subprocess.run(command, input=text, capture_output=True, text=True, encoding="utf-8", check=False)
+    if done.returncode != 0:
+        lines = done.stderr.strip().splitlines() or [f"exit {done.returncode}"]
+        raise Problem(lines[-1])
+    return done.stdout
+
+
+@contextmanager
+def container(folder: pathlib.Path, bits: Sequence[int]) -> Iterator[pathlib.Path]:
+    """A container of a model folder, which is gone afterwards."""
+    with tempfile.TemporaryDirectory(prefix="elastic.") as scratch:
+        file = pathlib.Path(scratch, "model.sti")
+        run(["sti-shard", folder, "-q", "-o", file, "--bits", ",".join(map(str, bits))])
+        yield file
+
+
+def tokenize(folder: pathlib.Path, texts: Sequence[tuple[str, str | None]]) -> list[tuple[list[int], list[int] | None]]:
+    """Ids and types of each text, or pair of texts, as sti-run makes them. Types of one text are None."""
+    pairs = any(pair is not None for _, pair in texts)
+    lines = []
+    for text, pair in texts:
+        text, pair = (" ".join((part or "").splitlines()).replace("\t", " ") for part in (text, pair))
+        lines.append(f"{text}\t{pair}\n" if pairs else text + "\n")
+    with container(folder, [2]) as file:
+        made = run(["sti-inspect", file, "--tokenize", *(["--pairs"] if pairs else [])], "".join(lines))
+    rows = [json.loads(line) for line in made.splitlines()]
+    if len(rows) != len(texts):
+        raise Problem(f"sti-inspect gave {len(rows)} lines for {len(texts)} texts")
+    return [(row["ids"], row.get("types")) for row in rows]

@@ -1,0 +1,241 @@
+"""Training that can be stopped at any moment: the same steps give the same weights.
+
+All that is random at a step follows from the seed and the step's number. What a run begins with stands in
+run.json, and what it has reached in state.pt, each replaced as a whole; a run that goes on reads both.
+"""
+
+import json
+import math
+import os
+import pathlib
+import shutil
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy
+import torch
+from torch import Tensor
+
+from . import data, order
+from .data import Batch, Texts
+from .evaluate import share_right
+from .method import Family, Method, exits
+from .network import Network, Submodel
+from .problem import Problem
+
+SAVE_EVERY_S = float(os.environ.get("ELASTIC_SAVE_EVERY_S", "60"))  # tests keep each step
+SAY_EVERY_S = 20.0
+SAY_SHARE = 0.05  # of the time goes into measuring how far a run is
+TRIALS = 4
+WARM_UP = 0.06
+_CLIP = 1.0
+_DECAY = 0.01
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What decides the weights that a run ends in."""
+
+    steps: int
+    rate: float
+    tokens: int
+    seed: int
+    threads: int
+    dropout: float = 0.0
+    half: bool = False  # bf16 where it is precise enough
+
+
+class RunFolder:
+    """Where a run keeps what it goes on from."""
+
+    def __init__(self, path: pathlib.Path, resume: bool):
+        self.path = path
+        self.run, self.state = path / "run.json", path / "state.pt"
+        if self.run.exists() and not resume:
+            raise Problem(f"{path} is of a run that was stopped: go on with --resume, or remove it")
+
+    def begun(self) -> bool:
+        """Whether there is a run to go on with."""
+        return self.run.exists()
+
+    def remove(self) -> None:
+        """Forgets the run."""
+        shutil.rmtree(self.path, ignore_errors=True)
+
+    def begin(self, facts: dict[str, Any], state: dict[str, Any]) -> None:
+        """Keeps what a run begins with."""
+        self.save(state)
+        self._replace(self.run, lambda file: file.write_text(json.dumps(facts, indent=1) + "\n", "utf-8"))
+
+    def facts(self) -> dict[str, Any]:
+        """What the run began with."""
+        facts: dict[str, Any] = json.loads(self.run.read_text("utf-8"))
+        return facts
+
+    def save(self, state: dict[str, Any]) -> None:
+        """Keeps what the run has reached."""
+        self._replace(self.state, lambda file: torch.save(state, file))
+
+    def load(self) -> dict[str, Any]:
+        """What the run had reached."""
+        state: dict[str, Any] = torch.load(self.state, map_location="cpu", weights_only=True)
+        return state
+
+    def _replace(self, file: pathlib.Path, write: Callable[[pathlib.Path], object]) -> None:
+        new = file.with_name(file.name + ".new")
+        try:
+            self.path.mkdir(exist_ok=True)
+            write(new)
+            with new.open("rb") as written:
+                os.fsync(written.fileno())
+            new.replace(file)
+        except (OSError, RuntimeError) as error:  # PyTorch reports a full disk as RuntimeError
+            new.unlink(missing_ok=True)
+            raise Problem(f"{file}: cannot be written ({error}); what was kept before is there yet: make room, "
+                          "and go on with --resume") from None
+
+
+class Trainer:
+    """Trains a network in place, to answer as a frozen teacher does."""
+
+    def __init__(self, network: Network, teacher: Network | None, family: Family, method: Method, settings: Settings,
+                 texts: Texts, device: torch.device, words: Sequence[int] = ()):
+        self.network, self.teacher = network.to(device), teacher
+        self.family, self.method, self.settings, self.texts, self.device = family, method, settings, texts, device
+        self.replaceable = frozenset(words)
+        plain = [p for name, p in network.named_parameters() if p.dim() > 1]
+        other = [p for name, p in network.named_parameters() if p.dim() <= 1]
+        self.optimizer = torch.optim.AdamW(
+            [{"params": plain, "weight_decay": _DECAY}, {"params": other, "weight_decay": 0.0}], lr=settings.rate)
+        self.step = 0
+        self.seconds = 0.0  # that training took, stops left out
+        torch.set_num_threads(settings.threads)
+
+    def state(self) -> dict[str, Any]:
+        """What a run goes on from."""
+        return {"step": self.step, "seconds": self.seconds, "network": self.network.state_dict(), "optimizer": self.optimizer.state_dict()}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Goes back to where state() was taken."""
+        self.step, self.seconds = state["step"], state["seconds"]
+        self.network.load_state_dict(state["network"])
+        self.optimizer.load_state_dict(state["optimizer"])
+
+    def train(self, keep: RunFolder | None = None, watch: Callable[["Trainer", float], None] | None = None) -> None:
+        """Goes on to the last step. Keeps its state every minute, and at the end."""
+        began = saved = time.monotonic()
+        say_at = began + SAY_EVERY_S
+        first, before_s = self.step, self.seconds
+        for batch in data.shuffled(self.texts, self.settings.tokens, self.settings.seed, self.step):
+            if self.step == self.settings.steps:
+                break
+            if self.method.stages and self.step == self.settings.steps // 2:
+                self.sort()
+            loss = self.one_step(batch, self.step)
+            if not math.isfinite(loss):
+                self._not_a_number(keep)
+            self.step += 1
+            now = time.monotonic()
+            self.seconds = before_s + now - began
+            if keep and now - saved > SAVE_EVERY_S:
+                keep.save(self.state())
+                saved = time.monotonic()
+            if watch and (now >= say_at or self.step == self.settings.steps):
+                watch(self, (now - began) / (self.step - first) * (self.settings.steps - self.step))
+                said = time.monotonic()
+                say_at = said + max(SAY_EVERY_S, (said - now) / SAY_SHARE)
+        if keep:
+            keep.save(self.state())
+
+    def one_step(self, batch: Batch, step: int, learn: bool = True) -> float:
+        """One batch through the submodels of a step. Returns the loss; if it is not finite nothing was learned."""
+        self.network.train()
+        draw = numpy.random.default_rng([self.settings.seed, step, 1])
+        torch.manual_seed(int(draw.integers(1 << 62)))
+        if self.method.words:
+            batch = data.with_words_changed(self.texts, batch, self.method.words, draw)
+        batch = batch.to(self.device)
+        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.settings.half):
+            total = sum(self._passes(batch, draw, step))
+        last = (step + 1) % self.method.accumulate == 0 or step + 1 == self.settings.steps
+        if not learn:
+            self.optimizer.zero_grad(set_to_none=True)
+        elif last:
+            norm = torch.nn.utils.clip_grad_norm_(self.network.parameters(), _CLIP)
+            if not math.isfinite(total) or not math.isfinite(float(norm)):
+                return math.nan
+            for group in self.optimizer.param_groups:
+                group["lr"] = self.settings.rate * self._schedule(step)
+            self.optimizer.step()
+            self.optimizer.zero_grad(set_to_none=True)
+        return total
+
+    def _passes(self, batch: Batch, draw: numpy.random.Generator, step: int) -> list[float]:
+        """Runs the submodels one after another, each with its gradient. Returns their losses."""
+        teacher = None
+        if self.teacher is not None:
+            with torch.no_grad():
+                teacher = self.teacher(batch)
+        only_width = self.method.stages and step < self.settings.steps // 2
+        losses = []
+        for submodel in self.method.submodels(self.family, draw, only_width):
+            if self.method.drop:
+                submodel = self._dropped(submodel, draw)
+            run = self.network(batch, submodel, self.settings.dropout)
+            loss = self.method.loss(run, batch, teacher)
+            if self.method.passes == "exits":
+                early = [self.method.loss(each, batch, teacher) for each in exits(self.network, run, batch)]
+                loss = loss + sum(early) / max(1, len(early))
+            (loss / self.method.accumulate).backward()
+            losses.append(float(loss.detach()))
+        return losses
+
+    def _dropped(self, submodel: Submodel, draw: numpy.random.Generator) -> Submodel:
+        """Leaves layers out, later ones more often."""
+        last = max(1, self.family.layers - 1)
+        kept = tuple(layer for layer in submodel.layers if draw.random() >= self.method.drop * layer / last)
+        return Submodel(kept or submodel.layers[:1], submodel.width)
+
+    def _schedule(self, step: int) -> float:
+        """The share of the learning rate: up in a straight line, then down to nothing."""
+        done = (step + 1) / self.settings.steps
+        return min(done / WARM_UP, (1 - done) / (1 - WARM_UP) + 1e-3)
+
+    def sort(self) -> None:
+        """Puts heads and neurons in order of what they are worth now."""
+        rows = numpy.random.default_rng([self.settings.seed, 2]).permutation(len(self.texts))[:1024]
+        batches = (batch.to(self.device) for batch in data.in_order(self.texts.take(numpy.sort(rows)), 512))
+        order.sort(self.network, order.scores(self.network, batches, self.teacher), self.optimizer)
+
+    def seconds_a_step(self) -> float:
+        """How long a step takes here, by some that learn nothing; the median."""
+        times = []
+        batches = data.shuffled(self.texts, self.settings.tokens, self.settings.seed)
+        for step in range(TRIALS + 1):
+            begin = time.monotonic()
+            self.one_step(next(batches), step, learn=False)
+            times.append(time.monotonic() - begin)
+        return float(numpy.mean(times[1:]))
+
+    def _not_a_number(self, keep: RunFolder | None) -> None:
+        where = "nothing was kept"
+        if keep:
+            keep.save(self.state())
+            where = f"{keep.path} has the weights before it"
+        raise Problem(f"the loss is not a number at step {self.step + 1}; {where}: begin again with a smaller --rate")
+
+
+def watcher(held_out: Texts, submodels: Sequence[Submodel], depth_of: Callable[[Submodel], str],
+            device: torch.device) -> Callable[[Trainer, float], None]:
+    """Says on stderr how far a run is, and the accuracy of some submodels on rows it is not trained on."""
+
+    def watch(trainer: Trainer, left_s: float) -> None:
+        rates = "  ".join(f"{depth_of(each)} {100 * share_right(trainer.network, held_out, each, device):.1f} %"
+                          for each in submodels) if len(held_out) else ""
+        left = f"{left_s / 60:.0f} min left" if left_s >= 90 else f"{left_s:.0f} s left"
+        print(f"step {trainer.step} of {trainer.settings.steps}  {rates}  {left}", file=sys.stderr, flush=True)
+
+    return watch

@@ -1,0 +1,184 @@
+# The example that makes models elastic. Needs PyTorch: STI_PYTORCH names a Python that has it.
+load helpers
+
+python=${STI_PYTORCH:-python3}
+elastic="$repo/examples/elastic-finetune"
+
+setup() {
+  "$python" -c 'from importlib.util import find_spec; exit(not (find_spec("numpy") and find_spec("torch")))' ||
+    skip "needs a Python with PyTorch; STI_PYTORCH may name one"
+  make_links
+  rows >rows.tsv
+}
+
+# Rows of four labels whose words tell them apart.
+rows() {
+  printf 'sentence\tlabel\n'
+  local i
+  for i in {1..40}; do
+    printf 'play the song number %d\tlabel_0\nset an alarm for %d\tlabel_1\n' "$i" "$i"
+    printf 'how is the weather in %d\tlabel_2\nbook a table %d\tlabel_3\n' "$i" "$i"
+  done
+}
+
+program() { local name=$1; shift; "$python" "$elastic/$name" "$@"; }
+quick() { program "$@" --threads 1 -q; }
+
+# A random BERT of four layers and four heads, as bert/.
+make_bert() {
+  PYTHONPATH="$elastic" "$python" - "$repo/tests/data/distilbert-tiny" <<'PY'
+import json, pathlib, shutil, sys, torch
+from elastic.folder import ModelFolder
+from elastic.network import Network
+
+source, bert = pathlib.Path(sys.argv[1]), pathlib.Path("seed")
+bert.mkdir()
+for name in ("vocab.txt", "tokenizer_config.json"):
+    shutil.copyfile(source / name, bert / name)
+words = len((bert / "vocab.txt").read_text().splitlines())
+(bert / "config.json").write_text(json.dumps({
+    "model_type": "bert", "num_hidden_layers": 4, "num_attention_heads": 4, "hidden_size": 32,
+    "intermediate_size": 64, "vocab_size": words, "max_position_embeddings": 32, "type_vocab_size": 2,
+    "id2label": {str(i): f"label_{i}" for i in range(4)}}))
+torch.manual_seed(7)
+folder = ModelFolder(bert)
+folder.save(Network(folder.shape(4)), pathlib.Path("bert"), {})
+PY
+}
+
+# Fine-tunes a folder, makes it elastic, and has the tools agree with PyTorch.
+goes_through() {
+  works quick fine-tune "$1" --train rows.tsv --steps 8 --rate 1e-3 -o "$2-plain"
+  works quick make-elastic "$2-plain" --train rows.tsv --dev rows.tsv --steps 8 -o "$2-elastic"
+  like "$output" "accuracy in % of 160 rows; the plain model has *"
+  [ ! -e "$2-elastic.training" ]
+  works quick_agree "$2-elastic"
+  works sti-shard -q "$2-elastic" -o "$2.sti"
+  works sti-inspect --verify "$2.sti"
+}
+
+quick_agree() { program agree "$1" --data rows.tsv --inputs 40; }
+
+@test "a BERT of random weights goes through, from fine-tuning to the tools" {
+  make_bert
+  goes_through bert bert
+  holds "$(cat bert-elastic/config.json)" \
+    '.elastic | .min_width == 1 and (.depth_layers | length == 4 and all(.[]; . == sort)) and .depth_layers[3] == [0, 1, 2, 3]'
+}
+
+@test "so does a DistilBERT" {
+  goes_through "$repo/tests/data/distilbert-tiny" distilbert
+}
+
+@test "so does a RoBERTa" {
+  goes_through "$repo/tests/data/roberta-tiny" roberta
+}
+
+@test "the whole model computes what it did after its heads and neurons are sorted" {
+  PYTHONPATH="$elastic" "$python" - model few.tsv <<'PY'
+import pathlib, sys, torch
+from elastic import data, order
+from elastic.folder import ModelFolder
+folder = ModelFolder(pathlib.Path(sys.argv[1]))
+rows = data.read_rows(pathlib.Path(sys.argv[2]), data.Columns())
+texts = data.tokenized(folder.path, rows, data.labels_of(rows, folder.labels(), pathlib.Path("few.tsv")))
+batches = list(data.in_order(texts, 512))
+before, after = folder.load().eval(), folder.load().eval()
+for scores in (worth := order.scores(after, batches)).heads:
+    scores.copy_(torch.arange(len(scores)))  # the last head first, whatever the order was
+order.sort(after, worth)
+with torch.no_grad():
+    for batch in batches:
+        torch.testing.assert_close(after(batch).logits, before(batch).logits, atol=1e-4, rtol=1e-4)
+assert not torch.equal(after.layers[0].query.weight, before.layers[0].query.weight)
+PY
+}
+
+# Kills a run at random moments until it has ended by itself.
+killed() {
+  local n=0
+  while [ ! -e "$1" ]; do
+    n=$((n + 1))
+    # Later kills come later, so that a run ends.
+    timeout -s KILL "$(awk -v n="$n" -v s="$RANDOM" 'BEGIN { print 1.5 + n / 4 + 3 * s / 32768 }')" \
+      "$python" "$elastic/make-elastic" "${@:2}" --threads 1 -q --resume -o "$1" 2>>log || [ $? -eq 137 ] || cat log
+  done
+  echo "$n" >kills
+}
+
+@test "a run that is killed at random moments ends in the same weights" {
+  make_bert
+  # What is kept each minute otherwise is kept at each step.
+  export ELASTIC_SAVE_EVERY_S=0
+  options=(bert --train rows.tsv --steps 60 --tokens 256)
+  works quick make-elastic "${options[@]}" -o once
+  killed again "${options[@]}"
+  [ "$(cat kills)" -gt 1 ]
+  cmp once/model.safetensors again/model.safetensors
+  cmp once/config.json again/config.json
+}
+
+@test "a run that was stopped is not begun anew by mistake, nor gone on with otherwise" {
+  make_bert
+  ELASTIC_SAVE_EVERY_S=0 timeout -s KILL 8 "$python" "$elastic/make-elastic" bert --train rows.tsv --steps 100000 --threads 1 -o out || true
+  [ -e out.training/run.json ]
+  refused 1 "make-elastic: out.training is of a run that was stopped: go on with --resume, or remove it" quick make-elastic bert --train rows.tsv --steps 100000 -o out
+  refused 1 "*the run was begun with rate 0.00015, not 0.001*" quick make-elastic bert --train rows.tsv --steps 100000 --rate 1e-3 --resume -o out
+  refused 1 "*the run has 100000 steps, not 50" quick make-elastic bert --train rows.tsv --steps 50 --resume -o out
+}
+
+@test "data that cannot be learned from is refused in one line" {
+  make_bert
+  grep -v 'label_[123]' rows.tsv >one.tsv
+  refused 1 "make-elastic: one.tsv: all rows have the label 'label_0'; nothing can be learned from them" quick make-elastic bert --train one.tsv --steps 2 -o out
+  sed 's/label_3/tables/' rows.tsv >other.tsv
+  refused 1 "make-elastic: other.tsv: line 5: label 'tables' is none of the model's 4 (label_0, label_1, label_2 ...); the data may be another task's" quick make-elastic bert --train other.tsv --steps 2 -o out
+  printf 'text;label\nx;1\n' >columns.tsv
+  refused 1 "make-elastic: columns.tsv: no column that is usual for text among 'text;label'; name it with --text-column" quick make-elastic bert --train columns.tsv --steps 2 -o out
+  printf '{"text": "a"}\n{"text": \n' >broken.jsonl
+  refused 1 "make-elastic: broken.jsonl: line 2: not JSON *" quick make-elastic bert --train broken.jsonl --label-column text --steps 2 -o out
+  [ ! -e out ] && [ ! -e out.training ]
+}
+
+@test "a model that cannot be cut, an output that exists and a rate that is too high are refused" {
+  make_bert
+  cp -r bert odd
+  jq '.num_attention_heads = 3' bert/config.json >odd/config.json
+  refused 1 "make-elastic: odd/config.json: 3 heads do not divide hidden size 32 and FFN size 64; such a model cannot be cut" quick make-elastic odd --train rows.tsv --steps 2 -o out
+  refused 1 "make-elastic: model exists already; remove it or choose another name" quick make-elastic bert --train rows.tsv --steps 2 -o model
+  refused 1 "*make-elastic: the loss is not a number at step *; out.training has the weights before it: begin again with a smaller --rate" quick make-elastic bert --train rows.tsv --steps 200 --rate 1e5 -o out
+  [ ! -e out ] && [ -e out.training/state.pt ]
+}
+
+@test "a disk that is full ends a run in one line, and what was kept is there yet" {
+  make_bert
+  works quick make-elastic bert --train rows.tsv --steps 3 -o whole
+  (
+    ulimit -f 100 # KiB: run.json fits, state.pt does not
+    refused 1 "make-elastic: out.training/state.pt: cannot be written (*make room, and go on with --resume" quick make-elastic bert --train rows.tsv --steps 3 -o out
+  )
+  [ ! -e out ]
+  works quick make-elastic bert --train rows.tsv --steps 3 --resume -o out
+  cmp out/model.safetensors whole/model.safetensors
+}
+
+@test "JSON Lines, pairs, texts without labels, and each method" {
+  make_bert
+  tail -n +2 rows.tsv | jq -Rc 'split("\t") | {premise: .[0], hypothesis: "it is", label: .[1]}' >pairs.jsonl
+  tail -n +2 rows.tsv | cut -f 1 >texts.txt
+  works quick make-elastic bert --train pairs.jsonl --steps 2 -o pairs
+  run --separate-stderr program make-elastic bert --train rows.tsv --unlabelled texts.txt --steps 2 -o more
+  like "$stderr" "trains 2 steps on 304 rows"$'\n'"step 2 of 2 *"
+  for method in once-for-all sortednet matformer layerskip cofi words; do
+    works quick make-elastic bert --train rows.tsv --method "$method" --steps 4 -o "$method"
+  done
+}
+
+@test "a smaller model from a larger one" {
+  make_bert
+  works quick make-smaller bert --train rows.tsv --hidden 16 --vocabulary 45 --steps 4 -o small
+  holds "$(cat small/config.json)" '.hidden_size == 16 and .vocab_size == 45 and .intermediate_size == 32'
+  [ "$(wc -l <small/vocab.txt)" -eq 45 ]
+  works quick make-elastic small --train rows.tsv --steps 2 -o small-elastic
+  works quick_agree small-elastic
+}
