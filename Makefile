@@ -4,7 +4,7 @@ BUILD := build
 JOBS := $(shell nproc)
 .DEFAULT_GOAL := all
 
-.PHONY: all install packages tarball wheel demo test everything bench bench-peers man tidy asan test-aarch64 tsan valgrind mutants fuzz format dist release-check clean help
+.PHONY: all install packages tarball wheel demo elastic-demo test everything bench bench-peers man tidy asan test-aarch64 tsan valgrind mutants fuzz format dist release-check clean help
 
 # A build folder begins with tools alone. It gets tests and benchmarks once a command needs them,
 # and keeps them.
@@ -26,6 +26,10 @@ install: ## tools, library, header: PREFIX=/usr/local, DESTDIR= for a folder to 
 
 demo: all ## the main job: shard, measure, profile, plan and run the shipped model
 	@examples/voice-intents/demo
+
+elastic-demo: all ## half an hour: a plain model made elastic, planned and run; PyTorch from PyPI
+	@scripts/install-deps --elastic
+	@examples/elastic-finetune/demo
 
 test: ## unit tests and command-line tests; ROOM=kernels: the unit tests of one room
 	@scripts/install-deps --test

@@ -174,6 +174,42 @@ killed() {
   done
 }
 
+@test "steps on weights as a reader of few bits sees them, stopped and gone on with" {
+  make_bert
+  export ELASTIC_SAVE_EVERY_S=0
+  options=(bert --train rows.tsv --steps 12 --bits 2,3 --bits-every 5)
+  works quick make-elastic "${options[@]}" -o once
+  killed again "${options[@]}"
+  cmp once/model.safetensors again/model.safetensors
+  works quick make-elastic bert --train rows.tsv --steps 12 -o without
+  ! cmp -s once/model.safetensors without/model.safetensors
+  PYTHONPATH="$elastic" "$python" - <<'PY'
+import pathlib
+from elastic.bits import FewBits
+from elastic.folder import ModelFolder
+from elastic.network import MATRICES
+source = ModelFolder(pathlib.Path("bert"))
+network, seen = source.load(), FewBits(source, (2,), 1)
+seen.refresh(network)
+seen.show(network, 2)
+for layer in network.layers:
+    values = {round(float(x), 4) for x in layer.matrix("inner").flatten()}
+    assert len(values) < layer.inner.weight.numel() / 2, "few bits have few values"
+    assert all(layer.matrix(name).shape == getattr(layer, name).weight.shape for name in MATRICES)
+seen.show(network, None)
+assert all(layer.matrix("inner") is layer.inner.weight for layer in network.layers)
+PY
+}
+
+@test "plans of a plain and an elastic model for parts of the time, side by side" {
+  make_plain_model
+  works "$elastic/at-targets" plain model few.tsv 1 2000
+  same "${#lines[@]}" 3
+  like "${lines[0]}" "share *target *plain *elastic"
+  like "${lines[1]}" "1 % *ms *no plan *no plan"
+  like "${lines[2]}" "2000 % *ms *x* % *x* %"
+}
+
 @test "a smaller model from a larger one" {
   make_bert
   works quick make-smaller bert --train rows.tsv --hidden 16 --vocabulary 45 --steps 4 -o small

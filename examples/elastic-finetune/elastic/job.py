@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from . import evaluate
+from .bits import FewBits
 from .data import Texts
 from .method import Family, Method
 from .network import Network, Submodel, submodels
@@ -20,7 +21,7 @@ from .training import RunFolder, Settings, Trainer, watcher
 
 # Options that decide which weights a run ends in.
 _DECIDING = ("train", "unlabelled", "held_out", "rate", "tokens", "seed", "threads", "device", "bf16", "text_column",
-             "pair_column", "label_column", "least_width", "depth_map", "method", "only", "repeat", "labels", "dropout", "hidden",
+             "pair_column", "label_column", "least_width", "depth_map", "method", "only", "bits", "bits_every", "repeat", "labels", "dropout", "hidden",
              "vocabulary", "words")
 
 
@@ -38,6 +39,7 @@ class Start:
     teacher: Network | None
     family: Family
     method: Method
+    few_bits: FewBits | None = None
 
 
 _WATCHED_ROWS = 500
@@ -60,11 +62,13 @@ def train(options: argparse.Namespace, run: RunFolder, source: pathlib.Path, spl
         if options.steps and options.steps != facts["steps"]:
             raise Problem(f"{run.run}: the run has {facts['steps']} steps, not {options.steps}")
         settings = _with_steps(settings, facts["steps"])
-        trainer = Trainer(start.network, start.teacher, start.family, start.method, settings, split.train, device)
+        trainer = Trainer(start.network, start.teacher, start.family, start.method, settings, split.train, device,
+                          start.few_bits)
         trainer.restore(run.load())
         _say(options, f"goes on after step {trainer.step} of {settings.steps}")
     else:
-        trainer = Trainer(start.network, start.teacher, start.family, start.method, settings, split.train, device)
+        trainer = Trainer(start.network, start.teacher, start.family, start.method, settings, split.train, device,
+                          start.few_bits)
         if not options.steps:
             seconds = trainer.seconds_a_step()
             settings = _with_steps(settings, max(10, round(options.hours * 3600 / seconds)))
@@ -82,8 +86,7 @@ def record(options: argparse.Namespace, trainer: Trainer) -> dict[str, str]:
     """A file for the new folder that says how it was trained."""
     facts = {name: getattr(options, name) for name in _DECIDING if getattr(options, name, None) is not None}
     facts |= {"steps": trainer.settings.steps, "seconds": round(trainer.seconds)}
-    facts = {name: value if isinstance(value, (int, float, bool)) else pathlib.Path(value).name
-             for name, value in facts.items()}
+    facts = {name: value.name if isinstance(value, pathlib.Path) else value for name, value in facts.items()}
     return {"training.json": json.dumps(facts, indent=1) + "\n"}
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import torch
 
 from . import data, options, order
+from .bits import FewBits
 from .folder import ModelFolder
 from .job import Start
 from .method import METHODS, Family
@@ -35,7 +36,8 @@ def prepare(given: argparse.Namespace, depth_layers: tuple[tuple[int, ...], ...]
     if depth_layers is None:
         depth_layers = sort_and_choose(given, network, split)
     family = Family(depth_layers, network.shape.heads, width, only_of(given, depth_layers, network.shape))
-    return Making(source, split, Start(network, teacher, family, METHODS[given.method]))
+    few_bits = FewBits(source, given.bits, given.bits_every) if given.bits else None
+    return Making(source, split, Start(network, teacher, family, METHODS[given.method], few_bits))
 
 
 def least_width(given: argparse.Namespace, shape: Shape) -> int:

@@ -14,6 +14,9 @@ from torch.nn import functional
 from .data import Batch
 from .problem import Problem
 
+# The matrices of a layer, which are stored at few bits.
+MATRICES = ("query", "key", "value", "attention_output", "inner", "output")
+
 _ACTIVATIONS = {
     "gelu": functional.gelu,
     "relu": functional.relu,
@@ -73,6 +76,12 @@ class Layer(nn.Module):
         self.inner = nn.Linear(shape.hidden, shape.ffn)
         self.output = nn.Linear(shape.ffn, shape.hidden)
         self.output_norm = nn.LayerNorm(shape.hidden, shape.norm_epsilon)
+        self.lost: dict[str, Tensor] = {}  # added to the matrices: what few bits do to them (bits.py)
+
+    def matrix(self, name: str) -> Tensor:
+        """A matrix [outs, ins], as whoever reads it sees it."""
+        weight: Tensor = getattr(self, name).weight
+        return weight + self.lost[name] if self.lost else weight
 
     def forward(self, x: Tensor, batch: Batch, width: int, dropout: float) -> Tensor:
         """The output for `x`, both [tokens, hidden]. Biases of the two sums are added once, whatever
@@ -80,19 +89,19 @@ class Layer(nn.Module):
         shape = self.shape
         context = self._attend(x, batch, width, dropout)
         columns = shape.hidden // shape.heads * width
-        attended = functional.linear(context, self.attention_output.weight[:, :columns], self.attention_output.bias)
+        attended = functional.linear(context, self.matrix("attention_output")[:, :columns], self.attention_output.bias)
         x = self.attention_norm(x + functional.dropout(attended, dropout, self.training))
         neurons = shape.ffn // shape.heads * width
         inner = _ACTIVATIONS[shape.activation](
-            functional.linear(x, self.inner.weight[:neurons], self.inner.bias[:neurons]))
-        made = functional.linear(inner, self.output.weight[:, :neurons], self.output.bias)
+            functional.linear(x, self.matrix("inner")[:neurons], self.inner.bias[:neurons]))
+        made = functional.linear(inner, self.matrix("output")[:, :neurons], self.output.bias)
         return self.output_norm(x + functional.dropout(made, dropout, self.training))
 
     def _attend(self, x: Tensor, batch: Batch, width: int, dropout: float) -> Tensor:
         size = self.shape.hidden // self.shape.heads
         rows = size * width
         packed = functional.linear(
-            x, torch.cat([m.weight[:rows] for m in (self.query, self.key, self.value)]),
+            x, torch.cat([self.matrix(name)[:rows] for name in ("query", "key", "value")]),
             torch.cat([m.bias[:rows] for m in (self.query, self.key, self.value)]))
         contexts = []
         for group in batch.groups:

@@ -66,6 +66,10 @@ def add_making(parser: argparse.ArgumentParser) -> None:
                         help="which layers a depth executes: nested leaves out those that are missed least, evenly has "
                              "equal distances, prefix has the first ones [nested]")
     parser.add_argument("--method", choices=METHODS, default="base", help="how submodels are trained [base]")
+    parser.add_argument("--bits", type=bitwidths, default=(), metavar="LIST",
+                        help="every other step runs on weights as a reader of so few bits sees them: 2,3, say")
+    parser.add_argument("--bits-every", type=whole, default=50, metavar="N",
+                        help="steps after which it is asked anew what these bits keep [50]")
     parser.add_argument("--only", metavar="NxM", help="train this submodel alone, to compare with")
 
 
@@ -82,6 +86,14 @@ def whole(text: str) -> int:
     if not text.isdigit() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text} is not a whole number from 1")
     return int(text)
+
+
+def bitwidths(text: str) -> tuple[int, ...]:
+    """Bitwidths from 2 to 6, ascending."""
+    bits = sorted({int(part) for part in text.split(",") if part in ("2", "3", "4", "5", "6")})
+    if len(bits) != len(text.split(",")):
+        raise argparse.ArgumentTypeError(f"{text} is not a list of bitwidths from 2 to 6")
+    return tuple(bits)
 
 
 def share(text: str) -> float:

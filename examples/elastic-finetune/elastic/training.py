@@ -20,6 +20,7 @@ import torch
 from torch import Tensor
 
 from . import data, order
+from .bits import FewBits
 from .data import Batch, Texts
 from .evaluate import share_right
 from .method import Family, Method, exits
@@ -102,10 +103,10 @@ class Trainer:
     """Trains a network in place, to answer as a frozen teacher does."""
 
     def __init__(self, network: Network, teacher: Network | None, family: Family, method: Method, settings: Settings,
-                 texts: Texts, device: torch.device, words: Sequence[int] = ()):
+                 texts: Texts, device: torch.device, few_bits: FewBits | None = None):
         self.network, self.teacher = network.to(device), teacher
         self.family, self.method, self.settings, self.texts, self.device = family, method, settings, texts, device
-        self.replaceable = frozenset(words)
+        self.few_bits = few_bits
         plain = [p for name, p in network.named_parameters() if p.dim() > 1]
         other = [p for name, p in network.named_parameters() if p.dim() <= 1]
         self.optimizer = torch.optim.AdamW(
@@ -116,13 +117,16 @@ class Trainer:
 
     def state(self) -> dict[str, Any]:
         """What a run goes on from."""
-        return {"step": self.step, "seconds": self.seconds, "network": self.network.state_dict(), "optimizer": self.optimizer.state_dict()}
+        return {"step": self.step, "seconds": self.seconds, "network": self.network.state_dict(), "optimizer": self.optimizer.state_dict(),
+                "lost": self.few_bits.lost if self.few_bits else {}}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Goes back to where state() was taken."""
         self.step, self.seconds = state["step"], state["seconds"]
         self.network.load_state_dict(state["network"])
         self.optimizer.load_state_dict(state["optimizer"])
+        if self.few_bits:
+            self.few_bits.lost = state["lost"]
 
     def train(self, keep: RunFolder | None = None, watch: Callable[["Trainer", float], None] | None = None) -> None:
         """Goes on to the last step. Keeps its state every minute, and at the end."""
@@ -132,6 +136,8 @@ class Trainer:
         for batch in data.shuffled(self.texts, self.settings.tokens, self.settings.seed, self.step):
             if self.step == self.settings.steps:
                 break
+            if self.few_bits and self.step % self.few_bits.every == 0:
+                self.few_bits.refresh(self.network)
             if self.method.stages and self.step == self.settings.steps // 2:
                 self.sort()
             loss = self.one_step(batch, self.step)
@@ -158,8 +164,13 @@ class Trainer:
         if self.method.words:
             batch = data.with_words_changed(self.texts, batch, self.method.words, draw)
         batch = batch.to(self.device)
+        if self.few_bits:  # every other step, one bitwidth after the other
+            turn = step // 2 % len(self.few_bits.bits)
+            self.few_bits.show(self.network, self.few_bits.bits[turn] if step % 2 and self.few_bits.lost else None)
         with torch.autocast(self.device.type, torch.bfloat16, enabled=self.settings.half):
             total = sum(self._passes(batch, draw, step))
+        if self.few_bits:
+            self.few_bits.show(self.network, None)
         last = (step + 1) % self.method.accumulate == 0 or step + 1 == self.settings.steps
         if not learn:
             self.optimizer.zero_grad(set_to_none=True)

@@ -1,0 +1,45 @@
+"""Weights as a reader of few bits sees them, so that a model can be trained for it.
+
+The project's own quantiser is asked, not written again: the network goes through sti-shard, and sti-inspect --export
+gives back what each bitwidth keeps of it. How far each weight is moved by that is added to the weights while they are
+trained, and asked for anew every so many steps; gradients go to the weights themselves (straight-through).
+"""
+
+import pathlib
+import tempfile
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from . import tools
+from .folder import ModelFolder
+from .network import MATRICES, Network
+
+
+class FewBits:
+    """What is lost of each weight at some bitwidths."""
+
+    def __init__(self, source: ModelFolder, bits: Sequence[int], every: int):
+        self.source, self.bits, self.every = source, tuple(bits), every
+        self.lost: dict[int, list[dict[str, Tensor]]] = {}
+
+    def refresh(self, network: Network) -> None:
+        """Asks the tools what they keep of the weights as they are now."""
+        with tempfile.TemporaryDirectory(prefix="elastic.") as scratch:
+            folder, file = pathlib.Path(scratch, "model"), pathlib.Path(scratch, "model.sti")
+            self.source.save(network, folder, {"elastic": None})
+            tools.run(["sti-shard", folder, "-q", "--bits", ",".join(map(str, self.bits)), "-o", file])
+            whole = ModelFolder(folder).load()
+            for bits in self.bits:
+                kept = pathlib.Path(scratch, f"{bits}")
+                tools.run(["sti-inspect", file, "-q", "--export", str(bits), "-o", kept])
+                seen = ModelFolder(kept).load()
+                self.lost[bits] = [{name: (getattr(a, name).weight - getattr(b, name).weight).detach().to(
+                    network.words.weight.device) for name in MATRICES}
+                    for a, b in zip(seen.layers, whole.layers, strict=True)]
+
+    def show(self, network: Network, bits: int | None) -> None:
+        """Lets a network compute with what a reader of so many bits sees; None: with all."""
+        for i, layer in enumerate(network.layers):
+            layer.lost = self.lost[bits][i] if bits else {}
