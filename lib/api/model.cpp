@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <memory>
 #include <numeric>
 #include <utility>
 
@@ -124,31 +125,50 @@ Status Model::InTurn(FunctionRef<Status()> body) {
   const Call call(*this);
   if (closing_) return CancelledError();
   interrupt_.Clear();
+  STI_RETURN_IF_ERROR(SettleLate());
   try {
     Status status = body();
-    if (MayHaveBrokenSession(status)) CloseSession();
+    if (MayHaveBrokenSession(status)) DropBrokenSession();
     Publish();
     return status;
   } catch (...) {
-    CloseSession();
+    DropBrokenSession();
     Publish();
     throw;
   }
 }
 
-void Model::CloseSession() {
-  if (session_) file_ = Session::Close(std::move(session_));
+// Waits for what a call that was cancelled has left behind.
+Status Model::SettleLate() {
+  STI_RETURN_IF_ERROR(aside_.Settle());
+  if (opened_) file_ = Session::Close(std::move(opened_));
+  return {};
+}
+
+Status Model::CloseSession() {
+  if (!session_) return {};
+  STI_RETURN_IF_ERROR(session_->FinishReads());
+  file_ = Session::Close(std::move(session_));
+  return {};
+}
+
+void Model::DropBrokenSession() {
+  reopen_ = true;
+  (void)CloseSession();  // where that is interrupted, the next call closes it
 }
 
 // The index stays in memory, unless memory ran out while a session opened.
 Status Model::NeedFile() {
-  CloseSession();
+  STI_RETURN_IF_ERROR(CloseSession());
   if (file_) return {};
-  STI_ASSIGN_OR_RETURN(file_, ContainerFile::Open(source_));
-  if (file_->index().model == digest_) return {};
-  const std::string name = file_->name();
-  file_.reset();
-  return ForeignError("has become another model since it was opened").At(name);
+  return aside_.Do([this]() -> Status {
+    STI_ASSIGN_OR_RETURN(ContainerFile file, ContainerFile::Open(source_));
+    if (file.index().model != digest_) {
+      return ForeignError("has become another model since it was opened").At(file.name());
+    }
+    file_ = std::move(file);
+    return {};
+  });
 }
 
 Status Model::NeedSession() {
@@ -159,15 +179,18 @@ Status Model::NeedSession() {
   }
   STI_RETURN_IF_ERROR(NeedFile());
   STI_ASSIGN_OR_RETURN(Plan plan, PlanInForce());
-  const SessionOptions options = OptionsNow();
-  ContainerFile file = std::move(*file_);
-  file_.reset();
-  auto session = Session::Open(std::move(file), std::move(plan), options);
-  if (!session.ok()) {
-    file_ = std::move(file);  // NOLINT(bugprone-use-after-move): it stays ours where that fails
-    return session.error();
-  }
-  session_ = std::move(*session);
+  const auto open = [this, plan = std::move(plan), options = OptionsNow()]() -> Status {
+    try {
+      STI_ASSIGN_OR_RETURN(opened_, Session::Open(std::move(*file_), plan, options));
+    } catch (...) {
+      file_.reset();  // it may have gone with what was being opened
+      throw;
+    }
+    file_.reset();
+    return {};
+  };
+  STI_RETURN_IF_ERROR(aside_.Do(open));
+  session_ = std::move(opened_);
   reopen_ = trimmed_ = false;
   return {};
 }
@@ -263,13 +286,19 @@ Status Model::MeasureProfile(double budget_us) {
     }
     work.threads = host_->cores.threads();
     work.budget_us = budget_us;
-    work.cancelled = [this] { return interrupt_.raised(); };
+    work.cancelled = [this] { return aside_.left_behind(); };
     work.log = host_->log;
-    CloseSession();  // measuring takes memory for a whole model
-    STI_ASSIGN_OR_RETURN(ContainerFile file, ContainerFile::Open(source_));
-    STI_RETURN_IF_ERROR(file.RequireWhole());
-    STI_ASSIGN_OR_RETURN(const Tokenizer tokenizer, LoadTokenizer(file));
-    STI_ASSIGN_OR_RETURN(profile_, sti::MeasureProfile(std::move(file), tokenizer, work));
+    STI_RETURN_IF_ERROR(CloseSession());  // measuring takes memory for a whole model
+    const auto measured = std::make_shared<std::optional<DeviceProfile>>();
+    const auto measure = [source = source_, work, measured]() -> Status {
+      STI_ASSIGN_OR_RETURN(ContainerFile file, ContainerFile::Open(source));
+      STI_RETURN_IF_ERROR(file.RequireWhole());
+      STI_ASSIGN_OR_RETURN(const Tokenizer tokenizer, LoadTokenizer(file));
+      STI_ASSIGN_OR_RETURN(*measured, sti::MeasureProfile(std::move(file), tokenizer, work));
+      return {};
+    };
+    STI_RETURN_IF_ERROR(aside_.Do(measure));
+    profile_ = std::move(*measured);
     plan_counts_on_profile_ = false;
     return {};
   });
@@ -289,12 +318,11 @@ Status Model::Change(FunctionRef<Status(ModelOptions&)> change) {
   return InTurn([&]() -> Status {
     ModelOptions options = options_;
     STI_RETURN_IF_ERROR(change(options));
+    const auto& most = options.request.judging.memory_bytes;
+    if (session_ && most && session_->memory_bytes() > *most) STI_RETURN_IF_ERROR(CloseSession());
     reopen_ = reopen_ || !OpenAlike(options, options_);
     options_ = std::move(options);
-    if (!session_) return {};
-    session_->SetThreshold(options_.threshold);
-    const auto& most = options_.request.judging.memory_bytes;
-    if (most && session_->memory_bytes() > *most) CloseSession();
+    if (session_) session_->SetThreshold(options_.threshold);
     return {};
   });
 }
@@ -315,8 +343,13 @@ Status Model::MakePlan() {
     if (plan_counts_on_profile_) drift = Product(drift_, seen_drift_.value_or(Drift()));
     const PlanRequest& request = options_.request;
     STI_ASSIGN_OR_RETURN(PlanInputs inputs, InputsAfter(drift));
-    STI_ASSIGN_OR_RETURN(Plan plan, sti::MakePlan(inputs.ViewOfOwnMemory(), request));
-    STI_RETURN_IF_ERROR(UsePlan(std::move(plan), request.judging.memory_bytes.value_or(0)));
+    const auto plan = std::make_shared<Plan>();
+    const auto make = [inputs = std::move(inputs), request, plan]() -> Status {
+      STI_ASSIGN_OR_RETURN(*plan, sti::MakePlan(inputs.ViewOfOwnMemory(), request));
+      return {};
+    };
+    STI_RETURN_IF_ERROR(aside_.Do(make));
+    STI_RETURN_IF_ERROR(UsePlan(std::move(*plan), request.judging.memory_bytes.value_or(0)));
     drift_ = drift;
     plan_counts_on_profile_ = true;
     seen_drift_.reset();
@@ -341,10 +374,7 @@ Status Model::Trim(uint64_t bytes) {
     const uint64_t shards = session_->pipeline().preload_bytes();
     const uint64_t others = session_->memory_bytes() - shards;
     if (shards + others <= bytes) return {};
-    if (others > bytes) {
-      CloseSession();
-      return {};
-    }
+    if (others > bytes) return CloseSession();
     trimmed_ = true;
     return session_->SetBuffer(bytes - others);
   });

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "api/answers.h"
+#include "api/aside.h"
 #include "api/host.h"
 #include "api/plan_inputs.h"
 #include "api/session.h"
@@ -97,8 +98,9 @@ class Model {
   [[nodiscard]] Status Run(std::string_view text, std::optional<std::string_view> pair);
   [[nodiscard]] Status Run(std::span<const uint32_t> ids);
 
-  /// Lets the call under way end with kCancelled: at once if it waits for a read, else within a
-  /// layer. Does nothing if there is none.
+  /// Lets the call under way end with kCancelled: within a layer where it computes one, else at
+  /// once, even if a read hangs. The next call waits for what that leaves behind. Does nothing if
+  /// there is none.
   void Cancel() { interrupt_.Raise(); }
 
   [[nodiscard]] const ModelInfo& info() const { return info_; }
@@ -119,7 +121,9 @@ class Model {
   [[nodiscard]] Status NeedSession();
   [[nodiscard]] Result<Plan> PlanInForce() const;
   [[nodiscard]] SessionOptions OptionsNow();
-  void CloseSession();
+  [[nodiscard]] Status SettleLate();
+  [[nodiscard]] Status CloseSession();
+  void DropBrokenSession();
   void Publish();
 
   const std::shared_ptr<Host> host_;
@@ -134,11 +138,13 @@ class Model {
   std::atomic<bool> closing_{false};
   FairLock turn_;
 
-  // The members below belong to the call that has the turn.
+  // The members below belong to the call that has the turn. File and session belong to work that is
+  // done aside, until it is settled.
   std::optional<ContainerFile> file_;  ///< while there is no session
   std::unique_ptr<Session> session_;
-  bool reopen_ = false;   ///< options have changed that a session is opened with
-  bool trimmed_ = false;  ///< the buffer holds less than the plan says
+  std::unique_ptr<Session> opened_;  ///< aside, and not yet in use
+  bool reopen_ = false;              ///< options have changed that a session is opened with
+  bool trimmed_ = false;             ///< the buffer holds less than the plan says
   ModelOptions options_;
   std::optional<Plan> plan_;        ///< nothing: the whole model at its most bits
   uint64_t planned_for_bytes_ = 0;  ///< own memory that `plan_` was made for; 0: not said
@@ -153,6 +159,8 @@ class Model {
   Answers answers_;
   Mutex figures_mutex_;
   ModelFigures figures_ STI_GUARDED_BY(figures_mutex_);
+
+  Aside aside_{interrupt_};  ///< last: waits for work that uses the others
 };
 
 }  // namespace sti

@@ -113,6 +113,8 @@ class Session {
   /// Counts an input that could not be used as a turn.
   void SkipTurn() { ++turn_; }
 
+  /// Waits for reads in flight, as closing does. It fails only if it is interrupted.
+  [[nodiscard]] Status FinishReads() { return pipeline_->FinishReads(); }
   /// Begins to read what the next input needs, before it is known (lead time).
   [[nodiscard]] Status Wake();
   /// Ends the engagement: the next input is turn 1.

@@ -194,10 +194,11 @@ sti_code sti_end_turns(sti_model* model, sti_error* error);
  * from the top, then all the rest. The next call that needs it loads it again. */
 sti_code sti_trim(sti_model* model, uint64_t bytes, sti_error* error);
 
-/* Lets the call for this model that is under way end with STI_CANCELLED: at once where it waits for
- * shards, else within a layer. Does nothing if there is none, or if it still waits for its turn. A
- * call that loads the model, the first one and the one behind sti_trim, is not ended before it has
- * read tokenizer and biases. */
+/* Lets the call for this model that is under way end with STI_CANCELLED: within a layer where it
+ * computes one, else at once. So it is while a read hangs, which cannot be called back: the next
+ * call waits for it, and can be cancelled like any. Does nothing if there is no call, or if it
+ * still waits for its turn. Opening a model is no call for it: a read that hangs there is waited
+ * for. */
 sti_code sti_cancel(sti_model* model);
 
 /* ---- Answers and figures ---- */

@@ -173,8 +173,9 @@ Status Pipeline::LoadAhead(Route& route) {
     if (status.ok()) status = loader_.TakeResident(route, group);
     loader_.lane().GroupComputed(group);
   }
-  const Status settled = loader_.Settle();
-  return status.ok() ? settled : status;
+  // Interrupted, reads are still in flight, whatever else went wrong.
+  STI_RETURN_IF_ERROR(loader_.Settle());
+  return status;
 }
 
 Status Pipeline::EndTurns() {

@@ -103,6 +103,8 @@ class Pipeline {
   [[nodiscard]] Status Wake(bool may_degrade = false);
   /// Loads what is to stay in memory and is not there.
   [[nodiscard]] Status LoadAhead();
+  /// Waits for reads in flight, as closing does. It fails only if it is interrupted.
+  [[nodiscard]] Status FinishReads() { return loader_.Finish(); }
   /// Ends the engagement: the next run is turn 1, and what only turns keep is given back.
   [[nodiscard]] Status EndTurns();
   /// Bounds the preload buffer, between turns too, from now on: evicts from the top, or loads the

@@ -6,6 +6,9 @@
 #include <chrono>
 #include <cstdint>
 #include <cstring>
+#include <functional>
+#include <iterator>
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -93,6 +96,91 @@ TEST_F(CallbackTest, CancelEndsARunWhoseReadHangs) {
   storage_.door.Open();
   ASSERT_TRUE(Is(STI_OK, Run("a b"), error_));
   EXPECT_EQ(ScoresOf(model_), Expected("a b"));
+}
+
+// Cancels each call while reads hang, and lets them go afterwards. A call that comes behind one
+// that was cancelled waits for the read of that one.
+class HangingTest : public CallbackTest {
+ protected:
+  void TearDown() override {
+    storage_.door.Open();
+    CallbackTest::TearDown();
+  }
+
+  // Returns what `call` gives once it is cancelled, while all reads hang.
+  template <typename Call>
+  sti_code Cancelled(Call call) {
+    storage_.door.Close();
+    std::atomic<bool> ended{false};
+    sti_code code = STI_OK;
+    std::thread calling([&] {
+      code = call();
+      ended = true;
+    });
+    storage_.door.AwaitHanging();
+    // The read may be of an earlier call, and this one still at its beginning.
+    while (!ended) {
+      EXPECT_EQ(sti_cancel(model_), STI_OK);
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    calling.join();
+    return code;
+  }
+
+  void ExpectAnswers() {
+    storage_.door.Open();
+    ASSERT_TRUE(Is(STI_OK, Run("a b"), error_));
+    EXPECT_EQ(ScoresOf(model_), Expected("a b"));
+  }
+};
+
+TEST_F(HangingTest, CancelEndsEveryCallThatLoadsTheModel) {
+  const uint32_t ids[] = {1, 2, 3};
+  const std::string plan = PlanAt(2);
+  size_t size = 0;
+  const std::function<sti_code()> calls[] = {
+      [&] { return Run("a"); },
+      [&] { return sti_run_ids(model_, ids, std::size(ids), &error_); },
+      [&] { return sti_wake(model_, &error_); },
+      [&] { return Give(STI_PLAN, plan); },
+      [&] { return sti_profile(model_, 10'000, nullptr, 0, &size, &error_); },
+  };
+  for (const auto& call : calls) {
+    EXPECT_EQ(Cancelled(call), STI_CANCELLED);
+    EXPECT_EQ(Cancelled(call), STI_CANCELLED) << "it waits for the read of the one before";
+    ExpectAnswers();
+    ASSERT_TRUE(Is(STI_OK, sti_trim(model_, 0, &error_), error_));
+  }
+}
+
+TEST_F(HangingTest, CancelEndsCallsThatCloseWhatReadsLandIn) {
+  ASSERT_TRUE(Is(STI_OK, Run("a"), error_));
+  const std::function<sti_code()> calls[] = {
+      [&] { return sti_trim(model_, 0, &error_); },
+      [&] { return sti_set(model_, STI_MEMORY_BYTES, 1, &error_); },
+      [&] {
+        const sti_code code = sti_set(model_, STI_COMPUTE, STI_COMPUTE_FP32, &error_);
+        return code == STI_OK ? Run("a") : code;
+      },
+  };
+  for (const auto& call : calls) {
+    ASSERT_EQ(Cancelled([&] { return Run("a"); }), STI_CANCELLED);
+    EXPECT_EQ(Cancelled(call), STI_CANCELLED);
+    ExpectAnswers();
+  }
+}
+
+TEST_F(HangingTest, CloseWaitsForAReadThatACancelledCallLeftBehind) {
+  ASSERT_EQ(Cancelled([&] { return Run("a"); }), STI_CANCELLED);
+  std::atomic<bool> closed{false};
+  std::thread closing([&] {
+    sti_close(std::exchange(model_, nullptr));
+    closed = true;
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_FALSE(closed);
+  storage_.door.Open();
+  closing.join();
 }
 
 TEST_F(CallbackTest, CloseWaitsForTheCallUnderWay) {

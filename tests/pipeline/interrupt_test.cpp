@@ -6,6 +6,7 @@
 
 #include <memory>
 #include <thread>
+#include <utility>
 
 #include "pipeline_world.h"
 #include "support/fault_reader.h"
@@ -24,12 +25,15 @@ class Interrupted : public PipelineTest {
     ASSERT_TRUE(Succeeded(reader));
     auto faults = std::make_unique<FaultReader>(std::move(*reader));
     faults_ = faults.get();
+    OpenOver(std::make_unique<HangingReader>(std::move(faults), door_), plan, lazy);
+  }
+
+  void OpenOver(std::unique_ptr<BlockReader> reader, const Plan& plan, bool lazy = false) {
     PipelineOptions options;
     options.threads = 2;
     options.interrupt = &interrupt_;
     options.lazy = lazy;
-    auto pipeline =
-        MakeOver(std::make_unique<HangingReader>(std::move(faults), door_), plan, options);
+    auto pipeline = MakeOver(std::move(reader), plan, options);
     ASSERT_TRUE(Succeeded(pipeline));
     pipeline_ = std::move(*pipeline);
   }
@@ -152,6 +156,23 @@ TEST_F(Interrupted, APlanWhoseLoadingIsInterruptedIsInForce) {
   ASSERT_TRUE(Succeeded(Run()));
   EXPECT_EQ(result_.logits, DirectLogits(path_, plan));
   EXPECT_GT(pipeline_->preload_bytes(), 0U) << "the run has loaded what was missing";
+}
+
+// One read has failed while another still hangs, and lands in memory of the new plan.
+TEST_F(Interrupted, APlanWhoseLoadingFailsAndIsInterruptedIsInForceToo) {
+  auto reader = OpenBlockReader(path_);
+  ASSERT_TRUE(Succeeded(reader));
+  auto faults =
+      std::make_unique<FaultReader>(std::make_unique<HangingReader>(std::move(*reader), door_));
+  faults_ = faults.get();
+  OpenOver(std::move(faults), WholeAt(4));
+  const Plan plan = WithPreload(WholeAt(6), 6);
+  faults_->Inject({.kind = FaultKind::kError, .times = 1});
+  EXPECT_TRUE(
+      FailedWith(WhileReadsHang([&] { return pipeline_->SetPlan(plan); }), ErrorKind::kCancelled));
+  door_.Open();
+  ASSERT_TRUE(Succeeded(Run()));
+  EXPECT_EQ(result_.logits, DirectLogits(path_, plan));
 }
 
 TEST_F(Interrupted, APlanThatCannotBeLoadedLeavesTheOldOneRunning) {

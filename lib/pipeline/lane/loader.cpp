@@ -128,6 +128,13 @@ Status Loader::SettleAll() {
   return {};
 }
 
+Status Loader::Finish() {
+  if (state_ != LaneState::kIdle) state_ = LaneState::kTrailing;  // which no run can take over
+  if (lane_) STI_RETURN_IF_ERROR(lane_->WaitIdle());
+  for (const LateLane& late : late_lanes_) STI_RETURN_IF_ERROR(late.lane->WaitIdle());
+  return {};
+}
+
 void Loader::Evict() {
   if (evict_) buffer_.KeepOnly(keep_);
   state_ = LaneState::kIdle;

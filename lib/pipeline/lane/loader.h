@@ -82,6 +82,9 @@ class Loader {
   [[nodiscard]] Status Settle();
   /// Settles, and waits for lanes that were set aside. It fails only if it is interrupted.
   [[nodiscard]] Status SettleAll();
+  /// Begins no more reads, and waits for all in flight, as destroying it does. It fails only if it
+  /// is interrupted.
+  [[nodiscard]] Status Finish();
 
   /// Takes the resident parameters that came with a group of the route, if any did.
   [[nodiscard]] Status TakeResident(const Route& route, uint32_t group);
