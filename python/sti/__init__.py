@@ -14,9 +14,10 @@ model take turns, and each thread reads the answer of its own last run. What fai
 
 import ctypes
 import os
-from typing import Callable, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import (Callable, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple,
+                    TypeVar, Union)
 
-from ._library import LOG, CError, library
+from ._library import LOG, READ_AT, CError, library
 from ._numbers import Code, Compute, Kind, Late, Log, Option, Stat
 
 __all__ = ["Answer", "Code", "Compute", "Error", "Host", "Input", "Kind", "Late", "Log", "Model",
@@ -47,11 +48,37 @@ class Answer(NamedTuple):
     chosen: List[Tuple[str, float]]
 
 
-def _check(function: Callable[..., int], *arguments: object) -> None:
+class _Reads:
+    """A callback that reads by a function of Python, and what that function raised last."""
+
+    def __init__(self, read_at: Callable[[int, int], bytes]) -> None:
+        self._read_at = read_at
+        self._raised: Optional[BaseException] = None
+        self.callback = READ_AT(self._read)
+
+    def _read(self, _: object, offset: int, buffer: int, length: int) -> int:
+        try:
+            content = self._read_at(offset, length)
+            if len(content) > length:
+                raise ValueError(f"read_at returned {len(content)} bytes, not {length}")
+            room = (ctypes.c_char * length).from_address(buffer)
+            memoryview(room).cast("B")[:len(content)] = content
+            return len(content)
+        except BaseException as raised:  # nothing may pass the library
+            self._raised = raised
+            return -1
+
+    def take_raised(self) -> Optional[BaseException]:
+        raised, self._raised = self._raised, None
+        return raised
+
+
+def _check(function: Callable[..., int], *arguments: object, reads: Optional[_Reads] = None) -> None:
     error = CError()
     code = function(*arguments, error)
     if code != Code.OK:
-        raise Error(Code(code), error.text.decode(), Kind(error.about) if error.about else None)
+        failed = Error(Code(code), error.text.decode(), Kind(error.about) if error.about else None)
+        raise failed from (reads.take_raised() if reads and code == Code.READ_FAILED else None)
 
 
 def _bytes(text: str) -> bytes:
@@ -59,16 +86,40 @@ def _bytes(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")
 
 
-class Host:
+_Owned = TypeVar("_Owned", bound="_Owner")
+
+
+class _Owner:
+    """Owns a handle of the library until it is closed, or until the end of its `with`."""
+
+    def __init__(self, frees: Callable[[ctypes.c_void_p], None], makes: Callable[..., int],
+                 *arguments: object, reads: Optional[_Reads] = None) -> None:
+        self._handle = ctypes.c_void_p()
+        self._frees = frees
+        _check(makes, *arguments, self._handle, reads=reads)
+
+    def close(self) -> None:
+        """Gives back what this is. Closed once more it does nothing."""
+        handle, self._handle = self._handle, ctypes.c_void_p()
+        self._frees(handle)
+
+    def __enter__(self: _Owned) -> _Owned:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class Host(_Owner):
     """Cores and flash, shared by the models that are opened on it. 0 threads: one a core.
 
-    `log` receives lines from any thread, and must not call back into this module.
+    `log` receives lines from any thread, and must not call back into this module. Models can be
+    used on when their host is closed.
     """
 
     def __init__(self, threads: int = 0, log: Optional[Callable[[Log, str], None]] = None) -> None:
-        self._handle = ctypes.c_void_p()
         self._log = LOG(lambda _, level, line: log(Log(level), line.decode())) if log else LOG()
-        _check(library.sti_host_new, threads, self._log, None, self._handle)
+        super().__init__(library.sti_host_free, library.sti_host_new, threads, self._log, None)
 
     def open(self, path: Union[str, "os.PathLike[str]"]) -> "Model":
         """Opens the container at `path`."""
@@ -81,40 +132,44 @@ class Host:
         """Opens the container at `offset` of an open file; 0 bytes: up to where it ends."""
         return Model(self, library.sti_open_fd, fd, offset, length)
 
-    def close(self) -> None:
-        """Frees the host. Its models can be used on."""
-        handle, self._handle = self._handle, ctypes.c_void_p()
-        library.sti_host_free(handle)
+    def open_read(self, read_at: Callable[[int, int], bytes], length: int) -> "Model":
+        """Opens a container of `length` bytes that a function reads, such as encrypted storage.
 
-    def __enter__(self) -> "Host":
-        return self
+        `read_at(offset, length)` returns so many bytes, or fewer; none at the end. Several threads
+        call it at a time, until the model is closed, and it must not call back into this module.
+        What it raises fails the read, and is the cause of the Error that comes of it.
+        """
+        reads = _Reads(read_at)
+        return Model(self, library.sti_open_read, reads.callback, None, length, reads=reads)
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
+class Model(_Owner):
+    """A container, open, under a plan. Host.open makes it.
 
-class Model:
-    """A container, open, under a plan. Host.open makes it."""
+    It is closed after the call that is under way, and no other thread may use it then.
+    """
 
-    def __init__(self, host: Host, opens: Callable[..., int], *where: object) -> None:
+    # Models that are read by a function live until they are closed: the library calls it till then.
+    _read_by_functions: Set["Model"] = set()
+
+    def __init__(self, host: Host, opens: Callable[..., int], *where: object,
+                 reads: Optional[_Reads] = None) -> None:
         self._host = host  # whose log is called until the model is closed
-        self._handle = ctypes.c_void_p()
-        _check(opens, host._handle, *where, self._handle)
+        self._reads = reads
+        super().__init__(library.sti_close, opens, host._handle, *where, reads=reads)
+        if reads:
+            self._read_by_functions.add(self)
 
     def close(self) -> None:
-        """Closes the model, after the call that is under way. No other thread may use it then."""
-        handle, self._handle = self._handle, ctypes.c_void_p()
-        library.sti_close(handle)
+        super().close()
+        self._read_by_functions.discard(self)
 
-    def __enter__(self) -> "Model":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    def _call(self, function: Callable[..., int], *arguments: object) -> None:
+        _check(function, self._handle, *arguments, reads=self._reads)
 
     def give(self, kind: Kind, content: bytes) -> None:
         """Gives the model a plan, under which it goes on, a profile or an importance."""
-        _check(library.sti_give, self._handle, kind, content, len(content))
+        self._call(library.sti_give, kind, content, len(content))
 
     def profile(self, budget_us: int) -> bytes:
         """Measures this device with this model and returns the profile, to keep and to give."""
@@ -123,7 +178,7 @@ class Model:
         while True:
             buffer = ctypes.create_string_buffer(max(room, 1))
             try:
-                _check(library.sti_profile, self._handle, budget_us, buffer, room, size)
+                self._call(library.sti_profile, budget_us, buffer, room, size)
                 return buffer.raw[:size.value]
             except Error:
                 if size.value <= room:
@@ -132,23 +187,23 @@ class Model:
 
     def set(self, option: Option, value: int) -> None:
         """Sets an option, of which sti.h says from when on it counts."""
-        _check(library.sti_set, self._handle, option, value)
+        self._call(library.sti_set, option, value)
 
     def plan(self) -> None:
         """Makes a plan for the options from what was given and measured, and goes on under it."""
-        _check(library.sti_plan, self._handle)
+        self._call(library.sti_plan)
 
     def wake(self) -> None:
         """Begins to read what the next input needs."""
-        _check(library.sti_wake, self._handle)
+        self._call(library.sti_wake)
 
     def end_turns(self) -> None:
         """Ends an engagement: the next input is turn 1."""
-        _check(library.sti_end_turns, self._handle)
+        self._call(library.sti_end_turns)
 
     def trim(self, bytes: int = 0) -> None:
         """Gives memory back until the model has at most `bytes`."""
-        _check(library.sti_trim, self._handle, bytes)
+        self._call(library.sti_trim, bytes)
 
     def cancel(self) -> None:
         """Lets the call that is under way end with Code.CANCELLED."""
@@ -157,13 +212,13 @@ class Model:
     def run(self, text: str, pair: Optional[str] = None) -> Answer:
         """Answers a text, or a pair of texts."""
         first, second = _bytes(text), None if pair is None else _bytes(pair)
-        _check(library.sti_run, self._handle, first, len(first), second, len(second or b""))
+        self._call(library.sti_run, first, len(first), second, len(second or b""))
         return self._answer()
 
     def run_ids(self, ids: Sequence[int]) -> Answer:
         """Answers token ids, control tokens included."""
         array = (ctypes.c_uint32 * len(ids))(*ids)
-        _check(library.sti_run_ids, self._handle, array, len(ids))
+        self._call(library.sti_run_ids, array, len(ids))
         return self._answer()
 
     def run_batch(self, inputs: Iterable[Input]) -> Iterator[Answer]:
@@ -173,7 +228,7 @@ class Model:
             try:
                 answer = self.run(text, pair)
             except Error as error:
-                raise Error(error.code, error.line, error.about, number) from None
+                raise Error(error.code, error.line, error.about, number) from error.__cause__
             yield answer
 
     def stat(self, which: Stat) -> float:

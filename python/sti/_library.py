@@ -4,6 +4,8 @@ import ctypes
 import pathlib
 
 LOG = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int32, ctypes.c_char_p)
+READ_AT = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_void_p,
+                           ctypes.c_uint64)
 
 
 class CError(ctypes.Structure):
@@ -25,6 +27,7 @@ def _load() -> ctypes.CDLL:
             ("sti_host_free", None, handle),
             ("sti_open", code, handle, text, out, error),
             ("sti_open_fd", code, handle, ctypes.c_int, u64, u64, out, error),
+            ("sti_open_read", code, handle, READ_AT, handle, u64, out, error),
             ("sti_close", None, handle),
             ("sti_give", code, handle, ctypes.c_int32, text, size, error),
             ("sti_profile", code, handle, u64, text, size, size_out, error),

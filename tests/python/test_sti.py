@@ -1,6 +1,7 @@
 """What Python's module sti says of the shipped model. Runs in a folder with model.sti, model.plan
 and device.json, with the tools on PATH (tests/cli/python.bats, scripts/test-wheel)."""
 
+import gc
 import math
 import os
 import pathlib
@@ -8,6 +9,7 @@ import re
 import subprocess
 import threading
 import unittest
+import weakref
 
 import sti
 from sti import _library
@@ -30,7 +32,7 @@ class Numbers(unittest.TestCase):
                                                                flags=re.S)))
         missing = {name for name in declared
                    if getattr(_library.library, name).argtypes is None and name != "sti_version"}
-        self.assertEqual(missing, {"sti_open_read"})
+        self.assertEqual(missing, set())
 
 
 class Answers(unittest.TestCase):
@@ -127,6 +129,76 @@ class Answers(unittest.TestCase):
         with open("model.sti", "rb") as file, self.host.open_fd(file.fileno()) as model:
             file.close()
             self.assertEqual(model.run(TEXTS[0]).label, "alarm")
+
+    def test_function_reads_encrypted_storage(self):
+        secret = bytes(byte ^ 0x5a for byte in pathlib.Path("model.sti").read_bytes())
+        lengths = []
+
+        def read_at(offset, length):
+            lengths.append(length)
+            return bytes(byte ^ 0x5a for byte in secret[offset:offset + min(length, 50_000)])
+
+        model = self.host.open_read(read_at, len(secret))
+        alone = self.model.run(TEXTS[0])
+        self.assertEqual(model.run(TEXTS[0]), alone)
+        self.assertGreater(max(lengths), 50_000)  # fewer bytes than asked for are as good
+        model.trim()
+        kept = weakref.ref(model)
+        del model, read_at
+        gc.collect()
+        self.assertEqual(kept().run(TEXTS[0]), alone)  # until it is closed
+        kept().close()
+        gc.collect()
+        self.assertIsNone(kept())
+
+    def test_what_a_reading_function_raises_is_the_cause(self):
+        content = pathlib.Path("model.sti").read_bytes()
+        fault = None
+
+        def read_at(offset, length):
+            if isinstance(fault, BaseException):
+                raise fault
+            return content[offset:offset + length] if fault is None else fault(length)
+
+        fault = OSError("no key")
+        error = self.fails(sti.Code.READ_FAILED, self.host.open_read, read_at, len(content))
+        self.assertIs(error.__cause__, fault)
+        fault = None
+        model = self.enterContext(self.host.open_read(read_at, len(content)))
+        for fault in (OSError("no key"), SystemExit()):
+            error = self.fails(sti.Code.READ_FAILED, model.run, TEXTS[0])
+            self.assertIs(error.__cause__, fault)
+            error = self.fails(sti.Code.READ_FAILED, list, model.run_batch(TEXTS))
+            self.assertEqual((error.input, error.__cause__), (0, fault))
+        for fault, kind, line in ((lambda length: bytes(length + 1), ValueError, "^read_at returned"),
+                                  (lambda length: None, TypeError, "NoneType")):
+            error = self.fails(sti.Code.READ_FAILED, model.run, TEXTS[0])
+            self.assertIsInstance(error.__cause__, kind)
+            self.assertRegex(str(error.__cause__), line)
+        fault = None
+        self.assertEqual(model.run(TEXTS[0]).label, "alarm")
+        self.assertIsNone(self.fails(sti.Code.USAGE, model.plan).__cause__)
+
+    def test_cancel_ends_a_run_while_a_function_hangs(self):
+        content = pathlib.Path("model.sti").read_bytes()
+        hangs, let_go = threading.Event(), threading.Event()
+        let_go.set()
+
+        def read_at(offset, length):
+            hangs.set()
+            let_go.wait()
+            return content[offset:offset + length]
+
+        model = self.enterContext(self.host.open_read(read_at, len(content)))
+        self.addCleanup(let_go.set)
+        hangs.clear()
+        let_go.clear()
+        cancelling = threading.Thread(target=lambda: hangs.wait() and model.cancel())
+        cancelling.start()
+        self.fails(sti.Code.CANCELLED, model.run, TEXTS[0])
+        cancelling.join()
+        let_go.set()
+        self.assertEqual(model.run(TEXTS[0]).label, "alarm")
 
     def test_each_thread_reads_its_own_answer(self):
         self.give_plan()
