@@ -56,7 +56,10 @@ set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS_POLICY ">=")
 # CPack would call ldconfig in scripts of the package, which Debian forbids. It leaves them out where
 # it is told of other ones, and those where there are none.
 file(WRITE ${PROJECT_BINARY_DIR}/debian/triggers "activate-noawait ldconfig\n")
+# symbols says since which version each function is there, so that a package of an app depends on no
+# newer library than it calls; scripts/package holds it to the library.
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_CONTROL_EXTRA ${PROJECT_BINARY_DIR}/debian/triggers
+  ${PROJECT_SOURCE_DIR}/cmake/symbols
   ${PROJECT_BINARY_DIR}/debian/none/postinst ${PROJECT_BINARY_DIR}/debian/none/postrm)
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 
@@ -65,8 +68,9 @@ set(CPACK_DEBIAN_DEVELOPMENT_DESCRIPTION "transformers on small devices - develo
 ${about}
 This package has header and static library, and what pkg-config and CMake
 find them by.")
+# What libsti.a is linked with is there for C compilers too, which bring no libstdc++.
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS
-  "libsti0 (= ${PROJECT_VERSION}-1), liburing-dev, libzstd-dev")
+  "libsti0 (= ${PROJECT_VERSION}-1), libstdc++-12-dev | libstdc++-dev, liburing-dev, libzstd-dev")
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_RECOMMENDS sti-tools)
 
 # CPack of CMake 3.25 has no variable for Multi-Arch, so the field before it brings it along.
