@@ -102,9 +102,9 @@ tarball: ## static tools and their manual, into build/dist: MACHINE=arm64 or amd
 	@scripts/install-deps
 	@scripts/package tarball $(MACHINE)
 
-wheel: ## for Python: tools and the module sti, into build/dist; what makes wheels is from PyPI
+wheel: ## for Python: tools and module, into build/dist: MACHINE=arm64 or amd64; its makers from PyPI
 	@scripts/install-deps
-	@scripts/make-wheel
+	@scripts/make-wheel $(MACHINE)
 
 dist: ## the source archive of a release, from the last commit, into build/dist
 	@scripts/dist

@@ -10,7 +10,7 @@ declare -gA elsewhere=(
   ['make install PREFIX=/usr DESTDIR=stage']="install.bats installs so"
   ['make packages && sudo apt install ./build/dist/*_amd64.deb']="scripts/test-packages installs them"
   ['make tarball && tar -xzf build/dist/sti-tools-*-linux-amd64.tar.gz']="scripts/test-tarball unpacks it"
-  ['make wheel && pip install build/dist/sti-*.whl']="scripts/test-wheel installs it"
+  ['make wheel && pip install build/dist/sti-*_x86_64.whl']="scripts/test-wheel installs it"
   ['cmake -S . -B build -DCMAKE_BUILD_TYPE=Release -DSTI_TOOLS=OFF']="install.bats configures so"
   ['cmake --build build && cmake --install build']="takes minutes, and writes to /usr/local"
   ['cc app.c $(pkg-config --cflags --libs sti) -o app']="install.bats types it"
