@@ -109,7 +109,7 @@ wheel: ## for Python: tools and module, into build/dist: MACHINE=arm64 or amd64;
 dist: ## the source archive of a release, from the last commit, into build/dist
 	@scripts/dist
 
-release-check: ## an hour, as root: all that a release gives people, made twice and tried
+release-check: ## 90 minutes, as root: all that a release gives people, made twice and tried
 	@scripts/install-deps --release
 	@scripts/release-check
 
