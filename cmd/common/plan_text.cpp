@@ -124,6 +124,12 @@ std::string UntrainedWarning(const ModelInfo& info, const Plan& plan) {
     return std::to_string(layers) + "x" + std::to_string(width);
   };
   const bool smaller = plan.layers.size() < info.shape.layers || plan.width < info.shape.width;
+  const std::string quality = QualityText(plan.quality);
+  if (smaller && !info.elastic && !quality.empty()) {
+    return name(plan.layers.size(), plan.width) + " of " +
+           name(info.shape.layers, info.shape.width) +
+           " was not trained for; predicted: " + quality;
+  }
   if (smaller && !info.elastic) {
     return "the model has no elastic metadata: " + name(plan.layers.size(), plan.width) + " of " +
            name(info.shape.layers, info.shape.width) +

@@ -13,6 +13,7 @@
 #include "format/importance_part_file.h"
 #include "importance/importance_join.h"
 #include "importance/measure.h"
+#include "importance/model_order.h"
 #include "importance/quick_importance.h"
 #include "pictures/importance_text.h"
 #include "text/model_tokenizer.h"
@@ -47,11 +48,24 @@ std::string Fixed(double number, int digits) {
   return text;
 }
 
+/// Adds the order of heads and neurons, if it is asked for.
+Status AddOrder(const Tool& tool, const ImportanceToolOptions& options, const Tokenizer& tokenizer,
+                std::span<const Example> examples, Importance* importance) {
+  if (!options.order) return {};
+  STI_ASSIGN_OR_RETURN(ContainerFile file, ContainerFile::Open(options.model));
+  ImportanceOptions work = OptionsOf(tool, options);
+  work.progress = tool.Progress("putting in order, layers");
+  STI_ASSIGN_OR_RETURN(importance->order, MeasureOrder(std::move(file), tokenizer, examples, work));
+  return {};
+}
+
 Result<int> WriteResult(const Tool& tool, const ImportanceToolOptions& options,
+                        const Tokenizer& tokenizer, std::span<const Example> examples,
                         ImportancePart part) {
   if (!options.is_part) {
-    STI_ASSIGN_OR_RETURN(const Importance importance,
+    STI_ASSIGN_OR_RETURN(Importance importance,
                          JoinImportanceParts({{"the measurement", std::move(part)}}));
+    STI_RETURN_IF_ERROR(AddOrder(tool, options, tokenizer, examples, &importance));
     return WriteAndReport(tool, options, importance);
   }
   STI_RETURN_IF_ERROR(WriteImportancePart(options.output, part));
@@ -82,8 +96,9 @@ Result<int> Estimate(const Tool& tool, const ImportanceToolOptions& options, Con
                      const Tokenizer& tokenizer, std::span<const Example> examples) {
   ImportanceOptions work = OptionsOf(tool, options);
   work.progress = tool.Progress("estimating, layers");
-  STI_ASSIGN_OR_RETURN(const Importance importance,
+  STI_ASSIGN_OR_RETURN(Importance importance,
                        EstimateImportance(std::move(file), tokenizer, examples, work));
+  STI_RETURN_IF_ERROR(AddOrder(tool, options, tokenizer, examples, &importance));
   return WriteAndReport(tool, options, importance);
 }
 
@@ -132,7 +147,8 @@ Result<int> Measure(const Tool& tool, const ImportanceToolOptions& options) {
                        MeasureImportancePart(std::move(file), tokenizer, examples, work, &done));
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
   ExplainWork(tool, options, done, seconds.count());
-  STI_ASSIGN_OR_RETURN(const int code, WriteResult(tool, options, std::move(part)));
+  STI_ASSIGN_OR_RETURN(const int code,
+                       WriteResult(tool, options, tokenizer, examples, std::move(part)));
   checkpoint.Remove();
   return code;
 }

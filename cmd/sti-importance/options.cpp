@@ -65,10 +65,12 @@ void AddMeasureOptions(CLI::App& app, ImportanceToolOptions& options) {
       ->group(kMostUsed)
       ->check(CLI::IsMember({"accuracy", "loss", "kl"}))
       ->type_name("");
-  app.add_flag("--submodels", options.submodels, "also measure every trained submodel");
+  app.add_flag("--submodels", options.submodels, "also measure every submodel");
   app.add_flag("--gains", options.gains, "also measure each shard at each bitwidth");
   app.add_flag("--quick", options.quick, "estimate loss or kl by gradients: some 3 evaluations")
       ->group(kMostUsed);
+  app.add_flag("--order", options.order,
+               "also put heads and neurons in order, for sti-shard --sort");
   app.parse_complete_callback([&app, &options] {
     if (options.quick && app.count("--metric") == 0) options.metric = "loss";
   });
@@ -176,6 +178,9 @@ Status CheckMeasureOptions(const ImportanceToolOptions& options) {
   }
   if (options.resume && options.output == "-") {
     return UsageError("--resume: progress is kept beside a file; name one with -o");
+  }
+  if (options.order && options.is_part) {
+    return UsageError("--order does all at once; leave out --part, or --order");
   }
   if (options.quick) return CheckQuickOptions(options);
   return {};

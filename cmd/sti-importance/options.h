@@ -22,6 +22,7 @@ struct ImportanceToolOptions {
   bool submodels = false;
   bool gains = false;
   bool quick = false;
+  bool order = false;
   ComputeType compute = ComputeType::kFp32;
   uint64_t cache_bytes = uint64_t{256} << 20;
   std::pair<uint32_t, uint32_t> part = {1, 1};  ///< i of n

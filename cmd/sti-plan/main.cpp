@@ -53,6 +53,18 @@ Status ShowTimeline(const Tool& tool, const PlanOptions& options, const PlanInpu
   return WriteSvg(options.gantt, GanttSvg(plan, timeline, preload_bytes));
 }
 
+// What is lost by a submodel that was not trained, where it was measured.
+void WarnOfUntrained(const Tool& tool, const PlanInputs& inputs, const Plan& plan) {
+  std::string warning = UntrainedWarning(inputs.info(), plan);
+  if (warning.empty()) return;
+  const Importance* importance = inputs.View().importance;
+  if (QualityText(plan.quality).empty() || importance == nullptr) return tool.Warn(warning);
+  const SubmodelScore& whole = importance->submodels.back();  // N x M at the most bits
+  PredictedQuality quality{whole.loss, whole.accuracy, std::nullopt};
+  if (importance->metric == "kl") quality = {whole.loss, std::nullopt, whole.accuracy};
+  tool.Warn(warning + "; the whole model: " + QualityText(quality));
+}
+
 Result<int> Make(const Tool& tool, const PlanOptions& options, const PlanInputs& inputs) {
   std::vector<std::string> reasons;
   auto made = MakePlan(inputs.View(), options.request, &reasons);
@@ -63,8 +75,7 @@ Result<int> Make(const Tool& tool, const PlanOptions& options, const PlanInputs&
     for (const std::string& reason : reasons) Print(tool, out, Wrapped(reason, "  ") + "\n");
   }
   STI_ASSIGN_OR_RETURN(Plan plan, std::move(made));
-  const std::string untrained = UntrainedWarning(inputs.info(), plan);
-  if (!untrained.empty()) tool.Warn(untrained);
+  WarnOfUntrained(tool, inputs, plan);
   STI_RETURN_IF_ERROR(ShowTimeline(tool, options, inputs, plan, out));
   if (!options.output.empty()) STI_RETURN_IF_ERROR(WritePlan(options.output, plan));
   if (options.output == "-" || options.gantt == "-") return 0;

@@ -21,6 +21,31 @@ void Print(const Tool& tool, const ShardToolOptions& options, const ShardReport&
   }
 }
 
+// Whether a digest is that of the model, in whichever codebook and rows it was measured.
+bool IsOfModel(const Digest& digest, const ModelFolder& folder) {
+  for (const CodebookKind codebook :
+       {CodebookKind::kScaledTree, CodebookKind::kGobo, CodebookKind::kTree}) {
+    for (const RowCoding rows : {RowCoding::kExact, RowCoding::kEightBit}) {
+      if (digest == ModelDigest(folder, codebook, rows)) return true;
+    }
+  }
+  return false;
+}
+
+// Puts a plain model's heads and neurons in the order of an importance file.
+Status Sort(const ShardToolOptions& options, ModelFolder* folder) {
+  STI_ASSIGN_OR_RETURN(Importance importance, ReadImportance(options.sort));
+  if (importance.order.empty()) {
+    return DataError("has no order of heads and neurons; make it with sti-importance --order")
+        .At(options.sort);
+  }
+  if (!IsOfModel(importance.model, *folder)) {
+    return ForeignError("was measured on another model; measure this one, made without --sort")
+        .At(options.sort);
+  }
+  return folder->Sort(std::move(importance.order));
+}
+
 Result<int> Run(const Tool& tool, const ShardToolOptions& options) {
   STI_RETURN_IF_ERROR(CheckShardToolOptions(options));
   const Output output{"-o", options.output};
@@ -29,6 +54,7 @@ Result<int> Run(const Tool& tool, const ShardToolOptions& options) {
     STI_RETURN_IF_ERROR(CheckKeepsInput(output, plan, "a plan of --for"));
   STI_RETURN_IF_ERROR(CheckKeepsFolder(output, options.parts.tokenizer, "a file of --tokenizer"));
   STI_RETURN_IF_ERROR(CheckKeepsInput(output, options.parts.labels, "the file of --labels"));
+  STI_RETURN_IF_ERROR(CheckKeepsInput(output, options.sort, "the file of --sort"));
   STI_ASSIGN_OR_RETURN(ModelFolder folder, ModelFolder::Open(options.folder, options.parts));
   if (!folder.info().elastic) {
     const ModelShape& shape = folder.info().shape;
@@ -42,6 +68,7 @@ Result<int> Run(const Tool& tool, const ShardToolOptions& options) {
   work.rows = options.embeddings == "exact" ? RowCoding::kExact : RowCoding::kEightBit;
   work.layout = options.layout == "shard" ? Layout::kShard : Layout::kPlane;
   work.threads = options.threads;
+  if (!options.sort.empty()) STI_RETURN_IF_ERROR(Sort(options, &folder));
   work.unicode = UnicodeVersion();
   for (const std::string& path : options.plans) {
     STI_ASSIGN_OR_RETURN(Plan plan, ReadPlan(path));

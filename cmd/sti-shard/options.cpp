@@ -23,6 +23,8 @@ void AddShardToolOptions(CLI::App& app, ShardToolOptions& options) {
       ->type_name(kFolder);
   app.add_option("--labels", options.parts.labels, "names of the labels, one a line, by id")
       ->type_name(kFile);
+  app.add_option("--sort", options.sort, "put heads and neurons in the order that --order found")
+      ->type_name(kFile);
   app.add_option("--codebook", options.codebook, "tree: nested Lloyd, scaled; gobo: the paper's")
       ->group(kMostUsed)
       ->check(CLI::IsMember({"gobo", "tree"}))

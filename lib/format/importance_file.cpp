@@ -65,6 +65,12 @@ std::string ProblemOfValues(const Importance& importance) {
   return "";
 }
 
+/// What is wrong with the fields of 1.3; empty if nothing is.
+std::string ProblemOfSorting(const Importance& importance) {
+  if (importance.order == ModelOrder()) return "";
+  return ProblemOfOrder(importance.order, importance.layers, importance.width);
+}
+
 Status Validate(const Importance& importance, const std::string& name) {
   auto fail = [&](const std::string& problem) {
     return DataError(problem).At(name).Fix(Remedy::kCorrectImportance);
@@ -79,11 +85,23 @@ Status Validate(const Importance& importance, const std::string& name) {
   if (!AllFinite(importance.scores)) return fail("scores holds what is not a finite number");
   if (!AllFinite(importance.losses)) return fail("losses holds what is not a finite number");
   if (!std::isfinite(importance.baseline)) return fail("baseline is not a finite number");
-  for (const auto& problem_of : {ProblemOfTexts, ProblemOfErrors, ProblemOfValues}) {
+  for (const auto& problem_of :
+       {ProblemOfTexts, ProblemOfErrors, ProblemOfValues, ProblemOfSorting}) {
     const std::string problem = problem_of(importance);
     if (!problem.empty()) return fail(problem);
   }
   return {};
+}
+
+/// Cuts a list into rows of 1, 2, 3 and so on; the last may be too short.
+std::vector<std::vector<uint32_t>> DepthsOf(const std::vector<uint32_t>& flat) {
+  std::vector<std::vector<uint32_t>> rows;
+  for (size_t at = 0; at < flat.size(); at += rows.size()) {
+    const size_t end = std::min(at + rows.size() + 1, flat.size());
+    rows.emplace_back(flat.begin() + static_cast<ptrdiff_t>(at),
+                      flat.begin() + static_cast<ptrdiff_t>(end));
+  }
+  return rows;
 }
 
 Result<Importance> FromBinary(std::span<const uint8_t> bytes, const std::string& name) {
@@ -122,6 +140,9 @@ Result<Importance> FromBinary(std::span<const uint8_t> bytes, const std::string&
   }
   importance.errors = NumbersOf(table->errors());
   importance.estimate = TextOf(table->estimate());
+  importance.order.heads = NumbersOf(table->head_order());
+  importance.order.neurons = NumbersOf(table->neuron_order());
+  importance.order.depth_layers = DepthsOf(NumbersOf(table->depth_layers()));
   return importance;
 }
 
@@ -163,6 +184,19 @@ void ReadSubmodel(JsonFields& fields, Importance* importance) {
   importance->submodels.push_back(score);
 }
 
+/// Rows of one length into one row-major list.
+std::vector<uint32_t> FlatRows(JsonFields& fields, const char* key) {
+  Grid<uint32_t> grid;
+  fields.Get(key, Need::kOptional, &grid);
+  return {grid.values().begin(), grid.values().end()};
+}
+
+void ReadOrder(JsonFields& fields, ModelOrder* order) {
+  order->heads = FlatRows(fields, "head_order");
+  order->neurons = FlatRows(fields, "neuron_order");
+  fields.Get("depth_layers", Need::kOptional, &order->depth_layers);
+}
+
 Result<Importance> FromJson(std::span<const uint8_t> bytes, const std::string& name) {
   STI_ASSIGN_OR_RETURN(const nlohmann::json object, ParseJsonObject(bytes, name));
   JsonFields fields(object, name);
@@ -194,14 +228,16 @@ Result<Importance> FromJson(std::span<const uint8_t> bytes, const std::string& n
   fields.Get("gain_bits", Need::kOptional, &importance.gain_bits);
   if (fields.Has("gains") && !FlattenLists(object["gains"], importance, &importance.gains))
     fields.Fail("gains is not layers rows of width lists of one number for each of gain_bits");
+  ReadOrder(fields, &importance.order);
   STI_RETURN_IF_ERROR(fields.status());
   return importance;
 }
 
-nlohmann::ordered_json Rows(const std::vector<double>& flat, uint32_t width) {
+template <typename Number>
+nlohmann::ordered_json Rows(const std::vector<Number>& flat, uint32_t width) {
   auto rows = nlohmann::ordered_json::array();
   for (size_t at = 0; at + width <= flat.size() && width > 0; at += width)
-    rows.push_back(std::vector<double>(flat.data() + at, flat.data() + at + width));
+    rows.push_back(std::vector<Number>(flat.data() + at, flat.data() + at + width));
   return rows;
 }
 
@@ -230,6 +266,15 @@ void WriteValues(const Importance& importance, nlohmann::ordered_json* json) {
   (*json)["gains"] = RowsOfLists(importance);
 }
 
+void WriteOrder(const Importance& importance, nlohmann::ordered_json* json) {
+  const ModelOrder& order = importance.order;
+  if (order.empty()) return;
+  (*json)["head_order"] = Rows(order.heads, importance.width);
+  (*json)["neuron_order"] =
+      Rows(order.neurons, static_cast<uint32_t>(order.neurons.size() / importance.layers));
+  (*json)["depth_layers"] = order.depth_layers;
+}
+
 flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<fb::SubmodelScore>>> EncodeSubmodels(
     flatbuffers::FlatBufferBuilder& builder, const std::vector<SubmodelScore>& scores) {
   if (scores.empty()) return {};
@@ -240,6 +285,13 @@ flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<fb::SubmodelScore>>>
                                            score.accuracy, score.loss));
   }
   return builder.CreateVector(list);
+}
+
+/// All rows one behind another.
+std::vector<uint32_t> FlatDepths(const ModelOrder& order) {
+  std::vector<uint32_t> flat;
+  for (const auto& row : order.depth_layers) flat.insert(flat.end(), row.begin(), row.end());
+  return flat;
 }
 
 }  // namespace
@@ -281,10 +333,18 @@ std::vector<uint8_t> EncodeImportance(const Importance& importance) {
     data = builder.CreateVector(importance.data.bytes.data(), importance.data.bytes.size());
   if (!importance.errors.empty()) errors = builder.CreateVector(importance.errors);
   if (!importance.estimate.empty()) estimate = builder.CreateString(importance.estimate);
-  builder.Finish(fb::CreateImportance(builder, model, metric, importance.examples,
-                                      importance.baseline, importance.layers, importance.width,
-                                      scores, losses, importance.standard_error, kernel, submodels,
-                                      gain_bits, gains, data, errors, estimate));
+  flatbuffers::Offset<flatbuffers::Vector<uint32_t>> heads;
+  flatbuffers::Offset<flatbuffers::Vector<uint32_t>> neurons;
+  flatbuffers::Offset<flatbuffers::Vector<uint32_t>> depths;
+  if (!importance.order.empty()) {
+    heads = builder.CreateVector(importance.order.heads);
+    neurons = builder.CreateVector(importance.order.neurons);
+    depths = builder.CreateVector(FlatDepths(importance.order));
+  }
+  builder.Finish(fb::CreateImportance(
+      builder, model, metric, importance.examples, importance.baseline, importance.layers,
+      importance.width, scores, losses, importance.standard_error, kernel, submodels, gain_bits,
+      gains, data, errors, estimate, heads, neurons, depths));
   return WrapFrame(kImportanceMagic, {builder.GetBufferPointer(), builder.GetSize()});
 }
 
@@ -307,6 +367,7 @@ std::string ImportanceToJson(const Importance& importance) {
   if (!importance.data.empty()) json["data"] = importance.data.Hex();
   if (!importance.estimate.empty()) json["estimate"] = importance.estimate;
   WriteValues(importance, &json);
+  WriteOrder(importance, &json);
   return PrintJson(std::move(json));
 }
 

@@ -199,6 +199,9 @@ void JsonFields::Get(const char* key, Need need, std::vector<uint32_t>* out) {
 void JsonFields::Get(const char* key, Need need, std::vector<std::vector<double>>* out) {
   GetRows(key, need, out);
 }
+void JsonFields::Get(const char* key, Need need, std::vector<std::vector<uint32_t>>* out) {
+  GetRows(key, need, out);
+}
 void JsonFields::Get(const char* key, Need need, Grid<uint32_t>* out) {
   std::vector<std::vector<uint32_t>> rows;
   if (!GetRows(key, need, &rows)) return;

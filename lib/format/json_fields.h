@@ -35,6 +35,7 @@ class JsonFields {
   void Get(const char* key, Need need, std::vector<double>* out);
   void Get(const char* key, Need need, std::vector<uint32_t>* out);
   void Get(const char* key, Need need, std::vector<std::vector<double>>* out);
+  void Get(const char* key, Need need, std::vector<std::vector<uint32_t>>* out);
   void Get(const char* key, Need need, Grid<uint32_t>* out);  ///< a list of lists of one length
   /// Calls `read` for each object of a list, with its own JsonFields; their errors become ours.
   void ForEach(const char* key, Need need, const std::function<void(JsonFields&)>& read);

@@ -32,6 +32,13 @@ std::string LineOf(std::string_view text, uint32_t id) {
   return std::string(text.substr(0, text.find('\n')));
 }
 
+// Whether depth n is the first n layers, as in a folder that says nothing else.
+bool HasFirstLayers(const std::vector<std::vector<uint32_t>>& depths) {
+  return std::all_of(depths.begin(), depths.end(), [](const std::vector<uint32_t>& layers) {
+    return layers.empty() || layers.back() + 1 == layers.size();
+  });
+}
+
 }  // namespace
 
 std::string ModelConfigText(const ModelInfo& info) {
@@ -59,11 +66,12 @@ std::string ModelConfigText(const ModelInfo& info) {
     json["id2label"][std::to_string(id)] = info.labels[id];
     json["label2id"][info.labels[id]] = id;
   }
-  if (info.elastic) {
+  if (info.elastic || !HasFirstLayers(info.depth_layers)) {
     json["elastic"] = {{"depth_layers", info.depth_layers},
                        {"head_order", "importance"},
                        {"ffn_order", "importance"},
                        {"min_width", info.min_width}};
+    if (!info.elastic) json["elastic"]["trained"] = false;
   }
   return Text(json);
 }

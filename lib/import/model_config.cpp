@@ -244,6 +244,13 @@ Status ConfigReader::ReadElastic() {
     info_.min_width = static_cast<uint32_t>(value);
   }
   info_.elastic = true;
+  if (elastic->contains("trained")) {
+    const Json& trained = (*elastic)["trained"];
+    if (!trained.is_boolean())
+      return reader_.Bad("elastic.trained is not true or false; mend the file");
+    info_.elastic = trained.get<bool>();
+    if (!info_.elastic) info_.min_width = 1;
+  }
   return {};
 }
 

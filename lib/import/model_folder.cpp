@@ -11,6 +11,7 @@
 
 #include "import/folder_file.h"
 #include "import/model_config.h"
+#include "import/sorted_tensor.h"
 #include "import/tokenizer_files.h"
 #include "import/tokenizer_parts.h"
 #include "types/labels.h"
@@ -271,9 +272,27 @@ size_t ModelFolder::SlotOf(TensorRole role, uint32_t layer) {
   return kGlobalRoles + size_t{layer} * kRolesOfLayer + number;
 }
 
-const TensorView& ModelFolder::Tensor(TensorRole role, uint32_t layer) const {
+Status ModelFolder::Sort(ModelOrder order) {
+  const ModelShape& shape = info_.shape;
+  if (info_.elastic) {
+    return UsageError(
+               "the model is elastic, so its heads and neurons are in order; leave it as it "
+               "is")
+        .At(dir_);
+  }
+  if (order.neurons.size() != size_t{shape.layers} * shape.ffn ||
+      !ProblemOfOrder(order, shape.layers, shape.width).empty()) {
+    return ForeignError("the order is of a model of another shape; measure this model's").At(dir_);
+  }
+  info_.depth_layers = order.depth_layers;
+  order_ = std::move(order);
+  return {};
+}
+
+TensorView ModelFolder::Tensor(TensorRole role, uint32_t layer) const {
   assert(!IsLayerRole(role) || layer < info_.shape.layers);
-  return slots_[SlotOf(role, layer)].view;
+  const TensorView& published = slots_[SlotOf(role, layer)].view;
+  return order_.empty() ? published : SortedTensor(published, role, layer, order_);
 }
 
 std::string ModelFolder::TensorPath(TensorRole role, uint32_t layer) const {

@@ -11,6 +11,7 @@
 #include "import/tensor_names.h"
 #include "import/weight_file.h"
 #include "types/model_info.h"
+#include "types/model_order.h"
 
 namespace sti {
 
@@ -46,8 +47,14 @@ class ModelFolder {
   /// WordPiece.
   [[nodiscard]] const std::string& merges_text() const { return merges_text_; }
 
-  /// The tensor of a role; `layer` < info().shape.layers, and only counts for layer roles.
-  [[nodiscard]] const TensorView& Tensor(TensorRole role, uint32_t layer = 0) const;
+  /// Puts heads and neurons of a plain model in order and gives each depth its layers, as if the
+  /// folder had been published so. kUsage for a model that is elastic, whose order is its own;
+  /// kForeign for an order of another shape.
+  Status Sort(ModelOrder order);
+
+  /// The tensor of a role; `layer` < info().shape.layers, and only counts for layer roles. That of
+  /// a sorted model may be a copy, which lives as long as what this returns.
+  [[nodiscard]] TensorView Tensor(TensorRole role, uint32_t layer = 0) const;
 
   /// The file and the name of that tensor in it, for messages.
   [[nodiscard]] std::string TensorPath(TensorRole role, uint32_t layer = 0) const;
@@ -71,6 +78,7 @@ class ModelFolder {
 
   std::string dir_;
   ModelInfo info_;
+  ModelOrder order_;  ///< empty: as published
   std::string vocabulary_text_;
   std::string merges_text_;
   std::vector<uint8_t> zero_types_;  ///< DistilBERT's row of token types

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -20,12 +21,13 @@ namespace sti {
 constexpr size_t kMaxDimensions = 8;  ///< of a tensor
 
 /// A tensor where it lies. `bytes` is row-major and little endian, of any alignment, and has
-/// product(shape) * BytesOf(type) bytes. Lives as long as the file it came from.
+/// product(shape) * BytesOf(type) bytes. Lives as long as `owner`, or else the file it came from.
 struct TensorView {
   DataType type = DataType::kF32;
   std::vector<uint64_t> shape;
   std::span<const uint8_t> bytes;
   bool mapped = false;  ///< from a file, so that ReleasePages may drop it
+  std::shared_ptr<const std::vector<uint8_t>> owner = nullptr;  ///< of a copy
 
   /// product(shape); 1 for a scalar.
   [[nodiscard]] uint64_t count() const { return bytes.size() / BytesOf(type); }

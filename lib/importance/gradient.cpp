@@ -32,6 +32,14 @@ uint64_t GradientRun::BytesPerToken(const ModelShape& shape) {
   return (shape.layers * tape + once) * sizeof(float);
 }
 
+uint32_t GradientRun::BatchTokens(const ModelShape& shape, uint64_t bytes) {
+  constexpr uint64_t kMostBytes = uint64_t{64} << 20;
+  constexpr uint64_t kLeastTokens = 64;   // decoding a layer is not to outweigh multiplying with it
+  constexpr uint64_t kMostTokens = 1024;  // more would gain nothing
+  const uint64_t room = std::min(kMostBytes, bytes) / BytesPerToken(shape);
+  return static_cast<uint32_t>(std::clamp(room, kLeastTokens, kMostTokens));
+}
+
 void GradientRun::Begin(const Batch& batch) {
   batch_ = batch;
   const size_t narrow = size_t{batch.tokens()} * shape_.hidden + kDenseSlack;
@@ -230,15 +238,17 @@ void GradientRun::Backward(uint32_t layer, const DenseLayer& weights,
   AttentionBack(*current_, weights);
 }
 
-// out [sequences, M] += sums over an example's tokens of a * b, both [tokens, width], over each
-// slice's share of the columns.
-void GradientRun::AddShares(const float* a, const float* b, uint32_t width, double* out) {
-  const uint32_t share = width / shape_.width;
+// out [sequences, shares] += sums over an example's tokens of a * b, both [tokens, width], over
+// each share of the columns.
+void GradientRun::AddShares(const float* a, const float* b, uint32_t width, uint32_t shares,
+                            double* out) {
+  const uint32_t share = width / shares;
   pool_.ParallelFor(batch_.sequences(), [&](uint32_t s, uint32_t) {
     for (uint32_t token = batch_.offsets[s]; token < batch_.offsets[s + 1]; ++token) {
-      for (uint32_t slice = 0; slice < shape_.width; ++slice) {
-        const size_t at = size_t{token} * width + size_t{slice} * share;
-        out[size_t{s} * shape_.width + slice] += double{Dot(a + at, b + at, share)};
+      for (uint32_t i = 0; i < shares; ++i) {
+        const size_t at = size_t{token} * width + size_t{i} * share;
+        out[size_t{s} * shares + i] +=
+            double{share == 1 ? a[at] * b[at] : Dot(a + at, b + at, share)};
       }
     }
   });
@@ -260,12 +270,12 @@ void GradientRun::Derivatives(const DenseLayer& change, double* out) {
                    .ins = changed.ins,
                    .outs = changed.outs},
                   pool_);
-    AddShares(product_.data(), gradient, changed.outs, out);
+    AddShares(product_.data(), gradient, changed.outs, shape_.width, out);
   };
   // Outputs of these are shared, and a slice has its own inputs.
   const auto by_inputs = [&](ShardMatrixIndex matrix, const float* in, const float* gradient) {
     ApplyBack(gradient, change[matrix], product_.data(), false);
-    AddShares(product_.data(), in, change[matrix].ins, out);
+    AddShares(product_.data(), in, change[matrix].ins, shape_.width, out);
   };
   by_outputs(kQuery, current_->input.data(), gradients_.queries.data());
   by_outputs(kKey, current_->input.data(), gradients_.keys.data());
@@ -273,6 +283,18 @@ void GradientRun::Derivatives(const DenseLayer& change, double* out) {
   by_inputs(kOutput, current_->context.data(), gradients_.output.data());
   by_outputs(kFfn1, attended_.data(), gradients_.inner.data());
   by_inputs(kFfn2, active_.data(), gradients_.ffn.data());
+}
+
+void GradientRun::Contributions(const DenseLayer& weights, double* heads, double* neurons) {
+  assert(current_ != nullptr);
+  const auto by_inputs = [&](ShardMatrixIndex matrix, const float* in, const float* gradient,
+                             uint32_t shares, double* out) {
+    std::fill(out, out + size_t{batch_.sequences()} * shares, 0.0);
+    ApplyBack(gradient, weights[matrix], product_.data(), false);
+    AddShares(product_.data(), in, weights[matrix].ins, shares, out);
+  };
+  by_inputs(kOutput, current_->context.data(), gradients_.output.data(), shape_.width, heads);
+  by_inputs(kFfn2, active_.data(), gradients_.ffn.data(), shape_.ffn, neurons);
 }
 
 std::span<const float> GradientRun::gradient() const {

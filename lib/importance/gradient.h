@@ -28,6 +28,9 @@ class GradientRun {
   /// Returns the bytes kept for each token of a batch.
   [[nodiscard]] static uint64_t BytesPerToken(const ModelShape& shape);
 
+  /// Returns how many tokens a batch should have whose activations are kept within so many bytes.
+  [[nodiscard]] static uint32_t BatchTokens(const ModelShape& shape, uint64_t bytes);
+
   /// Takes the batch that later calls are about, whose offsets outlive them.
   void Begin(const Batch& batch);
 
@@ -49,6 +52,11 @@ class GradientRun {
   /// change by its share of `change`: `out` [sequences, M]. The layer is the last one that Backward
   /// took.
   void Derivatives(const DenseLayer& change, double* out);
+
+  /// Computes how each example's loss changes, to first order, when a head or a neuron adds nothing
+  /// to its layer's output, negated: `heads` [sequences, M], `neurons` [sequences, f]. The layer is
+  /// the last one that Backward took, and `weights` are its own.
+  void Contributions(const DenseLayer& weights, double* heads, double* neurons);
 
   /// Returns the gradient at the input of the last layer that Backward took, [tokens, d].
   [[nodiscard]] std::span<const float> gradient() const;
@@ -86,7 +94,7 @@ class GradientRun {
   void NormBack(const std::vector<float>& in, const std::vector<float>& weight, float* gradient);
   void FfnBack(const Tape& tape, const DenseLayer& weights, const LayerParameters& parameters);
   void AttentionBack(const Tape& tape, const DenseLayer& weights);
-  void AddShares(const float* a, const float* b, uint32_t width, double* out);
+  void AddShares(const float* a, const float* b, uint32_t width, uint32_t shares, double* out);
   template <typename F>
   void ForRows(const F& f);
 

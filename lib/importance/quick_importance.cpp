@@ -18,15 +18,6 @@
 namespace sti {
 namespace {
 
-constexpr uint64_t kKeptBytes = uint64_t{64} << 20;
-constexpr uint64_t kMinBatchTokens = 64;  // decoding a layer is not to outweigh multiplying with it
-constexpr uint64_t kMaxBatchTokens = 1024;  // more would gain nothing
-
-uint32_t BatchTokens(const ModelShape& shape, uint64_t cache_bytes) {
-  const uint64_t room = std::min(kKeptBytes, cache_bytes) / GradientRun::BytesPerToken(shape);
-  return static_cast<uint32_t>(std::clamp(room, kMinBatchTokens, kMaxBatchTokens));
-}
-
 class QuickMeter {
  public:
   QuickMeter(LayerRunner& runner, const ImportanceOptions& options)
@@ -206,7 +197,7 @@ Result<Importance> EstimateImportance(ContainerFile file, const Tokenizer& token
   STI_RETURN_IF_ERROR(CheckRequest(file, examples, options));
   const ContainerIndex& index = file.index();
   auto batches = BatchExamples(tokenizer, examples, index.info.max_length(),
-                               BatchTokens(index.info.shape, options.cache_bytes));
+                               GradientRun::BatchTokens(index.info.shape, options.cache_bytes));
   if (options.metric == Metric::kKl) DropTruths(batches);
   const std::vector<uint32_t> bits =
       options.gains ? index.bits : std::vector<uint32_t>{index.bits.front(), index.bits.back()};

@@ -35,8 +35,8 @@ struct SubmodelPlan {
   size_t branches = 0;              ///< most points that one sweep branches at
 };
 
-/// Plans to measure each (n, m) that the model was trained for at its most and its fewest bits, and
-/// N x M at every bitwidth.
+/// Plans to measure each (n, m) at its most and its fewest bits, and N x M at every bitwidth: of an
+/// elastic model the widths that it was trained for, of a plain one all.
 SubmodelPlan PlanSubmodels(const ContainerIndex& index);
 
 /// Return the floating-point operations of a sweep, and those of plain evaluations of its

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/digest.h"
+#include "types/model_order.h"
 
 namespace sti {
 
@@ -48,6 +49,8 @@ struct Importance {
   std::vector<double> errors;
   /// How the scores were estimated, "first-order" say (since 1.2); empty: they were measured.
   std::string estimate;
+  /// Heads and neurons by what they are worth (since 1.3); empty: not asked for.
+  ModelOrder order;
 };
 
 }  // namespace sti

@@ -116,6 +116,7 @@ def make_files(binaries, folder):
                         for entry in profile["compute"] if entry["width"] == 4]
     (folder / "full.json").write_text(json.dumps(full))
     planned = ["model.sti", "--profile", "full.json", "--importance", "importance.json"]
+    must("sti-importance", "plain.sti", "--data", "dev.tsv", "--quick", "--order", "-o", "order.json")
     for part in "12":
         must("sti-importance", "model.sti", "--data", "dev.tsv", "--part", f"{part}/2", "-o",
              f"{part}.part")
@@ -153,7 +154,8 @@ PLAN = ["model.sti", "--profile", "full.json"]
 
 TABLES = {
     "sti-shard": {
-        "contexts": {"container": ["model", "-o", "out.sti"], "dry run": ["model", "--dry-run"]},
+        "contexts": {"container": ["model", "-o", "out.sti"], "dry run": ["plain", "--dry-run"],
+                     "plain": ["plain", "-o", "out.sti"]},
         "options": {"--bits": values("--bits", "2,4"),
                     "--for": values("--for", "model.plan"),
                     "--codebook": values("--codebook", "gobo"),
@@ -161,10 +163,11 @@ TABLES = {
                     "--layout": values("--layout", "plane"), "--threads": values("--threads", "1"),
                     "--tokenizer": values("--tokenizer", "words"),
                     "--labels": values("--labels", "names.txt"),
+                    "--sort": values("--sort", "order.json"),
                     "--json": one("--json"), **MESSAGES},
         "quiet": {**ONLY_WORDS,
                   **{f"dry run: {option}": "the sizes are the same"
-                     for option in ("--codebook", "--tokenizer", "--labels")}},
+                     for option in ("--codebook", "--tokenizer", "--labels", "--sort")}},
     },
     "sti-plan": {
         "contexts": {
@@ -275,6 +278,7 @@ TABLES = {
         "options": {
             "--metric": values("--metric", "loss", "kl"), "--submodels": one("--submodels"),
             "--gains": one("--gains"), "--quick": one("--quick"),
+            "--order": one("--order"),
             "--compute": values("--compute", "auto"), "--threads": values("--threads", "1"),
             "--part": values("--part", "1/2"), "--resume": one("--resume"),
             "--cache-bytes": values("--cache-bytes", "1kB"), **COLUMNS, "--json": one("--json"),

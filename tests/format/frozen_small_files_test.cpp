@@ -58,6 +58,16 @@ TEST(FrozenSmallFiles, ImportanceWithErrorsAndAnEstimateLoads) {
   EXPECT_EQ(value->estimate, "first-order");
 }
 
+TEST(FrozenSmallFiles, ImportanceWithAnOrderLoads) {
+  ExpectFrozen<Importance>("v1.3/tiny.importance", ParseImportance, EncodeImportance,
+                           ImportanceToJson);
+  const auto value = ParseImportance(AsBytes(Frozen("v1.3/tiny.importance")), "tiny");
+  ASSERT_TRUE(value.ok());
+  EXPECT_EQ(value->order.heads, (std::vector<uint32_t>{1, 0, 0, 1}));
+  EXPECT_EQ(value->order.neurons, (std::vector<uint32_t>{3, 2, 1, 0, 0, 2, 1, 3}));
+  EXPECT_EQ(value->order.depth_layers, (std::vector<std::vector<uint32_t>>{{1}, {0, 1}}));
+}
+
 TEST(FrozenSmallFiles, PartOfAnImportanceLoads) {
   const std::string bytes = Frozen("v1/tiny.part");
   const auto part = ParseImportancePart(AsBytes(bytes), "tiny.part");

@@ -40,6 +40,14 @@ Importance WithValues() {
   return importance;
 }
 
+Importance WithOrder() {
+  Importance importance = ExampleImportance();
+  importance.order.heads = {2, 0, 1, 0, 1, 2};
+  importance.order.neurons = {5, 4, 3, 2, 1, 0, 0, 2, 4, 1, 3, 5};
+  importance.order.depth_layers = {{1}, {0, 1}};
+  return importance;
+}
+
 void ExpectEqual(const Importance& a, const Importance& b) {
   EXPECT_EQ(a.model, b.model);
   EXPECT_EQ(a.metric, b.metric);
@@ -57,15 +65,17 @@ void ExpectEqual(const Importance& a, const Importance& b) {
   EXPECT_EQ(a.data, b.data);
   EXPECT_EQ(a.errors, b.errors);
   EXPECT_EQ(a.estimate, b.estimate);
+  EXPECT_EQ(a.order, b.order);
 }
 
 TEST(ImportanceFile, BothSpellingsHoldTheSame) {
-  std::vector<Importance> examples(5, ExampleImportance());
+  std::vector<Importance> examples(6, ExampleImportance());
   examples[1].losses.clear();
   examples[2].submodels = WithValues().submodels;
   examples[3] = WithValues();
   examples[3].submodels.clear();
   examples[4] = WithValues();
+  examples[5] = WithOrder();
   for (const Importance& example : examples) {
     const auto binary = EncodeImportance(example);
     const std::string json = ImportanceToJson(example);
@@ -190,6 +200,47 @@ TEST(ImportanceFile, ShapesThatNoModelHasAreNamed) {
   for (const uint32_t width : {0, 257})
     EXPECT_EQ(ProblemOfShape("kl", 1, width), "width is not from 1 to 256");
   EXPECT_EQ(ProblemOfShape("luck", 1, 1), "metric is not accuracy, loss or kl");
+}
+
+TEST(ImportanceFile, WrongOrdersAreNamed) {
+  const auto refused = [](const ModelOrder& order, const std::string& words) {
+    Importance importance = ExampleImportance();
+    importance.order = order;
+    for (const Status& status :
+         {test::StatusOf<ParseImportance>(EncodeImportance(importance)),
+          test::StatusOf<ParseImportance>(AsBytes(ImportanceToJson(importance)))}) {
+      ASSERT_FALSE(status.ok()) << words;
+      EXPECT_EQ(status.error().Message().rfind("a.file: " + words, 0), 0u)
+          << status.error().Message();
+    }
+  };
+  const ModelOrder good = WithOrder().order;
+  ModelOrder order = good;
+  order.heads[4] = 0;
+  refused(order, "head_order is not");
+  order.heads[4] = 3;
+  refused(order, "head_order is not");
+  order = good;
+  order.heads.pop_back();
+  refused(order, "head_order");
+  order = good;
+  order.neurons[11] = 6;
+  refused(order, "neuron_order is not");
+  order.neurons.resize(10);
+  refused(order, "neuron_order");
+  order.neurons.clear();
+  refused(order, "neuron_order is not");
+  for (const auto& depths : std::vector<std::vector<std::vector<uint32_t>>>{
+           {}, {{1}}, {{2}, {0, 1}}, {{0}, {1, 1}}, {{0}, {1, 0}}, {{0}, {0, 1}, {0, 1, 2}}}) {
+    order = good;
+    order.depth_layers = depths;
+    refused(order, "depth_layers is not");
+  }
+  const std::string json = ImportanceToJson(WithOrder());
+  test::ExpectRefused(json, "\"head_order\"", "\"head\"", "head_order is not",
+                      test::StatusOf<ParseImportance>);
+  test::ExpectRefused(json, "[2,0,1]", "[2,-1,1]", "head_order is not a list of lists",
+                      test::StatusOf<ParseImportance>);
 }
 
 TEST(ImportanceFile, WrongGainsAreNamed) {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 #include <random>
@@ -161,6 +162,49 @@ TEST(GradientRun, AgreesWithDifferencesForEachActivationAndPooler) {
 TEST(GradientRun, AgreesWithDifferencesForOddSizesOnEachInstructionSet) {
   const World world(Info(3, 5, 7));
   testing::ForEachInstructionSet([&] { ExpectAgreesWithDifferences(world); });
+}
+
+/// [layers, sequences, shares] what pass.Contributions gives of heads or of neurons.
+std::vector<double> ContributionsOf(const World& world, bool of_heads) {
+  ThreadPool pool(2);
+  GradientRun pass(world.info, pool);
+  pass.Begin(world.batch);
+  const ModelShape& shape = world.info.shape;
+  std::vector<float> hidden = world.hidden;
+  for (uint32_t l = 0; l < shape.layers; ++l)
+    pass.Forward(l, world.dense[l], world.layers[l].parameters, hidden.data());
+  std::vector<float> logits(world.factors.size());
+  pass.Head(world.head, hidden.data(), logits.data());
+  pass.BeginBackward(world.head, world.factors);
+  const size_t sequences = world.batch.sequences();
+  std::vector<double> heads(sequences * shape.width);
+  std::vector<double> neurons(sequences * shape.ffn);
+  const size_t each = of_heads ? heads.size() : neurons.size();
+  std::vector<double> all(each * shape.layers);
+  for (uint32_t l = shape.layers; l-- > 0;) {
+    pass.Backward(l, world.dense[l], world.layers[l].parameters);
+    pass.Contributions(world.dense[l], heads.data(), neurons.data());
+    std::ranges::copy(of_heads ? heads : neurons, all.begin() + static_cast<ptrdiff_t>(l * each));
+  }
+  return all;
+}
+
+// What a head or a neuron adds grows as its weights in O or FFN2 do: one neuron a slice, so that
+// slices tell neurons apart.
+TEST(GradientRun, ContributionsAreDerivativesByWhatIsAdded) {
+  for (const ShardMatrixIndex matrix : {kOutput, kFfn2}) {
+    World world(Info(3, 5, 1));
+    for (uint32_t l = 0; l < world.info.shape.layers; ++l) {
+      for (uint32_t m = 0; m < kShardMatrices; ++m)
+        std::ranges::fill(world.change[l][m].weights, 0.0F);
+      world.change[l][matrix].weights = world.dense[l][matrix].weights;
+    }
+    const std::vector<double> expected = Differentiate(world, 1).derivatives;
+    const std::vector<double> found = ContributionsOf(world, matrix == kOutput);
+    ASSERT_EQ(found.size(), expected.size());
+    for (size_t i = 0; i < found.size(); ++i)
+      EXPECT_NEAR(found[i], expected[i], 1e-6 * (1 + std::abs(expected[i]))) << i;
+  }
 }
 
 TEST(GradientRun, HasTheSameBitsForAnyThreadsAndCompany) {

@@ -1,0 +1,51 @@
+#include "types/model_order.h"
+
+#include <algorithm>
+#include <functional>
+#include <span>
+
+#include "types/limits.h"
+
+namespace sti {
+namespace {
+
+/// Whether each row of so many numbers has each number below that once.
+bool HasPermutations(std::span<const uint32_t> rows, size_t columns) {
+  std::vector<bool> seen(columns);
+  for (size_t at = 0; at < rows.size(); at += columns) {
+    std::fill(seen.begin(), seen.end(), false);
+    for (const uint32_t number : rows.subspan(at, columns)) {
+      if (number >= columns || seen[number]) return false;
+      seen[number] = true;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+bool IsDepthMap(const std::vector<std::vector<uint32_t>>& rows, uint32_t layers) {
+  if (rows.size() != layers) return false;
+  for (size_t n = 1; n <= rows.size(); ++n) {
+    const std::vector<uint32_t>& row = rows[n - 1];
+    const bool ascending =
+        std::adjacent_find(row.begin(), row.end(), std::greater_equal<>()) == row.end();
+    if (row.size() != n || !ascending || row.back() >= layers) return false;
+  }
+  return true;
+}
+
+std::string ProblemOfOrder(const ModelOrder& order, uint32_t layers, uint32_t width) {
+  if (order.heads.size() != size_t{layers} * width || !HasPermutations(order.heads, width))
+    return "head_order is not layers rows that have each head once";
+  const size_t neurons = order.neurons.size() / layers;
+  const bool sized = order.neurons.size() % layers == 0 && neurons % width == 0 && neurons > 0 &&
+                     neurons <= kMaxFfn;
+  if (!sized || !HasPermutations(order.neurons, neurons))
+    return "neuron_order is not layers rows that have each neuron once";
+  if (!IsDepthMap(order.depth_layers, layers))
+    return "depth_layers is not a row for each depth n of n layers, ascending";
+  return "";
+}
+
+}  // namespace sti
