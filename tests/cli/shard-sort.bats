@@ -7,11 +7,19 @@ logits_of() { cut -f 1 few.tsv | tail -n +2 | sti-run -q --json "$@" | jq -c .lo
 # The largest difference between two files of logits.
 apart() { paste -d '\n' "$1" "$2" | jq -s '[_nwise(2) | [.[0], .[1]] | transpose[] | .[0] - .[1] | fabs] | max'; }
 
+setup_file() {
+  make_fixtures
+  cd "$BATS_FILE_TMPDIR"
+  ln -s "$fixtures/model" model
+  make_plain_model
+  sti-importance -q plain.sti --data "$fixtures/few.tsv" --quick --order -o plain.importance
+  sti-shard -q plain --sort plain.importance -o sorted.sti
+}
+
 setup() {
   make_links
-  make_plain_model
-  sti-importance -q plain.sti --data few.tsv --quick --order -o plain.importance
-  sti-shard -q plain --sort plain.importance -o sorted.sti
+  local name
+  for name in plain plain.sti plain.importance sorted.sti; do ln -s "$BATS_FILE_TMPDIR/$name" "$name"; done
 }
 
 @test "a sorted model answers as the plain one, and is another" {
