@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "common/parse.h"
+#include "types/submodel.h"
 
 namespace sti {
 namespace {
@@ -120,23 +121,18 @@ std::string DescribePlan(const Plan& plan) {
 }
 
 std::string UntrainedWarning(const ModelInfo& info, const Plan& plan) {
-  const auto name = [](size_t layers, uint32_t width) {
-    return std::to_string(layers) + "x" + std::to_string(width);
-  };
-  const bool smaller = plan.layers.size() < info.shape.layers || plan.width < info.shape.width;
+  if (info.elastic) {
+    if (plan.width >= info.min_width) return "";
+    return "widths under " + std::to_string(info.min_width) + " were not trained";
+  }
+  const Submodel submodel{static_cast<uint32_t>(plan.layers.size()), plan.width};
+  const Submodel whole{info.shape.layers, info.shape.width};
+  if (submodel == whole) return "";
+  const std::string which = NameOf(submodel) + " of " + NameOf(whole);
   const std::string quality = QualityText(plan.quality);
-  if (smaller && !info.elastic && !quality.empty()) {
-    return name(plan.layers.size(), plan.width) + " of " +
-           name(info.shape.layers, info.shape.width) +
-           " was not trained for; predicted: " + quality;
-  }
-  if (smaller && !info.elastic) {
-    return "the model has no elastic metadata: " + name(plan.layers.size(), plan.width) + " of " +
-           name(info.shape.layers, info.shape.width) +
-           " is allowed but was not trained for; its labels mean little";
-  }
-  if (plan.width >= info.min_width) return "";
-  return "widths under " + std::to_string(info.min_width) + " were not trained";
+  if (!quality.empty()) return which + " was not trained for; predicted: " + quality;
+  return "the model has no elastic metadata: " + which +
+         " is allowed but was not trained for; its labels mean little";
 }
 
 }  // namespace sti

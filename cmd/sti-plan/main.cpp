@@ -13,6 +13,7 @@
 #include "pictures/gantt.h"
 #include "pictures/svg.h"
 #include "pictures/sweep_svg.h"
+#include "plan/judge.h"
 #include "plan/planner.h"
 #include "plan/sweep.h"
 #include "sweep.h"
@@ -53,16 +54,13 @@ Status ShowTimeline(const Tool& tool, const PlanOptions& options, const PlanInpu
   return WriteSvg(options.gantt, GanttSvg(plan, timeline, preload_bytes));
 }
 
-// What is lost by a submodel that was not trained, where it was measured.
+// Warns of a submodel that was not trained, with what it is predicted to lose where that is known.
 void WarnOfUntrained(const Tool& tool, const PlanInputs& inputs, const Plan& plan) {
   std::string warning = UntrainedWarning(inputs.info(), plan);
   if (warning.empty()) return;
   const Importance* importance = inputs.View().importance;
   if (QualityText(plan.quality).empty() || importance == nullptr) return tool.Warn(warning);
-  const SubmodelScore& whole = importance->submodels.back();  // N x M at the most bits
-  PredictedQuality quality{whole.loss, whole.accuracy, std::nullopt};
-  if (importance->metric == "kl") quality = {whole.loss, std::nullopt, whole.accuracy};
-  tool.Warn(warning + "; the whole model: " + QualityText(quality));
+  tool.Warn(warning + "; the whole model: " + QualityText(WholeQuality(*importance)));
 }
 
 Result<int> Make(const Tool& tool, const PlanOptions& options, const PlanInputs& inputs) {

@@ -21,17 +21,6 @@ void Print(const Tool& tool, const ShardToolOptions& options, const ShardReport&
   }
 }
 
-// Whether a digest is that of the model, in whichever codebook and rows it was measured.
-bool IsOfModel(const Digest& digest, const ModelFolder& folder) {
-  for (const CodebookKind codebook :
-       {CodebookKind::kScaledTree, CodebookKind::kGobo, CodebookKind::kTree}) {
-    for (const RowCoding rows : {RowCoding::kExact, RowCoding::kEightBit}) {
-      if (digest == ModelDigest(folder, codebook, rows)) return true;
-    }
-  }
-  return false;
-}
-
 // Puts a plain model's heads and neurons in the order of an importance file.
 Status Sort(const ShardToolOptions& options, ModelFolder* folder) {
   STI_ASSIGN_OR_RETURN(Importance importance, ReadImportance(options.sort));
@@ -39,7 +28,7 @@ Status Sort(const ShardToolOptions& options, ModelFolder* folder) {
     return DataError("has no order of heads and neurons; make it with sti-importance --order")
         .At(options.sort);
   }
-  if (!IsOfModel(importance.model, *folder)) {
+  if (!IsOfFolder(importance.model, *folder)) {
     return ForeignError("was measured on another model; measure this one, made without --sort")
         .At(options.sort);
   }
@@ -62,13 +51,13 @@ Result<int> Run(const Tool& tool, const ShardToolOptions& options) {
              " layers or m < " + std::to_string(shape.width) +
              " slices are allowed, but not trained for");
   }
+  if (!options.sort.empty()) STI_RETURN_IF_ERROR(Sort(options, &folder));
   ShardOptions work;
   work.bits = options.bits;
   work.codebook = options.codebook == "gobo" ? CodebookKind::kGobo : CodebookKind::kScaledTree;
   work.rows = options.embeddings == "exact" ? RowCoding::kExact : RowCoding::kEightBit;
   work.layout = options.layout == "shard" ? Layout::kShard : Layout::kPlane;
   work.threads = options.threads;
-  if (!options.sort.empty()) STI_RETURN_IF_ERROR(Sort(options, &folder));
   work.unicode = UnicodeVersion();
   for (const std::string& path : options.plans) {
     STI_ASSIGN_OR_RETURN(Plan plan, ReadPlan(path));

@@ -153,9 +153,7 @@ class IndexParser {
       const auto* row = rows->Get(n - 1)->layers();
       if (row == nullptr || row->size() != n) return Bad("depth map has a row of another length");
       std::vector<uint32_t> depth(row->begin(), row->end());
-      bool ascending =
-          std::adjacent_find(depth.begin(), depth.end(), std::greater_equal<>()) == depth.end();
-      if (!ascending || depth.back() >= layers) return Bad("depth map is not ascending");
+      if (!IsDepthRow(depth, n, layers)) return Bad("depth map is not ascending");
       index_.info.depth_layers.push_back(std::move(depth));
     }
     return {};

@@ -22,7 +22,7 @@ bool AllFinite(const std::vector<double>& numbers) {
   return std::all_of(numbers.begin(), numbers.end(), [](double x) { return std::isfinite(x); });
 }
 
-/// What is wrong with the texts; empty if nothing is.
+/// Returns what is wrong with the texts; empty if nothing is.
 std::string ProblemOfTexts(const Importance& importance) {
   const char* rule = " is not at most 64 bytes of printable ASCII";
   if (!IsPlainText(importance.estimate, kMaxShortTextBytes)) return std::string("estimate") + rule;
@@ -30,7 +30,7 @@ std::string ProblemOfTexts(const Importance& importance) {
   return "";
 }
 
-/// What is wrong with the standard errors; empty if nothing is.
+/// Returns what is wrong with the standard errors; empty if nothing is.
 std::string ProblemOfErrors(const Importance& importance) {
   const std::vector<double>& errors = importance.errors;
   if (!errors.empty() && errors.size() != importance.scores.size())
@@ -43,7 +43,7 @@ std::string ProblemOfErrors(const Importance& importance) {
   return "";
 }
 
-/// What is wrong with the fields of 1.1; empty if nothing is.
+/// Returns what is wrong with the fields of 1.1; empty if nothing is.
 std::string ProblemOfValues(const Importance& importance) {
   const auto problem_of = [](const SubmodelScore& score) -> std::string {
     if (!(score.accuracy >= 0 && score.accuracy <= 1))
@@ -65,7 +65,7 @@ std::string ProblemOfValues(const Importance& importance) {
   return "";
 }
 
-/// What is wrong with the fields of 1.3; empty if nothing is.
+/// Returns what is wrong with the fields of 1.3; empty if nothing is.
 std::string ProblemOfSorting(const Importance& importance) {
   if (importance.order == ModelOrder()) return "";
   return ProblemOfOrder(importance.order, importance.layers, importance.width);
@@ -94,8 +94,8 @@ Status Validate(const Importance& importance, const std::string& name) {
 }
 
 /// Cuts a list into rows of 1, 2, 3 and so on; the last may be too short.
-std::vector<std::vector<uint32_t>> DepthsOf(const std::vector<uint32_t>& flat) {
-  std::vector<std::vector<uint32_t>> rows;
+DepthMap DepthsOf(const std::vector<uint32_t>& flat) {
+  DepthMap rows;
   for (size_t at = 0; at < flat.size(); at += rows.size()) {
     const size_t end = std::min(at + rows.size() + 1, flat.size());
     rows.emplace_back(flat.begin() + static_cast<ptrdiff_t>(at),

@@ -33,9 +33,9 @@ std::string LineOf(std::string_view text, uint32_t id) {
 }
 
 // Whether depth n is the first n layers, as in a folder that says nothing else.
-bool HasFirstLayers(const std::vector<std::vector<uint32_t>>& depths) {
+bool HasFirstLayers(const DepthMap& depths) {
   return std::all_of(depths.begin(), depths.end(), [](const std::vector<uint32_t>& layers) {
-    return layers.empty() || layers.back() + 1 == layers.size();
+    return layers == FirstLayers(static_cast<uint32_t>(layers.size()));
   });
 }
 

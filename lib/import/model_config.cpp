@@ -13,7 +13,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-/// What an architecture calls the same things.
+/// The keys under which an architecture has the same sizes.
 struct ConfigKeys {
   const char* layers = "num_hidden_layers";
   const char* heads = "num_attention_heads";
@@ -221,8 +221,7 @@ Status ConfigReader::ReadElastic() {
   const Json* elastic = reader_.Find("elastic");
   if (elastic == nullptr) {
     for (uint32_t depth = 1; depth <= info_.shape.layers; ++depth) {
-      std::vector<uint32_t>& row = info_.depth_layers.emplace_back();
-      for (uint32_t layer = 0; layer < depth; ++layer) row.push_back(layer);
+      info_.depth_layers.push_back(FirstLayers(depth));
     }
     return {};
   }
@@ -271,10 +270,10 @@ Result<std::vector<uint32_t>> ConfigReader::ReadDepthRow(const Json& row, uint32
   std::vector<uint32_t> layers;
   for (const Json& value : row) {
     if (!value.is_number_unsigned()) return bad;
-    const auto layer = value.get<uint64_t>();
-    if (layer >= info_.shape.layers || (!layers.empty() && layer <= layers.back())) return bad;
-    layers.push_back(static_cast<uint32_t>(layer));
+    // A number that is too large for a layer stays too large.
+    layers.push_back(static_cast<uint32_t>(std::min<uint64_t>(value.get<uint64_t>(), UINT32_MAX)));
   }
+  if (!IsDepthRow(layers, depth, info_.shape.layers)) return bad;
   return layers;
 }
 

@@ -106,7 +106,8 @@ void DigestTensors(Digester& digester, const ModelFolder& folder, uint32_t layer
   }
 }
 
-// What 1.0 could not say. Left out where it says what 1.0 meant, so that digests stay.
+// Adds the facts that format 1.0 could not say, unless they are those that 1.0 meant: so digests
+// stay.
 void DigestArchitecture(Digester& digester, const ModelFolder& folder) {
   const ModelInfo& info = folder.info();
   const uint64_t facts[] = {static_cast<uint64_t>(info.architecture),
@@ -187,6 +188,16 @@ Result<PartSelection> Select(const ModelFolder& folder, const ShardOptions& opti
 }
 
 }  // namespace
+
+bool IsOfFolder(const Digest& digest, const ModelFolder& folder) {
+  for (const CodebookKind codebook :
+       {CodebookKind::kScaledTree, CodebookKind::kGobo, CodebookKind::kTree}) {
+    for (const RowCoding rows : {RowCoding::kExact, RowCoding::kEightBit}) {
+      if (digest == ModelDigest(folder, codebook, rows)) return true;
+    }
+  }
+  return false;
+}
 
 Result<ShardReport> ShardModel(const ModelFolder& folder, const ShardOptions& options,
                                const std::string& output) {

@@ -46,4 +46,8 @@ Result<ShardReport> ShardModel(const ModelFolder& folder, const ShardOptions& op
 Digest ModelDigest(const ModelFolder& folder, CodebookKind codebook,
                    RowCoding rows = RowCoding::kExact);
 
+/// Returns whether a digest names the model in the folder, sharded with whichever codebook and row
+/// coding.
+bool IsOfFolder(const Digest& digest, const ModelFolder& folder);
+
 }  // namespace sti

@@ -15,7 +15,7 @@ std::vector<float> ProbabilitiesOf(Problem problem, std::span<const float> logit
 
 }  // namespace
 
-// Of both problems the gradient is what the model says less what is true; the binary one is a mean
+// The gradient of both problems is what the model says less what is true; the binary one is a mean
 // over the labels.
 void LossGradient(Problem problem, std::span<const float> logits, std::span<const uint32_t> truth,
                   float* gradient) {

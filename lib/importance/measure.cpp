@@ -17,10 +17,10 @@ namespace {
 // a chunk's unit takes seconds.
 constexpr uint32_t kChunkTokens = 1024;
 constexpr uint32_t kPaddedTokens = 128;
-// Of a step, which is all that a killed run loses: about a second of a core.
+// The work of a step, which is all that a killed run loses: about a second of a core.
 constexpr uint64_t kStepFlops = 100'000'000'000;
 
-// What is to be done, and the tallies of what is.
+// A measurement under way: the work that is left, and the tallies of what is done.
 class Measurement {
  public:
   Measurement(LayerRunner& runner, std::span<const ExampleBatch> chunks,

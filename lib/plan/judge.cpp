@@ -208,6 +208,11 @@ Verdict Evaluate(const CheckedInput& input, const Judging& judging, const Device
   return verdict;
 }
 
+PredictedQuality WholeQuality(const Importance& importance) {
+  const SubmodelScore& whole = importance.submodels.back();  // N x M at the most bits
+  return QualityOf(importance, whole.loss, whole.accuracy);
+}
+
 Result<DeviceModels> CheckedDevices(const CheckedInput& input, const Judging& judging,
                                     const Plan& plan) {
   STI_RETURN_IF_ERROR(CheckFits(input, plan));

@@ -12,6 +12,7 @@
 #include "base/result.h"
 #include "plan/device_model.h"
 #include "plan/request.h"
+#include "types/importance.h"
 #include "types/plan.h"
 
 namespace sti {
@@ -64,6 +65,10 @@ Result<std::vector<Verdict>> CheckTurns(const PlanInput& input, const Judging& j
 /// Returns the figures of a plan, its variants and its turns. Errors are those of CheckPlan.
 /// Thread-safe.
 Result<Verdicts> JudgePlan(const PlanInput& input, const Judging& judging, const Plan& plan);
+
+/// Returns the quality that the whole model was measured to have at the most bits. The importance
+/// has A(n, m).
+PredictedQuality WholeQuality(const Importance& importance);
 
 /// Returns the device models for a plan from elsewhere; errors are those of CheckPlan.
 Result<DeviceModels> CheckedDevices(const CheckedInput& input, const Judging& judging,

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "types/depth_map.h"
+
 namespace sti {
 
 /// Names how the source stores its weights, and therefore what full fidelity means (value-exact).
@@ -71,7 +73,7 @@ struct ModelInfo {
   std::vector<std::string> labels;  ///< by label id
   /// depth_layers[n-1]: original layers a depth of n executes, ascending. Without elastic metadata
   /// only the full depth is meaningful, and row n-1 is 0..n-1.
-  std::vector<std::vector<uint32_t>> depth_layers;
+  DepthMap depth_layers;
   uint32_t min_width = 1;  ///< narrower submodels were not trained
   bool elastic = false;    ///< submodels were trained together with the full model (STI 4.1)
   TokenizerInfo tokenizer;

@@ -1,7 +1,6 @@
 #include "types/model_order.h"
 
 #include <algorithm>
-#include <functional>
 #include <span>
 
 #include "types/limits.h"
@@ -23,17 +22,6 @@ bool HasPermutations(std::span<const uint32_t> rows, size_t columns) {
 }
 
 }  // namespace
-
-bool IsDepthMap(const std::vector<std::vector<uint32_t>>& rows, uint32_t layers) {
-  if (rows.size() != layers) return false;
-  for (size_t n = 1; n <= rows.size(); ++n) {
-    const std::vector<uint32_t>& row = rows[n - 1];
-    const bool ascending =
-        std::adjacent_find(row.begin(), row.end(), std::greater_equal<>()) == row.end();
-    if (row.size() != n || !ascending || row.back() >= layers) return false;
-  }
-  return true;
-}
 
 std::string ProblemOfOrder(const ModelOrder& order, uint32_t layers, uint32_t width) {
   if (order.heads.size() != size_t{layers} * width || !HasPermutations(order.heads, width))

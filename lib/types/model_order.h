@@ -7,14 +7,16 @@
 #include <string>
 #include <vector>
 
+#include "types/depth_map.h"
+
 namespace sti {
 
 /// Says which head and which neuron of the model as published stands at each place, the best
 /// first, and which layers each depth executes.
 struct ModelOrder {
-  std::vector<uint32_t> heads;                      ///< [layers, M] row-major
-  std::vector<uint32_t> neurons;                    ///< [layers, f] row-major
-  std::vector<std::vector<uint32_t>> depth_layers;  ///< [layers] row n-1: n layers, ascending
+  std::vector<uint32_t> heads;    ///< [layers, M] row-major
+  std::vector<uint32_t> neurons;  ///< [layers, f] row-major
+  DepthMap depth_layers;
   [[nodiscard]] bool empty() const { return heads.empty(); }
   friend bool operator==(const ModelOrder&, const ModelOrder&) = default;
 };
@@ -22,8 +24,5 @@ struct ModelOrder {
 /// Returns what is wrong with an order that is not empty, of a model of so many layers and heads;
 /// empty if nothing is.
 std::string ProblemOfOrder(const ModelOrder& order, uint32_t layers, uint32_t width);
-
-/// Returns whether there is a row for each of so many layers, row n-1 with n of them, ascending.
-bool IsDepthMap(const std::vector<std::vector<uint32_t>>& rows, uint32_t layers);
 
 }  // namespace sti

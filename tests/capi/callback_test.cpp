@@ -55,6 +55,20 @@ class CallbackTest : public StiTest {
         STI_OK, sti_open_read(host_, Storage::ReadAt, &storage_, bytes_.size(), &model_, &error_),
         error_));
   }
+
+  // Closes the model while a read hangs: it waits until the read has come.
+  void ExpectCloseWaits() {
+    std::atomic<bool> closed{false};
+    std::thread closing([&] {
+      sti_close(std::exchange(model_, nullptr));
+      closed = true;
+    });
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    EXPECT_FALSE(closed);
+    storage_.door.Open();
+    closing.join();
+  }
+
   Storage storage_{bytes_};
 };
 
@@ -172,15 +186,7 @@ TEST_F(HangingTest, CancelEndsCallsThatCloseWhatReadsLandIn) {
 
 TEST_F(HangingTest, CloseWaitsForAReadThatACancelledCallLeftBehind) {
   ASSERT_EQ(Cancelled([&] { return Run("a"); }), STI_CANCELLED);
-  std::atomic<bool> closed{false};
-  std::thread closing([&] {
-    sti_close(std::exchange(model_, nullptr));
-    closed = true;
-  });
-  std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  EXPECT_FALSE(closed);
-  storage_.door.Open();
-  closing.join();
+  ExpectCloseWaits();
 }
 
 TEST_F(CallbackTest, CloseWaitsForTheCallUnderWay) {
@@ -189,16 +195,8 @@ TEST_F(CallbackTest, CloseWaitsForTheCallUnderWay) {
   std::atomic<sti_code> code{-1};
   std::thread asking([&] { code = sti_run(model_, "a b", 3, nullptr, 0, nullptr); });
   storage_.door.AwaitHanging();
-  std::atomic<bool> closed{false};
-  std::thread closing([&] {
-    sti_close(std::exchange(model_, nullptr));
-    closed = true;
-  });
-  std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  EXPECT_FALSE(closed);
-  storage_.door.Open();
+  ExpectCloseWaits();
   asking.join();
-  closing.join();
   EXPECT_EQ(code, STI_OK);
 }
 

@@ -189,8 +189,8 @@ std::vector<double> ContributionsOf(const World& world, bool of_heads) {
   return all;
 }
 
-// What a head or a neuron adds grows as its weights in O or FFN2 do: one neuron a slice, so that
-// slices tell neurons apart.
+// The output of a head or a neuron grows as its weights in O or FFN2 do: one neuron a slice, so
+// that slices tell neurons apart.
 TEST(GradientRun, ContributionsAreDerivativesByWhatIsAdded) {
   for (const ShardMatrixIndex matrix : {kOutput, kFfn2}) {
     World world(Info(3, 5, 1));

@@ -117,8 +117,11 @@ Error Infeasible(const PlanningContext& context) {
     enough += ", since no preload is enough";
   }
   const bool only_full = !context.input->info.elastic && !request.allow_untrained;
-  if (only_full)
-    enough += "; or give allow_untrained for submodels that this model was not trained for";
+  if (only_full) {
+    enough +=
+        "; or make the model elastic (examples/elastic-finetune), or give allow_untrained for "
+        "submodels that it was not trained for";
+  }
   return InfeasibleError(message).Fix(Remedy::kRaiseInRequest, enough);
 }
 

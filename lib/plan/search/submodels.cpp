@@ -1,7 +1,6 @@
 #include "plan/search/submodels.h"
 
 #include <algorithm>
-#include <numeric>
 #include <string>
 
 #include "base/remedy.h"
@@ -18,10 +17,7 @@ Status ValidateDepths(const ModelInfo& info) {
   if (info.depth_layers.size() != info.shape.layers)
     return ModelError("the depth map must have one row a depth");
   for (size_t row = 0; row < info.depth_layers.size(); ++row) {
-    const std::vector<uint32_t>& layers = info.depth_layers[row];
-    const bool ascending =
-        std::adjacent_find(layers.begin(), layers.end(), std::greater_equal<>()) == layers.end();
-    if (layers.size() != row + 1 || !ascending || layers.back() >= info.shape.layers) {
+    if (!IsDepthRow(info.depth_layers[row], row + 1, info.shape.layers)) {
       return ModelError("row " + std::to_string(row) +
                         " of the depth map does not name that many layers");
     }
@@ -62,10 +58,7 @@ Result<std::vector<Submodel>> NamedSubmodel(const ModelInfo& info, const DeviceM
 }  // namespace
 
 std::vector<uint32_t> LayersOfDepth(const ModelInfo& info, uint32_t depth) {
-  if (!info.depth_layers.empty()) return info.depth_layers[depth - 1];
-  std::vector<uint32_t> layers(depth);
-  std::iota(layers.begin(), layers.end(), 0u);
-  return layers;
+  return info.depth_layers.empty() ? FirstLayers(depth) : info.depth_layers[depth - 1];
 }
 
 Status ValidateModel(const ModelInfo& info, const ShardCatalog& catalog) {

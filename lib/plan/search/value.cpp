@@ -22,7 +22,7 @@ constexpr double kWorthAtTwoBits = 0.65;
 /// How much more the most important shard counts than the least where only their order is known.
 constexpr double kRankSpread = 3;
 
-/// Of a measured damage that noise has made 0 or negative: this share of the mean.
+/// A measured damage that noise has made 0 or negative counts as this share of the mean.
 constexpr double kLeastShare = 0.05;
 
 /// The more important, the heavier: from kRankSpread down to 1 by rank.
@@ -127,6 +127,11 @@ std::optional<double> ValueModel::Accuracy(uint32_t depth, uint32_t width, doubl
   return one.full_accuracy + share * (one.low_accuracy - one.full_accuracy);
 }
 
+PredictedQuality QualityOf(const Importance& importance, double loss, std::optional<double> right) {
+  if (importance.metric == "kl") return {loss, std::nullopt, right};
+  return {loss, right, std::nullopt};
+}
+
 PredictedQuality PredictQuality(const CheckedInput& input, const Plan& plan,
                                 const Grid<uint32_t>& bits) {
   if (input->importance == nullptr || input->importance->submodels.empty()) return {};
@@ -149,9 +154,7 @@ PredictedQuality PredictQuality(const CheckedInput& input, const Plan& plan,
   }
   const double loss =
       value.FullLoss(depth, plan.width) + value.Damage(depth, plan.width) * sum / most;
-  const std::optional<double> right = value.Accuracy(depth, plan.width, loss);
-  if (input->importance->metric == "kl") return {loss, std::nullopt, right};
-  return {loss, right, std::nullopt};
+  return QualityOf(*input->importance, loss, value.Accuracy(depth, plan.width, loss));
 }
 
 }  // namespace sti

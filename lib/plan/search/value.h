@@ -67,6 +67,10 @@ class ValueModel {
   std::vector<Measured> submodels_;  ///< by depth, then width
 };
 
+/// Returns what an importance's figures of a submodel, measured or predicted, say of its quality:
+/// by the metric kl the share of right answers is that of equal labels.
+PredictedQuality QualityOf(const Importance& importance, double loss, std::optional<double> right);
+
 /// Predicts the quality of a plan at `bits`, [n, m] as plan.bits. The plan must belong to the
 /// catalog.
 PredictedQuality PredictQuality(const CheckedInput& input, const Plan& plan,
