@@ -20,7 +20,7 @@ from .problem import Problem
 from .training import RunFolder, Settings, Trainer, watcher
 
 # Options that decide which weights a run ends in.
-_DECIDING = ("train", "unlabelled", "held_out", "rate", "tokens", "seed", "threads", "device", "bf16", "text_column",
+_DECIDING = ("train", "unlabelled", "held_out", "rate", "tokens", "seed", "threads", "device", "products", "text_column",
              "pair_column", "label_column", "least_width", "depth_map", "method", "only", "bits", "bits_every", "repeat", "labels", "dropout", "hidden",
              "vocabulary", "words")
 
@@ -52,7 +52,7 @@ def train(options: argparse.Namespace, run: RunFolder, source: pathlib.Path, spl
     deciding = {name: str(getattr(options, name)) for name in _DECIDING if hasattr(options, name)}
     deciding["source"] = str(source.resolve())
     settings = Settings(options.steps or 1, options.rate, options.tokens, options.seed, options.threads, dropout,
-                        options.bf16)
+                        options.products == "bf16")
     if run.begun():
         facts = run.facts()
         for name, value in deciding.items():

@@ -50,7 +50,8 @@ def add_training(parser: argparse.ArgumentParser, rate: float, hours: float) -> 
                         help="threads on the CPU [cores]")
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cuda" if torch.cuda.is_available() else "cpu",
                         help="where to compute [cuda where there is one]")
-    parser.add_argument("--bf16", action="store_true", help="products in bf16: faster where the hardware has them")
+    parser.add_argument("--products", choices=("bf16", "fp32"), default="bf16" if has_bf16() else "fp32",
+                        help="how matrices are multiplied; weights are kept in fp32 [bf16 where the hardware has it]")
     parser.add_argument("--resume", action="store_true", help="go on with the run that was stopped")
     parser.add_argument("-q", "--quiet", action="store_true", help="say nothing but errors")
     parser.add_argument("-o", "--output", type=pathlib.Path, required=True, metavar="DIR", help="new model folder")
@@ -71,6 +72,18 @@ def add_making(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--bits-every", type=whole, default=50, metavar="N",
                         help="steps after which it is asked anew what these bits keep [50]")
     parser.add_argument("--only", metavar="NxM", help="train this submodel alone, to compare with")
+
+
+def has_bf16() -> bool:
+    """Whether this machine multiplies in bf16 faster than in fp32: a GPU that does, or a CPU with instructions for it
+    (those without have it as well, slowly)."""
+    if torch.cuda.is_available():
+        return torch.cuda.is_bf16_supported()
+    try:
+        words = set(pathlib.Path("/proc/cpuinfo").read_text("utf-8").split())
+    except OSError:
+        return False
+    return not words.isdisjoint(("avx512_bf16", "amx_bf16", "bf16"))
 
 
 def positive(text: str) -> float:

@@ -46,7 +46,7 @@ class Settings:
     seed: int
     threads: int
     dropout: float = 0.0
-    half: bool = False  # bf16 where it is precise enough
+    bf16: bool = False  # how matrices are multiplied; weights are in fp32
 
 
 class RunFolder:
@@ -167,7 +167,7 @@ class Trainer:
         if self.few_bits:  # every other step, one bitwidth after the other
             turn = step // 2 % len(self.few_bits.bits)
             self.few_bits.show(self.network, self.few_bits.bits[turn] if step % 2 and self.few_bits.lost else None)
-        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.settings.half):
+        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.settings.bf16):
             total = sum(self._passes(batch, draw, step))
         if self.few_bits:
             self.few_bits.show(self.network, None)
