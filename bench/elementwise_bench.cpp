@@ -1,6 +1,6 @@
-// What a layer does beside products, row by row, in cache. GB/s counts every number read or written
-// once; a layer of BERT-base at 128 tokens has 12 x 128 softmax rows, 128 x 3072 activations and
-// 2 x 128 normed rows.
+// Benchmarks of what a layer does beside products, row by row, in cache. GB/s counts every number
+// read or written once; a layer of BERT-base at 128 tokens has 12 x 128 softmax rows, 128 x 3072
+// activations and 2 x 128 normed rows.
 #include <algorithm>
 #include <vector>
 
@@ -88,7 +88,7 @@ void LayerNorm(benchmark::State& state) {
 STI_BENCH_SETS(
     LayerNorm, ->ArgName("hidden")->Arg(384)->Arg(768)->Iterations(kBatches)->UseManualTime());
 
-// The pooler's, once an input.
+// The pooler's tanh, once an input.
 void Tanh(benchmark::State& state) {
   const auto count = static_cast<uint32_t>(state.range(0));
   const std::vector<float> sums = TestRandom(1).Normals(count, 1);

@@ -1,4 +1,4 @@
-// What goes wrong on the device that flashfs shows, as its user wrote it down.
+// The faults of the device that flashfs shows, as its user wrote them down.
 #pragma once
 
 #include <cstdint>
@@ -41,7 +41,7 @@ class FlashFaults {
     int64_t delay_ns = 0;  ///< added to what the device takes
     std::vector<FlashFault> torn;
   };
-  /// What becomes of a read of `bytes` at `offset`.
+  /// Returns what becomes of a read of `bytes` at `offset`.
   Outcome Strike(uint64_t offset, uint64_t bytes);
 
  private:

@@ -72,7 +72,7 @@ class Device {
   int64_t bus_free_ns_ = 0;
 };
 
-/// What the operations share: FUSE hands it to each.
+/// The state that the operations share: FUSE hands it to each.
 struct View {
   int root = -1;
   Device device;

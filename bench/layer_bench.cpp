@@ -147,7 +147,7 @@ void Layer(benchmark::State& state) {
   state.counters["layer_us"] = layer * 1e6;
   state.counters["decode_us"] = decode * 1e6;
   state.counters["decode_share"] = decode / layer;
-  // Of as many cores as there are threads, each with the peak of the caller's.
+  // The share is of the peak of as many cores as there are threads, each like the caller's.
   state.counters["share"] = 2 * weights * length / layer / 1e9 / (Median(peaks) * threads);
   // Products of weights only; attention's own are about 4 % more at BERT-base and 128 tokens.
   state.counters["GFLOP_s"] = 2 * weights * length / layer / 1e9;

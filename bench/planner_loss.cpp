@@ -79,7 +79,7 @@ Status Measure(char** paths) {
       const auto feasible = context.ComputeFeasible();
       const auto chosen = ChooseJointly(context, feasible);
       if (!chosen || best == test::kNever) continue;
-      // Of what lies between the worst that fits and the best.
+      // Misses are shares of what lies between the worst that fits and the best.
       double worst = best;
       for (const Submodel& submodel : feasible)
         worst = std::max(worst, context.value.FullLoss(submodel.depth, submodel.width) +

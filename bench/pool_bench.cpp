@@ -1,4 +1,4 @@
-// What a parallel loop costs before anything is done in it. A layer has seven of them.
+// Benchmark of what a parallel loop costs before anything is done in it. A layer has seven loops.
 #include <chrono>
 #include <thread>
 

@@ -1,5 +1,5 @@
-// What the benchmarks of single functions share: how they are timed, what they tell, and how they
-// are repeated for narrower instruction sets.
+// Functions that the benchmarks of single functions share: how they are timed, what they tell, and
+// how they are repeated for narrower instruction sets.
 #pragma once
 
 #include <benchmark/benchmark.h>

@@ -1,4 +1,4 @@
-// What a person waits for beside inference: planning, tokenising, quantising.
+// Benchmarks of what a person waits for beside inference: planning, tokenising, quantising.
 #include <benchmark/benchmark.h>
 
 #include <string>

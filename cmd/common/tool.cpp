@@ -151,7 +151,7 @@ int Tool::Main(int argc, char** argv, const std::function<Result<int>()>& body) 
   } catch (const std::bad_alloc&) {
     code = Report({ErrorKind::kNoMemory, "no memory; try a smaller --preload, --threads or model"});
   } catch (const std::system_error& refused) {
-    // Of what the library uses only threads throw this.
+    // Only threads throw this, of all that the library uses.
     code = Report(MachineError("cannot start a thread (" + refused.code().message() + ")")
                       .Fix(Remedy::kMoreThreads));
   }

@@ -136,7 +136,7 @@ std::string WithTarget(const GanttRange& range, Row row) {
   return row.marks();
 }
 
-// What each lane does, and where compute waits.
+// Returns the lines of the lanes: what each does, and where compute waits.
 std::string LaneLines(const PlanTimeline& timeline, const GanttRange& range) {
   Row io(range);
   Row compute(range);

@@ -68,7 +68,7 @@ std::string Shaded(const std::string& text, double share, TerminalColours colour
     background = "48;2;" + std::to_string(c.red) + ";" + std::to_string(c.green) + ";" +
                  std::to_string(c.blue);
   }
-  // Of the colour cube, because themes change the first sixteen.
+  // The foreground is of the colour cube, because themes change the first sixteen colours.
   const char* foreground = share > 0.5 ? ";38;5;16m" : ";38;5;231m";
   return "\033[" + background + foreground + text + "\033[0m";
 }

@@ -77,7 +77,7 @@ Result<int> WriteResult(const Tool& tool, const ImportanceToolOptions& options,
   return 0;
 }
 
-// What it took, beside what plain evaluations would have taken.
+// Says what the measurement took, beside what plain evaluations would have taken.
 void ExplainWork(const Tool& tool, const ImportanceToolOptions& options, const ImportanceWork& work,
                  double seconds) {
   if (work.held_bytes > options.cache_bytes) {

@@ -56,7 +56,7 @@ void Summarise(const Tool& tool, const DeviceProfile& profile) {
   tool.Say(line);
 }
 
-// What only a fresh process shows: memory and time of a runner that starts.
+// Measures what only a fresh process shows: memory and time of a runner that starts.
 Status MeasureStart(const ProfileToolOptions& options, ReadPath path, double exec_us,
                     const ProfileOptions& work, ContainerFile file, DeviceProfile& profile) {
   STI_ASSIGN_OR_RETURN(profile.process_bytes,

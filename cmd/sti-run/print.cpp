@@ -40,7 +40,8 @@ Json DegradedOf(const RunResult& run) {
   return list;
 }
 
-// What the plan says of this very run: its own first turn, at the start or warm as it was planned.
+// Returns the times that the plan has for this very run; null unless it is the plan's own first
+// turn, at the start or warm as it was planned.
 const PlanTimes* PlannedTimes(const Answer& answer) {
   const bool planned =
       answer.plan->times && answer.run.turn == 1 && answer.plan->cold == answer.cold;

@@ -77,8 +77,8 @@ std::optional<std::string> OwnGroup(const std::string& root, bool unified) {
   return std::nullopt;
 }
 
-// What a mount shows of the hierarchy may begin below its top, as in a container. A group beside
-// that is not to be seen: then the mount's own top counts.
+// Returns where a group is below a mount. What a mount shows of the hierarchy may begin below its
+// top, as in a container. A group beside that is not to be seen: then the mount's own top counts.
 std::string BelowMount(const std::string& group, const std::string& mount_root) {
   const std::string top = mount_root == "/" ? "" : mount_root;
   if (group.rfind(top + "/", 0) != 0 || group.find("/..") != std::string::npos) return "";
@@ -86,7 +86,8 @@ std::string BelowMount(const std::string& group, const std::string& mount_root) 
   return below == "/" ? "" : below;
 }
 
-// From /proc/self/mountinfo: `id parent device root mount-point options... - type source options`.
+// Returns the hierarchies that limit CPUs, from the lines of /proc/self/mountinfo:
+// `id parent device root mount-point options... - type source options`.
 std::vector<Hierarchy> Hierarchies(const std::string& root) {
   std::vector<Hierarchy> found;
   for (const std::string& line : Lines(root + "/proc/self/mountinfo")) {

@@ -16,7 +16,7 @@ namespace {
 
 constexpr uint64_t kMaxExamples = uint64_t{1} << 31;
 
-/// What is wrong with the job; empty if nothing is.
+/// Returns what is wrong with the job; empty if nothing is.
 std::string ProblemOfJob(const ImportanceJob& job) {
   if (job.model.empty()) return "model is missing";
   std::string shape = ProblemOfShape(job.metric, job.layers, job.width);
@@ -36,7 +36,7 @@ std::string ProblemOfJob(const ImportanceJob& job) {
   return ProblemOfSubmodels(job.submodels, job.layers, job.width, no_problem);
 }
 
-/// The same of all but the tallies.
+/// Returns what is wrong with a part, its tallies left out; empty if nothing is.
 std::string ProblemOfPart(const ImportancePart& part) {
   std::string problem = ProblemOfJob(part.job);
   if (!problem.empty()) return problem;

@@ -18,7 +18,7 @@ void ForEachShard(const Plan& plan, const Visit& visit) {
   visit_rows(plan.bits);
   for (const PlanTurn& turn : plan.turns) {
     visit_rows(turn.bits);
-    // What a turn keeps may be fewer bits than any turn computes with.
+    // A turn may keep shards at fewer bits than any turn computes with.
     for (const ShardAtBits& shard : turn.preload) visit(shard);
   }
   for (const Plan& variant : plan.variants) ForEachShard(variant, visit);

@@ -18,7 +18,7 @@ void ReadPreload(JsonFields& fields, std::vector<ShardAtBits>* preload) {
   });
 }
 
-// What plans and turns have in common.
+// Reads the fields that plans and turns have in common.
 template <typename Plan>
 void ReadPredictions(JsonFields& fields, Plan* plan) {
   fields.Get("bits", Need::kRequired, &plan->bits);

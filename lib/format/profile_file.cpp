@@ -24,7 +24,7 @@ std::string Item(const char* list, size_t i) {
   return std::string(list) + "[" + std::to_string(i) + "]";
 }
 
-/// What is wrong with the lists; empty if nothing is.
+/// Returns what is wrong with the lists; empty if nothing is.
 std::string ListProblem(const DeviceProfile& profile) {
   const char* const not_finite = " holds a time that is not a finite number";
   if (profile.io.size() > kMaxProfileSamples || profile.compute.size() > kMaxProfileSamples ||

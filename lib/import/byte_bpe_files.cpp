@@ -123,7 +123,8 @@ class ByteBpeJson {
     return {};
   }
 
-  // What surrounds the model: nothing before it but the bytes, RoBERTa's control tokens behind it.
+  // Reads the steps around the model: nothing but the bytes before it, RoBERTa's control tokens
+  // behind it.
   Status ReadSteps(TokenizerInfo* info) const {
     if (reader_.Find("normalizer") != nullptr) {
       return reader_.Unsupported("there is a normalizer; RoBERTa's tokenizer has none");

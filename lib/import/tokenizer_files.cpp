@@ -18,7 +18,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-/// What the files say; empty where they say nothing.
+/// The options that the files name; empty where they say nothing.
 struct Options {
   std::optional<bool> lowercase;
   std::optional<bool> strip_accents;

@@ -21,8 +21,8 @@ Result<std::unique_ptr<BlockReader>> OpenOne(const BlockSourcePtr& source, ReadP
   return MakeThreadReader(std::move(opened), std::min(depth, kMaxReadThreads), way);
 }
 
-// What a way is worth is known only after a read. A file below one block proves nothing here; its
-// readers find it too short.
+// Opens a reader and tries it with a read, as only that shows what a way is worth. A file below one
+// block proves nothing here; its readers find it too short.
 Result<std::unique_ptr<BlockReader>> OpenAndTry(const BlockSourcePtr& source, ReadPath way,
                                                 uint32_t depth) {
   STI_ASSIGN_OR_RETURN(auto reader, OpenOne(source, way, depth));

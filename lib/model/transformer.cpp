@@ -64,7 +64,7 @@ LinearLimits LinearLimitsOf(const std::array<ShardMatrix, kShardMatrices>& matri
   return limits;
 }
 
-// What queries, keys and values are made from.
+// The input that queries, keys and values are made from.
 struct HeadInput {
   std::span<const ShardView> slices;
   std::span<const uint32_t> indexes;
@@ -239,7 +239,7 @@ void Transformer::State::Output(uint32_t rows, std::span<const ShardView> slices
   Run(rows);
 }
 
-// What follows once sums hold the attention's output.
+// Computes the rest of a layer once sums hold the attention's output.
 void Transformer::State::Finish(uint32_t rows, std::span<const ShardView> slices,
                                 std::span<const uint32_t> indexes,
                                 const LayerParameters& parameters, float* hidden) {

@@ -193,7 +193,7 @@ Result<Plan> MakePlan(const CheckedInput& input, const PlanRequest& request,
                        PlanningContext::Make(input, resolved, scopes.front(), explain));
   STI_ASSIGN_OR_RETURN(Plan plan, PlanOne(context));
 
-  // What changes from turn to turn.
+  // The turns: what changes from one to the next.
   PlanTurns(context, &plan);
 
   // Further lengths and clocks, which share the plan's preload buffer.

@@ -128,7 +128,7 @@ class Profiler {
     if (options_.log) options_.log({LogLevel::kWarning, what, remedy});
   }
 
-  // What of the profile is not to be trusted.
+  // Warns of what is not to be trusted in the profile.
   void Judge(const std::vector<Timing>& measured) const {
     size_t widest = 0;
     size_t unsure = 0;

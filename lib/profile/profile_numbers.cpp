@@ -32,7 +32,7 @@ Result<double> TimeReads(BlockReader& reader, std::span<const ReadRequest> reque
   return time_us;
 }
 
-// What one number of T_io reads: a layer, and then the next.
+// The reads that one number of T_io times: those of a layer, and then of the next.
 struct LayerLoads {
   std::string what;
   std::vector<LayerReads> layers;
@@ -187,7 +187,7 @@ FixedSample& FixedAt(DeviceProfile& profile, uint32_t length) {
   return profile.fixed.back();
 }
 
-// What a layer is timed with.
+// The shards that a layer is timed with: one layer's, and then the next one's.
 struct LayerWork {
   LayerWork(const ProfileBench& bench, uint32_t width)
       : slices(width), views(bench.model.index().info.shape.layers) {

@@ -95,7 +95,7 @@ class Sampler {
   Status Visit(size_t i) {
     Begin(i);
     Samples& samples = samples_[i];
-    // What the number before left in the caches is not this one's.
+    // The caches hold what the number before left in them, so a first call is not counted.
     if (options_.gap_us <= 0 && samples.Last() < kSlowUs) STI_RETURN_IF_ERROR(Once(i));
     const double begin_us = now_us_();
     size_t taken = 0;

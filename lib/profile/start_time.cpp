@@ -17,7 +17,7 @@ namespace {
 constexpr size_t kRuns = 15;
 constexpr uint32_t kNarrowTokens = 16;
 
-// What a runner does with a model before it takes a text.
+// Does what a runner does with a model before it takes a text.
 Status OpenOnce(BlockReader& source, BlockMemory& memory, uint32_t threads) {
   STI_ASSIGN_OR_RETURN(ContainerFile file,
                        ContainerFile::Open(std::make_unique<RememberingReader>(source, memory)));

@@ -12,12 +12,13 @@
 namespace sti {
 namespace {
 
-/// What may merge: one group's parts for one memory, of one urgency.
+/// Returns the class of a part. Parts of a class may merge: one group's for one memory, of one
+/// urgency.
 auto ClassOf(const ScheduledPart& part) {
   return std::tuple(part.group, part.refinement, part.landing == Landing::kArena);
 }
 
-/// A read of this part alone. In the buffer the blocks around it have their place already.
+/// Returns a read of this part alone. In the buffer the blocks around it have their place already.
 ScheduledRead ReadOf(const ScheduledPart& part, uint32_t index) {
   ScheduledRead read;
   const BlockRange blocks = BlocksAround(part.part);

@@ -38,7 +38,7 @@ void ReadRing::Place(ScheduledRead& read) {
     freed_ = std::max(freed_, live_.front().group + 1);
     live_.pop_front();
   }
-  // What lies between the ring's end and a wrapped read is older still.
+  // A read that wraps skips those near the ring's end, which are older still and stay in front.
   for (const ScheduledRead& other : live_) {
     if (Overlaps(other, read)) freed_ = std::max(freed_, other.group + 1);
   }

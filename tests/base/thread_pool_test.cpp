@@ -97,7 +97,7 @@ double CpuTimeMs() {
   return static_cast<double>(now.tv_sec) * 1e3 + static_cast<double>(now.tv_nsec) / 1e6;
 }
 
-// Of the CPU, not of a clock on the wall: a busy machine does not make it more.
+// The time is that of the CPU, not of a clock on the wall: a busy machine does not make it more.
 TEST(ThreadPool, IdleThreadsTakeNoCpuTime) {
   for (const uint32_t cpus : {1U, 4U}) {
     ThreadPool pool(4, cpus);

@@ -142,6 +142,20 @@ auto b = "run sti-plan again";\nauto c = "a -- b, my-sti-plan";\n'
     'lib/low/low.h:3: cites spec/gone.md, which is not there'
 }
 
+@test "a comment that opens with no thing" {
+  mkdir bench examples
+  write lib/low/low.cpp '/// What it does.\nint Low();\n/// Whatever it is,\n/// What it does.\nint High();\n'
+  write cmd/sti-one/main.cpp 'int main() {\n  // Of these, one.\n  // Likewise.\n  return 0;  // Of course\n}\n'
+  write tests/low/low_test.cpp 'int low;  // the low one\n// As above.\nint high;\n'
+  write bench/low_bench.cpp '// Likewise.\n// As above.\n'
+  write examples/app.cpp '// What an app does.\n'
+  what='; say first what the thing is'
+  complains "bench/low_bench.cpp:1: a comment opens with \"Likewise\"$what" \
+    "cmd/sti-one/main.cpp:2: a comment opens with \"Of\"$what" \
+    "lib/low/low.cpp:1: a comment opens with \"What\"$what" \
+    "tests/low/low_test.cpp:2: a comment opens with \"As above\"$what"
+}
+
 @test "a constant that two rooms have" {
   write lib/low/low.h '#pragma once\nconstexpr int kRows = 16;\nconstexpr int kColumns = 16;\n'
   write lib/high/high.h '#pragma once\nconstexpr int kRows = 1 << 4;\nconstexpr int kColumns = 8;\n'

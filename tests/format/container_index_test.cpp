@@ -309,7 +309,7 @@ TEST_F(ContainerIndexTest, TextsThatMayNotBePrintedAreRefused) {
   }
 }
 
-// What 1.1 added: pooler and problem change the head's kind, byte-level BPE adds a part.
+// The fields of 1.1: pooler and problem change the head's kind, byte-level BPE adds a part.
 TEST_F(ContainerIndexTest, ArchitecturesRoundTripAndAreChecked) {
   const auto parsed = ParseEdited([](ContainerIndex& i) {
     i.info.architecture = Architecture::kDistilBert;

@@ -75,7 +75,7 @@ Plan WithTurns() {
   return plan;
 }
 
-/// What 1.2 brought, in a plan and its variant.
+/// Returns a plan and its variant with the fields of 1.2.
 Plan WithTimes() {
   Plan plan = WithVariant();
   plan.times = PlanTimes{0, 0, 250.5, 120, 4000, 4400.25, 90, 1.0 / 3, {1250, 0}};
@@ -87,7 +87,7 @@ Plan WithTimes() {
   return plan;
 }
 
-/// The fields of 1.4, in a plan, its variant and a turn.
+/// Returns a plan, its variant and a turn with the fields of 1.4.
 Plan WithCores() {
   Plan plan = WithTurns();
   plan.threads = 4;

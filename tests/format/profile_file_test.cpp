@@ -74,7 +74,7 @@ TEST(ProfileFile, AHandWrittenOneIsEnough) {
   EXPECT_TRUE(profile->shape.empty());
 }
 
-// What 1.0 wrote, and what people write: no p99 of the fixed part.
+// Profiles of 1.0, and those that people write, have no p99 of the fixed part.
 TEST(ProfileFile, AMissingP99IsTheMedian) {
   DeviceProfile example = ExampleProfile();
   example.fixed = {{64, 10, 120.75, 33}};

@@ -57,7 +57,7 @@ TEST(RowCodec, EightBitValuesAreWithinHalfAStep) {
   }
 }
 
-// What the first k bits of a code stand for: the middle of a step that the finer steps lie in.
+// The first k bits of a code stand for the middle of a step that the finer steps lie in.
 TEST(RowCodec, EightBitCodesNest) {
   const RowTable table = Table(200, RowCoding::kEightBit);
   const auto values = TestRandom(3).Normals(200, 1.0);

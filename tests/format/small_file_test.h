@@ -1,4 +1,4 @@
-// What the tests of the three small files share.
+// Types and checks that the tests of the small files share.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -22,7 +22,8 @@ struct Codec {
   std::string (*to_json)(const Value&);
 };
 
-// What is read can be written in both spellings, and both read back as the same.
+// Requires that a value that is read can be written in both spellings, and that both read back as
+// the same.
 template <typename Value>
 void Check(const Codec<Value>& codec, Input input) {
   const auto value = codec.parse(input, "f");
@@ -38,7 +39,8 @@ void Check(const Codec<Value>& codec, Input input) {
   Require(codec.to_json(*from_json) == json, "the JSON spelling means the same");
 }
 
-// As it is; then what follows the magic and 32 bytes in a frame whose checksums are right.
+// Checks the input as it is; then what follows the magic and 32 bytes in a frame whose checksums
+// are right.
 template <typename Value>
 void CheckBoth(const Codec<Value>& codec, Input input) {
   constexpr size_t kHeaderBytes = 40;
@@ -57,7 +59,7 @@ void Importance(Input input) {
       {kImportanceMagic, ParseImportance, EncodeImportance, ImportanceToJson}, input);
 }
 
-// Has one spelling. As it is; then with its checksums put right.
+// Checks a part, which has one spelling, as it is; then with its checksums put right.
 void ImportancePart(Input input) {
   constexpr size_t kHeaderBytes = 40;
   const auto check = [](Input bytes) {
@@ -76,8 +78,8 @@ void Profile(Input input) {
   CheckBoth<DeviceProfile>({kProfileMagic, ParseProfile, EncodeProfile, ProfileToJson}, input);
 }
 
-// Whatever was read keeps the rules of plans. Asked whether it fits a small model, the check
-// answers in one short line.
+// Requires that a plan that was read keeps the rules of plans. Asked whether it fits a small model,
+// the check answers in one short line.
 Result<sti::Plan> ParseAndCheckPlan(Input input, const std::string& name) {
   auto plan = ParsePlan(input, name);
   if (!plan.ok()) return plan;

@@ -1,4 +1,4 @@
-// What is fuzzed: one function a parser, taking whatever bytes there are. The same functions run
+// The fuzz targets: one function a parser, taking whatever bytes there are. The same functions run
 // under libFuzzer (`make fuzz`) and, over the files in corpus/, in the unit tests.
 //
 // A target ends the process where a promise is broken: a crash, a sanitizer's finding, or Require.

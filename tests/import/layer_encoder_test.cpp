@@ -30,7 +30,7 @@ std::vector<float> FlatLayer(const ModelFolder& folder, uint32_t layer) {
   return weights;
 }
 
-// What a reader decodes from one encoded shard.
+// Returns what a reader decodes from one encoded shard.
 std::vector<float> Decode(const ModelInfo& info, const EncodedLayer& layer, uint32_t slice,
                           uint32_t bits) {
   std::vector<AlignedBuffer> buffers;

@@ -54,8 +54,8 @@ TEST(TorchFile, BothFormsAreReadAsSafetensorsAre) {
   }
 }
 
-// What PyTorch 1.13 wrote of tests/data/distilbert-tiny: to the stream transposed and as
-// parameters.
+// The files hold what PyTorch 1.13 wrote of tests/data/distilbert-tiny: to the stream transposed
+// and as parameters.
 TEST(TorchFile, ReadsWhatPyTorchWrote) {
   const std::string data = STI_SOURCE_DIR "/tests/data/";
   const auto model = FileBytes(data + "distilbert-tiny/model.safetensors");

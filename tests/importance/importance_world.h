@@ -23,7 +23,7 @@ namespace sti {
 /// Bits of a shard by layer and slice.
 using ShardBits = std::function<uint32_t(uint32_t layer, uint32_t slice)>;
 
-/// What plain evaluations add up to: losses rounded to 2^-32 nat, so that their sum is exact.
+/// The sums of plain evaluations: losses are rounded to 2^-32 nat, so that their sum is exact.
 class PlainSum {
  public:
   void Add(bool right, double loss) {
@@ -108,7 +108,7 @@ class ImportanceWorld : public ::testing::Test {
     return logits;
   }
 
-  /// Of the whole model.
+  /// Returns the logits of the whole model.
   std::vector<float> Logits(const Example& example, const ShardBits& bits) {
     return Logits(example, {0, 1, 2}, 2, bits);
   }

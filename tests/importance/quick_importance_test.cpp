@@ -102,7 +102,7 @@ class QuickImportanceTest : public ImportanceWorld {
     return slopes;
   }
 
-  /// What the estimate is defined as, an example at a time.
+  /// Expects that the estimate is what it is defined as, an example at a time.
   void ExpectEqualsOneExampleAtATime(Metric metric, double curvature) {
     const auto estimate = Estimate(Options(metric, true, 2));
     ASSERT_TRUE(Succeeded(estimate));

@@ -134,7 +134,7 @@ TEST_F(SubmodelSweeps, ScoresStayAsTheyAreForAnyThreads) {
   }
 }
 
-// Of the tiny model depths are {2}, {0, 2} and {0, 1, 2}; those of a prefix map never part.
+// The depths of the tiny model are {2}, {0, 2} and {0, 1, 2}; those of a prefix map never part.
 TEST_F(SubmodelSweeps, DepthsShareWhatTheyBeginWith) {
   const SubmodelPlan parting = PlanSubmodels(model_->index());
   EXPECT_EQ(parting.branches, 2U) << "before the first layer and after it";

@@ -1,4 +1,4 @@
-// What work costs, and how it is cut.
+// Tests of what work costs, and of how it is cut.
 #include "importance/work_list.h"
 
 #include <gtest/gtest.h>
@@ -124,7 +124,7 @@ TEST(WorkList, WhereTheLastUnitsCostMostPartsAreContiguousToo) {
 
 using WorkListOfAModel = ImportanceWorld;
 
-// What is announced is what is computed, as long as there is memory.
+// The work that is announced is the work that is done, as long as there is memory.
 TEST_F(WorkListOfAModel, CostsAreWhatTheRunnerCounts) {
   for (const Metric metric : {Metric::kAccuracy, Metric::kKl}) {
     for (const bool more : {false, true}) {

@@ -23,7 +23,8 @@ class BlockReaderTest : public ::testing::TestWithParam<ReadPath> {
     for (char& byte : content_) byte = static_cast<char>(random.Next());
     ASSERT_TRUE(WriteBytes(path_, content_).ok());
     auto reader = OpenBlockReader(path_, GetParam());
-    // What a machine forbids (io_uring in a container, O_DIRECT on a file system) is not a failure.
+    // A way that a machine forbids (io_uring in a container, O_DIRECT on a file system) is no
+    // failure.
     if (!reader.ok() && reader.error().kind == ErrorKind::kMachine) {
       GTEST_SKIP() << ReadPathName(GetParam()) << " cannot read here: " << reader.error().Message();
     }

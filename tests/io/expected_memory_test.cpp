@@ -116,7 +116,7 @@ INSTANTIATE_TEST_SUITE_P(Ways, ExpectedMemoryTest,
                                   std::to_string(std::get<1>(test.param));
                          });
 
-// What the kernel says of this process's ring: "UserBufs:\t1".
+// Returns how many buffers this process's ring has, as the kernel says it: "UserBufs:\t1".
 std::string RegisteredBuffers() {
   for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
     std::error_code gone;

@@ -48,7 +48,7 @@ TEST(WidenWeights, TouchesNothingPastTheCount) {
   });
 }
 
-// What a code stands for, by the definition.
+// Returns the number that a code stands for, by the definition.
 float Expected(float centroid, Scaling scaling, const std::vector<float>& scales, uint64_t at) {
   if (scaling == Scaling::kRows) return centroid * scales[at / 16];
   if (scaling == Scaling::kColumns) return centroid * scales[at % 16];

@@ -119,7 +119,7 @@ TEST(Extremes, LayerNormOfARowWithNanOrInfinityIsNan) {
     ForEachPlace(1.5f, odd, [](std::vector<float>& row, uint32_t place) {
       const auto out = Normalised(row);
       EXPECT_TRUE(std::isnan(out[place]));
-      // What an infinite mean leaves of the others is no number either.
+      // The other numbers, less an infinite mean, are not finite either.
       for (const float x : out) EXPECT_FALSE(std::isfinite(x)) << x;
     });
   }
@@ -162,7 +162,7 @@ TEST(Extremes, ProductsSpoilOneRowAndOneColumn) {
     for (const float odd : {kNan, kInfinity, kMax, kDenormal}) {
       std::vector<float> a(size_t{kRows} * kIns, 2.0f);
       std::vector<float> b(size_t{kIns} * 32 + 16, 4.0f);
-      // What lies past the width may be anything, too.
+      // A number past the width may be anything, too.
       for (uint32_t k = 0; k < kIns; ++k) b[k * 32 + 30] = kNan;
       a[kBadRow * kIns + 1] = odd;
       b[3 * 32 + kBadColumn] = odd;

@@ -48,7 +48,7 @@ struct Head {
     packed.reserve(size_t{rows} * dim);
     for (uint32_t r = 0; r < rows; ++r) {
       for (uint32_t k = 0; k < dim; ++k) packed.push_back(context[r * stride + k]);
-      // What lies beside the head is another's.
+      // The numbers beside the head are another head's, and stay as they were.
       for (size_t k = dim; k < stride; ++k) {
         EXPECT_EQ(context[r * stride + k], queries[(first + r) * stride + k]);
       }

@@ -88,7 +88,7 @@ TEST_P(PackedParts, RowsArePackedAlike) {
   }
 }
 
-/// What a tile is decoded to.
+/// Holds what a tile is decoded to.
 struct Decoded {
   Decoded(ComputeType type, uint32_t ins)
       : dwords(kTilePanels * PanelBytes(type, ins)),

@@ -89,8 +89,8 @@ constexpr Shape kShapes[] = {{64, 96, 13, false}, {48, 64, 5, true},   {40, 30, 
                              {21, 27, 2, true},   {16, 8, 1, false},   {7, 3, 4, false},
                              {33, 100, 25, true}, {96, 129, 12, false}};
 
-// What rounding both factors can do to a sum at most: half a step of each, and what sums in fp32
-// round in turn.
+// Returns the most that rounding both factors can do to a sum: half a step of each, and what sums
+// in fp32 round in turn.
 double Bound(const World& world, ComputeType type, uint32_t row, uint32_t out) {
   const double half_step = type == ComputeType::kBf16 ? 1.0 / 256 : 0;
   double largest = 0;  // of the row as it is packed

@@ -83,7 +83,7 @@ inline TestShard MakeShard(uint64_t count, uint32_t bits, DataType type, double 
   for (uint32_t i = 0; i < 1U << bits; ++i) shard.centroids.push_back(normal(random));
   for (uint32_t p = 0; p < bits; ++p) {
     shard.planes.emplace_back(RoundUp((count + 7) / 8, 64));
-    // What lies past the last weight must not matter.
+    // The bits past the last weight must not matter, so they are not all zero.
     std::memset(shard.planes[p].data(), 0xA5, shard.planes[p].size());
     shard.view.planes[p] = shard.planes[p].data();
   }

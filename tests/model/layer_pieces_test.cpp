@@ -51,7 +51,7 @@ class LayerPieces : public ::testing::Test {
     transformer_->RunLayer({offsets_}, views_, indexes_, layer_.parameters, whole_.data());
   }
 
-  // What RunLayer makes of first tokens only.
+  // Returns what RunLayer makes of first tokens only.
   std::vector<float> AsLast() {
     std::vector<float> hidden = hidden_;
     transformer_->RunLayer({offsets_}, views_, indexes_, layer_.parameters, hidden.data(),
@@ -60,7 +60,7 @@ class LayerPieces : public ::testing::Test {
     return hidden;
   }
 
-  // The context of each slice by itself, then the rest.
+  // Computes the context of each slice by itself, then the rest.
   std::vector<float> InPieces(OutputRows rows) {
     const size_t count = rows == OutputRows::kAll ? offsets_.back() : sequences();
     std::vector<std::vector<float>> contexts(indexes_.size());

@@ -108,7 +108,7 @@ TEST(ResidentModel, LoadsTheLayersAskedForAndCountsTheirBytes) {
   EXPECT_EQ(model->bytes(), (4 * 32 + head + layer) * sizeof(float) + pooler * sizeof(uint16_t));
 }
 
-// What plans count on, which do not open the model.
+// Plans count on what the index tells, since they do not open the model.
 TEST(ResidentModel, TakesTheMemoryThatItsIndexTells) {
   for (const DataType type : {DataType::kF32, DataType::kF16, DataType::kBF16}) {
     const TempFolder folder;

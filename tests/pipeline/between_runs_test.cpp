@@ -1,5 +1,5 @@
-// What is in memory between runs, and what the next run reads because of it. Logits do not tell:
-// they are right whatever was kept.
+// Tests of what is in memory between runs, and of what the next run reads because of it. Logits do
+// not tell: they are right whatever was kept.
 #include <algorithm>
 #include <chrono>
 #include <thread>

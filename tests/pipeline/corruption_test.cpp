@@ -152,7 +152,7 @@ class Victim {
 
 Bin Frozen() { return FileBytes(std::string(STI_SOURCE_DIR) + "/tests/data/v1/tiny.sti"); }
 
-// Of another type, layout and codebook than the frozen one, and with more to read.
+// Returns a container of another type, layout and codebook than the frozen one, with more to read.
 Bin Fresh() {
   const TempFolder folder;
   TinyModelOptions model;
@@ -243,7 +243,7 @@ TEST(Corruption, CutOrGrownAtEveryBlock) {
   victim.Report("cut or grown");
 }
 
-// What a disk or a copy may do: a block of zeros, or of what stands elsewhere in the file.
+// A disk or a copy may leave a block of zeros, or of what stands elsewhere in the file.
 TEST(Corruption, BlocksLostAndBlocksAstray) {
   Victim victim(Fresh());
   const uint64_t blocks = victim.size() / kBlockBytes;

@@ -48,7 +48,7 @@ TEST_P(FrozenFile, IsTheFileThatWasFrozen) {
   EXPECT_EQ(DigestOf(FileBytes(path_)), expected_.at("file_digest").get<std::string>());
 }
 
-// What later versions digest besides is left out where it says what 1.0 meant.
+// The facts that later versions digest besides are left out where they say what 1.0 meant.
 TEST(FrozenV1, TheModelItWasMadeFromKeepsItsDigest) {
   TinyModelOptions options;
   options.hidden = 16;

@@ -1,5 +1,5 @@
-// What the pipeline refuses: plans that do not fit, inputs that are none, and damage that shows
-// only while it runs.
+// Tests of what the pipeline refuses: plans that do not fit, inputs that are none, and damage that
+// shows only while it runs.
 #include <functional>
 
 #include "base/remedy.h"

@@ -78,10 +78,10 @@ class RandomSequences : public PipelineTest {
     healthy_ = true;
     ExpectHeld();
   }
-  /// Null once a late lane was set aside, and the reader with it.
+  /// Returns the reader with the faults; null once a late lane was set aside, and it with the lane.
   FaultReader* Faults() { return dynamic_cast<FaultReader*>(&pipeline_->reader()); }
 
-  /// What fails may do so because of a fault, and for no other reason.
+  /// Expects that a failure is due to a fault, and has no other reason.
   void ExpectSoundOr(const Status& status) {
     if (status.ok()) return;
     const bool of_device =

@@ -50,7 +50,7 @@ Instance RandomInstance(test::Random& random, uint32_t layers, uint32_t width) {
   return instance;
 }
 
-/// What a choice claims must hold.
+/// Expects that a choice keeps within all limits and has the loss that it claims.
 void ExpectKept(const Instance& instance, const BitChoice& choice) {
   int64_t bytes = 0;
   int64_t io_us = 0;

@@ -1,5 +1,5 @@
-// What may be asked of the planner beside a target: accuracy, lead time, lengths, clocks,
-// infeasible ones.
+// Tests of what may be asked of the planner beside a target: accuracy, lead time, lengths, clocks;
+// and of infeasible requests.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -158,7 +158,7 @@ TEST(Requests, VariantsShareTheBuffer) {
     for (const ShardAtBits& shard : variant.preload) {
       EXPECT_NE(std::find(plan->preload.begin(), plan->preload.end(), shard), plan->preload.end());
     }
-    // What the buffer holds and the variant runs, it runs from there.
+    // A shard that the buffer holds and the variant runs is run from the buffer.
     for (const ShardAtBits& shard : plan->preload) {
       const auto found = std::find(variant.layers.begin(), variant.layers.end(), shard.id.layer);
       if (found == variant.layers.end() || shard.id.slice >= variant.width) continue;

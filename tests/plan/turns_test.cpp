@@ -84,7 +84,7 @@ TEST(Turns, FidelityNeverFallsAndWhatIsHeldIsNotReadAgain) {
       ASSERT_LE(turn.predicted_p99_us, *request.target_us + 1e-6) << trial;
       for (const auto& [id, bits] : HeldOf(turn)) {
         const auto k = std::find(plan->layers.begin(), plan->layers.end(), id.layer);
-        // What stays is what the turn before had computed with.
+        // A shard that stays has the bits that the turn before had computed with.
         ASSERT_EQ(before.bits.At(uint32_t(k - plan->layers.begin()), id.slice), bits) << trial;
       }
       for (size_t shard = 0; shard < turn.bits.values().size(); ++shard)

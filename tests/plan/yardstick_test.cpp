@@ -25,7 +25,7 @@ double LackOf(const PlanningContext& context, const Allocation& allocation) {
   return sum;
 }
 
-/// What part of the gain over the fewest bits is missed.
+/// Returns the part of the gain over the fewest bits that is missed.
 double ShareMissed(double lowest, double best, double got) {
   return lowest - best < 1e-9 ? 0 : (got - best) / (lowest - best);
 }

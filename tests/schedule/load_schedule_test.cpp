@@ -66,7 +66,7 @@ uint64_t LargestGroup(const LoadSchedule& schedule) {
   return *std::max_element(bytes.begin(), bytes.end());
 }
 
-// What must hold of every schedule, whatever its arena.
+// Expects what must hold of every schedule, whatever its arena.
 void ExpectSound(const ContainerIndex& index, const std::vector<ShardRequest>& requests,
                  const LoadSchedule& schedule) {
   uint64_t total = 0;

@@ -39,8 +39,8 @@ class ReadQueueTest : public ::testing::Test {
     schedule_ = *schedule;
     queue_.Reset(schedule_, groups);
   }
-  /// What is begun, in order, when each read arrives before the next is chosen: "b0" a base of
-  /// group 0, "r1" a refinement of group 1, "e" a range of rows.
+  /// Returns the reads that are begun, in order, when each arrives before the next is chosen: "b0"
+  /// a base of group 0, "r1" a refinement of group 1, "e" a range of rows.
   std::string Drain(double rate = 0) {
     std::string order;
     while (auto read = queue_.Next(now_, rate, kBlockBytes)) {

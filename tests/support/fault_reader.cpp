@@ -93,8 +93,8 @@ Status FaultReader::WaitInner() {
   return slot.error();
 }
 
-// Of the reads that are complete the first in line whose time has come, or else the one whose time
-// comes first; reversed, the last submitted.
+// Returns the slot of the next read among those that are complete: the first in line whose time has
+// come, or else the one whose time comes first; reversed, the last submitted.
 size_t FaultReader::NextDone() const {
   const auto before = [this, now = std::chrono::steady_clock::now()](size_t a, size_t b) {
     if (reversed_) return slots_[a].number > slots_[b].number;

@@ -1,7 +1,7 @@
 // A BlockReader around another that goes wrong where a test says so.
 //
-// What it cannot show is a short read: readers requeue those themselves, so they are injected below
-// a reader, by bench/flashfs --fault.
+// It cannot show a short read: readers requeue those themselves, so they are injected below a
+// reader, by bench/flashfs --fault.
 #pragma once
 
 #include <atomic>
@@ -46,13 +46,13 @@ class FaultReader final : public BlockReader {
   /// flight are complete.
   explicit FaultReader(std::unique_ptr<BlockReader> inner, std::vector<Fault> faults = {},
                        bool reversed = false);
-  /// What is in flight ends before the memory of delayed reads goes.
+  /// Ends the reads in flight before the memory of delayed reads goes.
   ~FaultReader() override { inner_.reset(); }
 
   [[nodiscard]] Status Submit(const ReadRequest& request) override;
   [[nodiscard]] Result<uint64_t> Wait() override;
   void ExpectReadsInto(std::span<uint8_t> memory) override { inner_->ExpectReadsInto(memory); }
-  /// Without the faults.
+  /// Returns a clone of the inner reader, without the faults.
   [[nodiscard]] Result<std::unique_ptr<BlockReader>> Clone() const override {
     return inner_->Clone();
   }

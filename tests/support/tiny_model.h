@@ -13,7 +13,7 @@
 
 namespace sti {
 
-/// What to write. Same options, same bytes, on every machine.
+/// The options of a tiny model. The same options give the same bytes, on every machine.
 struct TinyModelOptions {
   uint32_t layers = 2;
   uint32_t heads = 2;

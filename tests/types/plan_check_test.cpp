@@ -226,7 +226,7 @@ const std::vector<Rule>& TurnAndVariantRules() {
   return kRules;
 }
 
-/// What ParsePlan, a judge of plans, a pipeline and sti-shard --for bound a plan by.
+/// Returns the bounds that ParsePlan, a judge of plans, a pipeline and sti-shard --for set a plan.
 std::vector<PlanBounds> AllBounds() {
   const auto holds = [](const ShardAtBits& shard) { return shard.id.layer < 5; };
   PlanBounds judge;

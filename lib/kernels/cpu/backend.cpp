@@ -32,7 +32,7 @@ struct Target {
 
 bool Always() { return true; }
 
-// What Highway lets its compiler use for each of its targets.
+// These functions return whether the CPU has what Highway lets its compiler use for a target.
 #if HWY_ARCH_X86
 bool CpuBit(uint32_t leaf, uint32_t ecx_bit) {
   unsigned a = 0;
@@ -57,7 +57,7 @@ bool HasAvx512() {
          __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
          __builtin_cpu_supports("avx512vl");
 }
-// What Highway's AVX-512 does not count on.
+// Returns whether the CPU has VBMI and GFNI too, which Highway's AVX-512 does not count on.
 bool HasVbmi() {
   return HasAvx512() && __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("gfni");
 }

@@ -50,7 +50,7 @@ std::vector<float> DecodeShard(const ShardView& shard, const ModelShape& shape) 
   for (const ShardMatrix& matrix : ShardMatrices(shape)) {
     for (uint32_t panel = 0; panel < matrix.outs; panel += kPanelWidth) {
       const PanelStretch stretch{matrix, panel, 0, matrix.ins};
-      // What it writes past its end is written again by the next.
+      // Weights that are written past the panel's end are written again by the next panel.
       DecodePanel(shard, stretch, &weights[stretch.first()]);
     }
   }

@@ -68,7 +68,7 @@ class NativeLinear final : public Linear {
   double TakeDecodeUs() override { return DecodeMeter::Take(meters_); }
 
  private:
-  /// What a worker has for itself.
+  /// The memory that a worker has for itself.
   struct Scratch {
     float* panels[kTilePanels];  ///< decoded stretches
     OutlierOverlay overlay;

@@ -1,4 +1,4 @@
-// What attention has beside products, with AVX512_BF16: keys turned, values paired, softmax.
+// Parts of attention beside products, with AVX512_BF16: keys turned, values paired, softmax.
 #include "kernels/lowp_attention.h"
 
 // clang-format off

@@ -58,7 +58,7 @@ class PackedLinear final : public Linear {
   double TakeDecodeUs() override { return DecodeMeter::Take(meters_); }
 
  private:
-  /// What a worker has for itself.
+  /// The memory that a worker has for itself.
   struct Scratch {
     PackedPanel panels[kTilePanels];
     uint32_t* overlay;  ///< zeros

@@ -56,7 +56,8 @@ class ByteTable {
   Entries table_;
 };
 
-/// What becomes of codes: dwords of `kSteps` steps from four codes each of four outputs.
+/// The centroids that replace codes: four codes each of four outputs become dwords of `kSteps`
+/// steps.
 template <ComputeType kType, uint32_t kBits>
 class Centroids;
 
@@ -66,7 +67,7 @@ class Centroids<kInt8, kBits> {
   static constexpr uint32_t kSteps = 1;
   explicit Centroids(const uint16_t* words) : table_(words, 0) {}
   HWY_INLINE void LookUp(uint8x16_t codes, uint8x16_t (&w)[kSteps]) const { w[0] = table_(codes); }
-  /// Bytes of a plane by outputs: inputs of the first eight, inputs of the others.
+  /// Loads bytes of a plane by outputs: inputs of the first eight, inputs of the others.
   HWY_INLINE uint8x16x2_t Load(const uint8_t* plane) const { return vld2q_u8(plane); }
 
  private:
@@ -92,8 +93,9 @@ class Centroids<kBf16, kBits> {
     w[0] = vtrn1q_u8(low, high);
     w[1] = vtrn2q_u8(low, high);
   }
-  /// As above, of each four inputs the second and third exchanged: those of a step, 0 and 1 or 2
-  /// and 3, are then every other byte, and one instruction brings low and high bytes together.
+  /// Loads bytes of a plane by outputs: inputs of the first eight, inputs of the others, of each
+  /// four inputs the second and third exchanged. Those of a step, 0 and 1 or 2 and 3, are then
+  /// every other byte, and one instruction brings low and high bytes together.
   HWY_INLINE uint8x16x2_t Load(const uint8_t* plane) const {
     const uint8x16x2_t bytes = vld1q_u8_x2(plane);
     return {{vqtbl2q_u8(bytes, orders_[0]), vqtbl2q_u8(bytes, orders_[1])}};

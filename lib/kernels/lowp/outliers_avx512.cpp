@@ -41,7 +41,7 @@ HWY_INLINE void Round(__m512 code, Codes& codes) {
   }
 }
 
-/// What outliers are divided by.
+/// The scales that outliers are divided by.
 class Scales {
  public:
   explicit Scales(const OutlierPatch& p)
@@ -51,7 +51,8 @@ class Scales {
     outputs_[0] = _mm512_loadu_ps(scales_);
     outputs_[1] = p.panels > 1 ? _mm512_loadu_ps(scales_ + kLanes) : outputs_[0];
   }
-  /// Of outputs `out`; inputs of the second panel are numbered on from the first.
+  /// Returns the scales for `in` and `out`; inputs of the second panel are numbered on from the
+  /// first.
   [[nodiscard]] HWY_INLINE __m512 Of(__m512i in, __m512i out) const {
     static_assert(kTilePanels == 2);
     if (scales_ == nullptr) return _mm512_set1_ps(1);
@@ -80,7 +81,7 @@ HWY_INLINE Codes CodesOf(const OutlierPatch& p, const Scales& scales, __m512i at
   return codes;
 }
 
-// What has no code goes in front of the overlay: so all lanes are put, whatever they are.
+// Puts all lanes, whatever they are: those that have no code go in front of the overlay.
 template <ComputeType kType>
 HWY_INLINE void Put(const OutlierPatch& p, const Codes& codes) {
   constexpr int kShift = kType == kInt8 ? 2 : 1;  // log2 of a step's inputs
@@ -99,7 +100,7 @@ HWY_INLINE void Put(const OutlierPatch& p, const Codes& codes) {
   for (uint32_t i = 0; i < kLanes; ++i) overlay[places[i]] = static_cast<Code>(values[i]);
 }
 
-// Writes which of `count` outliers have no code.
+// Puts `count` outliers. Writes which of them have no code, and returns how many these are.
 template <ComputeType kType>
 uint32_t PutChunk(const OutlierPatch& p, int64_t offset, const uint8_t* lows, const float* weights,
                   uint32_t count, uint8_t* far) {

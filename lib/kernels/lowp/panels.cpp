@@ -49,7 +49,7 @@ float UnitOf(const ShardView& shard) {
 /// Writes single weights of a panel in packed form.
 class PanelWriter {
  public:
-  /// Of the tile's panel number `index`.
+  /// Writes the tile's panel number `index`.
   PanelWriter(const TileDecoding& d, uint32_t index, const PackedPanel& panel)
       : type_(d.type),
         far_(d.far),
@@ -61,19 +61,19 @@ class PanelWriter {
     scales_ = d.shard.scales + d.matrix.scales + (by_output_ ? d.out + column_ : 0);
   }
 
-  /// From now on what is put goes to an overlay, as differences from `base`.
+  /// Puts weights into an overlay from now on, as differences from `base`.
   void PutInto(uint32_t* overlay, uint16_t base) {
     codes_ = overlay;
     base_ = base;
   }
 
-  /// What a step of an output's codes is worth, in front of scales, and its inverse or 0.
+  /// Sets what a step of an output's codes is worth, in front of scales, and its inverse or 0.
   void SetUnit(uint32_t out, float unit, float factor) {
     steps_[out] = unit;
     factors_[out] = factor;
     units_[out] = by_output_ ? unit * scales_[out] : unit;
   }
-  /// The same for all outputs of a panel of `width`.
+  /// Sets one unit and its inverse, or 0, for all outputs of a panel of `width`.
   void SetUnits(uint32_t width, float unit, float factor) {
     std::fill_n(steps_, kPanelWidth, unit);
     std::fill_n(factors_, kPanelWidth, factor);
@@ -91,18 +91,18 @@ class PanelWriter {
     // Other shards' panels come first, so nobody else fetches those of the next tile.
     __builtin_prefetch(scales_ + kTileWidth);
   }
-  /// For outliers of this and the other panels, of `ins` inputs each, which are all put into
-  /// `overlay`.
+  /// Returns the numbers by which outliers of this and the other panels, of `ins` inputs each, are
+  /// all put into `overlay`.
   [[nodiscard]] OutlierPatch PatchOf(uint32_t* overlay, uint32_t ins, uint32_t panels) const {
     return {overlay, factors_[0] > 0 ? factors_[0] : kNone, scales_, by_output_, ins, panels,
             base_};
   }
-  /// A weight in front of scales, which a code reaches.
+  /// Puts a weight in front of scales, which a code reaches.
   void Put(uint64_t in, uint32_t out, float weight) const {
     if (type_ == ComputeType::kBf16) return PutHalf(in, out, FloatToBFloat(weight));
     PutByte(in, out, RoundCode(weight * factors_[out]));
   }
-  /// Any weight; what a code does not reach goes to the far ones.
+  /// Puts any weight; what a code does not reach goes to the far ones.
   [[gnu::always_inline]] void PutAny(uint64_t in, uint32_t out, float weight) const {
     const float scale = scales_ == nullptr ? 1 : scales_[by_output_ ? out : in];
     const float code = factors_[out] > 0 ? weight * factors_[out] / scale : kNone;
@@ -212,8 +212,8 @@ void PutOutliers(const ShardView& shard, const PanelStretch& stretch, const Pane
                  });
 }
 
-// As above, of panels of 16 outputs that all have one factor, into `overlay`. Of a tile together:
-// half the searches, and vectors are filled better.
+// Puts outliers of panels of 16 outputs, which all have one factor, into `overlay`. The panels of a
+// tile are put together: half the searches, and vectors are filled better.
 void PatchOutliers(const TileDecoding& d, const PanelStretch& first, uint32_t panels,
                    uint32_t* overlay, const PanelWriter* writers) {
   const OutlierPatch patch = writers[0].PatchOf(overlay, first.ins, panels);

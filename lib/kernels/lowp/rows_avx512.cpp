@@ -76,7 +76,7 @@ HWY_INLINE __m512i Larger(__m512i most, __m512 x) {
   return _mm512_max_epi32(most, _mm512_castps_si512(_mm512_abs_ps(x)));
 }
 
-/// What rows of bytes are multiplied by, and the sums of their codes, in all lanes together.
+/// The factors that turn rows into codes of 8 bits, and the codes' sums, in all lanes together.
 template <uint32_t kRows>
 struct ByteScales {
   __m512 factors[kRows];
@@ -84,8 +84,8 @@ struct ByteScales {
   Ints sums[kRows];
 };
 
-// From each row's largest magnitude: its bits are larger than those of infinity where there is a
-// NaN.
+// Returns the scales that follow from each row's largest magnitude: its bits are larger than those
+// of infinity where there is a NaN.
 template <bool kHasScales, uint32_t kRows>
 HWY_INLINE ByteScales<kRows> MeasureRows(const Source<kHasScales>& in, uint32_t ins,
                                          const PackedRows& out, uint32_t row) {

@@ -70,15 +70,16 @@ bool Loader::ReadsFillBuffer() const {
                      });
 }
 
-// What a degraded run has not waited for may take seconds more; the next run has a deadline too. So
-// it gets another lane and another arena, and the late one is let go when its reads have come.
+// Reads that a degraded run has not waited for may take seconds more; the next run has a deadline
+// too. So it gets another lane and another arena, and the late one is let go when its reads have
+// come.
 void Loader::SetLateLaneAside() {
   constexpr auto kPatience = std::chrono::milliseconds(2);
   constexpr size_t kMostLate = 3;
   std::erase_if(late_lanes_, [](const LateLane& late) { return late.lane->Idle(); });
   const bool waits = state_ == LaneState::kWoken || state_ == LaneState::kTrailing;
   if (!waits || !degrade_ || late_lanes_.size() == kMostLate) return;
-  // Not where memory is counted, nor where a late read may still land in what others use.
+  // A lane stays where memory is counted, or where a late read may still land in what others use.
   if (options_.staging_bytes != 0 || ReadsFillBuffer() || lane_->WaitIdleFor(kPatience)) return;
   auto reader = file_.reader().Clone();
   if (!reader.ok()) return;

@@ -5,16 +5,16 @@
 namespace sti {
 namespace {
 
-// Of a layer's time, what does not shrink with its width: norms, residuals, the loops' starts.
+// The share of a layer's time that does not shrink with its width: norms, residuals, loops' starts.
 constexpr double kFixedShare = 0.1;
 // One layer says this much about the next; a short last one less, since a delay is as long in it as
 // in any other.
 constexpr double kLearn = 0.4;
 constexpr double kMostSlowdown = 100;  // where a plan's times cannot be
-// Kept free for what nobody plans: a wake-up that comes late, a page fault.
+// The time kept free for what nobody plans: a wake-up that comes late, a page fault.
 constexpr double kMarginShare = 0.05;
 constexpr double kLeastMargin_us = 1000;
-// What a late run teaches fades run by run, and is never more than this share of the deadline.
+// The overshoot that late runs teach fades run by run, and is at most this share of the deadline.
 constexpr double kOvershootKept = 0.95;
 constexpr double kMostOvershoot = 0.1;
 
@@ -34,7 +34,7 @@ double Pace::PlannedUs(uint32_t k, uint32_t slices) const {
   return whole_us * (kFixedShare + (1 - kFixedShare) * share);
 }
 
-// Layers k and after it with so many slices each, and the head.
+// Returns the time of layers k and after it with so many slices each, and of the head.
 double Pace::RemainingUs(uint32_t k, uint32_t slices) const {
   double planned_us = head_us_;
   if (k < layers_) {

@@ -114,7 +114,7 @@ std::optional<BitChoice> ChooseBits(const BitProblem& problem, size_t states) {
   for (size_t p = 0; p < before.size(); ++p) {
     if (before[p].empty() || after[p].empty()) continue;
     const double loss = before[p].back().loss + after[p].back().loss;
-    // Of equals the longer prefix leaves more IO time.
+    // The longer prefix is taken where losses are equal, as it leaves more IO time.
     if (!best || loss <= best->loss) best = BitChoice{{}, p, loss};
   }
   if (!best) return std::nullopt;

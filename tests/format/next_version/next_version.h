@@ -11,12 +11,14 @@
 
 namespace sti {
 
-/// What is read of a sound file of any of the four kinds, with minor version 99, unknown fields at
-/// the end of tables, and: in a container, unknown bytes where old readers expect nothing, before
-/// the first part and behind the last; in a small file, a longer header. Empty for other files.
+/// Returns a sound file of any of our kinds as a later version would write it: with minor version
+/// 99, unknown fields at the end of tables, and: in a container, unknown bytes where old readers
+/// expect nothing, before the first part and behind the last; in a small file, a longer header.
+/// Empty for other files.
 std::vector<uint8_t> NextVersion(std::span<const uint8_t> file);
 
-/// The same container, but the header says today's version: what only a newer version may do.
+/// Returns the container that NextVersion does, but its header says today's version: so it holds
+/// what only a newer version may hold.
 std::vector<uint8_t> NextContainerOfThisMinor(std::span<const uint8_t> file);
 
 }  // namespace sti
