@@ -203,11 +203,11 @@ PY
 
 @test "plans of a plain and an elastic model for parts of the time, side by side" {
   make_plain_model
-  works "$elastic/at-targets" plain model few.tsv 1 2000
+  ROWS=20 works "$elastic/at-targets" plain model few.tsv few.tsv 1 2000
   same "${#lines[@]}" 3
-  like "${lines[0]}" "share *target *plain *elastic"
-  like "${lines[1]}" "1 % *ms *no plan *no plan"
-  like "${lines[2]}" "2000 % *ms *x* % *x* %"
+  like "${lines[0]}" "share *target *plain *sorted *elastic"
+  like "${lines[1]}" "1 % *ms *no plan *no plan *no plan"
+  like "${lines[2]}" "2000 % *ms *x* % *x* % *x* %"
 }
 
 @test "a smaller model from a larger one" {

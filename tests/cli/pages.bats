@@ -33,7 +33,7 @@ declare -gA elsewhere=(
   ['./fine-tune all-MiniLM-L6-v2 --train train.tsv --dev dev.tsv -o plain']="as elastic-finetune.bats does"
   ['./make-elastic plain --train train.tsv --dev dev.tsv --hours 0.5 -o elastic']="as elastic-finetune.bats does"
   ['./agree elastic --data dev.tsv']="elastic-finetune.bats runs it"
-  ['./at-targets plain elastic dev.tsv']="elastic-finetune.bats runs it"
+  ['./at-targets plain elastic train.tsv dev.tsv']="elastic-finetune.bats runs it"
   ['sti-shard elastic -o model.sti']="elastic-finetune.bats shards its models"
   ['./warm-server intents.socket ask "wake me up at seven" ".trim 0" "tell me a joke" ".quit"']="as warm-server.bats does"
 )

@@ -147,10 +147,11 @@ class Network(nn.Module):
         pooled = torch.tanh(pooled) if self.shape.head_activation == "tanh" else functional.relu(pooled)
         return self.classifier(functional.dropout(pooled, dropout, self.training))
 
-    def forward(self, batch: Batch, submodel: Submodel | None = None, dropout: float = 0.0) -> Run:
-        """Runs a submodel, or all, on a batch."""
+    def forward(self, batch: Batch, submodel: Submodel | None = None, dropout: float = 0.0,
+                embedded: Tensor | None = None) -> Run:
+        """Runs a submodel, or all, on a batch, whose embeddings may be given."""
         submodel = submodel or self.whole()
-        states = [self.embed(batch, dropout)]
+        states = [self.embed(batch, dropout) if embedded is None else embedded]
         for layer in submodel.layers:
             states.append(self.layers[layer](states[-1], batch, submodel.width, dropout))
         return Run(self.classify(states[-1], batch, dropout), states)

@@ -110,7 +110,7 @@ class Trainer:
         plain = [p for name, p in network.named_parameters() if p.dim() > 1]
         other = [p for name, p in network.named_parameters() if p.dim() <= 1]
         self.optimizer = torch.optim.AdamW(
-            [{"params": plain, "weight_decay": _DECAY}, {"params": other, "weight_decay": 0.0}], lr=settings.rate)
+            [{"params": plain, "weight_decay": _DECAY}, {"params": other, "weight_decay": 0.0}], lr=settings.rate, fused=True)
         self.step = 0
         self.seconds = 0.0  # that training took, stops left out
         torch.set_num_threads(settings.threads)
@@ -191,17 +191,21 @@ class Trainer:
             with torch.no_grad():
                 teacher = self.teacher(batch)
         only_width = self.method.stages and step < self.settings.steps // 2
+        # All submodels have the same embeddings: these are computed once, and so is their gradient.
+        embedded = self.network.embed(batch, self.settings.dropout)
+        shared = embedded.detach().requires_grad_()
         losses = []
         for submodel in self.method.submodels(self.family, draw, only_width):
             if self.method.drop:
                 submodel = self._dropped(submodel, draw)
-            run = self.network(batch, submodel, self.settings.dropout)
+            run = self.network(batch, submodel, self.settings.dropout, shared)
             loss = self.method.loss(run, batch, teacher)
             if self.method.passes == "exits":
                 early = [self.method.loss(each, batch, teacher) for each in exits(self.network, run, batch)]
                 loss = loss + sum(early) / max(1, len(early))
             (loss / self.method.accumulate).backward()
             losses.append(float(loss.detach()))
+        embedded.backward(shared.grad)
         return losses
 
     def _dropped(self, submodel: Submodel, draw: numpy.random.Generator) -> Submodel:
