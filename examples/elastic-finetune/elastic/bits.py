@@ -27,19 +27,20 @@ class FewBits:
     def refresh(self, network: Network) -> None:
         """Asks the tools what they keep of the weights as they are now."""
         with tempfile.TemporaryDirectory(prefix="elastic.") as scratch:
-            folder, file = pathlib.Path(scratch, "model"), pathlib.Path(scratch, "model.sti")
+            folder = pathlib.Path(scratch, "model")
             self.source.save(network, folder, {"elastic": None})
-            tools.run(["sti-shard", folder, "-q", "--bits", ",".join(map(str, self.bits)), "-o", file])
             whole = ModelFolder(folder).load()
-            for bits in self.bits:
-                kept = pathlib.Path(scratch, f"{bits}")
-                tools.run(["sti-inspect", file, "-q", "--export", str(bits), "-o", kept])
-                seen = ModelFolder(kept).load()
-                self.lost[bits] = [{name: (getattr(a, name).weight - getattr(b, name).weight).detach().to(
-                    network.words.weight.device) for name in MATRICES}
-                    for a, b in zip(seen.layers, whole.layers, strict=True)]
+            with tools.seen_at(folder, self.bits) as folders:
+                self.lost = {bits: _apart(ModelFolder(seen).load(), whole, network.words.weight.device)
+                             for bits, seen in folders.items()}
 
     def show(self, network: Network, bits: int | None) -> None:
         """Lets a network compute with what a reader of so many bits sees; None: with all."""
         for i, layer in enumerate(network.layers):
             layer.lost = self.lost[bits][i] if bits else {}
+
+
+def _apart(seen: Network, whole: Network, device: torch.device) -> list[dict[str, Tensor]]:
+    """What is to be added to each matrix of each layer of the whole network so that it is the seen one's."""
+    return [{name: (getattr(a, name).weight - getattr(b, name).weight).detach().to(device) for name in MATRICES}
+            for a, b in zip(seen.layers, whole.layers, strict=True)]

@@ -212,7 +212,8 @@ def batch_of(texts: Texts, rows: numpy.ndarray) -> Batch:
 
 def in_order(texts: Texts, tokens: int) -> Iterator[Batch]:
     """All rows once, texts of like length together, in batches of about so many tokens."""
-    yield from (batch_of(texts, rows) for rows in _cut(texts.lengths, numpy.argsort(texts.lengths, kind="stable"), tokens))
+    order = numpy.argsort(texts.lengths, kind="stable")
+    yield from (batch_of(texts, rows) for rows in _cut(texts.lengths, order, tokens))
 
 
 def shuffled(texts: Texts, tokens: int, seed: int, first: int = 0) -> Iterator[Batch]:

@@ -1,45 +1,32 @@
 """What fine-tune and make-elastic have in common: a training from its options to a new model folder."""
 
 import argparse
+import dataclasses
 import json
 import pathlib
 import sys
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 import torch
 
 from . import evaluate
-from .bits import FewBits
 from .data import Texts
-from .method import Family, Method
+from .method import Family
 from .network import Network, Submodel, submodels
 from .options import Split
 from .problem import Problem
-from .training import RunFolder, Settings, Trainer, watcher
+from .training import RunFolder, Settings, Start, Trainer, watcher
 
 # Options that decide which weights a run ends in.
-_DECIDING = ("train", "unlabelled", "held_out", "rate", "tokens", "seed", "threads", "device", "products", "text_column",
-             "pair_column", "label_column", "least_width", "depth_map", "method", "only", "bits", "bits_every", "repeat", "labels", "dropout", "hidden",
-             "vocabulary", "words")
+_DECIDING = ("train", "unlabelled", "text_column", "pair_column", "label_column", "held_out", "rate", "tokens", "seed",
+             "threads", "device", "products", "repeat", "labels", "dropout", "hidden", "vocabulary", "words",
+             "least_width", "depth_map", "method", "only", "bits", "bits_every")
 
 
 def _say(options: argparse.Namespace, text: str) -> None:
     """A line of progress, on stderr."""
     if not options.quiet:
         print(text, file=sys.stderr, flush=True)
-
-
-@dataclass
-class Start:
-    """What a run begins with: a network to train, whom it learns from, and the family of its submodels."""
-
-    network: Network
-    teacher: Network | None
-    family: Family
-    method: Method
-    few_bits: FewBits | None = None
 
 
 _WATCHED_ROWS = 500
@@ -51,35 +38,37 @@ def train(options: argparse.Namespace, run: RunFolder, source: pathlib.Path, spl
     device = torch.device(options.device)
     deciding = {name: str(getattr(options, name)) for name in _DECIDING if hasattr(options, name)}
     deciding["source"] = str(source.resolve())
-    settings = Settings(options.steps or 1, options.rate, options.tokens, options.seed, options.threads, dropout,
+    goes_on = run.begun()
+    steps = _steps_of(run, deciding, options.steps) if goes_on else options.steps or 1
+    settings = Settings(steps, options.rate, options.tokens, options.seed, options.threads, dropout,
                         options.products == "bf16")
-    if run.begun():
-        facts = run.facts()
-        for name, value in deciding.items():
-            if facts["options"].get(name) != value:
-                raise Problem(f"{run.run}: the run was begun with {name} {facts['options'].get(name)}, not {value}; "
-                              "say the same again, or remove the folder to begin anew")
-        if options.steps and options.steps != facts["steps"]:
-            raise Problem(f"{run.run}: the run has {facts['steps']} steps, not {options.steps}")
-        settings = _with_steps(settings, facts["steps"])
-        trainer = Trainer(start.network, start.teacher, start.family, start.method, settings, split.train, device,
-                          start.few_bits)
+    trainer = Trainer(start, settings, split.train, device)
+    if goes_on:
         trainer.restore(run.load())
-        _say(options, f"goes on after step {trainer.step} of {settings.steps}")
+        _say(options, f"goes on after step {trainer.step} of {steps}")
     else:
-        trainer = Trainer(start.network, start.teacher, start.family, start.method, settings, split.train, device,
-                          start.few_bits)
         if not options.steps:
-            seconds = trainer.seconds_a_step()
-            settings = _with_steps(settings, max(10, round(options.hours * 3600 / seconds)))
-            trainer.settings = settings
-        run.begin({"options": deciding, "steps": settings.steps,
-                   "depth_layers": start.family.depth_layers, "least_width": start.family.least_width}, trainer.state())
-        _say(options, f"trains {settings.steps} steps on {len(split.train)} rows")
+            steps = max(10, round(options.hours * 3600 / trainer.seconds_a_step()))
+            trainer.settings = dataclasses.replace(settings, steps=steps)
+        run.begin({"options": deciding, "steps": steps, "depth_layers": start.family.depth_layers,
+                   "least_width": start.family.least_width}, trainer.state())
+        _say(options, f"trains {steps} steps on {len(split.train)} rows")
     few = split.held_out.take(range(min(_WATCHED_ROWS, len(split.held_out))))
-    watch = watcher(few, watched(start.family), name_of, device)
-    trainer.train(run, None if options.quiet else watch)
+    trainer.train(run, None if options.quiet else watcher(few, watched(start.family), name_of, device))
     return trainer
+
+
+def _steps_of(run: RunFolder, deciding: Mapping[str, str], steps: int | None) -> int:
+    """The steps of a run that was begun with the same options."""
+    facts = run.facts()
+    for name, value in deciding.items():
+        if facts["options"].get(name) != value:
+            raise Problem(f"{run.run}: the run was begun with {name} {facts['options'].get(name)}, not {value}; "
+                          "say the same again, or remove the folder to begin anew")
+    begun: int = facts["steps"]
+    if steps and steps != begun:
+        raise Problem(f"{run.run}: the run has {begun} steps, not {steps}")
+    return begun
 
 
 def record(options: argparse.Namespace, trainer: Trainer) -> dict[str, str]:
@@ -88,10 +77,6 @@ def record(options: argparse.Namespace, trainer: Trainer) -> dict[str, str]:
     facts |= {"steps": trainer.settings.steps, "seconds": round(trainer.seconds)}
     facts = {name: value.name if isinstance(value, pathlib.Path) else value for name, value in facts.items()}
     return {"training.json": json.dumps(facts, indent=1) + "\n"}
-
-
-def _with_steps(settings: Settings, steps: int) -> Settings:
-    return Settings(**{**settings.__dict__, "steps": steps})
 
 
 def watched(family: Family) -> list[Submodel]:

@@ -8,10 +8,10 @@ import torch
 from . import data, options, order
 from .bits import FewBits
 from .folder import ModelFolder
-from .job import Start
 from .method import METHODS, Family
 from .network import Network, Shape, Submodel
 from .problem import Problem
+from .training import Start
 
 _ORDER_ROWS = 1000
 

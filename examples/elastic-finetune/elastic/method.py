@@ -73,7 +73,7 @@ class Method:
         if self.passes == "one":
             return [family.random(draw)]
         if self.passes == "nested":
-            widths = [family.heads, max(family.least_width, family.heads // 2), max(family.least_width, family.heads // 4)]
+            widths = [family.heads, *(max(family.least_width, family.heads // part) for part in (2, 4))]
             return [family.whole(), *(family.at(int(draw.integers(1, family.layers + 1)), m) for m in widths)]
         if self.passes == "exits":
             return [family.whole(), family.at(family.layers, int(draw.integers(family.least_width, family.heads + 1)))]

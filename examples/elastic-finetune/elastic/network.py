@@ -4,7 +4,7 @@ Texts of a batch are packed one behind another, without padding: [tokens, hidden
 all tokens at once, and attention those of texts of equal length together.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -60,6 +60,10 @@ class Run:
 
     logits: Tensor  # [texts, labels]
     states: list[Tensor]  # [tokens, hidden] each: the embeddings, then the output of each layer
+
+
+# Computes a batch as whoever it is learned from does.
+Teacher = Callable[[Batch], Run]
 
 
 class Layer(nn.Module):
@@ -155,11 +159,6 @@ class Network(nn.Module):
         for layer in submodel.layers:
             states.append(self.layers[layer](states[-1], batch, submodel.width, dropout))
         return Run(self.classify(states[-1], batch, dropout), states)
-
-
-def parameters_of(submodel: Submodel, shape: Shape) -> int:
-    """The weights of a submodel's layers, without biases, norms and embeddings."""
-    return len(submodel.layers) * submodel.width * (4 * shape.hidden * shape.hidden + 2 * shape.hidden * shape.ffn) // shape.heads
 
 
 def submodels(depth_layers: Sequence[Sequence[int]], depths: Sequence[int], widths: Sequence[int]) -> list[Submodel]:

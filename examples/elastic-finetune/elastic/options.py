@@ -136,7 +136,8 @@ def split_data(options: argparse.Namespace, folder: ModelFolder, names: list[str
     rows = data.read_rows(options.train, columns_of(options))
     labels = data.labels_of(rows, names, options.train)
     if len(set(labels)) == 1:
-        raise Problem(f"{options.train}: all rows have the label {names[labels[0]]!r}; nothing can be learned from them")
+        raise Problem(f"{options.train}: all rows have the label {names[labels[0]]!r}; nothing can be learned from "
+                      "them")
     texts = data.tokenized(folder.path, rows, labels)
     train, held_out = data.split(len(texts), options.held_out, options.seed)
     taken = texts.take(train)

@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from .data import Batch, UNLABELLED
-from .network import Layer, Network, Submodel
+from .network import Layer, Network, Submodel, Teacher
 
 
 @dataclass
@@ -19,7 +19,7 @@ class Scores:
     neurons: list[Tensor]  # [layers] of [neurons]
 
 
-def scores(network: Network, batches: Iterable[Batch], teacher: Network | None = None) -> Scores:
+def scores(network: Network, batches: Iterable[Batch], teacher: Teacher | None = None) -> Scores:
     """Sums, over batches, how much the loss would change to first order if a head or a neuron were left out:
     |weight x gradient| of what it adds to the layer's output. Rows without a label count by the teacher's answer."""
     shape = network.shape
@@ -32,7 +32,8 @@ def scores(network: Network, batches: Iterable[Batch], teacher: Network | None =
                 labels = torch.where(labels == UNLABELLED, teacher(batch).logits.argmax(1), labels)
         functional.cross_entropy(network(batch).logits, labels, ignore_index=UNLABELLED).backward()
         for i, layer in enumerate(network.layers):
-            for weight, sums in ((layer.attention_output.weight, total.heads[i]), (layer.output.weight, total.neurons[i])):
+            for weight, sums in ((layer.attention_output.weight, total.heads[i]),
+                                 (layer.output.weight, total.neurons[i])):
                 columns = (weight.detach() * weight.grad).sum(0).view(len(sums), -1).sum(1)
                 sums += columns.abs().cpu()
     network.zero_grad(set_to_none=True)
@@ -81,8 +82,9 @@ def nested(network: Network, batches: Sequence[Batch]) -> list[list[int]]:
         wanted = [functional.log_softmax(network(batch).logits, 1) for batch in batches]
 
         def distance(layers: tuple[int, ...]) -> float:
-            apart = [functional.kl_div(functional.log_softmax(network(batch, Submodel(layers, network.shape.heads)).logits, 1),
-                                       want, reduction="sum", log_target=True)
+            submodel = Submodel(layers, network.shape.heads)
+            apart = [functional.kl_div(functional.log_softmax(network(batch, submodel).logits, 1), want,
+                                       reduction="sum", log_target=True)
                      for batch, want in zip(batches, wanted, strict=True)]
             return float(torch.stack(apart).sum())
 

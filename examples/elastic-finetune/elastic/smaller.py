@@ -5,6 +5,7 @@ turn a weight W into U^T W U; where products of two matrices alone matter, as of
 the best of their rank. A norm does not turn with its space: scale and shift of each are fitted to data.
 """
 
+import dataclasses
 import pathlib
 from collections.abc import Mapping, Sequence
 
@@ -55,7 +56,8 @@ def shrink(larger: Network, shape: Shape, words: Tensor, u: Tensor, neurons: Seq
 def _shrink_attention(small: Layer, large: Layer, u: Tensor) -> None:
     """Heads of fewer dimensions. The products of queries and keys, and of values and output, are those of the
     larger head as nearly as the rank allows. A column of biases goes along with the weights."""
-    heads, old, new = large.shape.heads, large.shape.hidden // large.shape.heads, small.shape.hidden // small.shape.heads
+    heads = large.shape.heads
+    old, new = large.shape.hidden // heads, small.shape.hidden // heads
 
     def seen(linear: nn.Linear, head: int) -> Tensor:  # [old, smaller + 1]
         rows = slice(head * old, (head + 1) * old)
@@ -118,7 +120,7 @@ class Elder:
 
     def batch(self, batch: Batch) -> Batch:
         """The same texts in the larger network's words."""
-        return Batch(self.words[batch.ids], batch.types, batch.positions, batch.firsts, batch.labels, batch.groups, batch.rows)
+        return dataclasses.replace(batch, ids=self.words[batch.ids])
 
     def __call__(self, batch: Batch) -> Run:
         run = self.larger(self.batch(batch))
@@ -131,7 +133,8 @@ def kept_words(folder: pathlib.Path, used: Tensor, count: int) -> list[int]:
     words = vocabulary(folder)
     if count >= len(words):
         return list(range(len(words)))
-    control = [i for i, word in enumerate(words) if word.startswith("[") and word.endswith("]") and not word.startswith("[unused")]
+    control = [i for i, word in enumerate(words)
+               if word.startswith("[") and word.endswith("]") and not word.startswith("[unused")]
     letters = [i for i, word in enumerate(words) if len(word.removeprefix("##")) == 1 and word.isascii()]
     often = [int(i) for i in used.argsort(descending=True, stable=True) if used[i] > 0]
     rest = [i for i, word in enumerate(words) if not word.startswith("[unused")]

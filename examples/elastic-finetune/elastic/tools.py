@@ -41,6 +41,16 @@ def container(folder: pathlib.Path, bits: Sequence[int]) -> Iterator[pathlib.Pat
         yield file
 
 
+@contextmanager
+def seen_at(folder: pathlib.Path, bits: Sequence[int]) -> Iterator[dict[int, pathlib.Path]]:
+    """Model folders by bitwidths, each with the weights that a reader of so many bits has. They are gone afterwards."""
+    with container(folder, bits) as file:
+        folders = {each: file.with_name(f"{each}-bits") for each in bits}
+        for each, made in folders.items():
+            run(["sti-inspect", file, "-q", "--export", str(each), "-o", made])
+        yield folders
+
+
 def tokenize(folder: pathlib.Path, texts: Sequence[tuple[str, str | None]]) -> list[tuple[list[int], list[int] | None]]:
     """Ids and types of each text, or pair of texts, as sti-run makes them. Types of one text are None."""
     pairs = any(pair is not None for _, pair in texts)

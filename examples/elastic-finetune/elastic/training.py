@@ -17,14 +17,13 @@ from typing import Any
 
 import numpy
 import torch
-from torch import Tensor
 
 from . import data, order
 from .bits import FewBits
 from .data import Batch, Texts
 from .evaluate import share_right
 from .method import Family, Method, exits
-from .network import Network, Submodel
+from .network import Network, Submodel, Teacher
 from .problem import Problem
 
 SAVE_EVERY_S = float(os.environ.get("ELASTIC_SAVE_EVERY_S", "60"))  # tests keep each step
@@ -47,6 +46,17 @@ class Settings:
     threads: int
     dropout: float = 0.0
     bf16: bool = False  # how matrices are multiplied; weights are in fp32
+
+
+@dataclass
+class Start:
+    """What a run begins with: a network to train, whom it learns from, and the family of its submodels."""
+
+    network: Network
+    teacher: Teacher | None
+    family: Family
+    method: Method
+    few_bits: FewBits | None = None
 
 
 class RunFolder:
@@ -102,23 +112,23 @@ class RunFolder:
 class Trainer:
     """Trains a network in place, to answer as a frozen teacher does."""
 
-    def __init__(self, network: Network, teacher: Network | None, family: Family, method: Method, settings: Settings,
-                 texts: Texts, device: torch.device, few_bits: FewBits | None = None):
-        self.network, self.teacher = network.to(device), teacher
-        self.family, self.method, self.settings, self.texts, self.device = family, method, settings, texts, device
-        self.few_bits = few_bits
-        plain = [p for name, p in network.named_parameters() if p.dim() > 1]
-        other = [p for name, p in network.named_parameters() if p.dim() <= 1]
+    def __init__(self, start: Start, settings: Settings, texts: Texts, device: torch.device):
+        self.network, self.teacher = start.network.to(device), start.teacher
+        self.family, self.method, self.few_bits = start.family, start.method, start.few_bits
+        self.settings, self.texts, self.device = settings, texts, device
+        matrices = [p for p in self.network.parameters() if p.dim() > 1]
+        others = [p for p in self.network.parameters() if p.dim() <= 1]
         self.optimizer = torch.optim.AdamW(
-            [{"params": plain, "weight_decay": _DECAY}, {"params": other, "weight_decay": 0.0}], lr=settings.rate, fused=True)
+            [{"params": matrices, "weight_decay": _DECAY}, {"params": others, "weight_decay": 0.0}],
+            lr=settings.rate, fused=True)
         self.step = 0
         self.seconds = 0.0  # that training took, stops left out
         torch.set_num_threads(settings.threads)
 
     def state(self) -> dict[str, Any]:
         """What a run goes on from."""
-        return {"step": self.step, "seconds": self.seconds, "network": self.network.state_dict(), "optimizer": self.optimizer.state_dict(),
-                "lost": self.few_bits.lost if self.few_bits else {}}
+        return {"step": self.step, "seconds": self.seconds, "network": self.network.state_dict(),
+                "optimizer": self.optimizer.state_dict(), "lost": self.few_bits.lost if self.few_bits else {}}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Goes back to where state() was taken."""

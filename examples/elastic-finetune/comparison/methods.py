@@ -1,0 +1,93 @@
+"""Ways to train an elastic model, and ways to choose the layers of a depth, each for the same time."""
+
+import argparse
+import dataclasses
+import json
+import pathlib
+import time
+from collections.abc import Sequence
+
+import numpy
+import torch
+
+from elastic import data, evaluate, making
+from elastic.folder import ModelFolder
+from elastic.method import METHODS
+from elastic.network import Submodel
+from elastic.training import Settings, Trainer
+
+from .rows import Rows
+from .task import Task, clinc150, nine, texts_of
+
+MINUTES = 5.0
+SEEDS = (1, 2)
+
+
+def step_seconds(task: Task, source: pathlib.Path, methods: Sequence[str], rounds: int = 5) -> dict[str, float]:
+    """The median seconds of a step of each method, one after the other in rounds, so that all meet the same machine."""
+    given = task.options_for(source)
+    made = making.prepare(given)
+    settings = Settings(1000, given.rate, given.tokens, given.seed, given.threads)
+    trainers = {}
+    for name in methods:
+        start = dataclasses.replace(made.start, method=METHODS[name])
+        trainers[name] = Trainer(start, settings, made.split.train, torch.device("cpu"))
+    times: dict[str, list[float]] = {name: [] for name in methods}
+    batches = data.shuffled(made.split.train, given.tokens, 1)
+    for _ in range(rounds):
+        some = [next(batches) for _ in range(3)]
+        for name, trainer in trainers.items():
+            begin = time.monotonic()
+            for i, batch in enumerate(some):
+                # The stages of a method take their turns.
+                trainer.one_step(batch, i * 400, learn=False)
+            times[name].append((time.monotonic() - begin) / len(some))
+    return {name: float(numpy.median(each)) for name, each in times.items()}
+
+
+def cells_of(folder: pathlib.Path, source: pathlib.Path, given: argparse.Namespace,
+             rows: str) -> dict[str, float]:
+    """The accuracy of the nine cells, in percent, on the held-out tenth or on dev."""
+    texts = texts_of(source, given, rows)
+    found = ModelFolder(folder)
+    network = found.load()
+    shape = network.shape
+    depth_layers = found.config["elastic"]["depth_layers"]
+    return {f"{n}x{m}": round(100 * evaluate.share_right(
+        network, texts, Submodel(tuple(depth_layers[n - 1]), m), torch.device("cpu")), 2)
+        for n, m in nine(shape.layers, shape.heads)}
+
+
+def compare_methods(given: argparse.Namespace, rows: Rows) -> None:
+    """Each method for the same time, judged on the held-out tenth."""
+    task = clinc150(given)
+    source = task.plain(192)
+    if "step seconds" not in rows:
+        rows.add("step seconds", **step_seconds(task, source, list(METHODS)))
+    for seed in SEEDS:
+        for method in METHODS:
+            name = f"method {method} seed {seed}"
+            if name not in rows:
+                steps = round(60 * MINUTES / rows.rows["step seconds"][method])
+                one_elastic(task, rows, name, source, steps, "--method", method, "--seed", seed)
+
+
+def compare_depth_maps(given: argparse.Namespace, rows: Rows) -> None:
+    """Each depth map with the default method."""
+    task = clinc150(given)
+    source = task.plain(192)
+    steps = round(60 * MINUTES / rows.rows["step seconds"]["base"])
+    for seed in SEEDS:
+        for depth_map in ("evenly", "prefix"):
+            name = f"depth map {depth_map} seed {seed}"
+            if name not in rows:
+                one_elastic(task, rows, name, source, steps, "--depth-map", depth_map, "--seed", seed)
+
+
+def one_elastic(task: Task, rows: Rows, name: str, source: pathlib.Path, steps: int, *more: object) -> None:
+    """Trains an elastic model and keeps its row."""
+    folder = task.made(name.replace(" ", "-"), "make-elastic", source, *task.common(), "--steps", steps, *more)
+    cells = cells_of(folder, source, task.options_for(source, *more), "held out")
+    trained = json.loads((folder / "training.json").read_text("utf-8"))
+    mean = round(sum(cells.values()) / len(cells), 2)
+    rows.add(name, steps=steps, seconds=trained["seconds"], cells=cells, mean=mean)

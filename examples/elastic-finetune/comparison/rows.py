@@ -1,0 +1,54 @@
+"""What was measured: a row a training, in measured.jsonl, so that nothing is measured twice."""
+
+import json
+import pathlib
+from typing import Any
+
+import numpy
+import torch
+
+from elastic import evaluate
+from elastic.data import Texts
+from elastic.folder import ModelFolder
+from elastic.network import Submodel
+
+RESULTS = pathlib.Path(__file__).resolve().parents[1] / "measured.jsonl"
+
+
+class Rows:
+    """The rows that were measured, by name."""
+
+    def __init__(self) -> None:
+        lines = RESULTS.read_text("utf-8").splitlines() if RESULTS.exists() else []
+        self.rows: dict[str, dict[str, Any]] = {row["name"]: row for row in map(json.loads, lines)}
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.rows
+
+    def add(self, name: str, **facts: object) -> None:
+        """Keeps a row."""
+        self.rows[name] = {"name": name, **facts}
+        with RESULTS.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(self.rows[name]) + "\n")
+        print(json.dumps(self.rows[name]), flush=True)
+
+
+def keep(rows: Rows, name: str, folder: pathlib.Path, submodels: dict[str, Submodel], texts: Texts,
+         trained: pathlib.Path | None = None) -> None:
+    """Measures submodels of a folder and keeps which rows they get right, a hexadecimal digit for four rows. `trained`
+    is the folder that says how the model was trained, where that is another one."""
+    if name in rows:
+        return
+    network = ModelFolder(folder).load()
+    cells, bits = {}, {}
+    for cell, submodel in submodels.items():
+        right = evaluate.right(network, texts, submodel, torch.device("cpu"))
+        cells[cell] = round(100 * float(right.mean()), 2)
+        bits[cell] = numpy.packbits(right).tobytes().hex()
+    run = json.loads(((trained or folder) / "training.json").read_text("utf-8"))
+    rows.add(name, rows=len(texts), steps=run["steps"], seconds=run["seconds"], cells=cells, right=bits)
+
+
+def right_of(row: dict[str, Any], cell: str) -> numpy.ndarray:
+    """[rows] what keep() kept."""
+    return numpy.unpackbits(numpy.frombuffer(bytes.fromhex(row["right"][cell]), numpy.uint8))[:row["rows"]].astype(bool)

@@ -1,0 +1,87 @@
+"""The two data sets of the comparisons, and the models that are made for them."""
+
+import argparse
+import pathlib
+import subprocess
+import sys
+
+from elastic import data, options
+from elastic.folder import ModelFolder
+from elastic.problem import Problem
+
+PROGRAMS = pathlib.Path(__file__).resolve().parents[1]
+DATA = PROGRAMS.parents[1].parent / "shared/data"
+
+
+def program(name: str, *arguments: object) -> None:
+    """Runs one of the programs to its end, or goes on with a run that was stopped."""
+    done = subprocess.run([sys.executable, PROGRAMS / name, *map(str, arguments), "--resume"], check=False)
+    if done.returncode != 0:
+        raise Problem(f"{name} ended with exit {done.returncode}")
+
+
+def nine(layers: int, heads: int) -> list[tuple[int, int]]:
+    """The cells of a comparison: a quarter, half and all of the layers and of the heads."""
+    return [(n, m) for n in (-(-layers // 4), layers // 2, layers) for m in (heads // 4, heads // 2, heads)]
+
+
+class Task:
+    """A data set with the models that are made for it. A plain model of `repeat` times the pretrained layers is
+    trained for `plain_steps`, elastic and separate ones for `steps`."""
+
+    def __init__(self, given: argparse.Namespace, name: str, folder: str, repeat: int, plain_steps: int, steps: int):
+        self.given, self.name, self.repeat, self.plain_steps, self.steps = given, name, repeat, plain_steps, steps
+        self.train = DATA / folder / "train.tsv"
+        if not self.train.exists():
+            raise Problem(f"{self.train}: not there; this needs ../shared beside the checkout")
+        given.work.mkdir(exist_ok=True)
+
+    def common(self, *, held_out: float = 0.1) -> list[object]:
+        """Options of every training."""
+        return ["--train", self.train, "--threads", self.given.threads, "--held-out", held_out]
+
+    def made(self, name: str, tool: str, *arguments: object) -> pathlib.Path:
+        """A folder that a program makes, unless it is there."""
+        target: pathlib.Path = self.given.work / name
+        if not target.exists():
+            program(tool, *arguments, "-o", target)
+        return target
+
+    def options_for(self, source: pathlib.Path, *more: object) -> argparse.Namespace:
+        """The options that make-elastic would be given."""
+        parser = argparse.ArgumentParser()
+        parser.add_argument("source", type=pathlib.Path)
+        options.add_data(parser)
+        options.add_training(parser, rate=1.5e-4, hours=0.33)
+        options.add_making(parser)
+        return parser.parse_args([str(each) for each in (source, *self.common(), "-o", "unused", *more)])
+
+    def plain(self, hidden: int) -> pathlib.Path:
+        """The plain model, fine-tuned; a small one is distilled from it."""
+        large = self.made(f"{self.name}-plain", "fine-tune", self.given.pretrained, *self.common(), "--steps",
+                          self.plain_steps, "--rate", 2e-4, "--repeat", self.repeat)
+        if hidden == 384:
+            return large
+        return self.made(f"{self.name}-plain-{hidden}", "make-smaller", large, *self.common(), "--hidden", hidden,
+                         "--vocabulary", 8000, "--steps", 1500)
+
+
+def clinc150(given: argparse.Namespace) -> Task:
+    """151 intents, 6 layers."""
+    return Task(given, "clinc150", "CLINC150", repeat=1, plain_steps=500, steps=500)
+
+
+def sst2(given: argparse.Namespace) -> Task:
+    """Two sentiments, 12 layers."""
+    return Task(given, "sst2", "SST-2", repeat=2, plain_steps=900, steps=1200)
+
+
+def texts_of(source: pathlib.Path, given: argparse.Namespace, rows: str) -> data.Texts:
+    """The held-out rows, or those of dev."""
+    folder = ModelFolder(source)
+    if rows == "held out":
+        return options.split_data(given, folder, folder.labels()).held_out
+    given.dev = given.train.with_name("dev.tsv")
+    texts = options.dev_data(given, folder, folder.labels())
+    assert texts is not None
+    return texts
