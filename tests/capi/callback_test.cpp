@@ -184,6 +184,19 @@ TEST_F(HangingTest, CancelEndsCallsThatCloseWhatReadsLandIn) {
   }
 }
 
+TEST_F(HangingTest, CancelEndsPlanning) {
+  std::vector<char> profile(4096);
+  size_t size = 0;
+  ASSERT_TRUE(Is(
+      STI_OK, sti_profile(model_, 10'000, profile.data(), profile.size(), &size, &error_), error_));
+  ASSERT_TRUE(Is(STI_OK, sti_set(model_, STI_TARGET_US, 60'000'000, &error_), error_));
+  // A model whose memory is bounded opens anew under a new plan.
+  ASSERT_TRUE(Is(STI_OK, sti_set(model_, STI_MEMORY_BYTES, 1 << 28, &error_), error_));
+  EXPECT_EQ(Cancelled([&] { return sti_plan(model_, &error_); }), STI_CANCELLED);
+  ExpectAnswers();
+  EXPECT_TRUE(Is(STI_OK, sti_plan(model_, &error_), error_));
+}
+
 TEST_F(HangingTest, CloseWaitsForAReadThatACancelledCallLeftBehind) {
   ASSERT_EQ(Cancelled([&] { return Run("a"); }), STI_CANCELLED);
   ExpectCloseWaits();
