@@ -5,9 +5,11 @@ load helpers
 cores=$(sed -n 's/^Cpus_allowed_list:\t//p' /proc/self/status)
 first=${cores%%[-,]*}
 
-# FIELD VALUE...: model.plan as a measured profile makes it, with these fields.
+# FIELD VALUE...: model.plan as a profile measured here makes it, with these fields.
 planned() {
-  local filter='.kernel = "native-avx2-fp32"'
+  local kernel filter
+  kernel=$(sti-run -v model.sti "$alarm" 2>&1 >/dev/null | sed -n 's/.*computing with //p')
+  filter=".kernel = \"$kernel\""
   while (($#)); do
     filter+=" | .$1 = $2"
     shift 2

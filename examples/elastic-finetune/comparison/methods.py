@@ -20,14 +20,15 @@ from .rows import Rows
 from .task import Task, clinc150, nine, texts_of
 
 MINUTES = 5.0
-SEEDS = (1, 2)
+RATES = (1.5e-4, 3e-4, 6e-4, 1e-3, 2e-3)
+RATE = 1e-3
 
 
-def step_seconds(task: Task, source: pathlib.Path, methods: Sequence[str], rounds: int = 5) -> dict[str, float]:
+def step_seconds(task: Task, source: pathlib.Path, methods: Sequence[str], rounds: int = 3) -> dict[str, float]:
     """The median seconds of a step of each method, one after the other in rounds, so that all meet the same machine."""
     given = task.options_for(source)
     made = making.prepare(given)
-    settings = Settings(1000, given.rate, given.tokens, given.seed, given.threads)
+    settings = Settings(1000, given.rate, given.tokens, given.seed, given.threads, bf16=given.products == "bf16")
     trainers = {}
     for name in methods:
         start = dataclasses.replace(made.start, method=METHODS[name])
@@ -35,12 +36,12 @@ def step_seconds(task: Task, source: pathlib.Path, methods: Sequence[str], round
     times: dict[str, list[float]] = {name: [] for name in methods}
     batches = data.shuffled(made.split.train, given.tokens, 1)
     for _ in range(rounds):
-        some = [next(batches) for _ in range(3)]
+        some = [next(batches) for _ in range(4)]
         for name, trainer in trainers.items():
             begin = time.monotonic()
             for i, batch in enumerate(some):
-                # The stages of a method take their turns.
-                trainer.one_step(batch, i * 400, learn=False)
+                # Both stages of a method that has two get as many steps.
+                trainer.one_step(batch, i * 250, learn=False)
             times[name].append((time.monotonic() - begin) / len(some))
     return {name: float(numpy.median(each)) for name, each in times.items()}
 
@@ -61,33 +62,39 @@ def cells_of(folder: pathlib.Path, source: pathlib.Path, given: argparse.Namespa
 def compare_methods(given: argparse.Namespace, rows: Rows) -> None:
     """Each method for the same time, judged on the held-out tenth."""
     task = clinc150(given)
-    source = task.plain(192)
-    if "step seconds" not in rows:
-        rows.add("step seconds", **step_seconds(task, source, list(METHODS)))
-    for seed in SEEDS:
+    for seed in given.seeds:
         for method in METHODS:
-            name = f"method {method} seed {seed}"
-            if name not in rows:
-                steps = round(60 * MINUTES / rows.rows["step seconds"][method])
-                one_elastic(task, rows, name, source, steps, "--method", method, "--seed", seed)
+            one_elastic(task, rows, f"method {method} seed {seed}", method, "--seed", seed, "--rate", RATE)
 
 
 def compare_depth_maps(given: argparse.Namespace, rows: Rows) -> None:
     """Each depth map with the default method."""
     task = clinc150(given)
-    source = task.plain(192)
-    steps = round(60 * MINUTES / rows.rows["step seconds"]["base"])
-    for seed in SEEDS:
+    for seed in given.seeds:
         for depth_map in ("evenly", "prefix"):
-            name = f"depth map {depth_map} seed {seed}"
-            if name not in rows:
-                one_elastic(task, rows, name, source, steps, "--depth-map", depth_map, "--seed", seed)
+            one_elastic(task, rows, f"depth map {depth_map} seed {seed}", "base", "--depth-map", depth_map,
+                        "--seed", seed, "--rate", RATE)
 
 
-def one_elastic(task: Task, rows: Rows, name: str, source: pathlib.Path, steps: int, *more: object) -> None:
-    """Trains an elastic model and keeps its row."""
-    folder = task.made(name.replace(" ", "-"), "make-elastic", source, *task.common(), "--steps", steps, *more)
-    cells = cells_of(folder, source, task.options_for(source, *more), "held out")
+def compare_rates(given: argparse.Namespace, rows: Rows) -> None:
+    """The base method at some learning rates."""
+    task = clinc150(given)
+    for seed in given.seeds:
+        for rate in RATES:
+            one_elastic(task, rows, f"rate {rate:g} seed {seed}", "base", "--seed", seed, "--rate", rate)
+
+
+def one_elastic(task: Task, rows: Rows, name: str, method: str, *more: object) -> None:
+    """Trains an elastic model of the small plain one for so many minutes, and keeps its row."""
+    if name in rows:
+        return
+    source = task.plain(192)
+    if "step seconds" not in rows:
+        rows.add("step seconds", **step_seconds(task, source, list(METHODS)))
+    steps = round(60 * MINUTES / rows.rows["step seconds"][method])
+    options = ("--method", method, *more)
+    folder = task.made(name.replace(" ", "-"), "make-elastic", source, *task.common(), "--steps", steps, *options)
+    cells = cells_of(folder, source, task.options_for(source, *options), "held out")
     trained = json.loads((folder / "training.json").read_text("utf-8"))
     mean = round(sum(cells.values()) / len(cells), 2)
-    rows.add(name, steps=steps, seconds=trained["seconds"], cells=cells, mean=mean)
+    rows.add(name, steps=trained["steps"], seconds=trained["seconds"], cells=cells, mean=mean)

@@ -34,7 +34,7 @@ def report_separate(rows: Rows, name: str) -> None:
 
 def report(rows: Rows) -> None:
     """Prints the tables."""
-    for prefix in ("method", "depth map"):
+    for prefix in ("rate", "method", "depth map"):
         found = {name: row for name, row in rows.rows.items() if name.startswith(prefix + " ")}
         if not found:
             continue

@@ -101,6 +101,11 @@ def whole(text: str) -> int:
     return int(text)
 
 
+def seeds(text: str) -> tuple[int, ...]:
+    """Whole numbers from 1."""
+    return tuple(whole(part) for part in text.split(","))
+
+
 def bitwidths(text: str) -> tuple[int, ...]:
     """Bitwidths from 2 to 6, ascending."""
     bits = sorted({int(part) for part in text.split(",") if part in ("2", "3", "4", "5", "6")})
