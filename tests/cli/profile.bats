@@ -2,7 +2,7 @@
 load helpers
 
 @test "a quick profile has all fields, and its numbers make sense" {
-  works sti-profile -q model.sti -o a.json --lengths 16 --widths 2,12 --threads 1
+  works sti-profile -q model.sti -o a.json --budget 1s --lengths 16 --widths 2,12 --threads 1
   profile=$(cat a.json)
   holds "$profile" '(.shape | test("^[0-9a-f]{32}$")) and .threads == 1'
   holds "$profile" '(.cpus | test("^[0-9,-]+$")) and (.kernel | length) > 0'
@@ -38,7 +38,7 @@ load helpers
 }
 
 @test "without -q a summary goes to stderr" {
-  run --separate-stderr sti-profile model.sti -o a.profile --lengths 16 --widths 12
+  run --separate-stderr sti-profile model.sti -o a.profile --budget 1s --lengths 16 --widths 12
   same "$status" 0
   same "$output" ""
   like "$stderr" "*sti-profile: reads * MB/s through *; a layer of 12 slices at 16 tokens takes * on * threads*"

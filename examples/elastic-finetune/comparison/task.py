@@ -49,12 +49,8 @@ class Task:
 
     def options_for(self, source: pathlib.Path, *more: object) -> argparse.Namespace:
         """The options that make-elastic would be given."""
-        parser = argparse.ArgumentParser()
-        parser.add_argument("source", type=pathlib.Path)
-        options.add_data(parser)
-        options.add_training(parser, rate=1.5e-4, hours=0.33)
-        options.add_making(parser)
-        return parser.parse_args([str(each) for each in (source, *self.common(), "-o", "unused", *more)])
+        words = [source, *self.common(), "-o", "unused", *more]
+        return options.elastic("make-elastic", "").parse_args([str(word) for word in words])
 
     def plain(self, hidden: int) -> pathlib.Path:
         """The plain model, fine-tuned; a small one is distilled from it."""

@@ -20,6 +20,16 @@ def program(name: str, text: str) -> argparse.ArgumentParser:
     return argparse.ArgumentParser(prog=name, description=text, formatter_class=argparse.RawDescriptionHelpFormatter)
 
 
+def elastic(name: str, text: str) -> argparse.ArgumentParser:
+    """The parser of make-elastic."""
+    parser = program(name, text)
+    parser.add_argument("source", type=pathlib.Path, metavar="MODEL_DIR", help="plain model folder, fine-tuned")
+    add_data(parser)
+    add_training(parser, rate=6e-4, hours=0.33)
+    add_making(parser)
+    return parser
+
+
 def add_data(parser: argparse.ArgumentParser) -> None:
     """Options of labelled data."""
     parser.add_argument("--train", type=pathlib.Path, required=True, metavar="FILE",
