@@ -68,6 +68,8 @@ def sort_and_choose(given: argparse.Namespace, network: Network, split: options.
     network.eval().to(device)
     order.sort(network, order.scores(network, batches))
     layers = network.shape.layers
-    made = (order.nested(network, batches) if given.depth_map == "nested" else
-            order.evenly(layers) if given.depth_map == "evenly" else order.prefix(layers))
+    if METHODS[given.method].passes == "exits" or given.depth_map == "prefix":
+        made = order.prefix(layers)
+    else:
+        made = order.evenly(layers) if given.depth_map == "evenly" else order.nested(network, batches)
     return tuple(map(tuple, made))

@@ -44,7 +44,8 @@ class Method:
     """How a step goes. The defaults are what the README's comparison chose.
 
     passes   sandwich: the whole model, the smallest, two random ones; one: a random one; nested: three fixed widths,
-             each at a random depth; exits: the whole model and a random width, and the head after each layer
+             each at a random depth; exits: the whole model and a random width, and the head after each layer, so
+             that a depth is the first layers
     soft, hard, hidden   weights of three losses: KL divergence from the teacher's answer, cross-entropy of the label,
              mean squared distance of the last state from the teacher's
     nearest  every layer's state learns from that of the teacher's layer which is nearest to it
