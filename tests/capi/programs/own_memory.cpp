@@ -1,15 +1,20 @@
 // Answers texts with one model whose own memory is bounded, and prints what the library says that
 // it takes, beside the growth of the process's anonymous memory since before the model was opened.
 // Runs in the locale of its environment, as many apps do.
-// Usage: own-memory MODEL.sti BYTES PLAN|- TEXT...
+// Usage: own-memory MODEL.sti BYTES PLAN|- TEXT|--widest=TOKENS...
+//   --widest=   instead of a text, ids whose rows lie in as many blocks of the file as can be: no
+//               text of so many tokens makes the model read more
 #include <clocale>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <vector>
 
+#include "base/aligned_buffer.h"
 #include "capi/sti.h"
+#include "io/container_file.h"
 
 namespace {
 
@@ -24,6 +29,34 @@ double SizeOf(const std::string& what) {
 
 double AnonymousBytes() { return SizeOf("RssAnon:"); }
 
+// Rows that lie in two blocks each, none of which another has.
+std::vector<uint32_t> WidestIds(const char* path, size_t count) {
+  const auto file = sti::ContainerFile::Open(path);
+  if (!file.ok()) return {};
+  const sti::RowTable& words = file->index().words;
+  std::vector<uint32_t> ids;
+  uint64_t taken_end = 0;
+  for (uint32_t row = 0; row < words.rows && ids.size() < count; ++row) {
+    const uint64_t begin = words.offset + uint64_t{row} * words.row_bytes;
+    const uint64_t first = begin / sti::kBlockBytes;
+    const uint64_t last = (begin + words.row_bytes - 1) / sti::kBlockBytes;
+    if (first == last || first < taken_end) continue;
+    ids.push_back(row);
+    taken_end = last + 1;
+  }
+  return ids;
+}
+
+sti_code Answer(sti_model* model, const char* path, const std::string& text, sti_error* error) {
+  const std::string option = "--widest=";
+  if (!text.starts_with(option)) {
+    return sti_run(model, text.data(), text.size(), nullptr, 0, error);
+  }
+  const std::vector<uint32_t> ids =
+      WidestIds(path, std::strtoul(text.c_str() + option.size(), nullptr, 10));
+  return sti_run_ids(model, ids.data(), ids.size(), error);
+}
+
 sti_code GiveFile(sti_model* model, const char* path, sti_error* error) {
   std::ifstream file(path, std::ios::binary);
   const std::string plan{std::istreambuf_iterator<char>(file), {}};
@@ -33,18 +66,19 @@ sti_code GiveFile(sti_model* model, const char* path, sti_error* error) {
 int Use(sti_host* host, int argc, char** argv, sti_error* error) {
   const double before = AnonymousBytes();
   sti_model* model = nullptr;
-  if (sti_open(host, argv[1], &model, error) != STI_OK ||
-      sti_set(model, STI_MEMORY_BYTES, std::atoll(argv[2]), error) != STI_OK ||
+  if (sti_open(host, argv[1], &model, error) != STI_OK) return 1;
+  const double opened = AnonymousBytes();
+  if (sti_set(model, STI_MEMORY_BYTES, std::atoll(argv[2]), error) != STI_OK ||
       (std::string(argv[3]) != "-" && GiveFile(model, argv[3], error) != STI_OK)) {
     return 1;
   }
   for (int i = 4; i < argc; ++i) {
-    const std::string text = argv[i];
-    if (sti_run(model, text.data(), text.size(), nullptr, 0, error) != STI_OK) return 1;
+    if (Answer(model, argv[1], argv[i], error) != STI_OK) return 1;
     std::printf("label %s\n", sti_name(model, sti_label(model, 0)));
   }
   std::printf("own %.0f\n", sti_stat(model, STI_OWN_BYTES));
   std::printf("growth %.0f\n", AnonymousBytes() - before);
+  std::printf("beside the index %.0f\n", AnonymousBytes() - opened);
   if (sti_trim(model, 0, error) != STI_OK) return 1;
   std::printf("trimmed %.0f\n", AnonymousBytes() - before);
   std::printf("pinned %.0f\n", SizeOf("VmPin:"));  // registered with the system for reads
