@@ -94,6 +94,25 @@ assert not torch.equal(after.layers[0].query.weight, before.layers[0].query.weig
 PY
 }
 
+@test "answers that are looked up are the teacher's, whatever the batches are" {
+  PYTHONPATH="$elastic" "$python" - model few.tsv <<'PY'
+import pathlib, sys, torch
+from elastic import data, remembered
+from elastic.folder import ModelFolder
+folder = ModelFolder(pathlib.Path(sys.argv[1]))
+rows = data.read_rows(pathlib.Path(sys.argv[2]), data.Columns())
+texts = data.tokenized(folder.path, rows, data.labels_of(rows, folder.labels(), pathlib.Path("few.tsv")))
+teacher = folder.load().eval()
+kept = remembered.Remembered(teacher, texts, teacher.shape, torch.device("cpu"))
+batches = data.shuffled(texts, 64, seed=1)
+with torch.no_grad():
+    for batch in [next(batches) for _ in range(8)]:
+        own, looked_up = teacher(batch), kept(batch)
+        torch.testing.assert_close(looked_up.logits, own.logits, atol=1e-4, rtol=1e-4)
+        torch.testing.assert_close(looked_up.states[-1], own.states[-1], atol=5e-3, rtol=5e-3)
+PY
+}
+
 # Kills a run at random moments until it has ended by itself.
 killed() {
   local n=0
@@ -101,7 +120,7 @@ killed() {
     n=$((n + 1))
     # Later kills come later, so that a run ends.
     timeout -s KILL "$(awk -v n="$n" -v s="$RANDOM" 'BEGIN { print 1.5 + n / 4 + 3 * s / 32768 }')" \
-      "$python" "$elastic/make-elastic" "${@:2}" --threads 1 -q --resume -o "$1" 2>>log || [ $? -eq 137 ] || cat log
+      "$python" "$elastic/make-elastic" "${@:2}" --threads 1 -q --resume -o "$1" 2>>log || [ $? -eq 137 ] || { cat log; return 1; }
   done
   echo "$n" >kills
 }
@@ -118,12 +137,34 @@ killed() {
   cmp once/config.json again/config.json
 }
 
+@test "so does one whose gradients wait for several steps, and one whose teacher answers each time" {
+  make_bert
+  export ELASTIC_SAVE_EVERY_S=0
+  for method in sortednet words; do
+    options=(bert --train rows.tsv --steps 42 --tokens 256 --method "$method")
+    works quick make-elastic "${options[@]}" -o "$method"
+    killed "$method-again" "${options[@]}"
+    cmp "$method/model.safetensors" "$method-again/model.safetensors"
+  done
+}
+
+@test "a run that another process is at is left alone" {
+  make_bert
+  program make-elastic bert --train rows.tsv --steps 100000 --threads 1 -q -o out &
+  local other=$!
+  until [ -e out.training/run.json ]; do sleep 0.2; done
+  run --separate-stderr quick make-elastic bert --train rows.tsv --steps 100000 --resume -o out
+  kill -9 "$other"
+  same "$status" 1
+  same "$stderr" "make-elastic: out.training: another process is at this run; wait for it, or choose another name"
+}
+
 @test "a run that was stopped is not begun anew by mistake, nor gone on with otherwise" {
   make_bert
   ELASTIC_SAVE_EVERY_S=0 timeout -s KILL 8 "$python" "$elastic/make-elastic" bert --train rows.tsv --steps 100000 --threads 1 -o out || true
   [ -e out.training/run.json ]
   refused 1 "make-elastic: out.training is of a run that was stopped: go on with --resume, or remove it" quick make-elastic bert --train rows.tsv --steps 100000 -o out
-  refused 1 "*the run was begun with rate 0.00015, not 0.001*" quick make-elastic bert --train rows.tsv --steps 100000 --rate 1e-3 --resume -o out
+  refused 1 "*the run was begun with rate *, not 0.001*" quick make-elastic bert --train rows.tsv --steps 100000 --rate 1e-3 --resume -o out
   refused 1 "*the run has 100000 steps, not 50" quick make-elastic bert --train rows.tsv --steps 50 --resume -o out
 }
 
@@ -169,6 +210,7 @@ killed() {
   works quick make-elastic bert --train pairs.jsonl --steps 2 -o pairs
   run --separate-stderr program make-elastic bert --train rows.tsv --unlabelled texts.txt --steps 2 -o more
   like "$stderr" "trains 2 steps on 304 rows"$'\n'"step 2 of 2 *"
+  refused 1 "make-elastic: --method sortednet learns from labels alone, and --unlabelled has none; leave one out" quick make-elastic bert --train rows.tsv --unlabelled texts.txt --method sortednet --steps 2 -o none
   for method in once-for-all sortednet matformer layerskip cofi words; do
     works quick make-elastic bert --train rows.tsv --method "$method" --steps 4 -o "$method"
   done

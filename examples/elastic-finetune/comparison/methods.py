@@ -32,7 +32,9 @@ def step_seconds(task: Task, source: pathlib.Path, methods: Sequence[str], round
     trainers = {}
     for name in methods:
         start = dataclasses.replace(made.start, method=METHODS[name])
-        trainers[name] = Trainer(start, settings, made.split.train, torch.device("cpu"))
+        trainers[name] = Trainer(start, settings, made.split.train, torch.device(given.device))
+        if trainers[name].repeats_itself(settings.steps):
+            trainers[name].remember()
     times: dict[str, list[float]] = {name: [] for name in methods}
     batches = data.shuffled(made.split.train, given.tokens, 1)
     for _ in range(rounds):
@@ -71,7 +73,7 @@ def compare_depth_maps(given: argparse.Namespace, rows: Rows) -> None:
     """Each depth map with the default method."""
     task = clinc150(given)
     for seed in given.seeds:
-        for depth_map in ("evenly", "prefix"):
+        for depth_map in ("nested", "prefix"):
             one_elastic(task, rows, f"depth map {depth_map} seed {seed}", "base", "--depth-map", depth_map,
                         "--seed", seed, "--rate", RATE)
 

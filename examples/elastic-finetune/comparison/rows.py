@@ -1,5 +1,6 @@
 """What was measured: a row a training, in measured.jsonl, so that nothing is measured twice."""
 
+import fcntl
 import json
 import pathlib
 from typing import Any
@@ -16,20 +17,28 @@ RESULTS = pathlib.Path(__file__).resolve().parents[1] / "measured.jsonl"
 
 
 class Rows:
-    """The rows that were measured, by name."""
+    """The rows that were measured, by name. Several processes may add to them; of two of a name the first counts."""
 
     def __init__(self) -> None:
-        lines = RESULTS.read_text("utf-8").splitlines() if RESULTS.exists() else []
-        self.rows: dict[str, dict[str, Any]] = {row["name"]: row for row in map(json.loads, lines)}
+        self.rows: dict[str, dict[str, Any]] = {}
+        self._read()
+
+    def _read(self) -> None:
+        for line in RESULTS.read_text("utf-8").splitlines() if RESULTS.exists() else []:
+            row = json.loads(line)
+            self.rows.setdefault(row["name"], row)
 
     def __contains__(self, name: str) -> bool:
+        self._read()
         return name in self.rows
 
     def add(self, name: str, **facts: object) -> None:
         """Keeps a row."""
-        self.rows[name] = {"name": name, **facts}
         with RESULTS.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(self.rows[name]) + "\n")
+            fcntl.flock(file, fcntl.LOCK_EX)
+            if name not in self:
+                file.write(json.dumps({"name": name, **facts}) + "\n")
+        self._read()
         print(json.dumps(self.rows[name]), flush=True)
 
 

@@ -10,7 +10,7 @@ from elastic.network import Submodel
 from .rows import Rows, keep
 from .task import Task, nine, texts_of
 
-RATES = (7.5e-5, 1.5e-4, 3e-4)  # of separate models, chosen on the middle cell
+RATES = (3e-4, 6e-4, 1.2e-3)  # of separate models, chosen on the middle cell
 BITS = (2, 3, 6)
 
 

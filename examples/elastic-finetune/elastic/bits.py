@@ -7,7 +7,7 @@ trained, and asked for anew every so many steps; gradients go to the weights the
 
 import pathlib
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import torch
 from torch import Tensor
@@ -18,11 +18,11 @@ from .network import MATRICES, Network
 
 
 class FewBits:
-    """What is lost of each weight at some bitwidths."""
+    """How some bitwidths change each weight."""
 
     def __init__(self, source: ModelFolder, bits: Sequence[int], every: int):
         self.source, self.bits, self.every = source, tuple(bits), every
-        self.lost: dict[int, list[dict[str, Tensor]]] = {}
+        self.changes: dict[int, list[dict[str, Tensor]]] = {}
 
     def refresh(self, network: Network) -> None:
         """Asks the tools what they keep of the weights as they are now."""
@@ -31,13 +31,18 @@ class FewBits:
             self.source.save(network, folder, {"elastic": None})
             whole = ModelFolder(folder).load()
             with tools.seen_at(folder, self.bits) as folders:
-                self.lost = {bits: _apart(ModelFolder(seen).load(), whole, network.words.weight.device)
-                             for bits, seen in folders.items()}
+                self.changes = {bits: _apart(ModelFolder(seen).load(), whole, network.words.weight.device)
+                                for bits, seen in folders.items()}
+
+    def restore(self, changes: Mapping[int, Sequence[Mapping[str, Tensor]]], device: torch.device) -> None:
+        """Goes back to what was kept of `changes`."""
+        self.changes = {bits: [{name: each.to(device) for name, each in layer.items()} for layer in layers]
+                        for bits, layers in changes.items()}
 
     def show(self, network: Network, bits: int | None) -> None:
         """Lets a network compute with what a reader of so many bits sees; None: with all."""
         for i, layer in enumerate(network.layers):
-            layer.lost = self.lost[bits][i] if bits else {}
+            layer.change = self.changes[bits][i] if bits else {}
 
 
 def _apart(seen: Network, whole: Network, device: torch.device) -> list[dict[str, Tensor]]:

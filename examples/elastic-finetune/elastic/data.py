@@ -1,6 +1,7 @@
 """Labelled texts, and batches of them.
 
-A file is TSV with a header, or JSON Lines, in the columns that sti-run --eval knows (docs/guide/data.md).
+A file is TSV with a header, or JSON Lines, in the columns that sti-run --eval knows (docs/guide/data.md), and means
+what it means there (lib/text/dataset/columns.cpp).
 """
 
 import json
@@ -16,8 +17,8 @@ from . import tools
 from .problem import Problem
 
 UNLABELLED = -1
-_TEXTS = (("sentence1", "sentence2"), ("#1 String", "#2 String"), ("question1", "question2"),
-          ("question", "sentence"), ("premise", "hypothesis"), ("sentence", None), ("text", "pair"), ("text", None))
+_TEXTS = (("sentence1", "sentence2"), ("question", "sentence"), ("question1", "question2"), ("#1 String", "#2 String"),
+          ("premise", "hypothesis"), ("text", "pair"), ("sentence", None), ("text", None), ("sentence1", None))
 _LABELS = ("label", "gold_label", "Quality", "is_duplicate")
 
 
@@ -44,7 +45,7 @@ def read_rows(file: pathlib.Path, columns: Columns, labelled: bool = True) -> li
     """The rows of a file. Empty lines are skipped. A file of no row is a Problem, and so is a row without label,
     unless labels are not asked for."""
     rows = []
-    for line, cells in _cells(file, labelled):
+    for line, cells in _cells(file, columns, labelled):
         text, pair, label = _choose(file, cells, columns, labelled)
         values = [None if name is None else cells.get(name) for name in (text, pair, label)]
         if not isinstance(values[0], str) or (pair and not isinstance(values[1], str)):
@@ -58,10 +59,11 @@ def read_rows(file: pathlib.Path, columns: Columns, labelled: bool = True) -> li
     return rows
 
 
-def _cells(file: pathlib.Path, labelled: bool) -> Iterator[tuple[int, dict[str, object]]]:
-    """Each row with its line number, by the names of its columns."""
+def _cells(file: pathlib.Path, columns: Columns, labelled: bool) -> Iterator[tuple[int, dict[str, object]]]:
+    """Each row with its line number, by the names of its columns. Texts without labels may stand a line each, without
+    a header."""
     try:
-        text = file.read_text("utf-8")
+        text = file.read_text("utf-8-sig")
     except UnicodeDecodeError as error:
         raise Problem(f"{file}: not UTF-8 at byte {error.start}") from None
     lines = [line.removesuffix("\r") for line in text.split("\n")]
@@ -77,7 +79,7 @@ def _cells(file: pathlib.Path, labelled: bool) -> Iterator[tuple[int, dict[str, 
                 yield number, cells
         return
     names = lines[0].split("\t")
-    if len(names) == 1 and not labelled and names[0] not in ("text", "sentence"):
+    if len(names) == 1 and not labelled and names[0] not in ("text", "sentence", columns.text):
         yield from ((number, {"text": line}) for number, line in enumerate(lines, 1) if line.strip())
         return
     for number, line in enumerate(lines[1:], 2):
@@ -98,10 +100,12 @@ def _choose(file: pathlib.Path, cells: dict[str, object], columns: Columns,
             raise Problem(f"{file}: no column that is usual for text among {', '.join(map(repr, cells))}; name it "
                           "with --text-column")
         text, pair = usual[0], columns.pair or usual[1]
-    label = columns.label or next((name for name in _LABELS if name in cells), None)
-    if labelled and label is None:
+    labels = [columns.label] if columns.label else [name for name in _LABELS if name in cells]
+    if labelled and not labels:
         raise Problem(f"{file}: no column that is usual for labels; name it with --label-column")
-    return text, pair, label
+    if labelled and len(labels) > 1:
+        raise Problem(f"{file}: labels in {labels[0]!r} and in {labels[1]!r}; name one with --label-column")
+    return text, pair, labels[0] if labels else None
 
 
 def labels_of(rows: Sequence[Row], names: Sequence[str], file: pathlib.Path) -> list[int]:
@@ -136,6 +140,11 @@ class Texts:
     def lengths(self) -> numpy.ndarray:
         """Tokens of each row."""
         return numpy.diff(self.begins)
+
+    def sample(self, count: int) -> "Texts":
+        """So many rows drawn at random, always the same ones, or all: files may be sorted by label."""
+        rows = numpy.random.default_rng([len(self), count]).permutation(len(self))[:count]
+        return self.take(numpy.sort(rows))
 
     def take(self, rows: Sequence[int] | numpy.ndarray) -> "Texts":
         """Some of the rows, in the order given."""
@@ -254,8 +263,9 @@ def with_words_changed(texts: Texts, batch: Batch, share: float, draw: numpy.ran
     return batch_of(_packed(ids, types, labels), numpy.arange(len(labels)))
 
 
-def split(rows: int, share: float, seed: int) -> tuple[numpy.ndarray, numpy.ndarray]:
-    """The numbers of rows to train on and of those held out, each ascending."""
-    order = numpy.random.default_rng([seed, 1 << 32]).permutation(rows)
+def split(rows: int, share: float) -> tuple[numpy.ndarray, numpy.ndarray]:
+    """The numbers of rows to train on and of those held out, each ascending. They are the same in every run, so that no
+    model is judged by rows that the model it was made of has learned."""
+    order = numpy.random.default_rng([1, 1 << 32]).permutation(rows)
     held_out = round(rows * share)
     return numpy.sort(order[held_out:]), numpy.sort(order[:held_out])

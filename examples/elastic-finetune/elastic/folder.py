@@ -8,6 +8,7 @@ import json
 import math
 import os
 import pathlib
+import pickle
 import shutil
 import struct
 import tempfile
@@ -108,14 +109,15 @@ class ModelFolder:
         """The names of the labels, by id. A folder without a classifier has none."""
         names = self.config.get("id2label")
         if names is None:
-            return [f"LABEL_{i}" for i in range(self.config.get("num_labels", 0))]
+            return [f"LABEL_{i}" for i in range(self.config.get("num_labels", 2))]
         if sorted(names, key=int) != [str(i) for i in range(len(names))]:
             raise Problem(f"{self.path}/config.json: ids of id2label have gaps")
         return [names[str(i)] for i in range(len(names))]
 
     def classifier(self) -> str:
         """What Hugging Face calls a classifier of this architecture."""
-        return {"bert": "Bert", "roberta": "Roberta", "distilbert": "DistilBert"}[self.kind] + "ForSequenceClassification"
+        names = {"bert": "Bert", "roberta": "Roberta", "distilbert": "DistilBert"}
+        return names[self.kind] + "ForSequenceClassification"
 
     def shape(self, labels: int, repeat: int = 1) -> Shape:
         """The sizes that config.json gives, with so many labels, and each layer `repeat` times."""
@@ -154,14 +156,17 @@ class ModelFolder:
             raise Problem(f"{self.path}: no tensor {missing[0]!r}; fine-tune the model first")
         return network
 
-    def load_into(self, network: Network) -> list[str]:
-        """Reads what weights the folder has, and returns the names of the head's that it lacks."""
+    def load_into(self, network: Network, classifier: bool = True) -> list[str]:
+        """Reads what weights the folder has, its classifier only if that is wanted, and returns the names of the head's
+        that it lacks."""
         tensors = read_weights(self.path)
         names = self._names(network.shape)
         missing = []
         with torch.no_grad():
             for key, parameter in network.named_parameters():
                 module, _, part = key.rpartition(".")
+                if module == "classifier" and not classifier:
+                    continue
                 found = self._find(tensors, f"{names[module]}.{part}")
                 if found is None:
                     if module not in self.architecture.head:
@@ -254,12 +259,18 @@ def read_weights(path: pathlib.Path) -> dict[str, torch.Tensor]:
 
 
 def _read_pickle(file: pathlib.Path) -> dict[str, torch.Tensor]:
-    tensors: dict[str, torch.Tensor] = torch.load(file, map_location="cpu", weights_only=True)
+    try:
+        tensors: dict[str, torch.Tensor] = torch.load(file, map_location="cpu", weights_only=True)
+    except (pickle.UnpicklingError, RuntimeError, EOFError, ValueError) as error:
+        raise Problem(f"{file}: not weights that PyTorch reads without running code ({str(error).splitlines()[0]}); of "
+                      "git-lfs it may be a pointer: git lfs pull") from None
     return tensors
 
 
 def read_safetensors(file: pathlib.Path) -> dict[str, torch.Tensor]:
     """Tensors of a safetensors file, which is mapped and not copied."""
+    if not file.stat().st_size:
+        raise Problem(f"{file}: empty")
     data = numpy.memmap(file, mode="c")
     length = struct.unpack("<Q", data[:8].tobytes())[0] if len(data) >= 8 else 0
     if not 2 <= length <= min(_MAX_HEADER_BYTES, len(data) - 8):

@@ -5,6 +5,7 @@ import dataclasses
 import json
 import pathlib
 import sys
+import time
 from collections.abc import Mapping, Sequence
 
 import torch
@@ -45,17 +46,32 @@ def train(options: argparse.Namespace, run: RunFolder, source: pathlib.Path, spl
     trainer = Trainer(start, settings, split.train, device)
     if goes_on:
         trainer.restore(run.load())
+        if run.facts()["remembers"]:
+            trainer.remember()
         _say(options, f"goes on after step {trainer.step} of {steps}")
     else:
-        if not options.steps:
-            steps = max(10, round(options.hours * 3600 / trainer.seconds_a_step()))
-            trainer.settings = dataclasses.replace(settings, steps=steps)
-        run.begin({"options": deciding, "steps": steps, "depth_layers": start.family.depth_layers,
-                   "least_width": start.family.least_width}, trainer.state())
+        steps, remembers = _prepare(options, trainer)
+        trainer.settings = dataclasses.replace(settings, steps=steps)
+        run.begin({"options": deciding, "steps": steps, "remembers": remembers,
+                   "depth_layers": start.family.depth_layers, "least_width": start.family.least_width},
+                  trainer.state())
         _say(options, f"trains {steps} steps on {len(split.train)} rows")
-    few = split.held_out.take(range(min(_WATCHED_ROWS, len(split.held_out))))
+    few = split.held_out.sample(_WATCHED_ROWS)
     trainer.train(run, None if options.quiet else watcher(few, watched(start.family), name_of, device))
     return trainer
+
+
+def _prepare(options: argparse.Namespace, trainer: Trainer) -> tuple[int, bool]:
+    """Returns the number of steps, and whether all answers of the teacher are computed before them, as pays where
+    texts come up more than once."""
+    begin = time.monotonic()
+    given_s = 3600 * options.hours
+    steps = options.steps or given_s / trainer.seconds_a_step()
+    if not trainer.repeats_itself(steps):
+        return options.steps or max(10, round(steps)), False
+    trainer.remember()
+    trainer.seconds = time.monotonic() - begin
+    return options.steps or max(10, round((given_s - trainer.seconds) / trainer.seconds_a_step())), True
 
 
 def _steps_of(run: RunFolder, deciding: Mapping[str, str], steps: int | None) -> int:

@@ -28,6 +28,9 @@ class Making:
 def prepare(given: argparse.Namespace, depth_layers: tuple[tuple[int, ...], ...] | None = None) -> Making:
     """Reads model and data. Sorts heads and neurons and chooses the layers of each depth, unless a run that goes on
     has done so: then `depth_layers` are its."""
+    method = METHODS[given.method]
+    if given.unlabelled and not method.asks:
+        raise Problem(f"--method {given.method} learns from labels alone, and --unlabelled has none; leave one out")
     source = ModelFolder(given.source)
     teacher = source.load().eval().to(given.device)
     width = least_width(given, teacher.shape)
@@ -37,7 +40,7 @@ def prepare(given: argparse.Namespace, depth_layers: tuple[tuple[int, ...], ...]
         depth_layers = sort_and_choose(given, network, split)
     family = Family(depth_layers, network.shape.heads, width, only_of(given, depth_layers, network.shape))
     few_bits = FewBits(source, given.bits, given.bits_every) if given.bits else None
-    return Making(source, split, Start(network, teacher, family, METHODS[given.method], few_bits))
+    return Making(source, split, Start(network, teacher, family, method, few_bits))
 
 
 def least_width(given: argparse.Namespace, shape: Shape) -> int:
@@ -62,8 +65,7 @@ def sort_and_choose(given: argparse.Namespace, network: Network, split: options.
     """Sorts heads and neurons, and returns the layers of each depth."""
     device = torch.device(given.device)
     judged = split.held_out if len(split.held_out) else split.train
-    some = judged.take(range(min(_ORDER_ROWS, len(judged))))
-    batches = [batch.to(device) for batch in data.in_order(some, 512)]
+    batches = [batch.to(device) for batch in data.in_order(judged.sample(_ORDER_ROWS), 512)]
     torch.set_num_threads(given.threads)
     network.eval().to(device)
     order.sort(network, order.scores(network, batches))

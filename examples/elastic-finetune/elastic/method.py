@@ -43,15 +43,16 @@ class Family:
 class Method:
     """How a step goes. The defaults are what the README's comparison chose.
 
-    passes   sandwich: the whole model, the smallest, two random ones; one: a random one; nested: three fixed widths,
-             each at a random depth; exits: the whole model and a random width, and the head after each layer, so
-             that a depth is the first layers
+    passes   sandwich: the whole model, the smallest, two random ones; one: a random one; nested: the whole model and
+             three fixed widths, each at a random depth; exits: the whole model and a random width, and the head after
+             each layer, so that a depth is the first layers
     soft, hard, hidden   weights of three losses: KL divergence from the teacher's answer, cross-entropy of the label,
              mean squared distance of the last state from the teacher's
     nearest  every layer's state learns from that of the teacher's layer which is nearest to it
     stages   width first, with all layers; then depth as well, sorted again between
     drop     exits: how often the last layer is left out, earlier ones less often
     words    share of words that are replaced or left out in training text
+    accumulate   batches whose gradients are summed before the weights change
     """
 
     passes: str = "sandwich"
@@ -63,6 +64,11 @@ class Method:
     drop: float = 0.0
     words: float = 0.0
     accumulate: int = 1
+
+    @property
+    def asks(self) -> bool:
+        """Whether submodels learn from a teacher."""
+        return self.soft > 0 or self.hidden > 0
 
     def submodels(self, family: Family, draw: numpy.random.Generator, only_width: bool) -> list[Submodel]:
         """The submodels of a step."""

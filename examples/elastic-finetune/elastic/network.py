@@ -80,12 +80,12 @@ class Layer(nn.Module):
         self.inner = nn.Linear(shape.hidden, shape.ffn)
         self.output = nn.Linear(shape.ffn, shape.hidden)
         self.output_norm = nn.LayerNorm(shape.hidden, shape.norm_epsilon)
-        self.lost: dict[str, Tensor] = {}  # added to the matrices: what few bits do to them (bits.py)
+        self.change: dict[str, Tensor] = {}  # added to the matrices: what few bits do to them (bits.py)
 
     def matrix(self, name: str) -> Tensor:
         """A matrix [outs, ins], as whoever reads it sees it."""
         weight: Tensor = getattr(self, name).weight
-        return weight + self.lost[name] if self.lost else weight
+        return weight + self.change[name] if self.change else weight
 
     def forward(self, x: Tensor, batch: Batch, width: int, dropout: float) -> Tensor:
         """The output for `x`, both [tokens, hidden]. Biases of the two sums are added once, whatever

@@ -25,7 +25,7 @@ def elastic(name: str, text: str) -> argparse.ArgumentParser:
     parser = program(name, text)
     parser.add_argument("source", type=pathlib.Path, metavar="MODEL_DIR", help="plain model folder, fine-tuned")
     add_data(parser)
-    add_training(parser, rate=6e-4, hours=0.33)
+    add_training(parser, rate=6e-4, hours=0.33, tokens=1024)
     add_making(parser)
     return parser
 
@@ -47,18 +47,19 @@ def add_columns(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--label-column", metavar="NAME", help="column of the label")
 
 
-def add_training(parser: argparse.ArgumentParser, rate: float, hours: float) -> None:
+def add_training(parser: argparse.ArgumentParser, rate: float, hours: float, tokens: int = 2048) -> None:
     """Options of a training."""
+    devices = ("cpu", "cuda") if torch.cuda.is_available() else ("cpu",)
     length = parser.add_mutually_exclusive_group()
     length.add_argument("--hours", type=positive, default=hours, metavar="H",
                         help=f"how long to train, turned into a number of steps at the start [{hours:g}]")
     length.add_argument("--steps", type=whole, metavar="N", help="how many steps to train, however long they take")
     parser.add_argument("--rate", type=positive, default=rate, metavar="R", help=f"learning rate [{rate:g}]")
-    parser.add_argument("--tokens", type=whole, default=2048, metavar="N", help="tokens in a batch, about [2048]")
-    parser.add_argument("--seed", type=int, default=1, metavar="N", help="what is random follows from it [1]")
+    parser.add_argument("--tokens", type=whole, default=tokens, metavar="N", help=f"tokens in a batch, about [{tokens}]")
+    parser.add_argument("--seed", type=whole, default=1, metavar="N", help="what is random follows from it [1]")
     parser.add_argument("--threads", type=whole, default=len(os.sched_getaffinity(0)), metavar="N",
                         help="threads on the CPU [cores]")
-    parser.add_argument("--device", choices=("cpu", "cuda"), default="cuda" if torch.cuda.is_available() else "cpu",
+    parser.add_argument("--device", choices=devices, default=devices[-1],
                         help="where to compute [cuda where there is one]")
     parser.add_argument("--products", choices=("bf16", "fp32"), default="bf16" if has_bf16() else "fp32",
                         help="how matrices are multiplied; weights are kept in fp32 [bf16 where the hardware has it]")
@@ -73,9 +74,9 @@ def add_making(parser: argparse.ArgumentParser) -> None:
                         help="more texts of the kind, without labels: the plain model's answers stand for them")
     parser.add_argument("--least-width", type=whole, metavar="M",
                         help="heads of the narrowest submodel [a quarter, rounded up]")
-    parser.add_argument("--depth-map", choices=("nested", "evenly", "prefix"), default="nested",
-                        help="which layers a depth executes: nested leaves out those that are missed least, evenly has "
-                             "equal distances, prefix has the first ones [nested]")
+    parser.add_argument("--depth-map", choices=("evenly", "nested", "prefix"), default="evenly",
+                        help="which layers a depth executes: evenly has equal distances, nested leaves out those that "
+                             "are missed least, prefix has the first ones [evenly]")
     parser.add_argument("--method", choices=METHODS, default="base", help="how submodels are trained [base]")
     parser.add_argument("--bits", type=bitwidths, default=(), metavar="LIST",
                         help="every other step runs on weights as a reader of so few bits sees them: 2,3, say")
@@ -154,7 +155,7 @@ def split_data(options: argparse.Namespace, folder: ModelFolder, names: list[str
         raise Problem(f"{options.train}: all rows have the label {names[labels[0]]!r}; nothing can be learned from "
                       "them")
     texts = data.tokenized(folder.path, rows, labels)
-    train, held_out = data.split(len(texts), options.held_out, options.seed)
+    train, held_out = data.split(len(texts), options.held_out)
     taken = texts.take(train)
     if unlabelled:
         more = data.read_rows(unlabelled, columns_of(options), labelled=False)

@@ -20,4 +20,4 @@ def reported(program: str) -> Iterator[None]:
         where = f"{error.filename}: " if error.filename else ""
         sys.exit(f"{program}: {where}{error.strerror or error}")
     except KeyboardInterrupt:
-        sys.exit(f"{program}: interrupted; what it had saved goes on with --resume")
+        sys.exit(f"{program}: interrupted; a training goes on with --resume")

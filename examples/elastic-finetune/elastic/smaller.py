@@ -6,6 +6,7 @@ the best of their rank. A norm does not turn with its space: scale and shift of 
 """
 
 import dataclasses
+import json
 import pathlib
 from collections.abc import Mapping, Sequence
 
@@ -128,11 +129,12 @@ class Elder:
 
 
 def kept_words(folder: pathlib.Path, used: Tensor, count: int) -> list[int]:
-    """The numbers of the words that a vocabulary of so many keeps, ascending: control tokens, single characters, so
-    that any text can still be spelled, the words of `used` [words] by how often they occur, then the first ones."""
+    """The numbers of the words that a vocabulary of so many keeps, ascending: control tokens, single ASCII characters,
+    so that text of these can still be spelled, the words of `used` [words] by how often they occur, then the first
+    ones."""
+    if count >= len(used):
+        return list(range(len(used)))
     words = vocabulary(folder)
-    if count >= len(words):
-        return list(range(len(words)))
     control = [i for i, word in enumerate(words)
                if word.startswith("[") and word.endswith("]") and not word.startswith("[unused")]
     letters = [i for i, word in enumerate(words) if len(word.removeprefix("##")) == 1 and word.isascii()]
@@ -155,9 +157,18 @@ def vocabulary(folder: pathlib.Path) -> list[str]:
 
 def write_folder(source: ModelFolder, smaller: Network, words: Sequence[int], target: pathlib.Path,
                  files: Mapping[str, str] | None = None) -> None:
-    """Writes a model folder with a smaller vocabulary, and more files."""
+    """Writes a model folder with these words of the source's vocabulary, and more files."""
+    files = dict(files or {})
+    if len(words) == source.config["vocab_size"]:
+        source.save(smaller, target, {"elastic": None}, files=files)
+        return
     names = vocabulary(source.path)
-    text = "".join(names[i] + "\n" for i in words)
     numbers = {names[i]: new for new, i in enumerate(words)}
-    source.save(smaller, target, {"elastic": None, "pad_token_id": numbers.get("[PAD]", 0)},
-                files={"vocab.txt": text, **(files or {})}, without=("tokenizer.json", "added_tokens.json"))
+    files["vocab.txt"] = "".join(names[i] + "\n" for i in words)
+    settings = source.path / "tokenizer_config.json"
+    if settings.exists():  # what it says of a token's id was so in the larger vocabulary
+        kept = json.loads(settings.read_text("utf-8"))
+        kept.pop("added_tokens_decoder", None)
+        files[settings.name] = json.dumps(kept, indent=2) + "\n"
+    source.save(smaller, target, {"elastic": None, "pad_token_id": numbers.get("[PAD]", 0)}, files=files,
+                without=("tokenizer.json", "added_tokens.json"))

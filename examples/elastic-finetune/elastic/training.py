@@ -4,6 +4,7 @@ All that is random at a step follows from the seed and the step's number. What a
 run.json, and what it has reached in state.pt, each replaced as a whole; a run that goes on reads both.
 """
 
+import fcntl
 import json
 import math
 import os
@@ -25,6 +26,7 @@ from .evaluate import share_right
 from .method import Family, Method, exits
 from .network import Network, Submodel, Teacher
 from .problem import Problem
+from .remembered import ROOM, Remembered, room
 
 SAVE_EVERY_S = float(os.environ.get("ELASTIC_SAVE_EVERY_S", "60"))  # tests keep each step
 SAY_EVERY_S = 20.0
@@ -77,7 +79,8 @@ class RunFolder:
         shutil.rmtree(self.path, ignore_errors=True)
 
     def begin(self, facts: dict[str, Any], state: dict[str, Any]) -> None:
-        """Keeps what a run begins with."""
+        """Keeps what a run begins with, and keeps other processes out from here on."""
+        self._lock()
         self.save(state)
         self._replace(self.run, lambda file: file.write_text(json.dumps(facts, indent=1) + "\n", "utf-8"))
 
@@ -91,14 +94,23 @@ class RunFolder:
         self._replace(self.state, lambda file: torch.save(state, file))
 
     def load(self) -> dict[str, Any]:
-        """What the run had reached."""
+        """What the run had reached. Other processes are kept out from here on."""
+        self._lock()
         state: dict[str, Any] = torch.load(self.state, map_location="cpu", weights_only=True)
         return state
+
+    def _lock(self) -> None:
+        """Takes the folder until this process ends, however it does."""
+        self.path.mkdir(exist_ok=True)
+        self._locked = os.open(self.path, os.O_RDONLY)
+        try:
+            fcntl.flock(self._locked, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise Problem(f"{self.path}: another process is at this run; wait for it, or choose another name") from None
 
     def _replace(self, file: pathlib.Path, write: Callable[[pathlib.Path], object]) -> None:
         new = file.with_name(file.name + ".new")
         try:
-            self.path.mkdir(exist_ok=True)
             write(new)
             with new.open("rb") as written:
                 os.fsync(written.fileno())
@@ -113,8 +125,10 @@ class Trainer:
     """Trains a network in place, to answer as a frozen teacher does."""
 
     def __init__(self, start: Start, settings: Settings, texts: Texts, device: torch.device):
-        self.network, self.teacher = start.network.to(device), start.teacher
+        self.network = start.network.to(device)
         self.family, self.method, self.few_bits = start.family, start.method, start.few_bits
+        self.teacher = start.teacher
+        self.answers = start.teacher if self.method.asks else None
         self.settings, self.texts, self.device = settings, texts, device
         matrices = [p for p in self.network.parameters() if p.dim() > 1]
         others = [p for p in self.network.parameters() if p.dim() <= 1]
@@ -128,7 +142,7 @@ class Trainer:
     def state(self) -> dict[str, Any]:
         """What a run goes on from."""
         return {"step": self.step, "seconds": self.seconds, "network": self.network.state_dict(),
-                "optimizer": self.optimizer.state_dict(), "lost": self.few_bits.lost if self.few_bits else {}}
+                "optimizer": self.optimizer.state_dict(), "changes": self.few_bits.changes if self.few_bits else {}}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Goes back to where state() was taken."""
@@ -136,7 +150,20 @@ class Trainer:
         self.network.load_state_dict(state["network"])
         self.optimizer.load_state_dict(state["optimizer"])
         if self.few_bits:
-            self.few_bits.lost = state["lost"]
+            self.few_bits.restore(state["changes"], self.device)
+
+    def repeats_itself(self, steps: float) -> bool:
+        """Whether so many steps ask the teacher the same questions again, and its answers can be kept."""
+        method = self.method
+        same = not method.words and not method.nearest
+        return (self.answers is not None and same and steps * self.settings.tokens > len(self.texts.ids)
+                and room(self.texts, self.network.shape) <= ROOM)
+
+    def remember(self) -> None:
+        """Computes the teacher's answers to all texts, so that steps look them up."""
+        assert self.teacher is not None
+        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.settings.bf16):
+            self.answers = Remembered(self.teacher, self.texts, self.network.shape, self.device)
 
     def train(self, keep: RunFolder | None = None, watch: Callable[["Trainer", float], None] | None = None) -> None:
         """Goes on to the last step. Keeps its state every minute, and at the end."""
@@ -146,17 +173,19 @@ class Trainer:
         for batch in data.shuffled(self.texts, self.settings.tokens, self.settings.seed, self.step):
             if self.step == self.settings.steps:
                 break
-            if self.few_bits and self.step % self.few_bits.every == 0:
-                self.few_bits.refresh(self.network)
-            if self.method.stages and self.step == self.settings.steps // 2:
+            if sorts := self.method.stages and self.step == self.settings.steps // 2:
                 self.sort()
+            if self.few_bits and (sorts or self.step % self.few_bits.every == 0):
+                self.few_bits.refresh(self.network)
             loss = self.one_step(batch, self.step)
             if not math.isfinite(loss):
                 self._not_a_number(keep)
             self.step += 1
             now = time.monotonic()
             self.seconds = before_s + now - began
-            if keep and now - saved > SAVE_EVERY_S:
+            # Between, gradients that are not in the state wait for the optimizer.
+            learned = self.step % self.method.accumulate == 0
+            if keep and learned and now - saved > SAVE_EVERY_S:
                 keep.save(self.state())
                 saved = time.monotonic()
             if watch and (now >= say_at or self.step == self.settings.steps):
@@ -176,7 +205,7 @@ class Trainer:
         batch = batch.to(self.device)
         if self.few_bits:  # every other step, one bitwidth after the other
             turn = step // 2 % len(self.few_bits.bits)
-            self.few_bits.show(self.network, self.few_bits.bits[turn] if step % 2 and self.few_bits.lost else None)
+            self.few_bits.show(self.network, self.few_bits.bits[turn] if step % 2 and self.few_bits.changes else None)
         with torch.autocast(self.device.type, torch.bfloat16, enabled=self.settings.bf16):
             total = sum(self._passes(batch, draw, step))
         if self.few_bits:
@@ -197,9 +226,9 @@ class Trainer:
     def _passes(self, batch: Batch, draw: numpy.random.Generator, step: int) -> list[float]:
         """Runs the submodels one after another, each with its gradient. Returns their losses."""
         teacher = None
-        if self.teacher is not None:
+        if self.answers is not None:
             with torch.no_grad():
-                teacher = self.teacher(batch)
+                teacher = self.answers(batch)
         only_width = self.method.stages and step < self.settings.steps // 2
         # All submodels have the same embeddings: these are computed once, and so is their gradient.
         embedded = self.network.embed(batch, self.settings.dropout)
@@ -231,12 +260,11 @@ class Trainer:
 
     def sort(self) -> None:
         """Puts heads and neurons in order of what they are worth now."""
-        rows = numpy.random.default_rng([self.settings.seed, 2]).permutation(len(self.texts))[:1024]
-        batches = (batch.to(self.device) for batch in data.in_order(self.texts.take(numpy.sort(rows)), 512))
+        batches = (batch.to(self.device) for batch in data.in_order(self.texts.sample(1024), 512))
         order.sort(self.network, order.scores(self.network, batches, self.teacher), self.optimizer)
 
     def seconds_a_step(self) -> float:
-        """How long a step takes here, by some that learn nothing; the median."""
+        """How long a step takes here on average, by some that learn nothing."""
         times = []
         batches = data.shuffled(self.texts, self.settings.tokens, self.settings.seed)
         for step in range(TRIALS + 1):
