@@ -8,57 +8,61 @@ from elastic.folder import ModelFolder
 from elastic.network import Submodel
 
 from .rows import Rows, keep
-from .task import Task, nine, texts_of
+from .task import HELD_OUT, Task, nine, texts_of
 
 RATES = (3e-4, 6e-4, 1.2e-3)  # of separate models, chosen on the middle cell
 BITS = (2, 3, 6)
 
 
-def elastic_model(task: Task, name: str, *more: object) -> tuple[pathlib.Path, dict[str, Submodel]]:
-    """An elastic model of the plain one, and its nine cells."""
-    folder = task.made(name.replace(" ", "-"), "make-elastic", task.plain(384), *task.common(), "--steps", task.steps,
-                       *more)
+def cells_of(folder: pathlib.Path) -> dict[str, Submodel]:
+    """The nine cells of what make-elastic has made."""
     layers = ModelFolder(folder).config["elastic"]["depth_layers"]
     heads = ModelFolder(folder).shape(0).heads
-    return folder, {f"{n}x{m}": Submodel(tuple(layers[n - 1]), m) for n, m in nine(len(layers), heads)}
+    return {f"{n}x{m}": Submodel(tuple(layers[n - 1]), m) for n, m in nine(len(layers), heads)}
+
+
+def train(task: Task, rows: Rows, name: str, held_out: float, only: str | None = None, *more: object) -> None:
+    """Keeps the row of a model that make-elastic makes of the plain one, or of a model of one size by itself: on the
+    rows that were held out, or on dev where none were."""
+    if name in rows:
+        return
+    source = task.plain(held_out=held_out)
+    options = ["--only", only, *more] if only else more
+    folder = task.made(name.replace(" ", "-"), "make-elastic", source, *task.common(held_out), "--steps", task.steps,
+                       *options)
+    every = cells_of(folder)
+    texts = texts_of(source, task.options_for(source), "held out" if held_out else "dev")
+    keep(rows, name, folder, {only: every[only]} if only else every, texts)
 
 
 def compare_separate(task: Task, rows: Rows, cells: Sequence[tuple[int, int]]) -> None:
     """An elastic model beside separate ones of some sizes, each of as many steps, on dev. The rate of the separate
     ones is chosen on the middle cell and the held-out tenth."""
-    source = task.plain(384)
-    given = task.options_for(source)
-    held_out, dev = texts_of(source, given, "held out"), texts_of(source, given, "dev")
-    plain = ModelFolder(source).load()
-    keep(rows, f"{task.name} plain", source, {"whole": plain.whole()}, dev)
-    elastic, every = elastic_model(task, f"{task.name} elastic")
-    keep(rows, f"{task.name} elastic", elastic, every, dev)
-    middle = list(every)[4]
+    if f"{task.name} plain" not in rows:
+        source = task.plain(held_out=0)
+        dev = texts_of(source, task.options_for(source), "dev")
+        keep(rows, f"{task.name} plain", source, {"whole": ModelFolder(source).load().whole()}, dev)
+    train(task, rows, f"{task.name} elastic", 0)
+    middle = list(rows.rows[f"{task.name} elastic"]["cells"])[4]
     rated = {}
     for rate in RATES:
         name = f"{task.name} rate {rate}"
-        folder = task.made(name.replace(" ", "-"), "make-elastic", source, *task.common(), "--steps", task.steps,
-                           "--only", middle, "--rate", rate)
-        keep(rows, name, folder, {middle: every[middle]}, held_out)
+        train(task, rows, name, HELD_OUT, middle, "--rate", rate)
         rated[rate] = rows.rows[name]["cells"][middle]
     best = max(rated, key=lambda rate: rated[rate])
     for n, m in cells:
-        cell = f"{n}x{m}"
-        name = f"{task.name} separate {cell}"
-        folder = task.made(name.replace(" ", "-"), "make-elastic", source, *task.common(), "--steps", task.steps,
-                           "--only", cell, "--rate", best)
-        keep(rows, name, folder, {cell: every[cell]}, dev)
+        train(task, rows, f"{task.name} separate {n}x{m}", 0, f"{n}x{m}", "--rate", best)
 
 
 def compare_bits(task: Task, rows: Rows) -> None:
     """Two elastic models, one of which was trained on weights of 2 and 3 bits as well, at few bits and in full."""
-    source = task.plain(384)
+    source = task.plain(held_out=0)
     dev = texts_of(source, task.options_for(source), "dev")
     for name, more in ((f"{task.name} elastic", ()), (f"{task.name} few bits", ("--bits", "2,3"))):
-        folder, cells = elastic_model(task, name, *more)
-        keep(rows, name, folder, cells, dev)
+        train(task, rows, name, 0, None, *more)
         if all(f"{name} at {bits} bits" in rows for bits in BITS):
             continue
+        folder = task.given.work / name.replace(" ", "-")
         with tools.seen_at(folder, BITS) as seen:
             for bits, at_bits in seen.items():
-                keep(rows, f"{name} at {bits} bits", at_bits, cells, dev, trained=folder)
+                keep(rows, f"{name} at {bits} bits", at_bits, cells_of(folder), dev, trained=folder)

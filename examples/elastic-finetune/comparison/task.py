@@ -25,6 +25,9 @@ def nine(layers: int, heads: int) -> list[tuple[int, int]]:
     return [(n, m) for n in (-(-layers // 4), layers // 2, layers) for m in (heads // 4, heads // 2, heads)]
 
 
+HELD_OUT = 0.1  # of the training rows, while choices are made; what is judged on dev learns from all of them
+
+
 class Task:
     """A data set with the models that are made for it. A plain model of `repeat` times the pretrained layers is
     trained for `plain_steps`, elastic and separate ones for `steps`."""
@@ -36,7 +39,7 @@ class Task:
             raise Problem(f"{self.train}: not there; this needs ../shared beside the checkout")
         given.work.mkdir(exist_ok=True)
 
-    def common(self, *, held_out: float = 0.1) -> list[object]:
+    def common(self, held_out: float = HELD_OUT) -> list[object]:
         """Options of every training."""
         return ["--train", self.train, "--threads", self.given.threads, "--held-out", held_out]
 
@@ -52,10 +55,11 @@ class Task:
         words = [source, *self.common(), "-o", "unused", *more]
         return options.elastic("make-elastic", "").parse_args([str(word) for word in words])
 
-    def plain(self, hidden: int) -> pathlib.Path:
+    def plain(self, hidden: int = 384, held_out: float = HELD_OUT) -> pathlib.Path:
         """The plain model, fine-tuned; a small one is distilled from it."""
-        large = self.made(f"{self.name}-plain", "fine-tune", self.given.pretrained, *self.common(), "--steps",
-                          self.plain_steps, "--rate", 2e-4, "--repeat", self.repeat)
+        rows = "" if held_out else "-of-all-rows"
+        large = self.made(f"{self.name}-plain{rows}", "fine-tune", self.given.pretrained, *self.common(held_out),
+                          "--steps", self.plain_steps, "--rate", 2e-4, "--repeat", self.repeat)
         if hidden == 384:
             return large
         return self.made(f"{self.name}-plain-{hidden}", "make-smaller", large, *self.common(), "--hidden", hidden,

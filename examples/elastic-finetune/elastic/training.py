@@ -286,9 +286,11 @@ def watcher(held_out: Texts, submodels: Sequence[Submodel], depth_of: Callable[[
     """Says on stderr how far a run is, and the accuracy of some submodels on rows it is not trained on."""
 
     def watch(trainer: Trainer, left_s: float) -> None:
-        rates = "  ".join(f"{depth_of(each)} {100 * share_right(trainer.network, held_out, each, device):.1f} %"
-                          for each in submodels) if len(held_out) else ""
-        left = f"{left_s / 60:.0f} min left" if left_s >= 90 else f"{left_s:.0f} s left"
-        print(f"step {trainer.step} of {trainer.settings.steps}  {rates}  {left}", file=sys.stderr, flush=True)
+        said = [f"step {trainer.step} of {trainer.settings.steps}"]
+        if len(held_out):
+            said += [f"{depth_of(each)} {100 * share_right(trainer.network, held_out, each, device):.1f} %"
+                     for each in submodels]
+        said.append(f"{left_s / 60:.0f} min left" if left_s >= 90 else f"{left_s:.0f} s left")
+        print("  ".join(said), file=sys.stderr, flush=True)
 
     return watch
