@@ -16,7 +16,7 @@ from .method import Family
 from .network import Network, Submodel, submodels
 from .options import Split
 from .problem import Problem
-from .training import RunFolder, Settings, Start, Trainer, watcher
+from .training import TRIALS, RunFolder, Settings, Start, Trainer, watcher
 
 # Options that decide which weights a run ends in.
 _DECIDING = ("train", "unlabelled", "text_column", "pair_column", "label_column", "held_out", "rate", "tokens", "seed",
@@ -40,7 +40,7 @@ def train(options: argparse.Namespace, run: RunFolder, source: pathlib.Path, spl
     deciding = {name: str(getattr(options, name)) for name in _DECIDING if hasattr(options, name)}
     deciding["source"] = str(source.resolve())
     goes_on = run.begun()
-    steps = _steps_of(run, deciding, options.steps) if goes_on else options.steps or 1
+    steps = _steps_of(run, deciding, options.steps) if goes_on else options.steps or TRIALS
     settings = Settings(steps, options.rate, options.tokens, options.seed, options.threads, dropout,
                         options.products == "bf16")
     trainer = Trainer(start, settings, split.train, device)

@@ -31,6 +31,8 @@ def prepare(given: argparse.Namespace, depth_layers: tuple[tuple[int, ...], ...]
     method = METHODS[given.method]
     if given.unlabelled and not method.asks:
         raise Problem(f"--method {given.method} learns from labels alone, and --unlabelled has none; leave one out")
+    if method.passes == "exits" and given.depth_map not in (None, "prefix"):
+        raise Problem(f"--method {given.method} has depths of the first layers; leave --depth-map {given.depth_map} out")
     source = ModelFolder(given.source)
     teacher = source.load().eval().to(given.device)
     width = least_width(given, teacher.shape)
@@ -73,5 +75,5 @@ def sort_and_choose(given: argparse.Namespace, network: Network, split: options.
     if METHODS[given.method].passes == "exits" or given.depth_map == "prefix":
         made = order.prefix(layers)
     else:
-        made = order.evenly(layers) if given.depth_map == "evenly" else order.nested(network, batches)
+        made = order.nested(network, batches) if given.depth_map == "nested" else order.evenly(layers)
     return tuple(map(tuple, made))
