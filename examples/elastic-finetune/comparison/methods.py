@@ -13,11 +13,10 @@ import torch
 from elastic import data, evaluate, making
 from elastic.folder import ModelFolder
 from elastic.method import METHODS
-from elastic.network import Submodel
 from elastic.training import Settings, Trainer
 
 from .rows import Rows
-from .task import Task, clinc150, nine, texts_of
+from .task import Task, clinc150, nine_of, texts_of
 
 MINUTES = 5.0
 RATES = (1.5e-4, 3e-4, 6e-4, 1e-3, 2e-3)
@@ -52,13 +51,9 @@ def cells_of(folder: pathlib.Path, source: pathlib.Path, given: argparse.Namespa
              rows: str) -> dict[str, float]:
     """The accuracy of the nine cells, in percent, on the held-out tenth or on dev."""
     texts = texts_of(source, given, rows)
-    found = ModelFolder(folder)
-    network = found.load()
-    shape = network.shape
-    depth_layers = found.config["elastic"]["depth_layers"]
-    return {f"{n}x{m}": round(100 * evaluate.share_right(
-        network, texts, Submodel(tuple(depth_layers[n - 1]), m), torch.device("cpu")), 2)
-        for n, m in nine(shape.layers, shape.heads)}
+    network = ModelFolder(folder).load()
+    return {cell: round(100 * evaluate.share_right(network, texts, submodel, torch.device("cpu")), 2)
+            for cell, submodel in nine_of(folder).items()}
 
 
 def compare_methods(given: argparse.Namespace, rows: Rows) -> None:

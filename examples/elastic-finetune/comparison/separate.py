@@ -1,24 +1,15 @@
 """An elastic model beside separate models of some sizes, and beside one that was trained at few bits."""
 
-import pathlib
 from collections.abc import Sequence
 
 from elastic import tools
 from elastic.folder import ModelFolder
-from elastic.network import Submodel
 
 from .rows import Rows, keep
-from .task import HELD_OUT, Task, nine, texts_of
+from .task import HELD_OUT, Task, nine_of, texts_of
 
 RATES = (3e-4, 6e-4, 1.2e-3)  # of separate models, chosen on the middle cell
 BITS = (2, 3, 6)
-
-
-def cells_of(folder: pathlib.Path) -> dict[str, Submodel]:
-    """The nine cells of what make-elastic has made."""
-    layers = ModelFolder(folder).config["elastic"]["depth_layers"]
-    heads = ModelFolder(folder).shape(0).heads
-    return {f"{n}x{m}": Submodel(tuple(layers[n - 1]), m) for n, m in nine(len(layers), heads)}
 
 
 def train(task: Task, rows: Rows, name: str, held_out: float, only: str | None = None, *more: object) -> None:
@@ -30,7 +21,7 @@ def train(task: Task, rows: Rows, name: str, held_out: float, only: str | None =
     options = ["--only", only, *more] if only else more
     folder = task.made(name.replace(" ", "-"), "make-elastic", source, *task.common(held_out), "--steps", task.steps,
                        *options)
-    every = cells_of(folder)
+    every = nine_of(folder)
     texts = texts_of(source, task.options_for(source), "held out" if held_out else "dev")
     keep(rows, name, folder, {only: every[only]} if only else every, texts)
 
@@ -65,4 +56,4 @@ def compare_bits(task: Task, rows: Rows) -> None:
         folder = task.given.work / name.replace(" ", "-")
         with tools.seen_at(folder, BITS) as seen:
             for bits, at_bits in seen.items():
-                keep(rows, f"{name} at {bits} bits", at_bits, cells_of(folder), dev, trained=folder)
+                keep(rows, f"{name} at {bits} bits", at_bits, nine_of(folder), dev, trained=folder)

@@ -7,6 +7,7 @@ import sys
 
 from elastic import data, options
 from elastic.folder import ModelFolder
+from elastic.network import Submodel
 from elastic.problem import Problem
 
 PROGRAMS = pathlib.Path(__file__).resolve().parents[1]
@@ -26,6 +27,13 @@ def nine(layers: int, heads: int) -> list[tuple[int, int]]:
 
 
 HELD_OUT = 0.1  # of the training rows, while choices are made; what is judged on dev learns from all of them
+
+
+def nine_of(folder: pathlib.Path) -> dict[str, Submodel]:
+    """The same cells of what make-elastic has made, by their names."""
+    made = ModelFolder(folder)
+    layers = made.config["elastic"]["depth_layers"]
+    return {f"{n}x{m}": Submodel(tuple(layers[n - 1]), m) for n, m in nine(len(layers), made.shape(0).heads)}
 
 
 class Task:

@@ -51,21 +51,22 @@ def seen_at(folder: pathlib.Path, bits: Sequence[int]) -> Iterator[dict[int, pat
         yield folders
 
 
-def lines(texts: Sequence[tuple[str, str | None]]) -> str:
-    """Texts, or pairs of them, as the tools read them: a line each, the two of a pair with a tab between."""
+def lines(texts: Sequence[tuple[str, str | None]]) -> tuple[str, list[str]]:
+    """Texts, or pairs of them, as the tools read them, a line each, the two of a pair with a tab between; and the
+    option that a tool needs to read them so."""
     pairs = any(pair is not None for _, pair in texts)
     made = []
     for text, pair in texts:
         text, pair = (" ".join((part or "").splitlines()).replace("\t", " ") for part in (text, pair))
         made.append(f"{text}\t{pair}\n" if pairs else text + "\n")
-    return "".join(made)
+    return "".join(made), ["--pairs"] if pairs else []
 
 
 def tokenize(folder: pathlib.Path, texts: Sequence[tuple[str, str | None]]) -> list[tuple[list[int], list[int] | None]]:
     """Ids and types of each text, or pair of texts, as sti-run makes them. Types of one text are None."""
-    pairs = any(pair is not None for _, pair in texts)
+    text, pairs = lines(texts)
     with container(folder, [2]) as file:
-        made = run(["sti-inspect", file, "--tokenize", *(["--pairs"] if pairs else [])], lines(texts))
+        made = run(["sti-inspect", file, "--tokenize", *pairs], text)
     rows = [json.loads(line) for line in made.splitlines()]
     if len(rows) != len(texts):
         raise Problem(f"sti-inspect gave {len(rows)} lines for {len(texts)} texts")

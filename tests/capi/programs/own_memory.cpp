@@ -15,6 +15,7 @@
 #include "base/aligned_buffer.h"
 #include "capi/sti.h"
 #include "io/container_file.h"
+#include "model/embedding_rows.h"
 
 namespace {
 
@@ -33,28 +34,33 @@ double AnonymousBytes() { return SizeOf("RssAnon:"); }
 std::vector<uint32_t> WidestIds(const char* path, size_t count) {
   const auto file = sti::ContainerFile::Open(path);
   if (!file.ok()) return {};
-  const sti::RowTable& words = file->index().words;
   std::vector<uint32_t> ids;
   uint64_t taken_end = 0;
-  for (uint32_t row = 0; row < words.rows && ids.size() < count; ++row) {
-    const uint64_t begin = words.offset + uint64_t{row} * words.row_bytes;
-    const uint64_t first = begin / sti::kBlockBytes;
-    const uint64_t last = (begin + words.row_bytes - 1) / sti::kBlockBytes;
-    if (first == last || first < taken_end) continue;
+  for (uint32_t row = 0; row < file->index().words.rows && ids.size() < count; ++row) {
+    const auto range = sti::PlanEmbeddingReads(file->index(), {&row, 1}, 0).ranges.front();
+    if (range.length == sti::kBlockBytes || range.offset < taken_end) continue;
     ids.push_back(row);
-    taken_end = last + 1;
+    taken_end = range.offset + range.length;
   }
   return ids;
 }
 
-sti_code Answer(sti_model* model, const char* path, const std::string& text, sti_error* error) {
+// A text, or the ids that take its place.
+struct Question {
+  std::string text;
+  std::vector<uint32_t> ids;
+};
+
+Question QuestionFrom(const std::string& argument, const char* path) {
   const std::string option = "--widest=";
-  if (!text.starts_with(option)) {
-    return sti_run(model, text.data(), text.size(), nullptr, 0, error);
-  }
-  const std::vector<uint32_t> ids =
-      WidestIds(path, std::strtoul(text.c_str() + option.size(), nullptr, 10));
-  return sti_run_ids(model, ids.data(), ids.size(), error);
+  if (!argument.starts_with(option)) return {argument, {}};
+  return {{}, WidestIds(path, std::strtoul(argument.c_str() + option.size(), nullptr, 10))};
+}
+
+sti_code Ask(sti_model* model, const Question& question, sti_error* error) {
+  const auto& [text, ids] = question;
+  if (!ids.empty()) return sti_run_ids(model, ids.data(), ids.size(), error);
+  return sti_run(model, text.data(), text.size(), nullptr, 0, error);
 }
 
 sti_code GiveFile(sti_model* model, const char* path, sti_error* error) {
@@ -64,6 +70,8 @@ sti_code GiveFile(sti_model* model, const char* path, sti_error* error) {
 }
 
 int Use(sti_host* host, int argc, char** argv, sti_error* error) {
+  std::vector<Question> questions;
+  for (int i = 4; i < argc; ++i) questions.push_back(QuestionFrom(argv[i], argv[1]));
   const double before = AnonymousBytes();
   sti_model* model = nullptr;
   if (sti_open(host, argv[1], &model, error) != STI_OK) return 1;
@@ -72,8 +80,8 @@ int Use(sti_host* host, int argc, char** argv, sti_error* error) {
       (std::string(argv[3]) != "-" && GiveFile(model, argv[3], error) != STI_OK)) {
     return 1;
   }
-  for (int i = 4; i < argc; ++i) {
-    if (Answer(model, argv[1], argv[i], error) != STI_OK) return 1;
+  for (const Question& question : questions) {
+    if (Ask(model, question, error) != STI_OK) return 1;
     std::printf("label %s\n", sti_name(model, sti_label(model, 0)));
   }
   std::printf("own %.0f\n", sti_stat(model, STI_OWN_BYTES));
