@@ -72,4 +72,6 @@ programs="$STI_BIN/../tests"
   works "$programs/refused-memory" refused one
   like "$output" "* refused in turn: * went on, the others gave a code"
   works "$programs/refused-memory" refused all
+  works "$programs/refused-memory" refused hang
+  like "${lines[1]}" "[1-9]* cancelled while the index was read again"
 }

@@ -3,21 +3,28 @@
 // the library takes no memory for cannot be refused, so the last round is refused nothing. Each
 // code must be one of memory or the machine, or the right answer; and once memory is back, the same
 // model must give the right answer.
-// Usage: refused-memory FOLDER [one|all]     (all: everything from there on is refused)
+// With hang, reads hang as well once memory is back, and the call that waits for them is cancelled:
+// it may be the index that it reads, which went with a session that had no memory to open.
+// Usage: refused-memory FOLDER [one|all|hang]     (all: everything from there on is refused)
 #include <dlfcn.h>
 #include <pthread.h>
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <cmath>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "capi/sti.h"
+#include "support/hanging_reader.h"
 #include "support/test_container.h"
 
 extern "C" {
@@ -93,10 +100,27 @@ constexpr int64_t kTargetUs = 2'000'000;  // enough for the whole model, on any 
 // The profile of this machine, measured before anything is refused.
 std::vector<uint8_t> profile;
 
+/// A model's file behind a door that reads hang before.
+struct Storage {
+  std::vector<uint8_t> bytes = {};
+  sti::Door door = {};
+  std::atomic<int64_t> last_read{-1};  // offset of the read that came last
+
+  static int64_t ReadAt(void* user, uint64_t offset, void* buffer, uint64_t size) {
+    auto& self = *static_cast<Storage*>(user);
+    self.last_read = static_cast<int64_t>(offset);
+    self.door.Pass();
+    const uint64_t count = std::min<uint64_t>(size, self.bytes.size() - offset);
+    std::memcpy(buffer, self.bytes.data() + offset, count);
+    return static_cast<int64_t>(count);
+  }
+};
+
 /// One use of the library. Each step needs the one before it.
 class Use {
  public:
-  explicit Use(const char* path) : path_(path) {}
+  /// Reads `path` itself, or through `storage` where there is one.
+  explicit Use(const char* path, Storage* storage = nullptr) : path_(path), storage_(storage) {}
   ~Use() {
     sti_close(model_);
     sti_host_free(host_);
@@ -107,7 +131,7 @@ class Use {
   sti_code All() {
     if (host_ == nullptr && sti_host_new(2, nullptr, nullptr, &host_, &error_) != STI_OK)
       return error_.code;
-    if (model_ == nullptr && sti_open(host_, path_, &model_, &error_) != STI_OK) return error_.code;
+    if (model_ == nullptr && Open() != STI_OK) return error_.code;
     if (sti_give(model_, STI_PROFILE, profile.data(), profile.size(), &error_) != STI_OK ||
         sti_set(model_, STI_TARGET_US, kTargetUs, &error_) != STI_OK ||
         sti_plan(model_, &error_) != STI_OK || Run() != STI_OK) {
@@ -122,10 +146,8 @@ class Use {
   }
   // Measures the machine into `profile`.
   bool Measure() {
-    if (sti_host_new(2, nullptr, nullptr, &host_, &error_) != STI_OK ||
-        sti_open(host_, path_, &model_, &error_) != STI_OK) {
+    if (sti_host_new(2, nullptr, nullptr, &host_, &error_) != STI_OK || Open() != STI_OK)
       return false;
-    }
     size_t size = 0;
     profile.resize(1 << 16);
     if (sti_profile(model_, 20'000, profile.data(), profile.size(), &size, &error_) != STI_OK)
@@ -133,13 +155,43 @@ class Use {
     profile.resize(size);
     return true;
   }
+  // Wakes the model while reads hang, and cancels that once one does. Returns the code; sets
+  // `*hung_at` to the offset of the read, or a negative number if there was none.
+  sti_code CancelWake(int64_t* hung_at) {
+    *hung_at = -1;
+    if (model_ == nullptr) return STI_OK;
+    storage_->last_read = -1;
+    storage_->door.Close();
+    std::atomic<bool> ended{false};
+    sti_code code = STI_OK;
+    std::thread waking([&] {
+      code = sti_wake(model_, &error_);
+      ended = true;
+    });
+    const auto pause = std::chrono::microseconds(100);
+    while (!ended && storage_->last_read < 0) std::this_thread::sleep_for(pause);
+    *hung_at = storage_->last_read;
+    while (!ended) {
+      sti_cancel(model_);
+      std::this_thread::sleep_for(pause);
+    }
+    waking.join();
+    storage_->door.Open();
+    return code;
+  }
   [[nodiscard]] double score() const { return model_ == nullptr ? NAN : sti_score(model_, 0); }
   [[nodiscard]] const char* text() const { return error_.text; }
 
  private:
+  sti_code Open() {
+    return storage_ == nullptr ? sti_open(host_, path_, &model_, &error_)
+                               : sti_open_read(host_, Storage::ReadAt, storage_,
+                                               storage_->bytes.size(), &model_, &error_);
+  }
   sti_code Run() { return sti_run(model_, kText, sizeof(kText) - 1, nullptr, 0, &error_); }
 
   const char* path_;
+  Storage* storage_;
   sti_host* host_ = nullptr;
   sti_model* model_ = nullptr;
   sti_error error_{};
@@ -148,11 +200,12 @@ class Use {
 struct Counts {
   int64_t rounds = 0;
   int64_t went_on = 0;
+  int64_t hung_at_index = 0;  // of the calls that were cancelled
 };
 
 // One round with `grants` things granted. Returns whether anything was refused.
-bool Round(const char* path, int64_t grants, double expected, Counts* counts) {
-  Use use(path);
+bool Round(const char* path, Storage* storage, int64_t grants, double expected, Counts* counts) {
+  Use use(path, storage);
   granted = grants;
   const sti_code code = use.All();
   const bool refused = granted.exchange(INT64_MAX) < 0;
@@ -161,6 +214,18 @@ bool Round(const char* path, int64_t grants, double expected, Counts* counts) {
     std::printf("refused number %lld: code %d, %s\n", static_cast<long long>(grants), code,
                 use.text());
     std::exit(1);
+  }
+  if (storage != nullptr) {
+    int64_t hung_at = -1;
+    const sti_code woken = use.CancelWake(&hung_at);
+    // A session that is open may read ahead, which waking does not wait for.
+    if (woken != STI_CANCELLED && (woken != STI_OK || hung_at == 0)) {
+      std::printf("after number %lld, cancelled: code %d, %s\n", static_cast<long long>(grants),
+                  woken, use.text());
+      std::exit(1);
+    }
+    if (hung_at == 0)
+      ++counts->hung_at_index;  // a container begins with what says where its index is
   }
   if (use.All() != STI_OK || use.score() != expected) {
     std::printf("after number %lld: %s\n", static_cast<long long>(grants), use.text());
@@ -178,15 +243,21 @@ int main(int argc, char** argv) {
   map_memory = reinterpret_cast<Map>(::dlsym(RTLD_NEXT, "mmap"));
   if (argc < 2 || create_thread == nullptr || map_memory == nullptr) return 2;
   refuses_all = argc > 2 && std::strcmp(argv[2], "all") == 0;
+  const bool hangs = argc > 2 && std::strcmp(argv[2], "hang") == 0;
   const std::string path = std::string(argv[1]) + "/a.sti";
   if (!sti::WriteTinyContainer(path).ok()) return 2;
+  Storage storage{.bytes = sti::FileBytes(path)};
   Use whole(path.c_str());
   if (!whole.Measure() || whole.All() != STI_OK) return 2;
   Counts counts;
-  while (Round(path.c_str(), counts.rounds, whole.score(), &counts)) {
+  while (Round(path.c_str(), hangs ? &storage : nullptr, counts.rounds, whole.score(), &counts)) {
   }
   std::printf("%lld refused in turn: %lld went on, the others gave a code\n",
               static_cast<long long>(counts.rounds - 1),
               static_cast<long long>(counts.went_on - 1));
+  if (hangs) {
+    std::printf("%lld cancelled while the index was read again\n",
+                static_cast<long long>(counts.hung_at_index));
+  }
   return 0;
 }
