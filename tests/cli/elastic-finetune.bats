@@ -181,6 +181,31 @@ killed() {
   [ ! -e out ] && [ ! -e out.training ]
 }
 
+@test "tables with tabs and commas, columns by number and JSON Lines are read alike" {
+  printf 'sentence\tlabel\nplay "it", now\t1\n\nstop\t0\n' >a.tsv
+  printf 'id,sentence,label\r\n7,"play ""it"", now",1\r\n8,stop,0\r\n' >b.csv
+  printf '1\tx\tplay "it", now\n0\tx\tstop\n' >c.tsv
+  printf '{"label": 1, "text": "play \\"it\\", now"}\n{"text": "stop", "label": "0"}\n' >d.jsonl
+  printf 'play "it", now\nstop\n' >e.txt
+  PYTHONPATH="$elastic" works "$python" - <<'PY'
+import pathlib
+from elastic.data import Columns, read_rows
+
+wanted = [('play "it", now', "1"), ("stop", "0")]
+numbered = Columns(text="3", label="1")
+for name, columns in (("a.tsv", Columns()), ("b.csv", Columns()), ("c.tsv", numbered), ("d.jsonl", Columns())):
+    read = [(row.text, row.label) for row in read_rows(pathlib.Path(name), columns)]
+    assert read == wanted, (name, read)
+for name, columns in (("a.tsv", Columns()), ("b.csv", Columns()), ("c.tsv", numbered), ("e.txt", Columns())):
+    read = [row.text for row in read_rows(pathlib.Path(name), columns, labelled=False)]
+    assert read == [text for text, _ in wanted], (name, read)
+assert [row.line for row in read_rows(pathlib.Path("a.tsv"), Columns())] == [2, 4]
+PY
+  printf 'sentence,label\n"open,1\n' >broken.csv
+  make_bert
+  refused 1 "make-elastic: broken.csv: line 2: unexpected end of data" quick make-elastic bert --train broken.csv --steps 2 -o out
+}
+
 @test "a model that cannot be cut, an output that exists and a rate that is too high are refused" {
   make_bert
   cp -r bert odd

@@ -1,9 +1,11 @@
 """Labelled texts, and batches of them.
 
-A file is TSV with a header, or JSON Lines, in the columns that sti-run --eval knows (docs/guide/data.md), and means
-what it means there (lib/text/dataset/columns.cpp).
+A file is a table with tabs or commas, or JSON Lines, in the columns that sti-run --eval knows (docs/guide/data.md),
+and means what it means there (lib/text/dataset/columns.cpp).
 """
 
+import csv
+import io
 import json
 import pathlib
 from collections.abc import Iterator, Sequence
@@ -24,11 +26,17 @@ _LABELS = ("label", "gold_label", "Quality", "is_duplicate")
 
 @dataclass(frozen=True)
 class Columns:
-    """Names of columns as a person gave them; None: found by the usual names."""
+    """Names of columns as a person gave them, or numbers from 1 of a table without header; None: found by the usual
+    names."""
 
     text: str | None = None
     pair: str | None = None
     label: str | None = None
+
+    @property
+    def numbered(self) -> bool:
+        """Whether the text's is a number."""
+        return self.text is not None and self.text.isdecimal()
 
 
 @dataclass(frozen=True)
@@ -60,8 +68,8 @@ def read_rows(file: pathlib.Path, columns: Columns, labelled: bool = True) -> li
 
 
 def _cells(file: pathlib.Path, columns: Columns, labelled: bool) -> Iterator[tuple[int, dict[str, object]]]:
-    """Each row with its line number, by the names of its columns. Texts without labels may stand a line each, without
-    a header."""
+    """Each row with its line number, by the names or numbers of its columns. Texts without labels may stand a line
+    each, without a header."""
     try:
         text = file.read_text("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -78,16 +86,38 @@ def _cells(file: pathlib.Path, columns: Columns, labelled: bool) -> Iterator[tup
                     raise Problem(f"{file}: line {number}: not an object")
                 yield number, cells
         return
-    names = lines[0].split("\t")
-    if len(names) == 1 and not labelled and names[0] not in ("text", "sentence", columns.text):
+    if not labelled and not _is_table(lines[0], columns):
         yield from ((number, {"text": line}) for number, line in enumerate(lines, 1) if line.strip())
         return
-    for number, line in enumerate(lines[1:], 2):
-        if line.strip():
-            values = line.split("\t")
-            if len(values) != len(names):
-                raise Problem(f"{file}: line {number}: {len(values)} cells, and the header has {len(names)}")
+    names: list[str] = []
+    for number, values in _table(file, text, lines):
+        if names and len(values) != len(names):
+            raise Problem(f"{file}: line {number}: {len(values)} cells, and the first line has {len(names)}")
+        if names or columns.numbered:
+            names = names or [str(place) for place in range(1, len(values) + 1)]
             yield number, dict(zip(names, values, strict=True))
+        names = names or values
+
+
+def _is_table(first: str, columns: Columns) -> bool:
+    """Whether texts without labels are in a table: its first line has tabs, or names that are known."""
+    known = {name for names in _TEXTS for name in names} | {columns.text}
+    return columns.numbered or "\t" in first or not known.isdisjoint(next(csv.reader([first])))
+
+
+def _table(file: pathlib.Path, text: str, lines: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
+    """The rows of a table with their line numbers. With commas, a field in quotes may hold commas and lines."""
+    if "\t" in lines[0] or ("," not in lines[0] and file.suffix != ".csv"):
+        yield from ((number, line.split("\t")) for number, line in enumerate(lines, 1) if line.strip())
+        return
+    rows, number = csv.reader(io.StringIO(text, newline=""), strict=True), 1
+    try:
+        for values in rows:
+            if values:
+                yield number, values
+            number = rows.line_num + 1
+    except csv.Error as error:
+        raise Problem(f"{file}: line {number}: {error}") from None
 
 
 def _choose(file: pathlib.Path, cells: dict[str, object], columns: Columns,

@@ -33,7 +33,7 @@ def elastic(name: str, text: str) -> argparse.ArgumentParser:
 def add_data(parser: argparse.ArgumentParser) -> None:
     """Options of labelled data."""
     parser.add_argument("--train", type=pathlib.Path, required=True, metavar="FILE",
-                        help="labelled rows, TSV with a header or JSON Lines, as sti-run --eval reads them")
+                        help="labelled rows, a table or JSON Lines, as sti-run --eval reads them")
     parser.add_argument("--dev", type=pathlib.Path, metavar="FILE", help="rows for the table at the end, read once")
     add_columns(parser)
     parser.add_argument("--held-out", type=share, default=0.1, metavar="SHARE",
@@ -42,9 +42,9 @@ def add_data(parser: argparse.ArgumentParser) -> None:
 
 def add_columns(parser: argparse.ArgumentParser) -> None:
     """Options that name columns."""
-    parser.add_argument("--text-column", metavar="NAME", help="column of the text")
-    parser.add_argument("--pair-column", metavar="NAME", help="column of the second text")
-    parser.add_argument("--label-column", metavar="NAME", help="column of the label")
+    parser.add_argument("--text-column", metavar="COLUMN", help="of the text: name, or number without header")
+    parser.add_argument("--pair-column", metavar="COLUMN", help="of the second text: name, or number without header")
+    parser.add_argument("--label-column", metavar="COLUMN", help="of the label: name, or number without header")
 
 
 def add_training(parser: argparse.ArgumentParser, rate: float, hours: float, tokens: int = 2048) -> None:
