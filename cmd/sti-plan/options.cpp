@@ -80,7 +80,7 @@ void AddPlanOptions(CLI::App& app, PlanOptions& o) {
       ->group(kMostUsed);
   AddParsed(app, "--memory", r.judging.memory_bytes, kSize, "most memory of the whole process")
       ->group(kMostUsed);
-  AddParsed(app, "--length", o.lengths, kList, "tokens, or a list of variants [longest profiled]")
+  AddParsed(app, "--length", o.lengths, kList, "tokens, or a list of variants [all profiled]")
       ->group(kMostUsed);
   app.add_option("--strategy", o.strategy, "how shards are chosen [sti]")
       ->check(CLI::IsMember({"sti", "sti-paper", "load-exec", "stdpl", "preload", "random"}))

@@ -14,7 +14,8 @@ void AddProfileToolOptions(CLI::App& app, ProfileToolOptions& options) {
       ->required()
       ->type_name(kFile)
       ->group(kMostUsed);
-  AddParsed(app, "--lengths", options.lengths, kList, "input lengths in tokens [32,64,128]")
+  AddParsed(app, "--lengths", options.lengths, kList,
+            "input lengths in tokens [16,24,32,48,64,96,128]")
       ->group(kMostUsed);
   AddParsed(app, "--widths", options.widths, kList,
             "slices a layer [all trained that --budget allows]")
@@ -29,7 +30,7 @@ void AddProfileToolOptions(CLI::App& app, ProfileToolOptions& options) {
   AddParsed(app, "--precision", options.precision, kShare,
             "of medians: half the 95 % interval [2%]");
   AddParsed(app, "--budget", options.budget_us, kTime,
-            "time for all samples, gaps not counted [0.35s each]");
+            "time for all samples, gaps not counted [0.35s each, of 3 lengths]");
   app.add_option("--io", options.io, "how shards are read [auto]")->type_name(kReadPathNames);
   app.add_option("--compute", options.compute, "type of the arithmetic [fp32]")
       ->type_name(kComputeNames)

@@ -1,17 +1,19 @@
 #pragma once
 
 #include <cstdint>
+#include <iterator>
 #include <string>
 #include <vector>
 
 #include "common/tool.h"
+#include "profile/profile.h"
 
 namespace sti {
 
 struct ProfileToolOptions {
   std::string model;
   std::string output;
-  std::vector<uint32_t> lengths{32, 64, 128};
+  std::vector<uint32_t> lengths{std::begin(kUsualLengths), std::end(kUsualLengths)};
   std::vector<uint32_t> widths;
   uint32_t threads = 0;
   std::vector<uint32_t> cpus;

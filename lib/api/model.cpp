@@ -17,9 +17,6 @@
 namespace sti {
 namespace {
 
-// Lengths that a profile has beside the one that plans are made for, where the model takes such
-// inputs.
-constexpr uint32_t kProfiledLengths[] = {32, 64, 128};
 // Control tokens and one more: shorter inputs are not worth a measurement.
 constexpr uint32_t kLeastLength = 3;
 
@@ -36,7 +33,7 @@ Drift Product(const Drift& a, const Drift& b) {
 
 ProfileOptions WorkOf(const ModelInfo& info, const ModelOptions& options) {
   ProfileOptions work;
-  std::vector<uint32_t> lengths(std::begin(kProfiledLengths), std::end(kProfiledLengths));
+  std::vector<uint32_t> lengths(std::begin(kUsualLengths), std::end(kUsualLengths));
   if (options.request.length != 0) lengths.push_back(options.request.length);
   work.lengths = LengthsFor(std::move(lengths), info);
   work.widths = TrainedWidths(info);

@@ -36,14 +36,11 @@ uint64_t LargestLayerBytes(const ShardCatalog& catalog, const Plan& plan) {
 
 Result<uint64_t> StagingBytes(const ContainerIndex& index, const Plan& plan,
                               const OwnMemory& memory) {
-  WorkingTerms terms{.kernel = KernelFor(memory.arithmetic),
-                     .threads = memory.threads,
-                     .tokens = plan.length,
-                     .width = plan.width};
-  for (const Plan& variant : plan.variants) {
-    terms.tokens = std::max(terms.tokens, variant.length);
-    terms.width = std::max(terms.width, variant.width);
-  }
+  const PlanExtent extent = plan.Extent();
+  const WorkingTerms terms{.kernel = KernelFor(memory.arithmetic),
+                           .threads = memory.threads,
+                           .tokens = extent.tokens,
+                           .width = extent.width};
   const uint64_t used = memory.tokenizer_bytes + ResidentBytes(index) + WorkingBytes(index, terms) +
                         plan.preload_bytes;
   const uint64_t left = memory.bytes - std::min(memory.bytes, used);

@@ -143,7 +143,7 @@ sti_code sti_profile(sti_model* model, uint64_t budget_us, void* buffer, size_t 
 #define STI_TARGET_US 1         /* latency that a plan must meet */
 #define STI_PRELOAD_BYTES 2     /* shards that stay in memory between inputs [0] */
 #define STI_MEMORY_BYTES 3      /* the model's own memory, index not counted; counts at once too */
-#define STI_LENGTH 4            /* longest input in tokens [0: the longest profiled] */
+#define STI_LENGTH 4            /* longest input in tokens [0: a plan each profiled length] */
 #define STI_LEAD_TIME_US 5      /* time between sti_wake and the text [0] */
 #define STI_TURNS 6             /* inputs that come back to back, up to sti_end_turns [0: one] */
 #define STI_MIN_ACCURACY_PPM 7  /* the fastest plan with this accuracy, in millionths [0: none] */

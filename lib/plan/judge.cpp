@@ -61,11 +61,11 @@ std::optional<uint64_t> FillMemory(const CheckedInput& input, const Judging& jud
       plan.staging_bytes != 0 && DelayModelFor(plan.strategy) != DelayModel::kSerial;
   const uint64_t wanted = bounded ? std::max(need.least, plan.staging_bytes) : need.enough;
   verdict->staging_bytes = wanted;
-  if (const auto memory = ShardMemory(input->memory, judging, plan.length, plan.width)) {
+  if (const auto memory = ShardMemory(input->memory, judging, plan.Extent())) {
     verdict->fits_memory = held <= *memory && need.least <= *memory - held;
     verdict->staging_bytes = verdict->fits_memory ? std::min(wanted, *memory - held) : need.least;
   }
-  verdict->peak_bytes = AddSaturated(BytesBeforeShards(input->memory, plan),
+  verdict->peak_bytes = AddSaturated(BytesBeforeShards(input->memory, plan.Extent()),
                                      AddSaturated(held, verdict->staging_bytes));
   if (!verdict->fits_memory) return std::nullopt;
   return verdict->staging_bytes;
@@ -78,7 +78,7 @@ std::optional<uint64_t> FillTurnMemory(const CheckedInput& input, const Judging&
                                        const PlanTurn& turn, const Runs& runs, Verdict* verdict) {
   verdict->preload_bytes = turn.preload_bytes;
   for (const StreamedShard& read : runs[0].streamed) verdict->parameter_bytes += read.bytes;
-  const auto memory = ShardMemory(input->memory, judging, plan.length, plan.width);
+  const auto memory = ShardMemory(input->memory, judging, plan.Extent());
   if (!memory) return std::nullopt;
   const uint64_t held = AddSaturated(std::max(plan.turn_bytes, turn.preload_bytes),
                                      OverhangOf(input, devices.deciding(), plan, turn, nullptr));

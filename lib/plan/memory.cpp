@@ -15,26 +15,16 @@ uint64_t AddSaturated(uint64_t a, uint64_t b) {
                                                       : a + b;
 }
 
-uint64_t BytesBeforeShards(const MemoryBeforeShards& memory, uint32_t length, uint32_t width) {
+uint64_t BytesBeforeShards(const MemoryBeforeShards& memory, const PlanExtent& extent) {
   const uint64_t process = memory.process.value_or(kUnknownProcessBytes);
-  const uint64_t working = memory.working ? memory.working(length, width) : 0;
+  const uint64_t working = memory.working ? memory.working(extent.tokens, extent.width) : 0;
   return AddSaturated(AddSaturated(process, memory.resident), working);
 }
 
-uint64_t BytesBeforeShards(const MemoryBeforeShards& memory, const Plan& plan) {
-  uint32_t length = plan.length;
-  uint32_t width = plan.width;
-  for (const Plan& variant : plan.variants) {
-    length = std::max(length, variant.length);
-    width = std::max(width, variant.width);
-  }
-  return BytesBeforeShards(memory, length, width);
-}
-
 std::optional<uint64_t> ShardMemory(const MemoryBeforeShards& memory, const Judging& judging,
-                                    uint32_t length, uint32_t width) {
+                                    const PlanExtent& extent) {
   if (!judging.memory_bytes) return std::nullopt;
-  const uint64_t base = BytesBeforeShards(memory, length, width);
+  const uint64_t base = BytesBeforeShards(memory, extent);
   return *judging.memory_bytes > base ? *judging.memory_bytes - base : 0;
 }
 

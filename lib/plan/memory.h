@@ -12,17 +12,13 @@
 
 namespace sti {
 
-/// Returns the memory of a process before shards, in bytes, for inputs of up to `length` tokens
-/// through layers of `width` slices.
-uint64_t BytesBeforeShards(const MemoryBeforeShards& memory, uint32_t length, uint32_t width);
+/// Returns the memory of a process before shards, in bytes, for plans of this extent.
+uint64_t BytesBeforeShards(const MemoryBeforeShards& memory, const PlanExtent& extent);
 
-/// Returns the memory of a process before shards, in bytes, for a plan and its variants. They share
-/// one working memory, which fits the longest input and the widest layer of any of them.
-uint64_t BytesBeforeShards(const MemoryBeforeShards& memory, const Plan& plan);
-
-/// Returns the bytes left for preloaded and staged shards; nothing if memory is not bounded.
+/// Returns the bytes left for preloaded and staged shards; nothing if memory is not bounded. A plan
+/// and its variants share one working memory, which fits the extent of them all.
 std::optional<uint64_t> ShardMemory(const MemoryBeforeShards& memory, const Judging& judging,
-                                    uint32_t length, uint32_t width);
+                                    const PlanExtent& extent);
 
 /// Returns a + b, or the largest number where that would overflow.
 uint64_t AddSaturated(uint64_t a, uint64_t b);

@@ -141,22 +141,62 @@ Status CheckAccuracyIsKnown(const CheckedInput& input, const PlanRequest& reques
   return {};
 }
 
+/// Returns whether a plan that is asked for no length serves texts as they come, of any length.
+bool ServesAllLengths(const PlanRequest& request) {
+  return request.length == 0 && request.further_lengths.empty() &&
+         request.strategy == Strategy::kSti && !request.cold && !request.io_budget_bytes;
+}
+
 /// Returns lengths and clocks of the plan and its variants; the plan's own first.
-Result<std::vector<PlanningScope>> ScopesOf(const CheckedInput& input, uint32_t asked_length,
-                                            std::vector<uint32_t> further_lengths,
-                                            const std::vector<uint64_t>& clocks) {
-  STI_ASSIGN_OR_RETURN(const uint32_t length, PlannedLength(input, asked_length));
-  std::vector<uint32_t> lengths = std::move(further_lengths);
+Result<std::vector<PlanningScope>> ScopesOf(const CheckedInput& input, const PlanRequest& request) {
+  STI_ASSIGN_OR_RETURN(const uint32_t length, PlannedLength(input, request.length));
+  const size_t clocks = std::max<size_t>(1, request.clocks.size());
+  std::vector<uint32_t> lengths = request.further_lengths;
   lengths.push_back(length);
+  if (ServesAllLengths(request)) {
+    for (const ComputeSample& sample : input->profile.compute)
+      lengths.push_back(std::min(sample.length, length));
+  }
   std::sort(lengths.begin(), lengths.end(), std::greater<>());
   lengths.erase(std::unique(lengths.begin(), lengths.end()), lengths.end());
+  lengths.resize(std::min(lengths.size(), std::max<size_t>(1, kMostPlans / clocks)));
   std::vector<PlanningScope> scopes;
-  scopes.reserve(lengths.size() * std::max<size_t>(1, clocks.size()));
+  scopes.reserve(lengths.size() * clocks);
   for (uint32_t each : lengths) {
-    if (clocks.empty()) scopes.push_back({each, 0, nullptr});
-    for (uint64_t clock : clocks) scopes.push_back({each, clock, nullptr});
+    if (request.clocks.empty()) scopes.push_back({each, 0, nullptr});
+    for (uint64_t clock : request.clocks) scopes.push_back({each, clock, nullptr});
   }
   return scopes;
+}
+
+/// Returns the plan of a further scope, which names its host.
+Result<Plan> PlanVariant(const CheckedInput& input, const PlanRequest& request,
+                         const PlanningScope& scope, std::vector<std::string>* explain) {
+  STI_ASSIGN_OR_RETURN(const PlanningContext context,
+                       PlanningContext::Make(input, request, scope, explain));
+  return PlanOne(context);
+}
+
+/// Gives `host` a variant for each scope but the first, its own. They share its preload buffer. A
+/// length that nobody has asked for is left out where there is no plan for it.
+Status PlanVariants(const CheckedInput& input, const PlanRequest& request,
+                    std::vector<PlanningScope> scopes, std::vector<std::string>* explain,
+                    Plan* host) {
+  host->variants.reserve(scopes.size() - 1);
+  for (size_t i = 1; i < scopes.size(); ++i) {
+    scopes[i].host = host;
+    Result<Plan> variant = PlanVariant(input, request, scopes[i], explain);
+    if (variant.ok()) {
+      host->variants.push_back(std::move(*variant));
+      continue;
+    }
+    if (!ServesAllLengths(request) || scopes[i].length == host->length) return variant.error();
+    if (explain != nullptr) {
+      explain->push_back("no variant of " + std::to_string(scopes[i].length) +
+                         " tokens: " + variant.error().what);
+    }
+  }
+  return {};
 }
 
 }  // namespace
@@ -172,8 +212,7 @@ Result<Plan> MakePlan(const CheckedInput& input, const PlanRequest& request,
   STI_RETURN_IF_ERROR(ValidateRequest(request));
 
   // Beyond this point, neither request nor input is validated any more.
-  STI_ASSIGN_OR_RETURN(std::vector<PlanningScope> scopes,
-                       ScopesOf(input, request.length, request.further_lengths, request.clocks));
+  STI_ASSIGN_OR_RETURN(std::vector<PlanningScope> scopes, ScopesOf(input, request));
 
   // A least accuracy becomes a target.
   PlanRequest resolved = request;
@@ -196,22 +235,18 @@ Result<Plan> MakePlan(const CheckedInput& input, const PlanRequest& request,
   // The turns: what changes from one to the next.
   PlanTurns(context, &plan);
 
-  // Further lengths and clocks, which share the plan's preload buffer.
-  std::vector<Plan> variants;
-  for (size_t i = 1; i < scopes.size(); ++i) {
-    scopes[i].host = &plan;
-    STI_ASSIGN_OR_RETURN(const PlanningContext other,
-                         PlanningContext::Make(input, resolved, scopes[i], explain));
-    STI_ASSIGN_OR_RETURN(Plan variant, PlanOne(other));
-    variants.push_back(std::move(variant));
-  }
-  plan.variants = std::move(variants);
+  STI_RETURN_IF_ERROR(PlanVariants(input, resolved, std::move(scopes), explain, &plan));
 
   // The figures once more: now with variants and turns, which take memory too, and the target as
   // asked.
   if (request.target_us) plan.target_us = request.target_us;
   plan.staging_bytes = 0;  // not yet said of all together
-  const Verdict verdict = Evaluate(input, request.judging, context.devices, plan);
+  Verdict verdict = Evaluate(input, request.judging, context.devices, plan);
+  while (!verdict.fits_memory && ServesAllLengths(request) && !plan.variants.empty() &&
+         plan.variants.back().length < plan.length) {
+    plan.variants.pop_back();  // the shortest, which nobody has asked for
+    verdict = Evaluate(input, request.judging, context.devices, plan);
+  }
   FillFigures(verdict, &plan);
   if (!verdict.fits_memory) {
     return InfeasibleError("the plan, its variants and turns need " +

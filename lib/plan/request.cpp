@@ -13,7 +13,6 @@
 namespace sti {
 namespace {
 
-constexpr size_t kMostPlans = 1 + kMaxVariants;
 constexpr Remedy kGive = Remedy::kGiveInRequest;
 constexpr Remedy kDrop = Remedy::kDropFromRequest;
 constexpr Remedy kRaise = Remedy::kRaiseInRequest;

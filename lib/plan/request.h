@@ -12,12 +12,16 @@
 #include "base/result.h"
 #include "types/device_profile.h"
 #include "types/importance.h"
+#include "types/limits.h"
 #include "types/model_info.h"
 #include "types/shard_catalog.h"
 #include "types/strategy.h"
 #include "types/submodel.h"
 
 namespace sti {
+
+/// A plan and its variants are so many plans at most.
+inline constexpr size_t kMostPlans = 1 + kMaxVariants;
 
 /// Holds all that judging a plan takes beside plan and input.
 struct Judging {
@@ -32,7 +36,10 @@ struct PlanRequest {
   std::optional<double> target_us;     ///< T; may be absent where `submodel` is given
   Judging judging;
   uint64_t preload_bytes = 0;  ///< S
-  uint32_t length = 0;         ///< input length in tokens; 0: the longest profiled
+  /// Input length in tokens; 0: the longest profiled. Without further lengths 0 also asks for a
+  /// variant of each shorter profiled length, as memory allows, of strategy kSti; a cold start and
+  /// `io_budget_bytes` are for one length.
+  uint32_t length = 0;
   /// Further lengths and clocks, each a variant that shares the preload buffer. The plan itself is
   /// for the longest length at the first clock.
   std::vector<uint32_t> further_lengths;

@@ -127,6 +127,7 @@ Result<SweepGrid> SweepPlans(const PlanInput& input, const PlanRequest& request,
   one.min_accuracy.reset();
   if (one.clocks.size() > 1) one.clocks.resize(1);
   STI_ASSIGN_OR_RETURN(const CheckedInput checked, CheckedInput::Make(input));
+  STI_ASSIGN_OR_RETURN(one.length, PlannedLength(checked, request.length));
   SweepGrid grid;
   grid.cells.reserve(targets_us.size() * preloads.size());
   for (double target_us : targets_us) {

@@ -16,6 +16,7 @@ namespace {
 
 constexpr uint32_t kDecodeBits = 6;       // STI 5.2: the slowest decoding bounds the others
 constexpr double kBudgetEachUs = 0.35e6;  // default
+constexpr size_t kBudgetLengths = 3;      // further lengths share the time of so many
 constexpr double kLastShare = 0.3;        // a last layer takes of a layer, about
 constexpr size_t kFewWidths = 6;          // always measured, all of them
 constexpr double kSamplesForAll = 12;     // of each width, for all widths to be worth measuring
@@ -58,7 +59,7 @@ class Profiler {
     std::vector<TimedQuantity> numbers;
     numbers.reserve(numbers_.size());
     for (const ProfileNumber& number : numbers_) numbers.push_back(number.number);
-    STI_ASSIGN_OR_RETURN(const auto measured, MeasureAll(numbers, Sampling(numbers.size())));
+    STI_ASSIGN_OR_RETURN(const auto measured, MeasureAll(numbers, Sampling()));
     for (size_t i = 0; i < measured.size(); ++i) {
       numbers_[i].store(profile, measured[i]);
       profile.noise = std::max(profile.noise, measured[i].half_width);
@@ -69,10 +70,11 @@ class Profiler {
   }
 
  private:
-  SamplingOptions Sampling(size_t numbers) {
+  [[nodiscard]] SamplingOptions Sampling() const {
     SamplingOptions sampling;
     sampling.precision = options_.precision;
-    sampling.budget_us = Budget(numbers);
+    const size_t a_length = 2 * widths_.size() + kFixedNumbers;
+    sampling.budget_us = Budget(numbers_.size() - options_.lengths.size() * a_length, a_length);
     sampling.gap_us = options_.gap_us;
     sampling.progress = options_.progress;
     sampling.cancelled = options_.cancelled;
@@ -80,9 +82,11 @@ class Profiler {
     return sampling;
   }
 
-  [[nodiscard]] double Budget(size_t numbers) const {
-    return options_.budget_us > 0 ? options_.budget_us
-                                  : kBudgetEachUs * static_cast<double>(numbers);
+  // The time for all samples of `a_length` numbers for each length, and of `others`.
+  [[nodiscard]] double Budget(size_t others, size_t a_length) const {
+    if (options_.budget_us > 0) return options_.budget_us;
+    const size_t lengths = std::min(options_.lengths.size(), kBudgetLengths);
+    return kBudgetEachUs * static_cast<double>(others + lengths * a_length);
   }
 
   Status Collect() {
@@ -113,8 +117,8 @@ class Profiler {
       for (const uint32_t width : widths_)
         share += double(width) * length / (double(widest[0]) * longest[0]);
     }
-    const size_t numbers = options_.lengths.size() * (2 * widths_.size() + 3);
-    if (time_us * (1 + kLastShare) * share * kSamplesForAll <= kShareOfLayers * Budget(numbers))
+    const double budget_us = Budget(0, 2 * widths_.size() + kFixedNumbers);
+    if (time_us * (1 + kLastShare) * share * kSamplesForAll <= kShareOfLayers * budget_us)
       return {};
     const uint32_t middle = widths_[widths_.size() / 2];
     widths_ = {widths_.front(), middle, widths_.back()};

@@ -17,6 +17,10 @@
 
 namespace sti {
 
+/// The input lengths that are measured where nobody asks for others. Most texts are short, and a
+/// text runs under the plan for the next length above its own.
+inline constexpr uint32_t kUsualLengths[] = {16, 24, 32, 48, 64, 96, 128};
+
 /// Says what is measured, how well, and how long.
 struct ProfileOptions {
   std::vector<uint32_t> lengths;  ///< ascending; clipped to the model's longest input by the caller
@@ -28,7 +32,9 @@ struct ProfileOptions {
   ComputeType compute = ComputeType::kFp32;
   double gap_us = 0;        ///< idle before each sample, for devices that slow down between uses
   double precision = 0.02;  ///< half the 95 % interval of every median, as a share of it
-  double budget_us = 0;     ///< time for all samples, gaps not counted; 0: 0.35 s a number
+  /// Time for all samples, gaps not counted. 0: 0.35 s a number, for the numbers of three lengths
+  /// at most; further lengths share it.
+  double budget_us = 0;
   ProgressSink progress;
   CancelCheck cancelled;
   std::function<void()> each_round;  ///< called every second or so while measuring; may be empty

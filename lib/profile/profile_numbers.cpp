@@ -276,7 +276,7 @@ std::vector<ProfileNumber> LayerNumbers(ProfileBench& bench, std::span<const uin
 Result<std::vector<ProfileNumber>> FixedNumbers(ProfileBench& bench,
                                                 std::span<const uint32_t> lengths) {
   std::vector<ProfileNumber> numbers;
-  numbers.reserve(3 * lengths.size());
+  numbers.reserve(kFixedNumbers * lengths.size());
   auto pause = [&bench] { bench.lane->Pause(); };
   for (const uint32_t length : lengths) {
     STI_ASSIGN_OR_RETURN(const auto work, MakeFixedWork(bench, length));

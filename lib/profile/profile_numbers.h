@@ -51,6 +51,9 @@ Result<std::vector<ProfileNumber>> IoNumbers(ProfileBench& bench);
 std::vector<ProfileNumber> LayerNumbers(ProfileBench& bench, std::span<const uint32_t> lengths,
                                         std::span<const uint32_t> widths);
 
+/// Numbers of T_fixed at one length.
+inline constexpr size_t kFixedNumbers = 3;
+
 /// Returns the numbers of T_fixed at each length: text to embeddings, the reads of embedding rows,
 /// and the head.
 Result<std::vector<ProfileNumber>> FixedNumbers(ProfileBench& bench,

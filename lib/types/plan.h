@@ -2,6 +2,7 @@
 // layers of m slices; a position (k, i) names the i-th slice of the k-th of these layers.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -60,6 +61,12 @@ struct PlanTimes {
   }
 };
 
+/// Says what working memory must hold: inputs of up to `tokens` through layers of `width` slices.
+struct PlanExtent {
+  uint32_t tokens = 0;
+  uint32_t width = 0;
+};
+
 /// A plan file's content. Plain data, safe to share between threads while nobody writes.
 struct Plan {
   Digest model;
@@ -104,6 +111,15 @@ struct Plan {
 
   /// Returns the shard at position (k, i).
   [[nodiscard]] ShardId Id(uint32_t k, uint32_t i) const { return {layers[k], slices.At(k, i)}; }
+  /// Returns the longest input and the widest layer of the plan and its variants.
+  [[nodiscard]] PlanExtent Extent() const {
+    PlanExtent extent{length, width};
+    for (const Plan& variant : variants) {
+      extent.tokens = std::max(extent.tokens, variant.length);
+      extent.width = std::max(extent.width, variant.width);
+    }
+    return extent;
+  }
   /// Returns the strategy as a plan file names it.
   [[nodiscard]] std::string strategy_name() const {
     return strategy == Strategy::kOther ? other_strategy : std::string(NameOf(strategy));

@@ -183,7 +183,7 @@ TABLES = {
             "--preload": values("--preload", "20kB", "200kB", "1B"),
             "--memory": values("--memory", "3.93MB", "3.91MB", "3.89MB", "3.87MB",
                                  "4MB"),
-            "--length": values("--length", "32", "32,64"),
+            "--length": values("--length", "32", "64", "32,64"),
             **{f"--strategy {name}": [["--strategy", name], ["--strategy", name, "--bits", "2"],
                                      ["--strategy", name, "--submodel", "2x2"],
                                      ["--strategy", name, "--similar", "40%"]]

@@ -62,7 +62,7 @@ TEST(Judge, AnotherTargetGivesAnotherVerdict) {
 TEST(Judge, MemoryCounts) {
   Figure6 figure({2, 2, 2});
   Judging judging;
-  const uint64_t base = BytesBeforeShards(figure.world.memory(), 128, 3);
+  const uint64_t base = BytesBeforeShards(figure.world.memory(), {128, 3});
   judging.memory_bytes = base + 600;
   auto check = CheckPlan(figure.world.input(), judging, figure.plan);
   EXPECT_TRUE(check->valid);

@@ -16,9 +16,9 @@ MemoryBeforeShards MemoryOf(std::optional<uint64_t> process) {
 }
 
 TEST(Memory, BeforeShardsIsProcessResidentAndWorking) {
-  EXPECT_EQ(BytesBeforeShards(MemoryOf(7'000'000), 64, 5), 107'064'005U);
-  EXPECT_EQ(BytesBeforeShards(MemoryOf(0), 64, 5), 100'064'005U) << "the model's own alone";
-  EXPECT_EQ(BytesBeforeShards(MemoryOf(std::nullopt), 64, 5), (uint64_t{8} << 20) + 100'064'005)
+  EXPECT_EQ(BytesBeforeShards(MemoryOf(7'000'000), {64, 5}), 107'064'005U);
+  EXPECT_EQ(BytesBeforeShards(MemoryOf(0), {64, 5}), 100'064'005U) << "the model's own alone";
+  EXPECT_EQ(BytesBeforeShards(MemoryOf(std::nullopt), {64, 5}), (uint64_t{8} << 20) + 100'064'005)
       << "a process that was not measured";
 }
 
@@ -27,7 +27,7 @@ TEST(Memory, APlanWithVariantsTakesTheLongestAndTheWidest) {
   Plan plan;
   plan.length = 64;
   plan.width = 6;
-  EXPECT_EQ(BytesBeforeShards(memory, plan), BytesBeforeShards(memory, 64, 6));
+  EXPECT_EQ(BytesBeforeShards(memory, plan.Extent()), BytesBeforeShards(memory, {64, 6}));
   Plan longer = plan;
   longer.length = 128;
   longer.width = 3;
@@ -35,9 +35,9 @@ TEST(Memory, APlanWithVariantsTakesTheLongestAndTheWidest) {
   wider.length = 16;
   wider.width = 12;
   plan.variants = {longer};
-  EXPECT_EQ(BytesBeforeShards(memory, plan), BytesBeforeShards(memory, 128, 6));
+  EXPECT_EQ(BytesBeforeShards(memory, plan.Extent()), BytesBeforeShards(memory, {128, 6}));
   plan.variants = {longer, wider};
-  EXPECT_EQ(BytesBeforeShards(memory, plan), BytesBeforeShards(memory, 128, 12));
+  EXPECT_EQ(BytesBeforeShards(memory, plan.Extent()), BytesBeforeShards(memory, {128, 12}));
 }
 
 TEST(Memory, SumsStopAtTheLargestNumber) {
@@ -49,11 +49,11 @@ TEST(Memory, SumsStopAtTheLargestNumber) {
 TEST(Memory, ShardsHaveWhatIsLeftOfTheLimit) {
   const MemoryBeforeShards memory = MemoryOf(1);
   Judging judging;
-  EXPECT_EQ(ShardMemory(memory, judging, 64, 5), std::nullopt);
-  judging.memory_bytes = BytesBeforeShards(memory, 64, 5) + 4096;
-  EXPECT_EQ(ShardMemory(memory, judging, 64, 5), 4096U);
+  EXPECT_EQ(ShardMemory(memory, judging, {64, 5}), std::nullopt);
+  judging.memory_bytes = BytesBeforeShards(memory, {64, 5}) + 4096;
+  EXPECT_EQ(ShardMemory(memory, judging, {64, 5}), 4096U);
   judging.memory_bytes = 1;
-  EXPECT_EQ(ShardMemory(memory, judging, 64, 5), 0U);
+  EXPECT_EQ(ShardMemory(memory, judging, {64, 5}), 0U);
 }
 
 }  // namespace

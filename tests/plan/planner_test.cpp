@@ -162,7 +162,7 @@ TEST(Planner, TheSmallestTargetCountsWithTheMemory) {
   world.info.elastic = false;
   PlanRequest request = Request(20e3);
   const double free_us = ExpectSmallestTarget(world, request);
-  const uint64_t base = BytesBeforeShards(world.memory(), 128, 12);
+  const uint64_t base = BytesBeforeShards(world.memory(), {128, 12});
   double before_us = 1e9;
   for (uint64_t layers = 1; layers <= 3; ++layers) {
     request.judging.memory_bytes = base + layers * 12 * 150'000;
@@ -239,7 +239,7 @@ TEST(Planner, MemoryBoundsTheProcess) {
   test::World world = test::Odroid();
   PlanRequest request = Request(400e3);
   request.preload_bytes = 1000000;
-  const uint64_t base = BytesBeforeShards(world.memory(), 128, 12);
+  const uint64_t base = BytesBeforeShards(world.memory(), {128, 12});
   request.judging.memory_bytes = base + 2000000;
   auto plan = MakePlan(world.input(), request);
   ASSERT_TRUE(plan.ok()) << plan.error().Message();

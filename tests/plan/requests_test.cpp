@@ -2,8 +2,10 @@
 // and of infeasible requests.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "base/remedy.h"
@@ -177,6 +179,7 @@ TEST(Requests, PeakCountsVariantsAndTurns) {
     world.profile.compute.push_back({32, m, 30.0 + 5 * m, 30.0 + 5 * m, 0});
   world.profile.fixed.push_back({32, 3, 6, 2});
   PlanRequest request = Within(500);
+  request.length = 128;
   const auto alone = MakePlan(world.input(), request);
   request.further_lengths = {32};
   const auto both = MakePlan(world.input(), request);
@@ -200,6 +203,97 @@ TEST(Requests, PeakCountsVariantsAndTurns) {
   const auto over = MakePlan(world.input(), request);
   ASSERT_FALSE(over.ok());
   EXPECT_EQ(over.error().kind, ErrorKind::kInfeasible) << over.error().Message();
+}
+
+/// A world whose layers and fixed times are profiled at 32, 64 and 128 tokens.
+test::World OfThreeLengths() {
+  test::World world = Measured();
+  for (const uint32_t length : {64, 32}) {
+    for (uint32_t m = 1; m <= 4; ++m) {
+      const double layer_us = (100.0 + 20 * m) * length / 128;
+      world.profile.compute.push_back({length, m, layer_us, layer_us, 0});
+    }
+    world.profile.fixed.push_back({length, 10.0 * length / 128, 20.0 * length / 128, 5});
+  }
+  return world;
+}
+
+std::vector<uint32_t> LengthsOf(const Plan& plan) {
+  std::vector<uint32_t> lengths = {plan.length};
+  for (const Plan& variant : plan.variants) lengths.push_back(variant.length);
+  return lengths;
+}
+
+TEST(Requests, WithoutALengthEachThatIsProfiledIsPlanned) {
+  test::World world = OfThreeLengths();
+  PlanRequest request = Within(500);
+  const auto all = MakePlan(world.input(), request);
+  ASSERT_TRUE(all.ok()) << all.error().Message();
+  EXPECT_EQ(LengthsOf(*all), (std::vector<uint32_t>{128, 64, 32}));
+  EXPECT_LT(*all->variants[1].quality.loss, *all->quality.loss);
+  // As if they were asked for by name.
+  request.length = 128;
+  request.further_lengths = {32, 64};
+  const auto named = MakePlan(world.input(), request);
+  ASSERT_TRUE(named.ok());
+  EXPECT_EQ(all->bits, named->bits);
+  ASSERT_EQ(LengthsOf(*named), LengthsOf(*all));
+  for (size_t i = 0; i < 2; ++i) EXPECT_EQ(all->variants[i].bits, named->variants[i].bits);
+  request.further_lengths.clear();
+  EXPECT_EQ(LengthsOf(*MakePlan(world.input(), request)), (std::vector<uint32_t>{128}));
+  // A model of fewer positions has its longest input in place of those that are longer.
+  world.info.shape.max_positions = 48;
+  EXPECT_EQ(LengthsOf(*MakePlan(world.input(), Within(500))), (std::vector<uint32_t>{48, 32}));
+}
+
+TEST(Requests, WithoutALengthOtherPlansAreForTheLongest) {
+  const test::World world = OfThreeLengths();
+  for (const Strategy strategy : {Strategy::kStiPaper, Strategy::kLoadExec, Strategy::kStdpl,
+                                  Strategy::kPreload, Strategy::kRandom}) {
+    PlanRequest request = Within(5000);
+    request.strategy = strategy;
+    const auto plan = MakePlan(world.input(), request);
+    ASSERT_TRUE(plan.ok()) << plan.error().Message();
+    EXPECT_EQ(LengthsOf(*plan), (std::vector<uint32_t>{128}));
+  }
+  PlanRequest request = Within(5000);
+  request.io_budget_bytes = 100;
+  EXPECT_EQ(LengthsOf(*MakePlan(world.input(), request)), (std::vector<uint32_t>{128}));
+}
+
+TEST(Requests, ALengthThatNobodyAskedForIsLeftOutWhereItHasNoPlan) {
+  test::World world = OfThreeLengths();
+  std::erase_if(world.profile.compute,
+                [](const ComputeSample& s) { return s.length == 64 && s.width == 2; });
+  std::vector<std::string> reasons;
+  const auto plan = MakePlan(world.input(), Within(500), &reasons);
+  ASSERT_TRUE(plan.ok()) << plan.error().Message();
+  EXPECT_EQ(LengthsOf(*plan), (std::vector<uint32_t>{128, 32}));
+  EXPECT_TRUE(std::any_of(reasons.begin(), reasons.end(), [](const std::string& reason) {
+    return reason.starts_with("no variant of 64 tokens: ");
+  }));
+  PlanRequest request = Within(500);
+  request.length = 128;
+  request.further_lengths = {64};
+  EXPECT_FALSE(MakePlan(world.input(), request).ok());
+}
+
+TEST(Requests, VariantsThatNobodyAskedForStayWithinMemory) {
+  const test::World world = OfThreeLengths();
+  PlanRequest request = Within(500);
+  const auto all = MakePlan(world.input(), request);
+  request.length = 128;
+  const auto alone = MakePlan(world.input(), request);
+  ASSERT_TRUE(all.ok() && alone.ok());
+  request.length = 0;
+  for (uint64_t bytes = alone->predicted_peak_bytes; bytes <= all->predicted_peak_bytes;
+       bytes += 500) {
+    request.judging.memory_bytes = bytes;
+    const auto plan = MakePlan(world.input(), request);
+    ASSERT_TRUE(plan.ok()) << bytes << ": " << plan.error().Message();
+    EXPECT_LE(plan->predicted_peak_bytes, bytes);
+    for (const Plan& variant : plan->variants) EXPECT_TRUE(variant.meets_target);
+  }
 }
 
 TEST(Requests, ClocksAreVariants) {

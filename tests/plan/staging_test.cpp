@@ -108,8 +108,8 @@ TEST(Staging, OfAPlanKeepsItsLatenciesAndLowersItsPeak) {
       const uint64_t all = plan->parameter_bytes - plan->preload_bytes;
       EXPECT_LE(plan->staging_bytes, all);
       smaller += plan->staging_bytes < all ? 1 : 0;
-      EXPECT_EQ(plan->predicted_peak_bytes,
-                BytesBeforeShards(input.memory, *plan) + plan->preload_bytes + plan->staging_bytes);
+      EXPECT_EQ(plan->predicted_peak_bytes, BytesBeforeShards(input.memory, plan->Extent()) +
+                                                plan->preload_bytes + plan->staging_bytes);
       for (const Risk risk : {Risk::kMedian, Risk::kP99}) {
         const auto device = DeviceModel::Make(world.profile, plan->length, risk);
         ASSERT_TRUE(device.ok());
@@ -173,8 +173,8 @@ TEST(Staging, ServesVariantsAndTurns) {
     EXPECT_EQ(LatencyOf(run, turns->staging_bytes), turn.predicted_p99_us);
   }
   const uint64_t overhang = TurnOverhang(world.checked(), *device, *turns);
-  EXPECT_EQ(turns->predicted_peak_bytes, BytesBeforeShards(world.memory(), *turns) + 4'000'000 +
-                                             overhang + turns->staging_bytes);
+  EXPECT_EQ(turns->predicted_peak_bytes, BytesBeforeShards(world.memory(), turns->Extent()) +
+                                             4'000'000 + overhang + turns->staging_bytes);
 }
 
 TEST(Staging, OverhangIsWhatStaysAndIsRead) {

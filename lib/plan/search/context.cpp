@@ -114,14 +114,29 @@ Allocation PlanningContext::AllocationOf(const Submodel& submodel, bool with_tar
   budget.lane = LaneOfSubmodel(submodel);
   budget.wake_us = request.wake_us;
   if (with_target) budget.target_us = request.target_us;
-  budget.shard_bytes = ShardMemory(input->memory, request.judging, scope.length, submodel.width);
   if (scope.host == nullptr) {
     budget.preload_bytes = request.preload_bytes;
-  } else if (budget.shard_bytes) {
-    *budget.shard_bytes -= std::min(*budget.shard_bytes, scope.host->preload_bytes);
+    budget.shard_bytes =
+        ShardMemory(input->memory, request.judging, {scope.length, submodel.width});
+  } else {
+    budget.shard_bytes = BesideHost(submodel.width);
   }
   return {costs, LayersOfDepth(input->info, submodel.depth), submodel.width, budget,
           RangesOf(submodel)};
+}
+
+std::optional<uint64_t> PlanningContext::BesideHost(uint32_t width) const {
+  const Plan& host = *scope.host;
+  PlanExtent extent = host.Extent();
+  extent.tokens = std::max(extent.tokens, scope.length);
+  extent.width = std::max(extent.width, width);
+  std::optional<uint64_t> bytes = ShardMemory(input->memory, request.judging, extent);
+  if (!bytes) return std::nullopt;
+  *bytes -= std::min(*bytes, host.preload_bytes);
+  uint64_t counted_on = host.staging_bytes;
+  for (const Plan& variant : host.variants)
+    counted_on = std::max(counted_on, variant.staging_bytes);
+  return *bytes < counted_on ? 0 : *bytes;
 }
 
 std::vector<LevelRange> PlanningContext::RangesOf(const Submodel& submodel) const {

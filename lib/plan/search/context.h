@@ -25,8 +25,8 @@ namespace sti {
 struct PlanningScope {
   uint32_t length = 0;  ///< in tokens
   uint64_t clock = 0;   ///< kHz; 0: the highest profiled
-  /// A plan whose preload buffer this one shares, or null. Shards that it holds cost no IO, and
-  /// keep their bits.
+  /// A plan whose preload buffer and memory this one shares with the variants that it has so far,
+  /// or null. Shards that it holds cost no IO, and keep their bits.
   const Plan* host = nullptr;
 };
 
@@ -73,6 +73,10 @@ struct PlanningContext {
 
  private:
   [[nodiscard]] Plan EmptyPlan() const;
+  /// Returns the bytes that shards of a variant of `width` slices may take beside those that the
+  /// host keeps: none where host and earlier variants would not have the staging that they count
+  /// on, nothing if memory is not bounded.
+  [[nodiscard]] std::optional<uint64_t> BesideHost(uint32_t width) const;
   [[nodiscard]] std::vector<LevelRange> RangesOf(const Submodel& submodel) const;
   [[nodiscard]] bool IsHeld(ShardId id) const;
 };
