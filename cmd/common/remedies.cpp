@@ -54,6 +54,7 @@ constexpr AdviceWords::Sentence kSentences[] = {
     {Remedy::kTryOtherReads, "--io auto tries the other ways"},
     {Remedy::kMoreMemory, "raise --memory"},
     {Remedy::kMoreThreads, "try --threads 1 or allow more memory and processes"},
+    {Remedy::kMoreLockedMemory, "raise ulimit -l, or leave --lock-memory out"},
     {Remedy::kMoreTime, "stop other work, or give --budget more time"},
     {Remedy::kMeasureWidths, "give --budget or --widths, or plan with --interpolate"},
     {Remedy::kCoolCores, "cool them or give --gap, and run again"},

@@ -1,7 +1,10 @@
 // sti-run: text in, label out, under a plan.
+#include <malloc.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
+#include <limits>
 
 #include "common/lines.h"
 #include "common/outputs.h"
@@ -81,14 +84,36 @@ Result<int> AnswerTexts(Session& session, LineAnswerer& answerer, const RunOptio
   return answerer.Finish();
 }
 
-// Lines that come within the gap are turns of one engagement; a longer pause ends it, and what was
-// kept for the next turn is given back while nobody waits.
-Result<int> AnswerLines(Session& session, LineAnswerer& answerer, const RunOptions& options) {
+// Gives back what only inputs need. Freed memory would stay with the allocator.
+Status Rest(Session& session) {
+  STI_RETURN_IF_ERROR(session.Rest());
+#ifdef __GLIBC__
+  ::malloc_trim(0);
+#endif
+  return {};
+}
+
+// Waits for a line. Those that come within the gap are turns of one engagement; a longer pause ends
+// it, and what was kept for the next turn is given back while nobody waits. So is, after an idle
+// time, what only inputs need.
+Status AwaitLine(Session& session, const RunOptions& options, LineReader& reader) {
   constexpr double kTurnGap_us = 60e6;
   const double gap_us = options.turn_gap_us.value_or(kTurnGap_us);
+  const double idle_us = options.idle_us.value_or(std::numeric_limits<double>::infinity());
+  double waited_us = 0;
+  for (const double pause_us : {std::min(gap_us, idle_us), std::max(gap_us, idle_us)}) {
+    if (pause_us > waited_us && reader.Wait(pause_us - waited_us)) break;
+    waited_us = pause_us;
+    if (waited_us >= gap_us) STI_RETURN_IF_ERROR(session.EndEngagement());
+    if (waited_us >= idle_us) STI_RETURN_IF_ERROR(Rest(session));
+  }
+  return {};
+}
+
+Result<int> AnswerLines(Session& session, LineAnswerer& answerer, const RunOptions& options) {
   LineReader reader(STDIN_FILENO);
   while (!StopRequested() && !answerer.output_closed()) {
-    if (gap_us == 0 || !reader.Wait(gap_us)) STI_RETURN_IF_ERROR(session.EndEngagement());
+    STI_RETURN_IF_ERROR(AwaitLine(session, options, reader));
     STI_ASSIGN_OR_RETURN(auto line, reader.Next());
     if (!line) break;
     STI_RETURN_IF_ERROR(answerer.Take(line->text, line->too_long, Clock::now()));

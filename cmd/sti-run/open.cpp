@@ -13,6 +13,7 @@
 #include "cores.h"
 #include "notices.h"
 #include "pipeline/whole_plan.h"
+#include "priority.h"
 #include "process_age.h"
 
 namespace sti {
@@ -88,6 +89,7 @@ Result<SessionOptions> SessionOptionsOf(const RunOptions& options, const Plan& p
   }
   if (options.on_late == "degrade") session.late = Late::kDegrade;
   session.lazy = IsLazy(options, plan);
+  session.lock_memory = options.lock_memory;
   session.started = Clock::now() - Microseconds(AgeUs());
   session.threshold = options.threshold.value_or(session.threshold);
   session.meter_decoding = !options.trace.empty();
@@ -98,6 +100,7 @@ Result<SessionOptions> SessionOptionsOf(const RunOptions& options, const Plan& p
 }  // namespace
 
 Result<std::unique_ptr<Session>> OpenSession(const RunOptions& options, const Tool& tool) {
+  if (options.priority) TakePriority(tool);  // before any thread is made
   STI_ASSIGN_OR_RETURN(ReadPath path, ParseReadPath(options.io));
   STI_ASSIGN_OR_RETURN(ContainerFile file, ContainerFile::Open(options.model, path));
   const ModelInfo& model = file.index().info;

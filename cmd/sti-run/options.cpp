@@ -70,6 +70,9 @@ void AddRunOptions(CLI::App& app, RunOptions& o) {
       ->check(CLI::Range(1, 256))
       ->type_name("N");
   AddParsed(app, "--cpus", o.cpus, kList, "run on these cores, e.g. 4-7 [the plan's]");
+  app.add_flag("--lock-memory", o.lock_memory, "keep shards and working memory in RAM");
+  app.add_flag("--priority", o.priority, "compute and read ahead of other processes");
+  AddParsed(app, "--idle", o.idle_us, kTime, "give working memory back after such a pause");
   app.add_flag("--one-shot", o.one_shot, "one input, then exit")->group(kMostUsed);
   AddParsed(app, "--turn-gap", o.turn_gap_us, kTime,
             "a longer pause begins anew with turn 1 [60s]");
@@ -97,6 +100,9 @@ Status CheckRunOptions(const CLI::App& app, const RunOptions& o) {
   STI_RETURN_IF_ERROR(RequireOption(app, {"--top"}, "--json"));
   STI_RETURN_IF_ERROR(RefuseBeside(app, "--one-shot", {"--turn-gap"}, "one input is one turn"));
   STI_RETURN_IF_ERROR(RefuseBeside(app, "TEXT", {"--one-shot"}, "each text given is answered"));
+  for (const char* without_pause : {"TEXT", "--one-shot", "--eval"})
+    STI_RETURN_IF_ERROR(RefuseBeside(app, without_pause, {"--idle"}, "inputs have no pauses then"));
+  STI_RETURN_IF_ERROR(RefuseBeside(app, "--lock-memory", {"--idle"}, "locked memory stays"));
   if (o.threshold && !(*o.threshold > 0 && *o.threshold < 1)) {
     return UsageError("--threshold is between 0 and 1, both excluded, such as 0.5");
   }

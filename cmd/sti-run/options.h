@@ -25,9 +25,12 @@ struct RunOptions {
   std::string backend = "native";
   std::string compute;  ///< empty: as the plan says, or fp32
   std::optional<uint64_t> memory_bytes;
+  bool lock_memory = false;
+  bool priority = false;       ///< ahead of other processes
   uint32_t threads = 0;        ///< 0: as many as the plan says or this machine has
   std::vector<uint32_t> cpus;  ///< cores to keep to; empty: as the plan says, or all
   bool one_shot = false;
+  std::optional<double> idle_us;      ///< after such a pause memory that only inputs need goes
   std::optional<double> turn_gap_us;  ///< longer pauses end an engagement; default: kTurnGap_us
   bool ids = false;
   bool pairs = false;

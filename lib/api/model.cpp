@@ -45,6 +45,7 @@ ProfileOptions WorkOf(const ModelInfo& info, const ModelOptions& options) {
 // Returns whether sessions under both are opened in the same way.
 bool OpenAlike(const ModelOptions& a, const ModelOptions& b) {
   return a.late == b.late && a.compute == b.compute && a.clock_khz == b.clock_khz &&
+         a.lock_memory == b.lock_memory &&
          a.request.judging.memory_bytes == b.request.judging.memory_bytes;
 }
 
@@ -203,6 +204,7 @@ SessionOptions Model::OptionsNow() {
   options.late = options_.late;
   options.clock_khz = options_.clock_khz;
   options.threshold = options_.threshold;
+  options.lock_memory = options_.lock_memory;
   options.own_bytes = options_.request.judging.memory_bytes;
   if (options.own_bytes == planned_for_bytes_) options.planned_for_bytes = planned_for_bytes_;
   options.cores = &host_->cores;

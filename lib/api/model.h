@@ -43,6 +43,7 @@ struct ModelOptions {
   std::optional<ComputeType> compute;  ///< nothing: as the plan says, or fp32
   double threshold = 0.5;              ///< least score of a label of a multi-label model
   uint64_t clock_khz = 0;              ///< of the cores; 0: not known
+  bool lock_memory = false;            ///< as SessionOptions::lock_memory
 };
 
 /// How a model stands after the last call that was made.

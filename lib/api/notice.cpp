@@ -49,6 +49,8 @@ LogLine LineFor(const Notice& notice) {
     case Notice::Kind::kOtherUnicode:
       return Warning("the model was made with Unicode " + notice.planned + ", this program has " +
                      notice.actual + "; rare characters may give other tokens");
+    case Notice::Kind::kNotLocked:
+      return Warning(notice.actual, Remedy::kMoreLockedMemory);
     case Notice::Kind::kLeadTime:
       return Info(LeadTimeLine(notice.time_us));
     case Notice::Kind::kDrift:

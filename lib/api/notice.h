@@ -19,6 +19,7 @@ struct Notice {
     kOtherReadPath,  ///< the plan counts on reads through `planned`, this session has `actual`
     kOtherKernel,    ///< the plan counts on the kernel `planned`, this session has `actual`
     kOtherUnicode,   ///< the model was made with Unicode `planned`, this library has `actual`
+    kNotLocked,      ///< `actual` says why memory that was to be locked is not, or not all of it
     kLeadTime,       ///< the plan counts on being woken `time_us` before each input
     kDrift,          ///< the device has become slower than the plan counts on, by `drift`
   };

@@ -58,6 +58,7 @@ Status Session::Start(ContainerFile& file, Plan plan, const SessionOptions& opti
   pipeline.arithmetic = ArithmeticOf(options, plan);
   pipeline.clock_khz = options.clock_khz;
   pipeline.lazy = options.lazy;
+  pipeline.lock_memory = options.lock_memory;
   pipeline.cores = options.cores;
   pipeline.io = options.io;
   pipeline.interrupt = options.interrupt;
@@ -95,6 +96,8 @@ void Session::TellDifferences() const {
   if (!plan.kernel.name.empty() && plan.kernel.name != kernel)
     tell(Notice::Kind::kOtherKernel, plan.kernel.name, kernel);
   if (plan.wake_us > 0) notices_({.kind = Notice::Kind::kLeadTime, .time_us = plan.wake_us});
+  if (const Status& refusal = pipeline_->lock_refusal(); !refusal.ok())
+    tell(Notice::Kind::kNotLocked, "", refusal.error().what);
   const std::string& unicode = pipeline_->index().unicode;
   if (!unicode.empty() && unicode != UnicodeVersion())
     tell(Notice::Kind::kOtherUnicode, unicode, UnicodeVersion());

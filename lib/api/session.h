@@ -47,6 +47,8 @@ struct SessionOptions {
   /// Whether nothing is loaded before the first input needs it, so that the first answer comes
   /// soonest.
   bool lazy = false;
+  /// Whether preloaded shards, arena and working memory are kept in memory, where that is allowed.
+  bool lock_memory = false;
   /// Bounds the memory of this model in bytes, not of the process: tokenizer, resident parts,
   /// working memory and shards.
   std::optional<uint64_t> own_bytes;
@@ -119,6 +121,8 @@ class Session {
   [[nodiscard]] Status Wake();
   /// Ends the engagement: the next input is turn 1.
   [[nodiscard]] Status EndEngagement();
+  /// Gives back what only inputs need, while none is expected (Pipeline::Rest).
+  [[nodiscard]] Status Rest() { return pipeline_->Rest(); }
   /// Goes on under another plan for the same model.
   [[nodiscard]] Status SetPlan(Plan plan);
   /// Bounds the preload buffer from now on, in bytes; nothing: it holds what the plan says again.

@@ -8,6 +8,8 @@
 #include <utility>
 
 #include "base/checked.h"
+#include "base/memory_lock.h"
+#include "base/result.h"
 
 namespace sti {
 
@@ -23,12 +25,18 @@ class AlignedBuffer {
     data_ = static_cast<uint8_t*>(std::aligned_alloc(kBlockBytes, RoundUp(size, kBlockBytes)));
     if (data_ == nullptr) throw std::bad_alloc();
   }
-  ~AlignedBuffer() { std::free(data_); }
+  ~AlignedBuffer() {
+    if (locked_) UnlockMemory(span());
+    std::free(data_);
+  }
   AlignedBuffer(AlignedBuffer&& other) noexcept
-      : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+      : data_(std::exchange(other.data_, nullptr)),
+        size_(std::exchange(other.size_, 0)),
+        locked_(std::exchange(other.locked_, false)) {}
   AlignedBuffer& operator=(AlignedBuffer&& other) noexcept {
     std::swap(data_, other.data_);
     std::swap(size_, other.size_);
+    std::swap(locked_, other.locked_);
     return *this;
   }
 
@@ -37,6 +45,14 @@ class AlignedBuffer {
   void Renew(uint64_t size) {
     *this = AlignedBuffer();
     *this = AlignedBuffer(size);
+  }
+
+  /// Keeps the bytes in memory for as long as they are there, as LockMemory does.
+  [[nodiscard]] Status Lock() {
+    if (locked_) return {};
+    Status status = LockMemory(span());
+    locked_ = status.ok();
+    return status;
   }
 
   [[nodiscard]] uint8_t* data() { return data_; }
@@ -48,6 +64,7 @@ class AlignedBuffer {
  private:
   uint8_t* data_ = nullptr;
   uint64_t size_ = 0;
+  bool locked_ = false;
 };
 
 }  // namespace sti

@@ -6,6 +6,7 @@
 #include <new>
 
 #include "base/checked.h"
+#include "base/memory_lock.h"
 
 namespace sti {
 
@@ -26,7 +27,15 @@ PageSpace::~PageSpace() {
 void PageSpace::Discard(uint64_t offset, uint64_t length) {
   const uint64_t begin = RoundUp(offset, PageBytes());
   const uint64_t end = RoundDown(offset + length, PageBytes());
-  if (begin < end) ::madvise(data_ + begin, end - begin, MADV_DONTNEED);
+  if (begin >= end) return;
+  if (locked_) UnlockMemory({data_ + begin, end - begin});  // else they would stay
+  ::madvise(data_ + begin, end - begin, MADV_DONTNEED);
+}
+
+Status PageSpace::Lock(uint64_t offset, uint64_t length) {
+  STI_RETURN_IF_ERROR(LockMemory({data_ + offset, length}));
+  locked_ = true;
+  return {};
 }
 
 uint64_t PageSpace::PageBytes() {

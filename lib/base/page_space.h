@@ -5,6 +5,8 @@
 #include <span>
 #include <utility>
 
+#include "base/result.h"
+
 namespace sti {
 
 /// Reserves `bytes` of zeroed memory that occupies nothing until it is written, page by page.
@@ -15,15 +17,22 @@ class PageSpace {
   explicit PageSpace(uint64_t bytes);
   ~PageSpace();
   PageSpace(PageSpace&& other) noexcept
-      : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+      : data_(std::exchange(other.data_, nullptr)),
+        size_(std::exchange(other.size_, 0)),
+        locked_(std::exchange(other.locked_, false)) {}
   PageSpace& operator=(PageSpace&& other) noexcept {
     std::swap(data_, other.data_);
     std::swap(size_, other.size_);
+    std::swap(locked_, other.locked_);
     return *this;
   }
 
   /// Gives back the pages that lie wholly in [offset, offset + length); they read as zero then.
   void Discard(uint64_t offset, uint64_t length);
+
+  /// Keeps the pages of [offset, offset + length) in memory until they are discarded, as LockMemory
+  /// does.
+  [[nodiscard]] Status Lock(uint64_t offset, uint64_t length);
 
   [[nodiscard]] std::span<uint8_t> span() { return {data_, size_}; }
   [[nodiscard]] std::span<const uint8_t> span() const { return {data_, size_}; }
@@ -33,6 +42,7 @@ class PageSpace {
  private:
   uint8_t* data_ = nullptr;
   uint64_t size_ = 0;
+  bool locked_ = false;  ///< some pages
 };
 
 }  // namespace sti

@@ -69,12 +69,13 @@ enum class Remedy : uint8_t {
   kBeginPartAnew,  ///< the progress is that of other work
 
   // A machine.
-  kTryOtherReads,  ///< another way to read may work
-  kMoreMemory,     ///< the memory given is not enough; value: the bytes needed, if known
-  kMoreThreads,    ///< the system gives no more threads
-  kMoreTime,       ///< a measurement is too short for its precision, or the machine too busy
-  kMeasureWidths,  ///< some widths are not measured, for want of time
-  kCoolCores,      ///< cores became hotter while measuring
+  kTryOtherReads,     ///< another way to read may work
+  kMoreMemory,        ///< the memory given is not enough; value: the bytes needed, if known
+  kMoreThreads,       ///< the system gives no more threads
+  kMoreLockedMemory,  ///< the system lets the process lock no more memory
+  kMoreTime,          ///< a measurement is too short for its precision, or the machine too busy
+  kMeasureWidths,     ///< some widths are not measured, for want of time
+  kCoolCores,         ///< cores became hotter while measuring
 };
 
 }  // namespace sti

@@ -47,6 +47,7 @@ constexpr AdviceWords::Sentence kSentences[] = {
     {Remedy::kTryOtherReads, "other ways to read may work"},
     {Remedy::kMoreMemory, "raise STI_MEMORY_BYTES"},
     {Remedy::kMoreThreads, "allow the process more threads and memory"},
+    {Remedy::kMoreLockedMemory, "raise RLIMIT_MEMLOCK"},
     {Remedy::kMoreTime, "stop other work, or give more time"},
     {Remedy::kMeasureWidths, "give more time"},
     {Remedy::kCoolCores, "let the cores cool, and measure again"},

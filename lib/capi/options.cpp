@@ -66,6 +66,7 @@ constexpr Option kOptions[] = {
      }},
     {STI_CLOCK_KHZ, kMost,
      [](ModelOptions& o, int64_t v) { o.clock_khz = static_cast<uint64_t>(v); }},
+    {STI_LOCK_MEMORY, 1, [](ModelOptions& o, int64_t v) { o.lock_memory = v != 0; }},
 };
 
 }  // namespace

@@ -130,7 +130,7 @@ sti_code sti_give(sti_model* model, int32_t kind, const void* bytes, size_t size
 
 /* Measures this device with this model, which is best done once, and plans by that from now on.
  * Samples take about `budget_us`, and finding how the device likes to be read some seconds more.
- * Measures inputs of 32, 64, 128 and STI_LENGTH tokens, in the arithmetic of STI_COMPUTE. What the
+ * Measures inputs of 16 to 128 and of STI_LENGTH tokens, in the arithmetic of STI_COMPUTE. What the
  * model had loaded is given back first; measuring takes memory for all its shards, whatever
  * STI_MEMORY_BYTES says. Writes the profile, of `*size` bytes, to `buffer` of `room` bytes, for the
  * app to keep and to give next time. Where there is not enough room the code is STI_USAGE, `*size`
@@ -155,6 +155,7 @@ sti_code sti_profile(sti_model* model, uint64_t budget_us, void* buffer, size_t 
 #define STI_COMPUTE 17       /* arithmetic of layers [STI_COMPUTE_AS_PLANNED] */
 #define STI_THRESHOLD_PPM 18 /* least score of a label of a multi-label model [500000] */
 #define STI_CLOCK_KHZ 19     /* clock of the cores, for plans with one for each [0: not known] */
+#define STI_LOCK_MEMORY 20   /* 1: shards and working memory stay in RAM, where allowed [0] */
 
 #define STI_LATE_WAIT 0    /* it keeps its bits and misses the target */
 #define STI_LATE_DEGRADE 1 /* it is computed with what has arrived; the plan needs a target */

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/remedy.h"
+#include "base/thread_rank.h"
 #include "io/reader_backends.h"
 
 namespace sti {
@@ -104,6 +105,7 @@ class ThreadReader final : public BlockReader {
   };
 
   void Work() {
+    RankAboveMaker();
     std::unique_lock lock(mutex_);
     for (;;) {
       wake_.wait(lock, [this] { return stop_ || !waiting_.empty(); });

@@ -8,6 +8,8 @@
 #include <span>
 #include <string>
 
+#include "base/aligned_buffer.h"
+#include "base/function_ref.h"
 #include "base/result.h"
 #include "base/thread_pool.h"
 #include "kernels/backend.h"
@@ -72,6 +74,10 @@ class Linear {
   virtual void Reserve(const LinearLimits& limits) = 0;
   /// Computes `rows` rows of each of the sums.
   virtual void Run(uint32_t rows, std::span<const LinearSum> groups) = 0;
+  /// Gives that room back. Run needs it again.
+  virtual void Release() = 0;
+  /// Visits that room.
+  virtual void VisitMemory(FunctionRef<void(AlignedBuffer&)> visit) = 0;
   /// Returns the bytes reserved.
   [[nodiscard]] virtual uint64_t bytes() const = 0;
   [[nodiscard]] virtual Kernel kernel() const = 0;

@@ -300,6 +300,18 @@ void Transformer::Reserve(uint32_t max_tokens, uint32_t width) {
   s.linear->Reserve(LinearLimitsOf(s.matrices, {max_tokens, width}));
 }
 
+void Transformer::Release() {
+  State& s = *state_;
+  s.buffer = AlignedBuffer();
+  s.tokens_room = s.width_room = 0;
+  s.linear->Release();
+}
+
+void Transformer::VisitMemory(FunctionRef<void(AlignedBuffer&)> visit) {
+  visit(state_->buffer);
+  state_->linear->VisitMemory(visit);
+}
+
 uint64_t Transformer::RoomFor(const ModelShape& shape, const Arithmetic& arithmetic,
                               bool packed_attention, uint32_t threads,
                               const TransformerLimits& limits) {

@@ -11,6 +11,8 @@
 #include <span>
 #include <string>
 
+#include "base/aligned_buffer.h"
+#include "base/function_ref.h"
 #include "base/result.h"
 #include "base/thread_pool.h"
 #include "kernels/backend.h"
@@ -73,6 +75,10 @@ class Transformer {
   /// Makes room for batches and layers up to these limits. Replaces what was reserved before, so
   /// that smaller sizes give memory back.
   void Reserve(uint32_t max_tokens, uint32_t width);
+  /// Gives back what was reserved; what computes next reserves what it needs.
+  void Release();
+  /// Visits what is reserved.
+  void VisitMemory(FunctionRef<void(AlignedBuffer&)> visit);
 
   /// Returns the bytes of all working buffers, decoded panels included.
   [[nodiscard]] uint64_t working_bytes() const;

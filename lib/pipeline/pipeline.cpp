@@ -34,7 +34,8 @@ Pipeline::Pipeline(ContainerFile file, Plan plan, const PipelineOptions& options
       file_(std::move(file)),
       plan_(std::move(plan)),
       loader_(file_, resident_,
-              {options.staging_bytes, options.lazy, options.io, options.interrupt}) {
+              {options.staging_bytes, options.lazy, options.lock_memory, options.io,
+               options.interrupt}) {
   if (options_.cores != nullptr) return;
   own_cores_ = std::make_unique<ThreadPool>(options_.threads);
   options_.cores = own_cores_.get();
@@ -83,13 +84,24 @@ void Pipeline::MakeRoutes() {
   routes_.reserve(1 + plan_.variants.size());
   for (RouteId id; id.index <= plan_.variants.size(); ++id.index)
     routes_.emplace_back(index(), PlanOf(plan_, id), id);
+  ReserveWork();
+  engagement_ = Engagement(plan_, MainRoute(), [this](const ShardAtBits& shard) {
+    return loader_.buffer().BytesOf(shard);
+  });
+}
+
+void Pipeline::ReserveWork() {
   uint32_t width = 0;
   for (const RouteId id : by_length_) width = std::max(width, PlanOf(plan_, id).width);
   transformer_->Reserve(max_length(), width);
   run_->Reserve(max_length());
-  engagement_ = Engagement(plan_, MainRoute(), [this](const ShardAtBits& shard) {
-    return loader_.buffer().BytesOf(shard);
-  });
+  resting_ = false;
+  if (!options_.lock_memory) return;
+  const auto lock = [this](AlignedBuffer& memory) {
+    if (lock_refusal_.ok()) lock_refusal_ = memory.Lock();
+  };
+  transformer_->VisitMemory(lock);
+  run_->VisitMemory(lock);
 }
 
 // A lazy pipeline has only what every run begins with; the rest comes through the arena.
@@ -176,6 +188,15 @@ Status Pipeline::LoadAhead(Route& route) {
   // Interrupted, reads are still in flight, whatever else went wrong.
   STI_RETURN_IF_ERROR(loader_.Settle());
   return status;
+}
+
+Status Pipeline::Rest() {
+  STI_RETURN_IF_ERROR(loader_.SettleAll());
+  loader_.GiveBackArena();
+  transformer_->Release();
+  run_->Release();
+  resting_ = true;
+  return {};
 }
 
 Status Pipeline::EndTurns() {

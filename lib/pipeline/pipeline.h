@@ -48,6 +48,8 @@ struct PipelineOptions {
   /// Whether nothing but the embedding parameters is loaded before the first run needs it, so that
   /// a process that was just started answers soonest.
   bool lazy = false;
+  /// Whether preloaded shards, arena and working memory are kept in memory (base/memory_lock.h).
+  bool lock_memory = false;
   /// Cores and IO that several pipelines of one process share, and that outlive the pipeline; null:
   /// it has its own.
   ThreadPool* cores = nullptr;
@@ -105,6 +107,9 @@ class Pipeline {
   [[nodiscard]] Status LoadAhead();
   /// Waits for reads in flight, as closing does. It fails only if it is interrupted.
   [[nodiscard]] Status FinishReads() { return loader_.Finish(); }
+  /// Gives back what only runs need, the arena and the working memory, while no input is expected.
+  /// The next run makes it again.
+  [[nodiscard]] Status Rest();
   /// Ends the engagement: the next run is turn 1, and what only turns keep is given back.
   [[nodiscard]] Status EndTurns();
   /// Bounds the preload buffer, between turns too, from now on: evicts from the top, or loads the
@@ -132,6 +137,10 @@ class Pipeline {
   /// Returns the bytes of the arena that streamed shards land in.
   [[nodiscard]] uint64_t staging_bytes() const { return loader_.arena().size(); }
   [[nodiscard]] uint64_t resident_bytes() const { return resident_.bytes(); }
+  /// Returns why some memory is not locked that was to be; no error if all is.
+  [[nodiscard]] const Status& lock_refusal() const {
+    return lock_refusal_.ok() ? loader_.lock_refusal() : lock_refusal_;
+  }
   /// Returns the bytes that runs work in.
   [[nodiscard]] uint64_t working_bytes() const {
     return transformer_->working_bytes() + run_->working_bytes();
@@ -148,6 +157,7 @@ class Pipeline {
   Pipeline(ContainerFile file, Plan plan, const PipelineOptions& options);
   [[nodiscard]] Status MakeReady();
   void MakeRoutes();
+  void ReserveWork();
   void Exchange(Plan& plan);
   [[nodiscard]] Status ReadResidents();
   [[nodiscard]] Status MakeRoom();
@@ -175,6 +185,8 @@ class Pipeline {
   std::vector<RouteId> by_length_;  ///< the routes of inputs at this clock, shortest first
   Engagement engagement_;
   DriftWatch drift_;
+  bool resting_ = false;
+  Status lock_refusal_;  ///< of the working memory
   std::optional<sti::Run> run_;
   Loader loader_;  ///< last: its lane stops before what it reads into goes
 };

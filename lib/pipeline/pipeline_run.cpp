@@ -64,6 +64,7 @@ Result<sti::Run*> Pipeline::Begin(const Pass& pass, const RunTerms& terms, PassO
   const size_t tokens = TokensOf(pass, index().info.shape.hidden);
   const RouteId route = terms.route.value_or(RouteFor(tokens));
   STI_RETURN_IF_ERROR(CheckTerms(terms, route, tokens));
+  if (resting_) ReserveWork();
   STI_RETURN_IF_ERROR(StartReads(route, terms, std::holds_alternative<TokenInput>(pass.input)));
   report->turn = static_cast<uint32_t>(engagement_.turn() + 1);
   run_->Begin(routes_[route.index], terms, began, output, report);

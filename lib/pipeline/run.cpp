@@ -15,8 +15,22 @@ Run::Run(ContainerFile& file, const ResidentModel& resident, Transformer& transf
     : file_(file), resident_(resident), transformer_(transformer), loader_(loader) {}
 
 void Run::Reserve(uint32_t tokens) {
-  hidden_.resize(size_t{tokens} * file_.index().info.shape.hidden);
-  embedding_blocks_ = AlignedBuffer(MaxEmbeddingReadBytes(file_.index(), tokens));
+  const size_t count = size_t{tokens} * file_.index().info.shape.hidden;
+  hidden_buffer_.Renew(count * sizeof(float));
+  hidden_ = {reinterpret_cast<float*>(hidden_buffer_.data()), count};
+  std::fill(hidden_.begin(), hidden_.end(), 0.0F);  // so that the first input pays no page faults
+  embedding_blocks_.Renew(MaxEmbeddingReadBytes(file_.index(), tokens));
+}
+
+void Run::Release() {
+  hidden_ = {};
+  hidden_buffer_ = AlignedBuffer();
+  embedding_blocks_ = AlignedBuffer();
+}
+
+void Run::VisitMemory(FunctionRef<void(AlignedBuffer&)> visit) {
+  visit(hidden_buffer_);
+  visit(embedding_blocks_);
 }
 
 void Run::Begin(Route& route, const RunTerms& terms, Clock::time_point began, PassOutput* output,

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "base/aligned_buffer.h"
-#include "base/aligned_vector.h"
 #include "base/clock.h"
+#include "base/function_ref.h"
 #include "base/result.h"
 #include "io/container_file.h"
 #include "model/embedding_rows.h"
@@ -38,10 +38,14 @@ class Run {
 
   /// Makes room for passes of so many tokens in all.
   void Reserve(uint32_t tokens);
+  /// Gives the room back, until Reserve.
+  void Release();
   /// Returns the bytes of that room.
   [[nodiscard]] uint64_t working_bytes() const {
-    return embedding_blocks_.size() + hidden_.size() * sizeof(float);
+    return embedding_blocks_.size() + hidden_buffer_.size();
   }
+  /// Visits that room.
+  void VisitMemory(FunctionRef<void(AlignedBuffer&)> visit);
 
   /// Begins a run on `route`, whose reads the loader has begun on these terms. Its times count from
   /// `began`. `output` and `report` receive what it gives and takes, until End.
@@ -98,7 +102,8 @@ class Run {
   std::vector<uint32_t> offsets_;  ///< [sequences + 1] of the rows in `hidden_`
   EmbeddingReads embedding_reads_;
   AlignedBuffer embedding_blocks_;
-  AlignedVector<float> hidden_;  ///< [tokens, hidden]
+  AlignedBuffer hidden_buffer_;
+  std::span<float> hidden_;  ///< [tokens, hidden] in it
 };
 
 }  // namespace sti

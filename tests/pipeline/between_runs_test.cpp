@@ -6,6 +6,7 @@
 
 #include "pipeline_world.h"
 #include "support/fault_reader.h"
+#include "support/locked_bytes.h"
 
 namespace sti {
 namespace {
@@ -246,6 +247,61 @@ TEST_F(BetweenRuns, OverlappingReadsAreBusyTimeOnce) {
   EXPECT_GT(result.reads.size(), 3U);
   EXPECT_GE(result.io_busy_us, 5e3);
   EXPECT_LE(result.io_busy_us, result.latency_us);
+}
+
+TEST_F(BetweenRuns, ARestGivesBackWhatOnlyRunsNeed) {
+  Open(WithPreload(Mixed(), 5));
+  const RunResult before = Run();
+  const uint64_t working = pipeline_->working_bytes();
+  const uint64_t staging = pipeline_->staging_bytes();
+  const uint64_t held = pipeline_->preload_bytes();
+  ASSERT_GT(working, 0);
+  ASSERT_GT(staging, 0);
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_TRUE(Succeeded(pipeline_->Rest()));
+    EXPECT_EQ(pipeline_->working_bytes(), 0);
+    EXPECT_EQ(pipeline_->staging_bytes(), 0);
+    EXPECT_EQ(pipeline_->preload_bytes(), held);
+  }
+  EXPECT_EQ(Run().logits, before.logits);
+  EXPECT_EQ(pipeline_->working_bytes(), working);
+  EXPECT_EQ(pipeline_->staging_bytes(), staging);
+  // A lead after a rest, and a rest that nobody waits for the end of.
+  ASSERT_TRUE(Succeeded(pipeline_->Rest()));
+  ASSERT_TRUE(Succeeded(pipeline_->Wake()));
+  EXPECT_EQ(Run().logits, before.logits);
+  ASSERT_TRUE(Succeeded(pipeline_->Wake()));
+  ASSERT_TRUE(Succeeded(pipeline_->Rest()));
+  EXPECT_EQ(Run().logits, before.logits);
+}
+
+TEST_F(BetweenRuns, LockedMemoryIsThatOfRunsAndOfHeldShards) {
+  const uint64_t outside = LockedBytes();
+  PipelineOptions options;
+  options.lock_memory = true;
+  const Plan plan = WithPreload(WholeAt(3), 4);
+  Open(plan, options);
+  ASSERT_TRUE(pipeline_->lock_refusal().ok()) << pipeline_->lock_refusal().error().what;
+  const auto at_least = [&] {
+    return outside + pipeline_->working_bytes() + pipeline_->staging_bytes() +
+           pipeline_->preload_bytes();
+  };
+  const auto in_whole_pages = [&](uint64_t bytes) { return bytes + 20 * PageSpace::PageBytes(); };
+  EXPECT_GE(LockedBytes(), at_least());
+  EXPECT_LE(LockedBytes(), in_whole_pages(at_least()));
+  const uint64_t all = LockedBytes();
+  // Evicted shards are not kept by their locks.
+  ASSERT_TRUE(Succeeded(pipeline_->ResizePreload(0)));
+  EXPECT_LE(LockedBytes() + BytesOf(plan.preload), in_whole_pages(all));
+  ASSERT_TRUE(Succeeded(pipeline_->ResizePreload({})));
+  EXPECT_EQ(LockedBytes(), all);
+  // Another plan's memory is locked as well.
+  ASSERT_TRUE(Succeeded(pipeline_->SetPlan(WithPreload(WholeAt(4), 8))));
+  EXPECT_GE(LockedBytes(), at_least());
+  Run();
+  EXPECT_GE(LockedBytes(), at_least());
+  pipeline_.reset();
+  EXPECT_EQ(LockedBytes(), outside);
 }
 
 }  // namespace

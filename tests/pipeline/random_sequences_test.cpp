@@ -219,6 +219,12 @@ class RandomSequences : public PipelineTest {
     ExpectSoundOr(status);
     reference_->SetPlan(plan, status.ok());
   }
+  void Rest() {
+    ASSERT_TRUE(Succeeded(pipeline_->Rest()));
+    reference_->Rest();
+    EXPECT_EQ(pipeline_->staging_bytes(), 0);
+    EXPECT_EQ(pipeline_->working_bytes(), 0);
+  }
   void EndTurns() {
     ASSERT_TRUE(Succeeded(pipeline_->EndTurns()));
     reference_->EndTurns();
@@ -226,7 +232,7 @@ class RandomSequences : public PipelineTest {
 
   /// One step of an app, by chance.
   void Step() {
-    switch (random_.Below(10)) {
+    switch (random_.Below(11)) {
       case 0:
         return Wake();
       case 1:
@@ -242,6 +248,8 @@ class RandomSequences : public PipelineTest {
       case 6:
       case 7:
         return Answer(static_cast<double>(random_.Below(600)));
+      case 8:
+        return Rest();
       default:
         return Answer();
     }

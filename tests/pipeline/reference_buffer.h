@@ -77,6 +77,8 @@ class ReferenceBuffer {
     runs_ = 0;
     if (!plan_.turns.empty() && !limit_) KeepOnly(plan_.turns.front().preload);
   }
+  /// Shards are not what is given back.
+  void Rest() { Settle(); }
   /// `loaded`: no read has failed.
   void Resize(uint64_t bytes, bool loaded) {
     Settle();

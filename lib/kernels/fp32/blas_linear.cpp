@@ -31,6 +31,8 @@ class BlasLinear final : public Linear {
   void Run(uint32_t rows, std::span<const LinearSum> groups) override {
     for (const LinearSum& group : groups) RunGroup(rows, group);
   }
+  void Release() override { buffer_ = AlignedBuffer(); }
+  void VisitMemory(FunctionRef<void(AlignedBuffer&)> visit) override { visit(buffer_); }
   [[nodiscard]] uint64_t bytes() const override { return buffer_.size(); }
   [[nodiscard]] Kernel kernel() const override { return KernelFor({Backend::kOpenBlas}); }
 

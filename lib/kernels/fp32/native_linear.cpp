@@ -60,6 +60,15 @@ class NativeLinear final : public Linear {
     }
   }
   void Run(uint32_t rows, std::span<const LinearSum> groups) override;
+  void Release() override {
+    scratch_.clear();
+    buffer_ = AlignedBuffer();
+    leading_buffer_ = AlignedBuffer();
+  }
+  void VisitMemory(FunctionRef<void(AlignedBuffer&)> visit) override {
+    visit(buffer_);
+    visit(leading_buffer_);
+  }
   [[nodiscard]] uint64_t bytes() const override { return buffer_.size() + leading_buffer_.size(); }
   [[nodiscard]] Kernel kernel() const override { return KernelFor({Backend::kNative}); }
   void MeterDecoding(bool on) override {

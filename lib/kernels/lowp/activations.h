@@ -29,6 +29,9 @@ class PackedActivations {
   /// Returns the bytes that Reserve takes.
   static uint64_t RoomFor(ComputeType type, const LinearLimits& limits);
   void Reserve(const LinearLimits& limits);
+  /// Gives that room back. Pack needs it again.
+  void Release() { buffer_ = AlignedBuffer(); }
+  void VisitMemory(FunctionRef<void(AlignedBuffer&)> visit) { visit(buffer_); }
   /// Packs the activations of as many leading groups as the reserved buffer holds, and returns
   /// their number, at least 1. Call it again with the rest. `fusing`: leading rows may be
   /// multiplied while decoding.

@@ -50,6 +50,15 @@ class PackedLinear final : public Linear {
 
   void Reserve(const LinearLimits& limits) override;
   void Run(uint32_t rows, std::span<const LinearSum> groups) override;
+  void Release() override {
+    scratch_.clear();
+    buffer_ = AlignedBuffer();
+    activations_.Release();
+  }
+  void VisitMemory(FunctionRef<void(AlignedBuffer&)> visit) override {
+    visit(buffer_);
+    activations_.VisitMemory(visit);
+  }
   [[nodiscard]] uint64_t bytes() const override { return buffer_.size() + activations_.bytes(); }
   [[nodiscard]] Kernel kernel() const override { return KernelFor({Backend::kNative, type_}); }
   void MeterDecoding(bool on) override {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/remedy.h"
+#include "base/thread_rank.h"
 #include "pipeline/io_share.h"
 
 namespace sti {
@@ -193,6 +194,7 @@ void IoLane::ExpectBandwidth(double bytes_per_us) {
 }
 
 void IoLane::Main() {
+  RankAboveMaker();
   for (;;) {
     {
       MutexLock lock(mutex_);

@@ -10,7 +10,8 @@
 // short: bases of the next layers go ahead of refinements, and refinements that would come too late
 // are left out.
 //
-// Threads. One caller and the lane's own thread share what `mutex_` guards. While a job runs, the
+// Threads. One caller and the lane's own thread, which ranks above it where both are scheduled in
+// real time, share what `mutex_` guards. While a job runs, the
 // lane's thread reads and checks by its own copy of the job, without the lock.
 #pragma once
 

@@ -10,9 +10,9 @@ Loader::Loader(ContainerFile& file, ResidentModel& resident, const LoaderOptions
     : file_(file), resident_(resident), options_(options) {}
 
 void Loader::UsePlan(const Plan& plan) {
-  file_.reader().ExpectReadsInto({});
-  arena_ = AlignedBuffer();
+  GiveBackArena();
   buffer_ = PreloadBuffer(file_.index(), plan);
+  if (options_.lock) buffer_.Lock();
   limits_ = {};
   limits_.arena_bytes = options_.staging_bytes != 0 ? options_.staging_bytes : plan.staging_bytes;
   if (plan.read_bytes != 0) limits_.read_bytes = plan.read_bytes;
@@ -85,6 +85,7 @@ void Loader::SetLateLaneAside() {
   if (!reader.ok()) return;
   auto lane = MakeLane(**reader);
   AlignedBuffer arena(arena_.size());
+  LockIfWanted(arena);
   lane->ExpectBandwidth(lane_->bytes_per_us());
   late_lanes_.reserve(kMostLate);
   (*reader)->ExpectReadsInto(arena.span());
@@ -152,9 +153,19 @@ void Loader::GrowArena(uint64_t bytes) {
   if (bytes <= arena_.size()) return;
   file_.reader().ExpectReadsInto({});
   arena_.Renew(bytes);
+  LockIfWanted(arena_);
   // Touched now, so that the first input does not pay for page faults.
   if (!options_.lazy) std::fill_n(arena_.data(), arena_.size(), uint8_t{0});
   file_.reader().ExpectReadsInto(arena_.span());
+}
+
+void Loader::GiveBackArena() {
+  file_.reader().ExpectReadsInto({});
+  arena_ = AlignedBuffer();
+}
+
+void Loader::LockIfWanted(AlignedBuffer& memory) {
+  if (options_.lock && lock_refusal_.ok()) lock_refusal_ = memory.Lock();
 }
 
 }  // namespace sti

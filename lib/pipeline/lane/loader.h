@@ -42,6 +42,7 @@ enum class LaneState : uint8_t { kIdle, kWoken, kRunning, kTrailing };
 struct LoaderOptions {
   uint64_t staging_bytes = 0;  ///< most bytes of arena; 0: as the plan says
   bool lazy = false;           ///< memory is touched when it is needed, not ahead
+  bool lock = false;           ///< what reads land in is kept in memory (base/memory_lock.h)
   IoShare* share = nullptr;
   Interrupt* interrupt = nullptr;  ///< ends waits with kCancelled
 };
@@ -90,6 +91,12 @@ class Loader {
   [[nodiscard]] Status TakeResident(const Route& route, uint32_t group);
   /// Makes room in the arena; nothing is in flight.
   void GrowArena(uint64_t bytes);
+  /// Gives the arena back, until the next job needs it; nothing is in flight.
+  void GiveBackArena();
+  /// Returns why some memory is not locked that was to be; no error if all is.
+  [[nodiscard]] const Status& lock_refusal() const {
+    return lock_refusal_.ok() ? buffer_.lock_refusal() : lock_refusal_;
+  }
 
   [[nodiscard]] LaneState state() const { return state_; }
   [[nodiscard]] IoLane& lane() { return *lane_; }
@@ -109,6 +116,7 @@ class Loader {
   [[nodiscard]] std::unique_ptr<IoLane> MakeLane(BlockReader& reader) const;
   [[nodiscard]] bool ReadsFillBuffer() const;
   void Evict();
+  void LockIfWanted(AlignedBuffer& memory);
 
   ContainerFile& file_;
   ResidentModel& resident_;
@@ -117,6 +125,7 @@ class Loader {
   uint32_t depth_ = BlockReader::kDefaultDepth;
   PreloadBuffer buffer_;
   AlignedBuffer arena_;  ///< as large as the largest job has needed
+  Status lock_refusal_;  ///< of the arena
   LaneState state_ = LaneState::kIdle;
   /// The last job: its route, whether it may degrade, what it evicts and keeps, and its schedule.
   RouteId route_;

@@ -115,6 +115,19 @@ void PreloadBuffer::Add(ShardId id, PartSet parts) {
   held = held.With(parts.Within(entry->placed));
   bytes_ += BlocksOf(entry->location, held);
   ++version_;
+  if (locks_) LockHeld(*entry);
+}
+
+void PreloadBuffer::Lock() {
+  locks_ = true;
+  for (const Entry& entry : entries_) LockHeld(entry);
+}
+
+void PreloadBuffer::LockHeld(const Entry& entry) {
+  ForEachKind(entry.held.held, [&](PartKind kind) {
+    if (!lock_refusal_.ok()) return;
+    lock_refusal_ = space_.Lock(entry.held.places[kind], entry.location.parts[kind].length);
+  });
 }
 
 // Pages go that no remaining part needs.

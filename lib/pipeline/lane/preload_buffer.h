@@ -40,6 +40,10 @@ class PreloadBuffer {
 
   /// Notes parts that have been read into their places.
   void Add(ShardId id, PartSet parts);
+  /// Keeps what it holds and will hold in memory, as LockMemory does. Where that is refused the
+  /// buffer works as before, and lock_refusal() says why.
+  void Lock();
+  [[nodiscard]] const Status& lock_refusal() const { return lock_refusal_; }
   /// Evicts all but these shards, and of these what is beyond their bits.
   void KeepOnly(std::span<const ShardAtBits> shards);
   /// Takes over what `other` holds of `shards`, evicting it there.
@@ -67,6 +71,7 @@ class PreloadBuffer {
   static uint64_t PlaceParts(Entry& entry, uint64_t next);
   static uint64_t BlocksOf(const ShardLocation& location, PartSet parts);
   void SetHeld(Entry& entry, PartSet parts);
+  void LockHeld(const Entry& entry);
 
   uint32_t width_ = 0;
   std::vector<Entry> entries_;
@@ -74,6 +79,8 @@ class PreloadBuffer {
   PageSpace space_;
   uint64_t bytes_ = 0;
   uint64_t version_ = 0;
+  bool locks_ = false;
+  Status lock_refusal_;
 };
 
 }  // namespace sti
