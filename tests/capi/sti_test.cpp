@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "sti_fixture.h"
+#include "support/locked_bytes.h"
 
 namespace sti {
 namespace {
@@ -197,6 +198,21 @@ TEST_F(StiTest, MemoryBoundsTheModelsOwn) {
   EXPECT_NE(std::string(error_.text).find("STI_MEMORY_BYTES"), std::string::npos) << error_.text;
   ASSERT_TRUE(Is(STI_OK, sti_set(model_, STI_MEMORY_BYTES, 0, &error_), error_));
   ASSERT_TRUE(Is(STI_OK, Run("a"), error_));
+}
+
+TEST_F(StiTest, MemoryIsLockedWhileThatIsWanted) {
+  const uint64_t outside = LockedBytes();
+  ASSERT_TRUE(Is(STI_OK, Run("a"), error_));
+  EXPECT_EQ(LockedBytes(), outside);
+  ASSERT_TRUE(Is(STI_OK, sti_set(model_, STI_LOCK_MEMORY, 1, &error_), error_));
+  ASSERT_TRUE(Is(STI_OK, Run("a"), error_));
+  EXPECT_GT(LockedBytes(), outside + (64 << 10));
+  EXPECT_EQ(ScoresOf(model_), Expected("a"));
+  ASSERT_TRUE(Is(STI_OK, sti_trim(model_, 0, &error_), error_));
+  EXPECT_EQ(LockedBytes(), outside) << "what is given back is no longer locked";
+  ASSERT_TRUE(Is(STI_OK, sti_set(model_, STI_LOCK_MEMORY, 0, &error_), error_));
+  ASSERT_TRUE(Is(STI_OK, Run("a"), error_));
+  EXPECT_EQ(LockedBytes(), outside);
 }
 
 // Measures, plans, keeps the profile for the next time.
