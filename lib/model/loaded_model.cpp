@@ -29,9 +29,8 @@ Status LoadedModel::LoadBits(uint32_t bits) {
   AtBits loaded{bits, AlignedBuffer(schedule.arena_bytes), {}};
   std::span<const ScheduledRead> reads(schedule.reads);
   STI_RETURN_IF_ERROR(file_.reader().ReadAll(RequestsFor(reads, loaded.arena.span())));
-  for (const ScheduledRead& read : reads) {
-    STI_RETURN_IF_ERROR(CheckScheduledRead(schedule, read, loaded.arena.span(), file_.name()));
-  }
+  for (const ScheduledPart& part : schedule.parts)
+    STI_RETURN_IF_ERROR(CheckScheduledPart(schedule, part, loaded.arena.span(), file_.name()));
   for (size_t r = 0; r < requests.size(); ++r) {
     STI_ASSIGN_OR_RETURN(ShardView view,
                          ViewScheduledShard(index(), schedule, r, schedule.requests[r].bits, {},

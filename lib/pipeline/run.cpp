@@ -57,8 +57,8 @@ void Run::BeginDegraded() {
   for (double layer_us : plan.times->layer_io_us) io_us += layer_us;
   const uint64_t streamed =
       plan.parameter_bytes - std::min(plan.parameter_bytes, plan.preload_bytes);
-  if (io_us > 0) loader_.lane().ExpectBandwidth(static_cast<double>(streamed) / io_us);
-  reads_begin_us_ = SinceTaken();
+  planned_rate_ = io_us > 0 ? static_cast<double>(streamed) / io_us : 0;
+  loader_.lane().ExpectBandwidth(planned_rate_);
   SetStartTimes();
 }
 
@@ -80,9 +80,11 @@ Status Run::Embed(const Pass& pass) {
 Status Run::EmbedTokens(const TokenInput& input) {
   PlanEmbeddingReads(file_.index(), input.ids, batch().longest(), &embedding_reads_);
   loader_.lane().ReadTableRows(embedding_reads_, embedding_blocks_.span());
+  if (degrades()) SetStartTimes();
   const double waiting = Now();
   if (ReadsBeforeComputing(route_->plan())) STI_RETURN_IF_ERROR(AwaitReads());
   STI_RETURN_IF_ERROR(loader_.lane().WaitForTableRows());
+  if (degrades()) SetStartTimes();
   report_->embeddings_begin_us = Now();
   report_->stall_us += report_->embeddings_begin_us - waiting;
   STI_RETURN_IF_ERROR(SumTableRows(input));
@@ -119,7 +121,7 @@ Status Run::AwaitReads() {
       continue;
     }
     const auto latest = taken_ + Microseconds(route_->pace().LatestStartUs(0));
-    STI_RETURN_IF_ERROR(loader_.lane().WaitForGroupUntil(group, latest, false));
+    STI_RETURN_IF_ERROR(loader_.lane().WaitForGroupUntil(group, latest));
   }
   return {};
 }
@@ -166,7 +168,7 @@ Status Run::ComputeLayer(uint32_t k) {
 Status Run::WaitForLayer(uint32_t k) {
   IoLane& lane = loader_.lane();
   if (!degrades()) return lane.WaitForGroup(k);
-  return lane.WaitForGroupUntil(k, start_by_[k], !route_->HoldsBase(k, loader_.buffer()));
+  return lane.WaitInTime(k, !route_->HoldsBase(k, loader_.buffer()));
 }
 
 Status Run::Finish() {
@@ -200,29 +202,13 @@ void Run::End(bool well) {
   if (well) ReportReads();
 }
 
-// A layer starts while there is time to compute what follows, and also to read it: the arena lets
-// the lane be only so far ahead, so a layer that waited to the last for its own reads would keep
-// those of later layers waiting too. Where all can be read in time, the slack is any layer's; where
-// not, each has its share of the time, by its bytes.
 void Run::SetStartTimes() {
   const Pace& pace = route_->pace();
-  const std::vector<ScheduledRead>& reads = loader_.schedule().reads;
-  double total = 0;
-  for (const ScheduledRead& read : reads) total += static_cast<double>(read.length);
-  const double rate = loader_.lane().bytes_per_us();
-  const double window_us = std::max(0.0, pace.LatestStartUs(layers() - 1) - reads_begin_us_);
-  const double slack_us = rate > 0 ? std::max(0.0, window_us - total / rate) : 0;
   start_by_.resize(route_->groups());
-  double bytes = 0;
-  auto read = reads.begin();
-  for (uint32_t group = 0; group < route_->groups(); ++group) {
-    for (; read != reads.end() && read->group == group; ++read)
-      bytes += static_cast<double>(read->length);
-    const double share = total > 0 ? bytes / total : 1;
-    const double io_us = reads_begin_us_ + slack_us + share * (window_us - slack_us);
-    start_by_[group] = taken_ + Microseconds(std::min(pace.LatestStartUs(group), io_us));
-  }
-  loader_.lane().StartBy(start_by_);
+  for (uint32_t group = 0; group < route_->groups(); ++group)
+    start_by_[group] = taken_ + Microseconds(pace.LatestStartUs(group));
+  const double row_bytes = planned_rate_ * route_->plan().times->embed_io_us;
+  loader_.lane().ShareOutTime(start_by_, planned_rate_, static_cast<uint64_t>(row_bytes));
 }
 
 void Run::ReportReads() {

@@ -96,8 +96,8 @@ class Run {
   RunReport* report_ = nullptr;
   uint32_t tokens_ = 0;
   uint32_t next_layer_ = 0;
-  double reads_begin_us_ = 0;                ///< since taken_, of a run that may be degraded
-  std::vector<Clock::time_point> start_by_;  ///< [groups]
+  double planned_rate_ = 0;  ///< bytes a microsecond that the plan counts on; 0: not known
+  std::vector<Clock::time_point> start_by_;  ///< [groups] to be computed in time
   IoReport io_;
   std::vector<uint32_t> offsets_;  ///< [sequences + 1] of the rows in `hidden_`
   EmbeddingReads embedding_reads_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <tuple>
+#include <utility>
 
 #include "base/aligned_buffer.h"
 #include "base/checked.h"
@@ -12,10 +13,9 @@
 namespace sti {
 namespace {
 
-/// Returns the class of a part. Parts of a class may merge: one group's for one memory, of one
-/// urgency.
+/// Returns the class of a part. Parts of a class may merge: one group's for one memory.
 auto ClassOf(const ScheduledPart& part) {
-  return std::tuple(part.group, part.refinement, part.landing == Landing::kArena);
+  return std::tuple(part.group, part.landing == Landing::kArena);
 }
 
 /// Returns a read of this part alone. In the buffer the blocks around it have their place already.
@@ -29,7 +29,6 @@ ScheduledRead ReadOf(const ScheduledPart& part, uint32_t index) {
   read.first_part = index;
   read.parts = 1;
   read.landing = part.landing;
-  read.refinement = part.refinement;
   return read;
 }
 
@@ -62,50 +61,34 @@ void CollectReads(uint64_t most_bytes, LoadSchedule& schedule) {
   }
 }
 
-/// The reads that share one ring: all bases, or all refinements.
-class RingReads {
- public:
-  RingReads(LoadSchedule& schedule, bool refinement) {
-    for (ScheduledRead& read : schedule.reads) {
-      if (read.landing == Landing::kArena && read.refinement == refinement) Add(read);
-    }
+using ReadGroup = std::vector<ScheduledRead*>;
+
+/// Returns the reads that land in the arena, group by group.
+std::vector<ReadGroup> ArenaReads(LoadSchedule& schedule) {
+  std::vector<ReadGroup> groups;
+  for (ScheduledRead& read : schedule.reads) {
+    if (read.landing != Landing::kArena) continue;
+    if (groups.empty() || groups.back().front()->group != read.group) groups.emplace_back();
+    groups.back().push_back(&read);
   }
-  [[nodiscard]] uint64_t total() const { return total_; }
-  [[nodiscard]] uint64_t largest_group() const { return largest_; }
+  return groups;
+}
 
-  void Place(uint64_t first, uint64_t bytes) const {
-    ReadRing ring(first, bytes);
-    for (size_t g = 0; g < starts_.size(); ++g) {
-      const size_t end = g + 1 < starts_.size() ? starts_[g + 1] : reads_.size();
-      ring.PlaceGroup(std::span(reads_).subspan(starts_[g], end - starts_[g]));
-    }
-  }
+uint64_t BytesOf(const ReadGroup& group) {
+  uint64_t bytes = 0;
+  for (const ScheduledRead* read : group) bytes += read->length;
+  return bytes;
+}
 
- private:
-  void Add(ScheduledRead& read) {
-    if (reads_.empty() || reads_.back()->group != read.group) {
-      starts_.push_back(reads_.size());
-      group_ = 0;
-    }
-    reads_.push_back(&read);
-    total_ += read.length;
-    group_ += read.length;
-    largest_ = std::max(largest_, group_);
-  }
-
-  std::vector<ScheduledRead*> reads_;
-  std::vector<size_t> starts_;  ///< of groups
-  uint64_t total_ = 0;
-  uint64_t group_ = 0;
-  uint64_t largest_ = 0;
-};
-
-/// Shares the arena out between the rings in proportion to what goes through them.
+/// Places the reads that land in the arena.
 Status PlaceReads(const ScheduleLimits& limits, LoadSchedule& schedule) {
-  const RingReads bases(schedule, false);
-  const RingReads refinements(schedule, true);
-  const uint64_t total = bases.total() + refinements.total();
-  const uint64_t least = bases.largest_group() + refinements.largest_group();
+  const std::vector<ReadGroup> groups = ArenaReads(schedule);
+  uint64_t total = 0;
+  uint64_t least = 0;
+  for (const ReadGroup& group : groups) {
+    total += BytesOf(group);
+    least = std::max(least, BytesOf(group));
+  }
   const uint64_t limit = RoundDown(limits.arena_bytes, kBlockBytes);
   schedule.arena_bytes = limits.arena_bytes == 0 ? total : std::min(total, limit);
   if (limits.grow) schedule.arena_bytes = std::max(schedule.arena_bytes, least);
@@ -114,17 +97,8 @@ Status PlaceReads(const ScheduleLimits& limits, LoadSchedule& schedule) {
                            " bytes of staging, more than the memory given")
         .Fix(Remedy::kMoreMemory);
   }
-  const uint64_t spare = schedule.arena_bytes - least;
-  const uint64_t growth = total - least;
-  uint64_t bases_bytes = bases.total();
-  if (spare < growth) {
-    const double share =
-        static_cast<double>(bases.total() - bases.largest_group()) / static_cast<double>(growth);
-    const auto grown = static_cast<uint64_t>(share * static_cast<double>(spare));
-    bases_bytes = bases.largest_group() + RoundDown(grown, kBlockBytes);
-  }
-  bases.Place(0, bases_bytes);
-  refinements.Place(bases_bytes, schedule.arena_bytes - bases_bytes);
+  ReadRing ring(schedule.arena_bytes);
+  for (const ReadGroup& group : groups) ring.PlaceGroup(group);
   return {};
 }
 
@@ -137,6 +111,69 @@ void PlaceParts(LoadSchedule& schedule) {
       if (part.kind) schedule.places[part.request][*part.kind] = i;
     }
   }
+}
+
+/// Returns a read of the blocks [begin, end) of `whole`.
+ScheduledRead PieceOf(const ScheduledRead& whole, uint64_t begin, uint64_t end, bool refinement) {
+  ScheduledRead piece = whole;
+  piece.offset = begin;
+  piece.length = end - begin;
+  piece.place = whole.place + (begin - whole.offset);
+  piece.refinement = refinement;
+  return piece;
+}
+
+/// Cuts `whole` where blocks without which its group cannot be computed and blocks of refinements
+/// alone follow each other.
+std::vector<ScheduledRead> PiecesOf(const LoadSchedule& schedule, const ScheduledRead& whole) {
+  std::vector<ScheduledRead> pieces;
+  uint64_t at = whole.offset;  // pieces reach up to here
+  const auto add = [&](uint64_t end, bool refinement) {
+    if (end <= at) return;
+    if (!pieces.empty() && pieces.back().refinement == refinement) {
+      pieces.back().length += end - at;
+    } else {
+      pieces.push_back(PieceOf(whole, at, end, refinement));
+    }
+    at = end;
+  };
+  for (const ScheduledPart& part :
+       std::span(schedule.parts).subspan(whole.first_part, whole.parts)) {
+    if (part.refinement) continue;
+    const BlockRange blocks = BlocksAround(part.part);
+    add(blocks.begin, true);
+    add(blocks.end, false);
+  }
+  add(whole.offset + whole.length, true);
+  return pieces;
+}
+
+/// Notes which parts a piece of the read `whole` brings something of.
+void FindParts(const ScheduledRead& whole, std::vector<ScheduledPart>& parts,
+               ScheduledRead& piece) {
+  piece.parts = 0;
+  for (uint32_t i = whole.first_part; i < whole.first_part + whole.parts; ++i) {
+    const PartLocation& part = parts[i].part;
+    const bool overlaps =
+        part.offset < piece.offset + piece.length && part.offset + part.length > piece.offset;
+    if (!overlaps) continue;
+    if (piece.parts++ == 0) piece.first_part = i;
+    ++parts[i].reads;
+  }
+}
+
+/// Cuts reads so that their refinements can be left out.
+void SetRefinementsApart(LoadSchedule& schedule) {
+  std::vector<ScheduledRead> pieces;
+  pieces.reserve(2 * schedule.reads.size());
+  for (ScheduledPart& part : schedule.parts) part.reads = 0;
+  for (const ScheduledRead& whole : schedule.reads) {
+    for (ScheduledRead& piece : PiecesOf(schedule, whole)) {
+      FindParts(whole, schedule.parts, piece);
+      pieces.push_back(piece);
+    }
+  }
+  schedule.reads = std::move(pieces);
 }
 
 std::string PartName(const LoadSchedule& schedule, const ScheduledPart& part) {
@@ -160,6 +197,7 @@ Result<LoadSchedule> ScheduleParts(std::span<const ShardRequest> requests,
   for (const ScheduledRead& read : schedule.reads) schedule.read_bytes += read.length;
   STI_RETURN_IF_ERROR(PlaceReads(limits, schedule));
   PlaceParts(schedule);
+  SetRefinementsApart(schedule);
   return schedule;
 }
 
@@ -184,15 +222,11 @@ Result<LoadSchedule> BuildLoadSchedule(const ContainerIndex& index,
   return ScheduleParts(requests, parts, limits);
 }
 
-Status CheckScheduledRead(const LoadSchedule& schedule, const ScheduledRead& read,
+Status CheckScheduledPart(const LoadSchedule& schedule, const ScheduledPart& part,
                           std::span<const uint8_t> memory, const std::string& file) {
-  for (uint32_t i = read.first_part; i < read.first_part + read.parts; ++i) {
-    const ScheduledPart& part = schedule.parts[i];
-    auto bytes = memory.subspan(part.place, part.part.length);
-    if (Checksum(bytes) == part.part.checksum) continue;
-    return CheckPart(part.part, bytes, file, PartName(schedule, part));
-  }
-  return {};
+  const auto bytes = memory.subspan(part.place, part.part.length);
+  if (Checksum(bytes) == part.part.checksum) return {};
+  return CheckPart(part.part, bytes, file, PartName(schedule, part));
 }
 
 Result<ShardView> ViewScheduledShard(const ContainerIndex& index, const LoadSchedule& schedule,

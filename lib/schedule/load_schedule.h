@@ -2,11 +2,13 @@
 // read and checked alone; a group is what one layer, or the head, waits for. A read moves whole
 // blocks with one or several parts.
 //
-// Adjacent parts merge into one read. What only one layer needs lands in the arena, a ring in load
-// order: a read may start once the groups (layers) whose bytes it overwrites are computed, so
-// read-ahead is bounded by the arena and a shard is freed after its layer (STI 5.5). What is to
-// stay lands where its owner wants it, the buffer. All of it is known before the first byte is
-// read.
+// Adjacent parts merge into one read. Where refinements may be left out, it is cut again: blocks
+// with something that the group cannot be computed without are read apart from those with
+// refinements alone, and no block is read twice. What only one layer needs lands in the arena, a
+// ring in load order: a read may start once the groups (layers) whose bytes it overwrites are
+// computed, so read-ahead is bounded by the arena and a shard is freed after its layer (STI 5.5).
+// What is to stay lands where its owner wants it, the buffer. All of it is known before the first
+// byte is read.
 #pragma once
 
 #include <cstdint>
@@ -44,6 +46,7 @@ struct ScheduledPart {
   uint32_t group = 0;
   Landing landing = Landing::kArena;
   bool refinement = false;  ///< a group can be computed without it
+  uint32_t reads = 1;       ///< reads that bring a piece of it; several only of a refinement
   /// The place in the buffer that a part in the arena is copied to once it is checked; -1: none.
   int64_t copy_place = -1;
 };
@@ -56,15 +59,15 @@ struct ScheduledRead {
   uint32_t group = 0;
   uint32_t after = 0;  ///< groups that must be computed before this read may start
   uint32_t first_part = 0;
-  uint32_t parts = 0;  ///< wholly inside this read
+  uint32_t parts = 0;  ///< that it brings, or of which it brings a piece
   Landing landing = Landing::kArena;
-  bool refinement = false;
+  bool refinement = false;  ///< its blocks hold refinements alone
 };
 
 /// Holds the reads of one run, in order. Immutable once built; safe to share.
 struct LoadSchedule {
   std::vector<ShardRequest> requests;
-  std::vector<ScheduledRead> reads;  ///< in order of need; in a group, refinements last
+  std::vector<ScheduledRead> reads;  ///< groups ascending, in order of the file in a group
   std::vector<ScheduledPart> parts;
   /// [requests] The index in `parts` of each of the shard's parts that is read.
   std::vector<PerPart<std::optional<uint32_t>>> places;
@@ -86,9 +89,8 @@ struct ScheduleLimits {
   friend bool operator==(const ScheduleLimits&, const ScheduleLimits&) = default;
 };
 
-/// Schedules reads for `parts`, by ascending group, those of `requests` by ascending request. Parts
-/// that are refinements are read apart from the others, into a ring of their own, so that they can
-/// be overtaken. InfeasibleError if one group needs more arena than there may be.
+/// Schedules reads for `parts`, by ascending group, those of `requests` by ascending request.
+/// InfeasibleError if one group needs more arena than there may be.
 Result<LoadSchedule> ScheduleParts(std::span<const ShardRequest> requests,
                                    std::span<const ScheduledPart> parts,
                                    const ScheduleLimits& limits);
@@ -99,9 +101,9 @@ Result<LoadSchedule> BuildLoadSchedule(const ContainerIndex& index,
                                        std::span<const ShardRequest> requests,
                                        const ScheduleLimits& limits = {});
 
-/// Checks the checksums of the parts inside `read`, whose blocks are in `memory`, the arena or the
-/// buffer as its landing says.
-Status CheckScheduledRead(const LoadSchedule& schedule, const ScheduledRead& read,
+/// Checks the checksum of a part that lies whole in `memory`, the arena or the buffer as its
+/// landing says.
+Status CheckScheduledPart(const LoadSchedule& schedule, const ScheduledPart& part,
                           std::span<const uint8_t> memory, const std::string& file);
 
 /// The parts of one shard that a buffer holds, and the place of each in it.

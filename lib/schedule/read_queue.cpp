@@ -5,9 +5,13 @@
 namespace sti {
 namespace {
 
+std::span<const ScheduledPart> PartsOf(const LoadSchedule& schedule, const ScheduledRead& read) {
+  return std::span(schedule.parts).subspan(read.first_part, read.parts);
+}
+
 template <typename Predicate>
 uint32_t CountParts(const LoadSchedule& schedule, const ScheduledRead& read, Predicate counts) {
-  const auto parts = std::span(schedule.parts).subspan(read.first_part, read.parts);
+  const auto parts = PartsOf(schedule, read);
   return static_cast<uint32_t>(std::count_if(parts.begin(), parts.end(), counts));
 }
 
@@ -21,28 +25,67 @@ void ReadQueue::Reset(const LoadSchedule& schedule, uint32_t groups) {
   schedule_ = &schedule;
   bases_.clear();
   refinements_.clear();
-  for (auto* counts : {&missing_, &residents_missing_, &bases_arrived_, &in_flight_})
+  for (auto* counts : {&missing_, &residents_missing_, &bases_arrived_, &bases_coming_,
+                       &bases_missing_, &in_flight_})
     counts->assign(groups, 0);
-  bases_left_.assign(groups, 0);
+  for (auto* bytes : {&bases_left_, &bytes_missing_, &base_bytes_missing_})
+    bytes->assign(groups, 0);
+  without_base_.assign(schedule.requests.size(), false);
   for (size_t i = 0; i < schedule.reads.size(); ++i) {
     const ScheduledRead& read = schedule.reads[i];
     (read.refinement ? refinements_ : bases_).push_back(i);
     ++missing_[read.group];
-    if (!read.refinement) bases_left_[read.group] += read.length;
+    bytes_missing_[read.group] += read.length;
+    if (!read.refinement) {
+      bases_left_[read.group] += read.length;
+      base_bytes_missing_[read.group] += read.length;
+      ++bases_missing_[read.group];
+    }
     if (CountParts(schedule, read, IsResident) > 0) ++residents_missing_[read.group];
   }
   next_base_ = next_refinement_ = 0;
   rows_ = next_row_ = rows_missing_ = 0;
-  bytes_in_flight_ = 0;
+  row_bytes_missing_ = bytes_in_flight_ = 0;
   left_out_ = 0;
   started_ = computed_ = 0;
   start_by_.clear();
 }
 
-void ReadQueue::AddRows(size_t ranges) { rows_ = rows_missing_ = ranges; }
+void ReadQueue::AddRows(size_t ranges, uint64_t bytes) {
+  rows_ = rows_missing_ = ranges;
+  row_bytes_missing_ = bytes;
+}
 
 void ReadQueue::StartBy(std::span<const Clock::time_point> moments) {
   start_by_.assign(moments.begin(), moments.end());
+  bases_by_ = start_by_;
+}
+
+void ReadQueue::ShareOutTime(std::span<const Clock::time_point> latest, Clock::time_point now,
+                             double bytes_per_us) {
+  StartBy(latest);
+  ShareOut(bytes_missing_, row_bytes_missing_, now, bytes_per_us, start_by_);
+  ShareOut(base_bytes_missing_, row_bytes_missing_, now, bytes_per_us, bases_by_);
+}
+
+// The arena lets reads be only so far ahead, so a group that waited to the last for its own would
+// keep those of later groups waiting too.
+void ReadQueue::ShareOut(std::span<const uint64_t> bytes_left, uint64_t row_bytes,
+                         Clock::time_point now, double bytes_per_us,
+                         std::vector<Clock::time_point>& moments) const {
+  auto total = static_cast<double>(row_bytes);
+  for (size_t group = started_; group < moments.size(); ++group)
+    total += static_cast<double>(bytes_left[group]);
+  if (total == 0 || moments.size() < 2) return;
+  const Clock::time_point end = moments[moments.size() - 2];
+  const double window_us = std::max(0.0, MicrosecondsBetween(now, end));
+  const double slack_us = bytes_per_us > 0 ? std::max(0.0, window_us - total / bytes_per_us) : 0;
+  auto bytes = static_cast<double>(row_bytes);
+  for (size_t group = started_; group < moments.size(); ++group) {
+    bytes += static_cast<double>(bytes_left[group]);
+    const double until_us = slack_us + bytes / total * (window_us - slack_us);
+    moments[group] = std::min(moments[group], now + Microseconds(until_us));
+  }
 }
 
 std::optional<QueuedRead> ReadQueue::Next(Clock::time_point now, double bytes_per_us,
@@ -53,9 +96,34 @@ std::optional<QueuedRead> ReadQueue::Next(Clock::time_point now, double bytes_pe
   }
   SkipStarted();
   if (auto refinement = NextRefinement(now, bytes_per_us)) return refinement;
-  if (next_base_ < bases_.size() && MayBegin(schedule_->reads[bases_[next_base_]]))
-    return Begin(bases_[next_base_++]);
+  for (; next_base_ < bases_.size(); ++next_base_) {
+    const ScheduledRead& read = schedule_->reads[bases_[next_base_]];
+    if (!MayBegin(read)) return std::nullopt;
+    if (!IsLate(read, now, bytes_per_us) || !CanDoWithout(read)) return Begin(bases_[next_base_++]);
+    LeaveOut(bases_[next_base_]);
+  }
   return std::nullopt;
+}
+
+// Returns whether a read would arrive after its group must have started.
+bool ReadQueue::IsLate(const ScheduledRead& read, Clock::time_point now,
+                       double bytes_per_us) const {
+  if (start_by_.empty() || bytes_per_us <= 0) return false;
+  const double there_us = static_cast<double>(bytes_in_flight_ + read.length) / bytes_per_us;
+  const auto& moments = read.refinement ? start_by_ : bases_by_;
+  return now + Microseconds(there_us) > moments[read.group];
+}
+
+// Returns whether the group can be computed without this read: another shard's base comes.
+bool ReadQueue::CanDoWithout(const ScheduledRead& base) const {
+  return bases_coming_[base.group] > 0 && CountParts(*schedule_, base, IsResident) == 0;
+}
+
+// Returns whether no shard of a read will have the base that it refines.
+bool ReadQueue::LacksBase(const ScheduledRead& refinement) const {
+  return CountParts(*schedule_, refinement, [this](const ScheduledPart& part) {
+           return !without_base_[part.request];
+         }) == 0;
 }
 
 // A refinement is due before the bases of later groups, unless time is short; while those wait for
@@ -67,8 +135,7 @@ std::optional<QueuedRead> ReadQueue::NextRefinement(Clock::time_point now, doubl
     const bool bases_left = next_base_ < bases_.size();
     if (bases_left && schedule_->reads[bases_[next_base_]].group <= read.group) return std::nullopt;
     if (!start_by_.empty() && bytes_per_us > 0) {
-      const double there_us = static_cast<double>(bytes_in_flight_ + read.length) / bytes_per_us;
-      if (now + Microseconds(there_us) > start_by_[read.group]) {
+      if (IsLate(read, now, bytes_per_us) || LacksBase(read)) {
         LeaveOut(index);
         continue;
       }
@@ -85,10 +152,10 @@ std::optional<QueuedRead> ReadQueue::NextRefinement(Clock::time_point now, doubl
 bool ReadQueue::MakesBasesLate(const ScheduledRead& refinement, Clock::time_point now,
                                double bytes_per_us) const {
   uint64_t bytes = bytes_in_flight_ + refinement.length;
-  for (size_t group = refinement.group; group < start_by_.size(); ++group) {
+  for (size_t group = refinement.group; group < bases_by_.size(); ++group) {
     if (group >= bases_left_.size() || bases_left_[group] == 0) continue;
     bytes += bases_left_[group];
-    if (now + Microseconds(static_cast<double>(bytes) / bytes_per_us) > start_by_[group])
+    if (now + Microseconds(static_cast<double>(bytes) / bytes_per_us) > bases_by_[group])
       return true;
   }
   return false;
@@ -105,8 +172,20 @@ void ReadQueue::SkipStarted() {
 void ReadQueue::LeaveOut(size_t index) {
   const ScheduledRead& read = schedule_->reads[index];
   ++left_out_;
+  NoLongerMissing(read);
+  if (read.refinement) return;
+  bases_left_[read.group] -= read.length;
+  for (const ScheduledPart& part : PartsOf(*schedule_, read)) {
+    if (IsBase(part)) without_base_[part.request] = true;
+  }
+}
+
+void ReadQueue::NoLongerMissing(const ScheduledRead& read) {
   --missing_[read.group];
-  if (!read.refinement) bases_left_[read.group] -= read.length;
+  bytes_missing_[read.group] -= read.length;
+  if (read.refinement) return;
+  --bases_missing_[read.group];
+  base_bytes_missing_[read.group] -= read.length;
 }
 
 QueuedRead ReadQueue::Begin(size_t index) {
@@ -114,6 +193,7 @@ QueuedRead ReadQueue::Begin(size_t index) {
   ++in_flight_[read.group];
   bytes_in_flight_ += read.length;
   if (!read.refinement) bases_left_[read.group] -= read.length;
+  bases_coming_[read.group] += CountParts(*schedule_, read, IsBase);
   return {false, index, read.length, read.group};
 }
 
@@ -125,6 +205,7 @@ void ReadQueue::PutBack(const QueuedRead& read) {
   }
   const ScheduledRead& staged = schedule_->reads[read.index];
   --in_flight_[read.group];
+  bases_coming_[read.group] -= CountParts(*schedule_, staged, IsBase);
   if (staged.refinement) {
     --next_refinement_;
   } else {
@@ -137,11 +218,12 @@ void ReadQueue::Arrived(const QueuedRead& read) {
   bytes_in_flight_ -= read.bytes;
   if (read.rows) {
     --rows_missing_;
+    row_bytes_missing_ -= read.bytes;
     return;
   }
   const ScheduledRead& staged = schedule_->reads[read.index];
   --in_flight_[read.group];
-  --missing_[read.group];
+  NoLongerMissing(staged);
   if (CountParts(*schedule_, staged, IsResident) > 0) --residents_missing_[read.group];
   bases_arrived_[read.group] += CountParts(*schedule_, staged, IsBase);
 }

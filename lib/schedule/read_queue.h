@@ -2,9 +2,10 @@
 // so. A job has a schedule of reads and, once they are known, ranges of embedding rows. A base is a
 // read without which a group cannot be computed; the others are refinements.
 //
-// Rows first, then group by group. Without moments to start by, that is all. With them, each
-// refinement is weighed: if reading it would make the base of a later group late, the base goes
-// first; if it would come too late itself, it is left out.
+// Rows first, then group by group. Without moments to start by, that is all. With them, the time
+// that is left is shared out among the groups, and each read is weighed: a refinement that would
+// make the base of a later group late waits behind it; what would come too late itself is left out,
+// but for resident parts and one base a group.
 #pragma once
 
 #include <cstdint>
@@ -30,11 +31,23 @@ class ReadQueue {
  public:
   /// Begins another job, whose schedule outlives it.
   void Reset(const LoadSchedule& schedule, uint32_t groups);
-  /// Sets how many ranges of embedding rows this job reads. They go ahead of every read that has
-  /// not begun. Call it at most once after Reset.
-  void AddRows(size_t ranges);
-  /// Sets the moments by which groups must start [groups].
+  /// Sets how many ranges of embedding rows this job reads, and their bytes. They go ahead of every
+  /// read that has not begun. Call it at most once after Reset.
+  void AddRows(size_t ranges, uint64_t bytes);
+  /// Says what the rows will be in bytes, until AddRows.
+  void ExpectRows(uint64_t bytes) { row_bytes_missing_ = bytes; }
+  /// Sets the moments by which groups must start [groups], whatever they lack.
   void StartBy(std::span<const Clock::time_point> moments);
+  /// Sets two such moments a group: up to the first all that it wants is worth waiting for, from
+  /// there to the second only bases are. `latest` [groups], the head's last, lets each group be
+  /// computed in time; `bytes_per_us` is what reads will have. The time until the last layer must
+  /// start is shared out among groups that have not started: where all reads fit in, what they
+  /// leave is any group's; where not, each has its share, by its bytes. So it is for bases alone.
+  void ShareOutTime(std::span<const Clock::time_point> latest, Clock::time_point now,
+                    double bytes_per_us);
+  /// Returns the moment up to which a group waits for all that it wants, and for bases.
+  [[nodiscard]] Clock::time_point StartOf(uint32_t group) const { return start_by_[group]; }
+  [[nodiscard]] Clock::time_point BasesBy(uint32_t group) const { return bases_by_[group]; }
 
   /// Returns the read to begin now, if any may; `row_bytes` are those of the next range of rows.
   /// `bytes_per_us` is what reads get now, 0 if that is not known.
@@ -56,6 +69,8 @@ class ReadQueue {
   /// Returns whether reads of the group are still to come; those left out are not.
   [[nodiscard]] bool GroupMissing(uint32_t group) const { return missing_[group] > 0; }
   [[nodiscard]] bool ResidentMissing(uint32_t group) const { return residents_missing_[group] > 0; }
+  /// Returns whether bases of the group are still to come.
+  [[nodiscard]] bool BasesMissing(uint32_t group) const { return bases_missing_[group] > 0; }
   /// Returns how many shards of the group have their base.
   [[nodiscard]] uint32_t BasesArrived(uint32_t group) const { return bases_arrived_[group]; }
   /// Returns how many reads were left out so far.
@@ -68,10 +83,17 @@ class ReadQueue {
                                                          double bytes_per_us);
   [[nodiscard]] bool MayBegin(const ScheduledRead& read) const { return read.after <= Freed(); }
   [[nodiscard]] uint32_t Freed() const;
+  void ShareOut(std::span<const uint64_t> bytes_left, uint64_t row_bytes, Clock::time_point now,
+                double bytes_per_us, std::vector<Clock::time_point>& moments) const;
+  [[nodiscard]] bool IsLate(const ScheduledRead& read, Clock::time_point now,
+                            double bytes_per_us) const;
+  [[nodiscard]] bool CanDoWithout(const ScheduledRead& base) const;
+  [[nodiscard]] bool LacksBase(const ScheduledRead& refinement) const;
   [[nodiscard]] bool MakesBasesLate(const ScheduledRead& refinement, Clock::time_point now,
                                     double bytes_per_us) const;
   void SkipStarted();
   void LeaveOut(size_t index);
+  void NoLongerMissing(const ScheduledRead& read);
   QueuedRead Begin(size_t index);
 
   const LoadSchedule* schedule_ = nullptr;
@@ -82,16 +104,23 @@ class ReadQueue {
   size_t rows_ = 0;
   size_t next_row_ = 0;
   size_t rows_missing_ = 0;
-  std::vector<uint32_t> missing_;            ///< [groups]
-  std::vector<uint32_t> residents_missing_;  ///< [groups] reads with resident parts
-  std::vector<uint32_t> bases_arrived_;      ///< [groups] shards
-  std::vector<uint32_t> in_flight_;          ///< [groups]
-  std::vector<uint64_t> bases_left_;         ///< [groups] bytes not begun
+  std::vector<uint32_t> missing_;             ///< [groups]
+  std::vector<uint32_t> residents_missing_;   ///< [groups] reads with resident parts
+  std::vector<uint32_t> bases_arrived_;       ///< [groups] shards
+  std::vector<uint32_t> in_flight_;           ///< [groups]
+  std::vector<uint64_t> bases_left_;          ///< [groups] bytes not begun
+  std::vector<uint64_t> bytes_missing_;       ///< [groups] neither arrived nor left out
+  std::vector<uint64_t> base_bytes_missing_;  ///< [groups] of them those of bases
+  std::vector<uint32_t> bases_missing_;       ///< [groups] reads neither arrived nor left out
+  std::vector<uint32_t> bases_coming_;        ///< [groups] shards whose base has begun or arrived
+  std::vector<bool> without_base_;            ///< [requests] the base was left out
+  uint64_t row_bytes_missing_ = 0;
   uint64_t bytes_in_flight_ = 0;
   uint64_t left_out_ = 0;
   uint32_t started_ = 0;                     ///< groups
   uint32_t computed_ = 0;                    ///< groups
   std::vector<Clock::time_point> start_by_;  ///< [groups], or empty
+  std::vector<Clock::time_point> bases_by_;  ///< [groups], or empty
 };
 
 }  // namespace sti

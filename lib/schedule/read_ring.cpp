@@ -33,7 +33,7 @@ bool ReadRing::Fits(std::span<ScheduledRead* const> group) const {
 
 void ReadRing::Place(ScheduledRead& read) {
   if (next_ + read.length > bytes_) next_ = 0;
-  read.place = first_ + next_;
+  read.place = next_;
   while (!live_.empty() && Overlaps(live_.front(), read)) {
     freed_ = std::max(freed_, live_.front().group + 1);
     live_.pop_front();

@@ -10,10 +10,10 @@
 
 namespace sti {
 
-/// Hands out places in [first, first + bytes) in order, and remembers what each overwrites.
+/// Hands out places in [0, bytes) in order, and remembers what each overwrites.
 class ReadRing {
  public:
-  ReadRing(uint64_t first, uint64_t bytes) : first_(first), bytes_(bytes) {}
+  explicit ReadRing(uint64_t bytes) : bytes_(bytes) {}
 
   /// Sets `place` and `after` of the reads of one group, groups ascending, none larger than the
   /// ring.
@@ -23,7 +23,6 @@ class ReadRing {
   [[nodiscard]] bool Fits(std::span<ScheduledRead* const> group) const;
   void Place(ScheduledRead& read);
 
-  uint64_t first_;
   uint64_t bytes_;
   uint64_t next_ = 0;
   uint32_t freed_ = 0;

@@ -67,7 +67,7 @@ TEST(Pace, FewerSlicesThatTakeTheirShareAreNotSlow) {
 
 TEST(Pace, TheLastLayerHasItsOwnTime) {
   PlanTimes times = Times();
-  times.last_layer_us = 2'000;
+  times.last_layer_us = 3'000;
   times.last_layer_p99_us = 3'000;
   Pace pace(times, 10, 10);
   pace.Begin(200'000);
@@ -102,6 +102,25 @@ TEST(Pace, TimesThatCannotBeStayWithinBounds) {
   EXPECT_GE(pace.slowdown(), 1.0);
   EXPECT_LE(pace.slowdown(), 100.0);
   EXPECT_TRUE(std::isfinite(pace.LatestStartUs(0)));
+}
+
+TEST(Pace, WhatLayersWillNotTakeIsMarginEnough) {
+  PlanTimes times = Times();
+  const Pace without = TenLayers(200'000);
+  times.layer_us = 9'500;  // 5 ms of ten layers; the margin is 6
+  Pace pace(times, 10, 10);
+  pace.Begin(200'000);
+  EXPECT_NEAR(pace.LatestStartUs(0), without.LatestStartUs(0) + 5'000, 1);
+  EXPECT_NEAR(pace.LatestStartUs(9), without.LatestStartUs(9) + 500, 1);
+  EXPECT_NEAR(pace.LatestStartUs(10), without.LatestStartUs(10), 1) << "the head";
+  times.layer_us = 8'000;  // more than the margin
+  pace = Pace(times, 10, 10);
+  pace.Begin(200'000);
+  EXPECT_NEAR(pace.LatestStartUs(0), 200'000 - 100'000 - 1'000, 1);
+  EXPECT_EQ(pace.SlicesFor(0, pace.LatestStartUs(0)), 10U);
+  // Layers that are slow take it.
+  for (int layer = 0; layer < 40; ++layer) pace.Observe(0, 10, 11'000);
+  EXPECT_NEAR(pace.LatestStartUs(0), 200'000 - 6'000 - 110'000 - 1'000 * pace.slowdown(), 200);
 }
 
 TEST(Pace, ALateRunWidensTheMarginForAWhile) {

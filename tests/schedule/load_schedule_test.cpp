@@ -209,5 +209,75 @@ TEST(LoadSchedule, AnArenaOfTwoLayersReadsAhead) {
   }
 }
 
+// Marks the planes above the base as what can be left out.
+Result<LoadSchedule> ScheduleApart(const ContainerIndex& index,
+                                   const std::vector<ShardRequest>& requests,
+                                   const ScheduleLimits& limits) {
+  std::vector<ScheduledPart> parts;
+  for (uint32_t r = 0; r < requests.size(); ++r) {
+    for (const PartKind kind : kPartKinds) {
+      if (!PartSet::For(requests[r].bits).Has(kind)) continue;
+      ScheduledPart part;
+      part.part = index.shard(requests[r].id).parts[kind];
+      part.request = r;
+      part.kind = kind;
+      part.group = requests[r].group;
+      part.refinement = !IsEssential(kind);
+      parts.push_back(part);
+    }
+  }
+  return ScheduleParts(requests, parts, limits);
+}
+
+bool Brings(const ScheduledRead& read, const ScheduledPart& part) {
+  return part.part.offset < read.offset + read.length &&
+         part.part.offset + part.part.length > read.offset;
+}
+
+// Refinements cost no byte and no memory more than without a way to leave them out.
+TEST(LoadSchedule, RefinementsAreCutOffAtBlocks) {
+  for (uint64_t seed = 1; seed <= 200; ++seed) {
+    TestRandom random(seed);
+    const ContainerIndex index = IndexOf(4, 3, 100 + random.Below(20000), 64 + random.Below(14000));
+    const auto requests = RandomRequests(index, random);
+    const auto whole = BuildLoadSchedule(index, requests);
+    ASSERT_TRUE(Succeeded(whole));
+    ScheduleLimits limits;
+    if (seed % 2 == 0) limits.arena_bytes = LargestGroup(*whole) + random.Below(40) * kBlockBytes;
+    const auto apart = ScheduleApart(index, requests, limits);
+    ASSERT_TRUE(Succeeded(apart));
+    EXPECT_EQ(apart->read_bytes, whole->read_bytes);
+    EXPECT_LE(apart->arena_bytes, whole->arena_bytes);
+    uint64_t bytes = 0;
+    std::vector<uint32_t> brought(apart->parts.size());
+    for (size_t i = 0; i < apart->reads.size(); ++i) {
+      const ScheduledRead& read = apart->reads[i];
+      bytes += read.length;
+      EXPECT_LE(read.after, read.group);
+      const ScheduledRead* before = i > 0 ? &apart->reads[i - 1] : nullptr;
+      EXPECT_FALSE(before != nullptr && before->group == read.group &&
+                   before->refinement == read.refinement &&
+                   before->offset + before->length == read.offset &&
+                   before->place + before->length == read.place && seed % 2 == 1)
+          << "cut for nothing";
+      for (uint32_t p = 0; p < apart->parts.size(); ++p) {
+        const ScheduledPart& part = apart->parts[p];
+        const bool listed = p >= read.first_part && p < read.first_part + read.parts;
+        EXPECT_EQ(listed, Brings(read, part));
+        if (!listed) continue;
+        ++brought[p];
+        EXPECT_EQ(part.place - part.part.offset, read.place - read.offset);
+        EXPECT_TRUE(part.refinement || !read.refinement);
+      }
+    }
+    EXPECT_EQ(bytes, apart->read_bytes);
+    for (uint32_t p = 0; p < apart->parts.size(); ++p) {
+      EXPECT_EQ(brought[p], apart->parts[p].reads);
+      EXPECT_TRUE(apart->parts[p].refinement || brought[p] == 1);
+      EXPECT_LE(brought[p], 3);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace sti

@@ -54,10 +54,20 @@ class ReadQueueTest : public ::testing::Test {
     if (read.rows) return "e";
     return (schedule_.reads[read.index].refinement ? "r" : "b") + std::to_string(read.group);
   }
+  using Moments = std::vector<Clock::time_point>;
+  [[nodiscard]] Moments After(std::initializer_list<std::chrono::microseconds> times) const {
+    Moments moments;
+    for (const auto& time : times) moments.push_back(now_ + time);
+    return moments;
+  }
   void StartBy(std::initializer_list<std::chrono::microseconds> after) {
-    std::vector<Clock::time_point> moments;
-    for (const auto& moment : after) moments.push_back(now_ + moment);
-    queue_.StartBy(moments);
+    queue_.StartBy(After(after));
+  }
+  void ShareOut(std::initializer_list<std::chrono::microseconds> latest) {
+    queue_.ShareOutTime(After(latest), now_, kOneBlockAMillisecond);
+  }
+  [[nodiscard]] double StartOf(uint32_t group) const {
+    return MicrosecondsBetween(now_, queue_.StartOf(group)) / 1e3;
   }
 
   LoadSchedule schedule_;
@@ -67,7 +77,7 @@ class ReadQueueTest : public ::testing::Test {
 
 TEST_F(ReadQueueTest, RowsFirstThenGroupByGroup) {
   Schedule(3, true);
-  queue_.AddRows(2);
+  queue_.AddRows(2, 2 * kBlockBytes);
   EXPECT_EQ(Drain(), "e e b0 b0 r0 r0 b1 b1 r1 r1 b2 b2 r2 r2 ");
   EXPECT_TRUE(queue_.exhausted());
 }
@@ -76,7 +86,7 @@ TEST_F(ReadQueueTest, RowsThatComeLateGoAheadOfTheRest) {
   Schedule(1, false);
   const auto first = queue_.Next(now_, 0, 0);
   ASSERT_TRUE(first.has_value());
-  queue_.AddRows(1);
+  queue_.AddRows(1, kBlockBytes);
   EXPECT_EQ(Drain(), "e b0 b0 b0 ");
   queue_.Arrived(*first);
   EXPECT_FALSE(queue_.GroupMissing(0));
@@ -170,6 +180,70 @@ TEST_F(ReadQueueTest, ALargeRefinementThatIsLeftOutDelaysNoSmallOne) {
   EXPECT_EQ(Drain(kOneBlockAMillisecond), "b0 b0 r0 b1 b1 r1 r1 ");
 }
 
+// Ten reads of 1 ms, two of them of rows, four of each of two layers.
+TEST_F(ReadQueueTest, TimeIsSharedOutByBytes) {
+  Schedule(2, false);
+  queue_.Reset(schedule_, 3);  // with the head
+  queue_.AddRows(2, 2 * kBlockBytes);
+  ShareOut({90ms, 100ms, 101ms});
+  EXPECT_NEAR(StartOf(0), 90, 0.01) << "its own";
+  EXPECT_NEAR(StartOf(1), 100, 0.01);
+  ShareOut({90ms, 15ms, 16ms});  // 10 ms of reads, 5 of slack
+  EXPECT_NEAR(StartOf(0), 5 + 6, 0.01);
+  EXPECT_NEAR(StartOf(1), 15, 0.01);
+  EXPECT_NEAR(StartOf(2), 15, 0.01) << "the head reads nothing";
+  ShareOut({90ms, 5ms, 6ms});  // half of the time that reads take
+  EXPECT_NEAR(StartOf(0), 3, 0.01);
+  EXPECT_NEAR(StartOf(1), 5, 0.01);
+  // Anew, once rows have taken more than their share, and then a layer.
+  while (queue_.rows_missing()) queue_.Arrived(*queue_.Next(now_, 0, kBlockBytes));
+  ShareOut({90ms, 4ms, 5ms});
+  EXPECT_NEAR(StartOf(0), 2, 0.01);
+  for (int i = 0; i < 4; ++i) queue_.Arrived(*queue_.Next(now_, 0, kBlockBytes));
+  queue_.GroupStarted(0);
+  ShareOut({90ms, 9ms, 10ms});
+  EXPECT_NEAR(StartOf(1), 9, 0.01);
+}
+
+// Two layers of two bases and two refinements, of 1 ms each. All of it takes 8 ms, the bases 4.
+TEST_F(ReadQueueTest, BasesAreWorthWaitingForLonger) {
+  Schedule(2, true);
+  queue_.Reset(schedule_, 3);
+  ShareOut({90ms, 6ms, 7ms});
+  EXPECT_NEAR(StartOf(0), 3, 0.01);
+  EXPECT_NEAR(MicrosecondsBetween(now_, queue_.BasesBy(0)), 2000 + 2000, 1);
+  EXPECT_NEAR(MicrosecondsBetween(now_, queue_.BasesBy(1)), 6000, 1);
+  EXPECT_TRUE(queue_.BasesMissing(0));
+  // In the 3 ms of layer 0 its bases and a refinement come; then layer 1 has 3 ms as well.
+  EXPECT_EQ(Drain(kOneBlockAMillisecond), "b0 b0 r0 b1 b1 r1 ");
+  EXPECT_FALSE(queue_.BasesMissing(0));
+}
+
+// Four bases a group of 1 ms each; the first may come at any time, of the others those in time.
+TEST_F(ReadQueueTest, ABaseThatWouldComeTooLateIsLeftOutUnlessItIsTheOnlyOne) {
+  Schedule(2, false);
+  StartBy({2ms + 500us, 4ms + 500us, 9ms});
+  EXPECT_EQ(Drain(kOneBlockAMillisecond), "b0 b0 b1 b1 ");
+  EXPECT_TRUE(queue_.exhausted());
+  Schedule(2, false);
+  StartBy({500us, 900us, 9ms});
+  EXPECT_EQ(Drain(kOneBlockAMillisecond), "b0 b1 ");
+  EXPECT_EQ(queue_.BasesArrived(0), 1U);
+  EXPECT_FALSE(queue_.GroupMissing(0)) << "what is left out is not missing";
+}
+
+// A refinement is of no use to a shard without base.
+TEST_F(ReadQueueTest, WhatRefinesABaseThatWasLeftOutIsLeftOutToo) {
+  Schedule(1, true);
+  StartBy({1ms + 500us, 9ms});
+  const auto first = queue_.Next(now_, kOneBlockAMillisecond, 0);
+  ASSERT_TRUE(first.has_value());
+  EXPECT_FALSE(queue_.Next(now_, kOneBlockAMillisecond, 0).has_value()) << "the second base";
+  queue_.Arrived(*first);
+  StartBy({20ms, 30ms});
+  EXPECT_EQ(Drain(kOneBlockAMillisecond), "r0 ") << "of the first shard";
+}
+
 TEST_F(ReadQueueTest, ResidentPartsAreMissingUntilTheyArrive) {
   ScheduledPart part;
   part.part = {kBlockBytes, kBlockBytes, 0};
@@ -186,7 +260,7 @@ TEST_F(ReadQueueTest, ResidentPartsAreMissingUntilTheyArrive) {
 
 TEST_F(ReadQueueTest, AbandonEndsIt) {
   Schedule(2, true);
-  queue_.AddRows(3);
+  queue_.AddRows(3, 3 * kBlockBytes);
   queue_.Abandon();
   EXPECT_FALSE(queue_.Next(now_, 0, kBlockBytes).has_value());
   EXPECT_TRUE(queue_.exhausted());

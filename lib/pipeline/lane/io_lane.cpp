@@ -1,6 +1,7 @@
 #include "pipeline/lane/io_lane.h"
 
 #include <algorithm>
+#include <cmath>
 #include <new>
 #include <system_error>
 #include <utility>
@@ -12,7 +13,9 @@
 namespace sti {
 namespace {
 
-constexpr double kForget = 0.9;  // weight of the past in the bandwidth, read by read
+// The bandwidth is that of about the last so many bytes, not reads: a row of a table is a small
+// one, and takes long for its bytes.
+constexpr double kRecentBytes = 320 << 10;
 
 }  // namespace
 
@@ -69,7 +72,7 @@ void IoLane::ReadTableRows(const EmbeddingReads& rows, std::span<uint8_t> blocks
   {
     MutexLock lock(mutex_);
     rows_ = {&rows, blocks};
-    queue_.AddRows(rows.ranges.size());
+    queue_.AddRows(rows.ranges.size(), rows.bytes);
     read_again_.resize(job_.schedule->reads.size() + rows.ranges.size(), false);
     report_.table_rows_begin = report_.table_rows_ready = Clock::now();
     ++events_;
@@ -97,11 +100,24 @@ Status IoLane::WaitForGroup(uint32_t group) {
   return Outcome(wait);
 }
 
-Status IoLane::WaitForGroupUntil(uint32_t group, Clock::time_point latest, bool need_base) {
+Status IoLane::WaitForGroupUntil(uint32_t group, Clock::time_point latest) {
+  const InterruptibleWait wait(interrupt_, mutex_, from_lane_);
+  MutexLock lock(mutex_);
+  while (!error_ && !wait.raised() && queue_.GroupMissing(group) &&
+         from_lane_.WaitUntil(mutex_, latest)) {
+  }
+  return Outcome(wait);
+}
+
+Status IoLane::WaitInTime(uint32_t group, bool need_base) {
   const InterruptibleWait wait(interrupt_, mutex_, from_lane_);
   MutexLock lock(mutex_);
   const auto ended = [&]() STI_REQUIRES(mutex_) { return error_.has_value() || wait.raised(); };
-  while (!ended() && queue_.GroupMissing(group) && from_lane_.WaitUntil(mutex_, latest)) {
+  while (!ended() && queue_.GroupMissing(group) &&
+         from_lane_.WaitUntil(mutex_, queue_.StartOf(group))) {
+  }
+  while (!ended() && queue_.BasesMissing(group) &&
+         from_lane_.WaitUntil(mutex_, queue_.BasesBy(group))) {
   }
   const auto lacks_base = [&]() STI_REQUIRES(mutex_) {
     return need_base && queue_.BasesArrived(group) == 0;
@@ -111,9 +127,11 @@ Status IoLane::WaitForGroupUntil(uint32_t group, Clock::time_point latest, bool 
   return Outcome(wait);
 }
 
-void IoLane::StartBy(std::span<const Clock::time_point> moments) {
+void IoLane::ShareOutTime(std::span<const Clock::time_point> latest, double planned_rate,
+                          uint64_t row_bytes) {
   MutexLock lock(mutex_);
-  queue_.StartBy(moments);
+  if (rows_.reads == nullptr && job_.table_rows_follow) queue_.ExpectRows(row_bytes);
+  queue_.ShareOutTime(latest, Clock::now(), ExpectedRate(planned_rate));
 }
 
 std::span<const PartSet> IoLane::TakeArrived(uint32_t group) {
@@ -179,6 +197,13 @@ std::span<const PartSet> IoLane::arrived() {
 }
 
 double IoLane::Rate() const { return recent_us_ > 0 ? recent_bytes_ / recent_us_ : 0; }
+
+// The bandwidth of the last few reads says little about all that are to come: a fifth below the
+// planned one may be chance. If it is not, later layers have less, as time is shared out again.
+double IoLane::ExpectedRate(double planned_rate) const {
+  constexpr double kChance = 0.2;
+  return Rate() > (1 - kChance) * planned_rate ? std::max(Rate(), planned_rate) : Rate();
+}
 
 double IoLane::bytes_per_us() {
   MutexLock lock(mutex_);
@@ -250,6 +275,10 @@ void IoLane::TakeJob() {
   running_rows_ = {};
   MutexLock lock(mutex_);
   running_ = job_;
+  const auto& parts = running_.schedule->parts;
+  pieces_missing_.resize(parts.size());
+  std::transform(parts.begin(), parts.end(), pieces_missing_.begin(),
+                 [](const ScheduledPart& part) { return part.reads; });
 }
 
 uint64_t IoLane::Events() {
@@ -328,7 +357,8 @@ Status IoLane::SubmitRead(const QueuedRead& read) {
                  running_.schedule->reads.size() + read.index};
     } else {
       const ScheduledRead& scheduled = running_.schedule->reads[read.index];
-      request = {scheduled.offset, MemoryOf(scheduled).subspan(scheduled.place, scheduled.length),
+      request = {scheduled.offset,
+                 MemoryOf(scheduled.landing).subspan(scheduled.place, scheduled.length),
                  read.index};
       report_.reads[read.index].begin = now;
       if (report_.begin[read.group] == Clock::time_point{}) report_.begin[read.group] = now;
@@ -337,21 +367,36 @@ Status IoLane::SubmitRead(const QueuedRead& read) {
   return reader_.Submit(request);
 }
 
-std::span<uint8_t> IoLane::MemoryOf(const ScheduledRead& read) const {
-  return read.landing == Landing::kBuffer ? running_.buffer : running_.arena;
+std::span<uint8_t> IoLane::MemoryOf(Landing landing) const {
+  return landing == Landing::kBuffer ? running_.buffer : running_.arena;
 }
 
 Status IoLane::Complete(uint64_t tag) {
   const QueuedRead read = ReadOf(tag);
+  FindCompleted(read);
   Status sound = CheckRead(read);
   if (!sound.ok()) return MayReadAgain(tag, read.bytes) ? SubmitRead(read) : sound;
   if (share_ != nullptr) {
     granted_bytes_ -= read.bytes;
     share_->Done(read.bytes);
   }
-  if (!read.rows) CopyKept(running_.schedule->reads[read.index]);
+  CopyKept();
   Arrived(read);
+  if (read.rows) return {};
+  const ScheduledRead& scheduled = running_.schedule->reads[read.index];
+  for (uint32_t i = scheduled.first_part; i < scheduled.first_part + scheduled.parts; ++i)
+    --pieces_missing_[i];
   return {};
+}
+
+// A part is whole with the last of its pieces, whichever read that comes with.
+void IoLane::FindCompleted(const QueuedRead& read) {
+  completed_.clear();
+  if (read.rows) return;
+  const ScheduledRead& scheduled = running_.schedule->reads[read.index];
+  for (uint32_t i = scheduled.first_part; i < scheduled.first_part + scheduled.parts; ++i) {
+    if (pieces_missing_[i] == 1) completed_.push_back(&running_.schedule->parts[i]);
+  }
 }
 
 // Once a job.
@@ -364,13 +409,11 @@ bool IoLane::MayReadAgain(uint64_t tag, uint64_t bytes) {
 }
 
 // Parts that are to stay, but were not read into their places.
-void IoLane::CopyKept(const ScheduledRead& read) {
-  const auto& parts = running_.schedule->parts;
-  for (uint32_t i = read.first_part; i < read.first_part + read.parts; ++i) {
-    const ScheduledPart& part = parts[i];
-    if (part.copy_place < 0) continue;
-    const auto bytes = MemoryOf(read).subspan(part.place, part.part.length);
-    std::copy(bytes.begin(), bytes.end(), running_.buffer.begin() + part.copy_place);
+void IoLane::CopyKept() {
+  for (const ScheduledPart* part : completed_) {
+    if (part->copy_place < 0) continue;
+    const auto bytes = MemoryOf(part->landing).subspan(part->place, part->part.length);
+    std::copy(bytes.begin(), bytes.end(), running_.buffer.begin() + part->copy_place);
   }
 }
 
@@ -388,8 +431,11 @@ Status IoLane::CheckRead(const QueuedRead& read) const {
     return CheckEmbeddingRange(index_, *running_rows_.reads, read.index, running_rows_.blocks,
                                reader_.name());
   }
-  const ScheduledRead& scheduled = running_.schedule->reads[read.index];
-  return CheckScheduledRead(*running_.schedule, scheduled, MemoryOf(scheduled), reader_.name());
+  for (const ScheduledPart* part : completed_) {
+    STI_RETURN_IF_ERROR(
+        CheckScheduledPart(*running_.schedule, *part, MemoryOf(part->landing), reader_.name()));
+  }
+  return {};
 }
 
 void IoLane::Arrived(const QueuedRead& read) {
@@ -399,20 +445,19 @@ void IoLane::Arrived(const QueuedRead& read) {
   busy_since_ = now;
   report_.busy_us += time_us;
   report_.bytes += read.bytes;
-  recent_bytes_ = kForget * recent_bytes_ + static_cast<double>(read.bytes);
-  recent_us_ = kForget * recent_us_ + time_us;
+  const double kept = std::exp(-static_cast<double>(read.bytes) / kRecentBytes);
+  recent_bytes_ = kept * recent_bytes_ + static_cast<double>(read.bytes);
+  recent_us_ = kept * recent_us_ + time_us;
   queue_.Arrived(read);
   if (read.rows) {
     report_.table_rows_ready = now;
     if (!queue_.rows_missing()) from_lane_.NotifyAll();
     return;
   }
-  const ScheduledRead& scheduled = running_.schedule->reads[read.index];
-  for (uint32_t i = scheduled.first_part; i < scheduled.first_part + scheduled.parts; ++i) {
-    const ScheduledPart& part = running_.schedule->parts[i];
-    if (!part.kind) continue;
-    PartSet& arrived = arrived_[part.request];
-    arrived = arrived.With(*part.kind);
+  for (const ScheduledPart* part : completed_) {
+    if (!part->kind) continue;
+    PartSet& arrived = arrived_[part->request];
+    arrived = arrived.With(*part->kind);
   }
   report_.reads[read.index].end = report_.ready[read.group] = now;
   from_lane_.NotifyAll();

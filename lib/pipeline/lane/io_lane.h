@@ -6,13 +6,13 @@
 // and its place in the arena is free. Checksums are verified here, beside the computation; a read
 // that fails its own is read once more.
 //
-// A job with moments by which groups must start (StartBy) is read in another order when time is
-// short: bases of the next layers go ahead of refinements, and refinements that would come too late
-// are left out.
+// A job whose groups must start in time (ShareOutTime) is read in another order when time is
+// short: bases of the next layers go ahead of refinements, and what would come too late is left
+// out.
 //
 // Threads. One caller and the lane's own thread, which ranks above it where both are scheduled in
-// real time, share what `mutex_` guards. While a job runs, the
-// lane's thread reads and checks by its own copy of the job, without the lock.
+// real time, share what `mutex_` guards. While a job runs, the lane's thread reads and checks by its
+// own copy of the job, without the lock.
 #pragma once
 
 #include <cstdint>
@@ -83,13 +83,18 @@ class IoLane {
   [[nodiscard]] Status WaitForTableRows() STI_EXCLUDES(mutex_);
   /// Waits until all that a group wants is in memory and checked.
   [[nodiscard]] Status WaitForGroup(uint32_t group) STI_EXCLUDES(mutex_);
-  /// Waits for a group until `latest`, then goes on with what has arrived; but waits for resident
-  /// parts and, if `need_base`, for one shard's base however long they take.
-  [[nodiscard]] Status WaitForGroupUntil(uint32_t group, Clock::time_point latest, bool need_base)
+  /// Waits for a group until it must start (ShareOutTime), then goes on with what has arrived; but
+  /// waits for resident parts and, if `need_base`, for one shard's base however long they take.
+  [[nodiscard]] Status WaitInTime(uint32_t group, bool need_base) STI_EXCLUDES(mutex_);
+  /// Waits for a group until `latest`, then goes on with what has arrived, or with nothing.
+  [[nodiscard]] Status WaitForGroupUntil(uint32_t group, Clock::time_point latest)
       STI_EXCLUDES(mutex_);
 
-  /// Makes the job one whose groups must start by these moments [groups].
-  void StartBy(std::span<const Clock::time_point> moments) STI_EXCLUDES(mutex_);
+  /// Makes the job one whose groups must start by these moments [groups]. `planned_rate` is the
+  /// bytes a microsecond that its plan counts on; `row_bytes` are those of table rows that follow.
+  /// Called again, it shares out anew what time is left.
+  void ShareOutTime(std::span<const Clock::time_point> latest, double planned_rate,
+                    uint64_t row_bytes) STI_EXCLUDES(mutex_);
   /// Returns the parts in memory of each request of the group. What has not arrived by now is not
   /// used, and not read if it has not been begun. Valid until the next call.
   std::span<const PartSet> TakeArrived(uint32_t group) STI_EXCLUDES(mutex_);
@@ -133,16 +138,18 @@ class IoLane {
   [[nodiscard]] std::optional<QueuedRead> TakeNext() STI_EXCLUDES(mutex_);
   [[nodiscard]] uint64_t NextTableRowBytes() const STI_REQUIRES(mutex_);
   [[nodiscard]] Status SubmitRead(const QueuedRead& read) STI_EXCLUDES(mutex_);
-  [[nodiscard]] std::span<uint8_t> MemoryOf(const ScheduledRead& read) const;
+  [[nodiscard]] std::span<uint8_t> MemoryOf(Landing landing) const;
   [[nodiscard]] Status Complete(uint64_t tag) STI_EXCLUDES(mutex_);
   [[nodiscard]] bool MayReadAgain(uint64_t tag, uint64_t bytes) STI_EXCLUDES(mutex_);
   [[nodiscard]] QueuedRead ReadOf(uint64_t tag) const;
   [[nodiscard]] Status CheckRead(const QueuedRead& read) const;
-  void CopyKept(const ScheduledRead& read);
+  void FindCompleted(const QueuedRead& read);
+  void CopyKept();
   void Arrived(const QueuedRead& read) STI_EXCLUDES(mutex_);
   void Fail(Error error) STI_EXCLUDES(mutex_);
   [[nodiscard]] Status Outcome(const InterruptibleWait& wait) const STI_REQUIRES(mutex_);
   [[nodiscard]] double Rate() const STI_REQUIRES(mutex_);
+  [[nodiscard]] double ExpectedRate(double planned_rate) const STI_REQUIRES(mutex_);
 
   BlockReader& reader_;
   const ContainerIndex& index_;
@@ -156,8 +163,10 @@ class IoLane {
   // The lane's thread's own.
   IoJob running_;
   TableRows running_rows_;
-  bool refused_ = false;        ///< by the share, the last time
-  uint64_t granted_bytes_ = 0;  ///< by the share, not given back
+  std::vector<uint32_t> pieces_missing_;         ///< [schedule parts]
+  std::vector<const ScheduledPart*> completed_;  ///< by the read at hand
+  bool refused_ = false;                         ///< by the share, the last time
+  uint64_t granted_bytes_ = 0;                   ///< by the share, not given back
 
   Mutex mutex_;
   CondVar to_lane_;    // a job, table rows, a freed group, stop

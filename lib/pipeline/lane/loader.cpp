@@ -39,9 +39,6 @@ Status Loader::Prepare(Route& route, const LaneJob& job) {
   // buffer was made smaller, may take more.
   need.limits.grow = job.only_ahead || options_.lazy || !bounded;
   if (ReadsBeforeComputing(route.plan()) && !bounded) need.limits.arena_bytes = 0;
-  Status status = route.Prepare(buffer_, resident_, need);
-  if (status.ok() || !job.degrade) return status;
-  need.refinements_apart = false;  // which takes less room
   return route.Prepare(buffer_, resident_, need);
 }
 

@@ -1,6 +1,7 @@
 #include "pipeline/lane/pace.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace sti {
 namespace {
@@ -12,8 +13,10 @@ constexpr double kFixedShare = 0.1;
 constexpr double kLearn = 0.4;
 constexpr double kMostSlowdown = 100;  // where a plan's times cannot be
 // The time kept free for what nobody plans: a wake-up that comes late, a page fault.
-constexpr double kMarginShare = 0.05;
+constexpr double kMarginShare = 0.03;
 constexpr double kLeastMargin_us = 1000;
+// Layers that are slower than planned by this share take all that was planned for the slowest.
+constexpr double kNoReserve = 0.1;
 // The overshoot that late runs teach fades run by run, and is at most this share of the deadline.
 constexpr double kOvershootKept = 0.95;
 constexpr double kMostOvershoot = 0.1;
@@ -24,6 +27,10 @@ Pace::Pace(const PlanTimes& times, uint32_t layers, uint32_t width)
     : layer_us_(std::max(times.layer_us, times.layer_p99_us)),
       last_us_(times.last_layer_us > 0 ? std::max(times.last_layer_us, times.last_layer_p99_us)
                                        : layer_us_),
+      layer_reserve_us_(std::max(0.0, times.layer_p99_us - times.layer_us)),
+      last_reserve_us_(times.last_layer_us > 0
+                           ? std::max(0.0, times.last_layer_p99_us - times.last_layer_us)
+                           : layer_reserve_us_),
       head_us_(times.head_us),
       layers_(layers),
       width_(width) {}
@@ -43,27 +50,40 @@ double Pace::RemainingUs(uint32_t k, uint32_t slices) const {
   return slowdown_ * planned_us;
 }
 
-double Pace::MarginUs() const {
-  return std::max(kLeastMargin_us, kMarginShare * deadline_us_) + overshoot_us_;
+// Returns what layers k and after it will take less than RemainingUs, in all likelihood: each is
+// planned with its 99th percentile.
+double Pace::ReserveUs(uint32_t k) const {
+  if (k >= layers_) return 0;
+  const double share = std::clamp(1 - (slowdown_ - 1) / kNoReserve, 0.0, 1.0);
+  return share * ((layers_ - 1 - k) * layer_reserve_us_ + last_reserve_us_);
+}
+
+// A plan that fills its time to the last has no margin before its first layers but this reserve.
+double Pace::MarginUs(uint32_t k) const {
+  const double unforeseen_us = std::max(kLeastMargin_us, kMarginShare * deadline_us_);
+  return std::max(0.0, unforeseen_us - ReserveUs(k)) + overshoot_us_;
 }
 
 double Pace::LatestStartUs(uint32_t k) const {
-  return deadline_us_ - MarginUs() - RemainingUs(k, width_);
+  return deadline_us_ - MarginUs(k) - RemainingUs(k, width_);
 }
 
 uint32_t Pace::SlicesFor(uint32_t k, double now_us) const {
-  // Half of the margin is for who waited until the latest start and woke up a little later.
-  const double left_us = deadline_us_ - MarginUs() / 2 - now_us;
+  // Half of the margin is for who waited until the latest start and woke up a little later. What
+  // turns out to take longer than its median costs later layers their slices, not all of them now.
+  const double left_us = deadline_us_ - MarginUs(k) / 2 - now_us;
   uint32_t slices = width_;
-  while (slices > 1 && RemainingUs(k, slices) > left_us) --slices;
+  while (slices > 1 && RemainingUs(k, slices) - ReserveUs(k) > left_us) --slices;
   return slices;
 }
 
-// Slower counts at once, since a deadline is near; faster has to prove itself.
+// Slower counts soon, since a deadline is near, but one slow layer may be chance; faster has to
+// prove itself.
 void Pace::Observe(uint32_t k, uint32_t slices, double time_us) {
   const double expected_us = PlannedUs(k, slices);
   if (expected_us <= 0) return;
-  const double ratio = std::clamp(time_us / expected_us, 1.0, kMostSlowdown);
+  const double seen = std::clamp(time_us / expected_us, 1.0, kMostSlowdown);
+  const double ratio = std::min(seen, std::exchange(last_ratio_, seen));
   const bool short_one = k + 1 == layers_ && last_us_ < layer_us_;
   const double learn = kLearn * (short_one ? last_us_ / layer_us_ : 1);
   slowdown_ += (ratio > slowdown_ ? learn : learn / 2) * (ratio - slowdown_);

@@ -35,15 +35,19 @@ class Pace {
  private:
   [[nodiscard]] double PlannedUs(uint32_t k, uint32_t slices) const;
   [[nodiscard]] double RemainingUs(uint32_t k, uint32_t slices) const;
-  [[nodiscard]] double MarginUs() const;
+  [[nodiscard]] double ReserveUs(uint32_t k) const;
+  [[nodiscard]] double MarginUs(uint32_t k) const;
 
   double layer_us_ = 0;
-  double last_us_ = 0;  ///< the last layer, which gives first tokens only
+  double last_us_ = 0;           ///< the last layer, which gives first tokens only
+  double layer_reserve_us_ = 0;  ///< what a layer's time is above its median
+  double last_reserve_us_ = 0;
   double head_us_ = 0;
   uint32_t layers_ = 0;
   uint32_t width_ = 0;
   double deadline_us_ = 0;
   double slowdown_ = 1;
+  double last_ratio_ = 1;    ///< time of the layer before, as a multiple of the plan's
   double overshoot_us_ = 0;  ///< how much later than expected runs ended lately
 };
 

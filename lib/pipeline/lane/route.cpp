@@ -9,7 +9,6 @@
 #include "types/strategy.h"
 
 namespace sti {
-namespace {}  // namespace
 
 bool ReadsBeforeComputing(const Plan& plan) {
   return DelayModelFor(plan.strategy) == DelayModel::kSerial;
@@ -102,7 +101,7 @@ void Route::WantShard(const PreloadBuffer& buffer, const RouteNeed& need, uint32
       // A read moves whole blocks, and may bring what lies beside its part: only where nothing is
       // held or in use may it land in the buffer itself.
       const uint64_t place = buffer.Place(wanted.id, kind);
-      if (part.refinement || !held.empty()) {
+      if (!held.empty()) {
         part.copy_place = static_cast<int64_t>(place);
       } else {
         part.landing = Landing::kBuffer;
