@@ -11,8 +11,8 @@
 // out.
 //
 // Threads. One caller and the lane's own thread, which ranks above it where both are scheduled in
-// real time, share what `mutex_` guards. While a job runs, the lane's thread reads and checks by its
-// own copy of the job, without the lock.
+// real time, share what `mutex_` guards. While a job runs, the lane's thread reads and checks by
+// its own copy of the job, without the lock.
 #pragma once
 
 #include <cstdint>
