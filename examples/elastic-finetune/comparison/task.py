@@ -76,7 +76,7 @@ class Task:
 
 def clinc150(given: argparse.Namespace) -> Task:
     """151 intents, 6 layers."""
-    return Task(given, "clinc150", "CLINC150", repeat=1, plain_steps=500, steps=1300)
+    return Task(given, "clinc150", "CLINC150", repeat=1, plain_steps=500, steps=1000)
 
 
 def sst2(given: argparse.Namespace) -> Task:

@@ -25,7 +25,7 @@ def elastic(name: str, text: str) -> argparse.ArgumentParser:
     parser = program(name, text)
     parser.add_argument("source", type=pathlib.Path, metavar="MODEL_DIR", help="plain model folder, fine-tuned")
     add_data(parser)
-    add_training(parser, rate=6e-4, hours=0.33, tokens=1024)
+    add_training(parser, rate=4e-4, hours=0.33, tokens=1024)
     add_making(parser)
     return parser
 
@@ -77,7 +77,7 @@ def add_making(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--depth-map", choices=("evenly", "nested", "prefix"),
                         help="which layers a depth executes: evenly has equal distances, nested leaves out those that "
                              "are missed least, prefix has the first ones [evenly; prefix where --method has no other]")
-    parser.add_argument("--method", choices=METHODS, default="base", help="how submodels are trained [base]")
+    parser.add_argument("--method", choices=METHODS, default="words", help="how submodels are trained [words]")
     parser.add_argument("--bits", type=bitwidths, default=(), metavar="LIST",
                         help="every other step runs on weights as a reader of so few bits sees them: 2,3, say")
     parser.add_argument("--bits-every", type=whole, default=50, metavar="N",
