@@ -49,6 +49,7 @@ void ReadQueue::Reset(const LoadSchedule& schedule, uint32_t groups) {
   left_out_ = 0;
   started_ = computed_ = 0;
   start_by_.clear();
+  bases_by_.clear();
 }
 
 void ReadQueue::AddRows(size_t ranges, uint64_t bytes) {

@@ -42,6 +42,7 @@ class Option(enum.IntEnum):
     COMPUTE = 17
     THRESHOLD_PPM = 18
     CLOCK_KHZ = 19
+    LOCK_MEMORY = 20
 
 
 class Late(enum.IntEnum):

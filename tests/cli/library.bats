@@ -27,15 +27,15 @@ imports() { nm -D --undefined-only "$library" | sed -E 's/^ *[Uw] //; s/@.*//' |
   # By families; what is in none is a complaint, and comes in with a reason or not at all.
   cat >allowed <<'EOF'
 # memory, bytes, texts in memory
-(malloc|calloc|realloc|free|aligned_alloc|mmap|munmap|madvise)
+(malloc|calloc|realloc|free|aligned_alloc|mmap|munmap|madvise|mlock|munlock)
 (mem(chr|cmp|cpy|move|set)|str(cmp|error|len|ncmp)|snprintf)
 # numbers; the JSON parser asks for the locale's decimal point, to read numbers in spite of it
 (ceil|floor|exp|exp2|fma|ldexp|log|log2|pow|sqrt|tanh|erf)f?
 (strtod|strtoll|strtoull|localeconv)
 # files, read alone, and block devices
 (open|close|read|pread|fstat|stat|lseek|fcntl|ioctl|dup|posix_fadvise)(64)?
-# threads, cores, time; io_uring has no functions but syscall
-(pthread_(cond|mutex|key|once|self|setspecific|getspecific|setname|setaffinity).*|__libc_single_threaded)
+# threads of its own, cores, time; io_uring has no functions but syscall
+(pthread_(cond|mutex|key|once|self|setspecific|getspecific|setname|setaffinity|[gs]etschedparam).*|__libc_single_threaded)
 (sched_.*|__sched_cpucount|syscall|sysconf|nanosleep|clock_gettime|getauxval)
 # the language: exceptions, variables of a thread, errno, start and end of the library
 (__cxa_.*|__gxx_personality_v0|_Unwind_Resume|__tls_get_addr|__errno_location|__stack_chk_fail)

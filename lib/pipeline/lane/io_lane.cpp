@@ -54,6 +54,7 @@ void IoLane::Start(const IoJob& job) {
     queue_.Reset(*job.schedule, job.groups);
     read_again_.assign(job.schedule->reads.size(), false);
     arrived_.assign(job.schedule->requests.size(), PartSet());
+    CountPieces(job.schedule->parts);
     error_ = no_thread_;
     const auto now = Clock::now();
     report_.bytes = 0;
@@ -66,6 +67,14 @@ void IoLane::Start(const IoJob& job) {
     busy_ = !no_thread_.has_value();
   }
   to_lane_.NotifyAll();
+}
+
+// The lane's thread, which is idle, will need no memory of its own.
+void IoLane::CountPieces(std::span<const ScheduledPart> parts) {
+  completed_.reserve(parts.size());
+  pieces_missing_.resize(parts.size());
+  std::transform(parts.begin(), parts.end(), pieces_missing_.begin(),
+                 [](const ScheduledPart& part) { return part.reads; });
 }
 
 void IoLane::ReadTableRows(const EmbeddingReads& rows, std::span<uint8_t> blocks) {
@@ -275,10 +284,6 @@ void IoLane::TakeJob() {
   running_rows_ = {};
   MutexLock lock(mutex_);
   running_ = job_;
-  const auto& parts = running_.schedule->parts;
-  pieces_missing_.resize(parts.size());
-  std::transform(parts.begin(), parts.end(), pieces_missing_.begin(),
-                 [](const ScheduledPart& part) { return part.reads; });
 }
 
 uint64_t IoLane::Events() {

@@ -128,6 +128,7 @@ class IoLane {
 
   void Main();
   void RunJob();
+  void CountPieces(std::span<const ScheduledPart> parts);
   [[nodiscard]] Step TakeStep();
   void TakeJob() STI_EXCLUDES(mutex_);
   [[nodiscard]] uint64_t Events() STI_EXCLUDES(mutex_);
