@@ -207,8 +207,11 @@ void Run::SetStartTimes() {
   start_by_.resize(route_->groups());
   for (uint32_t group = 0; group < route_->groups(); ++group)
     start_by_[group] = taken_ + Microseconds(pace.LatestStartUs(group));
+  // A plan that was forged may count on any rate.
+  constexpr double kMostRowBytes = 1e15;
   const double row_bytes = planned_rate_ * route_->plan().times->embed_io_us;
-  loader_.lane().ShareOutTime(start_by_, planned_rate_, static_cast<uint64_t>(row_bytes));
+  loader_.lane().ShareOutTime(start_by_, planned_rate_,
+                              row_bytes < kMostRowBytes ? static_cast<uint64_t>(row_bytes) : 0);
 }
 
 void Run::ReportReads() {
