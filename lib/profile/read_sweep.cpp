@@ -4,6 +4,7 @@
 #include <chrono>
 #include <map>
 #include <memory>
+#include <numeric>
 
 #include "base/aligned_buffer.h"
 #include "base/checked.h"
@@ -36,24 +37,33 @@ class Bursts {
   Result<double> Rate(ReadShape shape, uint64_t burst_bytes) {
     STI_ASSIGN_OR_RETURN(BlockReader * reader, ReaderOf(shape.depth));
     if (reader->depth() != shape.depth) return 0.0;
-    const uint64_t places = reader->file_bytes() / shape.bytes;
-    std::vector<ReadRequest> requests;
     const uint64_t count = std::max<uint64_t>(burst_bytes / shape.bytes, 1);
-    requests.reserve(count);
-    for (uint64_t i = 0; i < count; ++i) {
-      // As many places in memory as are in flight at most, each free again by then or not: what
-      // lands there is nobody's.
-      const uint64_t place = (i % shape.depth) * shape.bytes;
-      requests.push_back(
-          {(next_++ % places) * shape.bytes, memory_.span().subspan(place, shape.bytes), 0});
-    }
     const auto begin = Clock::now();
-    STI_RETURN_IF_ERROR(reader->ReadAll(requests));
+    STI_RETURN_IF_ERROR(ReadBurst(*reader, shape, count));
     const double time_us = std::chrono::duration<double, std::micro>(Clock::now() - begin).count();
     return static_cast<double>(count * shape.bytes) / std::max(time_us, 1e-3);
   }
 
  private:
+  // As many places in memory as reads are in flight: no two threads of an app that reads by
+  // callbacks are given the same.
+  Status ReadBurst(BlockReader& reader, ReadShape shape, uint64_t count) {
+    const uint64_t offsets = reader.file_bytes() / shape.bytes;
+    std::vector<uint64_t> free_places(shape.depth);
+    std::iota(free_places.begin(), free_places.end(), uint64_t{0});
+    for (uint64_t begun = 0, done = 0; done < count; ++done) {
+      for (; begun < count && !free_places.empty(); ++begun) {
+        const uint64_t place = free_places.back();
+        free_places.pop_back();
+        const auto memory = memory_.span().subspan(place * shape.bytes, shape.bytes);
+        STI_RETURN_IF_ERROR(reader.Submit({(next_++ % offsets) * shape.bytes, memory, place}));
+      }
+      STI_ASSIGN_OR_RETURN(const uint64_t place, reader.Wait());
+      free_places.push_back(place);
+    }
+    return {};
+  }
+
   Result<BlockReader*> ReaderOf(uint32_t depth) {
     std::unique_ptr<BlockReader>& reader = readers_[depth];
     if (!reader) {
