@@ -21,11 +21,11 @@ Json LaneName(int lane, const char* name) {
 
 std::string LayerName(uint32_t layer) { return "layer " + std::to_string(layer); }
 
-/// The bits that each part of a read completes, by shard: {"3": [2, 3, 4]}.
+/// The bits that each part of a read completes, of those too that it brings a piece of, by shard:
+/// {"3": [2, 3, 4]}.
 Json PartsOf(const LoadSchedule& schedule, const ScheduledRead& read) {
   std::map<uint32_t, std::vector<uint32_t>> bits;
-  for (uint32_t i = read.first_part; i < read.first_part + read.parts; ++i) {
-    const ScheduledPart& part = schedule.parts[i];
+  for (const ScheduledPart& part : schedule.PartsOf(read)) {
     if (!part.kind) continue;
     bits[schedule.requests[part.request].id.slice].push_back(BitsOf(*part.kind));
   }

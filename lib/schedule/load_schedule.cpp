@@ -137,8 +137,7 @@ std::vector<ScheduledRead> PiecesOf(const LoadSchedule& schedule, const Schedule
     }
     at = end;
   };
-  for (const ScheduledPart& part :
-       std::span(schedule.parts).subspan(whole.first_part, whole.parts)) {
+  for (const ScheduledPart& part : schedule.PartsOf(whole)) {
     if (part.refinement) continue;
     const BlockRange blocks = BlocksAround(part.part);
     add(blocks.begin, true);
@@ -164,6 +163,7 @@ void FindParts(const ScheduledRead& whole, std::vector<ScheduledPart>& parts,
 
 /// Cuts reads so that their refinements can be left out.
 void SetRefinementsApart(LoadSchedule& schedule) {
+  if (std::ranges::none_of(schedule.parts, &ScheduledPart::refinement)) return;
   std::vector<ScheduledRead> pieces;
   pieces.reserve(2 * schedule.reads.size());
   for (ScheduledPart& part : schedule.parts) part.reads = 0;

@@ -7,8 +7,8 @@
 // refinements alone, and no block is read twice. What only one layer needs lands in the arena, a
 // ring in load order: a read may start once the groups (layers) whose bytes it overwrites are
 // computed, so read-ahead is bounded by the arena and a shard is freed after its layer (STI 5.5).
-// What is to stay lands where its owner wants it, the buffer. All of it is known before the first
-// byte is read.
+// A part that is to stay lands where its owner wants it, the buffer. All of it is known before the
+// first byte is read.
 #pragma once
 
 #include <cstdint>
@@ -73,6 +73,11 @@ struct LoadSchedule {
   std::vector<PerPart<std::optional<uint32_t>>> places;
   uint64_t arena_bytes = 0;
   uint64_t read_bytes = 0;  ///< all reads, padding included
+
+  /// Returns the parts that a read brings, or of which it brings a piece.
+  [[nodiscard]] std::span<const ScheduledPart> PartsOf(const ScheduledRead& read) const {
+    return std::span(parts).subspan(read.first_part, read.parts);
+  }
 };
 
 /// Bounds on a schedule's reads and memory.

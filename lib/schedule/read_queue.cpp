@@ -5,13 +5,9 @@
 namespace sti {
 namespace {
 
-std::span<const ScheduledPart> PartsOf(const LoadSchedule& schedule, const ScheduledRead& read) {
-  return std::span(schedule.parts).subspan(read.first_part, read.parts);
-}
-
 template <typename Predicate>
 uint32_t CountParts(const LoadSchedule& schedule, const ScheduledRead& read, Predicate counts) {
-  const auto parts = PartsOf(schedule, read);
+  const auto parts = schedule.PartsOf(read);
   return static_cast<uint32_t>(std::count_if(parts.begin(), parts.end(), counts));
 }
 
@@ -25,8 +21,7 @@ void ReadQueue::Reset(const LoadSchedule& schedule, uint32_t groups) {
   schedule_ = &schedule;
   bases_.clear();
   refinements_.clear();
-  for (auto* counts : {&missing_, &residents_missing_, &bases_arrived_, &bases_coming_,
-                       &bases_missing_, &in_flight_})
+  for (auto* counts : {&residents_missing_, &bases_arrived_, &bases_coming_, &in_flight_})
     counts->assign(groups, 0);
   for (auto* bytes : {&bases_left_, &bytes_missing_, &base_bytes_missing_})
     bytes->assign(groups, 0);
@@ -34,12 +29,10 @@ void ReadQueue::Reset(const LoadSchedule& schedule, uint32_t groups) {
   for (size_t i = 0; i < schedule.reads.size(); ++i) {
     const ScheduledRead& read = schedule.reads[i];
     (read.refinement ? refinements_ : bases_).push_back(i);
-    ++missing_[read.group];
     bytes_missing_[read.group] += read.length;
     if (!read.refinement) {
       bases_left_[read.group] += read.length;
       base_bytes_missing_[read.group] += read.length;
-      ++bases_missing_[read.group];
     }
     if (CountParts(schedule, read, IsResident) > 0) ++residents_missing_[read.group];
   }
@@ -176,17 +169,14 @@ void ReadQueue::LeaveOut(size_t index) {
   NoLongerMissing(read);
   if (read.refinement) return;
   bases_left_[read.group] -= read.length;
-  for (const ScheduledPart& part : PartsOf(*schedule_, read)) {
+  for (const ScheduledPart& part : schedule_->PartsOf(read)) {
     if (IsBase(part)) without_base_[part.request] = true;
   }
 }
 
 void ReadQueue::NoLongerMissing(const ScheduledRead& read) {
-  --missing_[read.group];
   bytes_missing_[read.group] -= read.length;
-  if (read.refinement) return;
-  --bases_missing_[read.group];
-  base_bytes_missing_[read.group] -= read.length;
+  if (!read.refinement) base_bytes_missing_[read.group] -= read.length;
 }
 
 QueuedRead ReadQueue::Begin(size_t index) {

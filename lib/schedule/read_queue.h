@@ -67,10 +67,10 @@ class ReadQueue {
   [[nodiscard]] bool rows_missing() const { return rows_missing_ > 0; }
   [[nodiscard]] size_t next_row() const { return next_row_; }
   /// Returns whether reads of the group are still to come; those left out are not.
-  [[nodiscard]] bool GroupMissing(uint32_t group) const { return missing_[group] > 0; }
+  [[nodiscard]] bool GroupMissing(uint32_t group) const { return bytes_missing_[group] > 0; }
   [[nodiscard]] bool ResidentMissing(uint32_t group) const { return residents_missing_[group] > 0; }
   /// Returns whether bases of the group are still to come.
-  [[nodiscard]] bool BasesMissing(uint32_t group) const { return bases_missing_[group] > 0; }
+  [[nodiscard]] bool BasesMissing(uint32_t group) const { return base_bytes_missing_[group] > 0; }
   /// Returns how many shards of the group have their base.
   [[nodiscard]] uint32_t BasesArrived(uint32_t group) const { return bases_arrived_[group]; }
   /// Returns how many reads were left out so far.
@@ -104,14 +104,12 @@ class ReadQueue {
   size_t rows_ = 0;
   size_t next_row_ = 0;
   size_t rows_missing_ = 0;
-  std::vector<uint32_t> missing_;             ///< [groups]
   std::vector<uint32_t> residents_missing_;   ///< [groups] reads with resident parts
   std::vector<uint32_t> bases_arrived_;       ///< [groups] shards
   std::vector<uint32_t> in_flight_;           ///< [groups]
   std::vector<uint64_t> bases_left_;          ///< [groups] bytes not begun
   std::vector<uint64_t> bytes_missing_;       ///< [groups] neither arrived nor left out
   std::vector<uint64_t> base_bytes_missing_;  ///< [groups] of them those of bases
-  std::vector<uint32_t> bases_missing_;       ///< [groups] reads neither arrived nor left out
   std::vector<uint32_t> bases_coming_;        ///< [groups] shards whose base has begun or arrived
   std::vector<bool> without_base_;            ///< [requests] the base was left out
   uint64_t row_bytes_missing_ = 0;

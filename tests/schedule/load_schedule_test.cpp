@@ -213,19 +213,9 @@ TEST(LoadSchedule, AnArenaOfTwoLayersReadsAhead) {
 Result<LoadSchedule> ScheduleApart(const ContainerIndex& index,
                                    const std::vector<ShardRequest>& requests,
                                    const ScheduleLimits& limits) {
-  std::vector<ScheduledPart> parts;
-  for (uint32_t r = 0; r < requests.size(); ++r) {
-    for (const PartKind kind : kPartKinds) {
-      if (!PartSet::For(requests[r].bits).Has(kind)) continue;
-      ScheduledPart part;
-      part.part = index.shard(requests[r].id).parts[kind];
-      part.request = r;
-      part.kind = kind;
-      part.group = requests[r].group;
-      part.refinement = !IsEssential(kind);
-      parts.push_back(part);
-    }
-  }
+  STI_ASSIGN_OR_RETURN(const LoadSchedule whole, BuildLoadSchedule(index, requests));
+  std::vector<ScheduledPart> parts = whole.parts;
+  for (ScheduledPart& part : parts) part.refinement = !IsEssential(*part.kind);
   return ScheduleParts(requests, parts, limits);
 }
 
