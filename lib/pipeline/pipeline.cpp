@@ -164,7 +164,7 @@ Status Pipeline::Wake(bool may_degrade) {
   Route& route = routes_[MainRoute().index];
   const LaneJob job = JobFor(MainRoute(), terms);
   STI_RETURN_IF_ERROR(loader_.Prepare(route, job));
-  loader_.Start(route, job, LaneState::kWoken, true);
+  loader_.Start(route, job, LaneState::kWoken, RowsCome::kLater);
   return {};
 }
 
@@ -178,7 +178,7 @@ Status Pipeline::LoadAhead(Route& route) {
   const LaneJob job = JobAhead(route.id());
   STI_RETURN_IF_ERROR(loader_.Prepare(route, job));
   if (route.schedule()->reads.empty()) return {};
-  loader_.Start(route, job, LaneState::kRunning, false);
+  loader_.Start(route, job, LaneState::kRunning, RowsCome::kNever);
   Status status;
   for (uint32_t group = 0; group < route.groups() && status.ok(); ++group) {
     status = loader_.lane().WaitForGroup(group);

@@ -171,7 +171,7 @@ class Pipeline {
 
   [[nodiscard]] LaneJob JobFor(RouteId route, const RunTerms& terms);
   [[nodiscard]] LaneJob JobAhead(RouteId route);
-  [[nodiscard]] Status StartReads(RouteId route, const RunTerms& terms, bool table_rows_follow);
+  [[nodiscard]] Status StartReads(RouteId route, const RunTerms& terms, RowsCome rows_come);
   [[nodiscard]] Status LoadAhead(Route& route);
   void CompareWithPlan(const RunReport& report);
 

@@ -65,7 +65,8 @@ Result<sti::Run*> Pipeline::Begin(const Pass& pass, const RunTerms& terms, PassO
   const RouteId route = terms.route.value_or(RouteFor(tokens));
   STI_RETURN_IF_ERROR(CheckTerms(terms, route, tokens));
   if (resting_) ReserveWork();
-  STI_RETURN_IF_ERROR(StartReads(route, terms, std::holds_alternative<TokenInput>(pass.input)));
+  const bool has_tokens = std::holds_alternative<TokenInput>(pass.input);
+  STI_RETURN_IF_ERROR(StartReads(route, terms, has_tokens ? RowsCome::kNext : RowsCome::kNever));
   report->turn = static_cast<uint32_t>(engagement_.turn() + 1);
   run_->Begin(routes_[route.index], terms, began, output, report);
   return &*run_;
@@ -82,7 +83,7 @@ Status Pipeline::End(Status status) {
 }
 
 // The lane's job is the one that Wake began, or a new one.
-Status Pipeline::StartReads(RouteId id, const RunTerms& terms, bool table_rows_follow) {
+Status Pipeline::StartReads(RouteId id, const RunTerms& terms, RowsCome rows_come) {
   if (loader_.TakeOver(JobFor(id, terms))) return {};
   if (terms.degrade_for_us) loader_.SetLateLaneAside();
   STI_RETURN_IF_ERROR(loader_.Settle());
@@ -93,7 +94,7 @@ Status Pipeline::StartReads(RouteId id, const RunTerms& terms, bool table_rows_f
     prepared = loader_.Prepare(route, JobFor(id, terms));
   }
   STI_RETURN_IF_ERROR(prepared);
-  loader_.Start(route, JobFor(id, terms), LaneState::kRunning, table_rows_follow);
+  loader_.Start(route, JobFor(id, terms), LaneState::kRunning, rows_come);
   return {};
 }
 

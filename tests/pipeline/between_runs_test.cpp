@@ -107,6 +107,36 @@ TEST_F(BetweenRuns, WakeKeepsWhatTheNextTurnBeginsWith) {
   }
 }
 
+// Shards that were begun first would delay the rows, which all computation waits for, by as much as
+// may be in flight.
+TEST_F(BetweenRuns, ARunOfATextBeginsNoReadBeforeItsRows) {
+  Open(WholeAt(4));
+  PassOutput output;
+  RunReport report;
+  const Pass text{TokenInput{kTextIds, kTextTypes}, {}};
+  const uint64_t before = faults_->reads();
+  auto run = pipeline_->Begin(text, {}, &output, &report);
+  ASSERT_TRUE(Succeeded(run));
+  std::this_thread::sleep_for(20ms);  // in which the lane would have begun what it may
+  EXPECT_EQ(faults_->reads(), before);
+  ASSERT_TRUE(Succeeded((*run)->Embed(text)));
+  EXPECT_GT(faults_->reads(), before);
+  ASSERT_TRUE(Succeeded((*run)->Layers(0, (*run)->layers())));
+  ASSERT_TRUE(Succeeded(pipeline_->End((*run)->Finish())));
+  EXPECT_LE(report.embeddings_io_us, report.layers.front().io_ready_us);
+
+  // Hidden rows need none.
+  const std::vector<float> rows(size_t{index_.info.shape.hidden} * 3, 0.5F);
+  const Pass hidden{HiddenInput{rows}, {}};
+  const uint64_t again = faults_->reads();
+  run = pipeline_->Begin(hidden, {}, &output, &report);
+  ASSERT_TRUE(Succeeded(run));
+  while (faults_->reads() == again) std::this_thread::yield();
+  ASSERT_TRUE(Succeeded((*run)->Embed(hidden)));
+  ASSERT_TRUE(Succeeded((*run)->Layers(0, (*run)->layers())));
+  ASSERT_TRUE(Succeeded(pipeline_->End((*run)->Finish())));
+}
+
 // With a lead that is long enough all shards are there when the text comes. The device's delay is a
 // tenth of a second, so that the quickest of three runs tells, however busy the machine is.
 TEST_F(BetweenRuns, ALeadMovesReadsBeforeTheInputAndSavesTheirTime) {

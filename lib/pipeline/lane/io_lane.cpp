@@ -139,7 +139,7 @@ Status IoLane::WaitInTime(uint32_t group, bool need_base) {
 void IoLane::ShareOutTime(std::span<const Clock::time_point> latest, double planned_rate,
                           uint64_t row_bytes) {
   MutexLock lock(mutex_);
-  if (rows_.reads == nullptr && job_.table_rows_follow) queue_.ExpectRows(row_bytes);
+  if (rows_.reads == nullptr && job_.rows_come != RowsCome::kNever) queue_.ExpectRows(row_bytes);
   queue_.ShareOutTime(latest, Clock::now(), ExpectedRate(planned_rate));
 }
 
@@ -314,7 +314,7 @@ void IoLane::LeaveShare() {
 // Returns false if the job is done.
 bool IoLane::AwaitsEvent(uint64_t seen) {
   MutexLock lock(mutex_);
-  const bool rows_known = !job_.table_rows_follow || rows_.reads != nullptr;
+  const bool rows_known = job_.rows_come == RowsCome::kNever || rows_.reads != nullptr;
   if (finishing_ || (rows_known && queue_.exhausted())) return false;
   while (!finishing_ && events_ == seen) to_lane_.Wait(mutex_);
   return true;
@@ -332,6 +332,7 @@ bool IoLane::SubmitNext() {
 std::optional<QueuedRead> IoLane::TakeNext() {
   MutexLock lock(mutex_);
   if (finishing_) return std::nullopt;
+  if (job_.rows_come == RowsCome::kNext && rows_.reads == nullptr) return std::nullopt;
   const uint64_t left_out = queue_.left_out();
   const auto next = queue_.Next(Clock::now(), Rate(), NextTableRowBytes());
   if (queue_.left_out() != left_out) from_lane_.NotifyAll();  // a group may be complete

@@ -37,12 +37,20 @@ namespace sti {
 
 class IoShare;
 
+/// When a lane is told which embedding rows a job reads.
+enum class RowsCome : uint8_t {
+  kNever,  ///< the job reads none
+  kLater,  ///< once the text is there, which is not known yet
+  kNext,   ///< at once: the text is known, and nothing else is begun before its rows
+};
+
+/// Reads that a lane makes in one go, for one run.
 struct IoJob {
   std::shared_ptr<const LoadSchedule> schedule;
   std::span<uint8_t> arena;   ///< schedule->arena_bytes
   std::span<uint8_t> buffer;  ///< what reads that land in the buffer have places in
   uint32_t groups = 0;
-  bool table_rows_follow = true;  ///< ReadTableRows will be called
+  RowsCome rows_come = RowsCome::kLater;  ///< when ReadTableRows will be called
 };
 
 /// When one read was under way.

@@ -42,7 +42,7 @@ Status Loader::Prepare(Route& route, const LaneJob& job) {
   return route.Prepare(buffer_, resident_, need);
 }
 
-void Loader::Start(Route& route, const LaneJob& job, LaneState state, bool table_rows_follow) {
+void Loader::Start(Route& route, const LaneJob& job, LaneState state, RowsCome rows_come) {
   state_ = state;
   route_ = job.route;
   degrade_ = job.degrade;
@@ -50,7 +50,7 @@ void Loader::Start(Route& route, const LaneJob& job, LaneState state, bool table
   keep_.assign(job.keep.begin(), job.keep.end());
   schedule_ = route.schedule();
   GrowArena(schedule_->arena_bytes);
-  lane_->Start({schedule_, arena_.span(), buffer_.span(), route.groups(), table_rows_follow});
+  lane_->Start({schedule_, arena_.span(), buffer_.span(), route.groups(), rows_come});
 }
 
 bool Loader::TakeOver(const LaneJob& job) {

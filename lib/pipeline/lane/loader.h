@@ -71,7 +71,7 @@ class Loader {
   /// Makes the route's schedule for a job; the loader is idle.
   [[nodiscard]] Status Prepare(Route& route, const LaneJob& job);
   /// Begins to read what Prepare has scheduled for `job`. kWoken, or kRunning.
-  void Start(Route& route, const LaneJob& job, LaneState state, bool table_rows_follow);
+  void Start(Route& route, const LaneJob& job, LaneState state, RowsCome rows_come);
   /// Returns whether the lane was woken for just this job, whose reads then are a run's.
   [[nodiscard]] bool TakeOver(const LaneJob& job);
   /// Becomes idle without waiting, if the lane reads for a degraded run that has ended or will not
