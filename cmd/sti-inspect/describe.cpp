@@ -167,6 +167,14 @@ std::string ConditionsText(const DeviceProfile& profile) {
     std::snprintf(line, sizeof(line), "medians to within %.1f %%", 100 * profile.noise);
     text += Line("noise", line);
   }
+  if (!profile.io_series.empty() && !profile.compute_series.empty()) {
+    const SeriesSample& io = profile.io_series.back();
+    const SeriesSample& compute = profile.compute_series.back();
+    std::snprintf(line, sizeof(line), "p99 of %s of loads %.2f times, of %s of layers %.2f times",
+                  FormatTimeUs(io.median_us).c_str(), io.p99_us / io.median_us,
+                  FormatTimeUs(compute.median_us).c_str(), compute.p99_us / compute.median_us);
+    text += Line("runs", line);
+  }
   const ThermalState& thermal = profile.thermal;
   if (thermal.freq_max != 0) {
     std::snprintf(line, sizeof(line), "%.0f to %.0f MHz",

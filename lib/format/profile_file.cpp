@@ -24,6 +24,16 @@ std::string Item(const char* list, size_t i) {
   return std::string(list) + "[" + std::to_string(i) + "]";
 }
 
+/// Returns what is wrong with a list of series; empty if nothing is.
+std::string SeriesProblem(const char* list, const std::vector<SeriesSample>& series) {
+  if (series.size() > kMaxProfileSamples) return std::string(list) + " has more than 65536 entries";
+  for (size_t i = 0; i < series.size(); ++i) {
+    if (!Finite({series[i].median_us, series[i].p99_us}))
+      return Item(list, i) + " holds a time that is not a finite number";
+  }
+  return "";
+}
+
 /// Returns what is wrong with the lists; empty if nothing is.
 std::string ListProblem(const DeviceProfile& profile) {
   const char* const not_finite = " holds a time that is not a finite number";
@@ -47,7 +57,8 @@ std::string ListProblem(const DeviceProfile& profile) {
                  s.head_p99_us}))
       return Item("fixed", i) + not_finite;
   }
-  return "";
+  const std::string problem = SeriesProblem("io_series", profile.io_series);
+  return problem.empty() ? SeriesProblem("compute_series", profile.compute_series) : problem;
 }
 
 std::string ProblemOf(const DeviceProfile& profile) {
@@ -63,6 +74,14 @@ std::string ProblemOf(const DeviceProfile& profile) {
                profile.thermal.celsius_after}))
     return "start_us, noise or thermal holds a number that is not finite";
   return ListProblem(profile);
+}
+
+using SeriesList = flatbuffers::Vector<flatbuffers::Offset<fb::SeriesSample>>;
+
+void ReadSeries(const SeriesList* list, std::vector<SeriesSample>* series) {
+  if (list == nullptr) return;
+  for (const fb::SeriesSample* sample : *list)
+    series->push_back({sample->median_us(), sample->p99_us()});
 }
 
 void ReadSamples(const fb::Profile& table, DeviceProfile* profile) {
@@ -87,6 +106,8 @@ void ReadSamples(const fb::Profile& table, DeviceProfile* profile) {
                                 P99Or(sample->head_us(), sample->head_p99_us())});
     }
   }
+  ReadSeries(table.io_series(), &profile->io_series);
+  ReadSeries(table.compute_series(), &profile->compute_series);
 }
 
 Result<DeviceProfile> FromBinary(std::span<const uint8_t> bytes, const std::string& name) {
@@ -135,6 +156,17 @@ flatbuffers::Offset<fb::Thermal> WriteThermal(const ThermalState& thermal,
                            thermal.celsius_after);
 }
 
+/// Absent where it is empty.
+flatbuffers::Offset<SeriesList> WriteSeries(const std::vector<SeriesSample>& series,
+                                            flatbuffers::FlatBufferBuilder* builder) {
+  if (series.empty()) return {};
+  std::vector<flatbuffers::Offset<fb::SeriesSample>> list;
+  list.reserve(series.size());
+  for (const SeriesSample& s : series)
+    list.push_back(fb::CreateSeriesSample(*builder, s.median_us, s.p99_us));
+  return builder->CreateVector(list);
+}
+
 }  // namespace
 
 void SetKernel(std::string name, DeviceProfile* profile) {
@@ -177,10 +209,12 @@ std::vector<uint8_t> EncodeProfile(const DeviceProfile& profile) {
   const auto read_path = builder.CreateString(profile.read_path);
   const auto machine = builder.CreateString(profile.machine);
   const auto thermal = WriteThermal(profile.thermal, &builder);
-  builder.Finish(fb::CreateProfile(builder, shape, io_list, compute_list, fixed_list,
-                                   profile.threads, cpus, kernel, read_path, machine,
-                                   profile.process_bytes, profile.read_bytes, profile.read_depth,
-                                   profile.start_us, profile.noise, thermal));
+  const auto io_series = WriteSeries(profile.io_series, &builder);
+  const auto compute_series = WriteSeries(profile.compute_series, &builder);
+  builder.Finish(fb::CreateProfile(
+      builder, shape, io_list, compute_list, fixed_list, profile.threads, cpus, kernel, read_path,
+      machine, profile.process_bytes, profile.read_bytes, profile.read_depth, profile.start_us,
+      profile.noise, thermal, io_series, compute_series));
   return WrapFrame(kProfileMagic, {builder.GetBufferPointer(), builder.GetSize()});
 }
 

@@ -46,6 +46,15 @@ void ReadFixed(JsonFields& fields, DeviceProfile* profile) {
   profile->fixed.push_back(sample);
 }
 
+void ReadSeries(JsonFields& fields, const char* list, std::vector<SeriesSample>* series) {
+  fields.ForEach(list, Need::kOptional, [&](JsonFields& item) {
+    SeriesSample sample;
+    item.Get("median_us", Need::kRequired, &sample.median_us);
+    item.Get("p99_us", Need::kRequired, &sample.p99_us);
+    series->push_back(sample);
+  });
+}
+
 void ReadThermal(JsonFields& fields, ThermalState* thermal) {
   fields.Get("freq_min", Need::kOptional, &thermal->freq_min);
   fields.Get("freq_max", Need::kOptional, &thermal->freq_max);
@@ -83,6 +92,13 @@ nlohmann::ordered_json FixedJson(const FixedSample& sample) {
           {"head_p99_us", P99Or(sample.head_us, sample.head_p99_us)}};
 }
 
+nlohmann::ordered_json SeriesJson(const std::vector<SeriesSample>& series) {
+  nlohmann::ordered_json json = nlohmann::ordered_json::array();
+  for (const SeriesSample& sample : series)
+    json.push_back({{"median_us", sample.median_us}, {"p99_us", sample.p99_us}});
+  return json;
+}
+
 nlohmann::ordered_json ThermalJson(const ThermalState& thermal) {
   return {{"freq_min", thermal.freq_min},
           {"freq_max", thermal.freq_max},
@@ -101,6 +117,8 @@ Result<DeviceProfile> ProfileFromJson(std::span<const uint8_t> bytes, const std:
   fields.ForEach("compute", Need::kRequired,
                  [&](JsonFields& item) { ReadCompute(item, &profile); });
   fields.ForEach("fixed", Need::kOptional, [&](JsonFields& item) { ReadFixed(item, &profile); });
+  ReadSeries(fields, "io_series", &profile.io_series);
+  ReadSeries(fields, "compute_series", &profile.compute_series);
   fields.Get("threads", Need::kOptional, &profile.threads);
   fields.Get("cpus", Need::kOptional, &profile.cpus);
   std::string kernel;
@@ -127,6 +145,8 @@ std::string ProfileToJson(const DeviceProfile& profile) {
   for (const ComputeSample& sample : profile.compute)
     json["compute"].push_back(ComputeJson(sample));
   for (const FixedSample& sample : profile.fixed) json["fixed"].push_back(FixedJson(sample));
+  if (!profile.io_series.empty()) json["io_series"] = SeriesJson(profile.io_series);
+  if (!profile.compute_series.empty()) json["compute_series"] = SeriesJson(profile.compute_series);
   json["threads"] = profile.threads;
   json["cpus"] = profile.cpus;
   json["kernel"] = profile.kernel.name;

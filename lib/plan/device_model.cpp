@@ -17,6 +17,11 @@ Error ProfileError(const char* list, size_t index, const char* field, const char
       .Fix(Remedy::kCorrectProfile);
 }
 
+// Two ratios of rounded times are equal if they are so close.
+constexpr double kRatioTolerance = 1e-9;
+
+double RatioOf(const SeriesSample& sample) { return sample.p99_us / sample.median_us; }
+
 /// A time must be a number and not negative; layer times must not be 0 either.
 Status CheckTime(const char* list, size_t index, const char* field, double time_us,
                  bool zero_allowed) {
@@ -112,6 +117,22 @@ Status CheckLayerOrder(const std::vector<ComputeSample>& compute, Risk risk, boo
   return CheckAscending("compute", risk == Risk::kP99 ? p99 : median, std::move(layers));
 }
 
+/// A longer series never has a larger ratio: slow moments make up for each other.
+Status CheckSeries(const char* list, const std::vector<SeriesSample>& series) {
+  for (size_t i = 0; i < series.size(); ++i) {
+    STI_RETURN_IF_ERROR(CheckTime(list, i, "median_us", series[i].median_us, false));
+    STI_RETURN_IF_ERROR(CheckTime(list, i, "p99_us", series[i].p99_us, false));
+    if (series[i].p99_us < series[i].median_us)
+      return ProfileError(list, i, "p99_us", "is below the median");
+    if (i == 0) continue;
+    if (series[i].median_us <= series[i - 1].median_us)
+      return ProfileError(list, i, "median_us", "does not ascend");
+    if (RatioOf(series[i]) > RatioOf(series[i - 1]) * (1 + kRatioTolerance))
+      return ProfileError(list, i, "p99_us", "is more of its median than that of a shorter series");
+  }
+  return {};
+}
+
 /// Times ascend with bytes and bits, and of layers as CheckLayerOrder says.
 Status CheckOrder(const DeviceProfile& profile) {
   for (const Risk risk : {Risk::kMedian, Risk::kP99}) {
@@ -142,8 +163,8 @@ void SortUnique(std::vector<std::pair<Key, double>>* points) {
 
 template <typename Key>
 double OnLine(const std::pair<Key, double>& a, const std::pair<Key, double>& b, double x) {
-  const double x0 = static_cast<double>(a.first);
-  const double x1 = static_cast<double>(b.first);
+  const auto x0 = static_cast<double>(a.first);
+  const auto x1 = static_cast<double>(b.first);
   return a.second + (b.second - a.second) * ((x - x0) / (x1 - x0));
 }
 
@@ -195,6 +216,18 @@ std::vector<std::pair<uint32_t, double>> LayerTimes(const std::vector<ComputeSam
   return widths;
 }
 
+/// Returns p99 over median of a series of `run_us`. Some were measured.
+double RatioOfRun(const std::vector<SeriesSample>& series, double run_us) {
+  const auto above =
+      std::lower_bound(series.begin(), series.end(), run_us,
+                       [](const SeriesSample& s, double us) { return s.median_us < us; });
+  if (above == series.begin()) return RatioOf(series.front());
+  if (above == series.end()) return RatioOf(series.back());
+  const SeriesSample& below = *(above - 1);
+  return OnLine(std::pair(below.median_us, RatioOf(below)),
+                std::pair(above->median_us, RatioOf(*above)), run_us);
+}
+
 std::optional<double> TimeOfWidth(const std::vector<std::pair<uint32_t, double>>& widths,
                                   uint32_t width, bool interpolate) {
   auto above = std::lower_bound(widths.begin(), widths.end(), width,
@@ -219,6 +252,13 @@ Status ValidateProfile(const DeviceProfile& profile) {
     STI_RETURN_IF_ERROR(CheckFixed(profile.fixed[i], i));
   if (!std::isfinite(profile.start_us) || profile.start_us < 0)
     return DataError("start_us is not a time").In(Source::kProfile).Fix(Remedy::kCorrectProfile);
+  if (profile.io_series.empty() != profile.compute_series.empty()) {
+    return DataError("one of io_series and compute_series is missing")
+        .In(Source::kProfile)
+        .Fix(Remedy::kCorrectProfile);
+  }
+  STI_RETURN_IF_ERROR(CheckSeries("io_series", profile.io_series));
+  STI_RETURN_IF_ERROR(CheckSeries("compute_series", profile.compute_series));
   return CheckOrder(profile);
 }
 
@@ -298,13 +338,35 @@ std::optional<double> DeviceModel::LoadUs(uint32_t bits, uint64_t bytes) const {
   return std::max(0.0, OnLine(*(above - 1), *above, x));
 }
 
+DeviceModel DeviceModel::Slowed(double io_ratio, double compute_ratio, double embed_io_us) const {
+  DeviceModel slower = *this;
+  slower.fixed_.embed_io_us = embed_io_us;
+  slower.fixed_.embed_us *= compute_ratio;
+  slower.fixed_.head_us *= compute_ratio;
+  for (auto* layers : {&slower.widths_, &slower.last_}) {
+    for (auto& [width, time_us] : *layers) time_us *= compute_ratio;
+  }
+  for (auto& [bits, time_us] : slower.by_bits_) time_us *= io_ratio;
+  for (auto& [bytes, time_us] : slower.by_bytes_) time_us *= io_ratio;
+  return slower;
+}
+
 Result<DeviceModels> DeviceModels::Make(const DeviceProfile& profile, uint32_t length,
-                                        uint64_t freq, const Judging& judging) {
+                                        uint64_t freq, const Judging& judging,
+                                        std::optional<double> target_us) {
   const ProfileReading reading{freq, judging.interpolate};
   STI_ASSIGN_OR_RETURN(DeviceModel median,
                        DeviceModel::Make(profile, length, Risk::kMedian, reading));
   STI_ASSIGN_OR_RETURN(DeviceModel p99, DeviceModel::Make(profile, length, Risk::kP99, reading));
-  return DeviceModels{std::move(median), std::move(p99), judging.risk};
+  const DeviceModels by_item{std::move(median), std::move(p99), judging.risk};
+  return by_item.ForRunsOf(target_us.value_or(0), profile);
+}
+
+DeviceModels DeviceModels::ForRunsOf(double run_us, const DeviceProfile& profile) const {
+  if (profile.io_series.empty()) return *this;
+  const double io = RatioOfRun(profile.io_series, run_us);
+  const double compute = RatioOfRun(profile.compute_series, run_us);
+  return {median, median.Slowed(io, compute, p99.fixed().embed_io_us), risk};
 }
 
 }  // namespace sti

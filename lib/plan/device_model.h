@@ -63,6 +63,10 @@ class DeviceModel {
   /// All T_io is looked up by bytes, none by bits.
   [[nodiscard]] bool LoadsBySize() const { return by_bits_.empty(); }
 
+  /// Returns this device where loading shards takes `io_ratio` times as long, and what is computed
+  /// `compute_ratio` times. Embedding rows take `embed_io_us`.
+  [[nodiscard]] DeviceModel Slowed(double io_ratio, double compute_ratio, double embed_io_us) const;
+
  private:
   uint32_t length_ = 0;
   FixedTimes fixed_;
@@ -75,14 +79,22 @@ class DeviceModel {
 };
 
 /// The profile at the median and at the 99th percentile.
+///
+/// Where the profile has series, the 99th percentile is that of a run of some length: each time is
+/// its median times what such a run takes over its own median. It so holds for the run as a whole,
+/// in which no item is as slow as its own 99th percentile says. Embedding rows, of which a run has
+/// one lot, keep theirs. Without series all are those of items.
 struct DeviceModels {
   DeviceModel median;
   DeviceModel p99;
   Risk risk = Risk::kP99;
   /// Reads a valid profile for inputs of `length` tokens at a clock of `freq` kHz, 0 for the
-  /// highest. Errors are those of DeviceModel::Make.
+  /// highest, and for runs of `target_us`; without a target for the shortest series. Errors are
+  /// those of DeviceModel::Make.
   static Result<DeviceModels> Make(const DeviceProfile& profile, uint32_t length, uint64_t freq,
-                                   const Judging& judging);
+                                   const Judging& judging, std::optional<double> target_us);
+  /// Returns the models for runs of `run_us` on the device of `profile`, which these are of.
+  [[nodiscard]] DeviceModels ForRunsOf(double run_us, const DeviceProfile& profile) const;
   /// The one that decides feasibility.
   [[nodiscard]] const DeviceModel& deciding() const { return risk == Risk::kP99 ? p99 : median; }
 };

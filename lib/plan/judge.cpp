@@ -31,8 +31,8 @@ StagingNeed StagingOfAll(const CheckedInput& input, const Judging& judging,
                          const DeviceModels& devices, const Plan& plan, const Runs& runs) {
   StagingNeed need = StagingOf(runs, input->profile);
   for (const Plan& variant : plan.variants) {
-    const Result<DeviceModels> other =
-        DeviceModels::Make(input->profile, variant.length, variant.freq, judging);
+    const Result<DeviceModels> other = DeviceModels::Make(input->profile, variant.length,
+                                                          variant.freq, judging, variant.target_us);
     // A variant whose times the profile cannot tell is refused where it is judged itself.
     if (other.ok())
       need.Include(StagingOf(RunsOf(input, *other, variant, nullptr), input->profile));
@@ -173,8 +173,16 @@ std::vector<Verdict> TurnsOf(const CheckedInput& input, const Judging& judging,
 
 }  // namespace
 
-Verdict Evaluate(const CheckedInput& input, const Judging& judging, const DeviceModels& devices,
+DeviceModels ModelsForRun(const CheckedInput& input, const DeviceModels& for_target,
+                          const Plan& plan, const PlanTurn* turn) {
+  if (plan.target_us) return for_target;
+  const PlannedRun run = RunOf(input, for_target.median, plan, turn);
+  return for_target.ForRunsOf(LatencyOf(run, std::nullopt), input->profile);
+}
+
+Verdict Evaluate(const CheckedInput& input, const Judging& judging, const DeviceModels& for_target,
                  const Plan& plan, const PlanTurn* turn) {
+  const DeviceModels devices = ModelsForRun(input, for_target, plan, turn);
   const Runs runs = RunsOf(input, devices, plan, turn);
   const PlannedRun& deciding = runs[devices.risk == Risk::kP99 ? 1 : 0];
   Verdict verdict;
@@ -216,8 +224,9 @@ PredictedQuality WholeQuality(const Importance& importance) {
 Result<DeviceModels> CheckedDevices(const CheckedInput& input, const Judging& judging,
                                     const Plan& plan) {
   STI_RETURN_IF_ERROR(CheckFits(input, plan));
-  STI_ASSIGN_OR_RETURN(DeviceModels devices,
-                       DeviceModels::Make(input->profile, plan.length, plan.freq, judging));
+  STI_ASSIGN_OR_RETURN(
+      DeviceModels devices,
+      DeviceModels::Make(input->profile, plan.length, plan.freq, judging, plan.target_us));
   STI_RETURN_IF_ERROR(CheckTimesAreKnown(devices.deciding(), plan));
   if (plan.cold) STI_RETURN_IF_ERROR(CheckColdIsKnown(input, devices.deciding()));
   return devices;

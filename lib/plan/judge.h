@@ -48,9 +48,14 @@ struct Verdicts {
   [[nodiscard]] std::string problem() const;
 };
 
+/// Returns the models that a plan, or one of its turns, is judged by: those for its target, which
+/// are given, or where it has none those for runs as long as its own median.
+DeviceModels ModelsForRun(const CheckedInput& input, const DeviceModels& for_target,
+                          const Plan& plan, const PlanTurn* turn = nullptr);
+
 /// Returns the figures of a plan, or of one of its turns, at plan.target_us. The plan has no fault
-/// within the model, and `devices` are for its length and clock.
-Verdict Evaluate(const CheckedInput& input, const Judging& judging, const DeviceModels& devices,
+/// within the model, and the models are for its length, clock and target.
+Verdict Evaluate(const CheckedInput& input, const Judging& judging, const DeviceModels& for_target,
                  const Plan& plan, const PlanTurn* turn = nullptr);
 
 /// Returns the figures of a plan from elsewhere. kDamaged or kForeign if it has a fault within the

@@ -44,8 +44,9 @@ void SplitOpening(double open_us, PlanTimeline* timeline) {
 Result<PlanTimeline> PlayPlan(const PlanInput& input, const Judging& judging, const Plan& plan,
                               Risk risk) {
   STI_ASSIGN_OR_RETURN(const CheckedInput checked, CheckedInput::Make(input));
-  STI_ASSIGN_OR_RETURN(const DeviceModels devices, CheckedDevices(checked, judging, plan));
-  const Verdict verdict = Evaluate(checked, judging, devices, plan);
+  STI_ASSIGN_OR_RETURN(const DeviceModels for_target, CheckedDevices(checked, judging, plan));
+  const Verdict verdict = Evaluate(checked, judging, for_target, plan);
+  const DeviceModels devices = ModelsForRun(checked, for_target, plan);
   const DeviceModel& device = risk == Risk::kP99 ? devices.p99 : devices.median;
   const PlannedRun run = RunOf(checked, device, plan);
   std::optional<uint64_t> staging;

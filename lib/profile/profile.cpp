@@ -4,12 +4,16 @@
 #include <cmath>
 #include <cstdio>
 #include <numeric>
+#include <span>
+#include <utility>
+#include <vector>
 
 #include "base/remedy.h"
 #include "profile/layer_reads.h"
 #include "profile/monotone.h"
 #include "profile/profile_numbers.h"
 #include "profile/read_sweep.h"
+#include "profile/series.h"
 
 namespace sti {
 namespace {
@@ -59,17 +63,38 @@ class Profiler {
     std::vector<TimedQuantity> numbers;
     numbers.reserve(numbers_.size());
     for (const ProfileNumber& number : numbers_) numbers.push_back(number.number);
-    STI_ASSIGN_OR_RETURN(const auto measured, MeasureAll(numbers, Sampling()));
+    std::vector<std::pair<size_t, double>> samples;  // of numbers, in the order they were taken
+    SamplingOptions sampling = Sampling();
+    sampling.each_sample = [&](size_t i, double time_us) { samples.emplace_back(i, time_us); };
+    STI_ASSIGN_OR_RETURN(const auto measured, MeasureAll(numbers, sampling));
     for (size_t i = 0; i < measured.size(); ++i) {
       numbers_[i].store(profile, measured[i]);
       profile.noise = std::max(profile.noise, measured[i].half_width);
     }
     Judge(measured);
+    TakeLastLayersOff(profile);
     SmoothProfile(profile);
+    AddSeries(samples, measured, profile);
     return {};
   }
 
  private:
+  /// Adds the series of both lanes, or of none where one has too few samples.
+  void AddSeries(std::span<const std::pair<size_t, double>> samples,
+                 std::span<const Timing> measured, DeviceProfile& profile) const {
+    for (const auto lane : {&DeviceProfile::io_series, &DeviceProfile::compute_series}) {
+      std::vector<SeriesItem> items;
+      for (const auto& [i, time_us] : samples) {
+        if (numbers_[i].series == lane && measured[i].median_us > 0)
+          items.push_back({measured[i].median_us * numbers_[i].parts, time_us * numbers_[i].parts});
+      }
+      profile.*lane = MeasureSeries(items);
+    }
+    if (!profile.io_series.empty() && !profile.compute_series.empty()) return;
+    profile.io_series.clear();
+    profile.compute_series.clear();
+  }
+
   [[nodiscard]] SamplingOptions Sampling() const {
     SamplingOptions sampling;
     sampling.precision = options_.precision;
@@ -204,6 +229,14 @@ Result<DeviceProfile> MeasureProfile(ContainerFile file, const Tokenizer& tokeni
       bench.lane, BackgroundReads::Start(bench.model.file().source(), way, std::move(beside.reads),
                                          beside.bytes, shape.depth));
   bench.lane->Pause();
+  bench.longest = options.lengths.back();
+  STI_ASSIGN_OR_RETURN(bench.rehearsal, Rehearsal::Open(bench.model.file().source(),
+                                                        {way,
+                                                         shape,
+                                                         bench.longest,
+                                                         options.widths.back(),
+                                                         &bench.pool,
+                                                         {Backend::kNative, options.compute}}));
   DeviceProfile profile;
   profile.shape = ShapeDigest(index.info);
   profile.threads = options.threads;

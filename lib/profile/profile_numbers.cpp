@@ -8,6 +8,7 @@
 #include "base/aligned_vector.h"
 #include "model/embedding_rows.h"
 #include "profile/layer_reads.h"
+#include "profile/sample_text.h"
 #include "types/bits.h"
 
 namespace sti {
@@ -15,7 +16,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-enum Kind : uint32_t { kIo, kLayer, kLastLayer, kText, kRows, kHead };
+constexpr uint32_t kTokensOfRun = 16;  // of inputs whose runs show what shards take
+
+enum Kind : uint32_t { kIo, kLayer, kLastLayer, kText, kRows, kTail };
 
 template <typename Body>
 double TimeUs(Body body) {
@@ -35,6 +38,7 @@ Result<double> TimeReads(BlockReader& reader, std::span<const ReadRequest> reque
 // The reads that one number of T_io times: those of a layer, and then of the next.
 struct LayerLoads {
   std::string what;
+  std::optional<uint32_t> bits;  // nothing: one plane
   std::vector<LayerReads> layers;
 };
 
@@ -50,28 +54,41 @@ uint64_t LargestLayer(const LayerLoads& loads) {
   return largest;
 }
 
-ProfileNumber IoNumber(ProfileBench& bench, const LayerLoads& loads) {
+// Times one shard's share of loading these planes.
+std::function<Result<double>()> TimesPlanes(ProfileBench& bench, const LayerLoads& loads) {
   struct Work {
     std::vector<std::vector<ReadRequest>> requests;  // [layers]
     size_t next = 0;
   };
-  const uint32_t width = bench.model.index().info.shape.width;
-  const uint64_t bytes = ShardBytes(loads, width);
   auto work = std::make_shared<Work>();
   work->requests.reserve(loads.layers.size());
   for (const LayerReads& layer : loads.layers) {
     work->requests.push_back(
         RequestsFor(std::span<const ScheduledRead>(layer.reads), bench.arena.span()));
   }
+  return [&bench, work]() -> Result<double> {
+    const auto& requests = work->requests[work->next++ % work->requests.size()];
+    STI_ASSIGN_OR_RETURN(const double time_us, TimeReads(bench.model.file().reader(), requests));
+    return time_us / bench.model.index().info.shape.width;
+  };
+}
+
+// Times one shard's share of what runs load at these bits.
+std::function<Result<double>()> TimesShards(ProfileBench& bench, uint32_t bits) {
+  const uint32_t tokens = std::min(kTokensOfRun, bench.longest);
+  const auto input = std::make_shared<Encoding>(
+      bench.tokenizer.Encode(SampleText(bench.tokenizer, tokens), std::nullopt, tokens));
+  return [&bench, bits, input] { return bench.rehearsal->ShardUs(bits, input->ids, input->types); };
+}
+
+ProfileNumber IoNumber(ProfileBench& bench, const LayerLoads& loads) {
+  const uint32_t width = bench.model.index().info.shape.width;
   ProfileNumber io;
+  io.series = &DeviceProfile::io_series;
+  io.parts = loads.bits ? bench.rehearsal->shards_of_run() : width;
   io.number = {"reading " + loads.what, kIo, [&bench] { bench.lane->Pause(); },
-               [&bench, work, width]() -> Result<double> {
-                 const auto& requests = work->requests[work->next++ % work->requests.size()];
-                 STI_ASSIGN_OR_RETURN(const double time_us,
-                                      TimeReads(bench.model.file().reader(), requests));
-                 return time_us / width;
-               }};
-  io.store = [bytes](DeviceProfile& profile, const Timing& m) {
+               loads.bits ? TimesShards(bench, *loads.bits) : TimesPlanes(bench, loads)};
+  io.store = [bytes = ShardBytes(loads, width)](DeviceProfile& profile, const Timing& m) {
     profile.io.push_back({bytes, 0, m.median_us, m.p99_us});
   };
   return io;
@@ -96,7 +113,7 @@ Result<std::map<uint64_t, LayerLoads>> LoadsBySize(const ProfileBench& bench) {
   const ModelShape& shape = index.info.shape;
   std::map<uint64_t, LayerLoads> by_size;
   for (const uint32_t bits : index.bits) {
-    LayerLoads loads{"shards of " + std::to_string(bits) + " bits", {}};
+    LayerLoads loads{"shards of " + std::to_string(bits) + " bits", bits, {}};
     loads.layers.resize(shape.layers);
     for (uint32_t layer = 0; layer < shape.layers; ++layer) {
       STI_ASSIGN_OR_RETURN(loads.layers[layer], ReadsAtBits(index, layer, bits, bench.read_bytes));
@@ -104,7 +121,7 @@ Result<std::map<uint64_t, LayerLoads>> LoadsBySize(const ProfileBench& bench) {
     by_size.emplace(ShardBytes(loads, shape.width), std::move(loads));
   }
   if (const uint32_t plane = PlaneOffered(index); plane != 0) {
-    LayerLoads loads{"one plane of each shard", {}};
+    LayerLoads loads{"one plane of each shard", std::nullopt, {}};
     loads.layers.reserve(shape.layers);
     for (uint32_t layer = 0; layer < shape.layers; ++layer)
       loads.layers.push_back(ReadsOfPlane(index, layer, plane));
@@ -113,28 +130,13 @@ Result<std::map<uint64_t, LayerLoads>> LoadsBySize(const ProfileBench& bench) {
   return by_size;
 }
 
-// Text of about `length` tokens from all over the vocabulary, so that rows lie apart as they do in
-// real inputs.
-std::string SampleText(const Vocabulary& vocabulary, uint32_t length) {
-  std::string text;
-  uint64_t id = 1;
-  for (uint32_t i = 0; i < length; ++i) {
-    id = (id * 2654435761U + 12345) % vocabulary.size();
-    if (!text.empty()) text += ' ';
-    text += vocabulary.Token(static_cast<uint32_t>(id));
-  }
-  return text;
-}
-
 struct FixedWork {
   uint32_t length = 0;
   std::string text;
   Encoding encoding;
   EmbeddingReads reads;
   AlignedBuffer blocks;
-  std::vector<ReadRequest> requests;
   AlignedVector<float> hidden;
-  std::vector<float> logits;
 };
 
 Result<double> TimeEmbedding(ProfileBench& bench, FixedWork& work) {
@@ -152,29 +154,20 @@ Result<double> TimeEmbedding(ProfileBench& bench, FixedWork& work) {
   return time_us;
 }
 
-double TimeHead(ProfileBench& bench, FixedWork& work) {
-  const uint32_t offsets[2] = {0, work.length};
-  return TimeUs([&] {
-    bench.transformer->Head({offsets}, work.hidden.data(), bench.model.resident().head,
-                            work.logits.data());
-  });
-}
-
 Result<std::shared_ptr<FixedWork>> MakeFixedWork(ProfileBench& bench, uint32_t length) {
   auto work = std::make_shared<FixedWork>();
   const ModelShape& shape = bench.model.index().info.shape;
   work->length = length;
-  work->text = SampleText(bench.tokenizer.vocabulary(), length);
+  work->text = SampleText(bench.tokenizer, length);
   work->encoding = bench.tokenizer.Encode(work->text, std::nullopt, length);
   work->reads = PlanEmbeddingReads(bench.model.index(), work->encoding.ids,
                                    static_cast<uint32_t>(work->encoding.ids.size()));
   work->blocks = AlignedBuffer(work->reads.bytes);
-  work->requests =
+  const std::vector<ReadRequest> requests =
       RequestsFor(std::span<const EmbeddingReads::Range>(work->reads.ranges), work->blocks.span());
   work->hidden.resize(size_t{length} * shape.hidden);
-  work->logits.resize(shape.labels);
   // The rows are there before they are summed for the first time.
-  STI_RETURN_IF_ERROR(bench.model.file().reader().ReadAll(work->requests));
+  STI_RETURN_IF_ERROR(bench.model.file().reader().ReadAll(requests));
   STI_RETURN_IF_ERROR(TimeEmbedding(bench, *work));
   return work;
 }
@@ -237,6 +230,16 @@ TimedQuantity LayerNumber(ProfileBench& bench, uint32_t length, uint32_t width, 
 
 }  // namespace
 
+void TakeLastLayersOff(DeviceProfile& profile) {
+  for (FixedSample& fixed : profile.fixed) {
+    const double tail_us = fixed.head_us;
+    for (const ComputeSample& layer : profile.compute) {  // the widest one of a length comes last
+      if (layer.length == fixed.length) fixed.head_us = std::max(0.0, tail_us - layer.last_us);
+    }
+    fixed.head_p99_us = tail_us > 0 ? fixed.head_us * (fixed.head_p99_us / tail_us) : 0;
+  }
+}
+
 Result<std::vector<ProfileNumber>> IoNumbers(ProfileBench& bench) {
   STI_ASSIGN_OR_RETURN(const auto by_size, LoadsBySize(bench));
   uint64_t largest = 0;
@@ -259,11 +262,13 @@ std::vector<ProfileNumber> LayerNumbers(ProfileBench& bench, std::span<const uin
     const auto hidden = std::make_shared<AlignedVector<float>>(SomeHidden(length * columns));
     for (const uint32_t width : widths) {
       numbers.push_back({LayerNumber(bench, length, width, OutputRows::kAll, hidden),
+                         &DeviceProfile::compute_series,
                          [length, width](DeviceProfile& profile, const Timing& m) {
                            profile.compute.push_back({length, width, m.median_us, m.p99_us, 0});
                          }});
       // Behind its layer, so that the entry is there.
       numbers.push_back({LayerNumber(bench, length, width, OutputRows::kFirst, hidden),
+                         &DeviceProfile::compute_series,
                          [](DeviceProfile& profile, const Timing& m) {
                            profile.compute.back().last_us = m.median_us;
                            profile.compute.back().last_p99_us = m.p99_us;
@@ -283,19 +288,25 @@ Result<std::vector<ProfileNumber>> FixedNumbers(ProfileBench& bench,
     const std::string at = " at " + std::to_string(length) + " tokens";
     numbers.push_back({{"text to embeddings" + at, kText, pause,
                         [&bench, work] { return TimeEmbedding(bench, *work); }},
+                       nullptr,
                        [length](DeviceProfile& profile, const Timing& m) {
                          FixedAt(profile, length).embed_us = m.median_us;
                          FixedAt(profile, length).embed_p99_us = m.p99_us;
                        }});
-    numbers.push_back(
-        {{"reading embedding rows" + at, kRows, pause,
-          [&bench, work] { return TimeReads(bench.model.file().reader(), work->requests); }},
-         [length](DeviceProfile& profile, const Timing& m) {
-           FixedAt(profile, length).embed_io_us = m.median_us;
-           FixedAt(profile, length).embed_io_p99_us = m.p99_us;
-         }});
-    numbers.push_back({{"the head" + at, kHead, pause,
-                        [&bench, work]() -> Result<double> { return TimeHead(bench, *work); }},
+    numbers.push_back({{"reading embedding rows" + at, kRows, pause,
+                        [&bench, work] {
+                          return bench.rehearsal->RowsUs(work->encoding.ids, work->encoding.types);
+                        }},
+                       nullptr,
+                       [length](DeviceProfile& profile, const Timing& m) {
+                         FixedAt(profile, length).embed_io_us = m.median_us;
+                         FixedAt(profile, length).embed_io_p99_us = m.p99_us;
+                       }});
+    numbers.push_back({{"the end of a run" + at, kTail, pause,
+                        [&bench, work] {
+                          return bench.rehearsal->TailUs(work->encoding.ids, work->encoding.types);
+                        }},
+                       nullptr,
                        [length](DeviceProfile& profile, const Timing& m) {
                          FixedAt(profile, length).head_us = m.median_us;
                          FixedAt(profile, length).head_p99_us = m.p99_us;

@@ -12,6 +12,7 @@
 #include "model/loaded_model.h"
 #include "model/transformer.h"
 #include "profile/background_reads.h"
+#include "profile/rehearsal.h"
 #include "profile/sampler.h"
 #include "text/tokenizer.h"
 #include "types/device_profile.h"
@@ -30,20 +31,25 @@ struct ProfileBench {
   ThreadPool pool;
   std::unique_ptr<Transformer> transformer;
   std::unique_ptr<BackgroundReads> lane;  ///< reads beside layers, paused beside all else
+  std::unique_ptr<Rehearsal> rehearsal;   ///< reads of runs
   uint32_t decode_bits = 0;
   uint32_t read_bytes = 0;  ///< bytes of the largest read
+  uint32_t longest = 0;     ///< most tokens of an input
 };
 
 /// A number, and where its median and its p99 belong in a profile.
 struct ProfileNumber {
   TimedQuantity number;
+  /// The series that its samples are items of; null: none.
+  std::vector<SeriesSample> DeviceProfile::*series = nullptr;
   std::function<void(DeviceProfile&, const Timing&)> store;
+  double parts = 1;  ///< what a sample did took so many times as long as it says
 };
 
-/// Returns the numbers of T_io: one shard's share of loading a whole layer, which is how a run
-/// loads (STI 3.1: a layer is one IO job): at each bitwidth offered, and one plane alone where
-/// there are planes, which is what a later turn reads. Sizes that are equal are one number. Layers
-/// take turns, so that no device cache holds what comes next.
+/// Returns the numbers of T_io: one shard's share of what a run loads for whole layers (STI 3.1: a
+/// layer is one IO job), at each bitwidth offered; and one plane alone where there are planes,
+/// which is what a later turn reads, as its share of a batch of reads. Sizes that are equal are one
+/// number. Layers take turns, so that no device cache holds what comes next.
 Result<std::vector<ProfileNumber>> IoNumbers(ProfileBench& bench);
 
 /// Returns the numbers of T_comp, for every length and width: a layer while shards arrive, which is
@@ -55,8 +61,12 @@ std::vector<ProfileNumber> LayerNumbers(ProfileBench& bench, std::span<const uin
 inline constexpr size_t kFixedNumbers = 3;
 
 /// Returns the numbers of T_fixed at each length: text to embeddings, the reads of embedding rows,
-/// and the head.
+/// and the end of a run, whose last layer TakeLastLayersOff takes off.
 Result<std::vector<ProfileNumber>> FixedNumbers(ProfileBench& bench,
                                                 std::span<const uint32_t> lengths);
+
+/// Leaves of the ends of runs what comes beside a last layer of the widest width: the head, and
+/// what a run takes longer for its last layer than back to back. All numbers are stored.
+void TakeLastLayersOff(DeviceProfile& profile);
 
 }  // namespace sti

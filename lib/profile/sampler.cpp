@@ -102,6 +102,7 @@ class Sampler {
     do {
       STI_ASSIGN_OR_RETURN(const double time_us, Once(i));
       samples.Add(time_us);
+      if (options_.each_sample) options_.each_sample(i, time_us);
     } while (options_.gap_us <= 0 && ++taken < kVisitSamples && now_us_() - begin_us < kVisitUs);
     return {};
   }

@@ -34,6 +34,9 @@ struct SamplingOptions {
   ProgressSink progress;           ///< in numbers
   CancelCheck cancelled;
   std::function<void()> each_round;  ///< may be empty
+  /// Receives each sample that counts as it is taken: the number's index, and microseconds. May be
+  /// empty.
+  std::function<void(size_t, double)> each_sample;
 };
 
 /// Holds what the samples say about one number.

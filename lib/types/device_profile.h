@@ -51,6 +51,13 @@ struct FixedSample {
   double head_p99_us = 0;
 };
 
+/// Work of one lane done item after item, a series. The 99th percentile of a series is not the sum
+/// of those of its items: a slow moment slows several at once, and others make up for each other.
+struct SeriesSample {
+  double median_us = 0;  ///< the sum of the items' medians
+  double p99_us = 0;     ///< >= median_us
+};
+
 /// The clock and the temperature of the cores while a profile was taken; 0 unknown.
 struct ThermalState {
   uint64_t freq_min = 0;  ///< kHz, the lowest seen
@@ -66,6 +73,10 @@ struct DeviceProfile {
   std::vector<IoSample> io;
   std::vector<ComputeSample> compute;
   std::vector<FixedSample> fixed;
+  /// Series of reads, and of layers: ascending in `median_us`, while p99_us / median_us never
+  /// rises. Empty where not measured.
+  std::vector<SeriesSample> io_series;
+  std::vector<SeriesSample> compute_series;
   uint32_t threads = 0;
   std::string cpus;  ///< list such as "0-3"; empty: all
   Kernel kernel;     ///< arithmetic that was measured

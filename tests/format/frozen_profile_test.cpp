@@ -15,7 +15,7 @@ using test::ExpectHolds;
 using test::Frozen;
 
 class FrozenProfile : public ::testing::TestWithParam<const char*> {};
-INSTANTIATE_TEST_SUITE_P(Versions, FrozenProfile, ::testing::Values("v1", "v1.1", "v1.2"));
+INSTANTIATE_TEST_SUITE_P(Versions, FrozenProfile, ::testing::Values("v1", "v1.1", "v1.2", "v1.3"));
 
 TEST_P(FrozenProfile, LoadsFromBothSpellings) {
   const std::string name = std::string(GetParam()) + "/tiny.profile";
@@ -61,6 +61,20 @@ TEST(FrozenProfile12, HoldsWhat12Brought) {
   EXPECT_EQ(profile->compute[0].last_p99_us, 1.5);
   EXPECT_EQ(profile->compute[3].last_us, 3.0625);
   EXPECT_EQ(profile->compute[3].last_p99_us, 0);
+}
+
+TEST(FrozenProfile13, HoldsWhat13Brought) {
+  const auto profile = ParseProfile(AsBytes(Frozen("v1.3/tiny.profile")), "tiny.profile");
+  ASSERT_TRUE(profile.ok()) << profile.error().Message();
+  ASSERT_EQ(profile->io_series.size(), 2u);
+  EXPECT_EQ(profile->io_series[0].median_us, 1000);
+  EXPECT_EQ(profile->io_series[1].p99_us, 2150.5);
+  ASSERT_EQ(profile->compute_series.size(), 1u);
+  EXPECT_EQ(profile->compute_series[0].p99_us, 1312.25);
+  const auto older = ParseProfile(AsBytes(Frozen("v1.2/tiny.profile")), "tiny.profile");
+  ASSERT_TRUE(older.ok()) << older.error().Message();
+  EXPECT_TRUE(older->io_series.empty());
+  EXPECT_TRUE(older->compute_series.empty());
 }
 
 TEST(FrozenProfile1, SaysNothingOfWhatCameLater) {

@@ -31,6 +31,8 @@ DeviceProfile ExampleProfile() {
   profile.start_us = 8123.5;
   profile.noise = 0.0175;
   profile.thermal = {1800000, 2400000, 41.5, 52};
+  profile.io_series = {{1000, 1500.5}, {2000, 2900}};
+  profile.compute_series = {{1000, 1250}};
   return profile;
 }
 
@@ -58,6 +60,10 @@ TEST(ProfileFile, BothSpellingsHoldTheSame) {
     EXPECT_EQ(from_json->read_depth, 4u);
     EXPECT_EQ(from_binary->start_us, 8123.5);
     EXPECT_EQ(from_binary->noise, 0.0175);
+    ASSERT_EQ(from_binary->io_series.size(), 2u);
+    EXPECT_EQ(from_binary->io_series[0].p99_us, 1500.5);
+    ASSERT_EQ(from_json->compute_series.size(), 1u);
+    EXPECT_EQ(from_json->compute_series[0].median_us, 1000);
     EXPECT_EQ(from_json->thermal.freq_min, 1800000u);
     EXPECT_EQ(from_binary->thermal.celsius_after, 52);
   }
@@ -167,6 +173,9 @@ TEST(ProfileFile, NonFiniteBinaryIsRefused) {
       {"io[0] holds a time", [](DeviceProfile& p, double x) { p.io[0].load_us = x; }},
       {"compute[1] holds a time", [](DeviceProfile& p, double x) { p.compute[1].p99_us = x; }},
       {"fixed[0] holds a time", [](DeviceProfile& p, double x) { p.fixed[0].embed_io_p99_us = x; }},
+      {"io_series[1] holds a time", [](DeviceProfile& p, double x) { p.io_series[1].p99_us = x; }},
+      {"compute_series[0] holds a time",
+       [](DeviceProfile& p, double x) { p.compute_series[0].median_us = x; }},
       {"", [](DeviceProfile& p, double x) { p.start_us = x; }},
       {"", [](DeviceProfile& p, double x) { p.noise = x; }},
       {"", [](DeviceProfile& p, double x) { p.thermal.celsius_before = x; }},

@@ -5,6 +5,9 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <vector>
+
+#include "support/expect.h"
 
 namespace sti {
 namespace {
@@ -154,6 +157,79 @@ TEST(DeviceModel, FixedTimesFollowTheRisk) {
   const FixedTimes p99 = DeviceModel::Make(profile, 32, Risk::kP99)->fixed();
   EXPECT_EQ(p99.compute_us(), 13);
   EXPECT_EQ(p99.embed_io_us, 20);
+}
+
+DeviceProfile WithSeries() {
+  DeviceProfile profile = Profile();
+  profile.fixed = {{32, 1, 2, 3, 10, 20, 30}, {128, 4, 5, 6}};
+  profile.io_series = {{1000, 1500}, {3000, 3600}};
+  profile.compute_series = {{2000, 4000}};
+  return profile;
+}
+
+TEST(DeviceModels, SeriesTellThe99thPercentileOfARun) {
+  const auto models = [](double target_us) {
+    return *DeviceModels::Make(WithSeries(), 32, 0, Judging(), target_us);
+  };
+  struct Case {
+    double target_us;
+    double io_ratio;
+  };
+  // Shorter and longer runs have the ratio of the nearest series, others lie on a line.
+  for (const auto& [target_us, io_ratio] :
+       {Case{10, 1.5}, Case{1000, 1.5}, Case{2000, 1.35}, Case{3000, 1.2}, Case{1e9, 1.2}}) {
+    const DeviceModels device = models(target_us);
+    EXPECT_DOUBLE_EQ(*device.p99.LoadUs(2, 8192), 200 * io_ratio);
+    EXPECT_DOUBLE_EQ(*device.p99.LoadUs(2, 12288), 250 * io_ratio);
+    EXPECT_DOUBLE_EQ(*device.p99.LayerUs(4), 2.0 * 20);
+    EXPECT_DOUBLE_EQ(*device.p99.LastLayerUs(4), 2.0 * 20);
+    EXPECT_DOUBLE_EQ(device.p99.fixed().compute_us(), 2.0 * 4);
+    EXPECT_EQ(device.p99.fixed().embed_io_us, 20);  // rows have their own
+    EXPECT_EQ(*device.median.LoadUs(2, 8192), 200);
+    EXPECT_EQ(device.median.fixed().embed_io_us, 2);
+  }
+  // Without a target runs are as short as any; later one may say how long they are.
+  const DeviceModels any = *DeviceModels::Make(WithSeries(), 32, 0, Judging(), std::nullopt);
+  EXPECT_DOUBLE_EQ(*any.p99.LoadUs(2, 8192), 300);
+  EXPECT_DOUBLE_EQ(*any.ForRunsOf(3000, WithSeries()).p99.LoadUs(2, 8192), 240);
+}
+
+TEST(DeviceModels, WithoutSeriesItemsHaveTheirOwn) {
+  for (const double target_us : {10.0, 1e6}) {
+    const auto device = DeviceModels::Make(Profile(), 32, 0, Judging(), target_us);
+    ASSERT_TRUE(device.ok());
+    EXPECT_EQ(device->p99.LoadUs(2, 8192), 250);
+    EXPECT_EQ(device->p99.LayerUs(4), 22);
+  }
+}
+
+TEST(DeviceModels, SeriesThatCannotBeAreNamed) {
+  using List = std::vector<SeriesSample>;
+  const double nan = std::nan("");
+  struct Case {
+    List io;
+    List compute;
+    const char* words;
+  };
+  const Case cases[] = {
+      {{{1000, 1500}}, {}, "one of io_series and compute_series is missing"},
+      {{}, {{1000, 1500}}, "one of io_series and compute_series is missing"},
+      {{{1000, 1500}}, {{1000, 999}}, "compute_series[0].p99_us is below the median"},
+      {{{1000, 1500}, {1000, 1500}}, {{1, 2}}, "io_series[1].median_us does not ascend"},
+      {{{1000, 1500}, {2000, 3001}},
+       {{1, 2}},
+       "io_series[1].p99_us is more of its median than that of a shorter series"},
+      {{{nan, 1500}}, {{1, 2}}, "io_series[0].median_us is not a finite"},
+      {{{1000, nan}}, {{1, 2}}, "io_series[0].p99_us is not a finite"},
+      {{{0, 1500}}, {{1, 2}}, "io_series[0].median_us is 0"},
+  };
+  for (const auto& [io, compute, words] : cases) {
+    DeviceProfile profile = Profile();
+    profile.io_series = io;
+    profile.compute_series = compute;
+    EXPECT_TRUE(FailedWith(ValidateProfile(profile), ErrorKind::kDamaged, words));
+  }
+  EXPECT_TRUE(ValidateProfile(WithSeries()).ok());
 }
 
 TEST(DeviceModel, BadNumbersAreNamed) {

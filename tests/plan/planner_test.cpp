@@ -156,6 +156,62 @@ TEST(Planner, InfeasibleSaysTheSmallestTarget) {
   }
 }
 
+/// A world whose flash and cores vary, more in short runs than in long ones.
+test::World Varying(test::World world) {
+  world.profile.fixed = {{128, 300, 2000, 500, 330, 2500, 600}};
+  world.profile.io_series = {{10e3, 13e3}, {100e3, 115e3}, {200e3, 220e3}};
+  world.profile.compute_series = {{10e3, 15e3}, {100e3, 125e3}, {400e3, 440e3}};
+  return world;
+}
+
+TEST(Planner, WithSeriesThe99thPercentileIsThatOfTheRun) {
+  for (const test::World& world : {Varying(test::Odroid()), Varying(test::Jetson())}) {
+    for (const double target_us : {120e3, 150e3, 200e3, 400e3}) {
+      const auto plan = MakePlan(world.input(), Request(target_us));
+      ASSERT_TRUE(plan.ok()) << plan.error().Message();
+      EXPECT_TRUE(plan->meets_target);
+      EXPECT_LE(plan->predicted_p99_us, target_us);
+      const DeviceModels device = *DeviceModels::Make(world.profile, 128, 0, Judging(), target_us);
+      const double io = *device.p99.LoadUs(2, 0) / *device.median.LoadUs(2, 0);
+      const double compute = *device.p99.LayerUs(12) / *device.median.LayerUs(12);
+      const double ratio = plan->predicted_p99_us / plan->predicted_latency_us;
+      EXPECT_GE(ratio, std::min(io, compute) - 1e-9) << target_us;
+      EXPECT_LE(ratio, std::max({io, compute, 1.25}) + 1e-9) << target_us;  // rows: 1.25
+      // Judging the plan gives its numbers again.
+      const auto verdict = CheckPlan(world.input(), Judging(), *plan);
+      ASSERT_TRUE(verdict.ok());
+      EXPECT_EQ(verdict->p99_us, plan->predicted_p99_us);
+      EXPECT_TRUE(verdict->valid) << verdict->problem;
+    }
+  }
+}
+
+TEST(Planner, WithoutATargetARunIsAsLongAsItsMedian) {
+  const test::World world = Varying(test::Odroid());
+  PlanRequest request;
+  request.submodel = {12, 12};  // 1.9 s, longer than any series
+  const auto plan = MakePlan(world.input(), request);
+  ASSERT_TRUE(plan.ok()) << plan.error().Message();
+  const DeviceModels device = *DeviceModels::Make(world.profile, 128, 0, Judging(), 2e6);
+  EXPECT_DOUBLE_EQ(*device.p99.LayerUs(12), 1.1 * *device.median.LayerUs(12));
+  EXPECT_NEAR(plan->predicted_p99_us / plan->predicted_latency_us, 1.1, 0.002);
+}
+
+TEST(Planner, WithSeriesTheSmallestTargetIsEnoughByItsOwnTimes) {
+  for (const test::World& world : {Varying(test::Odroid()), Varying(test::Jetson())}) {
+    PlanRequest request = Request(20e3);
+    const auto plan = MakePlan(world.input(), request);
+    ASSERT_TRUE(FailedWith(plan, ErrorKind::kInfeasible, "smallest feasible target is "));
+    const std::string words = "smallest feasible target is ";
+    const std::string message = plan.error().Message();
+    const double least_us = std::stod(message.substr(message.find(words) + words.size())) * 1000;
+    request.target_us = least_us;
+    EXPECT_TRUE(MakePlan(world.input(), request).ok()) << message;
+    request.target_us = 0.997 * least_us;
+    EXPECT_FALSE(MakePlan(world.input(), request).ok()) << message;
+  }
+}
+
 // With memory for one layer at 2 bits reads wait for compute; with a second they go on beside it.
 TEST(Planner, TheSmallestTargetCountsWithTheMemory) {
   test::World world = test::Odroid();

@@ -106,7 +106,7 @@ TEST(Turns, FirstTurnIsEvaluatedAsThePlanIs) {
     request.turns = 1;
     const auto plan = MakePlan(world.input(), request);
     if (!plan.ok()) continue;
-    const auto devices = DeviceModels::Make(world.profile, 128, 0, Judging());
+    const auto devices = DeviceModels::Make(world.profile, 128, 0, Judging(), plan->target_us);
     const Verdict check = Evaluate(world.checked(), Judging(), *devices, *plan, &plan->turns[0]);
     ASSERT_TRUE(check.valid);
     ASSERT_DOUBLE_EQ(check.p99_us, plan->predicted_p99_us);

@@ -62,8 +62,9 @@ Result<uint32_t> PlannedLength(const CheckedInput& input, uint32_t asked) {
 Result<PlanningContext> PlanningContext::Make(const CheckedInput& input, const PlanRequest& request,
                                               const PlanningScope& scope,
                                               std::vector<std::string>* explain) {
-  STI_ASSIGN_OR_RETURN(DeviceModels devices, DeviceModels::Make(input->profile, scope.length,
-                                                                scope.clock, request.judging));
+  STI_ASSIGN_OR_RETURN(DeviceModels devices,
+                       DeviceModels::Make(input->profile, scope.length, scope.clock,
+                                          request.judging, request.target_us));
   const DeviceModel& device = devices.deciding();
   if (request.cold) STI_RETURN_IF_ERROR(CheckColdIsKnown(input, device));
   STI_ASSIGN_OR_RETURN(ShardCosts costs, ShardCosts::Make(input->catalog, device));

@@ -38,21 +38,47 @@ std::optional<uint64_t> LeastPreload(const PlanningContext& context, const Submo
 }
 
 struct Offer {
-  const Submodel* submodel = nullptr;
+  std::optional<Submodel> submodel;
   Price price;
 };
 
-/// Returns the submodel with the least T of those that `counts`.
+/// A least target is found this closely, relative to it.
+constexpr double kPricePrecision = 1e-3;
+
+/// Returns the submodel with the least T of those that `counts`, by the context's times.
 template <typename Counts>
-Offer Cheapest(const PlanningContext& context, const Counts& counts) {
+Offer CheapestByTimes(const PlanningContext& context, const Counts& counts) {
   Offer best;
   for (const Submodel& submodel : context.submodels) {
     if (!counts(submodel)) continue;
     const Price price = PriceOf(context, submodel);
     if (!price.target_us) continue;
-    if (best.submodel == nullptr || *price.target_us < *best.price.target_us)
-      best = {&submodel, price};
+    if (!best.submodel || *price.target_us < *best.price.target_us) best = {submodel, price};
   }
+  return best;
+}
+
+/// Returns the submodel with the least T of those that `counts`. Where the profile has series, a
+/// longer run varies less, so that the context's times, which are for a shorter one, ask too much;
+/// halves find the least T that is enough by its own times.
+template <typename Counts>
+Offer Cheapest(const PlanningContext& context, const Counts& counts) {
+  Offer best = CheapestByTimes(context, counts);
+  if (!best.submodel || context.input->profile.io_series.empty()) return best;
+  double low_us = context.request.target_us.value_or(0);
+  double high_us = *best.price.target_us;
+  while (high_us - low_us > kPricePrecision * high_us) {
+    PlanRequest request = context.request;
+    request.target_us = (low_us + high_us) / 2;
+    const auto other = PlanningContext::Make(context.input, request, context.scope, nullptr);
+    if (!other.ok()) break;
+    const Offer offer = CheapestByTimes(*other, counts);
+    const bool enough = offer.submodel && *offer.price.target_us <= *request.target_us;
+    if (enough) best.submodel = offer.submodel;
+    (enough ? high_us : low_us) = *request.target_us;
+  }
+  best.price.target_us = high_us;
+  best.price.preload_bytes = PriceOf(context, *best.submodel).preload_bytes;
   return best;
 }
 
@@ -97,7 +123,7 @@ Price PriceOf(const PlanningContext& context, const Submodel& submodel) {
 Error Infeasible(const PlanningContext& context) {
   const auto& request = context.request;
   const Offer best = Cheapest(context, [](const Submodel&) { return true; });
-  if (best.submodel == nullptr) {
+  if (!best.submodel) {
     return InfeasibleError("no submodel fits in " + std::to_string(*request.judging.memory_bytes) +
                            " bytes of memory")
         .Fix(Remedy::kRaiseInRequest, "memory_bytes or lower preload_bytes");
@@ -109,7 +135,7 @@ Error Infeasible(const PlanningContext& context) {
       NameOf(*best.submodel) + " at " + std::to_string(bits) + " bits";
   const Offer next = Cheapest(
       context, [&](const Submodel& other) { return IsMore(context, other, *best.submodel); });
-  if (next.submodel != nullptr) message += "; the next better, " + Describe(next);
+  if (next.submodel) message += "; the next better, " + Describe(next);
   std::string enough = "target_us";
   if (const auto preload = LeastPreloadOfAny(context)) {
     enough += ", or preload_bytes to " + std::to_string(*preload) + " bytes";
@@ -132,8 +158,7 @@ std::string NextBetter(const PlanningContext& context, const Submodel& submodel)
     const Price price = PriceOf(context, other);
     return price.target_us && *price.target_us > target_us + kTimeTolerance_us;
   });
-  if (next.submodel == nullptr)
-    return "next better: none, no submodel that is worth more is out of reach";
+  if (!next.submodel) return "next better: none, no submodel that is worth more is out of reach";
   return "next better: " + Describe(next) + ", at the fewest bits";
 }
 

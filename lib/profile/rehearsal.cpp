@@ -1,0 +1,115 @@
+#include "profile/rehearsal.h"
+
+#include <algorithm>
+#include <chrono>
+#include <numeric>
+#include <thread>
+#include <utility>
+
+#include "pipeline/whole_plan.h"
+#include "types/limits.h"
+
+namespace sti {
+namespace {
+
+constexpr uint32_t kLayersOfRun = 2;
+// Between two inputs. Whoever reads and computes has gone to sleep by then, as in an app.
+constexpr auto kPause = std::chrono::milliseconds(1);
+constexpr double kLeastUs = 1;  // of a model so small that its shards come with the rows
+
+/// Returns a plan of `width` slices of these layers at uniform bits.
+Plan PlanOfLayers(const Plan& whole, std::span<const uint32_t> layers, uint32_t width,
+                  uint32_t bits) {
+  Plan plan = whole;
+  plan.layers.assign(layers.begin(), layers.end());
+  plan.width = width;
+  const auto depth = static_cast<uint32_t>(layers.size());
+  plan.slices = Grid<uint32_t>(depth, width);
+  for (uint32_t k = 0; k < depth; ++k) {
+    const std::span<uint32_t> row = plan.slices.Row(k);
+    std::iota(row.begin(), row.end(), 0U);
+  }
+  plan.bits = Grid<uint32_t>(depth, width, bits);
+  return plan;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Rehearsal>> Rehearsal::Open(const BlockSourcePtr& source,
+                                                   const RehearsalOptions& options) {
+  STI_ASSIGN_OR_RETURN(auto reader, OpenBlockReader(source, options.way, options.shape.depth));
+  STI_ASSIGN_OR_RETURN(ContainerFile file, ContainerFile::Open(std::move(reader)));
+  const ContainerIndex& index = file.index();
+  WholePlanOptions all;
+  all.length = options.length;
+  all.width = options.width;
+  STI_ASSIGN_OR_RETURN(Plan whole, MakeWholePlan(index, all));
+  whole.read_bytes = options.shape.bytes;
+  whole.read_depth = options.shape.depth;
+
+  // One plan has them all, as variants that its runs are told to take. Their clocks tell them
+  // apart. The plan itself is one slice, beside which rows are read.
+  const std::span<const uint32_t> layers = whole.layers;
+  const uint32_t depth = std::min(kLayersOfRun, index.info.shape.layers);
+  const auto most = static_cast<uint32_t>(kMaxVariants / index.bits.size());
+  const uint32_t groups = std::clamp(index.info.shape.layers / depth, 1U, most);
+  std::unique_ptr<Rehearsal> rehearsal(new Rehearsal);
+  rehearsal->shards_of_run_ = depth * whole.width;
+  Plan plan = PlanOfLayers(whole, layers.first(1), 1, index.bits.front());
+  for (const uint32_t bits : index.bits) {
+    rehearsal->routes_.push_back({bits, {}, 0});
+    for (uint32_t group = 0; group < groups; ++group) {
+      plan.variants.push_back(
+          PlanOfLayers(whole, layers.subspan(size_t{group} * depth, depth), whole.width, bits));
+      plan.variants.back().freq = plan.variants.size();
+      const auto route = static_cast<uint32_t>(plan.variants.size());
+      rehearsal->routes_.back().routes.push_back({route});
+    }
+  }
+
+  PipelineOptions how;
+  how.arithmetic = options.arithmetic;
+  how.cores = options.cores;
+  STI_ASSIGN_OR_RETURN(rehearsal->pipeline_,
+                       Pipeline::Create(std::move(file), std::move(plan), how));
+  return rehearsal;
+}
+
+RouteId Rehearsal::NextRoute(uint32_t bits) {
+  const auto at = std::find_if(routes_.begin(), routes_.end(),
+                               [&](const RoutesAtBits& routes) { return routes.bits == bits; });
+  return at->routes[at->next++ % at->routes.size()];
+}
+
+Status Rehearsal::RunLayers(uint32_t bits, std::span<const uint32_t> ids,
+                            std::span<const uint32_t> types) {
+  std::this_thread::sleep_for(kPause);
+  RunTerms terms;
+  terms.route = NextRoute(bits);
+  return pipeline_->Run({TokenInput{ids, types}, {}}, terms, &output_, &report_);
+}
+
+Result<double> Rehearsal::ShardUs(uint32_t bits, std::span<const uint32_t> ids,
+                                  std::span<const uint32_t> types) {
+  STI_RETURN_IF_ERROR(RunLayers(bits, ids, types));
+  const double rows_us = report_.embeddings_io_us;
+  const double shards_us = std::max(kLeastUs, report_.layers.back().io_ready_us - rows_us);
+  return shards_us / shards_of_run_;
+}
+
+Result<double> Rehearsal::TailUs(std::span<const uint32_t> ids, std::span<const uint32_t> types) {
+  STI_RETURN_IF_ERROR(RunLayers(routes_.front().bits, ids, types));
+  return report_.latency_us - report_.layers.back().io_ready_us;
+}
+
+Result<double> Rehearsal::RowsUs(std::span<const uint32_t> ids, std::span<const uint32_t> types) {
+  std::this_thread::sleep_for(kPause);
+  RunTerms terms;
+  terms.route = RouteId{0};
+  const Pass pass{TokenInput{ids, types}, {}};
+  STI_ASSIGN_OR_RETURN(Run* const run, pipeline_->Begin(pass, terms, &output_, &report_));
+  STI_RETURN_IF_ERROR(pipeline_->End(run->Embed(pass)));
+  return report_.embeddings_io_us;
+}
+
+}  // namespace sti

@@ -1,0 +1,93 @@
+#include "profile/rehearsal.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <fstream>
+#include <iterator>
+#include <thread>
+
+#include "support/expect.h"
+#include "support/temp_folder.h"
+#include "support/test_container.h"
+
+namespace sti {
+namespace {
+
+const std::vector<uint32_t> kIds{2, 5, 7, 9, 3};
+const std::vector<uint32_t> kTypes{0, 0, 0, 0, 0};
+
+// A container whose reads each take as long as a test says at least.
+class RehearsalTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    TinyModelOptions model;
+    model.layers = 5;
+    ASSERT_TRUE(Succeeded(WriteTinyContainer(path_, model, {})));
+    std::ifstream in(path_, std::ios::binary);
+    bytes_.assign(std::istreambuf_iterator<char>(in), {});
+  }
+  Result<std::unique_ptr<Rehearsal>> Open(uint32_t width = 2) {
+    const auto read_at = [this](uint64_t offset, std::span<uint8_t> buffer) -> int64_t {
+      std::this_thread::sleep_for(std::chrono::microseconds(each_us_));
+      if (broken_) return -5;
+      if (offset >= bytes_.size()) return 0;
+      const size_t count = std::min<size_t>(buffer.size(), bytes_.size() - offset);
+      std::copy_n(bytes_.begin() + static_cast<std::ptrdiff_t>(offset), count, buffer.begin());
+      return static_cast<int64_t>(count);
+    };
+    return Rehearsal::Open(CallbackSource(read_at, bytes_.size()),
+                           {ReadPath::kBuffered, {65536, 1}, 8, width, &cores_, {}});
+  }
+
+  TempFolder folder_;
+  std::string path_ = folder_.File("a.sti");
+  std::vector<uint8_t> bytes_;
+  ThreadPool cores_{1};
+  std::atomic<int> each_us_ = 0;
+  std::atomic<bool> broken_ = false;
+};
+
+TEST_F(RehearsalTest, TimesWhatARunWaitsFor) {
+  const auto rehearsal = Open();
+  ASSERT_TRUE(Succeeded(rehearsal));
+  EXPECT_EQ((*rehearsal)->shards_of_run(), 4U);
+  each_us_ = 3000;
+  const auto rows = (*rehearsal)->RowsUs(kIds, kTypes);
+  ASSERT_TRUE(Succeeded(rows));
+  EXPECT_GE(*rows, 3000);
+  for (const uint32_t bits : {2U, 6U, 32U}) {
+    // At least one read behind the rows, for the shards of two layers.
+    const auto shard = (*rehearsal)->ShardUs(bits, kIds, kTypes);
+    ASSERT_TRUE(Succeeded(shard));
+    EXPECT_GE(*shard, 3000.0 / 4);
+  }
+  // Nothing is read any more when the last shard is there.
+  const auto tail = (*rehearsal)->TailUs(kIds, kTypes);
+  ASSERT_TRUE(Succeeded(tail));
+  EXPECT_GT(*tail, 0);
+}
+
+TEST_F(RehearsalTest, RunsAsWideAsToldTo) {
+  const auto rehearsal = Open(1);
+  ASSERT_TRUE(Succeeded(rehearsal));
+  EXPECT_EQ((*rehearsal)->shards_of_run(), 2U);
+}
+
+TEST_F(RehearsalTest, AReadThatFailsIsSaidAndOver) {
+  const auto rehearsal = Open();
+  ASSERT_TRUE(Succeeded(rehearsal));
+  broken_ = true;
+  EXPECT_TRUE(
+      FailedWith((*rehearsal)->ShardUs(2, kIds, kTypes), ErrorKind::kReadFailed, "cannot read"));
+  EXPECT_TRUE(
+      FailedWith((*rehearsal)->RowsUs(kIds, kTypes), ErrorKind::kReadFailed, "cannot read"));
+  broken_ = false;
+  EXPECT_TRUE(Succeeded((*rehearsal)->ShardUs(2, kIds, kTypes)));
+  EXPECT_TRUE(Succeeded((*rehearsal)->RowsUs(kIds, kTypes)));
+}
+
+}  // namespace
+}  // namespace sti
