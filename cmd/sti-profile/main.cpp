@@ -2,14 +2,17 @@
 #include <cstdio>
 
 #include "api/process_bytes.h"
+#include "common/cli.h"
 #include "common/files.h"
 #include "common/machine.h"
 #include "common/outputs.h"
 #include "common/parse.h"
-#include "format/profile_file.h"
+#include "merge.h"
 #include "options.h"
+#include "profile/clock_setting.h"
 #include "profile/device_state.h"
 #include "profile/profile.h"
+#include "profile/profile_join.h"
 #include "profile/start_time.h"
 #include "text/model_tokenizer.h"
 
@@ -83,23 +86,41 @@ Result<DeviceProfile> Measure(const Tool& tool, const ProfileToolOptions& option
   profile.thermal = watch.Finish();
   profile.process_bytes = start.process_bytes;
   profile.start_us = start.start_us;
+  if (const auto unsteady = StateWarning(profile.thermal)) tool.Log(*unsteady);
   for (ComputeSample& sample : profile.compute) sample.freq = profile.thermal.freq_max;
   return profile;
 }
 
+// Measures at each clock that was asked for. Whatever ends this, a signal too, the bounds of the
+// clocks are put back.
+Result<DeviceProfile> MeasureAtClocks(const Tool& tool, const ProfileToolOptions& options,
+                                      double exec_us) {
+  if (options.clocks_khz.empty()) return Measure(tool, options, exec_us);
+  const std::vector<uint32_t> cores = AffinityCores();
+  auto setting = ClockSetting::Make(cores);
+  if (!setting.ok()) return Error(setting.error()).At("--clocks");
+  std::vector<NamedProfile> profiles;
+  for (const uint32_t khz : options.clocks_khz) {
+    if (const Status set = setting->Set(khz); !set.ok()) return Error(set.error()).At("--clocks");
+    tool.Say("at " + std::to_string(khz) + " kHz");
+    STI_ASSIGN_OR_RETURN(DeviceProfile profile, Measure(tool, options, exec_us));
+    for (ComputeSample& sample : profile.compute) sample.freq = khz;
+    profiles.push_back({std::to_string(khz) + " kHz", std::move(profile)});
+  }
+  STI_RETURN_IF_ERROR(setting->Restore());
+  return JoinProfiles(profiles);
+}
+
 Result<int> Run(const Tool& tool, const ProfileToolOptions& options, double exec_us) {
+  STI_RETURN_IF_ERROR(CheckProfileToolOptions(tool.app(), options));
+  if (tool.app().got_subcommand("merge")) return Merge(tool, options);
   STI_RETURN_IF_ERROR(CheckKeepsInput({"-o", options.output}, options.model, "the model"));
   STI_RETURN_IF_ERROR(TakeCpusOption(options.cpus));
-  STI_ASSIGN_OR_RETURN(DeviceProfile profile, Measure(tool, options, exec_us));
+  STI_ASSIGN_OR_RETURN(DeviceProfile profile, MeasureAtClocks(tool, options, exec_us));
   profile.cpus = AffinityList();
   profile.machine = MachineName();
-  if (const auto unsteady = StateWarning(profile.thermal)) tool.Log(*unsteady);
-  STI_RETURN_IF_ERROR(WriteProfile(options.output, profile));
-  if (tool.json() && options.output != "-") {
-    std::fputs(ProfileToJson(profile).c_str(), stdout);
-  } else {
-    Summarise(tool, profile);
-  }
+  STI_RETURN_IF_ERROR(WriteAndPrint(tool, options, profile));
+  if (!tool.json() || options.output == "-") Summarise(tool, profile);
   return 0;
 }
 

@@ -2,16 +2,29 @@
 
 #include "common/cli.h"
 #include "common/files.h"
+#include "common/option_rules.h"
 #include "common/parse.h"
 
 namespace sti {
+namespace {
 
-void AddProfileToolOptions(CLI::App& app, ProfileToolOptions& options) {
-  app.add_option("MODEL", options.model, "container made by sti-shard")
+void AddMergeOptions(CLI::App& app, ProfileToolOptions& options) {
+  CLI::App* merge = app.add_subcommand("merge", "join profiles of one device and model shape");
+  merge->fallthrough();  // --json and -q are the tool's own
+  merge->add_option("PROFILE", options.merge_files, "of other clocks, lengths or widths")
       ->required()
       ->type_name(kFile);
+  merge->add_option("-o,--output", options.output, "file to write; .json for JSON, - for stdout")
+      ->type_name(kFile)
+      ->group(kMostUsed);
+  merge->footer("sti-profile merge slow.profile fast.profile -o device.profile");
+}
+
+}  // namespace
+
+void AddProfileToolOptions(CLI::App& app, ProfileToolOptions& options) {
+  app.add_option("MODEL", options.model, "container made by sti-shard")->type_name(kFile);
   app.add_option("-o,--output", options.output, "file to write; .json for JSON, - for stdout")
-      ->required()
       ->type_name(kFile)
       ->group(kMostUsed);
   AddParsed(app, "--lengths", options.lengths, kList,
@@ -35,6 +48,23 @@ void AddProfileToolOptions(CLI::App& app, ProfileToolOptions& options) {
   app.add_option("--compute", options.compute, "type of the arithmetic [fp32]")
       ->type_name(kComputeNames)
       ->group(kMostUsed);
+  AddParsed(app, "--clocks", options.clocks_khz, kList,
+            "measure at each of these clocks in kHz, which takes root");
+  app.require_subcommand(0, 1);
+  AddMergeOptions(app, options);
+}
+
+Status CheckProfileToolOptions(const CLI::App& app, const ProfileToolOptions& options) {
+  const bool merges = app.got_subcommand("merge");
+  const std::string help = std::string("; see sti-profile ") + (merges ? "merge " : "") + "--help";
+  if (merges) {
+    const std::string name = OtherOption(app, {"--output"});
+    if (!name.empty()) return UsageError("merge takes no " + name + "; leave it out" + help);
+  } else if (options.model.empty()) {
+    return UsageError("MODEL is required" + help);
+  }
+  if (options.output.empty()) return UsageError("-o FILE is required" + help);
+  return {};
 }
 
 }  // namespace sti

@@ -10,6 +10,7 @@
 
 namespace sti {
 
+/// Holds the options. MODEL and what is measured are not used by merge.
 struct ProfileToolOptions {
   std::string model;
   std::string output;
@@ -22,8 +23,13 @@ struct ProfileToolOptions {
   double budget_us = 0;
   std::string io = "auto";
   std::string compute = "fp32";
+  std::vector<uint32_t> clocks_khz;      ///< to measure at; empty: the clock as it is
+  std::vector<std::string> merge_files;  ///< profiles that merge joins
 };
 
 void AddProfileToolOptions(CLI::App& app, ProfileToolOptions& options);
+
+/// Returns kUsage for options that make no sense together, or where one that is needed is missing.
+Status CheckProfileToolOptions(const CLI::App& app, const ProfileToolOptions& options);
 
 }  // namespace sti

@@ -7,8 +7,8 @@
 
 namespace sti {
 
-/// Makes io times ascend with bytes, and compute times with width and with length. Sorts `io` by
-/// bytes and `compute` by length, then width. p99 stays at or above the median.
+/// Makes io times ascend with bytes, and compute times with width and with length at each clock.
+/// Sorts `io` by bytes and `compute` by length, width and clock. p99 stays at or above the median.
 void SmoothProfile(DeviceProfile& profile);
 
 }  // namespace sti

@@ -89,3 +89,68 @@ load helpers
   [ ! -e a.profile ]
   no_leftovers
 }
+
+# KHZ SLOWER LENGTH: the shared device at this clock, so much slower, at one length.
+write_clock() {
+  jq --argjson khz "$1" --argjson slower "$2" --argjson length "$3" '
+    .compute[] |= (.freq = $khz | .length = $length | .layer_us *= $slower)
+    | .fixed[].length = $length | .io[].load_us *= $slower' device.json
+}
+
+@test "merge joins clocks, and plans are made for each" {
+  write_clock 900000 2 64 >slow.json
+  write_clock 1800000 1 64 >fast.json
+  works sti-profile merge slow.json fast.json -o both.profile
+  same "$output" ""
+  works sti-profile merge --json fast.json slow.json -o both.json
+  same "$(jq -S . both.json)" "$(sti-inspect --json both.profile | jq -S 'del(.digest)')" ||
+    same "$(jq -S '[.io, .compute, .fixed]' both.json)" "$(sti-inspect --json both.profile | jq -S '[.io, .compute, .fixed]')"
+  holds "$output" '[.compute[].freq] | unique == [900000, 1800000]'
+  holds "$output" '.io[-1].load_us == 3840 and (.compute | length) == 22'
+  works sti-plan -q model.sti --profile both.profile --freq 900000,1800000 --target 30ms -o a.json
+  holds "$(cat a.json)" '[.freq, .variants[].freq] == [1800000, 900000]'
+}
+
+@test "merge joins lengths that were measured apart" {
+  write_clock 0 1 64 >long.json
+  write_clock 0 0.5 32 >short.json
+  works sti-profile merge long.json short.json -o -
+  holds "$output" '[.compute[].length] | unique == [32, 64]'
+  holds "$output" '[.fixed[].length] == [32, 64]'
+}
+
+# STATUS MESSAGE ARGUMENT...
+refuses() {
+  run --separate-stderr sti-profile "${@:3}"
+  same "$status" "$1"
+  like "$stderr" "$2"
+}
+
+@test "profiles that do not go together, and options that merge has not, are refused" {
+  jq '.kernel = "native-avx2-fp32"' device.json >kernel.json
+  refuses 3 "*kernel.json: has another kernel (native-avx2-fp32, not none) than device.json" \
+    merge device.json kernel.json -o a.json
+  jq '.shape = "00112233445566778899aabbccddeeff"' device.json >shape.json
+  refuses 3 "*shape.json: has another model shape (*, not none) than device.json" \
+    merge device.json shape.json -o a.json
+  write_clock 900000 1 64 >clock.json
+  refuses 3 "*device.json: does not say its clock, and clock.json does" \
+    merge clock.json device.json -o a.json
+  jq '.compute[0].layer_us = -1' device.json >damaged.json
+  refuses 3 "*damaged.json: compute[0].layer_us is negative*" merge device.json damaged.json -o a.json
+  refuses 3 "*none.json*" merge device.json none.json -o a.json
+  cp device.json own.json
+  refuses 2 "*-o: own.json is one of the profiles*" merge own.json -o own.json
+  refuses 2 "*-o FILE is required*" merge device.json
+  refuses 2 "*merge takes no --threads*" merge device.json -o a.json --threads 1
+  refuses 2 "*MODEL is required*" -o a.json
+  refuses 2 "*-o FILE is required*" model.sti
+  [ ! -e a.json ]
+}
+
+@test "--clocks says where clocks cannot be set, before it measures" {
+  [ ! -e /sys/devices/system/cpu/cpu0/cpufreq ] || skip "this system scales clocks"
+  refuses 4 "sti-profile: --clocks: */cpufreq/scaling_max_freq: the clock cannot be set (this system does not scale it); *" \
+    model.sti -o a.json --clocks 900000,1800000
+  [ ! -e a.json ]
+}

@@ -71,7 +71,7 @@ load helpers
 }
 
 @test "sti-profile: without -o, impossible widths and lengths, cores that are not there" {
-  refused 2 "sti-profile: --output is required; see sti-profile --help" sti-profile model.sti
+  refused 2 "sti-profile: -o FILE is required; see sti-profile --help" sti-profile model.sti
   refused 2 "sti-profile: --widths: the model has 1 to 12 slices a layer" \
     sti-profile model.sti -o x.profile --widths 13
   refused 2 "sti-profile: --lengths: an input has at least 3 tokens" \
