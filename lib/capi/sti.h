@@ -234,8 +234,8 @@ const char* sti_name(sti_model* model, int32_t label);
 #define STI_PRELOADED_BYTES 34
 #define STI_PREDICTED_US 35 /* latency that the plan predicts, by medians; 0: it does not say */
 #define STI_PREDICTED_P99_US 36
-#define STI_COMPUTE_DRIFT 37 /* time of layers over the plan's, once 32 runs have told; else 1 */
-#define STI_READ_DRIFT 38    /* time of reads over the plan's, once 32 runs have told; else 1 */
+#define STI_COMPUTE_DRIFT 37 /* time of layers over the plan's, once runs have told; else 1 */
+#define STI_READ_DRIFT 38    /* time of reads over the plan's, once runs have told; else 1 */
 #define STI_LONGEST 39       /* longest input of the model in tokens */
 
 /* Returns a figure; NaN where there is no such one. */

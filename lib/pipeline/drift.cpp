@@ -1,20 +1,40 @@
 #include "pipeline/drift.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace sti {
 
 void DriftWatch::Window::Add(double ratio) {
-  if (ratio <= 0) return;
+  if (!(ratio > 0)) return;
   ratios_[next_] = ratio;
   next_ = (next_ + 1) % kRuns;
   count_ = std::min(count_ + 1, kRuns);
+  // The part that a run takes away is bounded too, so that a device that was idle is not believed
+  // for long.
+  constexpr double kMostFor = 1;
+  constexpr double kMostAgainst = 2;
+  const double beyond = std::log(ratio) / std::log(1 + kTolerance) - 1;
+  evidence_ = std::clamp(evidence_ + std::clamp(beyond, -kMostAgainst, kMostFor), 0.0,
+                         static_cast<double>(kLeastRuns));
+  since_ = evidence_ > 0 ? since_ + 1 : 0;
+  slower_ = evidence_ > 0 && (slower_ || evidence_ == static_cast<double>(kLeastRuns));
+  was_slower_ = was_slower_ || slower_;
 }
 
-double DriftWatch::Window::Median() const {
-  auto sorted = ratios_;
-  std::nth_element(sorted.begin(), sorted.begin() + kRuns / 2, sorted.end());
-  return sorted[kRuns / 2];
+std::optional<double> DriftWatch::Window::Judge() const {
+  if (slower_) return MedianOfLast(std::min(since_, count_));
+  // Where runs are no longer slower, the few of them that there are say more than nothing.
+  if (count_ == kRuns || was_slower_) return MedianOfLast(count_);
+  return std::nullopt;
+}
+
+double DriftWatch::Window::MedianOfLast(size_t runs) const {
+  std::array<double, kRuns> last{};
+  for (size_t i = 0; i < runs; ++i) last[i] = ratios_[(next_ + kRuns - 1 - i) % kRuns];
+  const auto middle = last.begin() + static_cast<std::ptrdiff_t>(runs / 2);
+  std::nth_element(last.begin(), middle, last.begin() + static_cast<std::ptrdiff_t>(runs));
+  return *middle;
 }
 
 void DriftWatch::Add(double compute_ratio, double io_ratio) {
@@ -23,8 +43,10 @@ void DriftWatch::Add(double compute_ratio, double io_ratio) {
 }
 
 std::optional<Drift> DriftWatch::Now() const {
-  if (!compute_.full() && !io_.full()) return std::nullopt;
-  return Drift{compute_.full() ? compute_.Median() : 1, io_.full() ? io_.Median() : 1};
+  const std::optional<double> compute = compute_.Judge();
+  const std::optional<double> io = io_.Judge();
+  if (!compute && !io) return std::nullopt;
+  return Drift{compute.value_or(1), io.value_or(1)};
 }
 
 std::optional<Drift> DriftWatch::TakeWarning() {

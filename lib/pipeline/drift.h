@@ -2,7 +2,11 @@
 //
 // A hot device lowers its clock, another flash card reads at another speed: then a plan's
 // predictions are off for good, not for one input. So each run's times are compared with the
-// plan's, and the middle one of many runs decides.
+// plan's. A small difference takes many runs to tell from noise: the middle one of them decides. A
+// great one does not, and each input under a plan that is far off is late. So there is a
+// sequential test too (a cumulative sum, Page 1954). Each run adds to it what its ratio is above
+// the tolerance, in the logarithm, or takes away what it is below. One run adds at most 1, so that
+// a single slow input, however slow, says nothing, and few that come now and then say no more.
 #pragma once
 
 #include <array>
@@ -21,13 +25,16 @@ struct Drift {
 /// Not thread-safe.
 class DriftWatch {
  public:
-  static constexpr size_t kRuns = 32;        ///< that a judgement needs
+  static constexpr size_t kRuns = 32;        ///< that a judgement of small differences needs
+  static constexpr size_t kLeastRuns = 5;    ///< that any judgement needs
   static constexpr double kTolerance = 0.2;  ///< slower by this share is drift
 
   /// Adds one run's times over the plan's; 0 where it says nothing.
   void Add(double compute_ratio, double io_ratio);
 
-  /// Returns the medians of the last kRuns runs; nothing before there are so many.
+  /// Returns how long runs take now, by medians: of those since they became slower, once kLeastRuns
+  /// or more of them have made that sure, until as many have shown the contrary; else of the last
+  /// kRuns. Nothing before either can be told.
   [[nodiscard]] std::optional<Drift> Now() const;
   /// Returns Now() if one of its ratios is beyond the tolerance, but only once until Forget.
   std::optional<Drift> TakeWarning();
@@ -38,13 +45,19 @@ class DriftWatch {
   class Window {
    public:
     void Add(double ratio);
-    [[nodiscard]] bool full() const { return count_ == kRuns; }
-    [[nodiscard]] double Median() const;
+    /// Returns the ratio as Now() describes it.
+    [[nodiscard]] std::optional<double> Judge() const;
 
    private:
+    [[nodiscard]] double MedianOfLast(size_t runs) const;
+
     std::array<double, kRuns> ratios_{};  // a ring
     size_t count_ = 0;
     size_t next_ = 0;
+    double evidence_ = 0;  // that runs are slower, 0 to kLeastRuns
+    size_t since_ = 0;     // runs since it was 0 last
+    bool slower_ = false;  // it has been enough since then
+    bool was_slower_ = false;
   };
   Window compute_;
   Window io_;

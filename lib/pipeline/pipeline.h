@@ -174,6 +174,7 @@ class Pipeline {
   [[nodiscard]] Status StartReads(RouteId route, const RunTerms& terms, RowsCome rows_come);
   [[nodiscard]] Status LoadAhead(Route& route);
   void CompareWithPlan(const RunReport& report);
+  [[nodiscard]] double ShareRead(const RunReport& report) const;
 
   PipelineOptions options_;
   std::unique_ptr<ThreadPool> own_cores_;

@@ -190,6 +190,35 @@ TEST_F(BetweenRuns, AnotherPlanBeginsWithTurnOneAndNoDrift) {
   EXPECT_EQ(Run().turn, 1U);
 }
 
+// Reads of a degraded run took their time too. The plan counts on reads of no time to speak of,
+// each takes 20 ms.
+TEST_F(BetweenRuns, DegradedRunsShowSlowReads) {
+  Open(Timed(WholeAt(2), 2000, 1));
+  faults_->Inject({.kind = FaultKind::kDelay, .delay = 20ms});
+  RunTerms terms;
+  terms.degrade_for_us = 50e3;
+  RunResult result;
+  size_t degraded = 0;
+  for (size_t run = 0; run < DriftWatch::kLeastRuns; ++run) {
+    EXPECT_FALSE(pipeline_->drift().Now().has_value());
+    ASSERT_TRUE(Succeeded(pipeline_->Run(Ids(32, 5), Ids(32, 0), terms, &result)));
+    degraded += result.degraded.empty() ? 0 : 1;
+    ASSERT_TRUE(Succeeded(pipeline_->FinishReads()));
+  }
+  EXPECT_GT(degraded, 0U);
+  ASSERT_TRUE(pipeline_->drift().Now().has_value());
+  EXPECT_GT(pipeline_->drift().Now()->io_ratio, 100);
+}
+
+TEST_F(BetweenRuns, ShortInputsSayNothingOfAPlanForLongOnes) {
+  Open(Timed(WholeAt(2), 1e-3, 1e-3));
+  for (size_t run = 0; run < 2 * DriftWatch::kRuns; ++run) Run(Ids(16, 5), Ids(16, 0));
+  EXPECT_FALSE(pipeline_->drift().Now().has_value());
+  for (size_t run = 0; run < DriftWatch::kLeastRuns; ++run) Run(Ids(24, 5), Ids(24, 0));
+  ASSERT_TRUE(pipeline_->drift().Now().has_value());
+  EXPECT_GT(pipeline_->drift().Now()->compute_ratio, 2);
+}
+
 TEST_F(BetweenRuns, AnotherPlanTakesOverNoMorePlanesThanItHolds) {
   Open(WithPreload(WholeAt(4), 6));
   Plan plan = WithPreload(WholeAt(2), 6);

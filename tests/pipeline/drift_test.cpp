@@ -5,13 +5,65 @@
 namespace sti {
 namespace {
 
-TEST(DriftWatch, SaysNothingBeforeThereAreEnoughRuns) {
+// Adds so many runs whose layers take `ratio` times what the plan counts on.
+void AddRuns(size_t runs, double ratio, DriftWatch* watch) {
+  for (size_t run = 0; run < runs; ++run) watch->Add(ratio, 1);
+}
+
+TEST(DriftWatch, ASlowInputSaysNothingHoweverSlow) {
+  for (const double ratio : {1.5, 5.0, 1e6}) {
+    DriftWatch watch;
+    for (int turn = 0; turn < 100; ++turn) {
+      watch.Add(ratio, ratio);
+      EXPECT_FALSE(watch.TakeWarning().has_value()) << ratio << " in turn " << turn;
+      AddRuns(2, 1, &watch);
+      EXPECT_FALSE(watch.TakeWarning().has_value()) << ratio << " in turn " << turn;
+    }
+  }
+}
+
+TEST(DriftWatch, AFewSlowRunsInARowAreDrift) {
+  for (const size_t before : {size_t{0}, size_t{3}, 10 * DriftWatch::kRuns}) {
+    DriftWatch watch;
+    AddRuns(before, 1, &watch);
+    AddRuns(DriftWatch::kLeastRuns - 1, 5, &watch);
+    EXPECT_FALSE(watch.TakeWarning().has_value());
+    watch.Add(7, 1);
+    const auto drift = watch.Now();
+    ASSERT_TRUE(drift.has_value());
+    EXPECT_EQ(drift->compute_ratio, 5) << "of the runs since, not of all";
+    EXPECT_TRUE(watch.TakeWarning().has_value());
+  }
+}
+
+TEST(DriftWatch, TheLessTheyAreBeyondTheToleranceTheMoreRunsItTakes) {
+  size_t before = DriftWatch::kLeastRuns - 1;
+  for (const double ratio : {2.0, 1.35, 1.25}) {
+    DriftWatch watch;
+    AddRuns(DriftWatch::kRuns, 1, &watch);
+    size_t runs = 0;
+    while (!watch.TakeWarning().has_value()) {
+      watch.Add(ratio, 1);
+      ASSERT_LE(++runs, DriftWatch::kRuns);
+    }
+    EXPECT_GT(runs, before) << ratio;
+    before = runs;
+  }
+}
+
+TEST(DriftWatch, WithinTheToleranceThereIsNoDrift) {
   DriftWatch watch;
-  for (size_t run = 0; run + 1 < DriftWatch::kRuns; ++run) watch.Add(5, 5);
-  EXPECT_FALSE(watch.Now().has_value());
+  AddRuns(1000, 1.19, &watch);
   EXPECT_FALSE(watch.TakeWarning().has_value());
-  watch.Add(5, 5);
-  EXPECT_TRUE(watch.TakeWarning().has_value());
+  EXPECT_EQ(watch.Now()->compute_ratio, 1.19);
+}
+
+TEST(DriftWatch, ADeviceThatIsItselfAgainIsSeenAsSoon) {
+  DriftWatch watch;
+  AddRuns(8, 3, &watch);
+  EXPECT_EQ(watch.Now()->compute_ratio, 3);
+  AddRuns(DriftWatch::kLeastRuns + 4, 1, &watch);
+  EXPECT_EQ(watch.Now()->compute_ratio, 1) << "by all runs, more of which are quick";
 }
 
 TEST(DriftWatch, WarnsOnceAndAgainAfterANewPlan) {
