@@ -1,120 +1,32 @@
 #include "base/usable_cpus.h"
 
-#include <fcntl.h>
 #include <sched.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
-#include <string_view>
 #include <vector>
+
+#include "base/control_group.h"
 
 namespace sti {
 namespace {
 
-// A mounted hierarchy of control groups that may limit CPU time, and this process's group in it.
-struct Hierarchy {
-  bool unified = false;  // version 2
-  std::string mount;     // where it is mounted
-  std::string below;     // the group, from there on; "" or "/..."
-};
-
-std::optional<int64_t> Number(std::string_view text) {
-  int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
-
-// The parts of `text` between separators, without empty ones.
-std::vector<std::string> Split(std::string_view text, char separator) {
-  std::vector<std::string> parts;
-  while (!text.empty()) {
-    const size_t end = std::min(text.find(separator), text.size());
-    if (end > 0) parts.emplace_back(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return parts;
-}
-
-std::vector<std::string> Words(std::string_view line) { return Split(line, ' '); }
-
-// The lines of a small file, none if it cannot be read. Not by a stream: the first of a process
-// costs a cold start a tenth of a millisecond.
-std::vector<std::string> Lines(const std::string& path) {
-  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (file < 0) return {};
-  std::string text;
-  char part[4096];
-  ssize_t count = 0;
-  while ((count = read(file, part, sizeof part)) > 0) text.append(part, static_cast<size_t>(count));
-  close(file);
-  return Split(text, '\n');
-}
-
 std::string FirstLine(const std::string& path) {
-  const std::vector<std::string> lines = Lines(path);
+  const std::vector<std::string> lines = LinesOfFile(path);
   return lines.empty() ? "" : lines.front();
-}
-
-// Whether a comma-separated list holds `item`.
-bool Lists(const std::string& list, std::string_view item) {
-  const std::vector<std::string> items = Split(list, ',');
-  return std::find(items.begin(), items.end(), item) != items.end();
-}
-
-// The group of this process, from /proc/self/cgroup: lines `number:controllers:path`, version 2's
-// with no controllers.
-std::optional<std::string> OwnGroup(const std::string& root, bool unified) {
-  for (const std::string& line : Lines(root + "/proc/self/cgroup")) {
-    const size_t first = line.find(':');
-    const size_t second = line.find(':', first == std::string::npos ? first : first + 1);
-    if (second == std::string::npos) continue;
-    const std::string controllers = line.substr(first + 1, second - first - 1);
-    if (unified ? controllers.empty() : Lists(controllers, "cpu")) return line.substr(second + 1);
-  }
-  return std::nullopt;
-}
-
-// Returns where a group is below a mount. What a mount shows of the hierarchy may begin below its
-// top, as in a container. A group beside that is not to be seen: then the mount's own top counts.
-std::string BelowMount(const std::string& group, const std::string& mount_root) {
-  const std::string top = mount_root == "/" ? "" : mount_root;
-  if (group.rfind(top + "/", 0) != 0 || group.find("/..") != std::string::npos) return "";
-  const std::string below = group.substr(top.size());
-  return below == "/" ? "" : below;
-}
-
-// Returns the hierarchies that limit CPUs, from the lines of /proc/self/mountinfo:
-// `id parent device root mount-point options... - type source options`.
-std::vector<Hierarchy> Hierarchies(const std::string& root) {
-  std::vector<Hierarchy> found;
-  for (const std::string& line : Lines(root + "/proc/self/mountinfo")) {
-    if (line.find(" - cgroup") == std::string::npos) continue;
-    const std::vector<std::string> words = Words(line);
-    const auto dash = std::find(words.begin(), words.end(), "-");
-    if (dash - words.begin() < 6 || words.end() - dash < 4) continue;
-    const bool unified = dash[1] == "cgroup2";
-    const bool limits_cpu = unified || (dash[1] == "cgroup" && Lists(dash[3], "cpu"));
-    if (!limits_cpu) continue;
-    const std::optional<std::string> group = OwnGroup(root, unified);
-    if (group) found.push_back({unified, root + words[4], BelowMount(*group, words[3])});
-  }
-  return found;
 }
 
 // CPUs that one group's files allow, rounded up; 0 for no limit.
 uint32_t GroupQuota(const std::string& folder, bool unified) {
   std::vector<std::string> words;
   if (unified) {
-    words = Words(FirstLine(folder + "/cpu.max"));
+    words = WordsOf(FirstLine(folder + "/cpu.max"));
   } else {
     words = {FirstLine(folder + "/cpu.cfs_quota_us"), FirstLine(folder + "/cpu.cfs_period_us")};
   }
   if (words.size() != 2) return 0;
-  const std::optional<int64_t> quota_us = Number(words[0]);
-  const std::optional<int64_t> period_us = Number(words[1]);
+  const std::optional<int64_t> quota_us = WholeNumber(words[0]);
+  const std::optional<int64_t> period_us = WholeNumber(words[1]);
   if (!quota_us || !period_us || *quota_us <= 0 || *period_us <= 0) return 0;
   const int64_t cpus = (*quota_us - 1) / *period_us + 1;
   return static_cast<uint32_t>(std::min<int64_t>(cpus, UINT32_MAX));
@@ -136,10 +48,10 @@ uint32_t AffinityCpus() {
 
 uint32_t QuotaCpus(const std::string& root) {
   uint32_t least = 0;
-  for (const Hierarchy& hierarchy : Hierarchies(root)) {
-    std::string below = hierarchy.below;
+  for (const ControlGroup& group : ControlGroupsOf("cpu", root)) {
+    std::string below = group.below;
     while (true) {
-      const uint32_t quota = GroupQuota(hierarchy.mount + below, hierarchy.unified);
+      const uint32_t quota = GroupQuota(group.mount + below, group.unified);
       if (quota != 0) least = least == 0 ? quota : std::min(least, quota);
       if (below.empty()) break;
       below.resize(below.rfind('/'));
