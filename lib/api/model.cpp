@@ -27,10 +27,6 @@ Status CheckIsFor(const Digest& made_for, const Digest& model, Source source, Re
       .Fix(remedy);
 }
 
-Drift Product(const Drift& a, const Drift& b) {
-  return {a.compute_ratio * b.compute_ratio, a.io_ratio * b.io_ratio};
-}
-
 ProfileOptions WorkOf(const ModelInfo& info, const ModelOptions& options) {
   ProfileOptions work;
   std::vector<uint32_t> lengths(std::begin(kUsualLengths), std::end(kUsualLengths));
@@ -251,9 +247,7 @@ Status Model::CheckPlan(const Plan& plan) {
 Status Model::GivePlan(Plan plan) {
   return InTurn([&]() -> Status {
     STI_RETURN_IF_ERROR(UsePlan(std::move(plan), 0));
-    drift_ = {};
-    plan_counts_on_profile_ = profile_.has_value();
-    seen_drift_.reset();
+    drift_.PlanGiven(profile_.has_value());
     return {};
   });
 }
@@ -263,7 +257,7 @@ Status Model::GiveProfile(DeviceProfile profile) {
     STI_RETURN_IF_ERROR(
         CheckIsFor(profile.shape, ShapeDigest(info_), Source::kProfile, Remedy::kProfileForModel));
     profile_ = std::move(profile);
-    plan_counts_on_profile_ = false;
+    drift_.ProfileGiven();
     return {};
   });
 }
@@ -298,7 +292,7 @@ Status Model::MeasureProfile(double budget_us) {
     };
     STI_RETURN_IF_ERROR(aside_.Do(measure));
     profile_ = std::move(*measured);
-    plan_counts_on_profile_ = false;
+    drift_.ProfileGiven();
     return {};
   });
 }
@@ -337,9 +331,7 @@ Result<PlanInputs> Model::InputsAfter(const Drift& drift) {
 Status Model::MakePlan() {
   return InTurn([&]() -> Status {
     if (!profile_) return UsageError("there is no device profile").Fix(Remedy::kMeasureAgain);
-    // Runs drift from the profile that their plan counts on.
-    Drift drift;
-    if (plan_counts_on_profile_) drift = Product(drift_, seen_drift_.value_or(Drift()));
+    const Drift drift = drift_.FromProfile();
     const PlanRequest& request = options_.request;
     STI_ASSIGN_OR_RETURN(PlanInputs inputs, InputsAfter(drift));
     const auto plan = std::make_shared<Plan>();
@@ -349,9 +341,7 @@ Status Model::MakePlan() {
     };
     STI_RETURN_IF_ERROR(aside_.Do(make));
     STI_RETURN_IF_ERROR(UsePlan(std::move(*plan), request.judging.memory_bytes.value_or(0)));
-    drift_ = drift;
-    plan_counts_on_profile_ = true;
-    seen_drift_.reset();
+    drift_.PlanMade(drift);
     return {};
   });
 }
@@ -410,7 +400,7 @@ Status Model::Ask(const Encoding& encoding, Clock::time_point taken) {
   TakeFigures(answer_, &answer);
   TakeLabels(answer_, info_.problem, &answer);
   answers_.Put(std::move(answer));
-  if (const auto drift = session_->pipeline().drift().Now()) seen_drift_ = drift;
+  drift_.See(session_->pipeline().drift());
   return {};
 }
 
@@ -423,7 +413,7 @@ void Model::Publish() {
     figures.predicted_us = plan.predicted_latency_us;
     figures.predicted_p99_us = plan.predicted_p99_us;
   }
-  figures.drift = seen_drift_.value_or(Drift());
+  figures.drift = drift_.beyond_plan();
   MutexLock lock(figures_mutex_);
   figures_ = figures;
 }

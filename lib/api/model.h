@@ -15,6 +15,7 @@
 
 #include "api/answers.h"
 #include "api/aside.h"
+#include "api/device_drift.h"
 #include "api/host.h"
 #include "api/plan_inputs.h"
 #include "api/session.h"
@@ -151,10 +152,7 @@ class Model {
   uint64_t planned_for_bytes_ = 0;  ///< own memory that `plan_` was made for; 0: not said
   std::optional<DeviceProfile> profile_;
   std::optional<Importance> importance_;
-  Drift drift_;  ///< of the device since `profile_` was measured, that the plan counts on
-  /// Whether the plan is of `profile_`, or was given when that was what the model had.
-  bool plan_counts_on_profile_ = false;
-  std::optional<Drift> seen_drift_;  ///< of runs, beyond what the plan counts on
+  DeviceDrift drift_;  ///< since `profile_` was measured
   Answer answer_;
 
   Answers answers_;

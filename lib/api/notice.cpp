@@ -55,6 +55,12 @@ LogLine LineFor(const Notice& notice) {
       return Info(LeadTimeLine(notice.time_us));
     case Notice::Kind::kDrift:
       return Warning(DriftLine(notice.drift));
+    case Notice::Kind::kPlannedAgain:
+      return Info(notice.why + ": planned again, " + notice.actual);
+    case Notice::Kind::kPlanKept:
+      return Warning(notice.why + ": the plan stays, since there is no other: " + notice.actual);
+    case Notice::Kind::kOtherVariants:
+      return Info(notice.why + ": other variants of the plan run");
   }
   return {};
 }

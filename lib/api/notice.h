@@ -22,11 +22,15 @@ struct Notice {
     kNotLocked,      ///< `actual` says why memory that was to be locked is not, or not all of it
     kLeadTime,       ///< the plan counts on being woken `time_us` before each input
     kDrift,          ///< the device has become slower than the plan counts on, by `drift`
+    kPlannedAgain,   ///< the plan `actual` is in force, since the device has changed as `why` says
+    kPlanKept,       ///< as `why` says, but no other plan can be had, for the reason `actual`
+    kOtherVariants,  ///< runs go under other variants of the plan, for the reason `why`
   };
   Kind kind = Kind::kRunning;
   std::string planned = {};
   std::string actual = {};
   std::string kernel = {};
+  std::string why = {};
   double time_us = 0;
   Drift drift = {};
 };

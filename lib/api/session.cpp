@@ -4,7 +4,6 @@
 #include <string>
 #include <utility>
 
-#include "api/shard_memory.h"
 #include "model/transformer.h"
 #include "text/model_tokenizer.h"
 #include "text/unicode.h"
@@ -66,12 +65,12 @@ Status Session::Start(ContainerFile& file, Plan plan, const SessionOptions& opti
   if (options.own_bytes) {
     STI_RETURN_IF_ERROR(make_tokenizer(file.index()));
     const uint32_t threads = options.cores != nullptr ? options.cores->threads() : options.threads;
-    const OwnMemory memory{.bytes = *options.own_bytes,
-                           .planned_for = options.planned_for_bytes,
-                           .tokenizer_bytes = tokenizer_->memory_bytes(),
-                           .threads = threads,
-                           .arithmetic = pipeline.arithmetic};
-    STI_ASSIGN_OR_RETURN(pipeline.staging_bytes, StagingBytes(file.index(), plan, memory));
+    memory_ = OwnMemory{.bytes = *options.own_bytes,
+                        .planned_for = options.planned_for_bytes,
+                        .tokenizer_bytes = tokenizer_->memory_bytes(),
+                        .threads = threads,
+                        .arithmetic = pipeline.arithmetic};
+    STI_ASSIGN_OR_RETURN(pipeline.staging_bytes, StagingBytes(file.index(), plan, *memory_));
   }
   STI_ASSIGN_OR_RETURN(pipeline_, Pipeline::Create(std::move(file), std::move(plan), pipeline));
   pipeline_->MeterDecoding(options.meter_decoding);
@@ -170,10 +169,25 @@ Status Session::EndEngagement() {
   return pipeline_->LoadAhead();  // what a later turn had no room for
 }
 
-Status Session::SetPlan(Plan plan) {
+Status Session::SetPlan(Plan plan, uint64_t planned_for_bytes) {
   if (late_ == Late::kDegrade) STI_RETURN_IF_ERROR(CheckCanDegrade(plan));
-  turn_ = 0;
-  return pipeline_->SetPlan(std::move(plan));
+  std::optional<uint64_t> staging_bytes;
+  if (memory_) {
+    OwnMemory memory = *memory_;
+    memory.planned_for = planned_for_bytes;
+    // A plan that was forged may have any sizes.
+    STI_RETURN_IF_ERROR(Pipeline::CheckPlan(pipeline_->file(), plan, memory.arithmetic.type));
+    STI_ASSIGN_OR_RETURN(staging_bytes, StagingBytes(pipeline_->index(), plan, memory));
+  }
+  Status set = pipeline_->SetPlan(std::move(plan), staging_bytes);
+  if (set.ok() || set.error().kind == ErrorKind::kCancelled) turn_ = 0;
+  return set;
+}
+
+Result<bool> Session::SetClock(uint64_t clock_khz) {
+  Result<bool> changed = pipeline_->SetClock(clock_khz);
+  if (!changed.ok() || *changed) turn_ = 0;
+  return changed;
 }
 
 Status Session::SetBuffer(std::optional<uint64_t> bytes) { return pipeline_->ResizePreload(bytes); }

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "api/notice.h"
+#include "api/shard_memory.h"
 #include "base/clock.h"
 #include "base/interrupt.h"
 #include "base/result.h"
@@ -123,8 +124,11 @@ class Session {
   [[nodiscard]] Status EndEngagement();
   /// Gives back what only inputs need, while none is expected (Pipeline::Rest).
   [[nodiscard]] Status Rest() { return pipeline_->Rest(); }
-  /// Goes on under another plan for the same model.
-  [[nodiscard]] Status SetPlan(Plan plan);
+  /// Goes on under another plan for the same model (Pipeline::SetPlan). Where `own_bytes` bound the
+  /// session, its memory is divided anew; `planned_for_bytes`: as SessionOptions has it.
+  [[nodiscard]] Status SetPlan(Plan plan, uint64_t planned_for_bytes = 0);
+  /// Goes on under the plan's variants for another clock (Pipeline::SetClock).
+  [[nodiscard]] Result<bool> SetClock(uint64_t clock_khz);
   /// Bounds the preload buffer from now on, in bytes; nothing: it holds what the plan says again.
   [[nodiscard]] Status SetBuffer(std::optional<uint64_t> bytes);
 
@@ -134,6 +138,10 @@ class Session {
   /// Returns the bytes of memory that the model takes: tokenizer, resident parts, working memory
   /// and shards. They are what SessionOptions::own_bytes bounds.
   [[nodiscard]] uint64_t memory_bytes() const;
+  /// Returns what SessionOptions::own_bytes was.
+  [[nodiscard]] std::optional<uint64_t> own_bytes() const {
+    return memory_ ? std::optional<uint64_t>(memory_->bytes) : std::nullopt;
+  }
   [[nodiscard]] Pipeline& pipeline() { return *pipeline_; }
   [[nodiscard]] const Pipeline& pipeline() const { return *pipeline_; }
   [[nodiscard]] const ModelInfo& info() const { return pipeline_->index().info; }
@@ -151,6 +159,7 @@ class Session {
   std::optional<Clock::time_point> cold_start_;  ///< where a cold start's latency begins
   uint64_t turn_ = 0;
   std::optional<Tokenizer> tokenizer_;
+  std::optional<OwnMemory> memory_;  ///< that bounds the session, as its first plan found it
   std::unique_ptr<Pipeline> pipeline_;
 };
 

@@ -214,11 +214,13 @@ Status Pipeline::ResizePreload(std::optional<uint64_t> bytes) {
   return LoadAhead();
 }
 
-Status Pipeline::SetPlan(Plan plan) {
+Status Pipeline::SetPlan(Plan plan, std::optional<uint64_t> staging_bytes) {
   STI_RETURN_IF_ERROR(CheckPlan(file_, plan, options_.arithmetic.type));
   STI_RETURN_IF_ERROR(loader_.SettleAll());
   const Engagement before = engagement_;
+  const uint64_t staging_before = options_.staging_bytes;
   Exchange(plan);
+  Bound(staging_bytes.value_or(staging_before));
   loader_.UsePlan(plan_, engagement_.KeptBefore(MainRoute()));
   Status loaded = LoadAhead();
   if (loaded.ok()) loaded = MakeRoom();
@@ -228,9 +230,28 @@ Status Pipeline::SetPlan(Plan plan) {
   }
   Exchange(plan);
   engagement_ = before;
+  Bound(staging_before);
   // The next run loads what is missing.
   loader_.UsePlan(plan_, engagement_.KeptBefore(MainRoute()));
   return loaded;
+}
+
+void Pipeline::Bound(uint64_t staging_bytes) {
+  options_.staging_bytes = staging_bytes;
+  loader_.LimitStaging(staging_bytes);
+}
+
+Result<bool> Pipeline::SetClock(uint64_t clock_khz) {
+  const uint64_t before = std::exchange(options_.clock_khz, clock_khz);
+  if (RoutesAtClock(plan_, clock_khz) == by_length_) return false;
+  const Status set = SetPlan(plan_);
+  if (set.ok()) return true;
+  if (set.error().kind != ErrorKind::kCancelled) {
+    options_.clock_khz = before;
+    MakeRoutes();
+    loader_.UsePlan(plan_, engagement_.KeptBefore(MainRoute()));
+  }
+  return set.error();
 }
 
 void Pipeline::Exchange(Plan& plan) {

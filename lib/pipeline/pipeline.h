@@ -118,8 +118,13 @@ class Pipeline {
   /// Goes on under another plan for the same model, for another target, buffer or device. Shards
   /// that both plans preload stay in memory. A plan that does not fit, or whose shards cannot be
   /// read, leaves the old one and its engagement in force. Interrupted, the new one is in force,
-  /// and its first run loads what is missing.
-  [[nodiscard]] Status SetPlan(Plan plan);
+  /// and its first run loads what is missing. `staging_bytes`: as PipelineOptions has them, from
+  /// now on; nothing: as before.
+  [[nodiscard]] Status SetPlan(Plan plan, std::optional<uint64_t> staging_bytes = {});
+  /// Goes on under the variants for another clock, as PipelineOptions::clock_khz. Returns whether
+  /// they are others than before; then this is as SetPlan with the same plan. Where they cannot be
+  /// loaded the old ones stay, and the engagement begins anew.
+  [[nodiscard]] Result<bool> SetClock(uint64_t clock_khz);
 
   [[nodiscard]] const Plan& plan() const { return plan_; }
   /// Returns the plan or variant that an input of so many tokens runs under: the shortest that
@@ -159,6 +164,7 @@ class Pipeline {
   void MakeRoutes();
   void ReserveWork();
   void Exchange(Plan& plan);
+  void Bound(uint64_t staging_bytes);
   [[nodiscard]] Status ReadResidents();
   [[nodiscard]] Status MakeRoom();
 

@@ -219,6 +219,33 @@ TEST_F(BetweenRuns, ShortInputsSayNothingOfAPlanForLongOnes) {
   EXPECT_GT(pipeline_->drift().Now()->compute_ratio, 2);
 }
 
+TEST_F(BetweenRuns, AnotherClockTakesOtherVariants) {
+  Plan plan = WithPreload(WholeAt(2), 4);
+  plan.freq = 1800;
+  plan.variants = {WholeAt(6)};
+  plan.variants[0].freq = 900;
+  PipelineOptions options;
+  options.clock_khz = 1800;
+  Open(plan, options);
+  const auto same = pipeline_->SetClock(1900);
+  ASSERT_TRUE(Succeeded(same));
+  EXPECT_FALSE(*same);
+  EXPECT_EQ(Run().logits, DirectLogits(path_, plan));
+  const auto other = pipeline_->SetClock(1000);
+  ASSERT_TRUE(Succeeded(other));
+  EXPECT_TRUE(*other);
+  EXPECT_EQ(pipeline_->preload_bytes(), 0U);
+  EXPECT_EQ(Run().logits, DirectLogits(path_, plan.variants[0]));
+  // Where the others cannot be loaded, those in force stay.
+  faults_->Inject({.kind = FaultKind::kError});
+  EXPECT_FALSE(pipeline_->SetClock(1800).ok());
+  faults_->Heal();
+  EXPECT_EQ(Run().logits, DirectLogits(path_, plan.variants[0]));
+  ASSERT_TRUE(Succeeded(pipeline_->SetClock(1800)));
+  EXPECT_EQ(pipeline_->preload_bytes(), BytesOf(plan.preload));
+  EXPECT_EQ(Run().logits, DirectLogits(path_, plan));
+}
+
 TEST_F(BetweenRuns, AnotherPlanTakesOverNoMorePlanesThanItHolds) {
   Open(WithPreload(WholeAt(4), 6));
   Plan plan = WithPreload(WholeAt(2), 6);

@@ -67,6 +67,8 @@ class Loader {
   void UsePlan(const Plan& plan);
   /// Reads for another plan, and moves to its places what the buffer holds of `stays`.
   void UsePlan(const Plan& plan, std::span<const ShardAtBits> stays);
+  /// Bounds the arena, as LoaderOptions::staging_bytes does, from the next UsePlan on.
+  void LimitStaging(uint64_t bytes) { options_.staging_bytes = bytes; }
 
   /// Makes the route's schedule for a job; the loader is idle.
   [[nodiscard]] Status Prepare(Route& route, const LaneJob& job);
@@ -120,7 +122,7 @@ class Loader {
 
   ContainerFile& file_;
   ResidentModel& resident_;
-  const LoaderOptions options_;
+  LoaderOptions options_;
   ScheduleLimits limits_;  ///< limits of the plan's schedules
   uint32_t depth_ = BlockReader::kDefaultDepth;
   PreloadBuffer buffer_;

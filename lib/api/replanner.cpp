@@ -1,0 +1,227 @@
+#include "api/replanner.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "api/plan_inputs.h"
+#include "plan/drifted_profile.h"
+#include "plan/planner.h"
+#include "plan/request_of_plan.h"
+#include "plan/text.h"
+#include "types/submodel.h"
+
+namespace sti {
+namespace {
+
+constexpr auto kBetweenHalvings = std::chrono::seconds(2);
+constexpr auto kBeforeDoubling = std::chrono::minutes(1);
+constexpr uint64_t kLeastBuffer = uint64_t{64} << 10;  // below it there is none
+
+bool Differs(double a, double b) {
+  return std::max(a, b) > std::min(a, b) * (1 + DriftWatch::kTolerance);
+}
+
+uint64_t Halved(uint64_t bytes, uint32_t halvings) {
+  const uint64_t left = bytes >> std::min(halvings, 63U);
+  return halvings > 0 && left < kLeastBuffer ? 0 : left;
+}
+
+// "6x9 at 4.2 bits, 204800 bytes preloaded, 18.123 ms of 20.000 ms".
+std::string Outline(const Plan& plan) {
+  double bits = 0;
+  double shards = 0;
+  for (uint32_t k = 0; k < plan.layers.size(); ++k) {
+    for (uint32_t i = 0; i < plan.width; ++i) bits += plan.bits.At(k, i);
+    shards += plan.width;
+  }
+  std::string text = NameOf(Submodel{static_cast<uint32_t>(plan.layers.size()), plan.width}) +
+                     " at " + FixedPoint(shards > 0 ? bits / shards : 0, 1) + " bits, " +
+                     std::to_string(plan.preload_bytes) + " bytes preloaded, " +
+                     Ms(plan.predicted_latency_us);
+  if (plan.target_us) text += " of " + Ms(*plan.target_us);
+  return text;
+}
+
+void AddReason(const std::string& reason, std::string* why) {
+  *why += (why->empty() ? "" : ", ") + reason;
+}
+
+std::string ClockText(uint64_t khz) {
+  return "the clock is " + std::to_string(khz / 1000) + " MHz now";
+}
+
+}  // namespace
+
+Result<Replanner> Replanner::Make(Session& session, ReplanSources sources, NoticeSink notices) {
+  STI_RETURN_IF_ERROR(session.pipeline().file().RequireWhole());
+  STI_ASSIGN_OR_RETURN(PlanRequest request, RequestOf(session.pipeline().plan(), session.info()));
+  return Replanner(session, std::move(sources), std::move(notices), std::move(request));
+}
+
+Replanner::Replanner(Session& session, ReplanSources sources, NoticeSink notices,
+                     PlanRequest request)
+    : session_(&session),
+      sources_(std::move(sources)),
+      notices_(std::move(notices)),
+      request_(std::move(request)) {
+  drift_.PlanGiven(true);
+}
+
+Status Replanner::Take(Plan plan, uint64_t planned_for_bytes) {
+  STI_ASSIGN_OR_RETURN(PlanRequest request, RequestOf(plan, session_->info()));
+  STI_RETURN_IF_ERROR(session_->SetPlan(std::move(plan), planned_for_bytes));
+  request_ = std::move(request);
+  drift_.PlanGiven(true);
+  halvings_ = 0;
+  in_force_ = {};
+  refused_.reset();
+  return {};
+}
+
+Status Replanner::Look(const Surroundings& now, Clock::time_point at) {
+  STI_RETURN_IF_ERROR(FollowClock(now.clock_khz));
+  WeighMemory(now.memory_is_short, at);
+  drift_.See(session_->pipeline().drift());
+  const Conditions wanted = Wanted();
+  const std::string why = WhyOther(wanted);
+  return why.empty() ? Status() : PlanFor(wanted, why);
+}
+
+// A plan may have variants for several clocks, which is quicker than another plan.
+Status Replanner::FollowClock(uint64_t clock_khz) {
+  if (clock_khz == 0 || clock_khz == std::exchange(clock_khz_, clock_khz)) return {};
+  const Result<bool> changed = session_->SetClock(clock_khz);
+  if (!changed.ok() && changed.error().kind == ErrorKind::kCancelled) return changed.error();
+  if (!notices_) return {};
+  if (!changed.ok()) {
+    notices_({.kind = Notice::Kind::kPlanKept,
+              .actual = changed.error().Message(),
+              .why = ClockText(clock_khz)});
+  } else if (*changed) {
+    notices_({.kind = Notice::Kind::kOtherVariants, .why = ClockText(clock_khz)});
+  }
+  return {};
+}
+
+void Replanner::WeighMemory(bool is_short, Clock::time_point at) {
+  if (is_short) {
+    memory_was_short_ = at;
+    const bool again = halvings_ > 0 && at - memory_changed_ < kBetweenHalvings;
+    if (again || Halved(request_.preload_bytes, halvings_) == 0) return;
+    ++halvings_;
+    memory_changed_ = at;
+  } else if (halvings_ > 0 && at - std::max(memory_was_short_, memory_changed_) > kBeforeDoubling) {
+    --halvings_;
+    memory_changed_ = at;
+  }
+}
+
+Drift Replanner::WantedDrift() const {
+  const Drift found = drift_.FromProfile();
+  const auto choose = [](double is, double counted) {
+    const double slower = std::max(is, 1.0);
+    return Differs(slower, counted) ? slower : counted;
+  };
+  const Drift& counted = drift_.counted_on();
+  return {choose(found.compute_ratio, counted.compute_ratio),
+          choose(found.io_ratio, counted.io_ratio)};
+}
+
+Replanner::Conditions Replanner::Wanted() const {
+  Conditions wanted{.drift = WantedDrift(), .halvings = halvings_};
+  const uint64_t clock_khz = ProfiledClock();
+  if (!RequestNamesClock(clock_khz)) wanted.clock_khz = clock_khz;
+  // The profile knows how long layers take at another clock; what runs have shown was of this one.
+  if (wanted.clock_khz != in_force_.clock_khz) wanted.drift.compute_ratio = 1;
+  return wanted;
+}
+
+// The clock that the profile's times at the present one are taken from; 0 if it has none.
+uint64_t Replanner::ProfiledClock() const {
+  uint64_t below = 0;
+  uint64_t lowest = 0;
+  for (const ComputeSample& sample : sources_.profile.compute) {
+    if (sample.freq == 0) continue;
+    lowest = lowest == 0 ? sample.freq : std::min(lowest, sample.freq);
+    if (sample.freq <= clock_khz_) below = std::max(below, sample.freq);
+  }
+  if (clock_khz_ == 0) return 0;
+  return below != 0 ? below : lowest;
+}
+
+// A request that names no clock is for the highest.
+bool Replanner::RequestNamesClock(uint64_t clock_khz) const {
+  if (clock_khz == 0) return true;
+  const auto& clocks = request_.clocks;
+  if (!clocks.empty()) return std::find(clocks.begin(), clocks.end(), clock_khz) != clocks.end();
+  return std::none_of(sources_.profile.compute.begin(), sources_.profile.compute.end(),
+                      [&](const ComputeSample& sample) { return sample.freq > clock_khz; });
+}
+
+// Returns how `wanted` differs from what the plan in force was made for; empty if it does not, or
+// if there was no plan for just this.
+std::string Replanner::WhyOther(const Conditions& wanted) const {
+  const auto differ = [](const Conditions& a, const Conditions& b) {
+    return Differs(a.drift.compute_ratio, b.drift.compute_ratio) ||
+           Differs(a.drift.io_ratio, b.drift.io_ratio) || a.clock_khz != b.clock_khz ||
+           a.halvings != b.halvings;
+  };
+  std::string why;
+  if (refused_ && !differ(wanted, *refused_)) return why;
+  if (wanted.clock_khz != in_force_.clock_khz) AddReason(ClockText(clock_khz_), &why);
+  if (Differs(wanted.drift.compute_ratio, in_force_.drift.compute_ratio)) {
+    AddReason(
+        "layers take " + FixedPoint(wanted.drift.compute_ratio, 2) + " times what the profile says",
+        &why);
+  }
+  if (Differs(wanted.drift.io_ratio, in_force_.drift.io_ratio)) {
+    AddReason("reads take " + FixedPoint(wanted.drift.io_ratio, 2) + " times what the profile says",
+              &why);
+  }
+  if (wanted.halvings > in_force_.halvings) AddReason("memory is short", &why);
+  if (wanted.halvings < in_force_.halvings) AddReason("memory is no longer short", &why);
+  return why;
+}
+
+Result<Plan> Replanner::MakePlanFor(const Conditions& wanted) const {
+  PlanRequest request = request_;
+  request.preload_bytes = Halved(request.preload_bytes, wanted.halvings);
+  if (request.turn_bytes) {
+    *request.turn_bytes =
+        std::max(request.preload_bytes, Halved(*request.turn_bytes, wanted.halvings));
+  }
+  if (wanted.clock_khz != 0) request.clocks = {wanted.clock_khz};
+  request.judging.memory_bytes = session_->own_bytes();
+  const DeviceProfile now =
+      DriftedProfile(sources_.profile, wanted.drift.compute_ratio, wanted.drift.io_ratio);
+  const PlanInputs inputs(session_->pipeline().file(), now, sources_.importance);
+  return MakePlan(request.judging.memory_bytes ? inputs.ViewOfOwnMemory() : inputs.View(), request);
+}
+
+Status Replanner::PlanFor(const Conditions& wanted, const std::string& why) {
+  Result<Plan> plan = MakePlanFor(wanted);
+  Status taken = plan.ok() ? Status() : Status(plan.error());
+  std::string outline;
+  if (plan.ok()) {
+    outline = Outline(*plan);
+    taken = session_->SetPlan(std::move(*plan), session_->own_bytes().value_or(0));
+  }
+  if (!taken.ok() && taken.error().kind == ErrorKind::kCancelled) return taken;
+  if (taken.ok()) {
+    drift_.PlanMade(wanted.drift);
+    in_force_ = wanted;
+    refused_.reset();
+  } else {
+    refused_ = wanted;
+  }
+  if (!notices_) return {};
+  if (taken.ok()) {
+    notices_({.kind = Notice::Kind::kPlannedAgain, .actual = outline, .why = why});
+  } else {
+    notices_({.kind = Notice::Kind::kPlanKept, .actual = taken.error().Message(), .why = why});
+  }
+  return {};
+}
+
+}  // namespace sti

@@ -1,0 +1,261 @@
+// A device that changes between inputs, in numbers: runs are made up, clocks and memory too.
+#include "api/replanner.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "api/plan_inputs.h"
+#include "plan/planner.h"
+#include "support/expect.h"
+#include "support/temp_folder.h"
+#include "support/test_container.h"
+
+namespace sti {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr uint64_t kFast_khz = 1800000;
+constexpr uint64_t kSlow_khz = 900000;
+
+class ReplannerTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    TinyModelOptions model;
+    model.layers = 5;
+    model.heads = 4;
+    model.hidden = 64;
+    model.ffn = 128;
+    ASSERT_TRUE(Succeeded(WriteTinyContainer(path_, model)));
+    request_.target_us = 6000;
+  }
+
+  [[nodiscard]] ContainerFile File() const {
+    auto file = ContainerFile::Open(path_);
+    EXPECT_TRUE(Succeeded(file));
+    return std::move(file).value();
+  }
+  /// A shard of k bits loads in 60 k us, a layer of m slices takes 100 m us, twice that at half the
+  /// clock.
+  static DeviceProfile Profile(bool clocks = false) {
+    DeviceProfile profile;
+    for (const uint32_t bits : {2U, 3U, 4U, 5U, 6U, 32U})
+      profile.io.push_back({.bits = bits, .load_us = 60.0 * bits, .p99_us = 60.0 * bits});
+    for (uint32_t width = 1; width <= 4; ++width) {
+      const double layer_us = 100.0 * width;
+      profile.compute.push_back({32, width, layer_us, layer_us, clocks ? kFast_khz : 0});
+      if (clocks) profile.compute.push_back({32, width, 2 * layer_us, 2 * layer_us, kSlow_khz});
+    }
+    return profile;
+  }
+  [[nodiscard]] Plan PlanBy(const DeviceProfile& profile) const {
+    const ContainerFile file = File();
+    auto plan = MakePlan(PlanInputs(file, profile, {}).View(), request_);
+    EXPECT_TRUE(Succeeded(plan));
+    return std::move(plan).value();
+  }
+  /// Opens a session under the plan for this device, and its replanner.
+  void Open(const DeviceProfile& profile, const SessionOptions& options = {}) {
+    first_ = PlanBy(profile);
+    auto session = Session::Open(File(), first_, options);
+    ASSERT_TRUE(Succeeded(session));
+    session_ = std::move(*session);
+    auto replanner = Replanner::Make(*session_, {profile, {}},
+                                     [this](const Notice& notice) { notices_.push_back(notice); });
+    ASSERT_TRUE(Succeeded(replanner));
+    replanner_.emplace(std::move(*replanner));
+  }
+  void Runs(size_t count, double compute_ratio, double io_ratio) {
+    for (size_t run = 0; run < count; ++run)
+      session_->pipeline().drift().Add(compute_ratio, io_ratio);
+  }
+  /// Looks after `passed`, and returns what was told.
+  std::vector<Notice> Look(const Surroundings& now = {}, Clock::duration passed = 1s) {
+    notices_.clear();
+    at_ += passed;
+    EXPECT_TRUE(Succeeded(replanner_->Look(now, at_)));
+    return notices_;
+  }
+  [[nodiscard]] const Plan& InForce() const { return session_->pipeline().plan(); }
+  [[nodiscard]] bool IsFirst() const {
+    return InForce().bits == first_.bits && InForce().preload == first_.preload;
+  }
+  static bool PlannedAgain(const std::vector<Notice>& notices, const std::string& why) {
+    return notices.size() == 1 && notices[0].kind == Notice::Kind::kPlannedAgain &&
+           notices[0].why == why && !notices[0].actual.empty();
+  }
+
+  TempFolder folder_;
+  std::string path_ = folder_.File("a.sti");
+  PlanRequest request_;
+  Plan first_;
+  std::unique_ptr<Session> session_;
+  std::optional<Replanner> replanner_;
+  std::vector<Notice> notices_;
+  Clock::time_point at_ = Clock::now();
+};
+
+TEST_F(ReplannerTest, ADeviceThatIsAsPlannedKeepsItsPlan) {
+  Open(Profile());
+  EXPECT_TRUE(Look().empty());
+  Runs(4 * DriftWatch::kRuns, 1.1, 0.9);
+  EXPECT_TRUE(Look().empty());
+  EXPECT_TRUE(IsFirst());
+}
+
+TEST_F(ReplannerTest, SlowReadsGetAPlanThatReadsLess) {
+  Open(Profile());
+  Runs(DriftWatch::kLeastRuns, 1, 2.5);
+  EXPECT_TRUE(PlannedAgain(Look(), "reads take 2.50 times what the profile says"));
+  EXPECT_LT(InForce().parameter_bytes, first_.parameter_bytes);
+  EXPECT_LE(InForce().predicted_p99_us, *request_.target_us);
+  EXPECT_TRUE(Look().empty());
+  // The new plan counts on them, so that such runs are as planned.
+  Runs(DriftWatch::kRuns, 1, 1);
+  EXPECT_TRUE(Look().empty());
+}
+
+TEST_F(ReplannerTest, DriftUnderANewPlanComesOnTopOfWhatItCountsOn) {
+  Open(Profile());
+  Runs(DriftWatch::kLeastRuns, 2, 1);
+  EXPECT_TRUE(PlannedAgain(Look(), "layers take 2.00 times what the profile says"));
+  Runs(DriftWatch::kLeastRuns, 1.5, 1);
+  EXPECT_TRUE(PlannedAgain(Look(), "layers take 3.00 times what the profile says"));
+}
+
+TEST_F(ReplannerTest, ADeviceThatIsItselfAgainGetsItsPlanBack) {
+  Open(Profile());
+  Runs(DriftWatch::kLeastRuns, 1, 2);
+  ASSERT_EQ(Look().size(), 1U);
+  EXPECT_FALSE(IsFirst());
+  Runs(DriftWatch::kRuns, 1, 0.5);
+  EXPECT_TRUE(PlannedAgain(Look(), "reads take 1.00 times what the profile says"));
+  EXPECT_TRUE(IsFirst());
+}
+
+TEST_F(ReplannerTest, NoPlanCountsOnADeviceThatIsFasterThanItsProfile) {
+  Open(Profile());
+  Runs(2 * DriftWatch::kRuns, 0.3, 0.3);
+  EXPECT_TRUE(Look().empty());
+  EXPECT_TRUE(IsFirst());
+}
+
+TEST_F(ReplannerTest, WhereThereIsNoPlanTheOldOneStaysWhichIsSaidOnce) {
+  Open(Profile());
+  Runs(DriftWatch::kLeastRuns, 1000, 1);
+  const auto told = Look();
+  ASSERT_EQ(told.size(), 1U);
+  EXPECT_EQ(told[0].kind, Notice::Kind::kPlanKept);
+  EXPECT_EQ(told[0].why, "layers take 1000.00 times what the profile says");
+  EXPECT_NE(told[0].actual.find("no plan meets"), std::string::npos) << told[0].actual;
+  EXPECT_TRUE(IsFirst());
+  for (int run = 0; run < 10; ++run) {
+    Runs(1, 1000, 1);
+    EXPECT_TRUE(Look().empty());
+  }
+  // Less drift is another matter.
+  Runs(DriftWatch::kRuns, 2, 1);
+  EXPECT_TRUE(PlannedAgain(Look(), "layers take 2.00 times what the profile says"));
+}
+
+TEST_F(ReplannerTest, AnotherClockOfTheProfileGetsAPlanOfItsOwn) {
+  Open(Profile(true));
+  EXPECT_TRUE(Look({.clock_khz = kFast_khz + 1}).empty());
+  EXPECT_TRUE(PlannedAgain(Look({.clock_khz = kSlow_khz}), "the clock is 900 MHz now"));
+  EXPECT_EQ(InForce().freq, kSlow_khz);
+  EXPECT_TRUE(Look({.clock_khz = kSlow_khz}).empty());
+  EXPECT_TRUE(Look({.clock_khz = kSlow_khz / 2}).empty()) << "the profile has none so low";
+  EXPECT_TRUE(Look({}).empty()) << "not known for once";
+  EXPECT_TRUE(PlannedAgain(Look({.clock_khz = kFast_khz}), "the clock is 1800 MHz now"));
+  EXPECT_TRUE(IsFirst());
+}
+
+TEST_F(ReplannerTest, APlanWithVariantsForTheClockIsNotMadeAgain) {
+  request_.clocks = {kFast_khz, kSlow_khz};
+  Open(Profile(true));
+  ASSERT_TRUE(Succeeded(session_->SetClock(kFast_khz)));
+  EXPECT_TRUE(Look({.clock_khz = kFast_khz}).empty());
+  const auto told = Look({.clock_khz = kSlow_khz});
+  ASSERT_EQ(told.size(), 1U);
+  EXPECT_EQ(told[0].kind, Notice::Kind::kOtherVariants);
+  EXPECT_EQ(session_->pipeline().PlanFor(3).freq, kSlow_khz);
+  EXPECT_EQ(Look({.clock_khz = kFast_khz}).size(), 1U);
+  EXPECT_EQ(session_->pipeline().PlanFor(3).freq, kFast_khz);
+}
+
+TEST_F(ReplannerTest, ShortMemoryHalvesTheBufferAndAMinuteWithoutDoublesIt) {
+  request_.preload_bytes = 200 << 10;
+  Open(Profile());
+  const uint64_t whole = first_.preload_bytes;
+  ASSERT_GT(whole, 128U << 10);
+  const Surroundings is_short{.memory_is_short = true};
+  EXPECT_TRUE(PlannedAgain(Look(is_short), "memory is short"));
+  EXPECT_LE(session_->pipeline().preload_bytes(), whole / 2);
+  EXPECT_TRUE(Look(is_short).empty()) << "what was given back has to show first";
+  EXPECT_TRUE(PlannedAgain(Look(is_short), "memory is short"));
+  EXPECT_EQ(session_->pipeline().preload_bytes(), 0U);
+  EXPECT_TRUE(Look(is_short, 10s).empty()) << "there is nothing left to give";
+  EXPECT_TRUE(Look({}, 59s).empty());
+  EXPECT_TRUE(PlannedAgain(Look({}, 2s), "memory is no longer short"));
+  EXPECT_GT(session_->pipeline().preload_bytes(), 0U);
+  EXPECT_TRUE(Look({}, 59s).empty());
+  EXPECT_TRUE(PlannedAgain(Look({}, 2s), "memory is no longer short"));
+  EXPECT_TRUE(IsFirst());
+  EXPECT_TRUE(Look({}, 100s).empty());
+}
+
+TEST_F(ReplannerTest, AnotherPlanIsTheOneToBeAnswered) {
+  Open(Profile());
+  Runs(DriftWatch::kLeastRuns, 1, 2);
+  ASSERT_EQ(Look().size(), 1U);
+  request_.target_us = 9000;
+  ASSERT_TRUE(Succeeded(replanner_->Take(PlanBy(Profile()), 0)));
+  EXPECT_EQ(InForce().target_us, 9000);
+  EXPECT_TRUE(Look().empty()) << "it counts on the profile until runs show otherwise";
+  Runs(DriftWatch::kLeastRuns, 1, 2);
+  EXPECT_EQ(Look().size(), 1U);
+  EXPECT_EQ(InForce().target_us, 9000);
+  // One that cannot be answered, or does not belong here, changes nothing.
+  Plan other = PlanBy(Profile());
+  other.target_us.reset();
+  EXPECT_TRUE(FailedWith(replanner_->Take(other, 0), ErrorKind::kUsage, "has no target"));
+  other = PlanBy(Profile());
+  other.model.bytes[0] ^= 1;
+  EXPECT_FALSE(replanner_->Take(other, 0).ok());
+  EXPECT_EQ(InForce().target_us, 9000);
+}
+
+TEST_F(ReplannerTest, MemoryThatIsBoundedIsDividedAnew) {
+  request_.preload_bytes = 100 << 10;
+  const Plan plan = PlanBy(Profile());
+  SessionOptions options;
+  {
+    const auto unbounded = Session::Open(File(), plan, {});
+    ASSERT_TRUE(Succeeded(unbounded));
+    options.own_bytes = (*unbounded)->memory_bytes() + (64 << 10);
+  }
+  Open(Profile(), options);
+  EXPECT_LE(session_->memory_bytes(), *options.own_bytes);
+  Runs(DriftWatch::kLeastRuns, 1, 2);
+  ASSERT_EQ(Look().size(), 1U);
+  EXPECT_FALSE(IsFirst());
+  EXPECT_LE(session_->memory_bytes(), *options.own_bytes);
+}
+
+TEST_F(ReplannerTest, APlanWithoutATargetIsNotFollowed) {
+  Plan plan = PlanBy(Profile());
+  plan.target_us.reset();
+  auto session = Session::Open(File(), plan, {});
+  ASSERT_TRUE(Succeeded(session));
+  EXPECT_TRUE(FailedWith(Replanner::Make(**session, {Profile(), {}}, {}), ErrorKind::kUsage,
+                         "has no target"));
+}
+
+}  // namespace
+}  // namespace sti
