@@ -41,7 +41,10 @@ bool LineReader::Wait(double time_us) {
   for (; left_ms > 0; left_ms -= kSlice_ms) {
     pollfd input{fd_, POLLIN, 0};
     const int wait_ms = static_cast<int>(std::min(left_ms, kSlice_ms));
-    if (StopRequested() || poll(&input, 1, wait_ms) != 0) return true;
+    if (StopRequested()) return true;
+    const int ready = poll(&input, 1, wait_ms);
+    if (ready < 0 && errno == EINTR && !StopRequested()) return false;
+    if (ready != 0) return true;
   }
   return false;
 }

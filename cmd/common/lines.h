@@ -20,7 +20,8 @@ class LineReader {
     bool too_long = false;
   };
   Result<std::optional<Line>> Next();
-  /// Waits at most so long for input, its end, or a signal; false if none of them came.
+  /// Waits at most so long for input, its end, or a signal that asks to stop; false if none of them
+  /// came, at once after any other signal.
   [[nodiscard]] bool Wait(double time_us);
 
  private:

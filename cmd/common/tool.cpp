@@ -28,9 +28,11 @@ constexpr int kExitOutputClosed = 141;  // as if killed by SIGPIPE
 constexpr int kExitSignalBase = 128;
 
 volatile std::sig_atomic_t g_stop_signal = 0;
+volatile std::sig_atomic_t g_hangup = 0;
 bool g_began_without_stdout = false;
 
 void OnSignal(int signal) { g_stop_signal = signal; }
+void OnHangup(int /*signal*/) { g_hangup = 1; }
 
 // The first signal asks; the handler then steps aside, so that a second one kills. Reads are not
 // restarted, so that a tool waiting for its next line notices.
@@ -100,6 +102,18 @@ std::string WrongUsage(const CLI::ParseError& error, const CLI::App& app) {
 }  // namespace
 
 int StopSignal() { return g_stop_signal; }
+
+void ListenForHangup() {
+  struct sigaction action {};
+  action.sa_handler = OnHangup;
+  sigaction(SIGHUP, &action, nullptr);
+}
+
+bool TakeHangup() {
+  const bool came = g_hangup != 0;
+  g_hangup = 0;
+  return came;
+}
 
 Tool::Tool(std::string name, std::string description, std::string example)
     : name_(std::move(name)),

@@ -77,6 +77,11 @@ class Tool {
 int StopSignal();
 inline bool StopRequested() { return StopSignal() != 0; }
 
+/// Lets SIGHUP ask for something from now on, in place of ending the process.
+void ListenForHangup();
+/// Returns whether SIGHUP has come since the last call.
+bool TakeHangup();
+
 /// Returns how many threads this process may use: what affinity and control groups leave it, not
 /// the machine's cores.
 uint32_t AvailableThreads();

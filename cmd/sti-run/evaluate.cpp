@@ -42,7 +42,7 @@ void AddAnswer(const Session& session, std::span<const uint32_t> truth, const An
 
 // Returns the evaluation of the examples that were answered before the user stopped it.
 Result<Evaluation> Measure(Session& session, const RunOptions& options, const Tool& tool,
-                           Watch& watch) {
+                           Adjuster& adjuster, Watch& watch) {
   STI_ASSIGN_OR_RETURN(
       std::vector<Example> examples,
       ReadDataset(options.eval, session.pipeline().index(), options.columns, true));
@@ -53,6 +53,7 @@ Result<Evaluation> Measure(Session& session, const RunOptions& options, const To
   Answer answer;
   for (size_t i = 0; i < examples.size() && !StopRequested(); ++i) {
     if (options.turn_gap_us.value_or(0) == 0) STI_RETURN_IF_ERROR(session.EndEngagement());
+    STI_RETURN_IF_ERROR(adjuster.Look());
     auto taken = Clock::now();
     STI_ASSIGN_OR_RETURN(Encoding encoding, session.Encode(examples[i].text, examples[i].pair));
     const Status asked = session.Ask(encoding, taken, &answer);
@@ -96,12 +97,14 @@ int ApplyGates(const Evaluation& evaluation, const RunOptions& options, const To
 
 }  // namespace
 
-Result<int> Evaluate(Session& session, const RunOptions& options, const Tool& tool) {
+Result<int> Evaluate(Session& session, const RunOptions& options, const Tool& tool,
+                     Adjuster& adjuster) {
   if (options.max_misses && !session.pipeline().plan().target_us) {
     return UsageError("--max-misses needs a target to miss; give a --plan that has one");
   }
   Watch watch(options, tool);
-  STI_ASSIGN_OR_RETURN(const Evaluation evaluation, Measure(session, options, tool, watch));
+  STI_ASSIGN_OR_RETURN(const Evaluation evaluation,
+                       Measure(session, options, tool, adjuster, watch));
   STI_RETURN_IF_ERROR(watch.Finish());
   if (evaluation.examples() == 0) return 0;
   if (tool.json()) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "adjust.h"
 #include "api/session.h"
 #include "base/result.h"
 #include "common/tool.h"
@@ -8,7 +9,9 @@
 namespace sti {
 
 /// Runs a data set through the session, prints the summary, and returns the exit code: that of a
-/// gate that failed, else that of an input without an answer, else 0.
-Result<int> Evaluate(Session& session, const RunOptions& options, const Tool& tool);
+/// gate that failed, else that of an input without an answer, else 0. The adjuster looks between
+/// rows.
+Result<int> Evaluate(Session& session, const RunOptions& options, const Tool& tool,
+                     Adjuster& adjuster);
 
 }  // namespace sti

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <limits>
 
+#include "adjust.h"
 #include "common/lines.h"
 #include "common/outputs.h"
 #include "common/remedies.h"
@@ -75,9 +76,11 @@ class LineAnswerer {
   bool output_closed_ = false;
 };
 
-Result<int> AnswerTexts(Session& session, LineAnswerer& answerer, const RunOptions& options) {
+Result<int> AnswerTexts(Session& session, LineAnswerer& answerer, const RunOptions& options,
+                        Adjuster& adjuster) {
   for (const std::string& text : options.texts) {
     if (StopRequested() || answerer.output_closed()) break;
+    STI_RETURN_IF_ERROR(adjuster.Look());
     if (options.turn_gap_us == 0.0) STI_RETURN_IF_ERROR(session.EndEngagement());
     STI_RETURN_IF_ERROR(answerer.Take(text, false, Clock::now()));
   }
@@ -95,25 +98,38 @@ Status Rest(Session& session) {
 
 // Waits for a line. Those that come within the gap are turns of one engagement; a longer pause ends
 // it, and what was kept for the next turn is given back while nobody waits. So is, after an idle
-// time, what only inputs need.
-Status AwaitLine(Session& session, const RunOptions& options, LineReader& reader) {
+// time, what only inputs need. Meanwhile the device may change.
+Status AwaitLine(Session& session, const RunOptions& options, Adjuster& adjuster,
+                 LineReader& reader) {
   constexpr double kTurnGap_us = 60e6;
-  const double gap_us = options.turn_gap_us.value_or(kTurnGap_us);
-  const double idle_us = options.idle_us.value_or(std::numeric_limits<double>::infinity());
-  double waited_us = 0;
-  for (const double pause_us : {std::min(gap_us, idle_us), std::max(gap_us, idle_us)}) {
-    if (pause_us > waited_us && reader.Wait(pause_us - waited_us)) break;
-    waited_us = pause_us;
-    if (waited_us >= gap_us) STI_RETURN_IF_ERROR(session.EndEngagement());
-    if (waited_us >= idle_us) STI_RETURN_IF_ERROR(Rest(session));
+  constexpr double kLook_us = 1e6;
+  constexpr double kNever_us = std::numeric_limits<double>::infinity();
+  const auto began = Clock::now();
+  double gap_us = options.turn_gap_us.value_or(kTurnGap_us);
+  double idle_us = options.idle_us.value_or(kNever_us);
+  for (;;) {
+    const double waited_us = MicrosecondsBetween(began, Clock::now());
+    if (waited_us >= gap_us) {
+      STI_RETURN_IF_ERROR(session.EndEngagement());
+      gap_us = kNever_us;
+    }
+    if (waited_us >= idle_us) {
+      STI_RETURN_IF_ERROR(Rest(session));
+      idle_us = kNever_us;
+    }
+    STI_RETURN_IF_ERROR(adjuster.Look());
+    double next_us = std::min(gap_us, idle_us);
+    if (adjuster.on()) next_us = std::min(next_us, waited_us + kLook_us);
+    if (next_us == kNever_us || reader.Wait(next_us - waited_us)) break;
   }
-  return {};
+  return adjuster.Look();  // a signal may have come with the line
 }
 
-Result<int> AnswerLines(Session& session, LineAnswerer& answerer, const RunOptions& options) {
+Result<int> AnswerLines(Session& session, LineAnswerer& answerer, const RunOptions& options,
+                        Adjuster& adjuster) {
   LineReader reader(STDIN_FILENO);
   while (!StopRequested() && !answerer.output_closed()) {
-    STI_RETURN_IF_ERROR(AwaitLine(session, options, reader));
+    STI_RETURN_IF_ERROR(AwaitLine(session, options, adjuster, reader));
     STI_ASSIGN_OR_RETURN(auto line, reader.Next());
     if (!line) break;
     STI_RETURN_IF_ERROR(answerer.Take(line->text, line->too_long, Clock::now()));
@@ -127,16 +143,19 @@ Result<int> Serve(const Tool& tool, const RunOptions& options) {
   const Output trace{"--trace", options.trace};
   STI_RETURN_IF_ERROR(CheckKeepsInput(trace, options.model, "the model"));
   STI_RETURN_IF_ERROR(CheckKeepsInput(trace, options.plan, "the plan"));
+  STI_RETURN_IF_ERROR(CheckKeepsInput(trace, options.replan, "the profile"));
+  STI_RETURN_IF_ERROR(CheckKeepsInput(trace, options.importance, "the importance"));
   STI_RETURN_IF_ERROR(CheckKeepsInput(trace, options.eval, "the data"));
   STI_RETURN_IF_ERROR(CheckKeepsInput(trace, options.baseline, "the baseline"));
   STI_ASSIGN_OR_RETURN(std::unique_ptr<Session> session, OpenSession(options, tool));
-  if (!options.eval.empty()) return Evaluate(*session, options, tool);
+  STI_ASSIGN_OR_RETURN(Adjuster adjuster, Adjuster::Make(*session, options, tool));
+  if (!options.eval.empty()) return Evaluate(*session, options, tool, adjuster);
   if (options.texts.empty() && isatty(STDIN_FILENO) != 0) {
     tool.Say("ready; type a line, end with Ctrl-D");
   }
   LineAnswerer answerer(*session, options, tool);
-  return options.texts.empty() ? AnswerLines(*session, answerer, options)
-                               : AnswerTexts(*session, answerer, options);
+  return options.texts.empty() ? AnswerLines(*session, answerer, options, adjuster)
+                               : AnswerTexts(*session, answerer, options, adjuster);
 }
 
 }  // namespace

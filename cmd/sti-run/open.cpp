@@ -62,13 +62,6 @@ bool IsLazy(const RunOptions& options, const Plan& plan) {
   return plan.cold || (options.plan.empty() && !options.memory_bytes);
 }
 
-// --memory bounds the process: of it, `held` bytes are not the model's.
-void DivideMemory(uint64_t memory, uint64_t held, const Plan& plan, SessionOptions& session) {
-  session.own_bytes = memory - std::min(memory, held);
-  const bool planned = plan.predicted_peak_bytes != 0 && plan.predicted_peak_bytes <= memory;
-  if (planned) session.planned_for_bytes = memory;
-}
-
 // A session's error in terms of the process, where memory is what it lacks.
 Error InProcess(Error error, const RunOptions& options, uint64_t held) {
   if (!options.memory_bytes || error.remedy != Remedy::kMoreMemory || error.value.empty())
@@ -93,7 +86,11 @@ Result<SessionOptions> SessionOptionsOf(const RunOptions& options, const Plan& p
   session.started = Clock::now() - Microseconds(AgeUs());
   session.threshold = options.threshold.value_or(session.threshold);
   session.meter_decoding = !options.trace.empty();
-  session.notices = [&tool](const Notice& notice) { Tell(notice, tool); };
+  const bool replans = !options.replan.empty();
+  session.notices = [&tool, replans](const Notice& notice) {
+    // Who plans again when the device drifts does not ask others to.
+    if (!replans || notice.kind != Notice::Kind::kDrift) Tell(notice, tool);
+  };
   return session;
 }
 
@@ -113,10 +110,19 @@ Result<std::unique_ptr<Session>> OpenSession(const RunOptions& options, const To
   WarnOfUntrained(model, plan, tool);
   STI_ASSIGN_OR_RETURN(SessionOptions wanted, SessionOptionsOf(options, plan, tool));
   const uint64_t held = CurrentRssBytes() + kLaterBytes;
-  if (options.memory_bytes) DivideMemory(*options.memory_bytes, held, plan, wanted);
+  if (options.memory_bytes) {  // it bounds the process: of that, `held` bytes are not the model's
+    wanted.own_bytes = *options.memory_bytes - std::min(*options.memory_bytes, held);
+    wanted.planned_for_bytes = PlannedForBytes(options, plan);
+  }
   auto session = Session::Open(std::move(file), std::move(plan), wanted);
   if (!session.ok()) return InProcess(session.error(), options, held);
   return session;
+}
+
+uint64_t PlannedForBytes(const RunOptions& options, const Plan& plan) {
+  const uint64_t memory = options.memory_bytes.value_or(0);
+  const bool planned = plan.predicted_peak_bytes != 0 && plan.predicted_peak_bytes <= memory;
+  return planned ? memory : 0;
 }
 
 }  // namespace sti

@@ -43,12 +43,27 @@ Status CheckEvaluation(const CLI::App& app, const RunOptions& o) {
   return CheckColumnChoice(o.columns);
 }
 
+// A plan that is exchanged for another has to be there, and more than one input to come.
+Status CheckReplan(const CLI::App& app, const RunOptions& o) {
+  STI_RETURN_IF_ERROR(RequireOption(app, {"--importance"}, "--replan"));
+  STI_RETURN_IF_ERROR(RequireOption(app, {"--replan"}, "--plan"));
+  STI_RETURN_IF_ERROR(RefuseBeside(app, "--one-shot", {"--replan"}, "one input sees no change"));
+  if (o.replan.empty()) return {};
+  for (const std::string& path : {o.plan, o.replan, o.importance}) {
+    if (path == "-") return UsageError("--replan reads no plan, profile or importance from stdin");
+  }
+  return {};
+}
+
 }  // namespace
 
 void AddRunOptions(CLI::App& app, RunOptions& o) {
   app.add_option("MODEL", o.model, "container made by sti-shard")->required()->type_name(kFile);
   app.add_option("TEXT", o.texts, "inputs; without any, one a line on stdin");
   app.add_option("--plan", o.plan, "plan made by sti-plan")->type_name(kFile)->group(kMostUsed);
+  app.add_option("--replan", o.replan, "plan anew by this profile when the device changes")
+      ->type_name(kFile);
+  app.add_option("--importance", o.importance, "of --replan: shard importance")->type_name(kFile);
   AddParsed(app, "--submodel", o.submodel, kSubmodel, "layers x slices, without a plan")
       ->group(kMostUsed);
   app.add_option("--bits", o.bits, "bits of all shards, without a plan")
@@ -96,6 +111,7 @@ Status CheckRunOptions(const CLI::App& app, const RunOptions& o) {
   if (!o.plan.empty() && (o.submodel || o.bits)) {
     return UsageError("--submodel and --bits choose what --plan has chosen already; drop one");
   }
+  STI_RETURN_IF_ERROR(CheckReplan(app, o));
   STI_RETURN_IF_ERROR(CheckEvaluation(app, o));
   STI_RETURN_IF_ERROR(RequireOption(app, {"--top"}, "--json"));
   STI_RETURN_IF_ERROR(RefuseBeside(app, "--one-shot", {"--turn-gap"}, "one input is one turn"));

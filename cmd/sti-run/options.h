@@ -18,6 +18,8 @@ struct RunOptions {
   std::string model;
   std::vector<std::string> texts;
   std::string plan;
+  std::string replan;      ///< device profile to plan anew by, when the device changes
+  std::string importance;  ///< that such plans are made by too
   std::optional<Submodel> submodel;
   std::optional<uint32_t> bits;
   std::string on_late = "wait";

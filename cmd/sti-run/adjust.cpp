@@ -1,0 +1,75 @@
+#include "adjust.h"
+
+#include <chrono>
+#include <utility>
+
+#include "clock.h"
+#include "common/files.h"
+#include "common/remedies.h"
+#include "notices.h"
+#include "open.h"
+
+namespace sti {
+namespace {
+
+// Files of the system are read no more often: an input may take a millisecond.
+constexpr auto kBetweenLooks = std::chrono::seconds(1);
+
+Result<ReplanSources> ReadSources(const RunOptions& options, const ContainerFile& model) {
+  ReplanSources sources;
+  STI_ASSIGN_OR_RETURN(sources.profile, ReadProfile(options.replan));
+  STI_RETURN_IF_ERROR(BelongsTo(sources.profile, options.replan, model));
+  if (options.importance.empty()) return sources;
+  STI_ASSIGN_OR_RETURN(sources.importance, ReadImportance(options.importance));
+  STI_RETURN_IF_ERROR(BelongsTo(*sources.importance, options.importance, model));
+  return sources;
+}
+
+}  // namespace
+
+Result<Adjuster> Adjuster::Make(Session& session, const RunOptions& options, const Tool& tool) {
+  Adjuster adjuster(options, tool);
+  if (options.replan.empty()) return adjuster;
+  STI_ASSIGN_OR_RETURN(ReplanSources sources, ReadSources(options, session.pipeline().file()));
+  const auto tell = [&tool](const Notice& notice) { Tell(notice, tool); };
+  auto replanner = Replanner::Make(session, std::move(sources), tell);
+  if (!replanner.ok()) return Error(replanner.error()).At("--replan");
+  adjuster.replanner_ = std::move(*replanner);
+  adjuster.memory_.emplace();
+  ListenForHangup();
+  return adjuster;
+}
+
+Status Adjuster::Look() {
+  if (!on()) return {};
+  if (TakeHangup()) STI_RETURN_IF_ERROR(ReadPlanAgain());
+  const auto now = Clock::now();
+  return replanner_->Look(SeeSurroundings(now), now);
+}
+
+// A plan that cannot be read or taken leaves the old one.
+Status Adjuster::ReadPlanAgain() {
+  auto plan = ReadPlan(options_->plan);
+  if (plan.ok()) {
+    const uint64_t planned_for_bytes = PlannedForBytes(*options_, *plan);
+    const Status taken = replanner_->Take(std::move(*plan), planned_for_bytes);
+    if (taken.ok()) {
+      tool_->Say(options_->plan + ": read again");
+      return {};
+    }
+    plan = Error(taken.error()).At(options_->plan);
+  }
+  tool_->Warn(LineFor(plan.error()) + "; the plan in force stays");
+  return {};
+}
+
+Surroundings Adjuster::SeeSurroundings(Clock::time_point now) {
+  last_.memory_is_short = false;
+  if (now - seen_ < kBetweenLooks) return last_;
+  seen_ = now;
+  last_.clock_khz = ClockLimitKhz();
+  last_.memory_is_short = memory_->WasShort(now);
+  return last_;
+}
+
+}  // namespace sti
