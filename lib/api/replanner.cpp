@@ -93,6 +93,7 @@ Status Replanner::FollowClock(uint64_t clock_khz) {
   if (clock_khz == 0 || clock_khz == std::exchange(clock_khz_, clock_khz)) return {};
   const Result<bool> changed = session_->SetClock(clock_khz);
   if (!changed.ok() && changed.error().kind == ErrorKind::kCancelled) return changed.error();
+  if (changed.ok() && *changed) drift_.PlanMade(drift_.counted_on());  // its runs are still to come
   if (!notices_) return {};
   if (!changed.ok()) {
     notices_({.kind = Notice::Kind::kPlanKept,
@@ -118,14 +119,37 @@ void Replanner::WeighMemory(bool is_short, Clock::time_point at) {
 }
 
 Drift Replanner::WantedDrift() const {
-  const Drift found = drift_.FromProfile();
-  const auto choose = [](double is, double counted) {
-    const double slower = std::max(is, 1.0);
-    return Differs(slower, counted) ? slower : counted;
+  const DriftWatch& watch = session_->pipeline().drift();
+  const bool may_be_faster = watch.runs() >= patience_;
+  // Each of found and careful as multiples of the profile's times.
+  const auto choose = [may_be_faster](double found, double careful, double counted) {
+    if (found > counted) return Differs(found, counted) ? std::max(found, 1.0) : counted;
+    const double now = std::max(careful, 1.0);
+    return may_be_faster && now < counted && Differs(now, counted) ? now : counted;
   };
+  const Drift found = drift_.FromProfile();
   const Drift& counted = drift_.counted_on();
-  return {choose(found.compute_ratio, counted.compute_ratio),
-          choose(found.io_ratio, counted.io_ratio)};
+  const Drift careful = watch.Careful().value_or(Drift());
+  return {choose(found.compute_ratio, careful.compute_ratio * counted.compute_ratio,
+                 counted.compute_ratio),
+          choose(found.io_ratio, careful.io_ratio * counted.io_ratio, counted.io_ratio)};
+}
+
+// Notes another plan for a drift, after so many runs: whether the one before was for a faster
+// device, and too soon.
+void Replanner::LearnPatience(const Drift& wanted, size_t runs) {
+  constexpr size_t kMostRuns = size_t{1} << 12;
+  const Drift& counted = drift_.counted_on();
+  const bool slower =
+      wanted.compute_ratio > counted.compute_ratio || wanted.io_ratio > counted.io_ratio;
+  const bool faster =
+      wanted.compute_ratio < counted.compute_ratio || wanted.io_ratio < counted.io_ratio;
+  if (!slower && !faster) return;
+  if (slower && was_faster_) {
+    const bool soon = runs < 4 * patience_;
+    patience_ = soon ? std::min(2 * patience_, kMostRuns) : DriftWatch::kRuns;
+  }
+  was_faster_ = faster;
 }
 
 Replanner::Conditions Replanner::Wanted() const {
@@ -200,6 +224,7 @@ Result<Plan> Replanner::MakePlanFor(const Conditions& wanted) const {
 }
 
 Status Replanner::PlanFor(const Conditions& wanted, const std::string& why) {
+  const size_t runs = session_->pipeline().drift().runs();
   Result<Plan> plan = MakePlanFor(wanted);
   Status taken = plan.ok() ? Status() : Status(plan.error());
   std::string outline;
@@ -209,6 +234,7 @@ Status Replanner::PlanFor(const Conditions& wanted, const std::string& why) {
   }
   if (!taken.ok() && taken.error().kind == ErrorKind::kCancelled) return taken;
   if (taken.ok()) {
+    LearnPatience(wanted.drift, runs);
     drift_.PlanMade(wanted.drift);
     in_force_ = wanted;
     refused_.reset();

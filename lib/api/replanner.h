@@ -7,6 +7,9 @@
 //
 //   Drift    Layers or reads take over a fifth longer than the plan counts on, as DriftWatch judges
 //            it, or so much less; but no plan counts on a device that is faster than its profile.
+//            A device may only seem faster because the plan asks less of it, as under a quota of
+//            CPU time that lasts for a smaller plan. So a plan that was made for a faster device,
+//            and then proves too large, doubles the runs that the next one takes.
 //   Clock    The profile has times for a clock that the plan was not made for.
 //   Memory   The preload buffer is halved when memory is short, every two seconds at most, and
 //            doubled again after each minute in which it is not.
@@ -69,6 +72,7 @@ class Replanner {
   [[nodiscard]] Status FollowClock(uint64_t clock_khz);
   [[nodiscard]] Conditions Wanted() const;
   [[nodiscard]] Drift WantedDrift() const;
+  void LearnPatience(const Drift& wanted, size_t runs);
   void WeighMemory(bool is_short, Clock::time_point at);
   [[nodiscard]] std::string WhyOther(const Conditions& wanted) const;
   [[nodiscard]] Status PlanFor(const Conditions& wanted, const std::string& why);
@@ -81,12 +85,14 @@ class Replanner {
   NoticeSink notices_;
   PlanRequest request_;
   DeviceDrift drift_;
-  uint64_t clock_khz_ = 0;              ///< as it was last seen
-  uint32_t halvings_ = 0;               ///< that memory calls for
-  Clock::time_point memory_changed_;    ///< when `halvings_` did
-  Clock::time_point memory_was_short_;  ///< last
-  Conditions in_force_;                 ///< that the plan was made for
-  std::optional<Conditions> refused_;   ///< for which there was no plan
+  uint64_t clock_khz_ = 0;               ///< as it was last seen
+  size_t patience_ = DriftWatch::kRuns;  ///< runs before a plan is made for a faster device
+  bool was_faster_ = false;              ///< the last drift that a plan was made for
+  uint32_t halvings_ = 0;                ///< that memory calls for
+  Clock::time_point memory_changed_;     ///< when `halvings_` did
+  Clock::time_point memory_was_short_;   ///< last
+  Conditions in_force_;                  ///< that the plan was made for
+  std::optional<Conditions> refused_;    ///< for which there was no plan
 };
 
 }  // namespace sti

@@ -22,29 +22,39 @@ void DriftWatch::Window::Add(double ratio) {
   was_slower_ = was_slower_ || slower_;
 }
 
-std::optional<double> DriftWatch::Window::Judge() const {
-  if (slower_) return MedianOfLast(std::min(since_, count_));
+std::optional<double> DriftWatch::Window::Judge(bool careful) const {
+  constexpr double kMedian = 0.5;
+  constexpr double kUpperQuartile = 0.75;
+  // The first of a few slow runs may have become slower in its midst.
+  if (slower_) return QuantileOfLast(std::min(since_, count_), kUpperQuartile);
   // Where runs are no longer slower, the few of them that there are say more than nothing.
-  if (count_ == kRuns || was_slower_) return MedianOfLast(count_);
+  const bool enough = count_ == kRuns || was_slower_;
+  if (enough) return QuantileOfLast(count_, careful ? kUpperQuartile : kMedian);
   return std::nullopt;
 }
 
-double DriftWatch::Window::MedianOfLast(size_t runs) const {
+double DriftWatch::Window::QuantileOfLast(size_t runs, double share) const {
   std::array<double, kRuns> last{};
   for (size_t i = 0; i < runs; ++i) last[i] = ratios_[(next_ + kRuns - 1 - i) % kRuns];
-  const auto middle = last.begin() + static_cast<std::ptrdiff_t>(runs / 2);
-  std::nth_element(last.begin(), middle, last.begin() + static_cast<std::ptrdiff_t>(runs));
-  return *middle;
+  const auto below = static_cast<std::ptrdiff_t>(share * static_cast<double>(runs));
+  std::nth_element(last.begin(), last.begin() + below,
+                   last.begin() + static_cast<std::ptrdiff_t>(runs));
+  return last[static_cast<size_t>(below)];
 }
 
 void DriftWatch::Add(double compute_ratio, double io_ratio) {
   compute_.Add(compute_ratio);
   io_.Add(io_ratio);
+  if (compute_ratio > 0 || io_ratio > 0) ++runs_;
 }
 
-std::optional<Drift> DriftWatch::Now() const {
-  const std::optional<double> compute = compute_.Judge();
-  const std::optional<double> io = io_.Judge();
+std::optional<Drift> DriftWatch::Now() const { return Judge(false); }
+
+std::optional<Drift> DriftWatch::Careful() const { return Judge(true); }
+
+std::optional<Drift> DriftWatch::Judge(bool careful) const {
+  const std::optional<double> compute = compute_.Judge(careful);
+  const std::optional<double> io = io_.Judge(careful);
   if (!compute && !io) return std::nullopt;
   return Drift{compute.value_or(1), io.value_or(1)};
 }

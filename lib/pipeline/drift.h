@@ -32,12 +32,17 @@ class DriftWatch {
   /// Adds one run's times over the plan's; 0 where it says nothing.
   void Add(double compute_ratio, double io_ratio);
 
-  /// Returns how long runs take now, by medians: of those since they became slower, once kLeastRuns
-  /// or more of them have made that sure, until as many have shown the contrary; else of the last
-  /// kRuns. Nothing before either can be told.
+  /// Returns how long runs take now: by the upper quartile of those since they became slower, once
+  /// kLeastRuns or more of them have made that sure, until as many have shown the contrary; else by
+  /// the median of the last kRuns. Nothing before either can be told.
   [[nodiscard]] std::optional<Drift> Now() const;
+  /// Returns the upper quartiles of the same runs. A device that is faster by these as well is
+  /// faster for most inputs.
+  [[nodiscard]] std::optional<Drift> Careful() const;
   /// Returns Now() if one of its ratios is beyond the tolerance, but only once until Forget.
   std::optional<Drift> TakeWarning();
+  /// Returns the number of runs that have said something since Forget.
+  [[nodiscard]] size_t runs() const { return runs_; }
   /// Begins anew, for another plan.
   void Forget();
 
@@ -45,11 +50,12 @@ class DriftWatch {
   class Window {
    public:
     void Add(double ratio);
-    /// Returns the ratio as Now() describes it.
-    [[nodiscard]] std::optional<double> Judge() const;
+    /// Returns the ratio as Now() describes it, or the upper quartile in any case.
+    [[nodiscard]] std::optional<double> Judge(bool careful) const;
 
    private:
-    [[nodiscard]] double MedianOfLast(size_t runs) const;
+    /// Returns the ratio below which this share of the last runs is.
+    [[nodiscard]] double QuantileOfLast(size_t runs, double share) const;
 
     std::array<double, kRuns> ratios_{};  // a ring
     size_t count_ = 0;
@@ -59,8 +65,11 @@ class DriftWatch {
     bool slower_ = false;  // it has been enough since then
     bool was_slower_ = false;
   };
+  [[nodiscard]] std::optional<Drift> Judge(bool careful) const;
+
   Window compute_;
   Window io_;
+  size_t runs_ = 0;
   bool warned_ = false;
 };
 

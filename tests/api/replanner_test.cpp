@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <optional>
@@ -136,6 +137,32 @@ TEST_F(ReplannerTest, ADeviceThatIsItselfAgainGetsItsPlanBack) {
   EXPECT_FALSE(IsFirst());
   Runs(DriftWatch::kRuns, 1, 0.5);
   EXPECT_TRUE(PlannedAgain(Look(), "reads take 1.00 times what the profile says"));
+  EXPECT_TRUE(IsFirst());
+}
+
+TEST_F(ReplannerTest, ADeviceThatOnlySeemsFasterUnderASmallerPlanIsTriedLessAndLessOften) {
+  Open(Profile());
+  size_t before = 0;
+  for (int round = 0; round < 4; ++round) {
+    Runs(DriftWatch::kLeastRuns, 2, 1);
+    ASSERT_EQ(Look().size(), 1U);
+    EXPECT_FALSE(IsFirst());
+    size_t runs = 0;
+    while (!IsFirst()) {
+      ASSERT_LT(++runs, 1000U);
+      Runs(1, 0.5, 1);
+      Look();
+    }
+    EXPECT_GE(runs, std::max(2 * before, DriftWatch::kRuns));
+    before = runs;
+  }
+  // One that stays as it is for long is believed as at first.
+  Runs(4000, 1, 1);
+  EXPECT_TRUE(Look().empty());
+  Runs(DriftWatch::kLeastRuns, 2, 1);
+  ASSERT_EQ(Look().size(), 1U);
+  Runs(DriftWatch::kRuns, 0.5, 1);
+  Look();
   EXPECT_TRUE(IsFirst());
 }
 

@@ -36,6 +36,20 @@ TEST(DriftWatch, AFewSlowRunsInARowAreDrift) {
   }
 }
 
+TEST(DriftWatch, TheUpperQuartileTellsHowMuchSlower) {
+  DriftWatch watch;
+  for (const double ratio : {1.5, 2.0, 2.1, 2.2, 9.0}) watch.Add(1, ratio);
+  ASSERT_TRUE(watch.Now().has_value());
+  EXPECT_EQ(watch.Now()->io_ratio, 2.2);
+}
+
+TEST(DriftWatch, CarefulIsWhatMostRunsKeep) {
+  DriftWatch watch;
+  for (size_t run = 0; run < DriftWatch::kRuns; ++run) watch.Add(run % 3 == 0 ? 1 : 0.4, 1);
+  EXPECT_EQ(watch.Now()->compute_ratio, 0.4);
+  EXPECT_EQ(watch.Careful()->compute_ratio, 1);
+}
+
 TEST(DriftWatch, TheLessTheyAreBeyondTheToleranceTheMoreRunsItTakes) {
   size_t before = DriftWatch::kLeastRuns - 1;
   for (const double ratio : {2.0, 1.35, 1.25}) {
@@ -56,6 +70,7 @@ TEST(DriftWatch, WithinTheToleranceThereIsNoDrift) {
   AddRuns(1000, 1.19, &watch);
   EXPECT_FALSE(watch.TakeWarning().has_value());
   EXPECT_EQ(watch.Now()->compute_ratio, 1.19);
+  EXPECT_EQ(watch.runs(), 1000U);
 }
 
 TEST(DriftWatch, ADeviceThatIsItselfAgainIsSeenAsSoon) {
