@@ -7,7 +7,8 @@
 // the device. The page cache is bypassed, so that reading twice costs twice.
 //
 // Only reads of file contents cost time: looking names up is free. On request the device is a bad
-// one (--fault): it fails, tears or delays what touches some range of any of its files.
+// one (--fault): it fails, tears or delays what touches some range of any of its files. Or it has
+// another rate (--slowed). Either may begin and end while the view is mounted (--while).
 #define FUSE_USE_VERSION 312
 #include <dirent.h>
 #include <fcntl.h>
@@ -54,19 +55,19 @@ void SleepUntil(int64_t deadline_ns) {
 /// The one clock of the device. Thread-safe.
 class Device {
  public:
-  Device(double bytes_per_second, int64_t latency_ns)
-      : ns_per_byte_(1e9 / bytes_per_second), latency_ns_(latency_ns) {}
+  explicit Device(int64_t latency_ns) : latency_ns_(latency_ns) {}
 
-  /// When a read of `bytes` that arrives now is complete. Latencies overlap, transfers do not.
-  int64_t Complete(uint64_t bytes) {
-    const auto transfer_ns = static_cast<int64_t>(static_cast<double>(bytes) * ns_per_byte_);
+  /// When a read of `bytes` that arrives now is complete at this rate. Latencies overlap, transfers
+  /// do not.
+  int64_t Complete(uint64_t bytes, double bytes_per_second) {
+    const auto transfer_ns =
+        static_cast<int64_t>(static_cast<double>(bytes) * 1e9 / bytes_per_second);
     const std::scoped_lock lock(mutex_);
     bus_free_ns_ = std::max(bus_free_ns_, NowNs() + latency_ns_) + transfer_ns;
     return bus_free_ns_;
   }
 
  private:
-  const double ns_per_byte_;
   const int64_t latency_ns_;
   std::mutex mutex_;
   int64_t bus_free_ns_ = 0;
@@ -77,8 +78,14 @@ struct View {
   int root = -1;
   Device device;
   FlashFaults faults;
-  std::string broken;  // faults strike only while this file exists; always if empty
+  double bytes_per_second = 0;
+  double slowed = 0;   // the rate while the device is broken; 0: the same
+  std::string broken;  // it is while this file exists; always if empty
 };
+
+bool IsBroken(const View& view) {
+  return view.broken.empty() || access(view.broken.c_str(), F_OK) == 0;
+}
 
 View& ThisView() { return *static_cast<View*>(fuse_get_context()->private_data); }
 
@@ -123,9 +130,7 @@ int Release(const char* /*path*/, fuse_file_info* file) {
 }
 
 FlashFaults::Outcome Strike(View& view, uint64_t offset, uint64_t bytes) {
-  if (view.broken.empty() || access(view.broken.c_str(), F_OK) == 0) {
-    return view.faults.Strike(offset, bytes);
-  }
+  if (IsBroken(view)) return view.faults.Strike(offset, bytes);
   return {.error = false, .bytes = bytes, .delay_ns = 0, .torn = {}};
 }
 
@@ -138,7 +143,9 @@ int Read(const char* /*path*/, char* buffer, size_t size, off_t offset, fuse_fil
       Strike(ThisView(), at, std::min(size, static_cast<size_t>(left)));
   const size_t bytes = outcome.bytes;
   // The clock starts on arrival: the time our own read takes is not the device's.
-  const int64_t deadline_ns = ThisView().device.Complete(bytes) + outcome.delay_ns;
+  View& view = ThisView();
+  const double rate = view.slowed > 0 && IsBroken(view) ? view.slowed : view.bytes_per_second;
+  const int64_t deadline_ns = view.device.Complete(bytes, rate) + outcome.delay_ns;
   size_t done = 0;
   while (done < bytes) {
     const ssize_t got = pread(static_cast<int>(file->fh), buffer + done, bytes - done,
@@ -176,6 +183,7 @@ struct Options {
   double bytes_per_second = 0;
   double latency_us = 0;
   std::vector<FlashFault> faults;
+  double slowed = 0;
   std::string broken;
   std::string source;
   std::string mount;
@@ -198,6 +206,7 @@ void AddOptions(CLI::App& app, Options& o) {
   AddParsed(app, "--latency", o.latency_us, kTime, "of each request, e.g. 100us [0]");
   AddParsed(app, "--fault", o.faults, kFaults,
             "eio, short, torn-once, torn or delay=TIME, then @OFFSET+LENGTH; commas between");
+  AddParsed(app, "--slowed", o.slowed, kRate, "another rate, while FILE of --while exists");
   app.add_option("--while", o.broken, "faults strike only while this FILE exists [always]");
   app.add_option("SOURCE", o.source, "folder to show")->required()->check(CLI::ExistingDirectory);
   app.add_option("MOUNTPOINT", o.mount, "empty folder")->required()->check(CLI::ExistingDirectory);
@@ -239,8 +248,10 @@ int Serve(const Options& o, const fuse_operations& operations, View& view) {
 
 Result<int> Run(const Options& o) {
   View view{.root = open(o.source.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC),
-            .device = Device(o.bytes_per_second, static_cast<int64_t>(o.latency_us * 1e3)),
+            .device = Device(static_cast<int64_t>(o.latency_us * 1e3)),
             .faults = FlashFaults(o.faults),
+            .bytes_per_second = o.bytes_per_second,
+            .slowed = o.slowed,
             .broken = o.broken.empty() ? "" : std::filesystem::absolute(o.broken).string()};
   if (view.root < 0) return MachineError(o.source + ": cannot open");
   // Wake on time: by default the kernel adds up to 50 us to a sleep. Inherited by FUSE's threads.
