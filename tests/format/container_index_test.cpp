@@ -109,6 +109,17 @@ TEST_F(ContainerIndexTest, RoundTrip) {
   EXPECT_EQ(parsed->positions.row_bytes, index_.positions.row_bytes);
 }
 
+TEST_F(ContainerIndexTest, CodedRowsRoundTrip) {
+  ShardOptions coded;
+  coded.rows = RowCoding::kEightBit;
+  Use({}, coded);
+  const auto parsed = Parse(EncodeContainerIndex(index_));
+  ASSERT_TRUE(Succeeded(parsed));
+  EXPECT_EQ(parsed->words.coding, RowCoding::kEightBit);
+  EXPECT_EQ(parsed->words.row_bytes, index_.words.row_bytes);
+  EXPECT_EQ(parsed->positions.coding, RowCoding::kExact);
+}
+
 TEST_F(ContainerIndexTest, SameIndexSameBytes) {
   const auto bytes = EncodeContainerIndex(index_);
   EXPECT_EQ(EncodeContainerIndex(index_), bytes);

@@ -151,6 +151,19 @@ TEST(Turns, AreJudgedAsTheyWerePlanned) {
   EXPECT_NE((*again)[2].problem.find("takes "), std::string::npos);
 }
 
+TEST(Turns, ReadAheadOfTheirTextAreQuicker) {
+  test::Random random(34);
+  const test::World world = IoBound(random);
+  Plan plan = ThreeTurns(world);
+  plan.wake_us = 1e6;
+  const auto checks = CheckTurns(world.input(), {}, plan);
+  ASSERT_TRUE(checks.ok()) << checks.error().Message();
+  for (size_t t = 0; t < 3; ++t) {
+    ASSERT_GT(plan.turns[t].read_bytes, 0u);
+    EXPECT_LT((*checks)[t].latency_us, plan.turns[t].predicted_latency_us) << t;
+  }
+}
+
 TEST(Turns, ThatBreakARuleOrAreBeyondTheProfileAreErrors) {
   test::Random random(34);
   test::World world = IoBound(random);
