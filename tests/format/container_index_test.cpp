@@ -239,6 +239,15 @@ TEST_F(ContainerIndexTest, OfferedBitsMustBeThere) {
   }
 }
 
+TEST_F(ContainerIndexTest, APartialContainerSaysSo) {
+  const auto partial = ParseEdited([](ContainerIndex& i) { i.partial = true; });
+  ASSERT_TRUE(Succeeded(partial));
+  EXPECT_TRUE(partial->partial);
+  const auto whole = Parse(EncodeContainerIndex(index_));
+  ASSERT_TRUE(Succeeded(whole));
+  EXPECT_FALSE(whole->partial);
+}
+
 TEST_F(ContainerIndexTest, FewerBitsThanStoredAreFine) {
   const auto parsed = ParseEdited([](ContainerIndex& i) { i.bits = {2, 4}; });
   ASSERT_TRUE(Succeeded(parsed));

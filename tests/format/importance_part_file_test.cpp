@@ -50,7 +50,9 @@ TEST(ImportancePartFile, ReadsWhatItWrites) {
     EXPECT_EQ(read->job, part.job);
     EXPECT_EQ(read->tallies, part.tallies);
     EXPECT_EQ(EncodeImportancePart(*read), bytes);
-    EXPECT_EQ(ImportancePartToJson(*read), ImportancePartToJson(part));
+    const std::string json = ImportancePartToJson(part);
+    EXPECT_EQ(ImportancePartToJson(*read), json);
+    EXPECT_EQ(json.find('\n'), json.size() - 1) << "a line";
     part.job.submodels.clear();
     part.tallies.resize(13);
   }
