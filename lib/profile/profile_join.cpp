@@ -57,6 +57,17 @@ void AddAll(const std::vector<Sample>& from, std::vector<Sample>* to) {
   }
 }
 
+/// Keeps of the series those lengths that both profiles have, with the larger p99.
+void JoinSeries(const std::vector<SeriesSample>& from, std::vector<SeriesSample>* to) {
+  const auto other = [&](const SeriesSample& sample) {
+    return std::find_if(from.begin(), from.end(), [&](const SeriesSample& candidate) {
+      return candidate.median_us == sample.median_us;
+    });
+  };
+  std::erase_if(*to, [&](const SeriesSample& sample) { return other(sample) == from.end(); });
+  for (SeriesSample& sample : *to) sample.p99_us = std::max(sample.p99_us, other(sample)->p99_us);
+}
+
 bool SaysItsClock(const DeviceProfile& profile) {
   return std::any_of(profile.compute.begin(), profile.compute.end(),
                      [](const ComputeSample& sample) { return sample.freq != 0; });
@@ -120,7 +131,13 @@ Result<DeviceProfile> JoinProfiles(const std::vector<NamedProfile>& profiles) {
     AddAll(profiles[i].profile.io, &joined.io);
     AddAll(profiles[i].profile.compute, &joined.compute);
     AddAll(profiles[i].profile.fixed, &joined.fixed);
+    JoinSeries(profiles[i].profile.io_series, &joined.io_series);
+    JoinSeries(profiles[i].profile.compute_series, &joined.compute_series);
     AddOnce(profiles[i].profile, &joined);
+  }
+  if (joined.io_series.empty() || joined.compute_series.empty()) {
+    joined.io_series.clear();
+    joined.compute_series.clear();
   }
   std::sort(joined.fixed.begin(), joined.fixed.end(),
             [](const FixedSample& a, const FixedSample& b) { return a.length < b.length; });

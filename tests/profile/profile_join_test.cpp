@@ -47,6 +47,31 @@ TEST(JoinProfiles, ClocksStandBesideEachOtherAndTheSlowestReadsCount) {
   EXPECT_EQ(joined->thermal.freq_max, 1800000U);
 }
 
+TEST(JoinProfiles, OfSeriesTheLargestThatAllHave) {
+  NamedProfile a{"a", Measured(900000, 1)};
+  NamedProfile b{"b", Measured(1800000, 1)};
+  a.profile.io_series = {{1000, 1500}, {2000, 2400}};
+  a.profile.compute_series = {{1000, 1200}};
+  b.profile.io_series = {{1000, 1400}, {2000, 2600}, {4000, 5000}};
+  b.profile.compute_series = {{1000, 1300}, {2000, 2500}};
+  for (const auto& pair : {std::vector{a, b}, std::vector{b, a}}) {
+    const auto joined = JoinProfiles(pair);
+    ASSERT_TRUE(Succeeded(joined));
+    ASSERT_EQ(joined->io_series.size(), 2U);
+    EXPECT_EQ(joined->io_series[0].p99_us, 1500);
+    EXPECT_EQ(joined->io_series[1].p99_us, 2600);
+    ASSERT_EQ(joined->compute_series.size(), 1U);
+    EXPECT_EQ(joined->compute_series[0].p99_us, 1300);
+  }
+  b.profile.compute_series.clear();  // then those of reads say nothing either
+  for (const auto& pair : {std::vector{a, b}, std::vector{b, a}}) {
+    const auto joined = JoinProfiles(pair);
+    ASSERT_TRUE(Succeeded(joined));
+    EXPECT_TRUE(joined->io_series.empty());
+    EXPECT_TRUE(joined->compute_series.empty());
+  }
+}
+
 TEST(JoinProfiles, TheOrderDoesNotMatter) {
   const NamedProfile a{"a", Measured(900000, 1.5)};
   const NamedProfile b{"b", Measured(900000, 1)};
