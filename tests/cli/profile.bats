@@ -103,8 +103,7 @@ write_clock() {
   works sti-profile merge slow.json fast.json -o both.profile
   same "$output" ""
   works sti-profile merge --json fast.json slow.json -o both.json
-  same "$(jq -S . both.json)" "$(sti-inspect --json both.profile | jq -S 'del(.digest)')" ||
-    same "$(jq -S '[.io, .compute, .fixed]' both.json)" "$(sti-inspect --json both.profile | jq -S '[.io, .compute, .fixed]')"
+  same "$(sti-inspect --json both.json)" "$(sti-inspect --json both.profile)"
   holds "$output" '[.compute[].freq] | unique == [900000, 1800000]'
   holds "$output" '.io[-1].load_us == 3840 and (.compute | length) == 22'
   works sti-plan -q model.sti --profile both.profile --freq 900000,1800000 --target 30ms -o a.json
@@ -137,7 +136,7 @@ refuses() {
   refuses 3 "*device.json: does not say its clock, and clock.json does" \
     merge clock.json device.json -o a.json
   jq '.compute[0].layer_us = -1' device.json >damaged.json
-  refuses 3 "*damaged.json: compute[0].layer_us is negative*" merge device.json damaged.json -o a.json
+  refuses 3 "*damaged.json: compute\[0\].layer_us is negative*" merge device.json damaged.json -o a.json
   refuses 3 "*none.json*" merge device.json none.json -o a.json
   cp device.json own.json
   refuses 2 "*-o: own.json is one of the profiles*" merge own.json -o own.json
