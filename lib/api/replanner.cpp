@@ -184,15 +184,18 @@ bool Replanner::RequestNamesClock(uint64_t clock_khz) const {
 }
 
 // Returns how `wanted` differs from what the plan in force was made for; empty if it does not, or
-// if there was no plan for just this.
+// if there was no plan for what is no worse.
 std::string Replanner::WhyOther(const Conditions& wanted) const {
-  const auto differ = [](const Conditions& a, const Conditions& b) {
-    return Differs(a.drift.compute_ratio, b.drift.compute_ratio) ||
-           Differs(a.drift.io_ratio, b.drift.io_ratio) || a.clock_khz != b.clock_khz ||
-           a.halvings != b.halvings;
+  // Where there was no plan there is none for a slower device with less memory either.
+  const auto no_better = [](double wanted_ratio, double refused_ratio) {
+    return wanted_ratio >= refused_ratio || !Differs(wanted_ratio, refused_ratio);
   };
   std::string why;
-  if (refused_ && !differ(wanted, *refused_)) return why;
+  if (refused_ && wanted.clock_khz == refused_->clock_khz &&
+      wanted.halvings >= refused_->halvings &&
+      no_better(wanted.drift.compute_ratio, refused_->drift.compute_ratio) &&
+      no_better(wanted.drift.io_ratio, refused_->drift.io_ratio))
+    return why;
   if (wanted.clock_khz != in_force_.clock_khz) AddReason(ClockText(clock_khz_), &why);
   if (Differs(wanted.drift.compute_ratio, in_force_.drift.compute_ratio)) {
     AddReason(
