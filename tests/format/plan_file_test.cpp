@@ -381,6 +381,14 @@ TEST(PlanFile, VariantsAreServedByThePlansBuffer) {
   EXPECT_TRUE(test::StatusOf<ParsePlan>(EncodePlan(clocks)).ok());
 }
 
+TEST(PlanFile, AnObjectIsNoListOfRows) {
+  auto json = nlohmann::ordered_json::parse(PlanToJson(ExamplePlan()));
+  json["slices"] = {{"first", {0, 1}}, {"second", {0, 1}}};
+  ASSERT_TRUE(json["slices"].is_object());
+  EXPECT_TRUE(FailedWith(test::StatusOf<ParsePlan>(AsBytes(json.dump())), ErrorKind::kDamaged,
+                         "slices is not a list of lists"));
+}
+
 TEST(PlanFile, VariantsDoNotNest) {
   Plan plan = WithVariant();
   plan.variants[0].variants.push_back(ExamplePlan());

@@ -52,6 +52,25 @@ TEST(Sweep, NoPlanOfTheFrontIsBeatenAndOthersAre) {
   EXPECT_GT(front, 2u);
 }
 
+// Shards that are preloaded need no staging, and so two plans may differ in time alone.
+TEST(Sweep, APlanThatIsOnlyQuickerBeatsTheOther) {
+  test::World world(1, 2, {2}, {100});
+  world.Compute(1, [](uint32_t m) { return 1000.0 * m; });
+  world.Io({200});
+  world.profile.fixed = {{128, 100, 200, 50}};
+  const std::vector<double> targets = {9e3};
+  const std::vector<uint64_t> preloads = {0, 100};
+  const auto grid = SweepPlans(world.input(), PlanRequest(), targets, preloads);
+  ASSERT_TRUE(grid.ok()) << grid.error().Message();
+  const SweepCell& slow = grid->cells[0];
+  const SweepCell& quick = grid->cells[1];
+  ASSERT_EQ(slow.quality, quick.quality);
+  ASSERT_EQ(slow.plan->predicted_peak_bytes, quick.plan->predicted_peak_bytes);
+  ASSERT_GT(slow.plan->predicted_latency_us, quick.plan->predicted_latency_us);
+  EXPECT_FALSE(slow.on_front);
+  EXPECT_TRUE(quick.on_front);
+}
+
 TEST(Sweep, ListsHaveABound) {
   const test::World world = test::Odroid();
   const std::vector<double> targets = {200e3};
