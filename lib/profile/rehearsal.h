@@ -3,7 +3,7 @@
 // Reads that are timed alone, one batch after another, are quicker than those of a run. There the
 // lane has a thread of its own that must get a core beside those that compute, it checks what
 // arrives, and the first reads find it asleep. On slow flash the flash hides all that; on a fast
-// disk it is a third of the time. So T_io and the time of embedding rows are taken from real runs.
+// disk it counts. So T_io and the time of embedding rows are taken from real runs.
 #pragma once
 
 #include <cstdint>
