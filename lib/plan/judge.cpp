@@ -175,7 +175,7 @@ std::vector<Verdict> TurnsOf(const CheckedInput& input, const Judging& judging,
 
 DeviceModels ModelsForRun(const CheckedInput& input, const DeviceModels& for_target,
                           const Plan& plan, const PlanTurn* turn) {
-  if (plan.target_us) return for_target;
+  if (plan.target_us || input->profile.io_series.empty()) return for_target;
   const PlannedRun run = RunOf(input, for_target.median, plan, turn);
   return for_target.ForRunsOf(LatencyOf(run, std::nullopt), input->profile);
 }

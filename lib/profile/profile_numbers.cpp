@@ -130,6 +130,25 @@ Result<std::map<uint64_t, LayerLoads>> LoadsBySize(const ProfileBench& bench) {
   return by_size;
 }
 
+FixedSample& FixedAt(DeviceProfile& profile, uint32_t length) {
+  for (FixedSample& sample : profile.fixed) {
+    if (sample.length == length) return sample;
+  }
+  profile.fixed.push_back({length});
+  return profile.fixed.back();
+}
+
+// Puts a median and its p99 into these fields of a length's sample.
+std::function<void(DeviceProfile&, const Timing&)> StoresFixed(uint32_t length,
+                                                               double FixedSample::*median_us,
+                                                               double FixedSample::*p99_us) {
+  return [=](DeviceProfile& profile, const Timing& m) {
+    FixedSample& sample = FixedAt(profile, length);
+    sample.*median_us = m.median_us;
+    sample.*p99_us = m.p99_us;
+  };
+}
+
 struct FixedWork {
   uint32_t length = 0;
   std::string text;
@@ -170,14 +189,6 @@ Result<std::shared_ptr<FixedWork>> MakeFixedWork(ProfileBench& bench, uint32_t l
   STI_RETURN_IF_ERROR(bench.model.file().reader().ReadAll(requests));
   STI_RETURN_IF_ERROR(TimeEmbedding(bench, *work));
   return work;
-}
-
-FixedSample& FixedAt(DeviceProfile& profile, uint32_t length) {
-  for (FixedSample& sample : profile.fixed) {
-    if (sample.length == length) return sample;
-  }
-  profile.fixed.push_back({length});
-  return profile.fixed.back();
 }
 
 // The shards that a layer is timed with: one layer's, and then the next one's.
@@ -289,28 +300,20 @@ Result<std::vector<ProfileNumber>> FixedNumbers(ProfileBench& bench,
     numbers.push_back({{"text to embeddings" + at, kText, pause,
                         [&bench, work] { return TimeEmbedding(bench, *work); }},
                        nullptr,
-                       [length](DeviceProfile& profile, const Timing& m) {
-                         FixedAt(profile, length).embed_us = m.median_us;
-                         FixedAt(profile, length).embed_p99_us = m.p99_us;
-                       }});
-    numbers.push_back({{"reading embedding rows" + at, kRows, pause,
-                        [&bench, work] {
-                          return bench.rehearsal->RowsUs(work->encoding.ids, work->encoding.types);
-                        }},
-                       nullptr,
-                       [length](DeviceProfile& profile, const Timing& m) {
-                         FixedAt(profile, length).embed_io_us = m.median_us;
-                         FixedAt(profile, length).embed_io_p99_us = m.p99_us;
-                       }});
+                       StoresFixed(length, &FixedSample::embed_us, &FixedSample::embed_p99_us)});
+    numbers.push_back(
+        {{"reading embedding rows" + at, kRows, pause,
+          [&bench, work] {
+            return bench.rehearsal->RowsUs(work->encoding.ids, work->encoding.types);
+          }},
+         nullptr,
+         StoresFixed(length, &FixedSample::embed_io_us, &FixedSample::embed_io_p99_us)});
     numbers.push_back({{"the end of a run" + at, kTail, pause,
                         [&bench, work] {
                           return bench.rehearsal->TailUs(work->encoding.ids, work->encoding.types);
                         }},
                        nullptr,
-                       [length](DeviceProfile& profile, const Timing& m) {
-                         FixedAt(profile, length).head_us = m.median_us;
-                         FixedAt(profile, length).head_p99_us = m.p99_us;
-                       }});
+                       StoresFixed(length, &FixedSample::head_us, &FixedSample::head_p99_us)});
   }
   return numbers;
 }

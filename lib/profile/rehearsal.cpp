@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <numeric>
 #include <thread>
 #include <utility>
 
@@ -21,15 +20,7 @@ constexpr double kLeastUs = 1;  // of a model so small that its shards come with
 Plan PlanOfLayers(const Plan& whole, std::span<const uint32_t> layers, uint32_t width,
                   uint32_t bits) {
   Plan plan = whole;
-  plan.layers.assign(layers.begin(), layers.end());
-  plan.width = width;
-  const auto depth = static_cast<uint32_t>(layers.size());
-  plan.slices = Grid<uint32_t>(depth, width);
-  for (uint32_t k = 0; k < depth; ++k) {
-    const std::span<uint32_t> row = plan.slices.Row(k);
-    std::iota(row.begin(), row.end(), 0U);
-  }
-  plan.bits = Grid<uint32_t>(depth, width, bits);
+  RunUniformly(layers, width, bits, &plan);
   return plan;
 }
 

@@ -14,7 +14,8 @@ constexpr uint32_t kTries = 64;  // of tokens, for one that is a word by itself
 /// Draws tokens that are words by themselves, each the same on every machine.
 class Words {
  public:
-  explicit Words(const Tokenizer& tokenizer) : tokenizer_(tokenizer) {}
+  explicit Words(const Tokenizer& tokenizer)
+      : tokenizer_(tokenizer), tokens_before_(TokensOf(kBefore)) {}
 
   std::string Next() {
     std::string word = Draw();
@@ -33,14 +34,18 @@ class Words {
     return word;
   }
 
-  [[nodiscard]] bool IsOneToken(const std::string& word) const {
-    constexpr uint32_t kWithControls = 3;
-    const Encoding of_text = tokenizer_.Encode("a " + word, std::nullopt, 2 * kWithControls);
-    const Encoding without = tokenizer_.Encode("a", std::nullopt, 2 * kWithControls);
-    return of_text.ids.size() == without.ids.size() + 1;
+  [[nodiscard]] size_t TokensOf(const std::string& text) const {
+    constexpr uint32_t kEnough = 6;  // controls, the word before and more than one token
+    return tokenizer_.Encode(text, std::nullopt, kEnough).ids.size();
   }
 
+  [[nodiscard]] bool IsOneToken(const std::string& word) const {
+    return TokensOf(std::string(kBefore) + " " + word) == tokens_before_ + 1;
+  }
+
+  static constexpr const char* kBefore = "a";  // words stand in the midst of a text
   const Tokenizer& tokenizer_;
+  size_t tokens_before_;
   uint64_t state_ = 1;
 };
 
