@@ -44,7 +44,7 @@ Result<int> Measure(const Options& options) {
   json["staging_bytes"] = pipeline->staging_bytes();
   json["resident_bytes"] = pipeline->resident_bytes();
   json["working_bytes"] = pipeline->working_bytes();
-  json["embedding_rows_bytes"] = MaxEmbeddingReadBytes(pipeline->index(), pipeline->plan().length) +
+  json["embedding_rows_bytes"] = RowStore::RoomFor(pipeline->index(), pipeline->plan().length) +
                                  ids.size() * pipeline->index().info.shape.hidden * sizeof(float);
   json["peak_rss_bytes"] = PeakRssBytes();
   std::printf("%s\n", json.dump().c_str());

@@ -6,43 +6,63 @@
 #include <string>
 #include <vector>
 
+#include "base/function_ref.h"
 #include "base/result.h"
 #include "format/container_index.h"
 #include "model/resident_model.h"
 
 namespace sti {
 
-/// Blocks to read for one input, and where they land in a buffer of `bytes`.
+/// Blocks to read for one input, and where they land in a buffer.
 struct EmbeddingReads {
   struct Range {
     uint64_t offset = 0;  ///< multiples of kBlockBytes, as are length and place
     uint64_t length = 0;
     uint64_t place = 0;
   };
-  std::vector<Range> ranges;    ///< ascending offsets, apart
+  std::vector<Range> ranges;    ///< ascending offsets, apart but for where the tables meet
   std::vector<uint32_t> words;  ///< rows of words inside them, ascending
-  uint32_t positions = 0;       ///< rows of positions inside them
-  uint64_t bytes = 0;
+  uint32_t first_position = 0;  ///< rows of positions inside them: from this one
+  uint32_t end_position = 0;    ///< to, not including, this one
+  uint64_t bytes = 0;           ///< of all ranges
+  uint64_t end = 0;             ///< end of the last place of a word's row
 };
 
 /// Covers the word rows of `ids` and the rows of the first `positions` positions, which begin at
-/// the model's position_offset. ids < vocabulary, positions <= info.max_length().
+/// the model's position_offset; they land in a buffer of `end` bytes. ids < vocabulary, positions
+/// <= info.max_length().
 EmbeddingReads PlanEmbeddingReads(const ContainerIndex& index, std::span<const uint32_t> ids,
                                   uint32_t positions);
-/// Plans those reads into `reads`, whose memory it uses again.
-void PlanEmbeddingReads(const ContainerIndex& index, std::span<const uint32_t> ids,
-                        uint32_t positions, EmbeddingReads* reads);
+/// Covers reads->words, which ascend, and reads' positions, in the memory of `reads`. The blocks of
+/// positions land in their order in the file, as if all from position 0 on were read to the begin
+/// of the buffer; those of words one behind the other from `words_place` on.
+void PlanEmbeddingReads(const ContainerIndex& index, uint64_t words_place, EmbeddingReads* reads);
 
-/// Bytes that buffers for `length` tokens never exceed.
-uint64_t MaxEmbeddingReadBytes(const ContainerIndex& index, uint32_t length);
+/// Returns the bytes of the blocks that hold the rows of positions 0 to `positions` - 1.
+uint64_t PositionBlockBytes(const ContainerIndex& index, uint32_t positions);
+/// Returns the place of a position's row in those blocks.
+uint64_t PlaceOfPosition(const ContainerIndex& index, uint32_t position);
+/// Returns the bytes that the blocks of the rows of `words` words never exceed.
+uint64_t MaxWordBlockBytes(const ContainerIndex& index, uint32_t words);
 
 /// Checks the rows inside one of the ranges.
 [[nodiscard]] Status CheckEmbeddingRange(const ContainerIndex& index, const EmbeddingReads& reads,
                                          size_t range, std::span<const uint8_t> blocks,
                                          const std::string& file);
 
+/// Returns the stored bytes of a row.
+using RowLocator = FunctionRef<const uint8_t*(const RowTable& table, uint32_t row)>;
+
+/// Returns where `reads` has brought a row that it covers, in `blocks`.
+const uint8_t* LocateRow(const EmbeddingReads& reads, std::span<const uint8_t> blocks,
+                         const RowTable& table, uint32_t row);
+
 /// Sums word, position and type rows into `hidden` [ids, hidden], each row's checksum verified.
-/// `blocks` holds the ranges of `reads`; `types` has one entry an id. Position p is ids[p]'s.
+/// `types` has one entry an id. Position p is ids[p]'s.
+Status SumEmbeddings(const ContainerIndex& index, RowLocator locate, std::span<const uint32_t> ids,
+                     std::span<const uint32_t> types, std::span<const float> type_rows,
+                     const std::string& file, float* hidden);
+/// Sums rows that `reads` has brought into `blocks`, likewise.
 Status SumEmbeddings(const ContainerIndex& index, const EmbeddingReads& reads,
                      std::span<const uint8_t> blocks, std::span<const uint32_t> ids,
                      std::span<const uint32_t> types, std::span<const float> type_rows,

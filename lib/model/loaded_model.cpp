@@ -51,7 +51,7 @@ Status LoadedModel::Embed(Transformer& transformer, const Batch& batch,
                           std::span<const uint32_t> ids, std::span<const uint32_t> types,
                           float* hidden) {
   EmbeddingReads reads = PlanEmbeddingReads(index(), ids, batch.longest());
-  AlignedBuffer blocks(reads.bytes);
+  AlignedBuffer blocks(reads.end);
   std::span<const EmbeddingReads::Range> ranges(reads.ranges);
   STI_RETURN_IF_ERROR(file_.reader().ReadAll(RequestsFor(ranges, blocks.span())));
   size_t width = index().info.shape.hidden;

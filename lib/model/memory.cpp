@@ -4,9 +4,9 @@
 
 #include "kernels/backend.h"
 #include "kernels/lowp_attention.h"
-#include "model/embedding_rows.h"
 #include "model/head.h"
 #include "model/resident_model.h"
+#include "model/row_store.h"
 #include "model/transformer.h"
 
 namespace sti {
@@ -30,7 +30,7 @@ uint64_t WorkingBytes(const ContainerIndex& index, const WorkingTerms& terms) {
     transformer = std::max(transformer, Transformer::RoomFor(shape, arithmetic, packed, threads,
                                                              {tokens, terms.width}));
   }
-  return transformer + MaxEmbeddingReadBytes(index, tokens) +
+  return transformer + RowStore::RoomFor(index, tokens) +
          uint64_t{tokens} * shape.hidden * sizeof(float) +
          ClassifierHead::RoomFor(shape.hidden, 1, threads);
 }

@@ -61,7 +61,7 @@ Status Pipeline::MakeReady() {
   STI_RETURN_IF_ERROR(CheckPlan(file_, plan_, options_.arithmetic.type));
   STI_ASSIGN_OR_RETURN(transformer_,
                        Transformer::Create(index().info, *options_.cores, options_.arithmetic));
-  run_.emplace(file_, resident_, *transformer_, loader_);
+  run_.emplace(file_, resident_, *transformer_, loader_, options_.keep_rows);
   MakeRoutes();
   STI_RETURN_IF_ERROR(ReadResidents());
   loader_.UsePlan(plan_);

@@ -50,6 +50,8 @@ struct PipelineOptions {
   bool lazy = false;
   /// Whether preloaded shards, arena and working memory are kept in memory (base/memory_lock.h).
   bool lock_memory = false;
+  /// Whether embedding rows that recent texts had stay in the memory that they are read into.
+  bool keep_rows = true;
   /// Cores and IO that several pipelines of one process share, and that outlive the pipeline; null:
   /// it has its own.
   ThreadPool* cores = nullptr;

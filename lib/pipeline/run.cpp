@@ -11,26 +11,30 @@
 namespace sti {
 
 Run::Run(ContainerFile& file, const ResidentModel& resident, Transformer& transformer,
-         Loader& loader)
-    : file_(file), resident_(resident), transformer_(transformer), loader_(loader) {}
+         Loader& loader, bool keeps_rows)
+    : file_(file),
+      resident_(resident),
+      transformer_(transformer),
+      loader_(loader),
+      rows_(file.index(), keeps_rows) {}
 
 void Run::Reserve(uint32_t tokens) {
   const size_t count = size_t{tokens} * file_.index().info.shape.hidden;
   hidden_buffer_.Renew(count * sizeof(float));
   hidden_ = {reinterpret_cast<float*>(hidden_buffer_.data()), count};
   std::fill(hidden_.begin(), hidden_.end(), 0.0F);  // so that the first input pays no page faults
-  embedding_blocks_.Renew(MaxEmbeddingReadBytes(file_.index(), tokens));
+  rows_.Reserve(tokens);
 }
 
 void Run::Release() {
   hidden_ = {};
   hidden_buffer_ = AlignedBuffer();
-  embedding_blocks_ = AlignedBuffer();
+  rows_.Release();
 }
 
 void Run::VisitMemory(FunctionRef<void(AlignedBuffer&)> visit) {
   visit(hidden_buffer_);
-  visit(embedding_blocks_);
+  visit(rows_.memory());
 }
 
 void Run::Begin(Route& route, const RunTerms& terms, Clock::time_point began, PassOutput* output,
@@ -47,6 +51,7 @@ void Run::Begin(Route& route, const RunTerms& terms, Clock::time_point began, Pa
   report_->layers.clear();
   report_->degraded.clear();
   next_layer_ = 0;
+  has_rows_ = false;
   if (degrades()) BeginDegraded();
 }
 
@@ -78,8 +83,7 @@ Status Run::Embed(const Pass& pass) {
 }
 
 Status Run::EmbedTokens(const TokenInput& input) {
-  PlanEmbeddingReads(file_.index(), input.ids, batch().longest(), &embedding_reads_);
-  loader_.lane().ReadTableRows(embedding_reads_, embedding_blocks_.span());
+  loader_.lane().ReadTableRows(rows_.Plan(input.ids, batch().longest()), rows_.blocks());
   if (degrades()) SetStartTimes();
   const double waiting = Now();
   if (ReadsBeforeComputing(route_->plan())) STI_RETURN_IF_ERROR(AwaitReads());
@@ -88,6 +92,7 @@ Status Run::EmbedTokens(const TokenInput& input) {
   report_->embeddings_begin_us = Now();
   report_->stall_us += report_->embeddings_begin_us - waiting;
   STI_RETURN_IF_ERROR(SumTableRows(input));
+  has_rows_ = true;
   transformer_.FinishEmbeddings(hidden_.data(), tokens_, resident_.embedding_norm);
   report_->embeddings_us = Now();
   return {};
@@ -99,10 +104,9 @@ Status Run::SumTableRows(const TokenInput& input) {
   for (uint32_t s = 0; s < batch().sequences(); ++s) {
     const uint32_t first = offsets_[s];
     const uint32_t count = offsets_[s + 1] - first;
-    STI_RETURN_IF_ERROR(SumEmbeddings(file_.index(), embedding_reads_, embedding_blocks_.span(),
-                                      input.ids.subspan(first, count),
-                                      input.types.subspan(first, count), resident_.type_rows,
-                                      file_.name(), hidden_.data() + first * width));
+    STI_RETURN_IF_ERROR(rows_.Sum(input.ids.subspan(first, count),
+                                  input.types.subspan(first, count), resident_.type_rows,
+                                  file_.name(), hidden_.data() + first * width));
   }
   return {};
 }
@@ -199,7 +203,9 @@ void Run::End(bool well) {
   report_->latency_us = Now();
   loader_.lane().Stop(&io_);
   if (degrades()) route_->pace().Ended(SinceTaken() - *terms_.degrade_for_us);
-  if (well) ReportReads();
+  if (!well) return rows_.Forget();
+  if (has_rows_) rows_.Keep();
+  ReportReads();
 }
 
 void Run::SetStartTimes() {

@@ -17,8 +17,8 @@
 #include "base/function_ref.h"
 #include "base/result.h"
 #include "io/container_file.h"
-#include "model/embedding_rows.h"
 #include "model/resident_model.h"
+#include "model/row_store.h"
 #include "model/transformer.h"
 #include "pipeline/lane/io_lane.h"
 #include "pipeline/lane/loader.h"
@@ -34,7 +34,9 @@ class Run {
  public:
   /// `file`, `resident` and `transformer` outlive the run. `loader` ends before it, because its
   /// lane reads into the run's memory.
-  Run(ContainerFile& file, const ResidentModel& resident, Transformer& transformer, Loader& loader);
+  /// Unless it `keeps_rows`, each pass reads all of its embedding rows.
+  Run(ContainerFile& file, const ResidentModel& resident, Transformer& transformer, Loader& loader,
+      bool keeps_rows);
 
   /// Makes room for passes of so many tokens in all.
   void Reserve(uint32_t tokens);
@@ -42,7 +44,7 @@ class Run {
   void Release();
   /// Returns the bytes of that room.
   [[nodiscard]] uint64_t working_bytes() const {
-    return embedding_blocks_.size() + hidden_buffer_.size();
+    return rows_.memory().size() + hidden_buffer_.size();
   }
   /// Visits that room.
   void VisitMemory(FunctionRef<void(AlignedBuffer&)> visit);
@@ -96,12 +98,12 @@ class Run {
   RunReport* report_ = nullptr;
   uint32_t tokens_ = 0;
   uint32_t next_layer_ = 0;
+  bool has_rows_ = false;    ///< all embedding rows of the pass have been read
   double planned_rate_ = 0;  ///< bytes a microsecond that the plan counts on; 0: not known
   std::vector<Clock::time_point> start_by_;  ///< [groups] to be computed in time
   IoReport io_;
   std::vector<uint32_t> offsets_;  ///< [sequences + 1] of the rows in `hidden_`
-  EmbeddingReads embedding_reads_;
-  AlignedBuffer embedding_blocks_;
+  RowStore rows_;
   AlignedBuffer hidden_buffer_;
   std::span<float> hidden_;  ///< [tokens, hidden] in it
 };

@@ -181,7 +181,7 @@ Result<std::shared_ptr<FixedWork>> MakeFixedWork(ProfileBench& bench, uint32_t l
   work->encoding = bench.tokenizer.Encode(work->text, std::nullopt, length);
   work->reads = PlanEmbeddingReads(bench.model.index(), work->encoding.ids,
                                    static_cast<uint32_t>(work->encoding.ids.size()));
-  work->blocks = AlignedBuffer(work->reads.bytes);
+  work->blocks = AlignedBuffer(work->reads.end);
   const std::vector<ReadRequest> requests =
       RequestsFor(std::span<const EmbeddingReads::Range>(work->reads.ranges), work->blocks.span());
   work->hidden.resize(size_t{length} * shape.hidden);

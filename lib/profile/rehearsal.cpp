@@ -61,6 +61,7 @@ Result<std::unique_ptr<Rehearsal>> Rehearsal::Open(const BlockSourcePtr& source,
   PipelineOptions how;
   how.arithmetic = options.arithmetic;
   how.cores = options.cores;
+  how.keep_rows = false;  // each of its texts is to read all rows
   STI_ASSIGN_OR_RETURN(rehearsal->pipeline_,
                        Pipeline::Create(std::move(file), std::move(plan), how));
   return rehearsal;

@@ -28,9 +28,10 @@ setup() {
   # The plan speaks of the first alone.
   holds "${lines[0]}" 'has("predicted_latency_us") and has("latency_difference_us")'
   holds "${lines[1]}" '(has("predicted_latency_us") or has("latency_difference_us")) | not'
-  # Without a cold start both are alike.
-  works sti-run -q --json model.sti --plan warm.plan "$alarm" "$alarm"
-  holds "$(jq -s . <<<"$output")" '.[0].bytes_read == .[1].bytes_read'
+  # Without a cold start all are alike, but for the rows of words that the first has read.
+  works sti-run -q --json model.sti --plan warm.plan "$alarm" "$alarm" "$alarm"
+  holds "$(jq -s . <<<"$output")" '.[0].bytes_read - 100000 < .[1].bytes_read
+    and .[0].bytes_read > .[1].bytes_read and .[1].bytes_read == .[2].bytes_read'
   holds "${lines[0]}" 'has("predicted_latency_us")'
 }
 

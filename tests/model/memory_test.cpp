@@ -7,8 +7,8 @@
 #include "base/thread_pool.h"
 #include "kernels/backend.h"
 #include "kernels/lowp_attention.h"
-#include "model/embedding_rows.h"
 #include "model/head.h"
+#include "model/row_store.h"
 #include "model/transformer.h"
 
 namespace sti {
@@ -59,7 +59,7 @@ TEST(WorkingBytes, AreWhatTheTransformerReserves) {
             ASSERT_EQ(Transformer::RoomFor(shape, arithmetic, packed, threads, limits), real)
                 << kernel.name << ", " << tokens << " tokens, width " << width;
             const ContainerIndex index = IndexOf(shape);
-            const uint64_t rest = MaxEmbeddingReadBytes(index, tokens) +
+            const uint64_t rest = RowStore::RoomFor(index, tokens) +
                                   uint64_t{tokens} * shape.hidden * sizeof(float) +
                                   ClassifierHead::RoomFor(shape.hidden, 1, threads);
             const uint64_t told = WorkingBytes(index, {kernel, threads, tokens, width});

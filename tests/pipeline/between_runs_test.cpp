@@ -90,7 +90,9 @@ TEST_F(BetweenRuns, EndTurnsLeavesABufferAloneThatTheAppHasBounded) {
 
 TEST_F(BetweenRuns, WakeKeepsWhatTheNextTurnBeginsWith) {
   const Plan plan = ThreeTurns();
-  Open(plan);
+  PipelineOptions options;
+  options.keep_rows = false;
+  Open(plan, options);
   for (const uint32_t turn : {0, 1, 2, 2}) {
     EXPECT_EQ(pipeline_->preload_bytes(), BytesOf(plan.turns[turn].preload));
     const uint64_t reads = faults_->reads();
@@ -141,7 +143,9 @@ TEST_F(BetweenRuns, ARunOfATextBeginsNoReadBeforeItsRows) {
 // tenth of a second, so that the quickest of three runs tells, however busy the machine is.
 TEST_F(BetweenRuns, ALeadMovesReadsBeforeTheInputAndSavesTheirTime) {
   constexpr auto kDelay = 100ms;
-  Open(WholeAt(4));
+  PipelineOptions options;
+  options.keep_rows = false;
+  Open(WholeAt(4), options);
   double asleep_us = 1e9;
   double woken_us = 1e9;
   for (int run = 0; run < 3; ++run) {

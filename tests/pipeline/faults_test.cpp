@@ -43,7 +43,9 @@ class Faults : public PipelineTest {
 TEST_F(Faults, TornOnceHealsTornForGoodIsAnErrorAndTheNextRunGoesOn) {
   const Plan plan = WholeAt(5);
   const auto expected = Logits(plan);
-  Open(plan);
+  PipelineOptions options;
+  options.keep_rows = false;
+  Open(plan, options);
   const std::array<PartLocation, 3> places = {
       Part(0, 0, 2), Part(3, 2, 5), {index_.words.offset + 5 * index_.words.row_bytes, 8, 0}};
   for (const PartLocation& place : places) {
@@ -67,6 +69,7 @@ TEST_F(Faults, ADeviceErrorAtAnyReadEndsTheRunAndNoMore) {
   const auto expected = Logits(plan);
   PipelineOptions options;
   options.staging_bytes = 24 * 4096;
+  options.keep_rows = false;
   Open(plan, options);
   const uint64_t before = faults_->reads();
   ASSERT_TRUE(Succeeded(pipeline_->Run(kTextIds, kTextTypes)));

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <map>
+#include <set>
 #include <string>
 
 #include "pipeline_world.h"
@@ -77,6 +78,7 @@ class RandomSequences : public PipelineTest {
     ASSERT_TRUE(Succeeded(pipeline));
     pipeline_ = std::move(*pipeline);
     reference_.emplace(index_, plan, !options.lazy);
+    ForgetRows();
     faulty_ = false;
     healthy_ = true;
     ExpectHeld();
@@ -122,6 +124,7 @@ class RandomSequences : public PipelineTest {
     const Status status = pipeline_->Run(input.ids, input.types, terms, &result_);
     ExpectSoundOr(status);
     if (status.ok()) ExpectAnswer(PlanOf(pipeline_->plan(), told.route), input);
+    NoteRows(input, status.ok());
     const bool trails = pipeline_->lane_state() == LaneState::kTrailing;
     reference_->Ran(told, pipeline_->last_schedule(), status.ok(), result_.degraded, trails);
   }
@@ -139,10 +142,31 @@ class RandomSequences : public PipelineTest {
     if (healthy_ && result_.degraded.empty()) ExpectAllRead(input);
   }
 
-  /// A run that nothing has disturbed has read its schedule and its rows, once.
+  /// The rows of an input that the runs before it have not read: the store is large enough for
+  /// all that there are.
+  [[nodiscard]] EmbeddingReads MissingRows(const Input& input) const {
+    const std::set<uint32_t> words(input.ids.begin(), input.ids.end());
+    EmbeddingReads rows;
+    std::ranges::set_difference(words, words_read_, std::back_inserter(rows.words));
+    if (input.ids.size() > positions_read_)
+      rows.end_position = static_cast<uint32_t>(input.ids.size());
+    PlanEmbeddingReads(index_, 0, &rows);
+    return rows;
+  }
+  /// A run that went well leaves its rows, one that failed none.
+  void NoteRows(const Input& input, bool well) {
+    if (!well) return ForgetRows();
+    words_read_.insert(input.ids.begin(), input.ids.end());
+    positions_read_ = std::max(positions_read_, input.ids.size());
+  }
+  void ForgetRows() {
+    words_read_.clear();
+    positions_read_ = 0;
+  }
+
+  /// A run that nothing has disturbed has read its schedule and the rows that were missing, once.
   void ExpectAllRead(const Input& input) {
-    const auto length = static_cast<uint32_t>(input.ids.size());
-    const EmbeddingReads rows = PlanEmbeddingReads(index_, input.ids, length);
+    const EmbeddingReads rows = MissingRows(input);
     const LoadSchedule& schedule = pipeline_->last_schedule();
     EXPECT_EQ(result_.bytes_read, schedule.read_bytes + rows.bytes);
     if (Faults() == nullptr || !reads_before_) return;
@@ -228,6 +252,7 @@ class RandomSequences : public PipelineTest {
   void Rest() {
     ASSERT_TRUE(Succeeded(pipeline_->Rest()));
     reference_->Rest();
+    ForgetRows();
     EXPECT_EQ(pipeline_->staging_bytes(), 0);
     EXPECT_EQ(pipeline_->working_bytes(), 0);
   }
@@ -270,8 +295,10 @@ class RandomSequences : public PipelineTest {
   std::unique_ptr<Pipeline> pipeline_;
   RunResult result_;
   std::optional<ReferenceBuffer> reference_;
-  bool faulty_ = false;   ///< something has been injected below this pipeline
-  bool healthy_ = false;  ///< nothing injected has struck what the next run reads, or will
+  std::set<uint32_t> words_read_;  ///< rows of words that are kept
+  size_t positions_read_ = 0;      ///< rows of positions that are kept
+  bool faulty_ = false;            ///< something has been injected below this pipeline
+  bool healthy_ = false;           ///< nothing injected has struck what the next run reads, or will
   std::optional<uint64_t> reads_before_;
   size_t known_ = 0;    ///< times that the bytes held were compared with a single figure
   size_t counted_ = 0;  ///< runs whose reads were counted

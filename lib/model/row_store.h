@@ -1,0 +1,75 @@
+// The memory of embedding rows. A text's rows are read into it and summed from it; what later texts
+// may need again stays there meanwhile, so that it is not read once more: the rows of positions,
+// which every text begins with, and those of words that recent texts had.
+//
+// It takes no more memory than reading needs: a text of the longest length, all of whose words
+// differ and lie across two blocks each, would fill it. Hardly any does, and what it leaves free
+// holds rows, packed.
+//
+//   blocks of positions | blocks of this text's words ->    free    <- kept rows | entries of them
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/aligned_buffer.h"
+#include "base/result.h"
+#include "format/container_index.h"
+#include "model/embedding_rows.h"
+#include "model/recent_rows.h"
+
+namespace sti {
+
+/// Rows of one model. For each text Plan, then the reads, Sum for each of its sequences, and Keep.
+/// One thread at a time; what reads land in is the reader's meanwhile.
+class RowStore {
+ public:
+  /// `index` outlives the store. Unless it `keeps` rows, each text reads all of its own.
+  explicit RowStore(const ContainerIndex& index, bool keeps = true)
+      : index_(index), keeps_(keeps) {}
+
+  /// Makes room for texts of so many tokens: empty, unless it is there already.
+  void Reserve(uint32_t tokens);
+  /// Gives the room back, with all that is kept in it, until Reserve.
+  void Release();
+  /// Returns the bytes of room for so many tokens.
+  static uint64_t RoomFor(const ContainerIndex& index, uint32_t tokens);
+  [[nodiscard]] AlignedBuffer& memory() { return memory_; }
+  [[nodiscard]] const AlignedBuffer& memory() const { return memory_; }
+
+  /// Returns the reads of what is missing for a text of these words and the first `positions`
+  /// positions, at most as many each as there is room for. Valid until the next Plan.
+  const EmbeddingReads& Plan(std::span<const uint32_t> ids, uint32_t positions);
+  /// The memory that they land in.
+  [[nodiscard]] std::span<uint8_t> blocks() { return memory_.span(); }
+  /// Sums rows of the text, which have been read, as SumEmbeddings does.
+  [[nodiscard]] Status Sum(std::span<const uint32_t> ids, std::span<const uint32_t> types,
+                           std::span<const float> type_rows, const std::string& file,
+                           float* hidden) const;
+  /// Keeps the rows of the text, all of which have been read and are sound.
+  void Keep();
+
+  /// Forgets all that is kept, which a run that failed may have spoilt.
+  void Forget();
+
+ private:
+  void PlanReads();
+  [[nodiscard]] const uint8_t* Locate(const RowTable& table, uint32_t row) const;
+  [[nodiscard]] uint64_t PlaceOfSlot(uint64_t slot) const;
+  [[nodiscard]] size_t SlotsBehind(uint64_t place) const;
+
+  const ContainerIndex& index_;
+  const bool keeps_;
+  AlignedBuffer memory_;
+  uint32_t tokens_ = 0;       ///< that there is room for
+  uint64_t words_place_ = 0;  ///< where the blocks of words begin
+  uint64_t slots_end_ = 0;    ///< where kept rows end, and their entries begin
+  RecentRows recent_;
+  uint32_t positions_ = 0;  ///< the first so many are kept
+  std::vector<uint32_t> words_;  ///< of the text at hand, ascending
+  EmbeddingReads reads_;         ///< of the text at hand
+};
+
+}  // namespace sti
