@@ -24,8 +24,7 @@ void RowStore::Reserve(uint32_t tokens) {
   reads_.words.reserve(tokens);
   reads_.ranges.reserve(tokens + 1);
   const uint64_t room = memory_.size() - words_place_;
-  const uint64_t slots =
-      keeps_ ? room / (index_.words.row_bytes + sizeof(RecentRows::Entry)) : 0;
+  const uint64_t slots = keeps_ ? room / (index_.words.row_bytes + sizeof(RecentRows::Entry)) : 0;
   slots_end_ = memory_.size() - slots * sizeof(RecentRows::Entry);
   auto* const entries = new (memory_.data() + slots_end_) RecentRows::Entry[slots];
   recent_ = RecentRows({entries, slots});

@@ -67,7 +67,7 @@ class RowStore {
   uint64_t words_place_ = 0;  ///< where the blocks of words begin
   uint64_t slots_end_ = 0;    ///< where kept rows end, and their entries begin
   RecentRows recent_;
-  uint32_t positions_ = 0;  ///< the first so many are kept
+  uint32_t positions_ = 0;       ///< the first so many are kept
   std::vector<uint32_t> words_;  ///< of the text at hand, ascending
   EmbeddingReads reads_;         ///< of the text at hand
 };

@@ -99,15 +99,14 @@ class RowStoreTest : public ::testing::Test {
     read_bytes_ = 0;
     for (const EmbeddingReads::Range& range : reads.ranges) {
       read_bytes_ += range.length;
-      EXPECT_TRUE(Succeeded(
-          file_->reader().Read(range.offset, blocks.subspan(range.place, range.length))));
+      EXPECT_TRUE(
+          Succeeded(file_->reader().Read(range.offset, blocks.subspan(range.place, range.length))));
     }
     std::vector<float> hidden(ids.size() * 384);
     const Ids types(ids.size(), 0);
-    const Status summed = store != nullptr
-                              ? store->Sum(ids, types, types_, path_, hidden.data())
-                              : SumEmbeddings(index(), reads, blocks, ids, types, types_, path_,
-                                              hidden.data());
+    const Status summed = store != nullptr ? store->Sum(ids, types, types_, path_, hidden.data())
+                                           : SumEmbeddings(index(), reads, blocks, ids, types,
+                                                           types_, path_, hidden.data());
     EXPECT_TRUE(Succeeded(summed));
     if (store != nullptr) store->Keep();
     return hidden;
@@ -135,10 +134,10 @@ TEST_F(RowStoreTest, GivesTheSumsOfRowsReadAnewWhateverIsKept) {
     for (uint32_t& id : ids) {
       do {
         id = static_cast<uint32_t>(random.Below(wide || random.Below(4) == 0 ? vocabulary : 30));
-      } while (wide && (index().words.offset + uint64_t{id} * index().words.row_bytes) /
-                               kBlockBytes ==
-                           (index().words.offset + uint64_t{id + 1} * index().words.row_bytes - 1) /
-                               kBlockBytes);
+      } while (wide &&
+               (index().words.offset + uint64_t{id} * index().words.row_bytes) / kBlockBytes ==
+                   (index().words.offset + uint64_t{id + 1} * index().words.row_bytes - 1) /
+                       kBlockBytes);
     }
     const auto expected = Sum(ids, nullptr);
     const uint64_t whole = read_bytes_;
