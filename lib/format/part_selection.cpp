@@ -21,6 +21,9 @@ void ForEachShard(const Plan& plan, const Visit& visit) {
     // A turn may keep shards at fewer bits than any turn computes with.
     for (const ShardAtBits& shard : turn.preload) visit(shard);
   }
+  if (plan.fallback) {
+    for (const ShardAtBits& shard : ShardsOf(*plan.fallback)) visit(shard);
+  }
   for (const Plan& variant : plan.variants) ForEachShard(variant, visit);
 }
 

@@ -139,6 +139,28 @@ Status ReadTimes(const fb::Plan& table, Room* room, Plan* plan) {
   return {};
 }
 
+Status ReadFallback(const fb::Plan& table, const std::string& name, Room* room, Plan* plan) {
+  const fb::PlanFallback* stored = table.fallback();
+  if (stored == nullptr) return {};
+  if (stored->layers() != nullptr && stored->layers()->size() > kMaxLayers)
+    return PlanError(name, "fallback.layers has more than 1024 entries");
+  STI_RETURN_IF_ERROR(room->Take(stored->layers()));
+  Fallback& fallback = plan->fallback.emplace();
+  fallback.layers = NumbersOf(stored->layers());
+  fallback.width = stored->width();
+  fallback.bits = stored->bits();
+  fallback.bytes = stored->bytes();
+  fallback.embed_us = stored->embed_us();
+  fallback.layer_us = stored->layer_us();
+  fallback.last_layer_us = stored->last_layer_us();
+  fallback.head_us = stored->head_us();
+  fallback.margin_us = stored->margin_us();
+  fallback.cost_bits = stored->cost_bits();
+  fallback.quality = {stored->predicted_loss(), stored->predicted_accuracy(),
+                      stored->predicted_agreement()};
+  return {};
+}
+
 void ReadScalars(const fb::Plan& table, Plan* plan) {
   SetStrategy(TextOf(table.strategy()), plan);
   plan->length = table.length();
@@ -186,6 +208,7 @@ Result<Plan> ReadOne(const fb::Plan& table, const std::string& name, Room* room)
   STI_RETURN_IF_ERROR(ReadPreload(table.preload(), room, &plan.preload));
   STI_RETURN_IF_ERROR(ReadTurns(table, name, room, &plan));
   STI_RETURN_IF_ERROR(ReadTimes(table, room, &plan));
+  STI_RETURN_IF_ERROR(ReadFallback(table, name, room, &plan));
   return plan;
 }
 
@@ -256,6 +279,16 @@ flatbuffers::Offset<fb::PlanTimes> TimesOrAbsent(Builder* builder, const Plan& p
                              times.last_layer_p99_us);
 }
 
+flatbuffers::Offset<fb::PlanFallback> FallbackOrAbsent(Builder* builder, const Plan& plan) {
+  if (!plan.fallback) return 0;
+  const Fallback& it = *plan.fallback;
+  const auto layers = ListOrAbsent(builder, it.layers);
+  return fb::CreatePlanFallback(*builder, layers, it.width, it.bits, it.bytes, it.embed_us,
+                                it.layer_us, it.last_layer_us, it.head_us, it.margin_us,
+                                it.cost_bits, it.quality.loss, it.quality.accuracy,
+                                it.quality.agreement);
+}
+
 flatbuffers::Offset<fb::Plan> ToTable(Builder* builder, const Plan& plan) {
   Offsets<fb::Plan> variants;
   variants.reserve(plan.variants.size());
@@ -287,13 +320,15 @@ flatbuffers::Offset<fb::Plan> ToTable(Builder* builder, const Plan& plan) {
   const auto variant_list = ListOrAbsent(builder, variants);
   const auto turn_list = ListOrAbsent(builder, turns);
   const auto times = TimesOrAbsent(builder, plan);
+  const auto fallback = FallbackOrAbsent(builder, plan);
   return fb::CreatePlan(*builder, model, shape, strategy, plan.length, layers, plan.width, row_list,
                         preload_list, plan.preload_bytes, aibs, plan.slack_us, plan.target_us,
                         plan.meets_target, plan.predicted_latency_us, plan.predicted_p99_us,
                         plan.predicted_peak_bytes, plan.quality.accuracy, plan.parameter_bytes,
                         kernel, read_path, variant_list, plan.wake_us, plan.freq, plan.quality.loss,
                         plan.turn_bytes, turn_list, times, plan.staging_bytes, plan.read_bytes,
-                        plan.read_depth, plan.cold, plan.quality.agreement, plan.threads, cpus);
+                        plan.read_depth, plan.cold, plan.quality.agreement, plan.threads, cpus,
+                        fallback);
 }
 
 }  // namespace

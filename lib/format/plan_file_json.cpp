@@ -49,6 +49,25 @@ void ReadTimes(JsonFields& fields, Plan* plan) {
   });
 }
 
+void ReadFallback(JsonFields& fields, Plan* plan) {
+  fields.Within("fallback", Need::kOptional, [&](JsonFields& item) {
+    Fallback& fallback = plan->fallback.emplace();
+    item.Get("layers", Need::kRequired, &fallback.layers);
+    item.Get("width", Need::kRequired, &fallback.width);
+    item.Get("bits", Need::kRequired, &fallback.bits);
+    item.Get("bytes", Need::kOptional, &fallback.bytes);
+    item.Get("embed_us", Need::kOptional, &fallback.embed_us);
+    item.Get("layer_us", Need::kOptional, &fallback.layer_us);
+    item.Get("last_layer_us", Need::kOptional, &fallback.last_layer_us);
+    item.Get("head_us", Need::kOptional, &fallback.head_us);
+    item.Get("margin_us", Need::kOptional, &fallback.margin_us);
+    item.Get("cost_bits", Need::kOptional, &fallback.cost_bits);
+    item.Get("predicted_loss", Need::kOptional, &fallback.quality.loss);
+    item.Get("predicted_accuracy", Need::kOptional, &fallback.quality.accuracy);
+    item.Get("predicted_agreement", Need::kOptional, &fallback.quality.agreement);
+  });
+}
+
 void ReadPlan(JsonFields& fields, Plan* plan) {
   fields.Get("shape", Need::kOptional, &plan->shape);
   std::string strategy;
@@ -78,6 +97,7 @@ void ReadPlan(JsonFields& fields, Plan* plan) {
   fields.Get("cold", Need::kOptional, &plan->cold);
   fields.Get("threads", Need::kOptional, &plan->threads);
   fields.Get("cpus", Need::kOptional, &plan->cpus);
+  ReadFallback(fields, plan);
   fields.ForEach("turns", Need::kOptional, [&](JsonFields& item) {
     PlanTurn& turn = plan->turns.emplace_back();
     auto number = static_cast<uint32_t>(plan->turns.size());
@@ -131,6 +151,22 @@ void AddQuality(const PredictedQuality& quality, Json& json) {
   json["predicted_loss"] = JsonOrNull(quality.loss);
   json["predicted_accuracy"] = JsonOrNull(quality.accuracy);
   if (quality.agreement) json["predicted_agreement"] = *quality.agreement;
+}
+
+Json FallbackJson(const Fallback& fallback) {
+  Json json;
+  json["layers"] = fallback.layers;
+  json["width"] = fallback.width;
+  json["bits"] = fallback.bits;
+  json["bytes"] = fallback.bytes;
+  json["embed_us"] = fallback.embed_us;
+  json["layer_us"] = fallback.layer_us;
+  json["last_layer_us"] = fallback.last_layer_us;
+  json["head_us"] = fallback.head_us;
+  json["margin_us"] = fallback.margin_us;
+  json["cost_bits"] = fallback.cost_bits;
+  AddQuality(fallback.quality, json);
+  return json;
 }
 
 Json TurnsJson(const Plan& plan) {
@@ -205,6 +241,7 @@ Json PlanJson(const Plan& plan) {
   json["cold"] = plan.cold;
   if (plan.threads != 0) json["threads"] = plan.threads;
   if (!plan.cpus.empty()) json["cpus"] = plan.cpus;
+  if (plan.fallback) json["fallback"] = FallbackJson(*plan.fallback);
   json["variants"] = Json::array();
   for (const Plan& variant : plan.variants) json["variants"].push_back(PlanJson(variant));
   json["turns"] = TurnsJson(plan);

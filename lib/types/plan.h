@@ -9,21 +9,14 @@
 #include <vector>
 
 #include "base/digest.h"
+#include "types/fallback.h"
 #include "types/grid.h"
 #include "types/kernel.h"
+#include "types/predicted_quality.h"
 #include "types/shard_id.h"
 #include "types/strategy.h"
 
 namespace sti {
-
-/// Holds the quality that a plan is expected to have; nothing where it was not measured.
-struct PredictedQuality {
-  std::optional<double> loss;  ///< mean over examples, in the importance file's measure
-  std::optional<double> accuracy;
-  /// Share of inputs that get the label which the full model gives them: all that is known where
-  /// the importance was measured by kl, without labels.
-  std::optional<double> agreement;
-};
 
 /// Holds the plan of one of several inputs that come back to back (STI 3.3): all run one submodel,
 /// with fidelity never lower than in the turn before.
@@ -108,15 +101,18 @@ struct Plan {
   bool cold = false;        ///< predictions are from process start to label
   uint32_t threads = 0;     ///< of the compute lane, from the profile; 0: not said
   std::string cpus;         ///< cores that were profiled, such as "4-7"; empty: not said
+  /// The submodel that a run computes with when it gives up on IO; nothing: the plan guarantees
+  /// nothing. A plan has one exactly if its variants have.
+  std::optional<Fallback> fallback;
 
   /// Returns the shard at position (k, i).
   [[nodiscard]] ShardId Id(uint32_t k, uint32_t i) const { return {layers[k], slices.At(k, i)}; }
-  /// Returns the longest input and the widest layer of the plan and its variants.
+  /// Returns the longest input and the widest layer of the plan, its variants and fallbacks.
   [[nodiscard]] PlanExtent Extent() const {
-    PlanExtent extent{length, width};
+    PlanExtent extent{length, std::max(width, fallback ? fallback->width : 0)};
     for (const Plan& variant : variants) {
-      extent.tokens = std::max(extent.tokens, variant.length);
-      extent.width = std::max(extent.width, variant.width);
+      const PlanExtent other = variant.Extent();
+      extent = {std::max(extent.tokens, other.tokens), std::max(extent.width, other.width)};
     }
     return extent;
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
 #include <set>
 #include <utility>
@@ -166,6 +167,56 @@ Fault CheckPreload(const Plan& plan, const ShardBits& runs) {
   return {};
 }
 
+/// Checks the figures of a fallback: a label by the target is what it is there for.
+Fault CheckFallbackFigures(const Fallback& fallback, const Plan& plan) {
+  const std::pair<const char*, double> fields[] = {
+      {"fallback.embed_us", fallback.embed_us},
+      {"fallback.layer_us", fallback.layer_us},
+      {"fallback.last_layer_us", fallback.last_layer_us},
+      {"fallback.head_us", fallback.head_us},
+      {"fallback.margin_us", fallback.margin_us},
+      {"fallback.predicted_accuracy", fallback.quality.accuracy.value_or(0)},
+      {"fallback.predicted_agreement", fallback.quality.agreement.value_or(0)}};
+  for (const auto& [field, number] : fields) {
+    if (Fault fault = CheckNumber(field, number)) return fault;
+  }
+  if (Fault fault = CheckFinite("fallback.cost_bits", fallback.cost_bits)) return fault;
+  if (Fault fault = CheckFinite("fallback.predicted_loss", fallback.quality.loss.value_or(0)))
+    return fault;
+  if (!plan.target_us || !plan.times) return Broken("a fallback without target_us or times");
+  if (fallback.reserve_us() > *plan.target_us)
+    return Broken("fallback takes longer than target_us");
+  return {};
+}
+
+/// Checks the fallback: its shards are stored, and it stays in memory from run to run.
+Fault CheckFallback(const Plan& plan, const PlanBounds& bounds) {
+  if (!plan.fallback) return {};
+  const Fallback& fallback = *plan.fallback;
+  if (plan.cold) return Broken("a cold plan has a fallback");
+  if (!plan.turns.empty()) return Broken("a plan with turns has a fallback");
+  if (fallback.layers.empty()) return Broken("fallback.layers is empty");
+  if (std::adjacent_find(fallback.layers.begin(), fallback.layers.end(), std::greater_equal<>()) !=
+      fallback.layers.end())
+    return Broken("fallback.layers does not ascend");
+  if (fallback.layers.back() >= bounds.layers) {
+    return Foreign("fallback: layer " + std::to_string(fallback.layers.back()) +
+                   " is beyond the last");
+  }
+  if (fallback.width == 0) return Broken("fallback.width is 0");
+  if (fallback.width > bounds.width) {
+    return Foreign("fallback: width " + std::to_string(fallback.width) +
+                   " is more than a layer has slices");
+  }
+  for (const ShardAtBits& shard : ShardsOf(fallback)) {
+    if (Fault fault = CheckStored(shard, bounds)) {
+      fault->what = "fallback: " + fault->what;
+      return fault;
+    }
+  }
+  return CheckFallbackFigures(fallback, plan);
+}
+
 /// Checks all but turns and variants, and fills `runs` with the shards that the plan runs.
 Fault CheckAlone(const Plan& plan, const PlanBounds& bounds, ShardBits* runs) {
   if (Fault fault = CheckModel(plan, bounds)) return fault;
@@ -174,6 +225,7 @@ Fault CheckAlone(const Plan& plan, const PlanBounds& bounds, ShardBits* runs) {
   if (Fault fault = CheckNumbers(plan)) return fault;
   if (Fault fault = CheckCold(plan)) return fault;
   if (Fault fault = CheckPreload(plan, *runs)) return fault;
+  if (Fault fault = CheckFallback(plan, bounds)) return fault;
   return CheckTexts(plan);
 }
 
@@ -220,6 +272,8 @@ Fault CheckVariant(const Plan& plan, const Plan& variant, const PlanBounds& boun
   if (!variant.turns.empty()) return Broken("a variant has turns");
   if (variant.model != plan.model) return Broken("it is for another model");
   if (variant.cold != plan.cold) return Broken("of it and the plan only one starts cold");
+  if (variant.fallback.has_value() != plan.fallback.has_value())
+    return Broken("of it and the plan only one has a fallback");
   ShardBits runs;
   if (Fault fault = CheckAlone(variant, bounds, &runs)) return fault;
   const std::set<ShardAtBits> held(plan.preload.begin(), plan.preload.end());

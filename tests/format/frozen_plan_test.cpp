@@ -17,7 +17,7 @@ using test::Frozen;
 class FrozenPlan : public ::testing::TestWithParam<const char*> {};
 INSTANTIATE_TEST_SUITE_P(Versions, FrozenPlan,
                          ::testing::Values("v1/tiny", "v1.1/tiny", "v1.2/tiny", "v1.2/cold",
-                                           "v1.3/tiny", "v1.4/tiny"));
+                                           "v1.3/tiny", "v1.4/tiny", "v1.5/tiny"));
 
 TEST_P(FrozenPlan, LoadsFromBothSpellings) {
   const std::string name = std::string(GetParam()) + ".plan";
@@ -103,6 +103,25 @@ TEST(FrozenPlan14, HoldsWhat14Brought) {
   EXPECT_EQ(older->threads, 0u);
   EXPECT_EQ(older->cpus, "");
   EXPECT_FALSE(older->quality.agreement);
+}
+
+TEST(FrozenPlan15, HoldsWhat15Brought) {
+  const auto plan = ParsePlan(AsBytes(Frozen("v1.5/tiny.plan")), "tiny.plan");
+  ASSERT_TRUE(plan.ok()) << plan.error().Message();
+  ASSERT_TRUE(plan->fallback);
+  EXPECT_EQ(plan->fallback->layers, std::vector<uint32_t>{0});
+  EXPECT_EQ(plan->fallback->width, 2u);
+  EXPECT_EQ(plan->fallback->bits, 2u);
+  EXPECT_EQ(plan->fallback->reserve_us(), 22.5 + 18.5 + 9.5 + 100);
+  EXPECT_EQ(plan->fallback->cost_bits, 3);
+  EXPECT_EQ(plan->fallback->quality.accuracy, 0.75);
+  EXPECT_EQ(plan->fallback->quality.agreement, 0.8125);
+  ASSERT_EQ(plan->variants.size(), 2u);
+  EXPECT_EQ(plan->variants[1].fallback->bytes, 8192u);
+  EXPECT_FALSE(plan->variants[1].fallback->quality.accuracy);
+  const auto older = ParsePlan(AsBytes(Frozen("v1.4/tiny.plan")), "tiny.plan");
+  ASSERT_TRUE(older.ok()) << older.error().Message();
+  EXPECT_FALSE(older->fallback);
 }
 
 TEST(FrozenPlan12, HoldsAColdStart) {

@@ -100,6 +100,28 @@ Plan WithCores() {
   return plan;
 }
 
+/// Returns a plan and its variant with the fields of 1.5.
+Plan WithFallbacks() {
+  Plan plan = WithTimes();
+  plan.target_us = plan.variants[0].target_us = 200000;
+  Fallback& fallback = plan.fallback.emplace();
+  fallback.layers = {0, 3, 4};
+  fallback.width = 1;
+  fallback.bits = 2;
+  fallback.bytes = 12288;
+  fallback.embed_us = 120.25;
+  fallback.layer_us = 3000.5;
+  fallback.last_layer_us = 1000.5;
+  fallback.head_us = 90.25;
+  fallback.margin_us = 6000;
+  fallback.cost_bits = 7;
+  fallback.quality = {0.75, 0.5, 0.875};
+  plan.variants[0].fallback = plan.fallback;
+  plan.variants[0].fallback->cost_bits = -1;
+  plan.variants[0].fallback->quality = {};
+  return plan;
+}
+
 Plan Cold() {
   Plan plan = ExamplePlan();
   plan.preload.clear();
@@ -111,8 +133,8 @@ Plan Cold() {
 }
 
 TEST(PlanFile, BothSpellingsHoldTheSame) {
-  for (const Plan& example :
-       {ExamplePlan(), WithVariant(), WithTurns(), WithTimes(), WithCores(), Cold()}) {
+  for (const Plan& example : {ExamplePlan(), WithVariant(), WithTurns(), WithTimes(), WithCores(),
+                              WithFallbacks(), Cold()}) {
     const auto binary = EncodePlan(example);
     const std::string json = PlanToJson(example);
     auto from_binary = ParsePlan(binary, "a.file");
@@ -141,6 +163,7 @@ TEST(PlanFile, BothSpellingsHoldTheSame) {
     EXPECT_EQ(from_binary->cold, example.cold);
     EXPECT_EQ(from_binary->threads, example.threads);
     EXPECT_EQ(from_json->cpus, example.cpus);
+    EXPECT_EQ(from_binary->fallback.has_value(), example.fallback.has_value());
     EXPECT_EQ(from_binary->quality.agreement, example.quality.agreement);
     EXPECT_EQ(from_json->parameter_bytes, example.parameter_bytes);
     EXPECT_EQ(from_json->predicted_peak_bytes, uint64_t{1} << 62);
