@@ -60,6 +60,20 @@ std::string VariantsText(const Plan& plan) {
   return text;
 }
 
+// What runs compute that give up on IO, and what it costs to have that in memory.
+std::string FallbackText(const Plan& plan) {
+  if (!plan.fallback) return "";
+  const Fallback& fallback = *plan.fallback;
+  char cost[80];
+  std::snprintf(cost, sizeof(cost), "%.0f bits over all shards", fallback.cost_bits);
+  const std::string quality = QualityText(fallback.quality);
+  return "guarantee  a label by the target under --on-late degrade: falls back to " +
+         NameOf(Submodel{static_cast<uint32_t>(fallback.layers.size()), fallback.width}) + " at " +
+         std::to_string(fallback.bits) + " bits\n           " +
+         (quality.empty() ? "" : quality + " predicted, ") + FormatTimeUs(fallback.reserve_us()) +
+         " reserved, " + FormatBytes(fallback.bytes) + " beside the preload; costs " + cost + "\n";
+}
+
 // One line a turn: what it reads, and what that gives.
 std::string TurnsText(const Plan& plan) {
   if (plan.turns.empty()) return "";
@@ -117,7 +131,7 @@ std::string DescribePlan(const Plan& plan) {
   if (!plan.cpus.empty()) {
     text += "cores      " + plan.cpus + ", " + std::to_string(plan.threads) + " threads\n";
   }
-  return text + VariantsText(plan) + TurnsText(plan);
+  return text + FallbackText(plan) + VariantsText(plan) + TurnsText(plan);
 }
 
 std::string UntrainedWarning(const ModelInfo& info, const Plan& plan) {

@@ -67,6 +67,7 @@ constexpr AdviceWords::Option kRequestOptions[] = {
     {"allow_untrained", "--allow-untrained"},
     {"cold", "--cold"},
     {"full_accuracy", "--full-accuracy"},
+    {"guarantee", "--guarantee"},
     {"io_budget_bytes", "--io-budget"},
     {"memory_bytes", "--memory"},
     {"min_accuracy", "--min-accuracy"},

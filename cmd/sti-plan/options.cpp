@@ -42,6 +42,20 @@ Status CheckOfPlan(const CLI::App& app) {
                             "it judges a plan as it is");
 }
 
+// A fallback is for one warm input after another under a target.
+Status CheckGuarantee(const CLI::App& app, const PlanOptions& o) {
+  if (!o.request.guarantee) return {};
+  if (o.strategy != "sti") {
+    return UsageError("--guarantee is for --strategy sti, not " + o.strategy +
+                      "; leave one of them out");
+  }
+  STI_RETURN_IF_ERROR(RefuseOptions(
+      app, "--guarantee", {"--cold", "--turns", "--turn-buffer", "--io-budget", "--min-accuracy"},
+      "its fallback stays in memory from one input to the next, under one target"));
+  STI_RETURN_IF_ERROR(RefuseOptions(app, "--guarantee", {"--sweep"}, "it makes one plan"));
+  return RequireOption(app, {"--guarantee"}, "--target");
+}
+
 // Options that a strategy, or a submodel that is named, leaves nothing to do.
 Status CheckChoices(const CLI::App& app, const PlanOptions& o) {
   const std::string strategy = "--strategy " + o.strategy;
@@ -95,6 +109,9 @@ void AddPlanOptions(CLI::App& app, PlanOptions& o) {
   app.add_flag("--cold", r.cold,
                "from process start to label, with opening the model; not with --preload, --turns, "
                "--wake");
+  app.add_flag("--guarantee", r.guarantee,
+               "keep a fallback in --preload, so that every input has a label by --target")
+      ->group(kMostUsed);
   app.add_option("--turns", r.turns, "plan this many back-to-back turns")
       ->check(CLI::Range(1, 64))
       ->type_name("N");
@@ -134,6 +151,7 @@ Status CheckPlanOptions(PlanOptions& o, const Tool& tool) {
   STI_RETURN_IF_ERROR(CheckGantt(o, tool));
   o.request.strategy = ParseStrategy(o.strategy);
   o.request.judging.risk = o.risk == "p99" ? Risk::kP99 : Risk::kMedian;
+  STI_RETURN_IF_ERROR(CheckGuarantee(tool.app(), o));
   STI_RETURN_IF_ERROR(CheckSweep(tool.app(), o));
   if (!o.check.empty()) return CheckOfPlan(tool.app());
   STI_RETURN_IF_ERROR(CheckChoices(tool.app(), o));

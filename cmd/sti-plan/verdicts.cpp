@@ -27,6 +27,7 @@ Json ToJson(const Verdict& verdict, bool is_turn = false) {
   json["predicted_accuracy"] = OrNull(verdict.quality.accuracy);
   if (verdict.quality.agreement) json["predicted_agreement"] = *verdict.quality.agreement;
   json["preload_bytes"] = verdict.preload_bytes;
+  if (verdict.fallback_bytes != 0) json["fallback_bytes"] = verdict.fallback_bytes;
   json[is_turn ? "read_bytes" : "parameter_bytes"] = verdict.parameter_bytes;
   return json;
 }

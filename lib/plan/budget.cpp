@@ -14,6 +14,10 @@ std::vector<double> Budget::Capacities() const {
   for (size_t k = 0; k < capacities.size(); ++k) {
     resident_us += capacities[k];
     capacities[k] = first_us + static_cast<double>(k) * lane.layer_us - resident_us;
+    if (target_us && !give_up_us.empty()) {
+      capacities[k] =
+          std::min(capacities[k], *target_us - give_up_us[k] + wake_us - lane.fixed.embed_io_us);
+    }
   }
   return capacities;
 }
@@ -64,6 +68,8 @@ double LeastTarget(const Budget& budget, std::span<const double> layer_io_us) {
   for (size_t k = 0; k < layer_io_us.size(); ++k) {
     io_us += resident_us[k] + layer_io_us[k];
     late_us = std::max(late_us, io_us - static_cast<double>(k) * lane.layer_us);
+    if (!budget.give_up_us.empty())
+      late_us = std::max(late_us, io_us + budget.give_up_us[k] - lane.compute_us());
   }
   return late_us + lane.compute_us();
 }

@@ -27,6 +27,9 @@ struct Budget {
   uint64_t preload_bytes = 0;           ///< S
   std::optional<uint64_t> shard_bytes;  ///< memory for preloaded and staged shards together
   double wake_us = 0;                   ///< lead time before the text is there, for shards only
+  /// [layers] The time before T by which a layer's shards must be there, so that a run without them
+  /// can still give up on IO; empty where nothing is guaranteed.
+  std::vector<double> give_up_us = {};
 
   /// Returns T - T_fixed - (n - 1) * T_comp - T_last. Requires a target.
   [[nodiscard]] double slack_us() const { return *target_us - lane.compute_us(); }

@@ -42,6 +42,40 @@ StagingNeed StagingOfAll(const CheckedInput& input, const Judging& judging,
   return need;
 }
 
+/// Returns the bytes that the shards of the fallbacks of the plan and its variants take in the
+/// buffer beside the preload, each once.
+uint64_t FallbackBytes(const CheckedInput& input, const Plan& plan) {
+  std::set<ShardId> held;
+  for (const ShardAtBits& shard : plan.preload) held.insert(shard.id);
+  uint64_t bytes = 0;
+  const auto add = [&](const Plan& one) {
+    if (!one.fallback) return;
+    for (const ShardAtBits& shard : ShardsOf(*one.fallback)) {
+      if (held.insert(shard.id).second) bytes += input->catalog.BytesOf(shard).value_or(0);
+    }
+  };
+  add(plan);
+  for (const Plan& variant : plan.variants) add(variant);
+  return bytes;
+}
+
+/// Returns whether the shards that a run reads come while it can still give up on them.
+bool LeavesTimeToGiveUp(const CheckedInput& input, const DeviceModels& devices, const Plan& plan,
+                        const PlannedRun& run) {
+  if (!plan.fallback || !plan.target_us) return true;
+  const std::vector<double> give_up_us =
+      GiveUpTimes(*plan.fallback, plan.layers, devices.p99.LayerUs(plan.width).value_or(0),
+                  input->info.depth_layers);
+  const std::vector<double> layer_io_us = run.StreamedIo();
+  double io_us = run.lane.fixed.embed_io_us - run.wake_us;
+  for (size_t k = 0; k < layer_io_us.size(); ++k) {
+    io_us += layer_io_us[k];
+    if (layer_io_us[k] > 0 && io_us > *plan.target_us - give_up_us[k] + kTimeTolerance_us)
+      return false;
+  }
+  return true;
+}
+
 /// Fills in bytes of preload, all shards and staging, the peak of the process, and whether memory
 /// holds them. Variants share preload and staging; turns may hold more than the preload buffer.
 /// Returns the staging that latencies count on.
@@ -51,7 +85,8 @@ std::optional<uint64_t> FillMemory(const CheckedInput& input, const Judging& jud
   verdict->parameter_bytes = runs[0].all_bytes;
   verdict->preload_bytes = runs[0].held_bytes;
   const StagingNeed need = StagingOfAll(input, judging, devices, plan, runs);
-  uint64_t held = verdict->preload_bytes;
+  verdict->fallback_bytes = FallbackBytes(input, plan);
+  uint64_t held = AddSaturated(verdict->preload_bytes, verdict->fallback_bytes);
   if (!plan.turns.empty()) {
     const uint64_t overhang = TurnOverhang(input, devices.deciding(), plan);
     held = std::max(held, AddSaturated(plan.turn_bytes, overhang));
@@ -206,6 +241,8 @@ Verdict Evaluate(const CheckedInput& input, const Judging& judging, const Device
     verdict.problem = "takes " + Ms(verdict.deciding_latency_us) + " of " + Ms(*plan.target_us);
   } else if (!in_budget) {
     verdict.problem = "overdraws an accumulated IO budget";
+  } else if (turn == nullptr && !LeavesTimeToGiveUp(input, devices, plan, deciding)) {
+    verdict.problem = "waits for shards when its fallback would no longer be in time";
   }
   verdict.valid = verdict.problem.empty();
   if (turn == nullptr) {
@@ -281,6 +318,7 @@ void FillFigures(const Verdict& verdict, Plan* plan) {
   plan->staging_bytes = verdict.staging_bytes;
   plan->times = verdict.times;
   plan->quality = verdict.quality;
+  if (plan->fallback) plan->fallback->bytes = verdict.fallback_bytes;
 }
 
 }  // namespace sti

@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <numeric>
 #include <utility>
 
 #include "base/remedy.h"
 #include "plan/judge.h"
 #include "plan/search/context.h"
+#include "plan/search/fallback.h"
 #include "plan/search/fixed_bits.h"
 #include "plan/search/search.h"
 #include "plan/search/turns.h"
@@ -163,8 +165,8 @@ Result<std::vector<PlanningScope>> ScopesOf(const CheckedInput& input, const Pla
   std::vector<PlanningScope> scopes;
   scopes.reserve(lengths.size() * clocks);
   for (uint32_t each : lengths) {
-    if (request.clocks.empty()) scopes.push_back({each, 0, nullptr});
-    for (uint64_t clock : request.clocks) scopes.push_back({each, clock, nullptr});
+    if (request.clocks.empty()) scopes.push_back({.length = each, .clock = 0});
+    for (uint64_t clock : request.clocks) scopes.push_back({.length = each, .clock = clock});
   }
   return scopes;
 }
@@ -199,6 +201,35 @@ Status PlanVariants(const CheckedInput& input, const PlanRequest& request,
   return {};
 }
 
+/// Returns the bits of all shards that a plan runs.
+double SumOfBits(const Plan& plan) {
+  return std::accumulate(plan.bits.values().begin(), plan.bits.values().end(), 0.0);
+}
+
+/// Says of each fallback what it costs: the bits that the plan would have without it, minus those
+/// that it has. A plan that is possible with a fallback is possible without.
+Status FillCosts(const CheckedInput& input, const PlanRequest& request,
+                 std::vector<std::string>* explain, Plan* plan) {
+  PlanRequest without = request;
+  without.guarantee = false;
+  STI_ASSIGN_OR_RETURN(const Plan free, MakePlan(input, without));
+  plan->fallback->cost_bits = SumOfBits(free) - SumOfBits(*plan);
+  for (Plan& variant : plan->variants) {
+    const auto same = std::find_if(free.variants.begin(), free.variants.end(), [&](const Plan& it) {
+      return it.length == variant.length && it.freq == variant.freq;
+    });
+    if (same != free.variants.end())
+      variant.fallback->cost_bits = SumOfBits(*same) - SumOfBits(variant);
+  }
+  if (explain != nullptr) {
+    explain->push_back(
+        "guarantee: costs " + FixedPoint(plan->fallback->cost_bits, 0) + " of " +
+        FixedPoint(SumOfBits(free), 0) + " bits of shards" +
+        (free.quality.accuracy ? "; without it accuracy " + Fixed4(*free.quality.accuracy) : ""));
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<Plan> MakePlan(const PlanInput& input, const PlanRequest& request,
@@ -227,6 +258,9 @@ Result<Plan> MakePlan(const CheckedInput& input, const PlanRequest& request,
     }
   }
 
+  // What must be in memory whatever comes, before the plan has the rest.
+  if (request.guarantee) STI_RETURN_IF_ERROR(ChooseFallbacks(input, resolved, &scopes, explain));
+
   // The plan itself: submodel, bits, preload, figures.
   STI_ASSIGN_OR_RETURN(const PlanningContext context,
                        PlanningContext::Make(input, resolved, scopes.front(), explain));
@@ -253,6 +287,7 @@ Result<Plan> MakePlan(const CheckedInput& input, const PlanRequest& request,
                            std::to_string(verdict.peak_bytes) + " bytes together")
         .Fix(Remedy::kRaiseInRequest, "memory_bytes, lower turn_bytes or plan fewer lengths");
   }
+  if (request.guarantee) STI_RETURN_IF_ERROR(FillCosts(input, request, explain, &plan));
   return plan;
 }
 

@@ -53,6 +53,30 @@ Status ValidateShape(const PlanInput& input) {
       .Fix(Remedy::kProfileForModel);
 }
 
+/// Returns an error if a guarantee is asked for beside what it does not go with.
+Status ValidateGuarantee(const PlanRequest& request) {
+  if (!request.guarantee) return {};
+  if (request.strategy != Strategy::kSti)
+    return Unreasonable("a guarantee is for the strategy sti", kDrop, "guarantee or strategy");
+  if (request.cold)
+    return Unreasonable("a cold start has nothing in memory to fall back to", kDrop,
+                        "guarantee or cold");
+  if (request.turns > 0)
+    return Unreasonable("turns leave in memory what the next one runs, and no fallback", kDrop,
+                        "guarantee or turns");
+  if (request.min_accuracy) {
+    return Unreasonable("a least accuracy is not what a fallback has", kDrop,
+                        "guarantee or min_accuracy");
+  }
+  if (request.io_budget_bytes) {
+    return Unreasonable("an IO budget is spent whatever the reads do", kDrop,
+                        "guarantee or io_budget_bytes");
+  }
+  if (!request.target_us)
+    return Unreasonable("a guarantee is for a target", kGive, "target_us 200ms");
+  return {};
+}
+
 }  // namespace
 
 Status ValidateRequest(const PlanRequest& request) {
@@ -111,7 +135,7 @@ Status ValidateRequest(const PlanRequest& request) {
   }
   if (request.cold && DelayModelFor(request.strategy) == DelayModel::kMemory)
     return Unreasonable("the strategy preload begins with all shards in memory", kDrop, "cold");
-  return {};
+  return ValidateGuarantee(request);
 }
 
 Result<CheckedInput> CheckedInput::Make(const PlanInput& input) {

@@ -66,6 +66,10 @@ struct PlanRequest {
   /// need, is in the plan's times too. Such a plan has no preload, turns or lead time, and its
   /// strategy is not kPreload.
   bool cold = false;
+  /// Whether every input shall have a label by T whatever the reads do: the plan then has a
+  /// fallback in its preload buffer. Needs a target, and is for warm plans of strategy kSti without
+  /// turns.
+  bool guarantee = false;
   /// Bytes of STI Table 7: start with all shards at the fewest bits and raise shards to 6 bits
   /// until this many further bytes are spent.
   std::optional<uint64_t> io_budget_bytes;

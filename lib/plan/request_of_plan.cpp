@@ -31,7 +31,8 @@ Result<PlanRequest> RequestOf(const Plan& plan, const ModelInfo& info) {
   PlanRequest request;
   request.strategy = plan.strategy;
   request.target_us = plan.target_us;
-  request.preload_bytes = plan.preload_bytes;
+  request.guarantee = plan.fallback.has_value();
+  request.preload_bytes = plan.preload_bytes + (plan.fallback ? plan.fallback->bytes : 0);
   request.length = plan.length;
   request.wake_us = plan.wake_us;
   request.turns = static_cast<uint32_t>(plan.turns.size());

@@ -8,6 +8,7 @@
 #include "plan/budget.h"
 #include "plan/memory.h"
 #include "plan/play/cold.h"
+#include "plan/play/shard_costs.h"
 #include "plan/play/turn_reads.h"
 
 namespace sti {
@@ -46,9 +47,21 @@ uint64_t LeastUndelayed(const PlannedRun& run, const StagingNeed& need) {
   return low * kBlock;
 }
 
-/// Fills in what the shards of a plan read and cost. Preloaded ones are not read.
+/// Returns what the plan's shards cost to read where its fallback is in memory; nothing if it has
+/// none, or the device knows no load times.
+std::optional<ShardCosts> CostsBesideFallback(const CheckedInput& input, const DeviceModel& device,
+                                              const Plan& plan) {
+  if (!plan.fallback) return std::nullopt;
+  const Result<ShardCosts> all = ShardCosts::Make(input->catalog, device);
+  if (!all.ok()) return std::nullopt;
+  return all->Holding(ShardsOf(*plan.fallback), input->catalog.block_bytes, device);
+}
+
+/// Fills in what the shards of a plan read and cost. Preloaded ones are not read, and those of the
+/// fallback not whole.
 void AddShards(const CheckedInput& input, const DeviceModel& device, const Plan& plan,
                PlannedRun* run) {
+  const std::optional<ShardCosts> costs = CostsBesideFallback(input, device, plan);
   std::set<ShardId> preloaded;
   for (const ShardAtBits& shard : plan.preload) preloaded.insert(shard.id);
   for (uint32_t k = 0; k < plan.layers.size(); ++k) {
@@ -61,9 +74,13 @@ void AddShards(const CheckedInput& input, const DeviceModel& device, const Plan&
       if (preloaded.contains(shard.id)) {
         run->held_bytes += bytes;
         run->bonus_us += load_us;
-      } else {
-        run->streamed.push_back({k, bytes, load_us});
+        continue;
       }
+      StreamedShard read{k, bytes, load_us};
+      if (const auto level = costs ? costs->LevelOf(shard.bits) : std::nullopt)
+        read = {k, costs->bytes(shard.id, *level), costs->load_us(shard.id, *level)};
+      run->bonus_us += load_us - read.load_us;
+      if (read.bytes != 0) run->streamed.push_back(read);
     }
   }
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <set>
 #include <span>
 
 #include "plan/budget.h"
@@ -44,6 +45,19 @@ std::vector<ShardId> RankShards(const CheckedInput& input, Strategy strategy, ui
   return shards;
 }
 
+/// Returns the shards that are in memory before a plan of this scope is made, each once.
+std::vector<ShardAtBits> HeldBefore(const PlanningScope& scope) {
+  std::vector<ShardAtBits> held;
+  if (scope.host != nullptr) held = scope.host->preload;
+  if (!scope.fallback) return held;
+  std::set<ShardId> known;
+  for (const ShardAtBits& shard : held) known.insert(shard.id);
+  for (const ShardAtBits& shard : ShardsOf(*scope.fallback)) {
+    if (!known.contains(shard.id)) held.push_back(shard);
+  }
+  return held;
+}
+
 }  // namespace
 
 Result<uint32_t> PlannedLength(const CheckedInput& input, uint32_t asked) {
@@ -68,8 +82,8 @@ Result<PlanningContext> PlanningContext::Make(const CheckedInput& input, const P
   const DeviceModel& device = devices.deciding();
   if (request.cold) STI_RETURN_IF_ERROR(CheckColdIsKnown(input, device));
   STI_ASSIGN_OR_RETURN(ShardCosts costs, ShardCosts::Make(input->catalog, device));
-  if (scope.host != nullptr)
-    costs = costs.Holding(scope.host->preload, input->catalog.block_bytes, device);
+  const std::vector<ShardAtBits> held = HeldBefore(scope);
+  if (!held.empty()) costs = costs.Holding(held, input->catalog.block_bytes, device);
   const SubmodelWish wish{request.submodel, request.width_min, request.allow_untrained,
                           request.judging.interpolate};
   STI_ASSIGN_OR_RETURN(std::vector<Submodel> submodels,
@@ -115,15 +129,27 @@ Allocation PlanningContext::AllocationOf(const Submodel& submodel, bool with_tar
   budget.lane = LaneOfSubmodel(submodel);
   budget.wake_us = request.wake_us;
   if (with_target) budget.target_us = request.target_us;
+  budget.give_up_us = GiveUpTimes(submodel);
   if (scope.host == nullptr) {
-    budget.preload_bytes = request.preload_bytes;
-    budget.shard_bytes =
-        ShardMemory(input->memory, request.judging, {scope.length, submodel.width});
+    const uint32_t widest =
+        std::max(submodel.width, scope.fallback ? scope.fallback->width : uint32_t{0});
+    budget.preload_bytes =
+        request.preload_bytes - std::min(request.preload_bytes, scope.fallback_bytes);
+    budget.shard_bytes = ShardMemory(input->memory, request.judging, {scope.length, widest});
+    if (budget.shard_bytes)
+      *budget.shard_bytes -= std::min(*budget.shard_bytes, scope.fallback_bytes);
   } else {
     budget.shard_bytes = BesideHost(submodel.width);
   }
   return {costs, LayersOfDepth(input->info, submodel.depth), submodel.width, budget,
           RangesOf(submodel)};
+}
+
+std::vector<double> PlanningContext::GiveUpTimes(const Submodel& submodel) const {
+  if (!scope.fallback) return {};
+  return sti::GiveUpTimes(*scope.fallback, LayersOfDepth(input->info, submodel.depth),
+                          devices.p99.LayerUs(submodel.width).value_or(0),
+                          input->info.depth_layers);
 }
 
 std::optional<uint64_t> PlanningContext::BesideHost(uint32_t width) const {
@@ -133,7 +159,7 @@ std::optional<uint64_t> PlanningContext::BesideHost(uint32_t width) const {
   extent.width = std::max(extent.width, width);
   std::optional<uint64_t> bytes = ShardMemory(input->memory, request.judging, extent);
   if (!bytes) return std::nullopt;
-  *bytes -= std::min(*bytes, host.preload_bytes);
+  *bytes -= std::min(*bytes, AddSaturated(host.preload_bytes, scope.fallback_bytes));
   uint64_t counted_on = host.staging_bytes;
   for (const Plan& variant : host.variants)
     counted_on = std::max(counted_on, variant.staging_bytes);
@@ -203,6 +229,7 @@ Plan PlanningContext::EmptyPlan() const {
   plan.read_path = input->profile.read_path;
   plan.threads = input->profile.threads;
   plan.cpus = input->profile.cpus;
+  plan.fallback = scope.fallback;
   return plan;
 }
 

@@ -28,6 +28,11 @@ struct PlanningScope {
   /// A plan whose preload buffer and memory this one shares with the variants that it has so far,
   /// or null. Shards that it holds cost no IO, and keep their bits.
   const Plan* host = nullptr;
+  /// The submodel that runs compute with when they give up on IO; nothing: no guarantee is asked
+  /// for. Its shards are in memory, and cost the plan's own only the planes that are missing.
+  std::optional<Fallback> fallback = {};
+  /// Bytes of the preload buffer that all fallbacks together take.
+  uint64_t fallback_bytes = 0;
 };
 
 /// Holds what follows from input, request and scope, derived once. The input and the host outlive
@@ -77,6 +82,8 @@ struct PlanningContext {
   /// host keeps: none where host and earlier variants would not have the staging that they count
   /// on, nothing if memory is not bounded.
   [[nodiscard]] std::optional<uint64_t> BesideHost(uint32_t width) const;
+  /// Returns the moments before T by which the layers' shards must be there for the guarantee.
+  [[nodiscard]] std::vector<double> GiveUpTimes(const Submodel& submodel) const;
   [[nodiscard]] std::vector<LevelRange> RangesOf(const Submodel& submodel) const;
   [[nodiscard]] bool IsHeld(ShardId id) const;
 };

@@ -1,0 +1,23 @@
+// The choice of fallbacks (types/fallback.h): for each plan of a request the best submodel at the
+// fewest bits that computes within T beside the reading of embedding rows, and whose shards the
+// preload buffer holds. Fallbacks are chosen before anything else, since they come first in the
+// buffer.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "plan/request.h"
+#include "plan/search/context.h"
+
+namespace sti {
+
+/// Gives each scope its fallback. The first scope's is the best that fits. Each other's is the best
+/// whose shards those before have already; only if there is none, it takes more of the buffer.
+/// Returns kInfeasible with the least S, or where time is short the least T, if a scope has none.
+Status ChooseFallbacks(const CheckedInput& input, const PlanRequest& request,
+                       std::vector<PlanningScope>* scopes, std::vector<std::string>* explain);
+
+}  // namespace sti
