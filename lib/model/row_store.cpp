@@ -21,6 +21,7 @@ void RowStore::Reserve(uint32_t tokens) {
   words_place_ = PositionBlockBytes(index_, tokens);
   positions_ = 0;
   words_.reserve(tokens);
+  others_.reserve(tokens);
   reads_.words.reserve(tokens);
   reads_.ranges.reserve(tokens + 1);
   const uint64_t room = memory_.size() - words_place_;
@@ -41,28 +42,54 @@ void RowStore::Release() {
   memory_ = AlignedBuffer();
 }
 
+void RowStore::VisitMemory(FunctionRef<void(AlignedBuffer&)> visit) {
+  visit(memory_);
+  visit(preloaded_rows_);
+}
+
+void RowStore::Preload(std::span<const uint32_t> words) {
+  if (!keeps_) words = {};
+  if (std::ranges::equal(words, preloaded_)) return;
+  preloaded_.assign(words.begin(), words.end());
+  has_preloaded_.assign(words.size(), false);
+  preloaded_rows_.Renew(words.size() * index_.words.row_bytes);
+}
+
 const EmbeddingReads& RowStore::Plan(std::span<const uint32_t> ids, uint32_t positions) {
   words_.assign(ids.begin(), ids.end());
   std::sort(words_.begin(), words_.end());
   words_.erase(std::unique(words_.begin(), words_.end()), words_.end());
+  PlanReads(positions);
+  return reads_;
+}
+
+const EmbeddingReads* RowStore::PlanAhead() {
+  words_.clear();
+  for (size_t i = 0; i < preloaded_.size() && words_.size() < tokens_; ++i) {
+    if (!has_preloaded_[i]) words_.push_back(preloaded_[i]);
+  }
+  PlanReads(preloaded_.empty() ? 0 : tokens_);
+  return reads_.ranges.empty() ? nullptr : &reads_;
+}
+
+void RowStore::PlanReads(uint32_t positions) {
   // Positions are read again from the first where some are missing: a read that fails spoils whole
   // blocks.
   if (positions > positions_) positions_ = 0;
   reads_.first_position = std::min(positions_, positions);
   reads_.end_position = positions;
-  PlanReads();
+  PlanMissingWords();
   // Kept rows where blocks are to land go, and some may be the text's own.
   while (recent_.size() > SlotsBehind(reads_.end)) {
     recent_.Shrink(SlotsBehind(reads_.end));
-    PlanReads();
+    PlanMissingWords();
   }
-  return reads_;
 }
 
-void RowStore::PlanReads() {
+void RowStore::PlanMissingWords() {
   reads_.words.clear();
   std::copy_if(words_.begin(), words_.end(), std::back_inserter(reads_.words),
-               [&](uint32_t word) { return !recent_.SlotOf(word); });
+               [&](uint32_t word) { return Kept(word) == nullptr; });
   PlanEmbeddingReads(index_, words_place_, &reads_);
 }
 
@@ -76,17 +103,43 @@ Status RowStore::Sum(std::span<const uint32_t> ids, std::span<const uint32_t> ty
 void RowStore::Keep() {
   if (!keeps_) return;
   positions_ = std::max(positions_, reads_.end_position);
-  recent_.Note(words_, reads_.words, SlotsBehind(reads_.end), [&](uint32_t word, uint32_t slot) {
-    std::memcpy(memory_.data() + PlaceOfSlot(slot),
-                LocateRow(reads_, memory_.span(), index_.words, word), index_.words.row_bytes);
+  const auto keep = [&](uint32_t word, uint8_t* place) {
+    std::memcpy(place, LocateRow(reads_, memory_.span(), index_.words, word),
+                index_.words.row_bytes);
+  };
+  others_.clear();
+  for (const uint32_t word : reads_.words) {
+    const auto at = PreloadedAt(word);
+    if (!at) {
+      others_.push_back(word);
+      continue;
+    }
+    keep(word, preloaded_rows_.data() + *at * index_.words.row_bytes);
+    has_preloaded_[*at] = true;
+  }
+  recent_.Note(words_, others_, SlotsBehind(reads_.end), [&](uint32_t word, uint32_t slot) {
+    keep(word, memory_.data() + PlaceOfSlot(slot));
   });
 }
 
 const uint8_t* RowStore::Locate(const RowTable& table, uint32_t row) const {
   if (&table == &index_.positions)
     return memory_.data() + PlaceOfPosition(index_, row - index_.info.position_offset);
-  if (const auto slot = recent_.SlotOf(row)) return memory_.data() + PlaceOfSlot(*slot);
-  return LocateRow(reads_, memory_.span(), table, row);
+  const uint8_t* const kept = Kept(row);
+  return kept != nullptr ? kept : LocateRow(reads_, memory_.span(), table, row);
+}
+
+std::optional<size_t> RowStore::PreloadedAt(uint32_t word) const {
+  const auto at = std::lower_bound(preloaded_.begin(), preloaded_.end(), word);
+  if (at == preloaded_.end() || *at != word) return std::nullopt;
+  return static_cast<size_t>(at - preloaded_.begin());
+}
+
+const uint8_t* RowStore::Kept(uint32_t word) const {
+  const auto at = PreloadedAt(word);
+  if (at && has_preloaded_[*at]) return preloaded_rows_.data() + *at * index_.words.row_bytes;
+  const auto slot = recent_.SlotOf(word);
+  return slot ? memory_.data() + PlaceOfSlot(*slot) : nullptr;
 }
 
 // The first slot is the last row, so that the memory between blocks and rows is of one piece.

@@ -2,19 +2,22 @@
 // may need again stays there meanwhile, so that it is not read once more: the rows of positions,
 // which every text begins with, and those of words that recent texts had.
 //
-// It takes no more memory than reading needs: a text of the longest length, all of whose words
-// differ and lie across two blocks each, would fill it. Hardly any does, and what it leaves free
-// holds rows, packed.
+// For these it takes no more memory than reading needs: a text of the longest length, all of whose
+// words differ and lie across two blocks each, would fill it. Hardly any does, and what it leaves
+// free holds rows, packed. Rows that a plan preloads have memory of their own.
 //
 //   blocks of positions | blocks of this text's words ->    free    <- kept rows | entries of them
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "base/aligned_buffer.h"
+#include "base/function_ref.h"
 #include "base/result.h"
 #include "format/container_index.h"
 #include "model/embedding_rows.h"
@@ -23,6 +26,8 @@
 namespace sti {
 
 /// Rows of one model. For each text Plan, then the reads, Sum for each of its sequences, and Keep.
+/// What is preloaded comes by PlanAhead, the reads and Keep, or else with the first text that has
+/// it.
 /// One thread at a time; what reads land in is the reader's meanwhile.
 class RowStore {
  public:
@@ -36,8 +41,18 @@ class RowStore {
   void Release();
   /// Returns the bytes of room for so many tokens.
   static uint64_t RoomFor(const ContainerIndex& index, uint32_t tokens);
-  [[nodiscard]] AlignedBuffer& memory() { return memory_; }
-  [[nodiscard]] const AlignedBuffer& memory() const { return memory_; }
+  [[nodiscard]] uint64_t room() const { return memory_.size(); }
+  /// Visits all memory.
+  void VisitMemory(FunctionRef<void(AlignedBuffer&)> visit);
+
+  /// Makes room for rows that are preloaded, those of `words`, which ascend, and gives up others.
+  void Preload(std::span<const uint32_t> words);
+  /// Returns the bytes of that room.
+  [[nodiscard]] uint64_t preload_bytes() const { return preloaded_rows_.size(); }
+  /// Returns reads of preloaded rows that are not there yet, as many as there is room for at once,
+  /// and with them of positions; null if nothing is missing. Valid until the next Plan or
+  /// PlanAhead.
+  const EmbeddingReads* PlanAhead();
 
   /// Returns the reads of what is missing for a text of these words and the first `positions`
   /// positions, at most as many each as there is room for. Valid until the next Plan.
@@ -48,14 +63,18 @@ class RowStore {
   [[nodiscard]] Status Sum(std::span<const uint32_t> ids, std::span<const uint32_t> types,
                            std::span<const float> type_rows, const std::string& file,
                            float* hidden) const;
-  /// Keeps the rows of the text, all of which have been read and are sound.
+  /// Keeps the rows of the text, or of what PlanAhead said, all of which have been read and are
+  /// sound.
   void Keep();
 
   /// Forgets all that is kept, which a run that failed may have spoilt.
   void Forget();
 
  private:
-  void PlanReads();
+  void PlanReads(uint32_t positions);
+  void PlanMissingWords();
+  [[nodiscard]] std::optional<size_t> PreloadedAt(uint32_t word) const;
+  [[nodiscard]] const uint8_t* Kept(uint32_t word) const;
   [[nodiscard]] const uint8_t* Locate(const RowTable& table, uint32_t row) const;
   [[nodiscard]] uint64_t PlaceOfSlot(uint64_t slot) const;
   [[nodiscard]] size_t SlotsBehind(uint64_t place) const;
@@ -68,8 +87,12 @@ class RowStore {
   uint64_t slots_end_ = 0;    ///< where kept rows end, and their entries begin
   RecentRows recent_;
   uint32_t positions_ = 0;       ///< the first so many are kept
-  std::vector<uint32_t> words_;  ///< of the text at hand, ascending
-  EmbeddingReads reads_;         ///< of the text at hand
+  std::vector<uint32_t> preloaded_;  ///< words, ascending
+  std::vector<bool> has_preloaded_;  ///< [preloaded_] its row has come
+  AlignedBuffer preloaded_rows_;     ///< [preloaded_] packed
+  std::vector<uint32_t> words_;      ///< of the text at hand, ascending
+  std::vector<uint32_t> others_;     ///< of them, those missing that are not preloaded
+  EmbeddingReads reads_;             ///< of the text at hand
 };
 
 }  // namespace sti

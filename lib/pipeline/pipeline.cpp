@@ -171,6 +171,15 @@ Status Pipeline::Wake(bool may_degrade) {
 Status Pipeline::LoadAhead() {
   STI_RETURN_IF_ERROR(loader_.Settle());
   for (const RouteId id : by_length_) STI_RETURN_IF_ERROR(LoadAhead(routes_[id.index]));
+  return LoadRowsAhead();
+}
+
+Status Pipeline::LoadRowsAhead() {
+  RowStore& rows = run_->rows();
+  while (const EmbeddingReads* reads = rows.PlanAhead()) {
+    STI_RETURN_IF_ERROR(loader_.ReadRows(*reads, rows.blocks()));
+    rows.Keep();
+  }
   return {};
 }
 

@@ -141,6 +141,8 @@ class Pipeline {
   [[nodiscard]] Kernel kernel() const { return transformer_->kernel(); }
   /// Returns the bytes that preloaded shards occupy, as read.
   [[nodiscard]] uint64_t preload_bytes() const { return loader_.buffer().bytes(); }
+  /// Returns the bytes of preloaded embedding rows.
+  [[nodiscard]] uint64_t row_bytes() const { return run_->rows().preload_bytes(); }
   /// Returns the bytes of the arena that streamed shards land in.
   [[nodiscard]] uint64_t staging_bytes() const { return loader_.arena().size(); }
   [[nodiscard]] uint64_t resident_bytes() const { return resident_.bytes(); }
@@ -181,6 +183,7 @@ class Pipeline {
   [[nodiscard]] LaneJob JobAhead(RouteId route);
   [[nodiscard]] Status StartReads(RouteId route, const RunTerms& terms, RowsCome rows_come);
   [[nodiscard]] Status LoadAhead(Route& route);
+  [[nodiscard]] Status LoadRowsAhead();
   void CompareWithPlan(const RunReport& report);
   [[nodiscard]] double ShareRead(const RunReport& report) const;
 

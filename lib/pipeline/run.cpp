@@ -34,7 +34,7 @@ void Run::Release() {
 
 void Run::VisitMemory(FunctionRef<void(AlignedBuffer&)> visit) {
   visit(hidden_buffer_);
-  visit(rows_.memory());
+  rows_.VisitMemory(visit);
 }
 
 void Run::Begin(Route& route, const RunTerms& terms, Clock::time_point began, PassOutput* output,

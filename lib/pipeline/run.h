@@ -44,10 +44,14 @@ class Run {
   void Release();
   /// Returns the bytes of that room.
   [[nodiscard]] uint64_t working_bytes() const {
-    return rows_.memory().size() + hidden_buffer_.size();
+    return rows_.room() + hidden_buffer_.size();
   }
   /// Visits that room.
   void VisitMemory(FunctionRef<void(AlignedBuffer&)> visit);
+
+  /// The embedding rows that stay between passes.
+  [[nodiscard]] RowStore& rows() { return rows_; }
+  [[nodiscard]] const RowStore& rows() const { return rows_; }
 
   /// Begins a run on `route`, whose reads the loader has begun on these terms. Its times count from
   /// `began`. `output` and `report` receive what it gives and takes, until End.

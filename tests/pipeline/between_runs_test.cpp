@@ -125,7 +125,7 @@ TEST_F(BetweenRuns, ARunOfATextBeginsNoReadBeforeItsRows) {
   EXPECT_GT(faults_->reads(), before);
   ASSERT_TRUE(Succeeded((*run)->Layers(0, (*run)->layers())));
   ASSERT_TRUE(Succeeded(pipeline_->End((*run)->Finish())));
-  EXPECT_LE(report.embeddings_io_us, report.layers.front().io_ready_us);
+  EXPECT_LE(report.embeddings_io_begin_us, report.layers.front().io_begin_us);
 
   // Hidden rows need none.
   const std::vector<float> rows(size_t{index_.info.shape.hidden} * 3, 0.5F);

@@ -53,6 +53,18 @@ void Loader::Start(Route& route, const LaneJob& job, LaneState state, RowsCome r
   lane_->Start({schedule_, arena_.span(), buffer_.span(), route.groups(), rows_come});
 }
 
+Status Loader::ReadRows(const EmbeddingReads& rows, std::span<uint8_t> blocks) {
+  state_ = LaneState::kRunning;
+  evict_ = false;
+  schedule_ = std::make_shared<const LoadSchedule>();
+  lane_->Start({schedule_, arena_.span(), buffer_.span(), 0, RowsCome::kNext});
+  lane_->ReadTableRows(rows, blocks);
+  const Status read = lane_->WaitForTableRows();
+  // Interrupted, reads are still in flight, whatever else went wrong.
+  STI_RETURN_IF_ERROR(Settle());
+  return read;
+}
+
 bool Loader::TakeOver(const LaneJob& job) {
   const bool same = state_ == LaneState::kWoken && route_ == job.route && degrade_ == job.degrade &&
                     evict_ == job.evict && std::ranges::equal(keep_, job.keep);

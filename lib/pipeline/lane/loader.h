@@ -74,6 +74,8 @@ class Loader {
   [[nodiscard]] Status Prepare(Route& route, const LaneJob& job);
   /// Begins to read what Prepare has scheduled for `job`. kWoken, or kRunning.
   void Start(Route& route, const LaneJob& job, LaneState state, RowsCome rows_come);
+  /// Reads embedding rows into `blocks`, and waits for them; the loader is idle.
+  [[nodiscard]] Status ReadRows(const EmbeddingReads& rows, std::span<uint8_t> blocks);
   /// Returns whether the lane was woken for just this job, whose reads then are a run's.
   [[nodiscard]] bool TakeOver(const LaneJob& job);
   /// Becomes idle without waiting, if the lane reads for a degraded run that has ended or will not
