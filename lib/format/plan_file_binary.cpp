@@ -53,6 +53,8 @@ Status CheckSizes(const fb::Plan& table, const std::string& name) {
     return PlanError(name, "times.layer_io_us does not have one entry a layer");
   if (table.preload() != nullptr && table.preload()->size() > kMaxLayers * kMaxWidth)
     return PlanError(name, "preload has more entries than a plan has shards");
+  if (table.words() != nullptr && table.words()->size() > kMaxPlanWords)
+    return PlanError(name, "words has more than 65536 entries");
   return {};
 }
 
@@ -206,6 +208,8 @@ Result<Plan> ReadOne(const fb::Plan& table, const std::string& name, Room* room)
   plan.aib_us = NumbersOf(table.aib_us());
   STI_RETURN_IF_ERROR(ReadLayerRows(table, name, room, &plan));
   STI_RETURN_IF_ERROR(ReadPreload(table.preload(), room, &plan.preload));
+  STI_RETURN_IF_ERROR(room->Take(table.words()));
+  plan.words = NumbersOf(table.words());
   STI_RETURN_IF_ERROR(ReadTurns(table, name, room, &plan));
   STI_RETURN_IF_ERROR(ReadTimes(table, room, &plan));
   STI_RETURN_IF_ERROR(ReadFallback(table, name, room, &plan));
@@ -321,6 +325,7 @@ flatbuffers::Offset<fb::Plan> ToTable(Builder* builder, const Plan& plan) {
   const auto turn_list = ListOrAbsent(builder, turns);
   const auto times = TimesOrAbsent(builder, plan);
   const auto fallback = FallbackOrAbsent(builder, plan);
+  const auto words = ListOrAbsent(builder, plan.words);
   return fb::CreatePlan(*builder, model, shape, strategy, plan.length, layers, plan.width, row_list,
                         preload_list, plan.preload_bytes, aibs, plan.slack_us, plan.target_us,
                         plan.meets_target, plan.predicted_latency_us, plan.predicted_p99_us,
@@ -328,7 +333,7 @@ flatbuffers::Offset<fb::Plan> ToTable(Builder* builder, const Plan& plan) {
                         kernel, read_path, variant_list, plan.wake_us, plan.freq, plan.quality.loss,
                         plan.turn_bytes, turn_list, times, plan.staging_bytes, plan.read_bytes,
                         plan.read_depth, plan.cold, plan.quality.agreement, plan.threads, cpus,
-                        fallback);
+                        fallback, words);
 }
 
 }  // namespace

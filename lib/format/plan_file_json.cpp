@@ -97,6 +97,7 @@ void ReadPlan(JsonFields& fields, Plan* plan) {
   fields.Get("cold", Need::kOptional, &plan->cold);
   fields.Get("threads", Need::kOptional, &plan->threads);
   fields.Get("cpus", Need::kOptional, &plan->cpus);
+  fields.Get("words", Need::kOptional, &plan->words);
   ReadFallback(fields, plan);
   fields.ForEach("turns", Need::kOptional, [&](JsonFields& item) {
     PlanTurn& turn = plan->turns.emplace_back();
@@ -241,6 +242,7 @@ Json PlanJson(const Plan& plan) {
   json["cold"] = plan.cold;
   if (plan.threads != 0) json["threads"] = plan.threads;
   if (!plan.cpus.empty()) json["cpus"] = plan.cpus;
+  if (!plan.words.empty()) json["words"] = plan.words;
   if (plan.fallback) json["fallback"] = FallbackJson(*plan.fallback);
   json["variants"] = Json::array();
   for (const Plan& variant : plan.variants) json["variants"].push_back(PlanJson(variant));

@@ -86,7 +86,7 @@ class RowStore {
   uint64_t words_place_ = 0;  ///< where the blocks of words begin
   uint64_t slots_end_ = 0;    ///< where kept rows end, and their entries begin
   RecentRows recent_;
-  uint32_t positions_ = 0;       ///< the first so many are kept
+  uint32_t positions_ = 0;           ///< the first so many are kept
   std::vector<uint32_t> preloaded_;  ///< words, ascending
   std::vector<bool> has_preloaded_;  ///< [preloaded_] its row has come
   AlignedBuffer preloaded_rows_;     ///< [preloaded_] packed

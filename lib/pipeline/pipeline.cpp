@@ -19,6 +19,7 @@ Status CheckFits(const ContainerFile& file, const Plan& plan) {
   bounds.width = index.info.shape.width;
   bounds.least_length = kMinLength;
   bounds.most_length = index.info.max_length();
+  bounds.vocabulary = index.info.shape.vocabulary;
   bounds.model = index.model;
   bounds.holds = [&](const ShardAtBits& shard) { return index.Holds(shard); };
   const std::optional<PlanFault> fault = FindPlanFault(plan, bounds);
@@ -95,6 +96,7 @@ void Pipeline::ReserveWork() {
   for (const RouteId id : by_length_) width = std::max(width, PlanOf(plan_, id).width);
   transformer_->Reserve(max_length(), width);
   run_->Reserve(max_length());
+  run_->rows().Preload(PreloadedWords());
   resting_ = false;
   if (!options_.lock_memory) return;
   const auto lock = [this](AlignedBuffer& memory) {
@@ -102,6 +104,13 @@ void Pipeline::ReserveWork() {
   };
   transformer_->VisitMemory(lock);
   run_->VisitMemory(lock);
+}
+
+// Rows are at the bottom of the buffer: they go when all shards have.
+std::span<const uint32_t> Pipeline::PreloadedWords() const {
+  const uint64_t bytes = plan_.words.size() * index().words.row_bytes;
+  if (preload_limit_ && *preload_limit_ < bytes) return {};
+  return plan_.words;
 }
 
 // A lazy pipeline has only what every run begins with; the rest comes through the arena.
@@ -218,6 +227,9 @@ Status Pipeline::EndTurns() {
 
 Status Pipeline::ResizePreload(std::optional<uint64_t> bytes) {
   STI_RETURN_IF_ERROR(loader_.SettleAll());
+  preload_limit_ = bytes;
+  run_->rows().Preload(PreloadedWords());
+  if (bytes) *bytes -= std::min(*bytes, run_->rows().preload_bytes());
   engagement_.Limit(bytes);
   loader_.buffer().KeepOnly(engagement_.KeptBefore(MainRoute()));
   return LoadAhead();

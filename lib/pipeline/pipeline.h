@@ -139,10 +139,10 @@ class Pipeline {
   [[nodiscard]] BlockReader& reader() { return file_.reader(); }
   [[nodiscard]] ReadPath read_path() { return file_.reader().path(); }
   [[nodiscard]] Kernel kernel() const { return transformer_->kernel(); }
-  /// Returns the bytes that preloaded shards occupy, as read.
-  [[nodiscard]] uint64_t preload_bytes() const { return loader_.buffer().bytes(); }
-  /// Returns the bytes of preloaded embedding rows.
-  [[nodiscard]] uint64_t row_bytes() const { return run_->rows().preload_bytes(); }
+  /// Returns the bytes that preloaded shards occupy, as read, and preloaded embedding rows.
+  [[nodiscard]] uint64_t preload_bytes() const {
+    return loader_.buffer().bytes() + run_->rows().preload_bytes();
+  }
   /// Returns the bytes of the arena that streamed shards land in.
   [[nodiscard]] uint64_t staging_bytes() const { return loader_.arena().size(); }
   [[nodiscard]] uint64_t resident_bytes() const { return resident_.bytes(); }
@@ -169,6 +169,7 @@ class Pipeline {
   void ReserveWork();
   void Exchange(Plan& plan);
   void Bound(uint64_t staging_bytes);
+  [[nodiscard]] std::span<const uint32_t> PreloadedWords() const;
   [[nodiscard]] Status ReadResidents();
   [[nodiscard]] Status MakeRoom();
 
@@ -197,6 +198,7 @@ class Pipeline {
   std::vector<RouteId> by_length_;  ///< the routes of inputs at this clock, shortest first
   Engagement engagement_;
   DriftWatch drift_;
+  std::optional<uint64_t> preload_limit_;  ///< of ResizePreload
   bool resting_ = false;
   Status lock_refusal_;  ///< of the working memory
   std::optional<sti::Run> run_;

@@ -60,8 +60,9 @@ void Run::BeginDegraded() {
   route_->pace().Begin(*terms_.degrade_for_us);
   double io_us = 0;
   for (double layer_us : plan.times->layer_io_us) io_us += layer_us;
-  const uint64_t streamed =
-      plan.parameter_bytes - std::min(plan.parameter_bytes, plan.preload_bytes);
+  const uint64_t row_bytes = plan.words.size() * file_.index().words.row_bytes;
+  const uint64_t held = plan.preload_bytes - std::min(plan.preload_bytes, row_bytes);
+  const uint64_t streamed = plan.parameter_bytes - std::min(plan.parameter_bytes, held);
   planned_rate_ = io_us > 0 ? static_cast<double>(streamed) / io_us : 0;
   loader_.lane().ExpectBandwidth(planned_rate_);
   SetStartTimes();

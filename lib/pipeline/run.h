@@ -43,9 +43,7 @@ class Run {
   /// Gives the room back, until Reserve.
   void Release();
   /// Returns the bytes of that room.
-  [[nodiscard]] uint64_t working_bytes() const {
-    return rows_.room() + hidden_buffer_.size();
-  }
+  [[nodiscard]] uint64_t working_bytes() const { return rows_.room() + hidden_buffer_.size(); }
   /// Visits that room.
   void VisitMemory(FunctionRef<void(AlignedBuffer&)> visit);
 

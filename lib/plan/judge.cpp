@@ -165,6 +165,7 @@ Status CheckFits(const CheckedInput& input, const Plan& plan) {
   PlanBounds bounds;
   bounds.layers = catalog.layers;
   bounds.width = catalog.width;
+  if (input->info.shape.vocabulary != 0) bounds.vocabulary = input->info.shape.vocabulary;
   bounds.model = input->model;
   bounds.holds = [&](const ShardAtBits& shard) { return catalog.BytesOf(shard).has_value(); };
   const std::optional<PlanFault> fault = FindPlanFault(plan, bounds);

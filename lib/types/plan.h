@@ -72,7 +72,7 @@ struct Plan {
   Grid<uint32_t> slices;                 ///< [n, m] stored slice indexes
   Grid<uint32_t> bits;                   ///< [n, m]
   std::vector<ShardAtBits> preload;      ///< a prefix of the shards in layer order
-  uint64_t preload_bytes = 0;            ///< bytes the preloaded shards occupy
+  uint64_t preload_bytes = 0;            ///< bytes that preloaded shards and rows occupy
   std::vector<double> aib_us;            ///< [n] left over; empty where the strategy has none
   std::optional<double> slack_us;
   std::optional<double> target_us;
@@ -101,6 +101,9 @@ struct Plan {
   bool cold = false;        ///< predictions are from process start to label
   uint32_t threads = 0;     ///< of the compute lane, from the profile; 0: not said
   std::string cpus;         ///< cores that were profiled, such as "4-7"; empty: not said
+  /// Words whose embedding rows stay in memory, as part of the preload buffer; ascending. Only the
+  /// plan itself has any, which its variants share.
+  std::vector<uint32_t> words;
   /// The submodel that a run computes with when it gives up on IO; nothing: the plan guarantees
   /// nothing. A plan has one exactly if its variants have.
   std::optional<Fallback> fallback;

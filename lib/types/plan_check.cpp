@@ -131,7 +131,8 @@ Fault CheckTimes(const PlanTimes& times, size_t layers) {
 
 /// A process that has just started holds nothing, and has not waited for anything.
 Fault CheckCold(const Plan& plan) {
-  if (!plan.cold || (plan.preload.empty() && plan.turns.empty() && plan.wake_us <= 0)) return {};
+  const bool holds = !plan.preload.empty() || !plan.words.empty();
+  if (!plan.cold || (!holds && plan.turns.empty() && plan.wake_us <= 0)) return {};
   return Broken("a cold plan has a preload, turns or a lead time");
 }
 
@@ -146,6 +147,20 @@ Fault CheckNumbers(const Plan& plan) {
   if (plan.threads > kMaxThreads) return Broken("threads is above 256");
   if (plan.staging_bytes > kMaxStagingBytes) return Broken("staging_bytes is more than 1 TiB");
   return CheckPredictions(plan, layers);
+}
+
+Fault CheckWords(const Plan& plan, const PlanBounds& bounds) {
+  const std::vector<uint32_t>& words = plan.words;
+  if (words.empty()) return {};
+  if (words.size() > kMaxPlanWords) return Broken("words has more than 65536 entries");
+  if (std::adjacent_find(words.begin(), words.end(), std::greater_equal<>()) != words.end())
+    return Broken("words do not ascend");
+  if (words.back() >= kMaxVocabulary) return Broken("words has an entry of 2^22 or more");
+  if (words.back() >= bounds.vocabulary) {
+    return Foreign("word " + std::to_string(words.back()) + " is outside the vocabulary of " +
+                   std::to_string(bounds.vocabulary));
+  }
+  return {};
 }
 
 Fault CheckTexts(const Plan& plan) {
@@ -225,6 +240,7 @@ Fault CheckAlone(const Plan& plan, const PlanBounds& bounds, ShardBits* runs) {
   if (Fault fault = CheckNumbers(plan)) return fault;
   if (Fault fault = CheckCold(plan)) return fault;
   if (Fault fault = CheckPreload(plan, *runs)) return fault;
+  if (Fault fault = CheckWords(plan, bounds)) return fault;
   if (Fault fault = CheckFallback(plan, bounds)) return fault;
   return CheckTexts(plan);
 }
@@ -270,6 +286,7 @@ Fault CheckTurn(const Plan& plan, const PlanTurn& turn, const PlanBounds& bounds
 Fault CheckVariant(const Plan& plan, const Plan& variant, const PlanBounds& bounds) {
   if (!variant.variants.empty()) return Broken("a variant has variants of its own");
   if (!variant.turns.empty()) return Broken("a variant has turns");
+  if (!variant.words.empty()) return Broken("a variant has words of its own");
   if (variant.model != plan.model) return Broken("it is for another model");
   if (variant.cold != plan.cold) return Broken("of it and the plan only one starts cold");
   if (variant.fallback.has_value() != plan.fallback.has_value())

@@ -20,11 +20,12 @@ namespace sti {
 
 /// The bounds of what a plan may name. The defaults are the limits of the format.
 struct PlanBounds {
-  uint32_t layers = kMaxLayers;       ///< N
-  uint32_t width = kMaxWidth;         ///< M
-  uint32_t least_length = 1;          ///< fewest tokens of an input
-  uint32_t most_length = kMaxLength;  ///< most tokens of an input
-  Digest model;                       ///< model that the plan is for; empty: any
+  uint32_t layers = kMaxLayers;          ///< N
+  uint32_t width = kMaxWidth;            ///< M
+  uint32_t least_length = 1;             ///< fewest tokens of an input
+  uint32_t most_length = kMaxLength;     ///< most tokens of an input
+  uint32_t vocabulary = kMaxVocabulary;  ///< V
+  Digest model;                          ///< model that the plan is for; empty: any
   /// Returns whether a shard is stored at these bits, of an id within layers and width. Empty: all
   /// are.
   std::function<bool(const ShardAtBits&)> holds = nullptr;

@@ -108,6 +108,7 @@ TEST(FrozenPlan14, HoldsWhat14Brought) {
 TEST(FrozenPlan15, HoldsWhat15Brought) {
   const auto plan = ParsePlan(AsBytes(Frozen("v1.5/tiny.plan")), "tiny.plan");
   ASSERT_TRUE(plan.ok()) << plan.error().Message();
+  EXPECT_EQ(plan->words, (std::vector<uint32_t>{2, 3, 7}));
   ASSERT_TRUE(plan->fallback);
   EXPECT_EQ(plan->fallback->layers, std::vector<uint32_t>{0});
   EXPECT_EQ(plan->fallback->width, 2u);
@@ -122,6 +123,7 @@ TEST(FrozenPlan15, HoldsWhat15Brought) {
   const auto older = ParsePlan(AsBytes(Frozen("v1.4/tiny.plan")), "tiny.plan");
   ASSERT_TRUE(older.ok()) << older.error().Message();
   EXPECT_FALSE(older->fallback);
+  EXPECT_TRUE(older->words.empty());
 }
 
 TEST(FrozenPlan12, HoldsAColdStart) {

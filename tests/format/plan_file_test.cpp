@@ -287,6 +287,7 @@ TEST(PlanFile, TimesAndStagingThatCannotBeAreRefused) {
       {[](Plan& p) { p.variants[0].times->head_us = -1; }, "variants[0]: times.head_us is"},
       {[](Plan& p) { p.staging_bytes = (uint64_t{1} << 40) + 1; }, "staging_bytes is more than"},
       {[](Plan& p) { p.cold = true; }, "a cold plan has a preload, turns or a lead time"},
+      {[](Plan& p) { p = Cold(), p.words = {1}; }, "a cold plan has a preload, turns or a lead"},
       {[](Plan& p) { p = Cold(), p.wake_us = 1; }, "a cold plan has a preload, turns or a lead"},
       {[](Plan& p) { p = Cold(), p.turns = WithTurns().turns; }, "a cold plan has"},
       {[](Plan& p) { p = Cold(), p.variants = {Cold()}, p.variants[0].cold = false; },

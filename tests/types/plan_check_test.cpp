@@ -34,6 +34,7 @@ Plan Sound() {
   plan.aib_us = {1, -1};
   plan.times.emplace().layer_io_us = {1, 2};
   plan.turn_bytes = 100;
+  plan.words = {0, 7, 100};
   return plan;
 }
 
@@ -52,6 +53,7 @@ Plan WithTurns() {
 Plan WithVariants() {
   Plan plan = Sound();
   plan.variants = {Sound(), Sound()};
+  for (Plan& variant : plan.variants) variant.words.clear();
   plan.variants[0].length = 8;
   plan.variants[1].freq = 1800000;
   plan.variants[1].preload.pop_back();
@@ -171,6 +173,13 @@ const std::vector<Rule>& NumberRules() {
 
 const std::vector<Rule>& TurnAndVariantRules() {
   static const std::vector<Rule> kRules = {
+      {Sound, [](Plan& p) { p.words.resize(65537); }, kBroken, "words has more than 65536 entries"},
+      {Sound, [](Plan& p) { p.words[1] = 0; }, kBroken, "words do not ascend"},
+      {Sound, [](Plan& p) { p.words[1] = 200; }, kBroken, "words do not ascend"},
+      {Sound, [](Plan& p) { p.words[2] = kMaxVocabulary; }, kBroken,
+       "words has an entry of 2^22 or more"},
+      {WithVariants, [](Plan& p) { p.variants[1].words = {7}; }, kBroken,
+       "variants[1]: a variant has words of its own"},
       {WithTurns, [](Plan& p) { p.turns.resize(65, p.turns[2]); }, kBroken, "more than 64 turns"},
       {WithTurns,
        [](Plan& p) {
@@ -278,6 +287,9 @@ TEST(PlanCheck, WhatTheBoundsDoNotHaveIsForeign) {
   PlanBounds bounds = AllBounds()[2];
   bounds.model.bytes[0] = 1;
   EXPECT_EQ(text(Sound(), bounds), "it was made for model ab000000…, not 01000000…");
+  bounds = {};
+  bounds.vocabulary = 100;
+  EXPECT_EQ(text(Sound(), bounds), "word 100 is outside the vocabulary of 100");
   bounds = {};
   bounds.layers = 4;
   EXPECT_EQ(text(Sound(), bounds), "layer 4 is beyond the last");
