@@ -52,6 +52,7 @@ PlanInput PlanInputs::View() const {
           .shape = ShapeDigest(index_.info),
           .memory = {.process = process,
                      .resident = ResidentBytes(index_) + TokenizerBytes(index_),
+                     .row_bytes = index_.words.row_bytes,
                      .working = working},
           .cold = &cold_};
 }

@@ -71,6 +71,11 @@ std::string ProblemOfSorting(const Importance& importance) {
   return ProblemOfOrder(importance.order, importance.layers, importance.width);
 }
 
+/// Returns what is wrong with the fields of 1.4; empty if nothing is.
+std::string ProblemOfUse(const Importance& importance) {
+  return ProblemOfWordUse(importance.word_use);
+}
+
 Status Validate(const Importance& importance, const std::string& name) {
   auto fail = [&](const std::string& problem) {
     return DataError(problem).At(name).Fix(Remedy::kCorrectImportance);
@@ -86,7 +91,7 @@ Status Validate(const Importance& importance, const std::string& name) {
   if (!AllFinite(importance.losses)) return fail("losses holds what is not a finite number");
   if (!std::isfinite(importance.baseline)) return fail("baseline is not a finite number");
   for (const auto& problem_of :
-       {ProblemOfTexts, ProblemOfErrors, ProblemOfValues, ProblemOfSorting}) {
+       {ProblemOfTexts, ProblemOfErrors, ProblemOfValues, ProblemOfSorting, ProblemOfUse}) {
     const std::string problem = problem_of(importance);
     if (!problem.empty()) return fail(problem);
   }
@@ -143,6 +148,7 @@ Result<Importance> FromBinary(std::span<const uint8_t> bytes, const std::string&
   importance.order.heads = NumbersOf(table->head_order());
   importance.order.neurons = NumbersOf(table->neuron_order());
   importance.order.depth_layers = DepthsOf(NumbersOf(table->depth_layers()));
+  importance.word_use = WordUseOf(*table);
   return importance;
 }
 
@@ -197,6 +203,17 @@ void ReadOrder(JsonFields& fields, ModelOrder* order) {
   fields.Get("depth_layers", Need::kOptional, &order->depth_layers);
 }
 
+void ReadWordUse(JsonFields& fields, WordUse* use) {
+  fields.Get("words", Need::kOptional, &use->words);
+  fields.ForEach("row_reads", Need::kOptional, [&](JsonFields& item) {
+    RowReads& reads = use->reads.emplace_back();
+    item.Get("length", Need::kRequired, &reads.length);
+    item.Get("words", Need::kRequired, &reads.words);
+    item.Get("share", Need::kRequired, &reads.share);
+    item.Get("p99_share", Need::kRequired, &reads.p99_share);
+  });
+}
+
 Result<Importance> FromJson(std::span<const uint8_t> bytes, const std::string& name) {
   STI_ASSIGN_OR_RETURN(const nlohmann::json object, ParseJsonObject(bytes, name));
   JsonFields fields(object, name);
@@ -229,6 +246,7 @@ Result<Importance> FromJson(std::span<const uint8_t> bytes, const std::string& n
   if (fields.Has("gains") && !FlattenLists(object["gains"], importance, &importance.gains))
     fields.Fail("gains is not layers rows of width lists of one number for each of gain_bits");
   ReadOrder(fields, &importance.order);
+  ReadWordUse(fields, &importance.word_use);
   STI_RETURN_IF_ERROR(fields.status());
   return importance;
 }
@@ -273,6 +291,17 @@ void WriteOrder(const Importance& importance, nlohmann::ordered_json* json) {
   (*json)["neuron_order"] =
       Rows(order.neurons, static_cast<uint32_t>(order.neurons.size() / importance.layers));
   (*json)["depth_layers"] = order.depth_layers;
+}
+
+void WriteWordUse(const WordUse& use, nlohmann::ordered_json* json) {
+  if (use.empty()) return;
+  (*json)["words"] = use.words;
+  for (const RowReads& reads : use.reads) {
+    (*json)["row_reads"].push_back({{"length", reads.length},
+                                    {"words", reads.words},
+                                    {"share", reads.share},
+                                    {"p99_share", reads.p99_share}});
+  }
 }
 
 flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<fb::SubmodelScore>>> EncodeSubmodels(
@@ -341,10 +370,12 @@ std::vector<uint8_t> EncodeImportance(const Importance& importance) {
     neurons = builder.CreateVector(importance.order.neurons);
     depths = builder.CreateVector(FlatDepths(importance.order));
   }
+  const WordUseLists use(builder, importance.word_use);
   builder.Finish(fb::CreateImportance(
       builder, model, metric, importance.examples, importance.baseline, importance.layers,
       importance.width, scores, losses, importance.standard_error, kernel, submodels, gain_bits,
-      gains, data, errors, estimate, heads, neurons, depths));
+      gains, data, errors, estimate, heads, neurons, depths, use.words, use.row_lengths,
+      use.row_words, use.row_shares, use.row_p99_shares));
   return WrapFrame(kImportanceMagic, {builder.GetBufferPointer(), builder.GetSize()});
 }
 
@@ -368,6 +399,7 @@ std::string ImportanceToJson(const Importance& importance) {
   if (!importance.estimate.empty()) json["estimate"] = importance.estimate;
   WriteValues(importance, &json);
   WriteOrder(importance, &json);
+  WriteWordUse(importance.word_use, &json);
   return PrintJson(std::move(json));
 }
 

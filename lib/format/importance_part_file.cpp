@@ -32,6 +32,8 @@ std::string ProblemOfJob(const ImportanceJob& job) {
   if (!IsBits(job.base_bits) || job.base_bits >= bits[0]) {
     return "base_bits is not 2 to 6, below raised_bits";
   }
+  std::string use = ProblemOfWordUse(job.word_use);
+  if (!use.empty()) return use;
   const auto no_problem = [](const SubmodelCell&) { return std::string(); };
   return ProblemOfSubmodels(job.submodels, job.layers, job.width, no_problem);
 }
@@ -112,6 +114,7 @@ Result<ImportancePart> FromTable(const fb::ImportancePart& table, const std::str
   job.units = table.units();
   job.raised_bits = NumbersOf(table.raised_bits());
   job.base_bits = table.base_bits();
+  job.word_use = WordUseOf(table);
   if (const auto* list = table.submodels()) {
     job.submodels.reserve(list->size());
     for (const fb::SubmodelCell* cell : *list) {
@@ -201,10 +204,12 @@ std::vector<uint8_t> EncodeImportancePart(const ImportancePart& part) {
   const auto loss = Sums(builder, tallies, &Tally::loss);
   const auto squares = Sums(builder, tallies, &Tally::loss_squares);
   const auto differences = Sums(builder, tallies, &Tally::difference_squares);
+  const WordUseLists use(builder, job.word_use);
   builder.Finish(fb::CreateImportancePart(
       builder, model, data, metric, kernel, job.layers, job.width, job.gains, job.examples,
       job.units, bits, submodels, part.part, part.parts, part.begin, part.end, part.due, examples,
-      right, gained, lost, loss, squares, differences, job.base_bits));
+      right, gained, lost, loss, squares, differences, job.base_bits, use.words, use.row_lengths,
+      use.row_words, use.row_shares, use.row_p99_shares));
   return WrapFrame(kImportancePartMagic, {builder.GetBufferPointer(), builder.GetSize()});
 }
 

@@ -2,13 +2,18 @@
 // includes this.
 #pragma once
 
+#include <flatbuffers/flatbuffers.h>
+
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <tuple>
 #include <vector>
 
+#include "format/flatbuffer_values.h"
 #include "types/bits.h"
 #include "types/limits.h"
+#include "types/word_use.h"
 
 namespace sti {
 
@@ -42,5 +47,38 @@ std::string ProblemOfSubmodels(const std::vector<Submodel>& submodels, uint32_t 
   }
   return "";
 }
+
+/// Returns what is wrong with the use of words; empty if nothing is.
+std::string ProblemOfWordUse(const WordUse& use);
+
+/// Lists of a table that holds the use of words: importance and part have the same.
+template <typename Table>
+WordUse WordUseOf(const Table& table) {
+  WordUse use;
+  use.words = NumbersOf(table.words());
+  const std::vector<uint32_t> lengths = NumbersOf(table.row_lengths());
+  const std::vector<uint32_t> words = NumbersOf(table.row_words());
+  const std::vector<double> shares = NumbersOf(table.row_shares());
+  const std::vector<double> p99_shares = NumbersOf(table.row_p99_shares());
+  // A list that is too short leaves entries of length 0, which are refused.
+  use.reads.resize(std::max({lengths.size(), words.size(), shares.size(), p99_shares.size()}));
+  const size_t whole = std::min({lengths.size(), words.size(), shares.size(), p99_shares.size()});
+  for (size_t i = 0; i < whole; ++i)
+    use.reads[i] = {lengths[i], words[i], shares[i], p99_shares[i]};
+  return use;
+}
+
+/// The same lists, on their way into a table; absent where nothing was counted.
+struct WordUseLists {
+  using Numbers = flatbuffers::Offset<flatbuffers::Vector<uint32_t>>;
+  using Shares = flatbuffers::Offset<flatbuffers::Vector<double>>;
+  WordUseLists(flatbuffers::FlatBufferBuilder& builder, const WordUse& use);
+
+  Numbers words;
+  Numbers row_lengths;
+  Numbers row_words;
+  Shares row_shares;
+  Shares row_p99_shares;
+};
 
 }  // namespace sti

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/remedy.h"
+#include "importance/word_use.h"
 
 namespace sti {
 
@@ -42,6 +43,7 @@ ImportanceJob JobOf(const ContainerIndex& index, std::span<const ExampleBatch> b
   job.units = 1;
   job.base_bits = index.bits.front();
   job.raised_bits = RaisedBits(index, options.gains);
+  job.word_use = MeasureWordUse(index, batches);
   return job;
 }
 

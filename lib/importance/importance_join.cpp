@@ -105,6 +105,7 @@ Importance ImportanceOf(const ImportancePart& sum) {
   importance.baseline = ScoreOf(accuracy, base);
   importance.standard_error = accuracy ? ShareRightError(base) : MeanLossError(base);
   if (job.gains) importance.gain_bits = job.raised_bits;
+  importance.word_use = job.word_use;
   FillShards(sum, &importance);
   const size_t first = sum.tallies.size() - job.submodels.size();
   importance.submodels.reserve(job.submodels.size());
@@ -142,6 +143,10 @@ std::string DifferenceOf(const ImportanceJob& job, const ImportanceJob& other) {
   }
   if (job.base_bits != other.base_bits || job.raised_bits != other.raised_bits) {
     return "a container with other bits";
+  }
+  if (job.word_use != other.word_use) {
+    return job.word_use.empty() ? "a measurement that counted no words"
+                                : "a measurement that counted words in another way";
   }
   return job == other ? "" : "other work";
 }

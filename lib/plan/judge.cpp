@@ -11,6 +11,7 @@
 #include "plan/play/cold.h"
 #include "plan/play/planned_run.h"
 #include "plan/play/turn_reads.h"
+#include "plan/row_times.h"
 #include "plan/search/value.h"
 #include "plan/text.h"
 #include "types/plan_check.h"
@@ -31,8 +32,7 @@ StagingNeed StagingOfAll(const CheckedInput& input, const Judging& judging,
                          const DeviceModels& devices, const Plan& plan, const Runs& runs) {
   StagingNeed need = StagingOf(runs, input->profile);
   for (const Plan& variant : plan.variants) {
-    const Result<DeviceModels> other = DeviceModels::Make(input->profile, variant.length,
-                                                          variant.freq, judging, variant.target_us);
+    const Result<DeviceModels> other = DevicesOf(input, judging, variant, plan);
     // A variant whose times the profile cannot tell is refused where it is judged itself.
     if (other.ok())
       need.Include(StagingOf(RunsOf(input, *other, variant, nullptr), input->profile));
@@ -83,7 +83,7 @@ std::optional<uint64_t> FillMemory(const CheckedInput& input, const Judging& jud
                                    const DeviceModels& devices, const Plan& plan, const Runs& runs,
                                    Verdict* verdict) {
   verdict->parameter_bytes = runs[0].all_bytes;
-  verdict->preload_bytes = runs[0].held_bytes;
+  verdict->preload_bytes = AddSaturated(runs[0].held_bytes, RowBytes(input, plan.words.size()));
   const StagingNeed need = StagingOfAll(input, judging, devices, plan, runs);
   verdict->fallback_bytes = FallbackBytes(input, plan);
   uint64_t held = AddSaturated(verdict->preload_bytes, verdict->fallback_bytes);
@@ -260,11 +260,10 @@ PredictedQuality WholeQuality(const Importance& importance) {
 }
 
 Result<DeviceModels> CheckedDevices(const CheckedInput& input, const Judging& judging,
-                                    const Plan& plan) {
+                                    const Plan& plan, const Plan* host) {
   STI_RETURN_IF_ERROR(CheckFits(input, plan));
-  STI_ASSIGN_OR_RETURN(
-      DeviceModels devices,
-      DeviceModels::Make(input->profile, plan.length, plan.freq, judging, plan.target_us));
+  STI_ASSIGN_OR_RETURN(DeviceModels devices,
+                       DevicesOf(input, judging, plan, host != nullptr ? *host : plan));
   STI_RETURN_IF_ERROR(CheckTimesAreKnown(devices.deciding(), plan));
   if (plan.cold) STI_RETURN_IF_ERROR(CheckColdIsKnown(input, devices.deciding()));
   return devices;
@@ -289,7 +288,8 @@ Result<Verdicts> JudgePlan(const PlanInput& input, const Judging& judging, const
   Verdicts verdicts;
   verdicts.plan = Evaluate(checked, judging, devices, plan);
   for (const Plan& variant : plan.variants) {
-    STI_ASSIGN_OR_RETURN(const DeviceModels its_own, CheckedDevices(checked, judging, variant));
+    STI_ASSIGN_OR_RETURN(const DeviceModels its_own,
+                         CheckedDevices(checked, judging, variant, &plan));
     verdicts.variants.push_back(Evaluate(checked, judging, its_own, variant));
   }
   verdicts.turns = TurnsOf(checked, judging, devices, plan);

@@ -8,6 +8,7 @@
 
 #include "base/remedy.h"
 #include "plan/judge.h"
+#include "plan/row_times.h"
 #include "plan/search/context.h"
 #include "plan/search/fallback.h"
 #include "plan/search/fixed_bits.h"
@@ -201,6 +202,30 @@ Status PlanVariants(const CheckedInput& input, const PlanRequest& request,
   return {};
 }
 
+bool PreloadsRows(const PlanRequest& request) {
+  return request.strategy == Strategy::kSti && !request.cold && request.turns == 0 &&
+         !request.io_budget_bytes && request.preload_bytes > 0;
+}
+
+/// Says of each scope how many words' rows are in the preload buffer: as many as are worth it for
+/// the plan itself.
+Status ChooseWords(const CheckedInput& input, const PlanRequest& request,
+                   std::vector<PlanningScope>* scopes, std::vector<std::string>* explain) {
+  const PlanningScope& main = scopes->front();
+  STI_ASSIGN_OR_RETURN(const DeviceModels devices,
+                       DeviceModels::Make(input->profile, main.length, main.clock, request.judging,
+                                          request.target_us));
+  const uint64_t left =
+      request.preload_bytes - std::min(request.preload_bytes, main.fallback_bytes);
+  const size_t words = WordsToPreload(input, devices, left, main.length);
+  for (PlanningScope& scope : *scopes) scope.words = words;
+  if (words > 0 && explain != nullptr) {
+    explain->push_back("rows: " + std::to_string(words) + " words in " +
+                       std::to_string(RowBytes(input, words)) + " bytes of the preload buffer");
+  }
+  return {};
+}
+
 /// Returns the bits of all shards that a plan runs.
 double SumOfBits(const Plan& plan) {
   return std::accumulate(plan.bits.values().begin(), plan.bits.values().end(), 0.0);
@@ -228,6 +253,40 @@ Status FillCosts(const CheckedInput& input, const PlanRequest& request,
         (free.quality.accuracy ? "; without it accuracy " + Fixed4(*free.quality.accuracy) : ""));
   }
   return {};
+}
+
+/// Makes the plan of the first scope, with the others as variants. `request` is as asked,
+/// `resolved` has a target.
+Result<Plan> PlanScopes(const CheckedInput& input, const PlanRequest& request,
+                        const PlanRequest& resolved, const std::vector<PlanningScope>& scopes,
+                        std::vector<std::string>* explain) {
+  // The plan itself: submodel, bits, preload, figures.
+  STI_ASSIGN_OR_RETURN(const PlanningContext context,
+                       PlanningContext::Make(input, resolved, scopes.front(), explain));
+  STI_ASSIGN_OR_RETURN(Plan plan, PlanOne(context));
+
+  // The turns: what changes from one to the next.
+  PlanTurns(context, &plan);
+
+  STI_RETURN_IF_ERROR(PlanVariants(input, resolved, scopes, explain, &plan));
+
+  // The figures once more: now with variants and turns, which take memory too, and the target as
+  // asked.
+  if (request.target_us) plan.target_us = request.target_us;
+  plan.staging_bytes = 0;  // not yet said of all together
+  Verdict verdict = Evaluate(input, request.judging, context.devices, plan);
+  while (!verdict.fits_memory && ServesAllLengths(request) && !plan.variants.empty() &&
+         plan.variants.back().length < plan.length) {
+    plan.variants.pop_back();  // the shortest, which nobody has asked for
+    verdict = Evaluate(input, request.judging, context.devices, plan);
+  }
+  FillFigures(verdict, &plan);
+  if (!verdict.fits_memory) {
+    return InfeasibleError("the plan, its variants and turns need " +
+                           std::to_string(verdict.peak_bytes) + " bytes together")
+        .Fix(Remedy::kRaiseInRequest, "memory_bytes, lower turn_bytes or plan fewer lengths");
+  }
+  return plan;
 }
 
 }  // namespace
@@ -261,33 +320,17 @@ Result<Plan> MakePlan(const CheckedInput& input, const PlanRequest& request,
   // What must be in memory whatever comes, before the plan has the rest.
   if (request.guarantee) STI_RETURN_IF_ERROR(ChooseFallbacks(input, resolved, &scopes, explain));
 
-  // The plan itself: submodel, bits, preload, figures.
-  STI_ASSIGN_OR_RETURN(const PlanningContext context,
-                       PlanningContext::Make(input, resolved, scopes.front(), explain));
-  STI_ASSIGN_OR_RETURN(Plan plan, PlanOne(context));
+  // Rows of words, where they are worth more than shards.
+  if (PreloadsRows(request)) STI_RETURN_IF_ERROR(ChooseWords(input, resolved, &scopes, explain));
 
-  // The turns: what changes from one to the next.
-  PlanTurns(context, &plan);
-
-  STI_RETURN_IF_ERROR(PlanVariants(input, resolved, std::move(scopes), explain, &plan));
-
-  // The figures once more: now with variants and turns, which take memory too, and the target as
-  // asked.
-  if (request.target_us) plan.target_us = request.target_us;
-  plan.staging_bytes = 0;  // not yet said of all together
-  Verdict verdict = Evaluate(input, request.judging, context.devices, plan);
-  while (!verdict.fits_memory && ServesAllLengths(request) && !plan.variants.empty() &&
-         plan.variants.back().length < plan.length) {
-    plan.variants.pop_back();  // the shortest, which nobody has asked for
-    verdict = Evaluate(input, request.judging, context.devices, plan);
+  Result<Plan> plan = PlanScopes(input, request, resolved, scopes, explain);
+  if (!plan.ok() && scopes.front().words > 0) {
+    // Where shards need the whole buffer, rows have no place in it.
+    for (PlanningScope& scope : scopes) scope.words = 0;
+    plan = PlanScopes(input, request, resolved, scopes, explain);
   }
-  FillFigures(verdict, &plan);
-  if (!verdict.fits_memory) {
-    return InfeasibleError("the plan, its variants and turns need " +
-                           std::to_string(verdict.peak_bytes) + " bytes together")
-        .Fix(Remedy::kRaiseInRequest, "memory_bytes, lower turn_bytes or plan fewer lengths");
-  }
-  if (request.guarantee) STI_RETURN_IF_ERROR(FillCosts(input, request, explain, &plan));
+  if (plan.ok() && request.guarantee)
+    STI_RETURN_IF_ERROR(FillCosts(input, request, explain, &*plan));
   return plan;
 }
 

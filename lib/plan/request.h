@@ -89,6 +89,7 @@ struct ColdBytes {
 struct MemoryBeforeShards {
   std::optional<uint64_t> process;  ///< code, libraries, stacks; nothing: not known
   uint64_t resident = 0;            ///< biases, norms, head and tokenizer of an open model
+  uint32_t row_bytes = 0;  ///< one row of word embeddings that is preloaded; 0: none can be
   /// Returns the bytes that a run works in, for inputs of `tokens` tokens through layers of `width`
   /// slices; pure.
   std::function<uint64_t(uint32_t tokens, uint32_t width)> working = nullptr;

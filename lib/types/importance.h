@@ -8,6 +8,7 @@
 
 #include "base/digest.h"
 #include "types/model_order.h"
+#include "types/word_use.h"
 
 namespace sti {
 
@@ -51,6 +52,7 @@ struct Importance {
   std::string estimate;
   /// Heads and neurons by what they are worth (since 1.3); empty: not asked for.
   ModelOrder order;
+  WordUse word_use;  ///< of the examples (since 1.4); empty: not counted
 };
 
 }  // namespace sti

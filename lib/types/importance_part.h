@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/digest.h"
+#include "types/word_use.h"
 
 namespace sti {
 
@@ -53,6 +54,7 @@ struct ImportanceJob {
   uint32_t base_bits = 0;               ///< the fewest that the container has
   std::vector<uint32_t> raised_bits;    ///< ascending; the last is the most
   std::vector<SubmodelCell> submodels;  ///< in the order of their tallies; may be empty
+  WordUse word_use;                     ///< Importance::word_use
   friend bool operator==(const ImportanceJob&, const ImportanceJob&) = default;
 };
 

@@ -11,10 +11,10 @@ namespace sti {
 /// are preloaded and those of recent texts are kept too (model/row_store.h). Shares are of the
 /// bytes that are read where nothing is kept.
 struct RowReads {
-  uint32_t length = 0;      ///< tokens of each text
-  uint32_t words = 0;       ///< most frequent words whose rows are preloaded
-  double share = 0;         ///< 0 to 1: medians of both
-  double p99_share = 0;     ///< 0 to 1: 99th percentiles of both
+  uint32_t length = 0;   ///< tokens of each text
+  uint32_t words = 0;    ///< most frequent words whose rows are preloaded
+  double share = 0;      ///< 0 to 1: medians of both
+  double p99_share = 0;  ///< 0 to 1: 99th percentiles of both
   friend bool operator==(const RowReads&, const RowReads&) = default;
 };
 

@@ -68,6 +68,17 @@ TEST(FrozenSmallFiles, ImportanceWithAnOrderLoads) {
   EXPECT_EQ(value->order.depth_layers, (std::vector<std::vector<uint32_t>>{{1}, {0, 1}}));
 }
 
+TEST(FrozenSmallFiles, ImportanceWithTheUseOfWordsLoads) {
+  ExpectFrozen<Importance>("v1.4/tiny.importance", ParseImportance, EncodeImportance,
+                           ImportanceToJson);
+  const auto value = ParseImportance(AsBytes(Frozen("v1.4/tiny.importance")), "tiny");
+  ASSERT_TRUE(value.ok());
+  EXPECT_EQ(value->word_use.words, (std::vector<uint32_t>{2, 3, 7}));
+  const std::vector<RowReads> reads = {
+      {16, 0, 0.75, 1}, {16, 3, 0.5, 0.75}, {32, 0, 0.875, 0.9375}};
+  EXPECT_EQ(value->word_use.reads, reads);
+}
+
 TEST(FrozenSmallFiles, PartOfAnImportanceLoads) {
   const std::string bytes = Frozen("v1/tiny.part");
   const auto part = ParseImportancePart(AsBytes(bytes), "tiny.part");

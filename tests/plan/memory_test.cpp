@@ -12,7 +12,7 @@ namespace {
 uint64_t Working(uint32_t tokens, uint32_t width) { return uint64_t{1000} * tokens + width; }
 
 MemoryBeforeShards MemoryOf(std::optional<uint64_t> process) {
-  return {process, 100'000'000, Working};
+  return {process, 100'000'000, 0, Working};
 }
 
 TEST(Memory, BeforeShardsIsProcessResidentAndWorking) {

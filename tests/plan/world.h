@@ -25,6 +25,7 @@ struct World {
   DeviceProfile profile;
   Importance importance;
   bool use_importance = false;
+  uint32_t row_bytes = 0;  ///< of a word that is preloaded
 
   World(uint32_t layers, uint32_t width, std::vector<uint32_t> bits, std::vector<uint64_t> bytes) {
     info.shape = {layers, width, width * 8, width * 16, 100, 512, 2, 2};
@@ -55,7 +56,8 @@ struct World {
   }
   /// Working memory as a real model has it, roughly: rows of hidden and inner numbers a token.
   [[nodiscard]] MemoryBeforeShards memory() const {
-    return {profile.process_bytes, 0, [shape = info.shape](uint32_t tokens, uint32_t width) {
+    return {profile.process_bytes, 0, row_bytes,
+            [shape = info.shape](uint32_t tokens, uint32_t width) {
               const uint64_t floats = uint64_t{2} * shape.hidden + uint64_t{4} * width * 64;
               return tokens * (floats * sizeof(float) + 4096);
             }};

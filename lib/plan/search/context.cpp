@@ -8,6 +8,7 @@
 #include "plan/budget.h"
 #include "plan/memory.h"
 #include "plan/play/cold.h"
+#include "plan/row_times.h"
 #include "types/importance_rank.h"
 
 namespace sti {
@@ -77,8 +78,10 @@ Result<PlanningContext> PlanningContext::Make(const CheckedInput& input, const P
                                               const PlanningScope& scope,
                                               std::vector<std::string>* explain) {
   STI_ASSIGN_OR_RETURN(DeviceModels devices,
-                       DeviceModels::Make(input->profile, scope.length, scope.clock,
-                                          request.judging, request.target_us));
+                       request.cold ? DeviceModels::Make(input->profile, scope.length, scope.clock,
+                                                         request.judging, request.target_us)
+                                    : DevicesWithRows(input, request.judging, scope.length,
+                                                      scope.clock, request.target_us, scope.words));
   const DeviceModel& device = devices.deciding();
   if (request.cold) STI_RETURN_IF_ERROR(CheckColdIsKnown(input, device));
   STI_ASSIGN_OR_RETURN(ShardCosts costs, ShardCosts::Make(input->catalog, device));
@@ -133,16 +136,18 @@ Allocation PlanningContext::AllocationOf(const Submodel& submodel, bool with_tar
   if (scope.host == nullptr) {
     const uint32_t widest =
         std::max(submodel.width, scope.fallback ? scope.fallback->width : uint32_t{0});
-    budget.preload_bytes =
-        request.preload_bytes - std::min(request.preload_bytes, scope.fallback_bytes);
+    budget.preload_bytes = request.preload_bytes - std::min(request.preload_bytes, TakenBytes());
     budget.shard_bytes = ShardMemory(input->memory, request.judging, {scope.length, widest});
-    if (budget.shard_bytes)
-      *budget.shard_bytes -= std::min(*budget.shard_bytes, scope.fallback_bytes);
+    if (budget.shard_bytes) *budget.shard_bytes -= std::min(*budget.shard_bytes, TakenBytes());
   } else {
     budget.shard_bytes = BesideHost(submodel.width);
   }
   return {costs, LayersOfDepth(input->info, submodel.depth), submodel.width, budget,
           RangesOf(submodel)};
+}
+
+uint64_t PlanningContext::TakenBytes() const {
+  return AddSaturated(scope.fallback_bytes, RowBytes(input, scope.words));
 }
 
 std::vector<double> PlanningContext::GiveUpTimes(const Submodel& submodel) const {
@@ -213,6 +218,14 @@ bool PlanningContext::IsHeld(ShardId id) const {
                      [&](const ShardAtBits& shard) { return shard.id == id; });
 }
 
+std::vector<uint32_t> PlanningContext::FrequentWords(size_t count) const {
+  if (count == 0) return {};
+  const std::vector<uint32_t>& all = input->importance->word_use.words;
+  std::vector<uint32_t> words(all.begin(), all.begin() + static_cast<ptrdiff_t>(count));
+  std::sort(words.begin(), words.end());
+  return words;
+}
+
 Plan PlanningContext::EmptyPlan() const {
   Plan plan;
   plan.model = input->model;
@@ -229,6 +242,7 @@ Plan PlanningContext::EmptyPlan() const {
   plan.read_path = input->profile.read_path;
   plan.threads = input->profile.threads;
   plan.cpus = input->profile.cpus;
+  if (scope.host == nullptr) plan.words = FrequentWords(scope.words);
   plan.fallback = scope.fallback;
   return plan;
 }

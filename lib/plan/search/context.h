@@ -3,6 +3,7 @@
 // what shards are worth, and the submodels that the request allows.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -31,6 +32,8 @@ struct PlanningScope {
   /// The submodel that runs compute with when they give up on IO; nothing: no guarantee is asked
   /// for. Its shards are in memory, and cost the plan's own only the planes that are missing.
   std::optional<Fallback> fallback = {};
+  /// Most frequent words whose rows are in the preload buffer.
+  size_t words = 0;
   /// Bytes of the preload buffer that all fallbacks together take.
   uint64_t fallback_bytes = 0;
 };
@@ -78,6 +81,10 @@ struct PlanningContext {
 
  private:
   [[nodiscard]] Plan EmptyPlan() const;
+  /// Returns the most frequent words, ascending.
+  [[nodiscard]] std::vector<uint32_t> FrequentWords(size_t count) const;
+  /// Returns the bytes of the preload buffer that fallbacks and rows take.
+  [[nodiscard]] uint64_t TakenBytes() const;
   /// Returns the bytes that shards of a variant of `width` slices may take beside those that the
   /// host keeps: none where host and earlier variants would not have the staging that they count
   /// on, nothing if memory is not bounded.

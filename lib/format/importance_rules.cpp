@@ -1,0 +1,64 @@
+#include "format/importance_rules.h"
+
+#include <functional>
+#include <utility>
+
+namespace sti {
+namespace {
+
+constexpr size_t kMostEntries = 4096;
+
+/// Returns what is wrong with one entry behind `before`, null for the first; empty if nothing is.
+std::string ProblemOfReads(const RowReads& reads, const RowReads* before, size_t words) {
+  const bool first_of_length = before == nullptr || before->length != reads.length;
+  if (reads.length == 0 || reads.length > kMaxLength || reads.words > words)
+    return "row_reads holds a length or a number of words that cannot be";
+  if (before != nullptr &&
+      std::pair(before->length, before->words) >= std::pair(reads.length, reads.words))
+    return "row_reads is not sorted by length and words, or has an entry twice";
+  if (first_of_length && reads.words != 0) return "row_reads has a length without an entry of 0";
+  for (const double share : {reads.share, reads.p99_share}) {
+    if (!(share >= 0 && share <= 1)) return "row_reads holds a share that is not from 0 to 1";
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string ProblemOfWordUse(const WordUse& use) {
+  if (use.words.size() > kMostEntries || use.reads.size() > kMostEntries)
+    return "words or row_reads has more than 4096 entries";
+  std::vector<uint32_t> sorted = use.words;
+  std::sort(sorted.begin(), sorted.end());
+  if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end())
+    return "words has an entry twice";
+  if (!sorted.empty() && sorted.back() >= kMaxVocabulary) return "words has an entry of 2^22 or more";
+  const RowReads* before = nullptr;
+  for (const RowReads& reads : use.reads) {
+    std::string problem = ProblemOfReads(reads, before, use.words.size());
+    if (!problem.empty()) return problem;
+    before = &reads;
+  }
+  return "";
+}
+
+WordUseLists::WordUseLists(flatbuffers::FlatBufferBuilder& builder, const WordUse& use) {
+  if (use.empty()) return;
+  std::vector<uint32_t> lengths;
+  std::vector<uint32_t> counts;
+  std::vector<double> shares;
+  std::vector<double> p99_shares;
+  for (const RowReads& reads : use.reads) {
+    lengths.push_back(reads.length);
+    counts.push_back(reads.words);
+    shares.push_back(reads.share);
+    p99_shares.push_back(reads.p99_share);
+  }
+  words = builder.CreateVector(use.words);
+  row_lengths = builder.CreateVector(lengths);
+  row_words = builder.CreateVector(counts);
+  row_shares = builder.CreateVector(shares);
+  row_p99_shares = builder.CreateVector(p99_shares);
+}
+
+}  // namespace sti

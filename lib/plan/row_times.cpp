@@ -1,0 +1,112 @@
+#include "plan/row_times.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "types/word_use.h"
+
+namespace sti {
+namespace {
+
+/// What is read of the bytes that would be where no row is in memory, as a share.
+struct RowShare {
+  double median = 1;
+  double p99 = 1;
+};
+
+/// Returns the entries of one measured length, ascending by words; none for a length that was not.
+std::vector<RowReads> EntriesOf(const WordUse& use, uint32_t length) {
+  std::vector<RowReads> entries;
+  std::copy_if(use.reads.begin(), use.reads.end(), std::back_inserter(entries),
+               [&](const RowReads& reads) { return reads.length == length; });
+  return entries;
+}
+
+/// Of a length between two measured ones, or a number of words, the more that is known to be read
+/// counts.
+RowShare ShareOf(const WordUse& use, uint32_t length, size_t words) {
+  uint32_t below = 0;
+  uint32_t above = 0;
+  for (const RowReads& reads : use.reads) {
+    if (reads.length <= length) below = reads.length;
+    if (reads.length >= length && above == 0) above = reads.length;
+  }
+  if (above == 0) return {};
+  RowShare share{0, 0};
+  for (const uint32_t measured : {below == 0 ? above : below, above}) {
+    RowShare at{1, 1};
+    for (const RowReads& reads : EntriesOf(use, measured)) {
+      if (reads.words <= words)
+        at = {std::min(at.median, reads.share), std::min(at.p99, reads.p99_share)};
+    }
+    share = {std::max(share.median, at.median), std::max(share.p99, at.p99)};
+  }
+  return share;
+}
+
+RowShare ShareOf(const CheckedInput& input, uint32_t length, size_t words) {
+  return input->importance == nullptr ? RowShare{} : ShareOf(input->importance->word_use, length, words);
+}
+
+/// Returns what a byte of a shard takes to load.
+double ByteUs(const CheckedInput& input, const DeviceModel& device) {
+  const uint32_t bits = input->catalog.bits.front();
+  const auto bytes = input->catalog.BytesOf({{0, 0}, bits});
+  const auto load_us = bytes ? device.LoadUs(bits, *bytes) : std::nullopt;
+  return load_us && *bytes > 0 ? *load_us / static_cast<double>(*bytes) : 0;
+}
+
+}  // namespace
+
+Result<DeviceModels> DevicesWithRows(const CheckedInput& input, const Judging& judging,
+                                     uint32_t length, uint64_t freq,
+                                     std::optional<double> target_us, size_t words) {
+  STI_ASSIGN_OR_RETURN(DeviceModels devices, DeviceModels::Make(input->profile, length, freq,
+                                                                judging, target_us));
+  const RowShare share = ShareOf(input, length, words);
+  const auto with_rows = [](const DeviceModel& device, double rows) {
+    return device.Slowed(1, 1, device.fixed().embed_io_us * rows);
+  };
+  devices.median = with_rows(devices.median, share.median);
+  devices.p99 = with_rows(devices.p99, share.p99);
+  return devices;
+}
+
+Result<DeviceModels> DevicesOf(const CheckedInput& input, const Judging& judging, const Plan& plan,
+                               const Plan& host) {
+  if (plan.cold)
+    return DeviceModels::Make(input->profile, plan.length, plan.freq, judging, plan.target_us);
+  return DevicesWithRows(input, judging, plan.length, plan.freq, plan.target_us,
+                         host.words.size());
+}
+
+uint64_t RowBytes(const CheckedInput& input, size_t words) {
+  return words * uint64_t{input->memory.row_bytes};
+}
+
+size_t WordsToPreload(const CheckedInput& input, const DeviceModels& devices,
+                      uint64_t preload_bytes, uint32_t length) {
+  if (input->importance == nullptr || input->memory.row_bytes == 0) return 0;
+  const WordUse& use = input->importance->word_use;
+  const bool by_p99 = devices.risk == Risk::kP99;
+  const auto share_of = [&](size_t words) {
+    const RowShare share = ShareOf(use, length, words);
+    return by_p99 ? share.p99 : share.median;
+  };
+  const double byte_us = ByteUs(input, devices.deciding());
+  const double rows_us = devices.deciding().fixed().embed_io_us;
+  size_t best = 0;
+  double best_us = 0;
+  for (const RowReads& reads : use.reads) {
+    const uint64_t bytes = RowBytes(input, reads.words);
+    if (bytes > preload_bytes) continue;
+    const double saved_us = rows_us * (share_of(0) - share_of(reads.words)) -
+                            byte_us * static_cast<double>(bytes);
+    if (saved_us <= best_us) continue;
+    best_us = saved_us;
+    best = reads.words;
+  }
+  return best;
+}
+
+}  // namespace sti

@@ -1,0 +1,35 @@
+// The time of reading embedding rows where some stay in memory: those that a plan preloads, and
+// those that recent texts had. A profile tells it for texts that find none there; an importance
+// file tells how much less texts like the app's then read.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "base/result.h"
+#include "plan/device_model.h"
+#include "plan/request.h"
+#include "types/plan.h"
+
+namespace sti {
+
+/// Returns the device models for runs of a warm process in whose memory the rows of the `words`
+/// most frequent words are. Errors are those of DeviceModels::Make.
+Result<DeviceModels> DevicesWithRows(const CheckedInput& input, const Judging& judging,
+                                     uint32_t length, uint64_t freq,
+                                     std::optional<double> target_us, size_t words);
+
+/// Returns the device models for `plan`, which is `host` itself or one of its variants.
+Result<DeviceModels> DevicesOf(const CheckedInput& input, const Judging& judging, const Plan& plan,
+                               const Plan& host);
+
+/// Returns the bytes of the preload buffer that the rows of so many words take.
+uint64_t RowBytes(const CheckedInput& input, size_t words);
+
+/// Returns of how many of the most frequent words the rows are worth their place in a preload
+/// buffer of `preload_bytes`: each byte there saves more time than a shard's byte would.
+size_t WordsToPreload(const CheckedInput& input, const DeviceModels& devices,
+                      uint64_t preload_bytes, uint32_t length);
+
+}  // namespace sti
