@@ -60,7 +60,7 @@ std::string VariantsText(const Plan& plan) {
   return text;
 }
 
-// What runs compute that give up on IO, and what it costs to have that in memory.
+// The fallback: its submodel, its quality, and what it costs to have that in memory.
 std::string FallbackText(const Plan& plan) {
   if (!plan.fallback) return "";
   const Fallback& fallback = *plan.fallback;

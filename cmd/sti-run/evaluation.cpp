@@ -157,6 +157,10 @@ void PrintMeasured(const Evaluation& e) {
   if (e.degraded_inputs > 0) {
     std::printf("degraded        %s inputs\n", std::to_string(e.degraded_inputs).c_str());
   }
+  if (e.guaranteed) {
+    std::printf("fallback        %s inputs, %s words unknown\n",
+                std::to_string(e.fallbacks).c_str(), std::to_string(e.rows_missing).c_str());
+  }
   std::printf("stalled         median %s\n", FormatTimeUs(e.stall_us.median()).c_str());
   std::printf("read an input   %s\n",
               FormatBytes(static_cast<uint64_t>(e.bytes_read.mean())).c_str());
@@ -170,6 +174,9 @@ void Evaluation::Add(const Judgement& judged, std::span<const uint32_t> truth,
   labels.Add(truth, given);
   deadline_misses += answer.late() ? 1 : 0;
   degraded_inputs += answer.run.degraded.empty() ? 0 : 1;
+  guaranteed = guaranteed || answer.plan->fallback.has_value();
+  fallbacks += answer.run.fallback ? 1 : 0;
+  rows_missing += answer.run.fallback ? answer.run.fallback->rows_missing : 0;
   loss.Add(judged.loss);
   bytes_read.Add(static_cast<double>(answer.run.bytes_read));
   latency_us.Add(answer.latency_us);
@@ -200,6 +207,10 @@ std::string EvaluationToJson(const Evaluation& e, const ModelInfo& info) {
       MeasuredOf(e.latency_us, {{"p50", 0.5}, {"p95", 0.95}, {"p99", 0.99}, {"max", 1}});
   json["deadline_misses"] = e.deadline_misses;
   json["degraded_inputs"] = e.degraded_inputs;
+  if (e.guaranteed) {
+    json["fallback"] = e.fallbacks;
+    json["rows_missing"] = e.rows_missing;
+  }
   json["over_bound"] = MeasuredOf(e.over_bound, {{"p50", 0.5}, {"p99", 0.99}});
   json["stall_us"] = MeasuredOf(e.stall_us, {{"p50", 0.5}, {"p99", 0.99}});
   json["bytes_read_per_input"] = MeasuredOf(e.bytes_read);

@@ -33,6 +33,9 @@ struct Evaluation {
   Digest rows;                   ///< of the examples' texts and labels
   uint64_t deadline_misses = 0;  ///< answers that came after the target
   uint64_t degraded_inputs = 0;  ///< answers of which some shard had fewer bits than planned
+  bool guaranteed = false;       ///< the plan has a fallback
+  uint64_t fallbacks = 0;        ///< answers of the fallback
+  uint64_t rows_missing = 0;     ///< words of answers that counted as unknown
   RunningMean loss;              ///< in nats
   RunningMean bytes_read;
   Samples latency_us;  ///< [answers] from the text to the answer

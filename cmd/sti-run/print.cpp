@@ -41,10 +41,10 @@ Json DegradedOf(const RunResult& run) {
 }
 
 // Returns the times that the plan has for this very run; null unless it is the plan's own first
-// turn, at the start or warm as it was planned.
+// turn, at the start or warm as it was planned, and to its end.
 const PlanTimes* PlannedTimes(const Answer& answer) {
-  const bool planned =
-      answer.plan->times && answer.run.turn == 1 && answer.plan->cold == answer.cold;
+  const bool planned = answer.plan->times && answer.run.turn == 1 &&
+                       answer.plan->cold == answer.cold && !answer.run.fallback;
   return planned ? &*answer.plan->times : nullptr;
 }
 
@@ -102,6 +102,10 @@ void PrintJson(const RunOptions& options, const std::string& text, const Answer&
   json["latency_us"] = answer.latency_us;
   json["deadline_met"] = answer.deadline_met ? Json(*answer.deadline_met) : Json(nullptr);
   json["degraded"] = DegradedOf(answer.run);
+  if (answer.plan->fallback) {
+    json["fallback"] = answer.run.fallback.has_value();
+    json["rows_missing"] = answer.run.fallback ? answer.run.fallback->rows_missing : 0;
+  }
   json["turn"] = answer.turn;
   json["stall_us"] = answer.run.stall_us;
   json["bytes_read"] = answer.run.bytes_read;
@@ -147,6 +151,12 @@ std::vector<std::string> DescribeRun(const Answer& answer) {
   line += ", read " + FormatBytes(answer.run.bytes_read);
   if (!answer.run.degraded.empty())
     line += ", " + std::to_string(answer.run.degraded.size()) + " shards degraded";
+  if (answer.run.fallback) {
+    line += answer.run.fallback->reads_failed ? ", a read failed: fell back"
+                                              : ", reads were late: fell back";
+    line += " after " + std::to_string(answer.run.fallback->layers_before) + " layers, " +
+            std::to_string(answer.run.fallback->rows_missing) + " words unknown";
+  }
   line += ", peak memory " + FormatBytes(PeakRssBytes());
   std::vector<std::string> lines{line};
   lines.reserve(1 + answer.run.layers.size());

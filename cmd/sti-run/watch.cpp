@@ -15,6 +15,11 @@ void Mishaps::Add(const Answer& answer) {
     worst_late_us = std::max(worst_late_us, answer.latency_us - *answer.plan->target_us);
   }
   if (!answer.run.degraded.empty()) ++degraded;
+  if (answer.run.fallback) {
+    ++fallbacks;
+    failed += answer.run.fallback->reads_failed ? 1 : 0;
+    rows_missing += answer.run.fallback->rows_missing;
+  }
   if (answer.truncated) ++truncated;
 }
 
@@ -29,6 +34,11 @@ std::string Summary(const Mishaps& mishaps) {
   };
   add(mishaps.late, "late, worst by " + FormatTimeUs(mishaps.worst_late_us));
   add(mishaps.degraded, "degraded");
+  std::string fallback = "answered by the fallback";
+  if (mishaps.failed > 0) fallback += ", " + std::to_string(mishaps.failed) + " as reads failed";
+  if (mishaps.rows_missing > 0)
+    fallback += ", with " + std::to_string(mishaps.rows_missing) + " unknown words in all";
+  add(mishaps.fallbacks, fallback);
   add(mishaps.truncated, "truncated");
   return summary;
 }
@@ -42,6 +52,11 @@ void Watch::TellFirst(const Mishaps& before, const Answer& answer, const Session
   if (before.degraded == 0 && mishaps_.degraded == 1) {
     tool_.Warn(input + " has " + std::to_string(answer.run.degraded.size()) +
                " shards at fewer bits than planned, whose reads were late");
+  }
+  if (before.fallbacks == 0 && mishaps_.fallbacks == 1) {
+    tool_.Warn(input + " is answered by the fallback, as reads " +
+               (mishaps_.failed > 0 ? "failed" : "were late") + ", with " +
+               std::to_string(mishaps_.rows_missing) + " words unknown");
   }
   if (before.truncated == 0 && mishaps_.truncated == 1) {
     tool_.Warn(input + " is truncated to " + std::to_string(session.pipeline().max_length()) +

@@ -13,11 +13,14 @@ namespace sti {
 
 /// Counts what befell the inputs of a run.
 struct Mishaps {
-  uint64_t inputs = 0;       ///< those without an answer too
-  uint64_t late = 0;         ///< answers after the target
-  double worst_late_us = 0;  ///< most that an answer came after its target
-  uint64_t degraded = 0;     ///< answers of which some shard had fewer bits than planned
-  uint64_t truncated = 0;    ///< inputs longer than the plan's length
+  uint64_t inputs = 0;        ///< those without an answer too
+  uint64_t late = 0;          ///< answers after the target
+  double worst_late_us = 0;   ///< most that an answer came after its target
+  uint64_t degraded = 0;      ///< answers of which some shard had fewer bits than planned
+  uint64_t fallbacks = 0;     ///< answers of the fallback, since reads were late or failed
+  uint64_t failed = 0;        ///< of them those of which a read failed
+  uint64_t rows_missing = 0;  ///< words that counted as unknown, since their rows had not come
+  uint64_t truncated = 0;     ///< inputs longer than the plan's length
 
   void Add(const Answer& answer);
 };

@@ -41,8 +41,10 @@ Result<uint64_t> StagingBytes(const ContainerIndex& index, const Plan& plan,
                            .threads = memory.threads,
                            .tokens = extent.tokens,
                            .width = extent.width};
-  const uint64_t used = memory.tokenizer_bytes + ResidentBytes(index) + WorkingBytes(index, terms) +
-                        plan.preload_bytes;
+  uint64_t used = memory.tokenizer_bytes + ResidentBytes(index) + WorkingBytes(index, terms) +
+                  plan.preload_bytes;
+  const ShardCatalog catalog = CatalogOf(index);
+  for (const ShardAtBits& shard : FallbackShards(plan)) used += catalog.BytesOf(shard).value_or(0);
   const uint64_t left = memory.bytes - std::min(memory.bytes, used);
   // Planned for this much: the plan's estimate and this one differ by what code happens to be
   // loaded. Not by more, unless what the plan predicts is not so. The plan's counts the code that
@@ -52,7 +54,7 @@ Result<uint64_t> StagingBytes(const ContainerIndex& index, const Plan& plan,
         memory.planned_for - std::min(memory.planned_for, plan.predicted_peak_bytes);
     const uint64_t spare = std::min(left, beyond_plan);
     return std::max(spare + std::min(left - spare, plan.staging_bytes),
-                    LargestLayerBytes(CatalogOf(index), plan));
+                    LargestLayerBytes(catalog, plan));
   }
   if (left > 0) return left;
   return InfeasibleError(std::to_string(memory.bytes) + " bytes of memory are less than the " +

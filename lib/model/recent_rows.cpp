@@ -21,6 +21,12 @@ Entry* Find(std::span<Entry> entries, uint32_t word) {
 
 }  // namespace
 
+void RecentRows::CopyFrom(const RecentRows& other) {
+  std::ranges::copy(other.kept(), entries_.begin());
+  size_ = other.size_;
+  texts_ = other.texts_;
+}
+
 std::optional<uint32_t> RecentRows::SlotOf(uint32_t word) const {
   const Entry* const entry = Find(kept(), word);
   return entry != nullptr ? std::optional(entry->slot) : std::nullopt;

@@ -25,6 +25,8 @@ class RecentRows {
   /// Keeps as many words as `entries` has places, which outlive it and are its own meanwhile.
   explicit RecentRows(std::span<Entry> entries) : entries_(entries) {}
 
+  /// Keeps what `other` keeps, which has as many places.
+  void CopyFrom(const RecentRows& other);
   /// Returns the slot of a word; nothing if it is not kept.
   [[nodiscard]] std::optional<uint32_t> SlotOf(uint32_t word) const;
   /// Forgets the words whose slots are not below `slots`.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <new>
+#include <utility>
 
 #include "base/checked.h"
 
@@ -140,6 +141,37 @@ const uint8_t* RowStore::Kept(uint32_t word) const {
   if (at && has_preloaded_[*at]) return preloaded_rows_.data() + *at * index_.words.row_bytes;
   const auto slot = recent_.SlotOf(word);
   return slot ? memory_.data() + PlaceOfSlot(*slot) : nullptr;
+}
+
+const uint8_t* RowStore::Find(const RowTable& table, uint32_t row,
+                              const std::vector<bool>& arrived) const {
+  const bool of_position = &table == &index_.positions;
+  const uint32_t position = row - index_.info.position_offset;
+  if (of_position ? position < positions_ : Kept(row) != nullptr) return Locate(table, row);
+  const bool is_read = of_position ? position < reads_.end_position
+                                   : std::ranges::binary_search(reads_.words, row);
+  const uint64_t offset = table.offset + uint64_t{row} * table.row_bytes;
+  for (size_t range = 0; is_read && range < arrived.size(); ++range) {
+    const EmbeddingReads::Range& read = reads_.ranges[range];
+    if (!arrived[range] || offset < read.offset || offset >= read.offset + read.length) continue;
+    return LocateRow(reads_, memory_.span(), table, row);
+  }
+  return nullptr;
+}
+
+// Reads in flight land in blocks of the text at hand, which are no kept rows.
+std::shared_ptr<RowStore> RowStore::Leave() {
+  auto copy = std::make_shared<RowStore>(index_, keeps_);
+  copy->Reserve(tokens_);
+  copy->preloaded_ = std::move(preloaded_);
+  copy->has_preloaded_ = std::move(has_preloaded_);
+  copy->preloaded_rows_ = std::move(preloaded_rows_);
+  const uint64_t kept = PlaceOfSlot(recent_.size()) + index_.words.row_bytes;
+  std::memcpy(copy->memory_.data() + kept, memory_.data() + kept, slots_end_ - kept);
+  copy->recent_.CopyFrom(recent_);
+  std::memcpy(copy->memory_.data(), memory_.data(), PositionBlockBytes(index_, positions_));
+  copy->positions_ = positions_;
+  return copy;
 }
 
 // The first slot is the last row, so that the memory between blocks and rows is of one piece.

@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -66,6 +67,14 @@ class RowStore {
   /// Keeps the rows of the text, or of what PlanAhead said, all of which have been read and are
   /// sound.
   void Keep();
+
+  /// Returns a row that is in memory: one that is kept, or one of the text at hand that lies in a
+  /// range of its reads that `arrived`; null if it is neither.
+  [[nodiscard]] const uint8_t* Find(const RowTable& table, uint32_t row,
+                                    const std::vector<bool>& arrived) const;
+  /// Returns a store that keeps all that this one does, for further texts. This one is left to reads
+  /// of the text at hand, which still land in it.
+  [[nodiscard]] std::shared_ptr<RowStore> Leave();
 
   /// Forgets all that is kept, which a run that failed may have spoilt.
   void Forget();

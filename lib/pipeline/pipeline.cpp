@@ -35,8 +35,9 @@ Pipeline::Pipeline(ContainerFile file, Plan plan, const PipelineOptions& options
       file_(std::move(file)),
       plan_(std::move(plan)),
       loader_(file_, resident_,
-              {options.staging_bytes, options.lazy, options.lock_memory, options.io,
-               options.interrupt}) {
+              {options.staging_bytes, options.lazy && !plan_.fallback, options.lock_memory,
+               options.io, options.interrupt}) {
+  options_.lazy = options.lazy && !plan_.fallback;
   if (options_.cores != nullptr) return;
   own_cores_ = std::make_unique<ThreadPool>(options_.threads);
   options_.cores = own_cores_.get();
@@ -83,8 +84,14 @@ void Pipeline::MakeRoutes() {
   by_length_ = RoutesAtClock(plan_, options_.clock_khz);
   routes_.clear();
   routes_.reserve(1 + plan_.variants.size());
-  for (RouteId id; id.index <= plan_.variants.size(); ++id.index)
-    routes_.emplace_back(index(), PlanOf(plan_, id), id);
+  guarantees_.clear();
+  guarantees_.resize(1 + plan_.variants.size());
+  holds_rows_ = false;
+  for (RouteId id; id.index <= plan_.variants.size(); ++id.index) {
+    const Plan& plan = PlanOf(plan_, id);
+    routes_.emplace_back(index(), plan, id);
+    if (plan.fallback) guarantees_[id.index].emplace(index(), plan, id);
+  }
   ReserveWork();
   engagement_ = Engagement(plan_, MainRoute(), [this](const ShardAtBits& shard) {
     return loader_.buffer().BytesOf(shard);
@@ -93,7 +100,10 @@ void Pipeline::MakeRoutes() {
 
 void Pipeline::ReserveWork() {
   uint32_t width = 0;
-  for (const RouteId id : by_length_) width = std::max(width, PlanOf(plan_, id).width);
+  for (const RouteId id : by_length_) {
+    const Plan& plan = PlanOf(plan_, id);
+    width = std::max({width, plan.width, plan.fallback ? plan.fallback->width : 0});
+  }
   transformer_->Reserve(max_length(), width);
   run_->Reserve(max_length());
   run_->rows().Preload(PreloadedWords());
@@ -122,8 +132,11 @@ Status Pipeline::ReadResidents() {
     return resident_.SetEmbedding(index(), range.Bytes(part), file_.name());
   }
   std::set<uint32_t> layers;
-  for (const RouteId id : by_length_)
-    layers.insert(PlanOf(plan_, id).layers.begin(), PlanOf(plan_, id).layers.end());
+  for (const RouteId id : by_length_) {
+    const Plan& plan = PlanOf(plan_, id);
+    layers.insert(plan.layers.begin(), plan.layers.end());
+    if (plan.fallback) layers.insert(plan.fallback->layers.begin(), plan.fallback->layers.end());
+  }
   const std::vector<uint32_t> ascending(layers.begin(), layers.end());
   STI_ASSIGN_OR_RETURN(resident_, LoadResidentModel(file_, ascending));
   return {};
@@ -155,7 +168,8 @@ LaneJob Pipeline::JobFor(RouteId route, const RunTerms& terms) {
           .bits = engagement_.BitsOf(route),
           .keep = terms.keep ? *terms.keep : engagement_.KeptAfter(route),
           .evict = terms.keep || route == MainRoute(),
-          .degrade = terms.degrade_for_us.has_value()};
+          .degrade = terms.degrade_for_us.has_value(),
+          .tolerant = terms.degrade_for_us.has_value() && plan_.fallback.has_value()};
 }
 
 LaneJob Pipeline::JobAhead(RouteId route) {
@@ -167,6 +181,8 @@ LaneJob Pipeline::JobAhead(RouteId route) {
 }
 
 Status Pipeline::Wake(bool may_degrade) {
+  // While reads hang, the next run will do without.
+  if (may_degrade && plan_.fallback && !loader_.CanSettle()) return {};
   STI_RETURN_IF_ERROR(loader_.Settle());
   RunTerms terms;
   if (may_degrade) terms.degrade_for_us = 0;
@@ -179,7 +195,12 @@ Status Pipeline::Wake(bool may_degrade) {
 
 Status Pipeline::LoadAhead() {
   STI_RETURN_IF_ERROR(loader_.Settle());
-  for (const RouteId id : by_length_) STI_RETURN_IF_ERROR(LoadAhead(routes_[id.index]));
+  for (const RouteId id : by_length_) {
+    if (Guarantee* const guarantee = GuaranteeOf(id)) STI_RETURN_IF_ERROR(LoadFallback(*guarantee));
+  }
+  for (const RouteId id : by_length_)
+    STI_RETURN_IF_ERROR(LoadAhead(routes_[id.index], JobAhead(id)));
+  STI_RETURN_IF_ERROR(HoldRows());
   return LoadRowsAhead();
 }
 
@@ -192,8 +213,32 @@ Status Pipeline::LoadRowsAhead() {
   return {};
 }
 
-Status Pipeline::LoadAhead(Route& route) {
-  const LaneJob job = JobAhead(route.id());
+Guarantee* Pipeline::GuaranteeOf(RouteId route) {
+  std::optional<Guarantee>& guarantee = guarantees_[route.index];
+  return guarantee ? &*guarantee : nullptr;
+}
+
+// Prepared once more, the fallback's route has nothing to read, and views what is held.
+Status Pipeline::LoadFallback(Guarantee& guarantee) {
+  const LaneJob job{.route = guarantee.route().id(),
+                    .bits = guarantee.plan().bits,
+                    .keep = guarantee.shards(),
+                    .only_ahead = true};
+  STI_RETURN_IF_ERROR(LoadAhead(guarantee.route(), job));
+  return loader_.Prepare(guarantee.route(), job);
+}
+
+// Reads the embedding rows that runs which give up have in any case.
+Status Pipeline::HoldRows() {
+  if (!plan_.fallback || holds_rows_) return {};
+  STI_ASSIGN_OR_RETURN(HeldRows rows,
+                       HeldRows::Load(file_, WordsOfNoText(index().info.tokenizer), max_length()));
+  run_->HoldRows(std::move(rows));
+  holds_rows_ = true;
+  return {};
+}
+
+Status Pipeline::LoadAhead(Route& route, const LaneJob& job) {
   STI_RETURN_IF_ERROR(loader_.Prepare(route, job));
   if (route.schedule()->reads.empty()) return {};
   loader_.Start(route, job, LaneState::kRunning, RowsCome::kNever);
@@ -209,6 +254,8 @@ Status Pipeline::LoadAhead(Route& route) {
 }
 
 Status Pipeline::Rest() {
+  // Nobody may wait here for reads that hang: the next input has a deadline.
+  if (plan_.fallback && !loader_.CanSettleAll()) return {};
   STI_RETURN_IF_ERROR(loader_.SettleAll());
   loader_.GiveBackArena();
   transformer_->Release();
@@ -229,7 +276,7 @@ Status Pipeline::ResizePreload(std::optional<uint64_t> bytes) {
   STI_RETURN_IF_ERROR(loader_.SettleAll());
   preload_limit_ = bytes;
   run_->rows().Preload(PreloadedWords());
-  if (bytes) *bytes -= std::min(*bytes, run_->rows().preload_bytes());
+  if (bytes) *bytes -= std::min(*bytes, run_->rows().preload_bytes() + loader_.buffer().pinned_bytes());
   engagement_.Limit(bytes);
   loader_.buffer().KeepOnly(engagement_.KeptBefore(MainRoute()));
   return LoadAhead();

@@ -6,6 +6,9 @@
 // has turns, each runs at its own bits, reads only the planes that are missing, and leaves in
 // memory what the next begins with. EndTurns goes back to the first.
 //
+// Guarantees. Where the plan has fallbacks, their shards stay in the buffer, and a degraded run
+// that IO lets down goes on with them: while reads hang, run after run has its label in time.
+//
 // Who does what: Engagement decides what a run computes with and what stays, Loader brings it into
 // memory, Run computes, and Pipeline puts the three together.
 #pragma once
@@ -28,6 +31,7 @@
 #include "pipeline/drift.h"
 #include "pipeline/engagement.h"
 #include "pipeline/io_share.h"
+#include "pipeline/lane/guarantee.h"
 #include "pipeline/lane/loader.h"
 #include "pipeline/lane/route.h"
 #include "pipeline/pass.h"
@@ -46,7 +50,8 @@ struct PipelineOptions {
   /// The cores' clock, which variants are chosen by (RoutesAtClock); 0: not known.
   uint64_t clock_khz = 0;
   /// Whether nothing but the embedding parameters is loaded before the first run needs it, so that
-  /// a process that was just started answers soonest.
+  /// a process that was just started answers soonest. Under a plan with a fallback, which stays in
+  /// memory, it counts as false.
   bool lazy = false;
   /// Whether preloaded shards, arena and working memory are kept in memory (base/memory_lock.h).
   bool lock_memory = false;
@@ -115,7 +120,8 @@ class Pipeline {
   /// Ends the engagement: the next run is turn 1, and what only turns keep is given back.
   [[nodiscard]] Status EndTurns();
   /// Bounds the preload buffer, between turns too, from now on: evicts from the top, or loads the
-  /// next shards in layer order. Nothing: it holds what the plan says again.
+  /// next shards in layer order. Fallbacks stay, and count. Nothing: it holds what the plan says
+  /// again.
   [[nodiscard]] Status ResizePreload(std::optional<uint64_t> bytes);
   /// Goes on under another plan for the same model, for another target, buffer or device. Shards
   /// that both plans preload stay in memory. A plan that does not fit, or whose shards cannot be
@@ -182,8 +188,12 @@ class Pipeline {
 
   [[nodiscard]] LaneJob JobFor(RouteId route, const RunTerms& terms);
   [[nodiscard]] LaneJob JobAhead(RouteId route);
-  [[nodiscard]] Status StartReads(RouteId route, const RunTerms& terms, RowsCome rows_come);
-  [[nodiscard]] Status LoadAhead(Route& route);
+  [[nodiscard]] Guarantee* GuaranteeOf(RouteId route);
+  [[nodiscard]] Result<bool> StartReads(RouteId route, const RunTerms& terms, RowsCome rows_come,
+                                        bool may_do_without);
+  [[nodiscard]] Status LoadAhead(Route& route, const LaneJob& job);
+  [[nodiscard]] Status LoadFallback(Guarantee& guarantee);
+  [[nodiscard]] Status HoldRows();
   [[nodiscard]] Status LoadRowsAhead();
   void CompareWithPlan(const RunReport& report);
   [[nodiscard]] double ShareRead(const RunReport& report) const;
@@ -194,7 +204,9 @@ class Pipeline {
   Plan plan_;
   ResidentModel resident_;
   std::unique_ptr<Transformer> transformer_;
-  std::vector<Route> routes_;       ///< [RouteId]
+  std::vector<Route> routes_;                         ///< [RouteId]
+  std::vector<std::optional<Guarantee>> guarantees_;  ///< [RouteId] nothing: not guaranteed
+  bool holds_rows_ = false;                           ///< those that guarantees need
   std::vector<RouteId> by_length_;  ///< the routes of inputs at this clock, shortest first
   Engagement engagement_;
   DriftWatch drift_;

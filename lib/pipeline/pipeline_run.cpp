@@ -66,9 +66,16 @@ Result<sti::Run*> Pipeline::Begin(const Pass& pass, const RunTerms& terms, PassO
   STI_RETURN_IF_ERROR(CheckTerms(terms, route, tokens));
   if (resting_) ReserveWork();
   const bool has_tokens = std::holds_alternative<TokenInput>(pass.input);
-  STI_RETURN_IF_ERROR(StartReads(route, terms, has_tokens ? RowsCome::kNext : RowsCome::kNever));
+  // A run can fall back that has a text, and is asked for its label.
+  const bool guaranteed = terms.degrade_for_us && has_tokens && !output->hidden && holds_rows_;
+  Guarantee* guarantee = guaranteed ? GuaranteeOf(route) : nullptr;
+  if (guarantee != nullptr && !guarantee->IsHeld(loader_.buffer())) guarantee = nullptr;
+  STI_ASSIGN_OR_RETURN(const bool reads,
+                       StartReads(route, terms, has_tokens ? RowsCome::kNext : RowsCome::kNever,
+                                  guarantee != nullptr));
   report->turn = static_cast<uint32_t>(engagement_.turn() + 1);
   run_->Begin(routes_[route.index], terms, began, output, report);
+  if (guarantee != nullptr) run_->MayGiveUp(*guarantee, reads);
   return &*run_;
 }
 
@@ -78,14 +85,17 @@ Status Pipeline::End(Status status) {
     CompareWithPlan(run_->report());
     engagement_.Ran(run_->route().id(), run_->terms().keep.has_value());
   }
-  loader_.EndRun(status.ok());
+  if (run_->has_lane()) loader_.EndRun(status.ok());
   return status;
 }
 
-// The lane's job is the one that Wake began, or a new one.
-Status Pipeline::StartReads(RouteId id, const RunTerms& terms, RowsCome rows_come) {
-  if (loader_.TakeOver(JobFor(id, terms))) return {};
-  if (terms.degrade_for_us) loader_.SetLateLaneAside();
+// The lane's job is the one that Wake began, or a new one. Returns false if there is none, because
+// earlier reads still hang and the run can do without.
+Result<bool> Pipeline::StartReads(RouteId id, const RunTerms& terms, RowsCome rows_come,
+                                  bool may_do_without) {
+  if (loader_.TakeOver(JobFor(id, terms))) return true;
+  if (terms.degrade_for_us) loader_.SetLateLaneAside([this] { return run_->GiveUpRows(); });
+  if (may_do_without && !loader_.CanSettle()) return false;
   STI_RETURN_IF_ERROR(loader_.Settle());
   Route& route = routes_[id.index];
   Status prepared = loader_.Prepare(route, JobFor(id, terms));
@@ -95,7 +105,7 @@ Status Pipeline::StartReads(RouteId id, const RunTerms& terms, RowsCome rows_com
   }
   STI_RETURN_IF_ERROR(prepared);
   loader_.Start(route, JobFor(id, terms), LaneState::kRunning, rows_come);
-  return {};
+  return true;
 }
 
 Status Pipeline::CheckInput(std::span<const uint32_t> ids, std::span<const uint32_t> types) const {
@@ -149,11 +159,13 @@ Status Pipeline::CheckKeep(std::span<const ShardAtBits> keep) const {
   return {};
 }
 
-// Only what the plan speaks of: first turns, and inputs of about its length. What is left of a
-// degraded run counts for what it is: a read takes its share of the plan's bytes, a narrower layer
-// or a shorter input at least half of what does not depend on that, so that neither makes a device
-// look slow that is not. The last layer counts only if the plan has a time of its own for it.
+// Only what the plan speaks of: first turns, no fallbacks, inputs of about its length. What is left
+// of a degraded run counts for what it is: a read takes its share of the plan's bytes, a narrower
+// layer or a shorter input at least half of what does not depend on that, so that neither makes a
+// device look slow that is not. The last layer counts only if the plan has a time of its own for
+// it.
 void Pipeline::CompareWithPlan(const RunReport& report) {
+  if (report.fallback) return;
   const Plan& plan = run_->route().plan();
   const bool as_long = run_->tokens() * 3 >= plan.length * 2;
   if (!plan.times || plan.cold || !as_long) return;

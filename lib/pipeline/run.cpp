@@ -16,25 +16,25 @@ Run::Run(ContainerFile& file, const ResidentModel& resident, Transformer& transf
       resident_(resident),
       transformer_(transformer),
       loader_(loader),
-      rows_(file.index(), keeps_rows) {}
+      rows_(std::make_shared<RowStore>(file.index(), keeps_rows)) {}
 
 void Run::Reserve(uint32_t tokens) {
   const size_t count = size_t{tokens} * file_.index().info.shape.hidden;
   hidden_buffer_.Renew(count * sizeof(float));
   hidden_ = {reinterpret_cast<float*>(hidden_buffer_.data()), count};
   std::fill(hidden_.begin(), hidden_.end(), 0.0F);  // so that the first input pays no page faults
-  rows_.Reserve(tokens);
+  rows_->Reserve(tokens);
 }
 
 void Run::Release() {
   hidden_ = {};
   hidden_buffer_ = AlignedBuffer();
-  rows_.Release();
+  rows_->Release();
 }
 
 void Run::VisitMemory(FunctionRef<void(AlignedBuffer&)> visit) {
   visit(hidden_buffer_);
-  rows_.VisitMemory(visit);
+  rows_->VisitMemory(visit);
 }
 
 void Run::Begin(Route& route, const RunTerms& terms, Clock::time_point began, PassOutput* output,
@@ -50,8 +50,12 @@ void Run::Begin(Route& route, const RunTerms& terms, Clock::time_point began, Pa
   report_->head_us = 0;
   report_->layers.clear();
   report_->degraded.clear();
+  report_->fallback.reset();
   next_layer_ = 0;
+  guarantee_ = nullptr;
+  has_lane_ = true;
   has_rows_ = false;
+  reads_failed_ = false;
   if (degrades()) BeginDegraded();
 }
 
@@ -84,16 +88,26 @@ Status Run::Embed(const Pass& pass) {
 }
 
 Status Run::EmbedTokens(const TokenInput& input) {
-  loader_.lane().ReadTableRows(rows_.Plan(input.ids, batch().longest()), rows_.blocks());
+  tokens_in_ = input;
+  if (!has_lane_) {
+    GiveUp(0);
+    SumRowsAtHand();
+    return ComputeFallback(0);
+  }
+  loader_.lane().ReadTableRows(rows_->Plan(input.ids, batch().longest()), rows_->blocks());
   if (degrades()) SetStartTimes();
   const double waiting = Now();
   if (ReadsBeforeComputing(route_->plan())) STI_RETURN_IF_ERROR(AwaitReads());
-  STI_RETURN_IF_ERROR(loader_.lane().WaitForTableRows());
-  if (degrades()) SetStartTimes();
+  STI_ASSIGN_OR_RETURN(has_rows_, RowsCome());
+  if (degrades() && has_rows_) SetStartTimes();
   report_->embeddings_begin_us = Now();
   report_->stall_us += report_->embeddings_begin_us - waiting;
+  if (!has_rows_) {
+    GiveUp(0);
+    SumRowsAtHand();
+    return ComputeFallback(0);
+  }
   STI_RETURN_IF_ERROR(SumTableRows(input));
-  has_rows_ = true;
   transformer_.FinishEmbeddings(hidden_.data(), tokens_, resident_.embedding_norm);
   report_->embeddings_us = Now();
   return {};
@@ -105,7 +119,7 @@ Status Run::SumTableRows(const TokenInput& input) {
   for (uint32_t s = 0; s < batch().sequences(); ++s) {
     const uint32_t first = offsets_[s];
     const uint32_t count = offsets_[s + 1] - first;
-    STI_RETURN_IF_ERROR(rows_.Sum(input.ids.subspan(first, count),
+    STI_RETURN_IF_ERROR(rows_->Sum(input.ids.subspan(first, count),
                                   input.types.subspan(first, count), resident_.type_rows,
                                   file_.name(), hidden_.data() + first * width));
   }
@@ -136,14 +150,31 @@ Status Run::Layers(uint32_t first, uint32_t last) {
     return UsageError("layers " + std::to_string(first) + " to " + std::to_string(last) +
                       " of a run are not the next");
   }
-  for (; next_layer_ < last; ++next_layer_) STI_RETURN_IF_ERROR(ComputeLayer(next_layer_));
+  while (next_layer_ < last && !report_->fallback) {
+    STI_RETURN_IF_ERROR(ComputeLayer(next_layer_));
+    if (!report_->fallback) ++next_layer_;
+  }
+  next_layer_ = last;  // a run that gave up has computed all that it will
   return {};
 }
 
 Status Run::ComputeLayer(uint32_t k) {
-  IoLane& lane = loader_.lane();
   const double waiting = Now();
-  STI_RETURN_IF_ERROR(WaitForLayer(k));
+  if (guarantee_ == nullptr) {
+    STI_RETURN_IF_ERROR(WaitForLayer(k));
+    return ComputePlanned(k, waiting);
+  }
+  STI_ASSIGN_OR_RETURN(const bool comes, LayerComes(k));
+  if (comes) return ComputePlanned(k, waiting);
+  report_->stall_us += Now() - waiting;
+  GiveUp(k);
+  const std::optional<size_t> first = guarantee_->GoesOnAt(k);
+  if (!first) SumRowsAtHand();
+  return ComputeFallback(first.value_or(0));
+}
+
+Status Run::ComputePlanned(uint32_t k, double waiting) {
+  IoLane& lane = loader_.lane();
   STI_RETURN_IF_ERROR(loader_.TakeResident(*route_, k));
   LayerTrace trace;
   trace.layer = route_->plan().layers[k];
@@ -173,7 +204,8 @@ Status Run::ComputeLayer(uint32_t k) {
 Status Run::WaitForLayer(uint32_t k) {
   IoLane& lane = loader_.lane();
   if (!degrades()) return lane.WaitForGroup(k);
-  return lane.WaitInTime(k, !route_->HoldsBase(k, loader_.buffer()));
+  const Result<bool> came = lane.WaitInTime(k, !route_->HoldsBase(k, loader_.buffer()));
+  return came.ok() ? Status() : Status(came.error());
 }
 
 Status Run::Finish() {
@@ -184,8 +216,11 @@ Status Run::Finish() {
     return {};
   }
   const double waiting = Now();
-  STI_RETURN_IF_ERROR(loader_.lane().WaitForGroup(layers()));
-  STI_RETURN_IF_ERROR(loader_.TakeResident(*route_, layers()));
+  // A run that may give up has its head in memory, and no read may fail it any more.
+  if (guarantee_ == nullptr) {
+    STI_RETURN_IF_ERROR(loader_.lane().WaitForGroup(layers()));
+    STI_RETURN_IF_ERROR(loader_.TakeResident(*route_, layers()));
+  }
   const double begin = Now();
   report_->stall_us += begin - waiting;
   // The last layer has left one row a sequence, that of its first token.
@@ -202,10 +237,10 @@ Status Run::Finish() {
 
 void Run::End(bool well) {
   report_->latency_us = Now();
-  loader_.lane().Stop(&io_);
+  if (has_lane_) loader_.lane().Stop(&io_);
   if (degrades()) route_->pace().Ended(SinceTaken() - *terms_.degrade_for_us);
-  if (!well) return rows_.Forget();
-  if (has_rows_) rows_.Keep();
+  if (!well) return rows_->Forget();
+  if (has_rows_) rows_->Keep();
   ReportReads();
 }
 
@@ -225,11 +260,15 @@ void Run::ReportReads() {
   const auto since_start = [&](Clock::time_point moment) {
     return MicrosecondsBetween(began_, moment);
   };
+  if (!has_lane_) return NoteNoReads();
   report_->bytes_read = io_.bytes;
   report_->io_busy_us = io_.busy_us;
   report_->embeddings_io_begin_us = since_start(io_.table_rows_begin);
   report_->embeddings_io_us = since_start(io_.table_rows_ready);
-  for (size_t k = 0; k < report_->layers.size(); ++k) {
+  // Layers behind those of the plan are the fallback's, which reads nothing.
+  const size_t planned =
+      report_->fallback ? report_->fallback->layers_before : report_->layers.size();
+  for (size_t k = 0; k < planned; ++k) {
     LayerTrace& layer = report_->layers[k];
     const bool read = io_.begin[k] != Clock::time_point{};
     layer.io_ready_us = since_start(io_.ready[k]);

@@ -5,11 +5,17 @@
 //
 // The steps are Embed, Layers and Finish. A caller that computes between them, or hands the hidden
 // rows on, calls Layers piece by piece: a pass that is cut has the bits of the whole.
+//
+// A degraded run under a plan with a fallback *gives up* on IO when what it needs next has not come
+// by the last moment at which the fallback is in time, or when a read fails: from there on it waits
+// for no read, and computes with what lies in memory (run_fallback.cpp).
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/aligned_buffer.h"
@@ -17,9 +23,11 @@
 #include "base/function_ref.h"
 #include "base/result.h"
 #include "io/container_file.h"
+#include "model/held_rows.h"
 #include "model/resident_model.h"
 #include "model/row_store.h"
 #include "model/transformer.h"
+#include "pipeline/lane/guarantee.h"
 #include "pipeline/lane/io_lane.h"
 #include "pipeline/lane/loader.h"
 #include "pipeline/lane/route.h"
@@ -43,18 +51,28 @@ class Run {
   /// Gives the room back, until Reserve.
   void Release();
   /// Returns the bytes of that room.
-  [[nodiscard]] uint64_t working_bytes() const { return rows_.room() + hidden_buffer_.size(); }
+  [[nodiscard]] uint64_t working_bytes() const {
+    return rows_->room() + hidden_buffer_.size() + held_rows_.bytes();
+  }
   /// Visits that room.
   void VisitMemory(FunctionRef<void(AlignedBuffer&)> visit);
 
   /// The embedding rows that stay between passes.
-  [[nodiscard]] RowStore& rows() { return rows_; }
-  [[nodiscard]] const RowStore& rows() const { return rows_; }
+  [[nodiscard]] RowStore& rows() { return *rows_; }
+  [[nodiscard]] const RowStore& rows() const { return *rows_; }
 
   /// Begins a run on `route`, whose reads the loader has begun on these terms. Its times count from
   /// `began`. `output` and `report` receive what it gives and takes, until End.
   void Begin(Route& route, const RunTerms& terms, Clock::time_point began, PassOutput* output,
              RunReport* report);
+  /// Lets the run that has begun give up. `has_lane`: reads have been begun for it; else it gives
+  /// up at once, and leaves the lane alone. The guarantee, that of the route, outlives the run.
+  void MayGiveUp(Guarantee& guarantee, bool has_lane);
+  /// Holds the rows that runs have which give up; until the next call.
+  void HoldRows(HeldRows rows) { held_rows_ = std::move(rows); }
+  /// Gives up the memory that embedding rows are read into, with all that reads of them refer to;
+  /// it makes other.
+  [[nodiscard]] std::shared_ptr<void> GiveUpRows();
 
   /// Reads and sums embedding rows, or takes hidden rows. `pass` is sound and within the room.
   [[nodiscard]] Status Embed(const Pass& pass);
@@ -70,6 +88,8 @@ class Run {
   [[nodiscard]] const Route& route() const { return *route_; }
   [[nodiscard]] const RunTerms& terms() const { return terms_; }
   [[nodiscard]] const RunReport& report() const { return *report_; }
+  /// Returns whether the lane reads for the run.
+  [[nodiscard]] bool has_lane() const { return has_lane_; }
   /// The tokens of the pass, all sequences together.
   [[nodiscard]] uint32_t tokens() const { return tokens_; }
 
@@ -80,6 +100,17 @@ class Run {
   [[nodiscard]] Status AwaitReads();
   [[nodiscard]] Status ComputeLayer(uint32_t k);
   [[nodiscard]] Status WaitForLayer(uint32_t k);
+  [[nodiscard]] Status ComputePlanned(uint32_t k, double waiting);
+  [[nodiscard]] Result<bool> RowsCome();
+  [[nodiscard]] Result<bool> LayerComes(uint32_t k);
+  [[nodiscard]] bool HasAllFrom(uint32_t k);
+  [[nodiscard]] Result<bool> Unless(Result<bool> came);
+  void GiveUp(uint32_t done);
+  void SumRowsAtHand();
+  [[nodiscard]] const uint8_t* RowAtHand(const RowTable& table, uint32_t row) const;
+  void NoteNoReads();
+  [[nodiscard]] Status ComputeFallback(size_t first);
+  void FirstRowsOnly();
   void BeginDegraded();
   void SetStartTimes();
   void ReportReads();
@@ -105,7 +136,13 @@ class Run {
   std::vector<Clock::time_point> start_by_;  ///< [groups] to be computed in time
   IoReport io_;
   std::vector<uint32_t> offsets_;  ///< [sequences + 1] of the rows in `hidden_`
-  RowStore rows_;
+  std::shared_ptr<RowStore> rows_;
+  std::vector<bool> rows_arrived_;  ///< [ranges] of rows, when the run gave up
+  TokenInput tokens_in_;            ///< of the pass at hand
+  HeldRows held_rows_;
+  Guarantee* guarantee_ = nullptr;  ///< null: the run does not give up
+  bool has_lane_ = true;
+  bool reads_failed_ = false;
   AlignedBuffer hidden_buffer_;
   std::span<float> hidden_;  ///< [tokens, hidden] in it
 };

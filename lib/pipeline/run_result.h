@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "types/shard_id.h"
@@ -35,6 +36,13 @@ struct DegradedShard {
   uint32_t planned_bits = 0;
 };
 
+/// Says how a run gave up on IO and went on with its plan's fallback.
+struct GivenUp {
+  uint32_t layers_before = 0;  ///< layers of the plan that it had computed and went on from
+  bool reads_failed = false;   ///< a read had failed; else the reads were late
+  uint32_t rows_missing = 0;   ///< tokens whose embedding rows were not in memory
+};
+
 /// The account of one run, in microseconds since it began.
 struct RunReport {
   double latency_us = 0;  ///< from input to output
@@ -50,6 +58,7 @@ struct RunReport {
   std::vector<LayerTrace> layers;
   std::vector<ReadSpan> reads;          ///< the reads that were made, in order of the schedule
   std::vector<DegradedShard> degraded;  ///< shards that ran below their planned bits
+  std::optional<GivenUp> fallback;      ///< nothing: the run did not give up
 };
 
 /// The account of a run of one sequence of tokens, and its logits.

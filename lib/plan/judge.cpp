@@ -42,20 +42,12 @@ StagingNeed StagingOfAll(const CheckedInput& input, const Judging& judging,
   return need;
 }
 
-/// Returns the bytes that the shards of the fallbacks of the plan and its variants take in the
-/// buffer beside the preload, each once.
+/// Returns the bytes that the fallbacks of the plan and its variants take in the buffer beside the
+/// preload.
 uint64_t FallbackBytes(const CheckedInput& input, const Plan& plan) {
-  std::set<ShardId> held;
-  for (const ShardAtBits& shard : plan.preload) held.insert(shard.id);
   uint64_t bytes = 0;
-  const auto add = [&](const Plan& one) {
-    if (!one.fallback) return;
-    for (const ShardAtBits& shard : ShardsOf(*one.fallback)) {
-      if (held.insert(shard.id).second) bytes += input->catalog.BytesOf(shard).value_or(0);
-    }
-  };
-  add(plan);
-  for (const Plan& variant : plan.variants) add(variant);
+  for (const ShardAtBits& shard : FallbackShards(plan))
+    bytes += input->catalog.BytesOf(shard).value_or(0);
   return bytes;
 }
 

@@ -317,7 +317,7 @@ Result<Plan> MakePlan(const CheckedInput& input, const PlanRequest& request,
     }
   }
 
-  // What must be in memory whatever comes, before the plan has the rest.
+  // The fallbacks come first in the buffer: they are there whatever comes.
   if (request.guarantee) STI_RETURN_IF_ERROR(ChooseFallbacks(input, resolved, &scopes, explain));
 
   // Rows of words, where they are worth more than shards.

@@ -14,6 +14,12 @@ double Fallback::LayersUs(size_t first) const {
   return time_us;
 }
 
+double WakingMarginUs(double target_us) {
+  constexpr double kShare = 0.03;
+  constexpr double kLeast_us = 1000;
+  return std::max(kLeast_us, kShare * target_us);
+}
+
 std::vector<ShardAtBits> ShardsOf(const Fallback& fallback) {
   std::vector<ShardAtBits> shards;
   shards.reserve(fallback.layers.size() * fallback.width);

@@ -41,6 +41,10 @@ struct Fallback {
   [[nodiscard]] double LayersUs(size_t first) const;
 };
 
+/// Returns the time that is kept free of a target for what nobody plans: a wake-up that comes late,
+/// a page fault.
+double WakingMarginUs(double target_us);
+
 /// Returns each shard of the fallback, in layer order.
 std::vector<ShardAtBits> ShardsOf(const Fallback& fallback);
 

@@ -125,4 +125,8 @@ struct Plan {
   }
 };
 
+/// Returns the shards that the fallbacks of a plan and of its variants hold beside the preload,
+/// each once.
+std::vector<ShardAtBits> FallbackShards(const Plan& plan);
+
 }  // namespace sti

@@ -51,11 +51,13 @@ void IoLane::Start(const IoJob& job) {
     MutexLock lock(mutex_);
     job_ = job;
     rows_ = {};
+    rows_arrived_.clear();
     queue_.Reset(*job.schedule, job.groups);
     read_again_.assign(job.schedule->reads.size(), false);
     arrived_.assign(job.schedule->requests.size(), PartSet());
     CountPieces(job.schedule->parts);
     error_ = no_thread_;
+    failed_read_.reset();
     const auto now = Clock::now();
     report_.bytes = 0;
     report_.busy_us = 0;
@@ -82,58 +84,12 @@ void IoLane::ReadTableRows(const EmbeddingReads& rows, std::span<uint8_t> blocks
     MutexLock lock(mutex_);
     rows_ = {&rows, blocks};
     queue_.AddRows(rows.ranges.size(), rows.bytes);
+    rows_arrived_.assign(rows.ranges.size(), false);
     read_again_.resize(job_.schedule->reads.size() + rows.ranges.size(), false);
     report_.table_rows_begin = report_.table_rows_ready = Clock::now();
     ++events_;
   }
   to_lane_.NotifyAll();
-}
-
-Status IoLane::Outcome(const InterruptibleWait& wait) const {
-  if (error_) return *error_;
-  if (wait.raised()) return CancelledError();
-  return {};
-}
-
-Status IoLane::WaitForTableRows() {
-  const InterruptibleWait wait(interrupt_, mutex_, from_lane_);
-  MutexLock lock(mutex_);
-  while (!error_ && !wait.raised() && queue_.rows_missing()) from_lane_.Wait(mutex_);
-  return Outcome(wait);
-}
-
-Status IoLane::WaitForGroup(uint32_t group) {
-  const InterruptibleWait wait(interrupt_, mutex_, from_lane_);
-  MutexLock lock(mutex_);
-  while (!error_ && !wait.raised() && queue_.GroupMissing(group)) from_lane_.Wait(mutex_);
-  return Outcome(wait);
-}
-
-Status IoLane::WaitForGroupUntil(uint32_t group, Clock::time_point latest) {
-  const InterruptibleWait wait(interrupt_, mutex_, from_lane_);
-  MutexLock lock(mutex_);
-  while (!error_ && !wait.raised() && queue_.GroupMissing(group) &&
-         from_lane_.WaitUntil(mutex_, latest)) {
-  }
-  return Outcome(wait);
-}
-
-Status IoLane::WaitInTime(uint32_t group, bool need_base) {
-  const InterruptibleWait wait(interrupt_, mutex_, from_lane_);
-  MutexLock lock(mutex_);
-  const auto ended = [&]() STI_REQUIRES(mutex_) { return error_.has_value() || wait.raised(); };
-  while (!ended() && queue_.GroupMissing(group) &&
-         from_lane_.WaitUntil(mutex_, queue_.StartOf(group))) {
-  }
-  while (!ended() && queue_.BasesMissing(group) &&
-         from_lane_.WaitUntil(mutex_, queue_.BasesBy(group))) {
-  }
-  const auto lacks_base = [&]() STI_REQUIRES(mutex_) {
-    return need_base && queue_.BasesArrived(group) == 0;
-  };
-  while (!ended() && queue_.GroupMissing(group) && (lacks_base() || queue_.ResidentMissing(group)))
-    from_lane_.Wait(mutex_);
-  return Outcome(wait);
 }
 
 void IoLane::ShareOutTime(std::span<const Clock::time_point> latest, double planned_rate,
@@ -456,6 +412,7 @@ void IoLane::Arrived(const QueuedRead& read) {
   recent_us_ = kept * recent_us_ + time_us;
   queue_.Arrived(read);
   if (read.rows) {
+    rows_arrived_[read.index] = true;
     report_.table_rows_ready = now;
     if (!queue_.rows_missing()) from_lane_.NotifyAll();
     return;
@@ -472,6 +429,10 @@ void IoLane::Arrived(const QueuedRead& read) {
 void IoLane::Fail(Error error) {
   {
     MutexLock lock(mutex_);
+    if (job_.tolerant) {
+      if (!failed_read_) failed_read_ = std::move(error);
+      return;
+    }
     if (!error_) error_ = std::move(error);
     finishing_ = true;
     queue_.Abandon();

@@ -51,6 +51,9 @@ struct IoJob {
   std::span<uint8_t> buffer;  ///< what reads that land in the buffer have places in
   uint32_t groups = 0;
   RowsCome rows_come = RowsCome::kLater;  ///< when ReadTableRows will be called
+  /// Whether a read that fails leaves the others be: whoever waits for it gets the error when no
+  /// other read is under way, and until then hopes in vain.
+  bool tolerant = false;
 };
 
 /// When one read was under way.
@@ -89,11 +92,20 @@ class IoLane {
 
   /// Waits until the table rows are in memory and checked.
   [[nodiscard]] Status WaitForTableRows() STI_EXCLUDES(mutex_);
+  /// Waits for them until `latest`, and returns whether they are there.
+  [[nodiscard]] Result<bool> WaitForTableRowsUntil(Clock::time_point latest) STI_EXCLUDES(mutex_);
+  /// Copies which ranges of table rows are in memory and checked.
+  void CopyArrivedRows(std::vector<bool>* ranges) STI_EXCLUDES(mutex_);
   /// Waits until all that a group wants is in memory and checked.
   [[nodiscard]] Status WaitForGroup(uint32_t group) STI_EXCLUDES(mutex_);
   /// Waits for a group until it must start (ShareOutTime), then goes on with what has arrived; but
-  /// waits for resident parts and, if `need_base`, for one shard's base however long they take.
-  [[nodiscard]] Status WaitInTime(uint32_t group, bool need_base) STI_EXCLUDES(mutex_);
+  /// waits for resident parts and, if `need_base`, for one shard's base however long they take, or
+  /// until `latest`, if that is given, and for nothing longer. Returns whether these are there.
+  [[nodiscard]] Result<bool> WaitInTime(uint32_t group, bool need_base,
+                                        std::optional<Clock::time_point> latest = std::nullopt)
+      STI_EXCLUDES(mutex_);
+  /// Returns whether the group's resident parts and, if `need_base`, one shard's base are there.
+  [[nodiscard]] bool CanStart(uint32_t group, bool need_base) STI_EXCLUDES(mutex_);
   /// Waits for a group until `latest`, then goes on with what has arrived, or with nothing.
   [[nodiscard]] Status WaitForGroupUntil(uint32_t group, Clock::time_point latest)
       STI_EXCLUDES(mutex_);
@@ -156,7 +168,10 @@ class IoLane {
   void CopyKept();
   void Arrived(const QueuedRead& read) STI_EXCLUDES(mutex_);
   void Fail(Error error) STI_EXCLUDES(mutex_);
-  [[nodiscard]] Status Outcome(const InterruptibleWait& wait) const STI_REQUIRES(mutex_);
+  [[nodiscard]] bool LacksStart(uint32_t group, bool need_base) const STI_REQUIRES(mutex_);
+  [[nodiscard]] bool Over(const InterruptibleWait& wait) const STI_REQUIRES(mutex_);
+  [[nodiscard]] Status Outcome(const InterruptibleWait& wait, bool missing) const
+      STI_REQUIRES(mutex_);
   [[nodiscard]] double Rate() const STI_REQUIRES(mutex_);
   [[nodiscard]] double ExpectedRate(double planned_rate) const STI_REQUIRES(mutex_);
 
@@ -190,8 +205,10 @@ class IoLane {
   ReadQueue queue_ STI_GUARDED_BY(mutex_);
   /// [schedule reads, then ranges of table rows] Whether it has been read twice.
   std::vector<bool> read_again_ STI_GUARDED_BY(mutex_);
-  std::vector<PartSet> arrived_ STI_GUARDED_BY(mutex_);  ///< [requests]
+  std::vector<PartSet> arrived_ STI_GUARDED_BY(mutex_);      ///< [requests]
+  std::vector<bool> rows_arrived_ STI_GUARDED_BY(mutex_);  ///< [ranges of table rows]
   std::optional<Error> error_ STI_GUARDED_BY(mutex_);
+  std::optional<Error> failed_read_ STI_GUARDED_BY(mutex_);  ///< of a tolerant job, the first
   IoReport report_ STI_GUARDED_BY(mutex_);
   Clock::time_point busy_since_ STI_GUARDED_BY(mutex_);
   double recent_bytes_ STI_GUARDED_BY(mutex_) = 0;

@@ -50,7 +50,7 @@ void Loader::Start(Route& route, const LaneJob& job, LaneState state, RowsCome r
   keep_.assign(job.keep.begin(), job.keep.end());
   schedule_ = route.schedule();
   GrowArena(schedule_->arena_bytes);
-  lane_->Start({schedule_, arena_.span(), buffer_.span(), route.groups(), rows_come});
+  lane_->Start({schedule_, arena_.span(), buffer_.span(), route.groups(), rows_come, job.tolerant});
 }
 
 Status Loader::ReadRows(const EmbeddingReads& rows, std::span<uint8_t> blocks) {
@@ -82,7 +82,7 @@ bool Loader::ReadsFillBuffer() const {
 // Reads that a degraded run has not waited for may take seconds more; the next run has a deadline
 // too. So it gets another lane and another arena, and the late one is let go when its reads have
 // come.
-void Loader::SetLateLaneAside() {
+void Loader::SetLateLaneAside(GiveUpRows give_up_rows) {
   constexpr auto kPatience = std::chrono::milliseconds(2);
   constexpr size_t kMostLate = 3;
   std::erase_if(late_lanes_, [](const LateLane& late) { return late.lane->Idle(); });
@@ -101,7 +101,7 @@ void Loader::SetLateLaneAside() {
   std::swap(arena, arena_);
   std::swap(lane, lane_);
   late_lanes_.push_back(
-      {file_.ReplaceReader(std::move(*reader)), std::move(arena), std::move(lane)});
+      {file_.ReplaceReader(std::move(*reader)), std::move(arena), give_up_rows(), std::move(lane)});
   Evict();
 }
 
@@ -137,6 +137,11 @@ Status Loader::SettleAll() {
   for (const LateLane& late : late_lanes_) STI_RETURN_IF_ERROR(late.lane->WaitIdle());
   late_lanes_.clear();
   return {};
+}
+
+bool Loader::CanSettleAll() {
+  return CanSettle() && std::all_of(late_lanes_.begin(), late_lanes_.end(),
+                                    [](const LateLane& late) { return late.lane->Idle(); });
 }
 
 Status Loader::Finish() {

@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "base/aligned_buffer.h"
+#include "base/function_ref.h"
 #include "base/result.h"
 #include "io/container_file.h"
 #include "model/resident_model.h"
@@ -55,6 +56,7 @@ struct LaneJob {
   bool evict = false;                 ///< all other shards leave the buffer then
   bool degrade = false;               ///< refinements are read apart, and may be left out
   bool only_ahead = false;            ///< the lane reads for the buffer alone
+  bool tolerant = false;              ///< as IoJob::tolerant
 };
 
 /// Owns the lane, and the memory that it reads into. One thread at a time.
@@ -78,9 +80,16 @@ class Loader {
   [[nodiscard]] Status ReadRows(const EmbeddingReads& rows, std::span<uint8_t> blocks);
   /// Returns whether the lane was woken for just this job, whose reads then are a run's.
   [[nodiscard]] bool TakeOver(const LaneJob& job);
+  /// Gives up the memory that a lane reads embedding rows into, which is freed with what it
+  /// returns.
+  using GiveUpRows = FunctionRef<std::shared_ptr<void>()>;
   /// Becomes idle without waiting, if the lane reads for a degraded run that has ended or will not
-  /// come, and its late reads land nowhere but in their own arena.
-  void SetLateLaneAside();
+  /// come, and its late reads land nowhere but in their own arena and in what `give_up_rows` gives.
+  void SetLateLaneAside(GiveUpRows give_up_rows);
+  /// Returns whether Settle would not wait.
+  [[nodiscard]] bool CanSettle() { return state_ == LaneState::kIdle || lane_->Idle(); }
+  /// Returns whether SettleAll would not wait.
+  [[nodiscard]] bool CanSettleAll();
   /// Leaves kRunning, once a run has stopped the lane: for kTrailing or kIdle.
   void EndRun(bool ended_well);
   /// Becomes idle, as the file's first comment says. It fails only if it is interrupted.
@@ -115,6 +124,7 @@ class Loader {
   struct LateLane {
     std::unique_ptr<BlockReader> reader;
     AlignedBuffer arena;
+    std::shared_ptr<void> rows;
     std::unique_ptr<IoLane> lane;  ///< last: waits for them
   };
   [[nodiscard]] std::unique_ptr<IoLane> MakeLane(BlockReader& reader) const;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "types/fallback.h"
+
 namespace sti {
 namespace {
 
@@ -12,9 +14,6 @@ constexpr double kFixedShare = 0.1;
 // in any other.
 constexpr double kLearn = 0.4;
 constexpr double kMostSlowdown = 100;  // where a plan's times cannot be
-// The time kept free for what nobody plans: a wake-up that comes late, a page fault.
-constexpr double kMarginShare = 0.03;
-constexpr double kLeastMargin_us = 1000;
 // Layers that are slower than planned by this share take all that was planned for the slowest.
 constexpr double kNoReserve = 0.1;
 // The overshoot that late runs teach fades run by run, and is at most this share of the deadline.
@@ -59,19 +58,19 @@ double Pace::ReserveUs(uint32_t k) const {
 }
 
 // A plan that fills its time to the last has no margin before its first layers but this reserve.
-double Pace::MarginUs(uint32_t k) const {
-  const double unforeseen_us = std::max(kLeastMargin_us, kMarginShare * deadline_us_);
+double Pace::MarginBefore(uint32_t k) const {
+  const double unforeseen_us = WakingMarginUs(deadline_us_);
   return std::max(0.0, unforeseen_us - ReserveUs(k)) + overshoot_us_;
 }
 
 double Pace::LatestStartUs(uint32_t k) const {
-  return deadline_us_ - MarginUs(k) - RemainingUs(k, width_);
+  return deadline_us_ - MarginBefore(k) - RemainingUs(k, width_);
 }
 
 uint32_t Pace::SlicesFor(uint32_t k, double now_us) const {
   // Half of the margin is for who waited until the latest start and woke up a little later. What
   // turns out to take longer than its median costs later layers their slices, not all of them now.
-  const double left_us = deadline_us_ - MarginUs(k) / 2 - now_us;
+  const double left_us = deadline_us_ - MarginBefore(k) / 2 - now_us;
   uint32_t slices = width_;
   while (slices > 1 && RemainingUs(k, slices) - ReserveUs(k) > left_us) --slices;
   return slices;

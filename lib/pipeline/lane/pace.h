@@ -31,12 +31,16 @@ class Pace {
 
   /// Returns the time that layers take now, as a multiple of the plan's.
   [[nodiscard]] double slowdown() const { return slowdown_; }
+  /// Takes that multiple over from another plan's layers, which ran last on the same cores.
+  void ExpectSlowdown(double slowdown) { slowdown_ = slowdown; }
+  /// Returns how much later than expected runs ended lately.
+  [[nodiscard]] double overshoot_us() const { return overshoot_us_; }
 
  private:
   [[nodiscard]] double PlannedUs(uint32_t k, uint32_t slices) const;
   [[nodiscard]] double RemainingUs(uint32_t k, uint32_t slices) const;
   [[nodiscard]] double ReserveUs(uint32_t k) const;
-  [[nodiscard]] double MarginUs(uint32_t k) const;
+  [[nodiscard]] double MarginBefore(uint32_t k) const;
 
   double layer_us_ = 0;
   double last_us_ = 0;           ///< the last layer, which gives first tokens only

@@ -21,22 +21,36 @@ void ForEachKind(PartSet parts, Visit visit) {
 
 PreloadBuffer::PreloadBuffer(const ContainerIndex& index, const Plan& plan)
     : width_(index.info.shape.width), at_(size_t{index.info.shape.layers} * width_, -1) {
-  uint64_t next = 0;
   entries_.reserve(plan.layers.size() * plan.width);
   for (uint32_t k = 0; k < plan.layers.size(); ++k) {
     for (uint32_t i = 0; i < plan.width; ++i) {
-      Entry entry;
-      entry.id = plan.Id(k, i);
-      entry.location = index.shard(entry.id);
-      entry.placed = PartSet::For(plan.bits.At(k, i));
-      for (const PlanTurn& turn : plan.turns)
-        entry.placed = entry.placed.With(PartSet::For(turn.bits.At(k, i)));
-      next = PlaceParts(entry, next);
-      at_[IndexOf(entry.id)] = static_cast<int32_t>(entries_.size());
-      entries_.push_back(entry);
+      PartSet parts = PartSet::For(plan.bits.At(k, i));
+      for (const PlanTurn& turn : plan.turns) parts = parts.With(PartSet::For(turn.bits.At(k, i)));
+      AddEntry(index, plan.Id(k, i), parts, false);
     }
   }
+  const auto add_fallback = [&](const Plan& one) {
+    if (!one.fallback) return;
+    for (const ShardAtBits& shard : ShardsOf(*one.fallback))
+      AddEntry(index, shard.id, PartSet::For(shard.bits), true);
+  };
+  add_fallback(plan);
+  for (const Plan& variant : plan.variants) add_fallback(variant);
+  uint64_t next = 0;
+  for (Entry& entry : entries_) next = PlaceParts(entry, next);
   space_ = PageSpace(next);
+}
+
+void PreloadBuffer::AddEntry(const ContainerIndex& index, ShardId id, PartSet parts, bool pinned) {
+  Entry* entry = Find(id);
+  if (entry == nullptr) {
+    at_[IndexOf(id)] = static_cast<int32_t>(entries_.size());
+    entry = &entries_.emplace_back();
+    entry->id = id;
+    entry->location = index.shard(id);
+  }
+  entry->placed = entry->placed.With(parts);
+  if (pinned) entry->pinned = entry->pinned.With(parts);
 }
 
 // Blocks that follow each other in the file do so here; a page is never shared by two shards.
@@ -102,6 +116,12 @@ uint64_t PreloadBuffer::BlocksOf(const ShardLocation& location, PartSet parts) {
   return bytes;
 }
 
+uint64_t PreloadBuffer::pinned_bytes() const {
+  uint64_t bytes = 0;
+  for (const Entry& entry : entries_) bytes += BlocksOf(entry.location, entry.pinned);
+  return bytes;
+}
+
 uint64_t PreloadBuffer::BytesOf(const ShardAtBits& shard) const {
   const Entry* entry = Find(shard.id);
   return entry == nullptr ? 0 : BlocksOf(entry->location, PartSet::For(shard.bits));
@@ -163,7 +183,7 @@ void PreloadBuffer::KeepOnly(std::span<const ShardAtBits> shards) {
     const auto kept = std::find_if(shards.begin(), shards.end(),
                                    [&](const ShardAtBits& shard) { return shard.id == entry.id; });
     const PartSet stays = kept == shards.end() ? PartSet() : PartSet::For(kept->bits);
-    SetHeld(entry, entry.held.held.Within(stays));
+    SetHeld(entry, entry.held.held.Within(stays.With(entry.pinned)));
   }
 }
 

@@ -24,7 +24,8 @@ namespace sti {
 class PreloadBuffer {
  public:
   PreloadBuffer() = default;
-  /// Gives places to the shards of `plan`, at the most bits that it or a turn of it runs.
+  /// Gives places to the shards of `plan`, at the most bits that it or a turn of it runs, and to
+  /// those of its fallback and its variants' fallbacks, which once held are never evicted.
   /// FindPlanFault finds no fault in the plan.
   PreloadBuffer(const ContainerIndex& index, const Plan& plan);
 
@@ -44,13 +45,15 @@ class PreloadBuffer {
   /// buffer works as before, and lock_refusal() says why.
   void Lock();
   [[nodiscard]] const Status& lock_refusal() const { return lock_refusal_; }
-  /// Evicts all but these shards, and of these what is beyond their bits.
+  /// Evicts all but these shards and those of fallbacks, and of these what is beyond their bits.
   void KeepOnly(std::span<const ShardAtBits> shards);
   /// Takes over what `other` holds of `shards`, evicting it there.
   void TakeFrom(PreloadBuffer& other, std::span<const ShardAtBits> shards);
 
   /// Returns the bytes that the held parts occupy, in whole blocks, as they were read.
   [[nodiscard]] uint64_t bytes() const { return bytes_; }
+  /// Returns the bytes that the parts of fallbacks occupy once they are held.
+  [[nodiscard]] uint64_t pinned_bytes() const;
   /// Returns the bytes that a shard would occupy; 0 of one that has no place here.
   [[nodiscard]] uint64_t BytesOf(const ShardAtBits& shard) const;
   /// Returns a number that changes whenever a part comes or goes.
@@ -62,12 +65,14 @@ class PreloadBuffer {
     ShardId id;
     HeldParts held;
     PartSet placed;
+    PartSet pinned;      ///< of a fallback
     uint64_t first = 0;  ///< first byte of its places in the space
     uint64_t size = 0;
   };
   [[nodiscard]] const Entry* Find(ShardId id) const;
   [[nodiscard]] Entry* Find(ShardId id);
   [[nodiscard]] size_t IndexOf(ShardId id) const { return size_t{id.layer} * width_ + id.slice; }
+  void AddEntry(const ContainerIndex& index, ShardId id, PartSet parts, bool pinned);
   static uint64_t PlaceParts(Entry& entry, uint64_t next);
   static uint64_t BlocksOf(const ShardLocation& location, PartSet parts);
   void SetHeld(Entry& entry, PartSet parts);

@@ -11,11 +11,6 @@
 namespace sti {
 namespace {
 
-// What is kept free of T for who waited until the last moment, and wakes up a little later: a share
-// of T, but not less than takes a wake-up on a busy machine.
-constexpr double kMarginShare = 0.03;
-constexpr double kLeastMargin_us = 1000;
-
 /// A submodel that could be a fallback.
 struct Option {
   Fallback fallback;
@@ -80,7 +75,7 @@ class FallbackChoice {
     fallback.layer_us = device.LayerUs(submodel.width).value_or(0);
     fallback.last_layer_us = device.LastLayerUs(submodel.width).value_or(fallback.layer_us);
     fallback.head_us = device.fixed().head_us;
-    fallback.margin_us = std::max(kLeastMargin_us, kMarginShare * *context_.request.target_us);
+    fallback.margin_us = WakingMarginUs(*context_.request.target_us);
     const Plan plan = context_.UniformPlan(submodel, fallback.bits);
     fallback.quality = PredictQuality(context_.input, plan, plan.bits);
     option.needs_us = fallback.reserve_us() + device.fixed().embed_io_us;

@@ -1,0 +1,50 @@
+// Embedding rows that stay in memory from run to run, for a run that must not wait for any read:
+// the rows of certain words, and those of positions. A word whose row is not there counts as the
+// unknown word.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/result.h"
+#include "io/container_file.h"
+#include "model/embedding_rows.h"
+
+namespace sti {
+
+/// Holds rows, packed. Immutable; any number of threads may share one.
+class HeldRows {
+ public:
+  HeldRows() = default;
+  /// Reads the rows of `words`, which are below the vocabulary, and of the first `positions`
+  /// positions. Nothing else is in flight.
+  static Result<HeldRows> Load(ContainerFile& file, std::span<const uint32_t> words,
+                               uint32_t positions);
+
+  /// Returns the stored bytes of a row; null if it is not held.
+  [[nodiscard]] const uint8_t* Find(const RowTable& table, uint32_t row) const;
+  /// Returns the bytes of memory that the rows take.
+  [[nodiscard]] uint64_t bytes() const {
+    return words_.size() * sizeof(uint32_t) + word_rows_.size() + position_rows_.size();
+  }
+
+ private:
+  std::vector<uint32_t> words_;  ///< ascending, each once
+  std::vector<uint8_t> word_rows_;
+  std::vector<uint8_t> position_rows_;
+  uint32_t first_position_ = 0;
+};
+
+/// Returns the words that every input of the model may have, whatever its text: those that stand
+/// for no text.
+std::vector<uint32_t> WordsOfNoText(const TokenizerInfo& tokenizer);
+
+/// Sums word, position and type rows into `hidden` [ids, hidden], as SumEmbeddings does, of the
+/// rows that `find` finds. A word without its row has that of the unknown word. `types` has one
+/// entry an id. Returns how many of `ids` lack their row.
+uint32_t SumRowsInMemory(const ContainerIndex& index, RowLocator find, std::span<const uint32_t> ids,
+                         std::span<const uint32_t> types, std::span<const float> type_rows,
+                         float* hidden);
+
+}  // namespace sti

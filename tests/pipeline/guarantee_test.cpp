@@ -1,0 +1,333 @@
+// Runs under a plan with a fallback: whatever the reads do, each has its label in time.
+#include <chrono>
+#include <limits>
+#include <set>
+#include <thread>
+
+#include "pipeline_world.h"
+#include "support/fault_reader.h"
+#include "support/hanging_reader.h"
+
+namespace sti {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr double kDeadline_us = 200000;
+
+/// Gives a plan of 5 x 4 shards a target, times, and a fallback of these layers.
+Plan WithFallback(Plan plan, std::vector<uint32_t> layers, uint32_t width = 2) {
+  plan = Timed(std::move(plan), 1000);
+  plan.target_us = kDeadline_us;
+  Fallback& fallback = plan.fallback.emplace();
+  fallback.layers = std::move(layers);
+  fallback.width = width;
+  fallback.bits = 2;
+  fallback.layer_us = fallback.last_layer_us = 1000;
+  fallback.embed_us = fallback.head_us = 1000;
+  fallback.margin_us = 120000;  // tests share their machine
+  return plan;
+}
+
+/// Returns the fallback of a plan, alone.
+Plan Alone(const Plan& plan) {
+  Plan alone = plan;
+  alone.fallback.reset();
+  alone.layers = plan.fallback->layers;
+  alone.width = plan.fallback->width;
+  const auto depth = static_cast<uint32_t>(alone.layers.size());
+  alone.slices = Grid<uint32_t>(depth, alone.width);
+  for (uint32_t k = 0; k < depth; ++k) {
+    for (uint32_t i = 0; i < alone.width; ++i) alone.slices.At(k, i) = i;
+  }
+  alone.bits = Grid<uint32_t>(depth, alone.width, plan.fallback->bits);
+  alone.preload.clear();
+  alone.times.reset();
+  return alone;
+}
+
+class Guarantees : public PipelineTest {
+ protected:
+  void SetUp() override {
+    PipelineTest::SetUp();
+    door_.Open();
+  }
+  void TearDown() override {
+    door_.Open();
+    pipeline_.reset();
+  }
+
+  /// Unless rows are kept, each run reads all of its own.
+  void Open(const Plan& plan, PipelineOptions options = {}, bool keep_rows = false) {
+    options.keep_rows = keep_rows;
+    auto inner = OpenBlockReader(path_);
+    ASSERT_TRUE(Succeeded(inner));
+    auto faults = std::make_unique<FaultReader>(std::move(*inner));
+    faults_ = faults.get();
+    auto pipeline =
+        MakeOver(std::make_unique<HangingReader>(std::move(faults), door_), plan, options);
+    ASSERT_TRUE(Succeeded(pipeline));
+    pipeline_ = std::move(*pipeline);
+  }
+  RunResult RunOnce(const Ids& ids = kTextIds) {
+    RunTerms terms;
+    terms.degrade_for_us = kDeadline_us;
+    RunResult result;
+    const Ids types(ids.size(), 0);
+    EXPECT_TRUE(
+        Succeeded(pipeline_->Run(ids, ids == kTextIds ? kTextTypes : types, terms, &result)));
+    EXPECT_LT(result.latency_us, kDeadline_us);
+    return result;
+  }
+  /// Returns the logits of the fallback alone, for a text whose words but those of no text count
+  /// as unknown.
+  std::vector<float> UnknownByFallback(const Plan& plan) {
+    const TokenizerInfo& tokenizer = index_.info.tokenizer;
+    const std::vector<uint32_t> known = WordsOfNoText(tokenizer);
+    const std::set<uint32_t> held(known.begin(), known.end());
+    Ids ids = kTextIds;
+    for (uint32_t& id : ids) id = held.contains(id) ? id : tokenizer.unknown_id;
+    return DirectModel(path_).Logits(Alone(plan), ids, kTextTypes);
+  }
+
+  Door door_;
+  FaultReader* faults_ = nullptr;
+  std::unique_ptr<Pipeline> pipeline_;
+};
+
+TEST_F(Guarantees, AQuietRunIsThePlansOwn) {
+  const Plan plan = WithFallback(Mixed(), {0, 1, 2});
+  Open(plan);
+  for (int run = 0; run < 3; ++run) {
+    const RunResult result = RunOnce();
+    EXPECT_FALSE(result.fallback);
+    EXPECT_TRUE(result.degraded.empty());
+    EXPECT_EQ(result.logits, DirectLogits(path_, Mixed()));
+  }
+}
+
+TEST_F(Guarantees, WhatTheFallbackHoldsIsNotRead) {
+  const Plan without = WholeAt(2);
+  const Plan plan = WithFallback(without, {0, 1, 2, 3, 4}, 4);
+  Open(plan);
+  const RunResult with = RunOnce();
+  EXPECT_EQ(with.logits, DirectLogits(path_, without));
+  auto other = Make(Timed(without));
+  ASSERT_TRUE(Succeeded(other));
+  const auto whole = (*other)->Run(kTextIds, kTextTypes);
+  ASSERT_TRUE(Succeeded(whole));
+  EXPECT_LT(with.bytes_read, whole->bytes_read);
+  EXPECT_TRUE(with.reads.empty());  // but rows
+}
+
+TEST_F(Guarantees, ReadsThatHangLeaveRunAfterRunToTheFallback) {
+  const Plan plan = WithFallback(WholeAt(4), {0, 1, 2});
+  Open(plan);
+  const auto expected = DirectLogits(path_, WholeAt(4));
+  EXPECT_EQ(RunOnce().logits, expected);
+  const auto unknown = UnknownByFallback(plan);
+  door_.Close();
+  for (int run = 0; run < 8; ++run) {  // more than there are lanes to set aside
+    const RunResult result = RunOnce();
+    ASSERT_TRUE(result.fallback);
+    EXPECT_FALSE(result.fallback->reads_failed);
+    EXPECT_EQ(result.fallback->layers_before, 0u);
+    EXPECT_GT(result.fallback->rows_missing, 0u);
+    EXPECT_EQ(result.logits, unknown);
+    EXPECT_TRUE(result.degraded.empty());
+  }
+  door_.Open();
+  std::this_thread::sleep_for(50ms);
+  const RunResult after = RunOnce();
+  EXPECT_FALSE(after.fallback);
+  EXPECT_EQ(after.logits, expected);
+}
+
+TEST_F(Guarantees, RowsOfEarlierTextsAreKnown) {
+  const Plan plan = WithFallback(WholeAt(4), {0, 1, 2});
+  Open(plan, {}, true);
+  RunOnce();
+  door_.Close();
+  const RunResult known = RunOnce();
+  ASSERT_TRUE(known.fallback);
+  EXPECT_EQ(known.fallback->rows_missing, 0u);
+  EXPECT_EQ(known.logits, DirectLogits(path_, Alone(plan)));
+  Ids other = kTextIds;
+  other[4] = 21;
+  for (int run = 0; run < 6; ++run) {  // whichever lanes and stores are set aside
+    EXPECT_EQ(RunOnce(other).fallback->rows_missing, 1u);
+    EXPECT_EQ(RunOnce().logits, known.logits);
+  }
+  door_.Open();
+  std::this_thread::sleep_for(50ms);
+  EXPECT_EQ(RunOnce().logits, DirectLogits(path_, WholeAt(4)));
+}
+
+TEST_F(Guarantees, ReadsThatFailAreNoErrors) {
+  const Plan plan = WithFallback(WholeAt(4), {0, 1, 2});
+  Open(plan);
+  const auto unknown = UnknownByFallback(plan);
+  Fault broken;
+  broken.times = Fault::kAlways;
+  faults_->Inject(broken);
+  for (int run = 0; run < 3; ++run) {
+    const RunResult result = RunOnce();
+    ASSERT_TRUE(result.fallback);
+    EXPECT_TRUE(result.fallback->reads_failed);
+    EXPECT_EQ(result.logits, unknown);
+  }
+  faults_->Heal();
+  EXPECT_FALSE(RunOnce().fallback);
+  EXPECT_EQ(RunOnce().logits, DirectLogits(path_, WholeAt(4)));
+}
+
+/// Strikes all that a layer reads at these bits: with an error, or a delay.
+void StrikeLayer(FaultReader* reader, const ContainerIndex& index, uint32_t layer, uint32_t bits,
+                 std::chrono::microseconds delay) {
+  for (uint32_t slice = 0; slice < index.info.shape.width; ++slice) {
+    for (const PartKind kind : kPartKinds) {
+      if (!PartSet::For(bits).Has(kind)) continue;
+      const PartLocation& part = index.shard({layer, slice}).parts[kind];
+      Fault fault;
+      fault.kind = delay > 0us ? FaultKind::kDelay : FaultKind::kError;
+      fault.delay = delay;
+      fault.offset = part.offset;
+      fault.length = part.length;
+      reader->Inject(fault);
+    }
+  }
+}
+
+/// A model whose depth n runs its first n layers, so that a run goes on from where it is.
+class GuaranteesOfFirstLayers : public Guarantees {
+ protected:
+  void SetUp() override {
+    Guarantees::SetUp();
+    TinyModelOptions model;
+    model.layers = 5;
+    model.heads = 4;
+    model.hidden = 64;
+    model.ffn = 128;
+    model.elastic = false;
+    path_ = folder_.File("first-layers.sti");
+    auto report = WriteTinyContainer(path_, model);
+    ASSERT_TRUE(Succeeded(report));
+    index_ = report->index;
+  }
+};
+
+TEST_F(GuaranteesOfFirstLayers, ALayerThatFailsIsRunAsHeldOrEndsThePlan) {
+  const Plan plan = WithFallback(WholeAt(4), {0, 1, 2});
+  for (const uint32_t failing : {1U, 2U, 4U}) {
+    Open(plan);
+    StrikeLayer(faults_, index_, failing, 4, 0us);
+    const RunResult result = RunOnce();
+    Plan ran = WholeAt(4);
+    ASSERT_EQ(result.fallback.has_value(), failing == 4) << failing;
+    if (result.fallback) {
+      EXPECT_TRUE(result.fallback->reads_failed);
+      EXPECT_EQ(result.fallback->rows_missing, 0u);
+      EXPECT_EQ(result.fallback->layers_before, 4u);
+      ran.layers.resize(4);
+    }
+    EXPECT_EQ(result.layers.size(), ran.layers.size());
+    EXPECT_EQ(result.logits, DirectLogits(path_, Degraded(ran, result.degraded))) << failing;
+    pipeline_.reset();
+  }
+}
+
+TEST_F(GuaranteesOfFirstLayers, ALateLayerIsGivenUp) {
+  // Bits of full fidelity share no plane with the fallback's: nothing of the layer is there.
+  const Plan plan = WithFallback(WholeAt(32), {0, 1});
+  Open(plan);
+  StrikeLayer(faults_, index_, 3, 32, 150ms);
+  const RunResult result = RunOnce();
+  ASSERT_TRUE(result.fallback);
+  EXPECT_FALSE(result.fallback->reads_failed);
+  EXPECT_EQ(result.fallback->layers_before, 3u);
+  EXPECT_EQ(result.layers.size(), 3u);  // the fallback has no later layer
+  Plan ran = WholeAt(32);
+  ran.layers.resize(3);
+  ran.slices = {{0, 1, 2, 3}, {0, 1, 2, 3}, {0, 1, 2, 3}};
+  ran.bits = Grid<uint32_t>(3, 4, 32);
+  EXPECT_EQ(result.logits, DirectLogits(path_, Degraded(ran, result.degraded)));
+}
+
+// No depth of this model runs layers 0, 1, 2 and 3, or 0, 1 and 2.
+TEST_F(Guarantees, WhereTheDepthMapForbidsItTheFallbackStartsFromTheEmbeddings) {
+  const Plan plan = WithFallback(WholeAt(32), {0, 1, 2});
+  const auto alone = DirectLogits(path_, Alone(plan));
+  for (const auto delay : {0us, 150000us}) {
+    Open(plan);
+    StrikeLayer(faults_, index_, 3, 32, delay);
+    const RunResult result = RunOnce();
+    ASSERT_TRUE(result.fallback);
+    EXPECT_EQ(result.fallback->reads_failed, delay == 0us);
+    EXPECT_EQ(result.fallback->layers_before, 0u);
+    EXPECT_EQ(result.fallback->rows_missing, 0u);
+    EXPECT_EQ(result.layers.size(), 3u);
+    EXPECT_EQ(result.logits, alone);
+    pipeline_.reset();
+  }
+}
+
+TEST_F(Guarantees, WithoutADeadlineAPlanWaits) {
+  const Plan plan = WithFallback(WholeAt(4), {0, 1, 2});
+  Open(plan);
+  door_.Close();
+  std::thread opens([&] {
+    std::this_thread::sleep_for(300ms);
+    door_.Open();
+  });
+  const auto result = pipeline_->Run(kTextIds, kTextTypes);
+  opens.join();
+  ASSERT_TRUE(Succeeded(result));
+  EXPECT_FALSE(result->fallback);
+  EXPECT_EQ(result->logits, DirectLogits(path_, WholeAt(4)));
+}
+
+TEST_F(Guarantees, TheFallbackStaysWhereTheBufferIsMadeSmaller) {
+  const Plan plan = WithPreload(WithFallback(WholeAt(4), {0, 1, 2}), 6);
+  Open(plan);
+  ASSERT_TRUE(Succeeded(pipeline_->ResizePreload(0)));
+  EXPECT_GT(pipeline_->preload_bytes(), 0u);
+  const auto unknown = UnknownByFallback(plan);
+  door_.Close();
+  const RunResult result = RunOnce();
+  ASSERT_TRUE(result.fallback);
+  EXPECT_EQ(result.logits, unknown);
+  door_.Open();
+  std::this_thread::sleep_for(50ms);
+  EXPECT_EQ(RunOnce().logits, DirectLogits(path_, WholeAt(4)));
+}
+
+TEST_F(Guarantees, ABoundOnStagingKeepsLanesButNotLabels) {
+  const Plan plan = WithFallback(WholeAt(4), {0, 1, 2});
+  PipelineOptions options;
+  options.staging_bytes = 64 * 4096;
+  Open(plan, options);
+  const auto unknown = UnknownByFallback(plan);
+  door_.Close();
+  for (int run = 0; run < 3; ++run) {
+    const RunResult result = RunOnce();
+    ASSERT_TRUE(result.fallback);
+    EXPECT_EQ(result.logits, unknown);
+  }
+}
+
+TEST_F(Guarantees, VariantsHaveTheirOwn) {
+  Plan plan = WithFallback(WholeAt(4), {0, 1, 2});
+  Plan variant = WithFallback(WholeAt(4), {0, 1, 2}, 3);
+  variant.length = 4;
+  plan.variants = {variant};
+  Open(plan);
+  door_.Close();
+  const RunResult longer = RunOnce();
+  const RunResult shorter = RunOnce({2, 5, 3});
+  ASSERT_TRUE(longer.fallback && shorter.fallback);
+  EXPECT_EQ(longer.layers[0].slices, 2u);
+  EXPECT_EQ(shorter.layers[0].slices, 3u);
+}
+
+}  // namespace
+}  // namespace sti
