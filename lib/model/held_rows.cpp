@@ -53,9 +53,9 @@ std::vector<uint32_t> WordsOfNoText(const TokenizerInfo& tokenizer) {
   return {tokenizer.unknown_id, tokenizer.cls_id, tokenizer.sep_id, tokenizer.pad_id};
 }
 
-uint32_t SumRowsInMemory(const ContainerIndex& index, RowLocator find, std::span<const uint32_t> ids,
-                         std::span<const uint32_t> types, std::span<const float> type_rows,
-                         float* hidden) {
+uint32_t SumRowsInMemory(const ContainerIndex& index, RowLocator find,
+                         std::span<const uint32_t> ids, std::span<const uint32_t> types,
+                         std::span<const float> type_rows, float* hidden) {
   const size_t width = index.info.shape.hidden;
   const auto add = [&](const RowTable& table, const uint8_t* row, float* sum) {
     if (row != nullptr) AddRow(table, {row, table.row_bytes}, sum);

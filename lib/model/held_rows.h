@@ -43,8 +43,8 @@ std::vector<uint32_t> WordsOfNoText(const TokenizerInfo& tokenizer);
 /// Sums word, position and type rows into `hidden` [ids, hidden], as SumEmbeddings does, of the
 /// rows that `find` finds. A word without its row has that of the unknown word. `types` has one
 /// entry an id. Returns how many of `ids` lack their row.
-uint32_t SumRowsInMemory(const ContainerIndex& index, RowLocator find, std::span<const uint32_t> ids,
-                         std::span<const uint32_t> types, std::span<const float> type_rows,
-                         float* hidden);
+uint32_t SumRowsInMemory(const ContainerIndex& index, RowLocator find,
+                         std::span<const uint32_t> ids, std::span<const uint32_t> types,
+                         std::span<const float> type_rows, float* hidden);
 
 }  // namespace sti

@@ -120,8 +120,8 @@ Status Run::SumTableRows(const TokenInput& input) {
     const uint32_t first = offsets_[s];
     const uint32_t count = offsets_[s + 1] - first;
     STI_RETURN_IF_ERROR(rows_->Sum(input.ids.subspan(first, count),
-                                  input.types.subspan(first, count), resident_.type_rows,
-                                  file_.name(), hidden_.data() + first * width));
+                                   input.types.subspan(first, count), resident_.type_rows,
+                                   file_.name(), hidden_.data() + first * width));
   }
   return {};
 }

@@ -205,7 +205,7 @@ class IoLane {
   ReadQueue queue_ STI_GUARDED_BY(mutex_);
   /// [schedule reads, then ranges of table rows] Whether it has been read twice.
   std::vector<bool> read_again_ STI_GUARDED_BY(mutex_);
-  std::vector<PartSet> arrived_ STI_GUARDED_BY(mutex_);      ///< [requests]
+  std::vector<PartSet> arrived_ STI_GUARDED_BY(mutex_);    ///< [requests]
   std::vector<bool> rows_arrived_ STI_GUARDED_BY(mutex_);  ///< [ranges of table rows]
   std::optional<Error> error_ STI_GUARDED_BY(mutex_);
   std::optional<Error> failed_read_ STI_GUARDED_BY(mutex_);  ///< of a tolerant job, the first
