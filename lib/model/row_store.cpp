@@ -148,8 +148,8 @@ const uint8_t* RowStore::Find(const RowTable& table, uint32_t row,
   const bool of_position = &table == &index_.positions;
   const uint32_t position = row - index_.info.position_offset;
   if (of_position ? position < positions_ : Kept(row) != nullptr) return Locate(table, row);
-  const bool is_read = of_position ? position < reads_.end_position
-                                   : std::ranges::binary_search(reads_.words, row);
+  const bool is_read =
+      of_position ? position < reads_.end_position : std::ranges::binary_search(reads_.words, row);
   const uint64_t offset = table.offset + uint64_t{row} * table.row_bytes;
   for (size_t range = 0; is_read && range < arrived.size(); ++range) {
     const EmbeddingReads::Range& read = reads_.ranges[range];

@@ -72,8 +72,8 @@ class RowStore {
   /// range of its reads that `arrived`; null if it is neither.
   [[nodiscard]] const uint8_t* Find(const RowTable& table, uint32_t row,
                                     const std::vector<bool>& arrived) const;
-  /// Returns a store that keeps all that this one does, for further texts. This one is left to reads
-  /// of the text at hand, which still land in it.
+  /// Returns a store that keeps all that this one does, for further texts. This one is left to
+  /// reads of the text at hand, which still land in it.
   [[nodiscard]] std::shared_ptr<RowStore> Leave();
 
   /// Forgets all that is kept, which a run that failed may have spoilt.
