@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/remedy.h"
+#include "model/held_rows.h"
 #include "model/memory.h"
 #include "types/shard_catalog.h"
 
@@ -45,6 +46,10 @@ Result<uint64_t> StagingBytes(const ContainerIndex& index, const Plan& plan,
                   plan.preload_bytes;
   const ShardCatalog catalog = CatalogOf(index);
   for (const ShardAtBits& shard : FallbackShards(plan)) used += catalog.BytesOf(shard).value_or(0);
+  if (plan.fallback) {
+    const size_t words = WordsOfNoText(index.info.tokenizer).size();
+    used += HeldRows::RoomFor(index, words, extent.tokens);
+  }
   const uint64_t left = memory.bytes - std::min(memory.bytes, used);
   // Planned for this much: the plan's estimate and this one differ by what code happens to be
   // loaded. Not by more, unless what the plan predicts is not so. The plan's counts the code that

@@ -24,6 +24,11 @@ class HeldRows {
 
   /// Returns the stored bytes of a row; null if it is not held.
   [[nodiscard]] const uint8_t* Find(const RowTable& table, uint32_t row) const;
+  /// Returns the bytes of memory that so many rows will take.
+  static uint64_t RoomFor(const ContainerIndex& index, uint64_t words, uint64_t positions) {
+    return words * (sizeof(uint32_t) + index.words.row_bytes) +
+           positions * index.positions.row_bytes;
+  }
   /// Returns the bytes of memory that the rows take.
   [[nodiscard]] uint64_t bytes() const {
     return words_.size() * sizeof(uint32_t) + word_rows_.size() + position_rows_.size();

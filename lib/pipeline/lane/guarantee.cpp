@@ -57,8 +57,13 @@ double Guarantee::BeforeUs(double need_us, double deadline_us, const Pace& pace)
   return deadline_us - pace.slowdown() * (need_us - margin_us) - margin_us - pace.overshoot_us();
 }
 
-double Guarantee::RowsByUs(double deadline_us, const Pace& pace) const {
-  return BeforeUs(fallback().reserve_us(), deadline_us, pace);
+double Guarantee::RowsByUs(double deadline_us, const Pace& pace) {
+  constexpr double kRowsNeed = 2;  // times what the plan counts on, which are medians
+  route_.pace().ExpectSlowdown(pace.slowdown());
+  const double narrowest_us = deadline_us - fallback().margin_us - pace.overshoot_us() -
+                              pace.slowdown() * fallback().embed_us - route_.pace().LeastUs(0);
+  return std::max(BeforeUs(fallback().reserve_us(), deadline_us, pace),
+                  std::min(kRowsNeed * plan_->times->embed_io_us, narrowest_us));
 }
 
 double Guarantee::LayerByUs(uint32_t k, double deadline_us, const Pace& pace) const {

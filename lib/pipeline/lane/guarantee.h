@@ -32,8 +32,9 @@ class Guarantee {
   [[nodiscard]] bool IsHeld(const PreloadBuffer& buffer) const;
 
   /// Returns the latest moment, in microseconds since the clock of a deadline began, at which a run
-  /// can give up on the embedding rows, at the plan's pace.
-  [[nodiscard]] double RowsByUs(double deadline_us, const Pace& pace) const;
+  /// can give up on the embedding rows, at the plan's pace. Where layers have become so slow that
+  /// the fallback will be narrower in any case, rows still have the time that they need.
+  [[nodiscard]] double RowsByUs(double deadline_us, const Pace& pace);
   /// Returns the latest moment at which a run can begin the plan's k-th layer and still give up
   /// behind it, or give up instead.
   [[nodiscard]] double LayerByUs(uint32_t k, double deadline_us, const Pace& pace) const;

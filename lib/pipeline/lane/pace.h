@@ -33,6 +33,8 @@ class Pace {
   [[nodiscard]] double slowdown() const { return slowdown_; }
   /// Takes that multiple over from another plan's layers, which ran last on the same cores.
   void ExpectSlowdown(double slowdown) { slowdown_ = slowdown; }
+  /// Returns the time of layers k and after it with one slice each, and of the head.
+  [[nodiscard]] double LeastUs(uint32_t k) const { return RemainingUs(k, 1); }
   /// Returns how much later than expected runs ended lately.
   [[nodiscard]] double overshoot_us() const { return overshoot_us_; }
 
