@@ -174,7 +174,7 @@ void Evaluation::Add(const Judgement& judged, std::span<const uint32_t> truth,
   labels.Add(truth, given);
   deadline_misses += answer.late() ? 1 : 0;
   degraded_inputs += answer.run.degraded.empty() ? 0 : 1;
-  guaranteed = guaranteed || answer.plan->fallback.has_value();
+  guaranteed = guaranteed || (answer.plan != nullptr && answer.plan->fallback);
   fallbacks += answer.run.fallback ? 1 : 0;
   rows_missing += answer.run.fallback ? answer.run.fallback->rows_missing : 0;
   loss.Add(judged.loss);

@@ -301,6 +301,7 @@ Status Pipeline::SetPlan(Plan plan, std::optional<uint64_t> staging_bytes) {
   Bound(staging_before);
   // The next run loads what is missing.
   loader_.UsePlan(plan_, engagement_.KeptBefore(MainRoute()));
+  if (plan_.fallback) (void)LoadAhead();  // but a fallback, which no run loads
   return loaded;
 }
 

@@ -111,7 +111,7 @@ TEST(FallbackChoice, CostsAreThoseOfThePlanWithoutIt) {
 
 TEST(FallbackChoice, ItsShardsAreReadWithoutThePlanesAtHand) {
   const test::World world = GuaranteedWorld();
-  PlanRequest request = Guaranteed(9000, 1600);
+  PlanRequest request = Guaranteed(12000, 1600);
   request.length = 128;
   request.submodel = {2, 4};
   request.uniform_bits = 4;

@@ -58,6 +58,7 @@ void IoLane::Start(const IoJob& job) {
     CountPieces(job.schedule->parts);
     error_ = no_thread_;
     failed_read_.reset();
+    stuck_ = false;
     const auto now = Clock::now();
     report_.bytes = 0;
     report_.busy_us = 0;
@@ -87,7 +88,7 @@ void IoLane::ReadTableRows(const EmbeddingReads& rows, std::span<uint8_t> blocks
     rows_arrived_.assign(rows.ranges.size(), false);
     read_again_.resize(job_.schedule->reads.size() + rows.ranges.size(), false);
     report_.table_rows_begin = report_.table_rows_ready = Clock::now();
-    ++events_;
+    NoteEvent();
   }
   to_lane_.NotifyAll();
 }
@@ -102,7 +103,7 @@ void IoLane::ShareOutTime(std::span<const Clock::time_point> latest, double plan
 std::span<const PartSet> IoLane::TakeArrived(uint32_t group) {
   MutexLock lock(mutex_);
   queue_.GroupStarted(group);
-  ++events_;
+  NoteEvent();
   const auto& requests = job_.schedule->requests;
   const auto [first, last] = std::equal_range(
       requests.begin(), requests.end(), ShardRequest{{}, 0, group},
@@ -112,11 +113,16 @@ std::span<const PartSet> IoLane::TakeArrived(uint32_t group) {
   return taken_;
 }
 
+void IoLane::NoteEvent() {
+  ++events_;
+  stuck_ = false;
+}
+
 void IoLane::GroupComputed(uint32_t group) {
   {
     MutexLock lock(mutex_);
     queue_.GroupComputed(group);
-    ++events_;
+    NoteEvent();
   }
   to_lane_.NotifyAll();
 }
@@ -272,6 +278,8 @@ bool IoLane::AwaitsEvent(uint64_t seen) {
   MutexLock lock(mutex_);
   const bool rows_known = job_.rows_come == RowsCome::kNever || rows_.reads != nullptr;
   if (finishing_ || (rows_known && queue_.exhausted())) return false;
+  stuck_ = events_ == seen;
+  if (failed_read_) from_lane_.NotifyAll();  // whoever waits for it need not wait any longer
   while (!finishing_ && events_ == seen) to_lane_.Wait(mutex_);
   return true;
 }

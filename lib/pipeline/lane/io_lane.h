@@ -146,6 +146,7 @@ class IoLane {
 
   enum class Step : uint8_t { kMoved, kFailed, kDone };
 
+  void NoteEvent() STI_REQUIRES(mutex_);
   void Main();
   void RunJob();
   void CountPieces(std::span<const ScheduledPart> parts);
@@ -209,6 +210,8 @@ class IoLane {
   std::vector<bool> rows_arrived_ STI_GUARDED_BY(mutex_);  ///< [ranges of table rows]
   std::optional<Error> error_ STI_GUARDED_BY(mutex_);
   std::optional<Error> failed_read_ STI_GUARDED_BY(mutex_);  ///< of a tolerant job, the first
+  /// Whether no read is in flight, and none may begin until the caller does something.
+  bool stuck_ STI_GUARDED_BY(mutex_) = false;
   IoReport report_ STI_GUARDED_BY(mutex_);
   Clock::time_point busy_since_ STI_GUARDED_BY(mutex_);
   double recent_bytes_ STI_GUARDED_BY(mutex_) = 0;

@@ -7,13 +7,13 @@ namespace sti {
 
 // Where a read has failed and no other is under way, nothing that is missing will come.
 bool IoLane::Over(const InterruptibleWait& wait) const {
-  return error_ || wait.raised() || (failed_read_ && !busy_);
+  return error_ || wait.raised() || (failed_read_ && (stuck_ || !busy_));
 }
 
 Status IoLane::Outcome(const InterruptibleWait& wait, bool missing) const {
   if (error_) return *error_;
   if (wait.raised()) return CancelledError();
-  if (missing && failed_read_ && !busy_) return *failed_read_;
+  if (missing && failed_read_ && (stuck_ || !busy_)) return *failed_read_;
   return {};
 }
 

@@ -267,7 +267,8 @@ Plan PlanningContext::PlanOf(const Allocation& allocation) const {
     const ShardId id = allocation.IdOf(shard);
     const uint32_t bits = costs.bits()[allocation.level(shard)];
     plan.bits.values()[shard] = bits;
-    if (shard < allocation.preloaded() || IsHeld(id)) plan.preload.push_back({id, bits});
+    const bool preloaded = scope.host == nullptr ? shard < allocation.preloaded() : IsHeld(id);
+    if (preloaded) plan.preload.push_back({id, bits});
   }
   return plan;
 }
