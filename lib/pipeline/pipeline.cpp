@@ -276,7 +276,8 @@ Status Pipeline::ResizePreload(std::optional<uint64_t> bytes) {
   STI_RETURN_IF_ERROR(loader_.SettleAll());
   preload_limit_ = bytes;
   run_->rows().Preload(PreloadedWords());
-  if (bytes) *bytes -= std::min(*bytes, run_->rows().preload_bytes() + loader_.buffer().pinned_bytes());
+  if (bytes)
+    *bytes -= std::min(*bytes, run_->rows().preload_bytes() + loader_.buffer().pinned_bytes());
   engagement_.Limit(bytes);
   loader_.buffer().KeepOnly(engagement_.KeptBefore(MainRoute()));
   return LoadAhead();
