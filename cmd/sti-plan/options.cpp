@@ -109,8 +109,8 @@ void AddPlanOptions(CLI::App& app, PlanOptions& o) {
   app.add_flag("--cold", r.cold,
                "from process start to label, with opening the model; not with --preload, --turns, "
                "--wake");
-  app.add_flag("--guarantee", r.guarantee, "a fallback in --preload, for a label by --target")
-      ->group(kMostUsed);
+  app.add_flag("--guarantee", r.guarantee,
+               "keep a fallback in --preload, so that every input has a label by --target");
   app.add_option("--turns", r.turns, "plan this many back-to-back turns")
       ->check(CLI::Range(1, 64))
       ->type_name("N");
