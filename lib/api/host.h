@@ -13,14 +13,15 @@ namespace sti {
 /// Cores and flash of the models of a process, and who listens to them. Outlives its models; its
 /// members are thread-safe.
 struct Host {
-  /// `threads` compute, one layer at a time; `listener` may be empty.
-  Host(uint32_t threads, LogSink listener) : cores(threads), log(std::move(listener)) {}
-
   /// Reads of all models in flight: as many as keep a flash card or an NVMe drive busy.
   static constexpr uint64_t kBytesInFlight = uint64_t{4} << 20;
 
+  /// `threads` compute, one layer at a time; `listener` may be empty.
+  Host(uint32_t threads, LogSink listener, uint64_t bytes_in_flight = kBytesInFlight)
+      : cores(threads), io(bytes_in_flight), log(std::move(listener)) {}
+
   ThreadPool cores;
-  IoShare io{kBytesInFlight};
+  IoShare io;
   const LogSink log;
 };
 

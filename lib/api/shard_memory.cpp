@@ -16,40 +16,62 @@ bool IsPreloaded(const Plan& plan, ShardId id) {
                      [&](const ShardAtBits& shard) { return shard.id == id; });
 }
 
-// Most bytes that one layer of the plan or a variant streams; shards that the container does not
-// have, which the pipeline refuses, count nothing.
-uint64_t LargestLayerBytes(const ShardCatalog& catalog, const Plan& plan) {
-  uint64_t largest = 0;
-  for (uint32_t k = 0; k < plan.layers.size(); ++k) {
-    uint64_t bytes = 0;
-    for (uint32_t i = 0; i < plan.width; ++i) {
-      const ShardId id = plan.Id(k, i);
-      if (!IsPreloaded(plan, id)) bytes += catalog.BytesOf({id, plan.bits.At(k, i)}).value_or(0);
-    }
-    largest = std::max(largest, bytes);
+// Bytes that the k-th layer of the plan streams; shards that the container does not have, which the
+// pipeline refuses, count nothing.
+uint64_t LayerBytes(const ShardCatalog& catalog, const Plan& plan, uint32_t k) {
+  uint64_t bytes = 0;
+  for (uint32_t i = 0; i < plan.width; ++i) {
+    const ShardId id = plan.Id(k, i);
+    if (!IsPreloaded(plan, id)) bytes += catalog.BytesOf({id, plan.bits.At(k, i)}).value_or(0);
   }
-  for (const Plan& variant : plan.variants)
-    largest = std::max(largest, LargestLayerBytes(catalog, variant));
-  return largest;
+  return bytes;
+}
+
+// Counts the plan, or a variant of it, into the most that a layer and a run stream.
+void AddStreamed(const ShardCatalog& catalog, const Plan& plan, MemoryNeed* need) {
+  uint64_t streamed = 0;
+  for (uint32_t k = 0; k < plan.layers.size(); ++k) {
+    const uint64_t bytes = LayerBytes(catalog, plan, k);
+    need->layer = std::max(need->layer, bytes);
+    streamed += bytes;
+  }
+  need->streamed = std::max(need->streamed, streamed);
+  for (const Plan& variant : plan.variants) AddStreamed(catalog, variant, need);
+}
+
+// Bytes by which a share may still grow before it holds all that its model streams.
+uint64_t RoomLeft(const MemoryNeed& need, uint64_t share) {
+  if (need.layer == 0) return 0;
+  const uint64_t most = need.before_shards + std::max(need.layer, need.streamed);
+  return most - std::min(most, share);
 }
 
 }  // namespace
 
-Result<uint64_t> StagingBytes(const ContainerIndex& index, const Plan& plan,
-                              const OwnMemory& memory) {
+MemoryNeed NeedOf(const ContainerIndex& index, const Plan& plan, const OwnMemory& memory) {
   const PlanExtent extent = plan.Extent();
   const WorkingTerms terms{.kernel = KernelFor(memory.arithmetic),
                            .threads = memory.threads,
                            .tokens = extent.tokens,
                            .width = extent.width};
-  uint64_t used = memory.tokenizer_bytes + ResidentBytes(index) + WorkingBytes(index, terms) +
-                  plan.preload_bytes;
+  MemoryNeed need;
+  need.before_shards = memory.tokenizer_bytes + ResidentBytes(index) + WorkingBytes(index, terms) +
+                       plan.preload_bytes;
   const ShardCatalog catalog = CatalogOf(index);
-  for (const ShardAtBits& shard : FallbackShards(plan)) used += catalog.BytesOf(shard).value_or(0);
+  for (const ShardAtBits& shard : FallbackShards(plan))
+    need.before_shards += catalog.BytesOf(shard).value_or(0);
   if (plan.fallback) {
     const size_t words = WordsOfNoText(index.info.tokenizer).size();
-    used += HeldRows::RoomFor(index, words, extent.tokens);
+    need.before_shards += HeldRows::RoomFor(index, words, extent.tokens);
   }
+  AddStreamed(catalog, plan, &need);
+  return need;
+}
+
+Result<uint64_t> StagingBytes(const ContainerIndex& index, const Plan& plan,
+                              const OwnMemory& memory) {
+  const MemoryNeed need = NeedOf(index, plan, memory);
+  const uint64_t used = need.before_shards;
   const uint64_t left = memory.bytes - std::min(memory.bytes, used);
   // Planned for this much: the plan's estimate and this one differ by what code happens to be
   // loaded. Not by more, unless what the plan predicts is not so. The plan's counts the code that
@@ -58,13 +80,49 @@ Result<uint64_t> StagingBytes(const ContainerIndex& index, const Plan& plan,
     const uint64_t beyond_plan =
         memory.planned_for - std::min(memory.planned_for, plan.predicted_peak_bytes);
     const uint64_t spare = std::min(left, beyond_plan);
-    return std::max(spare + std::min(left - spare, plan.staging_bytes),
-                    LargestLayerBytes(catalog, plan));
+    return std::max(spare + std::min(left - spare, plan.staging_bytes), need.layer);
   }
   if (left > 0) return left;
   return InfeasibleError(std::to_string(memory.bytes) + " bytes of memory are less than the " +
                          std::to_string(used) + " that the model takes before its first shard")
       .Fix(Remedy::kMoreMemory, std::to_string(used));
+}
+
+Result<std::vector<uint64_t>> DivideMemory(std::span<const MemoryNeed> needs, uint64_t bytes) {
+  std::vector<uint64_t> shares;
+  uint64_t least = 0;
+  for (const MemoryNeed& need : needs) {
+    shares.push_back(need.before_shards + need.layer);
+    least += shares.back();
+  }
+  if (least > bytes) {
+    return InfeasibleError(std::to_string(bytes) + " bytes of memory are less than the " +
+                           std::to_string(least) + " that these models take together")
+        .Fix(Remedy::kMoreMemory, std::to_string(least));
+  }
+  // Each round gives every model that can hold more its part of what is left. What the full ones do
+  // not take is left for the next round, so that each round fills a model or is the last.
+  uint64_t left = bytes - least;
+  for (bool filled = true; filled;) {
+    filled = false;
+    uint64_t layers = 0;
+    for (size_t i = 0; i < needs.size(); ++i) {
+      if (RoomLeft(needs[i], shares[i]) > 0) layers += needs[i].layer;
+    }
+    const uint64_t to_give = left;
+    for (size_t i = 0; i < needs.size(); ++i) {
+      const uint64_t room = RoomLeft(needs[i], shares[i]);
+      if (room == 0) continue;
+      const auto part =
+          static_cast<uint64_t>(static_cast<double>(to_give) * static_cast<double>(needs[i].layer) /
+                                static_cast<double>(layers));
+      const uint64_t given = std::min({part, room, left});
+      shares[i] += given;
+      left -= given;
+      filled = filled || given == room;
+    }
+  }
+  return shares;
 }
 
 }  // namespace sti

@@ -1,8 +1,10 @@
-// Divides the memory that a model may take: what nothing else needs holds shards that are read
-// ahead.
+// Divides memory: within a model, what nothing else needs holds shards that are read ahead; among
+// the models of one process, each gets what it cannot run without, and then the same lead.
 #pragma once
 
 #include <cstdint>
+#include <span>
+#include <vector>
 
 #include "base/result.h"
 #include "format/container_index.h"
@@ -27,5 +29,23 @@ struct OwnMemory {
 /// its shards in so much memory. Returns an InfeasibleError if nothing is left.
 Result<uint64_t> StagingBytes(const ContainerIndex& index, const Plan& plan,
                               const OwnMemory& memory);
+
+/// Says what a model takes under a plan, in bytes.
+struct MemoryNeed {
+  /// Taken before the first shard that is read ahead: tokenizer, resident parts, the working memory
+  /// of a run under the plan and its variants, and the preloaded shards.
+  uint64_t before_shards = 0;
+  uint64_t layer = 0;     ///< the most that one layer streams; without room for it no run ends
+  uint64_t streamed = 0;  ///< the most that a run streams; more than that is of no use
+};
+
+/// Returns the need of the model of `index`. Of `memory` the bounds do not count.
+MemoryNeed NeedOf(const ContainerIndex& index, const Plan& plan, const OwnMemory& memory);
+
+/// Divides `bytes` among models and returns the share of each. A share holds what its model takes
+/// before shards, and one layer; what is left goes to all in the proportion of their layers, so
+/// that each may read as many layers ahead, until it holds all that it streams. Returns an
+/// InfeasibleError with the bytes that would do if these do not.
+Result<std::vector<uint64_t>> DivideMemory(std::span<const MemoryNeed> needs, uint64_t bytes);
 
 }  // namespace sti

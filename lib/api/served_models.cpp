@@ -1,0 +1,239 @@
+#include "api/served_models.h"
+
+#include <algorithm>
+#include <limits>
+#include <new>
+#include <system_error>
+#include <utility>
+
+#include "api/shard_memory.h"
+#include "base/remedy.h"
+#include "pipeline/pipeline.h"
+#include "text/model_tokenizer.h"
+
+namespace sti {
+namespace {
+
+constexpr double kNever_us = std::numeric_limits<double>::infinity();
+
+// Does what a model's thread has to do, of which an exception would end the process.
+template <typename Work>
+Status Guarded(const Work& work) {
+  try {
+    return work();
+  } catch (const std::bad_alloc&) {
+    return NoMemoryError();
+  } catch (const std::system_error& refused) {
+    return MachineError("cannot start a thread (" + refused.code().message() + ")")
+        .Fix(Remedy::kMoreThreads);
+  }
+}
+
+// Returns whether a session may be in any state after this error: it may lack a thread.
+bool BreaksSession(const Error& error) {
+  return error.kind == ErrorKind::kMachine || error.kind == ErrorKind::kNoMemory;
+}
+
+Result<MemoryNeed> NeedOf(const ModelToServe& model, uint32_t threads) {
+  const ContainerIndex& index = model.file.index();
+  OwnMemory memory;
+  memory.tokenizer_bytes = TokenizerBytes(index);
+  memory.threads = threads;
+  memory.arithmetic.backend = model.options.backend;
+  memory.arithmetic.type = TypeUnder(model.plan, model.options.compute);
+  // A plan that was forged may have any sizes.
+  STI_RETURN_IF_ERROR(Pipeline::CheckPlan(model.file, model.plan, memory.arithmetic.type));
+  return NeedOf(index, model.plan, memory);
+}
+
+}  // namespace
+
+uint64_t BytesInFlightOf(std::span<const ModelToServe> models) {
+  uint64_t bytes = 0;
+  for (const ModelToServe& model : models) {
+    const Plan& plan = model.plan;
+    const bool says = plan.read_bytes != 0 && plan.read_depth != 0;
+    bytes = std::max(
+        bytes, says ? uint64_t{plan.read_bytes} * plan.read_depth : uint64_t{Host::kBytesInFlight});
+  }
+  return bytes;
+}
+
+ServedModels::ServedModels(const std::vector<ModelToServe>& models, ServingOptions options)
+    : options_(std::move(options)), host_(options_.threads, {}, BytesInFlightOf(models)) {}
+
+ServedModels::~ServedModels() { EndThreads(true); }
+
+Result<std::unique_ptr<ServedModels>> ServedModels::Open(std::vector<ModelToServe> models,
+                                                         ServingOptions options) {
+  std::unique_ptr<ServedModels> served(new ServedModels(models, std::move(options)));
+  STI_RETURN_IF_ERROR(served->Divide(models));
+  STI_RETURN_IF_ERROR(served->OpenSessions(models));
+  STI_RETURN_IF_ERROR(Guarded([&]() -> Status {
+    served->StartThreads();
+    return {};
+  }));
+  return served;
+}
+
+Status ServedModels::Divide(std::vector<ModelToServe>& models) const {
+  if (!options_.own_bytes) return {};
+  std::vector<MemoryNeed> needs;
+  for (const ModelToServe& model : models) {
+    auto need = NeedOf(model, host_.cores.threads());
+    if (!need.ok()) return Error(need.error()).At(model.name);
+    needs.push_back(*need);
+  }
+  STI_ASSIGN_OR_RETURN(const std::vector<uint64_t> shares,
+                       DivideMemory(needs, *options_.own_bytes));
+  for (size_t i = 0; i < models.size(); ++i) models[i].options.own_bytes = shares[i];
+  return {};
+}
+
+Status ServedModels::OpenSessions(std::vector<ModelToServe>& models) {
+  for (ModelToServe& model : models) {
+    auto queue = std::make_unique<Queue>();
+    queue->model = queues_.size();
+    model.options.cores = &host_.cores;
+    model.options.io = &host_.io;
+    auto session = Session::Open(std::move(model.file), std::move(model.plan), model.options);
+    if (!session.ok()) return Error(session.error()).At(model.name);
+    queue->session = std::move(*session);
+    queues_.push_back(std::move(queue));
+  }
+  return {};
+}
+
+void ServedModels::StartThreads() {
+  for (const std::unique_ptr<Queue>& queue : queues_)
+    queue->thread = std::thread([this, &queue = *queue] { Serve(queue); });
+}
+
+void ServedModels::EndThreads(bool drop) {
+  for (const std::unique_ptr<Queue>& queue : queues_) {
+    MutexLock lock(queue->mutex);
+    queue->ending = true;
+    queue->dropped = queue->dropped || drop;
+    queue->changed.NotifyAll();
+  }
+  for (const std::unique_ptr<Queue>& queue : queues_) {
+    if (queue->thread.joinable()) queue->thread.join();
+  }
+}
+
+void ServedModels::Finish() { EndThreads(false); }
+
+bool ServedModels::IsFull(const Queue& queue, size_t bytes) {
+  return queue.waiting.size() >= kMostWaiting ||
+         (!queue.waiting.empty() && queue.waiting_bytes + bytes > kMostWaitingBytes);
+}
+
+bool ServedModels::Give(size_t model, std::string input, Status usable) {
+  Queue& queue = *queues_[model];
+  MutexLock lock(queue.mutex);
+  while (!queue.dropped && IsFull(queue, input.size())) queue.changed.Wait(queue.mutex);
+  if (queue.dropped) return false;
+  queue.waiting_bytes += input.size();
+  queue.waiting.push_back({std::move(input), std::move(usable), Clock::now()});
+  queue.changed.NotifyAll();
+  return true;
+}
+
+void ServedModels::Serve(Queue& queue) {
+  for (;;) {
+    if (queue.broken.ok()) NoteFailure(queue, Guarded([&] { return AwaitInput(queue); }));
+    const std::optional<Input> input = Take(queue);
+    if (!input) return;
+    AnswerInput(queue, *input);
+  }
+}
+
+// Inputs that come within the gap are turns of one engagement; a longer pause ends it, and what was
+// kept for the next turn is given back while nobody waits. So is, after an idle time, what only
+// inputs need.
+Status ServedModels::AwaitInput(Queue& queue) {
+  const auto began = Clock::now();
+  double gap_us = options_.turn_gap_us;
+  double idle_us = options_.idle_us.value_or(kNever_us);
+  for (;;) {
+    const double waited_us = MicrosecondsBetween(began, Clock::now());
+    if (waited_us >= gap_us) {
+      STI_RETURN_IF_ERROR(queue.session->EndEngagement());
+      gap_us = kNever_us;
+    }
+    if (waited_us >= idle_us) {
+      STI_RETURN_IF_ERROR(queue.session->Rest());
+      if (options_.rested) options_.rested();
+      idle_us = kNever_us;
+    }
+    const double next_us = std::min(gap_us, idle_us);
+    if (next_us == kNever_us || HasInputWithin(queue, next_us - waited_us)) return {};
+  }
+}
+
+// Returns whether so soon an input waits, or none will.
+bool ServedModels::HasInputWithin(Queue& queue, double time_us) {
+  const auto latest = Clock::now() + Microseconds(time_us);
+  MutexLock lock(queue.mutex);
+  while (queue.waiting.empty() && !queue.ending) {
+    if (!queue.changed.WaitUntil(queue.mutex, latest)) return false;
+  }
+  return true;
+}
+
+// Waits for an input; returns nothing when there will be no more.
+std::optional<ServedModels::Input> ServedModels::Take(Queue& queue) {
+  MutexLock lock(queue.mutex);
+  while (queue.waiting.empty() && !queue.ending) queue.changed.Wait(queue.mutex);
+  queue.dropped = queue.dropped || (options_.cancelled && options_.cancelled());
+  if (queue.dropped) queue.waiting.clear();
+  queue.changed.NotifyAll();  // there is room, or none is needed any more
+  if (queue.waiting.empty()) return std::nullopt;
+  Input input = std::move(queue.waiting.front());
+  queue.waiting.pop_front();
+  queue.waiting_bytes -= input.text.size();
+  return input;
+}
+
+void ServedModels::AnswerInput(Queue& queue, const Input& input) {
+  Status own;
+  const double waited_us = MicrosecondsBetween(input.given, Clock::now());
+  Status asked = queue.broken;
+  if (asked.ok()) asked = Guarded([&] { return Ask(queue, input, &own); });
+  const Status told = Guarded([&]() -> Status {
+    const Error* error = asked.ok() ? nullptr : &asked.error();
+    if (!own.ok()) error = &own.error();
+    options_.tell({.model = queue.model,
+                   .input = input.text,
+                   .waited_us = waited_us,
+                   .answer = error == nullptr ? &queue.answer : nullptr,
+                   .error = error,
+                   .failed = !asked.ok(),
+                   .session = *queue.session});
+    return {};
+  });
+  NoteFailure(queue, asked.ok() ? told : asked);
+}
+
+void ServedModels::NoteFailure(Queue& queue, const Status& status) {
+  if (status.ok()) return;
+  if (queue.failure.ok()) queue.failure = status;
+  if (BreaksSession(status.error())) queue.broken = status;
+}
+
+// An error of the input itself goes to `own`.
+Status ServedModels::Ask(Queue& queue, const Input& input, Status* own) {
+  const auto taken = Clock::now();
+  auto encoding = input.usable.ok() ? options_.encode(*queue.session, input.text)
+                                    : Result<Encoding>(input.usable.error());
+  if (!encoding.ok()) {
+    *own = encoding.error();
+  } else if (Status asked = queue.session->Ask(*encoding, taken, &queue.answer); !asked.ok()) {
+    if (asked.error().source != Source::kInput) return asked;
+    *own = std::move(asked);
+  }
+  if (!own->ok()) queue.session->SkipTurn();
+  return {};
+}
+
+}  // namespace sti
