@@ -24,18 +24,39 @@ void TakePlannedCores(const Plan& plan, const Tool& tool) {
   }
 }
 
+// Models of one process run on the same cores: those of the plans, where they agree.
+void TakeCoresOfAll(std::span<const Plan* const> plans, const Tool& tool) {
+  const Plan* first = nullptr;
+  for (const Plan* plan : plans) {
+    if (plan->cpus.empty()) continue;
+    if (first == nullptr) first = plan;
+    if (plan->cpus == first->cpus) continue;
+    tool.Warn("one plan counts on cores " + first->cpus + ", another on " + plan->cpus +
+              "; all models run on " + AffinityList() + ", give --cpus to choose");
+    return;
+  }
+  if (first != nullptr) TakePlannedCores(*first, tool);
+}
+
 }  // namespace
 
-Result<uint32_t> TakeCores(const RunOptions& options, const Plan& plan, const Tool& tool) {
+Result<uint32_t> TakeCores(const RunOptions& options, std::span<const Plan* const> plans,
+                           const Tool& tool) {
   STI_RETURN_IF_ERROR(TakeCpusOption(options.cpus));
-  if (options.cpus.empty()) TakePlannedCores(plan, tool);
+  if (options.cpus.empty()) TakeCoresOfAll(plans, tool);
   if (options.threads != 0) return options.threads;
   const uint32_t available = AvailableThreads();
-  if (plan.threads > available && options.cpus.empty() && NamesItsMachine(plan)) {
-    tool.Warn("the plan counts on " + std::to_string(plan.threads) + " threads, this process has " +
-              std::to_string(available) + " cores; run sti-profile here");
+  uint32_t threads = 0;
+  for (const Plan* plan : plans) {
+    if (plan->threads > available && options.cpus.empty() && NamesItsMachine(*plan)) {
+      tool.Warn("the plan counts on " + std::to_string(plan->threads) +
+                " threads, this process has " + std::to_string(available) +
+                " cores; run sti-profile here");
+    }
+    threads += std::min(plan->threads == 0 ? available : plan->threads, available);
+    threads = std::min(threads, available);
   }
-  return plan.threads == 0 ? available : std::min(plan.threads, available);
+  return threads;
 }
 
 }  // namespace sti

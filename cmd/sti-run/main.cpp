@@ -1,5 +1,4 @@
 // sti-run: text in, label out, under a plan.
-#include <malloc.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,10 +10,12 @@
 #include "common/outputs.h"
 #include "common/remedies.h"
 #include "evaluate.h"
+#include "heap.h"
 #include "inputs.h"
 #include "open.h"
 #include "print.h"
 #include "process_age.h"
+#include "several.h"
 #include "watch.h"
 
 namespace sti {
@@ -35,7 +36,7 @@ class LineAnswerer {
       unusable_ = true;
       session_.SkipTurn();
       watch_.Skip();
-      PrintUnusable(tool_.json(), text, *own);
+      PrintUnusable(tool_.json(), "", text, *own);
       Flush();
       return {};
     }
@@ -59,7 +60,7 @@ class LineAnswerer {
     if (tool_.json()) {
       PrintJson(options_, text, answer, session_.info());
     } else {
-      PrintPlain(text, answer, session_.info());
+      PrintPlain("", text, answer, session_.info());
     }
     Flush();
     watch_.See(answer, session_);
@@ -87,12 +88,10 @@ Result<int> AnswerTexts(Session& session, LineAnswerer& answerer, const RunOptio
   return answerer.Finish();
 }
 
-// Gives back what only inputs need. Freed memory would stay with the allocator.
+// Gives back what only inputs need.
 Status Rest(Session& session) {
   STI_RETURN_IF_ERROR(session.Rest());
-#ifdef __GLIBC__
-  ::malloc_trim(0);
-#endif
+  GiveHeapBack();
   return {};
 }
 
@@ -140,6 +139,7 @@ Result<int> AnswerLines(Session& session, LineAnswerer& answerer, const RunOptio
 
 Result<int> Serve(const Tool& tool, const RunOptions& options) {
   STI_RETURN_IF_ERROR(CheckRunOptions(tool.app(), options));
+  if (!options.models.empty()) return ServeSeveral(options, tool);
   const Output trace{"--trace", options.trace};
   STI_RETURN_IF_ERROR(CheckKeepsInput(trace, options.model, "the model"));
   STI_RETURN_IF_ERROR(CheckKeepsInput(trace, options.plan, "the plan"));

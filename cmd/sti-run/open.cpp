@@ -32,19 +32,21 @@ Result<Plan> ChoosePlan(const RunOptions& options, const ContainerIndex& index, 
   whole.bits = options.bits;
   STI_ASSIGN_OR_RETURN(Plan plan, MakeWholePlan(index, whole));
   if (!options.submodel && !options.bits) {
-    tool.Say("no --plan: running the whole model at its most bits (" +
-             std::to_string(plan.bits.At(0, 0)) + "); sti-plan makes one for a latency target");
+    tool.Say(options.Prefix() + (options.name.empty() ? "no --plan" : "no plan") +
+             ": running the whole model at its most bits (" + std::to_string(plan.bits.At(0, 0)) +
+             "); sti-plan makes one for a latency target");
   }
   return plan;
 }
 
 // Once, however many of the plans are of such a submodel.
-void WarnOfUntrained(const ModelInfo& model, const Plan& plan, const Tool& tool) {
+void WarnOfUntrained(const ModelInfo& model, const Plan& plan, const RunOptions& options,
+                     const Tool& tool) {
   std::string warning = UntrainedWarning(model, plan);
   for (const Plan& variant : plan.variants) {
     if (warning.empty()) warning = UntrainedWarning(model, variant);
   }
-  if (!warning.empty()) tool.Warn(warning);
+  if (!warning.empty()) tool.Warn(options.Prefix() + warning);
 }
 
 Status CheckDegrade(const RunOptions& options, const Plan& plan) {
@@ -62,20 +64,9 @@ bool IsLazy(const RunOptions& options, const Plan& plan) {
   return plan.cold || (options.plan.empty() && !options.memory_bytes);
 }
 
-// A session's error in terms of the process, where memory is what it lacks.
-Error InProcess(Error error, const RunOptions& options, uint64_t held) {
-  if (!options.memory_bytes || error.remedy != Remedy::kMoreMemory || error.value.empty())
-    return error;
-  const uint64_t needed = held + std::strtoull(error.value.c_str(), nullptr, 10);
-  return InfeasibleError("--memory " + FormatBytes(*options.memory_bytes) + " is less than the " +
-                         FormatBytes(needed) + " needed before the first shard; raise it");
-}
-
-Result<SessionOptions> SessionOptionsOf(const RunOptions& options, const Plan& plan,
-                                        const Tool& tool) {
+Result<SessionOptions> SessionOptionsOf(const RunOptions& options, const ModelInfo& model,
+                                        const Plan& plan, const Tool& tool) {
   SessionOptions session;
-  STI_ASSIGN_OR_RETURN(session.threads, TakeCores(options, plan, tool));
-  session.clock_khz = ClockLimitKhz();
   if (options.backend == "openblas") session.backend = Backend::kOpenBlas;
   if (!options.compute.empty()) {
     STI_ASSIGN_OR_RETURN(session.compute, ParseCompute(options.compute));
@@ -84,39 +75,65 @@ Result<SessionOptions> SessionOptionsOf(const RunOptions& options, const Plan& p
   session.lazy = IsLazy(options, plan);
   session.lock_memory = options.lock_memory;
   session.started = Clock::now() - Microseconds(AgeUs());
-  session.threshold = options.threshold.value_or(session.threshold);
+  if (model.problem == Problem::kMultiLabel)
+    session.threshold = options.threshold.value_or(session.threshold);
   session.meter_decoding = !options.trace.empty();
   const bool replans = !options.replan.empty();
-  session.notices = [&tool, replans](const Notice& notice) {
+  session.notices = [&tool, replans, prefix = options.Prefix()](const Notice& notice) {
     // Who plans again when the device drifts does not ask others to.
-    if (!replans || notice.kind != Notice::Kind::kDrift) Tell(notice, tool);
+    if (!replans || notice.kind != Notice::Kind::kDrift) Tell(notice, tool, prefix);
   };
   return session;
 }
 
 }  // namespace
 
-Result<std::unique_ptr<Session>> OpenSession(const RunOptions& options, const Tool& tool) {
-  if (options.priority) TakePriority(tool);  // before any thread is made
+Result<ModelToServe> OpenModel(const RunOptions& options, const Tool& tool) {
   STI_ASSIGN_OR_RETURN(ReadPath path, ParseReadPath(options.io));
   STI_ASSIGN_OR_RETURN(ContainerFile file, ContainerFile::Open(options.model, path));
   const ModelInfo& model = file.index().info;
-  if (options.threshold && model.problem != Problem::kMultiLabel) {
+  if (options.threshold && options.name.empty() && model.problem != Problem::kMultiLabel) {
     return UsageError("--threshold is for multi-label models; " + options.model +
                       " gives one label an input");
   }
   STI_ASSIGN_OR_RETURN(Plan plan, ChoosePlan(options, file.index(), tool));
   STI_RETURN_IF_ERROR(CheckDegrade(options, plan));
-  WarnOfUntrained(model, plan, tool);
-  STI_ASSIGN_OR_RETURN(SessionOptions wanted, SessionOptionsOf(options, plan, tool));
-  const uint64_t held = CurrentRssBytes() + kLaterBytes;
-  if (options.memory_bytes) {  // it bounds the process: of that, `held` bytes are not the model's
-    wanted.own_bytes = *options.memory_bytes - std::min(*options.memory_bytes, held);
-    wanted.planned_for_bytes = PlannedForBytes(options, plan);
+  WarnOfUntrained(model, plan, options, tool);
+  STI_ASSIGN_OR_RETURN(SessionOptions session, SessionOptionsOf(options, model, plan, tool));
+  return ModelToServe{options.name, std::move(file), std::move(plan), std::move(session)};
+}
+
+Result<std::unique_ptr<Session>> OpenSession(const RunOptions& options, const Tool& tool) {
+  if (options.priority) TakePriority(tool);  // before any thread is made
+  STI_ASSIGN_OR_RETURN(ModelToServe model, OpenModel(options, tool));
+  const Plan* const plan = &model.plan;
+  STI_ASSIGN_OR_RETURN(model.options.threads, TakeCores(options, {&plan, 1}, tool));
+  model.options.clock_khz = ClockLimitKhz();
+  uint64_t held = 0;
+  if (options.memory_bytes) {
+    model.options.own_bytes = BytesForModels(options, kLaterBytes, &held);
+    model.options.planned_for_bytes = PlannedForBytes(options, *plan);
   }
-  auto session = Session::Open(std::move(file), std::move(plan), wanted);
+  auto session = Session::Open(std::move(model.file), std::move(model.plan), model.options);
   if (!session.ok()) return InProcess(session.error(), options, held);
   return session;
+}
+
+uint64_t BytesForModels(const RunOptions& options, uint64_t later, uint64_t* held) {
+  *held = CurrentRssBytes() + later;
+  const uint64_t most = options.memory_bytes.value_or(0);
+  return most - std::min(most, *held);
+}
+
+Error InProcess(Error error, const RunOptions& options, uint64_t held) {
+  if (!options.memory_bytes || error.remedy != Remedy::kMoreMemory || error.value.empty())
+    return error;
+  const uint64_t needed = held + std::strtoull(error.value.c_str(), nullptr, 10);
+  return InfeasibleError("--memory " + FormatBytes(*options.memory_bytes) + " is less than the " +
+                         FormatBytes(needed) +
+                         (options.models.empty() ? " needed before the first shard"
+                                                 : " that the models and the process need") +
+                         "; raise it");
 }
 
 uint64_t PlannedForBytes(const RunOptions& options, const Plan& plan) {

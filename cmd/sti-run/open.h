@@ -1,7 +1,9 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 
+#include "api/served_models.h"
 #include "api/session.h"
 #include "base/result.h"
 #include "common/tool.h"
@@ -12,6 +14,17 @@ namespace sti {
 /// Opens model, plan and session as the options say; warns through `tool` where a person should
 /// know something. Both outlive the session.
 Result<std::unique_ptr<Session>> OpenSession(const RunOptions& options, const Tool& tool);
+
+/// Opens model and plan as the options say, and says how their session is to be opened, but for its
+/// threads and memory; warns through `tool`, which outlives the session.
+Result<ModelToServe> OpenModel(const RunOptions& options, const Tool& tool);
+
+/// Returns how many of the bytes that --memory allows are left for models. `held` gets the others:
+/// what the process holds by now, and `later`, what it will hold that is no model's.
+uint64_t BytesForModels(const RunOptions& options, uint64_t later, uint64_t* held);
+
+/// Returns an error of opening sessions in terms of the process, where memory is what they lack.
+Error InProcess(Error error, const RunOptions& options, uint64_t held);
 
 /// Returns the bytes of the process that `plan` was made for, where --memory bounds it; 0 if it was
 /// not, or nothing does.

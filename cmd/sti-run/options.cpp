@@ -55,11 +55,31 @@ Status CheckReplan(const CLI::App& app, const RunOptions& o) {
   return {};
 }
 
+// Several models have a plan each, and lines on stdin say which of them is asked. An option about
+// one model alone has no place beside them.
+Status CheckModels(const CLI::App& app, const RunOptions& o) {
+  if (o.models.empty() && o.model.empty()) {
+    return UsageError("MODEL is required, or --model NAME=FILE; see sti-run --help");
+  }
+  const auto refuse = [&](OptionNames refused, std::string_view why) {
+    return RefuseBeside(app, "--model", refused, why);
+  };
+  STI_RETURN_IF_ERROR(refuse({"MODEL", "TEXT"}, "lines on stdin say which model they are for"));
+  STI_RETURN_IF_ERROR(refuse({"--plan", "--submodel", "--bits"},
+                             "each model has a plan of its own, as --model NAME=FILE,PLAN"));
+  STI_RETURN_IF_ERROR(refuse({"--replan", "--importance"}, "it plans anew for one model alone"));
+  STI_RETURN_IF_ERROR(refuse({"--eval"}, "it measures one model alone"));
+  return refuse({"--trace"}, "it shows the lanes of one model alone");
+}
+
 }  // namespace
 
 void AddRunOptions(CLI::App& app, RunOptions& o) {
-  app.add_option("MODEL", o.model, "container made by sti-shard")->required()->type_name(kFile);
+  app.add_option("MODEL", o.model, "container made by sti-shard")->type_name(kFile);
   app.add_option("TEXT", o.texts, "inputs; without any, one a line on stdin");
+  app.add_option("--model", o.models, "one of several, PLAN optional: lines are NAME<tab>TEXT")
+      ->allow_extra_args(false)
+      ->type_name("NAME=FILE,PLAN");
   app.add_option("--plan", o.plan, "plan made by sti-plan")->type_name(kFile)->group(kMostUsed);
   app.add_option("--replan", o.replan, "plan anew by this profile when the device changes")
       ->type_name(kFile);
@@ -108,6 +128,7 @@ void AddRunOptions(CLI::App& app, RunOptions& o) {
 }
 
 Status CheckRunOptions(const CLI::App& app, const RunOptions& o) {
+  STI_RETURN_IF_ERROR(CheckModels(app, o));
   if (!o.plan.empty() && (o.submodel || o.bits)) {
     return UsageError("--submodel and --bits choose what --plan has chosen already; drop one");
   }

@@ -16,6 +16,8 @@ namespace sti {
 /// Holds the options. An empty text means that its option was not given.
 struct RunOptions {
   std::string model;
+  std::vector<std::string> models;  ///< of --model, as given; empty: `model` is the only one
+  std::string name;                 ///< of this model among several; empty: it is the only one
   std::vector<std::string> texts;
   std::string plan;
   std::string replan;      ///< device profile to plan anew by, when the device changes
@@ -49,6 +51,9 @@ struct RunOptions {
   std::optional<uint64_t> max_misses;
   std::string baseline;
   std::optional<double> max_drop;
+
+  /// Returns what messages about this model begin with: its name, or nothing if it is the only one.
+  [[nodiscard]] std::string Prefix() const { return name.empty() ? "" : name + ": "; }
 };
 
 /// Adds the options to a tool's parser, which fills `options` in.

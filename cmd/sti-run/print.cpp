@@ -83,11 +83,21 @@ std::string DescribeLayer(const Answer& answer, size_t k) {
          with_plan(layer.end_us - layer.start_us, planned == nullptr ? 0 : planned->LayerUs(k));
 }
 
+// The first column of a line that names its model.
+std::string Column(const std::string& name) { return name.empty() ? "" : name + "\t"; }
+
+void PrintError(Json line, const std::string& text, const Error& error) {
+  line["error"] = LineFor(error);
+  line["text"] = text;
+  std::printf("%s\n", JsonLine(line).c_str());
+}
+
 }  // namespace
 
 void PrintJson(const RunOptions& options, const std::string& text, const Answer& answer,
-               const ModelInfo& info) {
+               const ModelInfo& info, std::optional<double> waited_us) {
   Json json;
+  if (!options.name.empty()) json["model"] = options.name;
   json["text"] = text;
   json["label"] = info.labels[answer.label];
   json["label_id"] = answer.label;
@@ -100,6 +110,7 @@ void PrintJson(const RunOptions& options, const std::string& text, const Answer&
   json["tokens"] = answer.tokens;
   json["truncated"] = answer.truncated;
   json["latency_us"] = answer.latency_us;
+  if (waited_us) json["waited_us"] = *waited_us;
   json["deadline_met"] = answer.deadline_met ? Json(*answer.deadline_met) : Json(nullptr);
   json["degraded"] = DegradedOf(answer.run);
   if (answer.plan->fallback) {
@@ -113,7 +124,8 @@ void PrintJson(const RunOptions& options, const std::string& text, const Answer&
   std::printf("%s\n", JsonLine(json).c_str());
 }
 
-void PrintPlain(const std::string& text, const Answer& answer, const ModelInfo& info) {
+void PrintPlain(const std::string& name, const std::string& text, const Answer& answer,
+                const ModelInfo& info) {
   std::string line = text;
   std::replace(line.begin(), line.end(), '\n', ' ');  // an input is a line, also from an argument
   std::string said = info.labels[answer.label];
@@ -122,19 +134,25 @@ void PrintPlain(const std::string& text, const Answer& answer, const ModelInfo& 
     for (uint32_t label : answer.labels) said += (said.empty() ? "" : ",") + info.labels[label];
     if (answer.labels.empty()) said = "-";
   }
-  std::printf("%s\t%.4f\t%s%s\n", said.c_str(), double{answer.scores[answer.label]}, line.c_str(),
+  std::printf("%s%s\t%.4f\t%s%s\n", Column(name).c_str(), said.c_str(),
+              double{answer.scores[answer.label]}, line.c_str(),
               answer.truncated ? " [truncated]" : "");
 }
 
-void PrintUnusable(bool json, const std::string& text, const Error& error) {
+void PrintUnusable(bool json, const std::string& name, const std::string& text,
+                   const Error& error) {
   if (!json) {
-    std::printf("! %s\n", LineFor(error).c_str());
+    std::printf("%s! %s\n", Column(name).c_str(), LineFor(error).c_str());
     return;
   }
   Json line;
-  line["error"] = LineFor(error);
-  line["text"] = text;
-  std::printf("%s\n", JsonLine(line).c_str());
+  if (!name.empty()) line["model"] = name;
+  PrintError(std::move(line), text, error);
+}
+
+void PrintUnnamed(bool json, const std::string& line, const Error& error) {
+  if (!json) return PrintUnusable(false, "", line, error);
+  PrintError({{"model", nullptr}}, line, error);
 }
 
 std::vector<std::string> DescribeRun(const Answer& answer) {

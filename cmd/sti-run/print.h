@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,17 +10,24 @@
 namespace sti {
 
 /// Prints one object a line, whose fields programs build on: fields are added, none is renamed.
-/// `text` is as it came in.
+/// `text` is as it came in. `waited_us`: before the model took it, where it is one of several,
+/// whose name is in the options.
 void PrintJson(const RunOptions& options, const std::string& text, const Answer& answer,
-               const ModelInfo& info);
+               const ModelInfo& info, std::optional<double> waited_us = {});
 
-/// label TAB score TAB text. Of a multi-label model: all that reach the threshold with commas
-/// between them, or "-" if none does, and the highest score. Of a model of one label: that label
-/// and its score, whatever it is, since what it is asked for is the score.
-void PrintPlain(const std::string& text, const Answer& answer, const ModelInfo& info);
+/// label TAB score TAB text; of one of several models after its name and a TAB. Of a multi-label
+/// model: all that reach the threshold with commas between them, or "-" if none does, and the
+/// highest score. Of a model of one label: that label and its score, whatever it is, since what it
+/// is asked for is the score.
+void PrintPlain(const std::string& name, const std::string& text, const Answer& answer,
+                const ModelInfo& info);
 
-/// An input that cannot be used has its own line and ends nothing.
-void PrintUnusable(bool json, const std::string& text, const Error& error);
+/// An input that cannot be used has its own line and ends nothing. `name` is that of its model
+/// among several, empty if it is the only one.
+void PrintUnusable(bool json, const std::string& name, const std::string& text, const Error& error);
+
+/// A line that names none of several models has its own line too, with null for the model in JSON.
+void PrintUnnamed(bool json, const std::string& line, const Error& error);
 
 /// Times, bytes and memory of one input, for --stats: a line, then one a layer, each with what the
 /// plan counted on where it says that.

@@ -44,7 +44,7 @@ std::string Summary(const Mishaps& mishaps) {
 }
 
 void Watch::TellFirst(const Mishaps& before, const Answer& answer, const Session& session) const {
-  const std::string input = "input " + std::to_string(mishaps_.inputs);
+  const std::string input = options_.Prefix() + "input " + std::to_string(mishaps_.inputs);
   if (before.late == 0 && mishaps_.late == 1) {
     tool_.Warn(input + " is late: " + FormatTimeUs(answer.latency_us) + " of " +
                FormatTimeUs(*answer.plan->target_us) + "; --stats shows where the time goes");
@@ -69,7 +69,7 @@ void Watch::See(const Answer& answer, const Session& session) {
   mishaps_.Add(answer);
   if (!tool_.json()) TellFirst(before, answer, session);
   if (options_.stats) {
-    for (const std::string& line : DescribeRun(answer)) tool_.Say(line);
+    for (const std::string& line : DescribeRun(answer)) tool_.Say(options_.Prefix() + line);
   }
   if (!options_.trace.empty()) trace_.Add(answer, session.pipeline().last_schedule());
 }
@@ -77,7 +77,8 @@ void Watch::See(const Answer& answer, const Session& session) {
 Status Watch::Finish() {
   if (!options_.trace.empty()) STI_RETURN_IF_ERROR(trace_.Write(options_.trace));
   const std::string summary = Summary(mishaps_);
-  if (!tool_.json() && mishaps_.inputs > 1 && !summary.empty()) tool_.Say(summary);
+  if (!tool_.json() && mishaps_.inputs > 1 && !summary.empty())
+    tool_.Say(options_.Prefix() + summary);
   return {};
 }
 

@@ -29,7 +29,8 @@ struct Mishaps {
 std::string Summary(const Mishaps& mishaps);
 
 /// Prints to stderr the times of each answer if asked for, and without --json each kind of mishap
-/// when it first happens, and a summary; collects the trace if one is asked for.
+/// when it first happens, and a summary; collects the trace if one is asked for. Each line begins
+/// with the model's name if it is one of several.
 class Watch {
  public:
   Watch(const RunOptions& options, const Tool& tool) : options_(options), tool_(tool) {}

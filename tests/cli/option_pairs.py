@@ -234,9 +234,15 @@ TABLES = {
                   "--threads --cpus": "one core has one thread"},
     },
     "sti-run": {
-        "contexts": {"json": ["--json", "model.sti"]},
+        "contexts": {"json": ["--json", "model.sti"],
+                     "several": ["--json", "--model", "intents=model.sti", "--model",
+                                 "plain=plain.sti,"]},
         "stdin": "set an alarm\tagain\nnever mind\tplay\n1 2 3\n" + "what is the time " * 20 + "\n",
+        # Answers of one model come in order.
+        "stdin of --model": "intents\tset an alarm\tagain\nintents\tnever mind\tplay\n"
+                            "intents\t1 2 3\nintents\t" + "what is the time " * 20 + "\n",
         "options": {
+            "--model": [["--model", "planned=model.sti,model.plan"]],
             "--plan": values("--plan", "model.plan"), "--submodel": values("--submodel", "2x2"),
             "--replan": [["--replan", "full.json", "--plan", "model.plan"]],
             "--importance": [["--importance", "importance.json", "--replan", "full.json", "--plan",
@@ -319,7 +325,6 @@ class Runner:
         self.volatile = tool in ("sti-run", "sti-profile")
         self.files = files
         self.scratch = scratch
-        self.stdin = TABLES[tool].get("stdin", "")
         self.known = {}
 
     def stable(self, text):
@@ -335,7 +340,8 @@ class Runner:
         folder = pathlib.Path(tempfile.mkdtemp(dir=self.scratch))
         for path in self.files.iterdir():
             (folder / path.name).symlink_to(path)
-        done = subprocess.run([self.binary, *arguments], cwd=folder, input=self.stdin, text=True,
+        stdin = TABLES[self.tool].get("stdin of --model" if "--model" in arguments else "stdin", "")
+        done = subprocess.run([self.binary, *arguments], cwd=folder, input=stdin, text=True,
                               capture_output=True, check=False, timeout=60, errors="replace")
         written = {}
         for path in sorted(folder.rglob("*")):

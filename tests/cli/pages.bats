@@ -59,6 +59,7 @@ setup_file() {
   ln -s "$example/model" my-model
   tail -n 3 dev.tsv | cut -f 1 >dialogue.txt
   echo "$alarm" >line.txt
+  awk '{ print (NR % 2 ? "a" : "b") "\t" $0 }' dialogue.txt >named.txt
   sti-run -q model.sti --eval dev.tsv --json >full.json
   mkdir cola # whose sets have four columns and no header
   tail -n +2 dev.tsv | awk -F '\t' '{ print "clinc\t" $2 "\t*\t" $1 }' >cola/dev.tsv
