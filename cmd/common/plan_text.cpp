@@ -125,6 +125,8 @@ std::string DescribePlan(const Plan& plan) {
   if (!predicted.empty()) text += "\nquality    " + predicted + " predicted";
   text += "\nbytes      " + FormatBytes(plan.parameter_bytes) + " of shards, " +
           FormatBytes(plan.preload_bytes) + " of them preloaded\n";
+  if (!plan.words.empty())
+    text += "rows       of " + std::to_string(plan.words.size()) + " frequent words preloaded\n";
   text += "memory     " + FormatBytes(plan.predicted_peak_bytes) + " predicted peak";
   if (plan.staging_bytes > 0) text += ", " + FormatBytes(plan.staging_bytes) + " of it staging";
   text += '\n';

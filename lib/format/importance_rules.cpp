@@ -32,7 +32,8 @@ std::string ProblemOfWordUse(const WordUse& use) {
   std::sort(sorted.begin(), sorted.end());
   if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end())
     return "words has an entry twice";
-  if (!sorted.empty() && sorted.back() >= kMaxVocabulary) return "words has an entry of 2^22 or more";
+  if (!sorted.empty() && sorted.back() >= kMaxVocabulary)
+    return "words has an entry of 2^22 or more";
   const RowReads* before = nullptr;
   for (const RowReads& reads : use.reads) {
     std::string problem = ProblemOfReads(reads, before, use.words.size());

@@ -207,6 +207,12 @@ bool PreloadsRows(const PlanRequest& request) {
          !request.io_budget_bytes && request.preload_bytes > 0;
 }
 
+void SayWords(const CheckedInput& input, size_t words, std::vector<std::string>* explain) {
+  if (words == 0 || explain == nullptr) return;
+  explain->push_back("rows: " + std::to_string(words) + " words in " +
+                     std::to_string(RowBytes(input, words)) + " bytes of the preload buffer");
+}
+
 /// Says of each scope how many words' rows are in the preload buffer: as many as are worth it for
 /// the plan itself.
 Status ChooseWords(const CheckedInput& input, const PlanRequest& request,
@@ -219,10 +225,23 @@ Status ChooseWords(const CheckedInput& input, const PlanRequest& request,
       request.preload_bytes - std::min(request.preload_bytes, main.fallback_bytes);
   const size_t words = WordsToPreload(input, devices, left, main.length);
   for (PlanningScope& scope : *scopes) scope.words = words;
-  if (words > 0 && explain != nullptr) {
-    explain->push_back("rows: " + std::to_string(words) + " words in " +
-                       std::to_string(RowBytes(input, words)) + " bytes of the preload buffer");
-  }
+  SayWords(input, words, explain);
+  return {};
+}
+
+/// Chooses fallbacks, and the words that they know. Where the buffer does not hold both, words go.
+Status ChooseForGuarantee(const CheckedInput& input, const PlanRequest& request,
+                          std::vector<PlanningScope>* scopes, std::vector<std::string>* explain) {
+  const size_t words = WordsForFallbacks(input, request.preload_bytes);
+  if (words == 0) return ChooseFallbacks(input, request, scopes, explain);
+  PlanRequest rest = request;
+  rest.preload_bytes -= RowBytes(input, words);
+  std::vector<PlanningScope> with_words = *scopes;
+  if (!ChooseFallbacks(input, rest, &with_words, explain).ok())
+    return ChooseFallbacks(input, request, scopes, explain);
+  for (PlanningScope& scope : with_words) scope.words = words;
+  *scopes = std::move(with_words);
+  SayWords(input, words, explain);
   return {};
 }
 
@@ -317,11 +336,13 @@ Result<Plan> MakePlan(const CheckedInput& input, const PlanRequest& request,
     }
   }
 
-  // The fallbacks come first in the buffer: they are there whatever comes.
-  if (request.guarantee) STI_RETURN_IF_ERROR(ChooseFallbacks(input, resolved, &scopes, explain));
-
-  // Rows of words, where they are worth more than shards.
-  if (PreloadsRows(request)) STI_RETURN_IF_ERROR(ChooseWords(input, resolved, &scopes, explain));
+  // Others share the buffer with the preloaded shards: fallbacks and the words that they know, or
+  // rows of words that are worth more than shards.
+  if (request.guarantee) {
+    STI_RETURN_IF_ERROR(ChooseForGuarantee(input, resolved, &scopes, explain));
+  } else if (PreloadsRows(request)) {
+    STI_RETURN_IF_ERROR(ChooseWords(input, resolved, &scopes, explain));
+  }
 
   Result<Plan> plan = PlanScopes(input, request, resolved, scopes, explain);
   if (!plan.ok() && scopes.front().words > 0) {

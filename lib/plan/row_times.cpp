@@ -8,7 +8,7 @@
 namespace sti {
 namespace {
 
-/// What is read of the bytes that would be where no row is in memory, as a share.
+/// The share that is read of the bytes that would be if no row were in memory.
 struct RowShare {
   double median = 1;
   double p99 = 1;
@@ -22,8 +22,7 @@ std::vector<RowReads> EntriesOf(const WordUse& use, uint32_t length) {
   return entries;
 }
 
-/// Of a length between two measured ones, or a number of words, the more that is known to be read
-/// counts.
+/// Returns the share for a length and a number of words; between two measured ones the larger.
 RowShare ShareOf(const WordUse& use, uint32_t length, size_t words) {
   uint32_t below = 0;
   uint32_t above = 0;
@@ -45,7 +44,8 @@ RowShare ShareOf(const WordUse& use, uint32_t length, size_t words) {
 }
 
 RowShare ShareOf(const CheckedInput& input, uint32_t length, size_t words) {
-  return input->importance == nullptr ? RowShare{} : ShareOf(input->importance->word_use, length, words);
+  return input->importance == nullptr ? RowShare{}
+                                      : ShareOf(input->importance->word_use, length, words);
 }
 
 /// Returns what a byte of a shard takes to load.
@@ -61,8 +61,8 @@ double ByteUs(const CheckedInput& input, const DeviceModel& device) {
 Result<DeviceModels> DevicesWithRows(const CheckedInput& input, const Judging& judging,
                                      uint32_t length, uint64_t freq,
                                      std::optional<double> target_us, size_t words) {
-  STI_ASSIGN_OR_RETURN(DeviceModels devices, DeviceModels::Make(input->profile, length, freq,
-                                                                judging, target_us));
+  STI_ASSIGN_OR_RETURN(DeviceModels devices,
+                       DeviceModels::Make(input->profile, length, freq, judging, target_us));
   const RowShare share = ShareOf(input, length, words);
   const auto with_rows = [](const DeviceModel& device, double rows) {
     return device.Slowed(1, 1, device.fixed().embed_io_us * rows);
@@ -76,12 +76,22 @@ Result<DeviceModels> DevicesOf(const CheckedInput& input, const Judging& judging
                                const Plan& host) {
   if (plan.cold)
     return DeviceModels::Make(input->profile, plan.length, plan.freq, judging, plan.target_us);
-  return DevicesWithRows(input, judging, plan.length, plan.freq, plan.target_us,
-                         host.words.size());
+  return DevicesWithRows(input, judging, plan.length, plan.freq, plan.target_us, host.words.size());
 }
 
 uint64_t RowBytes(const CheckedInput& input, size_t words) {
   return words * uint64_t{input->memory.row_bytes};
+}
+
+size_t WordsForFallbacks(const CheckedInput& input, uint64_t preload_bytes) {
+  constexpr uint64_t kPartOfBuffer = 8;
+  if (input->importance == nullptr || input->memory.row_bytes == 0) return 0;
+  size_t most = 0;
+  for (const RowReads& reads : input->importance->word_use.reads) {
+    if (RowBytes(input, reads.words) <= preload_bytes / kPartOfBuffer)
+      most = std::max<size_t>(most, reads.words);
+  }
+  return most;
 }
 
 size_t WordsToPreload(const CheckedInput& input, const DeviceModels& devices,
@@ -100,8 +110,8 @@ size_t WordsToPreload(const CheckedInput& input, const DeviceModels& devices,
   for (const RowReads& reads : use.reads) {
     const uint64_t bytes = RowBytes(input, reads.words);
     if (bytes > preload_bytes) continue;
-    const double saved_us = rows_us * (share_of(0) - share_of(reads.words)) -
-                            byte_us * static_cast<double>(bytes);
+    const double saved_us =
+        rows_us * (share_of(0) - share_of(reads.words)) - byte_us * static_cast<double>(bytes);
     if (saved_us <= best_us) continue;
     best_us = saved_us;
     best = reads.words;

@@ -27,6 +27,10 @@ Result<DeviceModels> DevicesOf(const CheckedInput& input, const Judging& judging
 /// Returns the bytes of the preload buffer that the rows of so many words take.
 uint64_t RowBytes(const CheckedInput& input, size_t words);
 
+/// Returns of how many of the most frequent words the rows are preloaded for fallbacks, to which a
+/// word without its row is unknown: as many as an eighth of the buffer holds.
+size_t WordsForFallbacks(const CheckedInput& input, uint64_t preload_bytes);
+
 /// Returns of how many of the most frequent words the rows are worth their place in a preload
 /// buffer of `preload_bytes`: each byte there saves more time than a shard's byte would.
 size_t WordsToPreload(const CheckedInput& input, const DeviceModels& devices,

@@ -426,12 +426,31 @@ TEST(Planner, VariantsShareTheRowsOfThePlan) {
   ASSERT_EQ(plan->variants.size(), 1U);
   EXPECT_EQ(plan->words.size(), 4U);
   EXPECT_TRUE(plan->variants[0].words.empty());
-  // Of 64 and 128 tokens, the more that is read counts for 96.
+  // Between 64 and 128 tokens the larger share counts for 96.
   EXPECT_EQ(plan->variants[0].times->embed_io_us, 2500);
   const auto verdicts = JudgePlan(world.input(), Judging(), *plan);
   ASSERT_TRUE(verdicts.ok()) << verdicts.error().Message();
   EXPECT_EQ(verdicts->problem(), "");
   EXPECT_EQ(verdicts->variants[0].p99_us, plan->variants[0].predicted_p99_us);
+}
+
+TEST(Planner, AGuaranteeHasWordsThatItsFallbackKnows) {
+  test::World world = test::Odroid();
+  CountWords(world);
+  PlanRequest request = Request(400e3);
+  request.preload_bytes = 2000000;
+  request.guarantee = true;
+  auto plan = MakePlan(world.input(), request);
+  ASSERT_TRUE(plan.ok()) << plan.error().Message();
+  ASSERT_TRUE(plan->fallback);
+  EXPECT_EQ(plan->words.size(), 4U);
+  EXPECT_LE(plan->preload_bytes + plan->fallback->bytes, request.preload_bytes);
+  // As many words as an eighth of the buffer holds, whatever their time is worth.
+  world.row_bytes = 120000;
+  plan = MakePlan(world.input(), request);
+  ASSERT_TRUE(plan.ok()) << plan.error().Message();
+  EXPECT_EQ(plan->words.size(), 2U);
+  EXPECT_LE(plan->preload_bytes + plan->fallback->bytes, request.preload_bytes);
 }
 
 TEST(Planner, ColdStartsAndOtherStrategiesPreloadNoRows) {

@@ -1,0 +1,108 @@
+// row-times: how long a runner waits for embedding rows, with and without rows kept in memory.
+//
+// Runs each line of standard input as a text under a plan, in order, in pipelines that differ in
+// what they keep: nothing between texts, what recent texts had, and with it what the plan
+// preloads. They take turns, so that noise strikes all alike. Prints medians and 99th percentiles
+// as JSON.
+#include <algorithm>
+#include <cstdio>
+#include <iostream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "common/cli.h"
+#include "common/files.h"
+#include "common/tool.h"
+#include "pipeline/pipeline.h"
+#include "text/model_tokenizer.h"
+
+namespace sti {
+namespace {
+
+struct Options {
+  std::string model;
+  std::string plan;
+};
+
+/// One way of keeping rows, and what its runs took.
+struct Way {
+  std::string name;
+  std::unique_ptr<Pipeline> pipeline;
+  std::vector<double> rows_us;
+  std::vector<double> row_bytes;
+  std::vector<double> latency_us;
+};
+
+double Quantile(std::vector<double> values, double share) {
+  std::sort(values.begin(), values.end());
+  return values[static_cast<size_t>(share * static_cast<double>(values.size() - 1) + 0.5)];
+}
+
+Result<Way> Open(const Options& options, const std::string& name, bool keep, bool preload) {
+  STI_ASSIGN_OR_RETURN(ContainerFile file, ContainerFile::Open(options.model));
+  STI_ASSIGN_OR_RETURN(Plan plan, ReadPlan(options.plan));
+  if (!preload) {
+    plan.preload_bytes -=
+        std::min(plan.preload_bytes, plan.words.size() * file.index().words.row_bytes);
+    plan.words.clear();
+  }
+  PipelineOptions wanted;
+  wanted.threads = 1;
+  wanted.keep_rows = keep;
+  STI_ASSIGN_OR_RETURN(auto pipeline, Pipeline::Create(std::move(file), std::move(plan), wanted));
+  return Way{name, std::move(pipeline), {}, {}, {}};
+}
+
+Status RunOn(Way& way, const Encoding& text) {
+  STI_ASSIGN_OR_RETURN(const RunResult run, way.pipeline->Run(text.ids, text.types));
+  way.rows_us.push_back(run.embeddings_io_us - run.embeddings_io_begin_us);
+  way.row_bytes.push_back(
+      static_cast<double>(run.bytes_read - way.pipeline->last_schedule().read_bytes));
+  way.latency_us.push_back(run.latency_us);
+  return {};
+}
+
+Result<int> Measure(const Options& options) {
+  STI_ASSIGN_OR_RETURN(ContainerFile file, ContainerFile::Open(options.model));
+  STI_ASSIGN_OR_RETURN(const Tokenizer tokenizer, LoadTokenizer(file));
+  std::vector<Way> ways;
+  STI_ASSIGN_OR_RETURN(Way none, Open(options, "none", false, false));
+  ways.push_back(std::move(none));
+  STI_ASSIGN_OR_RETURN(Way recent, Open(options, "recent", true, false));
+  ways.push_back(std::move(recent));
+  STI_ASSIGN_OR_RETURN(Way preloaded, Open(options, "preloaded", true, true));
+  ways.push_back(std::move(preloaded));
+  std::string line;
+  while (std::getline(std::cin, line)) {
+    const Encoding text = tokenizer.Encode(line, std::nullopt, ways.front().pipeline->max_length());
+    for (Way& way : ways) STI_RETURN_IF_ERROR(RunOn(way, text));
+  }
+  if (ways.front().rows_us.empty()) return DataError("no texts on standard input");
+  nlohmann::ordered_json json;
+  for (const Way& way : ways) {
+    json[way.name] = {
+        {"rows_us", Quantile(way.rows_us, 0.5)},
+        {"rows_p99_us", Quantile(way.rows_us, 0.99)},
+        {"row_bytes", Quantile(way.row_bytes, 0.5)},
+        {"row_p99_bytes", Quantile(way.row_bytes, 0.99)},
+        {"latency_us", Quantile(way.latency_us, 0.5)},
+        {"memory_bytes", way.pipeline->preload_bytes() + way.pipeline->working_bytes() +
+                             way.pipeline->staging_bytes()}};
+  }
+  std::printf("%s\n", json.dump().c_str());
+  return 0;
+}
+
+}  // namespace
+}  // namespace sti
+
+int main(int argc, char** argv) {
+  sti::Tool tool("row-times", "Says how long runs wait for embedding rows, as JSON.",
+                 "row-times model.sti --plan model.plan < texts");
+  sti::Options options;
+  tool.app().add_option("MODEL", options.model, "container made by sti-shard")->required();
+  tool.app().add_option("--plan", options.plan, "plan made by sti-plan")->required();
+  return tool.Main(argc, argv, [&] { return sti::Measure(options); });
+}

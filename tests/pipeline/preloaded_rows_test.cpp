@@ -1,0 +1,104 @@
+// Tests of plans that preload rows of words, and of what of them is read when.
+#include <algorithm>
+
+#include "pipeline_world.h"
+
+namespace sti {
+namespace {
+
+class PreloadedRows : public PipelineTest {
+ protected:
+  /// A plan that preloads all shards and these words' rows, so that a run reads rows alone.
+  [[nodiscard]] Plan WithWords(const Ids& words) const {
+    Plan plan = WithPreload(WholeAt(3), 100);
+    plan.words = words;
+    return plan;
+  }
+  void Open(const Plan& plan, bool lazy = false) {
+    PipelineOptions options;
+    options.lazy = lazy;
+    auto file = ContainerFile::Open(path_);
+    ASSERT_TRUE(Succeeded(file));
+    auto pipeline = Pipeline::Create(std::move(*file), plan, options);
+    ASSERT_TRUE(Succeeded(pipeline));
+    pipeline_ = std::move(*pipeline);
+    expected_ = DirectLogits(path_, plan);
+  }
+  /// Returns the bytes that a run of the usual text reads.
+  uint64_t RunText() {
+    const auto result = pipeline_->Run(kTextIds, kTextTypes);
+    EXPECT_TRUE(Succeeded(result));
+    if (!result.ok()) return 0;
+    EXPECT_EQ(result->logits, expected_);
+    return result->bytes_read;
+  }
+  [[nodiscard]] uint64_t RowBytes(size_t words) const { return words * index_.words.row_bytes; }
+
+  Ids words_ = [] {
+    Ids words = kTextIds;
+    std::sort(words.begin(), words.end());
+    return words;
+  }();
+  std::unique_ptr<Pipeline> pipeline_;
+  std::vector<float> expected_;
+};
+
+TEST_F(PreloadedRows, AreThereForTheFirstText) {
+  Open(WithWords({}));
+  const uint64_t shards = pipeline_->preload_bytes();
+  EXPECT_GT(RunText(), 0);
+  Open(WithWords(words_));
+  EXPECT_EQ(pipeline_->preload_bytes(), shards + RowBytes(words_.size()));
+  EXPECT_EQ(RunText(), 0) << "rows of positions come with those of words";
+  Open(WithWords({words_[0], words_[1]}));
+  const Ids rest(words_.begin() + 2, words_.end());
+  EXPECT_EQ(RunText(), PlanEmbeddingReads(index_, rest, 0).bytes);
+}
+
+TEST_F(PreloadedRows, StayWhereWorkingMemoryIsGivenBack) {
+  Open(WithWords(words_));
+  ASSERT_TRUE(Succeeded(pipeline_->Rest()));
+  EXPECT_EQ(RunText(), PlanEmbeddingReads(index_, {}, static_cast<uint32_t>(kTextIds.size())).bytes)
+      << "positions alone are read again";
+  EXPECT_EQ(RunText(), 0);
+}
+
+TEST_F(PreloadedRows, GoLastWhereTheBufferShrinks) {
+  Open(WithWords(words_));
+  const uint64_t all = pipeline_->preload_bytes();
+  ASSERT_TRUE(Succeeded(pipeline_->ResizePreload(RowBytes(words_.size()) + 100)));
+  EXPECT_EQ(pipeline_->preload_bytes(), RowBytes(words_.size()));
+  ASSERT_TRUE(Succeeded(pipeline_->ResizePreload(RowBytes(words_.size()) - 1)));
+  EXPECT_EQ(pipeline_->preload_bytes(), 0);
+  RunText();
+  ASSERT_TRUE(Succeeded(pipeline_->ResizePreload(std::nullopt)));
+  EXPECT_EQ(pipeline_->preload_bytes(), all);
+  EXPECT_EQ(RunText(), 0);
+}
+
+TEST_F(PreloadedRows, AreThoseOfAnotherPlanFromThenOn) {
+  Open(WithWords({2, 3}));
+  ASSERT_TRUE(Succeeded(pipeline_->SetPlan(WithWords(words_))));
+  EXPECT_EQ(RunText(), 0);
+  Plan beyond = WithWords({index_.info.shape.vocabulary});
+  EXPECT_TRUE(
+      FailedWith(pipeline_->SetPlan(beyond), ErrorKind::kForeign, "is outside the vocabulary"));
+  EXPECT_EQ(RunText(), 0) << "the old plan stays in force";
+}
+
+TEST_F(PreloadedRows, OfALazyPipelineComeWithTheFirstTextThatHasThem) {
+  Open(WithWords(words_), true);
+  EXPECT_GT(RunText(), 0);
+  EXPECT_EQ(RunText(), 0);
+}
+
+TEST_F(PreloadedRows, ThatAreDamagedAreNamedBeforeAnyText) {
+  ASSERT_TRUE(DamageByte(path_, index_.words.offset + RowBytes(5) + 1).ok());
+  auto file = ContainerFile::Open(path_);
+  ASSERT_TRUE(Succeeded(file));
+  EXPECT_TRUE(FailedWith(Pipeline::Create(std::move(*file), WithWords(words_), {}),
+                         ErrorKind::kDamaged, "word embedding row 5 is damaged"));
+}
+
+}  // namespace
+}  // namespace sti
