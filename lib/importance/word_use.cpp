@@ -1,6 +1,7 @@
 #include "importance/word_use.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <vector>
 
@@ -32,6 +33,7 @@ std::vector<std::span<const uint32_t>> TextsOf(std::span<const ExampleBatch> bat
   for (uint64_t i = 0; i < texts.size(); ++i) order.push_back({(i + 1) * 0x9E3779B97F4A7C15U, i});
   std::sort(order.begin(), order.end());
   std::vector<std::span<const uint32_t>> mixed;
+  mixed.reserve(texts.size());
   for (const auto& [hash, i] : order) mixed.push_back(texts[i]);
   return mixed;
 }
@@ -91,7 +93,7 @@ void Replay(RowStore& store, const std::vector<Ids>& texts, std::vector<uint64_t
 
 /// Returns the value below which a share of the others lies.
 uint64_t Quantile(std::vector<uint64_t> values, double share) {
-  const auto at = static_cast<size_t>(share * static_cast<double>(values.size() - 1) + 0.5);
+  const auto at = static_cast<size_t>(std::lround(share * static_cast<double>(values.size() - 1)));
   std::nth_element(values.begin(), values.begin() + static_cast<ptrdiff_t>(at), values.end());
   return values[at];
 }

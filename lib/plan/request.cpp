@@ -58,12 +58,14 @@ Status ValidateGuarantee(const PlanRequest& request) {
   if (!request.guarantee) return {};
   if (request.strategy != Strategy::kSti)
     return Unreasonable("a guarantee is for the strategy sti", kDrop, "guarantee or strategy");
-  if (request.cold)
+  if (request.cold) {
     return Unreasonable("a cold start has nothing in memory to fall back to", kDrop,
                         "guarantee or cold");
-  if (request.turns > 0)
+  }
+  if (request.turns > 0) {
     return Unreasonable("turns leave in memory what the next one runs, and no fallback", kDrop,
                         "guarantee or turns");
+  }
   if (request.min_accuracy) {
     return Unreasonable("a least accuracy is not what a fallback has", kDrop,
                         "guarantee or min_accuracy");

@@ -59,7 +59,7 @@ Status Loader::ReadRows(const EmbeddingReads& rows, std::span<uint8_t> blocks) {
   schedule_ = std::make_shared<const LoadSchedule>();
   lane_->Start({schedule_, arena_.span(), buffer_.span(), 0, RowsCome::kNext});
   lane_->ReadTableRows(rows, blocks);
-  const Status read = lane_->WaitForTableRows();
+  Status read = lane_->WaitForTableRows();
   // Interrupted, reads are still in flight, whatever else went wrong.
   STI_RETURN_IF_ERROR(Settle());
   return read;
