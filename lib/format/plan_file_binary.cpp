@@ -189,6 +189,8 @@ void ReadScalars(const fb::Plan& table, Plan* plan) {
   plan->quality.agreement = table.predicted_agreement();
   plan->threads = table.threads();
   plan->cpus = TextOf(table.cpus());
+  plan->row_share = table.row_share();
+  plan->row_p99_share = table.row_p99_share();
 }
 
 /// All but its variants.
@@ -333,7 +335,7 @@ flatbuffers::Offset<fb::Plan> ToTable(Builder* builder, const Plan& plan) {
                         kernel, read_path, variant_list, plan.wake_us, plan.freq, plan.quality.loss,
                         plan.turn_bytes, turn_list, times, plan.staging_bytes, plan.read_bytes,
                         plan.read_depth, plan.cold, plan.quality.agreement, plan.threads, cpus,
-                        fallback, words);
+                        fallback, words, plan.row_share, plan.row_p99_share);
 }
 
 }  // namespace

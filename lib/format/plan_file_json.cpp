@@ -98,6 +98,8 @@ void ReadPlan(JsonFields& fields, Plan* plan) {
   fields.Get("threads", Need::kOptional, &plan->threads);
   fields.Get("cpus", Need::kOptional, &plan->cpus);
   fields.Get("words", Need::kOptional, &plan->words);
+  fields.Get("row_share", Need::kOptional, &plan->row_share);
+  fields.Get("row_p99_share", Need::kOptional, &plan->row_p99_share);
   ReadFallback(fields, plan);
   fields.ForEach("turns", Need::kOptional, [&](JsonFields& item) {
     PlanTurn& turn = plan->turns.emplace_back();
@@ -243,6 +245,8 @@ Json PlanJson(const Plan& plan) {
   if (plan.threads != 0) json["threads"] = plan.threads;
   if (!plan.cpus.empty()) json["cpus"] = plan.cpus;
   if (!plan.words.empty()) json["words"] = plan.words;
+  if (plan.row_share != 1) json["row_share"] = plan.row_share;
+  if (plan.row_p99_share != 1) json["row_p99_share"] = plan.row_p99_share;
   if (plan.fallback) json["fallback"] = FallbackJson(*plan.fallback);
   json["variants"] = Json::array();
   for (const Plan& variant : plan.variants) json["variants"].push_back(PlanJson(variant));

@@ -17,10 +17,9 @@ uint64_t RowStore::RoomFor(const ContainerIndex& index, uint32_t tokens) {
 
 void RowStore::Reserve(uint32_t tokens) {
   if (tokens == tokens_) return;
-  tokens_ = tokens;
+  Release();  // where memory runs out below, nothing is there
   memory_.Renew(RoomFor(index_, tokens));
   words_place_ = PositionBlockBytes(index_, tokens);
-  positions_ = 0;
   words_.reserve(tokens);
   others_.reserve(tokens);
   reads_.words.reserve(tokens);
@@ -30,6 +29,7 @@ void RowStore::Reserve(uint32_t tokens) {
   slots_end_ = memory_.size() - slots * sizeof(RecentRows::Entry);
   auto* const entries = new (memory_.data() + slots_end_) RecentRows::Entry[slots];
   recent_ = RecentRows({entries, slots});
+  tokens_ = tokens;
 }
 
 void RowStore::Forget() {
@@ -38,7 +38,8 @@ void RowStore::Forget() {
 }
 
 void RowStore::Release() {
-  Forget();
+  recent_ = {};
+  positions_ = 0;
   tokens_ = 0;
   memory_ = AlignedBuffer();
 }
@@ -51,9 +52,10 @@ void RowStore::VisitMemory(FunctionRef<void(AlignedBuffer&)> visit) {
 void RowStore::Preload(std::span<const uint32_t> words) {
   if (!keeps_) words = {};
   if (std::ranges::equal(words, preloaded_)) return;
-  preloaded_.assign(words.begin(), words.end());
-  has_preloaded_.assign(words.size(), false);
+  preloaded_.clear();  // where memory runs out below, none is
   preloaded_rows_.Renew(words.size() * index_.words.row_bytes);
+  has_preloaded_.assign(words.size(), false);
+  preloaded_.assign(words.begin(), words.end());
 }
 
 const EmbeddingReads& RowStore::Plan(std::span<const uint32_t> ids, uint32_t positions) {

@@ -32,7 +32,7 @@ StagingNeed StagingOfAll(const CheckedInput& input, const Judging& judging,
                          const DeviceModels& devices, const Plan& plan, const Runs& runs) {
   StagingNeed need = StagingOf(runs, input->profile);
   for (const Plan& variant : plan.variants) {
-    const Result<DeviceModels> other = DevicesOf(input, judging, variant, plan);
+    const Result<DeviceModels> other = DevicesOf(input, judging, variant);
     // A variant whose times the profile cannot tell is refused where it is judged itself.
     if (other.ok())
       need.Include(StagingOf(RunsOf(input, *other, variant, nullptr), input->profile));
@@ -252,10 +252,9 @@ PredictedQuality WholeQuality(const Importance& importance) {
 }
 
 Result<DeviceModels> CheckedDevices(const CheckedInput& input, const Judging& judging,
-                                    const Plan& plan, const Plan* host) {
+                                    const Plan& plan) {
   STI_RETURN_IF_ERROR(CheckFits(input, plan));
-  STI_ASSIGN_OR_RETURN(DeviceModels devices,
-                       DevicesOf(input, judging, plan, host != nullptr ? *host : plan));
+  STI_ASSIGN_OR_RETURN(DeviceModels devices, DevicesOf(input, judging, plan));
   STI_RETURN_IF_ERROR(CheckTimesAreKnown(devices.deciding(), plan));
   if (plan.cold) STI_RETURN_IF_ERROR(CheckColdIsKnown(input, devices.deciding()));
   return devices;
@@ -280,8 +279,7 @@ Result<Verdicts> JudgePlan(const PlanInput& input, const Judging& judging, const
   Verdicts verdicts;
   verdicts.plan = Evaluate(checked, judging, devices, plan);
   for (const Plan& variant : plan.variants) {
-    STI_ASSIGN_OR_RETURN(const DeviceModels its_own,
-                         CheckedDevices(checked, judging, variant, &plan));
+    STI_ASSIGN_OR_RETURN(const DeviceModels its_own, CheckedDevices(checked, judging, variant));
     verdicts.variants.push_back(Evaluate(checked, judging, its_own, variant));
   }
   verdicts.turns = TurnsOf(checked, judging, devices, plan);

@@ -76,10 +76,9 @@ Result<Verdicts> JudgePlan(const PlanInput& input, const Judging& judging, const
 /// has A(n, m).
 PredictedQuality WholeQuality(const Importance& importance);
 
-/// Returns the device models for a plan from elsewhere, a variant of `host` where that is given;
-/// errors are those of CheckPlan.
+/// Returns the device models for a plan from elsewhere; errors are those of CheckPlan.
 Result<DeviceModels> CheckedDevices(const CheckedInput& input, const Judging& judging,
-                                    const Plan& plan, const Plan* host = nullptr);
+                                    const Plan& plan);
 
 /// Writes the figures into the plan. `meets_target` becomes `valid`.
 void FillFigures(const Verdict& verdict, Plan* plan);

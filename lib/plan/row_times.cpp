@@ -8,12 +8,6 @@
 namespace sti {
 namespace {
 
-/// The share that is read of the bytes that would be if no row were in memory.
-struct RowShare {
-  double median = 1;
-  double p99 = 1;
-};
-
 /// Returns the entries of one measured length, ascending by words; none for a length that was not.
 std::vector<RowReads> EntriesOf(const WordUse& use, uint32_t length) {
   std::vector<RowReads> entries;
@@ -43,11 +37,6 @@ RowShare ShareOf(const WordUse& use, uint32_t length, size_t words) {
   return share;
 }
 
-RowShare ShareOf(const CheckedInput& input, uint32_t length, size_t words) {
-  return input->importance == nullptr ? RowShare{}
-                                      : ShareOf(input->importance->word_use, length, words);
-}
-
 /// Returns what a byte of a shard takes to load.
 double ByteUs(const CheckedInput& input, const DeviceModel& device) {
   const uint32_t bits = input->catalog.bits.front();
@@ -58,25 +47,24 @@ double ByteUs(const CheckedInput& input, const DeviceModel& device) {
 
 }  // namespace
 
-Result<DeviceModels> DevicesWithRows(const CheckedInput& input, const Judging& judging,
-                                     uint32_t length, uint64_t freq,
-                                     std::optional<double> target_us, size_t words) {
-  STI_ASSIGN_OR_RETURN(DeviceModels devices,
-                       DeviceModels::Make(input->profile, length, freq, judging, target_us));
-  const RowShare share = ShareOf(input, length, words);
-  const auto with_rows = [](const DeviceModel& device, double rows) {
-    return device.Slowed(1, 1, device.fixed().embed_io_us * rows);
-  };
-  devices.median = with_rows(devices.median, share.median);
-  devices.p99 = with_rows(devices.p99, share.p99);
-  return devices;
+RowShare RowShareOf(const CheckedInput& input, uint32_t length, size_t words) {
+  if (input->importance == nullptr) return {};
+  return ShareOf(input->importance->word_use, length, words);
 }
 
-Result<DeviceModels> DevicesOf(const CheckedInput& input, const Judging& judging, const Plan& plan,
-                               const Plan& host) {
-  if (plan.cold)
-    return DeviceModels::Make(input->profile, plan.length, plan.freq, judging, plan.target_us);
-  return DevicesWithRows(input, judging, plan.length, plan.freq, plan.target_us, host.words.size());
+DeviceModels WithRowShare(const DeviceModels& devices, const RowShare& share) {
+  const auto scaled = [](const DeviceModel& device, double rows) {
+    return device.Slowed(1, 1, device.fixed().embed_io_us * rows);
+  };
+  return {scaled(devices.median, share.median), scaled(devices.p99, share.p99), devices.risk};
+}
+
+Result<DeviceModels> DevicesOf(const CheckedInput& input, const Judging& judging,
+                               const Plan& plan) {
+  STI_ASSIGN_OR_RETURN(
+      const DeviceModels devices,
+      DeviceModels::Make(input->profile, plan.length, plan.freq, judging, plan.target_us));
+  return WithRowShare(devices, {plan.row_share, plan.row_p99_share});
 }
 
 uint64_t RowBytes(const CheckedInput& input, size_t words) {

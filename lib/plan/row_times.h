@@ -5,7 +5,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 
 #include "base/result.h"
 #include "plan/device_model.h"
@@ -14,15 +13,22 @@
 
 namespace sti {
 
-/// Returns the device models for runs of a warm process in whose memory the rows of the `words`
-/// most frequent words are. Errors are those of DeviceModels::Make.
-Result<DeviceModels> DevicesWithRows(const CheckedInput& input, const Judging& judging,
-                                     uint32_t length, uint64_t freq,
-                                     std::optional<double> target_us, size_t words);
+/// The share of the profile's time for embedding rows that a run takes.
+struct RowShare {
+  double median = 1;
+  double p99 = 1;
+};
 
-/// Returns the device models for `plan`, which is `host` itself or one of its variants.
-Result<DeviceModels> DevicesOf(const CheckedInput& input, const Judging& judging, const Plan& plan,
-                               const Plan& host);
+/// Returns the share of texts of `length` tokens where the rows of the `words` most frequent words
+/// are preloaded; 1 where nothing is known of words.
+RowShare RowShareOf(const CheckedInput& input, uint32_t length, size_t words);
+
+/// Returns `devices` on which embedding rows take this share of their time.
+DeviceModels WithRowShare(const DeviceModels& devices, const RowShare& share);
+
+/// Returns the device models for a plan, which says what share it counts on. Errors are those of
+/// DeviceModels::Make.
+Result<DeviceModels> DevicesOf(const CheckedInput& input, const Judging& judging, const Plan& plan);
 
 /// Returns the bytes of the preload buffer that the rows of so many words take.
 uint64_t RowBytes(const CheckedInput& input, size_t words);

@@ -101,6 +101,10 @@ struct Plan {
   bool cold = false;        ///< predictions are from process start to label
   uint32_t threads = 0;     ///< of the compute lane, from the profile; 0: not said
   std::string cpus;         ///< cores that were profiled, such as "4-7"; empty: not said
+  /// The share of the embedding rows' time in the profile that the plan counts on, since others are
+  /// in memory: at the median, and at the 99th percentile. 0 to 1.
+  double row_share = 1;
+  double row_p99_share = 1;
   /// Words whose embedding rows stay in memory, as part of the preload buffer; ascending. Only the
   /// plan itself has any, which its variants share.
   std::vector<uint32_t> words;

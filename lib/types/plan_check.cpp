@@ -144,6 +144,9 @@ Fault CheckNumbers(const Plan& plan) {
   if (plan.times) {
     if (Fault fault = CheckTimes(*plan.times, layers)) return fault;
   }
+  for (const double share : {plan.row_share, plan.row_p99_share}) {
+    if (!(share >= 0 && share <= 1)) return Broken("row_share or row_p99_share is not from 0 to 1");
+  }
   if (plan.threads > kMaxThreads) return Broken("threads is above 256");
   if (plan.staging_bytes > kMaxStagingBytes) return Broken("staging_bytes is more than 1 TiB");
   return CheckPredictions(plan, layers);

@@ -109,6 +109,8 @@ TEST(FrozenPlan15, HoldsWhat15Brought) {
   const auto plan = ParsePlan(AsBytes(Frozen("v1.5/tiny.plan")), "tiny.plan");
   ASSERT_TRUE(plan.ok()) << plan.error().Message();
   EXPECT_EQ(plan->words, (std::vector<uint32_t>{2, 3, 7}));
+  EXPECT_EQ(plan->row_share, 0.5);
+  EXPECT_EQ(plan->row_p99_share, 0.75);
   ASSERT_TRUE(plan->fallback);
   EXPECT_EQ(plan->fallback->layers, std::vector<uint32_t>{0});
   EXPECT_EQ(plan->fallback->width, 2u);
@@ -124,6 +126,7 @@ TEST(FrozenPlan15, HoldsWhat15Brought) {
   ASSERT_TRUE(older.ok()) << older.error().Message();
   EXPECT_FALSE(older->fallback);
   EXPECT_TRUE(older->words.empty());
+  EXPECT_EQ(older->row_share, 1);
 }
 
 TEST(FrozenPlan12, HoldsAColdStart) {

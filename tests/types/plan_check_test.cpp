@@ -174,6 +174,10 @@ const std::vector<Rule>& NumberRules() {
 const std::vector<Rule>& TurnAndVariantRules() {
   static const std::vector<Rule> kRules = {
       {Sound, [](Plan& p) { p.words.resize(65537); }, kBroken, "words has more than 65536 entries"},
+      {Sound, [](Plan& p) { p.row_share = 1.5; }, kBroken,
+       "row_share or row_p99_share is not from 0 to 1"},
+      {Sound, [](Plan& p) { p.row_p99_share = std::nan(""); }, kBroken,
+       "row_share or row_p99_share is not from 0 to 1"},
       {Sound, [](Plan& p) { p.words[1] = 0; }, kBroken, "words do not ascend"},
       {Sound, [](Plan& p) { p.words[1] = 200; }, kBroken, "words do not ascend"},
       {Sound, [](Plan& p) { p.words[2] = kMaxVocabulary; }, kBroken,

@@ -83,10 +83,11 @@ void IoLane::CountPieces(std::span<const ScheduledPart> parts) {
 void IoLane::ReadTableRows(const EmbeddingReads& rows, std::span<uint8_t> blocks) {
   {
     MutexLock lock(mutex_);
-    rows_ = {&rows, blocks};
-    queue_.AddRows(rows.ranges.size(), rows.bytes);
+    // Where memory runs out here, the lane has no rows to read yet.
     rows_arrived_.assign(rows.ranges.size(), false);
     read_again_.resize(job_.schedule->reads.size() + rows.ranges.size(), false);
+    rows_ = {&rows, blocks};
+    queue_.AddRows(rows.ranges.size(), rows.bytes);
     report_.table_rows_begin = report_.table_rows_ready = Clock::now();
     NoteEvent();
   }

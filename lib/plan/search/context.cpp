@@ -78,10 +78,11 @@ Result<PlanningContext> PlanningContext::Make(const CheckedInput& input, const P
                                               const PlanningScope& scope,
                                               std::vector<std::string>* explain) {
   STI_ASSIGN_OR_RETURN(DeviceModels devices,
-                       request.cold ? DeviceModels::Make(input->profile, scope.length, scope.clock,
-                                                         request.judging, request.target_us)
-                                    : DevicesWithRows(input, request.judging, scope.length,
-                                                      scope.clock, request.target_us, scope.words));
+                       DeviceModels::Make(input->profile, scope.length, scope.clock,
+                                          request.judging, request.target_us));
+  // A cold start finds no row in memory.
+  const RowShare share = request.cold ? RowShare{} : RowShareOf(input, scope.length, scope.words);
+  devices = WithRowShare(devices, share);
   const DeviceModel& device = devices.deciding();
   if (request.cold) STI_RETURN_IF_ERROR(CheckColdIsKnown(input, device));
   STI_ASSIGN_OR_RETURN(ShardCosts costs, ShardCosts::Make(input->catalog, device));
@@ -102,6 +103,7 @@ Result<PlanningContext> PlanningContext::Make(const CheckedInput& input, const P
                          std::move(submodels),
                          std::move(order),
                          std::move(value),
+                         share,
                          explain};
 }
 
@@ -242,6 +244,8 @@ Plan PlanningContext::EmptyPlan() const {
   plan.read_path = input->profile.read_path;
   plan.threads = input->profile.threads;
   plan.cpus = input->profile.cpus;
+  plan.row_share = row_share.median;
+  plan.row_p99_share = row_share.p99;
   if (scope.host == nullptr) plan.words = FrequentWords(scope.words);
   plan.fallback = scope.fallback;
   return plan;

@@ -14,6 +14,7 @@
 #include "plan/device_model.h"
 #include "plan/play/shard_costs.h"
 #include "plan/request.h"
+#include "plan/row_times.h"
 #include "plan/search/allocation.h"
 #include "plan/search/submodels.h"
 #include "plan/search/value.h"
@@ -49,6 +50,7 @@ struct PlanningContext {
   std::vector<Submodel> submodels;  ///< those that the request allows
   std::vector<ShardId> order;       ///< most important first
   ValueModel value;
+  RowShare row_share;  ///< that `devices` count with
   std::vector<std::string>* explain = nullptr;
 
   /// Derives the context from a valid request. `explain`, where given, receives one line a
