@@ -15,10 +15,11 @@ uint64_t RowStore::RoomFor(const ContainerIndex& index, uint32_t tokens) {
   return MaxWordBlockBytes(index, tokens) + positions + kBlockBytes;
 }
 
-void RowStore::Reserve(uint32_t tokens) {
+void RowStore::Reserve(uint32_t tokens, bool touch) {
   if (tokens == tokens_) return;
   Release();  // where memory runs out below, nothing is there
   memory_.Renew(RoomFor(index_, tokens));
+  if (touch) std::fill_n(memory_.data(), memory_.size(), uint8_t{0});
   words_place_ = PositionBlockBytes(index_, tokens);
   words_.reserve(tokens);
   others_.reserve(tokens);

@@ -37,7 +37,8 @@ class RowStore {
       : index_(index), keeps_(keeps) {}
 
   /// Makes room for texts of so many tokens: empty, unless it is there already.
-  void Reserve(uint32_t tokens);
+  /// `touch`: its pages are taken at once, and not by the first texts.
+  void Reserve(uint32_t tokens, bool touch = false);
   /// Gives the room back, with all that is kept in it, until Reserve.
   void Release();
   /// Returns the bytes of room for so many tokens.

@@ -105,7 +105,7 @@ void Pipeline::ReserveWork() {
     width = std::max({width, plan.width, plan.fallback ? plan.fallback->width : 0});
   }
   transformer_->Reserve(max_length(), width);
-  run_->Reserve(max_length());
+  run_->Reserve(max_length(), !options_.lazy);
   run_->rows().Preload(PreloadedWords());
   resting_ = false;
   if (!options_.lock_memory) return;

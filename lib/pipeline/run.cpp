@@ -18,12 +18,12 @@ Run::Run(ContainerFile& file, const ResidentModel& resident, Transformer& transf
       loader_(loader),
       rows_(std::make_shared<RowStore>(file.index(), keeps_rows)) {}
 
-void Run::Reserve(uint32_t tokens) {
+void Run::Reserve(uint32_t tokens, bool touch) {
   const size_t count = size_t{tokens} * file_.index().info.shape.hidden;
   hidden_buffer_.Renew(count * sizeof(float));
   hidden_ = {reinterpret_cast<float*>(hidden_buffer_.data()), count};
   std::fill(hidden_.begin(), hidden_.end(), 0.0F);  // so that the first input pays no page faults
-  rows_->Reserve(tokens);
+  rows_->Reserve(tokens, touch);
 }
 
 void Run::Release() {

@@ -46,8 +46,8 @@ class Run {
   Run(ContainerFile& file, const ResidentModel& resident, Transformer& transformer, Loader& loader,
       bool keeps_rows);
 
-  /// Makes room for passes of so many tokens in all.
-  void Reserve(uint32_t tokens);
+  /// Makes room for passes of so many tokens in all. `touch`: as RowStore::Reserve.
+  void Reserve(uint32_t tokens, bool touch = true);
   /// Gives the room back, until Reserve.
   void Release();
   /// Returns the bytes of that room.
