@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "base/samples.h"
 #include "common/cli.h"
 #include "common/files.h"
 #include "common/tool.h"
@@ -30,15 +31,10 @@ struct Options {
 struct Way {
   std::string name;
   std::unique_ptr<Pipeline> pipeline;
-  std::vector<double> rows_us;
-  std::vector<double> row_bytes;
-  std::vector<double> latency_us;
+  Samples rows_us;
+  Samples row_bytes;
+  Samples latency_us;
 };
-
-double Quantile(std::vector<double> values, double share) {
-  std::sort(values.begin(), values.end());
-  return values[static_cast<size_t>(share * static_cast<double>(values.size() - 1) + 0.5)];
-}
 
 Result<Way> Open(const Options& options, const std::string& name, bool keep, bool preload) {
   STI_ASSIGN_OR_RETURN(ContainerFile file, ContainerFile::Open(options.model));
@@ -57,10 +53,9 @@ Result<Way> Open(const Options& options, const std::string& name, bool keep, boo
 
 Status RunOn(Way& way, const Encoding& text) {
   STI_ASSIGN_OR_RETURN(const RunResult run, way.pipeline->Run(text.ids, text.types));
-  way.rows_us.push_back(run.embeddings_io_us - run.embeddings_io_begin_us);
-  way.row_bytes.push_back(
-      static_cast<double>(run.bytes_read - way.pipeline->last_schedule().read_bytes));
-  way.latency_us.push_back(run.latency_us);
+  way.rows_us.Add(run.embeddings_io_us - run.embeddings_io_begin_us);
+  way.row_bytes.Add(static_cast<double>(run.bytes_read - way.pipeline->last_schedule().read_bytes));
+  way.latency_us.Add(run.latency_us);
   return {};
 }
 
@@ -79,15 +74,15 @@ Result<int> Measure(const Options& options) {
     const Encoding text = tokenizer.Encode(line, std::nullopt, ways.front().pipeline->max_length());
     for (Way& way : ways) STI_RETURN_IF_ERROR(RunOn(way, text));
   }
-  if (ways.front().rows_us.empty()) return DataError("no texts on standard input");
+  if (ways.front().rows_us.count() == 0) return DataError("no texts on standard input");
   nlohmann::ordered_json json;
   for (const Way& way : ways) {
     json[way.name] = {
-        {"rows_us", Quantile(way.rows_us, 0.5)},
-        {"rows_p99_us", Quantile(way.rows_us, 0.99)},
-        {"row_bytes", Quantile(way.row_bytes, 0.5)},
-        {"row_p99_bytes", Quantile(way.row_bytes, 0.99)},
-        {"latency_us", Quantile(way.latency_us, 0.5)},
+        {"rows_us", way.rows_us.median()},
+        {"rows_p99_us", way.rows_us.p99()},
+        {"row_bytes", way.row_bytes.median()},
+        {"row_p99_bytes", way.row_bytes.p99()},
+        {"latency_us", way.latency_us.median()},
         {"memory_bytes", way.pipeline->preload_bytes() + way.pipeline->working_bytes() +
                              way.pipeline->staging_bytes()}};
   }

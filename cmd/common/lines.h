@@ -18,6 +18,10 @@ class LineReader {
   struct Line {
     std::string text;
     bool too_long = false;
+    /// Returns an error if the line is too long to be used.
+    [[nodiscard]] Status usable() const {
+      return too_long ? Status(DataError("a line over 1 MiB")) : Status();
+    }
   };
   Result<std::optional<Line>> Next();
   /// Waits at most so long for input, its end, or a signal that asks to stop; false if none of them

@@ -3,9 +3,10 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <limits>
+#include <functional>
 
 #include "adjust.h"
+#include "api/pause.h"
 #include "common/lines.h"
 #include "common/outputs.h"
 #include "common/remedies.h"
@@ -27,9 +28,9 @@ class LineAnswerer {
   LineAnswerer(Session& session, const RunOptions& options, const Tool& tool)
       : session_(session), options_(options), tool_(tool), watch_(options, tool) {}
 
-  Status Take(const std::string& text, bool too_long, Clock::time_point taken) {
-    auto encoding = too_long ? Result<Encoding>(DataError("a line over 1 MiB"))
-                             : EncodeLine(options_, session_, text);
+  Status Take(const std::string& text, const Status& usable, Clock::time_point taken) {
+    auto encoding =
+        usable.ok() ? EncodeLine(options_, session_, text) : Result<Encoding>(usable.error());
     const Status asked = encoding.ok() ? session_.Ask(*encoding, taken, &answer_) : Status();
     const Error* own = encoding.ok() ? OwnErrorOf(asked) : &encoding.error();
     if (own != nullptr) {
@@ -83,43 +84,23 @@ Result<int> AnswerTexts(Session& session, LineAnswerer& answerer, const RunOptio
     if (StopRequested() || answerer.output_closed()) break;
     STI_RETURN_IF_ERROR(adjuster.Look());
     if (options.turn_gap_us == 0.0) STI_RETURN_IF_ERROR(session.EndEngagement());
-    STI_RETURN_IF_ERROR(answerer.Take(text, false, Clock::now()));
+    STI_RETURN_IF_ERROR(answerer.Take(text, {}, Clock::now()));
   }
   return answerer.Finish();
 }
 
-// Gives back what only inputs need.
-Status Rest(Session& session) {
-  STI_RETURN_IF_ERROR(session.Rest());
-  GiveHeapBack();
-  return {};
-}
-
-// Waits for a line. Those that come within the gap are turns of one engagement; a longer pause ends
-// it, and what was kept for the next turn is given back while nobody waits. So is, after an idle
-// time, what only inputs need. Meanwhile the device may change.
+// Waits for a line. Meanwhile the device may change.
 Status AwaitLine(Session& session, const RunOptions& options, Adjuster& adjuster,
                  LineReader& reader) {
-  constexpr double kTurnGap_us = 60e6;
   constexpr double kLook_us = 1e6;
-  constexpr double kNever_us = std::numeric_limits<double>::infinity();
-  const auto began = Clock::now();
-  double gap_us = options.turn_gap_us.value_or(kTurnGap_us);
-  double idle_us = options.idle_us.value_or(kNever_us);
+  const std::function<void()> rested = GiveHeapBack;
+  Pause pause(session, options.turn_gap_us.value_or(kTurnGap_us), options.idle_us, rested);
   for (;;) {
-    const double waited_us = MicrosecondsBetween(began, Clock::now());
-    if (waited_us >= gap_us) {
-      STI_RETURN_IF_ERROR(session.EndEngagement());
-      gap_us = kNever_us;
-    }
-    if (waited_us >= idle_us) {
-      STI_RETURN_IF_ERROR(Rest(session));
-      idle_us = kNever_us;
-    }
+    STI_RETURN_IF_ERROR(pause.Act());
     STI_RETURN_IF_ERROR(adjuster.Look());
-    double next_us = std::min(gap_us, idle_us);
-    if (adjuster.on()) next_us = std::min(next_us, waited_us + kLook_us);
-    if (next_us == kNever_us || reader.Wait(next_us - waited_us)) break;
+    double next_us = pause.DueUs();
+    if (adjuster.on()) next_us = std::min(next_us, kLook_us);
+    if (next_us == Pause::kNever_us || reader.Wait(next_us)) break;
   }
   return adjuster.Look();  // a signal may have come with the line
 }
@@ -131,7 +112,7 @@ Result<int> AnswerLines(Session& session, LineAnswerer& answerer, const RunOptio
     STI_RETURN_IF_ERROR(AwaitLine(session, options, adjuster, reader));
     STI_ASSIGN_OR_RETURN(auto line, reader.Next());
     if (!line) break;
-    STI_RETURN_IF_ERROR(answerer.Take(line->text, line->too_long, Clock::now()));
+    STI_RETURN_IF_ERROR(answerer.Take(line->text, line->usable(), Clock::now()));
     if (options.one_shot) break;
   }
   return answerer.Finish();

@@ -187,8 +187,8 @@ bool GiveLine(const LineReader::Line& line, const OptionsOfEach& each, Printer& 
     printer.PrintUnknown(line.text, DataError("no model has the name '" + name + "'"));
     return true;
   }
-  const Status usable = line.too_long ? Status(DataError("a line over 1 MiB")) : Status();
-  return served.Give(static_cast<size_t>(named - each.begin()), line.text.substr(tab + 1), usable);
+  return served.Give(static_cast<size_t>(named - each.begin()), line.text.substr(tab + 1),
+                     line.usable());
 }
 
 Status GiveLines(const RunOptions& options, const OptionsOfEach& each, Printer& printer,

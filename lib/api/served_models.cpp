@@ -1,11 +1,11 @@
 #include "api/served_models.h"
 
 #include <algorithm>
-#include <limits>
 #include <new>
 #include <system_error>
 #include <utility>
 
+#include "api/pause.h"
 #include "api/shard_memory.h"
 #include "base/remedy.h"
 #include "pipeline/pipeline.h"
@@ -13,8 +13,6 @@
 
 namespace sti {
 namespace {
-
-constexpr double kNever_us = std::numeric_limits<double>::infinity();
 
 // Does what a model's thread has to do, of which an exception would end the process.
 template <typename Work>
@@ -148,26 +146,12 @@ void ServedModels::Serve(Queue& queue) {
   }
 }
 
-// Inputs that come within the gap are turns of one engagement; a longer pause ends it, and what was
-// kept for the next turn is given back while nobody waits. So is, after an idle time, what only
-// inputs need.
 Status ServedModels::AwaitInput(Queue& queue) {
-  const auto began = Clock::now();
-  double gap_us = options_.turn_gap_us;
-  double idle_us = options_.idle_us.value_or(kNever_us);
+  Pause pause(*queue.session, options_.turn_gap_us, options_.idle_us, options_.rested);
   for (;;) {
-    const double waited_us = MicrosecondsBetween(began, Clock::now());
-    if (waited_us >= gap_us) {
-      STI_RETURN_IF_ERROR(queue.session->EndEngagement());
-      gap_us = kNever_us;
-    }
-    if (waited_us >= idle_us) {
-      STI_RETURN_IF_ERROR(queue.session->Rest());
-      if (options_.rested) options_.rested();
-      idle_us = kNever_us;
-    }
-    const double next_us = std::min(gap_us, idle_us);
-    if (next_us == kNever_us || HasInputWithin(queue, next_us - waited_us)) return {};
+    STI_RETURN_IF_ERROR(pause.Act());
+    const double due_us = pause.DueUs();
+    if (due_us == Pause::kNever_us || HasInputWithin(queue, due_us)) return {};
   }
 }
 

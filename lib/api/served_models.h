@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "api/host.h"
+#include "api/pause.h"
 #include "api/session.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -50,7 +51,7 @@ struct Served {
 struct ServingOptions {
   uint32_t threads = 1;               ///< that compute, for all models together
   std::optional<uint64_t> own_bytes;  ///< most bytes that all models take together
-  double turn_gap_us = 60e6;          ///< a longer pause between a model's inputs is turn 1 again
+  double turn_gap_us = kTurnGap_us;   ///< a longer pause between a model's inputs is turn 1 again
   std::optional<double> idle_us;      ///< after such a pause memory that only inputs need goes
   /// Makes ids of an input, or says what is wrong with it.
   std::function<Result<Encoding>(const Session&, const std::string& input)> encode;

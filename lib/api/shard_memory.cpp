@@ -55,11 +55,9 @@ MemoryNeed NeedOf(const ContainerIndex& index, const Plan& plan, const OwnMemory
                            .tokens = extent.tokens,
                            .width = extent.width};
   MemoryNeed need;
-  need.before_shards = memory.tokenizer_bytes + ResidentBytes(index) + WorkingBytes(index, terms) +
-                       plan.preload_bytes;
   const ShardCatalog catalog = CatalogOf(index);
-  for (const ShardAtBits& shard : FallbackShards(plan))
-    need.before_shards += catalog.BytesOf(shard).value_or(0);
+  need.before_shards = memory.tokenizer_bytes + ResidentBytes(index) + WorkingBytes(index, terms) +
+                       plan.preload_bytes + catalog.BytesOfAll(FallbackShards(plan));
   if (plan.fallback) {
     const size_t words = WordsOfNoText(index.info.tokenizer).size();
     need.before_shards += HeldRows::RoomFor(index, words, extent.tokens);

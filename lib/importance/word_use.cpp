@@ -1,10 +1,11 @@
 #include "importance/word_use.h"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
+#include <utility>
 #include <vector>
 
+#include "base/samples.h"
 #include "model/row_store.h"
 
 namespace sti {
@@ -80,43 +81,37 @@ std::vector<Ids> TextsOfLength(std::span<const std::span<const uint32_t>> texts,
   return cut;
 }
 
-/// Replays the reads of the texts, and appends the bytes of each but the first ones, which find
-/// less than all that follow.
-void Replay(RowStore& store, const std::vector<Ids>& texts, std::vector<uint64_t>* bytes) {
-  const size_t first = texts.size() / 8;
-  for (size_t i = 0; i < texts.size(); ++i) {
-    const uint64_t read = store.Plan(texts[i], static_cast<uint32_t>(texts[i].size())).bytes;
-    store.Keep();
-    if (i >= first) bytes->push_back(read);
-  }
-}
-
-/// Returns the value below which a share of the others lies.
-uint64_t Quantile(std::vector<uint64_t> values, double share) {
-  const auto at = static_cast<size_t>(std::lround(share * static_cast<double>(values.size() - 1)));
-  std::nth_element(values.begin(), values.begin() + static_cast<ptrdiff_t>(at), values.end());
-  return values[at];
-}
-
-/// The texts of one half, and the words that are frequent in the other.
+/// One half of the examples, and the words that are frequent in the other.
 struct Half {
   std::vector<std::span<const uint32_t>> texts;
   Ids words_of_other;
+  std::vector<Ids> cut;  ///< the texts at the length at hand
 };
 
-std::vector<uint64_t> BytesOfTexts(const ContainerIndex& index, std::span<const Half> halves,
-                                   uint32_t length, bool keeps, size_t preloaded) {
-  std::vector<uint64_t> bytes;
+/// Replays the reads of a half's texts, and adds the bytes of each but the first ones, which find
+/// less than all that follow.
+void Replay(RowStore& store, const Half& half, Samples* bytes) {
+  const size_t first = half.cut.size() / 8;
+  for (size_t i = 0; i < half.cut.size(); ++i) {
+    const auto length = static_cast<uint32_t>(half.cut[i].size());
+    const uint64_t read = store.Plan(half.cut[i], length).bytes;
+    store.Keep();
+    if (i >= first) bytes->Add(static_cast<double>(read));
+  }
+}
+
+Samples BytesOfTexts(const ContainerIndex& index, std::span<const Half> halves, uint32_t length,
+                     bool keeps, size_t preloaded) {
+  Samples bytes;
   for (const Half& half : halves) {
     RowStore store(index, keeps);
     store.Reserve(length);
-    Ids words(half.words_of_other.begin(),
-              half.words_of_other.begin() +
-                  static_cast<ptrdiff_t>(std::min(preloaded, half.words_of_other.size())));
+    Ids words = half.words_of_other;
+    words.resize(std::min(preloaded, words.size()));
     std::sort(words.begin(), words.end());
     store.Preload(words);
     while (store.PlanAhead() != nullptr) store.Keep();
-    Replay(store, TextsOfLength(half.texts, length), &bytes);
+    Replay(store, half, &bytes);
   }
   return bytes;
 }
@@ -132,16 +127,13 @@ WordUse MeasureWordUse(const ContainerIndex& index, std::span<const ExampleBatch
   use.words = FrequentWords(texts);
   for (const uint32_t length : kLengths) {
     if (length > index.info.max_length()) break;
-    const std::vector<uint64_t> all = BytesOfTexts(index, halves, length, false, 0);
-    if (all.empty()) break;
-    const auto share = [&](const std::vector<uint64_t>& bytes, double quantile) {
-      return static_cast<double>(Quantile(bytes, quantile)) /
-             static_cast<double>(Quantile(all, quantile));
-    };
+    for (Half& half : halves) half.cut = TextsOfLength(half.texts, length);
+    const Samples all = BytesOfTexts(index, halves, length, false, 0);
+    if (all.count() == 0) break;
     for (const uint32_t words : kPreloads) {
       if (words > use.words.size()) break;
-      const std::vector<uint64_t> bytes = BytesOfTexts(index, halves, length, true, words);
-      use.reads.push_back({length, words, share(bytes, 0.5), share(bytes, 0.99)});
+      const Samples bytes = BytesOfTexts(index, halves, length, true, words);
+      use.reads.push_back({length, words, bytes.median() / all.median(), bytes.p99() / all.p99()});
     }
   }
   return use;

@@ -27,17 +27,16 @@
 namespace sti {
 
 /// Rows of one model. For each text Plan, then the reads, Sum for each of its sequences, and Keep.
-/// What is preloaded comes by PlanAhead, the reads and Keep, or else with the first text that has
-/// it.
-/// One thread at a time; what reads land in is the reader's meanwhile.
+/// Preloaded rows come by PlanAhead, the reads and Keep, or else with the first text that has them.
+/// One thread at a time; the memory that reads land in is the reader's meanwhile.
 class RowStore {
  public:
   /// `index` outlives the store. Unless it `keeps` rows, each text reads all of its own.
   explicit RowStore(const ContainerIndex& index, bool keeps = true)
       : index_(index), keeps_(keeps) {}
 
-  /// Makes room for texts of so many tokens: empty, unless it is there already.
-  /// `touch`: its pages are taken at once, and not by the first texts.
+  /// Makes room for texts of so many tokens: empty, unless it is there already. `touch`: its pages
+  /// are taken at once, and not by the first texts.
   void Reserve(uint32_t tokens, bool touch = false);
   /// Gives the room back, with all that is kept in it, until Reserve.
   void Release();

@@ -89,11 +89,7 @@ Status Run::Embed(const Pass& pass) {
 
 Status Run::EmbedTokens(const TokenInput& input) {
   tokens_in_ = input;
-  if (!has_lane_) {
-    GiveUp(0);
-    SumRowsAtHand();
-    return ComputeFallback(0);
-  }
+  if (!has_lane_) return FallBackBeforeRows();
   loader_.lane().ReadTableRows(rows_->Plan(input.ids, batch().longest()), rows_->blocks());
   if (degrades()) SetStartTimes();
   const double waiting = Now();
@@ -102,11 +98,7 @@ Status Run::EmbedTokens(const TokenInput& input) {
   if (degrades() && has_rows_) SetStartTimes();
   report_->embeddings_begin_us = Now();
   report_->stall_us += report_->embeddings_begin_us - waiting;
-  if (!has_rows_) {
-    GiveUp(0);
-    SumRowsAtHand();
-    return ComputeFallback(0);
-  }
+  if (!has_rows_) return FallBackBeforeRows();
   STI_RETURN_IF_ERROR(SumTableRows(input));
   transformer_.FinishEmbeddings(hidden_.data(), tokens_, resident_.embedding_norm);
   report_->embeddings_us = Now();
@@ -135,12 +127,9 @@ Status Run::AwaitReads() {
                                        [](const ScheduledRead& read) { return read.after > 0; });
   const uint32_t end = overwrites == schedule.reads.end() ? route_->groups() : overwrites->group;
   for (uint32_t group = 0; group < end; ++group) {
-    if (!degrades()) {
-      STI_RETURN_IF_ERROR(loader_.lane().WaitForGroup(group));
-      continue;
-    }
-    const auto latest = taken_ + Microseconds(route_->pace().LatestStartUs(0));
-    STI_RETURN_IF_ERROR(loader_.lane().WaitForGroupUntil(group, latest));
+    std::optional<Clock::time_point> latest;
+    if (degrades()) latest = taken_ + Microseconds(route_->pace().LatestStartUs(0));
+    STI_RETURN_IF_ERROR(loader_.lane().WaitForGroup(group, latest));
   }
   return {};
 }
@@ -167,10 +156,7 @@ Status Run::ComputeLayer(uint32_t k) {
   STI_ASSIGN_OR_RETURN(const bool comes, LayerComes(k));
   if (comes) return ComputePlanned(k, waiting);
   report_->stall_us += Now() - waiting;
-  GiveUp(k);
-  const std::optional<size_t> first = guarantee_->GoesOnAt(k);
-  if (!first) SumRowsAtHand();
-  return ComputeFallback(first.value_or(0));
+  return FallBackAfter(k);
 }
 
 Status Run::ComputePlanned(uint32_t k, double waiting) {

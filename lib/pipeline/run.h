@@ -105,6 +105,8 @@ class Run {
   [[nodiscard]] Result<bool> LayerComes(uint32_t k);
   [[nodiscard]] bool HasAllFrom(uint32_t k);
   [[nodiscard]] Result<bool> Unless(Result<bool> came);
+  [[nodiscard]] Status FallBackBeforeRows();
+  [[nodiscard]] Status FallBackAfter(uint32_t done);
   void GiveUp(uint32_t done);
   void SumRowsAtHand();
   [[nodiscard]] const uint8_t* RowAtHand(const RowTable& table, uint32_t row) const;

@@ -23,13 +23,10 @@ Result<bool> Run::Unless(Result<bool> came) {
 }
 
 Result<bool> Run::RowsCome() {
-  if (guarantee_ == nullptr) {
-    STI_RETURN_IF_ERROR(loader_.lane().WaitForTableRows());
-    return true;
-  }
-  const auto latest =
-      taken_ + Microseconds(guarantee_->RowsByUs(*terms_.degrade_for_us, route_->pace()));
-  return Unless(loader_.lane().WaitForTableRowsUntil(latest));
+  std::optional<Clock::time_point> latest;
+  if (guarantee_ != nullptr)
+    latest = taken_ + Microseconds(guarantee_->RowsByUs(*terms_.degrade_for_us, route_->pace()));
+  return Unless(loader_.lane().WaitForTableRows(latest));
 }
 
 // Past its last moment a layer is begun only if the run will need no more reads: another moment to
@@ -49,6 +46,20 @@ bool Run::HasAllFrom(uint32_t k) {
     if (!loader_.lane().CanStart(k, !route_->HoldsBase(k, loader_.buffer()))) return false;
   }
   return true;
+}
+
+Status Run::FallBackBeforeRows() {
+  GiveUp(0);
+  SumRowsAtHand();
+  return ComputeFallback(0);
+}
+
+// The embeddings have been summed, and `done` layers of the plan computed.
+Status Run::FallBackAfter(uint32_t done) {
+  GiveUp(done);
+  const std::optional<size_t> first = guarantee_->GoesOnAt(done);
+  if (!first) SumRowsAtHand();
+  return ComputeFallback(first.value_or(0));
 }
 
 void Run::GiveUp(uint32_t done) {

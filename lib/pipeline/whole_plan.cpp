@@ -1,6 +1,5 @@
 #include "pipeline/whole_plan.h"
 
-#include <numeric>
 #include <string>
 
 #include "base/remedy.h"
@@ -35,18 +34,6 @@ Result<Plan> MakeWholePlan(const ContainerIndex& index, const WholePlanOptions& 
   plan.length = options.length != 0 ? options.length : index.info.max_length();
   RunUniformly(index.info.depth_layers[depth - 1], width, bits, &plan);
   return plan;
-}
-
-void RunUniformly(std::span<const uint32_t> layers, uint32_t width, uint32_t bits, Plan* plan) {
-  const auto depth = static_cast<uint32_t>(layers.size());
-  plan->layers.assign(layers.begin(), layers.end());
-  plan->width = width;
-  plan->slices = Grid<uint32_t>(depth, width);
-  for (uint32_t k = 0; k < depth; ++k) {
-    const std::span<uint32_t> row = plan->slices.Row(k);
-    std::iota(row.begin(), row.end(), 0U);
-  }
-  plan->bits = Grid<uint32_t>(depth, width, bits);
 }
 
 }  // namespace sti

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <span>
 
 #include "base/result.h"
 #include "format/container_index.h"
@@ -22,8 +21,5 @@ struct WholePlanOptions {
 /// Returns kUsage for what the model does not have, kInfeasible if the container holds only what
 /// some plans read.
 Result<Plan> MakeWholePlan(const ContainerIndex& index, const WholePlanOptions& options);
-
-/// Has `plan` run these layers, by original index, with their slices 0..width-1 at uniform bits.
-void RunUniformly(std::span<const uint32_t> layers, uint32_t width, uint32_t bits, Plan* plan);
 
 }  // namespace sti

@@ -42,15 +42,6 @@ StagingNeed StagingOfAll(const CheckedInput& input, const Judging& judging,
   return need;
 }
 
-/// Returns the bytes that the fallbacks of the plan and its variants take in the buffer beside the
-/// preload.
-uint64_t FallbackBytes(const CheckedInput& input, const Plan& plan) {
-  uint64_t bytes = 0;
-  for (const ShardAtBits& shard : FallbackShards(plan))
-    bytes += input->catalog.BytesOf(shard).value_or(0);
-  return bytes;
-}
-
 /// Returns whether the shards that a run reads come while it can still give up on them.
 bool LeavesTimeToGiveUp(const CheckedInput& input, const DeviceModels& devices, const Plan& plan,
                         const PlannedRun& run) {
@@ -77,7 +68,7 @@ std::optional<uint64_t> FillMemory(const CheckedInput& input, const Judging& jud
   verdict->parameter_bytes = runs[0].all_bytes;
   verdict->preload_bytes = AddSaturated(runs[0].held_bytes, RowBytes(input, plan.words.size()));
   const StagingNeed need = StagingOfAll(input, judging, devices, plan, runs);
-  verdict->fallback_bytes = FallbackBytes(input, plan);
+  verdict->fallback_bytes = input->catalog.BytesOfAll(FallbackShards(plan));
   uint64_t held = AddSaturated(verdict->preload_bytes, verdict->fallback_bytes);
   if (!plan.turns.empty()) {
     const uint64_t overhang = TurnOverhang(input, devices.deciding(), plan);

@@ -237,8 +237,10 @@ Status ChooseForGuarantee(const CheckedInput& input, const PlanRequest& request,
   PlanRequest rest = request;
   rest.preload_bytes -= RowBytes(input, words);
   std::vector<PlanningScope> with_words = *scopes;
-  if (!ChooseFallbacks(input, rest, &with_words, explain).ok())
+  std::vector<std::string> lines;
+  if (!ChooseFallbacks(input, rest, &with_words, &lines).ok())
     return ChooseFallbacks(input, request, scopes, explain);
+  if (explain != nullptr) explain->insert(explain->end(), lines.begin(), lines.end());
   for (PlanningScope& scope : with_words) scope.words = words;
   *scopes = std::move(with_words);
   SayWords(input, words, explain);

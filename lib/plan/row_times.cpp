@@ -1,20 +1,11 @@
 #include "plan/row_times.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "types/word_use.h"
 
 namespace sti {
 namespace {
-
-/// Returns the entries of one measured length, ascending by words; none for a length that was not.
-std::vector<RowReads> EntriesOf(const WordUse& use, uint32_t length) {
-  std::vector<RowReads> entries;
-  std::copy_if(use.reads.begin(), use.reads.end(), std::back_inserter(entries),
-               [&](const RowReads& reads) { return reads.length == length; });
-  return entries;
-}
 
 /// Returns the share for a length and a number of words; between two measured ones the larger.
 RowShare ShareOf(const WordUse& use, uint32_t length, size_t words) {
@@ -28,8 +19,8 @@ RowShare ShareOf(const WordUse& use, uint32_t length, size_t words) {
   RowShare share{0, 0};
   for (const uint32_t measured : {below == 0 ? above : below, above}) {
     RowShare at{1, 1};
-    for (const RowReads& reads : EntriesOf(use, measured)) {
-      if (reads.words <= words)
+    for (const RowReads& reads : use.reads) {
+      if (reads.length == measured && reads.words <= words)
         at = {std::min(at.median, reads.share), std::min(at.p99, reads.p99_share)};
     }
     share = {std::max(share.median, at.median), std::max(share.p99, at.p99)};

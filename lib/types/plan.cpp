@@ -1,8 +1,21 @@
 #include "types/plan.h"
 
+#include <numeric>
 #include <set>
 
 namespace sti {
+
+void RunUniformly(std::span<const uint32_t> layers, uint32_t width, uint32_t bits, Plan* plan) {
+  const auto depth = static_cast<uint32_t>(layers.size());
+  plan->layers.assign(layers.begin(), layers.end());
+  plan->width = width;
+  plan->slices = Grid<uint32_t>(depth, width);
+  for (uint32_t k = 0; k < depth; ++k) {
+    const std::span<uint32_t> row = plan->slices.Row(k);
+    std::iota(row.begin(), row.end(), 0U);
+  }
+  plan->bits = Grid<uint32_t>(depth, width, bits);
+}
 
 std::vector<ShardAtBits> FallbackShards(const Plan& plan) {
   std::vector<ShardAtBits> shards;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -128,6 +129,9 @@ struct Plan {
     return strategy == Strategy::kOther ? other_strategy : std::string(NameOf(strategy));
   }
 };
+
+/// Has `plan` run these layers, by original index, with their slices 0..width-1 at uniform bits.
+void RunUniformly(std::span<const uint32_t> layers, uint32_t width, uint32_t bits, Plan* plan);
 
 /// Returns the shards that the fallbacks of a plan and of its variants hold beside the preload,
 /// each once.

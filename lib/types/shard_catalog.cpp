@@ -12,4 +12,10 @@ std::optional<uint64_t> ShardCatalog::BytesOf(const ShardAtBits& shard) const {
   return read_bytes[row * bits.size() + static_cast<size_t>(level - bits.begin())];
 }
 
+uint64_t ShardCatalog::BytesOfAll(std::span<const ShardAtBits> shards) const {
+  uint64_t bytes = 0;
+  for (const ShardAtBits& shard : shards) bytes += BytesOf(shard).value_or(0);
+  return bytes;
+}
+
 }  // namespace sti

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "types/shard_id.h"
@@ -19,6 +20,8 @@ struct ShardCatalog {
 
   /// Returns the bytes that a read of the shard moves; nothing if no such shard is stored.
   [[nodiscard]] std::optional<uint64_t> BytesOf(const ShardAtBits& shard) const;
+  /// Returns the bytes of all these shards; those that are not stored count nothing.
+  [[nodiscard]] uint64_t BytesOfAll(std::span<const ShardAtBits> shards) const;
 };
 
 }  // namespace sti

@@ -26,16 +26,7 @@ test::World GuaranteedWorld() {
   }
   world.profile.io = {{100, 0, 200, 200}, {800, 0, 1600, 1600}};
   world.profile.fixed = {{128, 100, 200, 50}, {64, 60, 120, 50}};
-  world.use_importance = true;
-  world.importance.layers = world.importance.width = 4;
-  for (uint32_t shard = 0; shard < 16; ++shard) world.importance.scores.push_back(shard * 7 % 16);
-  for (uint32_t n = 1; n <= 4; ++n) {
-    for (uint32_t m = 1; m <= 4; ++m) {
-      const double size = std::sqrt(n * std::sqrt(m * 1.0));
-      world.importance.submodels.push_back({n, m, 2, 0.5 + 0.10 * size, 1.2 / size});
-      world.importance.submodels.push_back({n, m, 32, 0.6 + 0.12 * size, 1.0 / size});
-    }
-  }
+  world.MeasureSubmodels();
   return world;
 }
 

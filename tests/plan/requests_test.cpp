@@ -22,16 +22,7 @@ test::World Measured() {
   world.Compute(1, [](uint32_t m) { return 100.0 + 20 * m; });
   world.Io({20, 30, 40, 50, 60, 160});
   world.profile.fixed = {{128, 10, 20, 5}};
-  world.use_importance = true;
-  world.importance.layers = world.importance.width = 4;
-  for (uint32_t shard = 0; shard < 16; ++shard) world.importance.scores.push_back(shard * 7 % 16);
-  for (uint32_t n = 1; n <= 4; ++n) {
-    for (uint32_t m = 1; m <= 4; ++m) {
-      const double size = std::sqrt(n * std::sqrt(m * 1.0));
-      world.importance.submodels.push_back({n, m, 2, 0.5 + 0.10 * size, 1.2 / size});
-      world.importance.submodels.push_back({n, m, 32, 0.6 + 0.12 * size, 1.0 / size});
-    }
-  }
+  world.MeasureSubmodels();
   return world;
 }
 

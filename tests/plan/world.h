@@ -1,6 +1,7 @@
 // Models and devices for the planner's tests.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <functional>
 #include <vector>
@@ -64,6 +65,21 @@ struct World {
   }
   [[nodiscard]] PlanInput input() const {
     return {info, catalog, profile, use_importance ? &importance : nullptr, Model(), {}, memory()};
+  }
+  /// Importance that tells all shards apart, with A(n, m) at the fewest and the most bits.
+  void MeasureSubmodels() {
+    use_importance = true;
+    const uint32_t depth = importance.layers = catalog.layers;
+    const uint32_t width = importance.width = catalog.width;
+    for (uint32_t shard = 0; shard < depth * width; ++shard)
+      importance.scores.push_back(shard * 7 % (depth * width));
+    for (uint32_t n = 1; n <= depth; ++n) {
+      for (uint32_t m = 1; m <= width; ++m) {
+        const double size = std::sqrt(n * std::sqrt(m * 1.0));
+        importance.submodels.push_back({n, m, catalog.bits.front(), 0.5 + 0.10 * size, 1.2 / size});
+        importance.submodels.push_back({n, m, catalog.bits.back(), 0.6 + 0.12 * size, 1.0 / size});
+      }
+    }
   }
   [[nodiscard]] CheckedInput checked() const { return Checked(input()); }
 };

@@ -1,7 +1,6 @@
 #include "pipeline/lane/guarantee.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "types/fallback.h"
 
@@ -10,25 +9,17 @@ namespace {
 
 std::unique_ptr<const Plan> PlanOfFallback(const Plan& plan) {
   const Fallback& fallback = *plan.fallback;
-  const auto depth = static_cast<uint32_t>(fallback.layers.size());
   auto own = std::make_unique<Plan>();
   own->model = plan.model;
   own->strategy = Strategy::kSti;
   own->length = plan.length;
-  own->layers = fallback.layers;
-  own->width = fallback.width;
-  own->slices = Grid<uint32_t>(depth, fallback.width);
-  for (uint32_t k = 0; k < depth; ++k) {
-    const std::span<uint32_t> row = own->slices.Row(k);
-    std::iota(row.begin(), row.end(), 0U);
-  }
-  own->bits = Grid<uint32_t>(depth, fallback.width, fallback.bits);
+  RunUniformly(fallback.layers, fallback.width, fallback.bits, own.get());
   own->target_us = plan.target_us;
   PlanTimes& times = own->times.emplace();
   times.layer_us = times.layer_p99_us = fallback.layer_us;
   times.last_layer_us = times.last_layer_p99_us = fallback.last_layer_us;
   times.head_us = fallback.head_us;
-  times.layer_io_us.assign(depth, 0);
+  times.layer_io_us.assign(fallback.layers.size(), 0);
   return own;
 }
 

@@ -90,14 +90,17 @@ class IoLane {
   /// Reads table rows into `blocks`, ahead of all that is not yet in flight. At most once a job.
   void ReadTableRows(const EmbeddingReads& rows, std::span<uint8_t> blocks) STI_EXCLUDES(mutex_);
 
-  /// Waits until the table rows are in memory and checked.
-  [[nodiscard]] Status WaitForTableRows() STI_EXCLUDES(mutex_);
-  /// Waits for them until `latest`, and returns whether they are there.
-  [[nodiscard]] Result<bool> WaitForTableRowsUntil(Clock::time_point latest) STI_EXCLUDES(mutex_);
+  /// Waits until the table rows are in memory and checked, or until `latest`, if that is given.
+  /// Returns whether they are there.
+  [[nodiscard]] Result<bool> WaitForTableRows(
+      std::optional<Clock::time_point> latest = std::nullopt) STI_EXCLUDES(mutex_);
   /// Copies which ranges of table rows are in memory and checked.
   void CopyArrivedRows(std::vector<bool>* ranges) STI_EXCLUDES(mutex_);
-  /// Waits until all that a group wants is in memory and checked.
-  [[nodiscard]] Status WaitForGroup(uint32_t group) STI_EXCLUDES(mutex_);
+  /// Waits until all that a group wants is in memory and checked; or, if `latest` is given, until
+  /// then, and goes on with what has arrived, or with nothing.
+  [[nodiscard]] Status WaitForGroup(uint32_t group,
+                                    std::optional<Clock::time_point> latest = std::nullopt)
+      STI_EXCLUDES(mutex_);
   /// Waits for a group until it must start (ShareOutTime), then goes on with what has arrived; but
   /// waits for resident parts and, if `need_base`, for one shard's base however long they take, or
   /// until `latest`, if that is given, and for nothing longer. Returns whether these are there.
@@ -106,9 +109,6 @@ class IoLane {
       STI_EXCLUDES(mutex_);
   /// Returns whether the group's resident parts and, if `need_base`, one shard's base are there.
   [[nodiscard]] bool CanStart(uint32_t group, bool need_base) STI_EXCLUDES(mutex_);
-  /// Waits for a group until `latest`, then goes on with what has arrived, or with nothing.
-  [[nodiscard]] Status WaitForGroupUntil(uint32_t group, Clock::time_point latest)
-      STI_EXCLUDES(mutex_);
 
   /// Makes the job one whose groups must start by these moments [groups]. `planned_rate` is the
   /// bytes a microsecond that its plan counts on; `row_bytes` are those of table rows that follow.
@@ -170,6 +170,8 @@ class IoLane {
   void Arrived(const QueuedRead& read) STI_EXCLUDES(mutex_);
   void Fail(Error error) STI_EXCLUDES(mutex_);
   [[nodiscard]] bool LacksStart(uint32_t group, bool need_base) const STI_REQUIRES(mutex_);
+  [[nodiscard]] bool WaitUntil(std::optional<Clock::time_point> latest) STI_REQUIRES(mutex_);
+  [[nodiscard]] bool NothingComes() const STI_REQUIRES(mutex_);
   [[nodiscard]] bool Over(const InterruptibleWait& wait) const STI_REQUIRES(mutex_);
   [[nodiscard]] Status Outcome(const InterruptibleWait& wait, bool missing) const
       STI_REQUIRES(mutex_);

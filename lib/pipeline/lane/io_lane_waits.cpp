@@ -6,28 +6,29 @@
 namespace sti {
 
 // Where a read has failed and no other is under way, nothing that is missing will come.
+bool IoLane::NothingComes() const { return failed_read_ && (stuck_ || !busy_); }
+
 bool IoLane::Over(const InterruptibleWait& wait) const {
-  return error_ || wait.raised() || (failed_read_ && (stuck_ || !busy_));
+  return error_ || wait.raised() || NothingComes();
 }
 
 Status IoLane::Outcome(const InterruptibleWait& wait, bool missing) const {
   if (error_) return *error_;
   if (wait.raised()) return CancelledError();
-  if (missing && failed_read_ && (stuck_ || !busy_)) return *failed_read_;
+  if (missing && NothingComes()) return *failed_read_;
   return {};
 }
 
-Status IoLane::WaitForTableRows() {
-  const InterruptibleWait wait(interrupt_, mutex_, from_lane_);
-  MutexLock lock(mutex_);
-  while (!Over(wait) && queue_.rows_missing()) from_lane_.Wait(mutex_);
-  return Outcome(wait, queue_.rows_missing());
+bool IoLane::WaitUntil(std::optional<Clock::time_point> latest) {
+  if (latest) return from_lane_.WaitUntil(mutex_, *latest);
+  from_lane_.Wait(mutex_);
+  return true;
 }
 
-Result<bool> IoLane::WaitForTableRowsUntil(Clock::time_point latest) {
+Result<bool> IoLane::WaitForTableRows(std::optional<Clock::time_point> latest) {
   const InterruptibleWait wait(interrupt_, mutex_, from_lane_);
   MutexLock lock(mutex_);
-  while (!Over(wait) && queue_.rows_missing() && from_lane_.WaitUntil(mutex_, latest)) {
+  while (!Over(wait) && queue_.rows_missing() && WaitUntil(latest)) {
   }
   STI_RETURN_IF_ERROR(Outcome(wait, queue_.rows_missing()));
   return !queue_.rows_missing();
@@ -38,19 +39,12 @@ void IoLane::CopyArrivedRows(std::vector<bool>* ranges) {
   *ranges = rows_arrived_;
 }
 
-Status IoLane::WaitForGroup(uint32_t group) {
+Status IoLane::WaitForGroup(uint32_t group, std::optional<Clock::time_point> latest) {
   const InterruptibleWait wait(interrupt_, mutex_, from_lane_);
   MutexLock lock(mutex_);
-  while (!Over(wait) && queue_.GroupMissing(group)) from_lane_.Wait(mutex_);
-  return Outcome(wait, queue_.GroupMissing(group));
-}
-
-Status IoLane::WaitForGroupUntil(uint32_t group, Clock::time_point latest) {
-  const InterruptibleWait wait(interrupt_, mutex_, from_lane_);
-  MutexLock lock(mutex_);
-  while (!Over(wait) && queue_.GroupMissing(group) && from_lane_.WaitUntil(mutex_, latest)) {
+  while (!Over(wait) && queue_.GroupMissing(group) && WaitUntil(latest)) {
   }
-  return Outcome(wait, false);
+  return Outcome(wait, !latest && queue_.GroupMissing(group));
 }
 
 Result<bool> IoLane::WaitInTime(uint32_t group, bool need_base,
@@ -66,12 +60,7 @@ Result<bool> IoLane::WaitInTime(uint32_t group, bool need_base,
   while (!Over(wait) && queue_.BasesMissing(group) &&
          from_lane_.WaitUntil(mutex_, by(queue_.BasesBy(group)))) {
   }
-  while (!Over(wait) && LacksStart(group, need_base)) {
-    if (!latest) {
-      from_lane_.Wait(mutex_);
-    } else if (!from_lane_.WaitUntil(mutex_, *latest)) {
-      break;
-    }
+  while (!Over(wait) && LacksStart(group, need_base) && WaitUntil(latest)) {
   }
   STI_RETURN_IF_ERROR(Outcome(wait, LacksStart(group, need_base)));
   return !LacksStart(group, need_base);

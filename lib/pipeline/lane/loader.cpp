@@ -59,10 +59,10 @@ Status Loader::ReadRows(const EmbeddingReads& rows, std::span<uint8_t> blocks) {
   schedule_ = std::make_shared<const LoadSchedule>();
   lane_->Start({schedule_, arena_.span(), buffer_.span(), 0, RowsCome::kNext});
   lane_->ReadTableRows(rows, blocks);
-  Status read = lane_->WaitForTableRows();
+  const Result<bool> read = lane_->WaitForTableRows();
   // Interrupted, reads are still in flight, whatever else went wrong.
   STI_RETURN_IF_ERROR(Settle());
-  return read;
+  return read.ok() ? Status() : Status(read.error());
 }
 
 bool Loader::TakeOver(const LaneJob& job) {

@@ -253,14 +253,7 @@ Plan PlanningContext::EmptyPlan() const {
 
 Plan PlanningContext::UniformPlan(const Submodel& submodel, uint32_t bits) const {
   Plan plan = EmptyPlan();
-  plan.layers = LayersOfDepth(input->info, submodel.depth);
-  plan.width = submodel.width;
-  plan.slices = Grid<uint32_t>(submodel.depth, submodel.width);
-  for (uint32_t k = 0; k < submodel.depth; ++k) {
-    const std::span<uint32_t> row = plan.slices.Row(k);
-    std::iota(row.begin(), row.end(), 0U);
-  }
-  plan.bits = Grid<uint32_t>(submodel.depth, submodel.width, bits);
+  RunUniformly(LayersOfDepth(input->info, submodel.depth), submodel.width, bits, &plan);
   return plan;
 }
 
