@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "model/held_rows.h"
 #include "model/memory.h"
 #include "text/model_tokenizer.h"
 
@@ -42,6 +43,7 @@ PlanInput PlanInputs::View() const {
   const auto working = [this](uint32_t tokens, uint32_t width) {
     return WorkingBytes(index_, {profile_.kernel, profile_.threads, tokens, width});
   };
+  const auto fallback_rows = [this](uint32_t tokens) { return FallbackRowBytes(index_, tokens); };
   std::optional<uint64_t> process;
   if (profile_.process_bytes != 0) process = profile_.process_bytes;
   return {.info = index_.info,
@@ -53,7 +55,8 @@ PlanInput PlanInputs::View() const {
           .memory = {.process = process,
                      .resident = ResidentBytes(index_) + TokenizerBytes(index_),
                      .row_bytes = index_.words.row_bytes,
-                     .working = working},
+                     .working = working,
+                     .fallback_rows = fallback_rows},
           .cold = &cold_};
 }
 

@@ -58,10 +58,7 @@ MemoryNeed NeedOf(const ContainerIndex& index, const Plan& plan, const OwnMemory
   const ShardCatalog catalog = CatalogOf(index);
   need.before_shards = memory.tokenizer_bytes + ResidentBytes(index) + WorkingBytes(index, terms) +
                        plan.preload_bytes + catalog.BytesOfAll(FallbackShards(plan));
-  if (plan.fallback) {
-    const size_t words = WordsOfNoText(index.info.tokenizer).size();
-    need.before_shards += HeldRows::RoomFor(index, words, extent.tokens);
-  }
+  if (plan.fallback) need.before_shards += FallbackRowBytes(index, extent.tokens);
   AddStreamed(catalog, plan, &need);
   return need;
 }

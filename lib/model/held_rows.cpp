@@ -53,6 +53,10 @@ std::vector<uint32_t> WordsOfNoText(const TokenizerInfo& tokenizer) {
   return {tokenizer.unknown_id, tokenizer.cls_id, tokenizer.sep_id, tokenizer.pad_id};
 }
 
+uint64_t FallbackRowBytes(const ContainerIndex& index, uint32_t tokens) {
+  return HeldRows::RoomFor(index, WordsOfNoText(index.info.tokenizer).size(), tokens);
+}
+
 uint32_t SumRowsInMemory(const ContainerIndex& index, RowLocator find,
                          std::span<const uint32_t> ids, std::span<const uint32_t> types,
                          std::span<const float> type_rows, float* hidden) {

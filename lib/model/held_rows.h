@@ -45,6 +45,10 @@ class HeldRows {
 /// for no text.
 std::vector<uint32_t> WordsOfNoText(const TokenizerInfo& tokenizer);
 
+/// Returns the bytes of the rows that a fallback holds for inputs of up to `tokens` tokens: those
+/// of words that stand for no text, and of positions.
+uint64_t FallbackRowBytes(const ContainerIndex& index, uint32_t tokens);
+
 /// Sums word, position and type rows into `hidden` [ids, hidden], as SumEmbeddings does, of the
 /// rows that `find` finds. A word without its row has that of the unknown word. `types` has one
 /// entry an id. Returns how many of `ids` lack their row.

@@ -276,8 +276,10 @@ Status Pipeline::ResizePreload(std::optional<uint64_t> bytes) {
   STI_RETURN_IF_ERROR(loader_.SettleAll());
   preload_limit_ = bytes;
   run_->rows().Preload(PreloadedWords());
-  if (bytes)
-    *bytes -= std::min(*bytes, run_->rows().preload_bytes() + loader_.buffer().pinned_bytes());
+  if (bytes) {
+    const uint64_t rows = run_->rows().preload_bytes() + run_->held_row_bytes();
+    *bytes -= std::min(*bytes, rows + loader_.buffer().pinned_bytes());
+  }
   engagement_.Limit(bytes);
   loader_.buffer().KeepOnly(engagement_.KeptBefore(MainRoute()));
   return LoadAhead();

@@ -145,9 +145,9 @@ class Pipeline {
   [[nodiscard]] BlockReader& reader() { return file_.reader(); }
   [[nodiscard]] ReadPath read_path() { return file_.reader().path(); }
   [[nodiscard]] Kernel kernel() const { return transformer_->kernel(); }
-  /// Returns the bytes that preloaded shards occupy, as read, and preloaded embedding rows.
+  /// Returns the bytes that shards which stay occupy, as read, and embedding rows which do.
   [[nodiscard]] uint64_t preload_bytes() const {
-    return loader_.buffer().bytes() + run_->rows().preload_bytes();
+    return loader_.buffer().bytes() + run_->rows().preload_bytes() + run_->held_row_bytes();
   }
   /// Returns the bytes of the arena that streamed shards land in.
   [[nodiscard]] uint64_t staging_bytes() const { return loader_.arena().size(); }

@@ -51,9 +51,7 @@ class Run {
   /// Gives the room back, until Reserve.
   void Release();
   /// Returns the bytes of that room.
-  [[nodiscard]] uint64_t working_bytes() const {
-    return rows_->room() + hidden_buffer_.size() + held_rows_.bytes();
-  }
+  [[nodiscard]] uint64_t working_bytes() const { return rows_->room() + hidden_buffer_.size(); }
   /// Visits that room.
   void VisitMemory(FunctionRef<void(AlignedBuffer&)> visit);
 
@@ -70,6 +68,8 @@ class Run {
   void MayGiveUp(Guarantee& guarantee, bool has_lane);
   /// Holds the rows that runs have which give up; until the next call.
   void HoldRows(HeldRows rows) { held_rows_ = std::move(rows); }
+  /// Returns the bytes of these rows.
+  [[nodiscard]] uint64_t held_row_bytes() const { return held_rows_.bytes(); }
   /// Gives up the memory that embedding rows are read into, with all that reads of them refer to;
   /// it makes other.
   [[nodiscard]] std::shared_ptr<void> GiveUpRows();

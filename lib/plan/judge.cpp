@@ -68,7 +68,10 @@ std::optional<uint64_t> FillMemory(const CheckedInput& input, const Judging& jud
   verdict->parameter_bytes = runs[0].all_bytes;
   verdict->preload_bytes = AddSaturated(runs[0].held_bytes, RowBytes(input, plan.words.size()));
   const StagingNeed need = StagingOfAll(input, judging, devices, plan, runs);
-  verdict->fallback_bytes = input->catalog.BytesOfAll(FallbackShards(plan));
+  if (plan.fallback) {
+    verdict->fallback_bytes = AddSaturated(input->catalog.BytesOfAll(FallbackShards(plan)),
+                                           FallbackRowBytes(input->memory, plan.Extent().tokens));
+  }
   uint64_t held = AddSaturated(verdict->preload_bytes, verdict->fallback_bytes);
   if (!plan.turns.empty()) {
     const uint64_t overhang = TurnOverhang(input, devices.deciding(), plan);

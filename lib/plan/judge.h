@@ -30,7 +30,7 @@ struct Verdict {
   double deciding_latency_us = 0;  ///< by the risk that decides
   uint64_t peak_bytes = 0;         ///< bytes of the whole process; 0 for a turn
   uint64_t preload_bytes = 0;
-  uint64_t fallback_bytes = 0;   ///< bytes of the fallback beside the preload; 0 without one
+  uint64_t fallback_bytes = 0;   ///< fallback and its rows, beside the preload; 0 without one
   uint64_t parameter_bytes = 0;  ///< bytes of all shards; for a turn, of its reads
   /// Bytes of staging for streamed shards, which latencies count on: enough to delay none of the
   /// plan, its variants and its turns, or what the memory leaves. 0 for a turn.

@@ -21,6 +21,10 @@ uint64_t BytesBeforeShards(const MemoryBeforeShards& memory, const PlanExtent& e
   return AddSaturated(AddSaturated(process, memory.resident), working);
 }
 
+uint64_t FallbackRowBytes(const MemoryBeforeShards& memory, uint32_t tokens) {
+  return memory.fallback_rows ? memory.fallback_rows(tokens) : 0;
+}
+
 std::optional<uint64_t> ShardMemory(const MemoryBeforeShards& memory, const Judging& judging,
                                     const PlanExtent& extent) {
   if (!judging.memory_bytes) return std::nullopt;

@@ -20,6 +20,9 @@ uint64_t BytesBeforeShards(const MemoryBeforeShards& memory, const PlanExtent& e
 std::optional<uint64_t> ShardMemory(const MemoryBeforeShards& memory, const Judging& judging,
                                     const PlanExtent& extent);
 
+/// Returns the bytes of embedding rows that a fallback holds for inputs of `tokens` tokens.
+uint64_t FallbackRowBytes(const MemoryBeforeShards& memory, uint32_t tokens);
+
 /// Returns a + b, or the largest number where that would overflow.
 uint64_t AddSaturated(uint64_t a, uint64_t b);
 

@@ -93,6 +93,8 @@ struct MemoryBeforeShards {
   /// Returns the bytes that a run works in, for inputs of `tokens` tokens through layers of `width`
   /// slices; pure.
   std::function<uint64_t(uint32_t tokens, uint32_t width)> working = nullptr;
+  /// Returns the bytes of embedding rows that a fallback holds for inputs of `tokens` tokens; pure.
+  std::function<uint64_t(uint32_t tokens)> fallback_rows = nullptr;
 };
 
 /// The facts that a plan is made from. References must outlive whatever is made from them.

@@ -128,6 +128,34 @@ TEST(FallbackChoice, ATooSmallBufferNamesTheLeastOne) {
   EXPECT_EQ(late.error().value, "target_us");
 }
 
+TEST(FallbackChoice, RowsThatItHoldsCountInTheBufferAndInThePeak) {
+  test::World world = GuaranteedWorld();
+  const auto without = MakePlan(world.input(), Guaranteed(9000, 800));
+  world.fallback_token_bytes = 2;  // 256 bytes for 128 tokens
+  const auto none = MakePlan(world.input(), Guaranteed(9000, 355));
+  ASSERT_FALSE(none.ok());
+  EXPECT_EQ(none.error().value, "preload_bytes to 356 bytes");
+  const auto plan = MakePlan(world.input(), Guaranteed(9000, 800));
+  ASSERT_TRUE(plan.ok() && without.ok());
+  const Fallback& fallback = *plan->fallback;
+  EXPECT_GE(plan->preload_bytes + fallback.bytes,
+            256 + 100 * fallback.layers.size() * fallback.width);
+  EXPECT_LE(plan->preload_bytes + fallback.bytes, 800u);
+  EXPECT_LT(fallback.layers.size() * fallback.width,
+            without->fallback->layers.size() * without->fallback->width);
+  const auto verdicts = JudgePlan(world.input(), Judging(), *plan);
+  ASSERT_TRUE(verdicts.ok()) << verdicts.error().Message();
+  EXPECT_EQ(verdicts->problem(), "");
+  EXPECT_EQ(verdicts->plan.fallback_bytes, fallback.bytes);
+  Judging roomy;
+  roomy.memory_bytes = plan->predicted_peak_bytes;
+  EXPECT_TRUE(JudgePlan(world.input(), roomy, *plan)->plan.fits_memory);
+  world.fallback_token_bytes = 20;
+  const auto more = JudgePlan(world.input(), Judging(), *plan);
+  ASSERT_TRUE(more.ok());
+  EXPECT_EQ(more->plan.peak_bytes, verdicts->plan.peak_bytes + 18 * 128);
+}
+
 TEST(FallbackChoice, ShardsThatComeTooLateToGiveUpAreFound) {
   const test::World world = GuaranteedWorld();
   auto plan = MakePlan(world.input(), Guaranteed(9000, 100));

@@ -26,7 +26,8 @@ struct World {
   DeviceProfile profile;
   Importance importance;
   bool use_importance = false;
-  uint32_t row_bytes = 0;  ///< of a word that is preloaded
+  uint32_t row_bytes = 0;             ///< of a word that is preloaded
+  uint64_t fallback_token_bytes = 0;  ///< rows that a fallback holds for each token
 
   World(uint32_t layers, uint32_t width, std::vector<uint32_t> bits, std::vector<uint64_t> bytes) {
     info.shape = {layers, width, width * 8, width * 16, 100, 512, 2, 2};
@@ -61,7 +62,8 @@ struct World {
             [shape = info.shape](uint32_t tokens, uint32_t width) {
               const uint64_t floats = uint64_t{2} * shape.hidden + uint64_t{4} * width * 64;
               return tokens * (floats * sizeof(float) + 4096);
-            }};
+            },
+            [bytes = fallback_token_bytes](uint32_t tokens) { return tokens * bytes; }};
   }
   [[nodiscard]] PlanInput input() const {
     return {info, catalog, profile, use_importance ? &importance : nullptr, Model(), {}, memory()};

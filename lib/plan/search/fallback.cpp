@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/remedy.h"
+#include "plan/memory.h"
 #include "plan/text.h"
 
 namespace sti {
@@ -100,13 +101,15 @@ Status ChooseFallbacks(const CheckedInput& input, const PlanRequest& request,
   any.submodel.reset();
   any.uniform_bits.reset();
   std::set<ShardId> taken;
-  uint64_t taken_bytes = 0;
+  // One set of rows serves all: the first scope is that of the longest inputs.
+  uint64_t taken_bytes = FallbackRowBytes(input->memory, scopes->front().length);
   for (PlanningScope& scope : *scopes) {
     STI_ASSIGN_OR_RETURN(const PlanningContext context,
                          PlanningContext::Make(input, any, scope, nullptr));
     const FallbackChoice choice(context, taken);
     Result<Option> found = choice.Best(0, taken_bytes);
-    if (!found.ok()) found = choice.Best(request.preload_bytes - taken_bytes, taken_bytes);
+    const uint64_t left = request.preload_bytes - std::min(request.preload_bytes, taken_bytes);
+    if (!found.ok()) found = choice.Best(left, taken_bytes);
     if (!found.ok()) return found.error();
     Option option = std::move(*found);
     for (const ShardAtBits& shard : ShardsOf(option.fallback)) taken.insert(shard.id);
