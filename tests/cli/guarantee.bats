@@ -115,7 +115,7 @@ on_broken_flash() {
   same "$status" 0
   same "$(cut -f1 <<<"$output" | sort -u)" alarm
   like "$stderr" *"input 2 is answered by the fallback, as reads failed, with 0 words unknown"*
-  like "$stderr" *" 2 answered by the fallback, 2 as reads failed"*
+  like "$stderr" *" 2 "*"answered by the fallback, 2 as reads failed"*
   rm -f broken
   on_broken_flash eio '{ echo "$alarm"; sleep 0.3; touch broken; echo "$alarm"; } |
     sti-run -q --on-late wait "$STI_FLASH/tail.sti" --plan calm.json'
