@@ -7,7 +7,8 @@
 namespace sti {
 namespace {
 
-/// Calls `visit` for each shard that the plan, a turn or a variant of it computes with or keeps.
+/// Calls `visit` for each shard that the plan, a turn, a variant or a cascade level of it computes
+/// with or keeps.
 template <typename Visit>
 void ForEachShard(const Plan& plan, const Visit& visit) {
   const auto visit_rows = [&](const Grid<uint32_t>& bits) {
@@ -25,6 +26,8 @@ void ForEachShard(const Plan& plan, const Visit& visit) {
     for (const ShardAtBits& shard : ShardsOf(*plan.fallback)) visit(shard);
   }
   for (const Plan& variant : plan.variants) ForEachShard(variant, visit);
+  if (!plan.cascade) return;
+  for (const CascadeLevel& level : plan.cascade->levels) ForEachShard(level.plan, visit);
 }
 
 }  // namespace

@@ -193,7 +193,7 @@ void ReadScalars(const fb::Plan& table, Plan* plan) {
   plan->row_p99_share = table.row_p99_share();
 }
 
-/// All but its variants.
+/// All but its variants and its cascade.
 Result<Plan> ReadOne(const fb::Plan& table, const std::string& name, Room* room) {
   Plan plan;
   if (const auto* model = table.model()) {
@@ -218,9 +218,49 @@ Result<Plan> ReadOne(const fb::Plan& table, const std::string& name, Room* room)
   return plan;
 }
 
+/// Reads the levels before the last. They do not nest, so neither does this.
+Status ReadCascadeLevels(const fb::PlanCascade& stored, const std::string& name, Room* room,
+                         PlanCascade* cascade) {
+  if (stored.levels() == nullptr) return {};
+  if (stored.levels()->size() >= kMaxCascadeLevels)
+    return PlanError(name, "cascade.levels does not have 1 or 2 entries");
+  for (const fb::PlanCascadeLevel* level : *stored.levels()) {
+    const std::string where =
+        name + ": cascade.levels[" + std::to_string(cascade->levels.size()) + "]";
+    const fb::Plan* plan = level->plan();
+    if (plan == nullptr) return PlanError(where, "plan is missing");
+    if (plan->variants() != nullptr || plan->turns() != nullptr || plan->cascade() != nullptr)
+      return PlanError(where, "a cascade level has variants, turns or a cascade of its own");
+    CascadeLevel& read = cascade->levels.emplace_back();
+    STI_ASSIGN_OR_RETURN(read.plan, ReadOne(*plan, where, room));
+    read.temperature = level->temperature();
+    read.rule = {level->cutoff(), level->slope(), level->prune_alpha(), level->ensemble_weight()};
+    read.upgrade_bytes = level->upgrade_bytes();
+  }
+  return {};
+}
+
+Status ReadCascade(const fb::Plan& table, const std::string& name, Room* room, Plan* plan) {
+  const fb::PlanCascade* stored = table.cascade();
+  if (stored == nullptr) return {};
+  PlanCascade& cascade = plan->cascade.emplace();
+  STI_RETURN_IF_ERROR(ReadCascadeLevels(*stored, name, room, &cascade));
+  STI_RETURN_IF_ERROR(room->Take(stored->return_share()));
+  STI_RETURN_IF_ERROR(room->Take(stored->path_us()));
+  cascade.temperature = stored->temperature();
+  cascade.return_share = NumbersOf(stored->return_share());
+  cascade.path_us = NumbersOf(stored->path_us());
+  cascade.mean_us = stored->mean_us();
+  cascade.worst_path_us = stored->worst_path_us();
+  cascade.quality = {stored->predicted_loss(), stored->predicted_accuracy(),
+                     stored->predicted_agreement()};
+  return {};
+}
+
 Result<Plan> FromTable(const fb::Plan& table, const std::string& name, size_t payload_bytes) {
   Room room(payload_bytes, name);
   STI_ASSIGN_OR_RETURN(Plan plan, ReadOne(table, name, &room));
+  STI_RETURN_IF_ERROR(ReadCascade(table, name, &room, &plan));
   if (table.variants() == nullptr) return plan;
   if (table.variants()->size() > kMaxVariants) return PlanError(name, "more than 64 variants");
   plan.variants.reserve(table.variants()->size());
@@ -229,6 +269,7 @@ Result<Plan> FromTable(const fb::Plan& table, const std::string& name, size_t pa
       return PlanError(name, "a variant has variants of its own");
     if (variant->turns() != nullptr && variant->turns()->size() > 0)
       return PlanError(name, "a variant has turns");
+    if (variant->cascade() != nullptr) return PlanError(name, "a variant has a cascade");
     STI_ASSIGN_OR_RETURN(Plan read, ReadOne(*variant, name + ": variants", &room));
     plan.variants.push_back(std::move(read));
   }
@@ -295,6 +336,26 @@ flatbuffers::Offset<fb::PlanFallback> FallbackOrAbsent(Builder* builder, const P
                                 it.quality.agreement);
 }
 
+flatbuffers::Offset<fb::Plan> ToTable(Builder* builder, const Plan& plan);
+
+flatbuffers::Offset<fb::PlanCascade> CascadeOrAbsent(Builder* builder, const Plan& plan) {
+  if (!plan.cascade) return 0;
+  const PlanCascade& it = *plan.cascade;
+  Offsets<fb::PlanCascadeLevel> levels;
+  for (const CascadeLevel& level : it.levels) {
+    const auto one = ToTable(builder, level.plan);
+    levels.push_back(fb::CreatePlanCascadeLevel(*builder, one, level.temperature, level.rule.cutoff,
+                                                level.rule.slope, level.rule.prune_alpha,
+                                                level.rule.ensemble_weight, level.upgrade_bytes));
+  }
+  const auto level_list = builder->CreateVector(levels);
+  const auto shares = ListOrAbsent(builder, it.return_share);
+  const auto paths = ListOrAbsent(builder, it.path_us);
+  return fb::CreatePlanCascade(*builder, level_list, it.temperature, shares, paths, it.mean_us,
+                               it.worst_path_us, it.quality.loss, it.quality.accuracy,
+                               it.quality.agreement);
+}
+
 flatbuffers::Offset<fb::Plan> ToTable(Builder* builder, const Plan& plan) {
   Offsets<fb::Plan> variants;
   variants.reserve(plan.variants.size());
@@ -328,6 +389,7 @@ flatbuffers::Offset<fb::Plan> ToTable(Builder* builder, const Plan& plan) {
   const auto times = TimesOrAbsent(builder, plan);
   const auto fallback = FallbackOrAbsent(builder, plan);
   const auto words = ListOrAbsent(builder, plan.words);
+  const auto cascade = CascadeOrAbsent(builder, plan);
   return fb::CreatePlan(*builder, model, shape, strategy, plan.length, layers, plan.width, row_list,
                         preload_list, plan.preload_bytes, aibs, plan.slack_us, plan.target_us,
                         plan.meets_target, plan.predicted_latency_us, plan.predicted_p99_us,
@@ -335,7 +397,7 @@ flatbuffers::Offset<fb::Plan> ToTable(Builder* builder, const Plan& plan) {
                         kernel, read_path, variant_list, plan.wake_us, plan.freq, plan.quality.loss,
                         plan.turn_bytes, turn_list, times, plan.staging_bytes, plan.read_bytes,
                         plan.read_depth, plan.cold, plan.quality.agreement, plan.threads, cpus,
-                        fallback, words, plan.row_share, plan.row_p99_share);
+                        fallback, words, plan.row_share, plan.row_p99_share, cascade);
 }
 
 }  // namespace

@@ -111,6 +111,35 @@ void ReadPlan(JsonFields& fields, Plan* plan) {
   });
 }
 
+void ReadCascade(JsonFields& fields, Plan* plan) {
+  fields.Within("cascade", Need::kOptional, [&](JsonFields& item) {
+    PlanCascade& cascade = plan->cascade.emplace();
+    item.ForEach("levels", Need::kRequired, [&](JsonFields& each) {
+      CascadeLevel& level = cascade.levels.emplace_back();
+      level.plan.model = plan->model;  // where a level does not say
+      each.Get("model", Need::kOptional, &level.plan.model);
+      ReadPlan(each, &level.plan);
+      each.ForEach("variants", Need::kOptional,
+                   [](JsonFields& nested) { nested.Fail("a cascade level has variants"); });
+      if (each.Has("cascade")) each.Fail("a cascade level has a cascade of its own");
+      each.Get("temperature", Need::kOptional, &level.temperature);
+      each.Get("cutoff", Need::kRequired, &level.rule.cutoff);
+      each.Get("slope", Need::kOptional, &level.rule.slope);
+      each.Get("prune_alpha", Need::kOptional, &level.rule.prune_alpha);
+      each.Get("ensemble_weight", Need::kOptional, &level.rule.ensemble_weight);
+      each.Get("upgrade_bytes", Need::kOptional, &level.upgrade_bytes);
+    });
+    item.Get("temperature", Need::kOptional, &cascade.temperature);
+    item.Get("return_share", Need::kRequired, &cascade.return_share);
+    item.Get("path_us", Need::kOptional, &cascade.path_us);
+    item.Get("mean_us", Need::kOptional, &cascade.mean_us);
+    item.Get("worst_path_us", Need::kOptional, &cascade.worst_path_us);
+    item.Get("predicted_loss", Need::kOptional, &cascade.quality.loss);
+    item.Get("predicted_accuracy", Need::kOptional, &cascade.quality.accuracy);
+    item.Get("predicted_agreement", Need::kOptional, &cascade.quality.agreement);
+  });
+}
+
 template <typename T>
 Json JsonOrNull(const std::optional<T>& value) {
   return value ? Json(*value) : Json(nullptr);
@@ -190,6 +219,31 @@ Json TurnsJson(const Plan& plan) {
   return list;
 }
 
+Json CascadeJson(const PlanCascade& cascade) {
+  Json json;
+  json["levels"] = Json::array();
+  for (const CascadeLevel& level : cascade.levels) {
+    Json one = PlanJson(level.plan);
+    for (const char* list : {"variants", "turns"}) {
+      if (one[list].empty()) one.erase(list);
+    }
+    one["temperature"] = level.temperature;
+    one["cutoff"] = level.rule.cutoff;
+    one["slope"] = JsonOrNull(level.rule.slope);
+    one["prune_alpha"] = level.rule.prune_alpha;
+    one["ensemble_weight"] = level.rule.ensemble_weight;
+    one["upgrade_bytes"] = level.upgrade_bytes;
+    json["levels"].push_back(std::move(one));
+  }
+  json["temperature"] = cascade.temperature;
+  json["return_share"] = cascade.return_share;
+  json["path_us"] = cascade.path_us;
+  json["mean_us"] = cascade.mean_us;
+  json["worst_path_us"] = cascade.worst_path_us;
+  AddQuality(cascade.quality, json);
+  return json;
+}
+
 }  // namespace
 
 Result<Plan> PlanFromJson(std::span<const uint8_t> bytes, const std::string& name) {
@@ -198,6 +252,7 @@ Result<Plan> PlanFromJson(std::span<const uint8_t> bytes, const std::string& nam
   Plan plan;
   fields.Get("model", Need::kRequired, &plan.model);
   ReadPlan(fields, &plan);
+  ReadCascade(fields, &plan);
   fields.ForEach("variants", Need::kOptional, [&](JsonFields& item) {
     Plan variant;
     variant.model = plan.model;  // where a variant does not say
@@ -205,6 +260,7 @@ Result<Plan> PlanFromJson(std::span<const uint8_t> bytes, const std::string& nam
     ReadPlan(item, &variant);
     item.ForEach("variants", Need::kOptional,
                  [](JsonFields& nested) { nested.Fail("a variant has variants of its own"); });
+    if (item.Has("cascade")) item.Fail("a variant has a cascade");
     plan.variants.push_back(std::move(variant));
   });
   STI_RETURN_IF_ERROR(fields.status());
@@ -248,6 +304,7 @@ Json PlanJson(const Plan& plan) {
   if (plan.row_share != 1) json["row_share"] = plan.row_share;
   if (plan.row_p99_share != 1) json["row_p99_share"] = plan.row_p99_share;
   if (plan.fallback) json["fallback"] = FallbackJson(*plan.fallback);
+  if (plan.cascade) json["cascade"] = CascadeJson(*plan.cascade);
   json["variants"] = Json::array();
   for (const Plan& variant : plan.variants) json["variants"].push_back(PlanJson(variant));
   json["turns"] = TurnsJson(plan);

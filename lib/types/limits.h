@@ -36,6 +36,7 @@ inline constexpr uint32_t kMaxLength = 1U << 20;  ///< tokens of an input
 inline constexpr uint32_t kMaxThreads = 256;
 inline constexpr size_t kMaxVariants = 64;
 inline constexpr size_t kMaxTurns = 64;
+inline constexpr size_t kMaxCascadeLevels = 3;  ///< of a plan, itself the last
 inline constexpr size_t kMaxPlanWords = 65536;
 inline constexpr uint64_t kMaxStagingBytes = uint64_t{1} << 40;
 

@@ -1,9 +1,22 @@
 #include "types/plan.h"
 
+#include <algorithm>
 #include <numeric>
 #include <set>
 
 namespace sti {
+
+PlanExtent Plan::Extent() const {
+  PlanExtent extent{length, std::max(width, fallback ? fallback->width : 0)};
+  const auto add = [&](const PlanExtent& other) {
+    extent = {std::max(extent.tokens, other.tokens), std::max(extent.width, other.width)};
+  };
+  for (const Plan& variant : variants) add(variant.Extent());
+  if (cascade) {
+    for (const CascadeLevel& level : cascade->levels) add(level.plan.Extent());
+  }
+  return extent;
+}
 
 void RunUniformly(std::span<const uint32_t> layers, uint32_t width, uint32_t bits, Plan* plan) {
   const auto depth = static_cast<uint32_t>(layers.size());

@@ -2,7 +2,6 @@
 // layers of m slices; a position (k, i) names the i-th slice of the k-th of these layers.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -10,6 +9,7 @@
 #include <vector>
 
 #include "base/digest.h"
+#include "types/cascade.h"
 #include "types/fallback.h"
 #include "types/grid.h"
 #include "types/kernel.h"
@@ -59,6 +59,22 @@ struct PlanTimes {
 struct PlanExtent {
   uint32_t tokens = 0;
   uint32_t width = 0;
+};
+
+struct CascadeLevel;
+
+/// Holds what a plan does before its own submodel runs: inputs go through cascade levels of one
+/// container, cheapest first, until one is sure (Tabi 3). The plan itself is the last level, and
+/// outside of this it describes how it runs alone. Times are in microseconds.
+struct PlanCascade {
+  std::vector<CascadeLevel> levels;  ///< before the plan itself, in order: one or two
+  double temperature = 1;            ///< τ of the last level, the plan itself
+  std::vector<double> return_share;  ///< [levels] of all inputs, what each level returns early
+  /// [levels + 1] from the text to the label of an input that this level answers, by medians.
+  std::vector<double> path_us;
+  double mean_us = 0;        ///< mean of `path_us` over inputs, weighted by their shares
+  double worst_path_us = 0;  ///< 99th percentile of an input that goes through all levels
+  PredictedQuality quality;  ///< of the labels that the cascade gives
 };
 
 /// A plan file's content. Plain data, safe to share between threads while nobody writes.
@@ -112,22 +128,31 @@ struct Plan {
   /// The submodel that a run computes with when it gives up on IO; nothing: the plan guarantees
   /// nothing. A plan has one exactly if its variants have.
   std::optional<Fallback> fallback;
+  /// Submodels that an input goes through before this one; nothing: there are none. A plan with a
+  /// cascade has no variants, no turns and no fallback, and is not cold.
+  std::optional<PlanCascade> cascade;
 
   /// Returns the shard at position (k, i).
   [[nodiscard]] ShardId Id(uint32_t k, uint32_t i) const { return {layers[k], slices.At(k, i)}; }
-  /// Returns the longest input and the widest layer of the plan, its variants and fallbacks.
-  [[nodiscard]] PlanExtent Extent() const {
-    PlanExtent extent{length, std::max(width, fallback ? fallback->width : 0)};
-    for (const Plan& variant : variants) {
-      const PlanExtent other = variant.Extent();
-      extent = {std::max(extent.tokens, other.tokens), std::max(extent.width, other.width)};
-    }
-    return extent;
-  }
+  /// Returns the longest input and the widest layer of the plan, its variants, its cascade levels
+  /// and fallbacks.
+  [[nodiscard]] PlanExtent Extent() const;
   /// Returns the strategy as a plan file names it.
   [[nodiscard]] std::string strategy_name() const {
     return strategy == Strategy::kOther ? other_strategy : std::string(NameOf(strategy));
   }
+};
+
+/// One level of a cascade before the last.
+struct CascadeLevel {
+  /// The submodel, for the same model, length and kernel as the plan itself, without variants,
+  /// turns, words, fallback or cascade of its own. The first level's `preload` is what the preload
+  /// buffer holds while a cascade runs; a later one's is empty.
+  Plan plan;
+  double temperature = 1;  ///< τ, which logits are divided by for a confidence
+  CascadeRule rule;        ///< how an input goes on from here
+  /// Bytes that the next level reads: what it runs and no level before has left in memory.
+  uint64_t upgrade_bytes = 0;
 };
 
 /// Has `plan` run these layers, by original index, with their slices 0..width-1 at uniform bits.

@@ -18,6 +18,8 @@ namespace {
 using Fault = std::optional<PlanFault>;
 using ShardBits = std::map<ShardId, uint32_t>;
 
+constexpr const char* kTemperatureFault = "temperature is not from 0.001 to 1000";
+
 Fault Broken(std::string what) { return PlanFault{ErrorKind::kDamaged, "", std::move(what)}; }
 
 Fault Foreign(std::string what) { return PlanFault{ErrorKind::kForeign, "", std::move(what)}; }
@@ -290,6 +292,7 @@ Fault CheckVariant(const Plan& plan, const Plan& variant, const PlanBounds& boun
   if (!variant.variants.empty()) return Broken("a variant has variants of its own");
   if (!variant.turns.empty()) return Broken("a variant has turns");
   if (!variant.words.empty()) return Broken("a variant has words of its own");
+  if (variant.cascade) return Broken("a variant has a cascade");
   if (variant.model != plan.model) return Broken("it is for another model");
   if (variant.cold != plan.cold) return Broken("of it and the plan only one starts cold");
   if (variant.fallback.has_value() != plan.fallback.has_value())
@@ -302,6 +305,66 @@ Fault CheckVariant(const Plan& plan, const Plan& variant, const PlanBounds& boun
       return Broken("preload: " + NameOf(shard) + " is not preloaded by the plan");
   }
   return {};
+}
+
+/// Checks a level before the last: it shares buffer, words and kernel with the plan.
+Fault CheckCascadeLevel(const Plan& plan, const CascadeLevel& level, bool first,
+                        const PlanBounds& bounds) {
+  const Plan& it = level.plan;
+  if (!it.variants.empty() || !it.turns.empty() || !it.words.empty() || it.fallback || it.cascade)
+    return Broken("a cascade level has variants, turns, words, a fallback or a cascade of its own");
+  if (it.model != plan.model) return Broken("it is for another model");
+  if (it.cold) return Broken("a cascade level starts cold");
+  if (it.length != plan.length || it.freq != plan.freq)
+    return Broken("its length or freq is not the plan's");
+  if (it.kernel.name != plan.kernel.name) return Broken("its kernel is not the plan's");
+  if (!first && !it.preload.empty()) return Broken("only the first cascade level has a preload");
+  ShardBits runs;
+  if (Fault fault = CheckAlone(it, bounds, &runs)) return fault;
+  if (!IsTemperature(level.temperature)) return Broken(kTemperatureFault);
+  if (const char* fault = FieldOutOfRange(level.rule)) return Broken(fault);
+  return {};
+}
+
+/// Checks the figures of a cascade against the number of its levels before the last.
+Fault CheckCascadeFigures(const PlanCascade& cascade) {
+  const size_t levels = cascade.levels.size();
+  if (!IsTemperature(cascade.temperature)) return Broken(kTemperatureFault);
+  if (cascade.return_share.size() != levels)
+    return Broken("return_share does not have one entry a level");
+  double returned = 0;
+  for (const double share : cascade.return_share) {
+    if (!(share >= 0 && share <= 1)) return Broken("return_share is not from 0 to 1");
+    returned += share;
+  }
+  if (returned > 1 + 1e-9) return Broken("return_share adds up to more than 1");
+  if (!cascade.path_us.empty() && cascade.path_us.size() != levels + 1)
+    return Broken("path_us does not have one entry a level");
+  for (const double path_us : cascade.path_us) {
+    if (Fault fault = CheckNumber("path_us", path_us)) return fault;
+  }
+  if (Fault fault = CheckNumber("mean_us", cascade.mean_us)) return fault;
+  if (Fault fault = CheckNumber("worst_path_us", cascade.worst_path_us)) return fault;
+  if (Fault fault = CheckFinite("predicted_loss", cascade.quality.loss.value_or(0))) return fault;
+  if (Fault fault = CheckNumber("predicted_accuracy", cascade.quality.accuracy.value_or(0)))
+    return fault;
+  return CheckNumber("predicted_agreement", cascade.quality.agreement.value_or(0));
+}
+
+Fault CheckCascade(const Plan& plan, const PlanBounds& bounds) {
+  if (!plan.cascade) return {};
+  const std::vector<CascadeLevel>& levels = plan.cascade->levels;
+  if (!plan.variants.empty() || !plan.turns.empty() || plan.fallback || plan.cold)
+    return Broken("a plan with a cascade has variants, turns or a fallback, or is cold");
+  if (levels.empty() || levels.size() >= kMaxCascadeLevels)
+    return Broken("cascade.levels does not have 1 or 2 entries");
+  for (size_t i = 0; i < levels.size(); ++i) {
+    Fault fault = CheckCascadeLevel(plan, levels[i], i == 0, bounds);
+    if (fault) return In("cascade.levels", i, std::move(fault));
+  }
+  Fault fault = CheckCascadeFigures(*plan.cascade);
+  if (fault) fault->place = "cascade";
+  return fault;
 }
 
 }  // namespace
@@ -325,7 +388,7 @@ std::optional<PlanFault> FindPlanFault(const Plan& plan, const PlanBounds& bound
     if (!planned.emplace(variant.length, variant.freq).second)
       return In("variants", i, Broken("its length and freq are planned already"));
   }
-  return {};
+  return CheckCascade(plan, bounds);
 }
 
 }  // namespace sti

@@ -17,7 +17,7 @@ using test::Frozen;
 class FrozenPlan : public ::testing::TestWithParam<const char*> {};
 INSTANTIATE_TEST_SUITE_P(Versions, FrozenPlan,
                          ::testing::Values("v1/tiny", "v1.1/tiny", "v1.2/tiny", "v1.2/cold",
-                                           "v1.3/tiny", "v1.4/tiny", "v1.5/tiny"));
+                                           "v1.3/tiny", "v1.4/tiny", "v1.5/tiny", "v1.6/tiny"));
 
 TEST_P(FrozenPlan, LoadsFromBothSpellings) {
   const std::string name = std::string(GetParam()) + ".plan";
@@ -127,6 +127,31 @@ TEST(FrozenPlan15, HoldsWhat15Brought) {
   EXPECT_FALSE(older->fallback);
   EXPECT_TRUE(older->words.empty());
   EXPECT_EQ(older->row_share, 1);
+}
+
+TEST(FrozenPlan16, HoldsWhat16Brought) {
+  const auto plan = ParsePlan(AsBytes(Frozen("v1.6/tiny.plan")), "tiny.plan");
+  ASSERT_TRUE(plan.ok()) << plan.error().Message();
+  ASSERT_TRUE(plan->cascade);
+  const PlanCascade& cascade = *plan->cascade;
+  ASSERT_EQ(cascade.levels.size(), 2u);
+  EXPECT_EQ(cascade.levels[0].plan.layers, std::vector<uint32_t>{1});
+  EXPECT_EQ(cascade.levels[0].plan.preload, (std::vector<ShardAtBits>{{1, 0, 3}}));
+  EXPECT_EQ(cascade.levels[0].plan.model, plan->model);
+  EXPECT_EQ(cascade.levels[0].temperature, 1.125);
+  EXPECT_EQ(cascade.levels[0].rule, (CascadeRule{0.9375, std::nullopt, 0, 1}));
+  EXPECT_EQ(cascade.levels[0].upgrade_bytes, 12288u);
+  EXPECT_EQ(cascade.levels[1].rule, (CascadeRule{0.875, 8.0, 0.5, 0.5625}));
+  EXPECT_EQ(cascade.temperature, 1.0625);
+  EXPECT_EQ(cascade.return_share, (std::vector<double>{0.5, 0.25}));
+  EXPECT_EQ(cascade.path_us, (std::vector<double>{110.25, 170.5, 330}));
+  EXPECT_EQ(cascade.mean_us, 180.25);
+  EXPECT_EQ(cascade.worst_path_us, 399.5);
+  EXPECT_EQ(cascade.quality.accuracy, 0.890625);
+  EXPECT_EQ(plan->Extent().width, 2u);
+  const auto older = ParsePlan(AsBytes(Frozen("v1.5/tiny.plan")), "tiny.plan");
+  ASSERT_TRUE(older.ok()) << older.error().Message();
+  EXPECT_FALSE(older->cascade);
 }
 
 TEST(FrozenPlan12, HoldsAColdStart) {

@@ -57,6 +57,7 @@ TEST(NewerMinor, Plan) {
   ExpectSameMeaning<Plan>("v1.1/tiny.plan", ParsePlan, PlanToJson);
   ExpectSameMeaning<Plan>("v1.2/tiny.plan", ParsePlan, PlanToJson);
   ExpectSameMeaning<Plan>("v1.3/tiny.plan", ParsePlan, PlanToJson);
+  ExpectSameMeaning<Plan>("v1.6/tiny.plan", ParsePlan, PlanToJson);
 }
 
 }  // namespace

@@ -60,6 +60,21 @@ Plan WithVariants() {
   return plan;
 }
 
+/// The last of three cascade levels.
+Plan WithCascade() {
+  Plan plan = Sound();
+  PlanCascade& cascade = plan.cascade.emplace();
+  cascade.levels.resize(2);
+  for (CascadeLevel& level : cascade.levels) {
+    level.plan = Sound();
+    level.plan.words.clear();
+  }
+  cascade.levels[1].plan.preload.clear();
+  cascade.return_share = {0.5, 0.5};
+  cascade.path_us = {1, 2, 3};
+  return plan;
+}
+
 struct Rule {
   Plan (*sound)();
   void (*break_it)(Plan&);
@@ -171,6 +186,100 @@ const std::vector<Rule>& NumberRules() {
   return kRules;
 }
 
+const std::vector<Rule>& CascadeLevelRules() {
+  static const double kNever = std::numeric_limits<double>::quiet_NaN();
+  static const std::vector<Rule> kRules = {
+      {WithCascade, [](Plan& p) { p.cascade->levels[1].rule.cutoff = -0.1; }, kBroken,
+       "cascade.levels[1]: cutoff is not from 0 to 1"},
+      {WithCascade, [](Plan& p) { p.cascade->levels[1].rule.cutoff = 1.1; }, kBroken,
+       "cascade.levels[1]: cutoff is not from 0 to 1"},
+      {WithCascade, [](Plan& p) { p.cascade->levels[1].rule.cutoff = kNever; }, kBroken,
+       "cascade.levels[1]: cutoff is not from 0 to 1"},
+      {WithCascade, [](Plan& p) { p.cascade->levels[1].rule.slope = -1; }, kBroken,
+       "cascade.levels[1]: slope is not from 0 to 1000000"},
+      {WithCascade, [](Plan& p) { p.cascade->levels[1].rule.slope = 1e7; }, kBroken,
+       "cascade.levels[1]: slope is not from 0 to 1000000"},
+      {WithCascade, [](Plan& p) { p.cascade->levels[1].rule.slope = kNever; }, kBroken,
+       "cascade.levels[1]: slope is not from 0 to 1000000"},
+      {WithCascade, [](Plan& p) { p.cascade->levels[1].rule.prune_alpha = -0.1; }, kBroken,
+       "cascade.levels[1]: prune_alpha is not from 0 to 1"},
+      {WithCascade, [](Plan& p) { p.cascade->levels[1].rule.prune_alpha = 1.1; }, kBroken,
+       "cascade.levels[1]: prune_alpha is not from 0 to 1"},
+      {WithCascade, [](Plan& p) { p.cascade->levels[1].rule.prune_alpha = kNever; }, kBroken,
+       "cascade.levels[1]: prune_alpha is not from 0 to 1"},
+      {WithCascade, [](Plan& p) { p.cascade->levels[1].rule.ensemble_weight = -0.1; }, kBroken,
+       "cascade.levels[1]: ensemble_weight is not from 0 to 1"},
+      {WithCascade, [](Plan& p) { p.cascade->levels[1].rule.ensemble_weight = 1.1; }, kBroken,
+       "cascade.levels[1]: ensemble_weight is not from 0 to 1"},
+      {WithCascade, [](Plan& p) { p.cascade->levels[1].rule.ensemble_weight = kNever; }, kBroken,
+       "cascade.levels[1]: ensemble_weight is not from 0 to 1"},
+      {WithCascade, [](Plan& p) { p.cascade->levels[1].temperature = 0; }, kBroken,
+       "cascade.levels[1]: temperature is not from 0.001 to 1000"},
+      {WithCascade, [](Plan& p) { p.cascade->levels[1].temperature = 1001; }, kBroken,
+       "cascade.levels[1]: temperature is not from 0.001 to 1000"},
+      {WithCascade, [](Plan& p) { p.cascade->levels[1].temperature = kNever; }, kBroken,
+       "cascade.levels[1]: temperature is not from 0.001 to 1000"}};
+  return kRules;
+}
+
+const std::vector<Rule>& CascadeRules() {
+  static const double kNever = std::numeric_limits<double>::quiet_NaN();
+  constexpr const char* kOwn =
+      "cascade.levels[1]: a cascade level has variants, turns, words, a fallback or a cascade of "
+      "its own";
+  constexpr const char* kAlone =
+      "a plan with a cascade has variants, turns or a fallback, or is cold";
+  static const std::vector<Rule> kRules = {
+      {WithCascade, [](Plan& p) { p.cascade->temperature = 0; }, kBroken,
+       "cascade: temperature is not from 0.001 to 1000"},
+      {WithCascade, [](Plan& p) { p.cascade->levels.clear(); }, kBroken,
+       "cascade.levels does not have 1 or 2 entries"},
+      {WithCascade, [](Plan& p) { p.cascade->levels.push_back(p.cascade->levels[1]); }, kBroken,
+       "cascade.levels does not have 1 or 2 entries"},
+      {WithCascade, [](Plan& p) { p.cascade->return_share = {0.5}; }, kBroken,
+       "cascade: return_share does not have one entry a level"},
+      {WithCascade, [](Plan& p) { p.cascade->return_share[0] = -0.5; }, kBroken,
+       "cascade: return_share is not from 0 to 1"},
+      {WithCascade, [](Plan& p) { p.cascade->return_share[0] = 0.625; }, kBroken,
+       "cascade: return_share adds up to more than 1"},
+      {WithCascade, [](Plan& p) { p.cascade->path_us.pop_back(); }, kBroken,
+       "cascade: path_us does not have one entry a level"},
+      {WithCascade, [](Plan& p) { p.cascade->path_us[1] = -1; }, kBroken,
+       "cascade: path_us is negative or not a finite number"},
+      {WithCascade, [](Plan& p) { p.cascade->mean_us = kNever; }, kBroken,
+       "cascade: mean_us is negative or not a finite number"},
+      {WithCascade, [](Plan& p) { p.cascade->worst_path_us = -1; }, kBroken,
+       "cascade: worst_path_us is negative or not a finite number"},
+      {WithCascade, [](Plan& p) { p.cascade->quality.loss = kNever; }, kBroken,
+       "cascade: predicted_loss is not a finite number"},
+      {WithCascade, [](Plan& p) { p.cascade->quality.accuracy = -1; }, kBroken,
+       "cascade: predicted_accuracy is negative or not a finite number"},
+      {WithCascade, [](Plan& p) { p.variants = WithVariants().variants; }, kBroken, kAlone},
+      {WithCascade, [](Plan& p) { p.turns = WithTurns().turns; }, kBroken, kAlone},
+      {WithCascade, [](Plan& p) { p.cascade->levels[1].plan.variants = {Sound()}; }, kBroken, kOwn},
+      {WithCascade, [](Plan& p) { p.cascade->levels[1].plan.turns = WithTurns().turns; }, kBroken,
+       kOwn},
+      {WithCascade, [](Plan& p) { p.cascade->levels[1].plan.words = {7}; }, kBroken, kOwn},
+      {WithCascade, [](Plan& p) { p.cascade->levels[1].plan.fallback.emplace(); }, kBroken, kOwn},
+      {WithCascade, [](Plan& p) { p.cascade->levels[1].plan.cascade.emplace(); }, kBroken, kOwn},
+      {WithCascade, [](Plan& p) { p.cascade->levels[1].plan.model.bytes[3] = 9; }, kBroken,
+       "cascade.levels[1]: it is for another model"},
+      {WithCascade, [](Plan& p) { p.cascade->levels[1].plan.cold = true; }, kBroken,
+       "cascade.levels[1]: a cascade level starts cold"},
+      {WithCascade, [](Plan& p) { p.cascade->levels[1].plan.length = 8; }, kBroken,
+       "cascade.levels[1]: its length or freq is not the plan's"},
+      {WithCascade, [](Plan& p) { p.cascade->levels[1].plan.freq = 8; }, kBroken,
+       "cascade.levels[1]: its length or freq is not the plan's"},
+      {WithCascade, [](Plan& p) { p.cascade->levels[1].plan.kernel.name = "x-int8"; }, kBroken,
+       "cascade.levels[1]: its kernel is not the plan's"},
+      {WithCascade,
+       [](Plan& p) { p.cascade->levels[1].plan.preload = p.cascade->levels[0].plan.preload; },
+       kBroken, "cascade.levels[1]: only the first cascade level has a preload"},
+      {WithCascade, [](Plan& p) { p.cascade->levels[1].plan.bits.At(0, 0) = 7; }, kBroken,
+       "cascade.levels[1]: layer 1 slice 0: bits is not 2 to 6, or 32"}};
+  return kRules;
+}
+
 const std::vector<Rule>& TurnAndVariantRules() {
   static const std::vector<Rule> kRules = {
       {Sound, [](Plan& p) { p.words.resize(65537); }, kBroken, "words has more than 65536 entries"},
@@ -259,7 +368,7 @@ std::vector<PlanBounds> AllBounds() {
 
 TEST(PlanCheck, SoundPlansHaveNoFault) {
   for (const PlanBounds& bounds : AllBounds()) {
-    for (const Plan& plan : {Sound(), WithTurns(), WithVariants()}) {
+    for (const Plan& plan : {Sound(), WithTurns(), WithVariants(), WithCascade()}) {
       const auto fault = FindPlanFault(plan, bounds);
       EXPECT_FALSE(fault) << fault->text();
     }
@@ -267,7 +376,8 @@ TEST(PlanCheck, SoundPlansHaveNoFault) {
 }
 
 TEST(PlanCheck, EveryRuleHasOneSentenceUnderAllBounds) {
-  for (const auto* rules : {&SizeRules(), &NumberRules(), &TurnAndVariantRules()}) {
+  for (const auto* rules : {&SizeRules(), &NumberRules(), &CascadeLevelRules(), &CascadeRules(),
+                            &TurnAndVariantRules()}) {
     for (const Rule& rule : *rules) {
       Plan plan = rule.sound();
       rule.break_it(plan);
@@ -320,6 +430,9 @@ TEST(PlanCheck, WhatTheBoundsDoNotHaveIsForeign) {
   Plan exact = WithVariants();
   exact.bits.At(1, 1) = 4;
   EXPECT_EQ(text(exact, bounds), "variants[0]: layer 4 slice 2 at 3 bits is not stored");
+  Plan cascade = WithCascade();
+  cascade.bits.At(1, 1) = 4;
+  EXPECT_EQ(text(cascade, bounds), "cascade.levels[0]: layer 4 slice 2 at 3 bits is not stored");
 }
 
 }  // namespace
