@@ -74,6 +74,27 @@ std::string FallbackText(const Plan& plan) {
          " reserved, " + FormatBytes(fallback.bytes) + " beside the preload; costs " + cost + "\n";
 }
 
+// The cascade: its figures, and one line a level before the plan itself.
+std::string CascadeText(const Plan& plan) {
+  if (!plan.cascade) return "";
+  const PlanCascade& cascade = *plan.cascade;
+  const std::string quality = QualityText(cascade.quality);
+  std::string text = "cascade    mean " + FormatTimeUs(cascade.mean_us) + " predicted, p99 " +
+                     FormatTimeUs(cascade.worst_path_us) + " through all levels" +
+                     (quality.empty() ? "" : ", " + quality) + "\n";
+  for (size_t i = 0; i < cascade.levels.size(); ++i) {
+    const CascadeLevel& level = cascade.levels[i];
+    const auto depth = static_cast<uint32_t>(level.plan.layers.size());
+    char line[160];
+    std::snprintf(line, sizeof(line),
+                  "  level %zu  %s, returns %.1f %% above %.3g; then reads %s\n", i + 1,
+                  NameOf(Submodel{depth, level.plan.width}).c_str(), cascade.return_share[i] * 100,
+                  level.rule.cutoff, FormatBytes(level.upgrade_bytes).c_str());
+    text += line;
+  }
+  return text + "  and last  the submodel above\n";
+}
+
 // One line a turn: what it reads, and what that gives.
 std::string TurnsText(const Plan& plan) {
   if (plan.turns.empty()) return "";
@@ -133,7 +154,7 @@ std::string DescribePlan(const Plan& plan) {
   if (!plan.cpus.empty()) {
     text += "cores      " + plan.cpus + ", " + std::to_string(plan.threads) + " threads\n";
   }
-  return text + FallbackText(plan) + VariantsText(plan) + TurnsText(plan);
+  return text + FallbackText(plan) + VariantsText(plan) + TurnsText(plan) + CascadeText(plan);
 }
 
 std::string UntrainedWarning(const ModelInfo& info, const Plan& plan) {

@@ -46,6 +46,16 @@ std::string VerdictsToJson(const Verdicts& verdicts) {
   for (const Verdict& verdict : verdicts.variants) json["variants"].push_back(ToJson(verdict));
   json["turns"] = Json::array();
   for (const Verdict& verdict : verdicts.turns) json["turns"].push_back(ToJson(verdict, true));
+  if (verdicts.cascade) {
+    const CascadeFigures& it = *verdicts.cascade;
+    json["cascade"] = {{"valid", it.problem.empty()},
+                       {"problem", it.problem.empty() ? Json(nullptr) : Json(it.problem)},
+                       {"path_us", it.path_us},
+                       {"mean_us", it.mean_us},
+                       {"worst_path_us", it.worst_path_us},
+                       {"upgrade_bytes", it.upgrade_bytes},
+                       {"predicted_peak_bytes", it.peak_bytes}};
+  }
   return JsonLine(json);
 }
 
@@ -58,6 +68,12 @@ void PrintVerdicts(const Verdicts& verdicts, const Plan& plan) {
   }
   for (size_t i = 0; i < verdicts.turns.size(); ++i)
     PrintVerdict("turn " + std::to_string(i + 1), verdicts.turns[i]);
+  if (verdicts.cascade) {
+    std::printf("cascade: mean %s predicted, p99 %s through all levels, %s\n",
+                FormatTimeUs(verdicts.cascade->mean_us).c_str(),
+                FormatTimeUs(verdicts.cascade->worst_path_us).c_str(),
+                verdicts.cascade->problem.empty() ? "valid" : "not valid");
+  }
   std::printf("latency %s predicted, p99 %s\n", FormatTimeUs(verdicts.plan.latency_us).c_str(),
               FormatTimeUs(verdicts.plan.p99_us).c_str());
   const std::string quality = QualityText(verdicts.plan.quality);

@@ -277,6 +277,12 @@ Result<Verdicts> JudgePlan(const PlanInput& input, const Judging& judging, const
     verdicts.variants.push_back(Evaluate(checked, judging, its_own, variant));
   }
   verdicts.turns = TurnsOf(checked, judging, devices, plan);
+  if (!plan.cascade) return verdicts;
+  for (const CascadeLevel& level : plan.cascade->levels) {
+    const Result<DeviceModels> its_own = CheckedDevices(checked, judging, level.plan);
+    if (!its_own.ok()) return its_own.error();
+  }
+  verdicts.cascade = PriceCascade(checked, judging, devices, plan);
   return verdicts;
 }
 
@@ -288,6 +294,7 @@ std::string Verdicts::problem() const {
   for (size_t i = 0; i < turns.size(); ++i) {
     if (!turns[i].valid) return "turn " + std::to_string(i + 1) + " " + turns[i].problem;
   }
+  if (cascade && !cascade->problem.empty()) return "the cascade " + cascade->problem;
   return "";
 }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "plan/cascade.h"
 #include "plan/device_model.h"
 #include "plan/request.h"
 #include "types/importance.h"
@@ -39,11 +40,12 @@ struct Verdict {
   PredictedQuality quality;        ///< known where the importance file holds A(n, m)
 };
 
-/// Holds the verdicts on a plan, its variants and its turns.
+/// Holds the verdicts on a plan, its variants, its turns and its cascade.
 struct Verdicts {
   Verdict plan;
   std::vector<Verdict> variants;
   std::vector<Verdict> turns;
+  std::optional<CascadeFigures> cascade;  ///< of a plan that has one; `plan` is about it alone
 
   /// Returns the first reason why something is not valid; empty if all is.
   [[nodiscard]] std::string problem() const;
@@ -68,7 +70,7 @@ Result<Verdict> CheckPlan(const PlanInput& input, const Judging& judging, const 
 Result<std::vector<Verdict>> CheckTurns(const PlanInput& input, const Judging& judging,
                                         const Plan& plan);
 
-/// Returns the figures of a plan, its variants and its turns. Errors are those of CheckPlan.
+/// Returns the figures of a plan, its variants, turns and cascade. Errors are those of CheckPlan.
 /// Thread-safe.
 Result<Verdicts> JudgePlan(const PlanInput& input, const Judging& judging, const Plan& plan);
 

@@ -1,6 +1,7 @@
 // Cascades in plan files: both spellings hold the same, and neither holds cascades in cascades.
 #include <gtest/gtest.h>
 
+#include "format/part_selection.h"
 #include "format/plan_file.h"
 #include "format/small_file_test.h"
 #include "support/expect.h"
@@ -92,6 +93,20 @@ TEST(PlanFileCascade, CascadesDoNotNest) {
                       test::StatusOf<ParsePlan>);
   test::ExpectRefused(json, "\"return_share\"", "\"r\"", "cascade: return_share is missing",
                       test::StatusOf<ParsePlan>);
+}
+
+TEST(PlanFileCascade, ShardsAndExtentOfItsLevelsCount) {
+  Plan plan = WithCascade();
+  RunUniformly(std::vector<uint32_t>{0}, 3, 5, &plan.cascade->levels[1].plan);
+  EXPECT_EQ(plan.Extent().width, 3u);
+  const std::vector<Plan> plans = {plan};
+  EXPECT_EQ(BitsOfPlans(plans), (std::vector<uint32_t>{2, 3, 5, 6, 32}));
+  ModelShape shape;
+  shape.layers = 5;
+  shape.width = 4;
+  const PartSelection selection = SelectForPlans(shape, plans);
+  EXPECT_EQ(selection[2], PartSet::For(5));  // layer 0 slice 2, which the level alone runs
+  EXPECT_EQ(selection[3], PartSet());
 }
 
 }  // namespace

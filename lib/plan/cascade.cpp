@@ -1,0 +1,132 @@
+#include "plan/cascade.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "plan/budget.h"
+#include "plan/memory.h"
+#include "plan/play/planned_run.h"
+#include "plan/row_times.h"
+#include "plan/text.h"
+
+namespace sti {
+namespace {
+
+/// One cascade level at the median and at the 99th percentile.
+using LevelRuns = std::array<PlannedRun, 2>;
+
+/// Shards in memory, each with the most bits that anyone has read of it.
+using HeldShards = std::map<ShardId, uint32_t>;
+
+/// Returns the run of a level that finds `held` in memory; one behind the first has its rows too.
+PlannedRun RunOfLevel(const CheckedInput& input, const DeviceModel& device, const Plan& level,
+                      const HeldShards& held, bool first) {
+  PlanTurn turn;
+  turn.bits = level.bits;
+  for (const auto& [id, bits] : held) turn.preload.push_back({id, bits});
+  PlannedRun run = RunOf(input, device, level, &turn);
+  if (first) return run;
+  run.lane.fixed.embed_io_us = 0;
+  run.wake_us = 0;
+  return run;
+}
+
+void AddShardsOf(const Plan& level, HeldShards* held) {
+  for (uint32_t k = 0; k < level.layers.size(); ++k) {
+    for (uint32_t i = 0; i < level.width; ++i) {
+      uint32_t& bits = (*held)[level.Id(k, i)];
+      bits = std::max(bits, level.bits.At(k, i));
+    }
+  }
+}
+
+uint64_t BytesRead(const PlannedRun& run) {
+  uint64_t bytes = 0;
+  for (const StreamedShard& shard : run.streamed) bytes += shard.bytes;
+  return bytes;
+}
+
+/// Returns the runs of all levels, in order.
+std::vector<LevelRuns> RunsOfLevels(const CheckedInput& input, const DeviceModels& devices,
+                                    const Plan& plan) {
+  std::vector<const Plan*> levels;
+  for (const CascadeLevel& level : plan.cascade->levels) levels.push_back(&level.plan);
+  levels.push_back(&plan);
+  HeldShards held;
+  for (const ShardAtBits& shard : levels.front()->preload) held[shard.id] = shard.bits;
+  std::vector<LevelRuns> runs;
+  for (const Plan* level : levels) {
+    const bool first = runs.empty();
+    runs.push_back({RunOfLevel(input, devices.median, *level, held, first),
+                    RunOfLevel(input, devices.p99, *level, held, first)});
+    AddShardsOf(*level, &held);
+  }
+  return runs;
+}
+
+/// Fills in the peak. Returns the staging of the last level; nothing if the memory does not do.
+std::optional<uint64_t> FillPeak(const CheckedInput& input, const Judging& judging,
+                                 const Plan& plan, const std::vector<LevelRuns>& runs,
+                                 CascadeFigures* figures) {
+  uint64_t held = AddSaturated(input->catalog.BytesOfAll(plan.cascade->levels.front().plan.preload),
+                               RowBytes(input, plan.words.size()));
+  for (size_t i = 0; i + 1 < runs.size(); ++i) held = AddSaturated(held, BytesRead(runs[i][0]));
+  const StagingNeed need = StagingOf(runs.back(), input->profile);
+  uint64_t staging = need.enough;
+  bool fits = true;
+  if (const auto memory = ShardMemory(input->memory, judging, plan.Extent())) {
+    fits = held <= *memory && need.least <= *memory - held;
+    staging = fits ? std::min(staging, *memory - held) : need.least;
+  }
+  figures->peak_bytes =
+      AddSaturated(BytesBeforeShards(input->memory, plan.Extent()), AddSaturated(held, staging));
+  if (!fits) return std::nullopt;
+  return staging;
+}
+
+}  // namespace
+
+CascadeFigures PriceCascade(const CheckedInput& input, const Judging& judging,
+                            const DeviceModels& devices, const Plan& plan) {
+  const std::vector<LevelRuns> runs = RunsOfLevels(input, devices, plan);
+  CascadeFigures figures;
+  const std::optional<uint64_t> staging = FillPeak(input, judging, plan, runs, &figures);
+  double goes_on = 1;
+  double path_us = 0;
+  for (size_t i = 0; i < runs.size(); ++i) {
+    const bool last = i + 1 == runs.size();
+    // Reads of levels before the last go where they stay, so none of them waits for staging.
+    const std::optional<uint64_t> room = last ? staging : std::nullopt;
+    path_us += LatencyOf(runs[i][0], room);
+    figures.worst_path_us += LatencyOf(runs[i][1], room);
+    figures.path_us.push_back(path_us);
+    const double returned = last ? goes_on : plan.cascade->return_share[i];
+    figures.mean_us += returned * path_us;
+    goes_on -= returned;
+    if (i > 0) figures.upgrade_bytes.push_back(BytesRead(runs[i][0]));
+  }
+  const double deciding_us = devices.risk == Risk::kP99 ? figures.worst_path_us : path_us;
+  if (!staging) {
+    figures.problem = "needs " + std::to_string(figures.peak_bytes) + " bytes of memory";
+  } else if (plan.target_us && deciding_us > *plan.target_us + kTimeTolerance_us) {
+    figures.problem =
+        "takes " + Ms(deciding_us) + " of " + Ms(*plan.target_us) + " through all levels";
+  }
+  return figures;
+}
+
+void FillCascade(const CascadeFigures& figures, Plan* plan) {
+  PlanCascade& cascade = *plan->cascade;
+  cascade.path_us = figures.path_us;
+  cascade.mean_us = figures.mean_us;
+  cascade.worst_path_us = figures.worst_path_us;
+  for (size_t i = 0; i < cascade.levels.size(); ++i)
+    cascade.levels[i].upgrade_bytes = figures.upgrade_bytes[i];
+  plan->predicted_peak_bytes = std::max(plan->predicted_peak_bytes, figures.peak_bytes);
+  plan->meets_target = plan->meets_target && figures.problem.empty();
+}
+
+}  // namespace sti
