@@ -80,8 +80,8 @@ std::string CascadeText(const Plan& plan) {
   const PlanCascade& cascade = *plan.cascade;
   const std::string quality = QualityText(cascade.quality);
   std::string text = "cascade    mean " + FormatTimeUs(cascade.mean_us) + " predicted, p99 " +
-                     FormatTimeUs(cascade.worst_path_us) + " through all levels" +
-                     (quality.empty() ? "" : ", " + quality) + "\n";
+                     FormatTimeUs(cascade.worst_path_us) + " through all levels\n";
+  if (!quality.empty()) text += "  labels   " + quality + " predicted\n";
   for (size_t i = 0; i < cascade.levels.size(); ++i) {
     const CascadeLevel& level = cascade.levels[i];
     const auto depth = static_cast<uint32_t>(level.plan.layers.size());

@@ -17,9 +17,14 @@ judge() {
 
 @test "a plan's text names its cascade, within 80 columns" {
   run -0 sti-inspect "$plan"
-  [[ $output == *"cascade    mean 180 us predicted, p99 400 us through all levels, 89.1 %"* ]]
+  [[ $output == *"cascade    mean 180 us predicted, p99 400 us through all levels"* ]]
+  [[ $output == *"  labels   89.1 % predicted"* ]]
   [[ $output == *"  level 1  1x1, returns 50.0 % above 0.938; then reads 12.3 kB"* ]]
   [[ $output == *"  level 2  2x1, returns 25.0 % above 0.875; then reads 8.2 kB"* ]]
+  for line in "${lines[@]}"; do [ "${#line}" -le 80 ]; done
+  jq '.cascade |= (del(.predicted_accuracy) | .predicted_agreement = 0.5)' "$plan.json" >kl.json
+  run -0 sti-inspect kl.json
+  [[ $output == *"  labels   agrees with the full model in 50.0 % predicted"* ]]
   for line in "${lines[@]}"; do [ "${#line}" -le 80 ]; done
 }
 
