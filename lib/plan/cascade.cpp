@@ -4,6 +4,7 @@
 #include <array>
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "plan/budget.h"
@@ -11,6 +12,7 @@
 #include "plan/play/planned_run.h"
 #include "plan/row_times.h"
 #include "plan/text.h"
+#include "types/bits.h"
 
 namespace sti {
 namespace {
@@ -18,29 +20,43 @@ namespace {
 /// One cascade level at the median and at the 99th percentile.
 using LevelRuns = std::array<PlannedRun, 2>;
 
-/// Shards in memory, each with the most bits that anyone has read of it.
-using HeldShards = std::map<ShardId, uint32_t>;
+/// Shards in memory. Full fidelity and planes share nothing, so a shard may be held as both.
+struct HeldShards {
+  std::map<ShardId, uint32_t> planes;  ///< the most bits that anyone has read
+  std::set<ShardId> full;
+
+  void Add(const ShardAtBits& shard) {
+    if (shard.bits == kFullBits) {
+      full.insert(shard.id);
+    } else {
+      planes[shard.id] = std::max(planes[shard.id], shard.bits);
+    }
+  }
+};
+
+template <typename Visit>
+void ForEachShard(const Plan& level, const Visit& visit) {
+  for (uint32_t k = 0; k < level.layers.size(); ++k) {
+    for (uint32_t i = 0; i < level.width; ++i)
+      visit(ShardAtBits{level.Id(k, i), level.bits.At(k, i)});
+  }
+}
 
 /// Returns the run of a level that finds `held` in memory; one behind the first has its rows too.
 PlannedRun RunOfLevel(const CheckedInput& input, const DeviceModel& device, const Plan& level,
                       const HeldShards& held, bool first) {
   PlanTurn turn;
   turn.bits = level.bits;
-  for (const auto& [id, bits] : held) turn.preload.push_back({id, bits});
+  ForEachShard(level, [&](const ShardAtBits& shard) {
+    const auto planes = held.planes.find(shard.id);
+    if (shard.bits == kFullBits ? held.full.contains(shard.id) : planes != held.planes.end())
+      turn.preload.push_back({shard.id, shard.bits == kFullBits ? kFullBits : planes->second});
+  });
   PlannedRun run = RunOf(input, device, level, &turn);
   if (first) return run;
   run.lane.fixed.embed_io_us = 0;
   run.wake_us = 0;
   return run;
-}
-
-void AddShardsOf(const Plan& level, HeldShards* held) {
-  for (uint32_t k = 0; k < level.layers.size(); ++k) {
-    for (uint32_t i = 0; i < level.width; ++i) {
-      uint32_t& bits = (*held)[level.Id(k, i)];
-      bits = std::max(bits, level.bits.At(k, i));
-    }
-  }
 }
 
 uint64_t BytesRead(const PlannedRun& run) {
@@ -56,13 +72,13 @@ std::vector<LevelRuns> RunsOfLevels(const CheckedInput& input, const DeviceModel
   for (const CascadeLevel& level : plan.cascade->levels) levels.push_back(&level.plan);
   levels.push_back(&plan);
   HeldShards held;
-  for (const ShardAtBits& shard : levels.front()->preload) held[shard.id] = shard.bits;
+  for (const ShardAtBits& shard : levels.front()->preload) held.Add(shard);
   std::vector<LevelRuns> runs;
   for (const Plan* level : levels) {
     const bool first = runs.empty();
     runs.push_back({RunOfLevel(input, devices.median, *level, held, first),
                     RunOfLevel(input, devices.p99, *level, held, first)});
-    AddShardsOf(*level, &held);
+    ForEachShard(*level, [&](const ShardAtBits& shard) { held.Add(shard); });
   }
   return runs;
 }

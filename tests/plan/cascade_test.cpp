@@ -74,6 +74,19 @@ TEST(Cascade, AThirdLevelFindsWhatBothHaveRead) {
   EXPECT_EQ(figures.mean_us, 0.5 * 35 + 0.25 * 162 + 0.25 * 254);
 }
 
+TEST(Cascade, FullFidelityAndPlanesShareNothing) {
+  test::World world(2, 2, {2, 6, 32}, {100, 300, 800});
+  world.Compute(1, [](uint32_t) { return 5.0; });
+  world.Io({20, 60, 160});
+  Plan plan = TwoLevels();
+  plan.cascade->levels[0].plan = Uniform({0}, 2, 32);
+  EXPECT_EQ(FiguresOf(world, plan).upgrade_bytes, std::vector<uint64_t>{4 * 300});
+  plan.bits = Grid<uint32_t>(2, 2, 32);
+  EXPECT_EQ(FiguresOf(world, plan).upgrade_bytes, std::vector<uint64_t>{2 * 800});
+  plan.cascade->levels[0].plan = Uniform({0}, 2, 6);
+  EXPECT_EQ(FiguresOf(world, plan).upgrade_bytes, std::vector<uint64_t>{4 * 800});
+}
+
 TEST(Cascade, TheWorstPathMustKeepTheTarget) {
   Plan plan = TwoLevels();
   plan.target_us = 242;
