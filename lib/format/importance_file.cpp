@@ -7,6 +7,7 @@
 
 #include "base/remedy.h"
 #include "base/utf8.h"
+#include "format/cascade_scores.h"
 #include "format/flatbuffer_values.h"
 #include "format/framed_file.h"
 #include "format/importance_part_file.h"
@@ -90,8 +91,8 @@ Status Validate(const Importance& importance, const std::string& name) {
   if (!AllFinite(importance.scores)) return fail("scores holds what is not a finite number");
   if (!AllFinite(importance.losses)) return fail("losses holds what is not a finite number");
   if (!std::isfinite(importance.baseline)) return fail("baseline is not a finite number");
-  for (const auto& problem_of :
-       {ProblemOfTexts, ProblemOfErrors, ProblemOfValues, ProblemOfSorting, ProblemOfUse}) {
+  for (const auto& problem_of : {ProblemOfTexts, ProblemOfErrors, ProblemOfValues, ProblemOfSorting,
+                                 ProblemOfUse, ProblemOfCascades}) {
     const std::string problem = problem_of(importance);
     if (!problem.empty()) return fail(problem);
   }
@@ -149,6 +150,7 @@ Result<Importance> FromBinary(std::span<const uint8_t> bytes, const std::string&
   importance.order.neurons = NumbersOf(table->neuron_order());
   importance.order.depth_layers = DepthsOf(NumbersOf(table->depth_layers()));
   importance.word_use = WordUseOf(*table);
+  STI_RETURN_IF_ERROR(ReadCascades(*table, name, &importance));
   return importance;
 }
 
@@ -247,6 +249,7 @@ Result<Importance> FromJson(std::span<const uint8_t> bytes, const std::string& n
     fields.Fail("gains is not layers rows of width lists of one number for each of gain_bits");
   ReadOrder(fields, &importance.order);
   ReadWordUse(fields, &importance.word_use);
+  ReadCascades(fields, &importance);
   STI_RETURN_IF_ERROR(fields.status());
   return importance;
 }
@@ -371,11 +374,12 @@ std::vector<uint8_t> EncodeImportance(const Importance& importance) {
     depths = builder.CreateVector(FlatDepths(importance.order));
   }
   const WordUseLists use(builder, importance.word_use);
+  const CascadeLists cascades(builder, importance);
   builder.Finish(fb::CreateImportance(
       builder, model, metric, importance.examples, importance.baseline, importance.layers,
       importance.width, scores, losses, importance.standard_error, kernel, submodels, gain_bits,
       gains, data, errors, estimate, heads, neurons, depths, use.words, use.row_lengths,
-      use.row_words, use.row_shares, use.row_p99_shares));
+      use.row_words, use.row_shares, use.row_p99_shares, cascades.levels, cascades.cascades));
   return WrapFrame(kImportanceMagic, {builder.GetBufferPointer(), builder.GetSize()});
 }
 
@@ -400,6 +404,7 @@ std::string ImportanceToJson(const Importance& importance) {
   WriteValues(importance, &json);
   WriteOrder(importance, &json);
   WriteWordUse(importance.word_use, &json);
+  WriteCascades(importance, &json);
   return PrintJson(std::move(json));
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/digest.h"
+#include "types/cascade_score.h"
 #include "types/model_order.h"
 #include "types/word_use.h"
 
@@ -53,6 +54,10 @@ struct Importance {
   /// Heads and neurons by what they are worth (since 1.3); empty: not asked for.
   ModelOrder order;
   WordUse word_use;  ///< of the examples (since 1.4); empty: not counted
+  /// Levels that were measured for cascades (since 1.5), cheapest first: sorted by slices (depth x
+  /// width), bits, depth; each once. Empty: none were.
+  std::vector<CascadeLevelScore> cascade_levels;
+  std::vector<CascadeScore> cascades;  ///< (since 1.5)
 };
 
 }  // namespace sti

@@ -79,6 +79,22 @@ TEST(FrozenSmallFiles, ImportanceWithTheUseOfWordsLoads) {
   EXPECT_EQ(value->word_use.reads, reads);
 }
 
+TEST(FrozenSmallFiles, ImportanceWithCascadesLoads) {
+  ExpectFrozen<Importance>("v1.5/tiny.importance", ParseImportance, EncodeImportance,
+                           ImportanceToJson);
+  const auto value = ParseImportance(AsBytes(Frozen("v1.5/tiny.importance")), "tiny");
+  ASSERT_TRUE(value.ok());
+  ASSERT_EQ(value->cascade_levels.size(), 3U);
+  const CascadeLevelScore last = {2, 2, 32, 1, 0.875, 0.25, 0.125, 0.03125, 0.015625};
+  EXPECT_EQ(value->cascade_levels[2], last);
+  ASSERT_EQ(value->cascades.size(), 2U);
+  const CascadeScore triple = {
+      {0, 1, 2}, 0.5, {{1, std::nullopt, {0.5, 0.75}, {0, 0, 1}, {0, 0, 1}, 1, {0.875, 0.75}}}};
+  EXPECT_EQ(value->cascades[1], triple);
+  EXPECT_EQ(value->cascades[0].cuts[1].slope, 8.0);
+  EXPECT_FALSE(value->cascades[0].cuts[0].slope.has_value());
+}
+
 TEST(FrozenSmallFiles, PartOfAnImportanceLoads) {
   const std::string bytes = Frozen("v1/tiny.part");
   const auto part = ParseImportancePart(AsBytes(bytes), "tiny.part");

@@ -66,16 +66,97 @@ void ExpectEqual(const Importance& a, const Importance& b) {
   EXPECT_EQ(a.errors, b.errors);
   EXPECT_EQ(a.estimate, b.estimate);
   EXPECT_EQ(a.order, b.order);
+  EXPECT_EQ(a.cascade_levels, b.cascade_levels);
+  EXPECT_EQ(a.cascades, b.cascades);
+}
+
+Importance WithCascades() {
+  Importance importance = ExampleImportance();
+  importance.cascade_levels = {{1, 1, 2, 0.5, 1.25, 0.75, 0.5, 0.25, 0.125},
+                               {1, 3, 2, 0.75, 1, 0.5, 0.5, 0.125, 0.125},
+                               {2, 3, 4, 1, 0.5, 0.25, 0.125, 0, 0}};
+  importance.cascades = {
+      {{0, 2},
+       0,
+       {{0.5, std::nullopt, {0.625}, {0.25, 0.75}, {1, 0.5}, 0.625, {1}},
+        {0.5, 8, {1}, {0.125, 0.875}, {1, 0.5}, 0.625, {1}}}},
+      {{0, 1, 2}, 0.5, {{1, std::nullopt, {1, 1}, {0, 0, 1}, {0, 0, 1}, 1, {0.5, 0.75}}}}};
+  return importance;
+}
+
+// Expects that the value is refused in both spellings, with these words.
+void ExpectRefusedValue(const Importance& importance, const std::string& words) {
+  const std::string json_text = ImportanceToJson(importance);
+  for (const Status& status : {test::StatusOf<ParseImportance>(EncodeImportance(importance)),
+                               test::StatusOf<ParseImportance>(AsBytes(json_text))}) {
+    ASSERT_FALSE(status.ok()) << words;
+    EXPECT_EQ(status.error().kind, ErrorKind::kDamaged);
+    EXPECT_NE(status.error().Message().find(words), std::string::npos) << status.error().Message();
+  }
+}
+
+TEST(ImportanceFile, LevelsThatCannotBeAreRefused) {
+  const auto refused = [](const auto& change, const std::string& words) {
+    Importance importance = WithCascades();
+    change(importance);
+    ExpectRefusedValue(importance, words);
+  };
+  using I = Importance;
+  refused([](I& i) { i.cascade_levels[2].depth = 3; }, "levels holds layers, width or bits");
+  refused([](I& i) { i.cascade_levels[0].bits = 7; }, "levels holds layers, width or bits");
+  refused([](I& i) { std::swap(i.cascade_levels[0], i.cascade_levels[1]); },
+          "levels is not sorted");
+  refused([](I& i) { i.cascade_levels[1] = i.cascade_levels[0]; }, "levels is not sorted");
+  refused([](I& i) { i.cascade_levels[1].temperature = 0; }, "temperature that is not from 0.001");
+  refused([](I& i) { i.cascade_levels[1].temperature = 1001; },
+          "temperature that is not from 0.001");
+  refused([](I& i) { i.cascade_levels[1].accuracy = 1.5; }, "accuracy or an ECE");
+  refused([](I& i) { i.cascade_levels[1].ece = -0.5; }, "accuracy or an ECE");
+  refused([](I& i) { i.cascade_levels[1].calibrated_nll = -1; }, "an NLL that is negative");
+  refused([](I& i) { i.cascade_levels.clear(); }, "levels that do not ascend, or are not in");
+}
+
+TEST(ImportanceFile, CascadesThatCannotBeAreRefused) {
+  const auto refused = [](const auto& change, const std::string& words) {
+    Importance importance = WithCascades();
+    change(importance.cascades[0]);
+    ExpectRefusedValue(importance, words);
+  };
+  using C = CascadeScore;
+  refused([](C& c) { c.levels = {2, 0}; }, "levels that do not ascend");
+  refused([](C& c) { c.levels = {0, 3}; }, "are not in levels");
+  refused([](C& c) { c.alpha = 1.5; }, "alpha that is not from 0 to 1");
+  refused([](C& c) { c.cuts.clear(); }, "has not 1 to 256 cuts");
+  refused([](C& c) { c.cuts.resize(257, c.cuts[0]); }, "has not 1 to 256 cuts");
+  refused([](C& c) { c.cuts[0].cutoff = -0.5; }, "cutoff that is not from 0 to 1");
+  refused([](C& c) { c.cuts[1].slope = -8; }, "slope that is not a number above 0");
+  refused([](C& c) { c.cuts[0].weights = {1.5}; }, "weights or words_left");
+  refused([](C& c) { c.cuts[0].words_left = {-0.5}; }, "weights or words_left");
+  refused([](C& c) { c.cuts[0].accuracies[1] = 2; }, "shares or accuracies");
+  refused([](C& c) { c.cuts[0].shares = {0.5, 0.25}; }, "shares whose sum is not 1");
+  refused([](C& c) { c.cuts[0].accuracy = 2; }, "accuracy that is not from 0 to 1");
+}
+
+TEST(ImportanceFile, ListsOfACascadeAgreeInLength) {
+  Importance importance = WithCascades();
+  importance.cascades[0].cuts[0].weights.push_back(1);
+  ExpectRefusedValue(importance, "cascade");
+  const std::string json = ImportanceToJson(WithCascades());
+  test::ExpectRefused(json, "\"slope\": 8.0", "\"slope\": 0", "slope that is not a number above 0",
+                      test::StatusOf<ParseImportance>);
+  test::ExpectRefused(json, "\"cutoff\"", "\"cut\"", "cutoff is missing",
+                      test::StatusOf<ParseImportance>);
 }
 
 TEST(ImportanceFile, BothSpellingsHoldTheSame) {
-  std::vector<Importance> examples(6, ExampleImportance());
+  std::vector<Importance> examples(7, ExampleImportance());
   examples[1].losses.clear();
   examples[2].submodels = WithValues().submodels;
   examples[3] = WithValues();
   examples[3].submodels.clear();
   examples[4] = WithValues();
   examples[5] = WithOrder();
+  examples[6] = WithCascades();
   for (const Importance& example : examples) {
     const auto binary = EncodeImportance(example);
     const std::string json = ImportanceToJson(example);

@@ -20,7 +20,7 @@ TEST(Cascade, ConfidenceIsTheGreatestProbability) {
 }
 
 TEST(Cascade, AHardCutReturnsWhatIsAbove) {
-  const CascadeRule rule{.cutoff = 0.9};
+  const CascadeRule rule{.cutoff = 0.9, .slope = {}};
   EXPECT_EQ(GoOnProbability(0.9, rule), 1);
   EXPECT_EQ(GoOnProbability(0.9000001, rule), 0);
   EXPECT_EQ(GoOnProbability(double{kNan}, rule), 1);

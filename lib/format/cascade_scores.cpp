@@ -1,0 +1,262 @@
+#include "format/cascade_scores.h"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <tuple>
+#include <utility>
+
+#include "base/remedy.h"
+#include "format/flatbuffer_values.h"
+#include "types/bits.h"
+#include "types/cascade.h"
+
+namespace sti {
+namespace {
+
+constexpr size_t kMostLevels = 16;
+constexpr size_t kMostCascades = 4096;
+constexpr size_t kMostCuts = 256;
+
+bool IsShare(double x) { return x >= 0 && x <= 1; }
+
+bool AreShares(const std::vector<double>& numbers, size_t count) {
+  return numbers.size() == count && std::all_of(numbers.begin(), numbers.end(), IsShare);
+}
+
+/// Returns what is wrong with a level behind `before`, null for the first; empty if nothing is.
+std::string ProblemOfLevel(const CascadeLevelScore& level, const CascadeLevelScore* before,
+                           const Importance& importance) {
+  const auto cost = [](const CascadeLevelScore& of) {
+    return std::tuple(of.depth * of.width, of.bits, of.depth);
+  };
+  const bool fits = level.depth >= 1 && level.depth <= importance.layers && level.width >= 1 &&
+                    level.width <= importance.width && IsBits(level.bits);
+  if (!fits) return "levels holds layers, width or bits that no such model has";
+  if (before != nullptr && cost(*before) >= cost(level))
+    return "levels is not sorted by layers x width, bits and layers, or has one twice";
+  if (!IsTemperature(level.temperature))
+    return "levels holds a temperature that is not from 0.001 to 1000";
+  for (const double share : {level.accuracy, level.ece, level.calibrated_ece}) {
+    if (!IsShare(share)) return "levels holds an accuracy or an ECE that is not from 0 to 1";
+  }
+  for (const double nll : {level.nll, level.calibrated_nll}) {
+    if (!(std::isfinite(nll) && nll >= 0))
+      return "levels holds an NLL that is negative or not a finite number";
+  }
+  return "";
+}
+
+/// Returns what is wrong with a cut of a cascade of so many levels; empty if nothing is.
+std::string ProblemOfCut(const CascadeCut& cut, size_t levels) {
+  if (!IsShare(cut.cutoff)) return "cascades holds a cutoff that is not from 0 to 1";
+  if (cut.slope && !(std::isfinite(*cut.slope) && *cut.slope > 0))
+    return "cascades holds a slope that is not a number above 0";
+  if (!AreShares(cut.weights, levels - 1) || !AreShares(cut.words_left, levels - 1))
+    return "cascades holds weights or words_left that are not a number from 0 to 1 for each level "
+           "but the last";
+  if (!AreShares(cut.shares, levels) || !AreShares(cut.accuracies, levels))
+    return "cascades holds shares or accuracies that are not a number from 0 to 1 for each level";
+  if (!IsShare(cut.accuracy)) return "cascades holds an accuracy that is not from 0 to 1";
+  const double sum = std::accumulate(cut.shares.begin(), cut.shares.end(), 0.0);
+  if (std::abs(sum - 1) > 1e-6) return "cascades holds shares whose sum is not 1";
+  return "";
+}
+
+/// Returns what is wrong with a cascade of some of so many levels; empty if nothing is.
+std::string ProblemOfCascade(const CascadeScore& cascade, size_t levels) {
+  const std::vector<uint32_t>& members = cascade.levels;
+  if (members.size() != 2 && members.size() != 3) return "cascades holds one of not 2 or 3 levels";
+  if (std::adjacent_find(members.begin(), members.end(), std::greater_equal<>()) != members.end() ||
+      members.back() >= levels)
+    return "cascades holds levels that do not ascend, or are not in levels";
+  if (!IsShare(cascade.alpha)) return "cascades holds an alpha that is not from 0 to 1";
+  if (cascade.cuts.empty() || cascade.cuts.size() > kMostCuts)
+    return "cascades holds one that has not 1 to 256 cuts";
+  for (const CascadeCut& cut : cascade.cuts) {
+    std::string problem = ProblemOfCut(cut, members.size());
+    if (!problem.empty()) return problem;
+  }
+  return "";
+}
+
+std::vector<double> RowOf(const std::vector<double>& flat, size_t row, size_t width) {
+  const auto first = flat.begin() + static_cast<ptrdiff_t>(row * width);
+  return {first, first + static_cast<ptrdiff_t>(width)};
+}
+
+/// The cuts of a cascade, or nothing if its lists do not agree in their lengths.
+std::optional<std::vector<CascadeCut>> CutsOf(const fb::CascadeScore& table, size_t levels) {
+  const std::vector<double> cutoffs = NumbersOf(table.cutoffs());
+  const std::vector<double> slopes = NumbersOf(table.slopes());
+  const std::vector<double> weights = NumbersOf(table.weights());
+  const std::vector<double> shares = NumbersOf(table.shares());
+  const std::vector<double> accuracies = NumbersOf(table.accuracies());
+  const std::vector<double> accuracy = NumbersOf(table.accuracy());
+  const std::vector<double> words_left = NumbersOf(table.words_left());
+  const size_t cuts = cutoffs.size();
+  if (levels == 0 || slopes.size() != cuts || weights.size() != cuts * (levels - 1) ||
+      shares.size() != cuts * levels || accuracies.size() != cuts * levels ||
+      accuracy.size() != cuts || words_left.size() != cuts * (levels - 1))
+    return std::nullopt;
+  std::vector<CascadeCut> read(cuts);
+  for (size_t i = 0; i < cuts; ++i) {
+    CascadeCut& cut = read[i];
+    cut.cutoff = cutoffs[i];
+    if (slopes[i] != 0) cut.slope = slopes[i];
+    cut.weights = RowOf(weights, i, levels - 1);
+    cut.shares = RowOf(shares, i, levels);
+    cut.accuracies = RowOf(accuracies, i, levels);
+    cut.accuracy = accuracy[i];
+    cut.words_left = RowOf(words_left, i, levels - 1);
+  }
+  return read;
+}
+
+void ReadLevel(JsonFields& fields, CascadeLevelScore* level) {
+  fields.Get("layers", Need::kRequired, &level->depth);
+  fields.Get("width", Need::kRequired, &level->width);
+  fields.Get("bits", Need::kRequired, &level->bits);
+  for (const auto& [key, value] :
+       {std::pair("accuracy", &level->accuracy), std::pair("temperature", &level->temperature),
+        std::pair("nll", &level->nll), std::pair("calibrated_nll", &level->calibrated_nll),
+        std::pair("ece", &level->ece), std::pair("calibrated_ece", &level->calibrated_ece)}) {
+    fields.Get(key, Need::kRequired, value);
+    *value += 0.0;  // a table leaves out -0, which comes back as 0
+  }
+}
+
+void ReadCut(JsonFields& fields, CascadeCut* cut) {
+  fields.Get("cutoff", Need::kRequired, &cut->cutoff);
+  fields.Get("slope", Need::kOptional, &cut->slope);
+  fields.Get("weights", Need::kRequired, &cut->weights);
+  fields.Get("shares", Need::kRequired, &cut->shares);
+  fields.Get("accuracies", Need::kRequired, &cut->accuracies);
+  fields.Get("accuracy", Need::kRequired, &cut->accuracy);
+  fields.Get("words_left", Need::kRequired, &cut->words_left);
+}
+
+void Append(std::vector<double>* all, const std::vector<double>& more) {
+  all->insert(all->end(), more.begin(), more.end());
+}
+
+flatbuffers::Offset<fb::CascadeScore> Encode(flatbuffers::FlatBufferBuilder& builder,
+                                             const CascadeScore& cascade) {
+  std::vector<double> lists[7];
+  auto& [cutoffs, slopes, weights, shares, accuracies, accuracy, words_left] = lists;
+  for (const CascadeCut& cut : cascade.cuts) {
+    cutoffs.push_back(cut.cutoff);
+    slopes.push_back(cut.slope.value_or(0));
+    Append(&weights, cut.weights);
+    Append(&shares, cut.shares);
+    Append(&accuracies, cut.accuracies);
+    accuracy.push_back(cut.accuracy);
+    Append(&words_left, cut.words_left);
+  }
+  const auto levels = builder.CreateVector(cascade.levels);
+  std::vector<flatbuffers::Offset<flatbuffers::Vector<double>>> stored;
+  for (const std::vector<double>& list : lists) stored.push_back(builder.CreateVector(list));
+  return fb::CreateCascadeScore(builder, levels, cascade.alpha, stored[0], stored[1], stored[2],
+                                stored[3], stored[4], stored[5], stored[6]);
+}
+
+}  // namespace
+
+std::string ProblemOfCascades(const Importance& importance) {
+  if (importance.cascade_levels.size() > kMostLevels) return "levels has more than 16 entries";
+  if (importance.cascades.size() > kMostCascades) return "cascades has more than 4096 entries";
+  const CascadeLevelScore* before = nullptr;
+  for (const CascadeLevelScore& level : importance.cascade_levels) {
+    std::string problem = ProblemOfLevel(level, before, importance);
+    if (!problem.empty()) return problem;
+    before = &level;
+  }
+  for (const CascadeScore& cascade : importance.cascades) {
+    std::string problem = ProblemOfCascade(cascade, importance.cascade_levels.size());
+    if (!problem.empty()) return problem;
+  }
+  return "";
+}
+
+Status ReadCascades(const fb::Importance& table, const std::string& name, Importance* importance) {
+  if (const auto* list = table.cascade_levels()) {
+    for (const fb::CascadeLevelScore* level : *list) {
+      importance->cascade_levels.push_back(
+          {level->layers(), level->width(), level->bits(), level->accuracy(), level->temperature(),
+           level->nll(), level->calibrated_nll(), level->ece(), level->calibrated_ece()});
+    }
+  }
+  if (table.cascades() == nullptr) return {};
+  for (const fb::CascadeScore* stored : *table.cascades()) {
+    CascadeScore& cascade = importance->cascades.emplace_back();
+    cascade.levels = NumbersOf(stored->levels());
+    cascade.alpha = stored->alpha();
+    auto cuts = CutsOf(*stored, cascade.levels.size());
+    if (!cuts) {
+      return DataError("the lists of a cascade do not have a number for each cut")
+          .At(name)
+          .Fix(Remedy::kMakeFileAgain);
+    }
+    cascade.cuts = std::move(*cuts);
+  }
+  return {};
+}
+
+void ReadCascades(JsonFields& fields, Importance* importance) {
+  fields.ForEach("levels", Need::kOptional, [&](JsonFields& item) {
+    ReadLevel(item, &importance->cascade_levels.emplace_back());
+  });
+  fields.ForEach("cascades", Need::kOptional, [&](JsonFields& item) {
+    CascadeScore& cascade = importance->cascades.emplace_back();
+    item.Get("levels", Need::kRequired, &cascade.levels);
+    item.Get("alpha", Need::kRequired, &cascade.alpha);
+    cascade.alpha += 0.0;
+    item.ForEach("cuts", Need::kRequired,
+                 [&](JsonFields& cut) { ReadCut(cut, &cascade.cuts.emplace_back()); });
+  });
+}
+
+CascadeLists::CascadeLists(flatbuffers::FlatBufferBuilder& builder, const Importance& importance) {
+  std::vector<flatbuffers::Offset<fb::CascadeLevelScore>> stored_levels;
+  for (const CascadeLevelScore& level : importance.cascade_levels) {
+    stored_levels.push_back(fb::CreateCascadeLevelScore(
+        builder, level.depth, level.width, level.bits, level.accuracy, level.temperature, level.nll,
+        level.calibrated_nll, level.ece, level.calibrated_ece));
+  }
+  std::vector<flatbuffers::Offset<fb::CascadeScore>> stored_cascades;
+  for (const CascadeScore& cascade : importance.cascades)
+    stored_cascades.push_back(Encode(builder, cascade));
+  if (!stored_levels.empty()) levels = builder.CreateVector(stored_levels);
+  if (!stored_cascades.empty()) cascades = builder.CreateVector(stored_cascades);
+}
+
+void WriteCascades(const Importance& importance, nlohmann::ordered_json* json) {
+  for (const CascadeLevelScore& level : importance.cascade_levels) {
+    (*json)["levels"].push_back({{"layers", level.depth},
+                                 {"width", level.width},
+                                 {"bits", level.bits},
+                                 {"accuracy", level.accuracy},
+                                 {"temperature", level.temperature},
+                                 {"nll", level.nll},
+                                 {"calibrated_nll", level.calibrated_nll},
+                                 {"ece", level.ece},
+                                 {"calibrated_ece", level.calibrated_ece}});
+  }
+  for (const CascadeScore& cascade : importance.cascades) {
+    auto cuts = nlohmann::ordered_json::array();
+    for (const CascadeCut& cut : cascade.cuts) {
+      cuts.push_back({{"cutoff", cut.cutoff},
+                      {"slope", cut.slope ? nlohmann::ordered_json(*cut.slope) : nullptr},
+                      {"weights", cut.weights},
+                      {"shares", cut.shares},
+                      {"accuracies", cut.accuracies},
+                      {"accuracy", cut.accuracy},
+                      {"words_left", cut.words_left}});
+    }
+    (*json)["cascades"].push_back(
+        {{"levels", cascade.levels}, {"alpha", cascade.alpha}, {"cuts", std::move(cuts)}});
+  }
+}
+
+}  // namespace sti
