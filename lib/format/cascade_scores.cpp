@@ -53,9 +53,10 @@ std::string ProblemOfCut(const CascadeCut& cut, size_t levels) {
   if (!IsShare(cut.cutoff)) return "cascades holds a cutoff that is not from 0 to 1";
   if (cut.slope && !(std::isfinite(*cut.slope) && *cut.slope > 0))
     return "cascades holds a slope that is not a number above 0";
-  if (!AreShares(cut.weights, levels - 1) || !AreShares(cut.words_left, levels - 1))
+  if (!AreShares(cut.weights, levels - 1) || !AreShares(cut.words_left, levels - 1)) {
     return "cascades holds weights or words_left that are not a number from 0 to 1 for each level "
            "but the last";
+  }
   if (!AreShares(cut.shares, levels) || !AreShares(cut.accuracies, levels))
     return "cascades holds shares or accuracies that are not a number from 0 to 1 for each level";
   if (!IsShare(cut.accuracy)) return "cascades holds an accuracy that is not from 0 to 1";
