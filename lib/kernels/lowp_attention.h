@@ -35,6 +35,9 @@ struct PackedHead {
   uint32_t rows = 0;
   RowsRef keys;    ///< [tokens, head_dim]
   RowsRef values;  ///< [tokens, head_dim]
+  /// [tokens]: to what a token has received, the rounded weights that queries give it are added, in
+  /// order of the queries. Null: they are not.
+  float* received = nullptr;
 };
 
 /// Queries whose scores are held at once.

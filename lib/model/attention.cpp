@@ -19,6 +19,11 @@ void SetPanels(const float* data, size_t stride, PanelProduct* product) {
   product->panels[1] = {data + kPanelWidth, stride};
 }
 
+// What the tokens of the sequence that begins at `begin` receive in a head.
+float* ReceivedBy(const AttentionInput& in, uint32_t head, uint32_t begin) {
+  return in.received + size_t{head} * in.offsets.back() + begin;
+}
+
 // `rows` queries from row `first` on, of one head of the sequence [begin, end).
 void AttendBlock(const AttentionInput& in, uint32_t head, uint32_t begin, uint32_t end,
                  uint32_t first, uint32_t rows, float* scores) {
@@ -41,6 +46,12 @@ void AttendBlock(const AttentionInput& in, uint32_t head, uint32_t begin, uint32
   }
   const float scale = 1.0f / std::sqrt(static_cast<float>(in.head_dim));
   for (uint32_t r = 0; r < rows; ++r) SoftmaxRow(scores + r * stride, length, scale);
+  if (in.received != nullptr) {
+    float* received = ReceivedBy(in, head, begin);
+    for (uint32_t r = 0; r < rows; ++r) {
+      for (uint32_t key = 0; key < length; ++key) received[key] += scores[r * stride + key];
+    }
+  }
   product.a = scores;
   product.a_stride = stride;
   product.ins = length;
@@ -64,7 +75,8 @@ void AttendPackedBlock(const AttentionInput& in, uint32_t head, uint32_t begin, 
                 .query_stride = in.query_stride,
                 .rows = rows,
                 .keys = rows_of(in.keys, in.key_stride),
-                .values = rows_of(in.values, in.value_stride)},
+                .values = rows_of(in.values, in.value_stride),
+                .received = in.received != nullptr ? ReceivedBy(in, head, begin) : nullptr},
                scratch);
 }
 
@@ -94,19 +106,25 @@ void Attend(const AttentionInput& input, ThreadPool& pool, float* scratch,
                                          : AttentionScratch(longest)));
   const auto attend = input.packed ? AttendPackedBlock : AttendBlock;
   const auto sequences = static_cast<uint32_t>(input.offsets.size() - 1);
+  const uint32_t threads = input.received != nullptr ? 1 : pool.threads();
   const uint32_t block_rows =
-      input.packed ? PackedBlock(longest, sequences * input.heads, pool.threads()) : kQueryBlock;
+      input.packed ? PackedBlock(longest, sequences * input.heads, threads) : kQueryBlock;
   const uint32_t blocks = input.first_only ? 1 : (longest + block_rows - 1) / block_rows;
-  pool.ParallelFor(sequences * input.heads * blocks, [&](uint32_t index, uint32_t worker) {
-    const uint32_t block = index % blocks;
-    const uint32_t head = index / blocks % input.heads;
-    const uint32_t sequence = index / blocks / input.heads;
+  // Sums of weights have one order where all queries of a head are one task.
+  const uint32_t tasks = input.received != nullptr ? 1 : blocks;
+  pool.ParallelFor(sequences * input.heads * tasks, [&](uint32_t index, uint32_t worker) {
+    const uint32_t task = index % tasks;
+    const uint32_t head = index / tasks % input.heads;
+    const uint32_t sequence = index / tasks / input.heads;
     const uint32_t begin = input.offsets[sequence];
     const uint32_t end = input.offsets[sequence + 1];
     float* own = scratch + worker * scratch_stride;
+    if (input.received != nullptr) std::fill_n(ReceivedBy(input, head, begin), end - begin, 0.0f);
     if (input.first_only) return attend(input, head, begin, end, sequence, 1, own);
-    const uint32_t first = begin + block * block_rows;
-    if (first < end) attend(input, head, begin, end, first, std::min(block_rows, end - first), own);
+    const uint32_t last = tasks == blocks ? begin + (task + 1) * block_rows : end;
+    for (uint32_t first = begin + task * block_rows; first < std::min(last, end);
+         first += block_rows)
+      attend(input, head, begin, end, first, std::min(block_rows, end - first), own);
   });
 }
 

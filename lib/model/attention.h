@@ -29,6 +29,9 @@ struct AttentionInput {
   bool first_only = false;
   /// Products in bfloat16, as kernels/lowp_attention.h has them.
   bool packed = false;
+  /// [heads, tokens], `heads` rows that are `tokens` apart: what each token, as a key, receives of
+  /// the queries of its sequence is written here, the sum of its weights. Null: it is not summed.
+  float* received = nullptr;
 };
 
 /// Floats of scratch a worker needs for sequences of up to `length` tokens.
@@ -38,7 +41,8 @@ uint64_t PackedAttentionScratch(uint32_t length, uint32_t head_dim);
 /// softmax(queries keys / sqrt(head_dim)) values, in place of the queries, sequence by sequence.
 /// `scratch` has room for AttentionScratch floats for each of the pool's threads, `scratch_stride`
 /// apart; packed, for PackedAttentionScratch floats, each aligned to 64 bytes. The same bits for
-/// any number of threads, and whatever else is in `offsets`.
+/// any number of threads, and whatever else is in `offsets`; where `received` is wanted, a head of
+/// a sequence is the work of one thread.
 void Attend(const AttentionInput& input, ThreadPool& pool, float* scratch, uint64_t scratch_stride);
 
 }  // namespace sti

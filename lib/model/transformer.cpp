@@ -71,6 +71,21 @@ struct HeadInput {
   const float* hidden = nullptr;
 };
 
+// The output of attention: contexts [rows, slices * head_dim], and to `received` [tokens], unless
+// it is null, what tokens receive is added.
+struct HeadOutput {
+  float* context = nullptr;
+  size_t stride = 0;
+  float* received = nullptr;
+};
+
+// sums[t] += parts[0, t] + ... + parts[heads - 1, t], in this order.
+void AddHeadsOf(const float* parts, size_t heads, uint32_t tokens, float* sums) {
+  for (size_t head = 0; head < heads; ++head) {
+    for (uint32_t t = 0; t < tokens; ++t) sums[t] += parts[head * tokens + t];
+  }
+}
+
 }  // namespace
 
 uint32_t Batch::longest() const {
@@ -107,7 +122,7 @@ struct Transformer::State {
   void AddHeads(ShardMatrixIndex matrix, const HeadInput& input, const std::vector<float>& bias,
                 float* out, size_t head_step, size_t stride, Epilogue epilogue);
   void Context(const Batch& batch, const HeadInput& input, const LayerParameters& parameters,
-               OutputRows rows, float* context, size_t stride);
+               OutputRows rows, const HeadOutput& output);
   void Output(uint32_t rows, std::span<const ShardView> slices,
               std::span<const ContextRef> contexts, const LayerParameters& parameters);
   void Finish(uint32_t rows, std::span<const ShardView> slices, std::span<const uint32_t> indexes,
@@ -195,8 +210,8 @@ void Transformer::State::AddHeads(ShardMatrixIndex matrix, const HeadInput& inpu
 
 // Q, K and V of the slices, each a head, and their attention.
 void Transformer::State::Context(const Batch& batch, const HeadInput& input,
-                                 const LayerParameters& parameters, OutputRows rows, float* context,
-                                 size_t stride) {
+                                 const LayerParameters& parameters, OutputRows rows,
+                                 const HeadOutput& output) {
   const uint32_t head = shape.head_dim();
   const bool first_only = rows == OutputRows::kFirst;
   HeadInput asking = input;
@@ -204,7 +219,8 @@ void Transformer::State::Context(const Batch& batch, const HeadInput& input,
     CopyFirsts(batch, shape.hidden, input.hidden, sums);  // where nothing else is yet
     asking.hidden = sums;
   }
-  AddHeads(kQuery, asking, parameters.query_bias, context, head, stride, Epilogue::kNone);
+  AddHeads(kQuery, asking, parameters.query_bias, output.context, head, output.stride,
+           Epilogue::kNone);
   if (first_only) Run(batch.sequences());
   if (packed) {
     AddHeads(kKey, input, parameters.key_bias, keys, head, key_stride, Epilogue::kNone);
@@ -214,8 +230,10 @@ void Transformer::State::Context(const Batch& batch, const HeadInput& input,
   }
   AddHeads(kValue, input, parameters.value_bias, values, head, head_stride, Epilogue::kNone);
   Run(batch.tokens());
-  Attend({.queries = context,
-          .query_stride = stride,
+  // Nothing else is in the sums now, which have room for a row a head.
+  float* const parts = output.received != nullptr ? sums : nullptr;
+  Attend({.queries = output.context,
+          .query_stride = output.stride,
           .keys = keys,
           .key_stride = key_stride,
           .values = values,
@@ -224,8 +242,10 @@ void Transformer::State::Context(const Batch& batch, const HeadInput& input,
           .head_dim = head,
           .offsets = batch.offsets,
           .first_only = first_only,
-          .packed = packed},
+          .packed = packed,
+          .received = parts},
          pool, scores, scores_stride);
+  if (parts != nullptr) AddHeadsOf(parts, input.slices.size(), batch.tokens(), output.received);
 }
 
 // sums = O(contexts) + bias.
@@ -332,11 +352,13 @@ void Transformer::MakeRoom(uint32_t tokens, uint32_t width) {
 
 void Transformer::RunLayer(const Batch& batch, std::span<const ShardView> slices,
                            std::span<const uint32_t> slice_indexes,
-                           const LayerParameters& parameters, float* hidden, OutputRows rows) {
+                           const LayerParameters& parameters, float* hidden, OutputRows rows,
+                           float* received) {
   State& s = *state_;
   MakeRoom(batch.tokens(), static_cast<uint32_t>(slices.size()));
   const bool first_only = rows == OutputRows::kFirst;
-  s.Context(batch, {slices, slice_indexes, hidden}, parameters, rows, s.queries, s.head_stride);
+  s.Context(batch, {slices, slice_indexes, hidden}, parameters, rows,
+            {s.queries, s.head_stride, received});
   if (first_only) CopyFirsts(batch, s.shape.hidden, hidden, hidden);
   s.own_contexts.clear();
   for (size_t i = 0; i < slices.size(); ++i) {
@@ -350,9 +372,10 @@ void Transformer::RunLayer(const Batch& batch, std::span<const ShardView> slices
 void Transformer::ComputeContext(const Batch& batch, std::span<const ShardView> slices,
                                  std::span<const uint32_t> slice_indexes,
                                  const LayerParameters& parameters, const float* hidden,
-                                 OutputRows rows, float* context, size_t stride) {
+                                 OutputRows rows, float* context, size_t stride, float* received) {
   MakeRoom(batch.tokens(), static_cast<uint32_t>(slices.size()));
-  state_->Context(batch, {slices, slice_indexes, hidden}, parameters, rows, context, stride);
+  state_->Context(batch, {slices, slice_indexes, hidden}, parameters, rows,
+                  {context, stride, received});
 }
 
 void Transformer::FinishLayer(uint32_t rows, std::span<const ShardView> slices,

@@ -86,10 +86,12 @@ class Transformer {
   /// Turns `hidden` [tokens, d] into the layer's output, in place. With OutputRows::kFirst that is
   /// [sequences, d] at its beginning, where natively first tokens have the bits that they have
   /// among all. slices[i] is stored slice slice_indexes[i]; 1 to M of them, mixed bits allowed;
-  /// sums run in the order given. Allocates nothing when reserved; reserves otherwise.
+  /// sums run in the order given. `received` [tokens], where given, is added what each token
+  /// receives as a key, the weights of attention summed over slices and over the queries of `rows`
+  /// (Tabi 4.2). Allocates nothing when reserved; reserves otherwise.
   void RunLayer(const Batch& batch, std::span<const ShardView> slices,
                 std::span<const uint32_t> slice_indexes, const LayerParameters& parameters,
-                float* hidden, OutputRows rows = OutputRows::kAll);
+                float* hidden, OutputRows rows = OutputRows::kAll, float* received = nullptr);
 
   /// Computes the first piece of RunLayer: queries, keys and values of slices and their attention,
   /// from `hidden` [tokens, d], which stays as it is, to `context` [rows, slices * head_dim], rows
@@ -98,7 +100,8 @@ class Transformer {
   /// contexts of all slices has the bits of RunLayer.
   void ComputeContext(const Batch& batch, std::span<const ShardView> slices,
                       std::span<const uint32_t> slice_indexes, const LayerParameters& parameters,
-                      const float* hidden, OutputRows rows, float* context, size_t stride);
+                      const float* hidden, OutputRows rows, float* context, size_t stride,
+                      float* received = nullptr);
   /// Computes the second piece of RunLayer, behind attention, for `rows` rows of `hidden` [rows,
   /// d], in place.
   void FinishLayer(uint32_t rows, std::span<const ShardView> slices,

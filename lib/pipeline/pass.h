@@ -50,6 +50,10 @@ struct Pass {
 struct PassOutput {
   bool hidden = false;        ///< wanted: the hidden rows after the plan's last layer, and no head
   std::vector<float> values;  ///< logits [sequences, labels], or hidden rows [tokens, hidden]
+  bool wants_attention = false;  ///< wanted: `attention`
+  /// [tokens] What each token received of its sequence's attention, summed over the layers and
+  /// slices that were computed (Tabi 4.2). Of a layer before the head, that of first tokens alone.
+  std::vector<float> attention;
 };
 
 /// How one pass is to be answered. What the caller leaves open, the pipeline decides.

@@ -82,6 +82,7 @@ Status Run::Embed(const Pass& pass) {
     offsets_ = {0, static_cast<uint32_t>(count)};
   }
   tokens_ = offsets_.back();
+  if (output_->wants_attention) output_->attention.assign(tokens_, 0);
   if (tokens != nullptr) return EmbedTokens(*tokens);
   std::copy(hidden->rows.begin(), hidden->rows.end(), hidden_.begin());
   return ReadsBeforeComputing(route_->plan()) ? AwaitReads() : Status();
@@ -174,7 +175,8 @@ Status Run::ComputePlanned(uint32_t k, double waiting) {
   // The head looks at each sequence's first token only.
   const bool before_head = k + 1 == layers() && !output_->hidden;
   transformer_.RunLayer(batch(), layer.views, layer.slices, resident_.layers[trace.layer],
-                        hidden_.data(), before_head ? OutputRows::kFirst : OutputRows::kAll);
+                        hidden_.data(), before_head ? OutputRows::kFirst : OutputRows::kAll,
+                        attention());
   lane.GroupComputed(k);
   trace.end_us = Now();
   trace.decode_us = transformer_.TakeDecodeUs();

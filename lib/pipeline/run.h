@@ -117,6 +117,10 @@ class Run {
   void SetStartTimes();
   void ReportReads();
   [[nodiscard]] Batch batch() const { return {offsets_}; }
+  /// Where layers add what tokens receive; null: nobody wants it.
+  [[nodiscard]] float* attention() {
+    return output_->wants_attention ? output_->attention.data() : nullptr;
+  }
   [[nodiscard]] double Now() const { return MicrosecondsBetween(began_, Clock::now()); }
   [[nodiscard]] double SinceTaken() const { return MicrosecondsBetween(taken_, Clock::now()); }
 

@@ -125,7 +125,8 @@ Status Run::ComputeFallback(size_t first) {
         route.ViewLayer(k, nothing_arrived, most, loader_.buffer(), {}, file_.name(), &narrower));
     const bool before_head = k + 1 == plan.layers.size();
     transformer_.RunLayer(batch(), layer.views, layer.slices, resident_.layers[trace.layer],
-                          hidden_.data(), before_head ? OutputRows::kFirst : OutputRows::kAll);
+                          hidden_.data(), before_head ? OutputRows::kFirst : OutputRows::kAll,
+                          attention());
     trace.end_us = Now();
     trace.decode_us = transformer_.TakeDecodeUs();
     trace.slices = static_cast<uint32_t>(layer.slices.size());

@@ -116,6 +116,7 @@ class WordJoiner {
       Apply(static_cast<uint32_t>(best >> 32), static_cast<uint32_t>(best));
     }
     for (uint32_t at = 0; at != kEmpty; at = symbols_[at].next) pieces->Add(symbols_[at].id);
+    pieces->EndWord();
   }
 
  private:

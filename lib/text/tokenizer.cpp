@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "types/cascade.h"
+
 namespace sti {
 namespace {
 
@@ -16,12 +18,17 @@ std::pair<uint64_t, uint64_t> ShareBudget(uint64_t first, uint64_t second, uint6
   return first > second ? std::pair{longer, shorter} : std::pair{shorter, longer};
 }
 
-void Append(const PieceList& pieces, uint64_t count, uint32_t type, uint32_t sep_id,
-            Encoding* encoding) {
+/// Appends a control token, of the type of what comes next.
+void AppendControl(uint32_t id, Encoding* encoding) {
+  encoding->ids.push_back(id);
+  encoding->words.push_back(kNoWord);
+}
+
+/// Appends the first `count` pieces, with words numbered from `first_word` on.
+void Append(const PieceList& pieces, uint64_t count, uint32_t first_word, Encoding* encoding) {
   encoding->ids.insert(encoding->ids.end(), pieces.ids().begin(),
                        pieces.ids().begin() + static_cast<std::ptrdiff_t>(count));
-  encoding->ids.push_back(sep_id);
-  encoding->types.resize(encoding->ids.size(), type);
+  for (uint64_t i = 0; i < count; ++i) encoding->words.push_back(first_word + pieces.words()[i]);
 }
 
 }  // namespace
@@ -57,19 +64,26 @@ Encoding Tokenizer::Encode(std::string_view text, std::optional<std::string_view
   const uint32_t control = !pair ? 2 : (doubled ? 4 : 3);
   const uint64_t budget = max_length > control ? max_length - control : 0;
   Encoding encoding;
-  encoding.ids.push_back(info_.cls_id);
+  AppendControl(info_.cls_id, &encoding);
   // Which text of a pair is longer decides the cut, so both are counted to their end.
   const PieceList first = Split(text, budget, pair.has_value());
   if (!pair) {
-    Append(first, first.ids().size(), 0, info_.sep_id, &encoding);
+    Append(first, first.ids().size(), 0, &encoding);
+    AppendControl(info_.sep_id, &encoding);
+    encoding.types.resize(encoding.ids.size(), 0);
     encoding.truncated = first.full();
     return encoding;
   }
   const PieceList second = Split(*pair, budget, true);
   const auto [keep_first, keep_second] = ShareBudget(first.count(), second.count(), budget);
-  Append(first, keep_first, 0, info_.sep_id, &encoding);
-  if (doubled) encoding.ids.push_back(info_.sep_id);
-  Append(second, keep_second, info_.second_type, info_.sep_id, &encoding);
+  Append(first, keep_first, 0, &encoding);
+  AppendControl(info_.sep_id, &encoding);
+  encoding.types.resize(encoding.ids.size(), 0);
+  if (doubled) AppendControl(info_.sep_id, &encoding);
+  const uint32_t words = keep_first > 0 ? first.words()[keep_first - 1] + 1 : 0;
+  Append(second, keep_second, words, &encoding);
+  AppendControl(info_.sep_id, &encoding);
+  encoding.types.resize(encoding.ids.size(), info_.second_type);
   encoding.truncated = first.count() + second.count() > budget;
   return encoding;
 }

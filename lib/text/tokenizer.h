@@ -19,7 +19,11 @@ namespace sti {
 struct Encoding {
   std::vector<uint32_t> ids;
   std::vector<uint32_t> types;  ///< as many as ids: 0 up to the first [SEP], `second_type` after it
-  bool truncated = false;       ///< some of the text did not fit
+  /// As many as ids: the word of each, counted from 0 through both texts, kNoWord (types/cascade.h)
+  /// for control tokens. Words are what the tokenizer splits into pieces: a punctuation mark is one
+  /// of WordPiece's. Empty where the ids are of no text.
+  std::vector<uint32_t> words;
+  bool truncated = false;  ///< some of the text did not fit
 };
 
 /// Gives the ids that Hugging Face's BertTokenizerFast or RobertaTokenizerFast gives, with one

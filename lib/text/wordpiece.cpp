@@ -31,8 +31,12 @@ class PieceFinder {
       begin = end;
     }
     for (const uint32_t id : pieces_) found_.Add(id);
+    found_.EndWord();
   }
-  void AddUnknown() { found_.Add(unknown_id_); }
+  void AddUnknown() {
+    found_.Add(unknown_id_);
+    found_.EndWord();
+  }
 
  private:
   // Returns the end of the longest token at `begin`, or `begin` if there is none.

@@ -105,6 +105,99 @@ TEST(Attend, PackedHasTheSameBitsOnAnyThreadsInAnyBatch) {
   });
 }
 
+/// Heads of random queries, keys and values, of sequences with blocks of queries of both kinds.
+struct RandomHeads {
+  static constexpr uint32_t kHeads = 3;
+  static constexpr uint32_t kDim = 26;
+  static constexpr uint32_t kWidth = kHeads * kDim;
+  const std::vector<uint32_t> offsets = {0, 1, 50, 150, 166};
+  const uint32_t tokens = 166;
+  std::mt19937 random{8};
+  const std::vector<float> queries = testing::RandomFloats(size_t{tokens} * kWidth, 1, random);
+  const std::vector<float> keys = testing::RandomFloats(size_t{tokens} * kWidth + 16, 1, random);
+  const std::vector<float> values = testing::RandomFloats(size_t{tokens} * kWidth + 32, 1, random);
+
+  /// Returns one head's columns of the sequence [begin, end) of a matrix.
+  [[nodiscard]] static testing::Doubles Part(const std::vector<float>& matrix, uint32_t head,
+                                             uint32_t begin, uint32_t end) {
+    testing::Doubles part;
+    for (uint32_t t = begin; t < end; ++t) {
+      for (uint32_t c = head * kDim; c < (head + 1) * kDim; ++c)
+        part.push_back(matrix[size_t{t} * kWidth + c]);
+    }
+    return part;
+  }
+
+  /// Returns what tokens receive [heads, tokens], and in `context` the contexts.
+  [[nodiscard]] std::vector<float> Received(uint32_t threads, bool packed, bool first_only,
+                                            std::vector<float>* context) const {
+    const uint32_t key_stride = tokens + 16;
+    std::vector<float> turned(size_t{kWidth} * key_stride + 16);
+    for (uint32_t t = 0; t < tokens; ++t) {
+      for (uint32_t c = 0; c < kWidth; ++c)
+        turned[size_t{c} * key_stride + t] = keys[size_t{t} * kWidth + c];
+    }
+    *context = queries;
+    for (size_t s = 0; first_only && s + 1 < offsets.size(); ++s)
+      std::copy_n(queries.data() + offsets[s] * kWidth, kWidth, context->data() + s * kWidth);
+    ThreadPool pool(threads);
+    const uint64_t stride = packed ? PackedAttentionScratch(100, kDim) : AttentionScratch(100);
+    AlignedBuffer scratch(stride * threads * sizeof(float));
+    std::vector<float> received(size_t{kHeads} * tokens, -1.0F);
+    Attend({.queries = context->data(),
+            .query_stride = kWidth,
+            .keys = packed ? keys.data() : turned.data(),
+            .key_stride = packed ? kWidth : key_stride,
+            .values = values.data(),
+            .value_stride = kWidth,
+            .heads = kHeads,
+            .head_dim = kDim,
+            .offsets = offsets,
+            .first_only = first_only,
+            .packed = packed,
+            .received = received.data()},
+           pool, reinterpret_cast<float*>(scratch.data()), stride);
+    return received;
+  }
+
+  void ExpectSums(const std::vector<float>& received, bool first_only, double tolerance) const {
+    for (size_t s = 0; s + 1 < offsets.size(); ++s) {
+      const uint32_t length = offsets[s + 1] - offsets[s];
+      for (uint32_t head = 0; head < kHeads; ++head) {
+        const auto weights =
+            testing::ReferenceWeights(Part(queries, head, offsets[s], offsets[s + 1]),
+                                      Part(keys, head, offsets[s], offsets[s + 1]), kDim);
+        for (uint32_t key = 0; key < length; ++key) {
+          double sum = 0;
+          for (uint32_t query = 0; query < (first_only ? 1 : length); ++query)
+            sum += weights[size_t{query} * length + key];
+          ASSERT_NEAR(received[size_t{head} * tokens + offsets[s] + key], sum,
+                      tolerance * std::max(1.0, sum))
+              << s << " " << head << " " << key;
+        }
+      }
+    }
+  }
+};
+
+TEST(Attend, SumsWhatEachTokenReceives) {
+  const RandomHeads heads;
+  testing::ForEachInstructionSet([&] {
+    for (const bool packed : {false, true}) {
+      for (const bool first_only : {false, true}) {
+        std::vector<float> context;
+        const auto received = heads.Received(1, packed, first_only, &context);
+        heads.ExpectSums(received, first_only, packed ? 0.02 : 1e-5);
+        for (const uint32_t threads : {2U, 5U}) {
+          std::vector<float> same;
+          EXPECT_EQ(heads.Received(threads, packed, first_only, &same), received);
+          EXPECT_EQ(same, context);
+        }
+      }
+    }
+  });
+}
+
 // One head over two sequences of 20 tokens, all ones but for one number.
 std::vector<float> ContextWith(float odd, bool in_key) {
   constexpr uint32_t kDim = 16;

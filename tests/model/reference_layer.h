@@ -93,21 +93,33 @@ inline void ReferenceNorm(Doubles* x, const std::vector<float>& weight,
   }
 }
 
-/// Context [length, dim] of one head.
-inline Doubles ReferenceHead(const Doubles& q, const Doubles& k, const Doubles& v, size_t dim) {
+/// Weights of attention [length, length] of one head: a row a query.
+inline Doubles ReferenceWeights(const Doubles& q, const Doubles& k, size_t dim) {
   assert(dim > 0);
   const size_t length = q.size() / dim;
-  Doubles context(q.size());
+  Doubles weights(length * length);
   for (size_t i = 0; i < length; ++i) {
-    Doubles weights(length);
+    double* const row = weights.data() + i * length;
     double sum = 0;
     for (size_t j = 0; j < length; ++j) {
       double score = 0;
       for (size_t c = 0; c < dim; ++c) score += q[i * dim + c] * k[j * dim + c];
-      sum += weights[j] = std::exp(score / std::sqrt(static_cast<double>(dim)));
+      sum += row[j] = std::exp(score / std::sqrt(static_cast<double>(dim)));
     }
+    for (size_t j = 0; j < length; ++j) row[j] /= sum;
+  }
+  return weights;
+}
+
+/// Context [length, dim] of one head.
+inline Doubles ReferenceHead(const Doubles& q, const Doubles& k, const Doubles& v, size_t dim) {
+  const Doubles weights = ReferenceWeights(q, k, dim);
+  const size_t length = q.size() / dim;
+  Doubles context(q.size());
+  for (size_t i = 0; i < length; ++i) {
     for (size_t j = 0; j < length; ++j) {
-      for (size_t c = 0; c < dim; ++c) context[i * dim + c] += weights[j] / sum * v[j * dim + c];
+      for (size_t c = 0; c < dim; ++c)
+        context[i * dim + c] += weights[i * length + j] * v[j * dim + c];
     }
   }
   return context;

@@ -161,6 +161,33 @@ TEST(Transformer, BitsDependOnNothingButTheSequence) {
   });
 }
 
+// Each query gives weights that sum to one in each slice, and the sums change no bit of the layer.
+TEST(Transformer, WhatTokensReceiveAddsUpToAllThatQueriesGive) {
+  const auto shape = Shape(6, 26, 50);
+  const TestLayer layer(shape, 7);
+  std::mt19937 random(9);
+  const std::vector<uint32_t> offsets = {0, 3, 60};
+  const std::vector<uint32_t> indexes = {0, 2, 3, 5};
+  const auto input = testing::RandomFloats(offsets.back() * shape.hidden, 1, random);
+  for (const ComputeType type : ComputeTypes()) {
+    ThreadPool pool(2);
+    auto transformer = Transformer::Create(Info(shape), pool, {Backend::kNative, type});
+    ASSERT_TRUE(transformer.ok());
+    auto hidden = input;
+    std::vector<float> received(offsets.back(), 1);
+    (*transformer)
+        ->RunLayer({offsets}, layer.Slices(indexes), indexes, layer.parameters, hidden.data(),
+                   OutputRows::kAll, received.data());
+    EXPECT_EQ(hidden, RunLayer(layer, indexes, offsets, input, {.type = type}));
+    for (size_t s = 0; s + 1 < offsets.size(); ++s) {
+      const auto first = received.begin() + offsets[s];
+      const double sum = std::accumulate(first, received.begin() + offsets[s + 1], 0.0);
+      const double tokens = offsets[s + 1] - offsets[s];
+      EXPECT_NEAR(sum, tokens + tokens * static_cast<double>(indexes.size()), 0.01 * tokens);
+    }
+  }
+}
+
 TEST(Transformer, ReserveSetsTheWorkingBytes) {
   ThreadPool pool(1);
   const auto transformer = Transformer::Create(Info(Shape(12, 26, 100)), pool, {Backend::kNative});

@@ -10,6 +10,7 @@
 #include "import/tokenizer_files.h"
 #include "support/expect.h"
 #include "text/tokenizer.h"
+#include "types/cascade.h"
 
 namespace sti {
 namespace {
@@ -110,6 +111,19 @@ TEST(ByteBpeTest, PairsArePartedByTwoAndCutAsOneText) {
   const Encoding single = tokenizer.Encode("a b c d", {}, 4);
   EXPECT_TRUE(single.truncated);
   EXPECT_EQ(single.ids.size(), 4U);
+}
+
+TEST(ByteBpeTest, EachTokenSaysWhichWordItIsOf) {
+  const Tokenizer tokenizer = GoldenTokenizer();
+  const Encoding encoding = tokenizer.Encode("qqq zz!", "q", 512);
+  ASSERT_EQ(encoding.words.size(), encoding.ids.size());
+  std::vector<std::string> words(4);
+  for (size_t i = 0; i < encoding.ids.size(); ++i) {
+    const bool control = encoding.ids[i] == 0 || encoding.ids[i] == 2;
+    ASSERT_EQ(encoding.words[i] == kNoWord, control) << i;
+    if (!control) words.at(encoding.words[i]) += tokenizer.vocabulary().Token(encoding.ids[i]);
+  }
+  EXPECT_EQ(words, (std::vector<std::string>{"qqq", "\u0120zz", "!", "q"}));
 }
 
 // A word of a mebibyte, in each shape that makes a scan per merge quadratic.

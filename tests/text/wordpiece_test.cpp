@@ -7,6 +7,7 @@
 
 #include "support/tiny_model.h"
 #include "text/tokenizer.h"
+#include "types/cascade.h"
 
 namespace sti {
 namespace {
@@ -170,6 +171,16 @@ TEST(Wordpiece, TruncatesTheLongerOfAPair) {
   const Encoding whole = tokenizer.Encode("a a", "i", 6);
   EXPECT_FALSE(whole.truncated);
   EXPECT_EQ(whole.types, (Ids{0, 0, 0, 0, 1, 1}));
+}
+
+TEST(Wordpiece, EachTokenSaysWhichWordItIsOf) {
+  const Tokenizer tokenizer = TinyTokenizer();
+  const Encoding one = tokenizer.Encode("the houses playz!", {}, 512);
+  EXPECT_EQ(one.words, (Ids{kNoWord, 0, 1, 1, 1, 2, 3, kNoWord}));
+  const Encoding two = tokenizer.Encode("the houses", "good movie", 7);
+  EXPECT_EQ(Spell(tokenizer, two), "[CLS] the hous [SEP] good movie [SEP]");
+  EXPECT_EQ(two.words, (Ids{kNoWord, 0, 1, kNoWord, 2, 3, kNoWord}));
+  EXPECT_EQ(tokenizer.Encode("", "good", 512).words, (Ids{kNoWord, kNoWord, 0, kNoWord}));
 }
 
 TEST(Wordpiece, LongLinesTakeLinearTime) {

@@ -53,6 +53,18 @@ void MultiplyAll(const PackedRows& a, uint32_t rows, uint32_t steps, const uint3
   }
 }
 
+// Adds rows of rounded weights [rows, tokens] to `sums` [tokens].
+void AddWeights(const PackedRows& weights, uint32_t rows, uint32_t tokens, float* sums) {
+  for (uint32_t r = 0; r < rows; ++r) {
+    const auto* halves = reinterpret_cast<const uint8_t*>(weights.data + r * weights.stride);
+    for (uint32_t i = 0; i < tokens; ++i) {
+      uint16_t half;
+      std::memcpy(&half, halves + size_t{2} * i, sizeof(half));
+      sums[i] += BFloatToFloat(half);
+    }
+  }
+}
+
 }  // namespace
 
 // AVX-512 alone packs attention. Its products in bf16 have all that packing needs; those in int8
@@ -117,6 +129,7 @@ void AttendPacked(const PackedHead& head, float* scratch) {
     PackRows(kBf16, {from, head.query_stride, rows, dim}, nullptr, queries);
     MultiplyAll(queries, rows, PackedSteps(kBf16, dim), keys, unit, scores, weights.stride, tokens);
     for (uint32_t r = 0; r < rows; ++r) SoftmaxPacked(scores + r * weights.stride, tokens);
+    if (head.received != nullptr) AddWeights(weights, rows, tokens, head.received);
     MultiplyAll(weights, rows, PackedSteps(kBf16, tokens), values, 1, from, head.query_stride, dim);
     row += rows;
   }
