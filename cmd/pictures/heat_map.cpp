@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "pictures/cascade_table.h"
 #include "pictures/importance_text.h"
 #include "pictures/shading.h"
 #include "pictures/submodel_table.h"
@@ -104,7 +105,7 @@ std::string Heading(char letter, const Importance& importance, const std::string
 
 std::string HeatMap(const Importance& importance) {
   return DescribeImportance(importance) + "\n" + DescribeNoise(importance) + "\n" +
-         Map(importance, ColoursOfStdout()) + SubmodelTable(importance);
+         Map(importance, ColoursOfStdout()) + SubmodelTable(importance) + CascadeTable(importance);
 }
 
 std::string HeatMapPair(const Importance& a, const std::string& name_a, const Importance& b,

@@ -11,6 +11,7 @@
 #include "common/part_text.h"
 #include "format/importance_file.h"
 #include "format/importance_part_file.h"
+#include "importance/cascades.h"
 #include "importance/importance_join.h"
 #include "importance/measure.h"
 #include "importance/model_order.h"
@@ -59,14 +60,37 @@ Status AddOrder(const Tool& tool, const ImportanceToolOptions& options, const To
   return {};
 }
 
+/// Adds what cascades reach, if that is asked for.
+Status AddCascades(const Tool& tool, const ImportanceToolOptions& options,
+                   const Tokenizer& tokenizer, std::span<const Example> examples,
+                   Importance* importance) {
+  if (!options.cascade.wanted) return {};
+  STI_ASSIGN_OR_RETURN(ContainerFile file, ContainerFile::Open(options.model));
+  ImportanceOptions work = OptionsOf(tool, options);
+  work.progress = tool.Progress("measuring cascades, runs");
+  STI_ASSIGN_OR_RETURN(CascadeScores scores, MeasureCascades(std::move(file), tokenizer, examples,
+                                                             options.cascade.Choice(), work));
+  importance->cascade_levels = std::move(scores.levels);
+  importance->cascades = std::move(scores.cascades);
+  return {};
+}
+
+/// Adds to what was measured all that is asked for besides, and writes it.
+Result<int> WriteWithExtras(const Tool& tool, const ImportanceToolOptions& options,
+                            const Tokenizer& tokenizer, std::span<const Example> examples,
+                            Importance importance) {
+  STI_RETURN_IF_ERROR(AddOrder(tool, options, tokenizer, examples, &importance));
+  STI_RETURN_IF_ERROR(AddCascades(tool, options, tokenizer, examples, &importance));
+  return WriteAndReport(tool, options, importance);
+}
+
 Result<int> WriteResult(const Tool& tool, const ImportanceToolOptions& options,
                         const Tokenizer& tokenizer, std::span<const Example> examples,
                         ImportancePart part) {
   if (!options.is_part) {
     STI_ASSIGN_OR_RETURN(Importance importance,
                          JoinImportanceParts({{"the measurement", std::move(part)}}));
-    STI_RETURN_IF_ERROR(AddOrder(tool, options, tokenizer, examples, &importance));
-    return WriteAndReport(tool, options, importance);
+    return WriteWithExtras(tool, options, tokenizer, examples, std::move(importance));
   }
   STI_RETURN_IF_ERROR(WriteImportancePart(options.output, part));
   if (tool.json()) {
@@ -98,8 +122,7 @@ Result<int> Estimate(const Tool& tool, const ImportanceToolOptions& options, Con
   work.progress = tool.Progress("estimating, layers");
   STI_ASSIGN_OR_RETURN(Importance importance,
                        EstimateImportance(std::move(file), tokenizer, examples, work));
-  STI_RETURN_IF_ERROR(AddOrder(tool, options, tokenizer, examples, &importance));
-  return WriteAndReport(tool, options, importance);
+  return WriteWithExtras(tool, options, tokenizer, examples, std::move(importance));
 }
 
 }  // namespace
@@ -125,6 +148,9 @@ Result<int> Measure(const Tool& tool, const ImportanceToolOptions& options) {
   STI_ASSIGN_OR_RETURN(
       std::vector<Example> examples,
       ReadDataset(options.data, file.index(), options.columns, options.metric != "kl"));
+  if (options.cascade.wanted) {
+    STI_RETURN_IF_ERROR(CheckCascades(file.index(), examples, options.cascade.Choice()));
+  }
   WarnOfOneLabel(tool, options.data, examples, file.index().info, options.metric);
   if (options.quick) return Estimate(tool, options, std::move(file), tokenizer, examples);
   ImportanceOptions work = OptionsOf(tool, options);

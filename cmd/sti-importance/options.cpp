@@ -71,6 +71,7 @@ void AddMeasureOptions(CLI::App& app, ImportanceToolOptions& options) {
       ->group(kMostUsed);
   app.add_flag("--order", options.order,
                "also put heads and neurons in order, for sti-shard --sort");
+  AddCascadeOptions(app, options.cascade);
   app.parse_complete_callback([&app, &options] {
     if (options.quick && app.count("--metric") == 0) options.metric = "loss";
   });
@@ -181,6 +182,10 @@ Status CheckMeasureOptions(const ImportanceToolOptions& options) {
   }
   if (options.order && options.is_part) {
     return UsageError("--order does all at once; leave out --part, or --order");
+  }
+  STI_RETURN_IF_ERROR(CheckCascadeOptions(options.cascade));
+  if (options.cascade.wanted && options.is_part) {
+    return UsageError("--cascade does all at once; leave out --part, or --cascade");
   }
   if (options.quick) return CheckQuickOptions(options);
   return {};

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "cascade_options.h"
 #include "common/tool.h"
 #include "text/dataset.h"
 #include "types/compute_type.h"
@@ -23,6 +24,7 @@ struct ImportanceToolOptions {
   bool gains = false;
   bool quick = false;
   bool order = false;
+  CascadeOptions cascade;
   ComputeType compute = ComputeType::kFp32;
   uint64_t cache_bytes = uint64_t{256} << 20;
   std::pair<uint32_t, uint32_t> part = {1, 1};  ///< i of n

@@ -18,6 +18,7 @@ std::vector<ExampleBatch> BatchExamples(const Tokenizer& tokenizer,
     ExampleBatch& batch = batches.back();
     batch.ids.insert(batch.ids.end(), encoding.ids.begin(), encoding.ids.end());
     batch.types.insert(batch.types.end(), encoding.types.begin(), encoding.types.end());
+    batch.words.insert(batch.words.end(), encoding.words.begin(), encoding.words.end());
     batch.offsets.push_back(static_cast<uint32_t>(batch.ids.size()));
     batch.truths.push_back(example.Truth());
   }
@@ -28,6 +29,22 @@ void DropTruths(std::span<ExampleBatch> batches) {
   for (ExampleBatch& batch : batches) {
     std::fill(batch.truths.begin(), batch.truths.end(), std::nullopt);
   }
+}
+
+ExampleBatch KeptOf(const ExampleBatch& batch, const std::vector<bool>& kept) {
+  ExampleBatch rest;
+  rest.truths = batch.truths;
+  rest.offsets.push_back(0);
+  for (uint32_t s = 0; s < batch.batch().sequences(); ++s) {
+    for (uint32_t t = batch.offsets[s]; t < batch.offsets[s + 1]; ++t) {
+      if (!kept[t]) continue;
+      rest.ids.push_back(batch.ids[t]);
+      rest.types.push_back(batch.types[t]);
+      rest.words.push_back(batch.words[t]);
+    }
+    rest.offsets.push_back(static_cast<uint32_t>(rest.ids.size()));
+  }
+  return rest;
 }
 
 Digest DigestOf(std::span<const ExampleBatch> batches) {

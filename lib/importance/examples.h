@@ -17,6 +17,7 @@ struct ExampleBatch {
   std::vector<uint32_t> offsets;  ///< [sequences + 1]
   std::vector<uint32_t> ids;
   std::vector<uint32_t> types;
+  std::vector<uint32_t> words;                               ///< Encoding::words
   std::vector<std::optional<std::vector<uint32_t>>> truths;  ///< [sequences] Example::Truth
   [[nodiscard]] Batch batch() const { return {offsets}; }
 };
@@ -28,6 +29,9 @@ std::vector<ExampleBatch> BatchExamples(const Tokenizer& tokenizer,
 
 /// Takes the truths away, for what is measured without them: then its digest has none either.
 void DropTruths(std::span<ExampleBatch> batches);
+
+/// Returns the batch with those tokens alone that are kept, [tokens]. Each sequence keeps one.
+ExampleBatch KeptOf(const ExampleBatch& batch, const std::vector<bool>& kept);
 
 /// Names the examples as they are measured: tokens, their types and the truths, in order, whatever
 /// batches they are in.

@@ -52,21 +52,21 @@ Status LayerRunner::Embed(const ExampleBatch& chunk, SequenceRange range, float*
 }
 
 void LayerRunner::Layer(const Batch& batch, uint32_t layer, std::span<const ShardView> views,
-                        float* hidden) {
+                        float* hidden, float* received) {
   const auto width = static_cast<uint32_t>(views.size());
   flops_ += LayerFlops(shape(), SizeOf(batch), width, OutputRows::kAll);
   transformer_->RunLayer(batch, views, std::span(slices_).first(width),
-                         model_.resident().layers[layer], hidden);
+                         model_.resident().layers[layer], hidden, OutputRows::kAll, received);
 }
 
 void LayerRunner::Context(const Batch& batch, uint32_t layer, uint32_t first,
                           std::span<const ShardView> views, const float* hidden, OutputRows rows,
-                          float* context) {
+                          float* context, float* received) {
   const auto width = static_cast<uint32_t>(views.size());
   flops_ += ContextFlops(shape(), SizeOf(batch), width, rows);
   transformer_->ComputeContext(batch, views, std::span(slices_).subspan(first, width),
                                model_.resident().layers[layer], hidden, rows, context,
-                               size_t{width} * shape().head_dim());
+                               size_t{width} * shape().head_dim(), received);
 }
 
 void LayerRunner::Finish(uint32_t rows, uint32_t layer, std::span<const ShardView> views,
@@ -77,8 +77,8 @@ void LayerRunner::Finish(uint32_t rows, uint32_t layer, std::span<const ShardVie
 }
 
 void LayerRunner::LastLayer(const Batch& batch, uint32_t layer, std::span<const ShardView> views,
-                            const float* hidden, float* context, float* firsts) {
-  Context(batch, layer, 0, views, hidden, OutputRows::kFirst, context);
+                            const float* hidden, float* context, float* firsts, float* received) {
+  Context(batch, layer, 0, views, hidden, OutputRows::kFirst, context, received);
   CopyFirsts(batch, shape().hidden, hidden, firsts);
   Finish(batch.sequences(), layer, views, ContextsOf(context, shape(), views.size()), firsts);
 }

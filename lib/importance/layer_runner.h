@@ -50,17 +50,18 @@ class LayerRunner {
 
   /// `hidden` [tokens of the range, d].
   [[nodiscard]] Status Embed(const ExampleBatch& chunk, SequenceRange range, float* hidden);
-  /// A layer of the first slices, in place.
-  void Layer(const Batch& batch, uint32_t layer, std::span<const ShardView> views, float* hidden);
+  /// A layer of the first slices, in place. `received`: as Transformer has it, here and below.
+  void Layer(const Batch& batch, uint32_t layer, std::span<const ShardView> views, float* hidden,
+             float* received = nullptr);
   /// Transformer's pieces; `first` is the slice that `views` begin with.
   void Context(const Batch& batch, uint32_t layer, uint32_t first, std::span<const ShardView> views,
-               const float* hidden, OutputRows rows, float* context);
+               const float* hidden, OutputRows rows, float* context, float* received = nullptr);
   void Finish(uint32_t rows, uint32_t layer, std::span<const ShardView> views,
               std::span<const ContextRef> contexts, float* hidden);
   /// A layer of which only each sequence's first token is wanted: `firsts` [sequences, d].
   /// `context` is scratch of as many floats and 16 more.
   void LastLayer(const Batch& batch, uint32_t layer, std::span<const ShardView> views,
-                 const float* hidden, float* context, float* firsts);
+                 const float* hidden, float* context, float* firsts, float* received = nullptr);
   /// `logits` [sequences, labels] of `firsts` [sequences, d].
   void Head(uint32_t sequences, const float* firsts, float* logits);
 

@@ -293,14 +293,17 @@ TABLES = {
         "options": {
             "--metric": values("--metric", "loss", "kl"), "--submodels": one("--submodels"),
             "--gains": one("--gains"), "--quick": one("--quick"),
-            "--order": one("--order"),
+            "--order": one("--order"), "--cascade": one("--cascade"),
+            "--levels": one("--levels", "1x2@2,3x4@6", "--cascade"),
+            "--alphas": one("--alphas", "0.5", "--cascade"),
             "--compute": values("--compute", "auto"), "--threads": values("--threads", "1"),
             "--part": values("--part", "1/2"), "--resume": one("--resume"),
             "--cache-bytes": values("--cache-bytes", "1kB"), **COLUMNS, "--json": one("--json"),
             "OTHER": one("other.json"), "--svg": values("--svg", "out.svg"),
             "--png": values("--png", "out.png"), **MESSAGES},
         "quiet": {**ONLY_WORDS, "--compute": "auto may choose what is the default",
-                  "--resume": "time alone", "--cache-bytes": "time and memory alone"},
+                  "--resume": "time alone", "--cache-bytes": "time and memory alone",
+                  "--cascade --levels": "levels bring it", "--cascade --alphas": "alphas bring it"},
     },
 }
 # Numbers that differ from run to run.

@@ -88,8 +88,15 @@ class ImportanceWorld : public ::testing::Test {
   /// Logits of one example, alone, from the first `width` slices of these layers.
   std::vector<float> Logits(const Example& example, const std::vector<uint32_t>& layers,
                             uint32_t width, const ShardBits& bits) {
+    const uint32_t longest = model_->index().info.shape.max_positions;
+    return Logits(tokenizer_.Encode(example.text, example.pair, longest), layers, width, bits);
+  }
+
+  /// Likewise of a text in tokens; to `received` [tokens], unless it is null, is added what each
+  /// token receives of attention, in the last layer of the first token alone.
+  std::vector<float> Logits(const Encoding& e, const std::vector<uint32_t>& layers, uint32_t width,
+                            const ShardBits& bits, float* received = nullptr) {
     const ModelShape& shape = model_->index().info.shape;
-    const Encoding e = tokenizer_.Encode(example.text, example.pair, shape.max_positions);
     const uint32_t offsets[] = {0, static_cast<uint32_t>(e.ids.size())};
     std::vector<float> hidden(e.ids.size() * shape.hidden);
     EXPECT_TRUE(Succeeded(model_->Embed(*transformer_, {offsets}, e.ids, e.types, hidden.data())));
@@ -100,8 +107,9 @@ class ImportanceWorld : public ::testing::Test {
       views.reserve(width);
       for (const uint32_t slice : slices)
         views.push_back(model_->View(layer, slice, bits(layer, slice)));
-      transformer_->RunLayer({offsets}, views, slices, model_->resident().layers[layer],
-                             hidden.data());
+      transformer_->RunLayer(
+          {offsets}, views, slices, model_->resident().layers[layer], hidden.data(),
+          layer == layers.back() ? OutputRows::kFirst : OutputRows::kAll, received);
     }
     std::vector<float> logits(shape.labels);
     transformer_->Head({offsets}, hidden.data(), model_->resident().head, logits.data());
