@@ -35,7 +35,7 @@ void TellUnanswered(Error error, size_t number, const Tool& tool) {
 void AddAnswer(const Session& session, std::span<const uint32_t> truth, const Answer& answer,
                Evaluation& evaluation) {
   const Problem problem = session.info().problem;
-  const std::vector<float>& logits = answer.run.logits;
+  const std::vector<float> logits = answer.logits();
   evaluation.Add(Judge(problem, logits, truth, session.threshold()), truth,
                  LabelsOf(problem, logits, session.threshold()), answer);
 }
@@ -50,6 +50,7 @@ Result<Evaluation> Measure(Session& session, const RunOptions& options, const To
                        BaselineOf(options.baseline, examples, session.info()));
   ProgressSink progress = tool.Progress("evaluating");
   Evaluation evaluation;
+  evaluation.cascade = CascadeAnswersOf(session.pipeline().plan());
   Answer answer;
   for (size_t i = 0; i < examples.size() && !StopRequested(); ++i) {
     if (options.turn_gap_us.value_or(0) == 0) STI_RETURN_IF_ERROR(session.EndEngagement());
@@ -79,7 +80,10 @@ Result<Evaluation> Measure(Session& session, const RunOptions& options, const To
   evaluation.preload_bytes = session.pipeline().preload_bytes();
   evaluation.peak_rss_bytes = PeakRssBytes();
   evaluation.target_us = plan.target_us;
-  if (plan.predicted_latency_us > 0) {
+  if (plan.cascade) {
+    evaluation.predicted_latency_us = plan.cascade->MedianPathUs();
+    if (evaluation.predicted_latency_us) evaluation.predicted_p99_us = plan.cascade->worst_path_us;
+  } else if (plan.predicted_latency_us > 0) {
     evaluation.predicted_latency_us = plan.predicted_latency_us;
     evaluation.predicted_p99_us = plan.predicted_p99_us;
   }

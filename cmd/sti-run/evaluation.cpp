@@ -137,6 +137,73 @@ void PrintCorrectness(const Evaluation& e, const ModelInfo& info) {
               std::to_string(e.compared->lost).c_str(), e.compared->p_value);
 }
 
+// The latency of an answer as a multiple of its pipeline's bound, of all cascade levels together.
+double OverBound(const Answer& answer) {
+  double latency_us = answer.run.latency_us;
+  double bound_us = PipelineBoundUs(answer.run);
+  if (answer.cascade) {
+    for (const LevelRun& level : answer.cascade->before) {
+      latency_us += level.run.latency_us;
+      bound_us += PipelineBoundUs(level.run);
+    }
+  }
+  return latency_us / bound_us;
+}
+
+void AddLevel(const Judgement& judged, const Answer& answer, CascadeAnswers* cascade) {
+  LevelAnswers& level = cascade->levels.at(answer.cascade->level - 1);
+  ++level.answers;
+  level.right += judged.right ? 1 : 0;
+  cascade->deadline_returns += answer.cascade->returned == Returned::kDeadline ? 1 : 0;
+  cascade->words_pruned += answer.cascade->words_pruned;
+  cascade->latency_us += answer.latency_us;
+}
+
+double Share(uint64_t part, uint64_t whole) {
+  return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
+}
+
+Json CascadeOf(const Evaluation& e) {
+  const CascadeAnswers& cascade = *e.cascade;
+  Json levels = Json::array();
+  for (const LevelAnswers& level : cascade.levels) {
+    levels.push_back({{"level", levels.size() + 1},
+                      {"answers", level.answers},
+                      {"share", Share(level.answers, e.answers())},
+                      {"predicted_share", level.predicted_share},
+                      {"accuracy", level.answers == 0 ? Json(nullptr)
+                                                      : Json(Share(level.right, level.answers))}});
+  }
+  const auto answers = static_cast<double>(e.answers());
+  return {
+      {"levels", std::move(levels)},
+      {"deadline_returns", cascade.deadline_returns},
+      {"words_pruned", cascade.words_pruned},
+      {"mean_latency_us", e.answers() == 0 ? Json(nullptr) : Json(cascade.latency_us / answers)},
+      {"predicted_mean_us", OrNull(cascade.mean_us)}};
+}
+
+void PrintCascade(const Evaluation& e) {
+  const CascadeAnswers& cascade = *e.cascade;
+  for (size_t i = 0; i < cascade.levels.size(); ++i) {
+    const LevelAnswers& level = cascade.levels[i];
+    std::printf("level %zu         answers %.1f %% of inputs, %.1f %% predicted", i + 1,
+                Share(level.answers, e.answers()) * 100, level.predicted_share * 100);
+    if (level.answers > 0) std::printf("; %.2f %% right", Share(level.right, level.answers) * 100);
+    std::printf("\n");
+  }
+  if (cascade.deadline_returns > 0) {
+    std::printf("out of time     %s inputs had no time for the next level\n",
+                std::to_string(cascade.deadline_returns).c_str());
+  }
+  if (cascade.words_pruned > 0)
+    std::printf("words pruned    %s\n", std::to_string(cascade.words_pruned).c_str());
+  std::printf("mean latency    %s",
+              FormatTimeUs(cascade.latency_us / static_cast<double>(e.answers())).c_str());
+  if (cascade.mean_us) std::printf(", predicted %s", FormatTimeUs(*cascade.mean_us).c_str());
+  std::printf("\n");
+}
+
 // Prints loss, times and bytes of the answers.
 void PrintMeasured(const Evaluation& e) {
   std::printf("mean loss       %.4f\n", e.loss.mean());
@@ -178,10 +245,24 @@ void Evaluation::Add(const Judgement& judged, std::span<const uint32_t> truth,
   fallbacks += answer.run.fallback ? 1 : 0;
   rows_missing += answer.run.fallback ? answer.run.fallback->rows_missing : 0;
   loss.Add(judged.loss);
-  bytes_read.Add(static_cast<double>(answer.run.bytes_read));
+  bytes_read.Add(static_cast<double>(answer.bytes_read()));
   latency_us.Add(answer.latency_us);
-  stall_us.Add(answer.run.stall_us);
-  over_bound.Add(answer.run.latency_us / PipelineBoundUs(answer.run));
+  stall_us.Add(answer.stall_us());
+  over_bound.Add(OverBound(answer));
+  if (cascade && answer.cascade) AddLevel(judged, answer, &*cascade);
+}
+
+std::optional<CascadeAnswers> CascadeAnswersOf(const Plan& plan) {
+  if (!plan.cascade) return std::nullopt;
+  CascadeAnswers cascade;
+  double goes_on = 1;
+  for (const double share : plan.cascade->return_share) {
+    cascade.levels.push_back({.predicted_share = share});
+    goes_on -= share;
+  }
+  cascade.levels.push_back({.predicted_share = std::max(goes_on, 0.0)});
+  if (plan.cascade->mean_us > 0) cascade.mean_us = plan.cascade->mean_us;
+  return cascade;
 }
 
 void Evaluation::AddUnanswered(std::span<const uint32_t> truth, std::string reason) {
@@ -211,6 +292,7 @@ std::string EvaluationToJson(const Evaluation& e, const ModelInfo& info) {
     json["fallback"] = e.fallbacks;
     json["rows_missing"] = e.rows_missing;
   }
+  if (e.cascade) json["cascade"] = CascadeOf(e);
   json["over_bound"] = MeasuredOf(e.over_bound, {{"p50", 0.5}, {"p99", 0.99}});
   json["stall_us"] = MeasuredOf(e.stall_us, {{"p50", 0.5}, {"p99", 0.99}});
   json["bytes_read_per_input"] = MeasuredOf(e.bytes_read);
@@ -226,6 +308,7 @@ std::string EvaluationToJson(const Evaluation& e, const ModelInfo& info) {
 void PrintEvaluation(const Evaluation& e, const ModelInfo& info) {
   PrintCorrectness(e, info);
   if (e.answers() > 0) PrintMeasured(e);
+  if (e.cascade && e.answers() > 0) PrintCascade(e);
   std::printf("memory          peak %s, %s of it preloaded shards\n",
               FormatBytes(e.peak_rss_bytes).c_str(), FormatBytes(e.preload_bytes).c_str());
 }

@@ -12,6 +12,7 @@
 #include "common/plan_text.h"
 #include "cores.h"
 #include "notices.h"
+#include "pipeline/pass.h"
 #include "pipeline/whole_plan.h"
 #include "priority.h"
 #include "process_age.h"
@@ -43,16 +44,20 @@ Result<Plan> ChoosePlan(const RunOptions& options, const ContainerIndex& index, 
 void WarnOfUntrained(const ModelInfo& model, const Plan& plan, const RunOptions& options,
                      const Tool& tool) {
   std::string warning = UntrainedWarning(model, plan);
-  for (const Plan& variant : plan.variants) {
-    if (warning.empty()) warning = UntrainedWarning(model, variant);
+  for (RouteId id{1}; id.index < RoutesOf(plan); ++id.index) {
+    if (warning.empty()) warning = UntrainedWarning(model, PlanOf(plan, id));
   }
   if (!warning.empty()) tool.Warn(options.Prefix() + warning);
 }
 
 Status CheckDegrade(const RunOptions& options, const Plan& plan) {
-  const auto can = [](const Plan& p) { return p.target_us && p.times; };
-  const bool all = can(plan) && std::all_of(plan.variants.begin(), plan.variants.end(), can);
-  if (options.on_late != "degrade" || all) return {};
+  bool all = true;
+  for (RouteId id; id.index < RoutesOf(plan); ++id.index) {
+    const Plan& one = PlanOf(plan, id);
+    // The target of a cascade is that of all its levels together.
+    all = all && one.times && (one.target_us || plan.cascade);
+  }
+  if (options.on_late != "degrade" || (all && plan.target_us)) return {};
   return UsageError(
       "--on-late degrade needs a plan with a target and the times it counts on; make "
       "one with sti-plan --target");
@@ -77,6 +82,7 @@ Result<SessionOptions> SessionOptionsOf(const RunOptions& options, const ModelIn
   session.started = Clock::now() - Microseconds(AgeUs());
   if (model.problem == Problem::kMultiLabel)
     session.threshold = options.threshold.value_or(session.threshold);
+  session.cascade_seed = options.seed.value_or(session.cascade_seed);
   session.meter_decoding = !options.trace.empty();
   const bool replans = !options.replan.empty();
   session.notices = [&tool, replans, prefix = options.Prefix()](const Notice& notice) {
@@ -97,6 +103,10 @@ Result<ModelToServe> OpenModel(const RunOptions& options, const Tool& tool) {
                       " gives one label an input");
   }
   STI_ASSIGN_OR_RETURN(Plan plan, ChoosePlan(options, file.index(), tool));
+  if (options.seed && options.name.empty() && !LeavesToChance(plan)) {
+    return UsageError("--seed is for plans with a cascade that sends inputs on by chance, which " +
+                      (options.plan.empty() ? "a submodel" : options.plan) + " is not");
+  }
   STI_RETURN_IF_ERROR(CheckDegrade(options, plan));
   WarnOfUntrained(model, plan, options, tool);
   STI_ASSIGN_OR_RETURN(SessionOptions session, SessionOptionsOf(options, model, plan, tool));
@@ -117,6 +127,12 @@ Result<std::unique_ptr<Session>> OpenSession(const RunOptions& options, const To
   auto session = Session::Open(std::move(model.file), std::move(model.plan), model.options);
   if (!session.ok()) return InProcess(session.error(), options, held);
   return session;
+}
+
+bool LeavesToChance(const Plan& plan) {
+  return plan.cascade && std::ranges::any_of(plan.cascade->levels, [](const CascadeLevel& level) {
+           return level.rule.slope.has_value();
+         });
 }
 
 uint64_t BytesForModels(const RunOptions& options, uint64_t later, uint64_t* held) {

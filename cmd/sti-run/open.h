@@ -19,6 +19,9 @@ Result<std::unique_ptr<Session>> OpenSession(const RunOptions& options, const To
 /// threads and memory; warns through `tool`, which outlives the session.
 Result<ModelToServe> OpenModel(const RunOptions& options, const Tool& tool);
 
+/// Returns whether the plan has a cascade that sends inputs on by chance.
+bool LeavesToChance(const Plan& plan);
+
 /// Returns how many of the bytes that --memory allows are left for models. `held` gets the others:
 /// what the process holds by now, and `later`, what it will hold that is no model's.
 uint64_t BytesForModels(const RunOptions& options, uint64_t later, uint64_t* held);

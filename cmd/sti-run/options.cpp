@@ -118,6 +118,8 @@ void AddRunOptions(CLI::App& app, RunOptions& o) {
       ->type_name("K");
   app.add_option("--threshold", o.threshold, "least score of a label, multi-label models [0.5]")
       ->type_name("P");
+  app.add_option("--seed", o.seed, "of inputs that a cascade sends on by chance [0]")
+      ->type_name("N");
   app.add_flag("--stats", o.stats, "times and bytes of every input, on stderr")->group(kMostUsed);
   app.add_option("--trace", o.trace, "write lanes as Chrome trace events")->type_name(kFile);
   app.add_option("--eval", o.eval, "measure on a labelled data set")

@@ -40,6 +40,7 @@ struct RunOptions {
   bool pairs = false;
   bool stats = false;
   uint32_t top = 0;                 ///< 0: all
+  std::optional<uint64_t> seed;     ///< of inputs that a cascade sends on by chance; default: 0
   std::optional<double> threshold;  ///< least score of a label, multi-label only; default: 0.5
   std::string trace;
   std::string eval;

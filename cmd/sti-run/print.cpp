@@ -10,6 +10,7 @@
 #include "common/json.h"
 #include "common/parse.h"
 #include "common/remedies.h"
+#include "common/text.h"
 
 namespace sti {
 namespace {
@@ -41,22 +42,31 @@ Json DegradedOf(const RunResult& run) {
 }
 
 // Returns the times that the plan has for this very run; null unless it is the plan's own first
-// turn, at the start or warm as it was planned, and to its end.
+// turn, at the start or warm as it was planned, and to its end. A cascade level behind the first
+// reads what those before it have not.
 const PlanTimes* PlannedTimes(const Answer& answer) {
   const bool planned = answer.plan->times && answer.run.turn == 1 &&
-                       answer.plan->cold == answer.cold && !answer.run.fallback;
+                       answer.plan->cold == answer.cold && !answer.run.fallback &&
+                       (!answer.cascade || answer.cascade->level == 1);
   return planned ? &*answer.plan->times : nullptr;
+}
+
+// Returns what the plan predicts from the text to this answer; nothing if it says nothing of it.
+std::optional<double> PredictedUs(const Answer& answer) {
+  if (answer.cascade) return answer.predicted_path_us;
+  if (PlannedTimes(answer) == nullptr) return std::nullopt;
+  return answer.plan->predicted_latency_us;
 }
 
 // Measured times, and how much more they are than planned.
 void AddTimes(const Answer& answer, Json& json) {
   const RunResult& run = answer.run;
   const PlanTimes* planned = PlannedTimes(answer);
-  if (planned != nullptr) {
-    json["predicted_latency_us"] = answer.plan->predicted_latency_us;
-    json["latency_difference_us"] = answer.latency_us - answer.plan->predicted_latency_us;
-    json["stall_difference_us"] = run.stall_us - planned->stall_us;
+  if (const std::optional<double> predicted_us = PredictedUs(answer)) {
+    json["predicted_latency_us"] = *predicted_us;
+    json["latency_difference_us"] = answer.latency_us - *predicted_us;
   }
+  if (planned != nullptr) json["stall_difference_us"] = run.stall_us - planned->stall_us;
   json["layers"] = Json::array();
   for (size_t k = 0; k < run.layers.size(); ++k) {
     const double io_us = LayerIoUs(run, k);
@@ -81,6 +91,14 @@ std::string DescribeLayer(const Answer& answer, size_t k) {
          with_plan(LayerIoUs(answer.run, k), planned == nullptr ? 0 : planned->layer_io_us[k]) +
          ", compute " +
          with_plan(layer.end_us - layer.start_us, planned == nullptr ? 0 : planned->LayerUs(k));
+}
+
+// "level 2 with confidence 0.93, final, 3 words pruned".
+std::string DescribeCascade(const CascadeReport& cascade) {
+  std::string text = Format("level %u with confidence %.4f, ", cascade.level, cascade.confidence);
+  text += NameOf(cascade.returned);
+  if (cascade.words_pruned > 0) text += Format(", %u words pruned", cascade.words_pruned);
+  return text;
 }
 
 // The first column of a line that names its model.
@@ -117,9 +135,15 @@ void PrintJson(const RunOptions& options, const std::string& text, const Answer&
     json["fallback"] = answer.run.fallback.has_value();
     json["rows_missing"] = answer.run.fallback ? answer.run.fallback->rows_missing : 0;
   }
+  if (answer.cascade) {
+    json["level"] = answer.cascade->level;
+    json["confidence"] = answer.cascade->confidence;
+    json["returned"] = NameOf(answer.cascade->returned);
+    json["words_pruned"] = answer.cascade->words_pruned;
+  }
   json["turn"] = answer.turn;
-  json["stall_us"] = answer.run.stall_us;
-  json["bytes_read"] = answer.run.bytes_read;
+  json["stall_us"] = answer.stall_us();
+  json["bytes_read"] = answer.bytes_read();
   AddTimes(answer, json);
   std::printf("%s\n", JsonLine(json).c_str());
 }
@@ -156,17 +180,17 @@ void PrintUnnamed(bool json, const std::string& line, const Error& error) {
 }
 
 std::vector<std::string> DescribeRun(const Answer& answer) {
-  const Plan& plan = *answer.plan;
   std::string line = FormatTimeUs(answer.latency_us);
-  if (plan.target_us) {
-    line += " of " + FormatTimeUs(*plan.target_us);
+  if (answer.target_us) {
+    line += " of " + FormatTimeUs(*answer.target_us);
     line += *answer.deadline_met ? "" : " (late)";
   }
-  if (plan.predicted_latency_us > 0) {
-    line += ", predicted " + FormatTimeUs(plan.predicted_latency_us);
-  }
-  line += ", stalled " + FormatTimeUs(answer.run.stall_us);
-  line += ", read " + FormatBytes(answer.run.bytes_read);
+  const double predicted_us =
+      answer.cascade ? answer.predicted_path_us.value_or(0) : answer.plan->predicted_latency_us;
+  if (predicted_us > 0) line += ", predicted " + FormatTimeUs(predicted_us);
+  if (answer.cascade) line += ", " + DescribeCascade(*answer.cascade);
+  line += ", stalled " + FormatTimeUs(answer.stall_us());
+  line += ", read " + FormatBytes(answer.bytes_read());
   if (!answer.run.degraded.empty())
     line += ", " + std::to_string(answer.run.degraded.size()) + " shards degraded";
   if (answer.run.fallback) {

@@ -138,6 +138,13 @@ Status CheckThreshold(const RunOptions& options, const std::vector<ModelToServe>
       "--threshold is for multi-label models; each of these gives one label an input");
 }
 
+Status CheckSeed(const RunOptions& options, const std::vector<ModelToServe>& models) {
+  const auto draws = [](const ModelToServe& model) { return LeavesToChance(model.plan); };
+  if (!options.seed || std::any_of(models.begin(), models.end(), draws)) return {};
+  return UsageError(
+      "--seed is for plans with a cascade that sends inputs on by chance; none of these is one");
+}
+
 Result<std::unique_ptr<ServedModels>> OpenAll(const RunOptions& options, const OptionsOfEach& each,
                                               Printer& printer, const Tool& tool) {
   if (options.priority) TakePriority(tool);  // before any thread is made
@@ -148,6 +155,7 @@ Result<std::unique_ptr<ServedModels>> OpenAll(const RunOptions& options, const O
     models.push_back(std::move(*model));
   }
   STI_RETURN_IF_ERROR(CheckThreshold(options, models));
+  STI_RETURN_IF_ERROR(CheckSeed(options, models));
   std::vector<const Plan*> plans(models.size());
   std::transform(models.begin(), models.end(), plans.begin(),
                  [](const ModelToServe& model) { return &model.plan; });

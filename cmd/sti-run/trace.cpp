@@ -62,9 +62,11 @@ struct TraceWriter::Events {
                            LaneName(kCompute, "compute")});
   double origin_us = 0;  ///< of the run at hand
   double end_us = 0;
+  uint32_t level = 0;  ///< of the cascade that the run at hand is, from 1; 0: there is none
 
   void Add(const std::string& name, Lane lane, double begin_us, double until_us,
            Json args = Json::object()) {
+    if (level > 0) args["cascade_level"] = level;
     list.push_back({{"name", name},
                     {"ph", "X"},
                     {"pid", 1},
@@ -82,10 +84,27 @@ TraceWriter::~TraceWriter() = default;
 void TraceWriter::Add(const Answer& answer, const LoadSchedule& schedule) {
   Events& events = *events_;
   const RunResult& run = answer.run;
+  const RunResult& first =
+      answer.cascade && !answer.cascade->before.empty() ? answer.cascade->before[0].run : run;
   // Reads of a run that was woken begin before it.
-  double first_us = run.embeddings_io_begin_us;
-  for (const ReadSpan& span : run.reads) first_us = std::min(first_us, span.begin_us);
+  double first_us = first.embeddings_io_begin_us;
+  for (const ReadSpan& span : first.reads) first_us = std::min(first_us, span.begin_us);
   events.origin_us = events.end_us - first_us + (events.end_us > 0 ? kPause_us : 0);
+  if (!answer.cascade) return AddRun(run, schedule);
+  const double begin_us = events.origin_us;
+  events.level = 0;
+  for (const LevelRun& level : answer.cascade->before) {
+    ++events.level;
+    events.origin_us = begin_us + level.began_us;
+    AddRun(level.run, *level.schedule);
+  }
+  ++events.level;
+  events.origin_us = begin_us + answer.cascade->began_us;
+  AddRun(run, schedule);
+}
+
+void TraceWriter::AddRun(const RunResult& run, const LoadSchedule& schedule) {
+  Events& events = *events_;
   AddReads(run, schedule);
   events.Add("embeddings", kCompute, run.embeddings_begin_us, run.embeddings_us);
   for (const LayerTrace& layer : run.layers) {

@@ -12,7 +12,7 @@ void Mishaps::Add(const Answer& answer) {
   ++inputs;
   if (answer.late()) {
     ++late;
-    worst_late_us = std::max(worst_late_us, answer.latency_us - *answer.plan->target_us);
+    worst_late_us = std::max(worst_late_us, answer.latency_us - *answer.target_us);
   }
   if (!answer.run.degraded.empty()) ++degraded;
   if (answer.run.fallback) {
@@ -47,7 +47,7 @@ void Watch::TellFirst(const Mishaps& before, const Answer& answer, const Session
   const std::string input = options_.Prefix() + "input " + std::to_string(mishaps_.inputs);
   if (before.late == 0 && mishaps_.late == 1) {
     tool_.Warn(input + " is late: " + FormatTimeUs(answer.latency_us) + " of " +
-               FormatTimeUs(*answer.plan->target_us) + "; --stats shows where the time goes");
+               FormatTimeUs(*answer.target_us) + "; --stats shows where the time goes");
   }
   if (before.degraded == 0 && mishaps_.degraded == 1) {
     tool_.Warn(input + " has " + std::to_string(answer.run.degraded.size()) +

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "base/mutex.h"
@@ -25,6 +26,9 @@ struct ModelAnswer {
   double stall_us = 0;
   bool truncated = false;
   bool late = false;
+  /// The cascade level that answered, from 1, and how sure it was; nothing without a cascade.
+  std::optional<uint32_t> level;
+  std::optional<double> confidence;
 };
 
 /// Keeps the last answer of each of the kThreads threads that asked last. Thread-safe.

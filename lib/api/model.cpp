@@ -57,12 +57,15 @@ void TakeFigures(const Answer& from, ModelAnswer* to) {
   to->turn = from.turn;
   to->depth = static_cast<uint32_t>(from.plan->layers.size());
   to->width = from.plan->width;
-  to->bytes_read = from.run.bytes_read;
+  to->bytes_read = from.bytes_read();
   to->degraded_shards = static_cast<uint32_t>(from.run.degraded.size());
   to->latency_us = from.latency_us;
-  to->stall_us = from.run.stall_us;
+  to->stall_us = from.stall_us();
   to->truncated = from.truncated;
   to->late = from.late();
+  if (!from.cascade) return;
+  to->level = from.cascade->level;
+  to->confidence = from.cascade->confidence;
 }
 
 void TakeLabels(const Answer& from, Problem problem, ModelAnswer* to) {
@@ -70,8 +73,9 @@ void TakeLabels(const Answer& from, Problem problem, ModelAnswer* to) {
   to->ranked.resize(from.scores.size());
   std::iota(to->ranked.begin(), to->ranked.end(), 0U);
   // By logits: a probability may be rounded to 1 where its logit is not the greatest.
+  const std::vector<float> logits = from.logits();
   std::stable_sort(to->ranked.begin(), to->ranked.end(),
-                   [&](uint32_t a, uint32_t b) { return from.run.logits[a] > from.run.logits[b]; });
+                   [&](uint32_t a, uint32_t b) { return logits[a] > logits[b]; });
   to->chosen = problem == Problem::kMultiLabel ? static_cast<uint32_t>(from.labels.size()) : 1;
 }
 
@@ -410,8 +414,10 @@ void Model::Publish() {
     const Plan& plan = session_->pipeline().plan();
     figures.memory_bytes = session_->memory_bytes();
     figures.preload_bytes = session_->pipeline().preload_bytes();
-    figures.predicted_us = plan.predicted_latency_us;
-    figures.predicted_p99_us = plan.predicted_p99_us;
+    const auto& cascade = plan.cascade;
+    figures.predicted_us =
+        cascade ? cascade->MedianPathUs().value_or(0) : plan.predicted_latency_us;
+    figures.predicted_p99_us = cascade ? cascade->worst_path_us : plan.predicted_p99_us;
   }
   figures.drift = drift_.beyond_plan();
   MutexLock lock(figures_mutex_);

@@ -1,19 +1,24 @@
 #include "api/session.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <string>
 #include <utility>
 
 #include "model/transformer.h"
 #include "text/model_tokenizer.h"
 #include "text/unicode.h"
+#include "types/score.h"
 
 namespace sti {
 namespace {
 
 Status CheckCanDegrade(const Plan& plan) {
   const auto can = [](const Plan& p) { return p.target_us && p.times; };
-  if (can(plan) && std::all_of(plan.variants.begin(), plan.variants.end(), can)) return {};
+  const auto can_level = [](const CascadeLevel& level) { return level.plan.times.has_value(); };
+  const bool cascade_can = !plan.cascade || std::ranges::all_of(plan.cascade->levels, can_level);
+  if (can(plan) && cascade_can && std::ranges::all_of(plan.variants, can)) return {};
   return UsageError("to degrade late inputs, a plan needs a target and the times it counts on");
 }
 
@@ -31,7 +36,19 @@ ComputeType TypeUnder(const Plan& plan, std::optional<ComputeType> wanted) {
 }
 
 Session::Session(const SessionOptions& options)
-    : late_(options.late), threshold_(options.threshold), notices_(options.notices) {}
+    : late_(options.late),
+      threshold_(options.threshold),
+      cascade_seed_(options.cascade_seed),
+      notices_(options.notices) {}
+
+std::vector<float> Answer::logits() const {
+  if (!cascade || cascade->together.empty()) return run.logits;
+  std::vector<float> logarithms(scores.size());
+  std::ranges::transform(scores, logarithms.begin(), [](float score) {
+    return std::log(std::max(score, std::numeric_limits<float>::min()));
+  });
+  return logarithms;
+}
 
 Result<std::unique_ptr<Session>> Session::Open(ContainerFile&& file, Plan plan,
                                                const SessionOptions& options) {
@@ -127,26 +144,50 @@ Result<Encoding> Session::Encode(std::string_view text,
 Status Session::Ask(const Encoding& encoding, Clock::time_point taken, Answer* answer) {
   const bool cold = cold_start_.has_value();
   taken = std::exchange(cold_start_, std::nullopt).value_or(taken);
-  answer->plan = &pipeline_->PlanFor(encoding.ids.size());
-  const auto& target_us = answer->plan->target_us;
-  RunTerms terms;
-  terms.taken = taken;
-  if (late_ == Late::kDegrade) terms.degrade_for_us = target_us;
-  STI_RETURN_IF_ERROR(pipeline_->Run(encoding.ids, encoding.types, terms, &answer->run));
-  answer->scores = answer->run.logits;
-  Probabilities(info().problem, answer->scores);
-  if (info().problem == Problem::kMultiLabel) answer->labels = LabelsAbove(answer->scores);
-  const auto best = std::max_element(answer->run.logits.begin(), answer->run.logits.end());
-  answer->label = static_cast<uint32_t>(best - answer->run.logits.begin());
+  STI_RETURN_IF_ERROR(Run(encoding, taken, answer));
+  Score(answer);
   answer->tokens = static_cast<uint32_t>(encoding.ids.size());
   answer->truncated = encoding.truncated;
   answer->turn = ++turn_;
   answer->cold = cold;
   answer->latency_us = MicrosecondsBetween(taken, Clock::now());
   answer->deadline_met.reset();
-  if (target_us) answer->deadline_met = answer->latency_us <= *target_us;
+  if (answer->target_us) answer->deadline_met = answer->latency_us <= *answer->target_us;
   TellDrift();
   return {};
+}
+
+Status Session::Run(const Encoding& encoding, Clock::time_point taken, Answer* answer) {
+  answer->plan = &pipeline_->PlanFor(encoding.ids.size());
+  answer->target_us = answer->plan->target_us;
+  RunTerms terms;
+  terms.taken = taken;
+  if (late_ == Late::kDegrade) terms.degrade_for_us = answer->target_us;
+  if (!pipeline_->plan().cascade) {
+    answer->cascade.reset();
+    answer->predicted_path_us.reset();
+    return pipeline_->Run(encoding.ids, encoding.types, terms, &answer->run);
+  }
+  if (!answer->cascade) answer->cascade.emplace();
+  answer->predicted_path_us.reset();
+  const CascadeInput input{{encoding.ids, encoding.types}, {}};
+  STI_RETURN_IF_ERROR(
+      RunCascade(*pipeline_, input, terms, cascade_seed_, &answer->run, &*answer->cascade));
+  const Plan& plan = pipeline_->plan();
+  const size_t level = answer->cascade->level - 1;
+  answer->plan = &PlanOf(plan, CascadeRoute(plan, level));
+  if (level < plan.cascade->path_us.size())
+    answer->predicted_path_us = plan.cascade->path_us[level];
+  return {};
+}
+
+void Session::Score(Answer* answer) const {
+  const bool together = answer->cascade && !answer->cascade->together.empty();
+  answer->scores = together ? answer->cascade->together : answer->run.logits;
+  // By logits where there are some: a probability may be rounded to that of another label.
+  answer->label = ArgMax(answer->scores);
+  if (!together) Probabilities(info().problem, answer->scores);
+  if (info().problem == Problem::kMultiLabel) answer->labels = LabelsAbove(answer->scores);
 }
 
 std::vector<uint32_t> Session::LabelsAbove(std::span<const float> scores) const {

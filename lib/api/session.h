@@ -1,7 +1,8 @@
 // A session: one open model under one plan, text in, a scored answer out. It is what an app links.
 //
 // A session has the pipeline that executes the plan, the tokenizer that makes ids of text, and the
-// turn of the engagement at hand (STI 3.3). It prints nothing, and reads no path, no environment
+// turn of the engagement at hand (STI 3.3). Where the plan has a cascade, an input goes through its
+// levels until one of them is sure (Tabi 3). It prints nothing, and reads no path, no environment
 // and no /proc: the caller opens the container and reads the plan. Several sessions of one process
 // may share cores and flash.
 #pragma once
@@ -21,6 +22,7 @@
 #include "base/thread_pool.h"
 #include "io/container_file.h"
 #include "kernels/backend.h"
+#include "pipeline/cascade_run.h"
 #include "pipeline/pipeline.h"
 #include "text/tokenizer.h"
 #include "types/plan.h"
@@ -61,6 +63,8 @@ struct SessionOptions {
   std::optional<Clock::time_point> started;
   /// The least score that a label of a multi-label model needs.
   double threshold = 0.5;
+  /// Inputs that a cascade sends on by chance are drawn by this and their ids.
+  uint64_t cascade_seed = 0;
   /// Whether runs tell how long decoding takes, which costs a little.
   bool meter_decoding = false;
   /// Cores and IO that sessions share and that outlive them; null: the session has its own.
@@ -72,23 +76,41 @@ struct SessionOptions {
   NoticeSink notices;
 };
 
-/// The answer of a session to one input.
+/// The answer of a session to one input. Of a cascade it is that of the level that answered: its
+/// run, its plan, its label and its scores. These are the softmax of its own logits, at no
+/// temperature, but where it counts together with the level before it the probabilities of both.
 struct Answer {
   RunResult run;
-  const Plan* plan = nullptr;  ///< the plan or variant that ran, owned by the session
-  std::vector<float> scores;   ///< [labels] probabilities
-  uint32_t label = 0;          ///< the most probable
+  const Plan* plan = nullptr;  ///< the plan, variant or level that ran, owned by the session
+  std::optional<CascadeReport> cascade;  ///< there exactly if the session's plan has one
+  std::vector<float> scores;             ///< [labels] probabilities
+  uint32_t label = 0;                    ///< the most probable
   /// The labels of a multi-label model whose score reaches the threshold, most probable first.
   std::vector<uint32_t> labels;
   uint32_t tokens = 0;
   bool truncated = false;
-  double latency_us = 0;             ///< from `taken` until the answer was complete
+  double latency_us = 0;            ///< from `taken` until the answer was complete
+  std::optional<double> target_us;  ///< of the plan, or of the variant that ran
+  /// The plan's prediction of `latency_us` for the cascade level that answered; nothing if it does
+  /// not say, or has no cascade.
+  std::optional<double> predicted_path_us;
   std::optional<bool> deadline_met;  ///< nothing without a target
   uint64_t turn = 1;                 ///< number of the input in its engagement, from 1
   bool cold = false;                 ///< the plan is of a cold start, and this was it
 
   /// Returns whether the answer came after its target.
   [[nodiscard]] bool late() const { return deadline_met.has_value() && !*deadline_met; }
+  /// Returns the bytes that were read for the input, and the time that layers waited for reads, of
+  /// all cascade levels together.
+  [[nodiscard]] uint64_t bytes_read() const {
+    return run.bytes_read + (cascade ? cascade->BytesReadBefore() : 0);
+  }
+  [[nodiscard]] double stall_us() const {
+    return run.stall_us + (cascade ? cascade->StallBeforeUs() : 0);
+  }
+  /// Returns logits [labels] whose softmax the scores are: those of the run, or logarithms of the
+  /// scores where two cascade levels count together.
+  [[nodiscard]] std::vector<float> logits() const;
 };
 
 /// One open model under one plan. One thread at a time.
@@ -149,12 +171,15 @@ class Session {
  private:
   explicit Session(const SessionOptions& options);
   [[nodiscard]] Status Start(ContainerFile& file, Plan plan, const SessionOptions& options);
+  [[nodiscard]] Status Run(const Encoding& encoding, Clock::time_point taken, Answer* answer);
+  void Score(Answer* answer) const;
   [[nodiscard]] std::vector<uint32_t> LabelsAbove(std::span<const float> scores) const;
   void TellDifferences() const;
   void TellDrift();
 
   Late late_;
   double threshold_;
+  uint64_t cascade_seed_;
   NoticeSink notices_;
   std::optional<Clock::time_point> cold_start_;  ///< where a cold start's latency begins
   uint64_t turn_ = 0;

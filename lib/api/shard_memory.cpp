@@ -6,37 +6,77 @@
 #include "base/remedy.h"
 #include "model/held_rows.h"
 #include "model/memory.h"
+#include "pipeline/cascade_shards.h"
+#include "pipeline/pass.h"
+#include "types/bits.h"
 #include "types/shard_catalog.h"
 
 namespace sti {
 namespace {
 
-bool IsPreloaded(const Plan& plan, ShardId id) {
-  return std::any_of(plan.preload.begin(), plan.preload.end(),
-                     [&](const ShardAtBits& shard) { return shard.id == id; });
+using Shards = std::vector<ShardAtBits>;
+
+// Bytes that are read of a shard, given what is held; of one that the container does not have,
+// which the pipeline refuses, none. Planes and full fidelity share nothing.
+uint64_t MissingBytes(const ShardCatalog& catalog, const ShardAtBits& shard, const Shards& held) {
+  const uint64_t whole = catalog.BytesOf(shard).value_or(0);
+  uint64_t missing = whole;
+  for (const ShardAtBits& other : held) {
+    const bool shares = (other.bits == kFullBits) == (shard.bits == kFullBits);
+    if (other.id != shard.id || !shares) continue;
+    if (other.bits >= shard.bits) return 0;
+    const uint64_t there = catalog.BytesOf(other).value_or(0);
+    missing = std::min(missing, whole - std::min(whole, there) + catalog.block_bytes);
+  }
+  return missing;
 }
 
-// Bytes that the k-th layer of the plan streams; shards that the container does not have, which the
-// pipeline refuses, count nothing.
-uint64_t LayerBytes(const ShardCatalog& catalog, const Plan& plan, uint32_t k) {
+uint64_t LayerBytes(const ShardCatalog& catalog, const Plan& plan, uint32_t k, const Shards& held) {
   uint64_t bytes = 0;
-  for (uint32_t i = 0; i < plan.width; ++i) {
-    const ShardId id = plan.Id(k, i);
-    if (!IsPreloaded(plan, id)) bytes += catalog.BytesOf({id, plan.bits.At(k, i)}).value_or(0);
-  }
+  for (uint32_t i = 0; i < plan.width; ++i)
+    bytes += MissingBytes(catalog, {plan.Id(k, i), plan.bits.At(k, i)}, held);
   return bytes;
 }
 
-// Counts the plan, or a variant of it, into the most that a layer and a run stream.
-void AddStreamed(const ShardCatalog& catalog, const Plan& plan, MemoryNeed* need) {
+// Counts one plan, given what is held, into the most that a layer and a run stream.
+void AddStreamed(const ShardCatalog& catalog, const Plan& plan, const Shards& held,
+                 MemoryNeed* need) {
   uint64_t streamed = 0;
   for (uint32_t k = 0; k < plan.layers.size(); ++k) {
-    const uint64_t bytes = LayerBytes(catalog, plan, k);
+    const uint64_t bytes = LayerBytes(catalog, plan, k, held);
     need->layer = std::max(need->layer, bytes);
     streamed += bytes;
   }
   need->streamed = std::max(need->streamed, streamed);
-  for (const Plan& variant : plan.variants) AddStreamed(catalog, variant, need);
+}
+
+// Counts the levels of a cascade, and returns the most bytes that stay between two of them.
+uint64_t AddCascade(const ShardCatalog& catalog, const Plan& plan, MemoryNeed* need) {
+  const Shards& between_inputs = plan.cascade->levels.front().plan.preload;
+  const uint64_t always = catalog.BytesOfAll(between_inputs);
+  uint64_t most = always;
+  Shards held = between_inputs;
+  for (size_t level = 0; level < CascadeLevelsOf(plan); ++level) {
+    AddStreamed(catalog, PlanOf(plan, CascadeRoute(plan, level)), held, need);
+    uint64_t bytes = always;
+    held = between_inputs;
+    for (const ShardAtBits& shard : HandedOn(plan, level)) {
+      bytes += MissingBytes(catalog, shard, between_inputs);
+      held.push_back(shard);
+    }
+    most = std::max(most, bytes);
+  }
+  return most;
+}
+
+// Counts all that runs under the plan stream, and returns the bytes that stay in memory meanwhile.
+uint64_t AddShards(const ContainerIndex& index, const Plan& plan, MemoryNeed* need) {
+  const ShardCatalog catalog = CatalogOf(index);
+  if (plan.cascade)
+    return AddCascade(catalog, plan, need) + plan.words.size() * index.words.row_bytes;
+  AddStreamed(catalog, plan, plan.preload, need);
+  for (const Plan& variant : plan.variants) AddStreamed(catalog, variant, variant.preload, need);
+  return plan.preload_bytes + catalog.BytesOfAll(FallbackShards(plan));
 }
 
 // Bytes by which a share may still grow before it holds all that its model streams.
@@ -55,11 +95,9 @@ MemoryNeed NeedOf(const ContainerIndex& index, const Plan& plan, const OwnMemory
                            .tokens = extent.tokens,
                            .width = extent.width};
   MemoryNeed need;
-  const ShardCatalog catalog = CatalogOf(index);
   need.before_shards = memory.tokenizer_bytes + ResidentBytes(index) + WorkingBytes(index, terms) +
-                       plan.preload_bytes + catalog.BytesOfAll(FallbackShards(plan));
+                       AddShards(index, plan, &need);
   if (plan.fallback) need.before_shards += FallbackRowBytes(index, extent.tokens);
-  AddStreamed(catalog, plan, &need);
   return need;
 }
 

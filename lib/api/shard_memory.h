@@ -33,7 +33,8 @@ Result<uint64_t> StagingBytes(const ContainerIndex& index, const Plan& plan,
 /// Says what a model takes under a plan, in bytes.
 struct MemoryNeed {
   /// Taken before the first shard that is read ahead: tokenizer, resident parts, the working memory
-  /// of a run under the plan and its variants, and the preloaded shards.
+  /// of a run under the plan and its variants, and the preloaded shards; of a cascade also what one
+  /// level keeps for the next.
   uint64_t before_shards = 0;
   uint64_t layer = 0;     ///< the most that one layer streams; without room for it no run ends
   uint64_t streamed = 0;  ///< the most that a run streams; more than that is of no use

@@ -170,6 +170,10 @@ double FigureOf(const ModelAnswer& answer, int32_t figure) {
       return answer.depth;
     case STI_WIDTH:
       return answer.width;
+    case STI_LEVEL:
+      return answer.level ? *answer.level : kNone;
+    case STI_CONFIDENCE:
+      return answer.confidence.value_or(kNone);
     default:
       return kNone;
   }

@@ -228,6 +228,8 @@ const char* sti_name(sti_model* model, int32_t label);
 #define STI_DEGRADED_SHARDS 9 /* shards below their planned bits */
 #define STI_DEPTH 10          /* layers of the submodel that ran */
 #define STI_WIDTH 11          /* slices of each of its layers */
+#define STI_LEVEL 12      /* level of the plan's cascade that answered, from 1; NaN without one */
+#define STI_CONFIDENCE 13 /* how sure that level was of its label, 0 to 1; NaN without one */
 /* Figures of the model, after the last call that has ended. */
 #define STI_LABELS 32
 #define STI_OWN_BYTES 33 /* memory of the model, index not counted */

@@ -3,10 +3,15 @@
 #include <algorithm>
 #include <utility>
 
+#include "pipeline/cascade_shards.h"
+
 namespace sti {
 
 Engagement::Engagement(const Plan& plan, RouteId main, BytesOf bytes_of)
-    : plan_(&plan), main_(main), bytes_of_(std::move(bytes_of)) {}
+    : plan_(&plan), main_(main), bytes_of_(std::move(bytes_of)) {
+  for (size_t level = 0; level < CascadeLevelsOf(plan); ++level)
+    handed_on_.push_back(HandedOn(plan, level));
+}
 
 size_t Engagement::turn() const {
   return plan_->turns.empty() ? 0 : std::min(turn_, plan_->turns.size() - 1);
@@ -20,16 +25,27 @@ const Grid<uint32_t>& Engagement::BitsOf(RouteId route) const {
 std::span<const ShardAtBits> Engagement::KeptBefore(RouteId route) { return KeptAt(route, turn_); }
 
 std::span<const ShardAtBits> Engagement::KeptAfter(RouteId route) {
-  return KeptAt(route, turn_ + 1);
+  return plan_->cascade ? KeptForLater(route) : KeptAt(route, turn_ + 1);
 }
 
 std::span<const ShardAtBits> Engagement::KeptAt(RouteId route, size_t turn) {
+  if (plan_->cascade) return limit_ ? KeptWithin(*limit_, main_) : PlanOf(*plan_, main_).preload;
   const bool is_plan = route == RouteId{};
   if (limit_ && (is_plan || route == main_)) return KeptWithin(*limit_, route);
   // A variant's part of what the plan itself preloads; turns may have other use for the room.
   if (!is_plan && (limit_ || !plan_->turns.empty())) return {};
   if (plan_->turns.empty()) return PlanOf(*plan_, route).preload;
   return plan_->turns[std::min(turn, plan_->turns.size() - 1)].preload;
+}
+
+// Returns what stays between inputs, and what the levels behind this one run of what is there.
+std::span<const ShardAtBits> Engagement::KeptForLater(RouteId route) {
+  size_t level = 0;
+  while (CascadeRoute(*plan_, level) != route) ++level;
+  const std::span<const ShardAtBits> between = KeptBetween();
+  for_later_.assign(between.begin(), between.end());
+  for_later_.insert(for_later_.end(), handed_on_[level].begin(), handed_on_[level].end());
+  return for_later_;
 }
 
 // As many shards from the bottom layer up as the bound holds.

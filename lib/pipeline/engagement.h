@@ -3,6 +3,9 @@
 // leaves in the preload buffer the shards that the next begins with. The app may bound that buffer;
 // then the bound says what stays, in place of the plan.
 //
+// Where the plan has a cascade, the runs of one input are those of its levels. The buffer is for
+// the first; until the input has its label, what one level has brought stays for those behind it.
+//
 // Pure: it decides, and the pipeline reads, computes and evicts.
 #pragma once
 
@@ -26,8 +29,9 @@ class Engagement {
   using BytesOf = std::function<uint64_t(const ShardAtBits&)>;
 
   Engagement() = default;
-  /// `plan` outlives this. `main` is the route of the longest inputs, whose shards the buffer is
-  /// for: the plan itself, or a variant that stands in for it at another clock.
+  /// `plan` outlives this. `main` is the route whose shards the buffer is for, that of the longest
+  /// inputs: the plan itself, or a variant that stands in for it at another clock; of a cascade the
+  /// first level.
   Engagement(const Plan& plan, RouteId main, BytesOf bytes_of);
 
   /// Returns the turn of the next run, from 0; the last is repeated.
@@ -41,20 +45,25 @@ class Engagement {
   [[nodiscard]] const Grid<uint32_t>& BitsOf(RouteId route) const;
   /// Returns the shards that are to be in the buffer when the next run on `route` begins.
   [[nodiscard]] std::span<const ShardAtBits> KeptBefore(RouteId route);
-  /// Returns the shards that are to be in the buffer when the next run on `route` has ended.
+  /// Returns the shards that are to be in the buffer when the next run on `route` has ended, some
+  /// perhaps several times: it keeps what any of them says.
   [[nodiscard]] std::span<const ShardAtBits> KeptAfter(RouteId route);
+  /// Returns the shards that are to be in the buffer between inputs.
+  [[nodiscard]] std::span<const ShardAtBits> KeptBetween() { return KeptBefore(main_); }
 
   /// Notes a run that ended well: one under the plan itself is a turn. `kept_otherwise`: the buffer
   /// now holds what its caller wanted.
   void Ran(RouteId route, bool kept_otherwise = false);
   /// Ends the engagement: the next run is its first turn.
   void End() { turn_ = 0; }
-  /// Bounds the buffer to so many bytes from now on; nothing: to what the plan says.
+  /// Bounds the buffer to so many bytes from now on; nothing: to what the plan says. What one
+  /// cascade level keeps for the next comes on top.
   void Limit(std::optional<uint64_t> bytes) { limit_ = bytes; }
 
  private:
   [[nodiscard]] std::span<const ShardAtBits> KeptAt(RouteId route, size_t turn);
   [[nodiscard]] std::span<const ShardAtBits> KeptWithin(uint64_t bytes, RouteId route);
+  [[nodiscard]] std::span<const ShardAtBits> KeptForLater(RouteId route);
 
   const Plan* plan_ = nullptr;
   RouteId main_;
@@ -63,6 +72,8 @@ class Engagement {
   bool kept_otherwise_ = false;
   std::optional<uint64_t> limit_;
   std::vector<ShardAtBits> within_limit_;
+  std::vector<std::vector<ShardAtBits>> handed_on_;  ///< [levels of the cascade] HandedOn
+  std::vector<ShardAtBits> for_later_;
 };
 
 }  // namespace sti

@@ -47,6 +47,10 @@ Pipeline::~Pipeline() = default;
 
 Status Pipeline::CheckPlan(const ContainerFile& file, const Plan& plan, ComputeType type) {
   STI_RETURN_IF_ERROR(CheckFits(file, plan));
+  if (plan.cascade && file.index().info.problem == Problem::kMultiLabel) {
+    return UsageError("the plan has a cascade, which is for one label an input; " + file.name() +
+                      " gives any number; make a plan without one");
+  }
   return CheckPlanComputes(plan, type);
 }
 
@@ -83,24 +87,24 @@ ContainerFile Pipeline::Close(std::unique_ptr<Pipeline> pipeline) {
 void Pipeline::MakeRoutes() {
   by_length_ = RoutesAtClock(plan_, options_.clock_khz);
   routes_.clear();
-  routes_.reserve(1 + plan_.variants.size());
+  routes_.reserve(RoutesOf(plan_));
   guarantees_.clear();
-  guarantees_.resize(1 + plan_.variants.size());
+  guarantees_.resize(RoutesOf(plan_));
   holds_rows_ = false;
-  for (RouteId id; id.index <= plan_.variants.size(); ++id.index) {
+  for (RouteId id; id.index < RoutesOf(plan_); ++id.index) {
     const Plan& plan = PlanOf(plan_, id);
     routes_.emplace_back(index(), plan, id);
     if (plan.fallback) guarantees_[id.index].emplace(index(), plan, id);
   }
   ReserveWork();
-  engagement_ = Engagement(plan_, MainRoute(), [this](const ShardAtBits& shard) {
+  engagement_ = Engagement(plan_, FirstRoute(), [this](const ShardAtBits& shard) {
     return loader_.buffer().BytesOf(shard);
   });
 }
 
 void Pipeline::ReserveWork() {
   uint32_t width = 0;
-  for (const RouteId id : by_length_) {
+  for (const RouteId id : RoutesInUse()) {
     const Plan& plan = PlanOf(plan_, id);
     width = std::max({width, plan.width, plan.fallback ? plan.fallback->width : 0});
   }
@@ -132,7 +136,7 @@ Status Pipeline::ReadResidents() {
     return resident_.SetEmbedding(index(), range.Bytes(part), file_.name());
   }
   std::set<uint32_t> layers;
-  for (const RouteId id : by_length_) {
+  for (const RouteId id : RoutesInUse()) {
     const Plan& plan = PlanOf(plan_, id);
     layers.insert(plan.layers.begin(), plan.layers.end());
     if (plan.fallback) layers.insert(plan.fallback->layers.begin(), plan.fallback->layers.end());
@@ -142,16 +146,30 @@ Status Pipeline::ReadResidents() {
   return {};
 }
 
-// Makes the arena, for the largest of the routes that inputs take.
+// Makes the arena, for the largest of the routes that inputs take. A cascade level finds in memory
+// what those before it have left there.
 Status Pipeline::MakeRoom() {
   uint64_t arena_bytes = 0;
-  for (const RouteId id : by_length_) {
+  std::vector<ShardAtBits> left;
+  for (const RouteId id : RoutesInUse()) {
     Route& route = routes_[id.index];
-    STI_RETURN_IF_ERROR(loader_.Prepare(route, JobFor(id, {})));
+    LaneJob job = JobFor(id, {});
+    job.held_then = left;
+    STI_RETURN_IF_ERROR(loader_.Prepare(route, job));
     arena_bytes = std::max(arena_bytes, route.schedule()->arena_bytes);
+    if (plan_.cascade) left.assign(job.keep.begin(), job.keep.end());
   }
   loader_.GrowArena(arena_bytes);
   return {};
+}
+
+// Returns those of a cascade's levels, in order.
+std::vector<RouteId> Pipeline::RoutesInUse() const {
+  if (!plan_.cascade) return by_length_;
+  std::vector<RouteId> routes;
+  for (size_t level = 0; level < CascadeLevelsOf(plan_); ++level)
+    routes.push_back(CascadeRoute(plan_, level));
+  return routes;
 }
 
 RouteId Pipeline::RouteFor(size_t tokens) const {
@@ -162,12 +180,13 @@ RouteId Pipeline::RouteFor(size_t tokens) const {
 
 const Plan& Pipeline::PlanFor(size_t tokens) const { return PlanOf(plan_, RouteFor(tokens)); }
 
-// The buffer is for the main route. A run on another leaves there what it shares with it.
+// The buffer is for the first route. A run on another leaves there what it shares with it; but one
+// on a cascade level knows all that is to be there.
 LaneJob Pipeline::JobFor(RouteId route, const RunTerms& terms) {
   return {.route = route,
           .bits = engagement_.BitsOf(route),
           .keep = terms.keep ? *terms.keep : engagement_.KeptAfter(route),
-          .evict = terms.keep || route == MainRoute(),
+          .evict = terms.keep || route == FirstRoute() || plan_.cascade,
           .degrade = terms.degrade_for_us.has_value(),
           .tolerant = terms.degrade_for_us.has_value() && plan_.fallback.has_value()};
 }
@@ -176,7 +195,7 @@ LaneJob Pipeline::JobAhead(RouteId route) {
   return {.route = route,
           .bits = engagement_.BitsOf(route),
           .keep = engagement_.KeptBefore(route),
-          .evict = route == MainRoute(),
+          .evict = route == FirstRoute(),
           .only_ahead = true};
 }
 
@@ -186,8 +205,8 @@ Status Pipeline::Wake(bool may_degrade) {
   STI_RETURN_IF_ERROR(loader_.Settle());
   RunTerms terms;
   if (may_degrade) terms.degrade_for_us = 0;
-  Route& route = routes_[MainRoute().index];
-  const LaneJob job = JobFor(MainRoute(), terms);
+  Route& route = routes_[FirstRoute().index];
+  const LaneJob job = JobFor(FirstRoute(), terms);
   STI_RETURN_IF_ERROR(loader_.Prepare(route, job));
   loader_.Start(route, job, LaneState::kWoken, RowsCome::kLater);
   return {};
@@ -198,7 +217,7 @@ Status Pipeline::LoadAhead() {
   for (const RouteId id : by_length_) {
     if (Guarantee* const guarantee = GuaranteeOf(id)) STI_RETURN_IF_ERROR(LoadFallback(*guarantee));
   }
-  for (const RouteId id : by_length_)
+  for (const RouteId id : plan_.cascade ? std::vector{FirstRoute()} : by_length_)
     STI_RETURN_IF_ERROR(LoadAhead(routes_[id.index], JobAhead(id)));
   STI_RETURN_IF_ERROR(HoldRows());
   return LoadRowsAhead();
@@ -281,7 +300,7 @@ Status Pipeline::ResizePreload(std::optional<uint64_t> bytes) {
     *bytes -= std::min(*bytes, rows + loader_.buffer().pinned_bytes());
   }
   engagement_.Limit(bytes);
-  loader_.buffer().KeepOnly(engagement_.KeptBefore(MainRoute()));
+  loader_.buffer().KeepOnly(engagement_.KeptBetween());
   return LoadAhead();
 }
 
@@ -292,7 +311,7 @@ Status Pipeline::SetPlan(Plan plan, std::optional<uint64_t> staging_bytes) {
   const uint64_t staging_before = options_.staging_bytes;
   Exchange(plan);
   Bound(staging_bytes.value_or(staging_before));
-  loader_.UsePlan(plan_, engagement_.KeptBefore(MainRoute()));
+  loader_.UsePlan(plan_, engagement_.KeptBetween());
   Status loaded = LoadAhead();
   if (loaded.ok()) loaded = MakeRoom();
   if (loaded.ok() || loaded.error().kind == ErrorKind::kCancelled) {
@@ -303,7 +322,7 @@ Status Pipeline::SetPlan(Plan plan, std::optional<uint64_t> staging_bytes) {
   engagement_ = before;
   Bound(staging_before);
   // The next run loads what is missing.
-  loader_.UsePlan(plan_, engagement_.KeptBefore(MainRoute()));
+  loader_.UsePlan(plan_, engagement_.KeptBetween());
   if (plan_.fallback) (void)LoadAhead();  // but a fallback, which no run loads
   return loaded;
 }
@@ -321,7 +340,7 @@ Result<bool> Pipeline::SetClock(uint64_t clock_khz) {
   if (set.error().kind != ErrorKind::kCancelled) {
     options_.clock_khz = before;
     MakeRoutes();
-    loader_.UsePlan(plan_, engagement_.KeptBefore(MainRoute()));
+    loader_.UsePlan(plan_, engagement_.KeptBetween());
   }
   return set.error();
 }

@@ -1,10 +1,16 @@
 // Executes a plan (STI 5.5): for each input runs an IO lane beside the compute lane, layer by
 // layer, and keeps between inputs what the plan preloads. A pipeline has a route for the
-// plan and one for each variant; routes share the preload buffer, the arena and the working memory.
+// plan, one for each variant and one for each cascade level before the last, which is the plan
+// itself; routes share the preload buffer, the arena and the working memory.
 //
 // Turns (STI 3.3). Inputs that come back to back are the turns of one engagement: where the plan
 // has turns, each runs at its own bits, reads only the planes that are missing, and leaves in
 // memory what the next begins with. EndTurns goes back to the first.
+//
+// Cascades (Tabi 3). Where the plan has one, a caller runs an input on the routes of its levels,
+// one after another, until one is sure (pipeline/cascade.h does). Each level leaves in memory what
+// those behind it run too, so that they read the planes that are missing alone. EndInput gives that
+// back. Between inputs the buffer holds what the first level preloads.
 //
 // Guarantees. Where the plan has fallbacks, their shards stay in the buffer, and a degraded run
 // that IO lets down goes on with them: while reads hang, run after run has its label in time.
@@ -107,6 +113,15 @@ class Pipeline {
   /// Ends the run that Begin began. `status` is that of its steps, and is returned.
   [[nodiscard]] Status End(Status status);
 
+  /// Says that the input at hand will run on no more levels of the plan's cascade: what stays in
+  /// memory for them goes. Does nothing without a cascade.
+  void EndInput();
+  /// Returns whether a degraded run on `route`, begun now on terms that name `taken` and
+  /// `degrade_for_us`, would be in time with all its slices, if it left out all refinements. Waits
+  /// for reads of the run before it that are in flight, but no longer than that. The route's plan
+  /// has times.
+  [[nodiscard]] bool HasTimeFor(RouteId route, const RunTerms& terms);
+
   /// Begins to read what the next run under plan() needs, before its text is known (lead time).
   /// `may_degrade`: it will be one with RunTerms::degrade_for_us.
   [[nodiscard]] Status Wake(bool may_degrade = false);
@@ -120,8 +135,8 @@ class Pipeline {
   /// Ends the engagement: the next run is turn 1, and what only turns keep is given back.
   [[nodiscard]] Status EndTurns();
   /// Bounds the preload buffer, between turns too, from now on: evicts from the top, or loads the
-  /// next shards in layer order. Fallbacks stay, and count. Nothing: it holds what the plan says
-  /// again.
+  /// next shards in layer order. Fallbacks stay, and count; what one cascade level keeps for the
+  /// next does not. Nothing: it holds what the plan says again.
   [[nodiscard]] Status ResizePreload(std::optional<uint64_t> bytes);
   /// Goes on under another plan for the same model, for another target, buffer or device. Shards
   /// that both plans preload stay in memory. A plan that does not fit, or whose shards cannot be
@@ -161,7 +176,11 @@ class Pipeline {
     return transformer_->working_bytes() + run_->working_bytes();
   }
   /// Returns the schedule that the last run read by; valid until the next call.
-  [[nodiscard]] const LoadSchedule& last_schedule() const { return loader_.schedule(); }
+  [[nodiscard]] const LoadSchedule& last_schedule() const { return *loader_.schedule(); }
+  /// Returns the same, to be held beyond the next call.
+  [[nodiscard]] std::shared_ptr<const LoadSchedule> hold_schedule() const {
+    return loader_.schedule();
+  }
   [[nodiscard]] LaneState lane_state() const { return loader_.state(); }
   /// Compares measured times with the plan's.
   [[nodiscard]] DriftWatch& drift() { return drift_; }
@@ -181,6 +200,11 @@ class Pipeline {
 
   /// The route of the longest inputs: the plan itself, or at another clock a variant in its place.
   [[nodiscard]] RouteId MainRoute() const { return by_length_.back(); }
+  /// The route that such inputs begin on: the main one, or the first level of the cascade.
+  [[nodiscard]] RouteId FirstRoute() const {
+    return plan_.cascade ? CascadeRoute(plan_, 0) : MainRoute();
+  }
+  [[nodiscard]] std::vector<RouteId> RoutesInUse() const;
   [[nodiscard]] RouteId RouteFor(size_t tokens) const;
   [[nodiscard]] Status CheckTokens(const TokenInput& input) const;
   [[nodiscard]] Status CheckTerms(const RunTerms& terms, RouteId route, size_t tokens) const;

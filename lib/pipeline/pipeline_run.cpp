@@ -163,7 +163,7 @@ Status Pipeline::CheckKeep(std::span<const ShardAtBits> keep) const {
 // of a degraded run counts for what it is: a read takes its share of the plan's bytes, a narrower
 // layer or a shorter input at least half of what does not depend on that, so that neither makes a
 // device look slow that is not. The last layer counts only if the plan has a time of its own for
-// it.
+// it. Reads of a cascade level behind the first hang on those before it.
 void Pipeline::CompareWithPlan(const RunReport& report) {
   if (report.fallback) return;
   const Plan& plan = run_->route().plan();
@@ -181,14 +181,16 @@ void Pipeline::CompareWithPlan(const RunReport& report) {
   double io_us = 0;
   for (double layer_us : plan.times->layer_io_us) io_us += layer_us;
   io_us = io_us * ShareRead(report) + plan.times->embed_io_us * length_share;
-  const bool reads_as_planned = report.turn == 1 && engagement_.buffer_as_planned();
+  const bool is_later_level = plan_.cascade && run_->route().id() != FirstRoute();
+  const bool reads_as_planned =
+      report.turn == 1 && engagement_.buffer_as_planned() && !is_later_level;
   drift_.Add(planned_us > 0 ? compute_us / planned_us : 0,
              reads_as_planned && io_us > 0 ? report.io_busy_us / io_us : 0);
 }
 
 // Returns the share of the schedule's bytes that the run read; 1 if it has none.
 double Pipeline::ShareRead(const RunReport& report) const {
-  const LoadSchedule& schedule = loader_.schedule();
+  const LoadSchedule& schedule = *loader_.schedule();
   if (schedule.read_bytes == 0) return 1;
   uint64_t bytes = 0;
   for (const ReadSpan& span : report.reads) bytes += schedule.reads[span.read].length;

@@ -60,14 +60,8 @@ void Run::Begin(Route& route, const RunTerms& terms, Clock::time_point began, Pa
 }
 
 void Run::BeginDegraded() {
-  const Plan& plan = route_->plan();
   route_->pace().Begin(*terms_.degrade_for_us);
-  double io_us = 0;
-  for (double layer_us : plan.times->layer_io_us) io_us += layer_us;
-  const uint64_t row_bytes = plan.words.size() * file_.index().words.row_bytes;
-  const uint64_t held = plan.preload_bytes - std::min(plan.preload_bytes, row_bytes);
-  const uint64_t streamed = plan.parameter_bytes - std::min(plan.parameter_bytes, held);
-  planned_rate_ = io_us > 0 ? static_cast<double>(streamed) / io_us : 0;
+  planned_rate_ = route_->PlannedRate();
   loader_.lane().ExpectBandwidth(planned_rate_);
   SetStartTimes();
 }
@@ -123,7 +117,7 @@ Status Run::SumTableRows(const TokenInput& input) {
 // that, what is read before the first layer is as much as it holds; and a degraded run goes on when
 // its first layer must start.
 Status Run::AwaitReads() {
-  const LoadSchedule& schedule = loader_.schedule();
+  const LoadSchedule& schedule = *loader_.schedule();
   const auto overwrites = std::find_if(schedule.reads.begin(), schedule.reads.end(),
                                        [](const ScheduledRead& read) { return read.after > 0; });
   const uint32_t end = overwrites == schedule.reads.end() ? route_->groups() : overwrites->group;

@@ -17,6 +17,7 @@ bool IsTrained(const Plan& plan, const ModelInfo& info) {
 Status CheckCanBeReplaced(const Plan& plan) {
   std::string why;
   if (!plan.target_us) why = "has no target";
+  if (plan.cascade) why = "has a cascade, which is chosen once";
   if (plan.cold) why = "is of a cold start, which happens once";
   if (plan.strategy != Strategy::kSti && plan.strategy != Strategy::kStiPaper)
     why = "is of the strategy " + plan.strategy_name() + ", which adjusts to no device";

@@ -24,8 +24,8 @@ inline constexpr double kMostSlope = 1e6;
 
 /// The rules by which an input goes on from one cascade level to the next (Tabi 3). Plain data.
 struct CascadeRule {
-  double cutoff = 1;            ///< c: with a confidence above it an input returns early; 0 to 1
-  std::optional<double> slope;  ///< k of random dispatch (Tabi eq. 4); nothing: a hard cut
+  double cutoff = 1;  ///< c: with a confidence above it an input returns early; 0 to 1
+  std::optional<double> slope = {};  ///< k of random dispatch (Tabi 4.1, eq. 4); none: a hard cut
   /// α: of the words, the next level gets those that receive more than α of the mean attention; 0
   /// to 1, and 0 prunes nothing.
   double prune_alpha = 0;

@@ -18,6 +18,16 @@ PlanExtent Plan::Extent() const {
   return extent;
 }
 
+std::optional<double> PlanCascade::MedianPathUs() const {
+  constexpr double kHalf = 0.5;
+  double returned = 0;
+  for (size_t level = 0; level < path_us.size(); ++level) {
+    returned += level < return_share.size() ? return_share[level] : 1;
+    if (returned >= kHalf) return path_us[level];
+  }
+  return std::nullopt;
+}
+
 void RunUniformly(std::span<const uint32_t> layers, uint32_t width, uint32_t bits, Plan* plan) {
   const auto depth = static_cast<uint32_t>(layers.size());
   plan->layers.assign(layers.begin(), layers.end());

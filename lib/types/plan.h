@@ -71,10 +71,14 @@ struct PlanCascade {
   double temperature = 1;            ///< τ of the last level, the plan itself
   std::vector<double> return_share;  ///< [levels] of all inputs, what each level returns early
   /// [levels + 1] from the text to the label of an input that this level answers, by medians.
-  std::vector<double> path_us;
-  double mean_us = 0;        ///< mean of `path_us` over inputs, weighted by their shares
-  double worst_path_us = 0;  ///< 99th percentile of an input that goes through all levels
-  PredictedQuality quality;  ///< of the labels that the cascade gives
+  std::vector<double> path_us = {};
+  double mean_us = 0;             ///< mean of `path_us` over inputs, weighted by their shares
+  double worst_path_us = 0;       ///< 99th percentile of an input that goes through all levels
+  PredictedQuality quality = {};  ///< of the labels that the cascade gives
+
+  /// Returns the predicted median latency, that of the level which answers the middle one of all
+  /// inputs; nothing if `path_us` is not known.
+  [[nodiscard]] std::optional<double> MedianPathUs() const;
 };
 
 /// A plan file's content. Plain data, safe to share between threads while nobody writes.
@@ -150,7 +154,7 @@ struct CascadeLevel {
   /// buffer holds while a cascade runs; a later one's is empty.
   Plan plan;
   double temperature = 1;  ///< τ, which logits are divided by for a confidence
-  CascadeRule rule;        ///< how an input goes on from here
+  CascadeRule rule = {};   ///< how an input goes on from here
   /// Bytes that the next level reads: what it runs and no level before has left in memory.
   uint64_t upgrade_bytes = 0;
 };

@@ -82,6 +82,8 @@ class Stat(enum.IntEnum):
     DEGRADED_SHARDS = 9
     DEPTH = 10
     WIDTH = 11
+    LEVEL = 12
+    CONFIDENCE = 13
     LABELS = 32
     OWN_BYTES = 33
     PRELOADED_BYTES = 34

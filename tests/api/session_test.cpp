@@ -11,6 +11,7 @@
 #include "api/shard_memory.h"
 #include "base/remedy.h"
 #include "model/memory.h"
+#include "model/transformer.h"
 #include "pipeline/whole_plan.h"
 #include "support/expect.h"
 #include "support/temp_folder.h"
@@ -121,11 +122,95 @@ TEST_F(SessionTest, TheFirstAnswerOfAColdPlanCountsFromTheStart) {
   EXPECT_EQ(second.run.logits, first.run.logits);
 }
 
+TEST_F(SessionTest, ACascadeAnswersWithTheLevelThatIsSure) {
+  Plan level = WholeAt(3);
+  RunUniformly(std::vector<uint32_t>{0, 1}, 1, 3, &level);
+  const Plan whole = WholeAt(5);
+  const auto open = [&](const CascadeRule& rule) {
+    Plan plan = whole;
+    plan.cascade = {.levels = {{.plan = level, .temperature = 1, .rule = rule}},
+                    .temperature = 2,
+                    .return_share = {0.5},
+                    .path_us = {100, 300}};
+    return Open(plan);
+  };
+  const Answer small = Ask(*Open(level), "a b c");
+  const Answer large = Ask(*Open(whole), "a b c");
+  EXPECT_EQ(small.cascade, std::nullopt);
+  const auto returns = open({.cutoff = 0});
+  const Answer early = Ask(*returns, "a b c");
+  EXPECT_EQ(early.run.logits, small.run.logits);
+  EXPECT_EQ(early.scores, small.scores);
+  EXPECT_EQ(early.label, small.label);
+  EXPECT_EQ(early.cascade->level, 1U);
+  EXPECT_EQ(early.plan->layers, level.layers);
+  EXPECT_EQ(early.predicted_path_us, 100);
+  EXPECT_EQ(Ask(*returns, "b").turn, 2U);
+  const auto goes_on = open({.cutoff = 1});
+  const Answer last = Ask(*goes_on, "a b c");
+  EXPECT_EQ(last.run.logits, large.run.logits);
+  EXPECT_EQ(last.scores, large.scores) << "at no temperature";
+  EXPECT_EQ(last.logits(), last.run.logits);
+  EXPECT_EQ(last.cascade->level, 2U);
+  EXPECT_EQ(last.cascade->returned, Returned::kFinal);
+  EXPECT_EQ(last.plan, &goes_on->pipeline().plan());
+  EXPECT_EQ(last.predicted_path_us, 300);
+  EXPECT_EQ(last.bytes_read(), last.run.bytes_read + last.cascade->before[0].run.bytes_read);
+  EXPECT_GE(last.latency_us, last.run.latency_us + last.cascade->before[0].run.latency_us);
+  const auto together = open({.cutoff = 1, .ensemble_weight = 0});
+  const Answer ensemble = Ask(*together, "a b c");
+  EXPECT_EQ(ensemble.run.logits, large.run.logits);
+  EXPECT_EQ(ensemble.label, small.label) << "the last level has no weight";
+  for (size_t i = 0; i < small.scores.size(); ++i)
+    EXPECT_NEAR(ensemble.scores[i], small.scores[i], 1e-6);
+  std::vector<float> again = ensemble.logits();
+  Probabilities(Problem::kSingleLabel, again);
+  for (size_t i = 0; i < again.size(); ++i) EXPECT_NEAR(again[i], ensemble.scores[i], 1e-6);
+  ASSERT_TRUE(Succeeded(together->SetPlan(whole)));
+  EXPECT_EQ(Ask(*together, "a b c").cascade, std::nullopt);
+}
+
+TEST_F(SessionTest, ACascadeIsBoundedByItsOwnBytes) {
+  Plan level = WholeAt(5);
+  RunUniformly(std::vector<uint32_t>{0, 1}, 2, 5, &level);
+  Plan plan = WholeAt(5);
+  plan.cascade = {.levels = {{.plan = level, .rule = {.cutoff = 1}}}, .return_share = {0.5}};
+  auto file = File();
+  const auto tokenizer = LoadTokenizer(file);
+  ASSERT_TRUE(Succeeded(tokenizer));
+  const OwnMemory memory{.tokenizer_bytes = tokenizer->memory_bytes()};
+  const MemoryNeed need = NeedOf(file.index(), plan, memory);
+  const MemoryNeed alone = NeedOf(file.index(), WholeAt(5), memory);
+  const ShardCatalog catalog = CatalogOf(file.index());
+  uint64_t handed_on = 0;
+  for (uint32_t layer = 0; layer < 2; ++layer) {
+    for (uint32_t slice = 0; slice < 2; ++slice) handed_on += *catalog.BytesOf({{layer, slice}, 5});
+  }
+  EXPECT_EQ(need.before_shards, alone.before_shards + handed_on);
+  EXPECT_LT(need.streamed, alone.streamed) << "the last level finds shards in memory";
+  EXPECT_EQ(need.layer, alone.layer) << "but of its last layer none";
+  SessionOptions options;
+  options.own_bytes = need.before_shards + need.layer;
+  const auto session = Open(plan, options);
+  EXPECT_LE(session->memory_bytes(), *options.own_bytes);
+  EXPECT_EQ(Ask(*session, "a b").run.logits, Ask(*Open(plan), "a b").run.logits);
+  EXPECT_LE(session->memory_bytes(), *options.own_bytes);
+}
+
 TEST_F(SessionTest, DegradingNeedsATargetAndTimes) {
   SessionOptions options;
   options.late = Late::kDegrade;
   EXPECT_TRUE(FailedWith(Session::Open(File(), WholeAt(6), options), ErrorKind::kUsage,
                          "a target and the times"));
+  Plan plan = WholeAt(6);
+  plan.target_us = 60e6;
+  plan.times = PlanTimes{};
+  plan.times->layer_io_us.assign(plan.layers.size(), 1);
+  plan.cascade = {.levels = {{.plan = WholeAt(3)}}, .return_share = {0.5}};
+  EXPECT_TRUE(FailedWith(Session::Open(File(), plan, options), ErrorKind::kUsage,
+                         "a target and the times"));
+  plan.cascade->levels[0].plan.times = plan.times;
+  EXPECT_TRUE(Succeeded(Session::Open(File(), plan, options)));
 }
 
 TEST_F(SessionTest, OwnBytesBoundTheModelsMemory) {

@@ -24,6 +24,30 @@ namespace {
 
 constexpr std::string_view kTexts[] = {"a", "b c", "a b c d", "c a b"};
 
+TEST_F(StiTest, ACascadesLevelAndConfidenceAreFigures) {
+  ASSERT_TRUE(Is(STI_OK, Run("a"), error_));
+  EXPECT_TRUE(std::isnan(sti_stat(model_, STI_LEVEL)));
+  EXPECT_TRUE(std::isnan(sti_stat(model_, STI_CONFIDENCE)));
+  const auto file = ContainerFile::Open(path_);
+  auto plan = MakeWholePlan(file->index(), WholeAt(6));
+  ASSERT_TRUE(Succeeded(plan));
+  const Plan level = *MakeWholePlan(file->index(), WholeAt(3));
+  for (const double cutoff : {0.0, 1.0}) {
+    plan->cascade = {.levels = {{.plan = level, .rule = {.cutoff = cutoff}}},
+                     .return_share = {0.25},
+                     .path_us = {100, 300},
+                     .worst_path_us = 400};
+    ASSERT_TRUE(Is(STI_OK, Give(STI_PLAN, PlanToJson(*plan)), error_));
+    ASSERT_TRUE(Is(STI_OK, Run("a b"), error_));
+    EXPECT_EQ(ScoresOf(model_), Expected("a b", cutoff == 0 ? 3 : 6));
+    EXPECT_EQ(sti_stat(model_, STI_LEVEL), cutoff == 0 ? 1 : 2);
+    EXPECT_GT(sti_stat(model_, STI_CONFIDENCE), 1.0 / 3);
+    EXPECT_LE(sti_stat(model_, STI_CONFIDENCE), 1);
+    EXPECT_EQ(sti_stat(model_, STI_PREDICTED_US), 300) << "of the middle one of all inputs";
+    EXPECT_EQ(sti_stat(model_, STI_PREDICTED_P99_US), 400);
+  }
+}
+
 TEST_F(StiTest, AnswersAsASessionDoes) {
   for (const std::string_view text : kTexts) {
     ASSERT_TRUE(Is(STI_OK, Run(text), error_));

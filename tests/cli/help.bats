@@ -64,7 +64,7 @@ $tool --help shows all options."
   sti-run --help >text
   for option in --plan --submodel --bits --on-late --io --one-shot --memory --ids --pairs --top \
     --stats --trace --eval --min-accuracy --max-p99 --text-column --pair-column --label-column \
-    --max-memory --max-bytes --max-misses --baseline --max-drop; do
+    --max-memory --max-bytes --max-misses --baseline --max-drop --seed; do
     grep -q -- "$option" text
   done
   sti-inspect --help >text

@@ -106,6 +106,39 @@ TEST(Engagement, AVariantThatStandsInForThePlanHasTheBoundedBuffer) {
   EXPECT_EQ(Copy(engagement.KeptAfter(kVariant)), (Kept{{0, 0, 6}, {0, 1, 6}}));
 }
 
+TEST(Engagement, ACascadeLevelKeepsWhatLaterOnesRunUntilTheyHave) {
+  Plan plan = ThreeTurns();
+  plan.turns.clear();
+  plan.variants.clear();
+  plan.bits = {{5, 5}, {5, 5}};
+  Plan level = plan;
+  level.layers = {0};
+  level.slices = {{0, 1}};
+  level.bits = {{3, 32}};
+  level.preload = {{0, 0, 3}};
+  plan.cascade.emplace();
+  plan.cascade->levels = {{.plan = level}};
+  plan.cascade->levels[0].plan.preload = {{0, 1, 32}};
+  const RouteId first = CascadeRoute(plan, 0);
+  const RouteId last = CascadeRoute(plan, 1);
+  EXPECT_EQ(last, kPlan);
+  Engagement engagement(plan, first, TenBytesABit);
+  for (int input = 0; input < 2; ++input) {
+    EXPECT_EQ(Copy(engagement.KeptBetween()), (Kept{{0, 1, 32}}));
+    EXPECT_EQ(Copy(engagement.KeptBefore(first)), (Kept{{0, 1, 32}}));
+    EXPECT_EQ(Copy(engagement.KeptAfter(first)), (Kept{{0, 1, 32}, {0, 0, 3}}));
+    EXPECT_EQ(Copy(engagement.KeptAfter(last)), (Kept{{0, 1, 32}}));
+    EXPECT_EQ(engagement.BitsOf(first), level.bits);
+    EXPECT_EQ(engagement.BitsOf(last), plan.bits);
+    engagement.Ran(first);
+    engagement.Ran(last);
+    EXPECT_EQ(engagement.turn(), 0U);
+  }
+  engagement.Limit(30);
+  EXPECT_EQ(Copy(engagement.KeptBetween()), (Kept{{0, 0, 3}})) << "the first level's, from below";
+  EXPECT_EQ(Copy(engagement.KeptAfter(last)), (Kept{{0, 0, 3}}));
+}
+
 TEST(Engagement, WhatACallerKeptIsNotAsPlannedUntilTheNextRun) {
   const Plan plan = ThreeTurns();
   Engagement engagement(plan, kPlan, TenBytesABit);

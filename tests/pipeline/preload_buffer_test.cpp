@@ -75,6 +75,29 @@ TEST_F(PreloadBufferTest, OccupiesWhatItHoldsAndGivesTheRestBack) {
   EXPECT_EQ(Resident(buffer), 0U);
 }
 
+TEST_F(PreloadBufferTest, ShardsOfCascadeLevelsHavePlacesAtTheirBits) {
+  Plan plan = WholeAt(4);
+  plan.cascade.emplace();
+  plan.cascade->levels = {{.plan = Mixed()}};
+  plan.cascade->levels[0].plan.bits = {{5, 2, 32}, {2, 2, 2}, {2, 2, 2}, {2, 2, 2}};
+  PreloadBuffer buffer(index_, plan);
+  EXPECT_TRUE(buffer.HasPlace({0, 0}, PartKind::kPlane5));
+  EXPECT_FALSE(buffer.HasPlace({0, 0}, PartKind::kPlane6));
+  EXPECT_FALSE(buffer.HasPlace({0, 1}, PartKind::kPlane5));
+  EXPECT_TRUE(buffer.HasPlace({0, 2}, PartKind::kPlane4));
+  EXPECT_TRUE(buffer.HasPlace({0, 2}, PartKind::kFull));
+  EXPECT_TRUE(buffer.HasPlace({1, 0}, PartKind::kPlane4)) << "of the plan alone";
+  // A shard that is named twice keeps both; named once, it loses what is not said.
+  Fill(buffer, {{0, 2}, 4});
+  Fill(buffer, {{0, 2}, 32});
+  const std::vector<ShardAtBits> both{{{0, 2}, 3}, {{0, 2}, 32}};
+  buffer.KeepOnly(both);
+  EXPECT_EQ(buffer.Held({0, 2}), PartSet::For(3).With(PartSet::For(32)));
+  buffer.KeepOnly(std::span(both).first(1));
+  EXPECT_EQ(buffer.Held({0, 2}), PartSet::For(3));
+  EXPECT_EQ(buffer.bytes(), buffer.BytesOf({{0, 2}, 3}));
+}
+
 TEST_F(PreloadBufferTest, PlacesAreApartAndAlignedAsTheFileIs) {
   const Plan plan = Mixed();
   PreloadBuffer buffer(index_, plan);

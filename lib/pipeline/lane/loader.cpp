@@ -33,7 +33,7 @@ std::unique_ptr<IoLane> Loader::MakeLane(BlockReader& reader) const {
 }
 
 Status Loader::Prepare(Route& route, const LaneJob& job) {
-  RouteNeed need{job.bits, job.keep, job.only_ahead, job.degrade, limits_};
+  RouteNeed need{job.bits, job.keep, job.held_then, job.only_ahead, job.degrade, limits_};
   const bool bounded = options_.staging_bytes != 0;
   // The plan's own bound is for its own reads; what is read before the first label, or because the
   // buffer was made smaller, may take more.
@@ -130,6 +130,17 @@ Status Loader::Settle() {
   }
   Evict();
   return {};
+}
+
+bool Loader::SettleBy(Clock::time_point latest) {
+  if (state_ == LaneState::kIdle) return true;
+  return lane_->WaitIdleFor(latest - Clock::now()) && Settle().ok();
+}
+
+void Loader::KeepLess(std::span<const ShardAtBits> shards) {
+  keep_.assign(shards.begin(), shards.end());
+  evict_ = true;
+  if (state_ == LaneState::kIdle) buffer_.KeepOnly(keep_);
 }
 
 Status Loader::SettleAll() {

@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "base/aligned_buffer.h"
+#include "base/clock.h"
 #include "base/function_ref.h"
 #include "base/result.h"
 #include "io/container_file.h"
@@ -53,10 +54,12 @@ struct LaneJob {
   RouteId route;
   const Grid<uint32_t>& bits;         ///< [n, m] bits that the route computes with
   std::span<const ShardAtBits> keep;  ///< shards in the buffer when the job is done
-  bool evict = false;                 ///< all other shards leave the buffer then
-  bool degrade = false;               ///< refinements are read apart, and may be left out
-  bool only_ahead = false;            ///< the lane reads for the buffer alone
-  bool tolerant = false;              ///< as IoJob::tolerant
+  /// As RouteNeed::held_then.
+  std::span<const ShardAtBits> held_then = {};
+  bool evict = false;       ///< all other shards leave the buffer then
+  bool degrade = false;     ///< refinements are read apart, and may be left out
+  bool only_ahead = false;  ///< the lane reads for the buffer alone
+  bool tolerant = false;    ///< as IoJob::tolerant
 };
 
 /// Owns the lane, and the memory that it reads into. One thread at a time.
@@ -94,6 +97,12 @@ class Loader {
   void EndRun(bool ended_well);
   /// Becomes idle, as the file's first comment says. It fails only if it is interrupted.
   [[nodiscard]] Status Settle();
+  /// Begins no more reads, and becomes idle if those in flight come by `latest`. Returns whether
+  /// they did.
+  [[nodiscard]] bool SettleBy(Clock::time_point latest);
+  /// Keeps only `shards` of those that the last job was to keep: from now on, or once its reads
+  /// have come.
+  void KeepLess(std::span<const ShardAtBits> shards);
   /// Settles, and waits for lanes that were set aside. It fails only if it is interrupted.
   [[nodiscard]] Status SettleAll();
   /// Begins no more reads, and waits for all in flight, as destroying it does. It fails only if it
@@ -116,8 +125,8 @@ class Loader {
   [[nodiscard]] PreloadBuffer& buffer() { return buffer_; }
   [[nodiscard]] const PreloadBuffer& buffer() const { return buffer_; }
   [[nodiscard]] const AlignedBuffer& arena() const { return arena_; }
-  /// Returns the schedule of the last job.
-  [[nodiscard]] const LoadSchedule& schedule() const { return *schedule_; }
+  /// Returns the schedule of the last job. Whoever holds it has it beyond the next.
+  [[nodiscard]] const std::shared_ptr<const LoadSchedule>& schedule() const { return schedule_; }
 
  private:
   /// A lane whose last reads did not come in time, and all that they may still land in.

@@ -22,12 +22,9 @@ void ForEachKind(PartSet parts, Visit visit) {
 PreloadBuffer::PreloadBuffer(const ContainerIndex& index, const Plan& plan)
     : width_(index.info.shape.width), at_(size_t{index.info.shape.layers} * width_, -1) {
   entries_.reserve(plan.layers.size() * plan.width);
-  for (uint32_t k = 0; k < plan.layers.size(); ++k) {
-    for (uint32_t i = 0; i < plan.width; ++i) {
-      PartSet parts = PartSet::For(plan.bits.At(k, i));
-      for (const PlanTurn& turn : plan.turns) parts = parts.With(PartSet::For(turn.bits.At(k, i)));
-      AddEntry(index, plan.Id(k, i), parts, false);
-    }
+  AddShards(index, plan);
+  if (plan.cascade) {
+    for (const CascadeLevel& level : plan.cascade->levels) AddShards(index, level.plan);
   }
   const auto add_fallback = [&](const Plan& one) {
     if (!one.fallback) return;
@@ -39,6 +36,16 @@ PreloadBuffer::PreloadBuffer(const ContainerIndex& index, const Plan& plan)
   uint64_t next = 0;
   for (Entry& entry : entries_) next = PlaceParts(entry, next);
   space_ = PageSpace(next);
+}
+
+void PreloadBuffer::AddShards(const ContainerIndex& index, const Plan& plan) {
+  for (uint32_t k = 0; k < plan.layers.size(); ++k) {
+    for (uint32_t i = 0; i < plan.width; ++i) {
+      PartSet parts = PartSet::For(plan.bits.At(k, i));
+      for (const PlanTurn& turn : plan.turns) parts = parts.With(PartSet::For(turn.bits.At(k, i)));
+      AddEntry(index, plan.Id(k, i), parts, false);
+    }
+  }
 }
 
 void PreloadBuffer::AddEntry(const ContainerIndex& index, ShardId id, PartSet parts, bool pinned) {
@@ -134,7 +141,6 @@ void PreloadBuffer::Add(ShardId id, PartSet parts) {
   bytes_ -= BlocksOf(entry->location, held);
   held = held.With(parts.Within(entry->placed));
   bytes_ += BlocksOf(entry->location, held);
-  ++version_;
   if (locks_) LockHeld(*entry);
 }
 
@@ -156,7 +162,6 @@ void PreloadBuffer::SetHeld(Entry& entry, PartSet parts) {
   if (parts == held) return;
   bytes_ = bytes_ - BlocksOf(entry.location, held) + BlocksOf(entry.location, parts);
   held = parts;
-  ++version_;
   uint64_t free_from = entry.first;
   const uint64_t end = entry.first + entry.size;
   while (free_from < end) {
@@ -178,13 +183,11 @@ void PreloadBuffer::SetHeld(Entry& entry, PartSet parts) {
 }
 
 void PreloadBuffer::KeepOnly(std::span<const ShardAtBits> shards) {
-  for (Entry& entry : entries_) {
-    if (entry.held.held.empty()) continue;
-    const auto kept = std::find_if(shards.begin(), shards.end(),
-                                   [&](const ShardAtBits& shard) { return shard.id == entry.id; });
-    const PartSet stays = kept == shards.end() ? PartSet() : PartSet::For(kept->bits);
-    SetHeld(entry, entry.held.held.Within(stays.With(entry.pinned)));
+  for (Entry& entry : entries_) entry.stays = entry.pinned;
+  for (const ShardAtBits& shard : shards) {
+    if (Entry* entry = Find(shard.id)) entry->stays = entry->stays.With(PartSet::For(shard.bits));
   }
+  for (Entry& entry : entries_) SetHeld(entry, entry.held.held.Within(entry.stays));
 }
 
 void PreloadBuffer::TakeFrom(PreloadBuffer& other, std::span<const ShardAtBits> shards) {

@@ -24,9 +24,9 @@ namespace sti {
 class PreloadBuffer {
  public:
   PreloadBuffer() = default;
-  /// Gives places to the shards of `plan`, at the most bits that it or a turn of it runs, and to
-  /// those of its fallback and its variants' fallbacks, which once held are never evicted.
-  /// FindPlanFault finds no fault in the plan.
+  /// Gives places to the shards of `plan`, at the most bits that it or a turn of it runs, to those
+  /// of its cascade levels, and to those of its fallback and its variants' fallbacks, which once
+  /// held are never evicted. FindPlanFault finds no fault in the plan.
   PreloadBuffer(const ContainerIndex& index, const Plan& plan);
 
   /// Returns the parts held of a shard; none of one that has no place here.
@@ -45,7 +45,8 @@ class PreloadBuffer {
   /// buffer works as before, and lock_refusal() says why.
   void Lock();
   [[nodiscard]] const Status& lock_refusal() const { return lock_refusal_; }
-  /// Evicts all but these shards and those of fallbacks, and of these what is beyond their bits.
+  /// Evicts all but these shards and those of fallbacks, and of these what is beyond their bits. A
+  /// shard may be there several times, and keeps what any of them says.
   void KeepOnly(std::span<const ShardAtBits> shards);
   /// Takes over what `other` holds of `shards`, evicting it there.
   void TakeFrom(PreloadBuffer& other, std::span<const ShardAtBits> shards);
@@ -56,8 +57,6 @@ class PreloadBuffer {
   [[nodiscard]] uint64_t pinned_bytes() const;
   /// Returns the bytes that a shard would occupy; 0 of one that has no place here.
   [[nodiscard]] uint64_t BytesOf(const ShardAtBits& shard) const;
-  /// Returns a number that changes whenever a part comes or goes.
-  [[nodiscard]] uint64_t version() const { return version_; }
 
  private:
   struct Entry {
@@ -66,12 +65,14 @@ class PreloadBuffer {
     HeldParts held;
     PartSet placed;
     PartSet pinned;      ///< of a fallback
+    PartSet stays;       ///< of KeepOnly
     uint64_t first = 0;  ///< first byte of its places in the space
     uint64_t size = 0;
   };
   [[nodiscard]] const Entry* Find(ShardId id) const;
   [[nodiscard]] Entry* Find(ShardId id);
   [[nodiscard]] size_t IndexOf(ShardId id) const { return size_t{id.layer} * width_ + id.slice; }
+  void AddShards(const ContainerIndex& index, const Plan& plan);
   void AddEntry(const ContainerIndex& index, ShardId id, PartSet parts, bool pinned);
   static uint64_t PlaceParts(Entry& entry, uint64_t next);
   static uint64_t BlocksOf(const ShardLocation& location, PartSet parts);
@@ -83,7 +84,6 @@ class PreloadBuffer {
   std::vector<int32_t> at_;  ///< [layers * width] index into entries_, or -1
   PageSpace space_;
   uint64_t bytes_ = 0;
-  uint64_t version_ = 0;
   bool locks_ = false;
   Status lock_refusal_;
 };

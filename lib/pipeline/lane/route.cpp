@@ -25,6 +25,7 @@ Route::Route(const ContainerIndex& index, const Plan& plan, RouteId id)
     for (uint32_t i = 0; i < plan.width; ++i)
       requests_.push_back({plan.Id(k, i), plan.bits.At(k, i), k});
   }
+  held_.resize(requests_.size());
   held_views_.resize(requests_.size());
   residents_.resize(groups());
   views_.reserve(plan.width);
@@ -32,21 +33,37 @@ Route::Route(const ContainerIndex& index, const Plan& plan, RouteId id)
   order_.reserve(plan.width);
 }
 
-bool Route::IsPreparedFor(const Stamp& stamp, const RouteNeed& need) const {
-  return stamp_ == stamp && std::ranges::equal(kept_, need.keep) &&
-         std::ranges::equal(requests_, need.bits.values(), {}, &ShardRequest::bits);
+bool Route::IsPreparedFor(const Stamp& stamp, const PreloadBuffer& buffer,
+                          const RouteNeed& need) const {
+  const auto held_of = [&](const ShardRequest& shard) { return buffer.Held(shard.id); };
+  return stamp_ == stamp && need.held_then.empty() && std::ranges::equal(kept_, need.keep) &&
+         std::ranges::equal(requests_, need.bits.values(), {}, &ShardRequest::bits) &&
+         std::ranges::equal(requests_, held_, {}, held_of);
+}
+
+void Route::NoteHeld(const PreloadBuffer& buffer, std::span<const ShardAtBits> held_then) {
+  std::map<ShardId, PartSet> then;
+  for (const ShardAtBits& shard : held_then)
+    then[shard.id] = then[shard.id].With(PartSet::For(shard.bits));
+  for (uint32_t r = 0; r < requests_.size(); ++r) {
+    const auto found = then.find(requests_[r].id);
+    held_[r] = buffer.Held(requests_[r].id);
+    if (found != then.end()) held_[r] = held_[r].With(found->second);
+  }
 }
 
 Status Route::Prepare(const PreloadBuffer& buffer, const ResidentModel& resident,
                       const RouteNeed& need) {
-  Stamp stamp{buffer.version(), 0, need.only_ahead, need.refinements_apart, need.limits};
+  Stamp stamp{0, need.only_ahead, need.refinements_apart, need.limits};
   for (uint32_t layer : plan_->layers) stamp.residents += resident.HasLayer(layer) ? 1 : 0;
   stamp.residents += resident.HasHead() ? 1 : 0;
-  if (IsPreparedFor(stamp, need)) return {};
+  if (IsPreparedFor(stamp, buffer, need)) return {};
   stamp_.reset();  // until the schedule is made
+  NoteHeld(buffer, need.held_then);
   kept_.assign(need.keep.begin(), need.keep.end());
   std::map<ShardId, PartSet> keep;
-  for (const ShardAtBits& shard : need.keep) keep[shard.id] = PartSet::For(shard.bits);
+  for (const ShardAtBits& shard : need.keep)
+    keep[shard.id] = keep[shard.id].With(PartSet::For(shard.bits));
   std::vector<ScheduledPart> parts;
   WantResidents(resident, parts);
   for (uint32_t r = 0; r < requests_.size(); ++r) {
@@ -85,7 +102,7 @@ void Route::WantResidents(const ResidentModel& resident, std::vector<ScheduledPa
 void Route::WantShard(const PreloadBuffer& buffer, const RouteNeed& need, uint32_t request,
                       PartSet keep, std::vector<ScheduledPart>& parts) const {
   const ShardRequest& wanted = requests_[request];
-  const PartSet held = buffer.Held(wanted.id);
+  const PartSet held = held_[request];
   const PartSet missing = PartSet::For(wanted.bits).Without(held);
   for (const PartKind kind : kPartKinds) {
     if (!missing.Has(kind)) continue;
@@ -124,6 +141,27 @@ bool Route::HoldsBase(uint32_t k, const PreloadBuffer& buffer) const {
   return std::any_of(row.begin(), row.end(), [&](const ShardRequest& shard) {
     return buffer.Held(shard.id).UsableBits(shard.bits) > 0;
   });
+}
+
+double Route::PlannedRate() const {
+  double io_us = 0;
+  for (const double layer_us : plan_->times->layer_io_us) io_us += layer_us;
+  const uint64_t row_bytes = plan_->words.size() * index_->words.row_bytes;
+  const uint64_t held = plan_->preload_bytes - std::min(plan_->preload_bytes, row_bytes);
+  const uint64_t streamed = plan_->parameter_bytes - std::min(plan_->parameter_bytes, held);
+  return io_us > 0 ? static_cast<double>(streamed) / io_us : 0;
+}
+
+uint64_t Route::EssentialBytes(uint32_t k, const PreloadBuffer& buffer) const {
+  uint64_t bytes = 0;
+  for (const ShardRequest& shard :
+       std::span(requests_).subspan(size_t{k} * plan_->width, plan_->width)) {
+    const PartKind needed = shard.bits == kFullBits ? PartKind::kFull : PartKind::kBase;
+    if (buffer.Held(shard.id).Has(needed)) continue;
+    const BlockRange blocks = BlocksAround(index_->shard(shard.id).parts[needed]);
+    bytes += blocks.end - blocks.begin;
+  }
+  return bytes;
 }
 
 Result<Route::Layer> Route::ViewLayer(uint32_t k, std::span<const PartSet> arrived, uint32_t most,

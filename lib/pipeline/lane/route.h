@@ -1,6 +1,7 @@
 // One plan of a pipeline on its way. A route knows what a run under its plan reads, in which order
 // and where that lands (its schedule), gives a view of every shard that has come, and learns how
-// fast the plan's layers are now (its pace). A pipeline has one for the plan and for each variant.
+// fast the plan's layers are now (its pace). A pipeline has one for the plan, for each variant and
+// for each cascade level.
 #pragma once
 
 #include <cstddef>
@@ -27,10 +28,14 @@ namespace sti {
 
 /// The purpose of one job of the lane.
 struct RouteNeed {
-  const Grid<uint32_t>& bits;         ///< [n, m] bits that the job computes with
-  std::span<const ShardAtBits> keep;  ///< shards in the buffer afterwards, at most at these bits
-  bool only_ahead = false;            ///< nothing is computed: only what stays is read
-  bool refinements_apart = false;     ///< refinements are read apart, so that they can be left out
+  const Grid<uint32_t>& bits;  ///< [n, m] bits that the job computes with
+  /// Shards in the buffer afterwards, at most at these bits. One that is there several times keeps
+  /// what any of them says.
+  std::span<const ShardAtBits> keep;
+  /// Shards that will be in the buffer when the job begins, if it does not begin now.
+  std::span<const ShardAtBits> held_then = {};
+  bool only_ahead = false;         ///< nothing is computed: only what stays is read
+  bool refinements_apart = false;  ///< refinements are read apart, so that they can be left out
   ScheduleLimits limits;
 };
 
@@ -69,6 +74,10 @@ class Route {
   [[nodiscard]] RouteId id() const { return id_; }
   [[nodiscard]] const Plan& plan() const { return *plan_; }
   [[nodiscard]] Pace& pace() { return pace_; }
+  [[nodiscard]] const Pace& pace() const { return pace_; }
+  /// Returns the bytes a microsecond that the plan, which has times, counts on; 0: it reads
+  /// nothing.
+  [[nodiscard]] double PlannedRate() const;
   /// Returns the schedule. Whoever reads by it holds it, since the next Prepare makes another.
   [[nodiscard]] std::shared_ptr<const LoadSchedule> schedule() const { return schedule_; }
   [[nodiscard]] uint32_t layers() const { return static_cast<uint32_t>(plan_->layers.size()); }
@@ -76,19 +85,23 @@ class Route {
   [[nodiscard]] uint32_t groups() const { return layers() + 1; }
   /// Returns whether some shard of the layer can be computed from what is held.
   [[nodiscard]] bool HoldsBase(uint32_t k, const PreloadBuffer& buffer) const;
+  /// Returns the bytes of the reads without which some shard of the layer cannot be computed at
+  /// all.
+  [[nodiscard]] uint64_t EssentialBytes(uint32_t k, const PreloadBuffer& buffer) const;
 
  private:
-  /// The need that the schedule was made for, beside the bits in `requests_` and `kept_`.
+  /// The need that the schedule was made for, beside the bits in `requests_`, `kept_` and `held_`.
   struct Stamp {
-    uint64_t buffer_version = 0;
     uint32_t residents = 0;
     bool only_ahead = false;
     bool refinements_apart = false;
     ScheduleLimits limits;
     friend bool operator==(const Stamp&, const Stamp&) = default;
   };
-  [[nodiscard]] bool IsPreparedFor(const Stamp& stamp, const RouteNeed& need) const;
+  [[nodiscard]] bool IsPreparedFor(const Stamp& stamp, const PreloadBuffer& buffer,
+                                   const RouteNeed& need) const;
   void WantResidents(const ResidentModel& resident, std::vector<ScheduledPart>& parts) const;
+  void NoteHeld(const PreloadBuffer& buffer, std::span<const ShardAtBits> held_then);
   void WantShard(const PreloadBuffer& buffer, const RouteNeed& need, uint32_t request, PartSet keep,
                  std::vector<ScheduledPart>& parts) const;
   Result<ShardView> ViewShardAt(size_t request, uint32_t bits, const PreloadBuffer& buffer,
@@ -100,6 +113,7 @@ class Route {
   Pace pace_;
   std::vector<ShardRequest> requests_;  ///< [n * m], all shards
   std::vector<ShardAtBits> kept_;
+  std::vector<PartSet> held_;   ///< [n * m] in the buffer before the job
   std::optional<Stamp> stamp_;  ///< nothing: there is no schedule yet
   std::shared_ptr<const LoadSchedule> schedule_;
   std::vector<const ScheduledPart*> residents_;  ///< [groups] or null

@@ -1,0 +1,87 @@
+#include "pipeline/cascade_run.h"
+
+#include <numeric>
+#include <utility>
+
+namespace sti {
+namespace {
+
+/// The input as the policy has it now, on the level at hand.
+Status RunLevel(Pipeline& pipeline, const CascadePolicy& policy, const RunTerms& terms,
+                PassOutput* output, RunResult* result) {
+  RunTerms own = terms;
+  own.route = CascadeRoute(pipeline.plan(), policy.level());
+  output->values.swap(result->logits);
+  const Pass pass{policy.tokens(), {}};
+  Status status = pipeline.Run(pass, own, output, result);
+  output->values.swap(result->logits);
+  return status;
+}
+
+/// Puts the run that `result` and `report` tell of behind those of earlier levels.
+void Leave(const Pipeline& pipeline, RunResult* result, CascadeReport* report) {
+  const RouteId route = CascadeRoute(pipeline.plan(), report->before.size());
+  report->before.push_back({&PlanOf(pipeline.plan(), route), std::exchange(*result, {}),
+                            pipeline.hold_schedule(), report->began_us});
+}
+
+Status RunLevels(Pipeline& pipeline, CascadePolicy& policy, const RunTerms& terms,
+                 RunResult* result, CascadeReport* report) {
+  const Clock::time_point began = Clock::now();
+  PassOutput output;
+  for (;;) {
+    report->began_us = MicrosecondsBetween(began, Clock::now());
+    STI_RETURN_IF_ERROR(RunLevel(pipeline, policy, terms, &output, result));
+    report->confidence = policy.ConfidenceIn(result->logits);
+    const RouteId next = CascadeRoute(pipeline.plan(), policy.level() + 1);
+    const bool is_last = policy.level() + 1 == CascadeLevelsOf(pipeline.plan());
+    report->returned = is_last ? Returned::kFinal : Returned::kEarly;
+    if (!policy.GoesOn(report->confidence, !result->degraded.empty())) break;
+    report->returned = Returned::kDeadline;
+    if (terms.degrade_for_us && !pipeline.HasTimeFor(next, terms)) break;
+    policy.GoOn(result->logits, {});
+    Leave(pipeline, result, report);
+  }
+  report->level = static_cast<uint32_t>(policy.level() + 1);
+  report->words_pruned = policy.words_pruned();
+  report->together = policy.Together(result->logits);
+  return {};
+}
+
+}  // namespace
+
+std::string_view NameOf(Returned returned) {
+  switch (returned) {
+    case Returned::kEarly:
+      return "early";
+    case Returned::kFinal:
+      return "final";
+    case Returned::kDeadline:
+      break;
+  }
+  return "deadline";
+}
+
+uint64_t CascadeReport::BytesReadBefore() const {
+  return std::accumulate(
+      before.begin(), before.end(), uint64_t{0},
+      [](uint64_t bytes, const LevelRun& one) { return bytes + one.run.bytes_read; });
+}
+
+double CascadeReport::StallBeforeUs() const {
+  return std::accumulate(before.begin(), before.end(), 0.0,
+                         [](double us, const LevelRun& one) { return us + one.run.stall_us; });
+}
+
+Status RunCascade(Pipeline& pipeline, const CascadeInput& input, const RunTerms& terms,
+                  uint64_t seed, RunResult* result, CascadeReport* report) {
+  report->before.clear();
+  RunTerms timed = terms;
+  timed.taken = terms.taken.value_or(Clock::now());
+  CascadePolicy policy(pipeline.plan(), input, seed);
+  Status status = RunLevels(pipeline, policy, timed, result, report);
+  pipeline.EndInput();
+  return status;
+}
+
+}  // namespace sti

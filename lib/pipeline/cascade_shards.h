@@ -1,0 +1,19 @@
+// The shards that a cascade hands on: what a level has in memory and a later one runs stays there
+// until that one has run, so that no plane is read twice for one input. Planes and full fidelity
+// share nothing.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "types/plan.h"
+#include "types/shard_id.h"
+
+namespace sti {
+
+/// Returns what the levels up to and including `level`, from 0, run of what the levels behind it
+/// run too, ascending. A shard is there twice if both its planes and its full fidelity are. The
+/// plan has so many levels; behind the last of them there is nothing.
+std::vector<ShardAtBits> HandedOn(const Plan& plan, size_t level);
+
+}  // namespace sti

@@ -1,0 +1,333 @@
+// Runs of a cascade's levels: each gives what it gives alone, no part is read twice for one input,
+// and between inputs the buffer holds what the first level preloads.
+#include <cmath>
+
+#include "cascade_world.h"
+#include "pipeline/cascade_shards.h"
+#include "support/fault_reader.h"
+#include "support/forged_container.h"
+
+namespace sti {
+namespace {
+
+class CascadeTest : public CascadeWorld {};
+
+TEST_F(CascadeTest, EachLevelGivesWhatItsPlanGivesAlone) {
+  for (const size_t held : {size_t{0}, size_t{3}, size_t{6}}) {
+    for (uint32_t answers = 0; answers < 3; ++answers) {
+      Plan plan = Three(kAllGoOn, held);
+      if (answers < 2) plan.cascade->levels[answers].rule = kNoneGoesOn;
+      auto pipeline = Make(plan);
+      ASSERT_TRUE(Succeeded(pipeline));
+      for (int input = 0; input < 3; ++input) {
+        const Outcome outcome = Ask(**pipeline);
+        EXPECT_EQ(outcome.report.level, answers + 1);
+        EXPECT_EQ(outcome.report.returned, answers < 2 ? Returned::kEarly : Returned::kFinal);
+        ASSERT_EQ(outcome.report.before.size(), answers);
+        for (uint32_t level = 0; level < answers; ++level) {
+          const LevelRun& before = outcome.report.before[level];
+          EXPECT_EQ(before.run.logits, Logits(LevelAlone(plan, level))) << level;
+          EXPECT_EQ(before.plan, &PlanOf((*pipeline)->plan(), CascadeRoute(plan, level)));
+        }
+        EXPECT_EQ(outcome.run.logits, Logits(LevelAlone(plan, answers)));
+        EXPECT_EQ(outcome.report.confidence, Confidence(outcome.run.logits, 1));
+        EXPECT_TRUE(outcome.report.together.empty());
+        EXPECT_EQ((*pipeline)->preload_bytes(), BytesOf(plan.cascade->levels[0].plan.preload));
+      }
+    }
+  }
+}
+
+TEST_F(CascadeTest, NoPartIsReadTwiceForOneInput) {
+  for (const size_t held : {size_t{0}, size_t{4}}) {
+    const Plan plan = Three(kAllGoOn, held);
+    Parts wanted;
+    for (size_t level = 0; level < 3; ++level)
+      wanted.merge(PartsOf(PlanOf(plan, CascadeRoute(plan, level))));
+    for (const ShardAtBits& shard : plan.cascade->levels[0].plan.preload) {
+      for (const PartKind kind : kPartKinds) {
+        if (PartSet::For(shard.bits).Has(kind)) wanted.erase({shard.id, kind});
+      }
+    }
+    auto pipeline = Make(plan);
+    ASSERT_TRUE(Succeeded(pipeline));
+    for (int input = 0; input < 3; ++input) {
+      const Outcome outcome = Ask(**pipeline);
+      Parts read;
+      for (const LevelRun& level : outcome.report.before) AddParts(*level.schedule, &read);
+      AddParts(*outcome.schedule, &read);
+      EXPECT_EQ(read, wanted);
+      uint64_t bytes = 0;
+      for (const LevelRun& level : outcome.report.before) bytes += level.schedule->read_bytes;
+      bytes += outcome.schedule->read_bytes;
+      const uint64_t rows = outcome.report.BytesReadBefore() + outcome.run.bytes_read - bytes;
+      EXPECT_EQ(rows > 0, input == 0) << "embedding rows stay in memory";
+      EXPECT_GT(outcome.report.before[1].run.bytes_read, 0U);
+      EXPECT_GT(outcome.run.bytes_read, 0U);
+    }
+  }
+}
+
+TEST_F(CascadeTest, ALevelThatRunsFewerBitsThanTheOneBeforeReadsNothing) {
+  const Plan plan = Cascade({Uniform({0, 1, 3}, 4, 6)}, Uniform({1, 3}, 3, 4), kAllGoOn);
+  auto pipeline = Make(plan);
+  ASSERT_TRUE(Succeeded(pipeline));
+  const Outcome outcome = Ask(**pipeline);
+  EXPECT_EQ(outcome.run.bytes_read, 0U);
+  EXPECT_EQ(outcome.run.logits, Logits(LevelAlone(plan, 1)));
+  EXPECT_EQ((*pipeline)->preload_bytes(), 0U);
+}
+
+TEST_F(CascadeTest, WhatIsHandedOnIsWhatLaterLevelsRunToo) {
+  const Plan plan = Three(kAllGoOn);
+  const auto first = HandedOn(plan, 0);
+  // Planes of layers 0 and 2, at the 3 bits that there are.
+  std::vector<ShardAtBits> expected;
+  for (const uint32_t layer : {0, 2}) {
+    for (uint32_t slice = 0; slice < 3; ++slice) expected.push_back({{layer, slice}, 3});
+  }
+  EXPECT_EQ(first, expected);
+  const auto second = HandedOn(plan, 1);
+  expected.clear();
+  for (const uint32_t layer : {0, 2}) {
+    for (uint32_t slice = 0; slice < 4; ++slice) expected.push_back({{layer, slice}, 4});
+  }
+  // Layer 3 has one slice at full fidelity, to which planes are of no use.
+  expected.push_back({{3, 0}, 32});
+  expected.push_back({{3, 2}, 3});
+  expected.push_back({{3, 3}, 2});
+  EXPECT_EQ(second, expected);
+  EXPECT_TRUE(HandedOn(plan, 2).empty());
+  // A shard may be held both ways.
+  Plan both = Cascade({Uniform({0}, 1, 32), Uniform({0}, 1, 4)}, Uniform({0}, 1, 32), kAllGoOn);
+  EXPECT_EQ(HandedOn(both, 1), (std::vector<ShardAtBits>{{{0, 0}, 32}}));
+  both.cascade->levels[1].plan.bits.At(0, 0) = 32;
+  EXPECT_EQ(HandedOn(both, 0), (std::vector<ShardAtBits>{{{0, 0}, 32}}));
+}
+
+TEST_F(CascadeTest, PlanesAndFullFidelityOfAShardStayBesideEachOther) {
+  const Plan plan = Cascade({WithPreload(Uniform({0, 2}, 4, 4), 2), Uniform({0, 2}, 4, 32)},
+                            Uniform({0, 2, 4}, 4, 32), kAllGoOn);
+  auto pipeline = Make(plan);
+  ASSERT_TRUE(Succeeded(pipeline));
+  for (int input = 0; input < 2; ++input) {
+    const Outcome outcome = Ask(**pipeline);
+    EXPECT_EQ(outcome.report.before[0].run.logits, Logits(LevelAlone(plan, 0)));
+    EXPECT_EQ(outcome.report.before[1].run.logits, Logits(LevelAlone(plan, 1)));
+    EXPECT_EQ(outcome.run.logits, Logits(LevelAlone(plan, 2)));
+    EXPECT_EQ((*pipeline)->preload_bytes(), BytesOf(plan.cascade->levels[0].plan.preload));
+  }
+}
+
+TEST_F(CascadeTest, ABoundedArenaThreadsAndLazyLoadingChangeNothing) {
+  const Plan plan = Three(kAllGoOn);
+  auto whole = Make(plan);
+  ASSERT_TRUE(Succeeded(whole));
+  const Outcome expected = Ask(**whole);
+  PipelineOptions small;
+  small.staging_bytes = 20 * kBlockBytes;
+  small.threads = 3;
+  PipelineOptions lazy;
+  lazy.lazy = true;
+  for (const PipelineOptions& options : {small, lazy}) {
+    auto pipeline = Make(plan, options);
+    ASSERT_TRUE(Succeeded(pipeline));
+    for (int input = 0; input < 3; ++input) {
+      const Outcome outcome = Ask(**pipeline);
+      EXPECT_EQ(outcome.run.logits, expected.run.logits);
+      for (size_t level = 0; level < 2; ++level) {
+        EXPECT_EQ(outcome.report.before[level].run.logits,
+                  expected.report.before[level].run.logits);
+      }
+      EXPECT_EQ((*pipeline)->preload_bytes(), BytesOf(plan.cascade->levels[0].plan.preload));
+    }
+  }
+}
+
+TEST_F(CascadeTest, RoomIsMadeAheadForWhatLevelsRead) {
+  const Plan plan = Three(kAllGoOn);
+  auto pipeline = Make(plan);
+  ASSERT_TRUE(Succeeded(pipeline));
+  const uint64_t staging = (*pipeline)->staging_bytes();
+  const uint64_t working = (*pipeline)->working_bytes();
+  const uint64_t resident = (*pipeline)->resident_bytes();
+  (void)Ask(**pipeline);
+  EXPECT_EQ((*pipeline)->staging_bytes(), staging);
+  EXPECT_EQ((*pipeline)->working_bytes(), working);
+  EXPECT_EQ((*pipeline)->resident_bytes(), resident);
+  // Beside what stays, a level reads less than its plan alone.
+  Plan alone = LevelAlone(plan, 2);
+  auto last = Make(alone);
+  ASSERT_TRUE(Succeeded(last));
+  EXPECT_LT(staging, (*last)->staging_bytes());
+}
+
+TEST_F(CascadeTest, AWokenPipelineReadsForTheFirstLevel) {
+  const Plan plan = Three(kNoneGoesOn);
+  auto pipeline = Make(plan);
+  ASSERT_TRUE(Succeeded(pipeline));
+  ASSERT_TRUE(Succeeded((*pipeline)->Wake()));
+  EXPECT_EQ((*pipeline)->lane_state(), LaneState::kWoken);
+  const Outcome outcome = Ask(**pipeline);
+  EXPECT_EQ(outcome.run.logits, Logits(LevelAlone(plan, 0)));
+  Parts read;
+  AddParts(*outcome.schedule, &read);
+  EXPECT_EQ(read.size(), PartsOf(LevelAlone(plan, 0)).size() - 3 * 2) << "base and plane 3";
+  EXPECT_EQ((*pipeline)->preload_bytes(), BytesOf(plan.cascade->levels[0].plan.preload));
+}
+
+TEST_F(CascadeTest, TheBufferCanBeBoundedAndRestsAndThePlanExchanged) {
+  const Plan plan = Three(kAllGoOn);
+  const std::vector<float> expected = Logits(LevelAlone(plan, 2));
+  auto pipeline = Make(plan);
+  ASSERT_TRUE(Succeeded(pipeline));
+  for (const uint64_t bytes : {uint64_t{0}, uint64_t{5} * kBlockBytes, uint64_t{1} << 30}) {
+    ASSERT_TRUE(Succeeded((*pipeline)->ResizePreload(bytes)));
+    const uint64_t held = (*pipeline)->preload_bytes();
+    EXPECT_LE(held, bytes);
+    const Outcome outcome = Ask(**pipeline);
+    EXPECT_EQ(outcome.run.logits, expected) << bytes;
+    EXPECT_EQ((*pipeline)->preload_bytes(), held);
+  }
+  EXPECT_EQ(Ask(**pipeline).report.before[0].run.bytes_read, 0U) << "all of the first level";
+  ASSERT_TRUE(Succeeded((*pipeline)->ResizePreload(std::nullopt)));
+  ASSERT_TRUE(Succeeded((*pipeline)->Rest()));
+  EXPECT_EQ(Ask(**pipeline).run.logits, expected);
+  const Plan other = WithPreload(Mixed(), 3);
+  ASSERT_TRUE(Succeeded((*pipeline)->SetPlan(other)));
+  const auto alone = (*pipeline)->Run(kTextIds, kTextTypes);
+  ASSERT_TRUE(Succeeded(alone));
+  EXPECT_EQ(alone->logits, Logits(other));
+  EXPECT_EQ((*pipeline)->preload_bytes(), BytesOf(other.preload));
+  ASSERT_TRUE(Succeeded((*pipeline)->SetPlan(plan)));
+  EXPECT_EQ(Ask(**pipeline).run.logits, expected);
+  EXPECT_EQ((*pipeline)->preload_bytes(), BytesOf(plan.cascade->levels[0].plan.preload));
+}
+
+TEST_F(CascadeTest, WithoutARouteThePlanItselfRuns) {
+  const Plan plan = Three(kAllGoOn);
+  auto pipeline = Make(plan);
+  ASSERT_TRUE(Succeeded(pipeline));
+  const auto run = (*pipeline)->Run(kTextIds, kTextTypes);
+  ASSERT_TRUE(Succeeded(run));
+  EXPECT_EQ(run->logits, Logits(LevelAlone(plan, 2)));
+  RunTerms beyond;
+  beyond.route = RouteId{3};
+  RunResult result;
+  EXPECT_TRUE(FailedWith((*pipeline)->Run(kTextIds, kTextTypes, beyond, &result), ErrorKind::kUsage,
+                         "no such variant"));
+}
+
+TEST_F(CascadeTest, AReadThatFailsFailsTheInputAndLeavesTheNextAlone) {
+  const Plan plan = Three(kAllGoOn);
+  auto inner = OpenBlockReader(path_, ReadPath::kAuto);
+  ASSERT_TRUE(Succeeded(inner));
+  auto faults = std::make_unique<FaultReader>(std::move(*inner));
+  FaultReader* const reader = faults.get();
+  auto pipeline = MakeOver(std::move(faults), plan);
+  ASSERT_TRUE(Succeeded(pipeline));
+  const std::vector<float> expected = Ask(**pipeline).run.logits;
+  // Layer 1 is the last level's alone: its label is asked for, and no other stands in its place.
+  const ShardLocation& shard = index_.shard({1, 0});
+  reader->Inject({.offset = shard.parts[PartKind::kBase].offset, .length = 1});
+  RunResult run;
+  CascadeReport report;
+  EXPECT_TRUE(
+      FailedWith(RunCascade(**pipeline, Text(), {}, 0, &run, &report), ErrorKind::kReadFailed));
+  EXPECT_EQ((*pipeline)->preload_bytes(), BytesOf(plan.cascade->levels[0].plan.preload));
+  reader->Heal();
+  EXPECT_EQ(Ask(**pipeline).run.logits, expected);
+}
+
+TEST_F(CascadeTest, LogitsThatAreNoNumbersNeverReturnEarly) {
+  ForgedContainer forged(TinyModelOptions{.layers = 3});
+  for (Codebook& codebook : forged.index().centroids) codebook.centroids[6].assign(64, 3e38F);
+  WholePlanOptions options;
+  options.bits = 3;
+  auto whole = MakeWholePlan(forged.index(), options);
+  ASSERT_TRUE(Succeeded(whole));
+  Plan sound = *whole;
+  Plan broken = *whole;
+  RunUniformly(std::vector<uint32_t>{0, 1}, 1, 3, &sound);
+  RunUniformly(std::vector<uint32_t>{0, 1}, 1, 6, &broken);
+  for (const bool first_is_broken : {true, false}) {
+    for (const CascadeRule& rule : {kAllGoOn, kNoneGoesOn}) {
+      if (!first_is_broken && rule == kNoneGoesOn) continue;
+      const Plan plan = first_is_broken ? Cascade({WithPreload(broken, 1)}, sound, rule)
+                                        : Cascade({WithPreload(sound, 1)}, broken, rule);
+      auto file = forged.Open();
+      ASSERT_TRUE(Succeeded(file));
+      Plan of_model = plan;
+      of_model.model = of_model.cascade->levels[0].plan.model = file->index().model;
+      auto pipeline = Pipeline::Create(std::move(*file), of_model, {});
+      ASSERT_TRUE(Succeeded(pipeline));
+      const uint64_t held = (*pipeline)->preload_bytes();
+      RunResult run;
+      CascadeReport report;
+      const Status status = RunCascade(**pipeline, Text(), {}, 0, &run, &report);
+      ASSERT_TRUE(FailedWith(status, ErrorKind::kDamaged, "overflow"));
+      EXPECT_EQ(status.error().source, Source::kInput);
+      EXPECT_EQ((*pipeline)->preload_bytes(), held);
+    }
+  }
+}
+
+class LateCascade : public CascadeWorld {
+ protected:
+  /// The cascade of Three, whose levels' layers take so long.
+  [[nodiscard]] Plan Timed3(const CascadeRule& rule, double first_us, double later_us) const {
+    Plan plan = Timed(Three(rule), later_us);
+    plan.cascade->levels[0].plan = Timed(plan.cascade->levels[0].plan, first_us);
+    plan.cascade->levels[1].plan = Timed(plan.cascade->levels[1].plan, later_us);
+    return plan;
+  }
+  static RunTerms Within(double time_us) {
+    RunTerms terms;
+    terms.degrade_for_us = time_us;
+    return terms;
+  }
+  static constexpr double kLong_us = 600e6;  // longer than any test
+};
+
+TEST_F(LateCascade, WithTimeToSpareNothingIsLeftOut) {
+  const Plan plan = Timed3(kAllGoOn, 1, 1);
+  auto pipeline = Make(plan);
+  ASSERT_TRUE(Succeeded(pipeline));
+  const Outcome outcome = Ask(**pipeline, Within(kLong_us));
+  EXPECT_EQ(outcome.report.level, 3U);
+  EXPECT_EQ(outcome.report.returned, Returned::kFinal);
+  EXPECT_EQ(outcome.run.logits, Logits(LevelAlone(plan, 2)));
+  EXPECT_TRUE(outcome.run.degraded.empty());
+}
+
+TEST_F(LateCascade, WithoutTimeForTheNextLevelTheLabelAtHandStands) {
+  const Plan plan = Timed3(kAllGoOn, 1, kLong_us);
+  auto pipeline = Make(plan);
+  ASSERT_TRUE(Succeeded(pipeline));
+  for (int input = 0; input < 2; ++input) {
+    const Outcome outcome = Ask(**pipeline, Within(kLong_us));
+    EXPECT_EQ(outcome.report.level, 1U);
+    EXPECT_EQ(outcome.report.returned, Returned::kDeadline);
+    EXPECT_EQ(outcome.run.logits, Logits(LevelAlone(plan, 0)));
+    EXPECT_EQ((*pipeline)->preload_bytes(), BytesOf(plan.cascade->levels[0].plan.preload));
+  }
+  EXPECT_EQ(Ask(**pipeline).report.level, 3U) << "who may be late goes on";
+}
+
+TEST_F(LateCascade, ADegradedLevelAnswersOnlyWithoutTimeForTheNext) {
+  // No time at all: the first level runs what it cannot do without, and is not believed.
+  const Plan plan = Timed3(kNoneGoesOn, 1, kLong_us);
+  auto pipeline = Make(plan);
+  ASSERT_TRUE(Succeeded(pipeline));
+  const Outcome outcome = Ask(**pipeline, Within(0));
+  EXPECT_EQ(outcome.report.level, 1U);
+  ASSERT_FALSE(outcome.run.degraded.empty());
+  EXPECT_EQ(outcome.report.returned, Returned::kDeadline);
+  EXPECT_EQ(outcome.run.logits,
+            DirectLogits(path_, Degraded(LevelAlone(plan, 0), outcome.run.degraded)));
+  ASSERT_TRUE(Succeeded((*pipeline)->LoadAhead()));  // once its reads have come
+  EXPECT_EQ((*pipeline)->preload_bytes(), BytesOf(plan.cascade->levels[0].plan.preload));
+}
+
+}  // namespace
+}  // namespace sti
