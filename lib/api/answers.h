@@ -29,6 +29,8 @@ struct ModelAnswer {
   /// The cascade level that answered, from 1, and how sure it was; nothing without a cascade.
   std::optional<uint32_t> level;
   std::optional<double> confidence;
+  bool fell_back = false;     ///< the plan's fallback answered
+  uint32_t rows_missing = 0;  ///< tokens that counted as unknown, since their rows did not come
 };
 
 /// Keeps the last answer of each of the kThreads threads that asked last. Thread-safe.

@@ -62,6 +62,8 @@ void TakeFigures(const Answer& from, ModelAnswer* to) {
   to->latency_us = from.latency_us;
   to->stall_us = from.stall_us();
   to->truncated = from.truncated;
+  to->fell_back = from.run.fallback.has_value();
+  to->rows_missing = from.run.fallback ? from.run.fallback->rows_missing : 0;
   to->late = from.late();
   if (!from.cascade) return;
   to->level = from.cascade->level;

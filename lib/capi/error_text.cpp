@@ -61,6 +61,7 @@ constexpr AdviceWords::Option kOptionNames[] = {
     {"turns", "STI_TURNS"},
     {"min_accuracy", "STI_MIN_ACCURACY_PPM"},
     {"full_accuracy", "STI_FULL_ACCURACY_PPM"},
+    {"guarantee", "STI_GUARANTEE"},
 };
 
 constexpr AdviceWords kWords{kSentences, kOptionNames};

@@ -49,6 +49,7 @@ constexpr Option kOptions[] = {
      [](ModelOptions& o, int64_t v) {
        o.request.full_accuracy = Unless0(static_cast<double>(v) / kMillion);
      }},
+    {STI_GUARANTEE, 1, [](ModelOptions& o, int64_t v) { o.request.guarantee = v != 0; }},
     {STI_LATE, STI_LATE_DEGRADE,
      [](ModelOptions& o, int64_t v) {
        o.late = v == STI_LATE_DEGRADE ? Late::kDegrade : Late::kWait;

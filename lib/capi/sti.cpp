@@ -174,6 +174,10 @@ double FigureOf(const ModelAnswer& answer, int32_t figure) {
       return answer.level ? *answer.level : kNone;
     case STI_CONFIDENCE:
       return answer.confidence.value_or(kNone);
+    case STI_FELL_BACK:
+      return answer.fell_back ? 1 : 0;
+    case STI_ROWS_MISSING:
+      return answer.rows_missing;
     default:
       return kNone;
   }

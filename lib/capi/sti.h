@@ -148,6 +148,7 @@ sti_code sti_profile(sti_model* model, uint64_t budget_us, void* buffer, size_t 
 #define STI_TURNS 6             /* inputs that come back to back, up to sti_end_turns [0: one] */
 #define STI_MIN_ACCURACY_PPM 7  /* the fastest plan with this accuracy, in millionths [0: none] */
 #define STI_FULL_ACCURACY_PPM 8 /* of the full model, where the importance has no labels */
+#define STI_GUARANTEE 9         /* 1: labels in time under STI_LATE_DEGRADE, by a fallback [0] */
 /* Options of runs: they count from the next call, which loads the model again, but for the
  * threshold. So it does after STI_MEMORY_BYTES; what is over a lower bound is given back at once.
  */
@@ -228,8 +229,10 @@ const char* sti_name(sti_model* model, int32_t label);
 #define STI_DEGRADED_SHARDS 9 /* shards below their planned bits */
 #define STI_DEPTH 10          /* layers of the submodel that ran */
 #define STI_WIDTH 11          /* slices of each of its layers */
-#define STI_LEVEL 12      /* level of the plan's cascade that answered, from 1; NaN without one */
-#define STI_CONFIDENCE 13 /* how sure that level was of its label, 0 to 1; NaN without one */
+#define STI_LEVEL 12        /* level of the plan's cascade that answered, from 1; NaN without one */
+#define STI_CONFIDENCE 13   /* how sure that level was of its label, 0 to 1; NaN without one */
+#define STI_FELL_BACK 14    /* 1: reads did not come, and the plan's fallback answered */
+#define STI_ROWS_MISSING 15 /* tokens that counted as unknown, since their rows did not come */
 /* Figures of the model, after the last call that has ended. */
 #define STI_LABELS 32
 #define STI_OWN_BYTES 33 /* memory of the model, index not counted */

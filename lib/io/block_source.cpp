@@ -4,6 +4,7 @@
 #include <linux/fs.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -124,6 +125,15 @@ int64_t OpenedSource::ReadSome(uint64_t offset, std::span<uint8_t> buffer) const
   }
   const ssize_t count =
       ::pread(handle.get(), room.data(), room.size(), static_cast<off_t>(begin + offset));
+  return count < 0 ? -errno : count;
+}
+
+int64_t OpenedSource::ReadCached(uint64_t offset, std::span<uint8_t> buffer) const {
+  if (callback) return -EOPNOTSUPP;
+  if (offset >= bytes) return 0;
+  const iovec room = {buffer.data(), std::min<uint64_t>(buffer.size(), bytes - offset)};
+  const ssize_t count =
+      ::preadv2(handle.get(), &room, 1, static_cast<off_t>(begin + offset), RWF_NOWAIT);
   return count < 0 ? -errno : count;
 }
 

@@ -47,6 +47,9 @@ struct OpenedSource {
   /// Reads some bytes at `offset` of the source. Returns their number, 0 at its end, or the negated
   /// number of an error.
   [[nodiscard]] int64_t ReadSome(uint64_t offset, std::span<uint8_t> buffer) const;
+  /// Reads as ReadSome does what lies in the page cache, without waiting: it returns -EAGAIN where
+  /// none of it does, -EOPNOTSUPP where the source cannot tell.
+  [[nodiscard]] int64_t ReadCached(uint64_t offset, std::span<uint8_t> buffer) const;
   /// Returns the offset at which the source ends now; it may have been cut since it was opened.
   [[nodiscard]] uint64_t End() const;
 

@@ -38,6 +38,7 @@ class Option(enum.IntEnum):
     TURNS = 6
     MIN_ACCURACY_PPM = 7
     FULL_ACCURACY_PPM = 8
+    GUARANTEE = 9
     LATE = 16
     COMPUTE = 17
     THRESHOLD_PPM = 18
@@ -84,6 +85,8 @@ class Stat(enum.IntEnum):
     WIDTH = 11
     LEVEL = 12
     CONFIDENCE = 13
+    FELL_BACK = 14
+    ROWS_MISSING = 15
     LABELS = 32
     OWN_BYTES = 33
     PRELOADED_BYTES = 34

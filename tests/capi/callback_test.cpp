@@ -88,6 +88,37 @@ TEST_F(CallbackTest, OneThatFailsOrLiesIsAFailedRead) {
   }
 }
 
+// Planned with a guarantee, a model answers though no read comes any more, words unknown to it.
+TEST_F(CallbackTest, AGuaranteeAnswersThoughReadsFail) {
+  size_t size = 0;
+  std::vector<uint8_t> profile(1 << 16);
+  ASSERT_TRUE(Is(
+      STI_OK, sti_profile(model_, 50'000, profile.data(), profile.size(), &size, &error_), error_));
+  const auto set = [&](int32_t option, int64_t value) {
+    ASSERT_TRUE(Is(STI_OK, sti_set(model_, option, value, &error_), error_));
+  };
+  set(STI_GUARANTEE, 1);
+  EXPECT_TRUE(Is(STI_USAGE, sti_plan(model_, &error_), error_));
+  EXPECT_NE(std::string(error_.text).find("STI_TARGET_US"), std::string::npos) << error_.text;
+  set(STI_TARGET_US, 2'000'000);
+  EXPECT_TRUE(Is(STI_INFEASIBLE, sti_plan(model_, &error_), error_)) << "no room to fall back to";
+  set(STI_PRELOAD_BYTES, 1 << 20);
+  set(STI_TURNS, 2);
+  EXPECT_TRUE(Is(STI_USAGE, sti_plan(model_, &error_), error_));
+  EXPECT_NE(std::string(error_.text).find("STI_GUARANTEE"), std::string::npos) << error_.text;
+  set(STI_TURNS, 0);
+  ASSERT_TRUE(Is(STI_OK, sti_plan(model_, &error_), error_));
+  set(STI_LATE, STI_LATE_DEGRADE);
+  ASSERT_TRUE(Is(STI_OK, Run("the movie"), error_));
+  EXPECT_EQ(sti_stat(model_, STI_FELL_BACK), 0);
+  EXPECT_EQ(sti_stat(model_, STI_ROWS_MISSING), 0);
+  storage_.lies = 1;
+  ASSERT_TRUE(Is(STI_OK, Run("a good film is great"), error_));
+  EXPECT_EQ(sti_stat(model_, STI_FELL_BACK), 1);
+  EXPECT_GE(sti_stat(model_, STI_ROWS_MISSING), 1);
+  EXPECT_EQ(sti_stat(model_, STI_IS_LATE), 0);
+}
+
 TEST_F(CallbackTest, OneThatCallsTheLibraryIsRefusedAndGoesOn) {
   storage_.model = model_;
   ASSERT_TRUE(Is(STI_OK, Run("a b"), error_));

@@ -32,8 +32,8 @@ imports() { nm -D --undefined-only "$library" | sed -E 's/^ *[Uw] //; s/@.*//' |
 # numbers; the JSON parser asks for the locale's decimal point, to read numbers in spite of it
 (ceil|floor|exp|exp2|fma|ldexp|log|log2|pow|sqrt|tanh|erf)f?
 (strtod|strtoll|strtoull|localeconv)
-# files, read alone, and block devices
-(open|close|read|pread|fstat|stat|lseek|fcntl|ioctl|dup|posix_fadvise)(64)?
+# files, read alone, without waiting too, and block devices
+(open|close|read|pread|preadv2|fstat|stat|lseek|fcntl|ioctl|dup|posix_fadvise)(64)?
 # threads of its own, cores, time; io_uring has no functions but syscall
 (pthread_(cond|mutex|key|once|self|setspecific|getspecific|setname|setaffinity|[gs]etschedparam).*|__libc_single_threaded)
 (sched_.*|__sched_cpucount|syscall|sysconf|nanosleep|clock_gettime|getauxval)

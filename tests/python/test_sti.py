@@ -103,6 +103,13 @@ class Answers(unittest.TestCase):
         self.model.set(sti.Option.TARGET_US, 12_000)
         self.model.plan()
         self.assertTrue(0 < self.model.stat(sti.Stat.PREDICTED_P99_US) <= 12_000)
+        self.model.set(sti.Option.PRELOAD_BYTES, 10_000_000)
+        self.model.set(sti.Option.GUARANTEE, 1)
+        self.model.plan()
+        self.model.set(sti.Option.LATE, sti.Late.DEGRADE)
+        self.model.run(TEXTS[0])
+        self.assertIn(self.model.stat(sti.Stat.FELL_BACK), (0, 1))  # as fast as this machine is
+        self.model.set(sti.Option.LATE, sti.Late.WAIT)
         self.model.set(sti.Option.TARGET_US, 1)
         self.fails(sti.Code.INFEASIBLE, self.model.plan)
         self.fails(sti.Code.USAGE, self.model.set, 99, 1)
