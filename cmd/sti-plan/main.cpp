@@ -56,10 +56,15 @@ Status ShowTimeline(const Tool& tool, const PlanOptions& options, const PlanInpu
 
 // Warns of a submodel that was not trained, with what it is predicted to lose where that is known.
 void WarnOfUntrained(const Tool& tool, const PlanInputs& inputs, const Plan& plan) {
+  if (plan.cascade) {
+    for (const CascadeLevel& level : plan.cascade->levels)
+      WarnOfUntrained(tool, inputs, level.plan);
+  }
   std::string warning = UntrainedWarning(inputs.info(), plan);
   if (warning.empty()) return;
   const Importance* importance = inputs.View().importance;
-  if (QualityText(plan.quality).empty() || importance == nullptr) return tool.Warn(warning);
+  const bool known = importance != nullptr && !importance->submodels.empty();
+  if (QualityText(plan.quality).empty() || !known) return tool.Warn(warning);
   tool.Warn(warning + "; the whole model: " + QualityText(WholeQuality(*importance)));
 }
 

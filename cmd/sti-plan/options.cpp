@@ -56,6 +56,31 @@ Status CheckGuarantee(const CLI::App& app, const PlanOptions& o) {
   return RequireOption(app, {"--guarantee"}, "--target");
 }
 
+// A cascade is chosen among those that were measured, for one warm input after another.
+Status CheckCascade(const CLI::App& app, const PlanOptions& o) {
+  STI_RETURN_IF_ERROR(RequireOption(app, {"--max-levels"}, "--cascade"));
+  if (!o.request.cascade) {
+    if (o.strategy != "tabi") return {};
+    return UsageError("--strategy tabi goes with --cascade; add it, or drop --strategy");
+  }
+  if (o.strategy != "sti" && o.strategy != "tabi") {
+    return UsageError("--cascade is for --strategy sti or tabi, not " + o.strategy +
+                      "; leave one of them out");
+  }
+  STI_RETURN_IF_ERROR(RefuseOptions(
+      app, "--cascade",
+      {"--submodel", "--bits", "--width-min", "--similar", "--io-budget", "--full-accuracy"},
+      "its levels are as they were measured"));
+  STI_RETURN_IF_ERROR(RefuseOptions(app, "--cascade",
+                                    {"--cold", "--turns", "--turn-buffer", "--guarantee"},
+                                    "it answers one warm input after another"));
+  STI_RETURN_IF_ERROR(RefuseOptions(app, "--cascade", {"--sweep"}, "it makes one plan"));
+  if (o.lengths.size() > 1) return UsageError("--cascade takes one --length; drop the others");
+  if (o.freqs.size() > 1) return UsageError("--cascade takes one --freq; drop the others");
+  STI_RETURN_IF_ERROR(RequireOption(app, {"--cascade"}, "--importance"));
+  return RequireOption(app, {"--cascade"}, "--target");
+}
+
 // Options that a strategy, or a submodel that is named, leaves nothing to do.
 Status CheckChoices(const CLI::App& app, const PlanOptions& o) {
   const std::string strategy = "--strategy " + o.strategy;
@@ -72,6 +97,23 @@ Status CheckChoices(const CLI::App& app, const PlanOptions& o) {
     if (!o.request.io_budget_bytes) STI_RETURN_IF_ERROR(RequireOption(app, {"--seed"}, "--target"));
   }
   return RefuseBeside(app, "--submodel", {"--similar", "--width-min"}, "it names the submodel");
+}
+
+// Adds the options that show plans, beside making one or in its place.
+void AddViews(CLI::App& app, PlanOptions& o) {
+  app.add_flag("--explain", o.explain, "print why each step was taken")->group(kMostUsed);
+  app.add_option("--gantt", o.gantt, "SVG of IO and compute over time; - for stdout")
+      ->type_name(kFile)
+      ->group(kMostUsed);
+  app.add_flag("--sweep", o.sweep, "table of targets x preload buffers; writes no plan")
+      ->group(kMostUsed);
+  AddParsed(app, "--targets", o.targets_us, kTimes, "of --sweep, e.g. 100ms,200ms [chosen]");
+  AddParsed(app, "--preloads", o.preloads, kSizes, "of --sweep, e.g. 0,1MiB,4MiB [chosen]");
+  app.add_option("--sweep-svg", o.sweep_svg, "also draw it: accuracy, latency, memory")
+      ->type_name(kFile);
+  app.add_option("--check", o.check, "judge this plan instead of making one")
+      ->type_name(kFile)
+      ->group(kMostUsed);
 }
 
 }  // namespace
@@ -97,7 +139,8 @@ void AddPlanOptions(CLI::App& app, PlanOptions& o) {
   AddParsed(app, "--length", o.lengths, kList, "tokens, or a list of variants [all profiled]")
       ->group(kMostUsed);
   app.add_option("--strategy", o.strategy, "how shards are chosen [sti]")
-      ->check(CLI::IsMember({"sti", "sti-paper", "load-exec", "stdpl", "preload", "random"}))
+      ->check(
+          CLI::IsMember({"sti", "sti-paper", "load-exec", "stdpl", "preload", "random", "tabi"}))
       ->type_name("");
   app.add_option("--bits", r.uniform_bits, "one bitwidth for all shards")->type_name("K");
   AddParsed(app, "--min-accuracy", r.min_accuracy, kShare,
@@ -111,6 +154,11 @@ void AddPlanOptions(CLI::App& app, PlanOptions& o) {
                "--wake");
   app.add_flag("--guarantee", r.guarantee,
                "keep a fallback in --preload, so that every input has a label by --target");
+  app.add_flag("--cascade", r.cascade,
+               "submodels that answer easy inputs first, as measured by sti-importance --cascade");
+  app.add_option("--max-levels", r.max_levels, "of --cascade [3]")
+      ->check(CLI::Range(2, 3))
+      ->type_name("N");
   app.add_option("--turns", r.turns, "plan this many back-to-back turns")
       ->check(CLI::Range(1, 64))
       ->type_name("N");
@@ -131,19 +179,7 @@ void AddPlanOptions(CLI::App& app, PlanOptions& o) {
   app.add_flag("--interpolate", r.judging.interpolate, "estimate widths that were not profiled");
   app.add_flag("--allow-untrained", r.allow_untrained,
                "plan submodels of a model not trained for them");
-  app.add_flag("--explain", o.explain, "print why each step was taken")->group(kMostUsed);
-  app.add_option("--gantt", o.gantt, "SVG of IO and compute over time; - for stdout")
-      ->type_name(kFile)
-      ->group(kMostUsed);
-  app.add_flag("--sweep", o.sweep, "table of targets x preload buffers; writes no plan")
-      ->group(kMostUsed);
-  AddParsed(app, "--targets", o.targets_us, kTimes, "of --sweep, e.g. 100ms,200ms [chosen]");
-  AddParsed(app, "--preloads", o.preloads, kSizes, "of --sweep, e.g. 0,1MiB,4MiB [chosen]");
-  app.add_option("--sweep-svg", o.sweep_svg, "also draw it: accuracy, latency, memory")
-      ->type_name(kFile);
-  app.add_option("--check", o.check, "judge this plan instead of making one")
-      ->type_name(kFile)
-      ->group(kMostUsed);
+  AddViews(app, o);
 }
 
 Status CheckPlanOptions(PlanOptions& o, const Tool& tool) {
@@ -153,6 +189,7 @@ Status CheckPlanOptions(PlanOptions& o, const Tool& tool) {
   STI_RETURN_IF_ERROR(CheckGuarantee(tool.app(), o));
   STI_RETURN_IF_ERROR(CheckSweep(tool.app(), o));
   if (!o.check.empty()) return CheckOfPlan(tool.app());
+  STI_RETURN_IF_ERROR(CheckCascade(tool.app(), o));
   STI_RETURN_IF_ERROR(CheckChoices(tool.app(), o));
   if (!o.sweep && !o.request.target_us && !o.request.submodel && !o.request.min_accuracy) {
     return UsageError("--target TIME is required, or --submodel NxM, or --min-accuracy A");

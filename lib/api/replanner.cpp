@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "api/plan_inputs.h"
+#include "base/remedy.h"
 #include "plan/drifted_profile.h"
 #include "plan/planner.h"
 #include "plan/request_of_plan.h"
@@ -40,11 +41,21 @@ std::string Outline(const Plan& plan) {
                      std::to_string(plan.preload_bytes) + " bytes preloaded, " +
                      Ms(plan.predicted_latency_us);
   if (plan.target_us) text += " of " + Ms(*plan.target_us);
+  if (plan.cascade) text += ", with a cascade " + Ms(plan.cascade->mean_us) + " in the mean";
   return text;
 }
 
 void AddReason(const std::string& reason, std::string* why) {
   *why += (why->empty() ? "" : ", ") + reason;
+}
+
+/// Returns kUsage if a request is for a cascade, and there is nothing to choose one by.
+Status CheckSources(const PlanRequest& request, const ReplanSources& sources) {
+  const bool known = sources.importance && !sources.importance->cascades.empty();
+  if (!request.cascade || known) return {};
+  return UsageError(
+             "the plan has a cascade: one in its place takes an importance that has cascades")
+      .Fix(Remedy::kMeasureCascades);
 }
 
 std::string ClockText(uint64_t khz) {
@@ -56,6 +67,7 @@ std::string ClockText(uint64_t khz) {
 Result<Replanner> Replanner::Make(Session& session, ReplanSources sources, NoticeSink notices) {
   STI_RETURN_IF_ERROR(session.pipeline().file().RequireWhole());
   STI_ASSIGN_OR_RETURN(PlanRequest request, RequestOf(session.pipeline().plan(), session.info()));
+  STI_RETURN_IF_ERROR(CheckSources(request, sources));
   return Replanner(session, std::move(sources), std::move(notices), std::move(request));
 }
 
@@ -70,6 +82,7 @@ Replanner::Replanner(Session& session, ReplanSources sources, NoticeSink notices
 
 Status Replanner::Take(Plan plan, uint64_t planned_for_bytes) {
   STI_ASSIGN_OR_RETURN(PlanRequest request, RequestOf(plan, session_->info()));
+  STI_RETURN_IF_ERROR(CheckSources(request, sources_));
   STI_RETURN_IF_ERROR(session_->SetPlan(std::move(plan), planned_for_bytes));
   request_ = std::move(request);
   drift_.PlanGiven(true);

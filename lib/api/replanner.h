@@ -47,7 +47,8 @@ struct ReplanSources {
 class Replanner {
  public:
   /// The session outlives it. Returns kUsage if no plan can take the place of the session's
-  /// (RequestOf), and what ContainerFile::RequireWhole returns. `notices` may be empty.
+  /// (RequestOf; of a plan with a cascade that takes an importance with cascades), and what
+  /// ContainerFile::RequireWhole returns. `notices` may be empty.
   static Result<Replanner> Make(Session& session, ReplanSources sources, NoticeSink notices);
 
   /// Looks at the device between two inputs, at the moment `at`, and goes on under another plan

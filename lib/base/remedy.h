@@ -49,6 +49,7 @@ enum class Remedy : uint8_t {
   kMeasureTheseWidths,       ///< the widths that `what` names were not profiled
   kMeasureOrEstimateWidths,  ///< as kMeasureTheseWidths, and neighbours of theirs were
   kMeasureSubmodels,         ///< an importance lacks A(n, m)
+  kMeasureCascades,          ///< an importance lacks cascades
   kProfileForModel,          ///< a profile is for another model
   kImportanceForModel,       ///< an importance is for another model
 

@@ -38,6 +38,7 @@ constexpr AdviceWords::Sentence kSentences[] = {
     {Remedy::kMeasureTheseWidths, "measure them"},
     {Remedy::kMeasureOrEstimateWidths, "measure it"},
     {Remedy::kMeasureSubmodels, "give an importance with the accuracy of submodels"},
+    {Remedy::kMeasureCascades, "give an importance with cascades"},
     {Remedy::kProfileForModel, "measure with this model"},
     {Remedy::kImportanceForModel, "measure the importance of this model"},
     {Remedy::kGiveInRequest, "set {}"},

@@ -103,6 +103,22 @@ std::optional<uint64_t> FillPeak(const CheckedInput& input, const Judging& judgi
   return staging;
 }
 
+/// Returns the figures of one level's own run.
+CascadeLevelFigures FiguresOf(const CheckedInput& input, const DeviceModels& devices,
+                              const Plan& level, const LevelRuns& runs) {
+  CascadeLevelFigures figures;
+  figures.latency_us = LatencyOf(runs[0], std::nullopt);
+  figures.p99_us = LatencyOf(runs[1], std::nullopt);
+  figures.times = TimesOf(input, devices, level, runs[0], figures.latency_us);
+  figures.times.embed_io_us = runs[0].lane.fixed.embed_io_us;
+  const PlannedRun& deciding = runs[devices.risk == Risk::kP99 ? 1 : 0];
+  const ComputeLane& lane = deciding.lane;
+  const double slack_us = level.target_us ? *level.target_us - lane.compute_us() : 0;
+  figures.aib_us = ComputeAibs(deciding.bonus_us + deciding.wake_us, slack_us,
+                               lane.fixed.embed_io_us, lane.layer_us, deciding.all_io_us);
+  return figures;
+}
+
 }  // namespace
 
 CascadeFigures PriceCascade(const CheckedInput& input, const Judging& judging,
@@ -123,13 +139,16 @@ CascadeFigures PriceCascade(const CheckedInput& input, const Judging& judging,
     figures.mean_us += returned * path_us;
     goes_on -= returned;
     if (i > 0) figures.upgrade_bytes.push_back(BytesRead(runs[i][0]));
+    if (last) continue;
+    figures.levels.push_back(FiguresOf(input, devices, plan.cascade->levels[i].plan, runs[i]));
   }
-  const double deciding_us = devices.risk == Risk::kP99 ? figures.worst_path_us : path_us;
+  figures.deciding_us = devices.risk == Risk::kP99 ? figures.worst_path_us : path_us;
+  figures.fits_memory = staging.has_value();
   if (!staging) {
     figures.problem = "needs " + std::to_string(figures.peak_bytes) + " bytes of memory";
-  } else if (plan.target_us && deciding_us > *plan.target_us + kTimeTolerance_us) {
+  } else if (plan.target_us && figures.deciding_us > *plan.target_us + kTimeTolerance_us) {
     figures.problem =
-        "takes " + Ms(deciding_us) + " of " + Ms(*plan.target_us) + " through all levels";
+        "takes " + Ms(figures.deciding_us) + " of " + Ms(*plan.target_us) + " through all levels";
   }
   return figures;
 }
@@ -139,8 +158,15 @@ void FillCascade(const CascadeFigures& figures, Plan* plan) {
   cascade.path_us = figures.path_us;
   cascade.mean_us = figures.mean_us;
   cascade.worst_path_us = figures.worst_path_us;
-  for (size_t i = 0; i < cascade.levels.size(); ++i)
+  for (size_t i = 0; i < cascade.levels.size(); ++i) {
     cascade.levels[i].upgrade_bytes = figures.upgrade_bytes[i];
+    const CascadeLevelFigures& own = figures.levels[i];
+    Plan& level = cascade.levels[i].plan;
+    level.predicted_latency_us = own.latency_us;
+    level.predicted_p99_us = own.p99_us;
+    level.aib_us = own.aib_us;
+    level.times = own.times;
+  }
   plan->predicted_peak_bytes = std::max(plan->predicted_peak_bytes, figures.peak_bytes);
   plan->meets_target = plan->meets_target && figures.problem.empty();
 }

@@ -13,14 +13,26 @@
 
 namespace sti {
 
+/// Holds the figures of one level's own run, from where it begins. What levels before it have read
+/// is in memory.
+struct CascadeLevelFigures {
+  double latency_us = 0;  ///< by medians
+  double p99_us = 0;
+  std::vector<double> aib_us;  ///< [n] left over, with slack 0 where there is no target
+  PlanTimes times;
+};
+
 /// Holds the figures of a cascade of L levels, the plan itself being the last.
 struct CascadeFigures {
   /// [L] microseconds from the text to the label of an input that this level answers, by medians.
   std::vector<double> path_us;
   double mean_us = 0;        ///< mean of `path_us`, by the plan's return shares
   double worst_path_us = 0;  ///< 99th percentile of an input that goes through all levels
-  std::vector<uint64_t> upgrade_bytes;  ///< [L - 1] bytes that the level behind this one reads
-  uint64_t peak_bytes = 0;              ///< bytes of the whole process
+  std::vector<uint64_t> upgrade_bytes;      ///< [L - 1] bytes that the level behind this one reads
+  std::vector<CascadeLevelFigures> levels;  ///< [L - 1] before the plan itself
+  double deciding_us = 0;                   ///< through all levels, by the risk that decides
+  uint64_t peak_bytes = 0;                  ///< bytes of the whole process
+  bool fits_memory = true;
   std::string problem;  ///< why the cascade misses target or memory; empty: it does not
 };
 

@@ -106,32 +106,6 @@ std::optional<uint64_t> FillTurnMemory(const CheckedInput& input, const Judging&
   return *memory - std::min(*memory, held);
 }
 
-/// Returns what a run of the plan is compared with, by medians.
-PlanTimes TimesOf(const CheckedInput& input, const DeviceModels& devices, const Plan& plan,
-                  const PlannedRun& run, double latency_us) {
-  const FixedTimes& fixed = devices.median.fixed();
-  ColdTimes cold;
-  if (plan.cold) cold = ColdTimesOf(input, devices.median, plan.layers);
-  PlanTimes times;
-  times.start_us = cold.start_us;
-  times.open_io_us = cold.open_io_us;
-  times.embed_io_us = fixed.embed_io_us + cold.embedding_us;
-  times.embed_us = fixed.embed_us;
-  times.layer_us = run.lane.layer_us;
-  times.layer_p99_us = devices.p99.LayerUs(plan.width).value_or(0);
-  if (run.lane.last_us != run.lane.layer_us) {
-    times.last_layer_us = run.lane.last_us;
-    times.last_layer_p99_us = devices.p99.LastLayerUs(plan.width).value_or(0);
-  }
-  times.head_us = fixed.head_us;
-  times.stall_us = StallOf(run, cold.start_us, latency_us);
-  cold.resident_us.resize(plan.layers.size());  // the head's part goes
-  times.layer_io_us = std::move(cold.resident_us);
-  for (const StreamedShard& shard : run.streamed)
-    times.layer_io_us[shard.position] += shard.load_us;
-  return times;
-}
-
 /// Fills in budgets, and returns whether the run keeps them as `model` asks.
 bool FillBudgets(const PlannedRun& run, DelayModel model, double slack_us, bool has_target,
                  Verdict* verdict) {

@@ -9,9 +9,11 @@
 #include "base/remedy.h"
 #include "plan/judge.h"
 #include "plan/row_times.h"
+#include "plan/search/cascade_choice.h"
 #include "plan/search/context.h"
 #include "plan/search/fallback.h"
 #include "plan/search/fixed_bits.h"
+#include "plan/search/measured_cascades.h"
 #include "plan/search/search.h"
 #include "plan/search/turns.h"
 #include "plan/text.h"
@@ -147,7 +149,8 @@ Status CheckAccuracyIsKnown(const CheckedInput& input, const PlanRequest& reques
 /// Returns whether a plan that is asked for no length serves texts as they come, of any length.
 bool ServesAllLengths(const PlanRequest& request) {
   return request.length == 0 && request.further_lengths.empty() &&
-         request.strategy == Strategy::kSti && !request.cold && !request.io_budget_bytes;
+         request.strategy == Strategy::kSti && !request.cold && !request.io_budget_bytes &&
+         !request.cascade;
 }
 
 /// Returns lengths and clocks of the plan and its variants; the plan's own first.
@@ -203,8 +206,9 @@ Status PlanVariants(const CheckedInput& input, const PlanRequest& request,
 }
 
 bool PreloadsRows(const PlanRequest& request) {
-  return request.strategy == Strategy::kSti && !request.cold && request.turns == 0 &&
-         !request.io_budget_bytes && request.preload_bytes > 0;
+  const bool by_worth = request.strategy == Strategy::kSti || request.strategy == Strategy::kTabi;
+  return by_worth && !request.cold && request.turns == 0 && !request.io_budget_bytes &&
+         request.preload_bytes > 0;
 }
 
 void SayWords(const CheckedInput& input, size_t words, std::vector<std::string>* explain) {
@@ -310,6 +314,54 @@ Result<Plan> PlanScopes(const CheckedInput& input, const PlanRequest& request,
   return plan;
 }
 
+/// Returns the accuracy that a cascade must reach where nobody has asked for one: that of the best
+/// plan without a cascade, or where none is predicted for it, of the best level alone. kInfeasible
+/// if nothing alone meets the target.
+Result<double> AccuracyWithout(const MeasuredCascades& measured) {
+  const PlanningContext& context = measured.context();
+  PlanRequest alone = context.request;
+  alone.cascade = false;
+  alone.length = context.scope.length;
+  STI_ASSIGN_OR_RETURN(const Plan plan, MakePlan(context.input, alone));
+  const std::optional<double> accuracy =
+      plan.quality.accuracy ? plan.quality.accuracy : measured.BestAlone();
+  context.Say("cascade: the best plan without one takes " + Ms(plan.predicted_latency_us) +
+              " in the median" + (accuracy ? ", accuracy " + Fixed4(*accuracy) : ""));
+  return accuracy.value_or(0);
+}
+
+/// Makes the plan of one scope with the cascade that the request asks for.
+Result<Plan> PlanCascadeIn(const CheckedInput& input, const PlanRequest& request,
+                           const PlanningScope& scope, std::vector<std::string>* explain) {
+  STI_ASSIGN_OR_RETURN(const PlanningContext context,
+                       PlanningContext::Make(input, request, scope, explain));
+  SayTimes(context);
+  STI_ASSIGN_OR_RETURN(const MeasuredCascades measured, MeasuredCascades::Make(context));
+  if (request.strategy == Strategy::kTabi) {
+    STI_ASSIGN_OR_RETURN(const CascadeCandidate choice,
+                         CascadeByTabi(measured, request.min_accuracy));
+    return measured.PlanOf(choice);
+  }
+  double least_accuracy = request.min_accuracy.value_or(0);
+  if (!request.min_accuracy) {
+    STI_ASSIGN_OR_RETURN(least_accuracy, AccuracyWithout(measured));
+  }
+  STI_ASSIGN_OR_RETURN(const CascadeCandidate choice, FastestCascade(measured, least_accuracy));
+  return measured.PlanOf(choice);
+}
+
+/// Makes a plan with a cascade. Its levels share the rows that are worth more than shards.
+Result<Plan> PlanWithCascade(const CheckedInput& input, const PlanRequest& request,
+                             std::vector<PlanningScope> scopes, std::vector<std::string>* explain) {
+  STI_RETURN_IF_ERROR(CheckCascadesAreMeasured(input));
+  scopes.resize(1);
+  if (PreloadsRows(request)) STI_RETURN_IF_ERROR(ChooseWords(input, request, &scopes, explain));
+  Result<Plan> plan = PlanCascadeIn(input, request, scopes.front(), explain);
+  if (plan.ok() || scopes.front().words == 0) return plan;
+  scopes.front().words = 0;  // shards need the whole buffer
+  return PlanCascadeIn(input, request, scopes.front(), explain);
+}
+
 }  // namespace
 
 Result<Plan> MakePlan(const PlanInput& input, const PlanRequest& request,
@@ -324,6 +376,8 @@ Result<Plan> MakePlan(const CheckedInput& input, const PlanRequest& request,
 
   // Beyond this point, neither request nor input is validated any more.
   STI_ASSIGN_OR_RETURN(std::vector<PlanningScope> scopes, ScopesOf(input, request));
+
+  if (request.cascade) return PlanWithCascade(input, request, std::move(scopes), explain);
 
   // A least accuracy becomes a target.
   PlanRequest resolved = request;

@@ -13,12 +13,12 @@
 
 namespace sti {
 
-/// Makes a plan: bits, preload and figures, then turns and variants where asked for. Returns kUsage
-/// for a request that makes no sense, kDamaged or kForeign for input that contradicts itself or
-/// belongs to another model, kInfeasible if no plan meets the request; the message then holds the
-/// smallest feasible T. Strategy kSti never misses T while some plan meets it; the only plans with
-/// `meets_target` false come from kStiPaper and kRandom. `explain`, where given, receives one line
-/// a decision. Thread-safe.
+/// Makes a plan: bits, preload and figures, then turns and variants, or a cascade, where asked for.
+/// Returns kUsage for a request that makes no sense, kDamaged or kForeign for input that
+/// contradicts itself or belongs to another model, kInfeasible if no plan meets the request; the
+/// message then holds the smallest feasible T. Strategy kSti never misses T while some plan meets
+/// it; the only plans with `meets_target` false come from kStiPaper and kRandom. `explain`, where
+/// given, receives one line a decision. Thread-safe.
 Result<Plan> MakePlan(const PlanInput& input, const PlanRequest& request,
                       std::vector<std::string>* explain = nullptr);
 

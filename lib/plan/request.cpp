@@ -23,6 +23,19 @@ Error Unreasonable(std::string what, Remedy remedy, const char* fields) {
   return UsageError(std::move(what)).Fix(remedy, fields);
 }
 
+/// Returns whether the lists of a cascade of some of so many levels agree.
+bool IsWhole(const CascadeScore& cascade, size_t levels) {
+  const size_t members = cascade.levels.size();
+  const auto is_level = [&](uint32_t level) { return level < levels; };
+  const auto agrees = [&](const CascadeCut& cut) {
+    return cut.shares.size() == members && cut.accuracies.size() == members &&
+           cut.weights.size() + 1 == members;
+  };
+  return members >= 2 && members <= kMaxCascadeLevels &&
+         std::all_of(cascade.levels.begin(), cascade.levels.end(), is_level) &&
+         std::all_of(cascade.cuts.begin(), cascade.cuts.end(), agrees);
+}
+
 Status ValidateImportance(const PlanInput& input) {
   if (input.importance == nullptr) return {};
   const Importance& importance = *input.importance;
@@ -40,6 +53,14 @@ Status ValidateImportance(const PlanInput& input) {
     return DataError("it does not hold one score a shard of this model")
         .In(Source::kImportance)
         .Fix(Remedy::kImportanceForModel);
+  }
+  const auto is_whole = [&](const CascadeScore& cascade) {
+    return IsWhole(cascade, importance.cascade_levels.size());
+  };
+  if (!std::all_of(importance.cascades.begin(), importance.cascades.end(), is_whole)) {
+    return DataError("the lists of a cascade do not agree with its levels")
+        .In(Source::kImportance)
+        .Fix(Remedy::kCorrectImportance);
   }
   return {};
 }
@@ -76,6 +97,37 @@ Status ValidateGuarantee(const PlanRequest& request) {
   }
   if (!request.target_us)
     return Unreasonable("a guarantee is for a target", kGive, "target_us 200ms");
+  return {};
+}
+
+/// Returns an error if a cascade is asked for beside what it does not go with.
+Status ValidateCascade(const PlanRequest& request) {
+  const bool by_tabi = request.strategy == Strategy::kTabi;
+  if (!request.cascade) {
+    if (by_tabi) return Unreasonable("the strategy tabi chooses a cascade", kGive, "cascade");
+    return {};
+  }
+  if (request.strategy != Strategy::kSti && !by_tabi) {
+    return Unreasonable("a cascade is for the strategies sti and tabi", kDrop,
+                        "cascade or strategy");
+  }
+  if (!request.target_us)
+    return Unreasonable("a cascade is for a target", kGive, "target_us 200ms");
+  if (request.max_levels < 2 || request.max_levels > kMaxCascadeLevels)
+    return Unreasonable("a cascade has 2 or 3 levels", kGive, "max_levels 3");
+  if (request.submodel || request.uniform_bits || request.io_budget_bytes) {
+    return Unreasonable("the levels of a cascade run as they were measured", kDrop,
+                        "submodel, uniform_bits and io_budget_bytes");
+  }
+  if (request.cold || request.turns > 0 || request.guarantee) {
+    return Unreasonable("a cascade answers one warm input after another, without a fallback", kDrop,
+                        "cold, turns and guarantee");
+  }
+  if (request.full_accuracy) {
+    return Unreasonable("a cascade was measured with labels", kDrop, "full_accuracy");
+  }
+  if (!request.further_lengths.empty() || request.clocks.size() > 1)
+    return UsageError("a cascade is for one length and clock; ask for one");
   return {};
 }
 
@@ -122,7 +174,7 @@ Status ValidateRequest(const PlanRequest& request) {
     return Unreasonable("the accuracy is not from 0 to 1", kGive, "min_accuracy 0.9");
   if (request.full_accuracy && !(*request.full_accuracy >= 0 && *request.full_accuracy <= 1))
     return Unreasonable("the full model's accuracy is not from 0 to 1", kGive, "full_accuracy 0.9");
-  if (request.min_accuracy && request.strategy != Strategy::kSti) {
+  if (request.min_accuracy && request.strategy != Strategy::kSti && !request.cascade) {
     return Unreasonable("a least accuracy is for the strategy sti", kDrop,
                         "min_accuracy or strategy");
   }
@@ -137,6 +189,7 @@ Status ValidateRequest(const PlanRequest& request) {
   }
   if (request.cold && DelayModelFor(request.strategy) == DelayModel::kMemory)
     return Unreasonable("the strategy preload begins with all shards in memory", kDrop, "cold");
+  STI_RETURN_IF_ERROR(ValidateCascade(request));
   return ValidateGuarantee(request);
 }
 

@@ -70,6 +70,13 @@ struct PlanRequest {
   /// fallback in its preload buffer. Needs a target, and is for warm plans of strategy kSti without
   /// turns.
   bool guarantee = false;
+  /// Whether inputs shall go through cascade levels before the plan's own submodel (Tabi): the
+  /// cascade of least mean latency of those that the importance file has measured. Needs a target,
+  /// and is for warm plans of strategy kSti or kTabi for one length and clock. `min_accuracy` is
+  /// then what the cascade's labels reach; absent: what the best plan without a cascade is
+  /// predicted to reach, and by kTabi what its heuristic keeps.
+  bool cascade = false;
+  uint32_t max_levels = kMaxCascadeLevels;  ///< most levels of the cascade, 2 or 3
   /// Bytes of STI Table 7: start with all shards at the fewest bits and raise shards to 6 bits
   /// until this many further bytes are spent.
   std::optional<uint64_t> io_budget_bytes;

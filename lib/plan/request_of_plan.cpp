@@ -19,8 +19,9 @@ Status CheckCanBeReplaced(const Plan& plan) {
   if (!plan.target_us) why = "has no target";
   if (plan.cascade) why = "has a cascade, which is chosen once";
   if (plan.cold) why = "is of a cold start, which happens once";
-  if (plan.strategy != Strategy::kSti && plan.strategy != Strategy::kStiPaper)
-    why = "is of the strategy " + plan.strategy_name() + ", which adjusts to no device";
+  const bool adjusts = plan.strategy == Strategy::kSti || plan.strategy == Strategy::kStiPaper ||
+                       (plan.strategy == Strategy::kTabi && plan.cascade);
+  if (!adjusts) why = "is of the strategy " + plan.strategy_name() + ", which adjusts to no device";
   if (why.empty()) return {};
   return UsageError("the plan " + why + ": none can be made in its place").Fix(Remedy::kPlanAgain);
 }
@@ -34,11 +35,17 @@ Result<PlanRequest> RequestOf(const Plan& plan, const ModelInfo& info) {
   request.target_us = plan.target_us;
   request.guarantee = plan.fallback.has_value();
   request.preload_bytes = plan.preload_bytes + (plan.fallback ? plan.fallback->bytes : 0);
+  if (plan.cascade) {
+    request.cascade = true;
+    request.preload_bytes =
+        std::max(request.preload_bytes, plan.cascade->levels.front().plan.preload_bytes);
+  }
   request.length = plan.length;
   request.wake_us = plan.wake_us;
   request.turns = static_cast<uint32_t>(plan.turns.size());
   if (!plan.turns.empty()) request.turn_bytes = plan.turn_bytes;
-  if (plan.predicted_p99_us > *plan.target_us) request.judging.risk = Risk::kMedian;
+  const double p99_us = plan.cascade ? plan.cascade->worst_path_us : plan.predicted_p99_us;
+  if (p99_us > *plan.target_us) request.judging.risk = Risk::kMedian;
   request.allow_untrained = !IsTrained(plan, info);
   std::set<uint32_t> lengths{plan.length};
   std::set<uint64_t, std::greater<>> clocks{plan.freq};
@@ -46,6 +53,10 @@ Result<PlanRequest> RequestOf(const Plan& plan, const ModelInfo& info) {
     lengths.insert(variant.length);
     clocks.insert(variant.freq);
     request.allow_untrained = request.allow_untrained || !IsTrained(variant, info);
+  }
+  if (plan.cascade) {
+    for (const CascadeLevel& level : plan.cascade->levels)
+      request.allow_untrained = request.allow_untrained || !IsTrained(level.plan, info);
   }
   if (lengths.size() > 1) request.further_lengths.assign(lengths.begin(), lengths.end());
   // A plan that names no clock counts on the highest.

@@ -14,6 +14,7 @@ enum class Strategy : uint8_t {
   kLoadExec,  ///< STI Table 4: all IO, then all compute
   kStdpl,     ///< STI Table 4: a pipeline at one bitwidth
   kPreload,   ///< STI Table 4: all shards in memory
+  kTabi,      ///< a cascade by the heuristic of Tabi 5
   kWhole,     ///< no planning: one submodel at one bitwidth
   kOther,     ///< text that names none of these
 };

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "api/plan_inputs.h"
+#include "base/remedy.h"
 #include "plan/planner.h"
 #include "support/expect.h"
 #include "support/temp_folder.h"
@@ -189,6 +190,41 @@ TEST_F(ReplannerTest, WhereThereIsNoPlanTheOldOneStaysWhichIsSaidOnce) {
   // Less drift is another matter.
   Runs(DriftWatch::kRuns, 2, 1);
   EXPECT_TRUE(PlannedAgain(Look(), "layers take 2.00 times what the profile says"));
+}
+
+TEST_F(ReplannerTest, APlanWithACascadeIsReplacedByOneWithACascade) {
+  Importance importance;
+  importance.layers = 5;
+  importance.width = 4;
+  importance.scores.resize(20);
+  importance.cascade_levels = {{.depth = 1, .width = 2, .bits = 2, .accuracy = 0.5},
+                               {.depth = 5, .width = 4, .bits = 2, .accuracy = 0.6}};
+  importance.cascades = {
+      {{0, 1}, 0, {{0.9, std::nullopt, {1}, {0.5, 0.5}, {0.6, 0.7}, 0.65, {1}}}}};
+  request_.cascade = true;
+  request_.allow_untrained = true;
+  const ContainerFile file = File();
+  auto plan = MakePlan(PlanInputs(file, Profile(), importance).View(), request_);
+  ASSERT_TRUE(Succeeded(plan));
+  auto session = Session::Open(File(), *plan, {});
+  ASSERT_TRUE(Succeeded(session));
+  // Without what was measured of cascades the replanner would drop this one.
+  EXPECT_TRUE(FailedWith(Replanner::Make(**session, {Profile(), {}}, nullptr), ErrorKind::kUsage,
+                         "the plan has a cascade", Remedy::kMeasureCascades));
+  auto replanner = Replanner::Make(**session, {Profile(), importance}, nullptr);
+  ASSERT_TRUE(Succeeded(replanner));
+  const double planned_us = plan->cascade->mean_us;
+  for (size_t run = 0; run < DriftWatch::kLeastRuns; ++run)
+    (*session)->pipeline().drift().Add(1, 2);
+  ASSERT_TRUE(Succeeded(replanner->Look({}, at_)));
+  const Plan& next = (*session)->pipeline().plan();
+  ASSERT_TRUE(next.cascade);
+  EXPECT_GT(next.cascade->mean_us, planned_us);
+  EXPECT_LE(next.cascade->worst_path_us, *request_.target_us);
+  // Nor is one from elsewhere taken that could not be replaced.
+  request_.cascade = false;
+  Open(Profile());
+  EXPECT_TRUE(FailedWith(replanner_->Take(*plan, 0), ErrorKind::kUsage, "the plan has a cascade"));
 }
 
 TEST_F(ReplannerTest, AnotherClockOfTheProfileGetsAPlanOfItsOwn) {

@@ -58,7 +58,7 @@ $tool --help shows all options."
   sti-plan --help >text
   for option in --target --preload --memory --length --strategy --bits --submodel --width-min \
     --similar --full-accuracy --io-budget --seed --risk --allow-untrained --explain --check \
-    --wake --turns --turn-buffer --min-accuracy --guarantee --freq --interpolate; do
+    --wake --turns --turn-buffer --min-accuracy --guarantee --freq --interpolate --cascade --max-levels; do
     grep -q -- "$option" text
   done
   sti-run --help >text

@@ -75,6 +75,22 @@ def write_model(folder, elastic):
     (folder / "model.safetensors").write_bytes(struct.pack("<Q", len(text)) + text + data)
 
 
+def cascades():
+    """Returns cascades of 1x2, 2x2 and 3x4 shards, in numbers that nobody measured."""
+    def cut(cutoff, *shares):
+        accuracy = 0.6 + cutoff / 10
+        ones = [1] * (len(shares) - 1)
+        return {"cutoff": cutoff, "slope": None, "weights": ones, "shares": shares,
+                "accuracies": [accuracy] * len(shares), "accuracy": accuracy, "words_left": ones}
+
+    same = {"nll": 0.5, "calibrated_nll": 0.5, "ece": 0.1, "calibrated_ece": 0.1, "temperature": 1}
+    rows = [([0, 1], cut(0.5, 0.9, 0.1), cut(0.9, 0.5, 0.5)), ([0, 2], cut(0.9, 0.9, 0.1)),
+            ([0, 1, 2], cut(0.9, 0.95, 0.03, 0.02))]
+    return {"levels": [{"layers": layers, "width": width, "bits": 2, "accuracy": accuracy, **same}
+                       for layers, width, accuracy in ((1, 2, 0.5), (2, 2, 0.6), (3, 4, 0.7))],
+            "cascades": [{"levels": levels, "alpha": 0, "cuts": cuts} for levels, *cuts in rows]}
+
+
 def make_files(binaries, folder):
     def must(tool, *arguments):
         subprocess.run([binaries / tool, "-q", *arguments], cwd=folder, check=True)
@@ -92,6 +108,7 @@ def make_files(binaries, folder):
     importance = load_unchanged().importance(folder / "model", json.loads(described)["model"])
     (folder / "importance.json").write_text(json.dumps(importance))
     (folder / "kl.json").write_text(json.dumps(importance | {"metric": "kl"}))
+    (folder / "cascade.json").write_text(json.dumps(importance | cascades()))
     importance["scores"][0][0] = -0.5
     (folder / "other.json").write_text(json.dumps(importance))
     rows = [f"{text}\t{i % 2}\t{text.split()[1]}\t{1 - i % 2}"
@@ -176,6 +193,8 @@ TABLES = {
             "paper": [*PLAN, "--target", "165us", "--strategy", "sti-paper", "-o", "out.json"],
             "submodel": [*PLAN, "--submodel", "2x3", "-o", "out.json"],
             "sweep": [*PLAN, "--sweep"],
+            "cascade": [*PLAN, "--importance", "cascade.json", "--target", "700us", "--cascade",
+                        "--min-accuracy", "60%", "-o", "out.json"],
             "check": [*PLAN, "--check", "model.plan"]},
         "options": {
             "--importance": values("--importance", "importance.json", "kl.json"),
@@ -194,6 +213,9 @@ TABLES = {
             "--full-accuracy": [["--full-accuracy", "90%", "--min-accuracy", "60%", "--importance",
                                  "kl.json"],
                                 ["--full-accuracy", "90%"]],
+            "--cascade": [["--cascade", "--importance", "cascade.json", "--target", "700us"]],
+            "--max-levels": values("--max-levels", "2"),
+            "--strategy tabi": values("--strategy", "tabi"),
             "--wake": values("--wake", "100us", "20us"), "--cold": one("--cold"),
             "--turns": values("--turns", "2"), "--turn-buffer": values("--turn-buffer", "300kB"),
             "--freq": values("--freq", "1200000", "1200000,1800000"),
@@ -213,6 +235,7 @@ TABLES = {
             "--check": values("--check", "model.plan"), "--json": one("--json"), **MESSAGES},
         "quiet": {**ONLY_WORDS, "--interpolate": "allows what this profile does not need",
                   "--allow-untrained": "allows what this request does not need",
+                  "cascade: --memory --max-levels": "memory that two levels lack three lack too",
                   "target: --similar": "IO decides", "sweep: --similar": "IO decides",
                   "paper: --width-min": "the widest is taken anyway",
                   "paper: --width-min --similar": "few submodels are left",

@@ -29,7 +29,7 @@ TEST(Bits, PlanesExtendPlanesAndNothingElse) {
 TEST(Strategy, NamesAreReadBack) {
   for (const Strategy strategy :
        {Strategy::kSti, Strategy::kStiPaper, Strategy::kRandom, Strategy::kLoadExec,
-        Strategy::kStdpl, Strategy::kPreload, Strategy::kWhole}) {
+        Strategy::kStdpl, Strategy::kPreload, Strategy::kTabi, Strategy::kWhole}) {
     EXPECT_EQ(ParseStrategy(NameOf(strategy)), strategy) << NameOf(strategy);
     EXPECT_FALSE(NameOf(strategy).empty());
   }

@@ -133,6 +133,31 @@ double StallOf(const PlannedRun& run, double start_us, double latency_us) {
   return std::max(0.0, latency_us - start_us - run.lane.compute_us());
 }
 
+PlanTimes TimesOf(const CheckedInput& input, const DeviceModels& devices, const Plan& plan,
+                  const PlannedRun& run, double latency_us) {
+  const FixedTimes& fixed = devices.median.fixed();
+  ColdTimes cold;
+  if (plan.cold) cold = ColdTimesOf(input, devices.median, plan.layers);
+  PlanTimes times;
+  times.start_us = cold.start_us;
+  times.open_io_us = cold.open_io_us;
+  times.embed_io_us = fixed.embed_io_us + cold.embedding_us;
+  times.embed_us = fixed.embed_us;
+  times.layer_us = run.lane.layer_us;
+  times.layer_p99_us = devices.p99.LayerUs(plan.width).value_or(0);
+  if (run.lane.last_us != run.lane.layer_us) {
+    times.last_layer_us = run.lane.last_us;
+    times.last_layer_p99_us = devices.p99.LastLayerUs(plan.width).value_or(0);
+  }
+  times.head_us = fixed.head_us;
+  times.stall_us = StallOf(run, cold.start_us, latency_us);
+  cold.resident_us.resize(plan.layers.size());  // the head's part goes
+  times.layer_io_us = std::move(cold.resident_us);
+  for (const StreamedShard& shard : run.streamed)
+    times.layer_io_us[shard.position] += shard.load_us;
+  return times;
+}
+
 void StagingNeed::Include(const StagingNeed& other) {
   least = std::max(least, other.least);
   enough = std::max(enough, other.enough);

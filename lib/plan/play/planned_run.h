@@ -47,6 +47,11 @@ double LatencyOf(const PlannedRun& run, std::optional<uint64_t> staging_bytes,
 /// own work of `start_us` is no waiting.
 double StallOf(const PlannedRun& run, double start_us, double latency_us);
 
+/// Returns what real runs of the plan are compared with, by medians. `run` is the plan's at the
+/// median, and takes `latency_us`.
+PlanTimes TimesOf(const CheckedInput& input, const DeviceModels& devices, const Plan& plan,
+                  const PlannedRun& run, double latency_us);
+
 /// Holds the bytes of staging that runs of a plan cannot do without, and those that delay none of
 /// them.
 struct StagingNeed {

@@ -1,0 +1,406 @@
+// The choice of a cascade among those that were measured, on prices computed by hand.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/remedy.h"
+#include "measured_world.h"
+#include "plan/judge.h"
+#include "plan/request_of_plan.h"
+#include "support/expect.h"
+#include "types/plan_check.h"
+
+namespace sti {
+namespace {
+
+using test::CascadeAsked;
+using test::Cut;
+using test::MeasuredWorld;
+
+std::string NameOf(const Plan& plan) {
+  std::string name;
+  const auto add = [&](const Plan& level) {
+    name += (name.empty() ? "" : " ") + std::to_string(level.layers.size()) + "@" +
+            std::to_string(level.bits.At(0, 0));
+  };
+  for (const CascadeLevel& level : plan.cascade->levels) add(level.plan);
+  add(plan);
+  return name;
+}
+
+/// Expects a plan that keeps the format's rules and has the figures that a check gives.
+void ExpectSound(const test::World& world, const Plan& plan) {
+  PlanBounds bounds;
+  bounds.layers = world.catalog.layers;
+  bounds.width = world.catalog.width;
+  bounds.model = test::Model();
+  const auto fault = FindPlanFault(plan, bounds);
+  EXPECT_FALSE(fault) << fault->text();
+  const auto verdicts = JudgePlan(world.input(), {}, plan);
+  ASSERT_TRUE(Succeeded(verdicts));
+  EXPECT_EQ(verdicts->problem(), "");
+  EXPECT_TRUE(plan.meets_target);
+  EXPECT_EQ(verdicts->plan.latency_us, plan.predicted_latency_us);
+  ASSERT_TRUE(verdicts->cascade);
+  EXPECT_EQ(verdicts->cascade->mean_us, plan.cascade->mean_us);
+  EXPECT_EQ(verdicts->cascade->path_us, plan.cascade->path_us);
+  EXPECT_EQ(verdicts->cascade->worst_path_us, plan.cascade->worst_path_us);
+  for (size_t i = 0; i < plan.cascade->levels.size(); ++i) {
+    EXPECT_EQ(verdicts->cascade->upgrade_bytes[i], plan.cascade->levels[i].upgrade_bytes);
+  }
+}
+
+TEST(CascadeChoice, TheLeastMeanOfThoseAccurateEnoughIsTaken) {
+  const test::World world = MeasuredWorld();
+  // 0 and 2 at 0.75: 0.75 x 55 + 0.25 x 262.
+  auto plan = MakePlan(world.input(), CascadeAsked(300, 0.88));
+  ASSERT_TRUE(Succeeded(plan));
+  EXPECT_EQ(NameOf(*plan), "1@2 2@6");
+  EXPECT_EQ(plan->cascade->mean_us, 0.75 * 55 + 0.25 * 262);
+  EXPECT_EQ(plan->cascade->levels[0].rule, (CascadeRule{0.75, std::nullopt, 0, 1}));
+  EXPECT_EQ(plan->cascade->levels[0].temperature, 1.25);
+  EXPECT_EQ(plan->cascade->temperature, 2);
+  EXPECT_EQ(plan->cascade->return_share, std::vector<double>{0.75});
+  EXPECT_EQ(plan->cascade->quality.accuracy, 0.88);
+  EXPECT_EQ(plan->quality.accuracy, 0.9);
+  ExpectSound(world, *plan);
+  // 1 and 2 at 0.75: 0.875 x 95 + 0.125 x 262 = 115.9 is less than what 0, 1 and 2 take.
+  plan = MakePlan(world.input(), CascadeAsked(300, 0.89));
+  ASSERT_TRUE(Succeeded(plan));
+  EXPECT_EQ(NameOf(*plan), "2@2 2@6");
+  EXPECT_EQ(plan->cascade->mean_us, 0.875 * 95 + 0.125 * 262);
+  // 0, 1 and 2: 0.5 x 55 + 0.25 x 102 + 0.25 x (102 + 167).
+  plan = MakePlan(world.input(), CascadeAsked(300, 0.895));
+  ASSERT_TRUE(Succeeded(plan));
+  EXPECT_EQ(NameOf(*plan), "1@2 2@2 2@6");
+  EXPECT_EQ(plan->cascade->mean_us, 0.5 * 55 + 0.25 * 102 + 0.25 * 269);
+  ExpectSound(world, *plan);
+  // No more than two levels: 0 and 2 at 0.9, 158.5, rather than 1 and 2, 157.6, which is better.
+  PlanRequest two = CascadeAsked(300, 0.895);
+  two.max_levels = 2;
+  plan = MakePlan(world.input(), two);
+  ASSERT_TRUE(Succeeded(plan));
+  EXPECT_EQ(NameOf(*plan), "2@2 2@6");
+  EXPECT_EQ(plan->cascade->mean_us, 0.625 * 95 + 0.375 * 262);
+}
+
+TEST(CascadeChoice, NothingThatWasMeasuredIsBetter) {
+  test::Random random(5);
+  for (int round = 0; round < 40; ++round) {
+    test::World world = MeasuredWorld();
+    for (CascadeScore& cascade : world.importance.cascades) {
+      cascade.cuts.clear();
+      for (int i = 0; i < 6; ++i) {
+        std::vector<double> shares(cascade.levels.size(), random.Below(40) / 100.0);
+        shares.back() = 1 - shares[0] * static_cast<double>(shares.size() - 1);
+        cascade.cuts.push_back(Cut(i / 10.0, shares, 0.8 + random.Below(12) / 100.0));
+      }
+    }
+    const PlanRequest request =
+        CascadeAsked(150 + random.Below(150), 0.8 + random.Below(10) / 100.0);
+    const auto plan = MakePlan(world.input(), request);
+    double best_us = INFINITY;
+    const double price[4][3] = {{55, 262}, {95, 262}, {55, 102}, {55, 102, 269}};
+    for (size_t row = 0; row < 4; ++row) {
+      const CascadeScore& cascade = world.importance.cascades[row];
+      if (price[row][cascade.levels.size() - 1] > *request.target_us) continue;
+      for (const CascadeCut& cut : cascade.cuts) {
+        double mean_us = 0;
+        for (size_t i = 0; i < cut.shares.size(); ++i) mean_us += cut.shares[i] * price[row][i];
+        if (cut.accuracy >= *request.min_accuracy) best_us = std::min(best_us, mean_us);
+      }
+    }
+    ASSERT_EQ(plan.ok(), best_us < INFINITY) << round;
+    if (plan.ok()) {
+      EXPECT_NEAR(plan->cascade->mean_us, best_us, 1e-9);
+    } else {
+      EXPECT_TRUE(FailedWith(plan, ErrorKind::kInfeasible));
+    }
+  }
+}
+
+TEST(CascadeChoice, TheLastLevelIsAPlanMadeAlone) {
+  test::World world = MeasuredWorld();
+  world.MeasureSubmodels();
+  world.importance.scores.resize(4);
+  world.importance.cascades.resize(1);
+  PlanRequest request = CascadeAsked(300, 0.88);
+  request.preload_bytes = 700;
+  const auto plan = MakePlan(world.input(), request);
+  ASSERT_TRUE(Succeeded(plan));
+  request.cascade = false;
+  request.min_accuracy.reset();
+  request.submodel = Submodel{2, 2};
+  request.uniform_bits = 6;
+  request.length = 128;
+  const auto alone = MakePlan(world.input(), request);
+  ASSERT_TRUE(Succeeded(alone));
+  EXPECT_EQ(plan->bits, alone->bits);
+  EXPECT_EQ(plan->preload, alone->preload);
+  EXPECT_EQ(plan->preload.size(), 2U);
+  EXPECT_EQ(plan->preload_bytes, 600U);
+  EXPECT_EQ(plan->aib_us, alone->aib_us);
+  EXPECT_EQ(plan->predicted_latency_us, alone->predicted_latency_us);
+  EXPECT_EQ(plan->predicted_p99_us, alone->predicted_p99_us);
+  EXPECT_EQ(plan->staging_bytes, alone->staging_bytes);
+  EXPECT_EQ(plan->times->layer_io_us, alone->times->layer_io_us);
+  EXPECT_EQ(plan->quality.accuracy, alone->quality.accuracy);
+  // While the cascade runs the buffer holds what level 1 runs of the same bytes.
+  const Plan& first = plan->cascade->levels[0].plan;
+  EXPECT_EQ(first.preload, (std::vector<ShardAtBits>{{{0, 0}, 2}, {{0, 1}, 2}}));
+  EXPECT_EQ(first.preload_bytes, 200U);
+  EXPECT_EQ(first.predicted_latency_us, 8 + 1 + 5 + 2);
+  ExpectSound(world, *plan);
+}
+
+TEST(CascadeChoice, ALevelsFiguresAreOfItsOwnRun) {
+  const auto plan = MakePlan(MeasuredWorld().input(), CascadeAsked(300, 0.895));
+  ASSERT_TRUE(Succeeded(plan));
+  ASSERT_EQ(plan->cascade->levels.size(), 2U);
+  const Plan& first = plan->cascade->levels[0].plan;
+  EXPECT_EQ(first.predicted_latency_us, 55);
+  EXPECT_EQ(first.times->embed_io_us, 8);
+  EXPECT_EQ(first.times->layer_io_us, std::vector<double>{40});
+  // The rows and layer 0 are in memory: layer 1 is read while layer 0 computes.
+  const Plan& second = plan->cascade->levels[1].plan;
+  EXPECT_EQ(second.predicted_latency_us, 47);
+  EXPECT_EQ(second.predicted_p99_us, 47);
+  EXPECT_EQ(second.times->embed_io_us, 0);
+  EXPECT_EQ(second.times->layer_io_us, (std::vector<double>{0, 40}));
+  EXPECT_TRUE(second.preload.empty());
+  EXPECT_TRUE(second.meets_target);
+  // The slack is 300 - 13, all of which and 40 of preloaded shards' IO is there at layer 0.
+  EXPECT_EQ(second.aib_us, (std::vector<double>{287, 287 + 5 - 40}));
+}
+
+TEST(CascadeChoice, WithoutAnAccuracyTheBestPlanAloneSaysIt) {
+  test::World world = MeasuredWorld();
+  // Nothing is predicted: the best level that alone keeps the target has 0.9, then 0.86. 1 and then
+  // 2 has 0.91, and takes 157.6 where 0 and then 2 takes 158.5.
+  auto plan = MakePlan(world.input(), CascadeAsked(300));
+  ASSERT_TRUE(Succeeded(plan));
+  EXPECT_EQ(plan->cascade->quality.accuracy, 0.91);
+  world.importance.cascades[2].cuts[0].accuracy = 0.86;
+  plan = MakePlan(world.input(), CascadeAsked(110));
+  ASSERT_TRUE(Succeeded(plan));
+  EXPECT_EQ(NameOf(*plan), "1@2 2@2");
+  // A(n, m) says that no plan has more than 0.81, for which 0 and then 1 is enough.
+  world = MeasuredWorld();
+  world.MeasureSubmodels();
+  world.importance.scores.resize(4);
+  EXPECT_LT(world.importance.submodels.back().accuracy, 0.81);
+  std::vector<std::string> lines;
+  plan = MakePlan(world.input(), CascadeAsked(300), &lines);
+  ASSERT_TRUE(Succeeded(plan));
+  EXPECT_EQ(NameOf(*plan), "1@2 2@2");
+  EXPECT_TRUE(std::any_of(lines.begin(), lines.end(), [](const std::string& line) {
+    return line.starts_with("cascade: the best plan without one takes ") &&
+           line.find(", accuracy 0.79") != std::string::npos;
+  }));
+  world.importance.submodels.back().accuracy = 0.95;
+  EXPECT_TRUE(FailedWith(MakePlan(world.input(), CascadeAsked(300)), ErrorKind::kInfeasible,
+                         "that of the best plan without a cascade,"));
+}
+
+TEST(CascadeChoice, EqualMeansAreTakenByAccuracyThenLevelsThenWords) {
+  test::World world = MeasuredWorld();
+  auto& cascades = world.importance.cascades;
+  cascades = {{{0, 2}, 0.5, {Cut(0.9, {0.5, 0.5}, 0.9), Cut(0.8, {0.5, 0.5}, 0.91)}},
+              {{0, 2}, 0.75, {Cut(0.85, {0.5, 0.5}, 0.91)}},
+              {{0, 2}, 0, {Cut(0.7, {0.5, 0.5}, 0.91)}}};
+  const auto plan = MakePlan(world.input(), CascadeAsked(300, 0.8));
+  ASSERT_TRUE(Succeeded(plan));
+  EXPECT_EQ(plan->cascade->levels[0].rule.cutoff, 0.85);
+  EXPECT_EQ(plan->cascade->levels[0].rule.prune_alpha, 0.75);
+  std::swap(cascades[0], cascades[2]);
+  EXPECT_EQ(MakePlan(world.input(), CascadeAsked(300, 0.8))->cascade->levels[0].rule,
+            plan->cascade->levels[0].rule);
+}
+
+TEST(CascadeChoice, ARuleIsThatOfItsCut) {
+  test::World world = MeasuredWorld();
+  // In a file shares add up to 1 but for rounding.
+  CascadeCut cut = Cut(0.9, {0.75, 0.25 + 5e-7, 0}, 0.9);
+  cut.slope = 1e9;
+  cut.weights = {0.5, 0.625};
+  world.importance.cascades = {{{0, 1, 2}, 0.5, {cut}}};
+  const auto plan = MakePlan(world.input(), CascadeAsked(300, 0.9));
+  ASSERT_TRUE(Succeeded(plan));
+  CascadeRule rule{.cutoff = 0.9, .slope = kMostSlope, .prune_alpha = 0.5, .ensemble_weight = 0.5};
+  EXPECT_EQ(plan->cascade->levels[0].rule, rule);
+  rule.ensemble_weight = 0.625;
+  EXPECT_EQ(plan->cascade->levels[1].rule, rule);
+  EXPECT_EQ(plan->cascade->return_share, (std::vector<double>{0.75, 0.25}));
+  ExpectSound(world, *plan);
+}
+
+TEST(CascadeChoice, LevelsShareRowsOfFrequentWords) {
+  test::World world = MeasuredWorld();
+  world.row_bytes = 10;
+  world.profile.fixed[0].embed_io_us = 80;
+  world.importance.word_use = {{5, 3, 9, 4}, {{128, 0, 1, 1}, {128, 3, 0.25, 0.5}}};
+  PlanRequest request = CascadeAsked(400, 0.88);
+  request.preload_bytes = 140;
+  const auto plan = MakePlan(world.input(), request);
+  ASSERT_TRUE(Succeeded(plan));
+  EXPECT_EQ(plan->words, (std::vector<uint32_t>{3, 5, 9}));
+  const Plan& first = plan->cascade->levels[0].plan;
+  EXPECT_TRUE(first.words.empty());
+  EXPECT_EQ(first.preload.size(), 1U);
+  EXPECT_EQ(first.preload_bytes, 130U);
+  EXPECT_EQ(first.predicted_latency_us, 20 + 20 + 5 + 2);
+  ExpectSound(world, *plan);
+  // The request that the plan answers gives the same again.
+  const auto told = RequestOf(*plan, world.info);
+  ASSERT_TRUE(Succeeded(told));
+  EXPECT_TRUE(told->cascade);
+  EXPECT_EQ(told->preload_bytes, 130U);
+}
+
+TEST(CascadeChoice, ARequestIsTakenFromAPlanWithACascade) {
+  const test::World world = MeasuredWorld();
+  PlanRequest request = CascadeAsked(300);
+  request.preload_bytes = 200;
+  const auto plan = MakePlan(world.input(), request);
+  ASSERT_TRUE(Succeeded(plan));
+  EXPECT_EQ(plan->preload_bytes, 0U);  // no shard at 6 bits is as small
+  const auto told = RequestOf(*plan, world.info);
+  ASSERT_TRUE(Succeeded(told));
+  EXPECT_EQ(told->preload_bytes, 200U);
+  EXPECT_EQ(told->judging.risk, Risk::kP99);
+  const auto again = MakePlan(world.input(), *told);
+  ASSERT_TRUE(Succeeded(again));
+  EXPECT_EQ(NameOf(*again), NameOf(*plan));
+  EXPECT_EQ(again->cascade->mean_us, plan->cascade->mean_us);
+  Plan late = *plan;
+  late.cascade->worst_path_us = 301;
+  EXPECT_EQ(RequestOf(late, world.info)->judging.risk, Risk::kMedian);
+}
+
+TEST(CascadeChoice, WhatCannotBeMetSaysWhatWouldDo) {
+  const test::World world = MeasuredWorld();
+  // None is as accurate.
+  auto plan = MakePlan(world.input(), CascadeAsked(300, 0.95));
+  EXPECT_TRUE(FailedWith(plan, ErrorKind::kInfeasible,
+                         "no cascade of an accuracy of 0.9500 was measured; the best has 0.9100",
+                         Remedy::kGiveInRequest));
+  EXPECT_EQ(plan.error().value, "min_accuracy 0.9100");
+  EXPECT_TRUE(Succeeded(MakePlan(world.input(), CascadeAsked(300, 0.91))));
+  // One is, but takes 262 us; another that is not takes 102.
+  plan = MakePlan(world.input(), CascadeAsked(200, 0.9));
+  EXPECT_TRUE(FailedWith(plan, ErrorKind::kInfeasible,
+                         "no cascade of an accuracy of 0.9000 meets 0.200 ms: 1x2 at 2 bits, then "
+                         "2x2 at 6 bits takes 0.262ms through all levels",
+                         Remedy::kRaiseInRequest));
+  EXPECT_EQ(plan.error().value, "target_us, or give min_accuracy 0.8500");
+  EXPECT_TRUE(Succeeded(MakePlan(world.input(), CascadeAsked(262, 0.9))));
+  EXPECT_TRUE(Succeeded(MakePlan(world.input(), CascadeAsked(200, 0.85))));
+  // Memory is short: what it takes is told.
+  PlanRequest request = CascadeAsked(300, 0.9);
+  request.judging.memory_bytes = 1000;
+  plan = MakePlan(world.input(), request);
+  EXPECT_TRUE(FailedWith(plan, ErrorKind::kInfeasible, "fits in the memory asked for: the smallest",
+                         Remedy::kRaiseInRequest));
+  const std::string needs = plan.error().what.substr(plan.error().what.find("needs ") + 6);
+  request.judging.memory_bytes = std::stoull(needs);
+  plan = MakePlan(world.input(), request);
+  // With the least memory reads wait, which takes longer, or else it is enough.
+  EXPECT_TRUE(plan.ok() || FailedWith(plan, ErrorKind::kInfeasible, "through all levels"));
+  // Where no plan alone keeps the target, no cascade does.
+  EXPECT_TRUE(FailedWith(MakePlan(world.input(), CascadeAsked(20)), ErrorKind::kInfeasible,
+                         "the smallest feasible target"));
+}
+
+TEST(CascadeChoice, MemoryHoldsAllLevels) {
+  const test::World world = MeasuredWorld();
+  const auto free = MakePlan(world.input(), CascadeAsked(300, 0.9));
+  ASSERT_TRUE(Succeeded(free));
+  PlanRequest request = CascadeAsked(300, 0.9);
+  request.judging.memory_bytes = free->predicted_peak_bytes;
+  const auto bound = MakePlan(world.input(), request);
+  ASSERT_TRUE(Succeeded(bound));
+  EXPECT_LE(bound->predicted_peak_bytes, free->predicted_peak_bytes);
+  EXPECT_EQ(bound->cascade->mean_us, free->cascade->mean_us);
+}
+
+TEST(CascadeChoice, WhatWasNotMeasuredIsNoChoice) {
+  test::World world = MeasuredWorld();
+  const PlanRequest request = CascadeAsked(300, 0.8);
+  world.use_importance = false;
+  EXPECT_TRUE(FailedWith(MakePlan(world.input(), request), ErrorKind::kUsage, "importance",
+                         Remedy::kMeasureCascades));
+  world = MeasuredWorld();
+  world.info.problem = Problem::kMultiLabel;
+  EXPECT_TRUE(FailedWith(MakePlan(world.input(), request), ErrorKind::kUsage, "one label"));
+  world = MeasuredWorld();
+  world.importance.cascades.clear();
+  const auto none = MakePlan(world.input(), request);
+  EXPECT_TRUE(FailedWith(none, ErrorKind::kForeign, "no cascades", Remedy::kMeasureCascades));
+  EXPECT_EQ(none.error().source, Source::kImportance);
+  // Levels at bits that the container lacks, or of a width that was not profiled.
+  world = MeasuredWorld();
+  for (CascadeLevelScore& level : world.importance.cascade_levels) level.bits += 1;
+  EXPECT_TRUE(FailedWith(MakePlan(world.input(), request), ErrorKind::kForeign, "3 bits"));
+  world = MeasuredWorld();
+  world.importance.cascade_levels[0].bits = 5;  // the others can still be planned
+  EXPECT_EQ(NameOf(*MakePlan(world.input(), request)), "2@2 2@6");
+  world = MeasuredWorld();
+  world.info.elastic = false;
+  EXPECT_EQ(NameOf(*MakePlan(world.input(), request)), "2@2 2@6");  // all of whose layers run
+  world.importance.cascades.resize(1);
+  EXPECT_TRUE(FailedWith(MakePlan(world.input(), request), ErrorKind::kInfeasible,
+                         "1x2 was not trained", Remedy::kGiveInRequest));
+  world = MeasuredWorld();
+  world.importance.cascades = {world.importance.cascades[3]};
+  PlanRequest two = request;
+  two.max_levels = 2;
+  EXPECT_TRUE(FailedWith(MakePlan(world.input(), two), ErrorKind::kForeign, "2 levels"));
+  EXPECT_TRUE(Succeeded(MakePlan(world.input(), request)));
+}
+
+TEST(CascadeChoice, RowsThatContradictThemselvesAreDamaged) {
+  const auto refused = [](void (*edit)(CascadeScore&)) {
+    test::World world = MeasuredWorld();
+    edit(world.importance.cascades[0]);
+    return FailedWith(MakePlan(world.input(), CascadeAsked(300, 0.8)), ErrorKind::kDamaged,
+                      "cascade");
+  };
+  EXPECT_TRUE(refused([](CascadeScore& row) { row.levels = {0, 3}; }));
+  EXPECT_TRUE(refused([](CascadeScore& row) { row.levels = {2}; }));
+  EXPECT_TRUE(refused([](CascadeScore& row) { row.cuts[1].shares = {1}; }));
+  EXPECT_TRUE(refused([](CascadeScore& row) { row.cuts[1].weights.clear(); }));
+}
+
+TEST(CascadeChoice, RequestsThatMakeNoSenseAreRefused) {
+  const auto refused = [](void (*edit)(PlanRequest&)) {
+    PlanRequest request = CascadeAsked(300, 0.8);
+    edit(request);
+    return FailedWith(MakePlan(MeasuredWorld().input(), request), ErrorKind::kUsage);
+  };
+  EXPECT_TRUE(refused([](PlanRequest& r) { r.strategy = Strategy::kStdpl; }));
+  EXPECT_TRUE(refused([](PlanRequest& r) { r.strategy = Strategy::kStiPaper; }));
+  EXPECT_TRUE(refused([](PlanRequest& r) { r.target_us.reset(); }));
+  EXPECT_TRUE(refused([](PlanRequest& r) { r.max_levels = 1; }));
+  EXPECT_TRUE(refused([](PlanRequest& r) { r.max_levels = 4; }));
+  EXPECT_TRUE(refused([](PlanRequest& r) { r.submodel = Submodel{2, 2}; }));
+  EXPECT_TRUE(refused([](PlanRequest& r) { r.uniform_bits = 2; }));
+  EXPECT_TRUE(refused([](PlanRequest& r) { r.io_budget_bytes = 100; }));
+  EXPECT_TRUE(refused([](PlanRequest& r) { r.cold = true; }));
+  EXPECT_TRUE(refused([](PlanRequest& r) { r.turns = 2; }));
+  EXPECT_TRUE(refused([](PlanRequest& r) { r.guarantee = true; }));
+  EXPECT_TRUE(refused([](PlanRequest& r) { r.full_accuracy = 0.9; }));
+  EXPECT_TRUE(refused([](PlanRequest& r) { r.further_lengths = {32, 64}; }));
+  EXPECT_TRUE(refused([](PlanRequest& r) { r.clocks = {2, 1}; }));
+  PlanRequest tabi = CascadeAsked(300);
+  tabi.cascade = false;
+  tabi.strategy = Strategy::kTabi;
+  EXPECT_TRUE(FailedWith(MakePlan(MeasuredWorld().input(), tabi), ErrorKind::kUsage,
+                         "the strategy tabi chooses a cascade", Remedy::kGiveInRequest));
+}
+
+}  // namespace
+}  // namespace sti
