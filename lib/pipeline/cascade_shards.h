@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "types/plan.h"
@@ -15,5 +16,9 @@ namespace sti {
 /// run too, ascending. A shard is there twice if both its planes and its full fidelity are. The
 /// plan has so many levels; behind the last of them there is nothing.
 std::vector<ShardAtBits> HandedOn(const Plan& plan, size_t level);
+
+/// Returns the bytes of shards that a level before the last, from 0, counts on reading. Its buffer
+/// also holds the plan's words, whose rows have `row_bytes` each.
+uint64_t PlannedReads(const Plan& plan, size_t level, uint64_t row_bytes);
 
 }  // namespace sti

@@ -4,6 +4,7 @@
 #include <set>
 #include <utility>
 
+#include "pipeline/cascade_shards.h"
 #include "pipeline/plan_choice.h"
 #include "pipeline/plan_fit.h"
 #include "types/plan_check.h"
@@ -93,7 +94,11 @@ void Pipeline::MakeRoutes() {
   holds_rows_ = false;
   for (RouteId id; id.index < RoutesOf(plan_); ++id.index) {
     const Plan& plan = PlanOf(plan_, id);
-    routes_.emplace_back(index(), plan, id);
+    std::optional<uint64_t> reads;
+    const size_t before = plan_.variants.size() + 1;
+    if (plan_.cascade && id.index >= before)
+      reads = PlannedReads(plan_, id.index - before, index().words.row_bytes);
+    routes_.emplace_back(index(), plan, id, reads);
     if (plan.fallback) guarantees_[id.index].emplace(index(), plan, id);
   }
   ReserveWork();

@@ -17,7 +17,6 @@ bool IsTrained(const Plan& plan, const ModelInfo& info) {
 Status CheckCanBeReplaced(const Plan& plan) {
   std::string why;
   if (!plan.target_us) why = "has no target";
-  if (plan.cascade) why = "has a cascade, which is chosen once";
   if (plan.cold) why = "is of a cold start, which happens once";
   const bool adjusts = plan.strategy == Strategy::kSti || plan.strategy == Strategy::kStiPaper ||
                        (plan.strategy == Strategy::kTabi && plan.cascade);

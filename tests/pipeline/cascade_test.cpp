@@ -105,6 +105,22 @@ TEST_F(CascadeTest, WhatIsHandedOnIsWhatLaterLevelsRunToo) {
   EXPECT_EQ(HandedOn(both, 0), (std::vector<ShardAtBits>{{{0, 0}, 32}}));
 }
 
+TEST_F(CascadeTest, ALevelCountsOnReadingWhatItsPlanOrTheOneBeforeSays) {
+  Plan plan = Three(kAllGoOn);
+  plan.words = {1, 2, 3};
+  std::vector<CascadeLevel>& levels = plan.cascade->levels;
+  levels[0].upgrade_bytes = 500;
+  levels[0].plan.parameter_bytes = 1000;
+  levels[0].plan.preload_bytes = 430;  // 400 of shards, and three rows
+  levels[1].plan.parameter_bytes = 3000;
+  EXPECT_EQ(PlannedReads(plan, 0, 10), 600U);
+  EXPECT_EQ(PlannedReads(plan, 1, 10), 500U);
+  levels[0].plan.preload_bytes = 20;  // of a plan from elsewhere
+  EXPECT_EQ(PlannedReads(plan, 0, 10), 1000U);
+  levels[0].plan.preload_bytes = 5000;
+  EXPECT_EQ(PlannedReads(plan, 0, 10), 0U);
+}
+
 TEST_F(CascadeTest, PlanesAndFullFidelityOfAShardStayBesideEachOther) {
   const Plan plan = Cascade({WithPreload(Uniform({0, 2}, 4, 4), 2), Uniform({0, 2}, 4, 32)},
                             Uniform({0, 2, 4}, 4, 32), kAllGoOn);

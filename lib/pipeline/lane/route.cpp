@@ -14,10 +14,12 @@ bool ReadsBeforeComputing(const Plan& plan) {
   return DelayModelFor(plan.strategy) == DelayModel::kSerial;
 }
 
-Route::Route(const ContainerIndex& index, const Plan& plan, RouteId id)
+Route::Route(const ContainerIndex& index, const Plan& plan, RouteId id,
+             std::optional<uint64_t> planned_reads)
     : index_(&index),
       plan_(&plan),
       id_(id),
+      planned_reads_(planned_reads),
       pace_(plan.times.value_or(PlanTimes{}), layers(), plan.width),
       schedule_(std::make_shared<const LoadSchedule>()) {
   requests_.reserve(plan.layers.size() * plan.width);
@@ -148,7 +150,8 @@ double Route::PlannedRate() const {
   for (const double layer_us : plan_->times->layer_io_us) io_us += layer_us;
   const uint64_t row_bytes = plan_->words.size() * index_->words.row_bytes;
   const uint64_t held = plan_->preload_bytes - std::min(plan_->preload_bytes, row_bytes);
-  const uint64_t streamed = plan_->parameter_bytes - std::min(plan_->parameter_bytes, held);
+  const uint64_t streamed =
+      planned_reads_.value_or(plan_->parameter_bytes - std::min(plan_->parameter_bytes, held));
   return io_us > 0 ? static_cast<double>(streamed) / io_us : 0;
 }
 

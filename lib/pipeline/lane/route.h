@@ -46,8 +46,10 @@ bool ReadsBeforeComputing(const Plan& plan);
 class Route {
  public:
   /// `index` and `plan`, which `id` names, outlive the route; FindPlanFault finds none within the
-  /// container.
-  Route(const ContainerIndex& index, const Plan& plan, RouteId id);
+  /// container. `planned_reads`: bytes of shards that a run counts on reading, where the plan alone
+  /// does not tell.
+  Route(const ContainerIndex& index, const Plan& plan, RouteId id,
+        std::optional<uint64_t> planned_reads = std::nullopt);
 
   /// Schedules all that is not yet in `buffer` and `resident`: of each layer its parameters and
   /// shards, in a last group the head. Does nothing if nothing has changed since the last time.
@@ -110,6 +112,7 @@ class Route {
   const ContainerIndex* index_;
   const Plan* plan_;
   RouteId id_;
+  std::optional<uint64_t> planned_reads_;
   Pace pace_;
   std::vector<ShardRequest> requests_;  ///< [n * m], all shards
   std::vector<ShardAtBits> kept_;
