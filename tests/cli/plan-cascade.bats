@@ -186,3 +186,15 @@ plan() { sti-plan model.sti --profile device.json --importance measured.json --c
     sti-run -q model.sti --plan a.plan --replan device.json "$alarm"
   works sti-run -q model.sti --plan a.plan --replan device.json --importance measured.json "$alarm"
 }
+
+# Temperatures and weights for each half of the lines are those of the other half.
+@test "a run of what was measured, and then chosen, does as predicted" {
+  works sti-importance -q model.sti --data few.tsv --metric loss --quick --cascade \
+    --levels 1x2@2,4x6@4 --alphas 0.5 -o found.importance
+  works sti-plan -q model.sti --profile device.json --importance found.importance --cascade \
+    --target 30ms --min-accuracy 80% -o found.json
+  works sti-run -q --json model.sti --plan found.json --eval few.tsv
+  holds "$output" '(.cascade.levels | length == 2 and all(.answers > 0)
+    and all(.share - .predicted_share | fabs < 0.1))'
+  holds "$output" "(.accuracy - $(jq .cascade.predicted_accuracy found.json) | fabs) < 0.1"
+}
