@@ -205,7 +205,7 @@ std::vector<SubmodelCell> DefaultCascadeLevels(const ContainerIndex& index) {
   const uint32_t width = info.shape.width;
   const auto depth = static_cast<uint32_t>(info.depth_layers.size());
   const uint32_t narrow = std::max({info.min_width, 1U, (width + 3) / 4});
-  // Of the bitwidths with planes, the middle one and the most; without any, full fidelity.
+  // The bits are the middle and the most of those with planes; without any, full fidelity.
   std::vector<uint32_t> planes = index.bits;
   if (planes.size() > 1) std::erase(planes, kFullBits);
   const uint32_t some = planes[planes.size() / 2];

@@ -26,7 +26,7 @@ struct CascadeChoice {
   std::vector<double> alphas;        ///< above 0, at most 1, ascending; 0 is measured besides
 };
 
-/// What a measurement of cascades found, as Importance has it.
+/// The results of a measurement of cascades, as Importance has them.
 struct CascadeScores {
   std::vector<CascadeLevelScore> levels;
   std::vector<CascadeScore> cascades;

@@ -15,7 +15,7 @@
 
 namespace sti {
 
-/// What one level gave for all examples.
+/// The answers of one level to all examples.
 struct LevelRun {
   std::vector<float> logits;                  ///< [examples, labels]
   std::vector<std::vector<float>> attention;  ///< [batches][tokens] what each token received

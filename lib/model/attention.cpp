@@ -19,7 +19,7 @@ void SetPanels(const float* data, size_t stride, PanelProduct* product) {
   product->panels[1] = {data + kPanelWidth, stride};
 }
 
-// What the tokens of the sequence that begins at `begin` receive in a head.
+// Returns where the tokens of the sequence that begins at `begin` have what they receive in a head.
 float* ReceivedBy(const AttentionInput& in, uint32_t head, uint32_t begin) {
   return in.received + size_t{head} * in.offsets.back() + begin;
 }

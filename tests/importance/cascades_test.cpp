@@ -94,7 +94,7 @@ TEST(CountCut, CountsWhatEachLevelAnswers) {
 TEST(CountCut, WeighsByTheAccuracyOfTheOtherHalf) {
   const std::vector<uint32_t> truths = {0, 0, 0, 0, 1, 0};
   const LevelAnswers first = AnswersOf({0.6, 0.6, 0.6, 0.6, 0.6, 0.6}, truths);
-  // Of the even ones two of three are right, of the odd ones one.
+  // All of the even ones are right, and one of the three odd ones.
   const LevelAnswers second = AnswersOf({0.7, 0.3, 0.7, 0.3, 0.3, 0.7}, truths);
   const std::vector<WordCount> words(6, {1, 1});
   const CascadeCut cut = CountCut({{&first, &second}, {&words}}, {0.9, std::nullopt, true});
@@ -139,7 +139,7 @@ class CascadesTest : public ImportanceWorld {
   std::vector<uint32_t> LayersOf(uint32_t depth) {
     return model_->index().info.depth_layers[depth - 1];
   }
-  /// What tokens receive in 1x1 at 2 bits.
+  /// Returns what tokens receive in 1x1 at 2 bits.
   std::vector<float> Attention(const Encoding& text) {
     std::vector<float> received(text.ids.size());
     Logits(

@@ -92,8 +92,8 @@ class ImportanceWorld : public ::testing::Test {
     return Logits(tokenizer_.Encode(example.text, example.pair, longest), layers, width, bits);
   }
 
-  /// Likewise of a text in tokens; to `received` [tokens], unless it is null, is added what each
-  /// token receives of attention, in the last layer of the first token alone.
+  /// Returns the same of a text in tokens. To `received` [tokens], unless it is null, is added what
+  /// each token receives of attention, in the last layer of the first token alone.
   std::vector<float> Logits(const Encoding& e, const std::vector<uint32_t>& layers, uint32_t width,
                             const ShardBits& bits, float* received = nullptr) {
     const ModelShape& shape = model_->index().info.shape;
