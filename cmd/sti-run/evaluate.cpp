@@ -50,7 +50,7 @@ Result<Evaluation> Measure(Session& session, const RunOptions& options, const To
                        BaselineOf(options.baseline, examples, session.info()));
   ProgressSink progress = tool.Progress("evaluating");
   Evaluation evaluation;
-  evaluation.cascade = CascadeAnswersOf(session.pipeline().plan());
+  evaluation.cascade = CascadeTallyOf(session.pipeline().plan());
   Answer answer;
   for (size_t i = 0; i < examples.size() && !StopRequested(); ++i) {
     if (options.turn_gap_us.value_or(0) == 0) STI_RETURN_IF_ERROR(session.EndEngagement());

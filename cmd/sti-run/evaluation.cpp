@@ -142,7 +142,7 @@ double OverBound(const Answer& answer) {
   double latency_us = answer.run.latency_us;
   double bound_us = PipelineBoundUs(answer.run);
   if (answer.cascade) {
-    for (const LevelRun& level : answer.cascade->before) {
+    for (const CascadeLevelRun& level : answer.cascade->before) {
       latency_us += level.run.latency_us;
       bound_us += PipelineBoundUs(level.run);
     }
@@ -150,8 +150,8 @@ double OverBound(const Answer& answer) {
   return latency_us / bound_us;
 }
 
-void AddLevel(const Judgement& judged, const Answer& answer, CascadeAnswers* cascade) {
-  LevelAnswers& level = cascade->levels.at(answer.cascade->level - 1);
+void AddLevel(const Judgement& judged, const Answer& answer, CascadeTally* cascade) {
+  LevelTally& level = cascade->levels.at(answer.cascade->level - 1);
   ++level.answers;
   level.right += judged.right ? 1 : 0;
   cascade->deadline_returns += answer.cascade->returned == Returned::kDeadline ? 1 : 0;
@@ -164,9 +164,9 @@ double Share(uint64_t part, uint64_t whole) {
 }
 
 Json CascadeOf(const Evaluation& e) {
-  const CascadeAnswers& cascade = *e.cascade;
+  const CascadeTally& cascade = *e.cascade;
   Json levels = Json::array();
-  for (const LevelAnswers& level : cascade.levels) {
+  for (const LevelTally& level : cascade.levels) {
     levels.push_back({{"level", levels.size() + 1},
                       {"answers", level.answers},
                       {"share", Share(level.answers, e.answers())},
@@ -184,9 +184,9 @@ Json CascadeOf(const Evaluation& e) {
 }
 
 void PrintCascade(const Evaluation& e) {
-  const CascadeAnswers& cascade = *e.cascade;
+  const CascadeTally& cascade = *e.cascade;
   for (size_t i = 0; i < cascade.levels.size(); ++i) {
-    const LevelAnswers& level = cascade.levels[i];
+    const LevelTally& level = cascade.levels[i];
     std::printf("level %zu         answers %.1f %% of inputs, %.1f %% predicted", i + 1,
                 Share(level.answers, e.answers()) * 100, level.predicted_share * 100);
     if (level.answers > 0) std::printf("; %.2f %% right", Share(level.right, level.answers) * 100);
@@ -252,9 +252,9 @@ void Evaluation::Add(const Judgement& judged, std::span<const uint32_t> truth,
   if (cascade && answer.cascade) AddLevel(judged, answer, &*cascade);
 }
 
-std::optional<CascadeAnswers> CascadeAnswersOf(const Plan& plan) {
+std::optional<CascadeTally> CascadeTallyOf(const Plan& plan) {
   if (!plan.cascade) return std::nullopt;
-  CascadeAnswers cascade;
+  CascadeTally cascade;
   double goes_on = 1;
   for (const double share : plan.cascade->return_share) {
     cascade.levels.push_back({.predicted_share = share});

@@ -27,23 +27,23 @@ struct RowError {
 };
 
 /// Holds what one level of a cascade answered.
-struct LevelAnswers {
+struct LevelTally {
   uint64_t answers = 0;
   uint64_t right = 0;
   double predicted_share = 0;  ///< of all inputs, that it answers as the plan predicts
 };
 
 /// Holds what a cascade did for a data set.
-struct CascadeAnswers {
-  std::vector<LevelAnswers> levels;  ///< the plan itself is the last
-  uint64_t deadline_returns = 0;     ///< answers of a level for want of time for the next
-  uint64_t words_pruned = 0;         ///< that levels which answered did without
-  double latency_us = 0;             ///< sum over answers
-  std::optional<double> mean_us;     ///< predicted mean latency; nothing if nothing is predicted
+struct CascadeTally {
+  std::vector<LevelTally> levels;  ///< the plan itself is the last
+  uint64_t deadline_returns = 0;   ///< answers of a level for want of time for the next
+  uint64_t words_pruned = 0;       ///< that levels which answered did without
+  double latency_us = 0;           ///< sum over answers
+  std::optional<double> mean_us;   ///< predicted mean latency; nothing if nothing is predicted
 };
 
 /// Returns what is to be counted under a plan; nothing if it has no cascade.
-std::optional<CascadeAnswers> CascadeAnswersOf(const Plan& plan);
+std::optional<CascadeTally> CascadeTallyOf(const Plan& plan);
 
 /// Holds what the answers to a data set add up to, and what the process took for them.
 struct Evaluation {
@@ -67,7 +67,7 @@ struct Evaluation {
   std::optional<double> predicted_latency_us;  ///< nothing if the plan predicts nothing
   std::optional<double> predicted_p99_us;      ///< there exactly if predicted_latency_us is
   std::optional<Comparison> compared;          ///< with a baseline, if one was given
-  std::optional<CascadeAnswers> cascade;       ///< nothing if the plan has none
+  std::optional<CascadeTally> cascade;         ///< nothing if the plan has none
 
   /// Adds one example, which has the labels `truth` and was given the labels `given`.
   void Add(const Judgement& judged, std::span<const uint32_t> truth,

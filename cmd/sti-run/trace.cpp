@@ -93,7 +93,7 @@ void TraceWriter::Add(const Answer& answer, const LoadSchedule& schedule) {
   if (!answer.cascade) return AddRun(run, schedule);
   const double begin_us = events.origin_us;
   events.level = 0;
-  for (const LevelRun& level : answer.cascade->before) {
+  for (const CascadeLevelRun& level : answer.cascade->before) {
     ++events.level;
     events.origin_us = begin_us + level.began_us;
     AddRun(level.run, *level.schedule);

@@ -170,7 +170,7 @@ Status Session::Run(const Encoding& encoding, Clock::time_point taken, Answer* a
   }
   if (!answer->cascade) answer->cascade.emplace();
   answer->predicted_path_us.reset();
-  const CascadeInput input{{encoding.ids, encoding.types}, {}};
+  const CascadeInput input{{encoding.ids, encoding.types}, encoding.words};
   STI_RETURN_IF_ERROR(
       RunCascade(*pipeline_, input, terms, cascade_seed_, &answer->run, &*answer->cascade));
   const Plan& plan = pipeline_->plan();

@@ -11,6 +11,7 @@ Status RunLevel(Pipeline& pipeline, const CascadePolicy& policy, const RunTerms&
                 PassOutput* output, RunResult* result) {
   RunTerms own = terms;
   own.route = CascadeRoute(pipeline.plan(), policy.level());
+  output->wants_attention = policy.wants_attention();
   output->values.swap(result->logits);
   const Pass pass{policy.tokens(), {}};
   Status status = pipeline.Run(pass, own, output, result);
@@ -39,7 +40,8 @@ Status RunLevels(Pipeline& pipeline, CascadePolicy& policy, const RunTerms& term
     if (!policy.GoesOn(report->confidence, !result->degraded.empty())) break;
     report->returned = Returned::kDeadline;
     if (terms.degrade_for_us && !pipeline.HasTimeFor(next, terms)) break;
-    policy.GoOn(result->logits, {});
+    const bool prunes = policy.wants_attention();
+    policy.GoOn(result->logits, prunes ? output.attention : std::span<const float>());
     Leave(pipeline, result, report);
   }
   report->level = static_cast<uint32_t>(policy.level() + 1);
@@ -65,12 +67,13 @@ std::string_view NameOf(Returned returned) {
 uint64_t CascadeReport::BytesReadBefore() const {
   return std::accumulate(
       before.begin(), before.end(), uint64_t{0},
-      [](uint64_t bytes, const LevelRun& one) { return bytes + one.run.bytes_read; });
+      [](uint64_t bytes, const CascadeLevelRun& one) { return bytes + one.run.bytes_read; });
 }
 
 double CascadeReport::StallBeforeUs() const {
-  return std::accumulate(before.begin(), before.end(), 0.0,
-                         [](double us, const LevelRun& one) { return us + one.run.stall_us; });
+  return std::accumulate(
+      before.begin(), before.end(), 0.0,
+      [](double us, const CascadeLevelRun& one) { return us + one.run.stall_us; });
 }
 
 Status RunCascade(Pipeline& pipeline, const CascadeInput& input, const RunTerms& terms,

@@ -27,7 +27,7 @@ enum class Returned : uint8_t {
 std::string_view NameOf(Returned returned);
 
 /// The run of a level that did not answer.
-struct LevelRun {
+struct CascadeLevelRun {
   const Plan* plan = nullptr;  ///< of the level, which the pipeline's plan has
   RunResult run;
   std::shared_ptr<const LoadSchedule> schedule;  ///< that it read by
@@ -41,7 +41,7 @@ struct CascadeReport {
   Returned returned = Returned::kFinal;
   uint32_t words_pruned = 0;  ///< of the text, that this level did without
   double began_us = 0;        ///< when its run began, since the first level began
-  std::vector<LevelRun> before;
+  std::vector<CascadeLevelRun> before;
   /// [labels] The probabilities of this level and the one before it together; empty: its logits
   /// count alone.
   std::vector<float> together;

@@ -170,6 +170,48 @@ TEST_F(SessionTest, ACascadeAnswersWithTheLevelThatIsSure) {
   EXPECT_EQ(Ask(*together, "a b c").cascade, std::nullopt);
 }
 
+TEST_F(SessionTest, ALaterLevelGetsTheTextWithoutTheWordsOfLittleAttention) {
+  Plan level = WholeAt(3);
+  RunUniformly(std::vector<uint32_t>{0, 1}, 1, 3, &level);
+  Plan plan = WholeAt(5);
+  plan.cascade = {.levels = {{.plan = level, .rule = {.cutoff = 1, .prune_alpha = 1}}},
+                  .return_share = {0.5}};
+  const std::vector<std::string> words{"a", "movie", "was", "not", "very", "good"};
+  const auto text_of = [&](const std::vector<bool>& kept) {
+    std::string text;
+    for (size_t i = 0; i < words.size(); ++i) text += kept[i] ? words[i] + " " : "";
+    return text;
+  };
+  const auto session = Open(plan);
+  const std::string text = text_of(std::vector<bool>(words.size(), true));
+  const Answer answer = Ask(*session, text);
+  // What the first level's tokens received, each word being one token behind [CLS].
+  const auto first = Open(level);
+  const auto encoding = first->Encode(text);
+  ASSERT_EQ(encoding->ids.size(), words.size() + 2);
+  PassOutput output;
+  output.wants_attention = true;
+  RunReport report;
+  ASSERT_TRUE(Succeeded(first->pipeline().Run({TokenInput{encoding->ids, encoding->types}, {}}, {},
+                                              &output, &report)));
+  const std::vector<bool> tokens = KeptTokens(output.attention, encoding->words, 1);
+  const std::vector<bool> kept(tokens.begin() + 1, tokens.end() - 1);
+  const auto left_out = static_cast<uint32_t>(std::count(kept.begin(), kept.end(), false));
+  ASSERT_GT(left_out, 0U);
+  ASSERT_LT(left_out, words.size());
+  EXPECT_EQ(answer.cascade->words_pruned, left_out);
+  EXPECT_EQ(answer.tokens, words.size() + 2);
+  EXPECT_EQ(answer.run.logits, Ask(*Open(WholeAt(5)), text_of(kept)).run.logits);
+  EXPECT_NE(answer.run.logits, Ask(*Open(WholeAt(5)), text).run.logits);
+  // Ids alone have no words, and all of them go on.
+  Encoding ids = *encoding;
+  ids.words.clear();
+  Answer unpruned;
+  ASSERT_TRUE(Succeeded(session->Ask(ids, Clock::now(), &unpruned)));
+  EXPECT_EQ(unpruned.cascade->words_pruned, 0U);
+  EXPECT_EQ(unpruned.run.logits, Ask(*Open(WholeAt(5)), text).run.logits);
+}
+
 TEST_F(SessionTest, ACascadeIsBoundedByItsOwnBytes) {
   Plan level = WholeAt(5);
   RunUniformly(std::vector<uint32_t>{0, 1}, 2, 5, &level);

@@ -88,6 +88,19 @@ edit_level() { jq ".cascade.levels[0] |= ($1)" cascade.json >edited.json; }
   same "$weightless" "$(jq .accuracy <<<"$output")"
 }
 
+@test "words that receive little attention stay behind" {
+  edit_level '.cutoff = 1 | .prune_alpha = 0.5'
+  works sti-run -q --json --threads 2 model.sti --plan edited.json <lines
+  pruned=$(printf '%s\n' "$output" | jq -s .)
+  holds "$pruned" 'all(.level == 2 and .words_pruned >= 0) and (map(.words_pruned) | add) > 10'
+  works sti-run -q --json --threads 1 model.sti --plan edited.json <lines
+  same "$(jq -c 'map(.logits)' <<<"$pruned")" \
+    "$(printf '%s\n' "$output" | jq -sc 'map(.logits)')"
+  words=$(jq 'map(.words_pruned) | add' <<<"$pruned")
+  works sti-run -q --json model.sti --plan edited.json --eval few.tsv
+  holds "$output" ".cascade.words_pruned == $words and .accuracy > 0.5"
+}
+
 @test "what chance decides hangs on --seed alone" {
   edit_level '.cutoff = 0 | .slope = 0.01'
   levels() { sti-run -q --json "$@" model.sti --plan edited.json <lines | jq -c .level | tr -d '\n'; }

@@ -25,7 +25,7 @@ TEST_F(CascadeTest, EachLevelGivesWhatItsPlanGivesAlone) {
         EXPECT_EQ(outcome.report.returned, answers < 2 ? Returned::kEarly : Returned::kFinal);
         ASSERT_EQ(outcome.report.before.size(), answers);
         for (uint32_t level = 0; level < answers; ++level) {
-          const LevelRun& before = outcome.report.before[level];
+          const CascadeLevelRun& before = outcome.report.before[level];
           EXPECT_EQ(before.run.logits, Logits(LevelAlone(plan, level))) << level;
           EXPECT_EQ(before.plan, &PlanOf((*pipeline)->plan(), CascadeRoute(plan, level)));
         }
@@ -54,11 +54,12 @@ TEST_F(CascadeTest, NoPartIsReadTwiceForOneInput) {
     for (int input = 0; input < 3; ++input) {
       const Outcome outcome = Ask(**pipeline);
       Parts read;
-      for (const LevelRun& level : outcome.report.before) AddParts(*level.schedule, &read);
+      for (const CascadeLevelRun& level : outcome.report.before) AddParts(*level.schedule, &read);
       AddParts(*outcome.schedule, &read);
       EXPECT_EQ(read, wanted);
       uint64_t bytes = 0;
-      for (const LevelRun& level : outcome.report.before) bytes += level.schedule->read_bytes;
+      for (const CascadeLevelRun& level : outcome.report.before)
+        bytes += level.schedule->read_bytes;
       bytes += outcome.schedule->read_bytes;
       const uint64_t rows = outcome.report.BytesReadBefore() + outcome.run.bytes_read - bytes;
       EXPECT_EQ(rows > 0, input == 0) << "embedding rows stay in memory";
