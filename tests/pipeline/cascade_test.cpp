@@ -6,6 +6,7 @@
 #include "pipeline/cascade_shards.h"
 #include "support/fault_reader.h"
 #include "support/forged_container.h"
+#include "support/hanging_reader.h"
 
 namespace sti {
 namespace {
@@ -344,6 +345,50 @@ TEST_F(LateCascade, ADegradedLevelAnswersOnlyWithoutTimeForTheNext) {
             DirectLogits(path_, Degraded(LevelAlone(plan, 0), outcome.run.degraded)));
   ASSERT_TRUE(Succeeded((*pipeline)->LoadAhead()));  // once its reads have come
   EXPECT_EQ((*pipeline)->preload_bytes(), BytesOf(plan.cascade->levels[0].plan.preload));
+}
+
+TEST_F(LateCascade, ReadsThatHangDoNotHoldTheLabelUp) {
+  // The first level has all of its shards but one, whose read does not come.
+  Plan plan = Timed3(kAllGoOn, 1, 1);
+  plan.cascade->levels[0].plan = WithPreload(plan.cascade->levels[0].plan, 5);
+  Door door;
+  auto inner = OpenBlockReader(path_);
+  ASSERT_TRUE(Succeeded(inner));
+  auto pipeline = MakeOver(std::make_unique<HangingReader>(std::move(*inner), door), plan);
+  ASSERT_TRUE(Succeeded(pipeline));
+  EXPECT_EQ(Ask(**pipeline).report.level, 3U);
+  door.Close();
+  constexpr double kShort_us = 50e3;
+  const Outcome outcome = Ask(**pipeline, Within(kShort_us));
+  EXPECT_EQ(outcome.report.level, 1U);
+  EXPECT_EQ(outcome.report.returned, Returned::kDeadline);
+  ASSERT_FALSE(outcome.run.degraded.empty());
+  EXPECT_EQ(outcome.run.logits,
+            DirectLogits(path_, Degraded(LevelAlone(plan, 0), outcome.run.degraded)));
+  door.Open();
+  EXPECT_EQ(Ask(**pipeline).run.logits, Logits(LevelAlone(plan, 2)));
+  EXPECT_EQ((*pipeline)->preload_bytes(), BytesOf(plan.cascade->levels[0].plan.preload));
+}
+
+TEST_F(LateCascade, EachLevelIsComparedWithItsOwnTimes) {
+  const auto of_length = [](Plan plan) {
+    plan.length = static_cast<uint32_t>(kTextIds.size());
+    return plan;
+  };
+  for (const bool first_is_sure : {true, false}) {
+    Plan plan = of_length(Timed3(kAllGoOn, kLong_us, 1e-3));
+    plan.cascade->levels.pop_back();
+    plan.cascade->return_share.pop_back();
+    plan.cascade->levels[0].rule = first_is_sure ? kNoneGoesOn : kAllGoOn;
+    Plan& first = plan.cascade->levels[0].plan;
+    first = of_length(Timed(first, kLong_us, kLong_us));
+    auto pipeline = Make(plan);
+    ASSERT_TRUE(Succeeded(pipeline));
+    for (size_t input = 0; input < DriftWatch::kRuns; ++input) (void)Ask(**pipeline);
+    EXPECT_EQ((*pipeline)->drift().TakeWarning().has_value(), !first_is_sure);
+    const size_t runs = DriftWatch::kRuns * (first_is_sure ? 1 : 2);
+    EXPECT_EQ((*pipeline)->drift().runs(), runs);
+  }
 }
 
 }  // namespace

@@ -175,6 +175,47 @@ TEST(Evaluation, AddsUpAnswers) {
   EXPECT_EQ(evaluation.over_bound.median(), 2);
 }
 
+TEST(Evaluation, CountsWhatEachCascadeLevelAnswers) {
+  Plan plan;
+  EXPECT_EQ(CascadeTallyOf(plan), std::nullopt);
+  plan.cascade.emplace();
+  plan.cascade->return_share = {0.75};
+  plan.cascade->mean_us = 250;
+  Evaluation evaluation;
+  evaluation.cascade = CascadeTallyOf(plan);
+  Answer answer = MakeAnswer(100);
+  answer.run.bytes_read = 1000;
+  answer.cascade.emplace();
+  answer.cascade->returned = Returned::kEarly;
+  Add(evaluation, {true, 1}, answer);
+  answer.cascade->returned = Returned::kDeadline;
+  Add(evaluation, {false, 1}, answer);
+  answer.cascade->returned = Returned::kFinal;
+  answer.cascade->level = 2;
+  answer.cascade->words_pruned = 3;
+  CascadeLevelRun before;
+  before.run.bytes_read = 500;
+  before.run.latency_us = before.run.head_us = 100;
+  answer.cascade->before = {before};
+  answer.run.latency_us = 300;
+  answer.latency_us = 400;
+  Add(evaluation, {true, 1}, answer);
+  EXPECT_EQ(evaluation.bytes_read.mean(), 3500.0 / 3);
+  EXPECT_EQ(evaluation.over_bound.Quantile(1), 2) << "400 us of both levels, whose bound is 200";
+  const Json cascade = ToJson(evaluation)["cascade"];
+  EXPECT_EQ(cascade["levels"][0],
+            Json::parse(R"({"level": 1, "answers": 2, "share": 0.6666666666666666,
+      "predicted_share": 0.75, "accuracy": 0.5})"));
+  EXPECT_EQ(cascade["levels"][1],
+            Json::parse(R"({"level": 2, "answers": 1, "share": 0.3333333333333333,
+      "predicted_share": 0.25, "accuracy": 1.0})"));
+  EXPECT_EQ(cascade["deadline_returns"], 1);
+  EXPECT_EQ(cascade["words_pruned"], 3);
+  EXPECT_EQ(cascade["mean_latency_us"], 200);
+  EXPECT_EQ(cascade["predicted_mean_us"], 250);
+  EXPECT_FALSE(ToJson(MakeEvaluation(1, {10})).contains("cascade"));
+}
+
 TEST(Evaluation, AnAnswerWithoutTargetMissesNone) {
   EXPECT_EQ(MakeEvaluation(0, {10, 20}).deadline_misses, 0U);
 }

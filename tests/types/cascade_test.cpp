@@ -5,6 +5,8 @@
 #include <cmath>
 #include <limits>
 
+#include "types/plan.h"
+
 namespace sti {
 namespace {
 
@@ -94,6 +96,19 @@ TEST(Cascade, AnEnsembleIsAWeightedMean) {
   for (size_t i = 0; i < 3; ++i) EXPECT_NEAR(both[i], 0.6F * p2[i] + 0.4F * p1[i], 1e-6);
   Ensemble(small, 1.5, large, 0.8, 1, both);
   EXPECT_EQ(both, p2);
+}
+
+TEST(PlanCascade, TheMedianPathIsThatOfTheMiddleInput) {
+  PlanCascade cascade;
+  EXPECT_EQ(cascade.MedianPathUs(), std::nullopt);
+  cascade.levels.resize(2);
+  cascade.path_us = {10, 20, 30};
+  cascade.return_share = {0.5, 0.25};
+  EXPECT_EQ(cascade.MedianPathUs(), 10);
+  cascade.return_share = {0.25, 0.25};
+  EXPECT_EQ(cascade.MedianPathUs(), 20);
+  cascade.return_share = {0, 0.25};
+  EXPECT_EQ(cascade.MedianPathUs(), 30);
 }
 
 }  // namespace
