@@ -151,7 +151,10 @@ double OverBound(const Answer& answer) {
 }
 
 void AddLevel(const Judgement& judged, const Answer& answer, CascadeTally* cascade) {
-  LevelTally& level = cascade->levels.at(answer.cascade->level - 1);
+  // Another plan may have more levels than the one that was there first.
+  const size_t number = answer.cascade->level;
+  cascade->levels.resize(std::max(cascade->levels.size(), number));
+  LevelTally& level = cascade->levels[number - 1];
   ++level.answers;
   level.right += judged.right ? 1 : 0;
   cascade->deadline_returns += answer.cascade->returned == Returned::kDeadline ? 1 : 0;

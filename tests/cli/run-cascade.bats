@@ -148,9 +148,6 @@ edit_level() { jq ".cascade.levels[0] |= ($1)" cascade.json >edited.json; }
 }
 
 @test "what makes no sense with a cascade is refused" {
-  jq '.target_us = 1e5 | .strategy = "sti"' cascade.json >sti.json
-  refused 2 "sti-run: --replan: the plan has a cascade*" \
-    sti-run -q model.sti --plan sti.json --replan device.json "$alarm"
   sti-shard -q "$repo/tests/data/multilabel-tiny" -o multi.sti
   sti-inspect --json multi.sti | jq '{model: .model, shape: .shape_digest, strategy: "stdpl",
     length: 16, layers: [0], width: 1, slices: [[0]], bits: [[3]]}
