@@ -65,7 +65,8 @@ setup_file() {
   tail -n +2 dev.tsv | awk -F '\t' '{ print "clinc\t" $2 "\t*\t" $1 }' >cola/dev.tsv
   cp "$example/odroid.profile.json" p
   head -n 3 dev.tsv >two.tsv
-  sti-importance -q model.sti --data two.tsv --metric loss --submodels --gains -o i
+  sti-importance -q model.sti --data two.tsv --metric loss --submodels --gains --cascade \
+    --alphas 0.5 -o i
   # A short measurement in place of a good one, and a journal that ends.
   mkdir bin
   printf '#!/bin/sh\nexec "%s" "$@" --widths 12 --budget 1ms\n' "$STI_BIN/sti-profile" >bin/sti-profile
