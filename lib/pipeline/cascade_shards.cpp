@@ -1,32 +1,22 @@
 #include "pipeline/cascade_shards.h"
 
-#include <algorithm>
 #include <map>
 
 #include "pipeline/pass.h"
+#include "shard/parts.h"
 #include "types/bits.h"
 
 namespace sti {
 namespace {
 
-/// The bits at which some levels run one shard.
-struct Use {
-  uint32_t planes = 0;  ///< the most bits by planes; 0: none
-  bool full = false;
-};
-
-using Uses = std::map<ShardId, Use>;
+/// The parts of shards that some levels run.
+using Uses = std::map<ShardId, PartSet>;
 
 void AddUses(const Plan& plan, Uses* uses) {
   for (uint32_t k = 0; k < plan.layers.size(); ++k) {
     for (uint32_t i = 0; i < plan.width; ++i) {
-      Use& use = (*uses)[plan.Id(k, i)];
-      const uint32_t bits = plan.bits.At(k, i);
-      if (bits == kFullBits) {
-        use.full = true;
-      } else {
-        use.planes = std::max(use.planes, bits);
-      }
+      PartSet& parts = (*uses)[plan.Id(k, i)];
+      parts = parts.With(PartSet::For(plan.bits.At(k, i)));
     }
   }
 }
@@ -39,12 +29,12 @@ std::vector<ShardAtBits> HandedOn(const Plan& plan, size_t level) {
   for (size_t i = 0; i < CascadeLevelsOf(plan); ++i)
     AddUses(PlanOf(plan, CascadeRoute(plan, i)), i <= level ? &before : &behind);
   std::vector<ShardAtBits> shards;
-  for (const auto& [id, use] : before) {
+  for (const auto& [id, parts] : before) {
     const auto later = behind.find(id);
     if (later == behind.end()) continue;
-    const uint32_t planes = std::min(use.planes, later->second.planes);
-    if (planes > 0) shards.push_back({id, planes});
-    if (use.full && later->second.full) shards.push_back({id, kFullBits});
+    const PartSet both = parts.Within(later->second);
+    if (const uint32_t planes = both.UsableBits(kMostBits)) shards.push_back({id, planes});
+    if (both.Has(PartKind::kFull)) shards.push_back({id, kFullBits});
   }
   return shards;
 }

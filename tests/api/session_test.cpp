@@ -185,7 +185,7 @@ TEST_F(SessionTest, ALaterLevelGetsTheTextWithoutTheWordsOfLittleAttention) {
   const auto session = Open(plan);
   const std::string text = text_of(std::vector<bool>(words.size(), true));
   const Answer answer = Ask(*session, text);
-  // Attention that the first level's tokens received, each word being one token behind [CLS].
+  // The attention that the first level gives, each word being one token behind [CLS].
   const auto first = Open(level);
   const auto encoding = first->Encode(text);
   ASSERT_EQ(encoding->ids.size(), words.size() + 2);
