@@ -1,13 +1,17 @@
-// Benchmarks of what a person waits for beside inference: planning, tokenising, quantising.
+// Benchmarks of what a person waits for beside inference: planning, tokenising, quantising, a
+// cascade's verdicts.
 #include <benchmark/benchmark.h>
 
 #include <string>
+#include <vector>
 
 #include "medians.h"
+#include "pipeline/cascade.h"
 #include "plan/planner.h"
 #include "quant/quantize.h"
 #include "support/random.h"
 #include "text/tokenizer.h"
+#include "types/cascade.h"
 
 namespace sti {
 namespace {
@@ -157,6 +161,34 @@ BENCHMARK(QuantizeBertBaseLayer)
     ->Arg(1)
     ->UseRealTime()
     ->Unit(benchmark::kMillisecond);
+
+// The verdict of a cascade level on an input of 128 tokens and 150 labels, and what the next level
+// gets of it.
+void Dispatch(benchmark::State& state) {
+  constexpr size_t kLabels = 150;
+  constexpr uint32_t kTokens = 128;
+  TestRandom random(1);
+  Plan plan;
+  plan.cascade.emplace().levels.emplace_back().rule = {
+      .cutoff = 0.999, .slope = 10.0, .prune_alpha = 0.7, .ensemble_weight = 0.6};
+  const std::vector<float> logits = random.Normals(kLabels, 1);
+  std::vector<float> attention;
+  std::vector<uint32_t> ids;
+  std::vector<uint32_t> words;
+  const std::vector<uint32_t> types(kTokens, 0);
+  for (uint32_t i = 0; i < kTokens; ++i) {
+    ids.push_back(static_cast<uint32_t>(random.Below(30522)));
+    words.push_back(i == 0 || i + 1 == kTokens ? kNoWord : i / 2);
+    attention.push_back(static_cast<float>(random.Uniform()));
+  }
+  for (auto _ : state) {
+    CascadePolicy policy(plan, {{ids, types}, words}, 0);
+    benchmark::DoNotOptimize(policy.GoesOn(policy.ConfidenceIn(logits), false));
+    policy.GoOn(logits, attention);
+    benchmark::DoNotOptimize(policy.Together(logits));
+  }
+}
+BENCHMARK(Dispatch)->Unit(benchmark::kMicrosecond);
 
 }  // namespace
 }  // namespace sti
