@@ -142,7 +142,7 @@ double OverBound(const Answer& answer) {
   double latency_us = answer.run.latency_us;
   double bound_us = PipelineBoundUs(answer.run);
   if (answer.cascade) {
-    for (const CascadeLevelRun& level : answer.cascade->before) {
+    for (const CascadeLevelRun& level : answer.cascade->before()) {
       latency_us += level.run.latency_us;
       bound_us += PipelineBoundUs(level.run);
     }

@@ -85,7 +85,7 @@ void TraceWriter::Add(const Answer& answer, const LoadSchedule& schedule) {
   Events& events = *events_;
   const RunResult& run = answer.run;
   const RunResult& first =
-      answer.cascade && !answer.cascade->before.empty() ? answer.cascade->before[0].run : run;
+      answer.cascade && !answer.cascade->before().empty() ? answer.cascade->before()[0].run : run;
   // Reads of a run that was woken begin before it.
   double first_us = first.embeddings_io_begin_us;
   for (const ReadSpan& span : first.reads) first_us = std::min(first_us, span.begin_us);
@@ -93,7 +93,7 @@ void TraceWriter::Add(const Answer& answer, const LoadSchedule& schedule) {
   if (!answer.cascade) return AddRun(run, schedule);
   const double begin_us = events.origin_us;
   events.level = 0;
-  for (const CascadeLevelRun& level : answer.cascade->before) {
+  for (const CascadeLevelRun& level : answer.cascade->before()) {
     ++events.level;
     events.origin_us = begin_us + level.began_us;
     AddRun(level.run, *level.schedule);

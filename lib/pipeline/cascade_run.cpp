@@ -1,6 +1,5 @@
 #include "pipeline/cascade_run.h"
 
-#include <numeric>
 #include <utility>
 
 namespace sti {
@@ -21,9 +20,13 @@ Status RunLevel(Pipeline& pipeline, const CascadePolicy& policy, const RunTerms&
 
 /// Puts the run that `result` and `report` tell of behind those of earlier levels.
 void Leave(const Pipeline& pipeline, RunResult* result, CascadeReport* report) {
-  const RouteId route = CascadeRoute(pipeline.plan(), report->before.size());
-  report->before.push_back({&PlanOf(pipeline.plan(), route), std::exchange(*result, {}),
-                            pipeline.hold_schedule(), report->began_us});
+  const uint32_t level = report->level - 1;
+  CascadeLevelRun& left = report->runs[level];
+  left.plan = &PlanOf(pipeline.plan(), CascadeRoute(pipeline.plan(), level));
+  std::swap(left.run, *result);
+  left.schedule = pipeline.hold_schedule();
+  left.began_us = report->began_us;
+  ++report->level;
 }
 
 Status RunLevels(Pipeline& pipeline, CascadePolicy& policy, const RunTerms& terms,
@@ -44,7 +47,6 @@ Status RunLevels(Pipeline& pipeline, CascadePolicy& policy, const RunTerms& term
     policy.GoOn(result->logits, prunes ? output.attention : std::span<const float>());
     Leave(pipeline, result, report);
   }
-  report->level = static_cast<uint32_t>(policy.level() + 1);
   report->words_pruned = policy.words_pruned();
   report->together = policy.Together(result->logits);
   return {};
@@ -65,20 +67,20 @@ std::string_view NameOf(Returned returned) {
 }
 
 uint64_t CascadeReport::BytesReadBefore() const {
-  return std::accumulate(
-      before.begin(), before.end(), uint64_t{0},
-      [](uint64_t bytes, const CascadeLevelRun& one) { return bytes + one.run.bytes_read; });
+  uint64_t bytes = 0;
+  for (const CascadeLevelRun& one : before()) bytes += one.run.bytes_read;
+  return bytes;
 }
 
 double CascadeReport::StallBeforeUs() const {
-  return std::accumulate(
-      before.begin(), before.end(), 0.0,
-      [](double us, const CascadeLevelRun& one) { return us + one.run.stall_us; });
+  double stall_us = 0;
+  for (const CascadeLevelRun& one : before()) stall_us += one.run.stall_us;
+  return stall_us;
 }
 
 Status RunCascade(Pipeline& pipeline, const CascadeInput& input, const RunTerms& terms,
                   uint64_t seed, RunResult* result, CascadeReport* report) {
-  report->before.clear();
+  report->level = 1;
   RunTerms timed = terms;
   timed.taken = terms.taken.value_or(Clock::now());
   CascadePolicy policy(pipeline.plan(), input, seed);

@@ -2,8 +2,10 @@
 // or there is no time for the next.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -13,6 +15,7 @@
 #include "pipeline/pipeline.h"
 #include "pipeline/run_result.h"
 #include "schedule/load_schedule.h"
+#include "types/limits.h"
 
 namespace sti {
 
@@ -41,11 +44,16 @@ struct CascadeReport {
   Returned returned = Returned::kFinal;
   uint32_t words_pruned = 0;  ///< of the text, that this level did without
   double began_us = 0;        ///< when its run began, since the first level began
-  std::vector<CascadeLevelRun> before;
+  /// The runs of the levels before it, and what is left of earlier inputs.
+  std::array<CascadeLevelRun, kMaxCascadeLevels - 1> runs;
   /// [labels] The probabilities of this level and the one before it together; empty: its logits
   /// count alone.
   std::vector<float> together;
 
+  /// Returns the runs of the levels before the one that answered.
+  [[nodiscard]] std::span<const CascadeLevelRun> before() const {
+    return std::span(runs).first(level - 1);
+  }
   /// Returns the bytes that the levels before have read, and how long they have waited for reads.
   [[nodiscard]] uint64_t BytesReadBefore() const;
   [[nodiscard]] double StallBeforeUs() const;

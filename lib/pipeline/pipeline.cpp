@@ -49,8 +49,9 @@ Pipeline::~Pipeline() = default;
 Status Pipeline::CheckPlan(const ContainerFile& file, const Plan& plan, ComputeType type) {
   STI_RETURN_IF_ERROR(CheckFits(file, plan));
   if (plan.cascade && file.index().info.problem == Problem::kMultiLabel) {
-    return UsageError("the plan has a cascade, which is for one label an input; " + file.name() +
-                      " gives any number; make a plan without one");
+    return UsageError(
+        "the plan has a cascade, which is for one label an input, and the model gives any number; "
+        "make a plan without one");
   }
   return CheckPlanComputes(plan, type);
 }
@@ -86,7 +87,10 @@ ContainerFile Pipeline::Close(std::unique_ptr<Pipeline> pipeline) {
 }
 
 void Pipeline::MakeRoutes() {
-  by_length_ = RoutesAtClock(plan_, options_.clock_khz);
+  by_length_ = in_use_ = RoutesAtClock(plan_, options_.clock_khz);
+  if (plan_.cascade) in_use_.clear();
+  for (size_t level = 0; level < CascadeLevelsOf(plan_); ++level)
+    in_use_.push_back(CascadeRoute(plan_, level));
   routes_.clear();
   routes_.reserve(RoutesOf(plan_));
   guarantees_.clear();
@@ -109,7 +113,7 @@ void Pipeline::MakeRoutes() {
 
 void Pipeline::ReserveWork() {
   uint32_t width = 0;
-  for (const RouteId id : RoutesInUse()) {
+  for (const RouteId id : in_use_) {
     const Plan& plan = PlanOf(plan_, id);
     width = std::max({width, plan.width, plan.fallback ? plan.fallback->width : 0});
   }
@@ -141,7 +145,7 @@ Status Pipeline::ReadResidents() {
     return resident_.SetEmbedding(index(), range.Bytes(part), file_.name());
   }
   std::set<uint32_t> layers;
-  for (const RouteId id : RoutesInUse()) {
+  for (const RouteId id : in_use_) {
     const Plan& plan = PlanOf(plan_, id);
     layers.insert(plan.layers.begin(), plan.layers.end());
     if (plan.fallback) layers.insert(plan.fallback->layers.begin(), plan.fallback->layers.end());
@@ -156,7 +160,7 @@ Status Pipeline::ReadResidents() {
 Status Pipeline::MakeRoom() {
   uint64_t arena_bytes = 0;
   std::vector<ShardAtBits> left;
-  for (const RouteId id : RoutesInUse()) {
+  for (const RouteId id : in_use_) {
     Route& route = routes_[id.index];
     LaneJob job = JobFor(id, {});
     job.held_then = left;
@@ -166,15 +170,6 @@ Status Pipeline::MakeRoom() {
   }
   loader_.GrowArena(arena_bytes);
   return {};
-}
-
-// Returns those of a cascade's levels, in order.
-std::vector<RouteId> Pipeline::RoutesInUse() const {
-  if (!plan_.cascade) return by_length_;
-  std::vector<RouteId> routes;
-  for (size_t level = 0; level < CascadeLevelsOf(plan_); ++level)
-    routes.push_back(CascadeRoute(plan_, level));
-  return routes;
 }
 
 RouteId Pipeline::RouteFor(size_t tokens) const {
@@ -222,8 +217,10 @@ Status Pipeline::LoadAhead() {
   for (const RouteId id : by_length_) {
     if (Guarantee* const guarantee = GuaranteeOf(id)) STI_RETURN_IF_ERROR(LoadFallback(*guarantee));
   }
-  for (const RouteId id : plan_.cascade ? std::vector{FirstRoute()} : by_length_)
+  for (const RouteId id : in_use_) {
     STI_RETURN_IF_ERROR(LoadAhead(routes_[id.index], JobAhead(id)));
+    if (plan_.cascade) break;  // the buffer is for the first level alone
+  }
   STI_RETURN_IF_ERROR(HoldRows());
   return LoadRowsAhead();
 }

@@ -204,7 +204,6 @@ class Pipeline {
   [[nodiscard]] RouteId FirstRoute() const {
     return plan_.cascade ? CascadeRoute(plan_, 0) : MainRoute();
   }
-  [[nodiscard]] std::vector<RouteId> RoutesInUse() const;
   [[nodiscard]] RouteId RouteFor(size_t tokens) const;
   [[nodiscard]] Status CheckTokens(const TokenInput& input) const;
   [[nodiscard]] Status CheckTerms(const RunTerms& terms, RouteId route, size_t tokens) const;
@@ -232,6 +231,7 @@ class Pipeline {
   std::vector<std::optional<Guarantee>> guarantees_;  ///< [RouteId] nothing: not guaranteed
   bool holds_rows_ = false;                           ///< those that guarantees need
   std::vector<RouteId> by_length_;  ///< the routes of inputs at this clock, shortest first
+  std::vector<RouteId> in_use_;     ///< these, or those of the cascade's levels, in order
   Engagement engagement_;
   DriftWatch drift_;
   std::optional<uint64_t> preload_limit_;  ///< of ResizePreload

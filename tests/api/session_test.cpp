@@ -155,8 +155,8 @@ TEST_F(SessionTest, ACascadeAnswersWithTheLevelThatIsSure) {
   EXPECT_EQ(last.cascade->returned, Returned::kFinal);
   EXPECT_EQ(last.plan, &goes_on->pipeline().plan());
   EXPECT_EQ(last.predicted_path_us, 300);
-  EXPECT_EQ(last.bytes_read(), last.run.bytes_read + last.cascade->before[0].run.bytes_read);
-  EXPECT_GE(last.latency_us, last.run.latency_us + last.cascade->before[0].run.latency_us);
+  EXPECT_EQ(last.bytes_read(), last.run.bytes_read + last.cascade->before()[0].run.bytes_read);
+  EXPECT_GE(last.latency_us, last.run.latency_us + last.cascade->before()[0].run.latency_us);
   const auto together = open({.cutoff = 1, .ensemble_weight = 0});
   const Answer ensemble = Ask(*together, "a b c");
   EXPECT_EQ(ensemble.run.logits, large.run.logits);

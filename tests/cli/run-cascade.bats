@@ -152,6 +152,6 @@ edit_level() { jq ".cascade.levels[0] |= ($1)" cascade.json >edited.json; }
   sti-inspect --json multi.sti | jq '{model: .model, shape: .shape_digest, strategy: "stdpl",
     length: 16, layers: [0], width: 1, slices: [[0]], bits: [[3]]}
     | . + {cascade: {levels: [. + {cutoff: 0.5}], return_share: [0.5]}}' >several-labels.json
-  refused 2 "sti-run: the plan has a cascade, which is for one label an input; multi.sti *" \
+  refused 2 "sti-run: the plan has a cascade, which is for one label an input, *" \
     sti-run -q multi.sti --plan several-labels.json "$alarm"
 }

@@ -24,9 +24,9 @@ TEST_F(CascadeTest, EachLevelGivesWhatItsPlanGivesAlone) {
         const Outcome outcome = Ask(**pipeline);
         EXPECT_EQ(outcome.report.level, answers + 1);
         EXPECT_EQ(outcome.report.returned, answers < 2 ? Returned::kEarly : Returned::kFinal);
-        ASSERT_EQ(outcome.report.before.size(), answers);
+        ASSERT_EQ(outcome.report.before().size(), answers);
         for (uint32_t level = 0; level < answers; ++level) {
-          const CascadeLevelRun& before = outcome.report.before[level];
+          const CascadeLevelRun& before = outcome.report.before()[level];
           EXPECT_EQ(before.run.logits, Logits(LevelAlone(plan, level))) << level;
           EXPECT_EQ(before.plan, &PlanOf((*pipeline)->plan(), CascadeRoute(plan, level)));
         }
@@ -55,16 +55,16 @@ TEST_F(CascadeTest, NoPartIsReadTwiceForOneInput) {
     for (int input = 0; input < 3; ++input) {
       const Outcome outcome = Ask(**pipeline);
       Parts read;
-      for (const CascadeLevelRun& level : outcome.report.before) AddParts(*level.schedule, &read);
+      for (const CascadeLevelRun& level : outcome.report.before()) AddParts(*level.schedule, &read);
       AddParts(*outcome.schedule, &read);
       EXPECT_EQ(read, wanted);
       uint64_t bytes = 0;
-      for (const CascadeLevelRun& level : outcome.report.before)
+      for (const CascadeLevelRun& level : outcome.report.before())
         bytes += level.schedule->read_bytes;
       bytes += outcome.schedule->read_bytes;
       const uint64_t rows = outcome.report.BytesReadBefore() + outcome.run.bytes_read - bytes;
       EXPECT_EQ(rows > 0, input == 0) << "embedding rows stay in memory";
-      EXPECT_GT(outcome.report.before[1].run.bytes_read, 0U);
+      EXPECT_GT(outcome.report.before()[1].run.bytes_read, 0U);
       EXPECT_GT(outcome.run.bytes_read, 0U);
     }
   }
@@ -130,8 +130,8 @@ TEST_F(CascadeTest, PlanesAndFullFidelityOfAShardStayBesideEachOther) {
   ASSERT_TRUE(Succeeded(pipeline));
   for (int input = 0; input < 2; ++input) {
     const Outcome outcome = Ask(**pipeline);
-    EXPECT_EQ(outcome.report.before[0].run.logits, Logits(LevelAlone(plan, 0)));
-    EXPECT_EQ(outcome.report.before[1].run.logits, Logits(LevelAlone(plan, 1)));
+    EXPECT_EQ(outcome.report.before()[0].run.logits, Logits(LevelAlone(plan, 0)));
+    EXPECT_EQ(outcome.report.before()[1].run.logits, Logits(LevelAlone(plan, 1)));
     EXPECT_EQ(outcome.run.logits, Logits(LevelAlone(plan, 2)));
     EXPECT_EQ((*pipeline)->preload_bytes(), BytesOf(plan.cascade->levels[0].plan.preload));
   }
@@ -154,8 +154,8 @@ TEST_F(CascadeTest, ABoundedArenaThreadsAndLazyLoadingChangeNothing) {
       const Outcome outcome = Ask(**pipeline);
       EXPECT_EQ(outcome.run.logits, expected.run.logits);
       for (size_t level = 0; level < 2; ++level) {
-        EXPECT_EQ(outcome.report.before[level].run.logits,
-                  expected.report.before[level].run.logits);
+        EXPECT_EQ(outcome.report.before()[level].run.logits,
+                  expected.report.before()[level].run.logits);
       }
       EXPECT_EQ((*pipeline)->preload_bytes(), BytesOf(plan.cascade->levels[0].plan.preload));
     }
@@ -207,7 +207,7 @@ TEST_F(CascadeTest, TheBufferCanBeBoundedAndRestsAndThePlanExchanged) {
     EXPECT_EQ(outcome.run.logits, expected) << bytes;
     EXPECT_EQ((*pipeline)->preload_bytes(), held);
   }
-  EXPECT_EQ(Ask(**pipeline).report.before[0].run.bytes_read, 0U) << "all of the first level";
+  EXPECT_EQ(Ask(**pipeline).report.before()[0].run.bytes_read, 0U) << "all of the first level";
   ASSERT_TRUE(Succeeded((*pipeline)->ResizePreload(std::nullopt)));
   ASSERT_TRUE(Succeeded((*pipeline)->Rest()));
   EXPECT_EQ(Ask(**pipeline).run.logits, expected);

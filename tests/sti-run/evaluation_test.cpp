@@ -193,10 +193,9 @@ TEST(Evaluation, CountsWhatEachCascadeLevelAnswers) {
   answer.cascade->returned = Returned::kFinal;
   answer.cascade->level = 2;
   answer.cascade->words_pruned = 3;
-  CascadeLevelRun before;
+  CascadeLevelRun& before = answer.cascade->runs[0];
   before.run.bytes_read = 500;
   before.run.latency_us = before.run.head_us = 100;
-  answer.cascade->before = {before};
   answer.run.latency_us = 300;
   answer.latency_us = 400;
   Add(evaluation, {true, 1}, answer);

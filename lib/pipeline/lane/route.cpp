@@ -44,13 +44,11 @@ bool Route::IsPreparedFor(const Stamp& stamp, const PreloadBuffer& buffer,
 }
 
 void Route::NoteHeld(const PreloadBuffer& buffer, std::span<const ShardAtBits> held_then) {
-  std::map<ShardId, PartSet> then;
-  for (const ShardAtBits& shard : held_then)
-    then[shard.id] = then[shard.id].With(PartSet::For(shard.bits));
   for (uint32_t r = 0; r < requests_.size(); ++r) {
-    const auto found = then.find(requests_[r].id);
     held_[r] = buffer.Held(requests_[r].id);
-    if (found != then.end()) held_[r] = held_[r].With(found->second);
+    for (const ShardAtBits& shard : held_then) {
+      if (shard.id == requests_[r].id) held_[r] = held_[r].With(PartSet::For(shard.bits));
+    }
   }
 }
 
