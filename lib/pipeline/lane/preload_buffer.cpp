@@ -176,10 +176,23 @@ void PreloadBuffer::SetHeld(Entry& entry, PartSet parts) {
         next_end = part_end;
       }
     });
-    if (next > free_from) space_.Discard(free_from, next - free_from);
+    if (next > free_from) Free(free_from, next);
     free_from = std::max(next_end, free_from);
     if (next == end) break;
   }
+}
+
+void PreloadBuffer::Free(uint64_t begin, uint64_t end) {
+  if (begin != freed_end_) {
+    GiveBackFreed();
+    freed_begin_ = begin;
+  }
+  freed_end_ = end;
+}
+
+void PreloadBuffer::GiveBackFreed() {
+  if (freed_end_ > freed_begin_) space_.Discard(freed_begin_, freed_end_ - freed_begin_);
+  freed_begin_ = freed_end_ = 0;
 }
 
 void PreloadBuffer::KeepOnly(std::span<const ShardAtBits> shards) {
@@ -187,7 +200,13 @@ void PreloadBuffer::KeepOnly(std::span<const ShardAtBits> shards) {
   for (const ShardAtBits& shard : shards) {
     if (Entry* entry = Find(shard.id)) entry->stays = entry->stays.With(PartSet::For(shard.bits));
   }
-  for (Entry& entry : entries_) SetHeld(entry, entry.held.held.Within(entry.stays));
+  for (Entry& entry : entries_) {
+    const bool is_empty = entry.held.held.empty();
+    if (is_empty && freed_end_ == entry.first && freed_end_ > freed_begin_)
+      freed_end_ += entry.size;  // between two that become free
+    SetHeld(entry, entry.held.held.Within(entry.stays));
+  }
+  GiveBackFreed();
 }
 
 void PreloadBuffer::TakeFrom(PreloadBuffer& other, std::span<const ShardAtBits> shards) {
@@ -203,6 +222,7 @@ void PreloadBuffer::TakeFrom(PreloadBuffer& other, std::span<const ShardAtBits> 
     });
     Add(shard.id, parts);
     other.SetHeld(*theirs, PartSet());
+    other.GiveBackFreed();
   }
 }
 

@@ -77,12 +77,16 @@ class PreloadBuffer {
   static uint64_t PlaceParts(Entry& entry, uint64_t next);
   static uint64_t BlocksOf(const ShardLocation& location, PartSet parts);
   void SetHeld(Entry& entry, PartSet parts);
+  void Free(uint64_t begin, uint64_t end);
+  void GiveBackFreed();
   void LockHeld(const Entry& entry);
 
   uint32_t width_ = 0;
   std::vector<Entry> entries_;
   std::vector<int32_t> at_;  ///< [layers * width] index into entries_, or -1
   PageSpace space_;
+  uint64_t freed_begin_ = 0;  ///< bytes that are free and not given back yet: the system is asked
+  uint64_t freed_end_ = 0;    ///< once for shards that lie side by side
   uint64_t bytes_ = 0;
   bool locks_ = false;
   Status lock_refusal_;
