@@ -9,13 +9,15 @@ void Pipeline::EndInput() {
 }
 
 // As the run would: a layer is in time whose slices all fit in what is left when its reads have
-// come. Reads go on at the rate that they have had lately.
+// come. Reads go on at the rate that they have had lately. What a degraded level has not brought may
+// be more than a bounded arena has room for.
 bool Pipeline::HasTimeFor(RouteId id, const RunTerms& terms) {
   Route& route = routes_[id.index];
   Pace& pace = route.pace();
   pace.Begin(*terms.degrade_for_us);
   pace.ExpectSlowdown(run_->route().pace().slowdown());
   if (!loader_.SettleBy(*terms.taken + Microseconds(pace.LatestStartUs(0)))) return false;
+  if (!loader_.Prepare(route, JobFor(id, terms)).ok()) return false;
   const double known_rate = loader_.lane().bytes_per_us();
   const double rate = known_rate > 0 ? known_rate : route.PlannedRate();
   const double begin_us = MicrosecondsBetween(*terms.taken, Clock::now()) +
