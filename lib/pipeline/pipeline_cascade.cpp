@@ -9,8 +9,8 @@ void Pipeline::EndInput() {
 }
 
 // As the run would: a layer is in time whose slices all fit in what is left when its reads have
-// come. Reads go on at the rate that they have had lately. What a degraded level has not brought may
-// be more than a bounded arena has room for.
+// come. Reads go on at the rate that they have had lately. What a degraded level has not brought
+// may be more than a bounded arena has room for.
 bool Pipeline::HasTimeFor(RouteId id, const RunTerms& terms) {
   Route& route = routes_[id.index];
   Pace& pace = route.pace();
