@@ -1,4 +1,4 @@
-# scripts/trace-picture: the first run of a trace as a picture.
+# scripts/trace-picture: the first input of a trace as a picture.
 load helpers
 
 picture="$repo/scripts/trace-picture"
@@ -16,6 +16,18 @@ picture="$repo/scripts/trace-picture"
   works "$picture" two.json two.svg
   layers=$(sti-inspect --json model.plan | jq '.layers | length')
   same "$(grep -c '<title>layer [0-9]*: ' two.svg)" "$layers"
+}
+
+@test "of a cascade all levels that the first input went through, and where each begins" {
+  sti-run -q model.sti --plan model.plan --trace one.json "$alarm" >/dev/null
+  # Two inputs: one that goes through two levels, one that the first level answers.
+  jq 'def run($level; $us): map(select(.ph == "X") | .ts += $us | .args.cascade_level = $level);
+    .traceEvents as $e | .traceEvents = ($e | run(1; 0) + run(2; 1e6) + run(1; 2e6))' \
+    one.json >levels.json
+  works "$picture" levels.json levels.svg
+  layers=$(sti-inspect --json model.plan | jq '.layers | length')
+  same "$(grep -c '<title>layer [0-9]*: ' levels.svg)" $((2 * layers))
+  same "$(grep -o '>level [0-9]<' levels.svg | tr -d '\n')" ">level 1<>level 2<"
 }
 
 @test "what is no trace is refused with one line" {
