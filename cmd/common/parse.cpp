@@ -50,6 +50,16 @@ std::string Quoted(std::string_view text) { return "'" + std::string(text) + "'"
 
 }  // namespace
 
+std::vector<std::string_view> SplitAtCommas(std::string_view text) {
+  std::vector<std::string_view> parts;
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t end = std::min(text.find(',', begin), text.size());
+    parts.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return parts;
+}
+
 Result<uint64_t> ParseSize(std::string_view text) {
   auto bytes = ParseQuantity(text, kSizeUnits);
   if (!bytes) return UsageError(Quoted(text) + " is not a size; write 1MiB, 1MB or 1048576");
@@ -66,16 +76,13 @@ Result<double> ParseTimeUs(std::string_view text) {
 Result<std::vector<uint32_t>> ParseList(std::string_view text) {
   auto bad = [&] { return UsageError(Quoted(text) + " is not a list; write 2-6,32"); };
   std::vector<uint32_t> numbers;
-  for (size_t begin = 0; begin <= text.size();) {
-    size_t end = std::min(text.find(',', begin), text.size());
-    std::string_view item = text.substr(begin, end - begin);
+  for (const std::string_view item : SplitAtCommas(text)) {
     size_t dash = item.find('-');
     auto first = ParseNumber(item.substr(0, dash));
     auto last = dash == std::string_view::npos ? first : ParseNumber(item.substr(dash + 1));
     if (!first || !last || *first > *last || *last - *first >= kMaxListNumbers) return bad();
     for (uint64_t n = *first; n <= *last; ++n) numbers.push_back(static_cast<uint32_t>(n));
     if (numbers.size() > kMaxListNumbers) return bad();
-    begin = end + 1;
   }
   std::sort(numbers.begin(), numbers.end());
   numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
@@ -90,13 +97,11 @@ template <typename Value>
 Result<std::vector<Value>> ParseQuantities(std::string_view text,
                                            Result<Value> (*parse)(std::string_view)) {
   std::vector<Value> values;
-  for (size_t begin = 0; begin <= text.size();) {
-    const size_t end = std::min(text.find(',', begin), text.size());
-    STI_ASSIGN_OR_RETURN(const Value value, parse(text.substr(begin, end - begin)));
+  for (const std::string_view part : SplitAtCommas(text)) {
+    STI_ASSIGN_OR_RETURN(const Value value, parse(part));
     if (values.size() == kMostQuantities)
       return UsageError(Quoted(text) + " has more than 64 entries; drop some");
     values.push_back(value);
-    begin = end + 1;
   }
   std::sort(values.begin(), values.end());
   values.erase(std::unique(values.begin(), values.end()), values.end());

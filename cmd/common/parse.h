@@ -11,6 +11,9 @@
 
 namespace sti {
 
+/// Returns the parts of a list, with commas between them; at least one.
+std::vector<std::string_view> SplitAtCommas(std::string_view text);
+
 /// "1MiB", "1.5MB", "4kB", "1048576" to bytes.
 Result<uint64_t> ParseSize(std::string_view text);
 

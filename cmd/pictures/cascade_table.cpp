@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "common/text.h"
+#include "types/submodel.h"
 
 namespace sti {
 namespace {
@@ -12,8 +13,7 @@ constexpr double kMostLost = 0.005;  // of accuracy, by what a row shows
 constexpr double kPercent = 100;
 
 std::string LevelName(const CascadeLevelScore& level) {
-  return std::to_string(level.depth) + "x" + std::to_string(level.width) + "@" +
-         std::to_string(level.bits);
+  return NameOf(Submodel{level.depth, level.width}, level.bits);
 }
 
 /// A cut of a cascade, and the shards that it computes of a text in the mean.

@@ -11,21 +11,10 @@ namespace {
 constexpr double kStep = 0.1;  // of a range of alphas
 constexpr std::string_view kDefaultAlphas = "0.3-0.9";
 
-/// Returns the parts of a list, with commas between them.
-std::vector<std::string_view> PartsOf(std::string_view text) {
-  std::vector<std::string_view> parts;
-  for (size_t begin = 0; begin <= text.size();) {
-    const size_t end = std::min(text.find(',', begin), text.size());
-    parts.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return parts;
-}
-
 /// "2x3@4,6x12@6" to submodels at bits.
 Result<std::vector<SubmodelCell>> ParseLevels(std::string_view text) {
   std::vector<SubmodelCell> levels;
-  for (const std::string_view part : PartsOf(text)) {
+  for (const std::string_view part : SplitAtCommas(text)) {
     const size_t at = part.find('@');
     auto submodel = ParseSubmodel(part.substr(0, at));
     auto bits = ParseList(at == std::string_view::npos ? "" : part.substr(at + 1));
@@ -43,7 +32,7 @@ Result<std::vector<SubmodelCell>> ParseLevels(std::string_view text) {
 /// "0.3-0.9" to 0.3, 0.4 and so on; "0.3,0.5" to these.
 Result<std::vector<double>> ParseAlphas(std::string_view text) {
   std::vector<double> alphas;
-  for (const std::string_view part : PartsOf(text)) {
+  for (const std::string_view part : SplitAtCommas(text)) {
     const size_t dash = part.find('-');
     auto first = ParseShare(part.substr(0, dash));
     auto last = dash == std::string_view::npos ? first : ParseShare(part.substr(dash + 1));

@@ -74,10 +74,9 @@ void TakeLabels(const Answer& from, Problem problem, ModelAnswer* to) {
   to->scores = from.scores;
   to->ranked.resize(from.scores.size());
   std::iota(to->ranked.begin(), to->ranked.end(), 0U);
-  // By logits: a probability may be rounded to 1 where its logit is not the greatest.
-  const std::vector<float> logits = from.logits();
+  const std::vector<float>& order = from.ranking();
   std::stable_sort(to->ranked.begin(), to->ranked.end(),
-                   [&](uint32_t a, uint32_t b) { return logits[a] > logits[b]; });
+                   [&](uint32_t a, uint32_t b) { return order[a] > order[b]; });
   to->chosen = problem == Problem::kMultiLabel ? static_cast<uint32_t>(from.labels.size()) : 1;
 }
 

@@ -42,7 +42,7 @@ Session::Session(const SessionOptions& options)
       notices_(options.notices) {}
 
 std::vector<float> Answer::logits() const {
-  if (!cascade || cascade->together.empty()) return run.logits;
+  if (!is_together()) return run.logits;
   std::vector<float> logarithms(scores.size());
   std::ranges::transform(scores, logarithms.begin(), [](float score) {
     return std::log(std::max(score, std::numeric_limits<float>::min()));
@@ -182,11 +182,9 @@ Status Session::Run(const Encoding& encoding, Clock::time_point taken, Answer* a
 }
 
 void Session::Score(Answer* answer) const {
-  const bool together = answer->cascade && !answer->cascade->together.empty();
-  answer->scores = together ? answer->cascade->together : answer->run.logits;
-  // By logits where there are some: a probability may be rounded to that of another label.
+  answer->scores = answer->ranking();
   answer->label = ArgMax(answer->scores);
-  if (!together) Probabilities(info().problem, answer->scores);
+  if (!answer->is_together()) Probabilities(info().problem, answer->scores);
   if (info().problem == Problem::kMultiLabel) answer->labels = LabelsAbove(answer->scores);
 }
 

@@ -108,6 +108,13 @@ struct Answer {
   [[nodiscard]] double stall_us() const {
     return run.stall_us + (cascade ? cascade->StallBeforeUs() : 0);
   }
+  /// Returns whether the scores are those of two cascade levels together.
+  [[nodiscard]] bool is_together() const { return cascade && !cascade->together.empty(); }
+  /// Returns the numbers [labels] that labels are ranked by: logits, since a probability may be
+  /// rounded to that of another label; of two levels together there are only probabilities.
+  [[nodiscard]] const std::vector<float>& ranking() const {
+    return is_together() ? cascade->together : run.logits;
+  }
   /// Returns logits [labels] whose softmax the scores are: those of the run, or logarithms of the
   /// scores where two cascade levels count together.
   [[nodiscard]] std::vector<float> logits() const;

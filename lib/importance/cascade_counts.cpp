@@ -99,15 +99,10 @@ bool LevelAnswers::IsRightAfter(const LevelAnswers& before, double weight, size_
   if (weight >= 1) return IsRight(example);
   const std::span<const float> first = before.ProbabilitiesOf(example);
   const std::span<const float> second = ProbabilitiesOf(example);
-  uint32_t label = 0;
-  float most = -1;
-  for (uint32_t i = 0; i < second.size(); ++i) {
-    const auto both =
-        static_cast<float>(weight * double{second[i]} + (1 - weight) * double{first[i]});
-    if (both > most) label = i;
-    most = std::max(most, both);
-  }
-  return label == truths_[example];
+  std::vector<float> both(second.size());
+  std::transform(first.begin(), first.end(), second.begin(), both.begin(),
+                 [&](float p1, float p2) { return EnsembleOf(double{p1}, double{p2}, weight); });
+  return ArgMax(both) == truths_[example];
 }
 
 CascadeCut CountCut(const CascadeAnswers& cascade, const CutChoice& choice) {

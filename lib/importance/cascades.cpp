@@ -48,7 +48,7 @@ auto CostOrder(const SubmodelCell& level) {
 }
 
 std::string NameOf(const SubmodelCell& level) {
-  return NameOf(Submodel{level.depth, level.width}) + "@" + std::to_string(level.bits);
+  return NameOf(Submodel{level.depth, level.width}, level.bits);
 }
 
 /// Returns the chosen levels, cheapest first.
@@ -109,7 +109,7 @@ class CascadeMeter {
     truths_ = std::move(truths);
     STI_RETURN_IF_ERROR(RunAlone());
     for (uint32_t i = 0; i + 1 < levels_.size(); ++i) {
-      STI_RETURN_IF_ERROR(BehindWhole(i));
+      BehindWhole(i);
       for (const double alpha : alphas_) STI_RETURN_IF_ERROR(BehindPruned(i, alpha));
     }
     return std::move(scores_);
@@ -136,20 +136,19 @@ class CascadeMeter {
                                 calibration.temperature, calibration.nll,
                                 calibration.calibrated_nll, calibration.ece,
                                 calibration.calibrated_ece});
-      attention_.push_back({{}, std::move(run.attention)});
+      attention_.push_back(std::move(run.attention));
     }
+    whole_words_ = Prune(batches_, attention_.front(), 0).words;
     return {};
   }
 
   /// Counts the cascades that begin with level i and leave out no word.
-  Status BehindWhole(uint32_t i) {
-    const std::vector<WordCount> words = Prune(batches_, attention_[i], 0).words;
+  void BehindWhole(uint32_t i) {
     for (uint32_t j = i + 1; j < levels_.size(); ++j) {
-      Count({i, j}, 0, {{&alone_[i], &alone_[j]}, {&words}});
+      Count({i, j}, 0, {{&alone_[i], &alone_[j]}, {&whole_words_}});
       for (uint32_t k = j + 1; k < levels_.size(); ++k)
-        Count({i, j, k}, 0, {{&alone_[i], &alone_[j], &alone_[k]}, {&words, &words}});
+        Count({i, j, k}, 0, {{&alone_[i], &alone_[j], &alone_[k]}, {&whole_words_, &whole_words_}});
     }
-    return {};
   }
 
   /// Counts those that leave out words after level i and each one after it.
@@ -159,7 +158,7 @@ class CascadeMeter {
       STI_ASSIGN_OR_RETURN(const LevelRun second, Run(j, first.batches));
       const LevelAnswers after_one({second.logits, truths_}, calibrations_[j]);
       Count({i, j}, alpha, {{&alone_[i], &after_one}, {&first.words}});
-      const PrunedTexts twice = Prune(first.batches, second, alpha);
+      const PrunedTexts twice = Prune(first.batches, second.attention, alpha);
       for (uint32_t k = j + 1; k < levels_.size(); ++k) {
         STI_ASSIGN_OR_RETURN(const LevelRun third, Run(k, twice.batches));
         const LevelAnswers after_two({third.logits, truths_}, calibrations_[k]);
@@ -177,9 +176,7 @@ class CascadeMeter {
     for (const CutChoice& choice : cuts_) {
       CascadeCut cut = CountCut(answers, choice);
       // Where nothing is re-routed, the ensemble is the cut before it.
-      const bool ones = std::all_of(cut.weights.begin(), cut.weights.end(),
-                                    [](double weight) { return weight == 1; });
-      if (!choice.ensemble || !ones) score.cuts.push_back(std::move(cut));
+      if (choice.ensemble == cut.HasEnsemble()) score.cuts.push_back(std::move(cut));
     }
   }
 
@@ -194,7 +191,8 @@ class CascadeMeter {
   std::vector<uint32_t> truths_;           ///< [examples]
   std::vector<Calibration> calibrations_;  ///< [levels], as are the next two
   std::vector<LevelAnswers> alone_;        ///< on the whole texts
-  std::vector<LevelRun> attention_;        ///< likewise, without logits
+  std::vector<BatchAttention> attention_;  ///< likewise
+  std::vector<WordCount> whole_words_;     ///< [examples] where none is left out
   CascadeScores scores_;
 };
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "types/cascade.h"
+
 namespace sti {
 
 std::vector<ExampleBatch> BatchExamples(const Tokenizer& tokenizer,
@@ -33,16 +35,17 @@ void DropTruths(std::span<ExampleBatch> batches) {
 
 ExampleBatch KeptOf(const ExampleBatch& batch, const std::vector<bool>& kept) {
   ExampleBatch rest;
+  rest.ids = Kept(batch.ids, kept);
+  rest.types = Kept(batch.types, kept);
+  rest.words = Kept(batch.words, kept);
   rest.truths = batch.truths;
+  uint32_t tokens = 0;
   rest.offsets.push_back(0);
-  for (uint32_t s = 0; s < batch.batch().sequences(); ++s) {
-    for (uint32_t t = batch.offsets[s]; t < batch.offsets[s + 1]; ++t) {
-      if (!kept[t]) continue;
-      rest.ids.push_back(batch.ids[t]);
-      rest.types.push_back(batch.types[t]);
-      rest.words.push_back(batch.words[t]);
-    }
-    rest.offsets.push_back(static_cast<uint32_t>(rest.ids.size()));
+  for (uint32_t t = 0, s = 0; t < kept.size(); ++t) {
+    tokens += kept[t] ? 1 : 0;
+    if (t + 1 < batch.offsets[s + 1]) continue;
+    rest.offsets.push_back(tokens);
+    ++s;
   }
   return rest;
 }

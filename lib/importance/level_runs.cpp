@@ -18,7 +18,8 @@ uint32_t WordsOf(std::span<const uint32_t> words) {
 
 }  // namespace
 
-PrunedTexts Prune(std::span<const ExampleBatch> batches, const LevelRun& run, double alpha) {
+PrunedTexts Prune(std::span<const ExampleBatch> batches, const BatchAttention& attention,
+                  double alpha) {
   PrunedTexts texts;
   for (size_t b = 0; b < batches.size(); ++b) {
     const ExampleBatch& batch = batches[b];
@@ -28,7 +29,7 @@ PrunedTexts Prune(std::span<const ExampleBatch> batches, const LevelRun& run, do
       const size_t count = batch.offsets[s + 1] - first;
       const auto words = std::span(batch.words).subspan(first, count);
       const std::vector<bool> of_text =
-          KeptTokens(std::span(run.attention[b]).subspan(first, count), words, alpha);
+          KeptTokens(std::span(attention[b]).subspan(first, count), words, alpha);
       kept.insert(kept.end(), of_text.begin(), of_text.end());
       const uint32_t had = WordsOf(words);
       texts.words.push_back({had, had - WordsLeftOut(words, of_text)});

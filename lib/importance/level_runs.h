@@ -15,10 +15,13 @@
 
 namespace sti {
 
+/// The attention that each token received on one level: [batches][tokens].
+using BatchAttention = std::vector<std::vector<float>>;
+
 /// The answers of one level to all examples.
 struct LevelRun {
-  std::vector<float> logits;                  ///< [examples, labels]
-  std::vector<std::vector<float>> attention;  ///< [batches][tokens] what each token received
+  std::vector<float> logits;  ///< [examples, labels]
+  BatchAttention attention;
 };
 
 /// The texts that come to a level, after another has read them.
@@ -27,8 +30,10 @@ struct PrunedTexts {
   std::vector<WordCount> words;  ///< [examples]
 };
 
-/// Returns the texts without the words that the level which ran on them leaves out (KeptTokens).
-PrunedTexts Prune(std::span<const ExampleBatch> batches, const LevelRun& run, double alpha);
+/// Returns the texts without the words that a level leaves out which gave them this attention
+/// (KeptTokens).
+PrunedTexts Prune(std::span<const ExampleBatch> batches, const BatchAttention& attention,
+                  double alpha);
 
 /// Runs levels of a model whose bitwidths are loaded. One thread at a time.
 class LevelRunner {

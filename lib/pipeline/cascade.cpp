@@ -1,23 +1,8 @@
 #include "pipeline/cascade.h"
 
-#include <utility>
-
 #include "types/cascade.h"
 
 namespace sti {
-namespace {
-
-/// Returns the entries that are kept. `kept` and `entries` are as many.
-std::vector<uint32_t> Pick(std::span<const uint32_t> entries, const std::vector<bool>& kept) {
-  std::vector<uint32_t> picked;
-  picked.reserve(entries.size());
-  for (size_t i = 0; i < entries.size(); ++i) {
-    if (kept[i]) picked.push_back(entries[i]);
-  }
-  return picked;
-}
-
-}  // namespace
 
 bool CascadePolicy::wants_attention() const {
   return !is_last() && cascade().levels[level_].rule.prune_alpha > 0 &&
@@ -50,9 +35,9 @@ void CascadePolicy::GoOn(std::span<const float> logits, std::span<const float> a
   const uint32_t left_out = WordsLeftOut(input_.words, kept);
   if (left_out == 0) return;
   words_pruned_ += left_out;
-  ids_ = Pick(input_.tokens.ids, kept);
-  types_ = Pick(input_.tokens.types, kept);
-  words_ = Pick(input_.words, kept);
+  ids_ = Kept(input_.tokens.ids, kept);
+  types_ = Kept(input_.tokens.types, kept);
+  words_ = Kept(input_.words, kept);
   input_ = {{ids_, types_}, words_};
 }
 

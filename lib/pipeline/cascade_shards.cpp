@@ -42,10 +42,7 @@ std::vector<ShardAtBits> HandedOn(const Plan& plan, size_t level) {
 uint64_t PlannedReads(const Plan& plan, size_t level, uint64_t row_bytes) {
   const std::vector<CascadeLevel>& levels = plan.cascade->levels;
   if (level > 0) return levels[level - 1].upgrade_bytes;
-  const Plan& first = levels.front().plan;
-  const uint64_t rows = std::min(first.preload_bytes, plan.words.size() * row_bytes);
-  const uint64_t held = first.preload_bytes - rows;
-  return first.parameter_bytes - std::min(first.parameter_bytes, held);
+  return StreamedBytes(levels.front().plan, plan.words.size() * row_bytes);
 }
 
 }  // namespace sti

@@ -40,11 +40,10 @@ std::span<const ShardAtBits> Engagement::KeptAt(RouteId route, size_t turn) {
 
 // Returns what stays between inputs, and what the levels behind this one run of what is there.
 std::span<const ShardAtBits> Engagement::KeptForLater(RouteId route) {
-  size_t level = 0;
-  while (CascadeRoute(*plan_, level) != route) ++level;
+  const std::vector<ShardAtBits>& handed_on = handed_on_[CascadeLevelOf(*plan_, route)];
   const std::span<const ShardAtBits> between = KeptBetween();
   for_later_.assign(between.begin(), between.end());
-  for_later_.insert(for_later_.end(), handed_on_[level].begin(), handed_on_[level].end());
+  for_later_.insert(for_later_.end(), handed_on.begin(), handed_on.end());
   return for_later_;
 }
 

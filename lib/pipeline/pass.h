@@ -35,6 +35,11 @@ inline RouteId CascadeRoute(const Plan& plan, size_t level) {
   return {static_cast<uint32_t>(1 + plan.variants.size() + level)};
 }
 
+/// Returns the cascade level, from 0, that a route of a plan with a cascade is.
+inline size_t CascadeLevelOf(const Plan& plan, RouteId route) {
+  return route.index == 0 ? plan.cascade->levels.size() : route.index - 1 - plan.variants.size();
+}
+
 /// Returns the number of routes of a plan.
 inline size_t RoutesOf(const Plan& plan) {
   return 1 + plan.variants.size() + (plan.cascade ? plan.cascade->levels.size() : 0);

@@ -99,9 +99,8 @@ void Pipeline::MakeRoutes() {
   for (RouteId id; id.index < RoutesOf(plan_); ++id.index) {
     const Plan& plan = PlanOf(plan_, id);
     std::optional<uint64_t> reads;
-    const size_t before = plan_.variants.size() + 1;
-    if (plan_.cascade && id.index >= before)
-      reads = PlannedReads(plan_, id.index - before, index().words.row_bytes);
+    if (plan_.cascade && id.index > 0)  // it has no variants
+      reads = PlannedReads(plan_, CascadeLevelOf(plan_, id), index().words.row_bytes);
     routes_.emplace_back(index(), plan, id, reads);
     if (plan.fallback) guarantees_[id.index].emplace(index(), plan, id);
   }

@@ -89,6 +89,15 @@ std::vector<bool> KeptTokens(std::span<const float> attention, std::span<const u
   return kept;
 }
 
+std::vector<uint32_t> Kept(std::span<const uint32_t> entries, const std::vector<bool>& kept) {
+  std::vector<uint32_t> picked;
+  picked.reserve(entries.size());
+  for (size_t i = 0; i < entries.size(); ++i) {
+    if (kept[i]) picked.push_back(entries[i]);
+  }
+  return picked;
+}
+
 uint32_t WordsLeftOut(std::span<const uint32_t> words, const std::vector<bool>& kept) {
   uint32_t left_out = 0;
   for (size_t i = 0; i < words.size(); ++i) {
@@ -112,8 +121,7 @@ void Ensemble(std::span<const float> logits1, double temperature1, std::span<con
   for (size_t i = 0; i < probabilities.size(); ++i) {
     const double p1 = std::exp((double{logits1[i]} - of1.top) / temperature1) / of1.sum;
     const double p2 = std::exp((double{logits2[i]} - of2.top) / temperature2) / of2.sum;
-    // Exactly the next level's where its weight is 1, whatever this level's numbers are.
-    probabilities[i] = static_cast<float>(weight >= 1 ? p2 : weight * p2 + (1 - weight) * p1);
+    probabilities[i] = EnsembleOf(p1, p2, weight);
   }
 }
 

@@ -3,6 +3,7 @@
 // planner chooses a cascade by them.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -36,6 +37,11 @@ struct CascadeCut {
   std::vector<double> accuracies;  ///< [levels] of the examples that it answers; 0 if none
   double accuracy = 0;             ///< of all examples
   std::vector<double> words_left;  ///< [levels - 1] share of the words of examples that go on
+
+  /// Returns whether some level's label is that of an ensemble.
+  [[nodiscard]] bool HasEnsemble() const {
+    return std::any_of(weights.begin(), weights.end(), [](double w) { return w < 1; });
+  }
   friend bool operator==(const CascadeCut&, const CascadeCut&) = default;
 };
 

@@ -28,6 +28,11 @@ std::optional<double> PlanCascade::MedianPathUs() const {
   return std::nullopt;
 }
 
+uint64_t StreamedBytes(const Plan& plan, uint64_t row_bytes) {
+  const uint64_t held = plan.preload_bytes - std::min(plan.preload_bytes, row_bytes);
+  return plan.parameter_bytes - std::min(plan.parameter_bytes, held);
+}
+
 void RunUniformly(std::span<const uint32_t> layers, uint32_t width, uint32_t bits, Plan* plan) {
   const auto depth = static_cast<uint32_t>(layers.size());
   plan->layers.assign(layers.begin(), layers.end());

@@ -162,6 +162,10 @@ struct CascadeLevel {
 /// Has `plan` run these layers, by original index, with their slices 0..width-1 at uniform bits.
 void RunUniformly(std::span<const uint32_t> layers, uint32_t width, uint32_t bits, Plan* plan);
 
+/// Returns the bytes of shards that a run of the plan reads, where `row_bytes` of what it preloads
+/// are embedding rows.
+uint64_t StreamedBytes(const Plan& plan, uint64_t row_bytes);
+
 /// Returns the shards that the fallbacks of a plan and of its variants hold beside the preload,
 /// each once.
 std::vector<ShardAtBits> FallbackShards(const Plan& plan);

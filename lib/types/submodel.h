@@ -18,4 +18,9 @@ inline std::string NameOf(const Submodel& submodel) {
   return std::to_string(submodel.depth) + "x" + std::to_string(submodel.width);
 }
 
+/// Returns "5x3@4", all its shards at 4 bits.
+inline std::string NameOf(const Submodel& submodel, uint32_t bits) {
+  return NameOf(submodel) + "@" + std::to_string(bits);
+}
+
 }  // namespace sti

@@ -63,9 +63,7 @@ std::vector<float> PackedContext(std::span<const uint32_t> offsets, uint32_t thr
   const auto keys = testing::RandomFloats(kMostTokens * kWidth, 1, random);
   const auto values = testing::RandomFloats(kMostTokens * kWidth, 1, random);
   if (first_only) {
-    for (size_t s = 0; s + 1 < offsets.size(); ++s) {
-      std::copy_n(context.data() + offsets[s] * kWidth, kWidth, context.data() + s * kWidth);
-    }
+    CopyFirsts({offsets}, kWidth, context.data(), context.data());
   }
   ThreadPool pool(threads);
   const uint64_t stride = PackedAttentionScratch(kMostTokens, kDim);
@@ -138,8 +136,7 @@ struct RandomHeads {
         turned[size_t{c} * key_stride + t] = keys[size_t{t} * kWidth + c];
     }
     *context = queries;
-    for (size_t s = 0; first_only && s + 1 < offsets.size(); ++s)
-      std::copy_n(queries.data() + offsets[s] * kWidth, kWidth, context->data() + s * kWidth);
+    if (first_only) CopyFirsts({offsets}, kWidth, queries.data(), context->data());
     ThreadPool pool(threads);
     const uint64_t stride = packed ? PackedAttentionScratch(100, kDim) : AttentionScratch(100);
     AlignedBuffer scratch(stride * threads * sizeof(float));

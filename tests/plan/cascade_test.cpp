@@ -3,26 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include "measured_world.h"
 #include "plan/judge.h"
-#include "world.h"
 
 namespace sti {
 namespace {
-
-/// Shards take 20 us at 2 bits and 60 at 6, layers 5, rows 8, embedding 1, the head 2.
-test::World SmallWorld() {
-  test::World world(2, 2, {2, 6}, {100, 300});
-  world.catalog.block_bytes = 10;
-  world.Compute(1, [](uint32_t) { return 5.0; });
-  world.Io({20, 60});
-  FixedSample fixed;
-  fixed.length = 128;
-  fixed.embed_us = 1;
-  fixed.embed_io_us = 8;
-  fixed.head_us = 2;
-  world.profile.fixed = {fixed};
-  return world;
-}
 
 Plan Uniform(std::vector<uint32_t> layers, uint32_t width, uint32_t bits) {
   Plan plan;
@@ -52,7 +37,7 @@ CascadeFigures FiguresOf(const test::World& world, const Plan& plan, const Judgi
 }
 
 TEST(Cascade, ALevelReadsWhatLevelsBeforeLack) {
-  const CascadeFigures figures = FiguresOf(SmallWorld(), TwoLevels());
+  const CascadeFigures figures = FiguresOf(test::SmallWorld(), TwoLevels());
   // Level 1: rows 8, one shard 20, a layer 5, the head 2. Level 2: two shards 40 more each, a layer
   // that was not read 120, its compute 5, the head 2.
   EXPECT_EQ(figures.path_us, (std::vector<double>{35, 35 + 80 + 120 + 7}));
@@ -68,7 +53,7 @@ TEST(Cascade, AThirdLevelFindsWhatBothHaveRead) {
   cascade.levels.push_back(cascade.levels[0]);
   cascade.levels[1].plan = Uniform({1}, 2, 6);
   cascade.return_share = {0.5, 0.25};
-  const CascadeFigures figures = FiguresOf(SmallWorld(), plan);
+  const CascadeFigures figures = FiguresOf(test::SmallWorld(), plan);
   EXPECT_EQ(figures.path_us, (std::vector<double>{35, 35 + 120 + 7, 162 + 80 + 12}));
   EXPECT_EQ(figures.upgrade_bytes, (std::vector<uint64_t>{600, 420}));
   EXPECT_EQ(figures.mean_us, 0.5 * 35 + 0.25 * 162 + 0.25 * 254);
@@ -90,13 +75,14 @@ TEST(Cascade, FullFidelityAndPlanesShareNothing) {
 TEST(Cascade, TheWorstPathMustKeepTheTarget) {
   Plan plan = TwoLevels();
   plan.target_us = 242;
-  EXPECT_EQ(FiguresOf(SmallWorld(), plan).problem, "");
+  EXPECT_EQ(FiguresOf(test::SmallWorld(), plan).problem, "");
   plan.target_us = 241;
-  EXPECT_EQ(FiguresOf(SmallWorld(), plan).problem, "takes 0.242 ms of 0.241 ms through all levels");
+  EXPECT_EQ(FiguresOf(test::SmallWorld(), plan).problem,
+            "takes 0.242 ms of 0.241 ms through all levels");
 }
 
 TEST(Cascade, WhatLevelsKeepCountsInMemory) {
-  const test::World world = SmallWorld();
+  const test::World world = test::SmallWorld();
   Plan plan = TwoLevels();
   const CascadeFigures free = FiguresOf(world, plan);
   // Here 200 bytes stay, and the last level stages 2 x 210 and 2 x 300. There 100 stay, since the
@@ -113,7 +99,7 @@ TEST(Cascade, WhatLevelsKeepCountsInMemory) {
 }
 
 TEST(Cascade, JudgingAPlanJudgesItsCascade) {
-  const test::World world = SmallWorld();
+  const test::World world = test::SmallWorld();
   Plan plan = TwoLevels();
   // Alone the plan preloads a shard, and takes 8 + 180 + 5 + 2.
   plan.preload = {{{0, 0}, 6}};

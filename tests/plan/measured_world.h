@@ -33,10 +33,9 @@ inline CascadeCut Cut(double cutoff, std::vector<double> shares, double accuracy
   return cut;
 }
 
-/// Shards take 20 us at 2 bits and 60 at 6, layers 5, rows 8, embedding 1, the head 2. Levels are
-/// 1x2 and 2x2 at 2 bits and 2x2 at 6: alone they take 55, 95 and 255 us. Level 0 and then 2 is
-/// 55 + 207, 1 and then 2 is 95 + 167, 0 and then 1 is 55 + 47.
-inline World MeasuredWorld() {
+/// A model of 2x2 shards at 2 and 6 bits. Shards take 20 us at 2 bits and 60 at 6, layers 5, rows
+/// 8, embedding 1, the head 2.
+inline World SmallWorld() {
   World world(2, 2, {2, 6}, {100, 300});
   world.catalog.block_bytes = 10;
   world.Compute(1, [](uint32_t) { return 5.0; });
@@ -47,6 +46,14 @@ inline World MeasuredWorld() {
   fixed.embed_io_us = 8;
   fixed.head_us = 2;
   world.profile.fixed = {fixed};
+  return world;
+}
+
+/// The small model with cascades that were measured. Levels are 1x2 and 2x2 at 2 bits and 2x2 at 6:
+/// alone they take 55, 95 and 255 us. Level 0 and then 2 is 55 + 207, 1 and then 2 is 95 + 167, 0
+/// and then 1 is 55 + 47.
+inline World MeasuredWorld() {
+  World world = SmallWorld();
   world.use_importance = true;
   world.importance.metric = "accuracy";
   world.importance.layers = world.importance.width = 2;

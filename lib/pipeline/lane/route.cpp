@@ -146,10 +146,8 @@ bool Route::HoldsBase(uint32_t k, const PreloadBuffer& buffer) const {
 double Route::PlannedRate() const {
   double io_us = 0;
   for (const double layer_us : plan_->times->layer_io_us) io_us += layer_us;
-  const uint64_t row_bytes = plan_->words.size() * index_->words.row_bytes;
-  const uint64_t held = plan_->preload_bytes - std::min(plan_->preload_bytes, row_bytes);
   const uint64_t streamed =
-      planned_reads_.value_or(plan_->parameter_bytes - std::min(plan_->parameter_bytes, held));
+      planned_reads_.value_or(StreamedBytes(*plan_, plan_->words.size() * index_->words.row_bytes));
   return io_us > 0 ? static_cast<double>(streamed) / io_us : 0;
 }
 

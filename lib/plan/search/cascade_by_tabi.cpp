@@ -23,10 +23,6 @@ constexpr double kMostOverSlowest = 1.5;
 /// Cuts of one row that differ in c alone, by falling c.
 using Series = std::vector<const CascadeCut*>;
 
-bool WeighsByAccuracy(const CascadeCut& cut) {
-  return std::any_of(cut.weights.begin(), cut.weights.end(), [](double w) { return w < 1; });
-}
-
 /// Returns the series of each slope, a hard cut first: those whose ensembles weigh by accuracy, or
 /// where a slope has none the others.
 std::map<double, Series> SeriesOf(const CascadeScore& score) {
@@ -35,7 +31,7 @@ std::map<double, Series> SeriesOf(const CascadeScore& score) {
   for (const CascadeCut& cut : score.cuts) {
     const double slope = cut.slope.value_or(0);
     series[slope].push_back(&cut);
-    if (WeighsByAccuracy(cut)) weighing[slope].push_back(&cut);
+    if (cut.HasEnsemble()) weighing[slope].push_back(&cut);
   }
   for (auto& [slope, cuts] : series) {
     if (weighing.contains(slope)) cuts = weighing[slope];
@@ -115,7 +111,7 @@ class Walk {
   static const CascadeCut* Like(const CascadeCut& first, const CascadeScore& row) {
     for (const CascadeCut& cut : row.cuts) {
       if (std::abs(cut.cutoff - first.cutoff) <= kSame && cut.slope == first.slope &&
-          WeighsByAccuracy(cut) == WeighsByAccuracy(first))
+          cut.HasEnsemble() == first.HasEnsemble())
         return &cut;
     }
     return nullptr;
