@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <fstream>
 
+#include "kernels/backend.h"
+
 namespace sti {
 namespace {
 
@@ -64,6 +66,13 @@ Status TakeCpusOption(std::span<const uint32_t> cores) {
   if (cores.empty()) return {};
   const Status kept = KeepToCores(cores);
   return kept.ok() ? kept : UsageError("--cpus: " + kept.error().what);
+}
+
+Status TakeInstructionsOption(const std::string& name) {
+  if (name.empty() || LimitInstructionSet(name)) return {};
+  std::string sets;
+  for (const std::string& set : InstructionSets()) sets += (sets.empty() ? "" : ", ") + set;
+  return UsageError("--instructions: this machine has " + sets);
 }
 
 std::string AffinityList() {

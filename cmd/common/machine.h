@@ -26,4 +26,9 @@ Status KeepToCores(std::span<const uint32_t> cores);
 /// them. Nothing if there are none.
 Status TakeCpusOption(std::span<const uint32_t> cores);
 
+/// Keeps the native kernels to the instruction set of --instructions, to play a smaller CPU; kUsage
+/// that names those of this machine where it has no such set. Nothing if `name` is empty. Before
+/// any kernel runs.
+Status TakeInstructionsOption(const std::string& name);
+
 }  // namespace sti

@@ -116,6 +116,7 @@ Result<int> Run(const Tool& tool, const ProfileToolOptions& options, double exec
   if (tool.app().got_subcommand("merge")) return Merge(tool, options);
   STI_RETURN_IF_ERROR(CheckKeepsInput({"-o", options.output}, options.model, "the model"));
   STI_RETURN_IF_ERROR(TakeCpusOption(options.cpus));
+  STI_RETURN_IF_ERROR(TakeInstructionsOption(options.instructions));
   STI_ASSIGN_OR_RETURN(DeviceProfile profile, MeasureAtClocks(tool, options, exec_us));
   profile.cpus = AffinityList();
   profile.machine = MachineName();

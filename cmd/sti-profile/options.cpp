@@ -48,6 +48,9 @@ void AddProfileToolOptions(CLI::App& app, ProfileToolOptions& options) {
   app.add_option("--compute", options.compute, "type of the arithmetic [fp32]")
       ->type_name(kComputeNames)
       ->group(kMostUsed);
+  app.add_option("--instructions", options.instructions,
+                 "keep to an older instruction set, e.g. sse4 [the best]")
+      ->type_name("NAME");
   AddParsed(app, "--clocks", options.clocks_khz, kList,
             "measure at each of these clocks in kHz, which takes root");
   app.require_subcommand(0, 1);

@@ -23,6 +23,7 @@ struct ProfileToolOptions {
   double budget_us = 0;
   std::string io = "auto";
   std::string compute = "fp32";
+  std::string instructions;              ///< set that kernels keep to; empty: the best here
   std::vector<uint32_t> clocks_khz;      ///< to measure at; empty: the clock as it is
   std::vector<std::string> merge_files;  ///< profiles that merge joins
 };

@@ -8,6 +8,7 @@
 #include "adjust.h"
 #include "api/pause.h"
 #include "common/lines.h"
+#include "common/machine.h"
 #include "common/outputs.h"
 #include "common/remedies.h"
 #include "evaluate.h"
@@ -120,6 +121,7 @@ Result<int> AnswerLines(Session& session, LineAnswerer& answerer, const RunOptio
 
 Result<int> Serve(const Tool& tool, const RunOptions& options) {
   STI_RETURN_IF_ERROR(CheckRunOptions(tool.app(), options));
+  STI_RETURN_IF_ERROR(TakeInstructionsOption(options.instructions));
   if (!options.models.empty()) return ServeSeveral(options, tool);
   const Output trace{"--trace", options.trace};
   STI_RETURN_IF_ERROR(CheckKeepsInput(trace, options.model, "the model"));

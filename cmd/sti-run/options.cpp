@@ -99,6 +99,9 @@ void AddRunOptions(CLI::App& app, RunOptions& o) {
       ->type_name("");
   app.add_option("--compute", o.compute, "type of the arithmetic [the plan's, or fp32]")
       ->type_name(kComputeNames);
+  app.add_option("--instructions", o.instructions,
+                 "keep to an older instruction set, e.g. sse4 [the best]")
+      ->type_name("NAME");
   AddParsed(app, "--memory", o.memory_bytes, kSize, "most memory of the process")->group(kMostUsed);
   app.add_option("--threads", o.threads, "of the compute lane [the plan's, or all]")
       ->group(kMostUsed)
@@ -133,6 +136,10 @@ Status CheckRunOptions(const CLI::App& app, const RunOptions& o) {
   STI_RETURN_IF_ERROR(CheckModels(app, o));
   if (!o.plan.empty() && (o.submodel || o.bits)) {
     return UsageError("--submodel and --bits choose what --plan has chosen already; drop one");
+  }
+  if (o.backend != "native") {
+    STI_RETURN_IF_ERROR(
+        RefuseBeside(app, "--backend", {"--instructions"}, "OpenBLAS takes the best itself"));
   }
   STI_RETURN_IF_ERROR(CheckReplan(app, o));
   STI_RETURN_IF_ERROR(CheckEvaluation(app, o));

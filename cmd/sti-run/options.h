@@ -27,7 +27,8 @@ struct RunOptions {
   std::string on_late = "wait";
   std::string io = "auto";
   std::string backend = "native";
-  std::string compute;  ///< empty: as the plan says, or fp32
+  std::string compute;       ///< empty: as the plan says, or fp32
+  std::string instructions;  ///< set that kernels keep to; empty: the best here
   std::optional<uint64_t> memory_bytes;
   bool lock_memory = false;
   bool priority = false;       ///< ahead of other processes

@@ -66,3 +66,21 @@ within() { jq -ne --argjson a "$1" --argjson b "$2" --argjson most "$3" '$a - $b
   jq '. + {kernel: "native-avx512-bf16", threads: 2}' device.json >bf16.json
   jq -ne --argjson a "$(plans fp32.json)" --argjson b "$(plans bf16.json)" '$b > $a'
 }
+
+@test "--instructions keeps a profile and a run to an older instruction set" {
+  works sti-profile -q model.sti --lengths 16 --widths 12 --budget 200ms --instructions portable -o old.json
+  same "$(jq -r .kernel old.json)" native-portable-fp32
+  run sti-run -v model.sti --instructions portable "$alarm"
+  like "$output" '*computing with native-portable-fp32*'
+  same "$(sti-run -q model.sti --instructions portable "$alarm" | cut -f 1)" \
+    "$(sti-run -q model.sti "$alarm" | cut -f 1)"
+}
+
+@test "an instruction set that this machine has not, or that OpenBLAS would not keep to" {
+  refused 2 'sti-run: --instructions: this machine has *, portable*' \
+    sti-run -q model.sti --instructions mmx "$alarm"
+  refused 2 'sti-profile: --instructions: this machine has *' \
+    sti-profile -q model.sti --instructions mmx -o x.json
+  refused 2 'sti-run: --backend takes no --instructions: *' \
+    sti-run -q model.sti --backend openblas --instructions portable "$alarm"
+}
