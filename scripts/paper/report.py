@@ -164,8 +164,8 @@ def memory_picture(cells, name, target=200):
 
 def whole_bytes(name, bits):
     """Returns what all shards of a set's model hold at these bits, codes alone."""
-    layers, hidden = {"sst2": (12, 384), "clinc150": (6, 384), "bert-base": (12, 768)}[name]
-    return layers * 12 * hidden * hidden * bits / 8
+    chosen = recipe.SETS[name]
+    return chosen.layers * 12 * chosen.hidden**2 * bits / 8
 
 
 def held_bytes(cells, name, target, row):
@@ -231,6 +231,28 @@ def stdpl_table(cells):
     return table(head, rows)
 
 
+def beyond_table(cells):
+    head = ["model", "row", "paper's T", "T", "submodel", "accuracy", "p50", "p99", "late",
+            "degraded", "MB read", "MB peak"]
+    names = {"cold": "cold start", "degrade-quiet": "degrade, alone",
+             "degrade-reader": "degrade, beside a reader", "turns": "third turns"}
+    rows = []
+    for name in ("sst2", "clinc150"):
+        for row, row_name in names.items():
+            for target in (200, 400):
+                cell = cells.get(name, target, row)
+                if cell is None or not cell["p50_ms"]:
+                    continue
+
+                def of(column, scale=1.0):
+                    return shown(cells.number(name, target, row, column), 2, scale)
+                rows.append([name, row_name, str(target), of("target_ms"), cell["submodel"],
+                             of("accuracy", 100), of("p50_ms"), of("p99_ms"),
+                             f"{cell['late']} of {cell['inputs']}", cell["degraded"] or "-",
+                             of("read_bytes", 1e-6), of("peak_rss_bytes", 1e-6)])
+    return table(head, rows)
+
+
 def storage_table(cells):
     """Bytes of containers beside those of the weights in fp32; the paper's are of BERT-base."""
     head = ["model", "shards in fp32, MB", "2 to 6 bits", "and full fidelity", "paper: 2 to 6",
@@ -238,7 +260,8 @@ def storage_table(cells):
     rows = [[name, shown(whole_bytes(name, 32), 1, 1e-6),
              *(shown(cells.number(name, "", f"storage-{bits}", "parameter_bytes"), 1, 1e-6)
                for bits in recipe.STORED_BITS),
-             *(["215", "633"] if name == "bert-base" else ["-", "-"])] for name in recipe.SETS]
+             *(["215", "633"] if name == "bert-base" else ["-", "-"])] for name in recipe.SETS
+            if name != "bert-large"]
     return table(head, rows)
 
 
@@ -283,7 +306,7 @@ def write(store, folder):
         if recipe.SETS[name].has_labels:
             parts[f"accuracy-{name}"] = accuracy_table(cells, name)
         parts[f"latency-{name}"] = latency_table(cells, name)
-    parts |= {"storage": storage_table(cells), "budget": budget_table(cells), "curves": curve_tables(cells),
+    parts |= {"storage": storage_table(cells), "beyond": beyond_table(cells), "budget": budget_table(cells), "curves": curve_tables(cells),
               "preload": against_preload(cells), "stdpl": stdpl_table(cells)}
     pictures = [*curves(cells), *filter(None, (memory_picture(cells, name)
                                                for name in ("sst2", "clinc150")))]

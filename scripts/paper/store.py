@@ -12,11 +12,11 @@ REPO = pathlib.Path(__file__).resolve().parents[2]
 # What a cell's numbers depend on: the product, and how cells are measured.
 SOURCES = ("lib", "cmd", "schemas", "bench/devices", "bench/flashfs.cpp", "bench/make_model.cpp",
            "scripts/emulate-device", "scripts/slow-flash", "scripts/paper/recipe.py",
-           "scripts/paper/tools.py")
+           "scripts/paper/beyond.py", "scripts/paper/tools.py")
 # A cell's identity, its numbers, and where they come from. Times in ms, sizes in bytes, shares from
 # 0 to 1; empty where a cell has no such number.
 COLUMNS = ("set", "target", "row", "seed",
-           "target_ms", "submodel", "bits", "accuracy", "p50_ms", "p99_ms", "max_ms", "late",
+           "target_ms", "submodel", "bits", "accuracy", "p50_ms", "p99_ms", "max_ms", "late", "degraded",
            "inputs", "preload_bytes", "parameter_bytes", "read_bytes", "peak_rss_bytes", "cpu_ms",
            "predicted_p50_ms", "predicted_p99_ms", "predicted_peak_bytes", "predicted_accuracy",
            "correct_bits", "factor", "digest", "cpu", "date")
