@@ -26,6 +26,12 @@ Plan PlanOfLayers(const Plan& whole, std::span<const uint32_t> layers, uint32_t 
 
 }  // namespace
 
+double EndOfRunUs(const RunReport& run) {
+  const size_t depth = run.layers.size();
+  const double computed_us = depth > 1 ? run.layers[depth - 2].end_us : 0;
+  return run.latency_us - std::max(run.layers.back().io_ready_us, computed_us);
+}
+
 Result<std::unique_ptr<Rehearsal>> Rehearsal::Open(const BlockSourcePtr& source,
                                                    const RehearsalOptions& options) {
   STI_ASSIGN_OR_RETURN(auto reader, OpenBlockReader(source, options.way, options.shape.depth));
@@ -91,7 +97,7 @@ Result<double> Rehearsal::ShardUs(uint32_t bits, std::span<const uint32_t> ids,
 
 Result<double> Rehearsal::TailUs(std::span<const uint32_t> ids, std::span<const uint32_t> types) {
   STI_RETURN_IF_ERROR(RunLayers(routes_.front().bits, ids, types));
-  return report_.latency_us - report_.layers.back().io_ready_us;
+  return EndOfRunUs(report_);
 }
 
 Result<double> Rehearsal::RowsUs(std::span<const uint32_t> ids, std::span<const uint32_t> types) {

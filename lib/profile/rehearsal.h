@@ -30,6 +30,12 @@ struct RehearsalOptions {
   Arithmetic arithmetic;
 };
 
+/// Returns the microseconds from the moment at which the last layer could be computed to the
+/// logits. Where a run waits for IO, that is the arrival of the last shard, and the end of the run
+/// has in it waking up and a layer in caches that waiting has left cold; where it waits for
+/// computation, that is the end of the layer before. The run has at least one layer.
+double EndOfRunUs(const RunReport& run);
+
 /// Runs of a few layers at each bitwidth that a container offers. Layers take turns, so that no
 /// device cache holds what comes next. One thread at a time.
 class Rehearsal {
@@ -48,8 +54,7 @@ class Rehearsal {
   /// when they are there. Returns the microseconds up to that moment.
   Result<double> RowsUs(std::span<const uint32_t> ids, std::span<const uint32_t> types);
 
-  /// Runs a few layers at the fewest bits. Returns the microseconds from the arrival of the last
-  /// shard to the logits: waking up, the last layer in caches that waiting has left cold, the head.
+  /// Runs a few layers at the fewest bits. Returns EndOfRunUs of that run.
   Result<double> TailUs(std::span<const uint32_t> ids, std::span<const uint32_t> types);
 
  private:

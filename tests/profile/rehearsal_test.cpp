@@ -70,6 +70,17 @@ TEST_F(RehearsalTest, TimesWhatARunWaitsFor) {
   EXPECT_GT(*tail, 0);
 }
 
+TEST(EndOfRun, BeginsWhenNothingIsWaitedForAnyMore) {
+  RunReport run;
+  run.latency_us = 100;
+  run.layers = {{0, 0, 10, 12, 40, 0, 1}, {1, 10, 70, 75, 90, 0, 1}};
+  EXPECT_EQ(EndOfRunUs(run), 30);  // for its last shard
+  run.layers[0].end_us = 80;
+  EXPECT_EQ(EndOfRunUs(run), 20);  // for the layer before
+  run.layers.erase(run.layers.begin());
+  EXPECT_EQ(EndOfRunUs(run), 30);
+}
+
 TEST_F(RehearsalTest, RunsAsWideAsToldTo) {
   const auto rehearsal = Open(1);
   ASSERT_TRUE(Succeeded(rehearsal));
