@@ -77,23 +77,34 @@ class Set:
     def dev_rows(self):
         return self.folder / "dev.tsv"
 
-    def filled_rows(self, count):
-        """Returns `count` inputs that fill 128 tokens, each beginning with a row of the data."""
+    def filled_rows(self, count, repeated=False):
+        """Returns `count` inputs that fill 128 tokens: rows of the data, each followed by those
+        after it, so that words repeat as in real texts; or each `repeated`, so that its label stays
+        its own."""
         def write(path):
-            if self.has_labels:
-                lines = [line.split("\t") for line in self.dev_rows().read_text().splitlines()[1:]]
-                rows = [(line[0].split(), line[1]) for line in lines]
-            else:
-                words = [w for w in (self.source() / "vocab.txt").read_text().split() if w.isalpha()]
-                draw = random.Random(1)
-                rows = [(draw.choices(words, k=LENGTH), "label_0") for _ in range(count)]
+            rows = self.words_and_labels(count)
             text = "sentence\tlabel\n"
             for i in range(count):
                 words, label = rows[i % len(rows)]
-                text += " ".join(words * (LENGTH // len(words) + 1)) + f"\t{label}\n"
+                filled, following = list(words), i
+                while len(filled) < LENGTH:
+                    following += not repeated
+                    filled += rows[following % len(rows)][0]
+                text += " ".join(filled) + f"\t{label}\n"
             path.write_text(text)
 
-        return tools.once(self.work / f"filled.{count}.tsv", write)
+        kind = "repeated" if repeated else "filled"
+        return tools.once(self.work / f"{kind}.{count}.tsv", write)
+
+    def words_and_labels(self, count):
+        if self.has_labels:
+            lines = [line.split("\t") for line in self.dev_rows().read_text().splitlines()[1:]]
+            return [(line[0].split(), line[1]) for line in lines]
+        words = [w for w in (self.source() / "vocab.txt").read_text().split() if w.isalpha()]
+        draw = random.Random(1)
+        # Word number r comes with a frequency of 1/r (Zipf's law).
+        weights = [1 / rank for rank in range(1, len(words) + 1)]
+        return [(draw.choices(words, weights, k=LENGTH), "label_0") for _ in range(count)]
 
 
 SETS = {s.name: s for s in (
@@ -155,20 +166,18 @@ class Device:
                 "sti-profile", container, "--lengths", LENGTH, "--precision", "1%", "--budget",
                 "20s", "-o", path, on_device=True))
 
-    def target_ms(self, chosen, target, profile):
+    def target_ms(self, chosen, target):
         """Returns the paper's target on this device. The rows of 128 tokens do not shrink with the
         hidden size: their time is added."""
-        fixed = json.loads(profile.read_text())["fixed"][0]
+        fixed = json.loads(self.profile(chosen, "tree").read_text())["fixed"][0]
         rows_ms = fixed["embed_io_us"] / 1000 if chosen.part != 1 else 0
         return target * self.factor / chosen.part + rows_ms
 
-    def best_submodel(self, importance, bits, try_plan):
+    @staticmethod
+    def best_submodel(importance, try_plan):
         """Returns the plan of the submodel that has the best measured A(n, m) of those in time."""
-        measured = [s for s in json.loads(importance.read_text())["submodels"]
-                    if s["bits"] == (32 if bits == "32" else 6)]
-        if not measured:  # 2 and 32 bits are measured; 6 lose next to nothing beside 32
-            measured = [s for s in json.loads(importance.read_text())["submodels"]
-                        if s["bits"] == 32]
+        # All submodels are measured at full fidelity; 6 bits lose next to nothing beside it.
+        measured = [s for s in json.loads(importance.read_text())["submodels"] if s["bits"] == 32]
         for s in sorted(measured, key=lambda s: (-s["accuracy"], s["loss"])):
             try:
                 plan = try_plan(["--submodel", f"{s['layers']}x{s['width']}"])
@@ -199,7 +208,7 @@ class Device:
             row_options = ROWS[row]
         codebook, options, preload_mb, best = row_options
         profile = self.profile(chosen, codebook)
-        target_ms = self.target_ms(chosen, target, profile)
+        target_ms = self.target_ms(chosen, target)
         options = [*options, "--target", f"{target_ms * 1000:.0f}us"]
         if not chosen.has_labels:  # random weights know no submodel
             options.append("--allow-untrained")
@@ -211,8 +220,7 @@ class Device:
                               [*options, *further])
 
         if best:
-            bits = options[options.index("--bits") + 1]
-            return self.best_submodel(importance(codebook), bits, make), codebook, target_ms
+            return self.best_submodel(importance(codebook), make), codebook, target_ms
         return make([]), codebook, target_ms
 
     def measure(self, key):
@@ -227,8 +235,7 @@ class Device:
         try:
             plan, codebook, target_ms = self.plan(key)
         except tools.Refused as refused:
-            profile = self.profile(chosen, "tree")
-            return {"target_ms": self.target_ms(chosen, target, profile) if target else None,
+            return {"target_ms": self.target_ms(chosen, target) if target else None,
                     "submodel": "none", "factor": self.factor, "correct_bits": str(refused)[:60]}
         plan_file = plan_file_of(key)
         plan_file.parent.mkdir(exist_ok=True)
@@ -255,7 +262,7 @@ class Device:
         name, _, row, _ = key
         chosen = SETS[name]
         slow = self.flash / name / "flash" / "tree.sti"
-        rows = chosen.filled_rows(self.inputs)
+        rows = chosen.filled_rows(self.inputs, repeated=True)
         if row == "cold":
             return beyond.cold_starts(slow, plan_file, rows, target_ms, self.instructions)
         if row == "turns":
