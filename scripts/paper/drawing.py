@@ -1,5 +1,4 @@
-"""Pictures of the results, as SVG: lines or dots over two axes, of which the first may be
-logarithmic."""
+"""Pictures of the results, as SVG: lines over two axes, of which the first may be logarithmic."""
 import html
 import math
 
@@ -29,7 +28,7 @@ class Axis:
             decades = range(math.floor(self.least), math.ceil(self.most) + 1)
             found = [10.0**d * step for d in decades for step in (1, 2, 5)]
         else:
-            rough = (self.most - self.least) / 5
+            rough = (self.most - self.least) / 8
             unit = 10 ** math.floor(math.log10(rough))
             step = next(unit * s for s in (1, 2, 5, 10) if unit * s >= rough)
             found = [step * i for i in range(math.floor(self.least / step),
@@ -50,7 +49,7 @@ def mark(x, y, number, colour):
     return shapes[number % len(shapes)]
 
 
-def chart(title, x_name, y_name, series, is_log=False, joined=True):
+def chart(title, x_name, y_name, series, is_log=False):
     """Returns a picture of `series`, a dict of names with lists of (x, y)."""
     points = [point for line in series.values() for point in line]
     x_axis = Axis([x for x, _ in points], LEFT, WIDTH - RIGHT, is_log)
@@ -72,9 +71,8 @@ def chart(title, x_name, y_name, series, is_log=False, joined=True):
     for number, (name, line) in enumerate(series.items()):
         colour = COLOURS[number % len(COLOURS)]
         at = [(x_axis.at(x), y_axis.at(y)) for x, y in line]
-        if joined:
-            path = " L".join(f"{x:.1f} {y:.1f}" for x, y in at)
-            parts.append(f'<path d="M{path}" fill="none" stroke="{colour}" stroke-width="2"/>')
+        path = " L".join(f"{x:.1f} {y:.1f}" for x, y in at)
+        parts.append(f'<path d="M{path}" fill="none" stroke="{colour}" stroke-width="2"/>')
         parts += [mark(x, y, number, colour) for x, y in at]
         y = TOP + 10 + 22 * number
         parts += [mark(WIDTH - RIGHT + 20, y - 4, number, colour),

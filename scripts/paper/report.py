@@ -149,17 +149,24 @@ def curves(cells):
 
 def memory_picture(cells, name, target=200):
     """Returns Figure 7: accuracy beside parameters in memory, as name and SVG; None if none."""
+    families = {"Load&Exec": ["load-exec"],
+                "StdPL: 2, 6 bits, full": ["stdpl-2bit", "stdpl-6bit", "stdpl-full"],
+                "Preload: 6 bits, full": ["preload-6bit", "preload-full"],
+                "as printed: 0, 1, 5 MB": ["paper-0mb", "paper-1mb", "paper-5mb"],
+                "Ours: 0, 1, 5 MB": ["ours-0mb", "ours-1mb", "ours-5mb"]}
     series = {}
-    for row in recipe.ROWS:
-        accuracy = cells.number(name, target, row, "accuracy")
-        held = held_bytes(cells, name, target, row)
-        if accuracy is not None and held is not None and not row.endswith("best"):
-            series[NAMES[row]] = [(max(held, 1e4) / 1e6, 100 * accuracy)]
+    for family, rows in families.items():
+        numbers = [(held_bytes(cells, name, target, row),
+                    cells.number(name, target, row, "accuracy")) for row in rows]
+        points = [(max(held, 1e4) / 1e6, 100 * accuracy) for held, accuracy in numbers
+                  if held is not None and accuracy is not None]
+        if points:
+            series[family] = points
     if len(series) < 2:
         return None
     return f"memory-{name}.svg", drawing.chart(
         f"Accuracy and parameters held in memory, {name}, T = {target} ms", "MB held (0 at 0.01)",
-        "accuracy, %", series, is_log=True, joined=False)
+        "accuracy, %", series, is_log=True)
 
 
 def whole_bytes(name, bits):

@@ -47,11 +47,13 @@ def cpu_name():
 
 class Store:
     """Cells of one file. Only those of the sources and the CPU at hand count; others are dropped
-    from the file when the first new one is added, so that they are never mixed."""
+    from the file when the first new one is added, so that they are never mixed. With `as_stored`
+    the cells count that the file holds, whose sources are the same for all."""
 
-    def __init__(self, path):
+    def __init__(self, path, as_stored=False):
         self.path = path
-        self.own = {"digest": sources_digest(), "cpu": cpu_name()}
+        self.own = self.stored_sources() if as_stored else None
+        self.own = self.own or {"digest": sources_digest(), "cpu": cpu_name()}
         self.cells = {}
         self.stale = 0
         if not path.is_file():
@@ -62,6 +64,14 @@ class Store:
                     self.cells[tuple(cell[key] for key in KEY)] = cell
                 else:
                     self.stale += 1
+
+    def stored_sources(self):
+        """Returns digest and CPU of the file's first cell; None without a file or a cell."""
+        if not self.path.is_file():
+            return None
+        with self.path.open(newline="") as file:
+            cell = next(csv.DictReader(file), None)
+        return cell and {name: cell[name] for name in ("digest", "cpu")}
 
     def __contains__(self, key):
         return tuple(map(str, key)) in self.cells
