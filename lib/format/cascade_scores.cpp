@@ -60,6 +60,8 @@ std::string ProblemOfCut(const CascadeCut& cut, size_t levels) {
   if (!AreShares(cut.shares, levels) || !AreShares(cut.accuracies, levels))
     return "cascades holds shares or accuracies that are not a number from 0 to 1 for each level";
   if (!IsShare(cut.accuracy)) return "cascades holds an accuracy that is not from 0 to 1";
+  if (!IsShare(cut.difference_error))
+    return "cascades holds a difference_error that is not from 0 to 1";
   const double sum = std::accumulate(cut.shares.begin(), cut.shares.end(), 0.0);
   if (std::abs(sum - 1) > 1e-6) return "cascades holds shares whose sum is not 1";
   return "";
@@ -96,10 +98,13 @@ std::optional<std::vector<CascadeCut>> CutsOf(const fb::CascadeScore& table, siz
   const std::vector<double> accuracies = NumbersOf(table.accuracies());
   const std::vector<double> accuracy = NumbersOf(table.accuracy());
   const std::vector<double> words_left = NumbersOf(table.words_left());
+  std::vector<double> difference_errors = NumbersOf(table.difference_errors());
   const size_t cuts = cutoffs.size();
+  if (difference_errors.empty()) difference_errors.resize(cuts);
   if (levels == 0 || slopes.size() != cuts || weights.size() != cuts * (levels - 1) ||
       shares.size() != cuts * levels || accuracies.size() != cuts * levels ||
-      accuracy.size() != cuts || words_left.size() != cuts * (levels - 1))
+      accuracy.size() != cuts || words_left.size() != cuts * (levels - 1) ||
+      difference_errors.size() != cuts)
     return std::nullopt;
   std::vector<CascadeCut> read(cuts);
   for (size_t i = 0; i < cuts; ++i) {
@@ -111,6 +116,7 @@ std::optional<std::vector<CascadeCut>> CutsOf(const fb::CascadeScore& table, siz
     cut.accuracies = RowOf(accuracies, i, levels);
     cut.accuracy = accuracy[i];
     cut.words_left = RowOf(words_left, i, levels - 1);
+    cut.difference_error = difference_errors[i];
   }
   return read;
 }
@@ -136,6 +142,8 @@ void ReadCut(JsonFields& fields, CascadeCut* cut) {
   fields.Get("accuracies", Need::kRequired, &cut->accuracies);
   fields.Get("accuracy", Need::kRequired, &cut->accuracy);
   fields.Get("words_left", Need::kRequired, &cut->words_left);
+  fields.Get("difference_error", Need::kOptional, &cut->difference_error);
+  cut->difference_error += 0.0;
 }
 
 void Append(std::vector<double>* all, const std::vector<double>& more) {
@@ -144,8 +152,8 @@ void Append(std::vector<double>* all, const std::vector<double>& more) {
 
 flatbuffers::Offset<fb::CascadeScore> Encode(flatbuffers::FlatBufferBuilder& builder,
                                              const CascadeScore& cascade) {
-  std::vector<double> lists[7];
-  auto& [cutoffs, slopes, weights, shares, accuracies, accuracy, words_left] = lists;
+  std::vector<double> lists[8];
+  auto& [cutoffs, slopes, weights, shares, accuracies, accuracy, words_left, errors] = lists;
   for (const CascadeCut& cut : cascade.cuts) {
     cutoffs.push_back(cut.cutoff);
     slopes.push_back(cut.slope.value_or(0));
@@ -154,12 +162,19 @@ flatbuffers::Offset<fb::CascadeScore> Encode(flatbuffers::FlatBufferBuilder& bui
     Append(&accuracies, cut.accuracies);
     accuracy.push_back(cut.accuracy);
     Append(&words_left, cut.words_left);
+    errors.push_back(cut.difference_error);
   }
+  // A file without any is one of an older version.
+  const bool has_errors =
+      std::any_of(errors.begin(), errors.end(), [](double e) { return e != 0; });
   const auto levels = builder.CreateVector(cascade.levels);
   std::vector<flatbuffers::Offset<flatbuffers::Vector<double>>> stored;
-  for (const std::vector<double>& list : lists) stored.push_back(builder.CreateVector(list));
+  for (const std::vector<double>& list : lists) {
+    if (&list != &errors || has_errors) stored.push_back(builder.CreateVector(list));
+  }
+  stored.resize(std::size(lists));
   return fb::CreateCascadeScore(builder, levels, cascade.alpha, stored[0], stored[1], stored[2],
-                                stored[3], stored[4], stored[5], stored[6]);
+                                stored[3], stored[4], stored[5], stored[6], stored[7]);
 }
 
 }  // namespace
@@ -254,6 +269,7 @@ void WriteCascades(const Importance& importance, nlohmann::ordered_json* json) {
                       {"accuracies", cut.accuracies},
                       {"accuracy", cut.accuracy},
                       {"words_left", cut.words_left}});
+      if (cut.difference_error != 0) cuts.back()["difference_error"] = cut.difference_error;
     }
     (*json)["cascades"].push_back(
         {{"levels", cascade.levels}, {"alpha", cascade.alpha}, {"cuts", std::move(cuts)}});

@@ -1,6 +1,7 @@
 #include "importance/cascade_counts.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "types/score.h"
 
@@ -44,7 +45,15 @@ struct Counts {
   std::vector<double> right;
   std::vector<double> had;
   std::vector<double> left;
+  double gained = 0;          ///< examples that the cascade gets right less those of the last level
+  double gained_squares = 0;  ///< squares of what each example adds to it
 };
+
+/// Returns the standard error of the mean of `count` numbers.
+double StandardError(double sum, double squares, double count) {
+  if (count < 2) return 0;
+  return std::sqrt(std::max(0.0, squares - sum * sum / count) / (count - 1) / count);
+}
 
 Counts CountAll(const CascadeAnswers& cascade, const CascadeRule& rule,
                 const std::array<Weights, 3>& weights) {
@@ -53,6 +62,7 @@ Counts CountAll(const CascadeAnswers& cascade, const CascadeRule& rule,
   for (size_t e = 0; e < cascade.levels.front()->examples(); ++e) {
     const size_t half = HalfOf(e);
     double reach = 1;
+    double gained = cascade.alone->IsRight(e) ? -1 : 0;
     for (size_t i = 0; i < levels && reach > 0; ++i) {
       const LevelAnswers& level = *cascade.levels[i];
       const bool last = i + 1 == levels;
@@ -62,6 +72,7 @@ Counts CountAll(const CascadeAnswers& cascade, const CascadeRule& rule,
                              : level.IsRightAfter(*cascade.levels[i - 1], weights[half][i - 1], e);
       counts.answered[i] += reach - goes_on;
       counts.right[i] += right ? reach - goes_on : 0;
+      gained += right ? reach - goes_on : 0;
       if (!last) {
         const WordCount& words = (*cascade.words[i])[e];
         counts.had[i] += goes_on * words.had;
@@ -69,6 +80,8 @@ Counts CountAll(const CascadeAnswers& cascade, const CascadeRule& rule,
       }
       reach = goes_on;
     }
+    counts.gained += gained;
+    counts.gained_squares += gained * gained;
   }
   return counts;
 }
@@ -124,6 +137,7 @@ CascadeCut CountCut(const CascadeAnswers& cascade, const CutChoice& choice) {
     right += counts.right[i];
   }
   cut.accuracy = Share(right, examples);
+  cut.difference_error = StandardError(counts.gained, counts.gained_squares, examples);
   for (size_t i = 0; i + 1 < levels; ++i)
     cut.words_left.push_back(counts.had[i] > 0 ? Share(counts.left[i], counts.had[i]) : 1);
   return cut;

@@ -52,6 +52,7 @@ struct WordCount {
 struct CascadeAnswers {
   std::vector<const LevelAnswers*> levels;           ///< 2 or 3, of the same examples
   std::vector<const std::vector<WordCount>*> words;  ///< [levels - 1][examples]
+  const LevelAnswers* alone = nullptr;               ///< the last level's to the whole texts
 };
 
 /// A cut whose results are wanted.

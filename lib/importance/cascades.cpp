@@ -145,9 +145,10 @@ class CascadeMeter {
   /// Counts the cascades that begin with level i and leave out no word.
   void BehindWhole(uint32_t i) {
     for (uint32_t j = i + 1; j < levels_.size(); ++j) {
-      Count({i, j}, 0, {{&alone_[i], &alone_[j]}, {&whole_words_}});
+      Count({i, j}, 0, {{&alone_[i], &alone_[j]}, {&whole_words_}, &alone_[j]});
       for (uint32_t k = j + 1; k < levels_.size(); ++k)
-        Count({i, j, k}, 0, {{&alone_[i], &alone_[j], &alone_[k]}, {&whole_words_, &whole_words_}});
+        Count({i, j, k}, 0,
+              {{&alone_[i], &alone_[j], &alone_[k]}, {&whole_words_, &whole_words_}, &alone_[k]});
     }
   }
 
@@ -157,13 +158,13 @@ class CascadeMeter {
     for (uint32_t j = i + 1; j < levels_.size(); ++j) {
       STI_ASSIGN_OR_RETURN(const LevelRun second, Run(j, first.batches));
       const LevelAnswers after_one({second.logits, truths_}, calibrations_[j]);
-      Count({i, j}, alpha, {{&alone_[i], &after_one}, {&first.words}});
+      Count({i, j}, alpha, {{&alone_[i], &after_one}, {&first.words}, &alone_[j]});
       const PrunedTexts twice = Prune(first.batches, second.attention, alpha);
       for (uint32_t k = j + 1; k < levels_.size(); ++k) {
         STI_ASSIGN_OR_RETURN(const LevelRun third, Run(k, twice.batches));
         const LevelAnswers after_two({third.logits, truths_}, calibrations_[k]);
         Count({i, j, k}, alpha,
-              {{&alone_[i], &after_one, &after_two}, {&first.words, &twice.words}});
+              {{&alone_[i], &after_one, &after_two}, {&first.words, &twice.words}, &alone_[k]});
       }
     }
     return {};

@@ -37,6 +37,9 @@ struct CascadeCut {
   std::vector<double> accuracies;  ///< [levels] of the examples that it answers; 0 if none
   double accuracy = 0;             ///< of all examples
   std::vector<double> words_left;  ///< [levels - 1] share of the words of examples that go on
+  /// The standard error of `accuracy` less the accuracy of the last level alone on the same
+  /// examples, of which only those count that one of the two gets right; 0: unknown.
+  double difference_error = 0;
 
   /// Returns whether some level's label is that of an ensemble.
   [[nodiscard]] bool HasEnsemble() const {

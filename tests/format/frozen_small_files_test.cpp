@@ -95,6 +95,17 @@ TEST(FrozenSmallFiles, ImportanceWithCascadesLoads) {
   EXPECT_FALSE(value->cascades[0].cuts[0].slope.has_value());
 }
 
+TEST(FrozenSmallFiles, ImportanceWithErrorsOfCascadesLoads) {
+  ExpectFrozen<Importance>("v1.6/tiny.importance", ParseImportance, EncodeImportance,
+                           ImportanceToJson);
+  const auto value = ParseImportance(AsBytes(Frozen("v1.6/tiny.importance")), "tiny");
+  ASSERT_TRUE(value.ok());
+  ASSERT_EQ(value->cascades.size(), 2U);
+  EXPECT_EQ(value->cascades[0].cuts[0].difference_error, 0.03125);
+  EXPECT_EQ(value->cascades[0].cuts[1].difference_error, 0.0625);
+  EXPECT_EQ(value->cascades[1].cuts[0].difference_error, 0);
+}
+
 TEST(FrozenSmallFiles, PartOfAnImportanceLoads) {
   const std::string bytes = Frozen("v1/tiny.part");
   const auto part = ParseImportancePart(AsBytes(bytes), "tiny.part");

@@ -81,6 +81,7 @@ Importance WithCascades() {
        {{0.5, std::nullopt, {0.625}, {0.25, 0.75}, {1, 0.5}, 0.625, {1}},
         {0.5, 8, {1}, {0.125, 0.875}, {1, 0.5}, 0.625, {1}}}},
       {{0, 1, 2}, 0.5, {{1, std::nullopt, {1, 1}, {0, 0, 1}, {0, 0, 1}, 1, {0.5, 0.75}}}}};
+  importance.cascades[0].cuts[1].difference_error = 0.0625;
   return importance;
 }
 
@@ -130,6 +131,8 @@ TEST(ImportanceFile, CascadesThatCannotBeAreRefused) {
   refused([](C& c) { c.cuts.resize(257, c.cuts[0]); }, "has not 1 to 256 cuts");
   refused([](C& c) { c.cuts[0].cutoff = -0.5; }, "cutoff that is not from 0 to 1");
   refused([](C& c) { c.cuts[1].slope = -8; }, "slope that is not a number above 0");
+  refused([](C& c) { c.cuts[0].difference_error = -0.5; }, "a difference_error that is not");
+  refused([](C& c) { c.cuts[0].difference_error = 1.5; }, "a difference_error that is not");
   refused([](C& c) { c.cuts[0].weights = {1.5}; }, "weights or words_left");
   refused([](C& c) { c.cuts[0].words_left = {-0.5}; }, "weights or words_left");
   refused([](C& c) { c.cuts[0].accuracies[1] = 2; }, "shares or accuracies");

@@ -35,7 +35,7 @@ void ExpectSameMeaning(const std::string& name,
 
 TEST(NewerMinor, Importance) {
   ExpectSameMeaning<Importance>("v1/tiny.importance", ParseImportance, ImportanceToJson);
-  ExpectSameMeaning<Importance>("v1.5/tiny.importance", ParseImportance, ImportanceToJson);
+  ExpectSameMeaning<Importance>("v1.6/tiny.importance", ParseImportance, ImportanceToJson);
 }
 TEST(NewerMinor, PartOfAnImportance) {
   const auto content =

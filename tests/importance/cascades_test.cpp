@@ -74,13 +74,16 @@ TEST(CountCut, CountsWhatEachLevelAnswers) {
   const LevelAnswers first = AnswersOf({0.95, 0.9, 0.6, 0.7}, truths);    // right: yes no yes no
   const LevelAnswers second = AnswersOf({0.2, 0.3, 0.8, 0.1}, truths);    // no yes yes yes
   const std::vector<WordCount> words = {{4, 4}, {4, 1}, {4, 3}, {4, 1}};  // of the last two, half
-  const CascadeAnswers cascade = {{&first, &second}, {&words}};
+  const CascadeAnswers cascade = {{&first, &second}, {&words}, &second};
   const CascadeCut cut = CountCut(cascade, {0.8, std::nullopt, false});
   EXPECT_EQ(cut.weights, (std::vector<double>{1}));
   EXPECT_EQ(cut.shares, (std::vector<double>{0.5, 0.5}));
   EXPECT_EQ(cut.accuracies, (std::vector<double>{0.5, 1}));
   EXPECT_EQ(cut.accuracy, 0.75);
   EXPECT_EQ(cut.words_left, (std::vector<double>{0.5}));
+  // Beside the second level alone: +1, -1, 0, 0.
+  EXPECT_NEAR(cut.difference_error, std::sqrt(2.0 / 3 / 4), 1e-12);
+  EXPECT_EQ(CountCut(cascade, {1, std::nullopt, false}).difference_error, 0);
   // At 1 every example goes on, at 0 none.
   EXPECT_EQ(CountCut(cascade, {1, std::nullopt, false}).accuracy, 0.75);
   EXPECT_EQ(CountCut(cascade, {1, std::nullopt, false}).shares, (std::vector<double>{0, 1}));
@@ -97,7 +100,8 @@ TEST(CountCut, WeighsByTheAccuracyOfTheOtherHalf) {
   // All of the even ones are right, and one of the three odd ones.
   const LevelAnswers second = AnswersOf({0.7, 0.3, 0.7, 0.3, 0.3, 0.7}, truths);
   const std::vector<WordCount> words(6, {1, 1});
-  const CascadeCut cut = CountCut({{&first, &second}, {&words}}, {0.9, std::nullopt, true});
+  const CascadeCut cut =
+      CountCut({{&first, &second}, {&words}, &second}, {0.9, std::nullopt, true});
   ASSERT_EQ(cut.weights.size(), 1U);
   EXPECT_NEAR(cut.weights[0], (4.0 / 6) / (5.0 / 6 + 4.0 / 6), 1e-12);
   // The even ones: w = (1/3)/(1 + 1/3) = 1/4, so that the last, 1/4 x 0.3 + 3/4 x 0.6 for label 0,
@@ -111,7 +115,7 @@ TEST(CountCut, LeavesDispatchToExpectation) {
   const LevelAnswers second = AnswersOf({0.9, 0.1, 0.9}, truths);
   const LevelAnswers third = AnswersOf({0.9, 0.9, 0.9}, truths);
   const std::vector<WordCount> words(3, {2, 1});
-  const CascadeAnswers cascade = {{&first, &second, &third}, {&words, &words}};
+  const CascadeAnswers cascade = {{&first, &second, &third}, {&words, &words}, &third};
   const CascadeRule rule{.cutoff = 0.8, .slope = 4};
   const CascadeCut cut = CountCut(cascade, {0.8, 4, false});
   double shares[3] = {};

@@ -88,6 +88,26 @@ TEST(CascadeChoice, TheLeastMeanOfThoseAccurateEnoughIsTaken) {
   EXPECT_EQ(plan->cascade->mean_us, 0.625 * 95 + 0.375 * 262);
 }
 
+TEST(CascadeChoice, AnAskedForAccuracyIsReachedLessAStandardError) {
+  test::World world = MeasuredWorld();
+  for (CascadeScore& cascade : world.importance.cascades) {
+    for (CascadeCut& cut : cascade.cuts) cut.difference_error = 0.01;
+  }
+  // Of 0 and 2, the cut of 0.88 counts as 0.87, as does that of 1 and 2 of 0.89 as 0.88.
+  auto plan = MakePlan(world.input(), CascadeAsked(300, 0.88));
+  ASSERT_TRUE(Succeeded(plan));
+  EXPECT_EQ(NameOf(*plan), "2@2 2@6");
+  EXPECT_EQ(plan->cascade->quality.accuracy, 0.89);  // as measured
+  const auto none = MakePlan(world.input(), CascadeAsked(300, 0.905));
+  ASSERT_FALSE(none.ok());
+  EXPECT_EQ(none.error().kind, ErrorKind::kInfeasible);
+  EXPECT_NE(none.error().Message().find("the best has 0.9000"), std::string::npos)
+      << none.error().Message();
+  ASSERT_TRUE(Succeeded(MakePlan(world.input(), CascadeAsked(300, 0.9))));
+  // Beside plans of one level all have the same examples.
+  EXPECT_TRUE(Succeeded(MakePlan(world.input(), CascadeAsked(300))));
+}
+
 TEST(CascadeChoice, NothingThatWasMeasuredIsBetter) {
   test::Random random(5);
   for (int round = 0; round < 40; ++round) {

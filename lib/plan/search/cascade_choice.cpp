@@ -14,6 +14,23 @@ namespace {
 /// Accuracies closer than this are equal.
 constexpr double kSameAccuracy = 1e-9;
 
+/// So many standard errors count against a cascade where an accuracy is asked for. The fastest of
+/// some thousand cuts that reach it on the measured examples is one that chance has favoured (the
+/// one-standard-error rule: Breiman et al., Classification and Regression Trees, 1984, 3.4.3).
+constexpr double kErrors = 1;
+
+/// Returns the accuracy that may be counted on with other examples than the measured ones.
+double SafeAccuracy(const CascadeCut& cut) {
+  return std::max(0.0, cut.accuracy - kErrors * cut.difference_error);
+}
+
+/// Returns whether a cut is accurate enough. Without an accuracy asked for, it is compared with the
+/// best plan of one level, on the same examples.
+bool Reaches(const MeasuredCascades& measured, const CascadeCut& cut, double least_accuracy) {
+  const bool asked = measured.context().request.min_accuracy.has_value();
+  return (asked ? SafeAccuracy(cut) : cut.accuracy) >= least_accuracy - kSameAccuracy;
+}
+
 /// Returns a share rounded down to four digits, so that what has it has no less.
 std::string FloorOf(double share) { return Fixed4(std::floor(share * 1e4 + 1e-6) / 1e4); }
 
@@ -32,7 +49,7 @@ std::optional<CascadeCandidate> BestCut(const MeasuredCascades& measured,
   std::optional<CascadeCandidate> best;
   for (const CascadeScore* score : cascade.scores) {
     for (const CascadeCut& cut : score->cuts) {
-      if (cut.accuracy < least_accuracy - kSameAccuracy) continue;
+      if (!Reaches(measured, cut, least_accuracy)) continue;
       const CascadeCandidate candidate = measured.Candidate(cascade, *score, cut);
       if (!best || IsBetter(candidate, *best)) best = candidate;
     }
@@ -40,10 +57,11 @@ std::optional<CascadeCandidate> BestCut(const MeasuredCascades& measured,
   return best;
 }
 
+/// Returns the best accuracy of a cascade that may be asked for.
 double BestAccuracy(const PricedCascade& cascade) {
   double best = 0;
   for (const CascadeScore* score : cascade.scores) {
-    for (const CascadeCut& cut : score->cuts) best = std::max(best, cut.accuracy);
+    for (const CascadeCut& cut : score->cuts) best = std::max(best, SafeAccuracy(cut));
   }
   return best;
 }
@@ -60,7 +78,8 @@ void SayCascade(const MeasuredCascades& measured, const PricedCascade& cascade,
   } else if (!best) {
     line += "none of its cuts is accurate enough, the best has " + FloorOf(BestAccuracy(cascade));
   } else {
-    line += "mean " + Ms(best->mean_us) + " with accuracy " + Fixed4(best->cut->accuracy);
+    line += "mean " + Ms(best->mean_us) + " with accuracy " + Fixed4(best->cut->accuracy) +
+            ", less a standard error " + Fixed4(SafeAccuracy(*best->cut));
   }
   measured.context().Say(line);
 }
@@ -88,7 +107,7 @@ Offers OffersOf(const MeasuredCascades& measured, double least_accuracy) {
     offers.best_accuracy = std::max(offers.best_accuracy, accuracy);
     if (cascade.feasible)
       offers.feasible_best = std::max(offers.feasible_best.value_or(0), accuracy);
-    if (accuracy < least_accuracy - kSameAccuracy) continue;
+    if (!BestCut(measured, cascade, least_accuracy)) continue;
     const uint64_t bytes = std::max(cascade.figures.peak_bytes,
                                     measured.Alone(cascade.levels.back()).predicted_peak_bytes);
     offers.least_bytes = std::min(offers.least_bytes.value_or(bytes), bytes);
