@@ -21,8 +21,6 @@ PAPER = {
 PAPER["paper-0mb"], PAPER["paper-1mb"] = PAPER["ours-0mb"], PAPER["ours-1mb"]
 # STI, Table 7: accuracy of random choice and of ours at 0.4, 2 and 4 MB.
 PAPER_7 = {0.4: (79.5, 81.2), 2: (79.8, 83.8), 4: (81.8, 85.8)}
-# Peak memory of ONNX Runtime int8 in bytes: docs/measured/cold-start.md, and for BERT-base
-# docs/measured/kernels.md.
 NAMES = {
     "load-exec": "Load&Exec", "stdpl-full": "StdPL-full", "stdpl-2bit": "StdPL-2bit",
     "stdpl-6bit": "StdPL-6bit", "preload-full": "Preload-full, paper's rule",
