@@ -146,9 +146,10 @@ class CascadeMeter {
   void BehindWhole(uint32_t i) {
     for (uint32_t j = i + 1; j < levels_.size(); ++j) {
       Count({i, j}, 0, {{&alone_[i], &alone_[j]}, {&whole_words_}, &alone_[j]});
-      for (uint32_t k = j + 1; k < levels_.size(); ++k)
+      for (uint32_t k = j + 1; k < levels_.size(); ++k) {
         Count({i, j, k}, 0,
               {{&alone_[i], &alone_[j], &alone_[k]}, {&whole_words_, &whole_words_}, &alone_[k]});
+      }
     }
   }
 

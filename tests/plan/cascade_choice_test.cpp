@@ -93,7 +93,7 @@ TEST(CascadeChoice, AnAskedForAccuracyIsReachedLessAStandardError) {
   for (CascadeScore& cascade : world.importance.cascades) {
     for (CascadeCut& cut : cascade.cuts) cut.difference_error = 0.01;
   }
-  // Of 0 and 2, the cut of 0.88 counts as 0.87, as does that of 1 and 2 of 0.89 as 0.88.
+  // The cut of 0 and 2 that has 0.88 counts as 0.87, that of 1 and 2 with 0.89 as 0.88.
   auto plan = MakePlan(world.input(), CascadeAsked(300, 0.88));
   ASSERT_TRUE(Succeeded(plan));
   EXPECT_EQ(NameOf(*plan), "2@2 2@6");
