@@ -1,7 +1,6 @@
 #include "importance/cascade_counts.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "types/score.h"
 
@@ -45,15 +44,8 @@ struct Counts {
   std::vector<double> right;
   std::vector<double> had;
   std::vector<double> left;
-  double gained = 0;          ///< examples that the cascade gets right less those of the last level
-  double gained_squares = 0;  ///< squares of what each example adds to it
+  RunningMean gained;  ///< what an example adds to accuracy beyond the last level alone
 };
-
-/// Returns the standard error of the mean of `count` numbers.
-double StandardError(double sum, double squares, double count) {
-  if (count < 2) return 0;
-  return std::sqrt(std::max(0.0, squares - sum * sum / count) / (count - 1) / count);
-}
 
 Counts CountAll(const CascadeAnswers& cascade, const CascadeRule& rule,
                 const std::array<Weights, 3>& weights) {
@@ -80,8 +72,7 @@ Counts CountAll(const CascadeAnswers& cascade, const CascadeRule& rule,
       }
       reach = goes_on;
     }
-    counts.gained += gained;
-    counts.gained_squares += gained * gained;
+    counts.gained.Add(gained);
   }
   return counts;
 }
@@ -137,7 +128,7 @@ CascadeCut CountCut(const CascadeAnswers& cascade, const CutChoice& choice) {
     right += counts.right[i];
   }
   cut.accuracy = Share(right, examples);
-  cut.difference_error = StandardError(counts.gained, counts.gained_squares, examples);
+  cut.difference_error = counts.gained.standard_error();
   for (size_t i = 0; i + 1 < levels; ++i)
     cut.words_left.push_back(counts.had[i] > 0 ? Share(counts.left[i], counts.had[i]) : 1);
   return cut;

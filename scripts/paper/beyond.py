@@ -2,7 +2,6 @@
 process reads from the same flash, and back-to-back turns."""
 import contextlib
 import json
-import math
 import statistics
 import subprocess
 
@@ -22,11 +21,6 @@ def options_of(row, part):
     return preload + (["--turns", "3"] if row == "turns" else [])
 
 
-def percentile(values, share):
-    ordered = sorted(values)
-    return ordered[max(0, math.ceil(share * len(ordered)) - 1)]
-
-
 def first_text(rows):
     return rows.read_text().splitlines()[1].split("\t")[0]
 
@@ -41,10 +35,10 @@ def cold_starts(container, plan_file, rows, target_ms, instructions):
              plan_file, first_text(rows)], check=True, stdout=subprocess.PIPE, text=True)
         runs.append(json.loads(done.stdout))
     times_ms = [run["first_line_s"] * 1000 for run in runs]
-    return {"p50_ms": statistics.median(times_ms), "p99_ms": percentile(times_ms, 0.99),
-            "max_ms": max(times_ms), "late": sum(t > target_ms for t in times_ms),
-            "inputs": STARTS, "peak_rss_bytes": max(run["max_rss_bytes"] for run in runs),
-            "cpu_ms": 1000 * statistics.median(run["user_s"] + run["system_s"] for run in runs)}
+    return tools.spread_of(times_ms) | {
+        "late": sum(t > target_ms for t in times_ms),
+        "peak_rss_bytes": max(run["max_rss_bytes"] for run in runs),
+        "cpu_ms": 1000 * statistics.median(run["user_s"] + run["system_s"] for run in runs)}
 
 
 @contextlib.contextmanager
@@ -66,12 +60,8 @@ def degraded(container, plan_file, rows, has_reader):
     with competing_reader(folder) if has_reader else contextlib.nullcontext():
         summary = tools.evaluate(container, plan_file, rows, "--on-late", "degrade",
                                  on_device=True)
-    latency = summary["latency_us"]
-    return {"p50_ms": latency["p50"] / 1000, "p99_ms": latency["p99"] / 1000,
-            "max_ms": latency["max"] / 1000, "late": summary["deadline_misses"],
-            "degraded": summary["degraded_inputs"], "inputs": summary["examples"],
-            "accuracy": summary["accuracy"], "peak_rss_bytes": summary["peak_rss_bytes"],
-            "read_bytes": summary["bytes_read_per_input"]}
+    return tools.latencies_of(summary) | {"degraded": summary["degraded_inputs"],
+                                          "accuracy": summary["accuracy"]}
 
 
 def labels_of(container, plan_file, rows, *options, on_device=False):
@@ -90,7 +80,7 @@ def turns(container, slow_container, plan_file, filled, dev_rows, *options):
     # A label stands in the data by name or by number.
     right = [label in (answer["label"], str(answer["label_id"]))
              for answer, label in zip(named, labels) if answer["turn"] > 2]
-    return {"p50_ms": statistics.median(times_ms), "p99_ms": percentile(times_ms, 0.99),
-            "max_ms": max(times_ms), "inputs": len(times_ms), "accuracy": statistics.mean(right),
-            "late": sum(a["deadline_met"] is False for a in answers if a["turn"] > 2),
-            "read_bytes": statistics.mean(a["bytes_read"] for a in answers if a["turn"] > 2)}
+    return tools.spread_of(times_ms) | {
+        "accuracy": statistics.mean(right),
+        "late": sum(a["deadline_met"] is False for a in answers if a["turn"] > 2),
+        "read_bytes": statistics.mean(a["bytes_read"] for a in answers if a["turn"] > 2)}

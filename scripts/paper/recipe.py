@@ -252,8 +252,9 @@ class Device:
         if row in ROWS:
             exact = row.startswith("ours")
             rows = chosen.filled_rows(self.inputs if exact else max(1, self.inputs // 5))
-            numbers |= latencies_of(*tools.measured(
-                self.flash / chosen.name / "flash" / container, plan_file, rows))
+            summary, cpu_s = tools.measured(
+                self.flash / chosen.name / "flash" / container, plan_file, rows)
+            numbers |= tools.latencies_of(summary) | {"cpu_ms": cpu_s * 1000}
         return numbers
 
 
@@ -287,11 +288,3 @@ def numbers_of(plan, target_ms):
             "predicted_p99_ms": plan["predicted_p99_us"] / 1000,
             "predicted_peak_bytes": plan["predicted_peak_bytes"],
             "predicted_accuracy": plan["predicted_accuracy"]}
-
-
-def latencies_of(summary, cpu_s):
-    latency = summary["latency_us"]
-    return {"p50_ms": latency["p50"] / 1000, "p99_ms": latency["p99"] / 1000,
-            "max_ms": latency["max"] / 1000, "late": summary["deadline_misses"],
-            "inputs": summary["examples"], "read_bytes": summary["bytes_read_per_input"],
-            "peak_rss_bytes": summary["peak_rss_bytes"], "cpu_ms": cpu_s * 1000}

@@ -180,7 +180,7 @@ def held_bytes(cells, name, target, row):
     return cells.number(name, target, row, "preload_bytes")
 
 
-def mcnemar_p(first, second, rows):
+def mcnemar_p(first, second):
     """Returns the exact two-sided probability that two runs' rights differ so much by chance."""
     bits = [int(text, 16) for text in (first, second)]
     only = [bin(bits[0] & ~bits[1]).count("1"), bin(bits[1] & ~bits[0]).count("1")]
@@ -208,7 +208,7 @@ def against_preload(cells):
                 if not cell or not cell["accuracy"]:
                     continue
                 behind = round((float(best["accuracy"]) - float(cell["accuracy"])) * count)
-                p = mcnemar_p(cell["correct_bits"], best["correct_bits"], count)
+                p = mcnemar_p(cell["correct_bits"], best["correct_bits"])
                 holds = behind <= allowed or p >= 0.05
                 rows.append([name, str(target), shown(float(cell["accuracy"]), 2, 100),
                              NAMES[row][6:], shown(float(best["accuracy"]), 2, 100), str(behind),
@@ -288,13 +288,16 @@ def draw_importance_and_lanes(folder):
                           folder / f"lanes-{name}-{row}.svg")
 
 
-def facts(store, command):
-    commit = subprocess.run(["git", "log", "-1", "--format=%h", "--", "lib", "cmd",
-                             "scripts/paper"], cwd=REPO, check=True, stdout=subprocess.PIPE,
-                            text=True).stdout.strip()
+def facts(store):
+    def git(*arguments):
+        return subprocess.run(["git", *arguments], cwd=REPO, check=True, stdout=subprocess.PIPE,
+                              text=True).stdout.strip()
+    # Cells that are committed say by which commit; others are of the tree at hand.
+    is_new = git("status", "--porcelain", "--", store.path) != ""
+    commit = git("log", "-1", "--format=%h", *([] if is_new else ["--", store.path]))
     dates = [cell["date"] for cell in store.cells.values()]
     return "\n".join([
-        f"- Command: `{command}`",
+        "- Command: `make reproduce`",
         f"- Commit: `{commit}`, sources `{store.own['digest']}`",
         f"- Machine: {store.own['cpu']}, of which the device has one, and f = {store.factor():.4f}",
         f"- Date: {max(dates)}"])
@@ -305,8 +308,7 @@ def write(store, folder):
     if not store.cells:
         return
     cells = Cells(store)
-    command = "make reproduce"
-    parts = {"setup": facts(store, command)}
+    parts = {"setup": facts(store)}
     for name in recipe.SETS:
         if recipe.SETS[name].has_labels:
             parts[f"accuracy-{name}"] = accuracy_table(cells, name)

@@ -8,7 +8,8 @@ import os
 import pathlib
 import subprocess
 
-REPO = pathlib.Path(__file__).resolve().parents[2]
+from paper.tools import REPO
+
 # What a cell's numbers depend on: the product, and how cells are measured.
 SOURCES = ("lib", "cmd", "schemas", "bench/devices", "bench/flashfs.cpp", "bench/make_model.cpp",
            "scripts/emulate-device", "scripts/slow-flash", "scripts/paper/recipe.py",

@@ -1,7 +1,9 @@
 """The tools, called: a container, its importance, a profile of the device, plans and runs."""
 import json
+import math
 import os
 import pathlib
+import statistics
 import subprocess
 
 REPO = pathlib.Path(__file__).resolve().parents[2]
@@ -61,3 +63,19 @@ def measured(container, plan_file, rows):
     seconds = (after.children_user - before.children_user) + \
         (after.children_system - before.children_system)
     return summary, seconds / summary["examples"]
+
+
+def latencies_of(summary):
+    """Returns the numbers of a cell that an evaluation's summary has."""
+    latency = summary["latency_us"]
+    return {"p50_ms": latency["p50"] / 1000, "p99_ms": latency["p99"] / 1000,
+            "max_ms": latency["max"] / 1000, "late": summary["deadline_misses"],
+            "inputs": summary["examples"], "read_bytes": summary["bytes_read_per_input"],
+            "peak_rss_bytes": summary["peak_rss_bytes"]}
+
+
+def spread_of(times_ms):
+    """Returns the numbers of a cell that times of single inputs give."""
+    ordered = sorted(times_ms)
+    return {"p50_ms": statistics.median(ordered), "max_ms": ordered[-1], "inputs": len(ordered),
+            "p99_ms": ordered[max(0, math.ceil(0.99 * len(ordered)) - 1)]}
