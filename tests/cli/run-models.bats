@@ -31,8 +31,9 @@ both() { sti-run -q --model a=model.sti,model.plan --model b=model.sti "$@"; }
     read -r answer <&"${RUN[0]}"
     like "$answer" "$name"$'\talarm\t*'
   done
+  local pid=$RUN_PID # bash forgets it once the process has ended
   exec {RUN[1]}>&-
-  wait "$RUN_PID"
+  wait "$pid"
 }
 
 @test "--pairs and --ids: the name stands before the first tab" {
