@@ -20,9 +20,6 @@
 namespace sti {
 namespace {
 
-// Code, stacks and heap that only a run touches: 0.4 to 0.6 MB on x86-64 Linux.
-constexpr uint64_t kLaterBytes = 600'000;
-
 Result<Plan> ChoosePlan(const RunOptions& options, const ContainerIndex& index, const Tool& tool) {
   if (!options.plan.empty()) return ReadPlan(options.plan);
   WholePlanOptions whole;
@@ -121,7 +118,7 @@ Result<std::unique_ptr<Session>> OpenSession(const RunOptions& options, const To
   model.options.clock_khz = ClockLimitKhz();
   uint64_t held = 0;
   if (options.memory_bytes) {
-    model.options.own_bytes = BytesForModels(options, kLaterBytes, &held);
+    model.options.own_bytes = BytesForModels(options, 0, &held);
     model.options.planned_for_bytes = PlannedForBytes(options, *plan);
   }
   auto session = Session::Open(std::move(model.file), std::move(model.plan), model.options);
@@ -136,7 +133,7 @@ bool LeavesToChance(const Plan& plan) {
 }
 
 uint64_t BytesForModels(const RunOptions& options, uint64_t later, uint64_t* held) {
-  *held = CurrentRssBytes() + later;
+  *held = SettledRssBytes() + later;
   const uint64_t most = options.memory_bytes.value_or(0);
   return most - std::min(most, *held);
 }

@@ -23,7 +23,7 @@ Result<ModelToServe> OpenModel(const RunOptions& options, const Tool& tool);
 bool LeavesToChance(const Plan& plan);
 
 /// Returns how many of the bytes that --memory allows are left for models. `held` gets the others:
-/// what the process holds by now, and `later`, what it will hold that is no model's.
+/// what the process holds, its code included, and `later`, what it will hold that is no model's.
 uint64_t BytesForModels(const RunOptions& options, uint64_t later, uint64_t* held);
 
 /// Returns an error of opening sessions in terms of the process, where memory is what they lack.

@@ -28,8 +28,6 @@
 namespace sti {
 namespace {
 
-// Code that is not in memory before sessions open and inputs are answered: 1.9 MB on x86-64 Linux.
-constexpr uint64_t kLaterCodeBytes = 2'000'000;
 // A thread that answers takes this beside its model: stack, heap of its own, inputs that wait.
 constexpr uint64_t kThreadBytes = 100'000;
 
@@ -172,8 +170,7 @@ Result<std::unique_ptr<ServedModels>> OpenAll(const RunOptions& options, const O
   serving.cancelled = [&printer] { return StopRequested() || printer.output_closed(); };
   uint64_t held = 0;
   if (options.memory_bytes) {
-    serving.own_bytes =
-        BytesForModels(options, kLaterCodeBytes + kThreadBytes * models.size(), &held);
+    serving.own_bytes = BytesForModels(options, kThreadBytes * models.size(), &held);
   }
   auto served = ServedModels::Open(std::move(models), std::move(serving));
   if (!served.ok()) return InProcess(served.error(), options, held);

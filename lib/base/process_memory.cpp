@@ -1,5 +1,6 @@
 #include "base/process_memory.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -23,9 +24,32 @@ uint64_t StatusField(const char* field) {
   return uint64_t{kilobytes} * 1024;
 }
 
+// Returns the size in bytes of all files that are mapped into this process.
+uint64_t MappedFileBytes() {
+  FILE* maps = std::fopen("/proc/self/maps", "re");
+  if (maps == nullptr) return 0;
+  char line[4352];  // a path has up to 4,096 bytes
+  uint64_t bytes = 0;
+  while (std::fgets(line, sizeof(line), maps) != nullptr) {
+    unsigned long begin = 0;
+    unsigned long end = 0;
+    unsigned long inode = 0;
+    const int fields = std::sscanf(line, "%lx-%lx %*s %*s %*s %lu", &begin, &end, &inode);
+    if (fields == 3 && inode != 0 && end > begin) bytes += end - begin;
+  }
+  std::fclose(maps);
+  return bytes;
+}
+
 }  // namespace
 
 uint64_t CurrentRssBytes() { return StatusField("VmRSS:"); }
 uint64_t PeakRssBytes() { return StatusField("VmHWM:"); }
+
+uint64_t SettledRssBytes() {
+  const uint64_t now = CurrentRssBytes();
+  const uint64_t of_files = std::min(now, StatusField("RssFile:"));
+  return now - of_files + std::max(of_files, MappedFileBytes() / 5 * 4);
+}
 
 }  // namespace sti
