@@ -1,0 +1,290 @@
+// Whatever an app does between the inputs of a cascade, each level gives the bits of its model
+// computed directly, the rules alone decide which one answers, and no part is read twice.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <map>
+#include <numeric>
+
+#include "cascade_world.h"
+#include "support/fault_reader.h"
+#include "support/memory_reader.h"
+
+namespace sti {
+namespace {
+
+class RandomCascades : public CascadeWorld {
+ protected:
+  static constexpr size_t kSequences = 1000;
+  static constexpr size_t kSequencesAPipeline = 25;
+  static constexpr double kLong_us = 600e6;  // longer than any test
+
+  void SetUp() override {
+    CascadeWorld::SetUp();
+    bytes_ = std::make_shared<const std::vector<uint8_t>>(FileBytes(path_));
+    direct_ = std::make_unique<DirectModel>(path_);
+    for (int i = 0; i < 16; ++i) plans_.push_back(AnyCascade());
+  }
+
+  uint32_t Below(uint64_t limit) { return static_cast<uint32_t>(random_.Below(limit)); }
+
+  std::vector<uint32_t> AnyOf(uint32_t count, uint32_t least) {
+    std::vector<uint32_t> all(count);
+    std::iota(all.begin(), all.end(), 0);
+    for (uint32_t i = count - 1; i > 0; --i) std::swap(all[i], all[Below(i + 1)]);
+    all.resize(least + Below(count - least + 1));
+    return all;
+  }
+  /// Any layers, any slices of each, at any bits, with times, so that it can be degraded.
+  Plan AnySubmodel(uint32_t least_depth) {
+    const ModelShape& shape = index_.info.shape;
+    std::vector<uint32_t> layers = AnyOf(shape.layers, least_depth);
+    std::ranges::sort(layers);
+    const uint32_t width = 1 + Below(shape.width);
+    Plan plan = Uniform(layers, width, 2);
+    for (uint32_t k = 0; k < layers.size(); ++k)
+      std::ranges::copy_n(AnyOf(shape.width, width).begin(), width, plan.slices.Row(k).begin());
+    for (uint32_t& bits : plan.bits.values()) bits = index_.bits[Below(index_.bits.size())];
+    return Timed(plan, 20, 5);
+  }
+  /// A rule whose cut-off lies at, below or above the confidence that the level has in the text.
+  CascadeRule AnyRule(const Plan& level, double temperature) {
+    constexpr std::array kNear = {0.0, 0.9, 1.0, 1.1, 10.0};
+    CascadeRule rule;
+    rule.cutoff =
+        std::min(1.0, Confidence(Expected(level), temperature) * kNear[Below(kNear.size())]);
+    if (Below(3) == 0) rule.slope = 2;
+    if (Below(2) == 0) rule.ensemble_weight = 0.6;
+    return rule;
+  }
+  /// A cascade of two or three levels, of which the first holds some shards.
+  Plan AnyCascade() {
+    Plan plan = AnySubmodel(3);
+    plan.cascade.emplace();
+    const uint32_t before = 1 + Below(kMaxCascadeLevels - 1);
+    for (uint32_t i = 0; i < before; ++i) {
+      Plan level = AnySubmodel(1);
+      const double temperature = 0.5 + 0.25 * Below(6);
+      const CascadeRule rule = AnyRule(level, temperature);
+      if (i == 0) level = WithPreload(level, Below(7));
+      plan.cascade->levels.push_back({.plan = level, .temperature = temperature, .rule = rule});
+      plan.cascade->return_share.push_back(0);
+    }
+    return plan;
+  }
+
+  void Open() {
+    auto reader = std::make_unique<FaultReader>(std::make_unique<MemoryReader>(path_, bytes_),
+                                                std::vector<Fault>{}, Below(4) == 0);
+    PipelineOptions options;
+    options.lazy = Below(4) == 0;
+    options.threads = 1 + Below(2);
+    auto pipeline = MakeOver(std::move(reader), plans_[Below(plans_.size())], options);
+    ASSERT_TRUE(Succeeded(pipeline));
+    pipeline_ = std::move(*pipeline);
+    limit_.reset();
+    faulty_ = false;
+    healthy_ = true;
+  }
+  /// Returns the reader with the faults; null once a late lane was set aside, and it with the lane.
+  FaultReader* Faults() { return dynamic_cast<FaultReader*>(&pipeline_->reader()); }
+
+  [[nodiscard]] const Plan& plan() const { return pipeline_->plan(); }
+  [[nodiscard]] const std::vector<ShardAtBits>& held() const {
+    return plan().cascade->levels[0].plan.preload;
+  }
+
+  /// The logits of the text under a submodel, computed once for all that have the same shards.
+  const std::vector<float>& Expected(const Plan& submodel) {
+    std::vector<uint32_t> key = submodel.layers;
+    key.push_back(submodel.width);
+    for (const auto* grid : {&submodel.slices, &submodel.bits})
+      key.insert(key.end(), grid->values().begin(), grid->values().end());
+    auto [found, is_new] = expected_.try_emplace(std::move(key));
+    if (is_new) found->second = direct_->Logits(submodel, kTextIds, kTextTypes);
+    return found->second;
+  }
+
+  void ExpectSoundOr(const Status& status) {
+    if (status.ok()) return;
+    const bool of_device =
+        status.error().kind == ErrorKind::kReadFailed || status.error().kind == ErrorKind::kDamaged;
+    EXPECT_TRUE(faulty_ && of_device) << status.error().Message();
+    ++failed_;
+  }
+
+  void Answer(std::optional<double> degrade_for_us = {}) {
+    const uint64_t seed = Below(5);
+    RunTerms terms;
+    terms.degrade_for_us = degrade_for_us;
+    const bool is_known = !limit_ && pipeline_->lane_state() == LaneState::kIdle &&
+                          pipeline_->preload_bytes() == BytesOf(held());
+    const Status status = RunCascade(*pipeline_, Text(), terms, seed, &result_, &report_);
+    ExpectSoundOr(status);
+    if (status.ok()) ExpectAnswer(seed, degrade_for_us.has_value(), is_known);
+    ExpectHeld(status.ok() && !degrade_for_us);
+  }
+
+  void ExpectAnswer(uint64_t seed, bool may_degrade, bool held_is_known) {
+    ++answered_[report_.level - 1];
+    bool is_whole = result_.degraded.empty();
+    for (uint32_t level = 0; level < report_.level; ++level) {
+      const RunResult& run = RunOf(level);
+      is_whole = is_whole && run.degraded.empty();
+      EXPECT_EQ(run.logits, Expected(Degraded(LevelAlone(plan(), level), run.degraded)));
+    }
+    EXPECT_EQ(report_.returned == Returned::kFinal, report_.level == CascadeLevelsOf(plan()));
+    if (!is_whole) ++degraded_;
+    if (!is_whole || report_.returned == Returned::kDeadline) {
+      EXPECT_TRUE(may_degrade);
+      return;
+    }
+    EXPECT_EQ(report_.level, ExpectedLevel(seed));
+    EXPECT_EQ(report_.together, ExpectedTogether());
+    ExpectReads(held_is_known && healthy_);
+  }
+  [[nodiscard]] const RunResult& RunOf(uint32_t level) const {
+    return level + 1 == report_.level ? result_ : report_.before()[level].run;
+  }
+  /// The level, from 1, that answers the text by the rules.
+  uint32_t ExpectedLevel(uint64_t seed) {
+    uint32_t level = 1;
+    for (const CascadeLevel& one : plan().cascade->levels) {
+      const double confidence = Confidence(Expected(one.plan), one.temperature);
+      if (!GoesOn(confidence, one.rule, kTextIds, seed + level - 1)) break;
+      ++level;
+    }
+    return level;
+  }
+  /// The probabilities of the level that answers and the one before it together.
+  std::vector<float> ExpectedTogether() {
+    if (report_.level == 1) return {};
+    const auto& levels = plan().cascade->levels;
+    const CascadeLevel& before = levels[report_.level - 2];
+    if (before.rule.ensemble_weight == 1) return {};
+    const double temperature = report_.level > levels.size()
+                                   ? plan().cascade->temperature
+                                   : levels[report_.level - 1].temperature;
+    std::vector<float> together(result_.logits.size());
+    Ensemble(Expected(before.plan), before.temperature, result_.logits, temperature,
+             before.rule.ensemble_weight, together);
+    return together;
+  }
+
+  /// No part is read twice; where it is known what is held, just what is missing is.
+  void ExpectReads(bool held_is_known) {
+    Parts read;
+    Parts wanted;
+    for (const CascadeLevelRun& level : report_.before()) AddParts(*level.schedule, &read);
+    AddParts(pipeline_->last_schedule(), &read);
+    for (uint32_t level = 0; level < report_.level; ++level)
+      wanted.merge(PartsOf(PlanOf(plan(), CascadeRoute(plan(), level))));
+    for (const auto& [part, times] : read) {
+      EXPECT_EQ(times, 1) << NameOf(part.first);
+      EXPECT_TRUE(wanted.contains(part)) << NameOf(part.first);
+    }
+    if (!held_is_known) return;
+    for (const ShardAtBits& shard : held()) {
+      for (const PartKind kind : kPartKinds) {
+        if (PartSet::For(shard.bits).Has(kind)) wanted.erase({shard.id, kind});
+      }
+    }
+    EXPECT_EQ(read, wanted);
+    ++counted_;
+  }
+
+  /// Between inputs the buffer has what the first level preloads, once a run went well; never more
+  /// but what reads bring that are still under way.
+  void ExpectHeld(bool all) {
+    if (pipeline_->lane_state() == LaneState::kTrailing) return;
+    EXPECT_LE(pipeline_->preload_bytes(), limit_.value_or(BytesOf(held())));
+    if (all && !limit_) {
+      EXPECT_EQ(pipeline_->preload_bytes(), BytesOf(held()));
+    }
+  }
+
+  void InjectFault() {
+    constexpr std::array kKinds = {FaultKind::kError, FaultKind::kTorn, FaultKind::kDelay};
+    if (Faults() == nullptr) return;
+    Fault fault;
+    fault.kind = kKinds[Below(kKinds.size())];
+    fault.nth = Faults()->reads() + Below(12);
+    fault.delay = std::chrono::microseconds(Below(400));
+    faulty_ = true;
+    healthy_ = false;
+    Faults()->Inject(fault);
+  }
+  void Heal() {
+    if (Faults() == nullptr) return;
+    Faults()->Heal();
+    healthy_ = healthy_ || pipeline_->lane_state() != LaneState::kWoken;
+  }
+  void Resize() {
+    const bool unbounded = Below(2) == 0;
+    limit_ = unbounded ? std::optional<uint64_t>() : Below(30) * kBlockBytes;
+    ExpectSoundOr(pipeline_->ResizePreload(limit_));
+  }
+  void SetPlan() {
+    const Status status = pipeline_->SetPlan(plans_[Below(plans_.size())]);
+    ExpectSoundOr(status);
+    if (status.ok()) limit_.reset();
+  }
+
+  /// One step of an app, by chance.
+  void Step() {
+    switch (Below(9)) {
+      case 0:
+        return ExpectSoundOr(pipeline_->Wake(Below(2) == 0));
+      case 1:
+        return Resize();
+      case 2:
+        return SetPlan();
+      case 3:
+      case 4:
+        return InjectFault();
+      case 5:
+        return ExpectSoundOr(pipeline_->Rest());
+      case 6:
+        return Answer(static_cast<double>(Below(600)));
+      case 7:
+        return Answer(kLong_us);
+      default:
+        return Answer();
+    }
+  }
+
+  TestRandom random_{2025};
+  MemoryReader::Bytes bytes_;
+  std::unique_ptr<DirectModel> direct_;
+  std::vector<Plan> plans_;
+  std::map<std::vector<uint32_t>, std::vector<float>> expected_;
+  std::unique_ptr<Pipeline> pipeline_;
+  RunResult result_;
+  CascadeReport report_;
+  std::optional<uint64_t> limit_;  ///< of the preload buffer
+  bool faulty_ = false;            ///< something has been injected below this pipeline
+  bool healthy_ = true;            ///< nothing injected has struck what the next run reads
+  std::array<size_t, kMaxCascadeLevels> answered_{};  ///< inputs, by level
+  size_t degraded_ = 0;
+  size_t counted_ = 0;  ///< inputs whose reads are exactly those that were missing
+  size_t failed_ = 0;
+};
+
+TEST_F(RandomCascades, EachLevelGivesTheBitsOfItsModelAndNoPartIsReadTwice) {
+  for (size_t sequence = 0; sequence < kSequences; ++sequence) {
+    if (sequence % kSequencesAPipeline == 0) Open();
+    for (size_t step = 0; step < 4; ++step) Step();
+    Heal();
+    Answer();
+    ASSERT_FALSE(HasFailure()) << "in sequence " << sequence;
+  }
+  for (const size_t answered : answered_) EXPECT_GT(answered, kSequences / 20);
+  EXPECT_GT(degraded_, kSequences / 20);
+  EXPECT_GT(counted_, kSequences / 4);
+  EXPECT_GT(failed_, kSequences / 20);
+}
+
+}  // namespace
+}  // namespace sti
