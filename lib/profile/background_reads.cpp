@@ -1,25 +1,42 @@
 #include "profile/background_reads.h"
 
+#include <algorithm>
+#include <cmath>
 #include <utility>
 
-namespace sti {
+#include "base/digest.h"
 
-Result<std::unique_ptr<BackgroundReads>> BackgroundReads::Start(const BlockSourcePtr& source,
-                                                                ReadPath way,
-                                                                std::vector<ScheduledRead> reads,
-                                                                uint64_t arena_bytes,
-                                                                uint32_t depth) {
+namespace sti {
+namespace {
+
+constexpr size_t kLayersInArena = 4;  // about as many as a pipeline reads ahead
+
+uint64_t LargestLayer(const std::vector<LayerReads>& layers) {
+  uint64_t largest = 0;
+  for (const LayerReads& layer : layers) largest = std::max(largest, layer.bytes);
+  return largest;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<BackgroundReads>> BackgroundReads::Start(
+    const BlockSourcePtr& source, ReadPath way, const std::vector<LayerReads>& layers,
+    uint32_t depth) {
   STI_ASSIGN_OR_RETURN(std::unique_ptr<BlockReader> reader, OpenBlockReader(source, way, depth));
-  return std::unique_ptr<BackgroundReads>(
-      new BackgroundReads(std::move(reader), std::move(reads), arena_bytes));
+  return std::unique_ptr<BackgroundReads>(new BackgroundReads(std::move(reader), layers));
 }
 
 BackgroundReads::BackgroundReads(std::unique_ptr<BlockReader> reader,
-                                 std::vector<ScheduledRead> reads, uint64_t arena_bytes)
-    : arena_(arena_bytes),
-      reader_(std::move(reader)),
-      reads_(std::move(reads)),
-      thread_([this] { Main(); }) {}
+                                 const std::vector<LayerReads>& layers)
+    : reader_(std::move(reader)) {
+  const uint64_t largest = LargestLayer(layers);
+  arena_ = AlignedBuffer(largest * std::min(layers.size(), kLayersInArena));
+  for (size_t i = 0; i < layers.size(); ++i) {
+    const auto memory = arena_.span().subspan(i % kLayersInArena * largest, layers[i].bytes);
+    requests_.push_back(RequestsFor(std::span<const ScheduledRead>(layers[i].reads), memory));
+  }
+  thread_ = std::thread([this] { Main(); });
+}
 
 BackgroundReads::~BackgroundReads() {
   {
@@ -30,18 +47,18 @@ BackgroundReads::~BackgroundReads() {
   thread_.join();
 }
 
-void BackgroundReads::Pause() {
-  std::unique_lock lock(mutex_);
-  paused_ = true;
-  changed_.wait(lock, [this] { return !reading_; });
-}
-
-void BackgroundReads::Resume() {
+void BackgroundReads::Load(double share) {
   {
     const std::lock_guard lock(mutex_);
-    paused_ = false;
+    wanted_ = std::clamp(share, 0.0, 1.0);
   }
   changed_.notify_all();
+}
+
+void BackgroundReads::Pause() {
+  std::unique_lock lock(mutex_);
+  wanted_ = 0;
+  changed_.wait(lock, [this] { return !reading_; });
 }
 
 uint64_t BackgroundReads::loads() {
@@ -52,18 +69,24 @@ uint64_t BackgroundReads::loads() {
 // A failing read ends the load, not the measurement: the same device fails the reads that count.
 void BackgroundReads::Main() {
   reader_->ExpectReadsInto(arena_.span());
-  const auto requests = RequestsFor(std::span<const ScheduledRead>(reads_), arena_.span());
-  bool sound = !requests.empty();
+  bool sound = arena_.size() > 0;
   std::unique_lock lock(mutex_);
   while (sound) {
-    changed_.wait(lock, [this] { return stop_ || !paused_; });
+    changed_.wait(lock, [this] { return stop_ || wanted_ > 0; });
     if (stop_) return;
     reading_ = true;
+    const double share = std::exchange(wanted_, 0);
+    const auto& layer = requests_[loads_ % requests_.size()];
     lock.unlock();
-    sound = reader_->ReadAll(requests).ok();
+    const auto count = static_cast<size_t>(std::ceil(share * static_cast<double>(layer.size())));
+    const auto load = std::span(layer).first(count);
+    sound = reader_->ReadAll(load).ok();
+    uint64_t checksums = 0;
+    for (const ReadRequest& read : load) checksums ^= Checksum(read.buffer);
     lock.lock();
     reading_ = false;
     ++loads_;
+    checksums_ ^= checksums;
     changed_.notify_all();
   }
 }

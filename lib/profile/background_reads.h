@@ -1,11 +1,12 @@
-// Reads that go on while a layer is measured, as they do in a run.
+// Reads that go on while a layer is measured, as many as a run makes beside it.
 //
 // Moving bytes costs CPU time too: on a fast disk an IO lane at full speed takes a good part of a
-// core, on slow flash next to nothing. Measured beside it, T_comp says what a layer takes in the
-// pipeline rather than alone.
+// core, on slow flash next to nothing. Measured beside the reads of one layer, T_comp says what a
+// layer takes in a pipeline that streams, neither alone nor beside a lane that never rests.
 #pragma once
 
 #include <condition_variable>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -14,42 +15,45 @@
 #include "base/aligned_buffer.h"
 #include "base/result.h"
 #include "io/block_reader.h"
-#include "schedule/load_schedule.h"
+#include "profile/layer_reads.h"
 
 namespace sti {
 
-/// Reads `reads` again and again, as many in flight as a run has, until paused or destroyed. One
-/// thread at a time.
+/// Loads layers one after another, in a thread of its own, whenever it is asked to: with as many
+/// reads in flight as a run has, checksums computed, into memory as large as that of several
+/// layers, so that no cache holds what comes next. One thread at a time.
 class BackgroundReads {
  public:
-  /// Opens `source` a second time. `arena_bytes` bounds every read's place + length.
+  /// Opens `source` a second time.
   static Result<std::unique_ptr<BackgroundReads>> Start(
-      const BlockSourcePtr& source, ReadPath way, std::vector<ScheduledRead> reads,
-      uint64_t arena_bytes, uint32_t depth = BlockReader::kDefaultDepth);
+      const BlockSourcePtr& source, ReadPath way, const std::vector<LayerReads>& layers,
+      uint32_t depth = BlockReader::kDefaultDepth);
   ~BackgroundReads();
   BackgroundReads(const BackgroundReads&) = delete;
   BackgroundReads& operator=(const BackgroundReads&) = delete;
 
-  /// Returns when nothing is in flight. Nothing is read until Resume.
+  /// Asks for the first `share` of the next layer's reads, and returns at once. A load under way
+  /// goes on, and the new one follows it, in place of one that was asked for and has not begun.
+  void Load(double share);
+  /// Drops a load that has not begun; returns when nothing is in flight.
   void Pause();
-  void Resume();
-  /// Times that all of it has been read.
+  /// Returns how many loads have ended.
   [[nodiscard]] uint64_t loads();
 
  private:
-  BackgroundReads(std::unique_ptr<BlockReader> reader, std::vector<ScheduledRead> reads,
-                  uint64_t arena_bytes);
+  BackgroundReads(std::unique_ptr<BlockReader> reader, const std::vector<LayerReads>& layers);
   void Main();
 
   AlignedBuffer arena_;  // outlives the reader, which is told of it
   std::unique_ptr<BlockReader> reader_;
-  std::vector<ScheduledRead> reads_;
+  std::vector<std::vector<ReadRequest>> requests_;  // [layers]
   std::mutex mutex_;
   std::condition_variable changed_;
   bool stop_ = false;  // by mutex_, as are the next
-  bool paused_ = false;
+  double wanted_ = 0;  // share of the load that comes next; 0: none was asked for
   bool reading_ = false;
   uint64_t loads_ = 0;
+  uint64_t checksums_ = 0;  // so that they are computed, as a lane does for what arrives
   std::thread thread_;
 };
 

@@ -222,15 +222,17 @@ TimedQuantity LayerNumber(ProfileBench& bench, uint32_t length, uint32_t width, 
                           const std::shared_ptr<AlignedVector<float>>& hidden) {
   const auto work = std::make_shared<LayerWork>(bench, width);
   const bool last = rows == OutputRows::kFirst;
+  const double share = last ? 0 : static_cast<double>(width) / bench.model.index().info.shape.width;
   const std::string size =
       std::to_string(width) + " slices at " + std::to_string(length) + " tokens";
   return {(last ? "a last layer of " : "a layer of ") + size, last ? kLastLayer : kLayer,
           [&bench, length, width] {
-            bench.lane->Resume();
+            bench.lane->Pause();
             bench.transformer->Reserve(length, width);
           },
-          [&bench, length, rows, work, hidden]() -> Result<double> {
+          [&bench, length, share, rows, work, hidden]() -> Result<double> {
             const uint32_t offsets[2] = {0, length};
+            bench.lane->Load(share);
             const uint32_t at = work->next++ % static_cast<uint32_t>(work->views.size());
             return TimeUs([&] {
               bench.transformer->RunLayer({offsets}, work->views[at], work->slices,

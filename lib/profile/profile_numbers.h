@@ -30,7 +30,7 @@ struct ProfileBench {
   const Tokenizer& tokenizer;
   ThreadPool pool;
   std::unique_ptr<Transformer> transformer;
-  std::unique_ptr<BackgroundReads> lane;  ///< reads beside layers, paused beside all else
+  std::unique_ptr<BackgroundReads> lane;  ///< reads beside layers
   std::unique_ptr<Rehearsal> rehearsal;   ///< reads of runs
   uint32_t decode_bits = 0;
   uint32_t read_bytes = 0;  ///< bytes of the largest read
@@ -52,8 +52,9 @@ struct ProfileNumber {
 /// number. Layers take turns, so that no device cache holds what comes next.
 Result<std::vector<ProfileNumber>> IoNumbers(ProfileBench& bench);
 
-/// Returns the numbers of T_comp, for every length and width: a layer while shards arrive, which is
-/// how a run computes it, and the last layer of a submodel while shards arrive.
+/// Returns the numbers of T_comp, for every length and width: a layer while the shards of one
+/// arrive, which is how a run computes it, and the last layer of a submodel, beside which nothing
+/// is left to read.
 std::vector<ProfileNumber> LayerNumbers(ProfileBench& bench, std::span<const uint32_t> lengths,
                                         std::span<const uint32_t> widths);
 

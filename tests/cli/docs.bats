@@ -88,6 +88,14 @@ breaks() {
     'docs/measured/speed.md:11: the table has the date "2026-13-01", *'
 }
 
+@test "a table without a head, or one that a blank line cuts in two, is refused" {
+  sed -i '/^|---/d' tree/docs/measured/speed.md
+  printf '\n| a |\n|---|\n| 1 |\n\n| 2 |\n' >>tree/README.md
+  run "$check" tree
+  same "${lines[1]}" "docs/measured/speed.md:11: a table without a head; write |---| below its first line, and no blank line in it"
+  same "${lines[0]}" "README.md:10: a table without a head; write |---| below its first line, and no blank line in it"
+}
+
 @test "a link to a file or a heading that is not there is refused" {
   breaks README.md "^.one" "[one](docs/none.md)." "README.md:4: no docs/none.md, where a link leads"
   setup

@@ -13,7 +13,7 @@ load helpers
   holds "$profile" '.compute[1].layer_us > .compute[0].layer_us'
   holds "$profile" '(.io | length) >= 2 and all(.io[]; .bytes > 0 and .load_us > 0 and .p99_us >= .load_us)'
   holds "$profile" '[.fixed[].length] == [16]'
-  holds "$profile" 'all(.fixed[]; .embed_us > 0 and .embed_io_us > 0 and .head_us > 0)'
+  holds "$profile" 'all(.fixed[]; .embed_us > 0 and .embed_io_us > 0 and .head_us >= 0)'
   holds "$profile" 'all(.fixed[]; .embed_p99_us >= .embed_us and .embed_io_p99_us >= .embed_io_us)'
   holds "$profile" 'all(.fixed[]; .head_p99_us >= .head_us)'
   holds "$profile" '.read_bytes >= 4096 and .read_bytes % 4096 == 0 and .read_depth >= 1'

@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 
-#include <filesystem>
+#include <initializer_list>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "support/expect.h"
 #include "support/safetensors_writer.h"
@@ -12,53 +14,84 @@
 namespace sti {
 namespace {
 
-TEST(BackgroundReads, StartsAndStopsWithReadsInFlight) {
-  TempFolder folder;
-  std::string path = folder.File("blocks");
-  ASSERT_TRUE(Succeeded(WriteBytes(path, std::string(16 * kBlockBytes, 'x'))));
-  std::vector<ScheduledRead> reads(2);
-  reads[0].length = 4 * kBlockBytes;
-  reads[1] = {8 * kBlockBytes, 8 * kBlockBytes, 4 * kBlockBytes, 0, 0, 0, 0};
-  for (int i = 0; i < 20; ++i) {
-    auto lane =
-        BackgroundReads::Start(FileSource(path), ReadPath::kThreads, reads, 12 * kBlockBytes);
-    ASSERT_TRUE(Succeeded(lane));
+class BackgroundReadsTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_TRUE(Succeeded(WriteBytes(path_, std::string(16 * kBlockBytes, 'x'))));
   }
-}
-
-TEST(BackgroundReads, PausesAndGoesOn) {
-  TempFolder folder;
-  const std::string path = folder.File("blocks");
-  ASSERT_TRUE(Succeeded(WriteBytes(path, std::string(16 * kBlockBytes, 'x'))));
-  std::vector<ScheduledRead> reads(1);
-  reads[0].length = 4 * kBlockBytes;
-  for (const uint32_t depth : {1u, 4u}) {
-    auto lane =
-        BackgroundReads::Start(FileSource(path), ReadPath::kThreads, reads, 4 * kBlockBytes, depth);
-    ASSERT_TRUE(Succeeded(lane));
-    for (int i = 0; i < 20; ++i) {
-      (*lane)->Pause();
-      const uint64_t loads = (*lane)->loads();
-      (*lane)->Pause();
-      EXPECT_EQ((*lane)->loads(), loads);
-      (*lane)->Resume();
-      while ((*lane)->loads() == loads) std::this_thread::yield();
+  /// A layer of reads of one block each, at these blocks of the file.
+  static LayerReads LayerAt(std::initializer_list<uint64_t> blocks) {
+    LayerReads layer;
+    for (const uint64_t block : blocks) {
+      ScheduledRead read;
+      read.offset = block * kBlockBytes;
+      read.length = kBlockBytes;
+      read.place = layer.bytes;
+      layer.reads.push_back(read);
+      layer.bytes += kBlockBytes;
     }
-    if (depth == 4) (*lane)->Pause();  // destroyed while paused
+    return layer;
+  }
+  [[nodiscard]] auto Start(const std::vector<LayerReads>& layers, uint32_t depth) const {
+    auto lane = BackgroundReads::Start(FileSource(path_), ReadPath::kThreads, layers, depth);
+    EXPECT_TRUE(Succeeded(lane));
+    return std::move(*lane);
+  }
+  /// Loads, and returns once it has.
+  static void Load(BackgroundReads& lane, double share) {
+    const uint64_t before = lane.loads();
+    lane.Load(share);
+    while (lane.loads() == before) std::this_thread::yield();
+  }
+
+  TempFolder folder_;
+  std::string path_ = folder_.File("blocks");
+};
+
+TEST_F(BackgroundReadsTest, StartsAndStopsWithReadsInFlight) {
+  for (int i = 0; i < 20; ++i) {
+    const auto lane = Start({LayerAt({0, 1, 2, 3}), LayerAt({8, 9})}, 4);
+    lane->Load(1);
   }
 }
 
-TEST(BackgroundReads, ReadingNothingIsFine) {
-  TempFolder folder;
-  std::string path = folder.File("blocks");
-  ASSERT_TRUE(Succeeded(WriteBytes(path, std::string(kBlockBytes, 'x'))));
-  EXPECT_TRUE(Succeeded(BackgroundReads::Start(FileSource(path), ReadPath::kBuffered, {}, 0)));
+TEST_F(BackgroundReadsTest, LoadsAsOftenAsItIsAskedTo) {
+  for (const uint32_t depth : {1U, 4U}) {
+    const auto lane = Start({LayerAt({0, 1, 2, 3}), LayerAt({4}), LayerAt({5, 6})}, depth);
+    lane->Pause();
+    EXPECT_EQ(lane->loads(), 0);
+    for (uint64_t loads = 0; loads < 20; ++loads) {
+      Load(*lane, 1);
+      lane->Pause();
+      EXPECT_EQ(lane->loads(), loads + 1);
+    }
+  }
+}
+
+TEST_F(BackgroundReadsTest, ALoadIsAShareOfTheNextLayersReads) {
+  // The last read of the second layer lies beyond the end of the file: it fails.
+  const auto lane = Start({LayerAt({0, 1}), LayerAt({2, 64})}, 4);
+  for (int i = 0; i < 4; ++i) Load(*lane, 0.5);
+  lane->Load(0);
+  lane->Pause();
+  EXPECT_EQ(lane->loads(), 4);
+  Load(*lane, 1);
+  Load(*lane, 0.6);  // both reads of the second layer
+  lane->Load(0.5);
+  lane->Pause();
+  EXPECT_EQ(lane->loads(), 6) << "a load that fails is the last";
+}
+
+TEST_F(BackgroundReadsTest, ReadingNothingIsFine) {
+  const auto lane = Start({}, 1);
+  lane->Load(1);
+  lane->Pause();
+  EXPECT_EQ(lane->loads(), 0);
 }
 
 TEST(BackgroundReads, AMissingFileIsAnError) {
-  EXPECT_TRUE(
-      FailedWith(BackgroundReads::Start(FileSource("/none/such"), ReadPath::kBuffered, {}, 0),
-                 ErrorKind::kNoSuchFile, "no such file"));
+  EXPECT_TRUE(FailedWith(BackgroundReads::Start(FileSource("/none/such"), ReadPath::kBuffered, {}),
+                         ErrorKind::kNoSuchFile, "no such file"));
 }
 
 }  // namespace
