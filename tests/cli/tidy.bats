@@ -14,7 +14,7 @@ setup() {
   sed '/^EXCEPTIONS = {/,/^}/c EXCEPTIONS = {"includes": [], "constants": [], "citations": [], "speech": []}' \
     "$repo/scripts/check-sources" >scripts/check-sources
   chmod +x scripts/check-sources
-  printf '| `%s` | a room | %s |\n' low nothing high low >CONTRIBUTING.md
+  printf '| `low` | a room | nothing |\n|---|---|---|\n| `high` | a room | low |\n' >CONTRIBUTING.md
   printf 'sti_room(%s)\n' low 'high low' >CMakeLists.txt
   printf 'sti_tool(%s)\n' 'sti-one' 'sti-two low' >cmd/CMakeLists.txt
   printf '# The file\n\n## Version changes\n' >spec/file.md
