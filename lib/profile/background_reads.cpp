@@ -11,12 +11,6 @@ namespace {
 
 constexpr size_t kLayersInArena = 4;  // about as many as a pipeline reads ahead
 
-uint64_t LargestLayer(const std::vector<LayerReads>& layers) {
-  uint64_t largest = 0;
-  for (const LayerReads& layer : layers) largest = std::max(largest, layer.bytes);
-  return largest;
-}
-
 }  // namespace
 
 Result<std::unique_ptr<BackgroundReads>> BackgroundReads::Start(

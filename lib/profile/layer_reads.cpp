@@ -33,6 +33,21 @@ Result<LayerReads> ReadsAtBits(const ContainerIndex& index, uint32_t layer, uint
   return reads;
 }
 
+Result<std::vector<LayerReads>> ReadsOfLayersAtBits(const ContainerIndex& index, uint32_t bits,
+                                                    uint32_t read_bytes) {
+  std::vector<LayerReads> layers(index.info.shape.layers);
+  for (uint32_t layer = 0; layer < layers.size(); ++layer) {
+    STI_ASSIGN_OR_RETURN(layers[layer], ReadsAtBits(index, layer, bits, read_bytes));
+  }
+  return layers;
+}
+
+uint64_t LargestLayer(std::span<const LayerReads> layers) {
+  uint64_t largest = 0;
+  for (const LayerReads& layer : layers) largest = std::max(largest, layer.bytes);
+  return largest;
+}
+
 LayerReads ReadsOfPlane(const ContainerIndex& index, uint32_t layer, uint32_t bits) {
   LayerReads reads;
   for (uint32_t slice = 0; slice < index.info.shape.width; ++slice) {

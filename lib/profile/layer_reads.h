@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "base/result.h"
@@ -21,6 +22,13 @@ struct LayerReads {
 /// shard merge up to `read_bytes`.
 Result<LayerReads> ReadsAtBits(const ContainerIndex& index, uint32_t layer, uint32_t bits,
                                uint32_t read_bytes);
+
+/// Returns the same of every layer, [layers].
+Result<std::vector<LayerReads>> ReadsOfLayersAtBits(const ContainerIndex& index, uint32_t bits,
+                                                    uint32_t read_bytes);
+
+/// Returns the bytes of the layer that has most; 0 of none.
+uint64_t LargestLayer(std::span<const LayerReads> layers);
 
 /// Returns the reads of one plane of every slice, which is what a later turn adds: the plane that
 /// completes `bits` (3 to 6). Slices without it are left out.

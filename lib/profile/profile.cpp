@@ -224,10 +224,7 @@ Result<DeviceProfile> MeasureProfile(ContainerFile file, const Tokenizer& tokeni
                                                               {Backend::kNative, options.compute}));
   bench.decode_bits = bits[0];
   bench.read_bytes = shape.bytes;
-  std::vector<LayerReads> beside(index.info.shape.layers);
-  for (uint32_t layer = 0; layer < beside.size(); ++layer) {
-    STI_ASSIGN_OR_RETURN(beside[layer], ReadsAtBits(index, layer, bits[0], shape.bytes));
-  }
+  STI_ASSIGN_OR_RETURN(const auto beside, ReadsOfLayersAtBits(index, bits[0], shape.bytes));
   STI_ASSIGN_OR_RETURN(
       bench.lane, BackgroundReads::Start(bench.model.file().source(), way, beside, shape.depth));
   bench.longest = options.lengths.back();

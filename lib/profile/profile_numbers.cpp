@@ -48,12 +48,6 @@ uint64_t ShardBytes(const LayerLoads& loads, uint32_t width) {
   return bytes / (uint64_t{width} * loads.layers.size());
 }
 
-uint64_t LargestLayer(const LayerLoads& loads) {
-  uint64_t largest = 0;
-  for (const LayerReads& layer : loads.layers) largest = std::max(largest, layer.bytes);
-  return largest;
-}
-
 // Times one shard's share of loading these planes.
 std::function<Result<double>()> TimesPlanes(ProfileBench& bench, const LayerLoads& loads) {
   struct Work {
@@ -114,10 +108,7 @@ Result<std::map<uint64_t, LayerLoads>> LoadsBySize(const ProfileBench& bench) {
   std::map<uint64_t, LayerLoads> by_size;
   for (const uint32_t bits : index.bits) {
     LayerLoads loads{"shards of " + std::to_string(bits) + " bits", bits, {}};
-    loads.layers.resize(shape.layers);
-    for (uint32_t layer = 0; layer < shape.layers; ++layer) {
-      STI_ASSIGN_OR_RETURN(loads.layers[layer], ReadsAtBits(index, layer, bits, bench.read_bytes));
-    }
+    STI_ASSIGN_OR_RETURN(loads.layers, ReadsOfLayersAtBits(index, bits, bench.read_bytes));
     by_size.emplace(ShardBytes(loads, shape.width), std::move(loads));
   }
   if (const uint32_t plane = PlaneOffered(index); plane != 0) {
@@ -256,7 +247,8 @@ void TakeLastLayersOff(DeviceProfile& profile) {
 Result<std::vector<ProfileNumber>> IoNumbers(ProfileBench& bench) {
   STI_ASSIGN_OR_RETURN(const auto by_size, LoadsBySize(bench));
   uint64_t largest = 0;
-  for (const auto& [bytes, loads] : by_size) largest = std::max(largest, LargestLayer(loads));
+  for (const auto& [bytes, loads] : by_size)
+    largest = std::max(largest, LargestLayer(loads.layers));
   bench.model.file().reader().ExpectReadsInto({});
   bench.arena = AlignedBuffer(largest);
   bench.model.file().reader().ExpectReadsInto(bench.arena.span());

@@ -2,8 +2,12 @@
 load helpers
 
 @test "a quick profile has all fields, and its numbers make sense" {
-  works sti-profile -q model.sti -o a.json --budget 1s --lengths 16 --widths 2,12 --threads 1
-  profile=$(cat a.json)
+  local _
+  for _ in 1 2 3; do # where other processes disturb it, a last layer may seem to take all of the end
+    works sti-profile -q model.sti -o a.json --budget 1s --lengths 16 --widths 2,12 --threads 1
+    profile=$(cat a.json)
+    [ "$(jq '.fixed[0].head_us > 0' a.json)" = true ] && break
+  done
   holds "$profile" '(.shape | test("^[0-9a-f]{32}$")) and .threads == 1'
   holds "$profile" '(.cpus | test("^[0-9,-]+$")) and (.kernel | length) > 0'
   holds "$profile" '.read_path | IN("uring", "threads", "buffered")'
@@ -13,7 +17,7 @@ load helpers
   holds "$profile" '.compute[1].layer_us > .compute[0].layer_us'
   holds "$profile" '(.io | length) >= 2 and all(.io[]; .bytes > 0 and .load_us > 0 and .p99_us >= .load_us)'
   holds "$profile" '[.fixed[].length] == [16]'
-  holds "$profile" 'all(.fixed[]; .embed_us > 0 and .embed_io_us > 0 and .head_us >= 0)'
+  holds "$profile" 'all(.fixed[]; .embed_us > 0 and .embed_io_us > 0 and .head_us > 0)'
   holds "$profile" 'all(.fixed[]; .embed_p99_us >= .embed_us and .embed_io_p99_us >= .embed_io_us)'
   holds "$profile" 'all(.fixed[]; .head_p99_us >= .head_us)'
   holds "$profile" '.read_bytes >= 4096 and .read_bytes % 4096 == 0 and .read_depth >= 1'

@@ -42,22 +42,13 @@ TEST_F(CascadeTest, EachLevelGivesWhatItsPlanGivesAlone) {
 TEST_F(CascadeTest, NoPartIsReadTwiceForOneInput) {
   for (const size_t held : {size_t{0}, size_t{4}}) {
     const Plan plan = Three(kAllGoOn, held);
-    Parts wanted;
-    for (size_t level = 0; level < 3; ++level)
-      wanted.merge(PartsOf(PlanOf(plan, CascadeRoute(plan, level))));
-    for (const ShardAtBits& shard : plan.cascade->levels[0].plan.preload) {
-      for (const PartKind kind : kPartKinds) {
-        if (PartSet::For(shard.bits).Has(kind)) wanted.erase({shard.id, kind});
-      }
-    }
+    Parts wanted = PartsOfLevels(plan, 3);
+    Remove(plan.cascade->levels[0].plan.preload, &wanted);
     auto pipeline = Make(plan);
     ASSERT_TRUE(Succeeded(pipeline));
     for (int input = 0; input < 3; ++input) {
       const Outcome outcome = Ask(**pipeline);
-      Parts read;
-      for (const CascadeLevelRun& level : outcome.report.before()) AddParts(*level.schedule, &read);
-      AddParts(*outcome.schedule, &read);
-      EXPECT_EQ(read, wanted);
+      EXPECT_EQ(PartsRead(outcome.report, *outcome.schedule), wanted);
       uint64_t bytes = 0;
       for (const CascadeLevelRun& level : outcome.report.before())
         bytes += level.schedule->read_bytes;

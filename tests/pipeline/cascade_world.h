@@ -85,6 +85,27 @@ class CascadeWorld : public PipelineTest {
     }
     return parts;
   }
+  /// Once each, what the first levels of a cascade run.
+  static Parts PartsOfLevels(const Plan& plan, size_t levels) {
+    Parts parts;
+    for (size_t level = 0; level < levels; ++level)
+      parts.merge(PartsOf(PlanOf(plan, CascadeRoute(plan, level))));
+    return parts;
+  }
+  /// How often each part was read for one input, whose last level read by `last`.
+  static Parts PartsRead(const CascadeReport& report, const LoadSchedule& last) {
+    Parts parts;
+    for (const CascadeLevelRun& level : report.before()) AddParts(*level.schedule, &parts);
+    AddParts(last, &parts);
+    return parts;
+  }
+  static void Remove(const std::vector<ShardAtBits>& shards, Parts* parts) {
+    for (const ShardAtBits& shard : shards) {
+      for (const PartKind kind : kPartKinds) {
+        if (PartSet::For(shard.bits).Has(kind)) parts->erase({shard.id, kind});
+      }
+    }
+  }
 };
 
 }  // namespace sti

@@ -4,31 +4,28 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <map>
 #include <numeric>
 
 #include "cascade_world.h"
-#include "support/fault_reader.h"
-#include "support/memory_reader.h"
+#include "random_app.h"
 
 namespace sti {
 namespace {
 
-class RandomCascades : public CascadeWorld {
+class RandomCascades : public RandomApp<CascadeWorld> {
  protected:
+  RandomCascades() : RandomApp(2025) {}
+
   static constexpr size_t kSequences = 1000;
   static constexpr size_t kSequencesAPipeline = 25;
   static constexpr double kLong_us = 600e6;  // longer than any test
 
   void SetUp() override {
     CascadeWorld::SetUp();
-    bytes_ = std::make_shared<const std::vector<uint8_t>>(FileBytes(path_));
-    direct_ = std::make_unique<DirectModel>(path_);
+    TakeContainer();
     for (int i = 0; i < 16; ++i) plans_.push_back(AnyCascade());
   }
-
-  uint32_t Below(uint64_t limit) { return static_cast<uint32_t>(random_.Below(limit)); }
 
   std::vector<uint32_t> AnyOf(uint32_t count, uint32_t least) {
     std::vector<uint32_t> all(count);
@@ -46,7 +43,7 @@ class RandomCascades : public CascadeWorld {
     Plan plan = Uniform(layers, width, 2);
     for (uint32_t k = 0; k < layers.size(); ++k)
       std::ranges::copy_n(AnyOf(shape.width, width).begin(), width, plan.slices.Row(k).begin());
-    for (uint32_t& bits : plan.bits.values()) bits = index_.bits[Below(index_.bits.size())];
+    for (uint32_t& bits : plan.bits.values()) bits = AnyBits();
     return Timed(plan, 20, 5);
   }
   /// A rule whose cut-off lies at, below or above the confidence that the level has in the text.
@@ -76,21 +73,13 @@ class RandomCascades : public CascadeWorld {
   }
 
   void Open() {
-    auto reader = std::make_unique<FaultReader>(std::make_unique<MemoryReader>(path_, bytes_),
-                                                std::vector<Fault>{}, Below(4) == 0);
+    auto reader = AnyReader();
     PipelineOptions options;
     options.lazy = Below(4) == 0;
     options.threads = 1 + Below(2);
-    auto pipeline = MakeOver(std::move(reader), plans_[Below(plans_.size())], options);
-    ASSERT_TRUE(Succeeded(pipeline));
-    pipeline_ = std::move(*pipeline);
+    ASSERT_NO_FATAL_FAILURE(OpenOver(std::move(reader), plans_[Below(plans_.size())], options));
     limit_.reset();
-    faulty_ = false;
-    healthy_ = true;
   }
-  /// Returns the reader with the faults; null once a late lane was set aside, and it with the lane.
-  FaultReader* Faults() { return dynamic_cast<FaultReader*>(&pipeline_->reader()); }
-
   [[nodiscard]] const Plan& plan() const { return pipeline_->plan(); }
   [[nodiscard]] const std::vector<ShardAtBits>& held() const {
     return plan().cascade->levels[0].plan.preload;
@@ -105,14 +94,6 @@ class RandomCascades : public CascadeWorld {
     auto [found, is_new] = expected_.try_emplace(std::move(key));
     if (is_new) found->second = direct_->Logits(submodel, kTextIds, kTextTypes);
     return found->second;
-  }
-
-  void ExpectSoundOr(const Status& status) {
-    if (status.ok()) return;
-    const bool of_device =
-        status.error().kind == ErrorKind::kReadFailed || status.error().kind == ErrorKind::kDamaged;
-    EXPECT_TRUE(faulty_ && of_device) << status.error().Message();
-    ++failed_;
   }
 
   void Answer(std::optional<double> degrade_for_us = {}) {
@@ -175,22 +156,14 @@ class RandomCascades : public CascadeWorld {
 
   /// No part is read twice; where it is known what is held, just what is missing is.
   void ExpectReads(bool held_is_known) {
-    Parts read;
-    Parts wanted;
-    for (const CascadeLevelRun& level : report_.before()) AddParts(*level.schedule, &read);
-    AddParts(pipeline_->last_schedule(), &read);
-    for (uint32_t level = 0; level < report_.level; ++level)
-      wanted.merge(PartsOf(PlanOf(plan(), CascadeRoute(plan(), level))));
+    const Parts read = PartsRead(report_, pipeline_->last_schedule());
+    Parts wanted = PartsOfLevels(plan(), report_.level);
     for (const auto& [part, times] : read) {
       EXPECT_EQ(times, 1) << NameOf(part.first);
       EXPECT_TRUE(wanted.contains(part)) << NameOf(part.first);
     }
     if (!held_is_known) return;
-    for (const ShardAtBits& shard : held()) {
-      for (const PartKind kind : kPartKinds) {
-        if (PartSet::For(shard.bits).Has(kind)) wanted.erase({shard.id, kind});
-      }
-    }
+    Remove(held(), &wanted);
     EXPECT_EQ(read, wanted);
     ++counted_;
   }
@@ -205,22 +178,6 @@ class RandomCascades : public CascadeWorld {
     }
   }
 
-  void InjectFault() {
-    constexpr std::array kKinds = {FaultKind::kError, FaultKind::kTorn, FaultKind::kDelay};
-    if (Faults() == nullptr) return;
-    Fault fault;
-    fault.kind = kKinds[Below(kKinds.size())];
-    fault.nth = Faults()->reads() + Below(12);
-    fault.delay = std::chrono::microseconds(Below(400));
-    faulty_ = true;
-    healthy_ = false;
-    Faults()->Inject(fault);
-  }
-  void Heal() {
-    if (Faults() == nullptr) return;
-    Faults()->Heal();
-    healthy_ = healthy_ || pipeline_->lane_state() != LaneState::kWoken;
-  }
   void Resize() {
     const bool unbounded = Below(2) == 0;
     limit_ = unbounded ? std::optional<uint64_t>() : Below(30) * kBlockBytes;
@@ -243,7 +200,7 @@ class RandomCascades : public CascadeWorld {
         return SetPlan();
       case 3:
       case 4:
-        return InjectFault();
+        return InjectFault(12);
       case 5:
         return ExpectSoundOr(pipeline_->Rest());
       case 6:
@@ -255,21 +212,12 @@ class RandomCascades : public CascadeWorld {
     }
   }
 
-  TestRandom random_{2025};
-  MemoryReader::Bytes bytes_;
-  std::unique_ptr<DirectModel> direct_;
-  std::vector<Plan> plans_;
   std::map<std::vector<uint32_t>, std::vector<float>> expected_;
-  std::unique_ptr<Pipeline> pipeline_;
-  RunResult result_;
   CascadeReport report_;
-  std::optional<uint64_t> limit_;  ///< of the preload buffer
-  bool faulty_ = false;            ///< something has been injected below this pipeline
-  bool healthy_ = true;            ///< nothing injected has struck what the next run reads
+  std::optional<uint64_t> limit_;                     ///< of the preload buffer
   std::array<size_t, kMaxCascadeLevels> answered_{};  ///< inputs, by level
   size_t degraded_ = 0;
   size_t counted_ = 0;  ///< inputs whose reads are exactly those that were missing
-  size_t failed_ = 0;
 };
 
 TEST_F(RandomCascades, EachLevelGivesTheBitsOfItsModelAndNoPartIsReadTwice) {

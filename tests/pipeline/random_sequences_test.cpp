@@ -8,10 +8,8 @@
 #include <set>
 #include <string>
 
-#include "pipeline_world.h"
+#include "random_app.h"
 #include "reference_buffer.h"
-#include "support/fault_reader.h"
-#include "support/memory_reader.h"
 
 namespace sti {
 namespace {
@@ -24,8 +22,10 @@ struct Input {
   Ids types;
 };
 
-class RandomSequences : public PipelineTest {
+class RandomSequences : public RandomApp<PipelineTest> {
  protected:
+  RandomSequences() : RandomApp(2024) {}
+
   void SetUp() override {
     TinyModelOptions model;
     model.layers = 3;
@@ -34,16 +34,12 @@ class RandomSequences : public PipelineTest {
     auto report = WriteTinyContainer(path_, model);
     ASSERT_TRUE(Succeeded(report));
     index_ = report->index;
-    bytes_ = std::make_shared<const std::vector<uint8_t>>(FileBytes(path_));
-    direct_ = std::make_unique<DirectModel>(path_);
+    TakeContainer();
     inputs_ = {{{2, 5, 7, 9, 11, 14, 16, 32, 3}, {0, 0, 0, 0, 0, 1, 1, 1, 1}},
                {{2, 8, 3}, {0, 0, 0}},
                {{2, 20, 21, 22, 3}, {0, 0, 1, 1, 1}}};
     MakePlans();
   }
-
-  uint32_t AnyBits() { return index_.bits[random_.Below(index_.bits.size())]; }
-  uint32_t Below(uint64_t limit) { return static_cast<uint32_t>(random_.Below(limit)); }
 
   /// Plans with and without turns, variants and preload; all can be degraded.
   void MakePlans() {
@@ -67,32 +63,16 @@ class RandomSequences : public PipelineTest {
   }
 
   void Open() {
-    auto reader = std::make_unique<FaultReader>(std::make_unique<MemoryReader>(path_, bytes_),
-                                                std::vector<Fault>{}, random_.Below(4) == 0);
+    auto reader = AnyReader();
     PipelineOptions options;
     options.lazy = random_.Below(4) == 0;
     options.threads = 1 + Below(2);
     if (random_.Below(3) == 0) options.staging_bytes = 64 * kBlockBytes;
     const Plan& plan = plans_[random_.Below(plans_.size())];
-    auto pipeline = MakeOver(std::move(reader), plan, options);
-    ASSERT_TRUE(Succeeded(pipeline));
-    pipeline_ = std::move(*pipeline);
+    ASSERT_NO_FATAL_FAILURE(OpenOver(std::move(reader), plan, options));
     reference_.emplace(index_, plan, !options.lazy);
     ForgetRows();
-    faulty_ = false;
-    healthy_ = true;
     ExpectHeld();
-  }
-  /// Returns the reader with the faults; null once a late lane was set aside, and it with the lane.
-  FaultReader* Faults() { return dynamic_cast<FaultReader*>(&pipeline_->reader()); }
-
-  /// Expects that a failure is due to a fault, and has no other reason.
-  void ExpectSoundOr(const Status& status) {
-    if (status.ok()) return;
-    const bool of_device =
-        status.error().kind == ErrorKind::kReadFailed || status.error().kind == ErrorKind::kDamaged;
-    EXPECT_TRUE(faulty_ && of_device) << status.error().Message();
-    ++failed_;
   }
 
   /// Some shards of the plan, at bits that it or a turn of it runs.
@@ -198,18 +178,6 @@ class RandomSequences : public PipelineTest {
     return found->second;
   }
 
-  void InjectFault() {
-    constexpr std::array kKinds = {FaultKind::kError, FaultKind::kTorn, FaultKind::kDelay};
-    if (Faults() == nullptr) return;
-    Fault fault;
-    fault.kind = kKinds[random_.Below(kKinds.size())];
-    fault.nth = Faults()->reads() + random_.Below(6);
-    fault.delay = std::chrono::microseconds(random_.Below(400));
-    faulty_ = true;
-    healthy_ = false;
-    Faults()->Inject(fault);
-  }
-
   /// Two degraded runs, the first with a read that comes so late that the second may set the lane
   /// aside.
   void AnswerTwiceWithALateRead() {
@@ -222,13 +190,6 @@ class RandomSequences : public PipelineTest {
     Answer(0.0);
     Answer(0.0);
     if (Faults() == nullptr) ++set_aside_;
-  }
-
-  void Heal() {
-    if (Faults() == nullptr) return;
-    Faults()->Heal();
-    // The reads of a lead may have been struck already, and be what the next run goes on with.
-    healthy_ = healthy_ || pipeline_->lane_state() != LaneState::kWoken;
   }
 
   void Wake() {
@@ -273,9 +234,9 @@ class RandomSequences : public PipelineTest {
       case 3:
         return SetPlan();
       case 4:
-        return InjectFault();
+        return InjectFault(6);
       case 5:
-        return random_.Below(8) == 0 ? AnswerTwiceWithALateRead() : InjectFault();
+        return random_.Below(8) == 0 ? AnswerTwiceWithALateRead() : InjectFault(6);
       case 6:
       case 7:
         return Answer(static_cast<double>(random_.Below(600)));
@@ -286,26 +247,17 @@ class RandomSequences : public PipelineTest {
     }
   }
 
-  TestRandom random_{2024};
-  MemoryReader::Bytes bytes_;
-  std::unique_ptr<DirectModel> direct_;
   std::vector<Input> inputs_;
-  std::vector<Plan> plans_;
   std::map<std::vector<uint32_t>, std::vector<float>> expected_;
-  std::unique_ptr<Pipeline> pipeline_;
-  RunResult result_;
   std::optional<ReferenceBuffer> reference_;
   std::set<uint32_t> words_read_;  ///< rows of words that are kept
   size_t positions_read_ = 0;      ///< rows of positions that are kept
-  bool faulty_ = false;            ///< something has been injected below this pipeline
-  bool healthy_ = false;           ///< nothing injected has struck what the next run reads, or will
   std::optional<uint64_t> reads_before_;
   size_t known_ = 0;    ///< times that the bytes held were compared with a single figure
   size_t counted_ = 0;  ///< runs whose reads were counted
   size_t answered_ = 0;
   size_t degraded_ = 0;
   size_t apart_ = 0;  ///< answers whose refinements could be left out
-  size_t failed_ = 0;
   size_t set_aside_ = 0;
 };
 
