@@ -83,24 +83,21 @@ std::vector<LevelRuns> RunsOfLevels(const CheckedInput& input, const DeviceModel
   return runs;
 }
 
-/// Fills in the peak. Returns the staging of the last level; nothing if the memory does not do.
-std::optional<uint64_t> FillPeak(const CheckedInput& input, const Judging& judging,
-                                 const Plan& plan, const std::vector<LevelRuns>& runs,
-                                 CascadeFigures* figures) {
+/// Fills in staging and peak, and whether the memory does.
+void FillMemory(const CheckedInput& input, const Judging& judging, const Plan& plan,
+                const std::vector<LevelRuns>& runs, CascadeFigures* figures) {
   uint64_t held = AddSaturated(input->catalog.BytesOfAll(plan.cascade->levels.front().plan.preload),
                                RowBytes(input, plan.words.size()));
   for (size_t i = 0; i + 1 < runs.size(); ++i) held = AddSaturated(held, BytesRead(runs[i][0]));
   const StagingNeed need = StagingOf(runs.back(), input->profile);
-  uint64_t staging = need.enough;
-  bool fits = true;
+  uint64_t& staging = figures->staging_bytes;
+  staging = plan.staging_bytes != 0 ? std::max(need.least, plan.staging_bytes) : need.enough;
   if (const auto memory = ShardMemory(input->memory, judging, plan.Extent())) {
-    fits = held <= *memory && need.least <= *memory - held;
-    staging = fits ? std::min(staging, *memory - held) : need.least;
+    figures->fits_memory = held <= *memory && need.least <= *memory - held;
+    staging = figures->fits_memory ? std::min(staging, *memory - held) : need.least;
   }
   figures->peak_bytes =
       AddSaturated(BytesBeforeShards(input->memory, plan.Extent()), AddSaturated(held, staging));
-  if (!fits) return std::nullopt;
-  return staging;
 }
 
 /// Returns the figures of one level's own run.
@@ -125,7 +122,9 @@ CascadeFigures PriceCascade(const CheckedInput& input, const Judging& judging,
                             const DeviceModels& devices, const Plan& plan) {
   const std::vector<LevelRuns> runs = RunsOfLevels(input, devices, plan);
   CascadeFigures figures;
-  const std::optional<uint64_t> staging = FillPeak(input, judging, plan, runs, &figures);
+  FillMemory(input, judging, plan, runs, &figures);
+  std::optional<uint64_t> staging;
+  if (figures.fits_memory) staging = figures.staging_bytes;
   double goes_on = 1;
   double path_us = 0;
   for (size_t i = 0; i < runs.size(); ++i) {
@@ -143,8 +142,7 @@ CascadeFigures PriceCascade(const CheckedInput& input, const Judging& judging,
     figures.levels.push_back(FiguresOf(input, devices, plan.cascade->levels[i].plan, runs[i]));
   }
   figures.deciding_us = devices.risk == Risk::kP99 ? figures.worst_path_us : path_us;
-  figures.fits_memory = staging.has_value();
-  if (!staging) {
+  if (!figures.fits_memory) {
     figures.problem = "needs " + std::to_string(figures.peak_bytes) + " bytes of memory";
   } else if (plan.target_us && figures.deciding_us > *plan.target_us + kTimeTolerance_us) {
     figures.problem =

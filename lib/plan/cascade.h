@@ -31,6 +31,9 @@ struct CascadeFigures {
   std::vector<uint64_t> upgrade_bytes;      ///< [L - 1] bytes that the level behind this one reads
   std::vector<CascadeLevelFigures> levels;  ///< [L - 1] before the plan itself
   double deciding_us = 0;                   ///< through all levels, by the risk that decides
+  /// Bytes of staging of the last level, which finds in memory what the others have read: those of
+  /// a plan that says them, else enough to delay nothing, or what the memory leaves.
+  uint64_t staging_bytes = 0;
   uint64_t peak_bytes = 0;                  ///< bytes of the whole process
   bool fits_memory = true;
   std::string problem;  ///< why the cascade misses target or memory; empty: it does not

@@ -88,7 +88,7 @@ TEST(CascadeChoice, TheLeastMeanOfThoseAccurateEnoughIsTaken) {
   EXPECT_EQ(plan->cascade->mean_us, 0.625 * 95 + 0.375 * 262);
 }
 
-TEST(CascadeChoice, AnAskedForAccuracyIsReachedLessAStandardError) {
+TEST(CascadeChoice, AccuracyCountsLessAStandardError) {
   test::World world = MeasuredWorld();
   for (CascadeScore& cascade : world.importance.cascades) {
     for (CascadeCut& cut : cascade.cuts) cut.difference_error = 0.01;
@@ -104,8 +104,16 @@ TEST(CascadeChoice, AnAskedForAccuracyIsReachedLessAStandardError) {
   EXPECT_NE(none.error().Message().find("the best has 0.9000"), std::string::npos)
       << none.error().Message();
   ASSERT_TRUE(Succeeded(MakePlan(world.input(), CascadeAsked(300, 0.9))));
-  // Beside plans of one level all have the same examples.
-  EXPECT_TRUE(Succeeded(MakePlan(world.input(), CascadeAsked(300))));
+  // The best plan of one level has 0.9: of the cascades, only that of 0.91 is as good for sure.
+  plan = MakePlan(world.input(), CascadeAsked(300));
+  ASSERT_TRUE(Succeeded(plan));
+  EXPECT_EQ(plan->cascade->quality.accuracy, 0.91);
+  for (CascadeScore& cascade : world.importance.cascades) {
+    for (CascadeCut& cut : cascade.cuts) cut.difference_error = 0.02;
+  }
+  EXPECT_TRUE(FailedWith(MakePlan(world.input(), CascadeAsked(300)), ErrorKind::kInfeasible,
+                         "no cascade of an accuracy of 0.9000, that of the best plan without a "
+                         "cascade, was measured; the best has 0.8900"));
 }
 
 TEST(CascadeChoice, NothingThatWasMeasuredIsBetter) {
@@ -166,7 +174,8 @@ TEST(CascadeChoice, TheLastLevelIsAPlanMadeAlone) {
   EXPECT_EQ(plan->aib_us, alone->aib_us);
   EXPECT_EQ(plan->predicted_latency_us, alone->predicted_latency_us);
   EXPECT_EQ(plan->predicted_p99_us, alone->predicted_p99_us);
-  EXPECT_EQ(plan->staging_bytes, alone->staging_bytes);
+  // Both layers' reads are short once level 1 has read its planes: more is read ahead.
+  EXPECT_GT(plan->staging_bytes, alone->staging_bytes);
   EXPECT_EQ(plan->times->layer_io_us, alone->times->layer_io_us);
   EXPECT_EQ(plan->quality.accuracy, alone->quality.accuracy);
   // While the cascade runs the buffer holds what level 1 runs of the same bytes.
@@ -345,6 +354,14 @@ TEST(CascadeChoice, MemoryHoldsAllLevels) {
   ASSERT_TRUE(Succeeded(bound));
   EXPECT_LE(bound->predicted_peak_bytes, free->predicted_peak_bytes);
   EXPECT_EQ(bound->cascade->mean_us, free->cascade->mean_us);
+  // With less memory the last level stages less, and the plan tells its runner so.
+  request.judging.memory_bytes = free->predicted_peak_bytes - 10;
+  const auto tight = MakePlan(world.input(), request);
+  ASSERT_TRUE(Succeeded(tight));
+  EXPECT_EQ(NameOf(*tight), NameOf(*free));
+  EXPECT_EQ(tight->staging_bytes, free->staging_bytes - 10);
+  EXPECT_EQ(tight->predicted_peak_bytes, free->predicted_peak_bytes - 10);
+  ExpectSound(world, *tight);
 }
 
 TEST(CascadeChoice, WhatWasNotMeasuredIsNoChoice) {

@@ -14,21 +14,14 @@ namespace {
 /// Accuracies closer than this are equal.
 constexpr double kSameAccuracy = 1e-9;
 
-/// So many standard errors count against a cascade where an accuracy is asked for. The fastest of
-/// some thousand cuts that reach it on the measured examples is one that chance has favoured (the
-/// one-standard-error rule: Breiman et al., Classification and Regression Trees, 1984, 3.4.3).
+/// So many standard errors count against a cascade. The fastest of some thousand cuts that are
+/// accurate enough on the measured examples is one that chance has favoured (the one-standard-error
+/// rule: Breiman et al., Classification and Regression Trees, 1984, 3.4.3).
 constexpr double kErrors = 1;
 
 /// Returns the accuracy that may be counted on with other examples than the measured ones.
 double SafeAccuracy(const CascadeCut& cut) {
   return std::max(0.0, cut.accuracy - kErrors * cut.difference_error);
-}
-
-/// Returns whether a cut is accurate enough. Without an accuracy asked for, it is compared with the
-/// best plan of one level, on the same examples.
-bool Reaches(const MeasuredCascades& measured, const CascadeCut& cut, double least_accuracy) {
-  const bool asked = measured.context().request.min_accuracy.has_value();
-  return (asked ? SafeAccuracy(cut) : cut.accuracy) >= least_accuracy - kSameAccuracy;
 }
 
 /// Returns a share rounded down to four digits, so that what has it has no less.
@@ -49,7 +42,7 @@ std::optional<CascadeCandidate> BestCut(const MeasuredCascades& measured,
   std::optional<CascadeCandidate> best;
   for (const CascadeScore* score : cascade.scores) {
     for (const CascadeCut& cut : score->cuts) {
-      if (!Reaches(measured, cut, least_accuracy)) continue;
+      if (SafeAccuracy(cut) < least_accuracy - kSameAccuracy) continue;
       const CascadeCandidate candidate = measured.Candidate(cascade, *score, cut);
       if (!best || IsBetter(candidate, *best)) best = candidate;
     }
@@ -85,11 +78,8 @@ void SayCascade(const MeasuredCascades& measured, const PricedCascade& cascade,
 }
 
 /// Returns the target that a cascade keeps, last level alone included.
-double TargetOf(const MeasuredCascades& measured, const PricedCascade& cascade) {
-  const Plan& last = measured.Alone(cascade.levels.back());
-  const bool p99 = measured.context().devices.risk == Risk::kP99;
-  return std::max(cascade.figures.deciding_us,
-                  p99 ? last.predicted_p99_us : last.predicted_latency_us);
+double TargetOf(const PricedCascade& cascade) {
+  return std::max(cascade.figures.deciding_us, cascade.last_us);
 }
 
 /// Cascades that cannot be planned, and what they would take or give.
@@ -113,7 +103,7 @@ Offers OffersOf(const MeasuredCascades& measured, double least_accuracy) {
     offers.least_bytes = std::min(offers.least_bytes.value_or(bytes), bytes);
     const bool fits = bytes <= measured.context().request.judging.memory_bytes.value_or(bytes);
     const bool sooner =
-        offers.least == nullptr || TargetOf(measured, cascade) < TargetOf(measured, *offers.least);
+        offers.least == nullptr || TargetOf(cascade) < TargetOf(*offers.least);
     if (fits && cascade.figures.fits_memory && sooner) offers.least = &cascade;
   }
   return offers;
@@ -157,7 +147,7 @@ Error NoCascade(const MeasuredCascades& measured, double least_accuracy) {
   }
   return InfeasibleError("no cascade" + wanted + " meets " + Ms(*request.target_us) + ": " +
                          measured.NameOf(*offers.least) + " takes " +
-                         MsUp(TargetOf(measured, *offers.least)) + " through all levels")
+                         MsUp(TargetOf(*offers.least)) + " through all levels")
       .Fix(Remedy::kRaiseInRequest, "target_us" + instead);
 }
 

@@ -153,6 +153,8 @@ void MeasuredCascades::Price() {
     cascade.levels = score.levels;
     const Plan plan = Assemble(cascade.levels);
     cascade.figures = PriceCascade(context.input, context.request.judging, context.devices, plan);
+    const bool p99 = context.devices.risk == Risk::kP99;
+    cascade.last_us = p99 ? plan.predicted_p99_us : plan.predicted_latency_us;
     cascade.feasible = plan.meets_target && cascade.figures.problem.empty();
   }
   context.Say("cascades: " + std::to_string(known.size()) + " of measured levels" +
@@ -177,6 +179,13 @@ Plan MeasuredCascades::Assemble(const std::vector<uint32_t>& levels) const {
     level.temperature = Score(levels[i]).temperature;
   }
   cascade.return_share.resize(cascade.levels.size());
+  const PlanningContext& context = *context_;
+  const Judging& judging = context.request.judging;
+  const PredictedQuality quality = plan.quality;
+  plan.staging_bytes = 0;
+  plan.staging_bytes = PriceCascade(context.input, judging, context.devices, plan).staging_bytes;
+  FillFigures(Evaluate(context.input, judging, context.devices, plan), &plan);
+  plan.quality = quality;
   return plan;
 }
 

@@ -22,6 +22,7 @@ struct PricedCascade {
   std::vector<uint32_t> levels;             ///< indexes of Importance::cascade_levels, ascending
   std::vector<const CascadeScore*> scores;  ///< what was measured of them, by rising alpha
   CascadeFigures figures;                   ///< as if no level returned anything early
+  double last_us = 0;  ///< the last level alone takes with this staging, by the risk that decides
   /// Whether the last level alone, and a path through all, keep target and memory.
   bool feasible = false;
 };
@@ -71,8 +72,8 @@ class MeasuredCascades {
   explicit MeasuredCascades(const PlanningContext& context);
 
   [[nodiscard]] Result<Plan> PlanAlone(const CascadeLevelScore& score) const;
-  /// Returns the plan of these levels, none of which returns anything early; the last level has its
-  /// figures.
+  /// Returns the plan of these levels, none of which returns anything early. The last level has its
+  /// figures, with the staging that the levels before it leave.
   [[nodiscard]] Plan Assemble(const std::vector<uint32_t>& levels) const;
   /// Returns why a cascade cannot be planned; nothing if it can.
   [[nodiscard]] std::optional<Error> ProblemOf(const CascadeScore& score) const;
