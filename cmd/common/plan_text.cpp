@@ -48,8 +48,7 @@ std::string VariantsText(const Plan& plan) {
   std::string text = "variants   the shortest that holds an input runs it\n";
   for (const Plan& variant : plan.variants) {
     char line[160];
-    const std::string submodel =
-        std::to_string(variant.layers.size()) + "x" + std::to_string(variant.width);
+    const std::string submodel = NameOf(SubmodelOf(variant));
     std::snprintf(line, sizeof(line), "  %7u tokens%s: %s, %s", variant.length,
                   FrequencyText(variant.freq).c_str(), submodel.c_str(),
                   LatencyText(variant.predicted_latency_us, variant.predicted_p99_us).c_str());
@@ -162,7 +161,7 @@ std::string UntrainedWarning(const ModelInfo& info, const Plan& plan) {
     if (plan.width >= info.min_width) return "";
     return "widths under " + std::to_string(info.min_width) + " were not trained";
   }
-  const Submodel submodel{static_cast<uint32_t>(plan.layers.size()), plan.width};
+  const Submodel submodel = SubmodelOf(plan);
   const Submodel whole{info.shape.layers, info.shape.width};
   if (submodel == whole) return "";
   const std::string which = NameOf(submodel) + " of " + NameOf(whole);

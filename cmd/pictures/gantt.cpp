@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <set>
 #include <vector>
 
 #include "common/parse.h"
@@ -153,22 +154,39 @@ std::string LaneLines(const PlanTimeline& timeline, const GanttRange& range) {
   return Line("IO", WithTarget(range, io)) + Line("compute", WithTarget(range, compute));
 }
 
+// One line that says which level of a cascade has its turn.
+std::string LevelLine(const PlanTimeline& timeline, const GanttRange& range) {
+  if (timeline.level_start_us.empty()) return "";
+  Row row(range);
+  row.DrawUnder(kLoaded, 0, timeline.latency_us);
+  for (size_t i = 0; i < timeline.level_start_us.size(); ++i)
+    row.Put(row.ColumnOf(timeline.level_start_us[i]), static_cast<char>('1' + i));
+  return Line("level", WithTarget(range, row));
+}
+
+// Preloaded shards of a layer.
+size_t PreloadedIn(const Plan& plan, uint32_t layer) {
+  return static_cast<size_t>(
+      std::count_if(plan.preload.begin(), plan.preload.end(),
+                    [&](const ShardAtBits& shard) { return shard.id.layer == layer; }));
+}
+
 // One line a layer: its loads, the time it lies ready, its computation.
 std::string LayerLines(const Plan& plan, const PlanTimeline& timeline, const GanttRange& range) {
   std::string text;
-  for (size_t k = 0; k < plan.layers.size(); ++k) {
+  for (const uint32_t layer : LayersOf(plan)) {
     Row row(range);
     double ready_us = range.start_us;
     for (const PlanEvent& event : timeline.events) {
       const bool mine = event.kind == LaneSpan::Kind::kLoad || event.kind == LaneSpan::Kind::kLayer;
-      if (!mine || event.shard.id.layer != plan.layers[k]) continue;
+      if (!mine || event.shard.id.layer != layer) continue;
       row.Draw(MarkOf(event), event.start_us, event.end_us);
       if (event.kind == LaneSpan::Kind::kLoad) ready_us = event.end_us;
       if (event.kind == LaneSpan::Kind::kLayer) row.DrawUnder(kLoaded, ready_us, event.start_us);
     }
     char label[40];
-    std::snprintf(label, sizeof(label), "layer %3u", plan.layers[k]);
-    const size_t preloaded = PreloadedIn(plan, k);
+    std::snprintf(label, sizeof(label), "layer %3u", layer);
+    const size_t preloaded = PreloadedIn(HoldingPlan(plan), layer);
     const std::string held = preloaded == 0 ? "" : " [" + std::to_string(preloaded) + "]";
     text += Line(label + held, WithTarget(range, row));
   }
@@ -206,6 +224,7 @@ std::string Legend(const Plan& plan, const GanttRange& range, bool unicode) {
       Shown(kCompute, unicode) + " a layer, e embeddings, h head; " + Shown(kStall, unicode) +
       " waits for IO\n  layers   " + Shown(kLoaded, unicode) +
       " loaded, not yet its turn; [n] shards preloaded";
+  if (plan.cascade) text += "\n  level    of the cascade, where each begins";
   if (plan.cold) text += "\n  cold     o start and opening, p parts that are no shards";
   if (range.target_us) text += "; " + Shown(kTarget, unicode) + " target";
   text += '\n';
@@ -228,10 +247,17 @@ GanttRange RangeOf(const Plan& plan, const PlanTimeline& timeline) {
   return range;
 }
 
-size_t PreloadedIn(const Plan& plan, size_t position) {
-  return static_cast<size_t>(std::count_if(
-      plan.preload.begin(), plan.preload.end(),
-      [&](const ShardAtBits& shard) { return shard.id.layer == plan.layers[position]; }));
+const Plan& HoldingPlan(const Plan& plan) {
+  return plan.cascade ? plan.cascade->levels.front().plan : plan;
+}
+
+std::vector<uint32_t> LayersOf(const Plan& plan) {
+  std::set<uint32_t> layers(plan.layers.begin(), plan.layers.end());
+  if (plan.cascade) {
+    for (const CascadeLevel& level : plan.cascade->levels)
+      layers.insert(level.plan.layers.begin(), level.plan.layers.end());
+  }
+  return {layers.begin(), layers.end()};
 }
 
 std::string GanttSummary(const Plan& plan, const PlanTimeline& timeline) {
@@ -245,7 +271,8 @@ std::string GanttSummary(const Plan& plan, const PlanTimeline& timeline) {
 
 std::string GanttText(const Plan& plan, const PlanTimeline& timeline, bool unicode) {
   const GanttRange range = RangeOf(plan, timeline);
-  const std::string lanes = LaneLines(timeline, range) + LayerLines(plan, timeline, range);
+  const std::string lanes =
+      LevelLine(timeline, range) + LaneLines(timeline, range) + LayerLines(plan, timeline, range);
   return "timeline   " + GanttSummary(plan, timeline) + "\n" + AxisLabels(range) +
          Shown(Ruler(range) + lanes, unicode) + Legend(plan, range, unicode);
 }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "plan/timeline.h"
 #include "types/plan.h"
@@ -19,8 +20,12 @@ struct GanttRange {
 };
 GanttRange RangeOf(const Plan& plan, const PlanTimeline& timeline);
 
-/// Preloaded shards of the layer at `position`.
-size_t PreloadedIn(const Plan& plan, size_t position);
+/// Returns the plan whose preload the buffer holds when the text comes: with a cascade its first
+/// level.
+const Plan& HoldingPlan(const Plan& plan);
+
+/// Returns the layers that the plan runs, those of its cascade's levels with them, ascending.
+std::vector<uint32_t> LayersOf(const Plan& plan);
 
 /// "by medians: 11.8 ms of 12.0 ms; compute waits 1.2 ms for IO"
 std::string GanttSummary(const Plan& plan, const PlanTimeline& timeline);

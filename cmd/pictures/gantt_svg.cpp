@@ -77,18 +77,21 @@ class GanttPicture {
       : plan_(plan),
         timeline_(timeline),
         range_(RangeOf(plan, timeline)),
-        cell_(plan.preload.empty() ? 0 : std::clamp(120.0 / plan.width, 1.5, 9.0)),
-        left_(kLabelX + cell_ * plan.width + (plan.preload.empty() ? 0 : 12)),
+        layers_(LayersOf(plan)),
+        holding_(HoldingPlan(plan)),
+        cell_(holding_.preload.empty() ? 0 : std::clamp(120.0 / holding_.width, 1.5, 9.0)),
+        left_(kLabelX + cell_ * holding_.width + (holding_.preload.empty() ? 0 : 12)),
         layers_top_(kLanesTop + 2 * (kLane + kGap) + 22),
-        bottom_(layers_top_ + kLayer * static_cast<double>(plan.layers.size())),
+        bottom_(layers_top_ + kLayer * static_cast<double>(layers_.size())),
         svg_(static_cast<int>(kWidth), static_cast<int>(bottom_ + 86),
              " viewBox=\"0 0 800 " + SvgNumber(bottom_ + 86) + "\"") {}
 
   std::string Draw(std::optional<uint64_t> preload_bytes) {
     Head(preload_bytes);
     Axis();
+    Levels();
     Lanes();
-    for (uint32_t k = 0; k < plan_.layers.size(); ++k) Layer(k);
+    for (size_t row = 0; row < layers_.size(); ++row) Layer(layers_[row], row);
     Target();
     Legend();
     return svg_.Finish();
@@ -101,11 +104,15 @@ class GanttPicture {
   }
 
   void Head(std::optional<uint64_t> preload_bytes) {
-    std::string title =
-        "Submodel " + std::to_string(plan_.layers.size()) + "x" + std::to_string(plan_.width);
+    std::string title = plan_.cascade ? "Cascade " : "Submodel ";
+    if (plan_.cascade) {
+      for (const CascadeLevel& level : plan_.cascade->levels)
+        title += NameOf(SubmodelOf(level.plan)) + ", ";
+    }
+    title += NameOf(SubmodelOf(plan_));
     title += plan_.target_us ? ", T = " + FormatTimeUs(*plan_.target_us) : ", no target";
     title += preload_bytes ? ", S = " + FormatBytes(*preload_bytes)
-                           : ", " + FormatBytes(plan_.preload_bytes) + " preloaded";
+                           : ", " + FormatBytes(holding_.preload_bytes) + " preloaded";
     svg_.Text(12, 24, title, " font-size=\"17\" font-weight=\"bold\"");
     svg_.Text(12, 44,
               "strategy " + plan_.strategy_name() + ", " + std::to_string(plan_.length) +
@@ -129,6 +136,16 @@ class GanttPicture {
       svg_.Text(X(tick_us), bottom_ + 18, TickMs(tick_us, step_us), " text-anchor=\"middle\"");
     }
     svg_.Text(kLabelX - 8, bottom_ + 18, "ms", " text-anchor=\"end\"");
+  }
+
+  // A line where each level of a cascade begins.
+  void Levels() {
+    for (size_t i = 0; i < timeline_.level_start_us.size(); ++i) {
+      const double x = X(timeline_.level_start_us[i]);
+      svg_.Line(x, kLanesTop - 8, x, bottom_ + 4, " stroke=\"#d62728\"");
+      svg_.Text(x + 3, kLanesTop - 12, (i == 0 ? "level " : "") + std::to_string(i + 1),
+                " fill=\"#d62728\"");
+    }
   }
 
   // Thin white lines part neighbours where there is room for them.
@@ -176,7 +193,7 @@ class GanttPicture {
       Compute(compute_y, kLane, event);
       reached_us = event.end_us;
     }
-    if (!plan_.preload.empty())
+    if (!holding_.preload.empty())
       svg_.Text(kLabelX, layers_top_ - 6, "in memory", " font-size=\"11\"");
   }
 
@@ -190,14 +207,14 @@ class GanttPicture {
     svg_.Text(kLabelX - 8, y, label, " text-anchor=\"end\"");
   }
 
-  void Layer(uint32_t k) {
-    const double y = layers_top_ + kLayer * static_cast<double>(k);
-    RowLabel(y + 13, "layer " + std::to_string(plan_.layers[k]));
-    Preloaded(k, y);
+  void Layer(uint32_t layer, size_t row) {
+    const double y = layers_top_ + kLayer * static_cast<double>(row);
+    RowLabel(y + 13, "layer " + std::to_string(layer));
+    Preloaded(layer, y);
     double ready_us = range_.start_us;
     for (const PlanEvent& event : timeline_.events) {
       if (event.kind != LaneSpan::Kind::kLoad && event.kind != LaneSpan::Kind::kLayer) continue;
-      if (event.shard.id.layer != plan_.layers[k]) continue;
+      if (event.shard.id.layer != layer) continue;
       if (event.kind == LaneSpan::Kind::kLoad) {
         Load(y + 2, kLayer - 4, event);
         ready_us = event.end_us;
@@ -210,10 +227,11 @@ class GanttPicture {
   }
 
   // Cells left of the axis, one a shard that is there when the text comes.
-  void Preloaded(uint32_t k, double y) {
-    for (const ShardAtBits& shard : plan_.preload) {
-      if (shard.id.layer != plan_.layers[k]) continue;
-      const auto row = plan_.slices.Row(k);
+  void Preloaded(uint32_t layer, double y) {
+    const auto at = std::find(holding_.layers.begin(), holding_.layers.end(), layer);
+    for (const ShardAtBits& shard : holding_.preload) {
+      if (shard.id.layer != layer) continue;
+      const auto row = holding_.slices.Row(static_cast<uint32_t>(at - holding_.layers.begin()));
       const auto i = std::find(row.begin(), row.end(), shard.id.slice) - row.begin();
       svg_.Rect({kLabelX + cell_ * static_cast<double>(i), y + 2, cell_, kLayer - 4},
                 ShadeOf(shard.bits).fill,
@@ -239,8 +257,11 @@ class GanttPicture {
   }
 
   void Legend() {
-    const std::span<const uint32_t> all = plan_.bits.values();
-    const std::set<uint32_t> bits(all.begin(), all.end());
+    std::set<uint32_t> bits;
+    for (const PlanEvent& event : timeline_.events) {
+      if (event.kind == LaneSpan::Kind::kLoad) bits.insert(event.shard.bits);
+    }
+    for (const ShardAtBits& shard : holding_.preload) bits.insert(shard.bits);
     double x = kLabelX;
     const double first = bottom_ + 44;
     RowLabel(first, "loads");
@@ -259,6 +280,8 @@ class GanttPicture {
   const Plan& plan_;
   const PlanTimeline& timeline_;
   GanttRange range_;
+  std::vector<uint32_t> layers_;
+  const Plan& holding_;
   double cell_;
   double left_;
   double layers_top_;

@@ -153,8 +153,8 @@ class SweepPicture {
     for (const SweepCell* cell : cells) {
       const Plan& plan = *cell->plan;
       Mark(index, X(plan.predicted_latency_us), Y(Quality(*cell)), cell->on_front, colour,
-           std::to_string(plan.layers.size()) + "x" + std::to_string(plan.width) + " within " +
-               FormatTimeUs(cell->target_us) + ", peak " + FormatBytes(plan.predicted_peak_bytes));
+           NameOf(SubmodelOf(plan)) + " within " + FormatTimeUs(cell->target_us) + ", peak " +
+               FormatBytes(plan.predicted_peak_bytes));
     }
     const double y = kTop + 14 + 44 * static_cast<double>(index);
     const double x = kSweepWidth - kLegendWidth + 20;

@@ -34,10 +34,6 @@ std::string QualityText(const SweepGrid& grid, const SweepCell& cell) {
                                                   : Format("%.1f %%", 100 * cell.quality);
 }
 
-std::string SizeText(const Plan& plan) {
-  return std::to_string(plan.layers.size()) + "x" + std::to_string(plan.width);
-}
-
 }  // namespace
 
 std::string SweepText(const SweepGrid& grid) {
@@ -52,8 +48,8 @@ std::string SweepText(const SweepGrid& grid) {
       none = true;
       continue;
     }
-    text += Format("%7s  %5.2f  %9s  %9s  %9s%s\n", SizeText(*cell.plan).c_str(), cell.mean_bits,
-                   FormatTimeUs(cell.plan->predicted_latency_us).c_str(),
+    text += Format("%7s  %5.2f  %9s  %9s  %9s%s\n", NameOf(SubmodelOf(*cell.plan)).c_str(),
+                   cell.mean_bits, FormatTimeUs(cell.plan->predicted_latency_us).c_str(),
                    FormatBytes(cell.plan->predicted_peak_bytes).c_str(),
                    QualityText(grid, cell).c_str(), cell.on_front ? "  *" : "");
   }

@@ -36,8 +36,8 @@ std::string Outline(const Plan& plan) {
     for (uint32_t i = 0; i < plan.width; ++i) bits += plan.bits.At(k, i);
     shards += plan.width;
   }
-  std::string text = NameOf(Submodel{static_cast<uint32_t>(plan.layers.size()), plan.width}) +
-                     " at " + FixedPoint(shards > 0 ? bits / shards : 0, 1) + " bits, " +
+  std::string text = NameOf(SubmodelOf(plan)) + " at " +
+                     FixedPoint(shards > 0 ? bits / shards : 0, 1) + " bits, " +
                      std::to_string(plan.preload_bytes) + " bytes preloaded, " +
                      Ms(plan.predicted_latency_us);
   if (plan.target_us) text += " of " + Ms(*plan.target_us);

@@ -9,16 +9,12 @@
 
 #include "plan/budget.h"
 #include "plan/memory.h"
-#include "plan/play/planned_run.h"
 #include "plan/row_times.h"
 #include "plan/text.h"
 #include "types/bits.h"
 
 namespace sti {
 namespace {
-
-/// One cascade level at the median and at the 99th percentile.
-using LevelRuns = std::array<PlannedRun, 2>;
 
 /// Shards in memory. Full fidelity and planes share nothing, so a shard may be held as both.
 struct HeldShards {
@@ -65,31 +61,21 @@ uint64_t BytesRead(const PlannedRun& run) {
   return bytes;
 }
 
-/// Returns the runs of all levels, in order.
-std::vector<LevelRuns> RunsOfLevels(const CheckedInput& input, const DeviceModels& devices,
-                                    const Plan& plan) {
-  std::vector<const Plan*> levels;
-  for (const CascadeLevel& level : plan.cascade->levels) levels.push_back(&level.plan);
-  levels.push_back(&plan);
-  HeldShards held;
-  for (const ShardAtBits& shard : levels.front()->preload) held.Add(shard);
-  std::vector<LevelRuns> runs;
-  for (const Plan* level : levels) {
-    const bool first = runs.empty();
-    runs.push_back({RunOfLevel(input, devices.median, *level, held, first),
-                    RunOfLevel(input, devices.p99, *level, held, first)});
-    ForEachShard(*level, [&](const ShardAtBits& shard) { held.Add(shard); });
-  }
-  return runs;
-}
+/// The runs of all levels, in order, at the median and at the 99th percentile.
+struct LevelRuns {
+  std::vector<PlannedRun> median;
+  std::vector<PlannedRun> p99;
+};
 
 /// Fills in staging and peak, and whether the memory does.
 void FillMemory(const CheckedInput& input, const Judging& judging, const Plan& plan,
-                const std::vector<LevelRuns>& runs, CascadeFigures* figures) {
+                const LevelRuns& runs, CascadeFigures* figures) {
   uint64_t held = AddSaturated(input->catalog.BytesOfAll(plan.cascade->levels.front().plan.preload),
                                RowBytes(input, plan.words.size()));
-  for (size_t i = 0; i + 1 < runs.size(); ++i) held = AddSaturated(held, BytesRead(runs[i][0]));
-  const StagingNeed need = StagingOf(runs.back(), input->profile);
+  const size_t last = runs.median.size() - 1;
+  for (size_t i = 0; i < last; ++i) held = AddSaturated(held, BytesRead(runs.median[i]));
+  const std::array<PlannedRun, 2> last_runs{runs.median[last], runs.p99[last]};
+  const StagingNeed need = StagingOf(last_runs, input->profile);
   uint64_t& staging = figures->staging_bytes;
   staging = plan.staging_bytes != 0 ? std::max(need.least, plan.staging_bytes) : need.enough;
   if (const auto memory = ShardMemory(input->memory, judging, plan.Extent())) {
@@ -100,15 +86,15 @@ void FillMemory(const CheckedInput& input, const Judging& judging, const Plan& p
       AddSaturated(BytesBeforeShards(input->memory, plan.Extent()), AddSaturated(held, staging));
 }
 
-/// Returns the figures of one level's own run.
+/// Returns the figures of a level's own run at the median and at the 99th percentile.
 CascadeLevelFigures FiguresOf(const CheckedInput& input, const DeviceModels& devices,
-                              const Plan& level, const LevelRuns& runs) {
+                              const Plan& level, const PlannedRun& median, const PlannedRun& p99) {
   CascadeLevelFigures figures;
-  figures.latency_us = LatencyOf(runs[0], std::nullopt);
-  figures.p99_us = LatencyOf(runs[1], std::nullopt);
-  figures.times = TimesOf(input, devices, level, runs[0], figures.latency_us);
-  figures.times.embed_io_us = runs[0].lane.fixed.embed_io_us;
-  const PlannedRun& deciding = runs[devices.risk == Risk::kP99 ? 1 : 0];
+  figures.latency_us = LatencyOf(median, std::nullopt);
+  figures.p99_us = LatencyOf(p99, std::nullopt);
+  figures.times = TimesOf(input, devices, level, median, figures.latency_us);
+  figures.times.embed_io_us = median.lane.fixed.embed_io_us;
+  const PlannedRun& deciding = devices.risk == Risk::kP99 ? p99 : median;
   const ComputeLane& lane = deciding.lane;
   const double slack_us = level.target_us ? *level.target_us - lane.compute_us() : 0;
   figures.aib_us = ComputeAibs(deciding.bonus_us + deciding.wake_us, slack_us,
@@ -118,28 +104,45 @@ CascadeLevelFigures FiguresOf(const CheckedInput& input, const DeviceModels& dev
 
 }  // namespace
 
+std::vector<PlannedRun> RunsOfLevels(const CheckedInput& input, const DeviceModel& device,
+                                     const Plan& plan) {
+  std::vector<const Plan*> levels;
+  for (const CascadeLevel& level : plan.cascade->levels) levels.push_back(&level.plan);
+  levels.push_back(&plan);
+  HeldShards held;
+  for (const ShardAtBits& shard : levels.front()->preload) held.Add(shard);
+  std::vector<PlannedRun> runs;
+  for (const Plan* level : levels) {
+    runs.push_back(RunOfLevel(input, device, *level, held, runs.empty()));
+    ForEachShard(*level, [&](const ShardAtBits& shard) { held.Add(shard); });
+  }
+  return runs;
+}
+
 CascadeFigures PriceCascade(const CheckedInput& input, const Judging& judging,
                             const DeviceModels& devices, const Plan& plan) {
-  const std::vector<LevelRuns> runs = RunsOfLevels(input, devices, plan);
+  const LevelRuns runs{RunsOfLevels(input, devices.median, plan),
+                       RunsOfLevels(input, devices.p99, plan)};
   CascadeFigures figures;
   FillMemory(input, judging, plan, runs, &figures);
   std::optional<uint64_t> staging;
   if (figures.fits_memory) staging = figures.staging_bytes;
   double goes_on = 1;
   double path_us = 0;
-  for (size_t i = 0; i < runs.size(); ++i) {
-    const bool last = i + 1 == runs.size();
+  for (size_t i = 0; i < runs.median.size(); ++i) {
+    const bool last = i + 1 == runs.median.size();
     // Reads of levels before the last go where they stay, so none of them waits for staging.
     const std::optional<uint64_t> room = last ? staging : std::nullopt;
-    path_us += LatencyOf(runs[i][0], room);
-    figures.worst_path_us += LatencyOf(runs[i][1], room);
+    path_us += LatencyOf(runs.median[i], room);
+    figures.worst_path_us += LatencyOf(runs.p99[i], room);
     figures.path_us.push_back(path_us);
     const double returned = last ? goes_on : plan.cascade->return_share[i];
     figures.mean_us += returned * path_us;
     goes_on -= returned;
-    if (i > 0) figures.upgrade_bytes.push_back(BytesRead(runs[i][0]));
+    if (i > 0) figures.upgrade_bytes.push_back(BytesRead(runs.median[i]));
     if (last) continue;
-    figures.levels.push_back(FiguresOf(input, devices, plan.cascade->levels[i].plan, runs[i]));
+    figures.levels.push_back(
+        FiguresOf(input, devices, plan.cascade->levels[i].plan, runs.median[i], runs.p99[i]));
   }
   figures.deciding_us = devices.risk == Risk::kP99 ? figures.worst_path_us : path_us;
   if (!figures.fits_memory) {

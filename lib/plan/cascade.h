@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "plan/device_model.h"
+#include "plan/play/planned_run.h"
 #include "plan/request.h"
 #include "types/plan.h"
 
@@ -34,10 +35,15 @@ struct CascadeFigures {
   /// Bytes of staging of the last level, which finds in memory what the others have read: those of
   /// a plan that says them, else enough to delay nothing, or what the memory leaves.
   uint64_t staging_bytes = 0;
-  uint64_t peak_bytes = 0;                  ///< bytes of the whole process
+  uint64_t peak_bytes = 0;  ///< bytes of the whole process
   bool fits_memory = true;
   std::string problem;  ///< why the cascade misses target or memory; empty: it does not
 };
+
+/// Returns the runs of an input that goes through all levels of the plan's cascade, the plan itself
+/// being the last: each finds in memory what the buffer holds and what those before it have read.
+std::vector<PlannedRun> RunsOfLevels(const CheckedInput& input, const DeviceModel& device,
+                                     const Plan& plan);
 
 /// Returns the figures of the plan's cascade, which it has. Each level computes as many tokens as
 /// the plan is for, pruned or not, and the embedding rows of later levels are in memory. What all

@@ -1,8 +1,9 @@
 #include "plan/timeline.h"
 
+#include <algorithm>
 #include <optional>
-#include <set>
 
+#include "plan/cascade.h"
 #include "plan/judge.h"
 #include "plan/play/cold.h"
 #include "plan/play/planned_run.h"
@@ -10,26 +11,43 @@
 namespace sti {
 namespace {
 
-/// Returns the shards that a plan reads, in layer order.
-std::vector<ShardAtBits> StreamedBy(const Plan& plan) {
-  const std::set<ShardAtBits> preloaded(plan.preload.begin(), plan.preload.end());
-  std::vector<ShardAtBits> streamed;
-  for (uint32_t k = 0; k < plan.layers.size(); ++k) {
-    for (uint32_t i = 0; i < plan.width; ++i) {
-      const ShardAtBits shard{plan.Id(k, i), plan.bits.At(k, i)};
-      if (!preloaded.contains(shard)) streamed.push_back(shard);
-    }
-  }
-  return streamed;
-}
-
-PlanEvent Named(const LaneSpan& span, const Plan& plan, const std::vector<ShardAtBits>& streamed) {
+/// Returns a span of a run that begins at `begin_us`, with its names.
+PlanEvent Named(const LaneSpan& span, const Plan& plan, const PlannedRun& run, double begin_us) {
   using Kind = LaneSpan::Kind;
-  PlanEvent event{span.kind, {}, span.start_us, span.end_us};
+  PlanEvent event{span.kind, {}, begin_us + span.start_us, begin_us + span.end_us};
   const bool of_layer = span.kind == Kind::kLayer || span.kind == Kind::kResident;
   if (of_layer && span.index < plan.layers.size()) event.shard.id.layer = plan.layers[span.index];
-  if (span.kind == Kind::kLoad) event.shard = streamed[span.index];
+  if (span.kind != Kind::kLoad) return event;
+  const StreamedShard& read = run.streamed[span.index];
+  const auto slices = plan.slices.Row(read.position);
+  const auto slice = std::find(slices.begin(), slices.end(), read.id.slice) - slices.begin();
+  event.shard = {read.id, plan.bits.At(read.position, static_cast<uint32_t>(slice))};
   return event;
+}
+
+/// Adds a run under a plan, or a level of its cascade, that begins where the events before it end.
+void Play(const Plan& plan, const PlannedRun& run, std::optional<uint64_t> staging_bytes,
+          double start_us, PlanTimeline* timeline) {
+  std::vector<LaneSpan> spans;
+  const double begin_us = timeline->latency_us;
+  const double latency_us = LatencyOf(run, staging_bytes, &spans);
+  for (const LaneSpan& span : spans) timeline->events.push_back(Named(span, plan, run, begin_us));
+  timeline->latency_us += latency_us;
+  timeline->stall_us += StallOf(run, start_us, latency_us);
+}
+
+/// Adds the runs of an input that goes through all levels of the plan's cascade.
+void PlayLevels(const CheckedInput& input, const Judging& judging, const DeviceModels& devices,
+                const DeviceModel& device, const Plan& plan, PlanTimeline* timeline) {
+  const std::vector<PlannedRun> runs = RunsOfLevels(input, device, plan);
+  const CascadeFigures figures = PriceCascade(input, judging, devices, plan);
+  for (size_t i = 0; i < runs.size(); ++i) {
+    timeline->level_start_us.push_back(timeline->latency_us);
+    const bool is_last = i + 1 == runs.size();
+    std::optional<uint64_t> staging;
+    if (is_last && figures.fits_memory) staging = figures.staging_bytes;
+    Play(is_last ? plan : plan.cascade->levels[i].plan, runs[i], staging, 0, timeline);
+  }
 }
 
 /// Makes two events of the first one of a cold start.
@@ -45,23 +63,23 @@ Result<PlanTimeline> PlayPlan(const PlanInput& input, const Judging& judging, co
                               Risk risk) {
   STI_ASSIGN_OR_RETURN(const CheckedInput checked, CheckedInput::Make(input));
   STI_ASSIGN_OR_RETURN(const DeviceModels for_target, CheckedDevices(checked, judging, plan));
+  PlanTimeline timeline;
+  if (plan.cascade) {
+    const DeviceModel& device = risk == Risk::kP99 ? for_target.p99 : for_target.median;
+    PlayLevels(checked, judging, for_target, device, plan, &timeline);
+    return timeline;
+  }
   const Verdict verdict = Evaluate(checked, judging, for_target, plan);
   const DeviceModels devices = ModelsForRun(checked, for_target, plan);
   const DeviceModel& device = risk == Risk::kP99 ? devices.p99 : devices.median;
   const PlannedRun run = RunOf(checked, device, plan);
   std::optional<uint64_t> staging;
   if (verdict.fits_memory) staging = verdict.staging_bytes;
-  std::vector<LaneSpan> spans;
-  PlanTimeline timeline;
-  timeline.latency_us = LatencyOf(run, staging, &spans);
-  timeline.wake_us = run.wake_us;
   const double start_us = plan.cold ? input.profile.start_us : 0;
-  const std::vector<ShardAtBits> streamed = StreamedBy(plan);
-  timeline.events.reserve(spans.size() + 1);
-  for (const LaneSpan& span : spans) timeline.events.push_back(Named(span, plan, streamed));
+  timeline.wake_us = run.wake_us;
+  Play(plan, run, staging, start_us, &timeline);
   if (plan.cold)
     SplitOpening(start_us + ColdTimesOf(checked, device, plan.layers).open_io_us, &timeline);
-  timeline.stall_us = StallOf(run, start_us, timeline.latency_us);
   return timeline;
 }
 

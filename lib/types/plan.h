@@ -16,6 +16,7 @@
 #include "types/predicted_quality.h"
 #include "types/shard_id.h"
 #include "types/strategy.h"
+#include "types/submodel.h"
 
 namespace sti {
 
@@ -158,6 +159,11 @@ struct CascadeLevel {
   /// Bytes that the next level reads: what it runs and no level before has left in memory.
   uint64_t upgrade_bytes = 0;
 };
+
+/// Returns the submodel that the plan runs.
+inline Submodel SubmodelOf(const Plan& plan) {
+  return {static_cast<uint32_t>(plan.layers.size()), plan.width};
+}
 
 /// Has `plan` run these layers, by original index, with their slices 0..width-1 at uniform bits.
 void RunUniformly(std::span<const uint32_t> layers, uint32_t width, uint32_t bits, Plan* plan);

@@ -122,6 +122,20 @@ plan() { sti-plan model.sti --profile device.json --importance measured.json --c
   like "$text" "*cascade: 2x3 at 3 bits, then 6x12 at 2 bits is taken: c 0.9000, alpha 0.000, w 0.625; returns 50.0 %; mean *"
 }
 
+@test "--explain and --gantt draw the way through all levels" {
+  works plan --target 30ms --min-accuracy 94% --preload 20kB --explain -q --gantt a.svg -o a.json
+  same "$(awk 'length > 80' <<<"$output")" ""
+  like "$output" "*timeline   by medians: * of 30.00 ms; compute waits *"
+  like "$output" *$'\nlevel         1*2*3*\nIO            *\ncompute       *'*
+  same "$(grep -c '^layer ' <<<"$output")" 6
+  python3 -c 'import sys, xml.etree.ElementTree as t; t.parse(sys.argv[1])' a.svg
+  grep -q ">Cascade 2x3, 4x6, 6x12, T = 30.00 ms, S = 20.0 kB<" a.svg
+  grep -q ">level 1<" a.svg
+  same "$(grep -c ", preloaded" a.svg)" "$(jq '.cascade.levels[0].preload | length' a.json)"
+  # Each layer of each level is computed, in the lane and in its row.
+  same "$(grep -c ">layer [0-9]*: " a.svg)" $((2 * (2 + 4 + 6)))
+}
+
 @test "--strategy tabi follows the paper's heuristic" {
   works plan --json --target 30ms --strategy tabi
   holds "$output" '.strategy == "tabi" and .cascade.levels[0].strategy == "tabi"

@@ -5,6 +5,7 @@
 
 #include "measured_world.h"
 #include "plan/judge.h"
+#include "plan/timeline.h"
 
 namespace sti {
 namespace {
@@ -113,6 +114,24 @@ TEST(Cascade, JudgingAPlanJudgesItsCascade) {
   EXPECT_FALSE(plan.meets_target);
   EXPECT_EQ(plan.cascade->levels[0].upgrade_bytes, 1020u);
   EXPECT_EQ(plan.cascade->mean_us, 138.5);
+}
+
+TEST(Cascade, ATimelineGoesThroughAllLevels) {
+  const auto timeline = PlayPlan(test::SmallWorld().input(), {}, TwoLevels());
+  ASSERT_TRUE(timeline.ok()) << timeline.error().Message();
+  EXPECT_EQ(timeline->level_start_us, (std::vector<double>{0, 35}));
+  EXPECT_EQ(timeline->latency_us, 242);
+  EXPECT_EQ(timeline->stall_us, 242 - (1 + 5 + 2) - (1 + 10 + 2));
+  std::vector<ShardAtBits> loads;
+  std::vector<std::pair<uint32_t, double>> layers;
+  for (const PlanEvent& event : timeline->events) {
+    if (event.kind == LaneSpan::Kind::kLoad) loads.push_back(event.shard);
+    if (event.kind == LaneSpan::Kind::kLayer)
+      layers.push_back({event.shard.id.layer, event.end_us});
+  }
+  EXPECT_EQ(loads, (std::vector<ShardAtBits>{
+                       {{0, 1}, 2}, {{0, 0}, 6}, {{0, 1}, 6}, {{1, 0}, 6}, {{1, 1}, 6}}));
+  EXPECT_EQ(layers, (std::vector<std::pair<uint32_t, double>>{{0, 33}, {0, 120}, {1, 240}}));
 }
 
 }  // namespace

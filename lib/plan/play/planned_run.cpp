@@ -76,9 +76,9 @@ void AddShards(const CheckedInput& input, const DeviceModel& device, const Plan&
         run->bonus_us += load_us;
         continue;
       }
-      StreamedShard read{k, bytes, load_us};
+      StreamedShard read{k, bytes, load_us, shard.id};
       if (const auto level = costs ? costs->LevelOf(shard.bits) : std::nullopt)
-        read = {k, costs->bytes(shard.id, *level), costs->load_us(shard.id, *level)};
+        read = {k, costs->bytes(shard.id, *level), costs->load_us(shard.id, *level), shard.id};
       run->bonus_us += load_us - read.load_us;
       if (read.bytes != 0) run->streamed.push_back(read);
     }
@@ -89,8 +89,7 @@ void AddShards(const CheckedInput& input, const DeviceModel& device, const Plan&
 void AddTurn(const CheckedInput& input, const DeviceModel& device, const Plan& plan,
              const PlanTurn& turn, PlannedRun* run) {
   TurnReads turn_reads = ReadsOf(input, device, plan, turn);
-  for (const TurnRead& read : turn_reads.reads)
-    run->streamed.push_back({read.position, read.bytes, read.load_us});
+  run->streamed = std::move(turn_reads.reads);
   run->all_io_us = std::move(turn_reads.all_io_us);
   const std::vector<double> read_us = run->StreamedIo();
   run->bonus_us = std::accumulate(run->all_io_us.begin(), run->all_io_us.end(), 0.0) -

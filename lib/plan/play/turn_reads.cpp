@@ -21,7 +21,7 @@ TurnReads ReadsOf(const CheckedInput& input, const DeviceModel& device, const Pl
       const ShardId id = plan.Id(k, i);
       turn_reads.all_io_us[k] += all.load_us(id, level);
       const uint64_t bytes = missing.bytes(id, level);
-      if (bytes != 0) turn_reads.reads.push_back({k, id, bytes, missing.load_us(id, level)});
+      if (bytes != 0) turn_reads.reads.push_back({k, bytes, missing.load_us(id, level), id});
     }
   }
   return turn_reads;
@@ -35,7 +35,7 @@ uint64_t OverhangOf(const CheckedInput& input, const DeviceModel& device, const 
     for (const ShardAtBits& shard : next->preload) stays.insert(shard.id);
   }
   uint64_t overhang = 0;
-  for (const TurnRead& read : ReadsOf(input, device, plan, turn).reads) {
+  for (const StreamedShard& read : ReadsOf(input, device, plan, turn).reads) {
     if (stays.contains(read.id)) overhang += read.bytes;
   }
   return overhang;

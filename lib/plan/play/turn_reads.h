@@ -6,25 +6,17 @@
 #include <vector>
 
 #include "plan/device_model.h"
+#include "plan/play/lanes.h"
 #include "plan/request.h"
 #include "types/plan.h"
-#include "types/shard_id.h"
 
 namespace sti {
 
-/// A read of one shard: the whole of one that is not in memory, or the missing planes of one that
-/// is.
-struct TurnRead {
-  uint32_t position = 0;  ///< index of its layer in the plan
-  ShardId id;
-  uint64_t bytes = 0;
-  double load_us = 0;
-};
-
-/// Holds all reads of one turn.
+/// Holds all reads of one turn: whole shards that are not in memory, and the missing planes of
+/// those that are.
 struct TurnReads {
-  std::vector<TurnRead> reads;    ///< in layer order
-  std::vector<double> all_io_us;  ///< [n] IO of each layer if nothing were in memory
+  std::vector<StreamedShard> reads;  ///< in layer order
+  std::vector<double> all_io_us;     ///< [n] IO of each layer if nothing were in memory
 };
 
 /// Returns the reads of a turn of a plan that FindPlanFault accepts. The device knows its times.

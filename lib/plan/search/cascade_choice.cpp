@@ -102,8 +102,7 @@ Offers OffersOf(const MeasuredCascades& measured, double least_accuracy) {
                                     measured.Alone(cascade.levels.back()).predicted_peak_bytes);
     offers.least_bytes = std::min(offers.least_bytes.value_or(bytes), bytes);
     const bool fits = bytes <= measured.context().request.judging.memory_bytes.value_or(bytes);
-    const bool sooner =
-        offers.least == nullptr || TargetOf(cascade) < TargetOf(*offers.least);
+    const bool sooner = offers.least == nullptr || TargetOf(cascade) < TargetOf(*offers.least);
     if (fits && cascade.figures.fits_memory && sooner) offers.least = &cascade;
   }
   return offers;

@@ -55,10 +55,6 @@ class TurnPlanner {
   }
 
  private:
-  static Submodel SubmodelOf(const Plan& plan) {
-    return {static_cast<uint32_t>(plan.layers.size()), plan.width};
-  }
-
   /// Returns an allocation with a preload buffer of its own, this turn's levels as the floor.
   [[nodiscard]] Allocation AllocationWith(const ShardCosts& costs, uint64_t preload_bytes) const {
     Budget budget = context_.AllocationOf(submodel_).budget();
