@@ -75,7 +75,7 @@ format: ## rewrite sources in the house format
 
 asan: ## unit tests and command-line tests under AddressSanitizer and UndefinedBehaviorSanitizer
 	@scripts/install-deps --test
-	@cmake --preset asan >/dev/null && cmake --build build-asan -j $(JOBS)
+	@cmake --preset asan >/dev/null && cmake --build build-asan -j $(JOBS) --target all tools
 	@scripts/run-tests build-asan
 
 tsan: ## unit tests under ThreadSanitizer

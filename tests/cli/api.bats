@@ -33,6 +33,7 @@ programs="$STI_BIN/../tests"
 }
 
 @test "the C library keeps a model within its memory, and gives it back" {
+  skip_if_sanitized "sanitizers have an allocator of their own"
   sti-run -q model.sti "$alarm" | cut -f1 >expected
   works "$programs/own-memory" model.sti 3500000 - "$alarm"
   same "${lines[0]}" "label $(cat expected)"
