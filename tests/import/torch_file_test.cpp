@@ -76,15 +76,16 @@ TEST(TorchFile, ReadsWhatPyTorchWrote) {
 
 TEST(TorchFile, PutsScatteredElementsInOrder) {
   const std::string storage = "a-b-c-d-e-f-g-h-";
-  const auto found =
-      Parse(ArchiveOf({{"straight", "HalfStorage", "0", 8, 1, {2, 3}, {3, 1}},
-                       {"turned", "HalfStorage", "0", 8, 1, {3, 2}, {1, 3}},
-                       {"every second", "HalfStorage", "0", 8, 0, {4}, {2}},
-                       {"cube", "HalfStorage", "0", 8, 0, {2, 1, 2, 2}, {1, 99, 4, 2}},
-                       {"one", "HalfStorage", "0", 8, 7, {}, {}},
-                       {"of one", "HalfStorage", "0", 8, 7, {1, 1}, {5, 9}},
-                       {"none", "HalfStorage", "0", 8, 99, {2, 0}, {1, 1}}},
-                      storage));
+  const std::string archive =
+      ArchiveOf({{"straight", "HalfStorage", "0", 8, 1, {2, 3}, {3, 1}},
+                 {"turned", "HalfStorage", "0", 8, 1, {3, 2}, {1, 3}},
+                 {"every second", "HalfStorage", "0", 8, 0, {4}, {2}},
+                 {"cube", "HalfStorage", "0", 8, 0, {2, 1, 2, 2}, {1, 99, 4, 2}},
+                 {"one", "HalfStorage", "0", 8, 7, {}, {}},
+                 {"of one", "HalfStorage", "0", 8, 7, {1, 1}, {5, 9}},
+                 {"none", "HalfStorage", "0", 8, 99, {2, 0}, {1, 1}}},
+                storage);
+  const auto found = Parse(archive);
   ASSERT_TRUE(Succeeded(found));
   const std::tuple<const char*, const char*, bool> expected[] = {
       {"straight", "b-c-d-e-f-g-", true},

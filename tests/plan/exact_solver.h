@@ -47,7 +47,8 @@ inline std::vector<double> LeastLossInMemory(const ExactProblem& problem) {
 
 /// Least loss of shards p.. streamed, IO beginning at time 0.
 inline double LeastLossStreamed(const ExactProblem& problem, size_t p) {
-  const int64_t end = std::max<int64_t>(problem.capacity_us.back(), 0);
+  // A layer may have longer than those behind it.
+  const int64_t end = std::max<int64_t>(*std::ranges::max_element(problem.capacity_us), 0);
   std::vector<double> least(static_cast<size_t>(end) + 1, kNever);  // by exact time used
   least[0] = 0;
   for (size_t shard = p; shard < problem.layers * problem.width; ++shard) {
