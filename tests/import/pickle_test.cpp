@@ -23,7 +23,8 @@ const TensorToPickle kTensor = {"a", "HalfStorage", "7", 20, 2, {3, 4}, {4, 1}};
 
 TEST(Pickle, BuildsWhatTensorsAreDescribedBy) {
   const std::string text = PickleOf({kTensor});
-  const auto pickle = RunPickle(AsBytes(text + "more"), 0);
+  const std::string longer = text + "more";
+  const auto pickle = RunPickle(AsBytes(longer), 0);
   ASSERT_TRUE(Succeeded(pickle));
   EXPECT_EQ(pickle->bytes, text.size()) << "what follows belongs to others";
   ASSERT_EQ(pickle->top.kind, Kind::kDict);

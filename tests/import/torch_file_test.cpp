@@ -166,7 +166,8 @@ TEST(TorchFile, RefusesOtherStreams) {
   const std::string dict = PickleOf({{"t", "HalfStorage", "0", 1, 0, {1}, {1}}}, true);
   const std::string keys = WholePickle("](" + pickle::Text("0") + "e");
   const std::string storage("\1\0\0\0\0\0\0\0ab", 10);
-  const auto sound = Parse(StreamBytes(version, machine, dict, keys, storage));
+  const std::string stream = StreamBytes(version, machine, dict, keys, storage);
+  const auto sound = Parse(stream);
   ASSERT_TRUE(Succeeded(sound));
   EXPECT_EQ(TextOf(*sound, "t"), "ab");
   EXPECT_TRUE(Refused(Parse(StreamBytes(WholePickle("K\1"), machine, dict, keys, storage)),
