@@ -75,15 +75,13 @@ void FillMemory(const CheckedInput& input, const Judging& judging, const Plan& p
   const size_t last = runs.median.size() - 1;
   for (size_t i = 0; i < last; ++i) held = AddSaturated(held, BytesRead(runs.median[i]));
   const std::array<PlannedRun, 2> last_runs{runs.median[last], runs.p99[last]};
-  const StagingNeed need = StagingOf(last_runs, input->profile);
-  uint64_t& staging = figures->staging_bytes;
-  staging = plan.staging_bytes != 0 ? std::max(need.least, plan.staging_bytes) : need.enough;
-  if (const auto memory = ShardMemory(input->memory, judging, plan.Extent())) {
-    figures->fits_memory = held <= *memory && need.least <= *memory - held;
-    staging = figures->fits_memory ? std::min(staging, *memory - held) : need.least;
-  }
-  figures->peak_bytes =
-      AddSaturated(BytesBeforeShards(input->memory, plan.Extent()), AddSaturated(held, staging));
+  const Staging staging =
+      StagingOf(last_runs, input->profile)
+          .Within(plan.staging_bytes, held, ShardMemory(input->memory, judging, plan.Extent()));
+  figures->staging_bytes = staging.bytes;
+  figures->fits_memory = staging.fits;
+  figures->peak_bytes = AddSaturated(BytesBeforeShards(input->memory, plan.Extent()),
+                                     AddSaturated(held, staging.bytes));
 }
 
 /// Returns the figures of a level's own run at the median and at the 99th percentile.

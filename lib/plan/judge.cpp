@@ -80,12 +80,10 @@ std::optional<uint64_t> FillMemory(const CheckedInput& input, const Judging& jud
   // A plan from elsewhere says what its runs may stage, unless they read all before they compute.
   const bool bounded =
       plan.staging_bytes != 0 && DelayModelFor(plan.strategy) != DelayModel::kSerial;
-  const uint64_t wanted = bounded ? std::max(need.least, plan.staging_bytes) : need.enough;
-  verdict->staging_bytes = wanted;
-  if (const auto memory = ShardMemory(input->memory, judging, plan.Extent())) {
-    verdict->fits_memory = held <= *memory && need.least <= *memory - held;
-    verdict->staging_bytes = verdict->fits_memory ? std::min(wanted, *memory - held) : need.least;
-  }
+  const Staging staging = need.Within(bounded ? plan.staging_bytes : 0, held,
+                                      ShardMemory(input->memory, judging, plan.Extent()));
+  verdict->staging_bytes = staging.bytes;
+  verdict->fits_memory = staging.fits;
   verdict->peak_bytes = AddSaturated(BytesBeforeShards(input->memory, plan.Extent()),
                                      AddSaturated(held, verdict->staging_bytes));
   if (!verdict->fits_memory) return std::nullopt;

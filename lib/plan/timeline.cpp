@@ -1,6 +1,5 @@
 #include "plan/timeline.h"
 
-#include <algorithm>
 #include <optional>
 
 #include "plan/cascade.h"
@@ -17,11 +16,7 @@ PlanEvent Named(const LaneSpan& span, const Plan& plan, const PlannedRun& run, d
   PlanEvent event{span.kind, {}, begin_us + span.start_us, begin_us + span.end_us};
   const bool of_layer = span.kind == Kind::kLayer || span.kind == Kind::kResident;
   if (of_layer && span.index < plan.layers.size()) event.shard.id.layer = plan.layers[span.index];
-  if (span.kind != Kind::kLoad) return event;
-  const StreamedShard& read = run.streamed[span.index];
-  const auto slices = plan.slices.Row(read.position);
-  const auto slice = std::find(slices.begin(), slices.end(), read.id.slice) - slices.begin();
-  event.shard = {read.id, plan.bits.At(read.position, static_cast<uint32_t>(slice))};
+  if (span.kind == Kind::kLoad) event.shard = run.streamed[span.index].shard;
   return event;
 }
 

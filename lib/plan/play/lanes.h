@@ -18,7 +18,7 @@ struct StreamedShard {
   uint32_t position = 0;  ///< index of its layer among the executed ones; ascending
   uint64_t bytes = 0;
   double load_us = 0;
-  ShardId id = {};  ///< for who draws it; no time hangs on it
+  ShardAtBits shard = {};  ///< for who draws it; no time hangs on it
 };
 
 /// Holds the times of what the compute lane does: embeddings, `layers` layers, head.

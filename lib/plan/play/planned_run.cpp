@@ -76,9 +76,9 @@ void AddShards(const CheckedInput& input, const DeviceModel& device, const Plan&
         run->bonus_us += load_us;
         continue;
       }
-      StreamedShard read{k, bytes, load_us, shard.id};
+      StreamedShard read{k, bytes, load_us, shard};
       if (const auto level = costs ? costs->LevelOf(shard.bits) : std::nullopt)
-        read = {k, costs->bytes(shard.id, *level), costs->load_us(shard.id, *level), shard.id};
+        read = {k, costs->bytes(shard.id, *level), costs->load_us(shard.id, *level), shard};
       run->bonus_us += load_us - read.load_us;
       if (read.bytes != 0) run->streamed.push_back(read);
     }
@@ -155,6 +155,15 @@ PlanTimes TimesOf(const CheckedInput& input, const DeviceModels& devices, const 
   for (const StreamedShard& shard : run.streamed)
     times.layer_io_us[shard.position] += shard.load_us;
   return times;
+}
+
+Staging StagingNeed::Within(uint64_t said_bytes, uint64_t held_bytes,
+                            std::optional<uint64_t> memory_bytes) const {
+  Staging staging{said_bytes != 0 ? std::max(least, said_bytes) : enough, true};
+  if (!memory_bytes) return staging;
+  staging.fits = held_bytes <= *memory_bytes && least <= *memory_bytes - held_bytes;
+  staging.bytes = staging.fits ? std::min(staging.bytes, *memory_bytes - held_bytes) : least;
+  return staging;
 }
 
 void StagingNeed::Include(const StagingNeed& other) {

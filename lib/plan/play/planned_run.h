@@ -52,6 +52,12 @@ double StallOf(const PlannedRun& run, double start_us, double latency_us);
 PlanTimes TimesOf(const CheckedInput& input, const DeviceModels& devices, const Plan& plan,
                   const PlannedRun& run, double latency_us);
 
+/// Holds the bytes of staging that latencies count on, and whether memory has room for a run.
+struct Staging {
+  uint64_t bytes = 0;
+  bool fits = true;
+};
+
 /// Holds the bytes of staging that runs of a plan cannot do without, and those that delay none of
 /// them.
 struct StagingNeed {
@@ -59,6 +65,11 @@ struct StagingNeed {
   uint64_t enough = 0;
 
   void Include(const StagingNeed& other);
+  /// Returns the staging of runs beside which `held_bytes` of `memory_bytes` are held: the
+  /// `said_bytes` of a plan that says them, else enough, or what the memory leaves. Where that is
+  /// less than the least, it is the least, and does not fit. Memory may be unbounded.
+  [[nodiscard]] Staging Within(uint64_t said_bytes, uint64_t held_bytes,
+                               std::optional<uint64_t> memory_bytes) const;
 };
 
 /// Returns the need of runs of one plan at several risks, which stream equal bytes. `enough` is

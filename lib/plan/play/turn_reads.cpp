@@ -18,10 +18,11 @@ TurnReads ReadsOf(const CheckedInput& input, const DeviceModel& device, const Pl
   for (uint32_t k = 0; k < plan.layers.size(); ++k) {
     for (uint32_t i = 0; i < plan.width; ++i) {
       const size_t level = all.LevelOf(turn.bits.At(k, i)).value_or(0);
-      const ShardId id = plan.Id(k, i);
-      turn_reads.all_io_us[k] += all.load_us(id, level);
-      const uint64_t bytes = missing.bytes(id, level);
-      if (bytes != 0) turn_reads.reads.push_back({k, bytes, missing.load_us(id, level), id});
+      const ShardAtBits shard{plan.Id(k, i), turn.bits.At(k, i)};
+      turn_reads.all_io_us[k] += all.load_us(shard.id, level);
+      const uint64_t bytes = missing.bytes(shard.id, level);
+      if (bytes != 0)
+        turn_reads.reads.push_back({k, bytes, missing.load_us(shard.id, level), shard});
     }
   }
   return turn_reads;
@@ -36,7 +37,7 @@ uint64_t OverhangOf(const CheckedInput& input, const DeviceModel& device, const 
   }
   uint64_t overhang = 0;
   for (const StreamedShard& read : ReadsOf(input, device, plan, turn).reads) {
-    if (stays.contains(read.id)) overhang += read.bytes;
+    if (stays.contains(read.shard.id)) overhang += read.bytes;
   }
   return overhang;
 }
