@@ -201,6 +201,17 @@ TEST(ShardCodec, PlanesArePaddedToTheirAlignment) {
   }
 }
 
+// Counts, block starts, outliers and two planes, each as aligned as the specification says.
+TEST(ShardCodec, ABaseHasNoByteThatTheSpecificationDoesNotName) {
+  const std::vector<uint8_t> codes(1000, 3);
+  const std::vector<ShardOutlier> outliers = {{5, 1}, {9, 2}, {700, 3}};
+  const uint64_t starts = 8 + 4 * 2;  // one block of outliers
+  for (const auto& [type, value] : {std::pair(DataType::kF32, 4U), {DataType::kF16, 2U}}) {
+    const uint64_t values = RoundUp(starts + 2 * outliers.size(), 4) + value * outliers.size();
+    EXPECT_EQ(EncodeShardBase(codes, outliers, type).size(), RoundUp(values, 64) + 2 * 128);
+  }
+}
+
 TEST(ShardCodec, FullFidelityIsSeenAsStored) {
   CodecShard shard(kSmall, DataType::kF32, 0);
   TestRandom random(1);

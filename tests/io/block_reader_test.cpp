@@ -176,6 +176,15 @@ TEST_P(BlockReaderTest, EndOfFileInsideARequestIsADataError) {
   }
 }
 
+TEST_P(BlockReaderTest, AFileMayEndAfterAnyByteOfABlock) {
+  AlignedBuffer buffer(kBlockBytes);
+  for (uint64_t bytes = 1; bytes <= 16; ++bytes) {
+    std::filesystem::resize_file(path_, kBlockBytes + bytes);
+    EXPECT_TRUE(FailedWith(reader_->Read(kBlockBytes, buffer.span()), ErrorKind::kDamaged,
+                           "ends at byte " + std::to_string(kBlockBytes + bytes)));
+  }
+}
+
 std::string NameOf(const ::testing::TestParamInfo<ReadPath>& info) {
   return ReadPathName(info.param);
 }

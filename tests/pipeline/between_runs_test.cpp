@@ -194,6 +194,31 @@ TEST_F(BetweenRuns, AnotherPlanBeginsWithTurnOneAndNoDrift) {
   EXPECT_EQ(Run().turn, 1U);
 }
 
+// Reads are compared with the plan's in its first turn alone, and while the buffer holds what the
+// plan counts on: others read more or less.
+TEST_F(BetweenRuns, OnlyReadsThatThePlanCountsOnTellOfSlowFlash) {
+  const auto io_ratio = [&](const Plan& plan, std::optional<uint64_t> preload_bytes) {
+    Open(Timed(plan, 1e-3, 1e-3));
+    if (preload_bytes) {
+      EXPECT_TRUE(Succeeded(pipeline_->ResizePreload(*preload_bytes)));
+    }
+    for (size_t run = 0; run < 2 * DriftWatch::kRuns; ++run) Run(Ids(32, 5), Ids(32, 0));
+    return pipeline_->drift().Now()->io_ratio;
+  };
+  EXPECT_GT(io_ratio(WithPreload(WholeAt(2), 4), {}), 2);
+  EXPECT_EQ(io_ratio(ThreeTurns(), {}), 1);
+  EXPECT_EQ(io_ratio(WithPreload(WholeAt(2), 4), 0), 1);
+}
+
+TEST_F(BetweenRuns, AWokenLaneIsWaitedForWhereARunWantsOtherReads) {
+  Open(Timed(WithPreload(WholeAt(4), 4)));
+  faults_->Inject({.kind = FaultKind::kDelay, .times = 2, .delay = 100ms});
+  ASSERT_TRUE(Succeeded(pipeline_->Wake()));
+  while (faults_->injected() == 0) std::this_thread::yield();
+  EXPECT_TRUE(Succeeded(pipeline_->ResizePreload(0)));
+  EXPECT_EQ(Run().logits, DirectLogits(path_, WholeAt(4)));
+}
+
 // Reads of a degraded run took their time too. The plan counts on reads of no time to speak of,
 // each takes 20 ms.
 TEST_F(BetweenRuns, DegradedRunsShowSlowReads) {
@@ -221,6 +246,18 @@ TEST_F(BetweenRuns, ShortInputsSayNothingOfAPlanForLongOnes) {
   for (size_t run = 0; run < DriftWatch::kLeastRuns; ++run) Run(Ids(24, 5), Ids(24, 0));
   ASSERT_TRUE(pipeline_->drift().Now().has_value());
   EXPECT_GT(pipeline_->drift().Now()->compute_ratio, 2);
+}
+
+TEST_F(BetweenRuns, AnotherPlanTakesNoMoreStagingThanItNeeds) {
+  Open(WholeAt(2));
+  Run();
+  const uint64_t least = pipeline_->staging_bytes();
+  ASSERT_TRUE(Succeeded(pipeline_->SetPlan(WholeAt(kFullBits))));
+  Run();
+  EXPECT_GT(pipeline_->staging_bytes(), least);
+  ASSERT_TRUE(Succeeded(pipeline_->SetPlan(WholeAt(2))));
+  Run();
+  EXPECT_EQ(pipeline_->staging_bytes(), least);
 }
 
 TEST_F(BetweenRuns, AnotherClockTakesOtherVariants) {

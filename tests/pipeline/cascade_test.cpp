@@ -323,6 +323,19 @@ TEST_F(LateCascade, WithoutTimeForTheNextLevelTheLabelAtHandStands) {
   EXPECT_EQ(Ask(**pipeline).report.level, 3U) << "who may be late goes on";
 }
 
+TEST_F(LateCascade, TheNextLevelsReadsAreExpectedToComeAsThoseBefore) {
+  // By their plans later levels would wait for reads longer than there is time.
+  Plan plan = Timed3(kAllGoOn, 1, 1);
+  plan.times->layer_io_us.assign(plan.layers.size(), kLong_us);
+  Plan& middle = plan.cascade->levels[1].plan;
+  middle.times->layer_io_us.assign(middle.layers.size(), kLong_us);
+  auto pipeline = Make(plan);
+  ASSERT_TRUE(Succeeded(pipeline));
+  const Outcome outcome = Ask(**pipeline, Within(kLong_us));
+  EXPECT_EQ(outcome.report.returned, Returned::kFinal);
+  EXPECT_EQ(outcome.run.logits, Logits(LevelAlone(plan, 2)));
+}
+
 TEST_F(LateCascade, ADegradedLevelAnswersOnlyWithoutTimeForTheNext) {
   // No time at all: the first level runs what it cannot do without, and is not believed.
   const Plan plan = Timed3(kNoneGoesOn, 1, kLong_us);

@@ -1,4 +1,6 @@
 // Runs under a plan with a fallback: whatever the reads do, each has its label in time.
+#include "pipeline/lane/guarantee.h"
+
 #include <chrono>
 #include <limits>
 #include <set>
@@ -104,6 +106,23 @@ TEST_F(Guarantees, AQuietRunIsThePlansOwn) {
     EXPECT_TRUE(result.degraded.empty());
     EXPECT_EQ(result.logits, DirectLogits(path_, Mixed()));
   }
+}
+
+// Until the rows must be there, time is left for the fallback's embeddings and its layers, as
+// narrow as they can be.
+TEST_F(Guarantees, RowsHaveTimeUntilTheNarrowestFallbackMustBegin) {
+  Plan plan = WithFallback(Mixed(), {0, 1, 2}, 4);
+  plan.times->embed_io_us = kDeadline_us;
+  plan.fallback->layer_us = plan.fallback->last_layer_us = 10000;
+  const Pace pace(*plan.times, 4, 3);
+  const auto rows_by_us = [&](double embed_us) {
+    plan.fallback->embed_us = embed_us;
+    return Guarantee(index_, plan, {}).RowsByUs(kDeadline_us, pace);
+  };
+  const double by_us = rows_by_us(1000);
+  EXPECT_GT(by_us, kDeadline_us - plan.fallback->reserve_us());
+  EXPECT_LT(by_us, kDeadline_us - plan.fallback->margin_us - 1000);
+  EXPECT_DOUBLE_EQ(rows_by_us(11000), by_us - 10000);
 }
 
 TEST_F(Guarantees, WhatTheFallbackHoldsIsNotRead) {

@@ -99,6 +99,39 @@ TEST_F(HardCases, ALateReadThatWasToStayHarmsNoLaterRun) {
   }
 }
 
+// A plan that counts on all reads before its first layer runs with room for one layer, too.
+TEST_F(HardCases, ReadsBeforeComputingAreAsManyAsThereIsRoomFor) {
+  Plan plan = WholeAt(3);
+  const auto expected = Logits(plan);
+  plan.strategy = Strategy::kLoadExec;
+  for (const uint64_t more : {0, 4, 8}) {
+    PipelineOptions options;
+    options.staging_bytes = LeastStaging(plan) + more * kBlockBytes;
+    auto pipeline = Make(plan, options);
+    ASSERT_TRUE(Succeeded(pipeline));
+    const auto result = (*pipeline)->Run(kTextIds, kTextTypes);
+    ASSERT_TRUE(Succeeded(result));
+    EXPECT_EQ(result->logits, expected) << more;
+    EXPECT_GT((*pipeline)->last_schedule().read_bytes, options.staging_bytes);
+  }
+}
+
+TEST_F(HardCases, NoReadIsLongerThanThePlanSays) {
+  Plan plan = WholeAt(6);
+  const auto longest = [&] {
+    auto pipeline = Make(plan);
+    EXPECT_TRUE(Succeeded(pipeline));
+    EXPECT_TRUE(Succeeded((*pipeline)->Run(kTextIds, kTextTypes)));
+    uint64_t bytes = 0;
+    for (const ScheduledRead& read : (*pipeline)->last_schedule().reads)
+      bytes = std::max(bytes, read.length);
+    return bytes;
+  };
+  const uint64_t free = longest();
+  plan.read_bytes = static_cast<uint32_t>(free / 2);
+  EXPECT_LE(longest(), free / 2);
+}
+
 TEST_F(HardCases, APlansOwnStagingDoesNotRefuseWhatAppsChange) {
   Plan plan = Timed(WithPreload(WholeAt(6), 18));
   plan.staging_bytes = LeastStaging(plan);

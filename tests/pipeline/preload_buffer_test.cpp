@@ -75,6 +75,14 @@ TEST_F(PreloadBufferTest, OccupiesWhatItHoldsAndGivesTheRestBack) {
   EXPECT_EQ(Resident(buffer), 0U);
 }
 
+TEST_F(PreloadBufferTest, TheFirstShardIsGivenBackLikeAnyOther) {
+  PreloadBuffer buffer(index_, WholeAt(6));
+  Fill(buffer, {{0, 0}, 6});
+  EXPECT_GT(Resident(buffer), 0U);
+  buffer.KeepOnly({});
+  EXPECT_EQ(Resident(buffer), 0U);
+}
+
 TEST_F(PreloadBufferTest, ShardsOfCascadeLevelsHavePlacesAtTheirBits) {
   Plan plan = WholeAt(4);
   plan.cascade.emplace();

@@ -8,6 +8,7 @@
 #include "plan/judge.h"
 #include "plan/play/planned_run.h"
 #include "plan/timeline.h"
+#include "support/expect.h"
 #include "world.h"
 
 namespace sti {
@@ -245,6 +246,17 @@ TEST(Cold, WithNothingToLoadIsAWarmPlan) {
       EXPECT_TRUE(cold->cold);
     }
   }
+}
+
+// A cold start preloads nothing: no buffer is offered instead of a longer target.
+TEST(Cold, WhatCannotBeMetAsksForTimeAlone) {
+  const ColdWorld cold;
+  PlanRequest request = Cold();
+  request.target_us = 1200;
+  const auto plan = MakePlan(cold.input(), request);
+  ASSERT_TRUE(FailedWith(plan, ErrorKind::kInfeasible, "no plan meets 1.200 ms"));
+  EXPECT_EQ(plan.error().value, "target_us");
+  EXPECT_EQ(plan.error().what.find("preload"), std::string::npos) << plan.error().what;
 }
 
 TEST(Cold, VariantsStartColdToo) {

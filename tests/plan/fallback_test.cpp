@@ -98,6 +98,29 @@ TEST(FallbackChoice, CostsAreThoseOfThePlanWithoutIt) {
   for (uint32_t b : plan->bits.values()) bits -= b;
   EXPECT_EQ(plan->fallback->cost_bits, bits);
   EXPECT_FALSE(free->fallback);
+  ASSERT_EQ(plan->variants.size(), 1U);
+  ASSERT_EQ(free->variants.size(), 1U);
+  bits = 0;
+  for (uint32_t b : free->variants[0].bits.values()) bits += b;
+  for (uint32_t b : plan->variants[0].bits.values()) bits -= b;
+  EXPECT_EQ(plan->variants[0].fallback->cost_bits, bits);
+  EXPECT_NE(bits, 0);
+}
+
+TEST(FallbackChoice, WhatItCostsIsExplained) {
+  const test::World world = GuaranteedWorld();
+  std::vector<std::string> lines;
+  ASSERT_TRUE(MakePlan(world.input(), Guaranteed(9000, 800), &lines).ok());
+  std::erase_if(lines, [](const std::string& line) {
+    return !line.starts_with("guarantee: ") && !line.starts_with("fallback ");
+  });
+  EXPECT_EQ(lines,
+            (std::vector<std::string>{
+                "fallback for 128 tokens: 4x2 at 2 bits, 800 bytes more in the buffer, 6.750 ms "
+                "reserved",
+                "fallback for 64 tokens: 4x2 at 2 bits, 0 bytes more in the buffer, 3.910 ms "
+                "reserved",
+                "guarantee: costs 5 of 84 bits of shards; without it accuracy 0.9343"}));
 }
 
 TEST(FallbackChoice, ItsShardsAreReadWithoutThePlanesAtHand) {

@@ -434,6 +434,33 @@ TEST(Planner, VariantsShareTheRowsOfThePlan) {
   EXPECT_EQ(verdicts->variants[0].p99_us, plan->variants[0].predicted_p99_us);
 }
 
+TEST(Planner, VariantsKeepToTheMemoryOfThePlan) {
+  test::World world = test::Odroid();
+  // Short texts have time for wide layers, which take more working memory.
+  for (const uint32_t length : {32u, 64u}) {
+    for (uint32_t m = 3; m <= 12; ++m) {
+      const double layer_us = 20.0 * length + m;
+      world.profile.compute.push_back({length, m, layer_us, layer_us, 0});
+    }
+  }
+  PlanRequest request = Request(150e3);
+  const auto all = MakePlan(world.input(), request);
+  ASSERT_TRUE(all.ok()) << all.error().Message();
+  ASSERT_EQ(all->variants.size(), 2U);
+  request.length = 128;
+  const auto alone = MakePlan(world.input(), request);
+  ASSERT_TRUE(alone.ok()) << alone.error().Message();
+  ASSERT_LT(alone->predicted_peak_bytes, all->predicted_peak_bytes);
+  request.length = 0;
+  request.judging.memory_bytes = alone->predicted_peak_bytes;
+  const auto bound = MakePlan(world.input(), request);
+  ASSERT_TRUE(bound.ok()) << bound.error().Message();
+  EXPECT_EQ(bound->predicted_peak_bytes, alone->predicted_peak_bytes);
+  EXPECT_EQ(bound->bits, alone->bits);
+  ASSERT_EQ(bound->variants.size(), 2U);
+  EXPECT_LT(bound->variants[1].width, all->variants[1].width);
+}
+
 TEST(Planner, AGuaranteeHasWordsThatItsFallbackKnows) {
   test::World world = test::Odroid();
   CountWords(world);

@@ -32,5 +32,41 @@ TEST(Value, StandInOrdersAsMeasured) {
   EXPECT_LT(UniformLoss(value, 6, 6, 2), UniformLoss(value, 6, 12, 0));
 }
 
+/// Returns the importance of a 2 x 1 model, with gains at 4 and 6 bits.
+Importance Measured() {
+  Importance importance;
+  importance.layers = 2;
+  importance.width = 1;
+  importance.gain_bits = {4, 6};
+  importance.gains = {0.1, 0.5, -0.2, -0.1};
+  importance.submodels = {{1, 1, 2, 0.5, 2.0},
+                          {1, 1, 4, 0.6, 1.5},
+                          {1, 1, 6, 0.7, 1.25},
+                          {2, 1, 2, 0.8, 1.0},
+                          {2, 1, 6, 0.9, 0.5}};
+  return importance;
+}
+
+// Gains of the most bits alone count, those below 0 as 0, and their mean, 0.2, on top.
+TEST(Value, AShardWeighsItsGainAndTheMean) {
+  const Importance importance = Measured();
+  const ValueModel value(kBits, LayerOrder(2, 1), 2, 1, &importance, {});
+  EXPECT_DOUBLE_EQ(value.Weight({0, 0}), 0.5 + 0.2);
+  EXPECT_DOUBLE_EQ(value.Weight({1, 0}), 0 + 0.2);
+}
+
+TEST(Value, DamageIsTheLossThatTheFewestBitsAdd) {
+  const Importance importance = Measured();
+  const std::vector<Submodel> submodels = {{1, 1}, {2, 1}};
+  const ValueModel value(kBits, LayerOrder(2, 1), 2, 1, &importance, submodels);
+  ASSERT_TRUE(value.measured());
+  EXPECT_DOUBLE_EQ(value.FullLoss(1, 1), 1.25);
+  EXPECT_DOUBLE_EQ(value.Damage(1, 1), 2.0 - 1.25);
+  EXPECT_DOUBLE_EQ(value.FullLoss(2, 1), 0.5);
+  EXPECT_DOUBLE_EQ(value.Damage(2, 1), 1.0 - 0.5);
+  EXPECT_DOUBLE_EQ(*value.Accuracy(1, 1, 2.0), 0.5);
+  EXPECT_DOUBLE_EQ(*value.Accuracy(1, 1, 1.25), 0.7);
+}
+
 }  // namespace
 }  // namespace sti
