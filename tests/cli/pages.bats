@@ -38,6 +38,11 @@ declare -gA elsewhere=(
   ['./warm-server intents.socket ask "wake me up at seven" ".trim 0" "tell me a joke" ".quit"']="as warm-server.bats does"
 )
 
+# A process with a sanitizer takes several times the memory.
+if is_sanitized; then
+  elsewhere['sti-run --model a=model.sti,model.plan --model b=model.sti --memory 24MiB < named.txt']="as run-models.bats does"
+fi
+
 pages() { (cd "$repo" && printf '%s\n' README.md docs/guide/*.md examples/*/README.md); }
 
 # All commands of a page, one a line: PAGE.

@@ -137,6 +137,7 @@ depth_of() { sed -n "$1p" answers | jq '.layers | length'; }
 }
 
 @test "memory that is bounded is bounded under the next plan too" {
+  skip_if_sanitized "memory means nothing under sanitizers"
   layers_at 0.05 >fast.json
   plan --profile fast.json --target 2s --preload 1MiB -o fast.plan
   full_length_texts >texts

@@ -37,6 +37,7 @@ END
 }
 
 @test "--lock-memory: shards and working memory are locked, others not" {
+  skip_if_sanitized "a sanitizer lets mlock do nothing"
   begin_run
   same "$(memory_of VmLck)" 0
   end_run
@@ -49,6 +50,7 @@ END
 }
 
 @test "--lock-memory where it is not allowed: one warning, and the run goes on" {
+  skip_if_sanitized "a sanitizer lets mlock do nothing"
   setpriv --bounding-set -ipc_lock true 2>/dev/null || skip "needs setpriv, and the right to drop a capability"
   as=(prlimit --memlock=8192 setpriv --bounding-set -ipc_lock --inh-caps -ipc_lock)
   begin_run --lock-memory
@@ -83,6 +85,7 @@ END
 }
 
 @test "--idle: what only inputs need is given back, and made again" {
+  skip_if_sanitized "sanitizers have an allocator of their own"
   begin_run --idle 300ms
   before=$(memory_of VmRSS)
   first=$label
