@@ -108,6 +108,28 @@ Offers OffersOf(const MeasuredCascades& measured, double least_accuracy) {
   return offers;
 }
 
+/// Returns " of an accuracy of 0.9000", as messages go on; nothing where any accuracy will do.
+std::string WantedBy(const PlanRequest& request, double least_accuracy) {
+  if (least_accuracy <= 0) return "";
+  return " of an accuracy of " + Fixed4(least_accuracy) +
+         (request.min_accuracy ? "" : ", that of the best plan without a cascade,");
+}
+
+/// Returns an error if the last level alone is neither slower than the fastest cascade nor less
+/// accurate, which is so where hardly an input returns early. Then it beats all other cascades too.
+Status CheckIsOfUse(const MeasuredCascades& measured, double least_accuracy,
+                    const CascadeCandidate& fastest) {
+  const uint32_t last = fastest.cascade->levels.back();
+  const Plan& alone = measured.Alone(last);
+  const bool as_fast = alone.predicted_latency_us <= fastest.mean_us;
+  if (!as_fast || measured.Score(last).accuracy < fastest.cut->accuracy - kSameAccuracy) return {};
+  return InfeasibleError("no cascade" + WantedBy(measured.context().request, least_accuracy) +
+                         " is faster than its last level alone: " +
+                         measured.NameOf(*fastest.cascade) + " takes " + Ms(fastest.mean_us) +
+                         " in the mean, and alone " + Ms(alone.predicted_latency_us))
+      .Fix(Remedy::kDropFromRequest, "cascade");
+}
+
 }  // namespace
 
 void SayChoice(const MeasuredCascades& measured, const CascadeCandidate& choice) {
@@ -127,10 +149,7 @@ void SayChoice(const MeasuredCascades& measured, const CascadeCandidate& choice)
 Error NoCascade(const MeasuredCascades& measured, double least_accuracy) {
   const PlanRequest& request = measured.context().request;
   const Offers offers = OffersOf(measured, least_accuracy);
-  std::string wanted;  // nothing: any accuracy will do
-  if (least_accuracy > 0) wanted = " of an accuracy of " + Fixed4(least_accuracy);
-  if (least_accuracy > 0 && !request.min_accuracy)
-    wanted += ", that of the best plan without a cascade,";
+  const std::string wanted = WantedBy(request, least_accuracy);
   if (!offers.least_bytes) {
     return InfeasibleError("no cascade" + wanted + " was measured; the best has " +
                            FloorOf(offers.best_accuracy))
@@ -159,6 +178,7 @@ Result<CascadeCandidate> FastestCascade(const MeasuredCascades& measured, double
     if (!best || IsBetter(*its_own, *best)) best = its_own;
   }
   if (!best) return NoCascade(measured, least_accuracy);
+  STI_RETURN_IF_ERROR(CheckIsOfUse(measured, least_accuracy, *best));
   SayChoice(measured, *best);
   return *best;
 }
