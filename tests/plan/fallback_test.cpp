@@ -11,6 +11,7 @@
 #include "plan/judge.h"
 #include "plan/planner.h"
 #include "plan/request_of_plan.h"
+#include "plan/timeline.h"
 #include "world.h"
 
 namespace sti {
@@ -135,6 +136,30 @@ TEST(FallbackChoice, ItsShardsAreReadWithoutThePlanesAtHand) {
   // 4 shards a layer, of each 101 bytes beyond the 100 that are there; 2 us a byte.
   EXPECT_TRUE(plan->preload.empty());
   EXPECT_NEAR(plan->times->layer_io_us[0], 4 * 2 * 101, 1e-6);
+}
+
+TEST(FallbackChoice, ItsShardsAreNoLoadsOfATimeline) {
+  const test::World world = GuaranteedWorld();
+  PlanRequest request = Guaranteed(12000, 1600);
+  request.length = 128;
+  request.submodel = {2, 4};
+  request.uniform_bits = 4;
+  auto plan = MakePlan(world.input(), request);
+  ASSERT_TRUE(plan.ok()) << plan.error().Message();
+  plan->bits.At(0, 1) = 2;  // an edit: the fallback holds all of this shard
+  const auto timeline = PlayPlan(world.input(), Judging(), *plan);
+  ASSERT_TRUE(timeline.ok()) << timeline.error().Message();
+  std::vector<ShardAtBits> loads;
+  for (const PlanEvent& event : timeline->events) {
+    if (event.kind == LaneSpan::Kind::kLoad) loads.push_back(event.shard);
+  }
+  std::vector<ShardAtBits> expected;
+  for (uint32_t k = 0; k < 2; ++k) {
+    for (uint32_t i = 0; i < 4; ++i) {
+      if (k != 0 || i != 1) expected.push_back({plan->Id(k, i), 4});
+    }
+  }
+  EXPECT_EQ(loads, expected);
 }
 
 TEST(FallbackChoice, ATooSmallBufferNamesTheLeastOne) {
