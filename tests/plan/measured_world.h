@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -75,6 +76,18 @@ inline PlanRequest CascadeAsked(double target_us,
   request.cascade = true;
   request.min_accuracy = min_accuracy;
   return request;
+}
+
+/// Returns the levels of a plan with a cascade: "1@2 2@6" is of one layer at 2 bits, then two at 6.
+inline std::string NameOf(const Plan& plan) {
+  std::string name;
+  const auto add = [&](const Plan& level) {
+    name += (name.empty() ? "" : " ") + std::to_string(level.layers.size()) + "@" +
+            std::to_string(level.bits.At(0, 0));
+  };
+  for (const CascadeLevel& level : plan.cascade->levels) add(level.plan);
+  add(plan);
+  return name;
 }
 
 }  // namespace sti::test
