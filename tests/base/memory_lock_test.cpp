@@ -8,6 +8,7 @@
 #include "base/aligned_buffer.h"
 #include "base/page_space.h"
 #include "support/locked_bytes.h"
+#include "support/sanitizers.h"
 
 namespace sti {
 namespace {
@@ -15,7 +16,7 @@ namespace {
 const uint64_t kPage = PageSpace::PageBytes();
 
 TEST(MemoryLock, ABufferIsLockedUntilItGoes) {
-  if (!kLocksAreReal) GTEST_SKIP() << "a sanitizer lets mlock do nothing";
+  if (kSanitized) GTEST_SKIP() << "a sanitizer lets mlock do nothing";
   const uint64_t before = LockedBytes();
   {
     AlignedBuffer buffer(8 * kPage);
@@ -33,7 +34,7 @@ TEST(MemoryLock, ABufferIsLockedUntilItGoes) {
 }
 
 TEST(MemoryLock, DiscardedPagesGoThoughTheyWereLocked) {
-  if (!kLocksAreReal) GTEST_SKIP() << "a sanitizer lets mlock do nothing";
+  if (kSanitized) GTEST_SKIP() << "a sanitizer lets mlock do nothing";
   const uint64_t before = LockedBytes();
   PageSpace space(8 * kPage);
   std::memset(space.span().data(), 1, 8 * kPage);
@@ -47,7 +48,7 @@ TEST(MemoryLock, DiscardedPagesGoThoughTheyWereLocked) {
 }
 
 TEST(MemoryLock, ARefusalHasItsReason) {
-  if (!kLocksAreReal) GTEST_SKIP() << "a sanitizer lets mlock do nothing";
+  if (kSanitized) GTEST_SKIP() << "a sanitizer lets mlock do nothing";
   const std::span<const uint8_t> nowhere(reinterpret_cast<const uint8_t*>(kPage), kPage);
   const Status refused = LockMemory(nowhere);  // no memory is there
   ASSERT_FALSE(refused.ok());

@@ -7,6 +7,7 @@
 #include "pipeline_world.h"
 #include "support/fault_reader.h"
 #include "support/locked_bytes.h"
+#include "support/sanitizers.h"
 
 namespace sti {
 namespace {
@@ -403,7 +404,7 @@ TEST_F(BetweenRuns, ARestGivesBackWhatOnlyRunsNeed) {
 }
 
 TEST_F(BetweenRuns, LockedMemoryIsThatOfRunsAndOfHeldShards) {
-  if (!kLocksAreReal) GTEST_SKIP() << "a sanitizer lets mlock do nothing";
+  if (kSanitized) GTEST_SKIP() << "a sanitizer lets mlock do nothing";
   const uint64_t outside = LockedBytes();
   PipelineOptions options;
   options.lock_memory = true;

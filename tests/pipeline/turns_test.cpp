@@ -4,6 +4,7 @@
 
 #include "pipeline_world.h"
 #include "support/memory_meter.h"
+#include "support/sanitizers.h"
 
 namespace sti {
 namespace {
@@ -198,9 +199,7 @@ TEST_F(Turns, WokenRunsAnswerTheSame) {
 }
 
 TEST_F(Turns, RunsAllocateNothing) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  GTEST_SKIP() << "SKIP: a sanitizer's operator new is not counted";
-#endif
+  if (kSanitized) GTEST_SKIP() << "a sanitizer's operator new is not counted";
   for (const bool degrade : {false, true}) {
     Plan plan = WithPreload(Mixed(), 4);
     plan.times = PlanTimes{};

@@ -7,15 +7,13 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "support/sanitizers.h"
+
 namespace sti {
 namespace {
 
 // The longest test, of published accuracies, takes half of it, and longer under a sanitizer.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr unsigned kLimit_s = 900;
-#else
-constexpr unsigned kLimit_s = 300;
-#endif
+constexpr unsigned kLimit_s = kSanitized ? 900 : 300;
 
 char running[256];  // the test's name, and a line's end
 

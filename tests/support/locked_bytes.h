@@ -7,13 +7,6 @@
 
 namespace sti {
 
-/// Says whether locks are the kernel's: sanitizers let mlock do nothing.
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-inline constexpr bool kLocksAreReal = false;
-#else
-inline constexpr bool kLocksAreReal = true;
-#endif
-
 /// Returns VmLck of /proc/self/status in bytes.
 inline uint64_t LockedBytes() {
   std::ifstream status("/proc/self/status");
