@@ -3,6 +3,7 @@
 // in. Whatever it was, the model then answers as a new one does.
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cmath>
 #include <cstring>
 #include <iterator>
@@ -78,23 +79,24 @@ class Open {
  private:
   static int64_t ReadAt(void* user, uint64_t offset, void* buffer, uint64_t bytes) {
     auto& self = *static_cast<Open*>(user);
+    const Lie lie = self.lie_;
     const auto& container = Sound::Get().container;
-    if (self.lie_ == Lie::kFails) return -5;
-    if (self.lie_ == Lie::kTooMuch) return static_cast<int64_t>(bytes) + 1;
-    if (self.lie_ == Lie::kCallsBack) {
+    if (lie == Lie::kFails) return -5;
+    if (lie == Lie::kTooMuch) return static_cast<int64_t>(bytes) + 1;
+    if (lie == Lie::kCallsBack) {
       Require(sti_trim(self.model_, 0, nullptr) == STI_USAGE, "a callback is refused");
     }
     if (offset >= container.size()) return 0;
     uint64_t count = std::min(bytes, container.size() - offset);
-    if (self.lie_ == Lie::kShort) count = (count + 1) / 2;
+    if (lie == Lie::kShort) count = (count + 1) / 2;
     std::memcpy(buffer, container.data() + offset, count);
-    if (self.lie_ == Lie::kWrongBytes) static_cast<uint8_t*>(buffer)[count / 2] ^= 0x40;
+    if (lie == Lie::kWrongBytes) static_cast<uint8_t*>(buffer)[count / 2] ^= 0x40;
     return static_cast<int64_t>(count);
   }
 
   sti_host* host_ = nullptr;
   sti_model* model_ = nullptr;
-  Lie lie_ = Lie::kNone;
+  std::atomic<Lie> lie_ = Lie::kNone;  ///< a lane may still read while the next is told
 };
 
 void RequireKnown(sti_code code, const sti_error& error) {
