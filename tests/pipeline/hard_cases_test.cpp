@@ -116,6 +116,19 @@ TEST_F(HardCases, ReadsBeforeComputingAreAsManyAsThereIsRoomFor) {
   }
 }
 
+// Room for the next layer's reads comes from a layer that is computed, at any moment of the lane:
+// one that misses it waits for ever.
+TEST_F(HardCases, ALaneNeverMissesTheRoomThatALayerLeaves) {
+  const Plan plan = WholeAt(3);
+  PipelineOptions options;
+  options.staging_bytes = LeastStaging(plan);
+  options.keep_rows = false;
+  auto pipeline = Make(plan, options);
+  ASSERT_TRUE(Succeeded(pipeline));
+  for (int run = 0; run < 1000; ++run)
+    ASSERT_TRUE(Succeeded((*pipeline)->Run(kTextIds, kTextTypes)));
+}
+
 TEST_F(HardCases, NoReadIsLongerThanThePlanSays) {
   Plan plan = WholeAt(6);
   const auto longest = [&] {
