@@ -327,6 +327,7 @@ TEST_F(LateCascade, TheNextLevelsReadsAreExpectedToComeAsThoseBefore) {
   // By their plans later levels would wait for reads longer than there is time.
   Plan plan = Timed3(kAllGoOn, 1, 1);
   plan.times->layer_io_us.assign(plan.layers.size(), kLong_us);
+  for (CascadeLevel& level : plan.cascade->levels) level.upgrade_bytes = kBlockBytes;
   Plan& middle = plan.cascade->levels[1].plan;
   middle.times->layer_io_us.assign(middle.layers.size(), kLong_us);
   auto pipeline = Make(plan);
