@@ -1,6 +1,8 @@
 // Staging: the least that delays nothing, and what it adds to the peak.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "plan/judge.h"
 #include "plan/memory.h"
 #include "plan/play/planned_run.h"
@@ -175,6 +177,31 @@ TEST(Staging, ServesVariantsAndTurns) {
   const uint64_t overhang = TurnOverhang(world.checked(), *device, *turns);
   EXPECT_EQ(turns->predicted_peak_bytes, BytesBeforeShards(world.memory(), turns->Extent()) +
                                              4'000'000 + overhang + turns->staging_bytes);
+}
+
+// A variant may need more staging than the plan: the arena serves both.
+TEST(Staging, IsThatOfTheVariantWhichNeedsMost) {
+  test::World world = Slow();
+  for (uint32_t m = 3; m <= 12; ++m)
+    world.profile.compute.push_back({32, m, 4000.0 * m, 4000.0 * m, 0});
+  world.profile.fixed.push_back({32, 300, 900, 500, 0, 0, 0});
+  PlanRequest request;
+  request.target_us = 3e5;
+  request.further_lengths = {32};
+  auto plan = MakePlan(world.input(), request);
+  ASSERT_TRUE(plan.ok()) << plan.error().Message();
+  const auto staging = [&](const Plan& one) {
+    const auto verdict = CheckPlan(world.input(), Judging(), one);
+    EXPECT_TRUE(verdict.ok()) << verdict.error().Message();
+    return verdict.ok() ? verdict->staging_bytes : 0;
+  };
+  // An edit: the plan itself reads little, and nothing says what it may stage.
+  std::ranges::fill(plan->bits.values(), 2U);
+  plan->staging_bytes = plan->variants[0].staging_bytes = 0;
+  Plan alone = *plan;
+  alone.variants.clear();
+  EXPECT_LT(staging(alone), staging(plan->variants[0]));
+  EXPECT_EQ(staging(*plan), staging(plan->variants[0]));
 }
 
 TEST(Staging, OverhangIsWhatStaysAndIsRead) {
