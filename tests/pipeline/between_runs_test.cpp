@@ -4,8 +4,7 @@
 #include <chrono>
 #include <thread>
 
-#include "pipeline_world.h"
-#include "support/fault_reader.h"
+#include "faulty_pipeline.h"
 #include "support/locked_bytes.h"
 #include "support/sanitizers.h"
 
@@ -16,17 +15,8 @@ using namespace std::chrono_literals;
 
 using Shards = std::vector<ShardAtBits>;
 
-class BetweenRuns : public PipelineTest {
+class BetweenRuns : public FaultyPipelineTest {
  protected:
-  void Open(const Plan& plan, const PipelineOptions& options = {}) {
-    auto inner = OpenBlockReader(path_);
-    ASSERT_TRUE(Succeeded(inner));
-    auto reader = std::make_unique<FaultReader>(std::move(*inner));
-    faults_ = reader.get();
-    auto pipeline = MakeOver(std::move(reader), plan, options);
-    ASSERT_TRUE(Succeeded(pipeline));
-    pipeline_ = std::move(*pipeline);
-  }
   RunResult Run(const Ids& ids = kTextIds, const Ids& types = kTextTypes) {
     auto result = pipeline_->Run(ids, types);
     EXPECT_TRUE(Succeeded(result));
@@ -58,9 +48,6 @@ class BetweenRuns : public PipelineTest {
     }
     return plan;
   }
-
-  FaultReader* faults_ = nullptr;
-  std::unique_ptr<Pipeline> pipeline_;
 };
 
 TEST_F(BetweenRuns, ABoundedBufferHoldsTheLowestShards) {

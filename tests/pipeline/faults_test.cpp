@@ -3,26 +3,15 @@
 #include <chrono>
 #include <thread>
 
-#include "pipeline_world.h"
-#include "support/fault_reader.h"
+#include "faulty_pipeline.h"
 
 namespace sti {
 namespace {
 
 using namespace std::chrono_literals;
 
-class Faults : public PipelineTest {
+class Faults : public FaultyPipelineTest {
  protected:
-  /// A pipeline and the reader below it.
-  void Open(const Plan& plan, const PipelineOptions& options = {}, bool reversed = false) {
-    auto inner = OpenBlockReader(path_);
-    ASSERT_TRUE(Succeeded(inner));
-    auto reader = std::make_unique<FaultReader>(std::move(*inner), std::vector<Fault>{}, reversed);
-    faults_ = reader.get();
-    auto pipeline = MakeOver(std::move(reader), plan, options);
-    ASSERT_TRUE(Succeeded(pipeline));
-    pipeline_ = std::move(*pipeline);
-  }
   static Fault Over(FaultKind kind, const PartLocation& part, uint32_t times = Fault::kAlways,
                     std::chrono::microseconds delay = 0us) {
     return {kind, part.offset, part.length, times, delay, {}};
@@ -35,9 +24,6 @@ class Faults : public PipelineTest {
   [[nodiscard]] bool SetAside() {
     return dynamic_cast<FaultReader*>(&pipeline_->reader()) == nullptr;
   }
-
-  FaultReader* faults_ = nullptr;
-  std::unique_ptr<Pipeline> pipeline_;
 };
 
 TEST_F(Faults, TornOnceHealsTornForGoodIsAnErrorAndTheNextRunGoesOn) {

@@ -3,25 +3,15 @@
 #include <chrono>
 #include <memory>
 
-#include "pipeline_world.h"
-#include "support/fault_reader.h"
+#include "faulty_pipeline.h"
 
 namespace sti {
 namespace {
 
 using namespace std::chrono_literals;
 
-class HardCases : public PipelineTest {
+class HardCases : public FaultyPipelineTest {
  protected:
-  void Open(const Plan& plan, const PipelineOptions& options = {}) {
-    auto inner = OpenBlockReader(path_);
-    ASSERT_TRUE(Succeeded(inner));
-    auto reader = std::make_unique<FaultReader>(std::move(*inner));
-    faults_ = reader.get();
-    auto pipeline = MakeOver(std::move(reader), plan, options);
-    ASSERT_TRUE(Succeeded(pipeline));
-    pipeline_ = std::move(*pipeline);
-  }
   uint64_t LeastStaging(const Plan& plan) {
     for (uint64_t bytes = kBlockBytes;; bytes += kBlockBytes) {
       PipelineOptions options;
@@ -29,9 +19,6 @@ class HardCases : public PipelineTest {
       if (Make(plan, options).ok()) return bytes;
     }
   }
-
-  FaultReader* faults_ = nullptr;
-  std::unique_ptr<Pipeline> pipeline_;
 };
 
 // Planes lie in the block where their base ends. A read of them that comes torn there must not

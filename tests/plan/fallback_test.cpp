@@ -124,13 +124,18 @@ TEST(FallbackChoice, WhatItCostsIsExplained) {
                 "guarantee: costs 5 of 84 bits of shards; without it accuracy 0.9343"}));
 }
 
-TEST(FallbackChoice, ItsShardsAreReadWithoutThePlanesAtHand) {
-  const test::World world = GuaranteedWorld();
+/// Asks for 2x4 at 4 bits, beside a fallback of all shards at 2.
+PlanRequest GuaranteedAtFourBits() {
   PlanRequest request = Guaranteed(12000, 1600);
   request.length = 128;
   request.submodel = {2, 4};
   request.uniform_bits = 4;
-  const auto plan = MakePlan(world.input(), request);
+  return request;
+}
+
+TEST(FallbackChoice, ItsShardsAreReadWithoutThePlanesAtHand) {
+  const test::World world = GuaranteedWorld();
+  const auto plan = MakePlan(world.input(), GuaranteedAtFourBits());
   ASSERT_TRUE(plan.ok()) << plan.error().Message();
   ASSERT_EQ(plan->fallback->layers.size() * plan->fallback->width, 16u);
   // 4 shards a layer, of each 101 bytes beyond the 100 that are there; 2 us a byte.
@@ -140,11 +145,7 @@ TEST(FallbackChoice, ItsShardsAreReadWithoutThePlanesAtHand) {
 
 TEST(FallbackChoice, ItsShardsAreNoLoadsOfATimeline) {
   const test::World world = GuaranteedWorld();
-  PlanRequest request = Guaranteed(12000, 1600);
-  request.length = 128;
-  request.submodel = {2, 4};
-  request.uniform_bits = 4;
-  auto plan = MakePlan(world.input(), request);
+  auto plan = MakePlan(world.input(), GuaranteedAtFourBits());
   ASSERT_TRUE(plan.ok()) << plan.error().Message();
   plan->bits.At(0, 1) = 2;  // an edit: the fallback holds all of this shard
   const auto timeline = PlayPlan(world.input(), Judging(), *plan);

@@ -96,6 +96,15 @@ test::World Slow() {
   return world;
 }
 
+/// The same, whose times of texts of 32 tokens are known too.
+test::World SlowAtTwoLengths() {
+  test::World world = Slow();
+  for (uint32_t m = 3; m <= 12; ++m)
+    world.profile.compute.push_back({32, m, 4000.0 * m, 4000.0 * m, 0});
+  world.profile.fixed.push_back({32, 300, 900, 500, 0, 0, 0});
+  return world;
+}
+
 TEST(Staging, OfAPlanKeepsItsLatenciesAndLowersItsPeak) {
   const test::World world = Slow();
   const PlanInput input = world.input();
@@ -149,10 +158,7 @@ TEST(Staging, IsWhatTheMemoryLeavesWhereThatIsLess) {
 }
 
 TEST(Staging, ServesVariantsAndTurns) {
-  test::World world = Slow();
-  for (uint32_t m = 3; m <= 12; ++m)
-    world.profile.compute.push_back({32, m, 4000.0 * m, 4000.0 * m, 0});
-  world.profile.fixed.push_back({32, 300, 900, 500, 0, 0, 0});
+  const test::World world = SlowAtTwoLengths();
   PlanRequest request;
   request.target_us = 3e5;
   request.preload_bytes = 1'000'000;
@@ -181,10 +187,7 @@ TEST(Staging, ServesVariantsAndTurns) {
 
 // A variant may need more staging than the plan: the arena serves both.
 TEST(Staging, IsThatOfTheVariantWhichNeedsMost) {
-  test::World world = Slow();
-  for (uint32_t m = 3; m <= 12; ++m)
-    world.profile.compute.push_back({32, m, 4000.0 * m, 4000.0 * m, 0});
-  world.profile.fixed.push_back({32, 300, 900, 500, 0, 0, 0});
+  const test::World world = SlowAtTwoLengths();
   PlanRequest request;
   request.target_us = 3e5;
   request.further_lengths = {32};
