@@ -10,6 +10,8 @@
 namespace sti {
 namespace {
 
+using test::RequestFor;
+
 using Lines = std::vector<std::string>;
 
 /// A model of 2 x 2 shards whose submodels were measured.
@@ -30,13 +32,6 @@ test::World Explainable() {
   return world;
 }
 
-PlanRequest RequestOf(double target_us, Strategy strategy = Strategy::kSti) {
-  PlanRequest request;
-  request.strategy = strategy;
-  request.target_us = target_us;
-  return request;
-}
-
 /// Expects the explanation of a plan to be the line on the profile's times and these.
 void ExpectExplained(const test::World& world, const PlanRequest& request, const Lines& lines) {
   Lines expected = {
@@ -50,7 +45,7 @@ void ExpectExplained(const test::World& world, const PlanRequest& request, const
 
 TEST(Explain, AJointChoice) {
   ExpectExplained(
-      Explainable(), RequestOf(2500),
+      Explainable(), RequestFor(2500),
       {"compute planning: 2 of 4 submodels compute within 2.500 ms; 1x2 takes 1.550 ms, slack "
        "0.950 ms",
        "value: A(n, m) of the importance file",
@@ -63,7 +58,7 @@ TEST(Explain, AJointChoice) {
 }
 
 TEST(Explain, RaisesAndTurnsOfAPlanThatIsReadAhead) {
-  PlanRequest request = RequestOf(3600);
+  PlanRequest request = RequestFor(3600);
   request.preload_bytes = 250;
   request.wake_us = 150;
   request.turns = 2;
@@ -92,7 +87,7 @@ TEST(Explain, RaisesAndTurnsOfAPlanThatIsReadAhead) {
 }
 
 TEST(Explain, ThePapersTwoSteps) {
-  PlanRequest request = RequestOf(3400, Strategy::kStiPaper);
+  PlanRequest request = RequestFor(3400, Strategy::kStiPaper);
   request.preload_bytes = 300;
   ExpectExplained(
       Explainable(), request,
@@ -108,7 +103,7 @@ TEST(Explain, ThePapersTwoSteps) {
 
 TEST(Explain, APaperPlanThatIsLate) {
   ExpectExplained(
-      Explainable(), RequestOf(1700, Strategy::kStiPaper),
+      Explainable(), RequestFor(1700, Strategy::kStiPaper),
       {"compute planning: 2 of 4 submodels compute within 1.700 ms; 1x2 takes 1.550 ms, slack "
        "0.150 ms",
        "uniform bits: 1x2 does not hold the fewest bits",
@@ -119,7 +114,7 @@ TEST(Explain, APaperPlanThatIsLate) {
 }
 
 TEST(Explain, AnIoBudget) {
-  PlanRequest request = RequestOf(4000);
+  PlanRequest request = RequestFor(4000);
   request.io_budget_bytes = 700;
   ExpectExplained(
       Explainable(), request,
@@ -131,7 +126,7 @@ TEST(Explain, AnIoBudget) {
 }
 
 TEST(Explain, UniformBits) {
-  PlanRequest request = RequestOf(4000);
+  PlanRequest request = RequestFor(4000);
   request.uniform_bits = 3;
   ExpectExplained(
       Explainable(), request,
@@ -145,7 +140,7 @@ TEST(Explain, UniformBits) {
 
 TEST(Explain, AStrategyOfFixedBits) {
   ExpectExplained(
-      Explainable(), RequestOf(9000, Strategy::kLoadExec),
+      Explainable(), RequestFor(9000, Strategy::kLoadExec),
       {"load-exec: 3 of 4 submodels fit at 32 bits; 2x1 is taken",
        "preload: 0 shards, 0 of 0 bytes",
        "prediction: 6.350 ms median, 6.350 ms p99, peak 673544 bytes, accuracy 0.8500"});
@@ -162,7 +157,7 @@ TEST(Explain, ASubmodelWithoutATarget) {
 }
 
 TEST(Explain, ALeastAccuracyIsATarget) {
-  PlanRequest request = RequestOf(10000);
+  PlanRequest request = RequestFor(10000);
   request.min_accuracy = 0.7;
   Lines explain;
   const auto plan = MakePlan(Explainable().input(), request, &explain);
@@ -177,7 +172,7 @@ TEST(Explain, ValuesThatWereNotMeasured) {
   test::World world = Explainable();
   world.use_importance = false;
   Lines explain;
-  const auto plan = MakePlan(world.input(), RequestOf(4000), &explain);
+  const auto plan = MakePlan(world.input(), RequestFor(4000), &explain);
   ASSERT_TRUE(plan.ok()) << plan.error().Message();
   EXPECT_EQ(explain.at(3),
             "value: depth x root of width stands in for A(n, m), which was not measured");

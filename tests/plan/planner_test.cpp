@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/remedy.h"
 #include "plan/judge.h"
 #include "plan/memory.h"
 #include "support/expect.h"
@@ -10,12 +11,7 @@
 namespace sti {
 namespace {
 
-PlanRequest Request(double target_us, Strategy strategy = Strategy::kSti) {
-  PlanRequest request;
-  request.strategy = strategy;
-  request.target_us = target_us;
-  return request;
-}
+using test::RequestFor;
 
 std::string Size(const Result<Plan>& plan) {
   if (!plan.ok()) return plan.error().Message();
@@ -33,7 +29,7 @@ std::string Row(const test::World& world, PlanRequest request) {
 
 // STI Table 6, "Ours".
 TEST(Planner, Table6Ours) {
-  PlanRequest request = Request(0);
+  PlanRequest request = RequestFor(0);
   for (const Strategy strategy : {Strategy::kSti, Strategy::kStiPaper, Strategy::kRandom}) {
     request.strategy = strategy;
     request.preload_bytes = 1000000;
@@ -49,7 +45,7 @@ std::vector<uint32_t> Flat(const Plan& plan) {
 
 TEST(Planner, PlanIsCompleteAndCheckable) {
   test::World world = test::Odroid();
-  PlanRequest request = Request(200e3);
+  PlanRequest request = RequestFor(200e3);
   request.preload_bytes = 1000000;
   std::vector<std::string> explain;
   auto plan = MakePlan(world.input(), request, &explain);
@@ -94,7 +90,7 @@ TEST(Planner, SubmodelWithoutTarget) {
 
 TEST(Planner, SubmodelWithTarget) {
   test::World world = test::Odroid();
-  PlanRequest request = Request(200e3);
+  PlanRequest request = RequestFor(200e3);
   request.submodel = {2, 3};
   EXPECT_EQ(Size(MakePlan(world.input(), request)), "2x3");
   request.submodel = {12, 12};
@@ -109,7 +105,7 @@ TEST(Planner, ImportanceDecidesWhoIsRaised) {
   world.importance.layers = 2;
   world.importance.width = 2;
   world.importance.scores = {0.1, 0.4, 0.3, 0.2};
-  PlanRequest request = Request(2 * 10 + 13);  // layer 0 may load 13, all together 23
+  PlanRequest request = RequestFor(2 * 10 + 13);  // layer 0 may load 13, all together 23
   request.submodel = {2, 2};
   auto plan = MakePlan(world.input(), request);
   ASSERT_TRUE(plan.ok()) << plan.error().Message();
@@ -125,7 +121,7 @@ TEST(Planner, PreloadIsAPrefixThatStopsAtTheFirstThatDoesNotFit) {
   world.catalog.read_bytes = {100, 300, 250, 300, 100, 300, 100, 300};
   world.Compute(1, [](uint32_t) { return 10.0; });
   world.Io({3, 90});
-  PlanRequest request = Request(27);
+  PlanRequest request = RequestFor(27);
   request.submodel = {2, 2};
   request.preload_bytes = 320;  // the second shard does not fit, the third would
   auto plan = MakePlan(world.input(), request);
@@ -152,7 +148,7 @@ double ExpectSmallestTarget(const test::World& world, PlanRequest request) {
 TEST(Planner, InfeasibleSaysTheSmallestTarget) {
   for (test::World world : {test::Odroid(), test::Jetson()}) {
     world.profile.fixed = {{128, 300, 2000, 500.5}};
-    ExpectSmallestTarget(world, Request(20e3));
+    ExpectSmallestTarget(world, RequestFor(20e3));
   }
 }
 
@@ -167,7 +163,7 @@ test::World Varying(test::World world) {
 TEST(Planner, WithSeriesThe99thPercentileIsThatOfTheRun) {
   for (const test::World& world : {Varying(test::Odroid()), Varying(test::Jetson())}) {
     for (const double target_us : {120e3, 150e3, 200e3, 400e3}) {
-      const auto plan = MakePlan(world.input(), Request(target_us));
+      const auto plan = MakePlan(world.input(), RequestFor(target_us));
       ASSERT_TRUE(plan.ok()) << plan.error().Message();
       EXPECT_TRUE(plan->meets_target);
       EXPECT_LE(plan->predicted_p99_us, target_us);
@@ -199,7 +195,7 @@ TEST(Planner, WithoutATargetARunIsAsLongAsItsMedian) {
 
 TEST(Planner, WithSeriesTheSmallestTargetIsEnoughByItsOwnTimes) {
   for (const test::World& world : {Varying(test::Odroid()), Varying(test::Jetson())}) {
-    PlanRequest request = Request(20e3);
+    PlanRequest request = RequestFor(20e3);
     const auto plan = MakePlan(world.input(), request);
     ASSERT_TRUE(FailedWith(plan, ErrorKind::kInfeasible, "smallest feasible target is "));
     const std::string words = "smallest feasible target is ";
@@ -216,7 +212,7 @@ TEST(Planner, WithSeriesTheSmallestTargetIsEnoughByItsOwnTimes) {
 TEST(Planner, TheSmallestTargetCountsWithTheMemory) {
   test::World world = test::Odroid();
   world.info.elastic = false;
-  PlanRequest request = Request(20e3);
+  PlanRequest request = RequestFor(20e3);
   const double free_us = ExpectSmallestTarget(world, request);
   const uint64_t base = BytesBeforeShards(world.memory(), {128, 12});
   double before_us = 1e9;
@@ -234,11 +230,11 @@ TEST(Planner, TheSmallestTargetCountsWithTheMemory) {
 TEST(Planner, PlainModel) {
   test::World world = test::Jetson();
   world.info.elastic = false;
-  auto plan = MakePlan(world.input(), Request(200e3));
+  auto plan = MakePlan(world.input(), RequestFor(200e3));
   ASSERT_FALSE(plan.ok());
   EXPECT_EQ(plan.error().kind, ErrorKind::kInfeasible);
   EXPECT_NE(plan.error().value.find("allow_untrained"), std::string::npos);
-  EXPECT_EQ(Size(MakePlan(world.input(), Request(2e6))), "12x12");
+  EXPECT_EQ(Size(MakePlan(world.input(), RequestFor(2e6))), "12x12");
 }
 
 // A fast CPU and slow flash: the paper's way misses T, the joint choice does not.
@@ -251,12 +247,12 @@ test::World SlowFlash(double unit_us, double layer_us) {
 
 TEST(Planner, JointChoiceWhereIoBinds) {
   test::World world = SlowFlash(1000, 100);
-  auto paper = MakePlan(world.input(), Request(74e3, Strategy::kStiPaper));
+  auto paper = MakePlan(world.input(), RequestFor(74e3, Strategy::kStiPaper));
   ASSERT_TRUE(paper.ok());
   EXPECT_FALSE(paper->meets_target);
   EXPECT_EQ(Size(paper), "6x12");
   EXPECT_EQ(Flat(*paper), std::vector<uint32_t>(72, 2));
-  auto sti = MakePlan(world.input(), Request(74e3));
+  auto sti = MakePlan(world.input(), RequestFor(74e3));
   ASSERT_TRUE(sti.ok()) << sti.error().Message();
   EXPECT_TRUE(sti->meets_target);
   EXPECT_EQ(sti->layers.size(), 6u);
@@ -295,7 +291,7 @@ TEST(Planner, RandomFollowsItsSeed) {
 
 TEST(Planner, MemoryBoundsTheProcess) {
   test::World world = test::Odroid();
-  PlanRequest request = Request(400e3);
+  PlanRequest request = RequestFor(400e3);
   request.preload_bytes = 1000000;
   const uint64_t base = BytesBeforeShards(world.memory(), {128, 12});
   request.judging.memory_bytes = base + 2000000;
@@ -310,7 +306,7 @@ TEST(Planner, MemoryBoundsTheProcess) {
 TEST(Planner, RiskDecidesFeasibility) {
   test::World world = test::Jetson();
   for (ComputeSample& sample : world.profile.compute) sample.p99_us = 70000;
-  PlanRequest request = Request(200e3);
+  PlanRequest request = RequestFor(200e3);
   auto careful = MakePlan(world.input(), request);
   EXPECT_EQ(Size(careful), "2x12");
   EXPECT_LT(careful->predicted_latency_us, careful->predicted_p99_us);
@@ -326,13 +322,13 @@ TEST(Planner, OtherModelsAndShapesAreRefused) {
   world.importance.model.bytes[0] = 1;
   PlanInput input = world.input();
   input.model.bytes[0] = 2;
-  auto plan = MakePlan(input, Request(200e3));
+  auto plan = MakePlan(input, RequestFor(200e3));
   ASSERT_FALSE(plan.ok());
   EXPECT_EQ(plan.error().kind, ErrorKind::kDamaged);
   world.importance.model = input.model;
   world.profile.shape.bytes[0] = 3;
   input.shape.bytes[0] = 4;
-  EXPECT_EQ(MakePlan(input, Request(200e3)).error().kind, ErrorKind::kDamaged);
+  EXPECT_EQ(MakePlan(input, RequestFor(200e3)).error().kind, ErrorKind::kDamaged);
 }
 
 // Large models have plans at any target that their compute allows, with and without preload.
@@ -347,7 +343,7 @@ TEST(Planner, PlansLargeModels) {
   for (int i = 0; i < 24 * 16; ++i) world.importance.scores.push_back(random.Below(1000));
   for (uint64_t preload : {0, 3000, 20000}) {
     for (double target_us : {50e3, 200e3, 400e3, 600e3}) {
-      PlanRequest request = Request(target_us);
+      PlanRequest request = RequestFor(target_us);
       request.preload_bytes = preload;
       auto plan = MakePlan(world.input(), request);
       ASSERT_TRUE(plan.ok());
@@ -357,81 +353,16 @@ TEST(Planner, PlansLargeModels) {
   }
 }
 
-// Words that texts have in common: with `words` of them preloaded, so much is read of the rows.
-void CountWords(test::World& world) {
-  world.use_importance = true;
-  world.row_bytes = 1000;
-  world.importance.model = test::Model();
-  world.importance.metric = "loss";
-  world.importance.layers = world.info.shape.layers;
-  world.importance.width = world.info.shape.width;
-  world.importance.scores.assign(size_t{world.info.shape.layers} * world.info.shape.width, 0.5);
-  world.importance.word_use.words = {9, 5, 7, 3};
-  world.importance.word_use.reads = {{64, 0, 0.75, 1},      {64, 2, 0.25, 0.5},
-                                     {64, 4, 0.25, 0.4375}, {128, 0, 0.5, 0.875},
-                                     {128, 2, 0.5, 0.75},   {128, 4, 0.25, 0.6875}};
-  world.profile.fixed.push_back({128, 1000, 10000, 1000, 1000, 16000, 1000});
-}
-
-TEST(Planner, RowsInMemoryTakeNoTimeAndTheirPlaceInTheBuffer) {
+TEST(Planner, AModelThatIsNotElasticIsToldWhatWouldMakeItSo) {
   test::World world = test::Odroid();
-  CountWords(world);
-  PlanRequest request = Request(200e3);
-  request.preload_bytes = 1000000;
-  // Two words save a p99 of 2 ms, where 2,000 bytes of shards save 15 us; two more save 1 ms.
-  auto plan = MakePlan(world.input(), request);
-  ASSERT_TRUE(plan.ok()) << plan.error().Message();
-  EXPECT_EQ(plan->words, (std::vector<uint32_t>{3, 5, 7, 9}));
-  EXPECT_EQ(plan->times->embed_io_us, 2500);
-  uint64_t shard_bytes = 0;
-  for (const ShardAtBits& shard : plan->preload) shard_bytes += *world.catalog.BytesOf(shard);
-  EXPECT_EQ(plan->preload_bytes, shard_bytes + 4000);
-  EXPECT_LE(plan->preload_bytes, request.preload_bytes);
-  const auto check = CheckPlan(world.input(), Judging(), *plan);
-  ASSERT_TRUE(check.ok()) << check.error().Message();
-  EXPECT_TRUE(check->valid);
-  EXPECT_EQ(check->p99_us, plan->predicted_p99_us);
-  EXPECT_EQ(check->preload_bytes, plan->preload_bytes);
-
-  // Whoever judges the plan needs no importance for that.
-  world.use_importance = false;
-  const auto alone = CheckPlan(world.input(), Judging(), *plan);
-  ASSERT_TRUE(alone.ok());
-  EXPECT_EQ(alone->p99_us, plan->predicted_p99_us);
-  world.use_importance = true;
-
-  // Rows whose bytes save more as shards stay out, and a buffer too small for them has none.
-  world.row_bytes = 500000;
-  EXPECT_TRUE(MakePlan(world.input(), request)->words.empty());
-  world.row_bytes = 1000;
-  request.preload_bytes = 2500;
-  EXPECT_EQ(MakePlan(world.input(), request)->words, (std::vector<uint32_t>{5, 9}));
-  request.preload_bytes = 0;
-  plan = MakePlan(world.input(), request);
-  EXPECT_TRUE(plan->words.empty());
-  EXPECT_EQ(plan->times->embed_io_us, 5000) << "recent texts leave rows in any case";
-}
-
-TEST(Planner, VariantsShareTheRowsOfThePlan) {
-  test::World world = test::Odroid();
-  CountWords(world);
-  for (const ComputeSample& sample : std::vector<ComputeSample>(world.profile.compute))
-    world.profile.compute.push_back(
-        {96, sample.width, sample.layer_us / 2, sample.layer_us / 2, 0});
-  PlanRequest request = Request(200e3);
-  request.preload_bytes = 1000000;
-  request.further_lengths = {96};
-  const auto plan = MakePlan(world.input(), request);
-  ASSERT_TRUE(plan.ok()) << plan.error().Message();
-  ASSERT_EQ(plan->variants.size(), 1U);
-  EXPECT_EQ(plan->words.size(), 4U);
-  EXPECT_TRUE(plan->variants[0].words.empty());
-  // Between 64 and 128 tokens the larger share counts for 96.
-  EXPECT_EQ(plan->variants[0].times->embed_io_us, 2500);
-  const auto verdicts = JudgePlan(world.input(), Judging(), *plan);
-  ASSERT_TRUE(verdicts.ok()) << verdicts.error().Message();
-  EXPECT_EQ(verdicts->problem(), "");
-  EXPECT_EQ(verdicts->variants[0].p99_us, plan->variants[0].predicted_p99_us);
+  world.info.elastic = false;
+  const auto plan = MakePlan(world.input(), RequestFor(100e3));
+  ASSERT_TRUE(FailedWith(plan, ErrorKind::kInfeasible, "no plan meets 100.000 ms",
+                         Remedy::kRaiseInRequest));
+  EXPECT_EQ(plan.error().value,
+            "target_us, since no preload is enough; or make the model elastic "
+            "(examples/elastic-finetune), or give allow_untrained for submodels that it was not "
+            "trained for");
 }
 
 TEST(Planner, VariantsKeepToTheMemoryOfThePlan) {
@@ -443,7 +374,7 @@ TEST(Planner, VariantsKeepToTheMemoryOfThePlan) {
       world.profile.compute.push_back({length, m, layer_us, layer_us, 0});
     }
   }
-  PlanRequest request = Request(150e3);
+  PlanRequest request = RequestFor(150e3);
   const auto all = MakePlan(world.input(), request);
   ASSERT_TRUE(all.ok()) << all.error().Message();
   ASSERT_EQ(all->variants.size(), 2U);
@@ -459,40 +390,6 @@ TEST(Planner, VariantsKeepToTheMemoryOfThePlan) {
   EXPECT_EQ(bound->bits, alone->bits);
   ASSERT_EQ(bound->variants.size(), 2U);
   EXPECT_LT(bound->variants[1].width, all->variants[1].width);
-}
-
-TEST(Planner, AGuaranteeHasWordsThatItsFallbackKnows) {
-  test::World world = test::Odroid();
-  CountWords(world);
-  PlanRequest request = Request(400e3);
-  request.preload_bytes = 2000000;
-  request.guarantee = true;
-  auto plan = MakePlan(world.input(), request);
-  ASSERT_TRUE(plan.ok()) << plan.error().Message();
-  ASSERT_TRUE(plan->fallback);
-  EXPECT_EQ(plan->words.size(), 4U);
-  EXPECT_LE(plan->preload_bytes + plan->fallback->bytes, request.preload_bytes);
-  // As many words as an eighth of the buffer holds, whatever their time is worth.
-  world.row_bytes = 120000;
-  plan = MakePlan(world.input(), request);
-  ASSERT_TRUE(plan.ok()) << plan.error().Message();
-  EXPECT_EQ(plan->words.size(), 2U);
-  EXPECT_LE(plan->preload_bytes + plan->fallback->bytes, request.preload_bytes);
-}
-
-TEST(Planner, ColdStartsAndOtherStrategiesPreloadNoRows) {
-  test::World world = test::Odroid();
-  CountWords(world);
-  PlanRequest request = Request(400e3, Strategy::kStdpl);
-  const auto plan = MakePlan(world.input(), request);
-  ASSERT_TRUE(plan.ok()) << plan.error().Message();
-  EXPECT_TRUE(plan->words.empty());
-  request = Request(400e3);
-  request.preload_bytes = 1000000;
-  request.turns = 2;
-  const auto turns = MakePlan(world.input(), request);
-  ASSERT_TRUE(turns.ok()) << turns.error().Message();
-  EXPECT_TRUE(turns->words.empty());
 }
 
 }  // namespace

@@ -68,5 +68,30 @@ TEST(Value, DamageIsTheLossThatTheFewestBitsAdd) {
   EXPECT_DOUBLE_EQ(*value.Accuracy(1, 1, 1.25), 0.7);
 }
 
+// Noise may make fewer bits look better: such a damage is 0 in the mean, of which it gets a share.
+TEST(Value, ADamageIsNeverBelowAShareOfTheMean) {
+  Importance importance = Measured();
+  importance.layers = 3;
+  importance.gain_bits.clear();
+  importance.gains.clear();
+  importance.submodels.push_back({3, 1, 2, 0.9, 0.3});
+  importance.submodels.push_back({3, 1, 6, 0.9, 0.5});
+  const std::vector<Submodel> submodels = {{1, 1}, {2, 1}, {3, 1}};
+  const ValueModel value(kBits, LayerOrder(3, 1), 3, 1, &importance, submodels);
+  EXPECT_DOUBLE_EQ(value.Damage(1, 1), 0.75);
+  EXPECT_DOUBLE_EQ(value.Damage(3, 1), 0.05 * (0.75 + 0.5) / 3);
+}
+
+TEST(Value, TheMoreImportantTheHeavier) {
+  Importance importance = Measured();
+  importance.gain_bits.clear();
+  importance.gains.clear();
+  const std::vector<ShardId> order = {{2, 0}, {0, 0}, {1, 0}};
+  const ValueModel value(kBits, order, 3, 1, &importance, {});
+  EXPECT_DOUBLE_EQ(value.Weight({2, 0}), 3);
+  EXPECT_DOUBLE_EQ(value.Weight({0, 0}), 2);
+  EXPECT_DOUBLE_EQ(value.Weight({1, 0}), 1);
+}
+
 }  // namespace
 }  // namespace sti

@@ -105,6 +105,14 @@ inline World Jetson() {
   return world;
 }
 
+/// Returns a request for a plan within `target_us`.
+inline PlanRequest RequestFor(double target_us, Strategy strategy = Strategy::kSti) {
+  PlanRequest request;
+  request.strategy = strategy;
+  request.target_us = target_us;
+  return request;
+}
+
 /// Small and the same everywhere.
 class Random {
  public:
