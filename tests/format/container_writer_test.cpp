@@ -75,7 +75,11 @@ TEST_F(ContainerWriterTest, TheFileParsesToTheReportedIndex) {
 
 TEST_F(ContainerWriterTest, ShardLayoutKeepsAShardTogether) {
   const ShardReport report = Write("a.sti");
+  uint64_t reached = 0;
   for (const ShardLocation& shard : report.index.shards) {
+    EXPECT_GE(shard.parts[PartKind::kBase].offset, reached) << "by layer, then by slice";
+    const PartLocation& last = shard.parts[PartAt(6)];
+    reached = last.offset + last.length;
     EXPECT_EQ(shard.parts[PartKind::kBase].offset % kBlockBytes, 0U);
     EXPECT_EQ(shard.parts[PartAt(kFullBits)].offset % kBlockBytes, 0U);
     for (uint32_t bits = 3; bits <= 6; ++bits) {
