@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstring>
 #include <nlohmann/json.hpp>
 
 #include "format/importance_rules.h"
@@ -149,6 +152,28 @@ TEST(ImportanceFile, ListsOfACascadeAgreeInLength) {
                       test::StatusOf<ParseImportance>);
   test::ExpectRefused(json, "\"cutoff\"", "\"cut\"", "cutoff is missing",
                       test::StatusOf<ParseImportance>);
+}
+
+// In the binary spelling a cascade is lists beside each other, each of which may be too short.
+TEST(ImportanceFile, EveryListOfACascadeHasANumberForEachCut) {
+  Importance importance = WithCascades();
+  importance.cascades.resize(1);
+  importance.cascades[0].cuts = {
+      {0.11, 8.5, {0.51}, {0.21, 0.79}, {0.31, 0.32}, 0.41, {0.61}, 0.071},
+      {0.12, 9.5, {0.52}, {0.22, 0.78}, {0.33, 0.34}, 0.42, {0.62}, 0.072}};
+  const std::vector<uint8_t> whole = EncodeImportance(importance);
+  ASSERT_TRUE(Succeeded(test::StatusOf<ParseImportance>(whole)));
+  for (const double first : {0.11, 8.5, 0.51, 0.21, 0.31, 0.41, 0.61, 0.071}) {
+    std::vector<uint8_t> payload(whole.begin() + 40, whole.end());
+    std::array<uint8_t, sizeof(double)> pattern;
+    std::memcpy(pattern.data(), &first, sizeof(double));
+    const auto found = std::search(payload.begin(), payload.end(), pattern.begin(), pattern.end());
+    ASSERT_NE(found, payload.end()) << first;
+    --*(found - 4);  // the list's length
+    EXPECT_TRUE(FailedWith(test::StatusOf<ParseImportance>(WrapFrame(kImportanceMagic, payload)),
+                           ErrorKind::kDamaged, "cascade"))
+        << first;
+  }
 }
 
 TEST(ImportanceFile, BothSpellingsHoldTheSame) {

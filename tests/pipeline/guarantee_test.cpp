@@ -162,6 +162,18 @@ TEST_F(Guarantees, ReadsThatHangLeaveRunAfterRunToTheFallback) {
   EXPECT_EQ(after.logits, expected);
 }
 
+// A lazy pipeline reads parameters when they are needed, which a fallback cannot wait for.
+TEST_F(Guarantees, ALazyPipelineIsReadyForItsFallbackToo) {
+  const Plan plan = WithFallback(WholeAt(4), {0, 1, 2});
+  PipelineOptions options;
+  options.lazy = true;
+  Open(plan, options);
+  door_.Close();
+  const RunResult result = RunOnce();
+  ASSERT_TRUE(result.fallback);
+  EXPECT_EQ(result.logits, UnknownByFallback(plan));
+}
+
 TEST_F(Guarantees, RowsOfEarlierTextsAreKnown) {
   const Plan plan = WithFallback(WholeAt(4), {0, 1, 2});
   Open(plan, {}, true);

@@ -91,6 +91,15 @@ TEST(Pace, ADelayInAShortLastLayerIsNoReasonToDegrade) {
   EXPECT_EQ(pace.SlicesFor(0, 20'000), 10U);
 }
 
+TEST(Pace, TwoSlowLayersAreBelievedInPart) {
+  Pace pace = TenLayers(200'000);
+  pace.Observe(0, 10, 20'000);
+  EXPECT_DOUBLE_EQ(pace.slowdown(), 1.0) << "one may be chance";
+  pace.Observe(1, 10, 20'000);
+  EXPECT_GT(pace.slowdown(), 1.2);
+  EXPECT_LT(pace.slowdown(), 1.6);
+}
+
 TEST(Pace, TimesThatCannotBeStayWithinBounds) {
   PlanTimes times = Times();
   times.last_layer_us = 5e-324;

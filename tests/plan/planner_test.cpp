@@ -353,6 +353,24 @@ TEST(Planner, PlansLargeModels) {
   }
 }
 
+// Agreement with the full model is no accuracy, unless its own accuracy is known.
+TEST(Planner, ALeastAccuracyByAgreementNeedsTheFullModels) {
+  test::World world = test::Odroid();
+  world.MeasureSubmodels();
+  world.importance.metric = "kl";
+  PlanRequest request;
+  request.min_accuracy = 0.6;
+  EXPECT_TRUE(FailedWith(MakePlan(world.input(), request), ErrorKind::kUsage,
+                         "an importance measured by kl", Remedy::kGiveInRequest));
+  request.full_accuracy = 0.95;
+  EXPECT_TRUE(Succeeded(MakePlan(world.input(), request)));
+  world.importance.metric = "accuracy";
+  EXPECT_TRUE(FailedWith(MakePlan(world.input(), request), ErrorKind::kUsage,
+                         "the full model's accuracy", Remedy::kDropFromRequest));
+  request.full_accuracy.reset();
+  EXPECT_TRUE(Succeeded(MakePlan(world.input(), request)));
+}
+
 TEST(Planner, AModelThatIsNotElasticIsToldWhatWouldMakeItSo) {
   test::World world = test::Odroid();
   world.info.elastic = false;

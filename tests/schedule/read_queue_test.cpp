@@ -120,6 +120,13 @@ TEST_F(ReadQueueTest, BytesInFlightDelayLaterBases) {
   EXPECT_EQ(order, "b0 b0 b1 b1 r0 b2 b2 r0 ");
 }
 
+// The bases of group 1 are there at 4 ms, just in time: no refinement makes them late any more.
+TEST_F(ReadQueueTest, AGroupWhoseBasesAreThereHoldsNoRefinementUp) {
+  Schedule(3, true);
+  StartBy({20ms, 4ms + 500us, 30ms, 40ms});
+  EXPECT_EQ(Drain(kOneBlockAMillisecond), "b0 b0 b1 b1 r0 r0 b2 b2 r2 r2 ");
+}
+
 TEST_F(ReadQueueTest, ARefinementThatWouldComeTooLateIsLeftOut) {
   Schedule(1, true);
   StartBy({2ms + 500us, 10ms});
