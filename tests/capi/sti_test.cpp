@@ -377,9 +377,12 @@ TEST_F(StiTest, TheLogHasLinesWithoutOptionsOfTools) {
   EXPECT_TRUE(Is(STI_OK, sti_give(model, STI_PLAN, plan.data(), plan.size(), &error_), error_));
   sti_close(model);
   sti_host_free(host);
-  ASSERT_EQ(lines.size(), 2U);
-  EXPECT_EQ(lines[0].substr(0, 17), "0 reading through");
-  EXPECT_EQ(lines[1].substr(0, 39), "1 the plan counts on reads through tape");
+  ASSERT_GE(lines.size(), 2U);
+  EXPECT_EQ(lines.front().substr(0, 17), "0 reading through");
+  EXPECT_EQ(lines.back().substr(0, 39), "1 the plan counts on reads through tape");
+  // Where the first way to read is not to be had, a line says why; each is one line.
+  EXPECT_LE(lines.size(), 3U);
+  for (const std::string& line : lines) EXPECT_EQ(line.find('\n'), std::string::npos);
 }
 
 TEST_F(StiTest, AnErrorsTextIsCutBetweenCharacters) {
