@@ -49,7 +49,7 @@ left_over() { ls -d /sys/fs/cgroup/memory/sti-device.* "${TMPDIR:-/tmp}"/sti-dev
   [ -s where ] || skip "a loaded machine"
   mountpoint -q "$(cat where)"
   pkill -KILL -f "[e]mulate-device --flash $PWD "
-  for tries in $(seq 100); do [ -d "$(cat where)" ] || break; sleep 0.1; done
+  for tries in $(seq 100); do [ -d "$(cat where)" ] || [ -n "$(left_over)" ] || break; sleep 0.1; done
   [ ! -d "$(cat where)" ]
   same "$(left_over)" ""
 }
