@@ -163,8 +163,10 @@ TEST(ImportanceFile, EveryListOfACascadeHasANumberForEachCut) {
       {0.12, 9.5, {0.52}, {0.22, 0.78}, {0.33, 0.34}, 0.42, {0.62}, 0.072}};
   const std::vector<uint8_t> whole = EncodeImportance(importance);
   ASSERT_TRUE(Succeeded(test::StatusOf<ParseImportance>(whole)));
+  const auto table = UnwrapFrame(kImportanceMagic, whole, "importance");
+  ASSERT_TRUE(Succeeded(table));
   for (const double first : {0.11, 8.5, 0.51, 0.21, 0.31, 0.41, 0.61, 0.071}) {
-    std::vector<uint8_t> payload(whole.begin() + 40, whole.end());
+    std::vector<uint8_t> payload = *table;
     std::array<uint8_t, sizeof(double)> pattern;
     std::memcpy(pattern.data(), &first, sizeof(double));
     const auto found = std::search(payload.begin(), payload.end(), pattern.begin(), pattern.end());

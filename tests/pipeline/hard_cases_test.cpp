@@ -91,9 +91,10 @@ TEST_F(HardCases, ReadsBeforeComputingAreAsManyAsThereIsRoomFor) {
   Plan plan = WholeAt(3);
   const auto expected = Logits(plan);
   plan.strategy = Strategy::kLoadExec;
+  const uint64_t least = LeastStaging(plan);
   for (const uint64_t more : {0, 4, 8}) {
     PipelineOptions options;
-    options.staging_bytes = LeastStaging(plan) + more * kBlockBytes;
+    options.staging_bytes = least + more * kBlockBytes;
     auto pipeline = Make(plan, options);
     ASSERT_TRUE(Succeeded(pipeline));
     const auto result = (*pipeline)->Run(kTextIds, kTextTypes);

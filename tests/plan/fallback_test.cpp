@@ -94,18 +94,19 @@ TEST(FallbackChoice, CostsAreThoseOfThePlanWithoutIt) {
   const auto plan = MakePlan(world.input(), request);
   const auto free = MakePlan(world.input(), without);
   ASSERT_TRUE(plan.ok() && free.ok());
-  double bits = 0;
-  for (uint32_t b : free->bits.values()) bits += b;
-  for (uint32_t b : plan->bits.values()) bits -= b;
-  EXPECT_EQ(plan->fallback->cost_bits, bits);
+  const auto bits_lost = [](const Plan& before, const Plan& now) {
+    double bits = 0;
+    for (uint32_t b : before.bits.values()) bits += b;
+    for (uint32_t b : now.bits.values()) bits -= b;
+    return bits;
+  };
+  EXPECT_EQ(plan->fallback->cost_bits, bits_lost(*free, *plan));
   EXPECT_FALSE(free->fallback);
   ASSERT_EQ(plan->variants.size(), 1U);
   ASSERT_EQ(free->variants.size(), 1U);
-  bits = 0;
-  for (uint32_t b : free->variants[0].bits.values()) bits += b;
-  for (uint32_t b : plan->variants[0].bits.values()) bits -= b;
-  EXPECT_EQ(plan->variants[0].fallback->cost_bits, bits);
-  EXPECT_NE(bits, 0);
+  const double of_variant = bits_lost(free->variants[0], plan->variants[0]);
+  EXPECT_EQ(plan->variants[0].fallback->cost_bits, of_variant);
+  EXPECT_NE(of_variant, 0);
 }
 
 TEST(FallbackChoice, WhatItCostsIsExplained) {
