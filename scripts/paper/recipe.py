@@ -1,11 +1,9 @@
-"""What is measured: models, rows of the paper's tables, targets and budgets, and how a cell's
-numbers come about. README.md beside the results says why."""
-import json
-import os
+"""What is measured: models, rows of the paper's tables, targets and budgets. README.md beside the
+results says why."""
 import random
 import subprocess
 
-from paper import beyond, tools
+from paper import beyond, peers, tools
 from paper.store import sources_digest
 from paper.tools import BUILD, REPO
 
@@ -57,22 +55,25 @@ class Set:
                            check=True, stdout=subprocess.DEVNULL)
         return folder
 
-    def importance(self, codebook):
-        """Returns the importance measured on training rows; None of a random model."""
+    def importance(self, codebook, of="submodels"):
+        """Returns the importance measured on training rows, and what comes with it: A(n, m) of all
+        submodels, or gains of each shard at each bitwidth. None of a random model."""
         if not self.has_labels:
             return None
+        kind = "importance" if of == "submodels" else of
+        return tools.once(self.work / f"{codebook}.{kind}.json", lambda path: tools.run(
+            "sti-importance", self.container(codebook), "--data", self.training_rows(), "--metric",
+            "loss", f"--{of}", "-o", path))
 
-        def measure(path):
-            rows = self.work / "training.tsv"
+    def training_rows(self):
+        """Returns rows evenly over the training set, which may be sorted by label."""
+        def write(path):
             lines = (self.folder / "train.tsv").read_text().splitlines()
-            # Evenly over the file, which may be sorted by label.
             step = (len(lines) - 1) / TRAINING_ROWS
             chosen = [lines[1 + int(i * step)] for i in range(TRAINING_ROWS)]
-            rows.write_text("\n".join([lines[0], *chosen]) + "\n")
-            tools.run("sti-importance", self.container(codebook), "--data", rows, "--metric", "loss",
-                      "--submodels", "-o", path)
+            path.write_text("\n".join([lines[0], *chosen]) + "\n")
 
-        return tools.once(self.work / f"{codebook}.importance.json", measure)
+        return tools.once(self.work / "training.tsv", write)
 
     def dev_rows(self):
         return self.folder / "dev.tsv"
@@ -132,6 +133,16 @@ ROWS = {
 }
 
 
+def codebook_of(row):
+    return "gobo" if row.removeprefix("jetson-").startswith("paper-") else "tree"
+
+
+# The rows of Table 5 (b), for the Jetson: planned here and not run, but for their accuracy.
+JETSON_ROWS = [f"jetson-{row}" for row in (
+    "load-exec", "stdpl-full", "stdpl-2bit", "stdpl-6bit", "preload-full", "preload-6bit",
+    "paper-0mb", "paper-5mb", "ours-0mb", "ours-5mb")]
+
+
 def all_cells():
     """Returns the keys of all cells, in the order in which they are measured."""
     cells = [(name, target, row, "") for name in SETS for target in TARGETS_MS for row in ROWS
@@ -143,148 +154,17 @@ def all_cells():
               if name != "bert-large"]
     for name in ("sst2", "clinc150"):
         for budget in BUDGETS_MB:
-            cells.append((name, "", f"budget-{budget}", ""))
+            cells += [(name, "", f"budget-{budget}", ""), (name, "", f"budget-{budget}-gains", "")]
             cells += [(name, "", f"budget-{budget}-random", seed) for seed in SEEDS]
         cells += [(name, target, row, "") for row in beyond.ROWS for target in (200, 400)]
         cells += [(name, target, "curve-target", "") for target in CURVE_TARGETS_MS]
         cells += [(name, 200, f"curve-preload-{size}", "") for size in CURVE_PRELOADS_MB]
+    cells += [("sst2", target, row, "") for target in TARGETS_MS for row in JETSON_ROWS]
+    cells += [("bert-base", target, "cold", "") for target in (200, 400)]
+    cells += [(name, "", peers.ROW, "") for name in ("sst2", "clinc150", "bert-base")]
     return cells
-
-
-class Device:
-    """Cells of the emulated device that this process runs on."""
-
-    def __init__(self, flash, factor, instructions, inputs):
-        self.flash, self.factor, self.inputs = flash, factor, inputs
-        self.instructions = instructions
-
-    def profile(self, chosen, codebook):
-        """Returns the profile of the set's container on slow flash."""
-        container = self.flash / chosen.name / "flash" / f"{codebook}.sti"
-        return tools.once(
-            chosen.work / f"{codebook}.{self.factor:.6f}.profile.json", lambda path: tools.run(
-                "sti-profile", container, "--lengths", LENGTH, "--precision", "1%", "--budget",
-                "20s", "-o", path, on_device=True))
-
-    def target_ms(self, chosen, target):
-        """Returns the paper's target on this device. The rows of 128 tokens do not shrink with the
-        hidden size: their time is added."""
-        fixed = json.loads(self.profile(chosen, "tree").read_text())["fixed"][0]
-        rows_ms = fixed["embed_io_us"] / 1000 if chosen.part != 1 else 0
-        return target * self.factor / chosen.part + rows_ms
-
-    @staticmethod
-    def best_submodel(importance, try_plan):
-        """Returns the plan of the submodel that has the best measured A(n, m) of those in time."""
-        # All submodels are measured at full fidelity; 6 bits lose next to nothing beside it.
-        measured = [s for s in json.loads(importance.read_text())["submodels"] if s["bits"] == 32]
-        for s in sorted(measured, key=lambda s: (-s["accuracy"], s["loss"])):
-            try:
-                plan = try_plan(["--submodel", f"{s['layers']}x{s['width']}"])
-            except tools.Refused:
-                continue
-            if plan["meets_target"]:
-                return plan
-        raise tools.Refused("no submodel computes in time")
-
-    def plan(self, key):
-        """Returns the plan of a cell, its container's codebook and the target in ms."""
-        name, target, row, seed = key
-        chosen = SETS[name]
-        importance = chosen.importance
-        if row.startswith("budget-"):
-            budget = int(float(row.split("-")[1]) * 1e6 / chosen.part)
-            options = ["--submodel", "5x3", "--io-budget", budget]
-            if seed != "":
-                options += ["--strategy", "random", "--seed", seed]
-            plan = tools.plan(chosen.container("tree"), self.profile(chosen, "tree"),
-                              importance("tree"), options)
-            return plan, "tree", None
-        if row.startswith("curve-"):
-            row_options = ("tree", [], float(row.split("-")[2]) if "preload" in row else 1, False)
-        elif row in beyond.ROWS:
-            row_options = ("tree", beyond.options_of(row, chosen.part), None, False)
-        else:
-            row_options = ROWS[row]
-        codebook, options, preload_mb, best = row_options
-        profile = self.profile(chosen, codebook)
-        target_ms = self.target_ms(chosen, target)
-        options = [*options, "--target", f"{target_ms * 1000:.0f}us"]
-        if not chosen.has_labels:  # random weights know no submodel
-            options.append("--allow-untrained")
-        if preload_mb is not None:
-            options += ["--preload", int(preload_mb * 1e6 / chosen.part)]
-
-        def make(further):
-            return tools.plan(chosen.container(codebook), profile, importance(codebook),
-                              [*options, *further])
-
-        if best:
-            return self.best_submodel(importance(codebook), make), codebook, target_ms
-        return make([]), codebook, target_ms
-
-    def measure(self, key):
-        """Returns the numbers of a cell. A plan that cannot be had has none but its target."""
-        name, target, row, _ = key
-        chosen = SETS[name]
-        if row.startswith("storage-"):
-            stored = tools.run("sti-shard", "--dry-run", "--json", chosen.source(), "--bits",
-                               row.split("-", 1)[1])
-            return {"submodel": "all", "parameter_bytes": json.loads(stored)["file_bytes"],
-                    "factor": self.factor}
-        try:
-            plan, codebook, target_ms = self.plan(key)
-        except tools.Refused as refused:
-            return {"target_ms": self.target_ms(chosen, target) if target else None,
-                    "submodel": "none", "factor": self.factor, "correct_bits": str(refused)[:60]}
-        plan_file = plan_file_of(key)
-        plan_file.parent.mkdir(exist_ok=True)
-        plan_file.write_text(json.dumps(plan))
-        numbers = numbers_of(plan, target_ms) | {"factor": self.factor}
-        container = f"{codebook}.sti"
-        if row in beyond.ROWS:
-            return numbers | self.beyond(key, plan_file, target_ms)
-        if chosen.has_labels:
-            shown = tools.evaluate(chosen.container(codebook), plan_file, chosen.dev_rows(),
-                                   "--instructions", self.instructions, "--threads",
-                                   os.cpu_count())
-            numbers |= {"accuracy": shown["accuracy"], "correct_bits": shown["correct_bits"]}
-        if row in ROWS:
-            exact = row.startswith("ours")
-            rows = chosen.filled_rows(self.inputs if exact else max(1, self.inputs // 5))
-            summary, cpu_s = tools.measured(
-                self.flash / chosen.name / "flash" / container, plan_file, rows)
-            numbers |= tools.latencies_of(summary) | {"cpu_ms": cpu_s * 1000}
-        return numbers
-
-
-    def beyond(self, key, plan_file, target_ms):
-        """Returns the numbers of a row of `beyond`."""
-        name, _, row, _ = key
-        chosen = SETS[name]
-        slow = self.flash / name / "flash" / "tree.sti"
-        rows = chosen.filled_rows(self.inputs, repeated=True)
-        if row == "cold":
-            return beyond.cold_starts(slow, plan_file, rows, target_ms, self.instructions)
-        if row == "turns":
-            return beyond.turns(chosen.container("tree"), slow, plan_file,
-                                chosen.filled_rows(max(3, self.inputs // 5)), chosen.dev_rows(),
-                                "--instructions", self.instructions)
-        tools.once(chosen.work / "flash" / "other", lambda path: path.write_bytes(bytes(64 << 20)))
-        return beyond.degraded(slow, plan_file, rows, row == "degrade-reader")
 
 
 def plan_file_of(key):
     name = ".".join(str(part) for part in key[1:] if part != "")
     return SETS[key[0]].work / "plans" / f"{name}.json"
-
-
-def numbers_of(plan, target_ms):
-    bits = [b for layer in plan["bits"] for b in layer]
-    return {"target_ms": target_ms, "submodel": f"{len(plan['layers'])}x{plan['width']}",
-            "bits": sum(bits) / len(bits), "preload_bytes": plan["preload_bytes"],
-            "parameter_bytes": plan["parameter_bytes"],
-            "predicted_p50_ms": plan["predicted_latency_us"] / 1000,
-            "predicted_p99_ms": plan["predicted_p99_us"] / 1000,
-            "predicted_peak_bytes": plan["predicted_peak_bytes"],
-            "predicted_accuracy": plan["predicted_accuracy"]}

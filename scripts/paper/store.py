@@ -12,13 +12,16 @@ from paper.tools import REPO
 
 # What a cell's numbers depend on: the product, and how cells are measured.
 SOURCES = ("lib", "cmd", "schemas", "bench/devices", "bench/flashfs.cpp", "bench/make_model.cpp",
-           "scripts/emulate-device", "scripts/slow-flash", "scripts/paper/recipe.py",
-           "scripts/paper/beyond.py", "scripts/paper/tools.py")
+           "examples/devices/jetson.json", "scripts/emulate-device", "scripts/slow-flash",
+           "scripts/peers/cold.py",
+           *(f"scripts/paper/{name}.py"
+             for name in ("beyond", "device", "peers", "recipe", "steady", "tools")))
 # A cell's identity, its numbers, and where they come from. Times in ms, sizes in bytes, shares from
 # 0 to 1; empty where a cell has no such number.
 COLUMNS = ("set", "target", "row", "seed",
-           "target_ms", "submodel", "bits", "accuracy", "p50_ms", "p99_ms", "max_ms", "late", "degraded",
-           "inputs", "preload_bytes", "parameter_bytes", "read_bytes", "peak_rss_bytes", "cpu_ms",
+           "target_ms", "submodel", "bits", "accuracy", "p50_ms", "p99_ms", "max_ms", "late",
+           "degraded", "steady", "inputs", "load_ms", "preload_bytes", "parameter_bytes",
+           "read_bytes", "peak_rss_bytes", "cpu_ms",
            "predicted_p50_ms", "predicted_p99_ms", "predicted_peak_bytes", "predicted_accuracy",
            "correct_bits", "factor", "digest", "cpu", "date")
 KEY = COLUMNS[:4]
@@ -62,7 +65,7 @@ class Store:
         with path.open(newline="") as file:
             for cell in csv.DictReader(file):
                 if all(cell.get(key) == value for key, value in self.own.items()):
-                    self.cells[tuple(cell[key] for key in KEY)] = cell
+                    self.cells[tuple(cell[key] for key in KEY)] = dict.fromkeys(COLUMNS, "") | cell
                 else:
                     self.stale += 1
 

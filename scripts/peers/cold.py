@@ -50,7 +50,9 @@ def export(options):
     quantize_dynamic(fp32, os.path.join(options.out, "int8.onnx"), weight_type=QuantType.QInt8)
     tokenizer = BertTokenizerFast(os.path.join(options.model, "vocab.txt"), do_lower_case=True)
     rows = read_rows(options.data)
-    encoded = [{"ids": tokenizer(text)["input_ids"], "label": label} for text, label in rows]
+    limit = {"truncation": True, "max_length": options.length} if options.length else {}
+    encoded = [{"ids": tokenizer(text, **limit)["input_ids"], "label": label}
+               for text, label in rows]
     with open(os.path.join(options.out, "tokens.json"), "w", encoding="utf-8") as file:
         json.dump(encoded, file)
 
@@ -215,6 +217,7 @@ def main():
     for name in ("model", "data", "out", "onnx", "tokens", "flash", "disk"):
         parser.add_argument("--" + name)
     parser.add_argument("--pairs", type=int, default=9)
+    parser.add_argument("--length", type=int, help="most tokens of a text")
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     options = parser.parse_args()
     {"export": export, "once": once, "compare": compare}[options.step](options)

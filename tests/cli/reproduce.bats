@@ -30,13 +30,13 @@ END
 @test "cells that are there are not missing; those of other sources are" {
   works reproduce --list
   local all=${#lines[@]}
-  like "$output" 'sst2/150/load-exec*bert-base/400/ours-5mb*clinc150/200/curve-preload-10'
+  like "$output" 'sst2/150/load-exec*bert-base/400/ours-5mb*clinc150/200/curve-preload-10*bert-base/onnx-int8'
   add_cell sst2/150/ours-1mb
   add_cell sst2/budget-2-random/3
   works reproduce --list
   same "${#lines[@]}" $((all - 2))
   works reproduce --list --only sst2/150/
-  same "${#lines[@]}" 14
+  same "${#lines[@]}" 24
 
   # Results and text are no sources.
   echo changed >copy/docs/measured/paper/README.md
@@ -57,6 +57,34 @@ END
   sed -i 's/[0-9]* cores/640 cores/' $cells
   works reproduce --list --only sst2/150/ours-1mb
   same "$output" sst2/150/ours-1mb
+}
+
+@test "a cell is measured again where fixed work took longer, or was disturbed, or time was stolen" {
+  works python3 -B - <<'END'
+import sys
+sys.path.insert(0, "copy/scripts")
+from paper import steady
+watch = steady.Watch()
+def judged(took_us, stolen=0.0, usual_us=100.0):
+    watch.took_us, watch.stolen = took_us, stolen
+    return watch.disturbance(usual_us)
+print([judged([100.0] * 999 + [900.0]), judged([104.0] * 1000), judged([96.0] * 1000),
+       judged([100.0] * 990 + [160.0] * 10), judged([100.0] * 1000, stolen=0.01), judged([]),
+       judged([100.0] * 1000, usual_us=None)])
+END
+  same "$output" "['', '1.04 times as slow', '0.96 times as slow', 'disturbed 1.0% of the time', '1.0% stolen', 'not watched', 'not watched']"
+}
+
+@test "while work is done the core is watched" {
+  works python3 -B - <<'END'
+import sys, time
+sys.path.insert(0, "copy/scripts")
+from paper import steady
+with steady.Watch() as watch:
+    time.sleep(0.5)
+print(watch.process.returncode, watch.median_us() is None or watch.median_us() > 0)
+END
+  same "$output" "-9 True"
 }
 
 @test "tables and pictures are made of the cells, between the marks of README" {

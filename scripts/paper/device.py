@@ -1,0 +1,191 @@
+"""Cells, measured on the emulated device that this process runs on: their profiles, plans and
+runs."""
+import json
+import os
+import pathlib
+import sys
+
+from paper import beyond, peers, steady, tools
+from paper.recipe import JETSON_ROWS, LENGTH, ROWS, SETS, WORK, plan_file_of
+from paper.tools import REPO
+
+TRIES = 5  # of a measurement while the machine is not steady
+JETSON = REPO / "examples/devices/jetson.json"
+
+
+def budget_plan(chosen, profile, row, seed):
+    """Returns a plan of Table 7: further bytes spent within 5x3 shards at 2 bits."""
+    budget = int(float(row.split("-")[1]) * 1e6 / chosen.part)
+    options = ["--submodel", "5x3", "--io-budget", budget]
+    if seed != "":
+        options += ["--strategy", "random", "--seed", seed]
+    importance = chosen.importance("tree", "gains" if row.endswith("gains") else "submodels")
+    return tools.plan(chosen.container("tree"), profile, importance, options)
+
+
+def best_submodel(importance, try_plan):
+    """Returns the plan of the submodel that has the best measured A(n, m) of those in time."""
+    # All submodels are measured at full fidelity; 6 bits lose next to nothing beside it.
+    measured = [s for s in json.loads(importance.read_text())["submodels"] if s["bits"] == 32]
+    for s in sorted(measured, key=lambda s: (-s["accuracy"], s["loss"])):
+        try:
+            plan = try_plan(["--submodel", f"{s['layers']}x{s['width']}"])
+        except tools.Refused:
+            continue
+        if plan["meets_target"]:
+            return plan
+    raise tools.Refused("no submodel computes in time")
+
+
+def options_of(row, part):
+    """Returns codebook, options of sti-plan, preload buffer in MB or None, and whether the submodel
+    is that of best measured A(n, m)."""
+    if row.startswith("curve-"):
+        return "tree", [], float(row.split("-")[2]) if "preload" in row else 1, False
+    if row in beyond.ROWS:
+        return "tree", beyond.options_of(row, part), None, False
+    return ROWS[row.removeprefix("jetson-")]
+
+
+class Device:
+    """The device, as scripts/emulate-device made it."""
+
+    def __init__(self, inputs):
+        self.flash = pathlib.Path(os.environ["STI_FLASH"])
+        self.factor = float(os.environ["STI_DEVICE_FACTOR"])
+        self.instructions = os.environ["STI_DEVICE_INSTRUCTIONS"]
+        self.inputs = inputs
+
+    def slow(self, path):
+        """Returns a file of the work folder as the device's flash shows it."""
+        return self.flash / path.relative_to(WORK)
+
+    def profile(self, chosen, codebook):
+        """Returns the profile of the set's container on slow flash."""
+        def measure(path):
+            watch = self.steadily(None, lambda: tools.run(
+                "sti-profile", self.slow(chosen.container(codebook)), "--lengths", LENGTH,
+                "--precision", "1%", "--budget", "20s", "-o", path, on_device=True))[1]
+            self.usual_file(chosen, codebook).write_text(json.dumps(watch.median_us()))
+
+        return tools.once(chosen.work / f"{codebook}.{self.factor:.6f}.profile.json", measure)
+
+    def usual_file(self, chosen, codebook):
+        """Returns the file that says how fast the core was when the profile was measured."""
+        return chosen.work / f"{codebook}.{self.factor:.6f}.usual.json"
+
+    @staticmethod
+    def steadily(usual_us, work):
+        """Does work until the machine was steady meanwhile, or gives up. Returns what the last work
+        returned, the watch over it, and what disturbed it, if anything."""
+        for attempt in range(TRIES):
+            with steady.Watch() as watch:
+                result = work()
+            disturbance = watch.disturbance(usual_us or watch.median_us())
+            if disturbance in ("", steady.NOT_WATCHED):
+                break
+            print(f"reproduce: not steady, {disturbance}: try {attempt + 1} of {TRIES}",
+                  file=sys.stderr, flush=True)
+        return result, watch, disturbance
+
+    def target_ms(self, key):
+        """Returns the target of a cell: the paper's on this device, or as it is on the Jetson. The
+        rows of 128 tokens do not shrink with the hidden size: their time is added. None without."""
+        name, target, row, _ = key
+        chosen = SETS[name]
+        if target == "" or row in JETSON_ROWS:
+            return target or None
+        fixed = json.loads(self.profile(chosen, "tree").read_text())["fixed"][0]
+        rows_ms = fixed["embed_io_us"] / 1000 if chosen.part != 1 else 0
+        return target * self.factor / chosen.part + rows_ms
+
+    def plan(self, key):
+        """Returns the plan of a cell and its container's codebook."""
+        name, _, row, seed = key
+        chosen = SETS[name]
+        if row.startswith("budget-"):
+            return budget_plan(chosen, self.profile(chosen, "tree"), row, seed), "tree"
+        codebook, options, preload_mb, best = options_of(row, chosen.part)
+        profile = JETSON if row in JETSON_ROWS else self.profile(chosen, codebook)
+        options = [*options, "--target", f"{self.target_ms(key) * 1000:.0f}us"]
+        if not chosen.has_labels:  # random weights know no submodel
+            options.append("--allow-untrained")
+        if preload_mb is not None:
+            options += ["--preload", int(preload_mb * 1e6 / chosen.part)]
+        importance = chosen.importance(codebook)
+
+        def make(further):
+            return tools.plan(chosen.container(codebook), profile, importance,
+                              [*options, *further])
+
+        return best_submodel(importance, make) if best else make([]), codebook
+
+    def measure(self, key):
+        """Returns the numbers of a cell. A plan that cannot be had has none but its target."""
+        name, _, row, _ = key
+        chosen = SETS[name]
+        if row.startswith("storage-"):
+            return {"submodel": "all", "parameter_bytes": stored_bytes(chosen, row),
+                    "factor": self.factor}
+        if row == peers.ROW:
+            return peers.loads(chosen, self.slow(peers.model_file(chosen))) | {
+                "factor": self.factor}
+        shared = {"target_ms": self.target_ms(key), "factor": self.factor}
+        try:
+            plan, codebook = self.plan(key)
+        except tools.Refused as refused:
+            return shared | {"submodel": "none", "correct_bits": str(refused)[:60]}
+        plan_file = plan_file_of(key)
+        plan_file.parent.mkdir(exist_ok=True)
+        plan_file.write_text(json.dumps(plan))
+        numbers = shared | numbers_of(plan)
+        if row not in beyond.ROWS and chosen.has_labels:
+            shown = tools.evaluate(chosen.container(codebook), plan_file, chosen.dev_rows(),
+                                   "--instructions", self.instructions, "--threads",
+                                   os.cpu_count())
+            numbers |= {"accuracy": shown["accuracy"], "correct_bits": shown["correct_bits"]}
+        slow = self.slow(chosen.container(codebook))
+        run = self.run_of(key, slow, plan_file, shared["target_ms"])
+        if run is not None:
+            usual = self.usual_file(chosen, codebook)
+            measured, _, disturbance = self.steadily(json.loads(usual.read_text()), run)
+            numbers |= measured | {"steady": disturbance or "yes"}
+        return numbers
+
+    def run_of(self, key, slow, plan_file, target_ms):
+        """Returns what measures the latencies of a cell; None where it has none."""
+        name, _, row, _ = key
+        chosen = SETS[name]
+        if row in ROWS:
+            exact = row.startswith("ours")
+            rows = chosen.filled_rows(self.inputs if exact else max(1, self.inputs // 5))
+            return lambda: tools.measured(slow, plan_file, rows)
+        if row not in beyond.ROWS:
+            return None
+        if row == "turns":
+            rows = chosen.filled_rows(max(3, self.inputs // 5))
+            return lambda: beyond.turns(chosen.container("tree"), slow, plan_file, rows,
+                                        chosen.dev_rows(), "--instructions", self.instructions)
+        rows = chosen.filled_rows(self.inputs, repeated=True)
+        if row == "cold":
+            return lambda: beyond.cold_starts(slow, plan_file, rows, target_ms, self.instructions)
+        tools.once(chosen.work / "flash" / "other", lambda path: path.write_bytes(bytes(64 << 20)))
+        return lambda: beyond.degraded(slow, plan_file, rows, row == "degrade-reader")
+
+
+def stored_bytes(chosen, row):
+    """Returns the bytes of a container of these bits."""
+    stored = tools.run("sti-shard", "--dry-run", "--json", chosen.source(), "--bits",
+                       row.split("-", 1)[1])
+    return json.loads(stored)["file_bytes"]
+
+
+def numbers_of(plan):
+    bits = [b for layer in plan["bits"] for b in layer]
+    return {"submodel": f"{len(plan['layers'])}x{plan['width']}",
+            "bits": sum(bits) / len(bits), "preload_bytes": plan["preload_bytes"],
+            "parameter_bytes": plan["parameter_bytes"],
+            "predicted_p50_ms": plan["predicted_latency_us"] / 1000,
+            "predicted_p99_ms": plan["predicted_p99_us"] / 1000,
+            "predicted_peak_bytes": plan["predicted_peak_bytes"],
+            "predicted_accuracy": plan["predicted_accuracy"]}
