@@ -30,6 +30,15 @@ StagingNeed AllOf(const PlannedRun& run) {
   return need;
 }
 
+/// Returns bytes that no read of the run exceeds: neighbours merge up to `read_bytes`, and a part,
+/// which is no larger than its shard, is read whole.
+uint64_t LargestRead(const PlannedRun& run, uint64_t read_bytes) {
+  uint64_t largest = read_bytes;
+  for (const uint64_t part : run.lane.resident_bytes) largest = std::max(largest, part);
+  for (const StreamedShard& shard : run.streamed) largest = std::max(largest, shard.bytes);
+  return largest;
+}
+
 /// The least staging, in whole blocks between `need`'s, that is as good as any: more is never
 /// slower, so halves find it.
 uint64_t LeastUndelayed(const PlannedRun& run, const StagingNeed& need) {
@@ -178,7 +187,8 @@ StagingNeed StagingOf(std::span<const PlannedRun> runs, const DeviceProfile& pro
   const uint64_t read_bytes = profile.read_bytes != 0 ? profile.read_bytes : kUnknownReadBytes;
   uint64_t undelayed = 0;
   for (const PlannedRun& run : runs) undelayed = std::max(undelayed, LeastUndelayed(run, need));
-  const uint64_t ring_bytes = read_bytes * std::max(profile.read_depth, 1u);
+  const uint64_t ring_bytes = std::max(read_bytes * std::max(profile.read_depth, 1u),
+                                       LargestRead(runs.front(), read_bytes));
   need.enough = std::min(need.enough, AddSaturated(undelayed, ring_bytes));
   return need;
 }

@@ -74,8 +74,8 @@ struct StagingNeed {
 
 /// Returns the need of runs of one plan at several risks, which stream equal bytes. `enough` is
 /// the smallest staging in whole blocks that slows no run, plus `read_bytes` times `read_depth` of
-/// the profile: a real ring can lose one read at its end, and reserves the place of every read in
-/// flight. Never more than all that is streamed.
+/// the profile, or the largest shard: a real ring can lose one read at its end, and reserves the
+/// place of every read in flight. Never more than all that is streamed.
 StagingNeed StagingOf(std::span<const PlannedRun> runs, const DeviceProfile& profile);
 
 }  // namespace sti
