@@ -193,6 +193,8 @@ Result<LoadSchedule> ScheduleParts(std::span<const ShardRequest> requests,
   LoadSchedule schedule;
   schedule.requests.assign(requests.begin(), requests.end());
   schedule.parts.assign(parts.begin(), parts.end());
+  schedule.piece_bytes =
+      std::max(ScheduleLimits::kLeastPieceBytes, RoundDown(limits.read_bytes, kBlockBytes));
   CollectReads(limits.read_bytes, schedule);
   for (const ScheduledRead& read : schedule.reads) schedule.read_bytes += read.length;
   STI_RETURN_IF_ERROR(PlaceReads(limits, schedule));

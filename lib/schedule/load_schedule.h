@@ -64,22 +64,6 @@ struct ScheduledRead {
   bool refinement = false;  ///< its blocks hold refinements alone
 };
 
-/// Holds the reads of one run, in order. Immutable once built; safe to share.
-struct LoadSchedule {
-  std::vector<ShardRequest> requests;
-  std::vector<ScheduledRead> reads;  ///< groups ascending, in order of the file in a group
-  std::vector<ScheduledPart> parts;
-  /// [requests] The index in `parts` of each of the shard's parts that is read.
-  std::vector<PerPart<std::optional<uint32_t>>> places;
-  uint64_t arena_bytes = 0;
-  uint64_t read_bytes = 0;  ///< all reads, padding included
-
-  /// Returns the parts that a read brings, or of which it brings a piece.
-  [[nodiscard]] std::span<const ScheduledPart> PartsOf(const ScheduledRead& read) const {
-    return std::span(parts).subspan(read.first_part, read.parts);
-  }
-};
-
 /// Bounds on a schedule's reads and memory.
 struct ScheduleLimits {
   /// Most bytes of arena; 0: as many as let every read start at once.
@@ -91,7 +75,29 @@ struct ScheduleLimits {
   /// The default of `read_bytes`. Larger reads gain nothing on any flash measured, delay the first
   /// shard of a layer, and waste more of the ring where they do not fit its end.
   static constexpr uint64_t kDefaultReadBytes = uint64_t{256} << 10;
+  /// The least bytes of a piece of a large read. A device may want smaller ones, but a lane that
+  /// shares its core with computation begins the next only every few milliseconds.
+  static constexpr uint64_t kLeastPieceBytes = uint64_t{128} << 10;
   friend bool operator==(const ScheduleLimits&, const ScheduleLimits&) = default;
+};
+
+/// Holds the reads of one run, in order. Immutable once built; safe to share.
+struct LoadSchedule {
+  std::vector<ShardRequest> requests;
+  std::vector<ScheduledRead> reads;  ///< groups ascending, in order of the file in a group
+  std::vector<ScheduledPart> parts;
+  /// [requests] The index in `parts` of each of the shard's parts that is read.
+  std::vector<PerPart<std::optional<uint32_t>>> places;
+  uint64_t arena_bytes = 0;
+  uint64_t read_bytes = 0;  ///< all reads, padding included
+  /// A part, and what shares blocks with it, is one read however large it is; a lane makes it in
+  /// pieces of this size, in whole blocks. With a few of them in flight the device stays busy.
+  uint64_t piece_bytes = ScheduleLimits::kDefaultReadBytes;
+
+  /// Returns the parts that a read brings, or of which it brings a piece.
+  [[nodiscard]] std::span<const ScheduledPart> PartsOf(const ScheduledRead& read) const {
+    return std::span(parts).subspan(read.first_part, read.parts);
+  }
 };
 
 /// Schedules reads for `parts`, by ascending group, those of `requests` by ascending request.

@@ -66,6 +66,8 @@ class ReadQueue {
 
   [[nodiscard]] bool rows_missing() const { return rows_missing_ > 0; }
   [[nodiscard]] size_t next_row() const { return next_row_; }
+  /// Returns whether ranges of rows have not begun.
+  [[nodiscard]] bool rows_waiting() const { return next_row_ < rows_; }
   /// Returns whether reads of the group are still to come; those left out are not.
   [[nodiscard]] bool GroupMissing(uint32_t group) const { return bytes_missing_[group] > 0; }
   [[nodiscard]] bool ResidentMissing(uint32_t group) const { return residents_missing_[group] > 0; }

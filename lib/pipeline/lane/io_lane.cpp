@@ -245,6 +245,7 @@ IoLane::Step IoLane::TakeStep() {
 void IoLane::TakeJob() {
   refused_ = false;
   running_rows_ = {};
+  large_.clear();
   MutexLock lock(mutex_);
   running_ = job_;
 }
@@ -286,12 +287,50 @@ bool IoLane::AwaitsEvent(uint64_t seen) {
 }
 
 bool IoLane::SubmitNext() {
-  const std::optional<QueuedRead> next = TakeNext();
-  if (!next) return false;
-  if (share_ != nullptr) granted_bytes_ += next->bytes;
-  const Status submitted = SubmitRead(*next);
+  LargeRead* large = NextLarge();
+  const Turn turn = NextTurn(large != nullptr);
+  if (turn == Turn::kNothing) return false;
+  std::optional<QueuedRead> next;
+  if (turn == Turn::kRead) next = TakeNext();
+  if (!next && large == nullptr) return false;
+  if (next && share_ != nullptr) granted_bytes_ += next->bytes;
+  const Status submitted = next ? SubmitRead(*next) : SubmitPiece(*large);
   if (!submitted.ok()) Fail(submitted.error());
   return submitted.ok();
+}
+
+// A large read that was begun goes on before another begins, but rows go ahead of both. The rest of
+// it is left where nobody waits any more.
+IoLane::Turn IoLane::NextTurn(bool large) {
+  MutexLock lock(mutex_);
+  if (finishing_) return Turn::kNothing;
+  return large && !queue_.rows_waiting() ? Turn::kPiece : Turn::kRead;
+}
+
+IoLane::LargeRead* IoLane::NextLarge() {
+  const auto next =
+      std::ranges::find_if(large_, [](const LargeRead& large) { return !large.rest.empty(); });
+  return next == large_.end() ? nullptr : &*next;
+}
+
+Status IoLane::SubmitPiece(LargeRead& large) {
+  const uint64_t piece_bytes = running_.schedule->piece_bytes;
+  const bool last = large.rest.size() < 2 * piece_bytes;
+  const std::span<uint8_t> piece = last ? large.rest : large.rest.first(piece_bytes);
+  const ReadRequest request{large.offset, piece, large.tag};
+  large.offset += piece.size();
+  large.rest = large.rest.subspan(piece.size());
+  ++large.in_flight;
+  return reader_.Submit(request);
+}
+
+// Notes that a read with this tag has ended. Returns whether others of the same large one have not.
+bool IoLane::IsPiece(uint64_t tag) {
+  const auto large = std::ranges::find(large_, tag, &LargeRead::tag);
+  if (large == large_.end()) return false;
+  if (--large->in_flight > 0 || !large->rest.empty()) return true;
+  large_.erase(large);
+  return false;
 }
 
 std::optional<QueuedRead> IoLane::TakeNext() {
@@ -335,7 +374,8 @@ Status IoLane::SubmitRead(const QueuedRead& read) {
       if (report_.begin[read.group] == Clock::time_point{}) report_.begin[read.group] = now;
     }
   }
-  return reader_.Submit(request);
+  if (request.buffer.size() < 2 * running_.schedule->piece_bytes) return reader_.Submit(request);
+  return SubmitPiece(large_.emplace_back(LargeRead{request.tag, request.offset, request.buffer}));
 }
 
 std::span<uint8_t> IoLane::MemoryOf(Landing landing) const {
@@ -343,6 +383,7 @@ std::span<uint8_t> IoLane::MemoryOf(Landing landing) const {
 }
 
 Status IoLane::Complete(uint64_t tag) {
+  if (IsPiece(tag)) return {};
   const QueuedRead read = ReadOf(tag);
   FindCompleted(read);
   Status sound = CheckRead(read);

@@ -6,6 +6,10 @@
 // and its place in the arena is free. Checksums are verified here, beside the computation; a read
 // that fails its own is read once more.
 //
+// A large read is made in pieces, so that no more is in flight than keeps the device busy: table
+// rows that come meanwhile do not queue behind all of it, and reads that follow it are in flight
+// before it ends.
+//
 // A job whose groups must start in time (ShareOutTime) is read in another order when time is
 // short: bases of the next layers go ahead of refinements, and what would come too late is left
 // out.
@@ -144,6 +148,16 @@ class IoLane {
     std::span<uint8_t> blocks;
   };
 
+  /// A large read under way.
+  struct LargeRead {
+    uint64_t tag = 0;
+    uint64_t offset = 0;      ///< of what is not in flight yet
+    std::span<uint8_t> rest;  ///< where that lands
+    uint32_t in_flight = 0;   ///< pieces
+  };
+
+  /// Choice of what goes in flight next: a piece of a large read, or a read of the queue.
+  enum class Turn : uint8_t { kNothing, kPiece, kRead };
   enum class Step : uint8_t { kMoved, kFailed, kDone };
 
   void NoteEvent() STI_REQUIRES(mutex_);
@@ -157,6 +171,10 @@ class IoLane {
   void LeaveShare();
   [[nodiscard]] bool AwaitsEvent(uint64_t seen) STI_EXCLUDES(mutex_);
   bool SubmitNext() STI_EXCLUDES(mutex_);
+  [[nodiscard]] Turn NextTurn(bool large) STI_EXCLUDES(mutex_);
+  [[nodiscard]] LargeRead* NextLarge();
+  [[nodiscard]] Status SubmitPiece(LargeRead& large);
+  [[nodiscard]] bool IsPiece(uint64_t tag);
   [[nodiscard]] std::optional<QueuedRead> TakeNext() STI_EXCLUDES(mutex_);
   [[nodiscard]] uint64_t NextTableRowBytes() const STI_REQUIRES(mutex_);
   [[nodiscard]] Status SubmitRead(const QueuedRead& read) STI_EXCLUDES(mutex_);
@@ -192,6 +210,7 @@ class IoLane {
   TableRows running_rows_;
   std::vector<uint32_t> pieces_missing_;         ///< [schedule parts]
   std::vector<const ScheduledPart*> completed_;  ///< by the read at hand
+  std::vector<LargeRead> large_;                 ///< in the order in which they were begun
   bool refused_ = false;                         ///< by the share, the last time
   uint64_t granted_bytes_ = 0;                   ///< by the share, not given back
 
