@@ -59,14 +59,17 @@ class Watch:
         """Returns what the work took; None where it could not be watched."""
         return statistics.median(self.took_us) if self.took_us else None
 
+    def has_drifted(self, usual_us):
+        """Returns whether the core is faster or slower than when the work took `usual_us`."""
+        return abs(self.median_us() / usual_us - 1) > WITHIN
+
     def disturbance(self, usual_us):
         """Returns why the core was not as steady as when the work took `usual_us`; else ""."""
         if not self.took_us or usual_us is None:
             return NOT_WATCHED
-        median_us = self.median_us()
         slow = sum(t > SLOW * usual_us for t in self.took_us) / len(self.took_us)
-        if abs(median_us / usual_us - 1) > WITHIN:
-            return f"{median_us / usual_us:.2f} times as slow"
+        if self.has_drifted(usual_us):
+            return f"{self.median_us() / usual_us:.2f} times as slow"
         if slow > DISTURBED:
             return f"disturbed {slow:.1%} of the time"
         return f"{self.stolen:.1%} stolen" if self.stolen > STOLEN else ""
