@@ -48,7 +48,8 @@ uint64_t PeakRssBytes() { return StatusField("VmHWM:"); }
 
 uint64_t SettledRssBytes() {
   const uint64_t now = CurrentRssBytes();
-  const uint64_t of_files = std::min(now, StatusField("RssFile:"));
+  // Files of a file system in memory (tmpfs, an initramfs) count as shared memory.
+  const uint64_t of_files = std::min(now, StatusField("RssFile:") + StatusField("RssShmem:"));
   return now - of_files + std::max(of_files, MappedFileBytes() / 5 * 4);
 }
 

@@ -25,14 +25,15 @@ TEST(ProcessMemory, PagesThatAreWrittenCountInFull) {
   EXPECT_GE(PeakRssBytes(), kBytes);
 }
 
-/// A file of zeros that has no pages in memory, as the code of a program has before it runs.
+/// A file of zeros that has no pages in memory, as the code of a program has before it runs. Takes
+/// over its descriptor.
 class MappedFile {
  public:
-  MappedFile() {
-    FILE* file = std::tmpfile();
-    if (file == nullptr || ftruncate(fileno(file), kBytes) != 0) return;
-    data_ = mmap(nullptr, kBytes, PROT_READ, MAP_PRIVATE, fileno(file), 0);
-    std::fclose(file);
+  explicit MappedFile(int descriptor) {
+    if (descriptor < 0) return;
+    if (ftruncate(descriptor, kBytes) == 0)
+      data_ = mmap(nullptr, kBytes, PROT_READ, MAP_PRIVATE, descriptor, 0);
+    close(descriptor);
   }
   ~MappedFile() {
     if (mapped()) munmap(data_, kBytes);
@@ -46,15 +47,20 @@ class MappedFile {
 
 TEST(ProcessMemory, AMappedFileCountsWhetherItsPagesAreThereOrNot) {
   if (kSanitized) GTEST_SKIP() << "a sanitizer takes memory beside what is read";
-  const uint64_t before = SettledRssBytes();
-  const MappedFile file;
-  ASSERT_TRUE(file.mapped());
-  const uint64_t untouched = SettledRssBytes();
-  EXPECT_NEAR(static_cast<double>(untouched - before), 0.8 * kBytes, 2e6);
-  char sum = 0;
-  for (size_t i = 0; i < kBytes / 2; i += 4096) sum = static_cast<char>(sum + file.data()[i]);
-  EXPECT_EQ(sum, 0);
-  EXPECT_NEAR(static_cast<double>(SettledRssBytes()), static_cast<double>(untouched), 2e6);
+  FILE* on_disk = std::tmpfile();
+  ASSERT_NE(on_disk, nullptr);
+  for (const int descriptor : {dup(fileno(on_disk)), memfd_create("file", MFD_CLOEXEC)}) {
+    const uint64_t before = SettledRssBytes();
+    const MappedFile file(descriptor);
+    ASSERT_TRUE(file.mapped());
+    const uint64_t untouched = SettledRssBytes();
+    EXPECT_NEAR(static_cast<double>(untouched - before), 0.8 * kBytes, 2e6);
+    char sum = 0;
+    for (size_t i = 0; i < kBytes / 2; i += 4096) sum = static_cast<char>(sum + file.data()[i]);
+    EXPECT_EQ(sum, 0);
+    EXPECT_NEAR(static_cast<double>(SettledRssBytes()), static_cast<double>(untouched), 2e6);
+  }
+  std::fclose(on_disk);
 }
 
 }  // namespace

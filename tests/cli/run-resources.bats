@@ -22,14 +22,17 @@ end_run() {
 
 memory_of() { sed -n "s/^$1:\t *\([0-9]*\) kB/\1/p" "/proc/$pid/status"; }
 
-# Prints the policy, the rank and the class of reads of each thread, sorted.
+# Prints the policy, the rank and the class of reads of each thread, sorted; but for those that the
+# kernel makes for io_uring where a file system, such as one in memory, cannot read without waiting.
 threads_of() {
   python3 - "$pid" <<'END'
 import ctypes, os, platform, sys
 ioprio_get = {"x86_64": 252, "aarch64": 31}[platform.machine()]
 libc = ctypes.CDLL(None)
 names = {os.SCHED_OTHER: "other", os.SCHED_RR: "rr"}
-threads = sorted(int(name) for name in os.listdir(f"/proc/{sys.argv[1]}/task"))
+task = f"/proc/{sys.argv[1]}/task"
+threads = sorted(int(name) for name in os.listdir(task)
+                 if not open(f"{task}/{name}/comm").read().startswith("iou-"))
 for thread in threads:
     print(names[os.sched_getscheduler(thread)], os.sched_getparam(thread).sched_priority,
           libc.syscall(ioprio_get, 1, thread) >> 13)
