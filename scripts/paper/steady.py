@@ -9,7 +9,7 @@ import tempfile
 
 WITHIN = 0.03  # share that the median of fixed work may differ from what it was
 SLOW = 1.5  # times that, beyond which a piece of work was disturbed
-DISTURBED = 0.005  # share of pieces of work that may be, half of what may be late
+DISTURBED = 0.02  # share of pieces of work that may be
 STOLEN = 0.002  # share of all cores' time that the hypervisor may take
 NOT_WATCHED = "not watched"
 
