@@ -6,7 +6,7 @@ import pathlib
 import sys
 
 from paper import beyond, peers, steady, tools
-from paper.recipe import JETSON_ROWS, LENGTH, ROWS, SETS, WORK, plan_file_of
+from paper.recipe import JETSON_ROWS, LENGTH, OURS, ROWS, SETS, WORK, plan_file_of
 from paper.tools import REPO
 
 TRIES = 5  # of a measurement while the machine is not steady
@@ -175,8 +175,7 @@ class Device:
         name, _, row, _ = key
         chosen = SETS[name]
         if row in ROWS:
-            exact = row.startswith("ours")
-            rows = chosen.filled_rows(self.inputs if exact else max(1, self.inputs // 5))
+            rows = chosen.filled_rows(self.inputs if row in OURS else max(1, self.inputs // 5))
             return lambda: tools.measured(slow, plan_file, rows)
         if row not in beyond.ROWS:
             return None

@@ -131,10 +131,12 @@ ROWS = {
     "ours-1mb": ("tree", [], 1, False),
     "ours-5mb": ("tree", [], 5, False),
 }
+OURS = [row for row in ROWS if row.startswith("ours-")]
 
 
 def codebook_of(row):
-    return "gobo" if row.removeprefix("jetson-").startswith("paper-") else "tree"
+    """Returns the codebook of a row of the paper's tables, or of any other."""
+    return ROWS.get(row.removeprefix("jetson-"), ("tree",))[0]
 
 
 # The rows of Table 5 (b), for the Jetson: planned here and not run, but for their accuracy.

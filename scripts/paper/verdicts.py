@@ -29,7 +29,7 @@ def against_preload(cells):
             if not peers:
                 continue
             best = max(peers, key=lambda cell: float(cell["accuracy"]))
-            for row in ("ours-0mb", "ours-1mb", "ours-5mb"):
+            for row in recipe.OURS:
                 cell = cells.get(name, target, row)
                 if not cell or not cell["accuracy"]:
                     continue
@@ -68,7 +68,7 @@ def targets_kept(cells):
             "holds"]
     rows = []
     for name in recipe.SETS:
-        for row in ("ours-0mb", "ours-1mb", "ours-5mb"):
+        for row in recipe.OURS:
             for target in recipe.TARGETS_MS:
                 cell = cells.get(name, target, row)
                 if cell is None or not cell["p99_ms"]:
@@ -88,7 +88,7 @@ def against_onnx(cells):
     rows = []
     for name, wanted in (("sst2", 8), ("clinc150", 8), ("bert-base", 12)):
         onnx = cells.number(name, "", peers.ROW, "peak_rss_bytes")
-        for row in ("ours-0mb", "ours-1mb", "ours-5mb"):
+        for row in recipe.OURS:
             for target in recipe.TARGETS_MS:
                 peak = cells.number(name, target, row, "peak_rss_bytes")
                 if onnx is None or peak is None:

@@ -307,6 +307,11 @@ IoLane::Turn IoLane::NextTurn(bool large) {
   return large && !queue_.rows_waiting() ? Turn::kPiece : Turn::kRead;
 }
 
+// Returns whether there is more than one piece to read into `memory`.
+bool IoLane::IsLarge(std::span<const uint8_t> memory) const {
+  return memory.size() >= 2 * running_.schedule->piece_bytes;
+}
+
 IoLane::LargeRead* IoLane::NextLarge() {
   const auto next =
       std::ranges::find_if(large_, [](const LargeRead& large) { return !large.rest.empty(); });
@@ -314,9 +319,8 @@ IoLane::LargeRead* IoLane::NextLarge() {
 }
 
 Status IoLane::SubmitPiece(LargeRead& large) {
-  const uint64_t piece_bytes = running_.schedule->piece_bytes;
-  const bool last = large.rest.size() < 2 * piece_bytes;
-  const std::span<uint8_t> piece = last ? large.rest : large.rest.first(piece_bytes);
+  const std::span<uint8_t> piece =
+      IsLarge(large.rest) ? large.rest.first(running_.schedule->piece_bytes) : large.rest;
   const ReadRequest request{large.offset, piece, large.tag};
   large.offset += piece.size();
   large.rest = large.rest.subspan(piece.size());
@@ -374,7 +378,7 @@ Status IoLane::SubmitRead(const QueuedRead& read) {
       if (report_.begin[read.group] == Clock::time_point{}) report_.begin[read.group] = now;
     }
   }
-  if (request.buffer.size() < 2 * running_.schedule->piece_bytes) return reader_.Submit(request);
+  if (!IsLarge(request.buffer)) return reader_.Submit(request);
   return SubmitPiece(large_.emplace_back(LargeRead{request.tag, request.offset, request.buffer}));
 }
 

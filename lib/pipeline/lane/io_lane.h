@@ -172,6 +172,7 @@ class IoLane {
   [[nodiscard]] bool AwaitsEvent(uint64_t seen) STI_EXCLUDES(mutex_);
   bool SubmitNext() STI_EXCLUDES(mutex_);
   [[nodiscard]] Turn NextTurn(bool large) STI_EXCLUDES(mutex_);
+  [[nodiscard]] bool IsLarge(std::span<const uint8_t> memory) const;
   [[nodiscard]] LargeRead* NextLarge();
   [[nodiscard]] Status SubmitPiece(LargeRead& large);
   [[nodiscard]] bool IsPiece(uint64_t tag);
