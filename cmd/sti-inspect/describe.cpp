@@ -1,6 +1,7 @@
 #include "describe.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <vector>
@@ -154,6 +155,21 @@ std::string ContainerText(const ContainerIndex& index, const ContainerSizes& siz
   return text + ByteText(sizes);
 }
 
+/// Returns what bits add to the time of a slice, as far as the highest clock says.
+std::string DecodeText(const std::vector<DecodeSample>& decode) {
+  uint64_t highest = 0;
+  for (const DecodeSample& sample : decode) highest = std::max(highest, sample.freq);
+  std::string text;
+  for (const DecodeSample& sample : decode) {
+    if (sample.freq != highest) continue;
+    char part[48];
+    std::snprintf(part, sizeof(part), text.empty() ? "%u bits %+.*f" : ", %u %+.*f", sample.bits,
+                  std::abs(sample.extra_us) < 10 ? 2 : 0, sample.extra_us);
+    text += part;
+  }
+  return text + " us a slice";
+}
+
 /// Returns how the device likes to be read, and what the profile was taken under.
 std::string ConditionsText(const DeviceProfile& profile) {
   std::string text;
@@ -167,6 +183,7 @@ std::string ConditionsText(const DeviceProfile& profile) {
     std::snprintf(line, sizeof(line), "medians to within %.1f %%", 100 * profile.noise);
     text += Line("noise", line);
   }
+  if (!profile.decode.empty()) text += Line("decoding", DecodeText(profile.decode));
   if (!profile.io_series.empty() && !profile.compute_series.empty()) {
     const SeriesSample& io = profile.io_series.back();
     const SeriesSample& compute = profile.compute_series.back();

@@ -87,7 +87,7 @@ Result<DeviceProfile> Measure(const Tool& tool, const ProfileToolOptions& option
   profile.process_bytes = start.process_bytes;
   profile.start_us = start.start_us;
   if (const auto unsteady = StateWarning(profile.thermal)) tool.Log(*unsteady);
-  for (ComputeSample& sample : profile.compute) sample.freq = profile.thermal.freq_max;
+  SetClock(profile.thermal.freq_max, &profile);
   return profile;
 }
 
@@ -104,7 +104,7 @@ Result<DeviceProfile> MeasureAtClocks(const Tool& tool, const ProfileToolOptions
     if (const Status set = setting->Set(khz); !set.ok()) return Error(set.error()).At("--clocks");
     tool.Say("at " + std::to_string(khz) + " kHz");
     STI_ASSIGN_OR_RETURN(DeviceProfile profile, Measure(tool, options, exec_us));
-    for (ComputeSample& sample : profile.compute) sample.freq = khz;
+    SetClock(khz, &profile);
     profiles.push_back({std::to_string(khz) + " kHz", std::move(profile)});
   }
   STI_RETURN_IF_ERROR(setting->Restore());

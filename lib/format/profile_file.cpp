@@ -11,6 +11,7 @@
 #include "format/framed_file.h"
 #include "format/profile_file_parts.h"
 #include "profile_generated.h"
+#include "types/bits.h"
 #include "types/limits.h"
 
 namespace sti {
@@ -38,8 +39,8 @@ std::string SeriesProblem(const char* list, const std::vector<SeriesSample>& ser
 std::string ListProblem(const DeviceProfile& profile) {
   const char* const not_finite = " holds a time that is not a finite number";
   if (profile.io.size() > kMaxProfileSamples || profile.compute.size() > kMaxProfileSamples ||
-      profile.fixed.size() > kMaxProfileSamples)
-    return "io, compute or fixed has more than 65536 entries";
+      profile.decode.size() > kMaxProfileSamples || profile.fixed.size() > kMaxProfileSamples)
+    return "io, compute, decode or fixed has more than 65536 entries";
   for (size_t i = 0; i < profile.io.size(); ++i) {
     const IoSample& s = profile.io[i];
     if ((s.bytes == 0) == (s.bits == 0))
@@ -50,6 +51,11 @@ std::string ListProblem(const DeviceProfile& profile) {
     const ComputeSample& s = profile.compute[i];
     if (!Finite({s.layer_us, s.p99_us, s.last_us, s.last_p99_us}))
       return Item("compute", i) + not_finite;
+  }
+  for (size_t i = 0; i < profile.decode.size(); ++i) {
+    if (!IsBits(profile.decode[i].bits))
+      return Item("decode", i) + " has bits that no shard is stored at";
+    if (!Finite({profile.decode[i].extra_us})) return Item("decode", i) + not_finite;
   }
   for (size_t i = 0; i < profile.fixed.size(); ++i) {
     const FixedSample& s = profile.fixed[i];
@@ -96,6 +102,10 @@ void ReadSamples(const fb::Profile& table, DeviceProfile* profile) {
                                   sample->p99_us(), sample->freq(), sample->last_us(),
                                   sample->last_p99_us()});
     }
+  }
+  if (const auto* list = table.decode()) {
+    for (const fb::DecodeSample* sample : *list)
+      profile->decode.push_back({sample->bits(), sample->extra_us(), sample->freq()});
   }
   if (const auto* list = table.fixed()) {
     for (const fb::FixedSample* sample : *list) {
@@ -167,6 +177,17 @@ flatbuffers::Offset<SeriesList> WriteSeries(const std::vector<SeriesSample>& ser
   return builder->CreateVector(list);
 }
 
+/// Absent where it is empty.
+flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<fb::DecodeSample>>> WriteDecode(
+    const std::vector<DecodeSample>& decode, flatbuffers::FlatBufferBuilder* builder) {
+  if (decode.empty()) return {};
+  std::vector<flatbuffers::Offset<fb::DecodeSample>> list;
+  list.reserve(decode.size());
+  for (const DecodeSample& s : decode)
+    list.push_back(fb::CreateDecodeSample(*builder, s.bits, s.extra_us, s.freq));
+  return builder->CreateVector(list);
+}
+
 }  // namespace
 
 void SetKernel(std::string name, DeviceProfile* profile) {
@@ -211,10 +232,11 @@ std::vector<uint8_t> EncodeProfile(const DeviceProfile& profile) {
   const auto thermal = WriteThermal(profile.thermal, &builder);
   const auto io_series = WriteSeries(profile.io_series, &builder);
   const auto compute_series = WriteSeries(profile.compute_series, &builder);
+  const auto decode = WriteDecode(profile.decode, &builder);
   builder.Finish(fb::CreateProfile(
       builder, shape, io_list, compute_list, fixed_list, profile.threads, cpus, kernel, read_path,
       machine, profile.process_bytes, profile.read_bytes, profile.read_depth, profile.start_us,
-      profile.noise, thermal, io_series, compute_series));
+      profile.noise, thermal, io_series, compute_series, decode));
   return WrapFrame(kProfileMagic, {builder.GetBufferPointer(), builder.GetSize()});
 }
 

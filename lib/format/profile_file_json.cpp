@@ -31,6 +31,14 @@ void ReadCompute(JsonFields& fields, DeviceProfile* profile) {
   profile->compute.push_back(sample);
 }
 
+void ReadDecode(JsonFields& fields, DeviceProfile* profile) {
+  DecodeSample sample;
+  fields.Get("bits", Need::kRequired, &sample.bits);
+  fields.Get("extra_us", Need::kRequired, &sample.extra_us);
+  fields.Get("freq", Need::kOptional, &sample.freq);
+  profile->decode.push_back(sample);
+}
+
 void ReadFixed(JsonFields& fields, DeviceProfile* profile) {
   FixedSample sample;
   fields.Get("length", Need::kRequired, &sample.length);
@@ -82,6 +90,13 @@ nlohmann::ordered_json ComputeJson(const ComputeSample& sample) {
   return json;
 }
 
+nlohmann::ordered_json DecodeJson(const std::vector<DecodeSample>& decode) {
+  nlohmann::ordered_json json = nlohmann::ordered_json::array();
+  for (const DecodeSample& sample : decode)
+    json.push_back({{"bits", sample.bits}, {"extra_us", sample.extra_us}, {"freq", sample.freq}});
+  return json;
+}
+
 nlohmann::ordered_json FixedJson(const FixedSample& sample) {
   return {{"length", sample.length},
           {"embed_us", sample.embed_us},
@@ -116,6 +131,7 @@ Result<DeviceProfile> ProfileFromJson(std::span<const uint8_t> bytes, const std:
   fields.ForEach("io", Need::kRequired, [&](JsonFields& item) { ReadIo(item, &profile); });
   fields.ForEach("compute", Need::kRequired,
                  [&](JsonFields& item) { ReadCompute(item, &profile); });
+  fields.ForEach("decode", Need::kOptional, [&](JsonFields& item) { ReadDecode(item, &profile); });
   fields.ForEach("fixed", Need::kOptional, [&](JsonFields& item) { ReadFixed(item, &profile); });
   ReadSeries(fields, "io_series", &profile.io_series);
   ReadSeries(fields, "compute_series", &profile.compute_series);
@@ -144,6 +160,7 @@ std::string ProfileToJson(const DeviceProfile& profile) {
   for (const IoSample& sample : profile.io) json["io"].push_back(IoJson(sample));
   for (const ComputeSample& sample : profile.compute)
     json["compute"].push_back(ComputeJson(sample));
+  if (!profile.decode.empty()) json["decode"] = DecodeJson(profile.decode);
   for (const FixedSample& sample : profile.fixed) json["fixed"].push_back(FixedJson(sample));
   if (!profile.io_series.empty()) json["io_series"] = SeriesJson(profile.io_series);
   if (!profile.compute_series.empty()) json["compute_series"] = SeriesJson(profile.compute_series);

@@ -7,10 +7,16 @@
 
 namespace sti {
 
-Result<LoadedModel> LoadedModel::Load(ContainerFile file, std::span<const uint32_t> bits) {
+Result<LoadedModel> LoadedModel::Load(ContainerFile file, std::span<const uint32_t> bits,
+                                      LoadedExtent extent) {
   STI_RETURN_IF_ERROR(file.RequireWhole());
   LoadedModel model(std::move(file));
-  std::vector<uint32_t> layers(model.index().info.shape.layers);
+  const ModelShape& shape = model.index().info.shape;
+  const auto up_to = [](uint32_t asked, uint32_t most) {
+    return asked == 0 ? most : std::min(asked, most);
+  };
+  model.extent_ = {up_to(extent.layers, shape.layers), up_to(extent.width, shape.width)};
+  std::vector<uint32_t> layers(shape.layers);
   std::iota(layers.begin(), layers.end(), 0U);
   STI_ASSIGN_OR_RETURN(model.resident_, LoadResidentModel(model.file_, layers));
   for (uint32_t k : bits) STI_RETURN_IF_ERROR(model.LoadBits(k));
@@ -18,10 +24,9 @@ Result<LoadedModel> LoadedModel::Load(ContainerFile file, std::span<const uint32
 }
 
 Status LoadedModel::LoadBits(uint32_t bits) {
-  const ModelShape& shape = index().info.shape;
   std::vector<ShardRequest> requests;
-  for (uint32_t layer = 0; layer < shape.layers; ++layer) {
-    for (uint32_t slice = 0; slice < shape.width; ++slice) {
+  for (uint32_t layer = 0; layer < extent_.layers; ++layer) {
+    for (uint32_t slice = 0; slice < extent_.width; ++slice) {
       requests.push_back({{layer, slice}, bits, layer});
     }
   }
@@ -44,7 +49,7 @@ Status LoadedModel::LoadBits(uint32_t bits) {
 const ShardView& LoadedModel::View(uint32_t layer, uint32_t slice, uint32_t bits) const {
   auto at = std::find_if(loaded_.begin(), loaded_.end(),
                          [bits](const AtBits& loaded) { return loaded.bits == bits; });
-  return at->views[size_t{layer} * index().info.shape.width + slice];
+  return at->views[size_t{layer} * extent_.width + slice];
 }
 
 Status LoadedModel::Embed(Transformer& transformer, const Batch& batch,

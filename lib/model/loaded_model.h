@@ -17,16 +17,27 @@
 
 namespace sti {
 
+/// Says which shards of a model are loaded: those of the first slices of the first layers. 0: of
+/// all.
+struct LoadedExtent {
+  uint32_t layers = 0;
+  uint32_t width = 0;
+};
+
 /// Const calls are thread-safe; Embed is not.
 class LoadedModel {
  public:
-  /// Reads every shard at each of `bits` (offered by the container) and all resident parts.
-  static Result<LoadedModel> Load(ContainerFile file, std::span<const uint32_t> bits);
+  /// Reads the shards within `extent` at each of `bits` (offered by the container), and the
+  /// resident parts of all layers.
+  static Result<LoadedModel> Load(ContainerFile file, std::span<const uint32_t> bits,
+                                  LoadedExtent extent = {});
 
   [[nodiscard]] const ContainerIndex& index() const { return file_.index(); }
   [[nodiscard]] ContainerFile& file() { return file_; }
   [[nodiscard]] const ResidentModel& resident() const { return resident_; }
-  /// `bits` is one of those loaded.
+  [[nodiscard]] uint32_t layers() const { return extent_.layers; }
+  [[nodiscard]] uint32_t width() const { return extent_.width; }
+  /// The shard is within what was loaded, and `bits` one of those loaded.
   [[nodiscard]] const ShardView& View(uint32_t layer, uint32_t slice, uint32_t bits) const;
 
   /// Embeddings of sequences one after another, normalised by `transformer`: `hidden`
@@ -40,11 +51,12 @@ class LoadedModel {
   [[nodiscard]] Status LoadBits(uint32_t bits);
 
   ContainerFile file_;
+  LoadedExtent extent_;
   ResidentModel resident_;
   struct AtBits {
     uint32_t bits;
     AlignedBuffer arena;
-    std::vector<ShardView> views;  // [layers * width]
+    std::vector<ShardView> views;  // [layers * width] of the extent
   };
   std::vector<AtBits> loaded_;
 };

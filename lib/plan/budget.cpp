@@ -13,7 +13,7 @@ std::vector<double> Budget::Capacities() const {
   double resident_us = 0;
   for (size_t k = 0; k < capacities.size(); ++k) {
     resident_us += capacities[k];
-    capacities[k] = first_us + static_cast<double>(k) * lane.layer_us - resident_us;
+    capacities[k] = first_us + lane.UntilUs(k) - resident_us;
     if (target_us && !give_up_us.empty()) {
       capacities[k] =
           std::min(capacities[k], *target_us - give_up_us[k] + wake_us - lane.fixed.embed_io_us);
@@ -26,19 +26,20 @@ std::vector<double> ResidentIo(const ComputeLane& lane) {
   std::vector<double> resident_us(lane.layers);
   if (lane.resident_us.empty() || resident_us.empty()) return resident_us;
   std::copy_n(lane.resident_us.begin(), resident_us.size(), resident_us.begin());
-  resident_us.back() += std::max(0.0, lane.resident_us.back() - lane.last_us);
+  const double last_us = lane.LayerUs(lane.layers - 1);
+  resident_us.back() += std::max(0.0, lane.resident_us.back() - last_us);
   return resident_us;
 }
 
-std::vector<double> ComputeAibs(double bonus_us, double slack_us, double embed_io_us,
-                                double layer_us, std::span<const double> layer_io_us) {
+std::vector<double> ComputeAibs(double bonus_us, double slack_us, const ComputeLane& lane,
+                                std::span<const double> layer_io_us) {
   std::vector<double> aibs;
   aibs.reserve(layer_io_us.size());
-  const double first_us = bonus_us + slack_us - embed_io_us;
+  const double first_us = bonus_us + slack_us - lane.fixed.embed_io_us;
   double spent_us = 0;
   for (size_t k = 0; k < layer_io_us.size(); ++k) {
     spent_us += layer_io_us[k];
-    const double left_us = first_us + static_cast<double>(k) * layer_us - spent_us;
+    const double left_us = first_us + lane.UntilUs(k) - spent_us;
     aibs.push_back(std::abs(left_us) <= kTimeTolerance_us ? 0.0 : left_us);
   }
   return aibs;
@@ -67,7 +68,7 @@ double LeastTarget(const Budget& budget, std::span<const double> layer_io_us) {
   const std::vector<double> resident_us = ResidentIo(lane);
   for (size_t k = 0; k < layer_io_us.size(); ++k) {
     io_us += resident_us[k] + layer_io_us[k];
-    late_us = std::max(late_us, io_us - static_cast<double>(k) * lane.layer_us);
+    late_us = std::max(late_us, io_us - lane.UntilUs(k));
     if (!budget.give_up_us.empty())
       late_us = std::max(late_us, io_us + budget.give_up_us[k] - lane.compute_us());
   }

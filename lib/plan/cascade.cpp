@@ -95,8 +95,8 @@ CascadeLevelFigures FiguresOf(const CheckedInput& input, const DeviceModels& dev
   const PlannedRun& deciding = devices.risk == Risk::kP99 ? p99 : median;
   const ComputeLane& lane = deciding.lane;
   const double slack_us = level.target_us ? *level.target_us - lane.compute_us() : 0;
-  figures.aib_us = ComputeAibs(deciding.bonus_us + deciding.wake_us, slack_us,
-                               lane.fixed.embed_io_us, lane.layer_us, deciding.all_io_us);
+  figures.aib_us =
+      ComputeAibs(deciding.bonus_us + deciding.wake_us, slack_us, lane, deciding.all_io_us);
   return figures;
 }
 

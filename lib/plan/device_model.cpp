@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
 #include <string>
 #include <tuple>
 
@@ -54,6 +55,20 @@ Status CheckCompute(const ComputeSample& sample, size_t index) {
   STI_RETURN_IF_ERROR(CheckP99("compute", index, sample.layer_us, sample.p99_us));
   STI_RETURN_IF_ERROR(CheckTime("compute", index, "last_us", sample.last_us, true));
   return CheckP99("compute", index, sample.last_us, sample.last_p99_us, "last_p99_us");
+}
+
+/// No layer takes less than nothing, whatever its bits.
+Status CheckDecode(const DecodeSample& sample, size_t index,
+                   const std::vector<ComputeSample>& compute) {
+  if (!std::isfinite(sample.extra_us))
+    return ProfileError("decode", index, "extra_us", "is not a finite number");
+  for (const ComputeSample& layer : compute) {
+    const double least_us =
+        layer.last_us > 0 ? std::min(layer.last_us, layer.layer_us) : layer.layer_us;
+    if (least_us + layer.width * sample.extra_us <= 0)
+      return ProfileError("decode", index, "extra_us", "takes off all that a layer takes");
+  }
+  return {};
 }
 
 Status CheckFixed(const FixedSample& sample, size_t index) {
@@ -216,6 +231,23 @@ std::vector<std::pair<uint32_t, double>> LayerTimes(const std::vector<ComputeSam
   return widths;
 }
 
+/// Returns what bits add, at the highest clock not above `freq`, or of all if `freq` is 0.
+std::vector<std::pair<uint32_t, double>> DecodeTimes(const std::vector<DecodeSample>& samples,
+                                                     uint64_t freq) {
+  std::map<uint32_t, const DecodeSample*> by_bits;
+  for (const DecodeSample& sample : samples) {
+    if (freq != 0 && sample.freq > freq) continue;
+    const DecodeSample*& known = by_bits[sample.bits];
+    if (known == nullptr ||
+        std::tie(sample.freq, sample.extra_us) > std::tie(known->freq, known->extra_us))
+      known = &sample;
+  }
+  std::vector<std::pair<uint32_t, double>> times;
+  times.reserve(by_bits.size());
+  for (const auto& [bits, sample] : by_bits) times.emplace_back(bits, sample->extra_us);
+  return times;
+}
+
 /// Returns p99 over median of a series of `run_us`. Some were measured.
 double RatioOfRun(const std::vector<SeriesSample>& series, double run_us) {
   const auto above =
@@ -248,6 +280,8 @@ Status ValidateProfile(const DeviceProfile& profile) {
   for (size_t i = 0; i < profile.io.size(); ++i) STI_RETURN_IF_ERROR(CheckIo(profile.io[i], i));
   for (size_t i = 0; i < profile.compute.size(); ++i)
     STI_RETURN_IF_ERROR(CheckCompute(profile.compute[i], i));
+  for (size_t i = 0; i < profile.decode.size(); ++i)
+    STI_RETURN_IF_ERROR(CheckDecode(profile.decode[i], i, profile.compute));
   for (size_t i = 0; i < profile.fixed.size(); ++i)
     STI_RETURN_IF_ERROR(CheckFixed(profile.fixed[i], i));
   if (!std::isfinite(profile.start_us) || profile.start_us < 0)
@@ -282,6 +316,7 @@ Result<DeviceModel> DeviceModel::Make(const DeviceProfile& profile, uint32_t len
   model.widths_were_chosen_ = profile.provenance == Provenance::kMeasured;
   model.widths_ = LayerTimes(profile.compute, *holding, risk, reading.freq, false);
   model.last_ = LayerTimes(profile.compute, *holding, risk, reading.freq, true);
+  model.decode_ = DecodeTimes(profile.decode, reading.freq);
   if (model.widths_.empty()) {
     return UsageError("no layer times at " + std::to_string(reading.freq) +
                       " kHz or less; ask for a clock that was profiled")
@@ -320,6 +355,21 @@ std::optional<double> DeviceModel::LastLayerUs(uint32_t width) const {
   return TimeOfWidth(last_, width, interpolate_);
 }
 
+double DeviceModel::DecodeUs(uint32_t bits) const {
+  for (const auto& [sample_bits, extra_us] : decode_) {
+    if (sample_bits == bits) return extra_us;
+  }
+  return 0;
+}
+
+std::optional<double> DeviceModel::SlowestLayerUs(uint32_t width) const {
+  std::optional<double> layer_us = LayerUs(width);
+  if (!layer_us) return layer_us;
+  double most_us = 0;
+  for (const auto& [bits, extra_us] : decode_) most_us = std::max(most_us, extra_us);
+  return *layer_us + width * most_us;
+}
+
 std::optional<double> DeviceModel::LoadUs(uint32_t bits, uint64_t bytes) const {
   for (const auto& [sample_bits, time_us] : by_bits_) {
     if (sample_bits == bits) return time_us;
@@ -346,6 +396,7 @@ DeviceModel DeviceModel::Slowed(double io_ratio, double compute_ratio, double em
   for (auto* layers : {&slower.widths_, &slower.last_}) {
     for (auto& [width, time_us] : *layers) time_us *= compute_ratio;
   }
+  for (auto& [bits, extra_us] : slower.decode_) extra_us *= compute_ratio;
   for (auto& [bits, time_us] : slower.by_bits_) time_us *= io_ratio;
   for (auto& [bytes, time_us] : slower.by_bytes_) time_us *= io_ratio;
   return slower;

@@ -27,7 +27,8 @@ struct FixedTimes {
 };
 
 /// Returns kDamaged naming the field and index if a number cannot be a time, a size or a width, if
-/// more of something takes less time, or if there is no `io` or no `compute`.
+/// more of something takes less time, if decoding takes off as much as a layer takes, or if there
+/// is no `io` or no `compute`.
 Status ValidateProfile(const DeviceProfile& profile);
 
 /// Returns the longest input length with compute samples, in tokens; 0 if there are none.
@@ -51,6 +52,12 @@ class DeviceModel {
   /// Returns the time of a submodel's last layer, which takes as long as any other unless the
   /// profile says more.
   [[nodiscard]] std::optional<double> LastLayerUs(uint32_t width) const;
+  /// Returns what a slice of `bits` adds to the time of its layer beyond what LayerUs and
+  /// LastLayerUs count for a slice, in microseconds; negative: less. 0 where the profile does not
+  /// say.
+  [[nodiscard]] double DecodeUs(uint32_t bits) const;
+  /// Returns the time of a layer of `width` slices whose bits are those that take longest.
+  [[nodiscard]] std::optional<double> SlowestLayerUs(uint32_t width) const;
   /// The narrowest profiled width.
   [[nodiscard]] uint32_t narrowest() const { return widths_.front().first; }
   /// sti-profile wrote the profile: a width that it lacks was left out on purpose.
@@ -74,6 +81,7 @@ class DeviceModel {
   bool widths_were_chosen_ = false;
   std::vector<std::pair<uint32_t, double>> widths_;    ///< ascending, unique
   std::vector<std::pair<uint32_t, double>> last_;      ///< the same widths, as the last layer
+  std::vector<std::pair<uint32_t, double>> decode_;    ///< ascending, unique
   std::vector<std::pair<uint32_t, double>> by_bits_;   ///< ascending, unique
   std::vector<std::pair<uint64_t, double>> by_bytes_;  ///< ascending, unique
 };

@@ -23,6 +23,7 @@ DeviceProfile DriftedProfile(const DeviceProfile& profile, double compute_ratio,
     sample.last_us *= compute;
     sample.last_p99_us *= compute;
   }
+  for (DecodeSample& sample : now.decode) sample.extra_us *= compute;
   for (FixedSample& sample : now.fixed) {
     sample.embed_us *= compute;
     sample.embed_p99_us *= compute;

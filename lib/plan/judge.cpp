@@ -47,7 +47,7 @@ bool LeavesTimeToGiveUp(const CheckedInput& input, const DeviceModels& devices, 
                         const PlannedRun& run) {
   if (!plan.fallback || !plan.target_us) return true;
   const std::vector<double> give_up_us =
-      GiveUpTimes(*plan.fallback, plan.layers, devices.p99.LayerUs(plan.width).value_or(0),
+      GiveUpTimes(*plan.fallback, plan.layers, devices.p99.SlowestLayerUs(plan.width).value_or(0),
                   input->info.depth_layers);
   const std::vector<double> layer_io_us = run.StreamedIo();
   double io_us = run.lane.fixed.embed_io_us - run.wake_us;
@@ -107,10 +107,8 @@ std::optional<uint64_t> FillTurnMemory(const CheckedInput& input, const Judging&
 /// Fills in budgets, and returns whether the run keeps them as `model` asks.
 bool FillBudgets(const PlannedRun& run, DelayModel model, double slack_us, bool has_target,
                  Verdict* verdict) {
-  const ComputeLane& lane = run.lane;
   const auto aibs = [&](double bonus_us, std::span<const double> layer_io_us) {
-    return ComputeAibs(bonus_us + run.wake_us, slack_us, lane.fixed.embed_io_us, lane.layer_us,
-                       layer_io_us);
+    return ComputeAibs(bonus_us + run.wake_us, slack_us, run.lane, layer_io_us);
   };
   if (model == DelayModel::kBudgets || model == DelayModel::kPipeline)
     verdict->aib_us = aibs(run.bonus_us, run.all_io_us);

@@ -72,6 +72,11 @@ ThermalState StateWatch::Finish() {
   return state_;
 }
 
+void SetClock(uint64_t khz, DeviceProfile* profile) {
+  for (ComputeSample& sample : profile->compute) sample.freq = khz;
+  for (DecodeSample& sample : profile->decode) sample.freq = khz;
+}
+
 std::optional<LogLine> StateWarning(const ThermalState& state) {
   std::array<char, 160> line{};
   if (static_cast<double>(state.freq_min) < kSteadyClock * static_cast<double>(state.freq_max)) {

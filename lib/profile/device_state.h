@@ -43,6 +43,9 @@ class StateWatch {
   ThermalState state_;
 };
 
+/// Says that what the profile has of computing was measured at this clock.
+void SetClock(uint64_t khz, DeviceProfile* profile);
+
 /// Returns a warning if a clock fell by more than 5 % or a temperature rose by more than 10
 /// degrees.
 std::optional<LogLine> StateWarning(const ThermalState& state);

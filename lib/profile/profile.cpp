@@ -18,7 +18,9 @@
 namespace sti {
 namespace {
 
-constexpr uint32_t kDecodeBits = 6;       // STI 5.2: the slowest decoding bounds the others
+constexpr uint32_t kDecodeBits = 6;  // that layers are timed at (STI 5.2)
+// Shards that the time of decoding is measured with, at every bitwidth: few, as they lie in memory.
+constexpr LoadedExtent kDecoded = {2, 4};
 constexpr double kBudgetEachUs = 0.35e6;  // default
 constexpr size_t kBudgetLengths = 3;      // further lengths share the time of so many
 constexpr double kLastShare = 0.3;        // a last layer takes of a layer, about
@@ -39,6 +41,13 @@ Result<ContainerFile> Reopen(const ContainerFile& file, ReadPath way, const Read
   return ContainerFile::Open(std::move(reader));
 }
 
+/// Loads a few shards of the file at each bitwidth that it offers.
+Result<LoadedModel> LoadAtAllBits(const ContainerFile& file, ReadPath way, const ReadShape& shape) {
+  STI_ASSIGN_OR_RETURN(ContainerFile again, Reopen(file, way, shape));
+  const std::vector<uint32_t> bits = again.index().bits;
+  return LoadedModel::Load(std::move(again), bits, kDecoded);
+}
+
 std::string Percent(double share) {
   char text[32];
   std::snprintf(text, sizeof(text), "%.1f %%", 100 * share);
@@ -54,8 +63,8 @@ std::string RateText(const ReadRate& rate) {
 
 class Profiler {
  public:
-  Profiler(ProfileBench& bench, const ProfileOptions& options)
-      : bench_(bench), options_(options), widths_(options.widths) {}
+  Profiler(ProfileBench& bench, const LoadedModel& at_bits, const ProfileOptions& options)
+      : bench_(bench), at_bits_(at_bits), options_(options), widths_(options.widths) {}
 
   Status Measure(DeviceProfile& profile) {
     STI_RETURN_IF_ERROR(SkipWidths());
@@ -73,6 +82,7 @@ class Profiler {
     }
     Judge(measured);
     TakeLastLayersOff(profile);
+    TakeUsualBitsOff(bench_.decode_bits, profile);
     SmoothProfile(profile);
     AddSeries(samples, measured, profile);
     return {};
@@ -99,7 +109,9 @@ class Profiler {
     SamplingOptions sampling;
     sampling.precision = options_.precision;
     const size_t a_length = 2 * widths_.size() + kFixedNumbers;
-    sampling.budget_us = Budget(numbers_.size() - options_.lengths.size() * a_length, a_length);
+    // Those of decoding share the time of the others.
+    const size_t counted = options_.lengths.size() * a_length + decode_numbers_;
+    sampling.budget_us = Budget(numbers_.size() - counted, a_length);
     sampling.gap_us = options_.gap_us;
     sampling.progress = options_.progress;
     sampling.cancelled = options_.cancelled;
@@ -120,6 +132,9 @@ class Profiler {
     std::move(fixed.begin(), fixed.end(), std::back_inserter(numbers_));
     auto layers = LayerNumbers(bench_, options_.lengths, widths_);
     std::move(layers.begin(), layers.end(), std::back_inserter(numbers_));
+    auto decode = DecodeNumbers(bench_, at_bits_);
+    decode_numbers_ = decode.size();
+    std::move(decode.begin(), decode.end(), std::back_inserter(numbers_));
     return {};
   }
 
@@ -186,9 +201,11 @@ class Profiler {
   }
 
   ProfileBench& bench_;
+  const LoadedModel& at_bits_;
   const ProfileOptions& options_;
   std::vector<uint32_t> widths_;
   std::vector<ProfileNumber> numbers_;
+  size_t decode_numbers_ = 0;
 };
 
 }  // namespace
@@ -243,7 +260,8 @@ Result<DeviceProfile> MeasureProfile(ContainerFile file, const Tokenizer& tokeni
   profile.read_path = ReadPathName(way);
   profile.read_bytes = shape.bytes;
   profile.read_depth = shape.depth;
-  STI_RETURN_IF_ERROR(Profiler(bench, options).Measure(profile));
+  STI_ASSIGN_OR_RETURN(const LoadedModel at_bits, LoadAtAllBits(bench.model.file(), way, shape));
+  STI_RETURN_IF_ERROR(Profiler(bench, at_bits, options).Measure(profile));
   return profile;
 }
 

@@ -15,6 +15,9 @@ bool IsSame(const IoSample& a, const IoSample& b) { return a.bytes == b.bytes &&
 bool IsSame(const ComputeSample& a, const ComputeSample& b) {
   return a.length == b.length && a.width == b.width && a.freq == b.freq;
 }
+bool IsSame(const DecodeSample& a, const DecodeSample& b) {
+  return a.bits == b.bits && a.freq == b.freq;
+}
 bool IsSame(const FixedSample& a, const FixedSample& b) { return a.length == b.length; }
 
 void Slower(const IoSample& from, IoSample* to) {
@@ -30,6 +33,10 @@ void Slower(const ComputeSample& from, ComputeSample* to) {
   to->last_p99_us =
       known ? std::max(P99(to->last_us, to->last_p99_us), P99(from.last_us, from.last_p99_us)) : 0;
   to->last_us = known ? std::max(to->last_us, from.last_us) : 0;
+}
+
+void Slower(const DecodeSample& from, DecodeSample* to) {
+  to->extra_us = std::max(to->extra_us, from.extra_us);
 }
 
 void Slower(const FixedSample& from, FixedSample* to) {
@@ -130,6 +137,7 @@ Result<DeviceProfile> JoinProfiles(const std::vector<NamedProfile>& profiles) {
     STI_RETURN_IF_ERROR(CheckGoTogether(profiles.front(), profiles[i]));
     AddAll(profiles[i].profile.io, &joined.io);
     AddAll(profiles[i].profile.compute, &joined.compute);
+    AddAll(profiles[i].profile.decode, &joined.decode);
     AddAll(profiles[i].profile.fixed, &joined.fixed);
     JoinSeries(profiles[i].profile.io_series, &joined.io_series);
     JoinSeries(profiles[i].profile.compute_series, &joined.compute_series);

@@ -1,31 +1,17 @@
 #include "profile/profile_numbers.h"
 
 #include <algorithm>
-#include <chrono>
 #include <map>
-#include <numeric>
 
 #include "base/aligned_vector.h"
 #include "model/embedding_rows.h"
 #include "profile/layer_reads.h"
 #include "profile/sample_text.h"
+#include "profile/time_us.h"
 #include "types/bits.h"
 
 namespace sti {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-constexpr uint32_t kTokensOfRun = 16;  // of inputs whose runs show what shards take
-
-enum Kind : uint32_t { kIo, kLayer, kLastLayer, kText, kRows, kTail };
-
-template <typename Body>
-double TimeUs(Body body) {
-  const auto begin = Clock::now();
-  body();
-  return std::chrono::duration<double, std::micro>(Clock::now() - begin).count();
-}
 
 // The time of reading a list of ranges with as many in flight as a run has.
 Result<double> TimeReads(BlockReader& reader, std::span<const ReadRequest> requests) {
@@ -80,7 +66,7 @@ ProfileNumber IoNumber(ProfileBench& bench, const LayerLoads& loads) {
   ProfileNumber io;
   io.series = &DeviceProfile::io_series;
   io.parts = loads.bits ? bench.rehearsal->shards_of_run() : width;
-  io.number = {"reading " + loads.what, kIo, [&bench] { bench.lane->Pause(); },
+  io.number = {"reading " + loads.what, NumberKind::kIo, [&bench] { bench.lane->Pause(); },
                loads.bits ? TimesShards(bench, *loads.bits) : TimesPlanes(bench, loads)};
   io.store = [bytes = ShardBytes(loads, width)](DeviceProfile& profile, const Timing& m) {
     profile.io.push_back({bytes, 0, m.median_us, m.p99_us});
@@ -182,67 +168,7 @@ Result<std::shared_ptr<FixedWork>> MakeFixedWork(ProfileBench& bench, uint32_t l
   return work;
 }
 
-// The shards that a layer is timed with: one layer's, and then the next one's.
-struct LayerWork {
-  LayerWork(const ProfileBench& bench, uint32_t width)
-      : slices(width), views(bench.model.index().info.shape.layers) {
-    std::iota(slices.begin(), slices.end(), 0U);
-    for (uint32_t layer = 0; layer < views.size(); ++layer) {
-      views[layer].reserve(width);
-      for (const uint32_t slice : slices)
-        views[layer].push_back(bench.model.View(layer, slice, bench.decode_bits));
-    }
-  }
-  std::vector<uint32_t> slices;
-  std::vector<std::vector<ShardView>> views;  // [layers]
-  uint32_t next = 0;
-};
-
-// Values of a layer's input; what they are does not change its time.
-AlignedVector<float> SomeHidden(size_t count) {
-  AlignedVector<float> hidden(count);
-  uint32_t state = 1;
-  for (float& value : hidden) {
-    state = state * 1664525U + 1013904223U;
-    value = static_cast<float>(state >> 16) / 32768.0F - 1.0F;
-  }
-  return hidden;
-}
-
-TimedQuantity LayerNumber(ProfileBench& bench, uint32_t length, uint32_t width, OutputRows rows,
-                          const std::shared_ptr<AlignedVector<float>>& hidden) {
-  const auto work = std::make_shared<LayerWork>(bench, width);
-  const bool last = rows == OutputRows::kFirst;
-  const double share = last ? 0 : static_cast<double>(width) / bench.model.index().info.shape.width;
-  const std::string size =
-      std::to_string(width) + " slices at " + std::to_string(length) + " tokens";
-  return {(last ? "a last layer of " : "a layer of ") + size, last ? kLastLayer : kLayer,
-          [&bench, length, width] {
-            bench.lane->Pause();
-            bench.transformer->Reserve(length, width);
-          },
-          [&bench, length, share, rows, work, hidden]() -> Result<double> {
-            const uint32_t offsets[2] = {0, length};
-            bench.lane->Load(share);
-            const uint32_t at = work->next++ % static_cast<uint32_t>(work->views.size());
-            return TimeUs([&] {
-              bench.transformer->RunLayer({offsets}, work->views[at], work->slices,
-                                          bench.model.resident().layers[at], hidden->data(), rows);
-            });
-          }};
-}
-
 }  // namespace
-
-void TakeLastLayersOff(DeviceProfile& profile) {
-  for (FixedSample& fixed : profile.fixed) {
-    const double tail_us = fixed.head_us;
-    for (const ComputeSample& layer : profile.compute) {  // the widest one of a length comes last
-      if (layer.length == fixed.length) fixed.head_us = std::max(0.0, tail_us - layer.last_us);
-    }
-    fixed.head_p99_us = tail_us > 0 ? fixed.head_us * (fixed.head_p99_us / tail_us) : 0;
-  }
-}
 
 Result<std::vector<ProfileNumber>> IoNumbers(ProfileBench& bench) {
   STI_ASSIGN_OR_RETURN(const auto by_size, LoadsBySize(bench));
@@ -258,31 +184,6 @@ Result<std::vector<ProfileNumber>> IoNumbers(ProfileBench& bench) {
   return numbers;
 }
 
-std::vector<ProfileNumber> LayerNumbers(ProfileBench& bench, std::span<const uint32_t> lengths,
-                                        std::span<const uint32_t> widths) {
-  std::vector<ProfileNumber> numbers;
-  numbers.reserve(2 * lengths.size() * widths.size());
-  const size_t columns = bench.model.index().info.shape.hidden;
-  for (const uint32_t length : lengths) {
-    const auto hidden = std::make_shared<AlignedVector<float>>(SomeHidden(length * columns));
-    for (const uint32_t width : widths) {
-      numbers.push_back({LayerNumber(bench, length, width, OutputRows::kAll, hidden),
-                         &DeviceProfile::compute_series,
-                         [length, width](DeviceProfile& profile, const Timing& m) {
-                           profile.compute.push_back({length, width, m.median_us, m.p99_us, 0});
-                         }});
-      // Behind its layer, so that the entry is there.
-      numbers.push_back({LayerNumber(bench, length, width, OutputRows::kFirst, hidden),
-                         &DeviceProfile::compute_series,
-                         [](DeviceProfile& profile, const Timing& m) {
-                           profile.compute.back().last_us = m.median_us;
-                           profile.compute.back().last_p99_us = m.p99_us;
-                         }});
-    }
-  }
-  return numbers;
-}
-
 Result<std::vector<ProfileNumber>> FixedNumbers(ProfileBench& bench,
                                                 std::span<const uint32_t> lengths) {
   std::vector<ProfileNumber> numbers;
@@ -291,18 +192,18 @@ Result<std::vector<ProfileNumber>> FixedNumbers(ProfileBench& bench,
   for (const uint32_t length : lengths) {
     STI_ASSIGN_OR_RETURN(const auto work, MakeFixedWork(bench, length));
     const std::string at = " at " + std::to_string(length) + " tokens";
-    numbers.push_back({{"text to embeddings" + at, kText, pause,
+    numbers.push_back({{"text to embeddings" + at, NumberKind::kText, pause,
                         [&bench, work] { return TimeEmbedding(bench, *work); }},
                        nullptr,
                        StoresFixed(length, &FixedSample::embed_us, &FixedSample::embed_p99_us)});
     numbers.push_back(
-        {{"reading embedding rows" + at, kRows, pause,
+        {{"reading embedding rows" + at, NumberKind::kRows, pause,
           [&bench, work] {
             return bench.rehearsal->RowsUs(work->encoding.ids, work->encoding.types);
           }},
          nullptr,
          StoresFixed(length, &FixedSample::embed_io_us, &FixedSample::embed_io_p99_us)});
-    numbers.push_back({{"the end of a run" + at, kTail, pause,
+    numbers.push_back({{"the end of a run" + at, NumberKind::kTail, pause,
                         [&bench, work] {
                           return bench.rehearsal->TailUs(work->encoding.ids, work->encoding.types);
                         }},

@@ -19,6 +19,12 @@
 
 namespace sti {
 
+/// Tokens of the inputs whose runs and layers show what shards take.
+inline constexpr uint32_t kTokensOfRun = 16;
+
+/// Numbers of one kind have alike tails.
+enum NumberKind : uint32_t { kIo, kLayer, kLastLayer, kDecode, kText, kRows, kTail };
+
 /// Holds what the numbers of a profile are measured with. It outlives them and stays in place. One
 /// thread.
 struct ProfileBench {
@@ -57,6 +63,16 @@ Result<std::vector<ProfileNumber>> IoNumbers(ProfileBench& bench);
 /// is left to read.
 std::vector<ProfileNumber> LayerNumbers(ProfileBench& bench, std::span<const uint32_t> lengths,
                                         std::span<const uint32_t> widths);
+
+/// Returns the numbers of decoding: a short layer of the slices of `at_bits` at each of its
+/// bitwidths, with nothing read beside it; none where there is one bitwidth alone. What a layer
+/// does with a slice that has been decoded is the same at all bits, so that its times differ by
+/// decoding alone. `at_bits` outlives them.
+std::vector<ProfileNumber> DecodeNumbers(ProfileBench& bench, const LoadedModel& at_bits);
+
+/// Leaves of the times of decoding what each bitwidth adds to that of `usual_bits`, which the
+/// layers of the profile have. All numbers are stored.
+void TakeUsualBitsOff(uint32_t usual_bits, DeviceProfile& profile);
 
 /// Numbers of T_fixed at one length.
 inline constexpr size_t kFixedNumbers = 3;

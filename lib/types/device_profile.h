@@ -40,6 +40,14 @@ struct ComputeSample {
   double last_p99_us = 0;  ///< >= last_us, or 0 where not measured
 };
 
+/// The time that decoding adds to a layer for each slice of `bits` instead of the 6 bits of
+/// ComputeSample, whatever the length of the input. Negative: such a slice takes less.
+struct DecodeSample {
+  uint32_t bits = 0;
+  double extra_us = 0;
+  uint64_t freq = 0;  ///< kHz, 0 unknown
+};
+
 /// The times that are neither shard IO nor layer compute, at one input length.
 struct FixedSample {
   uint32_t length = 0;
@@ -72,6 +80,7 @@ struct DeviceProfile {
   Digest shape;  ///< shape digest; empty in hand-written profiles that fit any shape
   std::vector<IoSample> io;
   std::vector<ComputeSample> compute;
+  std::vector<DecodeSample> decode;  ///< bits that it lacks add nothing
   std::vector<FixedSample> fixed;
   /// Series of reads, and of layers: ascending in `median_us`, while p99_us / median_us never
   /// rises. Empty where not measured.

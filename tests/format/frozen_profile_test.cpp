@@ -15,7 +15,8 @@ using test::ExpectHolds;
 using test::Frozen;
 
 class FrozenProfile : public ::testing::TestWithParam<const char*> {};
-INSTANTIATE_TEST_SUITE_P(Versions, FrozenProfile, ::testing::Values("v1", "v1.1", "v1.2", "v1.3"));
+INSTANTIATE_TEST_SUITE_P(Versions, FrozenProfile,
+                         ::testing::Values("v1", "v1.1", "v1.2", "v1.3", "v1.4"));
 
 TEST_P(FrozenProfile, LoadsFromBothSpellings) {
   const std::string name = std::string(GetParam()) + "/tiny.profile";
@@ -75,6 +76,20 @@ TEST(FrozenProfile13, HoldsWhat13Brought) {
   ASSERT_TRUE(older.ok()) << older.error().Message();
   EXPECT_TRUE(older->io_series.empty());
   EXPECT_TRUE(older->compute_series.empty());
+}
+
+TEST(FrozenProfile14, HoldsWhat14Brought) {
+  const auto profile = ParseProfile(AsBytes(Frozen("v1.4/tiny.profile")), "tiny.profile");
+  ASSERT_TRUE(profile.ok()) << profile.error().Message();
+  ASSERT_EQ(profile->decode.size(), 2u);
+  EXPECT_EQ(profile->decode[0].bits, 2u);
+  EXPECT_EQ(profile->decode[0].extra_us, -0.125);
+  EXPECT_EQ(profile->decode[1].bits, 32u);
+  EXPECT_EQ(profile->decode[1].extra_us, 0.5);
+  EXPECT_EQ(profile->decode[1].freq, 2400000u);
+  const auto older = ParseProfile(AsBytes(Frozen("v1.3/tiny.profile")), "tiny.profile");
+  ASSERT_TRUE(older.ok()) << older.error().Message();
+  EXPECT_TRUE(older->decode.empty());
 }
 
 TEST(FrozenProfile1, SaysNothingOfWhatCameLater) {

@@ -18,6 +18,7 @@ DeviceProfile ExampleProfile() {
   profile.shape.bytes[3] = 9;
   profile.io = {{4096, 0, 51.2, 60.1}, {73728, 0, 900.0 / 7, 1000}};
   profile.compute = {{64, 3, 1234.5, 1300.25, 2400000}, {64, 12, 4000, 4100, 0}};
+  profile.decode = {{2, -3.25, 2400000}, {32, 17.5, 0}};
   profile.fixed = {{64, 10, 120.75, 33, 11.5, 140.25, 34}};
   profile.threads = 2;
   profile.cpus = "0-1";
@@ -56,6 +57,11 @@ TEST(ProfileFile, BothSpellingsHoldTheSame) {
     EXPECT_EQ(from_binary->shape, example.shape);
     EXPECT_EQ(from_binary->machine, example.machine);
     EXPECT_EQ(from_json->compute[0].freq, 2400000u);
+    ASSERT_EQ(from_binary->decode.size(), 2u);
+    EXPECT_EQ(from_binary->decode[0].extra_us, -3.25);
+    ASSERT_EQ(from_json->decode.size(), 2u);
+    EXPECT_EQ(from_json->decode[1].bits, 32u);
+    EXPECT_EQ(from_json->decode[0].freq, 2400000u);
     EXPECT_EQ(from_binary->read_bytes, 256u << 10);
     EXPECT_EQ(from_json->read_depth, 4u);
     EXPECT_EQ(from_binary->start_us, 8123.5);
@@ -163,6 +169,21 @@ TEST(ProfileFile, ABinaryOneNeedsReadsAndLayersToo) {
   }
 }
 
+TEST(ProfileFile, BitsThatNoShardHasAreRefused) {
+  for (const uint32_t bits : {0u, 1u, 7u, 33u}) {
+    DeviceProfile example = ExampleProfile();
+    example.decode[1].bits = bits;
+    for (const bool json : {false, true}) {
+      const std::string text = ProfileToJson(example);
+      const auto binary = EncodeProfile(example);
+      const std::span<const uint8_t> bytes =
+          json ? AsBytes(text) : std::span<const uint8_t>(binary);
+      EXPECT_TRUE(FailedWith(test::StatusOf<ParseProfile>(bytes), ErrorKind::kDamaged,
+                             "decode[1] has bits that no shard is stored at"));
+    }
+  }
+}
+
 TEST(ProfileFile, NonFiniteBinaryIsRefused) {
   const double infinite = std::numeric_limits<double>::infinity();
   struct Spoiler {
@@ -172,6 +193,7 @@ TEST(ProfileFile, NonFiniteBinaryIsRefused) {
   const std::vector<Spoiler> spoilers = {
       {"io[0] holds a time", [](DeviceProfile& p, double x) { p.io[0].load_us = x; }},
       {"compute[1] holds a time", [](DeviceProfile& p, double x) { p.compute[1].p99_us = x; }},
+      {"decode[1] holds a time", [](DeviceProfile& p, double x) { p.decode[1].extra_us = x; }},
       {"fixed[0] holds a time", [](DeviceProfile& p, double x) { p.fixed[0].embed_io_p99_us = x; }},
       {"io_series[1] holds a time", [](DeviceProfile& p, double x) { p.io_series[1].p99_us = x; }},
       {"compute_series[0] holds a time",

@@ -17,9 +17,9 @@ class LoadedModelTest : public ::testing::Test {
     ASSERT_TRUE(Succeeded(report));
     index_ = report->index;
   }
-  Result<LoadedModel> Load(const std::vector<uint32_t>& bits) {
+  Result<LoadedModel> Load(const std::vector<uint32_t>& bits, LoadedExtent extent = {}) {
     STI_ASSIGN_OR_RETURN(ContainerFile file, ContainerFile::Open(path_));
-    return LoadedModel::Load(std::move(file), bits);
+    return LoadedModel::Load(std::move(file), bits, extent);
   }
 
   TempFolder folder_;
@@ -49,6 +49,30 @@ TEST_F(LoadedModelTest, HoldsEveryShardAtTheBitsAskedFor) {
       }
     }
   }
+}
+
+TEST_F(LoadedModelTest, HoldsNoMoreThanTheExtentAskedFor) {
+  const ModelShape& shape = index_.info.shape;
+  const auto all = Load({2, 6});
+  ASSERT_TRUE(Succeeded(all));
+  EXPECT_EQ(all->layers(), shape.layers);
+  EXPECT_EQ(all->width(), shape.width);
+  const auto some = Load({2, 6}, {1, shape.width + 1});
+  ASSERT_TRUE(Succeeded(some));
+  EXPECT_EQ(some->layers(), 1U);
+  EXPECT_EQ(some->width(), shape.width) << "there are no more";
+  const auto one = Load({2, 6}, {0, 1});
+  ASSERT_TRUE(Succeeded(one));
+  EXPECT_EQ(one->width(), 1U);
+  for (uint32_t layer = 0; layer < shape.layers; ++layer) {
+    EXPECT_EQ(DecodeShard(one->View(layer, 0, 6), shape),
+              DecodeShard(all->View(layer, 0, 6), shape));
+  }
+  // Shards beyond are not even read.
+  ASSERT_TRUE(DamageByte(path_, index_.shard({1, 1}).parts[PartKind::kPlane6].offset).ok());
+  EXPECT_TRUE(Succeeded(Load({6}, {1, 0})));
+  EXPECT_TRUE(Succeeded(Load({6}, {0, 1})));
+  EXPECT_FALSE(Load({6}).ok());
 }
 
 TEST_F(LoadedModelTest, ADamagedShardIsFoundByName) {

@@ -194,6 +194,48 @@ TEST(DeviceModels, SeriesTellThe99thPercentileOfARun) {
   EXPECT_DOUBLE_EQ(*any.ForRunsOf(3000, WithSeries()).p99.LoadUs(2, 8192), 240);
 }
 
+TEST(DeviceModel, BitsAddToALayerWhatTheProfileSays) {
+  DeviceProfile profile = Profile();
+  profile.decode = {{2, -1.5}, {32, 2}, {32, 2.5}};
+  const auto model = DeviceModel::Make(profile, 32, Risk::kP99);
+  ASSERT_TRUE(model.ok());
+  EXPECT_EQ(model->DecodeUs(2), -1.5);
+  EXPECT_EQ(model->DecodeUs(6), 0);
+  EXPECT_EQ(model->DecodeUs(32), 2.5) << "the slower counts";
+  EXPECT_EQ(model->LayerUs(4), 22) << "whatever the bits";
+  EXPECT_EQ(model->SlowestLayerUs(4), 32);
+  EXPECT_EQ(model->SlowestLayerUs(3), std::nullopt);
+  EXPECT_EQ(DeviceModel::Make(Profile(), 32, Risk::kP99)->SlowestLayerUs(4), 22);
+  EXPECT_EQ(model->Slowed(1, 3, 0).DecodeUs(32), 7.5);
+}
+
+TEST(DeviceModel, BitsAddWhatTheyDoAtTheClockInUse) {
+  DeviceProfile profile = Profile();
+  for (ComputeSample& sample : profile.compute) sample.freq = 1000;
+  profile.decode = {{2, -1, 2000}, {2, -2, 1000}, {3, -0.5, 2000}};
+  const auto at = [&](uint64_t freq) {
+    return *DeviceModel::Make(profile, 32, Risk::kMedian, {freq, false});
+  };
+  EXPECT_EQ(at(0).DecodeUs(2), -1);
+  EXPECT_EQ(at(1999).DecodeUs(2), -2);
+  EXPECT_EQ(at(1999).DecodeUs(3), 0) << "not known there";
+  EXPECT_EQ(at(2000).DecodeUs(3), -0.5);
+}
+
+TEST(DeviceModel, NoBitsLeaveALayerWithoutTime) {
+  DeviceProfile profile = Profile();
+  profile.decode = {{2, -1}, {3, -6}};  // of two slices that take 10
+  EXPECT_TRUE(FailedWith(ValidateProfile(profile), ErrorKind::kDamaged,
+                         "decode[1].extra_us takes off all that a layer takes"));
+  profile.decode = {{2, std::nan("")}};
+  EXPECT_TRUE(FailedWith(ValidateProfile(profile), ErrorKind::kDamaged,
+                         "decode[0].extra_us is not a finite number"));
+  profile.decode = {{2, -1}, {32, 1e9}};
+  EXPECT_TRUE(ValidateProfile(profile).ok());
+  profile.compute[0].last_us = 1;
+  EXPECT_FALSE(ValidateProfile(profile).ok()) << "a last layer too";
+}
+
 TEST(DeviceModels, WithoutSeriesItemsHaveTheirOwn) {
   for (const double target_us : {10.0, 1e6}) {
     const auto device = DeviceModels::Make(Profile(), 32, 0, Judging(), target_us);

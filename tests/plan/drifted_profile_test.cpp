@@ -14,6 +14,7 @@ DeviceProfile MeasuredProfile() {
   DeviceProfile profile;
   profile.io = {{4096, 0, 100, 150}, {8192, 0, 180, 0}};
   profile.compute = {{128, 4, 1000, 1200, 1800000, 300, 310}};
+  profile.decode = {{2, -3, 1800000}, {32, 5, 1800000}};
   profile.fixed = {{128, 30, 40, 50, 33, 44, 55}};
   profile.kernel.name = "native";
   profile.start_us = 9000;
@@ -33,6 +34,8 @@ TEST(DriftedProfile, ScalesComputeAndIoApart) {
   EXPECT_EQ(now.compute[0].freq, 1800000u);
   EXPECT_EQ(now.compute[0].last_us, 600);
   EXPECT_EQ(now.compute[0].last_p99_us, 620);
+  EXPECT_EQ(now.decode[0].extra_us, -6);
+  EXPECT_EQ(now.decode[1].extra_us, 10);
   EXPECT_EQ(now.fixed[0].embed_us, 60);
   EXPECT_EQ(now.fixed[0].embed_p99_us, 66);
   EXPECT_EQ(now.fixed[0].embed_io_us, 20);

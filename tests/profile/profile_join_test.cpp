@@ -13,6 +13,7 @@ DeviceProfile Measured(uint64_t freq, double slower) {
   profile.io = {{4096, 0, 10 * slower, 15 * slower}, {8192, 0, 20 * slower, 25 * slower}};
   profile.compute = {{32, 2, 100 * slower, 110 * slower, freq, 40 * slower, 44 * slower},
                      {32, 4, 180 * slower, 190 * slower, freq, 70 * slower, 77 * slower}};
+  profile.decode = {{2, -slower, freq}, {32, 3 * slower, freq}};
   profile.fixed = {{32, 5 * slower, 6 * slower, 7 * slower, 8 * slower, 9 * slower, 10 * slower}};
   profile.threads = 2;
   profile.cpus = "0-1";
@@ -35,6 +36,9 @@ TEST(JoinProfiles, ClocksStandBesideEachOtherAndTheSlowestReadsCount) {
   EXPECT_EQ(joined->compute[0].layer_us, 200);
   EXPECT_EQ(joined->compute[1].freq, 1800000U);
   EXPECT_EQ(joined->compute[1].layer_us, 100) << "a slower clock lowers nothing";
+  ASSERT_EQ(joined->decode.size(), 4U) << "of each clock their own";
+  EXPECT_EQ(joined->decode[1].extra_us, 6);
+  EXPECT_EQ(joined->decode[3].extra_us, 3);
   ASSERT_EQ(joined->io.size(), 2U);
   EXPECT_EQ(joined->io[0].load_us, 20);
   EXPECT_EQ(joined->io[1].p99_us, 50);

@@ -91,6 +91,28 @@ TEST_F(ProfileTest, MeasuresEveryBitwidthLengthAndWidth) {
   }
 }
 
+TEST_F(ProfileTest, SaysWhatOtherBitsThan6AddAndLeavesEachLayerTime) {
+  ProfileOptions options;
+  options.lengths = {4};
+  options.widths = {1, 2};
+  options.budget_us = 1;
+  const auto profile = Measure(options);
+  ASSERT_TRUE(Succeeded(profile));
+  std::vector<uint32_t> decoded;
+  for (const DecodeSample& sample : profile->decode) {
+    decoded.push_back(sample.bits);
+    for (const ComputeSample& layer : profile->compute) {
+      EXPECT_GT(layer.layer_us + layer.width * sample.extra_us, 0);
+      EXPECT_GT(layer.last_us + layer.width * sample.extra_us, 0);
+    }
+  }
+  auto file = ContainerFile::Open(path_);
+  ASSERT_TRUE(Succeeded(file));
+  std::vector<uint32_t> others = file->index().bits;
+  std::erase(others, 6U);
+  EXPECT_EQ(decoded, others);
+}
+
 TEST_F(ProfileTest, FullFidelityAloneCanBeProfiled) {
   ShardOptions options;
   options.bits = {32};
@@ -103,6 +125,7 @@ TEST_F(ProfileTest, FullFidelityAloneCanBeProfiled) {
   ASSERT_TRUE(Succeeded(profile));
   EXPECT_EQ(profile->io.size(), 1U);
   EXPECT_EQ(profile->compute.size(), 1U);
+  EXPECT_TRUE(profile->decode.empty());
 }
 
 // Planes of 8 KiB, so that one plane and the bitwidths differ in size.

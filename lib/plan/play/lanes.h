@@ -25,21 +25,37 @@ struct StreamedShard {
 struct ComputeLane {
   FixedTimes fixed;
   uint32_t layers = 0;
-  double layer_us = 0;        ///< each layer but the last
-  double last_us = layer_us;  ///< the last layer
+  double layer_us = 0;        ///< each layer but the last, whatever its bits
+  double last_us = layer_us;  ///< the last layer, likewise
   /// [layers + 1] microseconds that a cold start takes to read the resident part of each layer,
   /// before its shards, and that of the head, behind the last shard. Empty for a warm run.
   std::vector<double> resident_us = {};
   /// [layers + 1] bytes of these resident parts, which take staging as shards do.
   std::vector<uint64_t> resident_bytes = {};
+  /// [layers] microseconds that the bits of a layer's shards add to it; empty: nothing.
+  std::vector<double> decode_us = {};
 
-  [[nodiscard]] double LayerUs(size_t k) const { return k + 1 < layers ? layer_us : last_us; }
+  [[nodiscard]] double LayerUs(size_t k) const {
+    return (k + 1 < layers ? layer_us : last_us) + DecodeUs(k, k + 1);
+  }
+  /// Returns the time of the first `count` layers, which are not all.
+  [[nodiscard]] double UntilUs(size_t count) const {
+    return static_cast<double>(count) * layer_us + DecodeUs(0, count);
+  }
   /// Returns the time of all layers together.
   [[nodiscard]] double layers_us() const {
-    return layers == 0 ? 0 : static_cast<double>(layers - 1) * layer_us + last_us;
+    return layers == 0 ? 0 : UntilUs(layers - 1) + LayerUs(layers - 1);
   }
   /// Returns the time of all that is computed.
   [[nodiscard]] double compute_us() const { return fixed.compute_us() + layers_us(); }
+
+ private:
+  /// Returns what bits add to layers `first` up to, but not including, `end`.
+  [[nodiscard]] double DecodeUs(size_t first, size_t end) const {
+    double sum_us = 0;
+    for (size_t k = first; k < end && k < decode_us.size(); ++k) sum_us += decode_us[k];
+    return sum_us;
+  }
 };
 
 /// One stretch of what a lane does, in microseconds from the moment the text is there. Spans of one

@@ -66,6 +66,32 @@ std::optional<ShardCosts> CostsBesideFallback(const CheckedInput& input, const D
   return all->Holding(ShardsOf(*plan.fallback), input->catalog.block_bytes, device);
 }
 
+/// Returns [n] what the bits of each layer add to its time; empty if they add nothing.
+std::vector<double> DecodeTimes(const DeviceModel& device, const Grid<uint32_t>& bits) {
+  std::vector<double> decode_us(bits.rows());
+  for (uint32_t k = 0; k < bits.rows(); ++k) {
+    for (const uint32_t shard_bits : bits.Row(k)) decode_us[k] += device.DecodeUs(shard_bits);
+  }
+  const bool any =
+      std::any_of(decode_us.begin(), decode_us.end(), [](double us) { return us != 0; });
+  return any ? decode_us : std::vector<double>();
+}
+
+/// Holds what bits add to the time of a layer: to that of all but the last on average, and to the
+/// last.
+struct MeanDecode {
+  MeanDecode(const DeviceModel& device, const Grid<uint32_t>& bits) {
+    const std::vector<double> decode_us = DecodeTimes(device, bits);
+    if (decode_us.empty()) return;
+    const auto before = std::max<std::ptrdiff_t>(std::ssize(decode_us) - 1, 1);
+    layer_us = std::accumulate(decode_us.begin(), decode_us.begin() + before, 0.0) /
+               static_cast<double>(before);
+    last_us = decode_us.back();
+  }
+  double layer_us = 0;
+  double last_us = 0;
+};
+
 /// Fills in what the shards of a plan read and cost. Preloaded ones are not read, and those of the
 /// fallback not whole.
 void AddShards(const CheckedInput& input, const DeviceModel& device, const Plan& plan,
@@ -117,6 +143,7 @@ PlannedRun RunOf(const CheckedInput& input, const DeviceModel& device, const Pla
                  const PlanTurn* turn) {
   PlannedRun run;
   run.lane = LaneOf(input, device, plan.layers, plan.width, plan.cold);
+  run.lane.decode_us = DecodeTimes(device, turn == nullptr ? plan.bits : turn->bits);
   run.streamed.reserve(plan.layers.size() * plan.width);
   if (turn != nullptr) {
     AddTurn(input, device, plan, *turn, &run);
@@ -151,11 +178,14 @@ PlanTimes TimesOf(const CheckedInput& input, const DeviceModels& devices, const 
   times.open_io_us = cold.open_io_us;
   times.embed_io_us = fixed.embed_io_us + cold.embedding_us;
   times.embed_us = fixed.embed_us;
-  times.layer_us = run.lane.layer_us;
-  times.layer_p99_us = devices.p99.LayerUs(plan.width).value_or(0);
-  if (run.lane.last_us != run.lane.layer_us) {
-    times.last_layer_us = run.lane.last_us;
-    times.last_layer_p99_us = devices.p99.LastLayerUs(plan.width).value_or(0);
+  const MeanDecode decode(devices.median, plan.bits);
+  const MeanDecode decode_p99(devices.p99, plan.bits);
+  times.layer_us = run.lane.layer_us + decode.layer_us;
+  times.layer_p99_us = devices.p99.LayerUs(plan.width).value_or(0) + decode_p99.layer_us;
+  const double last_us = run.lane.last_us + decode.last_us;
+  if (last_us != times.layer_us) {
+    times.last_layer_us = last_us;
+    times.last_layer_p99_us = devices.p99.LastLayerUs(plan.width).value_or(0) + decode_p99.last_us;
   }
   times.head_us = fixed.head_us;
   times.stall_us = StallOf(run, cold.start_us, latency_us);

@@ -58,6 +58,7 @@ Result<ShardCosts> ShardCosts::Make(const ShardCatalog& catalog, const DeviceMod
     if (!device.LoadUs(catalog.bits[level], 1)) continue;
     known.push_back(level);
     costs.bits_.push_back(catalog.bits[level]);
+    costs.decode_us_.push_back(device.DecodeUs(catalog.bits[level]));
   }
   if (known.empty()) {
     return DataError("io has no load time for any stored bitwidth")

@@ -1,6 +1,8 @@
-// Tells what each shard costs at each bitwidth: bytes from the container, T_io from the device.
+// Tells what each shard costs at each bitwidth: bytes from the container, T_io and the time of
+// decoding from the device.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -40,6 +42,16 @@ class ShardCosts {
   [[nodiscard]] double load_us(ShardId id, size_t level) const {
     return load_us_[Index(id, level)];
   }
+  /// Returns what a shard of this level adds to the time of its layer; negative: less.
+  [[nodiscard]] double decode_us(size_t level) const { return decode_us_[level]; }
+  /// Returns the least that any level adds.
+  [[nodiscard]] double least_decode_us() const {
+    return *std::min_element(decode_us_.begin(), decode_us_.end());
+  }
+  /// Whether it depends on their bits how long shards take to compute with.
+  [[nodiscard]] bool bits_take_time() const {
+    return std::any_of(decode_us_.begin(), decode_us_.end(), [](double us) { return us != 0; });
+  }
 
  private:
   [[nodiscard]] size_t Index(ShardId id, size_t level) const {
@@ -50,6 +62,7 @@ class ShardCosts {
   std::vector<uint32_t> bits_;
   std::vector<uint64_t> bytes_;
   std::vector<double> load_us_;
+  std::vector<double> decode_us_;  ///< [levels]
 };
 
 }  // namespace sti

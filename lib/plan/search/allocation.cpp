@@ -17,6 +17,7 @@ Allocation::Allocation(const ShardCosts& costs, std::span<const uint32_t> layers
       streamed_bytes_(layers.size()),
       room_us_(layers.size()),
       capacities_us_(budget.Capacities()) {
+  if (costs.bits_take_time()) budget_.lane.decode_us.assign(layers.size(), 0);
   if (ranges_.empty()) ranges_.assign(levels_.size(), {0, costs.levels() - 1});
   SetUniform(0);
 }
@@ -50,6 +51,17 @@ void Allocation::Recount(size_t first_layer, size_t last_layer) {
       streamed_bytes_[k] += BytesAt(shard, levels_[shard]);
     }
   }
+}
+
+void Allocation::RecountDecoding(size_t first_layer, size_t last_layer) {
+  std::vector<double>& decode_us = budget_.lane.decode_us;
+  if (decode_us.empty()) return;
+  for (size_t k = first_layer; k <= last_layer; ++k) {
+    decode_us[k] = 0;
+    for (size_t shard = k * width_; shard < (k + 1) * width_; ++shard)
+      decode_us[k] += costs_->decode_us(levels_[shard]);
+  }
+  capacities_us_ = budget_.Capacities();
 }
 
 bool Allocation::FitsTime() const {
@@ -103,6 +115,7 @@ bool Allocation::SetLevels(std::span<const size_t> levels) {
 }
 
 bool Allocation::Settle() {
+  RecountDecoding(0, layers_.size() - 1);
   Preload(levels_.size());
   bool fits = Fits();
   if (budget_.shard_bytes && !fits) fits = PreloadFewer();
@@ -131,6 +144,7 @@ void Allocation::Raise(size_t shard, size_t level) {
     last = (preloaded_ - 1) / width_;
   }
   levels_[shard] = level;
+  RecountDecoding(shard / width_, shard / width_);
   const size_t before = preloaded_;
   while (preloaded_bytes_ > budget_.preload_bytes) {
     --preloaded_;
@@ -143,7 +157,10 @@ void Allocation::Raise(size_t shard, size_t level) {
 bool Allocation::TryRaise(size_t shard, size_t level) {
   if (level > ranges_[shard].ceiling) return false;
   const double extra_us = LoadAt(shard, level) - LoadAt(shard, levels_[shard]);
-  if (shard >= preloaded_ && extra_us > room_us_[shard / width_] + 2 * kTimeTolerance_us)
+  // A layer that takes less gives its own budget that much.
+  const double given_us =
+      std::max(0.0, costs_->decode_us(levels_[shard]) - costs_->decode_us(level));
+  if (shard >= preloaded_ && extra_us > room_us_[shard / width_] + given_us + 2 * kTimeTolerance_us)
     return false;
   const size_t old_level = levels_[shard];
   const size_t old_preloaded = preloaded_;
@@ -154,6 +171,7 @@ bool Allocation::TryRaise(size_t shard, size_t level) {
     return true;
   }
   levels_[shard] = old_level;
+  RecountDecoding(shard / width_, shard / width_);
   const size_t first = std::min({preloaded_, old_preloaded, shard}) / width_;
   const size_t last = std::max(old_preloaded == 0 ? 0 : old_preloaded - 1, shard) / width_;
   preloaded_ = old_preloaded;

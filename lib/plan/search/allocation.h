@@ -76,6 +76,8 @@ class Allocation {
   /// for ever, staged ones for a while. Leaves the longest prefix that memory allows if none fits.
   bool PreloadFewer();
   void Recount(size_t first_layer, size_t last_layer);
+  /// Counts anew what bits add to the time of these layers, and the budgets that follow from it.
+  void RecountDecoding(size_t first_layer, size_t last_layer);
   [[nodiscard]] bool FitsTime() const;
   [[nodiscard]] std::optional<double> StagedLatency() const;
   void UpdateRoom();

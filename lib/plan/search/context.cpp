@@ -116,7 +116,12 @@ double PlanningContext::ComputeTime(const Submodel& submodel) const {
   const DeviceModel& device = devices.deciding();
   const ComputeLane lane{device.fixed(), submodel.depth, device.LayerUs(submodel.width).value_or(0),
                          device.LastLayerUs(submodel.width).value_or(0)};
-  return lane.compute_us();
+  return lane.compute_us() + static_cast<double>(submodel.shards()) * LeastDecodeUs();
+}
+
+double PlanningContext::LeastDecodeUs() const {
+  if (request.uniform_bits) return devices.deciding().DecodeUs(*request.uniform_bits);
+  return request.strategy == Strategy::kSti ? costs.least_decode_us() : 0;
 }
 
 std::vector<Submodel> PlanningContext::ComputeFeasible() const {
@@ -155,7 +160,7 @@ uint64_t PlanningContext::TakenBytes() const {
 std::vector<double> PlanningContext::GiveUpTimes(const Submodel& submodel) const {
   if (!scope.fallback) return {};
   return sti::GiveUpTimes(*scope.fallback, LayersOfDepth(input->info, submodel.depth),
-                          devices.p99.LayerUs(submodel.width).value_or(0),
+                          devices.p99.SlowestLayerUs(submodel.width).value_or(0),
                           input->info.depth_layers);
 }
 

@@ -64,7 +64,9 @@ struct PlanningContext {
     if (explain != nullptr) explain->push_back(std::move(line));
   }
   [[nodiscard]] ComputeLane LaneOfSubmodel(const Submodel& submodel) const;
-  /// Returns (n - 1) * T_comp + T_last + T_fixed, in microseconds.
+  /// Returns (n - 1) * T_comp + T_last + T_fixed, in microseconds: at the bits that the request
+  /// asks for, at those that are fastest where they are to be chosen too, or as profiled where bits
+  /// come second (STI 5.4.2).
   [[nodiscard]] double ComputeTime(const Submodel& submodel) const;
   /// Returns the submodels whose compute alone is done by T; all without a target.
   [[nodiscard]] std::vector<Submodel> ComputeFeasible() const;
@@ -82,6 +84,8 @@ struct PlanningContext {
   [[nodiscard]] Plan PlanOf(const Allocation& allocation) const;
 
  private:
+  /// Returns what ComputeTime counts for the bits of a shard.
+  [[nodiscard]] double LeastDecodeUs() const;
   [[nodiscard]] Plan EmptyPlan() const;
   /// Returns the most frequent words, ascending.
   [[nodiscard]] std::vector<uint32_t> FrequentWords(size_t count) const;

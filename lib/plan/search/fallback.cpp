@@ -73,8 +73,9 @@ class FallbackChoice {
     fallback.width = submodel.width;
     fallback.bits = context_.costs.bits()[0];
     fallback.embed_us = device.fixed().embed_us;
-    fallback.layer_us = device.LayerUs(submodel.width).value_or(0);
-    fallback.last_layer_us = device.LastLayerUs(submodel.width).value_or(fallback.layer_us);
+    const double decode_us = submodel.width * device.DecodeUs(fallback.bits);
+    fallback.layer_us = device.LayerUs(submodel.width).value_or(0) + decode_us;
+    fallback.last_layer_us = device.LastLayerUs(submodel.width).value_or(0) + decode_us;
     fallback.head_us = device.fixed().head_us;
     fallback.margin_us = WakingMarginUs(*context_.request.target_us);
     const Plan plan = context_.UniformPlan(submodel, fallback.bits);

@@ -18,7 +18,8 @@ size_t LevelAsked(const PlanningContext& context) {
 /// time; nothing if all are too few.
 std::optional<uint64_t> LeastPreload(const PlanningContext& context, const Submodel& submodel,
                                      size_t level) {
-  const Allocation shards = context.AllocationOf(submodel);
+  Allocation shards = context.AllocationOf(submodel);
+  shards.SetUniform(level);
   const std::vector<double> capacities = shards.budget().Capacities();
   const double rows_us = capacities[0] - context.request.wake_us;
   if (rows_us < -kTimeTolerance_us) return std::nullopt;

@@ -46,6 +46,25 @@ BitProblem ProblemOf(const PlanningContext& context, const Allocation& allocatio
   return problem;
 }
 
+/// Raises shards level by level from the highest uniform bits.
+void RaiseFromUniform(std::span<const size_t> order, Allocation* allocation) {
+  SetHighestUniform(allocation);
+  RaiseByLevel(allocation, order);
+}
+
+/// Sets bits that are searched in full; returns whether all fits. The search takes the layers to be
+/// as slow as the allocation's bits make them. Where the bits that it finds make them slower, it
+/// begins again with these, a few times.
+bool SetSearchedBits(const PlanningContext& context, Allocation* allocation) {
+  const int tries = context.costs.bits_take_time() ? 3 : 1;
+  for (int i = 0; i < tries; ++i) {
+    const auto choice = ChooseBits(ProblemOf(context, *allocation), StatesFor(*allocation));
+    if (!choice) return false;
+    if (allocation->SetLevels(choice->levels)) return true;
+  }
+  return false;
+}
+
 /// Returns an upper bound of the IO time that preloading can save: S bytes, each at the most
 /// microseconds a byte that any shard costs.
 double MostBonus(const PlanningContext& context) {
@@ -75,7 +94,7 @@ class Bounds {
   [[nodiscard]] double Of(const Submodel& submodel, const Allocation& lowest) const {
     std::vector<bool> runs(context_.input->catalog.layers);
     for (uint32_t layer : lowest.layers()) runs[layer] = true;
-    double left_us = lowest.budget().Capacities().back() + bonus_us_;
+    double left_us = lowest.budget().Capacities().back() + bonus_us_ + FasterUs(lowest);
     double weight = 0;
     double lack = 0;
     for (size_t shard = 0; shard < lowest.shards(); ++shard) {
@@ -95,6 +114,11 @@ class Bounds {
   }
 
  private:
+  /// Returns how much less the last layer could take at other bits than the lowest.
+  [[nodiscard]] double FasterUs(const Allocation& lowest) const {
+    return lowest.width() * (context_.costs.decode_us(0) - context_.costs.least_decode_us());
+  }
+
   const PlanningContext& context_;
   double bonus_us_;
   std::vector<Step> steps_;
@@ -127,8 +151,7 @@ std::vector<Candidate> Promising(const PlanningContext& context,
   for (; kept < candidates.size() && candidates[kept].bound < best; ++kept) {
     Candidate& candidate = candidates[kept];
     Allocation allocation = context.AllocationOf(*candidate.submodel);
-    SetHighestUniform(&allocation);
-    RaiseByLevel(&allocation, context.ShardOrder(*candidate.submodel));
+    RaiseFromUniform(context.ShardOrder(*candidate.submodel), &allocation);
     candidate.quick_loss = context.LossOf(allocation);
     best = std::min(best, candidate.quick_loss);
   }
@@ -171,15 +194,15 @@ std::vector<Step> StepsByDensity(const PlanningContext& context) {
 std::optional<Allocation> BestBits(const PlanningContext& context, const Submodel& submodel) {
   Allocation allocation = context.AllocationOf(submodel);
   if (!allocation.Fits()) return std::nullopt;
-  const std::optional<BitChoice> choice =
-      ChooseBits(ProblemOf(context, allocation), StatesFor(allocation));
-  if (!choice || !allocation.SetLevels(choice->levels)) {
+  const std::vector<size_t> order = context.ShardOrder(submodel);
+  if (context.costs.bits_take_time()) RaiseFromUniform(order, &allocation);
+  if (!SetSearchedBits(context, &allocation)) {
     // Staging within --memory may make reads wait, which budgets do not know: raise shards one by
     // one then, each tried against the whole timeline.
     allocation = context.AllocationOf(submodel);
     SetHighestUniform(&allocation);
   }
-  RaiseByLevel(&allocation, context.ShardOrder(submodel));
+  RaiseByLevel(&allocation, order);
   return allocation;
 }
 

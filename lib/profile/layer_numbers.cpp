@@ -1,0 +1,148 @@
+// The numbers of T_comp: layers, last layers, and what the bits of their shards add.
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "base/aligned_vector.h"
+#include "profile/profile_numbers.h"
+#include "profile/time_us.h"
+
+namespace sti {
+namespace {
+
+// The most that bits may take off a layer, as a share of it: noise must not leave it without time.
+constexpr double kMostOff = 0.9;
+
+// The shards that a layer is timed with: one layer's, and then the next one's.
+struct LayerWork {
+  LayerWork(const LoadedModel& model, uint32_t width, uint32_t bits)
+      : slices(width), views(model.layers()) {
+    std::iota(slices.begin(), slices.end(), 0U);
+    for (uint32_t layer = 0; layer < views.size(); ++layer) {
+      views[layer].reserve(width);
+      for (const uint32_t slice : slices) views[layer].push_back(model.View(layer, slice, bits));
+    }
+  }
+  std::vector<uint32_t> slices;
+  std::vector<std::vector<ShardView>> views;  // [layers]
+  uint32_t next = 0;
+};
+
+using Hidden = std::shared_ptr<AlignedVector<float>>;
+
+// Values of a layer's input; what they are does not change its time.
+Hidden SomeHidden(size_t count) {
+  auto hidden = std::make_shared<AlignedVector<float>>(count);
+  uint32_t state = 1;
+  for (float& value : *hidden) {
+    state = state * 1664525U + 1013904223U;
+    value = static_cast<float>(state >> 16) / 32768.0F - 1.0F;
+  }
+  return hidden;
+}
+
+// Times a layer at `length` tokens, while `share` of the shards of one are read beside it.
+TimedQuantity TimesLayer(ProfileBench& bench, const std::shared_ptr<LayerWork>& work,
+                         uint32_t length, OutputRows rows, double share, const Hidden& hidden) {
+  TimedQuantity layer;
+  layer.begin = [&bench, length, width = static_cast<uint32_t>(work->slices.size())] {
+    bench.lane->Pause();
+    bench.transformer->Reserve(length, width);
+  };
+  layer.once = [&bench, length, share, rows, work, hidden]() -> Result<double> {
+    const uint32_t offsets[2] = {0, length};
+    bench.lane->Load(share);
+    const uint32_t at = work->next++ % static_cast<uint32_t>(work->views.size());
+    return TimeUs([&] {
+      bench.transformer->RunLayer({offsets}, work->views[at], work->slices,
+                                  bench.model.resident().layers[at], hidden->data(), rows);
+    });
+  };
+  return layer;
+}
+
+TimedQuantity LayerNumber(ProfileBench& bench, uint32_t length, uint32_t width, OutputRows rows,
+                          const Hidden& hidden) {
+  const bool last = rows == OutputRows::kFirst;
+  const double share = last ? 0 : static_cast<double>(width) / bench.model.index().info.shape.width;
+  const auto work = std::make_shared<LayerWork>(bench.model, width, bench.decode_bits);
+  TimedQuantity layer = TimesLayer(bench, work, length, rows, share, hidden);
+  layer.name = (last ? "a last layer of " : "a layer of ") + std::to_string(width) + " slices at " +
+               std::to_string(length) + " tokens";
+  layer.kind = last ? NumberKind::kLastLayer : NumberKind::kLayer;
+  return layer;
+}
+
+}  // namespace
+
+std::vector<ProfileNumber> LayerNumbers(ProfileBench& bench, std::span<const uint32_t> lengths,
+                                        std::span<const uint32_t> widths) {
+  std::vector<ProfileNumber> numbers;
+  numbers.reserve(2 * lengths.size() * widths.size());
+  const size_t columns = bench.model.index().info.shape.hidden;
+  for (const uint32_t length : lengths) {
+    const Hidden hidden = SomeHidden(length * columns);
+    for (const uint32_t width : widths) {
+      numbers.push_back({LayerNumber(bench, length, width, OutputRows::kAll, hidden),
+                         &DeviceProfile::compute_series,
+                         [length, width](DeviceProfile& profile, const Timing& m) {
+                           profile.compute.push_back({length, width, m.median_us, m.p99_us, 0});
+                         }});
+      // Behind its layer, so that the entry is there.
+      numbers.push_back({LayerNumber(bench, length, width, OutputRows::kFirst, hidden),
+                         &DeviceProfile::compute_series,
+                         [](DeviceProfile& profile, const Timing& m) {
+                           profile.compute.back().last_us = m.median_us;
+                           profile.compute.back().last_p99_us = m.p99_us;
+                         }});
+    }
+  }
+  return numbers;
+}
+
+std::vector<ProfileNumber> DecodeNumbers(ProfileBench& bench, const LoadedModel& at_bits) {
+  const uint32_t length = std::min(kTokensOfRun, bench.longest);
+  const Hidden hidden = SomeHidden(size_t{length} * bench.model.index().info.shape.hidden);
+  const uint32_t width = at_bits.width();
+  std::vector<ProfileNumber> numbers;
+  if (at_bits.index().bits.size() == 1) return numbers;
+  numbers.reserve(at_bits.index().bits.size());
+  for (const uint32_t bits : at_bits.index().bits) {
+    const auto work = std::make_shared<LayerWork>(at_bits, width, bits);
+    ProfileNumber number;
+    number.number = TimesLayer(bench, work, length, OutputRows::kAll, 0, hidden);
+    number.number.name = "a layer of " + std::to_string(bits) + " bits";
+    number.number.kind = NumberKind::kDecode;
+    number.store = [bits, width](DeviceProfile& profile, const Timing& m) {
+      profile.decode.push_back({bits, m.median_us / width, 0});
+    };
+    numbers.push_back(std::move(number));
+  }
+  return numbers;
+}
+
+void TakeUsualBitsOff(uint32_t usual_bits, DeviceProfile& profile) {
+  double usual_us = 0;
+  for (const DecodeSample& sample : profile.decode) {
+    if (sample.bits == usual_bits) usual_us = sample.extra_us;
+  }
+  std::erase_if(profile.decode,
+                [&](const DecodeSample& sample) { return sample.bits == usual_bits; });
+  double slice_us = usual_us;  // of the layer that has least time for each
+  for (const ComputeSample& layer : profile.compute)
+    slice_us = std::min(slice_us, std::min(layer.layer_us, layer.last_us) / layer.width);
+  for (DecodeSample& sample : profile.decode)
+    sample.extra_us = std::max(sample.extra_us - usual_us, -kMostOff * slice_us);
+}
+
+void TakeLastLayersOff(DeviceProfile& profile) {
+  for (FixedSample& fixed : profile.fixed) {
+    const double tail_us = fixed.head_us;
+    for (const ComputeSample& layer : profile.compute) {  // the widest one of a length comes last
+      if (layer.length == fixed.length) fixed.head_us = std::max(0.0, tail_us - layer.last_us);
+    }
+    fixed.head_p99_us = tail_us > 0 ? fixed.head_us * (fixed.head_p99_us / tail_us) : 0;
+  }
+}
+
+}  // namespace sti
