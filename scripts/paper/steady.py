@@ -8,8 +8,10 @@ import sys
 import tempfile
 
 WITHIN = 0.03  # share that the median of fixed work may differ from what it was
-SLOW = 1.5  # times that, beyond which a piece of work was disturbed
-DISTURBED = 0.02  # share of pieces of work that may be
+# Beyond so much more than usual a piece of work was disturbed. Interrupts, which a device that reads
+# has too, take some 20 us.
+SLOW_US = 50
+DISTURBED = 0.01  # share of pieces of work that may be
 STOLEN = 0.002  # share of all cores' time that the hypervisor may take
 NOT_WATCHED = "not watched"
 
@@ -70,7 +72,7 @@ class Watch:
         """Returns why the core was not as steady as when the work took `usual_us`; else ""."""
         if not self.took_us or usual_us is None:
             return NOT_WATCHED
-        slow = sum(t > SLOW * usual_us for t in self.took_us) / len(self.took_us)
+        slow = sum(t > usual_us + SLOW_US for t in self.took_us) / len(self.took_us)
         if self.has_drifted(usual_us):
             return f"{self.median_us() / usual_us:.2f} times as slow"
         if slow > DISTURBED:
