@@ -10,6 +10,11 @@ from paper.recipe import JETSON_ROWS, LENGTH, OURS, ROWS, SETS, WORK, plan_file_
 from paper.tools import REPO
 
 TRIES = 5  # of a measurement while the machine is not steady
+# A profile is measured again where layers that take 8 ms and more together have a 99th percentile of
+# more than so many times their median: a core that others share slows down for a while, and the
+# hashing of steady.py does not always show it.
+VARIES = 1.1
+SERIES_US = 8000
 JETSON = REPO / "examples/devices/jetson.json"
 
 
@@ -30,6 +35,13 @@ def is_steady(disturbance, attempt):
     print(f"reproduce: not steady, {disturbance}: try {attempt + 1} of {TRIES}", file=sys.stderr,
           flush=True)
     return False
+
+
+def variation_of(profile_file):
+    """Returns the largest 99th percentile over the median of long series of layers."""
+    series = json.loads(profile_file.read_text()).get("compute_series", [])
+    return max((s["p99_us"] / s["median_us"] for s in series if s["median_us"] >= SERIES_US),
+               default=1)
 
 
 def best_submodel(importance, try_plan):
@@ -72,14 +84,22 @@ class Device:
     def profile(self, chosen, codebook):
         """Returns the profile of the set's container on slow flash."""
         def measure(path):
+            steadiest = None
             for attempt in range(TRIES):
                 with steady.Watch() as watch:
                     tools.run("sti-profile", self.slow(chosen.container(codebook)), "--lengths",
                               LENGTH, "--precision", "1%", "--budget", "20s", "-o", path,
                               on_device=True)
-                if is_steady(watch.disturbance(watch.median_us()), attempt):
+                varies = variation_of(path)
+                if steadiest is None or varies < steadiest[0]:
+                    steadiest = (varies, path.read_text(), watch.median_us())
+                disturbance = watch.disturbance(watch.median_us())
+                if not disturbance and varies > VARIES:
+                    disturbance = f"layers {varies:.2f} times as slow at the 99th percentile"
+                if is_steady(disturbance, attempt):
                     break
-            self.usual_file(chosen, codebook).write_text(json.dumps(watch.median_us()))
+            path.write_text(steadiest[1])
+            self.usual_file(chosen, codebook).write_text(json.dumps(steadiest[2]))
 
         return tools.once(self.profile_file(chosen, codebook), measure)
 
