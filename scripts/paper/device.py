@@ -11,8 +11,7 @@ from paper.tools import REPO
 
 TRIES = 5  # of a measurement while the machine is not steady
 # A profile is measured again where layers that take 8 ms and more together have a 99th percentile of
-# more than so many times their median: a core that others share slows down for a while, and the
-# hashing of steady.py does not always show it.
+# more than so many times their median: it would be that of a core that others slow down for a while.
 VARIES = 1.1
 SERIES_US = 8000
 JETSON = REPO / "examples/devices/jetson.json"

@@ -12,25 +12,31 @@ WITHIN = 0.03  # share that the median of fixed work may differ from what it was
 # has too, take some 20 us.
 SLOW_US = 50
 DISTURBED = 0.01  # share of pieces of work that may be
+# Where another thread shares the core, all its work takes so many times as long as usual.
+SHARED = (1.1, 1.5)
+SHARED_TIME = 0.02  # share of pieces of work for which it may
 STOLEN = 0.002  # share of all cores' time that the hypervisor may take
+BY_CHANCE = 2  # pieces of work
 NOT_WATCHED = "not watched"
 
 # Does the same work 20 times a second at the highest priority, on the cores of its parent, and
-# writes what each piece took in us. A piece that is not timed comes before it, as caches are cold
-# from what was measured: half of a single piece's time was theirs. Some 40 us each, together a
-# fifth of a percent of the core.
+# writes what each piece took in us. It looks 65,536 bytes up in a table, which like a layer is
+# bound by how much the core does at once: where another thread shares the core, both slow down. A
+# piece that is not timed comes before it, as caches are cold from what was measured. Both take some
+# 50 us, together a tenth of a percent of the core.
 WORK = """
-import hashlib, os, sys, time
+import os, sys, time
 try:
     os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(99))
 except PermissionError:
     sys.exit()
 data = bytes(65536)
+table = bytes(range(256))
 while True:
     time.sleep(0.05)
-    hashlib.sha256(data)
+    data.translate(table)
     begin = time.perf_counter()
-    hashlib.sha256(data)
+    data.translate(table)
     print((time.perf_counter() - begin) * 1e6, flush=True)
 """
 
@@ -64,6 +70,11 @@ class Watch:
         """Returns what the work took; None where it could not be watched."""
         return statistics.median(self.took_us) if self.took_us else None
 
+    def share_between(self, least_us, most_us):
+        """Returns the share of pieces that took so long; 0 of what may be chance."""
+        count = sum(least_us < t < most_us for t in self.took_us)
+        return count / len(self.took_us) if count > BY_CHANCE else 0
+
     def has_drifted(self, usual_us):
         """Returns whether the core is faster or slower than when the work took `usual_us`."""
         return abs(self.median_us() / usual_us - 1) > WITHIN
@@ -72,9 +83,12 @@ class Watch:
         """Returns why the core was not as steady as when the work took `usual_us`; else ""."""
         if not self.took_us or usual_us is None:
             return NOT_WATCHED
-        slow = sum(t > usual_us + SLOW_US for t in self.took_us) / len(self.took_us)
+        slow = self.share_between(usual_us + SLOW_US, float("inf"))
+        shared = self.share_between(*(times * usual_us for times in SHARED))
         if self.has_drifted(usual_us):
             return f"{self.median_us() / usual_us:.2f} times as slow"
         if slow > DISTURBED:
             return f"disturbed {slow:.1%} of the time"
+        if shared > SHARED_TIME:
+            return f"the core shared {shared:.1%} of the time"
         return f"{self.stolen:.1%} stolen" if self.stolen > STOLEN else ""
