@@ -73,11 +73,47 @@ class Device {
   int64_t bus_free_ns_ = 0;
 };
 
+/// Counts answers that came much later than the device's, because the machine woke nobody in time,
+/// and keeps the count in a file as text. Thread-safe.
+class LateAnswers {
+ public:
+  /// Begins with 0; without a file where `path` is empty.
+  explicit LateAnswers(const std::string& path) {
+    if (path.empty()) return;
+    file_ = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    Keep("0");
+  }
+  ~LateAnswers() {
+    if (file_ >= 0) close(file_);
+  }
+  LateAnswers(const LateAnswers&) = delete;
+  LateAnswers& operator=(const LateAnswers&) = delete;
+
+  [[nodiscard]] bool has_file() const { return file_ >= 0; }
+  /// Takes note of an answer that is to come at this time, and comes now.
+  void Note(int64_t deadline_ns) {
+    if (file_ < 0 || NowNs() - deadline_ns < kMuchNs) return;
+    const std::scoped_lock lock(mutex_);
+    Keep(std::to_string(++count_));
+  }
+
+ private:
+  static constexpr int64_t kMuchNs = 1'000'000;
+  void Keep(const std::string& text) {
+    if (file_ >= 0 && pwrite(file_, text.data(), text.size(), 0) < 0) file_ = -1;
+  }
+
+  int file_ = -1;
+  std::mutex mutex_;
+  uint64_t count_ = 0;
+};
+
 /// The state that the operations share: FUSE hands it to each.
 struct View {
   int root = -1;
   Device device;
   FlashFaults faults;
+  LateAnswers late;
   double bytes_per_second = 0;
   double slowed = 0;   // the rate while the device is broken; 0: the same
   std::string broken;  // it is while this file exists; always if empty
@@ -157,6 +193,7 @@ int Read(const char* /*path*/, char* buffer, size_t size, off_t offset, fuse_fil
   }
   for (const FlashFault& fault : outcome.torn) Tear(fault, at, {buffer, done});
   SleepUntil(deadline_ns);
+  ThisView().late.Note(deadline_ns);
   return outcome.error ? -EIO : static_cast<int>(done);
 }
 
@@ -185,6 +222,7 @@ struct Options {
   std::vector<FlashFault> faults;
   double slowed = 0;
   std::string broken;
+  std::string late;
   std::string source;
   std::string mount;
   bool foreground = false;
@@ -208,6 +246,7 @@ void AddOptions(CLI::App& app, Options& o) {
             "eio, short, torn-once, torn or delay=TIME, then @OFFSET+LENGTH; commas between");
   AddParsed(app, "--slowed", o.slowed, kRate, "another rate, while FILE of --while exists");
   app.add_option("--while", o.broken, "faults strike only while this FILE exists [always]");
+  app.add_option("--late", o.late, "FILE for the number of answers over 1 ms late");
   app.add_option("SOURCE", o.source, "folder to show")->required()->check(CLI::ExistingDirectory);
   app.add_option("MOUNTPOINT", o.mount, "empty folder")->required()->check(CLI::ExistingDirectory);
   app.add_flag("-f,--foreground", o.foreground, "stay in the foreground");
@@ -250,10 +289,12 @@ Result<int> Run(const Options& o) {
   View view{.root = open(o.source.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC),
             .device = Device(static_cast<int64_t>(o.latency_us * 1e3)),
             .faults = FlashFaults(o.faults),
+            .late = LateAnswers(o.late),
             .bytes_per_second = o.bytes_per_second,
             .slowed = o.slowed,
             .broken = o.broken.empty() ? "" : std::filesystem::absolute(o.broken).string()};
   if (view.root < 0) return MachineError(o.source + ": cannot open");
+  if (!o.late.empty() && !view.late.has_file()) return MachineError(o.late + ": cannot write");
   // Wake on time: by default the kernel adds up to 50 us to a sleep. Inherited by FUSE's threads.
   prctl(PR_SET_TIMERSLACK, 1UL);
   if (o.with_parent) prctl(PR_SET_PDEATHSIG, SIGTERM);

@@ -176,8 +176,8 @@ class Device:
             usual_us = json.loads(self.usual_file(chosen, codebook).read_text())
             with steady.Watch() as watch:
                 measured = run()
-            disturbance = watch.disturbance(usual_us)
-            numbers |= measured | {"steady": disturbance or "yes"}
+            disturbance = watch.disturbance(usual_us, measured.get("inputs", 0))
+            numbers |= measured | {"steady": disturbance or "yes", "flash_late": watch.late}
             if is_steady(disturbance, attempt):
                 break
             if watch.has_drifted(usual_us):  # the next plan is of a profile of the core as it is

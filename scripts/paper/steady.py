@@ -17,6 +17,7 @@ SHARED = (1.1, 1.5)
 SHARED_TIME = 0.02  # share of pieces of work for which it may
 STOLEN = 0.002  # share of all cores' time that the hypervisor may take
 BY_CHANCE = 2  # pieces of work
+LATE = 0.02  # answers of the flash that may come late, for an input
 NOT_WATCHED = "not watched"
 
 # Does the same work 20 times a second at the highest priority, on the cores of its parent, and
@@ -47,6 +48,12 @@ def stolen_s():
     return int(fields[8]) / os.sysconf("SC_CLK_TCK")
 
 
+def late_answers():
+    """Returns how many answers the device's flash has given late."""
+    path = os.environ.get("STI_DEVICE_LATE")
+    return int(pathlib.Path(path).read_text() or 0) if path else 0
+
+
 class Watch:
     """Fixed work that is done again and again during a block, on the cores of this process."""
 
@@ -54,6 +61,7 @@ class Watch:
         self.seen = tempfile.TemporaryFile("w+")
         self.begin = os.times().elapsed
         self.stolen = stolen_s()
+        self.late = late_answers()
         self.process = subprocess.Popen([sys.executable, "-c", WORK], stdout=self.seen)
         return self
 
@@ -62,6 +70,7 @@ class Watch:
         self.process.wait()
         elapsed = os.times().elapsed - self.begin
         self.stolen = (stolen_s() - self.stolen) / (elapsed * os.cpu_count())
+        self.late = late_answers() - self.late
         self.seen.seek(0)
         self.took_us = [float(line) for line in self.seen if line.endswith("\n")]
         self.seen.close()
@@ -79,8 +88,9 @@ class Watch:
         """Returns whether the core is faster or slower than when the work took `usual_us`."""
         return abs(self.median_us() / usual_us - 1) > WITHIN
 
-    def disturbance(self, usual_us):
-        """Returns why the core was not as steady as when the work took `usual_us`; else ""."""
+    def disturbance(self, usual_us, inputs=0):
+        """Returns why the device was not as steady as when the work took `usual_us`; else "". Of
+        the flash's answers to no inputs any may be late."""
         if not self.took_us or usual_us is None:
             return NOT_WATCHED
         slow = self.share_between(usual_us + SLOW_US, float("inf"))
@@ -91,4 +101,6 @@ class Watch:
             return f"disturbed {slow:.1%} of the time"
         if shared > SHARED_TIME:
             return f"the core shared {shared:.1%} of the time"
+        if inputs and self.late > LATE * inputs:
+            return f"the flash late {self.late} times"
         return f"{self.stolen:.1%} stolen" if self.stolen > STOLEN else ""

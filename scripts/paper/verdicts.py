@@ -64,8 +64,8 @@ def against_stdpl(cells):
 
 def targets_kept(cells):
     """Whether ours meets every target: no more than one input of a hundred over it."""
-    head = ["model", "row", "paper's T", "p99 / T", "late", "median / predicted", "machine steady",
-            "holds"]
+    head = ["model", "row", "paper's T", "p99 / T", "late", "answers of the flash over 1 ms late",
+            "median / predicted", "machine steady", "holds"]
     rows = []
     for name in recipe.SETS:
         for row in recipe.OURS:
@@ -75,7 +75,7 @@ def targets_kept(cells):
                     continue
                 ratio = float(cell["p99_ms"]) / float(cell["target_ms"])
                 rows.append([name, NAMES[row], str(target), shown(ratio, 3),
-                             f"{cell['late']} of {cell['inputs']}",
+                             f"{cell['late']} of {cell['inputs']}", cell["flash_late"] or "-",
                              shown(float(cell["p50_ms"]) / float(cell["predicted_p50_ms"]), 3),
                              cell["steady"] or "not watched", "yes" if ratio <= 1 else "no"])
     return table(head, rows)
