@@ -58,16 +58,11 @@ Status CheckCompute(const ComputeSample& sample, size_t index) {
 }
 
 /// No layer takes less than nothing, whatever its bits.
-Status CheckDecode(const DecodeSample& sample, size_t index,
-                   const std::vector<ComputeSample>& compute) {
+Status CheckDecode(const DecodeSample& sample, size_t index, double least_slice_us) {
   if (!std::isfinite(sample.extra_us))
     return ProfileError("decode", index, "extra_us", "is not a finite number");
-  for (const ComputeSample& layer : compute) {
-    const double least_us =
-        layer.last_us > 0 ? std::min(layer.last_us, layer.layer_us) : layer.layer_us;
-    if (least_us + layer.width * sample.extra_us <= 0)
-      return ProfileError("decode", index, "extra_us", "takes off all that a layer takes");
-  }
+  if (sample.extra_us <= -least_slice_us)
+    return ProfileError("decode", index, "extra_us", "takes off all that a layer takes");
   return {};
 }
 
@@ -220,12 +215,15 @@ std::vector<std::pair<uint32_t, double>> LayerTimes(const std::vector<ComputeSam
   const auto counts = [&](const ComputeSample& sample) {
     return sample.length == length && (freq == 0 || sample.freq <= freq);
   };
+  std::map<uint32_t, uint64_t> clocks;  // the highest that counts, by width
   for (const ComputeSample& sample : samples) {
     if (!counts(sample)) continue;
-    const bool beaten = std::any_of(samples.begin(), samples.end(), [&](const ComputeSample& o) {
-      return counts(o) && o.width == sample.width && o.freq > sample.freq;
-    });
-    if (!beaten) widths.emplace_back(sample.width, LayerTimeAt(risk, sample, last));
+    uint64_t& highest = clocks[sample.width];
+    highest = std::max(highest, sample.freq);
+  }
+  for (const ComputeSample& sample : samples) {
+    if (counts(sample) && sample.freq == clocks[sample.width])
+      widths.emplace_back(sample.width, LayerTimeAt(risk, sample, last));
   }
   SortUnique(&widths);
   return widths;
@@ -280,8 +278,9 @@ Status ValidateProfile(const DeviceProfile& profile) {
   for (size_t i = 0; i < profile.io.size(); ++i) STI_RETURN_IF_ERROR(CheckIo(profile.io[i], i));
   for (size_t i = 0; i < profile.compute.size(); ++i)
     STI_RETURN_IF_ERROR(CheckCompute(profile.compute[i], i));
+  const double least_slice_us = LeastSliceUs(profile.compute);
   for (size_t i = 0; i < profile.decode.size(); ++i)
-    STI_RETURN_IF_ERROR(CheckDecode(profile.decode[i], i, profile.compute));
+    STI_RETURN_IF_ERROR(CheckDecode(profile.decode[i], i, least_slice_us));
   for (size_t i = 0; i < profile.fixed.size(); ++i)
     STI_RETURN_IF_ERROR(CheckFixed(profile.fixed[i], i));
   if (!std::isfinite(profile.start_us) || profile.start_us < 0)

@@ -128,9 +128,7 @@ void TakeUsualBitsOff(uint32_t usual_bits, DeviceProfile& profile) {
   }
   std::erase_if(profile.decode,
                 [&](const DecodeSample& sample) { return sample.bits == usual_bits; });
-  double slice_us = usual_us;  // of the layer that has least time for each
-  for (const ComputeSample& layer : profile.compute)
-    slice_us = std::min(slice_us, std::min(layer.layer_us, layer.last_us) / layer.width);
+  const double slice_us = std::min(usual_us, LeastSliceUs(profile.compute));
   for (DecodeSample& sample : profile.decode)
     sample.extra_us = std::max(sample.extra_us - usual_us, -kMostOff * slice_us);
 }

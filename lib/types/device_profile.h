@@ -1,6 +1,9 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <limits>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -39,6 +42,17 @@ struct ComputeSample {
   double last_us = 0;
   double last_p99_us = 0;  ///< >= last_us, or 0 where not measured
 };
+
+/// Returns the least time that any of these layers has for one of its slices, as the last one too;
+/// infinite of none. No bits take as much off a slice.
+inline double LeastSliceUs(std::span<const ComputeSample> layers) {
+  double least_us = std::numeric_limits<double>::infinity();
+  for (const ComputeSample& layer : layers) {
+    const double last_us = layer.last_us > 0 ? layer.last_us : layer.layer_us;
+    least_us = std::min(least_us, std::min(layer.layer_us, last_us) / layer.width);
+  }
+  return least_us;
+}
 
 /// The time that decoding adds to a layer for each slice of `bits` instead of the 6 bits of
 /// ComputeSample, whatever the length of the input. Negative: such a slice takes less.

@@ -236,6 +236,18 @@ TEST(DeviceModel, NoBitsLeaveALayerWithoutTime) {
   EXPECT_FALSE(ValidateProfile(profile).ok()) << "a last layer too";
 }
 
+// As many samples as a file may have; compared pair by pair they would take a minute.
+TEST(DeviceModel, ListsMayBeLong) {
+  DeviceProfile profile = Profile();
+  profile.compute.resize(65536, {128, 4, 80, 88, 0});
+  profile.decode.assign(65536, {2, -1});
+  ASSERT_TRUE(ValidateProfile(profile).ok());
+  const auto model = DeviceModel::Make(profile, 128, Risk::kP99);
+  ASSERT_TRUE(model.ok());
+  EXPECT_EQ(model->LayerUs(4), 88);
+  EXPECT_EQ(model->DecodeUs(2), -1);
+}
+
 TEST(DeviceModels, WithoutSeriesItemsHaveTheirOwn) {
   for (const double target_us : {10.0, 1e6}) {
     const auto device = DeviceModels::Make(Profile(), 32, 0, Judging(), target_us);
