@@ -1,19 +1,17 @@
 #include "profile/read_sweep.h"
 
 #include <algorithm>
-#include <chrono>
 #include <map>
 #include <memory>
 #include <numeric>
 
 #include "base/aligned_buffer.h"
 #include "base/checked.h"
+#include "base/clock.h"
 #include "base/samples.h"
 
 namespace sti {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 constexpr uint32_t kSmallestRead = 64u << 10;
 constexpr uint64_t kLargestRead = uint64_t{1} << 20;
@@ -40,7 +38,7 @@ class Bursts {
     const uint64_t count = std::max<uint64_t>(burst_bytes / shape.bytes, 1);
     const auto begin = Clock::now();
     STI_RETURN_IF_ERROR(ReadBurst(*reader, shape, count));
-    const double time_us = std::chrono::duration<double, std::micro>(Clock::now() - begin).count();
+    const double time_us = MicrosecondsBetween(begin, Clock::now());
     return static_cast<double>(count * shape.bytes) / std::max(time_us, 1e-3);
   }
 

@@ -1,17 +1,16 @@
 // Times a piece of work by the wall clock.
 #pragma once
 
-#include <chrono>
+#include "base/clock.h"
 
 namespace sti {
 
 /// Returns the microseconds that `body` takes.
 template <typename Body>
 double TimeUs(Body body) {
-  const auto begin = std::chrono::steady_clock::now();
+  const auto begin = Clock::now();
   body();
-  return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - begin)
-      .count();
+  return MicrosecondsBetween(begin, Clock::now());
 }
 
 }  // namespace sti

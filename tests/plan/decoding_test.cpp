@@ -13,13 +13,17 @@
 namespace sti {
 namespace {
 
+/// Returns what a layer of the small device takes at 6 bits.
+double LayerAt6Us(uint32_t width, bool last) {
+  return last ? (width == 1 ? 25 : 45) : 40.0 * width;
+}
+
 /// A small device: 2x2 shards, T_comp of 40 us for each slice, and any bits adding up to 12 us to
 /// it or taking as much off.
 test::World Small(test::Random* random) {
   test::World world(2, 2, {2, 4, 6, 32}, {10, 20, 30, 160});
-  world.Compute(1, [](uint32_t m) { return 40.0 * m; });
-  world.Last(1, 25);
-  world.Last(2, 45);
+  world.Compute(1, [](uint32_t m) { return LayerAt6Us(m, false); });
+  for (const uint32_t width : {1U, 2U}) world.Last(width, LayerAt6Us(width, true));
   world.Io({8, 16, 24, 128});
   for (const uint32_t bits : {2U, 4U, 32U})
     world.profile.decode.push_back({bits, 12.0 - random->Below(25)});
@@ -41,7 +45,7 @@ double LatencyAnew(const test::World& world, const Plan& plan) {
   double end_us = 0;
   for (uint32_t k = 0; k < plan.layers.size(); ++k) {
     const bool last = k + 1 == plan.layers.size();
-    double layer_us = last ? (plan.width == 1 ? 25 : 45) : 40.0 * plan.width;
+    double layer_us = LayerAt6Us(plan.width, last);
     for (uint32_t i = 0; i < plan.width; ++i) {
       const uint32_t bits = plan.bits.At(k, i);
       const ShardAtBits shard{plan.Id(k, i), bits};
@@ -80,8 +84,9 @@ TEST(Decoding, APlanSaysWhatItsBitsTake) {
       layers_us += plan->times->LayerUs(k);
       for (const uint32_t bits : plan->bits.Row(k)) bits_us += DecodeUs(world, bits);
     }
-    const double at_6_us = 40.0 * plan->width * static_cast<double>(plan->layers.size() - 1) +
-                           (plan->width == 1 ? 25 : 45);
+    const double at_6_us =
+        LayerAt6Us(plan->width, false) * static_cast<double>(plan->layers.size() - 1) +
+        LayerAt6Us(plan->width, true);
     ASSERT_NEAR(layers_us, at_6_us + bits_us, 1e-6) << trial;
     slowed += bits_us > 0 ? 1 : 0;
   }

@@ -80,8 +80,7 @@ std::vector<double> DecodeTimes(const DeviceModel& device, const Grid<uint32_t>&
 /// Holds what bits add to the time of a layer: to that of all but the last on average, and to the
 /// last.
 struct MeanDecode {
-  MeanDecode(const DeviceModel& device, const Grid<uint32_t>& bits) {
-    const std::vector<double> decode_us = DecodeTimes(device, bits);
+  explicit MeanDecode(std::span<const double> decode_us) {
     if (decode_us.empty()) return;
     const auto before = std::max<std::ptrdiff_t>(std::ssize(decode_us) - 1, 1);
     layer_us = std::accumulate(decode_us.begin(), decode_us.begin() + before, 0.0) /
@@ -178,8 +177,8 @@ PlanTimes TimesOf(const CheckedInput& input, const DeviceModels& devices, const 
   times.open_io_us = cold.open_io_us;
   times.embed_io_us = fixed.embed_io_us + cold.embedding_us;
   times.embed_us = fixed.embed_us;
-  const MeanDecode decode(devices.median, plan.bits);
-  const MeanDecode decode_p99(devices.p99, plan.bits);
+  const MeanDecode decode(run.lane.decode_us);
+  const MeanDecode decode_p99(DecodeTimes(devices.p99, plan.bits));
   times.layer_us = run.lane.layer_us + decode.layer_us;
   times.layer_p99_us = devices.p99.LayerUs(plan.width).value_or(0) + decode_p99.layer_us;
   const double last_us = run.lane.last_us + decode.last_us;
