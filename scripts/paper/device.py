@@ -9,7 +9,7 @@ from paper import beyond, peers, steady, tools
 from paper.recipe import JETSON_ROWS, LENGTH, OURS, ROWS, SETS, WORK, plan_file_of
 from paper.tools import REPO
 
-TRIES = 5  # of a measurement while the machine is not steady
+TRIES = 3  # of a measurement while the machine is not steady
 # A profile is measured again where layers that take 8 ms and more together have a 99th percentile of
 # more than so many times their median: it would be that of a core that others slow down for a while.
 VARIES = 1.1
@@ -92,10 +92,8 @@ class Device:
                 varies = variation_of(path)
                 if steadiest is None or varies < steadiest[0]:
                     steadiest = (varies, path.read_text(), watch.median_us())
-                disturbance = watch.disturbance(watch.median_us())
-                if not disturbance and varies > VARIES:
-                    disturbance = f"layers {varies:.2f} times as slow at the 99th percentile"
-                if is_steady(disturbance, attempt):
+                if is_steady("" if varies <= VARIES else f"layers {varies:.2f} times as slow at "
+                             "the 99th percentile", attempt):
                     break
             path.write_text(steadiest[1])
             self.usual_file(chosen, codebook).write_text(json.dumps(steadiest[2]))
@@ -180,7 +178,9 @@ class Device:
             numbers |= measured | {"steady": disturbance or "yes", "flash_late": watch.late}
             if is_steady(disturbance, attempt):
                 break
-            if watch.has_drifted(usual_us):  # the next plan is of a profile of the core as it is
+            # The core may be as fast again in a moment. If not, the next plan is of a profile of the
+            # core as it is now.
+            if attempt > 0 and watch.has_drifted(usual_us):
                 self.profile_file(chosen, codebook).unlink()
         if row not in beyond.ROWS and chosen.has_labels:
             shown = tools.evaluate(chosen.container(codebook), plan_file, chosen.dev_rows(),

@@ -68,12 +68,12 @@ watch = steady.Watch()
 def judged(took_us, stolen=0.0, usual_us=100.0, late=0):
     watch.took_us, watch.stolen, watch.late = took_us, stolen, late
     return watch.disturbance(usual_us, 1000)
-print([judged([100.0] * 999 + [900.0]), judged([104.0] * 1000), judged([96.0] * 1000),
-       judged([100.0] * 970 + [160.0] * 30), judged([100.0] * 970 + [120.0] * 30),
+print([judged([100.0] * 999 + [900.0]), judged([105.0] * 1000), judged([95.0] * 1000),
+       judged([100.0] * 970 + [160.0] * 30), judged([100.0] * 940 + [120.0] * 60),
        judged([100.0] * 1000, stolen=0.01), judged([]), judged([100.0] * 1000, usual_us=None),
        judged([100.0] * 1000, late=20), judged([100.0] * 1000, late=21)])
 END
-  same "$output" "['', '1.04 times as slow', '0.96 times as slow', 'disturbed 3.0% of the time', 'the core shared 3.0% of the time', '1.0% stolen', 'not watched', 'not watched', '', 'the flash late 21 times']"
+  same "$output" "['', '1.05 times as slow', '0.95 times as slow', 'disturbed 3.0% of the time', 'the core shared 6.0% of the time', '1.0% stolen', 'not watched', 'not watched', '', 'the flash late 21 times']"
 }
 
 @test "while work is done the core is watched" {
