@@ -9,7 +9,11 @@ from paper import beyond, peers, steady, tools
 from paper.recipe import JETSON_ROWS, LENGTH, OURS, ROWS, SETS, WORK, plan_file_of
 from paper.tools import REPO
 
-TRIES = 3  # of a measurement while the machine is not steady
+TRIES = 3  # of a cell while the machine is not steady
+# Of a profile, which is short, as a moment in which no other machine slows this core may be: all of
+# a set's cells stand on it.
+PROFILE_TRIES = 10
+PROFILE_TIME = "10s"
 # A profile is measured again where layers that take 8 ms and more together have a 99th percentile of
 # more than so many times their median: it would be that of a core that others slow down for a while.
 VARIES = 1.1
@@ -27,11 +31,11 @@ def budget_plan(chosen, profile, row, seed):
     return tools.plan(chosen.container("tree"), profile, importance, options)
 
 
-def is_steady(disturbance, attempt):
+def is_steady(disturbance, attempt, tries=TRIES):
     """Returns whether a measurement counts; says what disturbed it if not."""
     if disturbance in ("", steady.NOT_WATCHED):
         return True
-    print(f"reproduce: not steady, {disturbance}: try {attempt + 1} of {TRIES}", file=sys.stderr,
+    print(f"reproduce: not steady, {disturbance}: try {attempt + 1} of {tries}", file=sys.stderr,
           flush=True)
     return False
 
@@ -84,16 +88,16 @@ class Device:
         """Returns the profile of the set's container on slow flash."""
         def measure(path):
             steadiest = None
-            for attempt in range(TRIES):
+            for attempt in range(PROFILE_TRIES):
                 with steady.Watch() as watch:
                     tools.run("sti-profile", self.slow(chosen.container(codebook)), "--lengths",
-                              LENGTH, "--precision", "1%", "--budget", "20s", "-o", path,
+                              LENGTH, "--precision", "1%", "--budget", PROFILE_TIME, "-o", path,
                               on_device=True)
                 varies = variation_of(path)
                 if steadiest is None or varies < steadiest[0]:
                     steadiest = (varies, path.read_text(), watch.median_us())
                 if is_steady("" if varies <= VARIES else f"layers {varies:.2f} times as slow at "
-                             "the 99th percentile", attempt):
+                             "the 99th percentile", attempt, PROFILE_TRIES):
                     break
             path.write_text(steadiest[1])
             self.usual_file(chosen, codebook).write_text(json.dumps(steadiest[2]))
