@@ -13,19 +13,30 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <fuse.h>
+#include <fuse_lowlevel.h>
+#include <linux/fuse.h>
+#include <poll.h>
 #include <sys/prctl.h>
+#include <sys/signalfd.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
 #include <ctime>
 #include <filesystem>
-#include <mutex>
+#include <map>
+#include <memory>
 #include <string>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "common/cli.h"
@@ -37,7 +48,7 @@ namespace sti {
 namespace {
 
 constexpr int64_t kNanosecondsPerSecond = 1'000'000'000;
-constexpr unsigned kMaxInFlight = 64;
+constexpr unsigned kMaxInFlight = 128;
 
 int64_t NowNs() {
   timespec now{};
@@ -45,14 +56,7 @@ int64_t NowNs() {
   return now.tv_sec * kNanosecondsPerSecond + now.tv_nsec;
 }
 
-void SleepUntil(int64_t deadline_ns) {
-  const timespec deadline{.tv_sec = deadline_ns / kNanosecondsPerSecond,
-                          .tv_nsec = deadline_ns % kNanosecondsPerSecond};
-  while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &deadline, nullptr) == EINTR) {
-  }
-}
-
-/// The one clock of the device. Thread-safe.
+/// The one clock of the device.
 class Device {
  public:
   explicit Device(int64_t latency_ns) : latency_ns_(latency_ns) {}
@@ -62,26 +66,24 @@ class Device {
   int64_t Complete(uint64_t bytes, double bytes_per_second) {
     const auto transfer_ns =
         static_cast<int64_t>(static_cast<double>(bytes) * 1e9 / bytes_per_second);
-    const std::scoped_lock lock(mutex_);
     bus_free_ns_ = std::max(bus_free_ns_, NowNs() + latency_ns_) + transfer_ns;
     return bus_free_ns_;
   }
 
  private:
   const int64_t latency_ns_;
-  std::mutex mutex_;
   int64_t bus_free_ns_ = 0;
 };
 
-/// Counts answers that came much later than the device's, because the machine woke nobody in time,
-/// and keeps the count in a file as text. Thread-safe.
+/// Keeps a record of answers that came later than the device's, because the machine woke nobody in
+/// time: a line of a file for each, with the time at which it was due, in seconds of the monotonic
+/// clock, and by how many microseconds it was late.
 class LateAnswers {
  public:
-  /// Begins with 0; without a file where `path` is empty.
+  /// Begins with an empty file; keeps no record where `path` is empty.
   explicit LateAnswers(const std::string& path) {
     if (path.empty()) return;
-    file_ = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-    Keep("0");
+    file_ = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0644);
   }
   ~LateAnswers() {
     if (file_ >= 0) close(file_);
@@ -91,21 +93,22 @@ class LateAnswers {
 
   [[nodiscard]] bool has_file() const { return file_ >= 0; }
   /// Takes note of an answer that is to come at this time, and comes now.
-  void Note(int64_t deadline_ns) {
-    if (file_ < 0 || NowNs() - deadline_ns < kMuchNs) return;
-    const std::scoped_lock lock(mutex_);
-    Keep(std::to_string(++count_));
+  void Note(int64_t deadline_ns) const {
+    const int64_t late_ns = NowNs() - deadline_ns;
+    if (file_ < 0 || late_ns < kLateNs) return;
+    std::array<char, 64> line{};
+    const int size = std::snprintf(line.data(), line.size(), "%lld.%09lld %lld\n",
+                                   static_cast<long long>(deadline_ns / kNanosecondsPerSecond),
+                                   static_cast<long long>(deadline_ns % kNanosecondsPerSecond),
+                                   static_cast<long long>(late_ns / 1000));
+    // A record that cannot be kept is no reason to answer wrongly.
+    static_cast<void>(!write(file_, line.data(), static_cast<size_t>(size)));
   }
 
  private:
-  static constexpr int64_t kMuchNs = 1'000'000;
-  void Keep(const std::string& text) {
-    if (file_ >= 0 && pwrite(file_, text.data(), text.size(), 0) < 0) file_ = -1;
-  }
+  static constexpr int64_t kLateNs = 300'000;
 
   int file_ = -1;
-  std::mutex mutex_;
-  uint64_t count_ = 0;
 };
 
 /// The state that the operations share: FUSE hands it to each.
@@ -131,8 +134,8 @@ const char* Relative(const char* path) { return path[1] == '\0' ? "." : path + 1
 void* Init(fuse_conn_info* connection, fuse_config* config) {
   config->direct_io = 1;  // past the page cache
   // Requests of asynchronous direct reads are "background"; the default of 12 would bound depth.
-  connection->max_background = 2 * kMaxInFlight;
-  connection->congestion_threshold = 2 * kMaxInFlight;
+  connection->max_background = kMaxInFlight;
+  connection->congestion_threshold = kMaxInFlight;
   return fuse_get_context()->private_data;
 }
 
@@ -168,33 +171,6 @@ int Release(const char* /*path*/, fuse_file_info* file) {
 FlashFaults::Outcome Strike(View& view, uint64_t offset, uint64_t bytes) {
   if (IsBroken(view)) return view.faults.Strike(offset, bytes);
   return {.error = false, .bytes = bytes, .delay_ns = 0, .torn = {}};
-}
-
-int Read(const char* /*path*/, char* buffer, size_t size, off_t offset, fuse_file_info* file) {
-  struct stat status {};
-  if (fstat(static_cast<int>(file->fh), &status) != 0) return -errno;
-  const off_t left = std::max<off_t>(0, status.st_size - offset);
-  const auto at = static_cast<uint64_t>(offset);
-  const FlashFaults::Outcome outcome =
-      Strike(ThisView(), at, std::min(size, static_cast<size_t>(left)));
-  const size_t bytes = outcome.bytes;
-  // The clock starts on arrival: the time our own read takes is not the device's.
-  View& view = ThisView();
-  const double rate = view.slowed > 0 && IsBroken(view) ? view.slowed : view.bytes_per_second;
-  const int64_t deadline_ns = view.device.Complete(bytes, rate) + outcome.delay_ns;
-  size_t done = 0;
-  while (done < bytes) {
-    const ssize_t got = pread(static_cast<int>(file->fh), buffer + done, bytes - done,
-                              offset + static_cast<off_t>(done));
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return -errno;
-    if (got == 0) break;
-    done += static_cast<size_t>(got);
-  }
-  for (const FlashFault& fault : outcome.torn) Tear(fault, at, {buffer, done});
-  SleepUntil(deadline_ns);
-  ThisView().late.Note(deadline_ns);
-  return outcome.error ? -EIO : static_cast<int>(done);
 }
 
 int ReadFolder(const char* path, void* buffer, fuse_fill_dir_t fill, off_t /*offset*/,
@@ -246,43 +222,153 @@ void AddOptions(CLI::App& app, Options& o) {
             "eio, short, torn-once, torn or delay=TIME, then @OFFSET+LENGTH; commas between");
   AddParsed(app, "--slowed", o.slowed, kRate, "another rate, while FILE of --while exists");
   app.add_option("--while", o.broken, "faults strike only while this FILE exists [always]");
-  app.add_option("--late", o.late, "FILE for the number of answers over 1 ms late");
+  app.add_option("--late", o.late, "FILE for a record of answers over 0.3 ms late");
   app.add_option("SOURCE", o.source, "folder to show")->required()->check(CLI::ExistingDirectory);
   app.add_option("MOUNTPOINT", o.mount, "empty folder")->required()->check(CLI::ExistingDirectory);
   app.add_flag("-f,--foreground", o.foreground, "stay in the foreground");
   app.add_flag("--with-parent", o.with_parent, "unmount when the starting process ends");
 }
 
-// Mounts, serves until unmounted or asked to end, unmounts. Negative if it could not begin.
-int Serve(const Options& o, const fuse_operations& operations, View& view) {
+/// Answers the requests of a mounted view. Reads are answered here, each at its time, and all
+/// others at once by FUSE's library. There is one thread, so that requests have the bus in the
+/// order in which they have come: of several threads, one that has taken an early request may get
+/// to run after others that have taken later ones.
+class Server {
+ public:
+  Server(fuse_session* session, View& view) : session_(session), view_(view) {}
+  ~Server() { std::free(request_.mem); }
+  Server(const Server&) = delete;
+  Server& operator=(const Server&) = delete;
+
+  /// Serves until the view is unmounted, or `endings` can be read.
+  void Run(int endings) {
+    std::array<pollfd, 2> sources{{{fuse_session_fd(session_), POLLIN, 0}, {endings, POLLIN, 0}}};
+    while (true) {
+      AnswerDue();
+      const timespec wait = UntilNext();
+      if (ppoll(sources.data(), sources.size(), waiting_.empty() ? nullptr : &wait, nullptr) < 0 &&
+          errno != EINTR) {
+        return;
+      }
+      if (sources[1].revents != 0) return;
+      if (sources[0].revents != 0 && !Receive()) return;
+    }
+  }
+
+ private:
+  /// The answer to a read, until its time has come.
+  struct Answer {
+    int64_t due_ns;
+    uint64_t unique;  // the kernel's number of the request
+    int error;        // negative, or 0
+    size_t bytes;
+    std::unique_ptr<char[]> data;
+  };
+
+  [[nodiscard]] timespec UntilNext() const {
+    if (waiting_.empty()) return {};
+    const int64_t left_ns = std::max<int64_t>(0, waiting_.begin()->first - NowNs());
+    return {.tv_sec = left_ns / kNanosecondsPerSecond, .tv_nsec = left_ns % kNanosecondsPerSecond};
+  }
+
+  void AnswerDue() {
+    while (!waiting_.empty() && waiting_.begin()->first <= NowNs()) {
+      const Answer& answer = waiting_.begin()->second;
+      Reply(answer);
+      view_.late.Note(waiting_.begin()->first);
+      waiting_.erase(waiting_.begin());
+    }
+  }
+
+  void Reply(const Answer& answer) const {
+    fuse_out_header header{.len = static_cast<uint32_t>(sizeof(header) + answer.bytes),
+                           .error = answer.error,
+                           .unique = answer.unique};
+    const std::array<iovec, 2> parts{
+        {{&header, sizeof(header)}, {answer.data.get(), answer.bytes}}};
+    // It fails where whoever asked has gone, and then nobody misses it.
+    static_cast<void>(!writev(fuse_session_fd(session_), parts.data(), parts.size()));
+  }
+
+  // Takes one request. False if there will be none any more.
+  bool Receive() {
+    const int received = fuse_session_receive_buf(session_, &request_);
+    if (received == -EINTR || received == -EAGAIN) return true;
+    if (received <= 0) return false;
+    fuse_in_header header{};
+    std::memcpy(&header, request_.mem, sizeof(header));
+    if (header.opcode == FUSE_READ) {
+      fuse_read_in read{};
+      std::memcpy(&read, static_cast<const char*>(request_.mem) + sizeof(header), sizeof(read));
+      Answer answer = AnswerTo(header.unique, read);
+      waiting_.emplace(answer.due_ns, std::move(answer));
+    } else if (header.opcode != FUSE_INTERRUPT) {  // a device answers what has been asked
+      fuse_session_process_buf(session_, &request_);
+    }
+    return true;
+  }
+
+  // The answer to a read that arrives now.
+  [[nodiscard]] Answer AnswerTo(uint64_t unique, const fuse_read_in& read) {
+    struct stat status {};
+    const int file = static_cast<int>(read.fh);  // as Open has left it
+    if (fstat(file, &status) != 0) return {0, unique, -errno, 0, nullptr};
+    const uint64_t size = static_cast<uint64_t>(status.st_size);
+    const uint64_t left = size - std::min(size, read.offset);
+    const FlashFaults::Outcome outcome =
+        Strike(view_, read.offset, std::min<uint64_t>(read.size, left));
+    // The clock starts on arrival: the time our own read takes is not the device's.
+    const double rate = view_.slowed > 0 && IsBroken(view_) ? view_.slowed : view_.bytes_per_second;
+    const int64_t due_ns = view_.device.Complete(outcome.bytes, rate) + outcome.delay_ns;
+    if (outcome.error) return {due_ns, unique, -EIO, 0, nullptr};
+    auto data = std::make_unique_for_overwrite<char[]>(outcome.bytes);
+    size_t done = 0;
+    while (done < outcome.bytes) {
+      const ssize_t got = pread(file, data.get() + done, outcome.bytes - done,
+                                static_cast<off_t>(read.offset + done));
+      if (got < 0 && errno == EINTR) continue;
+      if (got < 0) return {due_ns, unique, -errno, 0, nullptr};
+      if (got == 0) break;
+      done += static_cast<size_t>(got);
+    }
+    for (const FlashFault& fault : outcome.torn) Tear(fault, read.offset, {data.get(), done});
+    return {due_ns, unique, 0, done, std::move(data)};
+  }
+
+  fuse_session* session_;
+  View& view_;
+  fuse_buf request_{};
+  std::multimap<int64_t, Answer> waiting_;  // by when they are due; equals as they came
+};
+
+// Mounts, serves until unmounted or asked to end, unmounts. False if it could not begin.
+bool Serve(const Options& o, const fuse_operations& operations, View& view) {
   fuse_args arguments = FUSE_ARGS_INIT(0, nullptr);
   for (const char* word : {"flashfs", "-o", "ro,default_permissions,fsname=flashfs"}) {
-    if (fuse_opt_add_arg(&arguments, word) != 0) return -1;
+    if (fuse_opt_add_arg(&arguments, word) != 0) return false;
   }
   // Absolute, since a daemon changes its folder before it unmounts.
   std::error_code failed;
   const std::string mount = std::filesystem::absolute(o.mount, failed);
-  if (failed) return -1;
-  int status = -1;
-  fuse* view_loop = fuse_new(&arguments, &operations, sizeof(operations), &view);
-  if (view_loop != nullptr && fuse_mount(view_loop, mount.c_str()) == 0) {
-    fuse_session* session = fuse_get_session(view_loop);
-    fuse_loop_config* config = fuse_loop_cfg_create();
-    // A thread a request in flight, all asleep. So many that queues are as deep as callers make
-    // them, and few enough of them idle that none comes and goes.
-    fuse_loop_cfg_set_max_threads(config, kMaxInFlight);
-    fuse_loop_cfg_set_idle_threads(config, kMaxInFlight);
-    // Handlers first: a signal may come as soon as the starting process has returned.
-    if (fuse_set_signal_handlers(session) == 0 && fuse_daemonize(o.foreground ? 1 : 0) == 0) {
-      status = std::max(0, fuse_loop_mt(view_loop, config));
-      fuse_remove_signal_handlers(session);
-    }
-    fuse_loop_cfg_destroy(config);
-    fuse_unmount(view_loop);
+  if (failed) return false;
+  // Blocked first: a signal may come as soon as the starting process has returned.
+  sigset_t endings{};
+  sigemptyset(&endings);
+  for (int signal_number : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&endings, signal_number);
+  sigprocmask(SIG_BLOCK, &endings, nullptr);
+  const int ended = signalfd(-1, &endings, SFD_CLOEXEC);
+  fuse* served =
+      ended >= 0 ? fuse_new(&arguments, &operations, sizeof(operations), &view) : nullptr;
+  bool is_served = false;
+  if (served != nullptr && fuse_mount(served, mount.c_str()) == 0) {
+    is_served = fuse_daemonize(o.foreground ? 1 : 0) == 0;
+    if (is_served) Server(fuse_get_session(served), view).Run(ended);
+    fuse_unmount(served);
   }
-  if (view_loop != nullptr) fuse_destroy(view_loop);
+  if (served != nullptr) fuse_destroy(served);
   fuse_opt_free_args(&arguments);
-  return status;
+  if (ended >= 0) close(ended);
+  return is_served;
 }
 
 Result<int> Run(const Options& o) {
@@ -295,7 +381,7 @@ Result<int> Run(const Options& o) {
             .broken = o.broken.empty() ? "" : std::filesystem::absolute(o.broken).string()};
   if (view.root < 0) return MachineError(o.source + ": cannot open");
   if (!o.late.empty() && !view.late.has_file()) return MachineError(o.late + ": cannot write");
-  // Wake on time: by default the kernel adds up to 50 us to a sleep. Inherited by FUSE's threads.
+  // Wake on time: by default the kernel adds up to 50 us to a sleep.
   prctl(PR_SET_TIMERSLACK, 1UL);
   if (o.with_parent) prctl(PR_SET_PDEATHSIG, SIGTERM);
   fuse_operations operations{};
@@ -304,14 +390,11 @@ Result<int> Run(const Options& o) {
   operations.readlink = ReadLink;
   operations.open = Open;
   operations.release = Release;
-  operations.read = Read;
   operations.readdir = ReadFolder;
-  // FUSE ends its loop and unmounts on these, but takes only signals that nobody handles.
-  for (int signal_number : {SIGINT, SIGTERM, SIGHUP}) std::signal(signal_number, SIG_DFL);
-  const int status = Serve(o, operations, view);
+  const bool is_served = Serve(o, operations, view);
   close(view.root);
   // Where mounting failed FUSE has said why on stderr. A signal is the way to end.
-  return status >= 0 ? 0 : 1;
+  return is_served ? 0 : 1;
 }
 
 }  // namespace

@@ -12,7 +12,7 @@ from paper.tools import REPO
 TRIES = 3  # of a cell while the machine is not steady
 # Of a profile, which is short, as a moment in which no other machine slows this core may be: all of
 # a set's cells stand on it.
-PROFILE_TRIES = 10
+PROFILE_TRIES = 8
 PROFILE_TIME = "10s"
 # A profile is measured again where layers that take 8 ms and more together have a 99th percentile of
 # more than so many times their median: it would be that of a core that others slow down for a while.
@@ -31,13 +31,10 @@ def budget_plan(chosen, profile, row, seed):
     return tools.plan(chosen.container("tree"), profile, importance, options)
 
 
-def is_steady(disturbance, attempt, tries=TRIES):
-    """Returns whether a measurement counts; says what disturbed it if not."""
-    if disturbance in ("", steady.NOT_WATCHED):
-        return True
-    print(f"reproduce: not steady, {disturbance}: try {attempt + 1} of {tries}", file=sys.stderr,
-          flush=True)
-    return False
+def again(why, attempt, tries):
+    """Says that a measurement does not count and why; returns whether it is to be tried again."""
+    print(f"reproduce: not steady, {why}: try {attempt + 1} of {tries}", file=sys.stderr, flush=True)
+    return attempt + 1 < tries
 
 
 def variation_of(profile_file):
@@ -96,8 +93,8 @@ class Device:
                 varies = variation_of(path)
                 if steadiest is None or varies < steadiest[0]:
                     steadiest = (varies, path.read_text(), watch.median_us())
-                if is_steady("" if varies <= VARIES else f"layers {varies:.2f} times as slow at "
-                             "the 99th percentile", attempt, PROFILE_TRIES):
+                if varies <= VARIES or not again(f"layers {varies:.2f} times as slow at the 99th "
+                                                 "percentile", attempt, PROFILE_TRIES):
                     break
             path.write_text(steadiest[1])
             self.usual_file(chosen, codebook).write_text(json.dumps(steadiest[2]))
@@ -175,16 +172,17 @@ class Device:
                               shared["target_ms"])
             if run is None:
                 break
+            watch = steady.Watch()
+            numbers |= run(watch)
             usual_us = json.loads(self.usual_file(chosen, codebook).read_text())
-            with steady.Watch() as watch:
-                measured = run()
-            disturbance = watch.disturbance(usual_us, measured.get("inputs", 0))
-            numbers |= measured | {"steady": disturbance or "yes", "flash_late": watch.late}
-            if is_steady(disturbance, attempt):
+            slower = watch.median_us() / usual_us if usual_us and watch.median_us() else None
+            numbers["slower"] = slower
+            if not steady.has_drifted(slower) or not again(f"{slower:.2f} times as slow", attempt,
+                                                           TRIES):
                 break
             # The core may be as fast again in a moment. If not, the next plan is of a profile of the
             # core as it is now.
-            if attempt > 0 and watch.has_drifted(usual_us):
+            if attempt > 0:
                 self.profile_file(chosen, codebook).unlink()
         if row not in beyond.ROWS and chosen.has_labels:
             shown = tools.evaluate(chosen.container(codebook), plan_file, chosen.dev_rows(),
@@ -194,23 +192,35 @@ class Device:
         return numbers
 
     def run_of(self, key, slow, plan_file, target_ms):
-        """Returns what measures the latencies of a cell; None where it has none."""
+        """Returns what measures the latencies of a cell while a watch, which it is given, looks on;
+        None where it has none."""
         name, _, row, _ = key
         chosen = SETS[name]
         if row in ROWS:
             rows = chosen.filled_rows(self.inputs if row in OURS else max(1, self.inputs // 5))
-            return lambda: tools.measured(slow, plan_file, rows)
+            return lambda watch: tools.measured(slow, plan_file, rows, watch)
         if row not in beyond.ROWS:
             return None
+
+        def run(watch):
+            with watch:
+                return self.beyond(key, slow, plan_file, target_ms)
+
+        return run
+
+    def beyond(self, key, slow, plan_file, target_ms):
+        """Returns the numbers of a cell that the paper has none of."""
+        name, _, row, _ = key
+        chosen = SETS[name]
         if row == "turns":
             rows = chosen.filled_rows(max(3, self.inputs // 5))
-            return lambda: beyond.turns(chosen.container("tree"), slow, plan_file, rows,
-                                        chosen.dev_rows(), "--instructions", self.instructions)
+            return beyond.turns(chosen.container("tree"), slow, plan_file, rows, chosen.dev_rows(),
+                                "--instructions", self.instructions)
         rows = chosen.filled_rows(self.inputs, repeated=True)
         if row == "cold":
-            return lambda: beyond.cold_starts(slow, plan_file, rows, target_ms, self.instructions)
+            return beyond.cold_starts(slow, plan_file, rows, target_ms, self.instructions)
         tools.once(chosen.work / "flash" / "other", lambda path: path.write_bytes(bytes(64 << 20)))
-        return lambda: beyond.degraded(slow, plan_file, rows, row == "degrade-reader")
+        return beyond.degraded(slow, plan_file, rows, row == "degrade-reader")
 
 
 def stored_bytes(chosen, row):

@@ -12,7 +12,7 @@ from paper.tools import REPO
 
 # What a cell's numbers depend on: the product, and how cells are measured.
 SOURCES = ("lib", "cmd", "schemas", "bench/devices", "bench/flashfs.cpp", "bench/make_model.cpp",
-           "examples/devices/jetson.json", "scripts/emulate-device", "scripts/slow-flash",
+           "bench/core_watch.cpp", "examples/devices/jetson.json", "scripts/emulate-device", "scripts/slow-flash",
            "scripts/peers/cold.py",
            *(f"scripts/paper/{name}.py"
              for name in ("beyond", "device", "peers", "recipe", "steady", "tools")))
@@ -20,7 +20,7 @@ SOURCES = ("lib", "cmd", "schemas", "bench/devices", "bench/flashfs.cpp", "bench
 # 0 to 1; empty where a cell has no such number.
 COLUMNS = ("set", "target", "row", "seed",
            "target_ms", "submodel", "bits", "accuracy", "p50_ms", "p99_ms", "max_ms", "late",
-           "degraded", "steady", "flash_late", "inputs", "load_ms", "preload_bytes", "parameter_bytes",
+           "calm", "calm_late", "calm_p99_ms", "slower", "degraded", "inputs", "load_ms", "preload_bytes", "parameter_bytes",
            "read_bytes", "peak_rss_bytes", "cpu_ms",
            "predicted_p50_ms", "predicted_p99_ms", "predicted_peak_bytes", "predicted_accuracy",
            "correct_bits", "factor", "digest", "cpu", "date")

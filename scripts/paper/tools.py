@@ -3,8 +3,10 @@ import json
 import math
 import os
 import pathlib
+import re
 import statistics
 import subprocess
+import time
 
 REPO = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("STI_BUILD", REPO / "build"))
@@ -55,14 +57,54 @@ def evaluate(container, plan_file, rows, *options, on_device=False):
                           *options, on_device=on_device))
 
 
-def measured(container, plan_file, rows):
-    """Evaluates on the device. Returns the numbers of a cell."""
-    before = os.times()
-    summary = evaluate(container, plan_file, rows, on_device=True)
-    after = os.times()
+def answered(container, plan_file, rows):
+    """Gives a runner on the device one text after another. Returns each answer with the times of the
+    monotonic clock between which it was made, and the greatest resident size of the runner."""
+    texts = [line.split("\t", 1)[0] for line in rows.read_text().splitlines()[1:]]
+    command = ["sti-run", "-q", container, "--plan", plan_file, "--json", "--stats"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                          text=True) as runner:
+        given = []
+        for text in texts:
+            begin = time.monotonic()
+            runner.stdin.write(text + "\n")
+            runner.stdin.flush()
+            line = runner.stdout.readline()
+            if not line:
+                raise SystemExit(f"reproduce: sti-run ended after {len(given)} of {len(texts)}")
+            given.append((json.loads(line), begin, time.monotonic()))
+        peak_bytes = peak_of(runner.pid)
+        runner.stdin.close()
+    return given, peak_bytes
+
+
+def peak_of(process):
+    """Returns the greatest resident size of a process that still runs."""
+    status = pathlib.Path(f"/proc/{process}/status").read_text()
+    return int(re.search(r"^VmHWM:\s+(\d+) kB", status, re.MULTILINE)[1]) * 1024
+
+
+def measured(container, plan_file, rows, watch):
+    """Returns the numbers of a cell, measured on the device while it is watched."""
+    with watch:
+        before = os.times()
+        answers, peak_bytes = answered(container, plan_file, rows)
+        after = os.times()
     seconds = (after.children_user - before.children_user) + \
         (after.children_system - before.children_system)
-    return latencies_of(summary) | {"cpu_ms": seconds / summary["examples"] * 1000}
+    calm = [answer for answer, begin, end in answers if watch.has_disturbed(begin, end) is False]
+    numbers = spread_of([answer["latency_us"] / 1000 for answer, _, _ in answers]) | {
+        "late": late_of([answer for answer, _, _ in answers]),
+        "read_bytes": statistics.mean(answer["bytes_read"] for answer, _, _ in answers),
+        "peak_rss_bytes": peak_bytes, "cpu_ms": seconds / len(answers) * 1000}
+    if calm:
+        numbers |= {"calm": len(calm), "calm_late": late_of(calm), "calm_p99_ms": spread_of(
+            [answer["latency_us"] / 1000 for answer in calm])["p99_ms"]}
+    return numbers
+
+
+def late_of(answers):
+    return sum(answer["deadline_met"] is False for answer in answers)
 
 
 def latencies_of(summary):

@@ -63,9 +63,10 @@ def against_stdpl(cells):
 
 
 def targets_kept(cells):
-    """Whether ours meets every target: no more than one input of a hundred over it."""
-    head = ["model", "row", "paper's T", "p99 / T", "late", "answers of the flash over 1 ms late",
-            "median / predicted", "machine steady", "holds"]
+    """Whether ours meets every target: no more than one input of a hundred over it, of those that
+    the machine has not disturbed."""
+    head = ["model", "row", "paper's T", "p99 / T", "late", "undisturbed", "p99 / T of these",
+            "late of these", "median / predicted", "core slower by", "holds"]
     rows = []
     for name in recipe.SETS:
         for row in recipe.OURS:
@@ -73,11 +74,17 @@ def targets_kept(cells):
                 cell = cells.get(name, target, row)
                 if cell is None or not cell["p99_ms"]:
                     continue
-                ratio = float(cell["p99_ms"]) / float(cell["target_ms"])
+                number = {column: float(cell[column]) if cell[column] else None for column in
+                          ("p99_ms", "calm_p99_ms", "target_ms", "p50_ms", "predicted_p50_ms",
+                           "slower")}
+                ratio = number["p99_ms"] / number["target_ms"]
+                calm = number["calm_p99_ms"] and number["calm_p99_ms"] / number["target_ms"]
                 rows.append([name, NAMES[row], str(target), shown(ratio, 3),
-                             f"{cell['late']} of {cell['inputs']}", cell["flash_late"] or "-",
-                             shown(float(cell["p50_ms"]) / float(cell["predicted_p50_ms"]), 3),
-                             cell["steady"] or "not watched", "yes" if ratio <= 1 else "no"])
+                             f"{cell['late']} of {cell['inputs']}", cell["calm"] or "not watched",
+                             shown(calm, 3), cell["calm_late"] or "-",
+                             shown(number["p50_ms"] / number["predicted_p50_ms"], 3),
+                             f"{number['slower'] - 1:+.1%}" if number["slower"] else "-",
+                             "yes" if (calm or ratio) <= 1 else "no"])
     return table(head, rows)
 
 
