@@ -68,7 +68,6 @@ Result<std::vector<FlashFault>> ParseFlashFaults(std::string_view text) {
 
 FlashFaults::Outcome FlashFaults::Strike(uint64_t offset, uint64_t bytes) {
   Outcome outcome{.error = false, .bytes = bytes, .delay_ns = 0, .torn = {}};
-  const std::scoped_lock lock(mutex_);
   for (FlashFault& fault : faults_) {
     if (fault.spent || !Touches(fault, offset, bytes)) continue;
     switch (fault.kind) {

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <mutex>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -30,7 +29,7 @@ struct FlashFault {
 /// "KIND@OFFSET+LENGTH", several separated by commas: "eio@8192+4096,delay=20ms@0+1MiB".
 Result<std::vector<FlashFault>> ParseFlashFaults(std::string_view text);
 
-/// The faults of a device: they strike every read of a file that touches their range. Thread-safe.
+/// The faults of a device: they strike every read of a file that touches their range.
 class FlashFaults {
  public:
   explicit FlashFaults(std::vector<FlashFault> faults) : faults_(std::move(faults)) {}
@@ -45,7 +44,6 @@ class FlashFaults {
   Outcome Strike(uint64_t offset, uint64_t bytes);
 
  private:
-  std::mutex mutex_;
   std::vector<FlashFault> faults_;
 };
 

@@ -74,16 +74,17 @@ def targets_kept(cells):
                 cell = cells.get(name, target, row)
                 if cell is None or not cell["p99_ms"]:
                     continue
-                number = {column: float(cell[column]) if cell[column] else None for column in
-                          ("p99_ms", "calm_p99_ms", "target_ms", "p50_ms", "predicted_p50_ms",
-                           "slower")}
-                ratio = number["p99_ms"] / number["target_ms"]
-                calm = number["calm_p99_ms"] and number["calm_p99_ms"] / number["target_ms"]
+                target_ms, p50_ms, predicted_ms, p99_ms, calm_ms, slower = (
+                    cells.number(name, target, row, column) for column in (
+                        "target_ms", "p50_ms", "predicted_p50_ms", "p99_ms", "calm_p99_ms",
+                        "slower"))
+                ratio = p99_ms / target_ms
+                calm = calm_ms and calm_ms / target_ms
                 rows.append([name, NAMES[row], str(target), shown(ratio, 3),
                              f"{cell['late']} of {cell['inputs']}", cell["calm"] or "not watched",
                              shown(calm, 3), cell["calm_late"] or "-",
-                             shown(number["p50_ms"] / number["predicted_p50_ms"], 3),
-                             f"{number['slower'] - 1:+.1%}" if number["slower"] else "-",
+                             shown(p50_ms / predicted_ms, 3),
+                             f"{slower - 1:+.1%}" if slower else "-",
                              "yes" if (calm or ratio) <= 1 else "no"])
     return table(head, rows)
 
