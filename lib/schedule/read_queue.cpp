@@ -5,6 +5,10 @@
 namespace sti {
 namespace {
 
+// Reads that seem to end after their window by this share of it may still end in it. Whether they
+// do shows later, while there is something left to leave out.
+constexpr double kChance = 0.03;
+
 template <typename Predicate>
 uint32_t CountParts(const LoadSchedule& schedule, const ScheduledRead& read, Predicate counts) {
   const auto parts = schedule.PartsOf(read);
@@ -73,11 +77,15 @@ void ReadQueue::ShareOut(std::span<const uint64_t> bytes_left, uint64_t row_byte
   if (total == 0 || moments.size() < 2) return;
   const Clock::time_point end = moments[moments.size() - 2];
   const double window_us = std::max(0.0, MicrosecondsBetween(now, end));
-  const double slack_us = bytes_per_us > 0 ? std::max(0.0, window_us - total / bytes_per_us) : 0;
+  const double reads_us = bytes_per_us > 0 ? total / bytes_per_us : window_us;
+  const double chance_us = kChance * window_us;
+  const bool fits = reads_us <= window_us + chance_us;
+  const double slack_us = fits ? std::max(chance_us, window_us - reads_us) : 0;
+  const double all_us = fits ? reads_us : window_us;
   auto bytes = static_cast<double>(row_bytes);
   for (size_t group = started_; group < moments.size(); ++group) {
     bytes += static_cast<double>(bytes_left[group]);
-    const double until_us = slack_us + bytes / total * (window_us - slack_us);
+    const double until_us = slack_us + bytes / total * all_us;
     moments[group] = std::min(moments[group], now + Microseconds(until_us));
   }
 }

@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <numeric>
+#include <vector>
 
 #include "base/aligned_buffer.h"
 #include "support/expect.h"
@@ -210,6 +212,27 @@ TEST_F(ReadQueueTest, TimeIsSharedOutByBytes) {
   queue_.GroupStarted(0);
   ShareOut({90ms, 9ms, 10ms});
   EXPECT_NEAR(StartOf(1), 9, 0.01);
+}
+
+// Ten layers of four reads of 1 ms each. Reads that seem to take a little longer than there is time
+// may be chance, and the last layers can still do with less; much longer ones are no chance.
+TEST_F(ReadQueueTest, ALittleTooLateIsWaitedFor) {
+  Schedule(10, true);
+  queue_.Reset(schedule_, 11);
+  const auto share_out = [this](std::chrono::microseconds last) {
+    std::vector<Clock::time_point> moments(11, now_ + 90ms);
+    moments[9] = moments[10] = now_ + last;
+    queue_.ShareOutTime(moments, now_, kOneBlockAMillisecond);
+  };
+  share_out(39ms + 500us);
+  EXPECT_GT(StartOf(0), 4) << "when its reads have come";
+  EXPECT_NEAR(StartOf(9), 39.5, 0.01);
+  share_out(36ms);
+  EXPECT_NEAR(StartOf(0), 3.6, 0.01) << "its share";
+  share_out(39ms + 500us);
+  const std::string order = Drain(kOneBlockAMillisecond);
+  EXPECT_EQ(std::count(order.begin(), order.end(), 'r'), 19) << order;
+  EXPECT_EQ(order.substr(order.size() - 9), "b9 b9 r9 ") << order;
 }
 
 // Two layers of two bases and two refinements, of 1 ms each. All of it takes 8 ms, the bases 4.

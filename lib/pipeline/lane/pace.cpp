@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "types/fallback.h"
-
 namespace sti {
 namespace {
 
@@ -19,6 +17,9 @@ constexpr double kNoReserve = 0.1;
 // The overshoot that late runs teach fades run by run, and is at most this share of the deadline.
 constexpr double kOvershootKept = 0.95;
 constexpr double kMostOvershoot = 0.1;
+// A wait until a moment ends up to so much after it where nothing else runs. Where it ends later
+// still, runs are late once, and their overshoot says so.
+constexpr double kWaking_us = 200;
 
 }  // namespace
 
@@ -57,10 +58,9 @@ double Pace::ReserveUs(uint32_t k) const {
   return share * ((layers_ - 1 - k) * layer_reserve_us_ + last_reserve_us_);
 }
 
-// A plan that fills its time to the last has no margin before its first layers but this reserve.
+// A plan that fills its time has no margin before its first layers but this reserve.
 double Pace::MarginBefore(uint32_t k) const {
-  const double unforeseen_us = WakingMarginUs(deadline_us_);
-  return std::max(0.0, unforeseen_us - ReserveUs(k)) + overshoot_us_;
+  return std::max(0.0, kWaking_us - ReserveUs(k)) + overshoot_us_;
 }
 
 double Pace::LatestStartUs(uint32_t k) const {
@@ -68,11 +68,13 @@ double Pace::LatestStartUs(uint32_t k) const {
 }
 
 uint32_t Pace::SlicesFor(uint32_t k, double now_us) const {
-  // Half of the margin is for who waited until the latest start and woke up a little later. What
-  // turns out to take longer than its median costs later layers their slices, not all of them now.
-  const double left_us = deadline_us_ - MarginBefore(k) / 2 - now_us;
+  // The margin is for who waited until the latest start, and is used up by now but for half of what
+  // late runs taught. What turns out to take longer than its median costs later layers their
+  // slices, not all of them now; behind the last layer there are none.
+  const double left_us = deadline_us_ - overshoot_us_ / 2 - now_us;
+  const double reserve_us = k + 1 < layers_ ? ReserveUs(k) : 0;
   uint32_t slices = width_;
-  while (slices > 1 && RemainingUs(k, slices) - ReserveUs(k) > left_us) --slices;
+  while (slices > 1 && RemainingUs(k, slices) - reserve_us > left_us) --slices;
   return slices;
 }
 
