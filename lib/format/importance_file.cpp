@@ -213,6 +213,12 @@ void ReadWordUse(JsonFields& fields, WordUse* use) {
     item.Get("words", Need::kRequired, &reads.words);
     item.Get("share", Need::kRequired, &reads.share);
     item.Get("p99_share", Need::kRequired, &reads.p99_share);
+    item.ForEach("rooms", Need::kOptional, [&](JsonFields& in_room) {
+      RowRoom& room = reads.rooms.emplace_back();
+      in_room.Get("tokens", Need::kRequired, &room.tokens);
+      in_room.Get("share", Need::kRequired, &room.share);
+      in_room.Get("p99_share", Need::kRequired, &room.p99_share);
+    });
   });
 }
 
@@ -300,10 +306,15 @@ void WriteWordUse(const WordUse& use, nlohmann::ordered_json* json) {
   if (use.empty()) return;
   (*json)["words"] = use.words;
   for (const RowReads& reads : use.reads) {
-    (*json)["row_reads"].push_back({{"length", reads.length},
+    nlohmann::ordered_json entry = {{"length", reads.length},
                                     {"words", reads.words},
                                     {"share", reads.share},
-                                    {"p99_share", reads.p99_share}});
+                                    {"p99_share", reads.p99_share}};
+    for (const RowRoom& room : reads.rooms) {
+      entry["rooms"].push_back(
+          {{"tokens", room.tokens}, {"share", room.share}, {"p99_share", room.p99_share}});
+    }
+    (*json)["row_reads"].push_back(std::move(entry));
   }
 }
 
@@ -379,7 +390,8 @@ std::vector<uint8_t> EncodeImportance(const Importance& importance) {
       builder, model, metric, importance.examples, importance.baseline, importance.layers,
       importance.width, scores, losses, importance.standard_error, kernel, submodels, gain_bits,
       gains, data, errors, estimate, heads, neurons, depths, use.words, use.row_lengths,
-      use.row_words, use.row_shares, use.row_p99_shares, cascades.levels, cascades.cascades));
+      use.row_words, use.row_shares, use.row_p99_shares, cascades.levels, cascades.cascades,
+      use.room_entries, use.room_tokens, use.room_shares, use.room_p99_shares));
   return WrapFrame(kImportanceMagic, {builder.GetBufferPointer(), builder.GetSize()});
 }
 

@@ -209,7 +209,8 @@ std::vector<uint8_t> EncodeImportancePart(const ImportancePart& part) {
       builder, model, data, metric, kernel, job.layers, job.width, job.gains, job.examples,
       job.units, bits, submodels, part.part, part.parts, part.begin, part.end, part.due, examples,
       right, gained, lost, loss, squares, differences, job.base_bits, use.words, use.row_lengths,
-      use.row_words, use.row_shares, use.row_p99_shares));
+      use.row_words, use.row_shares, use.row_p99_shares, use.room_entries, use.room_tokens,
+      use.room_shares, use.room_p99_shares));
   return WrapFrame(kImportancePartMagic, {builder.GetBufferPointer(), builder.GetSize()});
 }
 

@@ -20,6 +20,16 @@ std::string ProblemOfReads(const RowReads& reads, const RowReads* before, size_t
   for (const double share : {reads.share, reads.p99_share}) {
     if (!(share >= 0 && share <= 1)) return "row_reads holds a share that is not from 0 to 1";
   }
+  uint32_t tokens = reads.length;
+  for (const RowRoom& room : reads.rooms) {
+    if (room.tokens <= tokens || room.tokens > kMaxLength)
+      return "row_reads has rooms that do not ascend from its length, or cannot be";
+    tokens = room.tokens;
+    for (const double share : {room.share, room.p99_share}) {
+      if (!(share >= 0 && share <= 1))
+        return "row_reads has a room's share that is not from 0 to 1";
+    }
+  }
   return "";
 }
 
@@ -49,7 +59,17 @@ WordUseLists::WordUseLists(flatbuffers::FlatBufferBuilder& builder, const WordUs
   std::vector<uint32_t> counts;
   std::vector<double> shares;
   std::vector<double> p99_shares;
+  std::vector<uint32_t> entries;
+  std::vector<uint32_t> tokens;
+  std::vector<double> shares_in_room;
+  std::vector<double> p99_shares_in_room;
   for (const RowReads& reads : use.reads) {
+    for (const RowRoom& room : reads.rooms) {
+      entries.push_back(static_cast<uint32_t>(lengths.size()));
+      tokens.push_back(room.tokens);
+      shares_in_room.push_back(room.share);
+      p99_shares_in_room.push_back(room.p99_share);
+    }
     lengths.push_back(reads.length);
     counts.push_back(reads.words);
     shares.push_back(reads.share);
@@ -60,6 +80,11 @@ WordUseLists::WordUseLists(flatbuffers::FlatBufferBuilder& builder, const WordUs
   row_words = builder.CreateVector(counts);
   row_shares = builder.CreateVector(shares);
   row_p99_shares = builder.CreateVector(p99_shares);
+  if (entries.empty()) return;
+  room_entries = builder.CreateVector(entries);
+  room_tokens = builder.CreateVector(tokens);
+  room_shares = builder.CreateVector(shares_in_room);
+  room_p99_shares = builder.CreateVector(p99_shares_in_room);
 }
 
 }  // namespace sti

@@ -51,6 +51,23 @@ std::string ProblemOfSubmodels(const std::vector<Submodel>& submodels, uint32_t 
 /// Returns what is wrong with the use of words; empty if nothing is.
 std::string ProblemOfWordUse(const WordUse& use);
 
+/// Adds the rooms of a table to the entries that they are of. A list that is too short, or an entry
+/// that is not there, leaves an entry of length 0, which is refused.
+template <typename Table>
+void AddRoomsOf(const Table& table, WordUse* use) {
+  const std::vector<uint32_t> entries = NumbersOf(table.room_entries());
+  const std::vector<uint32_t> tokens = NumbersOf(table.room_tokens());
+  const std::vector<double> shares = NumbersOf(table.room_shares());
+  const std::vector<double> p99_shares = NumbersOf(table.room_p99_shares());
+  const size_t whole = std::min({entries.size(), tokens.size(), shares.size(), p99_shares.size()});
+  bool sound = whole == std::max({entries.size(), tokens.size(), shares.size(), p99_shares.size()});
+  for (size_t i = 0; i < whole && sound; ++i) {
+    sound = entries[i] < use->reads.size();
+    if (sound) use->reads[entries[i]].rooms.push_back({tokens[i], shares[i], p99_shares[i]});
+  }
+  if (!sound) use->reads.emplace_back();
+}
+
 /// Lists of a table that holds the use of words: importance and part have the same.
 template <typename Table>
 WordUse WordUseOf(const Table& table) {
@@ -65,6 +82,7 @@ WordUse WordUseOf(const Table& table) {
   const size_t whole = std::min({lengths.size(), words.size(), shares.size(), p99_shares.size()});
   for (size_t i = 0; i < whole; ++i)
     use.reads[i] = {lengths[i], words[i], shares[i], p99_shares[i]};
+  AddRoomsOf(table, &use);
   return use;
 }
 
@@ -79,6 +97,10 @@ struct WordUseLists {
   Numbers row_words;
   Shares row_shares;
   Shares row_p99_shares;
+  Numbers room_entries;
+  Numbers room_tokens;
+  Shares room_shares;
+  Shares room_p99_shares;
 };
 
 }  // namespace sti

@@ -13,6 +13,8 @@ namespace {
 
 constexpr uint32_t kLengths[] = {16, 24, 32, 48, 64, 96, 128, 256, 512};
 constexpr uint32_t kPreloads[] = {0, 16, 32, 64, 128, 256, 512, 1024};
+/// Tokens of the longest text of a plan, for which the memory of rows is made.
+constexpr uint32_t kRooms[] = {32, 64, 128, 256, 512};
 /// Rarer words are not named: their rows are not worth their bytes.
 constexpr size_t kMostWords = kPreloads[std::size(kPreloads) - 1];
 /// Texts of one length that are replayed at most, of each half.
@@ -100,20 +102,44 @@ void Replay(RowStore& store, const Half& half, Samples* bytes) {
   }
 }
 
-Samples BytesOfTexts(const ContainerIndex& index, std::span<const Half> halves, uint32_t length,
-                     bool keeps, size_t preloaded) {
+/// The memory in which texts find rows.
+struct RowMemory {
+  uint32_t tokens = 0;   ///< it would hold the rows of a text of so many
+  bool keeps = true;     ///< rows of recent texts
+  size_t preloaded = 0;  ///< rows of so many of the most frequent words
+};
+
+Samples BytesOfTexts(const ContainerIndex& index, std::span<const Half> halves,
+                     const RowMemory& memory) {
   Samples bytes;
   for (const Half& half : halves) {
-    RowStore store(index, keeps);
-    store.Reserve(length);
+    RowStore store(index, memory.keeps);
+    store.Reserve(memory.tokens);
     Ids words = half.words_of_other;
-    words.resize(std::min(preloaded, words.size()));
+    words.resize(std::min(memory.preloaded, words.size()));
     std::sort(words.begin(), words.end());
     store.Preload(words);
     while (store.PlanAhead() != nullptr) store.Keep();
     Replay(store, half, &bytes);
   }
   return bytes;
+}
+
+/// The reads of texts as they are cut now, all of `length` tokens, which read `all` where nothing
+/// is kept.
+RowReads ReadsOf(const ContainerIndex& index, std::span<const Half> halves, uint32_t length,
+                 uint32_t words, const Samples& all) {
+  const auto shares_with = [&](uint32_t tokens) {
+    const Samples bytes = BytesOfTexts(index, halves, {tokens, true, words});
+    return RowRoom{tokens, bytes.median() / all.median(), bytes.p99() / all.p99()};
+  };
+  const RowRoom own = shares_with(length);
+  RowReads reads{length, words, own.share, own.p99_share};
+  for (const uint32_t tokens : kRooms) {
+    if (tokens > length && tokens <= index.info.max_length())
+      reads.rooms.push_back(shares_with(tokens));
+  }
+  return reads;
 }
 
 }  // namespace
@@ -128,12 +154,11 @@ WordUse MeasureWordUse(const ContainerIndex& index, std::span<const ExampleBatch
   for (const uint32_t length : kLengths) {
     if (length > index.info.max_length()) break;
     for (Half& half : halves) half.cut = TextsOfLength(half.texts, length);
-    const Samples all = BytesOfTexts(index, halves, length, false, 0);
+    const Samples all = BytesOfTexts(index, halves, {length, false, 0});
     if (all.count() == 0) break;
     for (const uint32_t words : kPreloads) {
       if (words > use.words.size()) break;
-      const Samples bytes = BytesOfTexts(index, halves, length, true, words);
-      use.reads.push_back({length, words, bytes.median() / all.median(), bytes.p99() / all.p99()});
+      use.reads.push_back(ReadsOf(index, halves, length, words, all));
     }
   }
   return use;

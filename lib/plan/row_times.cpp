@@ -7,8 +7,18 @@
 namespace sti {
 namespace {
 
+/// Returns the share with room for texts of `longest` tokens, or with the most below that for which
+/// it was measured.
+RowShare ShareWithRoom(const RowReads& reads, uint32_t longest) {
+  RowShare share{reads.share, reads.p99_share};
+  for (const RowRoom& room : reads.rooms) {
+    if (room.tokens <= longest) share = {room.share, room.p99_share};
+  }
+  return share;
+}
+
 /// Returns the share for a length and a number of words; between two measured ones the larger.
-RowShare ShareOf(const WordUse& use, uint32_t length, size_t words) {
+RowShare ShareOf(const WordUse& use, uint32_t length, uint32_t longest, size_t words) {
   uint32_t below = 0;
   uint32_t above = 0;
   for (const RowReads& reads : use.reads) {
@@ -20,8 +30,9 @@ RowShare ShareOf(const WordUse& use, uint32_t length, size_t words) {
   for (const uint32_t measured : {below == 0 ? above : below, above}) {
     RowShare at{1, 1};
     for (const RowReads& reads : use.reads) {
-      if (reads.length == measured && reads.words <= words)
-        at = {std::min(at.median, reads.share), std::min(at.p99, reads.p99_share)};
+      if (reads.length != measured || reads.words > words) continue;
+      const RowShare here = ShareWithRoom(reads, longest);
+      at = {std::min(at.median, here.median), std::min(at.p99, here.p99)};
     }
     share = {std::max(share.median, at.median), std::max(share.p99, at.p99)};
   }
@@ -38,9 +49,9 @@ double ByteUs(const CheckedInput& input, const DeviceModel& device) {
 
 }  // namespace
 
-RowShare RowShareOf(const CheckedInput& input, uint32_t length, size_t words) {
+RowShare RowShareOf(const CheckedInput& input, uint32_t length, uint32_t longest, size_t words) {
   if (input->importance == nullptr) return {};
-  return ShareOf(input->importance->word_use, length, words);
+  return ShareOf(input->importance->word_use, length, longest, words);
 }
 
 DeviceModels WithRowShare(const DeviceModels& devices, const RowShare& share) {
@@ -79,7 +90,7 @@ size_t WordsToPreload(const CheckedInput& input, const DeviceModels& devices,
   const WordUse& use = input->importance->word_use;
   const bool by_p99 = devices.risk == Risk::kP99;
   const auto share_of = [&](size_t words) {
-    const RowShare share = ShareOf(use, length, words);
+    const RowShare share = ShareOf(use, length, length, words);
     return by_p99 ? share.p99 : share.median;
   };
   const double byte_us = ByteUs(input, devices.deciding());

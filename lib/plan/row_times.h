@@ -20,8 +20,9 @@ struct RowShare {
 };
 
 /// Returns the share of texts of `length` tokens where the rows of the `words` most frequent words
-/// are preloaded; 1 where nothing is known of words.
-RowShare RowShareOf(const CheckedInput& input, uint32_t length, size_t words);
+/// are preloaded and the memory of rows is that of a plan for texts of up to `longest`; 1 where
+/// nothing is known of words.
+RowShare RowShareOf(const CheckedInput& input, uint32_t length, uint32_t longest, size_t words);
 
 /// Returns `devices` on which embedding rows take this share of their time.
 DeviceModels WithRowShare(const DeviceModels& devices, const RowShare& share);

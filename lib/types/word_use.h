@@ -7,14 +7,24 @@
 
 namespace sti {
 
+/// What texts read of their embedding rows where the memory of rows would hold those of a text of
+/// `tokens`. Longer texts come too, and what the shorter ones leave free keeps rows.
+struct RowRoom {
+  uint32_t tokens = 0;
+  double share = 0;      ///< 0 to 1: medians of both
+  double p99_share = 0;  ///< 0 to 1: 99th percentiles of both
+  friend bool operator==(const RowRoom&, const RowRoom&) = default;
+};
+
 /// The reads of embedding rows of texts of one length, where the rows of the most frequent words
 /// are preloaded and those of recent texts are kept too (model/row_store.h). Shares are of the
 /// bytes that are read where nothing is kept.
 struct RowReads {
-  uint32_t length = 0;   ///< tokens of each text
-  uint32_t words = 0;    ///< most frequent words whose rows are preloaded
-  double share = 0;      ///< 0 to 1: medians of both
-  double p99_share = 0;  ///< 0 to 1: 99th percentiles of both
+  uint32_t length = 0;              ///< tokens of each text
+  uint32_t words = 0;               ///< most frequent words whose rows are preloaded
+  double share = 0;                 ///< 0 to 1: medians of both, with room for texts of this length
+  double p99_share = 0;             ///< 0 to 1: 99th percentiles of both
+  std::vector<RowRoom> rooms = {};  ///< with more room (since 1.7); ascending, each above `length`
   friend bool operator==(const RowReads&, const RowReads&) = default;
 };
 

@@ -106,6 +106,17 @@ TEST(FrozenSmallFiles, ImportanceWithErrorsOfCascadesLoads) {
   EXPECT_EQ(value->cascades[1].cuts[0].difference_error, 0);
 }
 
+TEST(FrozenSmallFiles, ImportanceWithRoomsForRowsLoads) {
+  ExpectFrozen<Importance>("v1.7/tiny.importance", ParseImportance, EncodeImportance,
+                           ImportanceToJson);
+  const auto value = ParseImportance(AsBytes(Frozen("v1.7/tiny.importance")), "tiny");
+  ASSERT_TRUE(value.ok());
+  const std::vector<RowReads> reads = {{16, 0, 0.75, 1, {{32, 0.625, 0.875}, {64, 0.5, 0.75}}},
+                                       {16, 3, 0.5, 0.75, {{32, 0.25, 0.5}}},
+                                       {32, 0, 0.875, 0.9375}};
+  EXPECT_EQ(value->word_use.reads, reads);
+}
+
 TEST(FrozenSmallFiles, PartOfAnImportanceLoads) {
   const std::string bytes = Frozen("v1/tiny.part");
   const auto part = ParseImportancePart(AsBytes(bytes), "tiny.part");

@@ -9,7 +9,7 @@
 namespace sti {
 namespace {
 
-Plan ExamplePlan() {
+Plan LevelPlan() {
   Plan plan;
   plan.model.bytes[0] = 0xAB;
   plan.strategy = Strategy::kSti;
@@ -26,7 +26,7 @@ Plan ExamplePlan() {
 
 /// Returns a plan with every field of 1.6.
 Plan WithCascade() {
-  Plan plan = ExamplePlan();
+  Plan plan = LevelPlan();
   plan.words = {3, 9};
   PlanCascade& cascade = plan.cascade.emplace();
   cascade.temperature = 1.25;
@@ -36,8 +36,8 @@ Plan WithCascade() {
   cascade.worst_path_us = 5000.5;
   cascade.quality = {0.25, 0.875, 0.75};
   cascade.levels.resize(2);
-  for (CascadeLevel& level : cascade.levels) level.plan = ExamplePlan();
-  cascade.levels[0] = {ExamplePlan(), 1.5, {0.95, 4.5, 0.25, 0.5}, 4096};
+  for (CascadeLevel& level : cascade.levels) level.plan = LevelPlan();
+  cascade.levels[0] = {LevelPlan(), 1.5, {0.95, 4.5, 0.25, 0.5}, 4096};
   cascade.levels[1].plan.preload.clear();
   cascade.levels[1].plan.times = PlanTimes{0, 0, 1, 1, 4, 5, 9, 3, {1, 0}};
   return plan;
@@ -76,7 +76,7 @@ TEST(PlanFileCascade, CascadesDoNotNest) {
   } cases[] = {
       {[](Plan& p) { p.cascade->levels[1].plan.cascade = WithCascade().cascade; },
        "cascade of its own"},
-      {[](Plan& p) { p.cascade->levels[0].plan.variants = {ExamplePlan()}; }, "has variants"},
+      {[](Plan& p) { p.cascade->levels[0].plan.variants = {LevelPlan()}; }, "has variants"},
       {[](Plan& p) { p.variants = {WithCascade()}; }, "a variant has a cascade"},
       {[](Plan& p) { p.cascade->levels.resize(3, p.cascade->levels[1]); }, "1 or 2 entries"},
       {[](Plan& p) { p.cascade->levels.clear(); }, "1 or 2 entries"},

@@ -38,6 +38,25 @@ class WordUseTest : public ::testing::Test {
     return batch;
   }
 
+  /// More room keeps more rows, up to the longest texts that the model takes.
+  static void ExpectRooms(const RowReads& reads) {
+    std::vector<uint32_t> tokens;
+    double share = reads.share;
+    for (const RowRoom& room : reads.rooms) {
+      tokens.push_back(room.tokens);
+      EXPECT_LE(room.share, share);
+      EXPECT_LE(room.p99_share, 1);
+      share = room.share;
+    }
+    std::vector<uint32_t> longer;
+    for (const uint32_t length : {32U, 64U}) {
+      if (length > reads.length) longer.push_back(length);
+    }
+    EXPECT_EQ(tokens, longer) << reads.length;
+    const bool finds_more = reads.length == 16 && reads.words == 0;
+    EXPECT_TRUE(!finds_more || share < reads.share);
+  }
+
   TempFolder folder_;
   ContainerIndex index_;
 };
@@ -67,6 +86,7 @@ TEST_F(WordUseTest, NamesFrequentWordsAndWhatTheirRowsSave) {
     EXPECT_LE(reads.share, share) << "more rows in memory, less to read";
     EXPECT_LE(reads.p99_share, 1);
     share = reads.share;
+    ExpectRooms(reads);
   }
   EXPECT_EQ(length, 64U);
 }

@@ -80,8 +80,11 @@ Result<PlanningContext> PlanningContext::Make(const CheckedInput& input, const P
   STI_ASSIGN_OR_RETURN(DeviceModels devices,
                        DeviceModels::Make(input->profile, scope.length, scope.clock,
                                           request.judging, request.target_us));
+  const uint32_t longest =
+      scope.host == nullptr ? scope.length : std::max(scope.host->Extent().tokens, scope.length);
   // A cold start finds no row in memory.
-  const RowShare share = request.cold ? RowShare{} : RowShareOf(input, scope.length, scope.words);
+  const RowShare share =
+      request.cold ? RowShare{} : RowShareOf(input, scope.length, longest, scope.words);
   devices = WithRowShare(devices, share);
   const DeviceModel& device = devices.deciding();
   if (request.cold) STI_RETURN_IF_ERROR(CheckColdIsKnown(input, device));
