@@ -4,12 +4,12 @@
 
 #include "model/held_rows.h"
 #include "model/memory.h"
+#include "plan/device_model.h"
 #include "text/model_tokenizer.h"
 
 namespace sti {
-namespace {
 
-/// Bytes that reading all resident parts moves, by what they are for.
+// All resident parts, by what they are for.
 ColdBytes ColdBytesOf(const ContainerFile& file) {
   ColdBytes bytes;
   bytes.index = ContainerFile::OpenReadBytes(file.index_bytes());
@@ -29,7 +29,12 @@ ColdBytes ColdBytesOf(const ContainerFile& file) {
   return bytes;
 }
 
-}  // namespace
+Result<double> OpeningLoadUs(const ColdBytes& bytes, const DeviceProfile& profile) {
+  STI_ASSIGN_OR_RETURN(const DeviceModel device,
+                       DeviceModel::Make(profile, LongestProfiledLength(profile), Risk::kMedian));
+  return device.PartUs(bytes.index) + device.PartUs(bytes.vocabulary) +
+         device.PartUs(bytes.embedding);
+}
 
 PlanInputs::PlanInputs(const ContainerFile& file, DeviceProfile profile,
                        std::optional<Importance> importance)

@@ -4,6 +4,7 @@
 
 #include <optional>
 
+#include "base/result.h"
 #include "io/container_file.h"
 #include "plan/request.h"
 #include "types/device_profile.h"
@@ -11,6 +12,14 @@
 #include "types/shard_catalog.h"
 
 namespace sti {
+
+/// Returns the bytes that a process reads once beside shards.
+ColdBytes ColdBytesOf(const ContainerFile& file);
+
+/// Returns what the profile's load times say of the reads that open a model: index, vocabulary and
+/// parameters of the embedding, in microseconds. 0 if it has none by bytes; kDamaged if it cannot
+/// be a profile.
+Result<double> OpeningLoadUs(const ColdBytes& bytes, const DeviceProfile& profile);
 
 /// Owns what a PlanInput refers to. Immutable once made; any number of threads may plan with it.
 class PlanInputs {

@@ -246,6 +246,22 @@ std::vector<std::pair<uint32_t, double>> DecodeTimes(const std::vector<DecodeSam
   return times;
 }
 
+/// Returns what embedding rows take to begin, whatever their number: on the line through the
+/// shortest length and the first that is twice as long. Beside the rows of its words a text reads a
+/// block or two of positions, however short it is; they count as two words. 0 if there is no such
+/// line.
+double RowsStartUs(std::span<const FixedSample> fixed) {
+  std::vector<std::pair<uint32_t, double>> by_length;
+  for (const FixedSample& sample : fixed) by_length.emplace_back(sample.length, sample.embed_io_us);
+  SortUnique(&by_length);
+  const auto shortest = by_length.front();
+  const auto longer = std::ranges::find_if(
+      by_length, [&](const auto& point) { return point.first >= 2 * uint64_t{shortest.first}; });
+  if (longer == by_length.end()) return 0;
+  constexpr double kWordsOfPositions = 2;
+  return std::clamp(OnLine(shortest, *longer, -kWordsOfPositions), 0.0, shortest.second);
+}
+
 /// Returns p99 over median of a series of `run_us`. Some were measured.
 double RatioOfRun(const std::vector<SeriesSample>& series, double run_us) {
   const auto above =
@@ -333,7 +349,8 @@ Result<DeviceModel> DeviceModel::Make(const DeviceProfile& profile, uint32_t len
       if (sample.length != *row) continue;
       model.fixed_ = {TimeAt(risk, sample.embed_us, sample.embed_p99_us),
                       TimeAt(risk, sample.embed_io_us, sample.embed_io_p99_us),
-                      TimeAt(risk, sample.head_us, sample.head_p99_us)};
+                      TimeAt(risk, sample.head_us, sample.head_p99_us),
+                      std::min(RowsStartUs(profile.fixed), sample.embed_io_us)};
     }
   }
   for (const IoSample& sample : profile.io) {
@@ -385,6 +402,10 @@ std::optional<double> DeviceModel::LoadUs(uint32_t bits, uint64_t bytes) const {
   if (above == by_bytes_.begin()) ++above;
   if (above == by_bytes_.end()) --above;
   return std::max(0.0, OnLine(*(above - 1), *above, x));
+}
+
+double DeviceModel::PartUs(uint64_t bytes) const {
+  return bytes == 0 ? 0 : LoadUs(0, bytes).value_or(0);
 }
 
 DeviceModel DeviceModel::Slowed(double io_ratio, double compute_ratio, double embed_io_us) const {

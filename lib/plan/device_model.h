@@ -23,6 +23,8 @@ struct FixedTimes {
   double embed_us = 0;     ///< compute lane, before layer 0
   double embed_io_us = 0;  ///< IO lane, before the first shard
   double head_us = 0;      ///< compute lane, after the last layer
+  /// The part of embed_io_us that does not grow with the rows: waiting for the device, and waking.
+  double embed_io_start_us = 0;
   [[nodiscard]] double compute_us() const { return embed_us + head_us; }  ///< T_fixed
 };
 
@@ -67,6 +69,9 @@ class DeviceModel {
   /// sample by bits is taken as written; else the samples by bytes are joined by straight lines,
   /// and the first and last line go on beyond the ends. Nothing if the profile has neither.
   [[nodiscard]] std::optional<double> LoadUs(uint32_t bits, uint64_t bytes) const;
+  /// T_io of a part of `bytes` that is no shard; 0 for none, or if the profile has no time by
+  /// bytes.
+  [[nodiscard]] double PartUs(uint64_t bytes) const;
   /// All T_io is looked up by bytes, none by bits.
   [[nodiscard]] bool LoadsBySize() const { return by_bits_.empty(); }
 

@@ -39,6 +39,13 @@ RowShare ShareOf(const WordUse& use, uint32_t length, uint32_t longest, size_t w
   return share;
 }
 
+/// Returns the time of such a share of the rows. Some of them take as long to begin as all of them.
+double RowsUs(const FixedTimes& fixed, double share) {
+  if (share == 0) return 0;
+  const double start_us = std::min(fixed.embed_io_start_us, fixed.embed_io_us);
+  return start_us + share * (fixed.embed_io_us - start_us);
+}
+
 /// Returns what a byte of a shard takes to load.
 double ByteUs(const CheckedInput& input, const DeviceModel& device) {
   const uint32_t bits = input->catalog.bits.front();
@@ -56,7 +63,7 @@ RowShare RowShareOf(const CheckedInput& input, uint32_t length, uint32_t longest
 
 DeviceModels WithRowShare(const DeviceModels& devices, const RowShare& share) {
   const auto scaled = [](const DeviceModel& device, double rows) {
-    return device.Slowed(1, 1, device.fixed().embed_io_us * rows);
+    return device.Slowed(1, 1, RowsUs(device.fixed(), rows));
   };
   return {scaled(devices.median, share.median), scaled(devices.p99, share.p99), devices.risk};
 }
@@ -94,14 +101,14 @@ size_t WordsToPreload(const CheckedInput& input, const DeviceModels& devices,
     return by_p99 ? share.p99 : share.median;
   };
   const double byte_us = ByteUs(input, devices.deciding());
-  const double rows_us = devices.deciding().fixed().embed_io_us;
+  const FixedTimes& fixed = devices.deciding().fixed();
   size_t best = 0;
   double best_us = 0;
   for (const RowReads& reads : use.reads) {
     const uint64_t bytes = RowBytes(input, reads.words);
     if (bytes > preload_bytes) continue;
-    const double saved_us =
-        rows_us * (share_of(0) - share_of(reads.words)) - byte_us * static_cast<double>(bytes);
+    const double saved_us = RowsUs(fixed, share_of(0)) - RowsUs(fixed, share_of(reads.words)) -
+                            byte_us * static_cast<double>(bytes);
     if (saved_us <= best_us) continue;
     best_us = saved_us;
     best = reads.words;

@@ -8,7 +8,6 @@
 #include "base/samples.h"
 #include "pipeline/pipeline.h"
 #include "pipeline/whole_plan.h"
-#include "profile/remembered_reads.h"
 #include "text/model_tokenizer.h"
 
 namespace sti {
@@ -18,9 +17,8 @@ constexpr size_t kRuns = 15;
 constexpr uint32_t kNarrowTokens = 16;
 
 // Does what a runner does with a model before it takes a text.
-Status OpenOnce(BlockReader& source, BlockMemory& memory, uint32_t threads) {
-  STI_ASSIGN_OR_RETURN(ContainerFile file,
-                       ContainerFile::Open(std::make_unique<RememberingReader>(source, memory)));
+Status OpenOnce(const BlockSourcePtr& model, ReadPath way, uint32_t threads) {
+  STI_ASSIGN_OR_RETURN(ContainerFile file, ContainerFile::Open(model, way));
   STI_ASSIGN_OR_RETURN(const Tokenizer tokenizer, LoadTokenizer(file));
   WholePlanOptions narrow;
   narrow.width = 1;
@@ -43,13 +41,11 @@ double ProcessCpuUs() {
 }
 
 Result<double> MeasureOpenUs(const BlockSourcePtr& model, ReadPath way, uint32_t threads) {
-  STI_ASSIGN_OR_RETURN(const auto source, OpenBlockReader(model, way));
-  BlockMemory memory;
-  STI_RETURN_IF_ERROR(OpenOnce(*source, memory, threads));
+  STI_RETURN_IF_ERROR(OpenOnce(model, way, threads));
   Samples samples;
   for (size_t i = 0; i < kRuns; ++i) {
     const auto begin = Clock::now();
-    STI_RETURN_IF_ERROR(OpenOnce(*source, memory, threads));
+    STI_RETURN_IF_ERROR(OpenOnce(model, way, threads));
     samples.Add(MicrosecondsBetween(begin, Clock::now()));
   }
   return samples.median();

@@ -7,8 +7,8 @@
 
 namespace sti {
 
-/// What texts read of their embedding rows where the memory of rows would hold those of a text of
-/// `tokens`. Longer texts come too, and what the shorter ones leave free keeps rows.
+/// The reads of embedding rows where the memory of rows would hold those of a text of `tokens`:
+/// longer texts come too, and what the shorter ones leave free keeps rows.
 struct RowRoom {
   uint32_t tokens = 0;
   double share = 0;      ///< 0 to 1: medians of both

@@ -159,6 +159,24 @@ TEST(DeviceModel, FixedTimesFollowTheRisk) {
   EXPECT_EQ(p99.embed_io_us, 20);
 }
 
+// On the line through the shortest length and the first that is twice as long, two words before
+// none.
+TEST(DeviceModel, RowsTakeATimeToBeginWhateverTheirNumber) {
+  const auto start_us = [](std::vector<FixedSample> fixed, Risk risk = Risk::kMedian) {
+    DeviceProfile profile = Profile();
+    profile.fixed = std::move(fixed);
+    return DeviceModel::Make(profile, 16, risk)->fixed().embed_io_start_us;
+  };
+  const std::vector<FixedSample> three = {
+      {16, 1, 100, 1, 1, 300}, {24, 1, 130, 1}, {32, 1, 180, 1}};
+  EXPECT_DOUBLE_EQ(start_us(three), 10);
+  EXPECT_DOUBLE_EQ(start_us(three, Risk::kP99), 10);
+  EXPECT_EQ(start_us({{16, 1, 100, 1}, {24, 1, 130, 1}}), 0) << "too near each other";
+  EXPECT_EQ(start_us({{16, 1, 100, 1}}), 0);
+  EXPECT_EQ(start_us({{16, 1, 10, 1}, {32, 1, 90, 1}}), 0) << "not less than nothing";
+  EXPECT_EQ(start_us({{16, 1, 100, 1}, {32, 1, 90, 1}}), 100) << "not more than all of it";
+}
+
 DeviceProfile WithSeries() {
   DeviceProfile profile = Profile();
   profile.fixed = {{32, 1, 2, 3, 10, 20, 30}, {128, 4, 5, 6}};

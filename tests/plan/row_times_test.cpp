@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <utility>
+
 #include "world.h"
 
 namespace sti {
@@ -47,6 +49,21 @@ TEST(RowTimes, BetweenWhatWasMeasuredTheLargerShareCounts) {
   ExpectShare(RowShareOf(input, 96, 96, 2), 0.5, 0.625);  // of 64 and 128 tokens
   ExpectShare(RowShareOf(input, 16, 16, 2), 0.5, 0.625);  // no shorter one was measured
   ExpectShare(RowShareOf(input, 64, 64, 1), 0.75, 1);     // one word saves what none does
+}
+
+TEST(RowTimes, AShareOfTheRowsTakesAsLongToBegin) {
+  DeviceProfile profile;
+  profile.io = {{4096, 0, 100, 100}};
+  profile.compute = {{64, 1, 10, 10}};
+  profile.fixed = {{32, 0, 625, 0, 0, 700}, {64, 0, 1025, 0, 0, 1225}};  // 200 to begin
+  const DeviceModels devices = *DeviceModels::Make(profile, 64, 0, Judging(), std::nullopt);
+  const auto rows_us = [&](double share) {
+    const DeviceModels shared = WithRowShare(devices, {share, share});
+    return std::pair(shared.median.fixed().embed_io_us, shared.p99.fixed().embed_io_us);
+  };
+  EXPECT_EQ(rows_us(1), std::pair(1025.0, 1225.0));
+  EXPECT_EQ(rows_us(0.5), std::pair(612.5, 712.5));
+  EXPECT_EQ(rows_us(0), std::pair(0.0, 0.0)) << "nothing is read";
 }
 
 TEST(RowTimes, NothingIsKnownBeyondTheLongestOrWithoutCounts) {

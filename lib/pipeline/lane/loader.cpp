@@ -50,6 +50,8 @@ void Loader::Start(Route& route, const LaneJob& job, LaneState state, RowsCome r
   keep_.assign(job.keep.begin(), job.keep.end());
   schedule_ = route.schedule();
   GrowArena(schedule_->arena_bytes);
+  if (arena_use_ == ArenaUse::kRead) RegisterArena();
+  if (arena_use_ == ArenaUse::kNew) arena_use_ = ArenaUse::kRead;
   lane_->Start({schedule_, arena_.span(), buffer_.span(), route.groups(), rows_come, job.tolerant});
 }
 
@@ -98,6 +100,7 @@ void Loader::SetLateLaneAside(GiveUpRows give_up_rows) {
   lane->ExpectBandwidth(lane_->bytes_per_us());
   late_lanes_.reserve(kMostLate);
   (*reader)->ExpectReadsInto(arena.span());
+  arena_use_ = ArenaUse::kRegistered;
   std::swap(arena, arena_);
   std::swap(lane, lane_);
   late_lanes_.push_back(
@@ -178,15 +181,25 @@ void Loader::GrowArena(uint64_t bytes) {
   if (bytes <= arena_.size()) return;
   file_.reader().ExpectReadsInto({});
   arena_.Renew(bytes);
+  arena_use_ = ArenaUse::kNew;
   LockIfWanted(arena_);
+  if (options_.lazy) return;
   // Touched now, so that the first input does not pay for page faults.
-  if (!options_.lazy) std::fill_n(arena_.data(), arena_.size(), uint8_t{0});
+  std::fill_n(arena_.data(), arena_.size(), uint8_t{0});
+  RegisterArena();
+}
+
+// Registering takes all pages at once. Where the first label is in a hurry, the second run does it,
+// which finds them touched.
+void Loader::RegisterArena() {
   file_.reader().ExpectReadsInto(arena_.span());
+  arena_use_ = ArenaUse::kRegistered;
 }
 
 void Loader::GiveBackArena() {
   file_.reader().ExpectReadsInto({});
   arena_ = AlignedBuffer();
+  arena_use_ = ArenaUse::kNew;
 }
 
 void Loader::LockIfWanted(AlignedBuffer& memory) {

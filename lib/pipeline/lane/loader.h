@@ -137,8 +137,11 @@ class Loader {
     std::unique_ptr<IoLane> lane;  ///< last: waits for them
   };
   [[nodiscard]] std::unique_ptr<IoLane> MakeLane(BlockReader& reader) const;
+  /// The state of the arena: new, read into, or registered with the reader too.
+  enum class ArenaUse : uint8_t { kNew, kRead, kRegistered };
   [[nodiscard]] bool ReadsFillBuffer() const;
   void Evict();
+  void RegisterArena();
   void LockIfWanted(AlignedBuffer& memory);
 
   ContainerFile& file_;
@@ -148,6 +151,7 @@ class Loader {
   uint32_t depth_ = BlockReader::kDefaultDepth;
   PreloadBuffer buffer_;
   AlignedBuffer arena_;  ///< as large as the largest job has needed
+  ArenaUse arena_use_ = ArenaUse::kNew;
   Status lock_refusal_;  ///< of the arena
   LaneState state_ = LaneState::kIdle;
   /// The last job: its route, whether it may degrade, what it evicts and keeps, and its schedule.

@@ -5,14 +5,6 @@
 #include "base/remedy.h"
 
 namespace sti {
-namespace {
-
-double LoadUs(const DeviceModel& device, uint64_t bytes) {
-  return bytes == 0 ? 0 : device.LoadUs(0, bytes).value_or(0);
-}
-
-}  // namespace
-
 Status CheckColdIsKnown(const CheckedInput& input, const DeviceModel& device) {
   if (input->cold == nullptr || input->cold->layers.size() != input->catalog.layers) {
     return UsageError("the sizes of the model's parts are not known")
@@ -31,11 +23,11 @@ ColdTimes ColdTimesOf(const CheckedInput& input, const DeviceModel& device,
   const ColdBytes& bytes = *input->cold;
   ColdTimes times;
   times.start_us = input->profile.start_us;
-  times.open_io_us = LoadUs(device, bytes.index) + LoadUs(device, bytes.vocabulary);
-  times.embedding_us = LoadUs(device, bytes.embedding);
+  times.embedding_us = device.PartUs(bytes.embedding);
+  times.open_io_us = device.PartUs(bytes.index) + device.PartUs(bytes.vocabulary);
   times.resident_us.reserve(layers.size() + 1);
-  for (uint32_t layer : layers) times.resident_us.push_back(LoadUs(device, bytes.layers[layer]));
-  times.resident_us.push_back(LoadUs(device, bytes.head));
+  for (uint32_t layer : layers) times.resident_us.push_back(device.PartUs(bytes.layers[layer]));
+  times.resident_us.push_back(device.PartUs(bytes.head));
   return times;
 }
 
