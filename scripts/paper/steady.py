@@ -75,8 +75,22 @@ class Watch:
         clock; None where it could not be watched."""
         if not self.work_us:
             return None
-        after = bisect.bisect_left(self.spans, begin, key=lambda span: span[1])
+        after = self.first_after(begin)
         return after < len(self.spans) and self.spans[after][0] <= end
+
+    def share_disturbed(self, begin, end):
+        """Returns the share of the time between two times of the monotonic clock in which the machine
+        disturbed the device; 0 where it could not be watched."""
+        disturbed_s = 0
+        for since, until in self.spans[self.first_after(begin):]:
+            if since >= end:
+                break
+            disturbed_s += min(end, until) - max(begin, since)
+        return disturbed_s / (end - begin)
+
+    def first_after(self, begin):
+        """Returns the number of the first moment that ends at this time or later."""
+        return bisect.bisect_left(self.spans, begin, key=lambda span: span[1])
 
 
 def late_answers():

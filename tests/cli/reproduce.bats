@@ -71,11 +71,14 @@ watch.judge(times, [(1.6, 1000.0), (1.6005, 100.0)])
 inputs = [(1.0, 1.19), (1.19, 1.2), (1.202, 1.21), (1.204, 1.3), (1.39, 1.397), (1.39, 1.399),
           (1.401, 1.5), (1.403, 1.5), (1.5, 1.59), (1.59, 1.7), (1.6008, 1.7), (1.602, 1.9)]
 print("".join("-D"[watch.has_disturbed(*times)] for times in inputs), watch.median_us())
+print([round(watch.share_disturbed(*times), 3) for times in [(1.0, 1.19), (1.1, 1.25), (1.201, 1.301),
+       (1.399, 1.401), (1.1, 1.7)]])
 watch.judge([], [(1.6, 1000.0)])
 print(watch.has_disturbed(1.0, 2.0), watch.median_us())
 print([steady.has_drifted(slower) for slower in (None, 0.93, 0.95, 1.05, 1.07)])
 END
   same "$output" "-DD--DD--DD- 5.0
+[0.0, 0.02, 0.02, 1.0, 0.013]
 None None
 [False, True, False, False, True]"
 }
