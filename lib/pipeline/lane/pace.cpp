@@ -15,7 +15,7 @@ constexpr double kMostSlowdown = 100;  // where a plan's times cannot be
 // Layers that are slower than planned by this share take all that was planned for the slowest.
 constexpr double kNoReserve = 0.1;
 // The overshoot that late runs teach fades run by run, and is at most this share of the deadline.
-constexpr double kOvershootKept = 0.95;
+constexpr double kOvershootKept = 0.98;
 constexpr double kMostOvershoot = 0.1;
 // A wait until a moment ends up to so much after it where nothing else runs. Where it ends later
 // still, runs are late once, and their overshoot says so.
@@ -90,9 +90,15 @@ void Pace::Observe(uint32_t k, uint32_t slices, double time_us) {
   slowdown_ += (ratio > slowdown_ ? learn : learn / 2) * (ratio - slowdown_);
 }
 
+// One late run may be chance, such as a pause of the whole machine. Another one soon after it is
+// none, as far as both were late.
 void Pace::Ended(double late_us) {
   overshoot_us_ = std::max(kOvershootKept * overshoot_us_, 0.0);
-  if (late_us > 0) overshoot_us_ = std::min(overshoot_us_ + late_us, kMostOvershoot * deadline_us_);
+  recent_late_us_ = std::max(kOvershootKept * recent_late_us_, 0.0);
+  if (!(late_us > 0)) return;
+  const double believed_us = std::min(late_us, recent_late_us_);
+  overshoot_us_ = std::min(overshoot_us_ + believed_us, kMostOvershoot * deadline_us_);
+  recent_late_us_ = std::max(recent_late_us_, late_us);
 }
 
 }  // namespace sti

@@ -53,8 +53,9 @@ class Pace {
   uint32_t width_ = 0;
   double deadline_us_ = 0;
   double slowdown_ = 1;
-  double last_ratio_ = 1;    ///< time of the layer before, as a multiple of the plan's
-  double overshoot_us_ = 0;  ///< how much later than expected runs ended lately
+  double last_ratio_ = 1;      ///< time of the layer before, as a multiple of the plan's
+  double overshoot_us_ = 0;    ///< how much later than expected runs ended lately
+  double recent_late_us_ = 0;  ///< the latest that a run ended after its deadline, fading
 };
 
 }  // namespace sti
