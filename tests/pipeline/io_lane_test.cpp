@@ -155,7 +155,8 @@ TEST_F(IoLaneTest, RowsThatComeMeanwhileDoNotWaitForTheRestOfIt) {
   door_.Close();
   Start(RowsCome::kLater);
   door_.AwaitHanging();
-  const std::vector<uint32_t> ids = {2, 5, 7, 3};
+  const uint32_t last = index_.info.shape.vocabulary - 1;
+  const std::vector<uint32_t> ids = {0, last / 2, last};  // in blocks of their own
   const EmbeddingReads rows = PlanEmbeddingReads(index_, ids, 0);
   AlignedBuffer blocks(rows.bytes);
   lane_->ReadTableRows(rows, blocks.span());
@@ -166,6 +167,8 @@ TEST_F(IoLaneTest, RowsThatComeMeanwhileDoNotWaitForTheRestOfIt) {
   ASSERT_GT(reader_->submitted.size(), rows.ranges.size());
   for (size_t i = 0; i < rows.ranges.size(); ++i)
     EXPECT_EQ(reader_->submitted[1 + i].offset, rows.ranges[i].offset) << "behind one piece";
+  ASSERT_GT(rows.ranges.size(), 1U);
+  EXPECT_EQ(reader_->most_in_flight, rows.ranges.size()) << "rows at once, pieces one by one";
   ExpectArenaSound();
 }
 

@@ -230,7 +230,7 @@ void IoLane::RunJob() {
 // another begin.
 IoLane::Step IoLane::TakeStep() {
   const uint64_t seen = Events();
-  while (reader_.in_flight() < depth_ && SubmitNext()) {
+  while (reader_.in_flight() < Depth() && SubmitNext()) {
   }
   if (reader_.in_flight() > 0) {
     const Result<uint64_t> tag = reader_.Wait();
@@ -240,6 +240,13 @@ IoLane::Step IoLane::TakeStep() {
   }
   if (refused_ && AwaitsShare()) return Step::kMoved;
   return AwaitsEvent(seen) ? Step::kMoved : Step::kDone;
+}
+
+// Rows are small: however many are in flight, later reads wait little longer. Beside another reader
+// of the device, which has a large read there most of the time, each turn brings all that are.
+uint32_t IoLane::Depth() {
+  MutexLock lock(mutex_);
+  return queue_.rows_waiting() ? reader_.depth() : depth_;
 }
 
 void IoLane::TakeJob() {
@@ -255,35 +262,11 @@ uint64_t IoLane::Events() {
   return events_;
 }
 
-// It is another lane's turn. With no read of its own in flight, this one sleeps until the share
-// moves on.
-bool IoLane::AwaitsShare() {
-  refused_ = false;
-  {
-    MutexLock lock(mutex_);
-    if (finishing_) return false;
-  }
-  share_->WaitForGrant();
-  return true;
-}
-
 // At the end of a job: reads that failed have not been given back one by one.
 void IoLane::LeaveShare() {
   if (share_ == nullptr) return;
   share_->GiveUp(share_id_);
   if (granted_bytes_ > 0) share_->Done(std::exchange(granted_bytes_, 0));
-}
-
-// Nothing is in flight and nothing may begin: a computed layer makes room, table rows may follow.
-// Returns false if the job is done.
-bool IoLane::AwaitsEvent(uint64_t seen) {
-  MutexLock lock(mutex_);
-  const bool rows_known = job_.rows_come == RowsCome::kNever || rows_.reads != nullptr;
-  if (finishing_ || (rows_known && queue_.exhausted())) return false;
-  stuck_ = events_ == seen;
-  if (failed_read_) from_lane_.NotifyAll();  // whoever waits for it need not wait any longer
-  while (!finishing_ && events_ == seen) to_lane_.Wait(mutex_);
-  return true;
 }
 
 bool IoLane::SubmitNext() {

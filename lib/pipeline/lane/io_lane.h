@@ -81,7 +81,8 @@ struct IoReport {
 /// thread. What the job and the rows point to stays in place until WaitIdle returns.
 class IoLane {
  public:
-  /// Takes over `reader` until destroyed. `share`, where given, is asked before each read;
+  /// Takes over `reader` until destroyed. At most `depth` reads of shards are in flight; table rows
+  /// as many as the reader takes. `share`, where given, is asked before each read;
   /// `interrupt`, where given, ends the caller's waits with kCancelled. Both outlive the lane.
   IoLane(BlockReader& reader, const ContainerIndex& index, uint32_t depth, IoShare* share = nullptr,
          Interrupt* interrupt = nullptr);
@@ -165,6 +166,7 @@ class IoLane {
   void RunJob();
   void CountPieces(std::span<const ScheduledPart> parts);
   [[nodiscard]] Step TakeStep();
+  [[nodiscard]] uint32_t Depth() STI_EXCLUDES(mutex_);
   void TakeJob() STI_EXCLUDES(mutex_);
   [[nodiscard]] uint64_t Events() STI_EXCLUDES(mutex_);
   [[nodiscard]] bool AwaitsShare() STI_EXCLUDES(mutex_);

@@ -1,6 +1,7 @@
-// The waits of the caller of an IO lane.
+// The waits of an IO lane: those of its caller, and those of its own thread but for reads.
 #include <algorithm>
 
+#include "pipeline/io_share.h"
 #include "pipeline/lane/io_lane.h"
 
 namespace sti {
@@ -74,6 +75,30 @@ bool IoLane::LacksStart(uint32_t group, bool need_base) const {
 bool IoLane::CanStart(uint32_t group, bool need_base) {
   MutexLock lock(mutex_);
   return !error_ && !LacksStart(group, need_base);
+}
+
+// It is another lane's turn. With no read of its own in flight, this one sleeps until the share
+// moves on.
+bool IoLane::AwaitsShare() {
+  refused_ = false;
+  {
+    MutexLock lock(mutex_);
+    if (finishing_) return false;
+  }
+  share_->WaitForGrant();
+  return true;
+}
+
+// Nothing is in flight and nothing may begin: a computed layer makes room, table rows may follow.
+// Returns false if the job is done.
+bool IoLane::AwaitsEvent(uint64_t seen) {
+  MutexLock lock(mutex_);
+  const bool rows_known = job_.rows_come == RowsCome::kNever || rows_.reads != nullptr;
+  if (finishing_ || (rows_known && queue_.exhausted())) return false;
+  stuck_ = events_ == seen;
+  if (failed_read_) from_lane_.NotifyAll();  // whoever waits for it need not wait any longer
+  while (!finishing_ && events_ == seen) to_lane_.Wait(mutex_);
+  return true;
 }
 
 }  // namespace sti
