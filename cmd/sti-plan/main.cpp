@@ -17,13 +17,14 @@
 #include "plan/planner.h"
 #include "plan/sweep.h"
 #include "sweep.h"
+#include "text/model_tokenizer.h"
 #include "verdicts.h"
 
 namespace sti {
 namespace {
 
 Result<PlanInputs> ReadInputs(const PlanOptions& options) {
-  STI_ASSIGN_OR_RETURN(const ContainerFile file, ContainerFile::Open(options.model));
+  STI_ASSIGN_OR_RETURN(ContainerFile file, ContainerFile::Open(options.model));
   STI_RETURN_IF_ERROR(file.RequireWhole());
   STI_ASSIGN_OR_RETURN(DeviceProfile profile, ReadProfile(options.profile));
   STI_RETURN_IF_ERROR(BelongsTo(profile, options.profile, file));
@@ -32,7 +33,13 @@ Result<PlanInputs> ReadInputs(const PlanOptions& options) {
     STI_ASSIGN_OR_RETURN(importance, ReadImportance(options.importance));
     STI_RETURN_IF_ERROR(BelongsTo(*importance, options.importance, file));
   }
-  return PlanInputs(file, std::move(profile), std::move(importance));
+  // Fallbacks know common words. The vocabulary tells them, where the importance does not.
+  std::optional<Tokenizer> tokenizer;
+  if (options.request.guarantee) {
+    STI_ASSIGN_OR_RETURN(tokenizer, LoadTokenizer(file));
+  }
+  return PlanInputs(file, std::move(profile), std::move(importance),
+                    tokenizer ? &tokenizer->vocabulary() : nullptr);
 }
 
 // Where stdout holds another part of the answer, `out` is stderr.

@@ -61,15 +61,19 @@ void Summarise(const Tool& tool, const DeviceProfile& profile) {
   tool.Say(line);
 }
 
-// Measures what only a fresh process shows: memory and time of a runner that starts.
-Status MeasureStart(const ProfileToolOptions& options, ReadPath path, const ProfileOptions& work,
-                    ContainerFile file, DeviceProfile& profile) {
-  STI_ASSIGN_OR_RETURN(profile.process_bytes,
+// A runner that starts, as only a fresh process shows it.
+struct Start {
+  uint64_t process_bytes = 0;
+  double open_us = 0;  ///< MeasureOpenUs
+};
+
+Result<Start> MeasureStart(const ProfileToolOptions& options, ReadPath path,
+                           const ProfileOptions& work, ContainerFile file) {
+  Start start;
+  STI_ASSIGN_OR_RETURN(start.process_bytes,
                        MeasureProcessBytes(std::move(file), work.threads, work.compute));
-  STI_ASSIGN_OR_RETURN(const double open_us,
-                       MeasureOpenUs(FileSource(options.model), path, work.threads));
-  profile.start_us = open_us;
-  return {};
+  STI_ASSIGN_OR_RETURN(start.open_us, MeasureOpenUs(FileSource(options.model), path, work.threads));
+  return start;
 }
 
 Result<DeviceProfile> Measure(const Tool& tool, const ProfileToolOptions& options, double exec_us) {
@@ -77,8 +81,7 @@ Result<DeviceProfile> Measure(const Tool& tool, const ProfileToolOptions& option
   STI_ASSIGN_OR_RETURN(ContainerFile file, ContainerFile::Open(options.model, path));
   STI_RETURN_IF_ERROR(file.RequireWhole());
   STI_ASSIGN_OR_RETURN(ProfileOptions work, WorkOf(tool, options, file.index().info));
-  DeviceProfile start;
-  STI_RETURN_IF_ERROR(MeasureStart(options, path, work, std::move(file), start));
+  STI_ASSIGN_OR_RETURN(const Start start, MeasureStart(options, path, work, std::move(file)));
   const std::vector<uint32_t> cores = AffinityCores();
   StateWatch watch(cores);
   work.each_round = [&watch] { watch.Look(); };
@@ -90,7 +93,7 @@ Result<DeviceProfile> Measure(const Tool& tool, const ProfileToolOptions& option
   profile.process_bytes = start.process_bytes;
   // A plan counts the reads by their load times, which say nothing of a read that goes alone.
   STI_ASSIGN_OR_RETURN(const double load_us, OpeningLoadUs(cold, profile));
-  profile.start_us = exec_us + std::max(0.0, start.start_us - load_us);
+  profile.start_us = exec_us + std::max(0.0, start.open_us - load_us);
   if (const auto unsteady = StateWarning(profile.thermal)) tool.Log(*unsteady);
   SetClock(profile.thermal.freq_max, &profile);
   return profile;

@@ -329,8 +329,13 @@ Result<PlanInputs> Model::InputsAfter(const Drift& drift) {
   if (!session_) STI_RETURN_IF_ERROR(NeedFile());
   const ContainerFile& file = session_ ? session_->pipeline().file() : *file_;
   STI_RETURN_IF_ERROR(file.RequireWhole());
+  std::optional<Tokenizer> read;
+  if (!session_ && options_.request.guarantee) {
+    STI_ASSIGN_OR_RETURN(read, LoadTokenizer(*file_));
+  }
+  const Vocabulary* vocabulary = read ? &read->vocabulary() : nullptr;
   return PlanInputs(file, DriftedProfile(*profile_, drift.compute_ratio, drift.io_ratio),
-                    importance_);
+                    importance_, session_ ? &session_->vocabulary() : vocabulary);
 }
 
 Status Model::MakePlan() {

@@ -5,9 +5,16 @@
 #include "model/held_rows.h"
 #include "model/memory.h"
 #include "plan/device_model.h"
+#include "text/common_words.h"
 #include "text/model_tokenizer.h"
 
 namespace sti {
+namespace {
+
+// The rows of more words are worth no place in a preload buffer.
+constexpr size_t kMostCommonWords = 1024;
+
+}  // namespace
 
 // All resident parts, by what they are for.
 ColdBytes ColdBytesOf(const ContainerFile& file) {
@@ -37,12 +44,14 @@ Result<double> OpeningLoadUs(const ColdBytes& bytes, const DeviceProfile& profil
 }
 
 PlanInputs::PlanInputs(const ContainerFile& file, DeviceProfile profile,
-                       std::optional<Importance> importance)
+                       std::optional<Importance> importance, const Vocabulary* vocabulary)
     : index_(file.index()),
       catalog_(CatalogOf(index_)),
       cold_(ColdBytesOf(file)),
       profile_(std::move(profile)),
-      importance_(std::move(importance)) {}
+      importance_(std::move(importance)) {
+  if (vocabulary != nullptr) common_words_ = CommonWords(*vocabulary, kMostCommonWords);
+}
 
 PlanInput PlanInputs::View() const {
   const auto working = [this](uint32_t tokens, uint32_t width) {
@@ -62,7 +71,8 @@ PlanInput PlanInputs::View() const {
                      .row_bytes = index_.words.row_bytes,
                      .working = working,
                      .fallback_rows = fallback_rows},
-          .cold = &cold_};
+          .cold = &cold_,
+          .common_words = common_words_};
 }
 
 PlanInput PlanInputs::ViewOfOwnMemory() const {

@@ -2,11 +2,14 @@
 // and apps plan with them.
 #pragma once
 
+#include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "base/result.h"
 #include "io/container_file.h"
 #include "plan/request.h"
+#include "text/vocabulary.h"
 #include "types/device_profile.h"
 #include "types/importance.h"
 #include "types/shard_catalog.h"
@@ -25,9 +28,10 @@ Result<double> OpeningLoadUs(const ColdBytes& bytes, const DeviceProfile& profil
 class PlanInputs {
  public:
   /// Copies what planning needs of `file`, which may be closed afterwards. The profile and the
-  /// importance belong to the model: the planner checks their digests.
-  PlanInputs(const ContainerFile& file, DeviceProfile profile,
-             std::optional<Importance> importance);
+  /// importance belong to the model: the planner checks their digests. The vocabulary is the
+  /// model's too; where the importance has counted no words, it tells which are common.
+  PlanInputs(const ContainerFile& file, DeviceProfile profile, std::optional<Importance> importance,
+             const Vocabulary* vocabulary = nullptr);
 
   /// Returns the planner's view, which refers to this object.
   [[nodiscard]] PlanInput View() const;
@@ -43,6 +47,7 @@ class PlanInputs {
   ColdBytes cold_;
   DeviceProfile profile_;
   std::optional<Importance> importance_;
+  std::vector<uint32_t> common_words_;
 };
 
 }  // namespace sti

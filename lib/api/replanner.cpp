@@ -235,7 +235,8 @@ Result<Plan> Replanner::MakePlanFor(const Conditions& wanted) const {
   request.judging.memory_bytes = session_->own_bytes();
   const DeviceProfile now =
       DriftedProfile(sources_.profile, wanted.drift.compute_ratio, wanted.drift.io_ratio);
-  const PlanInputs inputs(session_->pipeline().file(), now, sources_.importance);
+  const PlanInputs inputs(session_->pipeline().file(), now, sources_.importance,
+                          &session_->vocabulary());
   return MakePlan(request.judging.memory_bytes ? inputs.ViewOfOwnMemory() : inputs.View(), request);
 }
 

@@ -163,6 +163,7 @@ class Session {
 
   [[nodiscard]] double threshold() const { return threshold_; }
   void SetThreshold(double threshold) { threshold_ = threshold; }
+  [[nodiscard]] const Vocabulary& vocabulary() const { return tokenizer_->vocabulary(); }
   [[nodiscard]] uint64_t tokenizer_bytes() const { return tokenizer_->memory_bytes(); }
   /// Returns the bytes of memory that the model takes: tokenizer, resident parts, working memory
   /// and shards. They are what SessionOptions::own_bytes bounds.

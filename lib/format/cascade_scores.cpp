@@ -11,6 +11,7 @@
 #include "format/flatbuffer_values.h"
 #include "types/bits.h"
 #include "types/cascade.h"
+#include "types/share.h"
 
 namespace sti {
 namespace {
@@ -18,8 +19,6 @@ namespace {
 constexpr size_t kMostLevels = 16;
 constexpr size_t kMostCascades = 4096;
 constexpr size_t kMostCuts = 256;
-
-bool IsShare(double x) { return x >= 0 && x <= 1; }
 
 bool AreShares(const std::vector<double>& numbers, size_t count) {
   return numbers.size() == count && std::all_of(numbers.begin(), numbers.end(), IsShare);

@@ -15,6 +15,7 @@
 #include "format/json_fields.h"
 #include "importance_generated.h"
 #include "types/importance_rank.h"
+#include "types/share.h"
 
 namespace sti {
 namespace {
@@ -47,8 +48,7 @@ std::string ProblemOfErrors(const Importance& importance) {
 /// Returns what is wrong with the fields of 1.1; empty if nothing is.
 std::string ProblemOfValues(const Importance& importance) {
   const auto problem_of = [](const SubmodelScore& score) -> std::string {
-    if (!(score.accuracy >= 0 && score.accuracy <= 1))
-      return "submodels holds an accuracy that is not from 0 to 1";
+    if (!IsShare(score.accuracy)) return "submodels holds an accuracy that is not from 0 to 1";
     if (!std::isfinite(score.loss)) return "submodels holds a loss that is not a finite number";
     return "";
   };

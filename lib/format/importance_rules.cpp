@@ -3,6 +3,8 @@
 #include <functional>
 #include <utility>
 
+#include "types/share.h"
+
 namespace sti {
 namespace {
 
@@ -18,7 +20,7 @@ std::string ProblemOfReads(const RowReads& reads, const RowReads* before, size_t
     return "row_reads is not sorted by length and words, or has an entry twice";
   if (first_of_length && reads.words != 0) return "row_reads has a length without an entry of 0";
   for (const double share : {reads.share, reads.p99_share}) {
-    if (!(share >= 0 && share <= 1)) return "row_reads holds a share that is not from 0 to 1";
+    if (!IsShare(share)) return "row_reads holds a share that is not from 0 to 1";
   }
   uint32_t tokens = reads.length;
   for (const RowRoom& room : reads.rooms) {
@@ -26,8 +28,7 @@ std::string ProblemOfReads(const RowReads& reads, const RowReads* before, size_t
       return "row_reads has rooms that do not ascend from its length, or cannot be";
     tokens = room.tokens;
     for (const double share : {room.share, room.p99_share}) {
-      if (!(share >= 0 && share <= 1))
-        return "row_reads has a room's share that is not from 0 to 1";
+      if (!IsShare(share)) return "row_reads has a room's share that is not from 0 to 1";
     }
   }
   return "";

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "base/digest.h"
@@ -114,6 +115,9 @@ struct PlanInput {
   Digest shape;
   MemoryBeforeShards memory = {};
   const ColdBytes* cold = nullptr;  ///< null: not known, and no cold start can be planned
+  /// Token ids, those that are likely the most common first, for where the importance has counted
+  /// no words.
+  std::span<const uint32_t> common_words = {};
 };
 
 /// Returns kUsage unless the request makes sense for some model and device.

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "base/result.h"
 #include "plan/device_model.h"
@@ -33,6 +34,10 @@ Result<DeviceModels> DevicesOf(const CheckedInput& input, const Judging& judging
 
 /// Returns the bytes of the preload buffer that the rows of so many words take.
 uint64_t RowBytes(const CheckedInput& input, size_t words);
+
+/// Returns words, the most frequent first: those that the importance counted, or else those that
+/// the input says are common.
+std::span<const uint32_t> FrequentWords(const CheckedInput& input);
 
 /// Returns of how many of the most frequent words the rows are preloaded for fallbacks, to which a
 /// word without its row is unknown: as many as an eighth of the buffer holds.

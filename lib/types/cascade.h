@@ -13,6 +13,8 @@
 #include <span>
 #include <vector>
 
+#include "types/share.h"
+
 namespace sti {
 
 /// The bounds of a temperature, within which logits stay numbers.
@@ -36,12 +38,11 @@ struct CascadeRule {
 
 /// Returns which field of the rule is out of its range, as a sentence; null if all are within.
 constexpr const char* FieldOutOfRange(const CascadeRule& rule) {
-  if (!(rule.cutoff >= 0 && rule.cutoff <= 1)) return "cutoff is not from 0 to 1";
+  if (!IsShare(rule.cutoff)) return "cutoff is not from 0 to 1";
   if (rule.slope && !(*rule.slope >= 0 && *rule.slope <= kMostSlope))
     return "slope is not from 0 to 1000000";
-  if (!(rule.prune_alpha >= 0 && rule.prune_alpha <= 1)) return "prune_alpha is not from 0 to 1";
-  if (!(rule.ensemble_weight >= 0 && rule.ensemble_weight <= 1))
-    return "ensemble_weight is not from 0 to 1";
+  if (!IsShare(rule.prune_alpha)) return "prune_alpha is not from 0 to 1";
+  if (!IsShare(rule.ensemble_weight)) return "ensemble_weight is not from 0 to 1";
   return nullptr;
 }
 

@@ -11,6 +11,7 @@
 #include "base/remedy.h"
 #include "base/utf8.h"
 #include "types/bits.h"
+#include "types/share.h"
 
 namespace sti {
 namespace {
@@ -147,7 +148,7 @@ Fault CheckNumbers(const Plan& plan) {
     if (Fault fault = CheckTimes(*plan.times, layers)) return fault;
   }
   for (const double share : {plan.row_share, plan.row_p99_share}) {
-    if (!(share >= 0 && share <= 1)) return Broken("row_share or row_p99_share is not from 0 to 1");
+    if (!IsShare(share)) return Broken("row_share or row_p99_share is not from 0 to 1");
   }
   if (plan.threads > kMaxThreads) return Broken("threads is above 256");
   if (plan.staging_bytes > kMaxStagingBytes) return Broken("staging_bytes is more than 1 TiB");
@@ -334,7 +335,7 @@ Fault CheckCascadeFigures(const PlanCascade& cascade) {
     return Broken("return_share does not have one entry a level");
   double returned = 0;
   for (const double share : cascade.return_share) {
-    if (!(share >= 0 && share <= 1)) return Broken("return_share is not from 0 to 1");
+    if (!IsShare(share)) return Broken("return_share is not from 0 to 1");
     returned += share;
   }
   if (returned > 1 + 1e-9) return Broken("return_share adds up to more than 1");

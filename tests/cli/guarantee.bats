@@ -46,6 +46,18 @@ on_broken_flash() {
   like "$output" *$'\nguarantee  '*
 }
 
+@test "where no words were counted, the fallback knows those of the lowest ids" {
+  works sti-plan --json model.sti --profile device.json --target 30ms --preload 200kB --guarantee
+  holds "$output" '.words | length > 8'
+  words=$(jq '.words' <<<"$output")
+  works sti-inspect model.sti --tokenize <<<"the of and to"
+  for id in $(jq '.ids[1:-1][]' <<<"$output"); do
+    holds "$words" "index($id) != null"
+  done
+  works sti-plan --json model.sti --profile device.json --target 30ms --preload 200kB
+  holds "$output" '.words == null'
+}
+
 @test "a fallback that does not fit the buffer: exit 4 with the least one, which then works" {
   refused 4 "sti-plan: no fallback fits in a preload buffer of 10000 bytes: the least that guarantees a label is * at 2 bits; raise --preload to * bytes" \
     sti-plan -q model.sti --profile device.json --target 30ms --preload 10kB --guarantee

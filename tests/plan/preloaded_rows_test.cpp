@@ -108,6 +108,35 @@ TEST(PreloadedRows, AGuaranteeHasWordsThatItsFallbackKnows) {
   EXPECT_LE(plan->preload_bytes + plan->fallback->bytes, request.preload_bytes);
 }
 
+TEST(PreloadedRows, WhereNoWordsWereCountedAFallbackKnowsCommonOnes) {
+  test::World world = test::Odroid();
+  world.row_bytes = 1000;
+  world.common_words = {9, 5, 7, 3};
+  PlanRequest request = RequestFor(400e3);
+  request.preload_bytes = 2000000;
+  EXPECT_TRUE(MakePlan(world.input(), request)->words.empty()) << "what they save is not known";
+  request.guarantee = true;
+  auto plan = MakePlan(world.input(), request);
+  ASSERT_TRUE(plan.ok()) << plan.error().Message();
+  ASSERT_TRUE(plan->fallback);
+  EXPECT_EQ(plan->words, (std::vector<uint32_t>{3, 5, 7, 9}));
+  EXPECT_LE(plan->preload_bytes + plan->fallback->bytes, request.preload_bytes);
+  const auto check = CheckPlan(world.input(), Judging(), *plan);
+  ASSERT_TRUE(check.ok()) << check.error().Message();
+  EXPECT_TRUE(check->valid);
+  // The first of them, where an eighth of the buffer does not hold all.
+  world.row_bytes = 120000;
+  plan = MakePlan(world.input(), request);
+  ASSERT_TRUE(plan.ok()) << plan.error().Message();
+  EXPECT_EQ(plan->words, (std::vector<uint32_t>{5, 9}));
+  // Counted words are better known.
+  CountWords(world);
+  world.importance.word_use.words = {8, 2, 4, 6};
+  plan = MakePlan(world.input(), request);
+  ASSERT_TRUE(plan.ok()) << plan.error().Message();
+  EXPECT_EQ(plan->words, (std::vector<uint32_t>{2, 4, 6, 8}));
+}
+
 TEST(PreloadedRows, ColdStartsAndOtherStrategiesPreloadNoRows) {
   test::World world = test::Odroid();
   CountWords(world);

@@ -26,6 +26,7 @@ struct World {
   DeviceProfile profile;
   Importance importance;
   bool use_importance = false;
+  std::vector<uint32_t> common_words;
   uint32_t row_bytes = 0;             ///< of a word that is preloaded
   uint64_t fallback_token_bytes = 0;  ///< rows that a fallback holds for each token
 
@@ -66,7 +67,8 @@ struct World {
             [bytes = fallback_token_bytes](uint32_t tokens) { return tokens * bytes; }};
   }
   [[nodiscard]] PlanInput input() const {
-    return {info, catalog, profile, use_importance ? &importance : nullptr, Model(), {}, memory()};
+    return {info,     catalog, profile,     use_importance ? &importance : nullptr, Model(), {},
+            memory(), nullptr, common_words};
   }
   /// Importance that tells all shards apart, with A(n, m) at the fewest and the most bits.
   void MeasureSubmodels() {

@@ -228,10 +228,9 @@ bool PlanningContext::IsHeld(ShardId id) const {
                      [&](const ShardAtBits& shard) { return shard.id == id; });
 }
 
-std::vector<uint32_t> PlanningContext::FrequentWords(size_t count) const {
-  if (count == 0) return {};
-  const std::vector<uint32_t>& all = input->importance->word_use.words;
-  std::vector<uint32_t> words(all.begin(), all.begin() + static_cast<ptrdiff_t>(count));
+std::vector<uint32_t> PlanningContext::PreloadedWords() const {
+  const auto most_frequent = FrequentWords(input).first(scope.words);
+  std::vector<uint32_t> words(most_frequent.begin(), most_frequent.end());
   std::sort(words.begin(), words.end());
   return words;
 }
@@ -254,7 +253,7 @@ Plan PlanningContext::EmptyPlan() const {
   plan.cpus = input->profile.cpus;
   plan.row_share = row_share.median;
   plan.row_p99_share = row_share.p99;
-  if (scope.host == nullptr) plan.words = FrequentWords(scope.words);
+  if (scope.host == nullptr) plan.words = PreloadedWords();
   plan.fallback = scope.fallback;
   return plan;
 }

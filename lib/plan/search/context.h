@@ -87,8 +87,8 @@ struct PlanningContext {
   /// Returns what ComputeTime counts for the bits of a shard.
   [[nodiscard]] double LeastDecodeUs() const;
   [[nodiscard]] Plan EmptyPlan() const;
-  /// Returns the most frequent words, ascending.
-  [[nodiscard]] std::vector<uint32_t> FrequentWords(size_t count) const;
+  /// Returns the words whose rows the plan preloads, ascending.
+  [[nodiscard]] std::vector<uint32_t> PreloadedWords() const;
   /// Returns the bytes of the preload buffer that fallbacks and rows take.
   [[nodiscard]] uint64_t TakenBytes() const;
   /// Returns the bytes that shards of a variant of `width` slices may take beside those that the
