@@ -57,6 +57,19 @@ def evaluate(container, plan_file, rows, *options, on_device=False):
                           *options, on_device=on_device))
 
 
+def answer_to(runner, text):
+    """Gives a runner one text. Returns its answer and the times of the monotonic clock between which
+    it was made; None where the runner has ended, as after a read that failed."""
+    begin = time.monotonic()
+    try:
+        runner.stdin.write(text + "\n")
+        runner.stdin.flush()
+    except BrokenPipeError:
+        return None
+    line = runner.stdout.readline()
+    return (json.loads(line), begin, time.monotonic()) if line else None
+
+
 def answered(container, plan_file, rows):
     """Gives a runner on the device one text after another. Returns each answer with the times of the
     monotonic clock between which it was made, and the greatest resident size of the runner."""
@@ -66,13 +79,10 @@ def answered(container, plan_file, rows):
                           text=True) as runner:
         given = []
         for text in texts:
-            begin = time.monotonic()
-            runner.stdin.write(text + "\n")
-            runner.stdin.flush()
-            line = runner.stdout.readline()
-            if not line:
+            answer = answer_to(runner, text)
+            if answer is None:
                 raise SystemExit(f"reproduce: sti-run ended after {len(given)} of {len(texts)}")
-            given.append((json.loads(line), begin, time.monotonic()))
+            given.append(answer)
         peak_bytes = peak_of(runner.pid)
         runner.stdin.close()
     return given, peak_bytes
