@@ -17,7 +17,6 @@
 #include "plan/planner.h"
 #include "plan/sweep.h"
 #include "sweep.h"
-#include "text/model_tokenizer.h"
 #include "verdicts.h"
 
 namespace sti {
@@ -33,13 +32,7 @@ Result<PlanInputs> ReadInputs(const PlanOptions& options) {
     STI_ASSIGN_OR_RETURN(importance, ReadImportance(options.importance));
     STI_RETURN_IF_ERROR(BelongsTo(*importance, options.importance, file));
   }
-  // Fallbacks know common words. The vocabulary tells them, where the importance does not.
-  std::optional<Tokenizer> tokenizer;
-  if (options.request.guarantee) {
-    STI_ASSIGN_OR_RETURN(tokenizer, LoadTokenizer(file));
-  }
-  return PlanInputs(file, std::move(profile), std::move(importance),
-                    tokenizer ? &tokenizer->vocabulary() : nullptr);
+  return ReadPlanInputs(file, std::move(profile), std::move(importance), options.request);
 }
 
 // Where stdout holds another part of the answer, `out` is stderr.

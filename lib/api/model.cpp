@@ -326,16 +326,15 @@ Status Model::Change(FunctionRef<Status(ModelOptions&)> change) {
 }
 
 Result<PlanInputs> Model::InputsAfter(const Drift& drift) {
-  if (!session_) STI_RETURN_IF_ERROR(NeedFile());
-  const ContainerFile& file = session_ ? session_->pipeline().file() : *file_;
-  STI_RETURN_IF_ERROR(file.RequireWhole());
-  std::optional<Tokenizer> read;
-  if (!session_ && options_.request.guarantee) {
-    STI_ASSIGN_OR_RETURN(read, LoadTokenizer(*file_));
+  DeviceProfile now = DriftedProfile(*profile_, drift.compute_ratio, drift.io_ratio);
+  if (session_) {
+    const ContainerFile& file = session_->pipeline().file();
+    STI_RETURN_IF_ERROR(file.RequireWhole());
+    return PlanInputs(file, std::move(now), importance_, &session_->vocabulary());
   }
-  const Vocabulary* vocabulary = read ? &read->vocabulary() : nullptr;
-  return PlanInputs(file, DriftedProfile(*profile_, drift.compute_ratio, drift.io_ratio),
-                    importance_, session_ ? &session_->vocabulary() : vocabulary);
+  STI_RETURN_IF_ERROR(NeedFile());
+  STI_RETURN_IF_ERROR(file_->RequireWhole());
+  return ReadPlanInputs(*file_, std::move(now), importance_, options_.request);
 }
 
 Status Model::MakePlan() {

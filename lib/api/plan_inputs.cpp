@@ -81,4 +81,16 @@ PlanInput PlanInputs::ViewOfOwnMemory() const {
   return view;
 }
 
+Result<PlanInputs> ReadPlanInputs(ContainerFile& file, DeviceProfile profile,
+                                  std::optional<Importance> importance,
+                                  const PlanRequest& request) {
+  const bool counted = importance && !importance->word_use.empty();
+  std::optional<Vocabulary> vocabulary;
+  if (request.guarantee && !counted) {
+    STI_ASSIGN_OR_RETURN(vocabulary, LoadVocabulary(file));
+  }
+  return PlanInputs(file, std::move(profile), std::move(importance),
+                    vocabulary ? &*vocabulary : nullptr);
+}
+
 }  // namespace sti

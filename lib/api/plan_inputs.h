@@ -50,4 +50,10 @@ class PlanInputs {
   std::vector<uint32_t> common_words_;
 };
 
+/// Reads, of an open container, what a plan of the request needs beside the profile and the
+/// importance: the vocabulary, where there is to be a guarantee and the importance has counted no
+/// words. Fails as ContainerFile and LoadVocabulary do.
+Result<PlanInputs> ReadPlanInputs(ContainerFile& file, DeviceProfile profile,
+                                  std::optional<Importance> importance, const PlanRequest& request);
+
 }  // namespace sti

@@ -6,6 +6,27 @@
 #include "base/remedy.h"
 
 namespace sti {
+namespace {
+
+Error NoVocabulary(const Error& error, const std::string& file) {
+  return Error(error).At(file).Fix(Remedy::kUseOwnVocabulary);
+}
+
+Result<Vocabulary> MakeVocabulary(std::string text, const ContainerIndex& index,
+                                  const std::string& file) {
+  auto vocabulary = Vocabulary::FromText(std::move(text));
+  if (!vocabulary.ok()) return NoVocabulary(vocabulary.error(), file);
+  // Tables of embeddings may have rows to spare; an id must not lack its row.
+  if (vocabulary->size() > index.info.shape.vocabulary) {
+    return DataError("vocabulary has " + std::to_string(vocabulary->size()) +
+                     " tokens, the model " + std::to_string(index.info.shape.vocabulary))
+        .At(file)
+        .Fix(Remedy::kMakeModelAgain);
+  }
+  return vocabulary;
+}
+
+}  // namespace
 
 Result<TokenizerParts> ReadTokenizerParts(ContainerFile& file) {
   TokenizerParts parts;
@@ -18,27 +39,21 @@ Result<TokenizerParts> ReadTokenizerParts(ContainerFile& file) {
 
 Result<Tokenizer> MakeTokenizer(TokenizerParts parts, const ContainerIndex& index,
                                 const std::string& file) {
-  const auto mended = [&](const Error& error) {
-    return Error(error).At(file).Fix(Remedy::kUseOwnVocabulary);
-  };
-  auto read = Vocabulary::FromText(std::move(parts.vocabulary));
-  if (!read.ok()) return mended(read.error());
-  Vocabulary vocabulary = std::move(read).value();
-  // Tables of embeddings may have rows to spare; an id must not lack its row.
-  if (vocabulary.size() > index.info.shape.vocabulary) {
-    return DataError("vocabulary has " + std::to_string(vocabulary.size()) + " tokens, the model " +
-                     std::to_string(index.info.shape.vocabulary))
-        .At(file)
-        .Fix(Remedy::kMakeModelAgain);
-  }
+  STI_ASSIGN_OR_RETURN(Vocabulary vocabulary,
+                       MakeVocabulary(std::move(parts.vocabulary), index, file));
   auto tokenizer = Tokenizer::Create(std::move(vocabulary), parts.merges, index.info.tokenizer);
   if (tokenizer.ok()) return tokenizer;
-  return mended(tokenizer.error());
+  return NoVocabulary(tokenizer.error(), file);
 }
 
 Result<Tokenizer> LoadTokenizer(ContainerFile& file) {
   STI_ASSIGN_OR_RETURN(TokenizerParts parts, ReadTokenizerParts(file));
   return MakeTokenizer(std::move(parts), file.index(), file.name());
+}
+
+Result<Vocabulary> LoadVocabulary(ContainerFile& file) {
+  STI_ASSIGN_OR_RETURN(std::string text, file.ReadText(ResidentKind::kVocabulary));
+  return MakeVocabulary(std::move(text), file.index(), file.name());
 }
 
 uint64_t TokenizerBytes(const ContainerIndex& index) {

@@ -9,6 +9,7 @@
 #include "format/container_index.h"
 #include "io/container_file.h"
 #include "text/tokenizer.h"
+#include "text/vocabulary.h"
 
 namespace sti {
 
@@ -28,6 +29,9 @@ Result<Tokenizer> MakeTokenizer(TokenizerParts parts, const ContainerIndex& inde
 
 /// Reads and makes the model's tokenizer.
 Result<Tokenizer> LoadTokenizer(ContainerFile& file);
+
+/// Reads and makes the model's vocabulary alone, with the same errors.
+Result<Vocabulary> LoadVocabulary(ContainerFile& file);
 
 /// Returns at least what Tokenizer::memory_bytes of this model's tokenizer is, in bytes; as much,
 /// for WordPiece with a token for each embedding. The number of merges, which the index does not

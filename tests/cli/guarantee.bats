@@ -46,11 +46,11 @@ on_broken_flash() {
   like "$output" *$'\nguarantee  '*
 }
 
-@test "where no words were counted, the fallback knows those of the lowest ids" {
+@test "where no words were counted, the fallback knows marks and the words of the lowest ids" {
   works sti-plan --json model.sti --profile device.json --target 30ms --preload 200kB --guarantee
   holds "$output" '.words | length > 8'
   words=$(jq '.words' <<<"$output")
-  works sti-inspect model.sti --tokenize <<<"the of and to"
+  works sti-inspect model.sti --tokenize <<<"the of, and to."
   for id in $(jq '.ids[1:-1][]' <<<"$output"); do
     holds "$words" "index($id) != null"
   done

@@ -230,7 +230,7 @@ void IoLane::RunJob() {
 // another begin.
 IoLane::Step IoLane::TakeStep() {
   const uint64_t seen = Events();
-  while (reader_.in_flight() < Depth() && SubmitNext()) {
+  while (SubmitNext()) {
   }
   if (reader_.in_flight() > 0) {
     const Result<uint64_t> tag = reader_.Wait();
@@ -240,13 +240,6 @@ IoLane::Step IoLane::TakeStep() {
   }
   if (refused_ && AwaitsShare()) return Step::kMoved;
   return AwaitsEvent(seen) ? Step::kMoved : Step::kDone;
-}
-
-// Rows are small: however many are in flight, later reads wait little longer. Beside another reader
-// of the device, which has a large read there most of the time, each turn brings all that are.
-uint32_t IoLane::Depth() {
-  MutexLock lock(mutex_);
-  return queue_.rows_waiting() ? reader_.depth() : depth_;
 }
 
 void IoLane::TakeJob() {
@@ -284,10 +277,14 @@ bool IoLane::SubmitNext() {
 
 // A large read that was begun goes on before another begins, but rows go ahead of both. The rest of
 // it is left where nobody waits any more.
+//
+// Rows are small: however many are in flight, later reads wait little longer. Beside another reader
+// of the device, which has a large read there most of the time, each turn brings all that are.
 IoLane::Turn IoLane::NextTurn(bool large) {
   MutexLock lock(mutex_);
-  if (finishing_) return Turn::kNothing;
-  return large && !queue_.rows_waiting() ? Turn::kPiece : Turn::kRead;
+  const bool rows = queue_.rows_waiting();
+  if (finishing_ || reader_.in_flight() >= (rows ? reader_.depth() : depth_)) return Turn::kNothing;
+  return large && !rows ? Turn::kPiece : Turn::kRead;
 }
 
 // Returns whether there is more than one piece to read into `memory`.
