@@ -107,13 +107,16 @@ class Layer(nn.Module):
         packed = functional.linear(
             x, torch.cat([self.matrix(name)[:rows] for name in ("query", "key", "value")]),
             torch.cat([m.bias[:rows] for m in (self.query, self.key, self.value)]))
+        # Attention of short texts is small products, which a CPU makes sooner in fp32.
+        precise = x.device.type == "cpu"
+        parts = (packed.float() if precise else packed).split([group.texts * group.length for group in batch.groups])
         contexts = []
-        for group in batch.groups:
-            part = packed[group.begin:group.begin + group.texts * group.length]
-            q, k, v = part.view(group.texts, group.length, 3, width, size).permute(2, 0, 3, 1, 4)
-            context = functional.scaled_dot_product_attention(
-                q, k, v, dropout_p=dropout if self.training else 0.0)
-            contexts.append(context.transpose(1, 2).reshape(-1, rows))
+        with torch.autocast(x.device.type, enabled=torch.is_autocast_enabled(x.device.type) and not precise):
+            for group, part in zip(batch.groups, parts, strict=True):
+                q, k, v = part.view(group.texts, group.length, 3, width, size).permute(2, 0, 3, 1, 4)
+                context = functional.scaled_dot_product_attention(
+                    q, k, v, dropout_p=dropout if self.training else 0.0)
+                contexts.append(context.transpose(1, 2).reshape(-1, rows))
         return contexts[0] if len(contexts) == 1 else torch.cat(contexts)
 
 
