@@ -228,6 +228,34 @@ PY
   cmp out/model.safetensors whole/model.safetensors
 }
 
+@test "each submodel from the least on comes up near the grid, the whole one at every step" {
+  PYTHONPATH="$elastic" "$python" - <<'PY'
+import numpy
+from elastic.method import Family
+
+family = Family(tuple(tuple(range(n)) for n in range(1, 13)), 12, least_depth=2, least_width=3)
+name = lambda each: (len(each.layers), each.width)
+assert [name(each) for each in family.grid()] == [(n, m) for n in (3, 6, 12) for m in (3, 6, 12)]
+draw, seen = numpy.random.default_rng(1), set()
+for _ in range(2000):
+    step = family.near_grid(draw)
+    assert len(step) in (9, 10) and step.count(family.whole()) == 1 and step[-1] == family.whole()
+    seen |= {name(each) for each in step}
+assert seen == {(n, m) for n in range(2, 13) for m in range(3, 13)}
+for layers, heads in ((1, 1), (2, 2), (3, 12)):
+    small = Family(tuple(tuple(range(n)) for n in range(1, layers + 1)), heads, 1, heads)
+    assert small.grid()[-1] == small.whole() and len(set(small.grid())) == len(small.grid())
+PY
+}
+
+@test "depths below the least one are not trained, and not in the table" {
+  make_bert
+  works quick make-elastic bert --train rows.tsv --dev rows.tsv --steps 2 --least-depth 3 --least-width 2 -o deep
+  same "$(awk '$1 ~ /^[0-9]+$/ { print $1 }' <<<"$output" | xargs)" "3 4"
+  holds "$(cat deep/config.json)" '.elastic.min_width == 2'
+  refused 1 "make-elastic: --least-depth 5: the model has 4 layers" quick make-elastic bert --train rows.tsv --steps 2 --least-depth 5 -o none
+}
+
 @test "JSON Lines, pairs, texts without labels, and each method" {
   make_bert
   tail -n +2 rows.tsv | jq -Rc 'split("\t") | {premise: .[0], hypothesis: "it is", label: .[1]}' >pairs.jsonl
@@ -238,7 +266,7 @@ PY
   refused 1 "make-elastic: --method sortednet learns from labels alone, and --unlabelled has none; leave one out" quick make-elastic bert --train rows.tsv --unlabelled texts.txt --method sortednet --steps 2 -o none
   refused 1 "make-elastic: --method layerskip has depths of the first layers; leave --depth-map nested out" quick make-elastic bert --train rows.tsv --method layerskip --depth-map nested --steps 2 -o none
   works quick make-elastic bert --train rows.tsv --bits 2 --hours 0.0001 -o hours
-  for method in once-for-all sortednet matformer layerskip cofi words; do
+  for method in base once-for-all sortednet matformer layerskip cofi words grid; do
     works quick make-elastic bert --train rows.tsv --method "$method" --steps 4 -o "$method"
   done
 }

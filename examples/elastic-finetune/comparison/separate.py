@@ -26,23 +26,24 @@ def train(task: Task, rows: Rows, name: str, held_out: float, only: str | None =
     keep(rows, name, folder, {only: every[only]} if only else every, texts)
 
 
-def compare_separate(task: Task, rows: Rows, cells: Sequence[tuple[int, int]]) -> None:
-    """An elastic model beside separate ones of some sizes, each of as many steps, on dev. The rate of the separate
-    ones is chosen on the middle cell and the held-out tenth."""
+def compare_separate(task: Task, rows: Rows, which: Sequence[int] = range(9)) -> None:
+    """An elastic model beside separate ones of some of the nine cells, each of as many steps, on dev. The rate of the
+    separate ones is chosen on the middle cell and the held-out tenth."""
     if f"{task.name} plain" not in rows:
         source = task.plain(held_out=0)
         dev = texts_of(source, task.options_for(source), "dev")
         keep(rows, f"{task.name} plain", source, {"whole": ModelFolder(source).load().whole()}, dev)
     train(task, rows, f"{task.name} elastic", 0)
-    middle = list(rows.rows[f"{task.name} elastic"]["cells"])[4]
+    cells = list(rows.rows[f"{task.name} elastic"]["cells"])
+    middle = cells[len(cells) // 2]
     rated = {}
     for rate in RATES:
         name = f"{task.name} rate {rate}"
         train(task, rows, name, HELD_OUT, middle, "--rate", rate)
         rated[rate] = rows.rows[name]["cells"][middle]
     best = max(rated, key=lambda rate: rated[rate])
-    for n, m in cells:
-        train(task, rows, f"{task.name} separate {n}x{m}", 0, f"{n}x{m}", "--rate", best)
+    for cell in (cells[i] for i in which):
+        train(task, rows, f"{task.name} separate {cell}", 0, cell, "--rate", best)
 
 
 def compare_bits(task: Task, rows: Rows) -> None:

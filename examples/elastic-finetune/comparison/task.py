@@ -7,6 +7,7 @@ import sys
 
 from elastic import data, options
 from elastic.folder import ModelFolder
+from elastic.method import Family, quarter
 from elastic.network import Submodel
 from elastic.problem import Problem
 
@@ -21,19 +22,16 @@ def program(name: str, *arguments: object) -> None:
         raise Problem(f"{name} ended with exit {done.returncode}")
 
 
-def nine(layers: int, heads: int) -> list[tuple[int, int]]:
-    """The cells of a comparison: a quarter, half and all of the layers and of the heads."""
-    return [(n, m) for n in (-(-layers // 4), layers // 2, layers) for m in (heads // 4, heads // 2, heads)]
-
-
 HELD_OUT = 0.1  # of the training rows, while choices are made; what is judged on dev learns from all of them
 
 
 def nine_of(folder: pathlib.Path) -> dict[str, Submodel]:
-    """The same cells of what make-elastic has made, by their names."""
+    """The cells of a comparison, of what make-elastic has made: a quarter, half and all of the layers and of the heads,
+    by their names."""
     made = ModelFolder(folder)
-    layers = made.config["elastic"]["depth_layers"]
-    return {f"{n}x{m}": Submodel(tuple(layers[n - 1]), m) for n, m in nine(len(layers), made.shape(0).heads)}
+    layers, heads = tuple(map(tuple, made.config["elastic"]["depth_layers"])), made.shape(0).heads
+    family = Family(layers, heads, 1, quarter(heads))
+    return {f"{len(each.layers)}x{each.width}": each for each in family.grid()}
 
 
 class Task:

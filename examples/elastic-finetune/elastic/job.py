@@ -21,7 +21,7 @@ from .training import TRIALS, RunFolder, Settings, Start, Trainer, watcher
 # Options that decide which weights a run ends in.
 _DECIDING = ("train", "unlabelled", "text_column", "pair_column", "label_column", "held_out", "rate", "tokens", "seed",
              "threads", "device", "products", "repeat", "labels", "dropout", "hidden", "vocabulary", "words",
-             "least_width", "depth_map", "method", "only", "bits", "bits_every")
+             "least_depth", "least_width", "depth_map", "method", "only", "bits", "bits_every")
 
 
 def _say(options: argparse.Namespace, text: str) -> None:
@@ -53,7 +53,7 @@ def train(options: argparse.Namespace, run: RunFolder, source: pathlib.Path, spl
         steps, remembers = _prepare(options, trainer)
         trainer.settings = dataclasses.replace(settings, steps=steps)
         run.begin({"options": deciding, "steps": steps, "remembers": remembers,
-                   "depth_layers": start.family.depth_layers, "least_width": start.family.least_width},
+                   "depth_layers": start.family.depth_layers},
                   trainer.state())
         _say(options, f"trains {steps} steps on {len(split.train)} rows")
     few = split.held_out.sample(_WATCHED_ROWS)
@@ -99,8 +99,8 @@ def watched(family: Family) -> list[Submodel]:
     """Three submodels that tell how a run goes: the whole, one in the middle, the smallest."""
     if family.only:
         return [family.only]
-    middle = family.at((family.layers + 1) // 2, max(family.least_width, (family.heads + 1) // 2))
-    return list(dict.fromkeys([family.whole(), middle, family.at(1, family.least_width)]))
+    grid = family.grid()
+    return list(dict.fromkeys([family.whole(), grid[len(grid) // 2], family.smallest()]))
 
 
 def name_of(submodel: Submodel) -> str:

@@ -8,7 +8,7 @@ import torch
 from . import data, options, order
 from .bits import FewBits
 from .folder import ModelFolder
-from .method import METHODS, Family
+from .method import METHODS, Family, quarter
 from .network import Network, Shape, Submodel
 from .problem import Problem
 from .training import Start
@@ -35,22 +35,23 @@ def prepare(given: argparse.Namespace, depth_layers: tuple[tuple[int, ...], ...]
         raise Problem(f"--method {given.method} has depths of the first layers; leave --depth-map {given.depth_map} out")
     source = ModelFolder(given.source)
     teacher = source.load().eval().to(given.device)
-    width = least_width(given, teacher.shape)
+    shape = teacher.shape
+    depth, width = least(given, "depth", shape.layers, 1), least(given, "width", shape.heads, quarter(shape.heads))
     split = options.split_data(given, source, source.labels(), given.unlabelled)
     network = source.load()
     if depth_layers is None:
         depth_layers = sort_and_choose(given, network, split)
-    family = Family(depth_layers, network.shape.heads, width, only_of(given, depth_layers, network.shape))
+    family = Family(depth_layers, shape.heads, depth, width, only_of(given, depth_layers, shape))
     few_bits = FewBits(source, given.bits, given.bits_every) if given.bits else None
     return Making(source, split, Start(network, teacher, family, method, few_bits))
 
 
-def least_width(given: argparse.Namespace, shape: Shape) -> int:
-    """The narrowest width that is trained."""
-    width: int = given.least_width or -(-shape.heads // 4)
-    if width > shape.heads:
-        raise Problem(f"--least-width {width}: the model has {shape.heads} heads")
-    return width
+def least(given: argparse.Namespace, name: str, most: int, otherwise: int) -> int:
+    """The depth or the width, as `name` has it, from which submodels are trained."""
+    value: int = getattr(given, f"least_{name}") or otherwise
+    if value > most:
+        raise Problem(f"--least-{name} {value}: the model has {most} {'layers' if name == 'depth' else 'heads'}")
+    return value
 
 
 def only_of(given: argparse.Namespace, depth_layers: tuple[tuple[int, ...], ...], shape: Shape) -> Submodel | None:

@@ -1,5 +1,6 @@
 """What is trained at a step: which submodels run on a batch, and what each learns from."""
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -14,12 +15,20 @@ from .network import Network, Run, Submodel
 
 @dataclass(frozen=True)
 class Family:
-    """The submodels that are trained: depths with their layers, and widths from the least on."""
+    """The submodels that are trained: depths with their layers, and widths, each from the least on."""
 
     depth_layers: tuple[tuple[int, ...], ...]
     heads: int
+    least_depth: int
     least_width: int
     only: Submodel | None = None  # a model by itself: nothing else is trained
+
+    @classmethod
+    def plain(cls, whole: Submodel) -> "Family":
+        """A plain model's: the whole alone is trained."""
+        layers = whole.layers
+        prefixes = tuple(layers[:n] for n in range(1, len(layers) + 1))
+        return cls(prefixes, whole.width, len(layers), whole.width, only=whole)
 
     def at(self, depth: int, width: int) -> Submodel:
         """The submodel of so many layers and heads."""
@@ -34,18 +43,58 @@ class Family:
         """All layers, all heads; or the only submodel."""
         return self.only or self.at(self.layers, self.heads)
 
+    def smallest(self) -> Submodel:
+        """The least depth, the least width."""
+        return self.at(self.least_depth, self.least_width)
+
+    def random_depth(self, draw: numpy.random.Generator) -> int:
+        """Any depth that is trained."""
+        return int(draw.integers(self.least_depth, self.layers + 1))
+
+    def random_width(self, draw: numpy.random.Generator) -> int:
+        """Any width that is trained."""
+        return int(draw.integers(self.least_width, self.heads + 1))
+
     def random(self, draw: numpy.random.Generator) -> Submodel:
         """Any depth, any width."""
-        return self.at(int(draw.integers(1, self.layers + 1)), int(draw.integers(self.least_width, self.heads + 1)))
+        return self.at(self.random_depth(draw), self.random_width(draw))
+
+    def grid(self) -> list[Submodel]:
+        """A quarter, half and all of the depths, each at a quarter, half and all of the widths; the whole is last."""
+        return [self.at(depths[-1], widths[-1]) for depths, widths in self._cells()]
+
+    def near_grid(self, draw: numpy.random.Generator) -> list[Submodel]:
+        """The grid, of which half of the submodels give way to a random one that is smaller than they are and larger
+        than the next of the grid, so that all come up; and the whole in any case, which is last."""
+        made = [self.at(int(draw.choice(depths)), int(draw.choice(widths))) if draw.random() < 0.5
+                else self.at(depths[-1], widths[-1]) for depths, widths in self._cells()]
+        return made if made[-1] == self.whole() else [*made, self.whole()]
+
+    def _cells(self) -> list[tuple[range, range]]:
+        """The depths and widths around each submodel of the grid: its own are the last ones."""
+        depths, widths = _parts(self.least_depth, self.layers), _parts(self.least_width, self.heads)
+        return [(n, m) for n in depths for m in widths]
+
+
+def quarter(most: int) -> int:
+    """A quarter of the layers, or of the heads, rounded up."""
+    return -(-most // 4)
+
+
+def _parts(least: int, most: int) -> list[range]:
+    """Whole numbers from the least to the most in three parts, which end at a quarter, at half and at all of the
+    most; without those parts that would be empty."""
+    ends = sorted({max(least, part) for part in (quarter(most), most // 2, most)})
+    return [range(low + 1, end + 1) for low, end in itertools.pairwise([least - 1, *ends])]
 
 
 @dataclass(frozen=True)
 class Method:
     """How a step goes. The defaults are what the README's comparison chose.
 
-    passes   sandwich: the whole model, the smallest, two random ones; one: a random one; nested: the whole model and
-             three fixed widths, each at a random depth; exits: the whole model and a random width, and the head after
-             each layer, so that a depth is the first layers
+    passes   sandwich: the whole model, the smallest, two random ones; grid: nine submodels, Family.near_grid; one:
+             a random one; nested: the whole model and three fixed widths, each at a random depth; exits: the whole model
+             and a random width, and the head after each layer, so that a depth is the first layers
     soft, hard, hidden   weights of three losses: KL divergence from the teacher's answer, cross-entropy of the label,
              mean squared distance of the last state from the teacher's
     nearest  every layer's state learns from that of the teacher's layer which is nearest to it
@@ -75,16 +124,18 @@ class Method:
         if family.only:
             return [family.only]
         if only_width:
-            widths = [family.heads, family.least_width, *draw.integers(family.least_width, family.heads + 1, 2)]
-            return [family.at(family.layers, int(m)) for m in widths]
+            widths = [family.heads, family.least_width, family.random_width(draw), family.random_width(draw)]
+            return [family.at(family.layers, m) for m in widths]
         if self.passes == "one":
             return [family.random(draw)]
+        if self.passes == "grid":
+            return family.near_grid(draw)
         if self.passes == "nested":
             widths = [family.heads, *(max(family.least_width, family.heads // part) for part in (2, 4))]
-            return [family.whole(), *(family.at(int(draw.integers(1, family.layers + 1)), m) for m in widths)]
+            return [family.whole(), *(family.at(family.random_depth(draw), m) for m in widths)]
         if self.passes == "exits":
-            return [family.whole(), family.at(family.layers, int(draw.integers(family.least_width, family.heads + 1)))]
-        return [family.whole(), family.at(1, family.least_width), family.random(draw), family.random(draw)]
+            return [family.whole(), family.at(family.layers, family.random_width(draw))]
+        return [family.whole(), family.smallest(), family.random(draw), family.random(draw)]
 
     def loss(self, run: Run, batch: Batch, teacher: Run | None) -> Tensor:
         """What a submodel is to make small."""
@@ -123,4 +174,5 @@ METHODS = {
     "layerskip": Method(passes="exits", drop=0.2),
     "cofi": Method(nearest=True),
     "words": Method(words=0.15),
+    "grid": Method(passes="grid", words=0.15),
 }

@@ -72,12 +72,14 @@ def add_making(parser: argparse.ArgumentParser) -> None:
     """Options of what make-elastic makes."""
     parser.add_argument("--unlabelled", type=pathlib.Path, metavar="FILE",
                         help="more texts of the kind, without labels: the plain model's answers stand for them")
+    parser.add_argument("--least-depth", type=whole, metavar="N",
+                        help="layers of the shallowest submodel [1]")
     parser.add_argument("--least-width", type=whole, metavar="M",
                         help="heads of the narrowest submodel [a quarter, rounded up]")
     parser.add_argument("--depth-map", choices=("evenly", "nested", "prefix"),
                         help="which layers a depth executes: evenly has equal distances, nested leaves out those that "
                              "are missed least, prefix has the first ones [evenly; prefix where --method has no other]")
-    parser.add_argument("--method", choices=METHODS, default="words", help="how submodels are trained [words]")
+    parser.add_argument("--method", choices=METHODS, default="grid", help="how submodels are trained [grid]")
     parser.add_argument("--bits", type=bitwidths, default=(), metavar="LIST",
                         help="every other step runs on weights as a reader of so few bits sees them: 2,3, say")
     parser.add_argument("--bits-every", type=whole, default=50, metavar="N",
