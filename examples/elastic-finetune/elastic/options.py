@@ -25,7 +25,7 @@ def elastic(name: str, text: str) -> argparse.ArgumentParser:
     parser = program(name, text)
     parser.add_argument("source", type=pathlib.Path, metavar="MODEL_DIR", help="plain model folder, fine-tuned")
     add_data(parser)
-    add_training(parser, rate=4e-4, hours=0.33, tokens=1024)
+    add_training(parser, rate=8e-4, hours=0.33, tokens=1024)
     add_making(parser)
     return parser
 
