@@ -16,7 +16,7 @@ from elastic.method import METHODS
 from elastic.training import Settings, Trainer
 
 from .rows import Rows
-from .task import Task, clinc150, nine_of, texts_of
+from .task import SMALL, Task, clinc150, nine_of, texts_of
 
 MINUTES = 5.0
 RATES = (1.5e-4, 3e-4, 6e-4, 1e-3, 2e-3)
@@ -85,7 +85,7 @@ def one_elastic(task: Task, rows: Rows, name: str, method: str, *more: object) -
     """Trains an elastic model of the small plain one for so many minutes, and keeps its row."""
     if name in rows:
         return
-    source = task.plain(192)
+    source = task.plain(SMALL)
     if "step seconds" not in rows:
         rows.add("step seconds", **step_seconds(task, source, list(METHODS)))
     steps = round(60 * MINUTES / rows.rows["step seconds"][method])
@@ -93,5 +93,4 @@ def one_elastic(task: Task, rows: Rows, name: str, method: str, *more: object) -
     folder = task.made(name.replace(" ", "-"), "make-elastic", source, *task.common(), "--steps", steps, *options)
     cells = cells_of(folder, source, task.options_for(source, *options), "held out")
     trained = json.loads((folder / "training.json").read_text("utf-8"))
-    mean = round(sum(cells.values()) / len(cells), 2)
-    rows.add(name, steps=trained["steps"], seconds=trained["seconds"], cells=cells, mean=mean)
+    rows.add(name, steps=trained["steps"], seconds=trained["seconds"], cells=cells)

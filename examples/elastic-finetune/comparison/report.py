@@ -34,7 +34,7 @@ def report_separate(rows: Rows, name: str) -> None:
 
 def report(rows: Rows) -> None:
     """Prints the tables."""
-    for prefix in ("rate", "method", "depth map"):
+    for prefix in ("rate", "method", "depth map", "winner"):
         found = {name: row for name, row in rows.rows.items() if name.startswith(prefix + " ")}
         if not found:
             continue
@@ -44,7 +44,7 @@ def report(rows: Rows) -> None:
         for name, row in found.items():
             kind, _, seed = name.removeprefix(prefix + " ").partition(" seed ")
             print("| " + " | ".join([kind, seed, str(row["steps"]), *(f"{row['cells'][c]:.2f}" for c in cells),
-                                     f"{row['mean']:.2f}"]) + " |")
+                                     f"{sum(row['cells'].values()) / len(cells):.2f}"]) + " |")
         print()
 
 

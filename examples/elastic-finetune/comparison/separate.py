@@ -6,33 +6,53 @@ from elastic import tools
 from elastic.folder import ModelFolder
 
 from .rows import Rows, keep
-from .task import HELD_OUT, Task, nine_of, texts_of
+from .task import HELD_OUT, LARGE, SMALL, Task, nine_of, texts_of
 
 RATES = (3e-4, 6e-4, 1.2e-3)  # of separate models, chosen on the middle cell
+SMALL_STEPS = 2000
+WINNERS = {"words": 700, "grid": 500}  # steps of about equal time together
 BITS = (2, 3, 6)
 
 
-def train(task: Task, rows: Rows, name: str, held_out: float, only: str | None = None, *more: object) -> None:
+def plain(task: Task, rows: Rows, name: str, hidden: int = LARGE) -> None:
+    """Keeps the row of the plain model, on dev."""
+    if name not in rows:
+        source = task.plain(hidden, held_out=0)
+        dev = texts_of(source, task.options_for(source), "dev")
+        keep(rows, name, source, {"whole": ModelFolder(source).load().whole()}, dev)
+
+
+def train(task: Task, rows: Rows, name: str, held_out: float, only: str | None = None, *more: object,
+          steps: int | None = None, hidden: int = LARGE) -> None:
     """Keeps the row of a model that make-elastic makes of the plain one, or of a model of one size by itself: on the
     rows that were held out, or on dev where none were."""
     if name in rows:
         return
-    source = task.plain(held_out=held_out)
+    source = task.plain(hidden, held_out)
     options = ["--only", only, *more] if only else more
-    folder = task.made(name.replace(" ", "-"), "make-elastic", source, *task.common(held_out), "--steps", task.steps,
-                       *options)
+    folder = task.made(name.replace(" ", "-"), "make-elastic", source, *task.common(held_out), "--steps",
+                       steps or task.steps, *options)
     every = nine_of(folder)
     texts = texts_of(source, task.options_for(source), "held out" if held_out else "dev")
     keep(rows, name, folder, {only: every[only]} if only else every, texts)
 
 
+def compare_winners(task: Task, rows: Rows) -> None:
+    """The methods that were ahead at hidden size 192, once at 384, on the held-out tenth."""
+    for method, steps in WINNERS.items():
+        train(task, rows, f"winner {method}", HELD_OUT, None, "--method", method, steps=steps)
+
+
+def compare_smaller(task: Task, rows: Rows) -> None:
+    """The plain model of hidden size 192 that make-smaller makes, and the elastic one of that, on dev."""
+    plain(task, rows, f"{task.name} smaller plain", SMALL)
+    train(task, rows, f"{task.name} smaller elastic", 0, steps=SMALL_STEPS, hidden=SMALL)
+
+
 def compare_separate(task: Task, rows: Rows, which: Sequence[int] = range(9)) -> None:
     """An elastic model beside separate ones of some of the nine cells, each of as many steps, on dev. The rate of the
     separate ones is chosen on the middle cell and the held-out tenth."""
-    if f"{task.name} plain" not in rows:
-        source = task.plain(held_out=0)
-        dev = texts_of(source, task.options_for(source), "dev")
-        keep(rows, f"{task.name} plain", source, {"whole": ModelFolder(source).load().whole()}, dev)
+    plain(task, rows, f"{task.name} plain")
     train(task, rows, f"{task.name} elastic", 0)
     cells = list(rows.rows[f"{task.name} elastic"]["cells"])
     middle = cells[len(cells) // 2]

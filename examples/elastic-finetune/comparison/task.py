@@ -22,6 +22,7 @@ def program(name: str, *arguments: object) -> None:
         raise Problem(f"{name} ended with exit {done.returncode}")
 
 
+LARGE, SMALL = 384, 192  # hidden sizes
 HELD_OUT = 0.1  # of the training rows, while choices are made; what is judged on dev learns from all of them
 
 
@@ -61,15 +62,15 @@ class Task:
         words = [source, *self.common(), "-o", "unused", *more]
         return options.elastic("make-elastic", "").parse_args([str(word) for word in words])
 
-    def plain(self, hidden: int = 384, held_out: float = HELD_OUT) -> pathlib.Path:
+    def plain(self, hidden: int = LARGE, held_out: float = HELD_OUT) -> pathlib.Path:
         """The plain model, fine-tuned; a small one is distilled from it."""
         rows = "" if held_out else "-of-all-rows"
         large = self.made(f"{self.name}-plain{rows}", "fine-tune", self.given.pretrained, *self.common(held_out),
                           "--steps", self.plain_steps, "--rate", 2e-4, "--repeat", self.repeat)
-        if hidden == 384:
+        if hidden == LARGE:
             return large
-        return self.made(f"{self.name}-plain-{hidden}", "make-smaller", large, *self.common(), "--hidden", hidden,
-                         "--vocabulary", 8000, "--steps", 1500)
+        return self.made(f"{self.name}-plain-{hidden}{rows}", "make-smaller", large, *self.common(held_out), "--hidden",
+                         hidden, "--vocabulary", 8000, "--steps", 1500)
 
 
 def clinc150(given: argparse.Namespace) -> Task:
