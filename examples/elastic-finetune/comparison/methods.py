@@ -4,47 +4,20 @@ import argparse
 import dataclasses
 import json
 import pathlib
-import time
-from collections.abc import Sequence
 
-import numpy
 import torch
 
-from elastic import data, evaluate, making
+from elastic import evaluate, making
 from elastic.folder import ModelFolder
 from elastic.method import METHODS
-from elastic.training import Settings, Trainer
 
 from .rows import Rows
 from .task import SMALL, Task, clinc150, nine_of, texts_of
+from .times import step_seconds
 
 MINUTES = 5.0
 RATES = (1.5e-4, 3e-4, 6e-4, 1e-3, 2e-3)
 RATE = 1e-3
-
-
-def step_seconds(task: Task, source: pathlib.Path, methods: Sequence[str], rounds: int = 3) -> dict[str, float]:
-    """The median seconds of a step of each method, one after the other in rounds, so that all meet the same machine."""
-    given = task.options_for(source)
-    made = making.prepare(given)
-    settings = Settings(1000, given.rate, given.tokens, given.seed, given.threads, bf16=given.products == "bf16")
-    trainers = {}
-    for name in methods:
-        start = dataclasses.replace(made.start, method=METHODS[name])
-        trainers[name] = Trainer(start, settings, made.split.train, torch.device(given.device))
-        if trainers[name].repeats_itself(settings.steps):
-            trainers[name].remember()
-    times: dict[str, list[float]] = {name: [] for name in methods}
-    batches = data.shuffled(made.split.train, given.tokens, 1)
-    for _ in range(rounds):
-        some = [next(batches) for _ in range(4)]
-        for name, trainer in trainers.items():
-            begin = time.monotonic()
-            for i, batch in enumerate(some):
-                # Both stages of a method that has two get as many steps.
-                trainer.one_step(batch, i * 250, learn=False)
-            times[name].append((time.monotonic() - begin) / len(some))
-    return {name: float(numpy.median(each)) for name, each in times.items()}
 
 
 def cells_of(folder: pathlib.Path, source: pathlib.Path, given: argparse.Namespace,
@@ -87,7 +60,10 @@ def one_elastic(task: Task, rows: Rows, name: str, method: str, *more: object) -
         return
     source = task.plain(SMALL)
     if "step seconds" not in rows:
-        rows.add("step seconds", **step_seconds(task, source, list(METHODS)))
+        given = task.options_for(source)
+        made = making.prepare(given)
+        starts = {method: dataclasses.replace(made.start, method=METHODS[method]) for method in METHODS}
+        rows.add("step seconds", **step_seconds(given, made.split.train, starts))
     steps = round(60 * MINUTES / rows.rows["step seconds"][method])
     options = ("--method", method, *more)
     folder = task.made(name.replace(" ", "-"), "make-elastic", source, *task.common(), "--steps", steps, *options)

@@ -10,21 +10,22 @@ def report_separate(rows: Rows, name: str) -> None:
     if f"{name} elastic" not in rows:
         return
     elastic = rows.rows[f"{name} elastic"]
-    print(f"| {name} | separate | elastic | difference | McNemar's p | seconds |\n|---|---|---|---|---|---|")
-    differences, seconds = [], 0
+    print(f"| {name} | separate | elastic | difference | McNemar's p | s a step |\n|---|---|---|---|---|---|")
+    seconds = rows.rows.get(f"{name} step seconds", {})
+    differences = []
     for cell, share in elastic["cells"].items():
         row = rows.rows.get(f"{name} separate {cell}")
         if row is None:
             print(f"| {cell} | | {share:.2f} | | | |")
             continue
         differences.append(share - row["cells"][cell])
-        seconds += row["seconds"]
         p = evaluate.mcnemar(right_of(row, cell), right_of(elastic, cell))
         print(f"| {cell} | {row['cells'][cell]:.2f} | {share:.2f} | {differences[-1]:+.2f} | {p:.3f} | "
-              f"{row['seconds']} |")
+              f"{seconds.get(cell, '')} |")
     if differences:
         mean = sum(differences) / len(differences)
-        print(f"| mean, sum | | | {mean:+.2f} | | {seconds}; elastic {elastic['seconds']} |")
+        total = f"{sum(seconds[cell] for cell in elastic['cells']):.2f}; elastic {seconds['elastic']}" if seconds else ""
+        print(f"| mean, sum | | | {mean:+.2f} | | {total} |")
     plain = rows.rows[f"{name} plain"]
     whole = list(elastic["cells"])[-1]
     p = evaluate.mcnemar(right_of(plain, "whole"), right_of(elastic, whole))

@@ -7,6 +7,7 @@ import sys
 
 from elastic import data, options
 from elastic.folder import ModelFolder
+from elastic.job import name_of
 from elastic.method import Family, quarter
 from elastic.network import Submodel
 from elastic.problem import Problem
@@ -26,13 +27,17 @@ LARGE, SMALL = 384, 192  # hidden sizes
 HELD_OUT = 0.1  # of the training rows, while choices are made; what is judged on dev learns from all of them
 
 
+def cells_of_family(family: Family) -> dict[str, Submodel]:
+    """Its grid, by names."""
+    return {name_of(each): each for each in family.grid()}
+
+
 def nine_of(folder: pathlib.Path) -> dict[str, Submodel]:
     """The cells of a comparison, of what make-elastic has made: a quarter, half and all of the layers and of the heads,
     by their names."""
     made = ModelFolder(folder)
     layers, heads = tuple(map(tuple, made.config["elastic"]["depth_layers"])), made.shape(0).heads
-    family = Family(layers, heads, 1, quarter(heads))
-    return {f"{len(each.layers)}x{each.width}": each for each in family.grid()}
+    return cells_of_family(Family(layers, heads, 1, quarter(heads)))
 
 
 class Task:
