@@ -4,6 +4,7 @@ Texts of a batch are packed one behind another, without padding: [tokens, hidden
 all tokens at once, and attention those of texts of equal length together.
 """
 
+import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -107,11 +108,11 @@ class Layer(nn.Module):
         packed = functional.linear(
             x, torch.cat([self.matrix(name)[:rows] for name in ("query", "key", "value")]),
             torch.cat([m.bias[:rows] for m in (self.query, self.key, self.value)]))
-        # Attention of short texts is small products, which a CPU makes sooner in fp32.
+        # Attention of short texts is made of small products, for which a CPU takes less time in fp32.
         precise = x.device.type == "cpu"
         parts = (packed.float() if precise else packed).split([group.texts * group.length for group in batch.groups])
         contexts = []
-        with torch.autocast(x.device.type, enabled=torch.is_autocast_enabled(x.device.type) and not precise):
+        with torch.autocast("cpu", enabled=False) if precise else contextlib.nullcontext():
             for group, part in zip(batch.groups, parts, strict=True):
                 q, k, v = part.view(group.texts, group.length, 3, width, size).permute(2, 0, 3, 1, 4)
                 context = functional.scaled_dot_product_attention(
