@@ -150,7 +150,7 @@ killed() {
 
 @test "a run that another process is at is left alone" {
   make_bert
-  program make-elastic bert --train rows.tsv --steps 100000 --threads 1 -q -o out &
+  "$python" "$elastic/make-elastic" bert --train rows.tsv --steps 100000 --threads 1 -q -o out & # itself, so that it is what is killed
   local other=$!
   until [ -e out.training/run.json ]; do sleep 0.2; done
   run --separate-stderr quick make-elastic bert --train rows.tsv --steps 100000 --resume -o out
