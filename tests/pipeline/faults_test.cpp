@@ -100,9 +100,9 @@ TEST_F(Faults, ALateRefinementIsLeftOutAndReported) {
   Open(plan);
   const PartLocation& plane = Part(3, 1, 4);
   const PartLocation end{plane.offset + plane.length - 1, 1, 0};
-  faults_->Inject(Over(FaultKind::kDelay, end, 1, 1500ms));
+  faults_->Inject(Over(FaultKind::kDelay, end, 1, 2500ms));
   RunTerms terms;
-  terms.degrade_for_us = 300e3;
+  terms.degrade_for_us = 1200e3;  // the base is there by then, also where the machine is busy
   RunResult result;
   ASSERT_TRUE(Succeeded(pipeline_->Run(kTextIds, kTextTypes, terms, &result)));
   const auto late =
