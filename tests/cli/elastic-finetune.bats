@@ -253,7 +253,7 @@ PY
   works quick make-elastic bert --train rows.tsv --dev rows.tsv --steps 2 --least-depth 3 --least-width 2 -o deep
   same "$(awk '$1 ~ /^[0-9]+$/ { print $1 }' <<<"$output" | xargs)" "3 4"
   holds "$(cat deep/config.json)" '.elastic.min_width == 2'
-  refused 1 "make-elastic: --least-depth 5: the model has 4 layers" quick make-elastic bert --train rows.tsv --steps 2 --least-depth 5 -o none
+  refused 1 "make-elastic: submodels of 5 layers at least: the model has 4; ask for fewer" quick make-elastic bert --train rows.tsv --steps 2 --least-depth 5 -o none
 }
 
 @test "JSON Lines, pairs, texts without labels, and each method" {

@@ -1,5 +1,7 @@
 """The tables of the README, from what was measured."""
 
+import math
+
 from elastic import evaluate
 
 from .rows import Rows, right_of
@@ -21,10 +23,10 @@ def report_separate(rows: Rows, name: str) -> None:
         differences.append(share - row["cells"][cell])
         p = evaluate.mcnemar(right_of(row, cell), right_of(elastic, cell))
         print(f"| {cell} | {row['cells'][cell]:.2f} | {share:.2f} | {differences[-1]:+.2f} | {p:.3f} | "
-              f"{seconds.get(cell, '')} |")
+              f"{seconds.get(cell, math.nan):.3f} |")
     if differences:
         mean = sum(differences) / len(differences)
-        total = f"{sum(seconds[cell] for cell in elastic['cells']):.2f}; elastic {seconds['elastic']}" if seconds else ""
+        total = f"{sum(seconds[cell] for cell in elastic['cells']):.2f}; elastic {seconds['elastic']:.2f}" if seconds else ""
         print(f"| mean, sum | | | {mean:+.2f} | | {total} |")
     plain = rows.rows[f"{name} plain"]
     whole = list(elastic["cells"])[-1]
@@ -35,6 +37,28 @@ def report_separate(rows: Rows, name: str) -> None:
 
 def report(rows: Rows) -> None:
     """Prints the tables."""
+    report_methods(rows)
+    for name in ("clinc150", "sst2"):
+        report_rates(rows, name)
+        report_separate(rows, name)
+        report_bits(rows, name)
+
+
+def report_rates(rows: Rows, name: str) -> None:
+    """Prints the learning rates that were tried, on the rows held out."""
+    for kind in ("plain at", "elastic at", "rate"):
+        found = {label.removeprefix(f"{name} {kind} "): row["cells"] for label, row in rows.rows.items()
+                 if label.startswith(f"{name} {kind} ") and not label.endswith(" bits")}
+        if found:
+            cells = list(next(iter(found.values())))
+            print("| " + " | ".join([f"{name} {kind}", *cells]) + " |\n|" + "---|" * (len(cells) + 1))
+            for label, shares in sorted(found.items(), key=lambda item: float(item[0])):
+                print("| " + " | ".join([label, *(f"{shares[cell]:.2f}" for cell in cells)]) + " |")
+            print()
+
+
+def report_methods(rows: Rows) -> None:
+    """Prints the tables by which methods, rates and depth maps are chosen."""
     for prefix in ("rate", "method", "depth map", "winner"):
         found = {name: row for name, row in rows.rows.items() if name.startswith(prefix + " ")}
         if not found:
@@ -50,14 +74,14 @@ def report(rows: Rows) -> None:
 
 
 def report_bits(rows: Rows, name: str) -> None:
-    """Prints the nine cells at few bits, of the model that was trained for them and of the one that was not."""
-    models = (f"{name} elastic", f"{name} few bits")
-    found = [(label, row) for label, row in rows.rows.items() if label.startswith(models)]
-    if not any(" at " in label for label, _ in found):
-        return
-    cells = list(found[0][1]["cells"])
-    print("| " + " | ".join([name, *cells]) + " |")
-    print("|" + "---|" * (len(cells) + 1))
-    for label, row in found:
-        print("| " + " | ".join([label.removeprefix(name + " "), *(f"{row['cells'][c]:.2f}" for c in cells)]) + " |")
-    print()
+    """Prints the nine cells in full and at few bits, of the model that was not trained for these and of the one that
+    was."""
+    labels = [f"{model} {read}" for read in ("in full", "at 6 bits", "at 3 bits", "at 2 bits")
+              for model in ("elastic", "few bits")]
+    found = [(label, rows.rows[f"{name} {label}"]["cells"]) for label in labels if f"{name} {label}" in rows]
+    if found:
+        cells = list(found[0][1])
+        print("| " + " | ".join([name, *cells]) + " |\n|" + "---|" * (len(cells) + 1))
+        for label, shares in found:
+            print("| " + " | ".join([label, *(f"{shares[cell]:.2f}" for cell in cells)]) + " |")
+        print()

@@ -43,15 +43,13 @@ class Rows:
 
 
 def keep(rows: Rows, name: str, folder: pathlib.Path, submodels: dict[str, Submodel], texts: Texts,
-         trained: pathlib.Path | None = None) -> None:
+         device: torch.device, trained: pathlib.Path | None = None) -> None:
     """Measures submodels of a folder and keeps which rows they get right, a hexadecimal digit for four rows. `trained`
     is the folder that says how the model was trained, where that is another one."""
-    if name in rows:
-        return
-    network = ModelFolder(folder).load()
+    network = ModelFolder(folder).load().to(device)
     cells, bits = {}, {}
     for cell, submodel in submodels.items():
-        right = evaluate.right(network, texts, submodel, torch.device("cpu"))
+        right = evaluate.right(network, texts, submodel, device)
         cells[cell] = round(100 * float(right.mean()), 2)
         bits[cell] = numpy.packbits(right).tobytes().hex()
     run = json.loads(((trained or folder) / "training.json").read_text("utf-8"))

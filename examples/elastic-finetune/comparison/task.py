@@ -1,9 +1,15 @@
 """The two data sets of the comparisons, and the models that are made for them."""
 
 import argparse
+import concurrent.futures
+import fcntl
 import pathlib
 import subprocess
 import sys
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import torch
 
 from elastic import data, options
 from elastic.folder import ModelFolder
@@ -11,6 +17,8 @@ from elastic.job import name_of
 from elastic.method import Family, quarter
 from elastic.network import Submodel
 from elastic.problem import Problem
+
+from .rows import Rows, keep
 
 PROGRAMS = pathlib.Path(__file__).resolve().parents[1]
 DATA = PROGRAMS.parents[1].parent / "shared/data"
@@ -40,26 +48,47 @@ def nine_of(folder: pathlib.Path) -> dict[str, Submodel]:
     return cells_of_family(Family(layers, heads, 1, quarter(heads)))
 
 
-class Task:
-    """A data set with the models that are made for it. A plain model of `repeat` times the pretrained layers is
-    trained for `plain_steps`, elastic and separate ones for `steps`."""
+@dataclass(frozen=True)
+class Sizes:
+    """How the models of a data set are trained. Where there are several rates, the best on the held-out tenth is
+    taken."""
 
-    def __init__(self, given: argparse.Namespace, name: str, folder: str, repeat: int, plain_steps: int, steps: int):
-        self.given, self.name, self.repeat, self.plain_steps, self.steps = given, name, repeat, plain_steps, steps
+    repeat: int  # of each pretrained layer
+    plain_steps: int
+    steps: int  # of elastic models, and of separate ones
+    tokens: int  # of a step of these
+    plain_rates: tuple[float, ...]
+    rates: tuple[float, ...]  # of elastic models
+    separate_rates: tuple[float, ...]  # chosen on the middle cell
+    which: tuple[int, ...]  # of the nine cells have a separate model
+
+
+class Task:
+    """A data set with the models that are made for it, and the rows of these."""
+
+    def __init__(self, given: argparse.Namespace, name: str, folder: str, sizes: Sizes):
+        self.given, self.name, self.sizes, self.rows = given, name, sizes, Rows()
         self.train = DATA / folder / "train.tsv"
         if not self.train.exists():
             raise Problem(f"{self.train}: not there; this needs ../shared beside the checkout")
         given.work.mkdir(exist_ok=True)
+
+    def each(self, do: Callable[..., None], items: Iterable[object]) -> None:
+        """Does something for each item, several at a time where --jobs says so."""
+        with concurrent.futures.ThreadPoolExecutor(self.given.jobs) as pool:
+            list(pool.map(do, items))
 
     def common(self, held_out: float = HELD_OUT) -> list[object]:
         """Options of every training."""
         return ["--train", self.train, "--threads", self.given.threads, "--held-out", held_out]
 
     def made(self, name: str, tool: str, *arguments: object) -> pathlib.Path:
-        """A folder that a program makes, unless it is there."""
-        target: pathlib.Path = self.given.work / name
-        if not target.exists():
-            program(tool, *arguments, "-o", target)
+        """A folder that a program makes, unless it is there. Another process that makes it is waited for."""
+        target: pathlib.Path = self.given.work / name.replace(" ", "-")
+        with target.with_name(f".{target.name}.lock").open("w", encoding="utf-8") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not target.exists():
+                program(tool, *arguments, "-o", target)
         return target
 
     def options_for(self, source: pathlib.Path, *more: object) -> argparse.Namespace:
@@ -67,25 +96,56 @@ class Task:
         words = [source, *self.common(), "-o", "unused", *more]
         return options.elastic("make-elastic", "").parse_args([str(word) for word in words])
 
+    def plain_at(self, rate: float, held_out: float = HELD_OUT) -> pathlib.Path:
+        """The plain model, fine-tuned at a learning rate."""
+        rows = "" if held_out else " of all rows"
+        return self.made(f"{self.name} plain at {rate:g}{rows}", "fine-tune", self.given.pretrained,
+                         *self.common(held_out), "--steps", self.sizes.plain_steps, "--rate", rate,
+                         "--repeat", self.sizes.repeat)
+
+    def plain_rate(self) -> float:
+        """The learning rate of the plain model."""
+        rates = self.sizes.plain_rates
+        if len(rates) == 1:
+            return rates[0]
+
+        def measure(rate: float) -> None:
+            name = f"{self.name} plain at {rate:g}"
+            if name not in self.rows:
+                folder = self.plain_at(rate)
+                self.keep(name, folder, {"whole": ModelFolder(folder).load().whole()}, "held out")
+
+        self.each(measure, rates)
+        return max(rates, key=lambda rate: self.rows.rows[f"{self.name} plain at {rate:g}"]["cells"]["whole"])
+
     def plain(self, hidden: int = LARGE, held_out: float = HELD_OUT) -> pathlib.Path:
-        """The plain model, fine-tuned; a small one is distilled from it."""
-        rows = "" if held_out else "-of-all-rows"
-        large = self.made(f"{self.name}-plain{rows}", "fine-tune", self.given.pretrained, *self.common(held_out),
-                          "--steps", self.plain_steps, "--rate", 2e-4, "--repeat", self.repeat)
+        """The plain model; a small one is distilled from it."""
+        large = self.plain_at(self.plain_rate(), held_out)
         if hidden == LARGE:
             return large
-        return self.made(f"{self.name}-plain-{hidden}{rows}", "make-smaller", large, *self.common(held_out), "--hidden",
-                         hidden, "--vocabulary", 8000, "--steps", 1500)
+        return self.made(large.name.replace("plain", f"plain-{hidden}"), "make-smaller", large, *self.common(held_out),
+                         "--hidden", hidden, "--vocabulary", 8000, "--steps", 1500)
+
+    def keep(self, name: str, folder: pathlib.Path, submodels: dict[str, Submodel], which: str,
+             trained: pathlib.Path | None = None) -> None:
+        """Keeps the row of a model: how many of the rows held out, or of those of dev, its submodels get right."""
+        if name not in self.rows:
+            given = self.options_for(folder)
+            keep(self.rows, name, folder, submodels, texts_of(folder, given, which), torch.device(given.device), trained)
 
 
 def clinc150(given: argparse.Namespace) -> Task:
     """151 intents, 6 layers."""
-    return Task(given, "clinc150", "CLINC150", repeat=1, plain_steps=500, steps=1000)
+    return Task(given, "clinc150", "CLINC150", Sizes(
+        repeat=1, plain_steps=500, steps=1000, tokens=1024, plain_rates=(2e-4,), rates=(8e-4,),
+        separate_rates=(3e-4, 6e-4, 1.2e-3), which=tuple(range(9))))
 
 
 def sst2(given: argparse.Namespace) -> Task:
     """Two sentiments, 12 layers."""
-    return Task(given, "sst2", "SST-2", repeat=2, plain_steps=900, steps=1200)
+    return Task(given, "sst2", "SST-2", Sizes(
+        repeat=2, plain_steps=1300, steps=1500, tokens=2048, plain_rates=(3e-5, 6e-5, 1.2e-4), rates=(1e-4, 2e-4, 4e-4),
+        separate_rates=(1e-4, 2e-4, 4e-4, 8e-4), which=(0, 4, 8)))
 
 
 def texts_of(source: pathlib.Path, given: argparse.Namespace, rows: str) -> data.Texts:

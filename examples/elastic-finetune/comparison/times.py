@@ -12,7 +12,6 @@ from elastic import data, making
 from elastic.data import Texts
 from elastic.training import Settings, Start, Trainer
 
-from .rows import Rows
 from .task import Task, cells_of_family
 
 ROUNDS = 3
@@ -40,15 +39,15 @@ def step_seconds(given: argparse.Namespace, texts: Texts, starts: Mapping[str, S
     return {name: round(float(numpy.median(each)), 4) for name, each in times.items()}
 
 
-def compare_times(task: Task, rows: Rows) -> None:
+def compare_times(task: Task) -> None:
     """A step of the elastic model beside a step of each separate one."""
     name = f"{task.name} step seconds"
-    if name in rows:
+    if name in task.rows:
         return
-    given = task.options_for(task.plain(held_out=0), "--held-out", 0)
+    given = task.options_for(task.plain(held_out=0), "--held-out", 0, "--tokens", task.sizes.tokens)
     made = making.prepare(given)
     start = made.start
     starts = {"elastic": start}
     for cell, submodel in cells_of_family(start.family).items():
         starts[cell] = dataclasses.replace(start, family=dataclasses.replace(start.family, only=submodel))
-    rows.add(name, threads=given.threads, **step_seconds(given, made.split.train, starts))
+    task.rows.add(name, threads=given.threads, **step_seconds(given, made.split.train, starts))

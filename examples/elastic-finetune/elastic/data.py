@@ -5,6 +5,7 @@ and means what it means there (lib/text/dataset/columns.cpp).
 """
 
 import csv
+import dataclasses
 import io
 import json
 import pathlib
@@ -215,6 +216,15 @@ class Group:
     length: int
 
 
+@dataclass(frozen=True)
+class Padded:
+    """A batch's texts as the rows of a table, each as long as the longest one."""
+
+    longest: int
+    places: Tensor  # [tokens] where in the table each token stands, counted row after row
+    known: Tensor  # [texts, 1, 1, longest] where the table has a token
+
+
 @dataclass
 class Batch:
     """Texts packed for the network, those of equal length beside one another."""
@@ -226,11 +236,22 @@ class Batch:
     labels: Tensor  # [texts]
     groups: list[Group]
     rows: numpy.ndarray  # [texts] their numbers
+    labelled: bool  # whether any text has a label
+    padded: Padded | None = None  # on a GPU
 
     def to(self, device: torch.device) -> "Batch":
-        """The same on a device."""
-        return Batch(*(part.to(device) for part in (self.ids, self.types, self.positions, self.firsts, self.labels)),
-                     groups=self.groups, rows=self.rows)
+        """The same on a device. A GPU, which would wait for many small products, computes attention on a padded table
+        at once."""
+        parts = {name: getattr(self, name).to(device) for name in ("ids", "types", "positions", "firsts", "labels")}
+        return dataclasses.replace(self, **parts, padded=None if device.type == "cpu" else self._padded(device))
+
+    def _padded(self, device: torch.device) -> Padded:
+        lengths = numpy.repeat([group.length for group in self.groups], [group.texts for group in self.groups])
+        longest = -(-int(lengths[-1]) // 8) * 8  # whole vectors
+        begins = numpy.repeat(numpy.arange(len(lengths)) * longest, lengths)
+        known = torch.from_numpy(numpy.arange(longest) < lengths[:, None])
+        return Padded(longest, (torch.from_numpy(begins) + self.positions).to(device),
+                      known[:, None, None, :].to(device))
 
 
 def batch_of(texts: Texts, rows: numpy.ndarray) -> Batch:
@@ -246,7 +267,8 @@ def batch_of(texts: Texts, rows: numpy.ndarray) -> Batch:
         same = numpy.flatnonzero(lengths == length)
         groups.append(Group(int(firsts[same[0]]), len(same), int(length)))
     return Batch(*(torch.from_numpy(numpy.ascontiguousarray(part)) for part in (
-        texts.ids[where], texts.types[where], positions, firsts, texts.labels[rows])), groups=groups, rows=rows)
+        texts.ids[where], texts.types[where], positions, firsts, texts.labels[rows])), groups=groups, rows=rows,
+        labelled=bool((texts.labels[rows] != UNLABELLED).any()))
 
 
 def in_order(texts: Texts, tokens: int) -> Iterator[Batch]:
@@ -278,19 +300,17 @@ def _cut(lengths: numpy.ndarray, order: numpy.ndarray, tokens: int) -> Iterator[
 def with_words_changed(texts: Texts, batch: Batch, share: float, draw: numpy.random.Generator) -> Batch:
     """A batch of the same rows with a share of their tokens replaced by tokens of other rows, or left out. What is
     between the first and the last token of a text, and of a text's pair, is changed; such rows have no label."""
-    ids, types, labels = [], [], texts.labels[batch.rows].copy()
-    for i, row in enumerate(batch.rows):
-        span = slice(texts.begins[row], texts.begins[row + 1])
-        own, kinds = texts.ids[span].copy(), texts.types[span]
-        inside = numpy.flatnonzero(~numpy.isin(own, (own[0], own[-1])))
-        change = inside[draw.random(len(inside)) < share]
-        gone = change[draw.random(len(change)) < 0.5]
-        own[change] = texts.ids[draw.integers(0, len(texts.ids), len(change))]
-        if len(change):
-            labels[i] = UNLABELLED
-        ids.append(numpy.delete(own, gone))
-        types.append(numpy.delete(kinds, gone))
-    return batch_of(_packed(ids, types, labels), numpy.arange(len(labels)))
+    lengths = texts.lengths[batch.rows]
+    row_of = numpy.repeat(numpy.arange(len(lengths)), lengths)
+    firsts = batch.firsts.numpy()
+    ids, types, labels = batch.ids.numpy().copy(), batch.types.numpy(), batch.labels.numpy().copy()
+    outside = (ids == ids[firsts][row_of]) | (ids == ids[firsts + lengths - 1][row_of])
+    change = ~outside & (draw.random(len(ids)) < share)
+    gone = change & (draw.random(len(ids)) < 0.5)
+    ids[change] = texts.ids[draw.integers(0, len(texts.ids), int(change.sum()))]
+    labels[row_of[change]] = UNLABELLED
+    begins = numpy.concatenate([[0], numpy.cumsum(numpy.bincount(row_of[~gone], minlength=len(lengths)))])
+    return batch_of(Texts(ids[~gone], types[~gone], begins, labels), numpy.arange(len(labels)))
 
 
 def split(rows: int, share: float) -> tuple[numpy.ndarray, numpy.ndarray]:

@@ -36,7 +36,8 @@ def prepare(given: argparse.Namespace, depth_layers: tuple[tuple[int, ...], ...]
     source = ModelFolder(given.source)
     teacher = source.load().eval().to(given.device)
     shape = teacher.shape
-    depth, width = least(given, "depth", shape.layers, 1), least(given, "width", shape.heads, quarter(shape.heads))
+    depth = least(given.least_depth or 1, shape.layers, "layers")
+    width = least(given.least_width or quarter(shape.heads), shape.heads, "heads")
     split = options.split_data(given, source, source.labels(), given.unlabelled)
     network = source.load()
     if depth_layers is None:
@@ -46,11 +47,10 @@ def prepare(given: argparse.Namespace, depth_layers: tuple[tuple[int, ...], ...]
     return Making(source, split, Start(network, teacher, family, method, few_bits))
 
 
-def least(given: argparse.Namespace, name: str, most: int, otherwise: int) -> int:
-    """The depth or the width, as `name` has it, from which submodels are trained."""
-    value: int = getattr(given, f"least_{name}") or otherwise
+def least(value: int, most: int, of: str) -> int:
+    """The least number of layers or heads, which the model must have."""
     if value > most:
-        raise Problem(f"--least-{name} {value}: the model has {most} {'layers' if name == 'depth' else 'heads'}")
+        raise Problem(f"submodels of {value} {of} at least: the model has {most}; ask for fewer")
     return value
 
 

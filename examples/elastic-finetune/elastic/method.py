@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from . import order
 from .data import Batch, UNLABELLED
 from .network import Network, Run, Submodel
 
@@ -26,9 +27,8 @@ class Family:
     @classmethod
     def plain(cls, whole: Submodel) -> "Family":
         """A plain model's: the whole alone is trained."""
-        layers = whole.layers
-        prefixes = tuple(layers[:n] for n in range(1, len(layers) + 1))
-        return cls(prefixes, whole.width, len(layers), whole.width, only=whole)
+        layers = len(whole.layers)
+        return cls(tuple(map(tuple, order.prefix(layers))), whole.width, layers, whole.width, only=whole)
 
     def at(self, depth: int, width: int) -> Submodel:
         """The submodel of so many layers and heads."""
@@ -144,7 +144,7 @@ class Method:
             total = total + self.soft * functional.kl_div(
                 functional.log_softmax(run.logits, 1), functional.log_softmax(teacher.logits, 1),
                 reduction="batchmean", log_target=True)
-        if self.hard and bool((batch.labels != UNLABELLED).any()):
+        if self.hard and batch.labelled:
             total = total + self.hard * functional.cross_entropy(run.logits, batch.labels, ignore_index=UNLABELLED)
         if teacher is not None and self.hidden:
             total = total + self.hidden * self._distance(run.states, teacher.states)

@@ -1,10 +1,9 @@
 """The transformer whose submodels are trained: BERT, DistilBERT and RoBERTa as one network.
 
 Texts of a batch are packed one behind another, without padding: [tokens, hidden]. Linear maps see
-all tokens at once, and attention those of texts of equal length together.
+all tokens at once, and attention those of texts of equal length together, or on a GPU a padded table.
 """
 
-import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -12,8 +11,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from .data import Batch
+from .data import Batch, Group, Padded
 from .problem import Problem
+
+# cuDNN plans its attention anew for each shape, and each batch has another one.
+torch.backends.cuda.enable_cudnn_sdp(False)
 
 # The matrices of a layer, which are stored at few bits.
 MATRICES = ("query", "key", "value", "attention_output", "inner", "output")
@@ -108,17 +110,31 @@ class Layer(nn.Module):
         packed = functional.linear(
             x, torch.cat([self.matrix(name)[:rows] for name in ("query", "key", "value")]),
             torch.cat([m.bias[:rows] for m in (self.query, self.key, self.value)]))
-        # Attention of short texts is made of small products, for which a CPU takes less time in fp32.
-        precise = x.device.type == "cpu"
-        parts = (packed.float() if precise else packed).split([group.texts * group.length for group in batch.groups])
-        contexts = []
-        with torch.autocast("cpu", enabled=False) if precise else contextlib.nullcontext():
-            for group, part in zip(batch.groups, parts, strict=True):
-                q, k, v = part.view(group.texts, group.length, 3, width, size).permute(2, 0, 3, 1, 4)
-                context = functional.scaled_dot_product_attention(
-                    q, k, v, dropout_p=dropout if self.training else 0.0)
-                contexts.append(context.transpose(1, 2).reshape(-1, rows))
-        return contexts[0] if len(contexts) == 1 else torch.cat(contexts)
+        dropout = dropout if self.training else 0.0
+        return _attend_padded(packed, batch.padded, width, dropout) if batch.padded else (
+            _attend_groups(packed, batch.groups, width, dropout))
+
+
+def _attend_groups(packed: Tensor, groups: Sequence[Group], width: int, dropout: float) -> Tensor:
+    """Attention of texts of equal length together: what `width` heads see, [tokens, columns], of queries, keys and
+    values [tokens, 3 * columns]. It is made of small products, for which a CPU takes less time in fp32."""
+    contexts = []
+    with torch.autocast("cpu", enabled=False):
+        parts = packed.float().split([group.texts * group.length for group in groups])
+        for group, part in zip(groups, parts, strict=True):
+            q, k, v = part.view(group.texts, group.length, 3, width, -1).permute(2, 0, 3, 1, 4)
+            context = functional.scaled_dot_product_attention(q, k, v, dropout_p=dropout)
+            contexts.append(context.transpose(1, 2).reshape(group.texts * group.length, -1))
+    return contexts[0] if len(contexts) == 1 else torch.cat(contexts)
+
+
+def _attend_padded(packed: Tensor, padded: Padded, width: int, dropout: float) -> Tensor:
+    """The same of all texts at once, in a padded table."""
+    texts = len(padded.known)
+    table = packed.new_zeros(texts * padded.longest, packed.shape[1]).index_copy(0, padded.places, packed)
+    q, k, v = table.view(texts, padded.longest, 3, width, -1).permute(2, 0, 3, 1, 4)
+    context = functional.scaled_dot_product_attention(q, k, v, attn_mask=padded.known, dropout_p=dropout)
+    return context.transpose(1, 2).reshape(len(table), -1)[padded.places]
 
 
 class Network(nn.Module):

@@ -207,7 +207,7 @@ class Trainer:
             turn = step // 2 % len(self.few_bits.bits)
             self.few_bits.show(self.network, self.few_bits.bits[turn] if step % 2 and self.few_bits.changes else None)
         with torch.autocast(self.device.type, torch.bfloat16, enabled=self.settings.bf16):
-            total = sum(self._passes(batch, draw, step))
+            total = self._passes(batch, draw, step)
         if self.few_bits:
             self.few_bits.show(self.network, None)
         last = (step + 1) % self.method.accumulate == 0 or step + 1 == self.settings.steps
@@ -223,8 +223,8 @@ class Trainer:
             self.optimizer.zero_grad(set_to_none=True)
         return total
 
-    def _passes(self, batch: Batch, draw: numpy.random.Generator, step: int) -> list[float]:
-        """Runs the submodels one after another, each with its gradient. Returns their losses."""
+    def _passes(self, batch: Batch, draw: numpy.random.Generator, step: int) -> float:
+        """Runs the submodels one after another, each with its gradient. Returns the sum of their losses."""
         teacher = None
         if self.answers is not None:
             with torch.no_grad():
@@ -243,9 +243,9 @@ class Trainer:
                 early = [self.method.loss(each, batch, teacher) for each in exits(self.network, run, batch)]
                 loss = loss + sum(early) / max(1, len(early))
             (loss / self.method.accumulate).backward()
-            losses.append(float(loss.detach()))
+            losses.append(loss.detach())
         embedded.backward(shared.grad)
-        return losses
+        return float(torch.stack(losses).sum())  # one wait for a GPU
 
     def _dropped(self, submodel: Submodel, draw: numpy.random.Generator) -> Submodel:
         """Leaves layers out, later ones more often."""
