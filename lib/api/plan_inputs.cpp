@@ -14,6 +14,11 @@ namespace {
 // The rows of more words are worth no place in a preload buffer.
 constexpr size_t kMostCommonWords = 1024;
 
+// Returns whether which words are common is asked of the vocabulary: no importance has counted any.
+bool AsksVocabulary(const std::optional<Importance>& importance) {
+  return !importance || importance->word_use.empty();
+}
+
 }  // namespace
 
 // All resident parts, by what they are for.
@@ -50,7 +55,8 @@ PlanInputs::PlanInputs(const ContainerFile& file, DeviceProfile profile,
       cold_(ColdBytesOf(file)),
       profile_(std::move(profile)),
       importance_(std::move(importance)) {
-  if (vocabulary != nullptr) common_words_ = CommonWords(*vocabulary, kMostCommonWords);
+  if (vocabulary != nullptr && AsksVocabulary(importance_))
+    common_words_ = CommonWords(*vocabulary, kMostCommonWords);
 }
 
 PlanInput PlanInputs::View() const {
@@ -84,9 +90,8 @@ PlanInput PlanInputs::ViewOfOwnMemory() const {
 Result<PlanInputs> ReadPlanInputs(ContainerFile& file, DeviceProfile profile,
                                   std::optional<Importance> importance,
                                   const PlanRequest& request) {
-  const bool counted = importance && !importance->word_use.empty();
   std::optional<Vocabulary> vocabulary;
-  if (request.guarantee && !counted) {
+  if (request.guarantee && AsksVocabulary(importance)) {
     STI_ASSIGN_OR_RETURN(vocabulary, LoadVocabulary(file));
   }
   return PlanInputs(file, std::move(profile), std::move(importance),

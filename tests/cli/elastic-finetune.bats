@@ -94,6 +94,31 @@ assert not torch.equal(after.layers[0].query.weight, before.layers[0].query.weig
 PY
 }
 
+@test "attention on a padded table, as on a GPU, is that of texts of equal length" {
+  PYTHONPATH="$elastic" "$python" - model few.tsv <<'PY'
+import dataclasses, pathlib, sys, torch
+from elastic import data
+from elastic.folder import ModelFolder
+from elastic.network import Submodel
+folder = ModelFolder(pathlib.Path(sys.argv[1]))
+rows = data.read_rows(pathlib.Path(sys.argv[2]), data.Columns())
+texts = data.tokenized(folder.path, rows, data.labels_of(rows, folder.labels(), pathlib.Path("few.tsv")))
+network = folder.load().eval()
+part = Submodel((0, network.shape.layers - 1), network.shape.heads - 1)
+for batch in data.in_order(texts, 512):
+    assert len(batch.groups) > 1
+    padded = dataclasses.replace(batch, padded=batch.table(torch.device("cpu")))
+    found = []
+    for each in (batch, padded):
+        network.zero_grad()
+        logits = network(each, part).logits
+        logits.square().sum().backward()
+        found.append([logits.detach(), network.words.weight.grad.clone(), network.layers[0].key.weight.grad.clone()])
+    for a, b in zip(*found, strict=True):
+        torch.testing.assert_close(a, b, atol=5e-4, rtol=1e-3)
+PY
+}
+
 @test "answers that are looked up are the teacher's, whatever the batches are" {
   PYTHONPATH="$elastic" "$python" - model few.tsv <<'PY'
 import pathlib, sys, torch
@@ -253,7 +278,7 @@ PY
   works quick make-elastic bert --train rows.tsv --dev rows.tsv --steps 2 --least-depth 3 --least-width 2 -o deep
   same "$(awk '$1 ~ /^[0-9]+$/ { print $1 }' <<<"$output" | xargs)" "3 4"
   holds "$(cat deep/config.json)" '.elastic.min_width == 2'
-  refused 1 "make-elastic: submodels of 5 layers at least: the model has 4; ask for fewer" quick make-elastic bert --train rows.tsv --steps 2 --least-depth 5 -o none
+  refused 1 "make-elastic: --least-depth 5: the model has 4 layers" quick make-elastic bert --train rows.tsv --steps 2 --least-depth 5 -o none
 }
 
 @test "JSON Lines, pairs, texts without labels, and each method" {

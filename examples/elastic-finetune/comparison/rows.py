@@ -24,7 +24,13 @@ class Rows:
         self._read()
 
     def _read(self) -> None:
-        for line in RESULTS.read_text("utf-8").splitlines() if RESULTS.exists() else []:
+        RESULTS.touch()
+        with RESULTS.open(encoding="utf-8") as file:
+            fcntl.flock(file, fcntl.LOCK_SH)
+            self._take(file.read())
+
+    def _take(self, text: str) -> None:
+        for line in text.splitlines():
             row = json.loads(line)
             self.rows.setdefault(row["name"], row)
 
@@ -34,11 +40,13 @@ class Rows:
 
     def add(self, name: str, **facts: object) -> None:
         """Keeps a row."""
-        with RESULTS.open("a", encoding="utf-8") as file:
+        with RESULTS.open("a+", encoding="utf-8") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
-            if name not in self:
-                file.write(json.dumps({"name": name, **facts}) + "\n")
-        self._read()
+            file.seek(0)
+            self._take(file.read())
+            if name not in self.rows:
+                self.rows[name] = {"name": name, **facts}
+                file.write(json.dumps(self.rows[name]) + "\n")
         print(json.dumps(self.rows[name]), flush=True)
 
 

@@ -2,6 +2,8 @@
 trained at few bits."""
 
 import pathlib
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from elastic import tools
 from elastic.folder import ModelFolder
@@ -9,96 +11,109 @@ from elastic.folder import ModelFolder
 from .task import HELD_OUT, LARGE, SMALL, Task, nine_of
 
 SMALL_STEPS = 2000
-WINNERS = {"words": (700, 4e-4), "grid": (500, 8e-4)}  # steps that take about the same time, and the rate of each
+WINNERS = {"words": (700, 4e-4), "grid": (500, 8e-4)}  # steps and learning rate of each
 BITS = (2, 3, 6)
-REFRESHES = 20  # of what few bits keep, in a training
+REFRESHES = 20  # times in a training that it is asked anew what few bits keep
 
 
-def plain(task: Task, name: str, hidden: int = LARGE) -> None:
+@dataclass(frozen=True)
+class Training:
+    """What make-elastic makes of the plain model: an elastic one, or one of the size `only` by itself."""
+
+    name: str  # of its row and its folder
+    held_out: float  # share of the training rows that it is judged on; 0: it learns from all, and is judged on dev
+    options: tuple[object, ...] = ()
+    only: str | None = None
+    steps: int | None = None  # None: as many as the task has
+    hidden: int = LARGE
+
+
+def keep_plain(task: Task, name: str, hidden: int = LARGE) -> None:
     """Keeps the row of the plain model, on dev."""
     if name not in task.rows:
         folder = task.plain(hidden, held_out=0)
         task.keep(name, folder, {"whole": ModelFolder(folder).load().whole()}, "dev")
 
 
-def trained(task: Task, name: str, held_out: float, *more: object, steps: int | None = None,
-            hidden: int = LARGE) -> pathlib.Path:
-    """The folder of a model that make-elastic makes of the plain one."""
-    return task.made(name, "make-elastic", task.plain(hidden, held_out), *task.common(held_out), "--tokens",
-                     task.sizes.tokens, "--steps", steps or task.sizes.steps, *more)
+def make_elastic(task: Task, training: Training) -> pathlib.Path:
+    """The folder of a training."""
+    only = ("--only", training.only) if training.only else ()
+    return task.made(training.name, "make-elastic", task.plain(training.hidden, training.held_out),
+                     *task.common(training.held_out), "--tokens", task.sizes.tokens, "--steps",
+                     training.steps or task.sizes.steps, *training.options, *only)
 
 
-def train(task: Task, name: str, held_out: float, *more: object, only: str | None = None, steps: int | None = None,
-          hidden: int = LARGE) -> None:
-    """Keeps the row of such a model, or of one of one size by itself: on the rows that were held out, or on dev where
-    none were."""
-    if name not in task.rows:
-        folder = trained(task, name, held_out, *more, *(("--only", only) if only else ()), steps=steps, hidden=hidden)
-        every = nine_of(folder)
-        task.keep(name, folder, {only: every[only]} if only else every, "held out" if held_out else "dev")
+def keep_elastic(task: Task, trainings: Sequence[Training]) -> None:
+    """Keeps the row of each training."""
+
+    def keep(training: Training) -> None:
+        folder = make_elastic(task, training)
+        nine, only = nine_of(folder), training.only
+        judged_on = "held out" if training.held_out else "dev"
+        task.keep(training.name, folder, {only: nine[only]} if only else nine, judged_on)
+
+    missing = [training for training in trainings if training.name not in task.rows]
+    for hidden, held_out in {(training.hidden, training.held_out) for training in missing}:
+        task.plain(hidden, held_out)  # once, before several trainings ask for it
+    task.each(keep, missing)
 
 
 def compare_winners(task: Task) -> None:
     """Two methods at hidden size 384, on the held-out tenth."""
-    task.plain()
-
-    def measure(method: str) -> None:
-        steps, rate = WINNERS[method]
-        train(task, f"winner {method} at {rate:g}", HELD_OUT, "--method", method, "--rate", rate, steps=steps)
-
-    task.each(measure, WINNERS)
+    keep_elastic(task, [Training(f"winner {method} at {rate:g}", HELD_OUT, ("--method", method, "--rate", rate),
+                                 steps=steps) for method, (steps, rate) in WINNERS.items()])
 
 
 def compare_smaller(task: Task) -> None:
     """The plain model of hidden size 192 that make-smaller makes, and the elastic one of that, on dev."""
-    plain(task, f"{task.name} smaller plain", SMALL)
-    train(task, f"{task.name} smaller elastic", 0, steps=SMALL_STEPS, hidden=SMALL)
+    keep_plain(task, f"{task.name} smaller plain", SMALL)
+    keep_elastic(task, [Training(f"{task.name} smaller elastic", 0, steps=SMALL_STEPS, hidden=SMALL)])
 
 
 def elastic_rate(task: Task) -> float:
-    """The learning rate of the elastic model."""
+    """The learning rate of the elastic model, by the mean of its nine cells."""
     rates = task.sizes.rates
     if len(rates) == 1:
         return rates[0]
-    task.plain()
-    task.each(lambda rate: train(task, f"{task.name} elastic at {rate:g}", HELD_OUT, "--rate", rate), rates)
-    means = {rate: sum(task.rows.rows[f"{task.name} elastic at {rate:g}"]["cells"].values()) for rate in rates}
-    return max(means, key=means.__getitem__)
+    names = {rate: f"{task.name} elastic at {rate:g}" for rate in rates}
+    keep_elastic(task, [Training(name, HELD_OUT, ("--rate", rate)) for rate, name in names.items()])
+    return max(rates, key=lambda rate: sum(task.rows.rows[names[rate]]["cells"].values()))
 
 
 def separate_rate(task: Task, middle: str) -> float:
-    """The learning rate of separate models."""
-    task.plain()
-    rates = task.sizes.separate_rates
-    task.each(lambda rate: train(task, f"{task.name} rate {rate}", HELD_OUT, "--rate", rate, only=middle), rates)
-    return max(rates, key=lambda rate: task.rows.rows[f"{task.name} rate {rate}"]["cells"][middle])
+    """The learning rate of separate models, by that of the middle cell."""
+    names = {rate: f"{task.name} rate {rate:g}" for rate in task.sizes.separate_rates}
+    keep_elastic(task, [Training(name, HELD_OUT, ("--rate", rate), only=middle) for rate, name in names.items()])
+    return max(names, key=lambda rate: task.rows.rows[names[rate]]["cells"][middle])
 
 
 def compare_separate(task: Task) -> None:
     """An elastic model beside separate ones of some of the nine cells, each of as many steps, on dev."""
-    plain(task, f"{task.name} plain")
-    train(task, f"{task.name} elastic", 0, "--rate", elastic_rate(task))
-    cells = list(task.rows.rows[f"{task.name} elastic"]["cells"])
+    keep_plain(task, f"{task.name} plain")
+    elastic = f"{task.name} elastic"
+    keep_elastic(task, [Training(elastic, 0, ("--rate", elastic_rate(task)))])
+    cells = list(task.rows.rows[elastic]["cells"])
     best = separate_rate(task, cells[len(cells) // 2])
-    task.plain(held_out=0)
-    task.each(lambda cell: train(task, f"{task.name} separate {cell}", 0, "--rate", best, only=cell),
-              [cells[i] for i in task.sizes.which])
+    keep_elastic(task, [Training(f"{task.name} separate {cells[i]}", 0, ("--rate", best), only=cells[i])
+                        for i in task.sizes.separate_cells])
 
 
 def compare_bits(task: Task) -> None:
     """Two elastic models, one of which was trained on weights of 2 and 3 bits as well, at few bits and in full."""
-    rate = elastic_rate(task)
-    task.plain(held_out=0)
+    few_bits = ("--bits", "2,3", "--bits-every", task.sizes.steps // REFRESHES)
 
-    def measure(name: str, *more: object) -> None:
-        folder = trained(task, name, 0, "--rate", rate, *more)
+    def keep(training: Training) -> None:
+        folder = make_elastic(task, training)
         nine = nine_of(folder)
-        task.keep(f"{name} in full", folder, nine, "dev")
-        if not all(f"{name} at {bits} bits" in task.rows for bits in BITS):
-            with tools.seen_at(folder, BITS) as seen:
-                for bits, at_bits in seen.items():
-                    task.keep(f"{name} at {bits} bits", at_bits, nine, "dev", trained=folder)
+        task.keep(f"{training.name} in full", folder, nine, "dev")
+        with tools.seen_at(folder, BITS) as seen:
+            for bits, at_bits in seen.items():
+                task.keep(f"{training.name} at {bits} bits", at_bits, nine, "dev", trained=folder)
 
-    task.each(lambda what: measure(*what), [(f"{task.name} elastic",),
-                                          (f"{task.name} few bits", "--bits", "2,3", "--bits-every",
-                                           task.sizes.steps // REFRESHES)])
+    rows = ("in full", *(f"at {bits} bits" for bits in BITS))
+    missing = [(name, options) for name, options in ((f"{task.name} elastic", ()), (f"{task.name} few bits", few_bits))
+               if any(f"{name} {row}" not in task.rows for row in rows)]
+    if missing:
+        rate = elastic_rate(task)
+        task.plain(held_out=0)
+        task.each(keep, [Training(name, 0, ("--rate", rate, *options)) for name, options in missing])

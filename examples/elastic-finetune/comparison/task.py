@@ -60,7 +60,7 @@ class Sizes:
     plain_rates: tuple[float, ...]
     rates: tuple[float, ...]  # of elastic models
     separate_rates: tuple[float, ...]  # chosen on the middle cell
-    which: tuple[int, ...]  # of the nine cells have a separate model
+    separate_cells: tuple[int, ...]  # numbers of the nine cells that have a separate model
 
 
 class Task:
@@ -126,32 +126,33 @@ class Task:
         return self.made(large.name.replace("plain", f"plain-{hidden}"), "make-smaller", large, *self.common(held_out),
                          "--hidden", hidden, "--vocabulary", 8000, "--steps", 1500)
 
-    def keep(self, name: str, folder: pathlib.Path, submodels: dict[str, Submodel], which: str,
+    def keep(self, name: str, folder: pathlib.Path, submodels: dict[str, Submodel], judged_on: str,
              trained: pathlib.Path | None = None) -> None:
         """Keeps the row of a model: how many of the rows held out, or of those of dev, its submodels get right."""
         if name not in self.rows:
             given = self.options_for(folder)
-            keep(self.rows, name, folder, submodels, texts_of(folder, given, which), torch.device(given.device), trained)
+            texts = texts_of(folder, given, judged_on)
+            keep(self.rows, name, folder, submodels, texts, torch.device(given.device), trained)
 
 
 def clinc150(given: argparse.Namespace) -> Task:
     """151 intents, 6 layers."""
     return Task(given, "clinc150", "CLINC150", Sizes(
         repeat=1, plain_steps=500, steps=1000, tokens=1024, plain_rates=(2e-4,), rates=(8e-4,),
-        separate_rates=(3e-4, 6e-4, 1.2e-3), which=tuple(range(9))))
+        separate_rates=(3e-4, 6e-4, 1.2e-3), separate_cells=tuple(range(9))))
 
 
 def sst2(given: argparse.Namespace) -> Task:
     """Two sentiments, 12 layers."""
     return Task(given, "sst2", "SST-2", Sizes(
         repeat=2, plain_steps=1300, steps=1500, tokens=2048, plain_rates=(3e-5, 6e-5, 1.2e-4), rates=(1e-4, 2e-4, 4e-4),
-        separate_rates=(1e-4, 2e-4, 4e-4, 8e-4), which=(0, 4, 8)))
+        separate_rates=(1e-4, 2e-4, 4e-4, 8e-4), separate_cells=(0, 4, 8)))
 
 
-def texts_of(source: pathlib.Path, given: argparse.Namespace, rows: str) -> data.Texts:
+def texts_of(source: pathlib.Path, given: argparse.Namespace, judged_on: str) -> data.Texts:
     """The held-out rows, or those of dev."""
     folder = ModelFolder(source)
-    if rows == "held out":
+    if judged_on == "held out":
         return options.split_data(given, folder, folder.labels()).held_out
     given.dev = given.train.with_name("dev.tsv")
     texts = options.dev_data(given, folder, folder.labels())

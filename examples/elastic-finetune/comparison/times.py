@@ -40,11 +40,12 @@ def step_seconds(given: argparse.Namespace, texts: Texts, starts: Mapping[str, S
 
 
 def compare_times(task: Task) -> None:
-    """A step of the elastic model beside a step of each separate one."""
+    """How long a step of the elastic model takes on the CPU, beside a step of each separate one."""
     name = f"{task.name} step seconds"
     if name in task.rows:
         return
-    given = task.options_for(task.plain(held_out=0), "--held-out", 0, "--tokens", task.sizes.tokens)
+    given = task.options_for(task.plain(held_out=0), "--held-out", 0, "--tokens", task.sizes.tokens, "--device", "cpu",
+                             "--threads", task.given.threads)
     made = making.prepare(given)
     start = made.start
     starts = {"elastic": start}

@@ -218,11 +218,11 @@ class Group:
 
 @dataclass(frozen=True)
 class Padded:
-    """A batch's texts as the rows of a table, each as long as the longest one."""
+    """The texts of a batch as rows of a table, all of them long enough for the longest text."""
 
-    longest: int
+    row_tokens: int  # a multiple of 8, as attention on a GPU needs of its mask's rows
     places: Tensor  # [tokens] where in the table each token stands, counted row after row
-    known: Tensor  # [texts, 1, 1, longest] where the table has a token
+    known: Tensor  # [texts, 1, 1, row_tokens] where the table has a token
 
 
 @dataclass
@@ -236,21 +236,22 @@ class Batch:
     labels: Tensor  # [texts]
     groups: list[Group]
     rows: numpy.ndarray  # [texts] their numbers
-    labelled: bool  # whether any text has a label
+    labelled: bool  # whether any text has a label; known without waiting for a GPU
     padded: Padded | None = None  # on a GPU
 
     def to(self, device: torch.device) -> "Batch":
-        """The same on a device. A GPU, which would wait for many small products, computes attention on a padded table
-        at once."""
+        """The same batch on a device. On a GPU attention is computed on a padded table at once: each product of a
+        group of texts would take as long to launch."""
         parts = {name: getattr(self, name).to(device) for name in ("ids", "types", "positions", "firsts", "labels")}
-        return dataclasses.replace(self, **parts, padded=None if device.type == "cpu" else self._padded(device))
+        return dataclasses.replace(self, **parts, padded=None if device.type == "cpu" else self.table(device))
 
-    def _padded(self, device: torch.device) -> Padded:
+    def table(self, device: torch.device) -> Padded:
+        """Where the texts lie in a padded table."""
         lengths = numpy.repeat([group.length for group in self.groups], [group.texts for group in self.groups])
-        longest = -(-int(lengths[-1]) // 8) * 8  # whole vectors
-        begins = numpy.repeat(numpy.arange(len(lengths)) * longest, lengths)
-        known = torch.from_numpy(numpy.arange(longest) < lengths[:, None])
-        return Padded(longest, (torch.from_numpy(begins) + self.positions).to(device),
+        row_tokens = -(-int(lengths[-1]) // 8) * 8
+        begins = numpy.repeat(numpy.arange(len(lengths)) * row_tokens, lengths)
+        known = torch.from_numpy(numpy.arange(row_tokens) < lengths[:, None])
+        return Padded(row_tokens, (torch.from_numpy(begins) + self.positions).to(device),
                       known[:, None, None, :].to(device))
 
 

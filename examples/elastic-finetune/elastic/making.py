@@ -36,8 +36,8 @@ def prepare(given: argparse.Namespace, depth_layers: tuple[tuple[int, ...], ...]
     source = ModelFolder(given.source)
     teacher = source.load().eval().to(given.device)
     shape = teacher.shape
-    depth = least(given.least_depth or 1, shape.layers, "layers")
-    width = least(given.least_width or quarter(shape.heads), shape.heads, "heads")
+    depth = at_most(shape.layers, "layers", "--least-depth", given.least_depth or 1)
+    width = at_most(shape.heads, "heads", "--least-width", given.least_width or quarter(shape.heads))
     split = options.split_data(given, source, source.labels(), given.unlabelled)
     network = source.load()
     if depth_layers is None:
@@ -47,10 +47,10 @@ def prepare(given: argparse.Namespace, depth_layers: tuple[tuple[int, ...], ...]
     return Making(source, split, Start(network, teacher, family, method, few_bits))
 
 
-def least(value: int, most: int, of: str) -> int:
-    """The least number of layers or heads, which the model must have."""
+def at_most(most: int, of: str, option: str, value: int) -> int:
+    """The value of an option that counts layers or heads, of which the model has `most`."""
     if value > most:
-        raise Problem(f"submodels of {value} {of} at least: the model has {most}; ask for fewer")
+        raise Problem(f"{option} {value}: the model has {most} {of}")
     return value
 
 

@@ -111,8 +111,9 @@ class Layer(nn.Module):
             x, torch.cat([self.matrix(name)[:rows] for name in ("query", "key", "value")]),
             torch.cat([m.bias[:rows] for m in (self.query, self.key, self.value)]))
         dropout = dropout if self.training else 0.0
-        return _attend_padded(packed, batch.padded, width, dropout) if batch.padded else (
-            _attend_groups(packed, batch.groups, width, dropout))
+        if batch.padded:
+            return _attend_padded(packed, batch.padded, width, dropout)
+        return _attend_groups(packed, batch.groups, width, dropout)
 
 
 def _attend_groups(packed: Tensor, groups: Sequence[Group], width: int, dropout: float) -> Tensor:
@@ -131,8 +132,8 @@ def _attend_groups(packed: Tensor, groups: Sequence[Group], width: int, dropout:
 def _attend_padded(packed: Tensor, padded: Padded, width: int, dropout: float) -> Tensor:
     """The same of all texts at once, in a padded table."""
     texts = len(padded.known)
-    table = packed.new_zeros(texts * padded.longest, packed.shape[1]).index_copy(0, padded.places, packed)
-    q, k, v = table.view(texts, padded.longest, 3, width, -1).permute(2, 0, 3, 1, 4)
+    table = packed.new_zeros(texts * padded.row_tokens, packed.shape[1]).index_copy(0, padded.places, packed)
+    q, k, v = table.view(texts, padded.row_tokens, 3, width, -1).permute(2, 0, 3, 1, 4)
     context = functional.scaled_dot_product_attention(q, k, v, attn_mask=padded.known, dropout_p=dropout)
     return context.transpose(1, 2).reshape(len(table), -1)[padded.places]
 
