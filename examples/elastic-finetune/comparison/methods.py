@@ -12,8 +12,8 @@ from .task import SMALL, Task, nine_of
 from .times import step_seconds
 
 MINUTES = 2.0  # of one thread of the CPU
-RATES = (1.5e-4, 3e-4, 6e-4, 1e-3, 2e-3)
 RATE = 1e-3
+OTHER_RATES = (1.5e-4, 3e-4, 6e-4, 2e-3)
 
 
 def compare_methods(task: Task) -> None:
@@ -23,16 +23,17 @@ def compare_methods(task: Task) -> None:
 
 
 def compare_depth_maps(task: Task) -> None:
-    """The base method with each depth map but its own."""
-    train_all(task, [(f"depth map {depth_map} seed {seed}", "base", "--depth-map", depth_map, "--seed", seed,
-                      "--rate", RATE)
-                     for seed in task.given.seeds for depth_map in ("nested", "prefix")])
+    """The base method with each depth map but its own, and the default method with prefixes."""
+    train_all(task, [(f"depth map {kind} seed {seed}", method, "--depth-map", depth_map, "--seed", seed, "--rate", RATE)
+                     for seed in task.given.seeds
+                     for kind, method, depth_map in (("nested", "base", "nested"), ("prefix", "base", "prefix"),
+                                                     ("prefix, grid", "grid", "prefix"))])
 
 
 def compare_rates(task: Task) -> None:
-    """The base method at some learning rates."""
+    """The base method at learning rates other than that of compare_methods()."""
     train_all(task, [(f"rate {rate:g} seed {seed}", "base", "--seed", seed, "--rate", rate)
-                     for seed in task.given.seeds for rate in RATES])
+                     for seed in task.given.seeds for rate in OTHER_RATES])
 
 
 def train_all(task: Task, trainings: Sequence[tuple[Any, ...]]) -> None:

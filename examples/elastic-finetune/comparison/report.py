@@ -1,5 +1,8 @@
 """The tables of the README, from what was measured."""
 
+import statistics
+from typing import Any
+
 from elastic import evaluate
 
 from .rows import Rows, right_of
@@ -62,18 +65,21 @@ def report_rates(rows: Rows, name: str) -> None:
 
 
 def report_methods(rows: Rows) -> None:
-    """Prints the tables by which methods, rates and depth maps are chosen."""
+    """Prints the tables by which methods, rates and depth maps are chosen: nine cells as means over the seeds, and the
+    mean of each seed."""
     for prefix in ("rate", "method", "depth map", "winner"):
-        found = {name: row for name, row in rows.rows.items() if name.startswith(prefix + " ")}
+        found: dict[str, list[dict[str, Any]]] = {}
+        for name, row in rows.rows.items():
+            if name.startswith(prefix + " "):
+                found.setdefault(name.removeprefix(prefix + " ").partition(" seed ")[0], []).append(row)
         if not found:
             continue
-        cells = list(next(iter(found.values()))["cells"])
-        print("| " + " | ".join([prefix, "seed", "steps", *cells, "mean"]) + " |")
-        print("|" + "---|" * (len(cells) + 4))
-        for name, row in found.items():
-            kind, _, seed = name.removeprefix(prefix + " ").partition(" seed ")
-            print("| " + " | ".join([kind, seed, str(row["steps"]), *(f"{row['cells'][c]:.2f}" for c in cells),
-                                     f"{sum(row['cells'].values()) / len(cells):.2f}"]) + " |")
+        cells = list(next(iter(found.values()))[0]["cells"])
+        print("| " + " | ".join([prefix, "steps", *cells, "means"]) + " |\n|" + "---|" * (len(cells) + 3))
+        for kind, seeds in found.items():
+            means = [f"{statistics.mean(row['cells'][cell] for row in seeds):.2f}" for cell in cells]
+            each = [f"{statistics.mean(row['cells'].values()):.2f}" for row in seeds]
+            print("| " + " | ".join([kind, str(seeds[0]["steps"]), *means, ", ".join(each)]) + " |")
         print()
 
 
