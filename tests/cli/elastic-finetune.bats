@@ -24,6 +24,20 @@ rows() {
 program() { local name=$1; shift; "$python" "$elastic/$name" "$@"; }
 quick() { program "$@" --threads 1 -q; }
 
+# Runs the Python on stdin, which finds the model folder as `folder` and the texts of few.tsv as `texts`.
+with_texts() {
+  PYTHONPATH="$elastic" "$python" - <<PY
+import pathlib, torch
+from elastic import data
+from elastic.folder import ModelFolder
+few = pathlib.Path("few.tsv")
+folder = ModelFolder(pathlib.Path("model"))
+rows = data.read_rows(few, data.Columns())
+texts = data.tokenized(folder.path, rows, data.labels_of(rows, folder.labels(), few))
+$(cat)
+PY
+}
+
 # A random BERT of four layers and four heads, as bert/.
 make_bert() {
   PYTHONPATH="$elastic" "$python" - "$repo/tests/data/distilbert-tiny" <<'PY'
@@ -75,13 +89,8 @@ quick_agree() { program agree "$1" --data rows.tsv --inputs 40; }
 }
 
 @test "the whole model computes what it did after its heads and neurons are sorted" {
-  PYTHONPATH="$elastic" "$python" - model few.tsv <<'PY'
-import pathlib, sys, torch
-from elastic import data, order
-from elastic.folder import ModelFolder
-folder = ModelFolder(pathlib.Path(sys.argv[1]))
-rows = data.read_rows(pathlib.Path(sys.argv[2]), data.Columns())
-texts = data.tokenized(folder.path, rows, data.labels_of(rows, folder.labels(), pathlib.Path("few.tsv")))
+  with_texts <<'PY'
+from elastic import order
 batches = list(data.in_order(texts, 512))
 before, after = folder.load().eval(), folder.load().eval()
 for scores in (worth := order.scores(after, batches)).heads:
@@ -95,14 +104,9 @@ PY
 }
 
 @test "attention on a padded table, as on a GPU, is that of texts of equal length" {
-  PYTHONPATH="$elastic" "$python" - model few.tsv <<'PY'
-import dataclasses, pathlib, sys, torch
-from elastic import data
-from elastic.folder import ModelFolder
+  with_texts <<'PY'
+import dataclasses
 from elastic.network import Submodel
-folder = ModelFolder(pathlib.Path(sys.argv[1]))
-rows = data.read_rows(pathlib.Path(sys.argv[2]), data.Columns())
-texts = data.tokenized(folder.path, rows, data.labels_of(rows, folder.labels(), pathlib.Path("few.tsv")))
 network = folder.load().eval()
 part = Submodel((0, network.shape.layers - 1), network.shape.heads - 1)
 for batch in data.in_order(texts, 512):
@@ -120,13 +124,8 @@ PY
 }
 
 @test "answers that are looked up are the teacher's, whatever the batches are" {
-  PYTHONPATH="$elastic" "$python" - model few.tsv <<'PY'
-import pathlib, sys, torch
-from elastic import data, remembered
-from elastic.folder import ModelFolder
-folder = ModelFolder(pathlib.Path(sys.argv[1]))
-rows = data.read_rows(pathlib.Path(sys.argv[2]), data.Columns())
-texts = data.tokenized(folder.path, rows, data.labels_of(rows, folder.labels(), pathlib.Path("few.tsv")))
+  with_texts <<'PY'
+from elastic import remembered
 teacher = folder.load().eval()
 kept = remembered.Remembered(teacher, texts, teacher.shape, torch.device("cpu"))
 batches = data.shuffled(texts, 64, seed=1)

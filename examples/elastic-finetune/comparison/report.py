@@ -1,6 +1,7 @@
 """The tables of the README, from what was measured."""
 
 import statistics
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from elastic import evaluate
@@ -51,17 +52,27 @@ def report(rows: Rows) -> None:
         report_bits(rows, name)
 
 
+def print_table(head: Sequence[str], lines: Iterable[Sequence[str]]) -> None:
+    """Prints a table in Markdown."""
+    print("| " + " | ".join(head) + " |\n|" + "---|" * len(head))
+    for line in lines:
+        print("| " + " | ".join(line) + " |")
+    print()
+
+
+def print_cells(title: str, found: Sequence[tuple[str, Mapping[str, float]]]) -> None:
+    """Prints the cells of models, a line a model, where there are any."""
+    if found:
+        cells = list(found[0][1])
+        print_table([title, *cells], ([label, *(f"{shares[cell]:.2f}" for cell in cells)] for label, shares in found))
+
+
 def report_rates(rows: Rows, name: str) -> None:
     """Prints the learning rates that were tried, on the rows held out."""
     for kind in ("plain at", "elastic at", "rate"):
-        found = {label.removeprefix(f"{name} {kind} "): row["cells"] for label, row in rows.rows.items()
-                 if label.startswith(f"{name} {kind} ") and not label.endswith(" bits")}
-        if found:
-            cells = list(next(iter(found.values())))
-            print("| " + " | ".join([f"{name} {kind}", *cells]) + " |\n|" + "---|" * (len(cells) + 1))
-            for label, shares in sorted(found.items(), key=lambda item: float(item[0])):
-                print("| " + " | ".join([label, *(f"{shares[cell]:.2f}" for cell in cells)]) + " |")
-            print()
+        found = [(label.removeprefix(f"{name} {kind} "), row["cells"]) for label, row in rows.rows.items()
+                 if label.startswith(f"{name} {kind} ") and not label.endswith(" bits")]
+        print_cells(f"{name} {kind}", sorted(found, key=lambda item: float(item[0])))
 
 
 def report_methods(rows: Rows) -> None:
@@ -75,12 +86,12 @@ def report_methods(rows: Rows) -> None:
         if not found:
             continue
         cells = list(next(iter(found.values()))[0]["cells"])
-        print("| " + " | ".join([prefix, "steps", *cells, "means"]) + " |\n|" + "---|" * (len(cells) + 3))
+        lines = []
         for kind, seeds in found.items():
             means = [f"{statistics.mean(row['cells'][cell] for row in seeds):.2f}" for cell in cells]
             each = [f"{statistics.mean(row['cells'].values()):.2f}" for row in seeds]
-            print("| " + " | ".join([kind, str(seeds[0]["steps"]), *means, ", ".join(each)]) + " |")
-        print()
+            lines.append([kind, str(seeds[0]["steps"]), *means, ", ".join(each)])
+        print_table([prefix, "steps", *cells, "means"], lines)
 
 
 def report_bits(rows: Rows, name: str) -> None:
@@ -88,10 +99,5 @@ def report_bits(rows: Rows, name: str) -> None:
     was."""
     labels = [f"{model} {read}" for read in ("in full", "at 6 bits", "at 3 bits", "at 2 bits")
               for model in ("elastic", "few bits")]
-    found = [(label, rows.rows[f"{name} {label}"]["cells"]) for label in labels if f"{name} {label}" in rows]
-    if found:
-        cells = list(found[0][1])
-        print("| " + " | ".join([name, *cells]) + " |\n|" + "---|" * (len(cells) + 1))
-        for label, shares in found:
-            print("| " + " | ".join([label, *(f"{shares[cell]:.2f}" for cell in cells)]) + " |")
-        print()
+    print_cells(name, [(label, rows.rows[f"{name} {label}"]["cells"]) for label in labels
+                       if f"{name} {label}" in rows])

@@ -70,21 +70,16 @@ def compare_smaller(task: Task) -> None:
     keep_elastic(task, [Training(f"{task.name} smaller elastic", 0, steps=SMALL_STEPS, hidden=SMALL)])
 
 
+def best_rate(task: Task, kind: str, rates: Sequence[float], only: str | None = None) -> float:
+    """The best of some learning rates, on the rows held out: of an elastic model, or of one of the size `only`."""
+    if len(rates) > 1:
+        keep_elastic(task, [Training(task.rated(kind, rate), HELD_OUT, ("--rate", rate), only) for rate in rates])
+    return task.best(kind, rates)
+
+
 def elastic_rate(task: Task) -> float:
-    """The learning rate of the elastic model, by the mean of its nine cells."""
-    rates = task.sizes.rates
-    if len(rates) == 1:
-        return rates[0]
-    names = {rate: f"{task.name} elastic at {rate:g}" for rate in rates}
-    keep_elastic(task, [Training(name, HELD_OUT, ("--rate", rate)) for rate, name in names.items()])
-    return max(rates, key=lambda rate: sum(task.rows.rows[names[rate]]["cells"].values()))
-
-
-def separate_rate(task: Task, middle: str) -> float:
-    """The learning rate of separate models, by that of the middle cell."""
-    names = {rate: f"{task.name} rate {rate:g}" for rate in task.sizes.separate_rates}
-    keep_elastic(task, [Training(name, HELD_OUT, ("--rate", rate), only=middle) for rate, name in names.items()])
-    return max(names, key=lambda rate: task.rows.rows[names[rate]]["cells"][middle])
+    """The learning rate of the elastic model."""
+    return best_rate(task, "elastic at", task.sizes.rates)
 
 
 def compare_separate(task: Task) -> None:
@@ -93,7 +88,7 @@ def compare_separate(task: Task) -> None:
     elastic = f"{task.name} elastic"
     keep_elastic(task, [Training(elastic, 0, ("--rate", elastic_rate(task)))])
     cells = list(task.rows.rows[elastic]["cells"])
-    best = separate_rate(task, cells[len(cells) // 2])
+    best = best_rate(task, "rate", task.sizes.separate_rates, only=cells[len(cells) // 2])
     keep_elastic(task, [Training(f"{task.name} separate {cells[i]}", 0, ("--rate", best), only=cells[i])
                         for i in task.sizes.separate_cells])
 

@@ -6,7 +6,7 @@ import fcntl
 import pathlib
 import subprocess
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -96,27 +96,36 @@ class Task:
         words = [source, *self.common(), "-o", "unused", *more]
         return options.elastic("make-elastic", "").parse_args([str(word) for word in words])
 
+    def rated(self, kind: str, rate: float) -> str:
+        """The name of what is trained at a learning rate to choose one."""
+        return f"{self.name} {kind} {rate:g}"
+
+    def best(self, kind: str, rates: Sequence[float]) -> float:
+        """The learning rate whose row has the best cells, on average; the only one has no row."""
+        if len(rates) == 1:
+            return rates[0]
+        return max(rates, key=lambda rate: sum(self.rows.rows[self.rated(kind, rate)]["cells"].values()))
+
     def plain_at(self, rate: float, held_out: float = HELD_OUT) -> pathlib.Path:
         """The plain model, fine-tuned at a learning rate."""
         rows = "" if held_out else " of all rows"
-        return self.made(f"{self.name} plain at {rate:g}{rows}", "fine-tune", self.given.pretrained,
+        return self.made(self.rated("plain at", rate) + rows, "fine-tune", self.given.pretrained,
                          *self.common(held_out), "--steps", self.sizes.plain_steps, "--rate", rate,
                          "--repeat", self.sizes.repeat)
 
     def plain_rate(self) -> float:
         """The learning rate of the plain model."""
         rates = self.sizes.plain_rates
-        if len(rates) == 1:
-            return rates[0]
 
         def measure(rate: float) -> None:
-            name = f"{self.name} plain at {rate:g}"
+            name = self.rated("plain at", rate)
             if name not in self.rows:
                 folder = self.plain_at(rate)
                 self.keep(name, folder, {"whole": ModelFolder(folder).load().whole()}, "held out")
 
-        self.each(measure, rates)
-        return max(rates, key=lambda rate: self.rows.rows[f"{self.name} plain at {rate:g}"]["cells"]["whole"])
+        if len(rates) > 1:
+            self.each(measure, rates)
+        return self.best("plain at", rates)
 
     def plain(self, hidden: int = LARGE, held_out: float = HELD_OUT) -> pathlib.Path:
         """The plain model; a small one is distilled from it."""

@@ -44,8 +44,7 @@ def compare_times(task: Task) -> None:
     name = f"{task.name} step seconds"
     if name in task.rows:
         return
-    given = task.options_for(task.plain(held_out=0), "--held-out", 0, "--tokens", task.sizes.tokens, "--device", "cpu",
-                             "--threads", task.given.threads)
+    given = task.options_for(task.plain(held_out=0), "--held-out", 0, "--tokens", task.sizes.tokens, "--device", "cpu")
     made = making.prepare(given)
     start = made.start
     starts = {"elastic": start}
