@@ -287,7 +287,7 @@ PY
   works quick make-elastic bert --train pairs.jsonl --steps 2 -o pairs
   run --separate-stderr program make-elastic bert --train rows.tsv --unlabelled texts.txt --steps 2 -o more
   like "$stderr" "trains 2 steps on 304 rows"$'\n'"step 2 of 2 *"
-  refused 1 "make-elastic: --method sortednet learns from labels alone, and --unlabelled has none; leave one out" quick make-elastic bert --train rows.tsv --unlabelled texts.txt --method sortednet --steps 2 -o none
+  refused 1 "make-elastic: --method sortednet learns from labels alone, and not from --unlabelled; leave one out" quick make-elastic bert --train rows.tsv --unlabelled texts.txt --method sortednet --steps 2 -o none
   refused 1 "make-elastic: --method layerskip has depths of the first layers; leave --depth-map nested out" quick make-elastic bert --train rows.tsv --method layerskip --depth-map nested --steps 2 -o none
   works quick make-elastic bert --train rows.tsv --bits 2 --hours 0.0001 -o hours
   for method in base once-for-all sortednet matformer layerskip cofi words grid; do
@@ -331,6 +331,29 @@ PY
   like "${lines[2]}" "2000 % *ms *x* % *x* % *x* %"
 }
 
+@test "of phrases and sentences, sentences are held out, and none of their phrases is trained on" {
+  printf 'sentence\tlabel\n' >few.tsv
+  local i
+  for i in {a..z}; do
+    printf 'the %s songs that play at %s\talarm\n%s songs\taccount_blocked\nplay at %s\talarm\n' "$i" "$i" "$i" "$i" >>few.tsv
+  done
+  printf 'songs\talarm\nsongs at play\talarm\n' >>few.tsv
+  with_texts <<'PY'
+from elastic import parts
+texts_of = [row.text for row in rows]
+wholes = {i for i, text in enumerate(texts_of)
+          if not any(f" {text} " in f" {other} " and text != other for other in texts_of)}
+train, held_out = parts.split(texts, 0.5, apart=True)
+assert len(held_out) == round(len(wholes) / 2) and set(held_out) <= wholes, held_out
+said = {i for i, text in enumerate(texts_of) if any(f" {text} " in f" {texts_of[j]} " for j in held_out)}
+assert set(train) == set(range(len(rows))) - said, train
+assert len(said) > 2 * len(held_out) and texts_of.index("songs") in said and texts_of.index("songs at play") in wholes
+train, held_out = parts.split(texts, 0.5, apart=False)
+assert len(held_out) == len(rows) // 2 and not set(train) & set(held_out)
+PY
+  works quick fine-tune model --train few.tsv --apart --held-out 0.3 --steps 2 -o plain
+}
+
 @test "a smaller model from a larger one" {
   make_bert
   works quick make-smaller bert --train rows.tsv --hidden 16 --vocabulary 45 --steps 4 -o small
@@ -338,4 +361,40 @@ PY
   [ "$(wc -l <small/vocab.txt)" -eq 45 ]
   works quick make-elastic small --train rows.tsv --steps 2 -o small-elastic
   works quick_agree small-elastic
+  works quick make-elastic small --teacher bert --train rows.tsv --steps 2 -o taught
+  works quick_agree taught
+  run ! cmp -s small-elastic/model.safetensors taught/model.safetensors
+}
+
+@test "a teacher of other words, other labels or none at all is refused" {
+  make_bert
+  works quick make-smaller bert --train rows.tsv --hidden 16 --vocabulary 45 --steps 2 -o small
+  refused 1 "make-elastic: --teacher small: its vocabulary lacks*of bert; name a model whose vocabulary holds them" \
+    quick make-elastic bert --teacher small --train rows.tsv --steps 2 -o none
+  cp -r bert others
+  sed -i 's/"label_2"/"other"/' others/config.json
+  refused 1 "make-elastic: --teacher others: its labels are not those of small; both must be of one task*" \
+    quick make-elastic small --teacher others --train rows.tsv --steps 2 -o none
+  refused 1 "make-elastic: missing: no config.json; it has to be a model folder" \
+    quick make-elastic small --teacher missing --train rows.tsv --steps 2 -o none
+  refused 1 "make-elastic: --method sortednet learns from labels alone, and not from --teacher; leave one out" \
+    quick make-elastic small --teacher bert --train rows.tsv --method sortednet --steps 2 -o none
+}
+
+@test "a teacher that has other numbers for the same words answers as the network does, and its states fit" {
+  with_texts <<'PY'
+from elastic.elder import elder_of
+network = folder.load().eval()
+words = (folder.path / "vocab.txt").read_text("utf-8").splitlines()
+other = folder.load()
+with torch.no_grad():
+    other.words.weight.copy_(other.words.weight.flip(0))
+folder.save(other, pathlib.Path("other"), {}, files={"vocab.txt": "".join(word + "\n" for word in reversed(words))})
+elder = elder_of(ModelFolder(pathlib.Path("other")), folder, network, texts, torch.device("cpu"))
+with torch.no_grad():
+    for batch in data.in_order(texts, 512):
+        own, learned_from = network(batch), elder(batch)
+        torch.testing.assert_close(learned_from.logits, own.logits, atol=1e-3, rtol=1e-3)
+        torch.testing.assert_close(learned_from.states[-1], own.states[-1], atol=1e-2, rtol=1e-2)
+PY
 }

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from elastic import tools
 from elastic.folder import ModelFolder
 
-from .task import HELD_OUT, LARGE, SMALL, Task, nine_of
+from .task import LARGE, SMALL, Task, nine_of
 
 SMALL_STEPS = 2000
 WINNERS = {"words": (850, 4e-4), "matformer": (900, 8e-4), "grid": (500, 8e-4)}  # steps, for like times, and rates
@@ -21,7 +21,7 @@ class Training:
     """What make-elastic makes of the plain model: an elastic one, or one of the size `only` by itself."""
 
     name: str  # of its row and its folder
-    held_out: float  # share of the training rows that it is judged on; 0: it learns from all, and is judged on dev
+    choosing: bool  # judged on training rows that were held out; else it learns from all, and is judged on dev
     options: tuple[object, ...] = ()
     only: str | None = None
     steps: int | None = None  # None: as many as the task has
@@ -31,15 +31,15 @@ class Training:
 def keep_plain(task: Task, name: str, hidden: int = LARGE) -> None:
     """Keeps the row of the plain model, on dev."""
     if name not in task.rows:
-        folder = task.plain(hidden, held_out=0)
+        folder = task.plain(hidden, choosing=False)
         task.keep(name, folder, {"whole": ModelFolder(folder).load().whole()}, "dev")
 
 
 def make_elastic(task: Task, training: Training) -> pathlib.Path:
     """The folder of a training."""
     only = ("--only", training.only) if training.only else ()
-    return task.made(training.name, "make-elastic", task.plain(training.hidden, training.held_out),
-                     *task.common(training.held_out), "--tokens", task.sizes.tokens, "--steps",
+    return task.made(training.name, "make-elastic", task.plain(training.hidden, training.choosing),
+                     *task.common(training.choosing), "--tokens", task.sizes.tokens, "--steps",
                      training.steps or task.sizes.steps, *training.options, *only)
 
 
@@ -49,31 +49,31 @@ def keep_elastic(task: Task, trainings: Sequence[Training]) -> None:
     def keep(training: Training) -> None:
         folder = make_elastic(task, training)
         nine, only = nine_of(folder), training.only
-        judged_on = "held out" if training.held_out else "dev"
+        judged_on = "held out" if training.choosing else "dev"
         task.keep(training.name, folder, {only: nine[only]} if only else nine, judged_on)
 
     missing = [training for training in trainings if training.name not in task.rows]
-    for hidden, held_out in {(training.hidden, training.held_out) for training in missing}:
-        task.plain(hidden, held_out)  # once, before several trainings ask for it
+    for hidden, choosing in {(training.hidden, training.choosing) for training in missing}:
+        task.plain(hidden, choosing)  # once, before several trainings ask for it
     task.each(keep, missing)
 
 
 def compare_winners(task: Task) -> None:
     """The best methods at hidden size 384, on the held-out tenth."""
-    keep_elastic(task, [Training(f"winner {method} at {rate:g}", HELD_OUT, ("--method", method, "--rate", rate),
+    keep_elastic(task, [Training(f"winner {method} at {rate:g}", True, ("--method", method, "--rate", rate),
                                  steps=steps) for method, (steps, rate) in WINNERS.items()])
 
 
 def compare_smaller(task: Task) -> None:
     """The plain model of hidden size 192 that make-smaller makes, and the elastic one of that, on dev."""
     keep_plain(task, f"{task.name} smaller plain", SMALL)
-    keep_elastic(task, [Training(f"{task.name} smaller elastic", 0, steps=SMALL_STEPS, hidden=SMALL)])
+    keep_elastic(task, [Training(f"{task.name} smaller elastic", False, steps=SMALL_STEPS, hidden=SMALL)])
 
 
 def best_rate(task: Task, kind: str, rates: Sequence[float], only: str | None = None) -> float:
     """The best of some learning rates, on the rows held out: of an elastic model, or of one of the size `only`."""
     if len(rates) > 1:
-        keep_elastic(task, [Training(task.rated(kind, rate), HELD_OUT, ("--rate", rate), only) for rate in rates])
+        keep_elastic(task, [Training(task.rated(kind, rate), True, ("--rate", rate), only) for rate in rates])
     return task.best(kind, rates)
 
 
@@ -86,10 +86,10 @@ def compare_separate(task: Task) -> None:
     """An elastic model beside separate ones of some of the nine cells, each of as many steps, on dev."""
     keep_plain(task, f"{task.name} plain")
     elastic = f"{task.name} elastic"
-    keep_elastic(task, [Training(elastic, 0, ("--rate", elastic_rate(task)))])
+    keep_elastic(task, [Training(elastic, False, ("--rate", elastic_rate(task)))])
     cells = list(task.rows.rows[elastic]["cells"])
     best = best_rate(task, "rate", task.sizes.separate_rates, only=cells[len(cells) // 2])
-    keep_elastic(task, [Training(f"{task.name} separate {cells[i]}", 0, ("--rate", best), only=cells[i])
+    keep_elastic(task, [Training(f"{task.name} separate {cells[i]}", False, ("--rate", best), only=cells[i])
                         for i in task.sizes.separate_cells])
 
 
@@ -110,5 +110,5 @@ def compare_bits(task: Task) -> None:
                if any(f"{name} {row}" not in task.rows for row in rows)]
     if missing:
         rate = elastic_rate(task)
-        task.plain(held_out=0)
-        task.each(keep, [Training(name, 0, ("--rate", rate, *options)) for name, options in missing])
+        task.plain(choosing=False)
+        task.each(keep, [Training(name, False, ("--rate", rate, *options)) for name, options in missing])

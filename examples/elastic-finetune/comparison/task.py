@@ -32,7 +32,6 @@ def program(name: str, *arguments: object) -> None:
 
 
 LARGE, SMALL = 384, 192  # hidden sizes
-HELD_OUT = 0.1  # of the training rows, while choices are made; what is judged on dev learns from all of them
 
 
 def cells_of_family(family: Family) -> dict[str, Submodel]:
@@ -61,6 +60,8 @@ class Sizes:
     rates: tuple[float, ...]  # of elastic models
     separate_rates: tuple[float, ...]  # chosen on the middle cell
     separate_cells: tuple[int, ...]  # numbers of the nine cells that have a separate model
+    held_out: float = 0.1  # share of the training rows by which choices are made
+    apart: bool = False  # whether training rows are parts of others
 
 
 class Task:
@@ -78,9 +79,11 @@ class Task:
         with concurrent.futures.ThreadPoolExecutor(self.given.jobs) as pool:
             list(pool.map(do, items))
 
-    def common(self, held_out: float = HELD_OUT) -> list[object]:
-        """Options of every training."""
-        return ["--train", self.train, "--threads", self.given.threads, "--held-out", held_out]
+    def common(self, choosing: bool = True) -> list[object]:
+        """Options of every training. While choices are made, rows are held out, by which models are judged; what is
+        judged on dev learns from all rows."""
+        held_out = ["--held-out", self.sizes.held_out, *(["--apart"] if self.sizes.apart else [])]
+        return ["--train", self.train, "--threads", self.given.threads, *(held_out if choosing else ["--held-out", 0])]
 
     def made(self, name: str, tool: str, *arguments: object) -> pathlib.Path:
         """A folder that a program makes, unless it is there. Another process that makes it is waited for."""
@@ -91,9 +94,9 @@ class Task:
                 program(tool, *arguments, "-o", target)
         return target
 
-    def options_for(self, source: pathlib.Path, *more: object) -> argparse.Namespace:
+    def options_for(self, source: pathlib.Path, *more: object, choosing: bool = True) -> argparse.Namespace:
         """The options that make-elastic would be given."""
-        words = [source, *self.common(), "-o", "unused", *more]
+        words = [source, *self.common(choosing), "-o", "unused", *more]
         return options.elastic("make-elastic", "").parse_args([str(word) for word in words])
 
     def rated(self, kind: str, rate: float) -> str:
@@ -106,11 +109,11 @@ class Task:
             return rates[0]
         return max(rates, key=lambda rate: sum(self.rows.rows[self.rated(kind, rate)]["cells"].values()))
 
-    def plain_at(self, rate: float, held_out: float = HELD_OUT) -> pathlib.Path:
+    def plain_at(self, rate: float, choosing: bool = True) -> pathlib.Path:
         """The plain model, fine-tuned at a learning rate."""
-        rows = "" if held_out else " of all rows"
+        rows = "" if choosing else " of all rows"
         return self.made(self.rated("plain at", rate) + rows, "fine-tune", self.given.pretrained,
-                         *self.common(held_out), "--steps", self.sizes.plain_steps, "--rate", rate,
+                         *self.common(choosing), "--steps", self.sizes.plain_steps, "--rate", rate,
                          "--repeat", self.sizes.repeat)
 
     def plain_rate(self) -> float:
@@ -127,12 +130,12 @@ class Task:
             self.each(measure, rates)
         return self.best("plain at", rates)
 
-    def plain(self, hidden: int = LARGE, held_out: float = HELD_OUT) -> pathlib.Path:
+    def plain(self, hidden: int = LARGE, choosing: bool = True) -> pathlib.Path:
         """The plain model; a small one is distilled from it."""
-        large = self.plain_at(self.plain_rate(), held_out)
+        large = self.plain_at(self.plain_rate(), choosing)
         if hidden == LARGE:
             return large
-        return self.made(large.name.replace("plain", f"plain-{hidden}"), "make-smaller", large, *self.common(held_out),
+        return self.made(large.name.replace("plain", f"plain-{hidden}"), "make-smaller", large, *self.common(choosing),
                          "--hidden", hidden, "--vocabulary", 8000, "--steps", 1500)
 
     def keep(self, name: str, folder: pathlib.Path, submodels: dict[str, Submodel], judged_on: str,
@@ -155,7 +158,7 @@ def sst2(given: argparse.Namespace) -> Task:
     """Two sentiments, 12 layers."""
     return Task(given, "sst2", "SST-2", Sizes(
         repeat=2, plain_steps=1300, steps=1500, tokens=2048, plain_rates=(3e-5, 6e-5, 1.2e-4), rates=(1e-4, 2e-4, 4e-4),
-        separate_rates=(1e-4, 2e-4, 4e-4, 8e-4), separate_cells=(0, 4, 8)))
+        separate_rates=(1e-4, 2e-4, 4e-4, 8e-4), separate_cells=(0, 4, 8), held_out=0.2, apart=True))
 
 
 def texts_of(source: pathlib.Path, given: argparse.Namespace, judged_on: str) -> data.Texts:

@@ -44,7 +44,8 @@ def compare_times(task: Task) -> None:
     name = f"{task.name} step seconds"
     if name in task.rows:
         return
-    given = task.options_for(task.plain(held_out=0), "--held-out", 0, "--tokens", task.sizes.tokens, "--device", "cpu")
+    given = task.options_for(task.plain(choosing=False), "--tokens", task.sizes.tokens, "--device", "cpu",
+                             choosing=False)
     made = making.prepare(given)
     start = made.start
     starts = {"elastic": start}

@@ -314,9 +314,8 @@ def with_words_changed(texts: Texts, batch: Batch, share: float, draw: numpy.ran
     return batch_of(Texts(ids[~gone], types[~gone], begins, labels), numpy.arange(len(labels)))
 
 
-def split(rows: int, share: float) -> tuple[numpy.ndarray, numpy.ndarray]:
-    """The numbers of rows to train on and of those held out, each ascending. They are the same in every run, so that no
-    model is judged by rows that the model it was made of has learned."""
+def chosen(rows: numpy.ndarray, share: float) -> numpy.ndarray:
+    """A share of some numbers, at random, ascending. They are the same in every run, so that no model is judged by rows
+    that the model it was made of has learned."""
     order = numpy.random.default_rng([1, 1 << 32]).permutation(rows)
-    held_out = round(rows * share)
-    return numpy.sort(order[held_out:]), numpy.sort(order[:held_out])
+    return numpy.sort(order[:round(len(rows) * share)])

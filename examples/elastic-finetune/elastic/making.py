@@ -7,9 +7,10 @@ import torch
 
 from . import data, options, order
 from .bits import FewBits
+from .elder import elder_of
 from .folder import ModelFolder
 from .method import METHODS, Family, quarter
-from .network import Network, Shape, Submodel
+from .network import Network, Shape, Submodel, Teacher
 from .problem import Problem
 from .training import Start
 
@@ -29,22 +30,33 @@ def prepare(given: argparse.Namespace, depth_layers: tuple[tuple[int, ...], ...]
     """Reads model and data. Sorts heads and neurons and chooses the layers of each depth, unless a run that goes on
     has done so: then `depth_layers` are its."""
     method = METHODS[given.method]
-    if given.unlabelled and not method.asks:
-        raise Problem(f"--method {given.method} learns from labels alone, and --unlabelled has none; leave one out")
+    unused = "--unlabelled" if given.unlabelled else "--teacher" if given.teacher else None
+    if unused and not method.asks:
+        raise Problem(f"--method {given.method} learns from labels alone, and not from {unused}; leave one out")
     if method.passes == "exits" and given.depth_map not in (None, "prefix"):
         raise Problem(f"--method {given.method} has depths of the first layers; leave --depth-map {given.depth_map} out")
+    torch.set_num_threads(given.threads)
     source = ModelFolder(given.source)
-    teacher = source.load().eval().to(given.device)
-    shape = teacher.shape
+    plain = source.load().eval()
+    shape = plain.shape
     depth = at_most(shape.layers, "layers", "--least-depth", given.least_depth or 1)
     width = at_most(shape.heads, "heads", "--least-width", given.least_width or quarter(shape.heads))
     split = options.split_data(given, source, source.labels(), given.unlabelled)
+    teacher = teacher_of(given, source, plain, split)
     network = source.load()
     if depth_layers is None:
         depth_layers = sort_and_choose(given, network, split)
     family = Family(depth_layers, shape.heads, depth, width, only_of(given, depth_layers, shape))
     few_bits = FewBits(source, given.bits, given.bits_every) if given.bits else None
     return Making(source, split, Start(network, teacher, family, method, few_bits))
+
+
+def teacher_of(given: argparse.Namespace, source: ModelFolder, plain: Network, split: options.Split) -> Teacher:
+    """Whom the submodels learn from: the plain model, unless another one is named."""
+    device = torch.device(given.device)
+    if given.teacher:
+        return elder_of(ModelFolder(given.teacher), source, plain, split.train, device)
+    return plain.to(device)
 
 
 def at_most(most: int, of: str, option: str, value: int) -> int:
@@ -69,7 +81,6 @@ def sort_and_choose(given: argparse.Namespace, network: Network, split: options.
     device = torch.device(given.device)
     judged = split.held_out if len(split.held_out) else split.train
     batches = [batch.to(device) for batch in data.in_order(judged.sample(_ORDER_ROWS), 512)]
-    torch.set_num_threads(given.threads)
     network.eval().to(device)
     order.sort(network, order.scores(network, batches))
     layers = network.shape.layers

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy
 import torch
 
-from . import data
+from . import data, parts
 from .data import Columns, Texts
 from .folder import ModelFolder
 from .method import METHODS
@@ -38,6 +38,9 @@ def add_data(parser: argparse.ArgumentParser) -> None:
     add_columns(parser)
     parser.add_argument("--held-out", type=share, default=0.1, metavar="SHARE",
                         help="share of --train that is not trained on: choices are made by it [0.1]")
+    parser.add_argument("--apart", action="store_true",
+                        help="rows are parts of others, as the phrases of SST-2: hold out a share of those that are "
+                             "none, and do not train on their parts")
 
 
 def add_columns(parser: argparse.ArgumentParser) -> None:
@@ -72,6 +75,8 @@ def add_making(parser: argparse.ArgumentParser) -> None:
     """Options of what make-elastic makes."""
     parser.add_argument("--unlabelled", type=pathlib.Path, metavar="FILE",
                         help="more texts of the kind, without labels: the plain model's answers stand for them")
+    parser.add_argument("--teacher", type=pathlib.Path, metavar="DIR",
+                        help="model that is learned from, such as the larger one that MODEL_DIR was made of [MODEL_DIR]")
     parser.add_argument("--least-depth", type=whole, metavar="N",
                         help="layers of the shallowest submodel [1]")
     parser.add_argument("--least-width", type=whole, metavar="M",
@@ -157,7 +162,7 @@ def split_data(options: argparse.Namespace, folder: ModelFolder, names: list[str
         raise Problem(f"{options.train}: all rows have the label {names[labels[0]]!r}; nothing can be learned from "
                       "them")
     texts = data.tokenized(folder.path, rows, labels)
-    train, held_out = data.split(len(texts), options.held_out)
+    train, held_out = parts.split(texts, options.held_out, options.apart)
     taken = texts.take(train)
     if unlabelled:
         more = data.read_rows(unlabelled, columns_of(options), labelled=False)

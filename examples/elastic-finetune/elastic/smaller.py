@@ -5,7 +5,6 @@ turn a weight W into U^T W U; where products of two matrices alone matter, as of
 the best of their rank. A norm does not turn with its space: scale and shift of each are fitted to data.
 """
 
-import dataclasses
 import json
 import pathlib
 from collections.abc import Mapping, Sequence
@@ -15,7 +14,7 @@ from torch import Tensor, nn
 
 from .data import Batch
 from .folder import ModelFolder
-from .network import Layer, Network, Run, Shape
+from .network import Layer, Network, Shape
 from .problem import Problem
 
 
@@ -111,21 +110,6 @@ class _outputs:
 
     def __exit__(self, *_: object) -> None:
         self.handle.remove()
-
-
-class Elder:
-    """The larger network as a teacher: it reads the words of the smaller one, and its states are seen in `u`."""
-
-    def __init__(self, larger: Network, words: Tensor, u: Tensor):
-        self.larger, self.words, self.u = larger, words, u
-
-    def batch(self, batch: Batch) -> Batch:
-        """The same texts in the larger network's words."""
-        return dataclasses.replace(batch, ids=self.words[batch.ids])
-
-    def __call__(self, batch: Batch) -> Run:
-        run = self.larger(self.batch(batch))
-        return Run(run.logits, [state @ self.u for state in run.states])
 
 
 def kept_words(folder: pathlib.Path, used: Tensor, count: int) -> list[int]:
