@@ -50,6 +50,7 @@ def report(rows: Rows) -> None:
         report_rates(rows, name)
         report_separate(rows, name)
         report_bits(rows, name)
+    report_smaller(rows, "clinc150")
 
 
 def print_table(head: Sequence[str], lines: Iterable[Sequence[str]]) -> None:
@@ -101,3 +102,12 @@ def report_bits(rows: Rows, name: str) -> None:
               for model in ("elastic", "few bits")]
     print_cells(name, [(label, rows.rows[f"{name} {label}"]["cells"]) for label in labels
                        if f"{name} {label}" in rows])
+
+
+def report_smaller(rows: Rows, name: str) -> None:
+    """Prints the smaller elastic model beside the shipped example, which was made alike."""
+    kinds = {kind: rows.rows[f"{name} smaller {kind}"]["cells"] for kind in ("plain", "elastic", "shipped")
+             if f"{name} smaller {kind}" in rows}
+    print_cells(f"{name} smaller", [(kind, cells) for kind, cells in kinds.items() if kind != "plain"])
+    if "plain" in kinds:
+        print(f"The smaller plain one has {kinds['plain']['whole']:.2f}.\n")

@@ -60,8 +60,9 @@ def keep(rows: Rows, name: str, folder: pathlib.Path, submodels: dict[str, Submo
         right = evaluate.right(network, texts, submodel, device)
         cells[cell] = round(100 * float(right.mean()), 2)
         bits[cell] = numpy.packbits(right).tobytes().hex()
-    run = json.loads(((trained or folder) / "training.json").read_text("utf-8"))
-    rows.add(name, rows=len(texts), steps=run["steps"], seconds=run["seconds"], cells=cells, right=bits)
+    record = (trained or folder) / "training.json"  # a model of another origin has none
+    run = json.loads(record.read_text("utf-8")) if record.exists() else {}
+    rows.add(name, rows=len(texts), steps=run.get("steps"), seconds=run.get("seconds"), cells=cells, right=bits)
 
 
 def right_of(row: dict[str, Any], cell: str) -> numpy.ndarray:

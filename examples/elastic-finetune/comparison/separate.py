@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 from elastic import tools
 from elastic.folder import ModelFolder
+from elastic.problem import Problem
 
-from .task import LARGE, SMALL, Task, nine_of
+from .task import MODELS, SHIPPED, SMALL, Task, nine_of
 
-SMALL_STEPS = 2000
+SMALLER_STEPS, SMALLER_RATE = (6000, 3600), 1e-3  # of the smaller plain model, and of the elastic one of that
 WINNERS = {"words": (850, 4e-4), "matformer": (900, 8e-4), "grid": (500, 8e-4)}  # steps, for like times, and rates
 BITS = (2, 3, 6)
 REFRESHES = 20  # times in a training that it is asked anew what few bits keep
@@ -25,20 +26,19 @@ class Training:
     options: tuple[object, ...] = ()
     only: str | None = None
     steps: int | None = None  # None: as many as the task has
-    hidden: int = LARGE
 
 
-def keep_plain(task: Task, name: str, hidden: int = LARGE) -> None:
+def keep_plain(task: Task, name: str) -> None:
     """Keeps the row of the plain model, on dev."""
     if name not in task.rows:
-        folder = task.plain(hidden, choosing=False)
+        folder = task.plain(choosing=False)
         task.keep(name, folder, {"whole": ModelFolder(folder).load().whole()}, "dev")
 
 
 def make_elastic(task: Task, training: Training) -> pathlib.Path:
     """The folder of a training."""
     only = ("--only", training.only) if training.only else ()
-    return task.made(training.name, "make-elastic", task.plain(training.hidden, training.choosing),
+    return task.made(training.name, "make-elastic", task.plain(choosing=training.choosing),
                      *task.common(training.choosing), "--tokens", task.sizes.tokens, "--steps",
                      training.steps or task.sizes.steps, *training.options, *only)
 
@@ -53,8 +53,8 @@ def keep_elastic(task: Task, trainings: Sequence[Training]) -> None:
         task.keep(training.name, folder, {only: nine[only]} if only else nine, judged_on)
 
     missing = [training for training in trainings if training.name not in task.rows]
-    for hidden, choosing in {(training.hidden, training.choosing) for training in missing}:
-        task.plain(hidden, choosing)  # once, before several trainings ask for it
+    for choosing in {training.choosing for training in missing}:
+        task.plain(choosing=choosing)  # once, before several trainings ask for it
     task.each(keep, missing)
 
 
@@ -65,9 +65,21 @@ def compare_winners(task: Task) -> None:
 
 
 def compare_smaller(task: Task) -> None:
-    """The plain model of hidden size 192 that make-smaller makes, and the elastic one of that, on dev."""
-    keep_plain(task, f"{task.name} smaller plain", SMALL)
-    keep_elastic(task, [Training(f"{task.name} smaller elastic", False, steps=SMALL_STEPS, hidden=SMALL)])
+    """The plain model of hidden size 192 that make-smaller makes of the larger one that the shipped example was made
+    of, and the elastic one of that, on dev. Both learn from the larger one."""
+    larger = MODELS / "clinc150-minilm-6x12"
+    names = [f"{task.name} smaller {kind}" for kind in ("plain", "elastic", "shipped")]
+    if all(name in task.rows for name in names):
+        return
+    if not larger.exists():
+        raise Problem(f"{larger}: not there; this needs ../shared beside the checkout")
+    options = [*task.common(choosing=False), "--rate", SMALLER_RATE]
+    plain = task.made(names[0], "make-smaller", larger, *options, "--hidden", SMALL, "--vocabulary", 8000,
+                      "--steps", SMALLER_STEPS[0])
+    task.keep(names[0], plain, {"whole": ModelFolder(plain).load().whole()}, "dev")
+    elastic = task.made(names[1], "make-elastic", plain, *options, "--teacher", larger, "--steps", SMALLER_STEPS[1])
+    for name, folder in zip(names[1:], (elastic, SHIPPED), strict=True):
+        task.keep(name, folder, nine_of(folder), "dev")
 
 
 def best_rate(task: Task, kind: str, rates: Sequence[float], only: str | None = None) -> float:

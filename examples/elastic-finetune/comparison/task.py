@@ -21,7 +21,9 @@ from elastic.problem import Problem
 from .rows import Rows, keep
 
 PROGRAMS = pathlib.Path(__file__).resolve().parents[1]
-DATA = PROGRAMS.parents[1].parent / "shared/data"
+SHARED = PROGRAMS.parents[1].parent / "shared"
+DATA, MODELS = SHARED / "data", SHARED / "models"
+SHIPPED = PROGRAMS.parent / "voice-intents/model"
 
 
 def program(name: str, *arguments: object) -> None:
