@@ -11,7 +11,7 @@ from elastic.problem import Problem
 
 from .task import MODELS, SHIPPED, SMALL, Task, nine_of
 
-SMALLER_STEPS, SMALLER_RATE = (6000, 3600), 1e-3  # of the smaller plain model, and of the elastic one of that
+SMALLER_STEPS, SMALLER_RATE = 6000, 1e-3  # of the smaller plain model, and of the elastic one of that
 WINNERS = {"words": (850, 4e-4), "matformer": (900, 8e-4), "grid": (500, 8e-4)}  # steps, for like times, and rates
 BITS = (2, 3, 6)
 REFRESHES = 20  # times in a training that it is asked anew what few bits keep
@@ -75,9 +75,9 @@ def compare_smaller(task: Task) -> None:
         raise Problem(f"{larger}: not there; this needs ../shared beside the checkout")
     options = [*task.common(choosing=False), "--rate", SMALLER_RATE]
     plain = task.made(names[0], "make-smaller", larger, *options, "--hidden", SMALL, "--vocabulary", 8000,
-                      "--steps", SMALLER_STEPS[0])
+                      "--steps", SMALLER_STEPS)
     task.keep(names[0], plain, {"whole": ModelFolder(plain).load().whole()}, "dev")
-    elastic = task.made(names[1], "make-elastic", plain, *options, "--teacher", larger, "--steps", SMALLER_STEPS[1])
+    elastic = task.made(names[1], "make-elastic", plain, *options, "--teacher", larger, "--steps", SMALLER_STEPS)
     for name, folder in zip(names[1:], (elastic, SHIPPED), strict=True):
         task.keep(name, folder, nine_of(folder), "dev")
 
