@@ -105,9 +105,13 @@ def report_bits(rows: Rows, name: str) -> None:
 
 
 def report_smaller(rows: Rows, name: str) -> None:
-    """Prints the smaller elastic model beside the shipped example, which was made alike."""
-    kinds = {kind: rows.rows[f"{name} smaller {kind}"]["cells"] for kind in ("plain", "elastic", "shipped")
+    """Prints the smaller elastic models beside the shipped example, which was made alike, with McNemar's p."""
+    kinds = {kind: rows.rows[f"{name} smaller {kind}"] for kind in ("grid", "words", "shipped")
              if f"{name} smaller {kind}" in rows}
-    print_cells(f"{name} smaller", [(kind, cells) for kind, cells in kinds.items() if kind != "plain"])
-    if "plain" in kinds:
-        print(f"The smaller plain one has {kinds['plain']['whole']:.2f}.\n")
+    print_cells(f"{name} smaller", [(kind, row["cells"]) for kind, row in kinds.items()])
+    shipped = kinds.pop("shipped", None)
+    if shipped:
+        print_table([f"{name} smaller, p", *shipped["cells"]], ([kind, *(
+            f"{evaluate.mcnemar(right_of(row, cell), right_of(shipped, cell)):.3f}" for cell in row["cells"])]
+            for kind, row in kinds.items()))
+        print(f"The smaller plain one has {rows.rows[f'{name} smaller plain']['cells']['whole']:.2f}.\n")

@@ -11,7 +11,8 @@ from elastic.problem import Problem
 
 from .task import MODELS, SHIPPED, SMALL, Task, nine_of
 
-SMALLER_STEPS, SMALLER_RATE = 6000, 1e-3  # of the smaller plain model, and of the elastic one of that
+SMALLER_PLAIN = ("--hidden", SMALL, "--vocabulary", 8000, "--steps", 6000, "--rate", 1e-3)
+SMALLER_ELASTIC = {"grid": ("--steps", 6000, "--rate", 1e-3), "words": ("--steps", 5000, "--rate", 4e-4)}
 WINNERS = {"words": (850, 4e-4), "matformer": (900, 8e-4), "grid": (500, 8e-4)}  # steps, for like times, and rates
 BITS = (2, 3, 6)
 REFRESHES = 20  # times in a training that it is asked anew what few bits keep
@@ -66,20 +67,23 @@ def compare_winners(task: Task) -> None:
 
 def compare_smaller(task: Task) -> None:
     """The plain model of hidden size 192 that make-smaller makes of the larger one that the shipped example was made
-    of, and the elastic one of that, on dev. Both learn from the larger one."""
-    larger = MODELS / "clinc150-minilm-6x12"
-    names = [f"{task.name} smaller {kind}" for kind in ("plain", "elastic", "shipped")]
-    if all(name in task.rows for name in names):
-        return
+    of, the elastic ones that two methods make of that, and the shipped one, on dev. All learn from the larger one."""
+    larger, name = MODELS / "clinc150-minilm-6x12", f"{task.name} smaller"
     if not larger.exists():
         raise Problem(f"{larger}: not there; this needs ../shared beside the checkout")
-    options = [*task.common(choosing=False), "--rate", SMALLER_RATE]
-    plain = task.made(names[0], "make-smaller", larger, *options, "--hidden", SMALL, "--vocabulary", 8000,
-                      "--steps", SMALLER_STEPS)
-    task.keep(names[0], plain, {"whole": ModelFolder(plain).load().whole()}, "dev")
-    elastic = task.made(names[1], "make-elastic", plain, *options, "--teacher", larger, "--steps", SMALLER_STEPS)
-    for name, folder in zip(names[1:], (elastic, SHIPPED), strict=True):
-        task.keep(name, folder, nine_of(folder), "dev")
+    data = task.common(choosing=False)
+    plain = task.made(f"{name} plain", "make-smaller", larger, *data, *SMALLER_PLAIN)
+    task.keep(f"{name} plain", plain, {"whole": ModelFolder(plain).load().whole()}, "dev")
+    task.keep(f"{name} shipped", SHIPPED, nine_of(SHIPPED), "dev")
+
+    def keep(method: str) -> None:
+        made = f"{name} {method}"
+        if made not in task.rows:
+            folder = task.made(made, "make-elastic", plain, *data, "--teacher", larger, "--method", method,
+                               *SMALLER_ELASTIC[method])
+            task.keep(made, folder, nine_of(folder), "dev")
+
+    task.each(keep, SMALLER_ELASTIC)
 
 
 def best_rate(task: Task, kind: str, rates: Sequence[float], only: str | None = None) -> float:
