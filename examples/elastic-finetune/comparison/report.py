@@ -14,32 +14,31 @@ def report_separate(rows: Rows, name: str) -> None:
     if f"{name} elastic" not in rows:
         return
     elastic = rows.rows[f"{name} elastic"]
-    print(f"| {name} | separate | elastic | difference | McNemar's p | s a step |\n|---|---|---|---|---|---|")
     seconds = rows.rows.get(f"{name} step seconds", {})
 
     def shown(cell: str) -> str:
         return f"{seconds[cell]:.3f}" if seconds else ""
 
-    differences = []
+    differences, lines = [], []
     for cell, share in elastic["cells"].items():
         row = rows.rows.get(f"{name} separate {cell}")
         if row is None:
-            print(f"| {cell} | | {share:.2f} | | | {shown(cell)} |")
+            lines.append([cell, "", f"{share:.2f}", "", "", shown(cell)])
             continue
         differences.append(share - row["cells"][cell])
         p = evaluate.mcnemar(right_of(row, cell), right_of(elastic, cell))
-        print(f"| {cell} | {row['cells'][cell]:.2f} | {share:.2f} | {differences[-1]:+.2f} | {p:.3f} | "
-              f"{shown(cell)} |")
+        lines.append([cell, f"{row['cells'][cell]:.2f}", f"{share:.2f}", f"{differences[-1]:+.2f}", f"{p:.3f}",
+                      shown(cell)])
     if differences:
-        mean = sum(differences) / len(differences)
-        print(f"| mean | | | {mean:+.2f} | | |")
+        lines.append(["mean", "", "", f"{statistics.mean(differences):+.2f}", "", ""])
+    print_table([name, "separate", "elastic", "difference", "McNemar's p", "s a step"], lines)
     if seconds:
         nine = sum(seconds[cell] for cell in elastic["cells"])
-        print(f"\nA step of all nine takes {nine:.2f} s, one of the elastic model {seconds['elastic']:.2f} s.")
+        print(f"A step of all nine takes {nine:.2f} s, one of the elastic model {seconds['elastic']:.2f} s.\n")
     plain = rows.rows[f"{name} plain"]
     whole = list(elastic["cells"])[-1]
     p = evaluate.mcnemar(right_of(plain, "whole"), right_of(elastic, whole))
-    print(f"\nThe plain model has {plain['cells']['whole']:.2f}, the elastic one's whole {elastic['cells'][whole]:.2f} "
+    print(f"The plain model has {plain['cells']['whole']:.2f}, the elastic one's whole {elastic['cells'][whole]:.2f} "
           f"(McNemar's p {p:.3f}).\n")
 
 
@@ -57,7 +56,7 @@ def print_table(head: Sequence[str], lines: Iterable[Sequence[str]]) -> None:
     """Prints a table in Markdown."""
     print("| " + " | ".join(head) + " |\n|" + "---|" * len(head))
     for line in lines:
-        print("| " + " | ".join(line) + " |")
+        print("| " + "".join(f"{cell} | " if cell else "| " for cell in line).rstrip())
     print()
 
 

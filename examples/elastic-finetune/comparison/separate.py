@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from elastic import tools
-from elastic.folder import ModelFolder
 from elastic.problem import Problem
 
 from .task import MODELS, SHIPPED, SMALL, Task, nine_of
@@ -27,13 +26,6 @@ class Training:
     options: tuple[object, ...] = ()
     only: str | None = None
     steps: int | None = None  # None: as many as the task has
-
-
-def keep_plain(task: Task, name: str) -> None:
-    """Keeps the row of the plain model, on dev."""
-    if name not in task.rows:
-        folder = task.plain(choosing=False)
-        task.keep(name, folder, {"whole": ModelFolder(folder).load().whole()}, "dev")
 
 
 def make_elastic(task: Task, training: Training) -> pathlib.Path:
@@ -69,21 +61,22 @@ def compare_smaller(task: Task) -> None:
     """The plain model of hidden size 192 that make-smaller makes of the larger one that the shipped example was made
     of, the elastic ones that two methods make of that, and the shipped one, on dev. All learn from the larger one."""
     larger, name = MODELS / "clinc150-minilm-6x12", f"{task.name} smaller"
+    methods = [method for method in SMALLER_ELASTIC if f"{name} {method}" not in task.rows]
+    task.keep(f"{name} shipped", SHIPPED, nine_of(SHIPPED), "dev")
+    if not methods and f"{name} plain" in task.rows:
+        return
     if not larger.exists():
         raise Problem(f"{larger}: not there; this needs ../shared beside the checkout")
     data = task.common(choosing=False)
     plain = task.made(f"{name} plain", "make-smaller", larger, *data, *SMALLER_PLAIN)
-    task.keep(f"{name} plain", plain, {"whole": ModelFolder(plain).load().whole()}, "dev")
-    task.keep(f"{name} shipped", SHIPPED, nine_of(SHIPPED), "dev")
+    task.keep_whole(f"{name} plain", plain, "dev")
 
     def keep(method: str) -> None:
-        made = f"{name} {method}"
-        if made not in task.rows:
-            folder = task.made(made, "make-elastic", plain, *data, "--teacher", larger, "--method", method,
-                               *SMALLER_ELASTIC[method])
-            task.keep(made, folder, nine_of(folder), "dev")
+        folder = task.made(f"{name} {method}", "make-elastic", plain, *data, "--teacher", larger, "--method", method,
+                           *SMALLER_ELASTIC[method])
+        task.keep(f"{name} {method}", folder, nine_of(folder), "dev")
 
-    task.each(keep, SMALLER_ELASTIC)
+    task.each(keep, methods)
 
 
 def best_rate(task: Task, kind: str, rates: Sequence[float], only: str | None = None) -> float:
@@ -100,7 +93,9 @@ def elastic_rate(task: Task) -> float:
 
 def compare_separate(task: Task) -> None:
     """An elastic model beside separate ones of some of the nine cells, each of as many steps, on dev."""
-    keep_plain(task, f"{task.name} plain")
+    plain = f"{task.name} plain"
+    if plain not in task.rows:
+        task.keep_whole(plain, task.plain(choosing=False), "dev")
     elastic = f"{task.name} elastic"
     keep_elastic(task, [Training(elastic, False, ("--rate", elastic_rate(task)))])
     cells = list(task.rows.rows[elastic]["cells"])

@@ -125,8 +125,7 @@ class Task:
         def measure(rate: float) -> None:
             name = self.rated("plain at", rate)
             if name not in self.rows:
-                folder = self.plain_at(rate)
-                self.keep(name, folder, {"whole": ModelFolder(folder).load().whole()}, "held out")
+                self.keep_whole(name, self.plain_at(rate), "held out")
 
         if len(rates) > 1:
             self.each(measure, rates)
@@ -147,6 +146,10 @@ class Task:
             given = self.options_for(folder)
             texts = texts_of(folder, given, judged_on)
             keep(self.rows, name, folder, submodels, texts, torch.device(given.device), trained)
+
+    def keep_whole(self, name: str, folder: pathlib.Path, judged_on: str) -> None:
+        """Keeps the row of a plain model."""
+        self.keep(name, folder, {"whole": ModelFolder(folder).load().whole()}, judged_on)
 
 
 def clinc150(given: argparse.Namespace) -> Task:

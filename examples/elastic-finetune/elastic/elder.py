@@ -24,12 +24,8 @@ class Elder:
     def __init__(self, larger: Network, words: Tensor, u: Tensor):
         self.larger, self.words, self.u = larger, words, u
 
-    def batch(self, batch: Batch) -> Batch:
-        """The same texts in the larger network's words."""
-        return dataclasses.replace(batch, ids=self.words[batch.ids])
-
     def __call__(self, batch: Batch) -> Run:
-        run = self.larger(self.batch(batch))
+        run = self.larger(dataclasses.replace(batch, ids=self.words[batch.ids]))
         return Run(run.logits, [state @ self.u for state in run.states])
 
 
