@@ -96,7 +96,7 @@ TEST_F(Faults, ALateRefinementIsLeftOutAndReported) {
   ASSERT_TRUE(Succeeded(report));
   index_ = report->index;
   Plan plan = Timed(WholeAt(4));
-  plan.times->layer_p99_us = 20e3;  // room for who wakes late, so that no slice is left out
+  plan.times->layer_p99_us = 100e3;  // room for who wakes late, so that no slice is left out
   Open(plan);
   const PartLocation& plane = Part(3, 1, 4);
   const PartLocation end{plane.offset + plane.length - 1, 1, 0};
