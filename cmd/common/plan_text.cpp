@@ -157,13 +157,15 @@ std::string DescribePlan(const Plan& plan) {
 }
 
 std::string UntrainedWarning(const ModelInfo& info, const Plan& plan) {
-  if (info.elastic) {
-    if (plan.width >= info.min_width) return "";
-    return "widths under " + std::to_string(info.min_width) + " were not trained";
-  }
   const Submodel submodel = SubmodelOf(plan);
+  if (info.WasTrained(submodel)) return "";
+  if (info.elastic) {
+    const std::string few = submodel.depth < info.min_depth
+                                ? "depths under " + std::to_string(info.min_depth)
+                                : "widths under " + std::to_string(info.min_width);
+    return few + " were not trained";
+  }
   const Submodel whole{info.shape.layers, info.shape.width};
-  if (submodel == whole) return "";
   const std::string which = NameOf(submodel) + " of " + NameOf(whole);
   const std::string quality = QualityText(plan.quality);
   if (!quality.empty()) return which + " was not trained for; predicted: " + quality;

@@ -120,6 +120,7 @@ std::string ContainerToJson(const ContainerIndex& index, const ContainerSizes& s
   json["max_length"] = info.max_length();
   json["type"] = TypeName(info.data_type);
   json["elastic"] = info.elastic;
+  json["min_depth"] = info.min_depth;
   json["min_width"] = info.min_width;
   json["codebook"] = CodebookName(index.codebook);
   json["layout"] = index.layout == Layout::kShard ? "shard" : "plane";
@@ -136,6 +137,13 @@ std::string ContainerToJson(const ContainerIndex& index, const ContainerSizes& s
   return JsonLine(json) + "\n";
 }
 
+std::string ElasticText(const ModelInfo& info) {
+  if (!info.elastic) return "no: only the whole model was trained";
+  const std::string depths =
+      info.min_depth == 1 ? "any depth" : "depths from " + std::to_string(info.min_depth);
+  return depths + ", widths from " + std::to_string(info.min_width);
+}
+
 std::string ContainerText(const ContainerIndex& index, const ContainerSizes& sizes) {
   const ModelInfo& info = index.info;
   const ModelShape& s = info.shape;
@@ -148,8 +156,7 @@ std::string ContainerText(const ContainerIndex& index, const ContainerSizes& siz
   text += Line("text", std::to_string(s.vocabulary) + " tokens, inputs up to " +
                            std::to_string(info.max_length()) + ", " + std::to_string(s.labels) +
                            " labels" + any + ", Unicode " + index.unicode);
-  text += Line("elastic", info.elastic ? "any depth, widths from " + std::to_string(info.min_width)
-                                       : "no: only the whole model was trained");
+  text += Line("elastic", ElasticText(info));
   text += Line("bits", BitsText(index.bits) + ", codebook " + CodebookName(index.codebook) +
                            (index.partial ? ", only what some plans read" : ""));
   return text + ByteText(sizes);

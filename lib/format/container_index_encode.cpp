@@ -137,6 +137,8 @@ std::vector<uint8_t> EncodeContainerIndex(const ContainerIndex& index) {
   table.add_pooler(static_cast<uint8_t>(index.info.pooler));
   table.add_problem(static_cast<uint8_t>(index.info.problem));
   table.add_position_offset(index.info.position_offset);
+  // Other models take no more bytes than in files of 1.1.
+  if (index.info.min_depth > 1) table.add_min_depth(index.info.min_depth);
   builder.Finish(table.Finish());
   return {builder.GetBufferPointer(), builder.GetBufferPointer() + builder.GetSize()};
 }

@@ -91,6 +91,9 @@ class IndexParser {
     info.activation = static_cast<Activation>(source_.activation());
     info.layer_norm_eps = source_.layer_norm_eps();
     info.elastic = source_.elastic();
+    // A file of 1.0 or 1.1 lacks the least depth, and absent it is 0.
+    info.min_depth = std::max(source_.min_depth(), 1U);
+    if (info.min_depth > info.shape.layers) return Bad("min_depth");
     info.min_width = source_.min_width();
     if (info.min_width < 1 || info.min_width > info.shape.width) return Bad("min_width");
     index_.codebook = static_cast<CodebookKind>(source_.codebook());

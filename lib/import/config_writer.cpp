@@ -71,6 +71,7 @@ std::string ModelConfigText(const ModelInfo& info) {
                        {"head_order", "importance"},
                        {"ffn_order", "importance"},
                        {"min_width", info.min_width}};
+    if (info.min_depth > 1) json["elastic"]["min_depth"] = info.min_depth;
     if (!info.elastic) json["elastic"]["trained"] = false;
   }
   return Text(json);

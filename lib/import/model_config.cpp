@@ -55,6 +55,7 @@ class ConfigReader {
   Status ReadProblem();
   Status ReadElastic();
   Status ReadDepthLayers(const Json& rows);
+  Result<uint32_t> ReadLeast(const Json& elastic, const char* key, uint32_t most);
   Result<std::vector<uint32_t>> ReadDepthRow(const Json& row, uint32_t depth) const;
 
   ObjectReader reader_;
@@ -232,25 +233,29 @@ Status ConfigReader::ReadElastic() {
                        std::to_string(info_.shape.layers) + " rows, one a depth; mend the file");
   }
   STI_RETURN_IF_ERROR(ReadDepthLayers(*rows));
-  info_.min_width = 1;
-  if (elastic->contains("min_width")) {
-    const Json& width = (*elastic)["min_width"];
-    const uint64_t value = width.is_number_unsigned() ? width.get<uint64_t>() : 0;
-    if (value < 1 || value > info_.shape.width) {
-      return reader_.Bad("elastic.min_width is not a whole number from 1 to " +
-                         std::to_string(info_.shape.width) + "; mend the file");
-    }
-    info_.min_width = static_cast<uint32_t>(value);
-  }
+  STI_ASSIGN_OR_RETURN(info_.min_depth, ReadLeast(*elastic, "min_depth", info_.shape.layers));
+  STI_ASSIGN_OR_RETURN(info_.min_width, ReadLeast(*elastic, "min_width", info_.shape.width));
   info_.elastic = true;
   if (elastic->contains("trained")) {
     const Json& trained = (*elastic)["trained"];
     if (!trained.is_boolean())
       return reader_.Bad("elastic.trained is not true or false; mend the file");
     info_.elastic = trained.get<bool>();
-    if (!info_.elastic) info_.min_width = 1;
+    if (!info_.elastic) info_.min_depth = info_.min_width = 1;
   }
   return {};
+}
+
+// Returns the least depth or width of `elastic` that was trained; 1 if it does not say.
+Result<uint32_t> ConfigReader::ReadLeast(const Json& elastic, const char* key, uint32_t most) {
+  if (!elastic.contains(key)) return 1;
+  const Json& least = elastic[key];
+  const uint64_t value = least.is_number_unsigned() ? least.get<uint64_t>() : 0;
+  if (value < 1 || value > most) {
+    return reader_.Bad("elastic." + std::string(key) + " is not a whole number from 1 to " +
+                       std::to_string(most) + "; mend the file");
+  }
+  return static_cast<uint32_t>(value);
 }
 
 Status ConfigReader::ReadDepthLayers(const Json& rows) {

@@ -164,6 +164,10 @@ Digest ModelDigest(const ModelFolder& folder, CodebookKind codebook, RowCoding r
     digester.Add(std::string_view("rows"));
     digester.AddNumber(static_cast<uint64_t>(rows));
   }
+  if (info.min_depth > 1) {
+    digester.Add(std::string_view("min_depth"));
+    digester.AddNumber(info.min_depth);
+  }
   return digester.Finish();
 }
 

@@ -66,9 +66,8 @@ Result<std::vector<SubmodelCell>> SoundLevels(const ContainerIndex& index,
   }
   const ModelInfo& info = index.info;
   for (const SubmodelCell& level : levels) {
-    const bool fits = level.depth >= 1 && level.depth <= info.depth_layers.size() &&
-                      level.width >= std::max(info.min_width, 1U) &&
-                      level.width <= info.shape.width;
+    const bool fits = level.depth >= info.min_depth && level.depth <= info.depth_layers.size() &&
+                      level.width >= info.min_width && level.width <= info.shape.width;
     if (!fits) return UsageError(NameOf(level) + " is not a submodel of this model");
     if (std::find(index.bits.begin(), index.bits.end(), level.bits) == index.bits.end())
       return UsageError(NameOf(level) + " is not stored: the model has no such bits");
@@ -204,13 +203,13 @@ std::vector<SubmodelCell> DefaultCascadeLevels(const ContainerIndex& index) {
   const ModelInfo& info = index.info;
   const uint32_t width = info.shape.width;
   const auto depth = static_cast<uint32_t>(info.depth_layers.size());
-  const uint32_t narrow = std::max({info.min_width, 1U, (width + 3) / 4});
+  const uint32_t narrow = std::max(info.min_width, (width + 3) / 4);
   // The bits are the middle and the most of those with planes; without any, full fidelity.
   std::vector<uint32_t> planes = index.bits;
   if (planes.size() > 1) std::erase(planes, kFullBits);
   const uint32_t some = planes[planes.size() / 2];
-  std::vector<SubmodelCell> levels = {{(depth + 2) / 3, narrow, some},
-                                      {(2 * depth + 2) / 3, narrow, some},
+  std::vector<SubmodelCell> levels = {{std::max(info.min_depth, (depth + 2) / 3), narrow, some},
+                                      {std::max(info.min_depth, (2 * depth + 2) / 3), narrow, some},
                                       {depth, width, planes.back()}};
   levels.erase(std::unique(levels.begin(), levels.end()), levels.end());
   return levels;

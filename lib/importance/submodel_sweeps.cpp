@@ -9,12 +9,12 @@ namespace {
 
 using Depth = SubmodelSweep::Depth;
 
-// All depths, in order, with what they share.
+// All depths that were trained, in order, with what they share.
 std::vector<Depth> DepthsOf(const ModelInfo& info) {
   std::vector<Depth> depths;
   depths.reserve(info.depth_layers.size());
   for (const std::vector<uint32_t>& layers : info.depth_layers) {
-    depths.push_back({.layers = layers});
+    if (layers.size() >= info.min_depth) depths.push_back({.layers = layers});
   }
   std::sort(depths.begin(), depths.end(),
             [](const Depth& a, const Depth& b) { return a.layers < b.layers; });
@@ -63,7 +63,7 @@ SubmodelPlan PlanSubmodels(const ContainerIndex& index) {
   const std::vector<Depth> depths = DepthsOf(info);
   const std::vector<Depth> deepest = {{.layers = info.depth_layers.back()}};
   SubmodelPlan plan;
-  for (uint32_t width = std::max(info.min_width, 1U); width <= full; ++width) {
+  for (uint32_t width = info.min_width; width <= full; ++width) {
     for (const uint32_t bits : index.bits) {
       const bool extreme = bits == index.bits.front() || bits == index.bits.back();
       if (extreme) plan.sweeps.push_back({width, bits, depths});

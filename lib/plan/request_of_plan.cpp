@@ -9,11 +9,6 @@
 namespace sti {
 namespace {
 
-bool IsTrained(const Plan& plan, const ModelInfo& info) {
-  if (info.elastic) return plan.width >= info.min_width;
-  return plan.layers.size() == info.shape.layers && plan.width == info.shape.width;
-}
-
 Status CheckCanBeReplaced(const Plan& plan) {
   std::string why;
   if (!plan.target_us) why = "has no target";
@@ -45,17 +40,17 @@ Result<PlanRequest> RequestOf(const Plan& plan, const ModelInfo& info) {
   if (!plan.turns.empty()) request.turn_bytes = plan.turn_bytes;
   const double p99_us = plan.cascade ? plan.cascade->worst_path_us : plan.predicted_p99_us;
   if (p99_us > *plan.target_us) request.judging.risk = Risk::kMedian;
-  request.allow_untrained = !IsTrained(plan, info);
+  request.allow_untrained = !info.WasTrained(SubmodelOf(plan));
   std::set<uint32_t> lengths{plan.length};
   std::set<uint64_t, std::greater<>> clocks{plan.freq};
   for (const Plan& variant : plan.variants) {
     lengths.insert(variant.length);
     clocks.insert(variant.freq);
-    request.allow_untrained = request.allow_untrained || !IsTrained(variant, info);
+    request.allow_untrained = request.allow_untrained || !info.WasTrained(SubmodelOf(variant));
   }
   if (plan.cascade) {
     for (const CascadeLevel& level : plan.cascade->levels)
-      request.allow_untrained = request.allow_untrained || !IsTrained(level.plan, info);
+      request.allow_untrained = request.allow_untrained || !info.WasTrained(SubmodelOf(level.plan));
   }
   if (lengths.size() > 1) request.further_lengths.assign(lengths.begin(), lengths.end());
   // A plan that names no clock counts on the highest.

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "types/depth_map.h"
+#include "types/submodel.h"
 
 namespace sti {
 
@@ -74,6 +75,7 @@ struct ModelInfo {
   /// depth_layers[n-1]: original layers a depth of n executes, ascending. Without elastic metadata
   /// only the full depth is meaningful, and row n-1 is 0..n-1.
   DepthMap depth_layers;
+  uint32_t min_depth = 1;  ///< shallower submodels were not trained
   uint32_t min_width = 1;  ///< narrower submodels were not trained
   bool elastic = false;    ///< submodels were trained together with the full model (STI 4.1)
   TokenizerInfo tokenizer;
@@ -84,6 +86,13 @@ struct ModelInfo {
 
   /// Returns the longest input in tokens.
   [[nodiscard]] uint32_t max_length() const { return shape.max_positions - position_offset; }
+
+  /// Returns whether a submodel was trained: the whole model, and of an elastic one all that are
+  /// neither shallower nor narrower than its smallest.
+  [[nodiscard]] bool WasTrained(const Submodel& submodel) const {
+    if (elastic) return submodel.depth >= min_depth && submodel.width >= min_width;
+    return submodel.depth == shape.layers && submodel.width == shape.width;
+  }
 };
 
 }  // namespace sti

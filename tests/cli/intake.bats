@@ -100,6 +100,21 @@ same_logits() {
   holds "$(sti-inspect --json dyna.sti)" '.elastic and .min_width == 3'
 }
 
+@test "depths under the least that was trained are neither planned nor measured" {
+  copy_model deep
+  jq '.elastic.min_depth = 4' model/config.json >deep/config.json
+  works sti-shard -q deep -o deep.sti --bits 2,32
+  holds "$(sti-inspect --json deep.sti)" '.min_depth == 4 and .min_width == 2'
+  like "$(sti-inspect deep.sti)" "*depths from 4, widths from 2*"
+  works sti-inspect -q --export 32 deep.sti -o again
+  holds "$(cat again/config.json)" '.elastic.min_depth == 4'
+  refused 4 "sti-plan: *submodel 3x12 was not trained*" sti-plan deep.sti --profile device.json --submodel 3x12 -o none
+  run --separate-stderr sti-run deep.sti --submodel 3x12 "$alarm"
+  same "$stderr" "sti-run: warning: depths under 4 were not trained"
+  head -n 4 few.tsv >few
+  holds "$(sti-importance -q deep.sti --data few --submodels --metric loss -o -)" '[.submodels[].layers] | min == 4'
+}
+
 @test "a model without elastic metadata: said once, silenced by -q" {
   copy_model plain
   jq 'del(.elastic)' model/config.json >plain/config.json

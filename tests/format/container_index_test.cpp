@@ -70,6 +70,7 @@ void ExpectSameInfo(const ModelInfo& a, const ModelInfo& b) {
   EXPECT_EQ(a.layer_norm_eps, b.layer_norm_eps);
   EXPECT_EQ(a.labels, b.labels);
   EXPECT_EQ(a.depth_layers, b.depth_layers);
+  EXPECT_EQ(a.min_depth, b.min_depth);
   EXPECT_EQ(a.min_width, b.min_width);
   EXPECT_EQ(a.elastic, b.elastic);
   EXPECT_EQ(a.tokenizer.lowercase, b.tokenizer.lowercase);
@@ -282,6 +283,7 @@ TEST_F(ContainerIndexTest, BadMetadataIsRefused) {
   ExpectRefused("depth map", [](ContainerIndex& i) { i.info.depth_layers[1] = {1, 2}; });
   ExpectRefused("depth map", [](ContainerIndex& i) { i.info.depth_layers[1] = {1, 1}; });
   ExpectRefused("labels", [](ContainerIndex& i) { i.info.labels.pop_back(); });
+  ExpectRefused("min_depth", [](ContainerIndex& i) { i.info.min_depth = 3; });
   ExpectRefused("min_width", [](ContainerIndex& i) { i.info.min_width = 0; });
   ExpectRefused("min_width", [](ContainerIndex& i) { i.info.min_width = 3; });
   ExpectRefused("norm eps", [](ContainerIndex& i) { i.info.layer_norm_eps = -1; });

@@ -81,7 +81,7 @@ void ChangeInfo(Numbers& numbers, ForgedContainer& forged) {
   ModelInfo& info = forged.index().info;
   TokenizerInfo& tokenizer = info.tokenizer;
   const auto value = numbers.Take<uint8_t>();
-  switch (numbers.Take<uint8_t>() % 12) {
+  switch (numbers.Take<uint8_t>() % 13) {
     case 0:
       return Change(numbers, tokenizer.sep_id);
     case 1:
@@ -108,6 +108,8 @@ void ChangeInfo(Numbers& numbers, ForgedContainer& forged) {
     case 9:
       return Change(numbers, EntryOf(numbers, EntryOf(numbers, info.depth_layers)));
     case 10:
+      return Change(numbers, info.min_depth);
+    case 11:
       info.activation = static_cast<Activation>(value % 4);
       return;
     default:

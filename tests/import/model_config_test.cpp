@@ -239,6 +239,13 @@ TEST_F(ModelConfig, RefusesBrokenDepths) {
   EXPECT_EQ(ReadWith("elastic", {{"depth_layers", rows}, {"min_width", 2}})->min_width, 2u);
   FailureWith("elastic", {{"depth_layers", rows}, {"min_width", 0}});
   FailureWith("elastic", {{"depth_layers", rows}, {"min_width", 3}});
+  EXPECT_EQ(ReadWith("elastic", {{"depth_layers", rows}, {"min_depth", 2}})->min_depth, 2u);
+  EXPECT_EQ(ReadWith("elastic", {{"depth_layers", rows}, {"min_depth", 2}, {"trained", false}})
+                ->min_depth,
+            1u);
+  EXPECT_TRUE(Contains(FailureWith("elastic", {{"depth_layers", rows}, {"min_depth", 3}}),
+                       "elastic.min_depth is not a whole number from 1 to 2"));
+  FailureWith("elastic", {{"depth_layers", rows}, {"min_depth", -1}});
 }
 
 TEST_F(ModelConfig, RefusesWhatIsNoObject) {

@@ -107,8 +107,11 @@ TEST_F(ShardModelTest, DigestNamesContentsNotLayoutOrBits) {
 TEST_F(ShardModelTest, DigestChangesWithWeightsConfigAndVocabulary) {
   const Digest digest = DigestOf({});
   const std::vector<std::function<void(TinyModelOptions&)>> edits = {
-      [](TinyModelOptions& o) { o.seed = 2; }, [](TinyModelOptions& o) { o.activation = "relu"; },
-      [](TinyModelOptions& o) { o.elastic = false; }, [](TinyModelOptions& o) { o.min_width = 2; },
+      [](TinyModelOptions& o) { o.seed = 2; },
+      [](TinyModelOptions& o) { o.activation = "relu"; },
+      [](TinyModelOptions& o) { o.elastic = false; },
+      [](TinyModelOptions& o) { o.min_width = 2; },
+      [](TinyModelOptions& o) { o.min_depth = 2; },
       [](TinyModelOptions& o) { o.data_type = DataType::kF32; }};
   for (const auto& edit : edits) {
     TinyModelOptions model;

@@ -86,6 +86,15 @@ TEST_F(SubmodelSweeps, NarrowOnesThatWereNotTrainedAreLeftOut) {
   EXPECT_EQ(ExpectPlain(Metric::kLoss, *measured), 10U);
 }
 
+TEST_F(SubmodelSweeps, ShallowOnesThatWereNotTrainedAreLeftOut) {
+  TinyModelOptions model;
+  model.min_depth = 3;
+  Use(model);
+  const auto measured = Measure(Options(Metric::kLoss, true, false));
+  ASSERT_TRUE(Succeeded(measured));
+  EXPECT_EQ(ExpectPlain(Metric::kLoss, *measured), 8U);
+}
+
 TEST_F(SubmodelSweeps, OfAPlainModelAll) {
   TinyModelOptions model;
   model.elastic = false;

@@ -96,6 +96,14 @@ TEST(FrozenV1_1, HoldsWhat1_1Added) {
   EXPECT_EQ(several->index().info.problem, Problem::kMultiLabel);
 }
 
+TEST(FrozenV1_2, HoldsWhat1_2Added) {
+  const auto file =
+      ContainerFile::Open(std::string(STI_SOURCE_DIR) + "/tests/data/v1.2/shallow.sti");
+  ASSERT_TRUE(Succeeded(file));
+  EXPECT_EQ(file->index().info.min_depth, 2U);
+  EXPECT_TRUE(file->index().info.elastic);
+}
+
 TEST_P(FrozenFile, EveryPartHashesToItsChecksum) {
   auto file = ContainerFile::Open(path_);
   ASSERT_TRUE(Succeeded(file));
@@ -156,7 +164,8 @@ TEST_P(FrozenFile, NoFlippedByteBecomesAnotherLabel) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Versions, FrozenFile,
-                         ::testing::Values("v1/tiny", "v1.1/roberta", "v1.1/multilabel"),
+                         ::testing::Values("v1/tiny", "v1.1/roberta", "v1.1/multilabel",
+                                           "v1.2/shallow"),
                          [](const ::testing::TestParamInfo<const char*>& file) {
                            std::string name = file.param;
                            std::replace_if(

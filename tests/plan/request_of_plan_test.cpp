@@ -70,8 +70,12 @@ TEST(RequestOfPlan, AnUntrainedSubmodelMayBeReplacedByAnother) {
   const Plan plan = *MakePlan(world.input(), Asked());
   world.info.min_width = plan.width + 1;
   EXPECT_TRUE(RequestOf(plan, world.info)->allow_untrained);
-  world.info.elastic = false;
   world.info.min_width = 1;
+  world.info.min_depth = static_cast<uint32_t>(plan.layers.size()) + 1;
+  EXPECT_TRUE(RequestOf(plan, world.info)->allow_untrained);
+  world.info.min_depth = 1;
+  EXPECT_FALSE(RequestOf(plan, world.info)->allow_untrained);
+  world.info.elastic = false;
   EXPECT_TRUE(RequestOf(plan, world.info)->allow_untrained);
 }
 

@@ -49,13 +49,21 @@ TEST(Submodels, PlainModelRunsWholeOnly) {
   EXPECT_EQ(AllowedSubmodels(world.info, *device, wish)->size(), 144u);
 }
 
-TEST(Submodels, WidthLimits) {
+TEST(Submodels, LeastDepthAndWidth) {
   test::World world = test::Jetson();
   world.info.min_width = 4;
   auto device = DeviceModel::Make(world.profile, 128, Risk::kP99);
   SubmodelWish wish;
   EXPECT_EQ(AllowedSubmodels(world.info, *device, wish)->size(), 12u * 9);
   wish.width_min = 6;
+  EXPECT_EQ(AllowedSubmodels(world.info, *device, wish)->size(), 12u * 7);
+  world.info.min_depth = 3;
+  EXPECT_EQ(AllowedSubmodels(world.info, *device, wish)->size(), 10u * 7);
+  wish.named = {2, 6};
+  EXPECT_EQ(AllowedSubmodels(world.info, *device, wish).error().kind, ErrorKind::kInfeasible);
+  wish.allow_untrained = true;
+  EXPECT_TRUE(AllowedSubmodels(world.info, *device, wish).ok());
+  wish.named.reset();
   EXPECT_EQ(AllowedSubmodels(world.info, *device, wish)->size(), 12u * 7);
   wish.named = {13, 4};
   EXPECT_EQ(AllowedSubmodels(world.info, *device, wish).error().kind, ErrorKind::kUsage);

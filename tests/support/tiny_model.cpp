@@ -166,6 +166,7 @@ std::string TinyConfig(const TinyModelOptions& options) {
                          {"head_order", "importance"},
                          {"ffn_order", "importance"},
                          {"min_width", options.min_width}};
+    if (options.min_depth > 1) config["elastic"]["min_depth"] = options.min_depth;
   }
   return config.dump(1) + "\n";
 }

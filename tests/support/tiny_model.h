@@ -25,7 +25,8 @@ struct TinyModelOptions {
   uint32_t extra_tokens = 0;  ///< "[unused0]", "[unused1]", ... after TinyVocabulary()
   DataType data_type = DataType::kF16;
   bool elastic = true;     ///< write the `elastic` object with depth_layers
-  uint32_t min_width = 1;  ///< of the `elastic` object
+  uint32_t min_depth = 1;  ///< of the `elastic` object, as min_width; written if above 1
+  uint32_t min_width = 1;
   std::string activation = "gelu";
   std::string prefix = "bert.";  ///< of the encoder's tensor names; may be empty
   bool old_norm_names = false;   ///< LayerNorm.gamma and .beta

@@ -25,9 +25,15 @@ Status ValidateDepths(const ModelInfo& info) {
   return {};
 }
 
-uint32_t NarrowestWidth(const ModelInfo& info, const SubmodelWish& wish) {
-  const uint32_t trained = wish.allow_untrained ? 1 : info.min_width;
-  return std::max({trained, wish.width_min, uint32_t{1}});
+/// Returns the least depth and the least width that the wish allows.
+Submodel SmallestOf(const ModelInfo& info, const SubmodelWish& wish) {
+  const ModelShape& shape = info.shape;
+  Submodel least{1, 1};
+  if (!wish.allow_untrained) {
+    least = info.elastic ? Submodel{info.min_depth, info.min_width}
+                         : Submodel{shape.layers, shape.width};
+  }
+  return {least.depth, std::max(least.width, wish.width_min)};
 }
 
 /// Returns the one submodel that the wish names.
@@ -39,9 +45,7 @@ Result<std::vector<Submodel>> NamedSubmodel(const ModelInfo& info, const DeviceM
     return UsageError("submodel " + NameOf(Submodel{depth, width}) + " does not fit a model of " +
                       NameOf(Submodel{shape.layers, shape.width}) + "; ask for a smaller one");
   }
-  const bool full = depth == shape.layers && width == shape.width;
-  const bool trained = info.elastic ? width >= info.min_width : full;
-  if (!trained && !wish.allow_untrained) {
+  if (!info.WasTrained(*wish.named) && !wish.allow_untrained) {
     return InfeasibleError("submodel " + NameOf(Submodel{depth, width}) +
                            " was not trained, its labels would mean little")
         .Fix(Remedy::kGiveInRequest,
@@ -75,11 +79,10 @@ Result<std::vector<Submodel>> AllowedSubmodels(const ModelInfo& info, const Devi
                                                const SubmodelWish& wish) {
   if (wish.named) return NamedSubmodel(info, device, wish);
   const ModelShape& shape = info.shape;
-  const bool only_full = !info.elastic && !wish.allow_untrained;
-  const uint32_t narrowest = only_full ? shape.width : NarrowestWidth(info, wish);
+  const Submodel least = SmallestOf(info, wish);
   std::vector<Submodel> submodels;
-  for (uint32_t depth = only_full ? shape.layers : 1; depth <= shape.layers; ++depth) {
-    for (uint32_t width = narrowest; width <= shape.width; ++width) {
+  for (uint32_t depth = least.depth; depth <= shape.layers; ++depth) {
+    for (uint32_t width = least.width; width <= shape.width; ++width) {
       const bool known = device.LayerUs(width).has_value();
       if (known) submodels.push_back({depth, width});
       const bool hole = !known && width > device.narrowest();
@@ -92,7 +95,7 @@ Result<std::vector<Submodel>> AllowedSubmodels(const ModelInfo& info, const Devi
     }
   }
   if (submodels.empty()) {
-    return UsageError("no compute time for any width from " + std::to_string(narrowest) + " to " +
+    return UsageError("no compute time for any width from " + std::to_string(least.width) + " to " +
                       std::to_string(shape.width))
         .In(Source::kProfile)
         .Fix(Remedy::kMeasureTheseWidths);
