@@ -255,7 +255,7 @@ PY
 @test "each submodel from the least on comes up near the grid, the whole one at every step" {
   PYTHONPATH="$elastic" "$python" - <<'PY'
 import numpy
-from elastic.method import Family
+from elastic.method import METHODS, Family
 
 family = Family(tuple(tuple(range(n)) for n in range(1, 13)), 12, least_depth=2, least_width=3)
 name = lambda each: (len(each.layers), each.width)
@@ -266,9 +266,13 @@ for _ in range(2000):
     assert len(step) in (9, 10) and step.count(family.whole()) == 1 and step[-1] == family.whole()
     seen |= {name(each) for each in step}
 assert seen == {(n, m) for n in range(2, 13) for m in range(3, 13)}
+turns = [METHODS["turns"].submodels(family, draw, only_width=False) for _ in range(2000)]
+assert all(len(step) == 4 and step[0] == family.whole() and step.count(family.whole()) == 1 for step in turns)
+assert {name(each) for step in turns for each in step} == seen
 for layers, heads in ((1, 1), (2, 2), (3, 12)):
     small = Family(tuple(tuple(range(n)) for n in range(1, layers + 1)), heads, 1, heads)
     assert small.grid()[-1] == small.whole() and len(set(small.grid())) == len(small.grid())
+    assert METHODS["turns"].submodels(small, draw, only_width=False)[0] == small.whole()
 PY
 }
 
@@ -276,7 +280,7 @@ PY
   make_bert
   works quick make-elastic bert --train rows.tsv --dev rows.tsv --steps 2 --least-depth 3 --least-width 2 -o deep
   same "$(awk '$1 ~ /^[0-9]+$/ { print $1 }' <<<"$output" | xargs)" "3 4"
-  holds "$(cat deep/config.json)" '.elastic.min_width == 2'
+  holds "$(cat deep/config.json)" '.elastic.min_depth == 3 and .elastic.min_width == 2'
   refused 1 "make-elastic: --least-depth 5: the model has 4 layers" quick make-elastic bert --train rows.tsv --steps 2 --least-depth 5 -o none
 }
 
@@ -290,7 +294,7 @@ PY
   refused 1 "make-elastic: --method sortednet learns from labels alone, and not from --unlabelled; leave one out" quick make-elastic bert --train rows.tsv --unlabelled texts.txt --method sortednet --steps 2 -o none
   refused 1 "make-elastic: --method layerskip has depths of the first layers; leave --depth-map nested out" quick make-elastic bert --train rows.tsv --method layerskip --depth-map nested --steps 2 -o none
   works quick make-elastic bert --train rows.tsv --bits 2 --hours 0.0001 -o hours
-  for method in base once-for-all sortednet matformer layerskip cofi words grid; do
+  for method in base once-for-all sortednet matformer layerskip cofi words grid turns; do
     works quick make-elastic bert --train rows.tsv --method "$method" --steps 4 -o "$method"
   done
 }

@@ -47,12 +47,24 @@ def train_all(task: Task, trainings: Sequence[tuple[Any, ...]]) -> None:
 
 def steps_of_methods(task: Task, source: pathlib.Path) -> dict[str, int]:
     """How many steps of each method are made in so many minutes."""
-    if "step seconds" not in task.rows:
+    missing = [method for method in METHODS if method not in seconds_of_methods(task)]
+    if missing:
         given = task.options_for(source, "--device", "cpu", "--threads", 1)
         made = making.prepare(given)
-        starts = {method: dataclasses.replace(made.start, method=METHODS[method]) for method in METHODS}
-        task.rows.add("step seconds", **step_seconds(given, made.split.train, starts))
-    return {method: round(60 * MINUTES / task.rows.rows["step seconds"][method]) for method in METHODS}
+        starts = {method: dataclasses.replace(made.start, method=METHODS[method]) for method in ["base", *missing]}
+        task.rows.add(f"step seconds, {', '.join(missing)}", **step_seconds(given, made.split.train, starts))
+    return {method: round(60 * MINUTES / seconds) for method, seconds in seconds_of_methods(task).items()}
+
+
+def seconds_of_methods(task: Task) -> dict[str, float]:
+    """The seconds of a step of each method that was timed, as the machine was when `base` was timed first: methods
+    that came later were timed beside it again."""
+    seconds: dict[str, float] = {}
+    for name, row in task.rows.rows.items():
+        if name.startswith("step seconds"):
+            scale = seconds.get("base", row["base"]) / row["base"]
+            seconds = {method: scale * row[method] for method in METHODS if method in row} | seconds
+    return seconds
 
 
 def one_elastic(task: Task, source: pathlib.Path, steps: Mapping[str, int], name: str, method: str,

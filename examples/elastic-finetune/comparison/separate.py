@@ -11,8 +11,10 @@ from elastic.problem import Problem
 from .task import MODELS, SHIPPED, SMALL, Task, nine_of
 
 SMALLER_PLAIN = ("--hidden", SMALL, "--vocabulary", 8000, "--steps", 6000, "--rate", 1e-3)
-SMALLER_ELASTIC = {"grid": ("--steps", 6000, "--rate", 1e-3), "words": ("--steps", 5000, "--rate", 4e-4)}
-WINNERS = {"words": (850, 4e-4), "matformer": (900, 8e-4), "grid": (500, 8e-4)}  # steps, for like times, and rates
+SMALLER_ELASTIC = {"turns": ("--steps", 10000, "--rate", 6e-4), "grid": ("--steps", 6000, "--rate", 1e-3),
+                   "words": ("--steps", 5000, "--rate", 4e-4)}
+WINNERS = {"words": (850, 4e-4), "matformer": (900, 8e-4), "grid": (500, 8e-4),
+           "turns": (880, 8e-4)}  # steps, for like times, and rates
 BITS = (2, 3, 6)
 REFRESHES = 20  # times in a training that it is asked anew what few bits keep
 

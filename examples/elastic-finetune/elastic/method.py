@@ -14,6 +14,9 @@ from .data import Batch, UNLABELLED
 from .network import Network, Run, Submodel
 
 
+_TURNS = 3  # submodels of a step besides the whole
+
+
 @dataclass(frozen=True)
 class Family:
     """The submodels that are trained: depths with their layers, and widths, each from the least on."""
@@ -90,11 +93,12 @@ def _parts(least: int, most: int) -> list[range]:
 
 @dataclass(frozen=True)
 class Method:
-    """How a step goes. The defaults are what the README's comparison chose.
+    """How a step goes. The defaults are those of `base`, from which each other method differs in few things.
 
-    passes   sandwich: the whole model, the smallest, two random ones; grid: nine submodels, Family.near_grid; one:
-             a random one; nested: the whole model and three fixed widths, each at a random depth; exits: the whole model
-             and a random width, and the head after each layer, so that a depth is the first layers
+    passes   sandwich: the whole model, the smallest, two random ones; grid: nine submodels, Family.near_grid; turns:
+             the whole model and three others of these; one: a random one; nested: the whole model and three fixed
+             widths, each at a random depth; exits: the whole model and a random width, and the head after each layer,
+             so that a depth is the first layers
     soft, hard, hidden   weights of three losses: KL divergence from the teacher's answer, cross-entropy of the label,
              mean squared distance of the last state from the teacher's
     nearest  every layer's state learns from that of the teacher's layer which is nearest to it
@@ -130,6 +134,10 @@ class Method:
             return [family.random(draw)]
         if self.passes == "grid":
             return family.near_grid(draw)
+        if self.passes == "turns":
+            *others, whole = family.near_grid(draw)
+            chosen = draw.choice(len(others), min(_TURNS, len(others)), replace=False)
+            return [whole, *(others[i] for i in chosen)]
         if self.passes == "nested":
             widths = [family.heads, *(max(family.least_width, family.heads // part) for part in (2, 4))]
             return [family.whole(), *(family.at(family.random_depth(draw), m) for m in widths)]
@@ -175,4 +183,5 @@ METHODS = {
     "cofi": Method(nearest=True),
     "words": Method(words=0.15),
     "grid": Method(passes="grid", words=0.15),
+    "turns": Method(passes="turns", words=0.15),
 }

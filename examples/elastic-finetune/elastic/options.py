@@ -84,7 +84,7 @@ def add_making(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--depth-map", choices=("evenly", "nested", "prefix"),
                         help="which layers a depth executes: evenly has equal distances, nested leaves out those that "
                              "are missed least, prefix has the first ones [evenly; prefix where --method has no other]")
-    parser.add_argument("--method", choices=METHODS, default="grid", help="how submodels are trained [grid]")
+    parser.add_argument("--method", choices=METHODS, default="turns", help="how submodels are trained [turns]")
     parser.add_argument("--bits", type=bitwidths, default=(), metavar="LIST",
                         help="every other step runs on weights as a reader of so few bits sees them: 2,3, say")
     parser.add_argument("--bits-every", type=whole, default=50, metavar="N",
