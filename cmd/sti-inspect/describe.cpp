@@ -100,6 +100,14 @@ std::string BitsText(const std::vector<uint32_t>& bits) {
   return text;
 }
 
+/// Returns which submodels were trained.
+std::string ElasticText(const ModelInfo& info) {
+  if (!info.elastic) return "no: only the whole model was trained";
+  const std::string depths =
+      info.min_depth == 1 ? "any depth" : "depths from " + std::to_string(info.min_depth);
+  return depths + ", widths from " + std::to_string(info.min_width);
+}
+
 }  // namespace
 
 std::string ContainerToJson(const ContainerIndex& index, const ContainerSizes& sizes) {
@@ -135,13 +143,6 @@ std::string ContainerToJson(const ContainerIndex& index, const ContainerSizes& s
   for (const ByteRow& row : ByteRows(sizes)) json["bytes"][row.name] = row.bytes;
   json["labels"] = info.labels;
   return JsonLine(json) + "\n";
-}
-
-std::string ElasticText(const ModelInfo& info) {
-  if (!info.elastic) return "no: only the whole model was trained";
-  const std::string depths =
-      info.min_depth == 1 ? "any depth" : "depths from " + std::to_string(info.min_depth);
-  return depths + ", widths from " + std::to_string(info.min_width);
 }
 
 std::string ContainerText(const ContainerIndex& index, const ContainerSizes& sizes) {

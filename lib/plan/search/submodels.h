@@ -29,10 +29,11 @@ std::vector<uint32_t> LayersOfDepth(const ModelInfo& info, uint32_t depth);
 Status ValidateModel(const ModelInfo& info, const ShardCatalog& catalog);
 
 /// Returns every submodel that the model, the profile and the wish allow, whatever its time: depth
-/// ascending, then width. Of a model without elastic metadata only N x M, unless the wish says
-/// otherwise. Widths that sti-profile was not asked for are left out; one that a profile written by
-/// hand lacks between its narrowest and M is refused by name (kDamaged), unless the wish
-/// interpolates. kUsage or kInfeasible if there is none.
+/// ascending, then width. Of a model without elastic metadata only N x M, and of an elastic one
+/// none below its least depth and width, unless the wish says otherwise. Widths that sti-profile
+/// was not asked for are left out; one that a profile written by hand lacks between its narrowest
+/// and M is refused by name (kDamaged), unless the wish interpolates. kUsage or kInfeasible if
+/// there is none.
 Result<std::vector<Submodel>> AllowedSubmodels(const ModelInfo& info, const DeviceModel& device,
                                                const SubmodelWish& wish);
 
