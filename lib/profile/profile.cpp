@@ -218,7 +218,7 @@ std::vector<uint32_t> LengthsFor(std::vector<uint32_t> lengths, const ModelInfo&
 }
 
 std::vector<uint32_t> TrainedWidths(const ModelInfo& info) {
-  const uint32_t narrowest = info.elastic ? info.min_width : info.shape.width;
+  const uint32_t narrowest = info.SmallestTrained().width;
   std::vector<uint32_t> widths(info.shape.width - narrowest + 1);
   std::iota(widths.begin(), widths.end(), narrowest);
   return widths;

@@ -87,11 +87,15 @@ struct ModelInfo {
   /// Returns the longest input in tokens.
   [[nodiscard]] uint32_t max_length() const { return shape.max_positions - position_offset; }
 
-  /// Returns whether a submodel was trained: the whole model, and of an elastic one all that are
-  /// neither shallower nor narrower than its smallest.
+  /// Returns the smallest submodel that was trained: of a model that is not elastic, the whole.
+  [[nodiscard]] Submodel SmallestTrained() const {
+    return elastic ? Submodel{min_depth, min_width} : Submodel{shape.layers, shape.width};
+  }
+  /// Returns whether a submodel was trained: all that are neither shallower nor narrower than the
+  /// smallest.
   [[nodiscard]] bool WasTrained(const Submodel& submodel) const {
-    if (elastic) return submodel.depth >= min_depth && submodel.width >= min_width;
-    return submodel.depth == shape.layers && submodel.width == shape.width;
+    const Submodel least = SmallestTrained();
+    return submodel.depth >= least.depth && submodel.width >= least.width;
   }
 };
 

@@ -40,6 +40,14 @@ class SubmodelSweeps : public ImportanceWorld {
     return measured.submodels.size();
   }
 
+  /// The file of a model has so many submodels, each what a plain evaluation says.
+  void ExpectAllPlain(const TinyModelOptions& model, size_t submodels) {
+    Use(model);
+    const auto measured = Measure(Options(Metric::kLoss, true, false));
+    ASSERT_TRUE(Succeeded(measured));
+    EXPECT_EQ(ExpectPlain(Metric::kLoss, *measured), submodels);
+  }
+
   static ImportanceOptions Options(Metric metric, bool submodels, bool gains) {
     ImportanceOptions options;
     options.metric = metric;
@@ -80,28 +88,19 @@ TEST_F(SubmodelSweeps, AreSortedAndMissNone) {
 TEST_F(SubmodelSweeps, NarrowOnesThatWereNotTrainedAreLeftOut) {
   TinyModelOptions model;
   model.min_width = 2;
-  Use(model);
-  const auto measured = Measure(Options(Metric::kLoss, true, false));
-  ASSERT_TRUE(Succeeded(measured));
-  EXPECT_EQ(ExpectPlain(Metric::kLoss, *measured), 10U);
+  ExpectAllPlain(model, 10);
 }
 
 TEST_F(SubmodelSweeps, ShallowOnesThatWereNotTrainedAreLeftOut) {
   TinyModelOptions model;
   model.min_depth = 3;
-  Use(model);
-  const auto measured = Measure(Options(Metric::kLoss, true, false));
-  ASSERT_TRUE(Succeeded(measured));
-  EXPECT_EQ(ExpectPlain(Metric::kLoss, *measured), 8U);
+  ExpectAllPlain(model, 8);
 }
 
 TEST_F(SubmodelSweeps, OfAPlainModelAll) {
   TinyModelOptions model;
   model.elastic = false;
-  Use(model);
-  const auto measured = Measure(Options(Metric::kLoss, true, false));
-  ASSERT_TRUE(Succeeded(measured));
-  EXPECT_EQ(ExpectPlain(Metric::kLoss, *measured), 16U);
+  ExpectAllPlain(model, 16);
 }
 
 TEST_F(SubmodelSweeps, GainsEqualOneEvaluationEach) {

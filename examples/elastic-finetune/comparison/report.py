@@ -7,6 +7,7 @@ from typing import Any
 from elastic import evaluate
 
 from .rows import Rows, right_of
+from .separate import SMALLER_ELASTIC
 
 
 def report_separate(rows: Rows, name: str) -> None:
@@ -105,7 +106,7 @@ def report_bits(rows: Rows, name: str) -> None:
 
 def report_smaller(rows: Rows, name: str) -> None:
     """Prints the smaller elastic models beside the shipped example, which was made alike, with McNemar's p."""
-    kinds = {kind: rows.rows[f"{name} smaller {kind}"] for kind in ("turns", "grid", "words", "shipped")
+    kinds = {kind: rows.rows[f"{name} smaller {kind}"] for kind in (*SMALLER_ELASTIC, "shipped")
              if f"{name} smaller {kind}" in rows}
     print_cells(f"{name} smaller", [(kind, row["cells"]) for kind, row in kinds.items()])
     shipped = kinds.pop("shipped", None)

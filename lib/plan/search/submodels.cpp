@@ -27,12 +27,7 @@ Status ValidateDepths(const ModelInfo& info) {
 
 /// Returns the least depth and the least width that the wish allows.
 Submodel SmallestOf(const ModelInfo& info, const SubmodelWish& wish) {
-  const ModelShape& shape = info.shape;
-  Submodel least{1, 1};
-  if (!wish.allow_untrained) {
-    least = info.elastic ? Submodel{info.min_depth, info.min_width}
-                         : Submodel{shape.layers, shape.width};
-  }
+  const Submodel least = wish.allow_untrained ? Submodel{1, 1} : info.SmallestTrained();
   return {least.depth, std::max(least.width, wish.width_min)};
 }
 
