@@ -313,9 +313,9 @@ TEST_F(ServedModelsTest, APauseEndsTheEngagementAndGivesMemoryBack) {
   options.rested = [&] { ++rests; };
   const auto served = Serve(BothModels(), std::move(options));
   for (size_t i = 1; i <= 3; ++i) {
-    const int before = rests;  // of the pauses so far, whose rest each was waited for
     EXPECT_TRUE(served->Give(0, "a b"));
     listener_.Await(0, i);
+    const int before = rests;
     for (int wait = 0; wait < 2000 && rests == before; ++wait)
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     EXPECT_GT(rests, before);
