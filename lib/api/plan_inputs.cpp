@@ -14,9 +14,8 @@ namespace {
 // The rows of more words are worth no place in a preload buffer.
 constexpr size_t kMostCommonWords = 1024;
 
-// Returns whether which words are common is asked of the vocabulary: no importance has counted any.
-bool AsksVocabulary(const std::optional<Importance>& importance) {
-  return !importance || importance->word_use.empty();
+const Importance* PointerTo(const std::optional<Importance>& importance) {
+  return importance ? &*importance : nullptr;
 }
 
 }  // namespace
@@ -55,7 +54,7 @@ PlanInputs::PlanInputs(const ContainerFile& file, DeviceProfile profile,
       cold_(ColdBytesOf(file)),
       profile_(std::move(profile)),
       importance_(std::move(importance)) {
-  if (vocabulary != nullptr && AsksVocabulary(importance_))
+  if (vocabulary != nullptr && !CountsWords(PointerTo(importance_)))
     common_words_ = CommonWords(*vocabulary, kMostCommonWords);
 }
 
@@ -69,7 +68,7 @@ PlanInput PlanInputs::View() const {
   return {.info = index_.info,
           .catalog = catalog_,
           .profile = profile_,
-          .importance = importance_ ? &*importance_ : nullptr,
+          .importance = PointerTo(importance_),
           .model = index_.model,
           .shape = ShapeDigest(index_.info),
           .memory = {.process = process,
@@ -91,7 +90,8 @@ Result<PlanInputs> ReadPlanInputs(ContainerFile& file, DeviceProfile profile,
                                   std::optional<Importance> importance,
                                   const PlanRequest& request) {
   std::optional<Vocabulary> vocabulary;
-  if (request.guarantee && AsksVocabulary(importance)) {
+  // Which words are common is asked of the vocabulary where no importance has counted them.
+  if (request.guarantee && !CountsWords(PointerTo(importance))) {
     STI_ASSIGN_OR_RETURN(vocabulary, LoadVocabulary(file));
   }
   return PlanInputs(file, std::move(profile), std::move(importance),

@@ -46,10 +46,6 @@ double RowsUs(const FixedTimes& fixed, double share) {
   return start_us + share * (fixed.embed_io_us - start_us);
 }
 
-bool CountsWords(const CheckedInput& input) {
-  return input->importance != nullptr && !input->importance->word_use.empty();
-}
-
 /// Returns what a byte of a shard takes to load.
 double ByteUs(const CheckedInput& input, const DeviceModel& device) {
   const uint32_t bits = input->catalog.bits.front();
@@ -85,14 +81,14 @@ uint64_t RowBytes(const CheckedInput& input, size_t words) {
 }
 
 std::span<const uint32_t> FrequentWords(const CheckedInput& input) {
-  return CountsWords(input) ? input->importance->word_use.words : input->common_words;
+  return CountsWords(input->importance) ? input->importance->word_use.words : input->common_words;
 }
 
 size_t WordsForFallbacks(const CheckedInput& input, uint64_t preload_bytes) {
   constexpr uint64_t kPartOfBuffer = 8;
   if (input->memory.row_bytes == 0) return 0;
   const uint64_t room = preload_bytes / kPartOfBuffer / input->memory.row_bytes;  // in rows
-  if (!CountsWords(input)) return std::min<uint64_t>(input->common_words.size(), room);
+  if (!CountsWords(input->importance)) return std::min<uint64_t>(input->common_words.size(), room);
   size_t most = 0;
   for (const RowReads& reads : input->importance->word_use.reads) {
     if (reads.words <= room) most = std::max<size_t>(most, reads.words);
@@ -102,7 +98,7 @@ size_t WordsForFallbacks(const CheckedInput& input, uint64_t preload_bytes) {
 
 size_t WordsToPreload(const CheckedInput& input, const DeviceModels& devices,
                       uint64_t preload_bytes, uint32_t length) {
-  if (!CountsWords(input) || input->memory.row_bytes == 0) return 0;
+  if (!CountsWords(input->importance) || input->memory.row_bytes == 0) return 0;
   const WordUse& use = input->importance->word_use;
   const bool by_p99 = devices.risk == Risk::kP99;
   const auto share_of = [&](size_t words) {

@@ -60,4 +60,9 @@ struct Importance {
   std::vector<CascadeScore> cascades;  ///< (since 1.5)
 };
 
+/// Returns whether there is an importance that counted words, so that it says which are frequent.
+inline bool CountsWords(const Importance* importance) {
+  return importance != nullptr && !importance->word_use.empty();
+}
+
 }  // namespace sti
