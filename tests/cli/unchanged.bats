@@ -1,5 +1,5 @@
 # scripts/unchanged: containers and plans of the shipped model are what tests/data/unchanged.digests
-# recorded. Models of ../shared, where there are any, are checked by calling the script itself.
+# recorded, and so are some of a larger model of ../shared. The script itself checks all of them.
 load helpers
 
 setup_file() { :; } # none of the files that others share
@@ -9,6 +9,13 @@ setup() { cd "$BATS_TEST_TMPDIR"; }
 @test "no byte of a container or a plan of the shipped model has changed" {
   works "$repo/scripts/unchanged" check "$STI_BIN" --model=shipped
   like "$output" "* requests, 0 differ"
+}
+
+@test "some plans of a larger model have not changed: the room for their shards is another" {
+  [ -d "$shared/models/clinc150-minilm-6x12" ] || skip "needs ../shared: models/clinc150-minilm-6x12"
+  works "$repo/scripts/unchanged" check "$STI_BIN" --model=clinc150-minilm-6x12 \
+    --request=submodel --request=sti-paper --request=cold
+  same "$output" "6 requests, 0 differ"
 }
 
 # A sti-plan that flips the lowest bit of one character of the plan that it wrote: 32 becomes 33.
