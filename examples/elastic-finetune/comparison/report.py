@@ -46,7 +46,7 @@ def report_separate(rows: Rows, name: str) -> None:
 def report(rows: Rows) -> None:
     """Prints the tables."""
     report_methods(rows)
-    for name in ("clinc150", "sst2", "sst2 sentences"):
+    for name in ("clinc150", "clinc150 by grid", "sst2", "sst2 sentences"):
         report_rates(rows, name)
         report_separate(rows, name)
         report_bits(rows, name)
