@@ -311,18 +311,17 @@ TEST_F(ServedModelsTest, APauseEndsTheEngagementAndGivesMemoryBack) {
   options.turn_gap_us = 1e3;
   options.idle_us = 2e3;
   options.rested = [&] { ++rests; };
-  std::vector<ModelToServe> one;
-  one.push_back(ModelOf(0));
-  const auto served = Serve(std::move(one), std::move(options));
-  for (size_t i = 1; i <= 3; ++i) {
-    listener_.Hold(0);  // its thread cannot rest before the rests are counted
-    EXPECT_TRUE(served->Give(0, "a b"));
-    listener_.Await(0, i);
-    const int before = rests;
-    listener_.Release();
-    for (int wait = 0; wait < 2000 && rests == before; ++wait)
+  const auto await_rests = [&](int count) {
+    for (int wait = 0; wait < 2000 && rests < count; ++wait)
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    EXPECT_GT(rests, before);
+    return rests.load();
+  };
+  const auto served = Serve(BothModels(), std::move(options));
+  ASSERT_EQ(await_rests(2), 2) << "both models, before any input";
+  for (int i = 1; i <= 3; ++i) {
+    EXPECT_TRUE(served->Give(0, "a b"));
+    listener_.Await(0, static_cast<size_t>(i));
+    EXPECT_EQ(await_rests(2 + i), 2 + i) << "the one that answered, once more";
   }
   served->Finish();
   for (const Told& told : listener_.Of(0)) {

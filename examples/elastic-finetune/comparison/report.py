@@ -7,7 +7,7 @@ from typing import Any
 from elastic import evaluate
 
 from .rows import Rows, right_of
-from .separate import SMALLER_ELASTIC
+from .separate import SMALLER_ELASTIC, SMALLER_PLAIN
 
 
 def report_separate(rows: Rows, name: str) -> None:
@@ -114,4 +114,5 @@ def report_smaller(rows: Rows, name: str) -> None:
         print_table([f"{name} smaller, p", *shipped["cells"]], ([kind, *(
             f"{evaluate.mcnemar(right_of(row, cell), right_of(shipped, cell)):.3f}" for cell in row["cells"])]
             for kind, row in kinds.items()))
-        print(f"The smaller plain one has {rows.rows[f'{name} smaller plain']['cells']['whole']:.2f}.\n")
+        for kind in SMALLER_PLAIN:
+            print(f"The smaller {kind} has {rows.rows[f'{name} smaller {kind}']['cells']['whole']:.2f}.\n")

@@ -10,7 +10,7 @@ from elastic.problem import Problem
 
 from .task import MODELS, SHIPPED, SMALL, Task, nine_of
 
-SMALLER_PLAIN = ("--hidden", SMALL, "--vocabulary", 8000, "--steps", 6000, "--rate", 1e-3)
+SMALLER_PLAIN = {"plain": 6000, "plain in 12000 steps": 12000}  # steps
 SMALLER_ELASTIC = {"turns": ("--steps", 10000, "--rate", 6e-4), "grid": ("--steps", 6000, "--rate", 1e-3),
                    "words": ("--steps", 5000, "--rate", 4e-4)}
 WINNERS = {"words": (850, 4e-4), "matformer": (900, 8e-4), "grid": (500, 8e-4),
@@ -60,22 +60,29 @@ def compare_winners(task: Task) -> None:
 
 
 def compare_smaller(task: Task) -> None:
-    """The plain model of hidden size 192 that make-smaller makes of the larger one that the shipped example was made
-    of, the elastic ones that two methods make of that, and the shipped one, on dev. All learn from the larger one."""
+    """The plain models of hidden size 192 that make-smaller makes of the larger one that the shipped example was made
+    of, in fewer and in more steps, the elastic ones that some methods make of the first, and the shipped one, on dev.
+    All learn from the larger one."""
     larger, name = MODELS / "clinc150-minilm-6x12", f"{task.name} smaller"
-    methods = [method for method in SMALLER_ELASTIC if f"{name} {method}" not in task.rows]
+    plains, methods = ([kind for kind in kinds if f"{name} {kind}" not in task.rows]
+                       for kinds in (SMALLER_PLAIN, SMALLER_ELASTIC))
     task.keep(f"{name} shipped", SHIPPED, nine_of(SHIPPED), "dev")
-    if not methods and f"{name} plain" in task.rows:
+    if not plains and not methods:
         return
     if not larger.exists():
         raise Problem(f"{larger}: not there; this needs ../shared beside the checkout")
     data = task.common(choosing=False)
-    plain = task.made(f"{name} plain", "make-smaller", larger, *data, *SMALLER_PLAIN)
-    task.keep_whole(f"{name} plain", plain, "dev")
+
+    def plain_of(kind: str) -> pathlib.Path:
+        return task.made(f"{name} {kind}", "make-smaller", larger, *data, "--hidden", SMALL, "--vocabulary", 8000,
+                         "--rate", 1e-3, "--steps", SMALLER_PLAIN[kind])
+
+    for kind in plains:
+        task.keep_whole(f"{name} {kind}", plain_of(kind), "dev")
 
     def keep(method: str) -> None:
-        folder = task.made(f"{name} {method}", "make-elastic", plain, *data, "--teacher", larger, "--method", method,
-                           *SMALLER_ELASTIC[method])
+        folder = task.made(f"{name} {method}", "make-elastic", plain_of("plain"), *data, "--teacher", larger,
+                           "--method", method, *SMALLER_ELASTIC[method])
         task.keep(f"{name} {method}", folder, nine_of(folder), "dev")
 
     task.each(keep, methods)
