@@ -292,11 +292,15 @@ PY
   run --separate-stderr program make-elastic bert --train rows.tsv --unlabelled texts.txt --steps 2 -o more
   like "$stderr" "trains 2 steps on 304 rows"$'\n'"step 2 of 2 *"
   refused 1 "make-elastic: --method sortednet learns from labels alone, and not from --unlabelled; leave one out" quick make-elastic bert --train rows.tsv --unlabelled texts.txt --method sortednet --steps 2 -o none
+  refused 1 "make-elastic: --method sortednet learns from labels alone, and not from --words; leave one out" quick make-elastic bert --train rows.tsv --words 0.3 --method sortednet --steps 2 -o none
   refused 1 "make-elastic: --method layerskip has depths of the first layers; leave --depth-map nested out" quick make-elastic bert --train rows.tsv --method layerskip --depth-map nested --steps 2 -o none
   works quick make-elastic bert --train rows.tsv --bits 2 --hours 0.0001 -o hours
   for method in base once-for-all sortednet matformer layerskip cofi words grid turns; do
     works quick make-elastic bert --train rows.tsv --method "$method" --steps 4 -o "$method"
   done
+  works quick make-elastic bert --train rows.tsv --method base --words 0.15 --steps 4 -o changed
+  cmp words/model.safetensors changed/model.safetensors
+  run ! cmp -s base/model.safetensors changed/model.safetensors
 }
 
 @test "steps on weights as a reader of few bits sees them, stopped and gone on with" {

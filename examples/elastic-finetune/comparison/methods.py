@@ -8,12 +8,15 @@ from typing import Any
 from elastic import making
 from elastic.method import METHODS
 
+from .separate import make_smaller
 from .task import SMALL, Task, nine_of
 from .times import step_seconds
 
 MINUTES = 2.0  # of one thread of the CPU
 RATE = 1e-3
 OTHER_RATES = (1.5e-4, 3e-4, 6e-4, 2e-3)
+MORE_WORDS = 0.3  # of the default method, which has 0.15
+SMALLER_WORDS = (0.15, 0.3, 0.45)
 
 
 def compare_methods(task: Task) -> None:
@@ -34,6 +37,16 @@ def compare_rates(task: Task) -> None:
     """The base method at learning rates other than that of compare_methods()."""
     train_all(task, [(f"rate {rate:g} seed {seed}", "base", "--seed", seed, "--rate", rate)
                      for seed in task.given.seeds for rate in OTHER_RATES])
+
+
+def compare_words(task: Task) -> None:
+    """Shares of words that are replaced or left out in training text: of the default method, beside what it does by
+    itself, and of the smaller model that is made of a larger one, each on the held-out tenth."""
+    for share in SMALLER_WORDS:
+        if (name := f"smaller words {share:g}") not in task.rows:
+            task.keep_whole(name, make_smaller(task, name, 1000, "--words", share), "held out")
+    train_all(task, [(f"words {MORE_WORDS:g} seed {seed}", "turns", "--seed", seed, "--rate", RATE, "--words",
+                      MORE_WORDS) for seed in task.given.seeds])
 
 
 def train_all(task: Task, trainings: Sequence[tuple[Any, ...]]) -> None:

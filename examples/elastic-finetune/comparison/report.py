@@ -7,7 +7,6 @@ from typing import Any
 from elastic import evaluate
 
 from .rows import Rows, right_of
-from .separate import SMALLER_ELASTIC, SMALLER_PLAIN
 
 
 def report_separate(rows: Rows, name: str) -> None:
@@ -46,6 +45,8 @@ def report_separate(rows: Rows, name: str) -> None:
 def report(rows: Rows) -> None:
     """Prints the tables."""
     report_methods(rows)
+    print_cells("smaller words", [(name.removeprefix("smaller words "), row["cells"]) for name, row in rows.rows.items()
+                                  if name.startswith("smaller words ")])
     for name in ("clinc150", "clinc150 by grid", "sst2", "sst2 sentences"):
         report_rates(rows, name)
         report_separate(rows, name)
@@ -79,7 +80,7 @@ def report_rates(rows: Rows, name: str) -> None:
 def report_methods(rows: Rows) -> None:
     """Prints the tables by which methods, rates and depth maps are chosen: nine cells as means over the seeds, and the
     mean of each seed."""
-    for prefix in ("rate", "method", "depth map", "winner"):
+    for prefix in ("rate", "method", "words", "depth map", "winner"):
         found: dict[str, list[dict[str, Any]]] = {}
         for name, row in rows.rows.items():
             if name.startswith(prefix + " "):
@@ -105,14 +106,12 @@ def report_bits(rows: Rows, name: str) -> None:
 
 
 def report_smaller(rows: Rows, name: str) -> None:
-    """Prints the smaller elastic models beside the shipped example, which was made alike, with McNemar's p."""
-    kinds = {kind: rows.rows[f"{name} smaller {kind}"] for kind in (*SMALLER_ELASTIC, "shipped")
-             if f"{name} smaller {kind}" in rows}
-    print_cells(f"{name} smaller", [(kind, row["cells"]) for kind, row in kinds.items()])
-    shipped = kinds.pop("shipped", None)
-    if shipped:
-        print_table([f"{name} smaller, p", *shipped["cells"]], ([kind, *(
-            f"{evaluate.mcnemar(right_of(row, cell), right_of(shipped, cell)):.3f}" for cell in row["cells"])]
-            for kind, row in kinds.items()))
-        for kind in SMALLER_PLAIN:
-            print(f"The smaller {kind} has {rows.rows[f'{name} smaller {kind}']['cells']['whole']:.2f}.\n")
+    """Prints the smaller elastic model beside the shipped example, which was made alike, with McNemar's p."""
+    names = [f"{name} smaller {kind}" for kind in ("elastic", "shipped", "plain")]
+    if not all(each in rows for each in names):
+        return
+    elastic, shipped, plain = (rows.rows[each] for each in names)
+    print_cells(f"{name} smaller", [("elastic", elastic["cells"]), ("shipped", shipped["cells"])])
+    print_table([f"{name} smaller", *shipped["cells"]], [["p", *(
+        f"{evaluate.mcnemar(right_of(elastic, cell), right_of(shipped, cell)):.3f}" for cell in shipped["cells"])]])
+    print(f"The smaller plain model has {plain['cells']['whole']:.2f}.\n")

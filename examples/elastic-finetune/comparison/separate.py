@@ -10,9 +10,7 @@ from elastic.problem import Problem
 
 from .task import MODELS, SHIPPED, SMALL, Task, nine_of
 
-SMALLER_PLAIN = {"plain": 6000, "plain in 12000 steps": 12000}  # steps
-SMALLER_ELASTIC = {"turns": ("--steps", 10000, "--rate", 6e-4), "grid": ("--steps", 6000, "--rate", 1e-3),
-                   "words": ("--steps", 5000, "--rate", 4e-4)}
+LARGER = MODELS / "clinc150-minilm-6x12"  # that the shipped example was made of
 WINNERS = {"words": (850, 4e-4), "matformer": (900, 8e-4), "grid": (500, 8e-4),
            "turns": (880, 8e-4)}  # steps, for like times, and rates
 BITS = (2, 3, 6)
@@ -54,38 +52,33 @@ def keep_elastic(task: Task, trainings: Sequence[Training]) -> None:
 
 
 def compare_winners(task: Task) -> None:
-    """The best methods at hidden size 384, on the held-out tenth."""
-    keep_elastic(task, [Training(f"winner {method} at {rate:g}", True, ("--method", method, "--rate", rate),
+    """The best methods at hidden size 384, on the held-out tenth. Rows that name no plain model are of one of 500
+    steps."""
+    plain = f"plain of {task.sizes.plain_steps} steps"
+    keep_elastic(task, [Training(f"winner {method} at {rate:g}, {plain}", True, ("--method", method, "--rate", rate),
                                  steps=steps) for method, (steps, rate) in WINNERS.items()])
 
 
+def make_smaller(task: Task, name: str, steps: int, *more: object, choosing: bool = True) -> pathlib.Path:
+    """The plain model of hidden size 192 that is made of the larger one that the shipped example was made of."""
+    if not LARGER.exists():
+        raise Problem(f"{LARGER}: not there; this needs ../shared beside the checkout")
+    return task.made(name, "make-smaller", LARGER, *task.common(choosing), "--hidden", SMALL, "--vocabulary", 8000,
+                     "--rate", 1e-3, "--steps", steps, *more)
+
+
 def compare_smaller(task: Task) -> None:
-    """The plain models of hidden size 192 that make-smaller makes of the larger one that the shipped example was made
-    of, in fewer and in more steps, the elastic ones that some methods make of the first, and the shipped one, on dev.
-    All learn from the larger one."""
-    larger, name = MODELS / "clinc150-minilm-6x12", f"{task.name} smaller"
-    plains, methods = ([kind for kind in kinds if f"{name} {kind}" not in task.rows]
-                       for kinds in (SMALLER_PLAIN, SMALLER_ELASTIC))
-    task.keep(f"{name} shipped", SHIPPED, nine_of(SHIPPED), "dev")
-    if not plains and not methods:
+    """A smaller plain model, the elastic one that is made of it, and the shipped one, on dev. Both learn from the larger
+    one."""
+    plain, elastic, shipped = (f"{task.name} smaller {kind}" for kind in ("plain", "elastic", "shipped"))
+    task.keep(shipped, SHIPPED, nine_of(SHIPPED), "dev")
+    if plain in task.rows and elastic in task.rows:
         return
-    if not larger.exists():
-        raise Problem(f"{larger}: not there; this needs ../shared beside the checkout")
-    data = task.common(choosing=False)
-
-    def plain_of(kind: str) -> pathlib.Path:
-        return task.made(f"{name} {kind}", "make-smaller", larger, *data, "--hidden", SMALL, "--vocabulary", 8000,
-                         "--rate", 1e-3, "--steps", SMALLER_PLAIN[kind])
-
-    for kind in plains:
-        task.keep_whole(f"{name} {kind}", plain_of(kind), "dev")
-
-    def keep(method: str) -> None:
-        folder = task.made(f"{name} {method}", "make-elastic", plain_of("plain"), *data, "--teacher", larger,
-                           "--method", method, *SMALLER_ELASTIC[method])
-        task.keep(f"{name} {method}", folder, nine_of(folder), "dev")
-
-    task.each(keep, methods)
+    small = make_smaller(task, plain, 6000, choosing=False)
+    task.keep_whole(plain, small, "dev")
+    made = task.made(elastic, "make-elastic", small, *task.common(choosing=False), "--teacher", LARGER, "--rate", 6e-4,
+                     "--words", 0.3, "--steps", 10000)
+    task.keep(elastic, made, nine_of(made), "dev")
 
 
 def best_rate(task: Task, kind: str, rates: Sequence[float], only: str | None = None) -> float:

@@ -1,6 +1,7 @@
 """Making a plain model elastic, from its folder to a Trainer that is ready to begin."""
 
 import argparse
+import dataclasses
 from dataclasses import dataclass
 
 import torch
@@ -30,11 +31,14 @@ def prepare(given: argparse.Namespace, depth_layers: tuple[tuple[int, ...], ...]
     """Reads model and data. Sorts heads and neurons and chooses the layers of each depth, unless a run that goes on
     has done so: then `depth_layers` are its."""
     method = METHODS[given.method]
-    unused = "--unlabelled" if given.unlabelled else "--teacher" if given.teacher else None
+    unused = ("--unlabelled" if given.unlabelled else "--teacher" if given.teacher else
+              "--words" if given.words is not None else None)
     if unused and not method.asks:
         raise Problem(f"--method {given.method} learns from labels alone, and not from {unused}; leave one out")
     if method.passes == "exits" and given.depth_map not in (None, "prefix"):
         raise Problem(f"--method {given.method} has depths of the first layers; leave --depth-map {given.depth_map} out")
+    if given.words is not None:
+        method = dataclasses.replace(method, words=given.words)
     torch.set_num_threads(given.threads)
     source = ModelFolder(given.source)
     plain = source.load().eval()

@@ -85,6 +85,9 @@ def add_making(parser: argparse.ArgumentParser) -> None:
                         help="which layers a depth executes: evenly has equal distances, nested leaves out those that "
                              "are missed least, prefix has the first ones [evenly; prefix where --method has no other]")
     parser.add_argument("--method", choices=METHODS, default="turns", help="how submodels are trained [turns]")
+    parser.add_argument("--words", type=share, metavar="SHARE",
+                        help="share of words replaced or left out in training text; more for longer trainings [0.15 "
+                             "with turns]")
     parser.add_argument("--bits", type=bitwidths, default=(), metavar="LIST",
                         help="every other step runs on weights as a reader of so few bits sees them: 2,3, say")
     parser.add_argument("--bits-every", type=whole, default=50, metavar="N",
