@@ -80,7 +80,7 @@ def report_rates(rows: Rows, name: str) -> None:
 def report_methods(rows: Rows) -> None:
     """Prints the tables by which methods, rates and depth maps are chosen: nine cells as means over the seeds, and the
     mean of each seed."""
-    for prefix in ("rate", "method", "words", "depth map", "winner"):
+    for prefix in ("rate", "method", "words", "depth map", "winner", "whole", "embeddings"):
         found: dict[str, list[dict[str, Any]]] = {}
         for name, row in rows.rows.items():
             if name.startswith(prefix + " "):

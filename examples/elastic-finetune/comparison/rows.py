@@ -51,18 +51,24 @@ class Rows:
 
 
 def keep(rows: Rows, name: str, folder: pathlib.Path, submodels: dict[str, Submodel], texts: Texts,
-         device: torch.device, trained: pathlib.Path | None = None) -> None:
+         device: torch.device, trained: pathlib.Path | None = None, teacher: pathlib.Path | None = None) -> None:
     """Measures submodels of a folder and keeps which rows they get right, a hexadecimal digit for four rows. `trained`
-    is the folder that says how the model was trained, where that is another one."""
+    is the folder that says how the model was trained, where that is another one. Of a `teacher` it is kept how far the
+    submodels' answers are from its."""
     network = ModelFolder(folder).load().to(device)
     cells, bits = {}, {}
     for cell, submodel in submodels.items():
         right = evaluate.right(network, texts, submodel, device)
         cells[cell] = round(100 * float(right.mean()), 2)
         bits[cell] = numpy.packbits(right).tobytes().hex()
+    apart = {}
+    if teacher:
+        learned_from = ModelFolder(teacher).load().to(device)
+        apart["divergence"] = {cell: round(evaluate.divergence(network, learned_from, texts, submodel, device), 4)
+                               for cell, submodel in submodels.items()}
     record = (trained or folder) / "training.json"  # a model of another origin has none
     run = json.loads(record.read_text("utf-8")) if record.exists() else {}
-    rows.add(name, rows=len(texts), steps=run.get("steps"), seconds=run.get("seconds"), cells=cells, right=bits)
+    rows.add(name, rows=len(texts), steps=run.get("steps"), seconds=run.get("seconds"), cells=cells, **apart, right=bits)
 
 
 def right_of(row: dict[str, Any], cell: str) -> numpy.ndarray:

@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from elastic import tools
 from elastic.problem import Problem
 
-from .task import MODELS, SHIPPED, SMALL, Task, nine_of
+from .task import MODELS, SHIPPED, SMALL, Task, nine_of, whole_of
 
 LARGER = MODELS / "clinc150-minilm-6x12"  # that the shipped example was made of
 WINNERS = {"words": (850, 4e-4), "matformer": (900, 8e-4), "grid": (500, 8e-4),
            "turns": (880, 8e-4)}  # steps, for like times, and rates
+WHOLE_RATES = (2e-4, 4e-4, 8e-4)
+WHOLE_WEIGHTS = (1, 3)
 BITS = (2, 3, 6)
 REFRESHES = 20  # times in a training that it is asked anew what few bits keep
 
@@ -42,8 +44,11 @@ def keep_elastic(task: Task, trainings: Sequence[Training]) -> None:
     def keep(training: Training) -> None:
         folder = make_elastic(task, training)
         nine, only = nine_of(folder), training.only
-        judged_on = "held out" if training.choosing else "dev"
-        task.keep(training.name, folder, {only: nine[only]} if only else nine, judged_on)
+        cells = {only: nine[only]} if only else nine
+        if training.choosing:
+            task.keep(training.name, folder, cells, "held out", teacher=task.plain())
+        else:
+            task.keep_final(training.name, folder, cells)
 
     missing = [training for training in trainings if training.name not in task.rows]
     for choosing in {training.choosing for training in missing}:
@@ -57,6 +62,27 @@ def compare_winners(task: Task) -> None:
     plain = f"plain of {task.sizes.plain_steps} steps"
     keep_elastic(task, [Training(f"winner {method} at {rate:g}, {plain}", True, ("--method", method, "--rate", rate),
                                  steps=steps) for method, (steps, rate) in WINNERS.items()])
+
+
+def compare_whole(task: Task) -> None:
+    """The default method at some learning rates, with the whole model's losses at some weights, and at one of each with
+    more words changed, on the held-out tenth."""
+    trials = [(f"{weight:g} at {rate:g}", ("--rate", rate, "--whole", weight))
+              for rate in WHOLE_RATES for weight in WHOLE_WEIGHTS]
+    trials.append(("3 at 0.0004, 0.3 of the words", ("--rate", 4e-4, "--whole", 3, "--words", 0.3)))
+    keep_elastic(task, [Training(f"whole {name} seed {seed}", True, (*dials, "--seed", seed))
+                        for seed in task.given.seeds for name, dials in trials])
+
+
+def compare_embeddings(task: Task) -> None:
+    """Embeddings that learn, and those that stay, at some learning rates, on the held-out tenth."""
+    trials = [(f"{kind} at {rate:g} seed {seed}", ("--embeddings", kind, "--rate", rate, "--seed", seed))
+              for kind, rates in (("learn", (4e-4, 8e-4)), ("stay", (4e-4, 6e-4, 8e-4)))
+              for rate in rates for seed in task.given.seeds]
+    trials.append(("stay at 0.0012 seed 1", ("--embeddings", "stay", "--rate", 1.2e-3)))
+    trials += [(f"stay at {rate:g}, 0.3 of the words seed 1", ("--embeddings", "stay", "--rate", rate, "--words", 0.3))
+               for rate in (4e-4, 6e-4, 8e-4)]
+    keep_elastic(task, [Training(f"embeddings {name}", True, dials) for name, dials in trials])
 
 
 def make_smaller(task: Task, name: str, steps: int, *more: object, choosing: bool = True) -> pathlib.Path:
@@ -94,10 +120,15 @@ def elastic_rate(task: Task) -> float:
 
 
 def compare_separate(task: Task) -> None:
-    """An elastic model beside separate ones of some of the nine cells, each of as many steps, on dev."""
-    plain = f"{task.name} plain"
+    """An elastic model beside separate ones of some of the nine cells, each of as many steps, and beside the elastic
+    one of before, on dev and test."""
+    plain, before = f"{task.name} plain", f"{task.name} before"
+    if before not in task.rows:
+        folder = MODELS / task.sizes.before
+        task.keep_final(before, folder, nine_of(folder))
     if plain not in task.rows:
-        task.keep_whole(plain, task.plain(choosing=False), "dev")
+        folder = task.plain(choosing=False)
+        task.keep_final(plain, folder, whole_of(folder))
     elastic = f"{task.name} elastic"
     keep_elastic(task, [Training(elastic, False, ("--rate", elastic_rate(task)))])
     cells = list(task.rows.rows[elastic]["cells"])

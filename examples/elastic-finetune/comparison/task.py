@@ -49,6 +49,11 @@ def nine_of(folder: pathlib.Path) -> dict[str, Submodel]:
     return cells_of_family(Family(layers, heads, 1, quarter(heads)))
 
 
+def whole_of(folder: pathlib.Path) -> dict[str, Submodel]:
+    """The only cell of a plain model."""
+    return {"whole": ModelFolder(folder).load().whole()}
+
+
 @dataclass(frozen=True)
 class Sizes:
     """How the models of a data set are trained. Where there are several rates, the best on the held-out tenth is
@@ -62,6 +67,7 @@ class Sizes:
     rates: tuple[float, ...]  # of elastic models
     separate_rates: tuple[float, ...]  # chosen on the middle cell
     separate_cells: tuple[int, ...]  # numbers of the nine cells that have a separate model
+    before: str  # folder of ../shared/models with the elastic model of before
     held_out: float = 0.1  # share of the training rows by which choices are made
     apart: bool = False  # whether training rows are parts of others
 
@@ -140,16 +146,23 @@ class Task:
                          "--hidden", hidden, "--vocabulary", 8000, "--steps", 1500)
 
     def keep(self, name: str, folder: pathlib.Path, submodels: dict[str, Submodel], judged_on: str,
-             trained: pathlib.Path | None = None) -> None:
-        """Keeps the row of a model: how many of the rows held out, or of those of dev, its submodels get right."""
+             trained: pathlib.Path | None = None, teacher: pathlib.Path | None = None) -> None:
+        """Keeps the row of a model: how many of the rows held out, or of those of dev or test, its submodels get
+        right."""
         if name not in self.rows:
             given = self.options_for(folder)
             texts = texts_of(folder, given, judged_on)
-            keep(self.rows, name, folder, submodels, texts, torch.device(given.device), trained)
+            keep(self.rows, name, folder, submodels, texts, torch.device(given.device), trained, teacher)
+
+    def keep_final(self, name: str, folder: pathlib.Path, submodels: dict[str, Submodel]) -> None:
+        """Keeps the rows of a model that is done: on dev, and on test where there are labels of it."""
+        self.keep(name, folder, submodels, "dev")
+        if self.train.with_name("test.tsv").exists():
+            self.keep(f"{name} on test", folder, submodels, "test")
 
     def keep_whole(self, name: str, folder: pathlib.Path, judged_on: str) -> None:
         """Keeps the row of a plain model."""
-        self.keep(name, folder, {"whole": ModelFolder(folder).load().whole()}, judged_on)
+        self.keep(name, folder, whole_of(folder), judged_on)
 
 
 def clinc150(given: argparse.Namespace) -> Task:
@@ -157,7 +170,7 @@ def clinc150(given: argparse.Namespace) -> Task:
     of the method `grid`. The rate of the separate models was chosen in 1,000 steps, too."""
     return Task(given, "clinc150", "CLINC150", Sizes(
         repeat=1, plain_steps=1000, steps=2000, tokens=1024, plain_rates=(2e-4,), rates=(8e-4,),
-        separate_rates=(3e-4, 6e-4, 1.2e-3), separate_cells=tuple(range(9))))
+        separate_rates=(3e-4, 6e-4, 1.2e-3), separate_cells=tuple(range(9)), before="clinc150-minilm-6x12"))
 
 
 def sst2(given: argparse.Namespace) -> Task:
@@ -165,16 +178,17 @@ def sst2(given: argparse.Namespace) -> Task:
     of what phrases prefer; so the rates of the others are half of what phrases preferred. Rows whose names begin with
     `sst2` alone are of choices on phrases."""
     return Task(given, "sst2 sentences", "SST-2", Sizes(
-        repeat=2, plain_steps=1300, steps=1500, tokens=2048, plain_rates=(3e-5, 6e-5, 1.2e-4), rates=(2e-4,),
-        separate_rates=(2e-4,), separate_cells=(0, 4, 8), held_out=0.2, apart=True))
+        repeat=2, plain_steps=1300, steps=1500, tokens=2048, plain_rates=(3e-5, 6e-5, 1.2e-4),
+        rates=(2e-4,), separate_rates=(2e-4,), separate_cells=(0, 4, 8),
+        before="sst2-minilm-12x12", held_out=0.2, apart=True))
 
 
 def texts_of(source: pathlib.Path, given: argparse.Namespace, judged_on: str) -> data.Texts:
-    """The held-out rows, or those of dev."""
+    """The held-out rows, or those of dev or test."""
     folder = ModelFolder(source)
     if judged_on == "held out":
         return options.split_data(given, folder, folder.labels()).held_out
-    given.dev = given.train.with_name("dev.tsv")
+    given.dev = given.train.with_name(f"{judged_on}.tsv")
     texts = options.dev_data(given, folder, folder.labels())
     assert texts is not None
     return texts

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 import numpy
 import torch
+from torch.nn import functional
 
 from . import data
 from .data import Texts
@@ -22,6 +23,20 @@ def right(network: Network, texts: Texts, submodel: Submodel, device: torch.devi
             logits = network(batch.to(device), submodel).logits
             found[batch.rows] = (logits.argmax(1).cpu() == batch.labels).numpy()
     return found
+
+
+def divergence(network: Network, teacher: Network, texts: Texts, submodel: Submodel, device: torch.device) -> float:
+    """How far a submodel's probabilities are from those of a teacher, as KL divergence in nats a text."""
+    network.eval()
+    teacher.eval()
+    total = 0.0
+    with torch.no_grad():
+        for batch in data.in_order(texts, _TOKENS):
+            there = batch.to(device)
+            found, wanted = network(there, submodel).logits, teacher(there).logits
+            total += float(functional.kl_div(functional.log_softmax(found, 1), functional.log_softmax(wanted, 1),
+                                             reduction="sum", log_target=True))
+    return total / len(texts)
 
 
 def share_right(network: Network, texts: Texts, submodel: Submodel, device: torch.device) -> float:

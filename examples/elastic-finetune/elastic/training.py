@@ -232,7 +232,7 @@ class Trainer:
         only_width = self.method.stages and step < self.settings.steps // 2
         # All submodels have the same embeddings: these are computed once, and so is their gradient.
         embedded = self.network.embed(batch, self.settings.dropout)
-        shared = embedded.detach().requires_grad_()
+        shared = embedded.detach().requires_grad_(self.method.embeddings)
         losses = []
         for submodel in self.method.submodels(self.family, draw, only_width):
             if self.method.drop:
@@ -242,9 +242,11 @@ class Trainer:
             if self.method.passes == "exits":
                 early = [self.method.loss(each, batch, teacher) for each in exits(self.network, run, batch)]
                 loss = loss + sum(early) / max(1, len(early))
+            loss = loss * self.method.weight(self.family, submodel)
             (loss / self.method.accumulate).backward()
             losses.append(loss.detach())
-        embedded.backward(shared.grad)
+        if self.method.embeddings:
+            embedded.backward(shared.grad)
         return float(torch.stack(losses).sum())  # one wait for a GPU
 
     def _dropped(self, submodel: Submodel, draw: numpy.random.Generator) -> Submodel:
