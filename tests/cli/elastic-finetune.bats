@@ -295,12 +295,23 @@ PY
   refused 1 "make-elastic: --method sortednet learns from labels alone, and not from --words; leave one out" quick make-elastic bert --train rows.tsv --words 0.3 --method sortednet --steps 2 -o none
   refused 1 "make-elastic: --method layerskip has depths of the first layers; leave --depth-map nested out" quick make-elastic bert --train rows.tsv --method layerskip --depth-map nested --steps 2 -o none
   works quick make-elastic bert --train rows.tsv --bits 2 --hours 0.0001 -o hours
-  for method in base once-for-all sortednet matformer layerskip cofi words grid turns; do
+  for method in base once-for-all sortednet matformer layerskip cofi words grid turns anchored; do
     works quick make-elastic bert --train rows.tsv --method "$method" --steps 4 -o "$method"
   done
   works quick make-elastic bert --train rows.tsv --method base --words 0.15 --steps 4 -o changed
   cmp words/model.safetensors changed/model.safetensors
   run ! cmp -s base/model.safetensors changed/model.safetensors
+  PYTHONPATH="$elastic" "$python" - <<'PY'
+import pathlib
+import torch
+from elastic.folder import ModelFolder
+of = {name: ModelFolder(pathlib.Path(name)).load() for name in ("bert", "turns", "anchored")}
+for name in ("words.weight", "positions.weight", "types.weight", "embedding_norm.weight", "embedding_norm.bias"):
+    plain, turns, anchored = (each.get_parameter(name).half() for each in of.values())
+    assert torch.equal(plain, anchored), f"{name} stays"
+    assert not torch.equal(plain, turns), f"{name} learns"
+assert not torch.equal(of["bert"].layers[0].inner.weight.half(), of["anchored"].layers[0].inner.weight.half())
+PY
 }
 
 @test "steps on weights as a reader of few bits sees them, stopped and gone on with" {

@@ -15,7 +15,7 @@ from .times import step_seconds
 MINUTES = 2.0  # of one thread of the CPU
 RATE = 1e-3
 OTHER_RATES = (1.5e-4, 3e-4, 6e-4, 2e-3)
-MORE_WORDS = 0.3  # of the default method, which has 0.15
+MORE_WORDS = 0.3  # of `turns`, which has 0.15
 SMALLER_WORDS = (0.15, 0.3, 0.45)
 
 
@@ -26,7 +26,7 @@ def compare_methods(task: Task) -> None:
 
 
 def compare_depth_maps(task: Task) -> None:
-    """The base method with each depth map but its own, and the default method with prefixes."""
+    """The base method with each depth map but its own, and `grid` with prefixes."""
     train_all(task, [(f"depth map {kind} seed {seed}", method, "--depth-map", depth_map, "--seed", seed, "--rate", RATE)
                      for seed in task.given.seeds
                      for kind, method, depth_map in (("nested", "base", "nested"), ("prefix", "base", "prefix"),
@@ -40,8 +40,8 @@ def compare_rates(task: Task) -> None:
 
 
 def compare_words(task: Task) -> None:
-    """Shares of words that are replaced or left out in training text: of the default method, beside what it does by
-    itself, and of the smaller model that is made of a larger one, each on the held-out tenth."""
+    """Shares of words that are replaced or left out in training text: of `turns`, beside what it does by itself, and
+    of the smaller model that is made of a larger one, each on the held-out tenth."""
     for share in SMALLER_WORDS:
         if (name := f"smaller words {share:g}") not in task.rows:
             task.keep_whole(name, make_smaller(task, name, 1000, "--words", share), "held out")

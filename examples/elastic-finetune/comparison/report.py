@@ -9,33 +9,31 @@ from elastic import evaluate
 from .rows import Rows, right_of
 
 
-def report_separate(rows: Rows, name: str) -> None:
-    """Prints the elastic model beside the separate ones."""
-    if f"{name} elastic" not in rows:
+def report_separate(rows: Rows, name: str, on: str = "") -> None:
+    """Prints the elastic model beside the separate ones and beside the elastic one of before; `on` ends the names of
+    rows that are not of dev."""
+    if f"{name} elastic{on}" not in rows:
         return
-    elastic = rows.rows[f"{name} elastic"]
+    elastic = rows.rows[f"{name} elastic{on}"]
     seconds = rows.rows.get(f"{name} step seconds", {})
-
-    def shown(cell: str) -> str:
-        return f"{seconds[cell]:.3f}" if seconds else ""
-
+    before = rows.rows.get(f"{name} before{on}")
     differences, lines = [], []
     for cell, share in elastic["cells"].items():
-        row = rows.rows.get(f"{name} separate {cell}")
-        if row is None:
-            lines.append([cell, "", f"{share:.2f}", "", "", shown(cell)])
-            continue
-        differences.append(share - row["cells"][cell])
-        p = evaluate.mcnemar(right_of(row, cell), right_of(elastic, cell))
-        lines.append([cell, f"{row['cells'][cell]:.2f}", f"{share:.2f}", f"{differences[-1]:+.2f}", f"{p:.3f}",
-                      shown(cell)])
+        row = rows.rows.get(f"{name} separate {cell}{on}")
+        beside = ["", f"{share:.2f}", "", ""]
+        if row is not None:
+            differences.append(share - row["cells"][cell])
+            p = evaluate.mcnemar(right_of(row, cell), right_of(elastic, cell))
+            beside = [f"{row['cells'][cell]:.2f}", f"{share:.2f}", f"{differences[-1]:+.2f}", f"{p:.3f}"]
+        lines.append([cell, *beside, f"{before['cells'][cell]:.2f}" if before else "",
+                      f"{seconds[cell]:.3f}" if seconds else ""])
     if differences:
-        lines.append(["mean", "", "", f"{statistics.mean(differences):+.2f}", "", ""])
-    print_table([name, "separate", "elastic", "difference", "McNemar's p", "s a step"], lines)
+        lines.append(["mean", "", "", f"{statistics.mean(differences):+.2f}", "", "", ""])
+    print_table([name + on, "separate", "elastic", "difference", "McNemar's p", "before", "s a step"], lines)
     if seconds:
         nine = sum(seconds[cell] for cell in elastic["cells"])
         print(f"A step of all nine takes {nine:.2f} s, one of the elastic model {seconds['elastic']:.2f} s.\n")
-    plain = rows.rows[f"{name} plain"]
+    plain = rows.rows[f"{name} plain{on}"]
     whole = list(elastic["cells"])[-1]
     p = evaluate.mcnemar(right_of(plain, "whole"), right_of(elastic, whole))
     print(f"The plain model has {plain['cells']['whole']:.2f}, the elastic one's whole {elastic['cells'][whole]:.2f} "
@@ -50,6 +48,7 @@ def report(rows: Rows) -> None:
     for name in ("clinc150", "clinc150 by grid", "sst2", "sst2 sentences"):
         report_rates(rows, name)
         report_separate(rows, name)
+        report_separate(rows, name, " on test")
         report_bits(rows, name)
     report_smaller(rows, "clinc150")
 
@@ -92,8 +91,18 @@ def report_methods(rows: Rows) -> None:
         for kind, seeds in found.items():
             means = [f"{statistics.mean(row['cells'][cell] for row in seeds):.2f}" for cell in cells]
             each = [f"{statistics.mean(row['cells'].values()):.2f}" for row in seeds]
-            lines.append([kind, str(seeds[0]["steps"]), *means, ", ".join(each)])
-        print_table([prefix, "steps", *cells, "means"], lines)
+            lines.append([kind, str(seeds[0]["steps"]), *means, ", ".join(each), *divergence_of(seeds)])
+        apart = ["divergence", "of the whole"] if len(lines[0]) > 3 + len(cells) else []
+        print_table([prefix, "steps", *cells, "means", *apart], lines)
+
+
+def divergence_of(seeds: Sequence[dict[str, Any]]) -> list[str]:
+    """How far models are from their teacher, as a mean over the cells and seeds, and the whole alone, where it was
+    measured."""
+    if any("divergence" not in row for row in seeds):
+        return []
+    each = [list(row["divergence"].values()) for row in seeds]
+    return [f"{statistics.mean(map(statistics.mean, each)):.4f}", f"{statistics.mean(row[-1] for row in each):.4f}"]
 
 
 def report_bits(rows: Rows, name: str) -> None:

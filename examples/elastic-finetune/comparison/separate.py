@@ -13,8 +13,7 @@ from .task import MODELS, SHIPPED, SMALL, Task, nine_of, whole_of
 LARGER = MODELS / "clinc150-minilm-6x12"  # that the shipped example was made of
 WINNERS = {"words": (850, 4e-4), "matformer": (900, 8e-4), "grid": (500, 8e-4),
            "turns": (880, 8e-4)}  # steps, for like times, and rates
-WHOLE_RATES = (2e-4, 4e-4, 8e-4)
-WHOLE_WEIGHTS = (1, 3)
+TRIED = 2000  # steps of the trials of embeddings
 BITS = (2, 3, 6)
 REFRESHES = 20  # times in a training that it is asked anew what few bits keep
 
@@ -64,25 +63,16 @@ def compare_winners(task: Task) -> None:
                                  steps=steps) for method, (steps, rate) in WINNERS.items()])
 
 
-def compare_whole(task: Task) -> None:
-    """The default method at some learning rates, with the whole model's losses at some weights, and at one of each with
-    more words changed, on the held-out tenth."""
-    trials = [(f"{weight:g} at {rate:g}", ("--rate", rate, "--whole", weight))
-              for rate in WHOLE_RATES for weight in WHOLE_WEIGHTS]
-    trials.append(("3 at 0.0004, 0.3 of the words", ("--rate", 4e-4, "--whole", 3, "--words", 0.3)))
-    keep_elastic(task, [Training(f"whole {name} seed {seed}", True, (*dials, "--seed", seed))
-                        for seed in task.given.seeds for name, dials in trials])
-
-
 def compare_embeddings(task: Task) -> None:
     """Embeddings that learn, and those that stay, at some learning rates, on the held-out tenth."""
-    trials = [(f"{kind} at {rate:g} seed {seed}", ("--embeddings", kind, "--rate", rate, "--seed", seed))
-              for kind, rates in (("learn", (4e-4, 8e-4)), ("stay", (4e-4, 6e-4, 8e-4)))
+    learn, stay = ("--method", "turns"), ("--method", "anchored", "--words", 0.15)
+    trials = [(f"{kind} at {rate:g} seed {seed}", (*dials, "--rate", rate, "--seed", seed))
+              for kind, dials, rates in (("learn", learn, (4e-4, 8e-4)), ("stay", stay, (4e-4, 6e-4, 8e-4)))
               for rate in rates for seed in task.given.seeds]
-    trials.append(("stay at 0.0012 seed 1", ("--embeddings", "stay", "--rate", 1.2e-3)))
-    trials += [(f"stay at {rate:g}, 0.3 of the words seed 1", ("--embeddings", "stay", "--rate", rate, "--words", 0.3))
+    trials.append(("stay at 0.0012 seed 1", (*stay, "--rate", 1.2e-3)))
+    trials += [(f"stay at {rate:g}, 0.3 of the words seed 1", ("--method", "anchored", "--rate", rate))
                for rate in (4e-4, 6e-4, 8e-4)]
-    keep_elastic(task, [Training(f"embeddings {name}", True, dials) for name, dials in trials])
+    keep_elastic(task, [Training(f"embeddings {name}", True, dials, steps=TRIED) for name, dials in trials])
 
 
 def make_smaller(task: Task, name: str, steps: int, *more: object, choosing: bool = True) -> pathlib.Path:
@@ -102,8 +92,8 @@ def compare_smaller(task: Task) -> None:
         return
     small = make_smaller(task, plain, 6000, choosing=False)
     task.keep_whole(plain, small, "dev")
-    made = task.made(elastic, "make-elastic", small, *task.common(choosing=False), "--teacher", LARGER, "--rate", 6e-4,
-                     "--words", 0.3, "--steps", 10000)
+    made = task.made(elastic, "make-elastic", small, *task.common(choosing=False), "--teacher", LARGER, "--method",
+                     "turns", "--rate", 6e-4, "--words", 0.3, "--steps", 10000)
     task.keep(elastic, made, nine_of(made), "dev")
 
 

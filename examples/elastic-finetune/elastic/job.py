@@ -21,7 +21,7 @@ from .training import TRIALS, RunFolder, Settings, Start, Trainer, watcher
 # Options that decide which weights a run ends in.
 _DECIDING = ("train", "unlabelled", "text_column", "pair_column", "label_column", "held_out", "apart", "rate", "tokens",
              "seed", "threads", "device", "products", "repeat", "labels", "dropout", "hidden", "vocabulary", "words",
-             "whole", "embeddings", "teacher", "least_depth", "least_width", "depth_map", "method", "only", "bits", "bits_every")
+             "teacher", "least_depth", "least_width", "depth_map", "method", "only", "bits", "bits_every")
 
 
 def _say(options: argparse.Namespace, text: str) -> None:

@@ -37,8 +37,8 @@ def prepare(given: argparse.Namespace, depth_layers: tuple[tuple[int, ...], ...]
         raise Problem(f"--method {given.method} learns from labels alone, and not from {unused}; leave one out")
     if method.passes == "exits" and given.depth_map not in (None, "prefix"):
         raise Problem(f"--method {given.method} has depths of the first layers; leave --depth-map {given.depth_map} out")
-    dials = {"words": given.words, "whole": given.whole, "embeddings": given.embeddings and given.embeddings == "learn"}
-    method = dataclasses.replace(method, **{name: value for name, value in dials.items() if value is not None})
+    if given.words is not None:
+        method = dataclasses.replace(method, words=given.words)
     torch.set_num_threads(given.threads)
     source = ModelFolder(given.source)
     plain = source.load().eval()

@@ -104,7 +104,6 @@ class Method:
     nearest  every layer's state learns from that of the teacher's layer which is nearest to it
     stages   width first, with all layers; then depth as well, sorted again between
     drop     exits: how often the last layer is left out, earlier ones less often
-    whole    weight of the whole model's losses; those of another submodel have 1
     words    share of words that are replaced or left out in training text
     embeddings   whether embeddings learn as well; else they stay those of the plain model
     accumulate   batches whose gradients are summed before the weights change
@@ -117,7 +116,6 @@ class Method:
     nearest: bool = False
     stages: bool = False
     drop: float = 0.0
-    whole: float = 1.0
     words: float = 0.0
     embeddings: bool = True
     accumulate: int = 1
@@ -148,10 +146,6 @@ class Method:
         if self.passes == "exits":
             return [family.whole(), family.at(family.layers, family.random_width(draw))]
         return [family.whole(), family.smallest(), family.random(draw), family.random(draw)]
-
-    def weight(self, family: Family, submodel: Submodel) -> float:
-        """How much the losses of a submodel of a step count. A model by itself has nothing to be weighed against."""
-        return self.whole if submodel == family.whole() and not family.only else 1.0
 
     def loss(self, run: Run, batch: Batch, teacher: Run | None) -> Tensor:
         """What a submodel is to make small."""
@@ -192,4 +186,5 @@ METHODS = {
     "words": Method(words=0.15),
     "grid": Method(passes="grid", words=0.15),
     "turns": Method(passes="turns", words=0.15),
+    "anchored": Method(passes="turns", words=0.3, embeddings=False),
 }

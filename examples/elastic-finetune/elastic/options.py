@@ -25,7 +25,7 @@ def elastic(name: str, text: str) -> argparse.ArgumentParser:
     parser = program(name, text)
     parser.add_argument("source", type=pathlib.Path, metavar="MODEL_DIR", help="plain model folder, fine-tuned")
     add_data(parser)
-    add_training(parser, rate=8e-4, hours=0.33, tokens=1024)
+    add_training(parser, rate=6e-4, hours=0.33, tokens=1024)
     add_making(parser)
     return parser
 
@@ -84,13 +84,8 @@ def add_making(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--depth-map", choices=("evenly", "nested", "prefix"),
                         help="which layers a depth executes: evenly has equal distances, nested leaves out those that "
                              "are missed least, prefix has the first ones [evenly; prefix where --method has no other]")
-    parser.add_argument("--method", choices=METHODS, default="turns", help="how submodels are trained [turns]")
-    parser.add_argument("--whole", type=positive, metavar="WEIGHT",
-                        help="how much the whole model's losses count, beside 1 of each other submodel; more where the "
-                             "whole ends behind the plain model [1]")
-    parser.add_argument("--embeddings", choices=("learn", "stay"),
-                        help="whether embeddings learn as well, or stay those of MODEL_DIR [learn]")
-    add_words(parser, None, "0.15 with turns")
+    parser.add_argument("--method", choices=METHODS, default="anchored", help="how submodels are trained [anchored]")
+    add_words(parser, None, "0.3 with anchored")
     parser.add_argument("--bits", type=bitwidths, default=(), metavar="LIST",
                         help="every other step runs on weights as a reader of so few bits sees them: 2,3, say")
     parser.add_argument("--bits-every", type=whole, default=50, metavar="N",
@@ -101,7 +96,7 @@ def add_making(parser: argparse.ArgumentParser) -> None:
 def add_words(parser: argparse.ArgumentParser, value: float | None, shown: str) -> None:
     """The option of how many words are changed, and what it is if it is not given."""
     parser.add_argument("--words", type=share, default=value, metavar="SHARE",
-                        help=f"share of words replaced or left out in training text; more for longer trainings [{shown}]")
+                        help=f"share of words replaced or left out in training text [{shown}]")
 
 
 def has_bf16() -> bool:

@@ -242,7 +242,6 @@ class Trainer:
             if self.method.passes == "exits":
                 early = [self.method.loss(each, batch, teacher) for each in exits(self.network, run, batch)]
                 loss = loss + sum(early) / max(1, len(early))
-            loss = loss * self.method.weight(self.family, submodel)
             (loss / self.method.accumulate).backward()
             losses.append(loss.detach())
         if self.method.embeddings:
