@@ -91,16 +91,15 @@ def report_methods(rows: Rows) -> None:
         for kind, seeds in found.items():
             means = [f"{statistics.mean(row['cells'][cell] for row in seeds):.2f}" for cell in cells]
             each = [f"{statistics.mean(row['cells'].values()):.2f}" for row in seeds]
-            lines.append([kind, str(seeds[0]["steps"]), *means, ", ".join(each), *divergence_of(seeds)])
-        apart = ["divergence", "of the whole"] if len(lines[0]) > 3 + len(cells) else []
-        print_table([prefix, "steps", *cells, "means", *apart], lines)
+            lines.append([kind, str(seeds[0]["steps"]), *means, ", ".join(each)])
+        measured = all("divergence" in row for seeds in found.values() for row in seeds)
+        if measured:
+            lines = [[*line, *divergence_of(seeds)] for line, seeds in zip(lines, found.values(), strict=True)]
+        print_table([prefix, "steps", *cells, "means", *(["divergence", "of the whole"] if measured else [])], lines)
 
 
 def divergence_of(seeds: Sequence[dict[str, Any]]) -> list[str]:
-    """How far models are from their teacher, as a mean over the cells and seeds, and the whole alone, where it was
-    measured."""
-    if any("divergence" not in row for row in seeds):
-        return []
+    """How far models are from their teacher, as a mean over the cells and seeds, and the whole alone."""
     each = [list(row["divergence"].values()) for row in seeds]
     return [f"{statistics.mean(map(statistics.mean, each)):.4f}", f"{statistics.mean(row[-1] for row in each):.4f}"]
 
