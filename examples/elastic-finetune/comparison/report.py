@@ -15,8 +15,12 @@ def report_separate(rows: Rows, name: str, on: str = "") -> None:
     if f"{name} elastic{on}" not in rows:
         return
     elastic = rows.rows[f"{name} elastic{on}"]
-    seconds = rows.rows.get(f"{name} step seconds", {})
-    before = rows.rows.get(f"{name} before{on}")
+    seconds = rows.rows.get(f"{name} step seconds", {}) if not on else {}
+    more = {}  # columns that not every table has
+    if before := rows.rows.get(f"{name} before{on}"):
+        more["before"] = {cell: f"{share:.2f}" for cell, share in before["cells"].items()}
+    if seconds:
+        more["s a step"] = {cell: f"{seconds[cell]:.3f}" for cell in elastic["cells"]}
     differences, lines = [], []
     for cell, share in elastic["cells"].items():
         row = rows.rows.get(f"{name} separate {cell}{on}")
@@ -25,11 +29,10 @@ def report_separate(rows: Rows, name: str, on: str = "") -> None:
             differences.append(share - row["cells"][cell])
             p = evaluate.mcnemar(right_of(row, cell), right_of(elastic, cell))
             beside = [f"{row['cells'][cell]:.2f}", f"{share:.2f}", f"{differences[-1]:+.2f}", f"{p:.3f}"]
-        lines.append([cell, *beside, f"{before['cells'][cell]:.2f}" if before else "",
-                      f"{seconds[cell]:.3f}" if seconds else ""])
+        lines.append([cell, *beside, *(column[cell] for column in more.values())])
     if differences:
-        lines.append(["mean", "", "", f"{statistics.mean(differences):+.2f}", "", "", ""])
-    print_table([name + on, "separate", "elastic", "difference", "McNemar's p", "before", "s a step"], lines)
+        lines.append(["mean", "", "", f"{statistics.mean(differences):+.2f}", "", *("" for _ in more)])
+    print_table([name + on, "separate", "elastic", "difference", "McNemar's p", *more], lines)
     if seconds:
         nine = sum(seconds[cell] for cell in elastic["cells"])
         print(f"A step of all nine takes {nine:.2f} s, one of the elastic model {seconds['elastic']:.2f} s.\n")

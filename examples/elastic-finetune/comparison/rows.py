@@ -56,19 +56,17 @@ def keep(rows: Rows, name: str, folder: pathlib.Path, submodels: dict[str, Submo
     is the folder that says how the model was trained, where that is another one. Of a `teacher` it is kept how far the
     submodels' answers are from its."""
     network = ModelFolder(folder).load().to(device)
-    cells, bits = {}, {}
-    for cell, submodel in submodels.items():
-        right = evaluate.right(network, texts, submodel, device)
-        cells[cell] = round(100 * float(right.mean()), 2)
-        bits[cell] = numpy.packbits(right).tobytes().hex()
-    apart = {}
+    answers = {cell: evaluate.answers(network, texts, submodel, device) for cell, submodel in submodels.items()}
+    right = {cell: evaluate.hits(each, texts) for cell, each in answers.items()}
+    facts: dict[str, object] = {"cells": {cell: round(100 * float(each.mean()), 2) for cell, each in right.items()}}
     if teacher:
         learned_from = ModelFolder(teacher).load().to(device)
-        apart["divergence"] = {cell: round(evaluate.divergence(network, learned_from, texts, submodel, device), 4)
-                               for cell, submodel in submodels.items()}
+        wanted = evaluate.answers(learned_from, texts, learned_from.whole(), device)
+        facts["divergence"] = {cell: round(evaluate.divergence(each, wanted), 4) for cell, each in answers.items()}
+    facts["right"] = {cell: numpy.packbits(each).tobytes().hex() for cell, each in right.items()}
     record = (trained or folder) / "training.json"  # a model of another origin has none
     run = json.loads(record.read_text("utf-8")) if record.exists() else {}
-    rows.add(name, rows=len(texts), steps=run.get("steps"), seconds=run.get("seconds"), cells=cells, **apart, right=bits)
+    rows.add(name, rows=len(texts), steps=run.get("steps"), seconds=run.get("seconds"), **facts)
 
 
 def right_of(row: dict[str, Any], cell: str) -> numpy.ndarray:

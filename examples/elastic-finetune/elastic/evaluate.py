@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 import numpy
 import torch
+from torch import Tensor
 from torch.nn import functional
 
 from . import data
@@ -14,29 +15,31 @@ from .network import Network, Submodel
 _TOKENS = 8192
 
 
-def right(network: Network, texts: Texts, submodel: Submodel, device: torch.device) -> numpy.ndarray:
-    """[rows] whether a submodel's likeliest label is the row's."""
+def answers(network: Network, texts: Texts, submodel: Submodel, device: torch.device) -> Tensor:
+    """[rows, labels] logits of a submodel, in the order of the texts."""
     network.eval()
-    found = numpy.zeros(len(texts), bool)
+    found = torch.zeros(len(texts), network.shape.labels)
     with torch.no_grad():
         for batch in data.in_order(texts, _TOKENS):
-            logits = network(batch.to(device), submodel).logits
-            found[batch.rows] = (logits.argmax(1).cpu() == batch.labels).numpy()
+            found[batch.rows] = network(batch.to(device), submodel).logits.float().cpu()
     return found
 
 
-def divergence(network: Network, teacher: Network, texts: Texts, submodel: Submodel, device: torch.device) -> float:
-    """How far a submodel's probabilities are from those of a teacher, as KL divergence in nats a text."""
-    network.eval()
-    teacher.eval()
-    total = 0.0
-    with torch.no_grad():
-        for batch in data.in_order(texts, _TOKENS):
-            there = batch.to(device)
-            found, wanted = network(there, submodel).logits, teacher(there).logits
-            total += float(functional.kl_div(functional.log_softmax(found, 1), functional.log_softmax(wanted, 1),
-                                             reduction="sum", log_target=True))
-    return total / len(texts)
+def hits(logits: Tensor, texts: Texts) -> numpy.ndarray:
+    """[rows] whether the likeliest label of each row is its own."""
+    return logits.argmax(1).numpy() == texts.labels
+
+
+def divergence(found: Tensor, wanted: Tensor) -> float:
+    """How far the probabilities of logits [rows, labels] are from those that are wanted, as KL divergence in nats a
+    row."""
+    return float(functional.kl_div(functional.log_softmax(found, 1), functional.log_softmax(wanted, 1),
+                                   reduction="batchmean", log_target=True))
+
+
+def right(network: Network, texts: Texts, submodel: Submodel, device: torch.device) -> numpy.ndarray:
+    """[rows] whether a submodel's likeliest label is the row's."""
+    return hits(answers(network, texts, submodel, device), texts)
 
 
 def share_right(network: Network, texts: Texts, submodel: Submodel, device: torch.device) -> float:
