@@ -188,7 +188,7 @@ killed() {
   ELASTIC_SAVE_EVERY_S=0 timeout -s KILL 8 "$python" "$elastic/make-elastic" bert --train rows.tsv --steps 100000 --threads 1 -o out || true
   [ -e out.training/run.json ]
   refused 1 "make-elastic: out.training is of a run that was stopped: go on with --resume, or remove it" quick make-elastic bert --train rows.tsv --steps 100000 -o out
-  refused 1 "*the run was begun with rate 0.0008, not 0.001*" quick make-elastic bert --train rows.tsv --steps 100000 --rate 1e-3 --resume -o out
+  refused 1 "*the run was begun with rate 0.0006, not 0.001*" quick make-elastic bert --train rows.tsv --steps 100000 --rate 1e-3 --resume -o out
   refused 1 "*the run has 100000 steps, not 50" quick make-elastic bert --train rows.tsv --steps 50 --resume -o out
 }
 
