@@ -44,7 +44,9 @@ Result<int> Run(const Tool& tool, const ShardToolOptions& options) {
   STI_RETURN_IF_ERROR(CheckKeepsFolder(output, options.parts.tokenizer, "a file of --tokenizer"));
   STI_RETURN_IF_ERROR(CheckKeepsInput(output, options.parts.labels, "the file of --labels"));
   STI_RETURN_IF_ERROR(CheckKeepsInput(output, options.sort, "the file of --sort"));
-  STI_ASSIGN_OR_RETURN(ModelFolder folder, ModelFolder::Open(options.folder, options.parts));
+  FolderParts parts = options.parts;
+  parts.log = [&tool](const LogLine& line) { tool.Log(line); };
+  STI_ASSIGN_OR_RETURN(ModelFolder folder, ModelFolder::Open(options.folder, parts));
   if (!folder.info().elastic) {
     const ModelShape& shape = folder.info().shape;
     tool.Say("the model has no elastic metadata: submodels of n < " + std::to_string(shape.layers) +

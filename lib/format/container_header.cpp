@@ -33,7 +33,7 @@ std::array<uint8_t, kContainerHeaderBytes> EncodeContainerHeader(const Container
   std::array<uint8_t, kContainerHeaderBytes> bytes{};
   std::copy(kMagic.begin(), kMagic.end(), bytes.begin());
   StoreLittle<uint16_t>(&bytes[kMajorAt], kContainerMajor);
-  StoreLittle<uint16_t>(&bytes[kMinorAt], kContainerMinor);
+  StoreLittle<uint16_t>(&bytes[kMinorAt], header.minor);
   StoreLittle<uint32_t>(&bytes[kHeaderBytesAt], kContainerHeaderBytes);
   StoreLittle<uint64_t>(&bytes[kFileBytesAt], header.file_bytes);
   StoreLittle<uint64_t>(&bytes[kIndexOffsetAt], header.index_offset);

@@ -12,14 +12,14 @@ namespace sti {
 
 inline constexpr uint64_t kContainerHeaderBytes = 64;
 inline constexpr uint16_t kContainerMajor = 1;
-inline constexpr uint16_t kContainerMinor = 2;
+inline constexpr uint16_t kContainerMinor = 3;
 
 struct ContainerHeader {
   uint64_t file_bytes = 0;
   uint64_t index_offset = 0;
   uint64_t index_bytes = 0;
   uint64_t index_checksum = 0;
-  uint16_t minor = kContainerMinor;  ///< as read; what is written has ours
+  uint16_t minor = kContainerMinor;  ///< of the version whose words the file needs
 };
 
 std::array<uint8_t, kContainerHeaderBytes> EncodeContainerHeader(const ContainerHeader& header);

@@ -7,6 +7,26 @@
 #include "types/bits.h"
 
 namespace sti {
+namespace {
+
+// Whether tokens of ordinary inputs have the id that takes no position (PositionRows).
+bool HasUncountedTokens(const ModelInfo& info) {
+  const TokenizerInfo& t = info.tokenizer;
+  const uint32_t uncounted = info.position_offset - 1;
+  return info.position_offset > 0 &&
+         (t.pad_id != uncounted || t.cls_id == uncounted || t.sep_id == uncounted);
+}
+
+bool NeedsInputRules(const ModelInfo& info) {
+  return StatesInputs(info) || HasUncountedTokens(info);
+}
+
+}  // namespace
+
+bool StatesInputs(const ModelInfo& info) {
+  const bool one_type = info.architecture == Architecture::kBert && info.tokenizer.second_type == 0;
+  return info.tokenizer.max_length != 0 || info.tokenizer.cuts_begin || one_type;
+}
 
 std::vector<ResidentKind> ResidentKinds(const ModelInfo& info) {
   std::vector<ResidentKind> kinds(size_t{info.shape.layers} + 1, ResidentKind::kLayer);
@@ -15,9 +35,14 @@ std::vector<ResidentKind> ResidentKinds(const ModelInfo& info) {
   const bool stated =
       info.pooler != PoolerActivation::kTanh || info.problem != Problem::kSingleLabel;
   kinds.push_back(stated ? ResidentKind::kStatedHead : ResidentKind::kHead);
-  kinds.push_back(ResidentKind::kVocabulary);
+  kinds.push_back(NeedsInputRules(info) ? ResidentKind::kStatedVocabulary
+                                        : ResidentKind::kVocabulary);
   if (info.tokenizer.kind == TokenizerKind::kByteBpe) kinds.push_back(ResidentKind::kMerges);
   return kinds;
+}
+
+uint16_t LeastMinorFor(const ModelInfo& info) {
+  return NeedsInputRules(info) ? kContainerMinor : kContainerMinor - 1;
 }
 
 size_t ResidentPlace(const ModelInfo& info, ResidentKind kind, uint32_t layer) {
@@ -31,6 +56,7 @@ size_t ResidentPlace(const ModelInfo& info, ResidentKind kind, uint32_t layer) {
     case ResidentKind::kStatedHead:
       return layers + 1;
     case ResidentKind::kVocabulary:
+    case ResidentKind::kStatedVocabulary:
       return layers + 2;
     case ResidentKind::kMerges:
       break;
@@ -146,6 +172,7 @@ std::string ResidentName(ResidentKind kind, uint32_t layer) {
     case ResidentKind::kStatedHead:
       return "head parameters";
     case ResidentKind::kVocabulary:
+    case ResidentKind::kStatedVocabulary:
       return "vocabulary";
     case ResidentKind::kMerges:
       break;

@@ -48,12 +48,13 @@ struct ShardLocation {
 };
 
 enum class ResidentKind : uint8_t {
-  kEmbedding = 0,   ///< token type rows and the embedding layer norm
-  kLayer = 1,       ///< biases and layer norms of one layer
-  kHead = 2,        ///< pooler and classifier
-  kVocabulary = 3,  ///< one token a line, in id order
-  kMerges = 4,      ///< one merge a line, in rank order; byte-level BPE only
-  kStatedHead = 6,  ///< kHead whose `pooler` or `problem` is not 0; stands in its place
+  kEmbedding = 0,         ///< token type rows and the embedding layer norm
+  kLayer = 1,             ///< biases and layer norms of one layer
+  kHead = 2,              ///< pooler and classifier
+  kVocabulary = 3,        ///< one token a line, in id order
+  kMerges = 4,            ///< one merge a line, in rank order; byte-level BPE only
+  kStatedHead = 6,        ///< kHead whose `pooler` or `problem` is not 0; stands in its place
+  kStatedVocabulary = 7,  ///< kVocabulary of a model whose inputs a reader of 1.2 gets wrong
 };
 enum class Compression : uint8_t { kNone = 0, kZstd = 1 };
 
@@ -119,13 +120,21 @@ struct ContainerIndex {
 /// Returns the kinds of resident parts that a model has, in their order; kLayer once a layer.
 std::vector<ResidentKind> ResidentKinds(const ModelInfo& info);
 
+/// Returns whether a model's inputs are made otherwise than 1.2 could say: cut at another length
+/// or at their begin, or of one token type where BERT has two.
+bool StatesInputs(const ModelInfo& info);
+
+/// Returns the minor version that a container of this model says: what 1.2 can say stays 1.2.
+uint16_t LeastMinorFor(const ModelInfo& info);
+
 /// Returns the index in ContainerIndex::resident of a resident part that the model has. kHead and
 /// kStatedHead have one place.
 size_t ResidentPlace(const ModelInfo& info, ResidentKind kind, uint32_t layer = 0);
 
 /// Returns whether a resident part is text; the others are tensors.
 constexpr bool IsText(ResidentKind kind) {
-  return kind == ResidentKind::kVocabulary || kind == ResidentKind::kMerges;
+  return kind == ResidentKind::kVocabulary || kind == ResidentKind::kStatedVocabulary ||
+         kind == ResidentKind::kMerges;
 }
 
 /// Encodes an index as a FlatBuffer; equal indexes have equal bytes.

@@ -95,6 +95,12 @@ Table<fb::TokenizerOptions> EncodeTokenizer(FlatBufferBuilder& builder,
   table.add_pad_id(t.pad_id);
   table.add_unicode(unicode);
   table.add_add_prefix_space(t.add_prefix_space);
+  // Other models take no more bytes than in files of 1.2.
+  if (StatesInputs(index.info)) {
+    table.add_max_length(t.max_length);
+    table.add_cuts_begin(t.cuts_begin);
+    table.add_one_type(index.info.architecture == Architecture::kBert && t.second_type == 0);
+  }
   return table.Finish();
 }
 

@@ -130,11 +130,23 @@ class IndexParser {
     info.pooler = static_cast<PoolerActivation>(source_.pooler());
     info.problem = static_cast<Problem>(source_.problem());
     info.position_offset = source_.position_offset();
-    info.tokenizer.second_type = info.architecture == Architecture::kBert ? 1 : 0;
     const bool bpe = info.tokenizer.kind == TokenizerKind::kByteBpe;
     if (info.position_offset != 0 && !bpe) return Bad("position_offset");
+    return ParseInputs(*source_.tokenizer());
+  }
+
+  // Fields of version 1.3, whose vocabulary says by its kind that they are there.
+  Status ParseInputs(const fb::TokenizerOptions& options) {
+    ModelInfo& info = index_.info;
+    info.tokenizer.max_length = options.max_length();
+    info.tokenizer.cuts_begin = options.cuts_begin();
+    const bool two_types = info.architecture == Architecture::kBert && !options.one_type();
+    info.tokenizer.second_type = two_types ? 1 : 0;
     const bool fits = info.position_offset < info.shape.max_positions;
     if (!fits || info.max_length() < kMinLength) return Bad("no room for the shortest input");
+    if (info.tokenizer.max_length > info.shape.max_positions - info.position_offset) {
+      return Bad("max_length above the positions");
+    }
     return {};
   }
 
@@ -265,7 +277,7 @@ class IndexParser {
     for (uint32_t i = 0; i < parts->size(); ++i) {
       const fb::ResidentPart& p = *parts->Get(i);
       const ResidentKind kind = kinds[i];
-      if (p.kind() != static_cast<uint8_t>(kind) || p.type() > 2 || p.compression() > 1 ||
+      if (!IsKind(p.kind(), kind) || p.type() > 2 || p.compression() > 1 ||
           (kind == ResidentKind::kLayer && p.layer() != i - 1) || !RawLengthIsRight(kind, p) ||
           p.length() == 0 || (p.compression() == 0 && p.length() != p.raw_length())) {
         return Bad("a resident part of a wrong kind or size");
@@ -278,6 +290,17 @@ class IndexParser {
                                  static_cast<Compression>(p.compression())});
     }
     return {};
+  }
+
+  // A vocabulary of the newer kind may always stand there, one of the older kind where the fields
+  // of 1.3 are absent.
+  [[nodiscard]] bool IsKind(uint8_t stored, ResidentKind kind) const {
+    if (kind != ResidentKind::kVocabulary && kind != ResidentKind::kStatedVocabulary) {
+      return stored == static_cast<uint8_t>(kind);
+    }
+    return stored == static_cast<uint8_t>(ResidentKind::kStatedVocabulary) ||
+           (stored == static_cast<uint8_t>(ResidentKind::kVocabulary) &&
+            !StatesInputs(index_.info));
   }
 
   // Memory is taken by this number, so it is the shape's and no other.

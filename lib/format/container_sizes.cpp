@@ -47,9 +47,9 @@ ContainerSizes SizesOf(const ContainerIndex& index, uint64_t file_bytes) {
     sizes.codebooks += codebook.scales.size() * kScaleBytes;
   }
   for (const ResidentLocation& part : index.resident) {
-    uint64_t& of_its_kind = part.kind == ResidentKind::kVocabulary ? sizes.vocabulary
-                            : part.kind == ResidentKind::kMerges   ? sizes.merges
-                                                                   : sizes.resident;
+    uint64_t& of_its_kind = !IsText(part.kind)                   ? sizes.resident
+                            : part.kind == ResidentKind::kMerges ? sizes.merges
+                                                                 : sizes.vocabulary;
     of_its_kind += part.part.length;
   }
   sizes.word_rows = uint64_t{index.words.rows} * index.words.row_bytes;

@@ -145,8 +145,8 @@ Status ContainerWriter::Finish(const Digest& model) {
   STI_RETURN_IF_ERROR(Put(end_, padding));
   end_ = file_bytes;
   STI_RETURN_IF_ERROR(Put(kContainerHeaderBytes, encoded));
-  auto header =
-      EncodeContainerHeader({file_bytes, kContainerHeaderBytes, encoded.size(), Checksum(encoded)});
+  auto header = EncodeContainerHeader({file_bytes, kContainerHeaderBytes, encoded.size(),
+                                       Checksum(encoded), LeastMinorFor(index_.info)});
   STI_RETURN_IF_ERROR(Put(0, header));
   if (file_.empty()) return {};
   return file_[0].Commit();

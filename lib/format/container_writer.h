@@ -34,7 +34,8 @@ class ContainerWriter {
   static Result<ContainerWriter> Create(const std::string& path, ContainerIndex index,
                                         const PartSelection& selection);
 
-  /// kHead is written as kStatedHead where the model asks for that.
+  /// kHead is written as kStatedHead, and kVocabulary as kStatedVocabulary, where the model asks
+  /// for that.
   [[nodiscard]] Status AddResident(ResidentKind kind, uint32_t layer, DataType type,
                                    std::span<const uint8_t> raw);
   [[nodiscard]] Status AddRows(RowTableKind kind, DataType type, RowCoding coding,

@@ -151,6 +151,7 @@ std::vector<uint64_t> ResidentTensorSizes(ResidentKind kind, const ModelShape& s
     case ResidentKind::kStatedHead:
       return {d * d, d, shape.labels * d, shape.labels};
     case ResidentKind::kVocabulary:
+    case ResidentKind::kStatedVocabulary:
     case ResidentKind::kMerges:
       break;
   }

@@ -3,20 +3,20 @@
 // Ours does not search, so it would split them without a word: such a tokenizer is refused.
 #pragma once
 
-#include <string>
 #include <string_view>
 
 #include "base/result.h"
-#include "import/tokenizer_parts.h"
+#include "import/tokenizer_files.h"
+#include "import/tokenizer_source.h"
 
 namespace sti {
 
-/// Checks what added_tokens.json, special_tokens_map.json, tokenizer_config.json and tokenizer.json
-/// in `dir` say of added tokens; each may be missing. Control tokens, which `names` spells, may be
-/// among them: no text is searched for those, since text that spells one is text. ForeignError that
-/// names any other token; DataError for what is no token, and for a control token with another id
-/// than its line in `vocabulary_text` has.
-Status CheckAddedTokens(const std::string& dir, std::string_view vocabulary_text,
-                        const SpecialNames& names);
+/// Checks what the files that count for the class say of added tokens: tokenizer_config.json,
+/// special_tokens_map.json, added_tokens.json and tokenizer.json. Control tokens, which `names`
+/// spells, may be among them: no text is searched for those, since text that spells one is text.
+/// ForeignError that names the others; DataError for what is no token, and for a control token with
+/// another id than its line in `vocabulary_text` has.
+Status CheckAddedTokens(const TokenizerSource& source, std::string_view vocabulary_text,
+                        const SpecialNames& names, const TokenizerNotes& notes);
 
 }  // namespace sti

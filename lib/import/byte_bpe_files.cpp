@@ -9,10 +9,10 @@
 
 #include "base/byte_spelling.h"
 #include "base/remedy.h"
-#include "import/added_tokens.h"
 #include "import/folder_file.h"
 #include "import/tokenizer_files.h"
 #include "import/tokenizer_parts.h"
+#include "import/tokenizer_steps.h"
 #include "types/limits.h"
 
 namespace sti {
@@ -83,88 +83,109 @@ Result<std::string> ReadMergesText(const std::string& path, std::string_view voc
   return merges.Take();
 }
 
-/// Reads tokenizer.json, refusing what would give other ids than ours.
-class ByteBpeJson {
+class ByteBpeFiles {
  public:
-  ByteBpeJson(const std::string& path, const Json& json) : path_(path), reader_(path, json) {}
+  ByteBpeFiles(const TokenizerSource& source, const TokenizedModel& model,
+               const TokenizerNotes& notes, SpecialNames* names, TokenizerFiles* files)
+      : source_(source), model_(model), notes_(notes), names_(*names), files_(*files) {}
 
-  Status Read(TokenizerFiles* files) {
-    const Json* model = reader_.Find("model");
-    if (model == nullptr || !Is(*model, "type", "BPE")) {
-      return reader_.Unsupported(
-          "the tokenizer is no BPE; only RoBERTa's byte-level BPE is supported");
-    }
-    STI_RETURN_IF_ERROR(CheckModel(*model));
-    STI_RETURN_IF_ERROR(ReadSteps(&files->info));
-    STI_ASSIGN_OR_RETURN(const Json added, AddedTokens(*model));
-    STI_ASSIGN_OR_RETURN(
-        files->vocabulary_text,
-        VocabularyText(reader_, model->value("vocab", Json()), "model.vocab", added));
-    return ReadMerges(*model, files);
+  Status Read() {
+    names_ = {"<unk>", "<s>", "</s>", "<pad>", "<mask>", "<s>", "</s>"};
+    files_.info.kind = TokenizerKind::kByteBpe;
+    STI_RETURN_IF_ERROR(source_.ReadNames(&names_));
+    STI_RETURN_IF_ERROR(ReadVocabulary());
+    STI_RETURN_IF_ERROR(CheckBytes(path_, files_.vocabulary_text));
+    files_.info.second_type = 0;
+    return source_.kind() == TokenizerClass::kGeneric ? ReadSteps() : ReadSettings();
   }
 
  private:
-  static bool Is(const Json& object, const char* key, const Json& expected) {
-    return object.is_object() && object.contains(key) && object[key] == expected;
+  // Vocabulary and merges of tokenizer.json come before those of other files, whatever the class.
+  Status ReadVocabulary() {
+    const std::string vocabulary = source_.dir() + "/vocab.json";
+    const std::string merges = source_.dir() + "/merges.txt";
+    const JsonFile* json = source_.tokenizer();
+    const bool apart = IsFile(vocabulary) && IsFile(merges);
+    if (json == nullptr && source_.kind() == TokenizerClass::kGeneric) {
+      return NoSuchFileError("tokenizer_class is \"" + source_.class_name() +
+                             "\", which reads tokenizer.json alone, and there is none; add it")
+          .At(source_.dir());
+    }
+    if (json == nullptr && !apart) {
+      return NoSuchFileError("neither vocab.json with merges.txt nor tokenizer.json")
+          .At(source_.dir())
+          .Fix(Remedy::kGiveTokenizer);
+    }
+    path_ = json == nullptr ? vocabulary : json->path;
+    if (json != nullptr) {
+      STI_RETURN_IF_ERROR(ReadJson(*json));
+      if (apart) CompareWith(vocabulary, merges);
+      return {};
+    }
+    return ReadApart(vocabulary, merges, &files_);
   }
 
-  [[nodiscard]] Status CheckModel(const Json& model) const {
-    const Json unset[] = {nullptr, false, "", 0.0};
-    const auto absent = [&](const char* key) {
-      return !model.contains(key) ||
-             std::find(std::begin(unset), std::end(unset), model[key]) != std::end(unset);
-    };
-    for (const char* key : {"dropout", "continuing_subword_prefix", "end_of_word_suffix",
-                            "byte_fallback", "ignore_merges"}) {
-      if (absent(key)) continue;
-      return reader_.Unsupported("model." + std::string(key) +
-                                 " is set; only RoBERTa's settings are supported");
-    }
+  Status ReadApart(const std::string& vocabulary, const std::string& merges,
+                   TokenizerFiles* files) const {
+    STI_ASSIGN_OR_RETURN(const Json json, ReadJsonFile(vocabulary));
+    STI_ASSIGN_OR_RETURN(files->vocabulary_text,
+                         VocabularyText(ObjectReader(vocabulary, json), json, "the vocabulary",
+                                        Json::object(), model_.vocabulary));
+    STI_ASSIGN_OR_RETURN(files->merges_text, ReadMergesText(merges, files->vocabulary_text));
     return {};
   }
 
-  // Reads the steps around the model: nothing but the bytes before it, RoBERTa's control tokens
-  // behind it.
-  Status ReadSteps(TokenizerInfo* info) const {
-    if (reader_.Find("normalizer") != nullptr) {
-      return reader_.Unsupported("there is a normalizer; RoBERTa's tokenizer has none");
+  // Files that are not read need not be sound; but they should say the same.
+  void CompareWith(const std::string& vocabulary, const std::string& merges) const {
+    TokenizerFiles other;
+    const Status read = ReadApart(vocabulary, merges, &other);
+    const std::string_view ours = files_.vocabulary_text;
+    if (!read.ok() || !ours.starts_with(other.vocabulary_text)) {
+      notes_.Warn(vocabulary, "has other tokens than tokenizer.json, which is read");
+    } else if (other.merges_text != files_.merges_text) {
+      notes_.Warn(merges, "has other merges than tokenizer.json, which is read");
     }
-    const Json* before = reader_.Find("pre_tokenizer");
-    if (before == nullptr || !Is(*before, "type", "ByteLevel") || Is(*before, "use_regex", false)) {
-      return reader_.Unsupported("the pre_tokenizer is not ByteLevel; only RoBERTa's is supported");
+  }
+
+  Status ReadJson(const JsonFile& json) {
+    const ObjectReader reader = json.reader();
+    const StepProblem problem = ProblemOfBpe(reader);
+    const Json* model = reader.Find("model");
+    if (model == nullptr || !model->is_object() || !model->contains("vocab") ||
+        source_.kind() == TokenizerClass::kGeneric) {
+      STI_RETURN_IF_ERROR(Refuse(problem));
     }
-    const Json* behind = reader_.Find("post_processor");
-    if (behind == nullptr || !Is(*behind, "type", "RobertaProcessing")) {
-      return reader_.Unsupported(
-          "the post_processor is not RobertaProcessing; only RoBERTa's is supported");
+    if (model == nullptr || !model->contains("vocab")) {
+      return reader.Bad("no model.vocab; get a sound copy");
     }
-    STI_ASSIGN_OR_RETURN(const auto space, reader_.At(*before).Bool("add_prefix_space"));
-    info->add_prefix_space = space.value_or(false);
-    return {};
+    STI_ASSIGN_OR_RETURN(const Json added, AddedTokens(reader, *model));
+    STI_ASSIGN_OR_RETURN(
+        files_.vocabulary_text,
+        VocabularyText(reader, (*model)["vocab"], "model.vocab", added, model_.vocabulary));
+    return ReadMerges(reader, *model);
   }
 
   // Tokens beyond the model's own, by id; CheckAddedTokens judges them.
-  [[nodiscard]] Result<Json> AddedTokens(const Json& model) const {
+  [[nodiscard]] static Result<Json> AddedTokens(const ObjectReader& reader, const Json& model) {
     Json added = Json::object();
-    const Json* list = reader_.Find("added_tokens");
+    const Json* list = reader.Find("added_tokens");
     if (list == nullptr) return added;
-    if (!list->is_array()) return reader_.Bad("added_tokens is not a list; get a sound copy");
+    if (!list->is_array()) return reader.Bad("added_tokens is not a list; get a sound copy");
     for (const Json& token : *list) {
       const bool sound = token.is_object() && token.contains("content") &&
                          token["content"].is_string() && token.contains("id");
-      if (!sound) return reader_.Bad("added_tokens has what is no token; get a sound copy");
+      if (!sound) return reader.Bad("added_tokens has what is no token; get a sound copy");
       const auto& content = token["content"].get_ref<const std::string&>();
-      const bool known = model.contains("vocab") && model["vocab"].contains(content);
-      if (!known) added[content] = token["id"];
+      if (!model["vocab"].contains(content)) added[content] = token["id"];
     }
     return added;
   }
 
-  [[nodiscard]] Status ReadMerges(const Json& model, TokenizerFiles* files) const {
+  [[nodiscard]] Status ReadMerges(const ObjectReader& reader, const Json& model) {
     if (!model.contains("merges") || !model["merges"].is_array()) {
-      return reader_.Bad("model.merges is not a list; get a sound copy");
+      return reader.Bad("model.merges is not a list; get a sound copy");
     }
-    MergeList merges(path_, files->vocabulary_text);
+    MergeList merges(path_, files_.vocabulary_text);
     for (const Json& merge : model["merges"]) {
       std::string line;
       if (merge.is_string()) {
@@ -175,51 +196,70 @@ class ByteBpeJson {
       }
       STI_RETURN_IF_ERROR(merges.Add(line));
     }
-    files->merges_text = merges.Take();
+    files_.merges_text = merges.Take();
     return {};
   }
 
-  const std::string& path_;
-  ObjectReader reader_;
+  [[nodiscard]] Status Refuse(const StepProblem& problem) const {
+    if (problem.empty()) return {};
+    return ForeignError(problem + "; only RoBERTa's steps are supported").At(path_);
+  }
+
+  // A generic class does what tokenizer.json says.
+  Status ReadSteps() {
+    const ObjectReader reader = source_.tokenizer()->reader();
+    ControlLayout layout;
+    STI_RETURN_IF_ERROR(Refuse(ProblemOfNormalizer(reader)));
+    STI_RETURN_IF_ERROR(Refuse(ReadByteLevel(reader, &files_.info)));
+    STI_RETURN_IF_ERROR(Refuse(ReadLayout(reader, &layout)));
+    if (!layout.doubled) return Refuse("the post_processor puts one separator between texts");
+    const ObjectReader settings = source_.Deciding("add_prefix_space");
+    const auto space = settings.Bool("add_prefix_space");
+    if (space.ok() &&
+        space->value_or(files_.info.add_prefix_space) != files_.info.add_prefix_space) {
+      notes_.WarnOfVersions(source_.config().path,
+                            "add_prefix_space is not that of tokenizer.json");
+    }
+    return TakeControlTokens(reader, layout, files_.vocabulary_text, &names_, &files_.info);
+  }
+
+  // RoBERTa's class has steps of its own, which settings change.
+  Status ReadSettings() {
+    TokenizerInfo& info = files_.info;
+    STI_ASSIGN_OR_RETURN(const auto space,
+                         source_.Deciding("add_prefix_space").Bool("add_prefix_space"));
+    info.add_prefix_space = space.value_or(false);
+    STI_RETURN_IF_ERROR(FindSpecialTokens(path_, files_.vocabulary_text, names_, &info));
+    const JsonFile* json = source_.tokenizer();
+    if (json == nullptr) return {};
+    const ObjectReader reader = json->reader();
+    TokenizerInfo ignored;
+    ControlLayout layout;
+    notes_.WarnOfVersions(json->path, ProblemOfBpe(reader));
+    notes_.WarnOfVersions(json->path, ProblemOfNormalizer(reader));
+    notes_.WarnOfVersions(json->path, ReadByteLevel(reader, &ignored));
+    const StepProblem problem = ReadLayout(reader, &layout);
+    const ControlLayout ours{info.cls_id, info.sep_id, true, 0};
+    notes_.WarnOfVersions(json->path, !problem.empty() ? problem
+                                      : layout == ours ? StepProblem()
+                                                       : "the post_processor has other control "
+                                                         "tokens than the settings");
+    return {};
+  }
+
+  const TokenizerSource& source_;
+  const TokenizedModel& model_;
+  const TokenizerNotes& notes_;
+  SpecialNames& names_;
+  TokenizerFiles& files_;
+  std::string path_;  ///< of the vocabulary
 };
 
 }  // namespace
 
-Result<TokenizerFiles> ReadByteBpeFiles(const std::string& dir, uint32_t max_tokens,
-                                        uint32_t pad_id) {
-  TokenizerFiles files;
-  SpecialNames names{"<unk>", "<s>", "</s>", "<pad>", "<mask>", "<s>", "</s>"};
-  files.info.kind = TokenizerKind::kByteBpe;
-  files.info.pad_id = pad_id;
-  std::string path = dir + "/vocab.json";
-  if (const std::string merges = dir + "/merges.txt"; IsFile(path) && IsFile(merges)) {
-    STI_ASSIGN_OR_RETURN(const Json json, ReadJsonFile(path));
-    STI_ASSIGN_OR_RETURN(files.vocabulary_text, VocabularyText(ObjectReader(path, json), json,
-                                                               "the vocabulary", Json::object()));
-    STI_ASSIGN_OR_RETURN(files.merges_text, ReadMergesText(merges, files.vocabulary_text));
-  } else if (path = dir + "/tokenizer.json"; IsFile(path)) {
-    STI_ASSIGN_OR_RETURN(const Json json, ReadJsonFile(path));
-    STI_RETURN_IF_ERROR(ByteBpeJson(path, json).Read(&files));
-  } else {
-    return NoSuchFileError("neither vocab.json with merges.txt nor tokenizer.json")
-        .At(dir)
-        .Fix(Remedy::kGiveTokenizer);
-  }
-  STI_RETURN_IF_ERROR(CheckBytes(path, files.vocabulary_text));
-  STI_RETURN_IF_ERROR(ReadSpecialMap(dir, &names));
-  if (const std::string config = dir + "/tokenizer_config.json"; IsFile(config)) {
-    STI_ASSIGN_OR_RETURN(const Json json, ReadJsonFile(config));
-    const ObjectReader reader(config, json);
-    STI_RETURN_IF_ERROR(CheckClass(reader, {"RobertaTokenizer", "RobertaTokenizerFast",
-                                            "PreTrainedTokenizerFast", "TokenizersBackend"}));
-    STI_RETURN_IF_ERROR(ReadSpecialNames(reader, &names));
-    STI_ASSIGN_OR_RETURN(const auto space, reader.Bool("add_prefix_space"));
-    files.info.add_prefix_space = space.value_or(files.info.add_prefix_space);
-  }
-  STI_RETURN_IF_ERROR(
-      FindSpecialTokens(path, files.vocabulary_text, names, max_tokens, &files.info));
-  STI_RETURN_IF_ERROR(CheckAddedTokens(dir, files.vocabulary_text, names));
-  return files;
+Status ReadByteBpeFiles(const TokenizerSource& source, const TokenizedModel& model,
+                        const TokenizerNotes& notes, SpecialNames* names, TokenizerFiles* files) {
+  return ByteBpeFiles(source, model, notes, names, files).Read();
 }
 
 }  // namespace sti

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "import/tensor_names.h"
+#include "import/tokenizer_parts.h"
 
 namespace sti {
 namespace {
@@ -24,12 +25,6 @@ const char* TorchNameOf(DataType type) {
 
 std::string Text(const OrderedJson& json) {
   return json.dump(2, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
-}
-
-// Line `id` of `text`.
-std::string LineOf(std::string_view text, uint32_t id) {
-  for (; id > 0 && !text.empty(); --id) text.remove_prefix(text.find('\n') + 1);
-  return std::string(text.substr(0, text.find('\n')));
 }
 
 // Whether depth n is the first n layers, as in a folder that says nothing else.
@@ -91,6 +86,10 @@ std::string TokenizerConfigText(const ModelInfo& info, const std::string& vocabu
     json["tokenize_chinese_chars"] = t.split_chinese;
   }
   json["model_max_length"] = info.max_length();
+  if (t.cuts_begin) json["truncation_side"] = "left";
+  if (info.architecture == Architecture::kBert && t.second_type == 0) {
+    json["model_input_names"] = {"input_ids", "attention_mask"};
+  }
   json["unk_token"] = LineOf(vocabulary, t.unknown_id);
   json["cls_token"] = LineOf(vocabulary, t.cls_id);
   json["sep_token"] = LineOf(vocabulary, t.sep_id);

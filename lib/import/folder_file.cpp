@@ -57,6 +57,8 @@ Result<Json> ReadJsonFile(const std::string& path) {
   return json;
 }
 
+bool ObjectReader::Has(const char* key) const { return object_.contains(key); }
+
 const Json* ObjectReader::Find(const char* key) const {
   const auto found = object_.find(key);
   return found == object_.end() || found->is_null() ? nullptr : &*found;

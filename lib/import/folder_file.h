@@ -33,6 +33,8 @@ class ObjectReader {
   ObjectReader(const std::string& path, const nlohmann::json& object)
       : path_(path), object_(object) {}
 
+  /// True if there is a value at `key`, be it null.
+  [[nodiscard]] bool Has(const char* key) const;
   /// The value at `key`; nullptr if there is none or it is null.
   [[nodiscard]] const nlohmann::json* Find(const char* key) const;
 
@@ -46,6 +48,7 @@ class ObjectReader {
   /// Returns a reader of another object of this file.
   [[nodiscard]] ObjectReader At(const nlohmann::json& object) const { return {path_, object}; }
 
+  [[nodiscard]] const std::string& path() const { return path_; }
   /// Returns a DataError, "PATH: what".
   [[nodiscard]] Error Bad(const std::string& what) const;
   /// Returns a ForeignError, "PATH: what": the file is sound, and of a kind that is not read.

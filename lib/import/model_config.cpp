@@ -82,7 +82,6 @@ Status ConfigReader::ReadArchitecture() {
   } else {
     return reader_.Unsupported("model_type is \"" + type + "\"" + kSupported);
   }
-  info_.tokenizer.second_type = info_.architecture == Architecture::kBert ? 1 : 0;
   return {};
 }
 

@@ -112,16 +112,16 @@ Result<ModelFolder> ModelFolder::Open(const std::string& dir, const FolderParts&
   }
   const ModelShape& shape = folder.info_.shape;
   const TokenizerInfo said = folder.info_.tokenizer;
-  const bool bpe = folder.info_.architecture == Architecture::kRoberta;
   const std::string& files = parts.tokenizer.empty() ? dir : parts.tokenizer;
   if (!std::filesystem::is_directory(files, ignored)) {
     return NoSuchFileError("no such folder; give the folder of a tokenizer").At(files);
   }
-  STI_ASSIGN_OR_RETURN(auto tokenizer,
-                       bpe ? ReadByteBpeFiles(files, shape.vocabulary, said.pad_id)
-                           : ReadTokenizerFiles(files, shape.vocabulary, said.pad_id));
+  const TokenizedModel model{folder.info_.architecture, shape.vocabulary, said.pad_id};
+  STI_ASSIGN_OR_RETURN(auto tokenizer, ReadTokenizer(files, model, parts.log));
   folder.info_.tokenizer = tokenizer.info;
-  folder.info_.tokenizer.second_type = said.second_type;
+  // A limit is said only where it is one.
+  uint32_t& limit = folder.info_.tokenizer.max_length;
+  if (limit >= shape.max_positions - folder.info_.position_offset) limit = 0;
   folder.vocabulary_text_ = std::move(tokenizer.vocabulary_text);
   folder.merges_text_ = std::move(tokenizer.merges_text);
   STI_RETURN_IF_ERROR(folder.OpenFiles());

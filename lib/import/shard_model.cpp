@@ -168,6 +168,12 @@ Digest ModelDigest(const ModelFolder& folder, CodebookKind codebook, RowCoding r
     digester.Add(std::string_view("min_depth"));
     digester.AddNumber(info.min_depth);
   }
+  if (StatesInputs(info)) {
+    digester.Add(std::string_view("inputs"));
+    for (const uint32_t number : {t.max_length, t.cuts_begin ? 1U : 0U, t.second_type}) {
+      digester.AddNumber(number);
+    }
+  }
   return digester.Finish();
 }
 

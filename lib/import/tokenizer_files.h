@@ -1,10 +1,13 @@
-// The tokenizer of a model folder: vocab.txt, vocab.json and merges.txt, or tokenizer.json; and
-// tokenizer_config.json.
+// The tokenizer of a model folder: its vocabulary, its merges, and the settings by which texts
+// become ids, as Hugging Face's library (transformers 5) reads the same files.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
+#include "base/log.h"
 #include "base/result.h"
+#include "import/tokenizer_source.h"
 #include "types/model_info.h"
 
 namespace sti {
@@ -16,21 +19,47 @@ struct TokenizerFiles {
   TokenizerInfo info;
 };
 
-/// Reads the tokenizer of the model in `dir`: vocab.txt if it is there, else tokenizer.json (model
-/// WordPiece with BertNormalizer). What tokenizer_config.json says comes before what
-/// tokenizer.json and special_tokens_map.json say. `pad_id` is used if the vocabulary lacks the
-/// padding token. ForeignError for a tokenizer that we cannot follow exactly, one with added tokens
-/// (import/added_tokens.h) too; DataError if a control token is missing, or if there are more than
-/// `max_tokens` tokens.
-Result<TokenizerFiles> ReadTokenizerFiles(const std::string& dir, uint32_t max_tokens,
-                                          uint32_t pad_id);
+/// The model that a tokenizer is to fit.
+struct TokenizedModel {
+  Architecture architecture = Architecture::kBert;
+  uint32_t vocabulary = 0;  ///< ids are below it
+  uint32_t pad_id = 0;      ///< used if the vocabulary lacks the padding token
+};
 
-/// Reads the byte-level BPE tokenizer of the RoBERTa model in `dir`: vocab.json and merges.txt if
-/// both are there, else tokenizer.json (model BPE behind a ByteLevel pre-tokenizer, in front of
-/// RobertaProcessing). Otherwise as ReadTokenizerFiles. DataError too for ids with gaps, a byte
-/// without a token, a merge of or into what is no token, a merge that stands twice, and more merges
-/// than tokens.
-Result<TokenizerFiles> ReadByteBpeFiles(const std::string& dir, uint32_t max_tokens,
-                                        uint32_t pad_id);
+/// Reads the tokenizer in `dir`: WordPiece for BERT and DistilBERT, byte-level BPE for RoBERTa.
+/// Which file decides on what says import/tokenizer_source.h. Where transformers 4 would make other
+/// ids of these files than 5, those of 5 are made, and `log` gets a warning with the file and the
+/// setting; so it does where the files do not look like those of one model.
+///
+/// kNoSuchFile for files that are missing; ForeignError for a tokenizer that we cannot follow
+/// exactly, one with added tokens (import/added_tokens.h) too; DataError for files that are
+/// damaged, or of another model: a control token is missing, an id is not below the vocabulary.
+Result<TokenizerFiles> ReadTokenizer(const std::string& dir, const TokenizedModel& model,
+                                     const LogSink& log = {});
+
+/// Says warnings about a tokenizer's files.
+class TokenizerNotes {
+ public:
+  TokenizerNotes(const TokenizerSource& source, const LogSink& log) : source_(source), log_(log) {}
+
+  /// Says a warning about a file.
+  void Warn(const std::string& path, const std::string& what) const;
+  /// Says what transformers 4 reads of a file and 5 does not; nothing if `what` is empty.
+  void WarnOfVersions(const std::string& path, const std::string& what) const;
+
+ private:
+  const TokenizerSource& source_;
+  const LogSink& log_;
+};
+
+/// Reads the vocabulary, steps and control tokens of a WordPiece tokenizer; `names` are those of
+/// its control tokens, as the files spell them.
+Status ReadWordPieceFiles(const TokenizerSource& source, const TokenizedModel& model,
+                          const TokenizerNotes& notes, SpecialNames* names, TokenizerFiles* files);
+
+/// Reads those of a byte-level BPE, likewise. DataError too for a byte without a token, a merge of
+/// or into what is no token, a merge that stands twice, and more merges than tokens.
+Status ReadByteBpeFiles(const TokenizerSource& source, const TokenizedModel& model,
+                        const TokenizerNotes& notes, SpecialNames* names, TokenizerFiles* files);
 
 }  // namespace sti

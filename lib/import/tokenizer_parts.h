@@ -1,10 +1,10 @@
 // The steps that reading WordPiece's files and reading byte-level BPE's files have in common: the
-// text of the vocabulary, the tokenizer's class, and the control tokens.
+// text of the vocabulary, and the control tokens.
 #pragma once
 
 #include <cstdint>
-#include <initializer_list>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -39,23 +39,32 @@ void ForEachLine(std::string_view text, const Visit& visit) {
 }
 
 /// Returns the tokens in id order, each ended by a line feed, from `vocabulary` and `added`, two
-/// objects of ids by token. DataError unless the ids count from 0 without gaps, ForeignError for a
-/// token that holds a line end; `key` is for messages.
+/// objects of ids by token. An id that no token has is an empty line, which no text has. DataError
+/// for an id that two tokens have or that is not below `max_tokens`, and for added tokens that do
+/// not follow the others; ForeignError for a token that holds a line end. `key` is for messages.
 Result<std::string> VocabularyText(const ObjectReader& reader, const nlohmann::json& vocabulary,
-                                   const char* key, const nlohmann::json& added);
+                                   const char* key, const nlohmann::json& added,
+                                   uint32_t max_tokens);
 
-/// Returns a ForeignError unless tokenizer_class is absent or one of `known`.
-Status CheckClass(const ObjectReader& reader, std::initializer_list<std::string_view> known);
+/// Returns the tokens of a vocab.txt in the same form. White space at the end of a line is no part
+/// of its token. Empty lines at the end, which no text has, go where there are more than
+/// `max_tokens`.
+Result<std::string> ReadVocabularyLines(const std::string& path, uint32_t max_tokens);
 
-/// Replaces names that the object gives, as strings or as objects with `content`.
-Status ReadSpecialNames(const ObjectReader& reader, SpecialNames* names);
+/// Replaces a name that the object gives, as a string or as an object with `content`.
+Status ReadSpecialName(const ObjectReader& reader, const char* key, std::string* name);
 
-/// Replaces names that special_tokens_map.json in `dir` gives, if it is there.
-Status ReadSpecialMap(const std::string& dir, SpecialNames* names);
+/// Returns the id of a token: its line in `text`, the last one that spells it.
+std::optional<uint32_t> FindToken(std::string_view text, std::string_view name);
 
-/// Fills in the ids of the control tokens; the last line of `text` that spells one counts.
-/// DataError if one but the padding token is missing, or if there are more than `max_tokens` lines.
+/// Returns the token of an id: line `id` of `text`, counted from 0; empty if it has none.
+std::string LineOf(std::string_view text, uint32_t id);
+
+/// Fills in the ids of the control tokens. DataError if one but the padding token is missing.
 Status FindSpecialTokens(const std::string& path, std::string_view text, const SpecialNames& names,
-                         uint32_t max_tokens, TokenizerInfo* info);
+                         TokenizerInfo* info);
+
+/// Returns how many lines a text has.
+uint64_t CountLines(std::string_view text);
 
 }  // namespace sti

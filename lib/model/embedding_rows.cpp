@@ -41,7 +41,7 @@ void AppendWords(const ContainerIndex& index, uint64_t words_place, EmbeddingRea
 
 void AppendPositions(const ContainerIndex& index, EmbeddingReads& reads) {
   if (reads.first_position >= reads.end_position) return;
-  const uint32_t first = index.info.position_offset;
+  const uint32_t first = index.info.first_position_row();
   EmbeddingReads::Range blocks = BlocksOf(index.positions, first + reads.first_position,
                                           reads.end_position - reads.first_position);
   blocks.place = blocks.offset - BlocksOf(index.positions, first, 1).offset;
@@ -60,13 +60,13 @@ Status AddCheckedRow(const RowTable& table, uint32_t row, const uint8_t* bytes,
 }  // namespace
 
 EmbeddingReads PlanEmbeddingReads(const ContainerIndex& index, std::span<const uint32_t> ids,
-                                  uint32_t positions) {
+                                  uint32_t tokens) {
   EmbeddingReads reads;
   reads.words.assign(ids.begin(), ids.end());
   std::sort(reads.words.begin(), reads.words.end());
   reads.words.erase(std::unique(reads.words.begin(), reads.words.end()), reads.words.end());
-  reads.end_position = positions;
-  PlanEmbeddingReads(index, PositionBlockBytes(index, positions), &reads);
+  reads.end_position = index.info.position_rows(tokens);
+  PlanEmbeddingReads(index, PositionBlockBytes(index, tokens), &reads);
   return reads;
 }
 
@@ -80,13 +80,14 @@ void PlanEmbeddingReads(const ContainerIndex& index, uint64_t words_place, Embed
   for (const EmbeddingReads::Range& range : reads->ranges) reads->bytes += range.length;
 }
 
-uint64_t PositionBlockBytes(const ContainerIndex& index, uint32_t positions) {
-  return positions == 0 ? 0
-                        : BlocksOf(index.positions, index.info.position_offset, positions).length;
+uint64_t PositionBlockBytes(const ContainerIndex& index, uint32_t tokens) {
+  if (tokens == 0) return 0;
+  const ModelInfo& info = index.info;
+  return BlocksOf(index.positions, info.first_position_row(), info.position_rows(tokens)).length;
 }
 
 uint64_t PlaceOfPosition(const ContainerIndex& index, uint32_t position) {
-  const uint32_t first = index.info.position_offset;
+  const uint32_t first = index.info.first_position_row();
   return OffsetOf(index.positions, first + position) - BlocksOf(index.positions, first, 1).offset;
 }
 
@@ -105,7 +106,7 @@ Status CheckEmbeddingRange(const ContainerIndex& index, const EmbeddingReads& re
   };
   for (uint32_t word : reads.words) STI_RETURN_IF_ERROR(check(index.words, word));
   for (uint32_t p = reads.first_position; p < reads.end_position; ++p)
-    STI_RETURN_IF_ERROR(check(index.positions, index.info.position_offset + p));
+    STI_RETURN_IF_ERROR(check(index.positions, index.info.first_position_row() + p));
   return {};
 }
 
@@ -123,7 +124,8 @@ Status SumEmbeddings(const ContainerIndex& index, RowLocator locate, std::span<c
                      std::span<const uint32_t> types, std::span<const float> type_rows,
                      const std::string& file, float* hidden) {
   const size_t width = index.info.shape.hidden;
-  for (uint32_t p = 0; p < ids.size(); ++p) {
+  PositionRows rows(index.info);
+  for (size_t p = 0; p < ids.size(); ++p) {
     float* sum = hidden + p * width;
     // Word, then type, then position: the order in which the reference implementations add.
     std::fill(sum, sum + width, 0.0F);
@@ -131,7 +133,7 @@ Status SumEmbeddings(const ContainerIndex& index, RowLocator locate, std::span<c
     STI_RETURN_IF_ERROR(AddCheckedRow(index.words, ids[p], word, file, sum));
     const float* type = &type_rows[types[p] * width];
     for (size_t i = 0; i < width; ++i) sum[i] += type[i];
-    const uint32_t row = index.info.position_offset + p;
+    const uint32_t row = rows.Next(ids[p]);
     const uint8_t* const position = locate(index.positions, row);
     STI_RETURN_IF_ERROR(AddCheckedRow(index.positions, row, position, file, sum));
   }

@@ -18,9 +18,9 @@ void CopyRow(const EmbeddingReads& reads, std::span<const uint8_t> blocks, const
 }  // namespace
 
 Result<HeldRows> HeldRows::Load(ContainerFile& file, std::span<const uint32_t> words,
-                                uint32_t positions) {
+                                uint32_t tokens) {
   const ContainerIndex& index = file.index();
-  const EmbeddingReads reads = PlanEmbeddingReads(index, words, positions);
+  const EmbeddingReads reads = PlanEmbeddingReads(index, words, tokens);
   AlignedBuffer blocks(reads.end);
   STI_RETURN_IF_ERROR(
       file.reader().ReadAll(RequestsFor<EmbeddingReads::Range>(reads.ranges, blocks.span())));
@@ -28,7 +28,8 @@ Result<HeldRows> HeldRows::Load(ContainerFile& file, std::span<const uint32_t> w
     STI_RETURN_IF_ERROR(CheckEmbeddingRange(index, reads, range, blocks.span(), file.name()));
   HeldRows held;
   held.words_ = reads.words;
-  held.first_position_ = index.info.position_offset;
+  const uint32_t positions = index.info.position_rows(tokens);
+  held.first_position_ = index.info.first_position_row();
   held.word_rows_.reserve(reads.words.size() * index.words.row_bytes);
   held.position_rows_.reserve(size_t{positions} * index.positions.row_bytes);
   for (uint32_t word : reads.words)
@@ -54,7 +55,8 @@ std::vector<uint32_t> WordsOfNoText(const TokenizerInfo& tokenizer) {
 }
 
 uint64_t FallbackRowBytes(const ContainerIndex& index, uint32_t tokens) {
-  return HeldRows::RoomFor(index, WordsOfNoText(index.info.tokenizer).size(), tokens);
+  return HeldRows::RoomFor(index, WordsOfNoText(index.info.tokenizer).size(),
+                           index.info.position_rows(tokens));
 }
 
 uint32_t SumRowsInMemory(const ContainerIndex& index, RowLocator find,
@@ -65,7 +67,8 @@ uint32_t SumRowsInMemory(const ContainerIndex& index, RowLocator find,
     if (row != nullptr) AddRow(table, {row, table.row_bytes}, sum);
   };
   uint32_t missing = 0;
-  for (uint32_t p = 0; p < ids.size(); ++p) {
+  PositionRows rows(index.info);
+  for (size_t p = 0; p < ids.size(); ++p) {
     float* sum = hidden + p * width;
     std::fill(sum, sum + width, 0.0F);
     const uint8_t* word = find(index.words, ids[p]);
@@ -76,7 +79,7 @@ uint32_t SumRowsInMemory(const ContainerIndex& index, RowLocator find,
     add(index.words, word, sum);
     const float* type = &type_rows[types[p] * width];
     for (size_t i = 0; i < width; ++i) sum[i] += type[i];
-    add(index.positions, find(index.positions, index.info.position_offset + p), sum);
+    add(index.positions, find(index.positions, rows.Next(ids[p])), sum);
   }
   return missing;
 }

@@ -17,10 +17,10 @@ namespace sti {
 class HeldRows {
  public:
   HeldRows() = default;
-  /// Reads the rows of `words`, which are below the vocabulary, and of the first `positions`
-  /// positions. Nothing else is in flight.
+  /// Reads the rows of `words`, which are below the vocabulary, and of the positions of up to
+  /// `tokens` tokens. Nothing else is in flight.
   static Result<HeldRows> Load(ContainerFile& file, std::span<const uint32_t> words,
-                               uint32_t positions);
+                               uint32_t tokens);
 
   /// Returns the stored bytes of a row; null if it is not held.
   [[nodiscard]] const uint8_t* Find(const RowTable& table, uint32_t row) const;

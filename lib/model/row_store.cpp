@@ -11,7 +11,8 @@ namespace sti {
 
 uint64_t RowStore::RoomFor(const ContainerIndex& index, uint32_t tokens) {
   // The rows of positions may begin anywhere in a block.
-  const uint64_t positions = RoundUp(uint64_t{tokens} * index.positions.row_bytes, kBlockBytes);
+  const uint64_t rows = index.info.position_rows(tokens);
+  const uint64_t positions = RoundUp(rows * index.positions.row_bytes, kBlockBytes);
   return MaxWordBlockBytes(index, tokens) + positions + kBlockBytes;
 }
 
@@ -59,11 +60,11 @@ void RowStore::Preload(std::span<const uint32_t> words) {
   preloaded_.assign(words.begin(), words.end());
 }
 
-const EmbeddingReads& RowStore::Plan(std::span<const uint32_t> ids, uint32_t positions) {
+const EmbeddingReads& RowStore::Plan(std::span<const uint32_t> ids, uint32_t tokens) {
   words_.assign(ids.begin(), ids.end());
   std::sort(words_.begin(), words_.end());
   words_.erase(std::unique(words_.begin(), words_.end()), words_.end());
-  PlanReads(positions);
+  PlanReads(tokens);
   return reads_;
 }
 
@@ -76,7 +77,8 @@ const EmbeddingReads* RowStore::PlanAhead() {
   return reads_.ranges.empty() ? nullptr : &reads_;
 }
 
-void RowStore::PlanReads(uint32_t positions) {
+void RowStore::PlanReads(uint32_t tokens) {
+  const uint32_t positions = index_.info.position_rows(tokens);
   // Positions are read again from the first where some are missing: a read that fails spoils whole
   // blocks.
   if (positions > positions_) positions_ = 0;
@@ -128,7 +130,7 @@ void RowStore::Keep() {
 
 const uint8_t* RowStore::Locate(const RowTable& table, uint32_t row) const {
   if (&table == &index_.positions)
-    return memory_.data() + PlaceOfPosition(index_, row - index_.info.position_offset);
+    return memory_.data() + PlaceOfPosition(index_, row - index_.info.first_position_row());
   const uint8_t* const kept = Kept(row);
   return kept != nullptr ? kept : LocateRow(reads_, memory_.span(), table, row);
 }
@@ -149,7 +151,7 @@ const uint8_t* RowStore::Kept(uint32_t word) const {
 const uint8_t* RowStore::Find(const RowTable& table, uint32_t row,
                               const std::vector<bool>& arrived) const {
   const bool of_position = &table == &index_.positions;
-  const uint32_t position = row - index_.info.position_offset;
+  const uint32_t position = row - index_.info.first_position_row();
   if (of_position ? position < positions_ : Kept(row) != nullptr) return Locate(table, row);
   const bool is_read =
       of_position ? position < reads_.end_position : std::ranges::binary_search(reads_.words, row);
@@ -172,7 +174,7 @@ std::shared_ptr<RowStore> RowStore::Leave() {
   const uint64_t kept = PlaceOfSlot(recent_.size()) + index_.words.row_bytes;
   std::memcpy(copy->memory_.data() + kept, memory_.data() + kept, slots_end_ - kept);
   copy->recent_.CopyFrom(recent_);
-  std::memcpy(copy->memory_.data(), memory_.data(), PositionBlockBytes(index_, positions_));
+  std::memcpy(copy->memory_.data(), memory_.data(), PlaceOfPosition(index_, positions_));
   copy->positions_ = positions_;
   return copy;
 }

@@ -55,9 +55,9 @@ class RowStore {
   /// PlanAhead.
   const EmbeddingReads* PlanAhead();
 
-  /// Returns the reads of what is missing for a text of these words and the first `positions`
-  /// positions, at most as many each as there is room for. Valid until the next Plan.
-  const EmbeddingReads& Plan(std::span<const uint32_t> ids, uint32_t positions);
+  /// Returns the reads of what is missing for texts of these words whose longest has `tokens`
+  /// tokens, at most as many each as there is room for. Valid until the next Plan.
+  const EmbeddingReads& Plan(std::span<const uint32_t> ids, uint32_t tokens);
   /// The memory that they land in.
   [[nodiscard]] std::span<uint8_t> blocks() { return memory_.span(); }
   /// Sums rows of the text, which have been read, as SumEmbeddings does.
@@ -95,7 +95,7 @@ class RowStore {
   uint64_t words_place_ = 0;  ///< where the blocks of words begin
   uint64_t slots_end_ = 0;    ///< where kept rows end, and their entries begin
   RecentRows recent_;
-  uint32_t positions_ = 0;           ///< the first so many are kept
+  uint32_t positions_ = 0;           ///< so many rows from first_position_row() on are kept
   std::vector<uint32_t> preloaded_;  ///< words, ascending
   std::vector<bool> has_preloaded_;  ///< [preloaded_] its row has come
   AlignedBuffer preloaded_rows_;     ///< [preloaded_] packed

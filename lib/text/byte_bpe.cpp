@@ -254,8 +254,9 @@ std::optional<uint32_t> ByteBpe::RankOf(uint32_t left, uint32_t right) const {
   return rank;
 }
 
-PieceList ByteBpe::Split(std::string_view text, uint64_t limit, bool count_all) const {
-  PieceList pieces(limit);
+PieceList ByteBpe::Split(std::string_view text, uint64_t limit, bool count_all,
+                         PieceList::Keeps keeps) const {
+  PieceList pieces(limit, keeps);
   std::string spaced;
   if (add_prefix_space_ && !text.empty() && text.front() != ' ') {
     spaced.append(" ").append(text);
@@ -264,7 +265,8 @@ PieceList ByteBpe::Split(std::string_view text, uint64_t limit, bool count_all) 
   WordWalker words(text);
   WordJoiner joiner(*this);
   std::string word;
-  while ((count_all || !pieces.full()) && words.Next(&word)) joiner.Join(word, &pieces);
+  while ((count_all || !pieces.done()) && words.Next(&word)) joiner.Join(word, &pieces);
+  pieces.Finish();
   return pieces;
 }
 

@@ -29,7 +29,8 @@ class ByteBpe {
 
   /// Returns the first `limit` ids. Stops early, at the end of a word, once the text cannot fit,
   /// unless `count_all`.
-  [[nodiscard]] PieceList Split(std::string_view text, uint64_t limit, bool count_all) const;
+  [[nodiscard]] PieceList Split(std::string_view text, uint64_t limit, bool count_all,
+                                PieceList::Keeps keeps = PieceList::Keeps::kBegin) const;
 
   [[nodiscard]] const Vocabulary& vocabulary() const { return vocabulary_; }
   /// Returns the bytes of the merges and their table.

@@ -24,11 +24,18 @@ void AppendControl(uint32_t id, Encoding* encoding) {
   encoding->words.push_back(kNoWord);
 }
 
-/// Appends the first `count` pieces, with words numbered from `first_word` on.
-void Append(const PieceList& pieces, uint64_t count, uint32_t first_word, Encoding* encoding) {
-  encoding->ids.insert(encoding->ids.end(), pieces.ids().begin(),
-                       pieces.ids().begin() + static_cast<std::ptrdiff_t>(count));
-  for (uint64_t i = 0; i < count; ++i) encoding->words.push_back(first_word + pieces.words()[i]);
+/// Appends `count` pieces from `first` on, with words numbered from `word` on. Returns the number
+/// of the word behind them.
+uint32_t Append(const PieceList& pieces, uint64_t first, uint64_t count, uint32_t word,
+                Encoding* encoding) {
+  if (count == 0) return word;
+  const auto begin = pieces.ids().begin() + static_cast<std::ptrdiff_t>(first);
+  encoding->ids.insert(encoding->ids.end(), begin, begin + static_cast<std::ptrdiff_t>(count));
+  const uint32_t from = pieces.words()[first];
+  for (uint64_t i = 0; i < count; ++i) {
+    encoding->words.push_back(word + pieces.words()[first + i] - from);
+  }
+  return encoding->words.back() + 1;
 }
 
 }  // namespace
@@ -50,7 +57,9 @@ uint64_t Tokenizer::memory_bytes() const {
 }
 
 PieceList Tokenizer::Split(std::string_view text, uint64_t limit, bool count_all) const {
-  return std::visit([&](const auto& model) { return model.Split(text, limit, count_all); }, model_);
+  const auto keeps = info_.cuts_begin ? PieceList::Keeps::kEnd : PieceList::Keeps::kBegin;
+  return std::visit([&](const auto& model) { return model.Split(text, limit, count_all, keeps); },
+                    model_);
 }
 
 const Vocabulary& Tokenizer::vocabulary() const {
@@ -68,7 +77,7 @@ Encoding Tokenizer::Encode(std::string_view text, std::optional<std::string_view
   // Which text of a pair is longer decides the cut, so both are counted to their end.
   const PieceList first = Split(text, budget, pair.has_value());
   if (!pair) {
-    Append(first, first.ids().size(), 0, &encoding);
+    Append(first, 0, first.ids().size(), 0, &encoding);
     AppendControl(info_.sep_id, &encoding);
     encoding.types.resize(encoding.ids.size(), 0);
     encoding.truncated = first.full();
@@ -76,12 +85,15 @@ Encoding Tokenizer::Encode(std::string_view text, std::optional<std::string_view
   }
   const PieceList second = Split(*pair, budget, true);
   const auto [keep_first, keep_second] = ShareBudget(first.count(), second.count(), budget);
-  Append(first, keep_first, 0, &encoding);
+  // A list holds the begin of its text or its end, and of these as much stays.
+  const auto skipped = [&](const PieceList& pieces, uint64_t kept) {
+    return info_.cuts_begin ? pieces.ids().size() - kept : 0;
+  };
+  const uint32_t words = Append(first, skipped(first, keep_first), keep_first, 0, &encoding);
   AppendControl(info_.sep_id, &encoding);
   encoding.types.resize(encoding.ids.size(), 0);
   if (doubled) AppendControl(info_.sep_id, &encoding);
-  const uint32_t words = keep_first > 0 ? first.words()[keep_first - 1] + 1 : 0;
-  Append(second, keep_second, words, &encoding);
+  Append(second, skipped(second, keep_second), keep_second, words, &encoding);
   AppendControl(info_.sep_id, &encoding);
   encoding.types.resize(encoding.ids.size(), info_.second_type);
   encoding.truncated = first.count() + second.count() > budget;

@@ -42,8 +42,8 @@ class Tokenizer {
   Tokenizer(Vocabulary vocabulary, const TokenizerInfo& info);
 
   /// Returns at most `max_length` ids, control tokens included, and never fewer than the control
-  /// tokens (2; with a pair 3, or 4 for RoBERTa). A single text loses its end; of a pair the longer
-  /// text is cut until both are equally long, then both are.
+  /// tokens (2; with a pair 3, or 4 for RoBERTa). A single text loses its end, or its begin if
+  /// `cuts_begin`; of a pair the longer text is cut so until both are equally long, then both are.
   [[nodiscard]] Encoding Encode(std::string_view text, std::optional<std::string_view> pair,
                                 uint32_t max_length) const;
 

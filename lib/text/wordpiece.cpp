@@ -62,6 +62,12 @@ class PieceFinder {
   std::string key_;
 };
 
+// ASCII alone: each becomes one character of a word, whatever stands beside it.
+bool IsAlphanumeric(char byte) {
+  return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||
+         (byte >= '0' && byte <= '9');
+}
+
 /// Joins normalised code points into words.
 class WordSplitter {
  public:
@@ -75,6 +81,19 @@ class WordSplitter {
       return EndWord();
     }
     Append(code);
+  }
+
+  /// Returns how many bytes at the front of `text`, which is not normalised yet, change nothing: in
+  /// a word that is too long letters and digits, between words spaces. So a line of a mebibyte that
+  /// is one word, or nothing but spaces, costs little more than reading it.
+  [[nodiscard]] size_t Skip(std::string_view text) const {
+    const bool in_word = chars_ > WordPiece::kMaxWordChars;
+    if (!in_word && chars_ > 0) return 0;
+    size_t count = 0;
+    while (count < text.size() && (in_word ? IsAlphanumeric(text[count]) : text[count] == ' ')) {
+      ++count;
+    }
+    return count;
   }
 
   void EndWord() {
@@ -110,6 +129,11 @@ class Normalizer {
     AddCleaned(' ');
     AddCleaned(code);
     AddCleaned(' ');
+  }
+
+  /// As WordSplitter::Skip; marks that still have to find their place come before what follows.
+  [[nodiscard]] size_t Skip(std::string_view text) const {
+    return marks_.empty() ? words_.Skip(text) : 0;
   }
 
   void Finish() {
@@ -156,13 +180,18 @@ class Normalizer {
 WordPiece::WordPiece(Vocabulary vocabulary, const TokenizerInfo& info)
     : vocabulary_(std::move(vocabulary)), info_(info) {}
 
-PieceList WordPiece::Split(std::string_view text, uint64_t limit, bool count_all) const {
-  PieceList pieces(limit);
+PieceList WordPiece::Split(std::string_view text, uint64_t limit, bool count_all,
+                           PieceList::Keeps keeps) const {
+  PieceList pieces(limit, keeps);
   PieceFinder finder(vocabulary_, info_.unknown_id, &pieces);
   WordSplitter words(&finder);
   Normalizer normalizer(info_, &words);
-  while (!text.empty() && (count_all || !pieces.full())) normalizer.Add(TakeCodePoint(&text));
+  while (!text.empty() && (count_all || !pieces.done())) {
+    text.remove_prefix(normalizer.Skip(text));
+    if (!text.empty()) normalizer.Add(TakeCodePoint(&text));
+  }
   normalizer.Finish();
+  pieces.Finish();
   return pieces;
 }
 

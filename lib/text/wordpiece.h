@@ -20,8 +20,9 @@ class WordPiece {
 
   WordPiece(Vocabulary vocabulary, const TokenizerInfo& info);
 
-  /// The first `limit` ids. Stops early once the text cannot fit, unless `count_all`.
-  [[nodiscard]] PieceList Split(std::string_view text, uint64_t limit, bool count_all) const;
+  /// The first or last `limit` ids. Stops early once the rest changes nothing, unless `count_all`.
+  [[nodiscard]] PieceList Split(std::string_view text, uint64_t limit, bool count_all,
+                                PieceList::Keeps keeps = PieceList::Keeps::kBegin) const;
 
   [[nodiscard]] const Vocabulary& vocabulary() const { return vocabulary_; }
 

@@ -1,6 +1,7 @@
 // Describes a model without its weights: its sizes, what it computes, and how it reads text.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -63,6 +64,8 @@ struct TokenizerInfo {
   TokenizerKind kind = TokenizerKind::kWordPiece;
   bool add_prefix_space = false;  ///< byte-level BPE only: a text begins as after a space
   uint32_t second_type = 1;       ///< token type of a pair's second text; 0 but for BERT
+  uint32_t max_length = 0;        ///< most tokens of an input; 0: as many as there are positions
+  bool cuts_begin = false;        ///< a text that is too long loses its begin, and not its end
 };
 
 /// Holds everything about a model but its tensors.
@@ -84,8 +87,22 @@ struct ModelInfo {
   Problem problem = Problem::kSingleLabel;
   uint32_t position_offset = 0;  ///< row of the position embeddings that the first token has
 
-  /// Returns the longest input in tokens.
-  [[nodiscard]] uint32_t max_length() const { return shape.max_positions - position_offset; }
+  /// Returns the longest input in tokens: as many as there are positions, or fewer where the
+  /// tokenizer cuts before.
+  [[nodiscard]] uint32_t max_length() const {
+    const uint32_t positions = shape.max_positions - position_offset;
+    return tokenizer.max_length == 0 ? positions : std::min(positions, tokenizer.max_length);
+  }
+
+  /// Returns the first row of the position embeddings that an input may need. Where positions do
+  /// not begin with row 0 the row before them is that of tokens which do not count (PositionRows).
+  [[nodiscard]] uint32_t first_position_row() const {
+    return position_offset == 0 ? 0 : position_offset - 1;
+  }
+  /// Returns how many rows from that one on inputs of up to `tokens` tokens may need.
+  [[nodiscard]] uint32_t position_rows(uint32_t tokens) const {
+    return tokens + (tokens > 0 && position_offset > 0 ? 1 : 0);
+  }
 
   /// Returns the smallest submodel that was trained: of a model that is not elastic, the whole.
   [[nodiscard]] Submodel SmallestTrained() const {
@@ -97,6 +114,22 @@ struct ModelInfo {
     const Submodel least = SmallestTrained();
     return submodel.depth >= least.depth && submodel.width >= least.width;
   }
+};
+
+/// Gives the tokens of one input, in their order, their rows of the position embeddings. In models
+/// whose positions begin behind row 0 (RoBERTa) that row is one behind the padding token's id, and
+/// a token with this id has the row of the same number and does not count for those behind it.
+class PositionRows {
+ public:
+  explicit PositionRows(const ModelInfo& info)
+      : uncounted_(info.position_offset - 1), next_(info.position_offset) {}
+
+  /// Returns the row of the next token.
+  uint32_t Next(uint32_t id) { return id == uncounted_ ? uncounted_ : next_++; }
+
+ private:
+  uint32_t uncounted_;  ///< no id of a vocabulary where positions begin with row 0
+  uint32_t next_;
 };
 
 }  // namespace sti

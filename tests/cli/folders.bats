@@ -41,7 +41,7 @@ make_pointer() {
   sti-shard -q model --bits 2 -o b.sti
   cmp a.sti b.sti
   printf '{"\\u001b[31m<user>": 8000}' >bad/added_tokens.json
-  refused 3 'sti-shard: bad/added_tokens.json: token "[?][[]31m<user>" was added to the vocabulary, and text is not searched for added tokens; use a model without them' \
+  refused 3 'sti-shard: bad/added_tokens.json: token "[?][[]31m<user>" was added to the vocabulary, and text is not searched for added tokens; use a model without them, or take them out of its tokenizer'\''s files if no text will have them' \
     sti-shard bad -o a.sti
 }
 

@@ -175,7 +175,7 @@ same_logits() {
   sed -n '1,2p;2p' "$data/roberta-tiny/merges.txt" >bad/merges.txt
   refused 3 "sti-shard: bad/merges.txt: merge 2 stands twice; get a sound copy" sti-shard bad -o a.sti
   jq '.["<s>"] = 1' "$data/roberta-tiny/vocab.json" >bad/vocab.json
-  refused 3 "sti-shard: bad/vocab.json: the vocabulary has ids that do not count from 0 without gaps; get a sound copy" sti-shard bad -o a.sti
+  refused 3 "sti-shard: bad/vocab.json: the vocabulary gives id 1 to two tokens; get a sound copy" sti-shard bad -o a.sti
   { head -c 1000000 /dev/zero | tr '\0' '['; } >bad/vocab.json
   refused 3 "sti-shard: bad/vocab.json: JSON nested too deep; get a sound copy" sti-shard bad -o a.sti
 }

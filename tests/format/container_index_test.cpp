@@ -359,6 +359,36 @@ TEST_F(ContainerIndexTest, ArchitecturesRoundTripAndAreChecked) {
                 [](ContainerIndex& i) { i.info.tokenizer.kind = static_cast<TokenizerKind>(2); });
 }
 
+// A reader of 1.2 must not take such a model's inputs for those of others.
+TEST_F(ContainerIndexTest, InputsRoundTripAndAreChecked) {
+  const auto stated = [](const Edit& edit) {
+    return [edit](ContainerIndex& i) {
+      edit(i);
+      i.resident.back().kind = ResidentKind::kStatedVocabulary;
+    };
+  };
+  const auto parsed = ParseEdited(stated([](ContainerIndex& i) {
+    i.info.tokenizer.max_length = 5;
+    i.info.tokenizer.cuts_begin = true;
+    i.info.tokenizer.second_type = 0;
+  }));
+  ASSERT_TRUE(Succeeded(parsed));
+  EXPECT_EQ(parsed->info.max_length(), 5U);
+  EXPECT_TRUE(parsed->info.tokenizer.cuts_begin);
+  EXPECT_EQ(parsed->info.tokenizer.second_type, 0U);
+  EXPECT_EQ(&parsed->Resident(ResidentKind::kVocabulary), &parsed->resident.back());
+  EXPECT_EQ(LeastMinorFor(parsed->info), 3);
+  EXPECT_EQ(LeastMinorFor(index_.info), 2);
+  EXPECT_TRUE(Succeeded(ParseEdited(stated([](ContainerIndex&) {}))));
+  const Edit edits[] = {[](ContainerIndex& i) { i.info.tokenizer.max_length = 5; },
+                        [](ContainerIndex& i) { i.info.tokenizer.cuts_begin = true; },
+                        [](ContainerIndex& i) { i.info.tokenizer.second_type = 0; }};
+  for (const Edit& edit : edits) ExpectRefused("resident part", edit);
+  ExpectRefused("no room", stated([](ContainerIndex& i) { i.info.tokenizer.max_length = 1; }));
+  ExpectRefused("max_length above the positions",
+                stated([](ContainerIndex& i) { i.info.tokenizer.max_length = 33; }));
+}
+
 TEST_F(ContainerIndexTest, ByteBpeHasMergesAndMayOffsetPositions) {
   const auto with_offset = [](uint32_t offset) {
     return [offset](ContainerIndex& i) {
@@ -387,6 +417,13 @@ TEST_F(ContainerIndexTest, ByteBpeHasMergesAndMayOffsetPositions) {
   EXPECT_TRUE(parsed->info.tokenizer.add_prefix_space);
   EXPECT_EQ(parsed->info.position_offset, 2U);
   EXPECT_EQ(parsed->info.max_length(), parsed->info.shape.max_positions - 2);
+  // Tokens that take no position are among every input where the padding token's id is theirs.
+  EXPECT_EQ(index_.info.tokenizer.cls_id, 2U);
+  ModelInfo info = parsed->info;
+  info.position_offset = info.tokenizer.pad_id + 1;
+  EXPECT_EQ(ResidentKinds(info)[4], ResidentKind::kVocabulary);
+  info.position_offset = info.tokenizer.cls_id + 1;
+  EXPECT_EQ(ResidentKinds(info)[4], ResidentKind::kStatedVocabulary);
   EXPECT_EQ(parsed->Resident(ResidentKind::kMerges).part.length, 1U);
   const uint32_t positions = index_.info.shape.max_positions;
   EXPECT_TRUE(Succeeded(ParseEdited(with_offset(positions - 2))));

@@ -37,8 +37,8 @@ class Folder {
   std::string path_;
 };
 
-void ReadTokenizer(const std::string& folder) {
-  const auto files = ReadTokenizerFiles(folder, kMaxTokens, 0);
+void TryWordPiece(const std::string& folder) {
+  const auto files = ReadTokenizer(folder, {Architecture::kBert, kMaxTokens, 0});
   if (!files.ok()) return RequireDataError(files.error());
   const auto vocabulary = Vocabulary::FromText(files->vocabulary_text);
   Require(vocabulary.ok() && vocabulary->size() <= kMaxTokens, "a vocabulary that fits the model");
@@ -47,8 +47,8 @@ void ReadTokenizer(const std::string& folder) {
   }
 }
 
-void ReadByteBpe(const std::string& folder) {
-  const auto files = ReadByteBpeFiles(folder, kMaxTokens, 1);
+void TryByteBpe(const std::string& folder) {
+  const auto files = ReadTokenizer(folder, {Architecture::kRoberta, kMaxTokens, 1});
   if (!files.ok()) return RequireDataError(files.error());
   auto vocabulary = Vocabulary::FromText(files->vocabulary_text);
   Require(vocabulary.ok() && vocabulary->size() <= kMaxTokens, "a vocabulary that fits the model");
@@ -112,7 +112,7 @@ void Config(Input input) {
 void Vocab(Input input) {
   static const Folder folder;
   folder.Put("vocab.txt", input);
-  ReadTokenizer(folder.path());
+  TryWordPiece(folder.path());
   const auto vocabulary = Vocabulary::FromText(AsText(input));
   if (!vocabulary.ok()) return RequireDataError(vocabulary.error());
   for (uint32_t id = 0; id < vocabulary->size(); ++id) {
@@ -125,8 +125,8 @@ void TokenizerJson(Input input) {
   static const Folder folder;
   folder.Put("tokenizer.json", TakePart(&input));
   folder.Put("tokenizer_config.json", input);
-  ReadTokenizer(folder.path());
-  ReadByteBpe(folder.path());
+  TryWordPiece(folder.path());
+  TryByteBpe(folder.path());
 }
 
 void Bpe(Input input) {
@@ -134,7 +134,7 @@ void Bpe(Input input) {
   folder.Put("vocab.json", TakePart(&input));
   folder.Put("merges.txt", TakePart(&input));
   folder.Put("tokenizer_config.json", input);
-  ReadByteBpe(folder.path());
+  TryByteBpe(folder.path());
 }
 
 }  // namespace sti::fuzz

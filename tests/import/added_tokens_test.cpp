@@ -8,6 +8,7 @@
 #include "support/expect.h"
 #include "support/safetensors_writer.h"
 #include "support/temp_folder.h"
+#include "support/text.h"
 
 namespace sti {
 namespace {
@@ -22,7 +23,8 @@ class AddedTokensTest : public testing::Test {
   /// Reads the tokenizer with one more file, which is gone afterwards.
   Result<TokenizerFiles> ReadWith(const std::string& name, const std::string& text) {
     Write(name, text);
-    auto files = ReadTokenizerFiles(folder_.path(), 10, 0);
+    auto files = ReadTokenizer(folder_.path(), {Architecture::kBert, 10, 0},
+                               [&](const LogLine& line) { warnings_ += line.what + "\n"; });
     std::filesystem::remove(folder_.File(name));
     return files;
   }
@@ -33,7 +35,19 @@ class AddedTokensTest : public testing::Test {
         << text;
   }
 
+  /// Returns a tokenizer.json of the vocabulary with these added tokens.
+  static std::string TokenizerWith(const std::string& added) {
+    return R"({"model": {"type": "WordPiece", "vocab": {"[PAD]": 0, "[UNK]": 1, "[CLS]": 2,
+               "[SEP]": 3, "[MASK]": 4, "a": 5, "[E1]": 6}},
+               "normalizer": {"type": "BertNormalizer"},
+               "pre_tokenizer": {"type": "BertPreTokenizer"},
+               "post_processor": {"type": "BertProcessing", "sep": ["[SEP]", 3], "cls": ["[CLS]", 2]},
+               "added_tokens": )" +
+           added + "}";
+  }
+
   TempFolder folder_;
+  std::string warnings_;
 };
 
 // [E1] lies in the vocabulary; but text that spells it would be split.
@@ -49,13 +63,47 @@ TEST_F(AddedTokensTest, RefusesThemWhereverTheyStand) {
   ExpectAdded("tokenizer_config.json",
               R"({"added_tokens_decoder": {"0": {"content": "[PAD]"}, "6": {"content": "[E1]"}}})",
               "[E1]");
-  ExpectAdded("tokenizer.json",
-              R"({"added_tokens": [{"id": 4, "content": "[MASK]", "special": true},
-                                   {"id": 6, "content": "[E1]", "special": true}]})",
+  ExpectAdded("tokenizer.json", TokenizerWith(R"([{"id": 4, "content": "[MASK]", "special": true},
+                                {"id": 6, "content": "[E1]", "special": true}])"),
               "[E1]");
+  ExpectAdded("tokenizer_config.json", R"({"image_token": "[E1]"})", "[E1]");
+}
+
+// All are named, up to ten.
+TEST_F(AddedTokensTest, NamesThemAll) {
+  EXPECT_TRUE(FailedWith(ReadWith("added_tokens.json", R"({"<a>": 7, "<b>": 8, "[CLS]": 2})"),
+                         ErrorKind::kForeign, "tokens \"<a>\", \"<b>\" were added"));
+  std::string many = "{";
+  for (int i = 10; i < 110; ++i) many += "\"<" + std::to_string(i) + ">\": 7, ";
+  EXPECT_TRUE(FailedWith(ReadWith("added_tokens.json", many + "\"[CLS]\": 2}"), ErrorKind::kForeign,
+                         "\"<108>\", \"<109>\" and 90 more were added"));
+}
+
+// With a list of them in tokenizer_config.json, transformers reads neither added_tokens.json nor
+// special_tokens_map.json; of tokenizer.json version 4 does.
+TEST_F(AddedTokensTest, AreReadOfOneFileWhereItListsThem) {
+  Write("tokenizer_config.json",
+        R"({"added_tokens_decoder": {"3": {"content": "[SEP]"}}, "sep_token": "[SEP]",
+            "tokenizer_class": "BertTokenizer"})");
+  const std::pair<const char*, std::string> ignored[] = {
+      {"added_tokens.json", R"({"[E1]": 6})"},
+      {"special_tokens_map.json", R"({"additional_special_tokens": ["[E1]"], "sep_token": "a"})"},
+      {"tokenizer.json", TokenizerWith(R"([{"id": 6, "content": "[E1]", "special": true}])")}};
+  for (const auto& [name, text] : ignored) {
+    const auto read = ReadWith(name, text);
+    ASSERT_TRUE(Succeeded(read)) << name;
+    EXPECT_EQ(read->info.sep_id, 3u) << name;
+  }
+  EXPECT_TRUE(Contains(warnings_,
+                       "token \"[E1]\" was added to the vocabulary; for BertTokenizer "
+                       "transformers 4 reads this and 5 does not"));
+  Write("tokenizer_config.json", R"({"added_tokens_decoder": {"3": {"content": "[SEP]"}},
+                                     "tokenizer_class": "PreTrainedTokenizerFast"})");
+  ExpectAdded("tokenizer.json", ignored[2].second, "[E1]");
 }
 
 TEST_F(AddedTokensTest, TakesControlTokens) {
+  const std::string tokenizer = TokenizerWith(R"([{"id": 0, "content": "[PAD]"}])");
   const std::pair<const char*, const char*> sound[] = {
       {"added_tokens.json", R"({"[MASK]": 4, "[CLS]": 2})"},
       {"special_tokens_map.json", R"({"mask_token": "[MASK]", "additional_special_tokens": []})"},
@@ -64,22 +112,23 @@ TEST_F(AddedTokensTest, TakesControlTokens) {
       {"tokenizer_config.json",
        R"({"additional_special_tokens": null, "mask_token": {"content": "a"},
            "added_tokens_decoder": {"5": {"content": "a"}, "3": {"content": "[SEP]"}}})"},
-      {"tokenizer.json", R"({"added_tokens": [{"id": 0, "content": "[PAD]"}]})"}};
+      {"tokenizer.json", tokenizer.c_str()}};
   for (const auto& [name, text] : sound) {
     EXPECT_TRUE(Succeeded(ReadWith(name, text))) << text;
   }
 }
 
-// Control tokens are those that special_tokens_map.json names, and tokenizer_config.json comes
-// first.
+// Control tokens are those that special_tokens_map.json names, which comes before
+// tokenizer_config.json.
 TEST_F(AddedTokensTest, ReadsTheNamesOfControlTokens) {
   const auto named = ReadWith("special_tokens_map.json", R"({"sep_token": "[E1]"})");
   ASSERT_TRUE(Succeeded(named));
   EXPECT_EQ(named->info.sep_id, 6u);
-  Write("tokenizer_config.json", R"({"sep_token": "[SEP]"})");
+  Write("tokenizer_config.json", R"({"sep_token": "[SEP]",
+            "tokenizer_class": "BertTokenizer"})");
   const auto first = ReadWith("special_tokens_map.json", R"({"sep_token": "[E1]"})");
   ASSERT_TRUE(Succeeded(first));
-  EXPECT_EQ(first->info.sep_id, 3u);
+  EXPECT_EQ(first->info.sep_id, 6u);
 }
 
 TEST_F(AddedTokensTest, RefusesAControlTokenWithAnotherId) {
@@ -91,11 +140,12 @@ TEST_F(AddedTokensTest, RefusesAControlTokenWithAnotherId) {
       ReadWith("tokenizer_config.json", R"({"added_tokens_decoder": {"2": {"content": "[SEP]"}}})"),
       ErrorKind::kDamaged, "does not have its id"));
   EXPECT_TRUE(
-      FailedWith(ReadWith("tokenizer.json", R"({"added_tokens": [{"id": 2, "content": "[SEP]"}]})"),
+      FailedWith(ReadWith("tokenizer.json", TokenizerWith(R"([{"id": 2, "content": "[SEP]"}])")),
                  ErrorKind::kDamaged, "does not have its id"));
 }
 
 TEST_F(AddedTokensTest, RefusesWhatIsNoToken) {
+  const std::string tokenizer = TokenizerWith(R"([{"content": 1}])");
   const std::pair<const char*, const char*> broken[] = {
       {"added_tokens.json", "[]"},
       {"special_tokens_map.json", R"({"additional_special_tokens": "[E1]"})"},
@@ -103,7 +153,7 @@ TEST_F(AddedTokensTest, RefusesWhatIsNoToken) {
       {"tokenizer_config.json", R"({"added_tokens_decoder": []})"},
       {"tokenizer_config.json", R"({"added_tokens_decoder": {"0x": {"content": "[PAD]"}}})"},
       {"tokenizer_config.json", R"({"added_tokens_decoder": {"0": {"text": "[PAD]"}}})"},
-      {"tokenizer.json", R"({"added_tokens": [{"content": 1}]})"},
+      {"tokenizer.json", tokenizer.c_str()},
       {"tokenizer.json", "{"}};
   for (const auto& [name, text] : broken) {
     EXPECT_TRUE(FailedWith(ReadWith(name, text), ErrorKind::kDamaged, folder_.File(name))) << text;

@@ -26,7 +26,8 @@ class ByteBpeFilesTest : public testing::Test {
     json_ = {{"model", {{"type", "BPE"}, {"vocab", vocabulary_}, {"merges", {"a b", "ab c"}}}},
              {"normalizer", nullptr},
              {"pre_tokenizer", {{"type", "ByteLevel"}, {"add_prefix_space", true}}},
-             {"post_processor", {{"type", "RobertaProcessing"}}}};
+             {"post_processor",
+              {{"type", "RobertaProcessing"}, {"sep", {"</s>", 2}}, {"cls", {"<s>", 0}}}}};
   }
 
   void Write(const std::string& name, const std::string& text) {
@@ -36,7 +37,9 @@ class ByteBpeFilesTest : public testing::Test {
     Write("vocab.json", vocabulary_.dump());
     Write("merges.txt", "#version: 0.2\na b\nab c\n");
   }
-  Result<TokenizerFiles> Read() { return ReadByteBpeFiles(folder_.path(), 300, 7); }
+  Result<TokenizerFiles> Read() {
+    return ReadTokenizer(folder_.path(), {Architecture::kRoberta, 300, 7});
+  }
   void WriteJsonWith(const char* pointer, const Json& value) {
     Json json = json_;
     json[Json::json_pointer(pointer)] = value;
@@ -125,14 +128,17 @@ TEST_F(ByteBpeFilesTest, RefusesTokenizersOfOthers) {
   }
   ExpectRefused("what is no token", "/added_tokens", {{{"id", 262}}});
   ExpectRefused("without gaps", "/added_tokens",
+                {{{"id", 270}, {"content", "<mask>"}, {"special", true}}});
+  ExpectRefused("id 400, but vocab_size is 300", "/added_tokens",
                 {{{"id", 400}, {"content", "<mask>"}, {"special", true}}});
 }
 
 TEST_F(ByteBpeFilesTest, RefusesVocabulariesThatAreNone) {
   ExpectRefused("not an object", "/model/vocab", Json::array());
-  ExpectRefused("without gaps", "/model/vocab/ab", 261);
-  ExpectRefused("without gaps", "/model/vocab/ab", 5000);
+  ExpectRefused("gives id 261 to two tokens", "/model/vocab/ab", 261);
+  ExpectRefused("id 5000, but vocab_size is 300", "/model/vocab/ab", 5000);
   ExpectUnsupported("line end", "/model/vocab/a\nb", 262);
+  std::filesystem::remove(folder_.File("tokenizer.json"));
   WriteTwoFiles();
   vocabulary_.erase("x");
   vocabulary_["xx"] = 'x' - 0x21 + 4 + 0x21;
@@ -165,8 +171,8 @@ TEST_F(ByteBpeFilesTest, RefusesMergesThatAreNone) {
 
 TEST_F(ByteBpeFilesTest, RefusesMoreTokensThanTheModelHas) {
   WriteTwoFiles();
-  EXPECT_TRUE(FailedWith(ReadByteBpeFiles(folder_.path(), 261, 1), ErrorKind::kDamaged,
-                         "262 tokens, but vocab_size is 261"));
+  EXPECT_TRUE(FailedWith(ReadTokenizer(folder_.path(), {Architecture::kRoberta, 261, 1}),
+                         ErrorKind::kDamaged, "id 261, but vocab_size is 261"));
 }
 
 }  // namespace

@@ -72,8 +72,8 @@ TEST_F(Hostile, JsonNestedTooDeep) {
     ExpectRefused(json, "nested too deep", ReadModelConfig, limit);
     ExpectRefused(SafetensorsBytes(json, ""), "nested too deep", WeightFile::OpenSafetensors, kMiB);
     ASSERT_TRUE(WriteBytes(folder_.File("tokenizer.json"), json).ok());
-    EXPECT_TRUE(FailedWith(ReadTokenizerFiles(folder_.path(), 100, 0), ErrorKind::kDamaged,
-                           "tokenizer.json: JSON nested too deep"));
+    EXPECT_TRUE(FailedWith(ReadTokenizer(folder_.path(), {Architecture::kBert, 100, 0}),
+                           ErrorKind::kDamaged, "tokenizer.json: JSON nested too deep"));
   }
 }
 
@@ -90,29 +90,29 @@ TEST_F(Hostile, ConfigNumbers) {
   }
 }
 
-// A vocabulary of nothing but line ends: 64 Mi tokens where the model has 100.
+// A vocabulary of nothing but line ends: 64 Mi of them, of which the model has a row for 100.
 TEST_F(Hostile, VocabularyOfLineEnds) {
   const uint64_t size = 64 * kMiB;
   ASSERT_TRUE(WriteBytes(folder_.File("vocab.txt"), std::string(size, '\n')).ok());
   const MemoryMeter meter;
-  EXPECT_TRUE(FailedWith(ReadTokenizerFiles(folder_.path(), 100, 0), ErrorKind::kDamaged,
-                         "67108864 tokens, but vocab_size is 100"));
+  EXPECT_TRUE(FailedWith(ReadTokenizer(folder_.path(), {Architecture::kBert, 100, 0}),
+                         ErrorKind::kDamaged, "no token [UNK]"));
   EXPECT_LT(meter.peak_bytes(), 3 * size);
   ASSERT_TRUE(WriteBytes(folder_.File("vocab.txt"), std::string(size + 1, '\n')).ok());
-  EXPECT_TRUE(FailedWith(ReadTokenizerFiles(folder_.path(), 100, 0), ErrorKind::kDamaged,
-                         "more than the 67108864 allowed"));
+  EXPECT_TRUE(FailedWith(ReadTokenizer(folder_.path(), {Architecture::kBert, 100, 0}),
+                         ErrorKind::kDamaged, "more than the 67108864 allowed"));
 }
 
 TEST_F(Hostile, TokenizerIdsBeyondTheList) {
-  for (const char* id : {"18446744073709551615", "4294967296", "2", "-1", "1e0", "1e999"}) {
+  for (const char* id : {"18446744073709551615", "4294967296", "100", "-1", "1e0", "1e999"}) {
     const std::string json =
         "{\"normalizer\":{\"type\":\"BertNormalizer\"},\"model\":{\"type\":\"WordPiece\","
         "\"vocab\":{\"a\":0,\"b\":" +
         std::string(id) + "}}}";
     ASSERT_TRUE(WriteBytes(folder_.File("tokenizer.json"), json).ok());
     const MemoryMeter meter;
-    EXPECT_TRUE(FailedWith(ReadTokenizerFiles(folder_.path(), 100, 0), ErrorKind::kDamaged,
-                           "tokenizer.json: "))
+    EXPECT_TRUE(FailedWith(ReadTokenizer(folder_.path(), {Architecture::kBert, 100, 0}),
+                           ErrorKind::kDamaged, "tokenizer.json: "))
         << id;
     EXPECT_LT(meter.peak_bytes(), kMiB);
   }

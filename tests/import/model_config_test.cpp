@@ -147,7 +147,6 @@ TEST_F(ModelConfig, ReadsDistilBert) {
   EXPECT_EQ(info->shape.token_types, 1u);
   EXPECT_EQ(info->shape.ffn, 64u);
   EXPECT_EQ(info->max_length(), 16u);
-  EXPECT_EQ(info->tokenizer.second_type, 0u);
   EXPECT_TRUE(Contains(UnsupportedWith("n_heads", 3), "dim 32 is no multiple of n_heads 3"));
   EXPECT_TRUE(
       Contains(UnsupportedWith("hidden_dim", 65), "hidden_dim 65 is no multiple of n_heads 2"));

@@ -22,14 +22,17 @@ class TokenizerFilesTest : public testing::Test {
     json_ = {
         {"model",
          {{"type", "WordPiece"}, {"vocab", {{"[UNK]", 1}, {"[CLS]", 0}, {"[SEP]", 2}, {"a", 3}}}}},
-        {"normalizer", {{"type", "BertNormalizer"}, {"lowercase", false}}}};
+        {"normalizer", {{"type", "BertNormalizer"}, {"lowercase", false}}},
+        {"pre_tokenizer", {{"type", "BertPreTokenizer"}}},
+        {"post_processor",
+         {{"type", "BertProcessing"}, {"sep", {"[SEP]", 2}}, {"cls", {"[CLS]", 0}}}}};
   }
   void TearDown() override { std::filesystem::remove_all(dir_); }
 
   void Write(const std::string& name, const std::string& text) {
     ASSERT_TRUE(WriteBytes(dir_ + "/" + name, text).ok());
   }
-  Result<TokenizerFiles> Read() { return ReadTokenizerFiles(dir_, 10, 7); }
+  Result<TokenizerFiles> Read() { return ReadTokenizer(dir_, {Architecture::kBert, 10, 7}); }
   std::string FailureOf(ErrorKind kind = ErrorKind::kDamaged) {
     const auto files = Read();
     EXPECT_FALSE(files.ok());
@@ -93,6 +96,21 @@ TEST_F(TokenizerFilesTest, RefusesMoreTokensThanTheModelHas) {
   EXPECT_TRUE(Contains(FailureOf(), "11 tokens, but vocab_size is 10"));
 }
 
+// An empty line is a token that no text has; at the end it may stand for none.
+TEST_F(TokenizerFilesTest, DropsEmptyLinesAtTheEndThatTheModelHasNoRowFor) {
+  Write("vocab.txt", "[UNK]\n[CLS]\n[SEP]\n1\n2\n\n4\n5\n6\n\n\n\n");
+  ASSERT_TRUE(Read().ok());
+  EXPECT_EQ(Read()->vocabulary_text, "[UNK]\n[CLS]\n[SEP]\n1\n2\n\n4\n5\n6\n\n");
+}
+
+// As transformers 5 reads it; of equal tokens the last counts.
+TEST_F(TokenizerFilesTest, WhiteSpaceAtTheEndOfALineIsNoPartOfItsToken) {
+  Write("vocab.txt",
+        "[UNK]\n[CLS]\n[SEP]\n a\nb\t\nc\xC2\xA0\xE3\x80\x80 \n\xE2\x80\x83\nd\xC3\xA9\n");
+  ASSERT_TRUE(Read().ok());
+  EXPECT_EQ(Read()->vocabulary_text, "[UNK]\n[CLS]\n[SEP]\n a\nb\nc\n\nd\xC3\xA9\n");
+}
+
 TEST_F(TokenizerFilesTest, ReadsTokenizerJson) {
   Write("tokenizer.json", json_.dump());
   auto files = Read();
@@ -100,8 +118,14 @@ TEST_F(TokenizerFilesTest, ReadsTokenizerJson) {
   EXPECT_EQ(files->vocabulary_text, "[CLS]\n[UNK]\n[SEP]\na\n");
   EXPECT_FALSE(files->info.lowercase || files->info.strip_accents);
   EXPECT_TRUE(files->info.split_chinese);
-  Write("tokenizer_config.json", R"({"do_lower_case": true})");
-  EXPECT_TRUE(Read()->info.lowercase);
+}
+
+// An id without a token is a line that no text has.
+TEST_F(TokenizerFilesTest, FillsGapsOfIds) {
+  json_["model"]["vocab"]["a"] = 6;
+  Write("tokenizer.json", json_.dump());
+  ASSERT_TRUE(Read().ok());
+  EXPECT_EQ(Read()->vocabulary_text, "[CLS]\n[UNK]\n[SEP]\n\n\n\na\n");
 }
 
 TEST_F(TokenizerFilesTest, RefusesOtherTokenizers) {
@@ -120,10 +144,13 @@ TEST_F(TokenizerFilesTest, RefusesOtherTokenizers) {
   unsupported("/model/continuing_subword_prefix", "@@");
   unsupported("/model/max_input_chars_per_word", 50);
   unsupported("/model/vocab", {{"a\nb", 0}});
-  FailureOf(with("/normalizer/lowercase", "yes"));
+  unsupported("/normalizer/lowercase", "yes");
+  unsupported("/pre_tokenizer/type", "Whitespace");
+  unsupported("/post_processor/type", "RobertaProcessing");
+  unsupported("/post_processor", nullptr);
   FailureOf(with("/model/vocab", Json::array()));
-  EXPECT_TRUE(Contains(FailureOf(with("/model/vocab/a", 4)), "without gaps"));
-  FailureOf(with("/model/vocab/a", 2));
+  EXPECT_TRUE(Contains(FailureOf(with("/model/vocab/a", 10)), "id 10, but vocab_size is 10"));
+  EXPECT_TRUE(Contains(FailureOf(with("/model/vocab/a", 2)), "gives id 2 to two tokens"));
   FailureOf(with("/model/vocab/a", -1));
 }
 

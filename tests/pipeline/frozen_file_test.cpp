@@ -104,6 +104,17 @@ TEST(FrozenV1_2, HoldsWhat1_2Added) {
   EXPECT_TRUE(file->index().info.elastic);
 }
 
+// Its first and last tokens have the padding token's id, and so no position of their own.
+TEST(FrozenV1_3, HoldsWhat1_3Added) {
+  const auto file = ContainerFile::Open(std::string(STI_SOURCE_DIR) + "/tests/data/v1.3/cut.sti");
+  ASSERT_TRUE(Succeeded(file));
+  const ModelInfo& info = file->index().info;
+  EXPECT_TRUE(info.tokenizer.cuts_begin);
+  EXPECT_EQ(info.tokenizer.max_length, 12U);
+  EXPECT_EQ(info.max_length(), 12U);
+  EXPECT_EQ(info.tokenizer.sep_id, info.position_offset - 1);
+}
+
 TEST_P(FrozenFile, EveryPartHashesToItsChecksum) {
   auto file = ContainerFile::Open(path_);
   ASSERT_TRUE(Succeeded(file));
@@ -165,7 +176,7 @@ TEST_P(FrozenFile, NoFlippedByteBecomesAnotherLabel) {
 
 INSTANTIATE_TEST_SUITE_P(Versions, FrozenFile,
                          ::testing::Values("v1/tiny", "v1.1/roberta", "v1.1/multilabel",
-                                           "v1.2/shallow"),
+                                           "v1.2/shallow", "v1.3/cut"),
                          [](const ::testing::TestParamInfo<const char*>& file) {
                            std::string name = file.param;
                            std::replace_if(

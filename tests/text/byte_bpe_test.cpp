@@ -20,7 +20,7 @@ using Ids = std::vector<uint32_t>;
 const std::string kFolder = STI_SOURCE_DIR "/tests/data/bpe";
 
 Tokenizer GoldenTokenizer(bool add_prefix_space = false) {
-  auto files = ReadByteBpeFiles(kFolder, 1000, 1);
+  auto files = ReadTokenizer(kFolder, {Architecture::kRoberta, 1000, 1});
   EXPECT_TRUE(Succeeded(files));
   auto vocabulary = Vocabulary::FromText(files->vocabulary_text);
   EXPECT_TRUE(Succeeded(vocabulary));

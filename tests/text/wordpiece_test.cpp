@@ -173,6 +173,41 @@ TEST(Wordpiece, TruncatesTheLongerOfAPair) {
   EXPECT_EQ(whole.types, (Ids{0, 0, 0, 0, 1, 1}));
 }
 
+// As transformers does with truncation_side "left".
+TEST(Wordpiece, TruncatesBeginsWhereTheModelSaysSo) {
+  Tokenizer tokenizer = TinyTokenizer();
+  TokenizerInfo info = tokenizer.info();
+  info.cuts_begin = true;
+  tokenizer = Tokenizer(tokenizer.vocabulary(), info);
+  EXPECT_EQ(Spell(tokenizer, "the good movie", 4), "[CLS] good movie [SEP]");
+  EXPECT_EQ(Spell(tokenizer, "the good movie", 5), "[CLS] the good movie [SEP]");
+  EXPECT_EQ(Spell(tokenizer, "houses", 4), "[CLS] ##e ##s [SEP]");
+  EXPECT_EQ(Spell(tokenizer, "houses", 2), "[CLS] [SEP]");
+  const auto cut = [&](std::string_view a, std::string_view b, uint32_t length) {
+    const Encoding encoding = tokenizer.Encode(a, b, length);
+    EXPECT_TRUE(encoding.truncated);
+    return Spell(tokenizer, encoding);
+  };
+  EXPECT_EQ(cut("the good movie", "i a", 6), "[CLS] good movie [SEP] a [SEP]");
+  EXPECT_EQ(cut("a", "i the good movie", 6), "[CLS] a [SEP] good movie [SEP]");
+  EXPECT_EQ(cut("the good movie a", "i a the movie", 7), "[CLS] movie a [SEP] the movie [SEP]");
+  const Encoding words = tokenizer.Encode("the good movie", "i a", 6);
+  EXPECT_EQ(words.words, (Ids{kNoWord, 0, 1, kNoWord, 2, kNoWord}));
+}
+
+// A word that is too long, or a run of spaces, is passed over; what follows is not.
+TEST(Wordpiece, WhatChangesNothingIsPassedOver) {
+  const Tokenizer tokenizer = TinyTokenizer();
+  const std::string word(5000, 'x');
+  EXPECT_EQ(Spell(tokenizer, word + " good"), "[CLS] [UNK] good [SEP]");
+  EXPECT_EQ(Spell(tokenizer, word + "!good"), "[CLS] [UNK] ! good [SEP]");
+  EXPECT_EQ(Spell(tokenizer, word + "\u00e9" + word + "\u4e2dgood"),
+            "[CLS] [UNK] [UNK] good [SEP]");
+  EXPECT_EQ(Spell(tokenizer, "good" + std::string(5000, ' ') + "movie"), "[CLS] good movie [SEP]");
+  // A mark that still has to find its place belongs to the word before the spaces.
+  EXPECT_EQ(Spell(tokenizer, "\u302E" + std::string(10, ' ') + "good"), "[CLS] [UNK] good [SEP]");
+}
+
 TEST(Wordpiece, EachTokenSaysWhichWordItIsOf) {
   const Tokenizer tokenizer = TinyTokenizer();
   const Encoding one = tokenizer.Encode("the houses playz!", {}, 512);

@@ -1,0 +1,87 @@
+// Which files of a folder say how text is read. Hugging Face's library asks the tokenizer's class:
+// some classes take a whole tokenizer.json and nothing else, others take its vocabulary alone and
+// have steps of their own, which settings of tokenizer_config.json change. Everything that reads a
+// tokenizer asks here which file decides, so that it is known in one place;
+// `spec/model-folder.md, "Tokenizer"` has the table.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "import/folder_file.h"
+#include "import/tokenizer_parts.h"
+#include "types/model_info.h"
+
+namespace sti {
+
+/// The kinds of classes, by what they take of tokenizer.json.
+enum class TokenizerClass : uint8_t {
+  kBert,     ///< BertTokenizer: the vocabulary; steps are the class's, changed by settings
+  kRoberta,  ///< RobertaTokenizer: vocabulary and merges, likewise
+  kGeneric,  ///< PreTrainedTokenizerFast, TokenizersBackend: all of it
+};
+
+/// A JSON file of the folder, as parsed.
+struct JsonFile {
+  std::string path;
+  nlohmann::json json;
+
+  [[nodiscard]] ObjectReader reader() const { return {path, json}; }
+};
+
+/// The files of a tokenizer that are JSON, and who of them decides. Immutable once open; views that
+/// it gives live as long as it stays put.
+class TokenizerSource {
+ public:
+  /// Reads tokenizer.json, tokenizer_config.json, special_tokens_map.json and config.json of `dir`,
+  /// each of which may be missing, and finds the class. ForeignError for one that is not read for a
+  /// model of this architecture, before any other file is looked at, and for settings that replace
+  /// files; DataError for files that are damaged.
+  static Result<TokenizerSource> Open(const std::string& dir, Architecture architecture);
+
+  [[nodiscard]] const std::string& dir() const { return dir_; }
+  [[nodiscard]] TokenizerClass kind() const { return kind_; }
+  /// Returns the name of the class, for messages, without "Fast".
+  [[nodiscard]] const std::string& class_name() const { return class_name_; }
+
+  /// Returns tokenizer.json; null if there is none.
+  [[nodiscard]] const JsonFile* tokenizer() const { return tokenizer_ ? &*tokenizer_ : nullptr; }
+
+  /// Returns a reader of the file that decides on a setting, in which it may be absent.
+  /// special_tokens_map.json comes before tokenizer_config.json, unless this lists added tokens:
+  /// then it is not read.
+  [[nodiscard]] ObjectReader Deciding(const char* setting) const;
+
+  /// Returns whether inputs say the type of each token. Where they do not, all have type 0.
+  [[nodiscard]] Result<bool> GivesTypes() const;
+
+  /// Replaces names that the files give.
+  Status ReadNames(SpecialNames* names) const;
+
+  /// Returns the files whose added tokens the class searches texts for, sound and of which only
+  /// those are, that are read.
+  [[nodiscard]] const JsonFile& config() const { return config_; }
+  /// Returns special_tokens_map.json; null if it is missing or not read.
+  [[nodiscard]] const JsonFile* map() const { return map_ ? &*map_ : nullptr; }
+  /// Returns whether tokenizer_config.json lists added tokens by id, so that no other file's count.
+  [[nodiscard]] bool lists_added_tokens() const { return lists_added_tokens_; }
+
+ private:
+  Status FindClass(Architecture architecture);
+  [[nodiscard]] Status CheckSettings() const;
+
+  std::string dir_;
+  TokenizerClass kind_ = TokenizerClass::kBert;
+  std::string class_name_;
+  bool has_types_ = false;  ///< of the class, unless a setting says otherwise
+  std::optional<JsonFile> tokenizer_;
+  JsonFile config_;  ///< tokenizer_config.json; an empty object if it is missing
+  std::optional<JsonFile> map_;
+  bool lists_added_tokens_ = false;
+};
+
+}  // namespace sti
