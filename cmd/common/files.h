@@ -50,6 +50,7 @@ Status WriteProfile(const std::string& path, const DeviceProfile& profile);
 
 /// Reads a data set for the model of `index`. `path` may be "-" for stdin.
 Result<std::vector<Example>> ReadDataset(const std::string& path, const ContainerIndex& index,
-                                         const ColumnChoice& columns, bool labels_required);
+                                         const ColumnChoice& columns, bool labels_required,
+                                         const LogSink& log);
 
 }  // namespace sti

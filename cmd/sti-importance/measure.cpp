@@ -147,7 +147,8 @@ Result<int> Measure(const Tool& tool, const ImportanceToolOptions& options) {
   STI_ASSIGN_OR_RETURN(Tokenizer tokenizer, LoadTokenizer(file));
   STI_ASSIGN_OR_RETURN(
       std::vector<Example> examples,
-      ReadDataset(options.data, file.index(), options.columns, options.metric != "kl"));
+      ReadDataset(options.data, file.index(), options.columns, options.metric != "kl",
+                  [&tool](const LogLine& line) { tool.Log(line); }));
   if (options.cascade.wanted) {
     STI_RETURN_IF_ERROR(CheckCascades(file.index(), examples, options.cascade.Choice()));
   }

@@ -43,9 +43,9 @@ void AddAnswer(const Session& session, std::span<const uint32_t> truth, const An
 // Returns the evaluation of the examples that were answered before the user stopped it.
 Result<Evaluation> Measure(Session& session, const RunOptions& options, const Tool& tool,
                            Adjuster& adjuster, Watch& watch) {
-  STI_ASSIGN_OR_RETURN(
-      std::vector<Example> examples,
-      ReadDataset(options.eval, session.pipeline().index(), options.columns, true));
+  STI_ASSIGN_OR_RETURN(std::vector<Example> examples,
+                       ReadDataset(options.eval, session.pipeline().index(), options.columns, true,
+                                   [&tool](const LogLine& line) { tool.Log(line); }));
   STI_ASSIGN_OR_RETURN(const std::optional<Baseline> baseline,
                        BaselineOf(options.baseline, examples, session.info()));
   ProgressSink progress = tool.Progress("evaluating");

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 
 namespace sti {
 namespace {
@@ -27,13 +28,19 @@ Lead LeadOf(uint8_t byte) {
   return {};
 }
 
-// Takes one code point off the front; false if it may not be printed.
-bool TakePrintable(std::string_view* text) {
+// Takes one code point off the front; nothing if its bytes are not UTF-8.
+std::optional<char32_t> TakeValid(std::string_view* text) {
   constexpr std::string_view kSpelledReplacement = "\xEF\xBF\xBD";
   const bool spelled = text->starts_with(kSpelledReplacement);
   const char32_t code = TakeCodePoint(text);
-  const bool control = code < 0x20 || (code >= 0x7F && code <= 0x9F);
-  return !control && (code != kReplacement || spelled);
+  if (code == kReplacement && !spelled) return std::nullopt;
+  return code;
+}
+
+// Takes one code point off the front; false if it may not be printed.
+bool TakePrintable(std::string_view* text) {
+  const auto code = TakeValid(text);
+  return code && *code >= 0x20 && (*code < 0x7F || *code > 0x9F);
 }
 
 }  // namespace
@@ -55,6 +62,18 @@ char32_t TakeCodePoint(std::string_view* text) {
     lead.high = 0xBF;
   }
   return code;
+}
+
+std::string_view WithoutByteOrderMark(std::string_view text) {
+  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+  return text.starts_with(kByteOrderMark) ? text.substr(kByteOrderMark.size()) : text;
+}
+
+bool IsUtf8(std::string_view text) {
+  while (!text.empty()) {
+    if (!TakeValid(&text)) return false;
+  }
+  return true;
 }
 
 bool IsPrintable(std::string_view text) {

@@ -16,6 +16,12 @@ namespace sti {
 /// substitution of maximal subparts").
 char32_t TakeCodePoint(std::string_view* text);
 
+/// Returns a file's text without the byte order mark that some editors put in front of UTF-8.
+std::string_view WithoutByteOrderMark(std::string_view text);
+
+/// Returns whether a text is UTF-8.
+bool IsUtf8(std::string_view text);
+
 /// Returns whether a text is UTF-8 without control characters (U+0000 to U+001F, U+007F to U+009F):
 /// the rule of labels.
 bool IsPrintable(std::string_view text);

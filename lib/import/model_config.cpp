@@ -1,7 +1,9 @@
 #include "import/model_config.h"
 
 #include <algorithm>
+#include <iterator>
 #include <nlohmann/json.hpp>
+#include <string_view>
 #include <utility>
 
 #include "import/folder_file.h"
@@ -24,6 +26,21 @@ struct ConfigKeys {
 constexpr ConfigKeys kBertKeys;
 constexpr ConfigKeys kDistilBertKeys = {"n_layers", "n_heads", "dim", "hidden_dim", "activation"};
 
+/// An activation by a name that Hugging Face's library has for it. Some names are of the same
+/// function, computed in other words.
+struct NamedActivation {
+  std::string_view name;
+  Activation activation;
+};
+constexpr NamedActivation kActivations[] = {{"gelu", Activation::kGelu},
+                                            {"gelu_python", Activation::kGelu},
+                                            {"gelu_new", Activation::kGeluTanh},
+                                            {"gelu_pytorch_tanh", Activation::kGeluTanh},
+                                            {"gelu_fast", Activation::kGeluTanh},
+                                            {"gelu_accurate", Activation::kGeluTanh},
+                                            {"gelu_python_tanh", Activation::kGeluTanh},
+                                            {"relu", Activation::kRelu}};
+
 /// Fills a ModelInfo from one config.json, a group of keys a step.
 class ConfigReader {
  public:
@@ -41,6 +58,7 @@ class ConfigReader {
   }
 
  private:
+  static constexpr const char* kFamilies = "model_type \"bert\", \"distilbert\" or \"roberta\"";
   static constexpr const char* kSupported =
       "; only encoders for sequence classification with model_type \"bert\", \"distilbert\" or "
       "\"roberta\" are supported";
@@ -95,8 +113,10 @@ Status ConfigReader::CheckClassifier() const {
       return name.get_ref<const std::string&>().ends_with("ForSequenceClassification");
     });
     if (!classifies) {
-      return reader_.Unsupported("architectures name no sequence classifier" +
-                                 std::string(kSupported));
+      return reader_.Unsupported(
+          "architectures name no sequence classifier, " + names->dump().substr(0, 100) +
+          "; fine-tune the encoder for labels first, or give a model that was (" +
+          std::string(kFamilies) + ")");
     }
   }
   STI_ASSIGN_OR_RETURN(const std::string positions,
@@ -152,16 +172,14 @@ Status ConfigReader::ReadPositions() {
 
 Status ConfigReader::ReadActivation() {
   STI_ASSIGN_OR_RETURN(const std::string name, reader_.String(keys_.activation, "gelu"));
-  if (name == "gelu") {
-    info_.activation = Activation::kGelu;
-  } else if (name == "gelu_new" || name == "gelu_pytorch_tanh") {
-    info_.activation = Activation::kGeluTanh;
-  } else if (name == "relu") {
-    info_.activation = Activation::kRelu;
-  } else {
+  const auto* found =
+      std::find_if(std::begin(kActivations), std::end(kActivations),
+                   [&](const NamedActivation& known) { return known.name == name; });
+  if (found == std::end(kActivations)) {
     return reader_.Unsupported(keys_.activation + std::string(" is \"") + name +
                                "\"; supported are gelu, gelu_new, gelu_pytorch_tanh and relu");
   }
+  info_.activation = found->activation;
   STI_ASSIGN_OR_RETURN(info_.layer_norm_eps, reader_.Real("layer_norm_eps", 1e-12));
   if (!(info_.layer_norm_eps > 0 && info_.layer_norm_eps < 1)) {
     return reader_.Bad("layer_norm_eps is not between 0 and 1; mend the file");
@@ -187,11 +205,16 @@ Status ConfigReader::ReadLabelNames(const Json& names) {
   }
   for (size_t i = 0; i < names.size(); ++i) {
     const auto name = names.find(std::to_string(i));
-    if (name == names.end() || !name->is_string()) {
+    if (name == names.end()) {
       return reader_.Bad("id2label has no name for label " + std::to_string(i) +
                          "; number the labels from 0 without gaps");
     }
-    info_.labels.push_back(name->get<std::string>());
+    if (!name->is_string() && !name->is_number()) {
+      return reader_.Bad("id2label: the name of label " + std::to_string(i) +
+                         " is neither text nor a number; give each label a name");
+    }
+    // A number is a name too: ratings are called 0, 1, 2.
+    info_.labels.push_back(name->is_string() ? name->get<std::string>() : name->dump());
   }
   const std::string problem = ProblemOfLabels(info_.labels);
   if (!problem.empty()) {

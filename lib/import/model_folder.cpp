@@ -2,14 +2,14 @@
 
 #include <algorithm>
 #include <cassert>
-#include <filesystem>
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <string_view>
-#include <system_error>
 #include <utility>
 
+#include "base/utf8.h"
 #include "import/folder_file.h"
+#include "import/folder_gaps.h"
 #include "import/model_config.h"
 #include "import/sorted_tensor.h"
 #include "import/tokenizer_files.h"
@@ -77,7 +77,8 @@ bool IsAdapterAlone(const std::string& dir) {
 Result<std::vector<std::string>> ReadLabels(const std::string& path, uint32_t count) {
   STI_ASSIGN_OR_RETURN(const std::string text, ReadSmallFile(path, kMaxTextBytes));
   std::vector<std::string> labels;
-  ForEachLine(text, [&](std::string_view line) { labels.emplace_back(line); });
+  ForEachLine(WithoutByteOrderMark(text),
+              [&](std::string_view line) { labels.emplace_back(line); });
   if (labels.size() != count) {
     return DataError(std::to_string(labels.size()) + " lines, but the model has " +
                      std::to_string(count) + " labels; name each in a line of its own")
@@ -91,10 +92,7 @@ Result<std::vector<std::string>> ReadLabels(const std::string& path, uint32_t co
 }  // namespace
 
 Result<ModelFolder> ModelFolder::Open(const std::string& dir, const FolderParts& parts) {
-  std::error_code ignored;
-  if (!std::filesystem::is_directory(dir, ignored)) {
-    return NoSuchFileError("no such folder; give the folder of a model").At(dir);
-  }
+  STI_RETURN_IF_ERROR(CheckFolder(dir, "a model"));
   if (IsAdapterAlone(dir)) {
     return ForeignError(
                "an adapter alone, without the model that it changes; merge it into its model and "
@@ -103,7 +101,8 @@ Result<ModelFolder> ModelFolder::Open(const std::string& dir, const FolderParts&
   }
   const std::string config = dir + "/config.json";
   if (!IsFile(config)) {
-    return NoSuchFileError("no config.json; give the folder of a model as published").At(dir);
+    return MissingFile(
+        config, NoSuchFileError("no config.json; give the folder of a model as published").At(dir));
   }
   ModelFolder folder(dir);
   STI_ASSIGN_OR_RETURN(folder.info_, ReadModelConfig(config));
@@ -113,9 +112,7 @@ Result<ModelFolder> ModelFolder::Open(const std::string& dir, const FolderParts&
   const ModelShape& shape = folder.info_.shape;
   const TokenizerInfo said = folder.info_.tokenizer;
   const std::string& files = parts.tokenizer.empty() ? dir : parts.tokenizer;
-  if (!std::filesystem::is_directory(files, ignored)) {
-    return NoSuchFileError("no such folder; give the folder of a tokenizer").At(files);
-  }
+  STI_RETURN_IF_ERROR(CheckFolder(files, "a tokenizer"));
   const TokenizedModel model{folder.info_.architecture, shape.vocabulary, said.pad_id};
   STI_ASSIGN_OR_RETURN(auto tokenizer, ReadTokenizer(files, model, parts.log));
   folder.info_.tokenizer = tokenizer.info;
@@ -138,41 +135,7 @@ Status ModelFolder::OpenFiles() {
     }
     if (IsFile(dir_ + format.index)) return OpenIndex(dir_ + format.index, format.open);
   }
-  return NoWeights();
-}
-
-// Other formats hold code that loading would run, or are another library's; whoever trusts them
-// converts them.
-Error ModelFolder::NoWeights() const {
-  struct Kind {
-    std::string_view ending;
-    std::string_view argument;  // that from_pretrained needs for it
-  };
-  constexpr Kind kOthers[] = {{".bin", ""},
-                              {".pt", ""},
-                              {".pth", ""},
-                              {".ckpt", ""},
-                              {".h5", ", from_tf=True"},
-                              {".msgpack", ", from_flax=True"}};
-  std::vector<std::string> names;
-  std::error_code ignored;
-  for (const auto& entry : std::filesystem::directory_iterator(dir_, ignored)) {
-    if (names.size() < kMaxFiles) names.push_back(entry.path().filename().string());
-  }
-  std::sort(names.begin(), names.end());
-  for (const Kind& kind : kOthers) {
-    for (const std::string& name : names) {
-      if (!name.ends_with(kind.ending) || name == "training_args.bin") continue;
-      return ForeignError(
-                 "only safetensors and pytorch_model.bin are read, as loading other formats can "
-                 "run code; if you trust it, convert it: python3 -c 'from transformers import " +
-                 ClassName(info_.architecture) + " as M; M.from_pretrained(\"" + dir_ + "\"" +
-                 std::string(kind.argument) + ").save_pretrained(\"" + dir_ +
-                 "\", safe_serialization=True)'")
-          .At(dir_ + "/" + name);
-    }
-  }
-  return NoSuchFileError("no model.safetensors; save the model in the safetensors format").At(dir_);
+  return MissingWeights(dir_, info_.architecture);
 }
 
 Status ModelFolder::OpenIndex(const std::string& path,
@@ -252,12 +215,13 @@ Result<ModelFolder::Slot> ModelFolder::FindTensor(TensorRole role, uint32_t laye
     if (auto view = file->Find(name)) return Slot{*std::move(view), path};
     const auto type = file->TypeName(name);
     if (!type) continue;
-    return ForeignError("type " + *type + "; supported are F32, F16 and BF16").At(path);
+    return ForeignError("type " + *type +
+                        "; supported are F32, F16 and BF16: load the model in one of them, with "
+                        "from_pretrained(..., dtype=torch.float32), and save it")
+        .At(path);
   }
-  return DataError("tensor " + TensorName(role, layer, info_.architecture) + " " +
-                   Spell(TensorShape(role, info_.shape)) +
-                   " is missing; get a complete copy of the model")
-      .At(dir_);
+  return MissingTensor(dir_, files_, TensorName(role, layer, info_.architecture),
+                       Spell(TensorShape(role, info_.shape)), role >= kPoolerWeight);
 }
 
 const WeightFile* ModelFolder::FileOf(const std::string& name) const {

@@ -70,7 +70,6 @@ class ModelFolder {
   static size_t SlotOf(TensorRole role, uint32_t layer);
 
   Status OpenFiles();
-  [[nodiscard]] Error NoWeights() const;
   Status OpenIndex(const std::string& path, Result<WeightFile> (*open)(const std::string& path));
   Status ResolveAll();
   Status Resolve(TensorRole role, uint32_t layer);

@@ -99,10 +99,29 @@ class Assembler {
           Add(items[i].text, pickle_.tensors[static_cast<size_t>(items[i + 1].number)]);
       if (!added.ok()) return Error(added.error()).At("tensor " + std::string(items[i].text));
     }
+    if (weights_.entries.empty()) STI_RETURN_IF_ERROR(CheckNotWrapped(items));
     return std::move(weights_);
   }
 
  private:
+  // Trainers save the dict of tensors as one entry among others: {"state_dict": {...}, "epoch": 3}.
+  [[nodiscard]] Status CheckNotWrapped(const std::vector<PickleValue>& items) const {
+    for (size_t i = 0; i + 1 < items.size(); i += 2) {
+      if (items[i].kind != Kind::kText || items[i + 1].kind != Kind::kDict) continue;
+      const auto& inner = pickle_.items[static_cast<size_t>(items[i + 1].number)];
+      const bool tensors = std::any_of(inner.begin(), inner.end(), [](const PickleValue& value) {
+        return value.kind == Kind::kTensor;
+      });
+      if (!tensors) continue;
+      const std::string key(items[i].text);
+      return ForeignError("its tensors lie in \"" + key +
+                          "\"; take them out: python3 -c 'import torch; f = "
+                          "\"pytorch_model.bin\"; torch.save(torch.load(f, weights_only=True)[\"" +
+                          key + "\"], f)'");
+    }
+    return {};
+  }
+
   Status Add(std::string_view name, const PickledTensor& tensor) {
     const StorageType& type = *tensor.storage.type;
     ParsedWeights::Entry entry;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/digest.h"
+#include "base/log.h"
 #include "base/result.h"
 #include "types/model_info.h"
 
@@ -54,14 +55,15 @@ struct DatasetRequest {
   Problem problem = Problem::kSingleLabel;
   bool labels_required = true;
   ColumnChoice columns = {};
+  LogSink log = {};  ///< receives a warning about the first line that is not UTF-8
 };
 
 /// Reads the whole content of a data file; `name` is the file's name for messages.
 ///
 /// Content that begins with `{` or `[` (after white space) is JSON Lines, anything else a table
-/// (dataset/table.h), and so is `[` where columns are numbered. A table's first line names the
-/// columns unless they are numbered. dataset/columns.h has the names of columns
-/// and keys that are known. Lines end with LF or CRLF, and a line without anything is skipped.
+/// (dataset/table.h), and so is all where columns are numbered. A table's first line names the
+/// columns unless they are numbered. dataset/columns.h has the names of columns and keys that are
+/// known. Lines end with LF or CRLF, and a line without anything is skipped.
 ///
 /// For a multi-label model, a label holds all labels that apply, with commas between them, or is a
 /// list in JSON; "-" or an empty list says that none does. A name that has a comma itself needs a

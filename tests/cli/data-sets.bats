@@ -40,7 +40,7 @@ END
   printf 'sentence\tcontext\tlabel\nwho\tsome one\tgreeting\n' >left.tsv
   for tool in "sti-run -q model.sti --eval" "sti-importance model.sti -o a.importance --data"; do
     # shellcheck disable=SC2086
-    refused 3 "${tool%% *}: bad.tsv:1: no text such as \"sentence\" or \"text\"; name the columns with $options, *" $tool bad.tsv
+    refused 3 "${tool%% *}: bad.tsv:1: no text such as \"sentence\" or \"text\" among \"question\", \"context\", \"label\"; name the columns with $options, *" $tool bad.tsv
     # shellcheck disable=SC2086
     refused 3 "${tool%% *}: left.tsv:1: nothing would read the text in \"context\"; name the columns with $options, *" $tool left.tsv
   done

@@ -49,7 +49,7 @@ is_refused() { # LINE DATA
 
 @test "JSON Lines without text" {
   printf '{"utterance":"hello","label":"greeting"}\n' >bad.jsonl
-  is_refused 'sti-importance: bad.jsonl:1: no text such as "sentence" or "text"; name the columns with --text-column, *' bad.jsonl
+  is_refused 'sti-importance: bad.jsonl:1: no text such as "sentence" or "text" among "label", "utterance"; name the columns with --text-column, *' bad.jsonl
 }
 
 @test "a file that is not there" {

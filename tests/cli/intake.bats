@@ -137,8 +137,14 @@ same_logits() {
 @test "other formats are refused with the way to convert them" {
   copy_model bad
   mv bad/model.safetensors bad/model.ckpt
-  refused 3 "sti-shard: bad/model.ckpt: only safetensors and pytorch_model.bin are read, as loading other formats can run code; if you trust it, convert it: python3 -c 'from transformers import BertForSequenceClassification as M; M.from_pretrained(\"bad\").save_pretrained(\"bad\", safe_serialization=True)'" \
+  refused 3 "sti-shard: bad/model.ckpt: only safetensors and pytorch_model.bin are read; if it is the model's state_dict, rename it to pytorch_model.bin, which is read without running it" \
     sti-shard bad -o a.sti
+  copy_tiny distilbert renamed
+  rm renamed/model.safetensors
+  cp "$data/torch-tiny/archive.bin" renamed/weights.pt
+  refused 3 "sti-shard: renamed/weights.pt: *rename it to pytorch_model.bin*" sti-shard renamed -o a.sti
+  mv renamed/weights.pt renamed/pytorch_model.bin
+  works sti-shard -q renamed -o a.sti
   mv bad/model.ckpt bad/tf_model.h5
   refused 3 "sti-shard: bad/tf_model.h5: only *from_tf=True*" sti-shard bad -o a.sti
 }

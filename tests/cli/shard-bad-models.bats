@@ -15,7 +15,7 @@ is_refused() {
 }
 
 @test "a file in place of a folder" {
-  is_refused "sti-shard: dev.tsv: no such folder; give the folder of a model" dev.tsv
+  is_refused "sti-shard: dev.tsv: a file and no folder; give the folder of a model" dev.tsv
 }
 
 @test "a folder without a model" {

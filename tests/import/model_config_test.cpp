@@ -69,6 +69,8 @@ TEST_F(ModelConfig, ReadsEverything) {
 TEST_F(ModelConfig, ActivationsByName) {
   EXPECT_EQ(ReadWith("hidden_act", "relu")->activation, Activation::kRelu);
   EXPECT_EQ(ReadWith("hidden_act", "gelu_new")->activation, Activation::kGeluTanh);
+  EXPECT_EQ(ReadWith("hidden_act", "gelu_fast")->activation, Activation::kGeluTanh);
+  EXPECT_EQ(ReadWith("hidden_act", "gelu_python")->activation, Activation::kGelu);
   EXPECT_EQ(ReadWith("hidden_act", "gelu_pytorch_tanh")->activation, Activation::kGeluTanh);
   EXPECT_TRUE(Contains(UnsupportedWith("hidden_act", "silu"), "silu"));
 }
@@ -88,7 +90,10 @@ TEST_F(ModelConfig, LabelsByNumber) {
   EXPECT_EQ(ReadWith("num_labels", 3)->labels.back(), "LABEL_2");
   FailureWith("num_labels", 0);
   EXPECT_TRUE(Contains(FailureWith("id2label", {{"0", "a"}, {"2", "b"}}), "label 1"));
-  FailureWith("id2label", {{"0", 1}});
+  FailureWith("id2label", {{"0", true}});
+  // Ratings are called by numbers, which are names as others are.
+  config_["id2label"] = {{"0", 0}, {"1", 1}, {"2", 2.5}};
+  EXPECT_EQ(Read(config_)->labels, (std::vector<std::string>{"0", "1", "2.5"}));
   FailureWith("id2label", Json::object());
   FailureWith("id2label", {"a"});
 }
@@ -104,7 +109,8 @@ TEST_F(ModelConfig, RefusesOtherArchitectures) {
   for (const char* type : {"albert", "gpt2", ""}) {
     EXPECT_TRUE(Contains(UnsupportedWith("model_type", type), "only encoders")) << type;
   }
-  EXPECT_TRUE(Contains(UnsupportedWith("architectures", {"BertForMaskedLM"}), "only encoders"));
+  EXPECT_TRUE(Contains(UnsupportedWith("architectures", {"BertForMaskedLM"}),
+                       "no sequence classifier, [\"BertForMaskedLM\"]; fine-tune the encoder"));
   FailureWith("architectures", "BertForSequenceClassification");
   FailureWith("architectures", {1});
   UnsupportedWith("is_decoder", true);

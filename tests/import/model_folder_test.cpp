@@ -192,7 +192,8 @@ TEST_F(ModelFolderTest, TakesLabelsFromAFile) {
     EXPECT_TRUE(WriteBytes(path, text).ok());
     return ModelFolder::Open(dir_, {.labels = path});
   };
-  for (const char* text : {"no\nnot sure\nyes\n", "no\r\nnot sure\r\nyes"}) {
+  for (const char* text :
+       {"no\nnot sure\nyes\n", "no\r\nnot sure\r\nyes", "\xEF\xBB\xBFno\nnot sure\nyes\n"}) {
     const auto folder = open(text);
     ASSERT_TRUE(folder.ok()) << folder.error().Message();
     EXPECT_EQ(folder->info().labels, (std::vector<std::string>{"no", "not sure", "yes"}));
@@ -335,23 +336,62 @@ TEST_F(ModelFolderTest, OpensOtherArchitectures) {
   EXPECT_EQ(multilabel->info().problem, Problem::kMultiLabel);
 }
 
+// A copied cache of a hub has links to files that were not copied.
+TEST_F(ModelFolderTest, NamesLinksIntoNothing) {
+  Write();
+  for (const char* name : {"config.json", "model.safetensors"}) {
+    const std::string path = dir_ + "/" + name;
+    std::filesystem::rename(path, path + ".kept");
+    std::filesystem::create_symlink("../blobs/0123", path);
+    EXPECT_TRUE(Contains(FailureOf(ErrorKind::kNoSuchFile),
+                         path + ": a link to ../blobs/0123, which is missing"));
+    std::filesystem::remove(path);
+    std::filesystem::rename(path + ".kept", path);
+  }
+  EXPECT_TRUE(Contains(ModelFolder::Open(dir_ + "/config.json").error().Message(),
+                       "config.json: a file and no folder; give the folder of a model"));
+}
+
+// An encoder whose config.json was edited to say that it classifies.
+TEST_F(ModelFolderTest, SaysThatAnEncoderAloneHasNoClassifier) {
+  Write();
+  EditTensors([](std::vector<TensorToWrite>& tensors) {
+    std::erase_if(tensors, [](const TensorToWrite& t) { return t.name.starts_with("classifier"); });
+  });
+  EXPECT_TRUE(Contains(FailureOf(ErrorKind::kForeign), "weights without a classifier"));
+}
+
+// Wrappers for training put a name in front of all others.
+TEST_F(ModelFolderTest, NamesAPrefixOfAllTensors) {
+  TinyModelOptions options;
+  options.prefix = "module.bert.";
+  Write(options);
+  const std::string message = FailureOf(ErrorKind::kForeign);
+  EXPECT_TRUE(Contains(message, "model.safetensors: tensors have \"module.\" in front")) << message;
+  EXPECT_TRUE(Contains(message, "removeprefix(\"module.\")")) << message;
+}
+
 // Other formats are not read, only named with the way out.
 TEST_F(ModelFolderTest, SaysHowToConvertOtherFormats) {
   Write();
   std::filesystem::remove(dir_ + "/model.safetensors");
-  ASSERT_TRUE(WriteBytes(dir_ + "/training_args.bin", "x").ok());
+  for (const char* left : {"training_args.bin", "optimizer.pt", "scheduler.pt", "rng_state.pth"}) {
+    ASSERT_TRUE(WriteBytes(dir_ + "/" + left, "x").ok());
+  }
   EXPECT_TRUE(Contains(FailureOf(ErrorKind::kNoSuchFile), "no model.safetensors"));
   for (const auto& [name, argument] :
-       {std::pair{"tf_model.h5", ", from_tf=True"}, std::pair{"flax_model.msgpack", "from_flax"},
-        std::pair{"model.ckpt", ""}, std::pair{"weights.pt", ""}, std::pair{"model.bin", ""}}) {
+       {std::pair{"tf_model.h5", "import BertForSequenceClassification as M; M.from_pretrained("},
+        std::pair{"tf_model.h5", ", from_tf=True"}, std::pair{"flax_model.msgpack", "from_flax"},
+        std::pair{"model.ckpt", "rename it to pytorch_model.bin"},
+        std::pair{"weights.pt", "rename it"}, std::pair{"model.bin", "rename it"},
+        std::pair{"model.onnx", "the folder that it was exported from"},
+        std::pair{"model-q4.gguf", "the folder that it was exported from"}}) {
     ASSERT_TRUE(WriteBytes(dir_ + "/" + name, "x").ok());
     const std::string message = FailureOf(ErrorKind::kForeign);
     EXPECT_TRUE(
         Contains(message, dir_ + "/" + name + ": only safetensors and pytorch_model.bin are read"))
         << message;
-    EXPECT_TRUE(Contains(message, "import BertForSequenceClassification as M")) << message;
     EXPECT_TRUE(Contains(message, argument)) << message;
-    EXPECT_TRUE(Contains(message, "safe_serialization=True")) << message;
     std::filesystem::remove(dir_ + "/" + name);
   }
 }

@@ -54,6 +54,20 @@ TEST(TorchFile, BothFormsAreReadAsSafetensorsAre) {
   }
 }
 
+// Trainers save the dict of tensors as one entry of another.
+TEST(TorchFile, NamesTheEntryThatTheTensorsLieIn) {
+  const std::string inner = PickleOf(Described(TinyTensors({})));
+  const std::string dict = inner.substr(2, inner.size() - 3);
+  auto members = TorchMembers(TinyTensors({}));
+  for (auto& [name, bytes] : members) {
+    if (!name.ends_with("data.pkl")) continue;
+    bytes = WholePickle("}" + pickle::Text("epoch") + pickle::Number(3) + "s" +
+                        pickle::Text("state_dict") + dict + "s");
+  }
+  EXPECT_TRUE(FailedWith(Parse(ZipBytes(members)), ErrorKind::kForeign,
+                         "its tensors lie in \"state_dict\"; take them out: python3 -c"));
+}
+
 // The files hold what PyTorch 1.13 wrote of tests/data/distilbert-tiny: to the stream transposed
 // and as parameters.
 TEST(TorchFile, ReadsWhatPyTorchWrote) {

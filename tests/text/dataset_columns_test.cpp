@@ -112,9 +112,16 @@ TEST(DatasetColumns, ScoresToPredictAreRefused) {
 
 TEST(DatasetColumns, ColaHasNoHeader) {
   const std::string cola = "gj04\t1\t\tOur friends won't buy this analysis.\n";
-  ExpectUnnamed(cola, "dev.tsv:1: no text such as \"sentence\" or \"text\"");
+  ExpectUnnamed(cola,
+                "dev.tsv:1: no text such as \"sentence\" or \"text\" among \"gj04\", \"1\", \"\", "
+                "\"Our friends won't buy this analysis.\"");
+  ExpectUnnamed("a;b;c;d\n1;2;3;4\n",
+                "dev.tsv:1: no text such as \"sentence\" or \"text\" among \"a;b;c;d\"");
   ExpectExample(cola, "Our friends won't buy this analysis.", {}, {"4", "", "2"});
   ExpectExample("[so it is]\t1\n", "[so it is]", {}, {"1", "", "2"});
+  ExpectExample("{name} said hi\t1\n", "{name} said hi", {}, {"1", "", "2"});
+  ExpectExample("  {\"a\": 1} b\t1\n", "  {\"a\": 1} b", {}, {"1", "", "2"});
+  ExpectExample("{\"a\": 1}\t1\n", "{\"a\": 1}", {}, {"1", "", "2"});
   ExpectExample("1,\"a, b\",c\n", "a, b", "c", {"2", "3", "1"});
   ExpectUnnamed(cola, "dev.tsv:1: no column 5, the first line has 4", {"5", "", "2"});
   ExpectUnnamed(cola, "dev.tsv:1: no column 0, the first line has 4", {"4", "", "0"});

@@ -132,6 +132,28 @@ TEST(Dataset, SkipsAByteOrderMark) {
   EXPECT_TRUE(Parse("\xEF\xBB\xBFsentence\tlabel\na\t1\n").ok());
 }
 
+TEST(Dataset, SaysWhatAFileIsThatIsNoText) {
+  EXPECT_EQ(FailureOf(std::string("\xFF\xFEs\0e\0", 6)), "dev.tsv: is UTF-16; save it as UTF-8");
+  EXPECT_EQ(FailureOf(std::string("\xFE\xFF\0s\0e", 6)), "dev.tsv: is UTF-16; save it as UTF-8");
+  EXPECT_TRUE(Contains(FailureOf("\x1F\x8B\x08"), "dev.tsv: is packed by gzip; unpack it"));
+  EXPECT_TRUE(Contains(FailureOf("PK\x03\x04"), "a zip archive or a spreadsheet"));
+}
+
+// Windows-1252, in which a letter of a word would be lost without a word.
+TEST(Dataset, WarnsOfTheFirstLineThatIsNotUtf8) {
+  std::string said;
+  const auto parse = [&](std::string_view content) {
+    said.clear();
+    DatasetRequest request{.labels = kLabels};
+    request.log = [&](const LogLine& line) { said += line.what + "\n"; };
+    EXPECT_TRUE(ParseDataset(content, "dev.tsv", request).ok());
+    return said;
+  };
+  EXPECT_EQ(parse("sentence\tlabel\ntr\xC3\xA8s \xEF\xBF\xBD\t1\n"), "");
+  EXPECT_EQ(parse("sentence\tlabel\na\t1\ntr\xE8s\t1\ntr\xE8s\t1\n"),
+            "dev.tsv:3: not UTF-8, so letters are lost; save the file as UTF-8\n");
+}
+
 // A model of one label: 1 and 0 say whether it applies, and are no ids.
 TEST(Dataset, OneLabelAppliesOrDoesNot) {
   const std::vector<std::string> labels = {"relevant"};

@@ -45,6 +45,16 @@ bool Has(std::span<const std::string> names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
+// Returns the first few names, in quotes.
+std::string Listed(std::span<const std::string> names) {
+  constexpr size_t kShown = 5;
+  std::string text;
+  for (size_t i = 0; i < std::min(names.size(), kShown); ++i) {
+    text += (i == 0 ? "" : ", ") + InQuotes(names[i]);
+  }
+  return names.size() > kShown ? text + ", ..." : text;
+}
+
 // Returns where the one column of this name is.
 Result<size_t> Find(std::span<const std::string> names, std::string_view name) {
   const auto found = std::find(names.begin(), names.end(), name);
@@ -63,7 +73,9 @@ Status FindTexts(std::span<const std::string> names, const ColumnChoice& chosen,
     if (!found.text.empty()) break;
     if (Has(names, known.text) && (known.pair.empty() || Has(names, known.pair))) found = known;
   }
-  if (found.text.empty()) return BadColumns("no text such as \"sentence\" or \"text\"");
+  if (found.text.empty()) {
+    return BadColumns("no text such as \"sentence\" or \"text\" among " + Listed(names));
+  }
   STI_ASSIGN_OR_RETURN(columns->text, Find(names, found.text));
   if (found.pair.empty()) return {};
   STI_ASSIGN_OR_RETURN(columns->pair, Find(names, found.pair));

@@ -46,6 +46,11 @@ Cell CellOf(const Json& value) {
 
 }  // namespace
 
+bool IsJsonObject(std::string_view line) {
+  if (line.size() > kMaxDatasetLineBytes || JsonIsTooDeep(line)) return false;
+  return Json::parse(line.begin(), line.end(), nullptr, false).is_object();
+}
+
 Result<bool> JsonLinesReader::Next(Row* row, std::vector<std::string>* names) {
   while (!rest_.empty()) {
     const size_t newline = rest_.find('\n');

@@ -10,6 +10,9 @@
 
 namespace sti {
 
+/// Returns whether a line is one JSON object and nothing else.
+bool IsJsonObject(std::string_view line);
+
 /// Takes objects off the front of JSON Lines.
 class JsonLinesReader {
  public:
