@@ -4,7 +4,7 @@ BUILD := build
 JOBS := $(shell nproc)
 .DEFAULT_GOAL := all
 
-.PHONY: all install packages tarball wheel demo elastic-demo test everything bench bench-peers reproduce man tidy asan test-aarch64 tsan valgrind mutants fuzz format dist release-check clean help
+.PHONY: all install packages tarball wheel demo elastic-demo test everything bench bench-peers smoke reproduce man tidy asan test-aarch64 tsan valgrind mutants fuzz format dist release-check clean help
 
 # A build folder begins with tools alone. It gets tests and benchmarks once a command needs them,
 # and keeps them.
@@ -53,6 +53,12 @@ bench-peers: ## measure beside ONNX Runtime and OpenVINO, cold and warm
 	@$(call configure,-DSTI_BENCHMARKS=ON)
 	@$(call build,tools benchmarks)
 	@scripts/bench-peers
+
+smoke: ## minutes: each script behind a table in a form of seconds; ONNX Runtime and OpenVINO from PyPI
+	@scripts/install-deps --test --bench
+	@$(call configure,-DSTI_TESTS=ON -DSTI_BENCHMARKS=ON)
+	@$(call build,tools benchmarks test_plan)
+	@scripts/smoke
 
 reproduce: ## hours: the paper's tables on an emulated device; goes on where it was stopped
 	@scripts/install-deps --bench

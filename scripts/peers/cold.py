@@ -14,6 +14,7 @@ import subprocess
 import sys
 import time
 
+KINDS = ("int8", "fp32")  # of weights, of ONNX Runtime
 TEXT_ROW = 1  # the row of the set whose text is asked
 
 
@@ -22,7 +23,7 @@ def read_rows(path):
         header = lines.readline().rstrip("\n").split("\t")
         rows = [line.rstrip("\n").split("\t") for line in lines]
     sentence, label = header.index("sentence"), header.index("label")
-    return [(row[sentence], int(row[label])) for row in rows]
+    return [(row[sentence], row[label]) for row in rows]
 
 
 def export(options):
@@ -51,7 +52,7 @@ def export(options):
     tokenizer = BertTokenizerFast(os.path.join(options.model, "vocab.txt"), do_lower_case=True)
     rows = read_rows(options.data)
     limit = {"truncation": True, "max_length": options.length} if options.length else {}
-    encoded = [{"ids": tokenizer(text, **limit)["input_ids"], "label": label}
+    encoded = [{"ids": tokenizer(text, **limit)["input_ids"], "label": int(label)}
                for text, label in rows]
     with open(os.path.join(options.out, "tokens.json"), "w", encoding="utf-8") as file:
         json.dump(encoded, file)
@@ -121,9 +122,9 @@ def time_onnx(kind, options):
 
 def time_sti(preload, text, options):
     command = ["measure", "--first-line", "--", "sti-run", "-q", "--json", "--one-shot",
-               "--threads", str(options.threads), f"{options.flash}/sst2.sti",
-               "--plan", f"{options.flash}/{preload}.plan", text]
-    done = subprocess.run(command, check=True, capture_output=True, text=True)
+               "--threads", str(options.threads), f"{options.flash}/model.sti",
+               "--plan", f"{options.flash}/{preload}.plan"]
+    done = subprocess.run(command, input=text + "\n", check=True, capture_output=True, text=True)
     took = json.loads(done.stderr.splitlines()[-1])
     answer = json.loads(took["line"])
     return {"cold_ms": took["first_line_s"] * 1e3, "run_ms": answer["latency_us"] / 1e3,
@@ -143,7 +144,9 @@ def load_average():
     return " ".join(f"{value:.2f}" for value in os.getloadavg())
 
 
-def versions():
+def versions(options):
+    if options.ours:
+        return {}
     import onnxruntime
     import torch
     import transformers
@@ -157,9 +160,9 @@ def compare(options):
     engines = {
         "sti-run, 1 MiB preload": lambda: time_sti("1MiB", text, options),
         "sti-run, planned cold": lambda: time_sti("cold", text, options),
-        "ONNX Runtime int8": lambda: time_onnx("int8", options),
-        "ONNX Runtime fp32": lambda: time_onnx("fp32", options),
     }
+    if not options.ours:
+        engines |= {f"ONNX Runtime {kind}": lambda kind=kind: time_onnx(kind, options) for kind in KINDS}
     load_begin = load_average()
     samples = {name: [] for name in engines}
     for turn in range(-1, options.pairs):  # turn -1 warms the page cache for programs
@@ -170,21 +173,21 @@ def compare(options):
                 samples[name].append(sample)
     load_end = load_average()
     results = {name: summary(rows) for name, rows in samples.items()}
-    for kind in ("int8", "fp32"):
+    for kind in () if options.ours else KINDS:
         path = f"{options.disk}/{kind}.onnx"
         result = results[f"ONNX Runtime {kind}"]
         result["accuracy"] = onnx_accuracy(path, f"{options.disk}/tokens.json", options.threads)
         result["file_bytes"] = os.path.getsize(path)
     for name, plan in (("sti-run, 1 MiB preload", "1MiB"), ("sti-run, planned cold", "cold")):
-        done = run_json(["sti-run", "-q", "--json", f"{options.disk}/sst2.sti", "--plan",
+        done = run_json(["sti-run", "-q", "--json", f"{options.disk}/model.sti", "--plan",
                          f"{options.disk}/{plan}.plan", "--eval", options.data])
         shape = run_json(["sti-inspect", "--json", f"{options.disk}/{plan}.plan"])
         results[name]["accuracy"] = done["accuracy"]
         results[name]["submodel"] = f"{len(shape['layers'])}x{shape['width']}"
         results[name]["parameter_bytes"] = shape["parameter_bytes"]
-    report = {"model": "sst2-minilm-12x12", "flash": "80 MiB/s, 100 us", "pairs": options.pairs,
+    report = {"model": options.name, "flash": "80 MiB/s, 100 us", "pairs": options.pairs,
               "threads": options.threads, "load_begin": load_begin, "load_end": load_end,
-              "versions": versions(), "engines": results}
+              "versions": versions(options), "engines": results}
     with open(options.out, "w", encoding="utf-8") as file:
         json.dump(report, file, indent=1)
     print_table(report)
@@ -192,10 +195,10 @@ def compare(options):
 
 def print_table(report):
     print(f"{report['model']}, first label of a fresh process from {report['flash']} flash,")
-    print(f"{report['threads']} threads, medians of {report['pairs']} turns in one run; "
-          f"ONNX Runtime {report['versions']['onnxruntime']};")
+    onnx = f" ONNX Runtime {report['versions']['onnxruntime']};" if report["versions"] else ""
+    print(f"{report['threads']} threads, medians of {report['pairs']} turns in one run;{onnx}")
     print(f"load average {report['load_begin']} before, {report['load_end']} after\n")
-    print("| engine | cold ms (min-max) | peak MiB | SST-2 dev |")
+    print("| engine | cold ms (min-max) | peak MiB | dev set |")
     print("|---|---|---|---|")
     for name, row in report["engines"].items():
         peak = f"{row['peak_bytes'] / 2**20:.0f}"
@@ -216,6 +219,8 @@ def main():
     parser.add_argument("step", choices=["export", "once", "compare"])
     for name in ("model", "data", "out", "onnx", "tokens", "flash", "disk"):
         parser.add_argument("--" + name)
+    parser.add_argument("--name", default="sst2-minilm-12x12", help="of the model, for the table")
+    parser.add_argument("--ours", action="store_true", help="sti-run alone")
     parser.add_argument("--pairs", type=int, default=9)
     parser.add_argument("--length", type=int, help="most tokens of a text")
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))

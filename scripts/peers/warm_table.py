@@ -105,7 +105,8 @@ def print_report(report):
         print(note)
     print()
     print_times(cells)
-    print_verdicts(cells)
+    if any(cell["ratios"] for cell in cells):
+        print_verdicts(cells)
     print_shares(cells)
     print_disturbance(cells)
     print_engines(report)
