@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "common/parse.h"
+#include "types/certainty.h"
 #include "types/submodel.h"
 
 namespace sti {
@@ -127,7 +128,9 @@ std::string QualityText(const PredictedQuality& quality) {
   return text;
 }
 
-std::string DescribePlan(const Plan& plan) {
+std::string DescribePlan(const Plan& plan) { return DescribePlan(plan, 0); }
+
+std::string DescribePlan(const Plan& plan, double noise) {
   std::string text = "submodel   " + std::to_string(plan.layers.size()) + " layers x " +
                      std::to_string(plan.width) + " slices, up to " + std::to_string(plan.length) +
                      " tokens, strategy " + plan.strategy_name() + "\n";
@@ -138,6 +141,9 @@ std::string DescribePlan(const Plan& plan) {
   if (plan.target_us) {
     text += ", target " + FormatTimeUs(*plan.target_us);
     text += plan.meets_target ? " met" : " MISSED";
+    // The 99th percentile beside it is larger where the plan was made by medians.
+    if (plan.meets_target && plan.predicted_p99_us > *plan.target_us) text += " by the median";
+    if (IsUncertain(plan, noise)) text += ", uncertain";
   }
   if (plan.wake_us > 0)
     text += "\nwake       counts on " + FormatTimeUs(plan.wake_us) + " before the text is there";
@@ -154,6 +160,11 @@ std::string DescribePlan(const Plan& plan) {
     text += "cores      " + plan.cpus + ", " + std::to_string(plan.threads) + " threads\n";
   }
   return text + FallbackText(plan) + VariantsText(plan) + TurnsText(plan) + CascadeText(plan);
+}
+
+bool IsUncertain(const Plan& plan, double noise) {
+  return plan.target_us && plan.meets_target &&
+         IsUncertain(noise, plan.predicted_p99_us, *plan.target_us);
 }
 
 std::string UntrainedWarning(const ModelInfo& info, const Plan& plan) {

@@ -8,8 +8,13 @@
 
 namespace sti {
 
-/// A plan for a terminal of 80 columns: what runs, at which bits, and what is predicted.
+/// A plan for a terminal of 80 columns: what runs, at which bits, and what is predicted. `noise` is
+/// that of the profile, a share, where it is at hand: a target that it leaves open is said to be.
+std::string DescribePlan(const Plan& plan, double noise);
 std::string DescribePlan(const Plan& plan);
+
+/// Returns whether the target that a plan is said to meet is left open by its profile's noise.
+bool IsUncertain(const Plan& plan, double noise);
 
 /// Returns "87.4 %" of a predicted accuracy, "agrees with the full model in 97.2 %", or "loss
 /// 0.3210"; empty if none of them is known.

@@ -75,6 +75,7 @@ constexpr AdviceWords::Option kRequestOptions[] = {
     {"memory_bytes", "--memory"},
     {"min_accuracy", "--min-accuracy"},
     {"preload_bytes", "--preload"},
+    {"risk", "--risk"},
     {"similar", "--similar"},
     {"strategy", "--strategy"},
     {"submodel", "--submodel"},

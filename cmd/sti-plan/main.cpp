@@ -68,6 +68,18 @@ void WarnOfUntrained(const Tool& tool, const PlanInputs& inputs, const Plan& pla
   tool.Warn(warning + "; the whole model: " + QualityText(WholeQuality(*importance)));
 }
 
+// Warns of a target that the profile leaves open, with how well it knows times and what helps.
+void WarnOfNoise(const Tool& tool, const PlanOptions& options, const PlanInputs& inputs,
+                 const Plan& plan) {
+  const double noise = inputs.View().profile.noise;
+  if (!IsUncertain(plan, noise)) return;
+  char percent[32];
+  std::snprintf(percent, sizeof(percent), "%.1f %%", 100 * noise);
+  tool.Warn("whether the target is met is uncertain: " + options.profile +
+            " knows times to within " + percent +
+            " only; run sti-profile again, on a quieter machine or with a longer --budget");
+}
+
 Result<int> Make(const Tool& tool, const PlanOptions& options, const PlanInputs& inputs) {
   std::vector<std::string> reasons;
   auto made = MakePlan(inputs.View(), options.request, &reasons);
@@ -79,13 +91,14 @@ Result<int> Make(const Tool& tool, const PlanOptions& options, const PlanInputs&
   }
   STI_ASSIGN_OR_RETURN(Plan plan, std::move(made));
   WarnOfUntrained(tool, inputs, plan);
+  WarnOfNoise(tool, options, inputs, plan);
   STI_RETURN_IF_ERROR(ShowTimeline(tool, options, inputs, plan, out));
   if (!options.output.empty()) STI_RETURN_IF_ERROR(WritePlan(options.output, plan));
   if (options.output == "-" || options.gantt == "-") return 0;
   if (tool.json()) {
     std::fputs(PlanToJson(plan).c_str(), stdout);
   } else if (!tool.quiet()) {
-    std::fputs(DescribePlan(plan).c_str(), stdout);
+    std::fputs(DescribePlan(plan, inputs.View().profile.noise).c_str(), stdout);
   }
   return 0;
 }

@@ -33,8 +33,40 @@ is_refused() { # CODE LINE ARGUMENTS...
 }
 
 @test "memory that holds no submodel: exit 4" {
-  is_refused 4 "sti-plan: no submodel fits in 1000 bytes of memory; raise --memory or lower --preload" \
+  is_refused 4 "sti-plan: no submodel fits in 1000 bytes of memory; raise --memory to * bytes" \
     model.sti --profile device.json --target 100ms --memory 1kB
+  smallest=$(sed -E 's/.*--memory to ([0-9]+) bytes.*/\1/' <<<"$stderr")
+  works sti-plan -q model.sti --profile device.json --target 100ms --memory "$smallest" -o a.plan
+  refused 4 "sti-plan: no submodel fits in *; raise --memory to $smallest bytes" sti-plan -q \
+    model.sti --profile device.json --target 100ms --memory "$((smallest - 1000))"
+}
+
+@test "memory that holds no plan of a strategy: the least that does" {
+  local strategy
+  for strategy in "--strategy stdpl --bits 6" "--strategy preload --bits 6" "--io-budget 100kB --submodel 2x2"; do
+    # shellcheck disable=SC2086
+    is_refused 4 "sti-plan: *memory asked for*; raise --memory to * bytes" \
+      model.sti --profile device.json --target 100ms --memory 1kB $strategy
+    smallest=$(sed -E 's/.*--memory to ([0-9]+) bytes.*/\1/' <<<"$stderr")
+    # shellcheck disable=SC2086
+    works sti-plan -q model.sti --profile device.json --target 100ms --memory "$smallest" $strategy
+    # shellcheck disable=SC2086
+    refused 4 "sti-plan: *memory asked for*" sti-plan -q model.sti --profile device.json \
+      --target 100ms --memory "$((smallest - 5000))" $strategy
+  done
+}
+
+@test "a target that a noisy profile puts out of reach: what it knows, and what helps" {
+  jq '.io[].p99_us = 3000 | .compute[].p99_us = 3000 | .noise = 0.2' device.json >noisy.json
+  is_refused 4 "sti-plan: no plan meets 3.000 ms: *; medians are in time, but the profile knows them to within 20.0 % only; raise --target, since no preload is enough; or measure the device again, for longer, or plan by --risk median" \
+    model.sti --profile noisy.json --target 3ms
+  works sti-plan -q model.sti --profile noisy.json --target 3ms --risk median -o a.plan
+  # Not where medians are late too, nor where the profile knows its times.
+  is_refused 4 "sti-plan: no plan meets 0.500 ms: *, needs a target of *ms; raise --target, since no preload is enough" \
+    model.sti --profile noisy.json --target 500us
+  jq '.noise = 0.02' noisy.json >quiet.json
+  is_refused 4 "sti-plan: no plan meets 3.000 ms: *, needs a target of *ms; raise --target, since no preload is enough" \
+    model.sti --profile quiet.json --target 3ms
 }
 
 @test "importance of another model: both digests" {

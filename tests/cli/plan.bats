@@ -134,12 +134,37 @@ plan() { sti-plan model.sti --profile device.json --importance model.importance 
   like "$stderr" "*uniform bits: *"
 }
 
+@test "a target that a noisy profile leaves open is not simply met" {
+  local warning="sti-plan: warning: whether the target is met is uncertain: noisy.json knows times to within 20.0 % only; run sti-profile again, on a quieter machine or with a longer --budget"
+  jq '.noise = 0.2' device.json >noisy.json
+  run --separate-stderr sti-plan model.sti --profile noisy.json --target 12ms
+  same "$status" 0
+  same "$stderr" "$warning"
+  like "$output" "*, target 12.00 ms met, uncertain*"
+  run --separate-stderr sti-plan --json model.sti --profile noisy.json --target 12ms
+  same "$stderr" "$warning"
+  holds "$output" .meets_target
+  # A target with room for the noise is met, and so is any by a profile that knows its times.
+  works sti-plan model.sti --profile noisy.json --target 300ms
+  like "$output" "*, target 300 ms met
+*"
+  jq '.noise = 0.02' device.json >quiet.json
+  works sti-plan model.sti --profile quiet.json --target 12ms
+  like "$output" "*, target 12.00 ms met
+*"
+}
+
 @test "--risk median may plan what p99 does not allow" {
   jq '.io[].p99_us = 3000 | .compute[].p99_us = 3000' device.json >risky.json
   run --separate-stderr sti-plan -q model.sti --profile risky.json --target 3ms
   same "$status" 4
   works sti-plan -q model.sti --profile risky.json --target 3ms --risk median -o a.json
   holds "$(cat a.json)" '.predicted_p99_us > .target_us and .predicted_latency_us <= .target_us'
+  # The verdict says which of the two it is about.
+  works sti-plan model.sti --profile risky.json --target 3ms --risk median
+  like "$output" "*, target 3.00 ms met by the median
+*"
+  same "$(sti-inspect a.json | grep '^latency')" "$(grep '^latency' <<<"$output")"
 }
 
 @test "a plain model is planned whole, and --allow-untrained lifts that" {

@@ -38,6 +38,7 @@ struct FixedChoices {
   std::vector<Submodel> feasible;
   std::optional<Verdict> fastest;  ///< of those that memory and buffer hold
   std::optional<uint64_t> least_held_bytes;
+  std::optional<uint64_t> least_peak_bytes;  ///< of those that the buffer holds
 };
 
 /// Judges the plan of each submodel at `bits`. What starts in memory is within the preload buffer,
@@ -51,6 +52,8 @@ FixedChoices JudgeAll(const PlanningContext& context, uint32_t bits) {
     const uint64_t held_bytes = verdict.preload_bytes;
     choices.least_held_bytes = std::min(held_bytes, choices.least_held_bytes.value_or(held_bytes));
     if (buffer_bytes != 0 && held_bytes > buffer_bytes) continue;
+    choices.least_peak_bytes =
+        std::min(verdict.peak_bytes, choices.least_peak_bytes.value_or(verdict.peak_bytes));
     if (verdict.valid) choices.feasible.push_back(submodel);
     const bool faster =
         !choices.fastest || verdict.deciding_latency_us < choices.fastest->deciding_latency_us;
@@ -69,7 +72,8 @@ Error NoFixedPlan(const PlanningContext& context, const FixedChoices& choices) {
   }
   if (!choices.fastest) {
     return InfeasibleError("no " + strategy + " plan fits in the memory asked for")
-        .Fix(Remedy::kRaiseInRequest, "memory_bytes");
+        .Fix(Remedy::kRaiseInRequest,
+             "memory_bytes to " + std::to_string(*choices.least_peak_bytes) + " bytes");
   }
   return InfeasibleError("no " + strategy + " plan meets the target: the fastest submodel " +
                          choices.fastest->problem + "; the smallest feasible target is " +

@@ -1,10 +1,12 @@
 #include "plan/search/infeasible.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/remedy.h"
 #include "plan/budget.h"
 #include "plan/text.h"
+#include "types/certainty.h"
 
 namespace sti {
 namespace {
@@ -99,6 +101,53 @@ std::optional<uint64_t> LeastPreloadOfAny(const PlanningContext& context) {
   return least;
 }
 
+/// Returns whether the request could be met if its times were medians, of a profile too noisy for
+/// its 99th percentiles to say much.
+bool IsOutOfReachByNoise(const PlanningContext& context) {
+  if (!context.request.target_us || context.request.judging.risk != Risk::kP99 ||
+      !IsNoisy(context.input->profile.noise))
+    return false;
+  PlanRequest request = context.request;
+  request.judging.risk = Risk::kMedian;
+  const auto medians = PlanningContext::Make(context.input, request, context.scope, nullptr);
+  if (!medians.ok()) return false;
+  const Offer offer = CheapestByTimes(*medians, [](const Submodel&) { return true; });
+  return offer.submodel && *offer.price.target_us <= *request.target_us;
+}
+
+/// Returns whether a submodel of the request fits in a memory of so many bytes, with its preload.
+bool FitsIn(const PlanningContext& context, uint64_t memory_bytes, uint64_t preload_bytes) {
+  PlanRequest request = context.request;
+  request.judging.memory_bytes = memory_bytes;
+  request.preload_bytes = preload_bytes;
+  const auto other = PlanningContext::Make(context.input, request, context.scope, nullptr);
+  if (!other.ok()) return false;
+  return std::any_of(other->submodels.begin(), other->submodels.end(),
+                     [&](const Submodel& it) { return PriceOf(*other, it).target_us.has_value(); });
+}
+
+/// A memory to ask for is rounded up to so many bytes.
+constexpr uint64_t kMemoryStep = 1000;
+
+/// Returns the error of a memory in which no submodel fits, with the least that is enough.
+Error TooLittleMemory(const PlanningContext& context) {
+  const uint64_t given = *context.request.judging.memory_bytes;
+  const uint64_t preload = context.request.preload_bytes;
+  uint64_t low = given / kMemoryStep;  // in steps; too little
+  uint64_t high = low + 1;
+  while (high < UINT64_MAX / kMemoryStep / 2 && !FitsIn(context, high * kMemoryStep, preload))
+    low = std::exchange(high, 2 * high);
+  while (high - low > 1) {
+    const uint64_t middle = low + (high - low) / 2;
+    (FitsIn(context, middle * kMemoryStep, preload) ? high : low) = middle;
+  }
+  const bool less_preload = preload > 0 && FitsIn(context, given, 0);
+  return InfeasibleError("no submodel fits in " + std::to_string(given) + " bytes of memory")
+      .Fix(Remedy::kRaiseInRequest, "memory_bytes to " + std::to_string(high * kMemoryStep) +
+                                        " bytes" +
+                                        (less_preload ? ", or lower preload_bytes" : ""));
+}
+
 std::string Describe(const Offer& offer) {
   std::string text =
       NameOf(*offer.submodel) + ", needs a target of " + MsUp(*offer.price.target_us);
@@ -124,11 +173,7 @@ Price PriceOf(const PlanningContext& context, const Submodel& submodel) {
 Error Infeasible(const PlanningContext& context) {
   const auto& request = context.request;
   const Offer best = Cheapest(context, [](const Submodel&) { return true; });
-  if (!best.submodel) {
-    return InfeasibleError("no submodel fits in " + std::to_string(*request.judging.memory_bytes) +
-                           " bytes of memory")
-        .Fix(Remedy::kRaiseInRequest, "memory_bytes or lower preload_bytes");
-  }
+  if (!best.submodel) return TooLittleMemory(context);
   const uint32_t bits = context.costs.bits()[LevelAsked(context)];
   std::string message =
       "no plan meets " + (request.target_us ? Ms(*request.target_us) : std::string("the request")) +
@@ -137,12 +182,18 @@ Error Infeasible(const PlanningContext& context) {
   const Offer next = Cheapest(
       context, [&](const Submodel& other) { return IsMore(context, other, *best.submodel); });
   if (next.submodel) message += "; the next better, " + Describe(next);
+  const bool by_noise = IsOutOfReachByNoise(context);
+  if (by_noise) {
+    message += "; medians are in time, but the profile knows them to within " +
+               FixedPoint(100 * context.input->profile.noise, 1) + " % only";
+  }
   std::string enough = "target_us";
   if (const auto preload = LeastPreloadOfAny(context)) {
     enough += ", or preload_bytes to " + std::to_string(*preload) + " bytes";
   } else if (request.target_us && !request.cold) {
     enough += ", since no preload is enough";
   }
+  if (by_noise) enough += "; or measure the device again, for longer, or plan by risk median";
   const bool only_full = !context.input->info.elastic && !request.allow_untrained;
   if (only_full) {
     enough +=

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/remedy.h"
+#include "plan/judge.h"
 #include "plan/search/context.h"
 #include "plan/search/infeasible.h"
 #include "plan/search/joint.h"
@@ -77,9 +78,12 @@ Result<Plan> Search::Table7(const Submodel& submodel) const {
                std::to_string(costs_.bits()[highest]) + " bits, the rest at " +
                std::to_string(costs_.bits()[0]) + "; " + std::to_string(left) + " bytes unspent");
   if (!allocation.FitsMemory()) {
+    const uint64_t needed = Evaluate(context_.input, context_.request.judging, context_.devices,
+                                     context_.PlanOf(allocation))
+                                .peak_bytes;
     return InfeasibleError("the memory asked for cannot hold " + NameOf(submodel) +
                            " with this IO budget")
-        .Fix(Remedy::kRaiseInRequest, "memory_bytes or lower preload_bytes");
+        .Fix(Remedy::kRaiseInRequest, "memory_bytes to " + std::to_string(needed) + " bytes");
   }
   return context_.PlanOf(allocation);
 }
