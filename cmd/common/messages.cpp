@@ -1,11 +1,15 @@
 #include "common/messages.h"
 
 // Neither library is linked: two shared ones would start every tool later.
+// A sink here throws nothing that its logger could report, for which it would bring all of fmt.
 #define SPDLOG_HEADER_ONLY
+#define SPDLOG_NO_EXCEPTIONS
 #define FMT_HEADER_ONLY
 #include <spdlog/logger.h>
-#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/sinks/sink.h>
 
+#include <cstdio>
+#include <mutex>
 #include <utility>
 
 #include "base/utf8.h"
@@ -75,11 +79,33 @@ class JsonFormatter : public spdlog::formatter {
   }
 };
 
+// Writes each message to stderr at once. The sinks that come with spdlog begin with a formatter of
+// patterns, which is larger than all else of it, and which no message here has any use for.
+class StderrSink : public spdlog::sinks::sink {
+ public:
+  void log(const Message& message) override {
+    const std::lock_guard lock(mutex_);
+    Buffer line;
+    formatter_->format(message, line);
+    std::fwrite(line.data(), 1, line.size(), stderr);
+    std::fflush(stderr);
+  }
+  void flush() override { std::fflush(stderr); }
+  void set_pattern(const std::string& /*pattern*/) override {}
+  void set_formatter(std::unique_ptr<spdlog::formatter> formatter) override {
+    const std::lock_guard lock(mutex_);
+    formatter_ = std::move(formatter);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::unique_ptr<spdlog::formatter> formatter_ = std::make_unique<TextFormatter>();
+};
+
 }  // namespace
 
 Messages::Messages(std::string tool)
-    : logger_(std::make_unique<spdlog::logger>(std::move(tool),
-                                               std::make_shared<spdlog::sinks::stderr_sink_mt>())) {
+    : logger_(std::make_unique<spdlog::logger>(std::move(tool), std::make_shared<StderrSink>())) {
   logger_->set_formatter(std::make_unique<TextFormatter>());
 }
 

@@ -9,7 +9,7 @@
 namespace sti {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using Json = nlohmann::json;
 
 constexpr const char* kFields[] = {"examples", "rows_digest", "correct_bits"};
 

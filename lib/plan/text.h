@@ -2,17 +2,29 @@
 #pragma once
 
 #include <array>
-#include <charconv>
 #include <cmath>
+#include <cstdint>
+#include <cstdio>
 #include <string>
 
 namespace sti {
 
+/// "12.35" with two digits behind the point, which is a point in any locale. The standard library's
+/// own takes 100 kB of tables. A number of more digits than a double has is a whole one.
 inline std::string FixedPoint(double value, int digits) {
-  std::array<char, 400> text;
-  const auto end = std::to_chars(text.data(), text.data() + text.size(), value,
-                                 std::chars_format::fixed, digits);
-  return {text.data(), end.ptr};
+  if (!(std::abs(value) < 1e10)) {
+    std::array<char, 400> text;
+    std::snprintf(text.data(), text.size(), "%.0f", value);
+    return text.data();
+  }
+  double scale = 1;
+  for (int i = 0; i < digits; ++i) scale *= 10;
+  const auto units = static_cast<int64_t>(std::abs(value) * scale + 0.5);
+  std::string text = std::to_string(units);
+  const auto behind = static_cast<size_t>(digits);
+  if (text.size() <= behind) text.insert(0, behind + 1 - text.size(), '0');
+  if (digits > 0) text.insert(text.size() - behind, ".");
+  return value < 0 && units != 0 ? "-" + text : text;
 }
 
 inline std::string Fixed3(double value) { return FixedPoint(value, 3); }

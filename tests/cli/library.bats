@@ -73,7 +73,17 @@ EOF
   done
 }
 
-@test "libsti.so has at most 3 MB, stripped" {
-  strip -o stripped "$library"
-  [ "$(stat -c %s stripped)" -le 3000000 ] || { ls -l stripped; return 1; }
+@test "libsti.so has at most 3 MB, stripped, sti-run 3.5 MB, and no tool grows unseen" {
+  local -A most=([sti-run]=3500000 [sti-importance]=3900000 [sti-profile]=3250000
+    [sti-shard]=2600000 [sti-inspect]=2250000 [sti-plan]=2050000)
+  same "${#most[@]}" "${#tools[@]}"
+  most[libsti.so]=3000000
+  local name file bytes
+  for name in "${!most[@]}"; do
+    file=$STI_BIN/$name
+    [ "$name" != libsti.so ] || file=$library
+    strip -o stripped "$file"
+    bytes=$(stat -c %s stripped)
+    [ "$bytes" -le "${most[$name]}" ] || { echo "$name: $bytes bytes of ${most[$name]}"; return 1; }
+  done
 }
