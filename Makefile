@@ -60,7 +60,7 @@ smoke: ## minutes: each script behind a table in a form of seconds; ONNX Runtime
 	@$(call build,tools benchmarks test_plan)
 	@scripts/smoke
 
-reproduce: ## hours: the paper's tables on an emulated device; goes on where it was stopped
+reproduce: ## hours: the paper's tables on an emulated device, beside the recorded ones; goes on
 	@scripts/install-deps --bench
 	@$(call configure,-DSTI_BENCHMARKS=ON)
 	@$(call build,tools benchmarks)

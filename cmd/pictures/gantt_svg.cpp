@@ -22,6 +22,9 @@ constexpr double kGap = 6;
 constexpr int kMostTimeTicks = 10;
 constexpr const char* kComputeFill = "#b9c0cb";
 constexpr const char* kOtherFill = "#7d8796";
+constexpr const char* kOpenFill = "#8c564b";
+constexpr const char* kPartsFill = "#d9a05b";
+constexpr const char* kRowsFill = "url(#rows)";
 constexpr const char* kStallFill = "url(#stall)";
 
 struct Shade {
@@ -43,6 +46,20 @@ Shade ShadeOf(uint32_t bits) {
       return {"#414487", "white"};
     default:
       return {"#160b22", "white"};
+  }
+}
+
+// The colour of what an IO lane does; a load has that of the bits that it brings.
+const char* FillOf(const PlanEvent& event) {
+  switch (event.kind) {
+    case LaneSpan::Kind::kOpen:
+      return kOpenFill;
+    case LaneSpan::Kind::kResident:
+      return kPartsFill;
+    case LaneSpan::Kind::kLoad:
+      return ShadeOf(event.shard.bits).fill;
+    default:
+      return kRowsFill;
   }
 }
 
@@ -83,8 +100,8 @@ class GanttPicture {
         left_(kLabelX + cell_ * holding_.width + (holding_.preload.empty() ? 0 : 12)),
         layers_top_(kLanesTop + 2 * (kLane + kGap) + 22),
         bottom_(layers_top_ + kLayer * static_cast<double>(layers_.size())),
-        svg_(static_cast<int>(kWidth), static_cast<int>(bottom_ + 86),
-             " viewBox=\"0 0 800 " + SvgNumber(bottom_ + 86) + "\"") {}
+        svg_(static_cast<int>(kWidth), static_cast<int>(Height()),
+             " viewBox=\"0 0 800 " + SvgNumber(Height()) + "\"") {}
 
   std::string Draw(std::optional<uint64_t> preload_bytes) {
     Head(preload_bytes);
@@ -98,6 +115,9 @@ class GanttPicture {
   }
 
  private:
+  // A cold start has a row more in the legend.
+  [[nodiscard]] double Height() const { return bottom_ + (plan_.cold ? 110 : 86); }
+
   [[nodiscard]] double X(double time_us) const {
     return left_ + (time_us - range_.start_us) / (range_.end_us - range_.start_us) *
                        (kWidth - kRightMargin - left_);
@@ -166,10 +186,10 @@ class GanttPicture {
   }
 
   void Load(double y, double height, const PlanEvent& event) {
-    const Shade shade = ShadeOf(event.shard.bits);
-    Bar(y, height, event, event.kind == LaneSpan::Kind::kLoad ? shade.fill : "url(#rows)");
+    Bar(y, height, event, FillOf(event));
     if (event.kind == LaneSpan::Kind::kLoad)
-      Inside(y + height / 2 + 4, event, std::to_string(event.shard.bits), shade.ink);
+      Inside(y + height / 2 + 4, event, std::to_string(event.shard.bits),
+             ShadeOf(event.shard.bits).ink);
   }
 
   void Compute(double y, double height, const PlanEvent& event) {
@@ -266,7 +286,7 @@ class GanttPicture {
     const double first = bottom_ + 44;
     RowLabel(first, "loads");
     for (const uint32_t b : bits) Key(&x, first, ShadeOf(b).fill, std::to_string(b) + " bits");
-    Key(&x, first, "url(#rows)", "embedding rows");
+    Key(&x, first, kRowsFill, "embedding rows");
     x = kLabelX;
     const double second = bottom_ + 68;
     RowLabel(second, "compute");
@@ -275,6 +295,12 @@ class GanttPicture {
     Key(&x, second, kStallFill, "waits for IO");
     svg_.Line(x, second - 5, x + 22, second - 5, " stroke=\"#888\" stroke-dasharray=\"1.5 2.5\"");
     svg_.Text(x + 28, second, "loaded, not yet its turn");
+    if (!plan_.cold) return;
+    x = kLabelX;
+    const double third = bottom_ + 92;
+    RowLabel(third, "cold start");
+    Key(&x, third, kOpenFill, "start and opening");
+    Key(&x, third, kPartsFill, "parts that are no shards");
   }
 
   const Plan& plan_;

@@ -12,11 +12,12 @@ def facts(store):
         return subprocess.run(["git", *arguments], cwd=REPO, check=True, stdout=subprocess.PIPE,
                               text=True).stdout.strip()
     # Cells that are committed say by which commit; others are of the tree at hand.
-    is_new = git("status", "--porcelain", "--", store.path) != ""
-    commit = git("log", "-1", "--format=%h", *([] if is_new else ["--", store.path]))
+    is_kept = store.path.is_relative_to(REPO) and git("ls-files", "--", store.path) != "" and \
+        git("status", "--porcelain", "--", store.path) == ""
+    commit = git("log", "-1", "--format=%h", *(["--", store.path] if is_kept else []))
     dates = [cell["date"] for cell in store.cells.values()]
     return "\n".join([
-        "- Command: `make reproduce`",
+        "- Command: `scripts/reproduce --record`",
         f"- Commit: `{commit}`, sources `{store.own['digest']}`",
         f"- Machine: {store.own['cpu']}, of which the device has one, and f = {store.factor():.4f}",
         f"- Date: {max(dates)}"])

@@ -80,6 +80,15 @@ class Store:
     def __contains__(self, key):
         return tuple(map(str, key)) in self.cells
 
+    def get(self, key):
+        """Returns a cell; None where it is missing."""
+        return self.cells.get(tuple(map(str, key)))
+
+    def take(self, other):
+        """Takes the cells of another store that this one lacks, of the same sources and CPU."""
+        if other.own == self.own:
+            self.cells = other.cells | self.cells
+
     def factor(self):
         """Returns the factor of the emulated device that the cells here share; None without any."""
         return next((float(cell["factor"]) for cell in self.cells.values() if cell["factor"]), None)
@@ -91,14 +100,18 @@ class Store:
         cell.update({name: as_text(value) for name, value in numbers.items()})
         cell.update(self.own, date=datetime.date.today().isoformat())
         self.cells[tuple(cell[name] for name in KEY)] = cell
+        self.write_to(self.path)
+
+    def write_to(self, path):
+        """Writes the cells to a file as a whole."""
         text = io.StringIO()
         writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
         writer.writeheader()
         writer.writerows(self.cells.values())
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        part = self.path.with_suffix(".part")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part = path.with_suffix(".part")
         part.write_text(text.getvalue())
-        part.replace(self.path)
+        part.replace(path)
 
 
 def as_text(value):

@@ -417,3 +417,18 @@ with torch.no_grad():
         torch.testing.assert_close(learned_from.states[-1], own.states[-1], atol=1e-2, rtol=1e-2)
 PY
 }
+
+@test "compare keeps what is measured with its models, and beside the README only to record it" {
+  cp -r "$elastic" example
+  works env PYTHONPATH=example "$python" -B - <<'PY'
+import pathlib
+from comparison.rows import RECORDED, Rows
+before, work = RECORDED.read_text(), pathlib.Path("work")
+Rows(work, False).add("mine", rows=1)
+print(RECORDED.read_text() == before, "mine" in Rows(work, False), "mine" in Rows(pathlib.Path("other"), False))
+Rows(work, True).add("all", rows=2)
+print(RECORDED.read_text().startswith(before), "all" in Rows(pathlib.Path("other"), False))
+PY
+  same "$(grep -v '^{' <<<"$output")" "True True False
+True True"
+}

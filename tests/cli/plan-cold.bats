@@ -35,6 +35,13 @@ plan() { sti-plan model.sti --profile bytes.json "$@"; }
   holds "$(<cold.json)" '.meets_target and .predicted_p99_us <= 40000 and .preload == []'
   works plan --check cold.plan --gantt cold.svg
   like "$(<cold.svg)" "*start and opening*parts that are no shards*"
+  # Each in a colour of its own, which the legend has.
+  local words fills=()
+  for words in "start and opening" "parts that are no shards" "embedding rows"; do
+    grep -q ">$words</text>" cold.svg
+    fills+=("$(grep -oE "<rect [^>]*><title>$words: " cold.svg | grep -oE 'fill="[^"]*"' | sort -u)")
+  done
+  same "$(printf '%s\n' "${fills[@]}" | sort -u | wc -l)" 3
   works plan -q --cold --target 40ms --explain
   like "$output" "*cold     o start and opening, p parts that are no shards*"
 }

@@ -10,17 +10,21 @@ setup() {
   mkdir copy/lib copy/cmd
   echo one >copy/lib/a.cpp
   echo two >copy/cmd/b.cpp
-  cells=copy/docs/measured/paper/cells.csv
+  recorded=copy/docs/measured/paper/cells.csv
+  cells=copy/build/paper/cells.csv
+  echo build/ >copy/.gitignore
 }
 
 reproduce() { python3 copy/scripts/reproduce "$@"; }
 
-# NAME: adds a cell of these sources and this CPU, with nothing but an accuracy.
+# NAME [FILE]: adds a cell of these sources and this CPU, with nothing but an accuracy, to those that
+# were measured or to another file.
 add_cell() {
-  (cd copy/scripts && python3 -B - "$1" <<'END'
+  (cd copy/scripts && python3 -B - "$1" "$PWD/../../${2:-$cells}" <<'END'
 import sys
 from paper import recipe, store
-cells = store.Store(store.REPO / "docs/measured/paper/cells.csv")
+import pathlib
+cells = store.Store(pathlib.Path(sys.argv[2]))
 key = next(key for key in recipe.all_cells() if "/".join(str(p) for p in key if p != "") == sys.argv[1])
 cells.add(key, {"accuracy": 0.5, "submodel": "3x3", "factor": 0.37})
 END
@@ -105,9 +109,68 @@ END
   printf 'Text.\n\n<!-- begin accuracy-sst2 -->\nold\n<!-- end accuracy-sst2 -->\n' \
     >copy/docs/measured/paper/README.md
   git -C copy -c user.name=x -c user.email=x commit -q --allow-empty -m x
-  works reproduce --report
-  like "$(cat copy/docs/measured/paper/README.md)" 'Text.*- Machine: *| Ours, 1 MB | 50.00 (3x3*'
-  ! grep -q old copy/docs/measured/paper/README.md
+  run -0 reproduce --report
+  like "$(cat copy/build/paper/report/README.md)" 'Text.*- Machine: *| Ours, 1 MB | 50.00 (3x3*'
+  run ! grep -q old copy/build/paper/report/README.md
+  grep -q old copy/docs/measured/paper/README.md
+  # Of the recorded cells, whatever they are of, only where that is asked for.
+  add_cell sst2/150/ours-1mb $recorded
+  sed -i 's/3x3,,0.5,/3x3,,0.25,/; s/[0-9]* cores/640 cores/' $recorded
+  run -0 reproduce --report --record
+  like "$(cat copy/docs/measured/paper/README.md)" 'Text.*- Machine: *640 cores*| Ours, 1 MB | 25.00 (3x3*'
+}
+
+@test "what was measured replaces what is recorded with --record alone, and once all of it is there" {
+  printf 'Text.\n\n<!-- begin accuracy-sst2 -->\nold\n<!-- end accuracy-sst2 -->\n' \
+    >copy/docs/measured/paper/README.md
+  git -C copy -c user.name=x -c user.email=x commit -q --allow-empty -m x
+  add_cell sst2/150/ours-1mb $recorded
+  sed -i 's/[0-9]* cores/640 cores/' $recorded
+  cp $recorded before.csv
+  (cd copy/scripts && python3 -B - <<'END'
+from paper import recipe, store
+cells = store.Store(store.REPO / "build/paper/cells.csv")
+for key in recipe.all_cells():
+    cells.cells[tuple(map(str, key))] = dict.fromkeys(store.COLUMNS, "1") | cells.own | {
+        "date": "2026-11-27", "submodel": "3x3", "accuracy": "0.75", "p50_ms": "", "p99_ms": "", "correct_bits": "f",
+        } | dict(zip(store.KEY, map(str, key)))
+cells.write_to(cells.path)
+END
+  )
+  run -0 reproduce --only sst2/150/ours
+  like "$output" '| cell | number | recorded | here | ratio | within its spread |*
+| sst2/150/ours-0mb | - | not recorded | 3x3 | - | - |
+| sst2/150/ours-1mb | accuracy, % | 50.00 | 75.00 | 1.500 | - |*'
+  cmp before.csv $recorded
+  grep -q old copy/docs/measured/paper/README.md
+  run -0 reproduce --record
+  cmp $cells $recorded
+  like "$(cat copy/docs/measured/paper/README.md)" 'Text.*| Ours, 1 MB | 75.00 (3x3*'
+  # One that is missing is measured first, which needs models.
+  cp before.csv $recorded
+  sed -i '/^sst2,150,ours-1mb,/d' $cells
+  run -77 reproduce --record
+  cmp before.csv $recorded
+  run -2 reproduce --record --only sst2
+  like "$output" "*--record takes all cells; --only measures some"
+}
+
+@test "a cell beside the recorded one: the ratio, and whether it is within what that one varies by" {
+  works python3 -B - <<'END'
+import sys
+sys.path.insert(0, "copy/scripts")
+from paper import beside
+def cell(p50, p99, factor, accuracy="", bits="", submodel="3x3"):
+    return {"p50_ms": p50, "p99_ms": p99, "factor": factor, "accuracy": accuracy, "correct_bits": bits,
+            "submodel": submodel, "load_ms": "", "parameter_bytes": ""}
+recorded = cell("10", "11", "0.5", "0.5", "ff00")
+for here in (cell("5.4", "9", "0.25", "0.5", "ff00"), cell("5.6", "9", "0.25", "0.125", "c000"),
+             cell("", "", "0.5", submodel="none")):
+    print(list(beside.rows_of("a", here, recorded)))
+END
+  same "$output" "[['a', 'p50, ms of the device', '20.00', '21.60', '1.080', 'yes'], ['a', 'accuracy, %', '50.00', '50.00', '1.000', 'yes']]
+[['a', 'p50, ms of the device', '20.00', '22.40', '1.120', 'no'], ['a', 'accuracy, %', '50.00', '12.50', '0.250', 'no']]
+[['a', 'submodel', '3x3', 'none', '-', 'no']]"
 }
 
 @test "without models and data: skipped, and why" {

@@ -1,4 +1,5 @@
-"""What was measured: a row a training, in measured.jsonl, so that nothing is measured twice."""
+"""What was measured: a row a training, so that nothing is measured twice. What is recorded lies beside the README,
+whose tables it is; what somebody measures for himself lies with his models."""
 
 import fcntl
 import json
@@ -13,21 +14,24 @@ from elastic.data import Texts
 from elastic.folder import ModelFolder
 from elastic.network import Submodel
 
-RESULTS = pathlib.Path(__file__).resolve().parents[1] / "measured.jsonl"
+RECORDED = pathlib.Path(__file__).resolve().parents[1] / "measured.jsonl"
 
 
 class Rows:
-    """The rows that were measured, by name. Several processes may add to them; of two of a name the first counts."""
+    """The rows that were measured, by name: the recorded ones, then those of the folder `work`, where new ones go
+    unless they are to be recorded. Several processes may add to them; of two of a name the first counts."""
 
-    def __init__(self) -> None:
+    def __init__(self, work: pathlib.Path, record: bool) -> None:
         self.rows: dict[str, dict[str, Any]] = {}
+        self.own = RECORDED if record else work / "measured.jsonl"
         self._read()
 
     def _read(self) -> None:
-        RESULTS.touch()
-        with RESULTS.open(encoding="utf-8") as file:
-            fcntl.flock(file, fcntl.LOCK_SH)
-            self._take(file.read())
+        for path in dict.fromkeys((RECORDED, self.own)):
+            if path.exists():
+                with path.open(encoding="utf-8") as file:
+                    fcntl.flock(file, fcntl.LOCK_SH)
+                    self._take(file.read())
 
     def _take(self, text: str) -> None:
         for line in text.splitlines():
@@ -40,7 +44,8 @@ class Rows:
 
     def add(self, name: str, **facts: object) -> None:
         """Keeps a row."""
-        with RESULTS.open("a+", encoding="utf-8") as file:
+        self.own.parent.mkdir(parents=True, exist_ok=True)
+        with self.own.open("a+", encoding="utf-8") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             file.seek(0)
             self._take(file.read())

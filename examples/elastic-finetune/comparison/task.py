@@ -78,7 +78,7 @@ class Task:
     """A data set with the models that are made for it, and the rows of these."""
 
     def __init__(self, given: argparse.Namespace, name: str, folder: str, sizes: Sizes):
-        self.given, self.name, self.sizes, self.rows = given, name, sizes, Rows()
+        self.given, self.name, self.sizes, self.rows = given, name, sizes, Rows(given.work, given.record)
         self.train = DATA / folder / "train.tsv"
         if not self.train.exists():
             raise Problem(f"{self.train}: not there; this needs ../shared beside the checkout")
