@@ -1,3 +1,5 @@
+// The most that a core computes, measured beside what kernels reach, so that a share of it can be
+// told on a machine that others use.
 #pragma once
 
 #include <cstdint>

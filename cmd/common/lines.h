@@ -1,3 +1,5 @@
+// Lines of text from a descriptor. A tool that answers line by line has to see a signal while it
+// waits for the next one, which streams of the standard library do not tell.
 #pragma once
 
 #include <optional>

@@ -1,3 +1,4 @@
+// The machine's name, which files keep for people who read them.
 #pragma once
 
 #include <cstdint>

@@ -1,3 +1,4 @@
+// Parts of an importance, described for people: sti-importance and sti-inspect say the same of one.
 #pragma once
 
 #include <string>

@@ -1,3 +1,4 @@
+// Plans, described for people: sti-plan and sti-inspect say the same of one.
 #pragma once
 
 #include <string>

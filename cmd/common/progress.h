@@ -1,3 +1,4 @@
+// Progress of a long job, for a person at a terminal.
 #pragma once
 
 #include <string>

@@ -5,7 +5,7 @@
 
 namespace {
 
-constexpr size_t kVersionUnsupported = static_cast<size_t>(-12);  // as in zstd_errors.h
+constexpr size_t kVersionUnsupported = static_cast<size_t>(-12);  // of ZSTD_ErrorCode
 
 }  // namespace
 

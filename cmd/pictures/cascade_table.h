@@ -1,3 +1,4 @@
+// The measured cascades of an importance, as a table for a terminal.
 #pragma once
 
 #include <string>

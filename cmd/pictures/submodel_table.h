@@ -1,3 +1,4 @@
+// The measured submodels of an importance, as a table for a terminal.
 #pragma once
 
 #include <string>

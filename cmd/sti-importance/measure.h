@@ -1,3 +1,4 @@
+// The job of sti-importance without a subcommand: a measurement, whole or a part of one.
 #pragma once
 
 #include "options.h"

@@ -1,3 +1,4 @@
+// The job of sti-importance merge.
 #pragma once
 
 #include "options.h"

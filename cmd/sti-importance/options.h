@@ -1,3 +1,4 @@
+// The command line of sti-importance and of its subcommands.
 #pragma once
 
 #include <cstdint>

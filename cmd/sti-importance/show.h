@@ -1,3 +1,4 @@
+// The job of sti-importance show.
 #pragma once
 
 #include "options.h"

@@ -1,3 +1,4 @@
+// Containers, described for people and machines.
 #pragma once
 
 #include <string>

@@ -1,3 +1,4 @@
+// The command line of sti-inspect.
 #pragma once
 
 #include <string>

@@ -1,3 +1,4 @@
+// The command line of sti-plan.
 #pragma once
 
 #include <cstdint>

@@ -1,3 +1,4 @@
+// The job of sti-profile merge, and how both jobs write a profile.
 #pragma once
 
 #include "base/result.h"

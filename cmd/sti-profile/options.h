@@ -1,3 +1,4 @@
+// The command line of sti-profile and of its subcommand.
 #pragma once
 
 #include <cstdint>

@@ -1,3 +1,4 @@
+// The clock of the cores, by which a plan of several clocks chooses its variant.
 #pragma once
 
 #include <cstdint>

@@ -1,3 +1,4 @@
+// The job of sti-run --eval: a data set through a session, a summary, and gates on it.
 #pragma once
 
 #include "adjust.h"

@@ -1,3 +1,4 @@
+// The C library's heap, which keeps what is freed unless it is told.
 #pragma once
 
 namespace sti {

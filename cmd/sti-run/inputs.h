@@ -1,3 +1,4 @@
+// Lines of input, as the options say how they are to be read.
 #pragma once
 
 #include <string>

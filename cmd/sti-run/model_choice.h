@@ -1,3 +1,4 @@
+// The values of sti-run --model, each a model with its name and plan.
 #pragma once
 
 #include <string>

@@ -1,3 +1,4 @@
+// Notices of a session, told to a person.
 #pragma once
 
 #include <string>

@@ -1,3 +1,4 @@
+// A session, opened as the command line of sti-run says.
 #pragma once
 
 #include <cstdint>

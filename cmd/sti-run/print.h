@@ -1,3 +1,4 @@
+// Answers of sti-run on stdout, for people and for machines.
 #pragma once
 
 #include <optional>

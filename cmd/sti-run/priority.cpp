@@ -12,7 +12,7 @@
 namespace sti {
 namespace {
 
-// ioprio_set has no wrapper in the C library. (linux/ioprio.h)
+// ioprio_set has no wrapper in the C library. Its numbers are the kernel's.
 constexpr int kThisThread[] = {1, 0};  // IOPRIO_WHO_PROCESS
 constexpr int kRealTimeClass = 1 << 13;
 constexpr int kBestEffortClass = 2 << 13;  // its level 0 is the highest

@@ -1,3 +1,4 @@
+// The place of sti-run before other processes, on cores and at the flash.
 #pragma once
 
 #include "common/tool.h"

@@ -1,3 +1,4 @@
+// The age of this process, of which a cold start's latency is counted.
 #pragma once
 
 namespace sti {

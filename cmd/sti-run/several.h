@@ -1,3 +1,4 @@
+// The job of sti-run with several --model: lines for one of them or another.
 #pragma once
 
 #include "base/result.h"

@@ -1,3 +1,4 @@
+// Traces of runs, for Perfetto and for pictures.
 #pragma once
 
 #include <memory>

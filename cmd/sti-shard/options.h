@@ -1,3 +1,4 @@
+// The command line of sti-shard.
 #pragma once
 
 #include <cstdint>

@@ -1,3 +1,5 @@
+// The memory of a process beside what a plan can count on its own, which only a process that runs
+// shows.
 #pragma once
 
 #include <cstdint>

@@ -1,3 +1,4 @@
+// Times of one monotonic clock, and spans between them in microseconds.
 #pragma once
 
 #include <algorithm>

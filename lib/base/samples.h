@@ -1,3 +1,4 @@
+// Samples of times, and the figures of them that plans and reports are about.
 #pragma once
 
 #include <algorithm>

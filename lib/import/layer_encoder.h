@@ -1,3 +1,4 @@
+// A layer of a model folder, made into the shards that a container stores.
 #pragma once
 
 #include <cstdint>

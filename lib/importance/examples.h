@@ -1,3 +1,4 @@
+// Examples in batches, as importance is measured on them.
 #pragma once
 
 #include <cstdint>

@@ -1,3 +1,4 @@
+// The metrics that importance is measured by.
 #pragma once
 
 #include <cstdint>

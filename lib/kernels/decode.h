@@ -1,4 +1,4 @@
-// From stored bits to weights, without outliers. DecodeWeights (shard_view.h) puts them together.
+// From stored bits to weights, without outliers. DecodeWeights (decode_shard.h) puts them together.
 #pragma once
 
 #include <array>

@@ -1,3 +1,4 @@
+// The resident parts of a model: small, needed by every run, and so in memory while it is open.
 #pragma once
 
 #include <cstdint>

@@ -1,3 +1,4 @@
+// The check of a whole container, byte for byte.
 #pragma once
 
 #include <cstdint>

@@ -1,3 +1,4 @@
+// The time that a process takes until its model is open, which plans of cold starts count.
 #pragma once
 
 #include <cstdint>

@@ -1,3 +1,4 @@
+// Weights in order, in which clusters are found: a radix sort, as a layer has millions of them.
 #pragma once
 
 #include <cstdint>

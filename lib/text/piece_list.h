@@ -1,3 +1,4 @@
+// The pieces of one text, as tokenizers of both kinds collect them.
 #pragma once
 
 #include <algorithm>

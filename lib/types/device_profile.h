@@ -1,3 +1,5 @@
+// The profile of a device: what its flash and cores take for parts of a model of one shape (STI
+// 5.2). Plans are made of these times.
 #pragma once
 
 #include <algorithm>

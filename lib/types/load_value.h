@@ -1,3 +1,4 @@
+// Stored values of the types that full fidelity has.
 #pragma once
 
 #include <cstdint>

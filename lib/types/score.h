@@ -1,3 +1,5 @@
+// Scores of logits: how far they are from the truth, or from other logits, and which labels they
+// give.
 #pragma once
 
 #include <cstdint>

@@ -18,7 +18,7 @@ setup() {
   printf 'sti_room(%s)\n' low 'high low' >CMakeLists.txt
   printf 'sti_tool(%s)\n' 'sti-one' 'sti-two low' >cmd/CMakeLists.txt
   printf '# The file\n\n## Version changes\n' >spec/file.md
-  printf '#pragma once\n' | tee lib/low/low.h lib/low/deep/inner.h lib/high/high.h >cmd/sti-one/one.h
+  printf '// A part of a room.\n#pragma once\n' | tee lib/low/low.h lib/low/deep/inner.h lib/high/high.h >cmd/sti-one/one.h
   printf '#include "low/low.h"\n' | tee cmd/sti-two/main.cpp >lib/high/high.cpp
   printf '#include "low/deep/inner.h"\n' | tee lib/low/low.cpp >tests/low/inner_test.cpp
 }
@@ -53,7 +53,7 @@ needs_formatter() { command -v clang-format >/dev/null || skip "needs clang-form
 
 @test "a folder that the table lacks, and a row without a folder" {
   mkdir lib/attic
-  write lib/attic/attic.h '#pragma once\n'
+  write lib/attic/attic.h '// An attic.\n#pragma once\n'
   rm lib/high/high.*
   write CMakeLists.txt 'sti_room(low)\n'
   complains 'CONTRIBUTING.md:1: lib/high is in the table and not there' \
@@ -106,8 +106,8 @@ needs_formatter() { command -v clang-format >/dev/null || skip "needs clang-form
 }
 
 @test "a standard header that is missing" {
-  write lib/low/low.h '#pragma once\n#include <cstdint>\n#include <vector>\n'
-  write lib/high/high.h '#pragma once\n#include "low/low.h"\nstd::vector<uint8_t> Bytes();\n'
+  write lib/low/low.h '// Low.\n#pragma once\n#include <cstdint>\n#include <vector>\n'
+  write lib/high/high.h '// High.\n#pragma once\n#include "low/low.h"\nstd::vector<uint8_t> Bytes();\n'
   write lib/low/low.cpp '#include <string>\n// std::map\nstd::string_view text = "std::map";
 int Most() { return std::max(1, 2); }\nint Least() { return std::min(1, 2); }\n'
   write cmd/sti-two/main.cpp '#include "low/low.h"\nstd::optional<int64_t> number;\n'
@@ -135,11 +135,26 @@ auto b = "run sti-plan again";\nauto c = "a -- b, my-sti-plan";\n'
 }
 
 @test "a citation of what is not here" {
-  write lib/low/low.h '#pragma once\n// By spec/file.md, and spec/file.md, "Version changes".
+  write lib/low/low.h '// Low.\n#pragma once\n\n// By spec/file.md, and spec/file.md, "Version changes".
 // Like spec/gone.md (planner: "How") and spec/file.md, "Of\n// another".\n'
-  complains 'lib/low/low.h:3: cites a document that is not here: (planner:' \
-    'lib/low/low.h:3: cites spec/file.md, "Of another", a heading that it does not have' \
-    'lib/low/low.h:3: cites spec/gone.md, which is not there'
+  complains 'lib/low/low.h:5: cites a document that is not here: (planner:' \
+    'lib/low/low.h:5: cites spec/file.md, "Of another", a heading that it does not have' \
+    'lib/low/low.h:5: cites spec/gone.md, which is not there'
+}
+
+@test "a header that is not here, and one that opens without a comment" {
+  write lib/low/low.cpp '#include <fancy/vectors.h>\n// Of low.h, low/deep/inner.h, vectors.h and outer.h.\n// As\n// deep/low.h has it.\n'
+  sed -i 's|// Of|// All of|' lib/low/low.cpp
+  write lib/low/low.h '#pragma once\n// Low.\n'
+  complains 'lib/low/low.cpp:2: cites outer.h, which is not there' \
+    'lib/low/low.cpp:4: cites deep/low.h, which is not there' \
+    'lib/low/low.h:1: a header opens with a comment: what it is, and why'
+}
+
+@test "a room that is seen in vain" {
+  write lib/high/high.cpp ''
+  write CMakeLists.txt 'sti_room(low)\nsti_room(high)\n'
+  complains 'CONTRIBUTING.md:3: high sees low, of which it includes nothing'
 }
 
 @test "a comment that opens with no thing" {
@@ -157,15 +172,15 @@ auto b = "run sti-plan again";\nauto c = "a -- b, my-sti-plan";\n'
 }
 
 @test "a constant that two rooms have" {
-  write lib/low/low.h '#pragma once\nconstexpr int kRows = 16;\nconstexpr int kColumns = 16;\n'
-  write lib/high/high.h '#pragma once\nconstexpr int kRows = 1 << 4;\nconstexpr int kColumns = 8;\n'
+  write lib/low/low.h '// Low.\nconstexpr int kRows = 16;\nconstexpr int kColumns = 16;\n'
+  write lib/high/high.h '// High.\nconstexpr int kRows = 1 << 4;\nconstexpr int kColumns = 8;\n'
   complains 'lib/low/low.h:2: kRows = 16 is also in lib/high/high.h:2; one room owns a constant'
 }
 
 @test "lengths of files and functions" {
   { echo 'void Long() {'; for i in {1..69}; do echo "  Step($i);"; done; echo '}'; } >lib/low/low.cpp
-  { echo 'struct S {'; for i in {1..80}; do echo "  int i$i;"; done; echo '};'; } >lib/low/low.h
-  for i in {1..501}; do echo "int i$i;"; done >lib/high/high.h
+  { echo '// S.'; echo 'struct S {'; for i in {1..80}; do echo "  int i$i;"; done; echo '};'; } >lib/low/low.h
+  { echo '// High.'; for i in {1..500}; do echo "int i$i;"; done; } >lib/high/high.h
   complains 'lib/high/high.h:501: file has 501 lines, over 500' \
     'lib/low/low.cpp:1: function has 71 lines, over 70'
 }
@@ -173,8 +188,8 @@ auto b = "run sti-plan again";\nauto c = "a -- b, my-sti-plan";\n'
 @test "paths of one machine, unfinished business, scripts that are none, format" {
   needs_formatter
   write docs/guide.md "Files are in /$(echo ho)me/me.\n"
-  write lib/high/high.h "#pragma once\n// TO$(echo DO): more.\n"
-  write lib/low/low.h '#pragma once\nint  i;\n'
+  write lib/high/high.h "// High.\n// TO$(echo DO): more.\n"
+  write lib/low/low.h '// Low.\nint  i;\n'
   write scripts/broken '#!/usr/bin/env bash\nif true; then\n'
   write scripts/wrong '#!/usr/bin/env python3\ndef\n'
   run --separate-stderr scripts/tidy --rules
@@ -241,7 +256,7 @@ int Unset(int n) { int* p = nullptr; if (n > 3) p = &n; return *p; }\n'
 }
 
 @test "clang-tidy: a header of ours, a source that does not compile, and one that make has not seen" {
-  write lib/low/low.h '#pragma once\ninline int* Low() { return 0; }\n'
+  write lib/low/low.h '// Low.\ninline int* Low() { return 0; }\n'
   write lib/low/low.cpp 'int Low() { return nowhere; }\n'
   write_commands lib/low/low.cpp lib/high/high.cpp
   run scripts/check-clang-tidy build
