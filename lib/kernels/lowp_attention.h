@@ -1,9 +1,9 @@
 // Attention of one head with products in bfloat16 and sums in fp32; softmax is fp32 throughout.
 //
-// Keys and values are rounded once a head, into panels as lowp/panels.h has them: pairs lie along the
-// dimension that is summed, which is the head's for keys and the tokens for values. Queries, and
-// then their weights, are the rows. Layers in int8 take it too: scores have no bound that 8 bits
-// could be laid over.
+// Keys and values are rounded once a head, into panels as lowp/panels.h has them: pairs lie along
+// the dimension that is summed, which is the head's for keys and the tokens for values. Queries,
+// and then their weights, are the rows. Layers in int8 take it too: scores have no bound that 8
+// bits could be laid over.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
-// Each function of lowp/targets.h with this CPU's instructions, against its plain form: the same codes,
-// panels and units to the bit, in 8 bits the same sums, in bf16 sums within a bound. Skipped where
-// the CPU has no such products.
+// Each function of lowp/targets.h with this CPU's instructions, against its plain form: the same
+// codes, panels and units to the bit, in 8 bits the same sums, in bf16 sums within a bound. Skipped
+// where the CPU has no such products.
 #include <gtest/gtest.h>
 
 #include <algorithm>
