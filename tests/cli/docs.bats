@@ -118,10 +118,27 @@ breaks() {
   breaks README.md "^.one" "$long" "README.md:4: 105 columns, over 100"
 }
 
-@test "the picture of README's plan is the one that its command draws" {
-  ln -s "$repo/examples" examples
+# The last commands of a picture's section in docs/pictures, which draw it of what is kept: PICTURE.
+drawing_of() {
+  awk -v picture="$1" '
+    /^## / { inside = $2 == picture }
+    inside && /^    / { if (!open) text = ""; open = 1; text = text substr($0, 5) "\n" }
+    !/^    / { open = 0 }
+    END { printf "%s", text }' "$repo/docs/pictures/README.md"
+}
+
+@test "each picture is the one that its commands draw of what is kept beside it" {
+  ln -s "$repo/docs" "$repo/examples" "$repo/scripts" .
   ln -s "$fixtures/model.sti" model.sti
-  sed -n '/^## timeline.svg/,/^## front/s/^    //p' "$repo/docs/pictures/README.md" >command
-  bash -e command
-  cmp timeline.svg "$repo/docs/pictures/timeline.svg"
+  same "$(cd "$repo/docs/pictures" && echo *.png)" '*.png'
+  local picture python=python3
+  "$python" -c 'import numpy' 2>/dev/null || python=/usr/bin/python3
+  for picture in "$repo"/docs/pictures/*.svg; do
+    picture=${picture##*/}
+    drawing_of "$picture" >command
+    grep -q "$picture" command || { echo "$picture: no command draws it"; return 1; }
+    sed -i "s|^scripts/|$python scripts/|" command
+    bash -e command
+    cmp "$picture" "$repo/docs/pictures/$picture"
+  done
 }
