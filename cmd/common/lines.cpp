@@ -16,19 +16,22 @@ Result<bool> LineReader::Fill() {
   if (ended_) return false;
   buffer_.erase(0, at_);
   at_ = 0;
-  char chunk[1 << 16];
+  constexpr size_t kRead = size_t{64} << 10;
+  const size_t size = buffer_.size();
   for (;;) {
     if (StopRequested()) return false;
     if (!Wait(1e6)) continue;
     if (StopRequested()) return false;
-    ssize_t count = ::read(fd_, chunk, sizeof(chunk));
-    if (count < 0 && errno == EINTR) continue;
+    buffer_.resize(size + kRead);
+    const ssize_t count = ::read(fd_, buffer_.data() + size, kRead);
+    buffer_.resize(size + static_cast<size_t>(std::max<ssize_t>(count, 0)));
+    // Somebody else may have had what was there.
+    if (count < 0 && (errno == EINTR || errno == EAGAIN)) continue;
     if (count < 0) {
       return Error{ErrorKind::kReadFailed, std::string("cannot read: ") + std::strerror(errno)}.At(
           "stdin");
     }
     if (count == 0) ended_ = true;
-    buffer_.append(chunk, static_cast<size_t>(count));
     return count > 0;
   }
 }

@@ -2,6 +2,8 @@
 
 #include <filesystem>
 
+#include "base/atomic_file.h"
+
 namespace sti {
 namespace {
 
@@ -11,6 +13,11 @@ Error Refusal(const Output& output, const std::string& role) {
 }
 
 }  // namespace
+
+Status CheckOutput(const Output& output) {
+  if (output.path.empty() || output.path == "-") return {};
+  return CheckCanWrite(output.path);
+}
 
 Status CheckKeepsInput(const Output& output, const std::string& input, const std::string& role) {
   if (output.path.empty() || output.path == "-" || input.empty() || input == "-") return {};

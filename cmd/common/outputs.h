@@ -1,4 +1,5 @@
-// An output that is one of the inputs would replace it without a word, so every tool refuses it.
+// Outputs that tools refuse before their work: one that is one of the inputs would replace it
+// without a word, and one that cannot be written would cost the work.
 #pragma once
 
 #include <string>
@@ -12,6 +13,9 @@ struct Output {
   std::string option;  ///< "-o"
   std::string path;
 };
+
+/// Returns why nothing can be written there, before the work whose result it is to hold.
+Status CheckOutput(const Output& output);
 
 /// Returns kUsage if the output and `input` are the same file, by whatever names; `role` says what
 /// the input is ("the model"). stdin and stdout ("-") are no files.

@@ -5,8 +5,8 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <new>
 #include <string>
 #include <system_error>
@@ -27,23 +27,8 @@ namespace {
 constexpr int kExitOutputClosed = 141;  // as if killed by SIGPIPE
 constexpr int kExitSignalBase = 128;
 
-volatile std::sig_atomic_t g_stop_signal = 0;
-volatile std::sig_atomic_t g_hangup = 0;
 bool g_began_without_stdout = false;
-
-void OnSignal(int signal) { g_stop_signal = signal; }
-void OnHangup(int /*signal*/) { g_hangup = 1; }
-
-// The first signal asks; the handler then steps aside, so that a second one kills. Reads are not
-// restarted, so that a tool waiting for its next line notices.
-void InstallSignals() {
-  struct sigaction action {};
-  action.sa_handler = OnSignal;
-  action.sa_flags = static_cast<int>(SA_RESETHAND);
-  sigaction(SIGINT, &action, nullptr);
-  sigaction(SIGTERM, &action, nullptr);
-  std::signal(SIGPIPE, SIG_IGN);
-}
+bool g_left_open = false;
 
 // Output may sit in the buffer until now.
 bool FlushOutput() { return std::fflush(stdout) == 0 && std::ferror(stdout) == 0; }
@@ -54,6 +39,20 @@ bool ReaderLeft() {
   if (g_began_without_stdout) return true;
   pollfd output{STDOUT_FILENO, POLLOUT, 0};
   return poll(&output, 1, 0) == 1 && (output.revents & (POLLERR | POLLHUP | POLLNVAL)) != 0;
+}
+
+// Whoever shares a pipe may have made it one that never waits, and then a full one would lose what
+// is written. Opened anew, it is this process's own to wait on.
+void OwnWaitingOutputs() {
+  for (const int stream : {STDOUT_FILENO, STDERR_FILENO}) {
+    const int flags = fcntl(stream, F_GETFL);
+    if (flags < 0 || (flags & O_NONBLOCK) == 0) continue;
+    const std::string path = "/proc/self/fd/" + std::to_string(stream);
+    const int own = open(path.c_str(), O_WRONLY | (flags & O_APPEND) | O_CLOEXEC);
+    if (own < 0) continue;
+    dup2(own, stream);
+    close(own);
+  }
 }
 
 // A stream that the caller closed stays unusable; otherwise the next file to be opened would take
@@ -91,6 +90,20 @@ std::vector<std::string> AllOptions(const CLI::App& app) {
   return names;
 }
 
+// Returns an option that was given no more than an empty value: most often a script's variable that
+// is not set. It would be taken as not given.
+std::string EmptyOption(const CLI::App& app) {
+  for (const CLI::Option* option : app.get_options()) {
+    const std::vector<std::string>& values = option->results();
+    const bool empty = std::find(values.begin(), values.end(), "") != values.end();
+    if (empty && option->nonpositional()) return option->get_name();
+  }
+  for (const CLI::App* subcommand : app.get_subcommands()) {
+    if (std::string name = EmptyOption(*subcommand); !name.empty()) return name;
+  }
+  return "";
+}
+
 std::string WrongUsage(const CLI::ParseError& error, const CLI::App& app) {
   const std::string see = "; see " + app.get_name() + " --help";
   const std::string stray = StrayOption(app);
@@ -100,20 +113,6 @@ std::string WrongUsage(const CLI::ParseError& error, const CLI::App& app) {
 }
 
 }  // namespace
-
-int StopSignal() { return g_stop_signal; }
-
-void ListenForHangup() {
-  struct sigaction action {};
-  action.sa_handler = OnHangup;
-  sigaction(SIGHUP, &action, nullptr);
-}
-
-bool TakeHangup() {
-  const bool came = g_hangup != 0;
-  g_hangup = 0;
-  return came;
-}
 
 Tool::Tool(std::string name, std::string description, std::string example)
     : name_(std::move(name)),
@@ -143,6 +142,7 @@ int Tool::Report(const Error& error) const {
 
 int Tool::Main(int argc, char** argv, const std::function<Result<int>()>& body) {
   OccupyClosedStreams();
+  OwnWaitingOutputs();
   try {
     app_->parse(argc, argv);
     SetUpMessages();
@@ -155,7 +155,9 @@ int Tool::Main(int argc, char** argv, const std::function<Result<int>()>& body) 
     SetUpMessages();
     return Report(UsageError(WrongUsage(error, *app_)));
   }
-  InstallSignals();
+  if (const std::string empty = EmptyOption(*app_); !empty.empty())
+    return Report(UsageError(empty + ": its value is empty; give one, or leave the option out"));
+  HandleSignals();
   int code = 0;
   try {
     Result<int> result = body();
@@ -169,8 +171,11 @@ int Tool::Main(int argc, char** argv, const std::function<Result<int>()>& body) 
     code = Report(MachineError("cannot start a thread (" + refused.code().message() + ")")
                       .Fix(Remedy::kMoreThreads));
   }
+  code = CloseOutput(code);
   if (StopRequested()) code = kExitSignalBase + StopSignal();
-  return CloseOutput(code);
+  // Threads that read still use what the end of `main` would take away.
+  if (g_left_open) std::_Exit(code);
+  return code;
 }
 
 int Tool::CloseOutput(int code) const {
@@ -216,6 +221,8 @@ ProgressSink Tool::Progress(std::string what, std::string unit, uint64_t steps) 
 void Tool::Log(const LogLine& line) const {
   line.level == LogLevel::kWarning ? Warn(LineFor(line)) : Explain(LineFor(line));
 }
+
+void LeaveOpen() { g_left_open = true; }
 
 uint32_t AvailableThreads() { return UsableCpus(); }
 

@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/result.h"
 #include "common/messages.h"
+#include "common/signals.h"
 
 namespace CLI {
 class App;
@@ -73,14 +74,18 @@ class Tool {
   bool log_json_ = false;
 };
 
-/// Returns the signal that asked this process to stop, or 0.
-int StopSignal();
-inline bool StopRequested() { return StopSignal() != 0; }
+/// Lets the process end, when the tool has done its work, without closing what is still open: a
+/// read that hangs is left to the kernel.
+void LeaveOpen();
 
-/// Lets SIGHUP ask for something from now on, in place of ending the process.
-void ListenForHangup();
-/// Returns whether SIGHUP has come since the last call.
-bool TakeHangup();
+/// Closes what has reads in flight, unless one of them hangs now: then it is left open.
+struct CloseOrLeave {
+  template <typename Reading>
+  void operator()(Reading* reading) const {
+    if (!reading->Settled()) return LeaveOpen();
+    delete reading;
+  }
+};
 
 /// Returns how many threads this process may use: what affinity and control groups leave it, not
 /// the machine's cores.

@@ -1,10 +1,12 @@
 #include "checkpoint.h"
 
 #include <algorithm>
+#include <csignal>
 #include <filesystem>
 #include <string_view>
 
 #include "base/atomic_file.h"
+#include "base/temporary.h"
 #include "common/files.h"
 #include "common/remedies.h"
 #include "format/framed_file.h"
@@ -30,7 +32,12 @@ bool HoldsPart(const std::string& path) {
          IsImportancePart({reinterpret_cast<const uint8_t*>(magic->data()), magic->size()});
 }
 
-// As AtomicFile names them.
+std::string UnitsDone(const ImportancePart& part) {
+  return std::to_string(part.end - part.begin) + " of " + std::to_string(part.due - part.begin) +
+         " units are done";
+}
+
+// As AtomicFile names them, by other letters in older versions.
 bool IsTemporaryOf(const std::string& name, const std::string& other) {
   const std::string prefix = name + ".tmp";
   return other.size() == prefix.size() + 6 && other.starts_with(prefix);
@@ -61,15 +68,33 @@ Result<std::optional<ImportancePart>> Checkpoint::Load() {
     from_ = output_;
   }
   STI_ASSIGN_OR_RETURN(ImportancePart part, ReadImportancePart(from_));
-  tool_.Explain(from_ + ": " + std::to_string(part.end - part.begin) + " of " +
-                std::to_string(part.due - part.begin) + " units are done");
+  tool_.Explain(from_ + ": " + UnitsDone(part));
   return std::optional(std::move(part));
 }
 
-void Checkpoint::Ignore() const {
-  if (!path_.empty() && Exists(path_)) {
-    tool_.Explain(path_ + ": left by an earlier run, and replaced; --resume would go on with it");
+std::optional<ImportancePart> Checkpoint::LoadProgress() {
+  if (path_.empty() || !IsFile(path_)) return std::nullopt;
+  if (!HoldsPart(path_)) {
+    tool_.Explain(path_ + ": no progress of an earlier run, and replaced");
+    return std::nullopt;
   }
+  from_ = path_;
+  auto part = ReadImportancePart(path_);
+  if (part.ok()) {
+    tool_.Explain(path_ + ": " + UnitsDone(*part));
+    return *std::move(part);
+  }
+  Replace(part.error());
+  return std::nullopt;
+}
+
+void Checkpoint::Replace(Error why) const {
+  why.remedy = {};
+  tool_.Warn(LineFor(why) + "; it is replaced");
+}
+
+void Checkpoint::TellProgress(const ImportancePart& part) const {
+  tool_.Say(path_ + ": " + UnitsDone(part) + "; the same command goes on from there");
 }
 
 void Checkpoint::Save(const ImportancePart& part, bool stopping) {
@@ -81,6 +106,7 @@ void Checkpoint::Save(const ImportancePart& part, bool stopping) {
   if (!stopping && (now - saved_ < pause || part.end == part.due)) return;
   saved_ = now;
   const Status written = WriteImportancePart(path_, part);
+  if (written.ok() && stopping && StopSignal() == SIGINT) TellProgress(part);
   if (written.ok() || warned_) return;
   warned_ = true;
   tool_.Warn(LineFor(written.error()) + "; the work goes on, but --resume would begin earlier");
@@ -91,8 +117,9 @@ void Checkpoint::Remove() {
   if (!path_.empty() && IsFile(path_)) std::filesystem::remove(path_, failed);
 }
 
-// A killed run may have been writing its progress or its result. The name alone is too weak a
-// reason to remove a file: it must also be empty, or begin as what is written here.
+// A killed run of an older version may have been writing its progress or its result. Such a name
+// alone is too weak a reason to remove a file: it must also be empty, or begin as what is written
+// here.
 void Checkpoint::RemoveTemporaries() const {
   const std::filesystem::path output(output_);
   const std::string name = output.filename().string();
@@ -101,9 +128,7 @@ void Checkpoint::RemoveTemporaries() const {
   for (const auto& entry : std::filesystem::directory_iterator(folder, failed)) {
     const std::string other = entry.path().filename().string();
     if (!IsTemporaryOf(name, other) && !IsTemporaryOf(name + ".resume", other)) continue;
-    if (IsFile(entry.path()) && IsOurs(entry.path())) {
-      std::filesystem::remove(entry.path(), failed);
-    }
+    if (IsFile(entry.path()) && IsOurs(entry.path())) RemoveUnlessHeld(entry.path());
   }
 }
 

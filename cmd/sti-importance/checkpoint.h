@@ -21,12 +21,15 @@ class Checkpoint {
   /// Returns what an earlier run has done: its progress, or the part itself if that was finished.
   /// None if there is neither.
   Result<std::optional<ImportancePart>> Load();
-  /// Tells, with -v, that an earlier run's progress will be replaced, as it is without --resume.
-  void Ignore() const;
+  /// Returns what an interrupted run has done, where that is there. Warns of progress that is
+  /// damaged.
+  std::optional<ImportancePart> LoadProgress();
+  /// Warns that an earlier run's progress will be replaced, and why.
+  void Replace(Error why) const;
 
   /// Writes now and then: so often that a twentieth of the work can be lost, at most ten times a
-  /// second and at least every second; and at once if `stopping`. A disk that takes nothing costs
-  /// the progress, not the measurement.
+  /// second and at least every second; and at once if `stopping`, when it says to a person at a
+  /// terminal how to go on. A disk that takes nothing costs the progress, not the measurement.
   void Save(const ImportancePart& part, bool stopping);
 
   /// Removes the progress, once the output is there.
@@ -34,6 +37,7 @@ class Checkpoint {
 
  private:
   using Clock = std::chrono::steady_clock;
+  void TellProgress(const ImportancePart& part) const;
   void RemoveTemporaries() const;
 
   const Tool& tool_;

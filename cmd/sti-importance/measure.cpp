@@ -143,6 +143,7 @@ Result<int> Measure(const Tool& tool, const ImportanceToolOptions& options) {
   STI_RETURN_IF_ERROR(CheckMeasureOptions(options));
   STI_RETURN_IF_ERROR(CheckKeepsInput({"-o", options.output}, options.model, "the model"));
   STI_RETURN_IF_ERROR(CheckKeepsInput({"-o", options.output}, options.data, "the dev set"));
+  STI_RETURN_IF_ERROR(CheckOutput({"-o", options.output}));
   STI_ASSIGN_OR_RETURN(ContainerFile file, ContainerFile::Open(options.model));
   STI_ASSIGN_OR_RETURN(Tokenizer tokenizer, LoadTokenizer(file));
   STI_ASSIGN_OR_RETURN(
@@ -160,7 +161,8 @@ Result<int> Measure(const Tool& tool, const ImportanceToolOptions& options) {
   if (options.resume) {
     STI_ASSIGN_OR_RETURN(before, checkpoint.Load());
   } else {
-    checkpoint.Ignore();
+    before = checkpoint.LoadProgress();
+    work.other_work = [&](const Error& why) { checkpoint.Replace(why); };
   }
   work.resume = before ? &*before : nullptr;
   work.resume_name = checkpoint.name();

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "api/verify_model.h"
+#include "base/atomic_file.h"
 #include "base/json_parse.h"
 #include "base/remedy.h"
 #include "common/files.h"
@@ -139,19 +140,13 @@ Result<int> InspectJson(const Tool& tool, const InspectOptions& options) {
   return PrintSmall<Plan>(tool, options, ReadPlan(options.file), "plan", PlanToJson, DescribePlan);
 }
 
-// The first bytes tell which file it is.
-Result<std::string> ReadMagic(const std::string& path) {
-  FILE* file = std::fopen(path.c_str(), "rbe");
-  if (file == nullptr) return NoSuchFileError("cannot be opened; is the name right?").At(path);
-  char bytes[8];
-  size_t count = std::fread(bytes, 1, sizeof(bytes), file);
-  std::fclose(file);
-  return std::string(bytes, count);
-}
-
 Result<int> Run(const Tool& tool, const InspectOptions& options) {
   STI_RETURN_IF_ERROR(CheckInspectOptions(tool.app(), options));
-  STI_ASSIGN_OR_RETURN(std::string magic, ReadMagic(options.file));
+  // The first bytes tell which file it is.
+  const auto start = ReadFilePrefix(options.file, 8);
+  if (!start.ok() && ::access(options.file.c_str(), R_OK) != 0)
+    return NoSuchFileError("cannot be opened; is the name right?").At(options.file);
+  const std::string magic = start.ok() ? *start : "";  // what is no file is no container either
   if (options.tokenize || options.export_bits != 0) return InspectContainer(tool, options);
   if (StartsWith(magic, kPlanMagic)) {
     return PrintSmall<Plan>(tool, options, ReadPlan(options.file), "plan", PlanToJson,

@@ -159,6 +159,7 @@ Status CheckOutputs(const PlanOptions& options) {
     STI_RETURN_IF_ERROR(CheckKeepsInput(output, options.profile, "the profile"));
     STI_RETURN_IF_ERROR(CheckKeepsInput(output, options.importance, "the importance"));
     STI_RETURN_IF_ERROR(CheckKeepsInput(output, options.check, "the plan to check"));
+    STI_RETURN_IF_ERROR(CheckOutput(output));
   }
   return {};
 }

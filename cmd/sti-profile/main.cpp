@@ -124,6 +124,7 @@ Result<int> Run(const Tool& tool, const ProfileToolOptions& options) {
   STI_RETURN_IF_ERROR(CheckProfileToolOptions(tool.app(), options));
   if (tool.app().got_subcommand("merge")) return Merge(tool, options);
   STI_RETURN_IF_ERROR(CheckKeepsInput({"-o", options.output}, options.model, "the model"));
+  STI_RETURN_IF_ERROR(CheckOutput({"-o", options.output}));
   STI_RETURN_IF_ERROR(TakeCpusOption(options.cpus));
   STI_RETURN_IF_ERROR(TakeInstructionsOption(options.instructions));
   STI_ASSIGN_OR_RETURN(DeviceProfile profile, MeasureAtClocks(tool, options, exec_us));

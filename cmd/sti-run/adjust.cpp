@@ -1,5 +1,7 @@
 #include "adjust.h"
 
+#include <unistd.h>
+
 #include <chrono>
 #include <utility>
 
@@ -28,7 +30,10 @@ Result<ReplanSources> ReadSources(const RunOptions& options, const ContainerFile
 }  // namespace
 
 Result<Adjuster> Adjuster::Make(Session& session, const RunOptions& options, const Tool& tool) {
-  Adjuster adjuster(options, tool);
+  Adjuster adjuster(session, options, tool);
+  const bool has_file = !options.plan.empty() && options.plan != "-";
+  adjuster.follows_file_ = has_file && (!options.replan.empty() || isatty(STDIN_FILENO) == 0);
+  if (adjuster.follows_file_) ListenForHangup();
   if (options.replan.empty()) return adjuster;
   STI_ASSIGN_OR_RETURN(ReplanSources sources, ReadSources(options, session.pipeline().file()));
   const auto tell = [&tool](const Notice& notice) { Tell(notice, tool); };
@@ -36,13 +41,13 @@ Result<Adjuster> Adjuster::Make(Session& session, const RunOptions& options, con
   if (!replanner.ok()) return Error(replanner.error()).At("--replan");
   adjuster.replanner_ = std::move(*replanner);
   adjuster.memory_.emplace();
-  ListenForHangup();
   return adjuster;
 }
 
 Status Adjuster::Look() {
   if (!on()) return {};
   if (TakeHangup()) STI_RETURN_IF_ERROR(ReadPlanAgain());
+  if (!replanner_) return {};
   const auto now = Clock::now();
   return replanner_->Look(SeeSurroundings(now), now);
 }
@@ -51,8 +56,7 @@ Status Adjuster::Look() {
 Status Adjuster::ReadPlanAgain() {
   auto plan = ReadPlan(options_->plan);
   if (plan.ok()) {
-    const uint64_t planned_for_bytes = PlannedForBytes(*options_, *plan);
-    const Status taken = replanner_->Take(std::move(*plan), planned_for_bytes);
+    const Status taken = Take(std::move(*plan));
     if (taken.ok()) {
       tool_->Say(options_->plan + ": read again");
       return {};
@@ -61,6 +65,12 @@ Status Adjuster::ReadPlanAgain() {
   }
   tool_->Warn(LineFor(plan.error()) + "; the plan in force stays");
   return {};
+}
+
+Status Adjuster::Take(Plan plan) {
+  const uint64_t planned_for_bytes = PlannedForBytes(*options_, plan);
+  if (replanner_) return replanner_->Take(std::move(plan), planned_for_bytes);
+  return session_->SetPlan(std::move(plan), planned_for_bytes);
 }
 
 Surroundings Adjuster::SeeSurroundings(Clock::time_point now) {

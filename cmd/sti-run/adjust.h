@@ -1,5 +1,5 @@
-// The work of --replan: between inputs the session's plan follows the device, and the plan file on
-// SIGHUP. The library decides and plans (api/replanner.h); here is what a process sees of its
+// Between inputs the session's plan follows the plan file on SIGHUP and, with --replan, the device.
+// The library decides and plans (api/replanner.h); here is what a process sees of its
 // surroundings.
 #pragma once
 
@@ -16,29 +16,34 @@
 
 namespace sti {
 
-/// Follows the device for one session, if --replan is given. One thread.
+/// Follows plan file and device for one session. One thread.
 class Adjuster {
  public:
-  /// Reads profile and importance, and takes SIGHUP from now on. Does nothing without --replan. All
-  /// arguments outlive it.
+  /// Takes SIGHUP from now on, where there is a plan file to read again: under --replan, whose
+  /// profile and importance are read here, or where stdin is no terminal, whose end SIGHUP would
+  /// tell of. All arguments outlive it.
   static Result<Adjuster> Make(Session& session, const RunOptions& options, const Tool& tool);
 
   /// Returns whether the plan follows anything.
-  [[nodiscard]] bool on() const { return replanner_.has_value(); }
+  [[nodiscard]] bool on() const { return follows_file_; }
   /// Looks, between two inputs, and goes on under another plan where that is called for; says what
   /// was done.
   [[nodiscard]] Status Look();
 
  private:
-  Adjuster(const RunOptions& options, const Tool& tool) : options_(&options), tool_(&tool) {}
+  Adjuster(Session& session, const RunOptions& options, const Tool& tool)
+      : session_(&session), options_(&options), tool_(&tool) {}
   [[nodiscard]] Status ReadPlanAgain();
+  [[nodiscard]] Status Take(Plan plan);
   [[nodiscard]] Surroundings SeeSurroundings(Clock::time_point now);
 
+  Session* session_;
   const RunOptions* options_;
   const Tool* tool_;
+  bool follows_file_ = false;
   std::optional<MemoryPressure> memory_;
-  std::optional<Replanner> replanner_;
-  Clock::time_point seen_;  ///< when the system was asked last
+  std::optional<Replanner> replanner_;  ///< with --replan
+  Clock::time_point seen_;              ///< when the system was asked last
   Surroundings last_;
 };
 

@@ -36,10 +36,11 @@ class LineAnswerer {
     const Error* own = encoding.ok() ? OwnErrorOf(asked) : &encoding.error();
     if (own != nullptr) {
       unusable_ = true;
-      session_.SkipTurn();
-      watch_.Skip();
-      PrintUnusable(tool_.json(), "", text, *own);
-      Flush();
+      SkipInput(*own, text);
+      return {};
+    }
+    if (!asked.ok() && asked.error().kind == ErrorKind::kReadFailed) {
+      NoteFailure(asked.error(), text);
       return {};
     }
     STI_RETURN_IF_ERROR(asked);
@@ -49,6 +50,7 @@ class LineAnswerer {
 
   Result<int> Finish() {
     STI_RETURN_IF_ERROR(watch_.Finish());
+    if (failed_) return ExitCode(ErrorKind::kReadFailed);
     if (options_.on_late == "fail" && watch_.mishaps().late > 0) {
       return InfeasibleError("an input missed the target; plan with a longer --target");
     }
@@ -68,6 +70,20 @@ class LineAnswerer {
     watch_.See(answer, session_);
   }
 
+  void SkipInput(const Error& error, const std::string& text) {
+    session_.SkipTurn();
+    watch_.Skip();
+    PrintUnusable(tool_.json(), "", text, error);
+    Flush();
+  }
+
+  // The device failed one input, and may serve the next; only the first failure is told.
+  void NoteFailure(const Error& error, const std::string& text) {
+    SkipInput(error, text);
+    if (!failed_) tool_.Complain(LineFor(error));
+    failed_ = true;
+  }
+
   void Flush() { output_closed_ = output_closed_ || std::fflush(stdout) != 0; }
 
   Session& session_;
@@ -76,6 +92,7 @@ class LineAnswerer {
   Watch watch_;
   Answer answer_;
   bool unusable_ = false;
+  bool failed_ = false;  ///< a read, of any input
   bool output_closed_ = false;
 };
 
@@ -130,7 +147,8 @@ Result<int> Serve(const Tool& tool, const RunOptions& options) {
   STI_RETURN_IF_ERROR(CheckKeepsInput(trace, options.importance, "the importance"));
   STI_RETURN_IF_ERROR(CheckKeepsInput(trace, options.eval, "the data"));
   STI_RETURN_IF_ERROR(CheckKeepsInput(trace, options.baseline, "the baseline"));
-  STI_ASSIGN_OR_RETURN(std::unique_ptr<Session> session, OpenSession(options, tool));
+  STI_RETURN_IF_ERROR(CheckOutput(trace));
+  STI_ASSIGN_OR_RETURN(const OpenedSession session, OpenSession(options, tool));
   STI_ASSIGN_OR_RETURN(Adjuster adjuster, Adjuster::Make(*session, options, tool));
   if (!options.eval.empty()) return Evaluate(*session, options, tool, adjuster);
   if (options.texts.empty() && isatty(STDIN_FILENO) != 0) {

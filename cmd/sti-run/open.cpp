@@ -110,7 +110,7 @@ Result<ModelToServe> OpenModel(const RunOptions& options, const Tool& tool) {
   return ModelToServe{options.name, std::move(file), std::move(plan), std::move(session)};
 }
 
-Result<std::unique_ptr<Session>> OpenSession(const RunOptions& options, const Tool& tool) {
+Result<OpenedSession> OpenSession(const RunOptions& options, const Tool& tool) {
   if (options.priority) TakePriority(tool);  // before any thread is made
   STI_ASSIGN_OR_RETURN(ModelToServe model, OpenModel(options, tool));
   const Plan* const plan = &model.plan;
@@ -123,7 +123,7 @@ Result<std::unique_ptr<Session>> OpenSession(const RunOptions& options, const To
   }
   auto session = Session::Open(std::move(model.file), std::move(model.plan), model.options);
   if (!session.ok()) return InProcess(session.error(), options, held);
-  return session;
+  return OpenedSession(session->release());
 }
 
 bool LeavesToChance(const Plan& plan) {

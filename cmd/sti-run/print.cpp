@@ -1,11 +1,14 @@
 #include "print.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "base/process_memory.h"
+#include "base/utf8.h"
 #include "common/files.h"
 #include "common/json.h"
 #include "common/parse.h"
@@ -104,6 +107,18 @@ std::string DescribeCascade(const CascadeReport& cascade) {
 // The first column of a line that names its model.
 std::string Column(const std::string& name) { return name.empty() ? "" : name + "\t"; }
 
+// Returns a text that may hold tabs as a terminal may show it.
+std::string ForTerminal(std::string_view text) {
+  std::string shown;
+  for (;;) {
+    const size_t tab = text.find('\t');
+    shown += MakePrintable(text.substr(0, tab));
+    if (tab == std::string_view::npos) return shown;
+    shown += '\t';
+    text.remove_prefix(tab + 1);
+  }
+}
+
 void PrintError(Json line, const std::string& text, const Error& error) {
   line["error"] = LineFor(error);
   line["text"] = text;
@@ -157,6 +172,11 @@ void PrintPlain(const std::string& name, const std::string& text, const Answer& 
     said.clear();
     for (uint32_t label : answer.labels) said += (said.empty() ? "" : ",") + info.labels[label];
     if (answer.labels.empty()) said = "-";
+  }
+  // An input goes out as it came in, but a terminal would obey it.
+  if (isatty(STDOUT_FILENO) != 0) {
+    line = ForTerminal(line);
+    said = ForTerminal(said);
   }
   std::printf("%s%s\t%.4f\t%s%s\n", Column(name).c_str(), said.c_str(),
               double{answer.scores[answer.label]}, line.c_str(),

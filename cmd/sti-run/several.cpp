@@ -31,6 +31,9 @@ namespace {
 // A thread that answers takes this beside its model: stack, heap of its own, inputs that wait.
 constexpr uint64_t kThreadBytes = 100'000;
 
+// Models of this tool, which wait at its end for no read that hangs.
+using OpenedModels = std::unique_ptr<ServedModels, CloseOrLeave>;
+
 // The options of each model, as if it were the only one, with its name.
 using OptionsOfEach = std::vector<RunOptions>;
 
@@ -143,8 +146,8 @@ Status CheckSeed(const RunOptions& options, const std::vector<ModelToServe>& mod
       "--seed is for plans with a cascade that sends inputs on by chance; none of these is one");
 }
 
-Result<std::unique_ptr<ServedModels>> OpenAll(const RunOptions& options, const OptionsOfEach& each,
-                                              Printer& printer, const Tool& tool) {
+Result<OpenedModels> OpenAll(const RunOptions& options, const OptionsOfEach& each, Printer& printer,
+                             const Tool& tool) {
   if (options.priority) TakePriority(tool);  // before any thread is made
   std::vector<ModelToServe> models;
   for (const RunOptions& one : each) {
@@ -174,7 +177,7 @@ Result<std::unique_ptr<ServedModels>> OpenAll(const RunOptions& options, const O
   }
   auto served = ServedModels::Open(std::move(models), std::move(serving));
   if (!served.ok()) return InProcess(served.error(), options, held);
-  return served;
+  return OpenedModels(served->release());
 }
 
 // Gives a line to the model that it names. Returns false once lines are of no use.

@@ -44,6 +44,7 @@ Result<int> Run(const Tool& tool, const ShardToolOptions& options) {
   STI_RETURN_IF_ERROR(CheckKeepsFolder(output, options.parts.tokenizer, "a file of --tokenizer"));
   STI_RETURN_IF_ERROR(CheckKeepsInput(output, options.parts.labels, "the file of --labels"));
   STI_RETURN_IF_ERROR(CheckKeepsInput(output, options.sort, "the file of --sort"));
+  if (!options.dry_run) STI_RETURN_IF_ERROR(CheckOutput(output));
   FolderParts parts = options.parts;
   parts.log = [&tool](const LogLine& line) { tool.Log(line); };
   STI_ASSIGN_OR_RETURN(ModelFolder folder, ModelFolder::Open(options.folder, parts));

@@ -121,6 +121,11 @@ void ServedModels::EndThreads(bool drop) {
 
 void ServedModels::Finish() { EndThreads(false); }
 
+bool ServedModels::Settled() const {
+  return std::all_of(queues_.begin(), queues_.end(),
+                     [](const std::unique_ptr<Queue>& queue) { return queue->session->Settled(); });
+}
+
 bool ServedModels::IsFull(const Queue& queue, size_t bytes) {
   return queue.waiting.size() >= kMostWaiting ||
          (!queue.waiting.empty() && queue.waiting_bytes + bytes > kMostWaitingBytes);

@@ -93,6 +93,8 @@ class ServedModels {
   bool Give(size_t model, std::string input, Status usable = {});
   /// Waits until all inputs are answered, then ends the threads. Nothing may be given any more.
   void Finish();
+  /// Returns whether no read is in flight: closing waits for nothing. Call it after Finish.
+  [[nodiscard]] bool Settled() const;
   /// Returns the first error of a model that was not an input's own. Call it after Finish.
   [[nodiscard]] const Status& failure(size_t model) const { return queues_[model]->failure; }
 

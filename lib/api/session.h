@@ -147,6 +147,8 @@ class Session {
 
   /// Waits for reads in flight, as closing does. It fails only if it is interrupted.
   [[nodiscard]] Status FinishReads() { return pipeline_->FinishReads(); }
+  /// Returns whether no read is in flight: closing waits for nothing.
+  [[nodiscard]] bool Settled() { return pipeline_->Settled(); }
   /// Begins to read what the next input needs, before it is known (lead time).
   [[nodiscard]] Status Wake();
   /// Ends the engagement: the next input is turn 1.

@@ -1,17 +1,22 @@
 #include "base/atomic_file.h"
 
 #include <fcntl.h>
+#include <poll.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <utility>
 
 namespace sti {
 namespace {
+
+constexpr int kAttempts = 100;  // at names that are free
+constexpr size_t kLeastRead = size_t{64} << 10;
 
 Error SystemError(const std::string& path, const char* doing) {
   return MachineError(std::string(doing) + ": " + std::strerror(errno)).At(path);
@@ -26,56 +31,139 @@ Error OpenError(const std::string& path) {
   return SystemError(path, "cannot open");
 }
 
+std::string FolderOf(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "." : path.substr(0, slash + 1);
+}
+
 // Data and name on the device before anyone is told that the file exists.
 void SyncFolderOf(const std::string& path) {
-  size_t slash = path.rfind('/');
-  std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
-  int fd = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  int fd = ::open(FolderOf(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (fd < 0) return;
   ::fsync(fd);
   ::close(fd);
 }
 
+// A file to read, a pipe too. A signal ends the wait for what comes through a pipe, and so does it
+// for somebody to write into one: a program that was asked to end would wait for ever.
+class InputFile {
+ public:
+  static Result<InputFile> Open(const std::string& path) {
+    InputFile file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+    if (file.fd_ < 0) return OpenError(path);
+    return file;
+  }
+  InputFile(InputFile&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  InputFile& operator=(InputFile&&) = delete;
+  ~InputFile() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+
+  [[nodiscard]] bool is_pipe() const {
+    struct stat info {};
+    return ::fstat(fd_, &info) == 0 && S_ISFIFO(info.st_mode);
+  }
+  // Returns as read does, 0 at the end.
+  [[nodiscard]] ssize_t ReadSome(std::span<char> room) const {
+    for (;;) {
+      pollfd input{fd_, POLLIN, 0};
+      if (::poll(&input, 1, -1) < 0) return -1;
+      const ssize_t count = ::read(fd_, room.data(), room.size());
+      if (count >= 0 || errno != EAGAIN) return count;
+    }
+  }
+
+ private:
+  explicit InputFile(int fd) : fd_(fd) {}
+  int fd_;
+};
+
+// Where the kernel shows what a descriptor is of.
+std::string DescriptorPath(int fd) { return "/proc/self/fd/" + std::to_string(fd); }
+
 }  // namespace
 
-Result<AtomicFile> AtomicFile::Create(const std::string& path) {
+Result<AtomicFile> AtomicFile::Create(const std::string& path, Naming naming) {
+  auto target = FollowLinks(path);
+  if (!target.ok()) return target.error();
   struct stat info {};
-  if (::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) {
+  if (::stat(target->c_str(), &info) == 0 && !S_ISREG(info.st_mode)) {
     // Renaming over a device or a pipe would take it away from everyone.
     const char* kind = S_ISDIR(info.st_mode) ? "is a folder" : "is not a regular file";
     return UsageError(std::string(kind) + "; name a file to write").At(path);
   }
   AtomicFile file;
-  file.path_ = path;
-  file.temporary_ = path + ".tmpXXXXXX";
-  file.fd_ = ::mkostemp(file.temporary_.data(), O_CLOEXEC);
-  if (file.fd_ < 0) {
-    file.temporary_.clear();
-    return SystemError(path, "cannot create a file beside it");
-  }
-  mode_t mask = ::umask(0);
-  ::umask(mask);
-  ::fchmod(file.fd_, 0666 & ~mask);
+  file.path_ = *std::move(target);
+  RemoveLeftoversOf(file.path_);
+  if (naming == Naming::kNamed || !file.OpenWithoutName()) STI_RETURN_IF_ERROR(file.OpenNamed());
+  ::fchmod(file.fd_, ModeFor(file.path_, 0666));
   return file;
+}
+
+bool AtomicFile::OpenWithoutName() {
+  fd_ = ::open(FolderOf(path_).c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+  if (fd_ < 0) return false;
+  // It is given a name through /proc, which not every system has.
+  if (::access(DescriptorPath(fd_).c_str(), F_OK) != 0) {
+    ::close(std::exchange(fd_, -1));
+    return false;
+  }
+  ::flock(fd_, LOCK_EX | LOCK_NB);
+  return true;
+}
+
+Status AtomicFile::OpenNamed() {
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    temporary_ = TemporaryNameFor(path_);
+    doomed_ = DoomedPath(temporary_);
+    fd_ = ::open(temporary_.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
+    if (fd_ >= 0 && HoldTemporary(fd_)) return {};
+    const int error = fd_ >= 0 ? EEXIST : errno;
+    if (fd_ >= 0) ::close(std::exchange(fd_, -1));
+    temporary_.clear();
+    doomed_ = {};
+    errno = error;
+    if (error != EEXIST) break;
+  }
+  return SystemError(path_, "cannot create a file beside it");
+}
+
+Status AtomicFile::GiveName() {
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    std::string name = TemporaryNameFor(path_);
+    doomed_ = DoomedPath(name);
+    if (::linkat(AT_FDCWD, DescriptorPath(fd_).c_str(), AT_FDCWD, name.c_str(),
+                 AT_SYMLINK_FOLLOW) == 0) {
+      temporary_ = std::move(name);
+      return {};
+    }
+    const int error = errno;
+    doomed_ = {};
+    errno = error;
+    if (error != EEXIST) break;
+  }
+  return SystemError(path_, "cannot create a file beside it");
 }
 
 AtomicFile::AtomicFile(AtomicFile&& other) noexcept
     : fd_(std::exchange(other.fd_, -1)),
       path_(std::move(other.path_)),
-      temporary_(std::exchange(other.temporary_, {})) {}
+      temporary_(std::exchange(other.temporary_, {})),
+      doomed_(std::move(other.doomed_)) {}
 
 AtomicFile& AtomicFile::operator=(AtomicFile&& other) noexcept {
   std::swap(fd_, other.fd_);
   std::swap(path_, other.path_);
   std::swap(temporary_, other.temporary_);
+  std::swap(doomed_, other.doomed_);
   return *this;
 }
 
 AtomicFile::~AtomicFile() { Discard(); }
 
 void AtomicFile::Discard() {
-  if (fd_ >= 0) ::close(fd_);
   if (!temporary_.empty()) ::unlink(temporary_.c_str());
+  if (fd_ >= 0) ::close(fd_);
   fd_ = -1;
   temporary_.clear();
 }
@@ -94,11 +182,19 @@ Status AtomicFile::WriteAt(uint64_t offset, std::span<const uint8_t> data) {
 
 Status AtomicFile::Commit() {
   if (::fsync(fd_) != 0) return SystemError(path_, "cannot flush");
-  if (::close(std::exchange(fd_, -1)) != 0) return SystemError(path_, "cannot close");
+  if (temporary_.empty()) STI_RETURN_IF_ERROR(GiveName());
+  // Held until it has its name, so that nobody takes it for a leftover.
   if (::rename(temporary_.c_str(), path_.c_str()) != 0) return SystemError(path_, "cannot replace");
   temporary_.clear();
+  doomed_ = {};
+  if (::close(std::exchange(fd_, -1)) != 0) return SystemError(path_, "cannot close");
   SyncFolderOf(path_);
   return {};
+}
+
+Status CheckCanWrite(const std::string& path) {
+  auto file = AtomicFile::Create(path);
+  return file.ok() ? Status() : file.error();
 }
 
 Status WriteFileAtomically(const std::string& path, std::span<const uint8_t> data) {
@@ -108,35 +204,31 @@ Status WriteFileAtomically(const std::string& path, std::span<const uint8_t> dat
 }
 
 Result<std::string> ReadFilePrefix(const std::string& path, size_t count) {
-  FILE* file = std::fopen(path.c_str(), "rbe");
-  if (file == nullptr) return OpenError(path);
+  STI_ASSIGN_OR_RETURN(const InputFile file, InputFile::Open(path));
+  if (file.is_pipe()) return NoSuchFileError("not a regular file").At(path);
   std::string content(count, '\0');
-  content.resize(std::fread(content.data(), 1, count, file));
-  std::fclose(file);
+  size_t read = 0;
+  for (ssize_t some = 1; some > 0 && read < count; read += static_cast<size_t>(some)) {
+    some = file.ReadSome({content.data() + read, count - read});
+    if (some < 0) return OpenError(path);
+  }
+  content.resize(read);
   return content;
 }
 
 Result<std::string> ReadWholeFile(const std::string& path, uint64_t limit) {
-  FILE* file = std::fopen(path.c_str(), "rbe");
-  if (file == nullptr) return OpenError(path);
+  STI_ASSIGN_OR_RETURN(const InputFile file, InputFile::Open(path));
   std::string content;
-  char chunk[1 << 16];
-  size_t count = 0;
-  while ((count = std::fread(chunk, 1, sizeof(chunk), file)) > 0) {
-    content.append(chunk, count);
-    if (content.size() > limit) break;
-  }
-  bool failed = std::ferror(file) != 0;
-  int error = errno;
-  std::fclose(file);
-  if (failed) {
-    errno = error;
-    return OpenError(path);
-  }
-  if (content.size() > limit) {
+  for (;;) {
+    const size_t size = content.size();
+    content.resize(size + std::max(size, kLeastRead));
+    const ssize_t count = file.ReadSome({content.data() + size, content.size() - size});
+    if (count < 0) return OpenError(path);
+    content.resize(size + static_cast<size_t>(count));
+    if (count == 0) return content;
+    if (content.size() <= limit) continue;
     return DataError("larger than the limit of " + std::to_string(limit) + " bytes").At(path);
   }
-  return content;
 }
 
 }  // namespace sti

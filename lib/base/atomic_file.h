@@ -6,14 +6,22 @@
 #include <string>
 
 #include "base/result.h"
+#include "base/temporary.h"
 
 namespace sti {
 
-/// A temporary beside `path` that replaces it on Commit. Dropped without Commit, it is removed and
-/// `path` stays as it was. One thread at a time, but WriteAt of disjoint ranges may run together.
+/// A temporary that replaces `path` on Commit, with the permissions of what was there; of a
+/// symbolic link the file that it leads to is replaced. Dropped without Commit, it is gone and
+/// `path` stays as it was. What killed processes left beside `path` goes when another is made. One
+/// thread at a time, but WriteAt of disjoint ranges may run together.
 class AtomicFile {
  public:
-  static Result<AtomicFile> Create(const std::string& path);
+  /// How a temporary is known until Commit. A file without a name is gone with its process, however
+  /// that ends; not every file system has them.
+  enum class Naming : uint8_t { kWithoutNameIfPossible, kNamed };
+
+  static Result<AtomicFile> Create(const std::string& path,
+                                   Naming naming = Naming::kWithoutNameIfPossible);
   AtomicFile(AtomicFile&& other) noexcept;
   AtomicFile& operator=(AtomicFile&& other) noexcept;
   ~AtomicFile();
@@ -24,12 +32,19 @@ class AtomicFile {
 
  private:
   AtomicFile() = default;
+  [[nodiscard]] bool OpenWithoutName();
+  [[nodiscard]] Status OpenNamed();
+  [[nodiscard]] Status GiveName();
   void Discard();
 
   int fd_ = -1;
   std::string path_;
-  std::string temporary_;
+  std::string temporary_;  ///< empty: the file has no name yet
+  DoomedPath doomed_;      ///< that name
 };
+
+/// Returns why no file can be written to `path`, as far as that can be told before it is tried.
+Status CheckCanWrite(const std::string& path);
 
 /// `data` to `path` through an AtomicFile.
 Status WriteFileAtomically(const std::string& path, std::span<const uint8_t> data);

@@ -4,11 +4,13 @@
 #include <string>
 
 #include "base/result.h"
+#include "base/temporary.h"
 
 namespace sti {
 
-/// A temporary folder beside `path` that becomes `path` on Commit. Dropped without Commit, it is
-/// removed with all that is in it. One thread at a time.
+/// A temporary folder beside `path` that becomes `path` on Commit, or what a symbolic link there
+/// leads to. Dropped without Commit, it is removed with all that is in it. What killed processes
+/// left beside `path` goes when another is made. One thread at a time.
 class AtomicFolder {
  public:
   /// UsageError if `path` exists and is not an empty folder: what is there is never replaced.
@@ -27,6 +29,8 @@ class AtomicFolder {
 
   std::string path_;
   std::string temporary_;
+  DoomedPath doomed_;  ///< that name
+  int fd_ = -1;        ///< of the folder, for its lock
 };
 
 }  // namespace sti

@@ -75,7 +75,7 @@ Result<WeightFile> WeightFile::Open(const std::string& path, Parse parse) {
 
 Status WeightFile::Map(const std::string& path) {
   path_ = path;
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
   struct stat info {};
   if (descriptor < 0 || ::fstat(descriptor, &info) != 0) {
     const int reason = errno;

@@ -41,7 +41,11 @@ class Measurement {
   }
 
   Result<ImportancePart> Run() {
-    if (options_.resume != nullptr) STI_RETURN_IF_ERROR(Resume(*options_.resume));
+    if (options_.resume != nullptr) {
+      const Status resumed = Resume(*options_.resume);
+      if (!resumed.ok() && !options_.other_work) return resumed.error();
+      if (!resumed.ok()) options_.other_work(resumed.error());
+    }
     const UnitRange range{part_.end, part_.due};
     ActivationRoom room(runner_, chunks_, list_.shape().submodels.branches, options_.cache_bytes);
     work_.held_bytes = room.bytes();

@@ -34,6 +34,9 @@ struct ImportanceOptions {
   uint32_t parts = 1;
   const ImportancePart* resume = nullptr;  ///< what an earlier run of this part has done
   std::string resume_name;                 ///< its file, for messages
+  /// Told why `resume` is of other work, which then begins at its beginning. Where this is empty,
+  /// that is an error.
+  std::function<void(const Error&)> other_work;
   /// Called after each step with what is done so far, and once more if it is to stop. An error ends
   /// the measurement.
   std::function<Status(const ImportancePart& so_far, bool stopping)> checkpoint;

@@ -40,7 +40,9 @@ class File final : public BlockSource {
   explicit File(std::string path) : path_(std::move(path)) {}
 
   [[nodiscard]] Result<OpenedSource> Open(bool direct) const override {
-    const int fd = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC | (direct ? O_DIRECT : 0));
+    // Opening a pipe would wait for somebody to write into it.
+    const int fd =
+        ::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | (direct ? O_DIRECT : 0));
     if (fd < 0) {
       if (errno == ENOENT) return NoSuchFileError("no such file").At(path_);
       if (errno == EACCES) return NoSuchFileError("permission denied").At(path_);
@@ -50,6 +52,8 @@ class File final : public BlockSource {
     source.handle = FileHandle(fd);
     source.name = path_;
     STI_ASSIGN_OR_RETURN(const Extent extent, ExtentOf(fd, path_));
+    // Reads of a file that has it may be told to come again.
+    ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) & ~O_NONBLOCK);
     source.bytes = extent.bytes;
     source.has_more_room = extent.is_device;
     return source;

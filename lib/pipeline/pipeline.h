@@ -129,6 +129,8 @@ class Pipeline {
   [[nodiscard]] Status LoadAhead();
   /// Waits for reads in flight, as closing does. It fails only if it is interrupted.
   [[nodiscard]] Status FinishReads() { return loader_.Finish(); }
+  /// Returns whether no read is in flight: closing waits for nothing.
+  [[nodiscard]] bool Settled() { return loader_.CanSettleAll(); }
   /// Gives back what only runs need, the arena and the working memory, while no input is expected.
   /// The next run makes it again.
   [[nodiscard]] Status Rest();

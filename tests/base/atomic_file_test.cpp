@@ -2,9 +2,12 @@
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <filesystem>
+#include <iterator>
 #include <string>
 #include <utility>
 
@@ -49,10 +52,108 @@ TEST_F(AtomicFileTest, DroppedWithoutCommitLeavesTheOldFile) {
     ASSERT_TRUE(Succeeded(file));
     ASSERT_TRUE(Succeeded(file->WriteAt(0, AsBytes("new and longer"))));
     EXPECT_EQ(Read(), "old");
-    EXPECT_EQ(folder_.entries(), 2U);
   }
   EXPECT_EQ(Read(), "old");
   EXPECT_EQ(folder_.entries(), 1U);
+}
+
+// Where the file system has files without names, and where it has none.
+class AtomicFileNaming : public AtomicFileTest,
+                         public ::testing::WithParamInterface<AtomicFile::Naming> {};
+INSTANTIATE_TEST_SUITE_P(Both, AtomicFileNaming,
+                         ::testing::Values(AtomicFile::Naming::kWithoutNameIfPossible,
+                                           AtomicFile::Naming::kNamed));
+
+TEST_P(AtomicFileNaming, ReplacesOnCommitAlone) {
+  ASSERT_TRUE(Succeeded(WriteFileAtomically(path_, AsBytes("old"))));
+  for (const bool commit : {false, true}) {
+    auto file = AtomicFile::Create(path_, GetParam());
+    ASSERT_TRUE(Succeeded(file));
+    ASSERT_TRUE(Succeeded(file->WriteAt(0, AsBytes("new and longer"))));
+    EXPECT_EQ(Read(), "old");
+    if (!commit) continue;
+    ASSERT_TRUE(Succeeded(file->Commit()));
+  }
+  EXPECT_EQ(Read(), "new and longer");
+  EXPECT_EQ(folder_.entries(), 1U);
+}
+
+TEST_P(AtomicFileNaming, KeepsThePermissionsOfWhatItReplaces) {
+  ASSERT_TRUE(Succeeded(WriteBytes(path_, "secret")));
+  ASSERT_EQ(::chmod(path_.c_str(), 0600), 0);
+  auto file = AtomicFile::Create(path_, GetParam());
+  ASSERT_TRUE(Succeeded(file));
+  ASSERT_TRUE(Succeeded(file->Commit()));
+  EXPECT_EQ(Mode(), 0600U);
+}
+
+TEST_P(AtomicFileNaming, ReplacesWhatALinkLeadsTo) {
+  namespace fs = std::filesystem;
+  fs::create_directory(folder_.File("far"));
+  fs::create_symlink("far/other", path_);
+  fs::create_symlink("file", folder_.File("link"));
+  for (const char* content : {"made", "made again"}) {  // it leads nowhere at first
+    auto file = AtomicFile::Create(folder_.File("link"), GetParam());
+    ASSERT_TRUE(Succeeded(file));
+    ASSERT_TRUE(Succeeded(file->WriteAt(0, AsBytes(content))));
+    ASSERT_TRUE(Succeeded(file->Commit()));
+    EXPECT_EQ(*ReadWholeFile(folder_.File("far/other"), 100), content);
+  }
+  EXPECT_TRUE(fs::is_symlink(path_));
+  EXPECT_TRUE(fs::is_symlink(folder_.File("link")));
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_.File("far")), {}), 1);
+}
+
+TEST_P(AtomicFileNaming, WritesNamesAsLongAsNamesAre) {
+  const std::string name = folder_.File(std::string(255, 'n'));
+  auto file = AtomicFile::Create(name, GetParam());
+  ASSERT_TRUE(Succeeded(file));
+  ASSERT_TRUE(Succeeded(file->Commit()));
+  EXPECT_TRUE(std::filesystem::exists(name));
+  EXPECT_EQ(folder_.entries(), 1U);
+}
+
+TEST_P(AtomicFileNaming, WhatAKilledProcessLeftGoesWithTheNextFile) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    auto file = AtomicFile::Create(path_, GetParam());
+    if (file.ok() && file->WriteAt(0, AsBytes("half")).ok()) ::raise(SIGKILL);
+    ::_exit(1);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFSIGNALED(status));
+  EXPECT_EQ(folder_.entries(), GetParam() == AtomicFile::Naming::kNamed ? 1U : 0U);
+  ASSERT_TRUE(Succeeded(WriteFileAtomically(folder_.File("other"), AsBytes("x"))));
+  EXPECT_EQ(folder_.entries(), GetParam() == AtomicFile::Naming::kNamed ? 2U : 1U);
+  ASSERT_TRUE(Succeeded(WriteFileAtomically(path_, AsBytes("whole"))));
+  EXPECT_EQ(folder_.entries(), 2U);
+  EXPECT_EQ(Read(), "whole");
+}
+
+TEST_P(AtomicFileNaming, TwoWritersOfOneFileLeaveEachOtherAlone) {
+  auto first = AtomicFile::Create(path_, GetParam());
+  auto second = AtomicFile::Create(path_, GetParam());
+  ASSERT_TRUE(Succeeded(first));
+  ASSERT_TRUE(Succeeded(second));
+  ASSERT_TRUE(Succeeded(first->WriteAt(0, AsBytes("first"))));
+  ASSERT_TRUE(Succeeded(second->WriteAt(0, AsBytes("second"))));
+  ASSERT_TRUE(Succeeded(second->Commit()));
+  EXPECT_EQ(Read(), "second");
+  ASSERT_TRUE(Succeeded(first->Commit()));
+  EXPECT_EQ(Read(), "first");
+  EXPECT_EQ(folder_.entries(), 1U);
+}
+
+TEST_F(AtomicFileTest, RefusesALinkToItself) {
+  std::filesystem::create_symlink("file", path_);
+  EXPECT_TRUE(FailedWith(AtomicFile::Create(path_), ErrorKind::kUsage, "link to itself"));
+}
+
+TEST_F(AtomicFileTest, WhetherAFileCanBeWrittenIsToldWithoutATrace) {
+  EXPECT_TRUE(Succeeded(CheckCanWrite(path_)));
+  EXPECT_EQ(folder_.entries(), 0U);
+  EXPECT_TRUE(FailedWith(CheckCanWrite(folder_.File("none/file")), ErrorKind::kMachine, "none"));
 }
 
 TEST_F(AtomicFileTest, CommitReplacesTheOldFileWhole) {

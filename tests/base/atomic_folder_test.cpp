@@ -1,7 +1,10 @@
 #include "base/atomic_folder.h"
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 
@@ -52,6 +55,40 @@ TEST(AtomicFolder, NeverReplacesWhatHoldsSomething) {
   EXPECT_TRUE(fs::exists(path + "/mine"));
   EXPECT_TRUE(
       FailedWith(AtomicFolder::Create(path + "/mine"), ErrorKind::kUsage, "exists already"));
+}
+
+TEST(AtomicFolder, WhatAKilledProcessLeftGoesWithTheNextFolder) {
+  const TempFolder folder;
+  const std::string path = folder.path() + "/new";
+  const pid_t child = ::fork();
+  if (child == 0) {
+    auto made = AtomicFolder::Create(path);
+    if (made.ok()) Touch(made->temporary() + "/file");
+    ::raise(SIGKILL);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(EntriesOf(folder.path()), 1U);
+  auto one = AtomicFolder::Create(path);
+  ASSERT_TRUE(Succeeded(one));
+  auto other = AtomicFolder::Create(path);
+  ASSERT_TRUE(Succeeded(other));
+  EXPECT_EQ(EntriesOf(folder.path()), 2U);  // both are held
+  ASSERT_TRUE(Succeeded(one->Commit()));
+}
+
+TEST(AtomicFolder, BecomesWhatALinkLeadsToWithItsPermissions) {
+  const TempFolder folder;
+  fs::create_directory(folder.path() + "/empty");
+  fs::permissions(folder.path() + "/empty", fs::perms::owner_all);
+  fs::create_symlink("empty", folder.path() + "/link");
+  auto made = AtomicFolder::Create(folder.path() + "/link");
+  ASSERT_TRUE(Succeeded(made));
+  Touch(made->temporary() + "/file");
+  ASSERT_TRUE(Succeeded(made->Commit()));
+  EXPECT_TRUE(fs::is_symlink(folder.path() + "/link"));
+  EXPECT_TRUE(fs::exists(folder.path() + "/empty/file"));
+  EXPECT_EQ(fs::status(folder.path() + "/empty").permissions(), fs::perms::owner_all);
 }
 
 }  // namespace

@@ -58,11 +58,31 @@ first_answer_only() {
   like "$stderr" "sti-run: *model.sti: cannot read: Input/output error"
 }
 
-@test "an error of the device below a running sti-run: exit 1 and one line" {
-  on_flash "eio@0+1GiB" 'between_lines "$STI_FLASH/model.sti" "touch broken"'
-  same "$output" "code 1"
-  first_answer_only
-  like "$(cat errors)" "sti-run: *model.sti: cannot read: Input/output error*"
+# NAME: three lines for the model, the flash broken under the second.
+three_lines() {
+  printf '%s\n' "$1$alarm"
+  sleep 0.5
+  touch broken
+  printf '%s\n' "$1$alarm"
+  sleep 0.5
+  rm broken
+  printf '%s\n' "$1$alarm"
+}
+export -f three_lines
+
+@test "an error of the device is that of one input, of one model and of several: exit 1 at the end" {
+  local one='three_lines "" | sti-run -q "$STI_FLASH/model.sti" --plan model.plan'
+  local several='three_lines m$'\''\t'\'' | sti-run -q --model "m=$STI_FLASH/model.sti,model.plan"'
+  for script in "$one" "$several"; do
+    rm -f broken
+    on_flash "eio@0+1GiB" "$script"
+    same "$status" 1
+    same "${#lines[@]}" 3
+    output=$(sed 's/^m\t//' <<<"$output")
+    like "$output" $'alarm\t*\n! *model.sti: cannot read: Input/output error*\nalarm\t*'
+    same "${#stderr_lines[@]}" 1
+    like "$stderr" "sti-run: *model.sti: cannot read: Input/output error*"
+  done
 }
 
 @test "bytes torn for good below a running sti-run: exit 3, never a label" {

@@ -121,6 +121,41 @@ on_broken_flash() {
   holds "$(jq -s . <<<"$output")" '.[2].label == "alarm"'
 }
 
+# NAME: three lines for the model, all reads of which hang from the second on.
+lines_while_reads_hang() {
+  printf '%s\n' "$1$alarm"
+  sleep 0.3
+  touch broken
+  printf '%s\n' "$1will it rain at noon" "$1$alarm"
+}
+export -f lines_while_reads_hang
+
+@test "while reads hang, sti-run ends at the end of its input, of one model and of several" {
+  local one='lines_while_reads_hang "" | sti-run -q --on-late degrade "$STI_FLASH/tail.sti" --plan calm.json'
+  local several='lines_while_reads_hang m$'\''\t'\'' |
+    sti-run -q --on-late degrade --model "m=$STI_FLASH/tail.sti,calm.json"'
+  for script in "$one" "$several"; do
+    rm -f broken
+    on_broken_flash delay=1000s "$script"
+    same "$status" 0
+    same "${#lines[@]}" 3
+  done
+}
+
+@test "while reads hang, sti-run ends at the first SIGTERM" {
+  on_broken_flash delay=1000s 'mkfifo lines
+    sti-run -q --on-late degrade "$STI_FLASH/tail.sti" --plan calm.json <lines >answers &
+    exec 7>lines
+    echo "$alarm" >&7
+    sleep 0.3; touch broken
+    echo "will it rain at noon" >&7
+    until [ "$(wc -l <answers)" -eq 2 ]; do sleep 0.05; done
+    kill -TERM $!
+    wait $!'
+  same "$status" 143
+  same "$(wc -l <answers)" 2
+}
+
 @test "reads that fail are no errors under --on-late degrade: the summary counts them" {
   on_broken_flash eio '{ echo "$alarm"; sleep 0.3; touch broken; echo "$alarm"; echo "$alarm"; } |
     sti-run --on-late degrade "$STI_FLASH/tail.sti" --plan calm.json'

@@ -118,13 +118,44 @@ leave_progress() {
     sti-importance model.sti --data twenty.tsv --metric loss --resume -o a.importance
 }
 
-@test "without --resume earlier progress is replaced" {
+@test "progress of the same work is gone on with, --resume or not" {
   leave_progress
+  units=$(sti-inspect a.importance.resume | sed -nE '1s/.*units 1 to ([0-9]+) of.*/\1/p')
   run --separate-stderr sti-importance -v model.sti --data twenty.tsv --metric loss -o a.importance
   same "$status" 0
-  like "$stderr" "sti-importance: a.importance.resume: left by an earlier run, and replaced; --resume would go on with it*"
+  like "$stderr" "sti-importance: a.importance.resume: $units of 73 units are done*"
   cmp a.importance whole.importance
   [ ! -e a.importance.resume ]
+}
+
+@test "without --resume progress of other work is replaced, with a warning" {
+  leave_progress
+  cp a.importance.resume kept
+  measure --gains -o other.importance 2>/dev/null
+  run --separate-stderr sti-importance model.sti --data twenty.tsv --metric loss --gains -o a.importance
+  same "$status" 0
+  like "${stderr_lines[0]}" "sti-importance: warning: a.importance.resume: is of a measurement without gains, so it cannot be resumed; it is replaced"
+  cmp a.importance other.importance
+  flip kept 100
+  mv kept a.importance.resume
+  run --separate-stderr sti-importance model.sti --data twenty.tsv --metric loss -o a.importance
+  same "$status" 0
+  like "${stderr_lines[0]}" "sti-importance: warning: a.importance.resume: the payload does not match its checksum*; it is replaced"
+  cmp a.importance whole.importance
+}
+
+@test "Ctrl-C says how to go on" {
+  env --default-signal=INT sti-importance model.sti --data dev.tsv --metric loss --threads 1 \
+    -o a.importance 2>errors &
+  local process=$! code=0
+  for _ in {1..200}; do
+    [ ! -e a.importance.resume ] || break
+    sleep 0.02
+  done
+  kill -INT "$process"
+  wait "$process" || code=$?
+  [ "$code" -eq 130 ] || skip "done before it could be stopped"
+  like "$(cat errors)" "sti-importance: a.importance.resume: * of * units are done; the same command goes on from there"
 }
 
 @test "temporaries of a killed run go with --resume; what only has their name stays" {

@@ -49,6 +49,74 @@ stops_on() {
   no_leftovers
 }
 
+# FOLDER: waits until a temporary is there, for as long as the background job runs.
+await_temporary() {
+  until compgen -G "$1/*.tmp*" >/dev/null; do
+    kill -0 $! 2>/dev/null || return 0
+    sleep 0.01
+  done
+}
+
+@test "whatever signal ends a tool, no temporary stays" {
+  mkdir out
+  for signal in HUP QUIT XCPU ALRM USR1 USR2 VTALRM PROF ABRT; do
+    sti-inspect model.sti --export 6 -q -o out/exported &
+    await_temporary out
+    local code=0
+    kill "-$signal" $! 2>/dev/null || true
+    wait $! 2>/dev/null || code=$?
+    same "$signal $(find out -name '*.tmp*')" "$signal "
+    if [ ! -e out/exported ]; then same "$signal $code" "$signal $((128 + $(kill -l "$signal")))"; fi
+    rm -rf out/exported
+  done
+}
+
+@test "what a killed tool leaves goes with the next, what a running one writes does not" {
+  mkdir out
+  local export_6=(sti-inspect model.sti --export 6 -q -o out/exported) left code=0
+  "${export_6[@]}" &
+  await_temporary out
+  kill -KILL $! 2>/dev/null || true
+  wait $! 2>/dev/null || true
+  left=$(find out -maxdepth 1 -name '*.tmp*')
+  [ -n "$left" ] || skip "done before it could be killed"
+  "${export_6[@]}" 2>errors &
+  until [ ! -e "$left" ]; do sleep 0.01; done
+  await_temporary out
+  kill -STOP $!
+  works sti-inspect model.sti --export 6 -q -o out/exported
+  kill -CONT $!
+  wait $! || code=$?
+  same "$code" 1
+  like "$(cat errors)" "sti-inspect: out/exported: cannot rename to it: Directory not empty"
+  same "$(ls out)" exported
+}
+
+@test "a file above the limit of the process: exit 1, said, and nothing left" {
+  mkdir out
+  local code=0
+  (ulimit -f 100 && exec sti-shard -q model -o out/x.sti) 2>errors || code=$?
+  same "$code" 1
+  like "$(cat errors)" "sti-shard: out/x.sti: cannot write: File too large"
+  same "$(ls out)" ""
+}
+
+@test "a signal that was ignored at the start stays ignored" {
+  for signal in HUP INT TERM USR1; do
+    rm -f lines answers
+    mkfifo lines
+    env --ignore-signal=$signal sti-run -q model.sti --plan model.plan <lines >answers &
+    exec 7>lines
+    echo "$alarm" >&7
+    until [ -s answers ]; do sleep 0.05; done
+    kill "-$signal" $!
+    echo "$alarm" >&7
+    exec 7>&-
+    wait $!
+    same "$(wc -l <answers)" 2
+  done
+}
+
 @test "a reader that goes away ends sti-run with 141, quietly" {
   yes "$alarm" | head -n 20000 >lines
   set +o pipefail
