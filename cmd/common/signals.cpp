@@ -65,7 +65,10 @@ void HandleSignals() {
 
 int StopSignal() { return g_stop_signal; }
 
-void ListenForHangup() { Handle(SIGHUP, TakeNote, SA_RESTART, Ask); }
+void ListenForHangup(bool also_ignored) {
+  Handle(SIGHUP, TakeNote, SA_RESTART, Ask);
+  if (also_ignored) Handle(SIGHUP, TakeNote, SA_RESTART, SIG_IGN);
+}
 
 bool TakeHangup() {
   const bool came = g_hangup != 0;

@@ -33,7 +33,7 @@ Result<Adjuster> Adjuster::Make(Session& session, const RunOptions& options, con
   Adjuster adjuster(session, options, tool);
   const bool has_file = !options.plan.empty() && options.plan != "-";
   adjuster.follows_file_ = has_file && (!options.replan.empty() || isatty(STDIN_FILENO) == 0);
-  if (adjuster.follows_file_) ListenForHangup();
+  if (adjuster.follows_file_) ListenForHangup(!options.replan.empty());
   if (options.replan.empty()) return adjuster;
   STI_ASSIGN_OR_RETURN(ReplanSources sources, ReadSources(options, session.pipeline().file()));
   const auto tell = [&tool](const Notice& notice) { Tell(notice, tool); };

@@ -127,6 +127,47 @@ depth_of() { sed -n "$1p" answers | jq '.layers | length'; }
   like "$(cat errors)" "*warning: in-force.json: the plan has no target*; the plan in force stays*"
 }
 
+@test "on SIGHUP the plan file is read again without --replan too; what does not fit leaves the old" {
+  plan --profile device.json --target 60ms --submodel 6x6 -o in-force.json
+  plan --profile device.json --submodel 3x6 -o next.json # without a target
+  make_other_model
+  sti-plan -q other.sti --profile device.json --target 60ms -o foreign.json
+  start
+  echo "$alarm" >&7
+  await 1
+  mv next.json in-force.json
+  kill -HUP "$process"
+  echo "$alarm" >&7
+  await 2
+  local answered=2
+  for bad in foreign.json dev.tsv none; do
+    rm in-force.json
+    if [ $bad != none ]; then cp $bad in-force.json; fi
+    kill -HUP "$process"
+    echo "$alarm" >&7
+    await $((++answered))
+  done
+  finish
+  same "$(wc -l <answers)" 5
+  same "$(for n in 1 2 3 4 5; do depth_of $n; done | xargs)" "6 3 3 3 3"
+  like "$(cat errors)" "*sti-run: in-force.json: read again*"
+  same "$(grep -c 'warning: in-force.json: .*; the plan in force stays$' errors)" 3
+}
+
+@test "SIGHUP at a terminal, or where no plan is named, ends the run with 129" {
+  python3 - <<'P'
+import os, pty, signal, subprocess, time
+terminal, stdin = pty.openpty()
+for options, where in (["--plan", "model.plan"], stdin), ([], subprocess.PIPE):
+    process = subprocess.Popen(["env", "--default-signal=HUP", "sti-run", "-q", "model.sti", *options],
+                               stdin=where, stdout=subprocess.PIPE)
+    os.write(terminal if where == stdin else process.stdin.fileno(), b"hello\n")
+    assert process.stdout.readline().endswith(b"\thello\n")
+    process.send_signal(signal.SIGHUP)
+    assert process.wait() == 129, process.returncode
+P
+}
+
 @test "an evaluation follows the device too" {
   layers_at 0.05 >fast.json
   plan --profile fast.json --target 2s -o fast.plan

@@ -2,6 +2,21 @@
 # and a place ahead of other processes. By the kernel's word.
 load helpers
 
+@test "a stack of 64 KiB is enough for every tool" {
+  ulimit -S -s 64
+  works sti-shard -q model -o small.sti
+  works sti-importance -q small.sti --data few.tsv --metric loss --quick -o small.importance
+  works sti-importance show small.importance --svg s.svg
+  works sti-profile -q small.sti -o small.profile --budget 200ms --lengths 32 --widths 12
+  works sti-plan small.sti --profile device.json --importance small.importance --target 12ms \
+    --explain --gantt g.svg -o small.plan
+  works sti-plan small.sti --profile device.json --sweep
+  works sti-run -q --plan small.plan small.sti "$alarm"
+  works sti-run -q --plan small.plan small.sti --eval few.tsv
+  works sti-inspect --verify small.sti
+  works sti-inspect small.sti --export 6 -q -o exported
+}
+
 # Begins a run that has answered one line and waits for the next. What it says is in `said`.
 begin_run() { # OPTION...
   coproc RUN { exec "${as[@]}" sti-run model.sti --plan model.plan "$@" 2>said; }
