@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/remedy.h"
+#include "base/usual_floats.h"
 
 namespace sti {
 
@@ -48,6 +49,7 @@ Status Aside::Settle() {
 }
 
 void Aside::Work() {
+  const UsualFloats floats;
   try {
     status_ = work_();
   } catch (...) {

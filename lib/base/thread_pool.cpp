@@ -4,6 +4,7 @@
 #include <exception>
 
 #include "base/usable_cpus.h"
+#include "base/usual_floats.h"
 
 namespace sti {
 namespace {
@@ -77,6 +78,7 @@ void ThreadPool::ParallelFor(uint32_t count, Body body) {
 }
 
 void ThreadPool::WorkerMain(uint32_t worker) {
+  const UsualFloats floats;
   while (true) {
     const uint32_t epoch = epoch_.load();
     if (stop_.load()) return;

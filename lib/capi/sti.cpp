@@ -2,6 +2,8 @@
 // what lib/api takes, and its errors and exceptions into codes.
 #include "capi/sti.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -14,6 +16,7 @@
 
 #include "api/model.h"
 #include "base/usable_cpus.h"
+#include "base/usual_floats.h"
 #include "capi/error_text.h"
 #include "capi/options.h"
 #include "format/importance_file.h"
@@ -22,10 +25,12 @@
 
 struct sti_host {
   std::shared_ptr<sti::Host> shared;
+  const pid_t process = getpid();  ///< that has the threads
 };
 
 struct sti_model {
   std::unique_ptr<sti::Model> model;
+  const pid_t process = getpid();
 };
 
 namespace sti {
@@ -50,10 +55,40 @@ class InCallback {
   bool before_;
 };
 
+Status CheckGiven(bool given, const char* what) {
+  if (given) return {};
+  return UsageError(std::string(what) + " is NULL");
+}
+
+// Whether a handle is used in a forked child of the process that made it. Its threads are not
+// there, and its locks may be held for ever.
+template <typename Handle>
+bool IsOfParent(const Handle* handle) {
+  return handle != nullptr && handle->process != getpid();
+}
+
+template <typename Handle>
+Status CheckOwn(const Handle* handle, const char* what) {
+  STI_RETURN_IF_ERROR(CheckGiven(handle != nullptr, what));
+  if (!IsOfParent(handle)) return {};
+  return UsageError(std::string("the ") + what +
+                    " is of the process that this one was forked from; make a host here, and open "
+                    "models on it");
+}
+
+// Frees a handle, unless that must not be done here.
+template <typename Handle>
+void Free(Handle* handle) {
+  if (in_callback || IsOfParent(handle)) return;
+  const UsualFloats floats;
+  delete handle;
+}
+
 // Runs the body of a call. What it returns or throws becomes a code.
 template <typename Body>
 sti_code Guarded(sti_error* error, const Body& body) noexcept {
   if (in_callback) return FillError(STI_USAGE, "a callback must not call the library", error);
+  const UsualFloats floats;
   try {
     const Status status = body();
     if (!status.ok()) return FillError(status.error(), error);
@@ -71,8 +106,9 @@ sti_code Guarded(sti_error* error, const Body& body) noexcept {
 
 // Runs what reads a value; `otherwise` where it cannot be had.
 template <typename T, typename Body>
-T Value(const void* handle, T otherwise, const Body& body) noexcept {
-  if (handle == nullptr || in_callback) return otherwise;
+T Value(const sti_model* model, T otherwise, const Body& body) noexcept {
+  if (model == nullptr || in_callback || IsOfParent(model)) return otherwise;
+  const UsualFloats floats;
   try {
     return body();
   } catch (...) {
@@ -80,16 +116,11 @@ T Value(const void* handle, T otherwise, const Body& body) noexcept {
   }
 }
 
-Status CheckGiven(bool given, const char* what) {
-  if (given) return {};
-  return UsageError(std::string(what) + " is NULL");
-}
-
 // Runs the body of a call for a model.
 template <typename Body>
 sti_code OnModel(sti_model* model, sti_error* error, const Body& body) noexcept {
   return Guarded(error, [&]() -> Status {
-    STI_RETURN_IF_ERROR(CheckGiven(model != nullptr, "model"));
+    STI_RETURN_IF_ERROR(CheckOwn(model, "model"));
     return body(*model->model);
   });
 }
@@ -102,7 +133,7 @@ void Clear(Handle** handle) {
 
 Status OpenSource(sti_host* host, sti_model** model, FunctionRef<Result<BlockSourcePtr>()> open) {
   STI_RETURN_IF_ERROR(CheckGiven(model != nullptr, "model"));
-  STI_RETURN_IF_ERROR(CheckGiven(host != nullptr, "host"));
+  STI_RETURN_IF_ERROR(CheckOwn(host, "host"));
   STI_ASSIGN_OR_RETURN(BlockSourcePtr source, open());
   auto made = std::make_unique<sti_model>();
   STI_ASSIGN_OR_RETURN(made->model, Model::Open(host->shared, std::move(source)));
@@ -241,9 +272,7 @@ sti_code sti_host_new(uint32_t threads, sti_log log, void* user, sti_host** host
   });
 }
 
-void sti_host_free(sti_host* host) {
-  if (!in_callback) delete host;
-}
+void sti_host_free(sti_host* host) { Free(host); }
 
 sti_code sti_open(sti_host* host, const char* path, sti_model** model, sti_error* error) {
   Clear(model);
@@ -282,9 +311,7 @@ sti_code sti_open_read(sti_host* host, sti_read_at read_at, void* user, uint64_t
   });
 }
 
-void sti_close(sti_model* model) {
-  if (!in_callback) delete model;
-}
+void sti_close(sti_model* model) { Free(model); }
 
 sti_code sti_give(sti_model* model, int32_t kind, const void* bytes, size_t size,
                   sti_error* error) {

@@ -28,11 +28,16 @@
  * does nothing. Calls for one model take turns, in the order in which they came. sti_label,
  * sti_score, sti_name, sti_stat and sti_cancel never wait for a call under way.
  *
+ * Forks. A handle is of the process that made it. In a forked child its calls give STI_USAGE, there
+ * are no labels and figures, and freeing it frees nothing. A host that the child makes, and models
+ * that it opens on that, are its own.
+ *
  * Answers. Each thread reads the answer of its own last sti_run of a model. A model keeps the
  * answers of the 256 threads that ran it last.
  *
  * Guest. The library prints nothing, ends no process, and reads no environment. It throws nothing,
- * handles no signal and changes no locale. Where memory runs out the code is STI_NO_MEMORY, and the
+ * handles no signal and changes no locale. It rounds to nearest, whatever the calling thread does,
+ * and leaves that as it was. Where memory runs out the code is STI_NO_MEMORY, and the
  * model can be used on.
  *
  * Numbers. Codes, kinds, options and figures are numbers which keep their meaning. Later versions

@@ -8,6 +8,7 @@
 
 #include "base/remedy.h"
 #include "base/thread_rank.h"
+#include "base/usual_floats.h"
 #include "pipeline/io_share.h"
 
 namespace sti {
@@ -191,6 +192,7 @@ void IoLane::ExpectBandwidth(double bytes_per_us) {
 }
 
 void IoLane::Main() {
+  const UsualFloats floats;
   RankAboveMaker();
   for (;;) {
     {
