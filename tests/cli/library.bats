@@ -32,6 +32,10 @@ imports() { nm -D --undefined-only "$library" | sed -E 's/^ *[Uw] //; s/@.*//' |
 # numbers; the JSON parser asks for the locale's decimal point, to read numbers in spite of it
 (ceil|floor|exp|exp2|fma|ldexp|log|log2|pow|sqrt|tanh|erf)f?
 (strtod|strtoll|strtoull|localeconv)
+# rounding and traps of the calling thread, set to the usual ones and put back
+(fegetenv|fesetenv)
+# which process this is: a forked child has none of the threads of a handle
+getpid
 # files, read alone, without waiting too, and block devices
 (open|close|read|pread|preadv2|fstat|stat|lseek|fcntl|ioctl|dup|posix_fadvise)(64)?
 # threads of its own, cores, time; io_uring has no functions but syscall

@@ -3,6 +3,7 @@ and device.json, with the tools on PATH (tests/cli/python.bats, scripts/test-whe
 
 import gc
 import math
+import multiprocessing
 import os
 import pathlib
 import re
@@ -223,6 +224,28 @@ class Answers(unittest.TestCase):
         for thread in threads:
             thread.join()
         self.assertEqual(wrong, [])
+
+
+class Forks(unittest.TestCase):
+    def child(self, host, model, expected):
+        with self.assertRaises(sti.Error) as raised:
+            model.run(TEXTS[0])
+        self.assertEqual(raised.exception.code, sti.Code.USAGE)
+        model.close()
+        host.close()
+        with sti.Host(threads=2) as own_host, own_host.open("model.sti") as own:
+            self.assertEqual([own.run(text).label for text in TEXTS], expected)
+
+    def test_a_child_has_models_of_its_own(self):
+        with sti.Host(threads=2) as host, host.open("model.sti") as model:
+            expected = [model.run(text).label for text in TEXTS]
+            child = multiprocessing.get_context("fork").Process(
+                target=self.child, args=(host, model, expected))
+            child.start()
+            child.join(60)
+            child.kill()  # where it hangs
+            self.assertEqual(child.exitcode, 0)
+            self.assertEqual(model.run(TEXTS[0]).label, expected[0])
 
 
 if __name__ == "__main__":
