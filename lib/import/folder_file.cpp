@@ -30,6 +30,9 @@ Status CheckFetched(const std::string& path, std::string_view bytes) {
 }
 
 Result<std::string> ReadSmallFile(const std::string& path, uint64_t max_bytes) {
+  std::error_code ignored;
+  if (std::filesystem::is_fifo(path, ignored))  // to open it would wait for a writer
+    return NoSuchFileError("not a regular file").At(path);
   std::ifstream file(path, std::ios::binary | std::ios::ate);
   if (!file && !IsFile(path))
     return NoSuchFileError("no such file; give the folder whole").At(path);

@@ -10,6 +10,11 @@ load helpers
     timeout 20 sti-plan pipe --profile device.json --target 12ms
   refused 3 "sti-importance: pipe: not a regular file*" \
     timeout 20 sti-importance pipe --data few.tsv -o x.importance
+  refused 3 "sti-shard: pipe: not a regular file*" timeout 20 sti-shard model --labels pipe -o x.sti
+  copy_model folder
+  rm folder/config.json folder/model.safetensors
+  mkfifo folder/config.json folder/model.safetensors
+  refused 3 "sti-shard: folder*" timeout 20 sti-shard folder -o x.sti
 }
 
 @test "a signal ends the wait for what a pipe gives" {
