@@ -149,7 +149,10 @@ export -f lines_while_reads_hang
     echo "$alarm" >&7
     sleep 0.3; touch broken
     echo "will it rain at noon" >&7
-    until [ "$(wc -l <answers)" -eq 2 ]; do sleep 0.05; done
+    for _ in {1..400}; do
+      [ "$(wc -l <answers)" -eq 2 ] && break
+      sleep 0.05
+    done
     kill -TERM $!
     wait $!'
   same "$status" 143

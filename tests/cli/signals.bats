@@ -81,7 +81,11 @@ await_temporary() {
   left=$(find out -maxdepth 1 -name '*.tmp*')
   [ -n "$left" ] || skip "done before it could be killed"
   "${export_6[@]}" 2>errors &
-  until [ ! -e "$left" ]; do sleep 0.01; done
+  for _ in {1..1000}; do
+    [ -e "$left" ] || break
+    sleep 0.01
+  done
+  [ ! -e "$left" ]
   await_temporary out
   kill -STOP $!
   works sti-inspect model.sti --export 6 -q -o out/exported
@@ -108,7 +112,10 @@ await_temporary() {
     env --ignore-signal=$signal sti-run -q model.sti --plan model.plan <lines >answers &
     exec 7>lines
     echo "$alarm" >&7
-    until [ -s answers ]; do sleep 0.05; done
+    for _ in {1..400}; do
+      [ -s answers ] && break
+      sleep 0.05
+    done
     kill "-$signal" $!
     echo "$alarm" >&7
     exec 7>&-

@@ -14,8 +14,8 @@ setup() {
 start_server() {
   ./warm-server intents.socket model.sti model.plan 2>errors 3>&- &
   server=$!
-  until [ -S intents.socket ]; do
-    kill -0 $server
+  for _ in {1..400}; do
+    [ -S intents.socket ] && break
     sleep 0.05
   done
 }
@@ -82,7 +82,10 @@ P
   [ -S intents.socket ]
   rm -f errors
   ./warm-server intents.socket model.sti 2>errors 3>&- &
-  until ./warm-server intents.socket ask "$alarm" 2>/dev/null; do sleep 0.05; done
+  for _ in {1..400}; do
+    ./warm-server intents.socket ask "$alarm" 2>/dev/null && break
+    sleep 0.05
+  done
   works ./warm-server intents.socket ask .quit
   wait
 }
