@@ -46,7 +46,7 @@ void AddSpreadOptions(CLI::App& app, ImportanceToolOptions& options) {
          "do the i-th of n parts; join their files with merge")
       ->type_name("i/n")
       ->group(kMostUsed);
-  app.add_flag("--resume", options.resume, "go on where an interrupted run of the same work ended")
+  app.add_flag("--resume", options.resume, "go on as without it, but refuse progress of other work")
       ->group(kMostUsed);
   AddParsed(app, "--cache-bytes", options.cache_bytes, kSize,
             "most memory for activations [256MiB]");
