@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -47,8 +48,10 @@ void OwnWaitingOutputs() {
   for (const int stream : {STDOUT_FILENO, STDERR_FILENO}) {
     const int flags = fcntl(stream, F_GETFL);
     if (flags < 0 || (flags & O_NONBLOCK) == 0) continue;
+    struct stat info {};
+    if (fstat(stream, &info) != 0 || !(S_ISFIFO(info.st_mode) || S_ISCHR(info.st_mode))) continue;
     const std::string path = "/proc/self/fd/" + std::to_string(stream);
-    const int own = open(path.c_str(), O_WRONLY | (flags & O_APPEND) | O_CLOEXEC);
+    const int own = open(path.c_str(), O_WRONLY | O_NOCTTY | O_CLOEXEC);
     if (own < 0) continue;
     dup2(own, stream);
     close(own);
