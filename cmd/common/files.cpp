@@ -23,24 +23,33 @@ std::span<const uint8_t> AsBytes(const std::string& text) {
   return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
 }
 
-Status WriteStdout(std::string_view text) {
-  std::fwrite(text.data(), 1, text.size(), stdout);
-  return {};
-}
+void WriteStdout(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stdout); }
 
 // The two spellings of one value, by the name of the file.
 template <typename Value, typename ToJson, typename Encode>
 Status WriteSpelling(const std::string& path, const Value& value, ToJson to_json, Encode encode) {
-  if (path == "-") return WriteStdout(to_json(value));
+  if (path == "-") {
+    WriteStdout(to_json(value));
+    return {};
+  }
   if (IsJsonName(path)) return WriteFileAtomically(path, AsBytes(to_json(value)));
   return WriteFileAtomically(path, encode(value));
 }
 
-template <typename Parse>
-auto ReadSpelling(const std::string& path, Parse parse)
-    -> decltype(parse(std::span<const uint8_t>(), path)) {
-  STI_ASSIGN_OR_RETURN(std::string content, ReadInput(path));
-  return parse(AsBytes(content), path == "-" ? "stdin" : path);
+// Warns of fields that are unknown: who wrote them may have meant others.
+template <typename Value>
+Result<Value> ReadSpelling(const std::string& path, const Tool& tool,
+                           Result<Value> (*parse)(std::span<const uint8_t>, const std::string&,
+                                                  UnknownKeys*)) {
+  STI_ASSIGN_OR_RETURN(const std::string content, ReadInput(path));
+  const std::string name = path == "-" ? "stdin" : path;
+  UnknownKeys unknown;
+  Result<Value> value = parse(AsBytes(content), name, &unknown);
+  if (unknown.names().empty()) return value;
+  std::string names;
+  for (const std::string& key : unknown.names()) names += (names.empty() ? "" : ", ") + key;
+  tool.Warn(name + ": ignores what it does not know: " + names + "; are the names right?");
+  return value;
 }
 
 }  // namespace
@@ -77,15 +86,18 @@ Result<std::string> ReadInput(const std::string& path) {
   return ReadWholeFile(path == "-" ? "/dev/stdin" : path, kMaxSmallFileBytes);
 }
 
-Result<Plan> ReadPlan(const std::string& path) { return ReadSpelling(path, ParsePlan); }
-Result<Importance> ReadImportance(const std::string& path) {
-  return ReadSpelling(path, ParseImportance);
+Result<Plan> ReadPlan(const std::string& path, const Tool& tool) {
+  return ReadSpelling(path, tool, ParsePlanNoting);
+}
+Result<Importance> ReadImportance(const std::string& path, const Tool& tool) {
+  return ReadSpelling(path, tool, ParseImportanceNoting);
 }
 Result<ImportancePart> ReadImportancePart(const std::string& path) {
-  return ReadSpelling(path, ParseImportancePart);
+  STI_ASSIGN_OR_RETURN(const std::string content, ReadInput(path));
+  return ParseImportancePart(AsBytes(content), path == "-" ? "stdin" : path);
 }
-Result<DeviceProfile> ReadProfile(const std::string& path) {
-  return ReadSpelling(path, ParseProfile);
+Result<DeviceProfile> ReadProfile(const std::string& path, const Tool& tool) {
+  return ReadSpelling(path, tool, ParseProfileNoting);
 }
 
 Status BelongsTo(const Importance& importance, const std::string& path,
@@ -106,8 +118,33 @@ Status BelongsTo(const DeviceProfile& profile, const std::string& path,
 Status WritePlan(const std::string& path, const Plan& plan) {
   return WriteSpelling(path, plan, PlanToJson, EncodePlan);
 }
+void PrintImportanceJson(const Importance& importance) {
+  WriteImportanceJson(importance, [](std::string_view piece) { WriteStdout(piece); });
+}
+
 Status WriteImportance(const std::string& path, const Importance& importance) {
-  return WriteSpelling(path, importance, ImportanceToJson, EncodeImportance);
+  if (path == "-") {
+    PrintImportanceJson(importance);
+    return {};
+  }
+  if (!IsJsonName(path)) return WriteFileAtomically(path, EncodeImportance(importance));
+  STI_ASSIGN_OR_RETURN(AtomicFile file, AtomicFile::Create(path));
+  uint64_t at = 0;
+  Status status;
+  std::string gathered;
+  const auto write = [&] {
+    if (status.ok()) status = file.WriteAt(at, AsBytes(gathered));
+    at += gathered.size();
+    gathered.clear();
+  };
+  WriteImportanceJson(importance, [&](std::string_view piece) {
+    constexpr size_t kWriteBytes = size_t{1} << 20;
+    gathered += piece;
+    if (gathered.size() >= kWriteBytes) write();
+  });
+  write();
+  STI_RETURN_IF_ERROR(status);
+  return file.Commit();
 }
 Status WriteImportancePart(const std::string& path, const ImportancePart& part) {
   return WriteFileAtomically(path, EncodeImportancePart(part));

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "common/tool.h"
 #include "io/container_file.h"
 #include "text/dataset.h"
 #include "types/compute_type.h"
@@ -31,11 +32,12 @@ Result<ComputeType> ParseCompute(std::string_view text);
 /// `path` or "-" for stdin; at most 64 MiB.
 Result<std::string> ReadInput(const std::string& path);
 
-/// Each reads either spelling. The Belongs forms check digests and name both sides.
-Result<Plan> ReadPlan(const std::string& path);
-Result<Importance> ReadImportance(const std::string& path);
+/// Each reads either spelling, and warns of unknown fields in JSON. The Belongs forms check digests
+/// and name both sides.
+Result<Plan> ReadPlan(const std::string& path, const Tool& tool);
+Result<Importance> ReadImportance(const std::string& path, const Tool& tool);
 Result<ImportancePart> ReadImportancePart(const std::string& path);
-Result<DeviceProfile> ReadProfile(const std::string& path);
+Result<DeviceProfile> ReadProfile(const std::string& path, const Tool& tool);
 Status BelongsTo(const Importance& importance, const std::string& path, const ContainerFile& model);
 Status BelongsTo(const DeviceProfile& profile, const std::string& path, const ContainerFile& model);
 
@@ -46,6 +48,8 @@ bool IsJsonName(const std::string& path);
 Status WritePlan(const std::string& path, const Plan& plan);
 Status WriteImportancePart(const std::string& path, const ImportancePart& part);
 Status WriteImportance(const std::string& path, const Importance& importance);
+/// Prints the JSON spelling to stdout in pieces: it may be many times as long as the binary one.
+void PrintImportanceJson(const Importance& importance);
 Status WriteProfile(const std::string& path, const DeviceProfile& profile);
 
 /// Reads a data set for the model of `index`. `path` may be "-" for stdin.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "base/utf8.h"
 #include "common/parse.h"
 #include "types/certainty.h"
 #include "types/submodel.h"
@@ -157,7 +158,7 @@ std::string DescribePlan(const Plan& plan, double noise) {
   if (plan.staging_bytes > 0) text += ", " + FormatBytes(plan.staging_bytes) + " of it staging";
   text += '\n';
   if (!plan.cpus.empty()) {
-    text += "cores      " + plan.cpus + ", " + std::to_string(plan.threads) + " threads\n";
+    text += "cores      " + Clipped(plan.cpus) + ", " + std::to_string(plan.threads) + " threads\n";
   }
   return text + FallbackText(plan) + VariantsText(plan) + TurnsText(plan) + CascadeText(plan);
 }

@@ -132,7 +132,7 @@ Result<int> WriteAndReport(const Tool& tool, const ImportanceToolOptions& option
   STI_RETURN_IF_ERROR(WriteImportance(options.output, importance));
   WarnOfNoise(tool, importance);
   if (tool.json() && options.output != "-") {
-    std::fputs(ImportanceToJson(importance).c_str(), stdout);
+    PrintImportanceJson(importance);
   } else {
     tool.Say(DescribeImportance(importance));
   }

@@ -76,16 +76,20 @@ Result<int> Show(const Tool& tool, const ImportanceToolOptions& options) {
   for (const std::string& name : names) {
     STI_RETURN_IF_ERROR(CheckKeepsInput({"--svg", options.svg}, name, "an importance to show"));
     STI_RETURN_IF_ERROR(CheckKeepsInput({"--png", options.png}, name, "an importance to show"));
-    STI_ASSIGN_OR_RETURN(Importance importance, ReadImportance(name));
+    STI_ASSIGN_OR_RETURN(Importance importance, ReadImportance(name, tool));
     files.push_back(std::move(importance));
   }
   const bool pair = files.size() == 2;
   if (pair) STI_RETURN_IF_ERROR(AreComparable(names[0], files[0], names[1], files[1]));
   STI_RETURN_IF_ERROR(WritePictures(options, files));
   if (TakesStdout(options)) return 0;
+  if (tool.json() && !pair) {
+    PrintImportanceJson(files[0]);
+    return 0;
+  }
   std::string text;
   if (tool.json()) {
-    text = pair ? PairToJson(files[0], files[1]) : ImportanceToJson(files[0]);
+    text = PairToJson(files[0], files[1]);
   } else {
     text = pair ? HeatMapPair(files[0], names[0], files[1], names[1]) : HeatMap(files[0]);
   }

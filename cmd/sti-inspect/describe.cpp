@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "base/utf8.h"
 #include "common/json.h"
 #include "common/parse.h"
 #include "types/plan.h"
@@ -216,7 +217,8 @@ std::string ConditionsText(const DeviceProfile& profile) {
 }
 
 std::string ProfileText(const DeviceProfile& profile) {
-  std::string text = Line("profile", profile.machine.empty() ? "written by hand" : profile.machine);
+  std::string text =
+      Line("profile", profile.machine.empty() ? "written by hand" : Clipped(profile.machine));
   if (!profile.kernel.name.empty()) {
     text +=
         Line("kernel", profile.kernel.name + ", " + std::to_string(profile.threads) + " threads");

@@ -110,6 +110,16 @@ Result<int> PrintSmall(const Tool& tool, const InspectOptions& options, const Re
   return 0;
 }
 
+// An importance may be 64 MiB long, and its JSON several times that.
+Result<int> PrintImportance(const Tool& tool, const InspectOptions& options) {
+  const Result<Importance> importance = ReadImportance(options.file, tool);
+  if (importance.ok() && tool.json() && !options.verify) {
+    PrintImportanceJson(*importance);
+    return 0;
+  }
+  return PrintSmall<Importance>(tool, options, importance, "importance", ImportanceToJson, HeatMap);
+}
+
 bool StartsWith(const std::string& text, std::string_view prefix) {
   return text.compare(0, prefix.size(), prefix) == 0;
 }
@@ -129,15 +139,15 @@ Result<int> InspectJson(const Tool& tool, const InspectOptions& options) {
   STI_ASSIGN_OR_RETURN(const JsonKind kind, KindOfJson(options.file));
   switch (kind) {
     case JsonKind::kProfile:
-      return PrintSmall<DeviceProfile>(tool, options, ReadProfile(options.file), "profile",
+      return PrintSmall<DeviceProfile>(tool, options, ReadProfile(options.file, tool), "profile",
                                        ProfileToJson, ProfileText);
     case JsonKind::kImportance:
-      return PrintSmall<Importance>(tool, options, ReadImportance(options.file), "importance",
-                                    ImportanceToJson, HeatMap);
+      return PrintImportance(tool, options);
     case JsonKind::kPlan:
       break;
   }
-  return PrintSmall<Plan>(tool, options, ReadPlan(options.file), "plan", PlanToJson, DescribePlan);
+  return PrintSmall<Plan>(tool, options, ReadPlan(options.file, tool), "plan", PlanToJson,
+                          DescribePlan);
 }
 
 Result<int> Run(const Tool& tool, const InspectOptions& options) {
@@ -149,11 +159,11 @@ Result<int> Run(const Tool& tool, const InspectOptions& options) {
   const std::string magic = start.ok() ? *start : "";  // what is no file is no container either
   if (options.tokenize || options.export_bits != 0) return InspectContainer(tool, options);
   if (StartsWith(magic, kPlanMagic)) {
-    return PrintSmall<Plan>(tool, options, ReadPlan(options.file), "plan", PlanToJson,
+    return PrintSmall<Plan>(tool, options, ReadPlan(options.file, tool), "plan", PlanToJson,
                             DescribePlan);
   }
   if (StartsWith(magic, kProfileMagic)) {
-    return PrintSmall<DeviceProfile>(tool, options, ReadProfile(options.file), "profile",
+    return PrintSmall<DeviceProfile>(tool, options, ReadProfile(options.file, tool), "profile",
                                      ProfileToJson, ProfileText);
   }
   if (StartsWith(magic, kImportancePartMagic)) {
@@ -162,8 +172,7 @@ Result<int> Run(const Tool& tool, const InspectOptions& options) {
                                       ImportancePartText);
   }
   if (StartsWith(magic, kImportanceMagic)) {
-    return PrintSmall<Importance>(tool, options, ReadImportance(options.file), "importance",
-                                  ImportanceToJson, HeatMap);
+    return PrintImportance(tool, options);
   }
   if (LooksLikeJson({reinterpret_cast<const uint8_t*>(magic.data()), magic.size()}))
     return InspectJson(tool, options);

@@ -15,6 +15,7 @@
 #include "pictures/sweep_svg.h"
 #include "plan/judge.h"
 #include "plan/planner.h"
+#include "plan/profile_doubts.h"
 #include "plan/sweep.h"
 #include "sweep.h"
 #include "verdicts.h"
@@ -22,14 +23,16 @@
 namespace sti {
 namespace {
 
-Result<PlanInputs> ReadInputs(const PlanOptions& options) {
+Result<PlanInputs> ReadInputs(const Tool& tool, const PlanOptions& options) {
   STI_ASSIGN_OR_RETURN(ContainerFile file, ContainerFile::Open(options.model));
   STI_RETURN_IF_ERROR(file.RequireWhole());
-  STI_ASSIGN_OR_RETURN(DeviceProfile profile, ReadProfile(options.profile));
+  STI_ASSIGN_OR_RETURN(DeviceProfile profile, ReadProfile(options.profile, tool));
   STI_RETURN_IF_ERROR(BelongsTo(profile, options.profile, file));
+  for (const std::string& doubt : DoubtsAbout(profile, file.index().info.shape))
+    tool.Warn(options.profile + ": " + doubt);
   std::optional<Importance> importance;
   if (!options.importance.empty()) {
-    STI_ASSIGN_OR_RETURN(importance, ReadImportance(options.importance));
+    STI_ASSIGN_OR_RETURN(importance, ReadImportance(options.importance, tool));
     STI_RETURN_IF_ERROR(BelongsTo(*importance, options.importance, file));
   }
   return ReadPlanInputs(file, std::move(profile), std::move(importance), options.request);
@@ -98,6 +101,8 @@ Result<int> Make(const Tool& tool, const PlanOptions& options, const PlanInputs&
   if (tool.json()) {
     std::fputs(PlanToJson(plan).c_str(), stdout);
   } else if (!tool.quiet()) {
+    if (inputs.View().profile.shape.empty())
+      std::puts("profile    of no shape: nothing tells whether it is of a model of this size");
     std::fputs(DescribePlan(plan, inputs.View().profile.noise).c_str(), stdout);
   }
   return 0;
@@ -136,7 +141,7 @@ void SetTarget(double target_us, Plan* plan) {
 }
 
 Result<int> Check(const Tool& tool, const PlanOptions& options, const PlanInputs& inputs) {
-  STI_ASSIGN_OR_RETURN(Plan plan, ReadPlan(options.check));
+  STI_ASSIGN_OR_RETURN(Plan plan, ReadPlan(options.check, tool));
   if (options.request.target_us) SetTarget(*options.request.target_us, &plan);
   STI_ASSIGN_OR_RETURN(const Verdicts verdicts,
                        JudgePlan(inputs.View(), options.request.judging, plan));
@@ -167,7 +172,7 @@ Status CheckOutputs(const PlanOptions& options) {
 Result<int> Run(const Tool& tool, PlanOptions& options) {
   STI_RETURN_IF_ERROR(CheckPlanOptions(options, tool));
   STI_RETURN_IF_ERROR(CheckOutputs(options));
-  STI_ASSIGN_OR_RETURN(const PlanInputs inputs, ReadInputs(options));
+  STI_ASSIGN_OR_RETURN(const PlanInputs inputs, ReadInputs(tool, options));
   Result<int> result = options.sweep           ? Sweep(tool, options, inputs)
                        : options.check.empty() ? Make(tool, options, inputs)
                                                : Check(tool, options, inputs);

@@ -17,6 +17,7 @@
 #include "profile/profile_join.h"
 #include "profile/start_time.h"
 #include "text/model_tokenizer.h"
+#include "types/limits.h"
 
 namespace sti {
 namespace {
@@ -31,7 +32,7 @@ Result<ProfileOptions> WorkOf(const Tool& tool, const ProfileToolOptions& option
                       " slices a layer");
   }
   if (work.lengths.front() < 3) return UsageError("--lengths: an input has at least 3 tokens");
-  work.threads = options.threads != 0 ? options.threads : AvailableThreads();
+  work.threads = options.threads != 0 ? options.threads : std::min(AvailableThreads(), kMaxThreads);
   STI_ASSIGN_OR_RETURN(work.compute, ParseCompute(options.compute));
   work.may_skip_widths = options.widths.empty();
   work.gap_us = options.gap_us;

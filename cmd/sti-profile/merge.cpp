@@ -7,21 +7,9 @@
 #include "common/files.h"
 #include "common/outputs.h"
 #include "format/profile_file.h"
-#include "plan/device_model.h"
 #include "profile/profile_join.h"
 
 namespace sti {
-namespace {
-
-// Files are read whatever their numbers are; numbers that cannot be are refused by name.
-Result<NamedProfile> ReadSound(const std::string& path) {
-  STI_ASSIGN_OR_RETURN(DeviceProfile profile, ReadProfile(path));
-  const Status sound = ValidateProfile(profile);
-  if (!sound.ok()) return Error(sound.error()).In(Source::kNone).At(path);
-  return NamedProfile{path, std::move(profile)};
-}
-
-}  // namespace
 
 Status WriteAndPrint(const Tool& tool, const ProfileToolOptions& options,
                      const DeviceProfile& profile) {
@@ -35,8 +23,8 @@ Result<int> Merge(const Tool& tool, const ProfileToolOptions& options) {
   profiles.reserve(options.merge_files.size());
   for (const std::string& path : options.merge_files) {
     STI_RETURN_IF_ERROR(CheckKeepsInput({"-o", options.output}, path, "one of the profiles"));
-    STI_ASSIGN_OR_RETURN(NamedProfile profile, ReadSound(path));
-    profiles.push_back(std::move(profile));
+    STI_ASSIGN_OR_RETURN(DeviceProfile profile, ReadProfile(path, tool));
+    profiles.push_back({path, std::move(profile)});
   }
   STI_ASSIGN_OR_RETURN(const DeviceProfile joined, JoinProfiles(profiles));
   STI_RETURN_IF_ERROR(WriteAndPrint(tool, options, joined));

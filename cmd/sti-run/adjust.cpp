@@ -17,12 +17,13 @@ namespace {
 // Files of the system are read no more often: an input may take a millisecond.
 constexpr auto kBetweenLooks = std::chrono::seconds(1);
 
-Result<ReplanSources> ReadSources(const RunOptions& options, const ContainerFile& model) {
+Result<ReplanSources> ReadSources(const RunOptions& options, const ContainerFile& model,
+                                  const Tool& tool) {
   ReplanSources sources;
-  STI_ASSIGN_OR_RETURN(sources.profile, ReadProfile(options.replan));
+  STI_ASSIGN_OR_RETURN(sources.profile, ReadProfile(options.replan, tool));
   STI_RETURN_IF_ERROR(BelongsTo(sources.profile, options.replan, model));
   if (options.importance.empty()) return sources;
-  STI_ASSIGN_OR_RETURN(sources.importance, ReadImportance(options.importance));
+  STI_ASSIGN_OR_RETURN(sources.importance, ReadImportance(options.importance, tool));
   STI_RETURN_IF_ERROR(BelongsTo(*sources.importance, options.importance, model));
   return sources;
 }
@@ -35,7 +36,8 @@ Result<Adjuster> Adjuster::Make(Session& session, const RunOptions& options, con
   adjuster.follows_file_ = has_file && (!options.replan.empty() || isatty(STDIN_FILENO) == 0);
   if (adjuster.follows_file_) ListenForHangup(!options.replan.empty());
   if (options.replan.empty()) return adjuster;
-  STI_ASSIGN_OR_RETURN(ReplanSources sources, ReadSources(options, session.pipeline().file()));
+  STI_ASSIGN_OR_RETURN(ReplanSources sources,
+                       ReadSources(options, session.pipeline().file(), tool));
   const auto tell = [&tool](const Notice& notice) { Tell(notice, tool); };
   auto replanner = Replanner::Make(session, std::move(sources), tell);
   if (!replanner.ok()) return Error(replanner.error()).At("--replan");
@@ -54,7 +56,7 @@ Status Adjuster::Look() {
 
 // A plan that cannot be read or taken leaves the old one.
 Status Adjuster::ReadPlanAgain() {
-  auto plan = ReadPlan(options_->plan);
+  auto plan = ReadPlan(options_->plan, *tool_);
   if (plan.ok()) {
     const Status taken = Take(std::move(*plan));
     if (taken.ok()) {

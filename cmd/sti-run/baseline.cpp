@@ -72,6 +72,7 @@ std::string RightToHex(const std::vector<bool>& right) {
 
 Result<Baseline> ParseBaseline(std::string_view text) {
   if (JsonIsTooDeep(text)) return NoBaseline("JSON nested too deep");
+  if (HasNulByte(text)) return NoBaseline("not well-formed JSON, which has no NUL byte");
   const Json json = ParseFields(text);
   if (!json.is_object()) return NoBaseline("no JSON object");
   for (const char* field : kFields) {

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "base/utf8.h"
 #include "common/machine.h"
 #include "common/parse.h"
 
@@ -19,8 +20,8 @@ void TakePlannedCores(const Plan& plan, const Tool& tool) {
   const Result<std::vector<uint32_t>> cores = ParseList(plan.cpus);
   if (cores.ok() && KeepToCores(*cores).ok()) return;
   if (NamesItsMachine(plan)) {
-    tool.Warn("the plan counts on cores " + plan.cpus + ", this process may run on " +
-              AffinityList() + "; give --cpus, or run sti-profile here");
+    tool.Warn("the plan counts on cores " + Clipped(plan.cpus) + ", this process may run on " +
+              Clipped(AffinityList()) + "; give --cpus, or run sti-profile here");
   }
 }
 
@@ -31,8 +32,9 @@ void TakeCoresOfAll(std::span<const Plan* const> plans, const Tool& tool) {
     if (plan->cpus.empty()) continue;
     if (first == nullptr) first = plan;
     if (plan->cpus == first->cpus) continue;
-    tool.Warn("one plan counts on cores " + first->cpus + ", another on " + plan->cpus +
-              "; all models run on " + AffinityList() + ", give --cpus to choose");
+    tool.Warn("one plan counts on cores " + Clipped(first->cpus) + ", another on " +
+              Clipped(plan->cpus) + "; all models run on " + Clipped(AffinityList()) +
+              ", give --cpus to choose");
     return;
   }
   if (first != nullptr) TakePlannedCores(*first, tool);

@@ -21,7 +21,7 @@ namespace sti {
 namespace {
 
 Result<Plan> ChoosePlan(const RunOptions& options, const ContainerIndex& index, const Tool& tool) {
-  if (!options.plan.empty()) return ReadPlan(options.plan);
+  if (!options.plan.empty()) return ReadPlan(options.plan, tool);
   WholePlanOptions whole;
   if (options.submodel) {
     whole.depth = options.submodel->depth;

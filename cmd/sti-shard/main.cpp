@@ -22,8 +22,8 @@ void Print(const Tool& tool, const ShardToolOptions& options, const ShardReport&
 }
 
 // Puts a plain model's heads and neurons in the order of an importance file.
-Status Sort(const ShardToolOptions& options, ModelFolder* folder) {
-  STI_ASSIGN_OR_RETURN(Importance importance, ReadImportance(options.sort));
+Status Sort(const Tool& tool, const ShardToolOptions& options, ModelFolder* folder) {
+  STI_ASSIGN_OR_RETURN(Importance importance, ReadImportance(options.sort, tool));
   if (importance.order.empty()) {
     return DataError("has no order of heads and neurons; make it with sti-importance --order")
         .At(options.sort);
@@ -54,7 +54,7 @@ Result<int> Run(const Tool& tool, const ShardToolOptions& options) {
              " layers or m < " + std::to_string(shape.width) +
              " slices are allowed, but not trained for");
   }
-  if (!options.sort.empty()) STI_RETURN_IF_ERROR(Sort(options, &folder));
+  if (!options.sort.empty()) STI_RETURN_IF_ERROR(Sort(tool, options, &folder));
   ShardOptions work;
   work.bits = options.bits;
   work.codebook = options.codebook == "gobo" ? CodebookKind::kGobo : CodebookKind::kScaledTree;
@@ -63,7 +63,7 @@ Result<int> Run(const Tool& tool, const ShardToolOptions& options) {
   work.threads = options.threads;
   work.unicode = UnicodeVersion();
   for (const std::string& path : options.plans) {
-    STI_ASSIGN_OR_RETURN(Plan plan, ReadPlan(path));
+    STI_ASSIGN_OR_RETURN(Plan plan, ReadPlan(path, tool));
     work.plans.push_back(std::move(plan));
     work.plan_names.push_back(path);
   }

@@ -22,4 +22,6 @@ bool JsonIsTooDeep(std::string_view text) {
   return false;
 }
 
+bool HasNulByte(std::string_view text) { return text.find('\0') != std::string_view::npos; }
+
 }  // namespace sti

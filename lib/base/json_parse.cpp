@@ -93,6 +93,7 @@ class Builder {
 }  // namespace
 
 Result<Json> ParseJson(std::string_view text, uint64_t memory) {
+  if (HasNulByte(text)) return DataError("not well-formed JSON, which has no NUL byte");
   Builder builder(memory);
   if (!Json::sax_parse(text.begin(), text.end(), &builder)) return DataError(builder.fault());
   return builder.TakeRoot();

@@ -7,7 +7,6 @@
 #include <tuple>
 #include <utility>
 
-#include "base/remedy.h"
 #include "format/flatbuffer_values.h"
 #include "types/bits.h"
 #include "types/cascade.h"
@@ -19,6 +18,13 @@ namespace {
 constexpr size_t kMostLevels = 16;
 constexpr size_t kMostCascades = 4096;
 constexpr size_t kMostCuts = 256;
+constexpr size_t kLeastMembers = 2;
+constexpr size_t kMostMembers = 3;
+
+constexpr const char* kLevelsProblem = "levels has more than 16 entries";
+constexpr const char* kCascadesProblem = "cascades has more than 4096 entries";
+constexpr const char* kMembersProblem = "cascades holds one of not 2 or 3 levels";
+constexpr const char* kCutsProblem = "cascades holds one that has not 1 to 256 cuts";
 
 bool AreShares(const std::vector<double>& numbers, size_t count) {
   return numbers.size() == count && std::all_of(numbers.begin(), numbers.end(), IsShare);
@@ -41,8 +47,8 @@ std::string ProblemOfLevel(const CascadeLevelScore& level, const CascadeLevelSco
     if (!IsShare(share)) return "levels holds an accuracy or an ECE that is not from 0 to 1";
   }
   for (const double nll : {level.nll, level.calibrated_nll}) {
-    if (!(std::isfinite(nll) && nll >= 0))
-      return "levels holds an NLL that is negative or not a finite number";
+    if (!(IsFigure(nll) && nll >= 0))
+      return std::string("levels holds an NLL that is negative or ") + kNoFigure;
   }
   return "";
 }
@@ -50,8 +56,8 @@ std::string ProblemOfLevel(const CascadeLevelScore& level, const CascadeLevelSco
 /// Returns what is wrong with a cut of a cascade of so many levels; empty if nothing is.
 std::string ProblemOfCut(const CascadeCut& cut, size_t levels) {
   if (!IsShare(cut.cutoff)) return "cascades holds a cutoff that is not from 0 to 1";
-  if (cut.slope && !(std::isfinite(*cut.slope) && *cut.slope > 0))
-    return "cascades holds a slope that is not a number above 0";
+  if (cut.slope && !(*cut.slope > 0 && *cut.slope <= kMostSlope))
+    return "cascades holds a slope that is not a number above 0, at most 1000000";
   if (!AreShares(cut.weights, levels - 1) || !AreShares(cut.words_left, levels - 1)) {
     return "cascades holds weights or words_left that are not a number from 0 to 1 for each level "
            "but the last";
@@ -69,13 +75,12 @@ std::string ProblemOfCut(const CascadeCut& cut, size_t levels) {
 /// Returns what is wrong with a cascade of some of so many levels; empty if nothing is.
 std::string ProblemOfCascade(const CascadeScore& cascade, size_t levels) {
   const std::vector<uint32_t>& members = cascade.levels;
-  if (members.size() != 2 && members.size() != 3) return "cascades holds one of not 2 or 3 levels";
+  if (members.size() < kLeastMembers || members.size() > kMostMembers) return kMembersProblem;
   if (std::adjacent_find(members.begin(), members.end(), std::greater_equal<>()) != members.end() ||
       members.back() >= levels)
     return "cascades holds levels that do not ascend, or are not in levels";
   if (!IsShare(cascade.alpha)) return "cascades holds an alpha that is not from 0 to 1";
-  if (cascade.cuts.empty() || cascade.cuts.size() > kMostCuts)
-    return "cascades holds one that has not 1 to 256 cuts";
+  if (cascade.cuts.empty() || cascade.cuts.size() > kMostCuts) return kCutsProblem;
   for (const CascadeCut& cut : cascade.cuts) {
     std::string problem = ProblemOfCut(cut, members.size());
     if (!problem.empty()) return problem;
@@ -88,26 +93,43 @@ std::vector<double> RowOf(const std::vector<double>& flat, size_t row, size_t wi
   return {first, first + static_cast<ptrdiff_t>(width)};
 }
 
-/// The cuts of a cascade, or nothing if its lists do not agree in their lengths.
-std::optional<std::vector<CascadeCut>> CutsOf(const fb::CascadeScore& table, size_t levels) {
-  const std::vector<double> cutoffs = NumbersOf(table.cutoffs());
-  const std::vector<double> slopes = NumbersOf(table.slopes());
-  const std::vector<double> weights = NumbersOf(table.weights());
-  const std::vector<double> shares = NumbersOf(table.shares());
-  const std::vector<double> accuracies = NumbersOf(table.accuracies());
-  const std::vector<double> accuracy = NumbersOf(table.accuracy());
-  const std::vector<double> words_left = NumbersOf(table.words_left());
-  std::vector<double> difference_errors = NumbersOf(table.difference_errors());
-  const size_t cuts = cutoffs.size();
-  if (difference_errors.empty()) difference_errors.resize(cuts);
-  if (levels == 0 || slopes.size() != cuts || weights.size() != cuts * (levels - 1) ||
-      shares.size() != cuts * levels || accuracies.size() != cuts * levels ||
-      accuracy.size() != cuts || words_left.size() != cuts * (levels - 1) ||
-      difference_errors.size() != cuts)
-    return std::nullopt;
-  std::vector<CascadeCut> read(cuts);
-  for (size_t i = 0; i < cuts; ++i) {
-    CascadeCut& cut = read[i];
+using Doubles = flatbuffers::Vector<double>;
+
+size_t SizeOf(const Doubles* list) { return list == nullptr ? 0 : list->size(); }
+
+/// Returns what is wrong with the lengths of the lists of a cascade; empty if nothing is.
+std::string ProblemOfLengths(const fb::CascadeScore& table) {
+  const size_t levels = table.levels() == nullptr ? 0 : table.levels()->size();
+  if (levels < kLeastMembers || levels > kMostMembers) return kMembersProblem;
+  const size_t cuts = SizeOf(table.cutoffs());
+  if (cuts == 0 || cuts > kMostCuts) return kCutsProblem;
+  const size_t errors = SizeOf(table.difference_errors());
+  const bool agree =
+      SizeOf(table.slopes()) == cuts && SizeOf(table.weights()) == cuts * (levels - 1) &&
+      SizeOf(table.shares()) == cuts * levels && SizeOf(table.accuracies()) == cuts * levels &&
+      SizeOf(table.accuracy()) == cuts && SizeOf(table.words_left()) == cuts * (levels - 1) &&
+      (errors == 0 || errors == cuts);
+  return agree ? "" : "the lists of a cascade do not have a number for each cut";
+}
+
+/// Reads a cascade whose lists agree in their lengths.
+Status ReadCascade(const fb::CascadeScore& table, ListRoom* room, CascadeScore* cascade) {
+  std::vector<double> lists[8];
+  auto& [cutoffs, slopes, weights, shares, accuracies, accuracy, words_left, errors] = lists;
+  cascade->alpha = table.alpha();
+  STI_RETURN_IF_ERROR(room->Copy(table.levels(), &cascade->levels));
+  STI_RETURN_IF_ERROR(room->Copy(table.cutoffs(), &cutoffs));
+  STI_RETURN_IF_ERROR(room->Copy(table.slopes(), &slopes));
+  STI_RETURN_IF_ERROR(room->Copy(table.weights(), &weights));
+  STI_RETURN_IF_ERROR(room->Copy(table.shares(), &shares));
+  STI_RETURN_IF_ERROR(room->Copy(table.accuracies(), &accuracies));
+  STI_RETURN_IF_ERROR(room->Copy(table.accuracy(), &accuracy));
+  STI_RETURN_IF_ERROR(room->Copy(table.words_left(), &words_left));
+  STI_RETURN_IF_ERROR(room->Copy(table.difference_errors(), &errors));
+  const size_t levels = cascade->levels.size();
+  cascade->cuts.resize(cutoffs.size());
+  for (size_t i = 0; i < cutoffs.size(); ++i) {
+    CascadeCut& cut = cascade->cuts[i];
     cut.cutoff = cutoffs[i];
     if (slopes[i] != 0) cut.slope = slopes[i];
     cut.weights = RowOf(weights, i, levels - 1);
@@ -115,9 +137,9 @@ std::optional<std::vector<CascadeCut>> CutsOf(const fb::CascadeScore& table, siz
     cut.accuracies = RowOf(accuracies, i, levels);
     cut.accuracy = accuracy[i];
     cut.words_left = RowOf(words_left, i, levels - 1);
-    cut.difference_error = difference_errors[i];
+    if (!errors.empty()) cut.difference_error = errors[i];
   }
-  return read;
+  return {};
 }
 
 void ReadLevel(JsonFields& fields, CascadeLevelScore* level) {
@@ -179,8 +201,8 @@ flatbuffers::Offset<fb::CascadeScore> Encode(flatbuffers::FlatBufferBuilder& bui
 }  // namespace
 
 std::string ProblemOfCascades(const Importance& importance) {
-  if (importance.cascade_levels.size() > kMostLevels) return "levels has more than 16 entries";
-  if (importance.cascades.size() > kMostCascades) return "cascades has more than 4096 entries";
+  if (importance.cascade_levels.size() > kMostLevels) return kLevelsProblem;
+  if (importance.cascades.size() > kMostCascades) return kCascadesProblem;
   const CascadeLevelScore* before = nullptr;
   for (const CascadeLevelScore& level : importance.cascade_levels) {
     std::string problem = ProblemOfLevel(level, before, importance);
@@ -194,8 +216,10 @@ std::string ProblemOfCascades(const Importance& importance) {
   return "";
 }
 
-Status ReadCascades(const fb::Importance& table, const std::string& name, Importance* importance) {
+Status ReadCascades(const fb::Importance& table, const std::string& name, ListRoom* room,
+                    Importance* importance) {
   if (const auto* list = table.cascade_levels()) {
+    if (list->size() > kMostLevels) return TableError(name, kLevelsProblem);
     for (const fb::CascadeLevelScore* level : *list) {
       importance->cascade_levels.push_back(
           {level->layers(), level->width(), level->bits(), level->accuracy(), level->temperature(),
@@ -203,17 +227,11 @@ Status ReadCascades(const fb::Importance& table, const std::string& name, Import
     }
   }
   if (table.cascades() == nullptr) return {};
+  if (table.cascades()->size() > kMostCascades) return TableError(name, kCascadesProblem);
   for (const fb::CascadeScore* stored : *table.cascades()) {
-    CascadeScore& cascade = importance->cascades.emplace_back();
-    cascade.levels = NumbersOf(stored->levels());
-    cascade.alpha = stored->alpha();
-    auto cuts = CutsOf(*stored, cascade.levels.size());
-    if (!cuts) {
-      return DataError("the lists of a cascade do not have a number for each cut")
-          .At(name)
-          .Fix(Remedy::kMakeFileAgain);
-    }
-    cascade.cuts = std::move(*cuts);
+    const std::string problem = ProblemOfLengths(*stored);
+    if (!problem.empty()) return TableError(name, problem);
+    STI_RETURN_IF_ERROR(ReadCascade(*stored, room, &importance->cascades.emplace_back()));
   }
   return {};
 }
@@ -246,23 +264,29 @@ CascadeLists::CascadeLists(flatbuffers::FlatBufferBuilder& builder, const Import
   if (!stored_cascades.empty()) cascades = builder.CreateVector(stored_cascades);
 }
 
-void WriteCascades(const Importance& importance, nlohmann::ordered_json* json) {
-  for (const CascadeLevelScore& level : importance.cascade_levels) {
-    (*json)["levels"].push_back({{"layers", level.depth},
-                                 {"width", level.width},
-                                 {"bits", level.bits},
-                                 {"accuracy", level.accuracy},
-                                 {"temperature", level.temperature},
-                                 {"nll", level.nll},
-                                 {"calibrated_nll", level.calibrated_nll},
-                                 {"ece", level.ece},
-                                 {"calibrated_ece", level.calibrated_ece}});
+void WriteCascades(const Importance& importance, JsonWriter* json) {
+  using Json = nlohmann::ordered_json;
+  if (!importance.cascade_levels.empty()) {
+    json->List("levels", importance.cascade_levels.size(), [&](size_t i) -> Json {
+      const CascadeLevelScore& level = importance.cascade_levels[i];
+      return {{"layers", level.depth},
+              {"width", level.width},
+              {"bits", level.bits},
+              {"accuracy", level.accuracy},
+              {"temperature", level.temperature},
+              {"nll", level.nll},
+              {"calibrated_nll", level.calibrated_nll},
+              {"ece", level.ece},
+              {"calibrated_ece", level.calibrated_ece}};
+    });
   }
-  for (const CascadeScore& cascade : importance.cascades) {
-    auto cuts = nlohmann::ordered_json::array();
+  if (importance.cascades.empty()) return;
+  json->List("cascades", importance.cascades.size(), [&](size_t i) -> Json {
+    const CascadeScore& cascade = importance.cascades[i];
+    auto cuts = Json::array();
     for (const CascadeCut& cut : cascade.cuts) {
       cuts.push_back({{"cutoff", cut.cutoff},
-                      {"slope", cut.slope ? nlohmann::ordered_json(*cut.slope) : nullptr},
+                      {"slope", cut.slope ? Json(*cut.slope) : nullptr},
                       {"weights", cut.weights},
                       {"shares", cut.shares},
                       {"accuracies", cut.accuracies},
@@ -270,9 +294,8 @@ void WriteCascades(const Importance& importance, nlohmann::ordered_json* json) {
                       {"words_left", cut.words_left}});
       if (cut.difference_error != 0) cuts.back()["difference_error"] = cut.difference_error;
     }
-    (*json)["cascades"].push_back(
-        {{"levels", cascade.levels}, {"alpha", cascade.alpha}, {"cuts", std::move(cuts)}});
-  }
+    return {{"levels", cascade.levels}, {"alpha", cascade.alpha}, {"cuts", std::move(cuts)}};
+  });
 }
 
 }  // namespace sti

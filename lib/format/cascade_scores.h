@@ -2,11 +2,12 @@
 // lib/format includes this.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 #include "base/result.h"
 #include "format/json_fields.h"
+#include "format/json_writer.h"
+#include "format/list_room.h"
 #include "importance_generated.h"
 #include "types/importance.h"
 
@@ -15,9 +16,10 @@ namespace sti {
 /// Returns what is wrong with the cascade levels and the cascades; empty if nothing is.
 std::string ProblemOfCascades(const Importance& importance);
 
-/// Reads the lists of a table. DataError naming `name` if those of one cascade do not agree in
-/// their lengths.
-Status ReadCascades(const fb::Importance& table, const std::string& name, Importance* importance);
+/// Reads the lists of a table. DataError naming `name` if there are more than there may be, if
+/// those of one cascade do not agree in their lengths, or if `room` has too little for them.
+Status ReadCascades(const fb::Importance& table, const std::string& name, ListRoom* room,
+                    Importance* importance);
 /// Reads the fields of an object.
 void ReadCascades(JsonFields& fields, Importance* importance);
 
@@ -32,6 +34,6 @@ struct CascadeLists {
 };
 
 /// Adds the fields to an object, those that were measured.
-void WriteCascades(const Importance& importance, nlohmann::ordered_json* json);
+void WriteCascades(const Importance& importance, JsonWriter* json);
 
 }  // namespace sti

@@ -3,15 +3,55 @@
 
 #include <flatbuffers/flatbuffers.h>
 
+#include <cstdint>
 #include <cstring>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "base/remedy.h"
+#include "base/result.h"
+
 namespace sti {
+
+/// The problem of a payload that the verifier refuses.
+inline constexpr const char* kNoTable = "the payload is not a valid table";
+
+/// Returns an error about the payload of the file `name`.
+inline Error TableError(const std::string& name, const std::string& problem) {
+  return DataError(problem).At(name).Fix(Remedy::kMakeFileAgain);
+}
 
 /// Empty if absent.
 inline std::string TextOf(const flatbuffers::String* text) {
   return text == nullptr ? "" : text->str();
+}
+
+/// The payload of a framed file, aligned as FlatBuffers need it: in place, or copied where the file
+/// lies otherwise. A file that is read into memory of its own lies so, and is held once.
+class AlignedPayload {
+ public:
+  explicit AlignedPayload(std::span<const uint8_t> payload) : payload_(payload) {
+    constexpr uintptr_t kAlignment = 8;
+    if (reinterpret_cast<uintptr_t>(payload.data()) % kAlignment == 0) return;
+    copy_.assign(payload.begin(), payload.end());
+    payload_ = copy_;
+  }
+  AlignedPayload(const AlignedPayload&) = delete;
+  AlignedPayload& operator=(const AlignedPayload&) = delete;
+
+  [[nodiscard]] const uint8_t* data() const { return payload_.data(); }
+  [[nodiscard]] size_t size() const { return payload_.size(); }
+
+ private:
+  std::span<const uint8_t> payload_;
+  std::vector<uint8_t> copy_;
+};
+
+/// Empty if absent; not copied.
+inline std::string_view ViewOf(const flatbuffers::String* text) {
+  return text == nullptr ? std::string_view() : text->string_view();
 }
 
 /// Empty if absent. The verifier looks at where a vector's length stands, not at its numbers: in a

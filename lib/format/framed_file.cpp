@@ -40,8 +40,8 @@ std::vector<uint8_t> WrapFrame(std::string_view magic, std::span<const uint8_t> 
   return file;
 }
 
-Result<std::vector<uint8_t>> UnwrapFrame(std::string_view magic, std::span<const uint8_t> file,
-                                         const std::string& name) {
+Result<std::span<const uint8_t>> FindPayload(std::string_view magic, std::span<const uint8_t> file,
+                                             const std::string& name) {
   if (file.size() > kMaxSmallFileBytes)
     return ForeignError("larger than 64 MiB; this is not such a file, give another").At(name);
   if (file.size() < kMagicBytes || std::memcmp(file.data(), magic.data(), kMagicBytes) != 0) {
@@ -70,6 +70,12 @@ Result<std::vector<uint8_t>> UnwrapFrame(std::string_view magic, std::span<const
     return Damaged(name, "the payload is not as long as the header says");
   if (Checksum(payload) != LoadLittle<uint64_t>(file.data() + 24))
     return Damaged(name, "the payload does not match its checksum");
+  return payload;
+}
+
+Result<std::vector<uint8_t>> UnwrapFrame(std::string_view magic, std::span<const uint8_t> file,
+                                         const std::string& name) {
+  STI_ASSIGN_OR_RETURN(const std::span<const uint8_t> payload, FindPayload(magic, file, name));
   return std::vector<uint8_t>(payload.begin(), payload.end());
 }
 
@@ -82,7 +88,6 @@ bool LooksLikeJson(std::span<const uint8_t> file) {
 
 Result<Digest> DigestFromBytes(const uint8_t* bytes, size_t size, const std::string& where) {
   Digest digest;
-  if (size == 0) return digest;
   if (size != digest.bytes.size())
     return DataError("a digest is not 16 bytes long").At(where).Fix(Remedy::kMakeFileAgain);
   std::copy_n(bytes, size, digest.bytes.begin());

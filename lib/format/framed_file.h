@@ -36,16 +36,19 @@ inline constexpr std::string_view kPlanMagic{"STIPLAN\0", 8};
 /// The payload with its frame around it.
 std::vector<uint8_t> WrapFrame(std::string_view magic, std::span<const uint8_t> payload);
 
-/// The payload of a framed file, copied so that it is aligned. kData naming `name` and the part
-/// that is wrong if the file is of another kind or version, damaged or cut short.
+/// The payload of a framed file, where it stands in the file. kData naming `name` and the part that
+/// is wrong if the file is of another kind or version, damaged or cut short.
+Result<std::span<const uint8_t>> FindPayload(std::string_view magic, std::span<const uint8_t> file,
+                                             const std::string& name);
+
+/// The same, copied.
 Result<std::vector<uint8_t>> UnwrapFrame(std::string_view magic, std::span<const uint8_t> file,
                                          const std::string& name);
 
 /// True if the first byte that is not white space opens a JSON object.
 bool LooksLikeJson(std::span<const uint8_t> file);
 
-/// A digest as FlatBuffers carry it: 16 bytes, or none for the empty digest. kData for another
-/// count.
+/// A digest as FlatBuffers carry it: 16 bytes. kData for another count.
 Result<Digest> DigestFromBytes(const uint8_t* bytes, size_t size, const std::string& where);
 
 }  // namespace sti

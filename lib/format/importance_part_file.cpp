@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "base/remedy.h"
-#include "base/utf8.h"
 #include "format/flatbuffer_values.h"
 #include "format/framed_file.h"
 #include "format/importance_rules.h"
@@ -19,10 +19,10 @@ constexpr uint64_t kMaxExamples = uint64_t{1} << 31;
 /// Returns what is wrong with the job; empty if nothing is.
 std::string ProblemOfJob(const ImportanceJob& job) {
   if (job.model.empty()) return "model is missing";
+  if (job.data.empty()) return "data is missing";
+  if (job.kernel.empty()) return "kernel is missing";
   std::string shape = ProblemOfShape(job.metric, job.layers, job.width);
   if (!shape.empty()) return shape;
-  if (!IsPlainText(job.kernel, kMaxShortTextBytes))
-    return "kernel is not at most 64 bytes of printable ASCII";
   if (job.examples == 0 || job.examples > kMaxExamples) return "job_examples is not 1 to 2^31";
   const std::vector<uint32_t>& bits = job.raised_bits;
   if (bits.empty() || !std::all_of(bits.begin(), bits.end(), IsBits) ||
@@ -62,26 +62,24 @@ std::string ProblemOfTallies(const ImportancePart& part) {
 using Numbers = std::vector<uint64_t>;
 using TableNumbers = const flatbuffers::Vector<uint64_t>*;
 
-// The lists of tallies, if each is as long as it must be.
-bool FillTallies(const fb::ImportancePart& table, uint64_t cells, std::vector<Tally>* tallies) {
-  const auto list = [](TableNumbers numbers, uint64_t count, Numbers* out) {
-    if (numbers == nullptr || numbers->size() != count) return false;
-    *out = NumbersOf(numbers);
-    return true;
-  };
-  Numbers examples;
-  Numbers right;
-  Numbers gained;
-  Numbers lost;
-  Numbers loss;
-  Numbers squares;
-  Numbers differences;
-  if (!list(table.examples(), cells, &examples) || !list(table.right(), cells, &right) ||
-      !list(table.gained(), cells, &gained) || !list(table.lost(), cells, &lost) ||
-      !list(table.loss(), 2 * cells, &loss) || !list(table.loss_squares(), 2 * cells, &squares) ||
-      !list(table.difference_squares(), 2 * cells, &differences)) {
-    return false;
+/// Reads the lists of tallies, each of them as long as it must be.
+Status FillTallies(const fb::ImportancePart& table, const std::string& name, uint64_t cells,
+                   ListRoom* room, std::vector<Tally>* tallies) {
+  const std::pair<TableNumbers, uint64_t> stored[] = {{table.examples(), cells},
+                                                      {table.right(), cells},
+                                                      {table.gained(), cells},
+                                                      {table.lost(), cells},
+                                                      {table.loss(), 2 * cells},
+                                                      {table.loss_squares(), 2 * cells},
+                                                      {table.difference_squares(), 2 * cells}};
+  Numbers lists[std::size(stored)];
+  for (const auto& [list, count] : stored) {
+    if (list == nullptr || list->size() != count)
+      return TableError(name, "the tallies are not one for each cell");
   }
+  for (size_t i = 0; i < std::size(stored); ++i)
+    STI_RETURN_IF_ERROR(room->Copy(stored[i].first, &lists[i]));
+  const auto& [examples, right, gained, lost, loss, squares, differences] = lists;
   tallies->resize(cells);
   for (size_t i = 0; i < cells; ++i) {
     (*tallies)[i] = {examples[i],
@@ -92,35 +90,42 @@ bool FillTallies(const fb::ImportancePart& table, uint64_t cells, std::vector<Ta
                      {squares[2 * i], squares[2 * i + 1]},
                      {differences[2 * i], differences[2 * i + 1]}};
   }
-  return true;
+  return {};
 }
 
-Result<ImportancePart> FromTable(const fb::ImportancePart& table, const std::string& name) {
-  ImportancePart part;
-  ImportanceJob& job = part.job;
+Status ReadJob(const fb::ImportancePart& table, const std::string& name, ListRoom* room,
+               ImportanceJob* job) {
   if (const auto* model = table.model()) {
-    STI_ASSIGN_OR_RETURN(job.model,
+    STI_ASSIGN_OR_RETURN(job->model,
                          DigestFromBytes(model->data(), model->size(), name + ": model"));
   }
   if (const auto* data = table.data()) {
-    STI_ASSIGN_OR_RETURN(job.data, DigestFromBytes(data->data(), data->size(), name + ": data"));
+    STI_ASSIGN_OR_RETURN(job->data, DigestFromBytes(data->data(), data->size(), name + ": data"));
   }
-  job.metric = TextOf(table.metric());
-  job.kernel = TextOf(table.kernel());
-  job.layers = table.layers();
-  job.width = table.width();
-  job.gains = table.gains();
-  job.examples = table.job_examples();
-  job.units = table.units();
-  job.raised_bits = NumbersOf(table.raised_bits());
-  job.base_bits = table.base_bits();
-  job.word_use = WordUseOf(table);
+  STI_RETURN_IF_ERROR(ReadShortText(table.metric(), name, "metric", &job->metric));
+  STI_RETURN_IF_ERROR(ReadShortText(table.kernel(), name, "kernel", &job->kernel));
+  job->layers = table.layers();
+  job->width = table.width();
+  job->gains = table.gains();
+  job->examples = table.job_examples();
+  job->units = table.units();
+  STI_RETURN_IF_ERROR(room->Copy(table.raised_bits(), &job->raised_bits));
+  job->base_bits = table.base_bits();
+  STI_RETURN_IF_ERROR(ReadWordUse(table, name, room, &job->word_use));
   if (const auto* list = table.submodels()) {
-    job.submodels.reserve(list->size());
+    job->submodels.reserve(list->size());
     for (const fb::SubmodelCell* cell : *list) {
-      job.submodels.push_back({cell->layers(), cell->width(), cell->bits()});
+      job->submodels.push_back({cell->layers(), cell->width(), cell->bits()});
     }
   }
+  return {};
+}
+
+Result<ImportancePart> FromTable(const fb::ImportancePart& table, size_t payload_bytes,
+                                 const std::string& name) {
+  ImportancePart part;
+  ListRoom room(payload_bytes, TableError(name, kFullProblem));
+  STI_RETURN_IF_ERROR(ReadJob(table, name, &room, &part.job));
   part.part = table.part();
   part.parts = table.parts();
   part.begin = table.begin();
@@ -128,12 +133,11 @@ Result<ImportancePart> FromTable(const fb::ImportancePart& table, const std::str
   part.due = table.due();
   // It bounds the cells, before they are taken.
   std::string problem = ProblemOfPart(part);
-  if (problem.empty() && !FillTallies(table, CellsOf(job), &part.tallies)) {
-    problem = "the tallies are not one for each cell";
-  }
-  if (problem.empty()) problem = ProblemOfTallies(part);
-  if (problem.empty()) return part;
-  return DataError(problem).At(name).Fix(Remedy::kMakeFileAgain);
+  if (!problem.empty()) return TableError(name, problem);
+  STI_RETURN_IF_ERROR(FillTallies(table, name, CellsOf(part.job), &room, &part.tallies));
+  problem = ProblemOfTallies(part);
+  if (!problem.empty()) return TableError(name, problem);
+  return part;
 }
 
 using Builder = flatbuffers::FlatBufferBuilder;
@@ -173,13 +177,14 @@ Result<ImportancePart> ParseImportancePart(std::span<const uint8_t> bytes,
   if (!IsImportancePart(bytes)) {
     return ForeignError("is no part of an importance").At(name).Fix(Remedy::kGiveParts);
   }
-  STI_ASSIGN_OR_RETURN(const std::vector<uint8_t> payload,
-                       UnwrapFrame(kImportancePartMagic, bytes, name));
+  STI_ASSIGN_OR_RETURN(const std::span<const uint8_t> framed,
+                       FindPayload(kImportancePartMagic, bytes, name));
+  const AlignedPayload payload(framed);
   flatbuffers::Verifier verifier(payload.data(), payload.size());
   if (!fb::VerifyImportancePartBuffer(verifier)) {
-    return DataError("the payload is not a valid table").At(name).Fix(Remedy::kMakeFileAgain);
+    return TableError(name, kNoTable);
   }
-  return FromTable(*fb::GetImportancePart(payload.data()), name);
+  return FromTable(*fb::GetImportancePart(payload.data()), payload.size(), name);
 }
 
 std::vector<uint8_t> EncodeImportancePart(const ImportancePart& part) {

@@ -8,8 +8,6 @@
 namespace sti {
 namespace {
 
-constexpr size_t kMostEntries = 4096;
-
 /// Returns what is wrong with one entry behind `before`, null for the first; empty if nothing is.
 std::string ProblemOfReads(const RowReads& reads, const RowReads* before, size_t words) {
   const bool first_of_length = before == nullptr || before->length != reads.length;
@@ -37,8 +35,7 @@ std::string ProblemOfReads(const RowReads& reads, const RowReads* before, size_t
 }  // namespace
 
 std::string ProblemOfWordUse(const WordUse& use) {
-  if (use.words.size() > kMostEntries || use.reads.size() > kMostEntries)
-    return "words or row_reads has more than 4096 entries";
+  if (use.words.size() > kMostUseEntries || use.reads.size() > kMostUseEntries) return kUseProblem;
   std::vector<uint32_t> sorted = use.words;
   std::sort(sorted.begin(), sorted.end());
   if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end())
@@ -50,6 +47,29 @@ std::string ProblemOfWordUse(const WordUse& use) {
     std::string problem = ProblemOfReads(reads, before, use.words.size());
     if (!problem.empty()) return problem;
     before = &reads;
+  }
+  return "";
+}
+
+std::string PutTogether(const StoredWordUse& stored, WordUse* use) {
+  const size_t reads = stored.row_lengths.size();
+  if (stored.row_words.size() != reads || stored.row_shares.size() != reads ||
+      stored.row_p99_shares.size() != reads)
+    return "the lists of row_reads differ in length";
+  const size_t rooms = stored.room_entries.size();
+  if (stored.room_tokens.size() != rooms || stored.room_shares.size() != rooms ||
+      stored.room_p99_shares.size() != rooms)
+    return "the lists of rooms of row_reads differ in length";
+  use->reads.resize(reads);
+  for (size_t i = 0; i < reads; ++i) {
+    use->reads[i] = {stored.row_lengths[i], stored.row_words[i], stored.row_shares[i],
+                     stored.row_p99_shares[i]};
+  }
+  for (size_t i = 0; i < rooms; ++i) {
+    if (stored.room_entries[i] >= reads)
+      return "row_reads has a room of an entry that is not there";
+    use->reads[stored.room_entries[i]].rooms.push_back(
+        {stored.room_tokens[i], stored.room_shares[i], stored.room_p99_shares[i]});
   }
   return "";
 }

@@ -7,10 +7,12 @@
 #include <algorithm>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <vector>
 
-#include "format/flatbuffer_values.h"
+#include "base/utf8.h"
+#include "format/list_room.h"
 #include "types/bits.h"
 #include "types/limits.h"
 #include "types/word_use.h"
@@ -25,6 +27,22 @@ inline std::string ProblemOfShape(const std::string& metric, uint32_t layers, ui
   if (layers == 0 || layers > kMaxLayers) return "layers is not from 1 to 1024";
   if (width == 0 || width > kMaxWidth) return "width is not from 1 to 256";
   return "";
+}
+
+/// Returns what is wrong with a short text, which a message calls `field`; empty if nothing is.
+inline std::string ProblemOfText(const char* field, std::string_view text) {
+  if (IsPlainText(text, kMaxShortTextBytes)) return "";
+  return std::string(field) + " is not at most 64 bytes of printable ASCII";
+}
+
+/// Reads a short text; empty if absent. DataError naming `name` if it breaks the rule.
+inline Status ReadShortText(const flatbuffers::String* stored, const std::string& name,
+                            const char* field, std::string* text) {
+  if (stored == nullptr) return {};
+  const std::string problem = ProblemOfText(field, stored->string_view());
+  if (!problem.empty()) return TableError(name, problem);
+  *text = stored->str();
+  return {};
 }
 
 /// Returns what is wrong with a list of submodels (each a depth, width and bits) of such a model,
@@ -51,39 +69,42 @@ std::string ProblemOfSubmodels(const std::vector<Submodel>& submodels, uint32_t 
 /// Returns what is wrong with the use of words; empty if nothing is.
 std::string ProblemOfWordUse(const WordUse& use);
 
-/// Adds the rooms of a table to the entries that they are of. A list that is too short, or an entry
-/// that is not there, leaves an entry of length 0, which is refused.
-template <typename Table>
-void AddRoomsOf(const Table& table, WordUse* use) {
-  const std::vector<uint32_t> entries = NumbersOf(table.room_entries());
-  const std::vector<uint32_t> tokens = NumbersOf(table.room_tokens());
-  const std::vector<double> shares = NumbersOf(table.room_shares());
-  const std::vector<double> p99_shares = NumbersOf(table.room_p99_shares());
-  const size_t whole = std::min({entries.size(), tokens.size(), shares.size(), p99_shares.size()});
-  bool sound = whole == std::max({entries.size(), tokens.size(), shares.size(), p99_shares.size()});
-  for (size_t i = 0; i < whole && sound; ++i) {
-    sound = entries[i] < use->reads.size();
-    if (sound) use->reads[entries[i]].rooms.push_back({tokens[i], shares[i], p99_shares[i]});
-  }
-  if (!sound) use->reads.emplace_back();
-}
+/// No list of words or of row reads has more entries.
+inline constexpr size_t kMostUseEntries = 4096;
+inline constexpr const char* kUseProblem = "words or row_reads has more than 4096 entries";
 
-/// Lists of a table that holds the use of words: importance and part have the same.
+/// Lists of numbers of the use of words, as a table has them: importance and part have the same.
+struct StoredWordUse {
+  std::vector<uint32_t> row_lengths, row_words, room_entries, room_tokens;
+  std::vector<double> row_shares, row_p99_shares, room_shares, room_p99_shares;
+};
+
+/// Puts the use of words together; returns what is wrong with the lists, empty if nothing is.
+std::string PutTogether(const StoredWordUse& stored, WordUse* use);
+
+/// Reads the use of words. DataError naming `name` if a list has more entries than it may have, or
+/// is not as long as those beside it, or if `room` has too little for them.
 template <typename Table>
-WordUse WordUseOf(const Table& table) {
-  WordUse use;
-  use.words = NumbersOf(table.words());
-  const std::vector<uint32_t> lengths = NumbersOf(table.row_lengths());
-  const std::vector<uint32_t> words = NumbersOf(table.row_words());
-  const std::vector<double> shares = NumbersOf(table.row_shares());
-  const std::vector<double> p99_shares = NumbersOf(table.row_p99_shares());
-  // A list that is too short leaves entries of length 0, which are refused.
-  use.reads.resize(std::max({lengths.size(), words.size(), shares.size(), p99_shares.size()}));
-  const size_t whole = std::min({lengths.size(), words.size(), shares.size(), p99_shares.size()});
-  for (size_t i = 0; i < whole; ++i)
-    use.reads[i] = {lengths[i], words[i], shares[i], p99_shares[i]};
-  AddRoomsOf(table, &use);
-  return use;
+Status ReadWordUse(const Table& table, const std::string& name, ListRoom* room, WordUse* use) {
+  const auto too_long = [](const auto* list) {
+    return list != nullptr && list->size() > kMostUseEntries;
+  };
+  if (too_long(table.words()) || too_long(table.row_lengths()) || too_long(table.row_words()) ||
+      too_long(table.row_shares()) || too_long(table.row_p99_shares()))
+    return TableError(name, kUseProblem);
+  StoredWordUse stored;
+  STI_RETURN_IF_ERROR(room->Copy(table.words(), &use->words));
+  STI_RETURN_IF_ERROR(room->Copy(table.row_lengths(), &stored.row_lengths));
+  STI_RETURN_IF_ERROR(room->Copy(table.row_words(), &stored.row_words));
+  STI_RETURN_IF_ERROR(room->Copy(table.row_shares(), &stored.row_shares));
+  STI_RETURN_IF_ERROR(room->Copy(table.row_p99_shares(), &stored.row_p99_shares));
+  STI_RETURN_IF_ERROR(room->Copy(table.room_entries(), &stored.room_entries));
+  STI_RETURN_IF_ERROR(room->Copy(table.room_tokens(), &stored.room_tokens));
+  STI_RETURN_IF_ERROR(room->Copy(table.room_shares(), &stored.room_shares));
+  STI_RETURN_IF_ERROR(room->Copy(table.room_p99_shares(), &stored.room_p99_shares));
+  const std::string problem = PutTogether(stored, use);
+  if (!problem.empty()) return TableError(name, problem);
+  return {};
 }
 
 /// The same lists, on their way into a table; absent where nothing was counted.

@@ -1,5 +1,6 @@
 #include "format/json_fields.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -25,6 +26,10 @@ bool Read(const Json& value, uint64_t* out) {
   if (value.is_number_unsigned()) {
     *out = value.get<uint64_t>();
     return true;
+  }
+  if (value.is_number_integer()) {  // signed, so negative, or -0
+    *out = 0;
+    return value.get<int64_t>() == 0;
   }
   double number = 0;
   if (!value.is_number_float() || !Read(value, &number)) return false;
@@ -68,47 +73,11 @@ constexpr const char* kKind = "a whole number that is not negative";
 template <>
 constexpr const char* kKind<double> = "a finite number";
 
-std::string Compact(const nlohmann::ordered_json& value) {
-  return value.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
-}
-
-// Binary files leave out what is 0, and so a zero's sign. Both spellings are to mean the same.
-void DropSignsOfZeros(nlohmann::ordered_json* value) {
-  if (value->is_number_float() && value->get<double>() == 0) *value = 0.0;
-  if (!value->is_structured()) return;
-  for (auto& item : *value) DropSignsOfZeros(&item);
-}
-
-bool IsFlat(const nlohmann::ordered_json& value) {
-  if (!value.is_structured()) return true;
-  for (const auto& item : value) {
-    if (item.is_structured()) return false;
-  }
-  return true;
-}
-
-void Print(const nlohmann::ordered_json& value, const std::string& indent, bool top,
-           std::string* text) {
-  if ((IsFlat(value) && !top) || value.empty()) {
-    *text += Compact(value);
-    return;
-  }
-  const bool object = value.is_object();
-  *text += object ? "{" : "[";
-  const char* separator = "\n";
-  for (const auto& [key, item] : value.items()) {
-    *text += separator + indent + "  ";
-    if (object) *text += Compact(key) + ": ";
-    Print(item, indent + "  ", false, text);
-    separator = ",\n";
-  }
-  *text += "\n" + indent + (object ? "}" : "]");
-}
-
 }  // namespace
 
-JsonFields::JsonFields(const Json& object, std::string where)
-    : object_(object), where_(std::move(where)) {
+JsonFields::JsonFields(const Json& object, std::string where, UnknownKeys* unknown,
+                       std::string path)
+    : object_(object), where_(std::move(where)), unknown_(unknown), path_(std::move(path)) {
   if (!object_.is_object()) Fail("is not a JSON object");
 }
 
@@ -118,6 +87,7 @@ void JsonFields::Fail(const std::string& problem) {
 
 const Json* JsonFields::Find(const char* key, Need need) {
   if (!status_.ok()) return nullptr;
+  if (unknown_ != nullptr) asked_.emplace_back(key);
   auto found = object_.find(key);
   if (found != object_.end() && !found->is_null()) return &*found;
   if (need == Need::kRequired) Fail(std::string(key) + " is missing");
@@ -125,8 +95,23 @@ const Json* JsonFields::Find(const char* key, Need need) {
 }
 
 bool JsonFields::Has(const char* key) const {
+  if (unknown_ != nullptr) asked_.emplace_back(key);
   auto found = object_.is_object() ? object_.find(key) : object_.end();
   return found != object_.end() && !found->is_null();
+}
+
+void JsonFields::NoteUnknown() const {
+  if (unknown_ == nullptr || !status_.ok()) return;
+  for (const auto& [key, value] : object_.items()) {
+    if (std::find(asked_.begin(), asked_.end(), key) == asked_.end()) unknown_->Add(path_ + key);
+  }
+}
+
+void JsonFields::RefuseEmpty(std::initializer_list<const char*> keys) {
+  for (const char* key : keys) {
+    if (status_.ok() && Has(key) && object_[key].is_array() && object_[key].empty())
+      Fail(std::string(key) + " is an empty list");
+  }
 }
 
 void JsonFields::Get(const char* key, Need need, std::string* out) {
@@ -161,7 +146,7 @@ void JsonFields::Get(const char* key, Need need, uint32_t* out) {
 void JsonFields::Get(const char* key, Need need, Digest* out) {
   std::string hex;
   Get(key, need, &hex);
-  if (!status_.ok() || hex.empty()) return;
+  if (!status_.ok() || !Has(key)) return;
   Result<Digest> digest = ParseDigest(hex);
   if (!digest.ok()) return Fail(std::string(key) + " is not 32 hexadecimal digits");
   *out = *digest;
@@ -215,8 +200,10 @@ void JsonFields::ForEach(const char* key, Need need, const std::function<void(Js
   if (list == nullptr) return;
   if (!list->is_array()) return Fail(std::string(key) + " is not a list");
   for (size_t i = 0; i < list->size() && status_.ok(); ++i) {
-    JsonFields item((*list)[i], where_ + ": " + key + "[" + std::to_string(i) + "]");
+    JsonFields item((*list)[i], where_ + ": " + key + "[" + std::to_string(i) + "]", unknown_,
+                    path_ + key + "[].");
     if (item.status().ok()) read(item);
+    item.NoteUnknown();
     status_ = item.status();
   }
 }
@@ -224,8 +211,9 @@ void JsonFields::ForEach(const char* key, Need need, const std::function<void(Js
 void JsonFields::Within(const char* key, Need need, const std::function<void(JsonFields&)>& read) {
   const Json* object = Find(key, need);
   if (object == nullptr) return;
-  JsonFields inner(*object, where_ + ": " + key);
+  JsonFields inner(*object, where_ + ": " + key, unknown_, path_ + key + ".");
   if (inner.status().ok()) read(inner);
+  inner.NoteUnknown();
   status_ = inner.status();
 }
 
@@ -236,13 +224,6 @@ Result<Json> ParseJsonObject(std::span<const uint8_t> file, const std::string& n
   if (!value.ok()) return Error(value.error()).At(name).Fix(Remedy::kCorrectFile);
   if (!value->is_object()) return DataError("not a JSON object").At(name).Fix(Remedy::kCorrectFile);
   return value;
-}
-
-std::string PrintJson(nlohmann::ordered_json value) {
-  DropSignsOfZeros(&value);
-  std::string text;
-  Print(value, "", true, &text);
-  return text + "\n";
 }
 
 }  // namespace sti

@@ -3,14 +3,17 @@
 
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/digest.h"
 #include "base/result.h"
+#include "format/unknown_keys.h"
 #include "types/grid.h"
 
 namespace sti {
@@ -19,11 +22,14 @@ enum class Need { kRequired, kOptional };
 
 /// The fields of one JSON object, taken by name and type. The first thing wrong is kept and every
 /// later call does nothing, so that a reader is a list of fields with one check at the end. Null
-/// counts as absent. Fields nobody asks for are ignored. One thread at a time.
+/// counts as absent. Fields nobody asks for are ignored, and their names kept in UnknownKeys where
+/// that is given. One thread at a time.
 class JsonFields {
  public:
-  /// `where` opens every message: the file, then the path to this object.
-  JsonFields(const nlohmann::json& object, std::string where);
+  /// `where` opens every message: the file, then the path to this object. `path` opens the names of
+  /// unknown fields, of which NoteUnknown adds those of this object.
+  JsonFields(const nlohmann::json& object, std::string where, UnknownKeys* unknown = nullptr,
+             std::string path = "");
 
   void Get(const char* key, Need need, std::string* out);
   void Get(const char* key, Need need, bool* out);
@@ -44,6 +50,12 @@ class JsonFields {
   void Within(const char* key, Need need, const std::function<void(JsonFields&)>& read);
 
   [[nodiscard]] bool Has(const char* key) const;
+  /// Says that a field is known, and not read.
+  void Ignore(const char* key) { asked_.emplace_back(key); }
+  /// Adds the names of the fields that nobody has asked for. Objects inside this one have done so.
+  void NoteUnknown() const;
+  /// Fails if one of these is a list without entries: those that are as long as a document says.
+  void RefuseEmpty(std::initializer_list<const char*> keys);
   /// Keeps an error found by the caller: "<where>: <problem>".
   void Fail(const std::string& problem);
   [[nodiscard]] Status status() const { return status_; }
@@ -58,6 +70,9 @@ class JsonFields {
 
   const nlohmann::json& object_;
   std::string where_;
+  UnknownKeys* unknown_;
+  std::string path_;
+  mutable std::vector<std::string_view> asked_;
   Status status_;
 };
 

@@ -21,8 +21,13 @@ void SetStrategy(std::string name, Plan* plan) {
 }
 
 Result<Plan> ParsePlan(std::span<const uint8_t> bytes, const std::string& name) {
-  STI_ASSIGN_OR_RETURN(
-      Plan plan, LooksLikeJson(bytes) ? PlanFromJson(bytes, name) : PlanFromBinary(bytes, name));
+  return ParsePlanNoting(bytes, name, nullptr);
+}
+
+Result<Plan> ParsePlanNoting(std::span<const uint8_t> bytes, const std::string& name,
+                             UnknownKeys* unknown) {
+  STI_ASSIGN_OR_RETURN(Plan plan, LooksLikeJson(bytes) ? PlanFromJson(bytes, name, unknown)
+                                                       : PlanFromBinary(bytes, name));
   if (const auto fault = FindPlanFault(plan, {})) return PlanError(name, fault->text());
   return plan;
 }

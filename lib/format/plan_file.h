@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "format/unknown_keys.h"
 #include "types/plan.h"
 
 namespace sti {
@@ -14,6 +15,10 @@ namespace sti {
 /// Reads either spelling. kData naming `name` and what is wrong: bytes that are no plan, or the
 /// first fault that FindPlanFault finds within the limits of the format.
 Result<Plan> ParsePlan(std::span<const uint8_t> bytes, const std::string& name);
+
+/// The same, and adds the fields of the JSON spelling that are unknown; `unknown` may be null.
+Result<Plan> ParsePlanNoting(std::span<const uint8_t> bytes, const std::string& name,
+                             UnknownKeys* unknown);
 
 /// The binary spelling. The same bytes for the same value.
 std::vector<uint8_t> EncodePlan(const Plan& plan);

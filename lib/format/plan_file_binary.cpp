@@ -1,13 +1,13 @@
 #include <algorithm>
+#include <optional>
 
-#include "base/remedy.h"
-#include "base/utf8.h"
 #include "format/flatbuffer_values.h"
 #include "format/framed_file.h"
+#include "format/list_room.h"
 #include "format/plan_file_parts.h"
 #include "plan_generated.h"
+#include "types/file_text.h"
 #include "types/limits.h"
-#include "types/plan_check.h"
 
 namespace sti {
 namespace {
@@ -18,34 +18,16 @@ using Offsets = std::vector<flatbuffers::Offset<T>>;
 template <typename T>
 using List = flatbuffers::Vector<T>;
 
-/// Bytes that lists may still take. Offsets may name one list many times, so that copies outgrow
-/// the file; a list that is stored once for each use never does.
-class Room {
- public:
-  Room(size_t bytes, const std::string& name) : bytes_(bytes), name_(name) {}
-  template <typename T>
-  [[nodiscard]] Status Take(const List<T>* list) {
-    const size_t bytes = list == nullptr ? 0 : size_t{list->size()} * sizeof(T);
-    if (bytes > bytes_) return PlanError(name_, "its lists hold more than the file");
-    bytes_ -= bytes;
-    return {};
-  }
-
- private:
-  size_t bytes_;
-  const std::string& name_;
-};
-
 /// Refuses what validation would refuse before it is copied.
 Status CheckSizes(const fb::Plan& table, const std::string& name) {
-  for (const flatbuffers::String* text :
-       {table.strategy(), table.kernel(), table.read_path(), table.cpus()}) {
-    if (text != nullptr && !IsPlainText(text->string_view(), kMaxFileTextBytes))
-      return PlanError(name, kTextFault);
-  }
+  const std::optional<std::string> fault =
+      FindPlanTextFault(ViewOf(table.strategy()), ViewOf(table.kernel()), ViewOf(table.read_path()),
+                        ViewOf(table.cpus()));
+  if (fault) return PlanError(name, *fault);
   if (table.layers() != nullptr && table.layers()->size() > kMaxLayers)
     return PlanError(name, "layers has more than 1024 entries");
-  if (table.aib_us() != nullptr && table.aib_us()->size() > kMaxLayers)
+  if (table.aib_us() != nullptr &&
+      (table.aib_us()->size() == 0 || table.aib_us()->size() > kMaxLayers))
     return PlanError(name, "aib_us does not have one entry a layer");
   const fb::PlanTimes* times = table.times();
   if (times != nullptr && times->layer_io_us() != nullptr &&
@@ -58,7 +40,7 @@ Status CheckSizes(const fb::Plan& table, const std::string& name) {
   return {};
 }
 
-Status ReadLayerRows(const fb::Plan& table, const std::string& name, Room* room, Plan* plan) {
+Status ReadLayerRows(const fb::Plan& table, const std::string& name, ListRoom* room, Plan* plan) {
   if (table.rows() == nullptr) return {};
   if (table.rows()->size() > kMaxLayers) return PlanError(name, "more than 1024 rows");
   std::vector<std::vector<uint32_t>> slices;
@@ -84,7 +66,7 @@ Status ReadLayerRows(const fb::Plan& table, const std::string& name, Room* room,
 
 using PreloadList = List<flatbuffers::Offset<fb::PreloadEntry>>;
 
-Status ReadPreload(const PreloadList* list, Room* room, std::vector<ShardAtBits>* preload) {
+Status ReadPreload(const PreloadList* list, ListRoom* room, std::vector<ShardAtBits>* preload) {
   if (list == nullptr) return {};
   STI_RETURN_IF_ERROR(room->Take(list));
   preload->reserve(list->size());
@@ -94,11 +76,13 @@ Status ReadPreload(const PreloadList* list, Room* room, std::vector<ShardAtBits>
 }
 
 Result<PlanTurn> ReadTurn(const fb::PlanTurn& table, const std::string& name, const Plan& plan,
-                          Room* room) {
+                          ListRoom* room) {
   PlanTurn turn;
   const auto rows = static_cast<uint32_t>(plan.layers.size());
   if (table.bits() == nullptr || table.bits()->size() != uint64_t{rows} * plan.width)
     return PlanError(name, "bits does not have one entry a shard");
+  if (table.aib_us() != nullptr && table.aib_us()->size() != rows)
+    return PlanError(name, "aib_us does not have one entry a layer");
   STI_RETURN_IF_ERROR(room->Take(table.bits()));
   STI_RETURN_IF_ERROR(room->Take(table.aib_us()));
   const std::vector<uint32_t> bits = NumbersOf(table.bits());
@@ -116,7 +100,7 @@ Result<PlanTurn> ReadTurn(const fb::PlanTurn& table, const std::string& name, co
   return turn;
 }
 
-Status ReadTurns(const fb::Plan& table, const std::string& name, Room* room, Plan* plan) {
+Status ReadTurns(const fb::Plan& table, const std::string& name, ListRoom* room, Plan* plan) {
   if (table.turns() == nullptr) return {};
   if (table.turns()->size() > kMaxTurns) return PlanError(name, "more than 64 turns");
   if (plan->width > kMaxWidth) return PlanError(name, "width is more than 256");
@@ -129,7 +113,7 @@ Status ReadTurns(const fb::Plan& table, const std::string& name, Room* room, Pla
   return {};
 }
 
-Status ReadTimes(const fb::Plan& table, Room* room, Plan* plan) {
+Status ReadTimes(const fb::Plan& table, ListRoom* room, Plan* plan) {
   const fb::PlanTimes* times = table.times();
   if (times == nullptr) return {};
   STI_RETURN_IF_ERROR(room->Take(times->layer_io_us()));
@@ -141,7 +125,7 @@ Status ReadTimes(const fb::Plan& table, Room* room, Plan* plan) {
   return {};
 }
 
-Status ReadFallback(const fb::Plan& table, const std::string& name, Room* room, Plan* plan) {
+Status ReadFallback(const fb::Plan& table, const std::string& name, ListRoom* room, Plan* plan) {
   const fb::PlanFallback* stored = table.fallback();
   if (stored == nullptr) return {};
   if (stored->layers() != nullptr && stored->layers()->size() > kMaxLayers)
@@ -194,7 +178,7 @@ void ReadScalars(const fb::Plan& table, Plan* plan) {
 }
 
 /// All but its variants and its cascade.
-Result<Plan> ReadOne(const fb::Plan& table, const std::string& name, Room* room) {
+Result<Plan> ReadOne(const fb::Plan& table, const std::string& name, ListRoom* room) {
   Plan plan;
   if (const auto* model = table.model()) {
     STI_ASSIGN_OR_RETURN(plan.model,
@@ -219,7 +203,7 @@ Result<Plan> ReadOne(const fb::Plan& table, const std::string& name, Room* room)
 }
 
 /// Reads the levels before the last. They do not nest, so neither does this.
-Status ReadCascadeLevels(const fb::PlanCascade& stored, const std::string& name, Room* room,
+Status ReadCascadeLevels(const fb::PlanCascade& stored, const std::string& name, ListRoom* room,
                          PlanCascade* cascade) {
   if (stored.levels() == nullptr) return {};
   if (stored.levels()->size() >= kMaxCascadeLevels)
@@ -229,7 +213,9 @@ Status ReadCascadeLevels(const fb::PlanCascade& stored, const std::string& name,
         name + ": cascade.levels[" + std::to_string(cascade->levels.size()) + "]";
     const fb::Plan* plan = level->plan();
     if (plan == nullptr) return PlanError(where, "plan is missing");
-    if (plan->variants() != nullptr || plan->turns() != nullptr || plan->cascade() != nullptr)
+    const bool nests = (plan->variants() != nullptr && plan->variants()->size() > 0) ||
+                       (plan->turns() != nullptr && plan->turns()->size() > 0);
+    if (nests || plan->cascade() != nullptr)
       return PlanError(where, "a cascade level has variants, turns or a cascade of its own");
     CascadeLevel& read = cascade->levels.emplace_back();
     STI_ASSIGN_OR_RETURN(read.plan, ReadOne(*plan, where, room));
@@ -240,7 +226,7 @@ Status ReadCascadeLevels(const fb::PlanCascade& stored, const std::string& name,
   return {};
 }
 
-Status ReadCascade(const fb::Plan& table, const std::string& name, Room* room, Plan* plan) {
+Status ReadCascade(const fb::Plan& table, const std::string& name, ListRoom* room, Plan* plan) {
   const fb::PlanCascade* stored = table.cascade();
   if (stored == nullptr) return {};
   PlanCascade& cascade = plan->cascade.emplace();
@@ -258,7 +244,7 @@ Status ReadCascade(const fb::Plan& table, const std::string& name, Room* room, P
 }
 
 Result<Plan> FromTable(const fb::Plan& table, const std::string& name, size_t payload_bytes) {
-  Room room(payload_bytes, name);
+  ListRoom room(payload_bytes, PlanError(name, kFullProblem));
   STI_ASSIGN_OR_RETURN(Plan plan, ReadOne(table, name, &room));
   STI_RETURN_IF_ERROR(ReadCascade(table, name, &room, &plan));
   if (table.variants() == nullptr) return plan;
@@ -403,10 +389,10 @@ flatbuffers::Offset<fb::Plan> ToTable(Builder* builder, const Plan& plan) {
 }  // namespace
 
 Result<Plan> PlanFromBinary(std::span<const uint8_t> bytes, const std::string& name) {
-  STI_ASSIGN_OR_RETURN(const std::vector<uint8_t> payload, UnwrapFrame(kPlanMagic, bytes, name));
+  STI_ASSIGN_OR_RETURN(const std::span<const uint8_t> framed, FindPayload(kPlanMagic, bytes, name));
+  const AlignedPayload payload(framed);
   flatbuffers::Verifier verifier(payload.data(), payload.size());
-  if (!fb::VerifyPlanBuffer(verifier))
-    return DataError("the payload is not a valid table").At(name).Fix(Remedy::kMakeFileAgain);
+  if (!fb::VerifyPlanBuffer(verifier)) return TableError(name, kNoTable);
   return FromTable(*fb::GetPlan(payload.data()), name, payload.size());
 }
 

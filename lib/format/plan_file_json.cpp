@@ -25,6 +25,7 @@ void ReadPredictions(JsonFields& fields, Plan* plan) {
   ReadPreload(fields, &plan->preload);
   fields.Get("preload_bytes", Need::kOptional, &plan->preload_bytes);
   fields.Get("aib_us", Need::kOptional, &plan->aib_us);
+  fields.RefuseEmpty({"aib_us"});
   fields.Get("predicted_latency_us", Need::kOptional, &plan->predicted_latency_us);
   fields.Get("predicted_p99_us", Need::kOptional, &plan->predicted_p99_us);
   fields.Get("predicted_loss", Need::kOptional, &plan->quality.loss);
@@ -246,9 +247,10 @@ Json CascadeJson(const PlanCascade& cascade) {
 
 }  // namespace
 
-Result<Plan> PlanFromJson(std::span<const uint8_t> bytes, const std::string& name) {
+Result<Plan> PlanFromJson(std::span<const uint8_t> bytes, const std::string& name,
+                          UnknownKeys* unknown) {
   STI_ASSIGN_OR_RETURN(const nlohmann::json object, ParseJsonObject(bytes, name));
-  JsonFields fields(object, name);
+  JsonFields fields(object, name, unknown);
   Plan plan;
   fields.Get("model", Need::kRequired, &plan.model);
   ReadPlan(fields, &plan);
@@ -264,6 +266,7 @@ Result<Plan> PlanFromJson(std::span<const uint8_t> bytes, const std::string& nam
     plan.variants.push_back(std::move(variant));
   });
   STI_RETURN_IF_ERROR(fields.status());
+  fields.NoteUnknown();
   return plan;
 }
 

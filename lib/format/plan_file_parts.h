@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "format/unknown_keys.h"
 #include "types/plan.h"
 
 namespace sti {
@@ -21,9 +22,11 @@ Error PlanError(const std::string& name, const std::string& problem);
 void SetStrategy(std::string name, Plan* plan);
 
 /// Read a plan in one spelling; `name` is for messages. Its rows have one length, and its sizes are
-/// bounded by that of the file, but its rules are not checked (FindPlanFault).
+/// bounded by that of the file, but its rules are not checked (FindPlanFault). `unknown` may be
+/// null.
 Result<Plan> PlanFromBinary(std::span<const uint8_t> bytes, const std::string& name);
-Result<Plan> PlanFromJson(std::span<const uint8_t> bytes, const std::string& name);
+Result<Plan> PlanFromJson(std::span<const uint8_t> bytes, const std::string& name,
+                          UnknownKeys* unknown);
 
 /// Return the payload of the binary spelling, and the object of the JSON one.
 std::vector<uint8_t> PlanPayload(const Plan& plan);

@@ -1,85 +1,37 @@
 #include "format/profile_file.h"
 
-#include <algorithm>
-#include <cmath>
-#include <initializer_list>
+#include <optional>
+#include <utility>
 
-#include "base/aligned_buffer.h"
 #include "base/remedy.h"
-#include "base/utf8.h"
 #include "format/flatbuffer_values.h"
 #include "format/framed_file.h"
 #include "format/profile_file_parts.h"
 #include "profile_generated.h"
-#include "types/bits.h"
+#include "types/file_text.h"
 #include "types/limits.h"
+#include "types/profile_check.h"
 
 namespace sti {
 namespace {
 
-bool Finite(std::initializer_list<double> numbers) {
-  return std::all_of(numbers.begin(), numbers.end(), [](double n) { return std::isfinite(n); });
-}
-
-std::string Item(const char* list, size_t i) {
-  return std::string(list) + "[" + std::to_string(i) + "]";
-}
-
-/// Returns what is wrong with a list of series; empty if nothing is.
-std::string SeriesProblem(const char* list, const std::vector<SeriesSample>& series) {
-  if (series.size() > kMaxProfileSamples) return std::string(list) + " has more than 65536 entries";
-  for (size_t i = 0; i < series.size(); ++i) {
-    if (!Finite({series[i].median_us, series[i].p99_us}))
-      return Item(list, i) + " holds a time that is not a finite number";
+/// Refuses before it is copied what the check of rules would refuse as too long.
+Status CheckSizes(const fb::Profile& table, const std::string& name) {
+  const auto size = [](const auto* list) { return list == nullptr ? 0 : list->size(); };
+  const std::pair<const char*, size_t> lists[] = {{"io", size(table.io())},
+                                                  {"compute", size(table.compute())},
+                                                  {"decode", size(table.decode())},
+                                                  {"fixed", size(table.fixed())},
+                                                  {"io_series", size(table.io_series())},
+                                                  {"compute_series", size(table.compute_series())}};
+  for (const auto& [list, entries] : lists) {
+    if (entries > kMaxProfileSamples) return TableError(name, TooManyEntries(list));
   }
-  return "";
-}
-
-/// Returns what is wrong with the lists; empty if nothing is.
-std::string ListProblem(const DeviceProfile& profile) {
-  const char* const not_finite = " holds a time that is not a finite number";
-  if (profile.io.size() > kMaxProfileSamples || profile.compute.size() > kMaxProfileSamples ||
-      profile.decode.size() > kMaxProfileSamples || profile.fixed.size() > kMaxProfileSamples)
-    return "io, compute, decode or fixed has more than 65536 entries";
-  for (size_t i = 0; i < profile.io.size(); ++i) {
-    const IoSample& s = profile.io[i];
-    if ((s.bytes == 0) == (s.bits == 0))
-      return Item("io", i) + " must have bytes or bits, and not both";
-    if (!Finite({s.load_us, s.p99_us})) return Item("io", i) + not_finite;
-  }
-  for (size_t i = 0; i < profile.compute.size(); ++i) {
-    const ComputeSample& s = profile.compute[i];
-    if (!Finite({s.layer_us, s.p99_us, s.last_us, s.last_p99_us}))
-      return Item("compute", i) + not_finite;
-  }
-  for (size_t i = 0; i < profile.decode.size(); ++i) {
-    if (!IsBits(profile.decode[i].bits))
-      return Item("decode", i) + " has bits that no shard is stored at";
-    if (!Finite({profile.decode[i].extra_us})) return Item("decode", i) + not_finite;
-  }
-  for (size_t i = 0; i < profile.fixed.size(); ++i) {
-    const FixedSample& s = profile.fixed[i];
-    if (!Finite({s.embed_us, s.embed_io_us, s.head_us, s.embed_p99_us, s.embed_io_p99_us,
-                 s.head_p99_us}))
-      return Item("fixed", i) + not_finite;
-  }
-  const std::string problem = SeriesProblem("io_series", profile.io_series);
-  return problem.empty() ? SeriesProblem("compute_series", profile.compute_series) : problem;
-}
-
-std::string ProblemOf(const DeviceProfile& profile) {
-  for (const std::string* text :
-       {&profile.cpus, &profile.kernel.name, &profile.read_path, &profile.machine}) {
-    if (!IsPlainText(*text, kMaxFileTextBytes))
-      return "cpus, kernel, read_path or machine is not at most 65536 bytes of printable ASCII";
-  }
-  if (profile.read_bytes > kMaxReadBytes || profile.read_bytes % kBlockBytes != 0)
-    return "read_bytes is not a multiple of 4096 up to 67108864";
-  if (profile.read_depth > kMaxReadDepth) return "read_depth is above 256";
-  if (!Finite({profile.start_us, profile.noise, profile.thermal.celsius_before,
-               profile.thermal.celsius_after}))
-    return "start_us, noise or thermal holds a number that is not finite";
-  return ListProblem(profile);
+  const std::optional<std::string> fault =
+      FindProfileTextFault(ViewOf(table.cpus()), ViewOf(table.kernel()), ViewOf(table.read_path()),
+                           ViewOf(table.machine()));
+  if (fault) return TableError(name, *fault);
+  return {};
 }
 
 using SeriesList = flatbuffers::Vector<flatbuffers::Offset<fb::SeriesSample>>;
@@ -121,16 +73,13 @@ void ReadSamples(const fb::Profile& table, DeviceProfile* profile) {
 }
 
 Result<DeviceProfile> FromBinary(std::span<const uint8_t> bytes, const std::string& name) {
-  STI_ASSIGN_OR_RETURN(const std::vector<uint8_t> payload, UnwrapFrame(kProfileMagic, bytes, name));
+  STI_ASSIGN_OR_RETURN(const std::span<const uint8_t> framed,
+                       FindPayload(kProfileMagic, bytes, name));
+  const AlignedPayload payload(framed);
   flatbuffers::Verifier verifier(payload.data(), payload.size());
-  if (!fb::VerifyProfileBuffer(verifier))
-    return DataError("the payload is not a valid table").At(name).Fix(Remedy::kMakeFileAgain);
+  if (!fb::VerifyProfileBuffer(verifier)) return TableError(name, kNoTable);
   const fb::Profile* table = fb::GetProfile(payload.data());
-  if (table->io() == nullptr || table->compute() == nullptr) {
-    return DataError(table->io() == nullptr ? "io is missing" : "compute is missing")
-        .At(name)
-        .Fix(Remedy::kMakeFileAgain);
-  }
+  STI_RETURN_IF_ERROR(CheckSizes(*table, name));
   DeviceProfile profile;
   if (const auto* shape = table->shape()) {
     STI_ASSIGN_OR_RETURN(profile.shape,
@@ -196,10 +145,16 @@ void SetKernel(std::string name, DeviceProfile* profile) {
 }
 
 Result<DeviceProfile> ParseProfile(std::span<const uint8_t> bytes, const std::string& name) {
-  STI_ASSIGN_OR_RETURN(DeviceProfile profile, LooksLikeJson(bytes) ? ProfileFromJson(bytes, name)
-                                                                   : FromBinary(bytes, name));
-  const std::string problem = ProblemOf(profile);
-  if (!problem.empty()) return DataError(problem).At(name).Fix(Remedy::kCorrectProfile);
+  return ParseProfileNoting(bytes, name, nullptr);
+}
+
+Result<DeviceProfile> ParseProfileNoting(std::span<const uint8_t> bytes, const std::string& name,
+                                         UnknownKeys* unknown) {
+  STI_ASSIGN_OR_RETURN(DeviceProfile profile, LooksLikeJson(bytes)
+                                                  ? ProfileFromJson(bytes, name, unknown)
+                                                  : FromBinary(bytes, name));
+  const std::optional<std::string> fault = FindProfileFault(profile);
+  if (fault) return DataError(*fault).At(name).Fix(Remedy::kCorrectProfile);
   return profile;
 }
 

@@ -123,9 +123,10 @@ nlohmann::ordered_json ThermalJson(const ThermalState& thermal) {
 
 }  // namespace
 
-Result<DeviceProfile> ProfileFromJson(std::span<const uint8_t> bytes, const std::string& name) {
+Result<DeviceProfile> ProfileFromJson(std::span<const uint8_t> bytes, const std::string& name,
+                                      UnknownKeys* unknown) {
   STI_ASSIGN_OR_RETURN(const nlohmann::json object, ParseJsonObject(bytes, name));
-  JsonFields fields(object, name);
+  JsonFields fields(object, name, unknown);
   DeviceProfile profile;
   fields.Get("shape", Need::kOptional, &profile.shape);
   fields.ForEach("io", Need::kRequired, [&](JsonFields& item) { ReadIo(item, &profile); });
@@ -150,6 +151,7 @@ Result<DeviceProfile> ProfileFromJson(std::span<const uint8_t> bytes, const std:
   fields.Within("thermal", Need::kOptional,
                 [&](JsonFields& item) { ReadThermal(item, &profile.thermal); });
   STI_RETURN_IF_ERROR(fields.status());
+  fields.NoteUnknown();
   return profile;
 }
 

@@ -7,13 +7,10 @@
 #include <string>
 
 #include "base/result.h"
+#include "format/unknown_keys.h"
 #include "types/device_profile.h"
 
 namespace sti {
-
-inline constexpr size_t kMaxProfileSamples = 65536;
-inline constexpr uint32_t kMaxReadBytes = 64u << 20;
-inline constexpr uint32_t kMaxReadDepth = 256;
 
 /// Returns a p99 of a binary file as it is used: 0, which stands for one that was not measured,
 /// becomes the median.
@@ -22,7 +19,8 @@ inline double P99Or(double median_us, double p99_us) { return p99_us == 0 ? medi
 /// Sets the kernel that a profile names. A profile that names none was written by hand.
 void SetKernel(std::string name, DeviceProfile* profile);
 
-/// Reads a profile in JSON, without validating it; `name` is for messages.
-Result<DeviceProfile> ProfileFromJson(std::span<const uint8_t> bytes, const std::string& name);
+/// Reads a profile in JSON, without validating it; `name` is for messages. `unknown` may be null.
+Result<DeviceProfile> ProfileFromJson(std::span<const uint8_t> bytes, const std::string& name,
+                                      UnknownKeys* unknown);
 
 }  // namespace sti

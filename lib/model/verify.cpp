@@ -106,8 +106,9 @@ class Verifier {
     return Note(view.ok() ? CheckOutlierCodes(*view, name) : Status(view.error()));
   }
 
-  // Nothing is hidden between parts: alignment is zeros. Except in a file of a newer minor version,
-  // where what looks like a gap may hold what only a newer reader can check.
+  // Padding is zeros when a file is written. It has no meaning and no run reads it, but where it is
+  // not 0 the file has changed since, or holds what its index does not say. Except in a file of a
+  // newer minor version, where what looks like a gap may hold what only a newer reader can check.
   Status CheckGaps() {
     if (index_.newer_minor) return {};
     std::sort(used_.begin(), used_.end(),
@@ -121,7 +122,8 @@ class Verifier {
         auto bytes = range.Bytes(gap);
         if (std::any_of(bytes.begin(), bytes.end(), [](uint8_t b) { return b != 0; })) {
           report_.damaged.push_back(
-              DataError("bytes between parts at " + std::to_string(end) + " are not zero")
+              DataError("bytes between parts at " + std::to_string(end) +
+                        " are not 0: no run reads them, but the file is not as it was written")
                   .At(file_.name()));
         }
       }

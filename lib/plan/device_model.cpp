@@ -1,165 +1,17 @@
 #include "plan/device_model.h"
 
 #include <algorithm>
-#include <array>
-#include <cmath>
 #include <map>
 #include <string>
 #include <tuple>
 
 #include "base/remedy.h"
+#include "types/profile_check.h"
 
 namespace sti {
 namespace {
 
-Error ProfileError(const char* list, size_t index, const char* field, const char* problem) {
-  return DataError(std::string(list) + "[" + std::to_string(index) + "]." + field + " " + problem)
-      .In(Source::kProfile)
-      .Fix(Remedy::kCorrectProfile);
-}
-
-// Two ratios of rounded times are equal if they are so close.
-constexpr double kRatioTolerance = 1e-9;
-
 double RatioOf(const SeriesSample& sample) { return sample.p99_us / sample.median_us; }
-
-/// A time must be a number and not negative; layer times must not be 0 either.
-Status CheckTime(const char* list, size_t index, const char* field, double time_us,
-                 bool zero_allowed) {
-  if (!std::isfinite(time_us)) return ProfileError(list, index, field, "is not a finite number");
-  if (time_us < 0) return ProfileError(list, index, field, "is negative");
-  if (time_us == 0 && !zero_allowed) return ProfileError(list, index, field, "is 0");
-  return {};
-}
-
-/// 0 where it was not measured.
-Status CheckP99(const char* list, size_t index, double median_us, double p99_us,
-                const char* field = "p99_us") {
-  STI_RETURN_IF_ERROR(CheckTime(list, index, field, p99_us, true));
-  if (p99_us != 0 && p99_us < median_us)
-    return ProfileError(list, index, field, "is below the median");
-  return {};
-}
-
-Status CheckIo(const IoSample& sample, size_t index) {
-  if ((sample.bytes == 0) == (sample.bits == 0))
-    return ProfileError("io", index, "bytes", "or bits must be given, and not both");
-  STI_RETURN_IF_ERROR(CheckTime("io", index, "load_us", sample.load_us, true));
-  return CheckP99("io", index, sample.load_us, sample.p99_us);
-}
-
-Status CheckCompute(const ComputeSample& sample, size_t index) {
-  if (sample.length == 0) return ProfileError("compute", index, "length", "is 0");
-  if (sample.width == 0) return ProfileError("compute", index, "width", "is 0");
-  STI_RETURN_IF_ERROR(CheckTime("compute", index, "layer_us", sample.layer_us, false));
-  STI_RETURN_IF_ERROR(CheckP99("compute", index, sample.layer_us, sample.p99_us));
-  STI_RETURN_IF_ERROR(CheckTime("compute", index, "last_us", sample.last_us, true));
-  return CheckP99("compute", index, sample.last_us, sample.last_p99_us, "last_p99_us");
-}
-
-/// No layer takes less than nothing, whatever its bits.
-Status CheckDecode(const DecodeSample& sample, size_t index, double least_slice_us) {
-  if (!std::isfinite(sample.extra_us))
-    return ProfileError("decode", index, "extra_us", "is not a finite number");
-  if (sample.extra_us <= -least_slice_us)
-    return ProfileError("decode", index, "extra_us", "takes off all that a layer takes");
-  return {};
-}
-
-Status CheckFixed(const FixedSample& sample, size_t index) {
-  if (sample.length == 0) return ProfileError("fixed", index, "length", "is 0");
-  STI_RETURN_IF_ERROR(CheckTime("fixed", index, "embed_us", sample.embed_us, true));
-  STI_RETURN_IF_ERROR(CheckTime("fixed", index, "embed_io_us", sample.embed_io_us, true));
-  STI_RETURN_IF_ERROR(CheckTime("fixed", index, "head_us", sample.head_us, true));
-  STI_RETURN_IF_ERROR(
-      CheckP99("fixed", index, sample.embed_us, sample.embed_p99_us, "embed_p99_us"));
-  STI_RETURN_IF_ERROR(
-      CheckP99("fixed", index, sample.embed_io_us, sample.embed_io_p99_us, "embed_io_p99_us"));
-  return CheckP99("fixed", index, sample.head_us, sample.head_p99_us, "head_p99_us");
-}
-
-/// An amount that is read or computed and its time, for comparing with others of its kind.
-struct TimedAmount {
-  std::array<uint64_t, 3> kind;  ///< what must be equal
-  uint64_t amount = 0;
-  double time_us = 0;
-  size_t index = 0;  ///< in its list
-};
-
-/// Checks that a larger amount never takes less time. One amount may have been measured twice.
-Status CheckAscending(const char* list, const char* field, std::vector<TimedAmount> amounts) {
-  std::sort(amounts.begin(), amounts.end(), [](const TimedAmount& a, const TimedAmount& b) {
-    return std::tie(a.kind, a.amount, a.time_us) < std::tie(b.kind, b.amount, b.time_us);
-  });
-  for (size_t i = 1; i < amounts.size(); ++i) {
-    const TimedAmount& less = amounts[i - 1];
-    const TimedAmount& more = amounts[i];
-    if (less.kind == more.kind && more.time_us < less.time_us) {
-      return ProfileError(list, more.index, field,
-                          ("is less than that of less work, " + std::string(list) + "[" +
-                           std::to_string(less.index) + "]")
-                              .c_str());
-    }
-  }
-  return {};
-}
-
-/// A p99 that was not measured is 0, and no p99 is below its median.
-double TimeAt(Risk risk, double median_us, double p99_us) {
-  return risk == Risk::kMedian ? median_us : std::max(median_us, p99_us);
-}
-
-/// Times ascend with width at each length and clock, and with length at each width and clock: of
-/// all layers, or of last ones as far as they were measured.
-Status CheckLayerOrder(const std::vector<ComputeSample>& compute, Risk risk, bool last) {
-  std::vector<TimedAmount> layers;
-  layers.reserve(2 * compute.size());
-  for (size_t i = 0; i < compute.size(); ++i) {
-    const ComputeSample& layer = compute[i];
-    if (last && layer.last_us == 0) continue;
-    const double time_us = last ? TimeAt(risk, layer.last_us, layer.last_p99_us)
-                                : TimeAt(risk, layer.layer_us, layer.p99_us);
-    layers.push_back({{0, layer.length, layer.freq}, layer.width, time_us, i});
-    layers.push_back({{1, layer.width, layer.freq}, layer.length, time_us, i});
-  }
-  const char* median = last ? "last_us" : "layer_us";
-  const char* p99 = last ? "last_p99_us" : "p99_us";
-  return CheckAscending("compute", risk == Risk::kP99 ? p99 : median, std::move(layers));
-}
-
-/// A longer series never has a larger ratio: slow moments make up for each other.
-Status CheckSeries(const char* list, const std::vector<SeriesSample>& series) {
-  for (size_t i = 0; i < series.size(); ++i) {
-    STI_RETURN_IF_ERROR(CheckTime(list, i, "median_us", series[i].median_us, false));
-    STI_RETURN_IF_ERROR(CheckTime(list, i, "p99_us", series[i].p99_us, false));
-    if (series[i].p99_us < series[i].median_us)
-      return ProfileError(list, i, "p99_us", "is below the median");
-    if (i == 0) continue;
-    if (series[i].median_us <= series[i - 1].median_us)
-      return ProfileError(list, i, "median_us", "does not ascend");
-    if (RatioOf(series[i]) > RatioOf(series[i - 1]) * (1 + kRatioTolerance))
-      return ProfileError(list, i, "p99_us", "is more of its median than that of a shorter series");
-  }
-  return {};
-}
-
-/// Times ascend with bytes and bits, and of layers as CheckLayerOrder says.
-Status CheckOrder(const DeviceProfile& profile) {
-  for (const Risk risk : {Risk::kMedian, Risk::kP99}) {
-    std::vector<TimedAmount> reads;
-    reads.reserve(profile.io.size());
-    for (size_t i = 0; i < profile.io.size(); ++i) {
-      const IoSample& io = profile.io[i];
-      const double time_us = TimeAt(risk, io.load_us, io.p99_us);
-      reads.push_back({{io.bits == 0, 0, 0}, io.bits == 0 ? io.bytes : io.bits, time_us, i});
-    }
-    const char* field = risk == Risk::kP99 ? "p99_us" : "load_us";
-    STI_RETURN_IF_ERROR(CheckAscending("io", field, std::move(reads)));
-    for (const bool last : {false, true})
-      STI_RETURN_IF_ERROR(CheckLayerOrder(profile.compute, risk, last));
-  }
-  return {};
-}
 
 /// Sorts by key; where a key was measured twice, keeps the slower.
 template <typename Key>
@@ -287,28 +139,9 @@ std::optional<double> TimeOfWidth(const std::vector<std::pair<uint32_t, double>>
 }  // namespace
 
 Status ValidateProfile(const DeviceProfile& profile) {
-  if (profile.io.empty())
-    return DataError("io is missing").In(Source::kProfile).Fix(Remedy::kCorrectProfile);
-  if (profile.compute.empty())
-    return DataError("compute is missing").In(Source::kProfile).Fix(Remedy::kCorrectProfile);
-  for (size_t i = 0; i < profile.io.size(); ++i) STI_RETURN_IF_ERROR(CheckIo(profile.io[i], i));
-  for (size_t i = 0; i < profile.compute.size(); ++i)
-    STI_RETURN_IF_ERROR(CheckCompute(profile.compute[i], i));
-  const double least_slice_us = LeastSliceUs(profile.compute);
-  for (size_t i = 0; i < profile.decode.size(); ++i)
-    STI_RETURN_IF_ERROR(CheckDecode(profile.decode[i], i, least_slice_us));
-  for (size_t i = 0; i < profile.fixed.size(); ++i)
-    STI_RETURN_IF_ERROR(CheckFixed(profile.fixed[i], i));
-  if (!std::isfinite(profile.start_us) || profile.start_us < 0)
-    return DataError("start_us is not a time").In(Source::kProfile).Fix(Remedy::kCorrectProfile);
-  if (profile.io_series.empty() != profile.compute_series.empty()) {
-    return DataError("one of io_series and compute_series is missing")
-        .In(Source::kProfile)
-        .Fix(Remedy::kCorrectProfile);
-  }
-  STI_RETURN_IF_ERROR(CheckSeries("io_series", profile.io_series));
-  STI_RETURN_IF_ERROR(CheckSeries("compute_series", profile.compute_series));
-  return CheckOrder(profile);
+  const std::optional<std::string> fault = FindProfileFault(profile);
+  if (!fault) return {};
+  return DataError(*fault).In(Source::kProfile).Fix(Remedy::kCorrectProfile);
 }
 
 uint32_t LongestProfiledLength(const DeviceProfile& profile) {
@@ -345,13 +178,18 @@ Result<DeviceModel> DeviceModel::Make(const DeviceProfile& profile, uint32_t len
           .In(Source::kProfile)
           .Fix(Remedy::kMeasureAgain);
     }
+    double rows_us = 0;  // by medians
+    const auto slower = [](double* time_us, double other_us) {
+      *time_us = std::max(*time_us, other_us);
+    };
     for (const FixedSample& sample : profile.fixed) {
       if (sample.length != *row) continue;
-      model.fixed_ = {TimeAt(risk, sample.embed_us, sample.embed_p99_us),
-                      TimeAt(risk, sample.embed_io_us, sample.embed_io_p99_us),
-                      TimeAt(risk, sample.head_us, sample.head_p99_us),
-                      std::min(RowsStartUs(profile.fixed), sample.embed_io_us)};
+      slower(&model.fixed_.embed_us, TimeAt(risk, sample.embed_us, sample.embed_p99_us));
+      slower(&model.fixed_.embed_io_us, TimeAt(risk, sample.embed_io_us, sample.embed_io_p99_us));
+      slower(&model.fixed_.head_us, TimeAt(risk, sample.head_us, sample.head_p99_us));
+      slower(&rows_us, sample.embed_io_us);
     }
+    model.fixed_.embed_io_start_us = std::min(RowsStartUs(profile.fixed), rows_us);
   }
   for (const IoSample& sample : profile.io) {
     const double time_us = TimeAt(risk, sample.load_us, sample.p99_us);

@@ -28,9 +28,7 @@ struct FixedTimes {
   [[nodiscard]] double compute_us() const { return embed_us + head_us; }  ///< T_fixed
 };
 
-/// Returns kDamaged naming the field and index if a number cannot be a time, a size or a width, if
-/// more of something takes less time, if decoding takes off as much as a layer takes, or if there
-/// is no `io` or no `compute`.
+/// Returns kDamaged naming the first rule that the profile breaks (types/profile_check.h).
 Status ValidateProfile(const DeviceProfile& profile);
 
 /// Returns the longest input length with compute samples, in tokens; 0 if there are none.

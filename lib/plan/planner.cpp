@@ -4,6 +4,7 @@
 #include <cmath>
 #include <functional>
 #include <numeric>
+#include <optional>
 #include <utility>
 
 #include "base/remedy.h"
@@ -17,6 +18,7 @@
 #include "plan/search/search.h"
 #include "plan/search/turns.h"
 #include "plan/text.h"
+#include "types/plan_check.h"
 
 namespace sti {
 namespace {
@@ -362,6 +364,17 @@ Result<Plan> PlanWithCascade(const CheckedInput& input, const PlanRequest& reque
   return PlanCascadeIn(input, request, scopes.front(), explain);
 }
 
+/// Returns the plan, or an error if its figures are beyond what a plan file may hold: then those of
+/// the profile add up to more than anybody waits for. Of no model it is never a file.
+Result<Plan> FitForAFile(const CheckedInput& input, Result<Plan> plan) {
+  if (!plan.ok() || input->model.empty()) return plan;
+  const std::optional<PlanFault> fault = FindPlanFault(*plan, {});
+  if (!fault) return plan;
+  return DataError("its times make a plan of which " + fault->text())
+      .In(Source::kProfile)
+      .Fix(Remedy::kCorrectProfile);
+}
+
 }  // namespace
 
 Result<Plan> MakePlan(const PlanInput& input, const PlanRequest& request,
@@ -377,7 +390,8 @@ Result<Plan> MakePlan(const CheckedInput& input, const PlanRequest& request,
   // Beyond this point, neither request nor input is validated any more.
   STI_ASSIGN_OR_RETURN(std::vector<PlanningScope> scopes, ScopesOf(input, request));
 
-  if (request.cascade) return PlanWithCascade(input, request, std::move(scopes), explain);
+  if (request.cascade)
+    return FitForAFile(input, PlanWithCascade(input, request, std::move(scopes), explain));
 
   // A least accuracy becomes a target.
   PlanRequest resolved = request;
@@ -408,7 +422,7 @@ Result<Plan> MakePlan(const CheckedInput& input, const PlanRequest& request,
   }
   if (plan.ok() && request.guarantee)
     STI_RETURN_IF_ERROR(FillCosts(input, request, explain, &*plan));
-  return plan;
+  return FitForAFile(input, std::move(plan));
 }
 
 }  // namespace sti

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "base/utf8.h"
 #include "profile/monotone.h"
 
 namespace sti {
@@ -93,7 +94,7 @@ std::string DifferenceOf(const DeviceProfile& a, const DeviceProfile& b) {
   if (a.read_path != b.read_path) return pair("read path", a.read_path, b.read_path);
   if (a.threads != b.threads)
     return pair("number of threads", std::to_string(a.threads), std::to_string(b.threads));
-  if (a.cpus != b.cpus) return pair("list of cores", a.cpus, b.cpus);
+  if (a.cpus != b.cpus) return pair("list of cores", Clipped(a.cpus), Clipped(b.cpus));
   return "";
 }
 

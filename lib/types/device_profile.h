@@ -23,6 +23,11 @@ enum class Provenance : uint8_t {
 /// Which measured time counts: the median, or the 99th percentile.
 enum class Risk : uint8_t { kMedian, kP99 };
 
+/// Returns the time that counts. A p99 that was not measured is 0, and no p99 is below its median.
+inline double TimeAt(Risk risk, double median_us, double p99_us) {
+  return risk == Risk::kMedian ? median_us : std::max(median_us, p99_us);
+}
+
 /// One measured read. Measured profiles say `bytes`; hand-written ones may say `bits`, the time of
 /// one shard at that bitwidth. Exactly one of the two is not 0.
 struct IoSample {

@@ -1,6 +1,6 @@
-// The most that files may hold, as `spec/container.md, "Limits"`, spec/plan.md and, for texts,
-// spec/frame.md say. Whoever reads or writes a file, and whoever makes what goes into one, takes
-// the numbers from here.
+// The most that files may hold, as `spec/container.md, "Limits"`, spec/plan.md, spec/profile.md
+// and, for texts, spec/frame.md say. Whoever reads or writes a file, and whoever makes what goes
+// into one, takes the numbers from here.
 #pragma once
 
 #include <cstddef>
@@ -26,9 +26,27 @@ inline constexpr uint64_t kMaxResidentBytes = uint64_t{4} << 30;
 /// Bytes of a vocabulary, or of the merges, decompressed.
 inline constexpr uint64_t kMaxTextBytes = uint64_t{64} << 20;
 
-// Texts of the small files: importance, profile and plan.
-inline constexpr size_t kMaxFileTextBytes = 65536;
-inline constexpr size_t kMaxShortTextBytes = 64;  ///< where a document says so
+// Texts of the small files: importance, profile and plan; printable ASCII.
+inline constexpr size_t kMaxShortTextBytes = 64;  ///< where the next two are not said
+inline constexpr size_t kMaxMachineTextBytes = 1024;
+/// Every other of the 8192 processors that Linux knows fits.
+inline constexpr size_t kMaxCoresTextBytes = 32768;
+
+/// Microseconds that plans and requests may hold: thirty years.
+inline constexpr double kMaxTimeUs = 1e15;
+
+/// Losses, scores and what else may be negative, either way.
+inline constexpr double kMaxFigure = 1e15;
+
+// Profiles.
+inline constexpr size_t kMaxProfileSamples = 65536;  ///< entries of each list
+/// Microseconds that one read, one layer or a series may take: seventeen minutes.
+inline constexpr double kMaxSampleUs = 1e9;
+inline constexpr uint64_t kMaxProfiledBytes = uint64_t{1} << 40;  ///< of a read, of a process
+inline constexpr uint32_t kMaxMergedReadBytes = 64U << 20;
+inline constexpr uint32_t kMaxReadsInFlight = 256;
+inline constexpr double kMaxNoise = 1e6;
+inline constexpr double kMaxCelsius = 1e6;
 
 // Plans.
 inline constexpr uint32_t kMinLength = 2;  ///< tokens of a model's shortest input: cls and sep

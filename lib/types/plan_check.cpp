@@ -8,9 +8,10 @@
 #include <utility>
 #include <vector>
 
+#include "base/aligned_buffer.h"
 #include "base/remedy.h"
-#include "base/utf8.h"
 #include "types/bits.h"
+#include "types/file_text.h"
 #include "types/share.h"
 
 namespace sti {
@@ -83,14 +84,29 @@ Fault CheckShards(const Plan& plan, const PlanBounds& bounds, ShardBits* runs) {
   return {};
 }
 
-Fault CheckNumber(const char* field, double number) {
-  if (std::isfinite(number) && number >= 0) return {};
-  return Broken(std::string(field) + " is negative or not a finite number");
+/// A time is a number, not negative, and not beyond what anybody waits for.
+Fault CheckTime(const char* field, double time_us) {
+  if (!std::isfinite(time_us) || time_us < 0)
+    return Broken(std::string(field) + " is negative or not a finite number");
+  if (time_us <= kMaxTimeUs) return {};
+  return Broken(std::string(field) + " is above 10^15, which is thirty years");
 }
 
-Fault CheckFinite(const char* field, double number) {
-  if (std::isfinite(number)) return {};
-  return Broken(std::string(field) + " is not a finite number");
+/// Checks what may be negative.
+Fault CheckFigure(const char* field, double number) {
+  if (IsFigure(number)) return {};
+  return Broken(std::string(field) + " is " + kNoFigure);
+}
+
+Fault CheckShare(const char* field, double share) {
+  if (IsShare(share)) return {};
+  return Broken(std::string(field) + " is not from 0 to 1");
+}
+
+Fault CheckQuality(const PredictedQuality& quality) {
+  if (Fault fault = CheckFigure("predicted_loss", quality.loss.value_or(0))) return fault;
+  if (Fault fault = CheckShare("predicted_accuracy", quality.accuracy.value_or(0))) return fault;
+  return CheckShare("predicted_agreement", quality.agreement.value_or(0));
 }
 
 /// Checks what plans and turns predict alike.
@@ -99,14 +115,11 @@ Fault CheckPredictions(const Predicts& it, size_t layers) {
   if (!it.aib_us.empty() && it.aib_us.size() != layers)
     return Broken("aib_us does not have one entry a layer");
   for (double aib_us : it.aib_us) {
-    if (Fault fault = CheckFinite("aib_us", aib_us)) return fault;
+    if (Fault fault = CheckFigure("aib_us", aib_us)) return fault;
   }
-  if (Fault fault = CheckNumber("predicted_latency_us", it.predicted_latency_us)) return fault;
-  if (Fault fault = CheckNumber("predicted_p99_us", it.predicted_p99_us)) return fault;
-  if (Fault fault = CheckFinite("predicted_loss", it.quality.loss.value_or(0))) return fault;
-  if (Fault fault = CheckNumber("predicted_accuracy", it.quality.accuracy.value_or(0)))
-    return fault;
-  return CheckNumber("predicted_agreement", it.quality.agreement.value_or(0));
+  if (Fault fault = CheckTime("predicted_latency_us", it.predicted_latency_us)) return fault;
+  if (Fault fault = CheckTime("predicted_p99_us", it.predicted_p99_us)) return fault;
+  return CheckQuality(it.quality);
 }
 
 Fault CheckTimes(const PlanTimes& times, size_t layers) {
@@ -122,12 +135,12 @@ Fault CheckTimes(const PlanTimes& times, size_t layers) {
       {"times.last_layer_us", times.last_layer_us},
       {"times.last_layer_p99_us", times.last_layer_p99_us}};
   for (const auto& [field, time_us] : fields) {
-    if (Fault fault = CheckNumber(field, time_us)) return fault;
+    if (Fault fault = CheckTime(field, time_us)) return fault;
   }
   if (times.layer_io_us.size() != layers)
     return Broken("times.layer_io_us does not have one entry a layer");
   for (double load_us : times.layer_io_us) {
-    if (Fault fault = CheckNumber("times.layer_io_us", load_us)) return fault;
+    if (Fault fault = CheckTime("times.layer_io_us", load_us)) return fault;
   }
   return {};
 }
@@ -141,15 +154,17 @@ Fault CheckCold(const Plan& plan) {
 
 Fault CheckNumbers(const Plan& plan) {
   const size_t layers = plan.layers.size();
-  if (Fault fault = CheckFinite("slack_us", plan.slack_us.value_or(0))) return fault;
-  if (Fault fault = CheckNumber("target_us", plan.target_us.value_or(0))) return fault;
-  if (Fault fault = CheckNumber("wake_us", plan.wake_us)) return fault;
+  if (Fault fault = CheckFigure("slack_us", plan.slack_us.value_or(0))) return fault;
+  if (Fault fault = CheckTime("target_us", plan.target_us.value_or(0))) return fault;
+  if (Fault fault = CheckTime("wake_us", plan.wake_us)) return fault;
   if (plan.times) {
     if (Fault fault = CheckTimes(*plan.times, layers)) return fault;
   }
-  for (const double share : {plan.row_share, plan.row_p99_share}) {
-    if (!IsShare(share)) return Broken("row_share or row_p99_share is not from 0 to 1");
-  }
+  if (Fault fault = CheckShare("row_share", plan.row_share)) return fault;
+  if (Fault fault = CheckShare("row_p99_share", plan.row_p99_share)) return fault;
+  if (plan.read_bytes > kMaxMergedReadBytes || plan.read_bytes % kBlockBytes != 0)
+    return Broken("read_bytes is not a multiple of 4096 up to 67108864");
+  if (plan.read_depth > kMaxReadsInFlight) return Broken("read_depth is above 256");
   if (plan.threads > kMaxThreads) return Broken("threads is above 256");
   if (plan.staging_bytes > kMaxStagingBytes) return Broken("staging_bytes is more than 1 TiB");
   return CheckPredictions(plan, layers);
@@ -170,11 +185,9 @@ Fault CheckWords(const Plan& plan, const PlanBounds& bounds) {
 }
 
 Fault CheckTexts(const Plan& plan) {
-  for (const std::string* text :
-       {&plan.other_strategy, &plan.kernel.name, &plan.read_path, &plan.cpus}) {
-    if (!IsPlainText(*text, kMaxFileTextBytes)) return Broken(kTextFault);
-  }
-  return {};
+  std::optional<std::string> fault =
+      FindPlanTextFault(plan.other_strategy, plan.kernel.name, plan.read_path, plan.cpus);
+  return fault ? Broken(std::move(*fault)) : Fault();
 }
 
 Fault CheckPreload(const Plan& plan, const ShardBits& runs) {
@@ -195,15 +208,15 @@ Fault CheckFallbackFigures(const Fallback& fallback, const Plan& plan) {
       {"fallback.layer_us", fallback.layer_us},
       {"fallback.last_layer_us", fallback.last_layer_us},
       {"fallback.head_us", fallback.head_us},
-      {"fallback.margin_us", fallback.margin_us},
-      {"fallback.predicted_accuracy", fallback.quality.accuracy.value_or(0)},
-      {"fallback.predicted_agreement", fallback.quality.agreement.value_or(0)}};
-  for (const auto& [field, number] : fields) {
-    if (Fault fault = CheckNumber(field, number)) return fault;
+      {"fallback.margin_us", fallback.margin_us}};
+  for (const auto& [field, time_us] : fields) {
+    if (Fault fault = CheckTime(field, time_us)) return fault;
   }
-  if (Fault fault = CheckFinite("fallback.cost_bits", fallback.cost_bits)) return fault;
-  if (Fault fault = CheckFinite("fallback.predicted_loss", fallback.quality.loss.value_or(0)))
+  if (Fault fault = CheckFigure("fallback.cost_bits", fallback.cost_bits)) return fault;
+  if (Fault fault = CheckQuality(fallback.quality)) {
+    fault->what = "fallback." + fault->what;
     return fault;
+  }
   if (!plan.target_us || !plan.times) return Broken("a fallback without target_us or times");
   if (fallback.reserve_us() > *plan.target_us)
     return Broken("fallback takes longer than target_us");
@@ -342,14 +355,11 @@ Fault CheckCascadeFigures(const PlanCascade& cascade) {
   if (!cascade.path_us.empty() && cascade.path_us.size() != levels + 1)
     return Broken("path_us does not have one entry a level");
   for (const double path_us : cascade.path_us) {
-    if (Fault fault = CheckNumber("path_us", path_us)) return fault;
+    if (Fault fault = CheckTime("path_us", path_us)) return fault;
   }
-  if (Fault fault = CheckNumber("mean_us", cascade.mean_us)) return fault;
-  if (Fault fault = CheckNumber("worst_path_us", cascade.worst_path_us)) return fault;
-  if (Fault fault = CheckFinite("predicted_loss", cascade.quality.loss.value_or(0))) return fault;
-  if (Fault fault = CheckNumber("predicted_accuracy", cascade.quality.accuracy.value_or(0)))
-    return fault;
-  return CheckNumber("predicted_agreement", cascade.quality.agreement.value_or(0));
+  if (Fault fault = CheckTime("mean_us", cascade.mean_us)) return fault;
+  if (Fault fault = CheckTime("worst_path_us", cascade.worst_path_us)) return fault;
+  return CheckQuality(cascade.quality);
 }
 
 Fault CheckCascade(const Plan& plan, const PlanBounds& bounds) {

@@ -43,10 +43,6 @@ struct PlanFault {
   [[nodiscard]] std::string text() const { return place.empty() ? what : place + ": " + what; }
 };
 
-/// The fault of a plan of which a text breaks the rule of texts.
-inline constexpr const char* kTextFault =
-    "strategy, kernel, read_path or cpus is not at most 65536 bytes of printable ASCII";
-
 /// Returns what helps against a fault: to plan for this model, or to correct the plan.
 Remedy RemedyFor(const PlanFault& fault);
 

@@ -32,6 +32,16 @@ TEST(ParseJson, RefusesWhatIsNotWellFormed) {
   }
 }
 
+// The parser behind this one takes a NUL byte for the end of the text.
+TEST(ParseJson, RefusesANulByteWhereverItIs) {
+  const std::string nul(1, '\0');
+  for (const std::string& text : {"{}" + nul, "{}" + nul + "garbage", nul + "{}",
+                                  "{\"a" + nul + "\":1}", "[1," + nul + "2]"}) {
+    EXPECT_TRUE(FailedWith(ParseJson(text), ErrorKind::kDamaged, "no NUL byte"));
+  }
+  EXPECT_TRUE(Succeeded(ParseJson("{\"a\":\"\\u0000\"}")));
+}
+
 TEST(ParseJson, NestsAsDeepAsIsAllowed) {
   const auto nested = [](size_t depth) {
     return std::string(depth, '[') + std::string(depth, ']');

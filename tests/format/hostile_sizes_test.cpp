@@ -1,36 +1,24 @@
 // Numbers that claim more than the file holds, or hold together what no model needs: refused before
 // memory is taken for them.
+#include "hostile_sizes.h"
+
 #include <gtest/gtest.h>
 #include <zstd.h>
 
 #include <algorithm>
-#include <numeric>
 
 #include "base/aligned_buffer.h"
-#include "base/json_parse.h"
-#include "base/little_endian.h"
-#include "base/remedy.h"
 #include "container_generated.h"
 #include "format/container_header.h"
 #include "format/container_index.h"
-#include "format/framed_file.h"
-#include "format/importance_file.h"
-#include "format/plan_file.h"
-#include "format/profile_file.h"
 #include "format/resident_codec.h"
-#include "plan_generated.h"
 #include "support/expect.h"
 #include "support/memory_meter.h"
 #include "support/temp_folder.h"
 #include "support/test_container.h"
-#include "support/text.h"
 
 namespace sti {
 namespace {
-
-using Bin = std::vector<uint8_t>;
-
-constexpr uint64_t kMiB = uint64_t{1} << 20;
 
 class HostileIndex : public ::testing::Test {
  protected:
@@ -253,130 +241,6 @@ TEST_F(HostileIndex, AVocabularyBeyondItsLimit) {
   edited.resident.back().raw_length = 64 * kMiB + 1;
   edited.resident.back().compression = Compression::kZstd;
   ExpectRefused(EncodeContainerIndex(edited), "resident part");
-}
-
-// Variants that all name one table, which names one list of 16 MB for all its lists.
-TEST(HostilePlan, TablesThatShareOneList) {
-  flatbuffers::FlatBufferBuilder builder;
-  const auto model = builder.CreateVector(Bin(16, 1));
-  const auto text = builder.CreateString(std::string(16 * kMiB, 'x'));
-  const auto layers = builder.CreateVector(std::vector<uint32_t>(4 * kMiB, 1));
-  const auto plan_of = [&](auto strategy, auto list, auto variants) {
-    fb::PlanBuilder plan(builder);
-    plan.add_model(model);
-    plan.add_length(8);
-    plan.add_width(1);
-    plan.add_strategy(strategy);
-    plan.add_layers(list);
-    plan.add_variants(variants);
-    return plan.Finish();
-  };
-  using Plans = std::vector<flatbuffers::Offset<fb::Plan>>;
-  const auto none = builder.CreateVector(Plans{});
-  const auto small = builder.CreateString("sti");
-  const auto one = builder.CreateVector(std::vector<uint32_t>(1, 1));
-  for (const bool long_text : {true, false}) {
-    const auto variant = long_text ? plan_of(text, one, none) : plan_of(small, layers, none);
-    const auto variants = builder.CreateVector(Plans(64, variant));
-    builder.Finish(plan_of(small, one, variants));
-    const Bin file = WrapFrame(kPlanMagic, {builder.GetBufferPointer(), builder.GetSize()});
-    const MemoryMeter meter;
-    EXPECT_TRUE(FailedWith(ParsePlan(file, "a.plan"), ErrorKind::kDamaged, "a.plan: variants: "));
-    EXPECT_LT(meter.peak_bytes(), file.size() + kMiB);
-  }
-}
-
-// 64 turns that all name one table of 256 K shards.
-TEST(HostilePlan, TurnsThatShareOneTable) {
-  constexpr size_t kRows = 1024;
-  constexpr uint32_t kWidth = 256;
-  flatbuffers::FlatBufferBuilder builder;
-  const auto model = builder.CreateVector(Bin(16, 1));
-  std::vector<uint32_t> numbers(kRows);
-  std::iota(numbers.begin(), numbers.end(), 0U);
-  const auto layers = builder.CreateVector(numbers);
-  const auto slices = builder.CreateVector(numbers.data(), kWidth);
-  const auto twos = builder.CreateVector(std::vector<uint32_t>(kWidth, 2));
-  const auto row = fb::CreatePlanRow(builder, slices, twos);
-  const auto rows = builder.CreateVector(std::vector(kRows, row));
-  const auto bits = builder.CreateVector(std::vector<uint32_t>(kRows * kWidth, 2));
-  const auto turn = fb::CreatePlanTurn(builder, bits);
-  const auto turns = builder.CreateVector(std::vector(64, turn));
-  for (const bool shared_rows : {true, false}) {
-    fb::PlanBuilder plan(builder);
-    plan.add_model(model);
-    plan.add_length(8);
-    plan.add_width(kWidth);
-    plan.add_layers(layers);
-    if (shared_rows) plan.add_rows(rows);
-    plan.add_turns(turns);
-    builder.Finish(plan.Finish());
-    const Bin file = WrapFrame(kPlanMagic, {builder.GetBufferPointer(), builder.GetSize()});
-    const MemoryMeter meter;
-    EXPECT_TRUE(FailedWith(ParsePlan(file, "a.plan"), ErrorKind::kDamaged,
-                           "a.plan: its lists hold more than the file"));
-    EXPECT_LT(meter.peak_bytes(), 4 * file.size());
-  }
-}
-
-TEST(HostileFrame, ClaimsBeyondTheFile) {
-  Bin file = WrapFrame(kPlanMagic, Bin(100, 0));
-  for (const uint64_t claim : {uint64_t{1} << 63, UINT64_MAX, UINT64_MAX - 39, uint64_t{61}}) {
-    StoreLittle<uint64_t>(&file[16], claim);
-    StoreLittle<uint64_t>(&file[32], Checksum(std::span<const uint8_t>(file).first(32)));
-    const MemoryMeter meter;
-    EXPECT_TRUE(FailedWith(ParsePlan(file, "a.plan"), ErrorKind::kDamaged,
-                           "the payload is not as long as the header says"));
-    EXPECT_LT(meter.peak_bytes(), 4096U);
-  }
-}
-
-std::string Nested(const std::string& key, size_t depth) {
-  return "{\"" + key + "\":" + std::string(depth, '[') + std::string(depth, ']') + "}";
-}
-
-// Lists without end in a plan: 8 MiB of text that would take 300.
-TEST(HostileJson, ValuesWithoutEnd) {
-  std::string plan = "{\"layers\":[[]";
-  while (plan.size() < 8 * kMiB) plan += ",[]";
-  plan += "]}";
-  const MemoryMeter meter;
-  EXPECT_TRUE(FailedWith(ParsePlan(AsBytes(plan), "a"), ErrorKind::kDamaged,
-                         "a: JSON whose values take too much memory", Remedy::kCorrectFile));
-  EXPECT_LT(meter.peak_bytes(), kMaxJsonMemory + kMiB);
-}
-
-TEST(HostileJson, NestedAHundredThousandDeep) {
-  for (const size_t depth : {size_t{64}, size_t{100'000}, size_t{30'000'000}}) {
-    const MemoryMeter meter;
-    const std::string plan = Nested("layers", depth);
-    const std::string profile = Nested("io", depth);
-    const std::string importance = Nested("scores", depth);
-    const uint64_t texts = meter.peak_bytes();
-    constexpr const char* kWords = ": JSON nested too deep";
-    EXPECT_TRUE(FailedWith(ParsePlan(AsBytes(plan), "a"), ErrorKind::kDamaged, kWords));
-    EXPECT_TRUE(FailedWith(ParseProfile(AsBytes(profile), "a"), ErrorKind::kDamaged, kWords));
-    EXPECT_TRUE(FailedWith(ParseImportance(AsBytes(importance), "a"), ErrorKind::kDamaged, kWords));
-    EXPECT_LT(meter.peak_bytes(), texts + kMiB);
-  }
-  // Within the limit it is another error; brackets in a text do not count.
-  EXPECT_TRUE(
-      FailedWith(ParsePlan(AsBytes(Nested("layers", 63)), "a"), ErrorKind::kDamaged, "is missing"));
-  const std::string text = "{\"strategy\":\"\\\"" + std::string(1000, '[') + "\"}";
-  EXPECT_TRUE(FailedWith(ParsePlan(AsBytes(text), "a"), ErrorKind::kDamaged, "is missing"));
-}
-
-TEST(HostileJson, NumbersThatAreNone) {
-  for (const char* number : {"1e999", "-1e999", "1e-400x", "NaN", "18446744073709551616", "-1",
-                             "1.5", "99999999999999999999999999999999999999"}) {
-    const std::string text = "{\"length\":" + std::string(number) + "}";
-    EXPECT_TRUE(FailedWith(ParsePlan(AsBytes(text), "a"), ErrorKind::kDamaged, "a: ")) << number;
-  }
-  for (const char* number : {"1e999", "-1e999", "NaN"}) {
-    const std::string text =
-        "{\"io\":[{\"bits\":2,\"load_us\":" + std::string(number) + "}],\"compute\":[]}";
-    EXPECT_TRUE(FailedWith(ParseProfile(AsBytes(text), "a"), ErrorKind::kDamaged, "a: ")) << number;
-  }
 }
 
 }  // namespace

@@ -78,6 +78,8 @@ TEST(ImportancePartFile, WrongValuesAreNamed) {
     const char* words;
   } cases[] = {
       {[](ImportancePart& p) { p.job.model = {}; }, "model is missing"},
+      {[](ImportancePart& p) { p.job.data = {}; }, "data is missing"},
+      {[](ImportancePart& p) { p.job.kernel.clear(); }, "kernel is missing"},
       {[](ImportancePart& p) { p.job.metric = "luck"; }, "metric is not"},
       {[](ImportancePart& p) { p.job.layers = 0; }, "layers is not"},
       {[](ImportancePart& p) { p.job.layers = UINT32_MAX; }, "layers is not"},

@@ -91,14 +91,15 @@ TEST(ImportanceWords, ListsOfRoomsAgreeInLengthAndNameEntries) {
   };
   const auto shorten = [](uint8_t* list) { --*(list - 4); };
   const auto refused = [](const Status& status) {
-    return FailedWith(status, ErrorKind::kDamaged, "row_reads holds a length");
+    return FailedWith(status, ErrorKind::kDamaged, "rooms of row_reads differ in length");
   };
   EXPECT_TRUE(refused(spoilt(std::array<uint32_t, 3>{0, 0, 1}, shorten)));
   EXPECT_TRUE(refused(spoilt(std::array<uint32_t, 3>{32, 64, 32}, shorten)));
   EXPECT_TRUE(refused(spoilt(std::array{0.625, 0.51, 0.25}, shorten)));
   EXPECT_TRUE(refused(spoilt(std::array{0.875, 0.76, 0.5}, shorten)));
   const auto name_no_entry = [](uint8_t* list) { list[8] = 3; };
-  EXPECT_TRUE(refused(spoilt(std::array<uint32_t, 3>{0, 0, 1}, name_no_entry)));
+  EXPECT_TRUE(FailedWith(spoilt(std::array<uint32_t, 3>{0, 0, 1}, name_no_entry),
+                         ErrorKind::kDamaged, "a room of an entry that is not there"));
 }
 
 }  // namespace

@@ -335,7 +335,7 @@ TEST(DeviceModel, BadNumbersAreNamed) {
       {[](DeviceProfile& p) { p.fixed[1].head_us = -2; }, "fixed[1].head_us is negative"},
       {[&](DeviceProfile& p) { p.fixed[0].embed_p99_us = nan; }, "fixed[0].embed_p99_us is not"},
       {[](DeviceProfile& p) { p.fixed[1].head_p99_us = 5; }, "fixed[1].head_p99_us is below the"},
-      {[](DeviceProfile& p) { p.start_us = -1; }, "start_us is not a time"},
+      {[](DeviceProfile& p) { p.start_us = -1; }, "start_us is not from 0 to 10^9"},
   };
   for (const Case& c : cases) {
     DeviceProfile profile = Profile();

@@ -73,6 +73,8 @@ TEST(Baseline, RefusesWhatIsNone) {
   ExpectRefused(Text("3", digest, "\"1\""), "\"correct_bits\" has bits beyond its examples");
   ExpectRefused(Text("4", digest, "\"g\""), "\"correct_bits\" is not hexadecimal");
   ExpectRefused(std::string(100, '['), "JSON nested too deep");
+  ExpectRefused("{}" + std::string(1, '\0') + "garbage",
+                "not well-formed JSON, which has no NUL byte");
 }
 
 TEST(Baseline, OtherRowsAreForeign) {

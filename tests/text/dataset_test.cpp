@@ -128,6 +128,15 @@ TEST(Dataset, RefusesJsonNestedTooDeep) {
   }
 }
 
+// The parser takes a NUL byte for the end of the line.
+TEST(Dataset, RefusesJsonWithANulByte) {
+  const std::string content = std::string(R"({"text":"a"})") + '\0' + "garbage\n";
+  const auto read = ParseDataset(content, "dev.jsonl", {.labels_required = false});
+  ASSERT_FALSE(read.ok());
+  EXPECT_EQ(read.error().Message(),
+            "dev.jsonl:1: a NUL byte, which JSON has nowhere; mend the line");
+}
+
 TEST(Dataset, SkipsAByteOrderMark) {
   EXPECT_TRUE(Parse("\xEF\xBB\xBFsentence\tlabel\na\t1\n").ok());
 }

@@ -59,6 +59,7 @@ TEST(Limits, AreThoseOfTheContainerDocument) {
 
 TEST(Limits, AreThoseOfTheDocumentsForTexts) {
   EXPECT_EQ(NumberAfter(Document("container.md"), "printable ASCII, at most "), kMaxShortTextBytes);
+  EXPECT_EQ(NumberAfter(Document("frame.md"), "(0x20 to 0x7E) and at most "), kMaxShortTextBytes);
   EXPECT_EQ(NumberAfter(Document("importance.md"), "`estimate` are at most "), kMaxShortTextBytes);
   EXPECT_EQ(NumberAfter(Document("importance-part.md"), "the arithmetic; at most "),
             kMaxShortTextBytes);
@@ -74,7 +75,32 @@ TEST(Limits, AreThoseOfThePlanDocument) {
   EXPECT_EQ(NumberAfter(document, "**Variants**: at most "), kMaxVariants);
   EXPECT_EQ(NumberAfter(document, "**Turns**: at most "), kMaxTurns);
   EXPECT_EQ(NumberAfter(document, "compute lane that were profiled, at most "), kMaxThreads);
-  EXPECT_EQ(NumberAfter(Document("frame.md"), "(0x20 to 0x7E) and at most "), kMaxFileTextBytes);
+  EXPECT_EQ(NumberAfter(document, "largest merged read, at most "), kMaxMergedReadBytes);
+  EXPECT_EQ(NumberAfter(document, "reads in flight, at most "), kMaxReadsInFlight);
+  EXPECT_EQ(NumberAfter(document, "such as `0-3,8`, at most "), kMaxCoresTextBytes);
+  EXPECT_NE(document.find("A time is from 0 to 10^15"), std::string::npos);
+  EXPECT_EQ(kMaxTimeUs, 1e15);
+  EXPECT_NE(document.find("from -10^15 to 10^15"), std::string::npos);
+  EXPECT_EQ(kMaxFigure, 1e15);
+}
+
+TEST(Limits, AreThoseOfTheProfileDocument) {
+  const std::string document = Document("profile.md");
+  EXPECT_EQ(NumberAfter(document, "A list has at most "), kMaxProfileSamples);
+  EXPECT_EQ(NumberAfter(document, "A multiple of 4096, at most "), kMaxMergedReadBytes);
+  EXPECT_EQ(NumberAfter(document, "as this device wants; at most "), kMaxReadsInFlight);
+  EXPECT_EQ(NumberAfter(document, "compute threads, at most "), kMaxThreads);
+  EXPECT_EQ(NumberAfter(document, "such as `0-3,8`, at most "), kMaxCoresTextBytes);
+  EXPECT_EQ(NumberAfter(document, "for people, at most "), kMaxMachineTextBytes);
+  EXPECT_EQ(NumberAfter(document, "what a run works in, at most "), kMaxProfiledBytes);
+  EXPECT_EQ(NumberAfter(document, "`length` is 1 to "), kMaxLength);
+  EXPECT_EQ(NumberAfter(document, "`width` 1 to "), kMaxWidth);
+  EXPECT_NE(document.find("A time is from 0 to 10^9"), std::string::npos);
+  EXPECT_EQ(kMaxSampleUs, 1e9);
+  EXPECT_NE(document.find("0 to 10^6; since 1.1"), std::string::npos);
+  EXPECT_EQ(kMaxNoise, 1e6);
+  EXPECT_NE(document.find("from -10^6 to 10^6"), std::string::npos);
+  EXPECT_EQ(kMaxCelsius, 1e6);
 }
 
 }  // namespace

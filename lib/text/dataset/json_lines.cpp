@@ -72,6 +72,7 @@ Status JsonLinesReader::TakeObject(std::string_view line, Row* row,
     return bad("the line is longer than 1 MiB; split or shorten it");
   }
   if (JsonIsTooDeep(line)) return bad("JSON nested too deep; mend the line");
+  if (HasNulByte(line)) return bad("a NUL byte, which JSON has nowhere; mend the line");
   size_t keys = 0;
   const auto count_keys = [&](int depth, Json::parse_event_t event, const Json&) {
     keys += depth == 1 && event == Json::parse_event_t::key ? 1 : 0;
