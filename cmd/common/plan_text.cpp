@@ -129,9 +129,9 @@ std::string QualityText(const PredictedQuality& quality) {
   return text;
 }
 
-std::string DescribePlan(const Plan& plan) { return DescribePlan(plan, 0); }
+std::string DescribePlan(const Plan& plan) { return DescribePlan(plan, ProfileFacts()); }
 
-std::string DescribePlan(const Plan& plan, double noise) {
+std::string DescribePlan(const Plan& plan, const ProfileFacts& profile) {
   std::string text = "submodel   " + std::to_string(plan.layers.size()) + " layers x " +
                      std::to_string(plan.width) + " slices, up to " + std::to_string(plan.length) +
                      " tokens, strategy " + plan.strategy_name() + "\n";
@@ -144,12 +144,14 @@ std::string DescribePlan(const Plan& plan, double noise) {
     text += plan.meets_target ? " met" : " MISSED";
     // The 99th percentile beside it is larger where the plan was made by medians.
     if (plan.meets_target && plan.predicted_p99_us > *plan.target_us) text += " by the median";
-    if (IsUncertain(plan, noise)) text += ", uncertain";
+    if (IsUncertain(plan, profile.noise)) text += ", uncertain";
   }
   if (plan.wake_us > 0)
     text += "\nwake       counts on " + FormatTimeUs(plan.wake_us) + " before the text is there";
   const std::string predicted = QualityText(plan.quality);
   if (!predicted.empty()) text += "\nquality    " + predicted + " predicted";
+  if (!profile.has_shape)
+    text += "\nprofile    of no shape: nothing tells whether it is of a model of this size";
   text += "\nbytes      " + FormatBytes(plan.parameter_bytes) + " of shards, " +
           FormatBytes(plan.preload_bytes) + " of them preloaded\n";
   if (!plan.words.empty())

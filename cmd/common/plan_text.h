@@ -9,9 +9,15 @@
 
 namespace sti {
 
-/// A plan for a terminal of 80 columns: what runs, at which bits, and what is predicted. `noise` is
-/// that of the profile, a share, where it is at hand: a target that it leaves open is said to be.
-std::string DescribePlan(const Plan& plan, double noise);
+/// The traits of a profile that the words about its plan depend on, and that no plan has.
+struct ProfileFacts {
+  double noise = 0;       ///< a share: a target that it leaves open is said to be uncertain
+  bool has_shape = true;  ///< false if nothing says for which size of model it was measured
+};
+
+/// A plan for a terminal of 80 columns: what runs, at which bits, and what is predicted.
+std::string DescribePlan(const Plan& plan, const ProfileFacts& profile);
+/// The same of a plan whose profile is not at hand.
 std::string DescribePlan(const Plan& plan);
 
 /// Returns whether the target that a plan is said to meet is left open by its profile's noise.

@@ -28,8 +28,10 @@ Result<PlanInputs> ReadInputs(const Tool& tool, const PlanOptions& options) {
   STI_RETURN_IF_ERROR(file.RequireWhole());
   STI_ASSIGN_OR_RETURN(DeviceProfile profile, ReadProfile(options.profile, tool));
   STI_RETURN_IF_ERROR(BelongsTo(profile, options.profile, file));
-  for (const std::string& doubt : DoubtsAbout(profile, file.index().info.shape))
-    tool.Warn(options.profile + ": " + doubt);
+  if (options.check.empty()) {  // a plan that was made is judged by whatever times there are
+    for (const std::string& doubt : DoubtsAbout(profile, file.index().info.shape))
+      tool.Warn(options.profile + ": " + doubt);
+  }
   std::optional<Importance> importance;
   if (!options.importance.empty()) {
     STI_ASSIGN_OR_RETURN(importance, ReadImportance(options.importance, tool));
@@ -101,9 +103,8 @@ Result<int> Make(const Tool& tool, const PlanOptions& options, const PlanInputs&
   if (tool.json()) {
     std::fputs(PlanToJson(plan).c_str(), stdout);
   } else if (!tool.quiet()) {
-    if (inputs.View().profile.shape.empty())
-      std::puts("profile    of no shape: nothing tells whether it is of a model of this size");
-    std::fputs(DescribePlan(plan, inputs.View().profile.noise).c_str(), stdout);
+    const DeviceProfile& profile = inputs.View().profile;
+    std::fputs(DescribePlan(plan, {profile.noise, !profile.shape.empty()}).c_str(), stdout);
   }
   return 0;
 }

@@ -1,6 +1,7 @@
 #include "format/importance_file.h"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 
 #include "base/remedy.h"
@@ -14,13 +15,8 @@
 namespace sti {
 namespace {
 
-bool AreFigures(const std::vector<double>& numbers) {
-  return std::all_of(numbers.begin(), numbers.end(), IsFigure);
-}
-
-/// Returns what is wrong with a list that holds what is no figure.
-std::string NoFigureIn(const char* list) {
-  return std::string(list) + " holds what is " + kNoFigure;
+bool AllFinite(const std::vector<double>& numbers) {
+  return std::all_of(numbers.begin(), numbers.end(), [](double x) { return std::isfinite(x); });
 }
 
 /// Returns what is wrong with the texts; empty if nothing is.
@@ -34,11 +30,11 @@ std::string ProblemOfErrors(const Importance& importance) {
   const std::vector<double>& errors = importance.errors;
   if (!errors.empty() && errors.size() != importance.scores.size())
     return "errors is not layers rows of width numbers";
-  const auto is_error = [](double x) { return IsFigure(x) && x >= 0; };
+  const auto is_error = [](double x) { return std::isfinite(x) && x >= 0; };
   if (!is_error(importance.standard_error))
-    return std::string("standard_error is negative or ") + kNoFigure;
+    return "standard_error is negative or not a finite number";
   if (!std::all_of(errors.begin(), errors.end(), is_error))
-    return std::string("errors holds what is negative or ") + kNoFigure;
+    return "errors holds what is negative or not a finite number";
   return "";
 }
 
@@ -46,7 +42,7 @@ std::string ProblemOfErrors(const Importance& importance) {
 std::string ProblemOfValues(const Importance& importance) {
   const auto problem_of = [](const SubmodelScore& score) -> std::string {
     if (!IsShare(score.accuracy)) return "submodels holds an accuracy that is not from 0 to 1";
-    if (!IsFigure(score.loss)) return std::string("submodels holds a loss that is ") + kNoFigure;
+    if (!std::isfinite(score.loss)) return "submodels holds a loss that is not a finite number";
     return "";
   };
   std::string problem =
@@ -59,7 +55,7 @@ std::string ProblemOfValues(const Importance& importance) {
     return "gain_bits does not ascend";
   if (importance.gains.size() != importance.scores.size() * bits.size())
     return "gains is not layers rows of width lists of one number for each of gain_bits";
-  if (!AreFigures(importance.gains)) return NoFigureIn("gains");
+  if (!AllFinite(importance.gains)) return "gains holds what is not a finite number";
   return "";
 }
 
@@ -85,9 +81,9 @@ Status Validate(const Importance& importance, const std::string& name) {
   if (importance.scores.size() != shards) return fail("scores is not layers rows of width numbers");
   if (!importance.losses.empty() && importance.losses.size() != shards)
     return fail("losses is not layers rows of width numbers");
-  if (!AreFigures(importance.scores)) return fail(NoFigureIn("scores"));
-  if (!AreFigures(importance.losses)) return fail(NoFigureIn("losses"));
-  if (!IsFigure(importance.baseline)) return fail(std::string("baseline is ") + kNoFigure);
+  if (!AllFinite(importance.scores)) return fail("scores holds what is not a finite number");
+  if (!AllFinite(importance.losses)) return fail("losses holds what is not a finite number");
+  if (!std::isfinite(importance.baseline)) return fail("baseline is not a finite number");
   for (const auto& problem_of : {ProblemOfTexts, ProblemOfErrors, ProblemOfValues, ProblemOfSorting,
                                  ProblemOfUse, ProblemOfCascades}) {
     const std::string problem = problem_of(importance);

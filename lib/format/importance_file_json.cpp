@@ -84,7 +84,7 @@ void ReadWordUse(JsonFields& fields, WordUse* use) {
 /// Writes a list [rows, width] as rows.
 template <typename Number>
 void WriteRows(const char* key, const std::vector<Number>& flat, size_t width, JsonWriter* json) {
-  json->List(key, flat.size() / width, [&](size_t row) {
+  json->List(key, width == 0 ? 0 : flat.size() / width, [&](size_t row) {
     const auto first = flat.begin() + static_cast<ptrdiff_t>(row * width);
     return std::vector<Number>(first, first + static_cast<ptrdiff_t>(width));
   });

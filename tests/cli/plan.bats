@@ -54,6 +54,25 @@ plan() { sti-plan model.sti --profile device.json --importance model.importance 
   same "$(grep -c '^  layer ' <<<"$output")" "$(sti-inspect --json a.plan | jq '.layers | length')"
 }
 
+@test "a profile that may be a slip: what is said, with exit 0" {
+  works plan --target 12ms -o a.plan
+  like "$output" "*profile    of no shape: nothing tells whether it is of a model of this size*"
+  # The shape of the model is the shape of its profile.
+  jq --arg shape "$(jq -r .shape <(sti-plan -q model.sti --profile device.json --submodel 6x12 -o -))" \
+    '.shape = $shape' device.json >shaped.json
+  works sti-plan model.sti --profile shaped.json --target 12ms
+  [[ $output != *"of no shape"* ]]
+  # Misspelt, and in milliseconds.
+  jq '.fixd = .fixed | del(.fixed) | .io[0].load_ms = 1' shaped.json >slip.json
+  run --separate-stderr -0 sti-plan model.sti --profile slip.json --target 12ms
+  same "$stderr" "sti-plan: warning: slip.json: ignores what it does not know: io[].load_ms, fixd; are the names right?"
+  jq '.compute |= map(.layer_us /= 1000 | del(.p99_us, .last_us, .last_p99_us))' shaped.json >ms.json
+  run --separate-stderr -0 sti-plan model.sti --profile ms.json --target 12ms
+  like "$stderr" "sti-plan: warning: ms.json: compute[[]*[]] computes * TFLOP/s a thread, more than any core does; *"
+  run --separate-stderr -0 sti-plan -q model.sti --profile ms.json --target 12ms
+  same "$stderr" ""
+}
+
 @test "importance is optional; with it the plan names the same submodel" {
   works sti-plan -q model.sti --profile device.json --target 12ms -o a.json
   works plan -q --target 12ms -o b.json

@@ -1,15 +1,18 @@
 # The examples in spec/: tools read them, and give them.
 load helpers
 
-# The first JSON block of a document: spec_json DOCUMENT.
-spec_json() { sed -n '/^```json$/,/^```$/p' "$repo/spec/$1" | sed '1d;$d'; }
+# A JSON block of a document, the first unless it says another: spec_json DOCUMENT [NUMBER].
+spec_json() {
+  awk -v wanted="${2:-1}" '/^```$/ { inside = 0 } inside { print }
+    /^```json$/ { inside = ++block == wanted }' "$repo/spec/$1"
+}
 
 @test "the plan in spec/plan.md is what its command makes, less the fields that are left out" {
   ln -s "$repo/examples" examples
   spec_json plan.md >shown.json
   works sti-inspect --verify shown.json
   grep -A 1 '^    sti-plan ' "$repo/spec/plan.md" >command
-  bash -e command
+  head -n 2 command | bash -e
   jq -s '.[0] as $shown | .[1] | with_entries(select(.key as $key | $shown | has($key)))
     | .times |= with_entries(select(.key as $key | $shown.times | has($key)))' \
     shown.json example.json >made.json
@@ -19,6 +22,53 @@ spec_json() { sed -n '/^```json$/,/^```$/p' "$repo/spec/$1" | sed '1d;$d'; }
     | to_entries | map(select(.value | . != null and . != 0 and . != false and . != [] and . != ""))
     | map(.key)' shown.json example.json)" '["predicted_peak_bytes"]'
   works sti-run -q model.sti --plan shown.json "$alarm"
+}
+
+# What is left out of a plan says nothing, but for the peak; a variant and a level are for the plan's
+# model.
+without_defaults() {
+  jq -S 'def slim: del(.predicted_peak_bytes)
+      | (if .times then .times |= with_entries(select(.value != 0)) else . end)
+      | with_entries(select(.value | . != null and . != 0 and . != false and . != [] and . != ""));
+    del(.cascade.predicted_loss) | slim
+    | (if .fallback then .fallback |= slim else . end)
+    | (if .variants then .variants |= map(slim | del(.model, .shape)
+        | if .fallback then .fallback |= slim else . end) else . end)
+    | (if .cascade.levels then .cascade.levels |= map(slim | del(.model, .shape))
+       else del(.cascade) end)' "$1"
+}
+
+@test "the plan with a fallback and a variant in spec/plan.md is what its command makes" {
+  ln -s "$repo/examples" examples
+  spec_json plan.md 3 >shown.json
+  works sti-inspect --verify shown.json
+  grep -A 1 '^    sti-plan ' "$repo/spec/plan.md" | tail -n 2 | bash -e
+  same "$(without_defaults example.json)" "$(without_defaults shown.json)"
+  # The sums of the text: what the fallbacks take, and what the variant's holds less.
+  same "$(jq -c '[., .variants[0]] | map(.fallback
+    | .head_us + .margin_us + .layer_us * ((.layers | length) - 1) + .last_layer_us + .embed_us)' \
+    shown.json)" '[3654,2502]'
+  same "$(jq '.fallback.bytes - .variants[0].fallback.bytes' shown.json)" 12416
+  works sti-run -q model.sti --plan shown.json "$alarm"
+  jq '.target_us = 3653 | .variants[0].target_us = 3653' shown.json >late.json
+  refused 3 "sti-inspect: late.json: fallback takes longer than target_us; *" sti-inspect late.json
+  jq '.variants[0].target_us = 2501' shown.json >late.json
+  refused 3 "sti-inspect: late.json: variants[[]0[]]: fallback takes longer than target_us; *" \
+    sti-inspect late.json
+}
+
+@test "the plan with a cascade in spec/plan.md is one that tools judge as it says, and run" {
+  ln -s "$repo/examples" examples
+  spec_json plan.md 2 >shown.json
+  works sti-inspect --verify shown.json
+  same "$(jq '.cascade | .mean_us == .return_share[0] * .path_us[0]
+    + (1 - .return_share[0]) * .path_us[1]' shown.json)" true
+  # Judged on the same board its times are these.
+  works sti-plan model.sti --profile examples/voice-intents/odroid.profile.json --check shown.json \
+    --json
+  same "$(jq -c '[.valid, .predicted_latency_us]' <<<"$output")" '[true,5002]'
+  works sti-run -q model.sti --plan shown.json --json "$alarm"
+  holds "$output" '.label == "alarm" and .level >= 1 and .level <= 2'
 }
 
 @test "the profile in spec/profile.md is one that the shipped model can be planned with" {

@@ -22,6 +22,9 @@ void Importance(Input input);  ///< binary or JSON, as profile and plan
 void ImportancePart(Input input);
 void Profile(Input input);
 void Plan(Input input);
+void ProfileValues(Input input);  ///< edits of a sound profile, which is then planned with
+void ImportanceValues(Input input);
+void PlanValues(Input input);  ///< edits of sound plans, under which a model then runs
 void Safetensors(Input input);
 void Pickle(Input input);         ///< pytorch_model.bin; then the pickle of one
 void Config(Input input);         ///< config.json
