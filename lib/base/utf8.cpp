@@ -103,7 +103,7 @@ std::string MakePrintable(std::string_view text) {
 }
 
 std::string Clipped(std::string_view text) {
-  constexpr size_t kMostBytes = 60;
+  constexpr size_t kMostBytes = 50;
   constexpr std::string_view kDots = "...";
   if (text.size() <= kMostBytes) return std::string(text);
   return std::string(text.substr(0, kMostBytes - kDots.size())).append(kDots);

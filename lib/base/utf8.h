@@ -34,8 +34,8 @@ bool IsPlainText(std::string_view text, size_t most_bytes);
 /// so that IsPrintable holds.
 std::string MakePrintable(std::string_view text);
 
-/// Returns a text of ASCII for a line with other words: whole, or if it has more than 60 bytes its
-/// first 57 and "...".
+/// Returns a text of ASCII for a line with other words: whole, or if it has more than 50 bytes its
+/// first 47 and "...".
 std::string Clipped(std::string_view text);
 
 }  // namespace sti

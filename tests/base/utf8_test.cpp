@@ -34,6 +34,12 @@ TEST(Printable, IsUtf8WithoutControlCharacters) {
   }
 }
 
+TEST(PlainText, IsClippedWhereItIsLong) {
+  EXPECT_EQ(Clipped(""), "");
+  EXPECT_EQ(Clipped(std::string(50, 'a')), std::string(50, 'a'));
+  EXPECT_EQ(Clipped(std::string(51, 'a')), std::string(47, 'a') + "...");
+}
+
 TEST(PlainText, IsPrintableAsciiOfSomeLength) {
   EXPECT_TRUE(IsPlainText("", 0));
   EXPECT_TRUE(IsPlainText(" !~", 3));

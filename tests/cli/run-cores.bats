@@ -48,6 +48,19 @@ waiting_run() { # OPTION...
   same "$threads" $((one + 1))
 }
 
+@test "a list of cores that fills screens is clipped where it is named" {
+  planned cpus "\"$(printf '4000,%.0s' {1..5000})\"" >long.json
+  run --separate-stderr sti-run --json model.sti --plan long.json "$alarm"
+  same "$status" 0
+  like "$stderr" "sti-run: warning: the plan counts on cores 4000,4000,*..., this process may run on *"
+  [ "${#stderr}" -lt 300 ]
+  sti-inspect long.json >shown
+  same "$(awk 'length > 80' shown)" ""
+  planned cpus "\"$(printf '4000,%.0s' {1..7000})\"" >longer.json
+  refused 3 "sti-run: longer.json: cpus is not at most 32768 bytes of printable ASCII; *" \
+    sti-run model.sti --plan longer.json "$alarm"
+}
+
 @test "cores and threads that are not there: a warning, and the run goes on" {
   planned cpus '"4000"' >far.json
   run --separate-stderr sti-run --json model.sti --plan far.json "$alarm"

@@ -38,7 +38,7 @@ TEST(UnknownKeys, AreNoMoreThanEight) {
   for (int i = 0; i < 100; ++i) json += ", \"b" + std::to_string(i) + "\": 1";
   const Names names = UnknownIn(json + "}", ParseProfileNoting);
   EXPECT_EQ(names.size(), 8U);
-  for (const std::string& name : names) EXPECT_LE(name.size(), 60U);
+  for (const std::string& name : names) EXPECT_LE(name.size(), 50U);
 }
 
 // Tools know what they write: no field of the frozen files is unknown.
