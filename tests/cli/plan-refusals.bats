@@ -99,6 +99,19 @@ is_refused() { # CODE LINE ARGUMENTS...
   jq '.io[1].load_us = -1' device.json >bad.json
   is_refused 3 "sti-plan: bad.json: io[[]1].load_us is negative; correct it or run sti-profile again" \
     model.sti --profile bad.json --target 12ms
+  jq '.compute[0].layer_us = 1e308' device.json >bad.json
+  is_refused 3 "sti-plan: bad.json: compute[[]0].layer_us is above 10^9, which is seventeen minutes; correct it *" \
+    model.sti --profile bad.json --target 12ms
+  jq '.threads = 257' device.json >bad.json
+  is_refused 3 "sti-plan: bad.json: threads is above 256; correct it *" \
+    model.sti --profile bad.json --target 12ms
+  refused 3 "sti-inspect: bad.json: threads is above 256; correct it *" sti-inspect --verify bad.json
+  jq '.io_series = [{median_us: 1, p99_us: 2}]' device.json >bad.json
+  refused 3 "sti-inspect: bad.json: one of io_series and compute_series is missing; correct it *" \
+    sti-inspect --verify bad.json
+  { cat device.json && printf '\0garbage'; } >bad.json
+  is_refused 3 "sti-plan: bad.json: not well-formed JSON, which has no NUL byte; correct it*" \
+    model.sti --profile bad.json --target 12ms
   jq '.compute[0].layer_us = "fast"' device.json >bad.json
   is_refused 3 "sti-plan: bad.json: compute[[]0]: layer_us is not a finite number; correct it *" \
     model.sti --profile bad.json --target 12ms

@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include "plan/planner.h"
+#include "support/expect.h"
+#include "world.h"
+
 namespace sti {
 namespace {
 
@@ -53,6 +57,22 @@ TEST(ProfileDoubts, TheFastestAndTheSlowestAreNamed) {
   ASSERT_EQ(doubts.size(), 2U);
   EXPECT_EQ(doubts[0].rfind("compute[2]", 0), 0U) << doubts[0];
   EXPECT_EQ(doubts[1].rfind("compute[3]", 0), 0U) << doubts[1];
+}
+
+// Each number of the profile keeps its rules, but a plan file could not hold what they add up to.
+TEST(ProfileDoubts, FiguresThatNoFileMayHoldAreTheProfilesFault) {
+  test::World world(2, 2, {2, 6}, {4096, 8192});
+  world.Compute(2, [](uint32_t) { return 1000; });
+  world.Io({10, 20});
+  PlanRequest request;
+  request.submodel = Submodel{2, 2};
+  request.length = 128;
+  EXPECT_TRUE(Succeeded(MakePlan(world.input(), request)));
+  world.profile.io_series = {{1e-6, 1e9}};
+  world.profile.compute_series = {{1e-6, 1e9}};
+  const auto plan = MakePlan(world.input(), request);
+  ASSERT_TRUE(FailedWith(plan, ErrorKind::kDamaged, "its times make a plan of which"));
+  EXPECT_EQ(plan.error().source, Source::kProfile);
 }
 
 }  // namespace
