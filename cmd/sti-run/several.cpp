@@ -14,6 +14,7 @@
 #include "base/mutex.h"
 #include "base/thread_annotations.h"
 #include "clock.h"
+#include "common/files.h"
 #include "common/lines.h"
 #include "common/remedies.h"
 #include "cores.h"
@@ -199,12 +200,36 @@ bool GiveLine(const LineReader::Line& line, const OptionsOfEach& each, Printer& 
                      line.usable());
 }
 
+bool HasPlanFile(const OptionsOfEach& each) {
+  return std::any_of(each.begin(), each.end(),
+                     [](const RunOptions& one) { return !one.plan.empty(); });
+}
+
+// Gives each model that has a plan file what that holds now.
+void ReadPlansAgain(const OptionsOfEach& each, const Tool& tool, ServedModels& served) {
+  for (size_t i = 0; i < each.size(); ++i) {
+    if (each[i].plan.empty()) continue;
+    const auto tell = [&tool, &one = each[i]](const Status& taken) {
+      if (taken.ok()) return tool.Say(one.Prefix() + one.plan + ": read again");
+      tool.Warn(one.Prefix() + LineFor(taken.error()) + "; the plan in force stays");
+    };
+    auto plan = ReadPlan(each[i].plan);
+    if (plan.ok()) {
+      served.GivePlan(i, *std::move(plan), tell);
+    } else {
+      tell(plan.error());
+    }
+  }
+}
+
 Status GiveLines(const RunOptions& options, const OptionsOfEach& each, Printer& printer,
-                 ServedModels& served) {
+                 const Tool& tool, ServedModels& served) {
   constexpr double kLook_us = 1e6;  // whether the reader of answers went away
   LineReader reader(STDIN_FILENO);
   while (!StopRequested() && !printer.output_closed()) {
-    if (!reader.Wait(kLook_us)) continue;
+    const bool waits = reader.Wait(kLook_us);
+    if (TakeHangup()) ReadPlansAgain(each, tool, served);
+    if (!waits) continue;
     STI_ASSIGN_OR_RETURN(const auto line, reader.Next());
     if (!line || !GiveLine(*line, each, printer, served) || options.one_shot) break;
   }
@@ -217,10 +242,12 @@ Result<int> ServeSeveral(const RunOptions& options, const Tool& tool) {
   STI_ASSIGN_OR_RETURN(const OptionsOfEach each, SplitOptions(options));
   Printer printer(each, tool);
   STI_ASSIGN_OR_RETURN(const auto served, OpenAll(options, each, printer, tool));
-  if (isatty(STDIN_FILENO) != 0) {
+  if (isatty(STDIN_FILENO) == 0) {
+    if (HasPlanFile(each)) ListenForHangup(false);
+  } else {
     tool.Say("ready; type a model's name, a tab and a text, end with Ctrl-D");
   }
-  const Status read = GiveLines(options, each, printer, *served);
+  const Status read = GiveLines(options, each, printer, tool, *served);
   served->Finish();
   STI_ASSIGN_OR_RETURN(const int code, printer.Finish(*served));
   STI_RETURN_IF_ERROR(read);

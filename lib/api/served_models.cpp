@@ -142,12 +142,23 @@ bool ServedModels::Give(size_t model, std::string input, Status usable) {
   return true;
 }
 
+void ServedModels::GivePlan(size_t model, Plan plan, std::function<void(const Status&)> taken) {
+  Queue& queue = *queues_[model];
+  MutexLock lock(queue.mutex);
+  queue.waiting.push_back({{}, {}, Clock::now(), std::move(plan), std::move(taken)});
+  queue.changed.NotifyAll();
+}
+
 void ServedModels::Serve(Queue& queue) {
   for (;;) {
     if (queue.broken.ok()) NoteFailure(queue, Guarded([&] { return AwaitInput(queue); }));
-    const std::optional<Input> input = Take(queue);
+    std::optional<Input> input = Take(queue);
     if (!input) return;
-    AnswerInput(queue, *input);
+    if (input->plan) {
+      TakePlan(queue, *input);
+    } else {
+      AnswerInput(queue, *input);
+    }
   }
 }
 
@@ -202,6 +213,16 @@ void ServedModels::AnswerInput(Queue& queue, const Input& input) {
     return {};
   });
   NoteFailure(queue, asked.ok() ? told : asked);
+}
+
+void ServedModels::TakePlan(Queue& queue, Input& input) {
+  Status taken = queue.broken;
+  if (taken.ok()) taken = Guarded([&] { return queue.session->SetPlan(*std::move(input.plan)); });
+  if (!taken.ok() && BreaksSession(taken.error())) NoteFailure(queue, taken);
+  (void)Guarded([&]() -> Status {
+    input.taken(taken);
+    return {};
+  });
 }
 
 void ServedModels::NoteFailure(Queue& queue, const Status& status) {

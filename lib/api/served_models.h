@@ -91,6 +91,9 @@ class ServedModels {
   /// the input cannot be used; it is told in its turn. Returns false if the input was dropped, as
   /// serving was cancelled.
   bool Give(size_t model, std::string input, Status usable = {});
+  /// Has a model go on under another plan, behind the inputs that were given before. `taken` is
+  /// called by the model's thread; an error leaves the plan that was in force.
+  void GivePlan(size_t model, Plan plan, std::function<void(const Status&)> taken);
   /// Waits until all inputs are answered, then ends the threads. Nothing may be given any more.
   void Finish();
   /// Returns whether no read is in flight: closing waits for nothing. Call it after Finish.
@@ -103,6 +106,8 @@ class ServedModels {
     std::string text;
     Status usable;
     Clock::time_point given;
+    std::optional<Plan> plan = {};  ///< in place of a text
+    std::function<void(const Status&)> taken = {};
   };
   /// The queue of one model. What is not guarded belongs to the model's thread.
   struct Queue {
@@ -131,6 +136,7 @@ class ServedModels {
   [[nodiscard]] Status AwaitInput(Queue& queue);
   [[nodiscard]] static bool HasInputWithin(Queue& queue, double time_us);
   [[nodiscard]] std::optional<Input> Take(Queue& queue);
+  static void TakePlan(Queue& queue, Input& input);
   void AnswerInput(Queue& queue, const Input& input);
   [[nodiscard]] Status Ask(Queue& queue, const Input& input, Status* own);
   static void NoteFailure(Queue& queue, const Status& status);

@@ -36,6 +36,34 @@ both() { sti-run -q --model a=model.sti,model.plan --model b=model.sti "$@"; }
   wait "$pid"
 }
 
+@test "on SIGHUP each model reads its plan file again; what does not fit leaves the old" {
+  sti-plan -q model.sti --profile device.json --submodel 6x6 -o one.json
+  sti-plan -q model.sti --profile device.json --submodel 5x6 -o two.json
+  mkfifo lines-in
+  env --default-signal=HUP sti-run --json --model one=model.sti,one.json --model two=model.sti,two.json \
+    --model whole=model.sti <lines-in >answers 2>errors &
+  exec 7>lines-in
+  ask_each() { # ANSWERS: as many are there then
+    printf '%s\tset an alarm\n' one two whole >&7
+    for _ in {1..400}; do
+      [ "$(wc -l <answers)" -eq "$1" ] && break
+      sleep 0.05
+    done
+  }
+  ask_each 3
+  sti-plan -q model.sti --profile device.json --submodel 3x6 -o next.json
+  mv next.json one.json
+  echo none >two.json
+  kill -HUP $!
+  ask_each 6
+  exec 7>&-
+  wait $!
+  depths() { jq -c "select(.model == \"$1\") | .layers | length" answers | xargs; }
+  same "$(depths one), $(depths two), $(depths whole)" "6 3, 5 5, 6 6"
+  like "$(cat errors)" "*sti-run: one: one.json: read again*"
+  like "$(cat errors)" "*sti-run: warning: two: two.json: *; the plan in force stays*"
+}
+
 @test "--pairs and --ids: the name stands before the first tab" {
   run --separate-stderr both --pairs < <(printf 'a\tone\ttwo\na\tone\n')
   same "$status" 3
