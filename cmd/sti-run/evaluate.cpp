@@ -63,6 +63,7 @@ Result<Evaluation> Measure(Session& session, const RunOptions& options, const To
       session.SkipTurn();
       watch.Skip();
       evaluation.AddUnanswered(truth, LineFor(*own));
+      evaluation.reads_failed |= own->kind == ErrorKind::kReadFailed;
       if (!tool.json()) TellUnanswered(*own, i + 1, tool);
     } else {
       STI_RETURN_IF_ERROR(asked);
@@ -117,6 +118,7 @@ Result<int> Evaluate(Session& session, const RunOptions& options, const Tool& to
     PrintEvaluation(evaluation, session.info());
   }
   const int code = ApplyGates(evaluation, options, tool);
+  if (evaluation.reads_failed) return ExitCode(ErrorKind::kReadFailed);
   if (code == 0 && options.on_late == "fail" && evaluation.deadline_misses > 0) {
     return InfeasibleError(std::to_string(evaluation.deadline_misses) +
                            " inputs missed the target");

@@ -49,6 +49,7 @@ std::optional<CascadeTally> CascadeTallyOf(const Plan& plan);
 struct Evaluation {
   std::vector<bool> right;       ///< [examples] whether it got its labels and no others
   std::vector<RowError> errors;  ///< rows that got no answer, ascending
+  bool reads_failed = false;     ///< of some of them
   LabelCounts labels;            ///< that examples have, and that they were given
   Digest rows;                   ///< of the examples' texts and labels
   uint64_t deadline_misses = 0;  ///< answers that came after the target

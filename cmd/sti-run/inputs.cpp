@@ -32,8 +32,10 @@ Result<Encoding> EncodeIds(const Session& session, const std::string& line) {
 }  // namespace
 
 const Error* OwnErrorOf(const Status& asked) {
-  const bool own = !asked.ok() && asked.error().source == Source::kInput;
-  return own ? &asked.error() : nullptr;
+  if (asked.ok()) return nullptr;
+  const Error& error = asked.error();
+  const bool own = error.source == Source::kInput || error.kind == ErrorKind::kReadFailed;
+  return own ? &error : nullptr;
 }
 
 Result<Encoding> EncodeLine(const RunOptions& options, const Session& session,

@@ -14,8 +14,8 @@ namespace sti {
 Result<Encoding> EncodeLine(const RunOptions& options, const Session& session,
                             const std::string& line);
 
-/// Returns the error of an input that was asked if it is that input's own, so that others can be
-/// used; null otherwise.
+/// Returns the error of an input that was asked if others can be used nevertheless, as it is that
+/// input's own, or a read failed; null otherwise.
 const Error* OwnErrorOf(const Status& asked);
 
 }  // namespace sti

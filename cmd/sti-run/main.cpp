@@ -35,12 +35,7 @@ class LineAnswerer {
     const Status asked = encoding.ok() ? session_.Ask(*encoding, taken, &answer_) : Status();
     const Error* own = encoding.ok() ? OwnErrorOf(asked) : &encoding.error();
     if (own != nullptr) {
-      unusable_ = true;
       SkipInput(*own, text);
-      return {};
-    }
-    if (!asked.ok() && asked.error().kind == ErrorKind::kReadFailed) {
-      NoteFailure(asked.error(), text);
       return {};
     }
     STI_RETURN_IF_ERROR(asked);
@@ -75,11 +70,11 @@ class LineAnswerer {
     watch_.Skip();
     PrintUnusable(tool_.json(), "", text, error);
     Flush();
-  }
-
-  // The device failed one input, and may serve the next; only the first failure is told.
-  void NoteFailure(const Error& error, const std::string& text) {
-    SkipInput(error, text);
+    if (error.kind != ErrorKind::kReadFailed) {
+      unusable_ = true;
+      return;
+    }
+    // The device failed one input, and may serve the next; only the first failure is told.
     if (!failed_) tool_.Complain(LineFor(error));
     failed_ = true;
   }

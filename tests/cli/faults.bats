@@ -85,6 +85,21 @@ export -f three_lines
   done
 }
 
+@test "an error of the device leaves rows of an evaluation unanswered: exit 1 at the end" {
+  rm -f broken
+  mkfifo rows
+  # The rows are opened, and so let us write, once the model is.
+  on_flash "eio@0+1GiB" 'sti-run -q --json "$STI_FLASH/model.sti" --plan model.plan --eval rows &
+    exec 7>rows
+    touch broken
+    cat few.tsv >&7
+    exec 7>&-
+    wait $!'
+  same "$status" 1
+  holds "$output" '.examples == 30 and .unanswered > 0
+    and (.errors[0].error | test("cannot read: Input/output error"))'
+}
+
 @test "bytes torn for good below a running sti-run: exit 3, never a label" {
   on_flash "torn@0+1GiB" 'between_lines "$STI_FLASH/model.sti" "touch broken"'
   same "$output" "code 3"
