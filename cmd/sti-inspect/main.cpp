@@ -101,7 +101,7 @@ template <typename Value>
 Result<int> PrintSmall(const Tool& tool, const InspectOptions& options, const Result<Value>& value,
                        const char* kind, std::string (*to_json)(const Value&),
                        std::string (*to_text)(const Value&)) {
-  STI_RETURN_IF_ERROR(value);
+  if (!value.ok()) return value.error();
   if (options.verify) {
     std::printf(tool.json() ? "{\"parts\":1,\"damaged\":[]}\n" : "%s is whole\n", kind);
   } else {

@@ -50,5 +50,4 @@ END
   [ "$(stat -c %s large.importance)" -gt 60000000 ]
   give sti-inspect --verify @ -- large.importance
   give sti-inspect --json @ -- large.importance
-  give sti-importance show --json @ -- large.importance
 }

@@ -177,33 +177,21 @@ std::string Json(const std::string& fields, const char* list, const std::string&
   return text + "]}";
 }
 
-/// An importance of almost 64 MiB: of 1024 x 256 shards, with gains, orders and cascades.
+/// An importance of almost 64 MiB: as many cascades as there may be, whose cuts take more memory
+/// than any other part of an importance takes for its size.
 sti::Importance LargeImportance() {
-  constexpr size_t kLayers = 1024;
-  constexpr size_t kWidth = 256;
-  constexpr uint32_t kNeurons = 39 * kWidth;
+  constexpr size_t kCascades = 4096;
+  constexpr size_t kCuts = 195;
   sti::Importance importance;
   importance.model.bytes[0] = 1;
   importance.metric = "loss";
-  importance.layers = kLayers;
-  importance.width = kWidth;
-  for (size_t i = 0; i < kLayers * kWidth; ++i)
-    importance.scores.push_back(static_cast<double>(i) / 3);
-  importance.losses = importance.scores;
-  importance.errors = importance.scores;
-  importance.gain_bits = {3, 4, 6};
-  importance.gains.assign(3 * kLayers * kWidth, 1.0 / 3);
-  for (uint32_t layer = 0; layer < kLayers; ++layer) {
-    for (uint32_t head = 0; head < kWidth; ++head) importance.order.heads.push_back(head);
-    for (uint32_t neuron = 0; neuron < kNeurons; ++neuron)
-      importance.order.neurons.push_back(neuron);
-    std::vector<uint32_t>& row = importance.order.depth_layers.emplace_back(layer + 1);
-    std::iota(row.begin(), row.end(), 0U);
-  }
+  importance.layers = 2;
+  importance.width = 2;
+  importance.scores = {1, 2, 3, 4};
   for (uint32_t width = 1; width <= 2; ++width)
     importance.cascade_levels.push_back({1, width, 2, 0.5, 1, 0.5, 0.5, 0.5, 0.5});
   const sti::CascadeCut cut{0.5, 4, {1}, {0.5, 0.5}, {0.5, 0.5}, 0.5, {1}, 0.25};
-  importance.cascades.assign(256, {{0, 1}, 0, std::vector<sti::CascadeCut>(256, cut)});
+  importance.cascades.assign(kCascades, {{0, 1}, 0, std::vector<sti::CascadeCut>(kCuts, cut)});
   return importance;
 }
 
