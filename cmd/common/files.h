@@ -26,7 +26,8 @@ inline constexpr const char* kComputeNames = "{fp32,bf16,int8,auto}";
 
 Result<ReadPath> ParseReadPath(const std::string& text);
 
-/// "auto": bf16 where this CPU has it, which costs no accuracy to speak of; otherwise fp32.
+/// "auto": bf16 where this CPU has it, which costs no accuracy to speak of; otherwise fp32. Which
+/// of the two is faster here only a measurement tells, and sti-profile takes one.
 Result<ComputeType> ParseCompute(std::string_view text);
 
 /// `path` or "-" for stdin; at most 64 MiB.

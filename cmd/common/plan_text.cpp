@@ -1,8 +1,11 @@
 #include "common/plan_text.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
+#include <cstdlib>
 
+#include "base/counted.h"
 #include "base/utf8.h"
 #include "common/parse.h"
 #include "types/certainty.h"
@@ -65,14 +68,17 @@ std::string VariantsText(const Plan& plan) {
 std::string FallbackText(const Plan& plan) {
   if (!plan.fallback) return "";
   const Fallback& fallback = *plan.fallback;
-  char cost[80];
-  std::snprintf(cost, sizeof(cost), "%.0f bits over all shards", fallback.cost_bits);
+  // A plan may have more bits with a fallback than without: what is preloaded differs.
+  const auto cost_bits = static_cast<int64_t>(std::llround(fallback.cost_bits));
+  const std::string cost = (cost_bits < 0 ? "saves " : "costs ") +
+                           Counted(static_cast<uint64_t>(std::abs(cost_bits)), "bit");
   const std::string quality = QualityText(fallback.quality);
-  return "guarantee  a label by the target under --on-late degrade: falls back to " +
+  return "guarantee  a label by the target under --on-late degrade: falls back to\n           " +
          NameOf(Submodel{static_cast<uint32_t>(fallback.layers.size()), fallback.width}) + " at " +
-         std::to_string(fallback.bits) + " bits\n           " +
-         (quality.empty() ? "" : quality + " predicted, ") + FormatTimeUs(fallback.reserve_us()) +
-         " reserved, " + FormatBytes(fallback.bytes) + " beside the preload; costs " + cost + "\n";
+         Counted(fallback.bits, "bit") + (quality.empty() ? "" : ", " + quality + " predicted") +
+         "\n           " + FormatTimeUs(fallback.reserve_us()) + " reserved, " +
+         FormatBytes(fallback.bytes) + " beside the preload\n           " + cost +
+         " over all shards\n";
 }
 
 // The cascade: its figures, and one line a level before the plan itself.
@@ -132,9 +138,9 @@ std::string QualityText(const PredictedQuality& quality) {
 std::string DescribePlan(const Plan& plan) { return DescribePlan(plan, ProfileFacts()); }
 
 std::string DescribePlan(const Plan& plan, const ProfileFacts& profile) {
-  std::string text = "submodel   " + std::to_string(plan.layers.size()) + " layers x " +
-                     std::to_string(plan.width) + " slices, up to " + std::to_string(plan.length) +
-                     " tokens, strategy " + plan.strategy_name() + "\n";
+  std::string text = "submodel   " + Counted(plan.layers.size(), "layer") + " x " +
+                     Counted(plan.width, "slice") + ", up to " + Counted(plan.length, "token") +
+                     ", strategy " + plan.strategy_name() + "\n";
   text += "bits       a shard each; [preloaded]\n" + BitsTable(plan);
   text += "latency    " + FormatTimeUs(plan.predicted_latency_us) + " predicted" +
           (plan.cold ? " from a cold start" : "") + FrequencyText(plan.freq) + ", p99 " +
@@ -155,12 +161,12 @@ std::string DescribePlan(const Plan& plan, const ProfileFacts& profile) {
   text += "\nbytes      " + FormatBytes(plan.parameter_bytes) + " of shards, " +
           FormatBytes(plan.preload_bytes) + " of them preloaded\n";
   if (!plan.words.empty())
-    text += "rows       of " + std::to_string(plan.words.size()) + " frequent words preloaded\n";
+    text += "rows       of " + Counted(plan.words.size(), "frequent word") + " preloaded\n";
   text += "memory     " + FormatBytes(plan.predicted_peak_bytes) + " predicted peak";
   if (plan.staging_bytes > 0) text += ", " + FormatBytes(plan.staging_bytes) + " of it staging";
   text += '\n';
   if (!plan.cpus.empty()) {
-    text += "cores      " + Clipped(plan.cpus) + ", " + std::to_string(plan.threads) + " threads\n";
+    text += "cores      " + Clipped(plan.cpus) + ", " + Counted(plan.threads, "thread") + "\n";
   }
   return text + FallbackText(plan) + VariantsText(plan) + TurnsText(plan) + CascadeText(plan);
 }

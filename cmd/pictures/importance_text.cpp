@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "base/counted.h"
 #include "common/text.h"
 
 namespace sti {
@@ -39,7 +40,7 @@ std::string ScoreText(const Importance& importance, double score) {
 
 std::string DescribeImportance(const Importance& importance) {
   const auto [low, high] = std::minmax_element(importance.scores.begin(), importance.scores.end());
-  const std::string text = std::to_string(importance.examples) + " examples: " + importance.metric +
+  const std::string text = Counted(importance.examples, "example") + ": " + importance.metric +
                            " " + ScoreText(importance, *low) + " to " +
                            ScoreText(importance, *high) + " with a shard raised, " +
                            ScoreText(importance, importance.baseline) + " without";

@@ -24,6 +24,13 @@ std::string Attribute(std::string_view name, double value) {
 
 }  // namespace
 
+Status CheckPictureName(std::string_view option, std::string_view path, std::string_view ending) {
+  if (path.empty() || path == "-" || path.ends_with(ending)) return {};
+  const std::string format = ending == ".svg" ? "SVG" : "PNG";
+  return UsageError(std::string(option) + " writes " + format + ", and " + std::string(path) +
+                    " does not end in " + std::string(ending) + "; name it so");
+}
+
 std::string SvgEscape(std::string_view text) {
   std::string escaped;
   for (const char c : text) {

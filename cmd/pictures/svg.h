@@ -8,6 +8,10 @@
 
 namespace sti {
 
+/// Returns kUsage if a picture of one format is to go to a file whose name ends as another's:
+/// `ending` is ".svg" or ".png", `option` names the file. Empty is no file, "-" stdout.
+Status CheckPictureName(std::string_view option, std::string_view path, std::string_view ending);
+
 /// `text` with &, <, > and quotes as XML has them; control characters become blanks.
 std::string SvgEscape(std::string_view text);
 

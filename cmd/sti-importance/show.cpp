@@ -79,6 +79,8 @@ Result<int> Show(const Tool& tool, const ImportanceToolOptions& options) {
     STI_ASSIGN_OR_RETURN(Importance importance, ReadImportance(name, tool));
     files.push_back(std::move(importance));
   }
+  STI_RETURN_IF_ERROR(CheckPictureName("--svg", options.svg, ".svg"));
+  STI_RETURN_IF_ERROR(CheckPictureName("--png", options.png, ".png"));
   const bool pair = files.size() == 2;
   if (pair) STI_RETURN_IF_ERROR(AreComparable(names[0], files[0], names[1], files[1]));
   STI_RETURN_IF_ERROR(WritePictures(options, files));

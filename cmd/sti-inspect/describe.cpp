@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "base/counted.h"
 #include "base/utf8.h"
 #include "common/json.h"
 #include "common/parse.h"
@@ -151,13 +152,13 @@ std::string ContainerText(const ContainerIndex& index, const ContainerSizes& siz
   const ModelShape& s = info.shape;
   const char* any = info.problem == Problem::kMultiLabel ? " (any number)" : "";
   std::string text = Line("container", "model " + index.model.Hex());
-  text += Line("shape", std::to_string(s.layers) + " layers x " + std::to_string(s.width) +
-                            " slices, hidden " + std::to_string(s.hidden) + ", FFN " +
-                            std::to_string(s.ffn) + ", " + TypeName(info.data_type) + ", " +
-                            ArchitectureName(info.architecture));
+  text +=
+      Line("shape", Counted(s.layers, "layer") + " x " + Counted(s.width, "slice") + ", hidden " +
+                        std::to_string(s.hidden) + ", FFN " + std::to_string(s.ffn) + ", " +
+                        TypeName(info.data_type) + ", " + ArchitectureName(info.architecture));
   text += Line("text", std::to_string(s.vocabulary) + " tokens, inputs up to " +
-                           std::to_string(info.max_length()) + ", " + std::to_string(s.labels) +
-                           " labels" + any + ", Unicode " + index.unicode);
+                           std::to_string(info.max_length()) + ", " + Counted(s.labels, "label") +
+                           any + ", Unicode " + index.unicode);
   text += Line("elastic", ElasticText(info));
   text += Line("bits", BitsText(index.bits) + ", codebook " + CodebookName(index.codebook) +
                            (index.partial ? ", only what some plans read" : ""));
@@ -220,8 +221,7 @@ std::string ProfileText(const DeviceProfile& profile) {
   std::string text =
       Line("profile", profile.machine.empty() ? "written by hand" : Clipped(profile.machine));
   if (!profile.kernel.name.empty()) {
-    text +=
-        Line("kernel", profile.kernel.name + ", " + std::to_string(profile.threads) + " threads");
+    text += Line("kernel", profile.kernel.name + ", " + Counted(profile.threads, "thread"));
   }
   if (!profile.read_path.empty()) text += Line("reads", "through " + profile.read_path);
   text += ConditionsText(profile);

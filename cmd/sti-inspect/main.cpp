@@ -6,6 +6,7 @@
 
 #include "api/verify_model.h"
 #include "base/atomic_file.h"
+#include "base/counted.h"
 #include "base/json_parse.h"
 #include "base/remedy.h"
 #include "common/files.h"
@@ -39,11 +40,12 @@ Result<int> Verify(const Tool& tool, ContainerFile& file) {
     std::printf("%s\n", JsonLine(json).c_str());
   } else {
     for (const Error& damage : report.damaged) std::printf("%s\n", LineFor(damage).c_str());
-    std::printf("%llu parts checked, %zu damaged\n", static_cast<unsigned long long>(report.parts),
+    std::printf("%s checked, %zu damaged\n", Counted(report.parts, "part").c_str(),
                 report.damaged.size());
   }
   if (report.damaged.empty()) return 0;
-  return DataError(std::to_string(report.damaged.size()) + " parts are damaged")
+  return DataError(Counted(report.damaged.size(), "part") +
+                   (report.damaged.size() == 1 ? " is damaged" : " are damaged"))
       .At(file.name())
       .Fix(Remedy::kCopyModelAgain);
 }

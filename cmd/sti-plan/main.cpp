@@ -167,7 +167,8 @@ Status CheckOutputs(const PlanOptions& options) {
     STI_RETURN_IF_ERROR(CheckKeepsInput(output, options.check, "the plan to check"));
     STI_RETURN_IF_ERROR(CheckOutput(output));
   }
-  return {};
+  STI_RETURN_IF_ERROR(CheckPictureName("--gantt", options.gantt, ".svg"));
+  return CheckPictureName("--sweep-svg", options.sweep_svg, ".svg");
 }
 
 Result<int> Run(const Tool& tool, PlanOptions& options) {

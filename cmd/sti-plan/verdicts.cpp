@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "base/counted.h"
 #include "common/json.h"
 #include "common/parse.h"
 #include "common/plan_text.h"
@@ -63,7 +64,7 @@ void PrintVerdicts(const Verdicts& verdicts, const Plan& plan) {
   for (size_t k = 0; k < verdicts.plan.aib_us.size(); ++k)
     std::printf("AIB(%zu) = %.1f us left\n", k, verdicts.plan.aib_us[k]);
   for (size_t i = 0; i < verdicts.variants.size(); ++i) {
-    PrintVerdict("variant of up to " + std::to_string(plan.variants[i].length) + " tokens",
+    PrintVerdict("variant of up to " + Counted(plan.variants[i].length, "token"),
                  verdicts.variants[i]);
   }
   for (size_t i = 0; i < verdicts.turns.size(); ++i)

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "base/counted.h"
 #include "base/utf8.h"
 #include "common/machine.h"
 #include "common/parse.h"
@@ -51,9 +52,8 @@ Result<uint32_t> TakeCores(const RunOptions& options, std::span<const Plan* cons
   uint32_t threads = 0;
   for (const Plan* plan : plans) {
     if (plan->threads > available && options.cpus.empty() && NamesItsMachine(*plan)) {
-      tool.Warn("the plan counts on " + std::to_string(plan->threads) +
-                " threads, this process has " + std::to_string(available) +
-                " cores; run sti-profile here");
+      tool.Warn("the plan counts on " + Counted(plan->threads, "thread") + ", this process has " +
+                Counted(available, "core") + "; run sti-profile here");
     }
     threads += std::min(plan->threads == 0 ? available : plan->threads, available);
     threads = std::min(threads, available);

@@ -2,6 +2,7 @@
 
 #include <cstdio>
 
+#include "base/counted.h"
 #include "base/process_memory.h"
 #include "common/files.h"
 #include "common/remedies.h"
@@ -120,8 +121,7 @@ Result<int> Evaluate(Session& session, const RunOptions& options, const Tool& to
   const int code = ApplyGates(evaluation, options, tool);
   if (evaluation.reads_failed) return ExitCode(ErrorKind::kReadFailed);
   if (code == 0 && options.on_late == "fail" && evaluation.deadline_misses > 0) {
-    return InfeasibleError(std::to_string(evaluation.deadline_misses) +
-                           " inputs missed the target");
+    return InfeasibleError(Counted(evaluation.deadline_misses, "input") + " missed the target");
   }
   return code == 0 && !evaluation.errors.empty() ? ExitCode(ErrorKind::kDamaged) : code;
 }

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/counted.h"
 #include "common/json.h"
 #include "common/parse.h"
 #include "common/text.h"
@@ -337,9 +338,8 @@ std::vector<std::string> FailedGates(const Evaluation& evaluation, const Gates& 
                                   "--max-bytes", *gates.max_input_bytes));
   }
   if (gates.max_misses && evaluation.deadline_misses > *gates.max_misses) {
-    failed.push_back(std::to_string(evaluation.deadline_misses) +
-                     " inputs missed the target, above --max-misses " +
-                     std::to_string(*gates.max_misses));
+    failed.push_back(Counted(evaluation.deadline_misses, "input") +
+                     " missed the target, above --max-misses " + std::to_string(*gates.max_misses));
   }
   if (gates.max_drop && evaluation.compared && Fell(evaluation, *gates.max_drop)) {
     failed.push_back(DropSentence(evaluation, *gates.max_drop));

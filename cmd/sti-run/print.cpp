@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "base/counted.h"
 #include "base/process_memory.h"
 #include "base/utf8.h"
 #include "common/files.h"
@@ -212,12 +213,12 @@ std::vector<std::string> DescribeRun(const Answer& answer) {
   line += ", stalled " + FormatTimeUs(answer.stall_us());
   line += ", read " + FormatBytes(answer.bytes_read());
   if (!answer.run.degraded.empty())
-    line += ", " + std::to_string(answer.run.degraded.size()) + " shards degraded";
+    line += ", " + Counted(answer.run.degraded.size(), "shard") + " degraded";
   if (answer.run.fallback) {
     line += answer.run.fallback->reads_failed ? ", a read failed: fell back"
                                               : ", reads were late: fell back";
-    line += " after " + std::to_string(answer.run.fallback->layers_before) + " layers, " +
-            std::to_string(answer.run.fallback->rows_missing) + " words unknown";
+    line += " after " + Counted(answer.run.fallback->layers_before, "layer") + ", " +
+            Counted(answer.run.fallback->rows_missing, "word") + " unknown";
   }
   line += ", peak memory " + FormatBytes(PeakRssBytes());
   std::vector<std::string> lines{line};

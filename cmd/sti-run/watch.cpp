@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "base/counted.h"
 #include "common/parse.h"
 #include "print.h"
 
@@ -50,13 +51,13 @@ void Watch::TellFirst(const Mishaps& before, const Answer& answer, const Session
                FormatTimeUs(*answer.target_us) + "; --stats shows where the time goes");
   }
   if (before.degraded == 0 && mishaps_.degraded == 1) {
-    tool_.Warn(input + " has " + std::to_string(answer.run.degraded.size()) +
-               " shards at fewer bits than planned, whose reads were late");
+    tool_.Warn(input + " has " + Counted(answer.run.degraded.size(), "shard") +
+               " at fewer bits than planned, whose reads were late");
   }
   if (before.fallbacks == 0 && mishaps_.fallbacks == 1) {
     tool_.Warn(input + " is answered by the fallback, as reads " +
                (mishaps_.failed > 0 ? "failed" : "were late") + ", with " +
-               std::to_string(mishaps_.rows_missing) + " words unknown");
+               Counted(mishaps_.rows_missing, "word") + " unknown");
   }
   if (before.truncated == 0 && mishaps_.truncated == 1) {
     tool_.Warn(input + " is truncated to " + std::to_string(session.pipeline().max_length()) +

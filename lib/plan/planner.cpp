@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/counted.h"
 #include "base/remedy.h"
 #include "plan/judge.h"
 #include "plan/row_times.h"
@@ -38,7 +39,7 @@ void SayTimes(const PlanningContext& context) {
 }
 
 void SayFigures(const PlanningContext& context, const Plan& plan, const Verdict& verdict) {
-  context.Say("preload: " + std::to_string(plan.preload.size()) + " shards, " +
+  context.Say("preload: " + Counted(plan.preload.size(), "shard") + ", " +
               std::to_string(plan.preload_bytes) + " of " +
               std::to_string(context.request.preload_bytes) + " bytes");
   context.Say("prediction: " + Ms(plan.predicted_latency_us) + " median, " +

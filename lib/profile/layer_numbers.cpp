@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/aligned_vector.h"
+#include "base/counted.h"
 #include "profile/profile_numbers.h"
 #include "profile/time_us.h"
 
@@ -67,7 +68,7 @@ TimedQuantity LayerNumber(ProfileBench& bench, uint32_t length, uint32_t width, 
   const double share = last ? 0 : static_cast<double>(width) / bench.model.index().info.shape.width;
   const auto work = std::make_shared<LayerWork>(bench.model, width, bench.decode_bits);
   TimedQuantity layer = TimesLayer(bench, work, length, rows, share, hidden);
-  layer.name = (last ? "a last layer of " : "a layer of ") + std::to_string(width) + " slices at " +
+  layer.name = (last ? "a last layer of " : "a layer of ") + Counted(width, "slice") + " at " +
                std::to_string(length) + " tokens";
   layer.kind = last ? NumberKind::kLastLayer : NumberKind::kLayer;
   return layer;

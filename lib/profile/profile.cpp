@@ -18,7 +18,6 @@
 namespace sti {
 namespace {
 
-constexpr uint32_t kDecodeBits = 6;  // that layers are timed at (STI 5.2)
 // Shards that the time of decoding is measured with, at every bitwidth: few, as they lie in memory.
 constexpr LoadedExtent kDecoded = {2, 4};
 constexpr double kBudgetEachUs = 0.35e6;  // default
@@ -27,13 +26,6 @@ constexpr double kLastShare = 0.3;        // a last layer takes of a layer, abou
 constexpr size_t kFewWidths = 6;          // always measured, all of them
 constexpr double kSamplesForAll = 12;     // of each width, for all widths to be worth measuring
 constexpr double kShareOfLayers = 0.6;    // of the budget
-
-/// The most bits up to 6 that are offered, else the fewest.
-uint32_t DecodeBits(const std::vector<uint32_t>& offered) {
-  uint32_t decode = offered.front();
-  for (const uint32_t bits : offered) decode = bits <= kDecodeBits ? bits : decode;
-  return decode;
-}
 
 /// The file again, read as the device likes it.
 Result<ContainerFile> Reopen(const ContainerFile& file, ReadPath way, const ReadShape& shape) {

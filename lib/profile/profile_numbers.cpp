@@ -213,4 +213,11 @@ Result<std::vector<ProfileNumber>> FixedNumbers(ProfileBench& bench,
   return numbers;
 }
 
+uint32_t DecodeBits(const std::vector<uint32_t>& offered) {
+  constexpr uint32_t kDecodeBits = 6;
+  uint32_t decode = offered.front();
+  for (const uint32_t bits : offered) decode = bits <= kDecodeBits ? bits : decode;
+  return decode;
+}
+
 }  // namespace sti

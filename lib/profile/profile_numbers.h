@@ -86,4 +86,8 @@ Result<std::vector<ProfileNumber>> FixedNumbers(ProfileBench& bench,
 /// what a run takes longer for its last layer than back to back. All numbers are stored.
 void TakeLastLayersOff(DeviceProfile& profile);
 
+/// Returns the bits that layers are timed at, of those that a container offers: the most up to 6
+/// (STI 5.2), else the fewest.
+uint32_t DecodeBits(const std::vector<uint32_t>& offered);
+
 }  // namespace sti

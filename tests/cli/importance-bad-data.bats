@@ -114,11 +114,12 @@ is_refused() { # LINE DATA
 
 full_disk() { # FOLDER
   sti-importance -q model.sti --data few.tsv --metric loss -o "$1/a.importance" || return
-  cp "$1/a.importance" before
+  mv "$1/a.importance" "$1/a.png"
+  cp "$1/a.png" before
   dd if=/dev/zero of="$1/filler" bs=1k count=64 2>/dev/null || true
-  run --separate-stderr sti-importance show model.importance --png "$1/a.importance"
+  run --separate-stderr sti-importance show model.importance --png "$1/a.png"
   same "$status" 1 || return
-  like "$stderr" "sti-importance: $1/a.importance: *" || return
-  cmp before "$1/a.importance" || return
-  same "$(ls "$1")" $'a.importance\nfiller'
+  like "$stderr" "sti-importance: $1/a.png: *" || return
+  cmp before "$1/a.png" || return
+  same "$(ls "$1")" $'a.png\nfiller'
 }

@@ -62,6 +62,19 @@ own_files() {
     "${plan[@]}" --sweep --sweep-svg model.sti
 }
 
+@test "a picture whose name ends as another format's is refused, and nothing is written" {
+  local plan=(sti-plan model.sti --profile device.json --target 12ms)
+  refused 2 "sti-plan: --gantt writes SVG, and g.png does not end in .svg; name it so" "${plan[@]}" --gantt g.png
+  refused 2 "sti-plan: --gantt writes SVG, and svg does not end in .svg; name it so" "${plan[@]}" --gantt svg -o a.plan
+  refused 2 "sti-plan: --sweep-svg writes SVG, and s.png does not end in .svg; name it so" \
+    sti-plan model.sti --profile device.json --importance model.importance --sweep --sweep-svg s.png
+  refused 2 "sti-importance: --svg writes SVG, and h.png does not end in .svg; name it so" \
+    sti-importance show model.importance --svg h.png
+  refused 2 "sti-importance: --png writes PNG, and h.svg does not end in .png; name it so" \
+    sti-importance show model.importance --png h.svg
+  same "$(echo [gsha]*.png svg h.* a.plan)" "[gsha]*.png svg h.* a.plan"
+}
+
 @test "sti-run: model, plan and data, by --trace" {
   own_files
   keeps model.sti "sti-run: --trace: model.sti is the model, *" \

@@ -84,3 +84,19 @@ within() { jq -ne --argjson a "$1" --argjson b "$2" --argjson most "$3" '$a - $b
   refused 2 'sti-run: --backend takes no --instructions: *' \
     sti-run -q model.sti --backend openblas --instructions portable "$alarm"
 }
+
+@test "sti-profile --compute auto times what it chooses from, and takes the faster" {
+  run --separate-stderr sti-profile model.sti --lengths 16 --widths 12 --budget 10ms --compute auto -o auto.json
+  same "$status" 0
+  type=$(jq -r '.kernel | sub(".*-"; "")' auto.json)
+  if ! sti-run -q --compute bf16 model.sti "$alarm" >/dev/null 2>&1; then
+    same "$(grep -c -e '--compute auto' <<<"$stderr" || true)" 0
+    skip "this CPU has fp32 alone to choose"
+  fi
+  said=$(grep -e '--compute auto' <<<"$stderr")
+  like "$said" "sti-profile: --compute auto: $type, a layer in $type takes *s and [bf]* takes *s"
+  # The first is the faster; times are of one unit or two.
+  read -r first second < <(grep -oE 'takes [0-9.]+ (us|ms|s)' <<<"$said" |
+    awk '{ print $2 * ($3 == "ms" ? 1e3 : $3 == "s" ? 1e6 : 1) }' | xargs)
+  awk -v a="$first" -v b="$second" 'BEGIN { exit !(a <= b) }'
+}

@@ -33,7 +33,7 @@ waiting_run() { # OPTION...
 @test "the profile's cores and threads are the plan's" {
   sti-profile -q model.sti -o here.json --budget 50ms --lengths 32 --threads 1 --cpus "$first"
   works sti-plan model.sti --profile here.json --interpolate --submodel 6x12 -o a.json
-  like "$output" "*cores      $first, 1 threads*"
+  like "$output" "*cores      $first, 1 thread*"
   holds "$(cat a.json)" ".threads == 1 and .cpus == \"$first\""
 }
 

@@ -81,7 +81,7 @@ TEST(Explain, RaisesAndTurnsOfAPlanThatIsReadAhead) {
           "single raise: layer 1 slice 1 from 3 to 6 bits, 0.300 ms more IO",
           "single raise: layer 1 slice 0 from 3 to 6 bits, 0.300 ms more IO",
           "next better: none, no submodel that is worth more is out of reach",
-          "preload: 1 shards, 150 of 250 bytes",
+          "preload: 1 shard, 150 of 250 bytes",
           "prediction: 3.500 ms median, 3.500 ms p99, peak 803866 bytes, accuracy 0.8952",
           "turn 2: begins with 2 shards in memory, 450 bytes, and reads 600"}));
 }

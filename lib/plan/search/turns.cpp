@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/counted.h"
 #include "plan/judge.h"
 #include "plan/search/joint.h"
 
@@ -138,7 +139,7 @@ void PlanTurns(const PlanningContext& context, Plan* plan) {
     planned.push_back(turns.Next(planned.back().read_bytes));
     const PlanTurn& turn = planned.back();
     context.Say("turn " + std::to_string(planned.size()) + ": begins with " +
-                std::to_string(turn.preload.size()) + " shards in memory, " +
+                Counted(turn.preload.size(), "shard") + " in memory, " +
                 std::to_string(turn.preload_bytes) + " bytes, and reads " +
                 std::to_string(turn.read_bytes));
   }
