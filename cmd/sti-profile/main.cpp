@@ -158,7 +158,7 @@ Result<int> Run(const Tool& tool, const ProfileToolOptions& options) {
   profile.cpus = AffinityList();
   profile.machine = MachineName();
   STI_RETURN_IF_ERROR(WriteAndPrint(tool, options, profile));
-  if (!tool.json() || options.output == "-") Summarise(tool, profile);
+  Summarise(tool, profile);
   return 0;
 }
 

@@ -68,7 +68,7 @@ void Watch::TellFirst(const Mishaps& before, const Answer& answer, const Session
 void Watch::See(const Answer& answer, const Session& session) {
   const Mishaps before = mishaps_;
   mishaps_.Add(answer);
-  if (!tool_.json()) TellFirst(before, answer, session);
+  TellFirst(before, answer, session);
   if (options_.stats) {
     for (const std::string& line : DescribeRun(answer)) tool_.Say(options_.Prefix() + line);
   }
@@ -78,8 +78,7 @@ void Watch::See(const Answer& answer, const Session& session) {
 Status Watch::Finish() {
   if (!options_.trace.empty()) STI_RETURN_IF_ERROR(trace_.Write(options_.trace));
   const std::string summary = Summary(mishaps_);
-  if (!tool_.json() && mishaps_.inputs > 1 && !summary.empty())
-    tool_.Say(options_.Prefix() + summary);
+  if (mishaps_.inputs > 1 && !summary.empty()) tool_.Say(options_.Prefix() + summary);
   return {};
 }
 

@@ -20,7 +20,12 @@ make_plans() {
   same "${#stderr_lines[@]}" 1
   run --separate-stderr sti-run -q model.sti --plan never.json "$alarm" "$alarm"
   same "$stderr" ""
+  # stderr is for people, also where stdout is for machines.
   run --separate-stderr sti-run --json model.sti --plan never.json "$alarm" "$alarm"
+  same "${#lines[@]}" 2
+  like "${stderr_lines[0]}" "sti-run: warning: input 1 is late: * of 1 us; --stats shows *"
+  like "${stderr_lines[1]}" "sti-run: 2 of 2 inputs late, worst by *s"
+  run --separate-stderr sti-run -q --json model.sti --plan never.json "$alarm" "$alarm"
   same "$stderr" ""
   run --separate-stderr sti-run model.sti --plan always.json "$alarm" "$alarm"
   same "$stderr" ""
