@@ -82,6 +82,8 @@ def _check(function: Callable[..., int], *arguments: object, reads: Optional[_Re
 
 
 def _bytes(text: str) -> bytes:
+    if not isinstance(text, str):
+        raise TypeError(f"a text is a str, not {type(text).__name__}; pass a str, or token ids to run_ids")
     # A lone surrogate becomes bytes that the library reads as U+FFFD.
     return text.encode("utf-8", "surrogatepass")
 
@@ -223,7 +225,16 @@ class Model(_Owner):
 
     def run_batch(self, inputs: Iterable[Input]) -> Iterator[Answer]:
         """Yields the answers of texts or pairs, one after the other. An Error says which failed."""
+        if isinstance(inputs, (str, bytes)):
+            raise TypeError(f"inputs are an iterable of texts or pairs, not one {type(inputs).__name__}; "
+                            "pass [text], or one text to run")
+        return self._answers(inputs)
+
+    def _answers(self, inputs: Iterable[Input]) -> Iterator[Answer]:
         for number, given in enumerate(inputs):
+            if not isinstance(given, (str, tuple, list)) or (not isinstance(given, str) and len(given) != 2):
+                raise TypeError(f"input {number} is a text or a pair of texts, not {type(given).__name__}; "
+                                "pass a str or a tuple of two")
             text, pair = (given, None) if isinstance(given, str) else given
             try:
                 answer = self.run(text, pair)

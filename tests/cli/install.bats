@@ -88,16 +88,8 @@ compilers() { for one in "$@"; do command -v "$one"; done; }
   done
 }
 
-# The app of docs/guide/library.md as a whole program: its includes, then its lines inside of main.
-write_app_of_guide() {
-  printf '#include <%s>\n' stdio.h string.h
-  blocks_of c "$guide" | grep '^#include'
-  printf '%s\n' 'static char plan[1 << 16];' 'int main(int argc, char** argv) {' \
-    'FILE* file = fopen("model.plan", "rb");' 'const char* text = argv[argc - 1];' \
-    'size_t plan_size = fread(plan, 1, sizeof plan, file);' 'fclose(file);'
-  blocks_of c "$guide" | grep -v '^#include'
-  printf '%s\n' 'return 0;' '}'
-}
+# The app of docs/guide/library.md, as it stands there.
+write_app_of_guide() { blocks_of c "$guide"; }
 
 @test "the guide's app links by the guide's commands" {
   write_app_of_guide >app.c

@@ -60,6 +60,17 @@ class Answers(unittest.TestCase):
         self.assertEqual(answers[0].label, "alarm")
         self.assertEqual(answers[0].chosen, [("alarm", answers[0].score)])
 
+    def test_what_is_no_text_is_a_type_error_that_says_what_to_pass(self):
+        with sti.Host() as host, host.open("model.sti") as model:
+            for call, said in ((lambda: model.run_batch("text"), "not one str; pass [text]"),
+                               (lambda: model.run(None), "a text is a str, not NoneType"),
+                               (lambda: model.run(b"text"), "a text is a str, not bytes"),
+                               (lambda: model.run("a", 3), "a text is a str, not int"),
+                               (lambda: list(model.run_batch(["a", 3])), "input 1 is a text or a pair"),
+                               (lambda: list(model.run_batch([("a", "b", "c")])), "input 0 is a text")):
+                with self.assertRaisesRegex(TypeError, re.escape(said)):
+                    call()
+
     def test_pairs_and_ids_are_inputs(self):
         pair, = self.model.run_batch([("set an alarm", "for seven")])
         self.assertEqual(pair, self.model.run("set an alarm", "for seven"))
