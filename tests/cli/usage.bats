@@ -145,3 +145,13 @@ load helpers
   refused 2 "sti-run: 'tape' is not a way to read; choose auto, uring, threads or buffered" \
     sti-run model.sti --io tape "$alarm"
 }
+
+@test "a missing file is exit 3 in all tools, as the manual says" {
+  refused 3 "sti-shard: none: *" sti-shard none -o x.sti
+  refused 3 "sti-importance: none.sti: no such file" sti-importance none.sti --data dev.tsv -o x.importance
+  refused 3 "sti-profile: none.sti: no such file" sti-profile none.sti -o x.profile
+  refused 3 "sti-plan: none.sti: no such file" sti-plan none.sti --profile device.json --target 12ms
+  refused 3 "sti-run: none.sti: no such file" sti-run none.sti "$alarm"
+  refused 3 "sti-inspect: none.sti: *" sti-inspect none.sti
+  like "$(grep -A 1 '^3$' "$repo/docs/man/every-tool.h2m")" "*a file is missing*"
+}
