@@ -65,11 +65,11 @@ waiting_run() { # OPTION...
   planned cpus '"4000"' >far.json
   run --separate-stderr sti-run --json model.sti --plan far.json "$alarm"
   same "$status" 0
-  like "$stderr" "sti-run: warning: the plan counts on cores 4000, this process may run on *; give --cpus, or run sti-profile here"
+  like "$(without_lateness <<<"$stderr")" "sti-run: warning: the plan counts on cores 4000, this process may run on *; give --cpus, or run sti-profile here"
   planned threads 200 >many.json
   run --separate-stderr sti-run --json model.sti --plan many.json "$alarm"
   same "$status" 0
-  like "$stderr" "sti-run: warning: the plan counts on 200 threads, this process has * cores; run sti-profile here"
+  like "$(without_lateness <<<"$stderr")" "sti-run: warning: the plan counts on 200 threads, this process has * cores; run sti-profile here"
   works sti-run --json model.sti --plan many.json --threads 2 "$alarm"
   # A profile that was written by hand is of a device that is not at hand.
   planned threads 200 kernel '""' >written.json
