@@ -22,14 +22,14 @@ struct Options {
   uint32_t threads = 0;
 };
 
-Result<int> Measure(const Options& options) {
+Result<int> Measure(const Tool& tool, const Options& options) {
   nlohmann::ordered_json json;
   json["process_start_bytes"] = CurrentRssBytes();
   STI_ASSIGN_OR_RETURN(ContainerFile file, ContainerFile::Open(options.model));
   json["index_rss_bytes"] = CurrentRssBytes() - json["process_start_bytes"].get<uint64_t>();
   STI_ASSIGN_OR_RETURN(Tokenizer tokenizer, LoadTokenizer(file));
   json["vocabulary_bytes"] = tokenizer.vocabulary().memory_bytes();
-  STI_ASSIGN_OR_RETURN(Plan plan, ReadPlan(options.plan));
+  STI_ASSIGN_OR_RETURN(Plan plan, ReadPlan(options.plan, tool));
   PipelineOptions wanted;
   wanted.threads = options.threads != 0 ? options.threads : AvailableThreads();
   STI_ASSIGN_OR_RETURN(auto pipeline, Pipeline::Create(std::move(file), std::move(plan), wanted));
@@ -61,5 +61,5 @@ int main(int argc, char** argv) {
   tool.app().add_option("MODEL", options.model, "container made by sti-shard")->required();
   tool.app().add_option("--plan", options.plan, "plan made by sti-plan")->required();
   tool.app().add_option("--threads", options.threads, "of the compute lane");
-  return tool.Main(argc, argv, [&] { return sti::Measure(options); });
+  return tool.Main(argc, argv, [&] { return sti::Measure(tool, options); });
 }

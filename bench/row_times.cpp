@@ -36,9 +36,10 @@ struct Way {
   Samples latency_us;
 };
 
-Result<Way> Open(const Options& options, const std::string& name, bool keep, bool preload) {
-  STI_ASSIGN_OR_RETURN(ContainerFile file, ContainerFile::Open(options.model));
-  STI_ASSIGN_OR_RETURN(Plan plan, ReadPlan(options.plan));
+Result<Way> Open(const Tool& tool, const Options& options, const std::string& name, bool keep,
+                 bool preload) {
+  STI_ASSIGN_OR_RETURN(ContainerFile file, ContainerFile::Open(tool, options.model));
+  STI_ASSIGN_OR_RETURN(Plan plan, ReadPlan(options.plan, tool));
   if (!preload) {
     plan.preload_bytes -=
         std::min(plan.preload_bytes, plan.words.size() * file.index().words.row_bytes);
@@ -59,15 +60,15 @@ Status RunOn(Way& way, const Encoding& text) {
   return {};
 }
 
-Result<int> Measure(const Options& options) {
-  STI_ASSIGN_OR_RETURN(ContainerFile file, ContainerFile::Open(options.model));
+Result<int> Measure(const Tool& tool, const Options& options) {
+  STI_ASSIGN_OR_RETURN(ContainerFile file, ContainerFile::Open(tool, options.model));
   STI_ASSIGN_OR_RETURN(const Tokenizer tokenizer, LoadTokenizer(file));
   std::vector<Way> ways;
-  STI_ASSIGN_OR_RETURN(Way none, Open(options, "none", false, false));
+  STI_ASSIGN_OR_RETURN(Way none, Open(tool, options, "none", false, false));
   ways.push_back(std::move(none));
-  STI_ASSIGN_OR_RETURN(Way recent, Open(options, "recent", true, false));
+  STI_ASSIGN_OR_RETURN(Way recent, Open(tool, options, "recent", true, false));
   ways.push_back(std::move(recent));
-  STI_ASSIGN_OR_RETURN(Way preloaded, Open(options, "preloaded", true, true));
+  STI_ASSIGN_OR_RETURN(Way preloaded, Open(tool, options, "preloaded", true, true));
   ways.push_back(std::move(preloaded));
   std::string line;
   while (std::getline(std::cin, line)) {
@@ -99,5 +100,5 @@ int main(int argc, char** argv) {
   sti::Options options;
   tool.app().add_option("MODEL", options.model, "container made by sti-shard")->required();
   tool.app().add_option("--plan", options.plan, "plan made by sti-plan")->required();
-  return tool.Main(argc, argv, [&] { return sti::Measure(options); });
+  return tool.Main(argc, argv, [&] { return sti::Measure(tool, options); });
 }

@@ -213,7 +213,7 @@ void ReadPlansAgain(const OptionsOfEach& each, const Tool& tool, ServedModels& s
       if (taken.ok()) return tool.Say(one.Prefix() + one.plan + ": read again");
       tool.Warn(one.Prefix() + LineFor(taken.error()) + "; the plan in force stays");
     };
-    auto plan = ReadPlan(each[i].plan);
+    auto plan = ReadPlan(each[i].plan, tool);
     if (plan.ok()) {
       served.GivePlan(i, *std::move(plan), tell);
     } else {

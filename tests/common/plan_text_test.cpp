@@ -56,7 +56,7 @@ TEST(PlanText, AVerdictSaysWhichTimeItIsAbout) {
   plan.target_us = 9200;
   EXPECT_NE(DescribePlan(plan).find("target 9.20 ms met by the median\n"), std::string::npos);
   plan.meets_target = false;
-  EXPECT_NE(DescribePlan(plan, 0.5).find("target 9.20 ms MISSED\n"), std::string::npos);
+  EXPECT_NE(DescribePlan(plan, {.noise = 0.5}).find("target 9.20 ms MISSED\n"), std::string::npos);
 }
 
 TEST(PlanText, ATargetThatNoiseLeavesOpenIsUncertain) {
@@ -65,7 +65,8 @@ TEST(PlanText, ATargetThatNoiseLeavesOpenIsUncertain) {
   EXPECT_FALSE(IsUncertain(plan, 0));
   EXPECT_FALSE(IsUncertain(plan, 0.05));  // as well as a quiet machine is known
   EXPECT_TRUE(IsUncertain(plan, 0.06));
-  EXPECT_NE(DescribePlan(plan, 0.06).find("target 10.00 ms met, uncertain\n"), std::string::npos);
+  EXPECT_NE(DescribePlan(plan, {.noise = 0.06}).find("target 10.00 ms met, uncertain\n"),
+            std::string::npos);
   plan.target_us = 12000;
   EXPECT_FALSE(IsUncertain(plan, 0.06));
   plan.target_us.reset();
