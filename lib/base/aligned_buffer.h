@@ -2,12 +2,9 @@
 #pragma once
 
 #include <cstdint>
-#include <cstdlib>
-#include <new>
 #include <span>
 #include <utility>
 
-#include "base/checked.h"
 #include "base/memory_lock.h"
 #include "base/result.h"
 
@@ -16,19 +13,14 @@ namespace sti {
 /// The unit of direct IO and of extents in a container.
 inline constexpr uint64_t kBlockBytes = 4096;
 
-/// Owns `size` bytes aligned to kBlockBytes, not initialised. Move-only; throws std::bad_alloc.
+/// Owns `size` bytes aligned to kBlockBytes, not initialised. Large ones are mapped, so that the
+/// system has their memory back at once: the C library keeps what a thread gave back for that
+/// thread. Move-only; throws std::bad_alloc.
 class AlignedBuffer {
  public:
   AlignedBuffer() = default;
-  explicit AlignedBuffer(uint64_t size) : size_(size) {
-    if (size == 0) return;
-    data_ = static_cast<uint8_t*>(std::aligned_alloc(kBlockBytes, RoundUp(size, kBlockBytes)));
-    if (data_ == nullptr) throw std::bad_alloc();
-  }
-  ~AlignedBuffer() {
-    if (locked_) UnlockMemory(span());
-    std::free(data_);
-  }
+  explicit AlignedBuffer(uint64_t size);
+  ~AlignedBuffer();
   AlignedBuffer(AlignedBuffer&& other) noexcept
       : data_(std::exchange(other.data_, nullptr)),
         size_(std::exchange(other.size_, 0)),

@@ -1,5 +1,7 @@
 #include "base/process_memory.h"
 
+#include <malloc.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -51,6 +53,12 @@ uint64_t SettledRssBytes() {
   // Files of a file system in memory (tmpfs, an initramfs) count as shared memory.
   const uint64_t of_files = std::min(now, StatusField("RssFile:") + StatusField("RssShmem:"));
   return now - of_files + std::max(of_files, MappedFileBytes() / 5 * 4);
+}
+
+void GiveBackFreeMemory() {
+#ifdef __GLIBC__
+  ::malloc_trim(0);
+#endif
 }
 
 }  // namespace sti

@@ -17,6 +17,7 @@
 #include "api/model.h"
 #include "base/usable_cpus.h"
 #include "base/usual_floats.h"
+#include "base/process_memory.h"
 #include "capi/error_text.h"
 #include "capi/options.h"
 #include "format/importance_file.h"
@@ -82,6 +83,7 @@ void Free(Handle* handle) {
   if (in_callback || IsOfParent(handle)) return;
   const UsualFloats floats;
   delete handle;
+  GiveBackFreeMemory();
 }
 
 // Runs the body of a call. What it returns or throws becomes a code.
@@ -373,7 +375,11 @@ sti_code sti_end_turns(sti_model* model, sti_error* error) {
 }
 
 sti_code sti_trim(sti_model* model, uint64_t bytes, sti_error* error) {
-  return OnModel(model, error, [&](Model& on) { return on.Trim(bytes); });
+  return OnModel(model, error, [&](Model& on) -> Status {
+    STI_RETURN_IF_ERROR(on.Trim(bytes));
+    GiveBackFreeMemory();
+    return {};
+  });
 }
 
 sti_code sti_cancel(sti_model* model) {

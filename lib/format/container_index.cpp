@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/aligned_buffer.h"
+#include "base/checked.h"
 #include "base/remedy.h"
 #include "types/bits.h"
 

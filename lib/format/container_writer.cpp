@@ -1,6 +1,7 @@
 #include "format/container_writer.h"
 
 #include "base/aligned_buffer.h"
+#include "base/checked.h"
 #include "base/digest.h"
 #include "format/container_header.h"
 #include "format/resident_codec.h"

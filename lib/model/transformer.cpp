@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/aligned_buffer.h"
+#include "base/checked.h"
 #include "kernels/elementwise.h"
 #include "kernels/linear.h"
 #include "kernels/lowp_attention.h"

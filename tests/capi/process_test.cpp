@@ -11,11 +11,14 @@
 #include <thread>
 #include <vector>
 
+#include "base/process_memory.h"
 #include "sti_fixture.h"
 #include "support/sanitizers.h"
 
 namespace sti {
 namespace {
+
+constexpr uint64_t kMiB = uint64_t{1} << 20;
 
 class ProcessTest : public StiTest {
  protected:
@@ -107,6 +110,34 @@ TEST_F(ProcessTest, ATrapOfTheAppsIsNotSprungAndStays) {
   EXPECT_EQ(::fedisableexcept(FE_ALL_EXCEPT), FE_INEXACT);
   EXPECT_TRUE(Is(STI_OK, code, error_));
   EXPECT_EQ(ScoresOf(model_), Expected("a b"));
+}
+
+// Threads of an app each leave memory behind in the C library's pools, which only it gives back.
+TEST_F(ProcessTest, ModelsThatAreTrimmedOrClosedLeaveNoMemoryBehind) {
+  if (kSanitized) GTEST_SKIP() << "a sanitizer keeps what is freed";
+  const auto use = [&](sti_model* model) {
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 6; ++i) {
+      threads.emplace_back([&] {
+        for (int run = 0; run < 5; ++run) RunOn(model, "a b c d e f g h");
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+  };
+  use(model_);
+  ASSERT_TRUE(Is(STI_OK, sti_trim(model_, 0, &error_), error_));
+  const uint64_t before = CurrentRssBytes();
+  std::vector<sti_model*> models(6, nullptr);
+  for (sti_model*& model : models) {
+    ASSERT_TRUE(Is(STI_OK, sti_open(host_, path_.c_str(), &model, &error_), error_));
+    use(model);
+  }
+  EXPECT_GT(CurrentRssBytes(), before + kMiB);
+  for (sti_model* model : models) sti_close(model);
+  EXPECT_LT(CurrentRssBytes(), before + kMiB);
+  use(model_);
+  ASSERT_TRUE(Is(STI_OK, sti_trim(model_, 0, &error_), error_));
+  EXPECT_LT(CurrentRssBytes(), before + kMiB);
 }
 
 }  // namespace

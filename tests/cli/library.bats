@@ -27,7 +27,7 @@ imports() { nm -D --undefined-only "$library" | sed -E 's/^ *[Uw] //; s/@.*//' |
   # By families; what is in none is a complaint, and comes in with a reason or not at all.
   cat >allowed <<'EOF'
 # memory, bytes, texts in memory
-(malloc|calloc|realloc|free|aligned_alloc|mmap|munmap|madvise|mlock|munlock)
+(malloc|calloc|realloc|free|aligned_alloc|malloc_trim|mmap|munmap|madvise|mlock|munlock)
 (mem(chr|cmp|cpy|move|set)|str(cmp|error|len|ncmp)|snprintf)
 # numbers; the JSON parser asks for the locale's decimal point, to read numbers in spite of it
 (ceil|floor|exp|exp2|fma|ldexp|log|log2|pow|sqrt|tanh|erf)f?

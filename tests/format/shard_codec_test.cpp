@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "base/aligned_buffer.h"
+#include "base/checked.h"
 #include "base/half.h"
 #include "base/little_endian.h"
 #include "support/expect.h"

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "base/aligned_buffer.h"
+#include "base/checked.h"
 #include "base/digest.h"
 #include "base/little_endian.h"
 #include "base/utf8.h"

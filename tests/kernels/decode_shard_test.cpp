@@ -4,6 +4,7 @@
 
 #include <bit>
 
+#include "base/checked.h"
 #include "kernels/instruction_sets.h"
 #include "kernels/shard_encoder.h"
 #include "types/bits.h"

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <vector>
 
+#include "base/checked.h"
 #include "base/half.h"
 #include "kernels/instruction_sets.h"
 #include "kernels/shard_encoder.h"

@@ -8,6 +8,7 @@
 #include <numbers>
 
 #include "base/aligned_buffer.h"
+#include "base/checked.h"
 #include "base/half.h"
 #include "kernels/backend.h"
 #include "kernels/instruction_sets.h"

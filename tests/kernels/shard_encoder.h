@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/aligned_buffer.h"
+#include "base/checked.h"
 #include "base/half.h"
 #include "kernels/decode_shard.h"
 #include "types/bits.h"

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/aligned_buffer.h"
+#include "base/checked.h"
 #include "support/expect.h"
 #include "support/random.h"
 #include "types/plan.h"

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "base/aligned_buffer.h"
+#include "base/checked.h"
 #include "kernels/cpu/blas_backend.h"
 #include "kernels/cpu/linear_parts.h"
 #include "kernels/decode_shard.h"

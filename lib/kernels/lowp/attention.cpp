@@ -5,6 +5,7 @@
 #include <limits>
 #include <numbers>
 
+#include "base/checked.h"
 #include "base/half.h"
 #include "kernels/gemm.h"
 #include "kernels/lowp/targets.h"

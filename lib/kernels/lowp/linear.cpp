@@ -9,6 +9,7 @@
 
 #include "base/aligned_buffer.h"
 #include "base/carver.h"
+#include "base/checked.h"
 #include "kernels/cpu/linear_parts.h"
 #include "kernels/lowp/activations.h"
 #include "kernels/lowp/panels.h"
