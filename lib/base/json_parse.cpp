@@ -22,9 +22,12 @@ constexpr uint64_t kMemberBytes = 128;  // a node of an object's tree, and its k
 // Takes the parser's events, and puts values together while there is memory for them.
 class Builder {
  public:
-  explicit Builder(uint64_t memory) : left_(memory) {}
+  Builder(uint64_t memory, EqualNames equal_names) : left_(memory), equal_names_(equal_names) {}
 
-  [[nodiscard]] const char* fault() const { return fault_; }
+  [[nodiscard]] std::string fault() const {
+    if (fault_at_ == 0) return fault_;
+    return fault_ + std::string(" at byte ") + std::to_string(fault_at_) + reason_;
+  }
   Json TakeRoot() { return std::move(root_); }
 
   bool null() { return Add(nullptr) != nullptr; }
@@ -42,10 +45,21 @@ class Builder {
   bool end_array() { return Close(); }
   bool key(std::string& name) {
     if (!Take(kMemberBytes + name.size())) return false;
+    if (equal_names_ == EqualNames::kRefused && open_.back()->contains(name)) {
+      fault_ = "JSON with a name that stands twice";
+      return false;
+    }
     member_ = &(*open_.back())[std::move(name)];
     return true;
   }
-  bool parse_error(size_t /*at*/, const std::string& /*last*/, const Json::exception& /*error*/) {
+  bool parse_error(size_t at, const std::string& last, const Json::exception& error) {
+    fault_at_ = at;
+    if (std::string_view(error.what()).find("surrogate") != std::string_view::npos) {
+      reason_ = ", half of a surrogate pair";
+    } else if (last.find("NaN") != std::string::npos || last.ends_with('N') ||
+               last.ends_with('I')) {
+      reason_ = ", where NaN and Infinity are no numbers";
+    }
     return false;
   }
 
@@ -84,7 +98,10 @@ class Builder {
   }
 
   uint64_t left_;
+  EqualNames equal_names_;
+  size_t fault_at_ = 0;  ///< the byte, from 1, at which the text is no JSON any more; 0: another
   const char* fault_ = "not well-formed JSON";
+  const char* reason_ = "";  ///< of it, behind a comma, where it has a name
   Json root_;
   std::vector<Json*> open_;  ///< objects and lists around the next value
   Json* member_ = nullptr;   ///< of the innermost object
@@ -92,9 +109,9 @@ class Builder {
 
 }  // namespace
 
-Result<Json> ParseJson(std::string_view text, uint64_t memory) {
+Result<Json> ParseJson(std::string_view text, uint64_t memory, EqualNames equal_names) {
   if (HasNulByte(text)) return DataError("not well-formed JSON, which has no NUL byte");
-  Builder builder(memory);
+  Builder builder(memory, equal_names);
   if (!Json::sax_parse(text.begin(), text.end(), &builder)) return DataError(builder.fault());
   return builder.TakeRoot();
 }

@@ -14,9 +14,16 @@ namespace sti {
 /// The most memory that the values of one JSON text may take, in bytes.
 inline constexpr uint64_t kMaxJsonMemory = uint64_t{256} << 20;
 
+/// What becomes of an object that has a name twice.
+enum class EqualNames : uint8_t {
+  kLastCounts,
+  kRefused,  ///< readers differ in which one counts
+};
+
 /// Returns the value of a JSON text. A DataError, which has no place yet, if it is not well-formed,
 /// nests deeper than kMaxJsonDepth, or its values would take more than `memory` bytes; then they
 /// have not taken more. Beside them a parser takes a few times the longest string.
-Result<nlohmann::json> ParseJson(std::string_view text, uint64_t memory = kMaxJsonMemory);
+Result<nlohmann::json> ParseJson(std::string_view text, uint64_t memory = kMaxJsonMemory,
+                                 EqualNames equal_names = EqualNames::kLastCounts);
 
 }  // namespace sti

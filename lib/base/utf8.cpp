@@ -88,12 +88,26 @@ bool IsPlainText(std::string_view text, size_t most_bytes) {
          std::all_of(text.begin(), text.end(), [](char c) { return c >= ' ' && c <= '~'; });
 }
 
+bool MovesText(char32_t code) {
+  return code == 0x061C || code == 0x200E || code == 0x200F || (code >= 0x2028 && code <= 0x202E) ||
+         (code >= 0x2066 && code <= 0x2069);
+}
+
+bool HasMovingText(std::string_view text) {
+  while (!text.empty()) {
+    if (MovesText(TakeCodePoint(&text))) return true;
+  }
+  return false;
+}
+
 std::string MakePrintable(std::string_view text) {
   std::string printable;
   printable.reserve(text.size());
   while (!text.empty()) {
     const std::string_view before = text;
-    if (TakePrintable(&text)) {
+    std::string_view shown = text;
+    const bool moves = MovesText(TakeCodePoint(&shown));
+    if (TakePrintable(&text) && !moves) {
       printable += before.substr(0, before.size() - text.size());
     } else {
       printable += '?';

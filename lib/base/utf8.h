@@ -30,9 +30,17 @@ bool IsPrintable(std::string_view text);
 /// of the other texts in files.
 bool IsPlainText(std::string_view text, size_t most_bytes);
 
-/// Returns `text` with `?` for each control character and for each maximal part that is not UTF-8,
-/// so that IsPrintable holds.
+/// Returns whether a code point moves what stands around it, or ends a line, where a text is shown:
+/// marks of direction that a reader of labels does not see, and U+2028 and U+2029. Joiners and
+/// variants of characters are none: words of Persian and Hindi have them, and emoji.
+bool MovesText(char32_t code);
+
+/// Returns `text` with `?` for each control character, for each code point that moves text, and for
+/// each maximal part that is not UTF-8, so that IsPrintable holds.
 std::string MakePrintable(std::string_view text);
+
+/// Returns whether a text has a code point that moves text.
+bool HasMovingText(std::string_view text);
 
 /// Returns a text of ASCII for a line with other words: whole, or if it has more than 50 bytes its
 /// first 47 and "...".

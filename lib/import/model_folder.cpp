@@ -89,6 +89,18 @@ Result<std::vector<std::string>> ReadLabels(const std::string& path, uint32_t co
   return DataError(problem + "; give each label a name of its own").At(path);
 }
 
+/// Says which labels are not what they seem where they are shown.
+void WarnOfLabels(const std::vector<std::string>& labels, const std::string& path,
+                  const LogSink& log) {
+  if (!log) return;
+  for (size_t i = 0; i < labels.size(); ++i) {
+    if (!HasMovingText(labels[i])) continue;
+    log({LogLevel::kWarning, path + ": the name of label " + std::to_string(i) +
+                                 " has marks that turn or part text where it is shown; is it meant "
+                                 "so?"});
+  }
+}
+
 }  // namespace
 
 Result<ModelFolder> ModelFolder::Open(const std::string& dir, const FolderParts& parts) {
@@ -109,6 +121,7 @@ Result<ModelFolder> ModelFolder::Open(const std::string& dir, const FolderParts&
   if (!parts.labels.empty()) {
     STI_ASSIGN_OR_RETURN(folder.info_.labels, ReadLabels(parts.labels, folder.info_.shape.labels));
   }
+  WarnOfLabels(folder.info_.labels, parts.labels.empty() ? config : parts.labels, parts.log);
   const ModelShape& shape = folder.info_.shape;
   const TokenizerInfo said = folder.info_.tokenizer;
   const std::string& files = parts.tokenizer.empty() ? dir : parts.tokenizer;

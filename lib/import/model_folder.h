@@ -20,7 +20,7 @@ namespace sti {
 struct FolderParts {
   std::string tokenizer = {};  ///< a folder whose tokenizer's files are read, and not the model's
   std::string labels = {};     ///< a file with the names of the labels, one a line, by id
-  LogSink log = {};            ///< receives warnings about how the tokenizer's files are read
+  LogSink log = {};            ///< receives warnings of how files are read
 };
 
 /// A folder that was checked as a whole: when Open succeeds, every tensor is there, in a type we

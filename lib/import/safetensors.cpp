@@ -46,7 +46,8 @@ class Header {
     }
     const auto text = file_.subspan(kLengthBytes, length);
     data_ = file_.subspan(kLengthBytes + length);
-    const auto json = ParseJson({reinterpret_cast<const char*>(text.data()), text.size()});
+    const auto json = ParseJson({reinterpret_cast<const char*>(text.data()), text.size()},
+                                kMaxJsonMemory, EqualNames::kRefused);
     if (!json.ok()) return Bad("the header is " + json.error().what);
     STI_RETURN_IF_ERROR(ReadEntries(*json));
     return std::move(weights_);

@@ -7,6 +7,7 @@
 
 #include "support/expect.h"
 #include "support/memory_meter.h"
+#include "support/text.h"
 
 namespace sti {
 namespace {
@@ -82,6 +83,23 @@ TEST(ParseJson, TakesNoMoreMemoryThanItMay) {
     EXPECT_LT(meter.peak_bytes(), kMemory + kOther) << text.substr(0, 40);
     EXPECT_TRUE(Succeeded(ParseJson(text)));
   }
+}
+
+// A person finds the place by its byte, and what cannot be seen by its name.
+TEST(JsonParse, SaysWhereAndWhy) {
+  EXPECT_EQ(ParseJson("{\"a\": 1,}").error().what, "not well-formed JSON at byte 9");
+  EXPECT_TRUE(Contains(ParseJson("{\"a\": NaN}").error().what, ", where NaN and Infinity are no"));
+  EXPECT_TRUE(Contains(ParseJson("[Infinity]").error().what, ", where NaN and Infinity are no"));
+  EXPECT_TRUE(Contains(ParseJson("[\"\\ud83d\"]").error().what, ", half of a surrogate pair"));
+  EXPECT_FALSE(Contains(ParseJson("[x]").error().what, ","));
+}
+
+TEST(JsonParse, EqualNamesAreRefusedWhereTheReaderAsks) {
+  const char* const text = R"({"a": {"b": 1, "c": 2, "b": 3}})";
+  EXPECT_EQ((*ParseJson(text))["a"]["b"], 3);
+  EXPECT_EQ(ParseJson(text, kMaxJsonMemory, EqualNames::kRefused).error().what,
+            "JSON with a name that stands twice");
+  EXPECT_TRUE(ParseJson(R"([{"a": 1}, {"a": 2}])", kMaxJsonMemory, EqualNames::kRefused).ok());
 }
 
 }  // namespace

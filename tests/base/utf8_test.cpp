@@ -34,6 +34,19 @@ TEST(Printable, IsUtf8WithoutControlCharacters) {
   }
 }
 
+// Marks of direction make one text look like another; joiners are part of words and of emoji.
+TEST(PlainText, MarksThatMoveTextAreNotShown) {
+  for (const char* text : {"a\u202Eb", "a\u2066b", "a\u2028b", "a\u200Fb", "a\u061Cb"}) {
+    EXPECT_TRUE(IsPrintable(text)) << text;
+    EXPECT_TRUE(HasMovingText(text)) << text;
+    EXPECT_EQ(MakePrintable(text), "a?b");
+  }
+  for (const char* text : {"a\u200Cb", "a\u200Db", "\uFEFFa", "\u0639\u0631", "\u2764\uFE0F"}) {
+    EXPECT_FALSE(HasMovingText(text)) << text;
+    EXPECT_EQ(MakePrintable(text), text);
+  }
+}
+
 TEST(PlainText, IsClippedWhereItIsLong) {
   EXPECT_EQ(Clipped(""), "");
   EXPECT_EQ(Clipped(std::string(50, 'a')), std::string(50, 'a'));

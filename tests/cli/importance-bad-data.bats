@@ -44,7 +44,7 @@ is_refused() { # LINE DATA
 
 @test "a broken line among JSON Lines" {
   printf '{"text":"hello","label":"greeting"}\n{"text":"hello"\n' >bad.jsonl
-  is_refused "sti-importance: bad.jsonl:2: not a JSON object; give one object a line" bad.jsonl
+  is_refused "sti-importance: bad.jsonl:2: not well-formed JSON at byte 16; give one object a line" bad.jsonl
 }
 
 @test "JSON Lines without text" {

@@ -99,7 +99,7 @@ load helpers
   : >empty
   refused 3 "sti-inspect: empty: not a shard container; make one with sti-shard" sti-inspect empty
   echo '{"compute": ' >bad.json
-  refused 3 "sti-inspect: bad.json: not well-formed JSON; correct it or make it again" sti-inspect bad.json
+  refused 3 "sti-inspect: bad.json: not well-formed JSON at byte *; correct it or make it again" sti-inspect bad.json
   echo '{"hello": 1}' >other.json
   refused 3 "sti-inspect: other.json: * is missing; correct it or make it again" sti-inspect other.json
   refused 3 "sti-inspect: model: *" sti-inspect model

@@ -119,7 +119,7 @@ is_refused() { # CODE LINE ARGUMENTS...
   is_refused 3 "sti-plan: bad.json: compute[[]0]: width is missing; correct it *" \
     model.sti --profile bad.json --target 12ms
   sed 's/"load_us": 120/"load_us": NaN/' device.json >bad.json
-  is_refused 3 "sti-plan: bad.json: not well-formed JSON; *" \
+  is_refused 3 "sti-plan: bad.json: not well-formed JSON at byte *; *" \
     model.sti --profile bad.json --target 12ms
   sed 's/"load_us": 120/"load_us": 1e999/' device.json >bad.json
   is_refused 3 "sti-plan: bad.json: *" model.sti --profile bad.json --target 12ms

@@ -111,7 +111,7 @@ is_refused() { # LINE ARGUMENTS...
   is_refused "sti-run: dev.tsv: neither JSON nor a binary * file; give one of these" model.sti --plan dev.tsv
   is_refused "sti-run: device.json: * is missing; correct it or make it again" model.sti --plan device.json
   echo '{"layers": [0,' >broken.json
-  is_refused "sti-run: broken.json: not well-formed JSON; correct it or make it again" model.sti --plan broken.json
+  is_refused "sti-run: broken.json: not well-formed JSON at byte *; correct it or make it again" model.sti --plan broken.json
 }
 
 @test "a damaged plan, a plan cut short, a plan of a newer version" {

@@ -56,7 +56,7 @@ is_refused() {
 @test "a config.json that is not JSON" {
   copy_model bad
   echo "layers: 6" >bad/config.json
-  is_refused "sti-shard: bad/config.json: not well-formed JSON; get a sound copy" bad
+  is_refused "sti-shard: bad/config.json: not well-formed JSON at byte 1; get a sound copy" bad
 }
 
 @test "a config.json that lacks a size" {

@@ -185,6 +185,23 @@ TEST_F(ModelFolderTest, RefusesAnAdapterAlone) {
   EXPECT_TRUE(ModelFolder::Open(dir_).ok()) << "with the model's weights it is a model";
 }
 
+// U+202E turns what follows: a label that looks like another.
+TEST_F(ModelFolderTest, WarnsOfLabelsThatAreNotWhatTheySeem) {
+  Write();
+  const std::string path = dir_ + "/names.txt";
+  std::string warned;
+  const auto open = [&](const std::string& text) {
+    warned.clear();
+    EXPECT_TRUE(WriteBytes(path, text).ok());
+    const auto log = [&](const LogLine& line) { warned += line.what; };
+    EXPECT_TRUE(ModelFolder::Open(dir_, {.labels = path, .log = log}).ok());
+    return warned;
+  };
+  EXPECT_EQ(open("no\nmaybe\nyes\n"), "");
+  EXPECT_EQ(open("\u0646\u0645\u06CC\u200C\u062F\u0627\u0646\u0645\nmaybe\nyes\n"), "");
+  EXPECT_TRUE(Contains(open("no\n\u202Eon\nyes\n"), "names.txt: the name of label 1 has marks"));
+}
+
 TEST_F(ModelFolderTest, TakesLabelsFromAFile) {
   Write();
   const std::string path = dir_ + "/names.txt";

@@ -89,6 +89,10 @@ TEST_F(Safetensors, RefusesBrokenFiles) {
   FailureOfBytes(SafetensorsBytes("{}", "").substr(0, 9));
   EXPECT_TRUE(Contains(FailureOf("{"), "not well-formed JSON"));
   EXPECT_TRUE(Contains(FailureOf("[]"), "not a JSON object"));
+  EXPECT_TRUE(
+      Contains(FailureOf("{\"a\": {\"dtype\": \"F32\", \"shape\": [1], \"data_offsets\": [0, 4]}, "
+                         "\"a\": {\"dtype\": \"F32\", \"shape\": [1], \"data_offsets\": [4, 8]}}"),
+               "JSON with a name that stands twice"));
   FailureOf("");
   FailureOf("\xFF\xFE");
 }

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json_depth.h"
+#include "base/json_parse.h"
 #include "text/dataset.h"
 
 namespace sti {
@@ -79,7 +80,12 @@ Status JsonLinesReader::TakeObject(std::string_view line, Row* row,
     return true;
   };
   const Json object = Json::parse(line.begin(), line.end(), count_keys, false);
-  if (!object.is_object()) return bad("not a JSON object; give one object a line");
+  if (!object.is_object()) {
+    const auto whole = ParseJson(line);
+    return BadLine(name_, line_,
+                   (whole.ok() ? "not a JSON object" : whole.error().what) +
+                       std::string("; give one object a line"));
+  }
   if (object.size() > kMaxDatasetColumns) return bad("more than 1024 keys; drop some");
   if (object.size() != keys) return bad("a key is there twice; mend the line");
   row->cells.clear();
