@@ -38,7 +38,7 @@ struct Way {
 
 Result<Way> Open(const Tool& tool, const Options& options, const std::string& name, bool keep,
                  bool preload) {
-  STI_ASSIGN_OR_RETURN(ContainerFile file, ContainerFile::Open(tool, options.model));
+  STI_ASSIGN_OR_RETURN(ContainerFile file, ContainerFile::Open(options.model));
   STI_ASSIGN_OR_RETURN(Plan plan, ReadPlan(options.plan, tool));
   if (!preload) {
     plan.preload_bytes -=
@@ -61,7 +61,7 @@ Status RunOn(Way& way, const Encoding& text) {
 }
 
 Result<int> Measure(const Tool& tool, const Options& options) {
-  STI_ASSIGN_OR_RETURN(ContainerFile file, ContainerFile::Open(tool, options.model));
+  STI_ASSIGN_OR_RETURN(ContainerFile file, ContainerFile::Open(options.model));
   STI_ASSIGN_OR_RETURN(const Tokenizer tokenizer, LoadTokenizer(file));
   std::vector<Way> ways;
   STI_ASSIGN_OR_RETURN(Way none, Open(tool, options, "none", false, false));

@@ -156,8 +156,9 @@ Status WriteProfile(const std::string& path, const DeviceProfile& profile) {
 Result<std::vector<Example>> ReadDataset(const std::string& path, const ContainerIndex& index,
                                          const ColumnChoice& columns, bool labels_required,
                                          const LogSink& log) {
-  STI_ASSIGN_OR_RETURN(std::string content,
-                       ReadWholeFile(path == "-" ? "/dev/stdin" : path, kMaxDatasetBytes));
+  STI_ASSIGN_OR_RETURN(
+      std::string content,
+      ReadWholeFile(path == "-" ? "/dev/stdin" : path, kMaxDatasetBytes, 2 * kMaxDatasetLineBytes));
   return ParseDataset(content, path == "-" ? "stdin" : path,
                       {index.info.labels, index.info.problem, labels_required, columns, log});
 }

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "base/utf8.h"
 #include "common/tool.h"
 
 namespace sti {
@@ -69,6 +70,8 @@ Result<std::optional<LineReader::Line>> LineReader::Next() {
     break;
   }
   if (!line.text.empty() && line.text.back() == '\r') line.text.pop_back();
+  if (!begun_) line.text.erase(0, line.text.size() - WithoutByteOrderMark(line.text).size());
+  begun_ = true;
   return std::optional<Line>(std::move(line));
 }
 

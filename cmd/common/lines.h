@@ -9,7 +9,8 @@
 
 namespace sti {
 
-/// Lines from a file descriptor, split at LF (a CR before it is dropped). A signal ends the input,
+/// Lines from a file descriptor, split at LF (a CR before it is dropped, and a byte order mark
+/// before the first). A signal ends the input,
 /// as does its end; a last line without LF counts. Lines above the limit come cut, marked.
 class LineReader {
  public:
@@ -37,6 +38,7 @@ class LineReader {
   std::string buffer_;
   size_t at_ = 0;
   bool ended_ = false;
+  bool begun_ = false;  ///< a line was read
 };
 
 }  // namespace sti

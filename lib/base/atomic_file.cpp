@@ -216,9 +216,10 @@ Result<std::string> ReadFilePrefix(const std::string& path, size_t count) {
   return content;
 }
 
-Result<std::string> ReadWholeFile(const std::string& path, uint64_t limit) {
+Result<std::string> ReadWholeFile(const std::string& path, uint64_t limit, uint64_t longest_line) {
   STI_ASSIGN_OR_RETURN(const InputFile file, InputFile::Open(path));
   std::string content;
+  size_t line = 0;  // where the last line begins
   for (;;) {
     const size_t size = content.size();
     content.resize(size + std::max(size, kLeastRead));
@@ -226,6 +227,9 @@ Result<std::string> ReadWholeFile(const std::string& path, uint64_t limit) {
     if (count < 0) return OpenError(path);
     content.resize(size + static_cast<size_t>(count));
     if (count == 0) return content;
+    const size_t feed = std::string_view(content).substr(size).rfind('\n');
+    if (feed != std::string_view::npos) line = size + feed + 1;
+    if (content.size() - line > longest_line) return content;
     if (content.size() <= limit) continue;
     return DataError("larger than the limit of " + std::to_string(limit) + " bytes").At(path);
   }

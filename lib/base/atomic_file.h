@@ -52,7 +52,10 @@ Status WriteFileAtomically(const std::string& path, std::span<const uint8_t> dat
 /// The first bytes of a file: `count`, or all if it has fewer.
 Result<std::string> ReadFilePrefix(const std::string& path, size_t count);
 
-/// The whole of a file of at most `limit` bytes; a larger one is a DataError.
-Result<std::string> ReadWholeFile(const std::string& path, uint64_t limit);
+/// The whole of a file of at most `limit` bytes; a larger one is a DataError. Of a text that has
+/// more than `longest_line` bytes without a line feed only what was read until then: a stream of
+/// zeros has no end, and whoever takes the text apart refuses such a line.
+Result<std::string> ReadWholeFile(const std::string& path, uint64_t limit,
+                                  uint64_t longest_line = UINT64_MAX);
 
 }  // namespace sti

@@ -209,6 +209,12 @@ TEST_F(AtomicFileTest, ReadingStopsAtTheLimit) {
   ASSERT_TRUE(Succeeded(ReadWholeFile(path_, 10)));
   EXPECT_EQ(*ReadWholeFile(path_, 10), "0123456789");
   EXPECT_TRUE(FailedWith(ReadWholeFile(path_, 9), ErrorKind::kDamaged, "limit of 9 bytes"));
+  EXPECT_EQ(*ReadWholeFile(path_, 10, 10), "0123456789");
+  // A stream without lines and without an end.
+  const auto zeros = ReadWholeFile("/dev/zero", uint64_t{1} << 40, 100000);
+  ASSERT_TRUE(Succeeded(zeros));
+  EXPECT_GT(zeros->size(), 100000U);
+  EXPECT_LT(zeros->size(), 1000000U);
 }
 
 TEST_F(AtomicFileTest, ReadsAnEmptyFile) {

@@ -16,6 +16,14 @@ answer() { sti-run -q model.sti --plan model.plan "$@"; }
   holds "$output" ".text == \"$alarm\" and .label == \"alarm\""
 }
 
+@test "a byte order mark is no part of the first line" {
+  works answer --json < <(printf '\xef\xbb\xbf%s\n\xef\xbb\xbf%s\n' "$alarm" "$alarm")
+  holds "$(sed -n 1p <<<"$output")" ".text == \"$alarm\""
+  holds "$(sed -n 2p <<<"$output")" ".text == \"\ufeff$alarm\""
+  works answer --ids < <(printf '\xef\xbb\xbf2 3\n')
+  works sti-run -q --model a=model.sti < <(printf '\xef\xbb\xbfa\t%s\n' "$alarm")
+}
+
 @test "invalid UTF-8 becomes U+FFFD" {
   works answer --json < <(printf 'set an \xff alarm\n')
   holds "$output" '.text == "set an \ufffd alarm"'
