@@ -16,7 +16,8 @@ namespace sti {
 namespace {
 
 constexpr int kAttempts = 100;  // at names that are free
-constexpr size_t kLeastRead = size_t{64} << 10;
+// A read's room is touched before it is filled, so it is small beside the largest file.
+constexpr size_t kMostRead = size_t{1} << 20;
 
 Error SystemError(const std::string& path, const char* doing) {
   return MachineError(std::string(doing) + ": " + std::strerror(errno)).At(path);
@@ -62,6 +63,12 @@ class InputFile {
   [[nodiscard]] bool is_pipe() const {
     struct stat info {};
     return ::fstat(fd_, &info) == 0 && S_ISFIFO(info.st_mode);
+  }
+  // Returns the bytes that a regular file has, 0 of anything else.
+  [[nodiscard]] uint64_t size() const {
+    struct stat info {};
+    const bool regular = ::fstat(fd_, &info) == 0 && S_ISREG(info.st_mode);
+    return regular ? static_cast<uint64_t>(info.st_size) : 0;
   }
   // Returns as read does, 0 at the end.
   [[nodiscard]] ssize_t ReadSome(std::span<char> room) const {
@@ -219,10 +226,12 @@ Result<std::string> ReadFilePrefix(const std::string& path, size_t count) {
 Result<std::string> ReadWholeFile(const std::string& path, uint64_t limit, uint64_t longest_line) {
   STI_ASSIGN_OR_RETURN(const InputFile file, InputFile::Open(path));
   std::string content;
+  // A file that fits is held once, without room for twice as much.
+  if (file.size() <= limit) content.reserve(file.size() + kMostRead);
   size_t line = 0;  // where the last line begins
   for (;;) {
     const size_t size = content.size();
-    content.resize(size + std::max(size, kLeastRead));
+    content.resize(size + kMostRead);
     const ssize_t count = file.ReadSome({content.data() + size, content.size() - size});
     if (count < 0) return OpenError(path);
     content.resize(size + static_cast<size_t>(count));

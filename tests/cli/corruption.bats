@@ -12,7 +12,7 @@ next_random() {
 
 parts='header|index|not a shard container|container version|cut short|bytes, its header says'
 parts+='|layer [0-9]+ slice [0-9]+ (base|plane [3-6]|full fidelity)|(layer [0-9]+|embedding|head) parameters'
-parts+='|vocabulary|(word|position) embedding row [0-9]+|bytes between parts|parts are damaged'
+parts+='|vocabulary|(word|position) embedding row [0-9]+|bytes between parts|(parts are|part is) damaged'
 parts+='|payload|neither JSON|format version'
 
 # FILE COMMAND...: runs it on the damaged FILE; the outcome is one of the two, counted in `refusals`

@@ -71,11 +71,11 @@ is_refused() { # LINE ARGUMENTS...
   sti-inspect --json model.plan >plan.json
   for field in kernel read_path strategy cpus; do
     jq --arg field $field '.[$field] = "\u001b[31mred"' plan.json >red.json
-    is_refused "sti-run: red.json: strategy, kernel, read_path or cpus is not at most 65536 bytes of printable ASCII; correct it or run sti-plan again" \
+    is_refused "sti-run: red.json: $field is not at most [0-9]* bytes of printable ASCII; correct it or run sti-plan again" \
       model.sti --plan red.json
   done
   jq '.machine = "a\nb"' device.json >two.json
-  refused 3 "sti-inspect: two.json: cpus, kernel, read_path or machine is not at most 65536 bytes of printable ASCII; correct it or run sti-profile again" \
+  refused 3 "sti-inspect: two.json: machine is not at most 1024 bytes of printable ASCII; correct it or run sti-profile again" \
     sti-inspect two.json
   is_refused "sti-run: no?[31m?.sti: no such file" $'no\e[31m\xff.sti'
   refused 2 "sti-run: '?[31m' is not a way to read; choose auto, uring, threads or buffered" \
