@@ -17,7 +17,7 @@ namespace {
 
 constexpr int kAttempts = 100;  // at names that are free
 // A read's room is touched before it is filled, so it is small beside the largest file.
-constexpr size_t kMostRead = size_t{1} << 20;
+constexpr size_t kMostRead = size_t{64} << 10;
 
 Error SystemError(const std::string& path, const char* doing) {
   return MachineError(std::string(doing) + ": " + std::strerror(errno)).At(path);

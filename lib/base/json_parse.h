@@ -14,7 +14,7 @@ namespace sti {
 /// The most memory that the values of one JSON text may take, in bytes.
 inline constexpr uint64_t kMaxJsonMemory = uint64_t{256} << 20;
 
-/// What becomes of an object that has a name twice.
+/// The fate of an object that has a name twice.
 enum class EqualNames : uint8_t {
   kLastCounts,
   kRefused,  ///< readers differ in which one counts

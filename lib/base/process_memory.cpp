@@ -52,7 +52,7 @@ uint64_t SettledRssBytes() {
   const uint64_t now = CurrentRssBytes();
   // Files of a file system in memory (tmpfs, an initramfs) count as shared memory.
   const uint64_t of_files = std::min(now, StatusField("RssFile:") + StatusField("RssShmem:"));
-  return now - of_files + std::max(of_files, MappedFileBytes() / 5 * 4);
+  return now - of_files + std::max(of_files, MappedFileBytes() / 4 * 3);
 }
 
 void GiveBackFreeMemory() {
