@@ -15,9 +15,9 @@
 #include <utility>
 
 #include "api/model.h"
+#include "base/process_memory.h"
 #include "base/usable_cpus.h"
 #include "base/usual_floats.h"
-#include "base/process_memory.h"
 #include "capi/error_text.h"
 #include "capi/options.h"
 #include "format/importance_file.h"

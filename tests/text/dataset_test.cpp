@@ -99,7 +99,8 @@ TEST(Dataset, AnUnknownLabelIsNoneWhereNoneIsNeeded) {
 TEST(Dataset, NamesTheBrokenLine) {
   EXPECT_TRUE(Contains(FailureOf("sentence\tlabel\na\t1\nb\n"), "dev.tsv:3: 1 columns"));
   EXPECT_TRUE(Contains(FailureOf("sentence\tlabel\na\tb\t1\n"), "dev.tsv:2: 3 columns"));
-  EXPECT_TRUE(Contains(FailureOf("{\"text\": \"a\", \"label\": 1}\n{\n"), "dev.tsv:2: not well-formed JSON at byte 2"));
+  EXPECT_TRUE(Contains(FailureOf("{\"text\": \"a\", \"label\": 1}\n{\n"),
+                       "dev.tsv:2: not well-formed JSON at byte 2"));
   EXPECT_TRUE(Contains(FailureOf("[{\"text\": \"a\", \"label\": 1}]"), "dev.tsv:1: not a JSON"));
   EXPECT_TRUE(Contains(FailureOf(R"({"text": "a", "label": 1, "text": "b"})"),
                        "dev.tsv:1: a key is there twice"));
