@@ -110,10 +110,7 @@ no_descriptors() { skip_if_sanitized "sanitizers need descriptors of their own";
   local process=$! code=0
   exec 7>lines
   echo "$alarm" >&7
-  for _ in {1..400}; do
-    [ -s answers ] && break
-    sleep 0.05
-  done
+  await_answers 1
   kill -9 $process
   wait $process || code=$?
   exec 7>&-

@@ -14,16 +14,6 @@ on_flash() {
   [ "$status" -ne 77 ] || skip "$stderr"
 }
 
-# SECONDS CONDITION...: waits until the condition holds.
-wait_for() {
-  local tries=$(($1 * 20))
-  shift
-  while ! "$@"; do
-    [ $((tries--)) -gt 0 ] || return 1
-    sleep 0.05
-  done
-}
-
 # CONTAINER CHANGE: a run that waits for its second line, the change, the line. Its code is left in
 # `code`, its output in answers, its messages in errors.
 between_lines() {
@@ -34,14 +24,14 @@ between_lines() {
   code=0
   exec 7>lines
   echo "$alarm" >&7
-  wait_for 20 test -s answers
+  await_answers 1
   eval "$2"
   echo "$alarm" >&7
   exec 7>&-
   wait $process || code=$?
   echo "code $code"
 }
-export -f between_lines wait_for
+export -f between_lines
 export alarm
 
 first_answer_only() {
@@ -58,13 +48,14 @@ first_answer_only() {
   like "$stderr" "sti-run: *model.sti: cannot read: Input/output error"
 }
 
-# NAME: three lines for the model, the flash broken under the second.
+# NAME: three lines for the model, the flash broken under the second. Each waits for the answer
+# before it, in the file `answers`.
 three_lines() {
   printf '%s\n' "$1$alarm"
-  sleep 0.5
+  await_answers 1
   touch broken
   printf '%s\n' "$1$alarm"
-  sleep 0.5
+  await_answers 2
   rm broken
   printf '%s\n' "$1$alarm"
 }
@@ -74,8 +65,8 @@ export -f three_lines
   local one='three_lines "" | sti-run -q "$STI_FLASH/model.sti" --plan model.plan'
   local several='three_lines m$'\''\t'\'' | sti-run -q --model "m=$STI_FLASH/model.sti,model.plan"'
   for script in "$one" "$several"; do
-    rm -f broken
-    on_flash "eio@0+1GiB" "$script"
+    rm -f broken answers
+    on_flash "eio@0+1GiB" "$script >answers; code=\$?; cat answers; exit \$code"
     same "$status" 1
     same "${#lines[@]}" 3
     output=$(sed 's/^m\t//' <<<"$output")

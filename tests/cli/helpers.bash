@@ -115,6 +115,20 @@ edit_header() {
   mv edited.safetensors "$1"
 }
 
+# --- waiting ---------------------------------------------------------------------------------
+
+# COUNT: waits until the file `answers` has so many lines, a minute at most.
+await_answers() {
+  local tries
+  for ((tries = 0; tries < 1200; ++tries)); do
+    [ "$(wc -l 2>/dev/null <answers)" -ge "$1" ] 2>/dev/null && return
+    sleep 0.05
+  done
+  echo "no answer $1"
+  return 1
+}
+export -f await_answers # also for scripts that run below slow-flash
+
 # --- assertions ------------------------------------------------------------------------------
 
 # ACTUAL PATTERN: equal, or matched where the pattern has wildcards.

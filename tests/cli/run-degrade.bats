@@ -6,8 +6,8 @@ export STI_BUILD=${STI_BIN%/*}
 export alarm
 
 # tail.sti ends with the upper planes of its last layer, and so do its plans, all of them whole at 6
-# bits. late.plan has 1.5 s, of which it counts on 200 ms a layer: nothing but a read that is
-# seconds late makes it degrade. soon.plan has 100 ms.
+# bits. late.plan has 30 s, of which it counts on 28 for its layers, so that reads of the last have
+# 2 s: nothing but one that hangs makes it degrade. soon.plan has 100 ms.
 setup_file() {
   make_fixtures
   cd "$BATS_FILE_TMPDIR"
@@ -15,8 +15,8 @@ setup_file() {
   sti-shard -q "$fixtures/model" -o flash/tail.sti --bits 2-6 --layout plane
   sti-plan -q flash/tail.sti --profile "$fixtures/device.json" --submodel 6x12 --strategy stdpl \
     --bits 6 -o whole.json
-  jq '.target_us = 1.5e6 | .times |= (.layer_us = 200e3 | .layer_p99_us = 200e3)' \
-    whole.json >late.json
+  jq '.target_us = 30e6 | .times |= (.layer_us = 4e5 | .layer_p99_us = 4e5
+    | .last_layer_us = 26e6 | .last_layer_p99_us = 26e6)' whole.json >late.json
   jq '.target_us = 1e5' whole.json >soon.json
 }
 
@@ -56,7 +56,7 @@ on_late_flash() {
 }
 
 @test "planes that come too late are left out: the label in time, and what it was made of" {
-  on_late_flash 3s 'sti-run --json --stats --on-late degrade "$STI_FLASH/tail.sti" --plan late.json "$alarm"'
+  on_late_flash 1000s 'sti-run --json --stats --on-late degrade "$STI_FLASH/tail.sti" --plan late.json "$alarm"'
   same "$status" 0
   holds "$output" '.label == "alarm" and .deadline_met and (.degraded | length == 12)'
   holds "$output" 'all(.degraded[]; keys == ["bits", "layer", "planned_bits", "slice"]
@@ -85,7 +85,7 @@ on_late_flash() {
 
 @test "--eval counts degraded inputs" {
   head -n 2 dev.tsv >one.tsv
-  on_late_flash 3s 'sti-run -q --json --on-late degrade "$STI_FLASH/tail.sti" --plan late.json --eval one.tsv'
+  on_late_flash 1000s 'sti-run -q --json --on-late degrade "$STI_FLASH/tail.sti" --plan late.json --eval one.tsv'
   same "$status$stderr" 0
   holds "$output" '.examples == 1 and .degraded_inputs == 1 and .deadline_misses == 0'
   works sti-run --on-late degrade flash/tail.sti --plan late.json --eval one.tsv

@@ -22,8 +22,8 @@ plan_at() {
 # Leaves out what a run says of inputs, late or truncated: what is left is about the device.
 of_the_device() { without_lateness | grep -v truncated || true; }
 
-@test "a device that is ten times slower than its plan: one warning, and what to do" {
-  plan_at 0.1 >slow.json
+@test "a device that is a hundred times slower than its plan: one warning, and what to do" {
+  plan_at 0.01 >slow.json
   full_length_texts >texts
   run --separate-stderr sti-run --json model.sti --plan slow.json <texts
   same "$status" 0
@@ -37,8 +37,8 @@ of_the_device() { without_lateness | grep -v truncated || true; }
   works sti-run --json model.sti --plan slow.json <short
 }
 
-@test "a device that is ten times faster than its plan is no drift" {
-  plan_at 10 >fast.json
+@test "a device that is a hundred times faster than its plan is no drift" {
+  plan_at 100 >fast.json
   full_length_texts >texts
   run -0 --separate-stderr sti-run --json model.sti --plan fast.json <texts
   same "${#lines[@]}" 40
@@ -46,7 +46,7 @@ of_the_device() { without_lateness | grep -v truncated || true; }
 }
 
 @test "without the plan's times there is no drift" {
-  plan_at 0.1 | jq 'del(.times)' >none.json
+  plan_at 0.01 | jq 'del(.times)' >none.json
   full_length_texts >texts
   run -0 --separate-stderr sti-run --json model.sti --plan none.json <texts
   same "$(of_the_device <<<"$stderr")" ""

@@ -23,16 +23,6 @@ start() {
   exec 7>lines
 }
 
-# COUNT: waits for so many answers.
-await() {
-  for _ in {1..400}; do
-    [ "$(wc -l <answers)" -ge "$1" ] && return
-    sleep 0.05
-  done
-  printf "no answer %s: %s\n" "$1" "$(cat errors)"
-  return 1
-}
-
 finish() {
   exec 7>&-
   wait "$process"
@@ -74,16 +64,16 @@ depth_of() { sed -n "$1p" answers | jq '.layers | length'; }
   plan --profile device.json --target 60ms --submodel 3x6 -o next.json
   start --replan device.json
   echo "$alarm" >&7
-  await 1
+  await_answers 1
   mv next.json in-force.json
   kill -HUP "$process"
   echo "$alarm" >&7
-  await 2
+  await_answers 2
   # Nothing of a plan can be used: the one in force stays.
   echo "{" >in-force.json
   kill -HUP "$process"
   echo "$alarm" >&7
-  await 3
+  await_answers 3
   finish
   same "$(depth_of 1) $(depth_of 2) $(depth_of 3)" "6 3 3"
   same "$(without_lateness <errors | wc -l)" 2
@@ -95,7 +85,7 @@ depth_of() { sed -n "$1p" answers | jq '.layers | length'; }
   plan --profile device.json --target 60ms --submodel 6x6 -o in-force.json
   start --replan device.json
   echo "$alarm" >&7
-  await 1
+  await_answers 1
   kill -HUP "$process"
   for _ in {1..400}; do
     grep -q "read again" errors && break
@@ -112,15 +102,15 @@ depth_of() { sed -n "$1p" answers | jq '.layers | length'; }
   jq 'del(.target_us)' in-force.json >aimless.json
   start --replan device.json
   echo "$alarm" >&7
-  await 1
+  await_answers 1
   cp foreign.json in-force.json
   kill -HUP "$process"
   echo "$alarm" >&7
-  await 2
+  await_answers 2
   cp aimless.json in-force.json
   kill -HUP "$process"
   echo "$alarm" >&7
-  await 3
+  await_answers 3
   finish
   same "$(depth_of 3)" 6
   like "$(cat errors)" "*warning: in-force.json: *model*; the plan in force stays*"
@@ -134,18 +124,18 @@ depth_of() { sed -n "$1p" answers | jq '.layers | length'; }
   sti-plan -q other.sti --profile device.json --target 60ms -o foreign.json
   start
   echo "$alarm" >&7
-  await 1
+  await_answers 1
   mv next.json in-force.json
   kill -HUP "$process"
   echo "$alarm" >&7
-  await 2
+  await_answers 2
   local answered=2
   for bad in foreign.json dev.tsv none; do
     rm in-force.json
     if [ $bad != none ]; then cp $bad in-force.json; fi
     kill -HUP "$process"
     echo "$alarm" >&7
-    await $((++answered))
+    await_answers $((++answered))
   done
   finish
   same "$(wc -l <answers)" 5

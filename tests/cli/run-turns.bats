@@ -68,14 +68,11 @@ all_of() { jq -c "$1" "$2" | paste -sd,; }
 
 @test "a pause longer than --turn-gap ends the engagement, lines at once go on with it" {
   mkfifo lines
-  run_turns --turn-gap 200ms <lines >answers &
+  run_turns --turn-gap 600ms <lines >answers &
   local process=$!
   exec 7>lines
   printf '%s\n%s\n' "$alarm" "$alarm" >&7
-  for _ in {1..400}; do
-    [ "$(wc -l <answers)" -ge 2 ] && break
-    sleep 0.05
-  done
+  await_answers 2
   sleep 1
   printf '%s\n%s\n' "$alarm" "$alarm" >&7
   exec 7>&-

@@ -9,10 +9,7 @@ stops_on() {
   local process=$! code=0
   exec 7>lines
   echo "$alarm" >&7
-  for _ in {1..400}; do
-    [ -s answers ] && break
-    sleep 0.05
-  done
+  await_answers 1
   kill "-$1" "$process"
   wait "$process" || code=$?
   exec 7>&-
@@ -112,10 +109,7 @@ await_temporary() {
     env --ignore-signal=$signal sti-run -q model.sti --plan model.plan <lines >answers &
     exec 7>lines
     echo "$alarm" >&7
-    for _ in {1..400}; do
-      [ -s answers ] && break
-      sleep 0.05
-    done
+    await_answers 1
     kill "-$signal" $!
     echo "$alarm" >&7
     exec 7>&-

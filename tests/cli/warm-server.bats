@@ -102,7 +102,7 @@ P
 @test "a warm process answers, gives memory back, plans again and ends" {
   sti-run -q model.sti --plan model.plan "$alarm" | cut -f 1 >expected
   ./warm-server intents.socket model.sti model.plan 3>&- &
-  for _ in {1..100}; do [ -S intents.socket ] && break || sleep 0.05; done
+  for _ in {1..1000}; do [ -S intents.socket ] && break || sleep 0.05; done
   works ./warm-server intents.socket ask "$alarm" .stat ".trim 0" .stat "$alarm" ".target 2000000" \
     "$alarm" ".target 1" "$alarm" .quit
   same "$(cut -f 1 <<<"${lines[0]}")" "$(cat expected)"

@@ -127,20 +127,21 @@ TEST_F(BetweenRuns, ARunOfATextBeginsNoReadBeforeItsRows) {
   ASSERT_TRUE(Succeeded(pipeline_->End((*run)->Finish())));
 }
 
-// With a lead that is long enough all shards are there when the text comes. The device's delay is a
-// tenth of a second, so that the quickest of three runs tells, however busy the machine is.
+// With a lead that is long enough all shards are there when the text comes. A run that waits for
+// the device takes its delay at least, so one that takes less has not waited: where the machine is
+// busy with something else, one of many.
 TEST_F(BetweenRuns, ALeadMovesReadsBeforeTheInputAndSavesTheirTime) {
   constexpr auto kDelay = 100ms;
   PipelineOptions options;
   options.keep_rows = false;
   Open(WholeAt(4), options);
-  double asleep_us = 1e9;
+  constexpr double delay_us = std::chrono::duration<double, std::micro>(kDelay).count();
   double woken_us = 1e9;
-  for (int run = 0; run < 3; ++run) {
+  for (int run = 0; run == 0 || (woken_us >= delay_us && run < 30); ++run) {
     faults_->Inject({.kind = FaultKind::kDelay, .delay = kDelay});
     const RunResult asleep = Run();
     for (const LayerTrace& layer : asleep.layers) EXPECT_GE(layer.io_begin_us, 0);
-    asleep_us = std::min(asleep_us, asleep.latency_us);
+    EXPECT_GE(asleep.latency_us, delay_us);
 
     const uint64_t begun = faults_->reads();
     ASSERT_TRUE(Succeeded(pipeline_->Wake()));
@@ -156,8 +157,7 @@ TEST_F(BetweenRuns, ALeadMovesReadsBeforeTheInputAndSavesTheirTime) {
     EXPECT_EQ(woken.bytes_read, asleep.bytes_read);
     woken_us = std::min(woken_us, woken.latency_us);
   }
-  EXPECT_GE(asleep_us, 1e5);
-  EXPECT_LT(woken_us, asleep_us);
+  EXPECT_LT(woken_us, delay_us);
 }
 
 TEST_F(BetweenRuns, ARunUnderAVariantIsNoTurn) {
@@ -293,13 +293,14 @@ TEST_F(BetweenRuns, ALateReadOfAShardThatStaysIsWaitedFor) {
   plan.turns[1].preload = {{{4, 3}, 2}};
   Open(plan);
   const PartLocation& base = index_.shard({4, 3}).parts[PartKind::kBase];
-  faults_->Inject({FaultKind::kDelay, base.offset, base.length, 1, 2000ms, {}});
+  faults_->Inject(Hanging(base));
   RunTerms terms;
   RunResult result;
-  terms.degrade_for_us = 500e3;
+  terms.degrade_for_us = 2.5e6;  // in which all others come
   ASSERT_TRUE(Succeeded(pipeline_->Run(kTextIds, kTextTypes, terms, &result)));
   EXPECT_FALSE(result.degraded.empty());
   EXPECT_EQ(pipeline_->lane_state(), LaneState::kTrailing);
+  door_.Open();
   terms.degrade_for_us = 60e6;
   ASSERT_TRUE(Succeeded(pipeline_->Run(kTextIds, kTextTypes, terms, &result)));
   EXPECT_EQ(&pipeline_->reader(), faults_) << "the lane was not set aside";

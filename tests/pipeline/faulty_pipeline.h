@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "pipeline_world.h"
+#include "support/door.h"
 #include "support/fault_reader.h"
 
 namespace sti {
@@ -24,6 +25,23 @@ class FaultyPipelineTest : public PipelineTest {
     pipeline_ = std::move(*pipeline);
   }
 
+  void TearDown() override {
+    door_.Open();
+    pipeline_.reset();
+  }
+  /// A fault that holds one read of the part back until the test opens `door_`, which it closes.
+  Fault Hanging(const PartLocation& part) {
+    door_.Close();
+    Fault fault;
+    fault.kind = FaultKind::kHang;
+    fault.offset = part.offset;
+    fault.length = part.length;
+    fault.times = 1;
+    fault.door = &door_;
+    return fault;
+  }
+
+  Door door_;
   FaultReader* faults_ = nullptr;
   std::unique_ptr<Pipeline> pipeline_;
 };

@@ -64,20 +64,16 @@ TEST_F(HardCases, ALateReadThatWasToStayHarmsNoLaterRun) {
   Open(plan, options);
   Plan undisturbed = WholeAt(2);
   undisturbed.read_depth = 1;
-  const auto begin = std::chrono::steady_clock::now();
   const auto expected = Logits(undisturbed);
-  const auto took = std::chrono::steady_clock::now() - begin;
   const PartLocation& base = index_.shard({4, 3}).parts[PartKind::kBase];
-  // On a slow or busy machine all other reads must be in time, and this one late, too.
-  const auto late = std::max(std::chrono::duration_cast<std::chrono::microseconds>(20 * took),
-                             std::chrono::microseconds(800ms));
-  faults_->Inject({FaultKind::kDelay, base.offset, base.length, 1, late, {}});
+  faults_->Inject(Hanging(base));
   faults_->Inject({FaultKind::kTorn, base.offset, base.length, 2, 0us, {}});
   RunTerms terms;
   RunResult result;
-  terms.degrade_for_us = static_cast<double>(late.count()) / 4;
+  terms.degrade_for_us = 2.5e6;  // in which all other reads come, on a busy machine too
   ASSERT_TRUE(Succeeded(pipeline_->Run(kTextIds, kTextTypes, terms, &result)));
   EXPECT_FALSE(result.degraded.empty());
+  door_.Open();
   terms.degrade_for_us = 60e6;
   for (int run = 0; run < 5; ++run) {
     ASSERT_TRUE(Succeeded(pipeline_->Run(kTextIds, kTextTypes, terms, &result)));

@@ -63,7 +63,7 @@ Status FaultReader::Submit(const ReadRequest& request) {
   *free = {request, Strike(request, number), number, std::chrono::steady_clock::now(), {}, {},
            true};
   for (const Fault& fault : free->struck) {
-    if (fault.kind == FaultKind::kDelay) {
+    if (fault.kind == FaultKind::kDelay || fault.kind == FaultKind::kHang) {
       free->due += fault.delay;
       free->held = AlignedBuffer(request.buffer.size());
     }
@@ -93,12 +93,20 @@ Status FaultReader::WaitInner() {
   return slot.error();
 }
 
+// Returns when a read may be returned; as late as can be where it hangs.
+FaultReader::Time FaultReader::DueOf(const Pending& read) {
+  const bool hangs = std::any_of(read.struck.begin(), read.struck.end(), [](const Fault& fault) {
+    return fault.kind == FaultKind::kHang && fault.door->is_closed();
+  });
+  return hangs ? Time::max() : read.due;
+}
+
 // Returns the slot of the next read among those that are complete: the first in line whose time has
 // come, or else the one whose time comes first; reversed, the last submitted.
 size_t FaultReader::NextDone() const {
   const auto before = [this, now = std::chrono::steady_clock::now()](size_t a, size_t b) {
     if (reversed_) return slots_[a].number > slots_[b].number;
-    return std::max(slots_[a].due, now) < std::max(slots_[b].due, now);
+    return std::max(DueOf(slots_[a]), now) < std::max(DueOf(slots_[b]), now);
   };
   return *std::min_element(done_.begin(), done_.end(), before);
 }
@@ -107,7 +115,7 @@ size_t FaultReader::NextDone() const {
 Result<uint64_t> FaultReader::Wait() {
   const auto ready = [this] {
     return !reversed_ && !done_.empty() &&
-           slots_[NextDone()].due <= std::chrono::steady_clock::now();
+           DueOf(slots_[NextDone()]) <= std::chrono::steady_clock::now();
   };
   while (inner_->in_flight() > 0 && !ready()) STI_RETURN_IF_ERROR(WaitInner());
   if (done_.empty()) return UsageError("no read is in flight");
@@ -116,6 +124,9 @@ Result<uint64_t> FaultReader::Wait() {
   const Pending read = std::exchange(slots_[slot], {});
   --in_flight_;
   std::this_thread::sleep_until(read.due);
+  for (const Fault& fault : read.struck) {
+    if (fault.kind == FaultKind::kHang) fault.door->Pass();
+  }
   if (read.error.has_value()) return *read.error;
   std::copy_n(read.held.data(), read.held.size(), read.request.buffer.data());
   for (const Fault& fault : read.struck) {

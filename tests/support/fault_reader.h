@@ -15,6 +15,7 @@
 
 #include "base/aligned_buffer.h"
 #include "base/result.h"
+#include "door.h"
 #include "io/block_reader.h"
 
 namespace sti {
@@ -24,6 +25,7 @@ enum class FaultKind : uint8_t {
   kTorn,   ///< bits are flipped in all bytes that the read and the range share
   kDelay,  ///< the read is complete, and its bytes come, no earlier than `delay` after it was
            ///< submitted; others may be
+  kHang,   ///< likewise, no earlier than `door` is open
 };
 
 /// Strikes reads that touch [offset, offset + length), the first `times` of them.
@@ -37,6 +39,7 @@ struct Fault {
   std::chrono::microseconds delay{0};
   /// Only the read with this number, counted from 0 by Submit.
   std::optional<uint64_t> nth{};
+  Door* door = nullptr;  ///< of kHang; outlives the reader
 };
 
 /// Any thread may call Inject, Heal, reads and injected; the rest is as for every BlockReader.
@@ -80,6 +83,7 @@ class FaultReader final : public BlockReader {
 
   std::vector<Fault> Strike(const ReadRequest& request, uint64_t number);
   Status WaitInner();
+  [[nodiscard]] static Time DueOf(const Pending& read);
   [[nodiscard]] size_t NextDone() const;
 
   std::unique_ptr<BlockReader> inner_;

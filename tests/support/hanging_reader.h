@@ -1,50 +1,14 @@
 // A BlockReader whose reads hang until a test lets them go.
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <utility>
 
+#include "door.h"
 #include "io/block_reader.h"
 
 namespace sti {
-
-/// The door that reads of one or more readers hang before. Thread-safe.
-class Door {
- public:
-  void Close() {
-    const std::lock_guard lock(mutex_);
-    closed_ = true;
-  }
-  void Open() {
-    {
-      const std::lock_guard lock(mutex_);
-      closed_ = false;
-    }
-    changed_.notify_all();
-  }
-  /// Waits until the door is open.
-  void Pass() {
-    std::unique_lock lock(mutex_);
-    ++waiting_;
-    changed_.notify_all();
-    changed_.wait(lock, [this] { return !closed_; });
-    --waiting_;
-  }
-  /// Waits until a read hangs before the closed door.
-  void AwaitHanging() {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return closed_ && waiting_ > 0; });
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool closed_ = false;
-  int waiting_ = 0;
-};
 
 /// A reader whose reads complete behind `door`, which outlives it.
 class HangingReader final : public BlockReader {
