@@ -61,6 +61,9 @@ Result<std::optional<LineReader::Line>> LineReader::Next() {
     size_t stop = found ? end : buffer_.size();
     size_t room = kMaxLineBytes - line.text.size();
     line.too_long = line.too_long || stop - at_ > room;
+    // Once, rather than growing: pages that are not written to take no memory.
+    if (!line.text.empty() && line.text.capacity() < kMaxLineBytes)
+      line.text.reserve(kMaxLineBytes);
     line.text.append(buffer_, at_, std::min(stop - at_, room));
     at_ = found ? stop + 1 : stop;
     if (found) break;

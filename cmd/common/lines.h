@@ -15,12 +15,15 @@ namespace sti {
 class LineReader {
  public:
   static constexpr size_t kMaxLineBytes = size_t{1} << 20;
+  static constexpr size_t kLongLineBytes = size_t{64} << 10;
 
   explicit LineReader(int fd) : fd_(fd) {}
 
   struct Line {
     std::string text;
     bool too_long = false;
+    /// Whether the memory of the line is worth giving back once it has been answered.
+    [[nodiscard]] bool is_long() const { return text.capacity() > kLongLineBytes; }
     /// Returns an error if the line is too long to be used.
     [[nodiscard]] Status usable() const {
       return too_long ? Status(DataError("a line over 1 MiB")) : Status();

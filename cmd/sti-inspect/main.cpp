@@ -12,6 +12,7 @@
 #include "common/files.h"
 #include "common/json.h"
 #include "common/lines.h"
+#include "common/long_text.h"
 #include "common/part_text.h"
 #include "common/plan_text.h"
 #include "common/remedies.h"
@@ -58,19 +59,21 @@ Result<int> Tokenize(const InspectOptions& options, ContainerFile& file) {
   while (!StopRequested()) {
     STI_ASSIGN_OR_RETURN(auto line, lines.Next());
     if (!line) break;
-    std::optional<std::string> pair;
-    std::string text = line->text;
-    size_t tab = options.pairs ? text.find('\t') : std::string::npos;
-    if (tab != std::string::npos) {
+    std::optional<std::string_view> pair;
+    std::string_view text = line->text;
+    const size_t tab = options.pairs ? text.find('\t') : std::string_view::npos;
+    if (tab != std::string_view::npos) {
       pair = text.substr(tab + 1);
-      text.resize(tab);
+      text = text.substr(0, tab);
     }
-    Encoding encoding = tokenizer.Encode(text, pair, length);
-    Json json{{"text", text}};
-    if (pair) json["pair"] = *pair;
-    json["ids"] = encoding.ids;
+    const Encoding encoding = tokenizer.Encode(text, pair, length);
+    JsonLinePrinter printer(stdout);
+    printer.AddText("text", text);
+    if (pair) printer.AddText("pair", *pair);
+    Json json{{"ids", encoding.ids}};
     if (pair) json["types"] = encoding.types;
-    std::printf("%s\n", JsonLine(json).c_str());
+    printer.Add(json);
+    printer.End();
     if (std::fflush(stdout) != 0) break;
   }
   return 0;

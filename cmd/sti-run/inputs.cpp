@@ -9,6 +9,7 @@ namespace {
 
 Result<Encoding> EncodeIds(const Session& session, const std::string& line) {
   constexpr std::string_view kSeparators = " ,\t";
+  const uint32_t length = session.pipeline().max_length();
   Encoding encoding;
   for (size_t at = line.find_first_not_of(kSeparators); at != std::string::npos;
        at = line.find_first_not_of(kSeparators, at)) {
@@ -18,12 +19,10 @@ Result<Encoding> EncodeIds(const Session& session, const std::string& line) {
     if (error != std::errc() || rest != line.data() + end) {
       return DataError("'" + line.substr(at, end - at) + "' is not a token id");
     }
-    encoding.ids.push_back(id);
+    encoding.truncated = encoding.ids.size() == length;
+    if (!encoding.truncated) encoding.ids.push_back(id);
     at = end;
   }
-  const uint32_t length = session.pipeline().max_length();
-  encoding.truncated = encoding.ids.size() > length;
-  if (encoding.truncated) encoding.ids.resize(length);
   encoding.types.assign(encoding.ids.size(), 0);
   STI_RETURN_IF_ERROR(session.pipeline().CheckInput(encoding.ids, encoding.types));
   return encoding;

@@ -127,6 +127,9 @@ Result<int> AnswerLines(Session& session, LineAnswerer& answerer, const RunOptio
     if (!line) break;
     STI_RETURN_IF_ERROR(answerer.Take(line->text, line->usable(), Clock::now()));
     if (options.one_shot) break;
+    if (!line->is_long()) continue;
+    line.reset();
+    GiveHeapBack();
   }
   return answerer.Finish();
 }

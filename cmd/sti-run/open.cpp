@@ -8,6 +8,7 @@
 #include "base/remedy.h"
 #include "clock.h"
 #include "common/files.h"
+#include "common/lines.h"
 #include "common/parse.h"
 #include "common/plan_text.h"
 #include "cores.h"
@@ -89,6 +90,15 @@ Result<SessionOptions> SessionOptionsOf(const RunOptions& options, const ModelIn
   return session;
 }
 
+// Returns the memory that the longest line may take, where lines are read. Of a plan that was made
+// for this memory it is at most what the plan leaves: short lines keep the plan's times.
+uint64_t LongestLineBytes(const RunOptions& options, const Plan& plan) {
+  if (!options.texts.empty() || !options.eval.empty()) return 0;
+  const uint64_t planned_for = PlannedForBytes(options, plan);
+  const uint64_t line = LineReader::kMaxLineBytes;
+  return planned_for == 0 ? line : std::min(line, planned_for - plan.predicted_peak_bytes);
+}
+
 }  // namespace
 
 Result<ModelToServe> OpenModel(const RunOptions& options, const Tool& tool) {
@@ -118,7 +128,7 @@ Result<OpenedSession> OpenSession(const RunOptions& options, const Tool& tool) {
   model.options.clock_khz = ClockLimitKhz();
   uint64_t held = 0;
   if (options.memory_bytes) {
-    model.options.own_bytes = BytesForModels(options, 0, &held);
+    model.options.own_bytes = BytesForModels(options, LongestLineBytes(options, *plan), &held);
     model.options.planned_for_bytes = PlannedForBytes(options, *plan);
   }
   auto session = Session::Open(std::move(model.file), std::move(model.plan), model.options);

@@ -12,6 +12,7 @@
 #include "base/utf8.h"
 #include "common/files.h"
 #include "common/json.h"
+#include "common/long_text.h"
 #include "common/parse.h"
 #include "common/remedies.h"
 #include "common/text.h"
@@ -122,17 +123,31 @@ std::string ForTerminal(std::string_view text) {
 
 void PrintError(Json line, const std::string& text, const Error& error) {
   line["error"] = LineFor(error);
-  line["text"] = text;
-  std::printf("%s\n", JsonLine(line).c_str());
+  JsonLinePrinter printer(stdout);
+  printer.Add(line);
+  printer.AddText("text", text);
+  printer.End();
+}
+
+// Prints a text as it came in, but that an input is one line, also from an argument, and that a
+// terminal obeys none of it.
+void PrintText(std::string_view text, bool to_terminal) {
+  ForEachPiece(text, [&](std::string_view piece) {
+    std::string line(piece);
+    std::replace(line.begin(), line.end(), '\n', ' ');
+    if (to_terminal) line = ForTerminal(line);
+    std::fwrite(line.data(), 1, line.size(), stdout);
+  });
 }
 
 }  // namespace
 
 void PrintJson(const RunOptions& options, const std::string& text, const Answer& answer,
                const ModelInfo& info, std::optional<double> waited_us) {
+  JsonLinePrinter printer(stdout);
+  if (!options.name.empty()) printer.AddText("model", options.name);
+  printer.AddText("text", text);
   Json json;
-  if (!options.name.empty()) json["model"] = options.name;
-  json["text"] = text;
   json["label"] = info.labels[answer.label];
   json["label_id"] = answer.label;
   if (info.problem == Problem::kMultiLabel) {
@@ -161,27 +176,24 @@ void PrintJson(const RunOptions& options, const std::string& text, const Answer&
   json["stall_us"] = answer.stall_us();
   json["bytes_read"] = answer.bytes_read();
   AddTimes(answer, json);
-  std::printf("%s\n", JsonLine(json).c_str());
+  printer.Add(json);
+  printer.End();
 }
 
 void PrintPlain(const std::string& name, const std::string& text, const Answer& answer,
                 const ModelInfo& info) {
-  std::string line = text;
-  std::replace(line.begin(), line.end(), '\n', ' ');  // an input is a line, also from an argument
   std::string said = info.labels[answer.label];
   if (info.problem == Problem::kMultiLabel && info.labels.size() > 1) {
     said.clear();
     for (uint32_t label : answer.labels) said += (said.empty() ? "" : ",") + info.labels[label];
     if (answer.labels.empty()) said = "-";
   }
-  // An input goes out as it came in, but a terminal would obey it.
-  if (isatty(STDOUT_FILENO) != 0) {
-    line = ForTerminal(line);
-    said = ForTerminal(said);
-  }
-  std::printf("%s%s\t%.4f\t%s%s\n", Column(name).c_str(), said.c_str(),
-              double{answer.scores[answer.label]}, line.c_str(),
-              answer.truncated ? " [truncated]" : "");
+  const bool to_terminal = isatty(STDOUT_FILENO) != 0;
+  if (to_terminal) said = ForTerminal(said);
+  std::printf("%s%s\t%.4f\t", Column(name).c_str(), said.c_str(),
+              double{answer.scores[answer.label]});
+  PrintText(text, to_terminal);
+  std::printf("%s\n", answer.truncated ? " [truncated]" : "");
 }
 
 void PrintUnusable(bool json, const std::string& name, const std::string& text,

@@ -182,7 +182,7 @@ Result<OpenedModels> OpenAll(const RunOptions& options, const OptionsOfEach& eac
 }
 
 // Gives a line to the model that it names. Returns false once lines are of no use.
-bool GiveLine(const LineReader::Line& line, const OptionsOfEach& each, Printer& printer,
+bool GiveLine(LineReader::Line line, const OptionsOfEach& each, Printer& printer,
               ServedModels& served) {
   const size_t tab = line.text.find('\t');
   if (tab == std::string::npos) {
@@ -196,8 +196,9 @@ bool GiveLine(const LineReader::Line& line, const OptionsOfEach& each, Printer& 
     printer.PrintUnknown(line.text, DataError("no model has the name '" + name + "'"));
     return true;
   }
-  return served.Give(static_cast<size_t>(named - each.begin()), line.text.substr(tab + 1),
-                     line.usable());
+  const Status usable = line.usable();
+  line.text.erase(0, tab + 1);
+  return served.Give(static_cast<size_t>(named - each.begin()), std::move(line.text), usable);
 }
 
 bool HasPlanFile(const OptionsOfEach& each) {
@@ -230,8 +231,8 @@ Status GiveLines(const RunOptions& options, const OptionsOfEach& each, Printer& 
     const bool waits = reader.Wait(kLook_us);
     if (TakeHangup()) ReadPlansAgain(each, tool, served);
     if (!waits) continue;
-    STI_ASSIGN_OR_RETURN(const auto line, reader.Next());
-    if (!line || !GiveLine(*line, each, printer, served) || options.one_shot) break;
+    STI_ASSIGN_OR_RETURN(auto line, reader.Next());
+    if (!line || !GiveLine(*std::move(line), each, printer, served) || options.one_shot) break;
   }
   return {};
 }

@@ -36,3 +36,49 @@ close_to_prediction() { # PLAN [OPTION...]
   holds "$(<tight.json)" ".predicted_peak_bytes <= $limit"
   close_to_prediction tight.json --threads 1 --memory "$limit"
 }
+
+# FILE OPTION...: the most memory of a run that answers the lines of the file, in bytes.
+peak_of() {
+  run --separate-stderr sti-run model.sti --plan model.plan --stats "${@:2}" <"$1"
+  sed -n 's/.*peak memory \([0-9.]*\) MB.*/\1/p' <<<"$stderr" | tail -n 1 |
+    awk '{ printf "%d", $1 * 1e6 }'
+}
+
+@test "a line of a mebibyte is held once, whatever is in it and however it is shown" {
+  local bytes=1040000 short long
+  echo "$alarm" >short
+  short=$(peak_of short)
+  yes "$alarm" | tr '\n' ' ' | head -c $bytes >words.line
+  head -c $bytes /dev/zero | tr '\0' x >word.line
+  head -c $bytes /dev/zero | tr '\0' '\1' >escaped.line
+  yes $'\xf0\x9f' | tr -d '\n' | head -c $bytes >invalid.line
+  yes 5 | tr '\n' ' ' | head -c $bytes >ids.line
+  for kind in words word escaped invalid ids; do
+    echo >>$kind.line
+    for as in "" --json; do
+      long=$(peak_of $kind.line $as $([ $kind != ids ] || echo --ids))
+      [ "$long" -gt 0 ]
+      [ "$long" -lt $((short + bytes + 500000)) ] || same "$kind $as: $long" "about $short and a line"
+    done
+  done
+}
+
+@test "--memory counts the longest line that may come, or says what it takes" {
+  needed() { # TEXT...: in bytes
+    run -4 --separate-stderr sti-run -q model.sti --plan model.plan --memory 1MB "$@" <<<"$alarm"
+    sed -n 's/.* less than the \([0-9.]*\) MB needed .*/\1/p' <<<"$stderr" |
+      awk '{ printf "%d", $1 * 1e6 }'
+  }
+  local limit peak
+  limit=$(($(needed) + 400000))
+  # A text of the command line is there already.
+  [ $(($(needed "$alarm") + 1400000)) -gt "$limit" ]
+  [ $(($(needed "$alarm") + 1200000)) -lt "$limit" ]
+  yes "$alarm" | tr '\n' ' ' | head -c 1040000 >long
+  echo >>long
+  for as in "" --json; do
+    peak=$(peak_of long --memory "$limit" $as)
+    [ "$peak" -gt 0 ]
+    [ "$peak" -le "$limit" ] || same "$as $peak" "$limit at most"
+  done
+}
