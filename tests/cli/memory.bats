@@ -72,8 +72,8 @@ peak_of() {
   local limit peak
   limit=$(($(needed) + 400000))
   # A text of the command line is there already.
-  [ $(($(needed "$alarm") + 1400000)) -gt "$limit" ]
-  [ $(($(needed "$alarm") + 1200000)) -lt "$limit" ]
+  [ $(($(needed "$alarm") + 1800000)) -gt "$limit" ]
+  [ $(($(needed "$alarm") + 1100000)) -lt "$limit" ]
   yes "$alarm" | tr '\n' ' ' | head -c 1040000 >long
   echo >>long
   for as in "" --json; do
