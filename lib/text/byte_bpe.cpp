@@ -47,7 +47,15 @@ struct Cursor {
 /// Takes words off the front of a text.
 class WordWalker {
  public:
-  explicit WordWalker(std::string_view text) : at_{text} { at_.Advance(); }
+  /// `spaced`: as if a space stood before the text.
+  WordWalker(std::string_view text, bool spaced) : at_{text} {
+    if (spaced) {
+      at_.code = ' ';
+      at_.kind = CharClass::kSpace;
+    } else {
+      at_.Advance();
+    }
+  }
 
   /// False at the end; else `word` is the next word, with U+FFFD for what is not UTF-8.
   bool Next(std::string* word) {
@@ -257,12 +265,8 @@ std::optional<uint32_t> ByteBpe::RankOf(uint32_t left, uint32_t right) const {
 PieceList ByteBpe::Split(std::string_view text, uint64_t limit, bool count_all,
                          PieceList::Keeps keeps) const {
   PieceList pieces(limit, keeps);
-  std::string spaced;
-  if (add_prefix_space_ && !text.empty() && text.front() != ' ') {
-    spaced.append(" ").append(text);
-    text = spaced;
-  }
-  WordWalker words(text);
+  const bool spaced = add_prefix_space_ && !text.empty() && text.front() != ' ';
+  WordWalker words(text, spaced);
   WordJoiner joiner(*this);
   std::string word;
   while ((count_all || !pieces.done()) && words.Next(&word)) joiner.Join(word, &pieces);
