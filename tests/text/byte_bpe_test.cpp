@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <chrono>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -126,18 +125,16 @@ TEST(ByteBpeTest, EachTokenSaysWhichWordItIsOf) {
   EXPECT_EQ(words, (std::vector<std::string>{"qqq", "\u0120zz", "!", "q"}));
 }
 
-// A word of a mebibyte, in each shape that makes a scan per merge quadratic.
+// A word of a mebibyte, in each shape that makes a scan per merge quadratic. With such a scan the
+// limit of a test ends it (start/limit_tests.cpp), since it would take an hour.
 TEST(ByteBpeTest, LongWordsTakeLittleTime) {
   const Tokenizer tokenizer = GoldenTokenizer();
-  const auto start = std::chrono::steady_clock::now();
   for (const std::string unit : {"t", "the", "\xC3", "'", " ", "\xF0\x9F\x99\x82"}) {
     std::string text;
     while (text.size() < (size_t{1} << 20)) text += unit;
     const Encoding encoding = tokenizer.Encode(text, "", 512);
     EXPECT_EQ(encoding.ids.size(), 512U);
   }
-  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-  EXPECT_LT(seconds.count(), 60) << "a second each is usual, an hour is what is guarded against";
 }
 
 std::string ByteVocabulary() {

@@ -1,6 +1,5 @@
 #include <gtest/gtest.h>
 
-#include <chrono>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -218,9 +217,9 @@ TEST(Wordpiece, EachTokenSaysWhichWordItIsOf) {
   EXPECT_EQ(tokenizer.Encode("", "good", 512).words, (Ids{kNoWord, kNoWord, 0, kNoWord}));
 }
 
+// A quadratic step would take hours, and the limit of a test ends it (start/limit_tests.cpp).
 TEST(Wordpiece, LongLinesTakeLinearTime) {
   const Tokenizer tokenizer = TinyTokenizer();
-  const auto start = std::chrono::steady_clock::now();
   const uint64_t size = 1 << 20;
   std::string marks = "a";
   while (marks.size() < size) marks += "\u302E\u0301";
@@ -231,8 +230,6 @@ TEST(Wordpiece, LongLinesTakeLinearTime) {
   }
   EXPECT_TRUE(tokenizer.Encode(std::string(size, '!'), std::nullopt, 128).truncated);
   EXPECT_FALSE(tokenizer.Encode(std::string(size, ' '), std::nullopt, 128).truncated);
-  // Generous: a quadratic step would take hours.
-  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(30));
 }
 
 }  // namespace
