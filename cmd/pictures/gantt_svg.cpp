@@ -187,9 +187,10 @@ class GanttPicture {
 
   void Load(double y, double height, const PlanEvent& event) {
     Bar(y, height, event, FillOf(event));
-    if (event.kind == LaneSpan::Kind::kLoad)
+    if (event.kind == LaneSpan::Kind::kLoad) {
       Inside(y + height / 2 + 4, event, std::to_string(event.shard.bits),
              ShadeOf(event.shard.bits).ink);
+    }
   }
 
   void Compute(double y, double height, const PlanEvent& event) {

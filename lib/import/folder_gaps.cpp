@@ -68,15 +68,12 @@ std::string HelpWith(const OtherFormat& format, const std::string& dir, Architec
   return "give the folder that it was exported from";
 }
 
-// The part in front of a name that the file has otherwise: "module." of "module.bert.x".
-std::string PrefixOf(std::span<const WeightFile> files, const std::string& name,
-                     const WeightFile** owner) {
-  for (const WeightFile& file : files) {
-    for (const std::string& found : file.Names()) {
-      if (found.size() <= name.size() || !found.ends_with("." + name)) continue;
-      *owner = &file;
-      return found.substr(0, found.size() - name.size());
-    }
+// The part in front of a name that a file has otherwise: "module." of "module.bert.x". Empty if it
+// has no such name.
+std::string PrefixOf(const WeightFile& file, const std::string& name) {
+  for (const std::string& found : file.Names()) {
+    if (found.size() <= name.size() || !found.ends_with("." + name)) continue;
+    return found.substr(0, found.size() - name.size());
   }
   return {};
 }
@@ -145,12 +142,13 @@ Error MissingWeights(const std::string& dir, Architecture architecture) {
 
 Error MissingTensor(const std::string& dir, std::span<const WeightFile> files,
                     const std::string& name, const std::string& shape, bool is_head) {
-  const WeightFile* owner = nullptr;
-  if (const std::string prefix = PrefixOf(files, name, &owner); !prefix.empty()) {
+  for (const WeightFile& file : files) {
+    const std::string prefix = PrefixOf(file, name);
+    if (prefix.empty()) continue;
     return ForeignError("tensors have \"" + prefix +
                         "\" in front of their names, so that no library finds them; take it off: " +
-                        RenameCommand(owner->path(), prefix))
-        .At(owner->path());
+                        RenameCommand(file.path(), prefix))
+        .At(file.path());
   }
   const std::string missing = "tensor " + name + " " + shape + " is missing; ";
   if (is_head && !HasClassifier(files)) {

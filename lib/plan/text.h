@@ -19,7 +19,7 @@ inline std::string FixedPoint(double value, int digits) {
   }
   double scale = 1;
   for (int i = 0; i < digits; ++i) scale *= 10;
-  const auto units = static_cast<int64_t>(std::abs(value) * scale + 0.5);
+  const auto units = static_cast<int64_t>(std::llround(std::abs(value) * scale));
   std::string text = std::to_string(units);
   const auto behind = static_cast<size_t>(digits);
   if (text.size() <= behind) text.insert(0, behind + 1 - text.size(), '0');
