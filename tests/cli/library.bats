@@ -30,7 +30,7 @@ imports() { nm -D --undefined-only "$library" | sed -E 's/^ *[Uw] //; s/@.*//' |
 (malloc|calloc|realloc|free|aligned_alloc|malloc_trim|mmap|munmap|madvise|mlock|munlock)
 (mem(chr|cmp|cpy|move|set)|str(cmp|error|len|ncmp)|snprintf)
 # numbers; the JSON parser asks for the locale's decimal point, to read numbers in spite of it
-(ceil|floor|exp|exp2|fma|ldexp|log|log2|pow|sqrt|tanh|erf)f?
+(ceil|floor|exp|exp2|fma|ldexp|llround|log|log2|pow|sqrt|tanh|erf)f?
 (strtod|strtoll|strtoull|localeconv)
 # rounding and traps of the calling thread, set to the usual ones and put back
 (fegetenv|fesetenv)
