@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "base/byte_spelling.h"
-#include "base/remedy.h"
 #include "import/folder_file.h"
 #include "import/tokenizer_files.h"
 #include "import/tokenizer_parts.h"
@@ -106,16 +105,7 @@ class ByteBpeFiles {
     const std::string merges = source_.dir() + "/merges.txt";
     const JsonFile* json = source_.tokenizer();
     const bool apart = IsFile(vocabulary) && IsFile(merges);
-    if (json == nullptr && source_.kind() == TokenizerClass::kGeneric) {
-      return NoSuchFileError("tokenizer_class is \"" + source_.class_name() +
-                             "\", which reads tokenizer.json alone, and there is none; add it")
-          .At(source_.dir());
-    }
-    if (json == nullptr && !apart) {
-      return NoSuchFileError("neither vocab.json with merges.txt nor tokenizer.json")
-          .At(source_.dir())
-          .Fix(Remedy::kGiveTokenizer);
-    }
+    STI_RETURN_IF_ERROR(source_.CheckVocabulary(apart, "vocab.json with merges.txt"));
     path_ = json == nullptr ? vocabulary : json->path;
     if (json != nullptr) {
       STI_RETURN_IF_ERROR(ReadJson(*json));
@@ -149,24 +139,21 @@ class ByteBpeFiles {
 
   Status ReadJson(const JsonFile& json) {
     const ObjectReader reader = json.reader();
-    const StepProblem problem = ProblemOfBpe(reader);
-    const Json* model = reader.Find("model");
-    if (model == nullptr || !model->is_object() || !model->contains("vocab") ||
-        source_.kind() == TokenizerClass::kGeneric) {
-      STI_RETURN_IF_ERROR(Refuse(problem));
+    Result<const Json*> found = FindVocabulary(reader);
+    // The kind of a file without a vocabulary says more than that it has none.
+    if (!found.ok() || source_.kind() == TokenizerClass::kGeneric) {
+      STI_RETURN_IF_ERROR(Refuse(reader, ProblemOfBpe(reader)));
     }
-    if (model == nullptr || !model->contains("vocab")) {
-      return reader.Bad("no model.vocab; get a sound copy");
-    }
-    STI_ASSIGN_OR_RETURN(const Json added, AddedTokens(reader, *model));
-    STI_ASSIGN_OR_RETURN(
-        files_.vocabulary_text,
-        VocabularyText(reader, (*model)["vocab"], "model.vocab", added, model_.vocabulary));
-    return ReadMerges(reader, *model);
+    STI_ASSIGN_OR_RETURN(const Json* vocabulary, std::move(found));
+    STI_ASSIGN_OR_RETURN(const Json added, AddedTokens(reader, *vocabulary));
+    STI_ASSIGN_OR_RETURN(files_.vocabulary_text, VocabularyText(reader, *vocabulary, "model.vocab",
+                                                                added, model_.vocabulary));
+    return ReadMerges(reader, *reader.Find("model"));
   }
 
   // Tokens beyond the model's own, by id; CheckAddedTokens judges them.
-  [[nodiscard]] static Result<Json> AddedTokens(const ObjectReader& reader, const Json& model) {
+  [[nodiscard]] static Result<Json> AddedTokens(const ObjectReader& reader,
+                                                const Json& vocabulary) {
     Json added = Json::object();
     const Json* list = reader.Find("added_tokens");
     if (list == nullptr) return added;
@@ -176,7 +163,7 @@ class ByteBpeFiles {
                          token["content"].is_string() && token.contains("id");
       if (!sound) return reader.Bad("added_tokens has what is no token; get a sound copy");
       const auto& content = token["content"].get_ref<const std::string&>();
-      if (!model["vocab"].contains(content)) added[content] = token["id"];
+      if (!vocabulary.contains(content)) added[content] = token["id"];
     }
     return added;
   }
@@ -200,19 +187,20 @@ class ByteBpeFiles {
     return {};
   }
 
-  [[nodiscard]] Status Refuse(const StepProblem& problem) const {
-    if (problem.empty()) return {};
-    return ForeignError(problem + "; only RoBERTa's steps are supported").At(path_);
+  static Status Refuse(const ObjectReader& reader, const StepProblem& problem) {
+    return RefuseStep(reader, problem, "RoBERTa's");
   }
 
   // A generic class does what tokenizer.json says.
   Status ReadSteps() {
     const ObjectReader reader = source_.tokenizer()->reader();
     ControlLayout layout;
-    STI_RETURN_IF_ERROR(Refuse(ProblemOfNormalizer(reader)));
-    STI_RETURN_IF_ERROR(Refuse(ReadByteLevel(reader, &files_.info)));
-    STI_RETURN_IF_ERROR(Refuse(ReadLayout(reader, &layout)));
-    if (!layout.doubled) return Refuse("the post_processor puts one separator between texts");
+    STI_RETURN_IF_ERROR(Refuse(reader, ProblemOfNormalizer(reader)));
+    STI_RETURN_IF_ERROR(Refuse(reader, ReadByteLevel(reader, &files_.info)));
+    STI_RETURN_IF_ERROR(Refuse(reader, ReadLayout(reader, &layout)));
+    if (!layout.doubled) {
+      return Refuse(reader, "the post_processor puts one separator between texts");
+    }
     const ObjectReader settings = source_.Deciding("add_prefix_space");
     const auto space = settings.Bool("add_prefix_space");
     if (space.ok() &&
@@ -234,16 +222,11 @@ class ByteBpeFiles {
     if (json == nullptr) return {};
     const ObjectReader reader = json->reader();
     TokenizerInfo ignored;
-    ControlLayout layout;
     notes_.WarnOfVersions(json->path, ProblemOfBpe(reader));
     notes_.WarnOfVersions(json->path, ProblemOfNormalizer(reader));
     notes_.WarnOfVersions(json->path, ReadByteLevel(reader, &ignored));
-    const StepProblem problem = ReadLayout(reader, &layout);
     const ControlLayout ours{info.cls_id, info.sep_id, true, 0};
-    notes_.WarnOfVersions(json->path, !problem.empty() ? problem
-                                      : layout == ours ? StepProblem()
-                                                       : "the post_processor has other control "
-                                                         "tokens than the settings");
+    notes_.WarnOfVersions(json->path, ProblemOfLayout(reader, ours, "control tokens"));
     return {};
   }
 

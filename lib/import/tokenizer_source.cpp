@@ -5,6 +5,8 @@
 #include <string_view>
 #include <utility>
 
+#include "base/remedy.h"
+
 namespace sti {
 namespace {
 
@@ -127,6 +129,19 @@ Status TokenizerSource::CheckSettings() const {
                               "save_pretrained, which writes the files");
   }
   return {};
+}
+
+Status TokenizerSource::CheckVocabulary(bool apart, const std::string& names) const {
+  if (tokenizer_) return {};
+  if (kind_ == TokenizerClass::kGeneric) {
+    return NoSuchFileError("tokenizer_class is \"" + class_name_ +
+                           "\", which reads tokenizer.json alone, and there is none; add it")
+        .At(dir_);
+  }
+  if (apart) return {};
+  return NoSuchFileError("neither " + names + " nor tokenizer.json")
+      .At(dir_)
+      .Fix(Remedy::kGiveTokenizer);
 }
 
 ObjectReader TokenizerSource::Deciding(const char* setting) const {

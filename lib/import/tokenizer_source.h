@@ -48,6 +48,10 @@ class TokenizerSource {
   /// Returns the name of the class, for messages, without "Fast".
   [[nodiscard]] const std::string& class_name() const { return class_name_; }
 
+  /// NoSuchFileError if the folder lacks a vocabulary that the class reads: tokenizer.json, or for
+  /// a class that is not generic, files `apart` from it. `names` names those for the message.
+  [[nodiscard]] Status CheckVocabulary(bool apart, const std::string& names) const;
+
   /// Returns tokenizer.json; null if there is none.
   [[nodiscard]] const JsonFile* tokenizer() const { return tokenizer_ ? &*tokenizer_ : nullptr; }
 
@@ -62,8 +66,7 @@ class TokenizerSource {
   /// Replaces names that the files give.
   Status ReadNames(SpecialNames* names) const;
 
-  /// Returns the files whose added tokens the class searches texts for, sound and of which only
-  /// those are, that are read.
+  /// Returns tokenizer_config.json, an empty object if it is missing.
   [[nodiscard]] const JsonFile& config() const { return config_; }
   /// Returns special_tokens_map.json; null if it is missing or not read.
   [[nodiscard]] const JsonFile* map() const { return map_ ? &*map_ : nullptr; }

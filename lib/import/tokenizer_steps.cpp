@@ -219,6 +219,27 @@ StepProblem ReadLayout(const ObjectReader& tokenizer, ControlLayout* layout) {
          " and not one begin, one end, and one or two separators between texts";
 }
 
+StepProblem ProblemOfLayout(const ObjectReader& tokenizer, const ControlLayout& ours,
+                            const char* compared) {
+  ControlLayout layout;
+  StepProblem problem = ReadLayout(tokenizer, &layout);
+  if (!problem.empty() || layout == ours) return problem;
+  return "the post_processor has other " + std::string(compared) + " than the settings";
+}
+
+Result<const Json*> FindVocabulary(const ObjectReader& tokenizer) {
+  const Json* model = tokenizer.Find("model");
+  if (model == nullptr || !model->is_object() || !model->contains("vocab")) {
+    return tokenizer.Bad("no model.vocab; get a sound copy");
+  }
+  return &(*model)["vocab"];
+}
+
+Status RefuseStep(const ObjectReader& tokenizer, const StepProblem& problem, const char* whose) {
+  if (problem.empty()) return {};
+  return tokenizer.Unsupported(problem + "; only " + whose + " steps are supported");
+}
+
 Status TakeControlTokens(const ObjectReader& tokenizer, const ControlLayout& layout,
                          std::string_view text, SpecialNames* names, TokenizerInfo* info) {
   const Json* model = tokenizer.Find("model");

@@ -52,6 +52,17 @@ StepProblem ReadLayout(const ObjectReader& tokenizer, ControlLayout* layout);
 Status TakeControlTokens(const ObjectReader& tokenizer, const ControlLayout& layout,
                          std::string_view text, SpecialNames* names, TokenizerInfo* info);
 
+/// Returns how a layout of tokenizer.json differs from `ours`, that of a class with settings;
+/// `compared` says what is compared, for the message.
+StepProblem ProblemOfLayout(const ObjectReader& tokenizer, const ControlLayout& ours,
+                            const char* compared);
+
+/// Returns model.vocab of a tokenizer.json; DataError if it has none.
+Result<const nlohmann::json*> FindVocabulary(const ObjectReader& tokenizer);
+
+/// ForeignError for a step with a problem; `whose` steps are those that are followed.
+Status RefuseStep(const ObjectReader& tokenizer, const StepProblem& problem, const char* whose);
+
 /// Returns the side that tokenizer.json cuts texts on: true for their begin; empty if it does not
 /// say.
 std::optional<bool> CutsBegin(const ObjectReader& tokenizer);

@@ -5,7 +5,6 @@
 #include <string_view>
 #include <utility>
 
-#include "base/remedy.h"
 #include "import/tokenizer_files.h"
 #include "import/tokenizer_steps.h"
 
@@ -36,16 +35,7 @@ class WordPieceFiles {
     if (IsFile(lines)) {
       STI_ASSIGN_OR_RETURN(text, ReadVocabularyLines(lines, model_.vocabulary));
     }
-    if (json == nullptr && source_.kind() == TokenizerClass::kGeneric) {
-      return NoSuchFileError("tokenizer_class is \"" + source_.class_name() +
-                             "\", which reads tokenizer.json alone, and there is none; add it")
-          .At(source_.dir());
-    }
-    if (json == nullptr && !text) {
-      return NoSuchFileError("neither vocab.txt nor tokenizer.json")
-          .At(source_.dir())
-          .Fix(Remedy::kGiveTokenizer);
-    }
+    STI_RETURN_IF_ERROR(source_.CheckVocabulary(text.has_value(), "vocab.txt"));
     if (json == nullptr) {
       files_.vocabulary_text = *std::move(text);
       path_ = lines;
@@ -53,7 +43,7 @@ class WordPieceFiles {
     }
     path_ = json->path;
     if (source_.kind() == TokenizerClass::kGeneric) {
-      STI_RETURN_IF_ERROR(Refuse(ProblemOfWordPiece(json->reader())));
+      STI_RETURN_IF_ERROR(Refuse(json->reader(), ProblemOfWordPiece(json->reader())));
     }
     STI_ASSIGN_OR_RETURN(files_.vocabulary_text, VocabularyOf(*json));
     if (text && !SameTokens(*text, files_.vocabulary_text)) {
@@ -64,12 +54,8 @@ class WordPieceFiles {
 
   Result<std::string> VocabularyOf(const JsonFile& json) const {
     const ObjectReader reader = json.reader();
-    const Json* model = reader.Find("model");
-    if (model == nullptr || !model->is_object() || !model->contains("vocab")) {
-      return reader.Bad("no model.vocab; get a sound copy");
-    }
-    return VocabularyText(reader, (*model)["vocab"], "model.vocab", Json::object(),
-                          model_.vocabulary);
+    STI_ASSIGN_OR_RETURN(const Json* vocabulary, FindVocabulary(reader));
+    return VocabularyText(reader, *vocabulary, "model.vocab", Json::object(), model_.vocabulary);
   }
 
   // A token that stands twice in lines has the last id in an object, which lacks the other one.
@@ -107,9 +93,8 @@ class WordPieceFiles {
         .At(path_);
   }
 
-  [[nodiscard]] Status Refuse(const StepProblem& problem) const {
-    if (problem.empty()) return {};
-    return ForeignError(problem + "; only BERT's steps are supported").At(path_);
+  static Status Refuse(const ObjectReader& reader, const StepProblem& problem) {
+    return RefuseStep(reader, problem, "BERT's");
   }
 
   // A generic class does what tokenizer.json says.
@@ -117,11 +102,11 @@ class WordPieceFiles {
     const ObjectReader reader = source_.tokenizer()->reader();
     TokenizerInfo& info = files_.info;
     ControlLayout layout;
-    STI_RETURN_IF_ERROR(Refuse(ReadBertNormalizer(reader, &info)));
-    STI_RETURN_IF_ERROR(Refuse(ProblemOfBertPreTokenizer(reader)));
-    STI_RETURN_IF_ERROR(Refuse(ReadLayout(reader, &layout)));
+    STI_RETURN_IF_ERROR(Refuse(reader, ReadBertNormalizer(reader, &info)));
+    STI_RETURN_IF_ERROR(Refuse(reader, ProblemOfBertPreTokenizer(reader)));
+    STI_RETURN_IF_ERROR(Refuse(reader, ReadLayout(reader, &layout)));
     if (layout.doubled) {
-      return Refuse("the post_processor puts two separators between texts");
+      return Refuse(reader, "the post_processor puts two separators between texts");
     }
     STI_RETURN_IF_ERROR(TakeControlTokens(reader, layout, files_.vocabulary_text, &names_, &info));
     return SetTypes(layout.second_type);
@@ -130,17 +115,17 @@ class WordPieceFiles {
   // BERT's class has steps of its own, which settings change.
   Status ReadSettings() {
     TokenizerInfo& info = files_.info;
-    const std::pair<const char*, bool*> switches[] = {
-        {"do_lower_case", &info.lowercase},
-        {"strip_accents", &info.strip_accents},
-        {"tokenize_chinese_chars", &info.split_chinese}};
-    for (const auto& [key, value] : switches) {
-      STI_ASSIGN_OR_RETURN(const auto said, source_.Deciding(key).Bool(key));
-      *value = said.value_or(key == switches[1].first ? info.lowercase : true);
-    }
+    STI_ASSIGN_OR_RETURN(info.lowercase, Switch("do_lower_case", true));
+    STI_ASSIGN_OR_RETURN(info.strip_accents, Switch("strip_accents", info.lowercase));
+    STI_ASSIGN_OR_RETURN(info.split_chinese, Switch("tokenize_chinese_chars", true));
     STI_RETURN_IF_ERROR(FindSpecialTokens(path_, files_.vocabulary_text, names_, &info));
     NoteDifferences();
     return SetTypes(1);
+  }
+
+  [[nodiscard]] Result<bool> Switch(const char* key, bool otherwise) const {
+    STI_ASSIGN_OR_RETURN(const auto said, source_.Deciding(key).Bool(key));
+    return said.value_or(otherwise);
   }
 
   // Says what transformers 4 takes of tokenizer.json, and of settings where there is none.
@@ -156,18 +141,13 @@ class WordPieceFiles {
     }
     const ObjectReader reader = json->reader();
     TokenizerInfo ignored;
-    ControlLayout layout;
     notes_.WarnOfVersions(json->path, ProblemOfWordPiece(reader));
     notes_.WarnOfVersions(json->path, ProblemOfUnknown(reader));
     notes_.WarnOfVersions(json->path, ReadBertNormalizer(reader, &ignored));
     notes_.WarnOfVersions(json->path, ProblemOfBertPreTokenizer(reader));
-    const StepProblem problem = ReadLayout(reader, &layout);
-    const TokenizerInfo& info = files_.info;
-    const ControlLayout ours{info.cls_id, info.sep_id, false, 1};
-    notes_.WarnOfVersions(json->path, !problem.empty() ? problem
-                                      : layout == ours ? StepProblem()
-                                                       : "the post_processor has other control "
-                                                         "tokens or token types than the settings");
+    const ControlLayout ours{files_.info.cls_id, files_.info.sep_id, false, 1};
+    notes_.WarnOfVersions(json->path,
+                          ProblemOfLayout(reader, ours, "control tokens or token types"));
   }
 
   [[nodiscard]] StepProblem ProblemOfUnknown(const ObjectReader& reader) const {
