@@ -23,6 +23,10 @@ std::span<const uint8_t> AsBytes(const std::string& text) {
   return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
 }
 
+// The name of an input for messages.
+std::string InputName(const std::string& path) { return path == "-" ? "stdin" : path; }
+std::string InputPath(const std::string& path) { return path == "-" ? "/dev/stdin" : path; }
+
 void WriteStdout(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stdout); }
 
 // The two spellings of one value, by the name of the file.
@@ -42,7 +46,7 @@ Result<Value> ReadSpelling(const std::string& path, const Tool& tool,
                            Result<Value> (*parse)(std::span<const uint8_t>, const std::string&,
                                                   UnknownKeys*)) {
   STI_ASSIGN_OR_RETURN(const std::string content, ReadInput(path));
-  const std::string name = path == "-" ? "stdin" : path;
+  const std::string name = InputName(path);
   UnknownKeys unknown;
   Result<Value> value = parse(AsBytes(content), name, &unknown);
   if (unknown.names().empty()) return value;
@@ -83,7 +87,7 @@ Result<ComputeType> ParseCompute(std::string_view text) {
 }
 
 Result<std::string> ReadInput(const std::string& path) {
-  return ReadWholeFile(path == "-" ? "/dev/stdin" : path, kMaxSmallFileBytes);
+  return ReadWholeFile(InputPath(path), kMaxSmallFileBytes);
 }
 
 Result<Plan> ReadPlan(const std::string& path, const Tool& tool) {
@@ -94,7 +98,7 @@ Result<Importance> ReadImportance(const std::string& path, const Tool& tool) {
 }
 Result<ImportancePart> ReadImportancePart(const std::string& path) {
   STI_ASSIGN_OR_RETURN(const std::string content, ReadInput(path));
-  return ParseImportancePart(AsBytes(content), path == "-" ? "stdin" : path);
+  return ParseImportancePart(AsBytes(content), InputName(path));
 }
 Result<DeviceProfile> ReadProfile(const std::string& path, const Tool& tool) {
   return ReadSpelling(path, tool, ParseProfileNoting);
@@ -156,10 +160,9 @@ Status WriteProfile(const std::string& path, const DeviceProfile& profile) {
 Result<std::vector<Example>> ReadDataset(const std::string& path, const ContainerIndex& index,
                                          const ColumnChoice& columns, bool labels_required,
                                          const LogSink& log) {
-  STI_ASSIGN_OR_RETURN(
-      std::string content,
-      ReadWholeFile(path == "-" ? "/dev/stdin" : path, kMaxDatasetBytes, 2 * kMaxDatasetLineBytes));
-  return ParseDataset(content, path == "-" ? "stdin" : path,
+  STI_ASSIGN_OR_RETURN(std::string content,
+                       ReadWholeFile(InputPath(path), kMaxDatasetBytes, 2 * kMaxDatasetLineBytes));
+  return ParseDataset(content, InputName(path),
                       {index.info.labels, index.info.problem, labels_required, columns, log});
 }
 

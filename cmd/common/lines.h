@@ -10,8 +10,8 @@
 namespace sti {
 
 /// Lines from a file descriptor, split at LF (a CR before it is dropped, and a byte order mark
-/// before the first). A signal ends the input,
-/// as does its end; a last line without LF counts. Lines above the limit come cut, marked.
+/// before the first). A signal ends the input, as does its end; a last line without LF counts.
+/// Lines above the limit come cut, marked.
 class LineReader {
  public:
   static constexpr size_t kMaxLineBytes = size_t{1} << 20;

@@ -105,9 +105,7 @@ class StderrSink : public spdlog::sinks::sink {
 }  // namespace
 
 Messages::Messages(std::string tool)
-    : logger_(std::make_unique<spdlog::logger>(std::move(tool), std::make_shared<StderrSink>())) {
-  logger_->set_formatter(std::make_unique<TextFormatter>());
-}
+    : logger_(std::make_unique<spdlog::logger>(std::move(tool), std::make_shared<StderrSink>())) {}
 
 Messages::~Messages() = default;
 

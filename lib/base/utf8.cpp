@@ -37,11 +37,7 @@ std::optional<char32_t> TakeValid(std::string_view* text) {
   return code;
 }
 
-// Takes one code point off the front; false if it may not be printed.
-bool TakePrintable(std::string_view* text) {
-  const auto code = TakeValid(text);
-  return code && *code >= 0x20 && (*code < 0x7F || *code > 0x9F);
-}
+bool IsControl(char32_t code) { return code < 0x20 || (code >= 0x7F && code <= 0x9F); }
 
 }  // namespace
 
@@ -78,7 +74,8 @@ bool IsUtf8(std::string_view text) {
 
 bool IsPrintable(std::string_view text) {
   while (!text.empty()) {
-    if (!TakePrintable(&text)) return false;
+    const auto code = TakeValid(&text);
+    if (!code || IsControl(*code)) return false;
   }
   return true;
 }
@@ -105,9 +102,8 @@ std::string MakePrintable(std::string_view text) {
   printable.reserve(text.size());
   while (!text.empty()) {
     const std::string_view before = text;
-    std::string_view shown = text;
-    const bool moves = MovesText(TakeCodePoint(&shown));
-    if (TakePrintable(&text) && !moves) {
+    const auto code = TakeValid(&text);
+    if (code && !IsControl(*code) && !MovesText(*code)) {
       printable += before.substr(0, before.size() - text.size());
     } else {
       printable += '?';
