@@ -25,8 +25,7 @@ bool NeedsInputRules(const ModelInfo& info) {
 }  // namespace
 
 bool StatesInputs(const ModelInfo& info) {
-  const bool one_type = info.architecture == Architecture::kBert && info.tokenizer.second_type == 0;
-  return info.tokenizer.max_length != 0 || info.tokenizer.cuts_begin || one_type;
+  return info.tokenizer.max_length != 0 || info.tokenizer.cuts_begin || info.lacks_second_type();
 }
 
 std::vector<ResidentKind> ResidentKinds(const ModelInfo& info) {

@@ -99,7 +99,7 @@ Table<fb::TokenizerOptions> EncodeTokenizer(FlatBufferBuilder& builder,
   if (StatesInputs(index.info)) {
     table.add_max_length(t.max_length);
     table.add_cuts_begin(t.cuts_begin);
-    table.add_one_type(index.info.architecture == Architecture::kBert && t.second_type == 0);
+    table.add_one_type(index.info.lacks_second_type());
   }
   return table.Finish();
 }

@@ -87,9 +87,7 @@ std::string TokenizerConfigText(const ModelInfo& info, const std::string& vocabu
   }
   json["model_max_length"] = info.max_length();
   if (t.cuts_begin) json["truncation_side"] = "left";
-  if (info.architecture == Architecture::kBert && t.second_type == 0) {
-    json["model_input_names"] = {"input_ids", "attention_mask"};
-  }
+  if (info.lacks_second_type()) json["model_input_names"] = {"input_ids", "attention_mask"};
   json["unk_token"] = LineOf(vocabulary, t.unknown_id);
   json["cls_token"] = LineOf(vocabulary, t.cls_id);
   json["sep_token"] = LineOf(vocabulary, t.sep_id);

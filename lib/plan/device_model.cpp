@@ -11,8 +11,6 @@
 namespace sti {
 namespace {
 
-double RatioOf(const SeriesSample& sample) { return sample.p99_us / sample.median_us; }
-
 /// Sorts by key; where a key was measured twice, keeps the slower.
 template <typename Key>
 void SortUnique(std::vector<std::pair<Key, double>>* points) {
@@ -119,11 +117,11 @@ double RatioOfRun(const std::vector<SeriesSample>& series, double run_us) {
   const auto above =
       std::lower_bound(series.begin(), series.end(), run_us,
                        [](const SeriesSample& s, double us) { return s.median_us < us; });
-  if (above == series.begin()) return RatioOf(series.front());
-  if (above == series.end()) return RatioOf(series.back());
+  if (above == series.begin()) return series.front().ratio();
+  if (above == series.end()) return series.back().ratio();
   const SeriesSample& below = *(above - 1);
-  return OnLine(std::pair(below.median_us, RatioOf(below)),
-                std::pair(above->median_us, RatioOf(*above)), run_us);
+  return OnLine(std::pair(below.median_us, below.ratio()),
+                std::pair(above->median_us, above->ratio()), run_us);
 }
 
 std::optional<double> TimeOfWidth(const std::vector<std::pair<uint32_t, double>>& widths,

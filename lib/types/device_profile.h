@@ -85,6 +85,8 @@ struct FixedSample {
 struct SeriesSample {
   double median_us = 0;  ///< the sum of the items' medians
   double p99_us = 0;     ///< >= median_us
+
+  [[nodiscard]] double ratio() const { return p99_us / median_us; }
 };
 
 /// The clock and the temperature of the cores while a profile was taken; 0 unknown.

@@ -87,6 +87,11 @@ struct ModelInfo {
   Problem problem = Problem::kSingleLabel;
   uint32_t position_offset = 0;  ///< row of the position embeddings that the first token has
 
+  /// Returns whether both texts of a pair have one token type where those of BERT have two.
+  [[nodiscard]] bool lacks_second_type() const {
+    return architecture == Architecture::kBert && tokenizer.second_type == 0;
+  }
+
   /// Returns the longest input in tokens: as many as there are positions, or fewer where the
   /// tokenizer cuts before.
   [[nodiscard]] uint32_t max_length() const {

@@ -21,8 +21,6 @@ using Fault = std::optional<std::string>;
 // Two ratios of rounded times are equal if they are so close.
 constexpr double kRatioTolerance = 1e-9;
 
-double RatioOf(const SeriesSample& sample) { return sample.p99_us / sample.median_us; }
-
 std::string Item(const char* list, size_t index) {
   return std::string(list) + "[" + std::to_string(index) + "]";
 }
@@ -112,7 +110,7 @@ Fault CheckSeries(const char* list, const std::vector<SeriesSample>& series) {
     if (i == 0) continue;
     if (series[i].median_us <= series[i - 1].median_us)
       return entry.Wrong("median_us", "does not ascend");
-    if (RatioOf(series[i]) > RatioOf(series[i - 1]) * (1 + kRatioTolerance))
+    if (series[i].ratio() > series[i - 1].ratio() * (1 + kRatioTolerance))
       return entry.Wrong("p99_us", "is more of its median than that of a shorter series");
   }
   return {};
