@@ -15,7 +15,6 @@
 namespace sti {
 namespace {
 
-constexpr int kAttempts = 100;  // at names that are free
 // A read's room is touched before it is filled, so it is small beside the largest file.
 constexpr size_t kMostRead = size_t{64} << 10;
 
@@ -120,36 +119,29 @@ bool AtomicFile::OpenWithoutName() {
 }
 
 Status AtomicFile::OpenNamed() {
-  for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    temporary_ = TemporaryNameFor(path_);
-    doomed_ = DoomedPath(temporary_);
-    fd_ = ::open(temporary_.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
-    if (fd_ >= 0 && HoldTemporary(fd_)) return {};
-    const int error = fd_ >= 0 ? EEXIST : errno;
-    if (fd_ >= 0) ::close(std::exchange(fd_, -1));
-    temporary_.clear();
-    doomed_ = {};
-    errno = error;
-    if (error != EEXIST) break;
-  }
-  return SystemError(path_, "cannot create a file beside it");
+  errno = MakeTemporary(
+      path_,
+      [&](const std::string& name) {
+        fd_ = ::open(name.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
+        if (fd_ < 0) return errno;
+        if (HoldTemporary(fd_)) return 0;
+        ::close(std::exchange(fd_, -1));
+        return EEXIST;
+      },
+      &temporary_, &doomed_);
+  return errno == 0 ? Status() : SystemError(path_, "cannot create a file beside it");
 }
 
 Status AtomicFile::GiveName() {
-  for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    std::string name = TemporaryNameFor(path_);
-    doomed_ = DoomedPath(name);
-    if (::linkat(AT_FDCWD, DescriptorPath(fd_).c_str(), AT_FDCWD, name.c_str(),
-                 AT_SYMLINK_FOLLOW) == 0) {
-      temporary_ = std::move(name);
-      return {};
-    }
-    const int error = errno;
-    doomed_ = {};
-    errno = error;
-    if (error != EEXIST) break;
-  }
-  return SystemError(path_, "cannot create a file beside it");
+  errno = MakeTemporary(
+      path_,
+      [&](const std::string& name) {
+        const int linked = ::linkat(AT_FDCWD, DescriptorPath(fd_).c_str(), AT_FDCWD, name.c_str(),
+                                    AT_SYMLINK_FOLLOW);
+        return linked == 0 ? 0 : errno;
+      },
+      &temporary_, &doomed_);
+  return errno == 0 ? Status() : SystemError(path_, "cannot create a file beside it");
 }
 
 AtomicFile::AtomicFile(AtomicFile&& other) noexcept

@@ -16,8 +16,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kAttempts = 100;  // at names that are free
-
 std::string WithoutLastSlash(std::string path) {
   while (path.size() > 1 && path.back() == '/') path.pop_back();
   return path;
@@ -36,19 +34,23 @@ Result<AtomicFolder> AtomicFolder::Create(const std::string& path) {
   RemoveLeftoversOf(target);
   AtomicFolder folder;
   folder.path_ = target;
-  for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    folder.temporary_ = TemporaryNameFor(target);
-    folder.doomed_ = DoomedPath(folder.temporary_);
-    if (::mkdir(folder.temporary_.c_str(), 0700) == 0) {
-      folder.fd_ = ::open(folder.temporary_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-      if (folder.fd_ >= 0 && HoldTemporary(folder.fd_)) return folder;
-      if (folder.fd_ >= 0) ::close(std::exchange(folder.fd_, -1));
-    } else if (errno != EEXIST) {
-      folder.temporary_.clear();
-      break;
-    }
-  }
-  return MachineError(std::string("cannot create a folder beside it: ") + std::strerror(errno))
+  const int failed = MakeTemporary(
+      target,
+      [&](const std::string& name) {
+        if (::mkdir(name.c_str(), 0700) != 0) return errno;
+        folder.fd_ = ::open(name.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (folder.fd_ < 0) {
+          const int unopened = errno;
+          ::rmdir(name.c_str());
+          return unopened == ENOENT ? EEXIST : unopened;  // another process took it for a leftover
+        }
+        if (HoldTemporary(folder.fd_)) return 0;
+        ::close(std::exchange(folder.fd_, -1));
+        return EEXIST;
+      },
+      &folder.temporary_, &folder.doomed_);
+  if (failed == 0) return folder;
+  return MachineError(std::string("cannot create a folder beside it: ") + std::strerror(failed))
       .At(named);
 }
 

@@ -127,6 +127,21 @@ std::string TemporaryNameFor(const std::string& path) {
   return beside.folder + Prefix(beside.name) + random + DigestOf(beside.name, random);
 }
 
+int MakeTemporary(const std::string& path, const std::function<int(const std::string&)>& make,
+                  std::string* name, DoomedPath* doomed) {
+  constexpr int kAttempts = 100;
+  int error = EEXIST;
+  for (int attempt = 0; attempt < kAttempts && error == EEXIST; ++attempt) {
+    *name = TemporaryNameFor(path);
+    *doomed = DoomedPath(*name);
+    error = make(*name);
+    if (error == 0) return 0;
+    name->clear();
+    *doomed = {};
+  }
+  return error;
+}
+
 bool HoldTemporary(int fd) {
   // A file system without locks has no leftovers removed either.
   if (::flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) return false;

@@ -5,6 +5,7 @@
 
 #include <sys/types.h>
 
+#include <functional>
 #include <string>
 
 #include "base/result.h"
@@ -23,6 +24,15 @@ mode_t ModeFor(const std::string& path, mode_t usual);
 /// long NAME its beginning. Half of the last six characters are random, half a digest of those and
 /// NAME: no other file has such a name by chance.
 std::string TemporaryNameFor(const std::string& path);
+
+class DoomedPath;
+
+/// Makes a temporary beside `path`: calls `make` with new names until one is free. `make` returns 0
+/// once it has made what bears that name, EEXIST to have another name tried, or the errno that ends
+/// the attempts. Returns 0, with the name and its guard in `name` and `doomed`, which else are
+/// empty, or that errno.
+int MakeTemporary(const std::string& path, const std::function<int(const std::string&)>& make,
+                  std::string* name, DoomedPath* doomed);
 
 /// Locks a temporary that was just made, for as long as `fd` is open. Returns false if another
 /// process has taken it for a leftover meanwhile: it is gone, or about to go.

@@ -1,6 +1,8 @@
 #include "base/atomic_folder.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -89,6 +91,21 @@ TEST(AtomicFolder, BecomesWhatALinkLeadsToWithItsPermissions) {
   EXPECT_TRUE(fs::is_symlink(folder.path() + "/link"));
   EXPECT_TRUE(fs::exists(folder.path() + "/empty/file"));
   EXPECT_EQ(fs::status(folder.path() + "/empty").permissions(), fs::perms::owner_all);
+}
+
+TEST(AtomicFolder, LeavesNothingWhereNoDescriptorIsFree) {
+  const TempFolder folder;
+  rlimit usual{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &usual), 0);
+  const int lowest = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+  ASSERT_GE(lowest, 0);
+  ::close(lowest);
+  const rlimit none{static_cast<rlim_t>(lowest), usual.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+  const auto made = AtomicFolder::Create(folder.path() + "/new");
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &usual), 0);
+  EXPECT_TRUE(FailedWith(made, ErrorKind::kMachine, "cannot create a folder beside it"));
+  EXPECT_EQ(EntriesOf(folder.path()), 0U);
 }
 
 }  // namespace
