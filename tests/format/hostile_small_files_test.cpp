@@ -17,6 +17,7 @@
 #include "importance_part_generated.h"
 #include "plan_generated.h"
 #include "profile_generated.h"
+#include "shared_lists.h"
 #include "support/expect.h"
 #include "support/memory_meter.h"
 #include "support/text.h"
@@ -88,16 +89,9 @@ TEST(HostilePlan, TurnsThatShareOneTable) {
   }
 }
 
-using Builder = flatbuffers::FlatBufferBuilder;
-
-template <typename Number>
-auto Repeated(Builder& builder, size_t count, Number number) {
-  return builder.CreateVector(std::vector<Number>(count, number));
-}
-
-Bin Framed(std::string_view magic, const Builder& builder) {
-  return WrapFrame(magic, {builder.GetBufferPointer(), builder.GetSize()});
-}
+using test::Builder;
+using test::Framed;
+using test::Repeated;
 
 /// An importance of 2 x 2 shards whose `cascades` are one table of `cuts` cuts, many times.
 Bin CascadesThatShareOneTable(size_t cascades, size_t cuts) {
@@ -184,18 +178,7 @@ TEST(HostileImportance, WordsWithoutEnd) {
 
 // The seven lists of tallies of as many shards as there may be: two that are seven.
 TEST(HostileImportance, TalliesThatShareOneList) {
-  constexpr uint64_t kCells = 1 + 1024 * 256;
-  Builder builder;
-  const auto digest = Repeated<uint8_t>(builder, 16, 1);
-  const auto metric = builder.CreateString("loss");
-  const auto kernel = builder.CreateString("native");
-  const auto bits = builder.CreateVector(std::vector<uint32_t>{6});
-  const auto counts = Repeated<uint64_t>(builder, kCells, 0);
-  const auto sums = Repeated<uint64_t>(builder, 2 * kCells, 0);
-  builder.Finish(fb::CreateImportancePart(builder, digest, digest, metric, kernel, 1024, 256, false,
-                                          1, 1, bits, 0, 1, 1, 0, 1, 1, counts, counts, counts,
-                                          counts, sums, sums, sums, 2));
-  const Bin file = Framed(kImportancePartMagic, builder);
+  const Bin file = test::PartOfTwoLists(1024);
   const MemoryMeter meter;
   EXPECT_TRUE(FailedWith(ParseImportancePart(file, "a"), ErrorKind::kDamaged,
                          "a: its lists hold more than the file"));

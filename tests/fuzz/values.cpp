@@ -17,6 +17,7 @@
 #include "format/importance_file.h"
 #include "format/plan_file.h"
 #include "format/profile_file.h"
+#include "fuzz/codec.h"
 #include "fuzz/numbers.h"
 #include "fuzz/targets.h"
 #include "plan/planner.h"
@@ -26,8 +27,6 @@
 
 namespace sti::fuzz {
 namespace {
-
-using Bin = std::vector<uint8_t>;
 
 void Change(Numbers& numbers, double& number) {
   constexpr double kInfinite = std::numeric_limits<double>::infinity();
@@ -333,21 +332,12 @@ void Edit(Numbers& numbers, sti::Plan& p) {
   EditAlone(numbers, p);
 }
 
-template <typename Value>
-struct Codec {
-  std::string_view magic;
-  Result<Value> (*parse)(std::span<const uint8_t>, const std::string&);
-  Bin (*encode)(const Value&);
-  std::string (*to_json)(const Value&);
-};
-
 /// Changes words of a file's payload behind its checks: offsets and lengths, so that tables share
 /// lists and lists end elsewhere. Whatever is there then is read or refused.
 template <typename Value>
 void ReadDamaged(Numbers& numbers, const Codec<Value>& codec, const Bin& file) {
-  constexpr size_t kHeaderBytes = 40;
   constexpr size_t kWord = sizeof(uint32_t);
-  Bin payload(file.begin() + kHeaderBytes, file.end());
+  Bin payload(file.begin() + kFrameHeaderBytes, file.end());
   while (!numbers.empty() && payload.size() >= kWord) {
     uint8_t* at = &payload[numbers.Below(payload.size() / kWord) * kWord];
     StoreLittle<uint32_t>(at, static_cast<uint32_t>(numbers.Near(LoadLittle<uint32_t>(at))));
@@ -369,16 +359,9 @@ std::optional<Value> EditAndRead(const Codec<Value>& codec, Value value, Numbers
     RequireDataError(read.error());
     return std::nullopt;
   }
-  const std::string json = codec.to_json(*read);
-  const auto again = codec.parse({reinterpret_cast<const uint8_t*>(json.data()), json.size()}, "f");
-  Require(again.ok() && codec.to_json(*again) == json, "the JSON spelling means the same");
+  RequireJsonIsRead(codec, *read);
   return std::move(*read);
 }
-
-const Codec<DeviceProfile> kProfile{kProfileMagic, ParseProfile, EncodeProfile, ProfileToJson};
-const Codec<sti::Importance> kImportance{kImportanceMagic, ParseImportance, EncodeImportance,
-                                         ImportanceToJson};
-const Codec<sti::Plan> kPlan{kPlanMagic, ParsePlan, EncodePlan, PlanToJson};
 
 /// Requests of all kinds that a plan may have.
 std::vector<PlanRequest> Requests() {
@@ -454,21 +437,21 @@ void RunUnder(const sti::Plan& plan) {
 void ProfileValues(Input input) {
   Numbers numbers(input);
   const auto which = numbers.Take<uint8_t>();
-  const auto profile = EditAndRead(kProfile, TheWorld().profile, numbers);
+  const auto profile = EditAndRead(kProfileCodec, TheWorld().profile, numbers);
   if (profile) PlanWith(*profile, SoundImportance(), which);
 }
 
 void ImportanceValues(Input input) {
   Numbers numbers(input);
   const auto which = numbers.Take<uint8_t>();
-  const auto importance = EditAndRead(kImportance, SoundImportance(), numbers);
+  const auto importance = EditAndRead(kImportanceCodec, SoundImportance(), numbers);
   if (importance) PlanWith(TheWorld().profile, *importance, which);
 }
 
 void PlanValues(Input input) {
   Numbers numbers(input);
   const size_t which = numbers.Take<uint8_t>() % SoundPlans().size();
-  const auto plan = EditAndRead(kPlan, SoundPlans()[which], numbers);
+  const auto plan = EditAndRead(kPlanCodec, SoundPlans()[which], numbers);
   if (!plan) return;
   Require(!FindPlanFault(*plan, {}), "a plan that was read has no fault");
   RunUnder(*plan);

@@ -11,32 +11,27 @@
 #include <string_view>
 #include <vector>
 
-#include "format/framed_file.h"
 #include "format/importance_file.h"
+#include "format/shared_lists.h"
 #include "importance_generated.h"
-#include "importance_part_generated.h"
 #include "plan_generated.h"
 #include "profile_generated.h"
 
 namespace {
 
-using sti::WrapFrame;
+using sti::test::Builder;
+using sti::test::Repeated;
 namespace fb = sti::fb;
 
 constexpr size_t kMostBytes = 1'000'000;
 
-using Builder = flatbuffers::FlatBufferBuilder;
 template <typename T>
 using Many = std::vector<flatbuffers::Offset<T>>;
 
-std::string Framed(std::string_view magic, const Builder& builder) {
-  const auto file = WrapFrame(magic, {builder.GetBufferPointer(), builder.GetSize()});
-  return {file.begin(), file.end()};
-}
+std::string AsText(const std::vector<uint8_t>& file) { return {file.begin(), file.end()}; }
 
-template <typename Number>
-auto Repeated(Builder& builder, size_t count, Number number) {
-  return builder.CreateVector(std::vector<Number>(count, number));
+std::string Framed(std::string_view magic, const Builder& builder) {
+  return AsText(sti::test::Framed(magic, builder));
 }
 
 /// An importance of 2 x 2 shards with what `add` makes of its builder.
@@ -98,22 +93,6 @@ std::string Submodels() {
     const auto list = builder.CreateVector(Many<fb::SubmodelScore>(249'000, one));
     return [=](fb::ImportanceBuilder& importance) { importance.add_submodels(list); };
   });
-}
-
-std::string Part() {
-  constexpr uint32_t kLayers = 160;
-  constexpr uint64_t kCells = 1 + kLayers * 256;
-  Builder builder;
-  const auto digest = Repeated<uint8_t>(builder, 16, 1);
-  const auto metric = builder.CreateString("loss");
-  const auto kernel = builder.CreateString("native");
-  const auto bits = builder.CreateVector(std::vector<uint32_t>{6});
-  const auto counts = Repeated<uint64_t>(builder, kCells, 0);
-  const auto sums = Repeated<uint64_t>(builder, 2 * kCells, 0);
-  builder.Finish(fb::CreateImportancePart(builder, digest, digest, metric, kernel, kLayers, 256,
-                                          false, 1, 1, bits, 0, 1, 1, 0, 1, 1, counts, counts,
-                                          counts, counts, sums, sums, sums, 2));
-  return Framed(sti::kImportancePartMagic, builder);
 }
 
 /// A profile in which one layer, or one series, stands as often as fits.
@@ -229,7 +208,8 @@ int main(int argc, char** argv) {
       Write(folder, "cascades.importance", Cascades(100'000, 256)) &&
       Write(folder, "within-limits.importance", Cascades(4096, 256)) &&
       Write(folder, "words.importance", Words()) &&
-      Write(folder, "submodels.importance", Submodels()) && Write(folder, "tallies.part", Part()) &&
+      Write(folder, "submodels.importance", Submodels()) &&
+      Write(folder, "tallies.part", AsText(sti::test::PartOfTwoLists(160))) &&
       Write(folder, "layers.profile", Profile(true)) &&
       Write(folder, "series.profile", Profile(false)) &&
       Write(folder, "variants.plan", Plan(true)) && Write(folder, "turns.plan", Plan(false)) &&
