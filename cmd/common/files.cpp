@@ -23,8 +23,6 @@ std::span<const uint8_t> AsBytes(const std::string& text) {
   return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
 }
 
-// The name of an input for messages.
-std::string InputName(const std::string& path) { return path == "-" ? "stdin" : path; }
 std::string InputPath(const std::string& path) { return path == "-" ? "/dev/stdin" : path; }
 
 void WriteStdout(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stdout); }
@@ -85,6 +83,8 @@ Result<ComputeType> ParseCompute(std::string_view text) {
     return MachineError("--compute: this CPU has no " + std::string(text) + " products; use fp32");
   return *type;
 }
+
+std::string InputName(const std::string& path) { return path == "-" ? "stdin" : path; }
 
 Result<std::string> ReadInput(const std::string& path) {
   return ReadWholeFile(InputPath(path), kMaxSmallFileBytes);

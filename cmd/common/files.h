@@ -30,6 +30,9 @@ Result<ReadPath> ParseReadPath(const std::string& text);
 /// of the two is faster here only a measurement tells, and sti-profile takes one.
 Result<ComputeType> ParseCompute(std::string_view text);
 
+/// Returns the name of an input for messages: its path, or "stdin" for "-".
+std::string InputName(const std::string& path);
+
 /// `path` or "-" for stdin; at most 64 MiB.
 Result<std::string> ReadInput(const std::string& path);
 

@@ -4,6 +4,7 @@
 
 #include "base/advice.h"
 #include "base/remedy.h"
+#include "common/files.h"
 
 namespace sti {
 namespace {
@@ -123,7 +124,7 @@ Error Named(Error error, const InputFiles& files) {
   if (error.source == Source::kImportance) path = &files.importance;
   if (path == nullptr || path->empty()) return error;
   error.source = Source::kNone;
-  return std::move(error).At(*path == "-" ? "stdin" : *path);
+  return std::move(error).At(InputName(*path));
 }
 
 }  // namespace sti

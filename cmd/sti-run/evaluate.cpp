@@ -19,7 +19,7 @@ Result<std::optional<Baseline>> BaselineOf(const std::string& path,
                                            const ModelInfo& info) {
   if (path.empty()) return std::optional<Baseline>();
   STI_ASSIGN_OR_RETURN(const std::string text, ReadInput(path));
-  const std::string name = path == "-" ? "stdin" : path;
+  const std::string name = InputName(path);
   auto baseline = ParseBaseline(text);
   if (!baseline.ok()) return Error(baseline.error()).At(name);
   const Status same = CheckRows(*baseline, DigestOfRows(examples, info.labels), examples.size());
