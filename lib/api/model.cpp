@@ -172,7 +172,7 @@ Status Model::NeedFile() {
 
 Status Model::NeedSession() {
   if (session_ && !reopen_) {
-    if (trimmed_) STI_RETURN_IF_ERROR(session_->SetBuffer(std::nullopt));
+    if (trimmed_) STI_RETURN_IF_ERROR(session_->RestoreBuffer());
     trimmed_ = false;
     return {};
   }
@@ -207,7 +207,7 @@ SessionOptions Model::OptionsNow() {
   options.threshold = options_.threshold;
   options.lock_memory = options_.lock_memory;
   options.own_bytes = options_.request.judging.memory_bytes;
-  if (options.own_bytes == planned_for_bytes_) options.planned_for_bytes = planned_for_bytes_;
+  options.planned_for_bytes = PlannedForNow();
   options.cores = &host_->cores;
   options.io = &host_->io;
   options.interrupt = &interrupt_;
@@ -215,10 +215,15 @@ SessionOptions Model::OptionsNow() {
   return options;
 }
 
+uint64_t Model::PlannedForNow() const {
+  return options_.request.judging.memory_bytes == planned_for_bytes_ ? planned_for_bytes_ : 0;
+}
+
 Status Model::UsePlan(Plan plan, uint64_t planned_for_bytes) {
   STI_RETURN_IF_ERROR(CheckPlan(plan));
-  // Memory is divided when a session opens, so that a bounded one opens anew.
-  const bool goes_on = session_ && !reopen_ && !options_.request.judging.memory_bytes;
+  // A session computes in one type for as long as it lasts.
+  const bool goes_on = session_ && !reopen_ &&
+                       TypeUnder(plan, options_.compute) == session_->pipeline().kernel().type;
   std::optional<Plan> other = plan;
   const auto exchange = [&]() noexcept {
     std::swap(plan_, other);
@@ -227,12 +232,10 @@ Status Model::UsePlan(Plan plan, uint64_t planned_for_bytes) {
   exchange();
   reopen_ = !goes_on;
   try {
-    Status status = goes_on ? session_->SetPlan(std::move(plan)) : NeedSession();
-    if (!status.ok()) {
-      exchange();
-      // Interrupted, the session may be under either plan.
-      reopen_ = reopen_ || status.error().kind == ErrorKind::kCancelled;
-    }
+    Status status = goes_on ? session_->SetPlan(std::move(plan), PlannedForNow()) : NeedSession();
+    if (!status.ok()) exchange();
+    // The next call tries again where the rest cannot be loaded yet.
+    if (status.ok() && trimmed_) trimmed_ = !session_->SetBuffer(std::nullopt).ok();
     return status;
   } catch (...) {
     exchange();
@@ -374,7 +377,9 @@ Status Model::Trim(uint64_t bytes) {
     if (shards + others <= bytes) return {};
     if (others > bytes) return CloseSession();
     trimmed_ = true;
-    return session_->SetBuffer(bytes - others);
+    STI_RETURN_IF_ERROR(session_->SetBuffer(bytes - others));
+    // A guarantee's fallbacks may take more.
+    return session_->memory_bytes() > bytes ? CloseSession() : Status();
   });
 }
 

@@ -123,6 +123,8 @@ class Model {
   [[nodiscard]] Status NeedSession();
   [[nodiscard]] Result<Plan> PlanInForce() const;
   [[nodiscard]] SessionOptions OptionsNow();
+  /// Returns the bytes that the plan was made for, if they are what bounds the model; else 0.
+  [[nodiscard]] uint64_t PlannedForNow() const;
   [[nodiscard]] Status SettleLate();
   [[nodiscard]] Status CloseSession();
   void DropBrokenSession();

@@ -15,6 +15,7 @@
 namespace sti {
 namespace {
 
+constexpr auto kBetweenTries = std::chrono::seconds(2);
 constexpr auto kBetweenHalvings = std::chrono::seconds(2);
 constexpr auto kBeforeDoubling = std::chrono::minutes(1);
 constexpr uint64_t kLeastBuffer = uint64_t{64} << 10;  // below it there is none
@@ -89,33 +90,46 @@ Status Replanner::Take(Plan plan, uint64_t planned_for_bytes) {
   halvings_ = 0;
   in_force_ = {};
   refused_.reset();
+  try_again_.reset();
+  told_of_reads_ = false;
   return {};
 }
 
 Status Replanner::Look(const Surroundings& now, Clock::time_point at) {
-  STI_RETURN_IF_ERROR(FollowClock(now.clock_khz));
+  if (try_again_ && at >= *try_again_) {
+    try_again_.reset();
+    refused_.reset();
+  }
+  STI_RETURN_IF_ERROR(FollowClock(now.clock_khz, at));
   WeighMemory(now.memory_is_short, at);
   drift_.See(session_->pipeline().drift());
   const Conditions wanted = Wanted();
   const std::string why = WhyOther(wanted);
-  return why.empty() ? Status() : PlanFor(wanted, why);
+  return why.empty() ? Status() : PlanFor(wanted, why, at);
 }
 
 // A plan may have variants for several clocks, which is quicker than another plan.
-Status Replanner::FollowClock(uint64_t clock_khz) {
-  if (clock_khz == 0 || clock_khz == std::exchange(clock_khz_, clock_khz)) return {};
+Status Replanner::FollowClock(uint64_t clock_khz, Clock::time_point at) {
+  if (clock_khz == 0 || clock_khz == clock_khz_ || try_again_) return {};
   const Result<bool> changed = session_->SetClock(clock_khz);
   if (!changed.ok() && changed.error().kind == ErrorKind::kCancelled) return changed.error();
-  if (changed.ok() && *changed) drift_.PlanMade(drift_.counted_on());  // its runs are still to come
-  if (!notices_) return {};
+  const uint64_t before = std::exchange(clock_khz_, clock_khz);
   if (!changed.ok()) {
-    notices_({.kind = Notice::Kind::kPlanKept,
-              .actual = changed.error().Message(),
-              .why = ClockText(clock_khz)});
+    NoteRefusal(changed.error(), ClockText(clock_khz), at);
+    if (try_again_) clock_khz_ = before;
   } else if (*changed) {
-    notices_({.kind = Notice::Kind::kOtherVariants, .why = ClockText(clock_khz)});
+    told_of_reads_ = false;
+    drift_.PlanMade(drift_.counted_on());  // its runs are still to come
+    if (notices_) notices_({.kind = Notice::Kind::kOtherVariants, .why = ClockText(clock_khz)});
   }
   return {};
+}
+
+void Replanner::NoteRefusal(const Error& error, const std::string& why, Clock::time_point at) {
+  const bool of_reads = error.kind == ErrorKind::kReadFailed;
+  if (of_reads) try_again_ = at + kBetweenTries;
+  if (of_reads && std::exchange(told_of_reads_, true)) return;
+  if (notices_) notices_({.kind = Notice::Kind::kPlanKept, .actual = error.Message(), .why = why});
 }
 
 void Replanner::WeighMemory(bool is_short, Clock::time_point at) {
@@ -240,7 +254,7 @@ Result<Plan> Replanner::MakePlanFor(const Conditions& wanted) const {
   return MakePlan(request.judging.memory_bytes ? inputs.ViewOfOwnMemory() : inputs.View(), request);
 }
 
-Status Replanner::PlanFor(const Conditions& wanted, const std::string& why) {
+Status Replanner::PlanFor(const Conditions& wanted, const std::string& why, Clock::time_point at) {
   const size_t runs = session_->pipeline().drift().runs();
   Result<Plan> plan = MakePlanFor(wanted);
   Status taken = plan.ok() ? Status() : Status(plan.error());
@@ -250,20 +264,17 @@ Status Replanner::PlanFor(const Conditions& wanted, const std::string& why) {
     taken = session_->SetPlan(std::move(*plan), session_->own_bytes().value_or(0));
   }
   if (!taken.ok() && taken.error().kind == ErrorKind::kCancelled) return taken;
-  if (taken.ok()) {
-    LearnPatience(wanted.drift, runs);
-    drift_.PlanMade(wanted.drift);
-    in_force_ = wanted;
-    refused_.reset();
-  } else {
+  if (!taken.ok()) {
     refused_ = wanted;
+    NoteRefusal(taken.error(), why, at);
+    return {};
   }
-  if (!notices_) return {};
-  if (taken.ok()) {
-    notices_({.kind = Notice::Kind::kPlannedAgain, .actual = outline, .why = why});
-  } else {
-    notices_({.kind = Notice::Kind::kPlanKept, .actual = taken.error().Message(), .why = why});
-  }
+  LearnPatience(wanted.drift, runs);
+  drift_.PlanMade(wanted.drift);
+  in_force_ = wanted;
+  refused_.reset();
+  told_of_reads_ = false;
+  if (notices_) notices_({.kind = Notice::Kind::kPlannedAgain, .actual = outline, .why = why});
   return {};
 }
 

@@ -13,6 +13,8 @@
 //   Clock    The profile has times for a clock that the plan was not made for.
 //   Memory   The preload buffer is halved when memory is short, every two seconds at most, and
 //            doubled again after each minute in which it is not.
+//
+// A change for which reads failed is tried again every two seconds.
 #pragma once
 
 #include <cstdint>
@@ -70,13 +72,15 @@ class Replanner {
 
   Replanner(Session& session, ReplanSources sources, NoticeSink notices, PlanRequest request);
 
-  [[nodiscard]] Status FollowClock(uint64_t clock_khz);
+  [[nodiscard]] Status FollowClock(uint64_t clock_khz, Clock::time_point at);
+  void NoteRefusal(const Error& error, const std::string& why, Clock::time_point at);
   [[nodiscard]] Conditions Wanted() const;
   [[nodiscard]] Drift WantedDrift() const;
   void LearnPatience(const Drift& wanted, size_t runs);
   void WeighMemory(bool is_short, Clock::time_point at);
   [[nodiscard]] std::string WhyOther(const Conditions& wanted) const;
-  [[nodiscard]] Status PlanFor(const Conditions& wanted, const std::string& why);
+  [[nodiscard]] Status PlanFor(const Conditions& wanted, const std::string& why,
+                               Clock::time_point at);
   [[nodiscard]] Result<Plan> MakePlanFor(const Conditions& wanted) const;
   [[nodiscard]] uint64_t ProfiledClock() const;
   [[nodiscard]] bool RequestNamesClock(uint64_t clock_khz) const;
@@ -94,6 +98,9 @@ class Replanner {
   Clock::time_point memory_was_short_;   ///< last
   Conditions in_force_;                  ///< that the plan was made for
   std::optional<Conditions> refused_;    ///< for which there was no plan
+  /// When what reads that failed have refused is tried again; nothing: none have.
+  std::optional<Clock::time_point> try_again_;
+  bool told_of_reads_ = false;  ///< that they failed, since a change went well
 };
 
 }  // namespace sti

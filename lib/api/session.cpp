@@ -202,10 +202,9 @@ Status Session::Wake() { return pipeline_->Wake(late_ == Late::kDegrade); }
 
 Status Session::EndEngagement() {
   if (turn_ == 0) return {};
+  if (!pipeline_->plan().turns.empty()) STI_RETURN_IF_ERROR(pipeline_->EndTurns());
   turn_ = 0;
-  if (pipeline_->plan().turns.empty()) return {};
-  STI_RETURN_IF_ERROR(pipeline_->EndTurns());
-  return pipeline_->LoadAhead();  // what a later turn had no room for
+  return {};
 }
 
 Status Session::SetPlan(Plan plan, uint64_t planned_for_bytes) {
@@ -219,14 +218,21 @@ Status Session::SetPlan(Plan plan, uint64_t planned_for_bytes) {
     STI_ASSIGN_OR_RETURN(staging_bytes, StagingBytes(pipeline_->index(), plan, memory));
   }
   Status set = pipeline_->SetPlan(std::move(plan), staging_bytes);
-  if (set.ok() || set.error().kind == ErrorKind::kCancelled) turn_ = 0;
+  if (set.ok()) turn_ = 0;
   return set;
 }
 
 Result<bool> Session::SetClock(uint64_t clock_khz) {
   Result<bool> changed = pipeline_->SetClock(clock_khz);
-  if (!changed.ok() || *changed) turn_ = 0;
+  if (changed.ok() && *changed) turn_ = 0;
   return changed;
+}
+
+Status Session::RestoreBuffer() {
+  const bool guaranteed = late_ == Late::kDegrade && pipeline_->plan().fallback.has_value();
+  if (!guaranteed) return SetBuffer(std::nullopt);
+  pipeline_->EndResize();
+  return {};
 }
 
 Status Session::SetBuffer(std::optional<uint64_t> bytes) { return pipeline_->ResizePreload(bytes); }

@@ -162,6 +162,8 @@ class Session {
   [[nodiscard]] Result<bool> SetClock(uint64_t clock_khz);
   /// Bounds the preload buffer from now on, in bytes; nothing: it holds what the plan says again.
   [[nodiscard]] Status SetBuffer(std::optional<uint64_t> bytes);
+  /// Ends SetBuffer before an input. Where the session guarantees its label it waits for no reads.
+  [[nodiscard]] Status RestoreBuffer();
 
   [[nodiscard]] double threshold() const { return threshold_; }
   void SetThreshold(double threshold) { threshold_ = threshold; }

@@ -129,7 +129,8 @@ void sti_close(sti_model* model);
 #define STI_IMPORTANCE 3
 
 /* Gives the model a file's content in either of its spellings, which is copied. STI_PLAN: the model
- * goes on under it at once; one that does not fit or cannot be loaded leaves the old one in force.
+ * goes on under it at once; one that does not fit, cannot be loaded or is cancelled leaves the old
+ * one in force, with its guarantee.
  * STI_PROFILE and STI_IMPORTANCE: sti_plan makes plans from them. */
 sti_code sti_give(sti_model* model, int32_t kind, const void* bytes, size_t size, sti_error* error);
 

@@ -2,41 +2,24 @@
 
 #include <algorithm>
 
-#include "base/aligned_buffer.h"
 #include "format/row_codec.h"
 
 namespace sti {
-namespace {
-
-// Copies a row of a table out of the blocks that were read.
-void CopyRow(const EmbeddingReads& reads, std::span<const uint8_t> blocks, const RowTable& table,
-             uint32_t row, std::vector<uint8_t>* rows) {
-  const uint8_t* bytes = LocateRow(reads, blocks, table, row);
-  rows->insert(rows->end(), bytes, bytes + table.row_bytes);
-}
-
-}  // namespace
-
-Result<HeldRows> HeldRows::Load(ContainerFile& file, std::span<const uint32_t> words,
-                                uint32_t tokens) {
-  const ContainerIndex& index = file.index();
-  const EmbeddingReads reads = PlanEmbeddingReads(index, words, tokens);
-  AlignedBuffer blocks(reads.end);
-  STI_RETURN_IF_ERROR(
-      file.reader().ReadAll(RequestsFor<EmbeddingReads::Range>(reads.ranges, blocks.span())));
-  for (size_t range = 0; range < reads.ranges.size(); ++range)
-    STI_RETURN_IF_ERROR(CheckEmbeddingRange(index, reads, range, blocks.span(), file.name()));
-  HeldRows held;
-  held.words_ = reads.words;
+HeldRows::HeldRows(const ContainerIndex& index, std::span<const uint32_t> words, uint32_t tokens,
+                   RowLocator find)
+    : words_(words.begin(), words.end()), first_position_(index.info.first_position_row()) {
+  std::sort(words_.begin(), words_.end());
+  words_.erase(std::unique(words_.begin(), words_.end()), words_.end());
+  const auto copy = [&](const RowTable& table, uint32_t row, std::vector<uint8_t>* rows) {
+    const uint8_t* bytes = find(table, row);
+    rows->insert(rows->end(), bytes, bytes + table.row_bytes);
+  };
   const uint32_t positions = index.info.position_rows(tokens);
-  held.first_position_ = index.info.first_position_row();
-  held.word_rows_.reserve(reads.words.size() * index.words.row_bytes);
-  held.position_rows_.reserve(size_t{positions} * index.positions.row_bytes);
-  for (uint32_t word : reads.words)
-    CopyRow(reads, blocks.span(), index.words, word, &held.word_rows_);
+  word_rows_.reserve(words_.size() * index.words.row_bytes);
+  position_rows_.reserve(size_t{positions} * index.positions.row_bytes);
+  for (const uint32_t word : words_) copy(index.words, word, &word_rows_);
   for (uint32_t p = 0; p < positions; ++p)
-    CopyRow(reads, blocks.span(), index.positions, held.first_position_ + p, &held.position_rows_);
-  return held;
+    copy(index.positions, first_position_ + p, &position_rows_);
 }
 
 const uint8_t* HeldRows::Find(const RowTable& table, uint32_t row) const {

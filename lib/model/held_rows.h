@@ -7,8 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "base/result.h"
-#include "io/container_file.h"
+#include "format/container_index.h"
 #include "model/embedding_rows.h"
 
 namespace sti {
@@ -17,10 +16,10 @@ namespace sti {
 class HeldRows {
  public:
   HeldRows() = default;
-  /// Reads the rows of `words`, which are below the vocabulary, and of the positions of up to
-  /// `tokens` tokens. Nothing else is in flight.
-  static Result<HeldRows> Load(ContainerFile& file, std::span<const uint32_t> words,
-                               uint32_t tokens);
+  /// Copies the rows of `words`, which are below the vocabulary, and of the positions of up to
+  /// `tokens` tokens. `find` finds each of them.
+  HeldRows(const ContainerIndex& index, std::span<const uint32_t> words, uint32_t tokens,
+           RowLocator find);
 
   /// Returns the stored bytes of a row; null if it is not held.
   [[nodiscard]] const uint8_t* Find(const RowTable& table, uint32_t row) const;

@@ -49,6 +49,20 @@ uint64_t BytesIn(std::initializer_list<const std::vector<float>*> vectors) {
 
 }  // namespace
 
+void ResidentModel::KeepLayers(std::span<const uint32_t> kept) {
+  for (uint32_t layer = 0; layer < layers.size(); ++layer) {
+    if (!std::ranges::binary_search(kept, layer)) layers[layer] = {};
+  }
+}
+
+std::vector<uint32_t> ResidentModel::Layers() const {
+  std::vector<uint32_t> there;
+  for (uint32_t layer = 0; layer < layers.size(); ++layer) {
+    if (HasLayer(layer)) there.push_back(layer);
+  }
+  return there;
+}
+
 uint64_t ResidentModel::bytes() const {
   uint64_t total = BytesIn({&type_rows, &embedding_norm.weight, &embedding_norm.bias,
                             &head.pooler_bias, &head.classifier_weight, &head.classifier_bias}) +

@@ -25,6 +25,11 @@ struct ResidentModel {
   [[nodiscard]] bool HasLayer(uint32_t layer) const { return !layers[layer].output_bias.empty(); }
   [[nodiscard]] bool HasHead() const { return !head.pooler_weight.bytes.empty(); }
 
+  /// Gives back the parameters of all layers but these, which ascend.
+  void KeepLayers(std::span<const uint32_t> kept);
+  /// Returns the layers whose parameters are there, ascending.
+  [[nodiscard]] std::vector<uint32_t> Layers() const;
+
   /// Take a part's stored bytes, checked against their checksum; `file` is for messages.
   [[nodiscard]] Status SetEmbedding(const ContainerIndex& index, std::span<const uint8_t> stored,
                                     const std::string& file);

@@ -54,10 +54,18 @@ void RowStore::VisitMemory(FunctionRef<void(AlignedBuffer&)> visit) {
 void RowStore::Preload(std::span<const uint32_t> words) {
   if (!keeps_) words = {};
   if (std::ranges::equal(words, preloaded_)) return;
-  preloaded_.clear();  // where memory runs out below, none is
-  preloaded_rows_.Renew(words.size() * index_.words.row_bytes);
-  has_preloaded_.assign(words.size(), false);
+  const size_t row_bytes = index_.words.row_bytes;
+  AlignedBuffer rows(words.size() * row_bytes);
+  std::vector<bool> has(words.size(), false);
+  for (size_t i = 0; i < words.size(); ++i) {
+    const auto at = PreloadedAt(words[i]);
+    has[i] = at && has_preloaded_[*at];
+    if (has[i])
+      std::memcpy(rows.data() + i * row_bytes, preloaded_rows_.data() + *at * row_bytes, row_bytes);
+  }
   preloaded_.assign(words.begin(), words.end());
+  preloaded_rows_ = std::move(rows);
+  has_preloaded_ = std::move(has);
 }
 
 const EmbeddingReads& RowStore::Plan(std::span<const uint32_t> ids, uint32_t tokens) {

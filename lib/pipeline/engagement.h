@@ -36,8 +36,6 @@ class Engagement {
 
   /// Returns the turn of the next run, from 0; the last is repeated.
   [[nodiscard]] size_t turn() const;
-  /// Returns whether the app has bounded the buffer.
-  [[nodiscard]] bool limited() const { return limit_.has_value(); }
   /// Returns whether nothing but the plan has said what the buffer holds.
   [[nodiscard]] bool buffer_as_planned() const { return !limit_ && !kept_otherwise_; }
 

@@ -1,10 +1,9 @@
 #include "pipeline/pipeline.h"
 
 #include <algorithm>
-#include <set>
+#include <iterator>
 #include <utility>
 
-#include "pipeline/cascade_shards.h"
 #include "pipeline/plan_choice.h"
 #include "pipeline/plan_fit.h"
 #include "types/plan_check.h"
@@ -31,14 +30,11 @@ Status CheckFits(const ContainerFile& file, const Plan& plan) {
 
 }  // namespace
 
-Pipeline::Pipeline(ContainerFile file, Plan plan, const PipelineOptions& options)
+Pipeline::Pipeline(ContainerFile file, const PipelineOptions& options, bool lazy)
     : options_(options),
       file_(std::move(file)),
-      plan_(std::move(plan)),
-      loader_(file_, resident_,
-              {options.staging_bytes, options.lazy && !plan_.fallback, options.lock_memory,
-               options.io, options.interrupt}) {
-  options_.lazy = options.lazy && !plan_.fallback;
+      loader_(file_, resident_, {lazy, options_.lock_memory, options_.io, options_.interrupt}) {
+  options_.lazy = lazy;
   if (options_.cores != nullptr) return;
   own_cores_ = std::make_unique<ThreadPool>(options_.threads);
   options_.cores = own_cores_.get();
@@ -58,21 +54,24 @@ Status Pipeline::CheckPlan(const ContainerFile& file, const Plan& plan, ComputeT
 
 Result<std::unique_ptr<Pipeline>> Pipeline::Create(ContainerFile&& file, Plan plan,
                                                    const PipelineOptions& options) {
-  std::unique_ptr<Pipeline> p(new Pipeline(std::move(file), std::move(plan), options));
-  Status ready = p->MakeReady();
+  const bool lazy = options.lazy && !plan.fallback;
+  std::unique_ptr<Pipeline> p(new Pipeline(std::move(file), options, lazy));
+  Status ready = p->MakeReady(std::move(plan));
   if (ready.ok()) return p;
   file = Close(std::move(p));
   return ready.error();
 }
 
-Status Pipeline::MakeReady() {
-  STI_RETURN_IF_ERROR(CheckPlan(file_, plan_, options_.arithmetic.type));
+Status Pipeline::MakeReady(Plan plan) {
+  STI_RETURN_IF_ERROR(CheckPlan(file_, plan, options_.arithmetic.type));
   STI_ASSIGN_OR_RETURN(transformer_,
                        Transformer::Create(index().info, *options_.cores, options_.arithmetic));
   run_.emplace(file_, resident_, *transformer_, loader_, options_.keep_rows);
-  MakeRoutes();
+  force_ = std::make_unique<PlanInForce>(index(), std::move(plan), options_.clock_khz);
+  ReserveWork();
   STI_RETURN_IF_ERROR(ReadResidents());
-  loader_.UsePlan(plan_);
+  (void)loader_.UsePlan(force_->plan, options_.staging_bytes);
+  LimitBuffer();
   if (!options_.lazy) STI_RETURN_IF_ERROR(LoadAhead());
   return MakeRoom();
 }
@@ -86,40 +85,14 @@ ContainerFile Pipeline::Close(std::unique_ptr<Pipeline> pipeline) {
   return file;
 }
 
-void Pipeline::MakeRoutes() {
-  by_length_ = in_use_ = RoutesAtClock(plan_, options_.clock_khz);
-  if (plan_.cascade) in_use_.clear();
-  for (size_t level = 0; level < CascadeLevelsOf(plan_); ++level)
-    in_use_.push_back(CascadeRoute(plan_, level));
-  routes_.clear();
-  routes_.reserve(RoutesOf(plan_));
-  guarantees_.clear();
-  guarantees_.resize(RoutesOf(plan_));
-  holds_rows_ = false;
-  for (RouteId id; id.index < RoutesOf(plan_); ++id.index) {
-    const Plan& plan = PlanOf(plan_, id);
-    std::optional<uint64_t> reads;
-    if (plan_.cascade && id.index > 0)  // it has no variants
-      reads = PlannedReads(plan_, CascadeLevelOf(plan_, id), index().words.row_bytes);
-    routes_.emplace_back(index(), plan, id, reads);
-    if (plan.fallback) guarantees_[id.index].emplace(index(), plan, id);
-  }
-  ReserveWork();
-  engagement_ = Engagement(plan_, FirstRoute(), [this](const ShardAtBits& shard) {
-    return loader_.buffer().BytesOf(shard);
-  });
+void Pipeline::ReserveWork() {
+  transformer_->Reserve(max_length(), force_->MaxWidth());
+  run_->Reserve(max_length(), !options_.lazy);
+  resting_ = false;
+  LockWork();
 }
 
-void Pipeline::ReserveWork() {
-  uint32_t width = 0;
-  for (const RouteId id : in_use_) {
-    const Plan& plan = PlanOf(plan_, id);
-    width = std::max({width, plan.width, plan.fallback ? plan.fallback->width : 0});
-  }
-  transformer_->Reserve(max_length(), width);
-  run_->Reserve(max_length(), !options_.lazy);
-  run_->rows().Preload(PreloadedWords());
-  resting_ = false;
+void Pipeline::LockWork() {
   if (!options_.lock_memory) return;
   const auto lock = [this](AlignedBuffer& memory) {
     if (lock_refusal_.ok()) lock_refusal_ = memory.Lock();
@@ -130,9 +103,26 @@ void Pipeline::ReserveWork() {
 
 // Rows are at the bottom of the buffer: they go when all shards have.
 std::span<const uint32_t> Pipeline::PreloadedWords() const {
-  const uint64_t bytes = plan_.words.size() * index().words.row_bytes;
-  if (preload_limit_ && *preload_limit_ < bytes) return {};
-  return plan_.words;
+  const std::vector<uint32_t>& words = force_->plan.words;
+  const uint64_t bytes = words.size() * index().words.row_bytes;
+  if (!options_.keep_rows || (preload_limit_ && *preload_limit_ < bytes)) return {};
+  return words;
+}
+
+// Shares the app's bound out: rows and fallbacks have what they need of it, shards what is left.
+void Pipeline::LimitBuffer() {
+  const std::span<const uint32_t> words = PreloadedWords();
+  std::vector<uint32_t> kept;
+  std::ranges::set_union(words, words_before_, std::back_inserter(kept));
+  run_->rows().Preload(kept);
+  LockWork();
+  std::optional<uint64_t> left = preload_limit_;
+  if (left) {
+    const uint64_t rows = words.size() * index().words.row_bytes + held_row_bytes();
+    *left -= std::min(*left, rows + loader_.buffer().pinned_bytes());
+  }
+  force_->engagement.Limit(left);
+  loader_.buffer().KeepOnly(force_->engagement.KeptBetween());
 }
 
 // A lazy pipeline has only what every run begins with; the rest comes through the arena.
@@ -143,14 +133,7 @@ Status Pipeline::ReadResidents() {
                          file_.ReadPart(part, ResidentName(ResidentKind::kEmbedding, 0)));
     return resident_.SetEmbedding(index(), range.Bytes(part), file_.name());
   }
-  std::set<uint32_t> layers;
-  for (const RouteId id : in_use_) {
-    const Plan& plan = PlanOf(plan_, id);
-    layers.insert(plan.layers.begin(), plan.layers.end());
-    if (plan.fallback) layers.insert(plan.fallback->layers.begin(), plan.fallback->layers.end());
-  }
-  const std::vector<uint32_t> ascending(layers.begin(), layers.end());
-  STI_ASSIGN_OR_RETURN(resident_, LoadResidentModel(file_, ascending));
+  STI_ASSIGN_OR_RETURN(resident_, LoadResidentModel(file_, force_->Layers()));
   return {};
 }
 
@@ -159,53 +142,45 @@ Status Pipeline::ReadResidents() {
 Status Pipeline::MakeRoom() {
   uint64_t arena_bytes = 0;
   std::vector<ShardAtBits> left;
-  for (const RouteId id : in_use_) {
-    Route& route = routes_[id.index];
+  for (const RouteId id : force_->in_use) {
+    Route& route = force_->routes[id.index];
     LaneJob job = JobFor(id, {});
     job.held_then = left;
     STI_RETURN_IF_ERROR(loader_.Prepare(route, job));
     arena_bytes = std::max(arena_bytes, route.schedule()->arena_bytes);
-    if (plan_.cascade) left.assign(job.keep.begin(), job.keep.end());
+    if (force_->plan.cascade) left.assign(job.keep.begin(), job.keep.end());
   }
   loader_.GrowArena(arena_bytes);
   return {};
 }
 
-RouteId Pipeline::RouteFor(size_t tokens) const {
-  const auto holds = [&](RouteId id) { return PlanOf(plan_, id).length >= tokens; };
-  const auto shortest = std::find_if(by_length_.begin(), by_length_.end(), holds);
-  return shortest == by_length_.end() ? MainRoute() : *shortest;
-}
-
-const Plan& Pipeline::PlanFor(size_t tokens) const { return PlanOf(plan_, RouteFor(tokens)); }
-
 // The buffer is for the first route. A run on another leaves there what it shares with it; but one
 // on a cascade level knows all that is to be there.
 LaneJob Pipeline::JobFor(RouteId route, const RunTerms& terms) {
   return {.route = route,
-          .bits = engagement_.BitsOf(route),
-          .keep = terms.keep ? *terms.keep : engagement_.KeptAfter(route),
-          .evict = terms.keep || route == FirstRoute() || plan_.cascade,
+          .bits = force_->engagement.BitsOf(route),
+          .keep = terms.keep ? *terms.keep : force_->engagement.KeptAfter(route),
+          .evict = terms.keep || route == force_->FirstRoute() || force_->plan.cascade,
           .degrade = terms.degrade_for_us.has_value(),
-          .tolerant = terms.degrade_for_us.has_value() && plan_.fallback.has_value()};
+          .tolerant = terms.degrade_for_us.has_value() && force_->plan.fallback.has_value()};
 }
 
 LaneJob Pipeline::JobAhead(RouteId route) {
   return {.route = route,
-          .bits = engagement_.BitsOf(route),
-          .keep = engagement_.KeptBefore(route),
-          .evict = route == FirstRoute(),
+          .bits = force_->engagement.BitsOf(route),
+          .keep = force_->engagement.KeptBefore(route),
+          .evict = route == force_->FirstRoute(),
           .only_ahead = true};
 }
 
 Status Pipeline::Wake(bool may_degrade) {
   // While reads hang, the next run will do without.
-  if (may_degrade && plan_.fallback && !loader_.CanSettle()) return {};
+  if (may_degrade && force_->plan.fallback && !loader_.CanSettle()) return {};
   STI_RETURN_IF_ERROR(loader_.Settle());
   RunTerms terms;
   if (may_degrade) terms.degrade_for_us = 0;
-  Route& route = routes_[FirstRoute().index];
-  const LaneJob job = JobFor(FirstRoute(), terms);
+  Route& route = force_->routes[force_->FirstRoute().index];
+  const LaneJob job = JobFor(force_->FirstRoute(), terms);
   STI_RETURN_IF_ERROR(loader_.Prepare(route, job));
   loader_.Start(route, job, LaneState::kWoken, RowsCome::kLater);
   return {};
@@ -213,14 +188,16 @@ Status Pipeline::Wake(bool may_degrade) {
 
 Status Pipeline::LoadAhead() {
   STI_RETURN_IF_ERROR(loader_.Settle());
-  for (const RouteId id : by_length_) {
-    if (Guarantee* const guarantee = GuaranteeOf(id)) STI_RETURN_IF_ERROR(LoadFallback(*guarantee));
-  }
-  for (const RouteId id : in_use_) {
-    STI_RETURN_IF_ERROR(LoadAhead(routes_[id.index], JobAhead(id)));
-    if (plan_.cascade) break;  // the buffer is for the first level alone
+  for (const RouteId id : force_->by_length) {
+    Guarantee* const guarantee = force_->GuaranteeOf(id);
+    if (guarantee != nullptr) STI_RETURN_IF_ERROR(LoadFallback(*guarantee));
   }
   STI_RETURN_IF_ERROR(HoldRows());
+  LimitBuffer();
+  for (const RouteId id : force_->in_use) {
+    STI_RETURN_IF_ERROR(LoadAhead(force_->routes[id.index], JobAhead(id)));
+    if (force_->plan.cascade) break;  // the buffer is for the first level alone
+  }
   return LoadRowsAhead();
 }
 
@@ -233,11 +210,6 @@ Status Pipeline::LoadRowsAhead() {
   return {};
 }
 
-Guarantee* Pipeline::GuaranteeOf(RouteId route) {
-  std::optional<Guarantee>& guarantee = guarantees_[route.index];
-  return guarantee ? &*guarantee : nullptr;
-}
-
 // Prepared once more, the fallback's route has nothing to read, and views what is held.
 Status Pipeline::LoadFallback(Guarantee& guarantee) {
   const LaneJob job{.route = guarantee.route().id(),
@@ -248,13 +220,20 @@ Status Pipeline::LoadFallback(Guarantee& guarantee) {
   return loader_.Prepare(guarantee.route(), job);
 }
 
-// Reads the embedding rows that runs which give up have in any case.
+// Reads the embedding rows that runs which give up have in any case. Interrupted, reads go on into
+// the landing, which stays.
 Status Pipeline::HoldRows() {
-  if (!plan_.fallback || holds_rows_) return {};
-  STI_ASSIGN_OR_RETURN(HeldRows rows,
-                       HeldRows::Load(file_, WordsOfNoText(index().info.tokenizer), max_length()));
-  run_->HoldRows(std::move(rows));
-  holds_rows_ = true;
+  if (!force_->plan.fallback || force_->held_rows) return {};
+  const std::vector<uint32_t> words = WordsOfNoText(index().info.tokenizer);
+  landing_ = std::make_shared<RowLanding>();
+  landing_->reads = PlanEmbeddingReads(index(), words, max_length());
+  landing_->blocks = AlignedBuffer(landing_->reads.end);
+  STI_RETURN_IF_ERROR(loader_.ReadRows(landing_->reads, landing_->blocks.span()));
+  const auto find = [&](const RowTable& table, uint32_t row) {
+    return LocateRow(landing_->reads, landing_->blocks.span(), table, row);
+  };
+  force_->held_rows = std::make_shared<const HeldRows>(index(), words, max_length(), find);
+  landing_.reset();
   return {};
 }
 
@@ -275,7 +254,7 @@ Status Pipeline::LoadAhead(Route& route, const LaneJob& job) {
 
 Status Pipeline::Rest() {
   // Nobody may wait here for reads that hang: the next input has a deadline.
-  if (plan_.fallback && !loader_.CanSettleAll()) return {};
+  if (force_->plan.fallback && !loader_.CanSettleAll()) return {};
   STI_RETURN_IF_ERROR(loader_.SettleAll());
   loader_.GiveBackArena();
   transformer_->Release();
@@ -286,69 +265,97 @@ Status Pipeline::Rest() {
 
 Status Pipeline::EndTurns() {
   STI_RETURN_IF_ERROR(loader_.Settle());
-  engagement_.End();
-  if (!plan_.turns.empty() && !engagement_.limited())
-    loader_.buffer().KeepOnly(plan_.turns.front().preload);
-  return {};
+  const Engagement before = force_->engagement;
+  BeginTurnsAnew();
+  Status loaded = LoadAhead();
+  if (loaded.ok()) return loaded;
+  force_->engagement = before;
+  loader_.KeepLess(force_->engagement.KeptBetween());
+  return loaded;
+}
+
+// Nothing is in flight.
+void Pipeline::BeginTurnsAnew() {
+  force_->engagement.End();
+  loader_.buffer().KeepOnly(force_->engagement.KeptBetween());
 }
 
 Status Pipeline::ResizePreload(std::optional<uint64_t> bytes) {
   STI_RETURN_IF_ERROR(loader_.SettleAll());
-  preload_limit_ = bytes;
-  run_->rows().Preload(PreloadedWords());
-  if (bytes) {
-    const uint64_t rows = run_->rows().preload_bytes() + run_->held_row_bytes();
-    *bytes -= std::min(*bytes, rows + loader_.buffer().pinned_bytes());
-  }
-  engagement_.Limit(bytes);
-  loader_.buffer().KeepOnly(engagement_.KeptBetween());
-  return LoadAhead();
+  const std::optional<uint64_t> before = std::exchange(preload_limit_, bytes);
+  Status loaded = LoadAhead();
+  if (loaded.ok()) return loaded;
+  preload_limit_ = before;
+  LimitBuffer();
+  loader_.KeepLess(force_->engagement.KeptBetween());
+  return loaded;
+}
+
+void Pipeline::EndResize() {
+  preload_limit_.reset();
+  LimitBuffer();
 }
 
 Status Pipeline::SetPlan(Plan plan, std::optional<uint64_t> staging_bytes) {
   STI_RETURN_IF_ERROR(CheckPlan(file_, plan, options_.arithmetic.type));
-  STI_RETURN_IF_ERROR(loader_.SettleAll());
-  const Engagement before = engagement_;
-  const uint64_t staging_before = options_.staging_bytes;
-  Exchange(plan);
-  Bound(staging_bytes.value_or(staging_before));
-  loader_.UsePlan(plan_, engagement_.KeptBetween());
-  Status loaded = LoadAhead();
-  if (loaded.ok()) loaded = MakeRoom();
-  if (loaded.ok() || loaded.error().kind == ErrorKind::kCancelled) {
-    drift_.Forget();
-    return loaded;
-  }
-  Exchange(plan);
-  engagement_ = before;
-  Bound(staging_before);
-  // The next run loads what is missing.
-  loader_.UsePlan(plan_, engagement_.KeptBetween());
-  if (plan_.fallback) (void)LoadAhead();  // but a fallback, which no run loads
-  return loaded;
-}
-
-void Pipeline::Bound(uint64_t staging_bytes) {
-  options_.staging_bytes = staging_bytes;
-  loader_.LimitStaging(staging_bytes);
+  auto next = std::make_unique<PlanInForce>(index(), std::move(plan), options_.clock_khz);
+  return GoOnUnder(std::move(next), staging_bytes.value_or(loader_.most_staging()));
 }
 
 Result<bool> Pipeline::SetClock(uint64_t clock_khz) {
   const uint64_t before = std::exchange(options_.clock_khz, clock_khz);
-  if (RoutesAtClock(plan_, clock_khz) == by_length_) return false;
-  const Status set = SetPlan(plan_);
+  if (RoutesAtClock(plan(), clock_khz) == force_->by_length) return false;
+  auto next = std::make_unique<PlanInForce>(index(), plan(), clock_khz);
+  const Status set = GoOnUnder(std::move(next), loader_.most_staging());
   if (set.ok()) return true;
-  if (set.error().kind != ErrorKind::kCancelled) {
-    options_.clock_khz = before;
-    MakeRoutes();
-    loader_.UsePlan(plan_, engagement_.KeptBetween());
-  }
+  options_.clock_khz = before;
   return set.error();
 }
 
-void Pipeline::Exchange(Plan& plan) {
-  std::swap(plan_, plan);
-  MakeRoutes();
+// Rows that guarantees need are the same for inputs of the same length.
+Status Pipeline::GoOnUnder(std::unique_ptr<PlanInForce> next, uint64_t most_staging) {
+  STI_RETURN_IF_ERROR(loader_.SettleAll());
+  Before before;
+  before.layers = resident_.Layers();
+  before.resting = resting_;
+  const std::span<const uint32_t> words = PreloadedWords();
+  words_before_.assign(words.begin(), words.end());
+  if (next->max_length() == max_length()) next->held_rows = force_->held_rows;
+  before.force = std::exchange(force_, std::move(next));
+  before.places = loader_.UsePlan(plan(), most_staging);
+  ReserveWork();
+  LimitBuffer();
+  loader_.TakeFrom(before.places, force_->engagement.KeptBetween());
+  Status loaded = LoadAhead();
+  if (loaded.ok()) loaded = MakeRoom();
+  if (!loaded.ok()) {
+    GoBackTo(std::move(before));
+    return loaded;
+  }
+  words_before_.clear();
+  LimitBuffer();
+  resident_.KeepLayers(force_->Layers());
+  drift_.Forget();
+  return {};
+}
+
+// Interrupted, reads are in flight for the plan that was tried.
+void Pipeline::GoBackTo(Before before) {
+  std::shared_ptr<void> rows;
+  if (!loader_.CanSettle())
+    rows = std::make_shared<std::pair<std::shared_ptr<void>, std::shared_ptr<void>>>(
+        run_->GiveUpRows(), std::move(landing_));
+  landing_.reset();
+  force_ = std::move(before.force);
+  loader_.GoBack(std::move(before.places), force_->engagement.KeptBetween(), std::move(rows));
+  resident_.KeepLayers(before.layers);
+  ReserveWork();
+  words_before_.clear();
+  LimitBuffer();
+  if (!before.resting) return;
+  transformer_->Release();
+  run_->Release();
+  resting_ = true;
 }
 
 }  // namespace sti

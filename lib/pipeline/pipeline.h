@@ -15,6 +15,10 @@
 // Guarantees. Where the plan has fallbacks, their shards stay in the buffer, and a degraded run
 // that IO lets down goes on with them: while reads hang, run after run has its label in time.
 //
+// Another plan, or another clock, is all or nothing: until what stays in memory under it has been
+// loaded, the plan before it keeps its routes, its engagement and its fallbacks, and where that
+// fails or is interrupted it goes on with them.
+//
 // Who does what: Engagement decides what a run computes with and what stays, Loader brings it into
 // memory, Run computes, and Pipeline puts the three together.
 #pragma once
@@ -35,12 +39,10 @@
 #include "model/resident_model.h"
 #include "model/transformer.h"
 #include "pipeline/drift.h"
-#include "pipeline/engagement.h"
 #include "pipeline/io_share.h"
-#include "pipeline/lane/guarantee.h"
 #include "pipeline/lane/loader.h"
-#include "pipeline/lane/route.h"
 #include "pipeline/pass.h"
+#include "pipeline/plan_in_force.h"
 #include "pipeline/run.h"
 #include "pipeline/run_result.h"
 #include "types/plan.h"
@@ -134,29 +136,36 @@ class Pipeline {
   /// Gives back what only runs need, the arena and the working memory, while no input is expected.
   /// The next run makes it again.
   [[nodiscard]] Status Rest();
-  /// Ends the engagement: the next run is turn 1, and what only turns keep is given back.
+  /// Ends the engagement: the next run is turn 1. What only later turns keep is given back, and
+  /// what the first has and they had no room for is loaded; where that fails the engagement goes
+  /// on.
   [[nodiscard]] Status EndTurns();
   /// Bounds the preload buffer, between turns too, from now on: evicts from the top, or loads the
   /// next shards in layer order. Fallbacks stay, and count; what one cascade level keeps for the
-  /// next does not. Nothing: it holds what the plan says again.
+  /// next does not. Nothing: it holds what the plan says again. Where that cannot be loaded the
+  /// bound before stays.
   [[nodiscard]] Status ResizePreload(std::optional<uint64_t> bytes);
+  /// Lets the buffer hold what the plan says again, without waiting for reads: what is missing
+  /// comes with the runs.
+  void EndResize();
   /// Goes on under another plan for the same model, for another target, buffer or device. Shards
   /// that both plans preload stay in memory. A plan that does not fit, or whose shards cannot be
-  /// read, leaves the old one and its engagement in force. Interrupted, the new one is in force,
-  /// and its first run loads what is missing. `staging_bytes`: as PipelineOptions has them, from
-  /// now on; nothing: as before.
+  /// read, leaves the old one and its engagement in force; so does one that is interrupted. Then
+  /// the old one's fallbacks are in memory as before, and what else it preloads comes with its next
+  /// run. `staging_bytes`: as PipelineOptions has them, from now on; nothing: as before.
   [[nodiscard]] Status SetPlan(Plan plan, std::optional<uint64_t> staging_bytes = {});
   /// Goes on under the variants for another clock, as PipelineOptions::clock_khz. Returns whether
-  /// they are others than before; then this is as SetPlan with the same plan. Where they cannot be
-  /// loaded the old ones stay, and the engagement begins anew.
+  /// they are others than before; then this is as SetPlan with the same plan.
   [[nodiscard]] Result<bool> SetClock(uint64_t clock_khz);
 
-  [[nodiscard]] const Plan& plan() const { return plan_; }
+  [[nodiscard]] const Plan& plan() const { return force_->plan; }
   /// Returns the plan or variant that an input of so many tokens runs under: the shortest that
   /// holds it, the longest for what none holds. It is plan() or one of its variants.
-  [[nodiscard]] const Plan& PlanFor(size_t tokens) const;
+  [[nodiscard]] const Plan& PlanFor(size_t tokens) const {
+    return PlanOf(plan(), force_->RouteFor(tokens));
+  }
   /// Returns the most tokens of an input.
-  [[nodiscard]] uint32_t max_length() const { return PlanOf(plan_, MainRoute()).length; }
+  [[nodiscard]] uint32_t max_length() const { return force_->max_length(); }
   [[nodiscard]] const ContainerFile& file() const { return file_; }
   [[nodiscard]] const ContainerIndex& index() const { return file_.index(); }
   [[nodiscard]] BlockReader& reader() { return file_.reader(); }
@@ -164,7 +173,7 @@ class Pipeline {
   [[nodiscard]] Kernel kernel() const { return transformer_->kernel(); }
   /// Returns the bytes that shards which stay occupy, as read, and embedding rows which do.
   [[nodiscard]] uint64_t preload_bytes() const {
-    return loader_.buffer().bytes() + run_->rows().preload_bytes() + run_->held_row_bytes();
+    return loader_.buffer().bytes() + run_->rows().preload_bytes() + held_row_bytes();
   }
   /// Returns the bytes of the arena that streamed shards land in.
   [[nodiscard]] uint64_t staging_bytes() const { return loader_.arena().size(); }
@@ -190,30 +199,34 @@ class Pipeline {
   void MeterDecoding(bool on) { transformer_->MeterDecoding(on); }
 
  private:
-  Pipeline(ContainerFile file, Plan plan, const PipelineOptions& options);
-  [[nodiscard]] Status MakeReady();
-  void MakeRoutes();
+  Pipeline(ContainerFile file, const PipelineOptions& options, bool lazy);
+  [[nodiscard]] Status MakeReady(Plan plan);
+  /// All that a change of plan exchanges.
+  struct Before {
+    std::unique_ptr<PlanInForce> force;
+    Loader::Places places;
+    std::vector<uint32_t> layers;  ///< whose parameters were in memory
+    bool resting = false;
+  };
+  [[nodiscard]] Status GoOnUnder(std::unique_ptr<PlanInForce> next, uint64_t most_staging);
+  void GoBackTo(Before before);
   void ReserveWork();
-  void Exchange(Plan& plan);
-  void Bound(uint64_t staging_bytes);
+  void LimitBuffer();
+  void LockWork();
   [[nodiscard]] std::span<const uint32_t> PreloadedWords() const;
+  [[nodiscard]] uint64_t held_row_bytes() const {
+    return force_->held_rows ? force_->held_rows->bytes() : 0;
+  }
   [[nodiscard]] Status ReadResidents();
   [[nodiscard]] Status MakeRoom();
+  void BeginTurnsAnew();
 
-  /// The route of the longest inputs: the plan itself, or at another clock a variant in its place.
-  [[nodiscard]] RouteId MainRoute() const { return by_length_.back(); }
-  /// The route that such inputs begin on: the main one, or the first level of the cascade.
-  [[nodiscard]] RouteId FirstRoute() const {
-    return plan_.cascade ? CascadeRoute(plan_, 0) : MainRoute();
-  }
-  [[nodiscard]] RouteId RouteFor(size_t tokens) const;
   [[nodiscard]] Status CheckTokens(const TokenInput& input) const;
   [[nodiscard]] Status CheckTerms(const RunTerms& terms, RouteId route, size_t tokens) const;
   [[nodiscard]] Status CheckKeep(std::span<const ShardAtBits> keep) const;
 
   [[nodiscard]] LaneJob JobFor(RouteId route, const RunTerms& terms);
   [[nodiscard]] LaneJob JobAhead(RouteId route);
-  [[nodiscard]] Guarantee* GuaranteeOf(RouteId route);
   [[nodiscard]] Result<bool> StartReads(RouteId route, const RunTerms& terms, RowsCome rows_come,
                                         bool may_do_without);
   [[nodiscard]] Status LoadAhead(Route& route, const LaneJob& job);
@@ -226,21 +239,22 @@ class Pipeline {
   PipelineOptions options_;
   std::unique_ptr<ThreadPool> own_cores_;
   ContainerFile file_;
-  Plan plan_;
   ResidentModel resident_;
   std::unique_ptr<Transformer> transformer_;
-  std::vector<Route> routes_;                         ///< [RouteId]
-  std::vector<std::optional<Guarantee>> guarantees_;  ///< [RouteId] nothing: not guaranteed
-  bool holds_rows_ = false;                           ///< those that guarantees need
-  std::vector<RouteId> by_length_;  ///< the routes of inputs at this clock, shortest first
-  std::vector<RouteId> in_use_;     ///< these, or those of the cascade's levels, in order
-  Engagement engagement_;
+  std::unique_ptr<PlanInForce> force_;
   DriftWatch drift_;
   std::optional<uint64_t> preload_limit_;  ///< of ResizePreload
+  std::vector<uint32_t> words_before_;     ///< whose rows stay while another plan is tried
   bool resting_ = false;
   Status lock_refusal_;  ///< of the working memory
   std::optional<sti::Run> run_;
-  Loader loader_;  ///< last: its lane stops before what it reads into goes
+  /// Blocks that rows which guarantees need are read into, and what is read.
+  struct RowLanding {
+    EmbeddingReads reads;
+    AlignedBuffer blocks;
+  };
+  std::shared_ptr<RowLanding> landing_;  ///< null: none are
+  Loader loader_;                        ///< last: its lane stops before what it reads into goes
 };
 
 }  // namespace sti

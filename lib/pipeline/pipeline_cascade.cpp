@@ -5,14 +5,14 @@
 namespace sti {
 
 void Pipeline::EndInput() {
-  if (plan_.cascade) loader_.KeepLess(engagement_.KeptBetween());
+  if (force_->plan.cascade) loader_.KeepLess(force_->engagement.KeptBetween());
 }
 
 // As the run would: a layer is in time whose slices all fit in what is left when its reads have
 // come. Reads go on at the rate that they have had lately. What a degraded level has not brought
 // may be more than a bounded arena has room for.
 bool Pipeline::HasTimeFor(RouteId id, const RunTerms& terms) {
-  Route& route = routes_[id.index];
+  Route& route = force_->routes[id.index];
   Pace& pace = route.pace();
   pace.Begin(*terms.degrade_for_us);
   pace.ExpectSlowdown(run_->route().pace().slowdown());

@@ -62,20 +62,21 @@ Result<sti::Run*> Pipeline::Begin(const Pass& pass, const RunTerms& terms, PassO
   STI_RETURN_IF_ERROR(CheckPass(pass));
   const Clock::time_point began = Clock::now();
   const size_t tokens = TokensOf(pass, index().info.shape.hidden);
-  const RouteId route = terms.route.value_or(RouteFor(tokens));
+  const RouteId route = terms.route.value_or(force_->RouteFor(tokens));
   STI_RETURN_IF_ERROR(CheckTerms(terms, route, tokens));
   if (resting_) ReserveWork();
   const bool has_tokens = std::holds_alternative<TokenInput>(pass.input);
   // A run can fall back that has a text, and is asked for its label.
-  const bool guaranteed = terms.degrade_for_us && has_tokens && !output->hidden && holds_rows_;
-  Guarantee* guarantee = guaranteed ? GuaranteeOf(route) : nullptr;
+  const bool guaranteed =
+      terms.degrade_for_us && has_tokens && !output->hidden && force_->held_rows != nullptr;
+  Guarantee* guarantee = guaranteed ? force_->GuaranteeOf(route) : nullptr;
   if (guarantee != nullptr && !guarantee->IsHeld(loader_.buffer())) guarantee = nullptr;
   STI_ASSIGN_OR_RETURN(const bool reads,
                        StartReads(route, terms, has_tokens ? RowsCome::kNext : RowsCome::kNever,
                                   guarantee != nullptr));
-  report->turn = static_cast<uint32_t>(engagement_.turn() + 1);
-  run_->Begin(routes_[route.index], terms, began, output, report);
-  if (guarantee != nullptr) run_->MayGiveUp(*guarantee, reads);
+  report->turn = static_cast<uint32_t>(force_->engagement.turn() + 1);
+  run_->Begin(force_->routes[route.index], terms, began, output, report);
+  if (guarantee != nullptr) run_->MayGiveUp(*guarantee, *force_->held_rows, reads);
   return &*run_;
 }
 
@@ -83,7 +84,7 @@ Status Pipeline::End(Status status) {
   run_->End(status.ok());
   if (status.ok()) {
     CompareWithPlan(run_->report());
-    engagement_.Ran(run_->route().id(), run_->terms().keep.has_value());
+    force_->engagement.Ran(run_->route().id(), run_->terms().keep.has_value());
   }
   if (run_->has_lane()) loader_.EndRun(status.ok());
   return status;
@@ -97,10 +98,10 @@ Result<bool> Pipeline::StartReads(RouteId id, const RunTerms& terms, RowsCome ro
   if (terms.degrade_for_us) loader_.SetLateLaneAside([this] { return run_->GiveUpRows(); });
   if (may_do_without && !loader_.CanSettle()) return false;
   STI_RETURN_IF_ERROR(loader_.Settle());
-  Route& route = routes_[id.index];
+  Route& route = force_->routes[id.index];
   Status prepared = loader_.Prepare(route, JobFor(id, terms));
-  if (!prepared.ok() && engagement_.turn() > 0) {
-    STI_RETURN_IF_ERROR(EndTurns());  // a later turn may need room that the first does not
+  if (!prepared.ok() && force_->engagement.turn() > 0) {
+    BeginTurnsAnew();  // a later turn may need room that the first does not
     prepared = loader_.Prepare(route, JobFor(id, terms));
   }
   STI_RETURN_IF_ERROR(prepared);
@@ -139,8 +140,8 @@ Status Pipeline::CheckTokens(const TokenInput& input) const {
 }
 
 Status Pipeline::CheckTerms(const RunTerms& terms, RouteId route, size_t tokens) const {
-  if (route.index >= routes_.size()) return UsageError("the plan has no such variant");
-  const Plan& plan = PlanOf(plan_, route);
+  if (route.index >= force_->routes.size()) return UsageError("the plan has no such variant");
+  const Plan& plan = PlanOf(force_->plan, route);
   if (tokens > plan.length) return TooLong(tokens, plan.length);
   if (terms.degrade_for_us && !plan.times)
     return UsageError("the plan does not say how long its layers take").Fix(Remedy::kPlanAgain);
@@ -181,9 +182,9 @@ void Pipeline::CompareWithPlan(const RunReport& report) {
   double io_us = 0;
   for (double layer_us : plan.times->layer_io_us) io_us += layer_us;
   io_us = io_us * ShareRead(report) + plan.times->embed_io_us * length_share;
-  const bool is_later_level = plan_.cascade && run_->route().id() != FirstRoute();
+  const bool is_later_level = force_->plan.cascade && run_->route().id() != force_->FirstRoute();
   const bool reads_as_planned =
-      report.turn == 1 && engagement_.buffer_as_planned() && !is_later_level;
+      report.turn == 1 && force_->engagement.buffer_as_planned() && !is_later_level;
   drift_.Add(planned_us > 0 ? compute_us / planned_us : 0,
              reads_as_planned && io_us > 0 ? report.io_busy_us / io_us : 0);
 }

@@ -64,12 +64,9 @@ class Run {
   void Begin(Route& route, const RunTerms& terms, Clock::time_point began, PassOutput* output,
              RunReport* report);
   /// Lets the run that has begun give up. `has_lane`: reads have been begun for it; else it gives
-  /// up at once, and leaves the lane alone. The guarantee, that of the route, outlives the run.
-  void MayGiveUp(Guarantee& guarantee, bool has_lane);
-  /// Holds the rows that runs have which give up; until the next call.
-  void HoldRows(HeldRows rows) { held_rows_ = std::move(rows); }
-  /// Returns the bytes of these rows.
-  [[nodiscard]] uint64_t held_row_bytes() const { return held_rows_.bytes(); }
+  /// up at once, and leaves the lane alone. The guarantee, that of the route, and the rows that it
+  /// holds outlive the run.
+  void MayGiveUp(Guarantee& guarantee, const HeldRows& held_rows, bool has_lane);
   /// Gives up the memory that embedding rows are read into, with all that reads of them refer to;
   /// it makes other.
   [[nodiscard]] std::shared_ptr<void> GiveUpRows();
@@ -143,10 +140,10 @@ class Run {
   IoReport io_;
   std::vector<uint32_t> offsets_;  ///< [sequences + 1] of the rows in `hidden_`
   std::shared_ptr<RowStore> rows_;
-  std::vector<bool> rows_arrived_;  ///< [ranges] of rows, when the run gave up
-  TokenInput tokens_in_;            ///< of the pass at hand
-  HeldRows held_rows_;
-  Guarantee* guarantee_ = nullptr;  ///< null: the run does not give up
+  std::vector<bool> rows_arrived_;       ///< [ranges] of rows, when the run gave up
+  TokenInput tokens_in_;                 ///< of the pass at hand
+  Guarantee* guarantee_ = nullptr;       ///< null: the run does not give up
+  const HeldRows* held_rows_ = nullptr;  ///< where it may
   bool has_lane_ = true;
   bool reads_failed_ = false;
   AlignedBuffer hidden_buffer_;

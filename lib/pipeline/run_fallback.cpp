@@ -8,8 +8,9 @@
 
 namespace sti {
 
-void Run::MayGiveUp(Guarantee& guarantee, bool has_lane) {
+void Run::MayGiveUp(Guarantee& guarantee, const HeldRows& held_rows, bool has_lane) {
   guarantee_ = &guarantee;
+  held_rows_ = &held_rows;
   has_lane_ = has_lane;
 }
 
@@ -105,7 +106,7 @@ void Run::NoteNoReads() {
 
 const uint8_t* Run::RowAtHand(const RowTable& table, uint32_t row) const {
   const uint8_t* const found = rows_->Find(table, row, rows_arrived_);
-  return found != nullptr ? found : held_rows_.Find(table, row);
+  return found != nullptr ? found : held_rows_->Find(table, row);
 }
 
 Status Run::ComputeFallback(size_t first) {

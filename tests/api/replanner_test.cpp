@@ -15,6 +15,7 @@
 #include "base/remedy.h"
 #include "plan/planner.h"
 #include "support/expect.h"
+#include "support/fault_reader.h"
 #include "support/temp_folder.h"
 #include "support/test_container.h"
 
@@ -43,6 +44,16 @@ class ReplannerTest : public ::testing::Test {
     EXPECT_TRUE(Succeeded(file));
     return std::move(file).value();
   }
+  /// Its reads fail where faults_ says so.
+  [[nodiscard]] ContainerFile FileThatFails() {
+    auto reader = OpenBlockReader(path_);
+    EXPECT_TRUE(Succeeded(reader));
+    auto faults = std::make_unique<FaultReader>(std::move(*reader));
+    faults_ = faults.get();
+    auto file = ContainerFile::Open(std::move(faults));
+    EXPECT_TRUE(Succeeded(file));
+    return std::move(file).value();
+  }
   /// A shard of k bits loads in 60 k us, a layer of m slices takes 100 m us, twice that at half the
   /// clock.
   static DeviceProfile Profile(bool clocks = false) {
@@ -63,9 +74,10 @@ class ReplannerTest : public ::testing::Test {
     return std::move(plan).value();
   }
   /// Opens a session under the plan for this device, and its replanner.
-  void Open(const DeviceProfile& profile, const SessionOptions& options = {}) {
+  void Open(const DeviceProfile& profile, const SessionOptions& options = {},
+            bool may_fail = false) {
     first_ = PlanBy(profile);
-    auto session = Session::Open(File(), first_, options);
+    auto session = Session::Open(may_fail ? FileThatFails() : File(), first_, options);
     ASSERT_TRUE(Succeeded(session));
     session_ = std::move(*session);
     auto replanner = Replanner::Make(*session_, {profile, {}},
@@ -97,6 +109,7 @@ class ReplannerTest : public ::testing::Test {
   std::string path_ = folder_.File("a.sti");
   PlanRequest request_;
   Plan first_;
+  FaultReader* faults_ = nullptr;
   std::unique_ptr<Session> session_;
   std::optional<Replanner> replanner_;
   std::vector<Notice> notices_;
@@ -171,6 +184,29 @@ TEST_F(ReplannerTest, NoPlanCountsOnADeviceThatIsFasterThanItsProfile) {
   Open(Profile());
   Runs(2 * DriftWatch::kRuns, 0.3, 0.3);
   EXPECT_TRUE(Look().empty());
+  EXPECT_TRUE(IsFirst());
+}
+
+TEST_F(ReplannerTest, APlanThatCannotBeReadIsTriedAgainAndToldOnce) {
+  request_.preload_bytes = 1 << 20;
+  request_.target_us = 3000;
+  Open(Profile(), {}, true);
+  Runs(DriftWatch::kLeastRuns, 3, 1);
+  ASSERT_EQ(Look().size(), 1U);
+  ASSERT_FALSE(IsFirst());
+  Runs(DriftWatch::kRuns, 1.0 / 3, 1);
+  faults_->Inject({.kind = FaultKind::kError});
+  const std::vector<Notice> told = Look();
+  ASSERT_EQ(told.size(), 1U);
+  EXPECT_EQ(told[0].kind, Notice::Kind::kPlanKept);
+  const uint64_t reads = faults_->reads();
+  EXPECT_TRUE(Look({}, 1s).empty());
+  EXPECT_EQ(faults_->reads(), reads) << "not with every input";
+  EXPECT_TRUE(Look({}, 2s).empty());
+  EXPECT_GT(faults_->reads(), reads) << "but every two seconds";
+  EXPECT_FALSE(IsFirst());
+  faults_->Heal();
+  EXPECT_TRUE(PlannedAgain(Look({}, 2s), "layers take 1.00 times what the profile says"));
   EXPECT_TRUE(IsFirst());
 }
 

@@ -1,11 +1,9 @@
 // Models whose bytes a callback of the app reads: well, wrongly, slowly, or calling the library.
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
-#include <cstring>
 #include <functional>
 #include <iterator>
 #include <string>
@@ -13,37 +11,11 @@
 #include <utility>
 #include <vector>
 
+#include "callback_storage.h"
 #include "sti_fixture.h"
-#include "support/hanging_reader.h"
 
 namespace sti {
 namespace {
-
-/// A callback's storage, and what it does wrong.
-struct Storage {
-  const std::vector<uint8_t>& bytes;
-  Door door = {};
-  std::atomic<int> lies{0};     // 1: fails, 2: says that it read more than it was asked for
-  sti_model* model = nullptr;   // where set, reads call the library
-  std::atomic<int> refused{0};  // of those calls
-
-  static int64_t ReadAt(void* user, uint64_t offset, void* buffer, uint64_t bytes) {
-    auto& self = *static_cast<Storage*>(user);
-    self.door.Pass();
-    if (self.lies == 1) return -1;
-    if (self.model != nullptr) {
-      sti_error error;
-      sti_close(self.model);  // does nothing
-      if (sti_run(self.model, "a", 1, nullptr, 0, &error) == STI_USAGE &&
-          sti_label(self.model, 0) == -1) {
-        ++self.refused;
-      }
-    }
-    const uint64_t count = std::min<uint64_t>(bytes, self.bytes.size() - offset);
-    std::memcpy(buffer, self.bytes.data() + offset, count);
-    return static_cast<int64_t>(self.lies == 2 ? bytes + 1 : count);
-  }
-};
 
 class CallbackTest : public StiTest {
  protected:

@@ -34,6 +34,7 @@ class StiTest : public ::testing::Test {
   void SetUp() override {
     TinyModelOptions model;
     model.layers = 3;
+    model.extra_tokens = extra_tokens_;
     ASSERT_TRUE(Succeeded(WriteTinyContainer(path_, model)));
     bytes_ = FileBytes(path_);
     ASSERT_TRUE(Is(STI_OK, sti_host_new(2, nullptr, nullptr, &host_, &error_), error_));
@@ -90,6 +91,7 @@ class StiTest : public ::testing::Test {
     return sti_give(model_, kind, bytes.data(), bytes.size(), &error_);
   }
 
+  uint32_t extra_tokens_ = 0;  // which no text has
   TempFolder folder_;
   std::string path_ = folder_.File("a.sti");
   std::vector<uint8_t> bytes_;

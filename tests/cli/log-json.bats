@@ -5,6 +5,9 @@ load helpers
 # Messages of stdin as a person reads them.
 as_text() { jq -r '.tool + (if .level == "warning" then ": warning: " else ": " end) + .message'; }
 
+# Messages of stdin without their times, which are of one run.
+timeless() { sed -E 's/[0-9.]+ (ms|us)/N \1/g'; }
+
 # STATUS COMMAND...: ends with this status, and has the same messages either way; `levels` are
 # theirs. All that is on stderr is JSON.
 says_the_same() {
@@ -18,7 +21,7 @@ says_the_same() {
   same "$status" "$expected"
   jq -e 'keys == ["level", "message", "tool"]' <<<"$stderr" >/dev/null
   same "$(jq -s length <<<"$stderr")" "${#stderr_lines[@]}"
-  same "$(as_text <<<"$stderr")" "$text"
+  same "$(as_text <<<"$stderr" | timeless)" "$(timeless <<<"$text")"
   levels=$(jq -r .level <<<"$stderr" | sort -u | tr '\n' ' ')
 }
 

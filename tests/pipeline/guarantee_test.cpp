@@ -362,6 +362,30 @@ TEST_F(Guarantees, ABoundOnStagingKeepsLanesButNotLabels) {
   }
 }
 
+TEST_F(Guarantees, LastThroughAClockWhoseVariantCannotBeLoaded) {
+  Plan plan = WithFallback(WholeAt(4), {0, 1, 2});
+  plan.freq = 2000000;
+  Plan slow = WithFallback(WholeAt(6), {0, 1}, 4);
+  slow.freq = 1000000;
+  plan.variants = {slow};
+  PipelineOptions options;
+  options.clock_khz = 2000000;
+  Open(plan, options);
+  const auto unknown = UnknownByFallback(plan);
+  faults_->Inject({.kind = FaultKind::kError});
+  EXPECT_TRUE(FailedWith(pipeline_->SetClock(1000000), ErrorKind::kReadFailed));
+  faults_->Heal();
+  door_.Close();
+  const RunResult result = RunOnce(kDeadline_us);
+  ASSERT_TRUE(result.fallback);
+  EXPECT_EQ(result.logits, unknown);
+  EXPECT_EQ(RunOnceReadsComeAgain().logits, DirectLogits(path_, WholeAt(4)));
+  const auto changed = pipeline_->SetClock(1000000);
+  ASSERT_TRUE(Succeeded(changed));
+  EXPECT_TRUE(*changed);
+  EXPECT_EQ(RunOnce(kQuiet_us).logits, DirectLogits(path_, WholeAt(6)));
+}
+
 TEST_F(Guarantees, VariantsHaveTheirOwn) {
   Plan plan = WithFallback(WholeAt(4), {0, 1, 2});
   Plan variant = WithFallback(WholeAt(4), {0, 1, 2}, 3);

@@ -146,20 +146,34 @@ TEST_F(Interrupted, EveryCallThatWaitsForReads) {
   EXPECT_EQ(result_.logits, DirectLogits(path_, plan)) << "the old plan: its reads were waited for";
 }
 
-TEST_F(Interrupted, APlanWhoseLoadingIsInterruptedIsInForce) {
-  Open(WholeAt(4));
+TEST_F(Interrupted, APlanWhoseLoadingIsInterruptedLeavesTheOldOneInForce) {
+  TestRandom random(5);
+  const Plan old = WithTurns(WithPreload(WholeAt(4), 3), 3, random);
+  Open(old);
+  ASSERT_TRUE(Succeeded(Run()));
+  const uint64_t held = pipeline_->preload_bytes();
+  const uint64_t resident = pipeline_->resident_bytes();
+  const uint64_t staging = pipeline_->staging_bytes();
   const Plan plan = WithPreload(Mixed(), 6);
   EXPECT_TRUE(
       FailedWith(WhileReadsHang([&] { return pipeline_->SetPlan(plan); }), ErrorKind::kCancelled));
-  EXPECT_EQ(pipeline_->plan().layers, plan.layers);
+  EXPECT_EQ(pipeline_->lane_state(), LaneState::kTrailing) << "its reads are still in flight";
+  EXPECT_EQ(pipeline_->plan().bits, old.bits);
   door_.Open();
   ASSERT_TRUE(Succeeded(Run()));
-  EXPECT_EQ(result_.logits, DirectLogits(path_, plan));
-  EXPECT_GT(pipeline_->preload_bytes(), 0U) << "the run has loaded what was missing";
+  EXPECT_EQ(result_.turn, 2U) << "the engagement goes on";
+  Plan second = old;
+  second.bits = old.turns[1].bits;
+  EXPECT_EQ(result_.logits, DirectLogits(path_, second));
+  ASSERT_TRUE(Succeeded(pipeline_->EndTurns()));
+  ASSERT_TRUE(Succeeded(Run()));
+  EXPECT_EQ(pipeline_->preload_bytes(), held);
+  EXPECT_EQ(pipeline_->resident_bytes(), resident);
+  EXPECT_EQ(pipeline_->staging_bytes(), staging);
 }
 
 // One read has failed while another still hangs, and lands in memory of the new plan.
-TEST_F(Interrupted, APlanWhoseLoadingFailsAndIsInterruptedIsInForceToo) {
+TEST_F(Interrupted, APlanWhoseLoadingFailsAndIsInterruptedLeavesTheOldOneToo) {
   auto reader = OpenBlockReader(path_);
   ASSERT_TRUE(Succeeded(reader));
   auto faults =
@@ -172,7 +186,7 @@ TEST_F(Interrupted, APlanWhoseLoadingFailsAndIsInterruptedIsInForceToo) {
       FailedWith(WhileReadsHang([&] { return pipeline_->SetPlan(plan); }), ErrorKind::kCancelled));
   door_.Open();
   ASSERT_TRUE(Succeeded(Run()));
-  EXPECT_EQ(result_.logits, DirectLogits(path_, plan));
+  EXPECT_EQ(result_.logits, DirectLogits(path_, WholeAt(4)));
 }
 
 TEST_F(Interrupted, APlanThatCannotBeLoadedLeavesTheOldOneRunning) {

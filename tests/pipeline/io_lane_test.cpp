@@ -86,7 +86,8 @@ class IoLaneTest : public ::testing::Test {
     faults_ = faulty.get();
     reader_ =
         std::make_unique<NotingReader>(std::make_unique<HangingReader>(std::move(faulty), door_));
-    lane_ = std::make_unique<IoLane>(*reader_, index_, depth);
+    depth_ = depth;
+    lane_ = std::make_unique<IoLane>(*reader_, index_);
   }
   void Start(RowsCome rows = RowsCome::kNever, bool tolerant = false) {
     reader_->submitted.clear();
@@ -94,6 +95,7 @@ class IoLaneTest : public ::testing::Test {
     job.schedule = schedule_;
     job.arena = arena_.span();
     job.groups = 2;
+    job.depth = depth_;
     job.rows_come = rows;
     job.tolerant = tolerant;
     lane_->Start(job);
@@ -126,6 +128,7 @@ class IoLaneTest : public ::testing::Test {
   std::string path_ = folder_.File("a.sti");
   ContainerIndex index_;
   std::shared_ptr<const LoadSchedule> schedule_;
+  uint32_t depth_ = 1;
   AlignedBuffer arena_;
   Door door_;
   FaultReader* faults_ = nullptr;

@@ -55,7 +55,7 @@ TEST_F(PreloadBufferTest, OccupiesWhatItHoldsAndGivesTheRestBack) {
     buffer.KeepOnly(held);
     for (const ShardAtBits& shard : held) Fill(buffer, shard);
     uint64_t expected = 0;
-    for (const ShardAtBits& shard : held) expected += buffer.BytesOf(shard);
+    for (const ShardAtBits& shard : held) expected += PreloadBuffer::BytesOf(index_, shard);
     ASSERT_EQ(buffer.bytes(), expected);
     if (PageSpace::PageBytes() == kBlockBytes) {
       ASSERT_EQ(Resident(buffer), expected);
@@ -104,7 +104,7 @@ TEST_F(PreloadBufferTest, ShardsOfCascadeLevelsHavePlacesAtTheirBits) {
   EXPECT_EQ(buffer.Held({0, 2}), PartSet::For(3).With(PartSet::For(32)));
   buffer.KeepOnly(std::span(both).first(1));
   EXPECT_EQ(buffer.Held({0, 2}), PartSet::For(3));
-  EXPECT_EQ(buffer.bytes(), buffer.BytesOf({{0, 2}, 3}));
+  EXPECT_EQ(buffer.bytes(), PreloadBuffer::BytesOf(index_, {{0, 2}, 3}));
 }
 
 TEST_F(PreloadBufferTest, PlacesAreApartAndAlignedAsTheFileIs) {

@@ -76,6 +76,19 @@ TEST_F(PreloadedRows, GoLastWhereTheBufferShrinks) {
   EXPECT_EQ(RunText(), 0);
 }
 
+TEST_F(PreloadedRows, AndShardsKeepOneBoundThroughChangesOfPlan) {
+  Open(WithWords(words_));
+  for (const uint64_t bound : {uint64_t{0}, RowBytes(words_.size()) + 3 * kBlockBytes}) {
+    ASSERT_TRUE(Succeeded(pipeline_->ResizePreload(bound)));
+    const uint64_t held = pipeline_->preload_bytes();
+    EXPECT_LE(held, bound);
+    ASSERT_TRUE(Succeeded(pipeline_->SetPlan(WithWords(words_))));
+    EXPECT_EQ(pipeline_->preload_bytes(), held);
+    RunText();
+    EXPECT_EQ(pipeline_->preload_bytes(), held);
+  }
+}
+
 TEST_F(PreloadedRows, AreThoseOfAnotherPlanFromThenOn) {
   Open(WithWords({2, 3}));
   ASSERT_TRUE(Succeeded(pipeline_->SetPlan(WithWords(words_))));

@@ -180,14 +180,12 @@ class RandomCascades : public RandomApp<CascadeWorld> {
 
   void Resize() {
     const bool unbounded = Below(2) == 0;
-    limit_ = unbounded ? std::optional<uint64_t>() : Below(30) * kBlockBytes;
-    ExpectSoundOr(pipeline_->ResizePreload(limit_));
-  }
-  void SetPlan() {
-    const Status status = pipeline_->SetPlan(plans_[Below(plans_.size())]);
+    const auto limit = unbounded ? std::optional<uint64_t>() : Below(30) * kBlockBytes;
+    const Status status = pipeline_->ResizePreload(limit);
     ExpectSoundOr(status);
-    if (status.ok()) limit_.reset();
+    if (status.ok()) limit_ = limit;
   }
+  void SetPlan() { ExpectSoundOr(pipeline_->SetPlan(plans_[Below(plans_.size())])); }
 
   /// One step of an app, by chance.
   void Step() {

@@ -72,31 +72,38 @@ class ReferenceBuffer {
     }
     if (!trails) Settle();
   }
-  void EndTurns() {
+  /// `loaded`: no read has failed; else the engagement goes on.
+  void EndTurns(bool loaded) {
     Settle();
-    runs_ = 0;
-    if (!plan_.turns.empty() && !limit_) KeepOnly(plan_.turns.front().preload);
+    const size_t before = std::exchange(runs_, 0);
+    KeepOnly(Kept({}, 0));
+    Load(loaded);
+    if (loaded) return;
+    runs_ = before;
+    KeepOnly(Kept({}, 0));
   }
   /// Shards are not what is given back.
   void Rest() { Settle(); }
-  /// `loaded`: no read has failed.
-  void Resize(uint64_t bytes, bool loaded) {
+  /// `loaded`: no read has failed; else the bound before stays.
+  void Resize(std::optional<uint64_t> bytes, bool loaded) {
     Settle();
-    limit_ = bytes;
+    const auto before = std::exchange(limit_, bytes);
     KeepOnly(Kept({}, 0));
     Load(loaded);
+    if (loaded) return;
+    limit_ = before;
+    KeepOnly(Kept({}, 0));
   }
   /// `loaded`: no read has failed; else the old plan and its engagement go on.
   void SetPlan(const Plan& plan, bool loaded) {
     Settle();
-    const std::tuple before(plan_, runs_, limit_);
+    const std::tuple before(plan_, runs_);
     plan_ = plan;
     runs_ = 0;
-    limit_.reset();
     KeepOnly(Kept({}, 0));
     Load(loaded);
     if (loaded) return;
-    std::tie(plan_, runs_, limit_) = before;
+    std::tie(plan_, runs_) = before;
     KeepOnly(Kept({}, 0));
   }
 

@@ -20,11 +20,10 @@ constexpr double kRecentBytes = 320 << 10;
 
 }  // namespace
 
-IoLane::IoLane(BlockReader& reader, const ContainerIndex& index, uint32_t depth, IoShare* share,
+IoLane::IoLane(BlockReader& reader, const ContainerIndex& index, IoShare* share,
                Interrupt* interrupt)
     : reader_(reader),
       index_(index),
-      depth_(std::clamp(depth, 1U, reader.depth())),
       share_(share),
       interrupt_(interrupt),
       share_id_(share == nullptr ? 0 : share->Join()) {
@@ -51,6 +50,7 @@ void IoLane::Start(const IoJob& job) {
   {
     MutexLock lock(mutex_);
     job_ = job;
+    job_.depth = std::clamp(job.depth, 1U, reader_.depth());
     rows_ = {};
     rows_arrived_.clear();
     queue_.Reset(*job.schedule, job.groups);
@@ -285,7 +285,8 @@ bool IoLane::SubmitNext() {
 IoLane::Turn IoLane::NextTurn(bool large) {
   MutexLock lock(mutex_);
   const bool rows = queue_.rows_waiting();
-  if (finishing_ || reader_.in_flight() >= (rows ? reader_.depth() : depth_)) return Turn::kNothing;
+  const uint32_t most = rows ? reader_.depth() : job_.depth;
+  if (finishing_ || reader_.in_flight() >= most) return Turn::kNothing;
   return large && !rows ? Turn::kPiece : Turn::kRead;
 }
 

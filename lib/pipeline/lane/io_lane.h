@@ -54,6 +54,8 @@ struct IoJob {
   std::span<uint8_t> arena;   ///< schedule->arena_bytes
   std::span<uint8_t> buffer;  ///< what reads that land in the buffer have places in
   uint32_t groups = 0;
+  /// Most reads of shards that are in flight; table rows are as many as the reader takes.
+  uint32_t depth = BlockReader::kDefaultDepth;
   RowsCome rows_come = RowsCome::kLater;  ///< when ReadTableRows will be called
   /// Whether a read that fails leaves the others be: whoever waits for it gets the error when no
   /// other read is under way, and until then hopes in vain.
@@ -81,10 +83,9 @@ struct IoReport {
 /// thread. What the job and the rows point to stays in place until WaitIdle returns.
 class IoLane {
  public:
-  /// Takes over `reader` until destroyed. At most `depth` reads of shards are in flight; table rows
-  /// as many as the reader takes. `share`, where given, is asked before each read;
+  /// Takes over `reader` until destroyed. `share`, where given, is asked before each read;
   /// `interrupt`, where given, ends the caller's waits with kCancelled. Both outlive the lane.
-  IoLane(BlockReader& reader, const ContainerIndex& index, uint32_t depth, IoShare* share = nullptr,
+  IoLane(BlockReader& reader, const ContainerIndex& index, IoShare* share = nullptr,
          Interrupt* interrupt = nullptr);
   ~IoLane();
   IoLane(const IoLane&) = delete;
@@ -200,7 +201,6 @@ class IoLane {
 
   BlockReader& reader_;
   const ContainerIndex& index_;
-  const uint32_t depth_;
   IoShare* const share_;
   Interrupt* const interrupt_;
   const uint32_t share_id_;

@@ -7,39 +7,52 @@
 namespace sti {
 
 Loader::Loader(ContainerFile& file, ResidentModel& resident, const LoaderOptions& options)
-    : file_(file), resident_(resident), options_(options) {}
+    : file_(file), resident_(resident), options_(options), lane_(MakeLane(file.reader())) {}
 
-void Loader::UsePlan(const Plan& plan) {
+Loader::Places Loader::UsePlan(const Plan& plan, uint64_t most_staging) {
+  Places next;
+  next.most_staging = most_staging;
+  next.buffer = PreloadBuffer(file_.index(), plan);
+  if (options_.lock) next.buffer.Lock();
+  next.limits.arena_bytes = most_staging != 0 ? most_staging : plan.staging_bytes;
+  if (plan.read_bytes != 0) next.limits.read_bytes = plan.read_bytes;
+  if (plan.read_depth != 0) next.depth = plan.read_depth;
+  places_.arena_bytes = arena_.size();
   GiveBackArena();
-  buffer_ = PreloadBuffer(file_.index(), plan);
-  if (options_.lock) buffer_.Lock();
-  limits_ = {};
-  limits_.arena_bytes = options_.staging_bytes != 0 ? options_.staging_bytes : plan.staging_bytes;
-  if (plan.read_bytes != 0) limits_.read_bytes = plan.read_bytes;
-  depth_ = plan.read_depth != 0 ? plan.read_depth : BlockReader::kDefaultDepth;
-  lane_.reset();
-  lane_ = MakeLane(file_.reader());
+  return std::exchange(places_, std::move(next));
 }
 
-void Loader::UsePlan(const Plan& plan, std::span<const ShardAtBits> stays) {
-  PreloadBuffer before = std::move(buffer_);
-  UsePlan(plan);
-  buffer_.TakeFrom(before, stays);
+void Loader::TakeFrom(Places& before, std::span<const ShardAtBits> stays) {
+  places_.buffer.TakeFrom(before.buffer, stays);
+  before.buffer.KeepOnly({});
+}
+
+void Loader::GoBack(Places before, std::span<const ShardAtBits> stays, std::shared_ptr<void> rows) {
+  Places after = std::exchange(places_, std::move(before));
+  places_.buffer.TakeFrom(after.buffer, stays);
+  given_up_.emplace(std::move(after.buffer), std::move(rows));
+  if (state_ == LaneState::kIdle) LetGo();
+}
+
+// The arena is as it was before another plan was tried, too.
+void Loader::LetGo() {
+  given_up_.reset();
+  GiveBackArena();
+  GrowArena(places_.arena_bytes);
 }
 
 std::unique_ptr<IoLane> Loader::MakeLane(BlockReader& reader) const {
-  return std::make_unique<IoLane>(reader, file_.index(), depth_, options_.share,
-                                  options_.interrupt);
+  return std::make_unique<IoLane>(reader, file_.index(), options_.share, options_.interrupt);
 }
 
 Status Loader::Prepare(Route& route, const LaneJob& job) {
-  RouteNeed need{job.bits, job.keep, job.held_then, job.only_ahead, job.degrade, limits_};
-  const bool bounded = options_.staging_bytes != 0;
+  RouteNeed need{job.bits, job.keep, job.held_then, job.only_ahead, job.degrade, places_.limits};
+  const bool bounded = places_.most_staging != 0;
   // The plan's own bound is for its own reads; what is read before the first label, or because the
   // buffer was made smaller, may take more.
   need.limits.grow = job.only_ahead || options_.lazy || !bounded;
   if (ReadsBeforeComputing(route.plan()) && !bounded) need.limits.arena_bytes = 0;
-  return route.Prepare(buffer_, resident_, need);
+  return route.Prepare(buffer(), resident_, need);
 }
 
 void Loader::Start(Route& route, const LaneJob& job, LaneState state, RowsCome rows_come) {
@@ -52,14 +65,15 @@ void Loader::Start(Route& route, const LaneJob& job, LaneState state, RowsCome r
   GrowArena(schedule_->arena_bytes);
   if (arena_use_ == ArenaUse::kRead) RegisterArena();
   if (arena_use_ == ArenaUse::kNew) arena_use_ = ArenaUse::kRead;
-  lane_->Start({schedule_, arena_.span(), buffer_.span(), route.groups(), rows_come, job.tolerant});
+  lane_->Start({schedule_, arena_.span(), buffer().span(), route.groups(), places_.depth, rows_come,
+                job.tolerant});
 }
 
 Status Loader::ReadRows(const EmbeddingReads& rows, std::span<uint8_t> blocks) {
   state_ = LaneState::kRunning;
-  evict_ = false;
+  degrade_ = evict_ = false;
   schedule_ = std::make_shared<const LoadSchedule>();
-  lane_->Start({schedule_, arena_.span(), buffer_.span(), 0, RowsCome::kNext});
+  lane_->Start({schedule_, arena_.span(), buffer().span(), 0, places_.depth, RowsCome::kNext});
   lane_->ReadTableRows(rows, blocks);
   const Result<bool> read = lane_->WaitForTableRows();
   // Interrupted, reads are still in flight, whatever else went wrong.
@@ -89,9 +103,9 @@ void Loader::SetLateLaneAside(GiveUpRows give_up_rows) {
   constexpr size_t kMostLate = 3;
   std::erase_if(late_lanes_, [](const LateLane& late) { return late.lane->Idle(); });
   const bool waits = state_ == LaneState::kWoken || state_ == LaneState::kTrailing;
-  if (!waits || !degrade_ || late_lanes_.size() == kMostLate) return;
+  if (!waits || !degrade_ || given_up_ || late_lanes_.size() == kMostLate) return;
   // A lane stays where memory is counted, or where a late read may still land in what others use.
-  if (options_.staging_bytes != 0 || ReadsFillBuffer() || lane_->WaitIdleFor(kPatience)) return;
+  if (places_.most_staging != 0 || ReadsFillBuffer() || lane_->WaitIdleFor(kPatience)) return;
   auto reader = file_.reader().Clone();
   if (!reader.ok()) return;
   auto lane = MakeLane(**reader);
@@ -124,12 +138,17 @@ Status Loader::Settle() {
     state_ = LaneState::kTrailing;
     return idle;
   }
+  if (given_up_) {
+    state_ = LaneState::kIdle;
+    LetGo();
+    return {};
+  }
   const auto arrived = lane_->arrived();
   for (const ScheduledPart& part : schedule_->parts) {
     const bool stays = part.landing == Landing::kBuffer || part.copy_place >= 0;
     if (!stays || !part.kind || !arrived[part.request].Has(*part.kind)) continue;
     const ShardRequest& shard = schedule_->requests[part.request];
-    buffer_.Add(shard.id, *part.kind);
+    buffer().Add(shard.id, *part.kind);
   }
   Evict();
   return {};
@@ -143,7 +162,7 @@ bool Loader::SettleBy(Clock::time_point latest) {
 void Loader::KeepLess(std::span<const ShardAtBits> shards) {
   keep_.assign(shards.begin(), shards.end());
   evict_ = true;
-  if (state_ == LaneState::kIdle) buffer_.KeepOnly(keep_);
+  if (state_ == LaneState::kIdle) buffer().KeepOnly(keep_);
 }
 
 Status Loader::SettleAll() {
@@ -166,7 +185,7 @@ Status Loader::Finish() {
 }
 
 void Loader::Evict() {
-  if (evict_) buffer_.KeepOnly(keep_);
+  if (evict_) buffer().KeepOnly(keep_);
   state_ = LaneState::kIdle;
 }
 

@@ -20,6 +20,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -42,9 +43,8 @@ class IoShare;
 enum class LaneState : uint8_t { kIdle, kWoken, kRunning, kTrailing };
 
 struct LoaderOptions {
-  uint64_t staging_bytes = 0;  ///< most bytes of arena; 0: as the plan says
-  bool lazy = false;           ///< memory is touched when it is needed, not ahead
-  bool lock = false;           ///< what reads land in is kept in memory (base/memory_lock.h)
+  bool lazy = false;  ///< memory is touched when it is needed, not ahead
+  bool lock = false;  ///< what reads land in is kept in memory (base/memory_lock.h)
   IoShare* share = nullptr;
   Interrupt* interrupt = nullptr;  ///< ends waits with kCancelled
 };
@@ -65,15 +65,32 @@ struct LaneJob {
 /// Owns the lane, and the memory that it reads into. One thread at a time.
 class Loader {
  public:
+  /// The limits that a plan is read by, and its places in the buffer.
+  struct Places {
+    uint64_t most_staging = 0;  ///< most bytes of arena; 0: as the plan says
+    ScheduleLimits limits;      ///< of the plan's schedules
+    uint32_t depth = BlockReader::kDefaultDepth;
+    uint64_t arena_bytes = 0;  ///< that the arena had, while another plan is read for
+    PreloadBuffer buffer;
+  };
+
   /// `file` and `resident` outlive the loader. UsePlan comes before all else.
   Loader(ContainerFile& file, ResidentModel& resident, const LoaderOptions& options);
 
-  /// Reads for another plan from now on, its places in the buffer empty. The loader is idle.
-  void UsePlan(const Plan& plan);
-  /// Reads for another plan, and moves to its places what the buffer holds of `stays`.
-  void UsePlan(const Plan& plan, std::span<const ShardAtBits> stays);
-  /// Bounds the arena, as LoaderOptions::staging_bytes does, from the next UsePlan on.
-  void LimitStaging(uint64_t bytes) { options_.staging_bytes = bytes; }
+  /// Reads for another plan from now on, whose places in the buffer are empty. `most_staging`
+  /// bounds the arena, 0: as the plan says. The loader is idle. Returns the places of the plan
+  /// before.
+  Places UsePlan(const Plan& plan, uint64_t most_staging);
+  /// Moves what places before hold of `stays` and of the plan's fallbacks to its own, and gives
+  /// back there all but fallbacks.
+  void TakeFrom(Places& before, std::span<const ShardAtBits> stays);
+  /// Takes UsePlan back: reads for the plan before, whose places are `before`, and to which goes
+  /// what is held of `stays`. Reads that are in flight, after an interrupt, land where they were
+  /// to, and count for nothing; `rows` has what those of embedding rows land in.
+  void GoBack(Places before, std::span<const ShardAtBits> stays, std::shared_ptr<void> rows);
+
+  /// Returns what bounds the arena, as UsePlan has it.
+  [[nodiscard]] uint64_t most_staging() const { return places_.most_staging; }
 
   /// Makes the route's schedule for a job; the loader is idle.
   [[nodiscard]] Status Prepare(Route& route, const LaneJob& job);
@@ -117,13 +134,13 @@ class Loader {
   void GiveBackArena();
   /// Returns why some memory is not locked that was to be; no error if all is.
   [[nodiscard]] const Status& lock_refusal() const {
-    return lock_refusal_.ok() ? buffer_.lock_refusal() : lock_refusal_;
+    return lock_refusal_.ok() ? buffer().lock_refusal() : lock_refusal_;
   }
 
   [[nodiscard]] LaneState state() const { return state_; }
   [[nodiscard]] IoLane& lane() { return *lane_; }
-  [[nodiscard]] PreloadBuffer& buffer() { return buffer_; }
-  [[nodiscard]] const PreloadBuffer& buffer() const { return buffer_; }
+  [[nodiscard]] PreloadBuffer& buffer() { return places_.buffer; }
+  [[nodiscard]] const PreloadBuffer& buffer() const { return places_.buffer; }
   [[nodiscard]] const AlignedBuffer& arena() const { return arena_; }
   /// Returns the schedule of the last job. Whoever holds it has it beyond the next.
   [[nodiscard]] const std::shared_ptr<const LoadSchedule>& schedule() const { return schedule_; }
@@ -141,15 +158,20 @@ class Loader {
   enum class ArenaUse : uint8_t { kNew, kRead, kRegistered };
   [[nodiscard]] bool ReadsFillBuffer() const;
   void Evict();
+  void LetGo();
   void RegisterArena();
   void LockIfWanted(AlignedBuffer& memory);
 
   ContainerFile& file_;
   ResidentModel& resident_;
   LoaderOptions options_;
-  ScheduleLimits limits_;  ///< limits of the plan's schedules
-  uint32_t depth_ = BlockReader::kDefaultDepth;
-  PreloadBuffer buffer_;
+  Places places_;
+  /// Where reads for a plan that was given up may still land, until the lane is idle.
+  struct GivenUp {
+    PreloadBuffer buffer;
+    std::shared_ptr<void> rows;
+  };
+  std::optional<GivenUp> given_up_;
   AlignedBuffer arena_;  ///< as large as the largest job has needed
   ArenaUse arena_use_ = ArenaUse::kNew;
   Status lock_refusal_;  ///< of the arena

@@ -129,9 +129,8 @@ uint64_t PreloadBuffer::pinned_bytes() const {
   return bytes;
 }
 
-uint64_t PreloadBuffer::BytesOf(const ShardAtBits& shard) const {
-  const Entry* entry = Find(shard.id);
-  return entry == nullptr ? 0 : BlocksOf(entry->location, PartSet::For(shard.bits));
+uint64_t PreloadBuffer::BytesOf(const ContainerIndex& index, const ShardAtBits& shard) {
+  return BlocksOf(index.shard(shard.id), PartSet::For(shard.bits));
 }
 
 void PreloadBuffer::Add(ShardId id, PartSet parts) {
@@ -195,11 +194,15 @@ void PreloadBuffer::GiveBackFreed() {
   freed_begin_ = freed_end_ = 0;
 }
 
-void PreloadBuffer::KeepOnly(std::span<const ShardAtBits> shards) {
+void PreloadBuffer::NoteStays(std::span<const ShardAtBits> shards) {
   for (Entry& entry : entries_) entry.stays = entry.pinned;
   for (const ShardAtBits& shard : shards) {
     if (Entry* entry = Find(shard.id)) entry->stays = entry->stays.With(PartSet::For(shard.bits));
   }
+}
+
+void PreloadBuffer::KeepOnly(std::span<const ShardAtBits> shards) {
+  NoteStays(shards);
   for (Entry& entry : entries_) {
     const bool is_empty = entry.held.held.empty();
     if (is_empty && freed_end_ == entry.first && freed_end_ > freed_begin_)
@@ -210,18 +213,18 @@ void PreloadBuffer::KeepOnly(std::span<const ShardAtBits> shards) {
 }
 
 void PreloadBuffer::TakeFrom(PreloadBuffer& other, std::span<const ShardAtBits> shards) {
-  for (const ShardAtBits& shard : shards) {
-    Entry* mine = Find(shard.id);
-    Entry* theirs = other.Find(shard.id);
-    if (mine == nullptr || theirs == nullptr) continue;
-    const PartSet parts = theirs->held.held.Within(mine->placed).Within(PartSet::For(shard.bits));
+  NoteStays(shards);
+  for (const Entry& mine : entries_) {
+    Entry* theirs = mine.stays.empty() ? nullptr : other.Find(mine.id);
+    if (theirs == nullptr) continue;
+    const PartSet parts = theirs->held.held.Within(mine.placed).Within(mine.stays);
     ForEachKind(parts, [&](PartKind kind) {
-      std::memcpy(&space_.span()[mine->held.places[kind]],
+      std::memcpy(&space_.span()[mine.held.places[kind]],
                   &other.space_.span()[theirs->held.places[kind]],
-                  mine->location.parts[kind].length);
+                  mine.location.parts[kind].length);
     });
-    Add(shard.id, parts);
-    other.SetHeld(*theirs, PartSet());
+    Add(mine.id, parts);
+    other.SetHeld(*theirs, theirs->held.held.Within(theirs->pinned));
     other.GiveBackFreed();
   }
 }

@@ -48,15 +48,16 @@ class PreloadBuffer {
   /// Evicts all but these shards and those of fallbacks, and of these what is beyond their bits. A
   /// shard may be there several times, and keeps what any of them says.
   void KeepOnly(std::span<const ShardAtBits> shards);
-  /// Takes over what `other` holds of `shards`, evicting it there.
+  /// Takes over what `other` holds of `shards`, and of its own fallbacks. What `other` needs for
+  /// its fallbacks stays there too; all else of what is taken is evicted there.
   void TakeFrom(PreloadBuffer& other, std::span<const ShardAtBits> shards);
 
   /// Returns the bytes that the held parts occupy, in whole blocks, as they were read.
   [[nodiscard]] uint64_t bytes() const { return bytes_; }
   /// Returns the bytes that the parts of fallbacks occupy once they are held.
   [[nodiscard]] uint64_t pinned_bytes() const;
-  /// Returns the bytes that a shard would occupy; 0 of one that has no place here.
-  [[nodiscard]] uint64_t BytesOf(const ShardAtBits& shard) const;
+  /// Returns the bytes that a shard would occupy.
+  static uint64_t BytesOf(const ContainerIndex& index, const ShardAtBits& shard);
 
  private:
   struct Entry {
@@ -65,7 +66,7 @@ class PreloadBuffer {
     HeldParts held;
     PartSet placed;
     PartSet pinned;      ///< of a fallback
-    PartSet stays;       ///< of KeepOnly
+    PartSet stays;       ///< of NoteStays
     uint64_t first = 0;  ///< first byte of its places in the space
     uint64_t size = 0;
   };
@@ -77,6 +78,7 @@ class PreloadBuffer {
   static uint64_t PlaceParts(Entry& entry, uint64_t next);
   static uint64_t BlocksOf(const ShardLocation& location, PartSet parts);
   void SetHeld(Entry& entry, PartSet parts);
+  void NoteStays(std::span<const ShardAtBits> shards);
   void Free(uint64_t begin, uint64_t end);
   void GiveBackFreed();
   void LockHeld(const Entry& entry);

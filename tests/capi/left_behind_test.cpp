@@ -1,0 +1,201 @@
+// The state that a change leaves behind which is refused or cancelled: the plan before it, with its
+// guarantee, whatever the flash does meanwhile and afterwards.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <iterator>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "callback_storage.h"
+#include "sti_fixture.h"
+
+namespace sti {
+namespace {
+
+class LeftBehind : public StiTest {
+ protected:
+  void SetUp() override {
+    extra_tokens_ = 200;
+    StiTest::SetUp();
+    sti_close(model_);
+    model_ = nullptr;
+    ASSERT_TRUE(Is(
+        STI_OK, sti_open_read(host_, Storage::ReadAt, &storage_, bytes_.size(), &model_, &error_),
+        error_));
+    size_t size = 0;
+    std::vector<uint8_t> profile(1 << 16);
+    ASSERT_TRUE(Is(STI_OK,
+                   sti_profile(model_, 50'000, profile.data(), profile.size(), &size, &error_),
+                   error_));
+  }
+  void TearDown() override {
+    storage_.lies = 0;
+    storage_.door.Open();
+    StiTest::TearDown();
+  }
+
+  void Set(int32_t option, int64_t value) {
+    ASSERT_TRUE(Is(STI_OK, sti_set(model_, option, value, &error_), error_));
+  }
+
+  // Goes on under a plan with a guarantee, and notes its answers with reads and without.
+  void Guarantee(bool bounded) {
+    if (bounded) Set(STI_MEMORY_BYTES, 1 << 26);
+    Set(STI_GUARANTEE, 1);
+    Set(STI_TARGET_US, 1'000'000);
+    Set(STI_PRELOAD_BYTES, 1 << 20);
+    Set(STI_LATE, STI_LATE_DEGRADE);
+    ASSERT_TRUE(Is(STI_OK, sti_plan(model_, &error_), error_));
+    ASSERT_TRUE(Is(STI_OK, Run(kText), error_));
+    full_ = ScoresOf(model_);
+    held_ = sti_stat(model_, STI_OWN_BYTES);
+    ASSERT_TRUE(FallsBack());
+    fallback_ = ScoresOf(model_);
+  }
+
+  // Returns whether a word whose row was never read is answered by the fallback while all reads
+  // hang. They go on afterwards.
+  bool FallsBack() {
+    const uint32_t ids[] = {2, unseen_++, 3};
+    storage_.door.Close();
+    std::atomic<bool> ended{false};
+    std::thread guard([&] {  // what is not guaranteed would hang for ever
+      for (int tries = 0; tries < 3000 && !ended; ++tries)
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      if (!ended) storage_.door.Open();
+    });
+    const sti_code code = sti_run_ids(model_, ids, std::size(ids), &error_);
+    const bool in_time = storage_.door.is_closed();
+    ended = true;
+    guard.join();
+    storage_.door.Open();
+    EXPECT_TRUE(Is(STI_OK, code, error_));
+    return in_time && sti_stat(model_, STI_ROWS_MISSING) == 1;
+  }
+
+  // Returns what `call` gives once it is cancelled, while all reads hang.
+  sti_code Cancelled(const std::function<sti_code()>& call) {
+    storage_.door.Close();
+    std::atomic<bool> ended{false};
+    std::thread cancelling([&] {
+      storage_.door.AwaitHanging();
+      while (!ended) {
+        sti_cancel(model_);
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      }
+    });
+    const sti_code code = call();
+    ended = true;
+    cancelling.join();
+    return code;
+  }
+
+  void ExpectAsBefore() {
+    EXPECT_TRUE(FallsBack());
+    EXPECT_EQ(ScoresOf(model_), fallback_);
+    for (int run = 0; run < 50; ++run) {  // until reads that hung have come back
+      ASSERT_TRUE(Is(STI_OK, Run(kText), error_));
+      if (sti_stat(model_, STI_FELL_BACK) == 0) break;
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+    EXPECT_EQ(ScoresOf(model_), full_);
+    ASSERT_TRUE(Is(STI_OK, Run(kText), error_));
+    EXPECT_EQ(sti_stat(model_, STI_OWN_BYTES), held_);
+  }
+
+  // The whole model at 6 bits, half of it preloaded, with a target as late inputs need it.
+  [[nodiscard]] std::string OtherPlan() const {
+    const auto file = ContainerFile::Open(path_);
+    Plan plan = *MakeWholePlan(file->index(), WholeAt(6));
+    plan.target_us = 5e6;
+    plan.times = PlanTimes{};
+    plan.times->layer_us = plan.times->layer_p99_us = 1000;
+    plan.times->layer_io_us.assign(plan.layers.size(), 1000);
+    for (uint32_t k = 1; k < plan.layers.size(); ++k) {
+      for (uint32_t i = 0; i < plan.width; ++i)
+        plan.preload.push_back({plan.Id(k, i), plan.bits.At(k, i)});
+    }
+    return PlanToJson(plan);
+  }
+
+  static constexpr std::string_view kText = "the movie";
+  Storage storage_{bytes_};
+  std::vector<double> full_;
+  std::vector<double> fallback_;
+  double held_ = 0;
+  uint32_t unseen_ = static_cast<uint32_t>(TinyVocabulary().size());  // of the extra tokens
+};
+
+TEST_F(LeftBehind, AGuaranteeLastsThroughAPlanWhoseReadsFail) {
+  for (const bool bounded : {false, true}) {
+    Guarantee(bounded);
+    for (int time = 0; time < 2; ++time) {
+      storage_.lies = 1;
+      EXPECT_TRUE(Is(STI_READ_FAILED, Give(STI_PLAN, OtherPlan()), error_));
+      storage_.lies = 0;
+      ExpectAsBefore();
+    }
+    // The other one is no worse for having been refused.
+    ASSERT_TRUE(Is(STI_OK, Give(STI_PLAN, OtherPlan()), error_));
+    ASSERT_TRUE(Is(STI_OK, Run(kText), error_));
+    EXPECT_EQ(ScoresOf(model_), Expected(kText, 6));
+  }
+}
+
+TEST_F(LeftBehind, AGuaranteeLastsThroughAPlanThatIsCancelledWhileItsReadsHang) {
+  for (const bool bounded : {false, true}) {
+    Guarantee(bounded);
+    EXPECT_EQ(Cancelled([&] { return Give(STI_PLAN, OtherPlan()); }), STI_CANCELLED);
+    ExpectAsBefore();
+    EXPECT_EQ(Cancelled([&] { return Give(STI_PLAN, OtherPlan()); }), STI_CANCELLED);
+    ExpectAsBefore();
+  }
+}
+
+TEST_F(LeftBehind, AGuaranteeLastsThroughPlansThatAreRefusedUnread) {
+  Guarantee(false);
+  EXPECT_TRUE(Is(STI_DAMAGED, Give(STI_PLAN, "{}"), error_));
+  EXPECT_TRUE(Is(STI_USAGE, Give(STI_PLAN, PlanAt(4)), error_)) << "it has no target";
+  Set(STI_TARGET_US, 1);
+  EXPECT_TRUE(Is(STI_INFEASIBLE, sti_plan(model_, &error_), error_));
+  ExpectAsBefore();
+}
+
+// A plan that is given after a trim is loaded at once, as without one.
+TEST_F(LeftBehind, ATrimEndsWithTheNextPlan) {
+  ASSERT_TRUE(Is(STI_OK, Give(STI_PLAN, OtherPlan()), error_));
+  const double preloaded = sti_stat(model_, STI_PRELOADED_BYTES);
+  ASSERT_GT(preloaded, 0);
+  const auto others = static_cast<uint64_t>(sti_stat(model_, STI_OWN_BYTES) - preloaded);
+  ASSERT_TRUE(Is(STI_OK, sti_trim(model_, others, &error_), error_));
+  EXPECT_EQ(sti_stat(model_, STI_PRELOADED_BYTES), 0);
+  ASSERT_TRUE(Is(STI_OK, Give(STI_PLAN, OtherPlan()), error_));
+  EXPECT_EQ(sti_stat(model_, STI_PRELOADED_BYTES), preloaded);
+}
+
+// A guarantee lasts through a trim that leaves its fallback; one that does not closes the model.
+TEST_F(LeftBehind, ATrimIsKeptToWhateverAGuaranteeHolds) {
+  Guarantee(false);
+  int lasted = 0;
+  for (const double share : {0.9, 0.5, 0.1}) {
+    const double preloaded = sti_stat(model_, STI_PRELOADED_BYTES);
+    const auto most = static_cast<uint64_t>(held_ - preloaded * (1 - share));
+    ASSERT_TRUE(Is(STI_OK, sti_trim(model_, most, &error_), error_));
+    EXPECT_LE(sti_stat(model_, STI_OWN_BYTES), most);
+    if (sti_stat(model_, STI_OWN_BYTES) == 0)
+      ASSERT_TRUE(Is(STI_OK, Run(kText), error_));
+    else
+      ++lasted;
+    ExpectAsBefore();
+  }
+  EXPECT_GT(lasted, 0);
+}
+
+}  // namespace
+}  // namespace sti
