@@ -44,7 +44,7 @@ struct Cursor {
   }
 };
 
-/// Takes words off the front of a text.
+/// Takes words off the front of a text, a long one in stretches.
 class WordWalker {
  public:
   /// `spaced`: as if a space stood before the text.
@@ -57,18 +57,41 @@ class WordWalker {
     }
   }
 
-  /// False at the end; else `word` is the next word, with U+FFFD for what is not UTF-8.
-  bool Next(std::string* word) {
-    word->clear();
-    if (at_.kind == CharClass::kEnd) return false;
-    if (at_.code == '\'' && TakeContraction(word)) return true;
-    if (at_.kind == CharClass::kSpace && !TakeSpaces(word)) return true;
-    for (const CharClass run = at_.kind; at_.kind == run;) Take(word);
-    return true;
+  /// Returns whether every word was taken to its end.
+  [[nodiscard]] bool ended() const {
+    return stage_ == Stage::kBetween && at_.kind == CharClass::kEnd;
+  }
+  [[nodiscard]] size_t bytes_left() const { return at_.rest.size(); }
+
+  /// Goes on with the word at hand, or begins the next one, which there must be: appends to `word`
+  /// until that has `most` bytes or a few more, or the word ends. Returns whether it ended. What is
+  /// not UTF-8 becomes U+FFFD.
+  bool Take(size_t most, std::string* word) {
+    if (stage_ == Stage::kBetween) {
+      if (at_.code == '\'' && TakeContraction(word)) return true;
+      Begin();
+    }
+    if (stage_ == Stage::kSpaces) TakeSpaces(most, word);
+    if (stage_ == Stage::kRun) TakeRun(most, word);
+    return stage_ == Stage::kBetween;
   }
 
  private:
-  void Take(std::string* word) {
+  /// The next character is a word's first, white space that may belong to the next word,
+  /// or of a run of one class.
+  enum class Stage : uint8_t { kBetween, kSpaces, kRun };
+
+  void Begin() {
+    run_ = at_.kind;
+    stage_ = Stage::kRun;
+    if (at_.kind != CharClass::kSpace) return;
+    stage_ = Stage::kSpaces;
+    last_ = at_;
+    alone_ = true;
+    at_.Advance();
+  }
+
+  void TakeOne(std::string* word) {
     AppendUtf8(at_.code, word);
     at_.Advance();
   }
@@ -76,31 +99,46 @@ class WordWalker {
   bool TakeContraction(std::string* word) {
     for (const std::string_view ending : {"s", "t", "re", "ve", "m", "ll", "d"}) {
       if (!at_.rest.starts_with(ending)) continue;
-      for (size_t i = 0; i <= ending.size(); ++i) Take(word);
+      for (size_t i = 0; i <= ending.size(); ++i) TakeOne(word);
       return true;
     }
     return false;
   }
 
   // White space up to the last character of a run is a word. That one too if the text ends with it,
-  // or if it is no space; a space belongs to the word that follows. True in this last case.
-  bool TakeSpaces(std::string* word) {
-    Cursor last = at_;
-    at_.Advance();
+  // or if it is no space; a space belongs to the word that follows, which it begins.
+  void TakeSpaces(size_t most, std::string* word) {
     while (at_.kind == CharClass::kSpace) {
-      AppendUtf8(last.code, word);
-      last = at_;
+      if (word->size() >= most) return;
+      AppendUtf8(last_.code, word);
+      alone_ = false;
+      last_ = at_;
       at_.Advance();
     }
-    if (at_.kind != CharClass::kEnd && !word->empty()) {
-      at_ = last;
-      return false;
+    stage_ = Stage::kBetween;
+    if (at_.kind != CharClass::kEnd && !alone_) {
+      at_ = last_;
+      return;
     }
-    AppendUtf8(last.code, word);
-    return at_.kind != CharClass::kEnd && last.code == ' ';
+    AppendUtf8(last_.code, word);
+    if (at_.kind == CharClass::kEnd || last_.code != ' ') return;
+    run_ = at_.kind;
+    stage_ = Stage::kRun;
+  }
+
+  void TakeRun(size_t most, std::string* word) {
+    while (at_.kind == run_) {
+      if (word->size() >= most) return;
+      TakeOne(word);
+    }
+    stage_ = Stage::kBetween;
   }
 
   Cursor at_;
+  Stage stage_ = Stage::kBetween;
+  CharClass run_ = CharClass::kEnd;  ///< of the run at hand
+  Cursor last_;                      ///< the white space before at_, which is not taken yet
+  bool alone_ = true;                ///< no white space stands before it in its run
 };
 
 uint64_t HashOf(uint32_t left, uint32_t right) {
@@ -112,19 +150,43 @@ uint64_t HashOf(uint32_t left, uint32_t right) {
 
 /// Joins the bytes of one word after another; keeps its memory for the next.
 class WordJoiner {
+  static constexpr uint64_t kMostLooks = 16;  ///< for each byte of a stretch
+
  public:
   explicit WordJoiner(const ByteBpe& bpe) : bpe_(bpe) {}
 
+  /// Joins a word, or the last stretch of one.
   void Join(std::string_view word, PieceList* pieces) {
     Begin(word);
-    while (!candidates_.empty()) {
-      const uint64_t best = candidates_.front();
-      std::pop_heap(candidates_.begin(), candidates_.end(), std::greater<>());
-      candidates_.pop_back();
-      Apply(static_cast<uint32_t>(best >> 32), static_cast<uint32_t>(best));
-    }
-    for (uint32_t at = 0; at != kEmpty; at = symbols_[at].next) pieces->Add(symbols_[at].id);
+    last_ = kEmpty;  // nothing follows
+    while (!candidates_.empty()) ApplyBest();
+    AddPieces(pieces);
     pieces->EndWord();
+  }
+
+  /// Joins a stretch of a word of which more follows, and adds the pieces that are the same
+  /// whatever follows. Returns how many bytes they are; the rest is the begin of another stretch.
+  ///
+  /// The symbols from `open_` on may become others than they are here. At first there are none, but
+  /// what follows may join to the last of the others, by a merge that has it on its left. Merges
+  /// are applied by rank and, of one rank, from the left: so before a merge of rank r is applied
+  /// here, only such a merge of a lower rank can have been. A symbol for which there is one is open
+  /// from then on, and so may be the one before it. What is not open is thus joined as in the whole
+  /// word, step by step; and as no symbol of the whole word reaches over the place where `open_`
+  /// ends up, the rest of the word is joined as if it began there.
+  size_t JoinOpen(std::string_view stretch, PieceList* pieces) {
+    ChainMerges();
+    Begin(stretch);
+    stretch_ = stretch;
+    looks_left_ = stretch.size() * kMostLooks;
+    ExpectJoins();
+    while (!candidates_.empty()) {
+      Open(static_cast<uint32_t>(candidates_.front() >> 32));
+      ApplyBest();
+    }
+    Open(kEmpty);
+    AddPieces(pieces);
+    return open_;
   }
 
  private:
@@ -138,6 +200,8 @@ class WordJoiner {
     symbols_.clear();
     candidates_.clear();
     const auto size = static_cast<uint32_t>(word.size());
+    open_ = size;
+    last_ = size > 0 ? size - 1 : kEmpty;
     symbols_.reserve(size);
     for (uint32_t i = 0; i < size; ++i) {
       const uint32_t id = bpe_.byte_ids_[static_cast<uint8_t>(word[i])];
@@ -160,15 +224,71 @@ class WordJoiner {
     }
   }
 
+  void ChainMerges() {
+    if (!first_merges_.empty()) return;
+    first_merges_.assign(bpe_.vocabulary_.size(), kEmpty);
+    next_merges_.resize(bpe_.merges_.size());
+    for (size_t rank = next_merges_.size(); rank-- > 0;) {
+      uint32_t& first = first_merges_[bpe_.merges_[rank].left];
+      next_merges_[rank] = first;
+      first = static_cast<uint32_t>(rank);
+    }
+  }
+
+  void ExpectJoins() { join_ = last_ == kEmpty ? kEmpty : first_merges_[symbols_[last_].id]; }
+
+  // Opens the symbols at the end to which a merge of a lower rank may join what follows.
+  void Open(uint32_t rank) {
+    while (true) {
+      while (join_ < rank && !MayFollow(bpe_.merges_[join_].right)) join_ = next_merges_[join_];
+      if (join_ >= rank) return;
+      open_ = last_;
+      last_ = symbols_[last_].previous;
+      ExpectJoins();
+    }
+  }
+
+  // Whether a token may come to stand at `open_`: it has to be spelled as the text is there, as far
+  // as that is known. Symbols only grow, so it ends where one ends that was opened. A vocabulary
+  // that makes this long is not looked at to its end: to open a symbol in vain costs no more than
+  // a longer stretch.
+  [[nodiscard]] bool MayFollow(uint32_t token) {
+    std::string_view spelled = bpe_.vocabulary_.Token(token);
+    size_t at = open_;
+    for (; !spelled.empty() && at < stretch_.size(); ++at) {
+      if (looks_left_ == 0) return true;
+      --looks_left_;
+      const char32_t here = ByteCharacter(static_cast<uint8_t>(stretch_[at]));
+      if (TakeCodePoint(&spelled) != here) return false;
+    }
+    return at == stretch_.size() || symbols_[at].id != kEmpty;
+  }
+
+  void AddPieces(PieceList* pieces) const {
+    for (uint32_t at = 0; at < open_; at = symbols_[at].next) pieces->Add(symbols_[at].id);
+  }
+
+  void ApplyBest() {
+    const uint64_t best = candidates_.front();
+    std::pop_heap(candidates_.begin(), candidates_.end(), std::greater<>());
+    candidates_.pop_back();
+    Apply(static_cast<uint32_t>(best >> 32), static_cast<uint32_t>(best));
+  }
+
   void Apply(uint32_t rank, uint32_t at) {
     Symbol& left = symbols_[at];
-    if (left.id == kEmpty || left.next == kEmpty) return;
+    if (left.id == kEmpty || left.next >= open_) return;
     Symbol& right = symbols_[left.next];
     const ByteBpe::Merge& merge = bpe_.merges_[rank];
     if (left.id != merge.left || right.id != merge.right) return;
     left.id = merge.joined;
+    const bool was_last = last_ == left.next;
     left.next = right.next;
     right.id = kEmpty;
+    if (was_last) {
+      last_ = at;
+      ExpectJoins();
+    }
     if (left.next != kEmpty) {
       symbols_[left.next].previous = at;
       Push(at);
@@ -179,6 +299,47 @@ class WordJoiner {
   const ByteBpe& bpe_;
   std::vector<Symbol> symbols_;
   std::vector<uint64_t> candidates_;  ///< a heap, the least in front
+  uint32_t open_ = 0;                 ///< where the symbols begin that are not known; they stay
+  uint32_t last_ = kEmpty;            ///< the symbol that ends there, if any
+  std::string_view stretch_;          ///< of which more follows
+  uint64_t looks_left_ = 0;           ///< at bytes of tokens that may follow
+  uint32_t join_ = kEmpty;  ///< the least merge that may join what follows to `last_`, or less
+  /// By token the least merge that has it on its left, and by merge the next one with the same.
+  std::vector<uint32_t> first_merges_;
+  std::vector<uint32_t> next_merges_;
+};
+
+/// The words of one text, joined one after another.
+class ByteBpeCutter : public TextCutter {
+ public:
+  ByteBpeCutter(const ByteBpe& bpe, std::string_view text, bool spaced, PieceList* pieces)
+      : words_(text, spaced), joiner_(bpe), pieces_(*pieces) {}
+
+  bool Step() override {
+    const uint64_t before = pieces_.count();
+    while (!words_.ended() && pieces_.count() == before) {
+      if (words_.Take(most_, &word_)) {
+        joiner_.Join(word_, &pieces_);
+        word_.clear();
+        most_ = ByteBpe::kStretchBytes;
+        continue;
+      }
+      const size_t known = joiner_.JoinOpen(word_, &pieces_);
+      word_.erase(0, known);
+      // The steps of a stretch pay for themselves where half of it is known.
+      if (known < most_ / 2) most_ *= 2;
+    }
+    return pieces_.count() > before;
+  }
+
+  [[nodiscard]] size_t bytes_left() const override { return words_.bytes_left(); }
+
+ private:
+  WordWalker words_;
+  WordJoiner joiner_;
+  PieceList& pieces_;
+  std::string word_;                      ///< what is not joined yet of the word at hand
+  size_t most_ = ByteBpe::kStretchBytes;  ///< of it in one stretch
 };
 
 Result<ByteBpe> ByteBpe::Create(Vocabulary vocabulary, std::string_view merges,
@@ -262,16 +423,9 @@ std::optional<uint32_t> ByteBpe::RankOf(uint32_t left, uint32_t right) const {
   return rank;
 }
 
-PieceList ByteBpe::Split(std::string_view text, uint64_t limit, bool count_all,
-                         PieceList::Keeps keeps) const {
-  PieceList pieces(limit, keeps);
+std::unique_ptr<TextCutter> ByteBpe::Cut(std::string_view text, PieceList* pieces) const {
   const bool spaced = add_prefix_space_ && !text.empty() && text.front() != ' ';
-  WordWalker words(text, spaced);
-  WordJoiner joiner(*this);
-  std::string word;
-  while ((count_all || !pieces.done()) && words.Next(&word)) joiner.Join(word, &pieces);
-  pieces.Finish();
-  return pieces;
+  return std::make_unique<ByteBpeCutter>(*this, text, spaced, pieces);
 }
 
 }  // namespace sti

@@ -3,12 +3,14 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string_view>
 #include <vector>
 
 #include "base/result.h"
 #include "text/piece_list.h"
+#include "text/text_cutter.h"
 #include "text/vocabulary.h"
 
 namespace sti {
@@ -16,21 +18,23 @@ namespace sti {
 /// Splits text into words by GPT-2's pattern, then joins each word's bytes pair by pair: the merge
 /// with the lowest rank first, and among equal ones the leftmost.
 ///
-/// Bytes that are not UTF-8 become U+FFFD. A word of n bytes takes n log n steps and some 40 n
-/// bytes of memory while it is joined. Immutable once made: any number of threads may call Split at
-/// once.
+/// Bytes that are not UTF-8 become U+FFFD. A word is joined in stretches of kStretchBytes at least,
+/// which take some 40 bytes of memory a byte; one that is longer takes as many steps a byte as a
+/// short one, unless merges reach further than that. Immutable once made: any number of threads may
+/// call Cut at once.
 class ByteBpe {
  public:
+  /// A word of up to so many bytes is joined as a whole.
+  static constexpr size_t kStretchBytes = 4096;
+
   /// Makes a splitter; `merges` has one "left right" a line, in rank order. DataError if a byte has
   /// no token, if a merge joins or makes what is no token, or stands twice, or if there are more
   /// than kMaxMerges.
   static Result<ByteBpe> Create(Vocabulary vocabulary, std::string_view merges,
                                 bool add_prefix_space);
 
-  /// Returns the first `limit` ids. Stops early, at the end of a word, once the text cannot fit,
-  /// unless `count_all`.
-  [[nodiscard]] PieceList Split(std::string_view text, uint64_t limit, bool count_all,
-                                PieceList::Keeps keeps = PieceList::Keeps::kBegin) const;
+  /// Begins to cut a text into `pieces`. The splitter outlives what it returns.
+  [[nodiscard]] std::unique_ptr<TextCutter> Cut(std::string_view text, PieceList* pieces) const;
 
   [[nodiscard]] const Vocabulary& vocabulary() const { return vocabulary_; }
   /// Returns the bytes of the merges and their table.

@@ -1,22 +1,12 @@
 #include "text/tokenizer.h"
 
-#include <algorithm>
 #include <utility>
 
+#include "text/pair_cut.h"
 #include "types/cascade.h"
 
 namespace sti {
 namespace {
-
-/// How many ids of each text of a pair stay: first the longer one gives way, then both share, and
-/// an odd id goes to the longer one (to the second if they are equally long).
-std::pair<uint64_t, uint64_t> ShareBudget(uint64_t first, uint64_t second, uint64_t budget) {
-  if (first + second <= budget) return {first, second};
-  const uint64_t half = budget / 2;
-  const uint64_t shorter = std::min({first, second, half});
-  const uint64_t longer = budget - shorter;
-  return first > second ? std::pair{longer, shorter} : std::pair{shorter, longer};
-}
 
 /// Appends a control token, of the type of what comes next.
 void AppendControl(uint32_t id, Encoding* encoding) {
@@ -56,10 +46,8 @@ uint64_t Tokenizer::memory_bytes() const {
   return vocabulary().memory_bytes() + (bpe == nullptr ? 0 : bpe->merge_bytes());
 }
 
-PieceList Tokenizer::Split(std::string_view text, uint64_t limit, bool count_all) const {
-  const auto keeps = info_.cuts_begin ? PieceList::Keeps::kEnd : PieceList::Keeps::kBegin;
-  return std::visit([&](const auto& model) { return model.Split(text, limit, count_all, keeps); },
-                    model_);
+std::unique_ptr<TextCutter> Tokenizer::Cut(std::string_view text, PieceList* pieces) const {
+  return std::visit([&](const auto& model) { return model.Cut(text, pieces); }, model_);
 }
 
 const Vocabulary& Tokenizer::vocabulary() const {
@@ -72,31 +60,39 @@ Encoding Tokenizer::Encode(std::string_view text, std::optional<std::string_view
   const bool doubled = info_.kind == TokenizerKind::kByteBpe;  // RoBERTa parts a pair by two
   const uint32_t control = !pair ? 2 : (doubled ? 4 : 3);
   const uint64_t budget = max_length > control ? max_length - control : 0;
+  const auto keeps = info_.cuts_begin ? PieceList::Keeps::kEnd : PieceList::Keeps::kBegin;
+  PieceList first(budget, keeps);
+  const auto first_cutter = Cut(text, &first);
   Encoding encoding;
   AppendControl(info_.cls_id, &encoding);
-  // Which text of a pair is longer decides the cut, so both are counted to their end.
-  const PieceList first = Split(text, budget, pair.has_value());
   if (!pair) {
+    while (!first.done() && first_cutter->Step()) {
+    }
+    first.Finish();
     Append(first, 0, first.ids().size(), 0, &encoding);
     AppendControl(info_.sep_id, &encoding);
     encoding.types.resize(encoding.ids.size(), 0);
     encoding.truncated = first.full();
     return encoding;
   }
-  const PieceList second = Split(*pair, budget, true);
-  const auto [keep_first, keep_second] = ShareBudget(first.count(), second.count(), budget);
+  PieceList second(budget, keeps);
+  const auto second_cutter = Cut(*pair, &second);
+  const PairCut cut =
+      CutPair(first_cutter.get(), first, second_cutter.get(), second, budget, info_.cuts_begin);
+  first.Finish();
+  second.Finish();
   // A list holds the begin of its text or its end, and of these as much stays.
   const auto skipped = [&](const PieceList& pieces, uint64_t kept) {
     return info_.cuts_begin ? pieces.ids().size() - kept : 0;
   };
-  const uint32_t words = Append(first, skipped(first, keep_first), keep_first, 0, &encoding);
+  const uint32_t words = Append(first, skipped(first, cut.first), cut.first, 0, &encoding);
   AppendControl(info_.sep_id, &encoding);
   encoding.types.resize(encoding.ids.size(), 0);
   if (doubled) AppendControl(info_.sep_id, &encoding);
-  Append(second, skipped(second, keep_second), keep_second, words, &encoding);
+  Append(second, skipped(second, cut.second), cut.second, words, &encoding);
   AppendControl(info_.sep_id, &encoding);
   encoding.types.resize(encoding.ids.size(), info_.second_type);
-  encoding.truncated = first.count() + second.count() > budget;
+  encoding.truncated = cut.truncated;
   return encoding;
 }
 

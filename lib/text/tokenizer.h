@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string_view>
 #include <variant>
@@ -9,6 +10,7 @@
 
 #include "base/result.h"
 #include "text/byte_bpe.h"
+#include "text/text_cutter.h"
 #include "text/wordpiece.h"
 #include "types/model_info.h"
 
@@ -54,7 +56,7 @@ class Tokenizer {
 
  private:
   Tokenizer(ByteBpe bpe, const TokenizerInfo& info) : model_(std::move(bpe)), info_(info) {}
-  [[nodiscard]] PieceList Split(std::string_view text, uint64_t limit, bool count_all) const;
+  [[nodiscard]] std::unique_ptr<TextCutter> Cut(std::string_view text, PieceList* pieces) const;
 
   std::variant<WordPiece, ByteBpe> model_;
   TokenizerInfo info_;

@@ -154,7 +154,8 @@ class Normalizer {
     if (order == 0) FlushMarks();
     if (IsNonspacingMark(code)) return;
     if (order == 0) return AddStripped(code);
-    marks_.emplace_back(order, code);
+    // More marks than a word may have characters make it unknown, whichever they are.
+    if (marks_.size() <= WordPiece::kMaxWordChars) marks_.emplace_back(order, code);
   }
 
   void FlushMarks() {
@@ -175,24 +176,45 @@ class Normalizer {
   std::vector<std::pair<uint32_t, char32_t>> marks_;  ///< (combining class, code point)
 };
 
+/// The three stages over one text.
+class WordPieceCutter : public TextCutter {
+ public:
+  WordPieceCutter(const Vocabulary& vocabulary, const TokenizerInfo& info, std::string_view text,
+                  PieceList* pieces)
+      : text_(text),
+        pieces_(*pieces),
+        finder_(vocabulary, info.unknown_id, pieces),
+        words_(&finder_),
+        normalizer_(info, &words_) {}
+
+  bool Step() override {
+    const uint64_t before = pieces_.count();
+    while (!text_.empty() && pieces_.count() == before) {
+      text_.remove_prefix(normalizer_.Skip(text_));
+      if (!text_.empty()) normalizer_.Add(TakeCodePoint(&text_));
+    }
+    // The last word ends with the text, once.
+    if (text_.empty()) normalizer_.Finish();
+    return pieces_.count() > before;
+  }
+
+  [[nodiscard]] size_t bytes_left() const override { return text_.size(); }
+
+ private:
+  std::string_view text_;
+  PieceList& pieces_;
+  PieceFinder finder_;
+  WordSplitter words_;
+  Normalizer normalizer_;
+};
+
 }  // namespace
 
 WordPiece::WordPiece(Vocabulary vocabulary, const TokenizerInfo& info)
     : vocabulary_(std::move(vocabulary)), info_(info) {}
 
-PieceList WordPiece::Split(std::string_view text, uint64_t limit, bool count_all,
-                           PieceList::Keeps keeps) const {
-  PieceList pieces(limit, keeps);
-  PieceFinder finder(vocabulary_, info_.unknown_id, &pieces);
-  WordSplitter words(&finder);
-  Normalizer normalizer(info_, &words);
-  while (!text.empty() && (count_all || !pieces.done())) {
-    text.remove_prefix(normalizer.Skip(text));
-    if (!text.empty()) normalizer.Add(TakeCodePoint(&text));
-  }
-  normalizer.Finish();
-  pieces.Finish();
-  return pieces;
+std::unique_ptr<TextCutter> WordPiece::Cut(std::string_view text, PieceList* pieces) const {
+  return std::make_unique<WordPieceCutter>(vocabulary_, info_, text, pieces);
 }
 
 }  // namespace sti

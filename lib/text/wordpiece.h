@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string_view>
 
 #include "text/piece_list.h"
+#include "text/text_cutter.h"
 #include "text/vocabulary.h"
 #include "types/model_info.h"
 
@@ -12,7 +14,7 @@ namespace sti {
 
 /// Splits text as BertTokenizerFast does. Bytes that are not UTF-8 become U+FFFD, which the
 /// clean-up then drops. Time is linear in the text, memory beyond the result is one word. Immutable
-/// once made: any number of threads may call Split at once.
+/// once made: any number of threads may call Cut at once.
 class WordPiece {
  public:
   /// A word of more code points than this is unknown as a whole.
@@ -20,9 +22,8 @@ class WordPiece {
 
   WordPiece(Vocabulary vocabulary, const TokenizerInfo& info);
 
-  /// The first or last `limit` ids. Stops early once the rest changes nothing, unless `count_all`.
-  [[nodiscard]] PieceList Split(std::string_view text, uint64_t limit, bool count_all,
-                                PieceList::Keeps keeps = PieceList::Keeps::kBegin) const;
+  /// Begins to cut a text into `pieces`. The splitter outlives what it returns.
+  [[nodiscard]] std::unique_ptr<TextCutter> Cut(std::string_view text, PieceList* pieces) const;
 
   [[nodiscard]] const Vocabulary& vocabulary() const { return vocabulary_; }
 

@@ -52,14 +52,34 @@ peak_of() {
   head -c $bytes /dev/zero | tr '\0' x >word.line
   head -c $bytes /dev/zero | tr '\0' '\1' >escaped.line
   yes $'\xf0\x9f' | tr -d '\n' | head -c $bytes >invalid.line
+  yes $'\u302e' | tr -d '\n' | head -c $bytes >marks.line
   yes 5 | tr '\n' ' ' | head -c $bytes >ids.line
-  for kind in words word escaped invalid ids; do
+  for kind in words word escaped invalid marks ids; do
     echo >>$kind.line
     for as in "" --json; do
       long=$(peak_of $kind.line $as $([ $kind != ids ] || echo --ids))
       [ "$long" -gt 0 ]
       [ "$long" -lt $((short + bytes + 500000)) ] || same "$kind $as: $long" "about $short and a line"
     done
+  done
+}
+
+@test "a word of a mebibyte takes byte-level BPE no more memory than its line" {
+  local bytes=1040000 short long
+  sti-shard -q "$repo/tests/data/roberta-tiny" -o bpe.sti
+  peak() {
+    run -0 --separate-stderr sti-run bpe.sti --stats <"$1"
+    sed -n 's/.*peak memory \([0-9.]*\) MB.*/\1/p' <<<"$stderr" | tail -n 1 |
+      awk '{ printf "%d", $1 * 1e6 }'
+  }
+  echo "$alarm" >short
+  short=$(peak short)
+  for unit in x the - ' '; do
+    yes "$unit" | tr -d '\n' | head -c $bytes >long
+    echo >>long
+    long=$(peak long)
+    [ "$long" -gt 0 ]
+    [ "$long" -lt $((short + bytes + 700000)) ] || same "'$unit': $long" "about $short and a line"
   done
 }
 

@@ -55,7 +55,10 @@ void TryByteBpe(const std::string& folder) {
   const auto bpe = ByteBpe::Create(std::move(*vocabulary), files->merges_text, true);
   Require(bpe.ok(), "files that were checked make a tokenizer");
   for (const auto& text : {files->merges_text, std::string("It's 12 \xC3\xA9\xFF  words")}) {
-    const PieceList pieces = bpe->Split(text, kMaxTokens, true);
+    PieceList pieces(kMaxTokens);
+    const auto cutter = bpe->Cut(text, &pieces);
+    while (cutter->Step()) {
+    }
     for (const uint32_t id : pieces.ids()) {
       Require(id < bpe->vocabulary().size(), "an id is in the vocabulary");
     }
