@@ -174,7 +174,10 @@ Result<OpenedModels> OpenAll(const RunOptions& options, const OptionsOfEach& eac
   serving.cancelled = [&printer] { return StopRequested() || printer.output_closed(); };
   uint64_t held = 0;
   if (options.memory_bytes) {
-    serving.own_bytes = BytesForModels(options, kThreadBytes * models.size(), &held);
+    // One of the longest lines may be held, and the next is read meanwhile.
+    constexpr uint64_t kLines = 2 * uint64_t{LineReader::kMaxLineBytes};
+    static_assert(ServedModels::kMostHeldBytes <= LineReader::kMaxLineBytes);
+    serving.own_bytes = BytesForModels(options, kThreadBytes * models.size() + kLines, &held);
   }
   auto served = ServedModels::Open(std::move(models), std::move(serving));
   if (!served.ok()) return InProcess(served.error(), options, held);

@@ -131,11 +131,28 @@ bool ServedModels::IsFull(const Queue& queue, size_t bytes) {
          (!queue.waiting.empty() && queue.waiting_bytes + bytes > kMostWaitingBytes);
 }
 
+// Models answer what is held, or drop it, so that there will be room.
+void ServedModels::Hold(size_t bytes) {
+  MutexLock lock(held_mutex_);
+  while (held_bytes_ > 0 && held_bytes_ + bytes > kMostHeldBytes) held_less_.Wait(held_mutex_);
+  held_bytes_ += bytes;
+}
+
+void ServedModels::LetGo(size_t bytes) {
+  MutexLock lock(held_mutex_);
+  held_bytes_ -= bytes;
+  held_less_.NotifyAll();
+}
+
 bool ServedModels::Give(size_t model, std::string input, Status usable) {
   Queue& queue = *queues_[model];
+  Hold(input.size());
   MutexLock lock(queue.mutex);
   while (!queue.dropped && IsFull(queue, input.size())) queue.changed.Wait(queue.mutex);
-  if (queue.dropped) return false;
+  if (queue.dropped) {
+    LetGo(input.size());
+    return false;
+  }
   queue.waiting_bytes += input.size();
   queue.waiting.push_back({std::move(input), std::move(usable), Clock::now()});
   queue.changed.NotifyAll();
@@ -158,6 +175,10 @@ void ServedModels::Serve(Queue& queue) {
       TakePlan(queue, *input);
     } else {
       AnswerInput(queue, *input);
+      const size_t bytes = input->text.size();
+      input.reset();
+      if (bytes > kMostWaitingBytes && options_.rested) options_.rested();
+      LetGo(bytes);
     }
   }
 }
@@ -186,7 +207,11 @@ std::optional<ServedModels::Input> ServedModels::Take(Queue& queue) {
   MutexLock lock(queue.mutex);
   while (queue.waiting.empty() && !queue.ending) queue.changed.Wait(queue.mutex);
   queue.dropped = queue.dropped || (options_.cancelled && options_.cancelled());
-  if (queue.dropped) queue.waiting.clear();
+  if (queue.dropped) {
+    LetGo(queue.waiting_bytes);
+    queue.waiting_bytes = 0;
+    queue.waiting.clear();
+  }
   queue.changed.NotifyAll();  // there is room, or none is needed any more
   if (queue.waiting.empty()) return std::nullopt;
   Input input = std::move(queue.waiting.front());

@@ -56,7 +56,8 @@ struct ServingOptions {
   /// Makes ids of an input, or says what is wrong with it.
   std::function<Result<Encoding>(const Session&, const std::string& input)> encode;
   std::function<void(const Served&)> tell;
-  /// Called after a model has given memory back in a pause; may be empty.
+  /// Called after a model has given memory back in a pause, or answered an input of more than
+  /// kMostWaitingBytes; may be empty.
   std::function<void()> rested;
   /// Asked before each input; once true, inputs at hand are answered, and those that wait never
   /// are. May be empty.
@@ -77,6 +78,10 @@ class ServedModels {
   /// longer one waits alone.
   static constexpr size_t kMostWaiting = 32;
   static constexpr size_t kMostWaitingBytes = size_t{64} << 10;
+  /// Inputs of all models that wait or are at hand have at most so many bytes together, or the
+  /// longest of them alone has: so few long ones keep memory bounded, whatever the number of
+  /// models.
+  static constexpr size_t kMostHeldBytes = size_t{1} << 20;
 
   /// Opens a session for each model, and starts their threads. Where memory is bounded it is
   /// divided (DivideMemory); InfeasibleError with the bytes that would do if it is too little.
@@ -87,7 +92,8 @@ class ServedModels {
   ServedModels(const ServedModels&) = delete;
   ServedModels& operator=(const ServedModels&) = delete;
 
-  /// Puts an input at the end of a model's queue. Waits while that is full. `usable` is an error if
+  /// Puts an input at the end of a model's queue. Waits while that is full, or while inputs of all
+  /// models take kMostHeldBytes. `usable` is an error if
   /// the input cannot be used; it is told in its turn. Returns false if the input was dropped, as
   /// serving was cancelled.
   bool Give(size_t model, std::string input, Status usable = {});
@@ -131,6 +137,8 @@ class ServedModels {
   [[nodiscard]] Status Divide(std::vector<ModelToServe>& models) const;
   void StartThreads();
   void EndThreads(bool drop);
+  void Hold(size_t bytes);
+  void LetGo(size_t bytes);
   [[nodiscard]] static bool IsFull(const Queue& queue, size_t bytes) STI_REQUIRES(queue.mutex);
   void Serve(Queue& queue);
   [[nodiscard]] Status AwaitInput(Queue& queue);
@@ -144,6 +152,9 @@ class ServedModels {
   const ServingOptions options_;
   Host host_;
   std::vector<std::unique_ptr<Queue>> queues_;
+  Mutex held_mutex_;  ///< never locked for longer than it takes to count
+  CondVar held_less_;
+  size_t held_bytes_ STI_GUARDED_BY(held_mutex_) = 0;  ///< of inputs that wait or are at hand
 };
 
 }  // namespace sti

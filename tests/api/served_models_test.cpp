@@ -305,6 +305,31 @@ TEST_F(ServedModelsTest, AQueueHoldsFewLongInputs) {
   EXPECT_EQ(listener_.Of(0).size(), 3U);
 }
 
+TEST_F(ServedModelsTest, LongInputsOfAllModelsAreHeldOneAtATime) {
+  listener_.Hold(0);
+  std::atomic<int> rested{0};
+  ServingOptions options = Options();
+  options.rested = [&] { ++rested; };
+  const auto served = Serve(BothModels(), std::move(options));
+  const std::string longest(ServedModels::kMostHeldBytes, 'a');
+  EXPECT_TRUE(served->Give(0, longest));
+  listener_.Await(0, 1);
+  EXPECT_TRUE(served->Give(1, "")) << "takes no room";
+  std::atomic<bool> released{false};
+  std::thread giver([&] {
+    EXPECT_TRUE(served->Give(1, longest));
+    EXPECT_TRUE(released) << "while the other was at hand";
+  });
+  // Time for a giver that does not wait to show it; one that waits is right at any time.
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  released = true;
+  listener_.Release();
+  giver.join();
+  served->Finish();
+  EXPECT_EQ(listener_.Of(1).size(), 2U);
+  EXPECT_EQ(rested, 2);
+}
+
 TEST_F(ServedModelsTest, APauseEndsTheEngagementAndGivesMemoryBack) {
   ServingOptions options = Options();
   std::atomic<int> rests{0};

@@ -142,6 +142,14 @@ both() { sti-run -q --model a=model.sti,model.plan --model b=model.sti "$@"; }
   same "$(wc -l <answers)" 30
   peak=$(grep -o 'peak memory .* MB' said | grep -o '[0-9.]*' | sort -g | tail -n 1)
   [ "$(jq -n "$peak * 1000000 <= $limit")" = true ]
+  # Lines of a mebibyte, which each model has at hand and waiting.
+  yes "$alarm" | tr '\n' ' ' | head -c 1040000 >text
+  for _ in 1 2 3 4; do for name in a b; do printf '%s\t' $name && cat text && echo; done; done >long
+  sti-run --model a=model.sti,model.plan --model b=model.sti --memory "$limit" --stats <long \
+    >answers 2>said || { cat said; return 1; }
+  same "$(wc -l <answers)" 8
+  peak=$(grep -o 'peak memory .* MB' said | grep -o '[0-9.]*' | sort -g | tail -n 1)
+  [ "$(jq -n "$peak * 1000000 <= $limit")" = true ] || same "$peak MB" "$limit bytes at most"
 }
 
 @test "names and files of --model" {
