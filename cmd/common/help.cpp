@@ -71,6 +71,15 @@ std::string Usage(const CLI::App& app, const std::string& name) {
   return line + " [OPTIONS]\n";
 }
 
+// As ExitCode in remedies.h has it.
+std::string ExitCodes() {
+  return "\nExit codes:\n" + Entry("0", "done") +
+         Entry("1", "the machine failed: a read, a write, or memory is short") +
+         Entry("2", "the options are wrong") +
+         Entry("3", "a file is missing, damaged, of another version, or does not belong") +
+         Entry("4", "what is asked for cannot be met, or a gate failed");
+}
+
 }  // namespace
 
 std::string HelpText(const CLI::App& app, const std::string& name, bool all) {
@@ -87,6 +96,7 @@ std::string HelpText(const CLI::App& app, const std::string& name, bool all) {
   if (!options.empty()) text += "\nOptions:\n";
   for (const CLI::Option* option : options)
     text += Entry(WithValue(Joined(NamesOf(*option)), *option), DescriptionOf(*option));
+  if (all) text += ExitCodes();
   text += "\nExample:\n  " + app.get_footer() + "\n";
   return all ? text : text + "\n" + name + " --help shows all options.\n";
 }

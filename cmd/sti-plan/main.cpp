@@ -18,6 +18,7 @@
 #include "plan/profile_doubts.h"
 #include "plan/sweep.h"
 #include "sweep.h"
+#include "types/certainty.h"
 #include "verdicts.h"
 
 namespace sti {
@@ -74,10 +75,7 @@ void WarnOfUntrained(const Tool& tool, const PlanInputs& inputs, const Plan& pla
 }
 
 // Warns of a target that the profile leaves open, with how well it knows times and what helps.
-void WarnOfNoise(const Tool& tool, const PlanOptions& options, const PlanInputs& inputs,
-                 const Plan& plan) {
-  const double noise = inputs.View().profile.noise;
-  if (!IsUncertain(plan, noise)) return;
+void WarnOfNoise(const Tool& tool, const PlanOptions& options, double noise) {
   char percent[32];
   std::snprintf(percent, sizeof(percent), "%.1f %%", 100 * noise);
   tool.Warn("whether the target is met is uncertain: " + options.profile +
@@ -96,7 +94,8 @@ Result<int> Make(const Tool& tool, const PlanOptions& options, const PlanInputs&
   }
   STI_ASSIGN_OR_RETURN(Plan plan, std::move(made));
   WarnOfUntrained(tool, inputs, plan);
-  WarnOfNoise(tool, options, inputs, plan);
+  const double noise = inputs.View().profile.noise;
+  if (IsUncertain(plan, noise)) WarnOfNoise(tool, options, noise);
   STI_RETURN_IF_ERROR(ShowTimeline(tool, options, inputs, plan, out));
   if (!options.output.empty()) STI_RETURN_IF_ERROR(WritePlan(options.output, plan));
   if (options.output == "-" || options.gantt == "-") return 0;
@@ -146,12 +145,16 @@ Result<int> Check(const Tool& tool, const PlanOptions& options, const PlanInputs
   if (options.request.target_us) SetTarget(*options.request.target_us, &plan);
   STI_ASSIGN_OR_RETURN(const Verdicts verdicts,
                        JudgePlan(inputs.View(), options.request.judging, plan));
+  const double noise = inputs.View().profile.noise;
+  const bool uncertain = plan.target_us && verdicts.problem().empty() &&
+                         IsUncertain(noise, verdicts.plan.p99_us, *plan.target_us);
+  if (uncertain) WarnOfNoise(tool, options, noise);
   const bool stdout_is_taken = tool.json() || options.gantt == "-";
   STI_RETURN_IF_ERROR(ShowTimeline(tool, options, inputs, plan, stdout_is_taken ? stderr : stdout));
   if (tool.json()) {
-    std::printf("%s\n", VerdictsToJson(verdicts).c_str());
+    std::printf("%s\n", VerdictsToJson(verdicts, uncertain).c_str());
   } else if (options.gantt != "-") {
-    PrintVerdicts(verdicts, plan);
+    PrintVerdicts(verdicts, plan, uncertain);
   }
   const std::string problem = verdicts.problem();
   if (!problem.empty()) return InfeasibleError(options.check + ": " + problem);

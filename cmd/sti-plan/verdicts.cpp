@@ -41,8 +41,9 @@ void PrintVerdict(const std::string& name, const Verdict& verdict) {
 
 }  // namespace
 
-std::string VerdictsToJson(const Verdicts& verdicts) {
+std::string VerdictsToJson(const Verdicts& verdicts, bool uncertain) {
   Json json = ToJson(verdicts.plan);
+  json["uncertain"] = uncertain;
   json["variants"] = Json::array();
   for (const Verdict& verdict : verdicts.variants) json["variants"].push_back(ToJson(verdict));
   json["turns"] = Json::array();
@@ -60,7 +61,7 @@ std::string VerdictsToJson(const Verdicts& verdicts) {
   return JsonLine(json);
 }
 
-void PrintVerdicts(const Verdicts& verdicts, const Plan& plan) {
+void PrintVerdicts(const Verdicts& verdicts, const Plan& plan, bool uncertain) {
   for (size_t k = 0; k < verdicts.plan.aib_us.size(); ++k)
     std::printf("AIB(%zu) = %.1f us left\n", k, verdicts.plan.aib_us[k]);
   for (size_t i = 0; i < verdicts.variants.size(); ++i) {
@@ -79,7 +80,8 @@ void PrintVerdicts(const Verdicts& verdicts, const Plan& plan) {
               FormatTimeUs(verdicts.plan.p99_us).c_str());
   const std::string quality = QualityText(verdicts.plan.quality);
   if (!quality.empty()) std::printf("quality %s predicted\n", quality.c_str());
-  std::printf("%s\n", verdicts.problem().empty() ? "valid" : "not valid");
+  std::printf("%s%s\n", verdicts.problem().empty() ? "valid" : "not valid",
+              uncertain ? ", uncertain" : "");
 }
 
 }  // namespace sti

@@ -8,9 +8,9 @@
 namespace sti {
 
 /// Returns one object in one line.
-std::string VerdictsToJson(const Verdicts& verdicts);
+std::string VerdictsToJson(const Verdicts& verdicts, bool uncertain);
 
 /// Prints lines for people; the last is "valid" or "not valid".
-void PrintVerdicts(const Verdicts& verdicts, const Plan& plan);
+void PrintVerdicts(const Verdicts& verdicts, const Plan& plan, bool uncertain);
 
 }  // namespace sti

@@ -94,7 +94,8 @@ Status PlaceReads(const ScheduleLimits& limits, LoadSchedule& schedule) {
   if (limits.grow) schedule.arena_bytes = std::max(schedule.arena_bytes, least);
   if (least > schedule.arena_bytes) {
     return InfeasibleError("one layer of the plan needs " + std::to_string(least) +
-                           " bytes of staging, more than the memory given")
+                           " bytes of staging, " + std::to_string(least - limits.arena_bytes) +
+                           " more than the memory given leaves")
         .Fix(Remedy::kMoreMemory);
   }
   ReadRing ring(schedule.arena_bytes);

@@ -38,7 +38,13 @@ $tool --help shows all options."
   for tool in "${tools[@]}"; do
     works "$tool" --help
     same "$(awk 'length > 80' <<<"$output")" ""
-    like "$output" "*Usage: $tool *--quiet*--verbose*--json*--version*Example:*$tool *"
+    like "$output" "*Usage: $tool *--quiet*--verbose*--json*--version*Exit codes:*Example:*$tool *"
+    for code in "0  *done" "1  *the machine failed: *" "2  *the options are wrong" \
+      "3  *a file is missing, *" "4  *cannot be met, *"; do
+      like "$output" "*
+  $code
+*"
+    done
   done
 }
 

@@ -102,3 +102,16 @@ peak_of() {
     [ "$peak" -le "$limit" ] || same "$as $peak" "$limit at most"
   done
 }
+
+@test "a limit that one layer does not fit says how much more it takes" {
+  local limit more
+  run -4 --separate-stderr sti-run -q model.sti --memory 1MB "$alarm"
+  limit=$(sed -n 's/.* less than the \([0-9.]*\) MB needed .*/\1/p' <<<"$stderr" |
+    awk '{ printf "%d", $1 * 1e6 + 100000 }')
+  run -4 --separate-stderr sti-run -q model.sti --memory "$limit" "$alarm"
+  like "$stderr" "sti-run: one layer of the plan needs * bytes of staging, * more than the memory given leaves; raise --memory"
+  more=$(sed -n 's/.* staging, \([0-9]*\) more .*/\1/p' <<<"$stderr")
+  # A process may have a few pages more or fewer from run to run.
+  works sti-run -q model.sti --memory $((limit + more + 200000)) "$alarm"
+  run -4 --separate-stderr sti-run -q model.sti --memory $((limit + more - 200000)) "$alarm"
+}

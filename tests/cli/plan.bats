@@ -163,6 +163,16 @@ plan() { sti-plan model.sti --profile device.json --importance model.importance 
   run --separate-stderr sti-plan --json model.sti --profile noisy.json --target 12ms
   same "$stderr" "$warning"
   holds "$output" .meets_target
+  sti-plan -q model.sti --profile noisy.json --target 12ms -o noisy.plan
+  run --separate-stderr sti-plan model.sti --profile noisy.json --check noisy.plan
+  same "$status" 0
+  same "$stderr" "$warning"
+  same "${lines[-1]}" "valid, uncertain"
+  run --separate-stderr sti-plan --json model.sti --profile noisy.json --check noisy.plan
+  same "$stderr" "$warning"
+  holds "$output" '.valid and .uncertain'
+  works sti-plan -q --json model.sti --profile noisy.json --check noisy.plan --target 300ms
+  holds "$output" '.valid and (.uncertain | not)'
   # A target with room for the noise is met, and so is any by a profile that knows its times.
   works sti-plan model.sti --profile noisy.json --target 300ms
   like "$output" "*, target 300 ms met

@@ -195,7 +195,8 @@ TEST(LoadSchedule, EveryArenaThatHoldsTheLargestLayerIsEnough) {
     }
     if (largest == 0) continue;
     EXPECT_TRUE(FailedWith(BuildLoadSchedule(index, requests, {largest - 1}),
-                           ErrorKind::kInfeasible, "one layer of the plan needs"));
+                           ErrorKind::kInfeasible,
+                           " staging, 1 more than the memory given leaves"));
     EXPECT_TRUE(FailedWith(BuildLoadSchedule(index, requests, {1}), ErrorKind::kInfeasible));
   }
 }
