@@ -18,6 +18,8 @@ constexpr AdviceWords::Sentence kSentences[] = {
     {Remedy::kUpdateOrMakeModel, "update the tools or run this version's sti-shard"},
     {Remedy::kUpdateOrMakeFile, "use a newer tool or make the file again with this one"},
     {Remedy::kCorrectFile, "correct it or make it again"},
+    {Remedy::kUseBinaryForm,
+     "make it in binary form, which takes less, under a name that does not end in .json"},
     {Remedy::kCorrectPlan, "correct it or run sti-plan again"},
     {Remedy::kPlanForModel, "run sti-plan on this model"},
     {Remedy::kCorrectProfile, "correct it or run sti-profile again"},

@@ -135,7 +135,7 @@ enum class JsonKind : uint8_t { kProfile, kImportance, kPlan };
 Result<JsonKind> KindOfJson(const std::string& path) {
   STI_ASSIGN_OR_RETURN(const std::string content, ReadInput(path));
   const auto json = ParseJson(content);
-  if (!json.ok()) return Error(json.error()).At(path).Fix(Remedy::kCorrectFile);
+  if (!json.ok()) return Error(json.error()).At(path);
   if (json->contains("compute")) return JsonKind::kProfile;
   return json->contains("scores") ? JsonKind::kImportance : JsonKind::kPlan;
 }

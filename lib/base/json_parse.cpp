@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/json_depth.h"
+#include "base/remedy.h"
 
 namespace sti {
 namespace {
@@ -28,6 +29,7 @@ class Builder {
     if (fault_at_ == 0) return fault_;
     return fault_ + std::string(" at byte ") + std::to_string(fault_at_) + reason_;
   }
+  [[nodiscard]] bool too_large() const { return too_large_; }
   Json TakeRoot() { return std::move(root_); }
 
   bool null() { return Add(nullptr) != nullptr; }
@@ -67,6 +69,7 @@ class Builder {
   bool Take(uint64_t bytes) {
     if (bytes > left_) {
       fault_ = "JSON whose values take too much memory";
+      too_large_ = true;
       return false;
     }
     left_ -= bytes;
@@ -99,6 +102,7 @@ class Builder {
 
   uint64_t left_;
   EqualNames equal_names_;
+  bool too_large_ = false;
   size_t fault_at_ = 0;  ///< the byte, from 1, at which the text is no JSON any more; 0: another
   const char* fault_ = "not well-formed JSON";
   const char* reason_ = "";  ///< of it, behind a comma, where it has a name
@@ -110,9 +114,13 @@ class Builder {
 }  // namespace
 
 Result<Json> ParseJson(std::string_view text, uint64_t memory, EqualNames equal_names) {
-  if (HasNulByte(text)) return DataError("not well-formed JSON, which has no NUL byte");
+  if (HasNulByte(text))
+    return DataError("not well-formed JSON, which has no NUL byte").Fix(Remedy::kCorrectFile);
   Builder builder(memory, equal_names);
-  if (!Json::sax_parse(text.begin(), text.end(), &builder)) return DataError(builder.fault());
+  if (!Json::sax_parse(text.begin(), text.end(), &builder)) {
+    return DataError(builder.fault())
+        .Fix(builder.too_large() ? Remedy::kUseBinaryForm : Remedy::kCorrectFile);
+  }
   return builder.TakeRoot();
 }
 

@@ -20,9 +20,10 @@ enum class EqualNames : uint8_t {
   kRefused,  ///< readers differ in which one counts
 };
 
-/// Returns the value of a JSON text. A DataError, which has no place yet, if it is not well-formed,
-/// nests deeper than kMaxJsonDepth, or its values would take more than `memory` bytes; then they
-/// have not taken more. Beside them a parser takes a few times the longest string.
+/// Returns the value of a JSON text. A DataError, which has no place yet and the remedy
+/// kCorrectFile, if it is not well-formed, nests deeper than kMaxJsonDepth, or its values would
+/// take more than `memory` bytes; then they have not taken more, and the remedy is kUseBinaryForm.
+/// Beside them a parser takes a few times the longest string.
 Result<nlohmann::json> ParseJson(std::string_view text, uint64_t memory = kMaxJsonMemory,
                                  EqualNames equal_names = EqualNames::kLastCounts);
 

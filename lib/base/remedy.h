@@ -22,6 +22,7 @@ enum class Remedy : uint8_t {
   kUpdateOrMakeModel,  ///< the container is newer than this program
   kUpdateOrMakeFile,   ///< a file other than a container is newer than this program
   kCorrectFile,        ///< JSON breaks a rule: correct it, or make the file again
+  kUseBinaryForm,      ///< JSON takes too much memory: the same file in binary form takes less
   kCorrectPlan,        ///< a value of a plan breaks a rule: correct it, or plan again
   kPlanForModel,       ///< a plan is sound, but for another model: plan for this one
   kCorrectProfile,     ///< a value of a profile breaks a rule: correct it, or measure again

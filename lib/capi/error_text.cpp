@@ -21,6 +21,7 @@ constexpr AdviceWords::Sentence kSentences[] = {
     {Remedy::kUpdateOrMakeModel, "update the library, or make the container with this version"},
     {Remedy::kUpdateOrMakeFile, "update the library, or make it again with this version"},
     {Remedy::kCorrectFile, "correct it, or make it again"},
+    {Remedy::kUseBinaryForm, "give it in binary form, which takes less"},
     {Remedy::kCorrectPlan, "correct it, or plan again"},
     {Remedy::kPlanForModel, "plan for this model"},
     {Remedy::kCorrectProfile, "correct it, or measure the device again"},

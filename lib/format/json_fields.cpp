@@ -221,7 +221,7 @@ Result<Json> ParseJsonObject(std::span<const uint8_t> file, const std::string& n
   if (file.size() > kMaxSmallFileBytes)
     return ForeignError("larger than 64 MiB; this is not such a file, give another").At(name);
   auto value = ParseJson({reinterpret_cast<const char*>(file.data()), file.size()});
-  if (!value.ok()) return Error(value.error()).At(name).Fix(Remedy::kCorrectFile);
+  if (!value.ok()) return Error(value.error()).At(name);
   if (!value->is_object()) return DataError("not a JSON object").At(name).Fix(Remedy::kCorrectFile);
   return value;
 }

@@ -235,7 +235,7 @@ TEST(HostileJson, ValuesWithoutEnd) {
   plan += "]}";
   const MemoryMeter meter;
   EXPECT_TRUE(FailedWith(ParsePlan(AsBytes(plan), "a"), ErrorKind::kDamaged,
-                         "a: JSON whose values take too much memory", Remedy::kCorrectFile));
+                         "a: JSON whose values take too much memory", Remedy::kUseBinaryForm));
   EXPECT_LT(meter.peak_bytes(), kMaxJsonMemory + kMiB);
 }
 
