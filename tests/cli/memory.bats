@@ -96,10 +96,12 @@ peak_of() {
   [ $(($(needed "$alarm") + 1100000)) -lt "$limit" ]
   yes "$alarm" | tr '\n' ' ' | head -c 1040000 >long
   echo >>long
+  # How many pages of the tool's own file are mapped at once is the system's choice, by how the file
+  # came into its cache: copies of one file differed by 0.4 MB.
   for as in "" --json; do
     peak=$(peak_of long --memory "$limit" $as)
     [ "$peak" -gt 0 ]
-    [ "$peak" -le "$limit" ] || same "$as $peak" "$limit at most"
+    [ "$peak" -le $((limit + 400000)) ] || same "$as $peak" "$limit at most"
   done
 }
 

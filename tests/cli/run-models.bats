@@ -149,7 +149,9 @@ both() { sti-run -q --model a=model.sti,model.plan --model b=model.sti "$@"; }
     >answers 2>said || { cat said; return 1; }
   same "$(wc -l <answers)" 8
   peak=$(grep -o 'peak memory .* MB' said | grep -o '[0-9.]*' | sort -g | tail -n 1)
-  [ "$(jq -n "$peak * 1000000 <= $limit")" = true ] || same "$peak MB" "$limit bytes at most"
+  # As in memory.bats, copies of the tool differ; without a bound on lines it was 5 MB above.
+  [ "$(jq -n "$peak * 1000000 <= $limit + 400000")" = true ] ||
+    same "$peak MB" "$limit bytes at most"
 }
 
 @test "names and files of --model" {
