@@ -150,7 +150,7 @@ Status Pipeline::MakeRoom() {
     arena_bytes = std::max(arena_bytes, route.schedule()->arena_bytes);
     if (force_->plan.cascade) left.assign(job.keep.begin(), job.keep.end());
   }
-  loader_.GrowArena(arena_bytes);
+  loader_.FitArena(arena_bytes);
   return {};
 }
 
@@ -268,6 +268,7 @@ Status Pipeline::EndTurns() {
   const Engagement before = force_->engagement;
   BeginTurnsAnew();
   Status loaded = LoadAhead();
+  if (loaded.ok() && !resting_) loaded = MakeRoom();
   if (loaded.ok()) return loaded;
   force_->engagement = before;
   loader_.KeepLess(force_->engagement.KeptBetween());
@@ -284,6 +285,7 @@ Status Pipeline::ResizePreload(std::optional<uint64_t> bytes) {
   STI_RETURN_IF_ERROR(loader_.SettleAll());
   const std::optional<uint64_t> before = std::exchange(preload_limit_, bytes);
   Status loaded = LoadAhead();
+  if (loaded.ok() && !resting_) loaded = MakeRoom();
   if (loaded.ok()) return loaded;
   preload_limit_ = before;
   LimitBuffer();
@@ -320,7 +322,8 @@ Status Pipeline::GoOnUnder(std::unique_ptr<PlanInForce> next, uint64_t most_stag
   before.resting = resting_;
   const std::span<const uint32_t> words = PreloadedWords();
   words_before_.assign(words.begin(), words.end());
-  if (next->max_length() == max_length()) next->held_rows = force_->held_rows;
+  if (next->plan.fallback && next->max_length() == max_length())
+    next->held_rows = force_->held_rows;
   before.force = std::exchange(force_, std::move(next));
   before.places = loader_.UsePlan(plan(), most_staging);
   ReserveWork();

@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <cstring>
+#include <thread>
 #include <vector>
 
 #include "capi/sti.h"
@@ -16,13 +18,15 @@ namespace sti {
 struct Storage {
   const std::vector<uint8_t>& bytes;
   Door door = {};
-  std::atomic<int> lies{0};     // 1: fails, 2: says that it read more than it was asked for
-  sti_model* model = nullptr;   // where set, reads call the library
-  std::atomic<int> refused{0};  // of those calls
+  std::atomic<int> lies{0};      // 1: fails, 2: says that it read more than it was asked for
+  sti_model* model = nullptr;    // where set, reads call the library
+  std::atomic<int> refused{0};   // of those calls
+  std::atomic<int> delay_us{0};  // that each read takes longer
 
   static int64_t ReadAt(void* user, uint64_t offset, void* buffer, uint64_t bytes) {
     auto& self = *static_cast<Storage*>(user);
     self.door.Pass();
+    if (self.delay_us > 0) std::this_thread::sleep_for(std::chrono::microseconds(self.delay_us));
     if (self.lies == 1) return -1;
     if (self.model != nullptr) {
       sti_error error;

@@ -50,7 +50,7 @@ says_the_same() {
   same "$levels" "info "
   says_the_same 0 sti-run -v -q --io threads model.sti "$alarm"
   same "$levels" "debug "
-  sti-inspect --json model.plan | jq '.read_path = "threads"' >other.json
+  sti-inspect --json model.plan | jq '.read_path = "threads" | .target_us = 60e6' >other.json
   says_the_same 0 sti-run --io buffered model.sti --plan other.json --on-late wait --json "$alarm"
   same "$levels" "warning "
   run --separate-stderr sti-run -q --log-json model.sti "$alarm"

@@ -37,8 +37,7 @@ void Loader::GoBack(Places before, std::span<const ShardAtBits> stays, std::shar
 // The arena is as it was before another plan was tried, too.
 void Loader::LetGo() {
   given_up_.reset();
-  GiveBackArena();
-  GrowArena(places_.arena_bytes);
+  FitArena(places_.arena_bytes);
 }
 
 std::unique_ptr<IoLane> Loader::MakeLane(BlockReader& reader) const {
@@ -206,6 +205,11 @@ void Loader::GrowArena(uint64_t bytes) {
   // Touched now, so that the first input does not pay for page faults.
   std::fill_n(arena_.data(), arena_.size(), uint8_t{0});
   RegisterArena();
+}
+
+void Loader::FitArena(uint64_t bytes) {
+  if (bytes < arena_.size()) GiveBackArena();
+  GrowArena(bytes);
 }
 
 // Registering takes all pages at once. Where the first label is in a hurry, the second run does it,

@@ -130,6 +130,8 @@ class Loader {
   [[nodiscard]] Status TakeResident(const Route& route, uint32_t group);
   /// Makes room in the arena; nothing is in flight.
   void GrowArena(uint64_t bytes);
+  /// Makes the arena just so large; nothing is in flight.
+  void FitArena(uint64_t bytes);
   /// Gives the arena back, until the next job needs it; nothing is in flight.
   void GiveBackArena();
   /// Returns why some memory is not locked that was to be; no error if all is.

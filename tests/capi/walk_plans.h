@@ -1,0 +1,184 @@
+// Plans of each mode for one tiny model, and others that it refuses: the plans that a walk through
+// sti.h gives (walk_test.cpp).
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "capi/sti.h"
+#include "format/container_index.h"
+#include "format/plan_file.h"
+#include "pipeline/whole_plan.h"
+#include "types/plan.h"
+
+namespace sti {
+
+/// A plan's file, and what a reference has to know of it.
+struct WalkPlan {
+  std::string name;
+  std::string bytes;
+  sti_code code = STI_OK;    ///< that giving it has, under the options that it starts with
+  size_t turns = 1;          ///< that differ
+  bool can_degrade = false;  ///< it has a target and times
+  bool guaranteed = false;
+  bool cascade = false;
+};
+
+/// Makes them for a container whose model has at least 5 layers of 4 slices.
+class WalkPlans {
+ public:
+  /// A guaranteed run whose reads hang gives up after so long.
+  static constexpr double kPatience_us = 200e3;
+  /// Whoever shares the machine may hold a run up for so long without making it late.
+  static constexpr double kMargin_us = 60e6;
+
+  explicit WalkPlans(const ContainerIndex& index) : index_(index) {}
+
+  [[nodiscard]] std::vector<WalkPlan> All() const {
+    std::vector<WalkPlan> plans;
+    const auto add = [&](const std::string& name, const Plan& plan) {
+      const std::vector<uint8_t> binary = EncodePlan(plan);
+      const bool json = plans.size() % 2 == 0;  // both spellings
+      plans.push_back({name, json ? PlanToJson(plan) : std::string(binary.begin(), binary.end()),
+                       STI_OK, std::max<size_t>(1, plan.turns.size()), plan.target_us && plan.times,
+                       plan.fallback.has_value(), plan.cascade.has_value()});
+    };
+    add("whole", Whole(4));
+    add("preload", Preload(Timed(Whole(5)), 6));
+    add("words", Words(Preload(Timed(Narrow()), 3)));
+    add("turns", Turns(Words(Preload(Timed(Whole(2)), 2))));
+    add("lengths", Lengths(Preload(Timed(Whole(3)), 5)));
+    add("clocks", Clocks(Preload(Timed(Whole(3)), 5)));
+    add("cascade of two", Cascade(Timed(Whole(6)), {Preload(Timed(Narrow()), 4)}));
+    add("cascade of three",
+        Cascade(Words(Timed(Whole(32))), {Preload(Timed(Narrow()), 2), Timed(Whole(2))}));
+    Plan cold = Timed(Whole(3));
+    cold.cold = true;
+    add("cold", cold);
+    add("guaranteed", Guaranteed(Words(Preload(Timed(Whole(5)), 3))));
+    add("guaranteed lengths", Guaranteed(Lengths(Preload(Timed(Whole(4)), 2))));
+    add("guaranteed clocks", Guaranteed(Clocks(Timed(Whole(4)))));
+    AddRefused(plans);
+    return plans;
+  }
+
+ private:
+  static void AddRefused(std::vector<WalkPlan>& plans) {
+    std::string cut = plans[1].bytes;
+    cut.resize(cut.size() / 2);
+    plans.push_back({"cut", cut, STI_DAMAGED});
+    std::string foreign = plans[0].bytes;
+    const size_t digest = foreign.find("\"model\"");
+    const size_t digit = foreign.find('"', foreign.find(':', digest)) + 1;
+    foreign[digit] = foreign[digit] == 'a' ? 'b' : 'a';
+    plans.push_back({"foreign", foreign, STI_FOREIGN});
+    plans.push_back({"empty", "", STI_FOREIGN});
+  }
+
+  [[nodiscard]] Plan Whole(uint32_t bits) const {
+    WholePlanOptions options;
+    options.bits = bits;
+    return *MakeWholePlan(index_, options);
+  }
+  /// Three layers of two slices each.
+  [[nodiscard]] Plan Narrow() const {
+    Plan plan = Whole(3);
+    const uint32_t layers[] = {0, 2, 3};
+    RunUniformly(layers, 2, 3, &plan);
+    return plan;
+  }
+  static Plan Timed(Plan plan) {
+    plan.target_us = kMargin_us + kPatience_us;
+    plan.times = PlanTimes{};
+    plan.times->layer_us = plan.times->layer_p99_us = 1000;
+    plan.times->layer_io_us.assign(plan.layers.size(), 1000);
+    plan.predicted_latency_us = 6000;
+    plan.predicted_p99_us = 7000;
+    return plan;
+  }
+  static Plan Preload(Plan plan, size_t shards) {
+    for (uint32_t k = 0; k < plan.layers.size(); ++k) {
+      for (uint32_t i = 0; i < plan.width && plan.preload.size() < shards; ++i)
+        plan.preload.push_back({plan.Id(k, i), plan.bits.At(k, i)});
+    }
+    return plan;
+  }
+  static Plan Words(Plan plan) {
+    plan.words = {2, 3, 5, 7, 9};
+    return plan;
+  }
+  /// Each turn has a plane more than the one before, and keeps two shards more.
+  static Plan Turns(Plan plan) {
+    plan.turns.resize(3);
+    for (size_t t = 0; t < plan.turns.size(); ++t) {
+      PlanTurn& turn = plan.turns[t];
+      turn.bits = plan.bits;
+      for (uint32_t& bits : turn.bits.values()) bits += static_cast<uint32_t>(t);
+      for (size_t i = 0; i < plan.preload.size() + 2 * t; ++i) {
+        const auto k = static_cast<uint32_t>(i) / plan.width;
+        const auto slice = static_cast<uint32_t>(i) % plan.width;
+        const size_t before = t == 0 ? 0 : t - 1;
+        turn.preload.push_back({plan.Id(k, slice), plan.turns[before].bits.At(k, slice)});
+      }
+    }
+    return plan;
+  }
+  /// A variant for short inputs, which runs half of the layers.
+  static Plan Lengths(Plan plan) {
+    Plan half = plan;
+    const std::vector<uint32_t> layers(plan.layers.begin(),
+                                       plan.layers.begin() + (plan.layers.size() + 1) / 2);
+    RunUniformly(layers, plan.width, plan.bits.At(0, 0), &half);
+    half.times->layer_io_us.resize(layers.size());
+    half.length = 6;
+    half.preload.clear();
+    half.preload = plan.preload;
+    std::erase_if(half.preload, [&](const ShardAtBits& shard) {
+      return std::find(layers.begin(), layers.end(), shard.id.layer) == layers.end();
+    });
+    plan.variants = {half};
+    return plan;
+  }
+  /// At half the clock, half of the slices.
+  static Plan Clocks(Plan plan) {
+    plan.freq = 2'000'000;
+    Plan slow = plan;
+    slow.freq = 1'000'000;
+    RunUniformly(plan.layers, plan.width / 2, plan.bits.At(0, 0), &slow);
+    std::erase_if(slow.preload,
+                  [&](const ShardAtBits& shard) { return shard.id.slice >= plan.width / 2; });
+    plan.variants = {slow};
+    return plan;
+  }
+  static Plan Cascade(Plan last, const std::vector<Plan>& levels) {
+    last.cascade.emplace();
+    for (const Plan& level : levels) {
+      Plan own = level;
+      own.target_us = last.target_us;
+      last.cascade->levels.push_back({.plan = own, .temperature = 1.5, .rule = {.cutoff = 0.45}});
+      last.cascade->return_share.push_back(0.5);
+    }
+    return last;
+  }
+  static Plan Guaranteed(Plan plan) {
+    const auto guarantee = [](Plan& one) {
+      Fallback& fallback = one.fallback.emplace();
+      fallback.layers = {one.layers[0], one.layers[1]};
+      fallback.width = 2;
+      fallback.bits = 2;
+      fallback.layer_us = fallback.last_layer_us = 1000;
+      fallback.embed_us = fallback.head_us = 1000;
+      fallback.margin_us = kMargin_us;
+    };
+    guarantee(plan);
+    for (Plan& variant : plan.variants) guarantee(variant);
+    return plan;
+  }
+
+  const ContainerIndex& index_;
+};
+
+}  // namespace sti
