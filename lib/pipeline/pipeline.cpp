@@ -270,6 +270,7 @@ Status Pipeline::EndTurns() {
   Status loaded = LoadAhead();
   if (loaded.ok() && !resting_) loaded = MakeRoom();
   if (loaded.ok()) return loaded;
+  refit_ = true;
   force_->engagement = before;
   loader_.KeepLess(force_->engagement.KeptBetween());
   return loaded;
@@ -285,8 +286,9 @@ Status Pipeline::ResizePreload(std::optional<uint64_t> bytes) {
   STI_RETURN_IF_ERROR(loader_.SettleAll());
   const std::optional<uint64_t> before = std::exchange(preload_limit_, bytes);
   Status loaded = LoadAhead();
-  if (loaded.ok() && !resting_) loaded = MakeRoom();
+  if (loaded.ok() && !bytes && !resting_) loaded = MakeRoom();
   if (loaded.ok()) return loaded;
+  refit_ = true;
   preload_limit_ = before;
   LimitBuffer();
   loader_.KeepLess(force_->engagement.KeptBetween());
@@ -296,6 +298,7 @@ Status Pipeline::ResizePreload(std::optional<uint64_t> bytes) {
 void Pipeline::EndResize() {
   preload_limit_.reset();
   LimitBuffer();
+  refit_ = true;
 }
 
 Status Pipeline::SetPlan(Plan plan, std::optional<uint64_t> staging_bytes) {
@@ -355,6 +358,7 @@ void Pipeline::GoBackTo(Before before) {
   ReserveWork();
   words_before_.clear();
   LimitBuffer();
+  refit_ = true;
   if (!before.resting) return;
   transformer_->Release();
   run_->Release();

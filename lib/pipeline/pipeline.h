@@ -246,6 +246,7 @@ class Pipeline {
   std::optional<uint64_t> preload_limit_;  ///< of ResizePreload
   std::vector<uint32_t> words_before_;     ///< whose rows stay while another plan is tried
   bool resting_ = false;
+  bool refit_ = false;   ///< a run loads what a change has cost, through an arena made larger
   Status lock_refusal_;  ///< of the working memory
   std::optional<sti::Run> run_;
   /// Blocks that rows which guarantees need are read into, and what is read.

@@ -87,6 +87,7 @@ Status Pipeline::End(Status status) {
     force_->engagement.Ran(run_->route().id(), run_->terms().keep.has_value());
   }
   if (run_->has_lane()) loader_.EndRun(status.ok());
+  if (status.ok() && refit_ && loader_.state() == LaneState::kIdle) refit_ = !MakeRoom().ok();
   return status;
 }
 
