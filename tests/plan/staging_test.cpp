@@ -58,6 +58,27 @@ TEST(Staging, IsTheLeastThatDelaysNothing) {
   EXPECT_GT(below_all, 200u);
 }
 
+// Thirds of whole times round, and whole times do not.
+TEST(Staging, OfTimesThatRoundIsThatOfWholeOnes) {
+  test::Random random(72);
+  DeviceProfile profile;
+  profile.read_bytes = 1;
+  for (int trial = 0; trial < 3000; ++trial) {
+    const PlannedRun whole = RandomRun(&random);
+    PlannedRun thirds = whole;
+    thirds.wake_us /= 3;
+    thirds.lane.fixed.embed_us /= 3;
+    thirds.lane.fixed.embed_io_us /= 3;
+    thirds.lane.fixed.head_us /= 3;
+    thirds.lane.layer_us /= 3;
+    thirds.lane.last_us /= 3;
+    for (StreamedShard& shard : thirds.streamed) shard.load_us /= 3;
+    ASSERT_EQ(StagingOf(std::span(&thirds, 1), profile).enough,
+              StagingOf(std::span(&whole, 1), profile).enough)
+        << trial;
+  }
+}
+
 TEST(Staging, ServesBothRisksAndTheRing) {
   PlannedRun fast;
   fast.lane = {{}, 4, 100};

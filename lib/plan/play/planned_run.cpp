@@ -40,9 +40,9 @@ uint64_t LargestRead(const PlannedRun& run, uint64_t read_bytes) {
 }
 
 /// The least staging, in whole blocks between `need`'s, that is as good as any: more is never
-/// slower, so halves find it.
+/// slower, so halves find it. Equal times that were added up in another order are equal.
 uint64_t LeastUndelayed(const PlannedRun& run, const StagingNeed& need) {
-  const double latency_us = LatencyOf(run, std::nullopt);
+  const double latency_us = LatencyOf(run, std::nullopt) + kTimeTolerance_us;
   uint64_t low = need.least / kBlock;
   uint64_t high = need.enough / kBlock + 1;
   while (low < high) {
