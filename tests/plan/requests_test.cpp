@@ -90,6 +90,22 @@ TEST(Requests, MinAccuracyTakesTheLeastTarget) {
   EXPECT_LT(plan->predicted_p99_us, 1000);
 }
 
+TEST(Requests, MinAccuracyGoesWithALeadTimeAndWithTurns) {
+  const test::World world = Measured();
+  PlanRequest request;
+  request.min_accuracy = 0.75;
+  const auto alone = MakePlan(world.input(), request);
+  request.wake_us = 100;
+  const auto woken = MakePlan(world.input(), request);
+  ASSERT_TRUE(alone.ok() && woken.ok()) << woken.error().Message();
+  EXPECT_GE(*woken->quality.accuracy, 0.75);
+  EXPECT_LT(*woken->target_us, *alone->target_us) << "what is read before needs no time";
+  request.turns = 2;
+  const auto turns = MakePlan(world.input(), request);
+  ASSERT_TRUE(turns.ok()) << turns.error().Message();
+  EXPECT_EQ(turns->turns.size(), 2U);
+}
+
 TEST(Requests, AccuracyOutOfReach) {
   test::World world = Measured();
   PlanRequest request = Within(300);
