@@ -90,18 +90,21 @@ std::optional<uint64_t> FillMemory(const CheckedInput& input, const Judging& jud
   return verdict->staging_bytes;
 }
 
-/// Fills in the bytes of a turn. Returns the staging that its latencies count on: all that the
-/// memory leaves, which the plan as a whole has been asked to fit.
+/// Fills in the bytes of a turn. Returns the staging that its latencies count on: that of the plan,
+/// which serves all turns, within what the memory leaves.
 std::optional<uint64_t> FillTurnMemory(const CheckedInput& input, const Judging& judging,
                                        const DeviceModels& devices, const Plan& plan,
                                        const PlanTurn& turn, const Runs& runs, Verdict* verdict) {
   verdict->preload_bytes = turn.preload_bytes;
   for (const StreamedShard& read : runs[0].streamed) verdict->parameter_bytes += read.bytes;
-  const auto memory = ShardMemory(input->memory, judging, plan.Extent());
-  if (!memory) return std::nullopt;
   const uint64_t held = AddSaturated(std::max(plan.turn_bytes, turn.preload_bytes),
                                      OverhangOf(input, devices.deciding(), plan, turn, nullptr));
-  return *memory - std::min(*memory, held);
+  const Staging staging =
+      StagingOf(runs, input->profile)
+          .Within(plan.staging_bytes, held, ShardMemory(input->memory, judging, plan.Extent()));
+  verdict->fits_memory = staging.fits;
+  if (!staging.fits) return std::nullopt;
+  return staging.bytes;
 }
 
 /// Fills in budgets, and returns whether the run keeps them as `model` asks.
@@ -281,6 +284,14 @@ void FillFigures(const Verdict& verdict, Plan* plan) {
   plan->times = verdict.times;
   plan->quality = verdict.quality;
   if (plan->fallback) plan->fallback->bytes = verdict.fallback_bytes;
+}
+
+void FillFigures(const Verdict& verdict, PlanTurn* turn) {
+  turn->read_bytes = verdict.parameter_bytes;
+  turn->aib_us = verdict.aib_us;
+  turn->predicted_latency_us = verdict.latency_us;
+  turn->predicted_p99_us = verdict.p99_us;
+  turn->quality = verdict.quality;
 }
 
 }  // namespace sti

@@ -85,4 +85,7 @@ Result<DeviceModels> CheckedDevices(const CheckedInput& input, const Judging& ju
 /// Writes the figures into the plan. `meets_target` becomes `valid`.
 void FillFigures(const Verdict& verdict, Plan* plan);
 
+/// Writes the figures into the turn.
+void FillFigures(const Verdict& verdict, PlanTurn* turn);
+
 }  // namespace sti

@@ -286,6 +286,43 @@ Status FillCosts(const CheckedInput& input, const PlanRequest& request,
   return {};
 }
 
+/// Returns whether plans of a strategy are made even where they are late.
+bool MayBeLate(Strategy strategy) {
+  return strategy == Strategy::kStiPaper || strategy == Strategy::kRandom;
+}
+
+/// Gives a plan, its variants and its turns the figures that they have together, with one arena in
+/// one memory. Returns why one of them does not do there; empty if all do.
+Result<std::string> FillTogether(const CheckedInput& input, const Judging& judging, Plan* plan) {
+  std::string problem;
+  const auto note = [&](const std::string& who, const Verdict& verdict) {
+    const bool late = !verdict.valid && !MayBeLate(plan->strategy);
+    if (problem.empty() && (late || !verdict.fits_memory)) problem = who + verdict.problem;
+  };
+  STI_ASSIGN_OR_RETURN(const DeviceModels devices, DevicesOf(input, judging, *plan));
+  plan->staging_bytes = 0;  // not yet said of all together
+  const Verdict all = Evaluate(input, judging, devices, *plan);
+  FillFigures(all, plan);
+  if (!all.fits_memory) {
+    return "the plan, its variants and turns need " + std::to_string(all.peak_bytes) +
+           " bytes together";
+  }
+  note("with its variants and turns the plan ", all);
+  for (Plan& variant : plan->variants) {
+    STI_ASSIGN_OR_RETURN(const DeviceModels its_own, DevicesOf(input, judging, variant));
+    variant.staging_bytes = std::min(variant.staging_bytes, plan->staging_bytes);
+    const Verdict verdict = Evaluate(input, judging, its_own, variant);
+    FillFigures(verdict, &variant);
+    note("the variant for " + std::to_string(variant.length) + " tokens ", verdict);
+  }
+  for (PlanTurn& turn : plan->turns) {
+    const Verdict verdict = Evaluate(input, judging, devices, *plan, &turn);
+    FillFigures(verdict, &turn);
+    note("a later turn ", verdict);
+  }
+  return problem;
+}
+
 /// Makes the plan of the first scope, with the others as variants. `request` is as asked,
 /// `resolved` has a target.
 Result<Plan> PlanScopes(const CheckedInput& input, const PlanRequest& request,
@@ -304,20 +341,15 @@ Result<Plan> PlanScopes(const CheckedInput& input, const PlanRequest& request,
   // The figures once more: now with variants and turns, which take memory too, and the target as
   // asked.
   if (request.target_us) plan.target_us = request.target_us;
-  plan.staging_bytes = 0;  // not yet said of all together
-  Verdict verdict = Evaluate(input, request.judging, context.devices, plan);
-  while (!verdict.fits_memory && ServesAllLengths(request) && !plan.variants.empty() &&
+  STI_ASSIGN_OR_RETURN(std::string problem, FillTogether(input, request.judging, &plan));
+  while (!problem.empty() && ServesAllLengths(request) && !plan.variants.empty() &&
          plan.variants.back().length < plan.length) {
     plan.variants.pop_back();  // the shortest, which nobody has asked for
-    verdict = Evaluate(input, request.judging, context.devices, plan);
+    STI_ASSIGN_OR_RETURN(problem, FillTogether(input, request.judging, &plan));
   }
-  FillFigures(verdict, &plan);
-  if (!verdict.fits_memory) {
-    return InfeasibleError("the plan, its variants and turns need " +
-                           std::to_string(verdict.peak_bytes) + " bytes together")
-        .Fix(Remedy::kRaiseInRequest, "memory_bytes, lower turn_bytes or plan fewer lengths");
-  }
-  return plan;
+  if (problem.empty()) return plan;
+  return InfeasibleError(problem).Fix(Remedy::kRaiseInRequest,
+                                      "memory_bytes, lower turn_bytes or plan fewer lengths");
 }
 
 /// Returns the accuracy that a cascade must reach where nobody has asked for one: that of the best

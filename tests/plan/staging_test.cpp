@@ -213,6 +213,69 @@ TEST(Staging, ServesVariantsAndTurns) {
                                              4'000'000 + overhang + turns->staging_bytes);
 }
 
+// One arena serves the plan and its variants, and it is no larger than the memory leaves beside the
+// working memory of the longest input.
+TEST(Staging, OfAVariantInLittleMemoryIsNoMoreThanThePlans) {
+  const test::World world = SlowAtTwoLengths();
+  PlanRequest request;
+  request.target_us = 3e5;
+  request.further_lengths = {32};
+  const auto roomy = MakePlan(world.input(), request);
+  ASSERT_TRUE(roomy.ok()) << roomy.error().Message();
+  size_t bounded = 0;
+  for (uint64_t less = 0; less < roomy->staging_bytes; less += 50 * kBlock) {
+    request.judging.memory_bytes = roomy->predicted_peak_bytes - less;
+    const auto plan = MakePlan(world.input(), request);
+    if (!plan.ok()) continue;
+    const Plan& variant = plan->variants[0];
+    ASSERT_LE(variant.staging_bytes, plan->staging_bytes) << less;
+    const auto device = DeviceModel::Make(world.profile, 32, Risk::kP99);
+    EXPECT_EQ(LatencyOf(RunOf(world.checked(), *device, variant), plan->staging_bytes),
+              variant.predicted_p99_us);
+    EXPECT_LE(variant.predicted_p99_us, 3e5);
+    bounded += plan->staging_bytes < roomy->staging_bytes ? 1 : 0;
+  }
+  EXPECT_GT(bounded, 3u);
+}
+
+// Turn 1 is the plan itself, and all turns have the arena that the plan says: what the memory
+// leaves beside the turn that needs most of it.
+TEST(Staging, TurnsInLittleMemoryCountOnThatOfThePlan) {
+  test::World world(4, 1, {2, 4}, {10 * kBlock, 20 * kBlock});
+  world.Compute(1, [](uint32_t) { return 100.0; });
+  world.Io({100, 120});
+  world.profile.read_bytes = kBlock;
+  PlanRequest request;
+  request.target_us = 1000;
+  request.uniform_bits = 2;
+  request.turns = 3;
+  request.turn_bytes = 20 * kBlock;
+  const auto roomy = MakePlan(world.input(), request);
+  ASSERT_TRUE(roomy.ok()) << roomy.error().Message();
+  const auto device = DeviceModel::Make(world.profile, 128, Risk::kP99);
+  size_t slower = 0;
+  for (uint64_t less = 0; less < roomy->staging_bytes; less += kBlock) {
+    request.judging.memory_bytes = roomy->predicted_peak_bytes - less;
+    const auto plan = MakePlan(world.input(), request);
+    if (!plan.ok()) continue;
+    EXPECT_TRUE(plan->meets_target) << "a plan that is late is none";
+    EXPECT_EQ(plan->turns[0].predicted_p99_us, plan->predicted_p99_us) << less;
+    for (const PlanTurn& turn : plan->turns) {
+      EXPECT_EQ(LatencyOf(RunOf(world.checked(), *device, *plan, &turn), plan->staging_bytes),
+                turn.predicted_p99_us);
+    }
+    slower += plan->predicted_p99_us > roomy->predicted_p99_us ? 1 : 0;
+  }
+  EXPECT_GT(slower, 0u);
+  // A plan that is too late with its turns in the same memory is refused.
+  request.target_us = roomy->predicted_p99_us + 10;
+  const auto late = MakePlan(world.input(), request);
+  ASSERT_FALSE(late.ok());
+  EXPECT_EQ(late.error().kind, ErrorKind::kInfeasible);
+  EXPECT_NE(late.error().Message().find("turns the plan takes "), std::string::npos)
+      << late.error().Message();
+}
+
 // A variant may need more staging than the plan: the arena serves both.
 TEST(Staging, IsThatOfTheVariantWhichNeedsMost) {
   const test::World world = SlowAtTwoLengths();

@@ -45,13 +45,8 @@ class TurnPlanner {
         turn.preload, context_.input->catalog.block_bytes, context_.devices.deciding());
     Raise(costs, read_bytes);
     turn.bits = Bits();
-    const Verdict verdict =
-        Evaluate(context_.input, context_.request.judging, context_.devices, plan_, &turn);
-    turn.read_bytes = verdict.parameter_bytes;
-    turn.aib_us = verdict.aib_us;
-    turn.predicted_latency_us = verdict.latency_us;
-    turn.predicted_p99_us = verdict.p99_us;
-    turn.quality = verdict.quality;
+    FillFigures(Evaluate(context_.input, context_.request.judging, context_.devices, plan_, &turn),
+                &turn);
     return turn;
   }
 
