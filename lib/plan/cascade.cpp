@@ -117,6 +117,11 @@ std::vector<PlannedRun> RunsOfLevels(const CheckedInput& input, const DeviceMode
   return runs;
 }
 
+uint64_t LargestLayerBytes(const CheckedInput& input, const DeviceModel& device, const Plan& plan) {
+  const std::array<PlannedRun, 1> last{RunsOfLevels(input, device, plan).back()};
+  return StagingOf(last, input->profile).least;
+}
+
 CascadeFigures PriceCascade(const CheckedInput& input, const Judging& judging,
                             const DeviceModels& devices, const Plan& plan) {
   const LevelRuns runs{RunsOfLevels(input, devices.median, plan),

@@ -45,6 +45,10 @@ struct CascadeFigures {
 std::vector<PlannedRun> RunsOfLevels(const CheckedInput& input, const DeviceModel& device,
                                      const Plan& plan);
 
+/// Returns the bytes that the last level of the plan's cascade reads for the layer that reads most:
+/// with less staging it cannot run.
+uint64_t LargestLayerBytes(const CheckedInput& input, const DeviceModel& device, const Plan& plan);
+
 /// Returns the figures of the plan's cascade, which it has. Each level computes as many tokens as
 /// the plan is for, pruned or not, and the embedding rows of later levels are in memory. What all
 /// levels but the last read stays in memory until the label is there. The plan has no fault within

@@ -10,6 +10,7 @@
 #include "base/remedy.h"
 #include "measured_world.h"
 #include "plan/judge.h"
+#include "plan/memory.h"
 #include "plan/request_of_plan.h"
 #include "support/expect.h"
 #include "types/plan_check.h"
@@ -367,6 +368,30 @@ TEST(CascadeChoice, MemoryHoldsAllLevels) {
   EXPECT_EQ(tight->staging_bytes, free->staging_bytes - 10);
   EXPECT_EQ(tight->predicted_peak_bytes, free->predicted_peak_bytes - 10);
   ExpectSound(world, *tight);
+}
+
+// Alone the plan preloads what its cascade has to read, and needs little staging beside that.
+TEST(CascadeChoice, InLittleMemoryTheLastLevelHasAnArenaAndThePeakCountsIt) {
+  const test::World world = test::MeasuredWorld();
+  PlanRequest request = test::CascadeAsked(1000, 0.88);
+  size_t made = 0;
+  for (const uint64_t preload_bytes : {0, 300, 600, 900, 1200}) {
+    request.preload_bytes = preload_bytes;
+    for (uint64_t shards_bytes = 100; shards_bytes < 3000; shards_bytes += 50) {
+      request.judging.memory_bytes = BytesBeforeShards(world.memory(), {128, 2}) + shards_bytes;
+      const auto plan = MakePlan(world.input(), request);
+      if (!plan.ok()) continue;
+      ++made;
+      uint64_t held = world.catalog.BytesOfAll(plan->cascade->levels[0].plan.preload);
+      held += StreamedBytes(plan->cascade->levels[0].plan, 0);
+      if (plan->cascade->levels.size() > 1) held += plan->cascade->levels[0].upgrade_bytes;
+      const auto devices = CheckedDevices(world.checked(), {}, *plan);
+      ASSERT_TRUE(devices.ok());
+      EXPECT_GE(plan->staging_bytes, LargestLayerBytes(world.checked(), devices->median, *plan));
+      EXPECT_LE(held + plan->staging_bytes, shards_bytes);
+    }
+  }
+  EXPECT_GT(made, 50u);
 }
 
 }  // namespace

@@ -42,6 +42,15 @@ Plan AsLevel(Plan plan, bool first) {
   return plan;
 }
 
+/// Has a cascade need memory for the whole arena of its plan. That of a plan whose last level needs
+/// more alone than in the cascade may be more than the cascade's share of the memory.
+void NeedArenaOf(const Plan& plan, CascadeFigures* figures) {
+  if (plan.staging_bytes <= figures->staging_bytes) return;
+  figures->peak_bytes += plan.staging_bytes - figures->staging_bytes;
+  figures->fits_memory = false;
+  figures->problem = "needs " + std::to_string(figures->peak_bytes) + " bytes of memory";
+}
+
 }  // namespace
 
 Status CheckCascadesAreMeasured(const CheckedInput& input) {
@@ -153,6 +162,7 @@ void MeasuredCascades::Price() {
     cascade.levels = score.levels;
     const Plan plan = Assemble(cascade.levels);
     cascade.figures = PriceCascade(context.input, context.request.judging, context.devices, plan);
+    NeedArenaOf(plan, &cascade.figures);
     const bool p99 = context.devices.risk == Risk::kP99;
     cascade.last_us = p99 ? plan.predicted_p99_us : plan.predicted_latency_us;
     cascade.feasible = plan.meets_target && cascade.figures.problem.empty();
@@ -183,8 +193,16 @@ Plan MeasuredCascades::Assemble(const std::vector<uint32_t>& levels) const {
   const Judging& judging = context.request.judging;
   const PredictedQuality quality = plan.quality;
   plan.staging_bytes = 0;
-  plan.staging_bytes = PriceCascade(context.input, judging, context.devices, plan).staging_bytes;
-  FillFigures(Evaluate(context.input, judging, context.devices, plan), &plan);
+  const uint64_t staging_bytes =
+      PriceCascade(context.input, judging, context.devices, plan).staging_bytes;
+  const uint64_t least_bytes = LargestLayerBytes(context.input, context.devices.median, plan);
+  // The preload of the plan alone may not leave the cascade without an arena.
+  for (;;) {
+    plan.staging_bytes = staging_bytes;
+    FillFigures(Evaluate(context.input, judging, context.devices, plan), &plan);
+    if (plan.staging_bytes >= least_bytes || plan.preload.empty()) break;
+    plan.preload.pop_back();
+  }
   plan.quality = quality;
   return plan;
 }
