@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "plan/judge.h"
 #include "plan/search/context.h"
 #include "plan/search/joint.h"
 #include "support/expect.h"
@@ -57,57 +56,6 @@ double LatencyAnew(const test::World& world, const Plan& plan) {
     end_us = std::max(end_us, io_us) + layer_us;
   }
   return end_us;
-}
-
-TEST(Decoding, APlanSaysWhatItsBitsTake) {
-  test::Random random(1);
-  int made = 0;
-  int slowed = 0;
-  for (int trial = 0; trial < 400; ++trial) {
-    const test::World world = Small(&random);
-    PlanRequest request = test::RequestFor(60 + random.Below(300));
-    request.preload_bytes = random.Below(3) * 40;
-    const auto plan = MakePlan(world.input(), request);
-    if (!plan.ok()) continue;
-    ++made;
-    const double latency_us = LatencyAnew(world, *plan);
-    ASSERT_NEAR(plan->predicted_latency_us, latency_us, 1e-6) << trial;
-    ASSERT_LE(latency_us, *request.target_us + 1e-3) << trial;
-    const auto verdict = CheckPlan(world.input(), Judging(), *plan);
-    ASSERT_TRUE(Succeeded(verdict));
-    ASSERT_TRUE(verdict->valid) << verdict->problem;
-    ASSERT_TRUE(plan->times);
-    // The times that runs are compared with add up to what they take.
-    double layers_us = 0;
-    double bits_us = 0;
-    for (uint32_t k = 0; k < plan->layers.size(); ++k) {
-      layers_us += plan->times->LayerUs(k);
-      for (const uint32_t bits : plan->bits.Row(k)) bits_us += DecodeUs(world, bits);
-    }
-    const double at_6_us =
-        LayerAt6Us(plan->width, false) * static_cast<double>(plan->layers.size() - 1) +
-        LayerAt6Us(plan->width, true);
-    ASSERT_NEAR(layers_us, at_6_us + bits_us, 1e-6) << trial;
-    slowed += bits_us > 0 ? 1 : 0;
-  }
-  EXPECT_GT(made, 300);
-  EXPECT_GT(slowed, 30);
-  EXPECT_LT(slowed, made - 30);
-}
-
-TEST(Decoding, FixedBitsCountTheirOwn) {
-  test::Random random(2);
-  for (int trial = 0; trial < 50; ++trial) {
-    const test::World world = Small(&random);
-    for (const Strategy strategy : {Strategy::kStdpl, Strategy::kPreload, Strategy::kSti}) {
-      PlanRequest request = test::RequestFor(400, strategy);
-      request.uniform_bits = 2;
-      if (strategy == Strategy::kPreload) request.preload_bytes = 40;
-      const auto plan = MakePlan(world.input(), request);
-      ASSERT_TRUE(Succeeded(plan));
-      ASSERT_NEAR(plan->predicted_latency_us, LatencyAnew(world, *plan), 1e-6);
-    }
-  }
 }
 
 /// The least loss of any bits and preloaded prefix of a submodel that is in time; nothing if none

@@ -96,26 +96,6 @@ TEST(Turns, FidelityNeverFallsAndWhatIsHeldIsNotReadAgain) {
   EXPECT_GT(better, 100);
 }
 
-TEST(Turns, FirstTurnIsEvaluatedAsThePlanIs) {
-  test::Random random(32);
-  for (int trial = 0; trial < 200; ++trial) {
-    const test::World world = IoBound(random);
-    PlanRequest request;
-    request.target_us = 40 + random.Below(900);
-    request.preload_bytes = random.Below(600);
-    request.turns = 1;
-    const auto plan = MakePlan(world.input(), request);
-    if (!plan.ok()) continue;
-    const auto devices = DeviceModels::Make(world.profile, 128, 0, Judging(), plan->target_us);
-    const Verdict check = Evaluate(world.checked(), Judging(), *devices, *plan, &plan->turns[0]);
-    ASSERT_TRUE(check.valid);
-    ASSERT_DOUBLE_EQ(check.p99_us, plan->predicted_p99_us);
-    ASSERT_EQ(check.parameter_bytes, plan->turns[0].read_bytes);
-    for (size_t k = 0; k < plan->aib_us.size(); ++k)
-      ASSERT_NEAR(check.aib_us[k], plan->aib_us[k], 1e-6);
-  }
-}
-
 /// A plan of three turns, of which the second reads more bits than the first.
 Plan ThreeTurns(const test::World& world) {
   PlanRequest request;

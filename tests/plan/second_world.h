@@ -1,0 +1,43 @@
+// Random requests of all kinds, on random devices and models, for a second opinion of their plans.
+#pragma once
+
+#include <string>
+
+#include "world.h"
+
+namespace sti::test {
+
+/// The kinds of requests.
+enum class Asked : uint8_t {
+  kPlain,
+  kLengths,
+  kClocks,
+  kTurns,
+  kCascade,
+  kGuarantee,
+  kCount,
+};
+
+/// A world and a request that belongs to it.
+struct SecondWorld {
+  World world;
+  PlanRequest request;
+  Asked asked = Asked::kPlain;
+
+  explicit SecondWorld(Random& random);
+
+  /// Says in a line how request and world were drawn.
+  [[nodiscard]] std::string Name() const;
+
+ private:
+  void Reads(Random& random);
+  void Layers(Random& random);
+  void Fixed(Random& random);
+  void Series(Random& random);
+  void Words(Random& random);
+  void Gains(Random& random);
+  void Cascades(Random& random);
+  void Ask(Random& random);
+};
+
+}  // namespace sti::test
