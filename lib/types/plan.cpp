@@ -1,8 +1,11 @@
 #include "types/plan.h"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <set>
+
+#include "types/bits.h"
 
 namespace sti {
 
@@ -48,11 +51,18 @@ void RunUniformly(std::span<const uint32_t> layers, uint32_t width, uint32_t bit
 std::vector<ShardAtBits> FallbackShards(const Plan& plan) {
   std::vector<ShardAtBits> shards;
   std::set<ShardId> known;
-  for (const ShardAtBits& shard : plan.preload) known.insert(shard.id);
+  std::map<ShardId, uint32_t> preloaded;
+  for (const ShardAtBits& shard : plan.preload) preloaded[shard.id] = shard.bits;
+  // Planes serve fewer bits too, and full fidelity nothing else.
+  const auto is_preloaded = [&](const ShardAtBits& shard) {
+    const auto found = preloaded.find(shard.id);
+    return found != preloaded.end() &&
+           (found->second == shard.bits || Extends(shard.bits, found->second));
+  };
   const auto add = [&](const Plan& one) {
     if (!one.fallback) return;
     for (const ShardAtBits& shard : ShardsOf(*one.fallback)) {
-      if (known.insert(shard.id).second) shards.push_back(shard);
+      if (!is_preloaded(shard) && known.insert(shard.id).second) shards.push_back(shard);
     }
   };
   add(plan);

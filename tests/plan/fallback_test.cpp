@@ -178,6 +178,24 @@ TEST(FallbackChoice, ATooSmallBufferNamesTheLeastOne) {
   EXPECT_EQ(late.error().value, "target_us");
 }
 
+// Full fidelity is of no use for the fallback's two bits, and planes are.
+TEST(FallbackChoice, ItsShardsBesidePreloadedOnesOfFullFidelityCount) {
+  const test::World world = GuaranteedWorld();
+  for (const uint32_t bits : {4, 32}) {
+    PlanRequest request = GuaranteedAtFourBits();
+    request.uniform_bits = bits;
+    request.target_us = 20000;
+    request.preload_bytes = 1600 + 800 * 3;
+    const auto plan = MakePlan(world.input(), request);
+    ASSERT_TRUE(plan.ok()) << plan.error().Message();
+    ASSERT_GE(plan->preload.size(), 3u);
+    const uint64_t shared = bits == 4 ? plan->preload.size() : 0;
+    const uint64_t shards = plan->fallback->layers.size() * plan->fallback->width;
+    EXPECT_EQ(plan->fallback->bytes, 100 * (shards - shared)) << bits;
+    EXPECT_LE(plan->preload_bytes + plan->fallback->bytes, request.preload_bytes);
+  }
+}
+
 TEST(FallbackChoice, RowsThatItHoldsCountInTheBufferAndInThePeak) {
   test::World world = GuaranteedWorld();
   const auto without = MakePlan(world.input(), Guaranteed(9000, 800));

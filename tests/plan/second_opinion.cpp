@@ -261,7 +261,10 @@ class SecondOpinion {
   [[nodiscard]] uint64_t BesidePreload(const Plan& one,
                                        const std::vector<const Fallback*>& fallbacks) const {
     std::set<ShardId> known;
-    for (const ShardAtBits& shard : one.preload) known.insert(shard.id);
+    for (const ShardAtBits& shard : one.preload) {
+      // Planes serve a fallback of fewer bits, and full fidelity one of full fidelity alone.
+      if ((shard.bits == 32) == (fallbacks.front()->bits == 32)) known.insert(shard.id);
+    }
     std::vector<ShardAtBits> beside;
     for (const Fallback* fallback : fallbacks) {
       for (const uint32_t layer : fallback->layers) {
@@ -292,6 +295,10 @@ class SecondOpinion {
       const uint64_t alone = SecondBeforeShards(input_, one->length, width) + one->preload_bytes +
                              (one->fallback ? one->fallback->bytes : 0) + one->staging_bytes;
       notes_.Bytes(name + "predicted_peak_bytes", one->predicted_peak_bytes, alone);
+    }
+    if (plan_.turns.empty() && DelayModelFor(plan_.strategy) == DelayModel::kBudgets) {
+      notes_.That("the buffer holds more than it may",
+                  plan_.preload_bytes + FallbackBytes() <= request_.preload_bytes);
     }
     if (request_.judging.memory_bytes)
       notes_.That("the peak is beyond the memory",
