@@ -158,6 +158,36 @@ TEST_F(Guarantees, WhatTheFallbackHoldsIsNotRead) {
   EXPECT_TRUE(with.reads.empty());  // but rows
 }
 
+// Shards of full fidelity pass through the arena, one layer at a time, since the fallback's are
+// there already; and no plan counts on that once all is loaded.
+TEST_F(Guarantees, WhatIsLoadedAheadLeavesTheArenaAsItWas) {
+  Plan plan = WithFallback(WithPreload(WholeAt(32), 18), {0, 1, 2, 3, 4}, 4);
+  const ShardCatalog catalog = CatalogOf(index_);
+  uint64_t streamed = 0;
+  for (uint32_t i = 2; i < 4; ++i) streamed += *catalog.BytesOf({{4, i}, 32});
+  plan.staging_bytes = streamed;
+  Open(plan);
+  EXPECT_EQ(pipeline_->staging_bytes(), streamed);
+  std::vector<ShardAtBits> held = plan.preload;
+  for (const ShardAtBits& shard : ShardsOf(*plan.fallback)) held.push_back(shard);
+  EXPECT_EQ(pipeline_->preload_bytes(),
+            catalog.BytesOfAll(held) + FallbackRowBytes(index_, plan.length))
+      << "full fidelity and two bits share nothing";
+  EXPECT_EQ(catalog.BytesOfAll(held),
+            catalog.BytesOfAll(plan.preload) + catalog.BytesOfAll(FallbackShards(plan)));
+  EXPECT_EQ(RunOnce(kQuiet_us).logits, DirectLogits(path_, plan));
+  // A plan that streams nothing says no staging, and fills its buffer anew by a layer at a time
+  // too.
+  plan.staging_bytes = 0;
+  Open(WithPreload(plan, 20));
+  EXPECT_EQ(pipeline_->staging_bytes(), 0U);
+  ASSERT_TRUE(Succeeded(pipeline_->ResizePreload(0)));
+  ASSERT_TRUE(Succeeded(pipeline_->ResizePreload(std::nullopt)));
+  uint64_t layer = 0;
+  for (uint32_t i = 0; i < 4; ++i) layer += *catalog.BytesOf({{0, i}, 32});
+  EXPECT_LE(pipeline_->staging_bytes(), layer);
+}
+
 TEST_F(Guarantees, ReadsThatHangLeaveRunAfterRunToTheFallback) {
   const Plan plan = WithFallback(WholeAt(4), {0, 1, 2});
   Open(plan);

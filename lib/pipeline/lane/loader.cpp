@@ -48,8 +48,10 @@ Status Loader::Prepare(Route& route, const LaneJob& job) {
   RouteNeed need{job.bits, job.keep, job.held_then, job.only_ahead, job.degrade, places_.limits};
   const bool bounded = places_.most_staging != 0;
   // The plan's own bound is for its own reads; what is read before the first label, or because the
-  // buffer was made smaller, may take more.
+  // buffer was made smaller, may take more: as much as its largest layer.
   need.limits.grow = job.only_ahead || options_.lazy || !bounded;
+  if (job.only_ahead)
+    need.limits.arena_bytes = std::max<uint64_t>(need.limits.arena_bytes, kBlockBytes);
   if (ReadsBeforeComputing(route.plan()) && !bounded) need.limits.arena_bytes = 0;
   return route.Prepare(buffer(), resident_, need);
 }
