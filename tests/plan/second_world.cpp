@@ -32,13 +32,23 @@ DepthMap AnyDepths(Random& random, uint32_t layers) {
 SecondWorld::SecondWorld(Random& random)
     : world(RandomWorld(random, 5)), asked(Asked(random.Below(uint32_t(Asked::kCount)))) {
   world.info.depth_layers = AnyDepths(random, world.info.shape.layers);
+  if (random.Below(4) == 0) world.info.min_width = 1 + random.Below(world.info.shape.width);
+  Sizes(random);
+  Draw(random);
+}
+
+SecondWorld::SecondWorld(Random& random, World stored)
+    : world(std::move(stored)), asked(Asked(random.Below(uint32_t(Asked::kCount)))) {
+  Draw(random);
+}
+
+void SecondWorld::Draw(Random& random) {
   if (random.Below(2) == 0) {
     world.importance = {};
     world.MeasureSubmodels();
     for (SubmodelScore& score : world.importance.submodels)
       score.accuracy = std::min(score.accuracy, 1.0);
   }
-  if (random.Below(4) == 0) world.info.min_width = 1 + random.Below(world.info.shape.width);
   Layers(random);
   Reads(random);
   Fixed(random);
@@ -55,8 +65,8 @@ SecondWorld::SecondWorld(Random& random)
   Ask(random);
 }
 
-/// Sizes in blocks; times by bits, as RandomWorld has them, or by bytes.
-void SecondWorld::Reads(Random& random) {
+/// Sizes in blocks, which differ from layer to layer.
+void SecondWorld::Sizes(Random& random) {
   ShardCatalog& catalog = world.catalog;
   const size_t levels = catalog.bits.size();
   for (uint32_t layer = 0; layer < catalog.layers; ++layer) {
@@ -66,6 +76,10 @@ void SecondWorld::Reads(Random& random) {
       bytes = kBlock * (bytes / 4 + more);
     }
   }
+}
+
+/// Times by bits, as RandomWorld has them, or by bytes.
+void SecondWorld::Reads(Random& random) {
   std::vector<IoSample>& io = world.profile.io;
   if (random.Below(2) == 0) {
     double late_us = 0;

@@ -25,11 +25,15 @@ struct SecondWorld {
   Asked asked = Asked::kPlain;
 
   explicit SecondWorld(Random& random);
+  /// Draws a device and a request for a model that is stored: its sizes and depths stay.
+  SecondWorld(Random& random, World stored);
 
   /// Says in a line how request and world were drawn.
   [[nodiscard]] std::string Name() const;
 
  private:
+  void Draw(Random& random);
+  void Sizes(Random& random);
   void Reads(Random& random);
   void Layers(Random& random);
   void Fixed(Random& random);
