@@ -202,7 +202,10 @@ class SecondOpinion {
     for (size_t t = 0; t < plan_.turns.size(); ++t) {
       const PlanTurn& turn = plan_.turns[t];
       const std::string name = "turns[" + std::to_string(t) + "].";
-      notes_.Shards(name + "preload", turn.preload, t == 0 ? plan_.preload : KeptOf(t - 1));
+      std::vector<ShardAtBits> kept = t == 0 ? plan_.preload : KeptOf(t - 1);
+      // Bounded memory may leave less, so that there is room for the largest layer that is read.
+      if (request_.judging.memory_bytes) kept.resize(std::min(kept.size(), turn.preload.size()));
+      notes_.Shards(name + "preload", turn.preload, kept);
       notes_.Bytes(name + "preload_bytes", turn.preload_bytes,
                    SecondBytes(input_.catalog, turn.preload));
       const SecondTimes figures = TimesOf(plan_, &turn);
