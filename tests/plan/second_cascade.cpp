@@ -208,8 +208,8 @@ void HoldCascade(const PlanInput& input, const PlanRequest& request, const Plan&
 
 void HoldTimes(const std::string& name, const PlanTimes& got, const PlanTimes& wanted,
                const Plan& plan, SecondNotes* notes) {
-  notes->Time(name + "start_us", got.start_us, 0);
-  notes->Time(name + "open_io_us", got.open_io_us, 0);
+  notes->Time(name + "start_us", got.start_us, wanted.start_us);
+  notes->Time(name + "open_io_us", got.open_io_us, wanted.open_io_us);
   notes->Time(name + "embed_io_us", got.embed_io_us, wanted.embed_io_us);
   notes->Time(name + "embed_us", got.embed_us, wanted.embed_us);
   notes->Time(name + "head_us", got.head_us, wanted.head_us);

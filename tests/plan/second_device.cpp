@@ -102,7 +102,7 @@ std::optional<double> SecondDevice::LoadByBits(uint32_t bits) const {
   std::optional<double> median_us;
   double p99_us = 0;
   for (const IoSample& sample : profile_.io) {
-    if (sample.bits != bits) continue;
+    if (sample.bits == 0 || sample.bits != bits) continue;
     median_us = std::max(median_us.value_or(0), sample.load_us);
     p99_us = std::max(p99_us, P99Of(sample.load_us, sample.p99_us));
   }

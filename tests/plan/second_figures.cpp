@@ -37,17 +37,31 @@ SecondLoad LoadOf(const PlanInput& input, const SecondDevice& device, const Seco
 SecondRun RunOf(const PlanInput& input, const SecondDevice& device, const SecondPass& pass) {
   SecondRun run;
   run.rows_us = pass.reads_rows ? device.RowsUs() : 0;
+  if (pass.plan->cold) {
+    const auto part_us = [&](uint64_t bytes) { return bytes > 0 ? device.LoadUs(0, bytes) : 0; };
+    run.start_us = input.profile.start_us;
+    run.open_us = part_us(input.cold->index) + part_us(input.cold->vocabulary);
+    run.rows_us += part_us(input.cold->embedding);
+  }
   run.embed_us = device.EmbedUs();
   run.head_us = device.HeadUs();
   run.wake_us = pass.wake_us;
   run.serial = pass.plan->strategy == Strategy::kLoadExec;
+  const ColdBytes none{0, 0, 0, 0, std::vector<uint64_t>(input.catalog.layers)};
+  const ColdBytes& parts = pass.plan->cold ? *input.cold : none;
+  const auto add_part = [&](uint32_t layer, uint64_t bytes) {
+    if (bytes > 0) run.loads.push_back({layer, bytes, device.LoadUs(0, bytes)});
+  };
   for (uint32_t k = 0; k < pass.plan->layers.size(); ++k) {
     run.layers_us.push_back(LayerUs(device, pass, k));
+    add_part(k, parts.layers[pass.plan->layers[k]]);
     for (uint32_t i = 0; i < pass.plan->width; ++i) {
       const SecondLoad load = LoadOf(input, device, pass, k, i);
       if (load.bytes > 0) run.loads.push_back(load);
     }
   }
+  add_part(static_cast<uint32_t>(pass.plan->layers.size()), parts.head);
+  if (pass.plan->cold) run.rows_us += run.start_us + run.open_us;
   return run;
 }
 
@@ -58,12 +72,18 @@ std::vector<double> AibsOf(const SecondRun& run, const SecondRun& whole, double 
   double left_us = slack_us - run.rows_us + run.wake_us;
   for (const SecondLoad& load : whole.loads) left_us += load.load_us;
   for (const SecondLoad& load : run.loads) left_us -= load.load_us;
+  double head_us = 0;
+  for (const SecondLoad& load : run.loads) {
+    if (load.layer == run.layers_us.size()) head_us += load.load_us;
+  }
   std::vector<double> aib_us;
   for (uint32_t k = 0; k < run.layers_us.size(); ++k) {
     if (k > 0) left_us += run.layers_us[k - 1];
     for (const SecondLoad& load : whole.loads) {
       if (load.layer == k) left_us -= load.load_us;
     }
+    // The last budget pays for the head's part too, as far as its layer's compute does not hide it.
+    if (k + 1 == run.layers_us.size()) left_us -= std::max(0.0, head_us - run.layers_us[k]);
     aib_us.push_back(left_us);
   }
   return aib_us;
@@ -71,11 +91,15 @@ std::vector<double> AibsOf(const SecondRun& run, const SecondRun& whole, double 
 
 PlanTimes TimesOf(const SecondRun& median, const SecondRun& p99) {
   PlanTimes times;
-  times.embed_io_us = median.rows_us;
+  times.start_us = median.start_us;
+  times.open_io_us = median.open_us;
+  times.embed_io_us = median.rows_us - median.start_us - median.open_us;
   times.embed_us = median.embed_us;
   times.head_us = median.head_us;
   times.layer_io_us.resize(median.layers_us.size());
-  for (const SecondLoad& load : median.loads) times.layer_io_us[load.layer] += load.load_us;
+  for (const SecondLoad& load : median.loads) {
+    if (load.layer < median.layers_us.size()) times.layer_io_us[load.layer] += load.load_us;
+  }
   // Layers differ by their bits: each but the last is said to take the mean of them.
   const auto mean_us = [](const std::vector<double>& layers_us) {
     double sum_us = 0;

@@ -71,7 +71,8 @@ class SecondOpinion {
       pass.held = buffer_;
     }
     pass.wake_us = request_.wake_us;
-    pass.share = SecondShareOf(input_.importance, one.length, longest_, plan_.words.size());
+    if (!one.cold)
+      pass.share = SecondShareOf(input_.importance, one.length, longest_, plan_.words.size());
     return pass;
   }
   [[nodiscard]] SecondTimes TimesOf(const Plan& one, const PlanTurn* turn = nullptr) const {
@@ -162,7 +163,7 @@ class SecondOpinion {
     const std::optional<double> median_us = SecondPlay(figures.median, arena);
     const std::optional<double> p99_us = SecondPlay(figures.p99, arena);
     if (!median_us || !p99_us) return notes_.That(name + "staging holds no layer", false);
-    if (!one.fallback) {
+    if (!one.fallback && !one.cold) {
       notes_.Bytes(name + "bytes of shards that are read",
                    StreamedBytes(one, &one == &plan_ ? WordBytes() : 0), figures.read_bytes);
     }
@@ -184,7 +185,7 @@ class SecondOpinion {
     }
     if (!one.times) return notes_.That(name + "times are missing", false);
     PlanTimes times = figures.times;
-    times.stall_us = *median_us - figures.median.ComputeUs();
+    times.stall_us = *median_us - figures.median.ComputeUs() - figures.median.start_us;
     HoldTimes(name + "times.", *one.times, times, one, &notes_);
   }
 

@@ -21,17 +21,17 @@ int RequestsToTry() {
 
 /// Makes the plan of a random request; of three, one in less memory than it would take.
 Result<Plan> AnyPlan(Random& random, SecondWorld* drawn) {
-  Result<Plan> plan = MakePlan(drawn->world.input(), drawn->request);
+  Result<Plan> plan = MakePlan(drawn->Input(), drawn->request);
   if (!plan.ok() || random.Below(3) != 0) return plan;
   const uint64_t peak = plan->predicted_peak_bytes;
   drawn->request.judging.memory_bytes =
       peak - std::min<uint64_t>(peak, uint64_t{4096} * random.Below(40));
-  return MakePlan(drawn->world.input(), drawn->request);
+  return MakePlan(drawn->Input(), drawn->request);
 }
 
 /// Says how a plan that was made is judged otherwise; empty if as it was made.
 std::string JudgedOtherwise(const SecondWorld& drawn, const Plan& plan) {
-  const Result<Verdicts> verdicts = JudgePlan(drawn.world.input(), drawn.request.judging, plan);
+  const Result<Verdicts> verdicts = JudgePlan(drawn.Input(), drawn.request.judging, plan);
   if (!verdicts.ok()) return "\n  judged: " + verdicts.error().Message();
   if (!plan.meets_target) return verdicts->problem().empty() ? "\n  judged to be in time" : "";
   std::string problem = verdicts->problem();
@@ -66,7 +66,7 @@ TEST(SecondOpinion, EveryFigureOfAPlanIsWhatTheDocumentsSay) {
     ++done;
     ++made[drawn.asked];
     std::string differences;
-    for (const std::string& line : FiguresThatDiffer(drawn.world.input(), drawn.request, *plan))
+    for (const std::string& line : FiguresThatDiffer(drawn.Input(), drawn.request, *plan))
       differences += "\n  " + line;
     differences += JudgedOtherwise(drawn, *plan);
     ASSERT_EQ(differences, "") << "request " << tried << ": " << drawn.Name();

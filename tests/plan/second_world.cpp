@@ -56,6 +56,7 @@ void SecondWorld::Draw(Random& random) {
   if (random.Below(3) == 0) Words(random);
   if (random.Below(2) == 0) Gains(random);
   if (asked == Asked::kCascade) Cascades(random);
+  if (asked == Asked::kCold) Cold(random);
   if (random.Below(2) == 0) world.common_words = {4, 8, 1};
   world.fallback_token_bytes = random.Below(3) * 16;
   world.profile.process_bytes = random.Below(3) * 100000;
@@ -81,7 +82,7 @@ void SecondWorld::Sizes(Random& random) {
 /// Times by bits, as RandomWorld has them, or by bytes.
 void SecondWorld::Reads(Random& random) {
   std::vector<IoSample>& io = world.profile.io;
-  if (random.Below(2) == 0) {
+  if (asked != Asked::kCold && random.Below(2) == 0) {
     double late_us = 0;
     for (IoSample& sample : io) {
       late_us += Units(random, 3);
@@ -250,6 +251,22 @@ void SecondWorld::Cascades(Random& random) {
   }
 }
 
+/// Parts that a process reads once, some of them empty.
+void SecondWorld::Cold(Random& random) {
+  const auto blocks = [&](uint32_t most) { return kBlock * random.Below(most); };
+  cold = {blocks(10), blocks(20), blocks(5), blocks(60), {}};
+  for (uint32_t layer = 0; layer < world.info.shape.layers; ++layer)
+    cold.layers.push_back(blocks(8));
+  world.profile.start_us = Units(random, 30);
+}
+
+PlanInput SecondWorld::Input() const {
+  const PlanInput warm = world.input();
+  return {warm.info,        warm.catalog, warm.profile, warm.importance,
+          warm.model,       warm.shape,   warm.memory,  asked == Asked::kCold ? &cold : nullptr,
+          warm.common_words};
+}
+
 void SecondWorld::Ask(Random& random) {
   constexpr std::array kPlainStrategies = {Strategy::kSti,    Strategy::kStiPaper,
                                            Strategy::kRandom, Strategy::kLoadExec,
@@ -297,6 +314,13 @@ void SecondWorld::Ask(Random& random) {
       request.target_us = *request.target_us * 2;
       if (random.Below(4) == 0) request.strategy = Strategy::kTabi;
       break;
+    case Asked::kCold:
+      request.cold = true;
+      request.preload_bytes = 0;
+      request.wake_us = 0;
+      if (request.target_us) request.target_us = *request.target_us + 20000;
+      if (random.Below(4) == 0) request.further_lengths = {32};
+      break;
     case Asked::kGuarantee:
       request.guarantee = true;
       request.target_us = *request.target_us + 1500;
@@ -313,7 +337,8 @@ void SecondWorld::Ask(Random& random) {
 }
 
 std::string SecondWorld::Name() const {
-  constexpr std::array kNames = {"plain", "lengths", "clocks", "turns", "cascade", "guarantee"};
+  constexpr std::array kNames = {"plain",   "lengths",   "clocks", "turns",
+                                 "cascade", "guarantee", "cold"};
   std::string name = kNames[size_t(asked)];
   name += " " + std::string(NameOf(request.strategy));
   name += " " + NameOf(Submodel{world.info.shape.layers, world.info.shape.width});

@@ -15,6 +15,7 @@ enum class Asked : uint8_t {
   kTurns,
   kCascade,
   kGuarantee,
+  kCold,
   kCount,
 };
 
@@ -22,12 +23,15 @@ enum class Asked : uint8_t {
 struct SecondWorld {
   World world;
   PlanRequest request;
+  ColdBytes cold;
   Asked asked = Asked::kPlain;
 
   explicit SecondWorld(Random& random);
   /// Draws a device and a request for a model that is stored: its sizes and depths stay.
   SecondWorld(Random& random, World stored);
 
+  /// Everything that MakePlan takes, which refers to this.
+  [[nodiscard]] PlanInput Input() const;
   /// Says in a line how request and world were drawn.
   [[nodiscard]] std::string Name() const;
 
@@ -41,6 +45,7 @@ struct SecondWorld {
   void Words(Random& random);
   void Gains(Random& random);
   void Cascades(Random& random);
+  void Cold(Random& random);
   void Ask(Random& random);
 };
 
