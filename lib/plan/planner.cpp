@@ -316,6 +316,12 @@ Result<std::string> FillTogether(const CheckedInput& input, const Judging& judgi
     note("the variant for " + std::to_string(variant.length) + " tokens ", verdict);
   }
   for (PlanTurn& turn : plan->turns) {
+    if (&turn == &plan->turns.front()) {  // the plan itself
+      turn.aib_us = plan->aib_us;
+      turn.predicted_latency_us = plan->predicted_latency_us;
+      turn.predicted_p99_us = plan->predicted_p99_us;
+      continue;
+    }
     const Verdict verdict = Evaluate(input, judging, devices, *plan, &turn);
     FillFigures(verdict, &turn);
     note("a later turn ", verdict);

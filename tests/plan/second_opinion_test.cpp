@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <map>
 
@@ -36,8 +38,9 @@ std::string JudgedOtherwise(const SecondWorld& drawn, const Plan& plan) {
   if (!plan.meets_target) return verdicts->problem().empty() ? "\n  judged to be in time" : "";
   std::string problem = verdicts->problem();
   const auto same = [&](const Verdict& verdict, const auto& one, const std::string& name) {
+    const auto near = [](double a, double b) { return std::abs(a - b) < 1e-6; };
     if (verdict.latency_us != one.predicted_latency_us || verdict.p99_us != one.predicted_p99_us ||
-        verdict.aib_us != one.aib_us)
+        !std::ranges::equal(verdict.aib_us, one.aib_us, near))
       problem += name + " has other times";
   };
   same(verdicts->plan, plan, "plan");

@@ -199,7 +199,7 @@ void SecondWorld::Gains(Random& random) {
   importance.metric = random.Below(2) == 0 ? "loss" : "kl";
   importance.gain_bits = {4, 32};
   for (size_t at = 0; at < importance.scores.size() * 2; ++at)
-    importance.gains.push_back(0.001 * random.Below(200) - 0.06);
+    importance.gains.push_back((double(random.Below(200)) - 60) / 1024);  // sums are exact
 }
 
 /// Levels that were measured one after another: pairs and triples, with pruning and ensembles.
