@@ -137,9 +137,8 @@ Status Pipeline::ReadResidents() {
   return {};
 }
 
-// Makes the arena, for the largest of the routes that inputs take. What was read ahead may have had
-// a larger one. A cascade level finds in memory
-// what those before it have left there.
+// Makes the arena, for the largest of the routes that inputs take. Reads ahead may have had a larger
+// one. A cascade level finds in memory what those before it have left there.
 Status Pipeline::MakeRoom() {
   uint64_t arena_bytes = 0;
   std::vector<ShardAtBits> left;
