@@ -137,8 +137,8 @@ Status Pipeline::ReadResidents() {
   return {};
 }
 
-// Makes the arena, for the largest of the routes that inputs take. Reads ahead may have had a larger
-// one. A cascade level finds in memory what those before it have left there.
+// Makes the arena, for the largest of the routes that inputs take. Reads ahead may have had a
+// larger one. A cascade level finds in memory what those before it have left there.
 Status Pipeline::MakeRoom() {
   uint64_t arena_bytes = 0;
   std::vector<ShardAtBits> left;
@@ -270,7 +270,7 @@ Status Pipeline::EndTurns() {
   Status loaded = LoadAhead();
   if (loaded.ok() && !resting_) loaded = MakeRoom();
   if (loaded.ok()) return loaded;
-  refit_ = true;
+  refit_ = Refit::kAfterRun;
   force_->engagement = before;
   loader_.KeepLess(force_->engagement.KeptBetween());
   return loaded;
@@ -288,7 +288,7 @@ Status Pipeline::ResizePreload(std::optional<uint64_t> bytes) {
   Status loaded = LoadAhead();
   if (loaded.ok() && !bytes && !resting_) loaded = MakeRoom();
   if (loaded.ok()) return loaded;
-  refit_ = true;
+  refit_ = Refit::kAfterRun;
   preload_limit_ = before;
   LimitBuffer();
   loader_.KeepLess(force_->engagement.KeptBetween());
@@ -298,7 +298,7 @@ Status Pipeline::ResizePreload(std::optional<uint64_t> bytes) {
 void Pipeline::EndResize() {
   preload_limit_.reset();
   LimitBuffer();
-  refit_ = true;
+  refit_ = Refit::kAfterRun;
 }
 
 Status Pipeline::SetPlan(Plan plan, std::optional<uint64_t> staging_bytes) {
@@ -358,7 +358,7 @@ void Pipeline::GoBackTo(Before before) {
   ReserveWork();
   words_before_.clear();
   LimitBuffer();
-  refit_ = true;
+  refit_ = Refit::kAfterRun;
   if (!before.resting) return;
   transformer_->Release();
   run_->Release();

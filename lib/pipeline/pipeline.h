@@ -234,6 +234,7 @@ class Pipeline {
   [[nodiscard]] Status HoldRows();
   [[nodiscard]] Status LoadRowsAhead();
   void CompareWithPlan(const RunReport& report);
+  [[nodiscard]] Status RefitArena();
   [[nodiscard]] double ShareRead(const RunReport& report) const;
 
   PipelineOptions options_;
@@ -246,7 +247,10 @@ class Pipeline {
   std::optional<uint64_t> preload_limit_;  ///< of ResizePreload
   std::vector<uint32_t> words_before_;     ///< whose rows stay while another plan is tried
   bool resting_ = false;
-  bool refit_ = false;   ///< a run loads what a change has cost, through an arena made larger
+  /// Whether the arena is to be made anew: once a run has loaded what a change has cost, through a
+  /// larger one, or now.
+  enum class Refit : uint8_t { kNo, kAfterRun, kNow };
+  Refit refit_ = Refit::kNo;
   Status lock_refusal_;  ///< of the working memory
   std::optional<sti::Run> run_;
   /// Blocks that rows which guarantees need are read into, and what is read.

@@ -87,8 +87,18 @@ Status Pipeline::End(Status status) {
     force_->engagement.Ran(run_->route().id(), run_->terms().keep.has_value());
   }
   if (run_->has_lane()) loader_.EndRun(status.ok());
-  if (status.ok() && refit_ && loader_.state() == LaneState::kIdle) refit_ = !MakeRoom().ok();
+  const RunReport& report = run_->report();
+  const bool loaded = status.ok() && !report.fallback && report.degraded.empty();
+  if (loaded && refit_ == Refit::kAfterRun) refit_ = Refit::kNow;
+  if (loader_.state() == LaneState::kIdle) (void)RefitArena();  // else before the next run
   return status;
+}
+
+// Nothing is in flight.
+Status Pipeline::RefitArena() {
+  if (refit_ != Refit::kNow) return {};
+  refit_ = Refit::kNo;
+  return MakeRoom();
 }
 
 // The lane's job is the one that Wake began, or a new one. Returns false if there is none, because
@@ -99,6 +109,7 @@ Result<bool> Pipeline::StartReads(RouteId id, const RunTerms& terms, RowsCome ro
   if (terms.degrade_for_us) loader_.SetLateLaneAside([this] { return run_->GiveUpRows(); });
   if (may_do_without && !loader_.CanSettle()) return false;
   STI_RETURN_IF_ERROR(loader_.Settle());
+  STI_RETURN_IF_ERROR(RefitArena());
   Route& route = force_->routes[id.index];
   Status prepared = loader_.Prepare(route, JobFor(id, terms));
   if (!prepared.ok() && force_->engagement.turn() > 0) {

@@ -24,7 +24,6 @@ struct WalkPlan {
   size_t turns = 1;          ///< that differ
   bool can_degrade = false;  ///< it has a target and times
   bool guaranteed = false;
-  bool cascade = false;
 };
 
 /// Makes them for a container whose model has at least 5 layers of 4 slices.
@@ -44,7 +43,7 @@ class WalkPlans {
       const bool json = plans.size() % 2 == 0;  // both spellings
       plans.push_back({name, json ? PlanToJson(plan) : std::string(binary.begin(), binary.end()),
                        STI_OK, std::max<size_t>(1, plan.turns.size()), plan.target_us && plan.times,
-                       plan.fallback.has_value(), plan.cascade.has_value()});
+                       plan.fallback.has_value()});
     };
     add("whole", Whole(4));
     add("preload", Preload(Timed(Whole(5)), 6));
