@@ -7,9 +7,10 @@
 namespace sti {
 
 Loader::Loader(ContainerFile& file, ResidentModel& resident, const LoaderOptions& options)
-    : file_(file), resident_(resident), options_(options), lane_(MakeLane(file.reader())) {}
+    : file_(file), resident_(resident), options_(options) {}
 
 Loader::Places Loader::UsePlan(const Plan& plan, uint64_t most_staging) {
+  if (!lane_) lane_ = MakeLane(file_.reader());
   Places next;
   next.most_staging = most_staging;
   next.buffer = PreloadBuffer(file_.index(), plan);
