@@ -3,8 +3,8 @@
 load helpers
 
 @test "some seconds of it: each line answered in order, as a fresh run does" {
-  works "$repo/scripts/walk-run" 4 60
-  like "$output" "walk-run: seed 60, 4 s: *SIGHUP *; nothing wrong"
+  works "$repo/scripts/walk-run" 6 60
+  like "$output" "walk-run: seed 60, 6 s: *SIGHUP *; nothing wrong"
 }
 
 @test "an answer under a plan that is not in force is noticed: exit 1, the steps and the seed" {
