@@ -17,6 +17,11 @@ namespace {
 // Files of the system are read no more often: an input may take a millisecond.
 constexpr auto kBetweenLooks = std::chrono::seconds(1);
 
+bool FollowsFile(const RunOptions& options) {
+  const bool has_file = !options.plan.empty() && options.plan != "-";
+  return has_file && (!options.replan.empty() || isatty(STDIN_FILENO) == 0);
+}
+
 Result<ReplanSources> ReadSources(const RunOptions& options, const ContainerFile& model,
                                   const Tool& tool) {
   ReplanSources sources;
@@ -30,11 +35,13 @@ Result<ReplanSources> ReadSources(const RunOptions& options, const ContainerFile
 
 }  // namespace
 
+void Adjuster::Listen(const RunOptions& options) {
+  if (FollowsFile(options)) ListenForHangup(!options.replan.empty());
+}
+
 Result<Adjuster> Adjuster::Make(Session& session, const RunOptions& options, const Tool& tool) {
   Adjuster adjuster(session, options, tool);
-  const bool has_file = !options.plan.empty() && options.plan != "-";
-  adjuster.follows_file_ = has_file && (!options.replan.empty() || isatty(STDIN_FILENO) == 0);
-  if (adjuster.follows_file_) ListenForHangup(!options.replan.empty());
+  adjuster.follows_file_ = FollowsFile(options);
   if (options.replan.empty()) return adjuster;
   STI_ASSIGN_OR_RETURN(ReplanSources sources,
                        ReadSources(options, session.pipeline().file(), tool));

@@ -19,9 +19,11 @@ namespace sti {
 /// Follows plan file and device for one session. One thread.
 class Adjuster {
  public:
-  /// Takes SIGHUP from now on, where there is a plan file to read again: under --replan, whose
-  /// profile and importance are read here, or where stdin is no terminal, whose end SIGHUP would
-  /// tell of. All arguments outlive it.
+  /// Takes SIGHUP from now on, where there is a plan file to read again: under --replan, or where
+  /// stdin is no terminal, whose end SIGHUP would tell of. It comes before a session is opened,
+  /// which takes its time: a SIGHUP meanwhile counts for the first Look.
+  static void Listen(const RunOptions& options);
+  /// Reads profile and importance, under --replan. All arguments outlive it.
   static Result<Adjuster> Make(Session& session, const RunOptions& options, const Tool& tool);
 
   /// Returns whether the plan follows anything.

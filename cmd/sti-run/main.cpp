@@ -146,6 +146,7 @@ Result<int> Serve(const Tool& tool, const RunOptions& options) {
   STI_RETURN_IF_ERROR(CheckKeepsInput(trace, options.eval, "the data"));
   STI_RETURN_IF_ERROR(CheckKeepsInput(trace, options.baseline, "the baseline"));
   STI_RETURN_IF_ERROR(CheckOutput(trace));
+  Adjuster::Listen(options);
   STI_ASSIGN_OR_RETURN(const OpenedSession session, OpenSession(options, tool));
   STI_ASSIGN_OR_RETURN(Adjuster adjuster, Adjuster::Make(*session, options, tool));
   if (!options.eval.empty()) return Evaluate(*session, options, tool, adjuster);

@@ -245,12 +245,10 @@ Status GiveLines(const RunOptions& options, const OptionsOfEach& each, Printer& 
 Result<int> ServeSeveral(const RunOptions& options, const Tool& tool) {
   STI_ASSIGN_OR_RETURN(const OptionsOfEach each, SplitOptions(options));
   Printer printer(each, tool);
+  const bool at_terminal = isatty(STDIN_FILENO) != 0;
+  if (!at_terminal && HasPlanFile(each)) ListenForHangup(false);
   STI_ASSIGN_OR_RETURN(const auto served, OpenAll(options, each, printer, tool));
-  if (isatty(STDIN_FILENO) == 0) {
-    if (HasPlanFile(each)) ListenForHangup(false);
-  } else {
-    tool.Say("ready; type a model's name, a tab and a text, end with Ctrl-D");
-  }
+  if (at_terminal) tool.Say("ready; type a model's name, a tab and a text, end with Ctrl-D");
   const Status read = GiveLines(options, each, printer, tool, *served);
   served->Finish();
   STI_ASSIGN_OR_RETURN(const int code, printer.Finish(*served));

@@ -95,6 +95,25 @@ depth_of() { sed -n "$1p" answers | jq '.layers | length'; }
   same "$(without_lateness <errors)" "sti-run: in-force.json: read again"
 }
 
+@test "SIGHUP while the model is opened is for the plan file, and ends nothing" {
+  mkfifo lines
+  local process time
+  for time in 1 2 3 4 5; do
+    env --default-signal=HUP sti-run --json model.sti --plan model.plan <lines >answers 2>errors &
+    process=$!
+    exec 4>lines
+    until find "/proc/$process/fd" -lname '*/model.sti' 2>/dev/null | grep -q .; do
+      kill -0 "$process"
+    done
+    kill -HUP "$process"
+    echo "$alarm" >&4
+    exec 4>&-
+    wait "$process"
+    same "$(wc -l <answers)" 1
+    grep -q 'model.plan: read again' errors
+  done
+}
+
 @test "a plan for another model, or without a target, is not taken on SIGHUP" {
   make_other_model
   plan --profile device.json --target 60ms --submodel 6x6 -o in-force.json
