@@ -37,8 +37,9 @@ enum class Flash : int64_t { kWorks, kSlow, kFails, kHangs };
 struct Step {
   Act act = Act::kRun;
   size_t model = 0;
-  int64_t which = 0;  ///< plan, option, text, flash, or share of what is held
-  int64_t value = 0;  ///< of the option
+  int64_t which = 0;     ///< plan, option, text, flash, or share of what is held
+  int64_t value = 0;     ///< of the option
+  bool compared = true;  ///< a fresh model is compared with it afterwards, which loads both
 };
 
 struct OptionValues {
@@ -112,6 +113,7 @@ inline std::vector<Step> DrawSteps(TestRandom& random, const std::vector<WalkPla
                              Act::kFlash, Act::kFlash, Act::kCancel,   Act::kReopen, Act::kFork};
     step.act = kActs[random.Below(std::size(kActs))];
     step.model = random.Below(4) == 0 ? 1 : 0;
+    step.compared = random.Below(2) == 0;
     step.which = static_cast<int64_t>(random.Below(1000));
     if (step.act == Act::kGive) step.which = static_cast<int64_t>(random.Below(plans.size()));
     if (step.act == Act::kSet) {
