@@ -227,6 +227,14 @@ void ReadQueue::Arrived(const QueuedRead& read) {
   bases_arrived_[read.group] += CountParts(*schedule_, staged, IsBase);
 }
 
+bool ReadQueue::InFlightFailed() {
+  const bool any = std::ranges::any_of(in_flight_, [](uint32_t reads) { return reads > 0; });
+  std::ranges::fill(in_flight_, 0U);
+  bases_coming_ = bases_arrived_;
+  bytes_in_flight_ = 0;
+  return any;
+}
+
 // A group that went on without a read that is still in flight has not given its bytes back.
 uint32_t ReadQueue::Freed() const {
   for (uint32_t group = 0; group < computed_; ++group) {

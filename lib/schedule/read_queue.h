@@ -56,6 +56,9 @@ class ReadQueue {
   void PutBack(const QueuedRead& read);
   /// Notes that a read has arrived, checked.
   void Arrived(const QueuedRead& read);
+  /// Notes that of the reads which were begun and have not arrived none will: they stay missing,
+  /// and others may take their places. Returns whether there are any.
+  bool InFlightFailed();
 
   /// Leaves out what a group and those before it have not begun to read.
   void GroupStarted(uint32_t group);

@@ -162,6 +162,25 @@ TEST_F(ReadQueueTest, MemoryOfAGroupIsNotFreeWhileAReadOfItIsInFlight) {
 
 // A refinement of four blocks would come at 6 ms, too late for group 0; one of a block comes at 3
 // ms, and leaves the bases of group 1 time enough.
+TEST_F(ReadQueueTest, ReadsThatFailStayMissingAndGiveTheirPlacesBack) {
+  Schedule(3, false, 4);
+  queue_.AddRows(1, kBlockBytes);
+  for (int begun = 0; begun < 2; ++begun) ASSERT_TRUE(queue_.Next(now_, 0, kBlockBytes));
+  EXPECT_TRUE(queue_.InFlightFailed());
+  EXPECT_FALSE(queue_.InFlightFailed());
+  const std::string before = Drain();
+  EXPECT_TRUE(queue_.rows_missing());
+  EXPECT_TRUE(queue_.GroupMissing(0));
+  for (uint32_t group = 0; group < 3; ++group) {
+    queue_.GroupStarted(group);
+    queue_.GroupComputed(group);
+    Drain();
+  }
+  EXPECT_TRUE(queue_.exhausted());
+  EXPECT_TRUE(queue_.GroupMissing(0)) << "it went on without";
+  EXPECT_FALSE(queue_.GroupMissing(2)) << "behind " << before;
+}
+
 TEST_F(ReadQueueTest, ALargeRefinementThatIsLeftOutDelaysNoSmallOne) {
   std::vector<ScheduledPart> parts;
   uint64_t offset = kBlockBytes;

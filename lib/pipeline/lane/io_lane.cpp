@@ -240,8 +240,18 @@ IoLane::Step IoLane::TakeStep() {
     if (!status.ok()) Fail(status.error());
     return tag.ok() ? Step::kMoved : Step::kFailed;
   }
+  if (DropFailed()) return Step::kMoved;
   if (refused_ && AwaitsShare()) return Step::kMoved;
   return AwaitsEvent(seen) ? Step::kMoved : Step::kDone;
+}
+
+// Nothing is in flight, so what has been begun and has not arrived has failed. Reads may land in
+// its place.
+bool IoLane::DropFailed() {
+  if (NextLarge() != nullptr) return false;
+  if (share_ != nullptr && granted_bytes_ > 0) share_->Done(std::exchange(granted_bytes_, 0));
+  MutexLock lock(mutex_);
+  return queue_.InFlightFailed();
 }
 
 void IoLane::TakeJob() {

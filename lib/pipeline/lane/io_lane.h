@@ -167,6 +167,7 @@ class IoLane {
   void RunJob();
   void CountPieces(std::span<const ScheduledPart> parts);
   [[nodiscard]] Step TakeStep();
+  [[nodiscard]] bool DropFailed() STI_EXCLUDES(mutex_);
   void TakeJob() STI_EXCLUDES(mutex_);
   [[nodiscard]] uint64_t Events() STI_EXCLUDES(mutex_);
   [[nodiscard]] bool AwaitsShare() STI_EXCLUDES(mutex_);
