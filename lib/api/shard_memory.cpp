@@ -31,19 +31,15 @@ uint64_t MissingBytes(const ShardCatalog& catalog, const ShardAtBits& shard, con
   return missing;
 }
 
-uint64_t LayerBytes(const ShardCatalog& catalog, const Plan& plan, uint32_t k, const Shards& held) {
-  uint64_t bytes = 0;
-  for (uint32_t i = 0; i < plan.width; ++i)
-    bytes += MissingBytes(catalog, {plan.Id(k, i), plan.bits.At(k, i)}, held);
-  return bytes;
-}
-
-// Counts one plan, given what is held, into the most that a layer and a run stream.
-void AddStreamed(const ShardCatalog& catalog, const Plan& plan, const Shards& held,
-                 MemoryNeed* need) {
+// Counts a run of one plan at these bits, given what is held, into the most that a layer and a run
+// stream.
+void AddStreamed(const ShardCatalog& catalog, const Plan& plan, const Grid<uint32_t>& bits,
+                 const Shards& held, MemoryNeed* need) {
   uint64_t streamed = 0;
   for (uint32_t k = 0; k < plan.layers.size(); ++k) {
-    const uint64_t bytes = LayerBytes(catalog, plan, k, held);
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < plan.width; ++i)
+      bytes += MissingBytes(catalog, {plan.Id(k, i), bits.At(k, i)}, held);
     need->layer = std::max(need->layer, bytes);
     streamed += bytes;
   }
@@ -57,7 +53,8 @@ uint64_t AddCascade(const ShardCatalog& catalog, const Plan& plan, MemoryNeed* n
   uint64_t most = always;
   Shards held = between_inputs;
   for (size_t level = 0; level < CascadeLevelsOf(plan); ++level) {
-    AddStreamed(catalog, PlanOf(plan, CascadeRoute(plan, level)), held, need);
+    const Plan& own = PlanOf(plan, CascadeRoute(plan, level));
+    AddStreamed(catalog, own, own.bits, held, need);
     uint64_t bytes = always;
     held = between_inputs;
     for (const ShardAtBits& shard : HandedOn(plan, level)) {
@@ -69,14 +66,26 @@ uint64_t AddCascade(const ShardCatalog& catalog, const Plan& plan, MemoryNeed* n
   return most;
 }
 
+// Counts the turns of a plan, and returns the most bytes of shards that stay before one of them.
+uint64_t AddTurns(const ShardCatalog& catalog, const Plan& plan, MemoryNeed* need) {
+  uint64_t most = 0;
+  for (const PlanTurn& turn : plan.turns) {
+    AddStreamed(catalog, plan, turn.bits, turn.preload, need);
+    most = std::max(most, catalog.BytesOfAll(turn.preload));
+  }
+  return most;
+}
+
 // Counts all that runs under the plan stream, and returns the bytes that stay in memory meanwhile.
 uint64_t AddShards(const ContainerIndex& index, const Plan& plan, MemoryNeed* need) {
   const ShardCatalog catalog = CatalogOf(index);
-  if (plan.cascade)
-    return AddCascade(catalog, plan, need) + plan.words.size() * index.words.row_bytes;
-  AddStreamed(catalog, plan, plan.preload, need);
-  for (const Plan& variant : plan.variants) AddStreamed(catalog, variant, variant.preload, need);
-  return plan.preload_bytes + catalog.BytesOfAll(FallbackShards(plan));
+  const uint64_t rows = plan.words.size() * index.words.row_bytes;
+  if (plan.cascade) return AddCascade(catalog, plan, need) + rows;
+  AddStreamed(catalog, plan, plan.bits, plan.preload, need);
+  for (const Plan& variant : plan.variants)
+    AddStreamed(catalog, variant, variant.bits, variant.preload, need);
+  const uint64_t in_turns = AddTurns(catalog, plan, need) + rows;
+  return std::max(plan.preload_bytes, in_turns) + catalog.BytesOfAll(FallbackShards(plan));
 }
 
 // Bytes by which a share may still grow before it holds all that its model streams.

@@ -317,7 +317,7 @@ Result<bool> Pipeline::SetClock(uint64_t clock_khz) {
   return set.error();
 }
 
-// Rows that guarantees need are the same for inputs of the same length.
+// Rows that guarantees need are the same for inputs of the same length; other plans hold none.
 Status Pipeline::GoOnUnder(std::unique_ptr<PlanInForce> next, uint64_t most_staging) {
   STI_RETURN_IF_ERROR(loader_.SettleAll());
   Before before;

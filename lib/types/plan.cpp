@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
-#include <set>
+#include <utility>
 
 #include "types/bits.h"
 
@@ -50,19 +50,17 @@ void RunUniformly(std::span<const uint32_t> layers, uint32_t width, uint32_t bit
 
 std::vector<ShardAtBits> FallbackShards(const Plan& plan) {
   std::vector<ShardAtBits> shards;
-  std::set<ShardId> known;
-  std::map<ShardId, uint32_t> preloaded;
-  for (const ShardAtBits& shard : plan.preload) preloaded[shard.id] = shard.bits;
-  // Planes serve fewer bits too, and full fidelity nothing else.
-  const auto is_preloaded = [&](const ShardAtBits& shard) {
-    const auto found = preloaded.find(shard.id);
-    return found != preloaded.end() &&
-           (found->second == shard.bits || Extends(shard.bits, found->second));
+  // The most bits of each shard, with planes and at full fidelity, which share nothing.
+  std::map<std::pair<ShardId, bool>, uint32_t> known;
+  const auto raise = [&known](const ShardAtBits& shard) {
+    uint32_t& bits = known[{shard.id, shard.bits == kFullBits}];
+    return std::exchange(bits, std::max(bits, shard.bits)) < shard.bits;
   };
+  for (const ShardAtBits& shard : plan.preload) raise(shard);
   const auto add = [&](const Plan& one) {
     if (!one.fallback) return;
     for (const ShardAtBits& shard : ShardsOf(*one.fallback)) {
-      if (!is_preloaded(shard) && known.insert(shard.id).second) shards.push_back(shard);
+      if (raise(shard)) shards.push_back(shard);
     }
   };
   add(plan);

@@ -172,8 +172,8 @@ void RunUniformly(std::span<const uint32_t> layers, uint32_t width, uint32_t bit
 /// are embedding rows.
 uint64_t StreamedBytes(const Plan& plan, uint64_t row_bytes);
 
-/// Returns the shards that the fallbacks of a plan and of its variants hold beside the preload,
-/// each once.
+/// Returns the shards that the fallbacks of a plan and of its variants hold beside the preload:
+/// none that is there at as many bits.
 std::vector<ShardAtBits> FallbackShards(const Plan& plan);
 
 }  // namespace sti

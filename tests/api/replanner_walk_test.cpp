@@ -22,7 +22,7 @@ class ReplannerWalk : public ReplannerTest {
     std::vector<Notice> notices;
     std::optional<Replanner> replanner;
   };
-  /// What becomes of a device, and of its reads, before the next look.
+  /// The fate of a device, and of its reads, before the next look.
   struct Step {
     size_t runs = 0;
     double compute_ratio = 1;

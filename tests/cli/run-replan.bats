@@ -114,6 +114,28 @@ depth_of() { sed -n "$1p" answers | jq '.layers | length'; }
   done
 }
 
+@test "SIGHUP that comes with a line counts for that line already" {
+  plan --profile device.json --target 60ms --submodel 6x6 -o in-force.json
+  plan --profile device.json --target 60ms --submodel 3x6 -o next.json
+  for replan in "" "--replan device.json"; do
+    cp in-force.json first.json
+    # shellcheck disable=SC2086
+    start $replan
+    echo "$alarm" >&7
+    await_answers 1
+    cp next.json in-force.json
+    kill -STOP "$process"
+    kill -HUP "$process"
+    echo "$alarm" >&7
+    kill -CONT "$process"
+    await_answers 2
+    finish
+    same "$(depth_of 1) $(depth_of 2)" "6 3"
+    mv first.json in-force.json
+    rm lines
+  done
+}
+
 @test "a plan for another model, or without a target, is not taken on SIGHUP" {
   make_other_model
   plan --profile device.json --target 60ms --submodel 6x6 -o in-force.json

@@ -19,15 +19,20 @@ load helpers
 
 # Begins a run that has answered one line and waits for the next. What it says is in `said`.
 begin_run() { # OPTION...
-  coproc RUN { exec "${as[@]}" sti-run model.sti --plan model.plan "$@" 2>said; }
+  begin_serving "" model.sti --plan model.plan "$@"
+}
+
+begin_serving() { # NAME-OF-A-MODEL-AND-TAB ARGUMENT...
+  name=$1
+  coproc RUN { exec "${as[@]}" sti-run "${@:2}" 2>said; }
   pid=$RUN_PID
   answer_line
 }
 
 answer_line() {
-  echo "$alarm" >&"${RUN[1]}"
+  echo "$name$alarm" >&"${RUN[1]}"
   read -r label <&"${RUN[0]}"
-  like "$label" $'alarm\t*'
+  like "$label" "$name"$'alarm\t*'
 }
 
 end_run() {
@@ -102,22 +107,26 @@ END
   like "$(without_lateness <said)" "sti-run: warning: --priority: no real-time scheduling (Operation not permitted); give CAP_SYS_NICE, or ulimit -r 2"
 }
 
-@test "--idle: what only inputs need is given back, and made again" {
+@test "--idle: what only inputs need is given back, and made again, with several models too" {
   skip_if_sanitized "sanitizers have an allocator of their own"
-  begin_run
-  before=$(memory_of VmRSS)
-  first=$label
-  end_run
-  begin_run --idle 300ms
   working=400 # kB, at the least: the arena of a layer and what it is computed in
-  for _ in {1..100}; do
-    [ "$(memory_of VmRSS)" -gt $((before - working)) ] || break
-    sleep 0.1
+  for one in "|model.sti --plan model.plan" $'a\t|--model a=model.sti,model.plan'; do
+    # shellcheck disable=SC2086
+    begin_serving "${one%%|*}" ${one#*|}
+    before=$(memory_of VmRSS)
+    first=$label
+    end_run
+    # shellcheck disable=SC2086
+    begin_serving "${one%%|*}" ${one#*|} --idle 300ms
+    for _ in {1..100}; do
+      [ "$(memory_of VmRSS)" -gt $((before - working)) ] || break
+      sleep 0.1
+    done
+    [ "$(memory_of VmRSS)" -le $((before - working)) ]
+    answer_line
+    same "$label" "$first"
+    end_run
   done
-  [ "$(memory_of VmRSS)" -le $((before - working)) ]
-  answer_line
-  same "$label" "$first"
-  end_run
 }
 
 @test "--idle does not go with inputs that have no pauses, nor with locked memory" {

@@ -129,6 +129,7 @@ class Answers(unittest.TestCase):
     def test_profile_is_measured_and_given(self):
         profile = self.model.profile(1000)
         self.assertEqual(profile[:7], b"STIPROF")
+        self.assertEqual(self.model.profile(0), profile, "what was returned is what the model kept")
         with self.host.open("model.sti") as other:
             other.give(sti.Kind.PROFILE, profile)
             other.set(sti.Option.TARGET_US, 10_000_000)
