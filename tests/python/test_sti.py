@@ -10,6 +10,7 @@ import re
 import subprocess
 import threading
 import unittest
+import unittest.mock
 import weakref
 
 import sti
@@ -127,7 +128,16 @@ class Answers(unittest.TestCase):
         self.fails(sti.Code.USAGE, self.model.set, 99, 1)
 
     def test_profile_is_measured_and_given(self):
-        profile = self.model.profile(1000)
+        budgets = []
+        function = _library.library.sti_profile
+
+        def noting(model, budget_us, *others):
+            budgets.append(budget_us)
+            return function(model, budget_us, *others)
+
+        with unittest.mock.patch.object(_library.library, "sti_profile", noting):
+            profile = self.model.profile(1000)
+        self.assertEqual([budget_us for budget_us in budgets if budget_us], [1000], "measured once")
         self.assertEqual(profile[:7], b"STIPROF")
         self.assertEqual(self.model.profile(0), profile, "what was returned is what the model kept")
         with self.host.open("model.sti") as other:
