@@ -211,6 +211,45 @@ TEST_F(CascadesTest, PrunedTextsAreTheTextsWithoutTheseWords) {
   }
 }
 
+// The third level has the text without the words that the second, which had no more of it than the
+// first left, gave little attention.
+TEST_F(CascadesTest, TheThirdLevelHasWhatTheSecondLeavesOfWhatTheFirstLeft) {
+  const auto scores = Cascades({{{1, 1, 2}, {2, 1, 4}, {3, 2, 6}}, {0.8}});
+  ASSERT_TRUE(Succeeded(scores));
+  const auto triple = std::ranges::find_if(scores->cascades, [](const CascadeScore& cascade) {
+    return cascade.levels.size() == 3 && cascade.alpha > 0;
+  });
+  ASSERT_NE(triple, scores->cascades.end());
+  const auto cut = std::ranges::find_if(triple->cuts, [](const CascadeCut& each) {
+    return each.cutoff == 0.99 && each.weights == std::vector<double>{1, 1};
+  });
+  ASSERT_NE(cut, triple->cuts.end());
+  ASSERT_EQ(cut->shares[2], 1);
+  double right = 0;
+  double had = 0;
+  double left_out = 0;
+  for (const Example& example : examples_) {
+    const Encoding text = tokenizer_.Encode(example.text, example.pair, 512);
+    const auto once = KeptTokens(Attention(text), text.words, triple->alpha);
+    Encoding rest;
+    for (size_t i = 0; i < once.size(); ++i) {
+      if (!once[i]) continue;
+      rest.ids.push_back(text.ids[i]);
+      rest.types.push_back(text.types[i]);
+      rest.words.push_back(text.words[i]);
+    }
+    std::vector<float> received(rest.ids.size());
+    Logits(
+        rest, LayersOf(2), 1, [](uint32_t, uint32_t) { return 4U; }, received.data());
+    const auto twice = KeptTokens(received, rest.words, triple->alpha);
+    had += WordsLeftOut(rest.words, std::vector<bool>(rest.words.size(), false));
+    left_out += WordsLeftOut(rest.words, twice);
+    right += LabelOf(rest, twice) == *example.label ? 1 : 0;
+  }
+  EXPECT_NEAR(cut->accuracy, right / static_cast<double>(examples_.size()), 1e-12);
+  EXPECT_NEAR(cut->words_left[1], 1 - left_out / had, 1e-12);
+}
+
 TEST_F(CascadesTest, AreTheSameForAnyThreads) {
   const CascadeChoice choice{{{1, 1, 2}, {2, 2, 4}, {3, 2, 6}}, {0.6}};
   const auto one = Cascades(choice, 1);
