@@ -94,11 +94,16 @@ class AccuracySearch {
   }
 
  private:
-  /// Returns a time in which any submodel can be loaded and computed one after the other.
+  /// Returns a time in which any submodel can be loaded and computed one after the other. What
+  /// else is asked for takes no longer, and has no place in such a plan.
   [[nodiscard]] Result<double> AllAtFullFidelity() const {
     PlanRequest one = request_;
     one.min_accuracy.reset();
     one.target_us.reset();
+    one.wake_us = 0;
+    one.turns = 0;
+    one.turn_bytes.reset();
+    one.io_budget_bytes.reset();
     one.strategy = Strategy::kLoadExec;
     one.submodel = {input_->info.shape.layers, input_->info.shape.width};
     if (request_.submodel) one.submodel = request_.submodel;

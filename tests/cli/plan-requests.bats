@@ -141,6 +141,24 @@ write_short_profile() {
     sti-plan model.sti --profile bad.json --target 8ms
 }
 
+@test "a least accuracy goes with turns, a lead time and an IO budget" {
+  sti-importance -q model.sti --data few.tsv --metric loss --submodels --gains -o all.importance
+  least() {
+    works sti-plan -q model.sti --profile device.json --importance all.importance \
+      --min-accuracy 60% -o a.json "$@"
+    works sti-plan -q model.sti --profile device.json --importance all.importance --check a.json
+    holds "$(cat a.json)" '.predicted_accuracy >= 0.6'
+  }
+  least
+  alone=$(jq .target_us a.json)
+  least --turns 2
+  holds "$(cat a.json)" ".turns | length == 2"
+  least --wake 5ms
+  holds "$(cat a.json)" ".wake_us == 5000 and .target_us < $alone"
+  least --io-budget 100kB
+  holds "$(cat a.json)" 'any(.bits[][]; . == 6) and all(.bits[][]; . == 2 or . == 6)'
+}
+
 @test "baselines have no turns and no lead time, and preload has one length" {
   for strategy in load-exec stdpl preload; do
     refused 2 "sti-plan: turns and a lead time are for the strategies sti, sti-paper and random; drop --turns and --wake" \
