@@ -37,8 +37,6 @@ std::string DescriptionOf(const CLI::Option& option) {
   const std::string range = ValueWordsOf(option).range;
   if (!range.empty()) said += " (" + range + ")";
   if (!option.get_default_str().empty()) said += " [" + option.get_default_str() + "]";
-  for (const CLI::Option* other : option.get_excludes())
-    said += " (not with " + other->get_name() + ")";
   return said;
 }
 

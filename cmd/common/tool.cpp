@@ -107,10 +107,20 @@ std::string EmptyOption(const CLI::App& app) {
   return "";
 }
 
+// Returns the name of the subcommand that has this option; empty if none has.
+std::string SubcommandWith(const CLI::App& app, const std::string& option) {
+  for (const CLI::App* subcommand : app.get_subcommands([](const CLI::App*) { return true; })) {
+    if (subcommand->get_option_no_throw(option) != nullptr) return subcommand->get_name();
+  }
+  return "";
+}
+
 std::string WrongUsage(const CLI::ParseError& error, const CLI::App& app) {
   const std::string see = "; see " + app.get_name() + " --help";
   const std::string stray = StrayOption(app);
   if (stray.empty()) return error.what() + see;
+  if (const std::string owner = SubcommandWith(app, stray); !owner.empty())
+    return stray + " goes with " + owner + "; see " + app.get_name() + " " + owner + " --help";
   const std::string nearest = NearestWord(stray, AllOptions(app));
   return "no option " + stray + (nearest.empty() ? see : "; did you mean " + nearest + "?");
 }

@@ -27,11 +27,13 @@ Status CheckSweep(const CLI::App& app, const PlanOptions& o) {
   if (!o.sweep) return {};
   STI_RETURN_IF_ERROR(RefuseOptions(
       app, "--sweep",
-      {"--output", "--check", "--gantt", "--explain", "--turns", "--turn-buffer", "--min-accuracy"},
+      {"--output", "--gantt", "--explain", "--turns", "--turn-buffer", "--min-accuracy"},
       "it shows many plans and writes none"));
   if (o.lengths.size() > 1) return UsageError("--sweep takes one --length; drop the others");
   if (o.freqs.size() > 1) return UsageError("--sweep takes one --freq; drop the others");
   STI_RETURN_IF_ERROR(RefuseBeside(app, "--targets", {"--target"}, "it lists them all"));
+  STI_RETURN_IF_ERROR(
+      RefuseBeside(app, "--cold", {"--preloads"}, "a cold start has nothing in memory"));
   return RefuseBeside(app, "--preloads", {"--preload"}, "it lists them all");
 }
 
@@ -86,6 +88,8 @@ Status CheckChoices(const CLI::App& app, const PlanOptions& o) {
   const std::string strategy = "--strategy " + o.strategy;
   if (o.strategy != "random")
     STI_RETURN_IF_ERROR(RefuseOptions(app, strategy, {"--seed"}, "random alone draws"));
+  STI_RETURN_IF_ERROR(
+      RefuseBeside(app, "--bits", {"--seed"}, "one bitwidth for all leaves nothing to draw"));
   if (!KeepsShards(DelayModelFor(o.request.strategy))) {
     STI_RETURN_IF_ERROR(
         RefuseOptions(app, strategy, {"--preload", "--preloads"}, "it keeps no shards in memory"));
@@ -186,9 +190,9 @@ Status CheckPlanOptions(PlanOptions& o, const Tool& tool) {
   STI_RETURN_IF_ERROR(CheckGantt(o, tool));
   o.request.strategy = ParseStrategy(o.strategy);
   o.request.judging.risk = o.risk == "p99" ? Risk::kP99 : Risk::kMedian;
+  if (!o.check.empty()) return CheckOfPlan(tool.app());
   STI_RETURN_IF_ERROR(CheckGuarantee(tool.app(), o));
   STI_RETURN_IF_ERROR(CheckSweep(tool.app(), o));
-  if (!o.check.empty()) return CheckOfPlan(tool.app());
   STI_RETURN_IF_ERROR(CheckCascade(tool.app(), o));
   STI_RETURN_IF_ERROR(CheckChoices(tool.app(), o));
   if (!o.sweep && !o.request.target_us && !o.request.submodel && !o.request.min_accuracy) {

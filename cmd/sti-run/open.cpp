@@ -112,7 +112,7 @@ Result<ModelToServe> OpenModel(const RunOptions& options, const Tool& tool) {
   STI_ASSIGN_OR_RETURN(Plan plan, ChoosePlan(options, file.index(), tool));
   if (options.seed && options.name.empty() && !LeavesToChance(plan)) {
     return UsageError("--seed is for plans with a cascade that sends inputs on by chance, which " +
-                      (options.plan.empty() ? "a submodel" : options.plan) + " is not");
+                      options.plan + " is not");
   }
   STI_RETURN_IF_ERROR(CheckDegrade(options, plan));
   WarnOfUntrained(model, plan, options, tool);

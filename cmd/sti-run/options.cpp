@@ -144,6 +144,7 @@ Status CheckRunOptions(const CLI::App& app, const RunOptions& o) {
   STI_RETURN_IF_ERROR(CheckReplan(app, o));
   STI_RETURN_IF_ERROR(CheckEvaluation(app, o));
   STI_RETURN_IF_ERROR(RequireOption(app, {"--top"}, "--json"));
+  if (o.models.empty()) STI_RETURN_IF_ERROR(RequireOption(app, {"--seed"}, "--plan"));
   STI_RETURN_IF_ERROR(RefuseBeside(app, "--one-shot", {"--turn-gap"}, "one input is one turn"));
   STI_RETURN_IF_ERROR(RefuseBeside(app, "TEXT", {"--one-shot"}, "each text given is answered"));
   for (const char* without_pause : {"TEXT", "--one-shot", "--eval"})

@@ -1,6 +1,7 @@
 // sti-shard: a model folder in, a shard container out.
 #include <cstdio>
 
+#include "base/counted.h"
 #include "common/files.h"
 #include "common/outputs.h"
 #include "import/shard_model.h"
@@ -36,7 +37,7 @@ Status Sort(const Tool& tool, const ShardToolOptions& options, ModelFolder* fold
 }
 
 Result<int> Run(const Tool& tool, const ShardToolOptions& options) {
-  STI_RETURN_IF_ERROR(CheckShardToolOptions(options));
+  STI_RETURN_IF_ERROR(CheckShardToolOptions(tool.app(), options));
   const Output output{"-o", options.output};
   STI_RETURN_IF_ERROR(CheckKeepsFolder(output, options.folder, "a file of the model folder"));
   for (const std::string& plan : options.plans)
@@ -55,6 +56,9 @@ Result<int> Run(const Tool& tool, const ShardToolOptions& options) {
              " slices are allowed, but not trained for");
   }
   if (!options.sort.empty()) STI_RETURN_IF_ERROR(Sort(tool, options, &folder));
+  tool.Explain(Counted(folder.info().shape.layers, "layer") + ", " +
+               std::to_string(options.threads) + " at once; codebook " + options.codebook +
+               ", word rows " + options.embeddings + ", layout " + options.layout);
   ShardOptions work;
   work.bits = options.bits;
   work.codebook = options.codebook == "gobo" ? CodebookKind::kGobo : CodebookKind::kScaledTree;

@@ -1,6 +1,7 @@
 #include "options.h"
 
 #include "common/cli.h"
+#include "common/option_rules.h"
 #include "common/parse.h"
 
 namespace sti {
@@ -12,13 +13,13 @@ void AddShardToolOptions(CLI::App& app, ShardToolOptions& options) {
   app.add_option("-o,--output", options.output, "container to write")
       ->type_name(kFile)
       ->group(kMostUsed);
-  AddParsed(app, "--bits", options.bits, kList, "bitwidths to store: 2-6, 32 = exact [2-6,32]")
+  AddParsed(app, "--bits", options.bits, kList,
+            "bitwidths to store: 2-6, 32 = exact [2-6,32] (not with --for)")
       ->group(kMostUsed);
-  app.add_option("--for", options.plans, "store only what these plans read")
+  app.add_option("--for", options.plans, "store only what these plans read (not with --bits)")
       ->delimiter(',')
       ->type_name("FILE,...")
-      ->group(kMostUsed)
-      ->excludes("--bits");
+      ->group(kMostUsed);
   app.add_option("--tokenizer", options.parts.tokenizer, "folder of the tokenizer [MODEL_DIR]")
       ->type_name(kFolder);
   app.add_option("--labels", options.parts.labels, "names of the labels, one a line, by id")
@@ -45,7 +46,8 @@ void AddShardToolOptions(CLI::App& app, ShardToolOptions& options) {
   app.add_flag("--dry-run", options.dry_run, "print sizes, write nothing")->group(kMostUsed);
 }
 
-Status CheckShardToolOptions(const ShardToolOptions& options) {
+Status CheckShardToolOptions(const CLI::App& app, const ShardToolOptions& options) {
+  STI_RETURN_IF_ERROR(RefuseBeside(app, "--for", {"--bits"}, "its plans say which bits they read"));
   for (uint32_t bits : options.bits) {
     if ((bits < 2 || bits > 6) && bits != 32) {
       return UsageError("--bits: shards have 2 to 6 bits, or 32 for full fidelity, not " +

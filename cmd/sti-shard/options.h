@@ -25,6 +25,6 @@ struct ShardToolOptions {
 };
 
 void AddShardToolOptions(CLI::App& app, ShardToolOptions& options);
-Status CheckShardToolOptions(const ShardToolOptions& options);
+Status CheckShardToolOptions(const CLI::App& app, const ShardToolOptions& options);
 
 }  // namespace sti

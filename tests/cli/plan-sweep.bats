@@ -61,7 +61,7 @@ sweep() { sti-plan model.sti --profile device.json --importance model.importance
 @test "what does not go with a sweep, and lists without sense" {
   refused 2 "sti-plan: --sweep takes no --output: it shows many plans and writes none; drop one" sweep -o a.plan
   refused 2 "sti-plan: --sweep takes no --gantt: *; drop one" sweep --gantt a.svg
-  refused 2 "sti-plan: --sweep takes no --check: *; drop one" sweep --check model.plan
+  refused 2 "sti-plan: --check takes no --sweep: *; drop one" sweep --check model.plan
   refused 2 "sti-plan: --targets goes with --sweep; add it, or drop --targets" \
     sti-plan model.sti --profile device.json --target 12ms --targets 8ms
   refused 2 "sti-plan: --targets: *12 apples*" sweep --targets "8ms,12 apples"

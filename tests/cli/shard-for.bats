@@ -79,7 +79,7 @@ lines() { tail -n +2 few.tsv | cut -f 1; }
   sti-inspect --json model.plan | jq '.layers[-1] = 9 | .preload = []' >beyond.json
   refused 3 "*beyond.json: layer 9 is beyond the last; give the folder and the codebook it was made from" \
     sti-shard model --for beyond.json -o small.sti
-  refused 2 "*--bits excludes --for*" sti-shard model --for model.plan --bits 2-6 -o small.sti
+  refused 2 "sti-shard: --for takes no --bits: its plans say which bits they read; drop one" sti-shard model --for model.plan --bits 2-6 -o small.sti
 }
 
 @test "--dry-run says the size beforehand" {
