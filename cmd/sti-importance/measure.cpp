@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <optional>
 
+#include "base/counted.h"
 #include "checkpoint.h"
 #include "common/files.h"
 #include "common/outputs.h"
@@ -110,8 +111,9 @@ void ExplainWork(const Tool& tool, const ImportanceToolOptions& options, const I
   }
   if (work.flops == 0) return;
   const auto flops = static_cast<double>(work.flops);
-  tool.Explain(Fixed(seconds, 1) + " s, " + Fixed(flops / 1e12, 3) + " TFLOP, " +
-               FormatBytes(work.held_bytes) + " of activations; plain evaluations take " +
+  tool.Explain(Fixed(seconds, 1) + " s on " + Counted(options.threads, "thread") + ", " +
+               Fixed(flops / 1e12, 3) + " TFLOP, " + FormatBytes(work.held_bytes) +
+               " of activations; plain evaluations take " +
                Fixed(static_cast<double>(work.plain_flops) / flops, 2) + " times as many, and " +
                Fixed(static_cast<double>(work.padded_flops) / flops, 2) + " times padded to 128");
 }

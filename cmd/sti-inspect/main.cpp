@@ -85,13 +85,20 @@ Result<int> Export(const Tool& tool, const InspectOptions& options, ContainerFil
   work.progress = tool.Progress("exporting");
   work.cancelled = StopRequested;
   STI_RETURN_IF_ERROR(ExportModel(file, work, options.output));
-  tool.Say(options.output + ": the model as a reader of " + std::to_string(work.bits) +
-           " bits sees it");
+  if (tool.json()) {
+    std::printf("%s\n", JsonLine(Json{{"folder", options.output}, {"bits", work.bits}}).c_str());
+  } else {
+    tool.Say(options.output + ": the model as a reader of " + std::to_string(work.bits) +
+             " bits sees it");
+  }
   return 0;
 }
 
 Result<int> InspectContainer(const Tool& tool, const InspectOptions& options) {
   STI_ASSIGN_OR_RETURN(ContainerFile file, ContainerFile::Open(options.file));
+  tool.Explain(options.file + ": " + Counted(file.index().info.shape.layers, "layer") +
+               " of model " + file.index().model.Prefix() + ", read through " +
+               ReadPathName(file.reader().path()));
   if (options.verify) return Verify(tool, file);
   if (options.tokenize) return Tokenize(options, file);
   if (options.export_bits != 0) return Export(tool, options, file);

@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include "api/plan_inputs.h"
+#include "base/counted.h"
 #include "common/files.h"
 #include "common/outputs.h"
 #include "common/plan_text.h"
@@ -29,6 +30,8 @@ Result<PlanInputs> ReadInputs(const Tool& tool, const PlanOptions& options) {
   STI_RETURN_IF_ERROR(file.RequireWhole());
   STI_ASSIGN_OR_RETURN(DeviceProfile profile, ReadProfile(options.profile, tool));
   STI_RETURN_IF_ERROR(BelongsTo(profile, options.profile, file));
+  tool.Explain(options.profile + ": " + Counted(profile.compute.size(), "time") + " of layers, " +
+               Counted(profile.io.size(), "time") + " of loads");
   if (options.check.empty()) {  // a plan that was made is judged by whatever times there are
     for (const std::string& doubt : DoubtsAbout(profile, file.index().info.shape))
       tool.Warn(options.profile + ": " + doubt);

@@ -41,6 +41,8 @@ Result<ProfileOptions> WorkOf(const Tool& tool, const ProfileToolOptions& option
   work.gap_us = options.gap_us;
   work.precision = options.precision;
   work.budget_us = options.budget_us;
+  if (options.gap_us > 0)
+    tool.Explain("idle for " + FormatTimeUs(options.gap_us) + " before each sample");
   work.progress = tool.Progress("profiling");
   work.cancelled = StopRequested;
   work.log = [&tool](const LogLine& line) { tool.Log(line); };

@@ -9,6 +9,8 @@ load helpers
 }
 
 @test "fewer bits: the folder gives the labels that the container gives" {
+  works sti-inspect model.sti --export 3 -o said --json
+  same "$output" '{"folder":"said","bits":3}'
   sti-inspect -q model.sti --export 3 -o out
   sti-shard -q out -o out.sti
   cut -f 1 few.tsv | tail -n +2 >lines

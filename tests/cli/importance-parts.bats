@@ -43,7 +43,7 @@ merge() { sti-importance merge -q "$@"; }
   run --separate-stderr sti-importance -v model.sti --data six.tsv --metric loss \
     --cache-bytes 1 -o a.importance
   like "$stderr" "*sti-importance: --cache-bytes: the longest example alone needs * for activations*"
-  like "$stderr" "* s, *TFLOP, * of activations; plain evaluations take * times as many, and * times padded to 128*"
+  like "$stderr" "* s on * thread*, *TFLOP, * of activations; plain evaluations take * times as many, and * times padded to 128*"
 }
 
 @test "--compute is recorded, and parts of another are refused" {
