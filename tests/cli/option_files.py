@@ -1,6 +1,7 @@
 """The files that option_pairs.py gives the tools: a small random model, and what the tools make of
 it."""
 import json
+import pathlib
 import random
 import shutil
 import struct
@@ -8,6 +9,7 @@ import subprocess
 
 from formula_importance import load_unchanged
 
+DATA = pathlib.Path(__file__).resolve().parent.parent / "data"
 SENTENCES = ["set an alarm", "play it again", "what is the time", "never mind"]
 
 
@@ -113,6 +115,10 @@ def make_files(binaries, folder):
                              p99_us=entry["p99_us"] * 0.8)
                         for entry in profile["compute"] if entry["width"] == 4]
     (folder / "full.json").write_text(json.dumps(full))
+    for name, khz in (("slow", 1200000), ("fast", 1800000)):
+        layers = [entry for entry in profile["compute"] if entry["freq"] == khz]
+        (folder / f"{name}.json").write_text(json.dumps({**profile, "compute": layers}))
+    must("sti-shard", DATA / "multilabel-tiny", "-o", "multi.sti")
     planned = ["model.sti", "--profile", "full.json", "--importance", "importance.json"]
     must("sti-importance", "plain.sti", "--data", "dev.tsv", "--quick", "--order", "-o", "order.json")
     for part in "12":
@@ -122,7 +128,14 @@ def make_files(binaries, folder):
          "model.plan")
     must("sti-plan", *planned, "--target", "700us", "-o", "late.json")
     late = json.loads((folder / "late.json").read_text())
-    (folder / "late.json").write_text(json.dumps({**late, "target_us": 1}))
+    for plan in (late, *late["variants"]):
+        plan["target_us"] = 1
+    (folder / "late.json").write_text(json.dumps(late))
+    must("sti-plan", "model.sti", "--profile", "full.json", "--importance", "cascade.json",
+         "--target", "700us", "--cascade", "--min-accuracy", "60%", "-o", "chance.json")
+    chance = json.loads((folder / "chance.json").read_text())
+    chance["cascade"]["levels"][0] |= {"cutoff": 0, "slope": 0.01}
+    (folder / "chance.json").write_text(json.dumps(chance))
     evaluated = subprocess.run([binaries / "sti-run", "-q", "--json", "model.sti", "--eval",
                                 "dev.tsv"], cwd=folder, check=True, capture_output=True, text=True)
     right = {**json.loads(evaluated.stdout), "correct_bits": "f" * 4}

@@ -1,186 +1,465 @@
-"""The options of each tool, with values that change something, for option_pairs.py, which says how
-they are read."""
+"""The options of each tool, two at a time, for option_pairs.py, which says how this is read.
+
+- contexts: command lines that options are tried beside. Their own options are pairs with those too.
+- options: each with values that change something, and with what it needs beside it. What follows
+  holds wherever the option is allowed and the tool wrote a plan (out.json), answers (lines) and
+  so on.
+- refused: each of the first beside each of the second, and the words. {a} and {b} are the two.
+- needs: each of the first without any of the second.
+- shown: options that one line shows at work, and what it then gives; without either it does not.
+  None: it gives something else without.
+- watched: likewise, of what the kernel says of a run that waits for its next line.
+- elsewhere: what it takes more than a command line to show, and the file that shows it.
+- bare: command lines beside which some of these rules alone are tried.
+- quiet: what by design changes only time, memory or words, with the reason; "target: --similar" for
+  one context, "--stats -q" for a pair.
+"""
+import os
+
+from option_rules import Option
+
+CORES = len(os.sched_getaffinity(0))
 
 
-def one(*arguments):
-    return [list(arguments)]
+def has_int8(given):
+    """Returns whether a run computed in int8, or this CPU cannot."""
+    return "has no int8 products" in given.err or "int8" in f"{given.plan}{given.err}"
 
 
-def values(option, *choices):
-    return [[option, choice] for choice in choices]
+def all_bits(plan):
+    return {bits for layer in plan["bits"] for bits in layer}
 
 
-MESSAGES = {"-q": one("-q"), "-v": one("-v"), "--log-json": one("--log-json")}
+MESSAGES = {"-q": Option("-q"), "-v": Option("-v"), "--log-json": Option("--log-json")}
 MESSAGES_ALONE = {"-q": "silences messages", "-v": "explains", "--log-json": "spells messages"}
 ONLY_WORDS = {**MESSAGES_ALONE, "--threads": "time alone"}
 
-# Of the data set, which has another text and another label. A pair needs a text.
-COLUMNS = {"--text-column": values("--text-column", "word"),
-           "--pair-column": [["--pair-column", "word", "--text-column", "sentence"]],
-           "--label-column": values("--label-column", "mark")}
+# Of the data set, which has another text and another label.
+COLUMNS = {"--text-column": Option("--text-column word"),
+           "--pair-column": Option("--pair-column word --text-column sentence"),
+           "--label-column": Option("--label-column mark")}
+COLUMN_NEEDS = ("--pair-column", "--text-column",
+                "the pair's column is given without the text's; give both")
 
-PLAN = ["model.sti", "--profile", "full.json"]
+PLAN = "model.sti --profile full.json"
+STRATEGIES = ("sti-paper", "load-exec", "stdpl", "preload", "random", "tabi")
+ONE_PLAN = "--sweep takes no {b}: it shows many plans and writes none; drop one"
+AS_IS = "--check takes no {b}: it judges a plan as it is; drop one"
+MEASURED = "--cascade takes no {b}: its levels are as they were measured; drop one"
+WARM = "--cascade takes no {b}: it answers one warm input after another; drop one"
+FALLBACK = ("--guarantee takes no {b}: its fallback stays in memory from one input to the next, "
+            "under one target; drop one")
+GOES_WITH = "{a} goes with {b}; add it, or drop {a}"
+ROWS = "--eval takes no {b}: its inputs are the rows of a data set; drop one"
+NO_SHARDS = "{a} takes no {b}: it keeps no shards in memory; drop one"
+MEASURE = "model.sti --data dev.tsv -o out.importance"
+MEASURE_DEVICE = "model.sti --budget 20ms -o out.json"
+MEASURING = ("--metric, --submodels, --gains, --quick, --order, --cascade, --levels, --alphas, "
+             "--compute, --threads, --part, --resume, --cache-bytes, --text-column, --pair-column, "
+             "--label-column")
+OF_ROWS = ("--eval, --text-column, --pair-column, --label-column, --min-accuracy, --max-p99, "
+           "--max-memory, --max-bytes, --max-misses, --baseline, --max-drop")
+AT_ONCE = "{a} does all at once; leave out --part, or {a}"
 
 TABLES = {
     "sti-shard": {
-        "contexts": {"container": ["model", "-o", "out.sti"], "dry run": ["plain", "--dry-run"],
-                     "plain": ["plain", "-o", "out.sti"]},
-        "options": {"--bits": values("--bits", "2,4"),
-                    "--for": values("--for", "model.plan"),
-                    "--codebook": values("--codebook", "gobo"),
-                    "--embeddings": values("--embeddings", "8"),
-                    "--layout": values("--layout", "plane"), "--threads": values("--threads", "1"),
-                    "--tokenizer": values("--tokenizer", "words"),
-                    "--labels": values("--labels", "names.txt"),
-                    "--sort": values("--sort", "order.json"),
-                    "--json": one("--json"), **MESSAGES},
-        "quiet": {**ONLY_WORDS,
-                  **{f"dry run: {option}": "the sizes are the same"
-                     for option in ("--codebook", "--tokenizer", "--labels", "--sort")}},
-    },
-    "sti-plan": {
-        "contexts": {
-            "target": [*PLAN, "--target", "200us", "-o", "out.json"],
-            # More layers are worth more here only if fewer shards count as similar.
-            "paper": [*PLAN, "--target", "165us", "--strategy", "sti-paper", "-o", "out.json"],
-            "submodel": [*PLAN, "--submodel", "2x3", "-o", "out.json"],
-            "sweep": [*PLAN, "--sweep"],
-            "cascade": [*PLAN, "--importance", "cascade.json", "--target", "700us", "--cascade",
-                        "--min-accuracy", "60%", "-o", "out.json"],
-            "check": [*PLAN, "--check", "model.plan"]},
+        "contexts": {"container": "model -o out.sti", "dry run": "plain --dry-run",
+                     "plain": "plain -o out.sti"},
         "options": {
-            "--importance": values("--importance", "importance.json", "kl.json"),
-            "-o": one("-o", "out.json"), "--target": values("--target", "200us", "2ms"),
-            "--preload": values("--preload", "20kB", "200kB", "1B"),
-            "--memory": values("--memory", "3.93MB", "3.91MB", "3.89MB", "3.87MB", "4MB"),
-            "--length": values("--length", "32", "64", "32,64"),
-            **{f"--strategy {name}": [["--strategy", name], ["--strategy", name, "--bits", "2"],
-                                     ["--strategy", name, "--submodel", "2x2"],
-                                     ["--strategy", name, "--similar", "40%"]]
-               for name in ("sti-paper", "load-exec", "stdpl", "preload", "random")},
-            "--bits": values("--bits", "3", "32"),
-            "--min-accuracy": [*values("--min-accuracy", "70%", "85%", "99%"),
-                               ["--min-accuracy", "60%", "--importance", "kl.json"]],
-            "--full-accuracy": [["--full-accuracy", "90%", "--min-accuracy", "60%", "--importance",
-                                 "kl.json"],
-                                ["--full-accuracy", "90%"]],
-            "--cascade": [["--cascade", "--importance", "cascade.json", "--target", "700us"]],
-            "--max-levels": values("--max-levels", "2"),
-            "--strategy tabi": values("--strategy", "tabi"),
-            "--wake": values("--wake", "100us", "20us"), "--cold": one("--cold"),
-            "--turns": values("--turns", "2"), "--turn-buffer": values("--turn-buffer", "300kB"),
-            "--freq": values("--freq", "1200000", "1200000,1800000"),
-            "--submodel": values("--submodel", "2x3", "1x2"),
-            "--width-min": values("--width-min", "3", "4"),
-            "--similar": values("--similar", "0%", "60%", "90%"),
-            "--io-budget": [["--io-budget", "12kB"], ["--io-budget", "12kB", "--submodel", "2x2"],
-                             ["--io-budget", "12kB", "--submodel", "1x2"],
-                             ["--io-budget", "40kB"]],
-            "--seed": values("--seed", "7", "8", "9"), "--risk": values("--risk", "median"),
-            "--interpolate": one("--interpolate"),
-            "--allow-untrained": one("--allow-untrained"), "--explain": one("--explain"),
-            "--gantt": values("--gantt", "out.svg"), "--sweep": one("--sweep"),
-            "--targets": values("--targets", "300us,500us"),
-            "--preloads": values("--preloads", "0,20kB"),
-            "--sweep-svg": values("--sweep-svg", "sweep.svg"),
-            "--check": values("--check", "model.plan"), "--json": one("--json"), **MESSAGES},
-        "quiet": {**ONLY_WORDS, "--interpolate": "allows what this profile does not need",
-                  "--allow-untrained": "allows what this request does not need",
-                  "cascade: --memory --max-levels": "memory that two levels lack three lack too",
-                  "target: --similar": "IO decides", "sweep: --similar": "IO decides",
-                  "paper: --width-min": "the widest is taken anyway",
-                  "paper: --width-min --similar": "few submodels are left",
-                  "paper: --similar --risk": "by medians the largest is the deepest"},
+            "--bits": Option("--bits 2,4"), "--for": Option("--for model.plan"),
+            "--codebook": Option("--codebook gobo"), "--embeddings": Option("--embeddings 8"),
+            "--layout": Option("--layout plane"), "--threads": Option("--threads 1"),
+            "--tokenizer": Option("--tokenizer words"), "--labels": Option("--labels names.txt"),
+            "--sort": Option("--sort order.json"),
+            "--json": Option("--json", json=lambda report: report["file_bytes"] > 0),
+            **MESSAGES},
+        "refused": [("--for", "--bits", "{a} takes no {b}: its plans say which bits they read; drop one")],
+        "quiet": {**ONLY_WORDS, **{f"dry run: {option}": "the sizes are the same"
+                  for option in ("--codebook", "--tokenizer", "--labels", "--sort")}},
+        "shown": [
+            ("-v, --threads", "plain -o out.sti -v --threads 7", lambda r: ", 7 at once" in r.err),
+        ],
+    },
+    "sti-inspect": {
+        "contexts": {"model": "model.sti"},
+        "stdin": "set an alarm\tagain\n",
+        "options": {
+            "--verify": Option("--verify", out=lambda out: "damaged" in out),
+            "--tokenize": Option("--tokenize", out=lambda out: '"ids"' in out),
+            "--export": Option("--export 4 -o out", files=lambda files: "out/config.json" in files),
+            "-o": Option("-o out --export 4", files=lambda files: "out/config.json" in files),
+            "--pairs": Option("--pairs --tokenize", out=lambda out: '"types"' in out),
+            "--json": Option("--json", out=lambda out: out.startswith("{")), **MESSAGES},
+        "refused": [
+            ("--verify", "--tokenize, --export, -o",
+             "{a} takes no {b}: it reads a file and does no more with it; drop one"),
+            ("--tokenize", "--export, -o", "{a} takes no {b}: it writes lines; drop one")],
+        "needs": [("--pairs", "--tokenize", GOES_WITH),
+                  ("--export", "-o", "--export K and -o DIR belong together"),
+                  ("-o", "--export", "--export K and -o DIR belong together")],
+        "quiet": {**ONLY_WORDS, "--tokenize --json": "each line is JSON already",
+                  "--pairs --json": "each line is JSON already"},
+    },
+    "sti-importance": {
+        "contexts": {"measure": MEASURE,
+                     "merge": "merge 1.part 2.part -o out.json", "show": "show importance.json"},
+        "words": {"other.json": "OTHER"},
+        "options": {
+            "-o": Option("-o out.importance"), "--metric": Option("--metric loss", "--metric kl"),
+            "--metric accuracy": Option("--metric accuracy"), "--submodels": Option("--submodels"),
+            "--gains": Option("--gains"), "--quick": Option("--quick"), "--order": Option("--order"),
+            "--cascade": Option("--cascade"),
+            "--levels": Option("--levels 1x2@2,3x4@6 --cascade"),
+            "--alphas": Option("--alphas 0.5 --cascade"), "--compute": Option("--compute auto"),
+            "--threads": Option("--threads 1"), "--part": Option("--part 1/2"),
+            "--resume": Option("--resume"), "--cache-bytes": Option("--cache-bytes 1kB"), **COLUMNS,
+            "--json": Option("--json"), "OTHER": Option("other.json"),
+            "--svg": Option("--svg out.svg", files=lambda files: "out.svg" in files),
+            "--png": Option("--png out.png", files=lambda files: "out.png" in files), **MESSAGES},
+        "refused": [
+            ("merge", MEASURING, "{a} takes no {b}; leave it out, see sti-importance {a} --help"),
+            ("show", MEASURING, "{a} takes no {b}; leave it out, see sti-importance {a} --help"),
+            ("merge", "--svg, --png", "{b} goes with show; see sti-importance show --help"),
+            ("show", "-o", "{a} takes no -o; write a picture with --svg FILE or --png FILE"),
+            ("--quick", "--submodels",
+             "{a} estimates shards, not {b}; leave one of the two out"),
+            ("--quick", "--part, --resume",
+             "{a} does all at once; leave out --part and --resume, or {a}"),
+            ("--quick", "--compute", "{a} computes in fp32; leave out {b}, or {a}"),
+            ("--quick", "--metric accuracy",
+             "{a} cannot estimate accuracy; take --metric loss or --metric kl"),
+            ("--order, --cascade", "--part", AT_ONCE)],
+        "needs": [COLUMN_NEEDS,
+                  ("--levels, --alphas", "--cascade", "{a} are of cascades; add {b}"),
+                  ("--svg, --png", "show, merge", "{a} goes with show; see sti-importance show --help"),
+                  ("OTHER", "show, merge", "The following argument was not expected: other.json; "
+                   "see sti-importance --help")],
+        "quiet": {**ONLY_WORDS, "--compute": "auto may choose what is the default",
+                  "--resume": "time alone", "--cache-bytes": "time and memory alone",
+                  "--metric accuracy": "it is the default",
+                  "--cascade --levels": "levels bring it", "--cascade --alphas": "alphas bring it"},
+        "shown": [
+            ("-v, --threads", f"{MEASURE} -v --threads 7", lambda r: " s on 7 threads" in r.err),
+            ("-v, --cache-bytes", f"{MEASURE} -v --cache-bytes 1kB",
+             lambda r: "--cache-bytes: the longest example alone needs" in r.err),
+            ("-v, --resume", f"{MEASURE} -v --resume",
+             lambda r: ".resume: not there, so the work begins" in r.err),
+            ("--compute, -o", "model.sti --data dev.tsv -o out.json --compute int8", has_int8)],
     },
     "sti-profile": {
         "slow": True,
-        "contexts": {"short": ["model.sti", "--budget", "20ms", "-o", "out.json"]},
+        "contexts": {"short": MEASURE_DEVICE,
+                     "merge": "merge slow.json fast.json -o out.json"},
         "options": {
-            "--lengths": values("--lengths", "16"), "--widths": values("--widths", "2"),
-            "--threads": values("--threads", "1"), "--cpus": values("--cpus", "0"),
-            "--gap": values("--gap", "1us"), "--precision": values("--precision", "50%"),
-            "--io": values("--io", "buffered"), "--compute": values("--compute", "auto"),
-            "--clocks": values("--clocks", "1"),
-            "--instructions": values("--instructions", "portable"), **MESSAGES},
+            "--lengths": Option("--lengths 16", plan=lambda p: p["compute"][0]["length"] == 16),
+            "--budget": Option("--budget 20ms"),
+            "--widths": Option("--widths 2", plan=lambda p: p["compute"][0]["width"] == 2),
+            "--threads": Option("--threads 1", plan=lambda p: p["threads"] == 1),
+            "--cpus": Option("--cpus 0", plan=lambda p: p["cpus"] == "0"),
+            "--gap": Option("--gap 1us"), "--precision": Option("--precision 50%"),
+            "--io": Option("--io buffered", plan=lambda p: p["read_path"] == "buffered"),
+            "--compute": Option("--compute auto"),
+            "--clocks": Option("--clocks 1"),
+            "--instructions": Option("--instructions portable",
+                                     plan=lambda p: "portable" in p["kernel"]),
+            "--json": Option("--json"), **MESSAGES},
+        "refused": [
+            ("merge", "--lengths, --widths, --threads, --cpus, --gap, --precision, --budget, --io, "
+             "--compute, --instructions, --clocks",
+             "{a} takes no {b}; leave it out; see sti-profile {a} --help")],
         "quiet": {**MESSAGES_ALONE, "--gap": "time alone",
                   "--clocks": "no machine has this one, most let none be set",
                   "--precision": "time alone", "--compute": "auto may choose what is the default",
                   "--threads --cpus": "one core has one thread"},
+        "elsewhere": {"--clocks": "profile.bats"},
+        "shown": [
+            ("-v, --gap", f"{MEASURE_DEVICE} -v --gap 30us",
+             lambda r: "idle for 30 us before each sample" in r.err),
+            ("-q", f"{MEASURE_DEVICE} -q --precision 100%", lambda r: r.err == ""),
+            ("-v, --log-json", f"{MEASURE_DEVICE} -v --log-json --gap 30us",
+             lambda r: '"message":"idle for 30 us' in r.err),
+            ("--precision", f"{MEASURE_DEVICE} --precision 0.0001%",
+             lambda r: "not known to within 0.0 %" in r.err),
+            ("--compute", f"{MEASURE_DEVICE} --compute int8", has_int8)],
+    },
+    "sti-plan": {
+        "contexts": {
+            "target": f"{PLAN} --target 200us -o out.json",
+            # More layers are worth more here only if fewer shards count as similar.
+            "paper": f"{PLAN} --target 165us --strategy sti-paper -o out.json",
+            "submodel": f"{PLAN} --submodel 2x3 -o out.json",
+            "sweep": f"{PLAN} --sweep",
+            "cascade": f"{PLAN} --importance cascade.json --target 700us --cascade "
+                       "--min-accuracy 60% -o out.json",
+            "guarantee": f"{PLAN} --target 2ms --preload 100kB --guarantee -o out.json",
+            "check": f"{PLAN} --check model.plan"},
+        "options": {
+            "--importance": Option("--importance importance.json", "--importance kl.json"),
+            "-o": Option("-o out.json"),
+            "-o -": Option("-o -"),
+            "--target": Option("--target 200us", "--target 2ms",
+                               plan=lambda p: p["target_us"] in (200, 2000)),
+            "--preload": Option("--preload 20kB", "--preload 200kB", "--preload 1B"),
+            "--memory": Option(*(f"--memory {size}MB" for size in (3.93, 3.91, 3.89, 3.87, 4, 4.2)),
+                               plan=lambda p: p["predicted_peak_bytes"] <= 4.2e6),
+            "--length": Option("--length 32", "--length 64",
+                               plan=lambda p: p["length"] in (32, 64) and all(
+                                   v["length"] == p["length"] for v in p["variants"])),
+            "--length 48,64": Option("--length 48,64", plan=lambda p: p["length"] == 64 and
+                                     any(v["length"] == 48 for v in p["variants"])),
+            **{f"--strategy {name}": Option(
+                f"--strategy {name}", f"--strategy {name} --bits 2",
+                f"--strategy {name} --submodel 2x2", f"--strategy {name} --similar 40%",
+                plan=lambda p, name=name: p["strategy"] == name)
+               for name in ("sti-paper", "load-exec", "stdpl", "preload", "random")},
+            "--bits": Option("--bits 3", "--bits 32",
+                             plan=lambda p: all_bits(p) <= {3} or all_bits(p) <= {32}),
+            "--min-accuracy": Option(*(f"--min-accuracy {share} --importance importance.json"
+                                       for share in ("70%", "85%", "99%")),
+                                     plan=lambda p: p["predicted_accuracy"] is None or
+                                     p["predicted_accuracy"] >= 0.6),
+            "--full-accuracy": Option(
+                "--full-accuracy 90% --min-accuracy 60% --importance kl.json"),
+            "--cascade": Option("--cascade --importance cascade.json --target 700us",
+                                plan=lambda p: len(p["cascade"]["levels"]) > 0),
+            "--guarantee": Option("--guarantee --target 2ms --preload 100kB",
+                                  plan=lambda p: p["fallback"]["bits"] > 0),
+            "--max-levels": Option("--max-levels 2 --cascade --importance cascade.json "
+                                   "--target 700us",
+                                   plan=lambda p: len(p["cascade"]["levels"]) == 1),
+            "--strategy tabi": Option("--strategy tabi --cascade --importance cascade.json "
+                                      "--target 700us", plan=lambda p: p["strategy"] == "tabi"),
+            "--wake": Option("--wake 100us", "--wake 20us",
+                             plan=lambda p: p["wake_us"] in (20, 100)),
+            "--cold": Option("--cold", plan=lambda p: p["cold"]),
+            "--turns": Option("--turns 2", plan=lambda p: len(p["turns"]) == 2),
+            "--turn-buffer": Option("--turn-buffer 300kB --turns 2",
+                                    plan=lambda p: p["turn_bytes"] == 300000),
+            "--freq": Option("--freq 1200000", plan=lambda p: p["freq"] == 1200000),
+            "--freq 1200000,1800000": Option(
+                "--freq 1200000,1800000", plan=lambda p: p["freq"] == 1800000 and
+                any(v["freq"] == 1200000 for v in p["variants"])),
+            "--submodel": Option("--submodel 2x3", "--submodel 1x2",
+                                 plan=lambda p: (len(p["layers"]), p["width"]) in ((2, 3), (1, 2))),
+            "--width-min": Option("--width-min 3", "--width-min 4",
+                                  plan=lambda p: p["width"] >= 3),
+            "--similar": Option("--similar 0%", "--similar 60%", "--similar 90%"),
+            "--io-budget": Option("--io-budget 12kB", "--io-budget 12kB --submodel 2x2",
+                                  "--io-budget 12kB --submodel 1x2", "--io-budget 40kB",
+                                  plan=lambda p: all_bits(p) <= {2, 6}),
+            "--seed": Option(*(f"--seed {seed} --strategy random" for seed in (7, 8, 9))),
+            "--risk": Option("--risk median"), "--interpolate": Option("--interpolate"),
+            "--allow-untrained": Option("--allow-untrained"), "--explain": Option("--explain"),
+            "--gantt": Option("--gantt out.svg", files=lambda files: "out.svg" in files),
+            "--gantt -": Option("--gantt -", out=lambda out: out.startswith("<svg")),
+            "--sweep": Option("--sweep"),
+            "--targets": Option("--targets 300us,500us --sweep"),
+            "--preloads": Option("--preloads 0,20kB --sweep"),
+            "--sweep-svg": Option("--sweep-svg sweep.svg --sweep",
+                                  files=lambda files: "sweep.svg" in files),
+            "--check": Option("--check model.plan"), "--json": Option("--json"), **MESSAGES},
+        "refused": [
+            ("--sweep", "-o, --gantt, --explain, --turns, --turn-buffer, --min-accuracy",
+             ONE_PLAN),
+            ("--sweep", "--length 48,64", "{a} takes one --length; drop the others"),
+            ("--sweep", "--freq 1200000,1800000", "{a} takes one --freq; drop the others"),
+            ("--targets", "--target", "{a} takes no {b}: it lists them all; drop one"),
+            ("--preloads", "--preload", "{a} takes no {b}: it lists them all; drop one"),
+            ("-o -", "--gantt -", "-o - and --gantt - both want stdout; name a file for one"),
+            ("--json", "--gantt -",
+             "--json and --gantt - both want stdout; name a file for --gantt"),
+            ("--check", "-o, --preload, --length, --strategy, --bits, --min-accuracy, "
+             "--full-accuracy, --wake, --cold, --guarantee, --cascade, --max-levels, --turns, "
+             "--turn-buffer, --freq, --submodel, --width-min, --similar, --io-budget, --seed, "
+             "--allow-untrained, --sweep, --targets, --preloads, --sweep-svg", AS_IS),
+            ("--guarantee", "--cold, --turns, --turn-buffer, --io-budget, --min-accuracy",
+             FALLBACK),
+            ("--guarantee", "--sweep", "{a} takes no {b}: it makes one plan; drop one"),
+            ("--guarantee", ", ".join(f"--strategy {name}" for name in STRATEGIES),
+             "{a} is for --strategy sti, not …; leave one of them out"),
+            ("--cascade", "--submodel, --bits, --width-min, --similar, --io-budget, "
+             "--full-accuracy", MEASURED),
+            ("--cascade", "--cold, --turns, --turn-buffer, --guarantee", WARM),
+            ("--cascade", "--sweep", "{a} takes no {b}: it makes one plan; drop one"),
+            ("--cascade", "--length 48,64", "{a} takes one --length; drop the others"),
+            ("--cascade", "--freq 1200000,1800000", "{a} takes one --freq; drop the others"),
+            ("--cascade", ", ".join(f"--strategy {name}" for name in STRATEGIES[:-1]),
+             "{a} is for --strategy sti or tabi, not …; leave one of them out"),
+            ("--strategy load-exec, --strategy stdpl", "--preload, --preloads", NO_SHARDS),
+            ("--strategy load-exec, --strategy stdpl, --strategy preload", "--turns, --wake",
+             "turns and a lead time are for the strategies sti, sti-paper and random; "
+             "drop --turns and --wake"),
+            ("--strategy load-exec, --strategy stdpl, --strategy preload", "--io-budget",
+             "an IO budget is for the strategies sti, sti-paper and random; drop --io-budget"),
+            (", ".join(f"--strategy {name}" for name in STRATEGIES[:-1]), "--min-accuracy",
+             "a least accuracy is for the strategy sti; drop --min-accuracy or --strategy"),
+            ("--strategy preload", "--cold",
+             "the strategy preload begins with all shards in memory; drop --cold"),
+            ("--strategy preload", "--length 48,64, --freq 1200000,1800000",
+             "the strategy preload holds one plan's shards; ask for one length and clock"),
+            ("--io-budget", "--bits", "an IO budget raises single shards, one bitwidth for all "
+             "forbids it; drop {a} or {b}"),
+            ("--cold", "--preloads", "{a} takes no {b}: a cold start has nothing in memory; drop one"),
+            ("--bits", "--seed", "{a} takes no {b}: one bitwidth for all leaves nothing to draw; "
+             "drop one"),
+            ("--cold", "--preload, --turns, --wake", "a cold start has nothing in memory, no turn "
+             "before it and no lead time; drop --preload, --turns and --wake"),
+            ("--submodel", "--similar, --width-min",
+             "{a} takes no {b}: it names the submodel; drop one")],
+        "needs": [
+            ("--targets, --preloads, --sweep-svg", "--sweep, --check", "{a} goes with --sweep; add it, or drop {a}"),
+            ("--guarantee", "--target, --check", GOES_WITH), ("--max-levels", "--cascade, --check", GOES_WITH),
+            ("--strategy tabi", "--cascade, --guarantee, --check",
+             "--strategy tabi goes with --cascade; add it, or drop --strategy"),
+            ("--cascade", "--importance, --check", GOES_WITH),
+            ("--cascade", "--target, --check", GOES_WITH),
+            ("--seed", "--strategy random, --check",
+             "--strategy … takes no --seed: random alone draws; drop one"),
+            ("--turn-buffer", "--turns, --check", GOES_WITH),
+            ("--full-accuracy", "--min-accuracy, --check", GOES_WITH),
+            ("--risk", "--target, --sweep, --min-accuracy, --check", GOES_WITH),
+            ("--seed", "--target, --sweep, --min-accuracy, --io-budget, --check", GOES_WITH)],
+        "quiet": {**ONLY_WORDS, "--interpolate": "allows what this profile does not need",
+                  "--allow-untrained": "allows what this request does not need",
+                  "cascade: --memory --max-levels": "memory that two levels lack three lack too",
+                  "cascade: --max-levels --freq": "one level is best at this clock",
+                  "guarantee: --width-min": "the widest is taken anyway",
+                  "guarantee: --similar": "the target leaves time for all shards",
+                  "target: --seed": "all choices are the same in so little time",
+                  "paper: --memory --length": "shorter inputs take less than any of these",
+                  "paper: --length --similar": "IO decides", "paper: --freq --similar": "IO decides",
+                  "sweep: --strategy sti-paper --io-budget": "the budget raises the same shards",
+                  "sweep: --cold --seed": "all choices are the same at these targets",
+                  "cascade: --memory --length": "shorter inputs take less than any of these",
+                  "check: --importance --gantt -": "a picture says nothing of accuracy",
+                  "check: --risk --gantt -": "a picture shows medians",
+                  "target: --similar": "IO decides", "sweep: --similar": "IO decides",
+                  "paper: --width-min": "the widest is taken anyway",
+                  "paper: --width-min --similar": "few submodels are left",
+                  "paper: --similar --risk": "by medians the largest is the deepest"},
+        "bare": [f"{PLAN} --importance cascade.json --min-accuracy 60% -o out.json"],
+        "shown": [
+            ("--interpolate, --submodel",
+             "model.sti --profile device.json --submodel 2x3 --interpolate -o out.json",
+             lambda r: r.plan is not None and r.plan["width"] == 3),
+            ("--seed", f"{PLAN} --target 600us --strategy random -o out.json --seed 7", None),
+            ("--allow-untrained, --submodel",
+             "plain.sti --profile full.json --submodel 1x2 --target 2ms --allow-untrained -o out.json",
+             lambda r: r.plan is not None and r.plan["width"] == 2)],
     },
     "sti-run": {
-        "contexts": {"json": ["--json", "model.sti"],
-                     "several": ["--json", "--model", "intents=model.sti", "--model",
-                                 "plain=plain.sti,"]},
+        "contexts": {"json": "--json model.sti",
+                     "several": "-q --json --model intents=model.sti --model plain=plain.sti,"},
+        "words": {"model.sti": "MODEL", "never mind": "TEXT", "play it again": "TEXT"},
         "stdin": "set an alarm\tagain\nnever mind\tplay\n1 2 3\n" + "what is the time " * 20 + "\n",
         # Answers of one model come in order.
         "stdin of --model": "intents\tset an alarm\tagain\nintents\tnever mind\tplay\n"
                             "intents\t1 2 3\nintents\t" + "what is the time " * 20 + "\n",
         "options": {
-            "--model": [["--model", "planned=model.sti,model.plan"]],
-            "--plan": values("--plan", "model.plan"), "--submodel": values("--submodel", "2x2"),
-            "--replan": [["--replan", "full.json", "--plan", "model.plan"]],
-            "--importance": [["--importance", "importance.json", "--replan", "full.json", "--plan",
-                              "model.plan"]],
-            "--bits": values("--bits", "3"), "--on-late degrade": values("--on-late", "degrade"),
-            "--on-late fail": values("--on-late", "fail"), "--io": values("--io", "buffered"),
-            "--backend": values("--backend", "openblas"), "--compute": values("--compute", "auto"),
-            "--instructions": values("--instructions", "portable"),
-            "--memory": values("--memory", "1MB", "100MB"), "--cpus": values("--cpus", "0"),
-            "--threads": values("--threads", "1"), "--lock-memory": one("--lock-memory"),
-            "--priority": one("--priority"), "--idle": values("--idle", "1s"),
-            "--one-shot": one("--one-shot"), "--turn-gap": values("--turn-gap", "0"),
-            "--ids": one("--ids"), "--pairs": one("--pairs"), "--top": values("--top", "1"),
-            "--threshold": values("--threshold", "0.3"), "--seed": values("--seed", "7"),
-            "--stats": one("--stats"), "--trace": values("--trace", "trace.json"),
-            "--eval": values("--eval", "dev.tsv"),
-            "--min-accuracy": values("--min-accuracy", "99%"),
-            "--max-p99": values("--max-p99", "1us"), "--max-memory": values("--max-memory", "1kB"),
-            "--max-bytes": values("--max-bytes", "1B"),
-            "--max-misses": [["--max-misses", "0", "--eval", "dev.tsv", "--plan", "late.json"]],
-            "--baseline": values("--baseline", "all-right.json"),
-            "--max-drop": [["--max-drop", "0", "--baseline", "all-right.json"],
-                           ["--max-drop", "0", "--baseline", "all-right.json", "--eval", "dev.tsv"]],
-            **COLUMNS, "TEXT": one("never mind", "play it again"), **MESSAGES},
+            "--model": Option("--model planned=model.sti,model.plan"),
+            "--plan": Option("--plan model.plan"), "--submodel": Option("--submodel 2x2"),
+            "--replan": Option("--replan full.json --plan model.plan"),
+            "--importance": Option("--importance importance.json --replan full.json "
+                                   "--plan model.plan"),
+            "--bits": Option("--bits 3"),
+            "--on-late degrade": Option("--on-late degrade --plan late.json"),
+            "--on-late fail": Option("--on-late fail --plan late.json"),
+            "--io": Option("--io buffered"), "--backend": Option("--backend openblas"),
+            "--compute": Option("--compute auto"),
+            "--instructions": Option("--instructions portable"),
+            "--memory": Option("--memory 1MB", "--memory 100MB"), "--cpus": Option("--cpus 0"),
+            "--threads": Option("--threads 1"), "--lock-memory": Option("--lock-memory"),
+            "--priority": Option("--priority"), "--idle": Option("--idle 1s"),
+            "--one-shot": Option("--one-shot", lines=lambda lines: len(lines) == 1),
+            "--turn-gap": Option("--turn-gap 0", lines=lambda lines: lines[-1]["turn"] == 1),
+            "--ids": Option("--ids"), "--pairs": Option("--pairs"),
+            "--top": Option("--top 1", lines=lambda lines: len(lines[0]["scores"]) == 1),
+            "--seed": Option("--seed 7 --plan chance.json"),
+            "--stats": Option("--stats"),
+            "--trace": Option("--trace trace.json", files=lambda files: "trace.json" in files),
+            "--eval": Option("--eval dev.tsv", json=lambda sums: sums["examples"] == 16),
+            "--min-accuracy": Option("--min-accuracy 99% --eval dev.tsv"),
+            "--max-p99": Option("--max-p99 1us --eval dev.tsv"),
+            "--max-memory": Option("--max-memory 1kB --eval dev.tsv"),
+            "--max-bytes": Option("--max-bytes 1B --eval dev.tsv"),
+            "--max-misses": Option("--max-misses 0 --eval dev.tsv --plan late.json"),
+            "--baseline": Option("--baseline all-right.json --eval dev.tsv"),
+            "--max-drop": Option("--max-drop 0 --baseline all-right.json --eval dev.tsv"),
+            **{name: Option(f"{option.choices[0]} --eval dev.tsv")
+               for name, option in COLUMNS.items()},
+            "TEXT": Option("'never mind' 'play it again'"),
+            "--json": Option("--json"), **MESSAGES},
+        "refused": [
+            ("--model", "MODEL, TEXT", "{a} takes no MODEL: lines on stdin say which model they are for; "
+             "drop one"),
+            ("--model", "--plan, --submodel, --bits", "{a} takes no {b}: each model has a plan of "
+             "its own, as --model NAME=FILE,PLAN; drop one"),
+            ("--model", "--replan, --importance",
+             "{a} takes no {b}: it plans anew for one model alone; drop one"),
+            ("--model", "--eval", "{a} takes no {b}: it measures one model alone; drop one"),
+            ("--model", "--trace",
+             "{a} takes no {b}: it shows the lanes of one model alone; drop one"),
+            ("--plan", "--submodel, --bits",
+             "--submodel and --bits choose what --plan has chosen already; drop one"),
+            ("--backend", "--instructions",
+             "{a} takes no {b}: OpenBLAS takes the best itself; drop one"),
+            ("--eval", "TEXT, --ids, --pairs, --one-shot", ROWS),
+            ("--eval", "--top", "{a} takes no {b}: it prints no scores; drop one"),
+            ("--one-shot", "--replan", "{a} takes no {b}: one input sees no change; drop one"),
+            ("--one-shot", "--turn-gap", "{a} takes no {b}: one input is one turn; drop one"),
+            ("TEXT", "--one-shot", "{a} takes no {b}: each text given is answered; drop one"),
+            ("TEXT, --one-shot, --eval", "--idle",
+             "{a} takes no {b}: inputs have no pauses then; drop one"),
+            ("--lock-memory", "--idle", "{a} takes no {b}: locked memory stays; drop one"),
+            ("--ids", "--pairs", "{a} and {b} do not go together"),
+            ],
+        "needs": [
+            ("--seed", "--plan, --model", GOES_WITH),
+            ("--importance", "--replan", GOES_WITH), ("--replan", "--plan", GOES_WITH),
+            (OF_ROWS.removeprefix("--eval, ").removesuffix(", --max-drop"), "--eval", GOES_WITH),
+            ("--max-drop", "--baseline", GOES_WITH), ("--top", "--json", GOES_WITH),
+            COLUMN_NEEDS],
         "quiet": {**ONLY_WORDS, "--io": "time alone", "--cpus": "time alone",
                   "--priority": "time alone", "--backend": "rounding alone",
-                  "--instructions": "rounding alone",
-                  "--compute": "auto may choose what is the default",
+                  "--instructions": "rounding alone", "--compute": "auto may choose what is the default",
                   "--on-late degrade": "nothing is late here", "--on-late fail": "as it is",
                   "--replan": "the device stays as it is", "--importance": "as --replan",
+                  "several: --stats": "-q silences what --stats prints",
+                  "--one-shot --seed": "one input, one draw",
+                  "--seed TEXT": "two inputs, which are sent on by other seeds too",
+                  "--on-late degrade --max-drop": "labels depend on what is late",
                   "--memory": "memory alone, where it is enough", "--lock-memory": "memory alone",
                   "--idle": "memory alone",
-                  "--threshold": "of multi-label models, which this is not",
-                  "--seed": "of plans with a cascade, which this is not",
                   "--stats -q": "-q silences what --stats prints",
-                  "--turn-gap --eval": "each row is a first turn, as this plan has no other"},
-    },
-    "sti-inspect": {
-        "contexts": {"model": ["model.sti"]},
-        "stdin": "set an alarm\tagain\n",
-        "options": {
-            "--verify": one("--verify"), "--tokenize": one("--tokenize"),
-            "--export": values("--export", "4"), "-o": one("-o", "out"),
-            "--pairs": one("--pairs"), "--json": one("--json"), **MESSAGES},
-        "quiet": {**ONLY_WORDS, "--tokenize --json": "each line is JSON already"},
-    },
-    "sti-importance": {
-        "contexts": {"measure": ["model.sti", "--data", "dev.tsv", "-o", "out.importance"],
-                     "merge": ["merge", "1.part", "2.part", "-o", "out.json"],
-                     "show": ["show", "importance.json"]},
-        "options": {
-            "--metric": values("--metric", "loss", "kl"), "--submodels": one("--submodels"),
-            "--gains": one("--gains"), "--quick": one("--quick"),
-            "--order": one("--order"), "--cascade": one("--cascade"),
-            "--levels": one("--levels", "1x2@2,3x4@6", "--cascade"),
-            "--alphas": one("--alphas", "0.5", "--cascade"),
-            "--compute": values("--compute", "auto"), "--threads": values("--threads", "1"),
-            "--part": values("--part", "1/2"), "--resume": one("--resume"),
-            "--cache-bytes": values("--cache-bytes", "1kB"), **COLUMNS, "--json": one("--json"),
-            "OTHER": one("other.json"), "--svg": values("--svg", "out.svg"),
-            "--png": values("--png", "out.png"), **MESSAGES},
-        "quiet": {**ONLY_WORDS, "--compute": "auto may choose what is the default",
-                  "--resume": "time alone", "--cache-bytes": "time and memory alone",
-                  "--cascade --levels": "levels bring it", "--cascade --alphas": "alphas bring it"},
+                  **{f"--turn-gap {option}": "each row is a first turn, as this plan has no other"
+                     for option in OF_ROWS.split(", ")}},
+        "bare": ["model.sti", "--json model.sti --eval dev.tsv"],
+        "shown": [
+            ("-v, --io", "model.sti -v --io buffered", lambda r: "through buffered" in r.err),
+            ("-v, --log-json", "model.sti -v --log-json",
+             lambda r: '"message":"reading through' in r.err),
+            ("-q", "model.sti -q 'never mind'", lambda r: r.err == ""),
+            ("--memory", "model.sti --memory 1MB", lambda r: r.code == 4),
+            ("-v, --backend", "model.sti -v --backend openblas", lambda r: "openblas" in r.err),
+            ("-v, --instructions", "model.sti -v --instructions portable",
+             lambda r: "portable" in r.err),
+            ("--compute, --instructions", "model.sti --compute int8 --instructions portable",
+             lambda r: "has no int8 products" in r.err),
+            ("--on-late fail, --plan", "model.sti --on-late fail --plan late.json",
+             lambda r: r.code == 4),
+            ("--on-late degrade, --json",
+             "--json model.sti --on-late degrade --plan late.json 'never mind'",
+             lambda r: r.lines is not None and len(r.lines[0]["degraded"]) > 0),
+            ("--threshold, --json", "--json multi.sti --threshold 0.01 'never mind'",
+             lambda r: r.lines is not None and len(r.lines[0]["labels"]) == 4)],
+        "watched": [
+            ("--threads", f"model.sti --threads {CORES + 9}",
+             lambda process: process["threads"] >= CORES + 9),
+            *([("--cpus", f"model.sti --cpus {min(os.sched_getaffinity(0))}",
+                lambda process: process["cpus"] == str(min(os.sched_getaffinity(0))))]
+              if CORES > 1 else []),
+            ("--lock-memory", "model.sti --lock-memory", lambda process: process["locked"])],
+        "elsewhere": {"--idle": "run-resources.bats", "--replan": "run-replan.bats",
+                      "--importance": "run-replan.bats", "--priority": "run-resources.bats"},
     },
 }
-# Numbers that differ from run to run.
