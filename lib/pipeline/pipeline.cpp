@@ -196,7 +196,6 @@ Status Pipeline::LoadAhead() {
   LimitBuffer();
   for (const RouteId id : force_->in_use) {
     STI_RETURN_IF_ERROR(LoadAhead(force_->routes[id.index], JobAhead(id)));
-    if (force_->plan.cascade) break;  // the buffer is for the first level alone
   }
   return LoadRowsAhead();
 }
