@@ -347,9 +347,10 @@ Status Pipeline::GoOnUnder(std::unique_ptr<PlanInForce> next, uint64_t most_stag
 // Interrupted, reads are in flight for the plan that was tried.
 void Pipeline::GoBackTo(Before before) {
   std::shared_ptr<void> rows;
-  if (!loader_.CanSettle())
+  if (!loader_.CanSettle()) {
     rows = std::make_shared<std::pair<std::shared_ptr<void>, std::shared_ptr<void>>>(
         run_->GiveUpRows(), std::move(landing_));
+  }
   landing_.reset();
   force_ = std::move(before.force);
   loader_.GoBack(std::move(before.places), force_->engagement.KeptBetween(), std::move(rows));

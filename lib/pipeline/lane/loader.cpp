@@ -31,7 +31,7 @@ void Loader::TakeFrom(Places& before, std::span<const ShardAtBits> stays) {
 void Loader::GoBack(Places before, std::span<const ShardAtBits> stays, std::shared_ptr<void> rows) {
   Places after = std::exchange(places_, std::move(before));
   places_.buffer.TakeFrom(after.buffer, stays);
-  given_up_.emplace(std::move(after.buffer), std::move(rows));
+  given_up_ = GivenUp{std::move(after.buffer), std::move(rows)};
   if (state_ == LaneState::kIdle) LetGo();
 }
 
