@@ -47,7 +47,7 @@ class RowStore {
   void VisitMemory(FunctionRef<void(AlignedBuffer&)> visit);
 
   /// Makes room for rows that are preloaded, those of `words`, which ascend, and gives up others.
-  /// What it has of them stays.
+  /// Those of them that have come stay.
   void Preload(std::span<const uint32_t> words);
   /// Returns the bytes of that room.
   [[nodiscard]] uint64_t preload_bytes() const { return preloaded_rows_.size(); }

@@ -71,8 +71,11 @@ Status Pipeline::MakeReady(Plan plan) {
   ReserveWork();
   STI_RETURN_IF_ERROR(ReadResidents());
   (void)loader_.UsePlan(force_->plan, options_.staging_bytes);
-  LimitBuffer();
-  if (!options_.lazy) STI_RETURN_IF_ERROR(LoadAhead());
+  if (options_.lazy) {
+    LimitBuffer();
+  } else {
+    STI_RETURN_IF_ERROR(LoadAhead());
+  }
   return MakeRoom();
 }
 
@@ -256,10 +259,14 @@ Status Pipeline::Rest() {
   if (force_->plan.fallback && !loader_.CanSettleAll()) return {};
   STI_RETURN_IF_ERROR(loader_.SettleAll());
   loader_.GiveBackArena();
+  ReleaseWork();
+  return {};
+}
+
+void Pipeline::ReleaseWork() {
   transformer_->Release();
   run_->Release();
   resting_ = true;
-  return {};
 }
 
 Status Pipeline::EndTurns() {
@@ -359,10 +366,7 @@ void Pipeline::GoBackTo(Before before) {
   words_before_.clear();
   LimitBuffer();
   refit_ = Refit::kAfterRun;
-  if (!before.resting) return;
-  transformer_->Release();
-  run_->Release();
-  resting_ = true;
+  if (before.resting) ReleaseWork();
 }
 
 }  // namespace sti

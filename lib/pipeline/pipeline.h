@@ -211,6 +211,7 @@ class Pipeline {
   [[nodiscard]] Status GoOnUnder(std::unique_ptr<PlanInForce> next, uint64_t most_staging);
   void GoBackTo(Before before);
   void ReserveWork();
+  void ReleaseWork();
   void LimitBuffer();
   void LockWork();
   [[nodiscard]] std::span<const uint32_t> PreloadedWords() const;

@@ -128,8 +128,6 @@ class Loader {
 
   /// Takes the resident parameters that came with a group of the route, if any did.
   [[nodiscard]] Status TakeResident(const Route& route, uint32_t group);
-  /// Makes room in the arena; nothing is in flight.
-  void GrowArena(uint64_t bytes);
   /// Makes the arena just so large; nothing is in flight.
   void FitArena(uint64_t bytes);
   /// Gives the arena back, until the next job needs it; nothing is in flight.
@@ -161,6 +159,7 @@ class Loader {
   [[nodiscard]] bool ReadsFillBuffer() const;
   void Evict();
   void LetGo();
+  void GrowArena(uint64_t bytes);
   void RegisterArena();
   void LockIfWanted(AlignedBuffer& memory);
 
