@@ -8,6 +8,7 @@
 #include "model/memory.h"
 #include "pipeline/whole_plan.h"
 #include "support/expect.h"
+#include "support/plans.h"
 #include "support/random.h"
 #include "types/shard_catalog.h"
 
@@ -47,16 +48,10 @@ class AnyPlan {
     for (uint32_t k = 0; k < layers.size(); ++k) layers[k] = k;
     RunUniformly(layers, 1 + Below(shape.width), 2, &*plan);
     for (uint32_t& bits : plan->bits.values()) bits = index_.bits[Below(index_.bits.size())];
-    PlanTimes& times = plan->times.emplace();
-    times.layer_us = times.layer_p99_us = 1000;
-    times.layer_io_us.assign(plan->layers.size(), 100);
-    return *plan;
+    return Timed(*plan, 1000, 100);
   }
   void Preload(Plan& plan, size_t count) {
-    for (uint32_t k = 0; k < plan.layers.size(); ++k) {
-      for (uint32_t i = 0; i < plan.width && plan.preload.size() < count; ++i)
-        plan.preload.push_back({plan.Id(k, i), plan.bits.At(k, i)});
-    }
+    plan = WithPreload(plan, count);
     plan.preload_bytes += CatalogOf(index_).BytesOfAll(plan.preload);
   }
   void AddWords(Plan& plan) {
@@ -99,12 +94,7 @@ class AnyPlan {
   void AddFallback(Plan& plan) {
     const auto add = [&](Plan& one) {
       one.target_us = kNoHaste_us;
-      Fallback& fallback = one.fallback.emplace();
-      fallback.layers = {0};
-      fallback.width = 1;
-      fallback.bits = index_.bits.front();
-      fallback.layer_us = fallback.last_layer_us = 1000;
-      fallback.embed_us = fallback.head_us = fallback.margin_us = 1000;
+      one.fallback = FallbackOf({0}, 1, index_.bits.front(), 1000);
     };
     add(plan);
     for (Plan& variant : plan.variants) add(variant);

@@ -28,12 +28,7 @@ inline constexpr uint64_t kSlow_khz = 900000;
 class ReplannerTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    TinyModelOptions model;
-    model.layers = 5;
-    model.heads = 4;
-    model.hidden = 64;
-    model.ffn = 128;
-    ASSERT_TRUE(Succeeded(WriteTinyContainer(path_, model)));
+    ASSERT_TRUE(Succeeded(WriteTinyContainer(path_, FiveByFour())));
     request_.target_us = 6000;
   }
 

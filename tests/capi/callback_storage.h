@@ -1,5 +1,8 @@
-// Storage that a callback of the app reads: well, wrongly, not at all, or calling the library.
+// Storage that a callback of the app reads, well, wrongly, not at all, or calling the library, and
+// calls that are made while its reads hang.
 #pragma once
+
+#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <atomic>
@@ -7,9 +10,11 @@
 #include <cstdint>
 #include <cstring>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "capi/sti.h"
+#include "sti_fixture.h"
 #include "support/door.h"
 
 namespace sti {
@@ -40,6 +45,67 @@ struct Storage {
     std::memcpy(buffer, self.bytes.data() + offset, count);
     return static_cast<int64_t>(self.lies == 2 ? bytes + 1 : count);
   }
+};
+
+/// Makes a call while all reads hang, and cancels it. Returns what it gives; reads hang still.
+template <typename Call>
+sti_code CancelledWhileReadsHang(Storage& storage, sti_model* model, Call call) {
+  storage.door.Close();
+  std::atomic<bool> ended{false};
+  std::thread cancelling([&] {
+    storage.door.AwaitHanging();
+    // The read may be of an earlier call, and this one still at its beginning.
+    while (!ended) {
+      EXPECT_EQ(sti_cancel(model), STI_OK);
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  });
+  const sti_code code = call();
+  ended = true;
+  cancelling.join();
+  return code;
+}
+
+/// Makes a call while all reads hang, and lets them go on afterwards. Returns whether it ended
+/// before: one that is not guaranteed to is let go after half a minute.
+template <typename Call>
+bool EndsWhileReadsHang(Storage& storage, Call call) {
+  storage.door.Close();
+  std::atomic<bool> ended{false};
+  std::thread guard([&] {
+    for (int tries = 0; tries < 3000 && !ended; ++tries)
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    if (!ended) storage.door.Open();
+  });
+  call();
+  const bool hang = storage.door.is_closed();
+  ended = true;
+  guard.join();
+  storage.door.Open();
+  return hang;
+}
+
+/// A test whose model is open over such storage.
+class StorageTest : public StiTest {
+ protected:
+  void SetUp() override {
+    StiTest::SetUp();
+    sti_close(std::exchange(model_, nullptr));
+    ASSERT_TRUE(Is(
+        STI_OK, sti_open_read(host_, Storage::ReadAt, &storage_, bytes_.size(), &model_, &error_),
+        error_));
+  }
+  void TearDown() override {
+    storage_.door.Open();
+    StiTest::TearDown();
+  }
+  // Returns what `call` gives once it is cancelled, while all reads hang.
+  template <typename Call>
+  sti_code Cancelled(Call call) {
+    return CancelledWhileReadsHang(storage_, model_, call);
+  }
+
+  Storage storage_{bytes_};
 };
 
 }  // namespace sti

@@ -17,17 +17,8 @@
 namespace sti {
 namespace {
 
-class CallbackTest : public StiTest {
+class CallbackTest : public StorageTest {
  protected:
-  void SetUp() override {
-    StiTest::SetUp();
-    sti_close(model_);
-    model_ = nullptr;
-    ASSERT_TRUE(Is(
-        STI_OK, sti_open_read(host_, Storage::ReadAt, &storage_, bytes_.size(), &model_, &error_),
-        error_));
-  }
-
   // Closes the model while a read hangs: it waits until the read has come.
   void ExpectCloseWaits() {
     std::atomic<bool> closed{false};
@@ -40,8 +31,6 @@ class CallbackTest : public StiTest {
     storage_.door.Open();
     closing.join();
   }
-
-  Storage storage_{bytes_};
 };
 
 TEST_F(CallbackTest, ReadsThroughIt) {
@@ -121,31 +110,6 @@ TEST_F(CallbackTest, CancelEndsARunWhoseReadHangs) {
 // that was cancelled waits for the read of that one.
 class HangingTest : public CallbackTest {
  protected:
-  void TearDown() override {
-    storage_.door.Open();
-    CallbackTest::TearDown();
-  }
-
-  // Returns what `call` gives once it is cancelled, while all reads hang.
-  template <typename Call>
-  sti_code Cancelled(Call call) {
-    storage_.door.Close();
-    std::atomic<bool> ended{false};
-    sti_code code = STI_OK;
-    std::thread calling([&] {
-      code = call();
-      ended = true;
-    });
-    storage_.door.AwaitHanging();
-    // The read may be of an earlier call, and this one still at its beginning.
-    while (!ended) {
-      EXPECT_EQ(sti_cancel(model_), STI_OK);
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    }
-    calling.join();
-    return code;
-  }
-
   void ExpectAnswers() {
     storage_.door.Open();
     ASSERT_TRUE(Is(STI_OK, Run("a b"), error_));

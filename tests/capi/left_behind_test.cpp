@@ -2,32 +2,25 @@
 // guarantee, whatever the flash does meanwhile and afterwards.
 #include <gtest/gtest.h>
 
-#include <atomic>
 #include <chrono>
 #include <cstdint>
-#include <functional>
 #include <iterator>
 #include <string>
 #include <thread>
-#include <utility>
 #include <vector>
 
 #include "callback_storage.h"
 #include "sti_fixture.h"
+#include "support/plans.h"
 
 namespace sti {
 namespace {
 
-class LeftBehind : public StiTest {
+class LeftBehind : public StorageTest {
  protected:
   void SetUp() override {
     extra_tokens_ = 200;
-    StiTest::SetUp();
-    sti_close(model_);
-    model_ = nullptr;
-    ASSERT_TRUE(Is(
-        STI_OK, sti_open_read(host_, Storage::ReadAt, &storage_, bytes_.size(), &model_, &error_),
-        error_));
+    StorageTest::SetUp();
     size_t size = 0;
     std::vector<uint8_t> profile(1 << 16);
     ASSERT_TRUE(Is(STI_OK,
@@ -36,8 +29,7 @@ class LeftBehind : public StiTest {
   }
   void TearDown() override {
     storage_.lies = 0;
-    storage_.door.Open();
-    StiTest::TearDown();
+    StorageTest::TearDown();
   }
 
   void Set(int32_t option, int64_t value) {
@@ -63,37 +55,11 @@ class LeftBehind : public StiTest {
   // hang. They go on afterwards.
   bool FallsBack() {
     const uint32_t ids[] = {2, unseen_++, 3};
-    storage_.door.Close();
-    std::atomic<bool> ended{false};
-    std::thread guard([&] {  // what is not guaranteed would hang for ever
-      for (int tries = 0; tries < 3000 && !ended; ++tries)
-        std::this_thread::sleep_for(std::chrono::milliseconds(10));
-      if (!ended) storage_.door.Open();
-    });
-    const sti_code code = sti_run_ids(model_, ids, std::size(ids), &error_);
-    const bool in_time = storage_.door.is_closed();
-    ended = true;
-    guard.join();
-    storage_.door.Open();
+    sti_code code = STI_OK;
+    const bool in_time = EndsWhileReadsHang(
+        storage_, [&] { code = sti_run_ids(model_, ids, std::size(ids), &error_); });
     EXPECT_TRUE(Is(STI_OK, code, error_));
     return in_time && sti_stat(model_, STI_ROWS_MISSING) == 1;
-  }
-
-  // Returns what `call` gives once it is cancelled, while all reads hang.
-  sti_code Cancelled(const std::function<sti_code()>& call) {
-    storage_.door.Close();
-    std::atomic<bool> ended{false};
-    std::thread cancelling([&] {
-      storage_.door.AwaitHanging();
-      while (!ended) {
-        sti_cancel(model_);
-        std::this_thread::sleep_for(std::chrono::milliseconds(1));
-      }
-    });
-    const sti_code code = call();
-    ended = true;
-    cancelling.join();
-    return code;
   }
 
   void ExpectAsBefore() {
@@ -114,9 +80,7 @@ class LeftBehind : public StiTest {
     const auto file = ContainerFile::Open(path_);
     Plan plan = *MakeWholePlan(file->index(), WholeAt(6));
     plan.target_us = 5e6;
-    plan.times = PlanTimes{};
-    plan.times->layer_us = plan.times->layer_p99_us = 1000;
-    plan.times->layer_io_us.assign(plan.layers.size(), 1000);
+    plan = Timed(std::move(plan), 1000, 1000);
     for (uint32_t k = 1; k < plan.layers.size(); ++k) {
       for (uint32_t i = 0; i < plan.width; ++i)
         plan.preload.push_back({plan.Id(k, i), plan.bits.At(k, i)});
@@ -125,7 +89,6 @@ class LeftBehind : public StiTest {
   }
 
   static constexpr std::string_view kText = "the movie";
-  Storage storage_{bytes_};
   std::vector<double> full_;
   std::vector<double> fallback_;
   double held_ = 0;

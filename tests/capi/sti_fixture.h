@@ -29,6 +29,14 @@ inline ::testing::AssertionResult Is(sti_code expected, sti_code code, const sti
                                        << error.code << ": " << error.text;
 }
 
+/// Returns the scores of this thread's last answer, label by label.
+inline std::vector<double> ScoresOf(sti_model* model) {
+  std::vector<double> scores;
+  for (int32_t label = 0; !std::isnan(sti_score(model, label)); ++label)
+    scores.push_back(sti_score(model, label));
+  return scores;
+}
+
 class StiTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -48,12 +56,6 @@ class StiTest : public ::testing::Test {
   sti_code Run(std::string_view text) { return RunOn(model_, text); }
   sti_code RunOn(sti_model* model, std::string_view text) {
     return sti_run(model, text.data(), text.size(), nullptr, 0, &error_);
-  }
-  static std::vector<double> ScoresOf(sti_model* model) {
-    std::vector<double> scores;
-    for (int32_t label = 0; !std::isnan(sti_score(model, label)); ++label)
-      scores.push_back(sti_score(model, label));
-    return scores;
   }
   // A session on the whole model at so many bits; 0: at its most.
   [[nodiscard]] std::unique_ptr<Session> OpenSession(uint32_t bits = 0) const {

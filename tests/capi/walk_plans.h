@@ -12,6 +12,7 @@
 #include "format/container_index.h"
 #include "format/plan_file.h"
 #include "pipeline/whole_plan.h"
+#include "support/plans.h"
 #include "types/plan.h"
 
 namespace sti {
@@ -46,20 +47,20 @@ class WalkPlans {
                        plan.fallback.has_value()});
     };
     add("whole", Whole(4));
-    add("preload", Preload(Timed(Whole(5)), 6));
-    add("words", Words(Preload(Timed(Narrow()), 3)));
-    add("turns", Turns(Words(Preload(Timed(Whole(2)), 2))));
-    add("lengths", Lengths(Preload(Timed(Whole(3)), 5)));
-    add("clocks", Clocks(Preload(Timed(Whole(3)), 5)));
-    add("cascade of two", Cascade(Timed(Whole(6)), {Preload(Timed(Narrow()), 4)}));
+    add("preload", WithPreload(InTime(Whole(5)), 6));
+    add("words", Words(WithPreload(InTime(Narrow()), 3)));
+    add("turns", Turns(Words(WithPreload(InTime(Whole(2)), 2))));
+    add("lengths", Lengths(WithPreload(InTime(Whole(3)), 5)));
+    add("clocks", Clocks(WithPreload(InTime(Whole(3)), 5)));
+    add("cascade of two", Cascade(InTime(Whole(6)), {WithPreload(InTime(Narrow()), 4)}));
     add("cascade of three",
-        Cascade(Words(Timed(Whole(32))), {Preload(Timed(Narrow()), 2), Timed(Whole(2))}));
-    Plan cold = Timed(Whole(3));
+        Cascade(Words(InTime(Whole(32))), {WithPreload(InTime(Narrow()), 2), InTime(Whole(2))}));
+    Plan cold = InTime(Whole(3));
     cold.cold = true;
     add("cold", cold);
-    add("guaranteed", Guaranteed(Words(Preload(Timed(Whole(5)), 3))));
-    add("guaranteed lengths", Guaranteed(Lengths(Preload(Timed(Whole(4)), 2))));
-    add("guaranteed clocks", Guaranteed(Clocks(Timed(Whole(4)))));
+    add("guaranteed", Guaranteed(Words(WithPreload(InTime(Whole(5)), 3))));
+    add("guaranteed lengths", Guaranteed(Lengths(WithPreload(InTime(Whole(4)), 2))));
+    add("guaranteed clocks", Guaranteed(Clocks(InTime(Whole(4)))));
     AddRefused(plans);
     return plans;
   }
@@ -89,20 +90,11 @@ class WalkPlans {
     RunUniformly(layers, 2, 3, &plan);
     return plan;
   }
-  static Plan Timed(Plan plan) {
+  static Plan InTime(Plan plan) {
     plan.target_us = kMargin_us + kPatience_us;
-    plan.times = PlanTimes{};
-    plan.times->layer_us = plan.times->layer_p99_us = 1000;
-    plan.times->layer_io_us.assign(plan.layers.size(), 1000);
+    plan = Timed(std::move(plan), 1000, 1000);
     plan.predicted_latency_us = 6000;
     plan.predicted_p99_us = 7000;
-    return plan;
-  }
-  static Plan Preload(Plan plan, size_t shards) {
-    for (uint32_t k = 0; k < plan.layers.size(); ++k) {
-      for (uint32_t i = 0; i < plan.width && plan.preload.size() < shards; ++i)
-        plan.preload.push_back({plan.Id(k, i), plan.bits.At(k, i)});
-    }
     return plan;
   }
   static Plan Words(Plan plan) {
@@ -164,13 +156,7 @@ class WalkPlans {
   }
   static Plan Guaranteed(Plan plan) {
     const auto guarantee = [](Plan& one) {
-      Fallback& fallback = one.fallback.emplace();
-      fallback.layers = {one.layers[0], one.layers[1]};
-      fallback.width = 2;
-      fallback.bits = 2;
-      fallback.layer_us = fallback.last_layer_us = 1000;
-      fallback.embed_us = fallback.head_us = 1000;
-      fallback.margin_us = kMargin_us;
+      one.fallback = FallbackOf({one.layers[0], one.layers[1]}, 2, 2, kMargin_us);
     };
     guarantee(plan);
     for (Plan& variant : plan.variants) guarantee(variant);

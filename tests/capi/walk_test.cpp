@@ -39,11 +39,7 @@ namespace {
 class Walk : public ::testing::Test {
  protected:
   void SetUp() override {
-    TinyModelOptions model;
-    model.layers = 5;
-    model.heads = 4;
-    model.hidden = 64;
-    model.ffn = 128;
+    TinyModelOptions model = FiveByFour();
     model.extra_tokens = 200;
     auto report = WriteTinyContainer(path_, model);
     ASSERT_TRUE(Succeeded(report));
@@ -171,23 +167,10 @@ class Walk : public ::testing::Test {
     sti_model* const fresh = Fresh(walker.in_force, &storage);
     EXPECT_EQ(RunText(fresh, kProbes[0]), STI_OK);
     const auto ask = [&](sti_model* model, Storage& flash) -> Outcome {
-      flash.door.Close();
-      std::atomic<bool> ended{false};
-      bool in_time = true;
-      std::thread guard([&] {
-        for (int tries = 0; tries < 3000 && !ended; ++tries)
-          std::this_thread::sleep_for(std::chrono::milliseconds(10));
-        if (!ended) {
-          in_time = false;
-          flash.door.Open();
-        }
-      });
       Outcome out;
-      out.code = sti_run_ids(model, ids, std::size(ids), nullptr);
-      ended = true;
-      guard.join();
-      flash.door.Open();
-      out.scores = StiScores(model);
+      const bool in_time = EndsWhileReadsHang(
+          flash, [&] { out.code = sti_run_ids(model, ids, std::size(ids), nullptr); });
+      out.scores = ScoresOf(model);
       out.figures["in time"] = in_time ? 1 : 0;
       out.figures["rows missing"] = sti_stat(model, STI_ROWS_MISSING);
       return out;

@@ -18,6 +18,7 @@
 
 #include "callback_storage.h"
 #include "capi/sti.h"
+#include "sti_fixture.h"
 #include "walk_steps.h"
 
 namespace sti {
@@ -87,12 +88,6 @@ struct Outcome {
   bool fell_back = false;
   friend bool operator==(const Outcome&, const Outcome&) = default;
 };
-inline std::vector<double> StiScores(sti_model* model) {
-  std::vector<double> scores;
-  for (int32_t label = 0; !std::isnan(sti_score(model, label)); ++label)
-    scores.push_back(sti_score(model, label));
-  return scores;
-}
 
 /// Time, and what depends on texts before, are of the past: latency, stalls, drift, and of the
 /// bytes read those of rows.
@@ -100,7 +95,7 @@ inline Outcome Ask(sti_model* model, const Text& text, bool held) {
   Outcome out;
   out.code = RunText(model, text);
   if (out.code != STI_OK) return out;
-  out.scores = StiScores(model);
+  out.scores = ScoresOf(model);
   out.fell_back = sti_stat(model, STI_FELL_BACK) != 0 || sti_stat(model, STI_DEGRADED_SHARDS) != 0;
   const std::pair<const char*, int32_t> kFigures[] = {{"late", STI_IS_LATE},
                                                       {"truncated", STI_TRUNCATED},

@@ -31,13 +31,7 @@ inline Plan WithFallback(Plan plan, std::vector<uint32_t> layers, uint32_t width
   plan = Timed(std::move(plan), 1000);
   plan.target_us = kDeadline_us;
   plan.length = kGuaranteedLength;
-  Fallback& fallback = plan.fallback.emplace();
-  fallback.layers = std::move(layers);
-  fallback.width = width;
-  fallback.bits = 2;
-  fallback.layer_us = fallback.last_layer_us = 1000;
-  fallback.embed_us = fallback.head_us = 1000;
-  fallback.margin_us = kMargin_us;
+  plan.fallback = FallbackOf(std::move(layers), width, 2, kMargin_us);
   return plan;
 }
 
@@ -146,11 +140,7 @@ class GuaranteesOfFirstLayers : public Guarantees {
  protected:
   void SetUp() override {
     Guarantees::SetUp();
-    TinyModelOptions model;
-    model.layers = 5;
-    model.heads = 4;
-    model.hidden = 64;
-    model.ffn = 128;
+    TinyModelOptions model = FiveByFour();
     model.elastic = false;
     path_ = folder_.File("first-layers.sti");
     auto report = WriteTinyContainer(path_, model);

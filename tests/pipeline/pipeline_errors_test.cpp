@@ -47,13 +47,8 @@ TEST_F(PipelineErrors, PlansThatDoNotFitAreRefused) {
 TEST_F(PipelineErrors, BitsThatAreNotInTheFile) {
   ShardOptions options;
   options.bits = {2, 4};
-  TinyModelOptions model;
-  model.layers = 5;
-  model.heads = 4;
-  model.hidden = 64;
-  model.ffn = 128;
   const Plan plan = Mixed();
-  ASSERT_TRUE(Succeeded(WriteTinyContainer(path_, model, options)));
+  ASSERT_TRUE(Succeeded(WriteTinyContainer(path_, FiveByFour(), options)));
   EXPECT_TRUE(FailedWith(Make(plan), ErrorKind::kForeign, "layer 0 slice 1 at 6 bits is not stored",
                          Remedy::kPlanForModel));
   EXPECT_TRUE(Succeeded(Make(WholeAt(4))));

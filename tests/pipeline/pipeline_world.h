@@ -12,6 +12,7 @@
 #include "pipeline/pipeline.h"
 #include "pipeline/whole_plan.h"
 #include "support/expect.h"
+#include "support/plans.h"
 #include "support/random.h"
 #include "support/temp_folder.h"
 #include "support/test_container.h"
@@ -81,23 +82,10 @@ inline Plan Degraded(Plan plan, const std::vector<DegradedShard>& degraded) {
   return plan;
 }
 
-/// `plan` with times, so that it can be degraded: layers of `layer_us`.
-inline Plan Timed(Plan plan, double layer_us = 2000, double layer_io_us = 100) {
-  plan.times = PlanTimes{};
-  plan.times->layer_us = plan.times->layer_p99_us = layer_us;
-  plan.times->layer_io_us.assign(plan.layers.size(), layer_io_us);
-  return plan;
-}
-
 class PipelineTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    TinyModelOptions model;
-    model.layers = 5;
-    model.heads = 4;
-    model.hidden = 64;
-    model.ffn = 128;
-    auto report = WriteTinyContainer(path_, model);
+    auto report = WriteTinyContainer(path_, FiveByFour());
     ASSERT_TRUE(Succeeded(report));
     index_ = report->index;
   }
@@ -121,14 +109,6 @@ class PipelineTest : public ::testing::Test {
   /// Sets the bits of the plan's k-th layer.
   static void SetRow(Plan& plan, uint32_t k, std::initializer_list<uint32_t> bits) {
     std::copy(bits.begin(), bits.end(), plan.bits.Row(k).begin());
-  }
-  static Plan WithPreload(Plan plan, size_t count) {
-    plan.preload.clear();
-    for (uint32_t k = 0; k < plan.layers.size(); ++k) {
-      for (uint32_t i = 0; i < plan.width && plan.preload.size() < count; ++i)
-        plan.preload.push_back({plan.Id(k, i), plan.bits.At(k, i)});
-    }
-    return plan;
   }
 
   /// A pipeline whose reads go through `reader`, which then is the pipeline's.

@@ -33,6 +33,16 @@ struct TinyModelOptions {
   uint64_t seed = 1;
 };
 
+/// Returns the options of a model of 5 layers and 4 slices, whose shards are a block or less.
+inline TinyModelOptions FiveByFour() {
+  TinyModelOptions model;
+  model.layers = 5;
+  model.heads = 4;
+  model.hidden = 64;
+  model.ffn = 128;
+  return model;
+}
+
 /// Returns the name of a test by the type of its weights.
 inline std::string NameOfType(const ::testing::TestParamInfo<DataType>& info) {
   return info.param == DataType::kF32 ? "F32" : info.param == DataType::kF16 ? "F16" : "BF16";

@@ -1,0 +1,44 @@
+// Parts of plans that tests make by hand: times, what is preloaded, a fallback.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "types/plan.h"
+
+namespace sti {
+
+/// Gives a plan the times of a device, the same for each layer.
+inline Plan Timed(Plan plan, double layer_us = 2000, double layer_io_us = 100) {
+  plan.times = PlanTimes{};
+  plan.times->layer_us = plan.times->layer_p99_us = layer_us;
+  plan.times->layer_io_us.assign(plan.layers.size(), layer_io_us);
+  return plan;
+}
+
+/// Has a plan preload its first `count` shards, and no others.
+inline Plan WithPreload(Plan plan, size_t count) {
+  plan.preload.clear();
+  for (uint32_t k = 0; k < plan.layers.size(); ++k) {
+    for (uint32_t i = 0; i < plan.width && plan.preload.size() < count; ++i)
+      plan.preload.push_back({plan.Id(k, i), plan.bits.At(k, i)});
+  }
+  return plan;
+}
+
+/// Returns a fallback each of whose parts takes a millisecond.
+inline Fallback FallbackOf(std::vector<uint32_t> layers, uint32_t width, uint32_t bits,
+                           double margin_us) {
+  Fallback fallback;
+  fallback.layers = std::move(layers);
+  fallback.width = width;
+  fallback.bits = bits;
+  fallback.layer_us = fallback.last_layer_us = 1000;
+  fallback.embed_us = fallback.head_us = 1000;
+  fallback.margin_us = margin_us;
+  return fallback;
+}
+
+}  // namespace sti
