@@ -109,9 +109,6 @@ class AccuracySearch {
     if (request_.submodel) one.submodel = request_.submodel;
     one.uniform_bits = input_->catalog.bits.back();
     one.judging.memory_bytes.reset();
-    one.wake_us = 0;  // nothing of this is for a run that reads first and computes then
-    one.turns = 0;
-    one.io_budget_bytes.reset();
     STI_RETURN_IF_ERROR(ValidateRequest(one));
     STI_ASSIGN_OR_RETURN(const Plan plan, PlanFor(one));
     return std::ceil(plan.predicted_p99_us);
