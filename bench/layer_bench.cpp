@@ -38,16 +38,12 @@ ModelInfo InfoOf(uint32_t hidden) {
 }
 
 LayerParameters RandomParameters(const ModelShape& shape, TestRandom& random) {
-  auto vector = [&](uint32_t size, float mean) { return random.Normals(size, 0.02, mean); };
   LayerParameters p;
-  const uint32_t d = shape.hidden;
-  for (auto* bias : {&p.query_bias, &p.key_bias, &p.value_bias, &p.output_bias,
-                     &p.attention_norm_bias, &p.ffn2_bias, &p.output_norm_bias}) {
-    *bias = vector(d, 0);
+  for (const TensorSpec& tensor : TensorsAt(Home::kLayer)) {
+    const bool is_norm = tensor.role == TensorRole::kAttentionNormWeight ||
+                         tensor.role == TensorRole::kOutputNormWeight;
+    p[tensor.role] = random.Normals(SizeOf(tensor, shape).count(), 0.02, is_norm ? 1 : 0);
   }
-  p.attention_norm_weight = vector(d, 1);
-  p.output_norm_weight = vector(d, 1);
-  p.ffn1_bias = vector(shape.ffn, 0);
   return p;
 }
 
@@ -67,10 +63,10 @@ struct Layers {
     TestRandom random(hidden);
     layers->parameters = RandomParameters(layers->info.shape, random);
     for (std::vector<float>& scales : layers->scales) {
-      scales = random.Normals(size_t{kShardMatrices} * hidden, 0.1, 1);
+      scales = random.Normals(CountAt(Home::kShard) * hidden, 0.1, 1);
     }
     for (uint32_t i = 0; i < kLayers * kSlices; ++i) {
-      layers->shards.push_back(testing::MakeShard(layers->info.shape.shard_weights(), kBits,
+      layers->shards.push_back(testing::MakeShard(ShardWeights(layers->info.shape), kBits,
                                                   DataType::kF16, kOutlierShare, kSpread, i,
                                                   kLargestOutlier));
       testing::TestShard& shard = layers->shards.back();
@@ -137,11 +133,11 @@ void Layer(benchmark::State& state) {
     state.SetIterationTime(layer_s.back());
     // Another layer's, which this round has not touched.
     decode_s.push_back(TimeSeconds([&] {
-      DecodeAll(views[(next + 1) % kLayers], layers.info.shape.shard_weights(), pool, scratch);
+      DecodeAll(views[(next + 1) % kLayers], ShardWeights(layers.info.shape), pool, scratch);
     }));
     peaks.push_back(FmaPeakGflops(20000));
   }
-  const double weights = static_cast<double>(layers.info.shape.shard_weights()) * width;
+  const double weights = static_cast<double>(ShardWeights(layers.info.shape)) * width;
   const double layer = Median(layer_s);
   const double decode = Median(decode_s);
   state.counters["layer_us"] = layer * 1e6;

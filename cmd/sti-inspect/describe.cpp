@@ -10,6 +10,7 @@
 #include "base/utf8.h"
 #include "common/json.h"
 #include "common/parse.h"
+#include "network/families.h"
 #include "types/plan.h"
 
 namespace sti {
@@ -22,9 +23,8 @@ const char* TypeName(DataType type) {
   return type == DataType::kF16 ? "float16" : "bfloat16";
 }
 
-const char* ArchitectureName(Architecture architecture) {
-  if (architecture == Architecture::kBert) return "bert";
-  return architecture == Architecture::kDistilBert ? "distilbert" : "roberta";
+std::string ArchitectureName(const ModelInfo& info) {
+  return std::string(FamilyOf(info).model_type);
 }
 
 const char* CodebookName(CodebookKind codebook) {
@@ -123,7 +123,7 @@ std::string ContainerToJson(const ContainerIndex& index, const ContainerSizes& s
                    {"hidden", s.hidden},         {"ffn", s.ffn},
                    {"vocabulary", s.vocabulary}, {"max_positions", s.max_positions},
                    {"labels", s.labels}};
-  json["architecture"] = ArchitectureName(info.architecture);
+  json["architecture"] = ArchitectureName(info);
   json["problem"] = info.problem == Problem::kSingleLabel ? "single label" : "multi label";
   json["tokenizer"] =
       info.tokenizer.kind == TokenizerKind::kWordPiece ? "WordPiece" : "byte-level BPE";
@@ -155,7 +155,7 @@ std::string ContainerText(const ContainerIndex& index, const ContainerSizes& siz
   text +=
       Line("shape", Counted(s.layers, "layer") + " x " + Counted(s.width, "slice") + ", hidden " +
                         std::to_string(s.hidden) + ", FFN " + std::to_string(s.ffn) + ", " +
-                        TypeName(info.data_type) + ", " + ArchitectureName(info.architecture));
+                        TypeName(info.data_type) + ", " + ArchitectureName(info));
   text += Line("text", std::to_string(s.vocabulary) + " tokens, inputs up to " +
                            std::to_string(info.max_length()) + ", " + Counted(s.labels, "label") +
                            any + ", Unicode " + index.unicode);

@@ -10,6 +10,7 @@
 #include "common/remedies.h"
 #include "common/text.h"
 #include "format/plan_file.h"
+#include "network/tensors.h"
 #include "options.h"
 #include "pictures/gantt.h"
 #include "pictures/svg.h"
@@ -33,7 +34,8 @@ Result<PlanInputs> ReadInputs(const Tool& tool, const PlanOptions& options) {
   tool.Explain(options.profile + ": " + Counted(profile.compute.size(), "time") + " of layers, " +
                Counted(profile.io.size(), "time") + " of loads");
   if (options.check.empty()) {  // a plan that was made is judged by whatever times there are
-    for (const std::string& doubt : DoubtsAbout(profile, file.index().info.shape))
+    const ModelShape& shape = file.index().info.shape;
+    for (const std::string& doubt : DoubtsAbout(profile, shape, ShardWeights(shape)))
       tool.Warn(options.profile + ": " + doubt);
   }
   std::optional<Importance> importance;

@@ -5,6 +5,7 @@
 
 #include "common/json.h"
 #include "common/parse.h"
+#include "network/tensors.h"
 
 namespace sti {
 namespace {
@@ -17,7 +18,7 @@ uint64_t PartBytes(const ContainerIndex& index, PartKind part) {
 }
 
 uint64_t Weights(const ContainerIndex& index) {
-  return index.info.shape.shard_weights() * index.shards.size();
+  return ShardWeights(index.info.shape) * index.shards.size();
 }
 
 // Returns the share of all weights that are outliers.

@@ -5,6 +5,8 @@
 #include "base/aligned_buffer.h"
 #include "base/checked.h"
 #include "base/remedy.h"
+#include "network/families.h"
+#include "network/tensors.h"
 #include "types/bits.h"
 
 namespace sti {
@@ -25,7 +27,7 @@ bool NeedsInputRules(const ModelInfo& info) {
 }  // namespace
 
 bool StatesInputs(const ModelInfo& info) {
-  return info.tokenizer.max_length != 0 || info.tokenizer.cuts_begin || info.lacks_second_type();
+  return info.tokenizer.max_length != 0 || info.tokenizer.cuts_begin || LacksSecondType(info);
 }
 
 std::vector<ResidentKind> ResidentKinds(const ModelInfo& info) {
@@ -109,7 +111,7 @@ uint64_t ProgressiveBytes(const ContainerIndex& index) {
 }
 
 double ProgressiveBitsPerWeight(const ContainerIndex& index) {
-  uint64_t weights = index.info.shape.shard_weights() * index.shards.size();
+  uint64_t weights = ShardWeights(index.info.shape) * index.shards.size();
   return static_cast<double>(ProgressiveBytes(index)) * 8 / static_cast<double>(weights);
 }
 

@@ -1,6 +1,7 @@
 #include "base/half.h"
 #include "container_generated.h"
 #include "format/container_index.h"
+#include "network/families.h"
 
 namespace sti {
 namespace {
@@ -99,7 +100,7 @@ Table<fb::TokenizerOptions> EncodeTokenizer(FlatBufferBuilder& builder,
   if (StatesInputs(index.info)) {
     table.add_max_length(t.max_length);
     table.add_cuts_begin(t.cuts_begin);
-    table.add_one_type(index.info.lacks_second_type());
+    table.add_one_type(LacksSecondType(index.info));
   }
   return table.Finish();
 }

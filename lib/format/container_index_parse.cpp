@@ -15,6 +15,8 @@
 #include "format/resident_codec.h"
 #include "format/row_codec.h"
 #include "format/shard_layout.h"
+#include "network/families.h"
+#include "network/tensors.h"
 #include "shard/weight_order.h"
 #include "types/bits.h"
 #include "types/labels.h"
@@ -123,10 +125,11 @@ class IndexParser {
   // Fields of version 1.1. A file of 1.0 lacks them, and absent they are 0: what 1.0 meant.
   Status ParseArchitecture() {
     ModelInfo& info = index_.info;
-    if (source_.architecture() > 2 || source_.pooler() > 1 || source_.problem() > 1) {
+    const Family* family = FindFamily(source_.architecture());
+    if (family == nullptr || source_.pooler() > 1 || source_.problem() > 1) {
       return Bad("an architecture, pooler or problem this tool does not know");
     }
-    info.architecture = static_cast<Architecture>(source_.architecture());
+    info.architecture = family->architecture;
     info.pooler = static_cast<PoolerActivation>(source_.pooler());
     info.problem = static_cast<Problem>(source_.problem());
     info.position_offset = source_.position_offset();
@@ -140,7 +143,7 @@ class IndexParser {
     ModelInfo& info = index_.info;
     info.tokenizer.max_length = options.max_length();
     info.tokenizer.cuts_begin = options.cuts_begin();
-    const bool two_types = info.architecture == Architecture::kBert && !options.one_type();
+    const bool two_types = FamilyOf(info).has_two_types && !options.one_type();
     info.tokenizer.second_type = two_types ? 1 : 0;
     const bool fits = info.position_offset < info.shape.max_positions;
     if (!fits || info.max_length() < kMinLength) return Bad("no room for the shortest input");
@@ -211,7 +214,7 @@ class IndexParser {
   Status ParseScales(const fb::LayerCentroids& layer, Codebook& codebook) {
     if (index_.codebook != CodebookKind::kScaledTree) return {};
     if (layer.scales() == nullptr ||
-        layer.scales()->size() != uint64_t{kShardMatrices} * index_.info.shape.hidden) {
+        layer.scales()->size() != CountAt(Home::kShard) * index_.info.shape.hidden) {
       return Bad("a layer has another number of scales");
     }
     // As with labels: layers that share one list would outgrow the file.
@@ -248,7 +251,7 @@ class IndexParser {
   }
 
   [[nodiscard]] Status CheckPlaneLength(uint32_t bits, uint64_t length, uint64_t offset) const {
-    uint64_t weights = index_.info.shape.shard_weights();
+    uint64_t weights = ShardWeights(index_.info.shape);
     uint64_t plane = PlaneBytes(weights);
     bool right = length == plane;
     if (bits == kFullBits) right = length == weights * BytesOf(index_.info.data_type);
@@ -306,8 +309,7 @@ class IndexParser {
   // Memory is taken by this number, so it is the shape's and no other.
   [[nodiscard]] bool RawLengthIsRight(ResidentKind kind, const fb::ResidentPart& part) const {
     if (IsText(kind)) return part.raw_length() <= kMaxTextBytes;
-    uint64_t values = 0;
-    for (uint64_t size : ResidentTensorSizes(kind, index_.info.shape)) values += size;
+    const uint64_t values = ValuesAt(HomeOf(kind), index_.info.shape);
     uint64_t bytes = values * BytesOf(static_cast<DataType>(part.type()));
     return part.raw_length() == bytes && bytes <= kMaxResidentBytes;
   }

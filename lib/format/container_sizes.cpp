@@ -1,6 +1,7 @@
 #include "format/container_sizes.h"
 
 #include "format/shard_layout.h"
+#include "network/tensors.h"
 #include "types/bits.h"
 
 namespace sti {
@@ -37,8 +38,8 @@ uint64_t SeparateBytes(const ContainerIndex& index, const ContainerSizes& sizes)
 ContainerSizes SizesOf(const ContainerIndex& index, uint64_t file_bytes) {
   ContainerSizes sizes;
   sizes.file = file_bytes;
-  const uint64_t plane_bytes = PlaneBytes(index.info.shape.shard_weights());
-  sizes.weights = index.info.shape.shard_weights() * index.shards.size();
+  const uint64_t plane_bytes = PlaneBytes(ShardWeights(index.info.shape));
+  sizes.weights = ShardWeights(index.info.shape) * index.shards.size();
   for (const ShardLocation& shard : index.shards) AddShard(shard, plane_bytes, sizes);
   for (const Codebook& codebook : index.centroids) {
     for (const auto& centroids : codebook.centroids) {

@@ -6,6 +6,7 @@
 #include "format/container_header.h"
 #include "format/resident_codec.h"
 #include "format/row_codec.h"
+#include "network/tensors.h"
 #include "shard/weight_order.h"
 #include "types/bits.h"
 
@@ -40,7 +41,7 @@ Result<ContainerWriter> ContainerWriter::Create(const std::string& path, Contain
   index.centroids.assign(shape.layers, {});
   for (Codebook& codebook : index.centroids) {
     if (index.codebook == CodebookKind::kScaledTree) {
-      codebook.scales.assign(size_t{kShardMatrices} * shape.hidden, 0.0F);
+      codebook.scales.assign(CountAt(Home::kShard) * shape.hidden, 0.0F);
     }
     for (uint32_t bits = kLeastBits; bits <= kMostBits; ++bits) {
       codebook.centroids[bits].assign(size_t{1} << bits, 0.0F);

@@ -3,9 +3,9 @@
 #include <zstd.h>
 
 #include <algorithm>
+#include <cassert>
 #include <memory>
 #include <new>
-#include <numeric>
 
 #include "base/little_endian.h"
 #include "base/remedy.h"
@@ -100,21 +100,22 @@ class FrameReader {
 // Cuts the bytes of a part, as they come, into those of its tensors.
 class TensorCutter {
  public:
-  TensorCutter(const ResidentLocation& location, std::vector<uint64_t> sizes,
-               const TensorVisit& visit)
-      : type_(location.type), sizes_(std::move(sizes)), visit_(visit) {}
+  TensorCutter(DataType type, Home home, const ModelShape& shape, const TensorVisit& visit)
+      : type_(type), shape_(shape), tensors_(TensorsAt(home)), visit_(visit) {}
 
   // `bytes` are whole values, no more than are left.
   Status Take(std::span<const uint8_t> bytes, const std::string& name) {
     if (!AllFinite(type_, bytes)) return Bad("holds a number that is not finite", name);
     const uint64_t width = BytesOf(type_);
     while (!bytes.empty()) {
-      const uint64_t count = std::min(sizes_[tensor_] - first_, bytes.size() / width);
-      if (count > 0) STI_RETURN_IF_ERROR(visit_(tensor_, first_, bytes.first(count * width)));
+      const TensorSpec& tensor = tensors_.front();
+      const uint64_t size = SizeOf(tensor, shape_).count();
+      const uint64_t count = std::min(size - first_, bytes.size() / width);
+      if (count > 0) STI_RETURN_IF_ERROR(visit_(tensor.role, first_, bytes.first(count * width)));
       bytes = bytes.subspan(count * width);
       first_ += count;
-      if (first_ < sizes_[tensor_]) continue;
-      ++tensor_;
+      if (first_ < size) continue;
+      tensors_ = tensors_.subspan(1);
       first_ = 0;
     }
     return {};
@@ -122,9 +123,9 @@ class TensorCutter {
 
  private:
   DataType type_;
-  std::vector<uint64_t> sizes_;
+  const ModelShape& shape_;
+  std::span<const TensorSpec> tensors_;  // that have values to come
   const TensorVisit& visit_;
-  size_t tensor_ = 0;
   uint64_t first_ = 0;
 };
 
@@ -140,34 +141,33 @@ Result<std::string> UnpackText(const ResidentLocation& location, std::span<const
   return text;
 }
 
-std::vector<uint64_t> ResidentTensorSizes(ResidentKind kind, const ModelShape& shape) {
-  uint64_t d = shape.hidden;
+Home HomeOf(ResidentKind kind) {
   switch (kind) {
     case ResidentKind::kEmbedding:
-      return {shape.token_types * d, d, d};
-    case ResidentKind::kLayer:
-      return {d, d, d, d, d, d, shape.ffn, d, d, d};
+      return Home::kEmbedding;
     case ResidentKind::kHead:
     case ResidentKind::kStatedHead:
-      return {d * d, d, shape.labels * d, shape.labels};
+      return Home::kHead;
+    case ResidentKind::kLayer:
     case ResidentKind::kVocabulary:
     case ResidentKind::kStatedVocabulary:
     case ResidentKind::kMerges:
       break;
   }
-  return {};
+  assert(kind == ResidentKind::kLayer);
+  return Home::kLayer;
 }
 
 Status ReadTensors(const ResidentLocation& location, const ModelShape& shape,
                    std::span<const uint8_t> stored, const std::string& name,
                    const TensorVisit& visit) {
-  std::vector<uint64_t> sizes = ResidentTensorSizes(location.kind, shape);
-  const uint64_t values = std::accumulate(sizes.begin(), sizes.end(), uint64_t{0});
+  const Home home = HomeOf(location.kind);
+  const uint64_t values = ValuesAt(home, shape);
   const bool packed = location.compression == Compression::kZstd;
   if ((packed ? location.raw_length : stored.size()) != values * BytesOf(location.type)) {
     return Bad("a resident part has another size than the shape", name);
   }
-  TensorCutter cutter(location, std::move(sizes), visit);
+  TensorCutter cutter(location.type, home, shape, visit);
   if (!packed) return cutter.Take(stored, name);
   STI_RETURN_IF_ERROR(CheckFrame(location, stored, name));
   return FrameReader(stored, location.raw_length)

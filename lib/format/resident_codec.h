@@ -12,6 +12,7 @@
 #include "base/function_ref.h"
 #include "base/result.h"
 #include "format/container_index.h"
+#include "network/tensors.h"
 
 namespace sti {
 
@@ -28,13 +29,13 @@ StoredPart CompressPart(std::span<const uint8_t> raw);
 Result<std::string> UnpackText(const ResidentLocation& location, std::span<const uint8_t> stored,
                                const std::string& name);
 
-/// Sizes in values of the tensors of a part, in stored order.
-std::vector<uint64_t> ResidentTensorSizes(ResidentKind kind, const ModelShape& shape);
+/// Returns the home of the tensors that a part holds. The part is no text.
+Home HomeOf(ResidentKind kind);
 
-/// Receives some values of one tensor, as they are stored. `tensor` is its place in
-/// ResidentTensorSizes, `first` the number of the first of these values.
+/// Receives some values of one tensor, as they are stored; `first` is the number of the first of
+/// them.
 using TensorVisit =
-    FunctionRef<Status(size_t tensor, uint64_t first, std::span<const uint8_t> values)>;
+    FunctionRef<Status(TensorRole role, uint64_t first, std::span<const uint8_t> values)>;
 
 /// Visits all values of a stored part that is no text, in order. Returns the first error of
 /// `visit`, or a DataError for what UnpackText refuses, for a part of another size than the

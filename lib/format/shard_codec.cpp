@@ -5,6 +5,7 @@
 #include "base/little_endian.h"
 #include "base/remedy.h"
 #include "format/shard_layout.h"
+#include "network/tensors.h"
 #include "types/bits.h"
 #include "types/finite.h"
 
@@ -41,7 +42,7 @@ Result<ShardView> ViewShard(const ModelInfo& info, const Codebook& codebook, uin
     view.full = parts[PartKind::kFull].data();
     return view;
   }
-  uint64_t weights = info.shape.shard_weights();
+  uint64_t weights = ShardWeights(info.shape);
   std::span<const uint8_t> base = parts[PartKind::kBase];
   auto bad = [&] {
     return DataError("outliers are damaged").At(name).Fix(Remedy::kMakeModelAgain);

@@ -156,7 +156,7 @@ Status CheckRead(const TokenizerSource& source, AddedTokens* tokens) {
     STI_ASSIGN_OR_RETURN(Json json, ReadJsonFile(path));
     STI_RETURN_IF_ERROR(tokens->CheckIds({path, std::move(json)}));
   }
-  const bool reads_json = !source.lists_added_tokens() || source.kind() == TokenizerClass::kGeneric;
+  const bool reads_json = !source.lists_added_tokens() || source.is_generic();
   if (source.tokenizer() == nullptr || !reads_json) return {};
   return tokens->CheckTokenizer(*source.tokenizer());
 }

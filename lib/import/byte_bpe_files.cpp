@@ -95,7 +95,7 @@ class ByteBpeFiles {
     STI_RETURN_IF_ERROR(ReadVocabulary());
     STI_RETURN_IF_ERROR(CheckBytes(path_, files_.vocabulary_text));
     files_.info.second_type = 0;
-    return source_.kind() == TokenizerClass::kGeneric ? ReadSteps() : ReadSettings();
+    return source_.is_generic() ? ReadSteps() : ReadSettings();
   }
 
  private:
@@ -141,7 +141,7 @@ class ByteBpeFiles {
     const ObjectReader reader = json.reader();
     Result<const Json*> found = FindVocabulary(reader);
     // The kind of a file without a vocabulary says more than that it has none.
-    if (!found.ok() || source_.kind() == TokenizerClass::kGeneric) {
+    if (!found.ok() || source_.is_generic()) {
       STI_RETURN_IF_ERROR(Refuse(reader, ProblemOfBpe(reader)));
     }
     STI_ASSIGN_OR_RETURN(const Json* vocabulary, std::move(found));

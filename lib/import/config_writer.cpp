@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
-#include "import/tensor_names.h"
 #include "import/tokenizer_parts.h"
+#include "network/families.h"
 
 namespace sti {
 namespace {
@@ -38,23 +38,23 @@ bool HasFirstLayers(const DepthMap& depths) {
 
 std::string ModelConfigText(const ModelInfo& info) {
   const ModelShape& s = info.shape;
-  const bool distilbert = info.architecture == Architecture::kDistilBert;
-  const bool roberta = info.architecture == Architecture::kRoberta;
+  const Family& family = FamilyOf(info);
+  const ConfigKeys& keys = family.keys;
   OrderedJson json;
-  json["model_type"] = distilbert ? "distilbert" : roberta ? "roberta" : "bert";
-  json["architectures"] = {ClassName(info.architecture)};
-  json[distilbert ? "n_layers" : "num_hidden_layers"] = s.layers;
-  json[distilbert ? "n_heads" : "num_attention_heads"] = s.width;
-  json[distilbert ? "dim" : "hidden_size"] = s.hidden;
-  json[distilbert ? "hidden_dim" : "intermediate_size"] = s.ffn;
+  json["model_type"] = family.model_type;
+  json["architectures"] = {family.class_name};
+  json[keys.layers] = s.layers;
+  json[keys.heads] = s.width;
+  json[keys.hidden] = s.hidden;
+  json[keys.ffn] = s.ffn;
   json["vocab_size"] = s.vocabulary;
   json["max_position_embeddings"] = s.max_positions;
-  json[distilbert ? "activation" : "hidden_act"] = NameOf(info.activation);
-  if (!distilbert) {
-    json["type_vocab_size"] = s.token_types;
-    json["layer_norm_eps"] = info.layer_norm_eps;
-  }
-  json["pad_token_id"] = roberta ? info.position_offset - 1 : info.tokenizer.pad_id;
+  json[keys.activation] = NameOf(info.activation);
+  if (family.has_types) json["type_vocab_size"] = s.token_types;
+  if (keys.norm_eps != nullptr) json[keys.norm_eps] = info.layer_norm_eps;
+  json["pad_token_id"] = family.first_position == FirstPosition::kBehindPadding
+                             ? info.position_offset - 1
+                             : info.tokenizer.pad_id;
   if (info.problem == Problem::kMultiLabel) json["problem_type"] = "multi_label_classification";
   json["torch_dtype"] = TorchNameOf(info.data_type);
   for (uint32_t id = 0; id < s.labels; ++id) {
@@ -75,19 +75,17 @@ std::string ModelConfigText(const ModelInfo& info) {
 std::string TokenizerConfigText(const ModelInfo& info, const std::string& vocabulary) {
   const TokenizerInfo& t = info.tokenizer;
   OrderedJson json;
+  json["tokenizer_class"] = FamilyOf(info).tokenizer.name;
   if (t.kind == TokenizerKind::kByteBpe) {
-    json["tokenizer_class"] = "RobertaTokenizer";
     json["add_prefix_space"] = t.add_prefix_space;
   } else {
-    const bool distilbert = info.architecture == Architecture::kDistilBert;
-    json["tokenizer_class"] = distilbert ? "DistilBertTokenizer" : "BertTokenizer";
     json["do_lower_case"] = t.lowercase;
     json["strip_accents"] = t.strip_accents;
     json["tokenize_chinese_chars"] = t.split_chinese;
   }
   json["model_max_length"] = info.max_length();
   if (t.cuts_begin) json["truncation_side"] = "left";
-  if (info.lacks_second_type()) json["model_input_names"] = {"input_ids", "attention_mask"};
+  if (LacksSecondType(info)) json["model_input_names"] = {"input_ids", "attention_mask"};
   json["unk_token"] = LineOf(vocabulary, t.unknown_id);
   json["cls_token"] = LineOf(vocabulary, t.cls_id);
   json["sep_token"] = LineOf(vocabulary, t.sep_id);

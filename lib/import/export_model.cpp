@@ -12,9 +12,10 @@
 #include "format/row_codec.h"
 #include "format/shard_codec.h"
 #include "import/config_writer.h"
-#include "import/part_roles.h"
 #include "import/safetensors_writer.h"
 #include "kernels/decode_shard.h"
+#include "network/families.h"
+#include "network/tensors.h"
 #include "shard/weight_order.h"
 #include "types/bits.h"
 
@@ -67,21 +68,24 @@ class Exporter {
   [[nodiscard]] std::vector<TensorPlan> Plan() const {
     std::vector<TensorPlan> tensors;
     auto add = [&](TensorRole role, DataType type, uint32_t layer) {
-      std::string name = TensorName(role, layer, index_.info.architecture);
+      std::string name = NameOf(role, layer, FamilyOf(index_.info));
       if (name.empty()) return;
-      tensors.push_back({std::move(name), type, TensorShape(role, index_.info.shape)});
+      tensors.push_back({std::move(name), type, ShapeOf(SpecOf(role), index_.info.shape)});
+    };
+    auto add_all = [&](Home home, DataType type, uint32_t layer) {
+      for (const TensorSpec& tensor : TensorsAt(home)) add(tensor.role, type, layer);
+    };
+    const auto type_of = [&](ResidentKind kind, uint32_t layer) {
+      return index_.Resident(kind, layer).type;
     };
     add(TensorRole::kWordEmbeddings, TypeOf(index_.words), 0);
     add(TensorRole::kPositionEmbeddings, TypeOf(index_.positions), 0);
-    auto add_part = [&](std::span<const TensorRole> roles, ResidentKind kind, uint32_t layer) {
-      for (TensorRole role : roles) add(role, index_.Resident(kind, layer).type, layer);
-    };
-    add_part(kEmbeddingRoles, ResidentKind::kEmbedding, 0);
+    add_all(Home::kEmbedding, type_of(ResidentKind::kEmbedding, 0), 0);
     for (uint32_t layer = 0; layer < index_.info.shape.layers; ++layer) {
-      for (TensorRole role : kShardRoles) add(role, MatrixType(), layer);
-      add_part(kLayerRoles, ResidentKind::kLayer, layer);
+      add_all(Home::kShard, MatrixType(), layer);
+      add_all(Home::kLayer, type_of(ResidentKind::kLayer, layer), layer);
     }
-    add_part(kHeadRoles, ResidentKind::kHead, 0);
+    add_all(Home::kHead, type_of(ResidentKind::kHead, 0), 0);
     return tensors;
   }
 
@@ -96,12 +100,11 @@ class Exporter {
 
   // A part's tensors lie one behind the other in both files.
   Status AppendResident(SafetensorsWriter& writer, ResidentKind kind, uint32_t layer) {
-    // DistilBERT's row of token types came with the import, not with the source.
-    const bool skips_types =
-        kind == ResidentKind::kEmbedding && index_.info.architecture == Architecture::kDistilBert;
+    // The row of token types of a family without them came with the import, not with the source.
+    const TensorNames& names = FamilyOf(index_.info).names;
     return file_.VisitTensors(
-        kind, layer, [&](size_t tensor, uint64_t, std::span<const uint8_t> values) -> Status {
-          return skips_types && tensor == 0 ? Status() : writer.Append(values);
+        kind, layer, [&](TensorRole role, uint64_t, std::span<const uint8_t> values) -> Status {
+          return names[role].empty() ? Status() : writer.Append(values);
         });
   }
 

@@ -5,7 +5,7 @@
 #include <iterator>
 #include <system_error>
 
-#include "import/tensor_names.h"
+#include "network/families.h"
 
 namespace sti {
 namespace {
@@ -52,7 +52,7 @@ std::vector<std::string> NamesIn(const std::string& dir) {
   return names;
 }
 
-std::string HelpWith(const OtherFormat& format, const std::string& dir, Architecture architecture) {
+std::string HelpWith(const OtherFormat& format, const std::string& dir, const Family& family) {
   switch (format.kind) {
     case FormatKind::kTorch:
       return "if it is the model's state_dict, rename it to pytorch_model.bin, which is read "
@@ -60,7 +60,7 @@ std::string HelpWith(const OtherFormat& format, const std::string& dir, Architec
     case FormatKind::kOtherLibrary:
       return "transformers 4 with the library it is of converts it: python3 -c 'from transformers "
              "import " +
-             ClassName(architecture) + " as M; M.from_pretrained(\"" + dir + "\", " +
+             std::string(family.class_name) + " as M; M.from_pretrained(\"" + dir + "\", " +
              std::string(format.argument) + ").save_pretrained(\"" + dir + "\")'";
     case FormatKind::kGraph:
       break;
@@ -122,7 +122,7 @@ Status CheckFolder(const std::string& path, const std::string& whose) {
   return MissingFile(path, NoSuchFileError("no such folder; give the folder of " + whose).At(path));
 }
 
-Error MissingWeights(const std::string& dir, Architecture architecture) {
+Error MissingWeights(const std::string& dir, const Family& family) {
   for (const char* name : {"model.safetensors", "pytorch_model.bin"}) {
     const std::string path = dir + "/" + name;
     std::error_code ignored;
@@ -133,7 +133,7 @@ Error MissingWeights(const std::string& dir, Architecture architecture) {
     for (const std::string& name : names) {
       if (!name.ends_with(format.ending) || IsOfTraining(name)) continue;
       return ForeignError("only safetensors and pytorch_model.bin are read; " +
-                          HelpWith(format, dir, architecture))
+                          HelpWith(format, dir, family))
           .At(dir + "/" + name);
     }
   }

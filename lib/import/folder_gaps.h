@@ -10,7 +10,7 @@
 
 #include "base/result.h"
 #include "import/weight_file.h"
-#include "types/model_info.h"
+#include "network/families.h"
 
 namespace sti {
 
@@ -23,7 +23,7 @@ Status CheckFolder(const std::string& path, const std::string& whose);
 Error MissingFile(const std::string& path, Error otherwise);
 
 /// Returns the error that a folder has no weights that are read.
-Error MissingWeights(const std::string& dir, Architecture architecture);
+Error MissingWeights(const std::string& dir, const Family& family);
 
 /// Returns the error that none of `files` has a tensor of this name, whose shape would be `shape`.
 /// `is_head` says that it is of the classifier.

@@ -5,7 +5,7 @@
 
 #include "base/little_endian.h"
 #include "format/shard_codec.h"
-#include "import/part_roles.h"
+#include "network/tensors.h"
 #include "quant/hidden_scales.h"
 #include "quant/quantize.h"
 #include "shard/weight_order.h"
@@ -22,9 +22,9 @@ class LayerSource {
     LayerSource source;
     source.type_ = folder.info().data_type;
     source.raw_.reserve(LayerWeights(folder.info().shape) * BytesOf(source.type_));
-    for (TensorRole role : kShardRoles) {
-      TensorView tensor = folder.Tensor(role, layer);
-      STI_RETURN_IF_ERROR(CheckFinite(tensor, folder.TensorPath(role, layer)));
+    for (const TensorSpec& spec : TensorsAt(Home::kShard)) {
+      TensorView tensor = folder.Tensor(spec.role, layer);
+      STI_RETURN_IF_ERROR(CheckFinite(tensor, folder.TensorPath(spec.role, layer)));
       source.raw_.insert(source.raw_.end(), tensor.bytes.begin(), tensor.bytes.end());
       ReleasePages(tensor);
     }

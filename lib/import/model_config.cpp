@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "import/folder_file.h"
+#include "network/families.h"
 #include "types/labels.h"
 #include "types/limits.h"
 
@@ -14,17 +15,6 @@ namespace sti {
 namespace {
 
 using Json = nlohmann::json;
-
-/// The keys under which an architecture has the same sizes.
-struct ConfigKeys {
-  const char* layers = "num_hidden_layers";
-  const char* heads = "num_attention_heads";
-  const char* hidden = "hidden_size";
-  const char* ffn = "intermediate_size";
-  const char* activation = "hidden_act";
-};
-constexpr ConfigKeys kBertKeys;
-constexpr ConfigKeys kDistilBertKeys = {"n_layers", "n_heads", "dim", "hidden_dim", "activation"};
 
 /// An activation by a name that Hugging Face's library has for it. Some names are of the same
 /// function, computed in other words.
@@ -41,13 +31,43 @@ constexpr NamedActivation kActivations[] = {{"gelu", Activation::kGelu},
                                             {"gelu_python_tanh", Activation::kGeluTanh},
                                             {"relu", Activation::kRelu}};
 
+/// Returns the families as a message names them: model_type "bert", "distilbert" or "roberta".
+std::string SpelledTypes() {
+  const auto families = Families();
+  std::string types = "model_type ";
+  for (size_t i = 0; i < families.size(); ++i) {
+    if (i > 0) types += i + 1 < families.size() ? ", " : " or ";
+    types += "\"" + std::string(families[i]->model_type) + "\"";
+  }
+  return types;
+}
+
+std::string SupportedModels() {
+  return "; only encoders for sequence classification with " + SpelledTypes() + " are supported";
+}
+
+/// Returns the type of a model whose config.json does not say it: that of the family whose keys and
+/// class it has. Empty if there is none.
+std::string_view TypeWithout(const ObjectReader& reader) {
+  const Json* names = reader.Find("architectures");
+  for (const Family* family : Families()) {
+    if (family->class_without_type.empty()) continue;
+    if (reader.Find(family->keys.heads) == nullptr || reader.Find(family->keys.hidden) == nullptr) {
+      continue;
+    }
+    const std::string first = "[\"" + std::string(family->class_without_type);
+    if (names == nullptr || names->dump().starts_with(first)) return family->model_type;
+  }
+  return {};
+}
+
 /// Fills a ModelInfo from one config.json, a group of keys a step.
 class ConfigReader {
  public:
   ConfigReader(const std::string& path, const Json& config) : reader_(path, config) {}
 
   Result<ModelInfo> Read() {
-    STI_RETURN_IF_ERROR(ReadArchitecture());
+    STI_RETURN_IF_ERROR(ReadFamily());
     STI_RETURN_IF_ERROR(CheckClassifier());
     STI_RETURN_IF_ERROR(ReadShape());
     STI_RETURN_IF_ERROR(ReadActivation());
@@ -58,12 +78,7 @@ class ConfigReader {
   }
 
  private:
-  static constexpr const char* kFamilies = "model_type \"bert\", \"distilbert\" or \"roberta\"";
-  static constexpr const char* kSupported =
-      "; only encoders for sequence classification with model_type \"bert\", \"distilbert\" or "
-      "\"roberta\" are supported";
-
-  Status ReadArchitecture();
+  Status ReadFamily();
   Status CheckClassifier() const;
   Status ReadShape();
   Status ReadPositions();
@@ -77,29 +92,19 @@ class ConfigReader {
   Result<std::vector<uint32_t>> ReadDepthRow(const Json& row, uint32_t depth) const;
 
   ObjectReader reader_;
-  ConfigKeys keys_;
+  const Family* family_ = nullptr;
   ModelInfo info_;
 };
 
-Status ConfigReader::ReadArchitecture() {
-  // Old checkpoints, DynaBERT's among them, have BERT's keys and name no type.
-  const Json* names = reader_.Find("architectures");
-  const bool like_bert = reader_.Find(kBertKeys.heads) != nullptr &&
-                         reader_.Find(kBertKeys.hidden) != nullptr &&
-                         (names == nullptr || names->dump().starts_with("[\"Bert"));
+Status ConfigReader::ReadFamily() {
   STI_ASSIGN_OR_RETURN(const std::string type,
-                       reader_.String("model_type", like_bert ? "bert" : ""));
-  if (type == "bert") {
-    info_.architecture = Architecture::kBert;
-  } else if (type == "distilbert") {
-    info_.architecture = Architecture::kDistilBert;
-    info_.pooler = PoolerActivation::kRelu;
-    keys_ = kDistilBertKeys;
-  } else if (type == "roberta") {
-    info_.architecture = Architecture::kRoberta;
-  } else {
-    return reader_.Unsupported("model_type is \"" + type + "\"" + kSupported);
+                       reader_.String("model_type", std::string(TypeWithout(reader_))));
+  family_ = FindFamily(type);
+  if (family_ == nullptr) {
+    return reader_.Unsupported("model_type is \"" + type + "\"" + SupportedModels());
   }
+  info_.architecture = family_->architecture;
+  info_.pooler = family_->pooler;
   return {};
 }
 
@@ -115,8 +120,8 @@ Status ConfigReader::CheckClassifier() const {
     if (!classifies) {
       return reader_.Unsupported(
           "architectures name no sequence classifier, " + names->dump().substr(0, 100) +
-          "; fine-tune the encoder for labels first, or give a model that was (" +
-          std::string(kFamilies) + ")");
+          "; fine-tune the encoder for labels first, or give a model that was (" + SpelledTypes() +
+          ")");
     }
   }
   STI_ASSIGN_OR_RETURN(const std::string positions,
@@ -126,43 +131,43 @@ Status ConfigReader::CheckClassifier() const {
                                "\"; only \"absolute\" is supported");
   }
   STI_ASSIGN_OR_RETURN(const auto decoder, reader_.Bool("is_decoder"));
-  if (decoder.value_or(false))
-    return reader_.Unsupported("is_decoder is true" + std::string(kSupported));
+  if (decoder.value_or(false)) return reader_.Unsupported("is_decoder is true" + SupportedModels());
   return {};
 }
 
 Status ConfigReader::ReadShape() {
   ModelShape& shape = info_.shape;
-  STI_ASSIGN_OR_RETURN(shape.layers, reader_.Number(keys_.layers, 1, kMaxLayers));
-  STI_ASSIGN_OR_RETURN(shape.width, reader_.Number(keys_.heads, 1, kMaxWidth));
-  STI_ASSIGN_OR_RETURN(shape.hidden, reader_.Number(keys_.hidden, 1, kMaxHidden));
-  STI_ASSIGN_OR_RETURN(shape.ffn, reader_.Number(keys_.ffn, 1, kMaxFfn));
+  STI_ASSIGN_OR_RETURN(shape.layers, reader_.Number(family_->keys.layers, 1, kMaxLayers));
+  STI_ASSIGN_OR_RETURN(shape.width, reader_.Number(family_->keys.heads, 1, kMaxWidth));
+  STI_ASSIGN_OR_RETURN(shape.hidden, reader_.Number(family_->keys.hidden, 1, kMaxHidden));
+  STI_ASSIGN_OR_RETURN(shape.ffn, reader_.Number(family_->keys.ffn, 1, kMaxFfn));
   STI_ASSIGN_OR_RETURN(shape.vocabulary, reader_.Number("vocab_size", 1, kMaxVocabulary));
   STI_RETURN_IF_ERROR(ReadPositions());
   // Each slice is one head and an equal share of the FFN; a container has no other slices.
   const auto check = [&](const char* key, uint32_t size) -> Status {
     if (size % shape.width == 0) return {};
-    return reader_.Unsupported(
-        std::string(key) + " " + std::to_string(size) + " is no multiple of " + keys_.heads + " " +
-        std::to_string(shape.width) + ", so it has no equal slices; use a model where it is");
+    return reader_.Unsupported(std::string(key) + " " + std::to_string(size) +
+                               " is no multiple of " + family_->keys.heads + " " +
+                               std::to_string(shape.width) +
+                               ", so it has no equal slices; use a model where it is");
   };
-  STI_RETURN_IF_ERROR(check(keys_.hidden, shape.hidden));
-  return check(keys_.ffn, shape.ffn);
+  STI_RETURN_IF_ERROR(check(family_->keys.hidden, shape.hidden));
+  return check(family_->keys.ffn, shape.ffn);
 }
 
 Status ConfigReader::ReadPositions() {
   ModelShape& shape = info_.shape;
-  const bool roberta = info_.architecture == Architecture::kRoberta;
   STI_ASSIGN_OR_RETURN(shape.max_positions,
                        reader_.Number("max_position_embeddings", 2, kMaxPositions));
-  STI_ASSIGN_OR_RETURN(info_.tokenizer.pad_id,
-                       reader_.Number("pad_token_id", 0, shape.vocabulary - 1, roberta ? 1 : 0));
-  shape.token_types = 1;  // DistilBERT's: a row of zeros
-  if (info_.architecture != Architecture::kDistilBert) {
+  STI_ASSIGN_OR_RETURN(
+      info_.tokenizer.pad_id,
+      reader_.Number("pad_token_id", 0, shape.vocabulary - 1, family_->default_pad_id));
+  shape.token_types = 1;  // of a family without them: a row of zeros
+  if (family_->has_types) {
     STI_ASSIGN_OR_RETURN(shape.token_types,
                          reader_.Number("type_vocab_size", 1, kMaxTokenTypes, 2));
   }
-  if (!roberta) return {};
+  if (family_->first_position == FirstPosition::kZero) return {};
   info_.position_offset = info_.tokenizer.pad_id + 1;
   if (info_.position_offset < shape.max_positions && info_.max_length() >= 2) return {};
   return reader_.Bad("max_position_embeddings " + std::to_string(shape.max_positions) +
@@ -171,12 +176,12 @@ Status ConfigReader::ReadPositions() {
 }
 
 Status ConfigReader::ReadActivation() {
-  STI_ASSIGN_OR_RETURN(const std::string name, reader_.String(keys_.activation, "gelu"));
+  STI_ASSIGN_OR_RETURN(const std::string name, reader_.String(family_->keys.activation, "gelu"));
   const auto* found =
       std::find_if(std::begin(kActivations), std::end(kActivations),
                    [&](const NamedActivation& known) { return known.name == name; });
   if (found == std::end(kActivations)) {
-    return reader_.Unsupported(keys_.activation + std::string(" is \"") + name +
+    return reader_.Unsupported(family_->keys.activation + std::string(" is \"") + name +
                                "\"; supported are gelu, gelu_new, gelu_pytorch_tanh and relu");
   }
   info_.activation = found->activation;

@@ -14,6 +14,8 @@
 #include "import/sorted_tensor.h"
 #include "import/tokenizer_files.h"
 #include "import/tokenizer_parts.h"
+#include "network/families.h"
+#include "network/tensors.h"
 #include "types/labels.h"
 #include "types/limits.h"
 
@@ -23,8 +25,8 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr size_t kMaxFiles = 1024;
-constexpr size_t kRolesOfLayer = static_cast<size_t>(TensorRole::kWordEmbeddings);
-constexpr size_t kGlobalRoles = kTensorRoles - kRolesOfLayer;
+constexpr size_t kRolesOfLayer = CountAt(Home::kShard) + CountAt(Home::kLayer);
+constexpr size_t kGlobalRoles = kTensors.size() - kRolesOfLayer;
 
 /// A format that weights come in: the file that holds them all, or the index of several.
 struct WeightFormat {
@@ -126,7 +128,7 @@ Result<ModelFolder> ModelFolder::Open(const std::string& dir, const FolderParts&
   const TokenizerInfo said = folder.info_.tokenizer;
   const std::string& files = parts.tokenizer.empty() ? dir : parts.tokenizer;
   STI_RETURN_IF_ERROR(CheckFolder(files, "a tokenizer"));
-  const TokenizedModel model{folder.info_.architecture, shape.vocabulary, said.pad_id};
+  const TokenizedModel model{folder.family(), shape.vocabulary, said.pad_id};
   STI_ASSIGN_OR_RETURN(auto tokenizer, ReadTokenizer(files, model, parts.log));
   folder.info_.tokenizer = tokenizer.info;
   // A limit is said only where it is one.
@@ -148,7 +150,7 @@ Status ModelFolder::OpenFiles() {
     }
     if (IsFile(dir_ + format.index)) return OpenIndex(dir_ + format.index, format.open);
   }
-  return MissingWeights(dir_, info_.architecture);
+  return MissingWeights(dir_, family());
 }
 
 Status ModelFolder::OpenIndex(const std::string& path,
@@ -179,15 +181,14 @@ Status ModelFolder::OpenIndex(const std::string& path,
 Status ModelFolder::ResolveAll() {
   info_.data_type = DataType::kF32;
   slots_.resize(kGlobalRoles + kRolesOfLayer * info_.shape.layers);
-  for (size_t i = 0; i < kTensorRoles; ++i) {
-    const auto role = static_cast<TensorRole>(i);
-    if (TensorName(role, 0, info_.architecture).empty()) continue;
-    const uint32_t layers = IsLayerRole(role) ? info_.shape.layers : 1;
+  for (const TensorSpec& tensor : kTensors) {
+    if (family().names[tensor.role].empty()) continue;
+    const uint32_t layers = IsOfLayer(tensor) ? info_.shape.layers : 1;
     for (uint32_t layer = 0; layer < layers; ++layer) {
-      STI_RETURN_IF_ERROR(Resolve(role, layer));
+      STI_RETURN_IF_ERROR(Resolve(tensor, layer));
     }
   }
-  if (info_.architecture == Architecture::kDistilBert) AddZeroTypes();
+  if (!family().has_types) AddZeroTypes();
   return {};
 }
 
@@ -196,32 +197,33 @@ void ModelFolder::AddZeroTypes() {
   const Slot& norm = slots_[SlotOf(kEmbeddingNormWeight, 0)];
   zero_types_.assign(uint64_t{info_.shape.hidden} * BytesOf(norm.view.type), 0);
   slots_[SlotOf(kTypeEmbeddings, 0)] = {
-      {norm.view.type, TensorShape(kTypeEmbeddings, info_.shape), zero_types_},
-      dir_ + ": token types that DistilBERT does not have"};
+      {norm.view.type, ShapeOf(SpecOf(kTypeEmbeddings), info_.shape), zero_types_},
+      dir_ + ": token types that the model does not have"};
 }
 
-Status ModelFolder::Resolve(TensorRole role, uint32_t layer) {
-  STI_ASSIGN_OR_RETURN(Slot slot, FindTensor(role, layer));
+Status ModelFolder::Resolve(const TensorSpec& tensor, uint32_t layer) {
+  STI_ASSIGN_OR_RETURN(Slot slot, FindTensor(tensor, layer));
   const TensorView& view = slot.view;
-  const std::vector<uint64_t> expected = TensorShape(role, info_.shape);
+  const std::vector<uint64_t> expected = ShapeOf(tensor, info_.shape);
   if (view.shape != expected) {
     return DataError("shape " + Spell(view.shape) + ", expected " + Spell(expected) +
                      "; the weights do not belong to this config.json")
         .At(slot.path);
   }
-  if (role == kQueryWeight && layer == 0) info_.data_type = view.type;
-  if (IsShardRole(role) && view.type != info_.data_type) {
+  const TensorSpec& first = TensorsAt(Home::kShard).front();
+  if (tensor.role == first.role && layer == 0) info_.data_type = view.type;
+  if (tensor.home == Home::kShard && view.type != info_.data_type) {
     return ForeignError("type " + std::string(NameOf(view.type)) + ", but " +
-                        TensorName(kQueryWeight, 0, info_.architecture) + " has " +
+                        NameOf(first.role, 0, family()) + " has " +
                         std::string(NameOf(info_.data_type)) + "; save the encoder in one type")
         .At(slot.path);
   }
-  slots_[SlotOf(role, layer)] = std::move(slot);
+  slots_[SlotOf(tensor.role, layer)] = std::move(slot);
   return {};
 }
 
-Result<ModelFolder::Slot> ModelFolder::FindTensor(TensorRole role, uint32_t layer) const {
-  for (const std::string& name : TensorNames(role, layer, info_.architecture)) {
+Result<ModelFolder::Slot> ModelFolder::FindTensor(const TensorSpec& tensor, uint32_t layer) const {
+  for (const std::string& name : NamesOf(tensor.role, layer, family())) {
     const WeightFile* file = FileOf(name);
     if (file == nullptr) continue;
     const std::string path = file->path() + ": tensor " + name;
@@ -233,8 +235,8 @@ Result<ModelFolder::Slot> ModelFolder::FindTensor(TensorRole role, uint32_t laye
                         "from_pretrained(..., dtype=torch.float32), and save it")
         .At(path);
   }
-  return MissingTensor(dir_, files_, TensorName(role, layer, info_.architecture),
-                       Spell(TensorShape(role, info_.shape)), role >= kPoolerWeight);
+  return MissingTensor(dir_, files_, NameOf(tensor.role, layer, family()),
+                       Spell(ShapeOf(tensor, info_.shape)), tensor.home == Home::kHead);
 }
 
 const WeightFile* ModelFolder::FileOf(const std::string& name) const {
@@ -245,7 +247,7 @@ const WeightFile* ModelFolder::FileOf(const std::string& name) const {
 
 size_t ModelFolder::SlotOf(TensorRole role, uint32_t layer) {
   const auto number = static_cast<size_t>(role);
-  if (!IsLayerRole(role)) return number - kRolesOfLayer;
+  if (!IsOfLayer(SpecOf(role))) return number - kRolesOfLayer;
   return kGlobalRoles + size_t{layer} * kRolesOfLayer + number;
 }
 
@@ -267,9 +269,9 @@ Status ModelFolder::Sort(ModelOrder order) {
 }
 
 TensorView ModelFolder::Tensor(TensorRole role, uint32_t layer) const {
-  assert(!IsLayerRole(role) || layer < info_.shape.layers);
+  assert(!IsOfLayer(SpecOf(role)) || layer < info_.shape.layers);
   const TensorView& published = slots_[SlotOf(role, layer)].view;
-  return order_.empty() ? published : SortedTensor(published, role, layer, order_);
+  return order_.empty() ? published : SortedTensor(published, SpecOf(role), layer, order_);
 }
 
 std::string ModelFolder::TensorPath(TensorRole role, uint32_t layer) const {

@@ -9,8 +9,9 @@
 
 #include "base/log.h"
 #include "base/result.h"
-#include "import/tensor_names.h"
 #include "import/weight_file.h"
+#include "network/families.h"
+#include "network/tensors.h"
 #include "types/model_info.h"
 #include "types/model_order.h"
 
@@ -28,7 +29,7 @@ struct FolderParts {
 ///
 /// Weights come from model.safetensors, from the files that model.safetensors.index.json names,
 /// which must lie in the folder itself, or likewise from pytorch_model.bin. Names may lack "bert."
-/// (or "roberta.", "distilbert.") and may say gamma and beta. DistilBERT has no token types; it
+/// (or what stands there in other families) and may say gamma and beta. A model without token types
 /// gets a row of zeros, which adds nothing.
 ///
 /// Immutable once open: any number of threads may call the const methods at once. Move-only; views
@@ -41,6 +42,7 @@ class ModelFolder {
   static Result<ModelFolder> Open(const std::string& dir, const FolderParts& parts = {});
 
   [[nodiscard]] const ModelInfo& info() const { return info_; }
+  [[nodiscard]] const Family& family() const { return FamilyOf(info_); }
 
   /// Tokens in id order, each ended by a line feed; what Vocabulary::FromText takes.
   [[nodiscard]] const std::string& vocabulary_text() const { return vocabulary_text_; }
@@ -72,9 +74,9 @@ class ModelFolder {
   Status OpenFiles();
   Status OpenIndex(const std::string& path, Result<WeightFile> (*open)(const std::string& path));
   Status ResolveAll();
-  Status Resolve(TensorRole role, uint32_t layer);
+  Status Resolve(const TensorSpec& tensor, uint32_t layer);
   void AddZeroTypes();
-  Result<Slot> FindTensor(TensorRole role, uint32_t layer) const;
+  Result<Slot> FindTensor(const TensorSpec& tensor, uint32_t layer) const;
   const WeightFile* FileOf(const std::string& name) const;
 
   std::string dir_;
@@ -82,7 +84,7 @@ class ModelFolder {
   ModelOrder order_;  ///< empty: as published
   std::string vocabulary_text_;
   std::string merges_text_;
-  std::vector<uint8_t> zero_types_;  ///< DistilBERT's row of token types
+  std::vector<uint8_t> zero_types_;  ///< row of token types, where the family has none
   std::vector<WeightFile> files_;
   std::map<std::string, size_t> file_by_tensor_;  ///< empty for one file
   std::vector<Slot> slots_;                       ///< by SlotOf

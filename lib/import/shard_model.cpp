@@ -7,8 +7,9 @@
 #include "base/little_endian.h"
 #include "base/thread_pool.h"
 #include "format/container_writer.h"
+#include "format/resident_codec.h"
 #include "import/layer_encoder.h"
-#include "import/part_roles.h"
+#include "network/tensors.h"
 #include "types/plan_check.h"
 
 namespace sti {
@@ -16,16 +17,17 @@ namespace {
 
 // One part has one type: the tensors' own if they agree, else float, which holds them all exactly.
 Status AddResidentTensors(ContainerWriter& writer, const ModelFolder& folder, ResidentKind kind,
-                          uint32_t layer, std::span<const TensorRole> roles) {
-  DataType type = folder.Tensor(roles[0], layer).type;
-  for (TensorRole role : roles) {
-    TensorView tensor = folder.Tensor(role, layer);
-    STI_RETURN_IF_ERROR(CheckFinite(tensor, folder.TensorPath(role, layer)));
+                          uint32_t layer) {
+  const std::span<const TensorSpec> tensors = TensorsAt(HomeOf(kind));
+  DataType type = folder.Tensor(tensors.front().role, layer).type;
+  for (const TensorSpec& spec : tensors) {
+    TensorView tensor = folder.Tensor(spec.role, layer);
+    STI_RETURN_IF_ERROR(CheckFinite(tensor, folder.TensorPath(spec.role, layer)));
     if (tensor.type != type) type = DataType::kF32;
   }
   std::vector<uint8_t> raw;
-  for (TensorRole role : roles) {
-    TensorView tensor = folder.Tensor(role, layer);
+  for (const TensorSpec& spec : tensors) {
+    TensorView tensor = folder.Tensor(spec.role, layer);
     if (tensor.type == type) {
       raw.insert(raw.end(), tensor.bytes.begin(), tensor.bytes.end());
       continue;
@@ -52,13 +54,11 @@ Status AddRowTable(ContainerWriter& writer, const ModelFolder& folder, RowTableK
 }
 
 Status AddEverythingButShards(ContainerWriter& writer, const ModelFolder& folder, RowCoding rows) {
-  STI_RETURN_IF_ERROR(
-      AddResidentTensors(writer, folder, ResidentKind::kEmbedding, 0, kEmbeddingRoles));
+  STI_RETURN_IF_ERROR(AddResidentTensors(writer, folder, ResidentKind::kEmbedding, 0));
   for (uint32_t layer = 0; layer < folder.info().shape.layers; ++layer) {
-    STI_RETURN_IF_ERROR(
-        AddResidentTensors(writer, folder, ResidentKind::kLayer, layer, kLayerRoles));
+    STI_RETURN_IF_ERROR(AddResidentTensors(writer, folder, ResidentKind::kLayer, layer));
   }
-  STI_RETURN_IF_ERROR(AddResidentTensors(writer, folder, ResidentKind::kHead, 0, kHeadRoles));
+  STI_RETURN_IF_ERROR(AddResidentTensors(writer, folder, ResidentKind::kHead, 0));
   const std::string& text = folder.vocabulary_text();
   std::span<const uint8_t> bytes{reinterpret_cast<const uint8_t*>(text.data()), text.size()};
   STI_RETURN_IF_ERROR(writer.AddResident(ResidentKind::kVocabulary, 0, DataType::kF32, bytes));
@@ -95,10 +95,9 @@ Status AddLayers(ContainerWriter& writer, const ModelFolder& folder, const Shard
   return {};
 }
 
-void DigestTensors(Digester& digester, const ModelFolder& folder, uint32_t layer,
-                   std::span<const TensorRole> roles) {
-  for (TensorRole role : roles) {
-    TensorView tensor = folder.Tensor(role, layer);
+void DigestTensors(Digester& digester, const ModelFolder& folder, Home home, uint32_t layer = 0) {
+  for (const TensorSpec& spec : TensorsAt(home)) {
+    TensorView tensor = folder.Tensor(spec.role, layer);
     digester.AddNumber(static_cast<uint64_t>(tensor.type));
     digester.AddNumber(tensor.bytes.size());
     digester.Add(tensor.bytes);
@@ -150,13 +149,12 @@ Digest ModelDigest(const ModelFolder& folder, CodebookKind codebook, RowCoding r
     for (uint32_t layer : row) digester.AddNumber(layer);
   }
   digester.Add(std::string_view(folder.vocabulary_text()));
-  DigestTensors(digester, folder, 0, kEmbeddingRoles);
-  DigestTensors(digester, folder, 0, kHeadRoles);
-  constexpr TensorRole kRowRoles[] = {TensorRole::kWordEmbeddings, TensorRole::kPositionEmbeddings};
-  DigestTensors(digester, folder, 0, kRowRoles);
+  for (const Home home : {Home::kEmbedding, Home::kHead, Home::kRows}) {
+    DigestTensors(digester, folder, home);
+  }
   for (uint32_t layer = 0; layer < s.layers; ++layer) {
-    DigestTensors(digester, folder, layer, kLayerRoles);
-    DigestTensors(digester, folder, layer, kShardRoles);
+    DigestTensors(digester, folder, Home::kLayer, layer);
+    DigestTensors(digester, folder, Home::kShard, layer);
   }
   DigestArchitecture(digester, folder);
   // Like all that came after 1.0: only where it is not what 1.0 had.

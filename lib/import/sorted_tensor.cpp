@@ -5,6 +5,8 @@
 #include <span>
 #include <vector>
 
+#include "network/tensors.h"
+
 namespace sti {
 namespace {
 
@@ -15,38 +17,19 @@ struct Places {
   uint64_t rows = 1;
 };
 
-Places PlacesOf(const TensorView& tensor, TensorRole role, uint32_t layer,
+Places PlacesOf(const TensorSpec& spec, const TensorView& tensor, uint32_t layer,
                 const ModelOrder& order) {
-  const size_t layers = order.depth_layers.size();
-  const auto of_layer = [&](std::span<const uint32_t> all) {
-    const size_t count = all.size() / layers;
-    return all.subspan(layer * count, count);
-  };
-  switch (role) {
-    case TensorRole::kQueryWeight:
-    case TensorRole::kKeyWeight:
-    case TensorRole::kValueWeight:
-    case TensorRole::kQueryBias:
-    case TensorRole::kKeyBias:
-    case TensorRole::kValueBias:
-      return {of_layer(order.heads)};
-    case TensorRole::kFfn1Weight:
-    case TensorRole::kFfn1Bias:
-      return {of_layer(order.neurons)};
-    case TensorRole::kOutputWeight:
-      return {of_layer(order.heads), tensor.shape[0]};
-    case TensorRole::kFfn2Weight:
-      return {of_layer(order.neurons), tensor.shape[0]};
-    default:
-      return {};
-  }
+  if (spec.cut == Cut::kNone) return {};
+  const std::vector<uint32_t>& all = IsCutByHead(spec) ? order.heads : order.neurons;
+  const size_t count = all.size() / order.depth_layers.size();
+  return {std::span(all).subspan(layer * count, count), IsCutByInputs(spec) ? tensor.shape[0] : 1};
 }
 
 }  // namespace
 
-TensorView SortedTensor(const TensorView& tensor, TensorRole role, uint32_t layer,
+TensorView SortedTensor(const TensorView& tensor, const TensorSpec& spec, uint32_t layer,
                         const ModelOrder& order) {
-  const Places places = PlacesOf(tensor, role, layer, order);
+  const Places places = PlacesOf(spec, tensor, layer, order);
   if (places.order.empty()) return tensor;
   const size_t block = tensor.bytes.size() / (places.rows * places.order.size());
   auto sorted = std::make_shared<std::vector<uint8_t>>();

@@ -3,15 +3,15 @@
 
 #include <cstdint>
 
-#include "import/tensor_names.h"
 #include "import/weight_file.h"
+#include "network/tensors.h"
 #include "types/model_order.h"
 
 namespace sti {
 
 /// Returns a layer's tensor as it is when heads and neurons stand in `order`, which fits the model:
 /// a copy in order, or the tensor itself where it has no place for either. Thread-safe.
-TensorView SortedTensor(const TensorView& tensor, TensorRole role, uint32_t layer,
+TensorView SortedTensor(const TensorView& tensor, const TensorSpec& spec, uint32_t layer,
                         const ModelOrder& order);
 
 }  // namespace sti

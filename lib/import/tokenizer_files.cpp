@@ -5,6 +5,7 @@
 
 #include "import/added_tokens.h"
 #include "import/tokenizer_steps.h"
+#include "network/families.h"
 #include "types/limits.h"
 
 namespace sti {
@@ -48,7 +49,7 @@ Result<bool> ReadCutsBegin(const TokenizerSource& source) {
 
 // Names of control tokens that are null leave none to begin or end a text with.
 Status CheckNamed(const TokenizerSource& source) {
-  if (source.kind() == TokenizerClass::kGeneric) return {};
+  if (source.is_generic()) return {};
   for (const char* key : {"unk_token", "cls_token", "sep_token"}) {
     const ObjectReader reader = source.Deciding(key);
     if (reader.Has(key) && reader.Find(key) == nullptr) {
@@ -81,14 +82,13 @@ void TokenizerNotes::WarnOfVersions(const std::string& path, const std::string& 
 
 Result<TokenizerFiles> ReadTokenizer(const std::string& dir, const TokenizedModel& model,
                                      const LogSink& log) {
-  STI_ASSIGN_OR_RETURN(const TokenizerSource source,
-                       TokenizerSource::Open(dir, model.architecture));
+  STI_ASSIGN_OR_RETURN(const TokenizerSource source, TokenizerSource::Open(dir, model.family));
   STI_RETURN_IF_ERROR(CheckNamed(source));
   const TokenizerNotes notes(source, log);
   TokenizerFiles files;
   SpecialNames names;
   files.info.pad_id = model.pad_id;
-  const bool bpe = model.architecture == Architecture::kRoberta;
+  const bool bpe = model.family.tokenizer_kind == TokenizerKind::kByteBpe;
   STI_RETURN_IF_ERROR(bpe ? ReadByteBpeFiles(source, model, notes, &names, &files)
                           : ReadWordPieceFiles(source, model, notes, &names, &files));
   STI_ASSIGN_OR_RETURN(files.info.max_length, ReadMaxLength(source));

@@ -21,12 +21,12 @@ struct TokenizerFiles {
 
 /// The model that a tokenizer is to fit.
 struct TokenizedModel {
-  Architecture architecture = Architecture::kBert;
+  const Family& family;
   uint32_t vocabulary = 0;  ///< ids are below it
   uint32_t pad_id = 0;      ///< used if the vocabulary lacks the padding token
 };
 
-/// Reads the tokenizer in `dir`: WordPiece for BERT and DistilBERT, byte-level BPE for RoBERTa.
+/// Reads the tokenizer in `dir`, WordPiece or byte-level BPE as the family has it.
 /// Which file decides on what says import/tokenizer_source.h. Where transformers 4 would make other
 /// ids of these files than 5, those of 5 are made, and `log` gets a warning with the file and the
 /// setting; so it does where the files do not look like those of one model.

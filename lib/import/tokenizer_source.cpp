@@ -6,47 +6,38 @@
 #include <utility>
 
 #include "base/remedy.h"
+#include "network/families.h"
 
 namespace sti {
 namespace {
 
 using Json = nlohmann::json;
 
-/// A class of tokenizers by its name without "Fast".
-struct KnownClass {
-  std::string_view name;
-  TokenizerClass kind;
-  bool types;  ///< whether it gives each token's type, as transformers 5 has it
-};
-constexpr KnownClass kClasses[] = {
-    {"BertTokenizer", TokenizerClass::kBert, true},
-    {"DistilBertTokenizer", TokenizerClass::kBert, false},
-    {"RobertaTokenizer", TokenizerClass::kRoberta, false},
-    {"PreTrainedTokenizer", TokenizerClass::kGeneric, false},
-    {"TokenizersBackend", TokenizerClass::kGeneric, false},
-};
-
-/// The class that a model_type has where no file names one.
-struct DefaultClass {
-  std::string_view model_type;
-  std::string_view name;
-};
-constexpr DefaultClass kDefaults[] = {
-    {"bert", "BertTokenizer"}, {"distilbert", "BertTokenizer"}, {"roberta", "RobertaTokenizer"}};
-
 constexpr std::string_view kBackend = "TokenizersBackend";
+constexpr NamedTokenizer kGenericClasses[] = {{"PreTrainedTokenizer"}, {kBackend}};
 
-std::string_view OwnClass(Architecture architecture) {
-  return architecture == Architecture::kRoberta ? "RobertaTokenizer" : "BertTokenizer";
+const NamedTokenizer* FindGeneric(std::string_view name) {
+  const auto* found = std::find_if(std::begin(kGenericClasses), std::end(kGenericClasses),
+                                   [&](const NamedTokenizer& known) { return known.name == name; });
+  return found == std::end(kGenericClasses) ? nullptr : found;
 }
 
-const KnownClass* FindKnown(std::string_view name, Architecture architecture) {
-  const auto* found = std::find_if(std::begin(kClasses), std::end(kClasses),
-                                   [&](const KnownClass& known) { return known.name == name; });
-  if (found == std::end(kClasses)) return nullptr;
-  const bool roberta = architecture == Architecture::kRoberta;
-  const TokenizerClass other = roberta ? TokenizerClass::kBert : TokenizerClass::kRoberta;
-  return found->kind == other ? nullptr : found;
+/// Returns the class of this name if its tokenizers are of the kind that `family` has; each family
+/// takes those of the others of its kind.
+const NamedTokenizer* FindOfKind(std::string_view name, const Family& family) {
+  for (const Family* other : Families()) {
+    if (other->tokenizer.name == name && other->tokenizer_kind == family.tokenizer_kind) {
+      return &other->tokenizer;
+    }
+  }
+  return nullptr;
+}
+
+/// Returns the class that a model_type has where no file names one; empty if the type is of no
+/// family.
+std::string_view DefaultClassOf(std::string_view model_type) {
+  const Family* family = FindFamily(model_type);
+  return family == nullptr ? std::string_view() : family->default_tokenizer;
 }
 
 Result<std::optional<JsonFile>> ReadIfThere(std::string path) {
@@ -62,13 +53,13 @@ std::string WithoutFast(std::string name) {
 
 }  // namespace
 
-Result<TokenizerSource> TokenizerSource::Open(const std::string& dir, Architecture architecture) {
+Result<TokenizerSource> TokenizerSource::Open(const std::string& dir, const Family& family) {
   TokenizerSource source;
   source.dir_ = dir;
   STI_ASSIGN_OR_RETURN(auto config, ReadIfThere(dir + "/tokenizer_config.json"));
   source.config_ =
       config ? *std::move(config) : JsonFile{dir + "/tokenizer_config.json", Json::object()};
-  STI_RETURN_IF_ERROR(source.FindClass(architecture));
+  STI_RETURN_IF_ERROR(source.FindClass(family));
   STI_RETURN_IF_ERROR(source.CheckSettings());
   STI_ASSIGN_OR_RETURN(source.tokenizer_, ReadIfThere(dir + "/tokenizer.json"));
   source.lists_added_tokens_ = source.config_.json.contains("added_tokens_decoder");
@@ -79,7 +70,7 @@ Result<TokenizerSource> TokenizerSource::Open(const std::string& dir, Architectu
 }
 
 // tokenizer_config.json names the class, else config.json; else it is that of the model's type.
-Status TokenizerSource::FindClass(Architecture architecture) {
+Status TokenizerSource::FindClass(const Family& family) {
   STI_ASSIGN_OR_RETURN(const auto model, ReadIfThere(dir_ + "/config.json"));
   const JsonFile* said = nullptr;
   if (config_.reader().Find("tokenizer_class") != nullptr) {
@@ -95,23 +86,21 @@ Status TokenizerSource::FindClass(Architecture architecture) {
     if (model) {
       STI_ASSIGN_OR_RETURN(type, model->reader().String("model_type", ""));
     }
-    const auto* found =
-        std::find_if(std::begin(kDefaults), std::end(kDefaults),
-                     [&](const DefaultClass& entry) { return entry.model_type == type; });
-    if (found != std::end(kDefaults)) {
-      name = found->name;
-    } else if (type.empty()) {
-      name = IsFile(dir_ + "/tokenizer.json") ? kBackend : OwnClass(architecture);
+    name = DefaultClassOf(type);
+    if (name.empty() && type.empty()) {
+      name = IsFile(dir_ + "/tokenizer.json") ? kBackend : family.default_tokenizer;
     }
   }
   class_name_ = WithoutFast(name);
-  if (const KnownClass* known = FindKnown(class_name_, architecture)) {
-    kind_ = known->kind;
-    has_types_ = known->types;
+  const NamedTokenizer* known = FindGeneric(class_name_);
+  is_generic_ = known != nullptr;
+  if (known == nullptr) known = FindOfKind(class_name_, family);
+  if (known != nullptr) {
+    has_types_ = known->gives_types;
     return {};
   }
   const std::string only =
-      "; for this model only " + std::string(OwnClass(architecture)) + " is supported";
+      "; for this model only " + std::string(family.default_tokenizer) + " is supported";
   if (said != nullptr) {
     return said->reader().Unsupported("tokenizer_class is \"" + name + "\"" + only);
   }
@@ -133,7 +122,7 @@ Status TokenizerSource::CheckSettings() const {
 
 Status TokenizerSource::CheckVocabulary(bool apart, const std::string& names) const {
   if (tokenizer_) return {};
-  if (kind_ == TokenizerClass::kGeneric) {
+  if (is_generic_) {
     return NoSuchFileError("tokenizer_class is \"" + class_name_ +
                            "\", which reads tokenizer.json alone, and there is none; add it")
         .At(dir_);

@@ -14,16 +14,9 @@
 #include "base/result.h"
 #include "import/folder_file.h"
 #include "import/tokenizer_parts.h"
-#include "types/model_info.h"
+#include "network/families.h"
 
 namespace sti {
-
-/// The kinds of classes, by what they take of tokenizer.json.
-enum class TokenizerClass : uint8_t {
-  kBert,     ///< BertTokenizer: the vocabulary; steps are the class's, changed by settings
-  kRoberta,  ///< RobertaTokenizer: vocabulary and merges, likewise
-  kGeneric,  ///< PreTrainedTokenizerFast, TokenizersBackend: all of it
-};
 
 /// A JSON file of the folder, as parsed.
 struct JsonFile {
@@ -39,12 +32,15 @@ class TokenizerSource {
  public:
   /// Reads tokenizer.json, tokenizer_config.json, special_tokens_map.json and config.json of `dir`,
   /// each of which may be missing, and finds the class. ForeignError for one that is not read for a
-  /// model of this architecture, before any other file is looked at, and for settings that replace
+  /// model of this family, before any other file is looked at, and for settings that replace
   /// files; DataError for files that are damaged.
-  static Result<TokenizerSource> Open(const std::string& dir, Architecture architecture);
+  static Result<TokenizerSource> Open(const std::string& dir, const Family& family);
 
   [[nodiscard]] const std::string& dir() const { return dir_; }
-  [[nodiscard]] TokenizerClass kind() const { return kind_; }
+  /// Returns whether the class is one that takes all of tokenizer.json, as PreTrainedTokenizerFast
+  /// and TokenizersBackend. Others, those of families, take its vocabulary and merges: steps are
+  /// the class's, changed by settings.
+  [[nodiscard]] bool is_generic() const { return is_generic_; }
   /// Returns the name of the class, for messages, without "Fast".
   [[nodiscard]] const std::string& class_name() const { return class_name_; }
 
@@ -74,11 +70,11 @@ class TokenizerSource {
   [[nodiscard]] bool lists_added_tokens() const { return lists_added_tokens_; }
 
  private:
-  Status FindClass(Architecture architecture);
+  Status FindClass(const Family& family);
   [[nodiscard]] Status CheckSettings() const;
 
   std::string dir_;
-  TokenizerClass kind_ = TokenizerClass::kBert;
+  bool is_generic_ = false;
   std::string class_name_;
   bool has_types_ = false;  ///< of the class, unless a setting says otherwise
   std::optional<JsonFile> tokenizer_;

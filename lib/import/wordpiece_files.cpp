@@ -23,7 +23,7 @@ class WordPieceFiles {
     names_ = {"[UNK]", "[CLS]", "[SEP]", "[PAD]", "[MASK]", "", ""};
     STI_RETURN_IF_ERROR(source_.ReadNames(&names_));
     STI_RETURN_IF_ERROR(ReadVocabulary());
-    return source_.kind() == TokenizerClass::kGeneric ? ReadSteps() : ReadSettings();
+    return source_.is_generic() ? ReadSteps() : ReadSettings();
   }
 
  private:
@@ -42,7 +42,7 @@ class WordPieceFiles {
       return CheckSize();
     }
     path_ = json->path;
-    if (source_.kind() == TokenizerClass::kGeneric) {
+    if (source_.is_generic()) {
       STI_RETURN_IF_ERROR(Refuse(json->reader(), ProblemOfWordPiece(json->reader())));
     }
     STI_ASSIGN_OR_RETURN(files_.vocabulary_text, VocabularyOf(*json));
@@ -156,14 +156,14 @@ class WordPieceFiles {
     return "model.unk_token is not the unk_token of the settings";
   }
 
-  // Only BERT has more than one type, and not every class gives them.
+  // Few families have more than one type, and not every class gives them.
   Status SetTypes(uint32_t second_type) {
     files_.info.second_type = 0;
-    if (model_.architecture != Architecture::kBert) return {};
+    if (!model_.family.has_two_types) return {};
     STI_ASSIGN_OR_RETURN(const bool gives, source_.GivesTypes());
     if (gives) {
       files_.info.second_type = second_type;
-    } else if (source_.kind() == TokenizerClass::kGeneric && second_type == 1 &&
+    } else if (source_.is_generic() && second_type == 1 &&
                !source_.Deciding("model_input_names").Has("model_input_names")) {
       notes_.Warn(source_.config().path,
                   "no model_input_names; both texts of a pair have token type 0, as " +

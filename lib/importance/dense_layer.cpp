@@ -4,6 +4,8 @@
 
 #include "kernels/decode_shard.h"
 #include "kernels/dense.h"
+#include "network/tensors.h"
+#include "shard/weight_order.h"
 
 namespace sti {
 namespace {
@@ -31,25 +33,27 @@ void DecodePart(const ShardView& shard, const ShardMatrix& matrix, uint32_t slic
 
 void DecodeLayer(const ModelShape& shape, std::span<const ShardView> slices, ThreadPool& pool,
                  DenseLayer* layer) {
-  const auto matrices = ShardMatrices(shape);
-  for (uint32_t m = 0; m < kShardMatrices; ++m) {
-    const bool summed = matrices[m].scaled_by_output;
-    DenseMatrix& dense = (*layer)[m];
-    dense.ins = matrices[m].ins * (summed ? shape.width : 1);
-    dense.outs = matrices[m].outs * (summed ? 1 : shape.width);
-    dense.weights.resize(size_t{dense.ins} * dense.outs + kDenseSlack);
+  const ShardMatrixTable matrices = ShardMatrices(shape);
+  const std::span<const TensorSpec> tensors = TensorsAt(Home::kShard);
+  for (const TensorSpec& tensor : tensors) {
+    const TensorSize size = SizeOf(tensor, shape);
+    DenseMatrix& dense = (*layer)[tensor.role];
+    dense.ins = static_cast<uint32_t>(size.columns);
+    dense.outs = static_cast<uint32_t>(size.rows);
+    dense.weights.resize(size.count() + kDenseSlack);
   }
-  pool.ParallelFor(shape.width * kShardMatrices, [&](uint32_t index, uint32_t) {
-    const uint32_t m = index % kShardMatrices;
-    const uint32_t slice = index / kShardMatrices;
-    DecodePart(slices[slice], matrices[m], slice, &(*layer)[m]);
+  const auto count = static_cast<uint32_t>(tensors.size());
+  pool.ParallelFor(shape.width * count, [&](uint32_t index, uint32_t) {
+    const TensorRole role = tensors[index % count].role;
+    const uint32_t slice = index / count;
+    DecodePart(slices[slice], matrices[role], slice, &(*layer)[role]);
   });
 }
 
 void Subtract(const DenseLayer& other, DenseLayer* layer) {
-  for (uint32_t m = 0; m < kShardMatrices; ++m) {
-    const std::vector<float>& taken = other[m].weights;
-    std::vector<float>& weights = (*layer)[m].weights;
+  for (const TensorSpec& tensor : TensorsAt(Home::kShard)) {
+    const std::vector<float>& taken = other[tensor.role].weights;
+    std::vector<float>& weights = (*layer)[tensor.role].weights;
     for (size_t i = 0; i < weights.size(); ++i) weights[i] -= taken[i];
   }
 }

@@ -1,13 +1,12 @@
 // A layer's weights decoded whole: for measuring, not for small devices.
 #pragma once
 
-#include <array>
 #include <span>
 #include <vector>
 
 #include "base/thread_pool.h"
+#include "network/tensors.h"
 #include "shard/view.h"
-#include "shard/weight_order.h"
 #include "types/model_info.h"
 
 namespace sti {
@@ -19,9 +18,9 @@ struct DenseMatrix {
   std::vector<float> weights;  ///< [ins, outs] as in y = x W, and kDenseSlack more
 };
 
-/// The six matrices of a layer, by ShardMatrixIndex: Q, K, V [d, d], O [d, d], FFN1 [d, f], FFN2
-/// [f, d]. Slice s has a share of the outputs of Q, K, V and FFN1, and of the inputs of O and FFN2.
-using DenseLayer = std::array<DenseMatrix, kShardMatrices>;
+/// The matrices of a layer. Slice s has a share of the outputs of some and of the inputs of the
+/// others (network/tensors.h).
+using DenseLayer = ByRole<Home::kShard, DenseMatrix>;
 
 /// Decodes all M slices of a layer into `layer`, whose memory it uses again. The same values for
 /// any thread count.

@@ -2,7 +2,19 @@
 
 #include <algorithm>
 
+#include "network/tensors.h"
+
 namespace sti {
+namespace {
+
+using enum TensorRole;
+
+// Operations of the product of one row with a slice's part of a matrix.
+uint64_t RowFlops(const ModelShape& shape, TensorRole matrix) {
+  return 2 * SizeInSlice(SpecOf(matrix), shape).count();
+}
+
+}  // namespace
 
 BatchSize& BatchSize::operator+=(const BatchSize& other) {
   sequences += other.sequences;
@@ -28,14 +40,17 @@ uint64_t ContextFlops(const ModelShape& shape, const BatchSize& size, uint32_t w
                       OutputRows rows) {
   const bool first = rows == OutputRows::kFirst;
   const uint64_t asking = first ? size.sequences : size.tokens;
-  const uint64_t columns = uint64_t{width} * shape.head_dim();
-  const uint64_t products = 2 * columns * shape.hidden * (asking + 2 * size.tokens);
-  return products + 4 * columns * (first ? size.tokens : size.squares);
+  const uint64_t products =
+      asking * RowFlops(shape, kQueryWeight) +
+      size.tokens * (RowFlops(shape, kKeyWeight) + RowFlops(shape, kValueWeight));
+  const uint64_t attention = 4 * shape.head_dim() * (first ? size.tokens : size.squares);
+  return width * (products + attention);
 }
 
 uint64_t FinishFlops(const ModelShape& shape, uint64_t rows, uint32_t width) {
-  const uint64_t columns = uint64_t{width} * (shape.head_dim() + 2 * shape.slice_ffn());
-  return 2 * rows * columns * shape.hidden;
+  return rows * width *
+         (RowFlops(shape, kOutputWeight) + RowFlops(shape, kFfn1Weight) +
+          RowFlops(shape, kFfn2Weight));
 }
 
 uint64_t LayerFlops(const ModelShape& shape, const BatchSize& size, uint32_t width,
@@ -45,7 +60,9 @@ uint64_t LayerFlops(const ModelShape& shape, const BatchSize& size, uint32_t wid
 }
 
 uint64_t HeadFlops(const ModelShape& shape, uint64_t sequences) {
-  return 2 * sequences * shape.hidden * (uint64_t{shape.hidden} + shape.labels);
+  return 2 * sequences *
+         (SizeOf(SpecOf(kPoolerWeight), shape).count() +
+          SizeOf(SpecOf(kClassifierWeight), shape).count());
 }
 
 uint64_t EvaluationFlops(const ModelShape& shape, const BatchSize& size, uint64_t layers,

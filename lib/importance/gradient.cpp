@@ -11,9 +11,12 @@
 #include "kernels/linear.h"
 #include "model/attention.h"
 #include "model/head.h"
+#include "network/tensors.h"
 
 namespace sti {
 namespace {
+
+using enum TensorRole;
 
 constexpr uint32_t kRowsATask = 8;
 
@@ -27,8 +30,15 @@ GradientRun::GradientRun(const ModelInfo& info, ThreadPool& pool)
       tapes_(info.shape.layers) {}
 
 uint64_t GradientRun::BytesPerToken(const ModelShape& shape) {
-  const uint64_t tape = uint64_t{7} * shape.hidden + shape.ffn;
-  const uint64_t once = uint64_t{9} * shape.hidden + uint64_t{3} * shape.ffn;
+  uint64_t tape = 0;
+  Tape().Visit(shape, [&](const std::vector<float>&, uint64_t numbers) { tape += numbers; });
+  uint64_t once = 0;
+  Gradients().Visit(shape, [&](const std::vector<float>&, uint64_t numbers) { once += numbers; });
+  constexpr uint64_t kNarrow =
+      4;                         // gradient_, attended_, keys_turned_ and the caller's hidden rows
+  constexpr uint64_t kWide = 2;  // active_ and product_
+  once += kNarrow * shape.hidden;
+  once += kWide * shape.ffn;
   return (shape.layers * tape + once) * sizeof(float);
 }
 
@@ -42,21 +52,15 @@ uint32_t GradientRun::BatchTokens(const ModelShape& shape, uint64_t bytes) {
 
 void GradientRun::Begin(const Batch& batch) {
   batch_ = batch;
-  const size_t narrow = size_t{batch.tokens()} * shape_.hidden + kDenseSlack;
-  const size_t wide = size_t{batch.tokens()} * shape_.ffn + kDenseSlack;
-  for (Tape& tape : tapes_) {
-    for (auto* part : {&tape.input, &tape.queries, &tape.keys, &tape.values, &tape.context,
-                       &tape.attention_sum, &tape.output_sum}) {
-      part->resize(narrow);
-    }
-    tape.inner.resize(wide);
-  }
-  for (auto* part : {&gradients_.queries, &gradients_.keys, &gradients_.values, &gradients_.output,
-                     &gradients_.ffn, &gradient_, &attended_}) {
-    part->resize(narrow);
-  }
-  for (auto* part : {&gradients_.inner, &active_}) part->resize(wide);
-  product_.resize(std::max(narrow, wide));
+  const auto resize = [&](std::vector<float>& part, size_t numbers) {
+    part.resize(batch.tokens() * numbers + kDenseSlack);
+  };
+  for (Tape& tape : tapes_) tape.Visit(shape_, resize);
+  gradients_.Visit(shape_, resize);
+  resize(gradient_, shape_.hidden);
+  resize(attended_, shape_.hidden);
+  resize(active_, shape_.ffn);
+  resize(product_, std::max(shape_.hidden, shape_.ffn));
 }
 
 template <typename F>
@@ -147,20 +151,21 @@ void GradientRun::Forward(uint32_t layer, const DenseLayer& weights,
   Tape& tape = tapes_[layer];
   const size_t count = size_t{batch_.tokens()} * shape_.hidden;
   std::copy(hidden, hidden + count, tape.input.begin());
-  Apply(hidden, weights[kQuery], parameters.query_bias, tape.queries.data());
-  Apply(hidden, weights[kKey], parameters.key_bias, tape.keys.data());
-  Apply(hidden, weights[kValue], parameters.value_bias, tape.values.data());
+  Apply(hidden, weights[kQueryWeight], parameters[kQueryBias], tape.queries.data());
+  Apply(hidden, weights[kKeyWeight], parameters[kKeyBias], tape.keys.data());
+  Apply(hidden, weights[kValueWeight], parameters[kValueBias], tape.values.data());
   Attention(tape);
-  Apply(tape.context.data(), weights[kOutput], parameters.output_bias, tape.attention_sum.data());
+  Apply(tape.context.data(), weights[kOutputWeight], parameters[kOutputBias],
+        tape.attention_sum.data());
   for (size_t i = 0; i < count; ++i) tape.attention_sum[i] += hidden[i];
-  Norm(tape.attention_sum, parameters.attention_norm_weight, parameters.attention_norm_bias,
+  Norm(tape.attention_sum, parameters[kAttentionNormWeight], parameters[kAttentionNormBias],
        hidden);
-  Apply(hidden, weights[kFfn1], parameters.ffn1_bias, tape.inner.data());
+  Apply(hidden, weights[kFfn1Weight], parameters[kFfn1Bias], tape.inner.data());
   active_ = tape.inner;
   Activate(info_.activation, active_.data(), shape_.ffn, batch_.tokens(), shape_.ffn);
-  Apply(active_.data(), weights[kFfn2], parameters.ffn2_bias, tape.output_sum.data());
+  Apply(active_.data(), weights[kFfn2Weight], parameters[kFfn2Bias], tape.output_sum.data());
   for (size_t i = 0; i < count; ++i) tape.output_sum[i] += hidden[i];
-  Norm(tape.output_sum, parameters.output_norm_weight, parameters.output_norm_bias, hidden);
+  Norm(tape.output_sum, parameters[kOutputNormWeight], parameters[kOutputNormBias], hidden);
 }
 
 void GradientRun::Head(const HeadParameters& parameters, const float* hidden, float* logits) {
@@ -178,7 +183,7 @@ void GradientRun::BeginBackward(const HeadParameters& parameters,
   pool_.ParallelFor(batch_.sequences(), [&](uint32_t s, uint32_t) {
     std::vector<float> at_pooled(d);
     for (uint32_t label = 0; label < shape_.labels; ++label) {
-      add_row(&parameters.classifier_weight[size_t{label} * d],
+      add_row(&parameters[kClassifierWeight][size_t{label} * d],
               logit_gradient[size_t{s} * shape_.labels + label], at_pooled.data());
     }
     std::vector<float> row(d);
@@ -196,24 +201,24 @@ void GradientRun::BeginBackward(const HeadParameters& parameters,
 // From gradient_ at the layer's output to gradient_ at that of the first norm.
 void GradientRun::FfnBack(const Tape& tape, const DenseLayer& weights,
                           const LayerParameters& parameters) {
-  Norm(tape.attention_sum, parameters.attention_norm_weight, parameters.attention_norm_bias,
+  Norm(tape.attention_sum, parameters[kAttentionNormWeight], parameters[kAttentionNormBias],
        attended_.data());
   active_ = tape.inner;
   Activate(info_.activation, active_.data(), shape_.ffn, batch_.tokens(), shape_.ffn);
-  NormBack(tape.output_sum, parameters.output_norm_weight, gradient_.data());
+  NormBack(tape.output_sum, parameters[kOutputNormWeight], gradient_.data());
   gradients_.ffn = gradient_;
-  ApplyBack(gradient_.data(), weights[kFfn2], gradients_.inner.data(), false);
+  ApplyBack(gradient_.data(), weights[kFfn2Weight], gradients_.inner.data(), false);
   ForRows([&](uint32_t row) {
     const size_t at = size_t{row} * shape_.ffn;
     ActivationGradient(info_.activation, &tape.inner[at], shape_.ffn, &gradients_.inner[at]);
   });
-  ApplyBack(gradients_.inner.data(), weights[kFfn1], gradient_.data(), true);
+  ApplyBack(gradients_.inner.data(), weights[kFfn1Weight], gradient_.data(), true);
 }
 
 // From gradient_ at the first norm's input to that at the layer's.
 void GradientRun::AttentionBack(const Tape& tape, const DenseLayer& weights) {
   gradients_.output = gradient_;
-  ApplyBack(gradient_.data(), weights[kOutput], product_.data(), false);
+  ApplyBack(gradient_.data(), weights[kOutputWeight], product_.data(), false);
   AttentionGradient({.queries = tape.queries.data(),
                      .keys = tape.keys.data(),
                      .values = tape.values.data(),
@@ -225,16 +230,16 @@ void GradientRun::AttentionBack(const Tape& tape, const DenseLayer& weights) {
                      .heads = shape_.width,
                      .offsets = batch_.offsets},
                     pool_);
-  ApplyBack(gradients_.queries.data(), weights[kQuery], gradient_.data(), true);
-  ApplyBack(gradients_.keys.data(), weights[kKey], gradient_.data(), true);
-  ApplyBack(gradients_.values.data(), weights[kValue], gradient_.data(), true);
+  ApplyBack(gradients_.queries.data(), weights[kQueryWeight], gradient_.data(), true);
+  ApplyBack(gradients_.keys.data(), weights[kKeyWeight], gradient_.data(), true);
+  ApplyBack(gradients_.values.data(), weights[kValueWeight], gradient_.data(), true);
 }
 
 void GradientRun::Backward(uint32_t layer, const DenseLayer& weights,
                            const LayerParameters& parameters) {
   current_ = &tapes_[layer];
   FfnBack(*current_, weights, parameters);
-  NormBack(current_->attention_sum, parameters.attention_norm_weight, gradient_.data());
+  NormBack(current_->attention_sum, parameters[kAttentionNormWeight], gradient_.data());
   AttentionBack(*current_, weights);
 }
 
@@ -258,7 +263,7 @@ void GradientRun::Derivatives(const DenseLayer& change, double* out) {
   assert(current_ != nullptr);
   std::fill(out, out + size_t{batch_.sequences()} * shape_.width, 0.0);
   // A slice has its own outputs of these, and the gradient there.
-  const auto by_outputs = [&](ShardMatrixIndex matrix, const float* in, const float* gradient) {
+  const auto by_outputs = [&](TensorRole matrix, const float* in, const float* gradient) {
     const DenseMatrix& changed = change[matrix];
     MultiplyDense({.a = in,
                    .a_stride = changed.ins,
@@ -273,28 +278,28 @@ void GradientRun::Derivatives(const DenseLayer& change, double* out) {
     AddShares(product_.data(), gradient, changed.outs, shape_.width, out);
   };
   // Outputs of these are shared, and a slice has its own inputs.
-  const auto by_inputs = [&](ShardMatrixIndex matrix, const float* in, const float* gradient) {
+  const auto by_inputs = [&](TensorRole matrix, const float* in, const float* gradient) {
     ApplyBack(gradient, change[matrix], product_.data(), false);
     AddShares(product_.data(), in, change[matrix].ins, shape_.width, out);
   };
-  by_outputs(kQuery, current_->input.data(), gradients_.queries.data());
-  by_outputs(kKey, current_->input.data(), gradients_.keys.data());
-  by_outputs(kValue, current_->input.data(), gradients_.values.data());
-  by_inputs(kOutput, current_->context.data(), gradients_.output.data());
-  by_outputs(kFfn1, attended_.data(), gradients_.inner.data());
-  by_inputs(kFfn2, active_.data(), gradients_.ffn.data());
+  by_outputs(kQueryWeight, current_->input.data(), gradients_.queries.data());
+  by_outputs(kKeyWeight, current_->input.data(), gradients_.keys.data());
+  by_outputs(kValueWeight, current_->input.data(), gradients_.values.data());
+  by_inputs(kOutputWeight, current_->context.data(), gradients_.output.data());
+  by_outputs(kFfn1Weight, attended_.data(), gradients_.inner.data());
+  by_inputs(kFfn2Weight, active_.data(), gradients_.ffn.data());
 }
 
 void GradientRun::Contributions(const DenseLayer& weights, double* heads, double* neurons) {
   assert(current_ != nullptr);
-  const auto by_inputs = [&](ShardMatrixIndex matrix, const float* in, const float* gradient,
+  const auto by_inputs = [&](TensorRole matrix, const float* in, const float* gradient,
                              uint32_t shares, double* out) {
     std::fill(out, out + size_t{batch_.sequences()} * shares, 0.0);
     ApplyBack(gradient, weights[matrix], product_.data(), false);
     AddShares(product_.data(), in, weights[matrix].ins, shares, out);
   };
-  by_inputs(kOutput, current_->context.data(), gradients_.output.data(), shape_.width, heads);
-  by_inputs(kFfn2, active_.data(), gradients_.ffn.data(), shape_.ffn, neurons);
+  by_inputs(kOutputWeight, current_->context.data(), gradients_.output.data(), shape_.width, heads);
+  by_inputs(kFfn2Weight, active_.data(), gradients_.ffn.data(), shape_.ffn, neurons);
 }
 
 std::span<const float> GradientRun::gradient() const {

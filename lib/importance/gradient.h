@@ -73,6 +73,15 @@ class GradientRun {
     std::vector<float> attention_sum;  ///< what the first norm takes
     std::vector<float> inner;          ///< [tokens, f] what the activation takes
     std::vector<float> output_sum;     ///< what the second norm takes
+
+    /// Visits each of them with how many of its numbers a token has.
+    template <typename F>
+    void Visit(const ModelShape& shape, const F& visit) {
+      for (auto* part : {&input, &queries, &keys, &values, &context, &attention_sum, &output_sum}) {
+        visit(*part, shape.hidden);
+      }
+      visit(inner, shape.ffn);
+    }
   };
   /// Holds the gradients at the outputs of a layer's linear maps, [tokens, d] each unless said
   /// otherwise.
@@ -83,6 +92,13 @@ class GradientRun {
     std::vector<float> output;  ///< at the output of O
     std::vector<float> inner;   ///< [tokens, f] at the output of FFN1
     std::vector<float> ffn;     ///< at the output of FFN2
+
+    /// Visits each of them with how many of its numbers a token has.
+    template <typename F>
+    void Visit(const ModelShape& shape, const F& visit) {
+      for (auto* part : {&queries, &keys, &values, &output, &ffn}) visit(*part, shape.hidden);
+      visit(inner, shape.ffn);
+    }
   };
 
   void Apply(const float* in, const DenseMatrix& matrix, const std::vector<float>& bias,

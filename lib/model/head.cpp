@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kernels/elementwise.h"
+#include "network/tensors.h"
 
 namespace sti {
 namespace {
@@ -23,7 +24,8 @@ void ClassifierHead::Run(const Batch& batch, const float* hidden, ThreadPool& po
       parameters.pooler_weight.Row(out, d, weights);
       for (uint32_t s = 0; s < sequences; ++s) {
         const float* first = hidden + uint64_t{batch.offsets[s]} * d;
-        pooled[uint64_t{s} * d + out] = Dot(weights, first, d) + parameters.pooler_bias[out];
+        pooled[uint64_t{s} * d + out] =
+            Dot(weights, first, d) + parameters[TensorRole::kPoolerBias][out];
       }
     }
   });
@@ -35,9 +37,9 @@ void ClassifierHead::Run(const Batch& batch, const float* hidden, ThreadPool& po
       for (uint32_t i = 0; i < d; ++i) row[i] = std::max(row[i], 0.0f);
     }
     for (uint32_t label = 0; label < shape.labels; ++label) {
-      const float* weights = parameters.classifier_weight.data() + uint64_t{label} * d;
+      const float* weights = parameters[TensorRole::kClassifierWeight].data() + uint64_t{label} * d;
       logits[uint64_t{s} * shape.labels + label] =
-          Dot(weights, row, d) + parameters.classifier_bias[label];
+          Dot(weights, row, d) + parameters[TensorRole::kClassifierBias][label];
     }
   }
 }

@@ -5,29 +5,20 @@
 #include <span>
 #include <vector>
 
+#include "network/tensors.h"
 #include "types/model_info.h"
 
 namespace sti {
 
-/// One layer's biases and norms. d: hidden size, f: FFN size, of the full model.
-struct LayerParameters {
-  std::vector<float> query_bias;             ///< [d]; slice s has rows [s * d/M, (s + 1) * d/M)
-  std::vector<float> key_bias;               ///< [d], cut into slices as query_bias is
-  std::vector<float> value_bias;             ///< [d], cut into slices as query_bias is
-  std::vector<float> output_bias;            ///< [d]; added once, whatever the width
-  std::vector<float> attention_norm_weight;  ///< [d]
-  std::vector<float> attention_norm_bias;    ///< [d]
-  std::vector<float> ffn1_bias;              ///< [f]; slice s has rows [s * f/M, (s + 1) * f/M)
-  std::vector<float> ffn2_bias;              ///< [d]; added once, whatever the width
-  std::vector<float> output_norm_weight;     ///< [d]
-  std::vector<float> output_norm_bias;       ///< [d]
-};
+/// Holds the parameters of one home by role, each as long as its tensor.
+template <Home kHome>
+using Parameters = ByRole<kHome, std::vector<float>>;
 
-/// The norm after the sum of embeddings.
-struct EmbeddingNorm {
-  std::vector<float> weight;  ///< [d]
-  std::vector<float> bias;    ///< [d]
-};
+/// One layer's biases and norms.
+using LayerParameters = Parameters<Home::kLayer>;
+
+/// Rows of token types, and the norm of the sum of embeddings.
+using EmbeddingParameters = Parameters<Home::kEmbedding>;
 
 /// A matrix of which the numbers stay as the file has them: half precision takes half the memory,
 /// and half the time of reading it.
@@ -43,10 +34,11 @@ struct StoredMatrix {
 
 /// Pooler and classifier.
 struct HeadParameters {
-  StoredMatrix pooler_weight;            ///< [d, d] as in y = W x
-  std::vector<float> pooler_bias;        ///< [d]
-  std::vector<float> classifier_weight;  ///< [labels, d] row-major
-  std::vector<float> classifier_bias;    ///< [labels]
+  StoredMatrix pooler_weight;        ///< [d, d] as in y = W x
+  Parameters<Home::kHead> floats{};  ///< all others; the pooler's weight is empty here
+
+  [[nodiscard]] const std::vector<float>& operator[](TensorRole role) const { return floats[role]; }
+  [[nodiscard]] std::vector<float>& operator[](TensorRole role) { return floats[role]; }
 };
 
 }  // namespace sti

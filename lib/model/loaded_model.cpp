@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "model/embedding_rows.h"
+#include "network/tensors.h"
 
 namespace sti {
 
@@ -63,11 +64,11 @@ Status LoadedModel::Embed(Transformer& transformer, const Batch& batch,
   for (uint32_t s = 0; s < batch.sequences(); ++s) {
     uint32_t first = batch.offsets[s];
     uint32_t count = batch.offsets[s + 1] - first;
-    STI_RETURN_IF_ERROR(SumEmbeddings(index(), reads, blocks.span(), ids.subspan(first, count),
-                                      types.subspan(first, count), resident_.type_rows,
-                                      file_.name(), hidden + first * width));
+    STI_RETURN_IF_ERROR(SumEmbeddings(
+        index(), reads, blocks.span(), ids.subspan(first, count), types.subspan(first, count),
+        resident_.embedding[TensorRole::kTypeEmbeddings], file_.name(), hidden + first * width));
   }
-  transformer.FinishEmbeddings(hidden, batch.tokens(), resident_.embedding_norm);
+  transformer.FinishEmbeddings(hidden, batch.tokens(), resident_.embedding);
   return {};
 }
 

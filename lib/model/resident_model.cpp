@@ -2,16 +2,14 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <numeric>
 #include <utility>
 
 #include "format/resident_codec.h"
 #include "kernels/decode.h"
+#include "network/tensors.h"
 
 namespace sti {
 namespace {
-
-using Tensors = std::vector<std::vector<float>>;
 
 // Widens the values from number `first` on to their places; the tensor gets its size with its
 // first.
@@ -21,29 +19,38 @@ void Widen(std::span<const uint8_t> values, DataType type, uint64_t first, uint6
   WidenWeights(values.data(), type, values.size() / BytesOf(type), tensor->data() + first);
 }
 
-Result<Tensors> WidenPart(const ContainerIndex& index, ResidentKind kind, uint32_t layer,
-                          std::span<const uint8_t> stored, const std::string& file) {
-  const ResidentLocation& location = index.Resident(kind, layer);
-  const std::vector<uint64_t> sizes = ResidentTensorSizes(location.kind, index.info.shape);
-  Tensors tensors(sizes.size());
-  STI_RETURN_IF_ERROR(
-      ReadTensors(location, index.info.shape, stored, file + ": " + ResidentName(kind, layer),
-                  [&](size_t tensor, uint64_t first, std::span<const uint8_t> values) {
-                    Widen(values, location.type, first, sizes[tensor], &tensors[tensor]);
-                    return Status();
-                  }));
-  return tensors;
+// Reads the resident part at `location` to the parameters of its home, and what is held as it is
+// stored to `stored_matrix`, which a home without such a tensor does not have.
+template <Home kHome>
+Status ReadParameters(const ContainerIndex& index, const ResidentLocation& location,
+                      std::span<const uint8_t> stored, const std::string& name,
+                      Parameters<kHome>* parameters, StoredMatrix* stored_matrix = nullptr) {
+  const ModelShape& shape = index.info.shape;
+  const uint64_t width = BytesOf(location.type);
+  return ReadTensors(location, shape, stored, name,
+                     [&](TensorRole role, uint64_t first, std::span<const uint8_t> values) {
+                       const TensorSpec& tensor = SpecOf(role);
+                       const uint64_t size = SizeOf(tensor, shape).count();
+                       if (tensor.held == Held::kAsFloats) {
+                         Widen(values, location.type, first, size, &(*parameters)[role]);
+                         return Status();
+                       }
+                       stored_matrix->type = location.type;
+                       stored_matrix->bytes.resize(size * width);
+                       std::ranges::copy(values, stored_matrix->bytes.begin() +
+                                                     static_cast<std::ptrdiff_t>(first * width));
+                       return Status();
+                     });
 }
 
-// In the order of ResidentTensorSizes.
-LayerParameters TakeLayer(Tensors t) {
-  return {std::move(t[0]), std::move(t[1]), std::move(t[2]), std::move(t[3]), std::move(t[4]),
-          std::move(t[5]), std::move(t[6]), std::move(t[7]), std::move(t[8]), std::move(t[9])};
+std::string NameIn(const std::string& file, ResidentKind kind, uint32_t layer = 0) {
+  return file + ": " + ResidentName(kind, layer);
 }
 
-uint64_t BytesIn(std::initializer_list<const std::vector<float>*> vectors) {
+template <Home kHome>
+uint64_t BytesIn(const Parameters<kHome>& parameters) {
   uint64_t values = 0;
-  for (const auto* vector : vectors) values += vector->size();
+  for (const std::vector<float>& tensor : parameters) values += tensor.size();
   return values * sizeof(float);
 }
 
@@ -64,66 +71,46 @@ std::vector<uint32_t> ResidentModel::Layers() const {
 }
 
 uint64_t ResidentModel::bytes() const {
-  uint64_t total = BytesIn({&type_rows, &embedding_norm.weight, &embedding_norm.bias,
-                            &head.pooler_bias, &head.classifier_weight, &head.classifier_bias}) +
-                   head.pooler_weight.bytes.size();
-  for (const LayerParameters& l : layers) {
-    total += BytesIn({&l.query_bias, &l.key_bias, &l.value_bias, &l.output_bias,
-                      &l.attention_norm_weight, &l.attention_norm_bias, &l.ffn1_bias, &l.ffn2_bias,
-                      &l.output_norm_weight, &l.output_norm_bias});
-  }
+  uint64_t total = BytesIn(embedding) + BytesIn(head.floats) + head.pooler_weight.bytes.size();
+  for (const LayerParameters& layer : layers) total += BytesIn(layer);
   return total;
 }
 
-// Values become floats, but for the pooler's weights, which stay as they are stored.
 uint64_t ResidentModel::BytesFor(const ResidentLocation& part, const ModelShape& shape) {
-  const std::vector<uint64_t> sizes = ResidentTensorSizes(part.kind, shape);
-  const uint64_t values = std::accumulate(sizes.begin(), sizes.end(), uint64_t{0});
-  const bool head = part.kind == ResidentKind::kHead || part.kind == ResidentKind::kStatedHead;
-  const uint64_t stored = head ? sizes.front() : 0;
-  return stored * sti::BytesOf(part.type) + (values - stored) * sizeof(float);
+  if (IsText(part.kind)) return 0;
+  uint64_t bytes = 0;
+  for (const TensorSpec& tensor : TensorsAt(HomeOf(part.kind))) {
+    const bool as_stored = tensor.held == Held::kAsStored;
+    bytes += SizeOf(tensor, shape).count() * (as_stored ? BytesOf(part.type) : sizeof(float));
+  }
+  return bytes;
 }
 
 Status ResidentModel::SetEmbedding(const ContainerIndex& index, std::span<const uint8_t> stored,
                                    const std::string& file) {
-  STI_ASSIGN_OR_RETURN(Tensors tensors,
-                       WidenPart(index, ResidentKind::kEmbedding, 0, stored, file));
-  type_rows = std::move(tensors[0]);
-  embedding_norm = {std::move(tensors[1]), std::move(tensors[2])};
+  EmbeddingParameters read;
+  STI_RETURN_IF_ERROR(ReadParameters(index, index.Resident(ResidentKind::kEmbedding), stored,
+                                     NameIn(file, ResidentKind::kEmbedding), &read));
+  embedding = std::move(read);
   layers.resize(index.info.shape.layers);
   return {};
 }
 
 Status ResidentModel::SetLayer(const ContainerIndex& index, uint32_t layer,
                                std::span<const uint8_t> stored, const std::string& file) {
-  STI_ASSIGN_OR_RETURN(Tensors tensors,
-                       WidenPart(index, ResidentKind::kLayer, layer, stored, file));
-  layers[layer] = TakeLayer(std::move(tensors));
+  LayerParameters read;
+  STI_RETURN_IF_ERROR(ReadParameters(index, index.Resident(ResidentKind::kLayer, layer), stored,
+                                     NameIn(file, ResidentKind::kLayer, layer), &read));
+  layers[layer] = std::move(read);
   return {};
 }
 
-// The pooler's weights stay as they are stored.
 Status ResidentModel::SetHead(const ContainerIndex& index, std::span<const uint8_t> stored,
                               const std::string& file) {
-  const ResidentLocation& location = index.Resident(ResidentKind::kHead);
-  const std::vector<uint64_t> sizes = ResidentTensorSizes(location.kind, index.info.shape);
-  const uint64_t width = sti::BytesOf(location.type);
   HeadParameters read;
-  read.pooler_weight.type = location.type;
-  std::vector<float>* const widened[] = {nullptr, &read.pooler_bias, &read.classifier_weight,
-                                         &read.classifier_bias};
-  STI_RETURN_IF_ERROR(ReadTensors(
-      location, index.info.shape, stored, file + ": " + ResidentName(ResidentKind::kHead, 0),
-      [&](size_t tensor, uint64_t first, std::span<const uint8_t> values) {
-        if (widened[tensor] != nullptr) {
-          Widen(values, location.type, first, sizes[tensor], widened[tensor]);
-          return Status();
-        }
-        read.pooler_weight.bytes.resize(sizes[tensor] * width);
-        std::ranges::copy(
-            values, read.pooler_weight.bytes.begin() + static_cast<std::ptrdiff_t>(first * width));
-        return Status();
-      }));
+  STI_RETURN_IF_ERROR(ReadParameters(index, index.Resident(ResidentKind::kHead), stored,
+                                     NameIn(file, ResidentKind::kHead), &read.floats,
+                                     &read.pooler_weight));
   head = std::move(read);
   return {};
 }

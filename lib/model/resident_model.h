@@ -14,15 +14,14 @@ namespace sti {
 /// The parameters that stay in memory while a model is open: all but shards, embedding rows and
 /// vocabulary.
 struct ResidentModel {
-  std::vector<float> type_rows;  ///< [token types, hidden]
-  EmbeddingNorm embedding_norm;
+  EmbeddingParameters embedding;
   std::vector<LayerParameters> layers;  ///< [N]; empty where not asked for
   HeadParameters head;
 
   [[nodiscard]] uint64_t bytes() const;
   /// Returns what a part adds to bytes() once it is taken; 0 for text, which is not taken here.
   static uint64_t BytesFor(const ResidentLocation& part, const ModelShape& shape);
-  [[nodiscard]] bool HasLayer(uint32_t layer) const { return !layers[layer].output_bias.empty(); }
+  [[nodiscard]] bool HasLayer(uint32_t layer) const { return !layers[layer].begin()->empty(); }
   [[nodiscard]] bool HasHead() const { return !head.pooler_weight.bytes.empty(); }
 
   /// Gives back the parameters of all layers but these, which ascend.

@@ -1,7 +1,6 @@
 #include "model/transformer.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <utility>
 #include <vector>
@@ -13,9 +12,12 @@
 #include "kernels/lowp_attention.h"
 #include "model/attention.h"
 #include "model/head.h"
+#include "network/tensors.h"
 
 namespace sti {
 namespace {
+
+using enum TensorRole;
 
 constexpr uint32_t kNormRows = 8;  // rows of a norm task: a few microseconds
 constexpr uint64_t kSlack = kReadPastEnd;
@@ -51,8 +53,7 @@ struct BufferLayout {
   uint64_t scores = 0;  // of each thread
 };
 
-LinearLimits LinearLimitsOf(const std::array<ShardMatrix, kShardMatrices>& matrices,
-                            const TransformerLimits& most) {
+LinearLimits LinearLimitsOf(const ShardMatrixTable& matrices, const TransformerLimits& most) {
   LinearLimits limits;
   limits.rows = most.tokens;
   limits.terms = most.width;
@@ -117,10 +118,10 @@ struct Transformer::State {
 
   [[nodiscard]] float* floats() { return reinterpret_cast<float*>(buffer.data()); }
   void LayOut(uint32_t max_tokens, uint32_t max_width);
-  void AddGroup(ShardMatrixIndex matrix, std::span<const LinearTerm> group_terms, const float* bias,
+  void AddGroup(TensorRole matrix, std::span<const LinearTerm> group_terms, const float* bias,
                 float* out, size_t out_stride, Epilogue epilogue);
   void Run(uint32_t tokens);
-  void AddHeads(ShardMatrixIndex matrix, const HeadInput& input, const std::vector<float>& bias,
+  void AddHeads(TensorRole matrix, const HeadInput& input, const std::vector<float>& bias,
                 float* out, size_t head_step, size_t stride, Epilogue epilogue);
   void Context(const Batch& batch, const HeadInput& input, const LayerParameters& parameters,
                OutputRows rows, const HeadOutput& output);
@@ -136,7 +137,7 @@ struct Transformer::State {
   ModelShape shape;
   PoolerActivation pooler;
   float eps;
-  std::array<ShardMatrix, kShardMatrices> matrices;
+  ShardMatrixTable matrices;
   ThreadPool& pool;
   std::unique_ptr<Linear> linear;
   std::vector<LinearTerm> terms;
@@ -180,7 +181,7 @@ void Transformer::State::LayOut(uint32_t max_tokens, uint32_t max_width) {
   own_contexts.reserve(max_width);
 }
 
-void Transformer::State::AddGroup(ShardMatrixIndex matrix, std::span<const LinearTerm> group_terms,
+void Transformer::State::AddGroup(TensorRole matrix, std::span<const LinearTerm> group_terms,
                                   const float* bias, float* out, size_t out_stride,
                                   Epilogue epilogue) {
   groups.push_back({.terms = group_terms,
@@ -198,7 +199,7 @@ void Transformer::State::Run(uint32_t tokens) {
 }
 
 // One head's rows of Q, K or V for each slice.
-void Transformer::State::AddHeads(ShardMatrixIndex matrix, const HeadInput& input,
+void Transformer::State::AddHeads(TensorRole matrix, const HeadInput& input,
                                   const std::vector<float>& bias, float* out, size_t head_step,
                                   size_t stride, Epilogue epilogue) {
   const uint32_t head = shape.head_dim();
@@ -220,16 +221,16 @@ void Transformer::State::Context(const Batch& batch, const HeadInput& input,
     CopyFirsts(batch, shape.hidden, input.hidden, sums);  // where nothing else is yet
     asking.hidden = sums;
   }
-  AddHeads(kQuery, asking, parameters.query_bias, output.context, head, output.stride,
+  AddHeads(kQueryWeight, asking, parameters[kQueryBias], output.context, head, output.stride,
            Epilogue::kNone);
   if (first_only) Run(batch.sequences());
   if (packed) {
-    AddHeads(kKey, input, parameters.key_bias, keys, head, key_stride, Epilogue::kNone);
+    AddHeads(kKeyWeight, input, parameters[kKeyBias], keys, head, key_stride, Epilogue::kNone);
   } else {
-    AddHeads(kKey, input, parameters.key_bias, keys, head * key_stride, key_stride,
+    AddHeads(kKeyWeight, input, parameters[kKeyBias], keys, head * key_stride, key_stride,
              Epilogue::kTranspose);
   }
-  AddHeads(kValue, input, parameters.value_bias, values, head, head_stride, Epilogue::kNone);
+  AddHeads(kValueWeight, input, parameters[kValueBias], values, head, head_stride, Epilogue::kNone);
   Run(batch.tokens());
   // Nothing else is in the sums now, which have room for a row a head.
   float* const parts = output.received != nullptr ? sums : nullptr;
@@ -254,9 +255,10 @@ void Transformer::State::Output(uint32_t rows, std::span<const ShardView> slices
                                 std::span<const ContextRef> contexts,
                                 const LayerParameters& parameters) {
   for (size_t i = 0; i < slices.size(); ++i) {
-    terms.push_back({&slices[i], matrices[kOutput], contexts[i].data, contexts[i].stride});
+    terms.push_back({&slices[i], matrices[kOutputWeight], contexts[i].data, contexts[i].stride});
   }
-  AddGroup(kOutput, terms, parameters.output_bias.data(), sums, shape.hidden, Epilogue::kNone);
+  AddGroup(kOutputWeight, terms, parameters[kOutputBias].data(), sums, shape.hidden,
+           Epilogue::kNone);
   Run(rows);
 }
 
@@ -264,9 +266,9 @@ void Transformer::State::Output(uint32_t rows, std::span<const ShardView> slices
 void Transformer::State::Finish(uint32_t rows, std::span<const ShardView> slices,
                                 std::span<const uint32_t> indexes,
                                 const LayerParameters& parameters, float* hidden) {
-  Norm(rows, parameters.attention_norm_weight, parameters.attention_norm_bias, sums, hidden);
+  Norm(rows, parameters[kAttentionNormWeight], parameters[kAttentionNormBias], sums, hidden);
   Ffn(rows, slices, indexes, parameters, hidden);
-  Norm(rows, parameters.output_norm_weight, parameters.output_norm_bias, sums, hidden);
+  Norm(rows, parameters[kOutputNormWeight], parameters[kOutputNormBias], sums, hidden);
 }
 
 // sums = FFN2(activation(FFN1(hidden))) + bias over the slices' neurons.
@@ -275,16 +277,16 @@ void Transformer::State::Ffn(uint32_t tokens, std::span<const ShardView> slices,
                              const float* hidden) {
   const uint32_t neurons = shape.slice_ffn();
   for (size_t i = 0; i < slices.size(); ++i) {
-    terms.push_back({&slices[i], matrices[kFfn1], hidden, shape.hidden});
-    AddGroup(kFfn1, {&terms.back(), 1},
-             parameters.ffn1_bias.data() + uint64_t{indexes[i]} * neurons, inner + i * neurons,
+    terms.push_back({&slices[i], matrices[kFfn1Weight], hidden, shape.hidden});
+    AddGroup(kFfn1Weight, {&terms.back(), 1},
+             parameters[kFfn1Bias].data() + uint64_t{indexes[i]} * neurons, inner + i * neurons,
              inner_stride, Epilogue::kActivate);
   }
   Run(tokens);
   for (size_t i = 0; i < slices.size(); ++i) {
-    terms.push_back({&slices[i], matrices[kFfn2], inner + i * neurons, inner_stride});
+    terms.push_back({&slices[i], matrices[kFfn2Weight], inner + i * neurons, inner_stride});
   }
-  AddGroup(kFfn2, terms, parameters.ffn2_bias.data(), sums, shape.hidden, Epilogue::kNone);
+  AddGroup(kFfn2Weight, terms, parameters[kFfn2Bias].data(), sums, shape.hidden, Epilogue::kNone);
   Run(tokens);
 }
 
@@ -388,8 +390,10 @@ void Transformer::FinishLayer(uint32_t rows, std::span<const ShardView> slices,
   state_->Finish(rows, slices, slice_indexes, parameters, hidden);
 }
 
-void Transformer::FinishEmbeddings(float* hidden, uint32_t tokens, const EmbeddingNorm& norm) {
-  state_->Norm(tokens, norm.weight, norm.bias, nullptr, hidden);
+void Transformer::FinishEmbeddings(float* hidden, uint32_t tokens,
+                                   const EmbeddingParameters& parameters) {
+  state_->Norm(tokens, parameters[kEmbeddingNormWeight], parameters[kEmbeddingNormBias], nullptr,
+               hidden);
 }
 
 void Transformer::Head(const Batch& batch, const float* hidden, const HeadParameters& parameters,

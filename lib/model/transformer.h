@@ -109,7 +109,7 @@ class Transformer {
                    const LayerParameters& parameters, float* hidden);
 
   /// Normalises sums of word, position and type embeddings in place: `hidden` [tokens, d].
-  void FinishEmbeddings(float* hidden, uint32_t tokens, const EmbeddingNorm& norm);
+  void FinishEmbeddings(float* hidden, uint32_t tokens, const EmbeddingParameters& parameters);
 
   /// Computes the pooler (tanh or ReLU, as the model says) on each sequence's first token, then the
   /// classifier: `logits` [sequences, labels].

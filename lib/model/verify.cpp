@@ -61,8 +61,9 @@ class Verifier {
       const auto text = file_.ReadText(location.kind);
       return text.ok() ? Status() : Status(text.error());
     }
-    return file_.VisitTensors(location.kind, location.layer,
-                              [](size_t, uint64_t, std::span<const uint8_t>) { return Status(); });
+    return file_.VisitTensors(
+        location.kind, location.layer,
+        [](TensorRole, uint64_t, std::span<const uint8_t>) { return Status(); });
   }
 
   Status CheckRows(const RowTable& table) {

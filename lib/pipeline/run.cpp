@@ -6,6 +6,7 @@
 #include <variant>
 
 #include "base/remedy.h"
+#include "network/tensors.h"
 #include "types/finite.h"
 
 namespace sti {
@@ -95,7 +96,7 @@ Status Run::EmbedTokens(const TokenInput& input) {
   report_->stall_us += report_->embeddings_begin_us - waiting;
   if (!has_rows_) return FallBackBeforeRows();
   STI_RETURN_IF_ERROR(SumTableRows(input));
-  transformer_.FinishEmbeddings(hidden_.data(), tokens_, resident_.embedding_norm);
+  transformer_.FinishEmbeddings(hidden_.data(), tokens_, resident_.embedding);
   report_->embeddings_us = Now();
   return {};
 }
@@ -107,8 +108,9 @@ Status Run::SumTableRows(const TokenInput& input) {
     const uint32_t first = offsets_[s];
     const uint32_t count = offsets_[s + 1] - first;
     STI_RETURN_IF_ERROR(rows_->Sum(input.ids.subspan(first, count),
-                                   input.types.subspan(first, count), resident_.type_rows,
-                                   file_.name(), hidden_.data() + first * width));
+                                   input.types.subspan(first, count),
+                                   resident_.embedding[TensorRole::kTypeEmbeddings], file_.name(),
+                                   hidden_.data() + first * width));
   }
   return {};
 }

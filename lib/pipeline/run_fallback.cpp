@@ -4,6 +4,7 @@
 #include <numeric>
 #include <utility>
 
+#include "network/tensors.h"
 #include "pipeline/run.h"
 
 namespace sti {
@@ -90,9 +91,9 @@ void Run::SumRowsAtHand() {
     missing += SumRowsInMemory(
         index, [&](const RowTable& table, uint32_t row) { return RowAtHand(table, row); },
         tokens_in_.ids.subspan(first, count), tokens_in_.types.subspan(first, count),
-        resident_.type_rows, hidden_.data() + first * width);
+        resident_.embedding[TensorRole::kTypeEmbeddings], hidden_.data() + first * width);
   }
-  transformer_.FinishEmbeddings(hidden_.data(), tokens_, resident_.embedding_norm);
+  transformer_.FinishEmbeddings(hidden_.data(), tokens_, resident_.embedding);
   report_->embeddings_us = Now();
   report_->fallback->rows_missing = missing;
 }

@@ -13,10 +13,10 @@ constexpr double kLeastFlops = 50e6;  // less than the smallest board does
 
 /// Returns the operations of a layer of `width` slices at `length` tokens: two for each weight and
 /// token, and those of attention.
-double OperationsOf(const ModelShape& shape, const ComputeSample& layer) {
+double OperationsOf(const ModelShape& shape, uint64_t shard_weights, const ComputeSample& layer) {
   const double length = layer.length;
   const double attention = 2 * length * shape.head_dim();
-  return 2 * layer.width * length * (static_cast<double>(shape.shard_weights()) + attention);
+  return 2 * layer.width * length * (static_cast<double>(shard_weights) + attention);
 }
 
 std::string SentenceOf(size_t index, double flops, const char* than) {
@@ -28,12 +28,13 @@ std::string SentenceOf(size_t index, double flops, const char* than) {
 
 }  // namespace
 
-std::vector<std::string> DoubtsAbout(const DeviceProfile& profile, const ModelShape& shape) {
+std::vector<std::string> DoubtsAbout(const DeviceProfile& profile, const ModelShape& shape,
+                                     uint64_t shard_weights) {
   std::vector<double> flops;  // a second and thread, of each layer
   flops.reserve(profile.compute.size());
   const double threads = std::max(profile.threads, 1U);
   for (const ComputeSample& layer : profile.compute)
-    flops.push_back(OperationsOf(shape, layer) / (layer.layer_us * 1e-6) / threads);
+    flops.push_back(OperationsOf(shape, shard_weights, layer) / (layer.layer_us * 1e-6) / threads);
   const auto [slowest, fastest] = std::minmax_element(flops.begin(), flops.end());
   std::vector<std::string> doubts;
   const auto index = [&](auto found) { return static_cast<size_t>(found - flops.begin()); };

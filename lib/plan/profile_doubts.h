@@ -2,6 +2,7 @@
 // hand, such as milliseconds where microseconds belong, or the figures of another model.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -10,9 +11,11 @@
 
 namespace sti {
 
-/// Returns sentences about the speeds that a profile has for a model of this shape: of the fastest
-/// layer if it computes more than 1 TFLOP/s a thread, of the slowest if it computes less than 50
-/// MFLOP/s. The profile keeps its rules (types/profile_check.h).
-std::vector<std::string> DoubtsAbout(const DeviceProfile& profile, const ModelShape& shape);
+/// Returns sentences about the speeds that a profile has for a model of this shape, whose shards
+/// have `shard_weights` weights each: of the fastest layer if it computes more than 1 TFLOP/s a
+/// thread, of the slowest if it computes less than 50 MFLOP/s. The profile keeps its rules
+/// (types/profile_check.h).
+std::vector<std::string> DoubtsAbout(const DeviceProfile& profile, const ModelShape& shape,
+                                     uint64_t shard_weights);
 
 }  // namespace sti

@@ -5,6 +5,7 @@
 
 #include "base/aligned_vector.h"
 #include "model/embedding_rows.h"
+#include "network/tensors.h"
 #include "profile/layer_reads.h"
 #include "profile/sample_text.h"
 #include "profile/time_us.h"
@@ -140,11 +141,12 @@ Result<double> TimeEmbedding(ProfileBench& bench, FixedWork& work) {
   const double time_us = TimeUs([&] {
     work.encoding = bench.tokenizer.Encode(work.text, std::nullopt, work.length);
     status = SumEmbeddings(bench.model.index(), work.reads, work.blocks.span(), work.encoding.ids,
-                           work.encoding.types, bench.model.resident().type_rows,
+                           work.encoding.types,
+                           bench.model.resident().embedding[TensorRole::kTypeEmbeddings],
                            bench.model.file().name(), work.hidden.data());
     bench.transformer->FinishEmbeddings(work.hidden.data(),
                                         static_cast<uint32_t>(work.encoding.ids.size()),
-                                        bench.model.resident().embedding_norm);
+                                        bench.model.resident().embedding);
   });
   if (!status.ok()) return status.error();
   return time_us;

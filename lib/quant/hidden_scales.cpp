@@ -3,22 +3,14 @@
 #include <cmath>
 
 #include "base/half.h"
+#include "network/tensors.h"
 
 namespace sti {
 namespace {
 
-// One of a layer's whole matrices, row-major.
-struct WholeMatrix {
-  uint64_t rows;
-  uint64_t columns;
-  bool by_row;  // hidden channels are rows, else columns
-};
-
-std::vector<WholeMatrix> MatricesOf(const ModelShape& shape) {
-  const uint64_t d = shape.hidden;
-  const uint64_t f = shape.ffn;
-  return {{d, d, false}, {d, d, false}, {d, d, false}, {d, d, true}, {f, d, false}, {d, f, true}};
-}
+// Whether hidden channels are a matrix's rows, since slices share all of its outputs; else they are
+// its columns.
+bool HasChannelsInRows(const TensorSpec& matrix) { return IsCutByInputs(matrix); }
 
 // Calls visit(row, scales) for each row of a layer. `scales` are those of its columns, or the one
 // of the row; `row` is where it begins in the layer.
@@ -26,10 +18,12 @@ template <typename Visit>
 void ForEachRow(const ModelShape& shape, const Visit& visit) {
   uint64_t at = 0;
   uint64_t scales = 0;
-  for (const WholeMatrix& matrix : MatricesOf(shape)) {
-    for (uint64_t row = 0; row < matrix.rows; ++row) {
-      visit(at, matrix.columns, scales + (matrix.by_row ? row : 0), matrix.by_row);
-      at += matrix.columns;
+  for (const TensorSpec& matrix : TensorsAt(Home::kShard)) {
+    const TensorSize size = SizeOf(matrix, shape);
+    const bool by_row = HasChannelsInRows(matrix);
+    for (uint64_t row = 0; row < size.rows; ++row) {
+      visit(at, size.columns, scales + (by_row ? row : 0), by_row);
+      at += size.columns;
     }
     scales += shape.hidden;
   }
@@ -43,8 +37,7 @@ float RoundedRoot(double mean_square) {
 }  // namespace
 
 std::vector<float> FitHiddenScales(std::span<const float> weights, const ModelShape& shape) {
-  const std::vector<WholeMatrix> matrices = MatricesOf(shape);
-  std::vector<double> squares(matrices.size() * shape.hidden, 0.0);
+  std::vector<double> squares(CountAt(Home::kShard) * shape.hidden, 0.0);
   ForEachRow(shape, [&](uint64_t row, uint64_t columns, uint64_t first, bool by_row) {
     for (uint64_t c = 0; c < columns; ++c) {
       const double weight = weights[row + c];
@@ -53,8 +46,9 @@ std::vector<float> FitHiddenScales(std::span<const float> weights, const ModelSh
   });
   std::vector<float> scales(squares.size());
   for (size_t i = 0; i < scales.size(); ++i) {
-    const WholeMatrix& matrix = matrices[i / shape.hidden];
-    const auto count = static_cast<double>(matrix.by_row ? matrix.columns : matrix.rows);
+    const TensorSpec& matrix = TensorsAt(Home::kShard)[i / shape.hidden];
+    const TensorSize size = SizeOf(matrix, shape);
+    const auto count = static_cast<double>(HasChannelsInRows(matrix) ? size.columns : size.rows);
     scales[i] = RoundedRoot(squares[i] / count);
   }
   return scales;

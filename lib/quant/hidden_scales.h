@@ -13,7 +13,7 @@
 
 namespace sti {
 
-/// [6, hidden]: for Q, K, V, O, FFN1 and FFN2 the root mean square of each hidden channel's
+/// [matrices of a layer, hidden]: for each matrix the root mean square of each hidden channel's
 /// weights, rounded to bfloat16; 1 where that is not above 0. `weights`: a layer as in
 /// QuantizeLayer, finite. Each sum runs in one order, so that any machine gives the same numbers.
 /// Thread-safe.

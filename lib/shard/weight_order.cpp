@@ -28,44 +28,37 @@ void AppendMatrix(const LayerMatrix& whole, const ShardMatrix& local,
 
 }  // namespace
 
-std::array<ShardMatrix, kShardMatrices> ShardMatrices(const ModelShape& shape) {
-  const uint32_t head = shape.head_dim();
-  const uint32_t ffn = shape.slice_ffn();
-  std::array<ShardMatrix, kShardMatrices> matrices = {{{head, shape.hidden},
-                                                       {head, shape.hidden},
-                                                       {head, shape.hidden},
-                                                       {shape.hidden, head},
-                                                       {ffn, shape.hidden},
-                                                       {shape.hidden, ffn}}};
-  matrices[kOutput].scaled_by_output = true;
-  matrices[kFfn2].scaled_by_output = true;
+ShardMatrixTable ShardMatrices(const ModelShape& shape) {
+  ShardMatrixTable matrices;
   uint64_t first = 0;
   uint32_t scales = 0;
-  for (ShardMatrix& matrix : matrices) {
-    matrix.first = first;
-    matrix.scales = scales;
-    first += uint64_t{matrix.outs} * matrix.ins;
+  for (const TensorSpec& tensor : TensorsAt(Home::kShard)) {
+    const TensorSize local = SizeInSlice(tensor, shape);
+    matrices[tensor.role] = {static_cast<uint32_t>(local.rows),
+                             static_cast<uint32_t>(local.columns), first, scales,
+                             IsCutByInputs(tensor)};
+    first += local.count();
     scales += shape.hidden;
   }
   return matrices;
 }
 
-uint64_t LayerWeights(const ModelShape& shape) { return shape.shard_weights() * shape.width; }
-
 std::vector<uint32_t> WeightOrder(const ModelShape& shape, uint32_t slice) {
-  uint64_t d = shape.hidden;
-  uint64_t f = shape.ffn;
-  uint64_t head = uint64_t{slice} * shape.head_dim();
-  uint64_t neuron = uint64_t{slice} * shape.slice_ffn();
-  // Q, K, V and FFN1 are cut by rows (outputs), O and FFN2 by columns (inputs): STI Table 1.
-  const LayerMatrix whole[kShardMatrices] = {
-      {0, d, head, 0},         {d * d, d, head, 0},       {2 * d * d, d, head, 0},
-      {3 * d * d, d, 0, head}, {4 * d * d, d, neuron, 0}, {4 * d * d + d * f, f, 0, neuron},
-  };
   std::vector<uint32_t> order;
-  order.reserve(shape.shard_weights());
-  auto local = ShardMatrices(shape);
-  for (int m = 0; m < kShardMatrices; ++m) AppendMatrix(whole[m], local[m], order);
+  order.reserve(ShardWeights(shape));
+  const ShardMatrixTable local = ShardMatrices(shape);
+  uint64_t first = 0;
+  for (const TensorSpec& tensor : TensorsAt(Home::kShard)) {
+    const TensorSize whole = SizeOf(tensor, shape);
+    const ShardMatrix& matrix = local[tensor.role];
+    const bool by_inputs = IsCutByInputs(tensor);
+    AppendMatrix({.first = first,
+                  .ins = whole.columns,
+                  .row = by_inputs ? 0 : uint64_t{slice} * matrix.outs,
+                  .column = by_inputs ? uint64_t{slice} * matrix.ins : 0},
+                 matrix, order);
+    first += whole.count();
+  }
   return order;
 }
 

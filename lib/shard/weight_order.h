@@ -1,17 +1,17 @@
 // The order in which a shard's weights lie, in its parts and in memory.
 //
-// A shard is six local matrices in the order Q, K, V, O, FFN1, FFN2, each [outs, ins] as in y = W
-// x. A matrix is cut into panels of kPanelWidth outputs (the last may be narrower); a panel is
-// stored input by input, within an input output by output. So a panel of w outputs is `ins` rows of
-// w weights, which is the order in which a matrix product that keeps w outputs in registers reads
-// them: decoding a panel yields its B matrix with no transposition. The index of a weight in this
-// order is its stream index.
+// A shard is a slice's part of each matrix of a layer, one after the other in the order of
+// network/tensors.h, each [outs, ins] as in y = W x. A matrix is cut into panels of kPanelWidth
+// outputs (the last may be narrower); a panel is stored input by input, within an input output by
+// output. So a panel of w outputs is `ins` rows of w weights, which is the order in which a matrix
+// product that keeps w outputs in registers reads them: decoding a panel yields its B matrix with
+// no transposition. The index of a weight in this order is its stream index.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <vector>
 
+#include "network/tensors.h"
 #include "types/model_info.h"
 
 namespace sti {
@@ -30,11 +30,12 @@ struct ShardMatrix {
   bool scaled_by_output = false;  ///< the hidden dimension is its outputs (O, FFN2), else inputs
 };
 
-enum ShardMatrixIndex { kQuery = 0, kKey, kValue, kOutput, kFfn1, kFfn2, kShardMatrices };
+/// The matrices of a shard, whose weights lie one behind the other in this order.
+using ShardMatrixTable = ByRole<Home::kShard, ShardMatrix>;
 
-/// The six matrices of a shard of this shape: Q, K, V [d/M, d]; O [d, d/M]; FFN1 [f/M, d];
-/// FFN2 [d, f/M] (STI Table 1).
-std::array<ShardMatrix, kShardMatrices> ShardMatrices(const ModelShape& shape);
+/// Returns the matrices of a shard of this shape: Q, K, V [d/M, d]; O [d, d/M]; FFN1 [f/M, d]; FFN2
+/// [d, f/M] (STI Table 1).
+ShardMatrixTable ShardMatrices(const ModelShape& shape);
 
 /// Inputs [in, in + ins) of the panel of `matrix` that begins at output `out`, a multiple of
 /// kPanelWidth.
@@ -57,8 +58,5 @@ struct PanelStretch {
 /// Returns for each weight of slice `slice`, in weight order, its flat index in the layer: in Q, K,
 /// V, O, FFN1, FFN2 one after the other, each [outs, ins] row-major.
 std::vector<uint32_t> WeightOrder(const ModelShape& shape, uint32_t slice);
-
-/// Returns the number of weights of a whole layer, the sum over its slices.
-uint64_t LayerWeights(const ModelShape& shape);
 
 }  // namespace sti

@@ -30,17 +30,12 @@ struct ModelShape {
   friend bool operator==(const ModelShape&, const ModelShape&) = default;
   [[nodiscard]] uint32_t head_dim() const { return hidden / width; }
   [[nodiscard]] uint32_t slice_ffn() const { return ffn / width; }
-  /// Returns the number of weights of one shard: Q, K, V, O of one head and 1/M of both FFN
-  /// matrices.
-  [[nodiscard]] uint64_t shard_weights() const {
-    return uint64_t{4} * hidden * head_dim() + uint64_t{2} * hidden * slice_ffn();
-  }
 };
 
 enum class Activation : uint8_t { kGelu = 0, kGeluTanh = 1, kRelu = 2 };
 
-/// The family of an encoder: how a folder names its tensors, and how a pair is laid out.
-enum class Architecture : uint8_t { kBert = 0, kDistilBert = 1, kRoberta = 2 };
+/// The number of the family that an encoder is of (network/families.h).
+enum class Architecture : uint8_t;
 
 /// The function between the pooler and the classifier.
 enum class PoolerActivation : uint8_t { kTanh = 0, kRelu = 1 };
@@ -82,15 +77,10 @@ struct ModelInfo {
   uint32_t min_width = 1;  ///< narrower submodels were not trained
   bool elastic = false;    ///< submodels were trained together with the full model (STI 4.1)
   TokenizerInfo tokenizer;
-  Architecture architecture = Architecture::kBert;
+  Architecture architecture{};
   PoolerActivation pooler = PoolerActivation::kTanh;
   Problem problem = Problem::kSingleLabel;
   uint32_t position_offset = 0;  ///< row of the position embeddings that the first token has
-
-  /// Returns whether both texts of a pair have one token type where those of BERT have two.
-  [[nodiscard]] bool lacks_second_type() const {
-    return architecture == Architecture::kBert && tokenizer.second_type == 0;
-  }
 
   /// Returns the longest input in tokens: as many as there are positions, or fewer where the
   /// tokenizer cuts before.

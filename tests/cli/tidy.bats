@@ -177,6 +177,23 @@ auto b = "run sti-plan again";\nauto c = "a -- b, my-sti-plan";\n'
   complains 'lib/low/low.h:2: kRows = 16 is also in lib/high/high.h:2; one room owns a constant'
 }
 
+@test "what a network consists of is said in one room" {
+  mkdir lib/network
+  write CONTRIBUTING.md '| `low` | a room | nothing |\n|---|---|---|\n| `high` | a room | low |\n| `network` | a room | low |\n'
+  printf 'sti_room(network low)\n' >>CMakeLists.txt
+  text='#include "low/low.h"\n\nint a = kQueryBias,\n    kKeyBias;\nint b = shape.hidden * s.ffn;\nint c = info.architecture == Architecture::kBert;\n'
+  write lib/network/network.cpp "$text"
+  write lib/high/high.cpp "$text"
+  write cmd/sti-two/main.cpp "$text// kQueryBias, kKeyBias\nint e = rows * shape.hidden + p[kQueryBias] + p[kKeyBias];\n"
+  says='; lib/network says it'
+  for file in cmd/sti-two/main.cpp lib/high/high.cpp; do
+    printf "$file:%s$says\n" '3: lists tensors of a layer' '5: has a size of tensors' \
+      '6: asks which architecture a model is' '6: asks which architecture a model is'
+  done >expected
+  run --separate-stderr scripts/check-sources
+  same "$output" "$(cat expected)"
+}
+
 @test "lengths of files and functions" {
   { echo 'void Long() {'; for i in {1..69}; do echo "  Step($i);"; done; echo '}'; } >lib/low/low.cpp
   { echo '// S.'; echo 'struct S {'; for i in {1..80}; do echo "  int i$i;"; done; echo '};'; } >lib/low/low.h

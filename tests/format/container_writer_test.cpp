@@ -125,7 +125,7 @@ TEST_F(ContainerWriterTest, FullFidelityAloneHasNoPlanes) {
     for (uint32_t bits = 2; bits <= 6; ++bits) {
       EXPECT_EQ(shard.parts[PartAt(bits)].length, 0U);
     }
-    EXPECT_EQ(shard.parts[PartKind::kFull].length, report.index.info.shape.shard_weights() * 2);
+    EXPECT_EQ(shard.parts[PartKind::kFull].length, ShardWeights(report.index.info.shape) * 2);
   }
   EXPECT_TRUE(
       Succeeded(ParseContainerIndex(EncodeContainerIndex(report.index), report.file_bytes,

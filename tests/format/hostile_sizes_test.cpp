@@ -188,9 +188,7 @@ ResidentLocation PackedHead(const ModelShape& shape) {
   ResidentLocation location;
   location.kind = ResidentKind::kHead;
   location.compression = Compression::kZstd;
-  for (const uint64_t size : ResidentTensorSizes(location.kind, shape)) {
-    location.raw_length += size * sizeof(float);
-  }
+  location.raw_length = ValuesAt(Home::kHead, shape) * sizeof(float);
   return location;
 }
 
@@ -206,7 +204,7 @@ TEST(HostileResident, AHeadIsNeverHeldBesideItsTensors) {
   uint64_t bytes = 0;
   const MemoryMeter meter;
   EXPECT_TRUE(Succeeded(ReadTensors(location, shape, bomb, "a.sti: head parameters",
-                                    [&](size_t, uint64_t, std::span<const uint8_t> values) {
+                                    [&](TensorRole, uint64_t, std::span<const uint8_t> values) {
                                       bytes += values.size();
                                       return Status();
                                     })));
@@ -230,7 +228,7 @@ TEST(HostileResident, AFrameOfTensorsHasAWindowOfAtMost8MiB) {
     ZSTD_freeCCtx(context);
     const Status read =
         ReadTensors(location, shape, frame, "a.sti: head parameters",
-                    [](size_t, uint64_t, std::span<const uint8_t>) { return Status(); });
+                    [](TensorRole, uint64_t, std::span<const uint8_t>) { return Status(); });
     EXPECT_EQ(read.ok(), window == 23);
     EXPECT_TRUE(read.ok() || FailedWith(read, ErrorKind::kDamaged, "does not decompress"));
   }

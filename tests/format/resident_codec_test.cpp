@@ -114,23 +114,17 @@ ModelShape SmallShape() {
   return shape;
 }
 
-TEST(ResidentTensorSizes, CountEveryParameter) {
-  using Counts = std::vector<uint64_t>;
-  EXPECT_EQ(ResidentTensorSizes(ResidentKind::kEmbedding, SmallShape()), (Counts{8, 4, 4}));
-  EXPECT_EQ(ResidentTensorSizes(ResidentKind::kLayer, SmallShape()),
-            (Counts{4, 4, 4, 4, 4, 4, 6, 4, 4, 4}));
-  EXPECT_EQ(ResidentTensorSizes(ResidentKind::kHead, SmallShape()), (Counts{16, 4, 12, 3}));
-}
-
 using Tensors = std::vector<std::vector<float>>;
 
 /// The tensors of a stored part, value by value; `a` is its name.
 Result<Tensors> Read(const ResidentLocation& location, std::span<const uint8_t> stored,
                      const ModelShape& shape = SmallShape()) {
-  Tensors tensors(ResidentTensorSizes(location.kind, shape).size());
+  const std::span<const TensorSpec> stored_tensors = TensorsAt(HomeOf(location.kind));
+  Tensors tensors(stored_tensors.size());
   STI_RETURN_IF_ERROR(
       ReadTensors(location, shape, stored, "a",
-                  [&](size_t tensor, uint64_t first, std::span<const uint8_t> values) {
+                  [&](TensorRole role, uint64_t first, std::span<const uint8_t> values) {
+                    const auto tensor = static_cast<size_t>(&SpecOf(role) - stored_tensors.data());
                     EXPECT_EQ(first, tensors[tensor].size());
                     for (size_t at = 0; at < values.size(); at += BytesOf(location.type)) {
                       tensors[tensor].push_back(LoadValue(location.type, &values[at]));
@@ -193,7 +187,8 @@ struct PackedHead {
     shape.labels = 400;
     location.kind = ResidentKind::kHead;
     Bytes raw;
-    for (const uint64_t size : ResidentTensorSizes(location.kind, shape)) {
+    for (const TensorSpec& spec : TensorsAt(Home::kHead)) {
+      const uint64_t size = SizeOf(spec, shape).count();
       std::vector<float>& tensor = tensors.emplace_back(size);
       for (uint64_t i = 0; i < size; ++i) tensor[i] = static_cast<float>(raw.size() + i / 50);
       const auto* first = reinterpret_cast<const uint8_t*>(tensor.data());
@@ -266,7 +261,7 @@ TEST(ReadTensors, EndsWithTheFirstErrorOfTheVisit) {
   const PackedHead& head = TheHead();
   int calls = 0;
   const Status read = ReadTensors(head.location, head.shape, head.stored, "a",
-                                  [&](size_t, uint64_t, std::span<const uint8_t>) {
+                                  [&](TensorRole, uint64_t, std::span<const uint8_t>) {
                                     return ++calls == 2 ? Status(MachineError("full")) : Status();
                                   });
   EXPECT_TRUE(FailedWith(read, ErrorKind::kMachine, "full"));

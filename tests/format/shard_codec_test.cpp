@@ -26,7 +26,7 @@ class CodecShard {
     info_.shape = shape;
     info_.data_type = type;
     TestRandom random(shape.hidden + outlier_every);
-    codes_.resize(shape.shard_weights());
+    codes_.resize(ShardWeights(shape));
     for (uint8_t& code : codes_) code = static_cast<uint8_t>(random.Below(64));
     for (uint64_t i = random.Below(3); i < codes_.size() && outlier_every != 0;
          i += 1 + random.Below(2 * outlier_every)) {
@@ -131,14 +131,14 @@ TEST(ShardCodec, RoundTripWithoutOutliers) {
 
 TEST(ShardCodec, RoundTripWithOutliersInSeveralBlocks) {
   CodecShard shard(kLarge, DataType::kF16, 300);
-  ASSERT_GT(kLarge.shard_weights(), 2U * 65536);
+  ASSERT_GT(ShardWeights(kLarge), 2U * 65536);
   shard.ExpectRoundTrip();
 }
 
 TEST(ShardCodec, OutliersMayStandAtTheEdgesOfBlocks) {
   CodecShard shard(kLarge, DataType::kF32, 0);
   for (const uint64_t position : {uint64_t{0}, uint64_t{65535}, uint64_t{65536}, uint64_t{131071},
-                                  uint64_t{131072}, kLarge.shard_weights() - 1}) {
+                                  uint64_t{131072}, ShardWeights(kLarge) - 1}) {
     shard.AddOutlier(position, 100.0F + static_cast<float>(position));
   }
   shard.ExpectRoundTrip();
@@ -170,7 +170,7 @@ TEST(ShardCodec, AnOutliersCodeIsZeroInEachPlane) {
 
 TEST(ShardCodec, EveryWeightMayBeAnOutlier) {
   CodecShard shard(kSmall, DataType::kF32, 0);
-  for (uint64_t i = 0; i < kSmall.shard_weights(); ++i) {
+  for (uint64_t i = 0; i < ShardWeights(kSmall); ++i) {
     shard.AddOutlier(i, static_cast<float>(i) - 50);
   }
   shard.ExpectRoundTrip();
@@ -180,7 +180,7 @@ TEST(ShardCodec, OutliersAreFinite) {
   for (const DataType type : {DataType::kF32, DataType::kF16, DataType::kBF16}) {
     for (const float odd : {NAN, INFINITY, -INFINITY}) {
       CodecShard shard(kLarge, type, 300);
-      shard.AddOutlier(kLarge.shard_weights() - 1, odd);
+      shard.AddOutlier(ShardWeights(kLarge) - 1, odd);
       shard.Encode();
       for (uint32_t bits = 2; bits <= 6; ++bits) {
         EXPECT_TRUE(FailedWith(shard.View(bits), ErrorKind::kDamaged,
@@ -216,7 +216,7 @@ TEST(ShardCodec, ABaseHasNoByteThatTheSpecificationDoesNotName) {
 TEST(ShardCodec, FullFidelityIsSeenAsStored) {
   CodecShard shard(kSmall, DataType::kF32, 0);
   TestRandom random(1);
-  const std::vector<float> weights = random.Normals(kSmall.shard_weights(), 1.0);
+  const std::vector<float> weights = random.Normals(ShardWeights(kSmall), 1.0);
   std::vector<uint8_t> bytes(weights.size() * 4);
   std::memcpy(bytes.data(), weights.data(), bytes.size());
   shard.Keep(PartKind::kFull, bytes);
@@ -287,7 +287,7 @@ TEST_F(DamagedOutliers, PositionsThatDoNotAscend) {
 
 TEST_F(DamagedOutliers, APositionBehindTheLastWeight) {
   const size_t last = kLows + 2 * (shard_.outliers() - 1);
-  const auto limit = static_cast<uint16_t>(kLarge.shard_weights() - 131072);
+  const auto limit = static_cast<uint16_t>(ShardWeights(kLarge) - 131072);
   Store16(last, limit);
   ExpectRefused();
   Store16(last, static_cast<uint16_t>(limit - 1));

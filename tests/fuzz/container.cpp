@@ -57,7 +57,7 @@ void DecodeResident(const ContainerIndex& index, std::span<const uint8_t> file) 
     }
     uint64_t bytes = 0;
     const Status read = ReadTensors(location, index.info.shape, stored, "f",
-                                    [&](size_t, uint64_t, std::span<const uint8_t> values) {
+                                    [&](TensorRole, uint64_t, std::span<const uint8_t> values) {
                                       bytes += values.size();
                                       return Status();
                                     });
@@ -73,7 +73,7 @@ void DecodeShard(const ContainerIndex& index, uint32_t layer, uint32_t slice,
   for (const PartKind part : kPartKinds) {
     parts[part] = file.subspan(shard.parts[part].offset, shard.parts[part].length);
   }
-  const uint64_t weights = index.info.shape.shard_weights();
+  const uint64_t weights = ShardWeights(index.info.shape);
   std::vector<float> out(RoundUp(weights, 64));
   for (const uint32_t bits : index.bits) {
     if (!index.Holds({{layer, slice}, bits})) continue;

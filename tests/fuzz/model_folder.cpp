@@ -6,6 +6,7 @@
 #include "import/model_config.h"
 #include "import/tokenizer_files.h"
 #include "import/weight_file.h"
+#include "network/families.h"
 #include "support/torch_writer.h"
 #include "text/byte_bpe.h"
 #include "text/vocabulary.h"
@@ -38,7 +39,7 @@ class Folder {
 };
 
 void TryWordPiece(const std::string& folder) {
-  const auto files = ReadTokenizer(folder, {Architecture::kBert, kMaxTokens, 0});
+  const auto files = ReadTokenizer(folder, {*FindFamily("bert"), kMaxTokens, 0});
   if (!files.ok()) return RequireDataError(files.error());
   const auto vocabulary = Vocabulary::FromText(files->vocabulary_text);
   Require(vocabulary.ok() && vocabulary->size() <= kMaxTokens, "a vocabulary that fits the model");
@@ -48,7 +49,7 @@ void TryWordPiece(const std::string& folder) {
 }
 
 void TryByteBpe(const std::string& folder) {
-  const auto files = ReadTokenizer(folder, {Architecture::kRoberta, kMaxTokens, 1});
+  const auto files = ReadTokenizer(folder, {*FindFamily("roberta"), kMaxTokens, 1});
   if (!files.ok()) return RequireDataError(files.error());
   auto vocabulary = Vocabulary::FromText(files->vocabulary_text);
   Require(vocabulary.ok() && vocabulary->size() <= kMaxTokens, "a vocabulary that fits the model");

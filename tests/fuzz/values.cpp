@@ -20,6 +20,7 @@
 #include "fuzz/codec.h"
 #include "fuzz/numbers.h"
 #include "fuzz/targets.h"
+#include "network/tensors.h"
 #include "plan/planner.h"
 #include "plan/profile_doubts.h"
 #include "support/forged_container.h"
@@ -392,7 +393,8 @@ std::vector<PlanRequest> Requests() {
 /// Plans with a profile and an importance that readers have taken. What is planned is read.
 void PlanWith(const DeviceProfile& profile, const sti::Importance& importance, size_t which) {
   const ContainerFile& file = *TheWorld().file;
-  for (const std::string& doubt : DoubtsAbout(profile, file.index().info.shape))
+  const ModelShape& shape = file.index().info.shape;
+  for (const std::string& doubt : DoubtsAbout(profile, shape, ShardWeights(shape)))
     RequireDataError(DataError(doubt));
   const std::vector<PlanRequest> requests = Requests();
   const PlanInputs inputs(file, profile, importance);

@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "import/tokenizer_files.h"
+#include "network/families.h"
 #include "support/expect.h"
 #include "support/safetensors_writer.h"
 #include "support/temp_folder.h"
@@ -23,7 +24,7 @@ class AddedTokensTest : public testing::Test {
   /// Reads the tokenizer with one more file, which is gone afterwards.
   Result<TokenizerFiles> ReadWith(const std::string& name, const std::string& text) {
     Write(name, text);
-    auto files = ReadTokenizer(folder_.path(), {Architecture::kBert, 10, 0},
+    auto files = ReadTokenizer(folder_.path(), {*FindFamily("bert"), 10, 0},
                                [&](const LogLine& line) { warnings_ += line.what + "\n"; });
     std::filesystem::remove(folder_.File(name));
     return files;

@@ -5,6 +5,7 @@
 
 #include "base/byte_spelling.h"
 #include "import/tokenizer_files.h"
+#include "network/families.h"
 #include "support/expect.h"
 #include "support/safetensors_writer.h"
 #include "support/temp_folder.h"
@@ -38,7 +39,7 @@ class ByteBpeFilesTest : public testing::Test {
     Write("merges.txt", "#version: 0.2\na b\nab c\n");
   }
   Result<TokenizerFiles> Read() {
-    return ReadTokenizer(folder_.path(), {Architecture::kRoberta, 300, 7});
+    return ReadTokenizer(folder_.path(), {*FindFamily("roberta"), 300, 7});
   }
   void WriteJsonWith(const char* pointer, const Json& value) {
     Json json = json_;
@@ -171,7 +172,7 @@ TEST_F(ByteBpeFilesTest, RefusesMergesThatAreNone) {
 
 TEST_F(ByteBpeFilesTest, RefusesMoreTokensThanTheModelHas) {
   WriteTwoFiles();
-  EXPECT_TRUE(FailedWith(ReadTokenizer(folder_.path(), {Architecture::kRoberta, 261, 1}),
+  EXPECT_TRUE(FailedWith(ReadTokenizer(folder_.path(), {*FindFamily("roberta"), 261, 1}),
                          ErrorKind::kDamaged, "id 261, but vocab_size is 261"));
 }
 

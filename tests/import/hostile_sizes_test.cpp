@@ -4,6 +4,7 @@
 #include "import/model_config.h"
 #include "import/tokenizer_files.h"
 #include "import/weight_file.h"
+#include "network/families.h"
 #include "support/expect.h"
 #include "support/memory_meter.h"
 #include "support/safetensors_writer.h"
@@ -72,7 +73,7 @@ TEST_F(Hostile, JsonNestedTooDeep) {
     ExpectRefused(json, "nested too deep", ReadModelConfig, limit);
     ExpectRefused(SafetensorsBytes(json, ""), "nested too deep", WeightFile::OpenSafetensors, kMiB);
     ASSERT_TRUE(WriteBytes(folder_.File("tokenizer.json"), json).ok());
-    EXPECT_TRUE(FailedWith(ReadTokenizer(folder_.path(), {Architecture::kBert, 100, 0}),
+    EXPECT_TRUE(FailedWith(ReadTokenizer(folder_.path(), {*FindFamily("bert"), 100, 0}),
                            ErrorKind::kDamaged, "tokenizer.json: JSON nested too deep"));
   }
 }
@@ -95,11 +96,11 @@ TEST_F(Hostile, VocabularyOfLineEnds) {
   const uint64_t size = 64 * kMiB;
   ASSERT_TRUE(WriteBytes(folder_.File("vocab.txt"), std::string(size, '\n')).ok());
   const MemoryMeter meter;
-  EXPECT_TRUE(FailedWith(ReadTokenizer(folder_.path(), {Architecture::kBert, 100, 0}),
+  EXPECT_TRUE(FailedWith(ReadTokenizer(folder_.path(), {*FindFamily("bert"), 100, 0}),
                          ErrorKind::kDamaged, "no token [UNK]"));
   EXPECT_LT(meter.peak_bytes(), 3 * size);
   ASSERT_TRUE(WriteBytes(folder_.File("vocab.txt"), std::string(size + 1, '\n')).ok());
-  EXPECT_TRUE(FailedWith(ReadTokenizer(folder_.path(), {Architecture::kBert, 100, 0}),
+  EXPECT_TRUE(FailedWith(ReadTokenizer(folder_.path(), {*FindFamily("bert"), 100, 0}),
                          ErrorKind::kDamaged, "more than the 67108864 allowed"));
 }
 
@@ -111,7 +112,7 @@ TEST_F(Hostile, TokenizerIdsBeyondTheList) {
         std::string(id) + "}}}";
     ASSERT_TRUE(WriteBytes(folder_.File("tokenizer.json"), json).ok());
     const MemoryMeter meter;
-    EXPECT_TRUE(FailedWith(ReadTokenizer(folder_.path(), {Architecture::kBert, 100, 0}),
+    EXPECT_TRUE(FailedWith(ReadTokenizer(folder_.path(), {*FindFamily("bert"), 100, 0}),
                            ErrorKind::kDamaged, "tokenizer.json: "))
         << id;
     EXPECT_LT(meter.peak_bytes(), kMiB);

@@ -102,10 +102,9 @@ TEST_F(ModelFolderTest, OpensEveryVariant) {
     EXPECT_EQ(folder->info().elastic, options.elastic);
     EXPECT_EQ(folder->info().depth_layers.size(), options.layers);
     EXPECT_EQ(folder->info().depth_layers.back().size(), options.layers);
-    for (uint32_t i = 0; i <= static_cast<uint32_t>(TensorRole::kClassifierBias); ++i) {
-      const auto role = static_cast<TensorRole>(i);
-      EXPECT_EQ(folder->Tensor(role).shape, TensorShape(role, folder->info().shape));
-      EXPECT_TRUE(CheckFinite(folder->Tensor(role), TensorName(role)).ok());
+    for (const TensorSpec& tensor : kTensors) {
+      EXPECT_EQ(folder->Tensor(tensor.role).shape, ShapeOf(tensor, folder->info().shape));
+      EXPECT_TRUE(CheckFinite(folder->Tensor(tensor.role), "tensor").ok());
     }
   }
 }
@@ -411,30 +410,6 @@ TEST_F(ModelFolderTest, SaysHowToConvertOtherFormats) {
     EXPECT_TRUE(Contains(message, argument)) << message;
     std::filesystem::remove(dir_ + "/" + name);
   }
-}
-
-TEST(TensorName, SpellsThoseOfEachArchitecture) {
-  using enum TensorRole;
-  EXPECT_EQ(TensorName(kOutputWeight, 3, Architecture::kDistilBert),
-            "distilbert.transformer.layer.3.attention.out_lin.weight");
-  EXPECT_EQ(TensorName(kOutputNormBias, 0, Architecture::kDistilBert),
-            "distilbert.transformer.layer.0.output_layer_norm.bias");
-  EXPECT_EQ(TensorName(kPoolerWeight, 0, Architecture::kDistilBert), "pre_classifier.weight");
-  EXPECT_EQ(TensorName(kTypeEmbeddings, 0, Architecture::kDistilBert), "");
-  EXPECT_EQ(TensorName(kFfn1Weight, 2, Architecture::kRoberta),
-            "roberta.encoder.layer.2.intermediate.dense.weight");
-  EXPECT_EQ(TensorName(kClassifierBias, 0, Architecture::kRoberta), "classifier.out_proj.bias");
-  EXPECT_EQ(TensorNames(kEmbeddingNormWeight, 0, Architecture::kBert),
-            (std::vector<std::string>{
-                "bert.embeddings.LayerNorm.weight", "bert.embeddings.LayerNorm.gamma",
-                "embeddings.LayerNorm.weight", "embeddings.LayerNorm.gamma"}));
-}
-
-TEST(TensorName, SpellsTheUsualNames) {
-  EXPECT_EQ(TensorName(TensorRole::kQueryWeight, 3),
-            "bert.encoder.layer.3.attention.self.query.weight");
-  EXPECT_EQ(TensorName(TensorRole::kPoolerBias), "bert.pooler.dense.bias");
-  EXPECT_EQ(TensorName(TensorRole::kClassifierWeight), "classifier.weight");
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "network/families.h"
 #include "support/safetensors_writer.h"
 #include "support/text.h"
 
@@ -32,7 +33,7 @@ class TokenizerFilesTest : public testing::Test {
   void Write(const std::string& name, const std::string& text) {
     ASSERT_TRUE(WriteBytes(dir_ + "/" + name, text).ok());
   }
-  Result<TokenizerFiles> Read() { return ReadTokenizer(dir_, {Architecture::kBert, 10, 7}); }
+  Result<TokenizerFiles> Read() { return ReadTokenizer(dir_, {*FindFamily("bert"), 10, 7}); }
   std::string FailureOf(ErrorKind kind = ErrorKind::kDamaged) {
     const auto files = Read();
     EXPECT_FALSE(files.ok());

@@ -9,6 +9,7 @@
 
 #include "base/byte_spelling.h"
 #include "import/tokenizer_files.h"
+#include "network/families.h"
 #include "support/expect.h"
 #include "support/safetensors_writer.h"
 #include "support/temp_folder.h"
@@ -62,10 +63,10 @@ class TokenizerSourceTest : public testing::Test {
   void WriteLines(const std::string& text) {
     ASSERT_TRUE(WriteBytes(folder_.File("vocab.txt"), text).ok());
   }
-  Result<TokenizerFiles> Read(Architecture architecture = Architecture::kBert) {
+  Result<TokenizerFiles> Read(std::string_view model_type = "bert") {
     warnings_.clear();
-    const uint32_t rows = architecture == Architecture::kRoberta ? 300 : 100;
-    return ReadTokenizer(folder_.path(), {architecture, rows, 0},
+    const uint32_t rows = model_type == "roberta" ? 300 : 100;
+    return ReadTokenizer(folder_.path(), {*FindFamily(model_type), rows, 0},
                          [&](const LogLine& line) { warnings_ += line.what + "\n"; });
   }
   /// Reads with tokenizer.json and settings.
@@ -172,7 +173,7 @@ TEST_F(TokenizerSourceTest, TheClassIsFoundInOrder) {
 // The class comes before the files: another model's tokenizer is no remedy.
 TEST_F(TokenizerSourceTest, TheClassIsLookedAtBeforeTheFiles) {
   Write("tokenizer_config.json", {{"tokenizer_class", "PhobertTokenizer"}});
-  const auto files = Read(Architecture::kRoberta);
+  const auto files = Read("roberta");
   EXPECT_TRUE(FailedWith(files, ErrorKind::kForeign, "tokenizer_class is \"PhobertTokenizer\""));
   EXPECT_EQ(files.error().remedy, Remedy());
 }
@@ -273,7 +274,7 @@ TEST_F(TokenizerSourceTest, SettingsThatReplaceFilesAreRefused) {
 TEST_F(TokenizerSourceTest, WarnsWhereManyIdsHaveNoToken) {
   const auto warned = [&](uint32_t rows) {
     warnings_.clear();
-    const auto files = ReadTokenizer(folder_.path(), {Architecture::kBert, rows, 0},
+    const auto files = ReadTokenizer(folder_.path(), {*FindFamily("bert"), rows, 0},
                                      [&](const LogLine& line) { warnings_ += line.what; });
     EXPECT_TRUE(Succeeded(files));
     return Contains(warnings_, "the vocabulary has 5 tokens, the model " + std::to_string(rows));
@@ -300,7 +301,7 @@ class RobertaSourceTest : public TokenizerSourceTest {
   std::string SpaceWith(const Json& settings) {
     Write("tokenizer.json", json_);
     Write("tokenizer_config.json", settings);
-    const auto files = Read(Architecture::kRoberta);
+    const auto files = Read("roberta");
     if (!files.ok()) return files.error().Message();
     return files->info.add_prefix_space ? "space" : "none";
   }

@@ -45,15 +45,17 @@ struct World {
       dense.emplace_back();
       DecodeLayer(s, layers[layer].views, pool, &dense[layer]);
       change.emplace_back();
-      for (uint32_t m = 0; m < kShardMatrices; ++m) {
-        change[layer][m] = dense[layer][m];
-        change[layer][m].weights = RandomFloats(dense[layer][m].weights.size(), 0.05F, random);
+      for (const TensorSpec& tensor : TensorsAt(Home::kShard)) {
+        const DenseMatrix& matrix = dense[layer][tensor.role];
+        DenseMatrix& changed = change[layer][tensor.role];
+        changed = matrix;
+        changed.weights = RandomFloats(matrix.weights.size(), 0.05F, random);
       }
     }
     head.pooler_weight = StoredMatrix::Of(RandomFloats(size_t{s.hidden} * s.hidden, 0.2F, random));
-    head.pooler_bias = RandomFloats(s.hidden, 0.2F, random);
-    head.classifier_weight = RandomFloats(size_t{s.labels} * s.hidden, 0.5F, random);
-    head.classifier_bias = RandomFloats(s.labels, 0.5F, random);
+    head[TensorRole::kPoolerBias] = RandomFloats(s.hidden, 0.2F, random);
+    head[TensorRole::kClassifierWeight] = RandomFloats(size_t{s.labels} * s.hidden, 0.5F, random);
+    head[TensorRole::kClassifierBias] = RandomFloats(s.labels, 0.5F, random);
     hidden = RandomFloats(size_t{batch.tokens()} * s.hidden, 1.0F, random);
     factors = RandomFloats(size_t{batch.sequences()} * s.labels, 1.0F, random);
   }
@@ -64,9 +66,10 @@ struct World {
     for (uint32_t l = 0; l < info.shape.layers; ++l) {
       model.parameters.push_back(layers[l].parameters);
       model.layers.emplace_back();
-      for (uint32_t m = 0; m < kShardMatrices; ++m) {
+      for (const TensorSpec& tensor : TensorsAt(Home::kShard)) {
+        const TensorRole m = tensor.role;
         const DenseMatrix& matrix = dense[l][m];
-        const bool by_inputs = m == kOutput || m == kFfn2;
+        const bool by_inputs = m == TensorRole::kOutputWeight || m == TensorRole::kFfn2Weight;
         Doubles& weights = model.layers[l][m];
         for (size_t i = 0; i < size_t{matrix.ins} * matrix.outs; ++i) {
           const size_t at = by_inputs ? i / matrix.outs : i % matrix.outs;
@@ -192,15 +195,14 @@ std::vector<double> ContributionsOf(const World& world, bool of_heads) {
 // The output of a head or a neuron grows as its weights in O or FFN2 do: one neuron a slice, so
 // that slices tell neurons apart.
 TEST(GradientRun, ContributionsAreDerivativesByWhatIsAdded) {
-  for (const ShardMatrixIndex matrix : {kOutput, kFfn2}) {
+  for (const TensorRole matrix : {TensorRole::kOutputWeight, TensorRole::kFfn2Weight}) {
     World world(Info(3, 5, 1));
     for (uint32_t l = 0; l < world.info.shape.layers; ++l) {
-      for (uint32_t m = 0; m < kShardMatrices; ++m)
-        std::ranges::fill(world.change[l][m].weights, 0.0F);
+      for (DenseMatrix& changed : world.change[l]) std::ranges::fill(changed.weights, 0.0F);
       world.change[l][matrix].weights = world.dense[l][matrix].weights;
     }
     const std::vector<double> expected = Differentiate(world, 1).derivatives;
-    const std::vector<double> found = ContributionsOf(world, matrix == kOutput);
+    const std::vector<double> found = ContributionsOf(world, matrix == TensorRole::kOutputWeight);
     ASSERT_EQ(found.size(), expected.size());
     for (size_t i = 0; i < found.size(); ++i)
       EXPECT_NEAR(found[i], expected[i], 1e-6 * (1 + std::abs(expected[i]))) << i;

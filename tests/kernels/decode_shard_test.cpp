@@ -32,16 +32,16 @@ TEST(ShardMatrices, StreamOrderOfATinyShape) {
                    .token_types = 2,
                    .labels = 2};
   const auto matrices = ShardMatrices(shape);
-  EXPECT_EQ(matrices[kQuery].outs, 26U);
-  EXPECT_EQ(matrices[kQuery].ins, 312U);
-  EXPECT_EQ(matrices[kOutput].outs, 312U);
-  EXPECT_EQ(matrices[kOutput].ins, 26U);
-  EXPECT_EQ(matrices[kFfn1].outs, 100U);
-  EXPECT_EQ(matrices[kFfn2].ins, 100U);
-  EXPECT_EQ(matrices[kQuery].first, 0U);
-  EXPECT_EQ(matrices[kKey].first, 26U * 312U);
-  EXPECT_EQ(matrices[kFfn1].first, 4U * 26U * 312U);
-  EXPECT_EQ(matrices[kFfn2].first + uint64_t{312} * 100, shape.shard_weights());
+  EXPECT_EQ(matrices[TensorRole::kQueryWeight].outs, 26U);
+  EXPECT_EQ(matrices[TensorRole::kQueryWeight].ins, 312U);
+  EXPECT_EQ(matrices[TensorRole::kOutputWeight].outs, 312U);
+  EXPECT_EQ(matrices[TensorRole::kOutputWeight].ins, 26U);
+  EXPECT_EQ(matrices[TensorRole::kFfn1Weight].outs, 100U);
+  EXPECT_EQ(matrices[TensorRole::kFfn2Weight].ins, 100U);
+  EXPECT_EQ(matrices[TensorRole::kQueryWeight].first, 0U);
+  EXPECT_EQ(matrices[TensorRole::kKeyWeight].first, 26U * 312U);
+  EXPECT_EQ(matrices[TensorRole::kFfn1Weight].first, 4U * 26U * 312U);
+  EXPECT_EQ(matrices[TensorRole::kFfn2Weight].first + uint64_t{312} * 100, ShardWeights(shape));
 }
 
 TEST(DecodeWeights, EveryBitwidthAnyRange) {
@@ -64,31 +64,33 @@ TEST(DecodeWeights, EveryBitwidthAnyRange) {
 
 // Every weight of a shard by the definition: its centroid times the scale of its hidden channel.
 void ExpectScaled(const ModelShape& shape, uint32_t bits) {
-  auto shard = testing::MakeShard(shape.shard_weights(), bits, DataType::kF32, 0, 1.0f, bits);
+  auto shard = testing::MakeShard(ShardWeights(shape), bits, DataType::kF32, 0, 1.0f, bits);
   std::mt19937 random(bits);
   std::uniform_real_distribution<float> uniform(0.5f, 2.0f);
-  std::vector<float> scales(size_t{kShardMatrices} * shape.hidden);
+  std::vector<float> scales(CountAt(Home::kShard) * shape.hidden);
   for (float& scale : scales) scale = uniform(random);
   const auto plain = shard.weights;
-  testing::AddOutliers(shape.shard_weights(), 0.02, random, &shard);
+  testing::AddOutliers(ShardWeights(shape), 0.02, random, &shard);
   shard.view.scales = scales.data();
   testing::TestShard decoded;
   decoded.weights = DecodeShard(shard.view, shape);
   const auto matrices = ShardMatrices(shape);
-  for (uint32_t m = 0; m < kShardMatrices; ++m) {
-    for (uint32_t o = 0; o < matrices[m].outs; ++o) {
-      for (uint32_t i = 0; i < matrices[m].ins; ++i) {
-        const bool by_output = m == kOutput || m == kFfn2;
+  uint32_t m = 0;
+  for (const ShardMatrix& matrix : matrices) {
+    const bool by_output = m == 3 || m == 5;  // O and FFN2
+    for (uint32_t o = 0; o < matrix.outs; ++o) {
+      for (uint32_t i = 0; i < matrix.ins; ++i) {
         const float scale = scales[m * shape.hidden + (by_output ? o : i)];
-        const float stored = testing::WeightAt(shard, matrices[m], o, i);
+        const float stored = testing::WeightAt(shard, matrix, o, i);
         testing::TestShard codes;
         codes.weights = plain;
-        const float centroid = testing::WeightAt(codes, matrices[m], o, i);
+        const float centroid = testing::WeightAt(codes, matrix, o, i);
         const float expected = stored == centroid ? centroid * scale : stored;  // outliers as is
-        ASSERT_EQ(testing::WeightAt(decoded, matrices[m], o, i), expected)
+        ASSERT_EQ(testing::WeightAt(decoded, matrix, o, i), expected)
             << "matrix " << m << " output " << o << " input " << i;
       }
     }
+    ++m;
   }
 }
 
@@ -106,8 +108,8 @@ TEST(DecodeShard, ScalesByHiddenChannel) {
 
 TEST(DecodePanel, AnyStretchOfAPanel) {
   const ModelShape shape{.layers = 1, .width = 2, .hidden = 96, .ffn = 64};
-  auto shard = testing::MakeShard(shape.shard_weights(), 5, DataType::kF16, 0.02, 1.0f, 3);
-  std::vector<float> scales(size_t{kShardMatrices} * shape.hidden);
+  auto shard = testing::MakeShard(ShardWeights(shape), 5, DataType::kF16, 0.02, 1.0f, 3);
+  std::vector<float> scales(CountAt(Home::kShard) * shape.hidden);
   for (size_t i = 0; i < scales.size(); ++i) scales[i] = 1.0f + static_cast<float>(i) / 64.0f;
   shard.view.scales = scales.data();
   const auto whole = DecodeShard(shard.view, shape);

@@ -36,7 +36,7 @@ class EmbeddingRowsTest : public ::testing::TestWithParam<DataType> {
     file_ = std::make_unique<ContainerFile>(std::move(file).value());
     auto resident = LoadResidentModel(*file_, {});
     ASSERT_TRUE(Succeeded(resident));
-    types_ = resident->type_rows;
+    types_ = resident->embedding[TensorRole::kTypeEmbeddings];
   }
 
   [[nodiscard]] float Weight(TensorRole role, uint64_t row, uint64_t column) const {

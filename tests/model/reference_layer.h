@@ -33,16 +33,12 @@ struct TestLayer {
     for (uint32_t s = 0; s < shape.width; ++s) {
       const uint32_t bits = s % 6 == 5 ? kFullBits : 2 + s % 5;  // mixed fidelities
       const DataType type = s % 2 == 0 ? DataType::kF32 : DataType::kF16;
-      shards.push_back(MakeShard(shape.shard_weights(), bits, type, 0.01, 0.1f, seed + s));
+      shards.push_back(MakeShard(ShardWeights(shape), bits, type, 0.01, 0.1f, seed + s));
       views.push_back(shards.back().view);
     }
-    for (auto* vector : {&parameters.query_bias, &parameters.key_bias, &parameters.value_bias,
-                         &parameters.output_bias, &parameters.attention_norm_weight,
-                         &parameters.attention_norm_bias, &parameters.ffn2_bias,
-                         &parameters.output_norm_weight, &parameters.output_norm_bias}) {
-      *vector = RandomFloats(shape.hidden, 0.5f, random);
+    for (const TensorSpec& tensor : TensorsAt(Home::kLayer)) {
+      parameters[tensor.role] = RandomFloats(SizeOf(tensor, shape).count(), 0.5f, random);
     }
-    parameters.ffn1_bias = RandomFloats(shape.ffn, 0.5f, random);
   }
 
   [[nodiscard]] std::vector<ShardView> Slices(std::span<const uint32_t> indexes) const {
@@ -52,7 +48,7 @@ struct TestLayer {
   }
 
   ModelShape shape;
-  std::array<ShardMatrix, kShardMatrices> matrices;
+  ShardMatrixTable matrices;
   std::vector<TestShard> shards;
   std::vector<ShardView> views;
   LayerParameters parameters;
@@ -133,27 +129,29 @@ inline Doubles ReferenceLayer(const TestLayer& layer, std::span<const uint32_t> 
   const size_t dim = layer.shape.head_dim();
   const size_t neurons = layer.shape.slice_ffn();
   const size_t rows = hidden.size() / d;
-  Doubles sums = RowsOf(p.output_bias.data(), d, rows);
+  Doubles sums = RowsOf(p[TensorRole::kOutputBias].data(), d, rows);
   for (const uint32_t s : indexes) {
-    Doubles q = RowsOf(p.query_bias.data() + s * dim, dim, rows);
-    Doubles k = RowsOf(p.key_bias.data() + s * dim, dim, rows);
-    Doubles v = RowsOf(p.value_bias.data() + s * dim, dim, rows);
-    AddProduct(hidden, layer.shards[s], layer.matrices[kQuery], &q);
-    AddProduct(hidden, layer.shards[s], layer.matrices[kKey], &k);
-    AddProduct(hidden, layer.shards[s], layer.matrices[kValue], &v);
-    AddProduct(ReferenceHead(q, k, v, dim), layer.shards[s], layer.matrices[kOutput], &sums);
+    Doubles q = RowsOf(p[TensorRole::kQueryBias].data() + s * dim, dim, rows);
+    Doubles k = RowsOf(p[TensorRole::kKeyBias].data() + s * dim, dim, rows);
+    Doubles v = RowsOf(p[TensorRole::kValueBias].data() + s * dim, dim, rows);
+    AddProduct(hidden, layer.shards[s], layer.matrices[TensorRole::kQueryWeight], &q);
+    AddProduct(hidden, layer.shards[s], layer.matrices[TensorRole::kKeyWeight], &k);
+    AddProduct(hidden, layer.shards[s], layer.matrices[TensorRole::kValueWeight], &v);
+    AddProduct(ReferenceHead(q, k, v, dim), layer.shards[s],
+               layer.matrices[TensorRole::kOutputWeight], &sums);
   }
   for (size_t i = 0; i < hidden.size(); ++i) hidden[i] += sums[i];
-  ReferenceNorm(&hidden, p.attention_norm_weight, p.attention_norm_bias, eps);
-  sums = RowsOf(p.ffn2_bias.data(), d, rows);
+  ReferenceNorm(&hidden, p[TensorRole::kAttentionNormWeight], p[TensorRole::kAttentionNormBias],
+                eps);
+  sums = RowsOf(p[TensorRole::kFfn2Bias].data(), d, rows);
   for (const uint32_t s : indexes) {
-    Doubles inner = RowsOf(p.ffn1_bias.data() + s * neurons, neurons, rows);
-    AddProduct(hidden, layer.shards[s], layer.matrices[kFfn1], &inner);
+    Doubles inner = RowsOf(p[TensorRole::kFfn1Bias].data() + s * neurons, neurons, rows);
+    AddProduct(hidden, layer.shards[s], layer.matrices[TensorRole::kFfn1Weight], &inner);
     for (double& x : inner) x = x / 2 * std::erfc(-x / std::sqrt(2.0));
-    AddProduct(inner, layer.shards[s], layer.matrices[kFfn2], &sums);
+    AddProduct(inner, layer.shards[s], layer.matrices[TensorRole::kFfn2Weight], &sums);
   }
   for (size_t i = 0; i < hidden.size(); ++i) hidden[i] += sums[i];
-  ReferenceNorm(&hidden, p.output_norm_weight, p.output_norm_bias, eps);
+  ReferenceNorm(&hidden, p[TensorRole::kOutputNormWeight], p[TensorRole::kOutputNormBias], eps);
   return hidden;
 }
 

@@ -13,7 +13,7 @@
 
 namespace sti::testing {
 
-using DoubleLayer = std::array<Doubles, kShardMatrices>;  ///< each [ins, outs]
+using DoubleLayer = ByRole<Home::kShard, Doubles>;  ///< each [ins, outs]
 
 struct ReferenceModel {
   ModelInfo info;
@@ -63,23 +63,25 @@ struct ReferenceModel {
     const DoubleLayer& w = layers[layer];
     const size_t d = info.shape.hidden;
     const size_t dim = info.shape.head_dim();
-    const Doubles q = Map(hidden, w[kQuery], p.query_bias);
-    const Doubles k = Map(hidden, w[kKey], p.key_bias);
-    const Doubles v = Map(hidden, w[kValue], p.value_bias);
+    const Doubles q = Map(hidden, w[TensorRole::kQueryWeight], p[TensorRole::kQueryBias]);
+    const Doubles k = Map(hidden, w[TensorRole::kKeyWeight], p[TensorRole::kKeyBias]);
+    const Doubles v = Map(hidden, w[TensorRole::kValueWeight], p[TensorRole::kValueBias]);
     Doubles context(hidden.size());
     for (size_t first = 0; first < d; first += dim) {
       const Doubles part = ReferenceHead(Head(q, d, first, dim), Head(k, d, first, dim),
                                          Head(v, d, first, dim), dim);
       for (size_t i = 0; i < part.size(); ++i) context[i / dim * d + first + i % dim] = part[i];
     }
-    Doubles attended = Map(context, w[kOutput], p.output_bias);
+    Doubles attended = Map(context, w[TensorRole::kOutputWeight], p[TensorRole::kOutputBias]);
     for (size_t i = 0; i < hidden.size(); ++i) attended[i] += hidden[i];
-    ReferenceNorm(&attended, p.attention_norm_weight, p.attention_norm_bias, info.layer_norm_eps);
-    Doubles inner = Map(attended, w[kFfn1], p.ffn1_bias);
+    ReferenceNorm(&attended, p[TensorRole::kAttentionNormWeight], p[TensorRole::kAttentionNormBias],
+                  info.layer_norm_eps);
+    Doubles inner = Map(attended, w[TensorRole::kFfn1Weight], p[TensorRole::kFfn1Bias]);
     for (double& x : inner) x = Activated(x);
-    Doubles out = Map(inner, w[kFfn2], p.ffn2_bias);
+    Doubles out = Map(inner, w[TensorRole::kFfn2Weight], p[TensorRole::kFfn2Bias]);
     for (size_t i = 0; i < out.size(); ++i) out[i] += attended[i];
-    ReferenceNorm(&out, p.output_norm_weight, p.output_norm_bias, info.layer_norm_eps);
+    ReferenceNorm(&out, p[TensorRole::kOutputNormWeight], p[TensorRole::kOutputNormBias],
+                  info.layer_norm_eps);
     return out;
   }
 
@@ -99,10 +101,10 @@ struct ReferenceModel {
     for (uint32_t row = 0; row < info.shape.hidden; ++row) {
       head.pooler_weight.Row(row, info.shape.hidden, &pooler[row * first.size()]);
     }
-    Doubles pooled = MapRows(first, pooler, head.pooler_bias);
+    Doubles pooled = MapRows(first, pooler, head[TensorRole::kPoolerBias]);
     const bool tanh = info.pooler == PoolerActivation::kTanh;
     for (double& x : pooled) x = tanh ? std::tanh(x) : std::max(x, 0.0);
-    return MapRows(pooled, head.classifier_weight, head.classifier_bias);
+    return MapRows(pooled, head[TensorRole::kClassifierWeight], head[TensorRole::kClassifierBias]);
   }
 };
 

@@ -31,9 +31,7 @@ TEST(ResidentModel, AHeadIsUnpackedIntoWhatBecomesOfIt) {
   ResidentLocation& head = index.resident[ResidentPlace(index.info, ResidentKind::kHead)];
   head.kind = ResidentKind::kHead;
   head.compression = Compression::kZstd;
-  for (const uint64_t size : ResidentTensorSizes(head.kind, index.info.shape)) {
-    head.raw_length += size * sizeof(float);
-  }
+  head.raw_length = ValuesAt(Home::kHead, index.info.shape) * sizeof(float);
   const std::vector<uint8_t> zeros(head.raw_length, 0);
   std::vector<uint8_t> stored(ZSTD_compressBound(zeros.size()));
   stored.resize(ZSTD_compress(stored.data(), stored.size(), zeros.data(), zeros.size(), 1));
@@ -62,9 +60,10 @@ TEST(ResidentModel, EqualsTheSourceTensors) {
     auto of = [&](TensorRole role, uint32_t layer = 0) {
       return Values(source->Tensor(role, layer));
     };
-    EXPECT_EQ(model->type_rows, of(TensorRole::kTypeEmbeddings));
-    EXPECT_EQ(model->embedding_norm.weight, of(TensorRole::kEmbeddingNormWeight));
-    EXPECT_EQ(model->embedding_norm.bias, of(TensorRole::kEmbeddingNormBias));
+    EXPECT_EQ(model->embedding[TensorRole::kTypeEmbeddings], of(TensorRole::kTypeEmbeddings));
+    EXPECT_EQ(model->embedding[TensorRole::kEmbeddingNormWeight],
+              of(TensorRole::kEmbeddingNormWeight));
+    EXPECT_EQ(model->embedding[TensorRole::kEmbeddingNormBias], of(TensorRole::kEmbeddingNormBias));
     const uint32_t d = file->index().info.shape.hidden;
     std::vector<float> pooler(size_t{d} * d);
     for (uint32_t row = 0; row < d; ++row) {
@@ -72,21 +71,21 @@ TEST(ResidentModel, EqualsTheSourceTensors) {
     }
     EXPECT_EQ(pooler, of(TensorRole::kPoolerWeight));
     EXPECT_EQ(model->head.pooler_weight.bytes.size(), pooler.size() * BytesOf(type));
-    EXPECT_EQ(model->head.pooler_bias, of(TensorRole::kPoolerBias));
-    EXPECT_EQ(model->head.classifier_weight, of(TensorRole::kClassifierWeight));
-    EXPECT_EQ(model->head.classifier_bias, of(TensorRole::kClassifierBias));
+    EXPECT_EQ(model->head[TensorRole::kPoolerBias], of(TensorRole::kPoolerBias));
+    EXPECT_EQ(model->head[TensorRole::kClassifierWeight], of(TensorRole::kClassifierWeight));
+    EXPECT_EQ(model->head[TensorRole::kClassifierBias], of(TensorRole::kClassifierBias));
     for (const uint32_t layer : layers) {
       const LayerParameters& p = model->layers[layer];
-      EXPECT_EQ(p.query_bias, of(TensorRole::kQueryBias, layer));
-      EXPECT_EQ(p.key_bias, of(TensorRole::kKeyBias, layer));
-      EXPECT_EQ(p.value_bias, of(TensorRole::kValueBias, layer));
-      EXPECT_EQ(p.output_bias, of(TensorRole::kOutputBias, layer));
-      EXPECT_EQ(p.attention_norm_weight, of(TensorRole::kAttentionNormWeight, layer));
-      EXPECT_EQ(p.attention_norm_bias, of(TensorRole::kAttentionNormBias, layer));
-      EXPECT_EQ(p.ffn1_bias, of(TensorRole::kFfn1Bias, layer));
-      EXPECT_EQ(p.ffn2_bias, of(TensorRole::kFfn2Bias, layer));
-      EXPECT_EQ(p.output_norm_weight, of(TensorRole::kOutputNormWeight, layer));
-      EXPECT_EQ(p.output_norm_bias, of(TensorRole::kOutputNormBias, layer));
+      EXPECT_EQ(p[TensorRole::kQueryBias], of(TensorRole::kQueryBias, layer));
+      EXPECT_EQ(p[TensorRole::kKeyBias], of(TensorRole::kKeyBias, layer));
+      EXPECT_EQ(p[TensorRole::kValueBias], of(TensorRole::kValueBias, layer));
+      EXPECT_EQ(p[TensorRole::kOutputBias], of(TensorRole::kOutputBias, layer));
+      EXPECT_EQ(p[TensorRole::kAttentionNormWeight], of(TensorRole::kAttentionNormWeight, layer));
+      EXPECT_EQ(p[TensorRole::kAttentionNormBias], of(TensorRole::kAttentionNormBias, layer));
+      EXPECT_EQ(p[TensorRole::kFfn1Bias], of(TensorRole::kFfn1Bias, layer));
+      EXPECT_EQ(p[TensorRole::kFfn2Bias], of(TensorRole::kFfn2Bias, layer));
+      EXPECT_EQ(p[TensorRole::kOutputNormWeight], of(TensorRole::kOutputNormWeight, layer));
+      EXPECT_EQ(p[TensorRole::kOutputNormBias], of(TensorRole::kOutputNormBias, layer));
     }
   }
 }
@@ -100,8 +99,8 @@ TEST(ResidentModel, LoadsTheLayersAskedForAndCountsTheirBytes) {
   const auto model = LoadResidentModel(*file, second);
   ASSERT_TRUE(Succeeded(model));
   ASSERT_EQ(model->layers.size(), 2U);
-  EXPECT_TRUE(model->layers[0].query_bias.empty());
-  EXPECT_EQ(model->layers[1].query_bias.size(), 32U);
+  EXPECT_TRUE(model->layers[0][TensorRole::kQueryBias].empty());
+  EXPECT_EQ(model->layers[1][TensorRole::kQueryBias].size(), 32U);
   const uint64_t head = 32 + 3 * 32 + 3;
   const uint64_t pooler = 32 * 32;
   const uint64_t layer = 9 * 32 + 64;

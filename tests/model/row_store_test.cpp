@@ -86,7 +86,7 @@ class RowStoreTest : public ::testing::Test {
     file_ = std::make_unique<ContainerFile>(std::move(file).value());
     auto resident = LoadResidentModel(*file_, {});
     ASSERT_TRUE(Succeeded(resident));
-    types_ = resident->type_rows;
+    types_ = resident->embedding[TensorRole::kTypeEmbeddings];
   }
 
   /// Sums a text's rows from the store, or from reads of its own where there is none.

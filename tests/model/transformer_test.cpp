@@ -214,11 +214,14 @@ TEST(Transformer, FinishEmbeddingsNormalisesRows) {
   ASSERT_TRUE(transformer.ok());
   std::mt19937 random(1);
   auto hidden = testing::RandomFloats(19 * shape.hidden, 2, random);
-  const EmbeddingNorm norm{testing::RandomFloats(shape.hidden, 1, random),
-                           testing::RandomFloats(shape.hidden, 1, random)};
+  EmbeddingParameters parameters;
+  const auto& weight = parameters[TensorRole::kEmbeddingNormWeight] =
+      testing::RandomFloats(shape.hidden, 1, random);
+  const auto& bias = parameters[TensorRole::kEmbeddingNormBias] =
+      testing::RandomFloats(shape.hidden, 1, random);
   testing::Doubles expected(hidden.begin(), hidden.end());
-  testing::ReferenceNorm(&expected, norm.weight, norm.bias, kEps);
-  (*transformer)->FinishEmbeddings(hidden.data(), 19, norm);
+  testing::ReferenceNorm(&expected, weight, bias, kEps);
+  (*transformer)->FinishEmbeddings(hidden.data(), 19, parameters);
   for (size_t i = 0; i < hidden.size(); ++i) ASSERT_NEAR(hidden[i], expected[i], 1e-4);
 }
 
@@ -230,22 +233,23 @@ TEST(Transformer, HeadReadsTheFirstTokens) {
   ASSERT_TRUE(transformer.ok());
   std::mt19937 random(2);
   const auto pooler = testing::RandomFloats(d * d, 0.3f, random);
-  const HeadParameters head{StoredMatrix::Of(pooler), testing::RandomFloats(d, 1, random),
-                            testing::RandomFloats(shape.labels * d, 1, random),
-                            testing::RandomFloats(shape.labels, 1, random)};
+  HeadParameters head{StoredMatrix::Of(pooler)};
+  head[TensorRole::kPoolerBias] = testing::RandomFloats(d, 1, random);
+  head[TensorRole::kClassifierWeight] = testing::RandomFloats(shape.labels * d, 1, random);
+  head[TensorRole::kClassifierBias] = testing::RandomFloats(shape.labels, 1, random);
   const std::vector<uint32_t> offsets = {0, 4, 5};
   const auto hidden = testing::RandomFloats(5 * d, 1, random);
   std::vector<float> logits(2 * shape.labels);
   (*transformer)->Head({offsets}, hidden.data(), head, logits.data());
   for (size_t s = 0; s < 2; ++s) {
     for (size_t label = 0; label < shape.labels; ++label) {
-      double sum = head.classifier_bias[label];
+      double sum = head[TensorRole::kClassifierBias][label];
       for (size_t o = 0; o < d; ++o) {
-        double pooled = head.pooler_bias[o];
+        double pooled = head[TensorRole::kPoolerBias][o];
         for (size_t i = 0; i < d; ++i) {
           pooled += double{pooler[o * d + i]} * hidden[offsets[s] * d + i];
         }
-        sum += std::tanh(pooled) * head.classifier_weight[label * d + o];
+        sum += std::tanh(pooled) * head[TensorRole::kClassifierWeight][label * d + o];
       }
       EXPECT_NEAR(logits[s * shape.labels + label], sum, 1e-4);
     }

@@ -126,9 +126,9 @@ TEST_P(FrozenFile, EveryPartHashesToItsChecksum) {
   }
   for (const ResidentLocation& resident : index.resident) {
     if (IsText(resident.kind)) continue;
-    EXPECT_TRUE(Succeeded(
-        file->VisitTensors(resident.kind, resident.layer,
-                           [](size_t, uint64_t, std::span<const uint8_t>) { return Status(); })));
+    EXPECT_TRUE(Succeeded(file->VisitTensors(
+        resident.kind, resident.layer,
+        [](TensorRole, uint64_t, std::span<const uint8_t>) { return Status(); })));
   }
   const auto vocabulary = file->ReadText(ResidentKind::kVocabulary);
   ASSERT_TRUE(Succeeded(vocabulary));

@@ -20,6 +20,8 @@ ModelShape Base() {
   return shape;
 }
 
+constexpr uint64_t kShardWeights = 589824;
+
 /// A profile of one layer of 12 slices at 128 tokens.
 DeviceProfile ProfileOf(double layer_us, uint32_t threads) {
   DeviceProfile profile;
@@ -29,31 +31,34 @@ DeviceProfile ProfileOf(double layer_us, uint32_t threads) {
 }
 
 TEST(ProfileDoubts, SpeedsThatNoCoreHas) {
-  EXPECT_TRUE(DoubtsAbout(ProfileOf(30'000, 0), Base()).empty());
-  EXPECT_TRUE(DoubtsAbout(ProfileOf(1'900, 1), Base()).empty()) << "just below 1 TFLOP/s";
-  const auto fast = DoubtsAbout(ProfileOf(30, 1), Base());  // milliseconds for microseconds
+  EXPECT_TRUE(DoubtsAbout(ProfileOf(30'000, 0), Base(), kShardWeights).empty());
+  EXPECT_TRUE(DoubtsAbout(ProfileOf(1'900, 1), Base(), kShardWeights).empty())
+      << "just below 1 TFLOP/s";
+  const auto fast =
+      DoubtsAbout(ProfileOf(30, 1), Base(), kShardWeights);  // milliseconds for microseconds
   ASSERT_EQ(fast.size(), 1U);
   EXPECT_EQ(fast[0].rfind("compute[0] computes 62.1 TFLOP/s a thread, more than any core does", 0),
             0U)
       << fast[0];
-  EXPECT_EQ(DoubtsAbout(ProfileOf(1'800, 1), Base()).size(), 1U);
-  EXPECT_TRUE(DoubtsAbout(ProfileOf(1'800, 2), Base()).empty()) << "by two threads";
+  EXPECT_EQ(DoubtsAbout(ProfileOf(1'800, 1), Base(), kShardWeights).size(), 1U);
+  EXPECT_TRUE(DoubtsAbout(ProfileOf(1'800, 2), Base(), kShardWeights).empty()) << "by two threads";
 }
 
 TEST(ProfileDoubts, SpeedsThatNoBoardHas) {
-  EXPECT_TRUE(DoubtsAbout(ProfileOf(37'000'000, 1), Base()).empty()) << "just above 50 MFLOP/s";
-  const auto slow = DoubtsAbout(ProfileOf(38'000'000, 1), Base());
+  EXPECT_TRUE(DoubtsAbout(ProfileOf(37'000'000, 1), Base(), kShardWeights).empty())
+      << "just above 50 MFLOP/s";
+  const auto slow = DoubtsAbout(ProfileOf(38'000'000, 1), Base(), kShardWeights);
   ASSERT_EQ(slow.size(), 1U);
   EXPECT_EQ(slow[0].rfind("compute[0] computes 49.0 MFLOP/s a thread, less than the smallest", 0),
             0U)
       << slow[0];
-  EXPECT_EQ(DoubtsAbout(ProfileOf(20'000'000, 2), Base()).size(), 1U);
+  EXPECT_EQ(DoubtsAbout(ProfileOf(20'000'000, 2), Base(), kShardWeights).size(), 1U);
 }
 
 TEST(ProfileDoubts, TheFastestAndTheSlowestAreNamed) {
   DeviceProfile profile = ProfileOf(30'000, 1);
   profile.compute = {{128, 3, 8'000}, {128, 6, 16}, {128, 12, 17}, {256, 12, 1e9}};
-  const auto doubts = DoubtsAbout(profile, Base());
+  const auto doubts = DoubtsAbout(profile, Base(), kShardWeights);
   ASSERT_EQ(doubts.size(), 2U);
   EXPECT_EQ(doubts[0].rfind("compute[2]", 0), 0U) << doubts[0];
   EXPECT_EQ(doubts[1].rfind("compute[3]", 0), 0U) << doubts[1];

@@ -22,7 +22,7 @@ void ExpectPermutation(const ModelShape& shape) {
   std::vector<uint32_t> all;
   for (uint32_t slice = 0; slice < shape.width; ++slice) {
     const auto order = WeightOrder(shape, slice);
-    EXPECT_EQ(order.size(), shape.shard_weights());
+    EXPECT_EQ(order.size(), ShardWeights(shape));
     all.insert(all.end(), order.begin(), order.end());
   }
   std::sort(all.begin(), all.end());
@@ -62,10 +62,10 @@ TEST(WeightOrder, FollowsTheDefinitionOnRaggedPanels) {
   for (uint32_t slice = 0; slice < 2; ++slice) {
     const auto order = WeightOrder(shape, slice);
     const auto matrices = ShardMatrices(shape);
-    for (int m = 0; m < kShardMatrices; ++m) {
-      const ShardMatrix& local = matrices[m];
-      const bool by_column = m == kOutput || m == kFfn2;
-      const uint64_t row_length = m == kFfn2 ? f : d;
+    uint32_t m = 0;
+    for (const ShardMatrix& local : matrices) {
+      const bool by_column = m == 3 || m == 5;  // O and FFN2
+      const uint64_t row_length = m == 5 ? f : d;
       for (uint32_t out = 0; out < local.outs; ++out) {
         const uint32_t panel = out / 16 * 16;
         const uint32_t panel_width = std::min(16U, local.outs - panel);
@@ -78,6 +78,7 @@ TEST(WeightOrder, FollowsTheDefinitionOnRaggedPanels) {
               << "matrix " << m << " out " << out << " in " << in;
         }
       }
+      ++m;
     }
   }
 }

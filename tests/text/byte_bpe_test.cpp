@@ -9,6 +9,7 @@
 
 #include "base/byte_spelling.h"
 #include "import/tokenizer_files.h"
+#include "network/families.h"
 #include "support/expect.h"
 #include "support/random.h"
 #include "text/tokenizer.h"
@@ -23,7 +24,7 @@ using Ids = std::vector<uint32_t>;
 const std::string kFolder = STI_SOURCE_DIR "/tests/data/bpe";
 
 Tokenizer GoldenTokenizer(bool add_prefix_space = false) {
-  auto files = ReadTokenizer(kFolder, {Architecture::kRoberta, 1000, 1});
+  auto files = ReadTokenizer(kFolder, {*FindFamily("roberta"), 1000, 1});
   EXPECT_TRUE(Succeeded(files));
   auto vocabulary = Vocabulary::FromText(files->vocabulary_text);
   EXPECT_TRUE(Succeeded(vocabulary));
@@ -325,7 +326,7 @@ TEST(ByteBpeTest, MergesThatReachFurtherThanAStretchAreFound) {
 
 // A word of a mebibyte takes the steps and the memory of its first stretch.
 TEST(ByteBpeTest, OfALongWordNoMoreIsLookedAtThanCounts) {
-  const auto files = ReadTokenizer(kFolder, {Architecture::kRoberta, 1000, 1});
+  const auto files = ReadTokenizer(kFolder, {*FindFamily("roberta"), 1000, 1});
   ASSERT_TRUE(Succeeded(files));
   const ByteBpe bpe = Make(files->vocabulary_text, files->merges_text).value();
   const size_t size = size_t{1} << 20;

@@ -4,6 +4,7 @@
 
 #include "kernels/decode.h"
 #include "kernels/fp32/outliers.h"
+#include "network/tensors.h"
 #include "types/bits.h"
 
 namespace sti {
@@ -46,7 +47,7 @@ void DecodePanel(const ShardView& shard, const PanelStretch& stretch, float* out
 }
 
 std::vector<float> DecodeShard(const ShardView& shard, const ModelShape& shape) {
-  std::vector<float> weights(shape.shard_weights() + kOverrun);
+  std::vector<float> weights(ShardWeights(shape) + kOverrun);
   for (const ShardMatrix& matrix : ShardMatrices(shape)) {
     for (uint32_t panel = 0; panel < matrix.outs; panel += kPanelWidth) {
       const PanelStretch stretch{matrix, panel, 0, matrix.ins};
@@ -54,7 +55,7 @@ std::vector<float> DecodeShard(const ShardView& shard, const ModelShape& shape) 
       DecodePanel(shard, stretch, &weights[stretch.first()]);
     }
   }
-  weights.resize(shape.shard_weights());
+  weights.resize(ShardWeights(shape));
   return weights;
 }
 

@@ -1,0 +1,69 @@
+#include "network/families.h"
+
+#include <cassert>
+#include <string_view>
+#include <utility>
+
+#include "network/families/list.h"
+
+namespace sti {
+namespace {
+
+/// The list of families. It is written down, since of a static library the linker would drop files
+/// that add themselves.
+constexpr const Family* kFamilies[] = {&kBertFamily, &kDistilBertFamily, &kRobertaFamily};
+
+}  // namespace
+
+std::span<const Family* const> Families() { return kFamilies; }
+
+const Family* FindFamily(uint8_t number) {
+  for (const Family* family : kFamilies) {
+    if (static_cast<uint8_t>(family->architecture) == number) return family;
+  }
+  return nullptr;
+}
+
+const Family* FindFamily(std::string_view model_type) {
+  for (const Family* family : kFamilies) {
+    if (family->model_type == model_type) return family;
+  }
+  return nullptr;
+}
+
+const Family& FamilyOf(const ModelInfo& info) {
+  const Family* family = FindFamily(static_cast<uint8_t>(info.architecture));
+  assert(family != nullptr);
+  return *family;
+}
+
+std::string NameOf(TensorRole role, uint32_t layer, const Family& family) {
+  std::string name(family.names[role]);
+  const TensorSpec& tensor = SpecOf(role);
+  if (name.empty() || tensor.home == Home::kHead) return name;
+  std::string prefix(family.encoder);
+  if (IsOfLayer(tensor)) prefix += std::string(family.layers) + std::to_string(layer) + ".";
+  return prefix + name;
+}
+
+std::vector<std::string> NamesOf(TensorRole role, uint32_t layer, const Family& family) {
+  constexpr std::string_view kNorm = "LayerNorm.";
+  std::vector<std::string> names = {NameOf(role, layer, family)};
+  if (const size_t norm = names[0].find(kNorm); norm != std::string::npos) {
+    const std::string_view last = names[0].ends_with("weight") ? "gamma" : "beta";
+    names.push_back(names[0].substr(0, norm + kNorm.size()) + std::string(last));
+  }
+  const size_t prefixed = names.size();
+  for (size_t i = 0; i < prefixed; ++i) {
+    if (!names[i].starts_with(family.encoder)) continue;
+    std::string bare = names[i].substr(family.encoder.size());
+    names.push_back(std::move(bare));
+  }
+  return names;
+}
+
+bool LacksSecondType(const ModelInfo& info) {
+  return FamilyOf(info).has_two_types && info.tokenizer.second_type == 0;
+}
+
+}  // namespace sti

@@ -1,0 +1,115 @@
+// A family is a kind of published encoder: how its files name things, and what its networks do
+// otherwise than those of other families. All that the project knows of a family stands in one file
+// of families/, as data; whoever reads and writes published folders interprets it.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "network/tensors.h"
+#include "types/model_info.h"
+
+namespace sti {
+
+/// The number of a family in containers, which never changes.
+enum class Architecture : uint8_t { kBert = 0, kDistilBert = 1, kRoberta = 2 };
+
+/// The keys of config.json for what all families have.
+struct ConfigKeys {
+  const char* layers = "num_hidden_layers";
+  const char* heads = "num_attention_heads";
+  const char* hidden = "hidden_size";
+  const char* ffn = "intermediate_size";
+  const char* activation = "hidden_act";
+  const char* norm_eps = "layer_norm_eps";
+};
+
+/// The names of a family's tensors, by role: behind the prefix of a layer for those of a layer,
+/// behind that of the encoder for rows and embeddings, whole for the head. A tensor that the family
+/// lacks has none.
+class TensorNames {
+ public:
+  struct Entry {
+    TensorRole role;
+    std::string_view name;
+  };
+
+  constexpr TensorNames() = default;
+  /// Makes names of `entries`, and of those of another family for all other roles.
+  constexpr TensorNames(const TensorNames& others, std::span<const Entry> entries)
+      : names_(others.names_) {
+    for (const Entry& entry : entries) names_[static_cast<size_t>(entry.role)] = entry.name;
+  }
+  constexpr std::string_view operator[](TensorRole role) const {
+    return names_[static_cast<size_t>(role)];
+  }
+
+ private:
+  std::array<std::string_view, kTensors.size()> names_{};
+};
+
+/// The row of the position embeddings that the first token of an input has.
+enum class FirstPosition : uint8_t {
+  kZero,
+  kBehindPadding,  ///< one behind the number of the padding token's id
+};
+
+/// A class of Hugging Face's tokenizers, by its name without "Fast".
+struct NamedTokenizer {
+  std::string_view name = {};
+  bool gives_types = false;  ///< whether it gives each token's type, as transformers 5 has it
+};
+
+/// A family of encoders.
+struct Family {
+  Architecture architecture = {};
+  std::string_view model_type = {};  ///< in config.json
+  std::string_view class_name =
+      {};  ///< the class of Hugging Face's library that loads a classifier
+  /// The beginning of the classes that config.json may name where it lacks model_type: of old
+  /// checkpoints, which have BERT's keys. Empty: a folder without model_type is not of this family.
+  std::string_view class_without_type = {};
+  ConfigKeys keys = {};
+  std::string_view encoder = {};  ///< in front of all tensors but the head's, as "bert."
+  std::string_view layers = {};   ///< behind it, in front of the number of a layer
+  TensorNames names = {};
+
+  bool has_types = true;        ///< tokens have types, and types rows
+  bool has_two_types = false;   ///< the second text of a pair has type 1, if the tokenizer says so
+  uint32_t default_pad_id = 0;  ///< where config.json has no pad_token_id
+  FirstPosition first_position = FirstPosition::kZero;
+  PoolerActivation pooler = PoolerActivation::kTanh;
+
+  TokenizerKind tokenizer_kind = TokenizerKind::kWordPiece;
+  NamedTokenizer tokenizer = {};            ///< the family's own class
+  std::string_view default_tokenizer = {};  ///< the class where no file names one
+};
+
+/// Returns all families, by their numbers.
+std::span<const Family* const> Families();
+
+/// Returns the family of a number that a container gives; null if there is none.
+const Family* FindFamily(uint8_t number);
+
+/// Returns the family of a model_type of config.json; null if there is none.
+const Family* FindFamily(std::string_view model_type);
+
+/// Returns the family of a model.
+const Family& FamilyOf(const ModelInfo& info);
+
+/// Returns the usual name of a tensor: "bert.encoder.layer.3.attention.self.query.weight". `layer`
+/// only counts for tensors of a layer. Empty if the family has no such tensor.
+std::string NameOf(TensorRole role, uint32_t layer, const Family& family);
+
+/// Returns all names that a tensor may have in files, the usual one first: with gamma and beta for
+/// a norm's weight and bias, and without the name of the encoder in front.
+std::vector<std::string> NamesOf(TensorRole role, uint32_t layer, const Family& family);
+
+/// Returns whether both texts of a pair have one token type where those of the family have two.
+bool LacksSecondType(const ModelInfo& info);
+
+}  // namespace sti

@@ -1,0 +1,12 @@
+// The families that there are, each defined in a file of its own.
+#pragma once
+
+#include "network/families.h"
+
+namespace sti {
+
+extern const Family kBertFamily;
+extern const Family kDistilBertFamily;
+extern const Family kRobertaFamily;
+
+}  // namespace sti

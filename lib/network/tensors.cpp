@@ -1,0 +1,61 @@
+#include "network/tensors.h"
+
+namespace sti {
+namespace {
+
+uint64_t LengthOf(Extent extent, const ModelShape& shape) {
+  switch (extent) {
+    case Extent::kOne:
+      return 1;
+    case Extent::kHidden:
+      return shape.hidden;
+    case Extent::kFfn:
+      return shape.ffn;
+    case Extent::kVocabulary:
+      return shape.vocabulary;
+    case Extent::kPositions:
+      return shape.max_positions;
+    case Extent::kTypes:
+      return shape.token_types;
+    case Extent::kLabels:
+      return shape.labels;
+  }
+  return 0;
+}
+
+}  // namespace
+
+TensorSize SizeOf(const TensorSpec& tensor, const ModelShape& shape) {
+  return {LengthOf(tensor.rows, shape), LengthOf(tensor.columns, shape)};
+}
+
+std::vector<uint64_t> ShapeOf(const TensorSpec& tensor, const ModelShape& shape) {
+  const TensorSize size = SizeOf(tensor, shape);
+  if (tensor.columns == Extent::kOne) return {size.rows};
+  return {size.rows, size.columns};
+}
+
+TensorSize SizeInSlice(const TensorSpec& tensor, const ModelShape& shape) {
+  TensorSize size = SizeOf(tensor, shape);
+  if (tensor.cut == Cut::kNone) return size;
+  (IsCutByInputs(tensor) ? size.columns : size.rows) /= shape.width;
+  return size;
+}
+
+uint64_t ValuesAt(Home home, const ModelShape& shape) {
+  uint64_t values = 0;
+  for (const TensorSpec& tensor : TensorsAt(home)) values += SizeOf(tensor, shape).count();
+  return values;
+}
+
+uint64_t ShardWeights(const ModelShape& shape) {
+  uint64_t weights = 0;
+  for (const TensorSpec& matrix : TensorsAt(Home::kShard)) {
+    weights += SizeInSlice(matrix, shape).count();
+  }
+  return weights;
+}
+
+uint64_t LayerWeights(const ModelShape& shape) { return ValuesAt(Home::kShard, shape); }
+
+}  // namespace sti

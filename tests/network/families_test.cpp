@@ -1,0 +1,83 @@
+#include "network/families.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+#include <vector>
+
+namespace sti {
+namespace {
+
+using enum TensorRole;
+
+TEST(Families, EachHasANumberATypeAndAClassOfItsOwn) {
+  std::set<uint8_t> numbers;
+  std::set<std::string_view> types;
+  std::set<std::string_view> classes;
+  for (const Family* family : Families()) {
+    const auto number = static_cast<uint8_t>(family->architecture);
+    EXPECT_EQ(FindFamily(number), family);
+    EXPECT_EQ(FindFamily(family->model_type), family);
+    numbers.insert(number);
+    types.insert(family->model_type);
+    classes.insert(family->class_name);
+  }
+  EXPECT_EQ(numbers.size(), Families().size());
+  EXPECT_EQ(types.size(), Families().size());
+  EXPECT_EQ(classes.size(), Families().size());
+  EXPECT_EQ(FindFamily(uint8_t{255}), nullptr);
+  EXPECT_EQ(FindFamily("gpt2"), nullptr);
+}
+
+// A tensor that a family lacks is one that import knows how to do without.
+TEST(Families, EachNamesAllTensorsButTypesThatItDoesNotHave) {
+  for (const Family* family : Families()) {
+    std::set<std::string> names;
+    for (const TensorSpec& tensor : kTensors) {
+      const std::string name = NameOf(tensor.role, 1, *family);
+      const bool lacks = tensor.role == kTypeEmbeddings && !family->has_types;
+      EXPECT_EQ(name.empty(), lacks) << family->model_type << ": " << name;
+      EXPECT_TRUE(names.insert(name).second) << "two tensors are called " << name;
+    }
+  }
+}
+
+TEST(Families, NamesAreThoseOfPublishedFiles) {
+  const Family& bert = *FindFamily("bert");
+  EXPECT_EQ(NameOf(kQueryWeight, 3, bert), "bert.encoder.layer.3.attention.self.query.weight");
+  EXPECT_EQ(NameOf(kPoolerBias, 0, bert), "bert.pooler.dense.bias");
+  EXPECT_EQ(NameOf(kClassifierWeight, 0, bert), "classifier.weight");
+  const Family& distilbert = *FindFamily("distilbert");
+  EXPECT_EQ(NameOf(kOutputWeight, 3, distilbert),
+            "distilbert.transformer.layer.3.attention.out_lin.weight");
+  EXPECT_EQ(NameOf(kOutputNormBias, 0, distilbert),
+            "distilbert.transformer.layer.0.output_layer_norm.bias");
+  EXPECT_EQ(NameOf(kPoolerWeight, 0, distilbert), "pre_classifier.weight");
+  EXPECT_EQ(NameOf(kTypeEmbeddings, 0, distilbert), "");
+  const Family& roberta = *FindFamily("roberta");
+  EXPECT_EQ(NameOf(kFfn1Weight, 2, roberta), "roberta.encoder.layer.2.intermediate.dense.weight");
+  EXPECT_EQ(NameOf(kClassifierBias, 0, roberta), "classifier.out_proj.bias");
+}
+
+TEST(Families, OldFilesHaveOtherNamesOfNorms) {
+  EXPECT_EQ(NamesOf(kEmbeddingNormWeight, 0, *FindFamily("bert")),
+            (std::vector<std::string>{
+                "bert.embeddings.LayerNorm.weight", "bert.embeddings.LayerNorm.gamma",
+                "embeddings.LayerNorm.weight", "embeddings.LayerNorm.gamma"}));
+}
+
+TEST(Families, AModelLacksASecondTypeOnlyWhereItsFamilyHasOne) {
+  ModelInfo info;
+  info.tokenizer.second_type = 0;
+  info.architecture = FindFamily("bert")->architecture;
+  EXPECT_TRUE(LacksSecondType(info));
+  info.architecture = FindFamily("roberta")->architecture;
+  EXPECT_FALSE(LacksSecondType(info));
+  info.architecture = FindFamily("bert")->architecture;
+  info.tokenizer.second_type = 1;
+  EXPECT_FALSE(LacksSecondType(info));
+}
+
+}  // namespace
+}  // namespace sti
