@@ -7,6 +7,7 @@
 #include "base/remedy.h"
 #include "network/families.h"
 #include "network/tensors.h"
+#include "network/traits.h"
 #include "types/bits.h"
 
 namespace sti {
@@ -44,7 +45,8 @@ std::vector<ResidentKind> ResidentKinds(const ModelInfo& info) {
 }
 
 uint16_t LeastMinorFor(const ModelInfo& info) {
-  return NeedsInputRules(info) ? kContainerMinor : kContainerMinor - 1;
+  if (!TraitsOf(info).empty()) return 4;
+  return NeedsInputRules(info) ? 3 : 2;
 }
 
 size_t ResidentPlace(const ModelInfo& info, ResidentKind kind, uint32_t layer) {
@@ -89,6 +91,11 @@ Digest ShapeDigest(const ModelInfo& info) {
     digester.AddNumber(number);
   }
   digester.AddNumber(static_cast<uint64_t>(info.data_type));
+  // Only where it is not what earlier versions had, so that their digests stay.
+  if (info.shape.embedding) {
+    digester.Add(std::string_view("embedding"));
+    digester.AddNumber(*info.shape.embedding);
+  }
   return digester.Finish();
 }
 

@@ -2,6 +2,7 @@
 #include "container_generated.h"
 #include "format/container_index.h"
 #include "network/families.h"
+#include "network/traits.h"
 
 namespace sti {
 namespace {
@@ -105,6 +106,14 @@ Table<fb::TokenizerOptions> EncodeTokenizer(FlatBufferBuilder& builder,
   return table.Finish();
 }
 
+// Null if the model has none: then the field is absent.
+Offset<flatbuffers::Vector<Offset<flatbuffers::String>>> EncodeTraits(FlatBufferBuilder& builder,
+                                                                      const ModelInfo& info) {
+  const std::vector<std::string_view> traits = TraitsOf(info);
+  if (traits.empty()) return {};
+  return builder.CreateVectorOfStrings(std::vector<std::string>(traits.begin(), traits.end()));
+}
+
 }  // namespace
 
 std::vector<uint8_t> EncodeContainerIndex(const ContainerIndex& index) {
@@ -119,6 +128,7 @@ std::vector<uint8_t> EncodeContainerIndex(const ContainerIndex& index) {
   auto resident = builder.CreateVectorOfStructs(EncodeResident(index));
   std::vector<fb::RowTable> tables{EncodeRows(index.words), EncodeRows(index.positions)};
   auto rows = builder.CreateVectorOfStructs(tables);
+  auto traits = EncodeTraits(builder, index.info);
   fb::Digest128 model = EncodeDigest(index.model);
   fb::Shape shape = EncodeShape(index.info.shape);
   fb::ContainerIndexBuilder table(builder);
@@ -144,6 +154,8 @@ std::vector<uint8_t> EncodeContainerIndex(const ContainerIndex& index) {
   table.add_pooler(static_cast<uint8_t>(index.info.pooler));
   table.add_problem(static_cast<uint8_t>(index.info.problem));
   table.add_position_offset(index.info.position_offset);
+  if (index.info.shape.embedding) table.add_embedding(*index.info.shape.embedding);
+  if (!traits.IsNull()) table.add_traits(traits);
   // Other models take no more bytes than in files of 1.1.
   if (index.info.min_depth > 1) table.add_min_depth(index.info.min_depth);
   builder.Finish(table.Finish());

@@ -17,6 +17,7 @@
 #include "format/shard_layout.h"
 #include "network/families.h"
 #include "network/tensors.h"
+#include "network/traits.h"
 #include "shard/weight_order.h"
 #include "types/bits.h"
 #include "types/labels.h"
@@ -37,6 +38,7 @@ class IndexParser {
   }
 
   Result<ContainerIndex> Parse() {
+    STI_RETURN_IF_ERROR(CheckTraits());
     STI_RETURN_IF_ERROR(ParseShape());
     STI_RETURN_IF_ERROR(ParseInfo());
     STI_RETURN_IF_ERROR(ParseDepths());
@@ -54,6 +56,29 @@ class IndexParser {
     return DataError(what).At("index").At(name_).Fix(Remedy::kMakeModelAgain);
   }
 
+  // Refuses a network that does what this library does not compute, before anything else is read.
+  Status CheckTraits() const {
+    if (source_.traits() == nullptr) return {};
+    for (const auto* trait : *source_.traits()) {
+      const std::string_view name = trait->string_view();
+      if (IsKnownTrait(name)) continue;
+      if (!IsPlainText(name, kMaxShortTextBytes)) return Bad("a trait without a plain name");
+      return Bad("the model's network has the trait \"" + std::string(name) +
+                 "\", which this tool does not know");
+    }
+    return {};
+  }
+
+  // The names say what the fields do.
+  [[nodiscard]] bool TraitsFit() const {
+    const std::vector<std::string_view> traits = TraitsOf(index_.info);
+    const auto* stored = source_.traits();
+    if (stored == nullptr) return traits.empty();
+    return std::equal(
+        stored->begin(), stored->end(), traits.begin(), traits.end(),
+        [](const auto* name, std::string_view trait) { return name->string_view() == trait; });
+  }
+
   Status ParseShape() {
     if (source_.shape() == nullptr || source_.model() == nullptr) return Bad("no shape or digest");
     const fb::Shape& s = *source_.shape();
@@ -65,6 +90,12 @@ class IndexParser {
         !within(s.vocabulary(), kMaxVocabulary) || !within(s.max_positions(), kMaxPositions) ||
         !within(s.token_types(), kMaxTokenTypes) || !within(s.labels(), kMaxLabels)) {
       return Bad("shape outside the limits");
+    }
+    if (source_.embedding() != 0) {
+      if (source_.embedding() > kMaxHidden || source_.embedding() == s.hidden()) {
+        return Bad("embedding");
+      }
+      index_.info.shape.embedding = source_.embedding();
     }
     if (s.hidden() % s.width() != 0 || s.ffn() % s.width() != 0) {
       return Bad("width does not divide the shape");
@@ -126,12 +157,13 @@ class IndexParser {
   Status ParseArchitecture() {
     ModelInfo& info = index_.info;
     const Family* family = FindFamily(source_.architecture());
-    if (family == nullptr || source_.pooler() > 1 || source_.problem() > 1) {
+    if (family == nullptr || source_.pooler() > 2 || source_.problem() > 1) {
       return Bad("an architecture, pooler or problem this tool does not know");
     }
     info.architecture = family->architecture;
     info.pooler = static_cast<PoolerActivation>(source_.pooler());
     info.problem = static_cast<Problem>(source_.problem());
+    if (!TraitsFit()) return Bad("traits other than those of the network");
     info.position_offset = source_.position_offset();
     const bool bpe = info.tokenizer.kind == TokenizerKind::kByteBpe;
     if (info.position_offset != 0 && !bpe) return Bad("position_offset");
@@ -322,8 +354,8 @@ class IndexParser {
       const fb::RowTable& t = *tables->Get(i);
       uint32_t rows = i == 0 ? shape.vocabulary : shape.max_positions;
       if (t.kind() != i || t.coding() > 1 || t.type() > 2 || t.rows() != rows ||
-          t.columns() != shape.hidden ||
-          t.row_bytes() != RowBytes(shape.hidden, static_cast<DataType>(t.type()),
+          t.columns() != shape.embedding_width() ||
+          t.row_bytes() != RowBytes(shape.embedding_width(), static_cast<DataType>(t.type()),
                                     static_cast<RowCoding>(t.coding()))) {
         return Bad("an embedding table of a wrong kind or size");
       }

@@ -83,8 +83,8 @@ Status ContainerWriter::AddRows(RowTableKind kind, DataType type, RowCoding codi
   table.type = type;
   table.coding = coding;
   table.rows = kind == RowTableKind::kWord ? shape.vocabulary : shape.max_positions;
-  table.columns = shape.hidden;
-  table.row_bytes = RowBytes(shape.hidden, type, coding);
+  table.columns = shape.embedding_width();
+  table.row_bytes = RowBytes(shape.embedding_width(), type, coding);
   table.offset = RoundUp(end_, kBlockBytes);
   uint64_t chunk_rows = kRowChunkBytes / table.row_bytes + 1;
   std::vector<uint8_t> chunk;

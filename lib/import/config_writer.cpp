@@ -46,6 +46,7 @@ std::string ModelConfigText(const ModelInfo& info) {
   json[keys.layers] = s.layers;
   json[keys.heads] = s.width;
   json[keys.hidden] = s.hidden;
+  if (keys.embedding != nullptr) json[keys.embedding] = s.embedding_width();
   json[keys.ffn] = s.ffn;
   json["vocab_size"] = s.vocabulary;
   json["max_position_embeddings"] = s.max_positions;

@@ -69,7 +69,7 @@ class Exporter {
     std::vector<TensorPlan> tensors;
     auto add = [&](TensorRole role, DataType type, uint32_t layer) {
       std::string name = NameOf(role, layer, FamilyOf(index_.info));
-      if (name.empty()) return;
+      if (name.empty() || !HasTensor(SpecOf(role), index_.info.shape)) return;
       tensors.push_back({std::move(name), type, ShapeOf(SpecOf(role), index_.info.shape)});
     };
     auto add_all = [&](Home home, DataType type, uint32_t layer) {

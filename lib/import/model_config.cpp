@@ -81,6 +81,7 @@ class ConfigReader {
   Status ReadFamily();
   Status CheckClassifier() const;
   Status ReadShape();
+  Status ReadEmbedding();
   Status ReadPositions();
   Status ReadActivation();
   Status ReadLabels();
@@ -141,6 +142,7 @@ Status ConfigReader::ReadShape() {
   STI_ASSIGN_OR_RETURN(shape.width, reader_.Number(family_->keys.heads, 1, kMaxWidth));
   STI_ASSIGN_OR_RETURN(shape.hidden, reader_.Number(family_->keys.hidden, 1, kMaxHidden));
   STI_ASSIGN_OR_RETURN(shape.ffn, reader_.Number(family_->keys.ffn, 1, kMaxFfn));
+  STI_RETURN_IF_ERROR(ReadEmbedding());
   STI_ASSIGN_OR_RETURN(shape.vocabulary, reader_.Number("vocab_size", 1, kMaxVocabulary));
   STI_RETURN_IF_ERROR(ReadPositions());
   // Each slice is one head and an equal share of the FFN; a container has no other slices.
@@ -153,6 +155,15 @@ Status ConfigReader::ReadShape() {
   };
   STI_RETURN_IF_ERROR(check(family_->keys.hidden, shape.hidden));
   return check(family_->keys.ffn, shape.ffn);
+}
+
+Status ConfigReader::ReadEmbedding() {
+  const char* key = family_->keys.embedding;
+  if (key == nullptr) return {};
+  STI_ASSIGN_OR_RETURN(const uint32_t width,
+                       reader_.Number(key, 1, kMaxHidden, family_->default_embedding));
+  if (width != info_.shape.hidden) info_.shape.embedding = width;
+  return {};
 }
 
 Status ConfigReader::ReadPositions() {

@@ -182,7 +182,7 @@ Status ModelFolder::ResolveAll() {
   info_.data_type = DataType::kF32;
   slots_.resize(kGlobalRoles + kRolesOfLayer * info_.shape.layers);
   for (const TensorSpec& tensor : kTensors) {
-    if (family().names[tensor.role].empty()) continue;
+    if (family().names[tensor.role].empty() || !HasTensor(tensor, info_.shape)) continue;
     const uint32_t layers = IsOfLayer(tensor) ? info_.shape.layers : 1;
     for (uint32_t layer = 0; layer < layers; ++layer) {
       STI_RETURN_IF_ERROR(Resolve(tensor, layer));
@@ -195,7 +195,7 @@ Status ModelFolder::ResolveAll() {
 // In the type of the norm they are stored with, so that the part keeps it; zero is exact in all.
 void ModelFolder::AddZeroTypes() {
   const Slot& norm = slots_[SlotOf(kEmbeddingNormWeight, 0)];
-  zero_types_.assign(uint64_t{info_.shape.hidden} * BytesOf(norm.view.type), 0);
+  zero_types_.assign(uint64_t{info_.shape.embedding_width()} * BytesOf(norm.view.type), 0);
   slots_[SlotOf(kTypeEmbeddings, 0)] = {
       {norm.view.type, ShapeOf(SpecOf(kTypeEmbeddings), info_.shape), zero_types_},
       dir_ + ": token types that the model does not have"};

@@ -18,7 +18,10 @@ namespace {
 // One part has one type: the tensors' own if they agree, else float, which holds them all exactly.
 Status AddResidentTensors(ContainerWriter& writer, const ModelFolder& folder, ResidentKind kind,
                           uint32_t layer) {
-  const std::span<const TensorSpec> tensors = TensorsAt(HomeOf(kind));
+  std::vector<TensorSpec> tensors;
+  for (const TensorSpec& spec : TensorsAt(HomeOf(kind))) {
+    if (HasTensor(spec, folder.info().shape)) tensors.push_back(spec);
+  }
   DataType type = folder.Tensor(tensors.front().role, layer).type;
   for (const TensorSpec& spec : tensors) {
     TensorView tensor = folder.Tensor(spec.role, layer);
@@ -45,7 +48,7 @@ Status AddRowTable(ContainerWriter& writer, const ModelFolder& folder, RowTableK
                    TensorRole role, RowCoding coding) {
   TensorView tensor = folder.Tensor(role);
   STI_RETURN_IF_ERROR(CheckFinite(tensor, folder.TensorPath(role)));
-  const size_t row_bytes = size_t{folder.info().shape.hidden} * BytesOf(tensor.type);
+  const size_t row_bytes = size_t{folder.info().shape.embedding_width()} * BytesOf(tensor.type);
   Status status = writer.AddRows(kind, tensor.type, coding, [&](uint32_t index) {
     return tensor.bytes.subspan(index * row_bytes, row_bytes);
   });
@@ -97,6 +100,7 @@ Status AddLayers(ContainerWriter& writer, const ModelFolder& folder, const Shard
 
 void DigestTensors(Digester& digester, const ModelFolder& folder, Home home, uint32_t layer = 0) {
   for (const TensorSpec& spec : TensorsAt(home)) {
+    if (!HasTensor(spec, folder.info().shape)) continue;
     TensorView tensor = folder.Tensor(spec.role, layer);
     digester.AddNumber(static_cast<uint64_t>(tensor.type));
     digester.AddNumber(tensor.bytes.size());
@@ -165,6 +169,10 @@ Digest ModelDigest(const ModelFolder& folder, CodebookKind codebook, RowCoding r
   if (info.min_depth > 1) {
     digester.Add(std::string_view("min_depth"));
     digester.AddNumber(info.min_depth);
+  }
+  if (s.embedding) {
+    digester.Add(std::string_view("embedding"));
+    digester.AddNumber(*s.embedding);
   }
   if (StatesInputs(info)) {
     digester.Add(std::string_view("inputs"));

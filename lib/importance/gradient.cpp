@@ -20,6 +20,18 @@ using enum TensorRole;
 
 constexpr uint32_t kRowsATask = 8;
 
+// gradient[i] *= the slope of the pooler's activation, of which x is the input and y the output.
+void PoolerGradient(PoolerActivation pooler, const float* x, const float* y, uint32_t count,
+                    float* gradient) {
+  if (pooler == PoolerActivation::kGelu) {
+    return ActivationGradient(Activation::kGelu, x, count, gradient);
+  }
+  for (uint32_t i = 0; i < count; ++i) {
+    const float relu_slope = y[i] > 0 ? 1.0F : 0.0F;
+    gradient[i] *= pooler == PoolerActivation::kTanh ? 1 - y[i] * y[i] : relu_slope;
+  }
+}
+
 }  // namespace
 
 GradientRun::GradientRun(const ModelInfo& info, ThreadPool& pool)
@@ -170,7 +182,9 @@ void GradientRun::Forward(uint32_t layer, const DenseLayer& weights,
 
 void GradientRun::Head(const HeadParameters& parameters, const float* hidden, float* logits) {
   const ClassifierHead head{shape_, info_.pooler, parameters};
-  head.Run(batch_, hidden, pool_, pooled_, logits);
+  head.Pool(batch_, hidden, pool_, pooled_);
+  pooler_sum_.assign(pooled_.begin(), pooled_.begin() + size_t{batch_.sequences()} * shape_.hidden);
+  head.Classify(batch_.sequences(), pooled_.data(), logits);
 }
 
 void GradientRun::BeginBackward(const HeadParameters& parameters,
@@ -186,14 +200,13 @@ void GradientRun::BeginBackward(const HeadParameters& parameters,
       add_row(&parameters[kClassifierWeight][size_t{label} * d],
               logit_gradient[size_t{s} * shape_.labels + label], at_pooled.data());
     }
+    const size_t at = size_t{s} * d;
+    PoolerGradient(info_.pooler, &pooler_sum_[at], &pooled_[at], d, at_pooled.data());
     std::vector<float> row(d);
     float* first = &gradient_[size_t{batch_.offsets[s]} * d];
     for (uint32_t out = 0; out < d; ++out) {
-      const float y = pooled_[size_t{s} * d + out];
-      const float relu_slope = y > 0 ? 1.0F : 0.0F;
-      const float slope = info_.pooler == PoolerActivation::kTanh ? 1 - y * y : relu_slope;
       parameters.pooler_weight.Row(out, d, row.data());
-      add_row(row.data(), at_pooled[out] * slope, first);
+      add_row(row.data(), at_pooled[out], first);
     }
   });
 }

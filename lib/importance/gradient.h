@@ -121,11 +121,12 @@ class GradientRun {
   Batch batch_;
   std::vector<Tape> tapes_;
   Gradients gradients_;
-  std::vector<float> pooled_;    ///< [sequences, d] pooler's output, then ClassifierHead's scratch
-  std::vector<float> gradient_;  ///< [tokens, d] at the input of the layer above
-  std::vector<float> attended_;  ///< [tokens, d] output of the first norm in the layer at hand
-  std::vector<float> active_;    ///< [tokens, f] output of the activation in the layer at hand
-  std::vector<float> product_;   ///< [tokens, f]
+  std::vector<float> pooled_;  ///< [sequences, d] pooler's output, then ClassifierHead's scratch
+  std::vector<float> pooler_sum_;   ///< [sequences, d] input of the pooler's activation
+  std::vector<float> gradient_;     ///< [tokens, d] at the input of the layer above
+  std::vector<float> attended_;     ///< [tokens, d] output of the first norm in the layer at hand
+  std::vector<float> active_;       ///< [tokens, f] output of the activation in the layer at hand
+  std::vector<float> product_;      ///< [tokens, f]
   std::vector<float> keys_turned_;  ///< [d, tokens]
   std::vector<float> scores_;       ///< scratch of attention
   const Tape* current_ = nullptr;   ///< tape of the layer that Backward took last

@@ -123,7 +123,7 @@ const uint8_t* LocateRow(const EmbeddingReads& reads, std::span<const uint8_t> b
 Status SumEmbeddings(const ContainerIndex& index, RowLocator locate, std::span<const uint32_t> ids,
                      std::span<const uint32_t> types, std::span<const float> type_rows,
                      const std::string& file, float* hidden) {
-  const size_t width = index.info.shape.hidden;
+  const size_t width = index.info.shape.embedding_width();
   PositionRows rows(index.info);
   for (size_t p = 0; p < ids.size(); ++p) {
     float* sum = hidden + p * width;

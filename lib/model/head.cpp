@@ -12,8 +12,8 @@ constexpr uint32_t kOutputs = 16;  // of the pooler, a task
 
 }  // namespace
 
-void ClassifierHead::Run(const Batch& batch, const float* hidden, ThreadPool& pool,
-                         std::vector<float>& pooled, float* logits) const {
+void ClassifierHead::Pool(const Batch& batch, const float* hidden, ThreadPool& pool,
+                          std::vector<float>& pooled) const {
   const uint32_t d = shape.hidden;
   const uint32_t sequences = batch.sequences();
   pooled.resize(RoomFor(d, sequences, pool.threads()) / sizeof(float));
@@ -29,12 +29,22 @@ void ClassifierHead::Run(const Batch& batch, const float* hidden, ThreadPool& po
       }
     }
   });
+}
+
+void ClassifierHead::Classify(uint32_t sequences, float* pooled, float* logits) const {
+  const uint32_t d = shape.hidden;
   for (uint32_t s = 0; s < sequences; ++s) {
-    float* row = pooled.data() + uint64_t{s} * d;
-    if (pooler == PoolerActivation::kTanh) {
-      TanhRow(row, d);
-    } else {
-      for (uint32_t i = 0; i < d; ++i) row[i] = std::max(row[i], 0.0f);
+    float* row = pooled + uint64_t{s} * d;
+    switch (pooler) {
+      case PoolerActivation::kTanh:
+        TanhRow(row, d);
+        break;
+      case PoolerActivation::kRelu:
+        for (uint32_t i = 0; i < d; ++i) row[i] = std::max(row[i], 0.0f);
+        break;
+      case PoolerActivation::kGelu:
+        Activate(Activation::kGelu, row, d, 1, d);
+        break;
     }
     for (uint32_t label = 0; label < shape.labels; ++label) {
       const float* weights = parameters[TensorRole::kClassifierWeight].data() + uint64_t{label} * d;

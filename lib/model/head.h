@@ -22,11 +22,19 @@ struct ClassifierHead {
     return (uint64_t{sequences} + threads) * hidden * sizeof(float);
   }
 
-  /// From `hidden` [tokens, d] to `logits` [sequences, labels]. `pooled` receives the pooler's
+  /// Goes from `hidden` [tokens, d] to `logits` [sequences, labels]. `pooled` receives the pooler's
   /// output [sequences, d], followed by a row of weights for each thread; it allocates nothing once
   /// it has grown.
   void Run(const Batch& batch, const float* hidden, ThreadPool& pool, std::vector<float>& pooled,
-           float* logits) const;
+           float* logits) const {
+    Pool(batch, hidden, pool, pooled);
+    Classify(batch.sequences(), pooled.data(), logits);
+  }
+  /// Does the first half of Run: `pooled` receives the input of the pooler's activation.
+  void Pool(const Batch& batch, const float* hidden, ThreadPool& pool,
+            std::vector<float>& pooled) const;
+  /// Does the second half of Run: activates `pooled` [sequences, d] in place, and classifies it.
+  void Classify(uint32_t sequences, float* pooled, float* logits) const;
 };
 
 }  // namespace sti

@@ -45,7 +45,7 @@ uint64_t FallbackRowBytes(const ContainerIndex& index, uint32_t tokens) {
 uint32_t SumRowsInMemory(const ContainerIndex& index, RowLocator find,
                          std::span<const uint32_t> ids, std::span<const uint32_t> types,
                          std::span<const float> type_rows, float* hidden) {
-  const size_t width = index.info.shape.hidden;
+  const size_t width = index.info.shape.embedding_width();
   const auto add = [&](const RowTable& table, const uint8_t* row, float* sum) {
     if (row != nullptr) AddRow(table, {row, table.row_bytes}, sum);
   };

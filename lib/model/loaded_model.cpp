@@ -60,13 +60,14 @@ Status LoadedModel::Embed(Transformer& transformer, const Batch& batch,
   AlignedBuffer blocks(reads.end);
   std::span<const EmbeddingReads::Range> ranges(reads.ranges);
   STI_RETURN_IF_ERROR(file_.reader().ReadAll(RequestsFor(ranges, blocks.span())));
-  size_t width = index().info.shape.hidden;
+  const size_t width = index().info.shape.embedding_width();
+  float* const sums = transformer.EmbeddingSums(batch.tokens(), hidden);
   for (uint32_t s = 0; s < batch.sequences(); ++s) {
     uint32_t first = batch.offsets[s];
     uint32_t count = batch.offsets[s + 1] - first;
     STI_RETURN_IF_ERROR(SumEmbeddings(
         index(), reads, blocks.span(), ids.subspan(first, count), types.subspan(first, count),
-        resident_.embedding[TensorRole::kTypeEmbeddings], file_.name(), hidden + first * width));
+        resident_.embedding[TensorRole::kTypeEmbeddings], file_.name(), sums + first * width));
   }
   transformer.FinishEmbeddings(hidden, batch.tokens(), resident_.embedding);
   return {};

@@ -35,7 +35,7 @@ struct BufferLayout {
         keys(packed ? rows * head_stride : uint64_t{limits.width} * shape.head_dim() * key_stride),
         overlay(
             RoundUp(std::max(2 * rows * head_stride + keys, rows * inner_stride) + kSlack, kSlack)),
-        sums(RoundUp(rows * shape.hidden, kSlack)) {
+        sums(RoundUp(rows * std::max(shape.hidden, shape.embedding_width()), kSlack)) {
     const uint32_t longest = std::min(limits.tokens, shape.max_positions);
     scores = packed ? PackedAttentionScratch(longest, shape.head_dim()) : AttentionScratch(longest);
   }
@@ -132,7 +132,9 @@ struct Transformer::State {
   void Ffn(uint32_t tokens, std::span<const ShardView> slices, std::span<const uint32_t> indexes,
            const LayerParameters& parameters, const float* hidden);
   void Norm(uint32_t tokens, const std::vector<float>& weight, const std::vector<float>& bias,
-            const float* sums_or_null, float* hidden);
+            const float* residual, float* hidden);
+  template <typename F>
+  void ForRows(uint32_t count, const F& visit);
 
   ModelShape shape;
   PoolerActivation pooler;
@@ -290,18 +292,23 @@ void Transformer::State::Ffn(uint32_t tokens, std::span<const ShardView> slices,
   Run(tokens);
 }
 
-// hidden = norm(hidden + sums); `sums_or_null` may be null.
+// Calls visit(row) for each row, a few rows a task.
+template <typename F>
+void Transformer::State::ForRows(uint32_t count, const F& visit) {
+  pool.ParallelFor((count + kNormRows - 1) / kNormRows, [&](uint32_t block, uint32_t) {
+    const uint32_t end = std::min(count, (block + 1) * kNormRows);
+    for (uint32_t row = block * kNormRows; row < end; ++row) visit(row);
+  });
+}
+
+// hidden = norm(hidden + residual).
 void Transformer::State::Norm(uint32_t tokens, const std::vector<float>& weight,
-                              const std::vector<float>& bias, const float* sums_or_null,
+                              const std::vector<float>& bias, const float* residual,
                               float* hidden) {
   const uint32_t d = shape.hidden;
-  pool.ParallelFor((tokens + kNormRows - 1) / kNormRows, [&](uint32_t block, uint32_t) {
-    const uint32_t end = std::min(tokens, (block + 1) * kNormRows);
-    for (uint32_t row = block * kNormRows; row < end; ++row) {
-      const uint64_t at = uint64_t{row} * d;
-      const float* other = sums_or_null == nullptr ? nullptr : sums_or_null + at;
-      LayerNormRow(hidden + at, other, weight.data(), bias.data(), d, eps, hidden + at);
-    }
+  ForRows(tokens, [&](uint32_t row) {
+    const uint64_t at = uint64_t{row} * d;
+    LayerNormRow(hidden + at, residual + at, weight.data(), bias.data(), d, eps, hidden + at);
   });
 }
 
@@ -390,10 +397,30 @@ void Transformer::FinishLayer(uint32_t rows, std::span<const ShardView> slices,
   state_->Finish(rows, slices, slice_indexes, parameters, hidden);
 }
 
+float* Transformer::EmbeddingSums(uint32_t tokens, float* hidden) {
+  if (!state_->shape.embedding) return hidden;
+  MakeRoom(tokens, state_->width_room);
+  return state_->sums;
+}
+
 void Transformer::FinishEmbeddings(float* hidden, uint32_t tokens,
                                    const EmbeddingParameters& parameters) {
-  state_->Norm(tokens, parameters[kEmbeddingNormWeight], parameters[kEmbeddingNormBias], nullptr,
-               hidden);
+  State& s = *state_;
+  const uint32_t width = s.shape.embedding_width();
+  const uint32_t d = s.shape.hidden;
+  const float* norm_weight = parameters[kEmbeddingNormWeight].data();
+  const float* norm_bias = parameters[kEmbeddingNormBias].data();
+  float* const sums = EmbeddingSums(tokens, hidden);
+  s.ForRows(tokens, [&](uint32_t row) {
+    float* sum = sums + uint64_t{row} * width;
+    LayerNormRow(sum, nullptr, norm_weight, norm_bias, width, s.eps, sum);
+    if (!s.shape.embedding) return;
+    for (uint32_t out = 0; out < d; ++out) {
+      hidden[uint64_t{row} * d + out] =
+          Dot(&parameters[kProjectionWeight][uint64_t{out} * width], sum, width) +
+          parameters[kProjectionBias][out];
+    }
+  });
 }
 
 void Transformer::Head(const Batch& batch, const float* hidden, const HeadParameters& parameters,

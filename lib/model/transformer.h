@@ -108,7 +108,11 @@ class Transformer {
                    std::span<const uint32_t> slice_indexes, std::span<const ContextRef> contexts,
                    const LayerParameters& parameters, float* hidden);
 
-  /// Normalises sums of word, position and type embeddings in place: `hidden` [tokens, d].
+  /// Returns where sums of word, position and type embeddings go, [tokens, E], before
+  /// FinishEmbeddings: to `hidden` [tokens, d] itself, or where E is not d, to a working buffer.
+  float* EmbeddingSums(uint32_t tokens, float* hidden);
+  /// Normalises sums of embeddings, and projects them to d where the model does: `hidden` [tokens,
+  /// d].
   void FinishEmbeddings(float* hidden, uint32_t tokens, const EmbeddingParameters& parameters);
 
   /// Computes the pooler (tanh or ReLU, as the model says) on each sequence's first token, then the

@@ -63,7 +63,8 @@ std::vector<std::string> NamesOf(TensorRole role, uint32_t layer, const Family& 
 }
 
 bool LacksSecondType(const ModelInfo& info) {
-  return FamilyOf(info).has_two_types && info.tokenizer.second_type == 0;
+  const Family* family = FindFamily(static_cast<uint8_t>(info.architecture));
+  return family != nullptr && family->has_two_types && info.tokenizer.second_type == 0;
 }
 
 }  // namespace sti

@@ -26,6 +26,7 @@ struct ConfigKeys {
   const char* ffn = "intermediate_size";
   const char* activation = "hidden_act";
   const char* norm_eps = "layer_norm_eps";
+  const char* embedding = nullptr;  ///< width of embedding rows; null: always that of hidden rows
 };
 
 /// The names of a family's tensors, by role: behind the prefix of a layer for those of a layer,
@@ -78,9 +79,10 @@ struct Family {
   std::string_view layers = {};   ///< behind it, in front of the number of a layer
   TensorNames names = {};
 
-  bool has_types = true;        ///< tokens have types, and types rows
-  bool has_two_types = false;   ///< the second text of a pair has type 1, if the tokenizer says so
-  uint32_t default_pad_id = 0;  ///< where config.json has no pad_token_id
+  bool has_types = true;       ///< tokens have types, and types rows
+  bool has_two_types = false;  ///< the second text of a pair has type 1, if the tokenizer says so
+  uint32_t default_embedding = 0;  ///< where config.json lacks the key that the family has for it
+  uint32_t default_pad_id = 0;     ///< where config.json has no pad_token_id
   FirstPosition first_position = FirstPosition::kZero;
   PoolerActivation pooler = PoolerActivation::kTanh;
 

@@ -11,6 +11,8 @@ uint64_t LengthOf(Extent extent, const ModelShape& shape) {
       return shape.hidden;
     case Extent::kFfn:
       return shape.ffn;
+    case Extent::kEmbedding:
+      return shape.embedding_width();
     case Extent::kVocabulary:
       return shape.vocabulary;
     case Extent::kPositions:
@@ -26,6 +28,7 @@ uint64_t LengthOf(Extent extent, const ModelShape& shape) {
 }  // namespace
 
 TensorSize SizeOf(const TensorSpec& tensor, const ModelShape& shape) {
+  if (!HasTensor(tensor, shape)) return {};
   return {LengthOf(tensor.rows, shape), LengthOf(tensor.columns, shape)};
 }
 

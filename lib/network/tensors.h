@@ -37,6 +37,8 @@ enum class TensorRole : uint8_t {
   kTypeEmbeddings,
   kEmbeddingNormWeight,
   kEmbeddingNormBias,
+  kProjectionWeight,  ///< from the sum of embeddings to d, where they have another width
+  kProjectionBias,
   kPoolerWeight,
   kPoolerBias,
   kClassifierWeight,
@@ -59,6 +61,7 @@ enum class Extent : uint8_t {
   kOne,         ///< 1: the tensor is a vector
   kHidden,      ///< d
   kFfn,         ///< f
+  kEmbedding,   ///< E
   kVocabulary,  ///< V
   kPositions,   ///< P
   kTypes,       ///< T
@@ -113,15 +116,17 @@ inline constexpr std::array kTensors = [] {
       {kFfn2Bias, kHidden, kOne, Home::kLayer},
       {kOutputNormWeight, kHidden, kOne, Home::kLayer},
       {kOutputNormBias, kHidden, kOne, Home::kLayer},
-      {kTypeEmbeddings, kTypes, kHidden, Home::kEmbedding},
-      {kEmbeddingNormWeight, kHidden, kOne, Home::kEmbedding},
-      {kEmbeddingNormBias, kHidden, kOne, Home::kEmbedding},
+      {kTypeEmbeddings, kTypes, kEmbedding, Home::kEmbedding},
+      {kEmbeddingNormWeight, kEmbedding, kOne, Home::kEmbedding},
+      {kEmbeddingNormBias, kEmbedding, kOne, Home::kEmbedding},
+      {kProjectionWeight, kHidden, kEmbedding, Home::kEmbedding},
+      {kProjectionBias, kHidden, kOne, Home::kEmbedding},
       {kPoolerWeight, kHidden, kHidden, Home::kHead, kNone, Held::kAsStored},
       {kPoolerBias, kHidden, kOne, Home::kHead},
       {kClassifierWeight, kLabels, kHidden, Home::kHead},
       {kClassifierBias, kLabels, kOne, Home::kHead},
-      {kWordEmbeddings, kVocabulary, kHidden, Home::kRows},
-      {kPositionEmbeddings, kPositions, kHidden, Home::kRows},
+      {kWordEmbeddings, kVocabulary, kEmbedding, Home::kRows},
+      {kPositionEmbeddings, kPositions, kEmbedding, Home::kRows},
   });
 }();
 
@@ -149,9 +154,17 @@ constexpr size_t FirstAt(Home home) {
   return first;
 }
 
-/// Returns the tensors that have a home, in stored order.
+/// Returns the tensors that may have a home, in stored order. Which of them a model has says
+/// HasTensor.
 constexpr std::span<const TensorSpec> TensorsAt(Home home) {
   return std::span(kTensors).subspan(FirstAt(home), CountAt(home));
+}
+
+/// Returns whether a model of `shape` has a tensor. One that it lacks has no values.
+constexpr bool HasTensor(const TensorSpec& tensor, const ModelShape& shape) {
+  const bool projects =
+      tensor.role == TensorRole::kProjectionWeight || tensor.role == TensorRole::kProjectionBias;
+  return !projects || shape.embedding.has_value();
 }
 
 /// Returns whether a tensor exists once a layer; the others exist once.
@@ -186,7 +199,7 @@ struct TensorSize {
   [[nodiscard]] constexpr uint64_t count() const { return rows * columns; }
 };
 
-/// Returns the size of a whole tensor in a model of `shape`.
+/// Returns the size of a whole tensor in a model of `shape`; 0 x 0 if the model lacks it.
 TensorSize SizeOf(const TensorSpec& tensor, const ModelShape& shape);
 
 /// Returns the shape that published files give it: [rows, columns], or [rows] of a vector.

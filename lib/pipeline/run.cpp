@@ -103,14 +103,14 @@ Status Run::EmbedTokens(const TokenInput& input) {
 
 // Each sequence begins at the first position.
 Status Run::SumTableRows(const TokenInput& input) {
-  const size_t width = file_.index().info.shape.hidden;
+  const size_t width = file_.index().info.shape.embedding_width();
+  float* const sums = transformer_.EmbeddingSums(tokens_, hidden_.data());
   for (uint32_t s = 0; s < batch().sequences(); ++s) {
     const uint32_t first = offsets_[s];
     const uint32_t count = offsets_[s + 1] - first;
-    STI_RETURN_IF_ERROR(rows_->Sum(input.ids.subspan(first, count),
-                                   input.types.subspan(first, count),
-                                   resident_.embedding[TensorRole::kTypeEmbeddings], file_.name(),
-                                   hidden_.data() + first * width));
+    STI_RETURN_IF_ERROR(rows_->Sum(
+        input.ids.subspan(first, count), input.types.subspan(first, count),
+        resident_.embedding[TensorRole::kTypeEmbeddings], file_.name(), sums + first * width));
   }
   return {};
 }

@@ -83,7 +83,8 @@ void Run::GiveUp(uint32_t done) {
 void Run::SumRowsAtHand() {
   report_->embeddings_begin_us = Now();
   const ContainerIndex& index = file_.index();
-  const size_t width = index.info.shape.hidden;
+  const size_t width = index.info.shape.embedding_width();
+  float* const sums = transformer_.EmbeddingSums(tokens_, hidden_.data());
   uint32_t missing = 0;
   for (uint32_t s = 0; s < batch().sequences(); ++s) {
     const uint32_t first = offsets_[s];
@@ -91,7 +92,7 @@ void Run::SumRowsAtHand() {
     missing += SumRowsInMemory(
         index, [&](const RowTable& table, uint32_t row) { return RowAtHand(table, row); },
         tokens_in_.ids.subspan(first, count), tokens_in_.types.subspan(first, count),
-        resident_.embedding[TensorRole::kTypeEmbeddings], hidden_.data() + first * width);
+        resident_.embedding[TensorRole::kTypeEmbeddings], sums + first * width);
   }
   transformer_.FinishEmbeddings(hidden_.data(), tokens_, resident_.embedding);
   report_->embeddings_us = Now();

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,10 +27,14 @@ struct ModelShape {
   uint32_t max_positions = 0;  ///< rows of the position embeddings
   uint32_t token_types = 0;    ///< rows of the token type embeddings
   uint32_t labels = 0;         ///< classes
+  /// E, the width of embedding rows, where it is not d: then their sum is projected to d.
+  std::optional<uint32_t> embedding = std::nullopt;
 
   friend bool operator==(const ModelShape&, const ModelShape&) = default;
   [[nodiscard]] uint32_t head_dim() const { return hidden / width; }
   [[nodiscard]] uint32_t slice_ffn() const { return ffn / width; }
+  /// Returns the numbers of an embedding row.
+  [[nodiscard]] uint32_t embedding_width() const { return embedding.value_or(hidden); }
 };
 
 enum class Activation : uint8_t { kGelu = 0, kGeluTanh = 1, kRelu = 2 };
@@ -38,7 +43,7 @@ enum class Activation : uint8_t { kGelu = 0, kGeluTanh = 1, kRelu = 2 };
 enum class Architecture : uint8_t;
 
 /// The function between the pooler and the classifier.
-enum class PoolerActivation : uint8_t { kTanh = 0, kRelu = 1 };
+enum class PoolerActivation : uint8_t { kTanh = 0, kRelu = 1, kGelu = 2 };
 
 /// The meaning of logits: one label by softmax, or any number of labels, each by its own sigmoid.
 enum class Problem : uint8_t { kSingleLabel = 0, kMultiLabel = 1 };

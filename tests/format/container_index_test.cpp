@@ -350,9 +350,9 @@ TEST_F(ContainerIndexTest, ArchitecturesRoundTripAndAreChecked) {
   ExpectRefused("resident part",
                 [](ContainerIndex& i) { i.resident[3].kind = ResidentKind::kStatedHead; });
   ExpectRefused("does not know",
-                [](ContainerIndex& i) { i.info.architecture = static_cast<Architecture>(3); });
+                [](ContainerIndex& i) { i.info.architecture = static_cast<Architecture>(200); });
   ExpectRefused("does not know",
-                [](ContainerIndex& i) { i.info.pooler = static_cast<PoolerActivation>(2); });
+                [](ContainerIndex& i) { i.info.pooler = static_cast<PoolerActivation>(3); });
   ExpectRefused("does not know",
                 [](ContainerIndex& i) { i.info.problem = static_cast<Problem>(2); });
   ExpectRefused("does not know",

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "format/framed_file.h"
 #include "format/importance_file.h"
 #include "format/importance_rules.h"
 #include "format/small_file_test.h"

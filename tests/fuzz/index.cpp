@@ -81,7 +81,7 @@ void ChangeInfo(Numbers& numbers, ForgedContainer& forged) {
   ModelInfo& info = forged.index().info;
   TokenizerInfo& tokenizer = info.tokenizer;
   const auto value = numbers.Take<uint8_t>();
-  switch (numbers.Take<uint8_t>() % 13) {
+  switch (numbers.Take<uint8_t>() % 14) {
     case 0:
       return Change(numbers, tokenizer.sep_id);
     case 1:
@@ -92,13 +92,13 @@ void ChangeInfo(Numbers& numbers, ForgedContainer& forged) {
     case 3:
       return Change(numbers, info.position_offset);
     case 4:
-      info.pooler = static_cast<PoolerActivation>(value % 3);
+      info.pooler = static_cast<PoolerActivation>(value % 4);
       return;
     case 5:
       info.problem = static_cast<Problem>(value % 3);
       return;
     case 6:
-      info.architecture = static_cast<Architecture>(value % 4);
+      info.architecture = static_cast<Architecture>(value % 6);
       return;
     case 7:
       info.layer_norm_eps = numbers.Take<double>();
@@ -110,6 +110,8 @@ void ChangeInfo(Numbers& numbers, ForgedContainer& forged) {
     case 10:
       return Change(numbers, info.min_depth);
     case 11:
+      return Change(numbers, info.shape.embedding.emplace(info.shape.hidden));
+    case 12:
       info.activation = static_cast<Activation>(value % 4);
       return;
     default:

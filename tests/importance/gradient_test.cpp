@@ -153,7 +153,8 @@ void ExpectAgreesWithDifferences(const World& world) {
 TEST(GradientRun, AgreesWithDifferencesForEachActivationAndPooler) {
   for (const Activation activation :
        {Activation::kGelu, Activation::kGeluTanh, Activation::kRelu}) {
-    for (const PoolerActivation pooler : {PoolerActivation::kTanh, PoolerActivation::kRelu}) {
+    for (const PoolerActivation pooler :
+         {PoolerActivation::kTanh, PoolerActivation::kRelu, PoolerActivation::kGelu}) {
       ModelInfo info = Info(2, 8, 12);
       info.activation = activation;
       info.pooler = pooler;

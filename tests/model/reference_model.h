@@ -102,8 +102,11 @@ struct ReferenceModel {
       head.pooler_weight.Row(row, info.shape.hidden, &pooler[row * first.size()]);
     }
     Doubles pooled = MapRows(first, pooler, head[TensorRole::kPoolerBias]);
-    const bool tanh = info.pooler == PoolerActivation::kTanh;
-    for (double& x : pooled) x = tanh ? std::tanh(x) : std::max(x, 0.0);
+    for (double& x : pooled) {
+      if (info.pooler == PoolerActivation::kTanh) x = std::tanh(x);
+      if (info.pooler == PoolerActivation::kRelu) x = std::max(x, 0.0);
+      if (info.pooler == PoolerActivation::kGelu) x = x / 2 * std::erfc(-x / std::sqrt(2.0));
+    }
     return MapRows(pooled, head[TensorRole::kClassifierWeight], head[TensorRole::kClassifierBias]);
   }
 };

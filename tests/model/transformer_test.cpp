@@ -225,6 +225,45 @@ TEST(Transformer, FinishEmbeddingsNormalisesRows) {
   for (size_t i = 0; i < hidden.size(); ++i) ASSERT_NEAR(hidden[i], expected[i], 1e-4);
 }
 
+// E below and above d: the sums lie in a working buffer, which is counted.
+TEST(Transformer, FinishEmbeddingsProjectsRowsOfAnotherWidth) {
+  for (const uint32_t width : {7U, 23U}) {
+    auto shape = Shape(3, 5, 7);
+    shape.embedding = width;
+    const size_t d = shape.hidden;
+    ThreadPool pool(2);
+    const auto transformer = Transformer::Create(Info(shape), pool, {Backend::kNative});
+    ASSERT_TRUE(transformer.ok());
+    (*transformer)->Reserve(19, 3);
+    EXPECT_EQ((*transformer)->working_bytes(),
+              Transformer::RoomFor(shape, {Backend::kNative}, false, 2, {19, 3}));
+    std::mt19937 random(1);
+    EmbeddingParameters parameters;
+    for (const TensorSpec& tensor : TensorsAt(Home::kEmbedding)) {
+      parameters[tensor.role] = testing::RandomFloats(SizeOf(tensor, shape).count(), 1, random);
+    }
+    std::vector<float> hidden(19 * d);
+    float* const sums = (*transformer)->EmbeddingSums(19, hidden.data());
+    EXPECT_NE(sums, hidden.data());
+    const auto rows = testing::RandomFloats(19 * width, 2, random);
+    std::copy(rows.begin(), rows.end(), sums);
+    (*transformer)->FinishEmbeddings(hidden.data(), 19, parameters);
+    testing::Doubles normed(rows.begin(), rows.end());
+    testing::ReferenceNorm(&normed, parameters[TensorRole::kEmbeddingNormWeight],
+                           parameters[TensorRole::kEmbeddingNormBias], kEps);
+    for (size_t row = 0; row < 19; ++row) {
+      for (size_t out = 0; out < d; ++out) {
+        double expected = parameters[TensorRole::kProjectionBias][out];
+        for (size_t i = 0; i < width; ++i) {
+          expected +=
+              normed[row * width + i] * parameters[TensorRole::kProjectionWeight][out * width + i];
+        }
+        ASSERT_NEAR(hidden[row * d + out], expected, 1e-4);
+      }
+    }
+  }
+}
+
 TEST(Transformer, HeadReadsTheFirstTokens) {
   const auto shape = Shape(3, 6, 7);
   const size_t d = shape.hidden;

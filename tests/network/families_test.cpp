@@ -30,15 +30,18 @@ TEST(Families, EachHasANumberATypeAndAClassOfItsOwn) {
   EXPECT_EQ(FindFamily("gpt2"), nullptr);
 }
 
-// A tensor that a family lacks is one that import knows how to do without.
-TEST(Families, EachNamesAllTensorsButTypesThatItDoesNotHave) {
+// A tensor without a name is one that models of the family do not have.
+TEST(Families, EachNamesAllTensorsThatItsModelsHave) {
   for (const Family* family : Families()) {
     std::set<std::string> names;
     for (const TensorSpec& tensor : kTensors) {
       const std::string name = NameOf(tensor.role, 1, *family);
-      const bool lacks = tensor.role == kTypeEmbeddings && !family->has_types;
+      const bool is_types = tensor.role == kTypeEmbeddings;
+      const bool projects = tensor.role == kProjectionWeight || tensor.role == kProjectionBias;
+      const bool lacks =
+          (is_types && !family->has_types) || (projects && family->keys.embedding == nullptr);
       EXPECT_EQ(name.empty(), lacks) << family->model_type << ": " << name;
-      EXPECT_TRUE(names.insert(name).second) << "two tensors are called " << name;
+      EXPECT_TRUE(lacks || names.insert(name).second) << "two tensors are called " << name;
     }
   }
 }

@@ -34,11 +34,29 @@ TEST(Tensors, EachHomeHasItsOwnInStoredOrder) {
   using Counts = std::vector<uint64_t>;
   EXPECT_EQ(CountsAt(Home::kShard), (Counts{16, 16, 16, 16, 24, 24}));
   EXPECT_EQ(CountsAt(Home::kLayer), (Counts{4, 4, 4, 4, 4, 4, 6, 4, 4, 4}));
-  EXPECT_EQ(CountsAt(Home::kEmbedding), (Counts{20, 4, 4}));
+  EXPECT_EQ(CountsAt(Home::kEmbedding), (Counts{20, 4, 4, 0, 0}));
   EXPECT_EQ(CountsAt(Home::kHead), (Counts{16, 4, 12, 3}));
   EXPECT_EQ(CountsAt(Home::kRows), (Counts{44, 28}));
   EXPECT_EQ(ValuesAt(Home::kLayer, Shape()), 42U);
-  EXPECT_EQ(kTensors.size(), 25U);
+  EXPECT_EQ(kTensors.size(), 27U);
+}
+
+// Rows and their norm have the width E, which a matrix [d, E] projects.
+TEST(Tensors, EmbeddingsOfAnotherWidthAreProjected) {
+  ModelShape shape = Shape();
+  EXPECT_EQ(shape.embedding_width(), 4U);
+  EXPECT_FALSE(HasTensor(SpecOf(kProjectionWeight), shape));
+  EXPECT_EQ(ValuesAt(Home::kEmbedding, shape), 28U);
+  shape.embedding = 3;
+  const auto count = [&](TensorRole role) { return SizeOf(SpecOf(role), shape).count(); };
+  EXPECT_TRUE(HasTensor(SpecOf(kProjectionWeight), shape));
+  EXPECT_EQ(count(kTypeEmbeddings), 15U);
+  EXPECT_EQ(count(kEmbeddingNormWeight), 3U);
+  EXPECT_EQ(count(kProjectionBias), 4U);
+  EXPECT_EQ(ShapeOf(SpecOf(kProjectionWeight), shape), (std::vector<uint64_t>{4, 3}));
+  EXPECT_EQ(ShapeOf(SpecOf(kWordEmbeddings), shape), (std::vector<uint64_t>{11, 3}));
+  EXPECT_EQ(ValuesAt(Home::kEmbedding, shape), 37U);
+  EXPECT_EQ(ValuesAt(Home::kLayer, shape), ValuesAt(Home::kLayer, Shape()));
 }
 
 TEST(Tensors, PublishedShapesHaveOutputsFirst) {

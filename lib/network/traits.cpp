@@ -1,0 +1,36 @@
+#include "network/traits.h"
+
+#include <algorithm>
+#include <iterator>
+
+namespace sti {
+namespace {
+
+/// A trait: its name in containers, and whether a model has it.
+struct Trait {
+  std::string_view name;
+  bool (*is_of)(const ModelInfo& info);
+};
+
+constexpr Trait kTraits[] = {
+    {"embedding projection",
+     [](const ModelInfo& info) { return info.shape.embedding.has_value(); }},
+    {"pooler gelu", [](const ModelInfo& info) { return info.pooler == PoolerActivation::kGelu; }},
+};
+
+}  // namespace
+
+std::vector<std::string_view> TraitsOf(const ModelInfo& info) {
+  std::vector<std::string_view> names;
+  for (const Trait& trait : kTraits) {
+    if (trait.is_of(info)) names.push_back(trait.name);
+  }
+  return names;
+}
+
+bool IsKnownTrait(std::string_view name) {
+  return std::any_of(std::begin(kTraits), std::end(kTraits),
+                     [&](const Trait& trait) { return trait.name == name; });
+}
+
+}  // namespace sti

@@ -1,0 +1,18 @@
+// Traits that a network has and those of format 1.3 cannot have. A container says them by name, so
+// that a reader refuses one that it does not know and can say which.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "types/model_info.h"
+
+namespace sti {
+
+/// Returns the names of a model's traits, in one order; none of a model that 1.3 can say.
+std::vector<std::string_view> TraitsOf(const ModelInfo& info);
+
+/// Returns whether a name is that of a trait that this library computes.
+bool IsKnownTrait(std::string_view name);
+
+}  // namespace sti
