@@ -123,6 +123,7 @@ std::string ContainerToJson(const ContainerIndex& index, const ContainerSizes& s
                    {"hidden", s.hidden},         {"ffn", s.ffn},
                    {"vocabulary", s.vocabulary}, {"max_positions", s.max_positions},
                    {"labels", s.labels}};
+  if (s.embedding) json["shape"]["embedding"] = *s.embedding;
   json["architecture"] = ArchitectureName(info);
   json["problem"] = info.problem == Problem::kSingleLabel ? "single label" : "multi label";
   json["tokenizer"] =
@@ -151,10 +152,12 @@ std::string ContainerText(const ContainerIndex& index, const ContainerSizes& siz
   const ModelInfo& info = index.info;
   const ModelShape& s = info.shape;
   const char* any = info.problem == Problem::kMultiLabel ? " (any number)" : "";
+  const std::string rows =
+      s.embedding ? " from rows of " + std::to_string(s.embedding_width()) : std::string();
   std::string text = Line("container", "model " + index.model.Hex());
   text +=
       Line("shape", Counted(s.layers, "layer") + " x " + Counted(s.width, "slice") + ", hidden " +
-                        std::to_string(s.hidden) + ", FFN " + std::to_string(s.ffn) + ", " +
+                        std::to_string(s.hidden) + rows + ", FFN " + std::to_string(s.ffn) + ", " +
                         TypeName(info.data_type) + ", " + ArchitectureName(info));
   text += Line("text", std::to_string(s.vocabulary) + " tokens, inputs up to " +
                            std::to_string(info.max_length()) + ", " + Counted(s.labels, "label") +

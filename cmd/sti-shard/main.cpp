@@ -83,10 +83,11 @@ Result<int> Run(const Tool& tool, const ShardToolOptions& options) {
 }  // namespace sti
 
 int main(int argc, char** argv) {
-  sti::Tool tool("sti-shard",
-                 "Cuts a fine-tuned BERT, DistilBERT or RoBERTa classifier into shards, stored "
-                 "progressively at 2 to 6 bits and full fidelity.",
-                 "sti-shard my-model/ -o model.sti");
+  sti::Tool tool(
+      "sti-shard",
+      "Cuts a fine-tuned BERT, DistilBERT, RoBERTa or ELECTRA classifier into shards, stored "
+      "progressively at 2 to 6 bits and full fidelity.",
+      "sti-shard my-model/ -o model.sti");
   sti::ShardToolOptions options;
   sti::AddShardToolOptions(tool.app(), options);
   return tool.Main(argc, argv, [&] { return sti::Run(tool, options); });

@@ -16,7 +16,7 @@
 namespace sti {
 
 /// The number of a family in containers, which never changes.
-enum class Architecture : uint8_t { kBert = 0, kDistilBert = 1, kRoberta = 2 };
+enum class Architecture : uint8_t { kBert = 0, kDistilBert = 1, kRoberta = 2, kElectra = 3 };
 
 /// The keys of config.json for what all families have.
 struct ConfigKeys {

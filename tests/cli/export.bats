@@ -21,11 +21,28 @@ load helpers
 }
 
 @test "every architecture comes back byte for byte" {
-  for name in distilbert roberta multilabel; do
+  for name in distilbert roberta multilabel electra electra-even; do
     sti-shard -q "$repo/tests/data/$name-tiny" -o $name.sti
     works sti-inspect -q $name.sti --export 32 -o $name
     sti-shard -q $name -o again.sti
     cmp $name.sti again.sti
+  done
+}
+
+@test "embeddings of another width: each tool runs on them, and inspection says so" {
+  sti-shard -q "$repo/tests/data/electra-tiny" -o electra.sti
+  sti-inspect electra.sti | grep -q "^shape .* hidden 16 from rows of 8, FFN 32, float16, electra$"
+  same "$(sti-inspect electra.sti --json | jq .shape.embedding)" 8
+  same "$(sti-inspect model.sti --json | jq .shape.embedding)" null
+  printf 'text\tlabel\nturn the light on\tlabel_1\nis it good\tlabel_2\nplay a film\tlabel_0\n' >few.tsv
+  sti-importance -q electra.sti --data few.tsv -o measured.json
+  sti-importance -q electra.sti --data few.tsv --quick -o quick.json
+  sti-profile -q electra.sti --budget 100ms -o electra.json
+  for options in "--importance measured.json" "--importance quick.json" --guarantee; do
+    # shellcheck disable=SC2086
+    sti-plan -q electra.sti --profile electra.json --target 10s --preload 100kB --allow-untrained $options -o plan.json
+    same "$(sti-run -q electra.sti --plan plan.json --json "is it good" | jq -c .logits)" \
+      "$(sti-run -q electra.sti --json "is it good" | jq -c .logits)"
   done
 }
 

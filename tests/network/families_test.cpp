@@ -63,6 +63,16 @@ TEST(Families, NamesAreThoseOfPublishedFiles) {
   EXPECT_EQ(NameOf(kClassifierBias, 0, roberta), "classifier.out_proj.bias");
 }
 
+TEST(Families, ElectraHasARobertasHeadAndAProjection) {
+  const Family& electra = *FindFamily("electra");
+  EXPECT_EQ(NameOf(kProjectionWeight, 0, electra), "electra.embeddings_project.weight");
+  EXPECT_EQ(NameOf(kKeyBias, 1, electra), "electra.encoder.layer.1.attention.self.key.bias");
+  EXPECT_EQ(NameOf(kClassifierWeight, 0, electra), "classifier.out_proj.weight");
+  EXPECT_EQ(
+      NamesOf(kProjectionBias, 0, electra),
+      (std::vector<std::string>{"electra.embeddings_project.bias", "embeddings_project.bias"}));
+}
+
 TEST(Families, OldFilesHaveOtherNamesOfNorms) {
   EXPECT_EQ(NamesOf(kEmbeddingNormWeight, 0, *FindFamily("bert")),
             (std::vector<std::string>{

@@ -8,5 +8,6 @@ namespace sti {
 extern const Family kBertFamily;
 extern const Family kDistilBertFamily;
 extern const Family kRobertaFamily;
+extern const Family kElectraFamily;
 
 }  // namespace sti
