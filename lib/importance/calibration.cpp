@@ -16,18 +16,10 @@ constexpr double kHighest = 20;
 constexpr int kSteps = 48;  // of the search, after which τ is known to some nine digits
 constexpr size_t kBins = 15;
 
-// -log softmax(logits / temperature)[truth].
-double NllOf(std::span<const float> logits, uint32_t truth, double temperature) {
-  const double top = double{*std::max_element(logits.begin(), logits.end())};
-  double sum = 0;
-  for (const float logit : logits) sum += std::exp((double{logit} - top) / temperature);
-  return std::log(sum) - (double{logits[truth]} - top) / temperature;
-}
-
 double NllOfHalf(const LabelledLogits& examples, size_t half, double temperature) {
   double sum = 0;
   for (size_t e = half; e < examples.truths.size(); e += 2)
-    sum += NllOf(examples.Of(e), examples.truths[e], temperature);
+    sum += CrossEntropyAt(examples.Of(e), examples.truths[e], temperature);
   return sum;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "types/score.h"
+#include "types/softmax.h"
 
 namespace sti {
 namespace {

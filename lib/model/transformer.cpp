@@ -1,7 +1,6 @@
 #include "model/transformer.h"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 #include <vector>
 
@@ -13,6 +12,7 @@
 #include "model/attention.h"
 #include "model/head.h"
 #include "network/tensors.h"
+#include "types/softmax.h"
 
 namespace sti {
 namespace {
@@ -442,9 +442,7 @@ void Probabilities(Problem problem, std::span<float> logits) {
   if (problem == Problem::kSingleLabel) {
     return Softmax(logits.data(), 1, static_cast<uint32_t>(logits.size()));
   }
-  for (float& logit : logits) {
-    logit = static_cast<float>(1.0 / (1.0 + std::exp(-static_cast<double>(logit))));
-  }
+  for (float& logit : logits) logit = static_cast<float>(Sigmoid(double{logit}));
 }
 
 }  // namespace sti

@@ -1,28 +1,14 @@
 #include "types/cascade.h"
 
 #include <algorithm>
-#include <cassert>
 #include <cmath>
 #include <cstddef>
-#include <limits>
 
 #include "base/digest.h"
+#include "types/softmax.h"
 
 namespace sti {
 namespace {
-
-/// The greatest logit, and the sum of exp((logit - greatest) / temperature).
-struct SoftmaxSum {
-  double top = 0;
-  double sum = 0;
-};
-
-SoftmaxSum SumOf(std::span<const float> logits, double temperature) {
-  assert(!logits.empty() && temperature > 0);
-  SoftmaxSum of{.top = double{*std::max_element(logits.begin(), logits.end())}, .sum = 0};
-  for (const float logit : logits) of.sum += std::exp((double{logit} - of.top) / temperature);
-  return of;
-}
 
 /// A number from 0 to 1, 1 excluded, that hangs on ids and seed alone.
 double DrawnBy(std::span<const uint32_t> ids, uint64_t seed) {
@@ -41,14 +27,14 @@ void KeepWord(std::span<const uint32_t> words, size_t at, std::vector<bool>& kep
 }  // namespace
 
 double Confidence(std::span<const float> logits, double temperature) {
-  return 1 / SumOf(logits, temperature).sum;
+  return 1 / SoftmaxSumOf(logits, temperature).sum;
 }
 
 double GoOnProbability(double confidence, const CascadeRule& rule) {
   if (!(confidence > rule.cutoff)) return 1;
   if (!rule.slope) return 0;
   const double v = (confidence - rule.cutoff) / (1 - rule.cutoff) - 0.5;
-  return 1 / (1 + std::exp(*rule.slope * v));
+  return Sigmoid(-(*rule.slope * v));
 }
 
 bool GoesOn(double confidence, const CascadeRule& rule, std::span<const uint32_t> ids,
@@ -107,21 +93,13 @@ uint32_t WordsLeftOut(std::span<const uint32_t> words, const std::vector<bool>& 
   return left_out;
 }
 
-void SoftmaxAt(std::span<const float> logits, double temperature, std::span<float> probabilities) {
-  const SoftmaxSum of = SumOf(logits, temperature);
-  std::transform(logits.begin(), logits.end(), probabilities.begin(), [&](float logit) {
-    return static_cast<float>(std::exp((double{logit} - of.top) / temperature) / of.sum);
-  });
-}
-
 void Ensemble(std::span<const float> logits1, double temperature1, std::span<const float> logits2,
               double temperature2, double weight, std::span<float> probabilities) {
-  const SoftmaxSum of1 = SumOf(logits1, temperature1);
-  const SoftmaxSum of2 = SumOf(logits2, temperature2);
+  const SoftmaxSum of1 = SoftmaxSumOf(logits1, temperature1);
+  const SoftmaxSum of2 = SoftmaxSumOf(logits2, temperature2);
   for (size_t i = 0; i < probabilities.size(); ++i) {
-    const double p1 = std::exp((double{logits1[i]} - of1.top) / temperature1) / of1.sum;
-    const double p2 = std::exp((double{logits2[i]} - of2.top) / temperature2) / of2.sum;
-    probabilities[i] = EnsembleOf(p1, p2, weight);
+    probabilities[i] =
+        EnsembleOf(ProbabilityOf(logits1[i], of1), ProbabilityOf(logits2[i], of2), weight);
   }
 }
 

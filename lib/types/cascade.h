@@ -83,9 +83,6 @@ std::vector<uint32_t> Kept(std::span<const uint32_t> entries, const std::vector<
 /// Returns the number of words in `words` of which no token is in `kept`; both [tokens].
 uint32_t WordsLeftOut(std::span<const uint32_t> words, const std::vector<bool>& kept);
 
-/// Writes softmax(logits / temperature) to `probabilities`, as many.
-void SoftmaxAt(std::span<const float> logits, double temperature, std::span<float> probabilities);
-
 /// Returns the probability of a label in an ensemble of two levels (Tabi 4.3, eq. 6): w second +
 /// (1 - w) first, w being `weight`; exactly `second` where w is 1, whatever `first` is.
 constexpr float EnsembleOf(double first, double second, double weight) {

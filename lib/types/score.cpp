@@ -3,27 +3,22 @@
 #include <algorithm>
 #include <cmath>
 
+#include "types/softmax.h"
+
 namespace sti {
 namespace {
 
-double LogSumExp(std::span<const float> logits) {
-  double top = double{*std::max_element(logits.begin(), logits.end())};
-  double sum = 0;
-  for (float logit : logits) sum += std::exp(double{logit} - top);
-  return top + std::log(sum);
-}
-
-// log(1 + e^x), which is -log of the sigmoid of -x.
-double SoftPlus(double x) { return std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x))); }
-
-bool Applies(float logit, double threshold) {
-  return 1 / (1 + std::exp(-double{logit})) >= threshold;
-}
+bool Applies(float logit, double threshold) { return Sigmoid(double{logit}) >= threshold; }
 
 }  // namespace
 
 double CrossEntropy(std::span<const float> logits, uint32_t label) {
   return LogSumExp(logits) - double{logits[label]};
+}
+
+double CrossEntropyAt(std::span<const float> logits, uint32_t label, double temperature) {
+  const SoftmaxSum of = SoftmaxSumOf(logits, temperature);
+  return std::log(of.sum) - (double{logits[label]} - of.top) / temperature;
 }
 
 double KlDivergence(std::span<const float> reference, std::span<const float> logits) {

@@ -14,6 +14,10 @@ namespace sti {
 /// log softmax of row [labels] at `label`, negated: the cross-entropy of one example, in nats.
 double CrossEntropy(std::span<const float> logits, uint32_t label);
 
+/// The cross-entropy of one example under softmax(logits / temperature), in nats. At a temperature
+/// of 1 it is CrossEntropy but for the last bits: it adds the logits less the greatest of them.
+double CrossEntropyAt(std::span<const float> logits, uint32_t label, double temperature);
+
 /// KL divergence of softmax(logits) from softmax(reference), in nats.
 double KlDivergence(std::span<const float> reference, std::span<const float> logits);
 

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "types/plan.h"
+#include "types/softmax.h"
 
 namespace sti {
 namespace {

@@ -23,6 +23,15 @@ TEST(CrossEntropy, LargeLogitsDoNotOverflow) {
   EXPECT_NEAR(CrossEntropy(Logits{-10000, 0}, 1), 0, 1e-15);
 }
 
+TEST(CrossEntropy, AtATemperatureTheLogitsAreDividedByIt) {
+  for (const double temperature : {0.25, 0.8, 1.0, 4.0}) {
+    const Logits divided{static_cast<float>(1 / temperature), static_cast<float>(3 / temperature)};
+    EXPECT_NEAR(CrossEntropyAt(Logits{1, 3}, 0, temperature), CrossEntropy(divided, 0), 1e-6);
+    EXPECT_NEAR(CrossEntropyAt(Logits{1, 3}, 1, temperature), CrossEntropy(divided, 1), 1e-6);
+  }
+  EXPECT_NEAR(CrossEntropyAt(Logits{10000, 0}, 1, 0.5), 20000, 1e-9);
+}
+
 TEST(KlDivergence, IsZeroOnlyForTheSameDistribution) {
   EXPECT_NEAR(KlDivergence(Logits{1, 2, 3}, Logits{1, 2, 3}), 0, 1e-15);
   EXPECT_NEAR(KlDivergence(Logits{1, 2, 3}, Logits{11, 12, 13}), 0, 1e-12);
