@@ -3,7 +3,9 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <functional>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "common/parse.h"
@@ -37,6 +39,30 @@ CLI::Option* AddParsed(CLI::App& app, const std::string& flags, T& target,
           },
           help)
       ->type_name(kind.name);
+}
+
+/// One of the words that an option takes, and what it stands for.
+template <typename T>
+struct Choice {
+  const char* word;
+  T value;
+};
+
+/// Adds an option that takes one of `words`, and calls `take` with the index of the one given. Any
+/// other word ends parsing with an error of usage that lists them.
+CLI::Option* AddWords(CLI::App& app, const std::string& flags,
+                      const std::vector<const char*>& words, std::function<void(size_t)> take,
+                      const std::string& help);
+
+/// Adds an option that takes one of `choices`, which outlive the parser, and puts what it stands
+/// for into `target` (AddWords).
+template <typename T, size_t N>
+CLI::Option* AddChoice(CLI::App& app, const std::string& flags, T& target,
+                       const Choice<T> (&choices)[N], const std::string& help) {
+  std::vector<const char*> words;
+  for (const Choice<T>& choice : choices) words.push_back(choice.word);
+  const auto take = [&target, &choices](size_t at) { target = choices[at].value; };
+  return AddWords(app, flags, words, take, help);
 }
 
 }  // namespace sti

@@ -1,6 +1,7 @@
 #include "common/option_words.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "common/cli.h"
 
@@ -16,6 +17,17 @@ std::string Between(const std::string& text, char open, char close) {
 }
 
 }  // namespace
+
+CLI::Option* AddWords(CLI::App& app, const std::string& flags,
+                      const std::vector<const char*>& words, std::function<void(size_t)> take,
+                      const std::string& help) {
+  const auto find = [words, take = std::move(take)](const std::string& word) {
+    take(static_cast<size_t>(std::find(words.begin(), words.end(), word) - words.begin()));
+  };
+  return app.add_option_function<std::string>(flags, find, help)
+      ->check(CLI::IsMember(words))
+      ->type_name("");
+}
 
 ValueWords ValueWordsOf(const CLI::Option& option) {
   ValueWords words;

@@ -24,14 +24,9 @@
 namespace sti {
 namespace {
 
-Metric MetricOf(const std::string& name) {
-  if (name == "accuracy") return Metric::kAccuracy;
-  return name == "loss" ? Metric::kLoss : Metric::kKl;
-}
-
 ImportanceOptions OptionsOf(const Tool& tool, const ImportanceToolOptions& options) {
   ImportanceOptions work;
-  work.metric = MetricOf(options.metric);
+  work.metric = options.metric;
   work.threads = options.threads;
   work.progress = tool.Progress("measuring", " GFLOP", 1'000'000'000 / kProgressFlops);
   work.cancelled = StopRequested;
@@ -150,7 +145,7 @@ Result<int> Measure(const Tool& tool, const ImportanceToolOptions& options) {
   STI_ASSIGN_OR_RETURN(Tokenizer tokenizer, LoadTokenizer(file));
   STI_ASSIGN_OR_RETURN(
       std::vector<Example> examples,
-      ReadDataset(options.data, file.index(), options.columns, options.metric != "kl",
+      ReadDataset(options.data, file.index(), options.columns, options.metric != Metric::kKl,
                   [&tool](const LogLine& line) { tool.Log(line); }));
   if (options.cascade.wanted) {
     STI_RETURN_IF_ERROR(CheckCascades(file.index(), examples, options.cascade.Choice()));

@@ -14,6 +14,8 @@ namespace {
 
 constexpr uint32_t kMaxParts = 1'000'000;
 constexpr ValueKind<ComputeType> kCompute{ParseCompute, kComputeNames};
+constexpr Choice<Metric> kMetrics[] = {
+    {"accuracy", Metric::kAccuracy}, {"loss", Metric::kLoss}, {"kl", Metric::kKl}};
 
 // "3/8" to {3, 8}.
 Result<std::pair<uint32_t, uint32_t>> ParsePart(const std::string& text) {
@@ -61,10 +63,8 @@ void AddMeasureOptions(CLI::App& app, ImportanceToolOptions& options) {
   app.add_option("-o,--output", options.output, "file to write; .json for JSON, - for stdout")
       ->type_name(kFile)
       ->group(kMostUsed);
-  app.add_option("--metric", options.metric, "what counts; kl needs no labels [accuracy]")
-      ->group(kMostUsed)
-      ->check(CLI::IsMember({"accuracy", "loss", "kl"}))
-      ->type_name("");
+  AddChoice(app, "--metric", options.metric, kMetrics, "what counts; kl needs no labels [accuracy]")
+      ->group(kMostUsed);
   app.add_flag("--submodels", options.submodels, "also measure every submodel");
   app.add_flag("--gains", options.gains, "also measure each shard at each bitwidth");
   app.add_flag("--quick", options.quick, "estimate loss or kl by gradients: some 3 evaluations")
@@ -73,7 +73,7 @@ void AddMeasureOptions(CLI::App& app, ImportanceToolOptions& options) {
                "also put heads and neurons in order, for sti-shard --sort");
   AddCascadeOptions(app, options.cascade);
   app.parse_complete_callback([&app, &options] {
-    if (options.quick && app.count("--metric") == 0) options.metric = "loss";
+    if (options.quick && app.count("--metric") == 0) options.metric = Metric::kLoss;
   });
   AddParsed(app, "--compute", options.compute, kCompute, "type of its arithmetic [fp32]");
   app.add_option("--threads", options.threads, "of the computation")
@@ -134,7 +134,7 @@ bool IsSameFile(const std::string& a, const std::string& b) {
 }
 
 Status CheckQuickOptions(const ImportanceToolOptions& options) {
-  if (options.metric == "accuracy") {
+  if (options.metric == Metric::kAccuracy) {
     return UsageError("--quick cannot estimate accuracy; take --metric loss or --metric kl");
   }
   if (options.submodels) {

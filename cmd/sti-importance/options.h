@@ -8,6 +8,7 @@
 
 #include "cascade_options.h"
 #include "common/tool.h"
+#include "importance/metric.h"
 #include "text/dataset.h"
 #include "types/compute_type.h"
 
@@ -19,7 +20,7 @@ struct ImportanceToolOptions {
   std::string data;
   ColumnChoice columns;  ///< of the data
   std::string output;
-  std::string metric = "accuracy";
+  Metric metric = Metric::kAccuracy;
   uint32_t threads = AvailableThreads();
   bool submodels = false;
   bool gains = false;

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "common/tool.h"
+#include "importance/metric.h"
 #include "text/dataset.h"
 #include "types/importance.h"
 #include "types/model_info.h"
@@ -14,7 +15,7 @@ namespace sti {
 /// Warns if all examples have one label, since a model that always says it is right on all of them.
 /// Does nothing for kl, which takes no labels.
 void WarnOfOneLabel(const Tool& tool, const std::string& data, std::span<const Example> examples,
-                    const ModelInfo& info, const std::string& metric);
+                    const ModelInfo& info, Metric metric);
 
 /// Warns if the ranking is mostly noise.
 void WarnOfNoise(const Tool& tool, const Importance& importance);

@@ -120,7 +120,7 @@ Result<int> Evaluate(Session& session, const RunOptions& options, const Tool& to
   }
   const int code = ApplyGates(evaluation, options, tool);
   if (evaluation.reads_failed) return ExitCode(ErrorKind::kReadFailed);
-  if (code == 0 && options.on_late == "fail" && evaluation.deadline_misses > 0) {
+  if (code == 0 && options.on_late == OnLate::kFail && evaluation.deadline_misses > 0) {
     return InfeasibleError(Counted(evaluation.deadline_misses, "input") + " missed the target");
   }
   return code == 0 && !evaluation.errors.empty() ? ExitCode(ErrorKind::kDamaged) : code;

@@ -46,7 +46,7 @@ class LineAnswerer {
   Result<int> Finish() {
     STI_RETURN_IF_ERROR(watch_.Finish());
     if (failed_) return ExitCode(ErrorKind::kReadFailed);
-    if (options_.on_late == "fail" && watch_.mishaps().late > 0) {
+    if (options_.on_late == OnLate::kFail && watch_.mishaps().late > 0) {
       return InfeasibleError("an input missed the target; plan with a longer --target");
     }
     return unusable_ ? ExitCode(ErrorKind::kDamaged) : 0;

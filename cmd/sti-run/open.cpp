@@ -1,11 +1,9 @@
 #include "open.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <utility>
 
 #include "base/process_memory.h"
-#include "base/remedy.h"
 #include "clock.h"
 #include "common/files.h"
 #include "common/lines.h"
@@ -49,13 +47,7 @@ void WarnOfUntrained(const ModelInfo& model, const Plan& plan, const RunOptions&
 }
 
 Status CheckDegrade(const RunOptions& options, const Plan& plan) {
-  bool all = true;
-  for (RouteId id; id.index < RoutesOf(plan); ++id.index) {
-    const Plan& one = PlanOf(plan, id);
-    // The target of a cascade is that of all its levels together.
-    all = all && one.times && (one.target_us || plan.cascade);
-  }
-  if (options.on_late != "degrade" || (all && plan.target_us)) return {};
+  if (options.on_late != OnLate::kDegrade || CanDegrade(plan)) return {};
   return UsageError(
       "--on-late degrade needs a plan with a target and the times it counts on; make "
       "one with sti-plan --target");
@@ -70,11 +62,11 @@ bool IsLazy(const RunOptions& options, const Plan& plan) {
 Result<SessionOptions> SessionOptionsOf(const RunOptions& options, const ModelInfo& model,
                                         const Plan& plan, const Tool& tool) {
   SessionOptions session;
-  if (options.backend == "openblas") session.backend = Backend::kOpenBlas;
+  session.backend = options.backend;
   if (!options.compute.empty()) {
     STI_ASSIGN_OR_RETURN(session.compute, ParseCompute(options.compute));
   }
-  if (options.on_late == "degrade") session.late = Late::kDegrade;
+  if (options.on_late == OnLate::kDegrade) session.late = Late::kDegrade;
   session.lazy = IsLazy(options, plan);
   session.lock_memory = options.lock_memory;
   session.started = Clock::now() - Microseconds(AgeUs());
@@ -149,9 +141,8 @@ uint64_t BytesForModels(const RunOptions& options, uint64_t later, uint64_t* hel
 }
 
 Error InProcess(Error error, const RunOptions& options, uint64_t held) {
-  if (!options.memory_bytes || error.remedy != Remedy::kMoreMemory || error.value.empty())
-    return error;
-  const uint64_t needed = held + std::strtoull(error.value.c_str(), nullptr, 10);
+  if (!options.memory_bytes || !error.needed_bytes) return error;
+  const uint64_t needed = held + *error.needed_bytes;
   return InfeasibleError("--memory " + FormatBytes(*options.memory_bytes) + " is less than the " +
                          FormatBytes(needed) +
                          (options.models.empty() ? " needed before the first shard"

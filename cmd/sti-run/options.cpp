@@ -9,6 +9,11 @@
 namespace sti {
 namespace {
 
+constexpr Choice<OnLate> kOnLate[] = {
+    {"wait", OnLate::kWait}, {"degrade", OnLate::kDegrade}, {"fail", OnLate::kFail}};
+constexpr Choice<Backend> kBackends[] = {{"native", Backend::kNative},
+                                         {"openblas", Backend::kOpenBlas}};
+
 void AddGateOptions(CLI::App& app, RunOptions& o) {
   AddParsed(app, "--min-accuracy", o.min_accuracy, kShare, "with --eval: exit 4 below it")
       ->group(kMostUsed);
@@ -89,14 +94,10 @@ void AddRunOptions(CLI::App& app, RunOptions& o) {
   app.add_option("--bits", o.bits, "bits of all shards, without a plan")
       ->type_name("K")
       ->group(kMostUsed);
-  app.add_option("--on-late", o.on_late, "short of time: report, degrade or exit 4 [wait]")
-      ->group(kMostUsed)
-      ->check(CLI::IsMember({"wait", "degrade", "fail"}))
-      ->type_name("");
+  AddChoice(app, "--on-late", o.on_late, kOnLate, "short of time: report, degrade or exit 4 [wait]")
+      ->group(kMostUsed);
   app.add_option("--io", o.io, "how shards are read [auto]")->type_name(kReadPathNames);
-  app.add_option("--backend", o.backend, "whose arithmetic [native]")
-      ->check(CLI::IsMember({"native", "openblas"}))
-      ->type_name("");
+  AddChoice(app, "--backend", o.backend, kBackends, "whose arithmetic [native]");
   app.add_option("--compute", o.compute, "type of the arithmetic [the plan's, or fp32]")
       ->type_name(kComputeNames);
   app.add_option("--instructions", o.instructions,
@@ -137,7 +138,7 @@ Status CheckRunOptions(const CLI::App& app, const RunOptions& o) {
   if (!o.plan.empty() && (o.submodel || o.bits)) {
     return UsageError("--submodel and --bits choose what --plan has chosen already; drop one");
   }
-  if (o.backend != "native") {
+  if (o.backend != Backend::kNative) {
     STI_RETURN_IF_ERROR(
         RefuseBeside(app, "--backend", {"--instructions"}, "OpenBLAS takes the best itself"));
   }

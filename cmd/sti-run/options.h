@@ -8,10 +8,18 @@
 #include <vector>
 
 #include "common/tool.h"
+#include "kernels/backend.h"
 #include "text/dataset.h"
 #include "types/submodel.h"
 
 namespace sti {
+
+/// The fate of an input that is short of time.
+enum class OnLate : uint8_t {
+  kWait,     ///< it is reported
+  kDegrade,  ///< it is computed with what has arrived
+  kFail,     ///< it makes the exit code
+};
 
 /// Holds the options. An empty text means that its option was not given.
 struct RunOptions {
@@ -24,9 +32,9 @@ struct RunOptions {
   std::string importance;  ///< that such plans are made by too
   std::optional<Submodel> submodel;
   std::optional<uint32_t> bits;
-  std::string on_late = "wait";
+  OnLate on_late = OnLate::kWait;
   std::string io = "auto";
-  std::string backend = "native";
+  Backend backend = Backend::kNative;
   std::string compute;       ///< empty: as the plan says, or fp32
   std::string instructions;  ///< set that kernels keep to; empty: the best here
   std::optional<uint64_t> memory_bytes;

@@ -101,7 +101,7 @@ class Printer {
     }
     if (code != 0) return code;
     for (size_t i = 0; i < each_.size(); ++i) {
-      if (each_[i].on_late == "fail" && watches_[i].mishaps().late > 0) {
+      if (each_[i].on_late == OnLate::kFail && watches_[i].mishaps().late > 0) {
         return InfeasibleError(each_[i].Prefix() +
                                "an input missed the target; plan with a longer --target");
       }

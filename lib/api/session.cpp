@@ -14,11 +14,8 @@
 namespace sti {
 namespace {
 
-Status CheckCanDegrade(const Plan& plan) {
-  const auto can = [](const Plan& p) { return p.target_us && p.times; };
-  const auto can_level = [](const CascadeLevel& level) { return level.plan.times.has_value(); };
-  const bool cascade_can = !plan.cascade || std::ranges::all_of(plan.cascade->levels, can_level);
-  if (can(plan) && cascade_can && std::ranges::all_of(plan.variants, can)) return {};
+Status CheckLate(Late late, const Plan& plan) {
+  if (late != Late::kDegrade || CanDegrade(plan)) return {};
   return UsageError("to degrade late inputs, a plan needs a target and the times it counts on");
 }
 
@@ -30,6 +27,13 @@ Arithmetic ArithmeticOf(const SessionOptions& options, const Plan& plan) {
 }
 
 }  // namespace
+
+bool CanDegrade(const Plan& plan) {
+  const auto can = [](const Plan& p) { return p.target_us && p.times; };
+  const auto can_level = [](const CascadeLevel& level) { return level.plan.times.has_value(); };
+  const bool cascade_can = !plan.cascade || std::ranges::all_of(plan.cascade->levels, can_level);
+  return can(plan) && cascade_can && std::ranges::all_of(plan.variants, can);
+}
 
 ComputeType TypeUnder(const Plan& plan, std::optional<ComputeType> wanted) {
   return wanted.value_or(plan.kernel.type.value_or(ComputeType::kFp32));
@@ -52,7 +56,7 @@ std::vector<float> Answer::logits() const {
 
 Result<std::unique_ptr<Session>> Session::Open(ContainerFile&& file, Plan plan,
                                                const SessionOptions& options) {
-  if (options.late == Late::kDegrade) STI_RETURN_IF_ERROR(CheckCanDegrade(plan));
+  STI_RETURN_IF_ERROR(CheckLate(options.late, plan));
   std::unique_ptr<Session> session(new Session(options));
   if (Status started = session->Start(file, std::move(plan), options); !started.ok()) {
     if (session->pipeline_) file = Close(std::move(session));
@@ -208,7 +212,7 @@ Status Session::EndEngagement() {
 }
 
 Status Session::SetPlan(Plan plan, uint64_t planned_for_bytes) {
-  if (late_ == Late::kDegrade) STI_RETURN_IF_ERROR(CheckCanDegrade(plan));
+  STI_RETURN_IF_ERROR(CheckLate(late_, plan));
   std::optional<uint64_t> staging_bytes;
   if (memory_) {
     OwnMemory memory = *memory_;

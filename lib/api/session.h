@@ -35,6 +35,10 @@ enum class Late : uint8_t {
   kDegrade,  ///< it is computed with what has arrived; the plan has a target and times
 };
 
+/// Returns whether late inputs can be degraded under `plan`: it, its variants and the levels of its
+/// cascade have the times that they count on, and a target, which levels have together.
+bool CanDegrade(const Plan& plan);
+
 /// Returns the type that layers are computed in under `plan`: `wanted`, or what the plan says, or
 /// fp32.
 ComputeType TypeUnder(const Plan& plan, std::optional<ComputeType> wanted);

@@ -127,7 +127,7 @@ Result<uint64_t> StagingBytes(const ContainerIndex& index, const Plan& plan,
   if (left > 0) return left;
   return InfeasibleError(std::to_string(memory.bytes) + " bytes of memory are less than the " +
                          std::to_string(used) + " that the model takes before its first shard")
-      .Fix(Remedy::kMoreMemory, std::to_string(used));
+      .NeedingMemory(used);
 }
 
 Result<std::vector<uint64_t>> DivideMemory(std::span<const MemoryNeed> needs, uint64_t bytes) {
@@ -140,7 +140,7 @@ Result<std::vector<uint64_t>> DivideMemory(std::span<const MemoryNeed> needs, ui
   if (least > bytes) {
     return InfeasibleError(std::to_string(bytes) + " bytes of memory are less than the " +
                            std::to_string(least) + " that these models take together")
-        .Fix(Remedy::kMoreMemory, std::to_string(least));
+        .NeedingMemory(least);
   }
   // Each round gives every model that can hold more its part of what is left. What the full ones do
   // not take is left for the next round, so that each round fills a model or is the last.

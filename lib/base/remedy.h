@@ -72,7 +72,7 @@ enum class Remedy : uint8_t {
 
   // A machine.
   kTryOtherReads,     ///< another way to read may work
-  kMoreMemory,        ///< the memory given is not enough; value: the bytes needed, if known
+  kMoreMemory,        ///< the memory given is not enough; needed_bytes would be, if known
   kMoreThreads,       ///< the system gives no more threads
   kMoreLockedMemory,  ///< the system lets the process lock no more memory
   kMoreTime,          ///< a measurement is too short for its precision, or the machine too busy

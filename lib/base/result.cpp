@@ -1,5 +1,6 @@
 #include "base/result.h"
 
+#include "base/remedy.h"
 #include "base/utf8.h"
 
 namespace sti {
@@ -26,6 +27,12 @@ Error Error::In(Source input) && {
 Error Error::Fix(Remedy help, const std::string& taken) && {
   remedy = help;
   value = OneLine(taken);
+  return std::move(*this);
+}
+
+Error Error::NeedingMemory(uint64_t bytes) && {
+  remedy = Remedy::kMoreMemory;
+  needed_bytes = bytes;
   return std::move(*this);
 }
 

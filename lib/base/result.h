@@ -50,6 +50,8 @@ struct [[nodiscard]] Error {
   std::string place = {};         ///< where in the input, or a file's name: "a.sti: layer 3"
   Remedy remedy = {};
   std::string value = {};  ///< what the remedy takes, such as "216.0 ms"
+  /// The bytes of memory that would be enough, where that is what lacks and it is known.
+  std::optional<uint64_t> needed_bytes = {};
 
   /// Returns the error with `name` in front of its place, which says where that place is.
   [[nodiscard]] Error At(const std::string& name) &&;
@@ -57,6 +59,8 @@ struct [[nodiscard]] Error {
   [[nodiscard]] Error In(Source input) &&;
   /// Returns the error with a remedy, and what that takes.
   [[nodiscard]] Error Fix(Remedy help, const std::string& taken = "") &&;
+  /// Returns the error with the remedy kMoreMemory, and how much would be enough.
+  [[nodiscard]] Error NeedingMemory(uint64_t bytes) &&;
 
   /// Returns where and what in one line, "a.sti: header is damaged", without the remedy.
   [[nodiscard]] std::string Message() const;

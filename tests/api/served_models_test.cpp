@@ -361,7 +361,7 @@ TEST_F(ServedModelsTest, MemoryIsDividedOrTooLittle) {
   const auto refused = ServedModels::Open(BothModels(), options);
   ASSERT_TRUE(FailedWith(refused, ErrorKind::kInfeasible, "these models take together",
                          Remedy::kMoreMemory));
-  options.own_bytes = std::stoull(refused.error().value);
+  options.own_bytes = refused.error().needed_bytes;
   const auto served = Serve(BothModels(), options);
   for (size_t at = 0; at < 2; ++at) EXPECT_TRUE(served->Give(at, "a b c"));
   served->Finish();
@@ -390,7 +390,7 @@ TEST(DivideMemory, GivesWhatIsNeededThenLayersUpToAllThatIsStreamed) {
   const MemoryNeed needs[] = {{1000, 100, 400}, {2000, 300, 3000}};
   const auto refused = DivideMemory(needs, 3399);
   EXPECT_TRUE(FailedWith(refused, ErrorKind::kInfeasible, "3399 bytes", Remedy::kMoreMemory));
-  EXPECT_EQ(refused.error().value, "3400");
+  EXPECT_EQ(refused.error().needed_bytes, 3400U);
   EXPECT_EQ(DivideMemory(needs, 3400).value(), (std::vector<uint64_t>{1100, 2300}));
   EXPECT_EQ(DivideMemory(needs, 3800).value(), (std::vector<uint64_t>{1200, 2600}));
   // The first holds all that it streams; the rest is the other's.

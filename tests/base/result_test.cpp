@@ -47,6 +47,13 @@ TEST(Error, KeepsARemedyAndWhatThatTakes) {
   EXPECT_EQ(error.Message(), "too slow");
 }
 
+TEST(Error, SaysHowMuchMemoryWouldBeEnough) {
+  const Error error = InfeasibleError("too small").NeedingMemory(3399);
+  EXPECT_EQ(error.remedy, Remedy::kMoreMemory);
+  EXPECT_EQ(error.needed_bytes, 3399U);
+  EXPECT_EQ(InfeasibleError("too small").Fix(Remedy::kMoreMemory).needed_bytes, std::nullopt);
+}
+
 TEST(Error, BlamesDataWhereNeitherMachineNorCallerIsAtFault) {
   for (const Error& error : {NoSuchFileError(""), DataError(""), ForeignError("")}) {
     EXPECT_TRUE(BlamesData(error.kind));
