@@ -5,11 +5,11 @@
 #include <chrono>
 #include <utility>
 
-#include "clock.h"
 #include "common/files.h"
 #include "common/remedies.h"
-#include "notices.h"
-#include "open.h"
+#include "host.h"
+#include "session.h"
+#include "watch.h"
 
 namespace sti {
 namespace {

@@ -1,5 +1,4 @@
-#include "evaluate.h"
-
+// The job of sti-run --eval: a data set through a session, a summary, and gates on it.
 #include <cstdio>
 
 #include "base/counted.h"
@@ -7,7 +6,7 @@
 #include "common/files.h"
 #include "common/remedies.h"
 #include "evaluation.h"
-#include "inputs.h"
+#include "jobs.h"
 #include "watch.h"
 
 namespace sti {

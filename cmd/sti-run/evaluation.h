@@ -1,6 +1,6 @@
 // An evaluation is a labelled data set in numbers: how many answers were right, how long they took,
 // what they read. A gate is a bound on one of these numbers that continuous integration sets.
-// Measuring is elsewhere (evaluate.h), so that tests can judge numbers that they make up.
+// Measuring is elsewhere (evaluate.cpp), so that tests can judge numbers that they make up.
 #pragma once
 
 #include <cstdint>

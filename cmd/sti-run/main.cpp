@@ -11,13 +11,10 @@
 #include "common/machine.h"
 #include "common/outputs.h"
 #include "common/remedies.h"
-#include "evaluate.h"
-#include "heap.h"
-#include "inputs.h"
-#include "open.h"
+#include "host.h"
+#include "jobs.h"
 #include "print.h"
-#include "process_age.h"
-#include "several.h"
+#include "session.h"
 #include "watch.h"
 
 namespace sti {

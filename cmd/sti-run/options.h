@@ -66,6 +66,19 @@ struct RunOptions {
   [[nodiscard]] std::string Prefix() const { return name.empty() ? "" : name + ": "; }
 };
 
+/// One of several models, as --model names it.
+struct ModelChoice {
+  std::string name;
+  std::string model;
+  std::string plan;  ///< empty: none
+};
+
+/// Reads values of --model, NAME=FILE or NAME=FILE,PLAN. The last comma is the one before the plan,
+/// so that a container whose path has a comma and that has no plan is written with a comma at its
+/// end. A name is 1 to 64 letters, digits, points, dashes and underscores, and no other model's.
+/// kUsage for what breaks these rules.
+Result<std::vector<ModelChoice>> ParseModelChoices(const std::vector<std::string>& values);
+
 /// Adds the options to a tool's parser, which fills `options` in.
 void AddRunOptions(CLI::App& app, RunOptions& options);
 

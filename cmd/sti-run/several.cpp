@@ -1,5 +1,4 @@
-#include "several.h"
-
+// The job of sti-run with several --model: lines for one of them or another.
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,17 +12,13 @@
 #include "api/served_models.h"
 #include "base/mutex.h"
 #include "base/thread_annotations.h"
-#include "clock.h"
 #include "common/files.h"
 #include "common/lines.h"
 #include "common/remedies.h"
-#include "cores.h"
-#include "heap.h"
-#include "inputs.h"
-#include "model_choice.h"
-#include "open.h"
+#include "host.h"
+#include "jobs.h"
 #include "print.h"
-#include "priority.h"
+#include "session.h"
 #include "watch.h"
 
 namespace sti {

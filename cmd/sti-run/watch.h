@@ -1,15 +1,22 @@
-// A watch sees every answer of a run, whether its inputs are lines, arguments or a data set. It
-// tells people what JSON tells machines: inputs that were late, degraded or truncated.
+// The words of sti-run to people, on stderr, while it answers. A watch sees every answer of a run,
+// whether its inputs are lines, arguments or a data set, and tells what JSON tells machines: inputs
+// that were late, degraded or truncated. Notices of a session are told beside.
 #pragma once
 
 #include <cstdint>
+#include <string>
 
+#include "api/notice.h"
 #include "api/session.h"
 #include "common/tool.h"
 #include "options.h"
 #include "trace.h"
 
 namespace sti {
+
+/// Says a session's notice in a sentence that begins with `prefix`: a warning, a line, or one with
+/// -v, as it matters.
+void Tell(const Notice& notice, const Tool& tool, const std::string& prefix = "");
 
 /// Counts what befell the inputs of a run.
 struct Mishaps {

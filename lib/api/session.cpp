@@ -35,6 +35,13 @@ bool CanDegrade(const Plan& plan) {
   return can(plan) && cascade_can && std::ranges::all_of(plan.variants, can);
 }
 
+const Error* OwnErrorOf(const Status& asked) {
+  if (asked.ok()) return nullptr;
+  const Error& error = asked.error();
+  const bool own = error.source == Source::kInput || error.kind == ErrorKind::kReadFailed;
+  return own ? &error : nullptr;
+}
+
 ComputeType TypeUnder(const Plan& plan, std::optional<ComputeType> wanted) {
   return wanted.value_or(plan.kernel.type.value_or(ComputeType::kFp32));
 }

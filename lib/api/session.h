@@ -124,6 +124,10 @@ struct Answer {
   [[nodiscard]] std::vector<float> logits() const;
 };
 
+/// Returns the error of an input that was asked (Session::Ask) if others can be used nevertheless,
+/// as it is that input's own, or a read failed; null otherwise.
+const Error* OwnErrorOf(const Status& asked);
+
 /// One open model under one plan. One thread at a time.
 class Session {
  public:

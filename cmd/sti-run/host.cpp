@@ -1,9 +1,20 @@
-#include "cores.h"
+#include "host.h"
+
+#include <malloc.h>
+#include <sched.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <ctime>
+#include <fstream>
 #include <string>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/counted.h"
 #include "base/utf8.h"
 #include "common/machine.h"
@@ -11,6 +22,18 @@
 
 namespace sti {
 namespace {
+
+Clock::time_point g_main;
+double g_before_main_us = 0;
+
+// ioprio_set has no wrapper in the C library. Its numbers are the kernel's.
+constexpr int kThisThread[] = {1, 0};  // IOPRIO_WHO_PROCESS
+constexpr int kRealTimeClass = 1 << 13;
+constexpr int kBestEffortClass = 2 << 13;  // its level 0 is the highest
+
+bool ReadWith(int io_priority) {
+  return ::syscall(SYS_ioprio_set, kThisThread[0], kThisThread[1], io_priority) == 0;
+}
 
 // A plan without a kernel does not say which machine it is for, as its profile was written by hand.
 // It is tried on any machine, without a warning that this is another.
@@ -43,6 +66,36 @@ void TakeCoresOfAll(std::span<const Plan* const> plans, const Tool& tool) {
 
 }  // namespace
 
+void NoteMain() {
+  g_main = Clock::now();
+  timespec used{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+  g_before_main_us =
+      static_cast<double>(used.tv_sec) * 1e6 + static_cast<double>(used.tv_nsec) / 1e3;
+}
+
+double AgeUs() { return g_before_main_us + MicrosecondsBetween(g_main, Clock::now()); }
+
+void GiveHeapBack() {
+#ifdef __GLIBC__
+  ::malloc_trim(0);
+#endif
+}
+
+void TakePriority(const Tool& tool) {
+  const sched_param lowest{::sched_get_priority_min(SCHED_RR)};
+  if (::sched_setscheduler(0, SCHED_RR, &lowest) != 0) {
+    const std::string why = std::strerror(errno);
+    constexpr int kMostFavourable = -20;
+    const bool nice = ::setpriority(PRIO_PROCESS, 0, kMostFavourable) == 0;
+    tool.Warn("--priority: no real-time scheduling (" + why + ")" +
+              (nice ? ", nice -20 instead" : "") + "; give CAP_SYS_NICE, or ulimit -r 2");
+  }
+  if (!ReadWith(kRealTimeClass) && !ReadWith(kBestEffortClass)) {
+    tool.Warn("--priority: reads keep their priority (" + std::string(std::strerror(errno)) + ")");
+  }
+}
+
 Result<uint32_t> TakeCores(const RunOptions& options, std::span<const Plan* const> plans,
                            const Tool& tool) {
   STI_RETURN_IF_ERROR(TakeCpusOption(options.cpus));
@@ -59,6 +112,22 @@ Result<uint32_t> TakeCores(const RunOptions& options, std::span<const Plan* cons
     threads = std::min(threads, available);
   }
   return threads;
+}
+
+uint64_t ClockLimitKhz() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof(set), &set) != 0) return 0;
+  uint64_t slowest = 0;
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (!CPU_ISSET(cpu, &set)) continue;
+    std::ifstream file("/sys/devices/system/cpu/cpu" + std::to_string(cpu) +
+                       "/cpufreq/scaling_max_freq");
+    uint64_t khz = 0;
+    if (!(file >> khz) || khz == 0) continue;
+    slowest = slowest == 0 ? khz : std::min(slowest, khz);
+  }
+  return slowest;
 }
 
 }  // namespace sti

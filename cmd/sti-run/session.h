@@ -1,8 +1,10 @@
-// A session, opened as the command line of sti-run says.
+// A session as the command line of sti-run says: how it is opened, and how a line becomes its
+// input.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <string>
 
 #include "api/served_models.h"
 #include "api/session.h"
@@ -22,6 +24,11 @@ Result<OpenedSession> OpenSession(const RunOptions& options, const Tool& tool);
 /// Opens model and plan as the options say, and says how their session is to be opened, but for its
 /// threads and memory; warns through `tool`, which outlives the session.
 Result<ModelToServe> OpenModel(const RunOptions& options, const Tool& tool);
+
+/// Returns the ids of a line as the options read it: text, two texts with a tab between them, or
+/// ids. An error is the line's own: others can be used.
+Result<Encoding> EncodeLine(const RunOptions& options, const Session& session,
+                            const std::string& line);
 
 /// Returns whether the plan has a cascade that sends inputs on by chance.
 bool LeavesToChance(const Plan& plan);

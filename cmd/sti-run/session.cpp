@@ -1,20 +1,19 @@
-#include "open.h"
+#include "session.h"
 
 #include <algorithm>
+#include <charconv>
+#include <string_view>
 #include <utility>
 
 #include "base/process_memory.h"
-#include "clock.h"
 #include "common/files.h"
 #include "common/lines.h"
 #include "common/parse.h"
 #include "common/plan_text.h"
-#include "cores.h"
-#include "notices.h"
+#include "host.h"
 #include "pipeline/pass.h"
 #include "pipeline/whole_plan.h"
-#include "priority.h"
-#include "process_age.h"
+#include "watch.h"
 
 namespace sti {
 namespace {
@@ -91,6 +90,27 @@ uint64_t LongestLineBytes(const RunOptions& options, const Plan& plan) {
   return planned_for == 0 ? line : std::min(line, planned_for - plan.predicted_peak_bytes);
 }
 
+Result<Encoding> EncodeIds(const Session& session, const std::string& line) {
+  constexpr std::string_view kSeparators = " ,\t";
+  const uint32_t length = session.pipeline().max_length();
+  Encoding encoding;
+  for (size_t at = line.find_first_not_of(kSeparators); at != std::string::npos;
+       at = line.find_first_not_of(kSeparators, at)) {
+    const size_t end = std::min(line.find_first_of(kSeparators, at), line.size());
+    uint32_t id = 0;
+    const auto [rest, error] = std::from_chars(line.data() + at, line.data() + end, id);
+    if (error != std::errc() || rest != line.data() + end) {
+      return DataError("'" + line.substr(at, end - at) + "' is not a token id");
+    }
+    encoding.truncated = encoding.ids.size() == length;
+    if (!encoding.truncated) encoding.ids.push_back(id);
+    at = end;
+  }
+  encoding.types.assign(encoding.ids.size(), 0);
+  STI_RETURN_IF_ERROR(session.pipeline().CheckInput(encoding.ids, encoding.types));
+  return encoding;
+}
+
 }  // namespace
 
 Result<ModelToServe> OpenModel(const RunOptions& options, const Tool& tool) {
@@ -126,6 +146,16 @@ Result<OpenedSession> OpenSession(const RunOptions& options, const Tool& tool) {
   auto session = Session::Open(std::move(model.file), std::move(model.plan), model.options);
   if (!session.ok()) return InProcess(session.error(), options, held);
   return OpenedSession(session->release());
+}
+
+Result<Encoding> EncodeLine(const RunOptions& options, const Session& session,
+                            const std::string& line) {
+  if (options.ids) return EncodeIds(session, line);
+  if (!options.pairs) return session.Encode(line);
+  const size_t tab = line.find('\t');
+  if (tab == std::string::npos) return DataError("no tab between two sentences");
+  const std::string_view text(line);
+  return session.Encode(text.substr(0, tab), text.substr(tab + 1));
 }
 
 bool LeavesToChance(const Plan& plan) {
