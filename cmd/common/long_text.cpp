@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "common/json.h"
+#include "base/json_line.h"
 
 namespace sti {
 namespace {

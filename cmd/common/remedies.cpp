@@ -51,6 +51,7 @@ constexpr AdviceWords::Sentence kSentences[] = {
     {Remedy::kNameColumns,
      "name the columns with --text-column, --pair-column and --label-column, or number them from 1 "
      "if there is no header"},
+    {Remedy::kGiveEvaluation, "give what sti-run --eval --json printed"},
     {Remedy::kGiveParts, "give files that --part wrote"},
     {Remedy::kJoinParts, "join the parts with sti-importance merge"},
     {Remedy::kFinishPart, "let it finish, with --resume"},

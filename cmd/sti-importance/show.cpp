@@ -4,8 +4,8 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "base/json_line.h"
 #include "common/files.h"
-#include "common/json.h"
 #include "common/outputs.h"
 #include "format/importance_file.h"
 #include "format/json_fields.h"

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "base/counted.h"
+#include "base/json_line.h"
 #include "base/utf8.h"
-#include "common/json.h"
 #include "common/parse.h"
 #include "network/families.h"
 #include "types/plan.h"

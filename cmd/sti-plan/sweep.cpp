@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "common/json.h"
+#include "base/json_line.h"
 #include "common/parse.h"
 #include "common/remedies.h"
 #include "common/text.h"

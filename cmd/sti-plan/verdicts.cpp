@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/counted.h"
-#include "common/json.h"
+#include "base/json_line.h"
 #include "common/parse.h"
 #include "common/plan_text.h"
 

@@ -18,19 +18,19 @@ constexpr Choice<Backend> kBackends[] = {{"native", Backend::kNative},
                                          {"openblas", Backend::kOpenBlas}};
 
 void AddGateOptions(CLI::App& app, RunOptions& o) {
-  AddParsed(app, "--min-accuracy", o.min_accuracy, kShare, "with --eval: exit 4 below it")
+  AddParsed(app, "--min-accuracy", o.gates.min_accuracy, kShare, "with --eval: exit 4 below it")
       ->group(kMostUsed);
-  AddParsed(app, "--max-p99", o.max_p99_us, kTime, "with --eval: exit 4 above it");
-  AddParsed(app, "--max-memory", o.max_memory_bytes, kSize,
+  AddParsed(app, "--max-p99", o.gates.max_p99_us, kTime, "with --eval: exit 4 above it");
+  AddParsed(app, "--max-memory", o.gates.max_memory_bytes, kSize,
             "with --eval: exit 4 above it, at the peak");
-  AddParsed(app, "--max-bytes", o.max_input_bytes, kSize,
+  AddParsed(app, "--max-bytes", o.gates.max_input_bytes, kSize,
             "with --eval: exit 4 if an input reads more, on average");
-  app.add_option("--max-misses", o.max_misses, "with --eval: exit 4 if more inputs are late")
+  app.add_option("--max-misses", o.gates.max_misses, "with --eval: exit 4 if more inputs are late")
       ->check(CLI::Range(0, 16777216))
       ->type_name("N");
   app.add_option("--baseline", o.baseline, "with --eval: what --eval --json printed before")
       ->type_name(kFile);
-  AddParsed(app, "--max-drop", o.max_drop, kShare,
+  AddParsed(app, "--max-drop", o.gates.max_drop, kShare,
             "with --baseline: exit 4 if accuracy fell by more");
 }
 

@@ -9,6 +9,7 @@
 
 #include "common/tool.h"
 #include "kernels/backend.h"
+#include "score/gates.h"
 #include "text/dataset.h"
 #include "types/submodel.h"
 
@@ -54,13 +55,8 @@ struct RunOptions {
   std::string trace;
   std::string eval;
   ColumnChoice columns;  ///< of the data set to evaluate
-  std::optional<double> min_accuracy;
-  std::optional<double> max_p99_us;
-  std::optional<uint64_t> max_memory_bytes;
-  std::optional<uint64_t> max_input_bytes;
-  std::optional<uint64_t> max_misses;
+  Gates gates;
   std::string baseline;
-  std::optional<double> max_drop;
 
   /// Returns what messages about this model begin with: its name, or nothing if it is the only one.
   [[nodiscard]] std::string Prefix() const { return name.empty() ? "" : name + ": "; }

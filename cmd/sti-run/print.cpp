@@ -8,10 +8,10 @@
 #include <numeric>
 
 #include "base/counted.h"
+#include "base/json_line.h"
 #include "base/process_memory.h"
 #include "base/utf8.h"
 #include "common/files.h"
-#include "common/json.h"
 #include "common/long_text.h"
 #include "common/parse.h"
 #include "common/remedies.h"

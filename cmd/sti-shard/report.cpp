@@ -3,7 +3,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
-#include "common/json.h"
+#include "base/json_line.h"
 #include "common/parse.h"
 #include "network/tensors.h"
 

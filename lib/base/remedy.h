@@ -61,8 +61,9 @@ enum class Remedy : uint8_t {
   kRaiseInRequest,
   kLowerInRequest,
 
-  // A data set.
-  kNameColumns,  ///< which columns are text, pair and label cannot be told: choose them
+  // A data set, and evaluations on it.
+  kNameColumns,     ///< which columns are text, pair and label cannot be told: choose them
+  kGiveEvaluation,  ///< the file is no evaluation, or says nothing of its rows
 
   // Parts of an importance.
   kGiveParts,      ///< the file is no part

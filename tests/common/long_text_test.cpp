@@ -9,7 +9,7 @@
 #include <memory>
 #include <string>
 
-#include "common/json.h"
+#include "base/json_line.h"
 #include "support/random.h"
 
 namespace sti {

@@ -1,17 +1,19 @@
-#include "baseline.h"
+#include "score/baseline.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "base/json_depth.h"
-#include "types/significance.h"
+#include "base/remedy.h"
+#include "score/significance.h"
 
 namespace sti {
 namespace {
 
 using Json = nlohmann::json;
 
-constexpr const char* kFields[] = {"examples", "rows_digest", "correct_bits"};
+constexpr const char* kFields[] = {Baseline::kExamplesField, Baseline::kRowsField,
+                                   Baseline::kRightField};
 
 // Reads the fields that count, and keeps nothing of all others, however many there are.
 Json ParseFields(std::string_view text) {
@@ -26,9 +28,7 @@ Json ParseFields(std::string_view text) {
   return Json::parse(text.begin(), text.end(), keep, false);
 }
 
-Error NoBaseline(const std::string& what) {
-  return DataError(what + "; give what sti-run --eval --json printed");
-}
+Error NoBaseline(const std::string& what) { return DataError(what).Fix(Remedy::kGiveEvaluation); }
 
 int HexValue(char c) {
   if (c >= '0' && c <= '9') return c - '0';
@@ -78,15 +78,18 @@ Result<Baseline> ParseBaseline(std::string_view text) {
   for (const char* field : kFields) {
     if (!json.contains(field)) return NoBaseline("no \"" + std::string(field) + "\"");
   }
-  const bool sound = json["examples"].is_number_unsigned() && json["rows_digest"].is_string() &&
-                     json["correct_bits"].is_string();
-  if (!sound) return NoBaseline("a field is of another type");
+  const Json& examples = json[Baseline::kExamplesField];
+  const Json& rows = json[Baseline::kRowsField];
+  const Json& right = json[Baseline::kRightField];
+  if (!examples.is_number_unsigned() || !rows.is_string() || !right.is_string()) {
+    return NoBaseline("a field is of another type");
+  }
   Baseline baseline;
-  auto rows = ParseDigest(json["rows_digest"].get_ref<const std::string&>());
-  if (!rows.ok()) return NoBaseline("\"rows_digest\" is no digest");
-  baseline.rows = *rows;
-  STI_RETURN_IF_ERROR(ReadBits(json["correct_bits"].get_ref<const std::string&>(),
-                               json["examples"].get<uint64_t>(), &baseline.right));
+  auto digest = ParseDigest(rows.get_ref<const std::string&>());
+  if (!digest.ok()) return NoBaseline("\"rows_digest\" is no digest");
+  baseline.rows = *digest;
+  STI_RETURN_IF_ERROR(
+      ReadBits(right.get_ref<const std::string&>(), examples.get<uint64_t>(), &baseline.right));
   return baseline;
 }
 

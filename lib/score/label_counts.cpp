@@ -1,4 +1,4 @@
-#include "types/label_counts.h"
+#include "score/label_counts.h"
 
 #include <algorithm>
 

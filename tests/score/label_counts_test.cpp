@@ -1,5 +1,5 @@
 // Published values: the examples of scikit-learn's documentation of f1_score and confusion_matrix.
-#include "types/label_counts.h"
+#include "score/label_counts.h"
 
 #include <gtest/gtest.h>
 

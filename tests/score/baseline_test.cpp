@@ -1,9 +1,11 @@
 // A baseline is read from what an evaluation printed, or from any bytes.
-#include "sti-run/baseline.h"
+#include "score/baseline.h"
 
 #include <gtest/gtest.h>
 
-#include "sti-run/evaluation.h"
+#include "base/remedy.h"
+#include "score/evaluation.h"
+#include "score/rows.h"
 
 namespace sti {
 namespace {
@@ -19,7 +21,8 @@ void ExpectRefused(const std::string& text, const std::string& what) {
   const auto baseline = ParseBaseline(text);
   ASSERT_FALSE(baseline.ok()) << text.substr(0, 100);
   EXPECT_EQ(baseline.error().kind, ErrorKind::kDamaged);
-  EXPECT_EQ(baseline.error().Message(), what + "; give what sti-run --eval --json printed");
+  EXPECT_EQ(baseline.error().Message(), what);
+  EXPECT_EQ(baseline.error().remedy, Remedy::kGiveEvaluation);
 }
 
 TEST(Baseline, OneBitARow) {
@@ -41,10 +44,8 @@ TEST(Baseline, OneBitARow) {
 TEST(Baseline, ReadsWhatAnEvaluationPrints) {
   Evaluation evaluation;
   evaluation.rows = *ParseDigest(kDigest);
-  const uint32_t label[] = {0};
-  for (const bool right : {true, false, true}) evaluation.Add({right, 1}, label, label, {});
-  ModelInfo info;
-  info.labels = {"examples"};  // a name that is also a field's
+  for (const bool right : {true, false, true}) Add(evaluation, {right, 1}, MakeRow(10));
+  const ModelInfo info = MakeInfo({"rows_digest", "examples"});  // names that are also fields'
   const auto read = ParseBaseline(EvaluationToJson(evaluation, info));
   ASSERT_TRUE(read.ok()) << read.error().Message();
   EXPECT_EQ(read->right, evaluation.right);

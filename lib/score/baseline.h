@@ -1,4 +1,4 @@
-// A baseline is an earlier evaluation of the same rows, as `--eval --json` printed it. It has one
+// A baseline is an earlier evaluation of the same rows, as EvaluationToJson wrote it. It has one
 // bit a row, so that two evaluations can be compared row by row: which fell or rose together says
 // far more than two accuracies.
 #pragma once
@@ -15,6 +15,11 @@ namespace sti {
 
 /// Holds what an evaluation says of its rows.
 struct Baseline {
+  /// The names of what is read, in the JSON of an evaluation.
+  static constexpr const char* kExamplesField = "examples";
+  static constexpr const char* kRowsField = "rows_digest";
+  static constexpr const char* kRightField = "correct_bits";
+
   Digest rows;              ///< of the texts and labels
   std::vector<bool> right;  ///< [rows]
 };
@@ -31,8 +36,8 @@ struct Comparison {
 /// the last row are 0.
 std::string RightToHex(const std::vector<bool>& right);
 
-/// Reads the output of an evaluation; other fields are skipped. DataError, whose place the caller
-/// adds, for text that is none or says nothing of its rows.
+/// Reads the JSON of an evaluation; other fields are skipped. DataError with the remedy
+/// kGiveEvaluation, whose place the caller adds, for text that is none or says nothing of its rows.
 Result<Baseline> ParseBaseline(std::string_view text);
 
 /// Returns kForeign, whose place the caller adds, unless the baseline is of these rows.

@@ -1,4 +1,5 @@
-// JSON that several tools write.
+// JSON in one line, as it is written for programs that read it: results of tools, records of
+// evaluations.
 #pragma once
 
 #include <nlohmann/json.hpp>

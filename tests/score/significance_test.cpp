@@ -1,7 +1,7 @@
 // Published values: R. G. Newcombe, "Two-sided confidence intervals for the single proportion"
 // (Statistics in Medicine 17, 1998), Table I, method 3; McNemar's test by fractions of whole
 // numbers, and the example of statsmodels' documentation.
-#include "types/significance.h"
+#include "score/significance.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // An evaluation is a labelled data set in numbers: how many answers were right, how long they took,
-// what they read. A gate is a bound on one of these numbers that continuous integration sets.
-// Measuring is elsewhere (evaluate.cpp), so that tests can judge numbers that they make up.
+// what they read. It adds up rows, whoever asked a model for them (api/evaluate.h does), and is
+// written as one line of JSON, of which a later evaluation reads its baseline.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +9,10 @@
 #include <string>
 #include <vector>
 
-#include "api/session.h"
 #include "base/digest.h"
 #include "base/samples.h"
-#include "baseline.h"
-#include "types/label_counts.h"
+#include "score/baseline.h"
+#include "score/label_counts.h"
 #include "types/model_info.h"
 #include "types/plan.h"
 #include "types/score.h"
@@ -26,11 +25,39 @@ struct RowError {
   std::string reason;  ///< one line
 };
 
+/// The part that a cascade had in the answer to a row.
+struct CascadeRow {
+  uint32_t level = 1;             ///< that answered, from 1
+  bool for_want_of_time = false;  ///< the next level was wanted, and had no time
+  uint32_t words_pruned = 0;      ///< that the level did without
+};
+
+/// The answer to a row, in the numbers that an evaluation adds up; of a cascade those of all levels
+/// that ran.
+struct AnsweredRow {
+  Judgement judged;
+  std::vector<uint32_t> given;  ///< labels, ascending
+  double latency_us = 0;        ///< from the text to the answer
+  double stall_us = 0;          ///< computation waiting for IO
+  double over_bound = 0;        ///< latency as a multiple of the pipeline's bound
+  uint64_t bytes_read = 0;
+  bool late = false;                              ///< it came after the target
+  bool degraded = false;                          ///< some shard had fewer bits than planned
+  bool guaranteed = false;                        ///< the plan has a fallback
+  std::optional<uint32_t> fallback_rows_missing;  ///< unknown words; nothing: no fallback answered
+  std::optional<CascadeRow> cascade;              ///< nothing without a cascade
+};
+
 /// Holds what one level of a cascade answered.
 struct LevelTally {
   uint64_t answers = 0;
   uint64_t right = 0;
   double predicted_share = 0;  ///< of all inputs, that it answers as the plan predicts
+
+  /// Returns the share of `all` answers that are its own, 0 of none.
+  [[nodiscard]] double share(uint64_t all) const;
+  /// Returns the share of its answers that are right; nothing without answers.
+  [[nodiscard]] std::optional<double> accuracy() const;
 };
 
 /// Holds what a cascade did for a data set.
@@ -70,9 +97,8 @@ struct Evaluation {
   std::optional<Comparison> compared;          ///< with a baseline, if one was given
   std::optional<CascadeTally> cascade;         ///< nothing if the plan has none
 
-  /// Adds one example, which has the labels `truth` and was given the labels `given`.
-  void Add(const Judgement& judged, std::span<const uint32_t> truth,
-           std::span<const uint32_t> given, const Answer& answer);
+  /// Adds one example, which has the labels `truth`, ascending, and got this answer.
+  void Add(std::span<const uint32_t> truth, const AnsweredRow& row);
   /// Adds one example, which has the labels `truth` and got no answer for this reason.
   void AddUnanswered(std::span<const uint32_t> truth, std::string reason);
 
@@ -83,28 +109,14 @@ struct Evaluation {
   [[nodiscard]] uint64_t right_count() const;
   /// Returns the share of examples that are right, 0 without examples.
   [[nodiscard]] double accuracy() const;
+  /// Returns the share of examples that were right in the baseline. There are examples and one.
+  [[nodiscard]] double accuracy_before() const;
+  /// Returns the F1 of the label with id 1, which of two says yes; nothing for other models.
+  [[nodiscard]] std::optional<double> PositiveF1(const ModelInfo& info) const;
 };
 
-/// Returns one object on one line. `info` is the model's.
+/// Returns one object on one line, of which ParseBaseline (score/baseline.h) reads what it needs.
+/// `info` is the model's. Fields are added, none is renamed: programs build on them.
 std::string EvaluationToJson(const Evaluation& evaluation, const ModelInfo& info);
-
-/// Prints a line for each number that says something.
-void PrintEvaluation(const Evaluation& evaluation, const ModelInfo& info);
-
-/// Holds the bounds that a user sets; a number may reach its bound.
-struct Gates {
-  std::optional<double> min_accuracy = {};        ///< share of examples that are right
-  std::optional<double> max_p99_us = {};          ///< bound of the latency's 99th percentile
-  std::optional<uint64_t> max_memory_bytes = {};  ///< of the process, at its peak
-  std::optional<uint64_t> max_input_bytes = {};   ///< read for an input, on average
-  std::optional<uint64_t> max_misses = {};        ///< answers after the target
-  /// Share of examples by which accuracy may be below the baseline's. A larger fall passes too if
-  /// it may be chance, by McNemar's exact test at 5 %.
-  std::optional<double> max_drop = {};
-};
-
-/// Returns a sentence for each gate that the evaluation does not pass. An evaluation without
-/// examples passes all.
-std::vector<std::string> FailedGates(const Evaluation& evaluation, const Gates& gates);
 
 }  // namespace sti

@@ -1,4 +1,4 @@
-#include "types/significance.h"
+#include "score/significance.h"
 
 #include <algorithm>
 #include <cmath>
