@@ -52,7 +52,7 @@ bench-peers: ## measure beside ONNX Runtime and OpenVINO, cold and warm
 	@scripts/install-deps --bench
 	@$(call configure,-DSTI_BENCHMARKS=ON)
 	@$(call build,tools benchmarks)
-	@scripts/bench-peers
+	@bench/experiments/bench-peers
 
 smoke: ## minutes: each script behind a table in a form of seconds; ONNX Runtime and OpenVINO from PyPI
 	@scripts/install-deps --test --bench
@@ -64,7 +64,7 @@ reproduce: ## hours: the paper's tables on an emulated device, beside the record
 	@scripts/install-deps --bench
 	@$(call configure,-DSTI_BENCHMARKS=ON)
 	@$(call build,tools benchmarks)
-	@scripts/reproduce
+	@bench/experiments/reproduce
 
 man: ## manual pages, into build/man: the tools and the file formats
 	@scripts/install-deps --man
@@ -108,22 +108,22 @@ fuzz: ## every parser under random bytes, FUZZ_SECONDS=60 each; needs clang, ins
 
 packages: ## Debian packages, into build/dist: MACHINE=arm64 or amd64; this machine's unless told
 	@scripts/install-deps
-	@scripts/package debs $(MACHINE)
+	@packaging/package debs $(MACHINE)
 
 tarball: ## static tools and their manual, into build/dist: MACHINE=arm64 or amd64
 	@scripts/install-deps
-	@scripts/package tarball $(MACHINE)
+	@packaging/package tarball $(MACHINE)
 
 wheel: ## for Python: tools and module, into build/dist: MACHINE=arm64 or amd64; its makers from PyPI
 	@scripts/install-deps
-	@scripts/make-wheel $(MACHINE)
+	@packaging/make-wheel $(MACHINE)
 
 dist: ## the source archive of a release, from the last commit, into build/dist
-	@scripts/dist
+	@packaging/dist
 
 release-check: ## 90 minutes, as root: all that a release gives people, made twice and tried
 	@scripts/install-deps --release
-	@scripts/release-check
+	@packaging/release-check
 
 clean: ## remove build folders
 	@rm -rf build build-aarch64 build-asan build-tsan build-fuzz build-release-*

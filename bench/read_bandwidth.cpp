@@ -1,5 +1,5 @@
-// How fast the library's own reader gets through a file, for scripts/bench-io to hold against fio:
-// all of it, in order, in reads of one size, as many in flight as asked for.
+// How fast the library's own reader gets through a file, for bench/experiments/bench-io to hold
+// against fio: all of it, in order, in reads of one size, as many in flight as asked for.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>

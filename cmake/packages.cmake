@@ -1,5 +1,5 @@
 # Debian packages of what is installed: sti-tools, libsti0 and libsti-dev, one a component, by CPack.
-# scripts/package configures a build for /usr and writes the documents that Debian wants beside.
+# packaging/package configures a build for /usr and writes the documents that Debian wants beside.
 set(STI_CONTACT "" CACHE STRING "Maintainer of the packages: NAME <ADDRESS>")
 set(STI_DOCUMENTS "" CACHE PATH "Where copyright, changelog.Debian.gz and third-party.gz are")
 
@@ -57,7 +57,7 @@ set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS_POLICY ">=")
 # it is told of other ones, and those where there are none.
 file(WRITE ${PROJECT_BINARY_DIR}/debian/triggers "activate-noawait ldconfig\n")
 # symbols says since which version each function is there, so that a package of an app depends on no
-# newer library than it calls; scripts/package holds it to the library.
+# newer library than it calls; packaging/package holds it to the library.
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_CONTROL_EXTRA ${PROJECT_BINARY_DIR}/debian/triggers
   ${PROJECT_SOURCE_DIR}/cmake/symbols
   ${PROJECT_BINARY_DIR}/debian/none/postinst ${PROJECT_BINARY_DIR}/debian/none/postrm)

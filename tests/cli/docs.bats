@@ -128,7 +128,7 @@ drawing_of() {
 }
 
 @test "each picture is the one that its commands draw of what is kept beside it" {
-  ln -s "$repo/docs" "$repo/examples" "$repo/scripts" .
+  ln -s "$repo/docs" "$repo/examples" "$repo/bench" .
   ln -s "$fixtures/model.sti" model.sti
   same "$(cd "$repo/docs/pictures" && echo *.png)" '*.png'
   local picture python=python3
@@ -137,7 +137,7 @@ drawing_of() {
     picture=${picture##*/}
     drawing_of "$picture" >command
     grep -q "$picture" command || { echo "$picture: no command draws it"; return 1; }
-    sed -i "s|^scripts/|$python scripts/|" command
+    sed -i "s|^bench/experiments/|$python bench/experiments/|" command
     bash -e command
     cmp "$picture" "$repo/docs/pictures/$picture"
   done

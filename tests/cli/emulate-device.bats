@@ -1,9 +1,9 @@
-# scripts/emulate-device: what it sets, and that it puts everything back, however it ends.
+# bench/experiments/emulate-device: what it sets, and that it puts everything back, however it ends.
 load helpers
 
 export STI_BUILD=${STI_BIN%/*}
 
-emulate() { timeout 60 "$repo/scripts/emulate-device" --flash "$PWD" --steady 1000 "$@"; }
+emulate() { timeout 60 "$repo/bench/experiments/emulate-device" --flash "$PWD" --steady 1000 "$@"; }
 
 setup() {
   [ -x "$STI_BUILD/bench/make-model" ] || skip "no benchmarks in this build"
@@ -16,18 +16,18 @@ left_over() { ls -d /sys/fs/cgroup/memory/sti-device.* "${TMPDIR:-/tmp}"/sti-dev
 
 @test "files that are no device, and calls without a command" {
   refused 2 'emulate-device: no device pdp-11; there are odroid-n2, or give a file.json' \
-    "$repo/scripts/emulate-device" pdp-11 -- true
-  refused 2 'emulate-device: no -- COMMAND; *' "$repo/scripts/emulate-device" odroid-n2
+    "$repo/bench/experiments/emulate-device" pdp-11 -- true
+  refused 2 'emulate-device: no -- COMMAND; *' "$repo/bench/experiments/emulate-device" odroid-n2
   local change
   for change in '.cores = 0' 'del(.flash)' '.layer.widths = []' '.layer.slice_us = "1"' '.more = 1' \
     '.instructions = "sse4; ls"' '.memory_bytes = true'; do
     jq "$change" device.json >other.json
     refused 3 'emulate-device: other.json: no device: *' \
-      "$repo/scripts/emulate-device" ./other.json -- true
+      "$repo/bench/experiments/emulate-device" ./other.json -- true
   done
   echo '{' >other.json
   refused 3 'emulate-device: other.json: no device: *' \
-    "$repo/scripts/emulate-device" ./other.json -- true
+    "$repo/bench/experiments/emulate-device" ./other.json -- true
 }
 
 @test "the command sees slow flash, an older CPU and the factor; killed, it leaves nothing" {
@@ -57,7 +57,7 @@ left_over() { ls -d /sys/fs/cgroup/memory/sti-device.* "${TMPDIR:-/tmp}"/sti-dev
 @test "a machine that cannot be made the device is refused with what was reached" {
   jq '.instructions = "z80"' device.json >other.json
   refused 4 'emulate-device: the instruction set was not set: *this machine has *' \
-    "$repo/scripts/emulate-device" ./other.json -- true
+    "$repo/bench/experiments/emulate-device" ./other.json -- true
   run --separate-stderr emulate --factor 0.002 ./device.json -- true
   same "$status" 4
   like "$stderr" '*emulate-device: f is *, not 0.0020 as --factor says'

@@ -9,7 +9,7 @@ export STI_BUILD=${STI_BIN%/*}
 on_flash() {
   mkdir -p flash
   [ -e flash/model.sti ] || cp -L model.sti flash/model.sti
-  run --separate-stderr timeout 120 "$repo/scripts/slow-flash" --latency 0us --fault "$1" \
+  run --separate-stderr timeout 120 "$repo/tests/support/slow-flash" --latency 0us --fault "$1" \
     --while broken 1GiB flash -- bash -c "$2"
   [ "$status" -ne 77 ] || skip "$stderr"
 }

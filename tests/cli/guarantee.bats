@@ -26,7 +26,7 @@ setup() {
 # FAULT SCRIPT: runs the script with $STI_FLASH/tail.sti, all of whose reads have the fault while
 # the file broken is there.
 on_broken_flash() {
-  run --separate-stderr timeout 60 "$repo/scripts/slow-flash" --latency 0us \
+  run --separate-stderr timeout 60 "$repo/tests/support/slow-flash" --latency 0us \
     --fault "$1@0+$(stat -c %s flash/tail.sti)" --while "$PWD/broken" 1GiB flash -- bash -c "$2"
   [ "$status" -ne 77 ] || skip "$stderr"
 }

@@ -25,7 +25,7 @@ quick() { sti-importance -q model.sti --data few.tsv --quick "$@"; }
 
 @test "it ranks shards much as the measurement does" {
   works quick -o quick.json
-  works "$repo/scripts/rank-agreement" --top 24 model.importance quick.json
+  works "$repo/bench/experiments/rank-agreement" --top 24 model.importance quick.json
   read -r spearman kendall shared file note <<<"${lines[1]}"
   like "$file $note" "quick.json (loss, estimated)"
   echo "Spearman $spearman, Kendall $kendall, $shared of 24"
@@ -90,11 +90,11 @@ quick() { sti-importance -q model.sti --data few.tsv --quick "$@"; }
 }
 
 @test "rank-agreement: a file agrees with itself, and not with one of another model" {
-  works "$repo/scripts/rank-agreement" model.importance model.importance
+  works "$repo/bench/experiments/rank-agreement" model.importance model.importance
   like "${lines[1]}" "*1.000*1.000*24*model.importance (loss)"
   jq '.model = "0123456789abcdef0123456789abcdef"' <(sti-inspect --json model.importance) >other.json
   refused 1 "rank-agreement: other.json is of another model than model.importance; *" \
-    "$repo/scripts/rank-agreement" model.importance other.json
+    "$repo/bench/experiments/rank-agreement" model.importance other.json
   refused 1 "rank-agreement: dev.tsv: not an importance file; *" \
-    "$repo/scripts/rank-agreement" model.importance dev.tsv
+    "$repo/bench/experiments/rank-agreement" model.importance dev.tsv
 }

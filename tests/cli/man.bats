@@ -4,7 +4,7 @@ load helpers
 
 setup_file() { # needs no model
   if [ -z "$(missing_program)" ]; then
-    "$repo/scripts/make-man" "$STI_BIN" "$BATS_FILE_TMPDIR/man"
+    "$repo/packaging/make-man" "$STI_BIN" "$BATS_FILE_TMPDIR/man"
   fi
 }
 
@@ -54,8 +54,8 @@ text_of() { mandoc -T ascii "$1" | sed 's/.\x08//g' | tr -s '\n ' ' '; }
 }
 
 @test "pages that are made twice are the same bytes, dated as one asks" {
-  SOURCE_DATE_EPOCH=86400 "$repo/scripts/make-man" "$STI_BIN" one
-  SOURCE_DATE_EPOCH=86400 "$repo/scripts/make-man" "$STI_BIN" two
+  SOURCE_DATE_EPOCH=86400 "$repo/packaging/make-man" "$STI_BIN" one
+  SOURCE_DATE_EPOCH=86400 "$repo/packaging/make-man" "$STI_BIN" two
   diff -r one two
   for page in one/*/*; do grep -q '^\.TH .*"1970-01-02"' "$page"; done
 }

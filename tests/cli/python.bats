@@ -1,4 +1,4 @@
-# The module sti for Python, out of this build's library. scripts/test-wheel tries the wheel itself.
+# The module sti for Python, out of this build's library. packaging/test-wheel tries the wheel itself.
 load helpers
 
 setup() {

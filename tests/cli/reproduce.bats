@@ -1,4 +1,4 @@
-# scripts/reproduce: which cells are missing, and what makes cells stale. Nothing is measured here.
+# bench/experiments/reproduce: which cells are missing, and what makes cells stale. Nothing is measured here.
 load helpers
 
 # A checkout with the scripts and sources that cells depend on, and no results.
@@ -6,7 +6,9 @@ setup() {
   cd "$BATS_TEST_TMPDIR"
   mkdir -p copy/docs/measured/paper
   git init -q copy
-  cp -r "$repo/scripts" "$repo/schemas" copy/
+  cp -r "$repo/schemas" copy/
+  mkdir copy/bench
+  cp -r "$repo/bench/experiments" copy/bench/
   mkdir copy/lib copy/cmd
   echo one >copy/lib/a.cpp
   echo two >copy/cmd/b.cpp
@@ -15,12 +17,12 @@ setup() {
   echo build/ >copy/.gitignore
 }
 
-reproduce() { python3 copy/scripts/reproduce "$@"; }
+reproduce() { python3 copy/bench/experiments/reproduce "$@"; }
 
 # NAME [FILE]: adds a cell of these sources and this CPU, with nothing but an accuracy, to those that
 # were measured or to another file.
 add_cell() {
-  (cd copy/scripts && python3 -B - "$1" "$PWD/../../${2:-$cells}" <<'END'
+  (cd copy/bench/experiments && python3 -B - "$1" "$PWD/../../../${2:-$cells}" <<'END'
 import sys
 from paper import recipe, store
 import pathlib
@@ -66,7 +68,7 @@ END
 @test "an input is disturbed where the core was paused or shared, or the flash late, and only then" {
   works python3 -B - <<'END'
 import sys
-sys.path.insert(0, "copy/scripts")
+sys.path.insert(0, "copy/bench/experiments")
 from paper import steady
 watch = steady.Watch()
 # Every 2 ms work of 5 us, at 1.0 to 1.998 s; woken 3 ms late at 1.2, and 6 us of work at 1.4 s.
@@ -91,7 +93,7 @@ None None
   [ -x "${STI_BIN%/*}/bench/core-watch" ] || skip "no benchmarks in this build"
   STI_BUILD=${STI_BIN%/*} works python3 -B - <<'END'
 import sys, time
-sys.path.insert(0, "copy/scripts")
+sys.path.insert(0, "copy/bench/experiments")
 from paper import steady
 with steady.Watch() as watch:
     begin = time.monotonic()
@@ -127,7 +129,7 @@ END
   add_cell sst2/150/ours-1mb $recorded
   sed -i 's/[0-9]* cores/640 cores/' $recorded
   cp $recorded before.csv
-  (cd copy/scripts && python3 -B - <<'END'
+  (cd copy/bench/experiments && python3 -B - <<'END'
 from paper import recipe, store
 cells = store.Store(store.REPO / "build/paper/cells.csv")
 for key in recipe.all_cells():
@@ -158,7 +160,7 @@ END
 @test "a cell beside the recorded one: the ratio, and whether it is within what that one varies by" {
   works python3 -B - <<'END'
 import sys
-sys.path.insert(0, "copy/scripts")
+sys.path.insert(0, "copy/bench/experiments")
 from paper import beside
 def cell(p50, p99, factor, accuracy="", bits="", submodel="3x3"):
     return {"p50_ms": p50, "p99_ms": p99, "factor": factor, "accuracy": accuracy, "correct_bits": bits,

@@ -46,7 +46,7 @@ setup() {
   cp -L model.sti flash/
   # The header comes 300 ms late, and nothing can be begun without it.
   run --separate-stderr timeout 60 env STI_BUILD="${STI_BIN%/*}" \
-    "$repo/scripts/slow-flash" --latency 0us --fault delay=300ms@0+64 1GiB flash -- \
+    "$repo/tests/support/slow-flash" --latency 0us --fault delay=300ms@0+64 1GiB flash -- \
     bash -c 'for plan in cold warm; do
       sti-run -q --json "$STI_FLASH/model.sti" --plan $plan.plan "$0"; done' "$alarm"
   [ "$status" -ne 77 ] || skip "$stderr"

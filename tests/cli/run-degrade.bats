@@ -34,7 +34,7 @@ last_planes() {
 # TIME SCRIPT: runs the script with $STI_FLASH/tail.sti, where reads of the last planes take TIME.
 on_late_flash() {
   ln -sf flash/tail.sti tail.sti
-  run --separate-stderr timeout 60 "$repo/scripts/slow-flash" --latency 0us \
+  run --separate-stderr timeout 60 "$repo/tests/support/slow-flash" --latency 0us \
     --fault "delay=$1@$(last_planes)" 1GiB flash -- bash -c "$2"
   [ "$status" -ne 77 ] || skip "$stderr"
 }

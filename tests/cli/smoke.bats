@@ -9,7 +9,7 @@ export STI_BUILD=${STI_BIN%/*}
   run "$repo/scripts/smoke" --local --jobs 2
   same "$(grep -v '^ok' <<<"$output" | grep -v '^SKIP')" ""
   same "$status" 0
-  like "$output" '*ok *scripts/bench-peers --cold*'
+  like "$output" '*ok *bench/experiments/bench-peers --cold*'
 }
 
 @test "a command of a table, and each option of it there, has a form" {
@@ -19,7 +19,7 @@ export STI_BUILD=${STI_BIN%/*}
   git init -q copy
   mkdir -p copy/scripts copy/docs/measured
   cp "$repo/scripts/smoke" copy/scripts/
-  printf -- '- Command: `scripts/bench-rows --inputs 4 --colour\n  blue`, then `scripts/bench-new --inputs 4`\n' \
+  printf -- '- Command: `bench/experiments/bench-rows --inputs 4 --colour\n  blue`, then `bench/experiments/bench-new --inputs 4`\n' \
     >copy/docs/measured/new.md
   run ! copy/scripts/smoke --covered
   same "$output" "docs/measured/new.md: no form of bench-rows in scripts/smoke has --colour

@@ -1,7 +1,7 @@
-# scripts/trace-picture: the first input of a trace as a picture.
+# bench/experiments/trace-picture: the first input of a trace as a picture.
 load helpers
 
-picture="$repo/scripts/trace-picture"
+picture="$repo/bench/experiments/trace-picture"
 
 @test "three lanes, reads by bits, the first run only" {
   sti-run -q model.sti --plan model.plan --trace one.json "$alarm" >/dev/null

@@ -1,5 +1,5 @@
 """What Python's module sti says of the shipped model. Runs in a folder with model.sti, model.plan
-and device.json, with the tools on PATH (tests/cli/python.bats, scripts/test-wheel)."""
+and device.json, with the tools on PATH (tests/cli/python.bats, packaging/test-wheel)."""
 
 import gc
 import math
