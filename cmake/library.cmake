@@ -1,7 +1,7 @@
 # libsti: the C library of lib/capi/sti.h, as libsti.a and as libsti.so, out of the objects that the
 # rooms are made of. What links libsti.a, libsti.so among it, takes the members that it calls.
-set(STI_LIBRARY_ROOMS base types score network shard kernels format io text schedule model plan pipeline profile
-  api capi)
+set(STI_LIBRARY_ROOMS base types score network shard kernels format io text schedule model plan
+  pipeline profile api capi)
 
 # OpenBLAS stays with the tools.
 add_library(sti_without_blas OBJECT lib/kernels/fp32/without_blas.cpp)

@@ -11,7 +11,8 @@ namespace {
 
 /// The list of families. It is written down, since of a static library the linker would drop files
 /// that add themselves.
-constexpr const Family* kFamilies[] = {&kBertFamily, &kDistilBertFamily, &kRobertaFamily, &kElectraFamily};
+constexpr const Family* kFamilies[] = {&kBertFamily, &kDistilBertFamily, &kRobertaFamily,
+                                       &kElectraFamily};
 
 }  // namespace
 
