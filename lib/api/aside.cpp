@@ -3,6 +3,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/quiet_thread.h"
 #include "base/remedy.h"
 #include "base/usual_floats.h"
 
@@ -22,7 +23,7 @@ Status Aside::Do(std::function<Status()> work) {
     done_ = false;
   }
   try {
-    thread_ = std::thread([this] { Work(); });
+    thread_ = StartQuietThread([this] { Work(); });
   } catch (const std::system_error& refused) {
     work_ = nullptr;
     return MachineError("cannot start a thread to read (" + refused.code().message() + ")")

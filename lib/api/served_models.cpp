@@ -7,6 +7,7 @@
 
 #include "api/pause.h"
 #include "api/shard_memory.h"
+#include "base/quiet_thread.h"
 #include "base/remedy.h"
 #include "pipeline/pipeline.h"
 #include "text/model_tokenizer.h"
@@ -104,7 +105,7 @@ Status ServedModels::OpenSessions(std::vector<ModelToServe>& models) {
 
 void ServedModels::StartThreads() {
   for (const std::unique_ptr<Queue>& queue : queues_)
-    queue->thread = std::thread([this, &queue = *queue] { Serve(queue); });
+    queue->thread = StartQuietThread([this, &queue = *queue] { Serve(queue); });
 }
 
 void ServedModels::EndThreads(bool drop) {

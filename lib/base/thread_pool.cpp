@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <exception>
 
+#include "base/quiet_thread.h"
 #include "base/usable_cpus.h"
 #include "base/usual_floats.h"
 
@@ -43,7 +44,7 @@ ThreadPool::ThreadPool(uint32_t threads, uint32_t cpus)
   workers_.reserve(threads_ - 1);
   try {
     for (uint32_t worker = 1; worker < threads_; ++worker) {
-      workers_.emplace_back([this, worker] { WorkerMain(worker); });
+      workers_.push_back(StartQuietThread([this, worker] { WorkerMain(worker); }));
     }
   } catch (const std::exception&) {
     // The system gives no more threads, or no memory for one. Loops are handed out by index, so

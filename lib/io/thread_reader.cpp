@@ -5,6 +5,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/quiet_thread.h"
 #include "base/remedy.h"
 #include "base/thread_rank.h"
 #include "io/reader_backends.h"
@@ -52,7 +53,7 @@ class ThreadReader final : public BlockReader {
   Status Start() {
     threads_.reserve(depth_);
     try {
-      while (threads_.size() < depth_) threads_.emplace_back([this] { Work(); });
+      while (threads_.size() < depth_) threads_.push_back(StartQuietThread([this] { Work(); }));
     } catch (const std::system_error& refused) {
       if (threads_.empty()) {
         return MachineError("cannot start a thread to read (" + refused.code().message() + ")")

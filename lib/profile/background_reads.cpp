@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/digest.h"
+#include "base/quiet_thread.h"
 
 namespace sti {
 namespace {
@@ -29,7 +30,7 @@ BackgroundReads::BackgroundReads(std::unique_ptr<BlockReader> reader,
     const auto memory = arena_.span().subspan(i % kLayersInArena * largest, layers[i].bytes);
     requests_.push_back(RequestsFor(std::span<const ScheduledRead>(layers[i].reads), memory));
   }
-  thread_ = std::thread([this] { Main(); });
+  thread_ = StartQuietThread([this] { Main(); });
 }
 
 BackgroundReads::~BackgroundReads() {

@@ -6,6 +6,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/quiet_thread.h"
 #include "base/remedy.h"
 #include "base/thread_rank.h"
 #include "base/usual_floats.h"
@@ -28,7 +29,7 @@ IoLane::IoLane(BlockReader& reader, const ContainerIndex& index, IoShare* share,
       interrupt_(interrupt),
       share_id_(share == nullptr ? 0 : share->Join()) {
   try {
-    thread_ = std::thread([this] { Main(); });
+    thread_ = StartQuietThread([this] { Main(); });
   } catch (const std::system_error& refused) {
     no_thread_ = MachineError("cannot start a thread to read (" + refused.code().message() + ")")
                      .Fix(Remedy::kMoreThreads);
