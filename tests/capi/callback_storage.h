@@ -27,12 +27,16 @@ struct Storage {
   sti_model* model = nullptr;    // where set, reads call the library
   std::atomic<int> refused{0};   // of those calls
   std::atomic<int> delay_us{0};  // that each read takes longer
+  std::atomic<int> failed{0};    // of the reads
 
   static int64_t ReadAt(void* user, uint64_t offset, void* buffer, uint64_t bytes) {
     auto& self = *static_cast<Storage*>(user);
     self.door.Pass();
     if (self.delay_us > 0) std::this_thread::sleep_for(std::chrono::microseconds(self.delay_us));
-    if (self.lies == 1) return -1;
+    if (self.lies == 1) {
+      ++self.failed;
+      return -1;
+    }
     if (self.model != nullptr) {
       sti_error error;
       sti_close(self.model);  // does nothing

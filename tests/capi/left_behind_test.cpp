@@ -130,6 +130,21 @@ TEST_F(LeftBehind, AGuaranteeLastsThroughPlansThatAreRefusedUnread) {
   ExpectAsBefore();
 }
 
+// Reads that sti_wake has begun fail, and the flash recovers: the run reads anew.
+TEST_F(LeftBehind, AWakeWhoseReadsFailedIsNoRuns) {
+  ASSERT_TRUE(Is(STI_OK, Give(STI_PLAN, OtherPlan()), error_));
+  ASSERT_TRUE(Is(STI_OK, Run(kText), error_));
+  storage_.door.Close();
+  ASSERT_TRUE(Is(STI_OK, sti_wake(model_, &error_), error_));
+  storage_.door.AwaitHanging();
+  storage_.lies = 1;
+  storage_.door.Open();
+  while (storage_.failed == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));  // so that the lane knows
+  storage_.lies = 0;
+  EXPECT_TRUE(Is(STI_OK, Run(kText), error_));
+}
+
 // A plan that is given after a trim is loaded at once, as without one.
 TEST_F(LeftBehind, ATrimEndsWithTheNextPlan) {
   ASSERT_TRUE(Is(STI_OK, Give(STI_PLAN, OtherPlan()), error_));

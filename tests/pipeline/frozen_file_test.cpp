@@ -115,6 +115,17 @@ TEST(FrozenV1_3, HoldsWhat1_3Added) {
   EXPECT_EQ(info.tokenizer.sep_id, info.position_offset - 1);
 }
 
+TEST(FrozenV1_4, HoldsWhat1_4Added) {
+  const auto file =
+      ContainerFile::Open(std::string(STI_SOURCE_DIR) + "/tests/data/v1.4/electra.sti");
+  ASSERT_TRUE(Succeeded(file));
+  const ModelInfo& info = file->index().info;
+  EXPECT_EQ(info.architecture, Architecture::kElectra);
+  EXPECT_EQ(info.pooler, PoolerActivation::kGelu);
+  EXPECT_EQ(info.shape.embedding, 8U);
+  EXPECT_EQ(file->index().words.columns, 8U);
+}
+
 TEST_P(FrozenFile, EveryPartHashesToItsChecksum) {
   auto file = ContainerFile::Open(path_);
   ASSERT_TRUE(Succeeded(file));
@@ -176,7 +187,7 @@ TEST_P(FrozenFile, NoFlippedByteBecomesAnotherLabel) {
 
 INSTANTIATE_TEST_SUITE_P(Versions, FrozenFile,
                          ::testing::Values("v1/tiny", "v1.1/roberta", "v1.1/multilabel",
-                                           "v1.2/shallow", "v1.3/cut"),
+                                           "v1.2/shallow", "v1.3/cut", "v1.4/electra"),
                          [](const ::testing::TestParamInfo<const char*>& file) {
                            std::string name = file.param;
                            std::replace_if(

@@ -140,6 +140,11 @@ void IoLane::Stop(IoReport* report) {
   to_lane_.NotifyAll();
 }
 
+bool IoLane::HasFailed() {
+  MutexLock lock(mutex_);
+  return error_ || failed_read_;
+}
+
 bool IoLane::Idle() {
   MutexLock lock(mutex_);
   return !busy_;

@@ -129,6 +129,8 @@ class IoLane {
 
   /// Begins no more reads; does not wait for those in flight. Copies what was done until now.
   void Stop(IoReport* report) STI_EXCLUDES(mutex_);
+  /// Returns whether a read of the job has failed.
+  [[nodiscard]] bool HasFailed() STI_EXCLUDES(mutex_);
   /// Returns whether the lane has no job.
   [[nodiscard]] bool Idle() STI_EXCLUDES(mutex_);
   /// Begins no more reads, and waits for those in flight. It fails only if it is interrupted.

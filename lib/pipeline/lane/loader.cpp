@@ -86,8 +86,10 @@ Status Loader::ReadRows(const EmbeddingReads& rows, std::span<uint8_t> blocks) {
 bool Loader::TakeOver(const LaneJob& job) {
   const bool same = state_ == LaneState::kWoken && route_ == job.route && degrade_ == job.degrade &&
                     evict_ == job.evict && std::ranges::equal(keep_, job.keep);
-  if (same) state_ = LaneState::kRunning;
-  return same;
+  // What could not be read ahead is tried again by the run.
+  if (!same || lane_->HasFailed()) return false;
+  state_ = LaneState::kRunning;
+  return true;
 }
 
 bool Loader::ReadsFillBuffer() const {
