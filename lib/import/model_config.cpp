@@ -196,7 +196,10 @@ Status ConfigReader::ReadActivation() {
                                "\"; supported are gelu, gelu_new, gelu_pytorch_tanh and relu");
   }
   info_.activation = found->activation;
-  STI_ASSIGN_OR_RETURN(info_.layer_norm_eps, reader_.Real("layer_norm_eps", 1e-12));
+  // Where the family has no key, one that stands there all the same decides nothing.
+  const char* key = family_->keys.norm_eps;
+  if (key == nullptr) return {};
+  STI_ASSIGN_OR_RETURN(info_.layer_norm_eps, reader_.Real(key, info_.layer_norm_eps));
   if (!(info_.layer_norm_eps > 0 && info_.layer_norm_eps < 1)) {
     return reader_.Bad("layer_norm_eps is not between 0 and 1; mend the file");
   }

@@ -25,7 +25,7 @@ struct ConfigKeys {
   const char* hidden = "hidden_size";
   const char* ffn = "intermediate_size";
   const char* activation = "hidden_act";
-  const char* norm_eps = "layer_norm_eps";
+  const char* norm_eps = "layer_norm_eps";  ///< null: always 1e-12
   const char* embedding = nullptr;  ///< width of embedding rows; null: always that of hidden rows
 };
 

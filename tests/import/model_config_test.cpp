@@ -148,6 +148,7 @@ TEST_F(ModelConfig, ReadsDistilBert) {
   ASSERT_TRUE(info.ok()) << info.error().Message();
   EXPECT_EQ(info->architecture, Architecture::kDistilBert);
   EXPECT_EQ(info->layer_norm_eps, 1e-12) << "its configurations do not say";
+  EXPECT_EQ(ReadWith("layer_norm_eps", 1e-5)->layer_norm_eps, 1e-12) << "transformers has no other";
   EXPECT_EQ(info->pooler, PoolerActivation::kRelu);
   EXPECT_EQ(info->activation, Activation::kRelu);
   EXPECT_EQ(info->shape.token_types, 1u);

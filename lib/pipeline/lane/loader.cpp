@@ -86,7 +86,7 @@ Status Loader::ReadRows(const EmbeddingReads& rows, std::span<uint8_t> blocks) {
 bool Loader::TakeOver(const LaneJob& job) {
   const bool same = state_ == LaneState::kWoken && route_ == job.route && degrade_ == job.degrade &&
                     evict_ == job.evict && std::ranges::equal(keep_, job.keep);
-  // What could not be read ahead is tried again by the run.
+  // The run tries again what could not be read ahead.
   if (!same || lane_->HasFailed()) return false;
   state_ = LaneState::kRunning;
   return true;
