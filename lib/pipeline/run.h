@@ -109,7 +109,6 @@ class Run {
   [[nodiscard]] const uint8_t* RowAtHand(const RowTable& table, uint32_t row) const;
   void NoteNoReads();
   [[nodiscard]] Status ComputeFallback(size_t first);
-  void FirstRowsOnly();
   void BeginDegraded();
   void SetStartTimes();
   void ReportReads();

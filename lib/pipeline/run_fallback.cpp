@@ -136,19 +136,12 @@ Status Run::ComputeFallback(size_t first) {
     route.pace().Observe(k, trace.slices, trace.end_us - trace.start_us);
     report_->layers.push_back(trace);
   }
-  if (first >= plan.layers.size()) FirstRowsOnly();
+  if (first >= plan.layers.size()) {  // as a last layer leaves them
+    CopyFirsts(batch(), file_.index().info.shape.hidden, hidden_.data(), hidden_.data());
+  }
   route_->pace().ExpectSlowdown(route.pace().slowdown());
   report_->degraded.insert(report_->degraded.end(), narrower.begin(), narrower.end());
   return {};
-}
-
-// Leaves one row a sequence, that of its first token, as a last layer does.
-void Run::FirstRowsOnly() {
-  const size_t width = file_.index().info.shape.hidden;
-  for (uint32_t s = 0; s < batch().sequences(); ++s) {
-    const float* row = hidden_.data() + offsets_[s] * width;
-    std::copy(row, row + width, hidden_.data() + s * width);
-  }
 }
 
 }  // namespace sti
