@@ -24,6 +24,25 @@ TEST(Sweep, TargetsRunFromTheLeastToAllBits) {
   EXPECT_EQ(most->bits.At(11, 11), 32u);
 }
 
+TEST(Sweep, TargetsAreThoseOfTheClockThatIsAskedFor) {
+  test::World world = test::Odroid();
+  world.profile.compute.clear();
+  for (uint32_t m = 3; m <= 12; ++m) {
+    world.profile.compute.push_back({128, m, 13000.0 * m, 13000.0 * m, 2000000});
+    world.profile.compute.push_back({128, m, 26000.0 * m, 26000.0 * m, 1000000});
+  }
+  for (const uint64_t clock : {1000000, 2000000}) {
+    PlanRequest request;
+    request.clocks = {clock};
+    const auto targets = SweepTargets(world.input(), request);
+    ASSERT_TRUE(targets.ok()) << targets.error().Message();
+    request.target_us = targets->front();
+    EXPECT_TRUE(MakePlan(world.input(), request).ok()) << clock;
+    request.target_us = targets->front() * 0.9;
+    EXPECT_FALSE(MakePlan(world.input(), request).ok()) << clock;
+  }
+}
+
 TEST(Sweep, PreloadsArePowersOfTwo) {
   const auto preloads = SweepPreloads(test::Odroid().catalog);  // 144 shards of 450 kB at 6 bits
   EXPECT_EQ(preloads, (std::vector<uint64_t>{0, 2u << 20, 8u << 20, 32u << 20}));

@@ -9,6 +9,7 @@
 #include "plan/memory.h"
 #include "plan/play/cold.h"
 #include "plan/row_times.h"
+#include "types/bits.h"
 #include "types/importance_rank.h"
 
 namespace sti {
@@ -167,6 +168,16 @@ std::vector<double> PlanningContext::GiveUpTimes(const Submodel& submodel) const
                           input->info.depth_layers);
 }
 
+uint64_t PlanningContext::FallbackBytesBeside(const Plan& host) const {
+  std::vector<ShardAtBits> preloaded;
+  for (const ShardAtBits& shard : host.preload) {
+    // Full fidelity shares no planes with the fewest bits, which fallbacks have.
+    if (shard.bits != kFullBits && scope.fallback_shards.contains(shard.id))
+      preloaded.push_back({shard.id, input->catalog.bits[0]});
+  }
+  return scope.fallback_bytes - input->catalog.BytesOfAll(preloaded);
+}
+
 std::optional<uint64_t> PlanningContext::BesideHost(uint32_t width) const {
   const Plan& host = *scope.host;
   PlanExtent extent = host.Extent();
@@ -174,7 +185,7 @@ std::optional<uint64_t> PlanningContext::BesideHost(uint32_t width) const {
   extent.width = std::max(extent.width, width);
   std::optional<uint64_t> bytes = ShardMemory(input->memory, request.judging, extent);
   if (!bytes) return std::nullopt;
-  *bytes -= std::min(*bytes, AddSaturated(host.preload_bytes, scope.fallback_bytes));
+  *bytes -= std::min(*bytes, AddSaturated(host.preload_bytes, FallbackBytesBeside(host)));
   uint64_t counted_on = host.staging_bytes;
   for (const Plan& variant : host.variants)
     counted_on = std::max(counted_on, variant.staging_bytes);

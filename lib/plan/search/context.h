@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -35,7 +36,9 @@ struct PlanningScope {
   std::optional<Fallback> fallback = {};
   /// Most frequent words whose rows are in the preload buffer.
   size_t words = 0;
-  /// Bytes of the preload buffer that all fallbacks together take.
+  /// Shards that all fallbacks together have, and bytes of the preload buffer that these and the
+  /// rows of fallbacks take where no plan preloads any of them.
+  std::set<ShardId> fallback_shards = {};
   uint64_t fallback_bytes = 0;
 };
 
@@ -91,6 +94,8 @@ struct PlanningContext {
   [[nodiscard]] std::vector<uint32_t> PreloadedWords() const;
   /// Returns the bytes of the preload buffer that fallbacks and rows take.
   [[nodiscard]] uint64_t TakenBytes() const;
+  /// Returns the bytes that fallbacks take beside what the host preloads.
+  [[nodiscard]] uint64_t FallbackBytesBeside(const Plan& host) const;
   /// Returns the bytes that shards of a variant of `width` slices may take beside those that the
   /// host keeps: none where host and earlier variants would not have the staging that they count
   /// on, nothing if memory is not bounded.

@@ -123,7 +123,10 @@ Status ChooseFallbacks(const CheckedInput& input, const PlanRequest& request,
     }
     scope.fallback = std::move(option.fallback);
   }
-  for (PlanningScope& scope : *scopes) scope.fallback_bytes = taken_bytes;
+  for (PlanningScope& scope : *scopes) {
+    scope.fallback_shards = taken;
+    scope.fallback_bytes = taken_bytes;
+  }
   return {};
 }
 
