@@ -109,6 +109,45 @@ TEST(CountCut, WeighsByTheAccuracyOfTheOtherHalf) {
   EXPECT_NEAR(cut.accuracy, (2 + 1) / 6.0, 1e-12);
 }
 
+// Each half counts as if its temperatures were those of all.
+TEST(LevelAnswers, NumbersOfAHalfHaveItsOwnTemperature) {
+  TestRandom random(5);
+  constexpr uint32_t kExamples = 400;
+  std::vector<uint32_t> truths;
+  std::vector<float> first_logits;
+  std::vector<float> second_logits;
+  for (uint32_t e = 0; e < kExamples; ++e) {
+    truths.push_back(static_cast<uint32_t>(random.Below(3)));
+    for (int label = 0; label < 3; ++label) {
+      first_logits.push_back(static_cast<float>(random.Below(100)) / 20);
+      second_logits.push_back(static_cast<float>(random.Below(100)) / 20);
+    }
+  }
+  Calibration calibration;
+  calibration.temperature = 2;
+  calibration.for_half = {0.25, 8};
+  const LevelAnswers first({first_logits, truths}, calibration);
+  const LevelAnswers second({second_logits, truths}, calibration);
+  const auto at = [&](const std::vector<float>& logits, double temperature) {
+    return LevelAnswers({logits, truths}, {temperature, {temperature, temperature}});
+  };
+  uint32_t of_all = 0;
+  for (const size_t half : {0, 1}) {
+    const double temperature = calibration.for_half[half];
+    const LevelAnswers first_alone = at(first_logits, temperature);
+    const LevelAnswers second_alone = at(second_logits, temperature);
+    const LevelAnswers first_at_all = at(first_logits, calibration.temperature);
+    const LevelAnswers second_at_all = at(second_logits, calibration.temperature);
+    for (size_t e = half; e < kExamples; e += 2) {
+      const bool right = second_alone.IsRightAfter(first_alone, 0.5, e);
+      EXPECT_EQ(second.IsRightAfter(first, 0.5, e), right) << e;
+      EXPECT_EQ(second.ConfidenceOf(e, half), second_alone.ConfidenceOf(e, 2)) << e;
+      of_all += second_at_all.IsRightAfter(first_at_all, 0.5, e) == right ? 0 : 1;
+    }
+  }
+  EXPECT_GT(of_all, 10U) << "the temperature of all would say the same";
+}
+
 TEST(CountCut, LeavesDispatchToExpectation) {
   const std::vector<uint32_t> truths = {0, 0, 0};
   const LevelAnswers first = AnswersOf({0.85, 0.95, 0.6}, truths);

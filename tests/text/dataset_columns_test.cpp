@@ -207,9 +207,11 @@ TEST(DatasetRows, DigestNamesTextsPairsAndLabels) {
   EXPECT_EQ(digest("text\tpair\tlabel\na\tb\tnot_entailment\nc\td\t2\n",
                    {"2", "entailment", "not_entailment"}),
             same);
-  for (const char* other : {"text\tpair\tlabel\na\tb\t1\n", "text\tpair\tlabel\nc\td\t2\na\tb\t1\n",
-                            "text\tpair\tlabel\na\tb\t0\nc\td\t2\n",
-                            "text\tpair\tlabel\nab\t\t1\nc\td\t2\n", "text\tlabel\na\t1\nc\t2\n"}) {
+  for (const char* other :
+       {"text\tpair\tlabel\na\tb\t1\n", "text\tpair\tlabel\nc\td\t2\na\tb\t1\n",
+        "text\tpair\tlabel\na\tb\t0\nc\td\t2\n", "text\tpair\tlabel\nab\t\t1\nc\td\t2\n",
+        "text\tpair\tlabel\nx\tb\t1\nc\td\t2\n", "text\tpair\tlabel\na\tx\t1\nc\td\t2\n",
+        "text\tpair\tlabel\na\tb\t1\nc\tx\t2\n", "text\tlabel\na\t1\nc\t2\n"}) {
     EXPECT_NE(digest(other), same) << other;
   }
   EXPECT_NE(digest("text\tlabel\na\t1\n"), digest("text\tpair\tlabel\na\t\t1\n"));
