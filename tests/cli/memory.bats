@@ -94,6 +94,8 @@ peak_of() {
   # A text of the command line is there already.
   [ $(($(needed "$alarm") + 1800000)) -gt "$limit" ]
   [ $(($(needed "$alarm") + 1100000)) -lt "$limit" ]
+  # And so is a labelled set.
+  [ $(($(needed --eval few.tsv) + 1100000)) -lt "$limit" ]
   yes "$alarm" | tr '\n' ' ' | head -c 1040000 >long
   echo >>long
   # How many pages of the tool's own file are mapped at once is the system's choice, by how the file

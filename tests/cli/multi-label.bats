@@ -65,6 +65,22 @@ text="it was not very good"
   holds "$output" '.accuracy == 0.25'
 }
 
+@test "--eval --threshold: what is given is what inputs alone are given" {
+  printf '%s\n' "$text" "a movie" "turn it on" "the house" >texts
+  { printf 'sentence\tlabel\n'; sed 's/$/\tlabel_1/' texts; } >one.tsv
+  local counts=""
+  for threshold in 0.01 0.5 0.99; do
+    sti-run -q --json --threshold $threshold multi.sti <texts >answers
+    works sti-run -q --json --threshold $threshold multi.sti --eval one.tsv
+    same "$(jq -c '.classes | [.label_0, .label_1, .label_2, .label_3 | .given // 0]' <<<"$output")" \
+      "$(jq -sc '[.[].labels[]] as $all | [range(4) | "label_\(.)" as $name
+        | [$all[] | select(. == $name)] | length]' answers)"
+    counts+=" $(jq -s '[.[].labels | length] | add' answers)"
+  done
+  # Each threshold gives other labels.
+  same "$(tr ' ' '\n' <<<"${counts# }" | sort -nu | wc -l)" 3
+}
+
 @test "sti-importance: each metric" {
   printf 'sentence\tlabel\n%s\tlabel_0,label_2\na movie\t-\n' "$text" >sets.tsv
   for metric in accuracy loss kl; do

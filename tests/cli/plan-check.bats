@@ -98,3 +98,23 @@ figure_six() {
   holds "$output" ".predicted_peak_bytes < $(jq .predicted_peak_bytes <<<"$planned")"
   holds "$output" ".predicted_latency_us > $(jq .predicted_latency_us <<<"$planned")"
 }
+
+@test "--target is the target of variants too" {
+  sti-plan -q model.sti --profile device.json --importance model.importance --target 16ms \
+    --length 16,32,64 -o lengths.json
+  works check --json --check lengths.json
+  holds "$output" '.valid and (.variants | length) == 2 and all(.variants[]; .valid)'
+  # None of them keeps a target of half its own time.
+  local half
+  half=$(jq '[.predicted_p99_us, .variants[].predicted_p99_us] | min / 2 | floor' lengths.json)
+  run --separate-stderr check --json --check lengths.json --target "${half}us"
+  same "$status" 4
+  holds "$output" '(.valid | not) and (.variants | length) == 2 and all(.variants[]; .valid | not)'
+  # At the higher clock it is kept, and at the lower one, where a layer takes four times as long, not.
+  jq '.compute |= [.[] | (.freq = 1200000), (.freq = 600000 | .layer_us *= 4)]' device.json >clocks.json
+  sti-plan -q model.sti --profile clocks.json --target 60ms --length 64 --freq 1200000,600000 \
+    --submodel 6x12 --bits 2 -o clocks.plan
+  run --separate-stderr sti-plan model.sti --profile clocks.json --check clocks.plan --json --target 20ms
+  same "$status" 4
+  holds "$output" '.valid and (.variants | length) == 1 and (.variants[0].valid | not)'
+}

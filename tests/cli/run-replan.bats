@@ -219,6 +219,25 @@ P
   like "$stderr" "*planned again, *"
 }
 
+@test "on SIGHUP a plan that was made for --memory is taken as at the start" {
+  skip_if_sanitized "memory means nothing under sanitizers"
+  # The process takes more than the plan counts with, so that no more than its layer is left.
+  jq '.process_bytes = 1000000' device.json >small.json
+  sti-plan -q model.sti --profile small.json --target 60ms --submodel 1x2 --bits 2 -o free.json
+  local limit
+  limit=$(jq .predicted_peak_bytes free.json)
+  sti-plan -q model.sti --profile small.json --target 60ms --submodel 1x2 --bits 2 \
+    --memory "$limit" -o in-force.json
+  start --memory "$limit"
+  echo "$alarm" >&7
+  await_answers 1
+  kill -HUP "$process"
+  echo "$alarm" >&7
+  await_answers 2
+  finish
+  same "$(without_lateness <errors)" "sti-run: in-force.json: read again"
+}
+
 # STATUS MESSAGE OPTION...
 refuses() {
   run --separate-stderr sti-run model.sti "${@:3}" "$alarm"
