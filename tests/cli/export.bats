@@ -34,9 +34,9 @@ load helpers
   sti-inspect electra.sti | grep -q "^shape .* hidden 16 from rows of 8, FFN 32, float16, electra$"
   same "$(sti-inspect electra.sti --json | jq .shape.embedding)" 8
   same "$(sti-inspect model.sti --json | jq .shape.embedding)" null
-  printf 'text\tlabel\nturn the light on\tlabel_1\nis it good\tlabel_2\nplay a film\tlabel_0\n' >few.tsv
-  sti-importance -q electra.sti --data few.tsv -o measured.json
-  sti-importance -q electra.sti --data few.tsv --quick -o quick.json
+  printf 'text\tlabel\nturn the light on\tlabel_1\nis it good\tlabel_2\nplay a film\tlabel_0\n' >own.tsv
+  sti-importance -q electra.sti --data own.tsv -o measured.json
+  sti-importance -q electra.sti --data own.tsv --quick -o quick.json
   sti-profile -q electra.sti --budget 100ms -o electra.json
   for options in "--importance measured.json" "--importance quick.json" --guarantee; do
     # shellcheck disable=SC2086
