@@ -91,6 +91,11 @@ class Walk : public ::testing::Test {
     const auto found = in.options.find(option);
     return found == in.options.end() ? 0 : found->second;
   }
+  /// It holds what a trim cannot give back.
+  [[nodiscard]] bool HasFallback(const InForce& in) const {
+    if (in.given) return plans_[*in.given].guaranteed;
+    return in.made && in.made->contains(STI_GUARANTEE);
+  }
   /// A run is guaranteed to give up in time, and not only in tens of seconds.
   [[nodiscard]] bool IsGuaranteed(const InForce& in) const {
     const WalkPlan* plan = Given(in);
@@ -252,12 +257,16 @@ class Walk : public ::testing::Test {
   }
   std::string TrimStep(Walker& walker, const Step& step) {
     const double held = sti_stat(walker.model, STI_OWN_BYTES);
+    const double shards = sti_stat(walker.model, STI_PRELOADED_BYTES);
     const auto most = static_cast<uint64_t>(held * static_cast<double>(step.which) / 1000);
     const sti_code code = Cancelled(walker, [&] { return sti_trim(walker.model, most, nullptr); });
     const double after = sti_stat(walker.model, STI_OWN_BYTES);
     if (after == 0) walker.in_force.turn = 0;
     if (code == STI_OK && after > static_cast<double>(most))
       return "it holds more than it was trimmed to";
+    const bool would_do = held - shards <= static_cast<double>(most) && held > 0;
+    if (code == STI_OK && after == 0 && would_do && !HasFallback(walker.in_force))
+      return "it was closed, where giving back what it preloads would have done";
     return Wrong(walker, code, STI_OK);
   }
   std::string CancelStep(Walker& walker) {

@@ -1,12 +1,12 @@
 // Tests of plans that preload rows of words, and of what of them is read when.
 #include <algorithm>
 
-#include "pipeline_world.h"
+#include "faulty_pipeline.h"
 
 namespace sti {
 namespace {
 
-class PreloadedRows : public PipelineTest {
+class PreloadedRows : public FaultyPipelineTest {
  protected:
   /// A plan that preloads all shards and these words' rows, so that a run reads rows alone.
   [[nodiscard]] Plan WithWords(const Ids& words) const {
@@ -17,11 +17,7 @@ class PreloadedRows : public PipelineTest {
   void Open(const Plan& plan, bool lazy = false) {
     PipelineOptions options;
     options.lazy = lazy;
-    auto file = ContainerFile::Open(path_);
-    ASSERT_TRUE(Succeeded(file));
-    auto pipeline = Pipeline::Create(std::move(*file), plan, options);
-    ASSERT_TRUE(Succeeded(pipeline));
-    pipeline_ = std::move(*pipeline);
+    FaultyPipelineTest::Open(plan, options);
     expected_ = DirectLogits(path_, plan);
   }
   /// Returns the bytes that a run of the usual text reads.
@@ -32,6 +28,22 @@ class PreloadedRows : public PipelineTest {
     EXPECT_EQ(result->logits, expected_);
     return result->bytes_read;
   }
+  /// Bounds the buffer to where it holds rows and so many shards exactly, and to a byte less.
+  void ExpectTheMostThatFits(const Plan& plan) {
+    const ShardCatalog catalog = CatalogOf(index_);
+    const uint64_t rows = RowBytes(plan.words.size());
+    uint64_t less = 0;
+    for (size_t count = 0; count <= plan.preload.size(); ++count) {
+      const uint64_t exact = rows + catalog.BytesOfAll(WithPreload(plan, count).preload);
+      ASSERT_TRUE(Succeeded(pipeline_->ResizePreload(exact)));
+      EXPECT_EQ(pipeline_->preload_bytes(), exact) << count;
+      ASSERT_TRUE(Succeeded(pipeline_->ResizePreload(exact - 1)));
+      EXPECT_EQ(pipeline_->preload_bytes(), less) << count;
+      less = exact;
+    }
+    ASSERT_TRUE(Succeeded(pipeline_->ResizePreload(0)));
+    EXPECT_EQ(pipeline_->preload_bytes(), 0);
+  }
   [[nodiscard]] uint64_t RowBytes(size_t words) const { return words * index_.words.row_bytes; }
 
   Ids words_ = [] {
@@ -39,7 +51,6 @@ class PreloadedRows : public PipelineTest {
     std::sort(words.begin(), words.end());
     return words;
   }();
-  std::unique_ptr<Pipeline> pipeline_;
   std::vector<float> expected_;
 };
 
@@ -74,6 +85,24 @@ TEST_F(PreloadedRows, GoLastWhereTheBufferShrinks) {
   ASSERT_TRUE(Succeeded(pipeline_->ResizePreload(std::nullopt)));
   EXPECT_EQ(pipeline_->preload_bytes(), all);
   EXPECT_EQ(RunText(), 0);
+}
+
+TEST_F(PreloadedRows, AndShardsFillOneBoundToTheLastByte) {
+  Open(WithWords(words_));
+  ExpectTheMostThatFits(pipeline_->plan());
+}
+
+// Rows of the plan in force stay while another is tried, and no longer.
+TEST_F(PreloadedRows, AndShardsFillOneBoundAfterAPlanWhoseReadsFail) {
+  const Plan plan = WithWords(words_);
+  Plan other = WithPreload(WholeAt(6), 100);
+  other.words = {1, 4, 6};
+  Open(plan);
+  faults_->Inject({.kind = FaultKind::kError});
+  EXPECT_TRUE(FailedWith(pipeline_->SetPlan(other), ErrorKind::kReadFailed));
+  faults_->Heal();
+  ExpectTheMostThatFits(plan);
+  RunText();
 }
 
 TEST_F(PreloadedRows, AndShardsKeepOneBoundThroughChangesOfPlan) {
