@@ -190,6 +190,13 @@ Status Pipeline::Wake(bool may_degrade) {
 }
 
 Status Pipeline::LoadAhead() {
+  Status loaded = LoadAllAhead();
+  // Resting, no run is to come that has use for the arena that this was read through.
+  if (resting_ && loader_.state() == LaneState::kIdle) loader_.GiveBackArena();
+  return loaded;
+}
+
+Status Pipeline::LoadAllAhead() {
   STI_RETURN_IF_ERROR(loader_.Settle());
   for (const RouteId id : force_->by_length) {
     Guarantee* const guarantee = force_->GuaranteeOf(id);

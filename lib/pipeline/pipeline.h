@@ -230,6 +230,7 @@ class Pipeline {
   [[nodiscard]] LaneJob JobAhead(RouteId route);
   [[nodiscard]] Result<bool> StartReads(RouteId route, const RunTerms& terms, RowsCome rows_come,
                                         bool may_do_without);
+  [[nodiscard]] Status LoadAllAhead();
   [[nodiscard]] Status LoadAhead(Route& route, const LaneJob& job);
   [[nodiscard]] Status LoadFallback(Guarantee& guarantee);
   [[nodiscard]] Status HoldRows();

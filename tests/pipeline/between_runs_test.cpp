@@ -365,32 +365,6 @@ TEST_F(BetweenRuns, OverlappingReadsAreBusyTimeOnce) {
   EXPECT_LE(result.io_busy_us, result.latency_us);
 }
 
-TEST_F(BetweenRuns, ARestGivesBackWhatOnlyRunsNeed) {
-  Open(WithPreload(Mixed(), 5));
-  const RunResult before = Run();
-  const uint64_t working = pipeline_->working_bytes();
-  const uint64_t staging = pipeline_->staging_bytes();
-  const uint64_t held = pipeline_->preload_bytes();
-  ASSERT_GT(working, 0);
-  ASSERT_GT(staging, 0);
-  for (int i = 0; i < 2; ++i) {
-    ASSERT_TRUE(Succeeded(pipeline_->Rest()));
-    EXPECT_EQ(pipeline_->working_bytes(), 0);
-    EXPECT_EQ(pipeline_->staging_bytes(), 0);
-    EXPECT_EQ(pipeline_->preload_bytes(), held);
-  }
-  EXPECT_EQ(Run().logits, before.logits);
-  EXPECT_EQ(pipeline_->working_bytes(), working);
-  EXPECT_EQ(pipeline_->staging_bytes(), staging);
-  // A lead after a rest, and a rest that nobody waits for the end of.
-  ASSERT_TRUE(Succeeded(pipeline_->Rest()));
-  ASSERT_TRUE(Succeeded(pipeline_->Wake()));
-  EXPECT_EQ(Run().logits, before.logits);
-  ASSERT_TRUE(Succeeded(pipeline_->Wake()));
-  ASSERT_TRUE(Succeeded(pipeline_->Rest()));
-  EXPECT_EQ(Run().logits, before.logits);
-}
-
 TEST_F(BetweenRuns, LockedMemoryIsThatOfRunsAndOfHeldShards) {
   if (kSanitized) GTEST_SKIP() << "a sanitizer lets mlock do nothing";
   const uint64_t outside = LockedBytes();
