@@ -83,6 +83,38 @@ TEST_F(SessionTest, CountsTurnsUntilTheEngagementEnds) {
   EXPECT_EQ(Ask(*session, "a").turn, 1U);
 }
 
+// A session's turns are its pipeline's, whatever begins an engagement anew.
+TEST_F(SessionTest, CountsTurnsAnewWithAnotherClocksVariants) {
+  Plan plan = WholeAt(2);
+  plan.freq = 2'000'000;
+  plan.turns.resize(3);
+  for (uint32_t turn = 0; turn < 3; ++turn) plan.turns[turn].bits = WholeAt(2 + turn).bits;
+  plan.variants = {WholeAt(6)};
+  plan.variants[0].freq = 1'000'000;
+  SessionOptions options;
+  options.clock_khz = 2'000'000;
+  const auto session = Open(plan, options);
+  const auto expect_turn = [&](uint32_t turn) {
+    const Answer answer = Ask(*session, "a b");
+    EXPECT_EQ(answer.turn, turn);
+    EXPECT_EQ(answer.run.turn, turn);
+  };
+  expect_turn(1);
+  expect_turn(2);
+  EXPECT_EQ(session->SetClock(2'100'000).value(), false);
+  expect_turn(3);
+  EXPECT_EQ(session->SetClock(1'000'000).value(), true);
+  EXPECT_EQ(Ask(*session, "a b").turn, 1U) << "under the variant";
+  EXPECT_EQ(session->SetClock(2'000'000).value(), true);
+  expect_turn(1);
+  expect_turn(2);
+  ASSERT_TRUE(Succeeded(session->SetPlan(plan)));
+  expect_turn(1);
+  expect_turn(2);
+  ASSERT_TRUE(Succeeded(session->EndEngagement()));
+  expect_turn(1);
+}
+
 TEST_F(SessionTest, GoesOnUnderAnotherPlanAndBuffer) {
   const auto session = Open(WholeAt(2));
   const std::vector<float> coarse = Ask(*session, "a b").run.logits;

@@ -396,5 +396,33 @@ TEST_F(LateCascade, EachLevelIsComparedWithItsOwnTimes) {
   }
 }
 
+// A later level finds planes of those before it in memory, and is planned as if it did not: its
+// reads say nothing, be they ever so slow or quick.
+TEST_F(LateCascade, ReadsOfTheFirstLevelAloneTellOfSlowFlash) {
+  constexpr double kNoTime_us = 1e-3;
+  const auto io_ratio = [&](const CascadeRule& rule, double first_us, double later_us) {
+    Plan plan = Three(rule, 0);
+    const auto planned = [](Plan& level, double io_us) {
+      level = Timed(std::move(level), kLong_us, io_us);
+      level.length = static_cast<uint32_t>(kTextIds.size());
+    };
+    planned(plan.cascade->levels[0].plan, first_us);
+    planned(plan.cascade->levels[1].plan, later_us);
+    planned(plan, later_us);
+    auto pipeline = Make(plan);
+    EXPECT_TRUE(Succeeded(pipeline));
+    for (size_t input = 0; input < DriftWatch::kRuns; ++input) (void)Ask(**pipeline);
+    const std::optional<Drift> drift = (*pipeline)->drift().Now();
+    EXPECT_TRUE(drift.has_value());
+    return drift ? drift->io_ratio : 0;
+  };
+  for (const CascadeRule& rule : {kNoneGoesOn, kAllGoOn}) {
+    for (const double later_us : {kNoTime_us, kLong_us}) {
+      EXPECT_LT(io_ratio(rule, kLong_us, later_us), 1);
+      EXPECT_GT(io_ratio(rule, kNoTime_us, later_us), 1);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace sti
