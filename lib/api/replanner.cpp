@@ -136,7 +136,8 @@ void Replanner::WeighMemory(bool is_short, Clock::time_point at) {
   if (is_short) {
     memory_was_short_ = at;
     const bool again = halvings_ > 0 && at - memory_changed_ < kBetweenHalvings;
-    if (again || Halved(request_.preload_bytes, halvings_) == 0) return;
+    const uint64_t most = std::max(request_.preload_bytes, request_.turn_bytes.value_or(0));
+    if (again || Halved(most, halvings_) == 0) return;
     ++halvings_;
     memory_changed_ = at;
   } else if (halvings_ > 0 && at - std::max(memory_was_short_, memory_changed_) > kBeforeDoubling) {

@@ -11,8 +11,8 @@
 //            CPU time that lasts for a smaller plan. So a plan that was made for a faster device,
 //            and then proves too large, doubles the runs that the next one takes.
 //   Clock    The profile has times for a clock that the plan was not made for.
-//   Memory   The preload buffer is halved when memory is short, every two seconds at most, and
-//            doubled again after each minute in which it is not.
+//   Memory   The preload buffer is halved when memory is short, and what turns may keep with it,
+//            every two seconds at most, and doubled again after each minute in which it is not.
 //
 // A change for which reads failed is tried again every two seconds.
 #pragma once

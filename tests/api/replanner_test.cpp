@@ -185,6 +185,29 @@ TEST_F(ReplannerTest, APlanWithVariantsForTheClockIsNotMadeAgain) {
   EXPECT_EQ(session_->pipeline().PlanFor(3).freq, kFast_khz);
 }
 
+// The drift that was seen, and could not be answered, was of the clock before.
+TEST_F(ReplannerTest, OtherVariantsBeginWithoutDriftOfTheClockBefore) {
+  request_.clocks = {kFast_khz, kSlow_khz};
+  request_.preload_bytes = 100 << 10;
+  SessionOptions options;
+  options.clock_khz = kFast_khz;
+  Open(Profile(true), options, true);
+  EXPECT_TRUE(Look({.clock_khz = kFast_khz}).empty());
+  Runs(DriftWatch::kLeastRuns, 1, 3);
+  faults_->Inject({.kind = FaultKind::kError});
+  const auto refused = Look({.clock_khz = kFast_khz});
+  ASSERT_EQ(refused.size(), 1U);
+  EXPECT_EQ(refused[0].kind, Notice::Kind::kPlanKept);
+  faults_->Heal();
+  const auto told = Look({.clock_khz = kSlow_khz}, 2s);
+  ASSERT_EQ(told.size(), 1U) << "no plan before a run";
+  EXPECT_EQ(told[0].kind, Notice::Kind::kOtherVariants);
+  EXPECT_TRUE(Look({.clock_khz = kSlow_khz}, 2s).empty());
+  Runs(DriftWatch::kLeastRuns, 1, 3);
+  EXPECT_TRUE(PlannedAgain(Look({.clock_khz = kSlow_khz}, 2s),
+                           "reads take 3.00 times what the profile says"));
+}
+
 TEST_F(ReplannerTest, ShortMemoryHalvesTheBufferAndAMinuteWithoutDoublesIt) {
   request_.preload_bytes = 200 << 10;
   Open(Profile());
@@ -204,6 +227,27 @@ TEST_F(ReplannerTest, ShortMemoryHalvesTheBufferAndAMinuteWithoutDoublesIt) {
   EXPECT_TRUE(PlannedAgain(Look({}, 2s), "memory is no longer short"));
   EXPECT_TRUE(IsFirst());
   EXPECT_TRUE(Look({}, 100s).empty());
+}
+
+// All that stays in memory is halved: also what turns keep beyond what is preloaded.
+TEST_F(ReplannerTest, ShortMemoryHalvesWhatTurnsKeepToo) {
+  request_.preload_bytes = 200 << 10;
+  request_.turns = 3;
+  request_.turn_bytes = 800 << 10;
+  request_.target_us = 3000;
+  Open(Profile());
+  ASSERT_EQ(first_.turn_bytes, 800U << 10);
+  const Surroundings is_short{.memory_is_short = true};
+  for (uint64_t bytes = 400 << 10; bytes > 32 << 10; bytes /= 2) {
+    EXPECT_TRUE(PlannedAgain(Look(is_short, 2s), "memory is short"));
+    EXPECT_LE(InForce().turn_bytes, bytes);
+    for (const PlanTurn& turn : InForce().turns)
+      EXPECT_LE(CatalogOf(session_->pipeline().index()).BytesOfAll(turn.preload), bytes);
+  }
+  EXPECT_EQ(InForce().turn_bytes, 0U);
+  EXPECT_TRUE(Look(is_short, 10s).empty()) << "there is nothing left to give";
+  while (!IsFirst()) ASSERT_TRUE(PlannedAgain(Look({}, 61s), "memory is no longer short"));
+  EXPECT_EQ(InForce().turn_bytes, first_.turn_bytes);
 }
 
 TEST_F(ReplannerTest, AnotherPlanIsTheOneToBeAnswered) {

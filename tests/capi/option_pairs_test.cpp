@@ -209,5 +209,36 @@ TEST_F(OptionPairs, AreAsAFreshModelWithWhatIsLeft) {
   }
 }
 
+// A plan that was made for some memory has it while that is the bound, and no longer.
+TEST_F(OptionPairs, ABoundOnMemoryHoldsWhateverThePlanWasMadeFor) {
+  Open();
+  ASSERT_TRUE(Is(STI_OK, Give(STI_PROFILE, Profile()), error_));
+  Set(STI_TARGET_US, kTarget_us);
+  for (const int64_t planned_for : {int64_t{290'000}, int64_t{40'000'000}}) {
+    Set(STI_MEMORY_BYTES, planned_for);
+    ASSERT_TRUE(Is(STI_OK, sti_plan(model_, &error_), error_));
+    ASSERT_TRUE(Is(STI_OK, Run("a b c"), error_));
+    const double as_planned = sti_stat(model_, STI_OWN_BYTES);
+    const std::vector<double> scores = ScoresOf(model_);
+    int refused = 0;
+    for (int64_t bound = 4096; bound < 2'000'000; bound += bound / 4) {
+      SCOPED_TRACE(std::to_string(bound) + " bytes for a plan for " + std::to_string(planned_for));
+      Set(STI_MEMORY_BYTES, bound);
+      const sti_code code = Run("a b c");
+      EXPECT_LE(sti_stat(model_, STI_OWN_BYTES), bound);
+      if (code != STI_OK) {
+        EXPECT_TRUE(Is(STI_INFEASIBLE, code, error_));
+        ++refused;
+      } else {
+        EXPECT_EQ(ScoresOf(model_), scores);
+      }
+    }
+    EXPECT_GT(refused, 0);
+    Set(STI_MEMORY_BYTES, planned_for);
+    ASSERT_TRUE(Is(STI_OK, Run("a b c"), error_));
+    EXPECT_EQ(sti_stat(model_, STI_OWN_BYTES), as_planned);
+  }
+}
+
 }  // namespace
 }  // namespace sti
