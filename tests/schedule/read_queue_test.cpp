@@ -4,10 +4,14 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "base/aligned_buffer.h"
 #include "support/expect.h"
+#include "support/random.h"
 
 namespace sti {
 namespace {
@@ -313,6 +317,92 @@ TEST_F(ReadQueueTest, AbandonEndsIt) {
   queue_.Abandon();
   EXPECT_FALSE(queue_.Next(now_, 0, kBlockBytes).has_value());
   EXPECT_TRUE(queue_.exhausted());
+}
+
+class PutBack : public ReadQueueTest {
+ protected:
+  /// Begins with any schedule, and moments that leave time for all, some or none of its reads.
+  void Begin(uint64_t seed) {
+    random_ = TestRandom(seed);
+    groups_ = static_cast<uint32_t>(1 + random_.Below(4));
+    started_ = 0;
+    in_flight_.clear();
+    Schedule(groups_, random_.Below(2) == 0, random_.Below(2) == 0 ? 0 : 4 + random_.Below(8));
+    if (random_.Below(2) == 0) queue_.AddRows(1 + random_.Below(3), 3 * kBlockBytes);
+    Moments moments(groups_, now_);
+    for (uint32_t group = 0; group < groups_; ++group)
+      moments[group] += std::chrono::microseconds(random_.Below(6000) * (group + 1));
+    if (random_.Below(4) != 0) queue_.StartBy(moments);
+    tried_ = queue_;
+  }
+  static std::optional<QueuedRead> NextOf(ReadQueue& queue, Clock::time_point now) {
+    return queue.Next(now, kOneBlockAMillisecond, kBlockBytes);
+  }
+  /// Takes a read and puts it back. Where others are left out first they stay so: it is not tried.
+  bool Try() {
+    ReadQueue after = tried_;
+    const auto read = NextOf(after, now_);
+    if (!read || after.left_out() != tried_.left_out()) return false;
+    (void)NextOf(tried_, now_);
+    tried_.PutBack(*read);
+    return true;
+  }
+  /// Lets a read in flight arrive, and groups start and be computed, or not.
+  void GoOn() {
+    if (!in_flight_.empty() && random_.Below(3) != 0) {
+      std::swap(in_flight_[random_.Below(in_flight_.size())], in_flight_.back());
+      queue_.Arrived(in_flight_.back());
+      tried_.Arrived(in_flight_.back());
+      in_flight_.pop_back();
+    }
+    if (started_ == groups_ || random_.Below(12) != 0) return;
+    for (ReadQueue* queue : {&queue_, &tried_}) {
+      queue->GroupStarted(started_);
+      queue->GroupComputed(started_);
+    }
+    ++started_;
+  }
+  void ExpectTheSame() {
+    for (uint32_t group = 0; group < groups_; ++group) {
+      EXPECT_EQ(tried_.BasesMissing(group), queue_.BasesMissing(group));
+      EXPECT_EQ(tried_.GroupMissing(group), queue_.GroupMissing(group));
+    }
+    EXPECT_EQ(tried_.exhausted(), queue_.exhausted());
+    EXPECT_EQ(tried_.left_out(), queue_.left_out());
+  }
+
+  TestRandom random_{0};
+  uint32_t groups_ = 0;
+  uint32_t started_ = 0;
+  ReadQueue tried_;  ///< as queue_, but for reads that were put back
+  std::vector<QueuedRead> in_flight_;
+};
+
+// A share of the device among models may have no room for a read. Put back, it is as if it had
+// never been chosen: all that is begun, left out and missing later is the same.
+TEST_F(PutBack, LeavesNothingBehind) {
+  size_t put_back = 0;
+  uint64_t left_out = 0;
+  for (uint64_t seed = 1; seed <= 400 && !HasFailure(); ++seed) {
+    Begin(seed);
+    for (int step = 0; step < 60; ++step) {
+      SCOPED_TRACE("seed " + std::to_string(seed) + ", step " + std::to_string(step));
+      now_ += std::chrono::microseconds(random_.Below(1000));
+      for (uint64_t tries = random_.Below(3); tries > 0; --tries) put_back += Try() ? 1 : 0;
+      const auto read = NextOf(tried_, now_);
+      const auto expected = NextOf(queue_, now_);
+      ASSERT_EQ(read ? Name(*read) : "", expected ? Name(*expected) : "");
+      if (read) {
+        ASSERT_EQ(read->index, expected->index);
+        in_flight_.push_back(*read);
+      }
+      GoOn();
+      ExpectTheSame();
+    }
+    left_out += tried_.left_out();
+  }
+  EXPECT_GT(put_back, 1000U);
+  EXPECT_GT(left_out, 100U);
 }
 
 }  // namespace
