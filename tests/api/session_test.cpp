@@ -14,6 +14,7 @@
 #include "model/transformer.h"
 #include "pipeline/whole_plan.h"
 #include "support/expect.h"
+#include "support/plans.h"
 #include "support/temp_folder.h"
 #include "support/test_container.h"
 #include "text/model_tokenizer.h"
@@ -322,6 +323,38 @@ TEST_F(SessionTest, OwnBytesBoundTheModelsMemory) {
   planned.planned_for = before_shards - tokenizer->memory_bytes();
   EXPECT_TRUE(FailedWith(StagingBytes(file.index(), plan, planned), ErrorKind::kInfeasible,
                          "before its first shard", Remedy::kMoreMemory));
+}
+
+// Fallbacks of variants stay in memory beside the plan's own.
+TEST_F(SessionTest, OwnBytesHoldTheFallbacksOfAllVariants) {
+  constexpr double kMargin_us = 60e6;
+  const auto guaranteed = [&](uint32_t length, std::vector<uint32_t> layers) {
+    Plan plan = Timed(WholeAt(3), 1000);
+    plan.length = length;
+    plan.target_us = 2 * kMargin_us;
+    plan.fallback = FallbackOf(std::move(layers), 1, 2, kMargin_us);
+    return plan;
+  };
+  const Plan alone = guaranteed(32, {0});
+  Plan plan = alone;
+  plan.variants = {guaranteed(8, {1, 2})};
+  auto file = File();
+  const auto tokenizer = LoadTokenizer(file);
+  ASSERT_TRUE(Succeeded(tokenizer));
+  const OwnMemory memory{.tokenizer_bytes = tokenizer->memory_bytes()};
+  const MemoryNeed need = NeedOf(file.index(), plan, memory);
+  const std::vector<ShardAtBits> of_variant{{{1, 0}, 2}, {{2, 0}, 2}};
+  EXPECT_EQ(need.before_shards, NeedOf(file.index(), alone, memory).before_shards +
+                                    CatalogOf(file.index()).BytesOfAll(of_variant));
+  SessionOptions options;
+  options.late = Late::kDegrade;
+  options.own_bytes = need.before_shards + need.layer;
+  const auto session = Open(plan, options);
+  EXPECT_LE(session->memory_bytes(), *options.own_bytes);
+  for (const std::string text : {"a b", "a b c d a b c d a b c d"}) {
+    EXPECT_EQ(Ask(*session, text).run.logits, Ask(*Open(WholeAt(3)), text).run.logits);
+    EXPECT_LE(session->memory_bytes(), *options.own_bytes);
+  }
 }
 
 TEST_F(SessionTest, TellsWhereThePlanCountsOnAnotherMachine) {

@@ -70,6 +70,27 @@ TEST(CascadePolicy, WordsOfLittleAttentionStayBehindWithTheirTypes) {
   EXPECT_FALSE(policy.wants_attention()) << "the second level prunes nothing";
 }
 
+// A word that is left keeps its type, whichever sentence has lost others.
+TEST(CascadePolicy, TypesGoWithTheirWordsWhicheverSentenceLosesOne) {
+  const Plan plan = WithRules({{.cutoff = 1, .prune_alpha = 0.5}, {.cutoff = 1, .prune_alpha = 1}});
+  CascadePolicy policy(plan, kPair, 0);
+  policy.GoOn(std::vector<float>{1, 0}, std::vector<float>{1, 0.1F, 0.2F, 0.1F, 2, 2, 1.6F, 1});
+  EXPECT_EQ(Copy(policy.tokens().ids), (PairIds{2, 10, 11, 12, 3, 20, 21, 3}))
+      << "the first would be empty";
+  const PairIds ids{2, 8, 9, 3, 20, 21, 22, 3};
+  const PairIds types{0, 0, 0, 0, 1, 1, 1, 1};
+  const PairIds words{kNoWord, 0, 1, kNoWord, 2, 3, 4, kNoWord};
+  CascadePolicy both(plan, {{ids, types}, words}, 0);
+  both.GoOn(std::vector<float>{1, 0}, std::vector<float>{1, 0.1F, 2, 1, 1, 1, 1, 1});
+  EXPECT_EQ(Copy(both.tokens().ids), (PairIds{2, 9, 3, 20, 21, 22, 3}));
+  EXPECT_EQ(Copy(both.tokens().types), (PairIds{0, 0, 0, 1, 1, 1, 1}));
+  // Again, of what is left.
+  both.GoOn(std::vector<float>{1, 0}, std::vector<float>{1, 3, 1, 0.1F, 1.4F, 0.2F, 1});
+  EXPECT_EQ(Copy(both.tokens().ids), (PairIds{2, 9, 3, 21, 3}));
+  EXPECT_EQ(Copy(both.tokens().types), (PairIds{0, 0, 0, 1, 1}));
+  EXPECT_EQ(both.words_pruned(), 3U);
+}
+
 TEST(CascadePolicy, WithoutWordsOrAlphaAllTokensGoOn) {
   const std::vector<float> attention{1, 0, 0, 0, 1, 0, 1, 1};
   const Plan unpruned = WithRules({{.cutoff = 1}});
