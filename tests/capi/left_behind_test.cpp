@@ -64,14 +64,19 @@ class LeftBehind : public StorageTest {
   }
 
   // Returns whether a word whose row was never read is answered by the fallback while all reads
-  // hang. They go on afterwards.
+  // hang. They go on afterwards. On a busy machine the fallback may run narrower: it is asked
+  // again.
   bool FallsBack() {
-    const uint32_t ids[] = {2, unseen_++, 3};
-    sti_code code = STI_OK;
-    const bool in_time = EndsWhileReadsHang(
-        storage_, [&] { code = sti_run_ids(model_, ids, std::size(ids), &error_); });
-    EXPECT_TRUE(Is(STI_OK, code, error_));
-    return in_time && sti_stat(model_, STI_ROWS_MISSING) == 1;
+    for (int run = 0; run < 20; ++run) {
+      const uint32_t ids[] = {2, unseen_++, 3};
+      sti_code code = STI_OK;
+      const bool in_time = EndsWhileReadsHang(
+          storage_, [&] { code = sti_run_ids(model_, ids, std::size(ids), &error_); });
+      EXPECT_TRUE(Is(STI_OK, code, error_));
+      if (!in_time || sti_stat(model_, STI_ROWS_MISSING) != 1) return false;
+      if (sti_stat(model_, STI_DEGRADED_SHARDS) == 0) return true;
+    }
+    return false;
   }
 
   void ExpectAsBefore() {
