@@ -41,6 +41,8 @@ getpid
 # threads of its own, cores, time; io_uring has no functions but syscall
 (pthread_(cond|mutex|key|once|self|setspecific|getspecific|setname|setaffinity|[gs]etschedparam).*|__libc_single_threaded)
 (sched_.*|__sched_cpucount|syscall|sysconf|nanosleep|clock_gettime|getauxval)
+# signals of the process are held back from those threads, so that they reach the app's
+(pthread_sigmask|sigfillset|sigdelset)
 # the language: exceptions, variables of a thread, errno, start and end of the library
 (__cxa_.*|__gxx_personality_v0|_Unwind_Resume|__tls_get_addr|__errno_location|__stack_chk_fail)
 (__gmon_start__|_ITM_.*TMCloneTable)
