@@ -103,6 +103,7 @@ TEST_F(ModelFolderTest, OpensEveryVariant) {
     EXPECT_EQ(folder->info().depth_layers.size(), options.layers);
     EXPECT_EQ(folder->info().depth_layers.back().size(), options.layers);
     for (const TensorSpec& tensor : kTensors) {
+      if (!HasTensor(tensor, folder->info().shape)) continue;
       EXPECT_EQ(folder->Tensor(tensor.role).shape, ShapeOf(tensor, folder->info().shape));
       EXPECT_TRUE(CheckFinite(folder->Tensor(tensor.role), "tensor").ok());
     }

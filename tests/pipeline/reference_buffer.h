@@ -59,11 +59,13 @@ class ReferenceBuffer {
     Settle();
     Begin({{}, degrade, {}}, schedule);
     job_->woken = true;
+    lead_ = PartsOf(schedule);
   }
   /// A run that went well, or else failed. `trails`: the lane has not settled after it.
   void Ran(const Terms& terms, const LoadSchedule& schedule, bool well,
            const std::vector<DegradedShard>& degraded, bool trails) {
-    if (!TakesOver(terms)) Settle();
+    // A run reads anew what its lead could not read; what of that has come it does not read again.
+    if (!TakesOver(terms) || PartsOf(schedule) != lead_) Settle();
     Begin(terms, schedule);
     if (well) {
       job_->surely = job_->maybe;
@@ -191,14 +193,19 @@ class ReferenceBuffer {
     }
     job_ = job;
   }
-  /// The parts that a schedule reads: just those that are missing.
-  Held ReadsOf(RouteId route, const LoadSchedule& schedule) {
+  /// The parts that a schedule reads.
+  static Held PartsOf(const LoadSchedule& schedule) {
     Held read;
     for (const ScheduledPart& part : schedule.parts) {
       if (!part.kind) continue;
       PartSet& parts = read[schedule.requests[part.request].id];
       parts = parts.With(*part.kind);
     }
+    return read;
+  }
+  /// The parts that a schedule reads: just those that are missing.
+  Held ReadsOf(RouteId route, const LoadSchedule& schedule) {
+    Held read = PartsOf(schedule);
     const Plan& plan = PlanOf(plan_, route);
     EXPECT_EQ(schedule.requests.size(), plan.layers.size() * plan.width);
     for (uint32_t k = 0; k < plan.layers.size(); ++k) {
@@ -247,6 +254,7 @@ class ReferenceBuffer {
   Held surely_;
   Held maybe_;
   std::optional<Job> job_;
+  Held lead_;  ///< what the last wake has begun to read
 };
 
 }  // namespace sti
