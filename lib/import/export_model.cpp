@@ -69,11 +69,13 @@ class Exporter {
     std::vector<TensorPlan> tensors;
     auto add = [&](TensorRole role, DataType type, uint32_t layer) {
       std::string name = NameOf(role, layer, FamilyOf(index_.info));
-      if (name.empty() || !HasTensor(SpecOf(role), index_.info.shape)) return;
+      if (name.empty()) return;
       tensors.push_back({std::move(name), type, ShapeOf(SpecOf(role), index_.info.shape)});
     };
     auto add_all = [&](Home home, DataType type, uint32_t layer) {
-      for (const TensorSpec& tensor : TensorsAt(home)) add(tensor.role, type, layer);
+      for (const TensorSpec& tensor : TensorsAt(home, index_.info.shape)) {
+        add(tensor.role, type, layer);
+      }
     };
     const auto type_of = [&](ResidentKind kind, uint32_t layer) {
       return index_.Resident(kind, layer).type;

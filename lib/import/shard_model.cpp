@@ -18,10 +18,7 @@ namespace {
 // One part has one type: the tensors' own if they agree, else float, which holds them all exactly.
 Status AddResidentTensors(ContainerWriter& writer, const ModelFolder& folder, ResidentKind kind,
                           uint32_t layer) {
-  std::vector<TensorSpec> tensors;
-  for (const TensorSpec& spec : TensorsAt(HomeOf(kind))) {
-    if (HasTensor(spec, folder.info().shape)) tensors.push_back(spec);
-  }
+  const std::span<const TensorSpec> tensors = TensorsAt(HomeOf(kind), folder.info().shape);
   DataType type = folder.Tensor(tensors.front().role, layer).type;
   for (const TensorSpec& spec : tensors) {
     TensorView tensor = folder.Tensor(spec.role, layer);
@@ -99,8 +96,7 @@ Status AddLayers(ContainerWriter& writer, const ModelFolder& folder, const Shard
 }
 
 void DigestTensors(Digester& digester, const ModelFolder& folder, Home home, uint32_t layer = 0) {
-  for (const TensorSpec& spec : TensorsAt(home)) {
-    if (!HasTensor(spec, folder.info().shape)) continue;
+  for (const TensorSpec& spec : TensorsAt(home, folder.info().shape)) {
     TensorView tensor = folder.Tensor(spec.role, layer);
     digester.AddNumber(static_cast<uint64_t>(tensor.type));
     digester.AddNumber(tensor.bytes.size());

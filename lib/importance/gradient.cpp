@@ -46,11 +46,8 @@ uint64_t GradientRun::BytesPerToken(const ModelShape& shape) {
   Tape().Visit(shape, [&](const std::vector<float>&, uint64_t numbers) { tape += numbers; });
   uint64_t once = 0;
   Gradients().Visit(shape, [&](const std::vector<float>&, uint64_t numbers) { once += numbers; });
-  constexpr uint64_t kNarrow =
-      4;                         // gradient_, attended_, keys_turned_ and the caller's hidden rows
-  constexpr uint64_t kWide = 2;  // active_ and product_
-  once += kNarrow * shape.hidden;
-  once += kWide * shape.ffn;
+  // Besides: gradient_, attended_, keys_turned_ and the caller's hidden rows; active_ and product_.
+  once += 4 * uint64_t{shape.hidden} + 2 * uint64_t{shape.ffn};
   return (shape.layers * tape + once) * sizeof(float);
 }
 

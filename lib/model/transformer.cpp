@@ -410,6 +410,8 @@ void Transformer::FinishEmbeddings(float* hidden, uint32_t tokens,
   const uint32_t d = s.shape.hidden;
   const float* norm_weight = parameters[kEmbeddingNormWeight].data();
   const float* norm_bias = parameters[kEmbeddingNormBias].data();
+  const float* projection = parameters[kProjectionWeight].data();
+  const float* projection_bias = parameters[kProjectionBias].data();
   float* const sums = EmbeddingSums(tokens, hidden);
   s.ForRows(tokens, [&](uint32_t row) {
     float* sum = sums + uint64_t{row} * width;
@@ -417,8 +419,7 @@ void Transformer::FinishEmbeddings(float* hidden, uint32_t tokens,
     if (!s.shape.embedding) return;
     for (uint32_t out = 0; out < d; ++out) {
       hidden[uint64_t{row} * d + out] =
-          Dot(&parameters[kProjectionWeight][uint64_t{out} * width], sum, width) +
-          parameters[kProjectionBias][out];
+          Dot(projection + uint64_t{out} * width, sum, width) + projection_bias[out];
     }
   });
 }

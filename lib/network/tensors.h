@@ -154,8 +154,7 @@ constexpr size_t FirstAt(Home home) {
   return first;
 }
 
-/// Returns the tensors that may have a home, in stored order. Which of them a model has says
-/// HasTensor.
+/// Returns the tensors that may have a home, in stored order.
 constexpr std::span<const TensorSpec> TensorsAt(Home home) {
   return std::span(kTensors).subspan(FirstAt(home), CountAt(home));
 }
@@ -165,6 +164,14 @@ constexpr bool HasTensor(const TensorSpec& tensor, const ModelShape& shape) {
   const bool projects =
       tensor.role == TensorRole::kProjectionWeight || tensor.role == TensorRole::kProjectionBias;
   return !projects || shape.embedding.has_value();
+}
+
+/// Returns the tensors that have a home in a model of `shape`, in stored order. Those that a model
+/// may lack are the last of their home.
+constexpr std::span<const TensorSpec> TensorsAt(Home home, const ModelShape& shape) {
+  std::span<const TensorSpec> tensors = TensorsAt(home);
+  while (!HasTensor(tensors.back(), shape)) tensors = tensors.first(tensors.size() - 1);
+  return tensors;
 }
 
 /// Returns whether a tensor exists once a layer; the others exist once.

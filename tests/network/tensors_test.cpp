@@ -35,6 +35,7 @@ TEST(Tensors, EachHomeHasItsOwnInStoredOrder) {
   EXPECT_EQ(CountsAt(Home::kShard), (Counts{16, 16, 16, 16, 24, 24}));
   EXPECT_EQ(CountsAt(Home::kLayer), (Counts{4, 4, 4, 4, 4, 4, 6, 4, 4, 4}));
   EXPECT_EQ(CountsAt(Home::kEmbedding), (Counts{20, 4, 4, 0, 0}));
+  EXPECT_EQ(TensorsAt(Home::kEmbedding, Shape()).size(), 3U);
   EXPECT_EQ(CountsAt(Home::kHead), (Counts{16, 4, 12, 3}));
   EXPECT_EQ(CountsAt(Home::kRows), (Counts{44, 28}));
   EXPECT_EQ(ValuesAt(Home::kLayer, Shape()), 42U);
@@ -50,6 +51,7 @@ TEST(Tensors, EmbeddingsOfAnotherWidthAreProjected) {
   shape.embedding = 3;
   const auto count = [&](TensorRole role) { return SizeOf(SpecOf(role), shape).count(); };
   EXPECT_TRUE(HasTensor(SpecOf(kProjectionWeight), shape));
+  EXPECT_EQ(TensorsAt(Home::kEmbedding, shape).size(), 5U);
   EXPECT_EQ(count(kTypeEmbeddings), 15U);
   EXPECT_EQ(count(kEmbeddingNormWeight), 3U);
   EXPECT_EQ(count(kProjectionBias), 4U);

@@ -34,7 +34,7 @@ class Rests : public FaultyPipelineTest {
     const char* what;
     std::function<void()> make;
   };
-  /// Whose reads fail.
+  /// Makes a call whose reads fail.
   Call Refused(const char* what, const std::function<Status()>& call) {
     return {what, [this, call] {
               faults_->Inject({.kind = FaultKind::kError});
