@@ -48,24 +48,32 @@ void RunUniformly(std::span<const uint32_t> layers, uint32_t width, uint32_t bit
   plan->bits = Grid<uint32_t>(depth, width, bits);
 }
 
-std::vector<ShardAtBits> FallbackShards(const Plan& plan) {
-  std::vector<ShardAtBits> shards;
-  // The most bits of each shard, with planes and at full fidelity, which share nothing.
+std::vector<ShardAtBits> ShardsBeside(std::span<const ShardAtBits> held,
+                                      std::span<const ShardAtBits> shards) {
+  // The most bits of each shard, with planes and at full fidelity.
   std::map<std::pair<ShardId, bool>, uint32_t> known;
   const auto raise = [&known](const ShardAtBits& shard) {
     uint32_t& bits = known[{shard.id, shard.bits == kFullBits}];
     return std::exchange(bits, std::max(bits, shard.bits)) < shard.bits;
   };
-  for (const ShardAtBits& shard : plan.preload) raise(shard);
+  for (const ShardAtBits& shard : held) raise(shard);
+  std::vector<ShardAtBits> beside;
+  for (const ShardAtBits& shard : shards) {
+    if (raise(shard)) beside.push_back(shard);
+  }
+  return beside;
+}
+
+std::vector<ShardAtBits> FallbackShards(const Plan& plan) {
+  std::vector<ShardAtBits> shards;
   const auto add = [&](const Plan& one) {
     if (!one.fallback) return;
-    for (const ShardAtBits& shard : ShardsOf(*one.fallback)) {
-      if (raise(shard)) shards.push_back(shard);
-    }
+    const std::vector<ShardAtBits> own = ShardsOf(*one.fallback);
+    shards.insert(shards.end(), own.begin(), own.end());
   };
   add(plan);
   for (const Plan& variant : plan.variants) add(variant);
-  return shards;
+  return ShardsBeside(plan.preload, shards);
 }
 
 }  // namespace sti

@@ -172,6 +172,11 @@ void RunUniformly(std::span<const uint32_t> layers, uint32_t width, uint32_t bit
 /// are embedding rows.
 uint64_t StreamedBytes(const Plan& plan, uint64_t row_bytes);
 
+/// Returns those of `shards`, in their order, that `held` and the ones before them do not have at
+/// as many bits. Shards at fewer bits than all share planes; at full fidelity they share nothing.
+std::vector<ShardAtBits> ShardsBeside(std::span<const ShardAtBits> held,
+                                      std::span<const ShardAtBits> shards);
+
 /// Returns the shards that the fallbacks of a plan and of its variants hold beside the preload:
 /// none that is there at as many bits.
 std::vector<ShardAtBits> FallbackShards(const Plan& plan);

@@ -9,7 +9,6 @@
 #include "plan/memory.h"
 #include "plan/play/cold.h"
 #include "plan/row_times.h"
-#include "types/bits.h"
 #include "types/importance_rank.h"
 
 namespace sti {
@@ -169,13 +168,10 @@ std::vector<double> PlanningContext::GiveUpTimes(const Submodel& submodel) const
 }
 
 uint64_t PlanningContext::FallbackBytesBeside(const Plan& host) const {
-  std::vector<ShardAtBits> preloaded;
-  for (const ShardAtBits& shard : host.preload) {
-    // Full fidelity shares no planes with the fewest bits, which fallbacks have.
-    if (shard.bits != kFullBits && scope.fallback_shards.contains(shard.id))
-      preloaded.push_back({shard.id, input->catalog.bits[0]});
-  }
-  return scope.fallback_bytes - input->catalog.BytesOfAll(preloaded);
+  const ShardCatalog& catalog = input->catalog;
+  const uint64_t shared = catalog.BytesOfAll(scope.fallback_shards) -
+                          catalog.BytesOfAll(ShardsBeside(host.preload, scope.fallback_shards));
+  return scope.fallback_bytes - shared;
 }
 
 std::optional<uint64_t> PlanningContext::BesideHost(uint32_t width) const {

@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -38,7 +37,7 @@ struct PlanningScope {
   size_t words = 0;
   /// Shards that all fallbacks together have, and bytes of the preload buffer that these and the
   /// rows of fallbacks take where no plan preloads any of them.
-  std::set<ShardId> fallback_shards = {};
+  std::vector<ShardAtBits> fallback_shards = {};
   uint64_t fallback_bytes = 0;
 };
 

@@ -102,6 +102,7 @@ Status ChooseFallbacks(const CheckedInput& input, const PlanRequest& request,
   any.submodel.reset();
   any.uniform_bits.reset();
   std::set<ShardId> taken;
+  std::vector<ShardAtBits> shards;
   // One set of rows serves all: the first scope is that of the longest inputs.
   uint64_t taken_bytes = FallbackRowBytes(input->memory, scopes->front().length);
   for (PlanningScope& scope : *scopes) {
@@ -113,7 +114,9 @@ Status ChooseFallbacks(const CheckedInput& input, const PlanRequest& request,
     if (!found.ok()) found = choice.Best(left, taken_bytes);
     if (!found.ok()) return found.error();
     Option option = std::move(*found);
-    for (const ShardAtBits& shard : ShardsOf(option.fallback)) taken.insert(shard.id);
+    for (const ShardAtBits& shard : ShardsOf(option.fallback)) {
+      if (taken.insert(shard.id).second) shards.push_back(shard);
+    }
     taken_bytes += option.more_bytes;
     if (explain != nullptr) {
       explain->push_back("fallback for " + std::to_string(scope.length) +
@@ -124,7 +127,7 @@ Status ChooseFallbacks(const CheckedInput& input, const PlanRequest& request,
     scope.fallback = std::move(option.fallback);
   }
   for (PlanningScope& scope : *scopes) {
-    scope.fallback_shards = taken;
+    scope.fallback_shards = shards;
     scope.fallback_bytes = taken_bytes;
   }
   return {};
