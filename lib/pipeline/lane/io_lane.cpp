@@ -142,7 +142,7 @@ void IoLane::Stop(IoReport* report) {
 
 bool IoLane::HasFailed() {
   MutexLock lock(mutex_);
-  return error_ || failed_read_;
+  return error_.has_value();
 }
 
 bool IoLane::Idle() {

@@ -129,7 +129,7 @@ class IoLane {
 
   /// Begins no more reads; does not wait for those in flight. Copies what was done until now.
   void Stop(IoReport* report) STI_EXCLUDES(mutex_);
-  /// Returns whether a read of the job has failed.
+  /// Returns whether a read has failed and ended the job. A tolerant one goes on.
   [[nodiscard]] bool HasFailed() STI_EXCLUDES(mutex_);
   /// Returns whether the lane has no job.
   [[nodiscard]] bool Idle() STI_EXCLUDES(mutex_);

@@ -98,8 +98,8 @@ class Loader {
   void Start(Route& route, const LaneJob& job, LaneState state, RowsCome rows_come);
   /// Reads embedding rows into `blocks`, and waits for them; the loader is idle.
   [[nodiscard]] Status ReadRows(const EmbeddingReads& rows, std::span<uint8_t> blocks);
-  /// Returns whether the lane was woken for just this job, and none of its reads has failed; then
-  /// they are a run's.
+  /// Returns whether the lane was woken for just this job, and no read that failed has ended it;
+  /// then its reads are a run's.
   [[nodiscard]] bool TakeOver(const LaneJob& job);
   /// Gives up the memory that a lane reads embedding rows into, which is freed with what it
   /// returns.
