@@ -128,7 +128,7 @@ void Layer(benchmark::State& state) {
   for (auto _ : state) {
     const std::vector<ShardView>& turn = views[next++ % kLayers];
     layer_s.push_back(TimeSeconds([&] {
-      (*transformer)->RunLayer({offsets}, turn, slices, layers.parameters, values.data());
+      (*transformer)->RunLayer({{offsets}, {turn, slices, layers.parameters}}, values.data());
     }));
     state.SetIterationTime(layer_s.back());
     // Another layer's, which this round has not touched.

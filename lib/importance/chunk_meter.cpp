@@ -101,7 +101,7 @@ Status ChunkMeter::Raise(uint32_t layer, uint32_t first, uint32_t end,
   for (uint32_t slice = first; slice < end; ++slice) {
     for (const uint32_t k : bits) all.push_back({slice, k, tallies + all.size()});
   }
-  const OutputRows rows = layer == last() ? OutputRows::kFirst : OutputRows::kAll;
+  const OutputRows rows = runner_.RowsOf(layer);
   for (size_t range = 0; range < ranges_.size(); ++range) {
     const std::vector<uint32_t> offsets = OffsetsOf(*chunk_, ranges_[range], 1);
     STI_ASSIGN_OR_RETURN(const float* input, BaseInput(range, layer));
@@ -125,19 +125,15 @@ Status ChunkMeter::Raise(uint32_t layer, uint32_t first, uint32_t end,
 void ChunkMeter::RaiseOne(const Batch& batch, uint32_t layer, const float* input,
                           const Raised& raised, float* out) {
   const ModelShape& shape = runner_.shape();
-  const bool top = layer == last();
+  const OutputRows rows = runner_.RowsOf(layer);
   std::vector<ShardView> views = Low(layer);
   views[raised.slice] = runner_.View(layer, raised.slice, raised.bits);
   std::vector<ContextRef> contexts = ContextsOf(room_.contexts.data(), shape, views.size());
   contexts[raised.slice] = {room_.own_context.data(), shape.head_dim()};
-  runner_.Context(batch, layer, raised.slice, {&views[raised.slice], 1}, input,
-                  top ? OutputRows::kFirst : OutputRows::kAll, room_.own_context.data());
-  if (top) {
-    CopyFirsts(batch, shape.hidden, input, out);
-  } else {
-    std::copy_n(input, size_t{batch.tokens()} * shape.hidden, out);
-  }
-  runner_.Finish(top ? batch.sequences() : batch.tokens(), layer, views, contexts, out);
+  runner_.Context(batch, layer, raised.slice, {&views[raised.slice], 1}, input, rows,
+                  room_.own_context.data());
+  CopyRows(batch, rows, shape.hidden, input, out);
+  runner_.Finish(batch.Count(rows), layer, views, contexts, out);
 }
 
 // Layers above the raised one take all shards of the group as one batch: their weights are the
@@ -224,7 +220,10 @@ Status ChunkMeter::SweepRange(size_t range, const SubmodelSweep& sweep, Tally* c
 // A last layer that no other depth goes through is computed for first tokens only.
 void ChunkMeter::FirstsOf(const Batch& batch, const SubmodelSweep& sweep,
                           const SubmodelSweep::Depth& depth, const float* hidden) {
-  if (!depth.leaf) return CopyFirsts(batch, runner_.shape().hidden, hidden, room_.firsts.data());
+  if (!depth.leaf) {
+    return CopyRows(batch, runner_.head_rows(), runner_.shape().hidden, hidden,
+                    room_.firsts.data());
+  }
   const uint32_t layer = depth.layers.back();
   runner_.LastLayer(batch, layer, runner_.Views(layer, sweep.width, sweep.bits), hidden,
                     room_.last_context.data(), room_.firsts.data());

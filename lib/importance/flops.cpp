@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "network/layer_program.h"
 #include "network/tensors.h"
 
 namespace sti {
@@ -9,9 +10,21 @@ namespace {
 
 using enum TensorRole;
 
-// Operations of the product of one row with a slice's part of a matrix.
-uint64_t RowFlops(const ModelShape& shape, TensorRole matrix) {
-  return 2 * SizeInSlice(SpecOf(matrix), shape).count();
+// Returns the operations of one slice in a row of a linear map's input, or in a pair of tokens that
+// attention looks at.
+uint64_t UnitFlops(const LayerStep& step, const ModelShape& shape) {
+  if (const auto* linear = std::get_if<LinearStep>(&step)) {
+    return 2 * SizeInSlice(SpecOf(linear->weight), shape).count();
+  }
+  return std::holds_alternative<AttendStep>(step) ? uint64_t{4} * shape.head_dim() : 0;
+}
+
+// Returns the operations of one slice in these steps; units(step) says of how many rows, or pairs.
+template <typename F>
+uint64_t StepFlops(LayerProgram steps, const ModelShape& shape, const F& units) {
+  uint64_t flops = 0;
+  for (const LayerStep& step : steps) flops += units(step) * UnitFlops(step, shape);
+  return flops;
 }
 
 }  // namespace
@@ -38,37 +51,34 @@ BatchSize PaddedSize(const Batch& batch, uint32_t length) {
 
 uint64_t ContextFlops(const ModelShape& shape, const BatchSize& size, uint32_t width,
                       OutputRows rows) {
-  const bool first = rows == OutputRows::kFirst;
-  const uint64_t asking = first ? size.sequences : size.tokens;
-  const uint64_t products =
-      asking * RowFlops(shape, kQueryWeight) +
-      size.tokens * (RowFlops(shape, kKeyWeight) + RowFlops(shape, kValueWeight));
-  const uint64_t attention = 4 * shape.head_dim() * (first ? size.tokens : size.squares);
-  return width * (products + attention);
+  const LayerProgram program = EncoderLayer();
+  return width * StepFlops(ContextSteps(program), shape, [&](const LayerStep& step) {
+           const bool all = rows == OutputRows::kAll;
+           if (std::holds_alternative<AttendStep>(step)) return all ? size.squares : size.tokens;
+           return all || IsOfAllRows(program, WrittenBy(step)) ? size.tokens : size.sequences;
+         });
 }
 
 uint64_t FinishFlops(const ModelShape& shape, uint64_t rows, uint32_t width) {
-  return rows * width *
-         (RowFlops(shape, kOutputWeight) + RowFlops(shape, kFfn1Weight) +
-          RowFlops(shape, kFfn2Weight));
+  return width *
+         StepFlops(FinishSteps(EncoderLayer()), shape, [&](const LayerStep&) { return rows; });
 }
 
 uint64_t LayerFlops(const ModelShape& shape, const BatchSize& size, uint32_t width,
                     OutputRows rows) {
-  const uint64_t finished = rows == OutputRows::kFirst ? size.sequences : size.tokens;
-  return ContextFlops(shape, size, width, rows) + FinishFlops(shape, finished, width);
+  return ContextFlops(shape, size, width, rows) + FinishFlops(shape, size.Count(rows), width);
 }
 
-uint64_t HeadFlops(const ModelShape& shape, uint64_t sequences) {
-  return 2 * sequences *
+uint64_t HeadFlops(const ModelShape& shape, uint64_t rows) {
+  return 2 * rows *
          (SizeOf(SpecOf(kPoolerWeight), shape).count() +
           SizeOf(SpecOf(kClassifierWeight), shape).count());
 }
 
-uint64_t EvaluationFlops(const ModelShape& shape, const BatchSize& size, uint64_t layers,
-                         uint32_t width) {
+uint64_t EvaluationFlops(const ModelShape& shape, OutputRows head_rows, const BatchSize& size,
+                         uint64_t layers, uint32_t width) {
   return layers * LayerFlops(shape, size, width, OutputRows::kAll) +
-         HeadFlops(shape, size.sequences);
+         HeadFlops(shape, size.Count(head_rows));
 }
 
 }  // namespace sti

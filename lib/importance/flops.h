@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <span>
 
-#include "model/transformer.h"
+#include "model/batch.h"
 #include "types/model_info.h"
 
 namespace sti {
@@ -15,6 +15,9 @@ struct BatchSize {
   uint64_t sequences = 0;
   uint64_t tokens = 0;
   uint64_t squares = 0;  ///< sum of the squares of the lengths
+  [[nodiscard]] uint64_t Count(OutputRows rows) const {
+    return rows == OutputRows::kAll ? tokens : sequences;
+  }
   BatchSize& operator+=(const BatchSize& other);
 };
 
@@ -29,10 +32,10 @@ uint64_t FinishFlops(const ModelShape& shape, uint64_t rows, uint32_t width);
 /// A whole layer.
 uint64_t LayerFlops(const ModelShape& shape, const BatchSize& size, uint32_t width,
                     OutputRows rows);
-uint64_t HeadFlops(const ModelShape& shape, uint64_t sequences);
+uint64_t HeadFlops(const ModelShape& shape, uint64_t rows);
 
 /// A plain evaluation: every row of `layers` layers of `width` slices, and the head.
-uint64_t EvaluationFlops(const ModelShape& shape, const BatchSize& size, uint64_t layers,
-                         uint32_t width);
+uint64_t EvaluationFlops(const ModelShape& shape, OutputRows head_rows, const BatchSize& size,
+                         uint64_t layers, uint32_t width);
 
 }  // namespace sti

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -39,10 +40,11 @@ class GradientRun {
   void Forward(uint32_t layer, const DenseLayer& weights, const LayerParameters& parameters,
                float* hidden);
 
-  /// Computes pooler and classifier on each sequence's first token: `logits` [sequences, labels].
+  /// Computes pooler and classifier on the rows that the head wants of `hidden` [tokens, d]:
+  /// `logits` [rows, labels].
   void Head(const HeadParameters& parameters, const float* hidden, float* logits);
 
-  /// Begins the backward pass with the gradient at the logits [sequences, labels], after Head.
+  /// Begins the backward pass with the gradient at the logits [rows, labels], after Head.
   void BeginBackward(const HeadParameters& parameters, std::span<const float> logit_gradient);
 
   /// Goes from the gradient at a layer's output to that at its input. Layers in descending order.
@@ -62,74 +64,29 @@ class GradientRun {
   [[nodiscard]] std::span<const float> gradient() const;
 
  private:
-  /// Holds the numbers that the forward pass keeps of a layer, [tokens, d] each unless said
-  /// otherwise.
-  struct Tape {
-    std::vector<float> input;
-    std::vector<float> queries;
-    std::vector<float> keys;
-    std::vector<float> values;
-    std::vector<float> context;
-    std::vector<float> attention_sum;  ///< what the first norm takes
-    std::vector<float> inner;          ///< [tokens, f] what the activation takes
-    std::vector<float> output_sum;     ///< what the second norm takes
+  /// Holds those values of a layer that the forward pass keeps, [tokens, width] each: its input,
+  /// products and contexts. Norms and activations are computed again.
+  using Tape = ByValue<std::vector<float>>;
 
-    /// Visits each of them with how many of its numbers a token has.
-    template <typename F>
-    void Visit(const ModelShape& shape, const F& visit) {
-      for (auto* part : {&input, &queries, &keys, &values, &context, &attention_sum, &output_sum}) {
-        visit(*part, shape.hidden);
-      }
-      visit(inner, shape.ffn);
-    }
-  };
-  /// Holds the gradients at the outputs of a layer's linear maps, [tokens, d] each unless said
-  /// otherwise.
-  struct Gradients {
-    std::vector<float> queries;
-    std::vector<float> keys;
-    std::vector<float> values;
-    std::vector<float> output;  ///< at the output of O
-    std::vector<float> inner;   ///< [tokens, f] at the output of FFN1
-    std::vector<float> ffn;     ///< at the output of FFN2
-
-    /// Visits each of them with how many of its numbers a token has.
-    template <typename F>
-    void Visit(const ModelShape& shape, const F& visit) {
-      for (auto* part : {&queries, &keys, &values, &output, &ffn}) visit(*part, shape.hidden);
-      visit(inner, shape.ffn);
-    }
-  };
-
-  void Apply(const float* in, const DenseMatrix& matrix, const std::vector<float>& bias,
-             float* out);
-  void ApplyBack(const float* gradient, const DenseMatrix& matrix, float* out, bool accumulate);
-  void Attention(Tape& tape);
-  void Norm(const std::vector<float>& in, const std::vector<float>& weight,
-            const std::vector<float>& bias, float* out);
-  void NormBack(const std::vector<float>& in, const std::vector<float>& weight, float* gradient);
-  void FfnBack(const Tape& tape, const DenseLayer& weights, const LayerParameters& parameters);
-  void AttentionBack(const Tape& tape, const DenseLayer& weights);
+  [[nodiscard]] DenseValues ValuesOf(uint32_t layer, float* output);
+  [[nodiscard]] DenseGradients GradientPlaces();
   void AddShares(const float* a, const float* b, uint32_t width, uint32_t shares, double* out);
-  template <typename F>
-  void ForRows(const F& f);
 
   ModelInfo info_;
   ModelShape shape_;
-  float eps_;
+  ByValue<uint64_t> widths_;
   ThreadPool& pool_;
+  DenseExecutor executor_;
   Batch batch_;
-  std::vector<Tape> tapes_;
-  Gradients gradients_;
-  std::vector<float> pooled_;  ///< [sequences, d] pooler's output, then ClassifierHead's scratch
-  std::vector<float> pooler_sum_;   ///< [sequences, d] input of the pooler's activation
-  std::vector<float> gradient_;     ///< [tokens, d] at the input of the layer above
-  std::vector<float> attended_;     ///< [tokens, d] output of the first norm in the layer at hand
-  std::vector<float> active_;       ///< [tokens, f] output of the activation in the layer at hand
-  std::vector<float> product_;      ///< [tokens, f]
-  std::vector<float> keys_turned_;  ///< [d, tokens]
-  std::vector<float> scores_;       ///< scratch of attention
-  const Tape* current_ = nullptr;   ///< tape of the layer that Backward took last
+  std::vector<Tape> tapes_;        ///< [layers]
+  Tape again_;                     ///< values of the layer at hand that no tape has
+  Tape gradients_;                 ///< at the outputs of linear maps in the layer at hand
+  std::vector<float> gradient_;    ///< [tokens, d] at hidden rows: those of the layer at hand
+  std::vector<float> product_;     ///< [tokens, f]
+  std::vector<float> wanted_;      ///< [rows, d] hidden rows that the head wants
+  std::vector<float> pooled_;      ///< [rows, d] pooler's output, then ClassifierHead's scratch
+  std::vector<float> pooler_sum_;  ///< [rows, d] input of the pooler's activation
+  std::optional<DenseValues> current_;  ///< of the layer that Backward took last
 };
 
 }  // namespace sti

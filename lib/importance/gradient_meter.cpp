@@ -39,7 +39,7 @@ Result<std::vector<float>> GradientMeter::Run(const ExampleBatch& batch,
   }
   const uint32_t sequences = batch.batch().sequences();
   std::vector<float> firsts(size_t{sequences} * shape().hidden);
-  CopyFirsts(batch.batch(), shape().hidden, hidden_.data(), firsts.data());
+  CopyRows(batch.batch(), runner_->head_rows(), shape().hidden, hidden_.data(), firsts.data());
   std::vector<float> logits(size_t{sequences} * shape().labels);
   runner_->Head(sequences, firsts.data(), logits.data());
   return logits;

@@ -51,12 +51,16 @@ Status LayerRunner::Embed(const ExampleBatch& chunk, SequenceRange range, float*
                       std::span(chunk.types).subspan(begin, offsets.back()), hidden);
 }
 
+LayerPart LayerRunner::PartOf(uint32_t layer, uint32_t first,
+                              std::span<const ShardView> views) const {
+  return {views, std::span(slices_).subspan(first, views.size()), model_.resident().layers[layer]};
+}
+
 void LayerRunner::Layer(const Batch& batch, uint32_t layer, std::span<const ShardView> views,
                         float* hidden, float* received) {
   const auto width = static_cast<uint32_t>(views.size());
   flops_ += LayerFlops(shape(), SizeOf(batch), width, OutputRows::kAll);
-  transformer_->RunLayer(batch, views, std::span(slices_).first(width),
-                         model_.resident().layers[layer], hidden, OutputRows::kAll, received);
+  transformer_->RunLayer({batch, PartOf(layer, 0, views), OutputRows::kAll, received}, hidden);
 }
 
 void LayerRunner::Context(const Batch& batch, uint32_t layer, uint32_t first,
@@ -64,30 +68,27 @@ void LayerRunner::Context(const Batch& batch, uint32_t layer, uint32_t first,
                           float* context, float* received) {
   const auto width = static_cast<uint32_t>(views.size());
   flops_ += ContextFlops(shape(), SizeOf(batch), width, rows);
-  transformer_->ComputeContext(batch, views, std::span(slices_).subspan(first, width),
-                               model_.resident().layers[layer], hidden, rows, context,
-                               size_t{width} * shape().head_dim(), received);
+  transformer_->ComputeContext({batch, PartOf(layer, first, views), rows, received}, hidden,
+                               context, size_t{width} * shape().head_dim());
 }
 
 void LayerRunner::Finish(uint32_t rows, uint32_t layer, std::span<const ShardView> views,
                          std::span<const ContextRef> contexts, float* hidden) {
   flops_ += FinishFlops(shape(), rows, static_cast<uint32_t>(views.size()));
-  transformer_->FinishLayer(rows, views, std::span(slices_).first(views.size()), contexts,
-                            model_.resident().layers[layer], hidden);
+  transformer_->FinishLayer(rows, PartOf(layer, 0, views), contexts, hidden);
 }
 
 void LayerRunner::LastLayer(const Batch& batch, uint32_t layer, std::span<const ShardView> views,
-                            const float* hidden, float* context, float* firsts, float* received) {
-  Context(batch, layer, 0, views, hidden, OutputRows::kFirst, context, received);
-  CopyFirsts(batch, shape().hidden, hidden, firsts);
-  Finish(batch.sequences(), layer, views, ContextsOf(context, shape(), views.size()), firsts);
+                            const float* hidden, float* context, float* wanted, float* received) {
+  Context(batch, layer, 0, views, hidden, head_rows(), context, received);
+  CopyRows(batch, head_rows(), shape().hidden, hidden, wanted);
+  Finish(batch.Count(head_rows()), layer, views, ContextsOf(context, shape(), views.size()),
+         wanted);
 }
 
-void LayerRunner::Head(uint32_t sequences, const float* firsts, float* logits) {
-  flops_ += HeadFlops(shape(), sequences);
-  std::vector<uint32_t> offsets(size_t{sequences} + 1);
-  std::iota(offsets.begin(), offsets.end(), 0U);
-  transformer_->Head({offsets}, firsts, model_.resident().head, logits);
+void LayerRunner::Head(uint32_t rows, const float* hidden, float* logits) {
+  flops_ += HeadFlops(shape(), rows);
+  transformer_->Head(rows, hidden, model_.resident().head, logits);
 }
 
 std::vector<ContextRef> ContextsOf(const float* context, const ModelShape& shape, size_t slices) {

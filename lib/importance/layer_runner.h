@@ -58,15 +58,23 @@ class LayerRunner {
                const float* hidden, OutputRows rows, float* context, float* received = nullptr);
   void Finish(uint32_t rows, uint32_t layer, std::span<const ShardView> views,
               std::span<const ContextRef> contexts, float* hidden);
-  /// A layer of which only each sequence's first token is wanted: `firsts` [sequences, d].
-  /// `context` is scratch of as many floats and 16 more.
+  /// Returns the rows that the head wants of the last layer.
+  [[nodiscard]] OutputRows head_rows() const { return RowsForHead(index().info.pooler); }
+  /// Returns the rows that are wanted of a layer of the whole model.
+  [[nodiscard]] OutputRows RowsOf(uint32_t layer) const {
+    return layer + 1 == shape().layers ? head_rows() : OutputRows::kAll;
+  }
+  /// A layer before the head: `wanted` [rows, d] are those that the head wants. `context` is
+  /// scratch of as many floats and 16 more.
   void LastLayer(const Batch& batch, uint32_t layer, std::span<const ShardView> views,
-                 const float* hidden, float* context, float* firsts, float* received = nullptr);
-  /// `logits` [sequences, labels] of `firsts` [sequences, d].
-  void Head(uint32_t sequences, const float* firsts, float* logits);
+                 const float* hidden, float* context, float* wanted, float* received = nullptr);
+  /// `logits` [rows, labels] of the rows that the head wants, `hidden` [rows, d].
+  void Head(uint32_t rows, const float* hidden, float* logits);
 
  private:
   LayerRunner(LoadedModel model, uint32_t threads);
+  [[nodiscard]] LayerPart PartOf(uint32_t layer, uint32_t first,
+                                 std::span<const ShardView> views) const;
 
   LoadedModel model_;
   ThreadPool pool_;

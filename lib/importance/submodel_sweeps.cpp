@@ -81,22 +81,23 @@ SubmodelPlan PlanSubmodels(const ContainerIndex& index) {
   return plan;
 }
 
-uint64_t SweepFlops(const ModelShape& shape, const BatchSize& size, const SubmodelSweep& sweep) {
+uint64_t SweepFlops(const ModelShape& shape, OutputRows head_rows, const BatchSize& size,
+                    const SubmodelSweep& sweep) {
   const uint64_t whole = LayerFlops(shape, size, sweep.width, OutputRows::kAll);
-  const uint64_t last = LayerFlops(shape, size, sweep.width, OutputRows::kFirst);
+  const uint64_t last = LayerFlops(shape, size, sweep.width, head_rows);
   uint64_t flops = 0;
   for (const Depth& depth : sweep.depths) {
-    flops += (depth.layers.size() - depth.shared) * whole + HeadFlops(shape, size.sequences);
+    flops += (depth.layers.size() - depth.shared) * whole + HeadFlops(shape, size.Count(head_rows));
     if (depth.leaf) flops += last - whole;  // modulo 2^64 this is a subtraction
   }
   return flops;
 }
 
-uint64_t PlainSweepFlops(const ModelShape& shape, const BatchSize& size,
+uint64_t PlainSweepFlops(const ModelShape& shape, OutputRows head_rows, const BatchSize& size,
                          const SubmodelSweep& sweep) {
   uint64_t flops = 0;
   for (const Depth& depth : sweep.depths) {
-    flops += EvaluationFlops(shape, size, depth.layers.size(), sweep.width);
+    flops += EvaluationFlops(shape, head_rows, size, depth.layers.size(), sweep.width);
   }
   return flops;
 }

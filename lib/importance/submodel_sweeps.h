@@ -41,8 +41,9 @@ SubmodelPlan PlanSubmodels(const ContainerIndex& index);
 
 /// Return the floating-point operations of a sweep, and those of plain evaluations of its
 /// submodels.
-uint64_t SweepFlops(const ModelShape& shape, const BatchSize& size, const SubmodelSweep& sweep);
-uint64_t PlainSweepFlops(const ModelShape& shape, const BatchSize& size,
+uint64_t SweepFlops(const ModelShape& shape, OutputRows head_rows, const BatchSize& size,
+                    const SubmodelSweep& sweep);
+uint64_t PlainSweepFlops(const ModelShape& shape, OutputRows head_rows, const BatchSize& size,
                          const SubmodelSweep& sweep);
 
 }  // namespace sti

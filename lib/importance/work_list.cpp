@@ -12,18 +12,18 @@ WorkList::WorkList(WorkShape shape, std::vector<BatchSize> chunks)
 uint64_t WorkList::UnitFlops(const BatchSize& chunk, uint64_t unit) const {
   const ModelShape& model = shape_.model;
   const uint64_t whole = LayerFlops(model, chunk, model.width, OutputRows::kAll);
-  const uint64_t last = LayerFlops(model, chunk, model.width, OutputRows::kFirst);
-  const uint64_t head = HeadFlops(model, chunk.sequences);
+  const uint64_t last = LayerFlops(model, chunk, model.width, shape_.head_rows);
+  const uint64_t head = HeadFlops(model, chunk.Count(shape_.head_rows));
   if (unit == 0) return ((model.layers - 1) * whole + last + head) * (shape_.reference ? 2 : 1);
   if (unit > shards()) {
-    return SweepFlops(model, chunk, shape_.submodels.sweeps[unit - 1 - shards()]);
+    return SweepFlops(model, shape_.head_rows, chunk, shape_.submodels.sweeps[unit - 1 - shards()]);
   }
   const uint64_t layer = (unit - 1) / model.width;
   const uint64_t slice = (unit - 1) % model.width;
   const bool top = layer + 1 == model.layers;
-  const OutputRows rows = top ? OutputRows::kFirst : OutputRows::kAll;
-  const uint64_t finished = top ? chunk.sequences : chunk.tokens;
-  uint64_t flops = ContextFlops(model, chunk, 1, rows) + FinishFlops(model, finished, model.width);
+  const OutputRows rows = top ? shape_.head_rows : OutputRows::kAll;
+  uint64_t flops =
+      ContextFlops(model, chunk, 1, rows) + FinishFlops(model, chunk.Count(rows), model.width);
   if (!top) flops += (model.layers - 2 - layer) * whole + last;
   flops = (flops + head) * shape_.raised_bits.size();
   // The first slice of a layer stands for what all share.
@@ -34,9 +34,11 @@ uint64_t WorkList::PlainUnitFlops(const BatchSize& chunk, uint64_t unit) const {
   const ModelShape& model = shape_.model;
   if (unit == 0) return 0;
   if (unit > shards()) {
-    return PlainSweepFlops(model, chunk, shape_.submodels.sweeps[unit - 1 - shards()]);
+    return PlainSweepFlops(model, shape_.head_rows, chunk,
+                           shape_.submodels.sweeps[unit - 1 - shards()]);
   }
-  return shape_.raised_bits.size() * EvaluationFlops(model, chunk, model.layers, model.width);
+  return shape_.raised_bits.size() *
+         EvaluationFlops(model, shape_.head_rows, chunk, model.layers, model.width);
 }
 
 uint64_t WorkList::Flops(UnitRange range) const {

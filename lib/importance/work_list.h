@@ -24,7 +24,8 @@ struct UnitRange {
 /// The measurements that are made of every chunk.
 struct WorkShape {
   ModelShape model;
-  std::vector<uint32_t> raised_bits;  ///< ascending; the last is the most
+  OutputRows head_rows = OutputRows::kFirst;  ///< that the head wants of the last layer
+  std::vector<uint32_t> raised_bits;          ///< ascending; the last is the most
   SubmodelPlan submodels;
   bool reference = false;  ///< the full model runs too, for kl
 };

@@ -8,7 +8,7 @@
 #include "kernels/elementwise.h"
 #include "kernels/gemm.h"
 #include "kernels/lowp_attention.h"
-#include "model/transformer.h"
+#include "model/batch.h"
 
 namespace sti {
 namespace {

@@ -12,29 +12,27 @@ constexpr uint32_t kOutputs = 16;  // of the pooler, a task
 
 }  // namespace
 
-void ClassifierHead::Pool(const Batch& batch, const float* hidden, ThreadPool& pool,
+void ClassifierHead::Pool(uint32_t rows, const float* hidden, ThreadPool& pool,
                           std::vector<float>& pooled) const {
   const uint32_t d = shape.hidden;
-  const uint32_t sequences = batch.sequences();
-  pooled.resize(RoomFor(d, sequences, pool.threads()) / sizeof(float));
+  pooled.resize(RoomFor(d, rows, pool.threads()) / sizeof(float));
   pool.ParallelFor((d + kOutputs - 1) / kOutputs, [&](uint32_t task, uint32_t worker) {
     const uint32_t end = std::min(d, (task + 1) * kOutputs);
-    float* weights = pooled.data() + (uint64_t{sequences} + worker) * d;
+    float* weights = pooled.data() + (uint64_t{rows} + worker) * d;
     for (uint32_t out = task * kOutputs; out < end; ++out) {
       parameters.pooler_weight.Row(out, d, weights);
-      for (uint32_t s = 0; s < sequences; ++s) {
-        const float* first = hidden + uint64_t{batch.offsets[s]} * d;
-        pooled[uint64_t{s} * d + out] =
-            Dot(weights, first, d) + parameters[TensorRole::kPoolerBias][out];
+      for (uint32_t row = 0; row < rows; ++row) {
+        pooled[uint64_t{row} * d + out] =
+            Dot(weights, hidden + uint64_t{row} * d, d) + parameters[TensorRole::kPoolerBias][out];
       }
     }
   });
 }
 
-void ClassifierHead::Classify(uint32_t sequences, float* pooled, float* logits) const {
+void ClassifierHead::Classify(uint32_t rows, float* pooled, float* logits) const {
   const uint32_t d = shape.hidden;
-  for (uint32_t s = 0; s < sequences; ++s) {
-    float* row = pooled + uint64_t{s} * d;
+  for (uint32_t r = 0; r < rows; ++r) {
+    float* row = pooled + uint64_t{r} * d;
     switch (pooler) {
       case PoolerActivation::kTanh:
         TanhRow(row, d);
@@ -48,7 +46,7 @@ void ClassifierHead::Classify(uint32_t sequences, float* pooled, float* logits) 
     }
     for (uint32_t label = 0; label < shape.labels; ++label) {
       const float* weights = parameters[TensorRole::kClassifierWeight].data() + uint64_t{label} * d;
-      logits[uint64_t{s} * shape.labels + label] =
+      logits[uint64_t{r} * shape.labels + label] =
           Dot(weights, row, d) + parameters[TensorRole::kClassifierBias][label];
     }
   }

@@ -168,11 +168,12 @@ Status Run::ComputePlanned(uint32_t k, double waiting) {
   STI_ASSIGN_OR_RETURN(const Route::Layer layer,
                        route_->ViewLayer(k, lane.TakeArrived(k), most, loader_.buffer(),
                                          loader_.arena().span(), file_.name(), &report_->degraded));
-  // The head looks at each sequence's first token only.
   const bool before_head = k + 1 == layers() && !output_->hidden;
-  transformer_.RunLayer(batch(), layer.views, layer.slices, resident_.layers[trace.layer],
-                        hidden_.data(), before_head ? OutputRows::kFirst : OutputRows::kAll,
-                        attention());
+  transformer_.RunLayer({batch(),
+                         {layer.views, layer.slices, resident_.layers[trace.layer]},
+                         before_head ? head_rows() : OutputRows::kAll,
+                         attention()},
+                        hidden_.data());
   lane.GroupComputed(k);
   trace.end_us = Now();
   trace.decode_us = transformer_.TakeDecodeUs();
@@ -207,11 +208,9 @@ Status Run::Finish() {
   }
   const double begin = Now();
   report_->stall_us += begin - waiting;
-  // The last layer has left one row a sequence, that of its first token.
-  const uint32_t sequences = batch().sequences();
-  std::iota(offsets_.begin(), offsets_.end(), 0U);
-  output_->values.resize(size_t{sequences} * shape.labels);
-  transformer_.Head(batch(), hidden_.data(), resident_.head, output_->values.data());
+  const uint32_t rows = batch().Count(head_rows());
+  output_->values.resize(size_t{rows} * shape.labels);
+  transformer_.Head(rows, hidden_.data(), resident_.head, output_->values.data());
   report_->head_us = Now() - begin;
   if (AllFinite(output_->values)) return {};
   return DataError("the model's numbers overflow for it, so that it has no label")

@@ -113,6 +113,8 @@ class Run {
   void SetStartTimes();
   void ReportReads();
   [[nodiscard]] Batch batch() const { return {offsets_}; }
+  /// Returns the rows that the head wants of the last layer.
+  [[nodiscard]] OutputRows head_rows() { return RowsForHead(file_.index().info.pooler); }
   /// Where layers add what tokens receive; null: nobody wants it.
   [[nodiscard]] float* attention() {
     return output_->wants_attention ? output_->attention.data() : nullptr;

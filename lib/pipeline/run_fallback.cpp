@@ -127,9 +127,11 @@ Status Run::ComputeFallback(size_t first) {
         const Route::Layer layer,
         route.ViewLayer(k, nothing_arrived, most, loader_.buffer(), {}, file_.name(), &narrower));
     const bool before_head = k + 1 == plan.layers.size();
-    transformer_.RunLayer(batch(), layer.views, layer.slices, resident_.layers[trace.layer],
-                          hidden_.data(), before_head ? OutputRows::kFirst : OutputRows::kAll,
-                          attention());
+    transformer_.RunLayer({batch(),
+                           {layer.views, layer.slices, resident_.layers[trace.layer]},
+                           before_head ? head_rows() : OutputRows::kAll,
+                           attention()},
+                          hidden_.data());
     trace.end_us = Now();
     trace.decode_us = transformer_.TakeDecodeUs();
     trace.slices = static_cast<uint32_t>(layer.slices.size());
@@ -137,7 +139,8 @@ Status Run::ComputeFallback(size_t first) {
     report_->layers.push_back(trace);
   }
   if (first >= plan.layers.size()) {  // as a last layer leaves them
-    CopyFirsts(batch(), file_.index().info.shape.hidden, hidden_.data(), hidden_.data());
+    const uint32_t d = file_.index().info.shape.hidden;
+    CopyRows(batch(), head_rows(), d, hidden_.data(), hidden_.data());
   }
   route_->pace().ExpectSlowdown(route.pace().slowdown());
   report_->degraded.insert(report_->degraded.end(), narrower.begin(), narrower.end());

@@ -59,8 +59,8 @@ Result<std::vector<ComputeTime>> TimeComputeTypes(ContainerFile file,
       std::fill(hidden.begin(), hidden.end(), 0.0F);
       const uint32_t offsets[2] = {0, length};
       return TimeUs([&] {
-        transformer->RunLayer({offsets}, views[layer], slices, model.resident().layers[layer],
-                              hidden.data(), OutputRows::kAll);
+        transformer->RunLayer({{offsets}, {views[layer], slices, model.resident().layers[layer]}},
+                              hidden.data());
       });
     });
   }

@@ -55,8 +55,9 @@ TimedQuantity TimesLayer(ProfileBench& bench, const std::shared_ptr<LayerWork>& 
     bench.lane->Load(share);
     const uint32_t at = work->next++ % static_cast<uint32_t>(work->views.size());
     return TimeUs([&] {
-      bench.transformer->RunLayer({offsets}, work->views[at], work->slices,
-                                  bench.model.resident().layers[at], hidden->data(), rows);
+      bench.transformer->RunLayer(
+          {{offsets}, {work->views[at], work->slices, bench.model.resident().layers[at]}, rows},
+          hidden->data());
     });
   };
   return layer;
@@ -64,7 +65,7 @@ TimedQuantity TimesLayer(ProfileBench& bench, const std::shared_ptr<LayerWork>& 
 
 TimedQuantity LayerNumber(ProfileBench& bench, uint32_t length, uint32_t width, OutputRows rows,
                           const Hidden& hidden) {
-  const bool last = rows == OutputRows::kFirst;
+  const bool last = rows != OutputRows::kAll;
   const double share = last ? 0 : static_cast<double>(width) / bench.model.index().info.shape.width;
   const auto work = std::make_shared<LayerWork>(bench.model, width, bench.decode_bits);
   TimedQuantity layer = TimesLayer(bench, work, length, rows, share, hidden);
@@ -80,7 +81,9 @@ std::vector<ProfileNumber> LayerNumbers(ProfileBench& bench, std::span<const uin
                                         std::span<const uint32_t> widths) {
   std::vector<ProfileNumber> numbers;
   numbers.reserve(2 * lengths.size() * widths.size());
-  const size_t columns = bench.model.index().info.shape.hidden;
+  const ModelInfo& info = bench.model.index().info;
+  const size_t columns = info.shape.hidden;
+  const OutputRows head_rows = RowsForHead(info.pooler);
   for (const uint32_t length : lengths) {
     const Hidden hidden = SomeHidden(length * columns);
     for (const uint32_t width : widths) {
@@ -89,8 +92,9 @@ std::vector<ProfileNumber> LayerNumbers(ProfileBench& bench, std::span<const uin
                          [length, width](DeviceProfile& profile, const Timing& m) {
                            profile.compute.push_back({length, width, m.median_us, m.p99_us, 0});
                          }});
+      if (head_rows == OutputRows::kAll) continue;  // a last layer is as any
       // Behind its layer, so that the entry is there.
-      numbers.push_back({LayerNumber(bench, length, width, OutputRows::kFirst, hidden),
+      numbers.push_back({LayerNumber(bench, length, width, head_rows, hidden),
                          &DeviceProfile::compute_series,
                          [](DeviceProfile& profile, const Timing& m) {
                            profile.compute.back().last_us = m.median_us;

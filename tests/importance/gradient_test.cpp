@@ -239,10 +239,13 @@ TEST(GradientRun, LogitsHaveTheBitsOfTheTransformer) {
     std::iota(slices.begin(), slices.end(), 0U);
     std::vector<float> hidden = world.hidden;
     for (const TestLayer& layer : world.layers) {
-      (*transformer)->RunLayer(world.batch, layer.views, slices, layer.parameters, hidden.data());
+      (*transformer)
+          ->RunLayer({world.batch, {layer.views, slices, layer.parameters}}, hidden.data());
     }
     std::vector<float> logits(world.factors.size());
-    (*transformer)->Head(world.batch, hidden.data(), world.head, logits.data());
+    CopyRows(world.batch, OutputRows::kFirst, world.info.shape.hidden, hidden.data(),
+             hidden.data());
+    (*transformer)->Head(world.batch.sequences(), hidden.data(), world.head, logits.data());
     EXPECT_EQ(Differentiate(world, 2).logits, logits);
   });
 }

@@ -107,12 +107,13 @@ class ImportanceWorld : public ::testing::Test {
       views.reserve(width);
       for (const uint32_t slice : slices)
         views.push_back(model_->View(layer, slice, bits(layer, slice)));
+      const OutputRows rows = layer == layers.back() ? OutputRows::kFirst : OutputRows::kAll;
       transformer_->RunLayer(
-          {offsets}, views, slices, model_->resident().layers[layer], hidden.data(),
-          layer == layers.back() ? OutputRows::kFirst : OutputRows::kAll, received);
+          {{offsets}, {views, slices, model_->resident().layers[layer]}, rows, received},
+          hidden.data());
     }
     std::vector<float> logits(shape.labels);
-    transformer_->Head({offsets}, hidden.data(), model_->resident().head, logits.data());
+    transformer_->Head(1, hidden.data(), model_->resident().head, logits.data());
     return logits;
   }
 

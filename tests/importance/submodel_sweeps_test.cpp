@@ -155,9 +155,11 @@ TEST_F(SubmodelSweeps, DepthsShareWhatTheyBeginWith) {
   const uint64_t layer = LayerFlops(shape, size, 1, OutputRows::kAll);
   const uint64_t last = LayerFlops(shape, size, 1, OutputRows::kFirst);
   const uint64_t heads = 3 * HeadFlops(shape, 2);
-  EXPECT_EQ(SweepFlops(shape, size, prefixes.sweeps[0]), 2 * layer + last + heads);
-  EXPECT_EQ(SweepFlops(shape, size, parting.sweeps[0]), 2 * layer + 3 * last + heads);
-  EXPECT_EQ(PlainSweepFlops(shape, size, parting.sweeps[0]), 6 * layer + heads);
+  EXPECT_EQ(SweepFlops(shape, OutputRows::kFirst, size, prefixes.sweeps[0]),
+            2 * layer + last + heads);
+  EXPECT_EQ(SweepFlops(shape, OutputRows::kFirst, size, parting.sweeps[0]),
+            2 * layer + 3 * last + heads);
+  EXPECT_EQ(PlainSweepFlops(shape, OutputRows::kFirst, size, parting.sweeps[0]), 6 * layer + heads);
 }
 
 TEST_F(SubmodelSweeps, MayBeCancelled) {

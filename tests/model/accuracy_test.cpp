@@ -95,13 +95,12 @@ double AccuracyPercent(LoadedModel& model, Transformer& transformer,
       for (uint32_t slice : slices) views.push_back(model.View(layer, slice, kFullBits));
       // The head looks at first tokens alone; this test takes long as it is.
       const OutputRows rows = layer == layers.back() ? OutputRows::kFirst : OutputRows::kAll;
-      transformer.RunLayer(batch.batch(), views, slices, model.resident().layers[layer],
-                           hidden.data(), rows);
+      transformer.RunLayer({batch.batch(), {views, slices, model.resident().layers[layer]}, rows},
+                           hidden.data());
     }
-    std::vector<uint32_t> firsts(batch.truths.size() + 1);
-    std::iota(firsts.begin(), firsts.end(), 0U);
     std::vector<float> logits(batch.truths.size() * info.shape.labels);
-    transformer.Head(Batch{firsts}, hidden.data(), model.resident().head, logits.data());
+    transformer.Head(batch.batch().sequences(), hidden.data(), model.resident().head,
+                     logits.data());
     for (size_t s = 0; s < batch.truths.size(); ++s) {
       std::span<const float> row(&logits[s * info.shape.labels], info.shape.labels);
       right.Add(ArgMax(row) == batch.truths[s]->front() ? 100.0 : 0.0);

@@ -63,7 +63,7 @@ std::vector<float> PackedContext(std::span<const uint32_t> offsets, uint32_t thr
   const auto keys = testing::RandomFloats(kMostTokens * kWidth, 1, random);
   const auto values = testing::RandomFloats(kMostTokens * kWidth, 1, random);
   if (first_only) {
-    CopyFirsts({offsets}, kWidth, context.data(), context.data());
+    CopyRows({offsets}, OutputRows::kFirst, kWidth, context.data(), context.data());
   }
   ThreadPool pool(threads);
   const uint64_t stride = PackedAttentionScratch(kMostTokens, kDim);
@@ -136,7 +136,8 @@ struct RandomHeads {
         turned[size_t{c} * key_stride + t] = keys[size_t{t} * kWidth + c];
     }
     *context = queries;
-    if (first_only) CopyFirsts({offsets}, kWidth, queries.data(), context->data());
+    if (first_only)
+      CopyRows({offsets}, OutputRows::kFirst, kWidth, queries.data(), context->data());
     ThreadPool pool(threads);
     const uint64_t stride = packed ? PackedAttentionScratch(100, kDim) : AttentionScratch(100);
     AlignedBuffer scratch(stride * threads * sizeof(float));

@@ -48,14 +48,20 @@ class LayerPieces : public ::testing::Test {
     ASSERT_TRUE(created.ok());
     transformer_ = std::move(*created);
     whole_ = hidden_;
-    transformer_->RunLayer({offsets_}, views_, indexes_, layer_.parameters, whole_.data());
+    transformer_->RunLayer(Call(OutputRows::kAll), whole_.data());
+  }
+
+  [[nodiscard]] LayerCall Call(OutputRows rows) const {
+    return {{offsets_}, {views_, indexes_, layer_.parameters}, rows};
+  }
+  [[nodiscard]] LayerCall CallOfSlice(size_t i, OutputRows rows) const {
+    return {{offsets_}, {{&views_[i], 1}, {&indexes_[i], 1}, layer_.parameters}, rows};
   }
 
   // Returns what RunLayer makes of first tokens only.
   std::vector<float> AsLast() {
     std::vector<float> hidden = hidden_;
-    transformer_->RunLayer({offsets_}, views_, indexes_, layer_.parameters, hidden.data(),
-                           OutputRows::kFirst);
+    transformer_->RunLayer(Call(OutputRows::kFirst), hidden.data());
     hidden.resize(sequences() * d());
     return hidden;
   }
@@ -67,14 +73,11 @@ class LayerPieces : public ::testing::Test {
     std::vector<ContextRef> refs;
     for (size_t i = 0; i < indexes_.size(); ++i) {
       contexts[i].resize(count * kHead + kSlack);
-      transformer_->ComputeContext({offsets_}, {&views_[i], 1}, {&indexes_[i], 1},
-                                   layer_.parameters, hidden_.data(), rows, contexts[i].data(),
-                                   kHead);
+      transformer_->ComputeContext(CallOfSlice(i, rows), hidden_.data(), contexts[i].data(), kHead);
       refs.push_back({contexts[i].data(), kHead});
     }
     std::vector<float> out = rows == OutputRows::kAll ? hidden_ : FirstOf(hidden_);
-    transformer_->FinishLayer(static_cast<uint32_t>(count), views_, indexes_, refs,
-                              layer_.parameters, out.data());
+    transformer_->FinishLayer(static_cast<uint32_t>(count), Call(rows).part, refs, out.data());
     return out;
   }
 
@@ -121,11 +124,10 @@ TEST_F(LayerPieces, TheContextOfAllSlicesHoldsThatOfEach) {
   Use({Backend::kNative}, 1);
   const size_t stride = indexes_.size() * kHead;
   std::vector<float> all(sequences() * stride + kSlack);
-  transformer_->ComputeContext({offsets_}, views_, indexes_, layer_.parameters, hidden_.data(),
-                               OutputRows::kFirst, all.data(), stride);
+  transformer_->ComputeContext(Call(OutputRows::kFirst), hidden_.data(), all.data(), stride);
   std::vector<float> one(sequences() * kHead + kSlack);
-  transformer_->ComputeContext({offsets_}, {&views_[1], 1}, {&indexes_[1], 1}, layer_.parameters,
-                               hidden_.data(), OutputRows::kFirst, one.data(), kHead);
+  transformer_->ComputeContext(CallOfSlice(1, OutputRows::kFirst), hidden_.data(), one.data(),
+                               kHead);
   for (size_t s = 0; s < sequences(); ++s) {
     for (size_t i = 0; i < kHead; ++i) {
       ASSERT_EQ(all[s * stride + kHead + i], one[s * kHead + i]);

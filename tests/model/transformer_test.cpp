@@ -47,7 +47,7 @@ std::vector<float> RunLayer(const TestLayer& layer, std::span<const uint32_t> in
   EXPECT_TRUE(transformer.ok());
   if (!transformer.ok()) return {};
   const auto slices = layer.Slices(indexes);
-  (*transformer)->RunLayer({offsets}, slices, indexes, layer.parameters, hidden.data());
+  (*transformer)->RunLayer({{offsets}, {slices, indexes, layer.parameters}}, hidden.data());
   return hidden;
 }
 
@@ -175,9 +175,11 @@ TEST(Transformer, WhatTokensReceiveAddsUpToAllThatQueriesGive) {
     ASSERT_TRUE(transformer.ok());
     auto hidden = input;
     std::vector<float> received(offsets.back(), 1);
+    const auto slices = layer.Slices(indexes);
     (*transformer)
-        ->RunLayer({offsets}, layer.Slices(indexes), indexes, layer.parameters, hidden.data(),
-                   OutputRows::kAll, received.data());
+        ->RunLayer(
+            {{offsets}, {slices, indexes, layer.parameters}, OutputRows::kAll, received.data()},
+            hidden.data());
     EXPECT_EQ(hidden, RunLayer(layer, indexes, offsets, input, {.type = type}));
     for (size_t s = 0; s + 1 < offsets.size(); ++s) {
       const auto first = received.begin() + offsets[s];
@@ -201,8 +203,8 @@ TEST(Transformer, ReserveSetsTheWorkingBytes) {
   std::vector<float> hidden(128 * 312, 0.5f);
   const std::vector<uint32_t> offsets = {0, 128};
   const std::vector<uint32_t> indexes = {0, 1, 2, 3};
-  (*transformer)
-      ->RunLayer({offsets}, layer.Slices(indexes), indexes, layer.parameters, hidden.data());
+  const auto slices = layer.Slices(indexes);
+  (*transformer)->RunLayer({{offsets}, {slices, indexes, layer.parameters}}, hidden.data());
   EXPECT_GT((*transformer)->working_bytes(), 0U);
   EXPECT_LT((*transformer)->working_bytes(), large);
 }
@@ -264,7 +266,7 @@ TEST(Transformer, FinishEmbeddingsProjectsRowsOfAnotherWidth) {
   }
 }
 
-TEST(Transformer, HeadReadsTheFirstTokens) {
+TEST(Transformer, HeadClassifiesRows) {
   const auto shape = Shape(3, 6, 7);
   const size_t d = shape.hidden;
   ThreadPool pool(2);
@@ -276,17 +278,16 @@ TEST(Transformer, HeadReadsTheFirstTokens) {
   head[TensorRole::kPoolerBias] = testing::RandomFloats(d, 1, random);
   head[TensorRole::kClassifierWeight] = testing::RandomFloats(shape.labels * d, 1, random);
   head[TensorRole::kClassifierBias] = testing::RandomFloats(shape.labels, 1, random);
-  const std::vector<uint32_t> offsets = {0, 4, 5};
-  const auto hidden = testing::RandomFloats(5 * d, 1, random);
+  const auto hidden = testing::RandomFloats(2 * d, 1, random);
   std::vector<float> logits(2 * shape.labels);
-  (*transformer)->Head({offsets}, hidden.data(), head, logits.data());
+  (*transformer)->Head(2, hidden.data(), head, logits.data());
   for (size_t s = 0; s < 2; ++s) {
     for (size_t label = 0; label < shape.labels; ++label) {
       double sum = head[TensorRole::kClassifierBias][label];
       for (size_t o = 0; o < d; ++o) {
         double pooled = head[TensorRole::kPoolerBias][o];
         for (size_t i = 0; i < d; ++i) {
-          pooled += double{pooler[o * d + i]} * hidden[offsets[s] * d + i];
+          pooled += double{pooler[o * d + i]} * hidden[s * d + i];
         }
         sum += std::tanh(pooled) * head[TensorRole::kClassifierWeight][label * d + o];
       }

@@ -51,11 +51,11 @@ class DirectModel {
         views.push_back(model_->View(plan.layers[k], plan.slices.At(k, i), plan.bits.At(k, i)));
         slices.push_back(plan.slices.At(k, i));
       }
-      transformer_->RunLayer({offsets}, views, slices, model_->resident().layers[plan.layers[k]],
-                             hidden.data());
+      transformer_->RunLayer(
+          {{offsets}, {views, slices, model_->resident().layers[plan.layers[k]]}}, hidden.data());
     }
     std::vector<float> logits(shape.labels);
-    transformer_->Head({offsets}, hidden.data(), model_->resident().head, logits.data());
+    transformer_->Head(1, hidden.data(), model_->resident().head, logits.data());
     return logits;
   }
 

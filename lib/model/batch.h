@@ -1,0 +1,32 @@
+// A batch of sequences, and the rows of it that a layer gives.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "network/output_rows.h"
+
+namespace sti {
+
+/// Sequences one after another, without padding.
+struct Batch {
+  std::span<const uint32_t> offsets;  ///< [sequences + 1] first token of each, then the end
+
+  [[nodiscard]] uint32_t sequences() const { return static_cast<uint32_t>(offsets.size() - 1); }
+  [[nodiscard]] uint32_t tokens() const { return offsets.back(); }
+  [[nodiscard]] uint32_t longest() const;
+  /// Returns the token that the `row`-th of `rows` is the output of.
+  [[nodiscard]] uint32_t TokenOf(OutputRows rows, uint32_t row) const {
+    return rows == OutputRows::kAll ? row : offsets[row];
+  }
+  /// Returns how many rows of it `rows` are.
+  [[nodiscard]] uint32_t Count(OutputRows rows) const {
+    return rows == OutputRows::kAll ? tokens() : sequences();
+  }
+};
+
+/// Copies those of the rows of `hidden` [tokens, d] that are wanted, one after another, to `wanted`
+/// [rows, d], which may be `hidden` itself.
+void CopyRows(const Batch& batch, OutputRows rows, uint32_t d, const float* hidden, float* wanted);
+
+}  // namespace sti
