@@ -4,7 +4,7 @@
 #include "base/aligned_buffer.h"
 #include "fma_peak.h"
 #include "kernels/backend.h"
-#include "kernels/decode_shard.h"
+#include "kernels/decode.h"
 #include "kernels/gemm.h"
 #include "kernels/shard_encoder.h"
 #include "medians.h"

@@ -18,7 +18,7 @@ foreach(room ${STI_LIBRARY_ROOMS})
   get_target_property(type sti_${room} TYPE)
   if(type STREQUAL STATIC_LIBRARY)
     target_sources(sti_static PRIVATE
-      "$<FILTER:$<TARGET_OBJECTS:sti_${room}>,EXCLUDE,/blas_(linear|backend)\\.>")
+      "$<FILTER:$<TARGET_OBJECTS:sti_${room}>,EXCLUDE,/blas\\.>")
   endif()
 endforeach()
 # Names alone are installed: each machine has its own path of these.

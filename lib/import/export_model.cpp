@@ -13,7 +13,7 @@
 #include "format/shard_codec.h"
 #include "import/config_writer.h"
 #include "import/safetensors_writer.h"
-#include "kernels/decode_shard.h"
+#include "kernels/decode.h"
 #include "network/families.h"
 #include "network/tensors.h"
 #include "shard/weight_order.h"

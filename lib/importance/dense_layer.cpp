@@ -6,7 +6,7 @@
 
 #include "base/checked.h"
 #include "importance/attention_gradient.h"
-#include "kernels/decode_shard.h"
+#include "kernels/decode.h"
 #include "kernels/dense.h"
 #include "kernels/elementwise.h"
 #include "kernels/gradients.h"

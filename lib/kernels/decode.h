@@ -1,9 +1,13 @@
-// From stored bits to weights, without outliers. DecodeWeights (decode_shard.h) puts them together.
+// From the stored parts of a shard to its weights: panels and whole shards, outliers included, and
+// the look-ups that they are put together from.
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <vector>
 
+#include "shard/view.h"
+#include "shard/weight_order.h"
 #include "types/model_info.h"
 
 namespace sti {
@@ -31,5 +35,17 @@ void DecodePlanes(const CodedWeights& weights, uint64_t first, uint64_t count, f
 
 /// Widens `count` weights of `type` at `source` (any alignment). Thread-safe.
 void WidenWeights(const uint8_t* source, DataType type, uint64_t count, float* out);
+
+/// Writes the weights of a stretch, [ins, width]: scaled centroids, outliers patched in; or the
+/// converted full-fidelity values. `out` has room for ins * width rounded up to a multiple of 64.
+/// Thread-safe.
+void DecodePanel(const ShardView& shard, const PanelStretch& stretch, float* out);
+
+/// Returns all weights of a shard of `shape`, in weight order. Thread-safe.
+std::vector<float> DecodeShard(const ShardView& shard, const ModelShape& shape);
+
+/// Writes `count` weights of a shard without scales from stream index `first` on, which needs no
+/// alignment; room as in DecodePanel. Thread-safe.
+void DecodeWeights(const ShardView& shard, uint64_t first, uint64_t count, float* out);
 
 }  // namespace sti

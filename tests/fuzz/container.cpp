@@ -14,7 +14,7 @@
 #include "fuzz/scratch_file.h"
 #include "fuzz/targets.h"
 #include "io/container_file.h"
-#include "kernels/decode_shard.h"
+#include "kernels/decode.h"
 #include "model/verify.h"
 #include "text/vocabulary.h"
 #include "types/plan.h"

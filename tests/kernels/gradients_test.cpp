@@ -28,7 +28,7 @@ double GeluTanhSlope(double x) {
 double ReluSlope(double x) { return x > 0 ? 1 : 0; }
 
 // From -30 to 30, densely, and far out; the count is no multiple of a vector.
-std::vector<float> Grid() {
+std::vector<float> InputGrid() {
   std::vector<float> x;
   for (int i = -30000; i <= 30000; ++i) x.push_back(static_cast<float>(i) / 1000);
   for (const float far : {100.0F, 1e10F, std::numeric_limits<float>::max()}) {
@@ -39,7 +39,7 @@ std::vector<float> Grid() {
 }
 
 TEST(ActivationGradient, IsTheSlopeTimesTheGradient) {
-  const std::vector<float> x = Grid();
+  const std::vector<float> x = InputGrid();
   const auto count = static_cast<uint32_t>(x.size());
   const std::pair<Activation, double (*)(double)> forms[] = {{Activation::kGelu, GeluSlope},
                                                              {Activation::kGeluTanh, GeluTanhSlope},

@@ -10,7 +10,7 @@
 #include "base/aligned_buffer.h"
 #include "base/checked.h"
 #include "base/half.h"
-#include "kernels/decode_shard.h"
+#include "kernels/decode.h"
 #include "types/bits.h"
 #include "types/plan.h"
 

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "kernels/decode_shard.h"
+#include "kernels/decode.h"
 
 namespace sti {
 namespace {

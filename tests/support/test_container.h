@@ -8,7 +8,7 @@
 #include "base/result.h"
 #include "import/model_folder.h"
 #include "import/shard_model.h"
-#include "kernels/decode_shard.h"
+#include "kernels/decode.h"
 #include "tiny_model.h"
 
 namespace sti {

@@ -9,7 +9,7 @@
 #include "kernels/cpu/dispatch.h"
 // clang-format on
 
-#include "kernels/fp32/fused_targets.h"
+#include "kernels/fp32/fused.h"
 #include "kernels/lowp/targets.h"
 
 #if HWY_ARCH_X86

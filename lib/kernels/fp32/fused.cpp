@@ -2,7 +2,6 @@
 
 #include <cstring>
 
-#include "kernels/fp32/fused_targets.h"
 #include "kernels/fp32/outliers.h"
 #include "kernels/lowp/targets.h"
 #include "types/bits.h"

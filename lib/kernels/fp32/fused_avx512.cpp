@@ -1,6 +1,6 @@
 // Four inputs of sixteen outputs at a time: 64 codes are put together from their planes, looked up,
 // scaled, and multiplied by up to sixteen rows, whose sums stay in registers throughout.
-#include "kernels/fp32/fused_targets.h"
+#include "kernels/fp32/fused.h"
 
 // clang-format off
 #include "kernels/cpu/highway_targets.h"

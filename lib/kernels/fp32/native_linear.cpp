@@ -8,7 +8,7 @@
 #include "base/aligned_buffer.h"
 #include "base/carver.h"
 #include "kernels/cpu/linear_parts.h"
-#include "kernels/decode_shard.h"
+#include "kernels/decode.h"
 #include "kernels/fp32/fused.h"
 #include "kernels/gemm.h"
 

@@ -1,5 +1,5 @@
 // Stands in for OpenBLAS in libsti and in static tools, which open no other library and set no
-// variable of the process. The other tools have fp32/blas_linear.cpp instead.
+// variable of the process. The other tools have fp32/blas.cpp instead.
 #include "kernels/cpu/linear_parts.h"
 
 namespace sti {

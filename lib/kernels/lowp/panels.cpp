@@ -400,4 +400,20 @@ void MultiplyPacked(ComputeType type, const PackedProduct& p) {
   }
 }
 
+#if !defined(__x86_64__) && !STI_PACKED_NEON
+
+// Where there are no instructions for packed operands these are never called: HasPackedInstructions
+// says no.
+void PackRowsFast(ComputeType, const RowsRef&, const float*, const PackedRows&) {}
+void MultiplyPackedFast(ComputeType, const PackedProduct&) {}
+void LookUpPackedFast(ComputeType, const PackedLookUp&, const LeadingProduct&) {}
+uint32_t PutOutliersFast(ComputeType, const OutlierPatch&, int64_t, const uint8_t*, const float*,
+                         uint32_t, uint8_t*) {
+  return 0;
+}
+bool PackWeightsFast(ComputeType, const float*, uint32_t, const float*, uint32_t*) { return false; }
+void MeasureOutputsFast(const float*, uint32_t, float*, float*) {}
+
+#endif
+
 }  // namespace sti

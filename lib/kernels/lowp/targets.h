@@ -1,6 +1,6 @@
 // The steps of panels.h that need instructions of the CPU: AVX-512 on x86, NEON's extensions on
 // aarch64, elsewhere none. A program has one set of them, from this folder's files that end in
-// _avx512.cpp or _neon.cpp, or from plain.cpp; those of attention exist for AVX-512 alone. Only
+// _avx512.cpp or _neon.cpp, or from panels.cpp; those of attention exist for AVX-512 alone. Only
 // lib/kernels includes this.
 #pragma once
 

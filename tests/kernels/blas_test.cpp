@@ -1,4 +1,4 @@
-#include "kernels/cpu/blas_backend.h"
+#include "kernels/fp32/blas.h"
 
 #include <gtest/gtest.h>
 
