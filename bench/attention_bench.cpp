@@ -2,7 +2,7 @@
 // softmax, and in bf16 the rounding of keys and values, are in the time and not among them.
 #include <vector>
 
-#include "base/aligned_vector.h"
+#include "base/aligned_buffer.h"
 #include "model/attention.h"
 #include "reports.h"
 #include "support/random.h"

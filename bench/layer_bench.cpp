@@ -10,7 +10,7 @@
 #include <memory>
 #include <numeric>
 
-#include "base/aligned_vector.h"
+#include "base/aligned_buffer.h"
 #include "fma_peak.h"
 #include "kernels/shard_encoder.h"
 #include "medians.h"

@@ -2,7 +2,7 @@
 // compute type take of it.
 #include <benchmark/benchmark.h>
 
-#include "base/aligned_vector.h"
+#include "base/aligned_buffer.h"
 #include "kernels/linear.h"
 #include "kernels/shard_encoder.h"
 #include "medians.h"

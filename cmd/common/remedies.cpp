@@ -2,7 +2,6 @@
 
 #include <iterator>
 
-#include "base/advice.h"
 #include "base/remedy.h"
 #include "common/files.h"
 

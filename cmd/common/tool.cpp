@@ -13,8 +13,8 @@
 #include <system_error>
 #include <vector>
 
+#include "base/control_group.h"
 #include "base/remedy.h"
-#include "base/usable_cpus.h"
 #include "common/cli.h"
 #include "common/help.h"
 #include "common/nearest.h"

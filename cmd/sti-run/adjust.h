@@ -9,7 +9,7 @@
 #include "api/replanner.h"
 #include "api/session.h"
 #include "base/clock.h"
-#include "base/memory_pressure.h"
+#include "base/process_memory.h"
 #include "base/result.h"
 #include "common/tool.h"
 #include "options.h"

@@ -11,7 +11,6 @@
 
 #include "api/served_models.h"
 #include "base/mutex.h"
-#include "base/thread_annotations.h"
 #include "common/files.h"
 #include "common/lines.h"
 #include "common/remedies.h"

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "base/mutex.h"
-#include "base/thread_annotations.h"
 
 namespace sti {
 

@@ -3,9 +3,8 @@
 #include <system_error>
 #include <utility>
 
-#include "base/quiet_thread.h"
 #include "base/remedy.h"
-#include "base/usual_floats.h"
+#include "base/thread.h"
 
 namespace sti {
 

@@ -11,7 +11,6 @@
 #include "base/interrupt.h"
 #include "base/mutex.h"
 #include "base/result.h"
-#include "base/thread_annotations.h"
 
 namespace sti {
 

@@ -7,8 +7,8 @@
 
 #include "api/pause.h"
 #include "api/shard_memory.h"
-#include "base/quiet_thread.h"
 #include "base/remedy.h"
+#include "base/thread.h"
 #include "pipeline/pipeline.h"
 #include "text/model_tokenizer.h"
 

@@ -21,7 +21,6 @@
 #include "base/log.h"
 #include "base/mutex.h"
 #include "base/result.h"
-#include "base/thread_annotations.h"
 #include "io/container_file.h"
 #include "text/tokenizer.h"
 #include "types/plan.h"

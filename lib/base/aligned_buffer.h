@@ -1,11 +1,16 @@
-// Memory aligned for direct reads and for vectors.
+// Memory that begins with a cache line: a buffer that can be kept in memory, a vector of numbers,
+// and the parts that a piece of memory is laid out in.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <new>
 #include <span>
 #include <utility>
+#include <vector>
 
-#include "base/memory_lock.h"
+#include "base/checked.h"
+#include "base/page_space.h"
 #include "base/result.h"
 
 namespace sti {
@@ -57,6 +62,49 @@ class AlignedBuffer {
   uint8_t* data_ = nullptr;
   uint64_t size_ = 0;
   bool locked_ = false;
+};
+
+inline constexpr size_t kLineBytes = 64;
+
+template <typename T>
+struct LineAllocator {
+  using value_type = T;
+  LineAllocator() = default;
+  template <typename U>
+  explicit LineAllocator(const LineAllocator<U>& /*other*/) {}
+
+  T* allocate(size_t count) {
+    return static_cast<T*>(::operator new (count * sizeof(T), std::align_val_t{kLineBytes}));
+  }
+  void deallocate(T* data, size_t /*count*/) {
+    ::operator delete (data, std::align_val_t{kLineBytes});
+  }
+  bool operator==(const LineAllocator& /*other*/) const { return true; }
+};
+
+/// A std::vector whose memory begins with a cache line; for few and large ones.
+template <typename T>
+using AlignedVector = std::vector<T, LineAllocator<T>>;
+
+/// Hands out memory part after part, each aligned to a cache line as long as the first is.
+class Carver {
+ public:
+  explicit Carver(uint8_t* begin) : next_(begin) {}
+
+  template <typename T>
+  T* Take(uint64_t count) {
+    uint8_t* part = next_;
+    next_ += Room<T>(count);
+    return reinterpret_cast<T*>(part);
+  }
+  /// Bytes that Take moves on by.
+  template <typename T>
+  static constexpr uint64_t Room(uint64_t count) {
+    return RoundUp(count * sizeof(T), 64);
+  }
+
+ private:
+  uint8_t* next_;
 };
 
 }  // namespace sti

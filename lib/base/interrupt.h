@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "base/mutex.h"
-#include "base/thread_annotations.h"
 
 namespace sti {
 

@@ -1,11 +1,11 @@
 #include "base/json_parse.h"
 
+#include <cstddef>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "base/json_depth.h"
 #include "base/remedy.h"
 
 namespace sti {
@@ -123,5 +123,25 @@ Result<Json> ParseJson(std::string_view text, uint64_t memory, EqualNames equal_
   }
   return builder.TakeRoot();
 }
+
+bool JsonIsTooDeep(std::string_view text) {
+  int depth = 0;
+  bool quoted = false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (quoted && c == '\\') {
+      ++i;
+    } else if (c == '"') {
+      quoted = !quoted;
+    } else if (!quoted && (c == '[' || c == '{')) {
+      if (++depth > kMaxJsonDepth) return true;
+    } else if (!quoted && (c == ']' || c == '}')) {
+      --depth;
+    }
+  }
+  return false;
+}
+
+bool HasNulByte(std::string_view text) { return text.find('\0') != std::string_view::npos; }
 
 }  // namespace sti

@@ -1,6 +1,9 @@
-// Parses JSON that may come from anywhere. A parser of whole values takes fifty bytes of memory for
-// two of text where these are brackets, so 64 MiB of text would take gigabytes before anybody looks
-// at it. Here each value is counted as it is read, and parsing ends where the budget does.
+// JSON that may come from anywhere, parsed. A parser of whole values takes fifty bytes of memory
+// for two of text where these are brackets, so 64 MiB of text would take gigabytes before anybody
+// looks at it: here each value is counted as it is read, and parsing ends where the budget does.
+// Parsers, copies and printers of JSON tend to recurse once a level, so a file of brackets could
+// use up the stack: depth is checked first. So are NUL bytes, which the parser that is used here
+// takes for the end of the text, whatever stands behind them.
 #pragma once
 
 #include <cstdint>
@@ -26,5 +29,17 @@ enum class EqualNames : uint8_t {
 /// Beside them a parser takes a few times the longest string.
 Result<nlohmann::json> ParseJson(std::string_view text, uint64_t memory = kMaxJsonMemory,
                                  EqualNames equal_names = EqualNames::kLastCounts);
+
+/// The deepest nesting that is accepted. The formats of this project nest at most 6 levels, files
+/// that other programs write a few more.
+inline constexpr int kMaxJsonDepth = 64;
+
+/// Returns whether brackets outside of strings nest deeper than kMaxJsonDepth. `text` may be any
+/// bytes.
+bool JsonIsTooDeep(std::string_view text);
+
+/// Returns whether a byte of `text` is NUL, which JSON has nowhere: in a string it is spelled
+/// \u0000.
+bool HasNulByte(std::string_view text);
 
 }  // namespace sti

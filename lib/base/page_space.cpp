@@ -3,10 +3,13 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <cstring>
 #include <new>
+#include <string>
 
 #include "base/checked.h"
-#include "base/memory_lock.h"
+#include "base/remedy.h"
 
 namespace sti {
 
@@ -41,6 +44,17 @@ Status PageSpace::Lock(uint64_t offset, uint64_t length) {
 uint64_t PageSpace::PageBytes() {
   static const auto bytes = static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
   return bytes;
+}
+
+Status LockMemory(std::span<const uint8_t> memory) {
+  if (memory.empty() || ::mlock(memory.data(), memory.size()) == 0) return {};
+  const int refusal = errno;
+  return MachineError("memory cannot be locked (" + std::string(std::strerror(refusal)) + ")")
+      .Fix(Remedy::kMoreLockedMemory);
+}
+
+void UnlockMemory(std::span<const uint8_t> memory) {
+  if (!memory.empty()) ::munlock(memory.data(), memory.size());
 }
 
 }  // namespace sti

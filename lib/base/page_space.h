@@ -1,4 +1,5 @@
-// Address space whose pages come and go one by one.
+// Memory by pages: pages that stay, which the system takes from nobody however short of memory it
+// is, and address space whose pages come and go one by one.
 #pragma once
 
 #include <cstdint>
@@ -44,5 +45,12 @@ class PageSpace {
   uint64_t size_ = 0;
   bool locked_ = false;  ///< some pages
 };
+
+/// Brings the pages of `memory` in and keeps them (mlock). kMachine where the system does not allow
+/// it; then nothing of `memory` is kept. Locks do not nest.
+[[nodiscard]] Status LockMemory(std::span<const uint8_t> memory);
+
+/// Lets the pages of `memory` go again when others need theirs.
+void UnlockMemory(std::span<const uint8_t> memory);
 
 }  // namespace sti

@@ -5,6 +5,9 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
 
 #include "base/result.h"
 
@@ -80,5 +83,24 @@ enum class Remedy : uint8_t {
   kMeasureWidths,     ///< some widths are not measured, for want of time
   kCoolCores,         ///< cores became hotter while measuring
 };
+
+/// Holds the words of one teller. What it cannot come to has no sentence.
+struct AdviceWords {
+  struct Sentence {
+    Remedy remedy;
+    std::string_view text;  ///< {} in it stands for the value of the remedy
+  };
+  struct Option {
+    std::string_view field;  ///< of PlanRequest, as values of remedies name it
+    std::string_view name;
+  };
+  std::span<const Sentence> sentences;
+  std::span<const Option> options;
+};
+
+/// Returns "line; what would help", or `line` if there is no sentence for the remedy. In `value`
+/// options stand in place of fields.
+std::string WithAdvice(std::string line, Remedy remedy, std::string_view value,
+                       const AdviceWords& words);
 
 }  // namespace sti

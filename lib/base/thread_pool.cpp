@@ -3,9 +3,8 @@
 #include <algorithm>
 #include <exception>
 
-#include "base/quiet_thread.h"
-#include "base/usable_cpus.h"
-#include "base/usual_floats.h"
+#include "base/control_group.h"
+#include "base/thread.h"
 
 namespace sti {
 namespace {

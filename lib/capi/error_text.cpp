@@ -4,7 +4,6 @@
 #include <cstring>
 #include <string_view>
 
-#include "base/advice.h"
 #include "base/remedy.h"
 #include "base/utf8.h"
 

@@ -15,9 +15,9 @@
 #include <utility>
 
 #include "api/model.h"
+#include "base/control_group.h"
 #include "base/process_memory.h"
-#include "base/usable_cpus.h"
-#include "base/usual_floats.h"
+#include "base/thread.h"
 #include "capi/error_text.h"
 #include "capi/options.h"
 #include "format/importance_file.h"

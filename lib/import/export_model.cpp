@@ -5,7 +5,7 @@
 #include <cstring>
 #include <vector>
 
-#include "base/atomic_folder.h"
+#include "base/atomic_file.h"
 #include "base/checked.h"
 #include "base/little_endian.h"
 #include "base/remedy.h"

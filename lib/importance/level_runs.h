@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "base/aligned_vector.h"
+#include "base/aligned_buffer.h"
 #include "base/log.h"
 #include "base/result.h"
 #include "importance/cascade_counts.h"

@@ -5,9 +5,8 @@
 #include <thread>
 #include <vector>
 
-#include "base/quiet_thread.h"
 #include "base/remedy.h"
-#include "base/thread_rank.h"
+#include "base/thread.h"
 #include "io/reader_backends.h"
 
 namespace sti {

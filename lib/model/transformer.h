@@ -26,7 +26,7 @@ namespace sti {
 
 /// Computes layers of one model. Owns the working buffers; one thread at a time. The pool outlives
 /// it. Sizes are trusted: whoever reads a model validates them. Hidden rows are read fastest where
-/// they begin with a cache line (base/aligned_vector.h).
+/// they begin with a cache line (base/aligned_buffer.h).
 class Transformer {
  public:
   /// Makes a transformer. kMachine if the backend's library cannot be opened, or this CPU has no

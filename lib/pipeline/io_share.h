@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "base/mutex.h"
-#include "base/thread_annotations.h"
 
 namespace sti {
 

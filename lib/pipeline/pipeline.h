@@ -61,7 +61,7 @@ struct PipelineOptions {
   /// a process that was just started answers soonest. Under a plan with a fallback, which stays in
   /// memory, it counts as false.
   bool lazy = false;
-  /// Whether preloaded shards, arena and working memory are kept in memory (base/memory_lock.h).
+  /// Whether preloaded shards, arena and working memory are kept in memory (base/page_space.h).
   bool lock_memory = false;
   /// Whether embedding rows that recent texts had stay in the memory that they are read into.
   bool keep_rows = true;

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/digest.h"
-#include "base/quiet_thread.h"
+#include "base/thread.h"
 
 namespace sti {
 namespace {

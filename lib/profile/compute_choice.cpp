@@ -6,7 +6,7 @@
 #include <numeric>
 #include <utility>
 
-#include "base/aligned_vector.h"
+#include "base/aligned_buffer.h"
 #include "base/thread_pool.h"
 #include "model/loaded_model.h"
 #include "model/transformer.h"

@@ -3,7 +3,7 @@
 #include <numeric>
 #include <utility>
 
-#include "base/aligned_vector.h"
+#include "base/aligned_buffer.h"
 #include "base/counted.h"
 #include "profile/profile_numbers.h"
 #include "profile/time_us.h"

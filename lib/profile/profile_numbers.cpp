@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "base/aligned_vector.h"
+#include "base/aligned_buffer.h"
 #include "model/embedding_rows.h"
 #include "network/tensors.h"
 #include "profile/layer_reads.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "base/json_depth.h"
+#include "base/json_parse.h"
 #include "base/remedy.h"
 #include "score/significance.h"
 

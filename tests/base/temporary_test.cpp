@@ -10,7 +10,6 @@
 #include <string>
 
 #include "base/atomic_file.h"
-#include "base/atomic_folder.h"
 #include "support/expect.h"
 #include "support/safetensors_writer.h"
 #include "support/temp_folder.h"

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "base/aligned_buffer.h"
-#include "base/carver.h"
 #include "kernels/cpu/linear_parts.h"
 #include "kernels/decode.h"
 #include "kernels/fp32/fused.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cassert>
 
-#include "base/carver.h"
+#include "base/aligned_buffer.h"
 #include "types/bits.h"
 
 namespace sti {

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "base/aligned_buffer.h"
-#include "base/carver.h"
 #include "base/checked.h"
 #include "kernels/cpu/linear_parts.h"
 #include "kernels/lowp/activations.h"

@@ -6,10 +6,8 @@
 #include <system_error>
 #include <utility>
 
-#include "base/quiet_thread.h"
 #include "base/remedy.h"
-#include "base/thread_rank.h"
-#include "base/usual_floats.h"
+#include "base/thread.h"
 #include "pipeline/io_share.h"
 
 namespace sti {

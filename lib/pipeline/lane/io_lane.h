@@ -31,7 +31,6 @@
 #include "base/interrupt.h"
 #include "base/mutex.h"
 #include "base/result.h"
-#include "base/thread_annotations.h"
 #include "io/block_reader.h"
 #include "model/embedding_rows.h"
 #include "schedule/load_schedule.h"

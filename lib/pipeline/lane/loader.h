@@ -44,7 +44,7 @@ enum class LaneState : uint8_t { kIdle, kWoken, kRunning, kTrailing };
 
 struct LoaderOptions {
   bool lazy = false;  ///< memory is touched when it is needed, not ahead
-  bool lock = false;  ///< what reads land in is kept in memory (base/memory_lock.h)
+  bool lock = false;  ///< what reads land in is kept in memory (base/page_space.h)
   IoShare* share = nullptr;
   Interrupt* interrupt = nullptr;  ///< ends waits with kCancelled
 };

@@ -2,7 +2,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "base/json_depth.h"
 #include "base/json_parse.h"
 #include "text/dataset.h"
 

@@ -1,4 +1,4 @@
-#include "base/usable_cpus.h"
+#include "base/control_group.h"
 
 #include <gtest/gtest.h>
 #include <sched.h>

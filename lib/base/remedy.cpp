@@ -1,4 +1,4 @@
-#include "base/advice.h"
+#include "base/remedy.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "base/memory_lock.h"
+#include "base/page_space.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "base/aligned_buffer.h"
-#include "base/page_space.h"
 #include "support/locked_bytes.h"
 #include "support/sanitizers.h"
 

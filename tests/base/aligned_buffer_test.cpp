@@ -1,4 +1,4 @@
-#include "base/aligned_vector.h"
+#include "base/aligned_buffer.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "base/quiet_thread.h"
+#include "base/thread.h"
 
 #include <gtest/gtest.h>
 #include <pthread.h>
@@ -45,4 +45,5 @@ TEST(QuietThread, WorkersOfAPoolAreSo) {
 }
 
 }  // namespace
+
 }  // namespace sti

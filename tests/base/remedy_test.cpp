@@ -1,8 +1,6 @@
-#include "base/advice.h"
+#include "base/remedy.h"
 
 #include <gtest/gtest.h>
-
-#include "base/remedy.h"
 
 namespace sti {
 namespace {
@@ -29,4 +27,5 @@ TEST(Advice, NamesOptionsForFieldsAsWholeWords) {
 }
 
 }  // namespace
+
 }  // namespace sti
