@@ -3,7 +3,7 @@
 #include "base/counted.h"
 #include "common/parse.h"
 #include "common/text.h"
-#include "score/significance.h"
+#include "score/baseline.h"
 
 namespace sti {
 namespace {

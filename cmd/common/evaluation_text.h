@@ -4,7 +4,6 @@
 #include <string>
 
 #include "score/evaluation.h"
-#include "score/gates.h"
 #include "types/model_info.h"
 
 namespace sti {

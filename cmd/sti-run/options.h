@@ -9,7 +9,7 @@
 
 #include "common/tool.h"
 #include "kernels/backend.h"
-#include "score/gates.h"
+#include "score/evaluation.h"
 #include "text/dataset.h"
 #include "types/submodel.h"
 

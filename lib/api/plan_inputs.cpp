@@ -5,8 +5,8 @@
 #include "model/held_rows.h"
 #include "model/memory.h"
 #include "plan/device_model.h"
-#include "text/common_words.h"
 #include "text/model_tokenizer.h"
+#include "text/vocabulary.h"
 
 namespace sti {
 namespace {

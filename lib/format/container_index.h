@@ -12,7 +12,6 @@
 #include "base/digest.h"
 #include "base/result.h"
 #include "format/container_header.h"
-#include "shard/codebook.h"
 #include "shard/parts.h"
 #include "types/bits.h"
 #include "types/model_info.h"

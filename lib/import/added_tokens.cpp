@@ -1,5 +1,3 @@
-#include "import/added_tokens.h"
-
 #include <algorithm>
 #include <charconv>
 #include <cstdint>
@@ -12,6 +10,7 @@
 #include <vector>
 
 #include "import/folder_file.h"
+#include "import/tokenizer_files.h"
 
 namespace sti {
 namespace {

@@ -1,13 +1,20 @@
-// Reads the small files of a model folder: text, and JSON whose every value is checked.
+// The files of a model folder: the small ones, which are text, and JSON whose every value is
+// checked; and what an error says where one is missing. That names what is there instead: a link
+// into nothing, weights of another format, tensors under other names, an encoder without its
+// classifier.
 #pragma once
 
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
+#include "import/weight_file.h"
+#include "network/families.h"
 
 namespace sti {
 
@@ -58,5 +65,21 @@ class ObjectReader {
   const std::string& path_;
   const nlohmann::json& object_;
 };
+
+/// Returns an error if `path` is no folder: it is missing, a file, a link into nothing, or hidden
+/// from this user. `whose` is what it should hold: "a model", "a tokenizer".
+Status CheckFolder(const std::string& path, const std::string& whose);
+
+/// Returns the error that a file of the folder is not there: `otherwise`, unless a link of its name
+/// leads nowhere or the user may not look.
+Error MissingFile(const std::string& path, Error otherwise);
+
+/// Returns the error that a folder has no weights that are read.
+Error MissingWeights(const std::string& dir, const Family& family);
+
+/// Returns the error that none of `files` has a tensor of this name, whose shape would be `shape`.
+/// `is_head` says that it is of the classifier.
+Error MissingTensor(const std::string& dir, std::span<const WeightFile> files,
+                    const std::string& name, const std::string& shape, bool is_head);
 
 }  // namespace sti

@@ -1,10 +1,9 @@
-#include "import/folder_gaps.h"
-
 #include <algorithm>
 #include <filesystem>
 #include <iterator>
 #include <system_error>
 
+#include "import/folder_file.h"
 #include "network/families.h"
 
 namespace sti {

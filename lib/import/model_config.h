@@ -1,4 +1,5 @@
-// config.json of a model folder: what the model is.
+// The small files of a model folder that say what the model is: config.json, read and written, and
+// the files of the tokenizer as export makes them from what a container knows.
 #pragma once
 
 #include <string>
@@ -14,5 +15,14 @@ namespace sti {
 /// hidden 16384, FFN 65536, 2^22 tokens, 65536 positions, token types and labels. Pure but for
 /// reading the file.
 Result<ModelInfo> ReadModelConfig(const std::string& path);
+
+/// The text of config.json: what ReadModelConfig reads back to the same ModelInfo.
+std::string ModelConfigText(const ModelInfo& info);
+
+/// The text of tokenizer_config.json; `vocabulary` has one token a line, in id order.
+std::string TokenizerConfigText(const ModelInfo& info, const std::string& vocabulary);
+
+/// The text of vocab.json, ids by token, from one token a line.
+std::string VocabularyJsonText(const std::string& vocabulary);
 
 }  // namespace sti

@@ -8,6 +8,8 @@
 #include "base/log.h"
 #include "base/result.h"
 #include "format/container_index.h"
+#include "format/container_writer.h"
+#include "format/part_selection.h"
 #include "import/model_folder.h"
 #include "types/plan.h"
 
@@ -49,5 +51,17 @@ Digest ModelDigest(const ModelFolder& folder, CodebookKind codebook,
 /// Returns whether a digest names the model in the folder, sharded with whichever codebook and row
 /// coding.
 bool IsOfFolder(const Digest& digest, const ModelFolder& folder);
+
+/// One layer, quantised and cut into shards.
+struct EncodedLayer {
+  Codebook codebook;
+  std::vector<EncodedShard> shards;  ///< [width]
+  uint64_t outliers = 0;
+};
+
+/// Encodes the selected parts of a layer's shards. Thread-safe. Needs about 16 bytes a weight of
+/// the layer while it runs.
+Result<EncodedLayer> EncodeLayer(const ModelFolder& folder, uint32_t layer, CodebookKind codebook,
+                                 const PartSelection& selection);
 
 }  // namespace sti

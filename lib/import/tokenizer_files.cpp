@@ -3,7 +3,6 @@
 #include <limits>
 #include <utility>
 
-#include "import/added_tokens.h"
 #include "import/tokenizer_steps.h"
 #include "network/families.h"
 #include "types/limits.h"

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "base/log.h"
 #include "base/result.h"
@@ -32,7 +33,7 @@ struct TokenizedModel {
 /// setting; so it does where the files do not look like those of one model.
 ///
 /// kNoSuchFile for files that are missing; ForeignError for a tokenizer that we cannot follow
-/// exactly, one with added tokens (import/added_tokens.h) too; DataError for files that are
+/// exactly, one with added tokens (import/tokenizer_files.h) too; DataError for files that are
 /// damaged, or of another model: a control token is missing, an id is not below the vocabulary.
 Result<TokenizerFiles> ReadTokenizer(const std::string& dir, const TokenizedModel& model,
                                      const LogSink& log = {});
@@ -61,5 +62,13 @@ Status ReadWordPieceFiles(const TokenizerSource& source, const TokenizedModel& m
 /// or into what is no token, a merge that stands twice, and more merges than tokens.
 Status ReadByteBpeFiles(const TokenizerSource& source, const TokenizedModel& model,
                         const TokenizerNotes& notes, SpecialNames* names, TokenizerFiles* files);
+
+/// Checks what the files that count for the class say of added tokens: tokenizer_config.json,
+/// special_tokens_map.json, added_tokens.json and tokenizer.json. Control tokens, which `names`
+/// spells, may be among them: no text is searched for those, since text that spells one is text.
+/// ForeignError that names the others; DataError for what is no token, and for a control token with
+/// another id than its line in `vocabulary_text` has.
+Status CheckAddedTokens(const TokenizerSource& source, std::string_view vocabulary_text,
+                        const SpecialNames& names, const TokenizerNotes& notes);
 
 }  // namespace sti

@@ -12,7 +12,6 @@
 #include "base/checked.h"
 #include "base/little_endian.h"
 #include "import/pickle.h"
-#include "import/zip_file.h"
 
 namespace sti {
 namespace {

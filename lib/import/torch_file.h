@@ -4,6 +4,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <span>
 #include <string>
 
@@ -18,5 +20,13 @@ namespace sti {
 /// does more than tensors need and for big-endian numbers; DataError for a file that is not sound,
 /// has tensors outside their storage, or is not what torch.save writes. Pure.
 Result<ParsedWeights> ParseTorchFile(const std::string& path, std::span<const uint8_t> file);
+
+using ZipMembers = std::map<std::string, std::span<const uint8_t>, std::less<>>;
+
+/// Returns the members of the archive `file` by name, zip64's too. What counts is the directory at
+/// its end. DataError for one that is not sound, a member outside the file or one that stands
+/// twice, and for more than 2^20 members; ForeignError for a member that is packed or encrypted.
+/// Checksums are not looked at. Pure.
+Result<ZipMembers> ReadZip(std::span<const uint8_t> file);
 
 }  // namespace sti

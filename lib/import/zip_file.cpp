@@ -1,11 +1,10 @@
-#include "import/zip_file.h"
-
 #include <optional>
 #include <string_view>
 #include <utility>
 
 #include "base/checked.h"
 #include "base/little_endian.h"
+#include "import/torch_file.h"
 
 namespace sti {
 namespace {

@@ -5,7 +5,6 @@
 #include <numbers>
 
 #include "quant/boundaries.h"
-#include "quant/sorted_weights.h"
 
 namespace sti {
 namespace {

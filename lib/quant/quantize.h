@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-#include "shard/codebook.h"
+#include "shard/parts.h"
 #include "types/bits.h"
 
 namespace sti {

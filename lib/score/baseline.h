@@ -1,6 +1,7 @@
 // A baseline is an earlier evaluation of the same rows, as EvaluationToJson wrote it. It has one
 // bit a row, so that two evaluations can be compared row by row: which fell or rose together says
-// far more than two accuracies.
+// far more than two accuracies. How far such counts can be trusted is said by an interval around a
+// share, and by whether two models that answered the same examples differ by more than chance.
 #pragma once
 
 #include <cstdint>
@@ -45,5 +46,20 @@ Status CheckRows(const Baseline& baseline, const Digest& rows, uint64_t count);
 
 /// Compares outcomes row by row; both have as many rows.
 Comparison Compare(const Baseline& baseline, const std::vector<bool>& right);
+
+/// Bounds of a share, both within [0, 1].
+struct ShareInterval {
+  double low = 0;
+  double high = 1;
+};
+
+/// Returns the interval that holds the share behind `right` of `examples` with 95 % confidence
+/// (Wilson's score interval, without correction for continuity). Without examples it is [0, 1].
+ShareInterval WilsonInterval(uint64_t right, uint64_t examples);
+
+/// Returns how probable it is that two models, equally good, differ at least as much as these do:
+/// one alone was right on `gained` examples, the other alone on `lost` (McNemar's exact test, two-
+/// sided). 1 if neither ever was.
+double McNemarExact(uint64_t gained, uint64_t lost);
 
 }  // namespace sti

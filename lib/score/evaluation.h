@@ -1,6 +1,8 @@
 // An evaluation is a labelled data set in numbers: how many answers were right, how long they took,
 // what they read. It adds up rows, whoever asked a model for them (api/evaluate.h does), and is
-// written as one line of JSON, of which a later evaluation reads its baseline.
+// written as one line of JSON, of which a later evaluation reads its baseline. A gate is a bound on
+// one of its numbers that a user sets, such as continuous integration that must not let a worse
+// model pass.
 #pragma once
 
 #include <cstdint>
@@ -118,5 +120,31 @@ struct Evaluation {
 /// Returns one object on one line, of which ParseBaseline (score/baseline.h) reads what it needs.
 /// `info` is the model's. Fields are added, none is renamed: programs build on them.
 std::string EvaluationToJson(const Evaluation& evaluation, const ModelInfo& info);
+
+/// The number that a gate bounds.
+enum class Gate : uint8_t {
+  kAccuracy,    ///< share of examples that are right
+  kP99,         ///< the latency's 99th percentile
+  kMemory,      ///< of the process, at its peak
+  kInputBytes,  ///< read for an input, on average
+  kMisses,      ///< answers after the target
+  kDrop,        ///< fall of accuracy below the baseline's
+};
+
+/// Holds the bounds that a user sets; a number may reach its bound.
+struct Gates {
+  std::optional<double> min_accuracy = {};        ///< share of examples that are right
+  std::optional<double> max_p99_us = {};          ///< bound of the latency's 99th percentile
+  std::optional<uint64_t> max_memory_bytes = {};  ///< of the process, at its peak
+  std::optional<uint64_t> max_input_bytes = {};   ///< read for an input, on average
+  std::optional<uint64_t> max_misses = {};        ///< answers after the target
+  /// Share of examples by which accuracy may be below the baseline's. A larger fall passes too if
+  /// it may be chance, by McNemar's exact test at 5 %.
+  std::optional<double> max_drop = {};
+};
+
+/// Returns the gates that the evaluation does not pass, in the order of Gate. An evaluation without
+/// examples passes all.
+std::vector<Gate> FailedGates(const Evaluation& evaluation, const Gates& gates);
 
 }  // namespace sti

@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "base/json_line.h"
+#include "score/baseline.h"
 #include "score/evaluation.h"
-#include "score/significance.h"
 
 namespace sti {
 namespace {

@@ -1,13 +1,17 @@
-// The parts of a stored shard. A shard is stored progressively: its base holds the outliers and the
-// two top planes of all codes, and each plane after it adds a bit, up to 6; full fidelity lies
-// beside them and shares nothing with them (STI 4.2, stored once). A part is what can be read and
-// checked alone.
+// The parts of a stored shard, and the codebook of its layer. A shard is stored progressively: its
+// base holds the outliers and the two top planes of all codes, and each plane after it adds a bit,
+// up to 6; full fidelity lies beside them and shares nothing with them (STI 4.2, stored once). A
+// part is what can be read and checked alone. A weight that is no outlier is stored as a code of 6
+// bits, whose top k bits are its code of k bits. A codebook gives each code of each length its
+// value, the centroid of the weights that have it; in a scaled codebook that value is multiplied by
+// a scale of the weight's hidden channel.
 #pragma once
 
 #include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "types/bits.h"
 
@@ -85,6 +89,21 @@ class PartSet {
  private:
   constexpr explicit PartSet(int set) : set_(static_cast<uint8_t>(set)) {}
   uint8_t set_ = 0;  ///< bit i for the kind of value i
+};
+
+/// How the clusters of a codebook were found.
+enum class CodebookKind : uint8_t {
+  kGobo = 0,        ///< clusters of equal population (the paper's)
+  kTree = 1,        ///< Lloyd's algorithm to 4 clusters, then each split in two by Lloyd, to 64
+  kScaledTree = 2,  ///< kTree's clusters, of weights divided by the scale of their hidden channel
+};
+
+/// The centroids of one layer: 2^k floats for each k = 2..6; an empty cluster's is 0.
+struct Codebook {
+  std::array<std::vector<float>, kMostBits + 1> centroids;  ///< [bits]; 0 and 1 stay empty
+  /// [6, hidden], a scale for each hidden channel of each matrix in weight order; empty but for
+  /// kScaledTree.
+  std::vector<float> scales;
 };
 
 }  // namespace sti

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "base/result.h"
-#include "text/piece_list.h"
 #include "text/text_cutter.h"
 #include "text/vocabulary.h"
 

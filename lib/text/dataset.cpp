@@ -6,9 +6,7 @@
 #include "base/remedy.h"
 #include "base/utf8.h"
 #include "text/dataset/columns.h"
-#include "text/dataset/json_lines.h"
-#include "text/dataset/labels.h"
-#include "text/dataset/table.h"
+#include "text/dataset/rows.h"
 
 namespace sti {
 namespace {

@@ -61,7 +61,7 @@ struct DatasetRequest {
 /// Reads the whole content of a data file; `name` is the file's name for messages.
 ///
 /// Content that begins with `{` or `[` (after white space) is JSON Lines, anything else a table
-/// (dataset/table.h), and so is all where columns are numbered. A table's first line names the
+/// (dataset/rows.h), and so is all where columns are numbered. A table's first line names the
 /// columns unless they are numbered. dataset/columns.h has the names of columns and keys that are
 /// known. Lines end with LF or CRLF, and a line without anything is skipped.
 ///

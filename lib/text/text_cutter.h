@@ -1,8 +1,13 @@
 // A cutter makes pieces of a text a stretch at a time, so that a caller can stop where the rest of
-// the text changes nothing, and go on in two texts by turns.
+// the text changes nothing, and go on in two texts by turns. The pieces go to a list, as tokenizers
+// of both kinds collect them. Of the two texts of a pair some pieces stay where both do not fit.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
 
 namespace sti {
 
@@ -24,5 +29,82 @@ class TextCutter {
  protected:
   TextCutter() = default;
 };
+
+/// Collects the pieces of one text, word by word, with the word of each, counted from 0: the first
+/// `limit` of them, or the last, and how many there would be. Memory is that of `limit` pieces.
+class PieceList {
+ public:
+  enum class Keeps : uint8_t { kBegin, kEnd };
+  explicit PieceList(uint64_t limit, Keeps keeps = Keeps::kBegin) : limit_(limit), keeps_(keeps) {}
+
+  /// Says that the pieces from here on are of the next word.
+  void EndWord() { ++word_; }
+
+  void Add(uint32_t id) {
+    const uint64_t at = count_++;
+    if (at < limit_) {
+      ids_.push_back(id);
+      words_.push_back(word_);
+    } else if (keeps_ == Keeps::kEnd && limit_ > 0) {
+      ids_[at % limit_] = id;
+      words_[at % limit_] = word_;
+    }
+  }
+
+  /// Puts the pieces that are kept in order, once all were added.
+  void Finish() {
+    if (keeps_ != Keeps::kEnd || count_ <= limit_ || limit_ == 0) return;
+    const auto first = static_cast<std::ptrdiff_t>(count_ % limit_);
+    std::rotate(ids_.begin(), ids_.begin() + first, ids_.end());
+    std::rotate(words_.begin(), words_.begin() + first, words_.end());
+  }
+
+  [[nodiscard]] uint64_t count() const { return count_; }
+  [[nodiscard]] bool full() const { return count_ > limit_; }  ///< some did not fit
+  /// Returns whether no further piece changes what is kept, nor whether some did not fit.
+  [[nodiscard]] bool done() const { return full() && keeps_ == Keeps::kBegin; }
+  [[nodiscard]] const std::vector<uint32_t>& ids() const { return ids_; }
+  [[nodiscard]] const std::vector<uint32_t>& words() const { return words_; }  ///< [ids]
+
+ private:
+  uint64_t limit_;
+  Keeps keeps_;
+  uint64_t count_ = 0;
+  uint32_t word_ = 0;
+  std::vector<uint32_t> ids_;
+  std::vector<uint32_t> words_;
+};
+
+/// How many pieces of each text stay.
+struct PairCut {
+  uint64_t first = 0;
+  uint64_t second = 0;
+  bool truncated = false;  ///< fewer than there are
+
+  friend bool operator==(const PairCut&, const PairCut&) = default;
+};
+
+/// How far a text has been cut into pieces.
+struct PairedText {
+  uint64_t pieces = 0;  ///< up to here
+  bool ended = false;   ///< there are no others
+};
+
+/// Returns how a pair shares room for `budget` pieces, once what is known of its texts settles it:
+/// first the longer one gives way, then both share, and an odd piece goes to the longer one (to the
+/// second if they are equally long).
+///
+/// Where both have more than half of the budget, an even one is halved, however long they are. Of
+/// an odd one the true lengths decide who has the odd piece, so the shorter text has to be known to
+/// its end: lengths that are counted up to the budget alone make two long texts equally long, and
+/// give the piece to the second where the first is longer. Where a text ends within half of the
+/// budget, of the other matters only whether it has more than what is left.
+std::optional<PairCut> KnownPairCut(PairedText first, PairedText second, uint64_t budget);
+
+/// Cuts both texts by turns, the one with fewer pieces first, until the cut is known: at the latest
+/// one word behind the last piece that settles it. `whole` goes on to their ends, which the last
+/// pieces of a text are known by.
+PairCut CutPair(TextCutter* first_cutter, const PieceList& first, TextCutter* second_cutter,
+                const PieceList& second, uint64_t budget, bool whole);
 
 }  // namespace sti

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "text/pair_cut.h"
+#include "text/text_cutter.h"
 #include "types/cascade.h"
 
 namespace sti {

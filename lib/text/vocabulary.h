@@ -1,6 +1,7 @@
-// The tokens of a model, by id and by text.
+// The tokens of a model, by id and by text, and which of them texts are likely to have.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -42,5 +43,11 @@ class Vocabulary {
   std::vector<uint32_t> offsets_;  ///< [size + 1], where each line begins
   std::vector<uint32_t> slots_;    ///< ids, or kEmpty; a power of two of them
 };
+
+/// Returns up to `most` token ids, those that are likely the most common first: the marks of
+/// sentences; then words of at least two characters by ascending id, and between them the letters
+/// of ASCII. Vocabularies list single characters by code point ahead of all words, so that their
+/// ids say nothing. Tokens that stand for no text ("[CLS]", "<s>") are left out.
+std::vector<uint32_t> CommonWords(const Vocabulary& vocabulary, size_t most);
 
 }  // namespace sti

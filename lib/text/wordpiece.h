@@ -5,7 +5,6 @@
 #include <memory>
 #include <string_view>
 
-#include "text/piece_list.h"
 #include "text/text_cutter.h"
 #include "text/vocabulary.h"
 #include "types/model_info.h"

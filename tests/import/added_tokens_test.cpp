@@ -1,5 +1,3 @@
-#include "import/added_tokens.h"
-
 #include <gtest/gtest.h>
 
 #include <filesystem>

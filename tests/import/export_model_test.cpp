@@ -7,7 +7,7 @@
 #include <filesystem>
 
 #include "format/shard_codec.h"
-#include "import/layer_encoder.h"
+#include "import/shard_model.h"
 #include "shard/weight_order.h"
 #include "support/expect.h"
 #include "support/temp_folder.h"

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "network/families.h"
 #include "support/safetensors_writer.h"
 #include "support/text.h"
 #include "support/tiny_model.h"

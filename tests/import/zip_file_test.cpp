@@ -1,7 +1,6 @@
-#include "import/zip_file.h"
-
 #include <gtest/gtest.h>
 
+#include "import/torch_file.h"
 #include "support/expect.h"
 #include "support/text.h"
 #include "support/torch_writer.h"

@@ -1,18 +1,21 @@
 // The columns of a data file say by their names which cell of a row is the text, which its pair and
 // which the label. The names of GLUE's sets are known. A file with other names would lose a text
 // without a word, so a column that looks like a text and is not read is an error, unless the caller
-// names the columns.
+// names the columns. A label is written as one of the model's names or as its id.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "base/result.h"
 #include "text/dataset.h"
+#include "text/dataset/rows.h"
 
 namespace sti {
 
@@ -43,5 +46,27 @@ bool LooksLikeText(std::string_view cell);
 
 /// Returns the error that a column which looks like text would be left out.
 Error LeftOut(std::string_view name);
+
+/// Turns labels as they are written into ids.
+class LabelReader {
+ public:
+  /// `labels` are the model's, and outlive the reader.
+  LabelReader(const std::vector<std::string>& labels, Problem problem);
+
+  /// Reads the label or the set of labels in `cell` into `example`. DataError, whose place the
+  /// caller adds, for no label, one that is not the model's, or what is neither a name nor an id.
+  [[nodiscard]] Status Read(const Cell& cell, Example* example) const;
+
+ private:
+  [[nodiscard]] Result<uint32_t> Find(std::string_view label) const;
+  [[nodiscard]] Status ReadSet(std::string_view text, std::vector<uint32_t>* ids) const;
+  [[nodiscard]] Status AddTo(std::string_view label, std::vector<uint32_t>* ids) const;
+  [[nodiscard]] std::string Known() const;
+  [[nodiscard]] bool YesOrNo() const { return several_ && labels_.size() == 1; }
+
+  const std::vector<std::string>& labels_;
+  bool several_;  // an example may have any number of labels
+  std::unordered_map<std::string_view, uint32_t> ids_;
+};
 
 }  // namespace sti

@@ -1,5 +1,3 @@
-#include "text/pair_cut.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -9,6 +7,7 @@
 
 #include "support/random.h"
 #include "support/tiny_model.h"
+#include "text/text_cutter.h"
 #include "text/wordpiece.h"
 
 namespace sti {

@@ -1,4 +1,4 @@
-#include "text/pair_cut.h"
+#include "text/text_cutter.h"
 
 #include <algorithm>
 
