@@ -1,4 +1,5 @@
-// Opening what tools are given, and checking that it belongs together.
+// Opening what tools are given, and checking that it belongs together; writing what they make, and
+// refusing it before the work where it would replace an input or cannot be written.
 #pragma once
 
 #include <cstdint>
@@ -60,5 +61,21 @@ Status WriteProfile(const std::string& path, const DeviceProfile& profile);
 Result<std::vector<Example>> ReadDataset(const std::string& path, const ContainerIndex& index,
                                          const ColumnChoice& columns, bool labels_required,
                                          const LogSink& log);
+
+/// An option that names a file to write, and that file; none if it is empty.
+struct Output {
+  std::string option;  ///< "-o"
+  std::string path;
+};
+
+/// Returns why nothing can be written there, before the work whose result it is to hold.
+Status CheckOutput(const Output& output);
+
+/// Returns kUsage if the output and `input` are the same file, by whatever names; `role` says what
+/// the input is ("the model"). stdin and stdout ("-") are no files.
+Status CheckKeepsInput(const Output& output, const std::string& input, const std::string& role);
+
+/// Returns kUsage if the output is one of the files in `folder`.
+Status CheckKeepsFolder(const Output& output, const std::string& folder, const std::string& role);
 
 }  // namespace sti

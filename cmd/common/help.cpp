@@ -1,10 +1,11 @@
 #include "common/help.h"
 
 #include <algorithm>
+#include <numeric>
+#include <utility>
 #include <vector>
 
 #include "common/cli.h"
-#include "common/option_words.h"
 #include "common/text.h"
 
 namespace sti {
@@ -97,6 +98,83 @@ std::string HelpText(const CLI::App& app, const std::string& name, bool all) {
   if (all) text += ExitCodes();
   text += "\nExample:\n  " + app.get_footer() + "\n";
   return all ? text : text + "\n" + name + " --help shows all options.\n";
+}
+
+namespace {
+
+// Returns the text between the two, without them; empty if they are not there.
+std::string Between(const std::string& text, char open, char close) {
+  const size_t begin = text.find(open);
+  const size_t end = text.find(close);
+  if (begin == std::string::npos || end == std::string::npos || end < begin) return "";
+  return text.substr(begin + 1, end - begin - 1);
+}
+
+}  // namespace
+
+CLI::Option* AddWords(CLI::App& app, const std::string& flags,
+                      const std::vector<const char*>& words, std::function<void(size_t)> take,
+                      const std::string& help) {
+  const auto find = [words, take = std::move(take)](const std::string& word) {
+    take(static_cast<size_t>(std::find(words.begin(), words.end(), word) - words.begin()));
+  };
+  return app.add_option_function<std::string>(flags, find, help)
+      ->check(CLI::IsMember(words))
+      ->type_name("");
+}
+
+ValueWords ValueWordsOf(const CLI::Option& option) {
+  ValueWords words;
+  if (option.get_type_size() == 0) return words;
+  // The parser says "NAME:CHECK", where the check is "{a,b}" or "INT in [1 - 256]".
+  const std::string type = option.get_type_name();
+  const std::string choices = Between(type, '{', '}');
+  if (!choices.empty()) words.choices = CLI::detail::split(choices, ',');
+  words.range = Between(type, '[', ']');
+  const size_t dash = words.range.find(" - ");
+  if (dash != std::string::npos) words.range.replace(dash, 3, " to ");
+  words.name = type.substr(0, type.find(':'));
+  if (words.name.empty() && !choices.empty()) words.name = "{" + choices + "}";
+  return words;
+}
+
+std::vector<std::string> NamesOf(const CLI::Option& option) {
+  std::vector<std::string> names;
+  for (const std::string& letter : option.get_snames()) names.push_back("-" + letter);
+  for (const std::string& word : option.get_lnames()) names.push_back("--" + word);
+  return names;
+}
+
+size_t SlipsBetween(std::string_view a, std::string_view b) {
+  // Rows of the table of all beginnings of `a` against all of `b`: this one and the two above it.
+  std::vector<size_t> above2;
+  std::vector<size_t> above;
+  std::vector<size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), size_t{0});
+  for (size_t i = 1; i <= a.size(); ++i) {
+    above2 = std::move(above);
+    above = std::move(row);
+    row.assign(b.size() + 1, i);
+    for (size_t j = 1; j <= b.size(); ++j) {
+      const size_t other = above[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
+      row[j] = std::min({other, above[j] + 1, row[j - 1] + 1});
+      const bool swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
+      if (swapped) row[j] = std::min(row[j], above2[j - 2] + 1);
+    }
+  }
+  return row.back();
+}
+
+std::string NearestWord(std::string_view typed, const std::vector<std::string>& words) {
+  size_t fewest = typed.size() / 3 + 1;
+  std::string nearest;
+  for (const std::string& word : words) {
+    const size_t slips = SlipsBetween(typed, word);
+    if (slips >= fewest) continue;
+    fewest = slips;
+    nearest = word;
+  }
+  return nearest;
 }
 
 }  // namespace sti

@@ -1,11 +1,14 @@
 // The messages of a tool, one line each on stderr: text for a person, or a JSON object for a
-// machine. Only messages.cpp knows spdlog, which writes them, because it takes long to compile.
+// machine; and the bar of a long job. Only messages.cpp knows spdlog, which writes messages,
+// because it takes long to compile.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
+
+#include "base/log.h"
 
 namespace spdlog {
 class logger;
@@ -40,5 +43,9 @@ class Messages {
  private:
   std::unique_ptr<spdlog::logger> logger_;
 };
+
+/// A bar on stderr: what is done, how fast, and how long the rest will take. It redraws at most ten
+/// times a second and clears itself at the end. The rate is in `unit`s of `steps` steps a second.
+ProgressSink MakeProgressBar(std::string what, std::string unit = "", uint64_t steps = 1);
 
 }  // namespace sti

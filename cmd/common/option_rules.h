@@ -1,5 +1,6 @@
-// Rules on options that do nothing beside others. Every option does what its help says or is
-// refused, so that nobody relies on an option that was not read.
+// Rules on options that do nothing beside others, and the options that tools share which read a
+// data set. Every option does what its help says or is refused, so that nobody relies on an option
+// that was not read.
 #pragma once
 
 #include <initializer_list>
@@ -7,6 +8,7 @@
 #include <string_view>
 
 #include "base/result.h"
+#include "text/dataset.h"
 
 namespace CLI {
 class App;
@@ -37,5 +39,9 @@ Status RefuseOtherOptions(const CLI::App& app, std::string_view context, OptionN
 /// Returns kUsage if one of `options` was given without `needed`: "--pairs goes with --tokenize;
 /// add it, or drop --pairs".
 Status RequireOption(const CLI::App& app, OptionNames options, std::string_view needed);
+
+/// Adds --text-column, --pair-column and --label-column, which fill `columns` in. CheckColumnChoice
+/// tells whether they make sense together.
+void AddColumnOptions(CLI::App& app, ColumnChoice& columns);
 
 }  // namespace sti

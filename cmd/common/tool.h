@@ -1,5 +1,8 @@
 // The frame of a command-line tool: its common options, messages, progress, signals and exit codes.
-// Every tool has one, so that all tools behave alike.
+// Every tool has one, so that all tools behave alike. A signal that asks to end lets a tool finish
+// the line at hand and exit with 128 and the signal's number; a second one, or any other that ends
+// a process, does so at once. Neither leaves a temporary behind. A signal that was ignored at the
+// start (nohup) stays ignored.
 #pragma once
 
 #include <cstdint>
@@ -11,13 +14,25 @@
 #include "base/log.h"
 #include "base/result.h"
 #include "common/messages.h"
-#include "common/signals.h"
 
 namespace CLI {
 class App;
 }  // namespace CLI
 
 namespace sti {
+
+/// Begins to handle signals so. Writes that a signal interrupts go on; only waits for input end.
+void HandleSignals();
+
+/// Returns the signal that asked this process to stop, or 0.
+int StopSignal();
+inline bool StopRequested() { return StopSignal() != 0; }
+
+/// Lets SIGHUP ask for something else from now on, in place of ending the process; `also_ignored`:
+/// where it was ignored at the start too, since the user has asked for this very signal.
+void ListenForHangup(bool also_ignored);
+/// Returns whether SIGHUP has come since the last call.
+bool TakeHangup();
 
 /// Holds a tool's common options and prints its messages. A `main` adds its own options to app(),
 /// then calls Main with the work to do.

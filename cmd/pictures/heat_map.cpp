@@ -2,14 +2,155 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdio>
+#include <map>
+#include <string>
+#include <vector>
 
-#include "pictures/cascade_table.h"
+#include "common/text.h"
 #include "pictures/importance_text.h"
 #include "pictures/shading.h"
-#include "pictures/submodel_table.h"
+#include "types/importance.h"
+#include "types/submodel.h"
 
 namespace sti {
 namespace {
+
+constexpr double kMostLost = 0.005;  // of accuracy, by what a row shows
+constexpr double kPercent = 100;
+
+std::string LevelName(const CascadeLevelScore& level) {
+  return NameOf(Submodel{level.depth, level.width}, level.bits);
+}
+
+/// A cut of a cascade, and the shards that it computes of a text in the mean.
+struct Choice {
+  const CascadeScore* cascade = nullptr;
+  const CascadeCut* cut = nullptr;
+  double shards = 0;
+};
+
+double ShardsOf(const Importance& importance, const CascadeScore& cascade, const CascadeCut& cut) {
+  double shards = 0;
+  double reach = 1;
+  for (size_t i = 0; i < cascade.levels.size(); ++i) {
+    const CascadeLevelScore& level = importance.cascade_levels[cascade.levels[i]];
+    shards += reach * level.depth * level.width;
+    reach -= cut.shares[i];
+  }
+  return shards;
+}
+
+/// Returns the best choice for each list of levels that has one.
+std::map<std::vector<uint32_t>, Choice> BestOf(const Importance& importance) {
+  std::map<std::vector<uint32_t>, Choice> best;
+  for (const CascadeScore& cascade : importance.cascades) {
+    const double last = importance.cascade_levels[cascade.levels.back()].accuracy;
+    for (const CascadeCut& cut : cascade.cuts) {
+      if (cut.accuracy < last - kMostLost) continue;
+      const Choice choice{&cascade, &cut, ShardsOf(importance, cascade, cut)};
+      Choice& held = best[cascade.levels];
+      if (held.cut == nullptr || choice.shards < held.shards) held = choice;
+    }
+  }
+  return best;
+}
+
+std::string RowOf(const Importance& importance, const Choice& choice) {
+  std::string names;
+  for (const uint32_t level : choice.cascade->levels) {
+    if (!names.empty()) names += " > ";
+    names += LevelName(importance.cascade_levels[level]);
+  }
+  const CascadeCut& cut = *choice.cut;
+  return Format("%-28s %5.2f %4.1f %4.2f %8.1f %7.1f %6.1f %9.2f\n", names.c_str(), cut.cutoff,
+                choice.cascade->alpha, cut.weights.back(), (1 - cut.shares.back()) * kPercent,
+                cut.words_left.back() * kPercent, choice.shards, cut.accuracy * kPercent);
+}
+
+// The cascade levels of an importance file, and for each cascade of them the cut that computes
+// fewest shards a text among those which lose at most half a point of the last level's accuracy;
+// in lines of at most 80 characters. Empty if no cascades were measured.
+std::string CascadeTable(const Importance& importance) {
+  if (importance.cascade_levels.empty()) return "";
+  std::string text =
+      "\ncascade level  accuracy, %  temperature  NLL at 1  with it  ECE at 1  with it\n";
+  for (const CascadeLevelScore& level : importance.cascade_levels) {
+    text += Format("%-13s %12.2f %12.2f %9.3f %8.3f %9.3f %8.3f\n", LevelName(level).c_str(),
+                   level.accuracy * kPercent, level.temperature, level.nll, level.calibrated_nll,
+                   level.ece, level.calibrated_ece);
+  }
+  const auto best = BestOf(importance);
+  if (best.empty()) return text + "no cascade of them is within 0.5 points of its last level\n";
+  text += "\nfewest shards within 0.5 points of the last level; shares in %\n";
+  text += "cascade                          c    a    w  returned   words shards  accuracy\n";
+  for (const auto& [levels, choice] : best) text += RowOf(importance, choice);
+  return text;
+}
+
+constexpr uint32_t kColumns = 12;  // six characters each, beside the five of n
+
+std::string Cell(const char* format, double value) {
+  char buffer[32];
+  std::snprintf(buffer, sizeof(buffer), format, value);  // NOLINT: literal formats only
+  return buffer;
+}
+
+std::string Cell(uint32_t number) { return Cell("%6.0f", number); }
+
+const SubmodelScore* Find(const Importance& importance, uint32_t depth, uint32_t width,
+                          uint32_t bits) {
+  auto found = std::find_if(
+      importance.submodels.begin(), importance.submodels.end(), [&](const SubmodelScore& score) {
+        return score.depth == depth && score.width == width && score.bits == bits;
+      });
+  return found == importance.submodels.end() ? nullptr : &*found;
+}
+
+// One line a depth, for the widths from `first` to before `end`.
+std::string Columns(const Importance& importance, uint32_t bits, uint32_t first, uint32_t end) {
+  std::string text = "    n";
+  for (uint32_t width = first; width < end; ++width) text += Cell(width);
+  text += '\n';
+  for (uint32_t depth = 1; depth <= importance.layers; ++depth) {
+    std::string line;
+    bool any = false;
+    for (uint32_t width = first; width < end; ++width) {
+      const SubmodelScore* score = Find(importance, depth, width, bits);
+      any = any || score != nullptr;
+      line += score == nullptr ? "     -" : Cell("%6.1f", score->accuracy * 100);
+    }
+    if (any) text += Cell("%5.0f", depth) + line + '\n';
+  }
+  return text;
+}
+
+// A(n, m) of an importance file at the most bits measured, layers downwards and slices to the
+// right, in lines of at most 80 characters; below it the largest submodel by bits. Empty if no
+// submodels were measured.
+std::string SubmodelTable(const Importance& importance) {
+  const std::vector<SubmodelScore>& scores = importance.submodels;
+  if (scores.empty()) return "";
+  uint32_t most = 0;
+  uint32_t narrowest = importance.width;
+  for (const SubmodelScore& score : scores) {
+    most = std::max(most, score.bits);
+    narrowest = std::min(narrowest, score.width);
+  }
+  std::string text =
+      importance.metric == "kl" ? "\nsame label as the full model, " : "\naccuracy, ";
+  text += "%, of n layers (down) x m slices (across) at " + std::to_string(most) + " bits\n";
+  for (uint32_t first = narrowest; first <= importance.width; first += kColumns) {
+    text += Columns(importance, most, first, std::min(first + kColumns, importance.width + 1));
+  }
+  const SubmodelScore& largest = scores.back();  // they are sorted
+  text += std::to_string(largest.depth) + "x" + std::to_string(largest.width) + " by bits:";
+  for (const SubmodelScore& score : scores) {
+    if (score.depth != largest.depth || score.width != largest.width) continue;
+    text += " " + std::to_string(score.bits) + ": " + Cell("%.1f", score.accuracy * 100);
+  }
+  return text + "\n";
+}
 
 constexpr size_t kLineWidth = 80;
 constexpr uint32_t kBlock = 16;  // slices beside each other

@@ -1,5 +1,6 @@
-// Texts that tell a person what an importance file says: its scores, how much of its ranking is
-// noise, and how far two rankings agree.
+// Texts that tell a person what an importance file says, or a part of one: its scores, how much of
+// its ranking is noise, and how far two rankings agree. sti-importance and sti-inspect say the same
+// of one.
 #pragma once
 
 #include <optional>
@@ -7,6 +8,7 @@
 
 #include "importance/rank_statistics.h"
 #include "types/importance.h"
+#include "types/importance_part.h"
 
 namespace sti {
 
@@ -28,5 +30,11 @@ std::optional<std::string> NoiseWarning(const Importance& importance);
 
 /// Returns one line: "ranks: Spearman 0.81, Kendall 0.63; 24 of the top 36 shards are in both"
 std::string DescribeAgreement(const RankAgreement& agreement);
+
+/// "part 2/8 of an importance: units 11 to 20 of 80, 300 examples, metric loss"
+std::string DescribeImportancePart(const ImportancePart& part);
+
+/// Describes a part and what it belongs to, for a terminal of 80 columns.
+std::string ImportancePartText(const ImportancePart& part);
 
 }  // namespace sti

@@ -1,7 +1,7 @@
 #include "shells/command.h"
 
 #include "common/cli.h"
-#include "common/option_words.h"
+#include "common/help.h"
 
 namespace sti {
 namespace {

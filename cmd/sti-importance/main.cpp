@@ -1,8 +1,6 @@
 // sti-importance: which shards matter, measured on a dev set (STI 5.2).
 #include "common/cli.h"
-#include "measure.h"
-#include "merge.h"
-#include "show.h"
+#include "jobs.h"
 
 int main(int argc, char** argv) {
   sti::Tool tool("sti-importance",

@@ -1,28 +1,53 @@
-#include "measure.h"
+#include "importance/measure.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <optional>
+#include <span>
+#include <string>
 
 #include "base/counted.h"
 #include "checkpoint.h"
 #include "common/files.h"
-#include "common/outputs.h"
 #include "common/parse.h"
-#include "common/part_text.h"
+#include "common/tool.h"
 #include "format/importance_file.h"
 #include "format/importance_part_file.h"
 #include "importance/cascades.h"
 #include "importance/importance_join.h"
-#include "importance/measure.h"
+#include "importance/metric.h"
 #include "importance/model_order.h"
 #include "importance/quick_importance.h"
+#include "jobs.h"
 #include "pictures/importance_text.h"
+#include "text/dataset.h"
 #include "text/model_tokenizer.h"
-#include "warnings.h"
+#include "types/importance.h"
+#include "types/model_info.h"
 
 namespace sti {
 namespace {
+
+// Warns if all examples have one label, since a model that always says it is right on all of them.
+// Does nothing for kl, which takes no labels.
+void WarnOfOneLabel(const Tool& tool, const std::string& data, std::span<const Example> examples,
+                    const ModelInfo& info, Metric metric) {
+  if (metric == Metric::kKl || examples.size() < 2 || !examples[0].label) return;
+  const uint32_t label = *examples[0].label;
+  if (std::any_of(examples.begin(), examples.end(),
+                  [&](const Example& example) { return example.label != label; })) {
+    return;
+  }
+  tool.Warn(data + ": all " + std::to_string(examples.size()) + " examples are labelled \"" +
+            info.labels[label] + "\", which " + MetricName(metric) +
+            " rewards saying always; add other labels, or use --metric kl");
+}
+
+// Warns if the ranking is mostly noise.
+void WarnOfNoise(const Tool& tool, const Importance& importance) {
+  if (const auto warning = NoiseWarning(importance)) tool.Warn(*warning);
+}
 
 ImportanceOptions OptionsOf(const Tool& tool, const ImportanceToolOptions& options) {
   ImportanceOptions work;
@@ -177,6 +202,21 @@ Result<int> Measure(const Tool& tool, const ImportanceToolOptions& options) {
                        WriteResult(tool, options, tokenizer, examples, std::move(part)));
   checkpoint.Remove();
   return code;
+}
+
+Result<int> Merge(const Tool& tool, const ImportanceToolOptions& options) {
+  if (options.output.empty()) {
+    return UsageError("-o FILE is required; see sti-importance merge --help");
+  }
+  std::vector<NamedPart> parts;
+  parts.reserve(options.merge_parts.size());
+  for (const std::string& path : options.merge_parts) {
+    STI_RETURN_IF_ERROR(CheckKeepsInput({"-o", options.output}, path, "one of the parts"));
+    STI_ASSIGN_OR_RETURN(ImportancePart part, ReadImportancePart(path));
+    parts.push_back({path, std::move(part)});
+  }
+  STI_ASSIGN_OR_RETURN(const Importance importance, JoinImportanceParts(std::move(parts)));
+  return WriteAndReport(tool, options, importance);
 }
 
 }  // namespace sti

@@ -6,13 +6,29 @@
 #include <utility>
 #include <vector>
 
-#include "cascade_options.h"
+#include "base/result.h"
+#include "common/cli.h"
 #include "common/tool.h"
+#include "importance/cascades.h"
 #include "importance/metric.h"
 #include "text/dataset.h"
 #include "types/compute_type.h"
 
 namespace sti {
+
+/// Whether cascades are measured, and which.
+struct CascadeOptions {
+  bool wanted = false;
+  std::vector<SubmodelCell> levels;  ///< empty: the library's
+  std::vector<double> alphas;        ///< empty: 0.3 to 0.9
+  /// Returns the choice, with what nobody said filled in.
+  [[nodiscard]] CascadeChoice Choice() const;
+};
+
+void AddCascadeOptions(CLI::App& app, CascadeOptions& options);
+
+/// Refuses levels and alphas of cascades that are not measured.
+Status CheckCascadeOptions(const CascadeOptions& options);
 
 /// The options of the command line, of all subcommands.
 struct ImportanceToolOptions {

@@ -1,15 +1,13 @@
-#include "show.h"
-
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <vector>
 
 #include "base/json_line.h"
 #include "common/files.h"
-#include "common/outputs.h"
 #include "format/importance_file.h"
 #include "format/json_fields.h"
 #include "importance/rank_statistics.h"
+#include "jobs.h"
 #include "pictures/heat_map.h"
 #include "pictures/heat_map_picture.h"
 #include "pictures/svg.h"

@@ -13,7 +13,6 @@
 #include "common/files.h"
 #include "common/lines.h"
 #include "common/long_text.h"
-#include "common/part_text.h"
 #include "common/plan_text.h"
 #include "common/remedies.h"
 #include "describe.h"
@@ -26,6 +25,7 @@
 #include "import/export_model.h"
 #include "options.h"
 #include "pictures/heat_map.h"
+#include "pictures/importance_text.h"
 #include "text/model_tokenizer.h"
 
 namespace sti {

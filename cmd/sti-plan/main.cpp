@@ -5,7 +5,6 @@
 #include "api/plan_inputs.h"
 #include "base/counted.h"
 #include "common/files.h"
-#include "common/outputs.h"
 #include "common/plan_text.h"
 #include "common/remedies.h"
 #include "common/text.h"

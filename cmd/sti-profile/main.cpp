@@ -1,19 +1,21 @@
 // sti-profile: what this device's flash and cores can do (STI 5.2).
+
 #include <algorithm>
 #include <cstdio>
 #include <utility>
+#include <vector>
 
 #include "api/plan_inputs.h"
 #include "api/process_bytes.h"
 #include "base/counted.h"
+#include "base/result.h"
 #include "common/cli.h"
 #include "common/files.h"
 #include "common/machine.h"
-#include "common/outputs.h"
 #include "common/parse.h"
-#include "merge.h"
+#include "common/tool.h"
+#include "format/profile_file.h"
 #include "options.h"
-#include "profile/clock_setting.h"
 #include "profile/compute_choice.h"
 #include "profile/device_state.h"
 #include "profile/profile.h"
@@ -24,6 +26,28 @@
 
 namespace sti {
 namespace {
+
+// Writes the profile, to stdout too with --json.
+Status WriteAndPrint(const Tool& tool, const ProfileToolOptions& options,
+                     const DeviceProfile& profile) {
+  STI_RETURN_IF_ERROR(WriteProfile(options.output, profile));
+  if (tool.json() && options.output != "-") std::fputs(ProfileToJson(profile).c_str(), stdout);
+  return {};
+}
+
+// Joins the profiles that were named, and writes the joined one. Returns the exit code.
+Result<int> Merge(const Tool& tool, const ProfileToolOptions& options) {
+  std::vector<NamedProfile> profiles;
+  profiles.reserve(options.merge_files.size());
+  for (const std::string& path : options.merge_files) {
+    STI_RETURN_IF_ERROR(CheckKeepsInput({"-o", options.output}, path, "one of the profiles"));
+    STI_ASSIGN_OR_RETURN(DeviceProfile profile, ReadProfile(path, tool));
+    profiles.push_back({path, std::move(profile)});
+  }
+  STI_ASSIGN_OR_RETURN(const DeviceProfile joined, JoinProfiles(profiles));
+  STI_RETURN_IF_ERROR(WriteAndPrint(tool, options, joined));
+  return 0;
+}
 
 Result<ProfileOptions> WorkOf(const Tool& tool, const ProfileToolOptions& options,
                               const ModelInfo& info) {
@@ -165,6 +189,7 @@ Result<int> Run(const Tool& tool, const ProfileToolOptions& options) {
 }
 
 }  // namespace
+
 }  // namespace sti
 
 int main(int argc, char** argv) {

@@ -7,9 +7,9 @@
 
 #include "adjust.h"
 #include "api/pause.h"
+#include "common/files.h"
 #include "common/lines.h"
 #include "common/machine.h"
-#include "common/outputs.h"
 #include "common/remedies.h"
 #include "host.h"
 #include "jobs.h"

@@ -4,7 +4,6 @@
 #include <cctype>
 
 #include "common/cli.h"
-#include "common/data_options.h"
 #include "common/files.h"
 #include "common/option_rules.h"
 #include "common/parse.h"

@@ -1,8 +1,11 @@
 #include "watch.h"
 
 #include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
 #include <string>
 
+#include "base/atomic_file.h"
 #include "base/counted.h"
 #include "common/parse.h"
 #include "print.h"
@@ -97,6 +100,147 @@ Status Watch::Finish() {
   const std::string summary = Summary(mishaps_);
   if (mishaps_.inputs > 1 && !summary.empty()) tool_.Say(options_.Prefix() + summary);
   return {};
+}
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr double kPause_us = 1000;  // between runs, so that they can be told apart
+enum Lane { kIo = 1, kDecode = 2, kCompute = 3 };
+
+Json LaneName(int lane, const char* name) {
+  return {
+      {"name", "thread_name"}, {"ph", "M"}, {"pid", 1}, {"tid", lane}, {"args", {{"name", name}}}};
+}
+
+std::string LayerName(uint32_t layer) { return "layer " + std::to_string(layer); }
+
+/// The bits that each part of a read completes, of those too that it brings a piece of, by shard:
+/// {"3": [2, 3, 4]}.
+Json PartsOf(const LoadSchedule& schedule, const ScheduledRead& read) {
+  std::map<uint32_t, std::vector<uint32_t>> bits;
+  for (const ScheduledPart& part : schedule.PartsOf(read)) {
+    if (!part.kind) continue;
+    bits[schedule.requests[part.request].id.slice].push_back(BitsOf(*part.kind));
+  }
+  Json slices = Json::object();
+  for (const auto& [slice, parts] : bits) slices["slice " + std::to_string(slice)] = parts;
+  return slices;
+}
+
+std::string ReadName(const LoadSchedule& schedule, const ScheduledRead& read) {
+  const ScheduledPart& part = schedule.parts[read.first_part];
+  if (part.kind) {
+    return LayerName(schedule.requests[part.request].id.layer) +
+           (read.refinement ? " refinement" : "");
+  }
+  return part.layer ? LayerName(*part.layer) + " parameters" : "head parameters";
+}
+
+/// The bits that each slice of a layer ran at; 0: left out.
+Json BitsOf(const RunResult& run, const LoadSchedule& schedule, uint32_t layer) {
+  Json bits = Json::object();
+  for (const ShardRequest& shard : schedule.requests) {
+    if (shard.id.layer == layer) bits["slice " + std::to_string(shard.id.slice)] = shard.bits;
+  }
+  for (const DegradedShard& shard : run.degraded) {
+    if (shard.id.layer == layer) bits["slice " + std::to_string(shard.id.slice)] = shard.bits;
+  }
+  return bits;
+}
+
+}  // namespace
+
+struct TraceWriter::Events {
+  Json list = Json::array({LaneName(kIo, "IO"), LaneName(kDecode, "decode (within compute)"),
+                           LaneName(kCompute, "compute")});
+  double origin_us = 0;  ///< of the run at hand
+  double end_us = 0;
+  uint32_t level = 0;  ///< of the cascade that the run at hand is, from 1; 0: there is none
+
+  void Add(const std::string& name, Lane lane, double begin_us, double until_us,
+           Json args = Json::object()) {
+    if (level > 0) args["cascade_level"] = level;
+    list.push_back({{"name", name},
+                    {"ph", "X"},
+                    {"pid", 1},
+                    {"tid", static_cast<int>(lane)},
+                    {"ts", origin_us + begin_us},
+                    {"dur", std::max(0.0, until_us - begin_us)},
+                    {"args", std::move(args)}});
+    end_us = std::max(end_us, origin_us + until_us);
+  }
+};
+
+TraceWriter::TraceWriter() : events_(std::make_unique<Events>()) {}
+TraceWriter::~TraceWriter() = default;
+
+void TraceWriter::Add(const Answer& answer, const LoadSchedule& schedule) {
+  Events& events = *events_;
+  const RunResult& run = answer.run;
+  const RunResult& first =
+      answer.cascade && !answer.cascade->before().empty() ? answer.cascade->before()[0].run : run;
+  // Reads of a run that was woken begin before it.
+  double first_us = first.embeddings_io_begin_us;
+  for (const ReadSpan& span : first.reads) first_us = std::min(first_us, span.begin_us);
+  events.origin_us = events.end_us - first_us + (events.end_us > 0 ? kPause_us : 0);
+  if (!answer.cascade) return AddRun(run, schedule);
+  const double begin_us = events.origin_us;
+  events.level = 0;
+  for (const CascadeLevelRun& level : answer.cascade->before()) {
+    ++events.level;
+    events.origin_us = begin_us + level.began_us;
+    AddRun(level.run, *level.schedule);
+  }
+  ++events.level;
+  events.origin_us = begin_us + answer.cascade->began_us;
+  AddRun(run, schedule);
+}
+
+void TraceWriter::AddRun(const RunResult& run, const LoadSchedule& schedule) {
+  Events& events = *events_;
+  AddReads(run, schedule);
+  events.Add("embeddings", kCompute, run.embeddings_begin_us, run.embeddings_us);
+  for (const LayerTrace& layer : run.layers) {
+    const Json bits = BitsOf(run, schedule, layer.layer);
+    events.Add(LayerName(layer.layer), kDecode, layer.start_us, layer.start_us + layer.decode_us,
+               {{"bits", bits}});
+    events.Add(LayerName(layer.layer), kCompute, layer.start_us, layer.end_us, {{"bits", bits}});
+  }
+  events.Add("head", kCompute, run.latency_us - run.head_us, run.latency_us);
+}
+
+// Several reads are in flight, a lane shows one: each from when it was begun or the one before it
+// was there, whichever is later.
+void TraceWriter::AddReads(const RunResult& run, const LoadSchedule& schedule) {
+  constexpr uint32_t kRows = UINT32_MAX;
+  std::vector<ReadSpan> spans = run.reads;
+  spans.push_back({run.embeddings_io_begin_us, run.embeddings_io_us, kRows});
+  std::sort(spans.begin(), spans.end(),
+            [](const ReadSpan& a, const ReadSpan& b) { return a.end_us < b.end_us; });
+  double lane_us = spans.front().begin_us;
+  // Rows are many reads with one end: shards that overtook the last of them leave the first alone.
+  if (run.embeddings_io_begin_us < lane_us)
+    events_->Add("embedding rows", kIo, run.embeddings_io_begin_us, lane_us);
+  for (const ReadSpan& span : spans) {
+    const double begin_us = std::max(span.begin_us, lane_us);
+    lane_us = span.end_us;
+    Json args = {{"in_flight_us", span.end_us - span.begin_us}};
+    if (span.read == kRows) {
+      events_->Add("embedding rows", kIo, begin_us, span.end_us, std::move(args));
+      continue;
+    }
+    const ScheduledRead& read = schedule.reads[span.read];
+    args["bytes"] = read.length;
+    args["parts"] = PartsOf(schedule, read);
+    events_->Add(ReadName(schedule, read), kIo, begin_us, span.end_us, std::move(args));
+  }
+}
+
+Status TraceWriter::Write(const std::string& path) const {
+  const std::string text = Json{{"traceEvents", events_->list}}.dump();
+  return WriteFileAtomically(path, {reinterpret_cast<const uint8_t*>(text.data()), text.size()});
 }
 
 }  // namespace sti

@@ -1,18 +1,45 @@
 // The words of sti-run to people, on stderr, while it answers. A watch sees every answer of a run,
 // whether its inputs are lines, arguments or a data set, and tells what JSON tells machines: inputs
-// that were late, degraded or truncated. Notices of a session are told beside.
+// that were late, degraded or truncated. Notices of a session are told beside. A trace has all
+// runs, for Perfetto and for pictures.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "api/notice.h"
 #include "api/session.h"
+#include "base/result.h"
 #include "common/tool.h"
 #include "options.h"
-#include "trace.h"
+#include "schedule/load_schedule.h"
 
 namespace sti {
+
+/// Collects runs and writes them as Chrome trace events, which Perfetto opens: a lane for reads,
+/// one for decoding, one for computation, each slice with its shards and their bits. Decoding is
+/// fused with the products and spread over a layer; its slice is as long as all of it together.
+/// Slices of a cascade name their level.
+class TraceWriter {
+ public:
+  TraceWriter();
+  ~TraceWriter();
+  TraceWriter(const TraceWriter&) = delete;
+  TraceWriter& operator=(const TraceWriter&) = delete;
+
+  /// `schedule` is what the run read by, of a cascade that of the level that answered.
+  void Add(const Answer& answer, const LoadSchedule& schedule);
+  [[nodiscard]] Status Write(const std::string& path) const;
+
+ private:
+  struct Events;
+  void AddRun(const RunResult& run, const LoadSchedule& schedule);
+  void AddReads(const RunResult& run, const LoadSchedule& schedule);
+
+  std::unique_ptr<Events> events_;
+};
 
 /// Says a session's notice in a sentence that begins with `prefix`: a warning, a line, or one with
 /// -v, as it matters.

@@ -1,23 +1,48 @@
-// Reads that go on while a layer is measured, as many as a run makes beside it.
-//
-// Moving bytes costs CPU time too: on a fast disk an IO lane at full speed takes a good part of a
-// core, on slow flash next to nothing. Measured beside the reads of one layer, T_comp says what a
-// layer takes in a pipeline that streams, neither alone nor beside a lane that never rests.
+// The reads that loading a layer takes, and a thread that makes them while a layer is measured, as
+// many as a run makes beside it. Moving bytes costs CPU time too: on a fast disk an IO lane at full
+// speed takes a good part of a core, on slow flash next to nothing. Measured beside the reads of
+// one layer, T_comp says what a layer takes in a pipeline that streams, neither alone nor beside a
+// lane that never rests.
 #pragma once
 
 #include <condition_variable>
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <thread>
 #include <vector>
 
 #include "base/aligned_buffer.h"
 #include "base/result.h"
+#include "format/container_index.h"
 #include "io/block_reader.h"
-#include "profile/layer_reads.h"
+#include "schedule/load_schedule.h"
 
 namespace sti {
+
+/// Holds the reads of a whole layer, each shard's on its own, since neighbours at other bits do not
+/// merge in a run either. Only `offset`, `length` and `place` of a read are set.
+struct LayerReads {
+  std::vector<ScheduledRead> reads;
+  uint64_t bytes = 0;  ///< bytes of all reads, and of the memory that they need
+};
+
+/// Returns the reads of all slices at `bits`, which the container offers; neighbouring parts of a
+/// shard merge up to `read_bytes`.
+Result<LayerReads> ReadsAtBits(const ContainerIndex& index, uint32_t layer, uint32_t bits,
+                               uint32_t read_bytes);
+
+/// Returns the same of every layer, [layers].
+Result<std::vector<LayerReads>> ReadsOfLayersAtBits(const ContainerIndex& index, uint32_t bits,
+                                                    uint32_t read_bytes);
+
+/// Returns the bytes of the layer that has most; 0 of none.
+uint64_t LargestLayer(std::span<const LayerReads> layers);
+
+/// Returns the reads of one plane of every slice, which is what a later turn adds: the plane that
+/// completes `bits` (3 to 6). Slices without it are left out.
+LayerReads ReadsOfPlane(const ContainerIndex& index, uint32_t layer, uint32_t bits);
 
 /// Loads layers one after another, in a thread of its own, whenever it is asked to: with as many
 /// reads in flight as a run has, checksums computed, into memory as large as that of several

@@ -11,7 +11,6 @@
 #include "model/loaded_model.h"
 #include "model/transformer.h"
 #include "profile/profile_numbers.h"
-#include "profile/time_us.h"
 
 namespace sti {
 namespace {

@@ -6,7 +6,6 @@
 #include "base/aligned_buffer.h"
 #include "base/counted.h"
 #include "profile/profile_numbers.h"
-#include "profile/time_us.h"
 
 namespace sti {
 namespace {

@@ -9,11 +9,10 @@
 #include <vector>
 
 #include "base/remedy.h"
-#include "profile/layer_reads.h"
-#include "profile/monotone.h"
+#include "profile/background_reads.h"
 #include "profile/profile_numbers.h"
 #include "profile/read_sweep.h"
-#include "profile/series.h"
+#include "profile/statistics.h"
 
 namespace sti {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "base/utf8.h"
-#include "profile/monotone.h"
+#include "profile/statistics.h"
 
 namespace sti {
 namespace {

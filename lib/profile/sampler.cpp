@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "base/samples.h"
-#include "profile/median_interval.h"
+#include "profile/statistics.h"
 
 namespace sti {
 namespace {

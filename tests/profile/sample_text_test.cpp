@@ -1,9 +1,8 @@
-#include "profile/sample_text.h"
-
 #include <gtest/gtest.h>
 
 #include <set>
 
+#include "profile/profile_numbers.h"
 #include "support/test_tokenizer.h"
 
 namespace sti {

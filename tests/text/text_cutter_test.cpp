@@ -1,3 +1,5 @@
+#include "text/text_cutter.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -7,7 +9,6 @@
 
 #include "support/random.h"
 #include "support/tiny_model.h"
-#include "text/text_cutter.h"
 #include "text/wordpiece.h"
 
 namespace sti {

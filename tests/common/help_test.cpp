@@ -1,5 +1,6 @@
 // Words are found that a mistyped one was meant to be.
-#include "common/nearest.h"
+
+#include "common/help.h"
 
 #include <gtest/gtest.h>
 
@@ -48,4 +49,5 @@ TEST(Nearest, IsNoneWhereAllWordsAreFar) {
 }
 
 }  // namespace
+
 }  // namespace sti

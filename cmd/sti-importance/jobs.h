@@ -1,4 +1,5 @@
-// The job of sti-importance without a subcommand: a measurement, whole or a part of one.
+// The jobs of sti-importance: a measurement, whole or a part of one; parts joined; an importance
+// shown.
 #pragma once
 
 #include "options.h"
@@ -12,5 +13,11 @@ Result<int> Measure(const Tool& tool, const ImportanceToolOptions& options);
 /// Writes an importance where the options say and says what it holds.
 Result<int> WriteAndReport(const Tool& tool, const ImportanceToolOptions& options,
                            const Importance& importance);
+
+/// sti-importance merge: joins part files. Returns the exit code.
+Result<int> Merge(const Tool& tool, const ImportanceToolOptions& options);
+
+/// sti-importance show: prints an importance file. Returns the exit code.
+Result<int> Show(const Tool& tool, const ImportanceToolOptions& options);
 
 }  // namespace sti
