@@ -1,9 +1,15 @@
-// Lines of text from a descriptor. A tool that answers line by line has to see a signal while it
-// waits for the next one, which streams of the standard library do not tell.
+// Lines of text on their way in and out. A tool that answers line by line has to see a signal while
+// it waits for the next one, which streams of the standard library do not tell. An input may be a
+// line of a mebibyte, which is held once: it goes to stdout in pieces, so that nobody copies it
+// whole to spell it for JSON or for a terminal.
 #pragma once
 
+#include <cstdio>
+#include <functional>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/result.h"
 
@@ -42,6 +48,29 @@ class LineReader {
   size_t at_ = 0;
   bool ended_ = false;
   bool begun_ = false;  ///< a line was read
+};
+
+/// Calls `take` with one piece of a text after another, each of a few kilobytes. No character of
+/// UTF-8 is divided, nor anything that a decoder replaces by one U+FFFD.
+void ForEachPiece(std::string_view text, const std::function<void(std::string_view)>& take);
+
+/// Prints one JSON object in one line: the bytes that JsonLine gives for all fields together.
+class JsonLinePrinter {
+ public:
+  explicit JsonLinePrinter(std::FILE* file) : file_(file) {}
+
+  /// Prints the fields of an object.
+  void Add(const nlohmann::ordered_json& fields);
+  /// Prints a field that is a text of any bytes.
+  void AddText(std::string_view name, std::string_view text);
+  void End();
+
+ private:
+  void Begin();
+  void Write(std::string_view bytes);
+
+  std::FILE* file_;
+  bool begun_ = false;
 };
 
 }  // namespace sti

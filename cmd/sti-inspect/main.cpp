@@ -12,7 +12,6 @@
 #include "base/remedy.h"
 #include "common/files.h"
 #include "common/lines.h"
-#include "common/long_text.h"
 #include "common/plan_text.h"
 #include "common/remedies.h"
 #include "describe.h"

@@ -18,9 +18,8 @@
 #include "plan/planner.h"
 #include "plan/profile_doubts.h"
 #include "plan/sweep.h"
-#include "sweep.h"
+#include "print.h"
 #include "types/certainty.h"
-#include "verdicts.h"
 
 namespace sti {
 namespace {

@@ -6,7 +6,7 @@
 #include <functional>
 
 #include "adjust.h"
-#include "api/pause.h"
+#include "api/session.h"
 #include "common/files.h"
 #include "common/lines.h"
 #include "common/machine.h"

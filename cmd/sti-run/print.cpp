@@ -12,7 +12,7 @@
 #include "base/process_memory.h"
 #include "base/utf8.h"
 #include "common/files.h"
-#include "common/long_text.h"
+#include "common/lines.h"
 #include "common/parse.h"
 #include "common/remedies.h"
 #include "common/text.h"

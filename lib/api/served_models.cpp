@@ -5,7 +5,7 @@
 #include <system_error>
 #include <utility>
 
-#include "api/pause.h"
+#include "api/session.h"
 #include "api/shard_memory.h"
 #include "base/remedy.h"
 #include "base/thread.h"

@@ -15,7 +15,6 @@
 #include <vector>
 
 #include "api/host.h"
-#include "api/pause.h"
 #include "api/session.h"
 #include "base/clock.h"
 #include "base/log.h"

@@ -21,10 +21,10 @@
 #include "base/log.h"
 #include "base/result.h"
 #include "importance/activation_room.h"
-#include "importance/judge.h"
+#include "importance/chunk_judge.h"
 #include "importance/layer_runner.h"
-#include "importance/submodel_sweeps.h"
-#include "importance/tally.h"
+#include "importance/metric.h"
+#include "importance/work_list.h"
 
 namespace sti {
 

@@ -1,5 +1,8 @@
 // A measurement of importance and an estimate of it begin alike: they check what they are asked
-// for, and describe it as a job.
+// for, and describe it as a job. Part of it is how words are used in the texts of the data set, and
+// what their embedding rows cost where some of them stay in memory. Texts are as long as a length
+// allows, made of the examples one behind the other: so are the texts that a plan must be in time
+// for.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +17,7 @@
 #include "io/container_file.h"
 #include "text/dataset.h"
 #include "types/importance_part.h"
+#include "types/word_use.h"
 
 namespace sti {
 
@@ -28,5 +32,9 @@ std::vector<uint32_t> RaisedBits(const ContainerIndex& index, bool gains);
 /// Returns the job on `batches`, with one unit and without submodels; a measurement sets its own.
 ImportanceJob JobOf(const ContainerIndex& index, std::span<const ExampleBatch> batches,
                     const ImportanceOptions& options, const std::string& kernel);
+
+/// Counts words, and replays the reads of texts. Of two halves of the examples, the words of one
+/// are preloaded for the texts of the other, so that no text helps itself. It reads nothing.
+WordUse MeasureWordUse(const ContainerIndex& index, std::span<const ExampleBatch> batches);
 
 }  // namespace sti

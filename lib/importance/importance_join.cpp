@@ -4,7 +4,7 @@
 #include <tuple>
 
 #include "base/remedy.h"
-#include "importance/tally.h"
+#include "importance/metric.h"
 
 namespace sti {
 namespace {

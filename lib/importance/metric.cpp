@@ -1,10 +1,90 @@
 #include "importance/metric.h"
 
+#include <algorithm>
+#include <cmath>
+
 namespace sti {
 
 const char* MetricName(Metric metric) {
   if (metric == Metric::kAccuracy) return "accuracy";
   return metric == Metric::kLoss ? "loss" : "kl";
+}
+
+namespace {
+
+constexpr double kUnitsPerNat = 4294967296.0;  // 2^32
+constexpr double kMaxNats = 32768;
+
+// Standard error of a mean from the sums of the values and of their squares.
+double StandardError(uint64_t count, double sum, double squares) {
+  if (count < 2) return 0;
+  const auto n = static_cast<double>(count);
+  const double mean = sum / n;
+  return std::sqrt(std::max(0.0, squares / n - mean * mean) / (n - 1));
+}
+
+Uint128 Square(int64_t number) {
+  const auto wide = static_cast<Int128>(number);
+  return static_cast<Uint128>(wide * wide);
+}
+
+}  // namespace
+
+std::optional<int64_t> LossUnits(double loss) {
+  if (std::isnan(loss)) return std::nullopt;
+  return std::llround(std::clamp(loss, -kMaxNats, kMaxNats) * kUnitsPerNat);
+}
+
+void AddOutcome(Tally& tally, const Outcome& outcome, const Outcome& base) {
+  ++tally.examples;
+  if (outcome.right) ++tally.right;
+  if (outcome.right && !base.right) ++tally.gained;
+  if (!outcome.right && base.right) ++tally.lost;
+  AddTo(tally.loss, static_cast<Uint128>(static_cast<Int128>(outcome.loss)));
+  AddTo(tally.loss_squares, Square(outcome.loss));
+  AddTo(tally.difference_squares, Square(outcome.loss - base.loss));
+}
+
+void AddTally(Tally& tally, const Tally& other) {
+  tally.examples += other.examples;
+  tally.right += other.right;
+  tally.gained += other.gained;
+  tally.lost += other.lost;
+  AddTo(tally.loss, ToUint128(other.loss));
+  AddTo(tally.loss_squares, ToUint128(other.loss_squares));
+  AddTo(tally.difference_squares, ToUint128(other.difference_squares));
+}
+
+double ShareRight(const Tally& tally) {
+  if (tally.examples == 0) return 0;
+  return static_cast<double>(tally.right) / static_cast<double>(tally.examples);
+}
+
+double MeanLoss(const Tally& tally) {
+  if (tally.examples == 0) return 0;
+  return SignedToDouble(tally.loss) / kUnitsPerNat / static_cast<double>(tally.examples);
+}
+
+double ShareRightError(const Tally& tally) {
+  const auto right = static_cast<double>(tally.right);
+  return StandardError(tally.examples, right, right);
+}
+
+double MeanLossError(const Tally& tally) {
+  return StandardError(tally.examples, SignedToDouble(tally.loss) / kUnitsPerNat,
+                       UnsignedToDouble(tally.loss_squares) / kUnitsPerNat / kUnitsPerNat);
+}
+
+double GainError(const Tally& tally) {
+  const auto gained = static_cast<double>(tally.gained);
+  const auto lost = static_cast<double>(tally.lost);
+  return StandardError(tally.examples, gained - lost, gained + lost);
+}
+
+double LossChangeError(const Tally& tally, const Tally& base) {
+  const Uint128 change = ToUint128(tally.loss) - ToUint128(base.loss);
+  return StandardError(tally.examples, SignedToDouble(ToWide(change)) / kUnitsPerNat,
+                       UnsignedToDouble(tally.difference_squares) / kUnitsPerNat / kUnitsPerNat);
 }
 
 }  // namespace sti

@@ -4,7 +4,6 @@
 #include <array>
 #include <cmath>
 
-#include "importance/calibration.h"
 #include "importance/cascade_counts.h"
 #include "importance/importance_world.h"
 #include "types/cascade.h"

@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "format/importance_file.h"
+#include "importance/chunk_judge.h"
 #include "importance/importance_world.h"
-#include "importance/judge.h"
 #include "kernels/backend.h"
 
 namespace sti {

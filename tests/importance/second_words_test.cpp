@@ -7,7 +7,7 @@
 #include <map>
 #include <set>
 
-#include "importance/word_use.h"
+#include "importance/importance_job.h"
 #include "pipeline/pipeline.h"
 #include "pipeline/whole_plan.h"
 #include "support/expect.h"

@@ -1,4 +1,4 @@
-#include "importance/judge.h"
+#include "importance/chunk_judge.h"
 
 #include "types/finite.h"
 #include "types/score.h"

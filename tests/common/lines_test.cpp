@@ -1,5 +1,6 @@
 // Inputs of any bytes that are printed piece by piece.
-#include "common/long_text.h"
+
+#include "common/lines.h"
 
 #include <gtest/gtest.h>
 
@@ -72,4 +73,5 @@ TEST(LongText, PiecesGiveTheBytesOfTheWhole) {
 }
 
 }  // namespace
+
 }  // namespace sti

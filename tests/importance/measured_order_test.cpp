@@ -1,4 +1,4 @@
-#include "importance/model_order.h"
+#include "importance/measured_order.h"
 
 #include "importance/importance_world.h"
 #include "types/model_order.h"

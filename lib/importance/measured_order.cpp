@@ -1,4 +1,4 @@
-#include "importance/model_order.h"
+#include "importance/measured_order.h"
 
 #include <algorithm>
 #include <cmath>

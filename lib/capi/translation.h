@@ -1,8 +1,11 @@
-// An error of the library as the C API hands it out: a number and one line of text.
+// Between the C API and the library: options, which are numbers, as the library has them; and
+// errors as the C API hands them out, a number and one line of text.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
+#include "api/model.h"
 #include "base/log.h"
 #include "base/result.h"
 #include "capi/sti.h"
@@ -23,5 +26,8 @@ void ClearError(sti_error* to) noexcept;
 sti_code FillError(const Error& error, sti_error* to);
 /// Fills `to`, unless it is null, and takes no memory. Returns the code.
 sti_code FillError(sti_code code, const char* text, sti_error* to) noexcept;
+
+/// Sets one option of sti.h. kUsage: there is no such option, or it has no such value.
+Status SetOption(int32_t option, int64_t value, ModelOptions& options);
 
 }  // namespace sti

@@ -1,4 +1,4 @@
-#include "importance/tally.h"
+#include "importance/metric.h"
 
 #include <gtest/gtest.h>
 
@@ -96,4 +96,5 @@ TEST(Tally, NothingIsZero) {
 }
 
 }  // namespace
+
 }  // namespace sti

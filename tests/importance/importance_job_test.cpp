@@ -1,4 +1,4 @@
-#include "importance/word_use.h"
+#include "importance/importance_job.h"
 
 #include <gtest/gtest.h>
 
