@@ -13,8 +13,6 @@
 #include <span>
 #include <vector>
 
-#include "types/share.h"
-
 namespace sti {
 
 /// The bounds of a temperature, within which logits stay numbers.
@@ -35,16 +33,6 @@ struct CascadeRule {
   double ensemble_weight = 1;
   friend bool operator==(const CascadeRule&, const CascadeRule&) = default;
 };
-
-/// Returns which field of the rule is out of its range, as a sentence; null if all are within.
-constexpr const char* FieldOutOfRange(const CascadeRule& rule) {
-  if (!IsShare(rule.cutoff)) return "cutoff is not from 0 to 1";
-  if (rule.slope && !(*rule.slope >= 0 && *rule.slope <= kMostSlope))
-    return "slope is not from 0 to 1000000";
-  if (!IsShare(rule.prune_alpha)) return "prune_alpha is not from 0 to 1";
-  if (!IsShare(rule.ensemble_weight)) return "ensemble_weight is not from 0 to 1";
-  return nullptr;
-}
 
 /// Returns whether logits may be divided by this temperature.
 constexpr bool IsTemperature(double temperature) {

@@ -1,47 +1,25 @@
 #include "types/file_text.h"
 
-#include <array>
-#include <cstddef>
-
 #include "base/utf8.h"
 #include "types/limits.h"
 
 namespace sti {
-namespace {
 
-/// A text as a file calls it, and the most bytes that it may have.
-struct FileText {
-  const char* field;
-  std::string_view text;
-  size_t most;
-};
-
-std::optional<std::string> FindTextFault(const std::array<FileText, 4>& texts) {
-  for (const auto& [field, text, most] : texts) {
-    if (IsPlainText(text, most)) continue;
-    return std::string(field) + " is not at most " + std::to_string(most) +
-           " bytes of printable ASCII";
-  }
-  return std::nullopt;
+std::optional<std::string> FindTextFault(std::string_view field, std::string_view text,
+                                         size_t most_bytes) {
+  if (IsPlainText(text, most_bytes)) return std::nullopt;
+  return std::string(field) + " is not at most " + std::to_string(most_bytes) +
+         " bytes of printable ASCII";
 }
-
-}  // namespace
 
 std::optional<std::string> FindProfileTextFault(std::string_view cpus, std::string_view kernel,
                                                 std::string_view read_path,
                                                 std::string_view machine) {
-  return FindTextFault({{{"cpus", cpus, kMaxCoresTextBytes},
-                         {"kernel", kernel, kMaxShortTextBytes},
-                         {"read_path", read_path, kMaxShortTextBytes},
-                         {"machine", machine, kMaxMachineTextBytes}}});
-}
-
-std::optional<std::string> FindPlanTextFault(std::string_view strategy, std::string_view kernel,
-                                             std::string_view read_path, std::string_view cpus) {
-  return FindTextFault({{{"strategy", strategy, kMaxShortTextBytes},
-                         {"kernel", kernel, kMaxShortTextBytes},
-                         {"read_path", read_path, kMaxShortTextBytes},
-                         {"cpus", cpus, kMaxCoresTextBytes}}});
+  auto fault = FindTextFault("cpus", cpus, kMaxCoresTextBytes);
+  if (!fault) fault = FindTextFault("kernel", kernel, kMaxShortTextBytes);
+  if (!fault) fault = FindTextFault("read_path", read_path, kMaxShortTextBytes);
+  if (!fault) fault = FindTextFault("machine", machine, kMaxMachineTextBytes);
+  return fault;
 }
 
 }  // namespace sti

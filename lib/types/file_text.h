@@ -3,18 +3,21 @@
 // checks a value asks the same.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
 
 namespace sti {
 
-/// Return the rule that a text of a profile, or of a plan, breaks: "kernel is not at most 64 bytes
-/// of printable ASCII". Nothing if all keep it.
+/// Returns what is wrong with the text of a field: "kernel is not at most 64 bytes of printable
+/// ASCII"; nothing if it may stand there.
+std::optional<std::string> FindTextFault(std::string_view field, std::string_view text,
+                                         size_t most_bytes);
+
+/// Returns what is wrong with the first text of a profile that may not stand there.
 std::optional<std::string> FindProfileTextFault(std::string_view cpus, std::string_view kernel,
                                                 std::string_view read_path,
                                                 std::string_view machine);
-std::optional<std::string> FindPlanTextFault(std::string_view strategy, std::string_view kernel,
-                                             std::string_view read_path, std::string_view cpus);
 
 }  // namespace sti

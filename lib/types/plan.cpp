@@ -21,6 +21,11 @@ PlanExtent Plan::Extent() const {
   return extent;
 }
 
+void Plan::SetStrategy(std::string name) {
+  strategy = ParseStrategy(name);
+  other_strategy = strategy == Strategy::kOther ? std::move(name) : "";
+}
+
 std::optional<double> PlanCascade::MedianPathUs() const {
   constexpr double kHalf = 0.5;
   double returned = 0;

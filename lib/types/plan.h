@@ -142,6 +142,8 @@ struct Plan {
   /// Returns the longest input and the widest layer of the plan, its variants, its cascade levels
   /// and fallbacks.
   [[nodiscard]] PlanExtent Extent() const;
+  /// Sets the strategy that a plan file names.
+  void SetStrategy(std::string name);
   /// Returns the strategy as a plan file names it.
   [[nodiscard]] std::string strategy_name() const {
     return strategy == Strategy::kOther ? other_strategy : std::string(NameOf(strategy));

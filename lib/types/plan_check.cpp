@@ -1,26 +1,26 @@
 #include "types/plan_check.h"
 
 #include <algorithm>
-#include <cmath>
 #include <functional>
 #include <map>
+#include <numeric>
 #include <set>
+#include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
-#include "base/aligned_buffer.h"
 #include "base/remedy.h"
 #include "types/bits.h"
+#include "types/fields.h"
 #include "types/file_text.h"
-#include "types/share.h"
+#include "types/plan_fields.h"
 
 namespace sti {
 namespace {
 
 using Fault = std::optional<PlanFault>;
 using ShardBits = std::map<ShardId, uint32_t>;
-
-constexpr const char* kTemperatureFault = "temperature is not from 0.001 to 1000";
 
 Fault Broken(std::string what) { return PlanFault{ErrorKind::kDamaged, "", std::move(what)}; }
 
@@ -38,17 +38,27 @@ Fault CheckModel(const Plan& plan, const PlanBounds& bounds) {
   return Foreign("it was made for model " + plan.model.Prefix() + ", not " + bounds.model.Prefix());
 }
 
+bool Ascend(const std::vector<uint32_t>& numbers) {
+  return std::adjacent_find(numbers.begin(), numbers.end(), std::greater_equal<>()) ==
+         numbers.end();
+}
+
+/// Checks layers and width: those of the plan, or of its fallback, of which `field` opens the names
+/// of fields and `place` all else.
+Fault CheckExtent(const std::vector<uint32_t>& layers, uint32_t width, const PlanBounds& bounds,
+                  const std::string& field = "", const std::string& place = "") {
+  if (layers.empty()) return Broken(field + "layers is empty");
+  if (!Ascend(layers)) return Broken(field + "layers does not ascend");
+  if (layers.back() >= bounds.layers)
+    return Foreign(place + "layer " + std::to_string(layers.back()) + " is beyond the last");
+  if (width == 0) return Broken(field + "width is 0");
+  if (width <= bounds.width) return {};
+  return Foreign(place + "width " + std::to_string(width) + " is more than a layer has slices");
+}
+
 Fault CheckSizes(const Plan& plan, const PlanBounds& bounds) {
   const size_t depth = plan.layers.size();
-  if (depth == 0) return Broken("layers is empty");
-  if (std::adjacent_find(plan.layers.begin(), plan.layers.end(), std::greater_equal<>()) !=
-      plan.layers.end())
-    return Broken("layers does not ascend");
-  if (plan.layers.back() >= bounds.layers)
-    return Foreign("layer " + std::to_string(plan.layers.back()) + " is beyond the last");
-  if (plan.width == 0) return Broken("width is 0");
-  if (plan.width > bounds.width)
-    return Foreign("width " + std::to_string(plan.width) + " is more than a layer has slices");
+  if (Fault fault = CheckExtent(plan.layers, plan.width, bounds)) return fault;
   if (plan.length < bounds.least_length)
     return Foreign("length " + std::to_string(plan.length) + " is less than any input has");
   if (plan.length > bounds.most_length)
@@ -84,65 +94,53 @@ Fault CheckShards(const Plan& plan, const PlanBounds& bounds, ShardBits* runs) {
   return {};
 }
 
-/// A time is a number, not negative, and not beyond what anybody waits for.
-Fault CheckTime(const char* field, double time_us) {
-  if (!std::isfinite(time_us) || time_us < 0)
-    return Broken(std::string(field) + " is negative or not a finite number");
-  if (time_us <= kMaxTimeUs) return {};
-  return Broken(std::string(field) + " is above 10^15, which is thirty years");
-}
+/// Visits the fields of a description, and keeps the first whose number, list or text may not stand
+/// there. What is inside others is checked by itself.
+class FieldCheck {
+ public:
+  /// `prefix` opens the names of fields: "times.". A list of one entry a layer has `layers`.
+  FieldCheck(const char* prefix, size_t layers) : prefix_(prefix), layers_(layers) {}
 
-/// Checks what may be negative.
-Fault CheckFigure(const char* field, double number) {
-  if (IsFigure(number)) return {};
-  return Broken(std::string(field) + " is " + kNoFigure);
-}
-
-Fault CheckShare(const char* field, double share) {
-  if (IsShare(share)) return {};
-  return Broken(std::string(field) + " is not from 0 to 1");
-}
-
-Fault CheckQuality(const PredictedQuality& quality) {
-  if (Fault fault = CheckFigure("predicted_loss", quality.loss.value_or(0))) return fault;
-  if (Fault fault = CheckShare("predicted_accuracy", quality.accuracy.value_or(0))) return fault;
-  return CheckShare("predicted_agreement", quality.agreement.value_or(0));
-}
-
-/// Checks what plans and turns predict alike.
-template <typename Predicts>
-Fault CheckPredictions(const Predicts& it, size_t layers) {
-  if (!it.aib_us.empty() && it.aib_us.size() != layers)
-    return Broken("aib_us does not have one entry a layer");
-  for (double aib_us : it.aib_us) {
-    if (Fault fault = CheckFigure("aib_us", aib_us)) return fault;
+  void operator()(const Field& field, const std::optional<double>& number) {
+    if (number) (*this)(field, *number);
   }
-  if (Fault fault = CheckTime("predicted_latency_us", it.predicted_latency_us)) return fault;
-  if (Fault fault = CheckTime("predicted_p99_us", it.predicted_p99_us)) return fault;
-  return CheckQuality(it.quality);
-}
+  void operator()(const Field& field, const std::string& text) {
+    const auto fault = FindTextFault(prefix_ + std::string(field.name), text, field.rule.entries);
+    if (fault && !fault_) fault_ = Broken(*fault);
+  }
+  void operator()(const Field& field, const std::vector<double>& list) {
+    const bool absent = list.empty() && field.spelled == Spelled::kOrNull;
+    if (field.rule.one_a_layer && !absent && list.size() != layers_)
+      Keep(field, " does not have one entry a layer");
+    for (const double number : list) (*this)(field, number);
+  }
+  template <typename T>
+  void operator()(const Field& field, const T& value) {
+    if constexpr (std::is_arithmetic_v<T>) {
+      if (const char* fault = FaultOf(field.rule, static_cast<double>(value)))
+        Keep(field, std::string(" is ") + fault);
+    }
+  }
+  void Rows(const Field&, const Grid<uint32_t>&, const Field&, const Grid<uint32_t>&) {}
 
-Fault CheckTimes(const PlanTimes& times, size_t layers) {
-  const std::pair<const char*, double> fields[] = {
-      {"times.start_us", times.start_us},
-      {"times.open_io_us", times.open_io_us},
-      {"times.embed_io_us", times.embed_io_us},
-      {"times.embed_us", times.embed_us},
-      {"times.layer_us", times.layer_us},
-      {"times.layer_p99_us", times.layer_p99_us},
-      {"times.head_us", times.head_us},
-      {"times.stall_us", times.stall_us},
-      {"times.last_layer_us", times.last_layer_us},
-      {"times.last_layer_p99_us", times.last_layer_p99_us}};
-  for (const auto& [field, time_us] : fields) {
-    if (Fault fault = CheckTime(field, time_us)) return fault;
+  [[nodiscard]] Fault fault() { return std::move(fault_); }
+
+ private:
+  void Keep(const Field& field, const std::string& problem) {
+    if (!fault_) fault_ = Broken(prefix_ + std::string(field.name) + problem);
   }
-  if (times.layer_io_us.size() != layers)
-    return Broken("times.layer_io_us does not have one entry a layer");
-  for (double load_us : times.layer_io_us) {
-    if (Fault fault = CheckTime("times.layer_io_us", load_us)) return fault;
-  }
-  return {};
+
+  const char* prefix_;
+  size_t layers_;
+  Fault fault_;
+};
+
+/// Checks the fields of a described value, one by one.
+template <typename T>
+Fault CheckFields(const T& value, size_t layers, const char* prefix = "") {
+  FieldCheck check(prefix, layers);
+  Fields(check, value);
+  return check.fault();
 }
 
 /// A process that has just started holds nothing, and has not waited for anything.
@@ -152,42 +150,17 @@ Fault CheckCold(const Plan& plan) {
   return Broken("a cold plan has a preload, turns or a lead time");
 }
 
-Fault CheckNumbers(const Plan& plan) {
-  const size_t layers = plan.layers.size();
-  if (Fault fault = CheckFigure("slack_us", plan.slack_us.value_or(0))) return fault;
-  if (Fault fault = CheckTime("target_us", plan.target_us.value_or(0))) return fault;
-  if (Fault fault = CheckTime("wake_us", plan.wake_us)) return fault;
-  if (plan.times) {
-    if (Fault fault = CheckTimes(*plan.times, layers)) return fault;
-  }
-  if (Fault fault = CheckShare("row_share", plan.row_share)) return fault;
-  if (Fault fault = CheckShare("row_p99_share", plan.row_p99_share)) return fault;
-  if (plan.read_bytes > kMaxMergedReadBytes || plan.read_bytes % kBlockBytes != 0)
-    return Broken("read_bytes is not a multiple of 4096 up to 67108864");
-  if (plan.read_depth > kMaxReadsInFlight) return Broken("read_depth is above 256");
-  if (plan.threads > kMaxThreads) return Broken("threads is above 256");
-  if (plan.staging_bytes > kMaxStagingBytes) return Broken("staging_bytes is more than 1 TiB");
-  return CheckPredictions(plan, layers);
-}
-
 Fault CheckWords(const Plan& plan, const PlanBounds& bounds) {
   const std::vector<uint32_t>& words = plan.words;
   if (words.empty()) return {};
   if (words.size() > kMaxPlanWords) return Broken("words has more than 65536 entries");
-  if (std::adjacent_find(words.begin(), words.end(), std::greater_equal<>()) != words.end())
-    return Broken("words do not ascend");
+  if (!Ascend(words)) return Broken("words do not ascend");
   if (words.back() >= kMaxVocabulary) return Broken("words has an entry of 2^22 or more");
   if (words.back() >= bounds.vocabulary) {
     return Foreign("word " + std::to_string(words.back()) + " is outside the vocabulary of " +
                    std::to_string(bounds.vocabulary));
   }
   return {};
-}
-
-Fault CheckTexts(const Plan& plan) {
-  std::optional<std::string> fault =
-      FindPlanTextFault(plan.other_strategy, plan.kernel.name, plan.read_path, plan.cpus);
-  return fault ? Broken(std::move(*fault)) : Fault();
 }
 
 Fault CheckPreload(const Plan& plan, const ShardBits& runs) {
@@ -201,54 +174,26 @@ Fault CheckPreload(const Plan& plan, const ShardBits& runs) {
   return {};
 }
 
-/// Checks the figures of a fallback: a label by the target is what it is there for.
-Fault CheckFallbackFigures(const Fallback& fallback, const Plan& plan) {
-  const std::pair<const char*, double> fields[] = {
-      {"fallback.embed_us", fallback.embed_us},
-      {"fallback.layer_us", fallback.layer_us},
-      {"fallback.last_layer_us", fallback.last_layer_us},
-      {"fallback.head_us", fallback.head_us},
-      {"fallback.margin_us", fallback.margin_us}};
-  for (const auto& [field, time_us] : fields) {
-    if (Fault fault = CheckTime(field, time_us)) return fault;
-  }
-  if (Fault fault = CheckFigure("fallback.cost_bits", fallback.cost_bits)) return fault;
-  if (Fault fault = CheckQuality(fallback.quality)) {
-    fault->what = "fallback." + fault->what;
-    return fault;
-  }
-  if (!plan.target_us || !plan.times) return Broken("a fallback without target_us or times");
-  if (fallback.reserve_us() > *plan.target_us)
-    return Broken("fallback takes longer than target_us");
-  return {};
-}
-
 /// Checks the fallback: its shards are stored, and it stays in memory from run to run.
 Fault CheckFallback(const Plan& plan, const PlanBounds& bounds) {
   if (!plan.fallback) return {};
   const Fallback& fallback = *plan.fallback;
   if (plan.cold) return Broken("a cold plan has a fallback");
   if (!plan.turns.empty()) return Broken("a plan with turns has a fallback");
-  if (fallback.layers.empty()) return Broken("fallback.layers is empty");
-  if (std::adjacent_find(fallback.layers.begin(), fallback.layers.end(), std::greater_equal<>()) !=
-      fallback.layers.end())
-    return Broken("fallback.layers does not ascend");
-  if (fallback.layers.back() >= bounds.layers) {
-    return Foreign("fallback: layer " + std::to_string(fallback.layers.back()) +
-                   " is beyond the last");
-  }
-  if (fallback.width == 0) return Broken("fallback.width is 0");
-  if (fallback.width > bounds.width) {
-    return Foreign("fallback: width " + std::to_string(fallback.width) +
-                   " is more than a layer has slices");
-  }
+  if (Fault fault = CheckExtent(fallback.layers, fallback.width, bounds, "fallback.", "fallback: "))
+    return fault;
   for (const ShardAtBits& shard : ShardsOf(fallback)) {
     if (Fault fault = CheckStored(shard, bounds)) {
       fault->what = "fallback: " + fault->what;
       return fault;
     }
   }
-  return CheckFallbackFigures(fallback, plan);
+  if (Fault fault = CheckFields(fallback, plan.layers.size(), "fallback.")) return fault;
+  // A label by the target is what it is there for.
+  if (!plan.target_us || !plan.times) return Broken("a fallback without target_us or times");
+  if (fallback.reserve_us() > *plan.target_us)
+    return Broken("fallback takes longer than target_us");
+  return {};
 }
 
 /// Checks all but turns and variants, and fills `runs` with the shards that the plan runs.
@@ -256,12 +201,13 @@ Fault CheckAlone(const Plan& plan, const PlanBounds& bounds, ShardBits* runs) {
   if (Fault fault = CheckModel(plan, bounds)) return fault;
   if (Fault fault = CheckSizes(plan, bounds)) return fault;
   if (Fault fault = CheckShards(plan, bounds, runs)) return fault;
-  if (Fault fault = CheckNumbers(plan)) return fault;
+  const size_t layers = plan.layers.size();
+  if (Fault fault = CheckFields(plan, layers)) return fault;
+  if (Fault fault = plan.times ? CheckFields(*plan.times, layers, "times.") : Fault()) return fault;
   if (Fault fault = CheckCold(plan)) return fault;
   if (Fault fault = CheckPreload(plan, *runs)) return fault;
   if (Fault fault = CheckWords(plan, bounds)) return fault;
-  if (Fault fault = CheckFallback(plan, bounds)) return fault;
-  return CheckTexts(plan);
+  return CheckFallback(plan, bounds);
 }
 
 /// Checks the bits of a turn against those of the turn before in `runs`, and puts them there.
@@ -298,7 +244,7 @@ Fault CheckTurn(const Plan& plan, const PlanTurn& turn, const PlanBounds& bounds
     if (Fault fault = CheckStored(shard, bounds)) return fault;
   }
   if (turn.preload_bytes > plan.turn_bytes) return Broken("preload_bytes is more than turn_bytes");
-  return CheckPredictions(turn, plan.layers.size());
+  return CheckFields(turn, plan.layers.size());
 }
 
 /// Checks a variant: one buffer serves all, so what it finds in memory is what the plan put there.
@@ -335,31 +281,20 @@ Fault CheckCascadeLevel(const Plan& plan, const CascadeLevel& level, bool first,
   if (!first && !it.preload.empty()) return Broken("only the first cascade level has a preload");
   ShardBits runs;
   if (Fault fault = CheckAlone(it, bounds, &runs)) return fault;
-  if (!IsTemperature(level.temperature)) return Broken(kTemperatureFault);
-  if (const char* fault = FieldOutOfRange(level.rule)) return Broken(fault);
-  return {};
+  return CheckFields(level, it.layers.size());
 }
 
 /// Checks the figures of a cascade against the number of its levels before the last.
 Fault CheckCascadeFigures(const PlanCascade& cascade) {
   const size_t levels = cascade.levels.size();
-  if (!IsTemperature(cascade.temperature)) return Broken(kTemperatureFault);
-  if (cascade.return_share.size() != levels)
-    return Broken("return_share does not have one entry a level");
-  double returned = 0;
-  for (const double share : cascade.return_share) {
-    if (!IsShare(share)) return Broken("return_share is not from 0 to 1");
-    returned += share;
-  }
-  if (returned > 1 + 1e-9) return Broken("return_share adds up to more than 1");
+  const std::vector<double>& shares = cascade.return_share;
+  if (shares.size() != levels) return Broken("return_share does not have one entry a level");
   if (!cascade.path_us.empty() && cascade.path_us.size() != levels + 1)
     return Broken("path_us does not have one entry a level");
-  for (const double path_us : cascade.path_us) {
-    if (Fault fault = CheckTime("path_us", path_us)) return fault;
-  }
-  if (Fault fault = CheckTime("mean_us", cascade.mean_us)) return fault;
-  if (Fault fault = CheckTime("worst_path_us", cascade.worst_path_us)) return fault;
-  return CheckQuality(cascade.quality);
+  if (Fault fault = CheckFields(cascade, 0)) return fault;
+  if (std::accumulate(shares.begin(), shares.end(), 0.0) > 1 + 1e-9)
+    return Broken("return_share adds up to more than 1");
+  return {};
 }
 
 Fault CheckCascade(const Plan& plan, const PlanBounds& bounds) {

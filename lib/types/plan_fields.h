@@ -1,0 +1,195 @@
+// The description of a plan: each field of a plan file once, in the order of the JSON spelling,
+// with its place in schemas/plan.fbs and the numbers that it may hold (spec/plan.md). fields.h says
+// how descriptions are used. A new field goes into its struct, here, into the schema and into the
+// spec.
+//
+// What is more than a field is told where plans are read and checked: the plans inside a plan, and
+// which fields go together.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include "base/aligned_buffer.h"
+#include "types/cascade.h"
+#include "types/fallback.h"
+#include "types/fields.h"
+#include "types/limits.h"
+#include "types/plan.h"
+#include "types/predicted_quality.h"
+#include "types/shard_id.h"
+#include "types/strategy.h"
+
+namespace sti {
+
+/// A value of a type, to read or to write.
+template <typename T, typename Of>
+concept Like = std::same_as<std::remove_const_t<T>, Of>;
+
+namespace rule {
+
+inline constexpr Rule kTemperature{.least = kLeastTemperature,
+                                   .most = kMostTemperature,
+                                   .fault = "not from 0.001 to 1000",
+                                   .left_out = 1};
+inline constexpr Rule kSlope{0, kMostSlope, "not from 0 to 1000000"};
+inline constexpr Rule kStaging{0, kMaxStagingBytes, "more than 1 TiB"};
+inline constexpr Rule kMergedRead{.least = 0,
+                                  .most = kMaxMergedReadBytes,
+                                  .fault = "not a multiple of 4096 up to 67108864",
+                                  .steps = kBlockBytes};
+inline constexpr Rule kReadsInFlight{0, kMaxReadsInFlight, "above 256"};
+inline constexpr Rule kThreads{0, kMaxThreads, "above 256"};
+inline constexpr Rule kCores{.entries = kMaxCoresTextBytes};
+inline constexpr Rule kLayers{.entries = kMaxLayers};
+inline constexpr Rule kWords{.entries = kMaxPlanWords};
+inline constexpr Rule kPreload{.entries = kMaxLayers * kMaxWidth,
+                               .too_many = "preload has more entries than a plan has shards"};
+inline constexpr Rule kVariants{.entries = kMaxVariants, .too_many = "more than 64 variants"};
+inline constexpr Rule kTurns{
+    .entries = kMaxTurns, .too_many = "more than 64 turns", .counted = "turn"};
+
+}  // namespace rule
+
+/// Describes the predicted quality that several tables hold, each in other places.
+template <typename V, Like<PredictedQuality> T>
+void QualityFields(V& visit, T& quality, uint16_t loss, uint16_t accuracy, uint16_t agreement) {
+  using enum Spelled;
+  visit(Field{"predicted_loss", loss, kOrNull, rule::kFigure}, quality.loss);
+  visit(Field{"predicted_accuracy", accuracy, kOrNull, rule::kShare}, quality.accuracy);
+  visit(Field{"predicted_agreement", agreement, kIfSaid, rule::kShare}, quality.agreement);
+}
+
+template <typename V, Like<ShardAtBits> T>
+void Fields(V& visit, T& shard) {
+  using enum Spelled;
+  visit(Field{"layer", 0, kRequired}, shard.id.layer);
+  visit(Field{"slice", 1, kRequired}, shard.id.slice);
+  visit(Field{"bits", 2, kRequired}, shard.bits);
+}
+
+template <typename V, Like<PlanTimes> T>
+void Fields(V& visit, T& times) {
+  using enum Spelled;
+  visit(Field{"start_us", 0, kAlways, rule::kTime}, times.start_us);
+  visit(Field{"open_io_us", 1, kAlways, rule::kTime}, times.open_io_us);
+  visit(Field{"embed_io_us", 2, kAlways, rule::kTime}, times.embed_io_us);
+  visit(Field{"embed_us", 3, kAlways, rule::kTime}, times.embed_us);
+  visit(Field{"layer_us", 4, kAlways, rule::kTime}, times.layer_us);
+  visit(Field{"layer_p99_us", 5, kAlways, rule::kTime}, times.layer_p99_us);
+  visit(Field{"head_us", 6, kAlways, rule::kTime}, times.head_us);
+  visit(Field{"stall_us", 7, kAlways, rule::kTime}, times.stall_us);
+  visit(Field{"layer_io_us", 8, kRequired, rule::kTimeALayer}, times.layer_io_us);
+  visit(Field{"last_layer_us", 9, kIfSaid, rule::kTime}, times.last_layer_us);
+  visit(Field{"last_layer_p99_us", 10, kIfSaid, rule::kTime}, times.last_layer_p99_us);
+}
+
+template <typename V, Like<Fallback> T>
+void Fields(V& visit, T& fallback) {
+  using enum Spelled;
+  visit(Field{"layers", 0, kRequired, rule::kLayers}, fallback.layers);
+  visit(Field{"width", 1, kRequired}, fallback.width);
+  visit(Field{"bits", 2, kRequired}, fallback.bits);
+  visit(Field{"bytes", 3}, fallback.bytes);
+  visit(Field{"embed_us", 4, kAlways, rule::kTime}, fallback.embed_us);
+  visit(Field{"layer_us", 5, kAlways, rule::kTime}, fallback.layer_us);
+  visit(Field{"last_layer_us", 6, kAlways, rule::kTime}, fallback.last_layer_us);
+  visit(Field{"head_us", 7, kAlways, rule::kTime}, fallback.head_us);
+  visit(Field{"margin_us", 8, kAlways, rule::kTime}, fallback.margin_us);
+  visit(Field{"cost_bits", 9, kAlways, rule::kFigure}, fallback.cost_bits);
+  QualityFields(visit, fallback.quality, 10, 11, 12);
+}
+
+template <typename V, Like<PlanTurn> T>
+void Fields(V& visit, T& turn) {
+  using enum Spelled;
+  visit(Field{"bits", 0, kRequired}, turn.bits);
+  visit(Field{"preload", 1}, turn.preload);
+  visit(Field{"preload_bytes", 2}, turn.preload_bytes);
+  visit(Field{"read_bytes", 3}, turn.read_bytes);
+  visit(Field{"aib_us", 4, kOrNull, rule::kFigureALayer}, turn.aib_us);
+  visit(Field{"predicted_latency_us", 5, kAlways, rule::kTime}, turn.predicted_latency_us);
+  visit(Field{"predicted_p99_us", 6, kAlways, rule::kTime}, turn.predicted_p99_us);
+  QualityFields(visit, turn.quality, 7, 8, 9);
+}
+
+/// Describes what a level before the last has besides its plan, whose place is 0.
+template <typename V, Like<CascadeLevel> T>
+void Fields(V& visit, T& level) {
+  using enum Spelled;
+  visit(Field{"temperature", 1, kAlways, rule::kTemperature}, level.temperature);
+  visit(Field{"cutoff", 2, kRequired, rule::kShareElse1}, level.rule.cutoff);
+  visit(Field{"slope", 3, kOrNull, rule::kSlope}, level.rule.slope);
+  visit(Field{"prune_alpha", 4, kAlways, rule::kShare}, level.rule.prune_alpha);
+  visit(Field{"ensemble_weight", 5, kAlways, rule::kShareElse1}, level.rule.ensemble_weight);
+  visit(Field{"upgrade_bytes", 6}, level.upgrade_bytes);
+}
+
+/// Describes what a cascade has besides its levels, whose place is 0.
+template <typename V, Like<PlanCascade> T>
+void Fields(V& visit, T& cascade) {
+  using enum Spelled;
+  visit(Field{"temperature", 1, kAlways, rule::kTemperature}, cascade.temperature);
+  visit(Field{"return_share", 2, kRequired, rule::kShare}, cascade.return_share);
+  visit(Field{"path_us", 3, kAlways, rule::kTime}, cascade.path_us);
+  visit(Field{"mean_us", 4, kAlways, rule::kTime}, cascade.mean_us);
+  visit(Field{"worst_path_us", 5, kAlways, rule::kTime}, cascade.worst_path_us);
+  QualityFields(visit, cascade.quality, 6, 7, 8);
+}
+
+/// Describes what a plan has besides `variants`, `turns` and `cascade`, which plans inside others
+/// do not have.
+template <typename V, Like<Plan> T>
+void Fields(V& visit, T& plan) {
+  using enum Spelled;
+  visit(Field{"model", 0}, plan.model);
+  visit(Field{"shape", 1, kOrNull}, plan.shape);
+  std::string strategy = plan.strategy_name();
+  visit(Field{"strategy", 2, kAlways, rule::kShortText}, strategy);
+  visit(Field{"length", 3, kRequired}, plan.length);
+  visit(Field{"layers", 4, kRequired, rule::kLayers}, plan.layers);
+  visit(Field{"width", 5, kRequired}, plan.width);
+  visit.Rows(Field{"slices", 6, kRequired}, plan.slices, Field{"bits", 6, kRequired}, plan.bits);
+  visit(Field{"preload", 7, kAlways, rule::kPreload}, plan.preload);
+  visit(Field{"preload_bytes", 8}, plan.preload_bytes);
+  visit(Field{"aib_us", 9, kOrNull, rule::kFigureALayer}, plan.aib_us);
+  visit(Field{"slack_us", 10, kOrNull, rule::kFigure}, plan.slack_us);
+  visit(Field{"target_us", 11, kOrNull, rule::kTime}, plan.target_us);
+  visit(Field{"meets_target", 12, kAlways, rule::kElseTrue}, plan.meets_target);
+  visit(Field{"predicted_latency_us", 13, kAlways, rule::kTime}, plan.predicted_latency_us);
+  visit(Field{"predicted_p99_us", 14, kAlways, rule::kTime}, plan.predicted_p99_us);
+  visit(Field{"predicted_peak_bytes", 15}, plan.predicted_peak_bytes);
+  QualityFields(visit, plan.quality, 23, 16, 31);
+  visit(Field{"parameter_bytes", 17}, plan.parameter_bytes);
+  std::string kernel = plan.kernel.name;
+  visit(Field{"kernel", 18, kAlways, rule::kShortText}, kernel);
+  visit(Field{"read_path", 19, kAlways, rule::kShortText}, plan.read_path);
+  visit(Field{"freq", 22}, plan.freq);
+  visit(Field{"wake_us", 21, kAlways, rule::kTime}, plan.wake_us);
+  visit(Field{"turn_bytes", 24}, plan.turn_bytes);
+  visit(Field{"times", 26, kOrNull}, plan.times);
+  visit(Field{"staging_bytes", 27, kAlways, rule::kStaging}, plan.staging_bytes);
+  visit(Field{"read_bytes", 28, kAlways, rule::kMergedRead}, plan.read_bytes);
+  visit(Field{"read_depth", 29, kAlways, rule::kReadsInFlight}, plan.read_depth);
+  visit(Field{"cold", 30}, plan.cold);
+  visit(Field{"threads", 32, kIfSaid, rule::kThreads}, plan.threads);
+  visit(Field{"cpus", 33, kIfSaid, rule::kCores}, plan.cpus);
+  visit(Field{"words", 35, kIfSaid, rule::kWords}, plan.words);
+  visit(Field{"row_share", 36, kIfSaid, rule::kShareElse1}, plan.row_share);
+  visit(Field{"row_p99_share", 37, kIfSaid, rule::kShareElse1}, plan.row_p99_share);
+  visit(Field{"fallback", 34, kIfSaid}, plan.fallback);
+  if constexpr (!std::is_const_v<T>) {
+    plan.SetStrategy(std::move(strategy));
+    plan.kernel = ParseKernel(std::move(kernel));
+  }
+}
+
+/// The fields of a plan alone.
+inline constexpr Field kCascadeField{"cascade", 38, Spelled::kIfSaid};
+inline constexpr Field kVariantsField{"variants", 20, Spelled::kIfSaid, rule::kVariants};
+inline constexpr Field kTurnsField{"turns", 25, Spelled::kIfSaid, rule::kTurns};
+
+}  // namespace sti
