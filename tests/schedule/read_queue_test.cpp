@@ -285,6 +285,17 @@ TEST_F(ReadQueueTest, ABaseThatWouldComeTooLateIsLeftOutUnlessItIsTheOnlyOne) {
   EXPECT_FALSE(queue_.GroupMissing(0)) << "what is left out is not missing";
 }
 
+// Where the first shard's base has failed none of the group comes: its plane and the second base
+// are begun, however late they are. Then there is one, and the second plane is left out.
+TEST_F(ReadQueueTest, ABaseThatHasFailedLeavesTheOthersNeeded) {
+  Schedule(1, false);
+  StartBy({500us, 9ms});
+  ASSERT_TRUE(queue_.Next(now_, kOneBlockAMillisecond, 0));
+  EXPECT_TRUE(queue_.InFlightFailed());
+  EXPECT_EQ(Drain(kOneBlockAMillisecond), "b0 b0 ");
+  EXPECT_EQ(queue_.BasesArrived(0), 1U);
+}
+
 // A refinement is of no use to a shard without base.
 TEST_F(ReadQueueTest, WhatRefinesABaseThatWasLeftOutIsLeftOutToo) {
   Schedule(1, true);
