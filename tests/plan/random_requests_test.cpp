@@ -11,6 +11,7 @@
 #include "format/plan_file.h"
 #include "plan/judge.h"
 #include "plan/planner.h"
+#include "plan/timeline.h"
 #include "second_world.h"
 
 namespace sti::test {
@@ -101,6 +102,85 @@ TEST(RandomRequests, AMemoryThatAPlanKeepsChangesNothing) {
   }
   EXPECT_GT(with_accuracy, 50);
   EXPECT_GT(guaranteed_variants, 50);
+}
+
+/// Draws requests until a plan of the strategy sti was made that has the memory to itself: of what
+/// several share a part may have more than another leaves.
+Plan NextAlone(Random& random, SecondWorld* drawn) {
+  while (true) {
+    *drawn = SecondWorld(random);
+    const PlanRequest& request = drawn->request;
+    const bool shared = drawn->asked == Asked::kTurns || drawn->asked == Asked::kLengths ||
+                        drawn->asked == Asked::kClocks || drawn->asked == Asked::kCascade;
+    const bool fixed = request.uniform_bits || request.io_budget_bytes || request.min_accuracy;
+    if (shared || fixed || request.strategy != Strategy::kSti) continue;
+    Result<Plan> plan = MakePlan(drawn->Input(), request);
+    if (plan.ok()) return std::move(*plan);
+  }
+}
+
+// Where a submodel at its fewest bits has a plan in a memory, there is one: none is sought for more
+// than the memory holds beside rows and a fallback.
+TEST(RandomRequests, AMemoryThatASmallPlanKeepsIsNotRefused) {
+  Random random(74);
+  int guaranteed = 0;
+  int with_words = 0;
+  for (int done = 0; done < 600;) {
+    SecondWorld drawn(random);
+    const Plan plan = NextAlone(random, &drawn);
+    PlanRequest small = drawn.request;
+    small.submodel = {static_cast<uint32_t>(plan.layers.size()), plan.width};
+    small.uniform_bits = drawn.world.catalog.bits.front();
+    const Result<Plan> least = MakePlan(drawn.Input(), small);
+    if (!least.ok() || least->predicted_peak_bytes >= plan.predicted_peak_bytes) continue;
+    const uint64_t between = plan.predicted_peak_bytes - least->predicted_peak_bytes;
+    small.judging.memory_bytes =
+        least->predicted_peak_bytes + random.Below(static_cast<uint32_t>(between));
+    const Result<Plan> fits = MakePlan(drawn.Input(), small);
+    if (!fits.ok()) continue;
+    ++done;
+    guaranteed += fits->fallback ? 1 : 0;
+    with_words += fits->words.empty() ? 0 : 1;
+    drawn.request.judging.memory_bytes = small.judging.memory_bytes;
+    const Result<Plan> bounded = MakePlan(drawn.Input(), drawn.request);
+    ASSERT_TRUE(bounded.ok()) << drawn.Name() << ": " << bounded.error().Message();
+    ASSERT_LE(bounded->predicted_peak_bytes, *small.judging.memory_bytes) << drawn.Name();
+  }
+  EXPECT_GT(guaranteed, 50);
+  EXPECT_GT(with_words, 50);
+}
+
+// A picture of a plan, or of an input that goes through all levels of its cascade, ends when the
+// plan says.
+TEST(RandomRequests, ATimelineEndsWhenThePlanSays) {
+  Random random(75);
+  int cascades = 0;
+  int bounded = 0;
+  for (int done = 0; done < 1200;) {
+    SecondWorld drawn(random);
+    Result<Plan> plan = MakePlan(drawn.Input(), drawn.request);
+    if (plan.ok() && random.Below(2) == 0) {
+      drawn.request.judging.memory_bytes =
+          plan->predicted_peak_bytes -
+          std::min<uint64_t>(plan->predicted_peak_bytes, uint64_t{4096} * random.Below(40));
+      plan = MakePlan(drawn.Input(), drawn.request);
+    }
+    if (!plan.ok()) continue;
+    ++done;
+    const auto& cascade = plan->cascade;
+    cascades += cascade ? 1 : 0;
+    bounded += cascade && drawn.request.judging.memory_bytes ? 1 : 0;
+    const double median_us = cascade ? cascade->path_us.back() : plan->predicted_latency_us;
+    const double p99_us = cascade ? cascade->worst_path_us : plan->predicted_p99_us;
+    for (const auto& [risk, end_us] :
+         {std::pair(Risk::kMedian, median_us), std::pair(Risk::kP99, p99_us)}) {
+      const auto timeline = PlayPlan(drawn.Input(), drawn.request.judging, *plan, risk);
+      ASSERT_TRUE(timeline.ok()) << drawn.Name() << ": " << timeline.error().Message();
+      ASSERT_NEAR(timeline->latency_us, end_us, 1e-6 * end_us) << drawn.Name();
+    }
+  }
+  EXPECT_GT(cascades, 50);
+  EXPECT_GT(bounded, 10);
 }
 
 TEST(RandomRequests, EachLengthAndClockThatWasAskedForIsInThePlan) {

@@ -79,6 +79,25 @@ TEST(RequestOfPlan, AnUntrainedSubmodelMayBeReplacedByAnother) {
   EXPECT_TRUE(RequestOf(plan, world.info)->allow_untrained);
 }
 
+// Whichever part of a plan it is that runs one.
+TEST(RequestOfPlan, AnUntrainedPartMayBeReplacedByAnother) {
+  test::World world = test::Odroid();
+  const Plan plan = *MakePlan(world.input(), Asked());
+  world.info.min_width = plan.width;
+  Plan narrow = plan;
+  RunUniformly(plan.layers, plan.width - 1, 2, &narrow);
+  Plan with_variant = plan;
+  with_variant.variants = {plan, plan};
+  EXPECT_FALSE(RequestOf(with_variant, world.info)->allow_untrained);
+  with_variant.variants[1] = narrow;
+  EXPECT_TRUE(RequestOf(with_variant, world.info)->allow_untrained);
+  Plan with_cascade = plan;
+  with_cascade.cascade.emplace().levels = {{.plan = plan}, {.plan = plan}};
+  EXPECT_FALSE(RequestOf(with_cascade, world.info)->allow_untrained);
+  with_cascade.cascade->levels[1].plan = narrow;
+  EXPECT_TRUE(RequestOf(with_cascade, world.info)->allow_untrained);
+}
+
 TEST(RequestOfPlan, SomePlansHaveNoSuccessor) {
   const test::World world = test::Odroid();
   const Plan plan = *MakePlan(world.input(), Asked());
