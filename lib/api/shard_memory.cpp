@@ -66,6 +66,15 @@ uint64_t AddCascade(const ShardCatalog& catalog, const Plan& plan, MemoryNeed* n
   return most;
 }
 
+// Counts the variants. What the turns of the plan keep may be less of one than the plan preloads.
+void AddVariants(const ShardCatalog& catalog, const Plan& plan, MemoryNeed* need) {
+  for (const Plan& variant : plan.variants) {
+    AddStreamed(catalog, variant, variant.bits, variant.preload, need);
+    for (const PlanTurn& turn : plan.turns)
+      AddStreamed(catalog, variant, variant.bits, turn.preload, need);
+  }
+}
+
 // Counts the turns of a plan, and returns the most bytes of shards that stay before one of them.
 uint64_t AddTurns(const ShardCatalog& catalog, const Plan& plan, MemoryNeed* need) {
   uint64_t most = 0;
@@ -82,8 +91,7 @@ uint64_t AddShards(const ContainerIndex& index, const Plan& plan, MemoryNeed* ne
   const uint64_t rows = plan.words.size() * index.words.row_bytes;
   if (plan.cascade) return AddCascade(catalog, plan, need) + rows;
   AddStreamed(catalog, plan, plan.bits, plan.preload, need);
-  for (const Plan& variant : plan.variants)
-    AddStreamed(catalog, variant, variant.bits, variant.preload, need);
+  AddVariants(catalog, plan, need);
   const uint64_t in_turns = AddTurns(catalog, plan, need) + rows;
   return std::max(plan.preload_bytes, in_turns) + catalog.BytesOfAll(FallbackShards(plan));
 }

@@ -81,12 +81,15 @@ class AnyPlan {
       for (uint32_t& bits : last.bits.values()) bits = bits < 6 ? bits + Below(2) : bits;
     }
   }
-  /// One for short texts, which runs the same layers at the same bits.
+  /// One for short texts, of any submodel and any bits, but for what the plan preloads of it.
   void AddVariant(Plan& plan) {
-    Plan variant = plan;
-    variant.turns.clear();
-    variant.turn_bytes = 0;
-    variant.words.clear();
+    Plan variant = AnySubmodel(1);
+    variant.target_us = plan.target_us;
+    for (const ShardAtBits& shard : plan.preload) {
+      if (shard.id.layer >= variant.layers.size() || shard.id.slice >= variant.width) continue;
+      variant.bits.At(shard.id.layer, shard.id.slice) = shard.bits;
+      variant.preload.push_back(shard);
+    }
     variant.preload_bytes = CatalogOf(index_).BytesOfAll(variant.preload);
     variant.length = 5;
     plan.variants = {variant};
