@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <memory>
 #include <string>
 #include <vector>
@@ -83,6 +84,19 @@ TEST(AnsweredRow, OfACascadeItIsThatOfAllLevelsTogether) {
   EXPECT_TRUE(RowOf(answer).cascade->for_want_of_time);
   answer.cascade->returned = Returned::kEarly;
   EXPECT_FALSE(RowOf(answer).cascade->for_want_of_time);
+}
+
+// Two levels of an ensemble that agree on label 0, which the last of them alone does not give.
+TEST(AnsweredRow, OfAnEnsembleItIsTheLabelThatItGives) {
+  Answer answer = MakeAnswer(400);
+  answer.cascade.emplace();
+  answer.cascade->level = 2;
+  answer.cascade->together = answer.scores = {0.7F, 0.3F};
+  const AnsweredRow row = RowOf(answer, {0});
+  EXPECT_TRUE(row.judged.right);
+  EXPECT_EQ(row.given, std::vector<uint32_t>{0});
+  EXPECT_NEAR(row.judged.loss, -std::log(0.7), 1e-6);
+  EXPECT_FALSE(RowOf(answer).judged.right);
 }
 
 class EvaluateTest : public ::testing::Test {

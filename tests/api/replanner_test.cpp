@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/remedy.h"
+#include "plan/drifted_profile.h"
 #include "replanner_world.h"
 
 namespace sti {
@@ -183,6 +184,25 @@ TEST_F(ReplannerTest, APlanWithVariantsForTheClockIsNotMadeAgain) {
   EXPECT_EQ(session_->pipeline().PlanFor(3).freq, kSlow_khz);
   EXPECT_EQ(Look({.clock_khz = kFast_khz}).size(), 1U);
   EXPECT_EQ(session_->pipeline().PlanFor(3).freq, kFast_khz);
+}
+
+// The profile has the times of another clock, and the drift of layers was of the one before; reads
+// know no clock.
+TEST_F(ReplannerTest, APlanForAnotherClockCountsOnItsTimesAsTheyAre) {
+  request_.target_us = 12000;
+  Open(Profile(true));
+  EXPECT_TRUE(Look({.clock_khz = kFast_khz}).empty());
+  Runs(DriftWatch::kLeastRuns, 2, 1.5);
+  ASSERT_TRUE(PlannedAgain(Look({.clock_khz = kFast_khz}),
+                           "layers take 2.00 times what the profile says, reads take 1.50 times "
+                           "what the profile says"));
+  EXPECT_TRUE(
+      PlannedAgain(Look({.clock_khz = kSlow_khz}),
+                   "the clock is 900 MHz now, layers take 1.00 times what the profile says"));
+  request_.clocks = {kSlow_khz};
+  const Plan fresh = PlanBy(DriftedProfile(Profile(true), 1, 1.5));
+  EXPECT_EQ(InForce().bits, fresh.bits);
+  EXPECT_EQ(InForce().predicted_latency_us, fresh.predicted_latency_us);
 }
 
 // The drift that was seen, and could not be answered, was of the clock before.
