@@ -141,6 +141,28 @@ TEST_F(StiTest, NullsAndUnknownNumbersAreUsage) {
   ASSERT_TRUE(Is(STI_OK, Run("a"), error_)) << "and the model goes on";
 }
 
+TEST_F(StiTest, ACallThatAnswersNothingLeavesNoAnswer) {
+  const uint32_t ids[] = {2, 3};
+  const uint32_t unknown[] = {2, UINT32_MAX};
+  const std::vector<std::function<sti_code()>> calls = {
+      [&] { return sti_run(model_, nullptr, 1, nullptr, 0, nullptr); },
+      [&] { return sti_run(model_, "a", SIZE_MAX, nullptr, 0, nullptr); },
+      [&] { return sti_run(model_, "a", 1, "b", SIZE_MAX, nullptr); },
+      [&] { return sti_run_ids(model_, nullptr, 1, nullptr); },
+      [&] { return sti_run_ids(model_, ids, 0, nullptr); },
+      [&] { return sti_run_ids(model_, ids, SIZE_MAX, nullptr); },
+      [&] { return sti_run_ids(model_, unknown, 2, nullptr); },
+  };
+  for (size_t i = 0; i < calls.size(); ++i) {
+    ASSERT_TRUE(Is(STI_OK, Run("a"), error_));
+    ASSERT_GE(sti_label(model_, 0), 0);
+    EXPECT_NE(calls[i](), STI_OK) << "call " << i;
+    EXPECT_EQ(sti_label(model_, 0), -1) << "call " << i;
+    EXPECT_TRUE(std::isnan(sti_score(model_, 0))) << "call " << i;
+    EXPECT_TRUE(std::isnan(sti_stat(model_, STI_TOKENS))) << "call " << i;
+  }
+}
+
 TEST_F(StiTest, CodesTellFilesApart) {
   sti_model* model = model_;
   EXPECT_TRUE(

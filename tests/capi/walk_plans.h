@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,6 +14,8 @@
 #include "format/plan_file.h"
 #include "pipeline/whole_plan.h"
 #include "support/plans.h"
+#include "types/compute_type.h"
+#include "types/kernel.h"
 #include "types/plan.h"
 
 namespace sti {
@@ -25,6 +28,7 @@ struct WalkPlan {
   size_t turns = 1;          ///< that differ
   bool can_degrade = false;  ///< it has a target and times
   bool guaranteed = false;
+  std::optional<ComputeType> computes = {};  ///< its kernel says
 };
 
 /// Makes them for a container whose model has at least 5 layers of 4 slices.
@@ -44,7 +48,7 @@ class WalkPlans {
       const bool json = plans.size() % 2 == 0;  // both spellings
       plans.push_back({name, json ? PlanToJson(plan) : std::string(binary.begin(), binary.end()),
                        STI_OK, std::max<size_t>(1, plan.turns.size()), plan.target_us && plan.times,
-                       plan.fallback.has_value()});
+                       plan.fallback.has_value(), plan.kernel.type});
     };
     add("whole", Whole(4));
     add("preload", WithPreload(InTime(Whole(5)), 6));
@@ -58,6 +62,9 @@ class WalkPlans {
     Plan cold = InTime(Whole(3));
     cold.cold = true;
     add("cold", cold);
+    Plan int8 = WithPreload(InTime(Whole(4)), 3);
+    int8.kernel = ParseKernel("other-int8");
+    add("int8", int8);
     add("guaranteed", Guaranteed(Words(WithPreload(InTime(Whole(5)), 3))));
     add("guaranteed lengths", Guaranteed(Lengths(WithPreload(InTime(Whole(4)), 2))));
     add("guaranteed clocks", Guaranteed(Clocks(InTime(Whole(4)))));
@@ -149,7 +156,10 @@ class WalkPlans {
     for (const Plan& level : levels) {
       Plan own = level;
       own.target_us = last.target_us;
-      last.cascade->levels.push_back({.plan = own, .temperature = 1.5, .rule = {.cutoff = 0.45}});
+      last.cascade->levels.push_back(
+          {.plan = own,
+           .temperature = 1.5,
+           .rule = {.cutoff = 0.45, .prune_alpha = 0.8, .ensemble_weight = 0.3}});
       last.cascade->return_share.push_back(0.5);
     }
     return last;

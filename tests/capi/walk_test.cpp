@@ -41,6 +41,7 @@ class Walk : public ::testing::Test {
   void SetUp() override {
     TinyModelOptions model = FiveByFour();
     model.extra_tokens = 200;
+    model.labels = 7;
     auto report = WriteTinyContainer(path_, model);
     ASSERT_TRUE(Succeeded(report));
     bytes_ = FileBytes(path_);
@@ -159,6 +160,7 @@ class Walk : public ::testing::Test {
         }
         ++compared_;
         text += Differences(walked, expected);
+        if (!IsRanked(walker.model)) text += "labels that are not in the order of their scores; ";
       }
     }
     sti_close(fresh);
@@ -206,6 +208,10 @@ class Walk : public ::testing::Test {
     if (plan.code != STI_OK) return Wrong(walker, code, plan.code);
     const bool cannot_degrade = OptionOf(in, STI_LATE) == STI_LATE_DEGRADE && !plan.can_degrade;
     if (cannot_degrade && code == STI_USAGE) return "";
+    const int64_t compute = OptionOf(in, STI_COMPUTE);
+    const bool computes_otherwise =
+        plan.computes && compute != STI_COMPUTE_AS_PLANNED && compute != STI_COMPUTE_INT8;
+    if (computes_otherwise) return Wrong(walker, code, STI_USAGE);
     const bool bounded = OptionOf(in, STI_MEMORY_BYTES) != 0;
     if (bounded && code == STI_INFEASIBLE) return "";
     return Wrong(walker, code, STI_OK);

@@ -122,6 +122,18 @@ inline Outcome Ask(sti_model* model, const Text& text, bool held) {
   return out;
 }
 
+/// Returns whether all labels of the last answer are there, those of the best scores first.
+inline bool IsRanked(sti_model* model) {
+  const std::vector<double> scores = ScoresOf(model);
+  for (uint32_t rank = 1; rank < scores.size(); ++rank) {
+    const int32_t before = sti_label(model, rank - 1);
+    const int32_t label = sti_label(model, rank);
+    if (label < 0 || scores.at(static_cast<size_t>(before)) < scores.at(static_cast<size_t>(label)))
+      return false;
+  }
+  return true;
+}
+
 inline std::string Differences(const Outcome& walked, const Outcome& fresh) {
   if (walked.code != fresh.code)
     return "code " + std::to_string(walked.code) + ", a fresh one " + std::to_string(fresh.code);
