@@ -10,6 +10,8 @@
 #include "common/cli.h"
 #include "common/files.h"
 #include "common/tool.h"
+#include "io/container_file.h"
+#include "model/row_store.h"
 #include "pipeline/pipeline.h"
 #include "text/model_tokenizer.h"
 
@@ -36,16 +38,18 @@ Result<int> Measure(const Tool& tool, const Options& options) {
   std::vector<uint32_t> ids(pipeline->plan().length);
   // Rows from all over the table: the most blocks an input can need.
   for (size_t i = 0; i < ids.size(); ++i) {
-    ids[i] = static_cast<uint32_t>(i * 7919 % pipeline->index().info.shape.vocabulary);
+    ids[i] =
+        static_cast<uint32_t>(i * 7919 % pipeline->status().file->index().info.shape.vocabulary);
   }
   const std::vector<uint32_t> types(ids.size(), 0);
-  STI_ASSIGN_OR_RETURN(RunResult run, pipeline->Run(ids, types));
-  json["preload_bytes"] = pipeline->preload_bytes();
-  json["staging_bytes"] = pipeline->staging_bytes();
-  json["resident_bytes"] = pipeline->resident_bytes();
-  json["working_bytes"] = pipeline->working_bytes();
-  json["embedding_rows_bytes"] = RowStore::RoomFor(pipeline->index(), pipeline->plan().length) +
-                                 ids.size() * pipeline->index().info.shape.hidden * sizeof(float);
+  STI_ASSIGN_OR_RETURN(RunResult run, RunTokens(*pipeline, ids, types));
+  json["preload_bytes"] = pipeline->status().preload_bytes;
+  json["staging_bytes"] = pipeline->status().staging_bytes;
+  json["resident_bytes"] = pipeline->status().resident_bytes;
+  json["working_bytes"] = pipeline->status().working_bytes;
+  json["embedding_rows_bytes"] =
+      RowStore::RoomFor(pipeline->status().file->index(), pipeline->plan().length) +
+      ids.size() * pipeline->status().file->index().info.shape.hidden * sizeof(float);
   json["peak_rss_bytes"] = PeakRssBytes();
   std::printf("%s\n", json.dump().c_str());
   return 0;

@@ -16,7 +16,9 @@
 #include "common/cli.h"
 #include "common/files.h"
 #include "common/tool.h"
+#include "io/container_file.h"
 #include "pipeline/pipeline.h"
+#include "schedule/load_schedule.h"
 #include "text/model_tokenizer.h"
 
 namespace sti {
@@ -53,9 +55,10 @@ Result<Way> Open(const Tool& tool, const Options& options, const std::string& na
 }
 
 Status RunOn(Way& way, const Encoding& text) {
-  STI_ASSIGN_OR_RETURN(const RunResult run, way.pipeline->Run(text.ids, text.types));
+  STI_ASSIGN_OR_RETURN(const RunResult run, RunTokens(*way.pipeline, text.ids, text.types));
   way.rows_us.Add(run.embeddings_io_us - run.embeddings_io_begin_us);
-  way.row_bytes.Add(static_cast<double>(run.bytes_read - way.pipeline->last_schedule().read_bytes));
+  way.row_bytes.Add(
+      static_cast<double>(run.bytes_read - way.pipeline->status().schedule->read_bytes));
   way.latency_us.Add(run.latency_us);
   return {};
 }
@@ -72,20 +75,21 @@ Result<int> Measure(const Tool& tool, const Options& options) {
   ways.push_back(std::move(preloaded));
   std::string line;
   while (std::getline(std::cin, line)) {
-    const Encoding text = tokenizer.Encode(line, std::nullopt, ways.front().pipeline->max_length());
+    const Encoding text =
+        tokenizer.Encode(line, std::nullopt, ways.front().pipeline->status().max_length);
     for (Way& way : ways) STI_RETURN_IF_ERROR(RunOn(way, text));
   }
   if (ways.front().rows_us.count() == 0) return DataError("no texts on standard input");
   nlohmann::ordered_json json;
   for (const Way& way : ways) {
-    json[way.name] = {
-        {"rows_us", way.rows_us.median()},
-        {"rows_p99_us", way.rows_us.p99()},
-        {"row_bytes", way.row_bytes.median()},
-        {"row_p99_bytes", way.row_bytes.p99()},
-        {"latency_us", way.latency_us.median()},
-        {"memory_bytes", way.pipeline->preload_bytes() + way.pipeline->working_bytes() +
-                             way.pipeline->staging_bytes()}};
+    json[way.name] = {{"rows_us", way.rows_us.median()},
+                      {"rows_p99_us", way.rows_us.p99()},
+                      {"row_bytes", way.row_bytes.median()},
+                      {"row_p99_bytes", way.row_bytes.p99()},
+                      {"latency_us", way.latency_us.median()},
+                      {"memory_bytes", way.pipeline->status().preload_bytes +
+                                           way.pipeline->status().working_bytes +
+                                           way.pipeline->status().staging_bytes}};
   }
   std::printf("%s\n", json.dump().c_str());
   return 0;

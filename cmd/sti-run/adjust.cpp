@@ -43,8 +43,7 @@ Result<Adjuster> Adjuster::Make(Session& session, const RunOptions& options, con
   Adjuster adjuster(session, options, tool);
   adjuster.follows_file_ = FollowsFile(options);
   if (options.replan.empty()) return adjuster;
-  STI_ASSIGN_OR_RETURN(ReplanSources sources,
-                       ReadSources(options, session.pipeline().file(), tool));
+  STI_ASSIGN_OR_RETURN(ReplanSources sources, ReadSources(options, (*session.status().file), tool));
   const auto tell = [&tool](const Notice& notice) { Tell(notice, tool); };
   auto replanner = Replanner::Make(session, std::move(sources), tell);
   if (!replanner.ok()) return Error(replanner.error()).At("--replan");

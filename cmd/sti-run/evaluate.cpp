@@ -39,8 +39,8 @@ void TellUnanswered(Error error, uint64_t number, const Tool& tool) {
 Result<Evaluation> Measure(Session& session, const RunOptions& options, const Tool& tool,
                            Adjuster& adjuster, Watch& watch) {
   STI_ASSIGN_OR_RETURN(const std::vector<Example> examples,
-                       ReadDataset(options.eval, session.pipeline().index(), options.columns, true,
-                                   [&tool](const LogLine& line) { tool.Log(line); }));
+                       ReadDataset(options.eval, session.status().file->index(), options.columns,
+                                   true, [&tool](const LogLine& line) { tool.Log(line); }));
   STI_ASSIGN_OR_RETURN(const std::optional<Baseline> baseline,
                        BaselineOf(options.baseline, examples, session.info()));
   EvaluationRun run;
@@ -69,7 +69,7 @@ int ApplyGates(const Evaluation& evaluation, const Gates& gates, const Tool& too
 
 Result<int> Evaluate(Session& session, const RunOptions& options, const Tool& tool,
                      Adjuster& adjuster) {
-  if (options.gates.max_misses && !session.pipeline().plan().target_us) {
+  if (options.gates.max_misses && !session.plan().target_us) {
     return UsageError("--max-misses needs a target to miss; give a --plan that has one");
   }
   Watch watch(options, tool);

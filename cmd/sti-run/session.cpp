@@ -92,7 +92,7 @@ uint64_t LongestLineBytes(const RunOptions& options, const Plan& plan) {
 
 Result<Encoding> EncodeIds(const Session& session, const std::string& line) {
   constexpr std::string_view kSeparators = " ,\t";
-  const uint32_t length = session.pipeline().max_length();
+  const uint32_t length = session.status().max_length;
   Encoding encoding;
   for (size_t at = line.find_first_not_of(kSeparators); at != std::string::npos;
        at = line.find_first_not_of(kSeparators, at)) {
@@ -107,7 +107,7 @@ Result<Encoding> EncodeIds(const Session& session, const std::string& line) {
     at = end;
   }
   encoding.types.assign(encoding.ids.size(), 0);
-  STI_RETURN_IF_ERROR(session.pipeline().CheckInput(encoding.ids, encoding.types));
+  STI_RETURN_IF_ERROR(session.Check(encoding));
   return encoding;
 }
 

@@ -80,7 +80,7 @@ void Watch::TellFirst(const Mishaps& before, const Answer& answer, const Session
                Counted(mishaps_.rows_missing, "word") + " unknown");
   }
   if (before.truncated == 0 && mishaps_.truncated == 1) {
-    tool_.Warn(input + " is truncated to " + std::to_string(session.pipeline().max_length()) +
+    tool_.Warn(input + " is truncated to " + std::to_string(session.status().max_length) +
                " tokens; plan with a longer --length");
   }
 }
@@ -92,7 +92,7 @@ void Watch::See(const Answer& answer, const Session& session) {
   if (options_.stats) {
     for (const std::string& line : DescribeRun(answer)) tool_.Say(options_.Prefix() + line);
   }
-  if (!options_.trace.empty()) trace_.Add(answer, session.pipeline().last_schedule());
+  if (!options_.trace.empty()) trace_.Add(answer, (*session.status().schedule));
 }
 
 Status Watch::Finish() {

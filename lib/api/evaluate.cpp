@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "base/process_memory.h"
+#include "text/tokenizer.h"
 
 namespace sti {
 namespace {
@@ -30,8 +31,8 @@ void AddUnanswered(const Error& error, std::span<const uint32_t> truth, const Ev
 
 // Adds what the plan promised and the process took.
 void AddPlan(const Session& session, Evaluation& evaluation) {
-  const Plan& plan = session.pipeline().plan();
-  evaluation.preload_bytes = session.pipeline().preload_bytes();
+  const Plan& plan = session.plan();
+  evaluation.preload_bytes = session.status().preload_bytes;
   evaluation.peak_rss_bytes = PeakRssBytes();
   evaluation.target_us = plan.target_us;
   if (plan.cascade) {
@@ -69,7 +70,7 @@ AnsweredRow AnsweredRowOf(const Answer& answer, Problem problem, std::span<const
 Result<Evaluation> EvaluateRows(Session& session, std::span<const Example> examples,
                                 const EvaluationRun& run) {
   Evaluation evaluation;
-  evaluation.cascade = CascadeTallyOf(session.pipeline().plan());
+  evaluation.cascade = CascadeTallyOf(session.plan());
   Answer answer;
   for (const Example& example : examples) {
     if (run.cancelled && run.cancelled()) break;

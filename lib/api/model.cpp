@@ -8,11 +8,13 @@
 
 #include "api/plan_inputs.h"
 #include "base/remedy.h"
+#include "io/container_file.h"
 #include "pipeline/whole_plan.h"
 #include "plan/drifted_profile.h"
 #include "plan/planner.h"
 #include "profile/profile.h"
 #include "text/model_tokenizer.h"
+#include "text/tokenizer.h"
 
 namespace sti {
 namespace {
@@ -222,8 +224,8 @@ uint64_t Model::PlannedForNow() const {
 Status Model::UsePlan(Plan plan, uint64_t planned_for_bytes) {
   STI_RETURN_IF_ERROR(CheckPlan(plan));
   // A session computes in one type for as long as it lasts.
-  const bool goes_on = session_ && !reopen_ &&
-                       TypeUnder(plan, options_.compute) == session_->pipeline().kernel().type;
+  const bool goes_on =
+      session_ && !reopen_ && TypeUnder(plan, options_.compute) == session_->status().kernel.type;
   std::optional<Plan> other = plan;
   const auto exchange = [&]() noexcept {
     std::swap(plan_, other);
@@ -247,8 +249,8 @@ Status Model::UsePlan(Plan plan, uint64_t planned_for_bytes) {
 // Fails before anything is closed or loaded.
 Status Model::CheckPlan(const Plan& plan) {
   if (!session_) STI_RETURN_IF_ERROR(NeedFile());
-  const ContainerFile& file = session_ ? session_->pipeline().file() : *file_;
-  const Status fits = Pipeline::CheckPlan(file, plan, TypeUnder(plan, options_.compute));
+  const ContainerFile& file = session_ ? (*session_->status().file) : *file_;
+  const Status fits = sti::CheckPlan(file, plan, TypeUnder(plan, options_.compute));
   return fits.ok() ? fits : Status(Error(fits.error()).In(Source::kPlan));
 }
 
@@ -331,7 +333,7 @@ Status Model::Change(FunctionRef<Status(ModelOptions&)> change) {
 Result<PlanInputs> Model::InputsAfter(const Drift& drift) {
   DeviceProfile now = DriftedProfile(*profile_, drift.compute_ratio, drift.io_ratio);
   if (session_) {
-    const ContainerFile& file = session_->pipeline().file();
+    const ContainerFile& file = (*session_->status().file);
     STI_RETURN_IF_ERROR(file.RequireWhole());
     return PlanInputs(file, std::move(now), importance_, &session_->vocabulary());
   }
@@ -372,7 +374,7 @@ Status Model::EndTurns() {
 Status Model::Trim(uint64_t bytes) {
   return InTurn([&]() -> Status {
     if (!session_) return {};
-    const uint64_t shards = session_->pipeline().preload_bytes();
+    const uint64_t shards = session_->status().preload_bytes;
     const uint64_t others = session_->memory_bytes() - shards;
     if (shards + others <= bytes) return {};
     if (others > bytes) return CloseSession();
@@ -402,7 +404,7 @@ Status Model::Run(std::span<const uint32_t> ids) {
     Encoding encoding;
     encoding.ids.assign(ids.begin(), ids.end());
     encoding.types.assign(ids.size(), 0);
-    Status fits = session_->pipeline().CheckInput(encoding.ids, encoding.types);
+    Status fits = session_->Check(encoding);
     if (!fits.ok()) return Error(fits.error()).In(Source::kInput);
     return Ask(encoding, taken);
   });
@@ -414,16 +416,16 @@ Status Model::Ask(const Encoding& encoding, Clock::time_point taken) {
   TakeFigures(answer_, &answer);
   TakeLabels(answer_, info_.problem, &answer);
   answers_.Put(std::move(answer));
-  drift_.See(session_->pipeline().drift());
+  drift_.See(session_->drift());
   return {};
 }
 
 void Model::Publish() {
   ModelFigures figures;
   if (session_) {
-    const Plan& plan = session_->pipeline().plan();
+    const Plan& plan = session_->plan();
     figures.memory_bytes = session_->memory_bytes();
-    figures.preload_bytes = session_->pipeline().preload_bytes();
+    figures.preload_bytes = session_->status().preload_bytes;
     const auto& cascade = plan.cascade;
     figures.predicted_us =
         cascade ? cascade->MedianPathUs().value_or(0) : plan.predicted_latency_us;

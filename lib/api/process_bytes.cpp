@@ -8,8 +8,10 @@
 #include "base/clock.h"
 #include "base/process_memory.h"
 #include "format/plan_file.h"
+#include "io/container_file.h"
 #include "model/memory.h"
 #include "pipeline/whole_plan.h"
+#include "text/tokenizer.h"
 
 namespace sti {
 namespace {
@@ -57,13 +59,12 @@ Result<uint64_t> MeasureProcessBytes(ContainerFile file, uint32_t threads, Compu
   Answer answer;
   STI_RETURN_IF_ERROR(session->Ask(encoding, Clock::now(), &answer));
   if (TouchPrinting(answer) < 0) return MachineError("cannot print to memory");
-  const Pipeline& pipeline = session->pipeline();
-  const uint64_t counted = pipeline.staging_bytes() + pipeline.resident_bytes() +
-                           session->tokenizer_bytes() +
-                           WorkingBytes(pipeline.index(), {.kernel = pipeline.kernel(),
-                                                           .threads = threads,
-                                                           .tokens = pipeline.max_length(),
-                                                           .width = 1});
+  const PipelineStatus& status = session->status();
+  const uint64_t counted =
+      status.staging_bytes + status.resident_bytes + session->tokenizer_bytes() +
+      WorkingBytes(
+          status.file->index(),
+          {.kernel = status.kernel, .threads = threads, .tokens = status.max_length, .width = 1});
   const uint64_t held = SettledRssBytes();
   return held > counted ? held - counted + kRunnerBytes : 0;
 }

@@ -66,8 +66,8 @@ std::string ClockText(uint64_t khz) {
 }  // namespace
 
 Result<Replanner> Replanner::Make(Session& session, ReplanSources sources, NoticeSink notices) {
-  STI_RETURN_IF_ERROR(session.pipeline().file().RequireWhole());
-  STI_ASSIGN_OR_RETURN(PlanRequest request, RequestOf(session.pipeline().plan(), session.info()));
+  STI_RETURN_IF_ERROR(session.status().file->RequireWhole());
+  STI_ASSIGN_OR_RETURN(PlanRequest request, RequestOf(session.plan(), session.info()));
   STI_RETURN_IF_ERROR(CheckSources(request, sources));
   return Replanner(session, std::move(sources), std::move(notices), std::move(request));
 }
@@ -102,7 +102,7 @@ Status Replanner::Look(const Surroundings& now, Clock::time_point at) {
   }
   STI_RETURN_IF_ERROR(FollowClock(now.clock_khz, at));
   WeighMemory(now.memory_is_short, at);
-  drift_.See(session_->pipeline().drift());
+  drift_.See(session_->drift());
   const Conditions wanted = Wanted();
   const std::string why = WhyOther(wanted);
   return why.empty() ? Status() : PlanFor(wanted, why, at);
@@ -147,7 +147,7 @@ void Replanner::WeighMemory(bool is_short, Clock::time_point at) {
 }
 
 Drift Replanner::WantedDrift() const {
-  const DriftWatch& watch = session_->pipeline().drift();
+  const DriftWatch& watch = session_->drift();
   const bool may_be_faster = watch.runs() >= patience_;
   // Each of found and careful as multiples of the profile's times.
   const auto choose = [may_be_faster](double found, double careful, double counted) {
@@ -250,13 +250,13 @@ Result<Plan> Replanner::MakePlanFor(const Conditions& wanted) const {
   request.judging.memory_bytes = session_->own_bytes();
   const DeviceProfile now =
       DriftedProfile(sources_.profile, wanted.drift.compute_ratio, wanted.drift.io_ratio);
-  const PlanInputs inputs(session_->pipeline().file(), now, sources_.importance,
+  const PlanInputs inputs((*session_->status().file), now, sources_.importance,
                           &session_->vocabulary());
   return MakePlan(request.judging.memory_bytes ? inputs.ViewOfOwnMemory() : inputs.View(), request);
 }
 
 Status Replanner::PlanFor(const Conditions& wanted, const std::string& why, Clock::time_point at) {
-  const size_t runs = session_->pipeline().drift().runs();
+  const size_t runs = session_->drift().runs();
   Result<Plan> plan = MakePlanFor(wanted);
   Status taken = plan.ok() ? Status() : Status(plan.error());
   std::string outline;

@@ -41,7 +41,7 @@ Result<MemoryNeed> NeedOf(const ModelToServe& model, uint32_t threads) {
   memory.arithmetic.backend = model.options.backend;
   memory.arithmetic.type = TypeUnder(model.plan, model.options.compute);
   // A plan that was forged may have any sizes.
-  STI_RETURN_IF_ERROR(Pipeline::CheckPlan(model.file, model.plan, memory.arithmetic.type));
+  STI_RETURN_IF_ERROR(CheckPlan(model.file, model.plan, memory.arithmetic.type));
   return NeedOf(index, model.plan, memory);
 }
 

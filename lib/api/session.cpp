@@ -6,8 +6,12 @@
 #include <string>
 #include <utility>
 
+#include "api/shard_memory.h"
+#include "base/thread_pool.h"
+#include "io/container_file.h"
 #include "model/transformer.h"
 #include "text/model_tokenizer.h"
+#include "text/tokenizer.h"
 #include "text/unicode.h"
 #include "types/score.h"
 
@@ -77,7 +81,8 @@ Status Session::Start(ContainerFile& file, Plan plan, const SessionOptions& opti
   const std::string name = file.name();
   STI_ASSIGN_OR_RETURN(TokenizerParts parts, ReadTokenizerParts(file));
   const auto make_tokenizer = [&](const ContainerIndex& index) -> Status {  // once
-    STI_ASSIGN_OR_RETURN(tokenizer_, MakeTokenizer(std::move(parts), index, name));
+    STI_ASSIGN_OR_RETURN(Tokenizer made, MakeTokenizer(std::move(parts), index, name));
+    tokenizer_ = std::make_unique<Tokenizer>(std::move(made));
     return {};
   };
   PipelineOptions pipeline;
@@ -86,6 +91,7 @@ Status Session::Start(ContainerFile& file, Plan plan, const SessionOptions& opti
   pipeline.clock_khz = options.clock_khz;
   pipeline.lazy = options.lazy;
   pipeline.lock_memory = options.lock_memory;
+  pipeline.meter_decoding = options.meter_decoding;
   pipeline.cores = options.cores;
   pipeline.io = options.io;
   pipeline.interrupt = options.interrupt;
@@ -93,18 +99,17 @@ Status Session::Start(ContainerFile& file, Plan plan, const SessionOptions& opti
   if (options.own_bytes) {
     STI_RETURN_IF_ERROR(make_tokenizer(file.index()));
     const uint32_t threads = options.cores != nullptr ? options.cores->threads() : options.threads;
-    memory_ = OwnMemory{.bytes = *options.own_bytes,
-                        .planned_for = options.planned_for_bytes,
-                        .tokenizer_bytes = tokenizer_->memory_bytes(),
-                        .threads = threads,
-                        .arithmetic = pipeline.arithmetic};
+    memory_ = std::make_unique<OwnMemory>(OwnMemory{.bytes = *options.own_bytes,
+                                                    .planned_for = options.planned_for_bytes,
+                                                    .tokenizer_bytes = tokenizer_->memory_bytes(),
+                                                    .threads = threads,
+                                                    .arithmetic = pipeline.arithmetic});
     STI_ASSIGN_OR_RETURN(pipeline.staging_bytes, StagingBytes(file.index(), plan, *memory_));
   }
   STI_ASSIGN_OR_RETURN(pipeline_, Pipeline::Create(std::move(file), std::move(plan), pipeline));
-  pipeline_->MeterDecoding(options.meter_decoding);
   // Shards of the first layers arrive while the tokenizer is made.
   if (options.lazy && pipeline_->plan().variants.empty()) STI_RETURN_IF_ERROR(Wake());
-  return tokenizer_ ? Status() : make_tokenizer(pipeline_->index());
+  return tokenizer_ ? Status() : make_tokenizer(status().file->index());
 }
 
 void Session::TellDifferences() const {
@@ -113,19 +118,19 @@ void Session::TellDifferences() const {
     notices_({.kind = kind, .planned = std::move(planned), .actual = std::move(actual)});
   };
   const Plan& plan = pipeline_->plan();
-  const std::string path = ReadPathName(pipeline_->read_path());
-  const std::string kernel = pipeline_->kernel().name;
+  const std::string path = ReadPathName(status().reader->path());
+  const std::string kernel = status().kernel.name;
   notices_({.kind = Notice::Kind::kRunning, .actual = path, .kernel = kernel});
-  const std::string& fallback = pipeline_->reader().fallback_reason();
+  const std::string& fallback = status().reader->fallback_reason();
   if (!fallback.empty()) tell(Notice::Kind::kReadFallback, "", fallback);
   if (!plan.read_path.empty() && plan.read_path != path)
     tell(Notice::Kind::kOtherReadPath, plan.read_path, path);
   if (!plan.kernel.name.empty() && plan.kernel.name != kernel)
     tell(Notice::Kind::kOtherKernel, plan.kernel.name, kernel);
   if (plan.wake_us > 0) notices_({.kind = Notice::Kind::kLeadTime, .time_us = plan.wake_us});
-  if (const Status& refusal = pipeline_->lock_refusal(); !refusal.ok())
+  if (const Status& refusal = *status().lock_refusal; !refusal.ok())
     tell(Notice::Kind::kNotLocked, "", refusal.error().what);
-  const std::string& unicode = pipeline_->index().unicode;
+  const std::string& unicode = status().file->index().unicode;
   if (!unicode.empty() && unicode != UnicodeVersion())
     tell(Notice::Kind::kOtherUnicode, unicode, UnicodeVersion());
 }
@@ -135,13 +140,28 @@ void Session::TellDrift() {
   if (drift && notices_) notices_({.kind = Notice::Kind::kDrift, .drift = *drift});
 }
 
+Session::~Session() = default;
+
 ContainerFile Session::Close(std::unique_ptr<Session> session) {
   return Pipeline::Close(std::move(session->pipeline_));
 }
 
+const Vocabulary& Session::vocabulary() const { return tokenizer_->vocabulary(); }
+uint64_t Session::tokenizer_bytes() const { return tokenizer_->memory_bytes(); }
+const ModelInfo& Session::info() const { return status().file->index().info; }
+
 uint64_t Session::memory_bytes() const {
-  return tokenizer_bytes() + pipeline_->resident_bytes() + pipeline_->working_bytes() +
-         pipeline_->preload_bytes() + pipeline_->staging_bytes();
+  const PipelineStatus& held = status();
+  return tokenizer_bytes() + held.resident_bytes + held.working_bytes + held.preload_bytes +
+         held.staging_bytes;
+}
+
+std::optional<uint64_t> Session::own_bytes() const {
+  return memory_ ? std::optional<uint64_t>(memory_->bytes) : std::nullopt;
+}
+
+Status Session::Check(const Encoding& encoding) const {
+  return pipeline_->Check({TokenInput{encoding.ids, encoding.types}, {}});
 }
 
 Result<Encoding> Session::Encode(std::string_view text,
@@ -149,7 +169,7 @@ Result<Encoding> Session::Encode(std::string_view text,
   if (pair && info().tokenizer.second_type >= info().shape.token_types) {
     return DataError("the model takes no pairs");
   }
-  return tokenizer_->Encode(text, pair, pipeline_->max_length());
+  return tokenizer_->Encode(text, pair, status().max_length);
 }
 
 Status Session::Ask(const Encoding& encoding, Clock::time_point taken, Answer* answer) {
@@ -177,7 +197,7 @@ Status Session::Run(const Encoding& encoding, Clock::time_point taken, Answer* a
   if (!pipeline_->plan().cascade) {
     answer->cascade.reset();
     answer->predicted_path_us.reset();
-    return pipeline_->Run(encoding.ids, encoding.types, terms, &answer->run);
+    return RunTokens(*pipeline_, encoding.ids, encoding.types, terms, &answer->run);
   }
   if (!answer->cascade) answer->cascade.emplace();
   answer->predicted_path_us.reset();
@@ -225,8 +245,8 @@ Status Session::SetPlan(Plan plan, uint64_t planned_for_bytes) {
     OwnMemory memory = *memory_;
     memory.planned_for = planned_for_bytes;
     // A plan that was forged may have any sizes.
-    STI_RETURN_IF_ERROR(Pipeline::CheckPlan(pipeline_->file(), plan, memory.arithmetic.type));
-    STI_ASSIGN_OR_RETURN(staging_bytes, StagingBytes(pipeline_->index(), plan, memory));
+    STI_RETURN_IF_ERROR(CheckPlan(*status().file, plan, memory.arithmetic.type));
+    STI_ASSIGN_OR_RETURN(staging_bytes, StagingBytes(status().file->index(), plan, memory));
   }
   Status set = pipeline_->SetPlan(std::move(plan), staging_bytes);
   if (set.ok()) turn_ = 0;
@@ -242,8 +262,7 @@ Result<bool> Session::SetClock(uint64_t clock_khz) {
 Status Session::RestoreBuffer() {
   const bool guaranteed = late_ == Late::kDegrade && pipeline_->plan().fallback.has_value();
   if (!guaranteed) return SetBuffer(std::nullopt);
-  pipeline_->EndResize();
-  return {};
+  return pipeline_->ResizePreload(std::nullopt, Refill::kWithRuns);
 }
 
 Status Session::SetBuffer(std::optional<uint64_t> bytes) { return pipeline_->ResizePreload(bytes); }

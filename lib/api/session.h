@@ -17,19 +17,21 @@
 #include <vector>
 
 #include "api/notice.h"
-#include "api/shard_memory.h"
 #include "base/clock.h"
-#include "base/interrupt.h"
 #include "base/result.h"
-#include "base/thread_pool.h"
-#include "io/container_file.h"
 #include "kernels/backend.h"
 #include "pipeline/cascade_run.h"
 #include "pipeline/pipeline.h"
-#include "text/tokenizer.h"
+#include "types/model_info.h"
 #include "types/plan.h"
 
 namespace sti {
+
+class ContainerFile;
+class Tokenizer;
+class Vocabulary;
+struct Encoding;
+struct OwnMemory;
 
 /// The fate of an input whose reads or layers are late.
 enum class Late : uint8_t {
@@ -139,6 +141,8 @@ class Session {
   static Result<std::unique_ptr<Session>> Open(ContainerFile&& file, Plan plan,
                                                const SessionOptions& options);
 
+  ~Session();
+
   /// Closes a session, and returns its container, open, for another.
   static ContainerFile Close(std::unique_ptr<Session> session);
 
@@ -146,6 +150,9 @@ class Session {
   /// own: others can be used.
   [[nodiscard]] Result<Encoding> Encode(std::string_view text,
                                         std::optional<std::string_view> pair = {}) const;
+
+  /// Returns a DataError unless ids are an input of this model and plan, as Ask does.
+  [[nodiscard]] Status Check(const Encoding& encoding) const;
 
   /// Runs one input, the next turn of the engagement. `taken` is when the caller received it:
   /// latency counts from there. The memory of `answer` is used again. An error of Source::kInput is
@@ -158,7 +165,7 @@ class Session {
   /// Waits for reads in flight, as closing does. It fails only if it is interrupted.
   [[nodiscard]] Status FinishReads() { return pipeline_->FinishReads(); }
   /// Returns whether no read is in flight: closing waits for nothing.
-  [[nodiscard]] bool Settled() { return pipeline_->Settled(); }
+  [[nodiscard]] bool Settled() const { return status().settled; }
   /// Begins to read what the next input needs, before it is known (lead time).
   [[nodiscard]] Status Wake();
   /// Ends the engagement: the next input is turn 1.
@@ -177,18 +184,24 @@ class Session {
 
   [[nodiscard]] double threshold() const { return threshold_; }
   void SetThreshold(double threshold) { threshold_ = threshold; }
-  [[nodiscard]] const Vocabulary& vocabulary() const { return tokenizer_->vocabulary(); }
-  [[nodiscard]] uint64_t tokenizer_bytes() const { return tokenizer_->memory_bytes(); }
+  [[nodiscard]] const Vocabulary& vocabulary() const;
+  [[nodiscard]] uint64_t tokenizer_bytes() const;
   /// Returns the bytes of memory that the model takes: tokenizer, resident parts, working memory
   /// and shards. They are what SessionOptions::own_bytes bounds.
   [[nodiscard]] uint64_t memory_bytes() const;
   /// Returns what SessionOptions::own_bytes was.
-  [[nodiscard]] std::optional<uint64_t> own_bytes() const {
-    return memory_ ? std::optional<uint64_t>(memory_->bytes) : std::nullopt;
-  }
-  [[nodiscard]] Pipeline& pipeline() { return *pipeline_; }
-  [[nodiscard]] const Pipeline& pipeline() const { return *pipeline_; }
-  [[nodiscard]] const ModelInfo& info() const { return pipeline_->index().info; }
+  [[nodiscard]] std::optional<uint64_t> own_bytes() const;
+  /// Returns the plan in force.
+  [[nodiscard]] const Plan& plan() const { return pipeline_->plan(); }
+  /// Returns the plan or variant that an input of so many tokens runs under.
+  [[nodiscard]] const Plan& PlanFor(size_t tokens) const { return pipeline_->PlanFor(tokens); }
+  /// Returns the state of what executes the plan, and what it holds; the next call of the session
+  /// writes it anew.
+  [[nodiscard]] const PipelineStatus& status() const { return pipeline_->status(); }
+  /// Compares measured times with the plan's.
+  [[nodiscard]] DriftWatch& drift() { return pipeline_->drift(); }
+  [[nodiscard]] const DriftWatch& drift() const { return pipeline_->drift(); }
+  [[nodiscard]] const ModelInfo& info() const;
 
  private:
   explicit Session(const SessionOptions& options);
@@ -205,8 +218,8 @@ class Session {
   NoticeSink notices_;
   std::optional<Clock::time_point> cold_start_;  ///< where a cold start's latency begins
   uint64_t turn_ = 0;
-  std::optional<Tokenizer> tokenizer_;
-  std::optional<OwnMemory> memory_;  ///< that bounds the session, as its first plan found it
+  std::unique_ptr<Tokenizer> tokenizer_;
+  std::unique_ptr<OwnMemory> memory_;  ///< that bounds the session, as its first plan found it
   std::unique_ptr<Pipeline> pipeline_;
 };
 

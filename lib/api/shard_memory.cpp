@@ -6,8 +6,8 @@
 #include "base/remedy.h"
 #include "model/held_rows.h"
 #include "model/memory.h"
-#include "pipeline/cascade_shards.h"
 #include "pipeline/pass.h"
+#include "pipeline/routes.h"
 #include "types/bits.h"
 #include "types/shard_catalog.h"
 

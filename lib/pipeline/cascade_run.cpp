@@ -19,12 +19,12 @@ Status RunLevel(Pipeline& pipeline, const CascadePolicy& policy, const RunTerms&
 }
 
 /// Puts the run that `result` and `report` tell of behind those of earlier levels.
-void Leave(const Pipeline& pipeline, RunResult* result, CascadeReport* report) {
+void Leave(Pipeline& pipeline, RunResult* result, CascadeReport* report) {
   const uint32_t level = report->level - 1;
   CascadeLevelRun& left = report->runs[level];
   left.plan = &PlanOf(pipeline.plan(), CascadeRoute(pipeline.plan(), level));
   std::swap(left.run, *result);
-  left.schedule = pipeline.hold_schedule();
+  left.schedule = pipeline.status().schedule;
   left.began_us = report->began_us;
   ++report->level;
 }

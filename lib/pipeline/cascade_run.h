@@ -14,7 +14,6 @@
 #include "pipeline/pass.h"
 #include "pipeline/pipeline.h"
 #include "pipeline/run_result.h"
-#include "schedule/load_schedule.h"
 #include "types/limits.h"
 
 namespace sti {

@@ -1,7 +1,6 @@
 // The input and the output of a run. A pass is one computation on a route: it takes token
-// ids, or the hidden rows that another pipeline has come to, through the layers of the route's
-// plan, and gives logits or hidden rows. A route is the plan, one of its variants, or a level of
-// its cascade.
+// ids, or the hidden rows that another pipeline has come to, through the layers of a route's plan
+// (pipeline/routes.h), and gives logits or hidden rows.
 #pragma once
 
 #include <cstddef>
@@ -12,46 +11,10 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "types/plan.h"
+#include "pipeline/routes.h"
 #include "types/shard_id.h"
 
 namespace sti {
-
-/// Names a plan of a pipeline: 0 is the plan itself, then come its variants in their order, then
-/// the levels of its cascade before the last, which is the plan itself.
-struct RouteId {
-  uint32_t index = 0;
-  friend bool operator==(RouteId, RouteId) = default;
-};
-
-/// Returns the number of cascade levels, the plan itself being the last; 0 without a cascade.
-inline size_t CascadeLevelsOf(const Plan& plan) {
-  return plan.cascade ? plan.cascade->levels.size() + 1 : 0;
-}
-
-/// Returns the route of a cascade level, from 0; the plan has so many.
-inline RouteId CascadeRoute(const Plan& plan, size_t level) {
-  if (level + 1 >= CascadeLevelsOf(plan)) return {};
-  return {static_cast<uint32_t>(1 + plan.variants.size() + level)};
-}
-
-/// Returns the cascade level, from 0, that a route of a plan with a cascade is.
-inline size_t CascadeLevelOf(const Plan& plan, RouteId route) {
-  return route.index == 0 ? plan.cascade->levels.size() : route.index - 1 - plan.variants.size();
-}
-
-/// Returns the number of routes of a plan.
-inline size_t RoutesOf(const Plan& plan) {
-  return 1 + plan.variants.size() + (plan.cascade ? plan.cascade->levels.size() : 0);
-}
-
-/// Returns the plan that a route runs.
-inline const Plan& PlanOf(const Plan& plan, RouteId route) {
-  if (route.index == 0) return plan;
-  const size_t further = route.index - 1;
-  if (further < plan.variants.size()) return plan.variants[further];
-  return plan.cascade->levels[further - plan.variants.size()].plan;
-}
 
 /// Tokens that the model embeds. `types` has one entry for each of `ids`.
 struct TokenInput {

@@ -11,6 +11,10 @@
 
 namespace sti {
 
+/// The lane's work: none, the reads that Wake began, those of a run, or what is still in flight
+/// behind one.
+enum class LaneState : uint8_t { kIdle, kWoken, kRunning, kTrailing };
+
 /// One layer of one run, in microseconds since the run began.
 struct LayerTrace {
   uint32_t layer = 0;      ///< original index

@@ -105,7 +105,7 @@ Result<double> Rehearsal::RowsUs(std::span<const uint32_t> ids, std::span<const 
   RunTerms terms;
   terms.route = RouteId{0};
   const Pass pass{TokenInput{ids, types}, {}};
-  STI_ASSIGN_OR_RETURN(Run* const run, pipeline_->Begin(pass, terms, &output_, &report_));
+  STI_ASSIGN_OR_RETURN(RunSteps* const run, pipeline_->Begin(pass, terms, &output_, &report_));
   STI_RETURN_IF_ERROR(pipeline_->End(run->Embed(pass)));
   return report_.embeddings_io_us;
 }

@@ -121,7 +121,7 @@ TEST_F(AnyPlans, AnAnswerHasNothingOfTheOnesBeforeIt) {
       cascades += again.cascade ? 1 : 0;
     }
     // A lane that is set aside takes the reader with the faults along.
-    auto* const faults = dynamic_cast<FaultReader*>(&walked->pipeline().reader());
+    auto* const faults = dynamic_cast<FaultReader*>(walked->status().reader);
     if (faults == nullptr) walked = Open(plan, options);
     if (faults == nullptr || !plan.fallback) continue;
     faults->Inject({.kind = FaultKind::kError, .times = Fault::kAlways});

@@ -1,13 +1,7 @@
 // A data set through a session: what a row's answer comes to, and what ends or outlives an error.
 #include "api/evaluate.h"
 
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <memory>
-#include <string>
-#include <vector>
-
+#include "io/container_file.h"
 #include "pipeline/whole_plan.h"
 #include "support/expect.h"
 #include "support/fault_reader.h"

@@ -11,6 +11,9 @@
 #include <vector>
 
 #include "api/session.h"
+#include "base/thread_pool.h"
+#include "io/container_file.h"
+#include "pipeline/io_share.h"
 #include "pipeline/whole_plan.h"
 #include "support/expect.h"
 #include "support/random.h"

@@ -148,10 +148,9 @@ TEST_F(ReplannerTest, APlanWithACascadeIsReplacedByOneWithACascade) {
   auto replanner = Replanner::Make(**session, {Profile(), importance}, nullptr);
   ASSERT_TRUE(Succeeded(replanner));
   const double planned_us = plan->cascade->mean_us;
-  for (size_t run = 0; run < DriftWatch::kLeastRuns; ++run)
-    (*session)->pipeline().drift().Add(1, 2);
+  for (size_t run = 0; run < DriftWatch::kLeastRuns; ++run) (*session)->drift().Add(1, 2);
   ASSERT_TRUE(Succeeded(replanner->Look({}, at_)));
-  const Plan& next = (*session)->pipeline().plan();
+  const Plan& next = (*session)->plan();
   ASSERT_TRUE(next.cascade);
   EXPECT_GT(next.cascade->mean_us, planned_us);
   EXPECT_LE(next.cascade->worst_path_us, *request_.target_us);
@@ -181,9 +180,9 @@ TEST_F(ReplannerTest, APlanWithVariantsForTheClockIsNotMadeAgain) {
   const auto told = Look({.clock_khz = kSlow_khz});
   ASSERT_EQ(told.size(), 1U);
   EXPECT_EQ(told[0].kind, Notice::Kind::kOtherVariants);
-  EXPECT_EQ(session_->pipeline().PlanFor(3).freq, kSlow_khz);
+  EXPECT_EQ(session_->PlanFor(3).freq, kSlow_khz);
   EXPECT_EQ(Look({.clock_khz = kFast_khz}).size(), 1U);
-  EXPECT_EQ(session_->pipeline().PlanFor(3).freq, kFast_khz);
+  EXPECT_EQ(session_->PlanFor(3).freq, kFast_khz);
 }
 
 // The profile has the times of another clock, and the drift of layers was of the one before; reads
@@ -235,14 +234,14 @@ TEST_F(ReplannerTest, ShortMemoryHalvesTheBufferAndAMinuteWithoutDoublesIt) {
   ASSERT_GT(whole, 128U << 10);
   const Surroundings is_short{.memory_is_short = true};
   EXPECT_TRUE(PlannedAgain(Look(is_short), "memory is short"));
-  EXPECT_LE(session_->pipeline().preload_bytes(), whole / 2);
+  EXPECT_LE(session_->status().preload_bytes, whole / 2);
   EXPECT_TRUE(Look(is_short).empty()) << "what was given back has to show first";
   EXPECT_TRUE(PlannedAgain(Look(is_short), "memory is short"));
-  EXPECT_EQ(session_->pipeline().preload_bytes(), 0U);
+  EXPECT_EQ(session_->status().preload_bytes, 0U);
   EXPECT_TRUE(Look(is_short, 10s).empty()) << "there is nothing left to give";
   EXPECT_TRUE(Look({}, 59s).empty());
   EXPECT_TRUE(PlannedAgain(Look({}, 2s), "memory is no longer short"));
-  EXPECT_GT(session_->pipeline().preload_bytes(), 0U);
+  EXPECT_GT(session_->status().preload_bytes, 0U);
   EXPECT_TRUE(Look({}, 59s).empty());
   EXPECT_TRUE(PlannedAgain(Look({}, 2s), "memory is no longer short"));
   EXPECT_TRUE(IsFirst());
@@ -262,7 +261,7 @@ TEST_F(ReplannerTest, ShortMemoryHalvesWhatTurnsKeepToo) {
     EXPECT_TRUE(PlannedAgain(Look(is_short, 2s), "memory is short"));
     EXPECT_LE(InForce().turn_bytes, bytes);
     for (const PlanTurn& turn : InForce().turns)
-      EXPECT_LE(CatalogOf(session_->pipeline().index()).BytesOfAll(turn.preload), bytes);
+      EXPECT_LE(CatalogOf(session_->status().file->index()).BytesOfAll(turn.preload), bytes);
   }
   EXPECT_EQ(InForce().turn_bytes, 0U);
   EXPECT_TRUE(Look(is_short, 10s).empty()) << "there is nothing left to give";

@@ -64,7 +64,7 @@ class ReplannerWalk : public ReplannerTest {
   }
   static void Do(const Step& step, Clock::time_point at, Kept& kept) {
     for (size_t run = 0; run < step.runs; ++run)
-      kept.session->pipeline().drift().Add(step.compute_ratio, step.io_ratio);
+      kept.session->drift().Add(step.compute_ratio, step.io_ratio);
     if (step.reads_fail) kept.faults->Heal();
     if (step.reads_fail == true) kept.faults->Inject({.kind = FaultKind::kError});
     kept.notices.clear();
@@ -115,8 +115,8 @@ TEST_F(ReplannerWalk, APlanTakenIsFollowedAsByAFreshReplanner) {
       Do(step, at_, *fresh);
       ASSERT_EQ(Told(*walked), Told(*fresh)) << "walk " << walk << ", step " << step_number;
       told += fresh->notices.size();
-      const Plan& followed = walked->session->pipeline().plan();
-      const Plan& expected = fresh->session->pipeline().plan();
+      const Plan& followed = walked->session->plan();
+      const Plan& expected = fresh->session->plan();
       ASSERT_EQ(followed.bits, expected.bits);
       ASSERT_EQ(followed.preload, expected.preload);
       ASSERT_EQ(followed.freq, expected.freq);

@@ -79,8 +79,7 @@ class ReplannerTest : public ::testing::Test {
     replanner_.emplace(std::move(*replanner));
   }
   void Runs(size_t count, double compute_ratio, double io_ratio) {
-    for (size_t run = 0; run < count; ++run)
-      session_->pipeline().drift().Add(compute_ratio, io_ratio);
+    for (size_t run = 0; run < count; ++run) session_->drift().Add(compute_ratio, io_ratio);
   }
   /// Looks after `passed`, and returns what was told.
   std::vector<Notice> Look(const Surroundings& now = {},
@@ -90,7 +89,7 @@ class ReplannerTest : public ::testing::Test {
     EXPECT_TRUE(Succeeded(replanner_->Look(now, at_)));
     return notices_;
   }
-  [[nodiscard]] const Plan& InForce() const { return session_->pipeline().plan(); }
+  [[nodiscard]] const Plan& InForce() const { return session_->plan(); }
   [[nodiscard]] bool IsFirst() const {
     return InForce().bits == first_.bits && InForce().preload == first_.preload;
   }

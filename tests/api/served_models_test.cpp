@@ -2,22 +2,9 @@
 // threads share queues, cores and flash without a race (make tsan).
 #include "api/served_models.h"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <atomic>
-#include <chrono>
-#include <condition_variable>
-#include <map>
-#include <memory>
-#include <mutex>
-#include <new>
-#include <string>
-#include <thread>
-#include <vector>
-
 #include "api/shard_memory.h"
 #include "base/remedy.h"
+#include "io/container_file.h"
 #include "pipeline/whole_plan.h"
 #include "support/expect.h"
 #include "support/fault_reader.h"

@@ -10,8 +10,12 @@
 
 #include "api/shard_memory.h"
 #include "base/remedy.h"
+#include "base/thread_pool.h"
+#include "io/block_reader.h"
+#include "io/container_file.h"
 #include "model/memory.h"
 #include "model/transformer.h"
+#include "pipeline/io_share.h"
 #include "pipeline/whole_plan.h"
 #include "support/expect.h"
 #include "support/plans.h"
@@ -64,7 +68,9 @@ TEST_F(SessionTest, AnswersWithTheModelsOwnNumbers) {
   const auto session = Open(WholeAt(6));
   const Answer answer = Ask(*session, "a b c");
   const auto encoding = session->Encode("a b c");
-  const auto run = session->pipeline().Run(encoding->ids, encoding->types);
+  const auto pipeline = Pipeline::Create(File(), WholeAt(6), {});
+  ASSERT_TRUE(Succeeded(pipeline));
+  const auto run = RunTokens(**pipeline, encoding->ids, encoding->types);
   ASSERT_TRUE(Succeeded(run));
   EXPECT_EQ(answer.run.logits, run->logits);
   EXPECT_NEAR(std::accumulate(answer.scores.begin(), answer.scores.end(), 0.0), 1.0, 1e-6);
@@ -72,7 +78,7 @@ TEST_F(SessionTest, AnswersWithTheModelsOwnNumbers) {
   EXPECT_EQ(answer.label, best - answer.run.logits.begin());
   EXPECT_EQ(answer.tokens, encoding->ids.size());
   EXPECT_EQ(answer.deadline_met, std::nullopt) << "no target";
-  EXPECT_EQ(answer.plan, &session->pipeline().plan());
+  EXPECT_EQ(answer.plan, &session->plan());
 }
 
 TEST_F(SessionTest, CountsTurnsUntilTheEngagementEnds) {
@@ -124,7 +130,7 @@ TEST_F(SessionTest, GoesOnUnderAnotherPlanAndBuffer) {
   EXPECT_NE(fine.run.logits, coarse);
   EXPECT_EQ(fine.turn, 1U);
   ASSERT_TRUE(Succeeded(session->SetBuffer(uint64_t{1} << 30)));
-  EXPECT_GT(session->pipeline().preload_bytes(), 0U);
+  EXPECT_GT(session->status().preload_bytes, 0U);
   const Answer held = Ask(*session, "a b");
   EXPECT_EQ(held.run.logits, fine.run.logits);
   EXPECT_LT(held.run.bytes_read, fine.run.bytes_read);
@@ -186,7 +192,7 @@ TEST_F(SessionTest, ACascadeAnswersWithTheLevelThatIsSure) {
   EXPECT_EQ(last.logits(), last.run.logits);
   EXPECT_EQ(last.cascade->level, 2U);
   EXPECT_EQ(last.cascade->returned, Returned::kFinal);
-  EXPECT_EQ(last.plan, &goes_on->pipeline().plan());
+  EXPECT_EQ(last.plan, &goes_on->plan());
   EXPECT_EQ(last.predicted_path_us, 300);
   EXPECT_EQ(last.bytes_read(), last.run.bytes_read + last.cascade->before()[0].run.bytes_read);
   EXPECT_GE(last.latency_us, last.run.latency_us + last.cascade->before()[0].run.latency_us);
@@ -225,8 +231,10 @@ TEST_F(SessionTest, ALaterLevelGetsTheTextWithoutTheWordsOfLittleAttention) {
   PassOutput output;
   output.wants_attention = true;
   RunReport report;
-  ASSERT_TRUE(Succeeded(first->pipeline().Run({TokenInput{encoding->ids, encoding->types}, {}}, {},
-                                              &output, &report)));
+  const auto pipeline = Pipeline::Create(File(), level, {});
+  ASSERT_TRUE(Succeeded(pipeline));
+  ASSERT_TRUE(Succeeded(
+      (*pipeline)->Run({TokenInput{encoding->ids, encoding->types}, {}}, {}, &output, &report)));
   const std::vector<bool> tokens = KeptTokens(output.attention, encoding->words, 1);
   const std::vector<bool> kept(tokens.begin() + 1, tokens.end() - 1);
   const auto left_out = static_cast<uint32_t>(std::count(kept.begin(), kept.end(), false));
@@ -303,7 +311,7 @@ TEST_F(SessionTest, OwnBytesBoundTheModelsMemory) {
   const uint64_t layer = uint64_t{200} << 10;  // more than a layer of the tiny model
   options.own_bytes = before_shards + layer;
   const auto session = Open(plan, options);
-  EXPECT_LE(session->pipeline().staging_bytes(), layer);
+  EXPECT_LE(session->status().staging_bytes, layer);
   EXPECT_EQ(Ask(*session, "a b").run.logits, Ask(*Open(plan), "a b").run.logits);
   // A plan that was made for this much keeps room for a layer, whatever this process holds.
   OwnMemory planned{.bytes = 1, .planned_for = before_shards + layer, .tokenizer_bytes = 0};
@@ -374,7 +382,7 @@ TEST_F(SessionTest, TellsWhereThePlanCountsOnAnotherMachine) {
   ASSERT_NE(told(Notice::Kind::kLeadTime), notices.end());
   EXPECT_EQ(told(Notice::Kind::kLeadTime)->time_us, 250e3);
   ASSERT_NE(told(Notice::Kind::kRunning), notices.end());
-  EXPECT_EQ(told(Notice::Kind::kRunning)->kernel, session->pipeline().kernel().name);
+  EXPECT_EQ(told(Notice::Kind::kRunning)->kernel, session->status().kernel.name);
 }
 
 TEST_F(SessionTest, TwoSessionsShareCoresAndFlash) {

@@ -20,6 +20,7 @@
 #include "sti_fixture.h"
 #include "support/locked_bytes.h"
 #include "support/sanitizers.h"
+#include "text/tokenizer.h"
 
 namespace sti {
 namespace {

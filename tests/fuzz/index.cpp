@@ -13,8 +13,10 @@
 #include "base/utf8.h"
 #include "fuzz/numbers.h"
 #include "fuzz/targets.h"
+#include "io/container_file.h"
 #include "pipeline/whole_plan.h"
 #include "support/forged_container.h"
+#include "text/tokenizer.h"
 #include "types/finite.h"
 
 namespace sti::fuzz {

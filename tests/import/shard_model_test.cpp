@@ -9,6 +9,7 @@
 
 #include "base/aligned_buffer.h"
 #include "format/shard_codec.h"
+#include "io/container_file.h"
 #include "pipeline/pipeline.h"
 #include "pipeline/whole_plan.h"
 #include "quant/hidden_scales.h"
@@ -52,7 +53,7 @@ class ShardModelTest : public ::testing::Test {
     auto pipeline = Pipeline::Create(std::move(file).value(), *plan, {});
     EXPECT_TRUE(Succeeded(pipeline));
     const std::vector<uint32_t> ids{2, 5, 7, 11, 14, 3};
-    const auto result = (*pipeline)->Run(ids, std::vector<uint32_t>(6, 0));
+    const auto result = RunTokens(**pipeline, ids, std::vector<uint32_t>(6, 0));
     EXPECT_TRUE(Succeeded(result));
     return result->logits;
   }

@@ -5,6 +5,8 @@
 #include <thread>
 
 #include "faulty_pipeline.h"
+#include "model/embedding_rows.h"
+#include "schedule/load_schedule.h"
 #include "support/locked_bytes.h"
 #include "support/sanitizers.h"
 
@@ -18,7 +20,7 @@ using Shards = std::vector<ShardAtBits>;
 class BetweenRuns : public FaultyPipelineTest {
  protected:
   RunResult Run(const Ids& ids = kTextIds, const Ids& types = kTextTypes) {
-    auto result = pipeline_->Run(ids, types);
+    auto result = RunTokens(*pipeline_, ids, types);
     EXPECT_TRUE(Succeeded(result));
     return result.ok() ? *result : RunResult{};
   }
@@ -31,7 +33,7 @@ class BetweenRuns : public FaultyPipelineTest {
   /// The parts of a shard that the last run read.
   [[nodiscard]] PartSet PartsRead(ShardId id) const {
     PartSet parts;
-    const LoadSchedule& schedule = pipeline_->last_schedule();
+    const LoadSchedule& schedule = (*pipeline_->status().schedule);
     for (const ScheduledPart& part : schedule.parts) {
       const ShardRequest& shard = schedule.requests[part.request];
       if (part.kind && shard.id == id) parts = parts.With(*part.kind);
@@ -56,13 +58,13 @@ TEST_F(BetweenRuns, ABoundedBufferHoldsTheLowestShards) {
   for (size_t count = 0; count <= 12; ++count) {
     const Shards lowest = WithPreload(plan, count).preload;
     ASSERT_TRUE(Succeeded(pipeline_->ResizePreload(BytesOf(lowest))));
-    EXPECT_EQ(pipeline_->preload_bytes(), BytesOf(lowest));
+    EXPECT_EQ(pipeline_->status().preload_bytes, BytesOf(lowest));
     Run();
     for (const ShardAtBits& shard : WithPreload(plan, 12).preload) {
       const bool held = std::find(lowest.begin(), lowest.end(), shard) != lowest.end();
       EXPECT_EQ(PartsRead(shard.id).empty(), held) << NameOf(shard) << " of " << count;
     }
-    EXPECT_EQ(pipeline_->preload_bytes(), BytesOf(lowest));
+    EXPECT_EQ(pipeline_->status().preload_bytes, BytesOf(lowest));
   }
 }
 
@@ -70,10 +72,10 @@ TEST_F(BetweenRuns, EndTurnsLeavesABufferAloneThatTheAppHasBounded) {
   Open(ThreeTurns());
   ASSERT_TRUE(Succeeded(pipeline_->ResizePreload(1 << 20)));
   Run();
-  const uint64_t bytes = pipeline_->preload_bytes();
+  const uint64_t bytes = pipeline_->status().preload_bytes;
   EXPECT_GT(bytes, 0U);
   ASSERT_TRUE(Succeeded(pipeline_->EndTurns()));
-  EXPECT_EQ(pipeline_->preload_bytes(), bytes);
+  EXPECT_EQ(pipeline_->status().preload_bytes, bytes);
 }
 
 TEST_F(BetweenRuns, WakeKeepsWhatTheNextTurnBeginsWith) {
@@ -82,17 +84,17 @@ TEST_F(BetweenRuns, WakeKeepsWhatTheNextTurnBeginsWith) {
   options.keep_rows = false;
   Open(plan, options);
   for (const uint32_t turn : {0, 1, 2, 2}) {
-    EXPECT_EQ(pipeline_->preload_bytes(), BytesOf(plan.turns[turn].preload));
+    EXPECT_EQ(pipeline_->status().preload_bytes, BytesOf(plan.turns[turn].preload));
     const uint64_t reads = faults_->reads();
     ASSERT_TRUE(Succeeded(pipeline_->Wake()));
-    EXPECT_EQ(pipeline_->lane_state(), LaneState::kWoken);
+    EXPECT_EQ(pipeline_->status().lane, LaneState::kWoken);
     while (faults_->reads() == reads) std::this_thread::yield();
     EXPECT_EQ(Run().turn, turn + 1);
-    EXPECT_EQ(pipeline_->lane_state(), LaneState::kIdle);
+    EXPECT_EQ(pipeline_->status().lane, LaneState::kIdle);
     const EmbeddingReads rows =
         PlanEmbeddingReads(index_, kTextIds, static_cast<uint32_t>(kTextIds.size()));
     EXPECT_EQ(faults_->reads() - reads,
-              pipeline_->last_schedule().reads.size() + rows.ranges.size())
+              pipeline_->status().schedule->reads.size() + rows.ranges.size())
         << "the run goes on with the reads of the lead";
   }
 }
@@ -145,7 +147,7 @@ TEST_F(BetweenRuns, ALeadMovesReadsBeforeTheInputAndSavesTheirTime) {
 
     const uint64_t begun = faults_->reads();
     ASSERT_TRUE(Succeeded(pipeline_->Wake()));
-    const size_t shards = pipeline_->last_schedule().reads.size();
+    const size_t shards = pipeline_->status().schedule->reads.size();
     while (faults_->reads() < begun + shards) std::this_thread::yield();
     std::this_thread::sleep_for(2 * kDelay);
     faults_->Heal();
@@ -218,7 +220,7 @@ TEST_F(BetweenRuns, DegradedRunsShowSlowReads) {
   size_t degraded = 0;
   for (size_t run = 0; run < DriftWatch::kLeastRuns; ++run) {
     EXPECT_FALSE(pipeline_->drift().Now().has_value());
-    ASSERT_TRUE(Succeeded(pipeline_->Run(Ids(32, 5), Ids(32, 0), terms, &result)));
+    ASSERT_TRUE(Succeeded(RunTokens(*pipeline_, Ids(32, 5), Ids(32, 0), terms, &result)));
     degraded += result.degraded.empty() ? 0 : 1;
     ASSERT_TRUE(Succeeded(pipeline_->FinishReads()));
   }
@@ -239,13 +241,13 @@ TEST_F(BetweenRuns, ShortInputsSayNothingOfAPlanForLongOnes) {
 TEST_F(BetweenRuns, AnotherPlanTakesNoMoreStagingThanItNeeds) {
   Open(WholeAt(2));
   Run();
-  const uint64_t least = pipeline_->staging_bytes();
+  const uint64_t least = pipeline_->status().staging_bytes;
   ASSERT_TRUE(Succeeded(pipeline_->SetPlan(WholeAt(kFullBits))));
   Run();
-  EXPECT_GT(pipeline_->staging_bytes(), least);
+  EXPECT_GT(pipeline_->status().staging_bytes, least);
   ASSERT_TRUE(Succeeded(pipeline_->SetPlan(WholeAt(2))));
   Run();
-  EXPECT_EQ(pipeline_->staging_bytes(), least);
+  EXPECT_EQ(pipeline_->status().staging_bytes, least);
 }
 
 TEST_F(BetweenRuns, AnotherClockTakesOtherVariants) {
@@ -263,7 +265,7 @@ TEST_F(BetweenRuns, AnotherClockTakesOtherVariants) {
   const auto other = pipeline_->SetClock(1000);
   ASSERT_TRUE(Succeeded(other));
   EXPECT_TRUE(*other);
-  EXPECT_EQ(pipeline_->preload_bytes(), 0U);
+  EXPECT_EQ(pipeline_->status().preload_bytes, 0U);
   EXPECT_EQ(Run().logits, DirectLogits(path_, plan.variants[0]));
   // Where the others cannot be loaded, those in force stay.
   faults_->Inject({.kind = FaultKind::kError});
@@ -271,7 +273,7 @@ TEST_F(BetweenRuns, AnotherClockTakesOtherVariants) {
   faults_->Heal();
   EXPECT_EQ(Run().logits, DirectLogits(path_, plan.variants[0]));
   ASSERT_TRUE(Succeeded(pipeline_->SetClock(1800)));
-  EXPECT_EQ(pipeline_->preload_bytes(), BytesOf(plan.preload));
+  EXPECT_EQ(pipeline_->status().preload_bytes, BytesOf(plan.preload));
   EXPECT_EQ(Run().logits, DirectLogits(path_, plan));
 }
 
@@ -283,7 +285,7 @@ TEST_F(BetweenRuns, AnotherPlanTakesOverNoMorePlanesThanItHolds) {
   plan.turns[0].preload = plan.preload;
   plan.turns[1].bits = WholeAt(4).bits;
   ASSERT_TRUE(Succeeded(pipeline_->SetPlan(plan)));
-  EXPECT_EQ(pipeline_->preload_bytes(), BytesOf(plan.preload));
+  EXPECT_EQ(pipeline_->status().preload_bytes, BytesOf(plan.preload));
 }
 
 TEST_F(BetweenRuns, ALateReadOfAShardThatStaysIsWaitedFor) {
@@ -297,17 +299,17 @@ TEST_F(BetweenRuns, ALateReadOfAShardThatStaysIsWaitedFor) {
   RunTerms terms;
   RunResult result;
   terms.degrade_for_us = 2.5e6;  // in which all others come
-  ASSERT_TRUE(Succeeded(pipeline_->Run(kTextIds, kTextTypes, terms, &result)));
+  ASSERT_TRUE(Succeeded(RunTokens(*pipeline_, kTextIds, kTextTypes, terms, &result)));
   EXPECT_FALSE(result.degraded.empty());
-  EXPECT_EQ(pipeline_->lane_state(), LaneState::kTrailing);
+  EXPECT_EQ(pipeline_->status().lane, LaneState::kTrailing);
   door_.Open();
   terms.degrade_for_us = 60e6;
-  ASSERT_TRUE(Succeeded(pipeline_->Run(kTextIds, kTextTypes, terms, &result)));
-  EXPECT_EQ(&pipeline_->reader(), faults_) << "the lane was not set aside";
+  ASSERT_TRUE(Succeeded(RunTokens(*pipeline_, kTextIds, kTextTypes, terms, &result)));
+  EXPECT_EQ(pipeline_->status().reader, faults_) << "the lane was not set aside";
   EXPECT_TRUE(PartsRead({4, 3}).empty()) << "it is held, and does not land again";
   EXPECT_TRUE(result.degraded.empty());
   EXPECT_EQ(result.logits, DirectLogits(path_, plan));
-  EXPECT_EQ(pipeline_->preload_bytes(), BytesOf(plan.turns[1].preload));
+  EXPECT_EQ(pipeline_->status().preload_bytes, BytesOf(plan.turns[1].preload));
 }
 
 TEST_F(BetweenRuns, AFailedRunLeavesNothingToBeTakenOver) {
@@ -318,9 +320,9 @@ TEST_F(BetweenRuns, AFailedRunLeavesNothingToBeTakenOver) {
   Fault fault;
   fault.nth = faults_->reads() + 3;
   faults_->Inject(fault);
-  EXPECT_TRUE(
-      FailedWith(pipeline_->Run(kTextIds, kTextTypes, terms, &result), ErrorKind::kReadFailed));
-  EXPECT_EQ(pipeline_->lane_state(), LaneState::kIdle);
+  EXPECT_TRUE(FailedWith(RunTokens(*pipeline_, kTextIds, kTextTypes, terms, &result),
+                         ErrorKind::kReadFailed));
+  EXPECT_EQ(pipeline_->status().lane, LaneState::kIdle);
   faults_->Heal();
   EXPECT_EQ(Run().logits, DirectLogits(path_, WholeAt(4)));
 }
@@ -332,9 +334,9 @@ TEST_F(BetweenRuns, FullFidelityIsNoRefinement) {
   RunTerms terms;
   RunResult result;
   terms.degrade_for_us = 60e6;
-  ASSERT_TRUE(Succeeded(pipeline_->Run(kTextIds, kTextTypes, terms, &result)));
+  ASSERT_TRUE(Succeeded(RunTokens(*pipeline_, kTextIds, kTextTypes, terms, &result)));
   size_t refinements = 0;
-  for (const ScheduledPart& part : pipeline_->last_schedule().parts) {
+  for (const ScheduledPart& part : pipeline_->status().schedule->parts) {
     EXPECT_FALSE(part.refinement && part.kind == PartKind::kFull);
     if (part.refinement) ++refinements;
   }
@@ -351,7 +353,7 @@ TEST_F(BetweenRuns, ALazyDegradedRunWaitsForParameters) {
   RunTerms terms;
   RunResult result;
   terms.degrade_for_us = 50e3;
-  ASSERT_TRUE(Succeeded(pipeline_->Run(kTextIds, kTextTypes, terms, &result)));
+  ASSERT_TRUE(Succeeded(RunTokens(*pipeline_, kTextIds, kTextTypes, terms, &result)));
   EXPECT_GE(result.latency_us, 390e3);
   EXPECT_EQ(result.logits, DirectLogits(path_, Degraded(plan, result.degraded)));
 }
@@ -372,10 +374,11 @@ TEST_F(BetweenRuns, LockedMemoryIsThatOfRunsAndOfHeldShards) {
   options.lock_memory = true;
   const Plan plan = WithPreload(WholeAt(3), 4);
   Open(plan, options);
-  ASSERT_TRUE(pipeline_->lock_refusal().ok()) << pipeline_->lock_refusal().error().what;
+  ASSERT_TRUE((*pipeline_->status().lock_refusal).ok())
+      << (*pipeline_->status().lock_refusal).error().what;
   const auto at_least = [&] {
-    return outside + pipeline_->working_bytes() + pipeline_->staging_bytes() +
-           pipeline_->preload_bytes();
+    return outside + pipeline_->status().working_bytes + pipeline_->status().staging_bytes +
+           pipeline_->status().preload_bytes;
   };
   const auto in_whole_pages = [&](uint64_t bytes) { return bytes + 20 * PageSpace::PageBytes(); };
   EXPECT_GE(LockedBytes(), at_least());

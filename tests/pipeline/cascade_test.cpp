@@ -3,7 +3,9 @@
 #include <cmath>
 
 #include "cascade_world.h"
-#include "pipeline/cascade_shards.h"
+#include "io/block_reader.h"
+#include "pipeline/routes.h"
+#include "schedule/load_schedule.h"
 #include "support/fault_reader.h"
 #include "support/forged_container.h"
 #include "support/hanging_reader.h"
@@ -33,7 +35,8 @@ TEST_F(CascadeTest, EachLevelGivesWhatItsPlanGivesAlone) {
         EXPECT_EQ(outcome.run.logits, Logits(LevelAlone(plan, answers)));
         EXPECT_EQ(outcome.report.confidence, Confidence(outcome.run.logits, 1));
         EXPECT_TRUE(outcome.report.together.empty());
-        EXPECT_EQ((*pipeline)->preload_bytes(), BytesOf(plan.cascade->levels[0].plan.preload));
+        EXPECT_EQ((*pipeline)->status().preload_bytes,
+                  BytesOf(plan.cascade->levels[0].plan.preload));
       }
     }
   }
@@ -68,7 +71,7 @@ TEST_F(CascadeTest, ALevelThatRunsFewerBitsThanTheOneBeforeReadsNothing) {
   const Outcome outcome = Ask(**pipeline);
   EXPECT_EQ(outcome.run.bytes_read, 0U);
   EXPECT_EQ(outcome.run.logits, Logits(LevelAlone(plan, 1)));
-  EXPECT_EQ((*pipeline)->preload_bytes(), 0U);
+  EXPECT_EQ((*pipeline)->status().preload_bytes, 0U);
 }
 
 TEST_F(CascadeTest, WhatIsHandedOnIsWhatLaterLevelsRunToo) {
@@ -124,7 +127,7 @@ TEST_F(CascadeTest, PlanesAndFullFidelityOfAShardStayBesideEachOther) {
     EXPECT_EQ(outcome.report.before()[0].run.logits, Logits(LevelAlone(plan, 0)));
     EXPECT_EQ(outcome.report.before()[1].run.logits, Logits(LevelAlone(plan, 1)));
     EXPECT_EQ(outcome.run.logits, Logits(LevelAlone(plan, 2)));
-    EXPECT_EQ((*pipeline)->preload_bytes(), BytesOf(plan.cascade->levels[0].plan.preload));
+    EXPECT_EQ((*pipeline)->status().preload_bytes, BytesOf(plan.cascade->levels[0].plan.preload));
   }
 }
 
@@ -148,7 +151,7 @@ TEST_F(CascadeTest, ABoundedArenaThreadsAndLazyLoadingChangeNothing) {
         EXPECT_EQ(outcome.report.before()[level].run.logits,
                   expected.report.before()[level].run.logits);
       }
-      EXPECT_EQ((*pipeline)->preload_bytes(), BytesOf(plan.cascade->levels[0].plan.preload));
+      EXPECT_EQ((*pipeline)->status().preload_bytes, BytesOf(plan.cascade->levels[0].plan.preload));
     }
   }
 }
@@ -157,18 +160,18 @@ TEST_F(CascadeTest, RoomIsMadeAheadForWhatLevelsRead) {
   const Plan plan = Three(kAllGoOn);
   auto pipeline = Make(plan);
   ASSERT_TRUE(Succeeded(pipeline));
-  const uint64_t staging = (*pipeline)->staging_bytes();
-  const uint64_t working = (*pipeline)->working_bytes();
-  const uint64_t resident = (*pipeline)->resident_bytes();
+  const uint64_t staging = (*pipeline)->status().staging_bytes;
+  const uint64_t working = (*pipeline)->status().working_bytes;
+  const uint64_t resident = (*pipeline)->status().resident_bytes;
   (void)Ask(**pipeline);
-  EXPECT_EQ((*pipeline)->staging_bytes(), staging);
-  EXPECT_EQ((*pipeline)->working_bytes(), working);
-  EXPECT_EQ((*pipeline)->resident_bytes(), resident);
+  EXPECT_EQ((*pipeline)->status().staging_bytes, staging);
+  EXPECT_EQ((*pipeline)->status().working_bytes, working);
+  EXPECT_EQ((*pipeline)->status().resident_bytes, resident);
   // Beside what stays, a level reads less than its plan alone.
   Plan alone = LevelAlone(plan, 2);
   auto last = Make(alone);
   ASSERT_TRUE(Succeeded(last));
-  EXPECT_LT(staging, (*last)->staging_bytes());
+  EXPECT_LT(staging, (*last)->status().staging_bytes);
 }
 
 TEST_F(CascadeTest, AWokenPipelineReadsForTheFirstLevel) {
@@ -176,13 +179,13 @@ TEST_F(CascadeTest, AWokenPipelineReadsForTheFirstLevel) {
   auto pipeline = Make(plan);
   ASSERT_TRUE(Succeeded(pipeline));
   ASSERT_TRUE(Succeeded((*pipeline)->Wake()));
-  EXPECT_EQ((*pipeline)->lane_state(), LaneState::kWoken);
+  EXPECT_EQ((*pipeline)->status().lane, LaneState::kWoken);
   const Outcome outcome = Ask(**pipeline);
   EXPECT_EQ(outcome.run.logits, Logits(LevelAlone(plan, 0)));
   Parts read;
   AddParts(*outcome.schedule, &read);
   EXPECT_EQ(read.size(), PartsOf(LevelAlone(plan, 0)).size() - 3 * 2) << "base and plane 3";
-  EXPECT_EQ((*pipeline)->preload_bytes(), BytesOf(plan.cascade->levels[0].plan.preload));
+  EXPECT_EQ((*pipeline)->status().preload_bytes, BytesOf(plan.cascade->levels[0].plan.preload));
 }
 
 TEST_F(CascadeTest, TheBufferCanBeBoundedAndRestsAndThePlanExchanged) {
@@ -192,11 +195,11 @@ TEST_F(CascadeTest, TheBufferCanBeBoundedAndRestsAndThePlanExchanged) {
   ASSERT_TRUE(Succeeded(pipeline));
   for (const uint64_t bytes : {uint64_t{0}, uint64_t{5} * kBlockBytes, uint64_t{1} << 30}) {
     ASSERT_TRUE(Succeeded((*pipeline)->ResizePreload(bytes)));
-    const uint64_t held = (*pipeline)->preload_bytes();
+    const uint64_t held = (*pipeline)->status().preload_bytes;
     EXPECT_LE(held, bytes);
     const Outcome outcome = Ask(**pipeline);
     EXPECT_EQ(outcome.run.logits, expected) << bytes;
-    EXPECT_EQ((*pipeline)->preload_bytes(), held);
+    EXPECT_EQ((*pipeline)->status().preload_bytes, held);
   }
   EXPECT_EQ(Ask(**pipeline).report.before()[0].run.bytes_read, 0U) << "all of the first level";
   ASSERT_TRUE(Succeeded((*pipeline)->ResizePreload(std::nullopt)));
@@ -204,27 +207,27 @@ TEST_F(CascadeTest, TheBufferCanBeBoundedAndRestsAndThePlanExchanged) {
   EXPECT_EQ(Ask(**pipeline).run.logits, expected);
   const Plan other = WithPreload(Mixed(), 3);
   ASSERT_TRUE(Succeeded((*pipeline)->SetPlan(other)));
-  const auto alone = (*pipeline)->Run(kTextIds, kTextTypes);
+  const auto alone = RunTokens(**pipeline, kTextIds, kTextTypes);
   ASSERT_TRUE(Succeeded(alone));
   EXPECT_EQ(alone->logits, Logits(other));
-  EXPECT_EQ((*pipeline)->preload_bytes(), BytesOf(other.preload));
+  EXPECT_EQ((*pipeline)->status().preload_bytes, BytesOf(other.preload));
   ASSERT_TRUE(Succeeded((*pipeline)->SetPlan(plan)));
   EXPECT_EQ(Ask(**pipeline).run.logits, expected);
-  EXPECT_EQ((*pipeline)->preload_bytes(), BytesOf(plan.cascade->levels[0].plan.preload));
+  EXPECT_EQ((*pipeline)->status().preload_bytes, BytesOf(plan.cascade->levels[0].plan.preload));
 }
 
 TEST_F(CascadeTest, WithoutARouteThePlanItselfRuns) {
   const Plan plan = Three(kAllGoOn);
   auto pipeline = Make(plan);
   ASSERT_TRUE(Succeeded(pipeline));
-  const auto run = (*pipeline)->Run(kTextIds, kTextTypes);
+  const auto run = RunTokens(**pipeline, kTextIds, kTextTypes);
   ASSERT_TRUE(Succeeded(run));
   EXPECT_EQ(run->logits, Logits(LevelAlone(plan, 2)));
   RunTerms beyond;
   beyond.route = RouteId{3};
   RunResult result;
-  EXPECT_TRUE(FailedWith((*pipeline)->Run(kTextIds, kTextTypes, beyond, &result), ErrorKind::kUsage,
-                         "no such variant"));
+  EXPECT_TRUE(FailedWith(RunTokens(**pipeline, kTextIds, kTextTypes, beyond, &result),
+                         ErrorKind::kUsage, "no such variant"));
 }
 
 TEST_F(CascadeTest, AReadThatFailsFailsTheInputAndLeavesTheNextAlone) {
@@ -243,7 +246,7 @@ TEST_F(CascadeTest, AReadThatFailsFailsTheInputAndLeavesTheNextAlone) {
   CascadeReport report;
   EXPECT_TRUE(
       FailedWith(RunCascade(**pipeline, Text(), {}, 0, &run, &report), ErrorKind::kReadFailed));
-  EXPECT_EQ((*pipeline)->preload_bytes(), BytesOf(plan.cascade->levels[0].plan.preload));
+  EXPECT_EQ((*pipeline)->status().preload_bytes, BytesOf(plan.cascade->levels[0].plan.preload));
   reader->Heal();
   EXPECT_EQ(Ask(**pipeline).run.logits, expected);
 }
@@ -270,13 +273,13 @@ TEST_F(CascadeTest, LogitsThatAreNoNumbersNeverReturnEarly) {
       of_model.model = of_model.cascade->levels[0].plan.model = file->index().model;
       auto pipeline = Pipeline::Create(std::move(*file), of_model, {});
       ASSERT_TRUE(Succeeded(pipeline));
-      const uint64_t held = (*pipeline)->preload_bytes();
+      const uint64_t held = (*pipeline)->status().preload_bytes;
       RunResult run;
       CascadeReport report;
       const Status status = RunCascade(**pipeline, Text(), {}, 0, &run, &report);
       ASSERT_TRUE(FailedWith(status, ErrorKind::kDamaged, "overflow"));
       EXPECT_EQ(status.error().source, Source::kInput);
-      EXPECT_EQ((*pipeline)->preload_bytes(), held);
+      EXPECT_EQ((*pipeline)->status().preload_bytes, held);
     }
   }
 }
@@ -318,7 +321,7 @@ TEST_F(LateCascade, WithoutTimeForTheNextLevelTheLabelAtHandStands) {
     EXPECT_EQ(outcome.report.level, 1U);
     EXPECT_EQ(outcome.report.returned, Returned::kDeadline);
     EXPECT_EQ(outcome.run.logits, Logits(LevelAlone(plan, 0)));
-    EXPECT_EQ((*pipeline)->preload_bytes(), BytesOf(plan.cascade->levels[0].plan.preload));
+    EXPECT_EQ((*pipeline)->status().preload_bytes, BytesOf(plan.cascade->levels[0].plan.preload));
   }
   EXPECT_EQ(Ask(**pipeline).report.level, 3U) << "who may be late goes on";
 }
@@ -349,7 +352,7 @@ TEST_F(LateCascade, ADegradedLevelAnswersOnlyWithoutTimeForTheNext) {
   EXPECT_EQ(outcome.run.logits,
             DirectLogits(path_, Degraded(LevelAlone(plan, 0), outcome.run.degraded)));
   ASSERT_TRUE(Succeeded((*pipeline)->LoadAhead()));  // once its reads have come
-  EXPECT_EQ((*pipeline)->preload_bytes(), BytesOf(plan.cascade->levels[0].plan.preload));
+  EXPECT_EQ((*pipeline)->status().preload_bytes, BytesOf(plan.cascade->levels[0].plan.preload));
 }
 
 TEST_F(LateCascade, ReadsThatHangDoNotHoldTheLabelUp) {
@@ -372,7 +375,7 @@ TEST_F(LateCascade, ReadsThatHangDoNotHoldTheLabelUp) {
             DirectLogits(path_, Degraded(LevelAlone(plan, 0), outcome.run.degraded)));
   door.Open();
   EXPECT_EQ(Ask(**pipeline).run.logits, Logits(LevelAlone(plan, 2)));
-  EXPECT_EQ((*pipeline)->preload_bytes(), BytesOf(plan.cascade->levels[0].plan.preload));
+  EXPECT_EQ((*pipeline)->status().preload_bytes, BytesOf(plan.cascade->levels[0].plan.preload));
 }
 
 TEST_F(LateCascade, EachLevelIsComparedWithItsOwnTimes) {

@@ -8,6 +8,7 @@
 
 #include "pipeline/cascade_run.h"
 #include "pipeline_world.h"
+#include "schedule/load_schedule.h"
 #include "types/plan.h"
 
 namespace sti {
@@ -59,7 +60,7 @@ class CascadeWorld : public PipelineTest {
     Outcome outcome;
     EXPECT_TRUE(
         Succeeded(RunCascade(pipeline, Text(), terms, seed, &outcome.run, &outcome.report)));
-    outcome.schedule = pipeline.hold_schedule();
+    outcome.schedule = pipeline.status().schedule;
     return outcome;
   }
   /// Bytes of the shards that stay between inputs.

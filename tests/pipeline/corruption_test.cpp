@@ -11,6 +11,8 @@
 #include <map>
 
 #include "base/aligned_buffer.h"
+#include "io/block_reader.h"
+#include "io/container_file.h"
 #include "model/verify.h"
 #include "pipeline/pipeline.h"
 #include "pipeline/whole_plan.h"
@@ -96,7 +98,7 @@ class Victim {
     options.bits = bits;
     STI_ASSIGN_OR_RETURN(Plan plan, MakeWholePlan(file.index(), options));
     STI_ASSIGN_OR_RETURN(auto pipeline, Pipeline::Create(std::move(file), plan, {}));
-    STI_ASSIGN_OR_RETURN(RunResult result, pipeline->Run(kIds, kTypes));
+    STI_ASSIGN_OR_RETURN(RunResult result, RunTokens(*pipeline, kIds, kTypes));
     return result.logits;
   }
   /// Runs it, damaged as it is. True if the outcome is one of the two allowed.

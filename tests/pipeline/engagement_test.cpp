@@ -1,4 +1,4 @@
-#include "pipeline/engagement.h"
+#include "pipeline/core/engagement.h"
 
 #include <gtest/gtest.h>
 

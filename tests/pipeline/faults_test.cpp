@@ -3,7 +3,9 @@
 #include <chrono>
 #include <thread>
 
+#include "base/thread_pool.h"
 #include "faulty_pipeline.h"
+#include "pipeline/io_share.h"
 
 namespace sti {
 namespace {
@@ -25,7 +27,7 @@ class Faults : public FaultyPipelineTest {
 
   /// Whether the pipeline reads on another lane than its first, whose reads are not faulty.
   [[nodiscard]] bool SetAside() {
-    return dynamic_cast<FaultReader*>(&pipeline_->reader()) == nullptr;
+    return dynamic_cast<FaultReader*>(pipeline_->status().reader) == nullptr;
   }
 };
 
@@ -39,15 +41,15 @@ TEST_F(Faults, TornOnceHealsTornForGoodIsAnErrorAndTheNextRunGoesOn) {
       Part(0, 0, 2), Part(3, 2, 5), {index_.words.offset + 5 * index_.words.row_bytes, 8, 0}};
   for (const PartLocation& place : places) {
     faults_->Inject(Over(FaultKind::kTorn, place, 1));
-    const auto healed = pipeline_->Run(kTextIds, kTextTypes);
+    const auto healed = RunTokens(*pipeline_, kTextIds, kTextTypes);
     ASSERT_TRUE(Succeeded(healed));
     EXPECT_EQ(healed->logits, expected);
     EXPECT_GT(faults_->injected(), 0U);
     faults_->Inject(Over(FaultKind::kTorn, place));
     EXPECT_TRUE(
-        FailedWith(pipeline_->Run(kTextIds, kTextTypes), ErrorKind::kDamaged, "is damaged"));
+        FailedWith(RunTokens(*pipeline_, kTextIds, kTextTypes), ErrorKind::kDamaged, "is damaged"));
     faults_->Heal();
-    const auto after = pipeline_->Run(kTextIds, kTextTypes);
+    const auto after = RunTokens(*pipeline_, kTextIds, kTextTypes);
     ASSERT_TRUE(Succeeded(after));
     EXPECT_EQ(after->logits, expected);
   }
@@ -61,16 +63,16 @@ TEST_F(Faults, ADeviceErrorAtAnyReadEndsTheRunAndNoMore) {
   options.keep_rows = false;
   Open(plan, options);
   const uint64_t before = faults_->reads();
-  ASSERT_TRUE(Succeeded(pipeline_->Run(kTextIds, kTextTypes)));
+  ASSERT_TRUE(Succeeded(RunTokens(*pipeline_, kTextIds, kTextTypes)));
   const uint64_t reads = faults_->reads() - before;
   ASSERT_GT(reads, 5U);
   for (uint64_t nth = 0; nth < reads; ++nth) {
     Fault fault;
     fault.nth = faults_->reads() + nth;
     faults_->Inject(fault);
-    EXPECT_TRUE(FailedWith(pipeline_->Run(kTextIds, kTextTypes), ErrorKind::kReadFailed));
+    EXPECT_TRUE(FailedWith(RunTokens(*pipeline_, kTextIds, kTextTypes), ErrorKind::kReadFailed));
     faults_->Heal();
-    const auto after = pipeline_->Run(kTextIds, kTextTypes);
+    const auto after = RunTokens(*pipeline_, kTextIds, kTextTypes);
     ASSERT_TRUE(Succeeded(after));
     EXPECT_EQ(after->logits, expected);
   }
@@ -82,7 +84,7 @@ TEST_F(Faults, ReadsMayCompleteInAnyOrder) {
     options.staging_bytes = staging;
     Open(WithPreload(Mixed(), 3), options, true);
     for (int run = 0; run < 5; ++run) {
-      const auto result = pipeline_->Run(kTextIds, kTextTypes);
+      const auto result = RunTokens(*pipeline_, kTextIds, kTextTypes);
       ASSERT_TRUE(Succeeded(result));
       EXPECT_EQ(result->logits, Logits(Mixed()));
     }
@@ -106,7 +108,7 @@ TEST_F(Faults, ALateRefinementIsLeftOutAndReported) {
   RunTerms terms;
   terms.degrade_for_us = kLong_us;  // the base is there by then, also where the machine is busy
   RunResult result;
-  ASSERT_TRUE(Succeeded(pipeline_->Run(kTextIds, kTextTypes, terms, &result)));
+  ASSERT_TRUE(Succeeded(RunTokens(*pipeline_, kTextIds, kTextTypes, terms, &result)));
   const auto late =
       std::find_if(result.degraded.begin(), result.degraded.end(), [](const DegradedShard& shard) {
         return shard.id == ShardId{3, 1};
@@ -118,7 +120,7 @@ TEST_F(Faults, ALateRefinementIsLeftOutAndReported) {
       << "it computes with exactly what it says";
   door_.Open();
   terms.degrade_for_us = 60e6;
-  ASSERT_TRUE(Succeeded(pipeline_->Run(kTextIds, kTextTypes, terms, &result)));
+  ASSERT_TRUE(Succeeded(RunTokens(*pipeline_, kTextIds, kTextTypes, terms, &result)));
   EXPECT_TRUE(result.degraded.empty());
   EXPECT_EQ(result.logits, Logits(plan));
 }
@@ -130,7 +132,7 @@ TEST_F(Faults, ASliceWithoutItsBaseIsLeftOutButOneIsWaitedFor) {
   RunTerms terms;
   terms.degrade_for_us = kLong_us;
   RunResult result;
-  ASSERT_TRUE(Succeeded(pipeline_->Run(kTextIds, kTextTypes, terms, &result)));
+  ASSERT_TRUE(Succeeded(RunTokens(*pipeline_, kTextIds, kTextTypes, terms, &result)));
   ASSERT_FALSE(result.degraded.empty());
   EXPECT_TRUE(
       std::any_of(result.degraded.begin(), result.degraded.end(), [](const DegradedShard& s) {
@@ -143,7 +145,7 @@ TEST_F(Faults, ASliceWithoutItsBaseIsLeftOutButOneIsWaitedFor) {
   for (uint32_t slice = 0; slice < 4; ++slice)
     faults_->Inject(Over(FaultKind::kDelay, Part(1, slice, 2), 1, 400ms + slice * 1ms));
   terms.degrade_for_us = 50e3;
-  ASSERT_TRUE(Succeeded(pipeline_->Run(kTextIds, kTextTypes, terms, &result)));
+  ASSERT_TRUE(Succeeded(RunTokens(*pipeline_, kTextIds, kTextTypes, terms, &result)));
   EXPECT_EQ(result.logits, DirectLogits(path_, Degraded(plan, result.degraded)));
   ASSERT_EQ(result.layers.size(), 5U);
   for (const LayerTrace& layer : result.layers) EXPECT_GE(layer.slices, 1U);
@@ -156,12 +158,12 @@ TEST_F(Faults, AReadThatIsStillUnderWayDoesNotHoldUpTheNextRun) {
   RunResult result;
   terms.degrade_for_us = kLong_us;
   faults_->Inject(Hanging(Part(4, 0, 2)));
-  ASSERT_TRUE(Succeeded(pipeline_->Run(kTextIds, kTextTypes, terms, &result)));
+  ASSERT_TRUE(Succeeded(RunTokens(*pipeline_, kTextIds, kTextTypes, terms, &result)));
   ASSERT_FALSE(result.degraded.empty());
   // The read is in flight all the while; these run whole.
   terms.degrade_for_us = 60e6;
   for (int run = 0; run < 3; ++run) {
-    ASSERT_TRUE(Succeeded(pipeline_->Run(kTextIds, kTextTypes, terms, &result)));
+    ASSERT_TRUE(Succeeded(RunTokens(*pipeline_, kTextIds, kTextTypes, terms, &result)));
     EXPECT_TRUE(result.degraded.empty());
     EXPECT_EQ(result.logits, Logits(plan));
   }
@@ -173,7 +175,7 @@ TEST_F(Faults, AReadThatIsStillUnderWayDoesNotHoldUpTheNextRun) {
   const Status set = pipeline_->SetPlan(WholeAt(6));  // which waits for it
   opens.join();
   ASSERT_TRUE(Succeeded(set));
-  EXPECT_EQ(pipeline_->Run(kTextIds, kTextTypes)->logits, Logits(WholeAt(6)));
+  EXPECT_EQ(RunTokens(*pipeline_, kTextIds, kTextTypes)->logits, Logits(WholeAt(6)));
 }
 
 TEST_F(Faults, WithoutTimesAPlanCannotBeDegraded) {
@@ -181,8 +183,8 @@ TEST_F(Faults, WithoutTimesAPlanCannotBeDegraded) {
   RunTerms terms;
   terms.degrade_for_us = 1e6;
   RunResult result;
-  EXPECT_TRUE(FailedWith(pipeline_->Run(kTextIds, kTextTypes, terms, &result), ErrorKind::kUsage,
-                         "does not say how long its layers take"));
+  EXPECT_TRUE(FailedWith(RunTokens(*pipeline_, kTextIds, kTextTypes, terms, &result),
+                         ErrorKind::kUsage, "does not say how long its layers take"));
 }
 
 TEST_F(Faults, RandomDelaysNeverChangeWhatWasComputed) {
@@ -209,7 +211,7 @@ TEST_F(Faults, RandomDelaysNeverChangeWhatWasComputed) {
     for (int run = 0; run < 4; ++run) {
       terms.degrade_for_us = 1000.0 + static_cast<double>(random.Below(20000));
       if (hangs && run == 0) terms.degrade_for_us = kLong_us;
-      ASSERT_TRUE(Succeeded(pipeline_->Run(kTextIds, kTextTypes, terms, &result)));
+      ASSERT_TRUE(Succeeded(RunTokens(*pipeline_, kTextIds, kTextTypes, terms, &result)));
       EXPECT_EQ(result.logits, DirectLogits(path_, Degraded(plan, result.degraded))) << round;
     }
     if (hangs) {
@@ -225,7 +227,7 @@ TEST_F(Faults, APartThatHealedOnceHealsInEachLaterRun) {
   const auto expected = DirectLogits(path_, WholeAt(5));
   for (int run = 0; run < 3; ++run) {
     faults_->Inject(Over(FaultKind::kTorn, Part(2, 1, 3), 1));
-    const auto result = pipeline_->Run(kTextIds, kTextTypes);
+    const auto result = RunTokens(*pipeline_, kTextIds, kTextTypes);
     ASSERT_TRUE(Succeeded(result)) << run;
     EXPECT_EQ(result->logits, expected);
     EXPECT_EQ(faults_->injected(), static_cast<uint64_t>(run) + 1);
@@ -241,10 +243,10 @@ TEST_F(Faults, AFailedRunGivesItsShareOfTheDeviceBack) {
     Fault fault;
     fault.nth = faults_->reads() + static_cast<uint64_t>(run % 4);
     faults_->Inject(fault);
-    EXPECT_TRUE(FailedWith(pipeline_->Run(kTextIds, kTextTypes), ErrorKind::kReadFailed));
+    EXPECT_TRUE(FailedWith(RunTokens(*pipeline_, kTextIds, kTextTypes), ErrorKind::kReadFailed));
     faults_->Heal();
   }
-  ASSERT_TRUE(Succeeded(pipeline_->Run(kTextIds, kTextTypes)));
+  ASSERT_TRUE(Succeeded(RunTokens(*pipeline_, kTextIds, kTextTypes)));
   const uint32_t lane = io.Join();
   EXPECT_TRUE(io.TryBegin(lane, 1 << 20)) << "nothing is in flight, so a large read goes alone";
   pipeline_.reset();  // before what it shares
@@ -269,7 +271,7 @@ TEST_F(Faults, SeveralPipelinesShareCoresAndDevice) {
     users.emplace_back([&, p] {
       const auto expected = DirectLogits(path_, plans[p]);
       for (int run = 0; run < 40; ++run) {
-        const auto result = pipelines[p]->Run(kTextIds, kTextTypes);
+        const auto result = RunTokens(*pipelines[p], kTextIds, kTextTypes);
         if (!result.ok() || result->logits != expected) ++wrong[p];
       }
     });

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "io/container_file.h"
 #include "pipeline/pipeline.h"
 #include "pipeline/whole_plan.h"
 #include "support/expect.h"
@@ -36,7 +37,7 @@ class FrozenFile : public ::testing::TestWithParam<const char*> {
     options.bits = bits;
     STI_ASSIGN_OR_RETURN(Plan plan, MakeWholePlan(file.index(), options));
     STI_ASSIGN_OR_RETURN(auto pipeline, Pipeline::Create(std::move(file), plan, {}));
-    STI_ASSIGN_OR_RETURN(RunResult result, pipeline->Run(ids, types));
+    STI_ASSIGN_OR_RETURN(RunResult result, RunTokens(*pipeline, ids, types));
     return result.logits;
   }
 

@@ -1,10 +1,8 @@
 // Runs under a plan with a fallback: whatever the reads do, each has its label in time.
 #include "pipeline/lane/guarantee.h"
 
-#include <chrono>
-#include <thread>
-
 #include "guarantee_world.h"
+#include "model/held_rows.h"
 #include "pipeline/io_share.h"
 
 namespace sti {
@@ -48,7 +46,7 @@ TEST_F(Guarantees, WhatTheFallbackHoldsIsNotRead) {
   EXPECT_EQ(with.logits, DirectLogits(path_, without));
   auto other = Make(Timed(without));
   ASSERT_TRUE(Succeeded(other));
-  const auto whole = (*other)->Run(kTextIds, kTextTypes);
+  const auto whole = RunTokens(**other, kTextIds, kTextTypes);
   ASSERT_TRUE(Succeeded(whole));
   EXPECT_LT(with.bytes_read, whole->bytes_read);
   EXPECT_TRUE(with.reads.empty());  // but rows
@@ -63,10 +61,10 @@ TEST_F(Guarantees, WhatIsLoadedAheadLeavesTheArenaAsItWas) {
   for (uint32_t i = 2; i < 4; ++i) streamed += *catalog.BytesOf({{4, i}, 32});
   plan.staging_bytes = streamed;
   Open(plan);
-  EXPECT_EQ(pipeline_->staging_bytes(), streamed);
+  EXPECT_EQ(pipeline_->status().staging_bytes, streamed);
   std::vector<ShardAtBits> held = plan.preload;
   for (const ShardAtBits& shard : ShardsOf(*plan.fallback)) held.push_back(shard);
-  EXPECT_EQ(pipeline_->preload_bytes(),
+  EXPECT_EQ(pipeline_->status().preload_bytes,
             catalog.BytesOfAll(held) + FallbackRowBytes(index_, plan.length))
       << "full fidelity and two bits share nothing";
   EXPECT_EQ(catalog.BytesOfAll(held),
@@ -76,12 +74,12 @@ TEST_F(Guarantees, WhatIsLoadedAheadLeavesTheArenaAsItWas) {
   // too.
   plan.staging_bytes = 0;
   Open(WithPreload(plan, 20));
-  EXPECT_EQ(pipeline_->staging_bytes(), 0U);
+  EXPECT_EQ(pipeline_->status().staging_bytes, 0U);
   ASSERT_TRUE(Succeeded(pipeline_->ResizePreload(0)));
   ASSERT_TRUE(Succeeded(pipeline_->ResizePreload(std::nullopt)));
   uint64_t layer = 0;
   for (uint32_t i = 0; i < 4; ++i) layer += *catalog.BytesOf({{0, i}, 32});
-  EXPECT_LE(pipeline_->staging_bytes(), layer);
+  EXPECT_LE(pipeline_->status().staging_bytes, layer);
 }
 
 TEST_F(Guarantees, ReadsThatHangLeaveRunAfterRunToTheFallback) {
@@ -180,9 +178,9 @@ TEST_F(GuaranteesOfFirstLayers, ALayerThatFailsIsRunAsHeldOrEndsThePlan) {
       }
       EXPECT_EQ(result.layers.size(), ran.layers.size());
       EXPECT_EQ(result.logits, DirectLogits(path_, Degraded(ran, result.degraded))) << failing;
-      most = std::max(most, pipeline_->staging_bytes());
+      most = std::max(most, pipeline_->status().staging_bytes);
       if (staging > 0) {
-        EXPECT_LT(pipeline_->staging_bytes(), most) << "reads are bounded";
+        EXPECT_LT(pipeline_->status().staging_bytes, most) << "reads are bounded";
       }
       pipeline_.reset();
     }
@@ -235,7 +233,7 @@ TEST_F(Guarantees, WithoutADeadlineAPlanWaits) {
     std::this_thread::sleep_for(300ms);
     door_.Open();
   });
-  const auto result = pipeline_->Run(kTextIds, kTextTypes);
+  const auto result = RunTokens(*pipeline_, kTextIds, kTextTypes);
   opens.join();
   ASSERT_TRUE(Succeeded(result));
   EXPECT_FALSE(result->fallback);
@@ -246,7 +244,7 @@ TEST_F(Guarantees, TheFallbackStaysWhereTheBufferIsMadeSmaller) {
   const Plan plan = WithPreload(WithFallback(WholeAt(4), {0, 1, 2}), 6);
   Open(plan);
   ASSERT_TRUE(Succeeded(pipeline_->ResizePreload(0)));
-  EXPECT_GT(pipeline_->preload_bytes(), 0u);
+  EXPECT_GT(pipeline_->status().preload_bytes, 0u);
   const auto unknown = UnknownByFallback(plan);
   door_.Close();
   const RunResult result = RunOnce(kDeadline_us);

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "model/held_rows.h"
 #include "pipeline_world.h"
 #include "support/fault_reader.h"
 #include "support/hanging_reader.h"
@@ -82,7 +83,7 @@ class Guarantees : public PipelineTest {
     terms.degrade_for_us = deadline_us;
     RunResult result;
     const size_t known = pipeline_->drift().runs();
-    EXPECT_TRUE(Succeeded(pipeline_->Run(ids, TypesOf(ids), terms, &result)));
+    EXPECT_TRUE(Succeeded(RunTokens(*pipeline_, ids, TypesOf(ids), terms, &result)));
     EXPECT_LT(result.latency_us, deadline_us);
     EXPECT_EQ(pipeline_->drift().runs() - known, result.fallback ? 0U : 1U)
         << "a run that gave up on its plan says nothing of the plan's times";

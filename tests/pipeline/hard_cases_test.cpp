@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "faulty_pipeline.h"
+#include "schedule/load_schedule.h"
 
 namespace sti {
 namespace {
@@ -33,17 +34,17 @@ TEST_F(HardCases, APlaneReadDoesNotTouchTheBaseThatIsHeld) {
   const auto expected = Logits(WholeAt(6));
   for (const FaultKind kind : {FaultKind::kTorn, FaultKind::kError}) {
     Open(plan);
-    ASSERT_TRUE(Succeeded(pipeline_->Run(kTextIds, kTextTypes)));
+    ASSERT_TRUE(Succeeded(RunTokens(*pipeline_, kTextIds, kTextTypes)));
     const PartLocation& base = index_.shard({1, 1}).parts[PartKind::kBase];
     faults_->Inject({kind, base.offset + base.length - 16, 16, 1, 0us, {}});
-    const auto second = pipeline_->Run(kTextIds, kTextTypes);
+    const auto second = RunTokens(*pipeline_, kTextIds, kTextTypes);
     EXPECT_EQ(faults_->injected(), 1U);
     if (second.ok()) {
       EXPECT_EQ(second->logits, expected);
     }
     faults_->Heal();
     for (int turn = 0; turn < 2; ++turn) {
-      const auto next = pipeline_->Run(kTextIds, kTextTypes);
+      const auto next = RunTokens(*pipeline_, kTextIds, kTextTypes);
       ASSERT_TRUE(Succeeded(next));
       EXPECT_EQ(next->logits, expected);
     }
@@ -71,12 +72,12 @@ TEST_F(HardCases, ALateReadThatWasToStayHarmsNoLaterRun) {
   RunTerms terms;
   RunResult result;
   terms.degrade_for_us = 2.5e6;  // in which all other reads come, on a busy machine too
-  ASSERT_TRUE(Succeeded(pipeline_->Run(kTextIds, kTextTypes, terms, &result)));
+  ASSERT_TRUE(Succeeded(RunTokens(*pipeline_, kTextIds, kTextTypes, terms, &result)));
   EXPECT_FALSE(result.degraded.empty());
   door_.Open();
   terms.degrade_for_us = 60e6;
   for (int run = 0; run < 5; ++run) {
-    ASSERT_TRUE(Succeeded(pipeline_->Run(kTextIds, kTextTypes, terms, &result)));
+    ASSERT_TRUE(Succeeded(RunTokens(*pipeline_, kTextIds, kTextTypes, terms, &result)));
     EXPECT_TRUE(result.degraded.empty());
     EXPECT_EQ(result.logits, expected) << run;
   }
@@ -93,10 +94,10 @@ TEST_F(HardCases, ReadsBeforeComputingAreAsManyAsThereIsRoomFor) {
     options.staging_bytes = least + more * kBlockBytes;
     auto pipeline = Make(plan, options);
     ASSERT_TRUE(Succeeded(pipeline));
-    const auto result = (*pipeline)->Run(kTextIds, kTextTypes);
+    const auto result = RunTokens(**pipeline, kTextIds, kTextTypes);
     ASSERT_TRUE(Succeeded(result));
     EXPECT_EQ(result->logits, expected) << more;
-    EXPECT_GT((*pipeline)->last_schedule().read_bytes, options.staging_bytes);
+    EXPECT_GT((*pipeline)->status().schedule->read_bytes, options.staging_bytes);
   }
 }
 
@@ -110,7 +111,7 @@ TEST_F(HardCases, ALaneNeverMissesTheRoomThatALayerLeaves) {
   auto pipeline = Make(plan, options);
   ASSERT_TRUE(Succeeded(pipeline));
   for (int run = 0; run < 1000; ++run)
-    ASSERT_TRUE(Succeeded((*pipeline)->Run(kTextIds, kTextTypes)));
+    ASSERT_TRUE(Succeeded(RunTokens(**pipeline, kTextIds, kTextTypes)));
 }
 
 TEST_F(HardCases, NoReadIsLongerThanThePlanSays) {
@@ -118,9 +119,9 @@ TEST_F(HardCases, NoReadIsLongerThanThePlanSays) {
   const auto longest = [&] {
     auto pipeline = Make(plan);
     EXPECT_TRUE(Succeeded(pipeline));
-    EXPECT_TRUE(Succeeded((*pipeline)->Run(kTextIds, kTextTypes)));
+    EXPECT_TRUE(Succeeded(RunTokens(**pipeline, kTextIds, kTextTypes)));
     uint64_t bytes = 0;
-    for (const ScheduledRead& read : (*pipeline)->last_schedule().reads)
+    for (const ScheduledRead& read : (*pipeline)->status().schedule->reads)
       bytes = std::max(bytes, read.length);
     return bytes;
   };
@@ -134,16 +135,16 @@ TEST_F(HardCases, APlansOwnStagingDoesNotRefuseWhatAppsChange) {
   plan.staging_bytes = LeastStaging(plan);
   auto pipeline = Make(plan);
   ASSERT_TRUE(Succeeded(pipeline));
-  const auto before = (*pipeline)->Run(kTextIds, kTextTypes);
+  const auto before = RunTokens(**pipeline, kTextIds, kTextTypes);
   ASSERT_TRUE(Succeeded(before));
-  EXPECT_LE((*pipeline)->staging_bytes(), plan.staging_bytes);
+  EXPECT_LE((*pipeline)->status().staging_bytes, plan.staging_bytes);
   RunTerms terms;
   terms.degrade_for_us = 60e6;
   RunResult result;
-  ASSERT_TRUE(Succeeded((*pipeline)->Run(kTextIds, kTextTypes, terms, &result)));
+  ASSERT_TRUE(Succeeded(RunTokens(**pipeline, kTextIds, kTextTypes, terms, &result)));
   EXPECT_EQ(result.logits, before->logits);
   ASSERT_TRUE(Succeeded((*pipeline)->ResizePreload(0)));
-  const auto after = (*pipeline)->Run(kTextIds, kTextTypes);
+  const auto after = RunTokens(**pipeline, kTextIds, kTextTypes);
   ASSERT_TRUE(Succeeded(after));
   EXPECT_EQ(after->logits, before->logits);
 }
@@ -158,7 +159,7 @@ TEST_F(HardCases, ATurnThatNeedsMoreMemoryThanThereIsBecomesTheFirst) {
   auto pipeline = Make(plan, options);
   ASSERT_TRUE(Succeeded(pipeline));
   for (int turn = 0; turn < 4; ++turn) {
-    const auto result = (*pipeline)->Run(kTextIds, kTextTypes);
+    const auto result = RunTokens(**pipeline, kTextIds, kTextTypes);
     ASSERT_TRUE(Succeeded(result));
     EXPECT_EQ(result->logits, Logits(WholeAt(2)));
     EXPECT_TRUE(result->degraded.empty());
@@ -176,11 +177,11 @@ TEST_F(HardCases, AfterAPlanThatCouldNotBeLoadedRunsAreSound) {
   faults_->Inject({});
   EXPECT_TRUE(FailedWith(pipeline_->SetPlan(big), ErrorKind::kReadFailed));
   faults_->Heal();
-  Ids ids(pipeline_->max_length());
+  Ids ids(pipeline_->status().max_length);
   for (size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<uint32_t>(i % 40);
-  EXPECT_TRUE(Succeeded(pipeline_->Run(ids, Ids(ids.size(), 0))));
+  EXPECT_TRUE(Succeeded(RunTokens(*pipeline_, ids, Ids(ids.size(), 0))));
   ASSERT_TRUE(Succeeded(pipeline_->SetPlan(big)));
-  EXPECT_EQ(pipeline_->Run(kTextIds, kTextTypes)->logits, Logits(big));
+  EXPECT_EQ(RunTokens(*pipeline_, kTextIds, kTextTypes)->logits, Logits(big));
 }
 
 TEST_F(HardCases, TheBufferOfAVariantThatStandsInCanBeResized) {
@@ -193,9 +194,9 @@ TEST_F(HardCases, TheBufferOfAVariantThatStandsInCanBeResized) {
   options.clock_khz = 1000000;
   auto pipeline = Make(plan, options);
   ASSERT_TRUE(Succeeded(pipeline));
-  const uint64_t before = (*pipeline)->preload_bytes();
+  const uint64_t before = (*pipeline)->status().preload_bytes;
   ASSERT_TRUE(Succeeded((*pipeline)->ResizePreload(1 << 20)));
-  EXPECT_GT((*pipeline)->preload_bytes(), before);
+  EXPECT_GT((*pipeline)->status().preload_bytes, before);
 }
 
 TEST_F(HardCases, NoDeadlineIsTooFarAway) {
@@ -205,7 +206,7 @@ TEST_F(HardCases, NoDeadlineIsTooFarAway) {
   RunResult result;
   for (const double deadline_us : {60e6, 1e15, 1e16, 1e300}) {
     terms.degrade_for_us = deadline_us;
-    ASSERT_TRUE(Succeeded((*pipeline)->Run(kTextIds, kTextTypes, terms, &result)));
+    ASSERT_TRUE(Succeeded(RunTokens(**pipeline, kTextIds, kTextTypes, terms, &result)));
     EXPECT_TRUE(result.degraded.empty()) << deadline_us;
   }
 }

@@ -53,7 +53,7 @@ class Interrupted : public PipelineTest {
     return status;
   }
 
-  [[nodiscard]] Status Run() { return pipeline_->Run(kTextIds, kTextTypes, {}, &result_); }
+  [[nodiscard]] Status Run() { return RunTokens(*pipeline_, kTextIds, kTextTypes, {}, &result_); }
 
   Interrupt interrupt_;
   Door door_;
@@ -66,7 +66,7 @@ TEST_F(Interrupted, ARunEndsWhileItsReadsHang) {
   const Plan plan = WithPreload(Mixed(), 3);
   Open(plan);
   EXPECT_TRUE(FailedWith(WhileReadsHang([&] { return Run(); }), ErrorKind::kCancelled));
-  EXPECT_EQ(pipeline_->lane_state(), LaneState::kTrailing) << "its reads are still in flight";
+  EXPECT_EQ(pipeline_->status().lane, LaneState::kTrailing) << "its reads are still in flight";
   door_.Open();
   ASSERT_TRUE(Succeeded(Run()));
   EXPECT_EQ(result_.logits, DirectLogits(path_, plan));
@@ -151,13 +151,13 @@ TEST_F(Interrupted, APlanWhoseLoadingIsInterruptedLeavesTheOldOneInForce) {
   const Plan old = WithTurns(WithPreload(WholeAt(4), 3), 3, random);
   Open(old);
   ASSERT_TRUE(Succeeded(Run()));
-  const uint64_t held = pipeline_->preload_bytes();
-  const uint64_t resident = pipeline_->resident_bytes();
-  const uint64_t staging = pipeline_->staging_bytes();
+  const uint64_t held = pipeline_->status().preload_bytes;
+  const uint64_t resident = pipeline_->status().resident_bytes;
+  const uint64_t staging = pipeline_->status().staging_bytes;
   const Plan plan = WithPreload(Mixed(), 6);
   EXPECT_TRUE(
       FailedWith(WhileReadsHang([&] { return pipeline_->SetPlan(plan); }), ErrorKind::kCancelled));
-  EXPECT_EQ(pipeline_->lane_state(), LaneState::kTrailing) << "its reads are still in flight";
+  EXPECT_EQ(pipeline_->status().lane, LaneState::kTrailing) << "its reads are still in flight";
   EXPECT_EQ(pipeline_->plan().bits, old.bits);
   door_.Open();
   ASSERT_TRUE(Succeeded(Run()));
@@ -167,9 +167,9 @@ TEST_F(Interrupted, APlanWhoseLoadingIsInterruptedLeavesTheOldOneInForce) {
   EXPECT_EQ(result_.logits, DirectLogits(path_, second));
   ASSERT_TRUE(Succeeded(pipeline_->EndTurns()));
   ASSERT_TRUE(Succeeded(Run()));
-  EXPECT_EQ(pipeline_->preload_bytes(), held);
-  EXPECT_EQ(pipeline_->resident_bytes(), resident);
-  EXPECT_EQ(pipeline_->staging_bytes(), staging);
+  EXPECT_EQ(pipeline_->status().preload_bytes, held);
+  EXPECT_EQ(pipeline_->status().resident_bytes, resident);
+  EXPECT_EQ(pipeline_->status().staging_bytes, staging);
 }
 
 // One read has failed while another still hangs, and lands in memory of the new plan.
@@ -192,13 +192,13 @@ TEST_F(Interrupted, APlanWhoseLoadingFailsAndIsInterruptedLeavesTheOldOneToo) {
 TEST_F(Interrupted, APlanThatCannotBeLoadedLeavesTheOldOneRunning) {
   const Plan old = WithPreload(WholeAt(4), 4);
   Open(old);
-  const uint64_t held = pipeline_->preload_bytes();
+  const uint64_t held = pipeline_->status().preload_bytes;
   faults_->Inject({.kind = FaultKind::kError});
   EXPECT_TRUE(FailedWith(pipeline_->SetPlan(WithPreload(WholeAt(6), 6)), ErrorKind::kReadFailed));
   faults_->Heal();
   ASSERT_TRUE(Succeeded(Run()));
   EXPECT_EQ(result_.logits, DirectLogits(path_, old));
-  EXPECT_EQ(pipeline_->preload_bytes(), held);
+  EXPECT_EQ(pipeline_->status().preload_bytes, held);
 }
 
 }  // namespace

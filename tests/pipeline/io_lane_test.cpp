@@ -1,14 +1,9 @@
 // The IO lane alone: large reads, which it makes in pieces.
 #include "pipeline/lane/io_lane.h"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <memory>
-#include <utility>
-#include <vector>
-
 #include "io/container_file.h"
+#include "model/embedding_rows.h"
+#include "schedule/load_schedule.h"
 #include "support/expect.h"
 #include "support/fault_reader.h"
 #include "support/hanging_reader.h"

@@ -9,6 +9,8 @@
 #include "base/aligned_buffer.h"
 #include "base/checked.h"
 #include "format/container_header.h"
+#include "io/block_reader.h"
+#include "io/container_file.h"
 #include "pipeline/pipeline.h"
 #include "pipeline/whole_plan.h"
 #include "support/expect.h"
@@ -27,7 +29,7 @@ Result<std::vector<float>> Logits(const std::string& path, ReadPath way) {
   STI_ASSIGN_OR_RETURN(Plan plan, MakeWholePlan(file.index(), options));
   STI_ASSIGN_OR_RETURN(auto pipeline, Pipeline::Create(std::move(file), plan, {}));
   const std::vector<uint32_t> ids{2, 5, 7, 3};
-  STI_ASSIGN_OR_RETURN(RunResult result, pipeline->Run(ids, std::vector<uint32_t>(4, 0)));
+  STI_ASSIGN_OR_RETURN(RunResult result, RunTokens(*pipeline, ids, std::vector<uint32_t>(4, 0)));
   return result.logits;
 }
 

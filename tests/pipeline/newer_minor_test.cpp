@@ -3,6 +3,7 @@
 
 #include "base/atomic_file.h"
 #include "format/next_version/next_version.h"
+#include "io/container_file.h"
 #include "model/verify.h"
 #include "pipeline/pipeline_world.h"
 

@@ -1,10 +1,9 @@
 // Passes: cut between layers, handed on as hidden rows, of several sequences, and on named routes.
 #include "pipeline/pass.h"
 
-#include <algorithm>
-#include <numeric>
-
+#include "pipeline/lane/preload_buffer.h"
 #include "pipeline_world.h"
+#include "schedule/load_schedule.h"
 
 namespace sti {
 namespace {
@@ -159,7 +158,7 @@ TEST_F(Passes, ANamedRouteIsTakenWhateverTheLength) {
   RunResult result;
   const auto logits = [&](std::optional<RouteId> route) {
     terms.route = route;
-    EXPECT_TRUE(Succeeded((*pipeline)->Run(kTextIds, kTextTypes, terms, &result)));
+    EXPECT_TRUE(Succeeded(RunTokens(**pipeline, kTextIds, kTextTypes, terms, &result)));
     return result.logits;
   };
   for (int round = 0; round < 2; ++round) {
@@ -170,10 +169,10 @@ TEST_F(Passes, ANamedRouteIsTakenWhateverTheLength) {
     EXPECT_EQ(logits(std::nullopt), DirectLogits(path_, fast)) << "the shortest that holds it";
   }
   terms.route = RouteId{4};
-  EXPECT_TRUE(FailedWith((*pipeline)->Run(kTextIds, kTextTypes, terms, &result), ErrorKind::kUsage,
-                         "no such variant"));
+  EXPECT_TRUE(FailedWith(RunTokens(**pipeline, kTextIds, kTextTypes, terms, &result),
+                         ErrorKind::kUsage, "no such variant"));
   terms.route = RouteId{1};
-  EXPECT_TRUE(FailedWith((*pipeline)->Run(Ids(17, 2), Ids(17, 0), terms, &result),
+  EXPECT_TRUE(FailedWith(RunTokens(**pipeline, Ids(17, 2), Ids(17, 0), terms, &result),
                          ErrorKind::kDamaged, "17 tokens; the plan holds 16"));
 }
 
@@ -181,7 +180,7 @@ TEST_F(Passes, WhatTheCallerKeepsStaysAndTheRestGoes) {
   const Plan plan = WithPreload(WholeAt(4), 6);
   auto pipeline = Make(plan);
   ASSERT_TRUE(Succeeded(pipeline));
-  const uint64_t as_planned = (*pipeline)->preload_bytes();
+  const uint64_t as_planned = (*pipeline)->status().preload_bytes;
   const auto expected = DirectLogits(path_, plan);
   RunTerms terms;
   RunResult result;
@@ -190,27 +189,27 @@ TEST_F(Passes, WhatTheCallerKeepsStaysAndTheRestGoes) {
   uint64_t kept_bytes = 0;
   for (const ShardAtBits& shard : keep) kept_bytes += PreloadBuffer::BytesOf(index_, shard);
   for (int run = 0; run < 3; ++run) {
-    ASSERT_TRUE(Succeeded((*pipeline)->Run(kTextIds, kTextTypes, terms, &result)));
+    ASSERT_TRUE(Succeeded(RunTokens(**pipeline, kTextIds, kTextTypes, terms, &result)));
     EXPECT_EQ(result.logits, expected);
-    EXPECT_EQ((*pipeline)->preload_bytes(), kept_bytes);
+    EXPECT_EQ((*pipeline)->status().preload_bytes, kept_bytes);
   }
-  for (const ScheduledPart& part : (*pipeline)->last_schedule().parts) {
-    const ShardRequest& shard = (*pipeline)->last_schedule().requests[part.request];
+  for (const ScheduledPart& part : (*pipeline)->status().schedule->parts) {
+    const ShardRequest& shard = (*pipeline)->status().schedule->requests[part.request];
     EXPECT_FALSE(shard.id.layer == 3 && shard.id.slice == 2) << "it is held, and not read again";
   }
   terms.keep.reset();
-  ASSERT_TRUE(Succeeded((*pipeline)->Run(kTextIds, kTextTypes, terms, &result)));
+  ASSERT_TRUE(Succeeded(RunTokens(**pipeline, kTextIds, kTextTypes, terms, &result)));
   EXPECT_EQ(result.logits, expected);
-  EXPECT_EQ((*pipeline)->preload_bytes(), as_planned);
+  EXPECT_EQ((*pipeline)->status().preload_bytes, as_planned);
   const std::vector<ShardAtBits> none;
   terms.keep = none;
-  ASSERT_TRUE(Succeeded((*pipeline)->Run(kTextIds, kTextTypes, terms, &result)));
-  EXPECT_EQ((*pipeline)->preload_bytes(), 0U);
+  ASSERT_TRUE(Succeeded(RunTokens(**pipeline, kTextIds, kTextTypes, terms, &result)));
+  EXPECT_EQ((*pipeline)->status().preload_bytes, 0U);
   for (const ShardAtBits& wrong :
        {ShardAtBits{5, 0, 4}, ShardAtBits{0, 4, 4}, ShardAtBits{0, 0, 5}, ShardAtBits{0, 0, 7}}) {
     const std::vector<ShardAtBits> one{wrong};
     terms.keep = one;
-    EXPECT_TRUE(FailedWith((*pipeline)->Run(kTextIds, kTextTypes, terms, &result),
+    EXPECT_TRUE(FailedWith(RunTokens(**pipeline, kTextIds, kTextTypes, terms, &result),
                            ErrorKind::kUsage, "cannot stay in memory"));
   }
 }

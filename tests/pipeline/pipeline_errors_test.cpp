@@ -59,7 +59,7 @@ TEST_F(PipelineErrors, InputsThatAreNoneAreRefusedAndTheNextOneRuns) {
   plan.length = 9;
   auto pipeline = Make(plan);
   ASSERT_TRUE(Succeeded(pipeline));
-  auto run = [&](const Ids& ids, const Ids& types) { return (*pipeline)->Run(ids, types); };
+  auto run = [&](const Ids& ids, const Ids& types) { return RunTokens(**pipeline, ids, types); };
   EXPECT_TRUE(FailedWith(run({}, {}), ErrorKind::kDamaged, "without tokens"));
   EXPECT_TRUE(FailedWith(run(Ids(10, 2), Ids(10, 0)), ErrorKind::kDamaged, "10 tokens"));
   EXPECT_TRUE(FailedWith(run({2, 3}, {0}), ErrorKind::kUsage));
@@ -75,7 +75,7 @@ TEST_F(PipelineErrors, DamageInAnyStreamedPartIsAnErrorAndNeverALabel) {
   const Plan plan = WholeAt(6);
   auto pipeline = Make(plan);
   ASSERT_TRUE(Succeeded(pipeline));
-  const auto expected = (*pipeline)->Run(kTextIds, kTextTypes);
+  const auto expected = RunTokens(**pipeline, kTextIds, kTextTypes);
   ASSERT_TRUE(Succeeded(expected));
   for (uint32_t layer = 0; layer < 5; ++layer) {
     for (uint32_t bits = 2; bits <= 6; ++bits) {
@@ -83,7 +83,7 @@ TEST_F(PipelineErrors, DamageInAnyStreamedPartIsAnErrorAndNeverALabel) {
       const PartLocation& place = index_.shard({layer, slice}).parts[PartAt(bits)];
       for (const uint64_t at : {place.offset, place.offset + place.length - 1}) {
         ASSERT_TRUE(DamageByte(path_, at).ok());
-        const auto result = (*pipeline)->Run(kTextIds, kTextTypes);
+        const auto result = RunTokens(**pipeline, kTextIds, kTextTypes);
         EXPECT_TRUE(FailedWith(result, ErrorKind::kDamaged,
                                ShardPartName({layer, slice}, PartAt(bits)) + " is damaged"));
         ASSERT_TRUE(DamageByte(path_, at).ok());
@@ -91,7 +91,7 @@ TEST_F(PipelineErrors, DamageInAnyStreamedPartIsAnErrorAndNeverALabel) {
     }
   }
   // The same pipeline goes on once the file is whole again.
-  const auto again = (*pipeline)->Run(kTextIds, kTextTypes);
+  const auto again = RunTokens(**pipeline, kTextIds, kTextTypes);
   ASSERT_TRUE(Succeeded(again));
   EXPECT_EQ(again->logits, expected->logits);
 }
@@ -101,10 +101,10 @@ TEST_F(PipelineErrors, DamageWithATinyArenaEndsTheRunToo) {
   options.staging_bytes = 16 * 4096;
   auto pipeline = Make(WholeAt(4), options);
   ASSERT_TRUE(Succeeded(pipeline));
-  ASSERT_LT((*pipeline)->staging_bytes(), 5U * 16 * 4096);
+  ASSERT_LT((*pipeline)->status().staging_bytes, 5U * 16 * 4096);
   Damage(index_.shard({3, 2}).parts[PartKind::kPlane3]);
   for (int turn = 0; turn < 3; ++turn) {
-    EXPECT_TRUE(FailedWith((*pipeline)->Run(kTextIds, kTextTypes), ErrorKind::kDamaged,
+    EXPECT_TRUE(FailedWith(RunTokens(**pipeline, kTextIds, kTextTypes), ErrorKind::kDamaged,
                            "layer 3 slice 2 plane 3 is damaged"));
   }
 }
@@ -130,9 +130,9 @@ TEST_F(PipelineErrors, DamageInAnEmbeddingRowFailsInputsWithThatToken) {
   ASSERT_TRUE(Succeeded(pipeline));
   ASSERT_TRUE(
       DamageByte(path_, index_.words.offset + uint64_t{9} * index_.words.row_bytes + 3).ok());
-  EXPECT_TRUE(FailedWith((*pipeline)->Run(kTextIds, kTextTypes), ErrorKind::kDamaged,
+  EXPECT_TRUE(FailedWith(RunTokens(**pipeline, kTextIds, kTextTypes), ErrorKind::kDamaged,
                          "word embedding row 9 is damaged"));
-  EXPECT_TRUE(Succeeded((*pipeline)->Run(Ids{2, 5, 3}, Ids{0, 0, 0})));
+  EXPECT_TRUE(Succeeded(RunTokens(**pipeline, Ids{2, 5, 3}, Ids{0, 0, 0})));
 }
 
 TEST_F(PipelineErrors, AFileCutWhileOpenEndsTheRun) {
@@ -140,7 +140,7 @@ TEST_F(PipelineErrors, AFileCutWhileOpenEndsTheRun) {
   ASSERT_TRUE(Succeeded(pipeline));
   std::filesystem::resize_file(path_, index_.shard({3, 0}).parts[PartKind::kBase].offset);
   EXPECT_TRUE(
-      FailedWith((*pipeline)->Run(kTextIds, kTextTypes), ErrorKind::kDamaged, "ends at byte"));
+      FailedWith(RunTokens(**pipeline, kTextIds, kTextTypes), ErrorKind::kDamaged, "ends at byte"));
 }
 
 }  // namespace

@@ -3,6 +3,9 @@
 #include <numeric>
 
 #include "base/aligned_buffer.h"
+#include "io/block_reader.h"
+#include "io/container_file.h"
+#include "model/embedding_rows.h"
 #include "pipeline_world.h"
 #include "types/plan.h"
 
@@ -32,7 +35,8 @@ TEST_F(PipelineTest, SmallStagingChangesNoBitOfTheResult) {
   const auto whole = Make(plan);
   ASSERT_TRUE(Succeeded(whole));
   size_t feasible = 0;
-  for (uint64_t bytes = kBlockBytes; bytes <= (*whole)->staging_bytes(); bytes += kBlockBytes) {
+  for (uint64_t bytes = kBlockBytes; bytes <= (*whole)->status().staging_bytes;
+       bytes += kBlockBytes) {
     PipelineOptions options;
     options.staging_bytes = bytes;
     auto pipeline = Make(plan, options);
@@ -42,9 +46,9 @@ TEST_F(PipelineTest, SmallStagingChangesNoBitOfTheResult) {
       continue;
     }
     ++feasible;
-    EXPECT_LE((*pipeline)->staging_bytes(), bytes);
+    EXPECT_LE((*pipeline)->status().staging_bytes, bytes);
     for (int turn = 0; turn < 3; ++turn) {
-      const auto result = (*pipeline)->Run(kTextIds, kTextTypes);
+      const auto result = RunTokens(**pipeline, kTextIds, kTextTypes);
       ASSERT_TRUE(Succeeded(result));
       EXPECT_EQ(result->logits, expected) << bytes;
     }
@@ -84,14 +88,14 @@ TEST_F(PipelineTest, RunsAfterEachOtherDoNotTouch) {
   auto pipeline = Make(WithPreload(Mixed(), 4), options);
   ASSERT_TRUE(Succeeded(pipeline));
   const Ids short_ids{2, 3};
-  const auto first = (*pipeline)->Run(kTextIds, kTextTypes);
+  const auto first = RunTokens(**pipeline, kTextIds, kTextTypes);
   ASSERT_TRUE(Succeeded(first));
-  const auto other = (*pipeline)->Run(short_ids, Ids(2, 0));
+  const auto other = RunTokens(**pipeline, short_ids, Ids(2, 0));
   ASSERT_TRUE(Succeeded(other));
   EXPECT_NE(other->logits, first->logits);
   const EmbeddingReads rows = PlanEmbeddingReads(index_, kTextIds, 9);
   for (int turn = 0; turn < 20; ++turn) {
-    const auto again = (*pipeline)->Run(kTextIds, kTextTypes);
+    const auto again = RunTokens(**pipeline, kTextIds, kTextTypes);
     ASSERT_TRUE(Succeeded(again));
     EXPECT_EQ(again->logits, first->logits);
     EXPECT_EQ(again->bytes_read, first->bytes_read - rows.bytes) << "rows are kept, not shards";
@@ -110,13 +114,13 @@ TEST_F(PipelineTest, PreloadedBytesAreNotReadAgain) {
     for (size_t shard = 0; shard < 20; ++shard) all += catalog.read_bytes[shard * 6 + 3];
     auto pipeline = Make(some);
     ASSERT_TRUE(Succeeded(pipeline));
-    EXPECT_LE((*pipeline)->preload_bytes(), preload_limit);
-    EXPECT_EQ((*pipeline)->preload_bytes() == 0, count == 0);
-    const auto result = (*pipeline)->Run(kTextIds, kTextTypes);
+    EXPECT_LE((*pipeline)->status().preload_bytes, preload_limit);
+    EXPECT_EQ((*pipeline)->status().preload_bytes == 0, count == 0);
+    const auto result = RunTokens(**pipeline, kTextIds, kTextTypes);
     ASSERT_TRUE(Succeeded(result));
     EXPECT_LE(result->bytes_read, all - preload_limit + reads.bytes);
-    EXPECT_EQ(result->bytes_read, (*pipeline)->staging_bytes() + reads.bytes);
-    EXPECT_EQ((*pipeline)->staging_bytes() == 0, count == 20);
+    EXPECT_EQ(result->bytes_read, (*pipeline)->status().staging_bytes + reads.bytes);
+    EXPECT_EQ((*pipeline)->status().staging_bytes == 0, count == 20);
   }
 }
 
@@ -124,7 +128,7 @@ TEST_F(PipelineTest, TracesEveryLayerInOrder) {
   const Plan plan = Mixed();
   auto pipeline = Make(plan);
   ASSERT_TRUE(Succeeded(pipeline));
-  const auto result = (*pipeline)->Run(kTextIds, kTextTypes);
+  const auto result = RunTokens(**pipeline, kTextIds, kTextTypes);
   ASSERT_TRUE(Succeeded(result));
   ASSERT_EQ(result->layers.size(), plan.layers.size());
   double before = result->embeddings_us;
@@ -150,7 +154,7 @@ TEST_F(PipelineTest, ThePlainBackendAgrees) {
     GTEST_SKIP() << pipeline.error().Message();
   }
   ASSERT_TRUE(Succeeded(pipeline));
-  const auto plain = (*pipeline)->Run(kTextIds, kTextTypes);
+  const auto plain = RunTokens(**pipeline, kTextIds, kTextTypes);
   ASSERT_TRUE(Succeeded(plain));
   const auto native = Logits(Mixed());
   for (size_t i = 0; i < native.size(); ++i) EXPECT_NEAR(plain->logits[i], native[i], 1e-4);

@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "io/block_reader.h"
+#include "io/container_file.h"
 #include "model/loaded_model.h"
 #include "pipeline/pipeline.h"
 #include "pipeline/whole_plan.h"
@@ -148,7 +150,7 @@ class PipelineTest : public ::testing::Test {
     auto pipeline = Make(plan, options, path);
     EXPECT_TRUE(Succeeded(pipeline));
     if (!pipeline.ok()) return {};
-    const auto result = (*pipeline)->Run(kTextIds, kTextTypes);
+    const auto result = RunTokens(**pipeline, kTextIds, kTextTypes);
     EXPECT_TRUE(Succeeded(result));
     return result.ok() ? result->logits : std::vector<float>{};
   }

@@ -1,8 +1,7 @@
-#include "pipeline/plan_fit.h"
-
 #include <gtest/gtest.h>
 
 #include "base/remedy.h"
+#include "pipeline/pipeline.h"
 #include "support/expect.h"
 
 namespace sti {

@@ -2,6 +2,8 @@
 #include <algorithm>
 
 #include "faulty_pipeline.h"
+#include "io/container_file.h"
+#include "model/embedding_rows.h"
 
 namespace sti {
 namespace {
@@ -22,7 +24,7 @@ class PreloadedRows : public FaultyPipelineTest {
   }
   /// Returns the bytes that a run of the usual text reads.
   uint64_t RunText() {
-    const auto result = pipeline_->Run(kTextIds, kTextTypes);
+    const auto result = RunTokens(*pipeline_, kTextIds, kTextTypes);
     EXPECT_TRUE(Succeeded(result));
     if (!result.ok()) return 0;
     EXPECT_EQ(result->logits, expected_);
@@ -36,13 +38,13 @@ class PreloadedRows : public FaultyPipelineTest {
     for (size_t count = 0; count <= plan.preload.size(); ++count) {
       const uint64_t exact = rows + catalog.BytesOfAll(WithPreload(plan, count).preload);
       ASSERT_TRUE(Succeeded(pipeline_->ResizePreload(exact)));
-      EXPECT_EQ(pipeline_->preload_bytes(), exact) << count;
+      EXPECT_EQ(pipeline_->status().preload_bytes, exact) << count;
       ASSERT_TRUE(Succeeded(pipeline_->ResizePreload(exact - 1)));
-      EXPECT_EQ(pipeline_->preload_bytes(), less) << count;
+      EXPECT_EQ(pipeline_->status().preload_bytes, less) << count;
       less = exact;
     }
     ASSERT_TRUE(Succeeded(pipeline_->ResizePreload(0)));
-    EXPECT_EQ(pipeline_->preload_bytes(), 0);
+    EXPECT_EQ(pipeline_->status().preload_bytes, 0);
   }
   [[nodiscard]] uint64_t RowBytes(size_t words) const { return words * index_.words.row_bytes; }
 
@@ -56,10 +58,10 @@ class PreloadedRows : public FaultyPipelineTest {
 
 TEST_F(PreloadedRows, AreThereForTheFirstText) {
   Open(WithWords({}));
-  const uint64_t shards = pipeline_->preload_bytes();
+  const uint64_t shards = pipeline_->status().preload_bytes;
   EXPECT_GT(RunText(), 0);
   Open(WithWords(words_));
-  EXPECT_EQ(pipeline_->preload_bytes(), shards + RowBytes(words_.size()));
+  EXPECT_EQ(pipeline_->status().preload_bytes, shards + RowBytes(words_.size()));
   EXPECT_EQ(RunText(), 0) << "rows of positions come with those of words";
   Open(WithWords({words_[0], words_[1]}));
   const Ids rest(words_.begin() + 2, words_.end());
@@ -76,14 +78,14 @@ TEST_F(PreloadedRows, StayWhereWorkingMemoryIsGivenBack) {
 
 TEST_F(PreloadedRows, GoLastWhereTheBufferShrinks) {
   Open(WithWords(words_));
-  const uint64_t all = pipeline_->preload_bytes();
+  const uint64_t all = pipeline_->status().preload_bytes;
   ASSERT_TRUE(Succeeded(pipeline_->ResizePreload(RowBytes(words_.size()) + 100)));
-  EXPECT_EQ(pipeline_->preload_bytes(), RowBytes(words_.size()));
+  EXPECT_EQ(pipeline_->status().preload_bytes, RowBytes(words_.size()));
   ASSERT_TRUE(Succeeded(pipeline_->ResizePreload(RowBytes(words_.size()) - 1)));
-  EXPECT_EQ(pipeline_->preload_bytes(), 0);
+  EXPECT_EQ(pipeline_->status().preload_bytes, 0);
   RunText();
   ASSERT_TRUE(Succeeded(pipeline_->ResizePreload(std::nullopt)));
-  EXPECT_EQ(pipeline_->preload_bytes(), all);
+  EXPECT_EQ(pipeline_->status().preload_bytes, all);
   EXPECT_EQ(RunText(), 0);
 }
 
@@ -109,12 +111,12 @@ TEST_F(PreloadedRows, AndShardsKeepOneBoundThroughChangesOfPlan) {
   Open(WithWords(words_));
   for (const uint64_t bound : {uint64_t{0}, RowBytes(words_.size()) + 3 * kBlockBytes}) {
     ASSERT_TRUE(Succeeded(pipeline_->ResizePreload(bound)));
-    const uint64_t held = pipeline_->preload_bytes();
+    const uint64_t held = pipeline_->status().preload_bytes;
     EXPECT_LE(held, bound);
     ASSERT_TRUE(Succeeded(pipeline_->SetPlan(WithWords(words_))));
-    EXPECT_EQ(pipeline_->preload_bytes(), held);
+    EXPECT_EQ(pipeline_->status().preload_bytes, held);
     RunText();
-    EXPECT_EQ(pipeline_->preload_bytes(), held);
+    EXPECT_EQ(pipeline_->status().preload_bytes, held);
   }
 }
 

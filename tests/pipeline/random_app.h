@@ -43,7 +43,7 @@ class RandomApp : public World {
     healthy_ = true;
   }
   /// Returns the reader with the faults; null once a late lane was set aside, and it with the lane.
-  FaultReader* Faults() { return dynamic_cast<FaultReader*>(&pipeline_->reader()); }
+  FaultReader* Faults() { return dynamic_cast<FaultReader*>(pipeline_->status().reader); }
 
   /// Expects that a failure is due to a fault, and has no other reason.
   void ExpectSoundOr(const Status& status) {
@@ -70,7 +70,7 @@ class RandomApp : public World {
     if (Faults() == nullptr) return;
     Faults()->Heal();
     // The reads of a lead may have been struck already, and be what the next run goes on with.
-    healthy_ = healthy_ || pipeline_->lane_state() != LaneState::kWoken;
+    healthy_ = healthy_ || pipeline_->status().lane != LaneState::kWoken;
   }
 
   TestRandom random_;

@@ -100,8 +100,8 @@ class RandomCascades : public RandomApp<CascadeWorld> {
     const uint64_t seed = Below(5);
     RunTerms terms;
     terms.degrade_for_us = degrade_for_us;
-    const bool is_known = !limit_ && pipeline_->lane_state() == LaneState::kIdle &&
-                          pipeline_->preload_bytes() == BytesOf(held());
+    const bool is_known = !limit_ && pipeline_->status().lane == LaneState::kIdle &&
+                          pipeline_->status().preload_bytes == BytesOf(held());
     const Status status = RunCascade(*pipeline_, Text(), terms, seed, &result_, &report_);
     ExpectSoundOr(status);
     if (status.ok()) ExpectAnswer(seed, degrade_for_us.has_value(), is_known);
@@ -156,7 +156,7 @@ class RandomCascades : public RandomApp<CascadeWorld> {
 
   /// No part is read twice; where it is known what is held, just what is missing is.
   void ExpectReads(bool held_is_known) {
-    const Parts read = PartsRead(report_, pipeline_->last_schedule());
+    const Parts read = PartsRead(report_, (*pipeline_->status().schedule));
     Parts wanted = PartsOfLevels(plan(), report_.level);
     for (const auto& [part, times] : read) {
       EXPECT_EQ(times, 1) << NameOf(part.first);
@@ -171,10 +171,10 @@ class RandomCascades : public RandomApp<CascadeWorld> {
   /// Between inputs the buffer has what the first level preloads, once a run went well; never more
   /// but what reads bring that are still under way.
   void ExpectHeld(bool all) {
-    if (pipeline_->lane_state() == LaneState::kTrailing) return;
-    EXPECT_LE(pipeline_->preload_bytes(), limit_.value_or(BytesOf(held())));
+    if (pipeline_->status().lane == LaneState::kTrailing) return;
+    EXPECT_LE(pipeline_->status().preload_bytes, limit_.value_or(BytesOf(held())));
     if (all && !limit_) {
-      EXPECT_EQ(pipeline_->preload_bytes(), BytesOf(held()));
+      EXPECT_EQ(pipeline_->status().preload_bytes, BytesOf(held()));
     }
   }
 

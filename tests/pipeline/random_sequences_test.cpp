@@ -8,8 +8,10 @@
 #include <set>
 #include <string>
 
+#include "model/embedding_rows.h"
 #include "random_app.h"
 #include "reference_buffer.h"
+#include "schedule/load_schedule.h"
 
 namespace sti {
 namespace {
@@ -101,18 +103,18 @@ class RandomSequences : public RandomApp<PipelineTest> {
     if (random_.Below(8) == 0) told.keep = AnyShards();
     if (told.keep) terms.keep = *told.keep;
     BeginReads(reference_->TakesOver(told));
-    const Status status = pipeline_->Run(input.ids, input.types, terms, &result_);
+    const Status status = RunTokens(*pipeline_, input.ids, input.types, terms, &result_);
     ExpectSoundOr(status);
     if (status.ok()) ExpectAnswer(PlanOf(pipeline_->plan(), told.route), input);
     NoteRows(input, status.ok());
-    const bool trails = pipeline_->lane_state() == LaneState::kTrailing;
-    reference_->Ran(told, pipeline_->last_schedule(), status.ok(), result_.degraded, trails);
+    const bool trails = pipeline_->status().lane == LaneState::kTrailing;
+    reference_->Ran(told, (*pipeline_->status().schedule), status.ok(), result_.degraded, trails);
   }
 
   void ExpectAnswer(const Plan& plan, const Input& input) {
     ++answered_;
     if (!result_.degraded.empty()) ++degraded_;
-    const auto& reads = pipeline_->last_schedule().reads;
+    const auto& reads = pipeline_->status().schedule->reads;
     if (std::ranges::any_of(reads, [](const ScheduledRead& read) { return read.refinement; }))
       ++apart_;
     EXPECT_EQ(result_.turn, reference_->turn() + 1);
@@ -147,7 +149,7 @@ class RandomSequences : public RandomApp<PipelineTest> {
   /// A run that nothing has disturbed has read its schedule and the rows that were missing, once.
   void ExpectAllRead(const Input& input) {
     const EmbeddingReads rows = MissingRows(input);
-    const LoadSchedule& schedule = pipeline_->last_schedule();
+    const LoadSchedule& schedule = (*pipeline_->status().schedule);
     EXPECT_EQ(result_.bytes_read, schedule.read_bytes + rows.bytes);
     if (Faults() == nullptr || !reads_before_) return;
     EXPECT_EQ(Faults()->reads() - *reads_before_, schedule.reads.size() + rows.ranges.size());
@@ -158,14 +160,14 @@ class RandomSequences : public RandomApp<PipelineTest> {
   void BeginReads(bool takes_over) {
     if (takes_over) return;
     reads_before_.reset();
-    const bool idle = pipeline_->lane_state() == LaneState::kIdle;
+    const bool idle = pipeline_->status().lane == LaneState::kIdle;
     if (Faults() != nullptr && idle) reads_before_ = Faults()->reads();
   }
 
   void ExpectHeld() {
     const auto [least, most] = reference_->Bytes();
-    EXPECT_GE(pipeline_->preload_bytes(), least);
-    EXPECT_LE(pipeline_->preload_bytes(), most);
+    EXPECT_GE(pipeline_->status().preload_bytes, least);
+    EXPECT_LE(pipeline_->status().preload_bytes, most);
     if (least == most) ++known_;
   }
 
@@ -196,7 +198,7 @@ class RandomSequences : public RandomApp<PipelineTest> {
     const bool degrade = random_.Below(2) == 0;
     BeginReads(false);
     ExpectSoundOr(pipeline_->Wake(degrade));
-    reference_->Wake(degrade, pipeline_->last_schedule());
+    reference_->Wake(degrade, (*pipeline_->status().schedule));
   }
   void Resize() {
     std::optional<uint64_t> bytes;
@@ -215,8 +217,8 @@ class RandomSequences : public RandomApp<PipelineTest> {
     ASSERT_TRUE(Succeeded(pipeline_->Rest()));
     reference_->Rest();
     ForgetRows();
-    EXPECT_EQ(pipeline_->staging_bytes(), 0);
-    EXPECT_EQ(pipeline_->working_bytes(), 0);
+    EXPECT_EQ(pipeline_->status().staging_bytes, 0);
+    EXPECT_EQ(pipeline_->status().working_bytes, 0);
   }
   void EndTurns() {
     const Status status = pipeline_->EndTurns();

@@ -8,6 +8,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "io/container_file.h"
 #include "pipeline/pipeline.h"
 #include "support/expect.h"
 #include "support/temp_folder.h"
@@ -78,7 +79,7 @@ TEST_P(ReferenceTest, LogitsAndLabelsAreTheReferences) {
     const std::vector<float> expected = json.at("logits");
     Pipeline* pipeline = PipelineFor(json.at("layers"), json.at("width"));
     ASSERT_NE(pipeline, nullptr);
-    const auto result = pipeline->Run(ids, std::vector<uint32_t>(ids.size(), 0));
+    const auto result = RunTokens(*pipeline, ids, std::vector<uint32_t>(ids.size(), 0));
     ASSERT_TRUE(Succeeded(result));
     ASSERT_EQ(result->logits.size(), expected.size());
     for (size_t i = 0; i < expected.size(); ++i) {

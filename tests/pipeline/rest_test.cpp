@@ -11,7 +11,7 @@ namespace {
 class Rests : public FaultyPipelineTest {
  protected:
   RunResult Run() {
-    auto result = pipeline_->Run(kTextIds, kTextTypes);
+    auto result = RunTokens(*pipeline_, kTextIds, kTextTypes);
     EXPECT_TRUE(Succeeded(result));
     return result.ok() ? *result : RunResult{};
   }
@@ -64,7 +64,7 @@ class Rests : public FaultyPipelineTest {
         Done("less, and as planned with the runs",
              [=, this] {
                Status status = less();
-               pipeline_->EndResize();
+               (void)pipeline_->ResizePreload(std::nullopt, Refill::kWithRuns);
                return status;
              }),
         Done("more, and as planned",
@@ -106,20 +106,20 @@ class Rests : public FaultyPipelineTest {
 TEST_F(Rests, GiveBackWhatOnlyRunsNeed) {
   Open(WithPreload(Mixed(), 5));
   const RunResult before = Run();
-  const uint64_t working = pipeline_->working_bytes();
-  const uint64_t staging = pipeline_->staging_bytes();
-  const uint64_t held = pipeline_->preload_bytes();
+  const uint64_t working = pipeline_->status().working_bytes;
+  const uint64_t staging = pipeline_->status().staging_bytes;
+  const uint64_t held = pipeline_->status().preload_bytes;
   ASSERT_GT(working, 0);
   ASSERT_GT(staging, 0);
   for (int i = 0; i < 2; ++i) {
     ASSERT_TRUE(Succeeded(pipeline_->Rest()));
-    EXPECT_EQ(pipeline_->working_bytes(), 0);
-    EXPECT_EQ(pipeline_->staging_bytes(), 0);
-    EXPECT_EQ(pipeline_->preload_bytes(), held);
+    EXPECT_EQ(pipeline_->status().working_bytes, 0);
+    EXPECT_EQ(pipeline_->status().staging_bytes, 0);
+    EXPECT_EQ(pipeline_->status().preload_bytes, held);
   }
   EXPECT_EQ(Run().logits, before.logits);
-  EXPECT_EQ(pipeline_->working_bytes(), working);
-  EXPECT_EQ(pipeline_->staging_bytes(), staging);
+  EXPECT_EQ(pipeline_->status().working_bytes, working);
+  EXPECT_EQ(pipeline_->status().staging_bytes, staging);
   // A lead after a rest, and a rest that nobody waits for the end of.
   ASSERT_TRUE(Succeeded(pipeline_->Rest()));
   ASSERT_TRUE(Succeeded(pipeline_->Wake()));
@@ -139,13 +139,13 @@ TEST_F(Rests, LastUntilTheNextRun) {
       SCOPED_TRACE(std::string(call.what) + " after " + std::to_string(runs));
       Open(plan, options);
       for (int run = 0; run < runs; ++run) Run();
-      const uint64_t working = pipeline_->working_bytes();
+      const uint64_t working = pipeline_->status().working_bytes;
       ASSERT_TRUE(Succeeded(pipeline_->Rest()));
       call.make();
-      EXPECT_EQ(pipeline_->working_bytes(), 0);
-      EXPECT_EQ(pipeline_->staging_bytes(), 0);
+      EXPECT_EQ(pipeline_->status().working_bytes, 0);
+      EXPECT_EQ(pipeline_->status().staging_bytes, 0);
       Run();
-      EXPECT_EQ(pipeline_->working_bytes(), working);
+      EXPECT_EQ(pipeline_->status().working_bytes, working);
     }
   }
 }

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "pipeline_world.h"
+#include "schedule/load_schedule.h"
 #include "support/memory_meter.h"
 #include "support/sanitizers.h"
 
@@ -35,15 +36,15 @@ TEST_F(Turns, EachTurnComputesAtItsBitsAndHoldsWhatTheNextBeginsWith) {
     for (int engagement = 0; engagement < 2; ++engagement) {
       for (size_t turn = 0; turn < 6; ++turn) {
         const size_t planned = std::min<size_t>(turn, 3);
-        const auto result = (*pipeline)->Run(kTextIds, kTextTypes);
+        const auto result = RunTokens(**pipeline, kTextIds, kTextTypes);
         ASSERT_TRUE(Succeeded(result));
         EXPECT_EQ(result->turn, planned + 1);
         EXPECT_EQ(result->logits, LogitsAt(plan, plan.turns[planned].bits)) << seed;
         const size_t next = std::min<size_t>(turn + 1, 3);
-        EXPECT_EQ((*pipeline)->preload_bytes(), BytesOf(plan.turns[next].preload)) << seed;
+        EXPECT_EQ((*pipeline)->status().preload_bytes, BytesOf(plan.turns[next].preload)) << seed;
       }
       ASSERT_TRUE(Succeeded((*pipeline)->EndTurns()));
-      EXPECT_LE((*pipeline)->preload_bytes(), BytesOf(plan.preload));
+      EXPECT_LE((*pipeline)->status().preload_bytes, BytesOf(plan.preload));
     }
   }
 }
@@ -56,16 +57,16 @@ TEST_F(Turns, TheSecondTurnReadsOnlyMissingPlanes) {
   for (uint32_t slice = 0; slice < 4; ++slice) plan.turns[1].preload.push_back({0, slice, 3});
   auto pipeline = Make(plan);
   ASSERT_TRUE(Succeeded(pipeline));
-  const auto first = (*pipeline)->Run(kTextIds, kTextTypes);
-  const auto second = (*pipeline)->Run(kTextIds, kTextTypes);
+  const auto first = RunTokens(**pipeline, kTextIds, kTextTypes);
+  const auto second = RunTokens(**pipeline, kTextIds, kTextTypes);
   ASSERT_TRUE(Succeeded(first) && Succeeded(second));
   EXPECT_LT(second->bytes_read, first->bytes_read);
   uint64_t of_layer_0 = 0;
-  for (const ScheduledRead& read : (*pipeline)->last_schedule().reads) {
+  for (const ScheduledRead& read : (*pipeline)->status().schedule->reads) {
     if (read.group != 0) continue;
     of_layer_0 += read.length;
     for (uint32_t i = read.first_part; i < read.first_part + read.parts; ++i)
-      EXPECT_EQ((*pipeline)->last_schedule().parts[i].kind, PartKind::kPlane4);
+      EXPECT_EQ((*pipeline)->status().schedule->parts[i].kind, PartKind::kPlane4);
   }
   EXPECT_GT(of_layer_0, 0U);
   EXPECT_EQ(second->logits, LogitsAt(plan, plan.turns[1].bits));
@@ -81,11 +82,11 @@ TEST_F(Turns, ABoundedArenaAndThreadsChangeNothing) {
   auto bounded = Make(plan, small);
   ASSERT_TRUE(Succeeded(whole) && Succeeded(bounded));
   for (int turn = 0; turn < 6; ++turn) {
-    const auto expected = (*whole)->Run(kTextIds, kTextTypes);
-    const auto seen = (*bounded)->Run(kTextIds, kTextTypes);
+    const auto expected = RunTokens(**whole, kTextIds, kTextTypes);
+    const auto seen = RunTokens(**bounded, kTextIds, kTextTypes);
     ASSERT_TRUE(Succeeded(expected) && Succeeded(seen));
     EXPECT_EQ(seen->logits, expected->logits);
-    EXPECT_LE((*bounded)->staging_bytes(), small.staging_bytes);
+    EXPECT_LE((*bounded)->status().staging_bytes, small.staging_bytes);
   }
 }
 
@@ -114,16 +115,16 @@ TEST_F(Turns, TheBufferIsNeverLargerThanItWasBoundedTo) {
   for (int step = 0; step < 40; ++step) {
     const uint64_t bytes = random.Below(60) * 4096;
     ASSERT_TRUE(Succeeded((*pipeline)->ResizePreload(bytes)));
-    EXPECT_LE((*pipeline)->preload_bytes(), bytes);
-    most = std::max(most, (*pipeline)->preload_bytes());
-    const auto result = (*pipeline)->Run(kTextIds, kTextTypes);
+    EXPECT_LE((*pipeline)->status().preload_bytes, bytes);
+    most = std::max(most, (*pipeline)->status().preload_bytes);
+    const auto result = RunTokens(**pipeline, kTextIds, kTextTypes);
     ASSERT_TRUE(Succeeded(result));
     EXPECT_EQ(result->logits, expected) << bytes;
-    EXPECT_LE((*pipeline)->preload_bytes(), bytes) << "after a run too";
+    EXPECT_LE((*pipeline)->status().preload_bytes, bytes) << "after a run too";
   }
   EXPECT_GT(most, 20U * 4096) << "it grows beyond the plan's";
   ASSERT_TRUE(Succeeded((*pipeline)->ResizePreload(0)));
-  EXPECT_EQ((*pipeline)->preload_bytes(), 0U);
+  EXPECT_EQ((*pipeline)->status().preload_bytes, 0U);
 }
 
 TEST_F(Turns, AnotherPlanBetweenInputs) {
@@ -135,15 +136,15 @@ TEST_F(Turns, AnotherPlanBetweenInputs) {
   ASSERT_TRUE(Succeeded(pipeline));
   for (const Plan& plan : {b, c, a, b, a}) {
     ASSERT_TRUE(Succeeded((*pipeline)->SetPlan(plan)));
-    const auto result = (*pipeline)->Run(kTextIds, kTextTypes);
+    const auto result = RunTokens(**pipeline, kTextIds, kTextTypes);
     ASSERT_TRUE(Succeeded(result));
     EXPECT_EQ(result->logits, Logits(plan));
-    EXPECT_EQ((*pipeline)->preload_bytes(), BytesOf(plan.preload));
+    EXPECT_EQ((*pipeline)->status().preload_bytes, BytesOf(plan.preload));
   }
   Plan foreign = a;
   foreign.layers.back() = 77;
   EXPECT_TRUE(FailedWith((*pipeline)->SetPlan(foreign), ErrorKind::kForeign, "layer 77"));
-  const auto after = (*pipeline)->Run(kTextIds, kTextTypes);
+  const auto after = RunTokens(**pipeline, kTextIds, kTextTypes);
   ASSERT_TRUE(Succeeded(after));
   EXPECT_EQ(after->logits, Logits(a)) << "the plan before stays in force";
 }
@@ -154,11 +155,11 @@ TEST_F(Turns, ALazyPipelineLoadsInOrderOfNeedAndAnswersTheSame) {
   lazy.lazy = true;
   auto pipeline = Make(plan, lazy);
   ASSERT_TRUE(Succeeded(pipeline));
-  EXPECT_EQ((*pipeline)->preload_bytes(), 0U);
-  const auto first = (*pipeline)->Run(kTextIds, kTextTypes);
+  EXPECT_EQ((*pipeline)->status().preload_bytes, 0U);
+  const auto first = RunTokens(**pipeline, kTextIds, kTextTypes);
   ASSERT_TRUE(Succeeded(first));
   EXPECT_EQ(first->logits, Logits(plan));
-  const LoadSchedule cold = (*pipeline)->last_schedule();
+  const LoadSchedule cold = (*(*pipeline)->status().schedule);
   size_t parameters = 0;
   for (const ScheduledPart& part : cold.parts) {
     if (part.kind) continue;
@@ -166,8 +167,8 @@ TEST_F(Turns, ALazyPipelineLoadsInOrderOfNeedAndAnswersTheSame) {
     EXPECT_EQ(part.group, !part.layer ? 4U : parameters - 1);
   }
   EXPECT_EQ(parameters, 5U);
-  EXPECT_EQ((*pipeline)->preload_bytes(), BytesOf(plan.preload));
-  const auto second = (*pipeline)->Run(kTextIds, kTextTypes);
+  EXPECT_EQ((*pipeline)->status().preload_bytes, BytesOf(plan.preload));
+  const auto second = RunTokens(**pipeline, kTextIds, kTextTypes);
   ASSERT_TRUE(Succeeded(second));
   EXPECT_EQ(second->logits, first->logits);
   EXPECT_LT(second->bytes_read, first->bytes_read);
@@ -182,8 +183,8 @@ TEST_F(Turns, WokenRunsAnswerTheSame) {
   const Ids short_ids{2, 5, 3};
   auto pipeline = Make(plan);
   ASSERT_TRUE(Succeeded(pipeline));
-  const auto expected = (*pipeline)->Run(kTextIds, kTextTypes);
-  const auto expected_short = (*pipeline)->Run(short_ids, Ids(3, 0));
+  const auto expected = RunTokens(**pipeline, kTextIds, kTextTypes);
+  const auto expected_short = RunTokens(**pipeline, short_ids, Ids(3, 0));
   ASSERT_TRUE(Succeeded(expected) && Succeeded(expected_short));
   for (int i = 0; i < 20; ++i) {
     ASSERT_TRUE(Succeeded((*pipeline)->Wake()));
@@ -191,8 +192,8 @@ TEST_F(Turns, WokenRunsAnswerTheSame) {
       ASSERT_TRUE(Succeeded((*pipeline)->Wake()));
     }
     const bool other = i % 3 == 0;  // what was woken is not what comes
-    const auto result =
-        other ? (*pipeline)->Run(short_ids, Ids(3, 0)) : (*pipeline)->Run(kTextIds, kTextTypes);
+    const auto result = other ? RunTokens(**pipeline, short_ids, Ids(3, 0))
+                              : RunTokens(**pipeline, kTextIds, kTextTypes);
     ASSERT_TRUE(Succeeded(result));
     EXPECT_EQ(result->logits, other ? expected_short->logits : expected->logits);
   }
@@ -213,10 +214,10 @@ TEST_F(Turns, RunsAllocateNothing) {
     if (degrade) terms.degrade_for_us = 60e6;
     RunResult result;
     for (int run = 0; run < 3; ++run)
-      ASSERT_TRUE(Succeeded((*pipeline)->Run(kTextIds, kTextTypes, terms, &result)));
+      ASSERT_TRUE(Succeeded(RunTokens(**pipeline, kTextIds, kTextTypes, terms, &result)));
     const MemoryMeter meter;
     for (int run = 0; run < 20; ++run)
-      ASSERT_TRUE(Succeeded((*pipeline)->Run(kTextIds, kTextTypes, terms, &result)));
+      ASSERT_TRUE(Succeeded(RunTokens(**pipeline, kTextIds, kTextTypes, terms, &result)));
     EXPECT_EQ(meter.peak_bytes(), 0U) << "degrade " << degrade;
   }
 }

@@ -55,7 +55,7 @@ TEST_F(Variants, EachInputGivesWhatItsPlanGivesAlone) {
     const Plan plan = WithVariants(preloaded);
     auto together = Make(plan);
     ASSERT_TRUE(Succeeded(together));
-    EXPECT_EQ((*together)->max_length(), 32u);
+    EXPECT_EQ((*together)->status().max_length, 32u);
     auto whole = Make(Alone(plan));
     auto middle = Make(plan.variants[0]);
     auto narrow = Make(plan.variants[1]);
@@ -65,8 +65,8 @@ TEST_F(Variants, EachInputGivesWhatItsPlanGivesAlone) {
       Pipeline& alone = tokens <= 4 ? **narrow : tokens <= 9 ? **middle : **whole;
       const Ids ids = SomeIds(tokens);
       const Ids types(tokens, 0);
-      const auto expected = alone.Run(ids, types);
-      const auto seen = (*together)->Run(ids, types);
+      const auto expected = RunTokens(alone, ids, types);
+      const auto seen = RunTokens(**together, ids, types);
       ASSERT_TRUE(Succeeded(expected) && Succeeded(seen));
       EXPECT_EQ(seen->logits, expected->logits) << tokens;
       // Fewer where the buffer holds a shard of the input's plan at other bits.
@@ -85,11 +85,11 @@ TEST_F(Variants, PreloadIsLoadedOnceAndRoomIsForTheLargest) {
   auto middle = Make(plan.variants[0]);
   auto narrow = Make(plan.variants[1]);
   ASSERT_TRUE(Succeeded(together) && Succeeded(whole) && Succeeded(middle) && Succeeded(narrow));
-  EXPECT_EQ((*together)->preload_bytes(), (*whole)->preload_bytes());
-  EXPECT_EQ((*together)->staging_bytes(),
-            std::max({(*whole)->staging_bytes(), (*middle)->staging_bytes(),
-                      (*narrow)->staging_bytes()}));
-  EXPECT_EQ((*together)->working_bytes(), (*whole)->working_bytes());
+  EXPECT_EQ((*together)->status().preload_bytes, (*whole)->status().preload_bytes);
+  EXPECT_EQ((*together)->status().staging_bytes,
+            std::max({(*whole)->status().staging_bytes, (*middle)->status().staging_bytes,
+                      (*narrow)->status().staging_bytes}));
+  EXPECT_EQ((*together)->status().working_bytes, (*whole)->status().working_bytes);
 }
 
 TEST_F(Variants, LayersThatOnlyAVariantRunsAreResident) {
@@ -101,11 +101,11 @@ TEST_F(Variants, LayersThatOnlyAVariantRunsAreResident) {
   auto together = Make(plan);
   auto alone = Make(plan.variants[0]);
   ASSERT_TRUE(Succeeded(together) && Succeeded(alone));
-  const auto expected = (*alone)->Run(kTextIds, kTextTypes);
-  const auto seen = (*together)->Run(kTextIds, kTextTypes);
+  const auto expected = RunTokens(**alone, kTextIds, kTextTypes);
+  const auto seen = RunTokens(**together, kTextIds, kTextTypes);
   ASSERT_TRUE(Succeeded(expected) && Succeeded(seen));
   EXPECT_EQ(seen->logits, expected->logits);
-  EXPECT_GT((*together)->resident_bytes(), (*alone)->resident_bytes());
+  EXPECT_GT((*together)->status().resident_bytes, (*alone)->status().resident_bytes);
 }
 
 TEST_F(Variants, TheClockChoosesAmongPlansOfOneLength) {
@@ -139,10 +139,10 @@ TEST_F(Variants, AVariantThatStandsInForThePlanPreloadsItsPart) {
   auto pipeline = Make(plan, options);
   auto alone = Make(slow);
   ASSERT_TRUE(Succeeded(pipeline) && Succeeded(alone));
-  EXPECT_GT((*pipeline)->preload_bytes(), 0U);
-  EXPECT_EQ((*pipeline)->preload_bytes(), (*alone)->preload_bytes());
-  const auto expected = (*alone)->Run(kTextIds, kTextTypes);
-  const auto seen = (*pipeline)->Run(kTextIds, kTextTypes);
+  EXPECT_GT((*pipeline)->status().preload_bytes, 0U);
+  EXPECT_EQ((*pipeline)->status().preload_bytes, (*alone)->status().preload_bytes);
+  const auto expected = RunTokens(**alone, kTextIds, kTextTypes);
+  const auto seen = RunTokens(**pipeline, kTextIds, kTextTypes);
   ASSERT_TRUE(Succeeded(expected) && Succeeded(seen));
   EXPECT_EQ(seen->logits, expected->logits);
   EXPECT_EQ(seen->bytes_read, expected->bytes_read);
@@ -153,14 +153,14 @@ TEST_F(Variants, SmallStagingServesAllOfThem) {
   auto roomy = Make(plan);
   ASSERT_TRUE(Succeeded(roomy));
   PipelineOptions options;
-  options.staging_bytes = (*roomy)->staging_bytes() * 3 / 4;
+  options.staging_bytes = (*roomy)->status().staging_bytes * 3 / 4;
   auto tight = Make(plan, options);
   ASSERT_TRUE(Succeeded(tight));
-  EXPECT_LE((*tight)->staging_bytes(), options.staging_bytes);
+  EXPECT_LE((*tight)->status().staging_bytes, options.staging_bytes);
   for (const size_t tokens : {32, 3, 9, 2, 32}) {
     const Ids ids = SomeIds(tokens);
-    const auto expected = (*roomy)->Run(ids, Ids(tokens, 0));
-    const auto seen = (*tight)->Run(ids, Ids(tokens, 0));
+    const auto expected = RunTokens(**roomy, ids, Ids(tokens, 0));
+    const auto seen = RunTokens(**tight, ids, Ids(tokens, 0));
     ASSERT_TRUE(Succeeded(expected) && Succeeded(seen));
     EXPECT_EQ(seen->logits, expected->logits) << tokens;
   }
@@ -171,8 +171,8 @@ TEST_F(Variants, InputsLongerThanAllAreRefused) {
   plan.length = 12;
   auto pipeline = Make(plan);
   ASSERT_TRUE(Succeeded(pipeline));
-  EXPECT_TRUE(Succeeded((*pipeline)->Run(SomeIds(12), Ids(12, 0))));
-  EXPECT_TRUE(FailedWith((*pipeline)->Run(SomeIds(13), Ids(13, 0)), ErrorKind::kDamaged,
+  EXPECT_TRUE(Succeeded(RunTokens(**pipeline, SomeIds(12), Ids(12, 0))));
+  EXPECT_TRUE(FailedWith(RunTokens(**pipeline, SomeIds(13), Ids(13, 0)), ErrorKind::kDamaged,
                          "13 tokens; the plan holds 12"));
   EXPECT_EQ((*pipeline)->PlanFor(1000).length, 12u);
 }

@@ -30,17 +30,16 @@
 #include "base/result.h"
 #include "io/container_file.h"
 #include "model/resident_model.h"
-#include "pipeline/engagement.h"
+#include "pipeline/core/engagement.h"
 #include "pipeline/lane/io_lane.h"
 #include "pipeline/lane/preload_buffer.h"
 #include "pipeline/lane/route.h"
 #include "pipeline/pass.h"
+#include "pipeline/run_result.h"
 
 namespace sti {
 
 class IoShare;
-
-enum class LaneState : uint8_t { kIdle, kWoken, kRunning, kTrailing };
 
 struct LoaderOptions {
   bool lazy = false;  ///< memory is touched when it is needed, not ahead

@@ -15,7 +15,7 @@
 #include "base/result.h"
 #include "format/container_index.h"
 #include "model/resident_model.h"
-#include "pipeline/engagement.h"
+#include "pipeline/core/engagement.h"
 #include "pipeline/lane/pace.h"
 #include "pipeline/lane/preload_buffer.h"
 #include "pipeline/pass.h"

@@ -5,6 +5,8 @@
 #include "api/session.h"
 #include "base/atomic_file.h"
 #include "format/plan_file.h"
+#include "io/container_file.h"
+#include "text/tokenizer.h"
 
 namespace sti {
 namespace {

@@ -1,11 +1,10 @@
-#include "pipeline/plan_in_force.h"
+#include "pipeline/core/plan_in_force.h"
 
 #include <algorithm>
 #include <set>
 #include <utility>
 
-#include "pipeline/cascade_shards.h"
-#include "pipeline/plan_choice.h"
+#include "pipeline/routes.h"
 
 namespace sti {
 

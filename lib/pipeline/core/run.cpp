@@ -1,4 +1,4 @@
-#include "pipeline/run.h"
+#include "pipeline/core/run.h"
 
 #include <algorithm>
 #include <numeric>
@@ -159,29 +159,37 @@ Status Run::ComputeLayer(uint32_t k) {
 Status Run::ComputePlanned(uint32_t k, double waiting) {
   IoLane& lane = loader_.lane();
   STI_RETURN_IF_ERROR(loader_.TakeResident(*route_, k));
+  report_->stall_us += Now() - waiting;
+  STI_RETURN_IF_ERROR(ComputeFrom({.route = *route_,
+                                   .arrived = lane.TakeArrived(k),
+                                   .arena = loader_.arena().span(),
+                                   .degraded = &report_->degraded},
+                                  k));
+  lane.GroupComputed(k);
+  if (degrades()) SetStartTimes();
+  return {};
+}
+
+Status Run::ComputeFrom(const ShardSupply& supply, uint32_t k) {
+  Route& route = supply.route;
+  const Plan& plan = route.plan();
   LayerTrace trace;
-  trace.layer = route_->plan().layers[k];
+  trace.layer = plan.layers[k];
   trace.start_us = Now();
-  report_->stall_us += trace.start_us - waiting;
-  const uint32_t most =
-      degrades() ? route_->pace().SlicesFor(k, SinceTaken()) : route_->plan().width;
+  const uint32_t most = degrades() ? route.pace().SlicesFor(k, SinceTaken()) : plan.width;
   STI_ASSIGN_OR_RETURN(const Route::Layer layer,
-                       route_->ViewLayer(k, lane.TakeArrived(k), most, loader_.buffer(),
-                                         loader_.arena().span(), file_.name(), &report_->degraded));
-  const bool before_head = k + 1 == layers() && !output_->hidden;
+                       route.ViewLayer(k, supply.arrived, most, loader_.buffer(), supply.arena,
+                                       file_.name(), supply.degraded));
+  const bool before_head = k + 1 == plan.layers.size() && !output_->hidden;
   transformer_.RunLayer({batch(),
                          {layer.views, layer.slices, resident_.layers[trace.layer]},
                          before_head ? head_rows() : OutputRows::kAll,
                          attention()},
                         hidden_.data());
-  lane.GroupComputed(k);
   trace.end_us = Now();
   trace.decode_us = transformer_.TakeDecodeUs();
   trace.slices = static_cast<uint32_t>(layer.slices.size());
-  if (degrades()) {
-    route_->pace().Observe(k, trace.slices, trace.end_us - trace.start_us);
-    SetStartTimes();
-  }
+  if (degrades()) route.pace().Observe(k, trace.slices, trace.end_us - trace.start_us);
   report_->layers.push_back(trace);
   return {};
 }

@@ -1,11 +1,12 @@
-// The runs of a pipeline: which passes and terms are sound, and the steps of each run.
+// The runs of a pipeline: which passes and terms are sound, the steps of each run, and what goes on
+// between the levels of a cascade.
 #include <algorithm>
 #include <functional>
 #include <string>
 #include <variant>
 
 #include "base/remedy.h"
-#include "pipeline/pipeline.h"
+#include "pipeline/core/pipeline_core.h"
 
 namespace sti {
 namespace {
@@ -36,30 +37,15 @@ Status CheckOffsets(std::span<const uint32_t> offsets, size_t tokens) {
 
 }  // namespace
 
-Result<RunResult> Pipeline::Run(std::span<const uint32_t> ids, std::span<const uint32_t> types) {
-  RunResult result;
-  STI_RETURN_IF_ERROR(Run(ids, types, {}, &result));
-  return result;
-}
-
-Status Pipeline::Run(std::span<const uint32_t> ids, std::span<const uint32_t> types,
-                     const RunTerms& terms, RunResult* result) {
-  PassOutput output;
-  output.values.swap(result->logits);
-  Status status = Run({TokenInput{ids, types}, {}}, terms, &output, result);
-  output.values.swap(result->logits);
-  return status;
-}
-
-Status Pipeline::Run(const Pass& pass, const RunTerms& terms, PassOutput* output,
-                     RunReport* report) {
+Status PipelineCore::Run(const Pass& pass, const RunTerms& terms, PassOutput* output,
+                         RunReport* report) {
   STI_ASSIGN_OR_RETURN(sti::Run* const run, Begin(pass, terms, output, report));
   return End(Compute(*run, pass));
 }
 
-Result<sti::Run*> Pipeline::Begin(const Pass& pass, const RunTerms& terms, PassOutput* output,
-                                  RunReport* report) {
-  STI_RETURN_IF_ERROR(CheckPass(pass));
+Result<sti::Run*> PipelineCore::Begin(const Pass& pass, const RunTerms& terms, PassOutput* output,
+                                      RunReport* report) {
+  STI_RETURN_IF_ERROR(Check(pass));
   const Clock::time_point began = Clock::now();
   const size_t tokens = TokensOf(pass, index().info.shape.hidden);
   const RouteId route = terms.route.value_or(force_->RouteFor(tokens));
@@ -80,7 +66,7 @@ Result<sti::Run*> Pipeline::Begin(const Pass& pass, const RunTerms& terms, PassO
   return &*run_;
 }
 
-Status Pipeline::End(Status status) {
+Status PipelineCore::End(Status status) {
   run_->End(status.ok());
   if (status.ok()) {
     CompareWithPlan(run_->report());
@@ -95,7 +81,7 @@ Status Pipeline::End(Status status) {
 }
 
 // Nothing is in flight.
-Status Pipeline::RefitArena() {
+Status PipelineCore::RefitArena() {
   if (refit_ != Refit::kNow) return {};
   refit_ = Refit::kNo;
   return MakeRoom();
@@ -103,8 +89,8 @@ Status Pipeline::RefitArena() {
 
 // The lane's job is the one that Wake began, or a new one. Returns false if there is none, because
 // earlier reads still hang and the run can do without.
-Result<bool> Pipeline::StartReads(RouteId id, const RunTerms& terms, RowsCome rows_come,
-                                  bool may_do_without) {
+Result<bool> PipelineCore::StartReads(RouteId id, const RunTerms& terms, RowsCome rows_come,
+                                      bool may_do_without) {
   if (loader_.TakeOver(JobFor(id, terms))) return true;
   if (terms.degrade_for_us) loader_.SetLateLaneAside([this] { return run_->GiveUpRows(); });
   if (may_do_without && !loader_.CanSettle()) return false;
@@ -121,11 +107,7 @@ Result<bool> Pipeline::StartReads(RouteId id, const RunTerms& terms, RowsCome ro
   return true;
 }
 
-Status Pipeline::CheckInput(std::span<const uint32_t> ids, std::span<const uint32_t> types) const {
-  return CheckPass({TokenInput{ids, types}, {}});
-}
-
-Status Pipeline::CheckPass(const Pass& pass) const {
+Status PipelineCore::Check(const Pass& pass) const {
   const size_t hidden = index().info.shape.hidden;
   const size_t tokens = TokensOf(pass, hidden);
   if (tokens == 0) return DataError("an input without tokens");
@@ -136,7 +118,7 @@ Status Pipeline::CheckPass(const Pass& pass) const {
   return UsageError("hidden rows that are not whole");
 }
 
-Status Pipeline::CheckTokens(const TokenInput& input) const {
+Status PipelineCore::CheckTokens(const TokenInput& input) const {
   const ModelShape& shape = index().info.shape;
   if (input.types.size() != input.ids.size()) return UsageError("types and ids differ in number");
   for (uint32_t id : input.ids) {
@@ -151,7 +133,7 @@ Status Pipeline::CheckTokens(const TokenInput& input) const {
   return {};
 }
 
-Status Pipeline::CheckTerms(const RunTerms& terms, RouteId route, size_t tokens) const {
+Status PipelineCore::CheckTerms(const RunTerms& terms, RouteId route, size_t tokens) const {
   if (route.index >= force_->routes.size()) return UsageError("the plan has no such variant");
   const Plan& plan = PlanOf(force_->plan, route);
   if (tokens > plan.length) return TooLong(tokens, plan.length);
@@ -161,7 +143,7 @@ Status Pipeline::CheckTerms(const RunTerms& terms, RouteId route, size_t tokens)
 }
 
 // Only the plan's own shards have places in the buffer.
-Status Pipeline::CheckKeep(std::span<const ShardAtBits> keep) const {
+Status PipelineCore::CheckKeep(std::span<const ShardAtBits> keep) const {
   const PreloadBuffer& buffer = loader_.buffer();
   for (const ShardAtBits& shard : keep) {
     const bool held = shard.id.layer < index().info.shape.layers &&
@@ -177,7 +159,7 @@ Status Pipeline::CheckKeep(std::span<const ShardAtBits> keep) const {
 // layer or a shorter input at least half of what does not depend on that, so that neither makes a
 // device look slow that is not. The last layer counts only if the plan has a time of its own for
 // it. Reads of a cascade level behind the first hang on those before it.
-void Pipeline::CompareWithPlan(const RunReport& report) {
+void PipelineCore::CompareWithPlan(const RunReport& report) {
   if (report.fallback) return;
   const Plan& plan = run_->route().plan();
   const bool as_long = run_->tokens() * 3 >= plan.length * 2;
@@ -202,12 +184,39 @@ void Pipeline::CompareWithPlan(const RunReport& report) {
 }
 
 // Returns the share of the schedule's bytes that the run read; 1 if it has none.
-double Pipeline::ShareRead(const RunReport& report) const {
+double PipelineCore::ShareRead(const RunReport& report) const {
   const LoadSchedule& schedule = *loader_.schedule();
   if (schedule.read_bytes == 0) return 1;
   uint64_t bytes = 0;
   for (const ReadSpan& span : report.reads) bytes += schedule.reads[span.read].length;
   return static_cast<double>(bytes) / static_cast<double>(schedule.read_bytes);
+}
+
+void PipelineCore::EndInput() {
+  if (force_->plan.cascade) loader_.KeepLess(force_->engagement.KeptBetween());
+}
+
+// As the run would: a layer is in time whose slices all fit in what is left when its reads have
+// come. Reads go on at the rate that they have had lately. What a degraded level has not brought
+// may be more than a bounded arena has room for.
+bool PipelineCore::HasTimeFor(RouteId id, const RunTerms& terms) {
+  Route& route = force_->routes[id.index];
+  Pace& pace = route.pace();
+  pace.Begin(*terms.degrade_for_us);
+  pace.ExpectSlowdown(run_->route().pace().slowdown());
+  if (!loader_.SettleBy(*terms.taken + Microseconds(pace.LatestStartUs(0)))) return false;
+  if (!loader_.Prepare(route, JobFor(id, terms)).ok()) return false;
+  const double known_rate = loader_.lane().bytes_per_us();
+  const double rate = known_rate > 0 ? known_rate : route.PlannedRate();
+  const double begin_us = MicrosecondsBetween(*terms.taken, Clock::now()) +
+                          pace.slowdown() * route.plan().times->embed_us;
+  double bytes = 0;
+  for (uint32_t k = 0; k < route.layers(); ++k) {
+    bytes += static_cast<double>(route.EssentialBytes(k, loader_.buffer()));
+    const double io_us = rate > 0 ? bytes / rate : 0;
+    if (pace.SlicesFor(k, begin_us + io_us) < route.plan().width) return false;
+  }
+  return true;
 }
 
 }  // namespace sti

@@ -11,7 +11,7 @@
 
 #include "format/container_index.h"
 #include "model/held_rows.h"
-#include "pipeline/engagement.h"
+#include "pipeline/core/engagement.h"
 #include "pipeline/lane/guarantee.h"
 #include "pipeline/lane/route.h"
 #include "pipeline/pass.h"

@@ -1,9 +1,9 @@
-#include "pipeline/engagement.h"
+#include "pipeline/core/engagement.h"
 
 #include <algorithm>
 #include <utility>
 
-#include "pipeline/cascade_shards.h"
+#include "pipeline/routes.h"
 
 namespace sti {
 

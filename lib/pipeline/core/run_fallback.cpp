@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "network/tensors.h"
-#include "pipeline/run.h"
+#include "pipeline/core/run.h"
 
 namespace sti {
 
@@ -119,24 +119,8 @@ Status Run::ComputeFallback(size_t first) {
   const std::vector<PartSet> nothing_arrived(plan.width);
   std::vector<DegradedShard> narrower;
   for (auto k = static_cast<uint32_t>(first); k < plan.layers.size(); ++k) {
-    LayerTrace trace;
-    trace.layer = plan.layers[k];
-    trace.start_us = Now();
-    const uint32_t most = route.pace().SlicesFor(k, SinceTaken());
-    STI_ASSIGN_OR_RETURN(
-        const Route::Layer layer,
-        route.ViewLayer(k, nothing_arrived, most, loader_.buffer(), {}, file_.name(), &narrower));
-    const bool before_head = k + 1 == plan.layers.size();
-    transformer_.RunLayer({batch(),
-                           {layer.views, layer.slices, resident_.layers[trace.layer]},
-                           before_head ? head_rows() : OutputRows::kAll,
-                           attention()},
-                          hidden_.data());
-    trace.end_us = Now();
-    trace.decode_us = transformer_.TakeDecodeUs();
-    trace.slices = static_cast<uint32_t>(layer.slices.size());
-    route.pace().Observe(k, trace.slices, trace.end_us - trace.start_us);
-    report_->layers.push_back(trace);
+    STI_RETURN_IF_ERROR(ComputeFrom(
+        {.route = route, .arrived = nothing_arrived, .arena = {}, .degraded = &narrower}, k));
   }
   if (first >= plan.layers.size()) {  // as a last layer leaves them
     const uint32_t d = file_.index().info.shape.hidden;

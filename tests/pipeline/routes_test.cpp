@@ -1,4 +1,4 @@
-#include "pipeline/plan_choice.h"
+#include "pipeline/routes.h"
 
 #include <gtest/gtest.h>
 

@@ -32,13 +32,14 @@
 #include "pipeline/lane/loader.h"
 #include "pipeline/lane/route.h"
 #include "pipeline/pass.h"
+#include "pipeline/pipeline.h"
 #include "pipeline/run_result.h"
 
 namespace sti {
 
 /// A pipeline has one run and begins it again for each pass, so that passes allocate nothing. One
 /// thread at a time.
-class Run {
+class Run final : public RunSteps {
  public:
   /// `file`, `resident` and `transformer` outlive the run. `loader` ends before it, because its
   /// lane reads into the run's memory.
@@ -71,17 +72,14 @@ class Run {
   /// it makes other.
   [[nodiscard]] std::shared_ptr<void> GiveUpRows();
 
-  /// Reads and sums embedding rows, or takes hidden rows. `pass` is sound and within the room.
-  [[nodiscard]] Status Embed(const Pass& pass);
-  /// Waits for the reads of the plan's layers `first` up to, not including, `last`, and computes
-  /// them. UsageError unless `first` is the next layer.
-  [[nodiscard]] Status Layers(uint32_t first, uint32_t last);
-  /// Computes the head, or gives the hidden rows. UsageError unless all layers are computed.
-  [[nodiscard]] Status Finish();
+  /// `pass` is sound and within the room.
+  [[nodiscard]] Status Embed(const Pass& pass) override;
+  [[nodiscard]] Status Layers(uint32_t first, uint32_t last) override;
+  [[nodiscard]] Status Finish() override;
   /// Ends the run, well or not: no more reads are begun, and the report is complete.
   void End(bool well);
 
-  [[nodiscard]] uint32_t layers() const { return route_->layers(); }
+  [[nodiscard]] uint32_t layers() const override { return route_->layers(); }
   [[nodiscard]] const Route& route() const { return *route_; }
   [[nodiscard]] const RunTerms& terms() const { return terms_; }
   [[nodiscard]] const RunReport& report() const { return *report_; }
@@ -98,6 +96,15 @@ class Run {
   [[nodiscard]] Status ComputeLayer(uint32_t k);
   [[nodiscard]] Status WaitForLayer(uint32_t k);
   [[nodiscard]] Status ComputePlanned(uint32_t k, double waiting);
+  /// Holds what a layer of a run is computed from, whether as planned or by a fallback.
+  struct ShardSupply {
+    Route& route;
+    std::span<const PartSet> arrived;      ///< of each request of the layer
+    std::span<const uint8_t> arena;        ///< that they have arrived in
+    std::vector<DegradedShard>* degraded;  ///< receives shards that have fewer bits than planned
+  };
+  /// Views the k-th layer of the supply's route, computes it and adds its trace to the report.
+  [[nodiscard]] Status ComputeFrom(const ShardSupply& supply, uint32_t k);
   [[nodiscard]] Result<bool> RowsCome();
   [[nodiscard]] Result<bool> LayerComes(uint32_t k);
   [[nodiscard]] bool HasAllFrom(uint32_t k);
