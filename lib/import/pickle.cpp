@@ -1,5 +1,3 @@
-#include "import/pickle.h"
-
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -8,6 +6,7 @@
 #include <utility>
 
 #include "base/little_endian.h"
+#include "import/torch_file.h"
 #include "import/weight_file.h"
 
 namespace sti {

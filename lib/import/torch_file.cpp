@@ -11,7 +11,6 @@
 
 #include "base/checked.h"
 #include "base/little_endian.h"
-#include "import/pickle.h"
 
 namespace sti {
 namespace {

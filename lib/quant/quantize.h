@@ -6,6 +6,7 @@
 // bits of its 6-bit code, and only the centroids differ between bitwidths.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -38,5 +39,25 @@ inline constexpr float kScaledOutlierDistance = 3.0F;
 /// divided by their scales already, which the caller puts into the codebook. All finite; fewer than
 /// 2^32. Deterministic: the same result on every machine. Thread-safe.
 QuantizedLayer QuantizeLayer(std::span<const float> weights, CodebookKind kind);
+
+inline constexpr uint32_t kClusters = 64;
+
+/// Cluster c is the ranks [boundaries[c], boundaries[c + 1]). Cluster j of 2^k is clusters
+/// [j * 2^(6-k), (j + 1) * 2^(6-k)) of these.
+using Boundaries = std::array<uint64_t, kClusters + 1>;
+
+/// floor(j * count / 64): equal population (STI 6).
+Boundaries EqualPopulation(uint64_t count);
+
+/// Nested Lloyd over sorted keys: four clusters first, each split in two until there are 64. Equal
+/// values are never parted.
+Boundaries NestedLloyd(std::span<const uint32_t> sorted_keys);
+
+/// Order-preserving key of a float; -0 and +0 have the same one.
+uint32_t SortKey(float value);
+float ValueOfKey(uint32_t key);
+
+/// Sorts `keys` ascending. Least significant digit first, so that time does not depend on values.
+void SortKeys(std::vector<uint32_t>& keys);
 
 }  // namespace sti

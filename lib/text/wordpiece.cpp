@@ -2,14 +2,13 @@
 // no more memory than a short one: Normalizer (clean, decompose, strip, lower), WordSplitter
 // (white space and punctuation), PieceFinder (WordPiece).
 
-#include "text/wordpiece.h"
-
 #include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/utf8.h"
+#include "text/tokenizer.h"
 #include "text/unicode.h"
 
 namespace sti {

@@ -1,9 +1,8 @@
-#include "import/pickle.h"
-
 #include <gtest/gtest.h>
 
 #include <set>
 
+#include "import/torch_file.h"
 #include "support/expect.h"
 #include "support/text.h"
 #include "support/torch_writer.h"

@@ -9,7 +9,7 @@
 
 #include "support/random.h"
 #include "support/tiny_model.h"
-#include "text/wordpiece.h"
+#include "text/tokenizer.h"
 
 namespace sti {
 namespace {

@@ -1,3 +1,5 @@
+#include "kernels/lowp_attention.h"
+
 #include <algorithm>
 #include <cassert>
 #include <cmath>
@@ -9,7 +11,6 @@
 #include "base/half.h"
 #include "kernels/gemm.h"
 #include "kernels/lowp/targets.h"
-#include "kernels/lowp_attention.h"
 
 namespace sti {
 namespace {
