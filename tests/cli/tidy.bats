@@ -11,7 +11,7 @@ setup() {
   cp "$repo/scripts/tidy" "$repo/scripts/check-docs" scripts/
   cp "$repo/.clang-format" .
   # Exceptions of this repository are none of the small tree's.
-  sed '/^EXCEPTIONS = {/,/^}/c EXCEPTIONS = {"includes": [], "constants": [], "citations": [], "speech": []}' \
+  sed '/^EXCEPTIONS = {/,/^}/c EXCEPTIONS = {"includes": [], "constants": [], "citations": [], "speech": [], "names": [], "small": []}' \
     "$repo/scripts/check-sources" >scripts/check-sources
   chmod +x scripts/check-sources
   printf '| `low` | a room | nothing |\n|---|---|---|\n| `high` | a room | low |\n' >CONTRIBUTING.md
@@ -21,6 +21,7 @@ setup() {
   printf '// A part of a room.\n#pragma once\n' | tee lib/low/low.h lib/low/deep/inner.h lib/high/high.h >cmd/sti-one/one.h
   printf '#include "low/low.h"\n' | tee cmd/sti-two/main.cpp >lib/high/high.cpp
   printf '#include "low/deep/inner.h"\n' | tee lib/low/low.cpp >tests/low/inner_test.cpp
+  printf '// A part of a room.\n#include "low/deep/inner.h"\n' | tee lib/low/deep/one.h >lib/low/deep/two.h
 }
 
 # LINE...: scripts/check-sources complains of just these.
@@ -200,6 +201,32 @@ auto b = "run sti-plan again";\nauto c = "a -- b, my-sti-plan";\n'
   { echo '// High.'; for i in {1..500}; do echo "int i$i;"; done; } >lib/high/high.h
   complains 'lib/high/high.h:501: file has 501 lines, over 500' \
     'lib/low/low.cpp:1: function has 71 lines, over 70'
+}
+
+@test "how many files, and what they are called" {
+  sed -i 's/^MOST_FILES = .*/MOST_FILES = 11/' scripts/check-sources
+  write lib/high/inner.h '// A part of a room.\n'
+  write cmd/sti-two/high.h '// A part of a tool.\n'
+  complains 'lib:1: lib/ and cmd/ have 12 files, over 11; a file is a thing that one would look for by its name' \
+    'lib/low/deep/inner.h:1: lib/high/inner.h has the same name; a room'"'"'s files have names of their own'
+}
+
+@test "short headers that one file includes" {
+  long=$(printf 'int i%d;\\n' {1..39})
+  write lib/low/short.h '// A part of a room.\n'
+  write lib/low/long.h "// A part of a room.\n$long"
+  write lib/low/short.cpp '#include "low/short.h"\n'
+  write lib/low/deep/one.h '// One.\n#include "low/deep/inner.h"\n#include "low/long.h"\n#include "low/short.h"\n'
+  write lib/low/face.h '// Words of another room.\n'
+  write lib/high/high.cpp '#include "low/face.h"\n'
+  write cmd/sti-one/main.cpp '#include "one.h"\n'
+  write cmd/sti-two/job.h '// A job.\n'
+  write cmd/sti-two/two.cpp '#include "job.h"\n'
+  complains 'cmd/sti-two/job.h:1: cmd/sti-two/two.cpp alone includes these 1 lines; they may as well stand there' \
+    'lib/low/short.h:1: lib/low/deep/one.h alone includes these 1 lines; they may as well stand there'
+  for i in {1..500}; do echo "int i$i;"; done >>lib/low/short.cpp # no room for it
+  complains 'cmd/sti-two/job.h:1: cmd/sti-two/two.cpp alone includes these 1 lines; they may as well stand there' \
+    'lib/low/short.cpp:501: file has 501 lines, over 500'
 }
 
 @test "paths of one machine, unfinished business, scripts that are none, format" {
