@@ -11,7 +11,7 @@
 #include <string>
 #include <utility>
 
-#include "base/json_line.h"
+#include "base/json.h"
 #include "base/utf8.h"
 #include "common/tool.h"
 

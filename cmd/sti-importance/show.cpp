@@ -2,7 +2,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "base/json_line.h"
+#include "base/json.h"
 #include "common/files.h"
 #include "format/importance_file.h"
 #include "format/json_fields.h"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/counted.h"
-#include "base/json_line.h"
+#include "base/json.h"
 #include "base/utf8.h"
 #include "common/parse.h"
 #include "network/families.h"

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/counted.h"
-#include "base/json_line.h"
+#include "base/json.h"
 #include "common/parse.h"
 #include "common/plan_text.h"
 #include "common/remedies.h"

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "base/counted.h"
-#include "base/json_line.h"
+#include "base/json.h"
 #include "common/files.h"
 #include "common/parse.h"
 #include "import/shard_model.h"

@@ -5,7 +5,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "base/json_parse.h"
+#include "base/json.h"
 #include "base/remedy.h"
 #include "format/framed_file.h"
 

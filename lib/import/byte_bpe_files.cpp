@@ -7,10 +7,10 @@
 #include <utility>
 #include <vector>
 
-#include "base/byte_spelling.h"
+#include "base/utf8.h"
 #include "import/folder_file.h"
 #include "import/tokenizer_files.h"
-#include "import/tokenizer_parts.h"
+#include "import/tokenizer_source.h"
 #include "import/tokenizer_steps.h"
 #include "types/limits.h"
 

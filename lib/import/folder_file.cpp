@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <system_error>
 
-#include "base/json_parse.h"
+#include "base/json.h"
 #include "base/remedy.h"
 #include "network/families.h"
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "import/folder_file.h"
-#include "import/tokenizer_parts.h"
+#include "import/tokenizer_source.h"
 #include "network/families.h"
 #include "types/labels.h"
 #include "types/limits.h"

@@ -15,7 +15,7 @@
 #include "import/folder_file.h"
 #include "import/model_config.h"
 #include "import/tokenizer_files.h"
-#include "import/tokenizer_parts.h"
+#include "import/tokenizer_source.h"
 #include "import/weight_file.h"
 #include "network/families.h"
 #include "network/tensors.h"

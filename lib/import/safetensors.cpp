@@ -12,7 +12,7 @@
 
 #include "base/aligned_buffer.h"
 #include "base/checked.h"
-#include "base/json_parse.h"
+#include "base/json.h"
 #include "base/little_endian.h"
 
 namespace sti {

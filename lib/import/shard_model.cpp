@@ -11,7 +11,6 @@
 #include "format/resident_codec.h"
 #include "format/shard_codec.h"
 #include "network/tensors.h"
-#include "quant/hidden_scales.h"
 #include "quant/quantize.h"
 #include "shard/weight_order.h"
 #include "types/bits.h"

@@ -11,7 +11,7 @@
 
 #include "base/result.h"
 #include "import/folder_file.h"
-#include "import/tokenizer_parts.h"
+#include "import/tokenizer_source.h"
 #include "types/model_info.h"
 
 namespace sti {

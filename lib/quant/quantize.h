@@ -4,6 +4,11 @@
 // outliers, kept as they are. The others are cut, in order of value, into 64 clusters whose first
 // boundaries are also those of 32, 16, 8 and 4 clusters: the k-bit code of a weight is the top k
 // bits of its 6-bit code, and only the centroids differ between bitwidths.
+//
+// Weights of one layer differ in spread by hidden channel, and one codebook a layer fits them
+// better once each is divided by the spread of its channel. A channel is a column of Q, K, V and
+// FFN1, whose inputs it is, and a row of O and FFN2, whose outputs it is. So a shard's slice of a
+// matrix needs the same scales as the whole matrix.
 #pragma once
 
 #include <array>
@@ -13,6 +18,7 @@
 
 #include "shard/parts.h"
 #include "types/bits.h"
+#include "types/model_info.h"
 
 namespace sti {
 
@@ -59,5 +65,15 @@ float ValueOfKey(uint32_t key);
 
 /// Sorts `keys` ascending. Least significant digit first, so that time does not depend on values.
 void SortKeys(std::vector<uint32_t>& keys);
+
+/// [matrices of a layer, hidden]: for each matrix the root mean square of each hidden channel's
+/// weights, rounded to bfloat16; 1 where that is not above 0. `weights`: a layer as in
+/// QuantizeLayer, finite. Each sum runs in one order, so that any machine gives the same numbers.
+/// Thread-safe.
+std::vector<float> FitHiddenScales(std::span<const float> weights, const ModelShape& shape);
+
+/// Divides each weight by the scale of its channel.
+void DivideByHiddenScales(std::span<const float> scales, const ModelShape& shape,
+                          std::span<float> weights);
 
 }  // namespace sti

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "base/json_parse.h"
+#include "base/json.h"
 #include "base/remedy.h"
 
 namespace sti {

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "base/json_line.h"
+#include "base/json.h"
 #include "score/baseline.h"
 
 namespace sti {

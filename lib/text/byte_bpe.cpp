@@ -13,7 +13,6 @@
 #include <string>
 #include <utility>
 
-#include "base/byte_spelling.h"
 #include "base/utf8.h"
 #include "text/unicode.h"
 #include "types/limits.h"

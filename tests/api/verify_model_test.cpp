@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "api/session.h"
-#include "base/byte_spelling.h"
+#include "base/utf8.h"
 #include "import/model_folder.h"
 #include "pipeline/whole_plan.h"
 #include "support/expect.h"

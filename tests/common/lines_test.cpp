@@ -10,7 +10,7 @@
 #include <memory>
 #include <string>
 
-#include "base/json_line.h"
+#include "base/json.h"
 #include "support/random.h"
 
 namespace sti {

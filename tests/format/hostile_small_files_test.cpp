@@ -4,7 +4,7 @@
 
 #include <numeric>
 
-#include "base/json_parse.h"
+#include "base/json.h"
 #include "base/little_endian.h"
 #include "base/remedy.h"
 #include "format/framed_file.h"

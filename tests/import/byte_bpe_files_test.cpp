@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "base/byte_spelling.h"
+#include "base/utf8.h"
 #include "import/tokenizer_files.h"
 #include "network/families.h"
 #include "support/expect.h"

@@ -12,7 +12,6 @@
 #include "io/container_file.h"
 #include "pipeline/pipeline.h"
 #include "pipeline/whole_plan.h"
-#include "quant/hidden_scales.h"
 #include "quant/quantize.h"
 #include "shard/weight_order.h"
 #include "support/expect.h"

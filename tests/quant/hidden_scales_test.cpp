@@ -1,5 +1,3 @@
-#include "quant/hidden_scales.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>

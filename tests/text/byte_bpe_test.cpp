@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "base/byte_spelling.h"
+#include "base/utf8.h"
 #include "import/tokenizer_files.h"
 #include "network/families.h"
 #include "support/expect.h"

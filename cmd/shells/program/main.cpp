@@ -6,7 +6,7 @@
 #include <string>
 
 #include "common/tool.h"
-#include "shells/command.h"
+#include "shells/completion.h"
 #include "sti-importance/options.h"
 #include "sti-inspect/options.h"
 #include "sti-plan/options.h"

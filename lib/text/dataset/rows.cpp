@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "base/json_parse.h"
+#include "base/json.h"
 #include "text/dataset.h"
 
 namespace sti {

@@ -1,5 +1,5 @@
-// A command as a shell completes it: its options, what their values are, and its subcommands, all
-// read from the parser that the tool itself uses.
+// Completion of a command by a shell, bash, zsh or fish: its options, what their values are, and
+// its subcommands, all read from the parser that the tool itself uses.
 #pragma once
 
 #include <string>

@@ -1,13 +1,15 @@
-// JSON that may come from anywhere, parsed. A parser of whole values takes fifty bytes of memory
-// for two of text where these are brackets, so 64 MiB of text would take gigabytes before anybody
-// looks at it: here each value is counted as it is read, and parsing ends where the budget does.
-// Parsers, copies and printers of JSON tend to recurse once a level, so a file of brackets could
-// use up the stack: depth is checked first. So are NUL bytes, which the parser that is used here
-// takes for the end of the text, whatever stands behind them.
+// JSON read from anywhere, and written in one line. A parser of whole values takes fifty bytes of
+// memory for two of text where these are brackets, so 64 MiB of text would take gigabytes before
+// anybody looks at it: here each value is counted as it is read, and parsing ends where the budget
+// does. Parsers, copies and printers of JSON tend to recurse once a level, so a file of brackets
+// could use up the stack: depth is checked first. So are NUL bytes, which the parser that is used
+// here takes for the end of the text, whatever stands behind them.
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
 #include <string_view>
 
 #include "base/result.h"
@@ -41,5 +43,17 @@ bool JsonIsTooDeep(std::string_view text);
 /// Returns whether a byte of `text` is NUL, which JSON has nowhere: in a string it is spelled
 /// \u0000.
 bool HasNulByte(std::string_view text);
+
+/// Returns the value as JSON; null where there is none.
+template <typename T>
+nlohmann::ordered_json OrNull(const std::optional<T>& value) {
+  return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json(nullptr);
+}
+
+/// Returns a value in one line, without its end. An input, a path or an argument may hold any
+/// bytes: those that are not UTF-8 become U+FFFD.
+inline std::string JsonLine(const nlohmann::ordered_json& value) {
+  return value.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
 
 }  // namespace sti

@@ -1,4 +1,4 @@
-#include "base/json_parse.h"
+#include "base/json.h"
 
 #include <cstddef>
 #include <nlohmann/json.hpp>
