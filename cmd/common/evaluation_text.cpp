@@ -1,8 +1,8 @@
 #include "common/evaluation_text.h"
 
 #include "base/counted.h"
+#include "common/lines.h"
 #include "common/parse.h"
-#include "common/text.h"
 #include "score/baseline.h"
 
 namespace sti {

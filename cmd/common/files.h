@@ -1,5 +1,6 @@
-// Opening what tools are given, and checking that it belongs together; writing what they make, and
-// refusing it before the work where it would replace an input or cannot be written.
+// The files of a tool: those that it is given, which are opened and must belong together, and those
+// that it makes, which are refused before the work where they would replace an input or cannot be
+// written.
 #pragma once
 
 #include <cstdint>

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "common/cli.h"
-#include "common/text.h"
+#include "common/lines.h"
 
 namespace sti {
 namespace {

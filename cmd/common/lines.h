@@ -1,7 +1,7 @@
-// Lines of text on their way in and out. A tool that answers line by line has to see a signal while
-// it waits for the next one, which streams of the standard library do not tell. An input may be a
-// line of a mebibyte, which is held once: it goes to stdout in pieces, so that nobody copies it
-// whole to spell it for JSON or for a terminal.
+// Lines of text: read from a descriptor, broken where a terminal ends, and printed. A tool that
+// answers line by line has to see a signal while it waits for the next one, which streams of the
+// standard library do not tell. An input may be a line of a mebibyte, which is held once: it goes
+// to stdout in pieces, so that nobody copies it whole to spell it for JSON or for a terminal.
 #pragma once
 
 #include <cstdio>
@@ -72,5 +72,17 @@ class JsonLinePrinter {
   std::FILE* file_;
   bool begun_ = false;
 };
+
+/// Returns what printf would print, at most 255 characters of it.
+template <typename... Values>
+std::string Format(const char* format, Values... values) {
+  char buffer[256];
+  std::snprintf(buffer, sizeof(buffer), format, values...);  // NOLINT: callers have literals
+  return buffer;
+}
+
+/// Returns the line broken at blanks into lines of at most 80 columns, where its words allow;
+/// `indent` begins every line but the first. No line feed at the end.
+std::string Wrapped(std::string_view line, std::string_view indent = "");
 
 }  // namespace sti

@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <optional>
 
-#include "common/text.h"
+#include "common/lines.h"
 
 namespace sti {
 namespace {

@@ -1,4 +1,5 @@
-// Words on a command line that mean quantities: sizes, times, lists, submodels.
+// Quantities on a command line (sizes, times, lists, submodels): the words that mean them, and the
+// words that people read of them.
 #pragma once
 
 #include <cstdint>

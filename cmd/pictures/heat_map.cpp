@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "common/text.h"
+#include "common/lines.h"
 #include "pictures/importance_text.h"
 #include "pictures/shading.h"
 #include "types/importance.h"

@@ -5,7 +5,7 @@
 #include <cstdio>
 
 #include "base/counted.h"
-#include "common/text.h"
+#include "common/lines.h"
 
 namespace sti {
 namespace {

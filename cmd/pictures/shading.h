@@ -1,4 +1,4 @@
-// How dark or light each shard is in a heat map: 0 the least important, 1 the most.
+// The shade of each shard in a heat map, from 0 for the least important to 1 for the most.
 #pragma once
 
 #include <cstdint>

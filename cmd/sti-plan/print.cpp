@@ -9,10 +9,10 @@
 
 #include "base/counted.h"
 #include "base/json.h"
+#include "common/lines.h"
 #include "common/parse.h"
 #include "common/plan_text.h"
 #include "common/remedies.h"
-#include "common/text.h"
 #include "pictures/svg.h"
 
 namespace sti {

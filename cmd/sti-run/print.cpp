@@ -15,7 +15,6 @@
 #include "common/lines.h"
 #include "common/parse.h"
 #include "common/remedies.h"
-#include "common/text.h"
 
 namespace sti {
 namespace {

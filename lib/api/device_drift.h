@@ -1,5 +1,5 @@
-// How far a device is from its profile. A plan counts on a profile as it is, or with the drift that
-// was known when it was made; runs show what has come since. The next plan counts on both.
+// The drift of a device from its profile. A plan counts on a profile as it is, or with the drift
+// that was known when it was made; runs show what has come since. The next plan counts on both.
 #pragma once
 
 #include <optional>

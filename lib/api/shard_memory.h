@@ -1,5 +1,6 @@
-// Divides memory: within a model, what nothing else needs holds shards that are read ahead; among
-// the models of one process, each gets what it cannot run without, and then the same lead.
+// The memory for shards, divided. Within a model, what nothing else needs holds shards that are
+// read ahead; among the models of one process, each gets what it cannot run without, and then the
+// same lead.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,7 @@
-// Verifies a container by what a session asks of it. VerifyContainer (model/verify.h) knows parts
-// and numbers; whether vocabulary and merges make a tokenizer is known to the text room alone. One
-// function for both, so that nothing is called whole which a session would refuse.
+// The check that a whole container is sound, by what a session asks of it. VerifyContainer
+// (model/verify.h) knows parts and numbers; whether vocabulary and merges make a tokenizer is known
+// to the text room alone. One function does both, so that nothing is called whole which a session
+// would refuse.
 #pragma once
 
 #include "base/log.h"

@@ -1,4 +1,4 @@
-// Writing a file or a folder so that a reader sees the old one or the whole new one, never a part.
+// A file or a folder written so that a reader sees the old one or the whole new one, never a part.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-// Cuts a model folder into a shard container (STI 4.2): what sti-shard does.
+// A model folder is cut into a shard container (STI 4.2), a layer at a time: its weights are
+// quantised, and its shards encoded.
 #pragma once
 
 #include <cstdint>

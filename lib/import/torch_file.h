@@ -1,6 +1,6 @@
-// Parses what torch.save makes of a dict of tensors, pytorch_model.bin among others, without
-// running any of it. Since PyTorch 1.6 it is a zip archive of a pickle and of the storages that it
-// names; before, a stream of pickles with the storages behind them.
+// A torch file is what torch.save makes of a dict of tensors, pytorch_model.bin among others. It is
+// parsed without running any of it. Since PyTorch 1.6 it is a zip archive of a pickle and of the
+// storages that the pickle names; before, a stream of pickles with the storages behind them.
 #pragma once
 
 #include <cstdint>

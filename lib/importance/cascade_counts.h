@@ -1,8 +1,8 @@
-// Counts what becomes of examples in a cascade: which level answers them, and how well (Tabi 5). It
-// has no model: it takes the logits that each level gave, on the words that came to it. A level is
-// calibrated first, by the temperature that makes softmax(logits / τ) a confidence one can count on
-// (Tabi 4.1). A temperature is judged on examples that it was not fitted to: each half of the
-// examples, every other one, is judged with the one that fits the other half best.
+// The fate of examples in a cascade, counted: which level answers them, and how well (Tabi 5). No
+// model is needed for that: it takes the logits that each level gave, on the words that came to it.
+// A level is calibrated first, by the temperature that makes softmax(logits / τ) a confidence one
+// can count on (Tabi 4.1). A temperature is judged on examples that it was not fitted to: each half
+// of the examples, every other one, is judged with the one that fits the other half best.
 #pragma once
 
 #include <array>

@@ -1,4 +1,4 @@
-// Measures what submodels of one container reach as the levels of a cascade (Tabi): each level is
+// Cascades, measured: what submodels of one container reach as levels (Tabi). Each level is
 // calibrated, and every pair and triple of levels is counted under several cuts and prunings.
 #pragma once
 

@@ -1,4 +1,5 @@
-// Judges the examples of a chunk: by their labels, or for kl by the full model's logits.
+// The judge of a chunk of examples, which goes by their labels, or for kl by the full model's
+// logits.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// How the losses of score.h change with the logits.
+// The gradients of the losses of types/score.h at the logits.
 #pragma once
 
 #include <cstdint>

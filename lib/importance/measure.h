@@ -1,5 +1,5 @@
-// Measures shard importance (STI 5.2): how well a model answers a dev set with every shard at its
-// fewest bits but one at its most.
+// The importance of shards, measured (STI 5.2): how well a model answers a dev set with every shard
+// at its fewest bits but one at its most.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Measures how far two rankings of shards agree, and how much of one ranking is noise.
+// Statistics of rankings of shards: how far two of them agree, and how much of one is noise.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Where the bytes of a container are: a file by its path, a part of a descriptor that somebody else
+// The source of a container's bytes: a file by its path, a part of a descriptor that somebody else
 // has opened (a file inside an archive, a block device), or a callback (encrypted storage). Any
 // number of readers can be opened on one source.
 #pragma once

@@ -1,4 +1,5 @@
-// Which arithmetic computes a layer.
+// The arithmetic that computes a layer: a backend, the precision of its products, and the
+// instruction sets that this machine has for it.
 #pragma once
 
 #include <cstdint>

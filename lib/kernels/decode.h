@@ -1,5 +1,5 @@
-// From the stored parts of a shard to its weights: panels and whole shards, outliers included, and
-// the look-ups that they are put together from.
+// The weights of a shard, decoded from its stored parts: panels and whole shards, outliers
+// included, and the look-ups that they are put together from.
 #pragma once
 
 #include <array>

@@ -1,4 +1,4 @@
-// Measures what a device can do (STI 5.2): T_io by real reads of the model file, T_comp by real
+// The profile of a device, measured (STI 5.2): T_io by real reads of the model file, T_comp by real
 // layers.
 #pragma once
 

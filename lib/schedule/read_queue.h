@@ -1,11 +1,11 @@
-// Which read comes next: the order of an IO lane, without its thread, so that it is pure and tested
-// so. A job has a schedule of reads and, once they are known, ranges of embedding rows. A base is a
-// read without which a group cannot be computed; the others are refinements.
+// The order of an IO lane's reads, without the lane's thread: it is pure, and tested so. A job has
+// a schedule of reads and, once they are known, ranges of embedding rows. A base is a read without
+// which a group cannot be computed; the others are refinements.
 //
-// Rows first, then group by group. Without moments to start by, that is all. With them, the time
-// that is left is shared out among the groups, and each read is weighed: a refinement that would
-// make the base of a later group late waits behind it; what would come too late itself is left out,
-// but for resident parts and one base a group.
+// Rows come first, then group after group. Without moments to start by, that is all. With them, the
+// time that is left is shared out among the groups, and each read is weighed: a refinement that
+// would make the base of a later group late waits behind it; what would come too late itself is
+// left out, but for resident parts and one base a group.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,5 @@
-// Which labels examples have, and which labels a model gives them: counts for each label, the F1
-// scores that follow from them, and, where an example has one label, the confusion of one label
-// with another.
+// The counts of labels that examples have and that a model gives them: for each label, with the F1
+// scores that follow, and, where an example has one label, the confusion of one label with another.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-// Which of the functions that Highway compiled, one for each instruction set, runs here.
+// The choice among the functions that Highway compiled, one for each instruction set, by what runs
+// here.
 //
 // Highway's own tables need libhwy.so, which finds out at every start of a process how fine its
 // timer is: 5 ms, the whole of what a cold start may take beside its reads. So the choice is ours,

@@ -1,4 +1,5 @@
-// From a shard's fidelity, known when it runs, to code that was compiled for it.
+// The bits of a shard are known when it runs; here they become a constant, for code that was
+// compiled for each of them.
 #pragma once
 
 #include <cstdint>
