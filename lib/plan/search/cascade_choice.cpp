@@ -101,7 +101,7 @@ Offers OffersOf(const MeasuredCascades& measured, double least_accuracy) {
     const uint64_t bytes = std::max(cascade.figures.peak_bytes,
                                     measured.Alone(cascade.levels.back()).predicted_peak_bytes);
     offers.least_bytes = std::min(offers.least_bytes.value_or(bytes), bytes);
-    const bool fits = bytes <= measured.context().request.judging.memory_bytes.value_or(bytes);
+    const bool fits = bytes <= measured.context().terms.judging.memory_bytes.value_or(bytes);
     const bool sooner = offers.least == nullptr || TargetOf(cascade) < TargetOf(*offers.least);
     if (fits && cascade.figures.fits_memory && sooner) offers.least = &cascade;
   }
@@ -163,7 +163,8 @@ Error NoCascade(const MeasuredCascades& measured, double least_accuracy) {
                            "smallest needs " + std::to_string(*offers.least_bytes) + " bytes")
         .Fix(Remedy::kRaiseInRequest, "memory_bytes" + instead);
   }
-  return InfeasibleError("no cascade" + wanted + " meets " + Ms(*request.target_us) + ": " +
+  return InfeasibleError("no cascade" + wanted + " meets " +
+                         Ms(*measured.context().terms.target_us) + ": " +
                          measured.NameOf(*offers.least) + " takes " +
                          MsUp(TargetOf(*offers.least)) + " through all levels")
       .Fix(Remedy::kRaiseInRequest, "target_us" + instead);

@@ -75,11 +75,12 @@ Result<uint32_t> PlannedLength(const CheckedInput& input, uint32_t asked) {
 }
 
 Result<PlanningContext> PlanningContext::Make(const CheckedInput& input, const PlanRequest& request,
+                                              const PlanningTerms& terms,
                                               const PlanningScope& scope,
                                               std::vector<std::string>* explain) {
   STI_ASSIGN_OR_RETURN(DeviceModels devices,
-                       DeviceModels::Make(input->profile, scope.length, scope.clock,
-                                          request.judging, request.target_us));
+                       DeviceModels::Make(input->profile, scope.length, scope.clock, terms.judging,
+                                          terms.target_us));
   const uint32_t longest =
       scope.host == nullptr ? scope.length : std::max(scope.host->Extent().tokens, scope.length);
   // A cold start finds no row in memory.
@@ -91,8 +92,8 @@ Result<PlanningContext> PlanningContext::Make(const CheckedInput& input, const P
   STI_ASSIGN_OR_RETURN(ShardCosts costs, ShardCosts::Make(input->catalog, device));
   const std::vector<ShardAtBits> held = HeldBefore(scope);
   if (!held.empty()) costs = costs.Holding(held, input->catalog.block_bytes, device);
-  const SubmodelWish wish{request.submodel, request.width_min, request.allow_untrained,
-                          request.judging.interpolate};
+  const SubmodelWish wish{terms.submodel, request.width_min, request.allow_untrained,
+                          terms.judging.interpolate};
   STI_ASSIGN_OR_RETURN(std::vector<Submodel> submodels,
                        AllowedSubmodels(input->info, device, wish));
   std::vector<ShardId> order = RankShards(input, request.strategy, request.seed);
@@ -100,6 +101,7 @@ Result<PlanningContext> PlanningContext::Make(const CheckedInput& input, const P
                    input->importance, submodels);
   return PlanningContext{input,
                          request,
+                         terms,
                          scope,
                          std::move(devices),
                          std::move(costs),
@@ -123,16 +125,15 @@ double PlanningContext::ComputeTime(const Submodel& submodel) const {
 }
 
 double PlanningContext::LeastDecodeUs() const {
-  if (request.uniform_bits) return devices.deciding().DecodeUs(*request.uniform_bits);
+  if (terms.uniform_bits) return devices.deciding().DecodeUs(*terms.uniform_bits);
   return request.strategy == Strategy::kSti ? costs.least_decode_us() : 0;
 }
 
 std::vector<Submodel> PlanningContext::ComputeFeasible() const {
-  if (!request.target_us) return submodels;
+  if (!terms.target_us) return submodels;
   std::vector<Submodel> feasible;
   for (const Submodel& submodel : submodels) {
-    if (ComputeTime(submodel) <= *request.target_us + kTimeTolerance_us)
-      feasible.push_back(submodel);
+    if (ComputeTime(submodel) <= *terms.target_us + kTimeTolerance_us) feasible.push_back(submodel);
   }
   return feasible;
 }
@@ -141,13 +142,13 @@ Allocation PlanningContext::AllocationOf(const Submodel& submodel, bool with_tar
   Budget budget;
   budget.lane = LaneOfSubmodel(submodel);
   budget.wake_us = request.wake_us;
-  if (with_target) budget.target_us = request.target_us;
+  if (with_target) budget.target_us = terms.target_us;
   budget.give_up_us = GiveUpTimes(submodel);
   if (scope.host == nullptr) {
     const uint32_t widest =
         std::max(submodel.width, scope.fallback ? scope.fallback->width : uint32_t{0});
-    budget.preload_bytes = request.preload_bytes - std::min(request.preload_bytes, TakenBytes());
-    budget.shard_bytes = ShardMemory(input->memory, request.judging, {scope.length, widest});
+    budget.preload_bytes = terms.preload_bytes - std::min(terms.preload_bytes, TakenBytes());
+    budget.shard_bytes = ShardMemory(input->memory, terms.judging, {scope.length, widest});
     if (budget.shard_bytes) *budget.shard_bytes -= std::min(*budget.shard_bytes, TakenBytes());
   } else {
     budget.shard_bytes = BesideHost(submodel.width);
@@ -179,7 +180,7 @@ std::optional<uint64_t> PlanningContext::BesideHost(uint32_t width) const {
   PlanExtent extent = host.Extent();
   extent.tokens = std::max(extent.tokens, scope.length);
   extent.width = std::max(extent.width, width);
-  std::optional<uint64_t> bytes = ShardMemory(input->memory, request.judging, extent);
+  std::optional<uint64_t> bytes = ShardMemory(input->memory, terms.judging, extent);
   if (!bytes) return std::nullopt;
   *bytes -= std::min(*bytes, AddSaturated(host.preload_bytes, FallbackBytesBeside(host)));
   uint64_t counted_on = host.staging_bytes;
@@ -253,7 +254,7 @@ Plan PlanningContext::EmptyPlan() const {
   plan.cold = request.cold;
   plan.read_bytes = input->profile.read_bytes;
   plan.read_depth = input->profile.read_depth;
-  plan.target_us = request.target_us;
+  plan.target_us = terms.target_us;
   plan.kernel = input->profile.kernel;
   plan.read_path = input->profile.read_path;
   plan.threads = input->profile.threads;

@@ -23,6 +23,21 @@
 
 namespace sti {
 
+/// The terms that a plan keeps: those of its request, or others that are tried in their place.
+struct PlanningTerms {
+  std::optional<double> target_us;       ///< T
+  uint64_t preload_bytes = 0;            ///< S
+  std::optional<Submodel> submodel;      ///< nothing: any that the request allows
+  std::optional<uint32_t> uniform_bits;  ///< nothing: as the strategy chooses
+  Judging judging;
+
+  /// Returns the terms that a request names.
+  static PlanningTerms Of(const PlanRequest& request) {
+    return {request.target_us, request.preload_bytes, request.submodel, request.uniform_bits,
+            request.judging};
+  }
+};
+
 /// Says which of the request's plans is made.
 struct PlanningScope {
   uint32_t length = 0;  ///< in tokens
@@ -41,11 +56,12 @@ struct PlanningScope {
   uint64_t fallback_bytes = 0;
 };
 
-/// Holds what follows from input, request and scope, derived once. The input and the host outlive
-/// it.
+/// Holds what follows from input, request, terms and scope, derived once. The input and the host
+/// outlive it.
 struct PlanningContext {
   const CheckedInput& input;
   PlanRequest request;
+  PlanningTerms terms;  ///< hold wherever the request says the same
   PlanningScope scope;
   DeviceModels devices;
   ShardCosts costs;
@@ -59,8 +75,18 @@ struct PlanningContext {
   /// decision. kUsage if the profile does not tell the scope's times, kInfeasible if the request
   /// allows no submodel.
   static Result<PlanningContext> Make(const CheckedInput& input, const PlanRequest& request,
-                                      const PlanningScope& scope,
+                                      const PlanningTerms& terms, const PlanningScope& scope,
                                       std::vector<std::string>* explain);
+  /// Derives a context as the other Make does, by the terms of the request.
+  static Result<PlanningContext> Make(const CheckedInput& input, const PlanRequest& request,
+                                      const PlanningScope& scope,
+                                      std::vector<std::string>* explain) {
+    return Make(input, request, PlanningTerms::Of(request), scope, explain);
+  }
+  /// Derives the context of the same plan by other terms, which explains nothing.
+  [[nodiscard]] Result<PlanningContext> By(const PlanningTerms& others) const {
+    return Make(input, request, others, scope, nullptr);
+  }
 
   void Say(std::string line) const {
     if (explain != nullptr) explain->push_back(std::move(line));

@@ -34,7 +34,7 @@ class FallbackChoice {
     for (const Submodel& submodel : context_.submodels) {
       const Option option = OptionOf(submodel);
       if (!quickest || option.needs_us < quickest->needs_us) quickest = option;
-      if (option.needs_us > *context_.request.target_us + kTimeTolerance_us) continue;
+      if (option.needs_us > *context_.terms.target_us + kTimeTolerance_us) continue;
       if (!smallest || option.more_bytes < smallest->more_bytes) smallest = option;
       if (option.more_bytes > most_bytes) continue;
       if (!best || IsBetter(option, *best)) best = option;
@@ -42,13 +42,13 @@ class FallbackChoice {
     if (best) return *best;
     if (smallest) {
       return InfeasibleError("no fallback fits in a preload buffer of " +
-                             std::to_string(context_.request.preload_bytes) +
+                             std::to_string(context_.terms.preload_bytes) +
                              " bytes: the least that guarantees a label is " +
                              NameOfFallback(smallest->fallback))
           .Fix(Remedy::kRaiseInRequest,
                "preload_bytes to " + std::to_string(taken_bytes + smallest->more_bytes) + " bytes");
     }
-    return InfeasibleError("no fallback computes within " + Ms(*context_.request.target_us) +
+    return InfeasibleError("no fallback computes within " + Ms(*context_.terms.target_us) +
                            ": the quickest, " + NameOfFallback(quickest->fallback) + ", takes " +
                            MsUp(quickest->needs_us) + " with the reading of its rows")
         .Fix(Remedy::kRaiseInRequest, "target_us");
@@ -77,7 +77,7 @@ class FallbackChoice {
     fallback.layer_us = device.LayerUs(submodel.width).value_or(0) + decode_us;
     fallback.last_layer_us = device.LastLayerUs(submodel.width).value_or(0) + decode_us;
     fallback.head_us = device.fixed().head_us;
-    fallback.margin_us = WakingMarginUs(*context_.request.target_us);
+    fallback.margin_us = WakingMarginUs(*context_.terms.target_us);
     const Plan plan = context_.UniformPlan(submodel, fallback.bits);
     fallback.quality = PredictQuality(context_.input, plan, plan.bits);
     option.needs_us = fallback.reserve_us() + device.fixed().embed_io_us;
@@ -95,22 +95,27 @@ class FallbackChoice {
 
 }  // namespace
 
-Status ChooseFallbacks(const CheckedInput& input, const PlanRequest& request,
-                       std::vector<PlanningScope>* scopes, std::vector<std::string>* explain) {
+Result<std::vector<PlanningScope>> ChooseFallbacks(const CheckedInput& input,
+                                                   const PlanRequest& request,
+                                                   uint64_t preload_bytes,
+                                                   std::vector<PlanningScope> scopes,
+                                                   std::vector<std::string>* explain) {
   // Whatever submodel and bits are asked for the plan itself.
-  PlanRequest any = request;
-  any.submodel.reset();
-  any.uniform_bits.reset();
+  const PlanningTerms any{.target_us = request.target_us,
+                          .preload_bytes = preload_bytes,
+                          .submodel = std::nullopt,
+                          .uniform_bits = std::nullopt,
+                          .judging = request.judging};
   std::set<ShardId> taken;
   std::vector<ShardAtBits> shards;
   // One set of rows serves all: the first scope is that of the longest inputs.
-  uint64_t taken_bytes = FallbackRowBytes(input->memory, scopes->front().length);
-  for (PlanningScope& scope : *scopes) {
+  uint64_t taken_bytes = FallbackRowBytes(input->memory, scopes.front().length);
+  for (PlanningScope& scope : scopes) {
     STI_ASSIGN_OR_RETURN(const PlanningContext context,
-                         PlanningContext::Make(input, any, scope, nullptr));
+                         PlanningContext::Make(input, request, any, scope, nullptr));
     const FallbackChoice choice(context, taken);
     Result<Option> found = choice.Best(0, taken_bytes);
-    const uint64_t left = request.preload_bytes - std::min(request.preload_bytes, taken_bytes);
+    const uint64_t left = preload_bytes - std::min(preload_bytes, taken_bytes);
     if (!found.ok()) found = choice.Best(left, taken_bytes);
     if (!found.ok()) return found.error();
     Option option = std::move(*found);
@@ -126,11 +131,11 @@ Status ChooseFallbacks(const CheckedInput& input, const PlanRequest& request,
     }
     scope.fallback = std::move(option.fallback);
   }
-  for (PlanningScope& scope : *scopes) {
+  for (PlanningScope& scope : scopes) {
     scope.fallback_shards = shards;
     scope.fallback_bytes = taken_bytes;
   }
-  return {};
+  return scopes;
 }
 
 }  // namespace sti

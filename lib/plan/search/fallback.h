@@ -14,10 +14,14 @@
 
 namespace sti {
 
-/// Gives each scope its fallback. The first scope's is the best that fits. Each other's is the best
-/// whose shards those before have already; only if there is none, it takes more of the buffer.
-/// Returns kInfeasible with the least S, or where time is short the least T, if a scope has none.
-Status ChooseFallbacks(const CheckedInput& input, const PlanRequest& request,
-                       std::vector<PlanningScope>* scopes, std::vector<std::string>* explain);
+/// Returns the scopes, each with its fallback, within a preload buffer of so many bytes. The first
+/// scope's is the best that fits. Each other's is the best whose shards those before have already;
+/// only if there is none, it takes more of the buffer. Returns kInfeasible with the least S, or
+/// where time is short the least T, if a scope has none.
+Result<std::vector<PlanningScope>> ChooseFallbacks(const CheckedInput& input,
+                                                   const PlanRequest& request,
+                                                   uint64_t preload_bytes,
+                                                   std::vector<PlanningScope> scopes,
+                                                   std::vector<std::string>* explain);
 
 }  // namespace sti

@@ -12,14 +12,16 @@
 namespace sti {
 namespace {
 
-Result<uint32_t> BitsToFix(const PlanningContext& context) {
-  const bool serial = DelayModelFor(context.request.strategy) == DelayModel::kSerial;
-  const uint32_t bits = context.request.uniform_bits.value_or(serial ? kFullBits : 6);
+/// Returns the bits that a strategy fixes, which are `asked` or what the paper has.
+Result<uint32_t> BitsToFix(const PlanningContext& context, Strategy strategy,
+                           std::optional<uint32_t> asked) {
+  const bool serial = DelayModelFor(strategy) == DelayModel::kSerial;
+  const uint32_t bits = asked.value_or(serial ? kFullBits : 6);
   if (context.costs.LevelOf(bits)) return bits;
   std::string known;
   for (uint32_t b : context.costs.bits()) known += (known.empty() ? "" : ",") + std::to_string(b);
-  return UsageError("strategy " + std::string(NameOf(context.request.strategy)) + " needs " +
-                    std::to_string(bits) + " bits, the model and the profile have " + known)
+  return UsageError("strategy " + std::string(NameOf(strategy)) + " needs " + std::to_string(bits) +
+                    " bits, the model and the profile have " + known)
       .Fix(Remedy::kGiveInRequest, "uniform_bits");
 }
 
@@ -45,9 +47,9 @@ struct FixedChoices {
 /// if the request has one.
 FixedChoices JudgeAll(const PlanningContext& context, uint32_t bits) {
   FixedChoices choices;
-  const uint64_t buffer_bytes = context.request.preload_bytes;
+  const uint64_t buffer_bytes = context.terms.preload_bytes;
   for (const Submodel& submodel : context.submodels) {
-    const Verdict verdict = Evaluate(context.input, context.request.judging, context.devices,
+    const Verdict verdict = Evaluate(context.input, context.terms.judging, context.devices,
                                      MakeFixedPlan(context, submodel, bits));
     const uint64_t held_bytes = verdict.preload_bytes;
     choices.least_held_bytes = std::min(held_bytes, choices.least_held_bytes.value_or(held_bytes));
@@ -64,7 +66,7 @@ FixedChoices JudgeAll(const PlanningContext& context, uint32_t bits) {
 
 Error NoFixedPlan(const PlanningContext& context, const FixedChoices& choices) {
   const std::string strategy(NameOf(context.request.strategy));
-  const uint64_t buffer_bytes = context.request.preload_bytes;
+  const uint64_t buffer_bytes = context.terms.preload_bytes;
   if (buffer_bytes != 0 && choices.least_held_bytes.value_or(0) > buffer_bytes) {
     return InfeasibleError("no " + strategy + " plan fits in the preload buffer: the smallest " +
                            "holds " + std::to_string(*choices.least_held_bytes) + " bytes")
@@ -83,7 +85,8 @@ Error NoFixedPlan(const PlanningContext& context, const FixedChoices& choices) {
 }  // namespace
 
 Result<Plan> PlanFixedBits(const PlanningContext& context) {
-  STI_ASSIGN_OR_RETURN(const uint32_t bits, BitsToFix(context));
+  STI_ASSIGN_OR_RETURN(const uint32_t bits,
+                       BitsToFix(context, context.request.strategy, context.terms.uniform_bits));
   const FixedChoices choices = JudgeAll(context, bits);
   if (choices.feasible.empty()) return NoFixedPlan(context, choices);
   const Submodel& best = LargestThenDeepest(choices.feasible, context.request.similar);
@@ -92,6 +95,15 @@ Result<Plan> PlanFixedBits(const PlanningContext& context) {
               std::to_string(context.submodels.size()) + " submodels fit at " +
               std::to_string(bits) + " bits; " + NameOf(best) + " is taken");
   return MakeFixedPlan(context, best, bits);
+}
+
+Result<double> TimeToLoadAndCompute(const PlanningContext& context, const Submodel& submodel,
+                                    uint32_t bits) {
+  STI_RETURN_IF_ERROR(BitsToFix(context, Strategy::kLoadExec, bits));
+  Plan plan = context.UniformPlan(submodel, bits);
+  plan.strategy = Strategy::kLoadExec;
+  plan.wake_us = 0;
+  return Evaluate(context.input, context.terms.judging, context.devices, plan).p99_us;
 }
 
 }  // namespace sti

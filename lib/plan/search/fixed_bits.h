@@ -12,4 +12,9 @@ namespace sti {
 /// profile lacks the bits, kInfeasible if no submodel is in time and memory.
 Result<Plan> PlanFixedBits(const PlanningContext& context);
 
+/// Returns the 99th percentile of loading a submodel at these bits, and then computing it. kUsage
+/// if the model or the profile lacks the bits.
+Result<double> TimeToLoadAndCompute(const PlanningContext& context, const Submodel& submodel,
+                                    uint32_t bits);
+
 }  // namespace sti

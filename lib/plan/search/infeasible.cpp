@@ -12,8 +12,8 @@ namespace sti {
 namespace {
 
 size_t LevelAsked(const PlanningContext& context) {
-  if (!context.request.uniform_bits) return 0;
-  return context.costs.LevelOf(*context.request.uniform_bits).value_or(0);
+  if (!context.terms.uniform_bits) return 0;
+  return context.costs.LevelOf(*context.terms.uniform_bits).value_or(0);
 }
 
 /// Returns the bytes of the fewest shards that must be preloaded at `level` for the rest to be in
@@ -68,17 +68,18 @@ template <typename Counts>
 Offer Cheapest(const PlanningContext& context, const Counts& counts) {
   Offer best = CheapestByTimes(context, counts);
   if (!best.submodel || context.input->profile.io_series.empty()) return best;
-  double low_us = context.request.target_us.value_or(0);
+  double low_us = context.terms.target_us.value_or(0);
   double high_us = *best.price.target_us;
   while (high_us - low_us > kPricePrecision * high_us) {
-    PlanRequest request = context.request;
-    request.target_us = (low_us + high_us) / 2;
-    const auto other = PlanningContext::Make(context.input, request, context.scope, nullptr);
+    const double target_us = (low_us + high_us) / 2;
+    PlanningTerms terms = context.terms;
+    terms.target_us = target_us;
+    const auto other = context.By(terms);
     if (!other.ok()) break;
     const Offer offer = CheapestByTimes(*other, counts);
-    const bool enough = offer.submodel && *offer.price.target_us <= *request.target_us;
+    const bool enough = offer.submodel && *offer.price.target_us <= target_us;
     if (enough) best.submodel = offer.submodel;
-    (enough ? high_us : low_us) = *request.target_us;
+    (enough ? high_us : low_us) = target_us;
   }
   best.price.target_us = high_us;
   best.price.preload_bytes = PriceOf(context, *best.submodel).preload_bytes;
@@ -93,7 +94,7 @@ bool IsMore(const PlanningContext& context, const Submodel& a, const Submodel& b
 
 std::optional<uint64_t> LeastPreloadOfAny(const PlanningContext& context) {
   std::optional<uint64_t> least;
-  if (!context.request.target_us) return least;
+  if (!context.terms.target_us) return least;
   for (const Submodel& submodel : context.submodels) {
     const std::optional<uint64_t> bytes = PriceOf(context, submodel).preload_bytes;
     if (bytes && (!least || *bytes < *least)) least = bytes;
@@ -104,23 +105,23 @@ std::optional<uint64_t> LeastPreloadOfAny(const PlanningContext& context) {
 /// Returns whether the request could be met if its times were medians, of a profile too noisy for
 /// its 99th percentiles to say much.
 bool IsOutOfReachByNoise(const PlanningContext& context) {
-  if (!context.request.target_us || context.request.judging.risk != Risk::kP99 ||
+  if (!context.terms.target_us || context.terms.judging.risk != Risk::kP99 ||
       !IsNoisy(context.input->profile.noise))
     return false;
-  PlanRequest request = context.request;
-  request.judging.risk = Risk::kMedian;
-  const auto medians = PlanningContext::Make(context.input, request, context.scope, nullptr);
+  PlanningTerms terms = context.terms;
+  terms.judging.risk = Risk::kMedian;
+  const auto medians = context.By(terms);
   if (!medians.ok()) return false;
   const Offer offer = CheapestByTimes(*medians, [](const Submodel&) { return true; });
-  return offer.submodel && *offer.price.target_us <= *request.target_us;
+  return offer.submodel && *offer.price.target_us <= *terms.target_us;
 }
 
 /// Returns whether a submodel of the request fits in a memory of so many bytes, with its preload.
 bool FitsIn(const PlanningContext& context, uint64_t memory_bytes, uint64_t preload_bytes) {
-  PlanRequest request = context.request;
-  request.judging.memory_bytes = memory_bytes;
-  request.preload_bytes = preload_bytes;
-  const auto other = PlanningContext::Make(context.input, request, context.scope, nullptr);
+  PlanningTerms terms = context.terms;
+  terms.judging.memory_bytes = memory_bytes;
+  terms.preload_bytes = preload_bytes;
+  const auto other = context.By(terms);
   if (!other.ok()) return false;
   return std::any_of(other->submodels.begin(), other->submodels.end(),
                      [&](const Submodel& it) { return PriceOf(*other, it).target_us.has_value(); });
@@ -131,8 +132,8 @@ constexpr uint64_t kMemoryStep = 1000;
 
 /// Returns the error of a memory in which no submodel fits, with the least that is enough.
 Error TooLittleMemory(const PlanningContext& context) {
-  const uint64_t given = *context.request.judging.memory_bytes;
-  const uint64_t preload = context.request.preload_bytes;
+  const uint64_t given = *context.terms.judging.memory_bytes;
+  const uint64_t preload = context.terms.preload_bytes;
   uint64_t low = given / kMemoryStep;  // in steps; too little
   uint64_t high = low + 1;
   while (high < UINT64_MAX / kMemoryStep / 2 && !FitsIn(context, high * kMemoryStep, preload))
@@ -165,18 +166,19 @@ Price PriceOf(const PlanningContext& context, const Submodel& submodel) {
   allocation.SetUniform(level);
   if (allocation.FitsMemory()) price.target_us = allocation.SmallestTarget();
   const bool may_preload = context.scope.host == nullptr && !context.request.cold;
-  if (context.request.target_us && may_preload)
+  if (context.terms.target_us && may_preload)
     price.preload_bytes = LeastPreload(context, submodel, level);
   return price;
 }
 
 Error Infeasible(const PlanningContext& context) {
-  const auto& request = context.request;
+  const PlanRequest& request = context.request;
+  const std::optional<double>& target_us = context.terms.target_us;
   const Offer best = Cheapest(context, [](const Submodel&) { return true; });
   if (!best.submodel) return TooLittleMemory(context);
   const uint32_t bits = context.costs.bits()[LevelAsked(context)];
   std::string message =
-      "no plan meets " + (request.target_us ? Ms(*request.target_us) : std::string("the request")) +
+      "no plan meets " + (target_us ? Ms(*target_us) : std::string("the request")) +
       ": the smallest feasible target is " + MsUp(*best.price.target_us) + ", with " +
       NameOf(*best.submodel) + " at " + std::to_string(bits) + " bits";
   const Offer next = Cheapest(
@@ -190,7 +192,7 @@ Error Infeasible(const PlanningContext& context) {
   std::string enough = "target_us";
   if (const auto preload = LeastPreloadOfAny(context)) {
     enough += ", or preload_bytes to " + std::to_string(*preload) + " bytes";
-  } else if (request.target_us && !request.cold) {
+  } else if (target_us && !request.cold) {
     enough += ", since no preload is enough";
   }
   if (by_noise) enough += "; or measure the device again, for longer, or plan by risk median";
@@ -204,7 +206,7 @@ Error Infeasible(const PlanningContext& context) {
 }
 
 std::string NextBetter(const PlanningContext& context, const Submodel& submodel) {
-  const double target_us = *context.request.target_us;
+  const double target_us = *context.terms.target_us;
   const Offer next = Cheapest(context, [&](const Submodel& other) {
     if (!IsMore(context, other, submodel)) return false;
     const Price price = PriceOf(context, other);

@@ -68,7 +68,7 @@ bool SetSearchedBits(const PlanningContext& context, Allocation* allocation) {
 /// Returns an upper bound of the IO time that preloading can save: S bytes, each at the most
 /// microseconds a byte that any shard costs.
 double MostBonus(const PlanningContext& context) {
-  if (context.scope.host != nullptr || context.request.preload_bytes == 0) return 0;
+  if (context.scope.host != nullptr || context.terms.preload_bytes == 0) return 0;
   const ShardCosts& costs = context.costs;
   double dearest = 0;  // microseconds a byte
   for (uint32_t layer = 0; layer < context.input->catalog.layers; ++layer) {
@@ -80,7 +80,7 @@ double MostBonus(const PlanningContext& context) {
       }
     }
   }
-  return dearest * static_cast<double>(context.request.preload_bytes);
+  return dearest * static_cast<double>(context.terms.preload_bytes);
 }
 
 /// Least losses that submodels could reach if all IO time until the last layer starts could go to

@@ -113,14 +113,14 @@ Result<Plan> MeasuredCascades::PlanAlone(const CascadeLevelScore& score) const {
   const auto& allowed = context.submodels;
   if (std::find(allowed.begin(), allowed.end(), submodel) == allowed.end()) {
     const SubmodelWish wish{submodel, 1, context.request.allow_untrained,
-                            context.request.judging.interpolate};
+                            context.terms.judging.interpolate};
     const auto why = AllowedSubmodels(context.input->info, context.devices.deciding(), wish);
     if (!why.ok()) return why.error();
   }
   Allocation allocation = context.AllocationOf(submodel);
   allocation.SetUniform(*bitwidth);
   Plan plan = context.PlanOf(allocation);
-  FillFigures(Evaluate(context.input, context.request.judging, context.devices, plan), &plan);
+  FillFigures(Evaluate(context.input, context.terms.judging, context.devices, plan), &plan);
   // Where A(n, m) is not known, the level's own accuracy is.
   if (!plan.quality.accuracy) plan.quality.accuracy = score.accuracy;
   return plan;
@@ -161,7 +161,7 @@ void MeasuredCascades::Price() {
     if (!cascade.levels.empty()) continue;
     cascade.levels = score.levels;
     const Plan plan = Assemble(cascade.levels);
-    cascade.figures = PriceCascade(context.input, context.request.judging, context.devices, plan);
+    cascade.figures = PriceCascade(context.input, context.terms.judging, context.devices, plan);
     NeedArenaOf(plan, &cascade.figures);
     const bool p99 = context.devices.risk == Risk::kP99;
     cascade.last_us = p99 ? plan.predicted_p99_us : plan.predicted_latency_us;
@@ -190,7 +190,7 @@ Plan MeasuredCascades::Assemble(const std::vector<uint32_t>& levels) const {
   }
   cascade.return_share.resize(cascade.levels.size());
   const PlanningContext& context = *context_;
-  const Judging& judging = context.request.judging;
+  const Judging& judging = context.terms.judging;
   const PredictedQuality quality = plan.quality;
   plan.staging_bytes = 0;
   const uint64_t staging_bytes =
@@ -229,7 +229,7 @@ Plan MeasuredCascades::PlanOf(const CascadeCandidate& candidate) const {
     cascade.levels[i].rule = RuleOf(*candidate.score, *candidate.cut, i);
   cascade.quality.accuracy = candidate.cut->accuracy;
   const PlanningContext& context = *context_;
-  FillCascade(PriceCascade(context.input, context.request.judging, context.devices, plan), &plan);
+  FillCascade(PriceCascade(context.input, context.terms.judging, context.devices, plan), &plan);
   return plan;
 }
 

@@ -49,12 +49,12 @@ std::optional<size_t> Search::SetUniformBits(Allocation* allocation) const {
 Result<Submodel> Search::ChooseSubmodel(const std::vector<Submodel>& feasible) const {
   if (feasible.empty()) return Infeasible(context_);
   const Submodel best = LargestThenDeepest(feasible, context_.request.similar);
-  if (context_.request.target_us) {
+  if (context_.terms.target_us) {
     context_.Say("compute planning: " + std::to_string(feasible.size()) + " of " +
                  std::to_string(context_.submodels.size()) + " submodels compute within " +
-                 Ms(*context_.request.target_us) + "; " + NameOf(best) + " takes " +
+                 Ms(*context_.terms.target_us) + "; " + NameOf(best) + " takes " +
                  Ms(context_.ComputeTime(best)) + ", slack " +
-                 Ms(*context_.request.target_us - context_.ComputeTime(best)));
+                 Ms(*context_.terms.target_us - context_.ComputeTime(best)));
   } else {
     context_.Say("compute planning: " + NameOf(best) + " as asked, no target");
   }
@@ -78,7 +78,7 @@ Result<Plan> Search::Table7(const Submodel& submodel) const {
                std::to_string(costs_.bits()[highest]) + " bits, the rest at " +
                std::to_string(costs_.bits()[0]) + "; " + std::to_string(left) + " bytes unspent");
   if (!allocation.FitsMemory()) {
-    const uint64_t needed = Evaluate(context_.input, context_.request.judging, context_.devices,
+    const uint64_t needed = Evaluate(context_.input, context_.terms.judging, context_.devices,
                                      context_.PlanOf(allocation))
                                 .peak_bytes;
     return InfeasibleError("the memory asked for cannot hold " + NameOf(submodel) +
@@ -105,7 +105,7 @@ void Search::SayRaises(const Submodel& submodel, const Allocation& allocation) c
 
 Plan Search::Finish(const Submodel& submodel, const Allocation& allocation) const {
   SayRaises(submodel, allocation);
-  if (context_.explain != nullptr && context_.request.target_us)
+  if (context_.explain != nullptr && context_.terms.target_us)
     context_.Say(NextBetter(context_, submodel));
   return context_.PlanOf(allocation);
 }
@@ -114,28 +114,28 @@ Result<Plan> Search::AsPrinted(const Submodel& submodel) const {
   Allocation allocation = context_.AllocationOf(submodel);
   if (!SetUniformBits(&allocation)) {
     // The shards are needed, so they come at the fewest bits and late.
-    if (!context_.request.target_us || !allocation.FitsMemory()) return Infeasible(context_);
+    if (!context_.terms.target_us || !allocation.FitsMemory()) return Infeasible(context_);
     context_.Say("target missed: all shards at the fewest bits, as the paper has it");
     return context_.PlanOf(allocation);
   }
-  if (context_.request.target_us) RaiseToHighest(&allocation, context_.ShardOrder(submodel));
+  if (context_.terms.target_us) RaiseToHighest(&allocation, context_.ShardOrder(submodel));
   return Finish(submodel, allocation);
 }
 
 /// All shards at the bits that the request names: the submodel that is worth most so.
 Result<Plan> Search::Uniform(std::span<const Submodel> feasible) const {
-  const size_t level = *costs_.LevelOf(*context_.request.uniform_bits);
+  const size_t level = *costs_.LevelOf(*context_.terms.uniform_bits);
   std::optional<JointChoice> best;
   for (const Submodel& submodel : feasible) {
     Allocation allocation = context_.AllocationOf(submodel);
-    const bool missed = context_.request.strategy != Strategy::kSti && context_.request.target_us;
+    const bool missed = context_.request.strategy != Strategy::kSti && context_.terms.target_us;
     if (!allocation.SetUniform(level) && !(missed && allocation.FitsMemory())) continue;
     const double loss = context_.LossOf(allocation);
     if (!best || loss <= best->loss) best = JointChoice{submodel, std::move(allocation), loss};
   }
   if (!best) return Infeasible(context_);
   context_.Say("uniform: " + NameOf(best->submodel) + " at " +
-               std::to_string(*context_.request.uniform_bits) + " bits");
+               std::to_string(*context_.terms.uniform_bits) + " bits");
   return Finish(best->submodel, best->allocation);
 }
 
@@ -155,23 +155,23 @@ Result<Plan> Search::Jointly(const std::vector<Submodel>& feasible) const {
 }
 
 Result<Plan> Search::Run() {
-  if (context_.request.uniform_bits && !costs_.LevelOf(*context_.request.uniform_bits)) {
+  if (context_.terms.uniform_bits && !costs_.LevelOf(*context_.terms.uniform_bits)) {
     return UsageError("the model or the profile has no " +
-                      std::to_string(*context_.request.uniform_bits) + " bits")
+                      std::to_string(*context_.terms.uniform_bits) + " bits")
         .Fix(Remedy::kGiveInRequest, "uniform_bits with a bitwidth that both have");
   }
   const std::vector<Submodel> feasible = context_.ComputeFeasible();
   STI_ASSIGN_OR_RETURN(const Submodel chosen, ChooseSubmodel(feasible));
   if (context_.request.io_budget_bytes) return Table7(chosen);
   if (context_.request.strategy != Strategy::kSti) {
-    if (context_.request.uniform_bits) return Uniform(std::span(&chosen, 1));
+    if (context_.terms.uniform_bits) return Uniform(std::span(&chosen, 1));
     return AsPrinted(chosen);
   }
-  if (context_.request.uniform_bits) {
+  if (context_.terms.uniform_bits) {
     const Result<Plan> first = Uniform(std::span(&chosen, 1));
     return first.ok() ? first : Uniform(feasible);
   }
-  if (!context_.request.target_us) {
+  if (!context_.terms.target_us) {
     Allocation allocation = context_.AllocationOf(chosen);
     if (!SetUniformBits(&allocation)) return Infeasible(context_);
     return Finish(chosen, allocation);

@@ -17,7 +17,7 @@ class TurnPlanner {
   TurnPlanner(const PlanningContext& context, const Plan& plan)
       : context_(context),
         plan_(plan),
-        turn_bytes_(context.request.turn_bytes.value_or(context.request.preload_bytes)),
+        turn_bytes_(context.request.turn_bytes.value_or(context.terms.preload_bytes)),
         submodel_(SubmodelOf(plan)) {
     for (uint32_t bits : plan.bits.values()) levels_.push_back(*context.costs.LevelOf(bits));
   }
@@ -45,7 +45,7 @@ class TurnPlanner {
         turn.preload, context_.input->catalog.block_bytes, context_.devices.deciding());
     Raise(costs, read_bytes);
     turn.bits = Bits();
-    FillFigures(Evaluate(context_.input, context_.request.judging, context_.devices, plan_, &turn),
+    FillFigures(Evaluate(context_.input, context_.terms.judging, context_.devices, plan_, &turn),
                 &turn);
     return turn;
   }
