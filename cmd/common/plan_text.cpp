@@ -43,8 +43,8 @@ std::string LatencyText(double latency_us, double p99_us) {
 }
 
 // " at 1800 MHz", where the plan says.
-std::string FrequencyText(uint64_t khz) {
-  return khz == 0 ? "" : " at " + std::to_string(khz / 1000) + " MHz";
+std::string FrequencyText(std::optional<uint64_t> khz) {
+  return khz ? " at " + std::to_string(*khz / 1000) + " MHz" : "";
 }
 
 // One line a plan that other inputs or clocks run under.
@@ -105,8 +105,8 @@ std::string CascadeText(const Plan& plan) {
 // One line a turn: what it reads, and what that gives.
 std::string TurnsText(const Plan& plan) {
   if (plan.turns.empty()) return "";
-  std::string text =
-      "turns      at most " + FormatBytes(plan.turn_bytes) + " stay in memory between them\n";
+  std::string text = "turns      at most " + FormatBytes(plan.turn_bytes.value_or(0)) +
+                     " stay in memory between them\n";
   for (size_t t = 0; t < plan.turns.size(); ++t) {
     const PlanTurn& turn = plan.turns[t];
     char line[200];
@@ -163,10 +163,11 @@ std::string DescribePlan(const Plan& plan, const ProfileFacts& profile) {
   if (!plan.words.empty())
     text += "rows       of " + Counted(plan.words.size(), "frequent word") + " preloaded\n";
   text += "memory     " + FormatBytes(plan.predicted_peak_bytes) + " predicted peak";
-  if (plan.staging_bytes > 0) text += ", " + FormatBytes(plan.staging_bytes) + " of it staging";
+  if (plan.staging_bytes) text += ", " + FormatBytes(*plan.staging_bytes) + " of it staging";
   text += '\n';
-  if (!plan.cpus.empty()) {
-    text += "cores      " + Clipped(plan.cpus) + ", " + Counted(plan.threads, "thread") + "\n";
+  if (plan.cpus) {
+    text += "cores      " + Clipped(*plan.cpus) + ", " +
+            Counted(plan.threads.value_or(0), "thread") + "\n";
   }
   return text + FallbackText(plan) + VariantsText(plan) + TurnsText(plan) + CascadeText(plan);
 }

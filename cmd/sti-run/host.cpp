@@ -40,11 +40,11 @@ bool ReadWith(int io_priority) {
 bool NamesItsMachine(const Plan& plan) { return !plan.kernel.name.empty(); }
 
 void TakePlannedCores(const Plan& plan, const Tool& tool) {
-  if (plan.cpus.empty() || plan.cpus == AffinityList()) return;
-  const Result<std::vector<uint32_t>> cores = ParseList(plan.cpus);
+  if (!plan.cpus || *plan.cpus == AffinityList()) return;
+  const Result<std::vector<uint32_t>> cores = ParseList(*plan.cpus);
   if (cores.ok() && KeepToCores(*cores).ok()) return;
   if (NamesItsMachine(plan)) {
-    tool.Warn("the plan counts on cores " + Clipped(plan.cpus) + ", this process may run on " +
+    tool.Warn("the plan counts on cores " + Clipped(*plan.cpus) + ", this process may run on " +
               Clipped(AffinityList()) + "; give --cpus, or run sti-profile here");
   }
 }
@@ -53,11 +53,11 @@ void TakePlannedCores(const Plan& plan, const Tool& tool) {
 void TakeCoresOfAll(std::span<const Plan* const> plans, const Tool& tool) {
   const Plan* first = nullptr;
   for (const Plan* plan : plans) {
-    if (plan->cpus.empty()) continue;
+    if (!plan->cpus) continue;
     if (first == nullptr) first = plan;
     if (plan->cpus == first->cpus) continue;
-    tool.Warn("one plan counts on cores " + Clipped(first->cpus) + ", another on " +
-              Clipped(plan->cpus) + "; all models run on " + Clipped(AffinityList()) +
+    tool.Warn("one plan counts on cores " + Clipped(*first->cpus) + ", another on " +
+              Clipped(*plan->cpus) + "; all models run on " + Clipped(AffinityList()) +
               ", give --cpus to choose");
     return;
   }
@@ -104,11 +104,12 @@ Result<uint32_t> TakeCores(const RunOptions& options, std::span<const Plan* cons
   const uint32_t available = AvailableThreads();
   uint32_t threads = 0;
   for (const Plan* plan : plans) {
-    if (plan->threads > available && options.cpus.empty() && NamesItsMachine(*plan)) {
-      tool.Warn("the plan counts on " + Counted(plan->threads, "thread") + ", this process has " +
+    const uint32_t wanted = plan->threads.value_or(available);
+    if (wanted > available && options.cpus.empty() && NamesItsMachine(*plan)) {
+      tool.Warn("the plan counts on " + Counted(wanted, "thread") + ", this process has " +
                 Counted(available, "core") + "; run sti-profile here");
     }
-    threads += std::min(plan->threads == 0 ? available : plan->threads, available);
+    threads += std::min(wanted, available);
     threads = std::min(threads, available);
   }
   return threads;

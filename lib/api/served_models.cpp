@@ -51,9 +51,9 @@ uint64_t BytesInFlightOf(std::span<const ModelToServe> models) {
   uint64_t bytes = 0;
   for (const ModelToServe& model : models) {
     const Plan& plan = model.plan;
-    const bool says = plan.read_bytes != 0 && plan.read_depth != 0;
-    bytes = std::max(
-        bytes, says ? uint64_t{plan.read_bytes} * plan.read_depth : uint64_t{Host::kBytesInFlight});
+    const bool says = plan.read_bytes && plan.read_depth;
+    bytes = std::max(bytes, says ? uint64_t{*plan.read_bytes} * *plan.read_depth
+                                 : uint64_t{Host::kBytesInFlight});
   }
   return bytes;
 }

@@ -130,7 +130,7 @@ Result<uint64_t> StagingBytes(const ContainerIndex& index, const Plan& plan,
     const uint64_t beyond_plan =
         memory.planned_for - std::min(memory.planned_for, plan.predicted_peak_bytes);
     const uint64_t spare = std::min(left, beyond_plan);
-    return std::max(spare + std::min(left - spare, plan.staging_bytes), need.layer);
+    return std::max(spare + std::min(left - spare, plan.staging_bytes.value_or(0)), need.layer);
   }
   if (left > 0) return left;
   return InfeasibleError(std::to_string(memory.bytes) + " bytes of memory are less than the " +

@@ -42,8 +42,13 @@ class JsonFieldReader {
   }
   template <typename T>
   void operator()(const Field& field, std::optional<T>& value) {
-    if constexpr (std::is_arithmetic_v<T>) {
+    if constexpr (std::is_same_v<T, double>) {
       fields_.Get(field.name, NeedOf(field), &value);
+      if (field.rule.zero_is_nothing) value = UnlessZero(value.value_or(0));
+    } else if constexpr (std::is_arithmetic_v<T> || std::is_same_v<T, std::string>) {
+      T stored{};
+      fields_.Get(field.name, NeedOf(field), &stored);
+      value = UnlessZero(stored);
     } else {
       fields_.Within(field.name, NeedOf(field), [&](JsonFields& item) {
         JsonFieldReader reader(item);
@@ -82,6 +87,9 @@ class JsonFieldWriter {
   void operator()(const Field& field, const Grid<uint32_t>& grid);
   template <typename T>
   void operator()(const Field& field, const std::optional<T>& value) {
+    if constexpr (std::is_arithmetic_v<T> || std::is_same_v<T, std::string>) {
+      if (field.rule.zero_is_nothing) return (*this)(field, value.value_or(T()));
+    }
     Put(field, !value, value ? SpellingOf(*value) : Json());
   }
   template <typename T>
@@ -104,7 +112,7 @@ class JsonFieldWriter {
   /// Returns a number, or the fields of a described value behind those of `object`.
   template <typename T>
   static Json SpellingOf(const T& value, Json object = {}) {
-    if constexpr (std::is_arithmetic_v<T>) {
+    if constexpr (std::is_arithmetic_v<T> || std::is_same_v<T, std::string>) {
       return value;
     } else {
       JsonFieldWriter speller(object);

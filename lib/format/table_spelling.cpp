@@ -65,7 +65,31 @@ void FlatReader::operator()(const Field& field, uint32_t& number) {
 }
 
 void FlatReader::operator()(const Field& field, std::optional<double>& number) {
-  number = table_.GetOptional<double, double>(SlotOf(field.number));
+  if (!field.rule.zero_is_nothing) {
+    number = table_.GetOptional<double, double>(SlotOf(field.number));
+    return;
+  }
+  double stored = 0;
+  (*this)(field, stored);
+  number = UnlessZero(stored);
+}
+
+void FlatReader::operator()(const Field& field, std::optional<uint64_t>& number) {
+  uint64_t stored = 0;
+  (*this)(field, stored);
+  number = UnlessZero(stored);
+}
+
+void FlatReader::operator()(const Field& field, std::optional<uint32_t>& number) {
+  uint32_t stored = 0;
+  (*this)(field, stored);
+  number = UnlessZero(stored);
+}
+
+void FlatReader::operator()(const Field& field, std::optional<std::string>& text) {
+  std::string stored;
+  (*this)(field, stored);
+  text = UnlessZero(stored);
 }
 
 void FlatReader::operator()(const Field& field, bool& holds) {

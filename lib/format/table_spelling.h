@@ -57,6 +57,9 @@ class FlatReader {
   void operator()(const Field& field, uint32_t& number);
   void operator()(const Field& field, bool& holds);
   void operator()(const Field& field, std::optional<double>& number);
+  void operator()(const Field& field, std::optional<uint64_t>& number);
+  void operator()(const Field& field, std::optional<uint32_t>& number);
+  void operator()(const Field& field, std::optional<std::string>& text);
   void operator()(const Field& field, std::string& text);
   void operator()(const Field& field, Digest& digest);
   /// Reads all entries as one row, since a table does not say how long its rows are.
@@ -204,9 +207,12 @@ void FlatWriter::operator()(const Field& field, const std::vector<T>& list) {
 template <typename T>
 void FlatWriter::operator()(const Field& field, const std::optional<T>& value) {
   if (!value) return;
+  if constexpr (std::is_arithmetic_v<T> || std::is_same_v<T, std::string>) {
+    if (field.rule.zero_is_nothing) return (*this)(field, *value);
+  }
   if constexpr (std::is_arithmetic_v<T>) {
     Keep(field, *value);
-  } else {
+  } else if constexpr (!std::is_same_v<T, std::string>) {
     Point(field.number, [this, &value] { return TableOf(builder_, *value); });
   }
 }

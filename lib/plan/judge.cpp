@@ -14,6 +14,7 @@
 #include "plan/row_times.h"
 #include "plan/search/value.h"
 #include "plan/text.h"
+#include "types/fields.h"
 #include "types/plan_check.h"
 
 namespace sti {
@@ -75,12 +76,11 @@ std::optional<uint64_t> FillMemory(const CheckedInput& input, const Judging& jud
   uint64_t held = AddSaturated(verdict->preload_bytes, verdict->fallback_bytes);
   if (!plan.turns.empty()) {
     const uint64_t overhang = TurnOverhang(input, devices.deciding(), plan);
-    held = std::max(held, AddSaturated(plan.turn_bytes, overhang));
+    held = std::max(held, AddSaturated(plan.turn_bytes.value_or(0), overhang));
   }
   // A plan from elsewhere says what its runs may stage, unless they read all before they compute.
-  const bool bounded =
-      plan.staging_bytes != 0 && DelayModelFor(plan.strategy) != DelayModel::kSerial;
-  const Staging staging = need.Within(bounded ? plan.staging_bytes : 0, held,
+  const bool bounded = DelayModelFor(plan.strategy) != DelayModel::kSerial;
+  const Staging staging = need.Within(bounded ? plan.staging_bytes : std::nullopt, held,
                                       ShardMemory(input->memory, judging, plan.Extent()));
   verdict->staging_bytes = staging.bytes;
   verdict->fits_memory = staging.fits;
@@ -97,7 +97,7 @@ std::optional<uint64_t> FillTurnMemory(const CheckedInput& input, const Judging&
                                        const PlanTurn& turn, const Runs& runs, Verdict* verdict) {
   verdict->preload_bytes = turn.preload_bytes;
   for (const StreamedShard& read : runs[0].streamed) verdict->parameter_bytes += read.bytes;
-  const uint64_t held = AddSaturated(std::max(plan.turn_bytes, turn.preload_bytes),
+  const uint64_t held = AddSaturated(std::max(plan.turn_bytes.value_or(0), turn.preload_bytes),
                                      OverhangOf(input, devices.deciding(), plan, turn, nullptr));
   const Staging staging =
       StagingOf(runs, input->profile)
@@ -280,7 +280,7 @@ void FillFigures(const Verdict& verdict, Plan* plan) {
   plan->predicted_peak_bytes = verdict.peak_bytes;
   plan->preload_bytes = verdict.preload_bytes;
   plan->parameter_bytes = verdict.parameter_bytes;
-  plan->staging_bytes = verdict.staging_bytes;
+  plan->staging_bytes = UnlessZero(verdict.staging_bytes);
   plan->times = verdict.times;
   plan->quality = verdict.quality;
   if (plan->fallback) plan->fallback->bytes = verdict.fallback_bytes;

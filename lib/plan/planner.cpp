@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/counted.h"
+#include "base/function_ref.h"
 #include "base/remedy.h"
 #include "plan/judge.h"
 #include "plan/row_times.h"
@@ -84,7 +85,7 @@ Result<std::string> FillTogether(const CheckedInput& input, const Judging& judgi
     if (problem.empty() && (late || !verdict.fits_memory)) problem = who + verdict.problem;
   };
   STI_ASSIGN_OR_RETURN(const DeviceModels devices, DevicesOf(input, judging, *plan));
-  plan->staging_bytes = 0;  // not yet said of all together
+  plan->staging_bytes.reset();  // not yet said of all together
   const Verdict all = Evaluate(input, judging, devices, *plan);
   FillFigures(all, plan);
   if (!all.fits_memory) {
@@ -162,13 +163,12 @@ class Planner {
                          parts.guarantee ? WithFallbacks(asked) : WithWords(asked, terms));
 
     // The plan itself, its turns and its variants.
-    Result<Plan> plan = InScopes(scopes, terms, parts);
-    // Where shards need the whole buffer, rows have no place in it.
-    if (!plan.ok() && scopes.front().words > 0) plan = InScopes(WithoutWords(scopes), terms, parts);
+    Result<Plan> plan = WithOrWithoutWords(
+        scopes, [&](const Scopes& some) { return InScopes(some, terms, parts); });
 
     // A fallback costs what the plan without one has more.
-    if (plan.ok() && parts.guarantee) plan = WithCosts(std::move(*plan), parts);
-    return FitForAFile(std::move(plan));
+    if (!plan.ok() || !parts.guarantee) return FitForAFile(std::move(plan));
+    return FitForAFile(WithCosts(std::move(*plan), parts));
   }
 
  private:
@@ -176,7 +176,8 @@ class Planner {
   [[nodiscard]] Result<PlanningTerms> TermsFor(const PlanningScope& scope) const;
   [[nodiscard]] Result<Scopes> WithFallbacks(const Scopes& asked) const;
   [[nodiscard]] Result<Scopes> WithWords(const Scopes& asked, const PlanningTerms& terms) const;
-  [[nodiscard]] static Scopes WithoutWords(Scopes scopes);
+  using Way = FunctionRef<Result<Plan>(const Scopes&)>;
+  [[nodiscard]] static Result<Plan> WithOrWithoutWords(const Scopes& scopes, Way make);
   [[nodiscard]] Result<Plan> InScopes(const Scopes& scopes, const PlanningTerms& terms,
                                       const Parts& parts) const;
   [[nodiscard]] Result<Plan> WithCosts(Plan plan, const Parts& parts) const;
@@ -330,9 +331,14 @@ Result<Scopes> Planner::WithWords(const Scopes& asked, const PlanningTerms& term
   return Knowing(WordsToPreload(input_, devices, terms.preload_bytes, main.length), asked);
 }
 
-Scopes Planner::WithoutWords(Scopes scopes) {
-  for (PlanningScope& scope : scopes) scope.words = 0;
-  return scopes;
+/// Makes a plan in scopes as they are. Where shards need the whole buffer, rows have no place in
+/// it.
+Result<Plan> Planner::WithOrWithoutWords(const Scopes& scopes, Way make) {
+  Result<Plan> plan = make(scopes);
+  if (plan.ok() || scopes.front().words == 0) return plan;
+  Scopes without = scopes;
+  for (PlanningScope& scope : without) scope.words = 0;
+  return make(without);
 }
 
 /// Returns the scopes with their fallbacks, and the words that they know. Where the buffer does not
@@ -422,9 +428,7 @@ Result<Plan> Planner::WithCascade(const Scopes& asked) const {
   STI_RETURN_IF_ERROR(CheckCascadesAreMeasured(input_));
   STI_ASSIGN_OR_RETURN(const Scopes scopes,
                        WithWords({asked.front()}, PlanningTerms::Of(request_)));
-  Result<Plan> plan = CascadeIn(scopes.front());
-  if (plan.ok() || scopes.front().words == 0) return plan;
-  return CascadeIn(WithoutWords(scopes).front());  // shards need the whole buffer
+  return WithOrWithoutWords(scopes, [&](const Scopes& some) { return CascadeIn(some.front()); });
 }
 
 /// Makes the plan of one scope with the cascade that the request asks for.

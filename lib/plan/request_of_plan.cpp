@@ -37,15 +37,15 @@ Result<PlanRequest> RequestOf(const Plan& plan, const ModelInfo& info) {
   request.length = plan.length;
   request.wake_us = plan.wake_us;
   request.turns = static_cast<uint32_t>(plan.turns.size());
-  if (!plan.turns.empty()) request.turn_bytes = plan.turn_bytes;
+  if (!plan.turns.empty()) request.turn_bytes = plan.turn_bytes.value_or(0);
   const double p99_us = plan.cascade ? plan.cascade->worst_path_us : plan.predicted_p99_us;
   if (p99_us > *plan.target_us) request.judging.risk = Risk::kMedian;
   request.allow_untrained = !info.WasTrained(SubmodelOf(plan));
   std::set<uint32_t> lengths{plan.length};
-  std::set<uint64_t, std::greater<>> clocks{plan.freq};
+  std::set<uint64_t, std::greater<>> clocks{plan.freq.value_or(0)};
   for (const Plan& variant : plan.variants) {
     lengths.insert(variant.length);
-    clocks.insert(variant.freq);
+    clocks.insert(variant.freq.value_or(0));
     request.allow_untrained = request.allow_untrained || !info.WasTrained(SubmodelOf(variant));
   }
   if (plan.cascade) {

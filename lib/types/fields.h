@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <optional>
 
 #include "types/limits.h"
 #include "types/share.h"
@@ -23,12 +24,18 @@ struct Rule {
   double left_out = 0;            ///< the number of a field that is left out; of a bool 0 is false
   uint32_t entries = 0;           ///< most entries of a list, or bytes of a text; 0: any number
   const char* too_many = "";      ///< what a list of more is called, if not "<name> has more ..."
+  bool zero_is_nothing = false;   ///< 0 or an empty text says that nothing is known
   bool one_a_layer = false;       ///< a list has an entry for each layer of the plan
   const char* counted = nullptr;  ///< a field of JSON alone, which counts the entries from 1
 
   [[nodiscard]] constexpr Rule LeftOut(double number) const {
     Rule rule = *this;
     rule.left_out = number;
+    return rule;
+  }
+  [[nodiscard]] constexpr Rule OrNothing() const {
+    Rule rule = *this;
+    rule.zero_is_nothing = true;
     return rule;
   }
   [[nodiscard]] constexpr Rule OneALayer() const {
@@ -44,6 +51,12 @@ inline const char* FaultOf(const Rule& rule, double number) {
   const bool fits = number >= rule.least && number <= rule.most &&
                     (rule.steps == 0 || std::fmod(number, rule.steps) == 0);
   return fits ? nullptr : rule.fault;
+}
+
+/// Returns a number or a text of a file or a profile, which say 0 or "" for nothing.
+template <typename T>
+std::optional<T> UnlessZero(const T& value) {
+  return value == T() ? std::nullopt : std::optional<T>(value);
 }
 
 namespace rule {

@@ -47,12 +47,13 @@ struct PlanTimes {
   double head_us = 0;
   double stall_us = 0;              ///< compute lane waiting for IO, embedding rows included
   std::vector<double> layer_io_us;  ///< [n] loading what each layer streams
-  double last_layer_us = 0;         ///< the last layer, which gives first tokens only; 0: as any
-  double last_layer_p99_us = 0;
+  /// The last layer, which gives first tokens only; nothing: as any other.
+  std::optional<double> last_layer_us = {};
+  std::optional<double> last_layer_p99_us = {};
 
   /// Returns the time of the k-th of the plan's layers.
   [[nodiscard]] double LayerUs(size_t k) const {
-    return k + 1 == layer_io_us.size() && last_layer_us > 0 ? last_layer_us : layer_us;
+    return k + 1 == layer_io_us.size() ? last_layer_us.value_or(layer_us) : layer_us;
   }
 };
 
@@ -109,20 +110,20 @@ struct Plan {
   /// Further input lengths and clock frequencies. Their `preload` is the part of this plan's that
   /// they run, at the same bits: one buffer serves all.
   std::vector<Plan> variants;
-  double wake_us = 0;  ///< lead time before the text is there, spent on IO
-  uint64_t freq = 0;   ///< kHz that compute was planned at; 0: not said
-  /// Bytes that may stay in memory between turns; at least preload_bytes. 0 without turns.
-  uint64_t turn_bytes = 0;
+  double wake_us = 0;            ///< lead time before the text is there, spent on IO
+  std::optional<uint64_t> freq;  ///< kHz that compute was planned at
+  /// Bytes that may stay in memory between turns; at least preload_bytes. Nothing without turns.
+  std::optional<uint64_t> turn_bytes;
   std::vector<PlanTurn> turns;  ///< the first is this plan itself; empty: not asked for
   std::optional<PlanTimes> times;
   /// Arena for streamed shards that the predictions count on: the least that delays nothing, or
-  /// what the memory leaves. 0: not said.
-  uint64_t staging_bytes = 0;
-  uint32_t read_bytes = 0;  ///< largest merged read, from the profile; 0: not said
-  uint32_t read_depth = 0;  ///< reads in flight, from the profile; 0: not said
-  bool cold = false;        ///< predictions are from process start to label
-  uint32_t threads = 0;     ///< of the compute lane, from the profile; 0: not said
-  std::string cpus;         ///< cores that were profiled, such as "4-7"; empty: not said
+  /// what the memory leaves.
+  std::optional<uint64_t> staging_bytes;
+  std::optional<uint32_t> read_bytes;  ///< largest merged read, as profiled
+  std::optional<uint32_t> read_depth;  ///< reads in flight, as profiled
+  bool cold = false;                   ///< predictions are from process start to label
+  std::optional<uint32_t> threads;     ///< of the compute lane, as profiled
+  std::optional<std::string> cpus;     ///< cores that were profiled, such as "4-7"
   /// The share of the embedding rows' time in the profile that the plan counts on, since others are
   /// in memory: at the median, and at the 99th percentile. 0 to 1.
   double row_share = 1;

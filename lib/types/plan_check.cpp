@@ -101,9 +101,6 @@ class FieldCheck {
   /// `prefix` opens the names of fields: "times.". A list of one entry a layer has `layers`.
   FieldCheck(const char* prefix, size_t layers) : prefix_(prefix), layers_(layers) {}
 
-  void operator()(const Field& field, const std::optional<double>& number) {
-    if (number) (*this)(field, *number);
-  }
   void operator()(const Field& field, const std::string& text) {
     const auto fault = FindTextFault(prefix_ + std::string(field.name), text, field.rule.entries);
     if (fault && !fault_) fault_ = Broken(*fault);
@@ -120,6 +117,10 @@ class FieldCheck {
       if (const char* fault = FaultOf(field.rule, static_cast<double>(value)))
         Keep(field, std::string(" is ") + fault);
     }
+  }
+  template <typename T>
+  void operator()(const Field& field, const std::optional<T>& value) {
+    if (value) (*this)(field, *value);
   }
   void Rows(const Field&, const Grid<uint32_t>&, const Field&, const Grid<uint32_t>&) {}
 
@@ -243,7 +244,8 @@ Fault CheckTurn(const Plan& plan, const PlanTurn& turn, const PlanBounds& bounds
     }
     if (Fault fault = CheckStored(shard, bounds)) return fault;
   }
-  if (turn.preload_bytes > plan.turn_bytes) return Broken("preload_bytes is more than turn_bytes");
+  if (turn.preload_bytes > plan.turn_bytes.value_or(0))
+    return Broken("preload_bytes is more than turn_bytes");
   return CheckFields(turn, plan.layers.size());
 }
 
@@ -327,7 +329,7 @@ std::optional<PlanFault> FindPlanFault(const Plan& plan, const PlanBounds& bound
     if (Fault fault = In("turns", t, CheckTurn(plan, plan.turns[t], bounds, &runs))) return fault;
   }
   if (plan.variants.size() > kMaxVariants) return Broken("more than 64 variants");
-  std::set<std::pair<uint32_t, uint64_t>> planned = {{plan.length, plan.freq}};
+  std::set<std::pair<uint32_t, std::optional<uint64_t>>> planned = {{plan.length, plan.freq}};
   for (size_t i = 0; i < plan.variants.size(); ++i) {
     const Plan& variant = plan.variants[i];
     if (Fault fault = In("variants", i, CheckVariant(plan, variant, bounds))) return fault;

@@ -71,7 +71,7 @@ class AnyPlan {
     Plan kept = plan;
     for (PlanTurn& turn : plan.turns) {
       turn = last;
-      plan.turn_bytes = std::max(plan.turn_bytes, turn.preload_bytes);
+      plan.turn_bytes = std::max(plan.turn_bytes.value_or(0), turn.preload_bytes);
       kept.bits = turn.bits;
       kept.preload.clear();
       kept.preload_bytes = row_bytes;

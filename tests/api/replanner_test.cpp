@@ -263,7 +263,7 @@ TEST_F(ReplannerTest, ShortMemoryHalvesWhatTurnsKeepToo) {
     for (const PlanTurn& turn : InForce().turns)
       EXPECT_LE(CatalogOf(session_->status().file->index()).BytesOfAll(turn.preload), bytes);
   }
-  EXPECT_EQ(InForce().turn_bytes, 0U);
+  EXPECT_EQ(InForce().turn_bytes, std::nullopt);
   EXPECT_TRUE(Look(is_short, 10s).empty()) << "there is nothing left to give";
   while (!IsFirst()) ASSERT_TRUE(PlannedAgain(Look({}, 61s), "memory is no longer short"));
   EXPECT_EQ(InForce().turn_bytes, first_.turn_bytes);

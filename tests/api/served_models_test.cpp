@@ -369,7 +369,7 @@ TEST_F(ServedModelsTest, ReadsInFlightAreThoseOfThePlanThatWantsMost) {
   models[0].plan.read_depth = 2;
   models[1].plan.read_depth = 8;
   EXPECT_EQ(BytesInFlightOf(models), uint64_t{8} * 65536);
-  models[0].plan.read_depth = 0;
+  models[0].plan.read_depth.reset();
   EXPECT_EQ(BytesInFlightOf(models), Host::kBytesInFlight);
 }
 

@@ -55,7 +55,7 @@ TEST(FrozenPlan11, HoldsWhat11Brought) {
   EXPECT_FALSE(plan->turns[1].quality.accuracy);
   EXPECT_EQ(plan->turns[2].aib_us, (std::vector<double>{90, 45}));
   EXPECT_FALSE(plan->times);
-  EXPECT_EQ(plan->staging_bytes, 0u);
+  EXPECT_EQ(plan->staging_bytes, std::nullopt);
 }
 
 TEST(FrozenPlan12, HoldsWhat12Brought) {
@@ -84,7 +84,7 @@ TEST(FrozenPlan13, HoldsWhat13Brought) {
   EXPECT_EQ(plan->times->LayerUs(0), 50.5);
   EXPECT_EQ(plan->times->LayerUs(1), 20.25);
   EXPECT_EQ(plan->variants[0].times->last_layer_us, 10.125);
-  EXPECT_EQ(plan->variants[0].times->last_layer_p99_us, 0);
+  EXPECT_EQ(plan->variants[0].times->last_layer_p99_us, std::nullopt);
   const auto older = ParsePlan(AsBytes(Frozen("v1.2/tiny.plan")), "tiny.plan");
   ASSERT_TRUE(older.ok()) << older.error().Message();
   EXPECT_EQ(older->times->LayerUs(1), older->times->layer_us);
@@ -100,8 +100,8 @@ TEST(FrozenPlan14, HoldsWhat14Brought) {
   EXPECT_EQ(plan->variants[0].quality.agreement, 0.5);
   const auto older = ParsePlan(AsBytes(Frozen("v1.3/tiny.plan")), "tiny.plan");
   ASSERT_TRUE(older.ok()) << older.error().Message();
-  EXPECT_EQ(older->threads, 0u);
-  EXPECT_EQ(older->cpus, "");
+  EXPECT_EQ(older->threads, std::nullopt);
+  EXPECT_EQ(older->cpus, std::nullopt);
   EXPECT_FALSE(older->quality.agreement);
 }
 

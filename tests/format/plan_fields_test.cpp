@@ -26,8 +26,17 @@ std::string TypeOf(uint64_t /*value*/, const Rule& /*rule*/) { return "ulong"; }
 std::string TypeOf(double /*value*/, const Rule& rule) {
   return rule.left_out != 0 ? "double = 1" : "double";
 }
-std::string TypeOf(const std::optional<double>& /*value*/, const Rule& /*rule*/) {
-  return "double = null";
+std::string TypeOf(const std::optional<double>& /*value*/, const Rule& rule) {
+  return rule.zero_is_nothing ? "double" : "double = null";
+}
+std::string TypeOf(const std::optional<uint32_t>& /*value*/, const Rule& rule) {
+  return rule.zero_is_nothing ? "uint" : "uint = null";
+}
+std::string TypeOf(const std::optional<uint64_t>& /*value*/, const Rule& rule) {
+  return rule.zero_is_nothing ? "ulong" : "ulong = null";
+}
+std::string TypeOf(const std::optional<std::string>& /*value*/, const Rule& /*rule*/) {
+  return "string";
 }
 std::string TypeOf(const std::optional<PlanTimes>& /*value*/, const Rule& /*rule*/) {
   return "PlanTimes";

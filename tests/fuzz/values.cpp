@@ -48,12 +48,14 @@ void Change(Numbers& numbers, Number& number) {
   number = static_cast<Number>(numbers.Near(static_cast<uint64_t>(number)));
 }
 
-void Change(Numbers& numbers, std::optional<double>& number) {
-  if (numbers.Take<uint8_t>() % 4 == 0) return number.reset();
-  Change(numbers, number ? *number : number.emplace(1));
-}
-
 void Change(Numbers& numbers, std::string& text) { text = numbers.Text(); }
+
+template <typename Number>
+void Change(Numbers& numbers, std::optional<Number>& number) {
+  if (numbers.Take<uint8_t>() % 4 == 0) return number.reset();
+  if (!number) number.emplace();
+  Change(numbers, *number);
+}
 
 /// Changes one of these fields, whatever their types.
 template <typename... Fields>

@@ -8,7 +8,7 @@ namespace {
 Plan For(uint32_t length, uint64_t freq) {
   Plan plan;
   plan.length = length;
-  plan.freq = freq;
+  if (freq != 0) plan.freq = freq;
   return plan;
 }
 
@@ -17,7 +17,7 @@ using Chosen = std::vector<std::pair<uint32_t, uint64_t>>;
 Chosen At(const Plan& plan, uint64_t clock_khz) {
   Chosen chosen;
   for (const RouteId id : RoutesAtClock(plan, clock_khz))
-    chosen.emplace_back(PlanOf(plan, id).length, PlanOf(plan, id).freq);
+    chosen.emplace_back(PlanOf(plan, id).length, PlanOf(plan, id).freq.value_or(0));
   return chosen;
 }
 

@@ -209,7 +209,7 @@ TEST(Cold, PlansMeetTheirTargetsAndCheckTheSame) {
       ASSERT_TRUE(check.ok()) << check.error().Message();
       EXPECT_EQ(check->latency_us, plan->predicted_latency_us);
       EXPECT_EQ(check->p99_us, plan->predicted_p99_us);
-      EXPECT_EQ(check->staging_bytes, plan->staging_bytes);
+      EXPECT_EQ(check->staging_bytes, plan->staging_bytes.value_or(0));
       // The same plan by a warm process is faster.
       Plan warm = *plan;
       warm.cold = false;

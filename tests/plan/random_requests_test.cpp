@@ -195,12 +195,13 @@ TEST(RandomRequests, EachLengthAndClockThatWasAskedForIsInThePlan) {
     refused += plan.ok() ? 0 : 1;
     made += plan.ok() ? 1 : 0;
     if (!plan.ok()) continue;
-    std::set<std::pair<uint32_t, uint64_t>> planned = {{plan->length, plan->freq}};
-    for (const Plan& variant : plan->variants) planned.emplace(variant.length, variant.freq);
+    std::set<std::pair<uint32_t, uint64_t>> planned = {{plan->length, plan->freq.value_or(0)}};
+    for (const Plan& variant : plan->variants)
+      planned.emplace(variant.length, variant.freq.value_or(0));
     std::vector<uint32_t> lengths = request.further_lengths;
     lengths.push_back(128);
     std::vector<uint64_t> clocks = request.clocks;
-    if (clocks.empty()) clocks = {plan->freq};
+    if (clocks.empty()) clocks = {plan->freq.value_or(0)};
     for (const uint32_t length : lengths) {
       for (const uint64_t clock : clocks) {
         EXPECT_TRUE(planned.contains({length, clock}))

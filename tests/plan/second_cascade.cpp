@@ -75,7 +75,7 @@ class SecondCascade {
     bound(beside);
     staging_ = std::max(staging_, AloneTimes().median.LargestLayerBytes());
     bound(beside_alone);
-    notes_.Bytes("staging_bytes", plan_.staging_bytes, staging_);
+    notes_.Bytes("staging_bytes", plan_.staging_bytes.value_or(0), staging_);
     notes_.Bytes("predicted_peak_bytes", plan_.predicted_peak_bytes,
                  std::max(beside, beside_alone) + staging_);
   }
@@ -216,13 +216,12 @@ void HoldTimes(const std::string& name, const PlanTimes& got, const PlanTimes& w
   notes->Time(name + "stall_us", got.stall_us, wanted.stall_us);
   notes->Times(name + "layer_io_us", got.layer_io_us, wanted.layer_io_us);
   // "Both 0: as any other layer; only the p99 0: the median".
-  const bool last_is_other = got.last_layer_us == 0 && got.last_layer_p99_us == 0;
-  const double last_us = last_is_other ? got.layer_us : got.last_layer_us;
-  const double last_p99_us = last_is_other                ? got.layer_p99_us
-                             : got.last_layer_p99_us == 0 ? got.last_layer_us
-                                                          : got.last_layer_p99_us;
-  notes->Time(name + "last_layer_us", last_us, wanted.last_layer_us);
-  notes->Time(name + "last_layer_p99_us", last_p99_us, wanted.last_layer_p99_us);
+  const bool last_is_other = !got.last_layer_us && !got.last_layer_p99_us;
+  const double last_us = last_is_other ? got.layer_us : got.last_layer_us.value_or(0);
+  const double last_p99_us =
+      last_is_other ? got.layer_p99_us : got.last_layer_p99_us.value_or(last_us);
+  notes->Time(name + "last_layer_us", last_us, *wanted.last_layer_us);
+  notes->Time(name + "last_layer_p99_us", last_p99_us, *wanted.last_layer_p99_us);
   if (plan.layers.size() == 1) return;  // there is no other layer
   notes->Time(name + "layer_us", got.layer_us, wanted.layer_us);
   notes->Time(name + "layer_p99_us", got.layer_p99_us, wanted.layer_p99_us);

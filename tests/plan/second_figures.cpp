@@ -187,7 +187,7 @@ uint64_t SecondMissing(const ShardCatalog& catalog, ShardId id, uint32_t held, u
 SecondTimes SecondTimesOf(const PlanInput& input, const PlanRequest& request,
                           const SecondPass& pass, std::optional<double> target_us) {
   const auto device = [&](Risk risk, double run_us) {
-    return SecondDevice(input.profile, pass.plan->length, pass.plan->freq, risk, run_us,
+    return SecondDevice(input.profile, pass.plan->length, pass.plan->freq.value_or(0), risk, run_us,
                         pass.share);
   };
   SecondTimes figures;

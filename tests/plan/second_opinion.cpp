@@ -113,9 +113,9 @@ class SecondOpinion {
   }
   void Echoes(const std::string& name, const Plan& one) {
     notes_.Time(name + "wake_us", one.wake_us, request_.wake_us);
-    notes_.Bytes(name + "threads", one.threads, input_.profile.threads);
-    notes_.Bytes(name + "read_bytes", one.read_bytes, input_.profile.read_bytes);
-    notes_.Bytes(name + "read_depth", one.read_depth, input_.profile.read_depth);
+    notes_.Bytes(name + "threads", one.threads.value_or(0), input_.profile.threads);
+    notes_.Bytes(name + "read_bytes", one.read_bytes.value_or(0), input_.profile.read_bytes);
+    notes_.Bytes(name + "read_depth", one.read_depth.value_or(0), input_.profile.read_depth);
   }
   void Quantities(const std::string& name, const Plan& one) {
     const uint64_t words = &one == &plan_ ? WordBytes() : 0;
@@ -141,13 +141,14 @@ class SecondOpinion {
     uint64_t staging = 0;
     for (const auto& [name, one] : Routes()) {
       const uint64_t own = StagingOf(TimesOf(*one));
-      if (one != &plan_) notes_.Bytes(name + "staging_bytes", one->staging_bytes, Bounded(own));
+      if (one != &plan_)
+        notes_.Bytes(name + "staging_bytes", one->staging_bytes.value_or(0), Bounded(own));
       staging = std::max(staging, own);
     }
     for (const PlanTurn& turn : plan_.turns)
       staging = std::max(staging, StagingOf(TimesOf(plan_, &turn)));
     staging = Bounded(staging);
-    notes_.Bytes("staging_bytes", plan_.staging_bytes, staging);
+    notes_.Bytes("staging_bytes", plan_.staging_bytes.value_or(0), staging);
     return staging;
   }
   [[nodiscard]] uint64_t Bounded(uint64_t staging) const {
@@ -199,7 +200,7 @@ class SecondOpinion {
     notes_.Bytes("turns, as many,", plan_.turns.size(), request_.turns);
     if (plan_.turns.empty()) return;
     const uint64_t buffer = request_.turn_bytes.value_or(request_.preload_bytes);
-    notes_.Bytes("turn_bytes", plan_.turn_bytes, buffer);
+    notes_.Bytes("turn_bytes", plan_.turn_bytes.value_or(0), buffer);
     for (size_t t = 0; t < plan_.turns.size(); ++t) {
       const PlanTurn& turn = plan_.turns[t];
       const std::string name = "turns[" + std::to_string(t) + "].";
@@ -226,7 +227,7 @@ class SecondOpinion {
     std::vector<ShardAtBits> kept;
     for (const ShardAtBits& shard : SecondShardsOf(PassOf(plan_, &plan_.turns[t]))) {
       kept.push_back(shard);
-      if (SecondBytes(input_.catalog, kept) <= plan_.turn_bytes) continue;
+      if (SecondBytes(input_.catalog, kept) <= plan_.turn_bytes.value_or(0)) continue;
       kept.pop_back();
       break;
     }
@@ -287,7 +288,7 @@ class SecondOpinion {
       if (one->fallback) width = std::max(width, one->fallback->width);
     }
     const uint64_t before = SecondBeforeShards(input_, longest_, width);
-    if (!plan_.turns.empty()) return before + plan_.turn_bytes + BesideTurnBuffer();
+    if (!plan_.turns.empty()) return before + plan_.turn_bytes.value_or(0) + BesideTurnBuffer();
     return before + SecondBytes(input_.catalog, plan_.preload) + WordBytes() + FallbackBytes();
   }
   void Peak(uint64_t arena) {
@@ -297,7 +298,8 @@ class SecondOpinion {
       uint32_t width = one->width;
       if (one->fallback) width = std::max(width, one->fallback->width);
       const uint64_t alone = SecondBeforeShards(input_, one->length, width) + one->preload_bytes +
-                             (one->fallback ? one->fallback->bytes : 0) + one->staging_bytes;
+                             (one->fallback ? one->fallback->bytes : 0) +
+                             one->staging_bytes.value_or(0);
       notes_.Bytes(name + "predicted_peak_bytes", one->predicted_peak_bytes, alone);
     }
     if (plan_.turns.empty() && DelayModelFor(plan_.strategy) == DelayModel::kBudgets) {
@@ -311,7 +313,7 @@ class SecondOpinion {
 
   void FallbackTimes(const std::string& name, const Plan& one) {
     const Fallback& fallback = *one.fallback;
-    const SecondDevice device(input_.profile, one.length, one.freq, Risk::kP99,
+    const SecondDevice device(input_.profile, one.length, one.freq.value_or(0), Risk::kP99,
                               one.target_us.value_or(0), {});
     const double extra_us = fallback.width * device.ExtraUs(fallback.bits);
     notes_.Time(name + "fallback.embed_us", fallback.embed_us, device.EmbedUs());

@@ -47,7 +47,7 @@ std::string JudgedOtherwise(const SecondWorld& drawn, const Plan& plan) {
   for (size_t i = 0; i < plan.variants.size(); ++i)
     same(verdicts->variants[i], plan.variants[i], "variant");
   for (size_t i = 0; i < plan.turns.size(); ++i) same(verdicts->turns[i], plan.turns[i], "turn");
-  if (verdicts->plan.staging_bytes != plan.staging_bytes) problem += "other staging";
+  if (verdicts->plan.staging_bytes != plan.staging_bytes.value_or(0)) problem += "other staging";
   if (plan.cascade && verdicts->cascade->path_us != plan.cascade->path_us) problem += "other paths";
   return problem.empty() ? "" : "\n  judged: " + problem;
 }

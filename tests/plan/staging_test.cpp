@@ -148,7 +148,8 @@ TEST(Staging, OfAPlanKeepsItsLatenciesAndLowersItsPeak) {
       EXPECT_LE(plan->staging_bytes, all);
       smaller += plan->staging_bytes < all ? 1 : 0;
       EXPECT_EQ(plan->predicted_peak_bytes, BytesBeforeShards(input.memory, plan->Extent()) +
-                                                plan->preload_bytes + plan->staging_bytes);
+                                                plan->preload_bytes +
+                                                plan->staging_bytes.value_or(0));
       for (const Risk risk : {Risk::kMedian, Risk::kP99}) {
         const auto device = DeviceModel::Make(world.profile, plan->length, risk);
         ASSERT_TRUE(device.ok());
@@ -160,7 +161,7 @@ TEST(Staging, OfAPlanKeepsItsLatenciesAndLowersItsPeak) {
       EXPECT_EQ(plan->read_depth, 2u);
       const auto check = CheckPlan(input, request.judging, *plan);
       ASSERT_TRUE(check.ok());
-      EXPECT_EQ(check->staging_bytes, plan->staging_bytes);
+      EXPECT_EQ(check->staging_bytes, plan->staging_bytes.value_or(0));
       EXPECT_EQ(check->peak_bytes, plan->predicted_peak_bytes);
     }
   }
@@ -197,7 +198,7 @@ TEST(Staging, ServesVariantsAndTurns) {
   EXPECT_GE(plan->staging_bytes, plan->variants[0].staging_bytes);
   ASSERT_TRUE(plan->variants[0].times);
   EXPECT_EQ(plan->variants[0].times->layer_us, 4000.0 * plan->variants[0].width);
-  EXPECT_EQ(plan->variants[0].times->last_layer_us, 0) << "the profile does not say";
+  EXPECT_EQ(plan->variants[0].times->last_layer_us, std::nullopt) << "the profile does not say";
   request.further_lengths.clear();
   request.turns = 3;
   request.turn_bytes = 4'000'000;
@@ -210,7 +211,8 @@ TEST(Staging, ServesVariantsAndTurns) {
   }
   const uint64_t overhang = TurnOverhang(world.checked(), *device, *turns);
   EXPECT_EQ(turns->predicted_peak_bytes, BytesBeforeShards(world.memory(), turns->Extent()) +
-                                             4'000'000 + overhang + turns->staging_bytes);
+                                             4'000'000 + overhang +
+                                             turns->staging_bytes.value_or(0));
 }
 
 // One arena serves the plan and its variants, and it is no larger than the memory leaves beside the
@@ -291,7 +293,7 @@ TEST(Staging, IsThatOfTheVariantWhichNeedsMost) {
   };
   // An edit: the plan itself reads little, and nothing says what it may stage.
   std::ranges::fill(plan->bits.values(), 2U);
-  plan->staging_bytes = plan->variants[0].staging_bytes = 0;
+  plan->staging_bytes = plan->variants[0].staging_bytes = std::nullopt;
   Plan alone = *plan;
   alone.variants.clear();
   EXPECT_LT(staging(alone), staging(plan->variants[0]));

@@ -71,7 +71,7 @@ TEST(Turns, FidelityNeverFallsAndWhatIsHeldIsNotReadAgain) {
     ASSERT_EQ(plan->turns.size(), 4u);
     ASSERT_EQ(plan->turns[0].bits, plan->bits);
     ASSERT_EQ(plan->turns[0].preload, plan->preload);
-    ASSERT_EQ(plan->turn_bytes, *request.turn_bytes);
+    ASSERT_EQ(plan->turn_bytes.value_or(0), *request.turn_bytes);
     for (size_t t = 1; t < 4; ++t) {
       const PlanTurn& before = plan->turns[t - 1];
       const PlanTurn& turn = plan->turns[t];

@@ -199,7 +199,7 @@ const std::vector<Rule>& NumberRules() {
        "strategy is not at most 64 bytes of printable ASCII"},
       {Sound, [](Plan& p) { p.kernel.name.assign(65, 'a'); }, kBroken,
        "kernel is not at most 64 bytes of printable ASCII"},
-      {Sound, [](Plan& p) { p.cpus.assign(32769, '1'); }, kBroken,
+      {Sound, [](Plan& p) { p.cpus = std::string(32769, '1'); }, kBroken,
        "cpus is not at most 32768 bytes of printable ASCII"},
       {Sound, [](Plan& p) { p.read_path.assign(65, 'a'); }, kBroken,
        "read_path is not at most 64 bytes of printable ASCII"},
@@ -368,7 +368,7 @@ const std::vector<Rule>& TurnAndVariantRules() {
        "variants[0]: preload: layer 4 slice 3 at 32 bits is not preloaded by the plan"},
       {WithVariants, [](Plan& p) { p.variants[0].length = p.length; }, kBroken,
        "variants[0]: its length and freq are planned already"},
-      {WithVariants, [](Plan& p) { p.variants[1].freq = 0, p.variants[1].length = 8; }, kBroken,
+      {WithVariants, [](Plan& p) { p.variants[1].freq.reset(), p.variants[1].length = 8; }, kBroken,
        "variants[1]: its length and freq are planned already"}};
   return kRules;
 }

@@ -167,7 +167,7 @@ void PipelineCore::CompareWithPlan(const RunReport& report) {
   const double length_share = static_cast<double>(run_->tokens()) / plan.length;
   double compute_us = 0;
   double planned_us = 0;
-  const size_t known = report.layers.size() - (plan.times->last_layer_us > 0 ? 0 : 1);
+  const size_t known = report.layers.size() - (plan.times->last_layer_us ? 0 : 1);
   for (size_t k = 0; k < known; ++k) {
     const double width_share = static_cast<double>(report.layers[k].slices) / plan.width;
     compute_us += report.layers[k].end_us - report.layers[k].start_us;

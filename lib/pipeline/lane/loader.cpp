@@ -15,9 +15,9 @@ Loader::Places Loader::UsePlan(const Plan& plan, uint64_t most_staging) {
   next.most_staging = most_staging;
   next.buffer = PreloadBuffer(file_.index(), plan);
   if (options_.lock) next.buffer.Lock();
-  next.limits.arena_bytes = most_staging != 0 ? most_staging : plan.staging_bytes;
-  if (plan.read_bytes != 0) next.limits.read_bytes = plan.read_bytes;
-  if (plan.read_depth != 0) next.depth = plan.read_depth;
+  next.limits.arena_bytes = most_staging != 0 ? most_staging : plan.staging_bytes.value_or(0);
+  if (plan.read_bytes) next.limits.read_bytes = *plan.read_bytes;
+  if (plan.read_depth) next.depth = *plan.read_depth;
   places_.arena_bytes = arena_.size();
   GiveBackArena();
   return std::exchange(places_, std::move(next));

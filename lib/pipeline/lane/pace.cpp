@@ -25,12 +25,13 @@ constexpr double kWaking_us = 200;
 
 Pace::Pace(const PlanTimes& times, uint32_t layers, uint32_t width)
     : layer_us_(std::max(times.layer_us, times.layer_p99_us)),
-      last_us_(times.last_layer_us > 0 ? std::max(times.last_layer_us, times.last_layer_p99_us)
-                                       : layer_us_),
+      last_us_(times.last_layer_us
+                   ? std::max(*times.last_layer_us, times.last_layer_p99_us.value_or(0))
+                   : layer_us_),
       layer_reserve_us_(std::max(0.0, times.layer_p99_us - times.layer_us)),
-      last_reserve_us_(times.last_layer_us > 0
-                           ? std::max(0.0, times.last_layer_p99_us - times.last_layer_us)
-                           : layer_reserve_us_),
+      last_reserve_us_(times.last_layer_us ? std::max(0.0, times.last_layer_p99_us.value_or(0) -
+                                                               *times.last_layer_us)
+                                           : layer_reserve_us_),
       head_us_(times.head_us),
       layers_(layers),
       width_(width) {}

@@ -10,6 +10,7 @@
 #include "plan/play/cold.h"
 #include "plan/play/shard_costs.h"
 #include "plan/play/turn_reads.h"
+#include "types/fields.h"
 
 namespace sti {
 namespace {
@@ -183,8 +184,9 @@ PlanTimes TimesOf(const CheckedInput& input, const DeviceModels& devices, const 
   times.layer_p99_us = devices.p99.LayerUs(plan.width).value_or(0) + decode_p99.layer_us;
   const double last_us = run.lane.last_us + decode.last_us;
   if (last_us != times.layer_us) {
-    times.last_layer_us = last_us;
-    times.last_layer_p99_us = devices.p99.LastLayerUs(plan.width).value_or(0) + decode_p99.last_us;
+    times.last_layer_us = UnlessZero(last_us);
+    times.last_layer_p99_us =
+        UnlessZero(devices.p99.LastLayerUs(plan.width).value_or(0) + decode_p99.last_us);
   }
   times.head_us = fixed.head_us;
   times.stall_us = StallOf(run, cold.start_us, latency_us);
@@ -195,9 +197,9 @@ PlanTimes TimesOf(const CheckedInput& input, const DeviceModels& devices, const 
   return times;
 }
 
-Staging StagingNeed::Within(uint64_t said_bytes, uint64_t held_bytes,
+Staging StagingNeed::Within(std::optional<uint64_t> said_bytes, uint64_t held_bytes,
                             std::optional<uint64_t> memory_bytes) const {
-  Staging staging{said_bytes != 0 ? std::max(least, said_bytes) : enough, true};
+  Staging staging{said_bytes ? std::max(least, *said_bytes) : enough, true};
   if (!memory_bytes) return staging;
   staging.fits = held_bytes <= *memory_bytes && least <= *memory_bytes - held_bytes;
   staging.bytes = staging.fits ? std::min(staging.bytes, *memory_bytes - held_bytes) : least;

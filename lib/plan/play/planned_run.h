@@ -68,7 +68,7 @@ struct StagingNeed {
   /// Returns the staging of runs beside which `held_bytes` of `memory_bytes` are held: the
   /// `said_bytes` of a plan that says them, else enough, or what the memory leaves. Where that is
   /// less than the least, it is the least, and does not fit. Memory may be unbounded.
-  [[nodiscard]] Staging Within(uint64_t said_bytes, uint64_t held_bytes,
+  [[nodiscard]] Staging Within(std::optional<uint64_t> said_bytes, uint64_t held_bytes,
                                std::optional<uint64_t> memory_bytes) const;
 };
 

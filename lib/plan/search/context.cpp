@@ -9,6 +9,7 @@
 #include "plan/memory.h"
 #include "plan/play/cold.h"
 #include "plan/row_times.h"
+#include "types/fields.h"
 #include "types/importance_rank.h"
 
 namespace sti {
@@ -183,7 +184,7 @@ std::optional<uint64_t> PlanningContext::BesideHost(uint32_t width) const {
   std::optional<uint64_t> bytes = ShardMemory(input->memory, terms.judging, extent);
   if (!bytes) return std::nullopt;
   *bytes -= std::min(*bytes, AddSaturated(host.preload_bytes, FallbackBytesBeside(host)));
-  uint64_t counted_on = host.staging_bytes;
+  std::optional<uint64_t> counted_on = host.staging_bytes;
   for (const Plan& variant : host.variants)
     counted_on = std::max(counted_on, variant.staging_bytes);
   return *bytes < counted_on ? 0 : *bytes;
@@ -249,16 +250,16 @@ Plan PlanningContext::EmptyPlan() const {
   plan.shape = input->shape;
   plan.strategy = request.strategy;
   plan.length = scope.length;
-  plan.freq = scope.clock;
+  plan.freq = UnlessZero(scope.clock);
   plan.wake_us = request.wake_us;
   plan.cold = request.cold;
-  plan.read_bytes = input->profile.read_bytes;
-  plan.read_depth = input->profile.read_depth;
+  plan.read_bytes = UnlessZero(input->profile.read_bytes);
+  plan.read_depth = UnlessZero(input->profile.read_depth);
   plan.target_us = terms.target_us;
   plan.kernel = input->profile.kernel;
   plan.read_path = input->profile.read_path;
-  plan.threads = input->profile.threads;
-  plan.cpus = input->profile.cpus;
+  plan.threads = UnlessZero(input->profile.threads);
+  plan.cpus = UnlessZero(input->profile.cpus);
   plan.row_share = row_share.median;
   plan.row_p99_share = row_share.p99;
   if (scope.host == nullptr) plan.words = PreloadedWords();

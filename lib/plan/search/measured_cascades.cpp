@@ -7,6 +7,7 @@
 #include "base/remedy.h"
 #include "plan/judge.h"
 #include "plan/text.h"
+#include "types/fields.h"
 
 namespace sti {
 namespace {
@@ -45,8 +46,9 @@ Plan AsLevel(Plan plan, bool first) {
 /// Has a cascade need memory for the whole arena of its plan. That of a plan whose last level needs
 /// more alone than in the cascade may be more than the cascade's share of the memory.
 void NeedArenaOf(const Plan& plan, CascadeFigures* figures) {
-  if (plan.staging_bytes <= figures->staging_bytes) return;
-  figures->peak_bytes += plan.staging_bytes - figures->staging_bytes;
+  const uint64_t arena_bytes = plan.staging_bytes.value_or(0);
+  if (arena_bytes <= figures->staging_bytes) return;
+  figures->peak_bytes += arena_bytes - figures->staging_bytes;
   figures->fits_memory = false;
   figures->problem = "needs " + std::to_string(figures->peak_bytes) + " bytes of memory";
 }
@@ -192,15 +194,15 @@ Plan MeasuredCascades::Assemble(const std::vector<uint32_t>& levels) const {
   const PlanningContext& context = *context_;
   const Judging& judging = context.terms.judging;
   const PredictedQuality quality = plan.quality;
-  plan.staging_bytes = 0;
+  plan.staging_bytes.reset();
   const uint64_t staging_bytes =
       PriceCascade(context.input, judging, context.devices, plan).staging_bytes;
   const uint64_t least_bytes = LargestLayerBytes(context.input, context.devices.median, plan);
   // The preload of the plan alone may not leave the cascade without an arena.
   for (;;) {
-    plan.staging_bytes = staging_bytes;
+    plan.staging_bytes = UnlessZero(staging_bytes);
     FillFigures(Evaluate(context.input, judging, context.devices, plan), &plan);
-    if (plan.staging_bytes >= least_bytes || plan.preload.empty()) break;
+    if (plan.staging_bytes.value_or(0) >= least_bytes || plan.preload.empty()) break;
     plan.preload.pop_back();
   }
   plan.quality = quality;

@@ -7,6 +7,7 @@
 #include "base/counted.h"
 #include "plan/judge.h"
 #include "plan/search/joint.h"
+#include "types/fields.h"
 
 namespace sti {
 namespace {
@@ -128,7 +129,7 @@ void PlanTurns(const PlanningContext& context, Plan* plan) {
   if (context.request.turns == 0) return;
   std::vector<PlanTurn> planned;
   TurnPlanner turns(context, *plan);
-  plan->turn_bytes = turns.turn_bytes();
+  plan->turn_bytes = UnlessZero(turns.turn_bytes());
   planned.push_back(turns.First());
   while (planned.size() < context.request.turns) {
     planned.push_back(turns.Next(planned.back().read_bytes));
