@@ -372,7 +372,10 @@ Result<Plan> Planner::InScopes(const Scopes& scopes, const PlanningTerms& terms,
 
   // The figures once more: now with variants and turns, which take memory too, and the target as
   // asked.
-  if (request_.target_us) plan.target_us = request_.target_us;
+  if (request_.target_us) {
+    plan.target_us = request_.target_us;
+    for (Plan& variant : plan.variants) variant.target_us = request_.target_us;
+  }
   STI_ASSIGN_OR_RETURN(std::string problem, FillTogether(input_, request_.judging, &plan));
   while (!problem.empty() && ServesAllLengths(parts) && !plan.variants.empty() &&
          plan.variants.back().length < plan.length) {

@@ -196,8 +196,11 @@ TEST(RandomRequests, EachLengthAndClockThatWasAskedForIsInThePlan) {
     made += plan.ok() ? 1 : 0;
     if (!plan.ok()) continue;
     std::set<std::pair<uint32_t, uint64_t>> planned = {{plan->length, plan->freq.value_or(0)}};
-    for (const Plan& variant : plan->variants)
+    for (const Plan& variant : plan->variants) {
       planned.emplace(variant.length, variant.freq.value_or(0));
+      EXPECT_EQ(variant.target_us, plan->target_us) << drawn.Name();
+    }
+    EXPECT_EQ(plan->target_us, request.target_us ? request.target_us : plan->target_us);
     std::vector<uint32_t> lengths = request.further_lengths;
     lengths.push_back(128);
     std::vector<uint64_t> clocks = request.clocks;
