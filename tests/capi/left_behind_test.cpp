@@ -143,6 +143,53 @@ TEST_F(LeftBehind, AGuaranteeLastsThroughPlansThatAreRefusedUnread) {
   ExpectAsBefore();
 }
 
+// Rows of words that the plan in force preloads are in memory after another one was refused, and no
+// text reads them.
+TEST_F(LeftBehind, RowsOfWordsLastThroughAPlanWhoseReadsFail) {
+  const auto with_words = [&](const std::string& json, const std::string& words) {
+    std::string plan = json;
+    return plan.insert(plan.find("\"variants\""), "\"words\":" + words + ",");
+  };
+  const std::string plan = with_words(PlanAt(4), "[2,3,5,7,9]");
+  const uint32_t ids[] = {2, 5, 7, 9, 3};
+  ASSERT_TRUE(Is(STI_OK, Give(STI_PLAN, plan), error_));
+  ASSERT_TRUE(Is(STI_OK, sti_run_ids(model_, ids, std::size(ids), &error_), error_));
+  const double read = sti_stat(model_, STI_READ_BYTES);
+  const double own = sti_stat(model_, STI_OWN_BYTES);
+  ASSERT_TRUE(Is(STI_OK, sti_trim(model_, 0, &error_), error_));  // and all rows of the text
+  ASSERT_TRUE(Is(STI_OK, Give(STI_PLAN, plan), error_));
+  storage_.lies = 1;
+  EXPECT_TRUE(Is(STI_READ_FAILED, Give(STI_PLAN, with_words(OtherPlan(), "[3,4,6]")), error_));
+  storage_.lies = 0;
+  ASSERT_TRUE(Is(STI_OK, sti_run_ids(model_, ids, std::size(ids), &error_), error_));
+  EXPECT_EQ(sti_stat(model_, STI_READ_BYTES), read);
+  EXPECT_EQ(sti_stat(model_, STI_OWN_BYTES), own);
+}
+
+// Runs that fill the buffer again, which a trim has made smaller, read more than the plan counts
+// on. That is no slower flash: as the plan has it no read takes a microsecond.
+TEST_F(LeftBehind, WhatATrimGaveBackIsNoDriftOfReads) {
+  const auto file = ContainerFile::Open(path_);
+  Plan plan = WithPreload(Timed(*MakeWholePlan(file->index(), WholeAt(6)), 1000, 1e-6), 3);
+  plan.target_us = 600e6;
+  plan.length = 5;
+  plan.fallback = FallbackOf({0}, 1, 2, 1000);
+  Set(STI_LATE, STI_LATE_DEGRADE);
+  for (const bool trims : {true, false}) {
+    ASSERT_TRUE(Is(STI_OK, Give(STI_PLAN, PlanToJson(plan)), error_));
+    for (int run = 0; run < 8; ++run) {
+      const double own = sti_stat(model_, STI_OWN_BYTES);
+      if (trims) {
+        ASSERT_TRUE(Is(STI_OK, sti_trim(model_, static_cast<uint64_t>(own) - 1, &error_), error_));
+        ASSERT_GT(sti_stat(model_, STI_OWN_BYTES), 0);
+      }
+      RunInFull();
+    }
+    const double drift = sti_stat(model_, STI_READ_DRIFT);
+    EXPECT_TRUE(trims ? drift == 1 : drift > 1) << drift;
+  }
+}
+
 // Reads that sti_wake has begun fail, and the flash recovers: the run reads anew.
 TEST_F(LeftBehind, AWakeWhoseReadsFailedIsNoRuns) {
   ASSERT_TRUE(Is(STI_OK, Give(STI_PLAN, OtherPlan()), error_));
@@ -156,6 +203,21 @@ TEST_F(LeftBehind, AWakeWhoseReadsFailedIsNoRuns) {
   std::this_thread::sleep_for(std::chrono::milliseconds(100));  // so that the lane knows
   storage_.lies = 0;
   EXPECT_TRUE(Is(STI_OK, Run(kText), error_));
+}
+
+// A wake is of use where reads come. Where they hang, nobody waits for it under a guarantee.
+TEST_F(LeftBehind, AWakeWaitsForNoReadThatHangs) {
+  Guarantee(false);
+  std::vector<sti_code> codes;
+  EXPECT_TRUE(EndsWhileReadsHang(storage_, [&] {
+    for (int wake = 0; wake < 2; ++wake) {
+      const uint32_t ids[] = {2, unseen_++, 3};
+      codes.push_back(sti_run_ids(model_, ids, std::size(ids), &error_));
+      codes.push_back(sti_wake(model_, &error_));
+    }
+  }));
+  EXPECT_EQ(codes, std::vector<sti_code>(4, STI_OK));
+  ExpectAsBefore();
 }
 
 // A plan that is given after a trim is loaded at once, as without one.

@@ -158,7 +158,8 @@ Status PipelineCore::CheckKeep(std::span<const ShardAtBits> keep) const {
 // of a degraded run counts for what it is: a read takes its share of the plan's bytes, a narrower
 // layer or a shorter input at least half of what does not depend on that, so that neither makes a
 // device look slow that is not. The last layer counts only if the plan has a time of its own for
-// it. Reads of a cascade level behind the first hang on those before it.
+// it. Reads of a cascade level behind the first hang on those before it; a run that fills the
+// buffer again, which a change has emptied, reads what the plan has there.
 void PipelineCore::CompareWithPlan(const RunReport& report) {
   if (report.fallback) return;
   const Plan& plan = run_->route().plan();
@@ -177,8 +178,9 @@ void PipelineCore::CompareWithPlan(const RunReport& report) {
   for (double layer_us : plan.times->layer_io_us) io_us += layer_us;
   io_us = io_us * ShareRead(report) + plan.times->embed_io_us * length_share;
   const bool is_later_level = force_->plan.cascade && run_->route().id() != force_->FirstRoute();
-  const bool reads_as_planned =
-      report.turn == 1 && force_->engagement.buffer_as_planned() && !is_later_level;
+  const bool fills_buffer = refit_ == Refit::kAfterRun;
+  const bool reads_as_planned = report.turn == 1 && force_->engagement.buffer_as_planned() &&
+                                !fills_buffer && !is_later_level;
   drift_.Add(planned_us > 0 ? compute_us / planned_us : 0,
              reads_as_planned && io_us > 0 ? report.io_busy_us / io_us : 0);
 }
