@@ -435,5 +435,35 @@ TEST_F(Walk, AModelThatHasBeenThroughAnythingEqualsAFreshOne) {
   }
 }
 
+// Whichever plan was in force before, an open model goes on as a fresh one under the plan that it
+// is given: its kinds of arithmetic, shards, words, levels and turns.
+TEST_F(Walk, APlanAfterAnyOtherIsAsAFreshModels) {
+  const auto asked_under = [](sti_model* model, const WalkPlan& plan) {
+    EXPECT_EQ(Give(model, STI_PLAN, plan.bytes), STI_OK) << plan.name;
+    std::vector<Outcome> outcomes;
+    for (const bool held : {false, true}) outcomes.push_back(Ask(model, kProbes[1], held));
+    return outcomes;
+  };
+  std::erase_if(plans_, [](const WalkPlan& plan) { return plan.code != STI_OK; });
+  Storage storage{bytes_};
+  std::vector<std::vector<Outcome>> fresh;
+  for (const WalkPlan& plan : plans_) {
+    sti_model* const model = Open(&storage);
+    fresh.push_back(asked_under(model, plan));
+    sti_close(model);
+  }
+  sti_model* const model = Open(&storage);
+  for (const WalkPlan& before : plans_) {
+    for (size_t i = 0; i < plans_.size(); ++i) {
+      ASSERT_EQ(Give(model, STI_PLAN, before.bytes), STI_OK);
+      const std::vector<Outcome> walked = asked_under(model, plans_[i]);
+      for (size_t time = 0; time < walked.size(); ++time)
+        EXPECT_EQ(Differences(walked[time], fresh[i][time]), "")
+            << plans_[i].name << " after " << before.name;
+    }
+  }
+  sti_close(model);
+}
+
 }  // namespace
 }  // namespace sti
