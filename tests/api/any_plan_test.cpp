@@ -10,10 +10,12 @@
 
 #include "api/session.h"
 #include "api/shard_memory.h"
+#include "format/part_selection.h"
 #include "support/fault_reader.h"
 #include "support/temp_folder.h"
 #include "support/test_container.h"
 #include "text/model_tokenizer.h"
+#include "types/plan_check.h"
 
 namespace sti {
 namespace {
@@ -131,6 +133,24 @@ TEST_F(AnyPlans, AnAnswerHasNothingOfTheOnesBeforeIt) {
   }
   EXPECT_GT(cascades, kPlans / 5);
   EXPECT_GT(fell_back, kPlans / 30);
+}
+
+// A container that is made for a plan holds all that the plan, its turns, its variants, its
+// fallbacks and the levels of its cascade run and keep.
+TEST_F(AnyPlans, AreServedByContainersThatAreMadeForThem) {
+  AnyPlan any(index_, random_);
+  for (int number = 0; number < 1000; ++number) {
+    const Plan plan = any.Draw();
+    const PartSelection parts = SelectForPlans(index_.info.shape, {&plan, 1});
+    PlanBounds bounds;
+    bounds.model = plan.model;
+    bounds.holds = [&](const ShardAtBits& shard) {
+      return parts[size_t{shard.id.layer} * index_.info.shape.width + shard.id.slice].Has(
+          PartSet::For(shard.bits));
+    };
+    const auto fault = FindPlanFault(plan, bounds);
+    ASSERT_FALSE(fault) << "plan " << number << ": " << fault->text();
+  }
 }
 
 // A preloaded shard comes through the arena too, where nothing is streamed: a shard at full

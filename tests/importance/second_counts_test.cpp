@@ -48,9 +48,10 @@ class SecondCounts : public ImportanceWorld {
  protected:
   void SetUp() override {
     ImportanceWorld::SetUp();
-    // The whole model is nearly always right, and smaller ones often.
+    // A third are pairs. The whole model is nearly always right, and smaller ones often.
     TestRandom random(7);
     for (Example& example : examples_) {
+      if (random.Below(3) == 0) example.pair = examples_[random.Below(examples_.size())].text;
       example.label = ArgMax(FullLogits(example));
       if (random.Below(8) == 0) example.label = static_cast<uint32_t>(random.Below(3));
     }
