@@ -69,6 +69,26 @@ TEST_P(ArchitecturesTest, IdsAndLogitsAreTheReferences) {
   EXPECT_EQ(count, 10U);
 }
 
+TEST_P(ArchitecturesTest, TextsOfOnePassGiveWhatEachGivesAlone) {
+  std::vector<uint32_t> ids;
+  std::vector<uint32_t> types;
+  std::vector<uint32_t> offsets{0};
+  std::vector<float> expected;
+  for (const char* text : {"a", "the movie", "a b c"}) {
+    const Encoding encoding = tokenizer_->Encode(text, std::nullopt, pipeline_->plan().length);
+    const auto alone = pipeline_->Run(encoding.ids, encoding.types);
+    ASSERT_TRUE(Succeeded(alone));
+    expected.insert(expected.end(), alone->logits.begin(), alone->logits.end());
+    ids.insert(ids.end(), encoding.ids.begin(), encoding.ids.end());
+    types.insert(types.end(), encoding.types.begin(), encoding.types.end());
+    offsets.push_back(static_cast<uint32_t>(ids.size()));
+  }
+  PassOutput output;
+  RunReport report;
+  ASSERT_TRUE(Succeeded(pipeline_->Run({TokenInput{ids, types}, offsets}, {}, &output, &report)));
+  EXPECT_EQ(output.values, expected);
+}
+
 TEST_P(ArchitecturesTest, TheContainerVerifies) {
   auto file = ContainerFile::Open(path_);
   ASSERT_TRUE(Succeeded(file));

@@ -205,12 +205,18 @@ TEST_F(GuaranteesOfFirstLayers, ALateLayerIsGivenUp) {
   EXPECT_EQ(result.logits, DirectLogits(path_, Degraded(ran, result.degraded)));
 }
 
-// No depth of this model runs layers 0, 1, 2 and 3, or 0, 1 and 2.
+// No depth of this model runs layers 0, 1, 2 and 3, or 0, 1 and 2. What the layers before were
+// short of is of no account then: layer 1 runs without its third plane.
 TEST_F(Guarantees, WhereTheDepthMapForbidsItTheFallbackStartsFromTheEmbeddings) {
-  const Plan plan = WithFallback(WholeAt(32), {0, 1, 2});
+  Plan plan = WithFallback(WholeAt(32), {0, 1, 2});
+  for (uint32_t slice = 0; slice < plan.width; ++slice) plan.bits.At(1, slice) = 4;
   const auto alone = DirectLogits(path_, Alone(plan));
   for (const bool hangs : {false, true}) {
     Open(plan);
+    for (uint32_t slice = 0; slice < plan.width; ++slice) {
+      const PartLocation& plane = index_.shard({1, slice}).parts[PartAt(4)];
+      faults_->Inject({.kind = FaultKind::kError, .offset = plane.offset, .length = plane.length});
+    }
     if (hangs) layer_door_.Close();
     StrikeLayer(faults_, index_, 3, 32, hangs ? &layer_door_ : nullptr);
     const RunResult result = RunOnce(kLater_us);
@@ -219,6 +225,7 @@ TEST_F(Guarantees, WhereTheDepthMapForbidsItTheFallbackStartsFromTheEmbeddings) 
     EXPECT_EQ(result.fallback->layers_before, 0u);
     EXPECT_EQ(result.fallback->rows_missing, 0u);
     EXPECT_EQ(result.layers.size(), 3u);
+    EXPECT_TRUE(result.degraded.empty());
     EXPECT_EQ(result.logits, alone);
     layer_door_.Open();
     pipeline_.reset();

@@ -111,8 +111,13 @@ class RandomCascades : public RandomApp<CascadeWorld> {
   void ExpectAnswer(uint64_t seed, bool may_degrade, bool held_is_known) {
     ++answered_[report_.level - 1];
     bool is_whole = result_.degraded.empty();
+    double ended_us = 0;  // a level begins when the one before it has ended
     for (uint32_t level = 0; level < report_.level; ++level) {
       const RunResult& run = RunOf(level);
+      const bool last = level + 1 == report_.level;
+      const double began_us = last ? report_.began_us : report_.before()[level].began_us;
+      EXPECT_GE(began_us + 1e-3, ended_us);
+      ended_us = began_us + run.latency_us;
       is_whole = is_whole && run.degraded.empty();
       EXPECT_EQ(run.logits, Expected(Degraded(LevelAlone(plan(), level), run.degraded)));
     }
