@@ -64,6 +64,9 @@ bool KeepsWithin(std::span<const double> capacities_us, double wake_us,
 double LeastTarget(const Budget& budget, std::span<const double> layer_io_us) {
   const ComputeLane& lane = budget.lane;
   double late_us = lane.fixed.embed_io_us;
+  // The rows come behind the text, whatever the lead has brought.
+  if (!budget.give_up_us.empty())
+    late_us = std::max(late_us, late_us + budget.give_up_us[0] - lane.compute_us());
   double io_us = lane.fixed.embed_io_us - budget.wake_us;
   const std::vector<double> resident_us = ResidentIo(lane);
   for (size_t k = 0; k < layer_io_us.size(); ++k) {

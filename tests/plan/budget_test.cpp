@@ -112,5 +112,28 @@ TEST(Budget, ValidIffInTime) {
   }
 }
 
+// With a fallback each layer's shards must have come while it can still answer in time.
+TEST(Budget, TheLeastTargetIsTheLeastThatIsKept) {
+  test::Random random(41);
+  for (int trial = 0; trial < 2000; ++trial) {
+    Budget budget;
+    const size_t layers = 1 + random.Below(5);
+    budget.lane = Layers(layers, 1 + random.Below(30), random.Below(20));
+    budget.wake_us = random.Below(3) * 20;
+    std::vector<double> io_us(layers);
+    for (double& us : io_us) us = random.Below(60);
+    if (random.Below(2) == 0) {
+      for (size_t k = 0; k < layers; ++k) budget.give_up_us.push_back(random.Below(200));
+    }
+    const double least_us = LeastTarget(budget, io_us);
+    const auto keeps = [&](double target_us) {
+      budget.target_us = target_us;
+      return KeepsWithin(budget.Capacities(), budget.wake_us, io_us);
+    };
+    ASSERT_TRUE(keeps(least_us)) << trial;
+    ASSERT_FALSE(keeps(least_us - 1)) << trial;
+  }
+}
+
 }  // namespace
 }  // namespace sti
