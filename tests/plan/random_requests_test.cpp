@@ -150,6 +150,36 @@ TEST(RandomRequests, AMemoryThatASmallPlanKeepsIsNotRefused) {
   EXPECT_GT(with_words, 50);
 }
 
+// A refusal names the least target that would do, of whatever is asked for besides, at one clock
+// and without rows of words, which the plan without them does not count on.
+TEST(RandomRequests, TheLeastTargetOfARefusalIsEnoughAndNoMore) {
+  Random random(76);
+  int woken = 0;
+  for (int done = 0; done < 600;) {
+    SecondWorld drawn(random);
+    PlanRequest& request = drawn.request;
+    drawn.world.importance.word_use = {};
+    const bool other = drawn.asked == Asked::kCascade || drawn.asked == Asked::kClocks ||
+                       request.guarantee || request.io_budget_bytes || request.min_accuracy;
+    if (other || request.strategy != Strategy::kSti || !request.target_us) continue;
+    request.target_us = *request.target_us * (1 + random.Below(8)) / 10;
+    const Result<Plan> refused = MakePlan(drawn.Input(), request);
+    if (refused.ok()) continue;
+    const std::string words = "smallest feasible target is ";
+    const std::string message = refused.error().Message();
+    const size_t at = message.find(words);
+    if (at == std::string::npos) continue;
+    ++done;
+    woken += request.wake_us > 0 ? 1 : 0;
+    const double least_us = std::stod(message.substr(at + words.size())) * 1000;
+    request.target_us = 1.001 * least_us;
+    EXPECT_TRUE(MakePlan(drawn.Input(), request).ok()) << drawn.Name() << ": " << message;
+    request.target_us = 0.997 * least_us - 2;
+    EXPECT_FALSE(MakePlan(drawn.Input(), request).ok()) << drawn.Name() << ": " << message;
+  }
+  EXPECT_GT(woken, 30);
+}
+
 // A picture of a plan, or of an input that goes through all levels of its cascade, ends when the
 // plan says.
 TEST(RandomRequests, ATimelineEndsWhenThePlanSays) {

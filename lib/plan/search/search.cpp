@@ -176,7 +176,11 @@ Result<Plan> Search::Run() {
     if (!SetUniformBits(&allocation)) return Infeasible(context_);
     return Finish(chosen, allocation);
   }
-  if (!context_.value.measured() && IoIsPlenty(chosen)) return Jointly({chosen});
+  if (!context_.value.measured() && IoIsPlenty(chosen)) {
+    // Where its fewest bits are too slow to compute the search may find none of its bits.
+    Result<Plan> its_own = Jointly({chosen});
+    if (its_own.ok()) return its_own;
+  }
   return Jointly(feasible);
 }
 
