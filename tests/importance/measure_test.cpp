@@ -84,6 +84,22 @@ TEST_F(ImportanceTest, EqualsOneEvaluationAShard) {
   }
 }
 
+// By kl there may be other labels, or none: numbers and the name of the data are the same.
+TEST_F(ImportanceTest, LabelsAreNoneOfKls) {
+  ImportanceOptions options;
+  options.metric = Metric::kKl;
+  const auto labelled = MeasurePart(options);
+  for (size_t i = 0; i < examples_.size(); ++i) {
+    examples_[i].label.reset();
+    if (i % 2 == 0) examples_[i].label = 0;
+  }
+  const auto other = MeasurePart(options);
+  ASSERT_TRUE(Succeeded(labelled));
+  ASSERT_TRUE(Succeeded(other));
+  EXPECT_EQ(labelled->job, other->job);
+  EXPECT_EQ(labelled->tallies, other->tallies);
+}
+
 TEST_F(ImportanceTest, EqualsOneEvaluationAShardInAnyComputeType) {
   for (const ComputeType type : ComputeTypes()) {
     Compute(type);

@@ -80,6 +80,9 @@ TEST(Evaluation, CountsWhatEachCascadeLevelAnswers) {
   EXPECT_EQ(cascade["words_pruned"], 3);
   EXPECT_EQ(cascade["mean_latency_us"], 200);
   EXPECT_EQ(cascade["predicted_mean_us"], 250);
+  const std::vector<uint32_t> truth = {1};
+  evaluation.AddUnanswered(truth, "overflows");
+  EXPECT_EQ(ToJson(evaluation)["cascade"], cascade) << "a row that no level answered";
   EXPECT_FALSE(ToJson(MakeEvaluation(1, {10})).contains("cascade"));
 }
 
