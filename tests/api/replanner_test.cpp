@@ -305,6 +305,7 @@ TEST_F(ReplannerTest, MemoryThatIsBoundedIsDividedAnew) {
   ASSERT_EQ(Look().size(), 1U);
   EXPECT_FALSE(IsFirst());
   EXPECT_LE(session_->memory_bytes(), *options.own_bytes);
+  EXPECT_LE(InForce().predicted_peak_bytes, *options.own_bytes) << "it counts on no more";
 }
 
 TEST_F(ReplannerTest, APlanWithoutATargetIsNotFollowed) {

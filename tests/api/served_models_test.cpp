@@ -344,15 +344,34 @@ TEST_F(ServedModelsTest, APauseEndsTheEngagementAndGivesMemoryBack) {
 
 TEST_F(ServedModelsTest, MemoryIsDividedOrTooLittle) {
   ServingOptions options = Options();
-  options.own_bytes = 1000;
-  const auto refused = ServedModels::Open(BothModels(), options);
-  ASSERT_TRUE(FailedWith(refused, ErrorKind::kInfeasible, "these models take together",
-                         Remedy::kMoreMemory));
-  options.own_bytes = refused.error().needed_bytes;
+  const auto refused = [&](std::vector<ModelToServe> models) {
+    options.own_bytes = 1000;
+    auto served = ServedModels::Open(std::move(models), options);
+    EXPECT_TRUE(FailedWith(served, ErrorKind::kInfeasible, "these models take together",
+                           Remedy::kMoreMemory));
+    return served.error().needed_bytes;
+  };
+  options.own_bytes = refused(BothModels());
   const auto served = Serve(BothModels(), options);
   for (size_t at = 0; at < 2; ++at) EXPECT_TRUE(served->Give(at, "a b c"));
   served->Finish();
   for (size_t at = 0; at < 2; ++at) EXPECT_EQ(listener_.Of(at)[0].logits, Alone(at, "a b c"));
+  // So it is where a plan, or its user, chooses another arithmetic, which takes other memory.
+  const auto with_int8 = [&](bool planned) {
+    std::vector<ModelToServe> models = BothModels();
+    if (planned)
+      models[1].plan.kernel = ParseKernel("other-int8");
+    else
+      models[1].options.compute = ComputeType::kInt8;
+    return models;
+  };
+  for (const bool planned : {false, true}) {
+    options.own_bytes = refused(with_int8(planned));
+    const auto other = Serve(with_int8(planned), options);
+    EXPECT_TRUE(other->Give(1, "a b c"));
+    other->Finish();
+    EXPECT_NE(listener_.Of(1).back().logits, Alone(1, "a b c"));
+  }
 }
 
 TEST_F(ServedModelsTest, AModelThatCannotBeOpenedIsNamed) {

@@ -407,5 +407,31 @@ TEST_F(SessionTest, TwoSessionsShareCoresAndFlash) {
   EXPECT_EQ(logits[1], expected[1]);
 }
 
+// Each input may take any part of a plan, and each level may be the last that there is time for.
+TEST(CanDegrade, WhereEveryPartOfAPlanHasTimes) {
+  Plan timed;
+  timed.target_us = 1;
+  timed.times.emplace();
+  EXPECT_TRUE(CanDegrade(timed));
+  for (const bool target : {false, true}) {
+    Plan other = timed;
+    if (target)
+      other.target_us.reset();
+    else
+      other.times.reset();
+    EXPECT_FALSE(CanDegrade(other));
+    Plan with_variants = timed;
+    with_variants.variants = {timed, timed};
+    EXPECT_TRUE(CanDegrade(with_variants));
+    with_variants.variants[1] = other;
+    EXPECT_FALSE(CanDegrade(with_variants));
+    Plan with_levels = timed;
+    with_levels.cascade.emplace().levels = {{.plan = timed}, {.plan = timed}};
+    EXPECT_TRUE(CanDegrade(with_levels));
+    with_levels.cascade->levels[1].plan = other;
+    EXPECT_EQ(CanDegrade(with_levels), target) << "the target is the plan's";
+  }
+}
+
 }  // namespace
 }  // namespace sti

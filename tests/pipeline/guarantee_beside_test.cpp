@@ -1,6 +1,7 @@
 // A guarantee beside other features: passes of several sequences, other plans, a bounded arena.
 #include <algorithm>
 #include <numeric>
+#include <vector>
 
 #include "guarantee_world.h"
 
@@ -115,6 +116,26 @@ TEST_F(BatchesOfFirstLayers, EachSequenceGoesOnFromItsLayersAsItDoesAlone) {
     ExpectEachAsAlone(batch, [&](const Ids& ids, const Ids& types) {
       return direct.Logits(Degraded(ran, report.degraded), ids, types);
     });
+    pipeline_.reset();
+  }
+}
+
+// A narrow fallback may be deeper than the plan, and of a depth map run any layers.
+TEST_F(Guarantees, AFallbackHasTheLayersThatThePlanHasNot) {
+  Plan plan = WholeAt(4);
+  RunUniformly(std::vector<uint32_t>{0, 2}, 4, 4, &plan);
+  plan = WithFallback(plan, {1, 3, 4});
+  const auto unknown = UnknownByFallback(plan);
+  for (const bool after_another : {false, true}) {
+    Open(after_another ? WholeAt(2) : plan);
+    if (after_another) {
+      ASSERT_TRUE(Succeeded(pipeline_->SetPlan(plan)));
+    }
+    door_.Close();
+    const RunResult result = RunOnce(kDeadline_us);
+    ASSERT_TRUE(result.fallback);
+    EXPECT_EQ(result.logits, unknown);
+    EXPECT_FALSE(RunOnceReadsComeAgain().fallback);
     pipeline_.reset();
   }
 }

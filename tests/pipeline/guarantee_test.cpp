@@ -1,6 +1,10 @@
 // Runs under a plan with a fallback: whatever the reads do, each has its label in time.
 #include "pipeline/lane/guarantee.h"
 
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
 #include "guarantee_world.h"
 #include "model/held_rows.h"
 #include "pipeline/io_share.h"
@@ -149,6 +153,31 @@ TEST_F(Guarantees, ReadsThatFailAreNoErrors) {
   faults_->Heal();
   EXPECT_FALSE(RunOnce(kQuiet_us).fallback);
   EXPECT_EQ(RunOnce(kQuiet_us).logits, DirectLogits(path_, WholeAt(4)));
+}
+
+// Runs that lack planes, where two layers are run as they are held, are compared with the plan by
+// the bytes that they read.
+TEST_F(Guarantees, ReadsThatFailMakeNoFasterFlash) {
+  Plan plan = WithFallback(WholeAt(4), {0, 1, 2, 3, 4}, 4);
+  plan.times->layer_io_us.assign(plan.layers.size(), 1e6);
+  Open(plan);
+  for (const uint32_t layer : {2U, 3U}) StrikeLayer(faults_, index_, layer, 4);
+  std::vector<double> ratios;
+  for (size_t run = 0; run < DriftWatch::kRuns; ++run) {
+    const RunResult result = RunOnce(kQuiet_us);
+    ASSERT_FALSE(result.degraded.empty());
+    const LoadSchedule& schedule = pipeline_->last_schedule();
+    double bytes = 0;
+    for (const ReadSpan& span : result.reads)
+      bytes += static_cast<double>(schedule.reads[span.read].length);
+    const double share = bytes / static_cast<double>(schedule.read_bytes);
+    ASSERT_LT(share, 0.9);
+    const double planned_us = 1e6 * static_cast<double>(plan.layers.size()) * share;
+    ratios.push_back(result.io_busy_us / planned_us);
+  }
+  std::ranges::sort(ratios);
+  ASSERT_TRUE(pipeline_->drift().Now());
+  EXPECT_NEAR(pipeline_->drift().Now()->io_ratio, ratios[ratios.size() / 2], 1e-9);
 }
 
 // Nobody waits for reads that will not come, nor for the deadline, which is out of reach here. So
