@@ -132,6 +132,13 @@ same_logits() {
   same "$status" 0
   like "$stderr" "*sti-run: warning: $warning*"
   works sti-run -q plain.sti --plan plain.plan "$alarm"
+  # So it is where a variant alone is of such a submodel.
+  sti-inspect --json plain.plan | jq '.length = 8' >variant.json
+  sti-plan -q plain.sti --profile device.json --submodel 6x12 -o whole.json
+  jq --slurpfile variant variant.json '.variants = $variant' whole.json >both.json
+  run --separate-stderr sti-run plain.sti --plan both.json "$alarm"
+  same "$status" 0
+  like "$stderr" "*sti-run: warning: $warning*"
 }
 
 @test "other formats are refused with the way to convert them" {

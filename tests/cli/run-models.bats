@@ -24,6 +24,11 @@ both() { sti-run -q --model a=model.sti,model.plan --model b=model.sti "$@"; }
     and (map(select(.model == "a")) | map(.text)[1] == "play it again")'
 }
 
+@test "--turn-gap is each model's: without a gap each of its lines is a first turn" {
+  works both --turn-gap 0 --json <lines
+  holds "$(jq -s . <<<"$output")" 'length == 4 and all(.turn == 1)'
+}
+
 @test "one answer comes before the next line is asked for" {
   coproc RUN { both; }
   for name in a b a; do
