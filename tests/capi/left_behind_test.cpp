@@ -166,30 +166,6 @@ TEST_F(LeftBehind, RowsOfWordsLastThroughAPlanWhoseReadsFail) {
   EXPECT_EQ(sti_stat(model_, STI_OWN_BYTES), own);
 }
 
-// Runs that fill the buffer again, which a trim has made smaller, read more than the plan counts
-// on. That is no slower flash: as the plan has it no read takes a microsecond.
-TEST_F(LeftBehind, WhatATrimGaveBackIsNoDriftOfReads) {
-  const auto file = ContainerFile::Open(path_);
-  Plan plan = WithPreload(Timed(*MakeWholePlan(file->index(), WholeAt(6)), 1000, 1e-6), 3);
-  plan.target_us = 600e6;
-  plan.length = 5;
-  plan.fallback = FallbackOf({0}, 1, 2, 1000);
-  Set(STI_LATE, STI_LATE_DEGRADE);
-  for (const bool trims : {true, false}) {
-    ASSERT_TRUE(Is(STI_OK, Give(STI_PLAN, PlanToJson(plan)), error_));
-    for (int run = 0; run < 8; ++run) {
-      const double own = sti_stat(model_, STI_OWN_BYTES);
-      if (trims) {
-        ASSERT_TRUE(Is(STI_OK, sti_trim(model_, static_cast<uint64_t>(own) - 1, &error_), error_));
-        ASSERT_GT(sti_stat(model_, STI_OWN_BYTES), 0);
-      }
-      RunInFull();
-    }
-    const double drift = sti_stat(model_, STI_READ_DRIFT);
-    EXPECT_TRUE(trims ? drift == 1 : drift > 1) << drift;
-  }
-}
-
 // Reads that sti_wake has begun fail, and the flash recovers: the run reads anew.
 TEST_F(LeftBehind, AWakeWhoseReadsFailedIsNoRuns) {
   ASSERT_TRUE(Is(STI_OK, Give(STI_PLAN, OtherPlan()), error_));
