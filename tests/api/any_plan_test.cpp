@@ -207,5 +207,40 @@ TEST_F(AnyPlans, KeepWithinTheBytesThatTheyNeed) {
   }
 }
 
+// A plan that was made for the bound has the staging that it counts on, whether a session opens
+// under it or goes on; one that was made for another has what is left.
+TEST_F(AnyPlans, HaveTheStagingThatASessionOpensWith) {
+  AnyPlan any(index_, random_);
+  auto file = ContainerFile::Open(path_);
+  ASSERT_TRUE(Succeeded(file));
+  const auto tokenizer = LoadTokenizer(*file);
+  ASSERT_TRUE(Succeeded(tokenizer));
+  int differ = 0;
+  for (int number = 0; number < 60; ++number) {
+    Plan plans[] = {any.Draw(), any.Draw()};
+    uint64_t bytes = 0;
+    for (Plan& plan : plans) {
+      const MemoryNeed need = NeedOf(index_, plan, {.tokenizer_bytes = tokenizer->memory_bytes()});
+      plan.staging_bytes = (1 + random_.Below(20)) * kBlockBytes;
+      bytes = std::max(bytes, need.before_shards + std::max(need.layer, kShardBytes));
+    }
+    bytes += random_.Below(100) * kBlockBytes;
+    for (Plan& plan : plans) plan.predicted_peak_bytes = bytes - random_.Below(bytes / 16);
+    uint64_t staging[2];
+    for (const bool planned : {false, true}) {
+      SessionOptions options;
+      options.own_bytes = bytes;
+      const auto walked = Open(plans[0], options);
+      options.planned_for_bytes = planned ? bytes : 0;
+      const auto fresh = Open(plans[1], options);
+      ASSERT_TRUE(Succeeded(walked->SetPlan(plans[1], options.planned_for_bytes)));
+      staging[planned] = fresh->pipeline().staging_bytes();
+      ASSERT_EQ(walked->pipeline().staging_bytes(), staging[planned]) << "plan " << number;
+    }
+    differ += staging[0] == staging[1] ? 0 : 1;
+  }
+  EXPECT_GT(differ, 10);
+}
+
 }  // namespace
 }  // namespace sti

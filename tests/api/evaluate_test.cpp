@@ -206,5 +206,24 @@ TEST_F(EvaluateTest, AnErrorBetweenRowsEndsIt) {
   EXPECT_TRUE(FailedWith(EvaluateRows(*session_, examples_, run), ErrorKind::kMachine, "gone"));
 }
 
+// Of a cascade it says the path that half of the inputs have ended by, and all levels at their 99th
+// percentiles.
+TEST_F(EvaluateTest, PredictionsAreThoseOfThePathOfACascade) {
+  Plan plan = session_->pipeline().plan();
+  plan.predicted_latency_us = 7;
+  plan.predicted_p99_us = 8;
+  CascadeLevel level{.plan = plan};
+  level.rule.cutoff = 1;
+  plan.cascade.emplace().levels = {level};
+  plan.cascade->return_share = {0.4};
+  plan.cascade->path_us = {10, 30};
+  plan.cascade->worst_path_us = 50;
+  ASSERT_TRUE(Succeeded(session_->SetPlan(plan, 0)));
+  const auto evaluation = EvaluateRows(*session_, examples_, {});
+  ASSERT_TRUE(Succeeded(evaluation));
+  EXPECT_EQ(evaluation->predicted_latency_us, 30);
+  EXPECT_EQ(evaluation->predicted_p99_us, 50);
+}
+
 }  // namespace
 }  // namespace sti
