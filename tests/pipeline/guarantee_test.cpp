@@ -2,6 +2,7 @@
 #include "pipeline/lane/guarantee.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <thread>
 
@@ -313,13 +314,39 @@ TEST_F(Guarantees, ABoundOnStagingKeepsLanesButNotLabels) {
   PipelineOptions options;
   options.staging_bytes = 64 * 4096;
   Open(plan, options);
+  const BlockReader* const reader = &pipeline_->reader();
   const auto unknown = UnknownByFallback(plan);
   door_.Close();
   for (int run = 0; run < 3; ++run) {
     const RunResult result = RunOnce(kDeadline_us);
     ASSERT_TRUE(result.fallback);
     EXPECT_EQ(result.logits, unknown);
+    EXPECT_EQ(&pipeline_->reader(), reader) << "another lane has another arena";
   }
+}
+
+// A pause comes while reads hang: nobody waits there, since the next input has a deadline.
+TEST_F(Guarantees, APauseWaitsForNoReadThatHangs) {
+  const Plan plan = WithFallback(WholeAt(4), {0, 1, 2});
+  Open(plan);
+  const auto unknown = UnknownByFallback(plan);
+  door_.Close();
+  std::atomic<bool> ended{false};
+  std::thread guard([&] {
+    for (int tries = 0; tries < 2000 && !ended; ++tries) std::this_thread::sleep_for(10ms);
+    if (!ended) door_.Open();
+  });
+  for (int run = 0; run < 2; ++run) {
+    EXPECT_EQ(RunOnce(kDeadline_us).logits, unknown);
+    EXPECT_TRUE(Succeeded(pipeline_->Rest()));
+  }
+  EXPECT_TRUE(door_.is_closed());
+  ended = true;
+  guard.join();
+  EXPECT_FALSE(RunOnceReadsComeAgain().fallback);
+  ASSERT_TRUE(Succeeded(pipeline_->FinishReads()));
+  ASSERT_TRUE(Succeeded(pipeline_->Rest()));
+  EXPECT_EQ(pipeline_->staging_bytes(), 0U);
 }
 
 TEST_F(Guarantees, LastThroughAClockWhoseVariantCannotBeLoaded) {
