@@ -206,7 +206,7 @@ TEST_F(EvaluateTest, AnErrorBetweenRowsEndsIt) {
   EXPECT_TRUE(FailedWith(EvaluateRows(*session_, examples_, run), ErrorKind::kMachine, "gone"));
 }
 
-// Of a cascade it says the path that half of the inputs have ended by, and all levels at their 99th
+// The path by which half of the inputs of a cascade have ended, and all levels at their 99th
 // percentiles.
 TEST_F(EvaluateTest, PredictionsAreThoseOfThePathOfACascade) {
   Plan plan = session_->pipeline().plan();

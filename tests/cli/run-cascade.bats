@@ -42,6 +42,9 @@ edit_level() { jq ".cascade.levels[0] |= ($1)" cascade.json >edited.json; }
   holds "$(jq -s . first)" 'all(has("level") or has("confidence") or has("returned") | not)'
   holds "$(printf '%s\n' "$output" | jq -s .)" \
     'all(.predicted_latency_us == [5000, 40000][.level - 1])'
+  # A level behind the first reads what that has left, so that it has no times of its own to keep.
+  holds "$(printf '%s\n' "$output" | jq -s .)" 'all((.level == 1) == has("stall_difference_us")
+    and (.level == 1) == (.layers[0] | has("io_difference_us")))'
 }
 
 @test "no part of a shard is read twice for one input" {
