@@ -158,9 +158,9 @@ void AddPlanOptions(CLI::App& app, PlanOptions& o) {
                "--wake");
   app.add_flag("--guarantee", r.guarantee,
                "keep a fallback in --preload, so that every input has a label by --target");
-  app.add_flag("--cascade", r.cascade,
+  app.add_flag("--cascade", o.cascade,
                "submodels that answer easy inputs first, as measured by sti-importance --cascade");
-  app.add_option("--max-levels", r.max_levels, "of --cascade [3]")
+  app.add_option("--max-levels", o.cascade_wish.max_levels, "of --cascade [3]")
       ->check(CLI::Range(2, 3))
       ->type_name("N");
   app.add_option("--turns", r.turns, "plan this many back-to-back turns")
@@ -190,6 +190,7 @@ Status CheckPlanOptions(PlanOptions& o, const Tool& tool) {
   STI_RETURN_IF_ERROR(CheckGantt(o, tool));
   o.request.strategy = ParseStrategy(o.strategy);
   o.request.judging.risk = o.risk == "p99" ? Risk::kP99 : Risk::kMedian;
+  if (o.cascade) o.request.cascade = o.cascade_wish;
   if (!o.check.empty()) return CheckOfPlan(tool.app());
   STI_RETURN_IF_ERROR(CheckGuarantee(tool.app(), o));
   STI_RETURN_IF_ERROR(CheckSweep(tool.app(), o));

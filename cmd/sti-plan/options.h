@@ -22,6 +22,8 @@ struct PlanOptions {
   std::vector<uint32_t> lengths;
   std::vector<uint32_t> freqs;  ///< kHz
   PlanRequest request;
+  bool cascade = false;
+  CascadeWish cascade_wish;  ///< counts with `cascade`
   bool explain = false;
   std::string gantt;
   bool sweep = false;

@@ -489,7 +489,9 @@ Result<Plan> MakePlan(const CheckedInput& input, const PlanRequest& request,
   STI_RETURN_IF_ERROR(ValidateRequest(request));
   // Beyond this point, neither request nor input is validated any more.
   return Planner(input, request, explain)
-      .Make({.guarantee = request.guarantee, .cascade = request.cascade, .variants = true});
+      .Make({.guarantee = request.guarantee,
+             .cascade = request.cascade.has_value(),
+             .variants = true});
 }
 
 }  // namespace sti

@@ -113,7 +113,7 @@ Status ValidateCascade(const PlanRequest& request) {
   }
   if (!request.target_us)
     return Unreasonable("a cascade is for a target", kGive, "target_us 200ms");
-  if (request.max_levels < 2 || request.max_levels > kMaxCascadeLevels)
+  if (request.cascade->max_levels < 2 || request.cascade->max_levels > kMaxCascadeLevels)
     return Unreasonable("a cascade has 2 or 3 levels", kGive, "max_levels 3");
   if (request.submodel || request.uniform_bits || request.io_budget_bytes) {
     return Unreasonable("the levels of a cascade run as they were measured", kDrop,

@@ -31,6 +31,12 @@ struct Judging {
   bool interpolate = false;              ///< estimate T_comp of widths between profiled ones
 };
 
+/// The cascade that inputs shall go through before the plan's own submodel (Tabi): that of least
+/// mean latency of those that the importance file has measured.
+struct CascadeWish {
+  uint32_t max_levels = kMaxCascadeLevels;  ///< most levels, the plan's own counted: 2 or 3
+};
+
 /// A plan that a person asks for. Times in microseconds, sizes in bytes.
 struct PlanRequest {
   Strategy strategy = Strategy::kSti;  ///< not kWhole or kOther, by which nothing is planned
@@ -71,13 +77,10 @@ struct PlanRequest {
   /// fallback in its preload buffer. Needs a target, and is for warm plans of strategy kSti without
   /// turns.
   bool guarantee = false;
-  /// Whether inputs shall go through cascade levels before the plan's own submodel (Tabi): the
-  /// cascade of least mean latency of those that the importance file has measured. Needs a target,
-  /// and is for warm plans of strategy kSti or kTabi for one length and clock. `min_accuracy` is
-  /// then what the cascade's labels reach; absent: what the best plan without a cascade is
-  /// predicted to reach, and by kTabi what its heuristic keeps.
-  bool cascade = false;
-  uint32_t max_levels = kMaxCascadeLevels;  ///< most levels of the cascade, 2 or 3
+  /// Needs a target, and is for warm plans of strategy kSti or kTabi for one length and clock.
+  /// `min_accuracy` is then what the cascade's labels reach; absent: what the best plan without a
+  /// cascade is predicted to reach, and by kTabi what its heuristic keeps.
+  std::optional<CascadeWish> cascade;
   /// Bytes of STI Table 7: start with all shards at the fewest bits and raise shards to 6 bits
   /// until this many further bytes are spent.
   std::optional<uint64_t> io_budget_bytes;

@@ -30,7 +30,7 @@ Result<PlanRequest> RequestOf(const Plan& plan, const ModelInfo& info) {
   request.guarantee = plan.fallback.has_value();
   request.preload_bytes = plan.preload_bytes + (plan.fallback ? plan.fallback->bytes : 0);
   if (plan.cascade) {
-    request.cascade = true;
+    request.cascade.emplace();
     request.preload_bytes =
         std::max(request.preload_bytes, plan.cascade->levels.front().plan.preload_bytes);
   }

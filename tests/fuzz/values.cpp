@@ -385,7 +385,7 @@ std::vector<PlanRequest> Requests() {
   PlanRequest cascade = warm;
   cascade.target_us = 5000;
   cascade.length = 16;
-  cascade.cascade = true;
+  cascade.cascade.emplace();
   PlanRequest accurate = warm;
   accurate.target_us.reset();
   accurate.min_accuracy = 0.7;

@@ -72,7 +72,7 @@ TEST(CascadeChoice, TheLeastMeanOfThoseAccurateEnoughIsTaken) {
   ExpectSound(world, *plan);
   // No more than two levels: 0 and 2 at 0.9, 158.5, rather than 1 and 2, 157.6, which is better.
   PlanRequest two = CascadeAsked(300, 0.895);
-  two.max_levels = 2;
+  two.cascade->max_levels = 2;
   plan = MakePlan(world.input(), two);
   ASSERT_TRUE(Succeeded(plan));
   EXPECT_EQ(NameOf(*plan), "2@2 2@6");
@@ -200,7 +200,7 @@ TEST(CascadeChoice, TheLastLevelIsAPlanMadeAlone) {
   request.preload_bytes = 700;
   const auto plan = MakePlan(world.input(), request);
   ASSERT_TRUE(Succeeded(plan));
-  request.cascade = false;
+  request.cascade.reset();
   request.min_accuracy.reset();
   request.submodel = Submodel{2, 2};
   request.uniform_bits = 6;

@@ -308,7 +308,7 @@ void SecondWorld::Ask(Random& random) {
         request.turn_bytes = request.preload_bytes + kBlock * random.Below(100);
       break;
     case Asked::kCascade:
-      request.cascade = true;
+      request.cascade.emplace();
       request.submodel.reset();
       request.min_accuracy = 0.5;
       request.target_us = *request.target_us * 2;
