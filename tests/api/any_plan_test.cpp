@@ -234,8 +234,8 @@ TEST_F(AnyPlans, HaveTheStagingThatASessionOpensWith) {
       options.planned_for_bytes = planned ? bytes : 0;
       const auto fresh = Open(plans[1], options);
       ASSERT_TRUE(Succeeded(walked->SetPlan(plans[1], options.planned_for_bytes)));
-      staging[planned] = fresh->pipeline().staging_bytes();
-      ASSERT_EQ(walked->pipeline().staging_bytes(), staging[planned]) << "plan " << number;
+      staging[planned] = fresh->status().staging_bytes;
+      ASSERT_EQ(walked->status().staging_bytes, staging[planned]) << "plan " << number;
     }
     differ += staging[0] == staging[1] ? 0 : 1;
   }

@@ -209,7 +209,7 @@ TEST_F(EvaluateTest, AnErrorBetweenRowsEndsIt) {
 // The path by which half of the inputs of a cascade have ended, and all levels at their 99th
 // percentiles.
 TEST_F(EvaluateTest, PredictionsAreThoseOfThePathOfACascade) {
-  Plan plan = session_->pipeline().plan();
+  Plan plan = session_->plan();
   plan.predicted_latency_us = 7;
   plan.predicted_p99_us = 8;
   CascadeLevel level{.plan = plan};

@@ -76,7 +76,7 @@ TEST_P(ArchitecturesTest, TextsOfOnePassGiveWhatEachGivesAlone) {
   std::vector<float> expected;
   for (const char* text : {"a", "the movie", "a b c"}) {
     const Encoding encoding = tokenizer_->Encode(text, std::nullopt, pipeline_->plan().length);
-    const auto alone = pipeline_->Run(encoding.ids, encoding.types);
+    const auto alone = RunTokens(*pipeline_, encoding.ids, encoding.types);
     ASSERT_TRUE(Succeeded(alone));
     expected.insert(expected.end(), alone->logits.begin(), alone->logits.end());
     ids.insert(ids.end(), encoding.ids.begin(), encoding.ids.end());

@@ -167,7 +167,7 @@ TEST_F(Guarantees, ReadsThatFailMakeNoFasterFlash) {
   for (size_t run = 0; run < DriftWatch::kRuns; ++run) {
     const RunResult result = RunOnce(kQuiet_us);
     ASSERT_FALSE(result.degraded.empty());
-    const LoadSchedule& schedule = pipeline_->last_schedule();
+    const LoadSchedule& schedule = *pipeline_->status().schedule;
     double bytes = 0;
     for (const ReadSpan& span : result.reads)
       bytes += static_cast<double>(schedule.reads[span.read].length);
@@ -314,14 +314,14 @@ TEST_F(Guarantees, ABoundOnStagingKeepsLanesButNotLabels) {
   PipelineOptions options;
   options.staging_bytes = 64 * 4096;
   Open(plan, options);
-  const BlockReader* const reader = &pipeline_->reader();
+  const BlockReader* const reader = pipeline_->status().reader;
   const auto unknown = UnknownByFallback(plan);
   door_.Close();
   for (int run = 0; run < 3; ++run) {
     const RunResult result = RunOnce(kDeadline_us);
     ASSERT_TRUE(result.fallback);
     EXPECT_EQ(result.logits, unknown);
-    EXPECT_EQ(&pipeline_->reader(), reader) << "another lane has another arena";
+    EXPECT_EQ(pipeline_->status().reader, reader) << "another lane has another arena";
   }
 }
 
@@ -346,7 +346,7 @@ TEST_F(Guarantees, APauseWaitsForNoReadThatHangs) {
   EXPECT_FALSE(RunOnceReadsComeAgain().fallback);
   ASSERT_TRUE(Succeeded(pipeline_->FinishReads()));
   ASSERT_TRUE(Succeeded(pipeline_->Rest()));
-  EXPECT_EQ(pipeline_->staging_bytes(), 0U);
+  EXPECT_EQ(pipeline_->status().staging_bytes, 0U);
 }
 
 TEST_F(Guarantees, LastThroughAClockWhoseVariantCannotBeLoaded) {
