@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "medians.h"
-#include "pipeline/cascade.h"
+#include "pipeline/cascade_run.h"
 #include "plan/planner.h"
 #include "quant/quantize.h"
 #include "support/random.h"

@@ -1,6 +1,6 @@
 #include "common/evaluation_text.h"
 
-#include "base/counted.h"
+#include "base/log.h"
 #include "common/lines.h"
 #include "common/parse.h"
 #include "score/baseline.h"

@@ -14,10 +14,10 @@
 #include "common/tool.h"
 #include "io/container_file.h"
 #include "text/dataset.h"
-#include "types/compute_type.h"
 #include "types/device_profile.h"
 #include "types/importance.h"
 #include "types/importance_part.h"
+#include "types/kernel.h"
 #include "types/plan.h"
 
 namespace sti {

@@ -5,10 +5,10 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "base/counted.h"
+#include "base/log.h"
 #include "base/utf8.h"
 #include "common/parse.h"
-#include "types/certainty.h"
+#include "types/device_profile.h"
 #include "types/submodel.h"
 
 namespace sti {

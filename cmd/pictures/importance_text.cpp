@@ -4,7 +4,7 @@
 #include <cmath>
 #include <cstdio>
 
-#include "base/counted.h"
+#include "base/log.h"
 #include "common/lines.h"
 
 namespace sti {

@@ -7,7 +7,7 @@
 #include <span>
 #include <string>
 
-#include "base/counted.h"
+#include "base/log.h"
 #include "checkpoint.h"
 #include "common/files.h"
 #include "common/parse.h"

@@ -12,7 +12,7 @@
 #include "importance/cascades.h"
 #include "importance/metric.h"
 #include "text/dataset.h"
-#include "types/compute_type.h"
+#include "types/kernel.h"
 
 namespace sti {
 

@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "base/counted.h"
 #include "base/json.h"
+#include "base/log.h"
 #include "base/utf8.h"
 #include "common/parse.h"
 #include "network/families.h"

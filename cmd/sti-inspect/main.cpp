@@ -6,8 +6,8 @@
 
 #include "api/verify_model.h"
 #include "base/atomic_file.h"
-#include "base/counted.h"
 #include "base/json.h"
+#include "base/log.h"
 #include "base/remedy.h"
 #include "common/files.h"
 #include "common/lines.h"

@@ -3,7 +3,7 @@
 #include <cstdio>
 
 #include "api/plan_inputs.h"
-#include "base/counted.h"
+#include "base/log.h"
 #include "common/files.h"
 #include "common/lines.h"
 #include "common/plan_text.h"
@@ -19,7 +19,7 @@
 #include "plan/profile_doubts.h"
 #include "plan/sweep.h"
 #include "print.h"
-#include "types/certainty.h"
+#include "types/device_profile.h"
 
 namespace sti {
 namespace {

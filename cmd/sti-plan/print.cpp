@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "base/counted.h"
 #include "base/json.h"
+#include "base/log.h"
 #include "common/lines.h"
 #include "common/parse.h"
 #include "common/plan_text.h"

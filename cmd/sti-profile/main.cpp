@@ -7,7 +7,7 @@
 
 #include "api/plan_inputs.h"
 #include "api/process_bytes.h"
-#include "base/counted.h"
+#include "base/log.h"
 #include "base/result.h"
 #include "common/cli.h"
 #include "common/files.h"

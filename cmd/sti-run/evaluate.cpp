@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/counted.h"
+#include "base/log.h"
 #include "common/evaluation_text.h"
 #include "common/files.h"
 #include "common/remedies.h"

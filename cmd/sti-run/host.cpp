@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/counted.h"
+#include "base/log.h"
 #include "base/utf8.h"
 #include "common/machine.h"
 #include "common/parse.h"

@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
-#include "base/counted.h"
 #include "base/json.h"
+#include "base/log.h"
 #include "base/process_memory.h"
 #include "base/utf8.h"
 #include "common/files.h"

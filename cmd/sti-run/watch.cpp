@@ -6,7 +6,7 @@
 #include <string>
 
 #include "base/atomic_file.h"
-#include "base/counted.h"
+#include "base/log.h"
 #include "common/parse.h"
 #include "print.h"
 

@@ -4,8 +4,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "base/counted.h"
 #include "base/json.h"
+#include "base/log.h"
 #include "common/files.h"
 #include "common/parse.h"
 #include "import/shard_model.h"

@@ -10,7 +10,7 @@
 #include "base/remedy.h"
 #include "io/container_file.h"
 #include "pipeline/whole_plan.h"
-#include "plan/drifted_profile.h"
+#include "plan/device_model.h"
 #include "plan/planner.h"
 #include "profile/profile.h"
 #include "text/model_tokenizer.h"

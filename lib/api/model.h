@@ -15,7 +15,6 @@
 
 #include "api/answers.h"
 #include "api/aside.h"
-#include "api/device_drift.h"
 #include "api/host.h"
 #include "api/plan_inputs.h"
 #include "api/session.h"

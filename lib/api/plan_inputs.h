@@ -12,7 +12,7 @@
 #include "text/vocabulary.h"
 #include "types/device_profile.h"
 #include "types/importance.h"
-#include "types/shard_catalog.h"
+#include "types/shard_id.h"
 
 namespace sti {
 

@@ -6,7 +6,7 @@
 
 #include "base/result.h"
 #include "io/container_file.h"
-#include "types/compute_type.h"
+#include "types/kernel.h"
 
 namespace sti {
 

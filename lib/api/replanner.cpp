@@ -6,9 +6,9 @@
 
 #include "api/plan_inputs.h"
 #include "base/remedy.h"
-#include "plan/drifted_profile.h"
+#include "plan/device_model.h"
 #include "plan/planner.h"
-#include "plan/request_of_plan.h"
+#include "plan/request.h"
 #include "plan/text.h"
 #include "types/submodel.h"
 

@@ -21,11 +21,11 @@
 #include <optional>
 #include <string>
 
-#include "api/device_drift.h"
 #include "api/notice.h"
 #include "api/session.h"
 #include "base/clock.h"
 #include "base/result.h"
+#include "pipeline/drift.h"
 #include "plan/request.h"
 #include "types/device_profile.h"
 #include "types/importance.h"

@@ -9,7 +9,7 @@
 #include "pipeline/pass.h"
 #include "pipeline/routes.h"
 #include "types/bits.h"
-#include "types/shard_catalog.h"
+#include "types/shard_id.h"
 
 namespace sti {
 namespace {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <string_view>
 
 #include "base/result.h"
 
@@ -27,5 +28,10 @@ using ProgressSink = std::function<void(uint64_t done, uint64_t total)>;
 
 /// Asked between steps of long work: true means stop soon. May be empty.
 using CancelCheck = std::function<bool()>;
+
+/// Returns "1 layer", "6 layers" or "0 layers" of a noun that takes an s for more than one.
+inline std::string Counted(uint64_t count, std::string_view noun) {
+  return std::to_string(count) + " " + std::string(noun) + (count == 1 ? "" : "s");
+}
 
 }  // namespace sti

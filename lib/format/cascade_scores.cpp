@@ -10,7 +10,7 @@
 #include "format/flatbuffer_values.h"
 #include "types/bits.h"
 #include "types/cascade.h"
-#include "types/share.h"
+#include "types/limits.h"
 
 namespace sti {
 namespace {

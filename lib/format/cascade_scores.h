@@ -5,9 +5,9 @@
 #include <string>
 
 #include "base/result.h"
+#include "format/flatbuffer_values.h"
 #include "format/json_fields.h"
 #include "format/json_writer.h"
-#include "format/list_room.h"
 #include "importance_generated.h"
 #include "types/importance.h"
 

@@ -15,7 +15,6 @@
 #include "shard/parts.h"
 #include "types/bits.h"
 #include "types/model_info.h"
-#include "types/shard_catalog.h"
 #include "types/shard_id.h"
 
 namespace sti {

@@ -20,8 +20,8 @@
 #include "network/traits.h"
 #include "shard/weight_order.h"
 #include "types/bits.h"
-#include "types/labels.h"
 #include "types/limits.h"
+#include "types/model_info.h"
 
 namespace sti {
 namespace {

@@ -1,7 +1,5 @@
-// Writes a shard container front to back, one part after the other, in constant memory.
-//
-// The index lies in front of the parts it describes, so room for it is left first: its size depends
-// on the numbers of parts only. Parts may come in any order; readers go by the index.
+// Writes a shard container: all parts of its shards that its bitwidths need, or only what some
+// plans read.
 #pragma once
 
 #include <cstdint>
@@ -13,9 +11,22 @@
 #include "base/atomic_file.h"
 #include "base/result.h"
 #include "format/container_index.h"
-#include "format/part_selection.h"
+#include "types/plan.h"
 
 namespace sti {
+
+/// The parts that a container holds of each shard, [layers * width].
+using PartSelection = std::vector<PartSet>;
+
+/// Selects the parts that each of `bits` needs, of every shard.
+PartSelection SelectAll(const ModelShape& shape, std::span<const uint32_t> bits);
+
+/// Selects what the plans read, their turns and variants included. FindPlanFault finds none within
+/// the shape.
+PartSelection SelectForPlans(const ModelShape& shape, std::span<const Plan> plans);
+
+/// Returns all bitwidths that the plans, their turns and variants use, ascending.
+std::vector<uint32_t> BitsOfPlans(std::span<const Plan> plans);
 
 /// The stored parts of one shard; an absent part is empty.
 struct EncodedShard {

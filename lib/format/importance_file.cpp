@@ -6,11 +6,12 @@
 
 #include "base/remedy.h"
 #include "format/cascade_scores.h"
+#include "format/flatbuffer_values.h"
 #include "format/framed_file.h"
-#include "format/importance_file_parts.h"
 #include "format/importance_part_file.h"
 #include "format/importance_rules.h"
-#include "types/share.h"
+#include "importance_generated.h"
+#include "types/limits.h"
 
 namespace sti {
 namespace {
@@ -112,6 +113,143 @@ Result<Importance> ParseImportanceNoting(std::span<const uint8_t> bytes, const s
                                                   : ImportanceFromBinary(bytes, name));
   STI_RETURN_IF_ERROR(Validate(importance, name));
   return importance;
+}
+
+namespace {
+
+/// Cuts a list into rows of 1, 2, 3 and so on; the last may be too short.
+DepthMap DepthsOf(const std::vector<uint32_t>& flat) {
+  DepthMap rows;
+  for (size_t at = 0; at < flat.size(); at += rows.size()) {
+    const size_t end = std::min(at + rows.size() + 1, flat.size());
+    rows.emplace_back(flat.begin() + static_cast<ptrdiff_t>(at),
+                      flat.begin() + static_cast<ptrdiff_t>(end));
+  }
+  return rows;
+}
+
+flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<fb::SubmodelScore>>> EncodeSubmodels(
+    flatbuffers::FlatBufferBuilder& builder, const std::vector<SubmodelScore>& scores) {
+  if (scores.empty()) return {};
+  std::vector<flatbuffers::Offset<fb::SubmodelScore>> list;
+  list.reserve(scores.size());
+  for (const SubmodelScore& score : scores) {
+    list.push_back(fb::CreateSubmodelScore(builder, score.depth, score.width, score.bits,
+                                           score.accuracy, score.loss));
+  }
+  return builder.CreateVector(list);
+}
+
+/// All rows one behind another.
+std::vector<uint32_t> FlatDepths(const ModelOrder& order) {
+  std::vector<uint32_t> flat;
+  for (const auto& row : order.depth_layers) flat.insert(flat.end(), row.begin(), row.end());
+  return flat;
+}
+
+Status ReadScalars(const fb::Importance& table, const std::string& name, Importance* importance) {
+  if (const auto* model = table.model()) {
+    STI_ASSIGN_OR_RETURN(importance->model,
+                         DigestFromBytes(model->data(), model->size(), name + ": model"));
+  }
+  if (const auto* data = table.data()) {
+    STI_ASSIGN_OR_RETURN(importance->data,
+                         DigestFromBytes(data->data(), data->size(), name + ": data"));
+  }
+  STI_RETURN_IF_ERROR(ReadShortText(table.metric(), name, "metric", &importance->metric));
+  importance->examples = table.examples();
+  importance->baseline = table.baseline();
+  importance->layers = table.layers();
+  importance->width = table.width();
+  importance->standard_error = table.standard_error();
+  STI_RETURN_IF_ERROR(ReadShortText(table.kernel(), name, "kernel", &importance->kernel));
+  STI_RETURN_IF_ERROR(ReadShortText(table.estimate(), name, "estimate", &importance->estimate));
+  return {};
+}
+
+Status ReadLists(const fb::Importance& table, ListRoom* room, Importance* importance) {
+  STI_RETURN_IF_ERROR(room->Copy(table.scores(), &importance->scores));
+  STI_RETURN_IF_ERROR(room->Copy(table.losses(), &importance->losses));
+  STI_RETURN_IF_ERROR(room->Copy(table.errors(), &importance->errors));
+  STI_RETURN_IF_ERROR(room->Copy(table.gain_bits(), &importance->gain_bits));
+  STI_RETURN_IF_ERROR(room->Copy(table.gains(), &importance->gains));
+  STI_RETURN_IF_ERROR(room->Copy(table.head_order(), &importance->order.heads));
+  STI_RETURN_IF_ERROR(room->Copy(table.neuron_order(), &importance->order.neurons));
+  std::vector<uint32_t> depths;
+  STI_RETURN_IF_ERROR(room->Copy(table.depth_layers(), &depths));
+  importance->order.depth_layers = DepthsOf(depths);
+  if (const auto* list = table.submodels()) {
+    importance->submodels.reserve(list->size());
+    for (const fb::SubmodelScore* score : *list) {
+      importance->submodels.push_back(
+          {score->layers(), score->width(), score->bits(), score->accuracy(), score->loss()});
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<Importance> ImportanceFromBinary(std::span<const uint8_t> bytes, const std::string& name) {
+  STI_ASSIGN_OR_RETURN(const std::span<const uint8_t> framed,
+                       FindPayload(kImportanceMagic, bytes, name));
+  const AlignedPayload payload(framed);
+  flatbuffers::Verifier verifier(payload.data(), payload.size());
+  if (!fb::VerifyImportanceBuffer(verifier)) return TableError(name, kNoTable);
+  const fb::Importance& table = *fb::GetImportance(payload.data());
+  Importance importance;
+  STI_RETURN_IF_ERROR(ReadScalars(table, name, &importance));
+  for (const auto* list : {table.losses(), table.errors()}) {
+    if (list != nullptr && list->size() == 0)
+      return TableError(name, "losses or errors is an empty list");
+  }
+  ListRoom room(payload.size(), TableError(name, kFullProblem));
+  STI_RETURN_IF_ERROR(ReadLists(table, &room, &importance));
+  STI_RETURN_IF_ERROR(ReadWordUse(table, name, &room, &importance.word_use));
+  STI_RETURN_IF_ERROR(ReadCascades(table, name, &room, &importance));
+  return importance;
+}
+
+std::vector<uint8_t> EncodeImportance(const Importance& importance) {
+  flatbuffers::FlatBufferBuilder builder;
+  const auto model =
+      builder.CreateVector(importance.model.bytes.data(), importance.model.bytes.size());
+  const auto metric = builder.CreateString(importance.metric);
+  const auto scores = builder.CreateVector(importance.scores);
+  flatbuffers::Offset<flatbuffers::Vector<double>> losses;
+  if (!importance.losses.empty()) losses = builder.CreateVector(importance.losses);
+  const auto kernel = builder.CreateString(importance.kernel);
+  const auto submodels = EncodeSubmodels(builder, importance.submodels);
+  flatbuffers::Offset<flatbuffers::Vector<uint32_t>> gain_bits;
+  flatbuffers::Offset<flatbuffers::Vector<double>> gains;
+  if (!importance.gain_bits.empty()) {
+    gain_bits = builder.CreateVector(importance.gain_bits);
+    gains = builder.CreateVector(importance.gains);
+  }
+  flatbuffers::Offset<flatbuffers::Vector<uint8_t>> data;
+  flatbuffers::Offset<flatbuffers::Vector<double>> errors;
+  flatbuffers::Offset<flatbuffers::String> estimate;
+  if (!importance.data.empty())
+    data = builder.CreateVector(importance.data.bytes.data(), importance.data.bytes.size());
+  if (!importance.errors.empty()) errors = builder.CreateVector(importance.errors);
+  if (!importance.estimate.empty()) estimate = builder.CreateString(importance.estimate);
+  flatbuffers::Offset<flatbuffers::Vector<uint32_t>> heads;
+  flatbuffers::Offset<flatbuffers::Vector<uint32_t>> neurons;
+  flatbuffers::Offset<flatbuffers::Vector<uint32_t>> depths;
+  if (!importance.order.empty()) {
+    heads = builder.CreateVector(importance.order.heads);
+    neurons = builder.CreateVector(importance.order.neurons);
+    depths = builder.CreateVector(FlatDepths(importance.order));
+  }
+  const WordUseLists use(builder, importance.word_use);
+  const CascadeLists cascades(builder, importance);
+  builder.Finish(fb::CreateImportance(
+      builder, model, metric, importance.examples, importance.baseline, importance.layers,
+      importance.width, scores, losses, importance.standard_error, kernel, submodels, gain_bits,
+      gains, data, errors, estimate, heads, neurons, depths, use.words, use.row_lengths,
+      use.row_words, use.row_shares, use.row_p99_shares, cascades.levels, cascades.cascades,
+      use.room_entries, use.room_tokens, use.room_shares, use.room_p99_shares));
+  return WrapFrame(kImportanceMagic, {builder.GetBufferPointer(), builder.GetSize()});
 }
 
 }  // namespace sti

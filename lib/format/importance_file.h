@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "format/text_sink.h"
+#include "format/json_writer.h"
 #include "format/unknown_keys.h"
 #include "types/importance.h"
 

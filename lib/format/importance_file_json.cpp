@@ -5,10 +5,10 @@
 
 #include "format/cascade_scores.h"
 #include "format/importance_file.h"
-#include "format/importance_file_parts.h"
+#include "format/importance_rules.h"
 #include "format/json_fields.h"
 #include "format/json_writer.h"
-#include "types/importance_rank.h"
+#include "types/importance.h"
 
 namespace sti {
 namespace {

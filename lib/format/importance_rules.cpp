@@ -3,7 +3,7 @@
 #include <functional>
 #include <utility>
 
-#include "types/share.h"
+#include "types/limits.h"
 
 namespace sti {
 namespace {

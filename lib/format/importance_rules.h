@@ -6,14 +6,18 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <tuple>
 #include <vector>
 
+#include "base/result.h"
 #include "base/utf8.h"
-#include "format/list_room.h"
+#include "format/flatbuffer_values.h"
+#include "format/unknown_keys.h"
 #include "types/bits.h"
+#include "types/importance.h"
 #include "types/limits.h"
 #include "types/word_use.h"
 
@@ -123,5 +127,11 @@ struct WordUseLists {
   Shares room_shares;
   Shares room_p99_shares;
 };
+
+/// Read an importance in one spelling; `name` is for messages. Sizes are bounded by that of the
+/// file, but other rules are not checked. `unknown` may be null.
+Result<Importance> ImportanceFromBinary(std::span<const uint8_t> bytes, const std::string& name);
+Result<Importance> ImportanceFromJson(std::span<const uint8_t> bytes, const std::string& name,
+                                      UnknownKeys* unknown);
 
 }  // namespace sti

@@ -7,10 +7,12 @@
 #include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
-
-#include "format/text_sink.h"
+#include <string_view>
 
 namespace sti {
+
+/// Takes the next piece of a text, which is no more there afterwards.
+using TextSink = std::function<void(std::string_view)>;
 
 /// Writes the fields of one object as PrintJson would write it whole. One thread at a time; `sink`
 /// outlives it.

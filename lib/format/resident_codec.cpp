@@ -174,4 +174,24 @@ Status ReadTensors(const ResidentLocation& location, const ModelShape& shape,
       .ForEachPiece(name, [&](std::span<const uint8_t> piece) { return cutter.Take(piece, name); });
 }
 
+namespace {
+
+constexpr int kZstdLevel = 19;
+
+}  // namespace
+
+StoredPart CompressPart(std::span<const uint8_t> raw) {
+  StoredPart part;
+  part.bytes.resize(ZSTD_compressBound(raw.size()));
+  size_t size =
+      ZSTD_compress(part.bytes.data(), part.bytes.size(), raw.data(), raw.size(), kZstdLevel);
+  if (ZSTD_isError(size) == 0 && size < raw.size() - raw.size() / 4) {
+    part.bytes.resize(size);
+    part.compression = Compression::kZstd;
+  } else {
+    part.bytes.assign(raw.begin(), raw.end());
+  }
+  return part;
+}
+
 }  // namespace sti

@@ -9,7 +9,6 @@
 #include "base/little_endian.h"
 #include "base/remedy.h"
 #include "types/finite.h"
-#include "types/load_value.h"
 
 namespace sti {
 namespace {

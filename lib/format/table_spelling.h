@@ -17,7 +17,6 @@
 #include "base/digest.h"
 #include "base/result.h"
 #include "format/flatbuffer_values.h"
-#include "format/list_room.h"
 #include "types/fields.h"
 #include "types/grid.h"
 

@@ -10,8 +10,8 @@
 #include "import/folder_file.h"
 #include "import/tokenizer_source.h"
 #include "network/families.h"
-#include "types/labels.h"
 #include "types/limits.h"
+#include "types/model_info.h"
 
 namespace sti {
 namespace {

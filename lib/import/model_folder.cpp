@@ -19,8 +19,8 @@
 #include "import/weight_file.h"
 #include "network/families.h"
 #include "network/tensors.h"
-#include "types/labels.h"
 #include "types/limits.h"
+#include "types/model_info.h"
 #include "types/model_order.h"
 
 namespace sti {

@@ -14,7 +14,7 @@
 #include "quant/quantize.h"
 #include "shard/weight_order.h"
 #include "types/bits.h"
-#include "types/load_value.h"
+#include "types/finite.h"
 #include "types/plan_check.h"
 
 namespace sti {

@@ -10,7 +10,6 @@
 #include "base/result.h"
 #include "format/container_index.h"
 #include "format/container_writer.h"
-#include "format/part_selection.h"
 #include "import/model_folder.h"
 #include "types/plan.h"
 

@@ -15,7 +15,7 @@
 #include "import/folder_file.h"
 #include "import/safetensors.h"
 #include "import/torch_file.h"
-#include "types/load_value.h"
+#include "types/finite.h"
 
 namespace sti {
 namespace {

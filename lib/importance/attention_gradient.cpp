@@ -7,7 +7,6 @@
 #include "base/checked.h"
 #include "kernels/dense.h"
 #include "kernels/elementwise.h"
-#include "kernels/gradients.h"
 #include "kernels/linear.h"
 
 namespace sti {

@@ -7,7 +7,6 @@
 
 #include "types/cascade.h"
 #include "types/score.h"
-#include "types/softmax.h"
 
 namespace sti {
 namespace {

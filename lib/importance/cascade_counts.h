@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "types/cascade.h"
-#include "types/cascade_score.h"
+#include "types/importance.h"
 
 namespace sti {
 

@@ -10,7 +10,7 @@
 #include "io/container_file.h"
 #include "text/dataset.h"
 #include "text/tokenizer.h"
-#include "types/cascade_score.h"
+#include "types/importance.h"
 #include "types/importance_part.h"
 
 namespace sti {

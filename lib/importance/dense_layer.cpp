@@ -9,7 +9,6 @@
 #include "kernels/decode.h"
 #include "kernels/dense.h"
 #include "kernels/elementwise.h"
-#include "kernels/gradients.h"
 #include "model/attention.h"
 #include "model/layer_executor.h"
 #include "network/tensors.h"

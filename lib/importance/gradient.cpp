@@ -5,7 +5,6 @@
 
 #include "kernels/dense.h"
 #include "kernels/elementwise.h"
-#include "kernels/gradients.h"
 #include "model/head.h"
 #include "network/tensors.h"
 

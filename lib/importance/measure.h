@@ -14,9 +14,9 @@
 #include "model/loaded_model.h"
 #include "text/dataset.h"
 #include "text/tokenizer.h"
-#include "types/compute_type.h"
 #include "types/importance.h"
 #include "types/importance_part.h"
+#include "types/kernel.h"
 
 namespace sti {
 

@@ -7,7 +7,7 @@
 #include <numeric>
 #include <utility>
 
-#include "types/importance_rank.h"
+#include "types/importance.h"
 
 namespace sti {
 namespace {

@@ -7,7 +7,6 @@
 #include <string_view>
 #include <vector>
 
-#include "types/compute_type.h"
 #include "types/kernel.h"
 
 namespace sti {

@@ -1,10 +1,12 @@
 // A batch of sequences, and the rows of it that a layer gives.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 
-#include "network/output_rows.h"
+#include "network/layer_program.h"
 
 namespace sti {
 
@@ -14,7 +16,13 @@ struct Batch {
 
   [[nodiscard]] uint32_t sequences() const { return static_cast<uint32_t>(offsets.size() - 1); }
   [[nodiscard]] uint32_t tokens() const { return offsets.back(); }
-  [[nodiscard]] uint32_t longest() const;
+  [[nodiscard]] uint32_t longest() const {
+    uint32_t longest = 0;
+    for (size_t s = 0; s + 1 < offsets.size(); ++s) {
+      longest = std::max(longest, offsets[s + 1] - offsets[s]);
+    }
+    return longest;
+  }
   /// Returns the token that the `row`-th of `rows` is the output of.
   [[nodiscard]] uint32_t TokenOf(OutputRows rows, uint32_t row) const {
     return rows == OutputRows::kAll ? row : offsets[row];
@@ -27,6 +35,13 @@ struct Batch {
 
 /// Copies those of the rows of `hidden` [tokens, d] that are wanted, one after another, to `wanted`
 /// [rows, d], which may be `hidden` itself.
-void CopyRows(const Batch& batch, OutputRows rows, uint32_t d, const float* hidden, float* wanted);
+inline void CopyRows(const Batch& batch, OutputRows rows, uint32_t d, const float* hidden,
+                     float* wanted) {
+  for (uint32_t row = 0; row < batch.Count(rows); ++row) {
+    const float* from = hidden + size_t{batch.TokenOf(rows, row)} * d;
+    float* to = wanted + size_t{row} * d;
+    if (from != to) std::copy_n(from, d, to);
+  }
+}
 
 }  // namespace sti

@@ -1,4 +1,4 @@
-// Pooler and classifier, on the rows that a head wants of the last layer (network/output_rows.h).
+// Pooler and classifier, on the rows that a head wants of the last layer (network/layer_program.h).
 #pragma once
 
 #include <cstdint>

@@ -7,7 +7,7 @@
 #include "kernels/lowp_attention.h"
 #include "model/head.h"
 #include "network/tensors.h"
-#include "types/softmax.h"
+#include "types/score.h"
 
 namespace sti {
 

@@ -8,9 +8,9 @@
 // memory what the next begins with. EndTurns goes back to the first.
 //
 // Cascades (Tabi 3). Where the plan has one, a caller runs an input on the routes of its levels,
-// one after another, until one is sure (pipeline/cascade.h does). Each level leaves in memory what
-// those behind it run too, so that they read the planes that are missing alone. EndInput gives that
-// back. Between inputs the buffer holds what the first level preloads.
+// one after another, until one is sure (pipeline/cascade_run.h does). Each level leaves in memory
+// what those behind it run too, so that they read the planes that are missing alone. EndInput gives
+// that back. Between inputs the buffer holds what the first level preloads.
 //
 // Guarantees. Where the plan has fallbacks, their shards stay in the buffer, and a degraded run
 // that IO lets down goes on with them: while reads hang, run after run has its label in time.

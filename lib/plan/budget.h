@@ -13,7 +13,7 @@
 #include <span>
 #include <vector>
 
-#include "plan/play/lanes.h"
+#include "plan/lanes.h"
 
 namespace sti {
 

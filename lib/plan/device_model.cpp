@@ -1,6 +1,7 @@
 #include "plan/device_model.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <string>
 #include <tuple>
@@ -274,6 +275,38 @@ DeviceModels DeviceModels::ForRunsOf(double run_us, const DeviceProfile& profile
   const double io = RatioOfRun(profile.io_series, run_us);
   const double compute = RatioOfRun(profile.compute_series, run_us);
   return {median, median.Slowed(io, compute, p99.fixed().embed_io_us), risk};
+}
+
+namespace {
+
+double Ratio(double ratio) { return std::isfinite(ratio) && ratio > 0 ? ratio : 1; }
+
+}  // namespace
+
+DeviceProfile DriftedProfile(const DeviceProfile& profile, double compute_ratio, double io_ratio) {
+  const double compute = Ratio(compute_ratio);
+  const double io = Ratio(io_ratio);
+  DeviceProfile now = profile;
+  for (IoSample& sample : now.io) {
+    sample.load_us *= io;
+    sample.p99_us *= io;
+  }
+  for (ComputeSample& sample : now.compute) {
+    sample.layer_us *= compute;
+    sample.p99_us *= compute;
+    sample.last_us *= compute;
+    sample.last_p99_us *= compute;
+  }
+  for (DecodeSample& sample : now.decode) sample.extra_us *= compute;
+  for (FixedSample& sample : now.fixed) {
+    sample.embed_us *= compute;
+    sample.embed_p99_us *= compute;
+    sample.head_us *= compute;
+    sample.head_p99_us *= compute;
+    sample.embed_io_us *= io;
+    sample.embed_io_p99_us *= io;
+  }
+  return now;
 }
 
 }  // namespace sti

@@ -110,4 +110,10 @@ struct DeviceModels {
   [[nodiscard]] const DeviceModel& deciding() const { return risk == Risk::kP99 ? p99 : median; }
 };
 
+/// The profile as the device is now: layers, embeddings and head take `compute_ratio` times as
+/// long, loads and embedding rows `io_ratio` times, medians and 99th percentiles alike. Clocks,
+/// sizes and `start_us` stay. A ratio that is not a positive finite number counts as 1.
+/// Thread-safe.
+DeviceProfile DriftedProfile(const DeviceProfile& profile, double compute_ratio, double io_ratio);
+
 }  // namespace sti

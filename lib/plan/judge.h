@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "plan/cascade.h"
+#include "plan/cascade_price.h"
 #include "plan/device_model.h"
 #include "plan/request.h"
 #include "types/importance.h"

@@ -7,18 +7,15 @@
 #include <optional>
 #include <utility>
 
-#include "base/counted.h"
 #include "base/function_ref.h"
+#include "base/log.h"
 #include "base/remedy.h"
 #include "plan/judge.h"
 #include "plan/row_times.h"
 #include "plan/search/cascade_choice.h"
 #include "plan/search/context.h"
-#include "plan/search/fallback.h"
-#include "plan/search/fixed_bits.h"
 #include "plan/search/measured_cascades.h"
 #include "plan/search/search.h"
-#include "plan/search/turns.h"
 #include "plan/text.h"
 #include "types/plan_check.h"
 

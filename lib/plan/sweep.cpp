@@ -6,7 +6,7 @@
 
 #include "plan/planner.h"
 #include "plan/search/context.h"
-#include "plan/search/infeasible.h"
+#include "plan/search/search.h"
 #include "types/bits.h"
 
 namespace sti {

@@ -2,10 +2,10 @@
 
 #include <optional>
 
-#include "plan/cascade.h"
+#include "plan/cascade_price.h"
 #include "plan/judge.h"
+#include "plan/planned_run.h"
 #include "plan/play/cold.h"
-#include "plan/play/planned_run.h"
 
 namespace sti {
 namespace {

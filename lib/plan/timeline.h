@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "plan/play/lanes.h"
+#include "plan/lanes.h"
 #include "plan/request.h"
 #include "types/plan.h"
 #include "types/shard_id.h"

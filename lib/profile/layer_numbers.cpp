@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/aligned_buffer.h"
-#include "base/counted.h"
+#include "base/log.h"
 #include "profile/profile_numbers.h"
 
 namespace sti {

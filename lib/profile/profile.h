@@ -11,8 +11,8 @@
 #include "base/result.h"
 #include "io/container_file.h"
 #include "text/tokenizer.h"
-#include "types/compute_type.h"
 #include "types/device_profile.h"
+#include "types/kernel.h"
 #include "types/model_info.h"
 
 namespace sti {

@@ -5,7 +5,7 @@
 #include <cstddef>
 
 #include "base/digest.h"
-#include "types/softmax.h"
+#include "types/score.h"
 
 namespace sti {
 namespace {

@@ -12,11 +12,19 @@
 #include <span>
 #include <vector>
 
-#include "types/depth_map.h"
-#include "types/predicted_quality.h"
+#include "types/model_order.h"
 #include "types/shard_id.h"
 
 namespace sti {
+
+/// Holds the quality that a plan is expected to have; nothing where it was not measured.
+struct PredictedQuality {
+  std::optional<double> loss;  ///< mean over examples, in the importance file's measure
+  std::optional<double> accuracy;
+  /// Share of inputs that get the label which the full model gives them: all that is known where
+  /// the importance was measured by kl, without labels.
+  std::optional<double> agreement;
+};
 
 /// Holds the fallback of a plan or of a variant. Its times are 99th percentiles, in microseconds.
 struct Fallback {

@@ -10,7 +10,6 @@
 #include <optional>
 
 #include "types/limits.h"
-#include "types/share.h"
 
 namespace sti {
 

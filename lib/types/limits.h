@@ -58,4 +58,14 @@ inline constexpr size_t kMaxCascadeLevels = 3;  ///< of a plan, itself the last
 inline constexpr size_t kMaxPlanWords = 65536;
 inline constexpr uint64_t kMaxStagingBytes = uint64_t{1} << 40;
 
+/// Returns whether a number from a file can be a share: 0 to 1, and a number at all.
+constexpr bool IsShare(double x) { return x >= 0 && x <= 1; }
+
+/// Returns whether a number from a file can be a figure, which may be negative: finite, and such
+/// that sums of figures are finite and can be printed in a line.
+constexpr bool IsFigure(double x) { return x >= -kMaxFigure && x <= kMaxFigure; }
+
+/// The problem of a number that is no figure.
+inline constexpr const char* kNoFigure = "not a finite number up to 10^15";
+
 }  // namespace sti

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "types/depth_map.h"
+#include "types/model_order.h"
 #include "types/submodel.h"
 
 namespace sti {
@@ -131,5 +131,9 @@ class PositionRows {
   uint32_t uncounted_;  ///< no id of a vocabulary where positions begin with row 0
   uint32_t next_;
 };
+
+/// Returns what is wrong with the labels of a model, by id; empty if each is printable
+/// (base/utf8.h), none is empty and no two are equal.
+std::string ProblemOfLabels(const std::vector<std::string>& labels);
 
 }  // namespace sti

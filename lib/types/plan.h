@@ -13,7 +13,6 @@
 #include "types/fallback.h"
 #include "types/grid.h"
 #include "types/kernel.h"
-#include "types/predicted_quality.h"
 #include "types/shard_id.h"
 #include "types/strategy.h"
 #include "types/submodel.h"

@@ -19,7 +19,6 @@
 #include "types/fields.h"
 #include "types/limits.h"
 #include "types/plan.h"
-#include "types/predicted_quality.h"
 #include "types/shard_id.h"
 #include "types/strategy.h"
 

@@ -66,4 +66,29 @@ class RunningMean {
   double squares_ = 0;
 };
 
+/// The denominator of softmax(logits / temperature).
+struct SoftmaxSum {
+  double top = 0;          ///< the greatest logit
+  double sum = 0;          ///< over logits, of exp((logit - top) / temperature)
+  double temperature = 1;  ///< above 0
+};
+
+/// Returns the denominator for `logits` [labels], at least one; `temperature` is above 0.
+SoftmaxSum SoftmaxSumOf(std::span<const float> logits, double temperature = 1);
+
+/// Returns the probability of one of the logits that `of` is the denominator for.
+double ProbabilityOf(float logit, const SoftmaxSum& of);
+
+/// Writes softmax(logits / temperature) to `probabilities`, as many.
+void SoftmaxAt(std::span<const float> logits, double temperature, std::span<float> probabilities);
+
+/// Returns log(sum of exp(logit)) over `logits` [labels], at least one.
+double LogSumExp(std::span<const float> logits);
+
+/// Returns 1 / (1 + e^-x).
+double Sigmoid(double x);
+
+/// Returns log(1 + e^x), which is -log of the sigmoid of -x, without overflow.
+double SoftPlus(double x);
+
 }  // namespace sti

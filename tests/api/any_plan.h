@@ -10,7 +10,7 @@
 #include "support/expect.h"
 #include "support/plans.h"
 #include "support/random.h"
-#include "types/shard_catalog.h"
+#include "types/shard_id.h"
 
 namespace sti {
 

@@ -2,19 +2,14 @@
 // beside a fresh session and a fresh answer under each.
 #include "any_plan.h"
 
-#include <gtest/gtest.h>
-
-#include <memory>
-#include <string>
-#include <vector>
-
 #include "api/session.h"
 #include "api/shard_memory.h"
-#include "format/part_selection.h"
+#include "format/container_writer.h"
 #include "support/fault_reader.h"
 #include "support/temp_folder.h"
 #include "support/test_container.h"
 #include "text/model_tokenizer.h"
+#include "text/tokenizer.h"
 #include "types/plan_check.h"
 
 namespace sti {

@@ -19,6 +19,7 @@
 #include "support/random.h"
 #include "support/temp_folder.h"
 #include "support/test_container.h"
+#include "text/tokenizer.h"
 
 namespace sti {
 namespace {

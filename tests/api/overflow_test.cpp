@@ -13,6 +13,7 @@
 #include "pipeline/whole_plan.h"
 #include "support/expect.h"
 #include "support/forged_container.h"
+#include "text/tokenizer.h"
 
 namespace sti {
 namespace {

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/remedy.h"
-#include "plan/drifted_profile.h"
+#include "plan/device_model.h"
 #include "replanner_world.h"
 
 namespace sti {

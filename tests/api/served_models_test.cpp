@@ -10,6 +10,7 @@
 #include "support/fault_reader.h"
 #include "support/temp_folder.h"
 #include "support/test_container.h"
+#include "text/tokenizer.h"
 
 namespace sti {
 namespace {

@@ -22,6 +22,7 @@
 #include "support/temp_folder.h"
 #include "support/test_container.h"
 #include "text/model_tokenizer.h"
+#include "text/tokenizer.h"
 
 namespace sti {
 namespace {

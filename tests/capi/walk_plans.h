@@ -14,7 +14,6 @@
 #include "format/plan_file.h"
 #include "pipeline/whole_plan.h"
 #include "support/plans.h"
-#include "types/compute_type.h"
 #include "types/kernel.h"
 #include "types/plan.h"
 

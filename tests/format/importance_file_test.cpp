@@ -11,7 +11,7 @@
 #include "format/importance_rules.h"
 #include "format/small_file_test.h"
 #include "support/expect.h"
-#include "types/importance_rank.h"
+#include "types/importance.h"
 
 namespace sti {
 namespace {

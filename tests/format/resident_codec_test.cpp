@@ -8,7 +8,7 @@
 #include "base/half.h"
 #include "support/expect.h"
 #include "support/random.h"
-#include "types/load_value.h"
+#include "types/finite.h"
 
 namespace sti {
 namespace {

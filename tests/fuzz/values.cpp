@@ -24,6 +24,7 @@
 #include "plan/planner.h"
 #include "plan/profile_doubts.h"
 #include "support/forged_container.h"
+#include "text/tokenizer.h"
 #include "types/plan_check.h"
 
 namespace sti::fuzz {

@@ -1,5 +1,3 @@
-#include "kernels/gradients.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -8,6 +6,7 @@
 #include <random>
 #include <vector>
 
+#include "kernels/elementwise.h"
 #include "kernels/instruction_sets.h"
 
 namespace sti {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "pipeline/cascade.h"
+#include "pipeline/cascade_run.h"
 
 namespace sti {
 namespace {

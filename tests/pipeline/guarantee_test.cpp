@@ -192,7 +192,7 @@ TEST_F(Guarantees, WhatAResizeGaveBackIsNoDriftOfReads) {
     for (size_t run = 0; run < 2 * DriftWatch::kLeastRuns; ++run) {
       if (resized) {
         ASSERT_TRUE(Succeeded(pipeline_->ResizePreload(0)));
-        pipeline_->EndResize();
+        ASSERT_TRUE(Succeeded(pipeline_->ResizePreload(std::nullopt, Refill::kWithRuns)));
       }
       RunOnce(kQuiet_us);
     }

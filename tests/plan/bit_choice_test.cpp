@@ -1,8 +1,7 @@
-#include "plan/search/bit_choice.h"
-
 #include <gtest/gtest.h>
 
 #include "exact_solver.h"
+#include "plan/search/joint.h"
 #include "world.h"
 
 namespace sti {

@@ -10,8 +10,8 @@
 #include "base/remedy.h"
 #include "measured_world.h"
 #include "plan/judge.h"
-#include "plan/memory.h"
-#include "plan/request_of_plan.h"
+#include "plan/request.h"
+#include "plan/shard_room.h"
 #include "support/expect.h"
 #include "types/plan_check.h"
 

@@ -1,9 +1,8 @@
 // A cascade's figures, computed by hand.
-#include "plan/cascade.h"
-
 #include <gtest/gtest.h>
 
 #include "measured_world.h"
+#include "plan/cascade_price.h"
 #include "plan/judge.h"
 #include "plan/timeline.h"
 

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "plan/judge.h"
-#include "plan/play/planned_run.h"
+#include "plan/planned_run.h"
 #include "plan/timeline.h"
 #include "support/expect.h"
 #include "world.h"

@@ -1,9 +1,8 @@
-#include "plan/drifted_profile.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 
+#include "plan/device_model.h"
 #include "plan/judge.h"
 #include "world.h"
 

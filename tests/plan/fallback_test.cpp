@@ -10,7 +10,7 @@
 #include "base/remedy.h"
 #include "plan/judge.h"
 #include "plan/planner.h"
-#include "plan/request_of_plan.h"
+#include "plan/request.h"
 #include "plan/timeline.h"
 #include "world.h"
 

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "plan/memory.h"
+#include "plan/shard_room.h"
 #include "world.h"
 
 namespace sti {

@@ -1,9 +1,9 @@
-#include "plan/memory.h"
-
 #include <gtest/gtest.h>
 
 #include <cstdint>
 #include <optional>
+
+#include "plan/shard_room.h"
 
 namespace sti {
 namespace {

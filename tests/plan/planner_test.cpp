@@ -4,7 +4,7 @@
 
 #include "base/remedy.h"
 #include "plan/judge.h"
-#include "plan/memory.h"
+#include "plan/shard_room.h"
 #include "support/expect.h"
 #include "world.h"
 

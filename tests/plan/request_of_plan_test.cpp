@@ -1,7 +1,6 @@
-#include "plan/request_of_plan.h"
-
 #include <gtest/gtest.h>
 
+#include "plan/request.h"
 #include "support/expect.h"
 #include "world.h"
 

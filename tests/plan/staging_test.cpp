@@ -4,9 +4,8 @@
 #include <algorithm>
 
 #include "plan/judge.h"
-#include "plan/memory.h"
-#include "plan/play/planned_run.h"
-#include "plan/play/turn_reads.h"
+#include "plan/planned_run.h"
+#include "plan/shard_room.h"
 #include "world.h"
 
 namespace sti {

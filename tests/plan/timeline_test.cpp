@@ -4,7 +4,7 @@
 
 #include <map>
 
-#include "plan/play/lanes.h"
+#include "plan/lanes.h"
 #include "world.h"
 
 namespace sti {

@@ -1,11 +1,10 @@
-#include "plan/search/turns.h"
-
 #include <gtest/gtest.h>
 
 #include <map>
 #include <numeric>
 
 #include "plan/judge.h"
+#include "plan/search/search.h"
 #include "world.h"
 
 namespace sti {

@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "types/plan.h"
-#include "types/softmax.h"
+#include "types/score.h"
 
 namespace sti {
 namespace {

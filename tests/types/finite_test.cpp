@@ -6,8 +6,6 @@
 #include <cmath>
 #include <vector>
 
-#include "types/load_value.h"
-
 namespace sti {
 namespace {
 

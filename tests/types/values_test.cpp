@@ -4,7 +4,6 @@
 #include "types/bits.h"
 #include "types/kernel.h"
 #include "types/plan.h"
-#include "types/shard_catalog.h"
 #include "types/shard_id.h"
 #include "types/strategy.h"
 

@@ -1,7 +1,7 @@
-#include "kernels/gradients.h"
-
 #include <cstddef>
 #include <iterator>
+
+#include "kernels/elementwise.h"
 
 // clang-format off
 #include "kernels/cpu/highway_targets.h"

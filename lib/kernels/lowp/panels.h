@@ -13,7 +13,7 @@
 #include "kernels/fp32/fused.h"
 #include "shard/view.h"
 #include "shard/weight_order.h"
-#include "types/compute_type.h"
+#include "types/kernel.h"
 
 namespace sti {
 

@@ -8,7 +8,7 @@
 //
 // A degraded run under a plan with a fallback *gives up* on IO when what it needs next has not come
 // by the last moment at which the fallback is in time, or when a read fails: from there on it waits
-// for no read, and computes with what lies in memory (run_fallback.cpp).
+// for no read, and computes with what lies in memory.
 #pragma once
 
 #include <cstdint>

@@ -9,7 +9,7 @@
 
 #include "base/result.h"
 #include "plan/device_model.h"
-#include "plan/play/lanes.h"
+#include "plan/lanes.h"
 #include "plan/request.h"
 
 namespace sti {

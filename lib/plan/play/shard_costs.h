@@ -10,7 +10,6 @@
 
 #include "base/result.h"
 #include "plan/device_model.h"
-#include "types/shard_catalog.h"
 #include "types/shard_id.h"
 
 namespace sti {

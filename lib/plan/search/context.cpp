@@ -6,11 +6,11 @@
 #include <span>
 
 #include "plan/budget.h"
-#include "plan/memory.h"
 #include "plan/play/cold.h"
 #include "plan/row_times.h"
+#include "plan/shard_room.h"
 #include "types/fields.h"
-#include "types/importance_rank.h"
+#include "types/importance.h"
 
 namespace sti {
 namespace {

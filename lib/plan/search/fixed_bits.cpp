@@ -1,11 +1,10 @@
-#include "plan/search/fixed_bits.h"
-
 #include <algorithm>
 #include <optional>
 #include <string>
 
 #include "base/remedy.h"
 #include "plan/judge.h"
+#include "plan/search/search.h"
 #include "plan/text.h"
 #include "types/bits.h"
 

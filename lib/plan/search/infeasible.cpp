@@ -1,12 +1,11 @@
-#include "plan/search/infeasible.h"
-
 #include <algorithm>
 #include <utility>
 
 #include "base/remedy.h"
 #include "plan/budget.h"
+#include "plan/search/search.h"
 #include "plan/text.h"
-#include "types/certainty.h"
+#include "types/device_profile.h"
 
 namespace sti {
 namespace {

@@ -2,6 +2,8 @@
 // Internal to lib/plan.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <vector>
@@ -36,5 +38,31 @@ struct Step {
 
 /// Steps along each shard's lower convex hull of lack over IO time, most gain a microsecond first.
 std::vector<Step> StepsByDensity(const PlanningContext& context);
+
+/// Tables are [shards][levels], shards in layer order, `width` of them a layer.
+struct BitProblem {
+  size_t width = 0;
+  size_t levels = 0;
+  std::vector<double> loss;         ///< what a level costs in quality, >= 0
+  std::vector<double> load_us;      ///< IO time if streamed
+  std::vector<uint64_t> bytes;      ///< room if preloaded
+  std::vector<double> capacity_us;  ///< [layers] IO time there is until each layer must start
+  uint64_t preload_bytes = 0;       ///< S
+  std::vector<size_t> floor;        ///< [shards] lowest level allowed
+  std::vector<size_t> ceiling;      ///< [shards] highest level allowed
+
+  [[nodiscard]] size_t shards() const { return floor.size(); }
+  [[nodiscard]] size_t At(size_t shard, size_t level) const { return shard * levels + level; }
+};
+
+struct BitChoice {
+  std::vector<size_t> levels;  ///< [shards]
+  size_t preloaded = 0;        ///< shards in the prefix
+  double loss = 0;             ///< sum over shards
+};
+
+/// The least loss; nothing if no levels keep within S and every capacity. Takes
+/// shards * levels * states steps and shards * states * 24 bytes, twice.
+std::optional<BitChoice> ChooseBits(const BitProblem& problem, size_t states);
 
 }  // namespace sti

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "base/result.h"
-#include "plan/cascade.h"
+#include "plan/cascade_price.h"
 #include "plan/search/context.h"
-#include "types/cascade_score.h"
+#include "types/importance.h"
 #include "types/plan.h"
 
 namespace sti {

@@ -5,7 +5,6 @@
 #include "base/remedy.h"
 #include "plan/judge.h"
 #include "plan/search/context.h"
-#include "plan/search/infeasible.h"
 #include "plan/search/joint.h"
 #include "plan/text.h"
 #include "types/bits.h"

@@ -9,7 +9,7 @@
 #include "base/result.h"
 #include "plan/device_model.h"
 #include "types/model_info.h"
-#include "types/shard_catalog.h"
+#include "types/shard_id.h"
 #include "types/submodel.h"
 
 namespace sti {

@@ -1,12 +1,11 @@
-#include "plan/search/turns.h"
-
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "base/counted.h"
+#include "base/log.h"
 #include "plan/judge.h"
 #include "plan/search/joint.h"
+#include "plan/search/search.h"
 #include "types/fields.h"
 
 namespace sti {

@@ -4,7 +4,7 @@
 #include <array>
 #include <cmath>
 
-#include "types/importance_rank.h"
+#include "types/importance.h"
 
 namespace sti {
 namespace {

@@ -2,7 +2,7 @@
 // and the staging that it needs.
 //
 // Staging is the arena of shards that are read and not yet computed. Where it is full the IO lane
-// waits, so the least that delays nothing is found by playing the run (play/lanes.h).
+// waits, so the least that delays nothing is found by playing the run (plan/lanes.h).
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "plan/device_model.h"
-#include "plan/play/lanes.h"
+#include "plan/lanes.h"
 #include "plan/request.h"
 #include "types/plan.h"
 
@@ -77,5 +77,26 @@ struct StagingNeed {
 /// the profile, or the largest shard: a real ring can lose one read at its end, and reserves the
 /// place of every read in flight. Never more than all that is streamed.
 StagingNeed StagingOf(std::span<const PlannedRun> runs, const DeviceProfile& profile);
+
+/// Holds all reads of one turn: whole shards that are not in memory, and the missing planes of
+/// those that are.
+struct TurnReads {
+  std::vector<StreamedShard> reads;  ///< in layer order
+  std::vector<double> all_io_us;     ///< [n] IO of each layer if nothing were in memory
+};
+
+/// Returns the reads of a turn of a plan that FindPlanFault accepts. The device knows its times.
+TurnReads ReadsOf(const CheckedInput& input, const DeviceModel& device, const Plan& plan,
+                  const PlanTurn& turn);
+
+/// Returns the bytes that a turn reads of shards that it held before, or keeps for `next` if there
+/// is one. They go to where these shards are held, not through staging.
+uint64_t OverhangOf(const CheckedInput& input, const DeviceModel& device, const Plan& plan,
+                    const PlanTurn& turn, const PlanTurn* next);
+
+/// Returns the most that any turn needs beyond the buffer between turns. The first needs nothing:
+/// what it keeps is what the second holds, and the buffer has that size. In later ones shards that
+/// will be dropped stay until they are computed while planes of others arrive, so both count.
+uint64_t TurnOverhang(const CheckedInput& input, const DeviceModel& device, const Plan& plan);
 
 }  // namespace sti

@@ -1,4 +1,4 @@
-#include "plan/memory.h"
+#include "plan/shard_room.h"
 
 #include <algorithm>
 #include <limits>

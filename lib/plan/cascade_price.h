@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "plan/device_model.h"
-#include "plan/play/planned_run.h"
+#include "plan/planned_run.h"
 #include "plan/request.h"
 #include "types/plan.h"
 

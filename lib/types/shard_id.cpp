@@ -1,4 +1,4 @@
-#include "types/shard_catalog.h"
+#include "types/shard_id.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "types/depth_map.h"
+#include "types/model_order.h"
 
 #include <gtest/gtest.h>
 
@@ -32,4 +32,5 @@ TEST(DepthMapTest, FirstLayersAreARow) {
 }
 
 }  // namespace
+
 }  // namespace sti

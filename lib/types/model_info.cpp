@@ -1,4 +1,4 @@
-#include "types/labels.h"
+#include "types/model_info.h"
 
 #include <cstddef>
 #include <map>

@@ -1,4 +1,4 @@
-#include "plan/cascade.h"
+#include "plan/cascade_price.h"
 
 #include <algorithm>
 #include <array>
@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "plan/budget.h"
-#include "plan/memory.h"
 #include "plan/row_times.h"
+#include "plan/shard_room.h"
 #include "plan/text.h"
 #include "types/bits.h"
 

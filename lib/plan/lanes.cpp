@@ -1,4 +1,4 @@
-#include "plan/play/lanes.h"
+#include "plan/lanes.h"
 
 #include <algorithm>
 

@@ -1,12 +1,11 @@
-#include "plan/search/fallback.h"
-
 #include <algorithm>
 #include <optional>
 #include <set>
 #include <utility>
 
 #include "base/remedy.h"
-#include "plan/memory.h"
+#include "plan/search/search.h"
+#include "plan/shard_room.h"
 #include "plan/text.h"
 
 namespace sti {
