@@ -212,14 +212,13 @@ auto b = "run sti-plan again";\nauto c = "a -- b, my-sti-plan";\n'
 }
 
 @test "doors of a room, and faces that stay small" {
-  for most in HEADERS METHODS; do
-    sed -i "s|^MOST_$most = .*|MOST_$most = {'lib/high/face.h': 1}|" scripts/check-sources
-  done
+  sed -i "s|^MOST_HEADERS = .*|MOST_HEADERS = {'lib/high/face.h': 0}|; s|^MOST_METHODS = .*|MOST_METHODS = {'lib/high/face.h': 1}|" \
+    scripts/check-sources
   write lib/low/door.h '// A door.\n#include "low/deep/inner.h"\n'
-  write lib/high/face.h '// A face.\n#include "high/high.h"\n#include "low/low.h"\nclass Face {\n public:\n  Face();\n  void One();\n  int Two(int three,\n          int four);\n\n private:\n  void Five();\n};\n'
+  write lib/high/face.h '// A face.\n#include "low/low.h"\nclass Face {\n public:\n  Face();\n  void One();\n  int Two(int three,\n          int four);\n\n private:\n  void Five();\n};\n'
   complains \
     'lib/high/face.h:1: has 2 public methods, over 1' \
-    'lib/high/face.h:1: pulls in 2 headers of ours, over 1; declare the classes that it only refers to' \
+    'lib/high/face.h:1: pulls in 1 of our headers, over 0; declare the classes that it only refers to' \
     'lib/low/door.h:2: lib/low/deep/inner.h is not for other rooms; a header of the room'"'"'s own folder declares what it needs of it'
 }
 
