@@ -44,11 +44,16 @@ struct Rule {
   }
 };
 
+/// Returns whether a number is so many times `step`, a power of two.
+inline bool IsMultiple(double number, double step) {
+  return std::isfinite(number) && std::floor(number / step) * step == number;
+}
+
 /// Returns what a number is that may not stand in a field: "not from 0 to 1"; null if it may.
 inline const char* FaultOf(const Rule& rule, double number) {
   if (rule.above != nullptr && number > rule.most && std::isfinite(number)) return rule.above;
   const bool fits = number >= rule.least && number <= rule.most &&
-                    (rule.steps == 0 || std::fmod(number, rule.steps) == 0);
+                    (rule.steps == 0 || IsMultiple(number, rule.steps));
   return fits ? nullptr : rule.fault;
 }
 
