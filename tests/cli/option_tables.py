@@ -171,7 +171,7 @@ TABLES = {
                   "--clocks": "no machine has this one, most let none be set",
                   "--precision": "time alone", "--compute": "auto may choose what is the default",
                   "--threads --cpus": "one core has one thread"},
-        "elsewhere": {"--clocks": "profile.bats"},
+        "elsewhere": {"--budget": "profile.bats", "--clocks": "profile.bats"},
         "shown": [
             ("-v, --gap", f"{MEASURE_DEVICE} -v --gap 30us",
              lambda r: "idle for 30 us before each sample" in r.err),
