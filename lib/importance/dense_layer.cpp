@@ -67,12 +67,6 @@ void Subtract(const DenseLayer& other, DenseLayer* layer) {
   }
 }
 
-namespace {
-
-constexpr size_t At(LayerValue value) { return static_cast<size_t>(value); }
-
-}  // namespace
-
 DenseExecutor::DenseExecutor(const ModelInfo& info, ThreadPool& pool)
     : shape_(info.shape),
       activation_(info.activation),
@@ -84,9 +78,7 @@ uint64_t DenseExecutor::ScratchBytesPerToken(const ModelShape& shape) {
   return uint64_t{shape.hidden} * sizeof(float);  // keys_turned_
 }
 
-size_t DenseExecutor::Numbers(LayerValue value) const {
-  return batch_.tokens() * widths_[At(value)];
-}
+size_t DenseExecutor::Numbers(LayerValue value) const { return batch_.tokens() * widths_[value]; }
 
 void DenseExecutor::Forward(const LayerStep& step, const DenseParameters& parameters,
                             const DenseValues& values) {
@@ -102,9 +94,9 @@ void DenseExecutor::Backward(const LayerStep& step, const DenseParameters& param
 void DenseExecutor::Compute(const LinearStep& step, const DenseParameters& parameters,
                             const DenseValues& values) {
   const DenseMatrix& matrix = parameters.weights[step.weight];
-  float* out = values[At(step.out)];
+  float* out = values[step.out];
   FillRows(parameters.others[step.bias].data(), matrix.outs, batch_.tokens(), out, matrix.outs);
-  MultiplyDense({.a = values[At(step.in)],
+  MultiplyDense({.a = values[step.in],
                  .a_stride = matrix.ins,
                  .b = matrix.weights.data(),
                  .b_stride = matrix.outs,
@@ -135,9 +127,9 @@ void DenseExecutor::ApplyBack(const float* gradient, const DenseMatrix& matrix, 
 
 void DenseExecutor::GoBack(const LinearStep& step, const DenseParameters& parameters,
                            const DenseValues& /*values*/, DenseGradients* gradients) {
-  bool& begun = gradients->begun[At(step.in)];
-  ApplyBack(gradients->at[At(step.out)], parameters.weights[step.weight],
-            gradients->at[At(step.in)], begun);
+  bool& begun = gradients->begun[step.in];
+  ApplyBack(gradients->at[step.out], parameters.weights[step.weight], gradients->at[step.in],
+            begun);
   begun = true;
 }
 
@@ -148,15 +140,15 @@ void DenseExecutor::Compute(const AttendStep& step, const DenseParameters& /*par
   const uint32_t d = shape_.hidden;
   const size_t stride = RoundUp(tokens, kDenseSlack);
   keys_turned_.resize(d * stride + kDenseSlack);
-  TransposeTile(values[At(step.keys)], d, tokens, d, keys_turned_.data(), stride);
+  TransposeTile(values[step.keys], d, tokens, d, keys_turned_.data(), stride);
   const uint64_t scratch = AttentionScratch(batch_.longest());
   scores_.resize(scratch * pool_.threads());
-  std::copy_n(values[At(step.queries)], Numbers(step.queries), values[At(step.out)]);
-  Attend({.queries = values[At(step.out)],
+  std::copy_n(values[step.queries], Numbers(step.queries), values[step.out]);
+  Attend({.queries = values[step.out],
           .query_stride = d,
           .keys = keys_turned_.data(),
           .key_stride = stride,
-          .values = values[At(step.values)],
+          .values = values[step.values],
           .value_stride = d,
           .heads = shape_.width,
           .head_dim = shape_.head_dim(),
@@ -167,16 +159,16 @@ void DenseExecutor::Compute(const AttendStep& step, const DenseParameters& /*par
 void DenseExecutor::GoBack(const AttendStep& step, const DenseParameters& /*parameters*/,
                            const DenseValues& values, DenseGradients* gradients) {
   for (const LayerValue read : {step.queries, step.keys, step.values}) {
-    assert(!gradients->begun[At(read)]);  // nothing else reads them
-    gradients->begun[At(read)] = true;
+    assert(!gradients->begun[read]);  // nothing else reads them
+    gradients->begun[read] = true;
   }
-  AttentionGradient({.queries = values[At(step.queries)],
-                     .keys = values[At(step.keys)],
-                     .values = values[At(step.values)],
-                     .context_gradient = gradients->at[At(step.out)],
-                     .query_gradient = gradients->at[At(step.queries)],
-                     .key_gradient = gradients->at[At(step.keys)],
-                     .value_gradient = gradients->at[At(step.values)],
+  AttentionGradient({.queries = values[step.queries],
+                     .keys = values[step.keys],
+                     .values = values[step.values],
+                     .context_gradient = gradients->at[step.out],
+                     .query_gradient = gradients->at[step.queries],
+                     .key_gradient = gradients->at[step.keys],
+                     .value_gradient = gradients->at[step.values],
                      .hidden = shape_.hidden,
                      .heads = shape_.width,
                      .offsets = batch_.offsets},
@@ -185,25 +177,25 @@ void DenseExecutor::GoBack(const AttendStep& step, const DenseParameters& /*para
 
 void DenseExecutor::Compute(const ActivateStep& step, const DenseParameters& /*parameters*/,
                             const DenseValues& values) {
-  const auto width = static_cast<uint32_t>(widths_[At(step.in)]);
-  std::copy_n(values[At(step.in)], Numbers(step.in), values[At(step.out)]);
-  Activate(activation_, values[At(step.out)], width, batch_.tokens(), width);
+  const auto width = static_cast<uint32_t>(widths_[step.in]);
+  std::copy_n(values[step.in], Numbers(step.in), values[step.out]);
+  Activate(activation_, values[step.out], width, batch_.tokens(), width);
 }
 
 void DenseExecutor::GoBack(const ActivateStep& step, const DenseParameters& /*parameters*/,
                            const DenseValues& values, DenseGradients* gradients) {
-  const auto width = static_cast<uint32_t>(widths_[At(step.in)]);
+  const auto width = static_cast<uint32_t>(widths_[step.in]);
   float* gradient = gradients->CarryOver(step.out, step.in, Numbers(step.in));
   ForRows(pool_, batch_.tokens(), [&](uint32_t row) {
     const size_t at = size_t{row} * width;
-    ActivationGradient(activation_, values[At(step.in)] + at, width, gradient + at);
+    ActivationGradient(activation_, values[step.in] + at, width, gradient + at);
   });
 }
 
 void DenseExecutor::Compute(const AddStep& step, const DenseParameters& /*parameters*/,
                             const DenseValues& values) {
-  const float* in = values[At(step.in)];
-  float* out = values[At(step.out)];
+  const float* in = values[step.in];
+  float* out = values[step.out];
   for (size_t i = 0; i < Numbers(step.in); ++i) out[i] += in[i];
 }
 
@@ -214,32 +206,31 @@ void DenseExecutor::GoBack(const AddStep& step, const DenseParameters& /*paramet
 
 void DenseExecutor::Compute(const NormStep& step, const DenseParameters& parameters,
                             const DenseValues& values) {
-  const auto width = static_cast<uint32_t>(widths_[At(step.in)]);
+  const auto width = static_cast<uint32_t>(widths_[step.in]);
   const float* weight = parameters.others[step.weight].data();
   const float* bias = parameters.others[step.bias].data();
   ForRows(pool_, batch_.tokens(), [&](uint32_t row) {
     const size_t at = size_t{row} * width;
-    LayerNormRow(values[At(step.in)] + at, nullptr, weight, bias, width, eps_,
-                 values[At(step.out)] + at);
+    LayerNormRow(values[step.in] + at, nullptr, weight, bias, width, eps_, values[step.out] + at);
   });
 }
 
 void DenseExecutor::GoBack(const NormStep& step, const DenseParameters& parameters,
                            const DenseValues& values, DenseGradients* gradients) {
-  const auto width = static_cast<uint32_t>(widths_[At(step.in)]);
+  const auto width = static_cast<uint32_t>(widths_[step.in]);
   float* gradient = gradients->CarryOver(step.out, step.in, Numbers(step.in));
   ForRows(pool_, batch_.tokens(), [&](uint32_t row) {
     const size_t at = size_t{row} * width;
-    LayerNormGradientRow(values[At(step.in)] + at, parameters.others[step.weight].data(), width,
-                         eps_, gradient + at);
+    LayerNormGradientRow(values[step.in] + at, parameters.others[step.weight].data(), width, eps_,
+                         gradient + at);
   });
 }
 
 float* DenseGradients::CarryOver(LayerValue from, LayerValue to, size_t count) {
-  assert(!begun[At(to)]);
-  begun[At(to)] = true;
-  if (at[At(to)] != at[At(from)]) std::copy_n(at[At(from)], count, at[At(to)]);
-  return at[At(to)];
+  assert(!begun[to]);
+  begun[to] = true;
+  if (at[to] != at[from]) std::copy_n(at[from], count, at[to]);
+  return at[to];
 }
 
 namespace {

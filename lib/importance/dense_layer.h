@@ -49,7 +49,7 @@ using DenseValues = ByValue<float*>;
 /// not needed any more when the other's is written.
 struct DenseGradients {
   DenseValues at;
-  ByValue<bool> begun{};  ///< whether a gradient is there, which others are added to
+  ByValue<bool> begun;  ///< whether a gradient is there, which others are added to
 
   /// Begins the gradient at `to` with that at `from`, `count` numbers, and returns it. Whatever
   /// else adds to it comes later.

@@ -13,10 +13,8 @@ namespace {
 
 using enum TensorRole;
 
-constexpr size_t At(LayerValue value) { return static_cast<size_t>(value); }
-
-// Returns the step of EncoderLayer that writes a value; null for the layer's input. Of those that
-// add to it, the first.
+// Returns the step of EncoderLayer that writes a value, not one that adds to it; null for the
+// layer's input.
 const LayerStep* WriterOf(LayerValue value) {
   for (const LayerStep& step : EncoderLayer()) {
     if (WrittenBy(step) == value) return &step;
@@ -74,11 +72,10 @@ uint64_t GradientRun::BytesPerToken(const ModelShape& shape) {
   const ByValue<uint64_t> widths = WidthsOf(EncoderLayer(), shape);
   uint64_t tape = 0;
   uint64_t once = 0;
-  for (size_t i = 0; i < widths.size(); ++i) {
-    const auto value = static_cast<LayerValue>(i);
-    if (IsOnTape(value)) tape += widths[i];
-    if (IsComputedAgain(value)) once += widths[i];
-    if (IsProduct(value)) once += widths[i];  // its gradient
+  for (const LayerValue value : kLayerValues) {
+    if (IsOnTape(value)) tape += widths[value];
+    if (IsComputedAgain(value)) once += widths[value];
+    if (IsProduct(value)) once += widths[value];  // its gradient
   }
   // Besides: gradient_ and the caller's hidden rows, and product_.
   once += 2 * uint64_t{shape.hidden} + shape.ffn;
@@ -100,13 +97,12 @@ void GradientRun::Begin(const Batch& batch) {
   const auto resize = [&](std::vector<float>& part, size_t numbers) {
     part.resize(batch.tokens() * numbers + kDenseSlack);
   };
-  for (size_t i = 0; i < widths_.size(); ++i) {
-    const auto value = static_cast<LayerValue>(i);
+  for (const LayerValue value : kLayerValues) {
     if (IsOnTape(value)) {
-      for (Tape& tape : tapes_) resize(tape[i], widths_[i]);
+      for (Tape& tape : tapes_) resize(tape[value], widths_[value]);
     }
-    if (IsComputedAgain(value)) resize(again_[i], widths_[i]);
-    if (IsProduct(value)) resize(gradients_[i], widths_[i]);
+    if (IsComputedAgain(value)) resize(again_[value], widths_[value]);
+    if (IsProduct(value)) resize(gradients_[value], widths_[value]);
   }
   resize(gradient_, shape_.hidden);
   resize(product_, std::max(shape_.hidden, shape_.ffn));
@@ -114,12 +110,11 @@ void GradientRun::Begin(const Batch& batch) {
 
 // Returns the places of a layer's values, of which only the forward pass has an output.
 DenseValues GradientRun::ValuesOf(uint32_t layer, float* output) {
-  DenseValues values{};
-  for (size_t i = 0; i < values.size(); ++i) {
-    const auto value = static_cast<LayerValue>(i);
-    values[i] = IsOnTape(value) ? tapes_[layer][i].data() : again_[i].data();
+  DenseValues values;
+  for (const LayerValue value : kLayerValues) {
+    values[value] = IsOnTape(value) ? tapes_[layer][value].data() : again_[value].data();
   }
-  values[At(LayerValue::kOutput)] = output;
+  values[LayerValue::kOutput] = output;
   return values;
 }
 
@@ -128,22 +123,22 @@ DenseValues GradientRun::ValuesOf(uint32_t layer, float* output) {
 DenseGradients GradientRun::GradientPlaces() {
   DenseGradients gradients;
   for (const LayerStep& step : EncoderLayer()) {
-    const auto out = At(WrittenBy(step));
+    const LayerValue out = WrittenBy(step);
     if (std::holds_alternative<LinearStep>(step)) gradients.at[out] = gradients_[out].data();
     if (std::holds_alternative<AttendStep>(step)) gradients.at[out] = product_.data();
     if (std::holds_alternative<NormStep>(step)) gradients.at[out] = gradient_.data();
     if (const auto* it = std::get_if<ActivateStep>(&step)) {
-      gradients.at[out] = gradients.at[At(it->in)];
+      gradients.at[out] = gradients.at[it->in];
     }
   }
-  gradients.at[At(LayerValue::kInput)] = gradient_.data();
+  gradients.at[LayerValue::kInput] = gradient_.data();
   return gradients;
 }
 
 void GradientRun::Forward(uint32_t layer, const DenseLayer& weights,
                           const LayerParameters& parameters, float* hidden) {
   const DenseValues values = ValuesOf(layer, hidden);
-  std::copy_n(hidden, size_t{batch_.tokens()} * shape_.hidden, values[At(LayerValue::kInput)]);
+  std::copy_n(hidden, size_t{batch_.tokens()} * shape_.hidden, values[LayerValue::kInput]);
   for (const LayerStep& step : EncoderLayer()) {
     executor_.Forward(step, {weights, parameters}, values);
   }
@@ -223,8 +218,8 @@ void GradientRun::Derivatives(const DenseLayer& change, double* out) {
   for (const TensorSpec& tensor : TensorsAt(Home::kShard)) {
     const LinearStep& step = StepOf(tensor.role);
     const DenseMatrix& changed = change[tensor.role];
-    const float* in = (*current_)[At(step.in)];
-    const float* gradient = gradients_[At(step.out)].data();
+    const float* in = (*current_)[step.in];
+    const float* gradient = gradients_[step.out].data();
     if (IsCutByInputs(tensor)) {  // outputs are shared, and a slice has its own inputs
       executor_.ApplyBack(gradient, changed, product_.data(), false);
       AddShares(product_.data(), in, changed.ins, shape_.width, out);
@@ -252,9 +247,8 @@ void GradientRun::Contributions(const DenseLayer& weights, double* heads, double
     const uint32_t shares = IsCutByHead(tensor) ? shape_.width : shape_.ffn;
     double* out = IsCutByHead(tensor) ? heads : neurons;
     std::fill(out, out + size_t{batch_.sequences()} * shares, 0.0);
-    executor_.ApplyBack(gradients_[At(step.out)].data(), weights[tensor.role], product_.data(),
-                        false);
-    AddShares(product_.data(), (*current_)[At(step.in)], weights[tensor.role].ins, shares, out);
+    executor_.ApplyBack(gradients_[step.out].data(), weights[tensor.role], product_.data(), false);
+    AddShares(product_.data(), (*current_)[step.in], weights[tensor.role].ins, shares, out);
   }
 }
 

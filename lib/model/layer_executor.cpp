@@ -33,10 +33,8 @@ size_t FusedSteps(LayerProgram steps, const ByValue<bool>& is_of_all_rows) {
   for (; count < steps.size(); ++count) {
     if (std::holds_alternative<ActivateStep>(steps[count])) return count + 1;
     const auto* linear = std::get_if<LinearStep>(&steps[count]);
-    const auto of_all = [&](LayerValue value) {
-      return is_of_all_rows[static_cast<size_t>(value)];
-    };
-    if (linear == nullptr || linear->in != first->in || of_all(linear->out) != of_all(first->out)) {
+    if (linear == nullptr || linear->in != first->in ||
+        is_of_all_rows[linear->out] != is_of_all_rows[first->out]) {
       break;
     }
   }
@@ -62,7 +60,7 @@ struct LayerExecutor::Place {
 
 // A call that is being executed.
 struct LayerExecutor::Frame {
-  Place& operator[](LayerValue value) { return places[static_cast<size_t>(value)]; }
+  Place& operator[](LayerValue value) { return places[value]; }
 
   const LayerPart& part;
   ByValue<Place> places;
@@ -82,8 +80,8 @@ LayerExecutor::LayerExecutor(const ModelInfo& info, std::unique_ptr<Linear> line
       packed_(packed),
       pool_(pool),
       layout_(program_, shape_, packed_, limits_) {
-  for (size_t i = 0; i < is_of_all_rows_.size(); ++i) {
-    is_of_all_rows_[i] = IsOfAllRows(program_, static_cast<LayerValue>(i));
+  for (const LayerValue value : kLayerValues) {
+    is_of_all_rows_[value] = IsOfAllRows(program_, value);
   }
 }
 
@@ -131,9 +129,7 @@ LayerExecutor::Place LayerExecutor::PlaceOf(LayerValue value, float* hidden) {
 
 LayerExecutor::Frame LayerExecutor::FrameOf(const LayerPart& part, float* hidden) {
   Frame frame = {.part = part, .places = {}, .contexts = {}};
-  for (size_t i = 0; i < frame.places.size(); ++i) {
-    frame.places[i] = PlaceOf(static_cast<LayerValue>(i), hidden);
-  }
+  for (const LayerValue value : kLayerValues) frame[value] = PlaceOf(value, hidden);
   return frame;
 }
 
@@ -194,7 +190,7 @@ void LayerExecutor::RunSteps(LayerProgram steps, Frame& frame) {
 void LayerExecutor::RunProducts(LayerProgram steps, Frame& frame) {
   const auto* activate = std::get_if<ActivateStep>(&steps.back());
   const auto& first = std::get<LinearStep>(steps.front());
-  const bool of_all_rows = is_of_all_rows_[static_cast<size_t>(first.out)];
+  const bool of_all_rows = is_of_all_rows_[first.out];
   const Place input = frame[first.in];
   if (first.in == LayerValue::kInput && !of_all_rows && frame.wanted != OutputRows::kAll) {
     // Sums over slices come later, so that their room is free.

@@ -84,7 +84,6 @@ class LayerExecutor {
                  float* hidden);
 
   [[nodiscard]] Linear& linear() { return *linear_; }
-  [[nodiscard]] const Linear& linear() const { return *linear_; }
   /// Returns the room for sums over slices, [tokens, d], which nothing needs between layers.
   [[nodiscard]] float* sums() { return floats() + layout_.sums(); }
   [[nodiscard]] const TransformerLimits& limits() const { return limits_; }
@@ -106,7 +105,7 @@ class LayerExecutor {
   ModelShape shape_;
   float eps_;
   ShardMatrixTable matrices_;
-  ByValue<bool> is_of_all_rows_{};
+  ByValue<bool> is_of_all_rows_;
   std::unique_ptr<Linear> linear_;
   bool packed_;
   ThreadPool& pool_;

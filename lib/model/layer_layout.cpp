@@ -30,20 +30,17 @@ LayerLayout::LayerLayout(LayerProgram program, const ModelShape& shape, bool pac
   scores_ = packed ? PackedAttentionScratch(longest, shape.head_dim()) : AttentionScratch(longest);
   sums_ = RoundUp(uint64_t{limits.tokens} * std::max(shape.hidden, shape.embedding_width()),
                   uint64_t{kReadPastEnd});
-  const auto place = [&](LayerValue value) -> ValuePlace& {
-    return places_[static_cast<size_t>(value)];
-  };
-  place(LayerValue::kInput).stride = shape.hidden;
+  places_[LayerValue::kInput].stride = shape.hidden;
   for (; !program.empty(); program = program.subspan(1)) {
     const LayerStep& step = program.front();
     if (const auto* linear = std::get_if<LinearStep>(&step)) {
-      place(linear->out) = PlaceOf(*linear, program, shape, packed, limits);
+      places_[linear->out] = PlaceOf(*linear, program, shape, packed, limits);
     } else if (const auto* attend = std::get_if<AttendStep>(&step)) {
-      place(attend->out) = place(attend->queries);
+      places_[attend->out] = places_[attend->queries];
     } else if (const auto* activate = std::get_if<ActivateStep>(&step)) {
-      place(activate->out) = place(activate->in);
+      places_[activate->out] = places_[activate->in];
     } else if (const auto* norm = std::get_if<NormStep>(&step)) {
-      place(norm->out) = place(LayerValue::kInput);
+      places_[norm->out] = places_[LayerValue::kInput];
     }
   }
   slices_ = RoundUp(slices_ + kReadPastEnd, uint64_t{kReadPastEnd});
@@ -69,9 +66,8 @@ ValuePlace LayerLayout::PlaceOf(const LinearStep& step, LayerProgram rest, const
 
 // Returns whether one of `steps` reads a value of slices that has its place already.
 bool LayerLayout::AnyIsReadBy(LayerProgram steps) const {
-  for (size_t i = 0; i < places_.size(); ++i) {
-    if (places_[i].region != Region::kSlices) continue;
-    const auto value = static_cast<LayerValue>(i);
+  for (const LayerValue value : kLayerValues) {
+    if (places_[value].region != Region::kSlices) continue;
     if (std::ranges::any_of(steps, [&](const LayerStep& step) { return Reads(step, value); })) {
       return true;
     }

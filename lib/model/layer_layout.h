@@ -44,9 +44,7 @@ class LayerLayout {
   LayerLayout(LayerProgram program, const ModelShape& shape, bool packed,
               const TransformerLimits& limits);
 
-  [[nodiscard]] const ValuePlace& operator[](LayerValue value) const {
-    return places_[static_cast<size_t>(value)];
-  }
+  [[nodiscard]] const ValuePlace& operator[](LayerValue value) const { return places_[value]; }
   /// Returns where sums over slices begin.
   [[nodiscard]] uint64_t sums() const { return slices_; }
   /// Returns where the first thread's scratch of attention begins.
@@ -62,7 +60,7 @@ class LayerLayout {
                      bool packed, const TransformerLimits& limits);
   [[nodiscard]] bool AnyIsReadBy(LayerProgram steps) const;
 
-  ByValue<ValuePlace> places_{};
+  ByValue<ValuePlace> places_;
   uint64_t next_ = 0;    // where the next value of slices may begin
   uint64_t slices_ = 0;  // room for values of slices
   uint64_t sums_ = 0;

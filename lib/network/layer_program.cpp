@@ -44,17 +44,17 @@ LayerProgram ContextSteps(LayerProgram program) { return program.first(ContextLe
 LayerProgram FinishSteps(LayerProgram program) { return program.subspan(ContextLength(program)); }
 
 ByValue<uint64_t> WidthsOf(LayerProgram program, const ModelShape& shape) {
-  ByValue<uint64_t> widths{};
-  widths[static_cast<size_t>(kInput)] = shape.hidden;
+  ByValue<uint64_t> widths;
+  widths[kInput] = shape.hidden;
   for (const LayerStep& step : program) {
-    uint64_t& width = widths[static_cast<size_t>(WrittenBy(step))];
+    uint64_t& width = widths[WrittenBy(step)];
     if (const auto* linear = std::get_if<LinearStep>(&step)) {
       width = SizeOf(SpecOf(linear->weight), shape).rows;
       continue;
     }
     // A row of any other kind's output is as wide as those that the step reads.
-    for (size_t i = 0; i < widths.size(); ++i) {
-      if (Reads(step, static_cast<LayerValue>(i))) width = widths[i];
+    for (const LayerValue value : kLayerValues) {
+      if (Reads(step, value)) width = widths[value];
     }
   }
   return widths;

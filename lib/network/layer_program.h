@@ -43,9 +43,25 @@ enum class LayerValue : uint8_t {
   kOutput,        ///< the layer's output
 };
 
+/// All values of a layer.
+inline constexpr auto kLayerValues = [] {
+  std::array<LayerValue, static_cast<size_t>(LayerValue::kOutput) + 1> values{};
+  for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<LayerValue>(i);
+  return values;
+}();
+
 /// Holds something for each value of a layer.
 template <typename T>
-using ByValue = std::array<T, static_cast<size_t>(LayerValue::kOutput) + 1>;
+class ByValue {
+ public:
+  constexpr T& operator[](LayerValue value) { return held_[static_cast<size_t>(value)]; }
+  constexpr const T& operator[](LayerValue value) const {
+    return held_[static_cast<size_t>(value)];
+  }
+
+ private:
+  std::array<T, kLayerValues.size()> held_{};
+};
 
 /// out = in W^T + bias, with the weight's cut by slices: where it is cut by outputs each slice
 /// makes its part of `out`, and where by inputs the products of the slices' parts are summed.

@@ -3,8 +3,8 @@
 // how descriptions are used. A new field goes into its struct, here, into the schema and into the
 // spec.
 //
-// What is more than a field is told where plans are read and checked: the plans inside a plan, and
-// which fields go together.
+// The plans inside a plan, and which fields go together, are no fields: where plans are read and
+// checked tells them.
 #pragma once
 
 #include <concepts>

@@ -17,7 +17,6 @@ using testing::RandomFloats;
 using testing::TestLayer;
 
 constexpr uint32_t kBatchOffsets[] = {0, 1, 5, 14};
-constexpr size_t kValueCount = ByValue<int>().size();
 
 using Numbers = ByValue<std::vector<float>>;
 
@@ -44,11 +43,11 @@ class Steps {
     executor_.Begin(batch_);
     std::mt19937 random(7);
     const ByValue<uint64_t> widths = WidthsOf(EncoderLayer(), info_.shape);
-    for (size_t i = 0; i < kValueCount; ++i) {
-      const size_t count = batch_.tokens() * widths[i];
-      values_[i] = RandomFloats(count + kDenseSlack, 1, random);
-      gradients_[i] = RandomFloats(count + kDenseSlack, 1, random);
-      directions_[i] = RandomFloats(count, 1, random);
+    for (const LayerValue value : kLayerValues) {
+      const size_t count = batch_.tokens() * widths[value];
+      values_[value] = RandomFloats(count + kDenseSlack, 1, random);
+      gradients_[value] = RandomFloats(count + kDenseSlack, 1, random);
+      directions_[value] = RandomFloats(count, 1, random);
     }
   }
 
@@ -56,25 +55,25 @@ class Steps {
   /// gives, in the direction of a random change of each value that it reads.
   void ExpectAgrees(const LayerStep& step) {
     const Numbers before = gradients_;
-    for (size_t i = 0; i < kValueCount; ++i) {
-      if (!Reads(step, static_cast<LayerValue>(i))) continue;
-      const double more = LossWith(step, i, kStep);
-      const double less = LossWith(step, i, -kStep);
+    for (const LayerValue value : kLayerValues) {
+      if (!Reads(step, value)) continue;
+      const double more = LossWith(step, value, kStep);
+      const double less = LossWith(step, value, -kStep);
       const double slope = (more - less) / (2 * kStep);
       Numbers gradients = before;
       // A linear map's gradient is added to what others have begun.
       const bool adds = std::holds_alternative<LinearStep>(step);
-      DenseGradients at{Places(gradients)};
-      at.begun[i] = adds;
+      DenseGradients at{.at = Places(gradients), .begun = {}};
+      at.begun[value] = adds;
       executor_.Backward(step, {dense_, layer_.parameters}, Places(values_), &at);
-      EXPECT_TRUE(at.begun[i]);
+      EXPECT_TRUE(at.begun[value]);
       double found = 0;
-      for (size_t n = 0; n < directions_[i].size(); ++n) {
-        const double there = adds ? before[i][n] : 0;
-        found += (double{gradients[i][n]} - there) * directions_[i][n];
+      for (size_t n = 0; n < directions_[value].size(); ++n) {
+        const double there = adds ? before[value][n] : 0;
+        found += (double{gradients[value][n]} - there) * directions_[value][n];
       }
       EXPECT_NEAR(found, slope, 2e-3 * (1 + std::abs(slope)))
-          << "step " << step.index() << ", value " << i;
+          << "step " << step.index() << ", value " << static_cast<int>(value);
     }
   }
 
@@ -82,19 +81,19 @@ class Steps {
   static constexpr double kStep = 4e-3;
 
   static DenseValues Places(Numbers& numbers) {
-    DenseValues places{};
-    for (size_t i = 0; i < kValueCount; ++i) places[i] = numbers[i].data();
+    DenseValues places;
+    for (const LayerValue value : kLayerValues) places[value] = numbers[value].data();
     return places;
   }
 
   // Returns what a step gives times the gradient there, with value `moved` so far from where it is.
-  double LossWith(const LayerStep& step, size_t moved, double by) {
+  double LossWith(const LayerStep& step, LayerValue moved, double by) {
     Numbers values = values_;
     for (size_t n = 0; n < directions_[moved].size(); ++n) {
       values[moved][n] += static_cast<float>(by * directions_[moved][n]);
     }
     executor_.Forward(step, {dense_, layer_.parameters}, Places(values));
-    const auto out = static_cast<size_t>(WrittenBy(step));
+    const LayerValue out = WrittenBy(step);
     double loss = 0;
     for (size_t n = 0; n < directions_[out].size(); ++n) {
       loss += double{values[out][n]} * gradients_[out][n];

@@ -33,10 +33,9 @@ TEST(LayerProgram, WritesEachValueBeforeItIsRead) {
   std::set<LayerValue> written = {kInput};
   std::set<LayerValue> read;
   for (const LayerStep& step : EncoderLayer()) {
-    for (size_t i = 0; i < ByValue<int>().size(); ++i) {
-      const auto value = static_cast<LayerValue>(i);
+    for (const LayerValue value : kLayerValues) {
       if (!Reads(step, value)) continue;
-      EXPECT_TRUE(written.contains(value)) << i;
+      EXPECT_TRUE(written.contains(value)) << static_cast<int>(value);
       read.insert(value);
     }
     const LayerValue out = WrittenBy(step);
@@ -44,7 +43,7 @@ TEST(LayerProgram, WritesEachValueBeforeItIsRead) {
     EXPECT_EQ(written.insert(out).second, !std::holds_alternative<AddStep>(step));
   }
   EXPECT_EQ(WrittenBy(EncoderLayer().back()), kOutput);
-  EXPECT_EQ(written.size(), ByValue<int>().size());
+  EXPECT_EQ(written.size(), kLayerValues.size());
 }
 
 TEST(LayerProgram, IsTwoPiecesThatMeetAtTheContext) {
@@ -64,9 +63,9 @@ TEST(LayerProgram, IsTwoPiecesThatMeetAtTheContext) {
 
 TEST(LayerProgram, WantsAllRowsOfWhatAttentionLooksAt) {
   const std::set<LayerValue> of_all = {kInput, kKeys, kValues};
-  for (size_t i = 0; i < ByValue<int>().size(); ++i) {
-    const auto value = static_cast<LayerValue>(i);
-    EXPECT_EQ(IsOfAllRows(EncoderLayer(), value), of_all.contains(value)) << i;
+  for (const LayerValue value : kLayerValues) {
+    EXPECT_EQ(IsOfAllRows(EncoderLayer(), value), of_all.contains(value))
+        << static_cast<int>(value);
   }
 }
 
