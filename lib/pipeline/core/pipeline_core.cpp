@@ -34,6 +34,8 @@ Status PipelineCore::MakeReady(Plan plan) {
   STI_ASSIGN_OR_RETURN(transformer_,
                        Transformer::Create(index().info, *options_.cores, options_.arithmetic));
   transformer_->MeterDecoding(options_.meter_decoding);
+  status_.file = &file_;
+  status_.kernel = transformer_->kernel();
   run_.emplace(file_, resident_, *transformer_, loader_, options_.keep_rows);
   force_ = std::make_unique<PlanInForce>(index(), std::move(plan), options_.clock_khz);
   ReserveWork();
@@ -345,10 +347,8 @@ void PipelineCore::GoBackTo(Before before) {
 }
 
 const PipelineStatus& PipelineCore::status() {
-  status_.file = &file_;
   status_.reader = &file_.reader();
   status_.max_length = max_length();
-  status_.kernel = transformer_->kernel();
   status_.preload_bytes =
       loader_.buffer().bytes() + run_->rows().preload_bytes() + held_row_bytes();
   status_.staging_bytes = loader_.arena().size();
