@@ -26,6 +26,11 @@ constexpr AdviceWords::Sentence kSentences[] = {
     {Remedy::kUseOwnVocabulary, "run sti-shard again with the model's own vocabulary and merges"},
     {Remedy::kFetchLargeFile, "fetch the file with git lfs pull"},
     {Remedy::kGiveTokenizer, "add them, or give a folder that has them by --tokenizer"},
+    {Remedy::kGivePooling,
+     "fine-tune the encoder for labels first, give a model that was, or say how it embeds texts by "
+     "--pooling"},
+    {Remedy::kDropPooling, "leave --pooling out"},
+    {Remedy::kGivePrefix, "give the one that fits to sti-run --prefix"},
     {Remedy::kStoreMoreBits, "run sti-shard with more --bits"},
     {Remedy::kStoreTheseBits, "run sti-shard with them"},
     {Remedy::kUseWholeModel,

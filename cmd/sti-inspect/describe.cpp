@@ -110,6 +110,20 @@ std::string ElasticText(const ModelInfo& info) {
   return depths + ", widths from " + std::to_string(info.min_width);
 }
 
+const char* PoolingName(Pooling pooling) {
+  if (pooling == Pooling::kFirst) return "first";
+  return pooling == Pooling::kMean ? "mean" : "max";
+}
+
+/// Returns what a text becomes: "16 numbers, mean of all tokens, unit length".
+std::string EmbeddingText(const ModelInfo& info) {
+  const bool first = info.head.pooling == Pooling::kFirst;
+  return Counted(info.head_values(), "number") + ", " +
+         (first ? "the first token"
+                : std::string(PoolingName(info.head.pooling)) + " of all tokens") +
+         (info.head.unit_length ? ", unit length" : "");
+}
+
 }  // namespace
 
 std::string ContainerToJson(const ContainerIndex& index, const ContainerSizes& sizes) {
@@ -144,6 +158,11 @@ std::string ContainerToJson(const ContainerIndex& index, const ContainerSizes& s
   json["separate_versions_bytes"] = sizes.separate;
   json["bits_per_weight"] = sizes.BitsPerWeight(sizes.progressive);
   for (const ByteRow& row : ByteRows(sizes)) json["bytes"][row.name] = row.bytes;
+  if (!info.has_labels()) {
+    json["head"] = {{"output", "embedding"},
+                    {"pooling", PoolingName(info.head.pooling)},
+                    {"unit_length", info.head.unit_length}};
+  }
   json["labels"] = info.labels;
   return JsonLine(json) + "\n";
 }
@@ -160,8 +179,10 @@ std::string ContainerText(const ContainerIndex& index, const ContainerSizes& siz
                         std::to_string(s.hidden) + rows + ", FFN " + std::to_string(s.ffn) + ", " +
                         TypeName(info.data_type) + ", " + ArchitectureName(info));
   text += Line("text", std::to_string(s.vocabulary) + " tokens, inputs up to " +
-                           std::to_string(info.max_length()) + ", " + Counted(s.labels, "label") +
-                           any + ", Unicode " + index.unicode);
+                           std::to_string(info.max_length()) +
+                           (info.has_labels() ? ", " + Counted(s.labels, "label") + any : "") +
+                           ", Unicode " + index.unicode);
+  if (!info.has_labels()) text += Line("embeds", EmbeddingText(info));
   text += Line("elastic", ElasticText(info));
   text += Line("bits", BitsText(index.bits) + ", codebook " + CodebookName(index.codebook) +
                            (index.partial ? ", only what some plans read" : ""));

@@ -1,9 +1,11 @@
-// sti-run: text in, label out, under a plan.
+// sti-run: text in, label or vector out, under a plan.
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <functional>
+#include <optional>
+#include <variant>
 
 #include "adjust.h"
 #include "api/session.h"
@@ -15,6 +17,7 @@
 #include "jobs.h"
 #include "print.h"
 #include "session.h"
+#include "vectors.h"
 #include "watch.h"
 
 namespace sti {
@@ -24,7 +27,10 @@ namespace {
 class LineAnswerer {
  public:
   LineAnswerer(Session& session, const RunOptions& options, const Tool& tool)
-      : session_(session), options_(options), tool_(tool), watch_(options, tool) {}
+      : session_(session), options_(options), tool_(tool), watch_(options, tool) {
+    if (options.format != VectorFormat::kText)
+      vectors_.emplace(options.format, options.dimensions.value_or(session.info().head_values()));
+  }
 
   Status Take(const std::string& text, const Status& usable, Clock::time_point taken) {
     auto encoding =
@@ -42,6 +48,7 @@ class LineAnswerer {
 
   Result<int> Finish() {
     STI_RETURN_IF_ERROR(watch_.Finish());
+    if (vectors_ && !output_closed_) STI_RETURN_IF_ERROR(vectors_->Finish());
     if (failed_) return ExitCode(ErrorKind::kReadFailed);
     if (options_.on_late == OnLate::kFail && watch_.mishaps().late > 0) {
       return InfeasibleError("an input missed the target; plan with a longer --target");
@@ -53,7 +60,9 @@ class LineAnswerer {
 
  private:
   void Show(const std::string& text, const Answer& answer) {
-    if (tool_.json()) {
+    if (vectors_) {
+      vectors_->Add(std::get<Embedding>(answer.content).values);
+    } else if (tool_.json()) {
       PrintJson(options_, text, answer, session_.info());
     } else {
       PrintPlain("", text, answer, session_.info());
@@ -65,14 +74,19 @@ class LineAnswerer {
   void SkipInput(const Error& error, const std::string& text) {
     session_.SkipTurn();
     watch_.Skip();
-    PrintUnusable(tool_.json(), "", text, error);
+    if (vectors_) {
+      vectors_->AddMissing();
+      tool_.Complain(LineFor(error));
+    } else {
+      PrintUnusable(tool_.json(), "", text, error);
+    }
     Flush();
     if (error.kind != ErrorKind::kReadFailed) {
       unusable_ = true;
       return;
     }
     // The device failed one input, and may serve the next; only the first failure is told.
-    if (!failed_) tool_.Complain(LineFor(error));
+    if (!failed_ && !vectors_) tool_.Complain(LineFor(error));
     failed_ = true;
   }
 
@@ -82,6 +96,7 @@ class LineAnswerer {
   const RunOptions& options_;
   const Tool& tool_;
   Watch watch_;
+  std::optional<VectorWriter> vectors_;  ///< where stdout is for other programs
   Answer answer_;
   bool unusable_ = false;
   bool failed_ = false;  ///< a read, of any input
@@ -147,6 +162,8 @@ Result<int> Serve(const Tool& tool, const RunOptions& options) {
   STI_ASSIGN_OR_RETURN(const OpenedSession session, OpenSession(options, tool));
   STI_ASSIGN_OR_RETURN(Adjuster adjuster, Adjuster::Make(*session, options, tool));
   if (!options.eval.empty()) return Evaluate(*session, options, tool, adjuster);
+  if (options.format != VectorFormat::kText && isatty(STDOUT_FILENO) != 0)
+    return UsageError("--format writes bytes, which a terminal does not show; give it a file");
   if (options.texts.empty() && isatty(STDIN_FILENO) != 0) {
     tool.Say("ready; type a line, end with Ctrl-D");
   }
@@ -160,7 +177,7 @@ Result<int> Serve(const Tool& tool, const RunOptions& options) {
 
 int main(int argc, char** argv) {
   sti::NoteMain();
-  sti::Tool tool("sti-run", "Classifies text with a sharded model, executing a plan.",
+  sti::Tool tool("sti-run", "Classifies or embeds text with a sharded model, executing a plan.",
                  "echo 'set an alarm for seven' | sti-run model.sti --plan model.plan");
   sti::RunOptions options;
   sti::AddRunOptions(tool.app(), options);

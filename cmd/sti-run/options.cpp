@@ -16,6 +16,19 @@ constexpr Choice<OnLate> kOnLate[] = {
 constexpr Choice<Backend> kBackends[] = {{"native", Backend::kNative},
                                          {"openblas", Backend::kOpenBlas}};
 
+constexpr Choice<VectorFormat> kVectorFormats[] = {
+    {"text", VectorFormat::kText}, {"f32", VectorFormat::kF32}, {"npy", VectorFormat::kNpy}};
+
+void AddEmbeddingOptions(CLI::App& app, RunOptions& o) {
+  AddChoice(app, "--format", o.format, kVectorFormats,
+            "of embeddings: lines, bare floats or numpy's [text]");
+  app.add_option("--dimensions", o.dimensions, "of embeddings: the first K, of unit length again")
+      ->check(CLI::Range(1, 16384))
+      ->type_name("K");
+  app.add_option("--prefix", o.prefix, "in front of each text, as some models want it")
+      ->type_name("TEXT");
+}
+
 void AddGateOptions(CLI::App& app, RunOptions& o) {
   AddParsed(app, "--min-accuracy", o.gates.min_accuracy, kShare, "with --eval: exit 4 below it")
       ->group(kMostUsed);
@@ -43,7 +56,8 @@ Status CheckEvaluation(const CLI::App& app, const RunOptions& o) {
   STI_RETURN_IF_ERROR(RequireOption(app, {"--max-drop"}, "--baseline"));
   STI_RETURN_IF_ERROR(RefuseBeside(app, "--eval", {"TEXT", "--ids", "--pairs", "--one-shot"},
                                    "its inputs are the rows of a data set"));
-  STI_RETURN_IF_ERROR(RefuseBeside(app, "--eval", {"--top"}, "it prints no scores"));
+  STI_RETURN_IF_ERROR(
+      RefuseBeside(app, "--eval", {"--top", "--format", "--dimensions"}, "it prints no answers"));
   if (o.baseline == "-" && o.eval == "-") {
     return UsageError("--baseline and --eval cannot both be stdin; name a file");
   }
@@ -175,6 +189,7 @@ void AddRunOptions(CLI::App& app, RunOptions& o) {
       ->type_name("K");
   app.add_option("--threshold", o.threshold, "least score of a label, multi-label models [0.5]")
       ->type_name("P");
+  AddEmbeddingOptions(app, o);
   app.add_option("--seed", o.seed, "of inputs that a cascade sends on by chance [0]")
       ->type_name("N");
   app.add_flag("--stats", o.stats, "times and bytes of every input, on stderr")->group(kMostUsed);
@@ -207,6 +222,10 @@ Status CheckRunOptions(const CLI::App& app, const RunOptions& o) {
   if (o.threshold && !(*o.threshold > 0 && *o.threshold < 1)) {
     return UsageError("--threshold is between 0 and 1, both excluded, such as 0.5");
   }
+  for (const char* other : {"--json", "--model"}) {
+    STI_RETURN_IF_ERROR(RefuseBeside(app, other, {"--format"}, "its results are lines"));
+  }
+  STI_RETURN_IF_ERROR(RefuseBeside(app, "--ids", {"--prefix"}, "ids have no text in front"));
   if (o.ids && o.pairs) return UsageError("--ids and --pairs do not go together");
   return {};
 }

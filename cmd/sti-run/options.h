@@ -22,6 +22,13 @@ enum class OnLate : uint8_t {
   kFail,     ///< it makes the exit code
 };
 
+/// How embeddings are written to stdout.
+enum class VectorFormat : uint8_t {
+  kText,  ///< a line of numbers each
+  kF32,   ///< 32-bit floats, the lowest byte first, without anything between
+  kNpy,   ///< numpy's file of such floats
+};
+
 /// Holds the options. An empty text means that its option was not given.
 struct RunOptions {
   std::string model;
@@ -49,9 +56,12 @@ struct RunOptions {
   bool ids = false;
   bool pairs = false;
   bool stats = false;
-  uint32_t top = 0;                 ///< 0: all
-  std::optional<uint64_t> seed;     ///< of inputs that a cascade sends on by chance; default: 0
-  std::optional<double> threshold;  ///< least score of a label, multi-label only; default: 0.5
+  uint32_t top = 0;              ///< 0: all
+  std::optional<uint64_t> seed;  ///< of inputs that a cascade sends on by chance; default: 0
+  VectorFormat format = VectorFormat::kText;
+  std::optional<uint32_t> dimensions;  ///< of embeddings, the first so many; default: all
+  std::string prefix;                  ///< in front of each text
+  std::optional<double> threshold;     ///< least score of a label, multi-label only; default: 0.5
   std::string trace;
   std::string eval;
   ColumnChoice columns;  ///< of the data set to evaluate

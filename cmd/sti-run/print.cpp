@@ -6,6 +6,8 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <span>
+#include <variant>
 
 #include "base/json.h"
 #include "base/log.h"
@@ -21,17 +23,46 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json ScoresOf(const Answer& answer, const ModelInfo& info, uint32_t top) {
-  std::vector<uint32_t> order(answer.scores.size());
+Json ScoresOf(std::span<const float> probabilities, const ModelInfo& info, uint32_t top) {
+  std::vector<uint32_t> order(probabilities.size());
   std::iota(order.begin(), order.end(), 0U);
   if (top != 0) {
     std::stable_sort(order.begin(), order.end(),
-                     [&](uint32_t a, uint32_t b) { return answer.scores[a] > answer.scores[b]; });
+                     [&](uint32_t a, uint32_t b) { return probabilities[a] > probabilities[b]; });
     order.resize(std::min<size_t>(order.size(), top));
   }
   Json scores = Json::object();
-  for (uint32_t label : order) scores[info.labels[label]] = answer.scores[label];
+  for (uint32_t label : order) scores[info.labels[label]] = probabilities[label];
   return scores;
+}
+
+void AddLabels(const LabelScores& said, const Answer& answer, const ModelInfo& info, uint32_t top,
+               Json& json) {
+  json["label"] = info.labels[said.label];
+  json["label_id"] = said.label;
+  if (info.problem == Problem::kMultiLabel) {
+    json["labels"] = Json::array();
+    for (uint32_t label : said.labels) json["labels"].push_back(info.labels[label]);
+  }
+  json["scores"] = ScoresOf(said.scores, info, top);
+  json["logits"] = answer.run.logits;
+}
+
+// Returns the label, or those of a multi-label model that reach the threshold.
+std::string LabelText(const LabelScores& said, const ModelInfo& info) {
+  if (info.problem != Problem::kMultiLabel || info.labels.size() == 1)
+    return info.labels[said.label];
+  std::string text;
+  for (uint32_t label : said.labels) text += (text.empty() ? "" : ",") + info.labels[label];
+  return text.empty() ? "-" : text;
+}
+
+// Prints the numbers of a vector with spaces between, each with the digits that tell it from all
+// others.
+void PrintNumbers(std::span<const float> numbers) {
+  for (size_t i = 0; i < numbers.size(); ++i)
+    std::printf("%s%.9g", i == 0 ? "" : " ", double{numbers[i]});
+  std::printf("\n");
 }
 
 Json DegradedOf(const RunResult& run) {
@@ -147,14 +178,11 @@ void PrintJson(const RunOptions& options, const std::string& text, const Answer&
   if (!options.name.empty()) printer.AddText("model", options.name);
   printer.AddText("text", text);
   Json json;
-  json["label"] = info.labels[answer.label];
-  json["label_id"] = answer.label;
-  if (info.problem == Problem::kMultiLabel) {
-    json["labels"] = Json::array();
-    for (uint32_t label : answer.labels) json["labels"].push_back(info.labels[label]);
+  if (const auto* embedding = std::get_if<Embedding>(&answer.content)) {
+    json["embedding"] = embedding->values;
+  } else {
+    AddLabels(answer.labels(), answer, info, options.top, json);
   }
-  json["scores"] = ScoresOf(answer, info, options.top);
-  json["logits"] = answer.run.logits;
   json["tokens"] = answer.tokens;
   json["truncated"] = answer.truncated;
   json["latency_us"] = answer.latency_us;
@@ -181,16 +209,16 @@ void PrintJson(const RunOptions& options, const std::string& text, const Answer&
 
 void PrintPlain(const std::string& name, const std::string& text, const Answer& answer,
                 const ModelInfo& info) {
-  std::string said = info.labels[answer.label];
-  if (info.problem == Problem::kMultiLabel && info.labels.size() > 1) {
-    said.clear();
-    for (uint32_t label : answer.labels) said += (said.empty() ? "" : ",") + info.labels[label];
-    if (answer.labels.empty()) said = "-";
+  if (const auto* embedding = std::get_if<Embedding>(&answer.content)) {
+    std::printf("%s", Column(name).c_str());
+    return PrintNumbers(embedding->values);
   }
+  const LabelScores& labels = answer.labels();
+  std::string said = LabelText(labels, info);
   const bool to_terminal = isatty(STDOUT_FILENO) != 0;
   if (to_terminal) said = ForTerminal(said);
   std::printf("%s%s\t%.4f\t", Column(name).c_str(), said.c_str(),
-              double{answer.scores[answer.label]});
+              double{labels.scores[labels.label]});
   PrintText(text, to_terminal);
   std::printf("%s\n", answer.truncated ? " [truncated]" : "");
 }

@@ -35,6 +35,25 @@ Result<Plan> ChoosePlan(const RunOptions& options, const ContainerIndex& index, 
   return plan;
 }
 
+// An option about labels or vectors that the model of a run does not give. Among several models it
+// is for those that give them.
+Status CheckHead(const RunOptions& options, const ModelInfo& model) {
+  if (!options.name.empty()) return {};
+  const auto refuse = [&](const std::string& option, bool given) -> Status {
+    if (!given) return {};
+    return UsageError(option + " is for models that " +
+                      (model.has_labels() ? "embed texts; " : "give labels; ") + options.model +
+                      (model.has_labels() ? " gives labels" : " embeds texts"));
+  };
+  if (model.has_labels()) {
+    STI_RETURN_IF_ERROR(refuse("--format", options.format != VectorFormat::kText));
+    return refuse("--dimensions", options.dimensions.has_value());
+  }
+  STI_RETURN_IF_ERROR(refuse("--top", options.top != 0));
+  STI_RETURN_IF_ERROR(refuse("--threshold", options.threshold.has_value()));
+  return refuse("--eval", !options.eval.empty());
+}
+
 // Once, however many of the plans are of such a submodel.
 void WarnOfUntrained(const ModelInfo& model, const Plan& plan, const RunOptions& options,
                      const Tool& tool) {
@@ -71,6 +90,8 @@ Result<SessionOptions> SessionOptionsOf(const RunOptions& options, const ModelIn
   session.started = Clock::now() - Microseconds(AgeUs());
   if (model.problem == Problem::kMultiLabel)
     session.threshold = options.threshold.value_or(session.threshold);
+  session.prefix = options.prefix;
+  if (!model.has_labels()) session.dimensions = options.dimensions;
   session.cascade_seed = options.seed.value_or(session.cascade_seed);
   session.meter_decoding = !options.trace.empty();
   const bool replans = !options.replan.empty();
@@ -117,6 +138,7 @@ Result<ModelToServe> OpenModel(const RunOptions& options, const Tool& tool) {
   STI_ASSIGN_OR_RETURN(ReadPath path, ParseReadPath(options.io));
   STI_ASSIGN_OR_RETURN(ContainerFile file, ContainerFile::Open(options.model, path));
   const ModelInfo& model = file.index().info;
+  STI_RETURN_IF_ERROR(CheckHead(options, model));
   if (options.threshold && options.name.empty() && model.problem != Problem::kMultiLabel) {
     return UsageError("--threshold is for multi-label models; " + options.model +
                       " gives one label an input");

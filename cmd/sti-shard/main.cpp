@@ -145,7 +145,7 @@ Result<int> Run(const Tool& tool, const ShardToolOptions& options) {
 int main(int argc, char** argv) {
   sti::Tool tool(
       "sti-shard",
-      "Cuts a fine-tuned BERT, DistilBERT, RoBERTa or ELECTRA classifier into shards, stored "
+      "Cuts a BERT, DistilBERT, RoBERTa or ELECTRA that classifies or embeds into shards, stored "
       "progressively at 2 to 6 bits and full fidelity.",
       "sti-shard my-model/ -o model.sti");
   sti::ShardToolOptions options;

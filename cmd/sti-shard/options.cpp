@@ -5,6 +5,12 @@
 #include "common/parse.h"
 
 namespace sti {
+namespace {
+
+constexpr Choice<std::optional<Pooling>> kPoolings[] = {
+    {"mean", Pooling::kMean}, {"cls", Pooling::kFirst}, {"max", Pooling::kMaximum}};
+
+}  // namespace
 
 void AddShardToolOptions(CLI::App& app, ShardToolOptions& options) {
   app.add_option("MODEL_DIR", options.folder, "folder with config.json, weights, vocabulary")
@@ -24,6 +30,9 @@ void AddShardToolOptions(CLI::App& app, ShardToolOptions& options) {
       ->type_name(kFolder);
   app.add_option("--labels", options.parts.labels, "names of the labels, one a line, by id")
       ->type_name(kFile);
+  AddChoice(app, "--pooling", options.parts.pooling, kPoolings,
+            "of an encoder that embeds texts: of all tokens, or the first")
+      ->group(kMostUsed);
   app.add_option("--sort", options.sort, "put heads and neurons in the order that --order found")
       ->type_name(kFile);
   app.add_option("--codebook", options.codebook, "tree: nested Lloyd, scaled; gobo: the paper's")
@@ -48,6 +57,8 @@ void AddShardToolOptions(CLI::App& app, ShardToolOptions& options) {
 
 Status CheckShardToolOptions(const CLI::App& app, const ShardToolOptions& options) {
   STI_RETURN_IF_ERROR(RefuseBeside(app, "--for", {"--bits"}, "its plans say which bits they read"));
+  STI_RETURN_IF_ERROR(RefuseBeside(app, "--pooling", {"--labels"},
+                                   "a model that embeds texts has no labels to name"));
   for (uint32_t bits : options.bits) {
     if ((bits < 2 || bits > 6) && bits != 32) {
       return UsageError("--bits: shards have 2 to 6 bits, or 32 for full fidelity, not " +

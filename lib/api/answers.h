@@ -11,6 +11,7 @@ namespace sti {
 
 /// The answer to one input, with the figures of its run.
 struct ModelAnswer {
+  std::vector<float> embedding;  ///< of a model that embeds; of others, and below, the labels
   std::vector<float> scores;     ///< [labels] probabilities
   std::vector<uint32_t> ranked;  ///< [labels] most probable first; of equals the lower index
   uint32_t chosen = 0;           ///< first of `ranked` that the model gives: 1, or what reached

@@ -73,13 +73,14 @@ void TakeFigures(const Answer& from, ModelAnswer* to) {
 }
 
 void TakeLabels(const Answer& from, Problem problem, ModelAnswer* to) {
-  to->scores = from.scores;
-  to->ranked.resize(from.scores.size());
+  const LabelScores& said = from.labels();
+  to->scores = said.scores;
+  to->ranked.resize(said.scores.size());
   std::iota(to->ranked.begin(), to->ranked.end(), 0U);
   const std::vector<float>& order = from.ranking();
   std::stable_sort(to->ranked.begin(), to->ranked.end(),
                    [&](uint32_t a, uint32_t b) { return order[a] > order[b]; });
-  to->chosen = problem == Problem::kMultiLabel ? static_cast<uint32_t>(from.labels.size()) : 1;
+  to->chosen = problem == Problem::kMultiLabel ? static_cast<uint32_t>(said.labels.size()) : 1;
 }
 
 }  // namespace
@@ -414,7 +415,11 @@ Status Model::Ask(const Encoding& encoding, Clock::time_point taken) {
   STI_RETURN_IF_ERROR(session_->Ask(encoding, taken, &answer_));
   ModelAnswer answer;
   TakeFigures(answer_, &answer);
-  TakeLabels(answer_, info_.problem, &answer);
+  if (const auto* embedding = std::get_if<Embedding>(&answer_.content)) {
+    answer.embedding = embedding->values;
+  } else {
+    TakeLabels(answer_, info_.problem, &answer);
+  }
   answers_.Put(std::move(answer));
   drift_.See(session_->drift());
   return {};

@@ -35,8 +35,9 @@ Status TouchParsers(const Plan& plan) {
 // of the text, so that none of it is left out.
 int TouchPrinting(const Answer& answer) {
   char line[64];
-  return std::snprintf(line, sizeof(line), "%u\t%.4f\t%.3g", answer.label,
-                       double{answer.scores[answer.label]}, answer.latency_us);
+  const float value = answer.run.logits.front();
+  return std::snprintf(line, sizeof(line), "%u\t%.4f\t%.3g", answer.tokens, double{value},
+                       answer.latency_us);
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "api/shard_memory.h"
 #include "base/thread_pool.h"
 #include "io/container_file.h"
+#include "model/head.h"
 #include "model/transformer.h"
 #include "text/model_tokenizer.h"
 #include "text/tokenizer.h"
@@ -17,6 +18,15 @@
 
 namespace sti {
 namespace {
+
+/// Returns kUsage if the options ask of a model what its head does not give.
+Status CheckHead(const SessionOptions& options, const ModelInfo& info) {
+  if (!options.dimensions) return {};
+  if (info.has_labels()) return UsageError("a model that gives labels has no dimensions to choose");
+  if (*options.dimensions >= 1 && *options.dimensions <= info.head_values()) return {};
+  return UsageError("the model's embeddings have " + std::to_string(info.head_values()) +
+                    " dimensions, of which at least 1 is taken");
+}
 
 Status CheckLate(Late late, const Plan& plan) {
   if (late != Late::kDegrade || CanDegrade(plan)) return {};
@@ -52,12 +62,15 @@ ComputeType TypeUnder(const Plan& plan, std::optional<ComputeType> wanted) {
 
 Session::Session(const SessionOptions& options)
     : late_(options.late),
+      prefix_(options.prefix),
+      dimensions_(options.dimensions),
       threshold_(options.threshold),
       cascade_seed_(options.cascade_seed),
       notices_(options.notices) {}
 
 std::vector<float> Answer::logits() const {
   if (!is_together()) return run.logits;
+  const std::vector<float>& scores = labels().scores;
   std::vector<float> logarithms(scores.size());
   std::ranges::transform(scores, logarithms.begin(), [](float score) {
     return std::log(std::max(score, std::numeric_limits<float>::min()));
@@ -78,6 +91,7 @@ Result<std::unique_ptr<Session>> Session::Open(ContainerFile&& file, Plan plan,
 }
 
 Status Session::Start(ContainerFile& file, Plan plan, const SessionOptions& options) {
+  STI_RETURN_IF_ERROR(CheckHead(options, file.index().info));
   const std::string name = file.name();
   STI_ASSIGN_OR_RETURN(TokenizerParts parts, ReadTokenizerParts(file));
   const auto make_tokenizer = [&](const ContainerIndex& index) -> Status {  // once
@@ -169,14 +183,15 @@ Result<Encoding> Session::Encode(std::string_view text,
   if (pair && info().tokenizer.second_type >= info().shape.token_types) {
     return DataError("the model takes no pairs");
   }
-  return tokenizer_->Encode(text, pair, status().max_length);
+  if (prefix_.empty()) return tokenizer_->Encode(text, pair, status().max_length);
+  return tokenizer_->Encode(prefix_ + std::string(text), pair, status().max_length);
 }
 
 Status Session::Ask(const Encoding& encoding, Clock::time_point taken, Answer* answer) {
   const bool cold = cold_start_.has_value();
   taken = std::exchange(cold_start_, std::nullopt).value_or(taken);
   STI_RETURN_IF_ERROR(Run(encoding, taken, answer));
-  Score(answer);
+  info().has_labels() ? Score(answer) : Embed(answer);
   answer->tokens = static_cast<uint32_t>(encoding.ids.size());
   answer->truncated = encoding.truncated;
   answer->turn = ++turn_;
@@ -213,10 +228,21 @@ Status Session::Run(const Encoding& encoding, Clock::time_point taken, Answer* a
 }
 
 void Session::Score(Answer* answer) const {
-  answer->scores = answer->ranking();
-  answer->label = ArgMax(answer->scores);
-  if (!answer->is_together()) Probabilities(info().problem, answer->scores);
-  if (info().problem == Problem::kMultiLabel) answer->labels = LabelsAbove(answer->scores);
+  if (!std::holds_alternative<LabelScores>(answer->content)) answer->content = LabelScores();
+  auto& said = std::get<LabelScores>(answer->content);
+  said.scores = answer->ranking();
+  said.label = ArgMax(said.scores);
+  if (!answer->is_together()) Probabilities(info().problem, said.scores);
+  if (info().problem == Problem::kMultiLabel) said.labels = LabelsAbove(said.scores);
+}
+
+void Session::Embed(Answer* answer) const {
+  if (!std::holds_alternative<Embedding>(answer->content)) answer->content = Embedding();
+  auto& said = std::get<Embedding>(answer->content);
+  said.values = answer->run.logits;
+  if (!dimensions_ || *dimensions_ == said.values.size()) return;
+  said.values.resize(*dimensions_);
+  if (info().head.unit_length) MakeUnitLength(said.values);
 }
 
 std::vector<uint32_t> Session::LabelsAbove(std::span<const float> scores) const {

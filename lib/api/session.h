@@ -13,7 +13,9 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "api/notice.h"
@@ -69,6 +71,11 @@ struct SessionOptions {
   uint64_t planned_for_bytes = 0;
   /// The moment that the first answer under a plan of a cold start counts from.
   std::optional<Clock::time_point> started;
+  /// The words in front of each text, as some models that embed want them: "query: ".
+  std::string prefix;
+  /// How many of an embedding's numbers count, the first ones. They are made of unit length again
+  /// if the whole is: for models that were trained so (Matryoshka). Nothing: all count.
+  std::optional<uint32_t> dimensions;
   /// The least score that a label of a multi-label model needs.
   double threshold = 0.5;
   /// Inputs that a cascade sends on by chance are drawn by this and their ids.
@@ -84,17 +91,28 @@ struct SessionOptions {
   NoticeSink notices;
 };
 
-/// The answer of a session to one input. Of a cascade it is that of the level that answered: its
-/// run, its plan, its label and its scores. These are the softmax of its own logits, at no
-/// temperature, but where it counts together with the level before it the probabilities of both.
-struct Answer {
-  RunResult run;
-  const Plan* plan = nullptr;  ///< the plan, variant or level that ran, owned by the session
-  std::optional<CascadeReport> cascade;  ///< there exactly if the session's plan has one
-  std::vector<float> scores;             ///< [labels] probabilities
-  uint32_t label = 0;                    ///< the most probable
+/// Holds what a head that gives labels says of an input. Of a cascade the scores are the softmax of
+/// the logits of the level that answered, at no temperature, but where it counts together with the
+/// level before it the probabilities of both.
+struct LabelScores {
+  std::vector<float> scores;  ///< [labels] probabilities
+  uint32_t label = 0;         ///< the most probable
   /// The labels of a multi-label model whose score reaches the threshold, most probable first.
   std::vector<uint32_t> labels;
+};
+
+/// Holds what a head that embeds says of an input: a vector, whose neighbours are of texts alike.
+struct Embedding {
+  std::vector<float> values;  ///< [d], or the first of them (SessionOptions::dimensions)
+};
+
+/// The answer of a session to one input. Of a cascade it is that of the level that answered: its
+/// run, its plan and its labels.
+struct Answer {
+  RunResult run;
+  std::variant<LabelScores, Embedding> content;  ///< as the model's head has it
+  const Plan* plan = nullptr;  ///< the plan, variant or level that ran, owned by the session
+  std::optional<CascadeReport> cascade;  ///< there exactly if the session's plan has one
   uint32_t tokens = 0;
   bool truncated = false;
   double latency_us = 0;            ///< from `taken` until the answer was complete
@@ -106,6 +124,8 @@ struct Answer {
   uint64_t turn = 1;                 ///< number of the input in its engagement, from 1
   bool cold = false;                 ///< the plan is of a cold start, and this was it
 
+  /// Returns what is said of labels; the model has some.
+  [[nodiscard]] const LabelScores& labels() const { return std::get<LabelScores>(content); }
   /// Returns whether the answer came after its target.
   [[nodiscard]] bool late() const { return deadline_met.has_value() && !*deadline_met; }
   /// Returns the bytes that were read for the input, and the time that layers waited for reads, of
@@ -208,11 +228,14 @@ class Session {
   [[nodiscard]] Status Start(ContainerFile& file, Plan plan, const SessionOptions& options);
   [[nodiscard]] Status Run(const Encoding& encoding, Clock::time_point taken, Answer* answer);
   void Score(Answer* answer) const;
+  void Embed(Answer* answer) const;
   [[nodiscard]] std::vector<uint32_t> LabelsAbove(std::span<const float> scores) const;
   void TellDifferences() const;
   void TellDrift();
 
   Late late_;
+  std::string prefix_;
+  std::optional<uint32_t> dimensions_;
   double threshold_;
   uint64_t cascade_seed_;
   NoticeSink notices_;

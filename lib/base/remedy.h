@@ -35,6 +35,9 @@ enum class Remedy : uint8_t {
   // A folder of a model.
   kFetchLargeFile,  ///< a pointer of git-lfs stands for the file, which was not fetched
   kGiveTokenizer,   ///< it lacks its tokenizer, which may lie in another folder
+  kGivePooling,     ///< it has no classifier, and may be meant to embed: say how rows are pooled
+  kDropPooling,     ///< it says itself how rows are pooled
+  kGivePrefix,      ///< its texts begin with words that whoever asks it has to add
 
   // A container that lacks something.
   kStoreMoreBits,   ///< it has one bitwidth only

@@ -29,6 +29,8 @@ bool NeedsInputRules(const ModelInfo& info) {
 
 }  // namespace
 
+bool HasHeadPart(const ModelInfo& info) { return ValuesAt(Home::kHead, info.shape) > 0; }
+
 bool StatesInputs(const ModelInfo& info) {
   return info.tokenizer.max_length != 0 || info.tokenizer.cuts_begin || LacksSecondType(info);
 }
@@ -39,7 +41,7 @@ std::vector<ResidentKind> ResidentKinds(const ModelInfo& info) {
   // A reader of 1.0 computes tanh and softmax; the other kind makes it refuse what needs more.
   const bool stated =
       info.pooler != PoolerActivation::kTanh || info.problem != Problem::kSingleLabel;
-  kinds.push_back(stated ? ResidentKind::kStatedHead : ResidentKind::kHead);
+  if (HasHeadPart(info)) kinds.push_back(stated ? ResidentKind::kStatedHead : ResidentKind::kHead);
   kinds.push_back(NeedsInputRules(info) ? ResidentKind::kStatedVocabulary
                                         : ResidentKind::kVocabulary);
   if (info.tokenizer.kind == TokenizerKind::kByteBpe) kinds.push_back(ResidentKind::kMerges);
@@ -47,12 +49,14 @@ std::vector<ResidentKind> ResidentKinds(const ModelInfo& info) {
 }
 
 uint16_t LeastMinorFor(const ModelInfo& info) {
+  if (!info.has_labels()) return 5;
   if (!TraitsOf(info).empty()) return 4;
   return NeedsInputRules(info) ? 3 : 2;
 }
 
 size_t ResidentPlace(const ModelInfo& info, ResidentKind kind, uint32_t layer) {
   const size_t layers = info.shape.layers;
+  const size_t texts = layers + (HasHeadPart(info) ? 2 : 1);
   switch (kind) {
     case ResidentKind::kEmbedding:
       return 0;
@@ -63,11 +67,11 @@ size_t ResidentPlace(const ModelInfo& info, ResidentKind kind, uint32_t layer) {
       return layers + 1;
     case ResidentKind::kVocabulary:
     case ResidentKind::kStatedVocabulary:
-      return layers + 2;
+      return texts;
     case ResidentKind::kMerges:
       break;
   }
-  return layers + 3;
+  return texts + 1;
 }
 
 const ResidentLocation& ContainerIndex::Resident(ResidentKind kind, uint32_t layer) const {
@@ -342,6 +346,11 @@ std::vector<uint8_t> EncodeContainerIndex(const ContainerIndex& index) {
   table.add_position_offset(index.info.position_offset);
   if (index.info.shape.embedding) table.add_embedding(*index.info.shape.embedding);
   if (!traits.IsNull()) table.add_traits(traits);
+  if (!index.info.has_labels()) {
+    table.add_head(static_cast<uint8_t>(index.info.head.output));
+    table.add_pooling(static_cast<uint8_t>(index.info.head.pooling));
+    table.add_unit_length(index.info.head.unit_length);
+  }
   // Other models take no more bytes than in files of 1.1.
   if (index.info.min_depth > 1) table.add_min_depth(index.info.min_depth);
   builder.Finish(table.Finish());

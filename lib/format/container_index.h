@@ -115,6 +115,9 @@ struct ContainerIndex {
   [[nodiscard]] bool Holds(const ShardAtBits& wanted) const;
 };
 
+/// Returns whether a model's head has parameters; one that embeds has none.
+bool HasHeadPart(const ModelInfo& info);
+
 /// Returns the kinds of resident parts that a model has, in their order; kLayer once a layer.
 std::vector<ResidentKind> ResidentKinds(const ModelInfo& info);
 

@@ -88,7 +88,8 @@ class IndexParser {
     if (!within(s.layers(), kMaxLayers) || !within(s.width(), kMaxWidth) ||
         !within(s.hidden(), kMaxHidden) || !within(s.ffn(), kMaxFfn) ||
         !within(s.vocabulary(), kMaxVocabulary) || !within(s.max_positions(), kMaxPositions) ||
-        !within(s.token_types(), kMaxTokenTypes) || !within(s.labels(), kMaxLabels)) {
+        !within(s.token_types(), kMaxTokenTypes) || s.labels() > kMaxLabels ||
+        (s.labels() == 0 && source_.head() == 0)) {
       return Bad("shape outside the limits");
     }
     if (source_.embedding() != 0) {
@@ -118,6 +119,7 @@ class IndexParser {
     if (labels == nullptr || labels->size() != info.shape.labels) return Bad("labels missing");
     if (tokenizer == nullptr) return Bad("no tokenizer");
     STI_RETURN_IF_ERROR(ParseTokenizer(*tokenizer));
+    STI_RETURN_IF_ERROR(ParseHead());
     STI_RETURN_IF_ERROR(ParseArchitecture());
     if (!(source_.layer_norm_eps() >= 0 && source_.layer_norm_eps() <= 1)) return Bad("norm eps");
     info.data_type = static_cast<DataType>(source_.data_type());
@@ -153,16 +155,32 @@ class IndexParser {
     return {};
   }
 
+  // The pooler and the problem came with 1.1, what else a head is with 1.5. A model that embeds has
+  // neither pooler nor labels.
+  Status ParseHead() {
+    ModelInfo& info = index_.info;
+    if (source_.pooler() > 3 || source_.problem() > 1 || source_.head() > 1 ||
+        source_.pooling() > 2) {
+      return Bad("a pooler, problem, head or pooling this tool does not know");
+    }
+    info.pooler = static_cast<PoolerActivation>(source_.pooler());
+    info.problem = static_cast<Problem>(source_.problem());
+    info.head = {static_cast<HeadOutput>(source_.head()), static_cast<Pooling>(source_.pooling()),
+                 source_.unit_length()};
+    info.shape.has_pooler = info.pooler != PoolerActivation::kNone;
+    const bool fits = info.has_labels() ? info.shape.labels > 0 && info.shape.has_pooler &&
+                                              info.head == HeadTraits()
+                                        : info.shape.labels == 0 && !info.shape.has_pooler &&
+                                              info.problem == Problem::kSingleLabel;
+    return fits ? Status() : Bad("a head of other parts than it says");
+  }
+
   // Fields of version 1.1. A file of 1.0 lacks them, and absent they are 0: what 1.0 meant.
   Status ParseArchitecture() {
     ModelInfo& info = index_.info;
     const Family* family = FindFamily(source_.architecture());
-    if (family == nullptr || source_.pooler() > 2 || source_.problem() > 1) {
-      return Bad("an architecture, pooler or problem this tool does not know");
-    }
+    if (family == nullptr) return Bad("an architecture this tool does not know");
     info.architecture = family->architecture;
-    info.pooler = static_cast<PoolerActivation>(source_.pooler());
-    info.problem = static_cast<Problem>(source_.problem());
     if (!TraitsFit()) return Bad("traits other than those of the network");
     info.position_offset = source_.position_offset();
     const bool bpe = info.tokenizer.kind == TokenizerKind::kByteBpe;

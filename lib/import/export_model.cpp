@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <filesystem>
+#include <system_error>
 #include <vector>
 
 #include "base/atomic_file.h"
@@ -13,6 +15,7 @@
 #include "format/shard_codec.h"
 #include "import/model_config.h"
 #include "import/safetensors.h"
+#include "import/sentence_folder.h"
 #include "kernels/decode.h"
 #include "network/families.h"
 #include "network/tensors.h"
@@ -35,6 +38,7 @@ class Exporter {
     STI_RETURN_IF_ERROR(WriteTokens(folder, vocabulary));
     STI_RETURN_IF_ERROR(
         WriteText(folder + "/tokenizer_config.json", TokenizerConfigText(index_.info, vocabulary)));
+    if (!index_.info.has_labels()) STI_RETURN_IF_ERROR(WriteModules(folder));
     STI_ASSIGN_OR_RETURN(SafetensorsWriter writer,
                          SafetensorsWriter::Create(folder + "/model.safetensors", Plan()));
     STI_RETURN_IF_ERROR(AppendRows(writer, index_.words));
@@ -46,11 +50,23 @@ class Exporter {
       STI_RETURN_IF_ERROR(AppendResident(writer, ResidentKind::kLayer, layer));
       if (options_.progress) options_.progress(layer + 1, index_.info.shape.layers);
     }
-    STI_RETURN_IF_ERROR(AppendResident(writer, ResidentKind::kHead, 0));
+    if (HasHeadPart(index_.info))
+      STI_RETURN_IF_ERROR(AppendResident(writer, ResidentKind::kHead, 0));
     return writer.Finish();
   }
 
  private:
+  // Writes what sentence-transformers reads beside the encoder's own files.
+  Status WriteModules(const std::string& folder) const {
+    for (const SentenceFile& file : SentenceFilesOf(index_.info)) {
+      const std::filesystem::path path = folder + "/" + file.name;
+      std::error_code failed;
+      std::filesystem::create_directories(path.parent_path(), failed);
+      STI_RETURN_IF_ERROR(WriteText(path.string(), file.text));
+    }
+    return {};
+  }
+
   Status WriteTokens(const std::string& folder, const std::string& vocabulary) {
     if (index_.info.tokenizer.kind == TokenizerKind::kWordPiece) {
       return WriteText(folder + "/vocab.txt", vocabulary);
@@ -87,7 +103,7 @@ class Exporter {
       add_all(Home::kShard, MatrixType(), layer);
       add_all(Home::kLayer, type_of(ResidentKind::kLayer, layer), layer);
     }
-    add_all(Home::kHead, type_of(ResidentKind::kHead, 0), 0);
+    if (HasHeadPart(index_.info)) add_all(Home::kHead, type_of(ResidentKind::kHead, 0), 0);
     return tensors;
   }
 

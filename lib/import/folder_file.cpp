@@ -55,11 +55,26 @@ Result<std::string> ReadSmallFile(const std::string& path, uint64_t max_bytes) {
   return text;
 }
 
-Result<Json> ReadJsonFile(const std::string& path) {
+namespace {
+
+Result<Json> ReadAnyJson(const std::string& path) {
   STI_ASSIGN_OR_RETURN(const std::string text, ReadSmallFile(path, kMaxJsonBytes));
   auto json = ParseJson(text);
   if (!json.ok()) return DataError(json.error().what + "; get a sound copy").At(path);
-  if (!json->is_object()) return DataError("not a JSON object; get a sound copy").At(path);
+  return json;
+}
+
+}  // namespace
+
+Result<Json> ReadJsonFile(const std::string& path) {
+  STI_ASSIGN_OR_RETURN(Json json, ReadAnyJson(path));
+  if (!json.is_object()) return DataError("not a JSON object; get a sound copy").At(path);
+  return json;
+}
+
+Result<Json> ReadJsonListFile(const std::string& path) {
+  STI_ASSIGN_OR_RETURN(Json json, ReadAnyJson(path));
+  if (!json.is_array()) return DataError("not a JSON list; get a sound copy").At(path);
   return json;
 }
 

@@ -33,6 +33,9 @@ Result<std::string> ReadSmallFile(const std::string& path, uint64_t max_bytes);
 /// if it is not.
 Result<nlohmann::json> ReadJsonFile(const std::string& path);
 
+/// Does so for a file whose content is a JSON list.
+Result<nlohmann::json> ReadJsonListFile(const std::string& path);
+
 /// Typed values of a JSON object, with errors that name the file and the key. Refers to both, so
 /// neither may go away first. Thread-safe.
 class ObjectReader {

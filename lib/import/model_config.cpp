@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/remedy.h"
 #include "import/folder_file.h"
 #include "import/tokenizer_source.h"
 #include "network/families.h"
@@ -45,7 +46,7 @@ std::string SpelledTypes() {
 }
 
 std::string SupportedModels() {
-  return "; only encoders for sequence classification with " + SpelledTypes() + " are supported";
+  return "; only encoders with " + SpelledTypes() + " are supported";
 }
 
 /// Returns the type of a model whose config.json does not say it: that of the family whose keys and
@@ -66,26 +67,28 @@ std::string_view TypeWithout(const ObjectReader& reader) {
 /// Fills a ModelInfo from one config.json, a group of keys a step.
 class ConfigReader {
  public:
-  ConfigReader(const std::string& path, const Json& config) : reader_(path, config) {}
+  ConfigReader(const std::string& path, const Json& config, const std::optional<HeadTraits>& embeds)
+      : reader_(path, config), embeds_(embeds) {}
 
   Result<ModelInfo> Read() {
     STI_RETURN_IF_ERROR(ReadFamily());
-    STI_RETURN_IF_ERROR(CheckClassifier());
+    STI_RETURN_IF_ERROR(CheckEncoder());
     STI_RETURN_IF_ERROR(ReadShape());
     STI_RETURN_IF_ERROR(ReadActivation());
-    STI_RETURN_IF_ERROR(ReadLabels());
-    STI_RETURN_IF_ERROR(ReadProblem());
+    STI_RETURN_IF_ERROR(ReadHead());
     STI_RETURN_IF_ERROR(ReadElastic());
     return std::move(info_);
   }
 
  private:
   Status ReadFamily();
+  Status CheckEncoder() const;
   Status CheckClassifier() const;
   Status ReadShape();
   Status ReadEmbedding();
   Status ReadPositions();
   Status ReadActivation();
+  Status ReadHead();
   Status ReadLabels();
   Status ReadLabelNames(const Json& names);
   Status ReadProblem();
@@ -95,6 +98,7 @@ class ConfigReader {
   Result<std::vector<uint32_t>> ReadDepthRow(const Json& row, uint32_t depth) const;
 
   ObjectReader reader_;
+  const std::optional<HeadTraits>& embeds_;
   const Family* family_ = nullptr;
   ModelInfo info_;
 };
@@ -107,7 +111,6 @@ Status ConfigReader::ReadFamily() {
     return reader_.Unsupported("model_type is \"" + type + "\"" + SupportedModels());
   }
   info_.architecture = family_->architecture;
-  info_.pooler = family_->pooler;
   return {};
 }
 
@@ -121,12 +124,15 @@ Status ConfigReader::CheckClassifier() const {
       return name.get_ref<const std::string&>().ends_with("ForSequenceClassification");
     });
     if (!classifies) {
-      return reader_.Unsupported(
-          "architectures name no sequence classifier, " + names->dump().substr(0, 100) +
-          "; fine-tune the encoder for labels first, or give a model that was (" + SpelledTypes() +
-          ")");
+      return reader_
+          .Unsupported("architectures name no sequence classifier, " + names->dump().substr(0, 100))
+          .Fix(Remedy::kGivePooling);
     }
   }
+  return {};
+}
+
+Status ConfigReader::CheckEncoder() const {
   STI_ASSIGN_OR_RETURN(const std::string positions,
                        reader_.String("position_embedding_type", "absolute"));
   if (positions != "absolute") {
@@ -206,6 +212,19 @@ Status ConfigReader::ReadActivation() {
     return reader_.Bad("layer_norm_eps is not between 0 and 1; mend the file");
   }
   return {};
+}
+
+Status ConfigReader::ReadHead() {
+  if (embeds_) {
+    info_.head = *embeds_;
+    info_.pooler = PoolerActivation::kNone;
+    info_.shape.has_pooler = false;
+    return {};
+  }
+  STI_RETURN_IF_ERROR(CheckClassifier());
+  info_.pooler = family_->pooler;
+  STI_RETURN_IF_ERROR(ReadLabels());
+  return ReadProblem();
 }
 
 Status ConfigReader::ReadLabels() {
@@ -327,9 +346,10 @@ Result<std::vector<uint32_t>> ConfigReader::ReadDepthRow(const Json& row, uint32
 
 }  // namespace
 
-Result<ModelInfo> ReadModelConfig(const std::string& path) {
+Result<ModelInfo> ReadModelConfig(const std::string& path,
+                                  const std::optional<HeadTraits>& embeds) {
   STI_ASSIGN_OR_RETURN(const Json config, ReadJsonFile(path));
-  return ConfigReader(path, config).Read();
+  return ConfigReader(path, config, embeds).Read();
 }
 
 namespace {
@@ -359,13 +379,24 @@ bool HasFirstLayers(const DepthMap& depths) {
 
 }  // namespace
 
+namespace {
+
+// Returns the class of Hugging Face's library that loads the model: a classifier, or the encoder.
+std::string ClassOf(const ModelInfo& info) {
+  const std::string_view classifier = FamilyOf(info).class_name;
+  if (info.has_labels()) return std::string(classifier);
+  return std::string(classifier.substr(0, classifier.find("For"))) + "Model";
+}
+
+}  // namespace
+
 std::string ModelConfigText(const ModelInfo& info) {
   const ModelShape& s = info.shape;
   const Family& family = FamilyOf(info);
   const ConfigKeys& keys = family.keys;
   OrderedJson json;
   json["model_type"] = family.model_type;
-  json["architectures"] = {family.class_name};
+  json["architectures"] = {ClassOf(info)};
   json[keys.layers] = s.layers;
   json[keys.heads] = s.width;
   json[keys.hidden] = s.hidden;

@@ -2,6 +2,7 @@
 // the files of the tokenizer as export makes them from what a container knows.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "base/result.h"
@@ -10,11 +11,13 @@
 namespace sti {
 
 /// Reads and checks config.json. Everything of the answer is set but data_type and tokenizer, of
-/// which only pad_id is. ForeignError for a model that we do not run, whose file is sound;
-/// DataError for what no model has, and for sizes beyond these limits: 1024 layers, 256 heads,
-/// hidden 16384, FFN 65536, 2^22 tokens, 65536 positions, token types and labels. Pure but for
-/// reading the file.
-Result<ModelInfo> ReadModelConfig(const std::string& path);
+/// which only pad_id is. `embeds` is the head of a model that gives vectors, whatever classes the
+/// file names, and has no labels; nothing: the model is to be a classifier. ForeignError for a
+/// model that we do not run, whose file is sound; DataError for what no model has, and for sizes
+/// beyond these limits: 1024 layers, 256 heads, hidden 16384, FFN 65536, 2^22 tokens, 65536
+/// positions, token types and labels. Pure but for reading the file.
+Result<ModelInfo> ReadModelConfig(const std::string& path,
+                                  const std::optional<HeadTraits>& embeds = {});
 
 /// The text of config.json: what ReadModelConfig reads back to the same ModelInfo.
 std::string ModelConfigText(const ModelInfo& info);

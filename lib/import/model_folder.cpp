@@ -11,9 +11,11 @@
 #include <utility>
 #include <vector>
 
+#include "base/remedy.h"
 #include "base/utf8.h"
 #include "import/folder_file.h"
 #include "import/model_config.h"
+#include "import/sentence_folder.h"
 #include "import/tokenizer_files.h"
 #include "import/tokenizer_source.h"
 #include "import/weight_file.h"
@@ -145,6 +147,29 @@ void WarnOfLabels(const std::vector<std::string>& labels, const std::string& pat
   }
 }
 
+/// Returns kUsage if `parts` say what the folder says itself, or what its model does not have.
+Status CheckParts(const std::string& dir, const FolderParts& parts, bool says_pooling) {
+  if (parts.pooling && says_pooling) {
+    return UsageError("its modules.json says how rows are pooled")
+        .At(dir)
+        .Fix(Remedy::kDropPooling);
+  }
+  if (parts.labels.empty() || !(parts.pooling || says_pooling)) return {};
+  return UsageError("a model that embeds texts has no labels to be named").At(dir);
+}
+
+/// Gives a tokenizer what a sentence model says of its inputs.
+Status TakeInputRules(const SentenceModel& model, const std::string& config, TokenizerInfo* info) {
+  if (model.max_length) info->max_length = *model.max_length;
+  if (!model.lowercases) return {};
+  if (info->kind == TokenizerKind::kWordPiece) {
+    info->lowercase = true;  // accents stay as the tokenizer has them
+    return {};
+  }
+  return ForeignError("do_lower_case of a sentence model is not supported beside byte-level BPE")
+      .At(config);
+}
+
 }  // namespace
 
 Result<ModelFolder> ModelFolder::Open(const std::string& dir, const FolderParts& parts) {
@@ -155,24 +180,33 @@ Result<ModelFolder> ModelFolder::Open(const std::string& dir, const FolderParts&
                "save that (in PEFT: merge_and_unload, then save_pretrained)")
         .At(dir);
   }
-  const std::string config = dir + "/config.json";
+  STI_ASSIGN_OR_RETURN(std::optional<SentenceModel> sentences, ReadSentenceModel(dir, parts.log));
+  STI_RETURN_IF_ERROR(CheckParts(dir, parts, sentences.has_value()));
+  if (parts.pooling) {
+    sentences.emplace().encoder = dir;
+    sentences->head = {HeadOutput::kEmbedding, *parts.pooling};
+  }
+  ModelFolder folder(sentences ? sentences->encoder : dir);
+  const std::string config = folder.dir_ + "/config.json";
   if (!IsFile(config)) {
     return MissingFile(
         config, NoSuchFileError("no config.json; give the folder of a model as published").At(dir));
   }
-  ModelFolder folder(dir);
-  STI_ASSIGN_OR_RETURN(folder.info_, ReadModelConfig(config));
+  std::optional<HeadTraits> embeds;
+  if (sentences) embeds = sentences->head;
+  STI_ASSIGN_OR_RETURN(folder.info_, ReadModelConfig(config, embeds));
   if (!parts.labels.empty()) {
     STI_ASSIGN_OR_RETURN(folder.info_.labels, ReadLabels(parts.labels, folder.info_.shape.labels));
   }
   WarnOfLabels(folder.info_.labels, parts.labels.empty() ? config : parts.labels, parts.log);
   const ModelShape& shape = folder.info_.shape;
   const TokenizerInfo said = folder.info_.tokenizer;
-  const std::string& files = parts.tokenizer.empty() ? dir : parts.tokenizer;
+  const std::string& files = parts.tokenizer.empty() ? folder.dir_ : parts.tokenizer;
   STI_RETURN_IF_ERROR(CheckFolder(files, "a tokenizer"));
   const TokenizedModel model{folder.family(), shape.vocabulary, said.pad_id};
   STI_ASSIGN_OR_RETURN(auto tokenizer, ReadTokenizer(files, model, parts.log));
   folder.info_.tokenizer = tokenizer.info;
+  if (sentences) STI_RETURN_IF_ERROR(TakeInputRules(*sentences, config, &folder.info_.tokenizer));
   // A limit is said only where it is one.
   uint32_t& limit = folder.info_.tokenizer.max_length;
   if (limit >= shape.max_positions - folder.info_.position_offset) limit = 0;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,7 +22,9 @@ namespace sti {
 struct FolderParts {
   std::string tokenizer = {};  ///< a folder whose tokenizer's files are read, and not the model's
   std::string labels = {};     ///< a file with the names of the labels, one a line, by id
-  LogSink log = {};            ///< receives warnings of how files are read
+  /// The pooling of an encoder that is to embed texts and whose folder does not say it.
+  std::optional<Pooling> pooling = {};
+  LogSink log = {};  ///< receives warnings of how files are read
 };
 
 /// A folder that was checked as a whole: when Open succeeds, every tensor is there, in a type we
@@ -31,6 +34,9 @@ struct FolderParts {
 /// which must lie in the folder itself, or likewise from pytorch_model.bin. Names may lack "bert."
 /// (or what stands there in other families) and may say gamma and beta. A model without token types
 /// gets a row of zeros, which adds nothing.
+///
+/// A folder of sentence-transformers has modules.json, which says where the encoder's files lie and
+/// how its rows become a vector (import/sentence_folder.h).
 ///
 /// Immutable once open: any number of threads may call the const methods at once. Move-only; views
 /// survive a move and die with the object.

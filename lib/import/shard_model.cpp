@@ -23,7 +23,7 @@ namespace {
 // One part has one type: the tensors' own if they agree, else float, which holds them all exactly.
 Status AddResidentTensors(ContainerWriter& writer, const ModelFolder& folder, ResidentKind kind,
                           uint32_t layer) {
-  const std::span<const TensorSpec> tensors = TensorsAt(HomeOf(kind), folder.info().shape);
+  const std::vector<TensorSpec> tensors = TensorsAt(HomeOf(kind), folder.info().shape);
   DataType type = folder.Tensor(tensors.front().role, layer).type;
   for (const TensorSpec& spec : tensors) {
     TensorView tensor = folder.Tensor(spec.role, layer);
@@ -63,7 +63,8 @@ Status AddEverythingButShards(ContainerWriter& writer, const ModelFolder& folder
   for (uint32_t layer = 0; layer < folder.info().shape.layers; ++layer) {
     STI_RETURN_IF_ERROR(AddResidentTensors(writer, folder, ResidentKind::kLayer, layer));
   }
-  STI_RETURN_IF_ERROR(AddResidentTensors(writer, folder, ResidentKind::kHead, 0));
+  if (HasHeadPart(folder.info()))
+    STI_RETURN_IF_ERROR(AddResidentTensors(writer, folder, ResidentKind::kHead, 0));
   const std::string& text = folder.vocabulary_text();
   std::span<const uint8_t> bytes{reinterpret_cast<const uint8_t*>(text.data()), text.size()};
   STI_RETURN_IF_ERROR(writer.AddResident(ResidentKind::kVocabulary, 0, DataType::kF32, bytes));
@@ -174,6 +175,14 @@ Digest ModelDigest(const ModelFolder& folder, CodebookKind codebook, RowCoding r
   if (s.embedding) {
     digester.Add(std::string_view("embedding"));
     digester.AddNumber(*s.embedding);
+  }
+  if (!info.has_labels()) {
+    digester.Add(std::string_view("head"));
+    for (const auto fact :
+         {static_cast<uint64_t>(info.head.output), static_cast<uint64_t>(info.head.pooling),
+          uint64_t{info.head.unit_length ? 1U : 0U}}) {
+      digester.AddNumber(fact);
+    }
   }
   if (StatesInputs(info)) {
     digester.Add(std::string_view("inputs"));

@@ -145,7 +145,7 @@ void GradientRun::Forward(uint32_t layer, const DenseLayer& weights,
 }
 
 void GradientRun::Head(const HeadParameters& parameters, const float* hidden, float* logits) {
-  const OutputRows rows = RowsForHead(info_.pooler);
+  const OutputRows rows = info_.head.rows();
   const uint32_t count = batch_.Count(rows);
   const size_t numbers = size_t{count} * shape_.hidden;
   wanted_.resize(numbers);
@@ -158,7 +158,7 @@ void GradientRun::Head(const HeadParameters& parameters, const float* hidden, fl
 
 void GradientRun::BeginBackward(const HeadParameters& parameters,
                                 std::span<const float> logit_gradient) {
-  const OutputRows rows = RowsForHead(info_.pooler);
+  const OutputRows rows = info_.head.rows();
   const uint32_t d = shape_.hidden;
   std::fill(gradient_.begin(), gradient_.end(), 0.0F);
   const auto add_row = [d](const float* row, float factor, float* sum) {

@@ -13,6 +13,10 @@ namespace sti {
 
 Status CheckRequest(const ContainerFile& file, std::span<const Example> examples,
                     const ImportanceOptions& options) {
+  if (!file.index().info.has_labels()) {
+    return ForeignError("embeds texts, and importance is measured by labels; plan without it")
+        .At(file.name());
+  }
   if (file.index().bits.size() < 2) {
     return DataError("has one bitwidth only, so no shard can be raised")
         .At(file.name())

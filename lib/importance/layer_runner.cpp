@@ -88,7 +88,7 @@ void LayerRunner::LastLayer(const Batch& batch, uint32_t layer, std::span<const 
 
 void LayerRunner::Head(uint32_t rows, const float* hidden, float* logits) {
   flops_ += HeadFlops(shape(), rows);
-  transformer_->Head(rows, hidden, model_.resident().head, logits);
+  transformer_->Classify(rows, hidden, model_.resident().head, logits);
 }
 
 std::vector<ContextRef> ContextsOf(const float* context, const ModelShape& shape, size_t slices) {

@@ -59,7 +59,7 @@ class LayerRunner {
   void Finish(uint32_t rows, uint32_t layer, std::span<const ShardView> views,
               std::span<const ContextRef> contexts, float* hidden);
   /// Returns the rows that the head wants of the last layer.
-  [[nodiscard]] OutputRows head_rows() const { return RowsForHead(index().info.pooler); }
+  [[nodiscard]] OutputRows head_rows() const { return index().info.head.rows(); }
   /// Returns the rows that are wanted of a layer of the whole model.
   [[nodiscard]] OutputRows RowsOf(uint32_t layer) const {
     return layer + 1 == shape().layers ? head_rows() : OutputRows::kAll;

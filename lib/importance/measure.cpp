@@ -68,7 +68,7 @@ class Measurement {
  private:
   static WorkShape ShapeOf(const ContainerIndex& index, const ImportanceOptions& options) {
     WorkShape shape;
-    shape.head_rows = RowsForHead(index.info.pooler);
+    shape.head_rows = index.info.head.rows();
     shape.model = index.info.shape;
     shape.raised_bits = RaisedBits(index, options.gains);
     if (options.submodels) shape.submodels = PlanSubmodels(index);

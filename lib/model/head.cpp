@@ -1,6 +1,10 @@
 #include "model/head.h"
 
 #include <algorithm>
+#include <cassert>
+#include <cmath>
+#include <limits>
+#include <span>
 
 #include "kernels/elementwise.h"
 #include "network/tensors.h"
@@ -43,12 +47,57 @@ void ClassifierHead::Classify(uint32_t rows, float* pooled, float* logits) const
       case PoolerActivation::kGelu:
         Activate(Activation::kGelu, row, d, 1, d);
         break;
+      case PoolerActivation::kNone:
+        assert(false);  // a classifier has a pooler
+        break;
     }
     for (uint32_t label = 0; label < shape.labels; ++label) {
       const float* weights = parameters[TensorRole::kClassifierWeight].data() + uint64_t{label} * d;
       logits[uint64_t{r} * shape.labels + label] =
           Dot(weights, row, d) + parameters[TensorRole::kClassifierBias][label];
     }
+  }
+}
+
+namespace {
+
+// Replaces `pooled` [d] by the mean or the greatest of `count` rows [count, d].
+void PoolRows(Pooling pooling, const float* rows, uint32_t count, std::span<float> pooled) {
+  const bool is_mean = pooling == Pooling::kMean;
+  std::ranges::fill(pooled, is_mean ? 0.0F : -std::numeric_limits<float>::infinity());
+  for (uint32_t row = 0; row < count; ++row) {
+    const float* values = rows + size_t{row} * pooled.size();
+    for (size_t i = 0; i < pooled.size(); ++i) {
+      // A value that is no number stays one, so that it is noticed.
+      if (is_mean) pooled[i] += values[i];
+      if (!is_mean && !(values[i] <= pooled[i])) pooled[i] = values[i];
+    }
+  }
+  if (!is_mean) return;
+  for (float& value : pooled) value /= static_cast<float>(count);
+}
+
+}  // namespace
+
+void MakeUnitLength(std::span<float> vector) {
+  double squares = 0;
+  for (const float value : vector) squares += double{value} * double{value};
+  if (squares == 0) return;
+  const double length = std::sqrt(squares);
+  for (float& value : vector) value = static_cast<float>(double{value} / length);
+}
+
+void EmbedSequences(const HeadTraits& traits, const Batch& batch, const float* hidden, uint32_t d,
+                    float* embeddings) {
+  for (uint32_t s = 0; s < batch.sequences(); ++s) {
+    const std::span<float> vector(embeddings + size_t{s} * d, d);
+    if (traits.pooling == Pooling::kFirst) {
+      std::copy_n(hidden + size_t{s} * d, d, vector.begin());
+    } else {
+      const uint32_t first = batch.offsets[s];
+      PoolRows(traits.pooling, hidden + size_t{first} * d, batch.offsets[s + 1] - first, vector);
+    }
+    if (traits.unit_length) MakeUnitLength(vector);
   }
 }
 

@@ -1,10 +1,13 @@
-// Pooler and classifier, on the rows that a head wants of the last layer (network/layer_program.h).
+// The heads of models, on the rows that they want of the last layer (HeadTraits): pooler and
+// classifier for labels, or what makes one vector of a sequence's rows.
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "base/thread_pool.h"
+#include "model/batch.h"
 #include "model/layer_parameters.h"
 #include "types/model_info.h"
 
@@ -34,5 +37,13 @@ struct ClassifierHead {
   /// Does the second half of Run: activates `pooled` [rows, d] in place, and classifies it.
   void Classify(uint32_t rows, float* pooled, float* logits) const;
 };
+
+/// Divides a vector by its length, unless that is 0. Pure.
+void MakeUnitLength(std::span<float> vector);
+
+/// Goes from `hidden` [rows, d], those that the traits want of a batch, to `embeddings` [sequences,
+/// d]. A vector of zeros stays one, as it has no length to be divided by. Pure.
+void EmbedSequences(const HeadTraits& traits, const Batch& batch, const float* hidden, uint32_t d,
+                    float* embeddings);
 
 }  // namespace sti

@@ -93,6 +93,7 @@ Status ResidentModel::SetEmbedding(const ContainerIndex& index, std::span<const 
                                      NameIn(file, ResidentKind::kEmbedding), &read));
   embedding = std::move(read);
   layers.resize(index.info.shape.layers);
+  if (!HasHeadPart(index.info)) has_head = true;
   return {};
 }
 
@@ -112,6 +113,7 @@ Status ResidentModel::SetHead(const ContainerIndex& index, std::span<const uint8
                                      NameIn(file, ResidentKind::kHead), &read.floats,
                                      &read.pooler_weight));
   head = std::move(read);
+  has_head = true;
   return {};
 }
 
@@ -132,6 +134,7 @@ Result<ResidentModel> LoadResidentModel(ContainerFile& file, std::span<const uin
     STI_RETURN_IF_ERROR(
         model.SetLayer(index, layer, bytes(range, ResidentKind::kLayer, layer), file.name()));
   }
+  if (model.has_head) return model;
   STI_ASSIGN_OR_RETURN(range, read(ResidentKind::kHead, 0));
   STI_RETURN_IF_ERROR(model.SetHead(index, bytes(range, ResidentKind::kHead, 0), file.name()));
   return model;

@@ -17,12 +17,12 @@ struct ResidentModel {
   EmbeddingParameters embedding;
   std::vector<LayerParameters> layers;  ///< [N]; empty where not asked for
   HeadParameters head;
+  bool has_head = false;  ///< `head` is there, or the model's head has no parameters
 
   [[nodiscard]] uint64_t bytes() const;
   /// Returns what a part adds to bytes() once it is taken; 0 for text, which is not taken here.
   static uint64_t BytesFor(const ResidentLocation& part, const ModelShape& shape);
   [[nodiscard]] bool HasLayer(uint32_t layer) const { return !layers[layer].begin()->empty(); }
-  [[nodiscard]] bool HasHead() const { return !head.pooler_weight.bytes.empty(); }
 
   /// Gives back the parameters of all layers but these, which ascend.
   void KeepLayers(std::span<const uint32_t> kept);

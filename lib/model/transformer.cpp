@@ -17,6 +17,7 @@ Transformer::Transformer(const ModelInfo& info, ThreadPool& pool,
                          std::unique_ptr<LayerExecutor> layers)
     : shape_(info.shape),
       pooler_(info.pooler),
+      head_(info.head),
       eps_(static_cast<float>(info.layer_norm_eps)),
       pool_(pool),
       layers_(std::move(layers)) {}
@@ -85,8 +86,15 @@ void Transformer::FinishEmbeddings(float* hidden, uint32_t tokens,
   });
 }
 
-void Transformer::Head(uint32_t rows, const float* hidden, const HeadParameters& parameters,
-                       float* logits) {
+void Transformer::Head(const Batch& batch, const float* hidden, const HeadParameters& parameters,
+                       float* values) {
+  if (head_.output == HeadOutput::kLabels)
+    return Classify(batch.Count(head_.rows()), hidden, parameters, values);
+  EmbedSequences(head_, batch, hidden, shape_.hidden, values);
+}
+
+void Transformer::Classify(uint32_t rows, const float* hidden, const HeadParameters& parameters,
+                           float* logits) {
   const ClassifierHead head{shape_, pooler_, parameters};
   head.Run(rows, hidden, pool_, pooled_, logits);
 }

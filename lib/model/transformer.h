@@ -75,10 +75,14 @@ class Transformer {
   /// d].
   void FinishEmbeddings(float* hidden, uint32_t tokens, const EmbeddingParameters& parameters);
 
-  /// Computes the pooler, with the activation that the model says, on the rows that the head wants,
-  /// `hidden` [rows, d], as the last layer leaves them, then the classifier: `logits` [rows,
-  /// labels].
-  void Head(uint32_t rows, const float* hidden, const HeadParameters& parameters, float* logits);
+  /// Computes the head on the rows that it wants of a batch, `hidden` [rows, d], as the last layer
+  /// leaves them: `values` [sequences, ModelInfo::head_values()], logits or embeddings.
+  void Head(const Batch& batch, const float* hidden, const HeadParameters& parameters,
+            float* values);
+  /// Computes the head of a model that gives labels, on a row of each of some sequences: `logits`
+  /// [rows, labels].
+  void Classify(uint32_t rows, const float* hidden, const HeadParameters& parameters,
+                float* logits);
 
   /// Lets decoding be timed if `on`, as Linear::MeterDecoding does.
   void MeterDecoding(bool on);
@@ -93,6 +97,7 @@ class Transformer {
 
   ModelShape shape_;
   PoolerActivation pooler_;
+  HeadTraits head_;
   float eps_;
   ThreadPool& pool_;
   std::unique_ptr<LayerExecutor> layers_;

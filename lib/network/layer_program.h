@@ -14,20 +14,6 @@
 
 namespace sti {
 
-/// The rows of its output that a layer gives: all, or each sequence's first.
-enum class OutputRows : uint8_t { kAll, kFirst };
-
-/// Returns the rows that the head of a model wants of the last layer's output.
-constexpr OutputRows RowsForHead(PoolerActivation pooler) {
-  switch (pooler) {
-    case PoolerActivation::kTanh:
-    case PoolerActivation::kRelu:
-    case PoolerActivation::kGelu:
-      return OutputRows::kFirst;
-  }
-  return OutputRows::kAll;
-}
-
 /// A value that a layer computes, a row a token. What a slice has a part of lies by slices.
 enum class LayerValue : uint8_t {
   kInput,  ///< the layer's input

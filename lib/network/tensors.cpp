@@ -27,6 +27,14 @@ uint64_t LengthOf(Extent extent, const ModelShape& shape) {
 
 }  // namespace
 
+std::vector<TensorSpec> TensorsAt(Home home, const ModelShape& shape) {
+  std::vector<TensorSpec> tensors;
+  for (const TensorSpec& tensor : TensorsAt(home)) {
+    if (HasTensor(tensor, shape)) tensors.push_back(tensor);
+  }
+  return tensors;
+}
+
 TensorSize SizeOf(const TensorSpec& tensor, const ModelShape& shape) {
   if (!HasTensor(tensor, shape)) return {};
   return {LengthOf(tensor.rows, shape), LengthOf(tensor.columns, shape)};

@@ -161,18 +161,23 @@ constexpr std::span<const TensorSpec> TensorsAt(Home home) {
 
 /// Returns whether a model of `shape` has a tensor. One that it lacks has no values.
 constexpr bool HasTensor(const TensorSpec& tensor, const ModelShape& shape) {
-  const bool projects =
-      tensor.role == TensorRole::kProjectionWeight || tensor.role == TensorRole::kProjectionBias;
-  return !projects || shape.embedding.has_value();
+  switch (tensor.role) {
+    case TensorRole::kProjectionWeight:
+    case TensorRole::kProjectionBias:
+      return shape.embedding.has_value();
+    case TensorRole::kPoolerWeight:
+    case TensorRole::kPoolerBias:
+      return shape.has_pooler;
+    case TensorRole::kClassifierWeight:
+    case TensorRole::kClassifierBias:
+      return shape.labels > 0;
+    default:
+      return true;
+  }
 }
 
-/// Returns the tensors that have a home in a model of `shape`, in stored order. Those that a model
-/// may lack are the last of their home.
-constexpr std::span<const TensorSpec> TensorsAt(Home home, const ModelShape& shape) {
-  std::span<const TensorSpec> tensors = TensorsAt(home);
-  while (!HasTensor(tensors.back(), shape)) tensors = tensors.first(tensors.size() - 1);
-  return tensors;
-}
+/// Returns the tensors that have a home in a model of `shape`, in stored order.
+std::vector<TensorSpec> TensorsAt(Home home, const ModelShape& shape);
 
 /// Returns whether a tensor exists once a layer; the others exist once.
 constexpr bool IsOfLayer(const TensorSpec& tensor) {

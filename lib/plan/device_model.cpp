@@ -270,6 +270,16 @@ Result<DeviceModels> DeviceModels::Make(const DeviceProfile& profile, uint32_t l
   return by_item.ForRunsOf(target_us.value_or(0), profile);
 }
 
+Result<DeviceModels> DeviceModels::Make(const CheckedInput& input, uint32_t length, uint64_t freq,
+                                        const Judging& judging, std::optional<double> target_us) {
+  STI_ASSIGN_OR_RETURN(DeviceModels devices,
+                       Make(input->profile, length, freq, judging, target_us));
+  if (input->info.head.rows() == OutputRows::kAll) {
+    for (DeviceModel* device : {&devices.median, &devices.p99}) device->ForgetLastLayers();
+  }
+  return devices;
+}
+
 DeviceModels DeviceModels::ForRunsOf(double run_us, const DeviceProfile& profile) const {
   if (profile.io_series.empty()) return *this;
   const double io = RatioOfRun(profile.io_series, run_us);

@@ -77,6 +77,9 @@ class DeviceModel {
   /// `compute_ratio` times. Embedding rows take `embed_io_us`.
   [[nodiscard]] DeviceModel Slowed(double io_ratio, double compute_ratio, double embed_io_us) const;
 
+  /// Makes last layers take as long as any others, as where all their rows are wanted.
+  void ForgetLastLayers() { last_ = widths_; }
+
  private:
   uint32_t length_ = 0;
   FixedTimes fixed_;
@@ -103,6 +106,10 @@ struct DeviceModels {
   /// highest, and for runs of `target_us`; without a target for the shortest series. Errors are
   /// those of DeviceModel::Make.
   static Result<DeviceModels> Make(const DeviceProfile& profile, uint32_t length, uint64_t freq,
+                                   const Judging& judging, std::optional<double> target_us);
+  /// Does so for the model and the profile of an input. Where the model's head wants all rows of
+  /// the last layer, that takes as long as any other.
+  static Result<DeviceModels> Make(const CheckedInput& input, uint32_t length, uint64_t freq,
                                    const Judging& judging, std::optional<double> target_us);
   /// Returns the models for runs of `run_us` on the device of `profile`, which these are of.
   [[nodiscard]] DeviceModels ForRunsOf(double run_us, const DeviceProfile& profile) const;

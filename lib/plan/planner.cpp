@@ -324,7 +324,7 @@ Result<Scopes> Planner::WithWords(const Scopes& asked, const PlanningTerms& term
   const PlanningScope& main = asked.front();
   STI_ASSIGN_OR_RETURN(
       const DeviceModels devices,
-      DeviceModels::Make(input_->profile, main.length, main.clock, terms.judging, terms.target_us));
+      DeviceModels::Make(input_, main.length, main.clock, terms.judging, terms.target_us));
   return Knowing(WordsToPreload(input_, devices, terms.preload_bytes, main.length), asked);
 }
 
@@ -484,6 +484,7 @@ Result<Plan> MakePlan(const PlanInput& input, const PlanRequest& request,
 Result<Plan> MakePlan(const CheckedInput& input, const PlanRequest& request,
                       std::vector<std::string>* explain) {
   STI_RETURN_IF_ERROR(ValidateRequest(request));
+  STI_RETURN_IF_ERROR(ValidateForModel(request, input->info));
   // Beyond this point, neither request nor input is validated any more.
   return Planner(input, request, explain)
       .Make({.guarantee = request.guarantee,

@@ -195,6 +195,18 @@ Status ValidateRequest(const PlanRequest& request) {
   return ValidateGuarantee(request);
 }
 
+Status ValidateForModel(const PlanRequest& request, const ModelInfo& info) {
+  if (info.has_labels()) return {};
+  const char* part = request.guarantee             ? "guarantee"
+                     : request.cascade.has_value() ? "cascade"
+                     : request.turns > 0           ? "turns"
+                                                   : nullptr;
+  if (part == nullptr) return {};
+  return Unreasonable(
+      "the model embeds texts, and vectors of two submodels or fidelities do not compare", kDrop,
+      part);
+}
+
 Result<CheckedInput> CheckedInput::Make(const PlanInput& input) {
   STI_RETURN_IF_ERROR(ValidateCatalog(input.catalog));
   STI_RETURN_IF_ERROR(ValidateModel(input.info, input.catalog));

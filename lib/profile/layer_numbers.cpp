@@ -82,7 +82,7 @@ std::vector<ProfileNumber> LayerNumbers(ProfileBench& bench, std::span<const uin
   numbers.reserve(2 * lengths.size() * widths.size());
   const ModelInfo& info = bench.model.index().info;
   const size_t columns = info.shape.hidden;
-  const OutputRows head_rows = RowsForHead(info.pooler);
+  const OutputRows head_rows = info.head.rows();
   for (const uint32_t length : lengths) {
     const Hidden hidden = SomeHidden(length * columns);
     for (const uint32_t width : widths) {
@@ -141,7 +141,9 @@ void TakeLastLayersOff(DeviceProfile& profile) {
   for (FixedSample& fixed : profile.fixed) {
     const double tail_us = fixed.head_us;
     for (const ComputeSample& layer : profile.compute) {  // the widest one of a length comes last
-      if (layer.length == fixed.length) fixed.head_us = std::max(0.0, tail_us - layer.last_us);
+      if (layer.length != fixed.length) continue;
+      const double last_us = layer.last_us > 0 ? layer.last_us : layer.layer_us;
+      fixed.head_us = std::max(0.0, tail_us - last_us);
     }
     fixed.head_p99_us = tail_us > 0 ? fixed.head_us * (fixed.head_p99_us / tail_us) : 0;
   }

@@ -26,9 +26,10 @@ struct ModelShape {
   uint32_t vocabulary = 0;     ///< rows of the word embeddings
   uint32_t max_positions = 0;  ///< rows of the position embeddings
   uint32_t token_types = 0;    ///< rows of the token type embeddings
-  uint32_t labels = 0;         ///< classes
+  uint32_t labels = 0;         ///< classes; 0 of a model that embeds
   /// E, the width of embedding rows, where it is not d: then their sum is projected to d.
   std::optional<uint32_t> embedding = std::nullopt;
+  bool has_pooler = true;  ///< a dense layer [d, d] stands between encoder and classifier
 
   friend bool operator==(const ModelShape&, const ModelShape&) = default;
   [[nodiscard]] uint32_t head_dim() const { return hidden / width; }
@@ -42,8 +43,38 @@ enum class Activation : uint8_t { kGelu = 0, kGeluTanh = 1, kRelu = 2 };
 /// The number of the family that an encoder is of (network/families.h).
 enum class Architecture : uint8_t;
 
-/// The function between the pooler and the classifier.
-enum class PoolerActivation : uint8_t { kTanh = 0, kRelu = 1, kGelu = 2 };
+/// The function between the pooler and the classifier; of a model without a pooler there is none.
+enum class PoolerActivation : uint8_t { kTanh = 0, kRelu = 1, kGelu = 2, kNone = 3 };
+
+/// The result of a head for each sequence.
+enum class HeadOutput : uint8_t {
+  kLabels = 0,     ///< a logit for each label
+  kEmbedding = 1,  ///< a vector [d] that says what the text is about
+};
+
+/// How the rows of a sequence, one a token, become the one row that its head goes on with.
+enum class Pooling : uint8_t {
+  kFirst = 0,    ///< the first token's row
+  kMean = 1,     ///< the mean of all rows, column by column
+  kMaximum = 2,  ///< the greatest of each column
+};
+
+/// The rows of its output that a layer gives: all, or each sequence's first.
+enum class OutputRows : uint8_t { kAll, kFirst };
+
+/// Says what happens behind the last layer, apart from the parameters that it takes: a pooler and a
+/// classifier where the head gives labels, and none where it embeds.
+struct HeadTraits {
+  HeadOutput output = HeadOutput::kLabels;
+  Pooling pooling = Pooling::kFirst;
+  bool unit_length = false;  ///< embeddings are divided by their length
+
+  friend bool operator==(const HeadTraits&, const HeadTraits&) = default;
+  /// Returns the rows that the head wants of the last layer.
+  [[nodiscard]] OutputRows rows() const {
+    return pooling == Pooling::kFirst ? OutputRows::kFirst : OutputRows::kAll;
+  }
+};
 
 /// The meaning of logits: one label by softmax, or any number of labels, each by its own sigmoid.
 enum class Problem : uint8_t { kSingleLabel = 0, kMultiLabel = 1 };
@@ -84,8 +115,14 @@ struct ModelInfo {
   TokenizerInfo tokenizer;
   Architecture architecture{};
   PoolerActivation pooler = PoolerActivation::kTanh;
+  HeadTraits head = {};
   Problem problem = Problem::kSingleLabel;
   uint32_t position_offset = 0;  ///< row of the position embeddings that the first token has
+
+  /// Returns whether the head gives labels.
+  [[nodiscard]] bool has_labels() const { return head.output == HeadOutput::kLabels; }
+  /// Returns how many numbers the head gives for each sequence: a logit a label, or d.
+  [[nodiscard]] uint32_t head_values() const { return has_labels() ? shape.labels : shape.hidden; }
 
   /// Returns the longest input in tokens: as many as there are positions, or fewer where the
   /// tokenizer cuts before.

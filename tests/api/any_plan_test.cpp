@@ -65,11 +65,11 @@ void ExpectSame(const Answer& again, const Answer& fresh) {
   EXPECT_EQ(again.run.fallback.has_value(), fresh.run.fallback.has_value());
   EXPECT_EQ(again.plan->layers, fresh.plan->layers);
   EXPECT_EQ(again.plan->length, fresh.plan->length);
-  EXPECT_EQ(again.scores, fresh.scores);
+  EXPECT_EQ(again.labels().scores, fresh.labels().scores);
   EXPECT_EQ(again.logits(), fresh.logits());
   EXPECT_EQ(again.ranking(), fresh.ranking());
-  EXPECT_EQ(again.label, fresh.label);
-  EXPECT_EQ(again.labels, fresh.labels);
+  EXPECT_EQ(again.labels().label, fresh.labels().label);
+  EXPECT_EQ(again.labels().labels, fresh.labels().labels);
   EXPECT_EQ(again.tokens, fresh.tokens);
   EXPECT_EQ(again.truncated, fresh.truncated);
   EXPECT_EQ(again.target_us, fresh.target_us);

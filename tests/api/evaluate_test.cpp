@@ -85,7 +85,8 @@ TEST(AnsweredRow, OfAnEnsembleItIsTheLabelThatItGives) {
   Answer answer = MakeAnswer(400);
   answer.cascade.emplace();
   answer.cascade->level = 2;
-  answer.cascade->together = answer.scores = {0.7F, 0.3F};
+  answer.cascade->together = {0.7F, 0.3F};
+  answer.content = LabelScores{.scores = {0.7F, 0.3F}, .labels = {}};
   const AnsweredRow row = RowOf(answer, {0});
   EXPECT_TRUE(row.judged.right);
   EXPECT_EQ(row.given, std::vector<uint32_t>{0});
@@ -129,7 +130,7 @@ TEST_F(EvaluateTest, AsksForEachRowAndComparesWithTheBaseline) {
   EvaluationRun run;
   run.answered = [&](const Answer& answer) {
     turns.push_back(answer.turn);
-    right.push_back(answer.label == 0);
+    right.push_back(answer.labels().label == 0);
   };
   const auto first = EvaluateRows(*session_, examples_, run);
   ASSERT_TRUE(Succeeded(first));

@@ -74,9 +74,10 @@ TEST_F(SessionTest, AnswersWithTheModelsOwnNumbers) {
   const auto run = RunTokens(**pipeline, encoding->ids, encoding->types);
   ASSERT_TRUE(Succeeded(run));
   EXPECT_EQ(answer.run.logits, run->logits);
-  EXPECT_NEAR(std::accumulate(answer.scores.begin(), answer.scores.end(), 0.0), 1.0, 1e-6);
+  EXPECT_NEAR(std::accumulate(answer.labels().scores.begin(), answer.labels().scores.end(), 0.0),
+              1.0, 1e-6);
   const auto best = std::max_element(answer.run.logits.begin(), answer.run.logits.end());
-  EXPECT_EQ(answer.label, best - answer.run.logits.begin());
+  EXPECT_EQ(answer.labels().label, best - answer.run.logits.begin());
   EXPECT_EQ(answer.tokens, encoding->ids.size());
   EXPECT_EQ(answer.deadline_met, std::nullopt) << "no target";
   EXPECT_EQ(answer.plan, &session->plan());
@@ -180,8 +181,8 @@ TEST_F(SessionTest, ACascadeAnswersWithTheLevelThatIsSure) {
   const auto returns = open({.cutoff = 0});
   const Answer early = Ask(*returns, "a b c");
   EXPECT_EQ(early.run.logits, small.run.logits);
-  EXPECT_EQ(early.scores, small.scores);
-  EXPECT_EQ(early.label, small.label);
+  EXPECT_EQ(early.labels().scores, small.labels().scores);
+  EXPECT_EQ(early.labels().label, small.labels().label);
   EXPECT_EQ(early.cascade->level, 1U);
   EXPECT_EQ(early.plan->layers, level.layers);
   EXPECT_EQ(early.predicted_path_us, 100);
@@ -189,7 +190,7 @@ TEST_F(SessionTest, ACascadeAnswersWithTheLevelThatIsSure) {
   const auto goes_on = open({.cutoff = 1});
   const Answer last = Ask(*goes_on, "a b c");
   EXPECT_EQ(last.run.logits, large.run.logits);
-  EXPECT_EQ(last.scores, large.scores) << "at no temperature";
+  EXPECT_EQ(last.labels().scores, large.labels().scores) << "at no temperature";
   EXPECT_EQ(last.logits(), last.run.logits);
   EXPECT_EQ(last.cascade->level, 2U);
   EXPECT_EQ(last.cascade->returned, Returned::kFinal);
@@ -200,12 +201,13 @@ TEST_F(SessionTest, ACascadeAnswersWithTheLevelThatIsSure) {
   const auto together = open({.cutoff = 1, .ensemble_weight = 0});
   const Answer ensemble = Ask(*together, "a b c");
   EXPECT_EQ(ensemble.run.logits, large.run.logits);
-  EXPECT_EQ(ensemble.label, small.label) << "the last level has no weight";
-  for (size_t i = 0; i < small.scores.size(); ++i)
-    EXPECT_NEAR(ensemble.scores[i], small.scores[i], 1e-6);
+  EXPECT_EQ(ensemble.labels().label, small.labels().label) << "the last level has no weight";
+  for (size_t i = 0; i < small.labels().scores.size(); ++i)
+    EXPECT_NEAR(ensemble.labels().scores[i], small.labels().scores[i], 1e-6);
   std::vector<float> again = ensemble.logits();
   Probabilities(Problem::kSingleLabel, again);
-  for (size_t i = 0; i < again.size(); ++i) EXPECT_NEAR(again[i], ensemble.scores[i], 1e-6);
+  for (size_t i = 0; i < again.size(); ++i)
+    EXPECT_NEAR(again[i], ensemble.labels().scores[i], 1e-6);
   ASSERT_TRUE(Succeeded(together->SetPlan(whole)));
   EXPECT_EQ(Ask(*together, "a b c").cascade, std::nullopt);
 }

@@ -75,7 +75,7 @@ class StiTest : public ::testing::Test {
     EXPECT_TRUE(Succeeded(encoding));
     Answer answer;
     EXPECT_TRUE(Succeeded(session->Ask(*encoding, Clock::now(), &answer)));
-    return {answer.scores.begin(), answer.scores.end()};
+    return {answer.labels().scores.begin(), answer.labels().scores.end()};
   }
   static WholePlanOptions WholeAt(uint32_t bits) {
     WholePlanOptions whole;

@@ -352,7 +352,7 @@ TEST_F(ContainerIndexTest, ArchitecturesRoundTripAndAreChecked) {
   ExpectRefused("does not know",
                 [](ContainerIndex& i) { i.info.architecture = static_cast<Architecture>(200); });
   ExpectRefused("does not know",
-                [](ContainerIndex& i) { i.info.pooler = static_cast<PoolerActivation>(3); });
+                [](ContainerIndex& i) { i.info.pooler = static_cast<PoolerActivation>(4); });
   ExpectRefused("does not know",
                 [](ContainerIndex& i) { i.info.problem = static_cast<Problem>(2); });
   ExpectRefused("does not know",

@@ -73,5 +73,70 @@ TEST(ContainerTraits, AWidthOfEmbeddingsIsChecked) {
   EXPECT_TRUE(FailedWith(forged.Open(), ErrorKind::kDamaged, "resident part"));
 }
 
+/// Makes a container as that of a model that embeds, which has no head.
+ForgedContainer WithMeanPooling() {
+  ForgedContainer forged;
+  ContainerIndex& index = forged.index();
+  index.resident.erase(index.resident.begin() + ResidentPlace(index.info, ResidentKind::kHead));
+  index.info.labels.clear();
+  index.info.shape.labels = 0;
+  index.info.shape.has_pooler = false;
+  index.info.pooler = PoolerActivation::kNone;
+  index.info.head = {HeadOutput::kEmbedding, Pooling::kMean, true};
+  return forged;
+}
+
+/// Returns how an encoded index of a model that embeds is read.
+Result<ContainerIndex> Parsed(const ContainerIndex& index) {
+  const std::vector<uint8_t> bytes = EncodeContainerIndex(index);
+  AlignedBuffer aligned(bytes.size());
+  std::copy(bytes.begin(), bytes.end(), aligned.data());
+  // Where the head was is a hole, which is sound in a file of a later version.
+  return ParseContainerIndex(aligned.span(), uint64_t{1} << 20, 64 + bytes.size(), "a.sti",
+                             kContainerMinor + 1);
+}
+
+TEST(ContainerHead, OfAModelThatEmbedsRoundTrips) {
+  const ForgedContainer forged = WithMeanPooling();
+  EXPECT_EQ(LeastMinorFor(forged.index().info), 5);
+  const auto parsed = Parsed(forged.index());
+  ASSERT_TRUE(Succeeded(parsed));
+  EXPECT_EQ(parsed->info.head, forged.index().info.head);
+  EXPECT_FALSE(HasHeadPart(parsed->info));
+  EXPECT_EQ(&parsed->Resident(ResidentKind::kVocabulary), &parsed->resident.back());
+  for (const char* trait : {"sentence embedding", "mean pooling", "unit length"}) {
+    const std::vector<uint8_t> bytes = EncodeContainerIndex(forged.index());
+    const std::string_view name(trait);
+    EXPECT_NE(std::search(bytes.begin(), bytes.end(), name.begin(), name.end()), bytes.end());
+  }
+}
+
+TEST(ContainerHead, HasThePartsThatItSays) {
+  const auto expect_refused = [](const auto& change) {
+    ForgedContainer forged = WithMeanPooling();
+    change(forged.index().info);
+    EXPECT_TRUE(FailedWith(Parsed(forged.index()), ErrorKind::kDamaged, "a head of other parts"));
+  };
+  expect_refused([](ModelInfo& info) {
+    info.labels = {"a"};
+    info.shape.labels = 1;
+  });
+  expect_refused([](ModelInfo& info) { info.pooler = PoolerActivation::kTanh; });
+  expect_refused([](ModelInfo& info) { info.problem = Problem::kMultiLabel; });
+  // The encoder writes the fields of 1.5 where the head gives no labels alone.
+  ForgedContainer forged = WithMeanPooling();
+  forged.index().info.head = {};
+  EXPECT_TRUE(FailedWith(Parsed(forged.index()), ErrorKind::kDamaged, "shape outside"));
+}
+
+TEST(ContainerHead, OfAnUnknownKindIsRefused) {
+  for (const HeadTraits& head : {HeadTraits{static_cast<HeadOutput>(2), Pooling::kMean, true},
+                                 HeadTraits{HeadOutput::kEmbedding, static_cast<Pooling>(3)}}) {
+    ForgedContainer forged = WithMeanPooling();
+    forged.index().info.head = head;
+    EXPECT_TRUE(FailedWith(Parsed(forged.index()), ErrorKind::kDamaged, "head or pooling"));
+  }
+}
+
 }  // namespace
 }  // namespace sti

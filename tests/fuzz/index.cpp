@@ -187,7 +187,13 @@ void Ask(ForgedContainer& forged, bool damaged) {
   const Status asked = (*session)->Ask(*encoding, Clock::now(), &answer);
   if (!asked.ok()) return refused(asked.error());
   Require(AllFinite(answer.run.logits), "a label comes from finite logits");
-  Require(answer.label < (*session)->info().labels.size(), "a label has a name");
+  const ModelInfo& info = (*session)->info();
+  if (info.has_labels()) {
+    Require(answer.labels().label < info.labels.size(), "a label has a name");
+  } else {
+    Require(std::get<Embedding>(answer.content).values.size() == info.head_values(),
+            "an embedding has all its numbers");
+  }
 }
 
 }  // namespace

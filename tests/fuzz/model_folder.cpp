@@ -1,15 +1,18 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "base/utf8.h"
 #include "fuzz/scratch_file.h"
 #include "fuzz/targets.h"
 #include "import/model_config.h"
+#include "import/sentence_folder.h"
 #include "import/tokenizer_files.h"
 #include "import/weight_file.h"
 #include "network/families.h"
 #include "support/torch_writer.h"
 #include "text/byte_bpe.h"
 #include "text/vocabulary.h"
+#include "types/limits.h"
 
 namespace sti::fuzz {
 namespace {
@@ -111,6 +114,28 @@ void Config(Input input) {
   Require(info->shape.hidden % info->shape.width == 0, "slices are equal");
   Require(info->labels.size() == info->shape.labels, "every label has a name");
   Require(info->depth_layers.size() == info->shape.layers, "every depth has its layers");
+}
+
+// modules.json, and the files that it may name, in one folder.
+void Sentences(Input input) {
+  static const Folder folder;
+  folder.Put("modules.json", TakePart(&input));
+  folder.Put("config.json", TakePart(&input));
+  folder.Put("sentence_bert_config.json", TakePart(&input));
+  folder.Put("config_sentence_transformers.json", input);
+  const auto log = [](const LogLine& line) {
+    Require(IsPrintable(line.what), "a warning is one line of text");
+  };
+  const auto model = ReadSentenceModel(folder.path(), log);
+  if (!model.ok()) {
+    // A module may lie in a folder that is not there.
+    if (model.error().kind != ErrorKind::kNoSuchFile) RequireDataError(model.error());
+    return;
+  }
+  Require(model->has_value(), "a folder with modules.json is of a sentence model");
+  Require((*model)->head.output == HeadOutput::kEmbedding, "it embeds");
+  Require((*model)->encoder.starts_with(folder.path()), "its encoder lies in the folder");
+  Require((*model)->max_length.value_or(kMinLength) >= kMinLength, "an input has room");
 }
 
 void Vocab(Input input) {

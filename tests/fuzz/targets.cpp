@@ -22,6 +22,7 @@ std::span<const Target> Targets() {
       {"safetensors", Safetensors},
       {"pickle", Pickle},
       {"config", Config},
+      {"sentences", Sentences},
       {"vocab", Vocab},
       {"tokenizer", TokenizerJson},
       {"bpe", Bpe},

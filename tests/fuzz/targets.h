@@ -28,6 +28,7 @@ void PlanValues(Input input);  ///< edits of sound plans, under which a model th
 void Safetensors(Input input);
 void Pickle(Input input);         ///< pytorch_model.bin; then the pickle of one
 void Config(Input input);         ///< config.json
+void Sentences(Input input);      ///< modules.json and what it names, with zero bytes between
 void Vocab(Input input);          ///< vocab.txt
 void TokenizerJson(Input input);  ///< tokenizer.json; behind a zero byte tokenizer_config.json
 void Bpe(Input input);  ///< vocab.json, merges.txt, tokenizer_config.json; zero bytes between

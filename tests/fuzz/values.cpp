@@ -434,7 +434,7 @@ void RunUnder(const sti::Plan& plan) {
   Answer answer;
   const Status asked = (*session)->Ask(*encoding, Clock::now(), &answer);
   Require(asked.ok(), "a plan that a session takes gives a label");
-  Require(answer.label < (*session)->info().labels.size(), "a label has a name");
+  Require(answer.labels().label < (*session)->info().labels.size(), "a label has a name");
 }
 
 }  // namespace

@@ -20,6 +20,8 @@ std::string Nested(size_t depth) {
   return "{\"a\":" + std::string(depth, '[') + std::string(depth, ']') + "}";
 }
 
+Result<ModelInfo> ReadConfig(const std::string& path) { return ReadModelConfig(path); }
+
 class Hostile : public ::testing::Test {
  protected:
   /// Writes `bytes`, reads them with `read`; refused with these words in little memory.
@@ -70,7 +72,7 @@ TEST_F(Hostile, JsonNestedTooDeep) {
   for (const size_t depth : {size_t{64}, size_t{100'000}, size_t{10'000'000}}) {
     const std::string json = Nested(depth);
     const uint64_t limit = 2 * json.size() + kMiB;
-    ExpectRefused(json, "nested too deep", ReadModelConfig, limit);
+    ExpectRefused(json, "nested too deep", ReadConfig, limit);
     ExpectRefused(SafetensorsBytes(json, ""), "nested too deep", WeightFile::OpenSafetensors, kMiB);
     ASSERT_TRUE(WriteBytes(folder_.File("tokenizer.json"), json).ok());
     EXPECT_TRUE(FailedWith(ReadTokenizer(folder_.path(), {*FindFamily("bert"), 100, 0}),
@@ -87,7 +89,7 @@ TEST_F(Hostile, ConfigNumbers) {
   for (const char* number : {"1000000", "1e999", "9223372036854775808", "1e3", "-1"}) {
     std::string edited = config;
     edited.replace(begin + key.size(), end - begin - key.size(), number);
-    ExpectRefused(edited, "", ReadModelConfig, 65536);
+    ExpectRefused(edited, "", ReadConfig, 65536);
   }
 }
 

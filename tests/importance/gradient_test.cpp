@@ -245,7 +245,7 @@ TEST(GradientRun, LogitsHaveTheBitsOfTheTransformer) {
     std::vector<float> logits(world.factors.size());
     CopyRows(world.batch, OutputRows::kFirst, world.info.shape.hidden, hidden.data(),
              hidden.data());
-    (*transformer)->Head(world.batch.sequences(), hidden.data(), world.head, logits.data());
+    (*transformer)->Classify(world.batch.sequences(), hidden.data(), world.head, logits.data());
     EXPECT_EQ(Differentiate(world, 2).logits, logits);
   });
 }

@@ -113,7 +113,7 @@ class ImportanceWorld : public ::testing::Test {
           hidden.data());
     }
     std::vector<float> logits(shape.labels);
-    transformer_->Head(1, hidden.data(), model_->resident().head, logits.data());
+    transformer_->Classify(1, hidden.data(), model_->resident().head, logits.data());
     return logits;
   }
 

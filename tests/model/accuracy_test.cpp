@@ -99,8 +99,8 @@ double AccuracyPercent(LoadedModel& model, Transformer& transformer,
                            hidden.data());
     }
     std::vector<float> logits(batch.truths.size() * info.shape.labels);
-    transformer.Head(batch.batch().sequences(), hidden.data(), model.resident().head,
-                     logits.data());
+    transformer.Classify(batch.batch().sequences(), hidden.data(), model.resident().head,
+                         logits.data());
     for (size_t s = 0; s < batch.truths.size(); ++s) {
       std::span<const float> row(&logits[s * info.shape.labels], info.shape.labels);
       right.Add(ArgMax(row) == batch.truths[s]->front() ? 100.0 : 0.0);

@@ -280,7 +280,7 @@ TEST(Transformer, HeadClassifiesRows) {
   head[TensorRole::kClassifierBias] = testing::RandomFloats(shape.labels, 1, random);
   const auto hidden = testing::RandomFloats(2 * d, 1, random);
   std::vector<float> logits(2 * shape.labels);
-  (*transformer)->Head(2, hidden.data(), head, logits.data());
+  (*transformer)->Classify(2, hidden.data(), head, logits.data());
   for (size_t s = 0; s < 2; ++s) {
     for (size_t label = 0; label < shape.labels; ++label) {
       double sum = head[TensorRole::kClassifierBias][label];

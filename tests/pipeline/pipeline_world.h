@@ -57,7 +57,7 @@ class DirectModel {
           {{offsets}, {views, slices, model_->resident().layers[plan.layers[k]]}}, hidden.data());
     }
     std::vector<float> logits(shape.labels);
-    transformer_->Head(1, hidden.data(), model_->resident().head, logits.data());
+    transformer_->Classify(1, hidden.data(), model_->resident().head, logits.data());
     return logits;
   }
 

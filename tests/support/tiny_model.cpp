@@ -185,4 +185,27 @@ Status WriteTinyModel(const std::string& dir, const TinyModelOptions& options) {
   return WriteSafetensors(dir + "/model.safetensors", TinyTensors(options));
 }
 
+Status AddSentenceModules(const std::string& dir, const SentenceOptions& options) {
+  const auto module = [](const char* index, const char* path, const char* name) {
+    return std::string(R"({"idx": )") + index + R"(, "name": ")" + index + R"(", "path": ")" +
+           path + R"(", "type": "sentence_transformers.models.)" + name + "\"}";
+  };
+  std::string modules =
+      "[" + module("0", "", "Transformer") + ", " + module("1", "1_Pooling", "Pooling");
+  if (options.unit_length) modules += ", " + module("2", "2_Normalize", "Normalize");
+  std::error_code failed;
+  std::filesystem::create_directories(dir + "/1_Pooling", failed);
+  std::string pooling = R"({"word_embedding_dimension": 16)";
+  for (const auto& [name, key] : {std::pair("cls", "cls_token"), std::pair("mean", "mean_tokens"),
+                                  std::pair("max", "max_tokens")}) {
+    pooling += std::string(R"(, "pooling_mode_)") + key +
+               (options.pooling == name ? "\": true" : "\": false");
+  }
+  STI_RETURN_IF_ERROR(WriteBytes(dir + "/modules.json", modules + "]"));
+  STI_RETURN_IF_ERROR(WriteBytes(dir + "/1_Pooling/config.json", pooling + "}"));
+  return WriteBytes(dir + "/sentence_bert_config.json", R"({"max_seq_length": )" +
+                                                            std::to_string(options.max_length) +
+                                                            R"(, "do_lower_case": false})");
+}
+
 }  // namespace sti

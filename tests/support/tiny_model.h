@@ -62,4 +62,14 @@ std::string TinyConfig(const TinyModelOptions& options);
 /// Labels are "label_0", "label_1", ...
 Status WriteTinyModel(const std::string& dir, const TinyModelOptions& options = {});
 
+/// The options of what sentence-transformers adds to a folder.
+struct SentenceOptions {
+  std::string pooling = "mean";  ///< cls, max or mean
+  bool unit_length = true;
+  uint32_t max_length = 12;
+};
+
+/// Adds modules.json and the files that it names to the folder of a model, which then embeds.
+Status AddSentenceModules(const std::string& dir, const SentenceOptions& options = {});
+
 }  // namespace sti

@@ -12,6 +12,28 @@
 
 namespace sti {
 
+namespace {
+
+// Returns an error of the input if what the head gave is no answer.
+Status CheckValues(const ModelInfo& info, std::span<const float> values) {
+  const std::string answer = info.has_labels() ? "label" : "embedding";
+  if (!AllFinite(values)) {
+    return DataError("the model's numbers overflow for it, so that it has no " + answer)
+        .In(Source::kInput)
+        .Fix(Remedy::kMakeModelAgain);
+  }
+  if (!info.head.unit_length) return {};
+  const uint32_t d = info.head_values();
+  for (; !values.empty(); values = values.subspan(d)) {
+    const auto vector = values.first(d);
+    if (std::ranges::all_of(vector, [](float value) { return value == 0; }))
+      return DataError("its embedding is all zeros, which has no direction").In(Source::kInput);
+  }
+  return {};
+}
+
+}  // namespace
+
 Run::Run(ContainerFile& file, const ResidentModel& resident, Transformer& transformer,
          Loader& loader, bool keeps_rows)
     : file_(file),
@@ -204,9 +226,9 @@ Status Run::WaitForLayer(uint32_t k) {
 
 Status Run::Finish() {
   if (next_layer_ != layers()) return UsageError("a run has layers left before its head");
-  const ModelShape& shape = file_.index().info.shape;
+  const ModelInfo& info = file_.index().info;
   if (output_->hidden) {
-    output_->values.assign(hidden_.begin(), hidden_.begin() + size_t{tokens_} * shape.hidden);
+    output_->values.assign(hidden_.begin(), hidden_.begin() + size_t{tokens_} * info.shape.hidden);
     return {};
   }
   const double waiting = Now();
@@ -217,14 +239,10 @@ Status Run::Finish() {
   }
   const double begin = Now();
   report_->stall_us += begin - waiting;
-  const uint32_t rows = batch().Count(head_rows());
-  output_->values.resize(size_t{rows} * shape.labels);
-  transformer_.Head(rows, hidden_.data(), resident_.head, output_->values.data());
+  output_->values.resize(size_t{batch().sequences()} * info.head_values());
+  transformer_.Head(batch(), hidden_.data(), resident_.head, output_->values.data());
   report_->head_us = Now() - begin;
-  if (AllFinite(output_->values)) return {};
-  return DataError("the model's numbers overflow for it, so that it has no label")
-      .In(Source::kInput)
-      .Fix(Remedy::kMakeModelAgain);
+  return CheckValues(info, output_->values);
 }
 
 void Run::End(bool well) {

@@ -121,7 +121,7 @@ class Run final : public RunSteps {
   void ReportReads();
   [[nodiscard]] Batch batch() const { return {offsets_}; }
   /// Returns the rows that the head wants of the last layer.
-  [[nodiscard]] OutputRows head_rows() { return RowsForHead(file_.index().info.pooler); }
+  [[nodiscard]] OutputRows head_rows() const { return file_.index().info.head.rows(); }
   /// Where layers add what tokens receive; null: nobody wants it.
   [[nodiscard]] float* attention() {
     return output_->wants_attention ? output_->attention.data() : nullptr;

@@ -56,7 +56,7 @@ Status Route::Prepare(const PreloadBuffer& buffer, const ResidentModel& resident
                       const RouteNeed& need) {
   Stamp stamp{0, need.only_ahead, need.refinements_apart, need.limits};
   for (uint32_t layer : plan_->layers) stamp.residents += resident.HasLayer(layer) ? 1 : 0;
-  stamp.residents += resident.HasHead() ? 1 : 0;
+  stamp.residents += resident.has_head ? 1 : 0;
   if (IsPreparedFor(stamp, buffer, need)) return {};
   stamp_.reset();  // until the schedule is made
   NoteHeld(buffer, need.held_then);
@@ -92,7 +92,7 @@ void Route::WantResidents(const ResidentModel& resident, std::vector<ScheduledPa
     part.group = k;
     parts.push_back(part);
   }
-  if (resident.HasHead()) return;
+  if (resident.has_head) return;
   part.part = index_->Resident(ResidentKind::kHead).part;
   part.layer = std::nullopt;
   part.group = layers();

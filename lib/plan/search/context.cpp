@@ -79,9 +79,8 @@ Result<PlanningContext> PlanningContext::Make(const CheckedInput& input, const P
                                               const PlanningTerms& terms,
                                               const PlanningScope& scope,
                                               std::vector<std::string>* explain) {
-  STI_ASSIGN_OR_RETURN(DeviceModels devices,
-                       DeviceModels::Make(input->profile, scope.length, scope.clock, terms.judging,
-                                          terms.target_us));
+  STI_ASSIGN_OR_RETURN(DeviceModels devices, DeviceModels::Make(input, scope.length, scope.clock,
+                                                                terms.judging, terms.target_us));
   const uint32_t longest =
       scope.host == nullptr ? scope.length : std::max(scope.host->Extent().tokens, scope.length);
   // A cold start finds no row in memory.

@@ -21,8 +21,8 @@ Status AnswerText(const char* model, const char* plan_path, const char* text) {
   STI_ASSIGN_OR_RETURN(const Encoding encoding, session->Encode(text));
   Answer answer;
   STI_RETURN_IF_ERROR(session->Ask(encoding, Clock::now(), &answer));
-  std::printf("%s\t%.4f\n", session->info().labels[answer.label].c_str(),
-              double{answer.scores[answer.label]});
+  std::printf("%s\t%.4f\n", session->info().labels[answer.labels().label].c_str(),
+              double{answer.labels().scores[answer.labels().label]});
   return {};
 }
 

@@ -28,7 +28,7 @@ Status AnswerAll(const std::string& model, const SessionOptions& options,
   for (const std::string& text : texts) {
     STI_ASSIGN_OR_RETURN(const Encoding encoding, session->Encode(text));
     STI_RETURN_IF_ERROR(session->Ask(encoding, Clock::now(), &answer));
-    labels->push_back(session->info().labels[answer.label]);
+    labels->push_back(session->info().labels[answer.labels().label]);
   }
   return {};
 }
