@@ -13,7 +13,7 @@ Aside::~Aside() {
 }
 
 Status Aside::Do(std::function<Status()> work) {
-  STI_RETURN_IF_ERROR(Settle());
+  STI_RETURN_IF_ERROR(FinishLeftBehind());
   work_ = std::move(work);
   left_behind_ = false;
   thrown_ = nullptr;
@@ -28,12 +28,12 @@ Status Aside::Do(std::function<Status()> work) {
     return MachineError("cannot start a thread to read (" + refused.code().message() + ")")
         .Fix(Remedy::kMoreThreads);
   }
-  STI_RETURN_IF_ERROR(Settle());
+  STI_RETURN_IF_ERROR(FinishLeftBehind());
   if (thrown_) std::rethrow_exception(std::exchange(thrown_, nullptr));
   return std::exchange(status_, {});
 }
 
-Status Aside::Settle() {
+Status Aside::FinishLeftBehind() {
   if (!thread_.joinable()) return {};
   {
     const InterruptibleWait wait(&interrupt_, mutex_, ended_);

@@ -1,6 +1,6 @@
-// Work that is done aside, on a thread of its own, so that whoever waits for it can be interrupted.
-// A read that hangs in the system cannot be called back: the one who waits for it goes away, and
-// the work is left behind until its read has come.
+// Work is done aside, on a thread of its own, so that the caller who waits for it can be
+// interrupted. A read that hangs in the system cannot be called back: the caller returns, and the
+// work is *left behind*, still running, until its read has come.
 #pragma once
 
 #include <atomic>
@@ -14,23 +14,24 @@
 
 namespace sti {
 
-/// One piece of work at a time. One thread at a time; destroying it waits for the work.
+/// Does one piece of work at a time. One thread at a time calls; only left_behind() is for the
+/// thread of the work too. The destructor waits for the work.
 class Aside {
  public:
-  /// `interrupt` ends waits, and outlives this.
+  /// `interrupt` ends the waits of this object and outlives it.
   explicit Aside(Interrupt& interrupt) : interrupt_(interrupt) {}
   ~Aside();
   Aside(const Aside&) = delete;
   Aside& operator=(const Aside&) = delete;
 
   /// Waits for work left behind, then does `work` and returns, or throws, what it does. Returns
-  /// kCancelled once the interrupt is raised, and kMachine where the system gives no thread. What
-  /// the work uses is in use until it is done: when this returns, but after kCancelled when Settle
-  /// has succeeded.
+  /// kCancelled once the interrupt is raised, and kMachine where the system gives no thread. After
+  /// kCancelled `work` may still run, and use what it was given, until FinishLeftBehind succeeds;
+  /// after any other return it has ended.
   [[nodiscard]] Status Do(std::function<Status()> work) STI_EXCLUDES(mutex_);
-  /// Waits for work left behind. It fails only if it is interrupted.
-  [[nodiscard]] Status Settle() STI_EXCLUDES(mutex_);
-  /// Returns whether nobody wants the work any more, which may ask this.
+  /// Waits until work left behind has ended. It fails only with kCancelled, by the interrupt.
+  [[nodiscard]] Status FinishLeftBehind() STI_EXCLUDES(mutex_);
+  /// Returns whether the work that runs is left behind. Work asks this to end early.
   [[nodiscard]] bool left_behind() const { return left_behind_; }
 
  private:

@@ -142,7 +142,7 @@ Status Model::InTurn(FunctionRef<Status()> body) {
 
 // Waits for what a call that was cancelled has left behind.
 Status Model::SettleLate() {
-  STI_RETURN_IF_ERROR(aside_.Settle());
+  STI_RETURN_IF_ERROR(aside_.FinishLeftBehind());
   if (opened_) file_ = Session::Close(std::move(opened_));
   return {};
 }

@@ -1,5 +1,5 @@
-// The memory of a process beside what a plan can count on its own, which only a process that runs
-// shows.
+// The memory of a process that no plan can compute from its own numbers, because only a process
+// that runs shows it: code, libraries, stacks, the container's index and the slack of the heap.
 #pragma once
 
 #include <cstdint>
@@ -10,11 +10,11 @@
 
 namespace sti {
 
-/// Returns the memory in bytes of a process that answers inputs of this model on `threads` cores,
-/// computing in `compute`, less what is counted on its own: shards, resident parts and vocabulary,
-/// and what a run works in. So it is code, libraries, stacks, the container's index and the heap's
-/// slack. Found by a session that answers one input under the smallest of plans, in this process,
-/// which has nothing else open.
+/// Returns the resident memory, in bytes, of a process that answers inputs of the model in `file`
+/// on `threads` cores in `compute`, less what a plan computes: shards, resident parts, vocabulary
+/// and working memory. It is measured: a session in this process answers one input under the
+/// smallest plan. So this process has no other model open, and one thread calls. Errors are those
+/// of Session::Open and Session::Ask.
 Result<uint64_t> MeasureProcessBytes(ContainerFile file, uint32_t threads, ComputeType compute);
 
 }  // namespace sti

@@ -25,13 +25,13 @@ inline Error TableError(const std::string& name, const std::string& problem) {
   return DataError(problem).At(name).Fix(Remedy::kMakeFileAgain);
 }
 
-/// Empty if absent.
+/// Returns a copy of a text; empty if it is absent.
 inline std::string TextOf(const flatbuffers::String* text) {
   return text == nullptr ? "" : text->str();
 }
 
-/// The payload of a framed file, aligned as FlatBuffers need it: in place, or copied where the file
-/// lies otherwise. A file that is read into memory of its own lies so, and is held once.
+/// The payload of a framed file at an address that is a multiple of 8, as FlatBuffers need it. A
+/// payload that lies otherwise is copied; that of a file read into memory of its own never is.
 class AlignedPayload {
  public:
   explicit AlignedPayload(std::span<const uint8_t> payload) : payload_(payload) {
@@ -51,13 +51,14 @@ class AlignedPayload {
   std::vector<uint8_t> copy_;
 };
 
-/// Empty if absent; not copied.
+/// Returns a text where it lies in the buffer; empty if it is absent.
 inline std::string_view ViewOf(const flatbuffers::String* text) {
   return text == nullptr ? std::string_view() : text->string_view();
 }
 
-/// Empty if absent. The verifier looks at where a vector's length stands, not at its numbers: in a
-/// damaged buffer those of 8 bytes may lie anywhere, so they are copied.
+/// Returns a copy of a list of numbers; empty if it is absent. It is copied byte by byte because
+/// the verifier checks the alignment of a vector's length, not of its numbers: in a damaged buffer
+/// numbers of 8 bytes may lie at any address.
 template <typename Number>
 std::vector<Number> NumbersOf(const flatbuffers::Vector<Number>* numbers) {
   if (numbers == nullptr) return {};
@@ -72,13 +73,15 @@ bool IsAligned(const flatbuffers::Vector<const Struct*>* list) {
   return list == nullptr || reinterpret_cast<uintptr_t>(list->Data()) % alignof(Struct) == 0;
 }
 
-/// The bytes that lists may still take. One thread at a time.
+/// Bounds the memory of all lists of a file by the size of its payload. Fields of a hostile file
+/// may all name one list: it takes room anew for each field that is read, as its copies take
+/// memory. One thread at a time.
 class ListRoom {
  public:
   /// `full` is the error of a list for which no room is left.
   ListRoom(size_t bytes, Error full) : bytes_(bytes), full_(std::move(full)) {}
 
-  /// Takes the room of a list, each time that it is named; null takes none.
+  /// Takes the room of a list; null takes none. Returns the error `full` if there is too little.
   template <typename T>
   [[nodiscard]] Status Take(const flatbuffers::Vector<T>* list) {
     const size_t bytes = list == nullptr ? 0 : size_t{list->size()} * sizeof(T);
@@ -95,11 +98,11 @@ class ListRoom {
   }
 
  private:
-  size_t bytes_;
+  size_t bytes_;  ///< what lists may still take
   Error full_;
 };
 
-/// The problem of a file whose lists are shared.
+/// The problem of a file whose fields share lists, so that read they take more than the file.
 inline constexpr const char* kFullProblem = "its lists hold more than the file";
 
 }  // namespace sti

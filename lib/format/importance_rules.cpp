@@ -51,7 +51,7 @@ std::string ProblemOfWordUse(const WordUse& use) {
   return "";
 }
 
-std::string PutTogether(const StoredWordUse& stored, WordUse* use) {
+std::string JoinReads(const StoredWordUse& stored, WordUse* use) {
   const size_t reads = stored.row_lengths.size();
   if (stored.row_words.size() != reads || stored.row_shares.size() != reads ||
       stored.row_p99_shares.size() != reads)

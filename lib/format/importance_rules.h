@@ -1,5 +1,5 @@
-// Rules and limits that hold for an importance file and for an importance part. Only lib/format
-// includes this.
+// Rules and limits that hold for both files of importance: the importance file, which is finished,
+// and the importance part, a share of a measurement. Only lib/format includes this.
 #pragma once
 
 #include <flatbuffers/flatbuffers.h>
@@ -49,8 +49,8 @@ inline Status ReadShortText(const flatbuffers::String* stored, const std::string
   return {};
 }
 
-/// Returns what is wrong with a list of submodels (each a depth, width and bits) of such a model,
-/// or what `problem_of` finds in one; empty if nothing is.
+/// Returns what is wrong with a list of submodels (each a depth, width and bits) of a model that
+/// has `layers` layers of `width` slices, or what `problem_of` finds in one; empty if nothing is.
 template <typename Submodel, typename ProblemOf>
 std::string ProblemOfSubmodels(const std::vector<Submodel>& submodels, uint32_t layers,
                                uint32_t width, const ProblemOf& problem_of) {
@@ -70,24 +70,27 @@ std::string ProblemOfSubmodels(const std::vector<Submodel>& submodels, uint32_t 
   return "";
 }
 
-/// Returns what is wrong with the use of words; empty if nothing is.
+/// Returns what is wrong with a word use (types/word_use.h); empty if nothing is.
 std::string ProblemOfWordUse(const WordUse& use);
 
-/// No list of words or of row reads has more entries.
+/// Most entries of WordUse::words, and of WordUse::reads.
 inline constexpr size_t kMostUseEntries = 4096;
 inline constexpr const char* kUseProblem = "words or row_reads has more than 4096 entries";
 
-/// Lists of numbers of the use of words, as a table has them: importance and part have the same.
+/// A word use as both files store it: a list for each field of RowReads, all of them as long as
+/// WordUse::reads, and a list for each field of RowRoom, with all rooms of all reads one behind the
+/// other. `room_entries` tells the reads that a room belongs to, by index.
 struct StoredWordUse {
   std::vector<uint32_t> row_lengths, row_words, room_entries, room_tokens;
   std::vector<double> row_shares, row_p99_shares, room_shares, room_p99_shares;
 };
 
-/// Puts the use of words together; returns what is wrong with the lists, empty if nothing is.
-std::string PutTogether(const StoredWordUse& stored, WordUse* use);
+/// Sets `use->reads` to what is stored; returns what is wrong with the lists, empty if nothing is.
+std::string JoinReads(const StoredWordUse& stored, WordUse* use);
 
-/// Reads the use of words. DataError naming `name` if a list has more entries than it may have, or
-/// is not as long as those beside it, or if `room` has too little for them.
+/// Reads the word use of a table of either file. DataError naming `name` if words or reads are more
+/// than kMostUseEntries, or lists that belong together differ in length; the error of `room` if the
+/// lists take more bytes than it has, which alone bounds the lists of rooms.
 template <typename Table>
 Status ReadWordUse(const Table& table, const std::string& name, ListRoom* room, WordUse* use) {
   const auto too_long = [](const auto* list) {
@@ -106,12 +109,14 @@ Status ReadWordUse(const Table& table, const std::string& name, ListRoom* room, 
   STI_RETURN_IF_ERROR(room->Copy(table.room_tokens(), &stored.room_tokens));
   STI_RETURN_IF_ERROR(room->Copy(table.room_shares(), &stored.room_shares));
   STI_RETURN_IF_ERROR(room->Copy(table.room_p99_shares(), &stored.room_p99_shares));
-  const std::string problem = PutTogether(stored, use);
+  const std::string problem = JoinReads(stored, use);
   if (!problem.empty()) return TableError(name, problem);
   return {};
 }
 
-/// The same lists, on their way into a table; absent where nothing was counted.
+/// Writes the lists of a StoredWordUse, and the words, to `builder`, and holds their offsets for
+/// the table. The lists of an empty word use are null, and so are those of rooms where there are
+/// none: the table leaves such fields out.
 struct WordUseLists {
   using Numbers = flatbuffers::Offset<flatbuffers::Vector<uint32_t>>;
   using Shares = flatbuffers::Offset<flatbuffers::Vector<double>>;
@@ -128,8 +133,10 @@ struct WordUseLists {
   Shares room_p99_shares;
 };
 
-/// Read an importance in one spelling; `name` is for messages. Sizes are bounded by that of the
-/// file, but other rules are not checked. `unknown` may be null.
+/// Each of these reads an importance file in one of its two spellings, binary and JSON; `name` is
+/// for messages. Only its lengths are checked, against the size of the file: no other rule. The
+/// fields that the JSON has and this version does not know are added to `unknown`, which may be
+/// null.
 Result<Importance> ImportanceFromBinary(std::span<const uint8_t> bytes, const std::string& name);
 Result<Importance> ImportanceFromJson(std::span<const uint8_t> bytes, const std::string& name,
                                       UnknownKeys* unknown);

@@ -82,7 +82,8 @@ void FillShards(const ImportancePart& sum, Importance* importance) {
     const Tally* raised = &sum.tallies[1 + shard * stride];
     const Tally& most = raised[stride - 1];  // scores are of the most bits, which come last
     importance->scores.push_back(ScoreOf(accuracy, most));
-    importance->errors.push_back(accuracy ? GainError(most) : LossChangeError(most, base));
+    importance->errors.push_back(accuracy ? ShareRightChangeError(most)
+                                          : LossChangeError(most, base));
     if (importance->metric != "kl") importance->losses.push_back(MeanLoss(most));
     for (size_t i = 0; sum.job.gains && i < stride; ++i) {
       importance->gains.push_back(MeanLoss(base) - MeanLoss(raised[i]));

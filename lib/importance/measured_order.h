@@ -1,6 +1,7 @@
 // The order of heads and neurons by |weight x gradient|: how much the loss would change, to first
-// order, if one of them added nothing to its layer's output (STI 4.1). Which layers can be missed
-// is measured: what a whole layer adds is too much for a first order.
+// order, if one of them added nothing to its layer's output (STI 4.1). The layers that a model can
+// best do without are found by leaving each out and running it: what a whole layer adds is too much
+// for an estimate of first order.
 #pragma once
 
 #include <span>
@@ -14,12 +15,14 @@
 
 namespace sti {
 
-/// Puts the heads and neurons of each layer in order at the most bits, the greatest first and equal
-/// ones as they were, by the sum of absolute changes over the examples. Depth n - 1 is depth n
-/// without the layer whose absence raises the loss least, the deepest of equal ones. Without truths
-/// (metric kl) the loss is that of the model's own labels. `options` count as for
-/// EstimateImportance; progress counts layers computed, forward and backward. The same result for
-/// any thread count.
+/// Returns an order of the heads and of the neurons of each layer, and a depth map, measured on
+/// `examples` with all shards at the most bits that the container offers. Heads and neurons whose
+/// absolute changes of the loss, summed over the examples, are greatest come first; equal ones stay
+/// as they were. Depth n - 1 is depth n without the layer whose absence raises the loss least, the
+/// deepest of equal ones. With metric kl, which uses no truths, the loss is that against the
+/// model's own labels. `options` count as for EstimateImportance; progress counts layers computed,
+/// forward and backward. DataError if an example's logits are not finite, and the errors of reads.
+/// The same result for any thread count.
 Result<ModelOrder> MeasureOrder(ContainerFile file, const Tokenizer& tokenizer,
                                 std::span<const Example> examples,
                                 const ImportanceOptions& options);

@@ -75,7 +75,7 @@ double MeanLossError(const Tally& tally) {
                        UnsignedToDouble(tally.loss_squares) / kUnitsPerNat / kUnitsPerNat);
 }
 
-double GainError(const Tally& tally) {
+double ShareRightChangeError(const Tally& tally) {
   const auto gained = static_cast<double>(tally.gained);
   const auto lost = static_cast<double>(tally.lost);
   return StandardError(tally.examples, gained - lost, gained + lost);

@@ -9,33 +9,39 @@
 
 namespace sti {
 
+/// What importance is measured by. A score is the share of examples that are right (kAccuracy), or
+/// the mean loss negated: against the truth (kLoss), or against the full model's answer (kKl).
 enum class Metric : uint8_t { kAccuracy, kLoss, kKl };
+/// Returns the metric's name in files and options: "accuracy", "loss" or "kl".
 const char* MetricName(Metric metric);
 
-/// How one example fared.
+/// How one example fared. Under kKl the full model's own answer stands in for the truth.
 struct Outcome {
   bool right = false;
   int64_t loss = 0;  ///< in 2^-32 nat
 };
 
-/// A loss in nats as a whole number of 2^-32 nat, at most 32768 nats either way; none if it is not
-/// a number.
+/// Returns a loss in nats as a whole number of 2^-32 nat, clamped to 32768 nats either way; nothing
+/// if it is not a number.
 std::optional<int64_t> LossUnits(double loss);
 
-/// Adds one example; `base` is how it fared with every shard at its fewest bits. At most 2^31
-/// examples.
+/// Adds one example to the tally of a cell, which holds at most 2^31; `base` is how it fared with
+/// every shard at its fewest bits.
 void AddOutcome(Tally& tally, const Outcome& outcome, const Outcome& base);
 
-/// Adds what another part has counted.
+/// Adds the tally of the same cell over other examples.
 void AddTally(Tally& tally, const Tally& other);
 
+/// Returns the share of examples that are right, 0 to 1, and the mean loss in nats; 0 without any.
 double ShareRight(const Tally& tally);
-double MeanLoss(const Tally& tally);  ///< nats
-/// Standard error of either mean; 0 for fewer than two examples.
+double MeanLoss(const Tally& tally);
+/// Each of these returns the standard error of one of these means; 0 for fewer than two examples.
 double ShareRightError(const Tally& tally);
 double MeanLossError(const Tally& tally);
-/// Standard error of either mean less the base's, each example its own control.
-double GainError(const Tally& tally);
+/// Each of these returns the standard error of the mean difference, example by example, between the
+/// tally's outcomes and the base's: in the share that is right, and in the loss in nats. `base` is
+/// the tally of the base, over the same examples.
+double ShareRightChangeError(const Tally& tally);
 double LossChangeError(const Tally& tally, const Tally& base);
 
 __extension__ using Int128 = __int128;
@@ -52,7 +58,7 @@ inline WideNumber ToWide(Uint128 number) {
 /// Adds modulo 2^128.
 inline void AddTo(WideNumber& sum, Uint128 number) { sum = ToWide(ToUint128(sum) + number); }
 
-/// `number` as two's complement.
+/// Returns `number`, read as two's complement.
 inline double SignedToDouble(const WideNumber& number) {
   return static_cast<double>(static_cast<Int128>(ToUint128(number)));
 }

@@ -45,7 +45,8 @@ class ContainerFile {
   [[nodiscard]] BlockReader& reader() { return *reader_; }
   /// Returns what more readers of the container can be opened on (BlockReader::source).
   [[nodiscard]] const BlockSourcePtr& source() const { return reader_->source(); }
-  /// Puts `reader`, another one of this file, in the place of the reader, and returns the latter.
+  /// Reads through `reader`, which is another reader of the same file, from now on, and returns the
+  /// reader that was used until now.
   std::unique_ptr<BlockReader> ReplaceReader(std::unique_ptr<BlockReader> reader) {
     return std::exchange(reader_, std::move(reader));
   }
@@ -61,7 +62,8 @@ class ContainerFile {
   Result<LoadedRange> ReadPart(const PartLocation& part, const std::string& what);
   /// Reads, checks and unpacks the vocabulary or the merges.
   Result<std::string> ReadText(ResidentKind kind);
-  /// Reads and checks another resident part, and visits the values of its tensors (ReadTensors).
+  /// Reads and checks a resident part that is no text, and visits the values of its tensors
+  /// (ReadTensors). `layer` is 0 for kinds that are not a layer's.
   [[nodiscard]] Status VisitTensors(ResidentKind kind, uint32_t layer, const TensorVisit& visit);
   /// Receives one row of a table, with its checksum behind it, and what checking it found.
   using RowVisit = std::function<Status(std::span<const uint8_t> row, const Status& checked)>;

@@ -1,4 +1,6 @@
-// Embedding rows read one by one: a run moves the rows of its own tokens and no others.
+// Embedding rows are read one by one: a run reads the blocks around the rows of its own words and
+// positions out of the tables of the container, and no others. All functions are pure and
+// thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -13,55 +15,64 @@
 
 namespace sti {
 
-/// Blocks to read for one input, and where they land in a buffer.
+/// The ranges of blocks to read for one input, the place in a buffer where each lands, and the rows
+/// that are wanted of them. Rows of positions are counted from ModelInfo::first_position_row() on.
 struct EmbeddingReads {
+  /// Offset in the file, length and offset in the buffer, in bytes, are multiples of kBlockBytes.
   struct Range {
-    uint64_t offset = 0;  ///< multiples of kBlockBytes, as are length and place
+    uint64_t offset = 0;
     uint64_t length = 0;
     uint64_t place = 0;
   };
-  std::vector<Range> ranges;    ///< ascending offsets, apart but for where the tables meet
-  std::vector<uint32_t> words;  ///< rows of words inside them, ascending
-  uint32_t first_position = 0;  ///< rows of positions inside them, from first_position_row() on
-  uint32_t end_position = 0;    ///< to, not including, this one
-  uint64_t bytes = 0;           ///< of all ranges
-  uint64_t end = 0;             ///< end of the last place of a word's row
+  /// By ascending offset. They do not overlap, except that a range of words and one of positions
+  /// may share the block in which their tables meet.
+  std::vector<Range> ranges;
+  std::vector<uint32_t> words;  ///< wanted rows of words, ascending
+  uint32_t first_position = 0;  ///< wanted rows of positions: from this one ...
+  uint32_t end_position = 0;    ///< ... to the one before this
+  uint64_t bytes = 0;           ///< lengths of all ranges together
+  uint64_t end = 0;             ///< end of all places, which the buffer reaches to
 };
 
-/// Covers the word rows of `ids` and the rows of positions that inputs of up to `tokens` tokens may
-/// need; they land in a buffer of `end` bytes. ids < vocabulary, tokens <= info.max_length().
+/// Returns the reads of the rows of the words `ids` and of all positions that inputs of up to
+/// `tokens` tokens may need. The positions' blocks land first, the words' behind them. Each id is
+/// below the vocabulary's size, and tokens <= info.max_length().
 EmbeddingReads PlanEmbeddingReads(const ContainerIndex& index, std::span<const uint32_t> ids,
                                   uint32_t tokens);
-/// Covers reads->words, which ascend, and reads' positions, in the memory of `reads`. The blocks of
-/// positions land in their order in the file, as if all from position 0 on were read to the begin
-/// of the buffer; those of words one behind the other from `words_place` on.
+/// Sets ranges, bytes and end of `reads` for its words and positions; allocates only where its
+/// lists are too small. The positions' block of file offset o lands at o less that of the block of
+/// position 0, whichever position is first; the words' land one behind the other from `words_place`
+/// on, which is behind all positions that any input needs.
 void PlanEmbeddingReads(const ContainerIndex& index, uint64_t words_place, EmbeddingReads* reads);
 
 /// Returns the bytes of the blocks that hold the rows of positions of up to `tokens` tokens.
 uint64_t PositionBlockBytes(const ContainerIndex& index, uint32_t tokens);
-/// Returns the place in those blocks of row first_position_row() + `position`.
+/// Returns the place in the buffer of row first_position_row() + `position`, in bytes.
 uint64_t PlaceOfPosition(const ContainerIndex& index, uint32_t position);
-/// Returns the bytes that the blocks of the rows of `words` words never exceed.
+/// Returns the most bytes that the blocks of the rows of any `words` words can have.
 uint64_t MaxWordBlockBytes(const ContainerIndex& index, uint32_t words);
 
-/// Checks the rows inside one of the ranges.
+/// Verifies the checksums of the wanted rows that lie wholly in `reads.ranges[range]`, which has
+/// been read to its place in `blocks`, the buffer of all ranges. DataError naming `file` and a row.
 [[nodiscard]] Status CheckEmbeddingRange(const ContainerIndex& index, const EmbeddingReads& reads,
                                          size_t range, std::span<const uint8_t> blocks,
                                          const std::string& file);
 
-/// Returns the stored bytes of a row.
+/// Returns the stored bytes of a row, checksum included, wherever they are in memory.
 using RowLocator = FunctionRef<const uint8_t*(const RowTable& table, uint32_t row)>;
 
-/// Returns where `reads` has brought a row that it covers, in `blocks`.
+/// Returns the stored bytes of a row that `reads` wants, in `blocks`, the buffer of all ranges.
 const uint8_t* LocateRow(const EmbeddingReads& reads, std::span<const uint8_t> blocks,
                          const RowTable& table, uint32_t row);
 
-/// Sums word, position and type rows into `hidden` [ids, hidden], each row's checksum verified.
-/// `types` has one entry an id. PositionRows says which position's row an id has.
+/// Writes the embedding of one input, the sum of its word, type and position rows for each token,
+/// to `hidden` [tokens, E]. `ids` and `types` are [tokens], `type_rows` [T, E]; the class
+/// PositionRows gives tokens their positions. DataError naming `file` and a row whose checksum does
+/// not match.
 Status SumEmbeddings(const ContainerIndex& index, RowLocator locate, std::span<const uint32_t> ids,
                      std::span<const uint32_t> types, std::span<const float> type_rows,
                      const std::string& file, float* hidden);
-/// Sums rows that `reads` has brought into `blocks`, likewise.
+/// Does the same with the rows that `reads` has brought into `blocks`, the buffer of all ranges.
 Status SumEmbeddings(const ContainerIndex& index, const EmbeddingReads& reads,
                      std::span<const uint8_t> blocks, std::span<const uint32_t> ids,
                      std::span<const uint32_t> types, std::span<const float> type_rows,

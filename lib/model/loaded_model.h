@@ -17,8 +17,8 @@
 
 namespace sti {
 
-/// Says which shards of a model are loaded: those of the first slices of the first layers. 0: of
-/// all.
+/// Says which shards of a model are loaded: those of the first `width` slices of the first `layers`
+/// layers. 0, and more than the model has, means all.
 struct LoadedExtent {
   uint32_t layers = 0;
   uint32_t width = 0;
@@ -27,21 +27,24 @@ struct LoadedExtent {
 /// Const calls are thread-safe; Embed is not.
 class LoadedModel {
  public:
-  /// Reads the shards within `extent` at each of `bits` (offered by the container), and the
-  /// resident parts of all layers.
+  /// Reads the shards within `extent` at each of `bits`, which the container offers, and all
+  /// resident parts. Errors are those of reads and of checksums, and of
+  /// ContainerFile::RequireWhole.
   static Result<LoadedModel> Load(ContainerFile file, std::span<const uint32_t> bits,
                                   LoadedExtent extent = {});
 
   [[nodiscard]] const ContainerIndex& index() const { return file_.index(); }
   [[nodiscard]] ContainerFile& file() { return file_; }
   [[nodiscard]] const ResidentModel& resident() const { return resident_; }
+  /// The extent that was loaded: the numbers, never 0, of layers and of slices in each.
   [[nodiscard]] uint32_t layers() const { return extent_.layers; }
   [[nodiscard]] uint32_t width() const { return extent_.width; }
-  /// The shard is within what was loaded, and `bits` one of those loaded.
+  /// Returns a shard of that extent at one of the bitwidths that were loaded.
   [[nodiscard]] const ShardView& View(uint32_t layer, uint32_t slice, uint32_t bits) const;
 
-  /// Embeddings of sequences one after another, normalised by `transformer`: `hidden`
-  /// [tokens, hidden]. Reads the rows from the file.
+  /// Writes the input of layer 0 to `hidden` [tokens, d]: the embeddings of the sequences of
+  /// `batch`, whose `ids` and `types` are [tokens], with the embedding layer norm. Reads the rows
+  /// from the file. Errors are those of reads and of checksums.
   [[nodiscard]] Status Embed(Transformer& transformer, const Batch& batch,
                              std::span<const uint32_t> ids, std::span<const uint32_t> types,
                              float* hidden);

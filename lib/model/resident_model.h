@@ -1,4 +1,5 @@
-// The resident parts of a model: small, needed by every run, and so in memory while it is open.
+// The resident parts of a model are small and needed by every run, so they stay in memory while the
+// model is open: its biases, norms and head, but neither shards, embedding rows nor vocabulary.
 #pragma once
 
 #include <cstdint>
@@ -11,25 +12,29 @@
 
 namespace sti {
 
-/// The parameters that stay in memory while a model is open: all but shards, embedding rows and
-/// vocabulary.
+/// Holds the parameters of the resident parts. Layers are counted as the model counts them, from 0
+/// to N - 1. Const calls are thread-safe.
 struct ResidentModel {
   EmbeddingParameters embedding;
-  std::vector<LayerParameters> layers;  ///< [N]; empty where not asked for
+  std::vector<LayerParameters> layers;  ///< [N]; a layer whose part is not held is empty
   HeadParameters head;
   bool has_head = false;  ///< `head` is there, or the model's head has no parameters
 
+  /// Returns the memory that the parameters take, in bytes.
   [[nodiscard]] uint64_t bytes() const;
-  /// Returns what a part adds to bytes() once it is taken; 0 for text, which is not taken here.
+  /// Returns the bytes that one part takes in memory; 0 for vocabulary and merges, which a
+  /// tokenizer holds.
   static uint64_t BytesFor(const ResidentLocation& part, const ModelShape& shape);
   [[nodiscard]] bool HasLayer(uint32_t layer) const { return !layers[layer].begin()->empty(); }
 
-  /// Gives back the parameters of all layers but these, which ascend.
+  /// Frees the parameters of all layers that are not in `kept`, which ascends.
   void KeepLayers(std::span<const uint32_t> kept);
-  /// Returns the layers whose parameters are there, ascending.
+  /// Returns the layers whose parameters are held, ascending.
   [[nodiscard]] std::vector<uint32_t> Layers() const;
 
-  /// Take a part's stored bytes, checked against their checksum; `file` is for messages.
+  /// Each of these three reads one part's parameters out of its stored bytes, whose checksum the
+  /// caller has verified, in place of those held before. DataError naming `file` and the part if
+  /// its size is not the shape's; then nothing changes. SetEmbedding comes before SetLayer.
   [[nodiscard]] Status SetEmbedding(const ContainerIndex& index, std::span<const uint8_t> stored,
                                     const std::string& file);
   [[nodiscard]] Status SetLayer(const ContainerIndex& index, uint32_t layer,
@@ -38,7 +43,8 @@ struct ResidentModel {
                                const std::string& file);
 };
 
-/// Reads and checks the resident parts; per-layer ones only for `layers` (original indexes).
+/// Reads embedding, head and the parts of `layers` out of the file, and verifies their checksums.
+/// Errors are those of ContainerFile::ReadPart.
 Result<ResidentModel> LoadResidentModel(ContainerFile& file, std::span<const uint32_t> layers);
 
 }  // namespace sti

@@ -44,7 +44,7 @@ void IoShare::WaitForGrant() {
   moved_on_.WaitUntil(mutex_, Clock::now() + std::chrono::milliseconds(1));
 }
 
-void IoShare::GiveUp(uint32_t lane) {
+void IoShare::Withdraw(uint32_t lane) {
   {
     MutexLock lock(mutex_);
     lanes_[lane].wants = false;

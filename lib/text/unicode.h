@@ -1,9 +1,9 @@
 // Code points and their properties, as tokenizers see them.
 //
-// Token ids depend on these tables, so the Unicode version is part of what a build is; see
-// UnicodeVersion. The reference for WordPiece uses older tables, and they differ only in
-// marks, punctuation and format characters that Unicode gained since about 2016; that for
-// byte-level BPE may use newer ones, and they differ only in letters and numbers gained since 15.0.
+// Token ids depend on the Unicode version of these tables, which UnicodeVersion tells. Hugging
+// Face's tokenizers, whose ids we give, use other versions. Its WordPiece has older tables: they
+// differ only in marks, punctuation and format characters that Unicode gained since about 2016. Its
+// byte-level BPE may have newer ones: they differ only in letters and numbers gained since 15.0.
 // All functions are pure and thread-safe.
 #pragma once
 

@@ -15,8 +15,8 @@ constexpr bool IsBits(uint32_t bits) {
   return (bits >= kLeastBits && bits <= kMostBits) || bits == kFullBits;
 }
 
-/// Returns whether a shard held at `held` bits lacks planes alone for `wanted` bits. Full fidelity
-/// shares no plane with fewer bits.
+/// Returns whether reading further planes raises a shard from `held` to `wanted` bits, so that what
+/// is held need not be read again. False for full fidelity, which is stored apart from the planes.
 constexpr bool Extends(uint32_t held, uint32_t wanted) {
   return held >= kLeastBits && held < wanted && wanted <= kMostBits;
 }

@@ -62,7 +62,7 @@ TEST_F(AsideTest, WorkThatIsLeftBehindKnowsAndIsWaitedFor) {
                          ErrorKind::kCancelled));
   EXPECT_FALSE(knew);
   door_.Open();
-  EXPECT_TRUE(Succeeded(aside_.Settle()));
+  EXPECT_TRUE(Succeeded(aside_.FinishLeftBehind()));
   EXPECT_TRUE(knew);
   EXPECT_TRUE(Succeeded(aside_.Do([&]() -> Status {
     knew = aside_.left_behind();
@@ -105,7 +105,8 @@ TEST_F(AsideTest, AnInterruptWakesTheWorkToo) {
   });
   other.join();
   EXPECT_TRUE(FailedWith(status, ErrorKind::kCancelled));
-  while (!aside_.Settle().ok()) std::this_thread::yield();  // until the work has seen it too
+  while (!aside_.FinishLeftBehind().ok())
+    std::this_thread::yield();  // until the work has seen it too
 }
 
 }  // namespace

@@ -72,7 +72,7 @@ TEST(Tally, MeansAndErrorsAreThoseOfDoubles) {
   EXPECT_NEAR(MeanLoss(tally), loss.mean(), 1e-9);
   EXPECT_NEAR(ShareRightError(tally), right.standard_error(), 1e-12);
   EXPECT_NEAR(MeanLossError(tally), loss.standard_error(), 1e-9);
-  EXPECT_NEAR(GainError(tally), gain.standard_error(), 1e-12);
+  EXPECT_NEAR(ShareRightChangeError(tally), gain.standard_error(), 1e-12);
   EXPECT_NEAR(LossChangeError(tally, base), change.standard_error(), 1e-9);
   EXPECT_EQ(LossChangeError(base, base), 0);
   EXPECT_EQ(base.gained + base.lost, 0U);

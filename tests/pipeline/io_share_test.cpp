@@ -75,7 +75,7 @@ TEST(IoShare, WhoGivesUpOrLeavesStandsInNobodysWay) {
   EXPECT_FALSE(share.TryBegin(b, 50));
   share.Done(100);
   EXPECT_FALSE(share.TryBegin(a, 10)) << "b waits and was served less";
-  share.GiveUp(b);
+  share.Withdraw(b);
   EXPECT_TRUE(share.TryBegin(a, 10));
   EXPECT_FALSE(share.TryBegin(b, 100));
   EXPECT_FALSE(share.TryBegin(a, 10));

@@ -274,7 +274,7 @@ uint64_t IoLane::Events() {
 // At the end of a job: reads that failed have not been given back one by one.
 void IoLane::LeaveShare() {
   if (share_ == nullptr) return;
-  share_->GiveUp(share_id_);
+  share_->Withdraw(share_id_);
   if (granted_bytes_ > 0) share_->Done(std::exchange(granted_bytes_, 0));
 }
 

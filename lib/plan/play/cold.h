@@ -1,6 +1,6 @@
 // A cold start loads more than shards (STI has the model resident). This file tells the times of
-// the parts that a process needs once, in the order of need, and the compute lane that waits for
-// them.
+// the parts that a process reads once, in the order in which it needs them, and the compute lane
+// that waits for them.
 #pragma once
 
 #include <cstdint>
@@ -17,10 +17,11 @@ namespace sti {
 /// Holds the times of the parts, in microseconds; all 0 and empty for a process that has the model
 /// open.
 struct ColdTimes {
-  double start_us = 0;                   ///< the process's own work, from the profile
-  double open_io_us = 0;                 ///< index and vocabulary: the tokens are known behind them
-  double embedding_us = 0;               ///< parameters of the embedding, behind the tokens' rows
-  std::vector<double> resident_us = {};  ///< [layers + 1] as in ComputeLane
+  double start_us = 0;      ///< the process's own work before its first read, from the profile
+  double open_io_us = 0;    ///< reads of index and vocabulary, after which the tokens are known
+  double embedding_us = 0;  ///< read of the embedding's parameters, after the tokens' rows
+  /// [layers + 1] reads of the resident part of each layer executed, then of the head's.
+  std::vector<double> resident_us = {};
 };
 
 /// Returns kUsage if the times of a cold start are not known: sizes of parts, or load times by
