@@ -17,7 +17,8 @@ namespace sti {
 Result<std::string> FollowLinks(const std::string& path);
 
 /// Returns the permissions of what replaces `path`: those of what is there, or else `usual` without
-/// the umask's. Not while another thread makes files.
+/// the umask's. It sets and resets the process's umask to read it, so no other thread may make
+/// files meanwhile.
 mode_t ModeFor(const std::string& path, mode_t usual);
 
 /// Returns a new name beside `path`, at most 255 bytes long as names are: "NAME.tmpXXXXXX", of a

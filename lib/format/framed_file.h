@@ -25,7 +25,7 @@
 
 namespace sti {
 
-/// No small file is larger, in either spelling.
+/// The most bytes that one of these files may have, in either spelling, binary or JSON.
 inline constexpr uint64_t kMaxSmallFileBytes = uint64_t{64} << 20;
 
 inline constexpr std::string_view kImportanceMagic{"STIIMPO\0", 8};
@@ -33,22 +33,24 @@ inline constexpr std::string_view kImportancePartMagic{"STIPART\0", 8};
 inline constexpr std::string_view kProfileMagic{"STIPROF\0", 8};
 inline constexpr std::string_view kPlanMagic{"STIPLAN\0", 8};
 
-/// The payload with its frame around it.
+/// Returns the payload with its frame around it.
 std::vector<uint8_t> WrapFrame(std::string_view magic, std::span<const uint8_t> payload);
 
-/// The payload of a framed file, where it stands in the file. kData naming `name` and the part that
-/// is wrong if the file is of another kind or version, damaged or cut short.
+/// Returns the payload of a framed file, where it stands in the file. Errors name `name`:
+/// ForeignError for another magic, a newer major version and a file that is too large, DataError
+/// for one that is damaged or cut short.
 Result<std::span<const uint8_t>> FindPayload(std::string_view magic, std::span<const uint8_t> file,
                                              const std::string& name);
 
-/// The same, copied.
+/// Returns a copy of that payload.
 Result<std::vector<uint8_t>> UnwrapFrame(std::string_view magic, std::span<const uint8_t> file,
                                          const std::string& name);
 
 /// True if the first byte that is not white space opens a JSON object.
 bool LooksLikeJson(std::span<const uint8_t> file);
 
-/// A digest as FlatBuffers carry it: 16 bytes. kData for another count.
+/// Returns a digest out of its 16 bytes in a FlatBuffer. DataError naming `where` for another
+/// `size`.
 Result<Digest> DigestFromBytes(const uint8_t* bytes, size_t size, const std::string& where);
 
 }  // namespace sti

@@ -1,4 +1,5 @@
-// The importance file, binary or JSON (spec/importance.md). Functions are thread-safe.
+// The importance file in its two spellings, binary and JSON (spec/importance.md). Equal values give
+// equal bytes in either. Functions are thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -13,22 +14,23 @@
 
 namespace sti {
 
-/// Reads either spelling. kData naming `name` and what is wrong.
+/// Reads a file of either spelling. Errors are those of FindPayload, and a DataError naming `name`
+/// for what breaks a rule of the document.
 Result<Importance> ParseImportance(std::span<const uint8_t> bytes, const std::string& name);
 
-/// The same, and adds the fields of the JSON spelling that are unknown; `unknown` may be null.
+/// Does the same, and adds to `unknown`, which may be null, the fields of a JSON file that this
+/// version does not know.
 Result<Importance> ParseImportanceNoting(std::span<const uint8_t> bytes, const std::string& name,
                                          UnknownKeys* unknown);
 
-/// The binary spelling. The same bytes for the same value.
+/// Returns the binary spelling.
 std::vector<uint8_t> EncodeImportance(const Importance& importance);
 
-/// Writes the JSON spelling as ImportanceToJson gives it, in pieces: what is written takes no
-/// memory.
+/// Gives the text that ImportanceToJson returns to `sink` piece by piece, so that it never takes
+/// the memory of all of it.
 void WriteImportanceJson(const Importance& importance, const TextSink& sink);
 
-/// The JSON spelling, with `rank` derived from scores and losses. The same bytes for the same
-/// value.
+/// Returns the JSON spelling. Its field `rank` is computed from scores and losses.
 std::string ImportanceToJson(const Importance& importance);
 
 }  // namespace sti

@@ -27,10 +27,12 @@ enum class Need { kRequired, kOptional };
 class JsonFields {
  public:
   /// `where` opens every message: the file, then the path to this object. `path` opens the names of
-  /// unknown fields, of which NoteUnknown adds those of this object.
+  /// this object's fields in `unknown`.
   JsonFields(const nlohmann::json& object, std::string where, UnknownKeys* unknown = nullptr,
              std::string path = "");
 
+  /// Sets `out` to the field `key`. A field that is absent leaves it as it is, and is an error if
+  /// it is required; so is one of another type.
   void Get(const char* key, Need need, std::string* out);
   void Get(const char* key, Need need, bool* out);
   void Get(const char* key, Need need, double* out);
@@ -52,9 +54,11 @@ class JsonFields {
   [[nodiscard]] bool Has(const char* key) const;
   /// Says that a field is known, and not read.
   void Ignore(const char* key) { asked_.emplace_back(key); }
-  /// Adds the names of the fields that nobody has asked for. Objects inside this one have done so.
+  /// Adds the names of the fields of this object that nobody has asked for to `unknown`. ForEach
+  /// and Within do so for the objects inside.
   void NoteUnknown() const;
-  /// Fails if one of these is a list without entries: those that are as long as a document says.
+  /// Fails if one of these optional fields is a list without entries: such lists have a length that
+  /// follows from other fields, or are absent.
   void RefuseEmpty(std::initializer_list<const char*> keys);
   /// Keeps an error found by the caller: "<where>: <problem>".
   void Fail(const std::string& problem);
@@ -76,12 +80,12 @@ class JsonFields {
   Status status_;
 };
 
-/// The object a JSON file holds. kData if it is not JSON, not an object or larger than a small
-/// file may be.
+/// Returns the object that a JSON file holds. DataError naming `name` if the file is not JSON, is
+/// no object, or is larger than kMaxSmallFileBytes.
 Result<nlohmann::json> ParseJsonObject(std::span<const uint8_t> file, const std::string& name);
 
-/// Pretty JSON with a line for each field, and lists of numbers on one line; ends in a newline. The
-/// same bytes for the same value, and numbers that read back exactly.
+/// Returns `value` as text with a line for each field and one for a list of numbers, and a newline
+/// at the end. Equal values give the same bytes, and numbers read back exactly.
 std::string PrintJson(nlohmann::ordered_json value);
 
 }  // namespace sti

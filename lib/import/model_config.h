@@ -10,8 +10,8 @@
 
 namespace sti {
 
-/// Reads and checks config.json. Everything of the answer is set but data_type and tokenizer, of
-/// which only pad_id is. `embeds` is the head of a model that gives vectors, whatever classes the
+/// Reads and checks config.json. It sets all of the ModelInfo but `data_type`, and but `tokenizer`,
+/// of which only `pad_id`. `embeds` is the head of a model that gives vectors, whatever classes the
 /// file names, and has no labels; nothing: the model is to be a classifier. ForeignError for a
 /// model that we do not run, whose file is sound; DataError for what no model has, and for sizes
 /// beyond these limits: 1024 layers, 256 heads, hidden 16384, FFN 65536, 2^22 tokens, 65536
@@ -19,13 +19,13 @@ namespace sti {
 Result<ModelInfo> ReadModelConfig(const std::string& path,
                                   const std::optional<HeadTraits>& embeds = {});
 
-/// The text of config.json: what ReadModelConfig reads back to the same ModelInfo.
+/// Returns a text of config.json that ReadModelConfig reads as the same ModelInfo.
 std::string ModelConfigText(const ModelInfo& info);
 
-/// The text of tokenizer_config.json; `vocabulary` has one token a line, in id order.
+/// Returns the text of tokenizer_config.json; `vocabulary` has one token a line, in id order.
 std::string TokenizerConfigText(const ModelInfo& info, const std::string& vocabulary);
 
-/// The text of vocab.json, ids by token, from one token a line.
+/// Returns the text of vocab.json, which maps tokens to ids, for such a vocabulary.
 std::string VocabularyJsonText(const std::string& vocabulary);
 
 }  // namespace sti

@@ -241,22 +241,22 @@ Status RefuseStep(const ObjectReader& tokenizer, const StepProblem& problem, con
 }
 
 Status TakeControlTokens(const ObjectReader& tokenizer, const ControlLayout& layout,
-                         std::string_view text, SpecialNames* names, TokenizerInfo* info) {
+                         std::string_view vocabulary, SpecialNames* names, TokenizerInfo* info) {
   const Json* model = tokenizer.Find("model");
   if (model != nullptr && model->contains("unk_token") && (*model)["unk_token"].is_string()) {
     names->unknown = (*model)["unk_token"].get<std::string>();
   }
-  const auto unknown = FindToken(text, names->unknown);
+  const auto unknown = FindToken(vocabulary, names->unknown);
   if (!unknown) {
     return tokenizer.Bad("no token " + names->unknown + "; use the vocabulary of this model");
   }
   info->unknown_id = *unknown;
   info->cls_id = layout.cls_id;
   info->sep_id = layout.sep_id;
-  info->pad_id = FindToken(text, names->pad).value_or(info->pad_id);
+  info->pad_id = FindToken(vocabulary, names->pad).value_or(info->pad_id);
   for (const auto& [id, name] :
        {std::pair{layout.cls_id, &names->cls}, std::pair{layout.sep_id, &names->sep}}) {
-    *name = LineOf(text, id);
+    *name = LineOf(vocabulary, id);
     if (!name->empty()) continue;
     return tokenizer.Bad("the post_processor has token " + std::to_string(id) +
                          ", which the vocabulary does not have; get a sound copy");

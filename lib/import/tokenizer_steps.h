@@ -1,7 +1,8 @@
 // The steps of a tokenizer.json around its vocabulary: what is done to a text before it is split,
 // where it is split, and which control tokens stand around it. Each function reads one step and
-// says what about it cannot be followed. A class that takes the steps refuses what has a problem;
-// for one that has steps of its own a problem is a difference between versions of the library.
+// says what about it our tokenizer cannot follow. What that means depends on the tokenizer's class
+// in transformers. A class that follows the file's steps cannot be imported then. For a class whose
+// steps its code fixes, the problem tells that other versions of transformers follow other steps.
 #pragma once
 
 #include <cstdint>
@@ -25,32 +26,35 @@ struct ControlLayout {
   friend bool operator==(const ControlLayout&, const ControlLayout&) = default;
 };
 
-/// The trait of a step that is not followed, as "the pre_tokenizer is Whitespace"; empty if there
-/// is none.
+/// The trait of a step that is not followed, as "the pre_tokenizer is Whitespace"; empty if the
+/// step is followed.
 using StepProblem = std::string;
 
-/// WordPiece: pieces that continue with "##", words of at most 100 characters.
+/// Follows a `model` WordPiece whose pieces continue with "##" and whose words have at most 100
+/// characters.
 StepProblem ProblemOfWordPiece(const ObjectReader& tokenizer);
-/// BertNormalizer, whose switches go to `info`.
+/// Follows a `normalizer` BertNormalizer, and sets `info` to its switches.
 StepProblem ReadBertNormalizer(const ObjectReader& tokenizer, TokenizerInfo* info);
-/// BertPreTokenizer.
+/// Follows a `pre_tokenizer` BertPreTokenizer.
 StepProblem ProblemOfBertPreTokenizer(const ObjectReader& tokenizer);
 
-/// BPE without dropout, prefixes, suffixes and fallbacks.
+/// Follows a `model` BPE without dropout, prefixes, suffixes and fallbacks.
 StepProblem ProblemOfBpe(const ObjectReader& tokenizer);
-/// No normalizer.
+/// Follows a `normalizer` that is absent: any other is a problem.
 StepProblem ProblemOfNormalizer(const ObjectReader& tokenizer);
-/// ByteLevel with GPT-2's pattern; whether a text begins as after a space goes to `info`.
+/// Follows a `pre_tokenizer` ByteLevel with GPT-2's pattern, and tells `info` whether a text is
+/// split as if a space stood before it.
 StepProblem ReadByteLevel(const ObjectReader& tokenizer, TokenizerInfo* info);
 
-/// Reads BertProcessing, RobertaProcessing, or a TemplateProcessing that says as much, with
-/// nothing beside it but ByteLevel, which only moves offsets.
+/// Follows a `post_processor` BertProcessing, RobertaProcessing, or a TemplateProcessing of the
+/// same layout, alone or beside ByteLevel, which only moves offsets, and sets `layout`.
 StepProblem ReadLayout(const ObjectReader& tokenizer, ControlLayout* layout);
 
-/// Takes the control tokens of a tokenizer.json whose layout was read: those of the layout, and the
-/// model's unknown token. `text` is the vocabulary. DataError for one that it does not have.
+/// Sets names and ids of the control tokens of a tokenizer.json: those of `layout`, and the model's
+/// unknown token. `vocabulary` has one token a line, in id order. DataError for a token that is not
+/// in it.
 Status TakeControlTokens(const ObjectReader& tokenizer, const ControlLayout& layout,
-                         std::string_view text, SpecialNames* names, TokenizerInfo* info);
+                         std::string_view vocabulary, SpecialNames* names, TokenizerInfo* info);
 
 /// Returns how a layout of tokenizer.json differs from `ours`, that of a class with settings;
 /// `compared` says what is compared, for the message.
@@ -60,7 +64,8 @@ StepProblem ProblemOfLayout(const ObjectReader& tokenizer, const ControlLayout& 
 /// Returns model.vocab of a tokenizer.json; DataError if it has none.
 Result<const nlohmann::json*> FindVocabulary(const ObjectReader& tokenizer);
 
-/// ForeignError for a step with a problem; `whose` steps are those that are followed.
+/// Returns a ForeignError if there is a problem. `whose` names in the message the class whose steps
+/// we follow.
 Status RefuseStep(const ObjectReader& tokenizer, const StepProblem& problem, const char* whose);
 
 /// Returns the side that tokenizer.json cuts texts on: true for their begin; empty if it does not

@@ -1,8 +1,8 @@
 // A measurement of importance and an estimate of it begin alike: they check what they are asked
-// for, and describe it as a job. Part of it is how words are used in the texts of the data set, and
-// what their embedding rows cost where some of them stay in memory. Texts are as long as a length
-// allows, made of the examples one behind the other: so are the texts that a plan must be in time
-// for.
+// for, and describe it as a job. Part of a job is the word use of the data set, for texts of
+// several lengths. A plan for inputs of a length must be in time for the longest of them, so the
+// texts that are counted all have that length: they are cut out of the examples joined one behind
+// the other.
 #pragma once
 
 #include <cstdint>
@@ -29,12 +29,14 @@ Status CheckRequest(const ContainerFile& file, std::span<const Example> examples
 /// ascending.
 std::vector<uint32_t> RaisedBits(const ContainerIndex& index, bool gains);
 
-/// Returns the job on `batches`, with one unit and without submodels; a measurement sets its own.
+/// Returns the job on `batches` in the arithmetic `kernel`, with its word use. It has one unit and
+/// no submodels, as an estimate has; a measurement sets its own.
 ImportanceJob JobOf(const ContainerIndex& index, std::span<const ExampleBatch> batches,
                     const ImportanceOptions& options, const std::string& kernel);
 
-/// Counts words, and replays the reads of texts. Of two halves of the examples, the words of one
-/// are preloaded for the texts of the other, so that no text helps itself. It reads nothing.
+/// Returns the word use of the examples. The frequent words of each half of the examples are
+/// preloaded for the texts of the other half, so that no text helps itself, and the reads of the
+/// texts are replayed in a row store of sizes alone: nothing is read.
 WordUse MeasureWordUse(const ContainerIndex& index, std::span<const ExampleBatch> batches);
 
 }  // namespace sti

@@ -9,8 +9,8 @@
 
 namespace sti {
 
-/// What importance is measured by. A score is the share of examples that are right (kAccuracy), or
-/// the mean loss negated: against the truth (kLoss), or against the full model's answer (kKl).
+/// The measure that scores are of: the share of examples that are right (kAccuracy), or the mean
+/// loss negated, against the truth (kLoss) or against the full model's answer (kKl).
 enum class Metric : uint8_t { kAccuracy, kLoss, kKl };
 /// Returns the metric's name in files and options: "accuracy", "loss" or "kl".
 const char* MetricName(Metric metric);

@@ -62,15 +62,14 @@ enum class FirstPosition : uint8_t {
 /// A class of Hugging Face's tokenizers, by its name without "Fast".
 struct NamedTokenizer {
   std::string_view name = {};
-  bool gives_types = false;  ///< whether it gives each token's type, as transformers 5 has it
+  bool gives_types = false;  ///< whether it gives types to tokens in version 5 of transformers
 };
 
 /// A family of encoders.
 struct Family {
   Architecture architecture = {};
   std::string_view model_type = {};  ///< in config.json
-  std::string_view class_name =
-      {};  ///< the class of Hugging Face's library that loads a classifier
+  std::string_view class_name = {};  ///< the class of transformers that loads a classifier
   /// The beginning of the classes that config.json may name where it lacks model_type: of old
   /// checkpoints, which have BERT's keys. Empty: a folder without model_type is not of this family.
   std::string_view class_without_type = {};
@@ -79,8 +78,9 @@ struct Family {
   std::string_view layers = {};   ///< behind it, in front of the number of a layer
   TensorNames names = {};
 
-  bool has_types = true;       ///< tokens have types, and types rows
-  bool has_two_types = false;  ///< the second text of a pair has type 1, if the tokenizer says so
+  bool has_types = true;  ///< tokens have types, and types rows
+  bool has_two_types =
+      false;  ///< the second text of a pair has type 1, if NamedTokenizer gives any
   uint32_t default_embedding = 0;  ///< where config.json lacks the key that the family has for it
   uint32_t default_pad_id = 0;     ///< where config.json has no pad_token_id
   FirstPosition first_position = FirstPosition::kZero;

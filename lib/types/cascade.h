@@ -59,13 +59,13 @@ bool GoesOn(double confidence, const CascadeRule& rule, std::span<const uint32_t
 /// Returns which tokens the next level gets (Tabi 4.2, eq. 5), [tokens]. `attention` [tokens] is
 /// what each received, summed over layers and heads, and `words` the word of each or kNoWord. A
 /// token is wanted that has more than `alpha` of the mean over all tokens, control tokens included.
-/// A word stays if one of its tokens is wanted. Control tokens stay, and of a sentence, the words
-/// between two of them, one word at least: that of the most attention. Without words, with alpha 0
-/// and where attention is no number, all stay.
+/// A word stays if one of its tokens is wanted. All control tokens stay, and at least one word
+/// between two of them: that of the most attention. Without words, with alpha 0 and where attention
+/// is no number, all tokens stay.
 std::vector<bool> KeptTokens(std::span<const float> attention, std::span<const uint32_t> words,
                              double alpha);
 
-/// Returns the entries that are kept; `entries` and `kept` are as many.
+/// Returns those of `entries` [tokens] for which `kept` [tokens] is true.
 std::vector<uint32_t> Kept(std::span<const uint32_t> entries, const std::vector<bool>& kept);
 
 /// Returns the number of words in `words` of which no token is in `kept`; both [tokens].

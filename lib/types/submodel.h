@@ -1,4 +1,4 @@
-// A smaller model inside a model: n of its layers, m slices of each (STI 4.1).
+// A submodel is a smaller model inside a model: n of its layers, m slices of each (STI 4.1).
 #pragma once
 
 #include <cstdint>
@@ -13,12 +13,12 @@ struct Submodel {
   friend bool operator==(const Submodel&, const Submodel&) = default;
 };
 
-/// Returns "5x3".
+/// Returns a submodel's name n x m, as "5x3" for 5 layers of 3 slices.
 inline std::string NameOf(const Submodel& submodel) {
   return std::to_string(submodel.depth) + "x" + std::to_string(submodel.width);
 }
 
-/// Returns "5x3@4", all its shards at 4 bits.
+/// Returns the name of a submodel that has all its shards at `bits`, as "5x3@4".
 inline std::string NameOf(const Submodel& submodel, uint32_t bits) {
   return NameOf(submodel) + "@" + std::to_string(bits);
 }

@@ -31,7 +31,7 @@ class PreloadBuffer {
 
   /// Returns the parts held of a shard; none of one that has no place here.
   [[nodiscard]] PartSet Held(ShardId id) const;
-  /// Returns the parts held of a shard, and where they are in span().
+  /// Returns the parts held of a shard, and the offset in span() of each.
   [[nodiscard]] HeldParts HeldPartsOf(ShardId id) const;
   /// Returns where a part of a shard is, or will be, in span(); it has a place.
   [[nodiscard]] uint64_t Place(ShardId id, PartKind kind) const;
@@ -45,11 +45,11 @@ class PreloadBuffer {
   /// buffer works as before, and lock_refusal() says why.
   void Lock();
   [[nodiscard]] const Status& lock_refusal() const { return lock_refusal_; }
-  /// Evicts all but these shards and those of fallbacks, and of these what is beyond their bits. A
-  /// shard may be there several times, and keeps what any of them says.
+  /// Evicts all parts but those that `shards` and the fallbacks need at their bits. Where `shards`
+  /// has a shard several times, the parts of the most bits stay.
   void KeepOnly(std::span<const ShardAtBits> shards);
-  /// Takes over what `other` holds of `shards`, and of its own fallbacks. What `other` needs for
-  /// its fallbacks stays there too; all else of what is taken is evicted there.
+  /// Copies the parts that `other` holds of `shards`, and of the fallbacks of this buffer, to their
+  /// places here. `other` evicts of these shards what its own fallbacks do not need.
   void TakeFrom(PreloadBuffer& other, std::span<const ShardAtBits> shards);
 
   /// Returns the bytes that the held parts occupy, in whole blocks, as they were read.
@@ -65,8 +65,8 @@ class PreloadBuffer {
     ShardId id;
     HeldParts held;
     PartSet placed;
-    PartSet pinned;      ///< of a fallback
-    PartSet stays;       ///< of NoteStays
+    PartSet pinned;      ///< parts that a fallback needs
+    PartSet stays;       ///< parts that NoteStays was told to keep, pinned ones included
     uint64_t first = 0;  ///< first byte of its places in the space
     uint64_t size = 0;
   };
@@ -78,6 +78,7 @@ class PreloadBuffer {
   static uint64_t PlaceParts(Entry& entry, uint64_t next);
   static uint64_t BlocksOf(const ShardLocation& location, PartSet parts);
   void SetHeld(Entry& entry, PartSet parts);
+  /// Sets Entry::stays for `shards` and fallbacks, and to what is pinned for all others.
   void NoteStays(std::span<const ShardAtBits> shards);
   void Free(uint64_t begin, uint64_t end);
   void GiveBackFreed();
@@ -87,8 +88,10 @@ class PreloadBuffer {
   std::vector<Entry> entries_;
   std::vector<int32_t> at_;  ///< [layers * width] index into entries_, or -1
   PageSpace space_;
-  uint64_t freed_begin_ = 0;  ///< bytes that are free and not given back yet: the system is asked
-  uint64_t freed_end_ = 0;    ///< once for shards that lie side by side
+  /// The bytes [freed_begin_, freed_end_) are free and not given back yet: so the system is asked
+  /// once for shards that lie side by side.
+  uint64_t freed_begin_ = 0;
+  uint64_t freed_end_ = 0;
   uint64_t bytes_ = 0;
   bool locks_ = false;
   Status lock_refusal_;

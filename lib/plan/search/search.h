@@ -20,8 +20,9 @@
 
 namespace sti {
 
-/// Returns a plan without figures, by the strategy of the request. kInfeasible if there is none;
-/// the message then says what it would take.
+/// Returns the plan of a request whose strategy is one of these. Its figures, which are what
+/// Verdict holds (plan/judge.h), are not set yet. kInfeasible if there is no plan; the message is
+/// Infeasible's.
 Result<Plan> SearchPlan(const PlanningContext& context);
 
 /// Fills plan->turns and plan->turn_bytes as the request asks. Turn 1 is the plan itself. After a
@@ -31,8 +32,8 @@ Result<Plan> SearchPlan(const PlanningContext& context);
 /// stream from then on, so that fidelity never falls.
 void PlanTurns(const PlanningContext& context, Plan* plan);
 
-/// Returns a plan without figures, by the strategy of the request. kUsage if the model or the
-/// profile lacks the bits, kInfeasible if no submodel is in time and memory.
+/// Returns the plan of a request for load-exec, stdpl or preload, likewise without figures. kUsage
+/// if the model or the profile lacks the bits, kInfeasible if no submodel is in time and memory.
 Result<Plan> PlanFixedBits(const PlanningContext& context);
 
 /// Returns the 99th percentile of loading a submodel at these bits, and then computing it. kUsage
@@ -40,10 +41,11 @@ Result<Plan> PlanFixedBits(const PlanningContext& context);
 Result<double> TimeToLoadAndCompute(const PlanningContext& context, const Submodel& submodel,
                                     uint32_t bits);
 
-/// Returns the scopes, each with its fallback, within a preload buffer of so many bytes. The first
-/// scope's is the best that fits. Each other's is the best whose shards those before have already;
-/// only if there is none, it takes more of the buffer. Returns kInfeasible with the least S, or
-/// where time is short the least T, if a scope has none.
+/// Returns `scopes`, the plan and its variants to be made, each with its fallback, in a preload
+/// buffer of `preload_bytes`. The first scope's fallback is the best that fits. That of each other
+/// is the best whose shards the ones before have already; only if there is none, it takes more of
+/// the buffer. kInfeasible if a scope has no fallback: the message names the least S, or the least
+/// T where time is short. `explain`, where given, gets a line for each.
 Result<std::vector<PlanningScope>> ChooseFallbacks(const CheckedInput& input,
                                                    const PlanRequest& request,
                                                    uint64_t preload_bytes,
@@ -52,8 +54,10 @@ Result<std::vector<PlanningScope>> ChooseFallbacks(const CheckedInput& input,
 
 /// T and S at which one submodel becomes possible, at the fewest bits or the bits asked for.
 struct Price {
-  std::optional<double> target_us;        ///< least T with the request's S; nothing: no memory
-  std::optional<uint64_t> preload_bytes;  ///< least S with the request's T; nothing: none is enough
+  /// Least T with the request's S; nothing if the memory does not suffice at any T.
+  std::optional<double> target_us;
+  /// Least S with the request's T; nothing if no S is enough.
+  std::optional<uint64_t> preload_bytes;
 };
 
 /// Returns the price of a submodel that the request allows.
