@@ -53,7 +53,7 @@ PlannerWorld LargeWorld() {
     world.profile.compute.push_back({128, width, layer_us, layer_us * 1.1, 0});
   }
   world.profile.fixed.push_back({128, 300, 2000, 100});
-  world.importance.metric = "accuracy";
+  world.importance.metric = Metric::kAccuracy;
   world.importance.layers = kDepth;
   world.importance.width = kWidth;
   return world;

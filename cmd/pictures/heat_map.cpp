@@ -138,7 +138,7 @@ std::string SubmodelTable(const Importance& importance) {
     narrowest = std::min(narrowest, score.width);
   }
   std::string text =
-      importance.metric == "kl" ? "\nsame label as the full model, " : "\naccuracy, ";
+      importance.metric == Metric::kKl ? "\nsame label as the full model, " : "\naccuracy, ";
   text += "%, of n layers (down) x m slices (across) at " + std::to_string(most) + " bits\n";
   for (uint32_t first = narrowest; first <= importance.width; first += kColumns) {
     text += Columns(importance, most, first, std::min(first + kColumns, importance.width + 1));

@@ -29,8 +29,8 @@ int CellOf(const Importance& importance) {
 std::string Heading(const HeatMapPanel& panel) {
   const Importance& importance = *panel.importance;
   const Shading shading(importance);
-  std::string text = (panel.name.empty() ? "" : panel.name + ": ") + importance.metric + " " +
-                     ScoreText(importance, shading.low()) + " to " +
+  std::string text = (panel.name.empty() ? "" : panel.name + ": ") + NameOf(importance.metric) +
+                     " " + ScoreText(importance, shading.low()) + " to " +
                      ScoreText(importance, shading.high()) +
                      (importance.estimate.empty() ? "" : ", " + importance.estimate);
   if (text.size() > kHeading) text = text.substr(0, kHeading - 3) + "...";

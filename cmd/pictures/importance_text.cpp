@@ -16,15 +16,15 @@ constexpr double kReliable = 0.5;
 constexpr double kLarge = 1e9;
 
 std::string ErrorText(const Importance& importance, double error) {
-  if (importance.metric != "accuracy") return Format("%.2g", error);
+  if (importance.metric != Metric::kAccuracy) return Format("%.2g", error);
   // Not doubles, whose hundredfold may be infinite.
   if (error > kLarge) return Format("%.2Lg points", error * 100.0L);
   return Format("%.2f points", error * 100);
 }
 
 std::string LessNoise(const Importance& importance) {
-  if (importance.metric == "accuracy") return "more examples, or --metric loss or kl";
-  if (importance.metric == "loss") return "more examples, or --metric kl";
+  if (importance.metric == Metric::kAccuracy) return "more examples, or --metric loss or kl";
+  if (importance.metric == Metric::kLoss) return "more examples, or --metric kl";
   return "more examples";
 }
 
@@ -32,7 +32,7 @@ std::string LessNoise(const Importance& importance) {
 
 std::string ScoreText(const Importance& importance, double score) {
   const bool large = std::abs(score) > kLarge;
-  if (importance.metric == "accuracy")
+  if (importance.metric == Metric::kAccuracy)
     return large ? Format("%Lg %%", score * 100.0L) : Format("%.2f %%", score * 100);
   if (large) return Format("%g", -score);
   return Format("%.4f", 0.0 - score);  // not -score, so that no loss is not -0
@@ -40,8 +40,8 @@ std::string ScoreText(const Importance& importance, double score) {
 
 std::string DescribeImportance(const Importance& importance) {
   const auto [low, high] = std::minmax_element(importance.scores.begin(), importance.scores.end());
-  const std::string text = Counted(importance.examples, "example") + ": " + importance.metric +
-                           " " + ScoreText(importance, *low) + " to " +
+  const std::string text = Counted(importance.examples, "example") + ": " +
+                           NameOf(importance.metric) + " " + ScoreText(importance, *low) + " to " +
                            ScoreText(importance, *high) + " with a shard raised, " +
                            ScoreText(importance, importance.baseline) + " without";
   return importance.estimate.empty() ? text : text + " (" + importance.estimate + " estimate)";
@@ -94,7 +94,7 @@ std::string ImportancePartText(const ImportancePart& part) {
   if (!job.submodels.empty()) more += ", with submodels";
   return DescribeImportancePart(part) + "\nmodel    " + job.model.Hex() + "\ndata     " +
          job.data.Hex() + ", " + std::to_string(job.examples) + " examples\nmetric   " +
-         job.metric + more + "\nkernel   " + job.kernel + "\n";
+         NameOf(job.metric) + more + "\nkernel   " + job.kernel + "\n";
 }
 
 }  // namespace sti

@@ -17,8 +17,8 @@
 #include "importance/cascades.h"
 #include "importance/importance_join.h"
 #include "importance/measured_order.h"
-#include "importance/metric.h"
 #include "importance/quick_importance.h"
+#include "importance/tally.h"
 #include "jobs.h"
 #include "pictures/importance_text.h"
 #include "text/dataset.h"
@@ -40,7 +40,7 @@ void WarnOfOneLabel(const Tool& tool, const std::string& data, std::span<const E
     return;
   }
   tool.Warn(data + ": all " + std::to_string(examples.size()) + " examples are labelled \"" +
-            info.labels[label] + "\", which " + MetricName(metric) +
+            info.labels[label] + "\", which " + NameOf(metric) +
             " rewards saying always; add other labels, or use --metric kl");
 }
 

@@ -17,8 +17,9 @@ namespace {
 
 constexpr uint32_t kMaxParts = 1'000'000;
 constexpr ValueKind<ComputeType> kCompute{ParseCompute, kComputeNames};
-constexpr Choice<Metric> kMetrics[] = {
-    {"accuracy", Metric::kAccuracy}, {"loss", Metric::kLoss}, {"kl", Metric::kKl}};
+constexpr Choice<Metric> kMetrics[] = {{NameOf(Metric::kAccuracy), Metric::kAccuracy},
+                                       {NameOf(Metric::kLoss), Metric::kLoss},
+                                       {NameOf(Metric::kKl), Metric::kKl}};
 
 // "3/8" to {3, 8}.
 Result<std::pair<uint32_t, uint32_t>> ParsePart(const std::string& text) {

@@ -10,7 +10,7 @@
 #include "common/cli.h"
 #include "common/tool.h"
 #include "importance/cascades.h"
-#include "importance/metric.h"
+#include "importance/tally.h"
 #include "text/dataset.h"
 #include "types/kernel.h"
 

@@ -76,7 +76,7 @@ Status Validate(const Importance& importance, const std::string& name) {
     return DataError(problem).At(name).Fix(Remedy::kCorrectImportance);
   };
   if (importance.model.empty()) return fail("model is missing");
-  const std::string shape = ProblemOfShape(importance.metric, importance.layers, importance.width);
+  const std::string shape = ProblemOfShape(importance.layers, importance.width);
   if (!shape.empty()) return fail(shape);
   const size_t shards = size_t{importance.layers} * importance.width;
   if (importance.scores.size() != shards) return fail("scores is not layers rows of width numbers");
@@ -156,7 +156,7 @@ Status ReadScalars(const fb::Importance& table, const std::string& name, Importa
     STI_ASSIGN_OR_RETURN(importance->data,
                          DigestFromBytes(data->data(), data->size(), name + ": data"));
   }
-  STI_RETURN_IF_ERROR(ReadShortText(table.metric(), name, "metric", &importance->metric));
+  STI_RETURN_IF_ERROR(ReadMetric(ViewOf(table.metric()), name, &importance->metric));
   importance->examples = table.examples();
   importance->baseline = table.baseline();
   importance->layers = table.layers();
@@ -214,7 +214,7 @@ std::vector<uint8_t> EncodeImportance(const Importance& importance) {
   flatbuffers::FlatBufferBuilder builder;
   const auto model =
       builder.CreateVector(importance.model.bytes.data(), importance.model.bytes.size());
-  const auto metric = builder.CreateString(importance.metric);
+  const auto metric = builder.CreateString(NameOf(importance.metric));
   const auto scores = builder.CreateVector(importance.scores);
   flatbuffers::Offset<flatbuffers::Vector<double>> losses;
   if (!importance.losses.empty()) losses = builder.CreateVector(importance.losses);

@@ -150,11 +150,12 @@ Result<Importance> ImportanceFromJson(std::span<const uint8_t> bytes, const std:
   JsonFields fields(object, name, unknown);
   fields.Ignore("rank");  // derived
   Importance importance;
+  std::string metric;
   std::vector<std::vector<double>> scores;
   std::vector<std::vector<double>> losses;
   std::vector<std::vector<double>> errors;
   fields.Get("model", Need::kRequired, &importance.model);
-  fields.Get("metric", Need::kRequired, &importance.metric);
+  fields.Get("metric", Need::kRequired, &metric);
   fields.Get("examples", Need::kOptional, &importance.examples);
   fields.Get("baseline", Need::kOptional, &importance.baseline);
   fields.Get("layers", Need::kRequired, &importance.layers);
@@ -182,6 +183,7 @@ Result<Importance> ImportanceFromJson(std::span<const uint8_t> bytes, const std:
   ReadCascades(fields, &importance);
   fields.RefuseEmpty({"losses", "errors"});
   STI_RETURN_IF_ERROR(fields.status());
+  STI_RETURN_IF_ERROR(ReadMetric(metric, name, &importance.metric));
   fields.NoteUnknown();
   return importance;
 }
@@ -189,7 +191,7 @@ Result<Importance> ImportanceFromJson(std::span<const uint8_t> bytes, const std:
 void WriteImportanceJson(const Importance& importance, const TextSink& sink) {
   JsonWriter json(sink);
   json.Field("model", importance.model.Hex());
-  json.Field("metric", importance.metric);
+  json.Field("metric", NameOf(importance.metric));
   json.Field("examples", importance.examples);
   json.Field("baseline", importance.baseline);
   json.Field("layers", importance.layers);

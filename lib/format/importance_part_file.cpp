@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <utility>
 
 #include "base/remedy.h"
@@ -21,7 +22,7 @@ std::string ProblemOfJob(const ImportanceJob& job) {
   if (job.model.empty()) return "model is missing";
   if (job.data.empty()) return "data is missing";
   if (job.kernel.empty()) return "kernel is missing";
-  std::string shape = ProblemOfShape(job.metric, job.layers, job.width);
+  std::string shape = ProblemOfShape(job.layers, job.width);
   if (!shape.empty()) return shape;
   if (job.examples == 0 || job.examples > kMaxExamples) return "job_examples is not 1 to 2^31";
   const std::vector<uint32_t>& bits = job.raised_bits;
@@ -102,7 +103,9 @@ Status ReadJob(const fb::ImportancePart& table, const std::string& name, ListRoo
   if (const auto* data = table.data()) {
     STI_ASSIGN_OR_RETURN(job->data, DigestFromBytes(data->data(), data->size(), name + ": data"));
   }
-  STI_RETURN_IF_ERROR(ReadShortText(table.metric(), name, "metric", &job->metric));
+  const std::optional<Metric> metric = FindMetric(ViewOf(table.metric()));
+  if (!metric) return TableError(name, kMetricProblem);
+  job->metric = *metric;
   STI_RETURN_IF_ERROR(ReadShortText(table.kernel(), name, "kernel", &job->kernel));
   job->layers = table.layers();
   job->width = table.width();
@@ -193,7 +196,7 @@ std::vector<uint8_t> EncodeImportancePart(const ImportancePart& part) {
   const std::vector<Tally>& tallies = part.tallies;
   const auto model = builder.CreateVector(job.model.bytes.data(), job.model.bytes.size());
   const auto data = builder.CreateVector(job.data.bytes.data(), job.data.bytes.size());
-  const auto metric = builder.CreateString(job.metric);
+  const auto metric = builder.CreateString(NameOf(job.metric));
   const auto kernel = builder.CreateString(job.kernel);
   const auto bits = builder.CreateVector(job.raised_bits);
   std::vector<flatbuffers::Offset<fb::SubmodelCell>> cells;
@@ -223,7 +226,7 @@ std::string ImportancePartToJson(const ImportancePart& part) {
   const ImportanceJob& job = part.job;
   nlohmann::ordered_json json{{"model", job.model.Hex()},
                               {"data", job.data.Hex()},
-                              {"metric", job.metric},
+                              {"metric", NameOf(job.metric)},
                               {"kernel", job.kernel},
                               {"layers", job.layers},
                               {"width", job.width},

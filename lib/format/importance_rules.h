@@ -6,12 +6,14 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <tuple>
 #include <vector>
 
+#include "base/remedy.h"
 #include "base/result.h"
 #include "base/utf8.h"
 #include "format/flatbuffer_values.h"
@@ -23,11 +25,19 @@
 
 namespace sti {
 
-/// Returns what is wrong with the metric or the shape; empty if nothing is.
-inline std::string ProblemOfShape(const std::string& metric, uint32_t layers, uint32_t width) {
-  if (metric != "accuracy" && metric != "loss" && metric != "kl") {
-    return "metric is not accuracy, loss or kl";
-  }
+/// The problem of a file whose metric has no name that FindMetric knows.
+inline constexpr const char* kMetricProblem = "metric is not accuracy, loss or kl";
+
+/// Reads the metric of an importance file by its name. DataError naming `name` for any other text.
+inline Status ReadMetric(std::string_view stored, const std::string& name, Metric* metric) {
+  const std::optional<Metric> found = FindMetric(stored);
+  if (!found) return DataError(kMetricProblem).At(name).Fix(Remedy::kCorrectImportance);
+  *metric = *found;
+  return {};
+}
+
+/// Returns what is wrong with N layers of M slices; empty if nothing is.
+inline std::string ProblemOfShape(uint32_t layers, uint32_t width) {
   if (layers == 0 || layers > kMaxLayers) return "layers is not from 1 to 1024";
   if (width == 0 || width > kMaxWidth) return "width is not from 1 to 256";
   return "";

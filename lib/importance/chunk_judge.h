@@ -10,7 +10,7 @@
 #include "base/result.h"
 #include "importance/examples.h"
 #include "importance/layer_runner.h"
-#include "importance/metric.h"
+#include "importance/tally.h"
 
 namespace sti {
 

@@ -23,7 +23,7 @@
 #include "importance/activation_room.h"
 #include "importance/chunk_judge.h"
 #include "importance/layer_runner.h"
-#include "importance/metric.h"
+#include "importance/tally.h"
 #include "importance/work_list.h"
 
 namespace sti {

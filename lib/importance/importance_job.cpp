@@ -42,7 +42,7 @@ ImportanceJob JobOf(const ContainerIndex& index, std::span<const ExampleBatch> b
   ImportanceJob job;
   job.model = index.model;
   job.data = DigestOf(batches);
-  job.metric = MetricName(options.metric);
+  job.metric = options.metric;
   job.kernel = kernel;
   job.layers = index.info.shape.layers;
   job.width = index.info.shape.width;

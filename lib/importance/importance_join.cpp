@@ -4,7 +4,7 @@
 #include <tuple>
 
 #include "base/remedy.h"
-#include "importance/metric.h"
+#include "importance/tally.h"
 
 namespace sti {
 namespace {
@@ -75,7 +75,7 @@ double ScoreOf(bool accuracy, const Tally& tally) {
 
 void FillShards(const ImportancePart& sum, Importance* importance) {
   const Tally& base = sum.tallies[0];
-  const bool accuracy = importance->metric == "accuracy";
+  const bool accuracy = importance->metric == Metric::kAccuracy;
   const size_t stride = sum.job.raised_bits.size();
   const size_t shards = size_t{sum.job.layers} * sum.job.width;
   for (size_t shard = 0; shard < shards; ++shard) {
@@ -84,7 +84,7 @@ void FillShards(const ImportancePart& sum, Importance* importance) {
     importance->scores.push_back(ScoreOf(accuracy, most));
     importance->errors.push_back(accuracy ? ShareRightChangeError(most)
                                           : LossChangeError(most, base));
-    if (importance->metric != "kl") importance->losses.push_back(MeanLoss(most));
+    if (importance->metric != Metric::kKl) importance->losses.push_back(MeanLoss(most));
     for (size_t i = 0; sum.job.gains && i < stride; ++i) {
       importance->gains.push_back(MeanLoss(base) - MeanLoss(raised[i]));
     }
@@ -102,7 +102,7 @@ Importance ImportanceOf(const ImportancePart& sum) {
   importance.layers = job.layers;
   importance.width = job.width;
   importance.kernel = job.kernel;
-  const bool accuracy = job.metric == "accuracy";
+  const bool accuracy = job.metric == Metric::kAccuracy;
   importance.baseline = ScoreOf(accuracy, base);
   importance.standard_error = accuracy ? ShareRightError(base) : MeanLossError(base);
   if (job.gains) importance.gain_bits = job.raised_bits;
@@ -126,7 +126,8 @@ std::string DifferenceOf(const ImportanceJob& job, const ImportanceJob& other) {
     return "another model (" + job.model.Prefix() + ", not " + other.model.Prefix() + ")";
   }
   if (job.metric != other.metric) {
-    return "another metric (" + job.metric + ", not " + other.metric + ")";
+    return "another metric (" + std::string(NameOf(job.metric)) + ", not " + NameOf(other.metric) +
+           ")";
   }
   // After the metric: by kl the same data is named without its labels.
   if (job.data != other.data || job.examples != other.examples) {

@@ -10,7 +10,7 @@
 
 #include "base/log.h"
 #include "base/result.h"
-#include "importance/metric.h"
+#include "importance/tally.h"
 #include "model/loaded_model.h"
 #include "text/dataset.h"
 #include "text/tokenizer.h"

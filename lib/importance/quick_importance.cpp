@@ -7,7 +7,7 @@
 #include "importance/importance_job.h"
 #include "importance/importance_join.h"
 #include "importance/loss_gradient.h"
-#include "importance/metric.h"
+#include "importance/tally.h"
 #include "types/finite.h"
 #include "types/score.h"
 

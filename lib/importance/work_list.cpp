@@ -4,7 +4,7 @@
 #include <set>
 #include <tuple>
 
-#include "importance/metric.h"
+#include "importance/tally.h"
 
 namespace sti {
 

@@ -114,7 +114,7 @@ Result<std::string> FillTogether(const CheckedInput& input, const Judging& judgi
 /// Returns kUsage if the importance tells the agreement with the full model where an accuracy is
 /// asked for, or the other way round.
 Status CheckAccuracyIsKnown(const CheckedInput& input, const PlanRequest& request) {
-  const bool by_kl = input->importance != nullptr && input->importance->metric == "kl";
+  const bool by_kl = input->importance != nullptr && input->importance->metric == Metric::kKl;
   if (by_kl && !request.full_accuracy) {
     return UsageError(
                "an importance measured by kl tells how often a plan agrees with the full model, "

@@ -3,10 +3,13 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <numeric>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/digest.h"
@@ -15,6 +18,27 @@
 #include "types/word_use.h"
 
 namespace sti {
+
+/// The measure that scores are of: the share of examples that are right (kAccuracy), or the mean
+/// loss negated, against the truth (kLoss) or against the full model's answer (kKl). The last uses
+/// no truths: there an example is right if it has the full model's label.
+enum class Metric : uint8_t { kAccuracy, kLoss, kKl };
+
+inline constexpr const char* kMetricNames[] = {"accuracy", "loss", "kl"};
+
+/// Returns the name of a metric in files and options; empty for a number that is none.
+constexpr const char* NameOf(Metric metric) {
+  const auto number = static_cast<size_t>(metric);
+  return number < std::size(kMetricNames) ? kMetricNames[number] : "";
+}
+
+/// Returns the metric with this name; nothing if there is none.
+constexpr std::optional<Metric> FindMetric(std::string_view name) {
+  for (size_t i = 0; i < std::size(kMetricNames); ++i) {
+    if (name == kMetricNames[i]) return static_cast<Metric>(i);
+  }
+  return std::nullopt;
+}
 
 /// One submodel with all its shards at one bitwidth, as a cascade level, and how well its
 /// confidence is calibrated. The calibrated numbers are those of examples that the temperature was
@@ -75,7 +99,7 @@ struct SubmodelScore {
 /// Holds the table of STI 5.2, one score a shard.
 struct Importance {
   Digest model;
-  std::string metric;  ///< "accuracy", "loss" or "kl"
+  Metric metric = Metric::kAccuracy;
   uint64_t examples = 0;
   double baseline = 0;         ///< the metric with every shard at its fewest bits
   uint32_t layers = 0;         ///< N

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/digest.h"
+#include "types/importance.h"
 #include "types/word_use.h"
 
 namespace sti {
@@ -43,8 +44,8 @@ struct SubmodelCell {
 /// The job that is measured: parts that differ in it do not belong together.
 struct ImportanceJob {
   Digest model;
-  Digest data;          ///< Importance::data
-  std::string metric;   ///< "accuracy", "loss" or "kl"
+  Digest data;  ///< Importance::data
+  Metric metric = Metric::kAccuracy;
   std::string kernel;   ///< arithmetic
   uint32_t layers = 0;  ///< N
   uint32_t width = 0;   ///< M

@@ -69,7 +69,7 @@ class OptionPairs : public StiTest {
   static Importance ImportanceOf(const ContainerIndex& index) {
     Importance importance;
     importance.model = index.model;
-    importance.metric = "loss";
+    importance.metric = Metric::kLoss;
     importance.examples = 100;
     importance.baseline = -1;
     importance.layers = index.info.shape.layers;

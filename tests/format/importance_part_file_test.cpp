@@ -18,7 +18,7 @@ ImportancePart ExamplePart() {
     part.job.model.bytes[i] = i;
     part.job.data.bytes[i] = static_cast<uint8_t>(200 + i);
   }
-  part.job.metric = "loss";
+  part.job.metric = Metric::kLoss;
   part.job.kernel = "native-avx512-fp32";
   part.job.layers = 2;
   part.job.width = 3;
@@ -80,7 +80,7 @@ TEST(ImportancePartFile, WrongValuesAreNamed) {
       {[](ImportancePart& p) { p.job.model = {}; }, "model is missing"},
       {[](ImportancePart& p) { p.job.data = {}; }, "data is missing"},
       {[](ImportancePart& p) { p.job.kernel.clear(); }, "kernel is missing"},
-      {[](ImportancePart& p) { p.job.metric = "luck"; }, "metric is not"},
+      {[](ImportancePart& p) { p.job.metric = Metric{3}; }, "metric is not"},
       {[](ImportancePart& p) { p.job.layers = 0; }, "layers is not"},
       {[](ImportancePart& p) { p.job.layers = UINT32_MAX; }, "layers is not"},
       {[](ImportancePart& p) { p.job.width = 257; }, "width is not"},

@@ -20,7 +20,7 @@ namespace {
 Importance WithWords() {
   Importance importance;
   importance.model.bytes[0] = 1;
-  importance.metric = "kl";
+  importance.metric = Metric::kKl;
   importance.layers = importance.width = 1;
   importance.scores = {0.5};
   importance.word_use.words = {2, 3, 7};

@@ -133,7 +133,7 @@ sti::Importance SoundImportance() {
   const ContainerIndex& index = TheWorld().file->index();
   sti::Importance importance;
   importance.model = index.model;
-  importance.metric = "accuracy";
+  importance.metric = Metric::kAccuracy;
   importance.examples = 100;
   importance.baseline = 0.5;
   importance.layers = index.info.shape.layers;

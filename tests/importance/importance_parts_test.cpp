@@ -103,7 +103,8 @@ TEST_F(ImportanceParts, WhatDoesNotBelongIsRefused) {
   } cases[] = {
       {[](ImportancePart& p) { ++p.job.model.bytes[3]; }, "p2: is of another model ("},
       {[](ImportancePart& p) { ++p.job.data.bytes[3]; }, "p2: is of other data ("},
-      {[](ImportancePart& p) { p.job.metric = "kl"; }, "another metric (kl, not loss), unlike p1"},
+      {[](ImportancePart& p) { p.job.metric = Metric::kKl; },
+       "another metric (kl, not loss), unlike p1"},
       {[](ImportancePart& p) { p.job.kernel = "x"; }, "another kernel (x, not native-"},
       {[](ImportancePart& p) { p.job.gains = true; }, "a measurement with gains"},
       {[](ImportancePart& p) {

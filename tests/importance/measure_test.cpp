@@ -56,7 +56,7 @@ class ImportanceTest : public ImportanceWorld {
 
   void ExpectPlain(Metric metric, const Importance& measured) {
     const Plain plain = Naive(metric);
-    EXPECT_EQ(measured.scores, plain.importance.scores) << MetricName(metric);
+    EXPECT_EQ(measured.scores, plain.importance.scores) << NameOf(metric);
     EXPECT_EQ(measured.baseline, plain.importance.baseline);
     EXPECT_NEAR(measured.standard_error, plain.base.standard_error(), 1e-9);
     if (metric == Metric::kKl) {
@@ -144,7 +144,7 @@ TEST_F(ImportanceTest, SaysWhatItMeasured) {
   ASSERT_TRUE(Succeeded(measured));
   auto file = ContainerFile::Open(path_);
   EXPECT_EQ(measured->model, file->index().model);
-  EXPECT_EQ(measured->metric, "loss");
+  EXPECT_EQ(measured->metric, Metric::kLoss);
   EXPECT_EQ(measured->examples, examples_.size());
   EXPECT_EQ(measured->layers, 3U);
   EXPECT_EQ(measured->width, 2U);

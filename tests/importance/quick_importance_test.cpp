@@ -191,7 +191,7 @@ TEST_F(QuickImportanceTest, SaysWhatItIs) {
   const auto estimate = Estimate(options);
   ASSERT_TRUE(Succeeded(estimate));
   EXPECT_EQ(estimate->model, model_->index().model);
-  EXPECT_EQ(estimate->metric, "kl");
+  EXPECT_EQ(estimate->metric, Metric::kKl);
   EXPECT_EQ(estimate->estimate, kQuickEstimate);
   EXPECT_EQ(estimate->examples, examples_.size());
   EXPECT_EQ(estimate->layers, 3U);

@@ -56,7 +56,7 @@ inline World SmallWorld() {
 inline World MeasuredWorld() {
   World world = SmallWorld();
   world.use_importance = true;
-  world.importance.metric = "accuracy";
+  world.importance.metric = Metric::kAccuracy;
   world.importance.layers = world.importance.width = 2;
   world.importance.scores = {4, 3, 2, 1};
   world.importance.cascade_levels = {Level(1, 2, 0.8, 1.25), Level(2, 2, 0.86, 0.5),

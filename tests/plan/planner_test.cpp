@@ -357,14 +357,14 @@ TEST(Planner, PlansLargeModels) {
 TEST(Planner, ALeastAccuracyByAgreementNeedsTheFullModels) {
   test::World world = test::Odroid();
   world.MeasureSubmodels();
-  world.importance.metric = "kl";
+  world.importance.metric = Metric::kKl;
   PlanRequest request;
   request.min_accuracy = 0.6;
   EXPECT_TRUE(FailedWith(MakePlan(world.input(), request), ErrorKind::kUsage,
                          "an importance measured by kl", Remedy::kGiveInRequest));
   request.full_accuracy = 0.95;
   EXPECT_TRUE(Succeeded(MakePlan(world.input(), request)));
-  world.importance.metric = "accuracy";
+  world.importance.metric = Metric::kAccuracy;
   EXPECT_TRUE(FailedWith(MakePlan(world.input(), request), ErrorKind::kUsage,
                          "the full model's accuracy", Remedy::kDropFromRequest));
   request.full_accuracy.reset();

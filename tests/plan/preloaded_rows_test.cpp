@@ -17,7 +17,7 @@ void CountWords(test::World& world) {
   world.use_importance = true;
   world.row_bytes = 1000;
   world.importance.model = test::Model();
-  world.importance.metric = "loss";
+  world.importance.metric = Metric::kLoss;
   world.importance.layers = world.info.shape.layers;
   world.importance.width = world.info.shape.width;
   world.importance.scores.assign(size_t{world.info.shape.layers} * world.info.shape.width, 0.5);

@@ -78,7 +78,7 @@ PredictedQuality SecondQualityOf(const PlanInput& input, const Plan& plan,
   PredictedQuality quality;
   quality.loss = full->loss + (fewest->loss - full->loss) * sum / all;
   quality.accuracy = full->accuracy + (fewest->accuracy - full->accuracy) * sum / all;
-  if (importance.metric == "kl") std::swap(quality.accuracy, quality.agreement);
+  if (importance.metric == Metric::kKl) std::swap(quality.accuracy, quality.agreement);
   return quality;
 }
 

@@ -196,7 +196,7 @@ void SecondWorld::Words(Random& random) {
 void SecondWorld::Gains(Random& random) {
   Importance& importance = world.importance;
   if (importance.submodels.empty()) return;
-  importance.metric = random.Below(2) == 0 ? "loss" : "kl";
+  importance.metric = random.Below(2) == 0 ? Metric::kLoss : Metric::kKl;
   importance.gain_bits = {4, 32};
   for (size_t at = 0; at < importance.scores.size() * 2; ++at)
     importance.gains.push_back((double(random.Below(200)) - 60) / 1024);  // sums are exact
@@ -207,7 +207,7 @@ void SecondWorld::Cascades(Random& random) {
   const ModelShape& shape = world.info.shape;
   Importance& importance = world.importance;
   world.use_importance = true;
-  importance.metric = "accuracy";
+  importance.metric = Metric::kAccuracy;
   std::vector<CascadeLevelScore>& levels = importance.cascade_levels;
   for (uint32_t left = 3 + random.Below(2); left > 0 || levels.size() < 2; left -= left > 0) {
     CascadeLevelScore level;
@@ -286,7 +286,7 @@ void SecondWorld::Ask(Random& random) {
   const bool may_ask_accuracy = asked != Asked::kCascade && asked != Asked::kGuarantee;
   if (may_ask_accuracy && !world.importance.submodels.empty() && random.Below(4) == 0) {
     request.min_accuracy = 0.5 + random.Below(30) / 100.0;
-    if (world.importance.metric == "kl") request.full_accuracy = 0.9;
+    if (world.importance.metric == Metric::kKl) request.full_accuracy = 0.9;
     if (random.Below(2) == 0) request.target_us.reset();
   }
   switch (asked) {

@@ -128,7 +128,7 @@ std::optional<double> ValueModel::Accuracy(uint32_t depth, uint32_t width, doubl
 }
 
 PredictedQuality QualityOf(const Importance& importance, double loss, std::optional<double> right) {
-  if (importance.metric == "kl") return {loss, std::nullopt, right};
+  if (importance.metric == Metric::kKl) return {loss, std::nullopt, right};
   return {loss, right, std::nullopt};
 }
 

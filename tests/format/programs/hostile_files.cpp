@@ -163,7 +163,7 @@ sti::Importance LargeImportance() {
   constexpr size_t kCuts = 195;
   sti::Importance importance;
   importance.model.bytes[0] = 1;
-  importance.metric = "loss";
+  importance.metric = sti::Metric::kLoss;
   importance.layers = 2;
   importance.width = 2;
   importance.scores = {1, 2, 3, 4};

@@ -1,15 +1,9 @@
-#include "importance/metric.h"
+#include "importance/tally.h"
 
 #include <algorithm>
 #include <cmath>
 
 namespace sti {
-
-const char* MetricName(Metric metric) {
-  if (metric == Metric::kAccuracy) return "accuracy";
-  return metric == Metric::kLoss ? "loss" : "kl";
-}
-
 namespace {
 
 constexpr double kUnitsPerNat = 4294967296.0;  // 2^32

@@ -1,5 +1,5 @@
-// The metrics that importance is measured by, and the outcomes of single examples with what they
-// add up to: sums of whole numbers, which are exact whatever the order and the grouping.
+// A tally adds up the outcomes of single examples, in whole numbers, so that the sums are exact
+// whatever the order and the grouping.
 #pragma once
 
 #include <cstdint>
@@ -8,12 +8,6 @@
 #include "types/importance_part.h"
 
 namespace sti {
-
-/// The measure that scores are of: the share of examples that are right (kAccuracy), or the mean
-/// loss negated, against the truth (kLoss) or against the full model's answer (kKl).
-enum class Metric : uint8_t { kAccuracy, kLoss, kKl };
-/// Returns the metric's name in files and options: "accuracy", "loss" or "kl".
-const char* MetricName(Metric metric);
 
 /// How one example fared. Under kKl the full model's own answer stands in for the truth.
 struct Outcome {

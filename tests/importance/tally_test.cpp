@@ -1,4 +1,4 @@
-#include "importance/metric.h"
+#include "importance/tally.h"
 
 #include <gtest/gtest.h>
 
