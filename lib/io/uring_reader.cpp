@@ -110,7 +110,7 @@ class UringReader final : public BlockReader {
       auto slot = static_cast<uint32_t>(io_uring_cqe_get_data64(completion));
       int result = completion->res;
       io_uring_cqe_seen(&ring_, completion);
-      STI_ASSIGN_OR_RETURN(bool complete, Settle(slot, result));
+      STI_ASSIGN_OR_RETURN(bool complete, TakeResult(slot, result));
       if (complete) return slots_[slot].request.tag;
     }
   }
@@ -151,7 +151,7 @@ class UringReader final : public BlockReader {
   }
 
   // True when the slot's read is whole; a short or interrupted one goes back into the queue.
-  Result<bool> Settle(uint32_t slot, int result) {
+  Result<bool> TakeResult(uint32_t slot, int result) {
     Slot& s = slots_[slot];
     bool again = result == -EAGAIN || result == -EINTR;
     if (result > 0) {

@@ -162,7 +162,7 @@ ClockSetting::ClockSetting(ClockSetting&& other) noexcept
 ClockSetting::~ClockSetting() { (void)Restore(); }
 
 // No bound may pass the other on the way.
-Status ClockSetting::Bound(const Core& core, uint64_t min_khz, uint64_t max_khz) {
+Status ClockSetting::SetBounds(const Core& core, uint64_t min_khz, uint64_t max_khz) {
   const bool up = ReadKhz(core.folder + kMax).value_or(0) < min_khz;
   if (up) STI_RETURN_IF_ERROR(WriteKhz(core.folder + kMax, max_khz));
   STI_RETURN_IF_ERROR(WriteKhz(core.folder + kMin, min_khz));
@@ -181,7 +181,7 @@ Status ClockSetting::Set(uint64_t khz) {
   }
   changed_ = true;
   for (const Core& core : cores_) {
-    STI_RETURN_IF_ERROR(Bound(core, khz, khz));
+    STI_RETURN_IF_ERROR(SetBounds(core, khz, khz));
     const uint64_t set = ReadKhz(core.folder + kMax).value_or(0);
     if (set != khz) {
       return InfeasibleError("the system sets its clock to " + std::to_string(set) +
@@ -197,7 +197,7 @@ Status ClockSetting::Restore() {
   Status status;
   if (!changed_) return status;
   for (const Core& core : cores_) {
-    Status restored = Bound(core, core.found_min_khz, core.found_max_khz);
+    Status restored = SetBounds(core, core.found_min_khz, core.found_max_khz);
     if (status.ok()) status = restored;
   }
   changed_ = false;

@@ -80,7 +80,7 @@ class ClockSetting {
     uint64_t found_max_khz = 0;
   };
   ClockSetting() = default;
-  static Status Bound(const Core& core, uint64_t min_khz, uint64_t max_khz);
+  static Status SetBounds(const Core& core, uint64_t min_khz, uint64_t max_khz);
 
   std::vector<Core> cores_;
   bool changed_ = false;

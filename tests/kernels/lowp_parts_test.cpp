@@ -120,7 +120,7 @@ struct Decoded {
     // Rows of a unit matrix bring each far weight to its place.
     std::vector<float> unit(size_t{matrix.ins} * matrix.ins);
     for (size_t i = 0; i < matrix.ins; ++i) unit[i * (matrix.ins + 1)] = 1;
-    weights.Settle({unit.data(), matrix.ins, matrix.ins, matrix.ins}, far.data(), kTileWidth);
+    weights.AddTo({unit.data(), matrix.ins, matrix.ins, matrix.ins}, far.data(), kTileWidth);
   }
 
   AlignedBuffer dwords;

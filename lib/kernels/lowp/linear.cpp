@@ -165,7 +165,7 @@ void PackedLinear::AddTerm(const LinearTerm& term, const OutputTile& tile, uint3
                            .c_stride = tile.stride,
                            .width = tile.width});
   }
-  scratch.far.Settle({term.in, term.in_stride, tile.rows, term.matrix.ins}, tile.data, tile.stride);
+  scratch.far.AddTo({term.in, term.in_stride, tile.rows, term.matrix.ins}, tile.data, tile.stride);
 }
 
 void PackedLinear::RunTask(uint32_t rows, const LinearSum& group, uint32_t out, uint32_t width,

@@ -333,7 +333,7 @@ float PlainSum(ComputeType type, const PackedProduct& p, uint32_t row, uint32_t 
 
 }  // namespace
 
-void FarWeights::Settle(const RowsRef& in, float* c, size_t c_stride) {
+void FarWeights::AddTo(const RowsRef& in, float* c, size_t c_stride) {
   for (const Weight& far : weights_) {
     for (uint32_t row = 0; row < in.rows; ++row) {
       c[row * c_stride + far.column] += far.weight * in.data[row * in.stride + far.input];

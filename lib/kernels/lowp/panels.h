@@ -76,8 +76,8 @@ class FarWeights {
   void Add(uint32_t input, uint32_t column, float weight) {
     weights_.push_back({input, column, weight});
   }
-  /// c[row, column] += weight * in[row, input] for all of them, which are then forgotten.
-  void Settle(const RowsRef& in, float* c, size_t c_stride);
+  /// Adds weight * in[row, input] of all weights to c[row, column], then forgets the weights.
+  void AddTo(const RowsRef& in, float* c, size_t c_stride);
 
  private:
   struct Weight {
@@ -106,8 +106,8 @@ struct PackedTable {
 /// Thread-safe.
 PackedTable PackCentroids(ComputeType type, const ShardView& shard);
 
-/// Whether panels of this matrix are multiplied while they are decoded: this machine has the
-/// instructions and gains by it, and all panels are whole. Thread-safe.
+/// Returns whether panels of this matrix are multiplied while they are decoded: this machine has
+/// the instructions and gains by it, and all panels are whole. Thread-safe.
 bool CanFusePacked(ComputeType type, const ShardView& shard, const ShardMatrix& matrix);
 
 /// Rows to multiply while panels are decoded: c [rows, width] as in PackedProduct.
@@ -151,7 +151,8 @@ struct PackedProduct {
   uint32_t width = 0;  ///< 1..kTileWidth
 };
 
-/// A number of c depends neither on the other rows nor on the other columns. Thread-safe.
+/// Computes the product. A number of c depends neither on the other rows nor on the other columns.
+/// Thread-safe.
 void MultiplyPacked(ComputeType type, const PackedProduct& product);
 
 }  // namespace sti

@@ -23,7 +23,7 @@ inline constexpr ComputeType kBf16 = ComputeType::kBf16;
 inline constexpr ComputeType kInt8 = ComputeType::kInt8;
 inline constexpr uint32_t kLanes = 16;
 
-/// The first `count` lanes, or all.
+/// Returns a mask of the first `count` lanes, or all.
 HWY_INLINE __mmask16 FirstLanes(uint32_t count) {
   return count >= kLanes ? __mmask16{0xFFFF} : static_cast<__mmask16>((1U << count) - 1);
 }
@@ -71,7 +71,7 @@ HWY_INLINE Ints AddSharedStep(Ints sums, const uint32_t* x, __m512i w) {
   return sums;
 }
 
-/// c plus what the sums of a row stand for.
+/// Returns c plus what the sums of a row stand for.
 HWY_INLINE __m512 FinishSums(const PackedRows& /*a*/, uint32_t /*row*/, __m512 sums, __m512 units,
                              __m512 c) {
   return _mm512_fmadd_ps(sums, units, c);

@@ -106,15 +106,15 @@ double Allocation::SmallestTarget() const {
 bool Allocation::SetUniform(size_t level) {
   for (size_t shard = 0; shard < levels_.size(); ++shard)
     levels_[shard] = std::clamp(level, ranges_[shard].floor, ranges_[shard].ceiling);
-  return Settle();
+  return PreloadAndRecount();
 }
 
 bool Allocation::SetLevels(std::span<const size_t> levels) {
   levels_.assign(levels.begin(), levels.end());
-  return Settle();
+  return PreloadAndRecount();
 }
 
-bool Allocation::Settle() {
+bool Allocation::PreloadAndRecount() {
   RecountDecoding(0, layers_.size() - 1);
   Preload(levels_.size());
   bool fits = Fits();

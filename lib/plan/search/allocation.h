@@ -69,8 +69,8 @@ class Allocation {
   bool TryRaise(size_t shard, size_t level);
 
  private:
-  /// Preloads and counts after a change of levels, and returns whether all fits.
-  bool Settle();
+  /// Preloads, and computes budgets anew, after levels have changed; returns Fits().
+  bool PreloadAndRecount();
   void Preload(size_t at_most);
   /// Preloads fewer layers until all fits, and returns whether it does: preloaded bytes are held
   /// for ever, staged ones for a while. Leaves the longest prefix that memory allows if none fits.
