@@ -38,11 +38,11 @@ struct AttentionInput {
 uint64_t AttentionScratch(uint32_t length);
 uint64_t PackedAttentionScratch(uint32_t length, uint32_t head_dim);
 
-/// softmax(queries keys / sqrt(head_dim)) values, in place of the queries, sequence by sequence.
-/// `scratch` has room for AttentionScratch floats for each of the pool's threads, `scratch_stride`
-/// apart; packed, for PackedAttentionScratch floats, each aligned to 64 bytes. The same bits for
-/// any number of threads, and whatever else is in `offsets`; where `received` is wanted, a head of
-/// a sequence is the work of one thread.
+/// Computes softmax(queries keys / sqrt(head_dim)) values in place of the queries, sequence by
+/// sequence. `scratch` has room for AttentionScratch floats for each of the pool's threads,
+/// `scratch_stride` apart; packed, for PackedAttentionScratch floats, each aligned to 64 bytes. The
+/// same bits for any number of threads, and whatever else is in `offsets`; where `received` is
+/// wanted, a head of a sequence is the work of one thread.
 void Attend(const AttentionInput& input, ThreadPool& pool, float* scratch, uint64_t scratch_stride);
 
 }  // namespace sti

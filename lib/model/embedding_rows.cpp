@@ -120,9 +120,9 @@ const uint8_t* LocateRow(const EmbeddingReads& reads, std::span<const uint8_t> b
   return &blocks[range.place + (offset - range.offset)];
 }
 
-Status SumEmbeddings(const ContainerIndex& index, RowLocator locate, std::span<const uint32_t> ids,
-                     std::span<const uint32_t> types, std::span<const float> type_rows,
+Status SumEmbeddings(const ContainerIndex& index, RowLocator locate, const EmbeddingInput& input,
                      const std::string& file, float* hidden) {
+  const auto& [ids, types, type_rows] = input;
   const size_t width = index.info.shape.embedding_width();
   PositionRows rows(index.info);
   for (size_t p = 0; p < ids.size(); ++p) {
@@ -141,13 +141,12 @@ Status SumEmbeddings(const ContainerIndex& index, RowLocator locate, std::span<c
 }
 
 Status SumEmbeddings(const ContainerIndex& index, const EmbeddingReads& reads,
-                     std::span<const uint8_t> blocks, std::span<const uint32_t> ids,
-                     std::span<const uint32_t> types, std::span<const float> type_rows,
+                     std::span<const uint8_t> blocks, const EmbeddingInput& input,
                      const std::string& file, float* hidden) {
   const auto locate = [&](const RowTable& table, uint32_t row) {
     return LocateRow(reads, blocks, table, row);
   };
-  return SumEmbeddings(index, locate, ids, types, type_rows, file, hidden);
+  return SumEmbeddings(index, locate, input, file, hidden);
 }
 
 }  // namespace sti

@@ -65,17 +65,21 @@ using RowLocator = FunctionRef<const uint8_t*(const RowTable& table, uint32_t ro
 const uint8_t* LocateRow(const EmbeddingReads& reads, std::span<const uint8_t> blocks,
                          const RowTable& table, uint32_t row);
 
-/// Writes the embedding of one input, the sum of its word, type and position rows for each token,
-/// to `hidden` [tokens, E]. `ids` and `types` are [tokens], `type_rows` [T, E]; the class
-/// PositionRows gives tokens their positions. DataError naming `file` and a row whose checksum does
-/// not match.
-Status SumEmbeddings(const ContainerIndex& index, RowLocator locate, std::span<const uint32_t> ids,
-                     std::span<const uint32_t> types, std::span<const float> type_rows,
+/// The tokens of one input, and the rows of token types, which are no part of the row tables.
+struct EmbeddingInput {
+  std::span<const uint32_t> ids;     ///< [tokens]
+  std::span<const uint32_t> types;   ///< [tokens]
+  std::span<const float> type_rows;  ///< [T, E]
+};
+
+/// Writes the embedding of one input, the sum of the word, type and position row of each token, to
+/// `hidden` [tokens, E]. The class PositionRows gives tokens their positions. DataError naming
+/// `file` and a row whose checksum does not match.
+Status SumEmbeddings(const ContainerIndex& index, RowLocator locate, const EmbeddingInput& input,
                      const std::string& file, float* hidden);
 /// Does the same with the rows that `reads` has brought into `blocks`, the buffer of all ranges.
 Status SumEmbeddings(const ContainerIndex& index, const EmbeddingReads& reads,
-                     std::span<const uint8_t> blocks, std::span<const uint32_t> ids,
-                     std::span<const uint32_t> types, std::span<const float> type_rows,
+                     std::span<const uint8_t> blocks, const EmbeddingInput& input,
                      const std::string& file, float* hidden);
 
 }  // namespace sti

@@ -42,9 +42,9 @@ uint64_t FallbackRowBytes(const ContainerIndex& index, uint32_t tokens) {
                            index.info.position_rows(tokens));
 }
 
-uint32_t SumRowsInMemory(const ContainerIndex& index, RowLocator find,
-                         std::span<const uint32_t> ids, std::span<const uint32_t> types,
-                         std::span<const float> type_rows, float* hidden) {
+uint32_t SumRowsInMemory(const ContainerIndex& index, RowLocator find, const EmbeddingInput& input,
+                         float* hidden) {
+  const auto& [ids, types, type_rows] = input;
   const size_t width = index.info.shape.embedding_width();
   const auto add = [&](const RowTable& table, const uint8_t* row, float* sum) {
     if (row != nullptr) AddRow(table, {row, table.row_bytes}, sum);

@@ -48,11 +48,10 @@ std::vector<uint32_t> WordsOfNoText(const TokenizerInfo& tokenizer);
 /// of words that stand for no text, and of positions.
 uint64_t FallbackRowBytes(const ContainerIndex& index, uint32_t tokens);
 
-/// Sums word, position and type rows into `hidden` [ids, hidden], as SumEmbeddings does, of the
-/// rows that `find` finds. A word without its row has that of the unknown word. `types` has one
-/// entry an id. Returns how many of `ids` lack their row.
-uint32_t SumRowsInMemory(const ContainerIndex& index, RowLocator find,
-                         std::span<const uint32_t> ids, std::span<const uint32_t> types,
-                         std::span<const float> type_rows, float* hidden);
+/// Writes the embedding of one input to `hidden` [tokens, E], as SumEmbeddings does, out of the
+/// rows that `find` finds; it returns null for others. A word whose row is not found has that of
+/// the unknown word. Returns the number of tokens whose words are so.
+uint32_t SumRowsInMemory(const ContainerIndex& index, RowLocator find, const EmbeddingInput& input,
+                         float* hidden);
 
 }  // namespace sti

@@ -65,9 +65,10 @@ Status LoadedModel::Embed(Transformer& transformer, const Batch& batch,
   for (uint32_t s = 0; s < batch.sequences(); ++s) {
     uint32_t first = batch.offsets[s];
     uint32_t count = batch.offsets[s + 1] - first;
-    STI_RETURN_IF_ERROR(SumEmbeddings(
-        index(), reads, blocks.span(), ids.subspan(first, count), types.subspan(first, count),
-        resident_.embedding[TensorRole::kTypeEmbeddings], file_.name(), sums + first * width));
+    STI_RETURN_IF_ERROR(SumEmbeddings(index(), reads, blocks.span(),
+                                      {ids.subspan(first, count), types.subspan(first, count),
+                                       resident_.embedding[TensorRole::kTypeEmbeddings]},
+                                      file_.name(), sums + first * width));
   }
   transformer.FinishEmbeddings(hidden, batch.tokens(), resident_.embedding);
   return {};

@@ -107,11 +107,9 @@ void RowStore::PlanMissingWords() {
   PlanEmbeddingReads(index_, words_place_, &reads_);
 }
 
-Status RowStore::Sum(std::span<const uint32_t> ids, std::span<const uint32_t> types,
-                     std::span<const float> type_rows, const std::string& file,
-                     float* hidden) const {
+Status RowStore::Sum(const EmbeddingInput& input, const std::string& file, float* hidden) const {
   const auto locate = [this](const RowTable& table, uint32_t row) { return Locate(table, row); };
-  return SumEmbeddings(index_, locate, ids, types, type_rows, file, hidden);
+  return SumEmbeddings(index_, locate, input, file, hidden);
 }
 
 void RowStore::Keep() {

@@ -94,11 +94,10 @@ class RowStore {
   /// Returns the reads of what is missing for texts of these words whose longest has `tokens`
   /// tokens, at most as many each as there is room for. Valid until the next Plan.
   const EmbeddingReads& Plan(std::span<const uint32_t> ids, uint32_t tokens);
-  /// The memory that they land in.
+  /// Returns the memory that they land in.
   [[nodiscard]] std::span<uint8_t> blocks() { return memory_.span(); }
   /// Sums rows of the text, which have been read, as SumEmbeddings does.
-  [[nodiscard]] Status Sum(std::span<const uint32_t> ids, std::span<const uint32_t> types,
-                           std::span<const float> type_rows, const std::string& file,
+  [[nodiscard]] Status Sum(const EmbeddingInput& input, const std::string& file,
                            float* hidden) const;
   /// Keeps the rows of the text, or of what PlanAhead said, all of which have been read and are
   /// sound.

@@ -115,7 +115,7 @@ struct CascadeReport {
 };
 
 /// Runs an input under the pipeline's plan, which has a cascade: one sequence, checked as
-/// Pipeline::CheckInput does. `terms` hold for all levels together, and name neither route nor what
+/// Pipeline::Check does. `terms` hold for all levels together, and name neither route nor what
 /// is kept. `result` and `report` are those of the level that answered. With a deadline a later
 /// level runs only if there is time for its bases, and a level that is degraded answers only if
 /// there is none. An error is as Pipeline::Run has it, of whichever level: one whose logits are no

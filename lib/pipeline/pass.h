@@ -37,24 +37,26 @@ struct Pass {
 
 /// The result of a pass. `values` is used again: once it has grown, a run allocates nothing.
 struct PassOutput {
-  bool hidden = false;        ///< wanted: the hidden rows after the plan's last layer, and no head
-  std::vector<float> values;  ///< logits [sequences, labels], or hidden rows [tokens, hidden]
-  bool wants_attention = false;  ///< wanted: `attention`
+  bool hidden = false;  ///< whether hidden rows of the plan's last layer are wanted, not logits
+  std::vector<float> values;     ///< logits [sequences, labels], or hidden rows [tokens, d]
+  bool wants_attention = false;  ///< whether `attention` is wanted
   /// [tokens] What each token received of its sequence's attention, summed over the layers and
-  /// slices that were computed (Tabi 4.2). Of a layer before the head, that of first tokens alone.
+  /// slices that were computed (Tabi 4.2). A last layer that computes first tokens alone, because
+  /// the head wants no other, adds only what these give.
   std::vector<float> attention;
 };
 
 /// How one pass is to be answered. What the caller leaves open, the pipeline decides.
 struct RunTerms {
-  /// From this moment latency counts, if the caller has worked on the input before.
+  /// The moment from which latency counts, where the caller has worked on the input before.
   std::optional<Clock::time_point> taken;
-  /// Leave out what would come too late for this much after `taken`. The route's plan has times.
+  /// The deadline after `taken`, in microseconds: shards that would come too late for it are left
+  /// out. The route's plan has times. Open: the run waits for all of them.
   std::optional<double> degrade_for_us;
-  /// The plan to run under. Open: the shortest that holds the pass.
+  /// The route to run on. Open: that of the shortest plan that holds the pass.
   std::optional<RouteId> route;
   /// The shards that stay in memory after the run, of those that it runs or that are there. Open:
-  /// as the plan and the engagement say.
+  /// those that the plan and the engagement say.
   std::optional<std::span<const ShardAtBits>> keep;
 };
 

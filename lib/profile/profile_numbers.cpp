@@ -143,10 +143,11 @@ Result<double> TimeEmbedding(ProfileBench& bench, FixedWork& work) {
   const double time_us = TimeUs([&] {
     work.encoding = bench.tokenizer.Encode(work.text, std::nullopt, work.length);
     const auto tokens = static_cast<uint32_t>(work.encoding.ids.size());
-    status = SumEmbeddings(
-        bench.model.index(), work.reads, work.blocks.span(), work.encoding.ids, work.encoding.types,
-        bench.model.resident().embedding[TensorRole::kTypeEmbeddings], bench.model.file().name(),
-        bench.transformer->EmbeddingSums(tokens, work.hidden.data()));
+    status = SumEmbeddings(bench.model.index(), work.reads, work.blocks.span(),
+                           {work.encoding.ids, work.encoding.types,
+                            bench.model.resident().embedding[TensorRole::kTypeEmbeddings]},
+                           bench.model.file().name(),
+                           bench.transformer->EmbeddingSums(tokens, work.hidden.data()));
     bench.transformer->FinishEmbeddings(work.hidden.data(), tokens,
                                         bench.model.resident().embedding);
   });

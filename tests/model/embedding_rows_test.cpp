@@ -54,7 +54,7 @@ class EmbeddingRowsTest : public ::testing::TestWithParam<DataType> {
     }
     std::vector<float> hidden(ids.size() * 48);
     STI_RETURN_IF_ERROR(
-        SumEmbeddings(index, reads, blocks.span(), ids, types, types_, path_, hidden.data()));
+        SumEmbeddings(index, reads, blocks.span(), {ids, types, types_}, path_, hidden.data()));
     return hidden;
   }
 

@@ -49,7 +49,8 @@ class HeldRowsTest : public ::testing::TestWithParam<std::string> {
     std::vector<float> hidden(ids.size() * index_.info.shape.embedding_width());
     const auto stored = [this](const RowTable& table, uint32_t row) { return Stored(table, row); };
     const std::vector<uint32_t> types(ids.size());
-    EXPECT_TRUE(Succeeded(SumEmbeddings(index_, stored, ids, types, types_, path_, hidden.data())));
+    EXPECT_TRUE(
+        Succeeded(SumEmbeddings(index_, stored, {ids, types, types_}, path_, hidden.data())));
     return hidden;
   }
 
@@ -76,7 +77,7 @@ TEST_P(HeldRowsTest, SumsAreThoseOfRowsThatAreRead) {
     const auto find = [&](const RowTable& table, uint32_t row) { return rows.Find(table, row); };
     const std::vector<uint32_t> types(ids.size());
     std::vector<float> hidden(ids.size() * index_.info.shape.embedding_width(), -1.0F);
-    const uint32_t missing = SumRowsInMemory(index_, find, ids, types, types_, hidden.data());
+    const uint32_t missing = SumRowsInMemory(index_, find, {ids, types, types_}, hidden.data());
     uint32_t unknown_words = 0;
     for (uint32_t& id : ids) {
       if (held.contains(id)) continue;

@@ -104,9 +104,10 @@ class RowStoreTest : public ::testing::Test {
     }
     std::vector<float> hidden(ids.size() * 384);
     const Ids types(ids.size(), 0);
-    const Status summed = store != nullptr ? store->Sum(ids, types, types_, path_, hidden.data())
-                                           : SumEmbeddings(index(), reads, blocks, ids, types,
-                                                           types_, path_, hidden.data());
+    const Status summed =
+        store != nullptr
+            ? store->Sum({ids, types, types_}, path_, hidden.data())
+            : SumEmbeddings(index(), reads, blocks, {ids, types, types_}, path_, hidden.data());
     EXPECT_TRUE(Succeeded(summed));
     if (store != nullptr) store->Keep();
     return hidden;

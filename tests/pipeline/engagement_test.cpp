@@ -47,7 +47,7 @@ TEST(Engagement, RunsOfThePlanAreTurnsAndTheLastIsRepeated) {
     EXPECT_EQ(engagement.BitsOf(kPlan), plan.turns[turn].bits);
     EXPECT_EQ(Copy(engagement.KeptBefore(kPlan)), plan.turns[turn].preload);
     EXPECT_EQ(Copy(engagement.KeptAfter(kPlan)), plan.turns[std::min<size_t>(turn + 1, 2)].preload);
-    engagement.Ran(kPlan);
+    engagement.NoteRun(kPlan);
   }
   engagement.End();
   EXPECT_EQ(engagement.turn(), 0U);
@@ -57,8 +57,8 @@ TEST(Engagement, RunsOfThePlanAreTurnsAndTheLastIsRepeated) {
 TEST(Engagement, ARunUnderAVariantIsNoTurn) {
   const Plan plan = ThreeTurns();
   Engagement engagement(plan, kPlan, TenBytesABit);
-  engagement.Ran(kVariant);
-  engagement.Ran(kVariant);
+  engagement.NoteRun(kVariant);
+  engagement.NoteRun(kVariant);
   EXPECT_EQ(engagement.turn(), 0U);
   EXPECT_EQ(engagement.BitsOf(kVariant), plan.variants[0].bits);
   EXPECT_TRUE(engagement.KeptAfter(kVariant).empty()) << "turns have other use for the room";
@@ -76,7 +76,7 @@ TEST(Engagement, WithoutTurnsAVariantKeepsItsPartOfThePlans) {
     EXPECT_EQ(Copy(engagement.KeptAfter(kPlan)), plan.preload);
     EXPECT_EQ(Copy(engagement.KeptAfter(kVariant)), plan.variants[0].preload);
     EXPECT_EQ(engagement.turn(), 0U);
-    engagement.Ran(kPlan);
+    engagement.NoteRun(kPlan);
   }
 }
 
@@ -87,7 +87,7 @@ TEST(Engagement, ABoundKeepsShardsFromTheBottomAtTheBitsOfTheTurn) {
   engagement.Limit(69);
   EXPECT_FALSE(engagement.buffer_as_planned());
   EXPECT_EQ(Copy(engagement.KeptBefore(kPlan)), (Kept{{{0, 0}, 2}, {0, 1, 2}, {1, 1, 2}}));
-  engagement.Ran(kPlan);
+  engagement.NoteRun(kPlan);
   EXPECT_EQ(Copy(engagement.KeptBefore(kPlan)), (Kept{{0, 0, 3}, {0, 1, 3}}));
   engagement.End();
   engagement.Limit(0);
@@ -129,8 +129,8 @@ TEST(Engagement, ACascadeLevelKeepsWhatLaterOnesRunUntilTheyHave) {
     EXPECT_EQ(Copy(engagement.KeptAfter(last)), (Kept{{0, 1, 32}}));
     EXPECT_EQ(engagement.BitsOf(first), level.bits);
     EXPECT_EQ(engagement.BitsOf(last), plan.bits);
-    engagement.Ran(first);
-    engagement.Ran(last);
+    engagement.NoteRun(first);
+    engagement.NoteRun(last);
     EXPECT_EQ(engagement.turn(), 0U);
   }
   engagement.Limit(30);
@@ -141,9 +141,9 @@ TEST(Engagement, ACascadeLevelKeepsWhatLaterOnesRunUntilTheyHave) {
 TEST(Engagement, WhatACallerKeptIsNotAsPlannedUntilTheNextRun) {
   const Plan plan = ThreeTurns();
   Engagement engagement(plan, kPlan, TenBytesABit);
-  engagement.Ran(kPlan, true);
+  engagement.NoteRun(kPlan, KeptBy::kCaller);
   EXPECT_FALSE(engagement.buffer_as_planned());
-  engagement.Ran(kPlan);
+  engagement.NoteRun(kPlan);
   EXPECT_TRUE(engagement.buffer_as_planned());
 }
 

@@ -64,8 +64,8 @@ std::span<const ShardAtBits> Engagement::KeptWithin(uint64_t bytes, RouteId rout
   return within_limit_;
 }
 
-void Engagement::Ran(RouteId route, bool kept_otherwise) {
-  kept_otherwise_ = kept_otherwise;
+void Engagement::NoteRun(RouteId route, KeptBy kept_by) {
+  kept_by_ = kept_by;
   if (route == RouteId{}) ++turn_;
 }
 

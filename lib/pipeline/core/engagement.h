@@ -21,8 +21,14 @@
 
 namespace sti {
 
-/// One engagement after another under one plan. Spans stay valid until the next call. One thread at
-/// a time.
+/// Who says which shards stay in the buffer after a run.
+enum class KeptBy : uint8_t {
+  kPlan,
+  kCaller,  ///< RunTerms::keep
+};
+
+/// Counts turns through one engagement after another under one plan, and tells the bits of each and
+/// what stays in the buffer. Spans stay valid until the next call. One thread at a time.
 class Engagement {
  public:
   /// Returns the bytes that a shard occupies in the buffer.
@@ -37,21 +43,21 @@ class Engagement {
   /// Returns the turn of the next run, from 0; the last is repeated.
   [[nodiscard]] size_t turn() const;
   /// Returns whether nothing but the plan has said what the buffer holds.
-  [[nodiscard]] bool buffer_as_planned() const { return !limit_ && !kept_otherwise_; }
+  [[nodiscard]] bool buffer_as_planned() const { return !limit_ && kept_by_ == KeptBy::kPlan; }
 
   /// Returns the bits that the next run on `route` computes with.
   [[nodiscard]] const Grid<uint32_t>& BitsOf(RouteId route) const;
   /// Returns the shards that are to be in the buffer when the next run on `route` begins.
   [[nodiscard]] std::span<const ShardAtBits> KeptBefore(RouteId route);
-  /// Returns the shards that are to be in the buffer when the next run on `route` has ended, some
-  /// perhaps several times: it keeps what any of them says.
+  /// Returns the shards that are to be in the buffer when the next run on `route` has ended. A
+  /// shard may be there several times; then it keeps the most of these bits.
   [[nodiscard]] std::span<const ShardAtBits> KeptAfter(RouteId route);
   /// Returns the shards that are to be in the buffer between inputs.
   [[nodiscard]] std::span<const ShardAtBits> KeptBetween() { return KeptBefore(main_); }
 
-  /// Notes a run that ended well: one under the plan itself is a turn. `kept_otherwise`: the buffer
-  /// now holds what its caller wanted.
-  void Ran(RouteId route, bool kept_otherwise = false);
+  /// Notes a run that ended well, after which the buffer holds what `kept_by` has said. A run under
+  /// the plan itself is a turn.
+  void NoteRun(RouteId route, KeptBy kept_by = KeptBy::kPlan);
   /// Ends the engagement: the next run is its first turn.
   void End() { turn_ = 0; }
   /// Bounds the buffer to so many bytes from now on; nothing: to what the plan says. What one
@@ -67,7 +73,7 @@ class Engagement {
   RouteId main_;
   BytesOf bytes_of_;
   size_t turn_ = 0;  ///< runs under the plan itself since the engagement began
-  bool kept_otherwise_ = false;
+  KeptBy kept_by_ = KeptBy::kPlan;
   std::optional<uint64_t> limit_;
   std::vector<ShardAtBits> within_limit_;
   std::vector<std::vector<ShardAtBits>> handed_on_;  ///< [levels of the cascade] HandedOn

@@ -74,7 +74,8 @@ void PipelineCore::LockWork() {
   run_->VisitMemory(lock);
 }
 
-// Rows are at the bottom of the buffer: they go when all shards have.
+// Preloaded rows lie at the bottom of the buffer, and a bound evicts from the top: rows are evicted
+// when no shard is left.
 std::span<const uint32_t> PipelineCore::PreloadedWords() const {
   const std::vector<uint32_t>& words = force_->plan.words;
   const uint64_t bytes = words.size() * index().words.row_bytes;
@@ -148,8 +149,8 @@ LaneJob PipelineCore::JobAhead(RouteId route) {
 
 Status PipelineCore::Wake(bool may_degrade) {
   // While reads hang, the next run will do without.
-  if (may_degrade && force_->plan.fallback && !loader_.CanSettle()) return {};
-  STI_RETURN_IF_ERROR(loader_.Settle());
+  if (may_degrade && force_->plan.fallback && !loader_.IsLaneIdle()) return {};
+  STI_RETURN_IF_ERROR(loader_.BecomeIdle());
   RunTerms terms;
   if (may_degrade) terms.degrade_for_us = 0;
   Route& route = force_->routes[force_->FirstRoute().index];
@@ -167,7 +168,7 @@ Status PipelineCore::LoadAhead() {
 }
 
 Status PipelineCore::LoadAllAhead() {
-  STI_RETURN_IF_ERROR(loader_.Settle());
+  STI_RETURN_IF_ERROR(loader_.BecomeIdle());
   for (const RouteId id : force_->by_length) {
     Guarantee* const guarantee = force_->GuaranteeOf(id);
     if (guarantee != nullptr) STI_RETURN_IF_ERROR(LoadFallback(*guarantee));
@@ -227,14 +228,14 @@ Status PipelineCore::LoadAhead(Route& route, const LaneJob& job) {
     loader_.lane().GroupComputed(group);
   }
   // Interrupted, reads are still in flight, whatever else went wrong.
-  STI_RETURN_IF_ERROR(loader_.Settle());
+  STI_RETURN_IF_ERROR(loader_.BecomeIdle());
   return status;
 }
 
 Status PipelineCore::Rest() {
   // Nobody may wait here for reads that hang: the next input has a deadline.
-  if (force_->plan.fallback && !loader_.CanSettleAll()) return {};
-  STI_RETURN_IF_ERROR(loader_.SettleAll());
+  if (force_->plan.fallback && !loader_.AllLanesIdle()) return {};
+  STI_RETURN_IF_ERROR(loader_.AwaitAllLanes());
   loader_.GiveBackArena();
   ReleaseWork();
   return {};
@@ -247,7 +248,7 @@ void PipelineCore::ReleaseWork() {
 }
 
 Status PipelineCore::EndTurns() {
-  STI_RETURN_IF_ERROR(loader_.Settle());
+  STI_RETURN_IF_ERROR(loader_.BecomeIdle());
   const Engagement before = force_->engagement;
   BeginTurnsAnew();
   Status loaded = LoadAhead();
@@ -272,7 +273,7 @@ Status PipelineCore::ResizePreload(std::optional<uint64_t> bytes, Refill refill)
     refit_ = Refit::kAfterRun;
     return {};
   }
-  STI_RETURN_IF_ERROR(loader_.SettleAll());
+  STI_RETURN_IF_ERROR(loader_.AwaitAllLanes());
   const std::optional<uint64_t> before = std::exchange(preload_limit_, bytes);
   Status loaded = LoadAhead();
   if (loaded.ok() && !bytes && !resting_) loaded = MakeRoom();
@@ -302,7 +303,7 @@ Result<bool> PipelineCore::SetClock(uint64_t clock_khz) {
 
 // Rows that guarantees need are the same for inputs of the same length; other plans hold none.
 Status PipelineCore::GoOnUnder(std::unique_ptr<PlanInForce> next, uint64_t most_staging) {
-  STI_RETURN_IF_ERROR(loader_.SettleAll());
+  STI_RETURN_IF_ERROR(loader_.AwaitAllLanes());
   Before before;
   before.layers = resident_.Layers();
   before.resting = resting_;
@@ -331,9 +332,9 @@ Status PipelineCore::GoOnUnder(std::unique_ptr<PlanInForce> next, uint64_t most_
 // Interrupted, reads are in flight for the plan that was tried.
 void PipelineCore::GoBackTo(Before before) {
   std::shared_ptr<void> rows;
-  if (!loader_.CanSettle()) {
+  if (!loader_.IsLaneIdle()) {
     rows = std::make_shared<std::pair<std::shared_ptr<void>, std::shared_ptr<void>>>(
-        run_->GiveUpRows(), std::move(landing_));
+        run_->LeaveRowMemory(), std::move(landing_));
   }
   landing_.reset();
   force_ = std::move(before.force);
@@ -356,7 +357,7 @@ const PipelineStatus& PipelineCore::status() {
   status_.working_bytes = transformer_->working_bytes() + run_->working_bytes();
   status_.lock_refusal = lock_refusal_.ok() ? &loader_.lock_refusal() : &lock_refusal_;
   status_.lane = loader_.state();
-  status_.settled = loader_.CanSettleAll();
+  status_.settled = loader_.AllLanesIdle();
   status_.schedule = loader_.schedule();
   return status_;
 }

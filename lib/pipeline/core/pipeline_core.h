@@ -1,7 +1,7 @@
 // The core of a pipeline: what runs compute with, what stays in memory, and the changes between
 // runs. Engagement decides what a run computes with and what stays, Loader brings it into memory,
-// Run computes, and PipelineCore puts the three together. Its public methods are those of Pipeline
-// (pipeline/pipeline.h), which says what they do.
+// PassRun computes, and PipelineCore puts the three together. Its public methods are those of
+// Pipeline (pipeline/pipeline.h), which says what they do.
 #pragma once
 
 #include <cstddef>
@@ -41,8 +41,8 @@ class PipelineCore {
   [[nodiscard]] Status Check(const Pass& pass) const;
   [[nodiscard]] Status Run(const Pass& pass, const RunTerms& terms, PassOutput* output,
                            RunReport* report);
-  Result<sti::Run*> Begin(const Pass& pass, const RunTerms& terms, PassOutput* output,
-                          RunReport* report);
+  Result<PassRun*> Begin(const Pass& pass, const RunTerms& terms, PassOutput* output,
+                         RunReport* report);
   [[nodiscard]] Status End(Status status);
   void EndInput();
   [[nodiscard]] bool HasTimeFor(RouteId route, const RunTerms& terms);
@@ -122,7 +122,7 @@ class PipelineCore {
   Refit refit_ = Refit::kNo;
   Status lock_refusal_;  ///< of the working memory
   PipelineStatus status_;
-  std::optional<sti::Run> run_;
+  std::optional<PassRun> run_;
   /// Blocks that rows which guarantees need are read into, and what is read.
   struct RowLanding {
     EmbeddingReads reads;

@@ -11,7 +11,7 @@
 namespace sti {
 namespace {
 
-Status Compute(Run& run, const Pass& pass) {
+Status Compute(PassRun& run, const Pass& pass) {
   STI_RETURN_IF_ERROR(run.Embed(pass));
   STI_RETURN_IF_ERROR(run.Layers(0, run.layers()));
   return run.Finish();
@@ -39,12 +39,12 @@ Status CheckOffsets(std::span<const uint32_t> offsets, size_t tokens) {
 
 Status PipelineCore::Run(const Pass& pass, const RunTerms& terms, PassOutput* output,
                          RunReport* report) {
-  STI_ASSIGN_OR_RETURN(sti::Run* const run, Begin(pass, terms, output, report));
+  STI_ASSIGN_OR_RETURN(PassRun* const run, Begin(pass, terms, output, report));
   return End(Compute(*run, pass));
 }
 
-Result<sti::Run*> PipelineCore::Begin(const Pass& pass, const RunTerms& terms, PassOutput* output,
-                                      RunReport* report) {
+Result<PassRun*> PipelineCore::Begin(const Pass& pass, const RunTerms& terms, PassOutput* output,
+                                     RunReport* report) {
   STI_RETURN_IF_ERROR(Check(pass));
   const Clock::time_point began = Clock::now();
   const size_t tokens = TokensOf(pass, index().info.shape.hidden);
@@ -62,7 +62,10 @@ Result<sti::Run*> PipelineCore::Begin(const Pass& pass, const RunTerms& terms, P
                                   guarantee != nullptr));
   report->turn = static_cast<uint32_t>(force_->engagement.turn() + 1);
   run_->Begin(force_->routes[route.index], terms, began, output, report);
-  if (guarantee != nullptr) run_->MayGiveUp(*guarantee, *force_->held_rows, reads);
+  if (guarantee != nullptr) {
+    run_->LetGiveUp(*guarantee, *force_->held_rows);
+    if (!reads) run_->GoWithoutReads();
+  }
   return &*run_;
 }
 
@@ -70,7 +73,8 @@ Status PipelineCore::End(Status status) {
   run_->End(status.ok());
   if (status.ok()) {
     CompareWithPlan(run_->report());
-    force_->engagement.Ran(run_->route().id(), run_->terms().keep.has_value());
+    force_->engagement.NoteRun(run_->route().id(),
+                               run_->terms().keep ? KeptBy::kCaller : KeptBy::kPlan);
   }
   if (run_->has_lane()) loader_.EndRun(status.ok());
   const RunReport& report = run_->report();
@@ -92,9 +96,9 @@ Status PipelineCore::RefitArena() {
 Result<bool> PipelineCore::StartReads(RouteId id, const RunTerms& terms, RowsCome rows_come,
                                       bool may_do_without) {
   if (loader_.TakeOver(JobFor(id, terms))) return true;
-  if (terms.degrade_for_us) loader_.SetLateLaneAside([this] { return run_->GiveUpRows(); });
-  if (may_do_without && !loader_.CanSettle()) return false;
-  STI_RETURN_IF_ERROR(loader_.Settle());
+  if (terms.degrade_for_us) loader_.SetLateLaneAside([this] { return run_->LeaveRowMemory(); });
+  if (may_do_without && !loader_.IsLaneIdle()) return false;
+  STI_RETURN_IF_ERROR(loader_.BecomeIdle());
   STI_RETURN_IF_ERROR(RefitArena());
   Route& route = force_->routes[id.index];
   Status prepared = loader_.Prepare(route, JobFor(id, terms));
@@ -206,7 +210,7 @@ bool PipelineCore::HasTimeFor(RouteId id, const RunTerms& terms) {
   Pace& pace = route.pace();
   pace.Begin(*terms.degrade_for_us);
   pace.ExpectSlowdown(run_->route().pace().slowdown());
-  if (!loader_.SettleBy(*terms.taken + Microseconds(pace.LatestStartUs(0)))) return false;
+  if (!loader_.BecomeIdleBy(*terms.taken + Microseconds(pace.LatestStartUs(0)))) return false;
   if (!loader_.Prepare(route, JobFor(id, terms)).ok()) return false;
   const double known_rate = loader_.lane().bytes_per_us();
   const double rate = known_rate > 0 ? known_rate : route.PlannedRate();

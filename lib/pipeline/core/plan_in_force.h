@@ -28,14 +28,15 @@ struct PlanInForce {
   PlanInForce(const PlanInForce&) = delete;
   PlanInForce& operator=(const PlanInForce&) = delete;
 
-  /// The route of the longest inputs: the plan itself, or at another clock a variant in its place.
+  /// Returns the route of the longest inputs: the plan itself, or at another clock a variant in its
+  /// place.
   [[nodiscard]] RouteId MainRoute() const { return by_length.back(); }
-  /// The route that such inputs begin on: the main one, or the first level of the cascade.
+  /// Returns the route that such inputs begin on: the main one, or the first level of the cascade.
   [[nodiscard]] RouteId FirstRoute() const {
     return plan.cascade ? CascadeRoute(plan, 0) : MainRoute();
   }
-  /// The route of an input of so many tokens: the shortest that holds it, the longest for what none
-  /// holds.
+  /// Returns the route of an input of so many tokens: the shortest that holds it, the longest for
+  /// what none holds.
   [[nodiscard]] RouteId RouteFor(size_t tokens) const;
   /// Returns the most tokens of an input.
   [[nodiscard]] uint32_t max_length() const { return PlanOf(plan, MainRoute()).length; }

@@ -34,15 +34,15 @@ Status CheckValues(const ModelInfo& info, std::span<const float> values) {
 
 }  // namespace
 
-Run::Run(ContainerFile& file, const ResidentModel& resident, Transformer& transformer,
-         Loader& loader, bool keeps_rows)
+PassRun::PassRun(ContainerFile& file, const ResidentModel& resident, Transformer& transformer,
+                 Loader& loader, bool keeps_rows)
     : file_(file),
       resident_(resident),
       transformer_(transformer),
       loader_(loader),
       rows_(std::make_shared<RowStore>(file.index(), keeps_rows)) {}
 
-void Run::Reserve(uint32_t tokens, bool touch) {
+void PassRun::Reserve(uint32_t tokens, bool touch) {
   const size_t count = size_t{tokens} * file_.index().info.shape.hidden;
   hidden_buffer_.Renew(count * sizeof(float));
   hidden_ = {reinterpret_cast<float*>(hidden_buffer_.data()), count};
@@ -50,19 +50,19 @@ void Run::Reserve(uint32_t tokens, bool touch) {
   rows_->Reserve(tokens, touch);
 }
 
-void Run::Release() {
+void PassRun::Release() {
   hidden_ = {};
   hidden_buffer_ = AlignedBuffer();
   rows_->Release();
 }
 
-void Run::VisitMemory(FunctionRef<void(AlignedBuffer&)> visit) {
+void PassRun::VisitMemory(FunctionRef<void(AlignedBuffer&)> visit) {
   visit(hidden_buffer_);
   rows_->VisitMemory(visit);
 }
 
-void Run::Begin(Route& route, const RunTerms& terms, Clock::time_point began, PassOutput* output,
-                RunReport* report) {
+void PassRun::Begin(Route& route, const RunTerms& terms, Clock::time_point began,
+                    PassOutput* output, RunReport* report) {
   route_ = &route;
   terms_ = terms;
   began_ = began;
@@ -83,14 +83,14 @@ void Run::Begin(Route& route, const RunTerms& terms, Clock::time_point began, Pa
   if (degrades()) BeginDegraded();
 }
 
-void Run::BeginDegraded() {
+void PassRun::BeginDegraded() {
   route_->pace().Begin(*terms_.degrade_for_us);
   planned_rate_ = route_->PlannedRate();
   loader_.lane().ExpectBandwidth(planned_rate_);
   SetStartTimes();
 }
 
-Status Run::Embed(const Pass& pass) {
+Status PassRun::Embed(const Pass& pass) {
   const auto* tokens = std::get_if<TokenInput>(&pass.input);
   const auto* hidden = std::get_if<HiddenInput>(&pass.input);
   const size_t width = file_.index().info.shape.hidden;
@@ -106,7 +106,7 @@ Status Run::Embed(const Pass& pass) {
   return ReadsBeforeComputing(route_->plan()) ? AwaitReads() : Status();
 }
 
-Status Run::EmbedTokens(const TokenInput& input) {
+Status PassRun::EmbedTokens(const TokenInput& input) {
   tokens_in_ = input;
   if (!has_lane_) return FallBackBeforeRows();
   loader_.lane().ReadTableRows(rows_->Plan(input.ids, batch().longest()), rows_->blocks());
@@ -125,15 +125,16 @@ Status Run::EmbedTokens(const TokenInput& input) {
 }
 
 // Each sequence begins at the first position.
-Status Run::SumTableRows(const TokenInput& input) {
+Status PassRun::SumTableRows(const TokenInput& input) {
   const size_t width = file_.index().info.shape.embedding_width();
   float* const sums = transformer_.EmbeddingSums(tokens_, hidden_.data());
   for (uint32_t s = 0; s < batch().sequences(); ++s) {
     const uint32_t first = offsets_[s];
     const uint32_t count = offsets_[s + 1] - first;
-    STI_RETURN_IF_ERROR(rows_->Sum(
-        input.ids.subspan(first, count), input.types.subspan(first, count),
-        resident_.embedding[TensorRole::kTypeEmbeddings], file_.name(), sums + first * width));
+    STI_RETURN_IF_ERROR(
+        rows_->Sum({input.ids.subspan(first, count), input.types.subspan(first, count),
+                    resident_.embedding[TensorRole::kTypeEmbeddings]},
+                   file_.name(), sums + first * width));
   }
   return {};
 }
@@ -141,7 +142,7 @@ Status Run::SumTableRows(const TokenInput& input) {
 // A plan that counts on all IO before all computation runs so. Where the arena is too small for
 // that, what is read before the first layer is as much as it holds; and a degraded run goes on when
 // its first layer must start.
-Status Run::AwaitReads() {
+Status PassRun::AwaitReads() {
   const LoadSchedule& schedule = *loader_.schedule();
   const auto overwrites = std::find_if(schedule.reads.begin(), schedule.reads.end(),
                                        [](const ScheduledRead& read) { return read.after > 0; });
@@ -154,7 +155,7 @@ Status Run::AwaitReads() {
   return {};
 }
 
-Status Run::Layers(uint32_t first, uint32_t last) {
+Status PassRun::Layers(uint32_t first, uint32_t last) {
   if (first != next_layer_ || last < first || last > layers()) {
     return UsageError("layers " + std::to_string(first) + " to " + std::to_string(last) +
                       " of a run are not the next");
@@ -167,7 +168,7 @@ Status Run::Layers(uint32_t first, uint32_t last) {
   return {};
 }
 
-Status Run::ComputeLayer(uint32_t k) {
+Status PassRun::ComputeLayer(uint32_t k) {
   const double waiting = Now();
   if (guarantee_ == nullptr) {
     STI_RETURN_IF_ERROR(WaitForLayer(k));
@@ -179,7 +180,7 @@ Status Run::ComputeLayer(uint32_t k) {
   return FallBackAfter(k);
 }
 
-Status Run::ComputePlanned(uint32_t k, double waiting) {
+Status PassRun::ComputePlanned(uint32_t k, double waiting) {
   IoLane& lane = loader_.lane();
   STI_RETURN_IF_ERROR(loader_.TakeResident(*route_, k));
   report_->stall_us += Now() - waiting;
@@ -193,16 +194,19 @@ Status Run::ComputePlanned(uint32_t k, double waiting) {
   return {};
 }
 
-Status Run::ComputeFrom(const ShardSupply& supply, uint32_t k) {
+Status PassRun::ComputeFrom(const ShardSupply& supply, uint32_t k) {
   Route& route = supply.route;
   const Plan& plan = route.plan();
   LayerTrace trace;
   trace.layer = plan.layers[k];
   trace.start_us = Now();
   const uint32_t most = degrades() ? route.pace().SlicesFor(k, SinceTaken()) : plan.width;
-  STI_ASSIGN_OR_RETURN(const Route::Layer layer,
-                       route.ViewLayer(k, supply.arrived, most, loader_.buffer(), supply.arena,
-                                       file_.name(), supply.degraded));
+  STI_ASSIGN_OR_RETURN(const Route::Layer layer, route.ViewLayer(k, most,
+                                                                 {.arrived = supply.arrived,
+                                                                  .arena = supply.arena,
+                                                                  .buffer = loader_.buffer(),
+                                                                  .file = file_.name()},
+                                                                 supply.degraded));
   const bool before_head = k + 1 == plan.layers.size() && !output_->hidden;
   transformer_.RunLayer({batch(),
                          {layer.views, layer.slices, resident_.layers[trace.layer]},
@@ -217,14 +221,14 @@ Status Run::ComputeFrom(const ShardSupply& supply, uint32_t k) {
   return {};
 }
 
-Status Run::WaitForLayer(uint32_t k) {
+Status PassRun::WaitForLayer(uint32_t k) {
   IoLane& lane = loader_.lane();
   if (!degrades()) return lane.WaitForGroup(k);
   const Result<bool> came = lane.WaitInTime(k, !route_->HoldsBase(k, loader_.buffer()));
   return came.ok() ? Status() : Status(came.error());
 }
 
-Status Run::Finish() {
+Status PassRun::Finish() {
   if (next_layer_ != layers()) return UsageError("a run has layers left before its head");
   const ModelInfo& info = file_.index().info;
   if (output_->hidden) {
@@ -245,7 +249,7 @@ Status Run::Finish() {
   return CheckValues(info, output_->values);
 }
 
-void Run::End(bool well) {
+void PassRun::End(bool well) {
   report_->latency_us = Now();
   if (has_lane_) loader_.lane().Stop(&io_);
   if (degrades()) route_->pace().Ended(SinceTaken() - *terms_.degrade_for_us);
@@ -254,7 +258,7 @@ void Run::End(bool well) {
   ReportReads();
 }
 
-void Run::SetStartTimes() {
+void PassRun::SetStartTimes() {
   const Pace& pace = route_->pace();
   start_by_.resize(route_->groups());
   for (uint32_t group = 0; group < route_->groups(); ++group)
@@ -266,7 +270,7 @@ void Run::SetStartTimes() {
                               row_bytes < kMostRowBytes ? static_cast<uint64_t>(row_bytes) : 0);
 }
 
-void Run::ReportReads() {
+void PassRun::ReportReads() {
   const auto since_start = [&](Clock::time_point moment) {
     return MicrosecondsBetween(began_, moment);
   };
@@ -292,62 +296,63 @@ void Run::ReportReads() {
   }
 }
 
-void Run::MayGiveUp(Guarantee& guarantee, const HeldRows& held_rows, bool has_lane) {
+void PassRun::LetGiveUp(Guarantee& guarantee, const HeldRows& held_rows) {
   guarantee_ = &guarantee;
   held_rows_ = &held_rows;
-  has_lane_ = has_lane;
 }
 
-std::shared_ptr<void> Run::GiveUpRows() { return std::exchange(rows_, rows_->Leave()); }
+std::shared_ptr<void> PassRun::LeaveRowMemory() { return std::exchange(rows_, rows_->Leave()); }
 
-// A read that fails is as one that does not come. Only an interrupted run ends.
-Result<bool> Run::Unless(Result<bool> came) {
+// A run that may give up takes a read that fails for one that does not come. Only an interrupt ends
+// it.
+Result<bool> PassRun::FalseIfReadFailed(Result<bool> came) {
   if (came.ok() || guarantee_ == nullptr || came.error().kind == ErrorKind::kCancelled) return came;
   reads_failed_ = true;
   return false;
 }
 
-Result<bool> Run::RowsCome() {
+Result<bool> PassRun::RowsCome() {
   std::optional<Clock::time_point> latest;
   if (guarantee_ != nullptr)
     latest = taken_ + Microseconds(guarantee_->RowsByUs(*terms_.degrade_for_us, route_->pace()));
-  return Unless(loader_.lane().WaitForTableRows(latest));
+  return FalseIfReadFailed(loader_.lane().WaitForTableRows(latest));
 }
 
 // Past its last moment a layer is begun only if the run will need no more reads: another moment to
 // give up does not come.
-Result<bool> Run::LayerComes(uint32_t k) {
+Result<bool> PassRun::LayerComes(uint32_t k) {
   const double deadline_us = *terms_.degrade_for_us;
   const bool need_base = !route_->HoldsBase(k, loader_.buffer());
   const auto latest = taken_ + Microseconds(guarantee_->LayerByUs(k, deadline_us, route_->pace()));
-  STI_ASSIGN_OR_RETURN(const bool comes, Unless(loader_.lane().WaitInTime(k, need_base, latest)));
+  STI_ASSIGN_OR_RETURN(const bool comes,
+                       FalseIfReadFailed(loader_.lane().WaitInTime(k, need_base, latest)));
   if (!comes) return false;
   return SinceTaken() <= guarantee_->PastLayerByUs(k, deadline_us, route_->pace()) ||
          HasAllFrom(k + 1);
 }
 
-bool Run::HasAllFrom(uint32_t k) {
+bool PassRun::HasAllFrom(uint32_t k) {
   for (; k < layers(); ++k) {
     if (!loader_.lane().CanStart(k, !route_->HoldsBase(k, loader_.buffer()))) return false;
   }
   return true;
 }
 
-Status Run::FallBackBeforeRows() {
+Status PassRun::FallBackBeforeRows() {
   GiveUp(0);
   SumRowsAtHand();
   return ComputeFallback(0);
 }
 
 // The embeddings have been summed, and `done` layers of the plan computed.
-Status Run::FallBackAfter(uint32_t done) {
+Status PassRun::FallBackAfter(uint32_t done) {
   GiveUp(done);
   const std::optional<size_t> first = guarantee_->GoesOnAt(done);
   if (!first) SumRowsAtHand();
   return ComputeFallback(first.value_or(0));
 }
 
-void Run::GiveUp(uint32_t done) {
+void PassRun::GiveUp(uint32_t done) {
   rows_arrived_.clear();
   if (has_lane_) {
     loader_.lane().Stop(nullptr);
@@ -363,7 +368,7 @@ void Run::GiveUp(uint32_t done) {
 }
 
 // Sums the embedding rows that are in memory: all of them, if they have come.
-void Run::SumRowsAtHand() {
+void PassRun::SumRowsAtHand() {
   report_->embeddings_begin_us = Now();
   const ContainerIndex& index = file_.index();
   const size_t width = index.info.shape.embedding_width();
@@ -374,27 +379,28 @@ void Run::SumRowsAtHand() {
     const uint32_t count = offsets_[s + 1] - first;
     missing += SumRowsInMemory(
         index, [&](const RowTable& table, uint32_t row) { return RowAtHand(table, row); },
-        tokens_in_.ids.subspan(first, count), tokens_in_.types.subspan(first, count),
-        resident_.embedding[TensorRole::kTypeEmbeddings], sums + first * width);
+        {tokens_in_.ids.subspan(first, count), tokens_in_.types.subspan(first, count),
+         resident_.embedding[TensorRole::kTypeEmbeddings]},
+        sums + first * width);
   }
   transformer_.FinishEmbeddings(hidden_.data(), tokens_, resident_.embedding);
   report_->embeddings_us = Now();
   report_->fallback->rows_missing = missing;
 }
 
-void Run::NoteNoReads() {
+void PassRun::NoteNoReads() {
   report_->bytes_read = 0;
   report_->io_busy_us = 0;
   report_->embeddings_io_begin_us = report_->embeddings_io_us = 0;
   report_->reads.clear();
 }
 
-const uint8_t* Run::RowAtHand(const RowTable& table, uint32_t row) const {
+const uint8_t* PassRun::RowAtHand(const RowTable& table, uint32_t row) const {
   const uint8_t* const found = rows_->Find(table, row, rows_arrived_);
   return found != nullptr ? found : held_rows_->Find(table, row);
 }
 
-Status Run::ComputeFallback(size_t first) {
+Status PassRun::ComputeFallback(size_t first) {
   Route& route = guarantee_->route();
   const Plan& plan = route.plan();
   route.pace().Begin(*terms_.degrade_for_us);

@@ -39,13 +39,13 @@ namespace sti {
 
 /// A pipeline has one run and begins it again for each pass, so that passes allocate nothing. One
 /// thread at a time.
-class Run final : public RunSteps {
+class PassRun final : public RunSteps {
  public:
   /// `file`, `resident` and `transformer` outlive the run. `loader` ends before it, because its
   /// lane reads into the run's memory.
   /// Unless it `keeps_rows`, each pass reads all of its embedding rows.
-  Run(ContainerFile& file, const ResidentModel& resident, Transformer& transformer, Loader& loader,
-      bool keeps_rows);
+  PassRun(ContainerFile& file, const ResidentModel& resident, Transformer& transformer,
+          Loader& loader, bool keeps_rows);
 
   /// Makes room for passes of so many tokens in all. `touch`: as RowStore::Reserve.
   void Reserve(uint32_t tokens, bool touch = true);
@@ -56,7 +56,7 @@ class Run final : public RunSteps {
   /// Visits that room.
   void VisitMemory(FunctionRef<void(AlignedBuffer&)> visit);
 
-  /// The embedding rows that stay between passes.
+  /// Returns the embedding rows that stay between passes.
   [[nodiscard]] RowStore& rows() { return *rows_; }
   [[nodiscard]] const RowStore& rows() const { return *rows_; }
 
@@ -64,13 +64,14 @@ class Run final : public RunSteps {
   /// `began`. `output` and `report` receive what it gives and takes, until End.
   void Begin(Route& route, const RunTerms& terms, Clock::time_point began, PassOutput* output,
              RunReport* report);
-  /// Lets the run that has begun give up. `has_lane`: reads have been begun for it; else it gives
-  /// up at once, and leaves the lane alone. The guarantee, that of the route, and the rows that it
+  /// Lets the run that has begun give up. The guarantee, that of the route, and the rows that it
   /// holds outlive the run.
-  void MayGiveUp(Guarantee& guarantee, const HeldRows& held_rows, bool has_lane);
-  /// Gives up the memory that embedding rows are read into, with all that reads of them refer to;
-  /// it makes other.
-  [[nodiscard]] std::shared_ptr<void> GiveUpRows();
+  void LetGiveUp(Guarantee& guarantee, const HeldRows& held_rows);
+  /// Has a run that may give up do so at once and leave the lane alone: no reads were begun for it.
+  void GoWithoutReads() { has_lane_ = false; }
+  /// Leaves the memory that embedding rows are read into, with all that reads of them refer to, to
+  /// the caller, and makes other.
+  [[nodiscard]] std::shared_ptr<void> LeaveRowMemory();
 
   /// `pass` is sound and within the room.
   [[nodiscard]] Status Embed(const Pass& pass) override;
@@ -85,7 +86,7 @@ class Run final : public RunSteps {
   [[nodiscard]] const RunReport& report() const { return *report_; }
   /// Returns whether the lane reads for the run.
   [[nodiscard]] bool has_lane() const { return has_lane_; }
-  /// The tokens of the pass, all sequences together.
+  /// Returns the tokens of the pass, all sequences together.
   [[nodiscard]] uint32_t tokens() const { return tokens_; }
 
  private:
@@ -108,7 +109,7 @@ class Run final : public RunSteps {
   [[nodiscard]] Result<bool> RowsCome();
   [[nodiscard]] Result<bool> LayerComes(uint32_t k);
   [[nodiscard]] bool HasAllFrom(uint32_t k);
-  [[nodiscard]] Result<bool> Unless(Result<bool> came);
+  [[nodiscard]] Result<bool> FalseIfReadFailed(Result<bool> came);
   [[nodiscard]] Status FallBackBeforeRows();
   [[nodiscard]] Status FallBackAfter(uint32_t done);
   void GiveUp(uint32_t done);
@@ -122,7 +123,7 @@ class Run final : public RunSteps {
   [[nodiscard]] Batch batch() const { return {offsets_}; }
   /// Returns the rows that the head wants of the last layer.
   [[nodiscard]] OutputRows head_rows() const { return file_.index().info.head.rows(); }
-  /// Where layers add what tokens receive; null: nobody wants it.
+  /// Returns the memory where layers add what tokens receive; null: nobody wants it.
   [[nodiscard]] float* attention() {
     return output_->wants_attention ? output_->attention.data() : nullptr;
   }

@@ -21,7 +21,7 @@ namespace sti {
 class Guarantee {
  public:
   /// `index` and `plan`, which has a fallback and which `id` names, outlive the guarantee;
-  /// FindPlanFault finds none within the container.
+  /// FindPlanFault finds no fault in the plan within the container.
   Guarantee(const ContainerIndex& index, const Plan& plan, RouteId id);
 
   /// Returns the fallback as a plan of its own.

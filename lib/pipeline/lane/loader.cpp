@@ -79,7 +79,7 @@ Status Loader::ReadRows(const EmbeddingReads& rows, std::span<uint8_t> blocks) {
   lane_->ReadTableRows(rows, blocks);
   const Result<bool> read = lane_->WaitForTableRows();
   // Interrupted, reads are still in flight, whatever else went wrong.
-  STI_RETURN_IF_ERROR(Settle());
+  STI_RETURN_IF_ERROR(BecomeIdle());
   return read.ok() ? Status() : Status(read.error());
 }
 
@@ -102,7 +102,7 @@ bool Loader::ReadsFillBuffer() const {
 // Reads that a degraded run has not waited for may take seconds more; the next run has a deadline
 // too. So it gets another lane and another arena, and the late one is let go when its reads have
 // come.
-void Loader::SetLateLaneAside(GiveUpRows give_up_rows) {
+void Loader::SetLateLaneAside(LeaveRowMemory leave_row_memory) {
   constexpr auto kPatience = std::chrono::milliseconds(2);
   constexpr size_t kMostLate = 3;
   std::erase_if(late_lanes_, [](const LateLane& late) { return late.lane->Idle(); });
@@ -121,8 +121,8 @@ void Loader::SetLateLaneAside(GiveUpRows give_up_rows) {
   arena_use_ = ArenaUse::kRegistered;
   std::swap(arena, arena_);
   std::swap(lane, lane_);
-  late_lanes_.push_back(
-      {file_.ReplaceReader(std::move(*reader)), std::move(arena), give_up_rows(), std::move(lane)});
+  late_lanes_.push_back({file_.ReplaceReader(std::move(*reader)), std::move(arena),
+                         leave_row_memory(), std::move(lane)});
   Evict();
 }
 
@@ -131,11 +131,11 @@ void Loader::EndRun(bool ended_well) {
   if (ended_well && degrade_ && !lane_->Idle()) {
     state_ = LaneState::kTrailing;
   } else {
-    (void)Settle();  // interrupted, it trails
+    (void)BecomeIdle();  // interrupted, it trails
   }
 }
 
-Status Loader::Settle() {
+Status Loader::BecomeIdle() {
   if (state_ == LaneState::kIdle) return {};
   if (Status idle = lane_->WaitIdle(); !idle.ok()) {
     // The lane begins no more reads: no run can take it over.
@@ -158,9 +158,9 @@ Status Loader::Settle() {
   return {};
 }
 
-bool Loader::SettleBy(Clock::time_point latest) {
+bool Loader::BecomeIdleBy(Clock::time_point latest) {
   if (state_ == LaneState::kIdle) return true;
-  return lane_->WaitIdleFor(latest - Clock::now()) && Settle().ok();
+  return lane_->WaitIdleFor(latest - Clock::now()) && BecomeIdle().ok();
 }
 
 void Loader::KeepLess(std::span<const ShardAtBits> shards) {
@@ -169,16 +169,16 @@ void Loader::KeepLess(std::span<const ShardAtBits> shards) {
   if (state_ == LaneState::kIdle) buffer().KeepOnly(keep_);
 }
 
-Status Loader::SettleAll() {
-  STI_RETURN_IF_ERROR(Settle());
+Status Loader::AwaitAllLanes() {
+  STI_RETURN_IF_ERROR(BecomeIdle());
   for (const LateLane& late : late_lanes_) STI_RETURN_IF_ERROR(late.lane->WaitIdle());
   late_lanes_.clear();
   return {};
 }
 
-bool Loader::CanSettleAll() {
-  return CanSettle() && std::all_of(late_lanes_.begin(), late_lanes_.end(),
-                                    [](const LateLane& late) { return late.lane->Idle(); });
+bool Loader::AllLanesIdle() {
+  return IsLaneIdle() && std::all_of(late_lanes_.begin(), late_lanes_.end(),
+                                     [](const LateLane& late) { return late.lane->Idle(); });
 }
 
 Status Loader::Finish() {

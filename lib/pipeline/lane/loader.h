@@ -10,12 +10,12 @@
 //              reads.
 //
 // Wake leads from kIdle to kWoken, a run to kRunning. A run ends in kIdle, but in kTrailing if
-// reads are still in flight and it was interrupted, or was degraded and ended well. What comes next
-// settles: it waits for them, takes over what stays, evicts the rest, and is in kIdle; interrupted
-// meanwhile, it is in kTrailing. Only a degraded run has no time for that. It may set the lane of
-// another degraded run aside, with all that its reads may still land in, and goes on with a new
-// lane and a new arena. After a failed run nothing is taken over but parts that have arrived and
-// are checked.
+// reads are still in flight and it was interrupted, or was degraded and ended well. Before the next
+// job the loader becomes idle: it waits for these reads, takes over what stays, evicts the rest,
+// and is in kIdle; interrupted meanwhile, it is in kTrailing. Only a degraded run has no time for
+// that. It may set the lane of another degraded run aside, with all that its reads may still land
+// in, and goes on with a new lane and a new arena. After a failed run nothing is taken over but
+// parts that have arrived and are checked.
 #pragma once
 
 #include <cstdint>
@@ -100,28 +100,30 @@ class Loader {
   /// Returns whether the lane was woken for just this job, and no read that failed has ended it;
   /// then its reads are a run's.
   [[nodiscard]] bool TakeOver(const LaneJob& job);
-  /// Gives up the memory that a lane reads embedding rows into, which is freed with what it
+  /// Leaves the memory that a lane reads embedding rows into, which lives as long as what this
   /// returns.
-  using GiveUpRows = FunctionRef<std::shared_ptr<void>()>;
+  using LeaveRowMemory = FunctionRef<std::shared_ptr<void>()>;
   /// Becomes idle without waiting, if the lane reads for a degraded run that has ended or will not
-  /// come, and its late reads land nowhere but in their own arena and in what `give_up_rows` gives.
-  void SetLateLaneAside(GiveUpRows give_up_rows);
-  /// Returns whether Settle would not wait.
-  [[nodiscard]] bool CanSettle() { return state_ == LaneState::kIdle || lane_->Idle(); }
-  /// Returns whether SettleAll would not wait.
-  [[nodiscard]] bool CanSettleAll();
+  /// come, and its late reads land nowhere but in their own arena and in what `leave_row_memory`
+  /// gives.
+  void SetLateLaneAside(LeaveRowMemory leave_row_memory);
+  /// Returns whether the lane has no read in flight, so that BecomeIdle would not wait.
+  [[nodiscard]] bool IsLaneIdle() { return state_ == LaneState::kIdle || lane_->Idle(); }
+  /// Returns whether that holds for the lanes that were set aside too, so that AwaitAllLanes would
+  /// not wait.
+  [[nodiscard]] bool AllLanesIdle();
   /// Leaves kRunning, once a run has stopped the lane: for kTrailing or kIdle.
   void EndRun(bool ended_well);
   /// Becomes idle, as the file's first comment says. It fails only if it is interrupted.
-  [[nodiscard]] Status Settle();
+  [[nodiscard]] Status BecomeIdle();
   /// Begins no more reads, and becomes idle if those in flight come by `latest`. Returns whether
   /// they did.
-  [[nodiscard]] bool SettleBy(Clock::time_point latest);
+  [[nodiscard]] bool BecomeIdleBy(Clock::time_point latest);
   /// Keeps only `shards` of those that the last job was to keep: from now on, or once its reads
   /// have come.
   void KeepLess(std::span<const ShardAtBits> shards);
-  /// Settles, and waits for lanes that were set aside. It fails only if it is interrupted.
-  [[nodiscard]] Status SettleAll();
+  /// Becomes idle, and waits for lanes that were set aside. It fails only if it is interrupted.
+  [[nodiscard]] Status AwaitAllLanes();
   /// Begins no more reads, and waits for all in flight, as destroying it does. It fails only if it
   /// is interrupted.
   [[nodiscard]] Status Finish();

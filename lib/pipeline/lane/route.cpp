@@ -163,14 +163,12 @@ uint64_t Route::EssentialBytes(uint32_t k, const PreloadBuffer& buffer) const {
   return bytes;
 }
 
-Result<Route::Layer> Route::ViewLayer(uint32_t k, std::span<const PartSet> arrived, uint32_t most,
-                                      const PreloadBuffer& buffer, std::span<const uint8_t> arena,
-                                      const std::string& file,
+Result<Route::Layer> Route::ViewLayer(uint32_t k, uint32_t most, const LayerMemory& memory,
                                       std::vector<DegradedShard>* degraded) {
   const size_t first = size_t{k} * plan_->width;
   const auto bits_of = [&](uint32_t i) {
     const ShardRequest& shard = requests_[first + i];
-    return arrived[i].With(buffer.Held(shard.id)).UsableBits(shard.bits);
+    return memory.arrived[i].With(memory.buffer.Held(shard.id)).UsableBits(shard.bits);
   };
   order_.resize(plan_->width);
   std::iota(order_.begin(), order_.end(), 0U);
@@ -187,23 +185,22 @@ Result<Route::Layer> Route::ViewLayer(uint32_t k, std::span<const PartSet> arriv
     const uint32_t bits = at < most ? bits_of(i) : 0;
     if (bits < shard.bits) degraded->push_back({shard.id, bits, shard.bits});
     if (bits == 0) continue;
-    STI_ASSIGN_OR_RETURN(const ShardView view, ViewShardAt(first + i, bits, buffer, arena, file));
+    STI_ASSIGN_OR_RETURN(const ShardView view, ViewShardAt(first + i, bits, memory));
     views_.push_back(view);
     slices_.push_back(shard.id.slice);
   }
   return Layer{views_, slices_};
 }
 
-Result<ShardView> Route::ViewShardAt(size_t request, uint32_t bits, const PreloadBuffer& buffer,
-                                     std::span<const uint8_t> arena, const std::string& file) {
+Result<ShardView> Route::ViewShardAt(size_t request, uint32_t bits, const LayerMemory& memory) {
   const ShardRequest& shard = requests_[request];
-  const HeldParts held = buffer.HeldPartsOf(shard.id);
+  const HeldParts held = memory.buffer.HeldPartsOf(shard.id);
   const bool all_held = held.held.Has(PartSet::For(bits));
   // A view of what is held stays valid until the next Prepare.
   if (all_held && held_views_[request].bits == bits) return held_views_[request];
-  STI_ASSIGN_OR_RETURN(
-      const ShardView view,
-      ViewScheduledShard(*index_, *schedule_, request, bits, held, {arena, buffer.span()}, file));
+  STI_ASSIGN_OR_RETURN(const ShardView view,
+                       ViewScheduledShard(*index_, *schedule_, request, bits, held,
+                                          {memory.arena, memory.buffer.span()}, memory.file));
   if (all_held) held_views_[request] = view;
   return view;
 }

@@ -29,8 +29,8 @@ namespace sti {
 /// The purpose of one job of the lane.
 struct RouteNeed {
   const Grid<uint32_t>& bits;  ///< [n, m] bits that the job computes with
-  /// Shards in the buffer afterwards, at most at these bits. One that is there several times keeps
-  /// what any of them says.
+  /// Shards in the buffer afterwards, at most at these bits: of a shard that is there several
+  /// times, the most of them.
   std::span<const ShardAtBits> keep;
   /// Shards that will be in the buffer when the job begins, if it does not begin now.
   std::span<const ShardAtBits> held_then = {};
@@ -45,9 +45,9 @@ bool ReadsBeforeComputing(const Plan& plan);
 /// A plan, named by its RouteId, with its schedule, views and pace. One thread at a time.
 class Route {
  public:
-  /// `index` and `plan`, which `id` names, outlive the route; FindPlanFault finds none within the
-  /// container. `planned_reads`: bytes of shards that a run counts on reading, where the plan alone
-  /// does not tell.
+  /// `index` and `plan`, which `id` names, outlive the route; FindPlanFault finds no fault in the
+  /// plan within the container. `planned_reads`: bytes of shards that a run counts on reading,
+  /// where the plan alone does not tell.
   Route(const ContainerIndex& index, const Plan& plan, RouteId id,
         std::optional<uint64_t> planned_reads = std::nullopt);
 
@@ -65,13 +65,18 @@ class Route {
     std::span<const ShardView> views;
     std::span<const uint32_t> slices;  ///< [views] stored slice of each
   };
-  /// Views the k-th layer's shards: at the planned bits, or at fewer where `arrived` (see
-  /// IoLane::TakeArrived) lacks planes; a shard without its base is left out, and so are shards
-  /// beyond the first `most` in order of bits. Appends to `degraded` each shard that has fewer bits
-  /// than planned.
-  Result<Layer> ViewLayer(uint32_t k, std::span<const PartSet> arrived, uint32_t most,
-                          const PreloadBuffer& buffer, std::span<const uint8_t> arena,
-                          const std::string& file, std::vector<DegradedShard>* degraded);
+  /// The memory that the shards of one layer are in, and what has come there.
+  struct LayerMemory {
+    std::span<const PartSet> arrived;  ///< [m] parts of each shard (IoLane::TakeArrived)
+    std::span<const uint8_t> arena;    ///< where they have arrived
+    const PreloadBuffer& buffer;       ///< where other parts are held
+    const std::string& file;           ///< the container, for messages
+  };
+  /// Views the k-th layer's shards: at the planned bits, or at fewer where planes are neither held
+  /// nor arrived. A shard without its base is left out, and so are all but the `most` shards of
+  /// most bits. Appends to `degraded` each shard that has fewer bits than planned.
+  Result<Layer> ViewLayer(uint32_t k, uint32_t most, const LayerMemory& memory,
+                          std::vector<DegradedShard>* degraded);
 
   [[nodiscard]] RouteId id() const { return id_; }
   [[nodiscard]] const Plan& plan() const { return *plan_; }
@@ -106,8 +111,7 @@ class Route {
   void NoteHeld(const PreloadBuffer& buffer, std::span<const ShardAtBits> held_then);
   void WantShard(const PreloadBuffer& buffer, const RouteNeed& need, uint32_t request, PartSet keep,
                  std::vector<ScheduledPart>& parts) const;
-  Result<ShardView> ViewShardAt(size_t request, uint32_t bits, const PreloadBuffer& buffer,
-                                std::span<const uint8_t> arena, const std::string& file);
+  Result<ShardView> ViewShardAt(size_t request, uint32_t bits, const LayerMemory& memory);
 
   const ContainerIndex* index_;
   const Plan* plan_;
