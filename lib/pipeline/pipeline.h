@@ -3,21 +3,9 @@
 // plan, one for each variant and one for each cascade level before the last, which is the plan
 // itself; routes share the preload buffer, the arena and the working memory.
 //
-// Turns (STI 3.3). Inputs that come back to back are the turns of one engagement: where the plan
-// has turns, each runs at its own bits, reads only the planes that are missing, and leaves in
-// memory what the next begins with. EndTurns goes back to the first.
-//
-// Cascades (Tabi 3). Where the plan has one, a caller runs an input on the routes of its levels,
-// one after another, until one is sure (pipeline/cascade_run.h does). Each level leaves in memory
-// what those behind it run too, so that they read the planes that are missing alone. EndInput gives
-// that back. Between inputs the buffer holds what the first level preloads.
-//
-// Guarantees. Where the plan has fallbacks, their shards stay in the buffer, and a degraded run
-// that IO lets down goes on with them: while reads hang, run after run has its label in time.
-//
-// Another plan, or another clock, is all or nothing: until what stays in memory under it has been
-// loaded, the plan before it keeps its routes, its engagement and its fallbacks, and where that
-// fails or is interrupted it goes on with them.
+// What becomes of the buffer from input to input, in the turns of an engagement, in the levels of a
+// cascade, while reads hang and when another plan comes, is told in docs/guide/pipeline.md, "Turns"
+// to "Drift, and another plan". A call below says what it promises of that.
 //
 // PipelineCore, behind it, does the work.
 #pragma once
