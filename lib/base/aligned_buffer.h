@@ -97,7 +97,7 @@ class Carver {
     next_ += Room<T>(count);
     return reinterpret_cast<T*>(part);
   }
-  /// Bytes that Take moves on by.
+  /// Returns the bytes that Take moves on by.
   template <typename T>
   static constexpr uint64_t Room(uint64_t count) {
     return RoundUp(count * sizeof(T), 64);

@@ -46,15 +46,15 @@ class AtomicFile {
 /// Returns why no file can be written to `path`, as far as that can be told before it is tried.
 Status CheckCanWrite(const std::string& path);
 
-/// `data` to `path` through an AtomicFile.
+/// Writes `data` to `path` through an AtomicFile.
 Status WriteFileAtomically(const std::string& path, std::span<const uint8_t> data);
 
-/// The first bytes of a file: `count`, or all if it has fewer.
+/// Returns the first `count` bytes of a file, or all if it has fewer.
 Result<std::string> ReadFilePrefix(const std::string& path, size_t count);
 
-/// The whole of a file of at most `limit` bytes; a larger one is a DataError. Of a text that has
-/// more than `longest_line` bytes without a line feed only what was read until then: a stream of
-/// zeros has no end, and whoever takes the text apart refuses such a line.
+/// Returns the whole of a file of at most `limit` bytes; DataError for a larger one. Of a text that
+/// has more than `longest_line` bytes without a line feed only what was read until then: a stream
+/// of zeros has no end, and whoever takes the text apart refuses such a line.
 Result<std::string> ReadWholeFile(const std::string& path, uint64_t limit,
                                   uint64_t longest_line = UINT64_MAX);
 
@@ -63,13 +63,14 @@ Result<std::string> ReadWholeFile(const std::string& path, uint64_t limit,
 /// left beside `path` goes when another is made. One thread at a time.
 class AtomicFolder {
  public:
-  /// UsageError if `path` exists and is not an empty folder: what is there is never replaced.
+  /// Makes the temporary folder. UsageError if `path` exists and is not an empty folder: what is
+  /// there is never replaced.
   static Result<AtomicFolder> Create(const std::string& path);
   AtomicFolder(AtomicFolder&& other) noexcept;
   AtomicFolder& operator=(AtomicFolder&& other) noexcept;
   ~AtomicFolder();
 
-  /// Where to write meanwhile.
+  /// Returns the path of the temporary folder, which is written to meanwhile.
   [[nodiscard]] const std::string& temporary() const { return temporary_; }
   /// Renames to `path`. The object is spent afterwards.
   [[nodiscard]] Status Commit();

@@ -18,12 +18,12 @@ inline std::optional<uint64_t> CheckedMul(uint64_t a, uint64_t b) {
   return product;
 }
 
-/// True if [offset, offset + length) lies inside [0, size).
+/// Returns whether [offset, offset + length) lies inside [0, size).
 inline bool RangeFits(uint64_t offset, uint64_t length, uint64_t size) {
   return offset <= size && length <= size - offset;
 }
 
-/// `value` rounded up to a multiple of `unit`, a power of two. The caller bounds `value`.
+/// Returns `value` rounded up to a multiple of `unit`, a power of two. The caller bounds `value`.
 constexpr uint64_t RoundUp(uint64_t value, uint64_t unit) {
   return (value + unit - 1) & ~(unit - 1);
 }

@@ -24,7 +24,7 @@ struct Digest {
 /// Reads 32 hexadecimal digits.
 Result<Digest> ParseDigest(std::string_view hex);
 
-/// XXH3-64 of `data`, the checksum of every part of a file.
+/// Returns the XXH3-64 of `data`, the checksum of every part of a file.
 uint64_t Checksum(std::span<const uint8_t> data, uint64_t seed = 0);
 
 /// A digest fed piece by piece. One thread at a time.

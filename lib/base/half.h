@@ -8,7 +8,7 @@
 
 namespace sti {
 
-/// IEEE binary16 to float; exact for every input, subnormals, infinities and NaN included.
+/// Converts IEEE binary16 to float; exact for every input, subnormals, infinities and NaN included.
 inline float HalfToFloat(uint16_t half) {
   const uint32_t sign = static_cast<uint32_t>(half & 0x8000u) << 16;
   const uint32_t exponent = (half >> 10) & 0x1Fu;
@@ -21,12 +21,12 @@ inline float HalfToFloat(uint16_t half) {
   return std::bit_cast<float>(sign | std::bit_cast<uint32_t>(magnitude));
 }
 
-/// bfloat16 to float: the same number with sixteen more zero bits.
+/// Converts bfloat16 to float: the same number with sixteen more zero bits.
 inline float BFloatToFloat(uint16_t bfloat) {
   return std::bit_cast<float>(static_cast<uint32_t>(bfloat) << 16);
 }
 
-/// float to IEEE binary16, to the nearest, ties to even; too large becomes infinity.
+/// Converts float to IEEE binary16, to the nearest, ties to even; too large becomes infinity.
 inline uint16_t FloatToHalf(float value) {
   const uint32_t bits = std::bit_cast<uint32_t>(value);
   const uint32_t sign = (bits >> 16) & 0x8000u;
@@ -42,14 +42,14 @@ inline uint16_t FloatToHalf(float value) {
   return static_cast<uint16_t>(sign | ((magnitude - 0x38000000u + 0xFFFu + odd) >> 13));
 }
 
-/// float to bfloat16, to the nearest, ties to even.
+/// Converts float to bfloat16, to the nearest, ties to even.
 inline uint16_t FloatToBFloat(float value) {
   const uint32_t bits = std::bit_cast<uint32_t>(value);
   if ((bits & 0x7FFFFFFFu) > 0x7F800000u) return static_cast<uint16_t>((bits >> 16) | 0x40u);
   return static_cast<uint16_t>((bits + 0x7FFFu + ((bits >> 16) & 1u)) >> 16);
 }
 
-/// Little-endian loads from bytes of any alignment.
+/// Each of these loads a little-endian number from bytes of any alignment.
 inline float LoadF32(const uint8_t* bytes) {
   return std::bit_cast<float>(LoadLittle<uint32_t>(bytes));
 }

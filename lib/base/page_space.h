@@ -37,7 +37,7 @@ class PageSpace {
 
   [[nodiscard]] std::span<uint8_t> span() { return {data_, size_}; }
   [[nodiscard]] std::span<const uint8_t> span() const { return {data_, size_}; }
-  /// Bytes of a page.
+  /// Returns the bytes of a page.
   [[nodiscard]] static uint64_t PageBytes();
 
  private:

@@ -11,13 +11,14 @@ namespace sti {
 class Samples {
  public:
   void Add(double value) { values_.push_back(value); }
-  /// In the order they were added.
+  /// Returns the values in the order in which they were added.
   [[nodiscard]] const std::vector<double>& values() const { return values_; }
-  /// 0 when empty.
+  /// Returns the value that was added last; 0 when empty.
   [[nodiscard]] double Last() const { return values_.empty() ? 0 : values_.back(); }
   [[nodiscard]] size_t count() const { return values_.size(); }
 
-  /// Nearest rank: the smallest value that a share `q` of all does not exceed; 0 when empty.
+  /// Returns a quantile by nearest rank, the smallest value that a share `q` of all does not
+  /// exceed; 0 when empty.
   [[nodiscard]] double Quantile(double q) const {
     if (values_.empty()) return 0;
     std::vector<double> sorted = values_;

@@ -35,7 +35,7 @@ class FairLock {
 /// come one after another. Not to be called from inside its own loop.
 class ThreadPool {
  public:
-  /// `threads` counts the caller; 0 means 1. Starts threads - 1 workers.
+  /// Starts `threads` - 1 workers: `threads` counts the caller, and 0 means 1.
   explicit ThreadPool(uint32_t threads);
   /// Starts threads - 1 workers on a system that runs `cpus` threads at once, where the other finds
   /// that out.
@@ -44,7 +44,7 @@ class ThreadPool {
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
 
-  /// Number of threads that run a loop, and the bound of `worker` below.
+  /// Returns the number of threads that run a loop, and the bound of `worker` below.
   [[nodiscard]] uint32_t threads() const { return threads_; }
 
   /// Calls body(index, worker) once for each index in [0, count), indexes handed out in order to

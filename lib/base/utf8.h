@@ -47,8 +47,8 @@ bool HasMovingText(std::string_view text);
 /// first 47 and "...".
 std::string Clipped(std::string_view text);
 
-/// The character of a byte: itself where that is visible in Latin-1, else the next free one from
-/// U+0100 on, in order of bytes. Below U+0144 for all.
+/// Returns the character of a byte: itself where that is visible in Latin-1, else the next free one
+/// from U+0100 on, in order of bytes. Below U+0144 for all.
 constexpr uint32_t ByteCharacter(uint8_t byte) {
   const auto visible = [](uint32_t b) {
     return (b >= 0x21 && b <= 0x7E) || (b >= 0xA1 && b <= 0xFF && b != 0xAD);

@@ -67,7 +67,7 @@ std::vector<Number> NumbersOf(const flatbuffers::Vector<Number>* numbers) {
   return copy;
 }
 
-/// True if a vector of structs is absent or its structs may be looked at in place.
+/// Returns whether a vector of structs is absent or its structs may be looked at in place.
 template <typename Struct>
 bool IsAligned(const flatbuffers::Vector<const Struct*>* list) {
   return list == nullptr || reinterpret_cast<uintptr_t>(list->Data()) % alignof(Struct) == 0;

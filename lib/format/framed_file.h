@@ -46,7 +46,7 @@ Result<std::span<const uint8_t>> FindPayload(std::string_view magic, std::span<c
 Result<std::vector<uint8_t>> UnwrapFrame(std::string_view magic, std::span<const uint8_t> file,
                                          const std::string& name);
 
-/// True if the first byte that is not white space opens a JSON object.
+/// Returns whether the first byte that is not white space opens a JSON object.
 bool LooksLikeJson(std::span<const uint8_t> file);
 
 /// Returns a digest out of its 16 bytes in a FlatBuffer. DataError naming `where` for another

@@ -13,13 +13,13 @@ namespace sti {
 
 bool IsImportancePart(std::span<const uint8_t> bytes);
 
-/// kData naming `name` and what is wrong.
+/// Reads a part. Errors are those of FindPayload, and a DataError naming `name` and what is wrong.
 Result<ImportancePart> ParseImportancePart(std::span<const uint8_t> bytes, const std::string& name);
 
 /// Encodes a part: the same bytes for the same value.
 std::vector<uint8_t> EncodeImportancePart(const ImportancePart& part);
 
-/// For people and scripts to look at: nothing reads it. Without the tallies.
+/// Returns a part without its tallies as JSON, for people and scripts: no reader takes it.
 std::string ImportancePartToJson(const ImportancePart& part);
 
 }  // namespace sti

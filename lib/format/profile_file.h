@@ -16,14 +16,15 @@ namespace sti {
 /// (types/profile_check.h). A p99 that is missing is the median.
 Result<DeviceProfile> ParseProfile(std::span<const uint8_t> bytes, const std::string& name);
 
-/// The same, and adds the fields of the JSON spelling that are unknown; `unknown` may be null.
+/// Does the same, and adds to `unknown`, which may be null, the fields of a JSON file that this
+/// version does not know.
 Result<DeviceProfile> ParseProfileNoting(std::span<const uint8_t> bytes, const std::string& name,
                                          UnknownKeys* unknown);
 
-/// The binary spelling. The same bytes for the same value.
+/// Returns the binary spelling. Equal values give equal bytes.
 std::vector<uint8_t> EncodeProfile(const DeviceProfile& profile);
 
-/// The JSON spelling. The same bytes for the same value.
+/// Returns the JSON spelling. Equal values give equal bytes.
 std::string ProfileToJson(const DeviceProfile& profile);
 
 }  // namespace sti

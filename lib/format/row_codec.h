@@ -16,7 +16,7 @@ namespace sti {
 
 inline constexpr uint32_t kRowChecksumBytes = 4;
 
-/// Bytes of a stored row of `columns` values, checksum included.
+/// Returns the bytes of a stored row of `columns` values, checksum included.
 uint32_t RowBytes(uint32_t columns, DataType type, RowCoding coding);
 
 /// Stores `values`, a row as in the source, all finite, in `row`, of RowBytes; without the

@@ -20,12 +20,12 @@ struct ShardOutlier {
   uint32_t raw = 0;  ///< 4 or 2 bytes, little endian
 };
 
-/// The base part: outliers, then the two top bit planes of `codes` (6-bit, weight order).
+/// Returns the base part: outliers, then the two top bit planes of `codes` (6-bit, weight order).
 /// `outliers` ascend by position.
 std::vector<uint8_t> EncodeShardBase(std::span<const uint8_t> codes,
                                      std::span<const ShardOutlier> outliers, DataType type);
 
-/// One refinement plane: bit (6 - bits) of each code, for bits = 3..6.
+/// Returns the part of one plane: bit (6 - `bits`) of each code, for 3 to 6 bits.
 std::vector<uint8_t> EncodeShardPlane(std::span<const uint8_t> codes, uint32_t bits);
 
 /// Looks at loaded parts as a shard of `bits`: `parts` has the bytes of each kind, 64-byte

@@ -18,7 +18,7 @@
 
 namespace sti {
 
-/// True if `path` names a regular file.
+/// Returns whether `path` names a regular file.
 bool IsFile(const std::string& path);
 
 /// Returns a ForeignError if `bytes`, those of the file at `path`, begin as a pointer of git-lfs
@@ -43,12 +43,13 @@ class ObjectReader {
   ObjectReader(const std::string& path, const nlohmann::json& object)
       : path_(path), object_(object) {}
 
-  /// True if there is a value at `key`, be it null.
+  /// Returns whether there is a value at `key`, be it null.
   [[nodiscard]] bool Has(const char* key) const;
-  /// The value at `key`; nullptr if there is none or it is null.
+  /// Returns the value at `key`; null if there is none or it is null.
   [[nodiscard]] const nlohmann::json* Find(const char* key) const;
 
-  /// A whole number in [low, high]. Without a value `otherwise`, or an error if that is empty.
+  /// Returns a whole number in [low, high]. Without a value `otherwise`, or an error if that is
+  /// empty.
   [[nodiscard]] Result<uint32_t> Number(const char* key, uint32_t low, uint32_t high,
                                         std::optional<uint32_t> otherwise = {}) const;
   [[nodiscard]] Result<double> Real(const char* key, double otherwise) const;

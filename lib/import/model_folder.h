@@ -50,7 +50,7 @@ class ModelFolder {
   [[nodiscard]] const ModelInfo& info() const { return info_; }
   [[nodiscard]] const Family& family() const { return FamilyOf(info_); }
 
-  /// Tokens in id order, each ended by a line feed; what Vocabulary::FromText takes.
+  /// Returns the tokens in id order, each ended by a line feed; what Vocabulary::FromText takes.
   [[nodiscard]] const std::string& vocabulary_text() const { return vocabulary_text_; }
 
   /// Merges in rank order, "left right" each ended by a line feed; what ByteBpe takes. Empty for
@@ -62,11 +62,11 @@ class ModelFolder {
   /// kForeign for an order of another shape.
   Status Sort(ModelOrder order);
 
-  /// The tensor of a role; `layer` < info().shape.layers, and only counts for layer roles. That of
-  /// a sorted model may be a copy, which lives as long as what this returns.
+  /// Returns the tensor of a role; `layer` < info().shape.layers, and only counts for layer roles.
+  /// That of a sorted model may be a copy, which lives as long as what this returns.
   [[nodiscard]] TensorView Tensor(TensorRole role, uint32_t layer = 0) const;
 
-  /// The file and the name of that tensor in it, for messages.
+  /// Returns the file and the name of that tensor in it, for messages.
   [[nodiscard]] std::string TensorPath(TensorRole role, uint32_t layer = 0) const;
 
  private:

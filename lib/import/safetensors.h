@@ -37,7 +37,7 @@ class SafetensorsWriter {
 
   /// Appends bytes of the tensors in their order; a call may hold any part of one or several.
   [[nodiscard]] Status Append(std::span<const uint8_t> bytes);
-  /// MachineError unless all bytes came.
+  /// Ends the file. MachineError unless all bytes came.
   [[nodiscard]] Status Finish();
 
  private:

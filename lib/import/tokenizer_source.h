@@ -101,8 +101,9 @@ class TokenizerSource {
   /// Returns the name of the class, for messages, without "Fast".
   [[nodiscard]] const std::string& class_name() const { return class_name_; }
 
-  /// NoSuchFileError if the folder lacks a vocabulary that the class reads: tokenizer.json, or for
-  /// a class that is not generic, files `apart` from it. `names` names those for the message.
+  /// Returns a NoSuchFileError if the folder lacks a vocabulary that the class reads:
+  /// tokenizer.json, or for a class that is not generic, files `apart` from it. `names` names those
+  /// for the message.
   [[nodiscard]] Status CheckVocabulary(bool apart, const std::string& names) const;
 
   /// Returns tokenizer.json; null if there is none.

@@ -29,19 +29,19 @@ struct TensorView {
   bool mapped = false;  ///< from a file, so that ReleasePages may drop it
   std::shared_ptr<const std::vector<uint8_t>> owner = nullptr;  ///< of a copy
 
-  /// product(shape); 1 for a scalar.
+  /// Returns the number of elements, product(shape); 1 for a scalar.
   [[nodiscard]] uint64_t count() const { return bytes.size() / BytesOf(type); }
 };
 
-/// Element `index` of `tensor`, widened exactly to float; `index` < count().
+/// Returns element `index` of `tensor`, widened exactly to float; `index` < count().
 float LoadElement(const TensorView& tensor, uint64_t index);
 
 /// Gives the memory of a tensor back if it is mapped; it comes from the file again when it is
 /// looked at. So memory is bounded by what is in use, whatever the file's size. Thread-safe.
 void ReleasePages(const TensorView& tensor);
 
-/// DataError that begins with `name` and gives the first index if `tensor` holds a NaN or an
-/// infinity.
+/// Returns a DataError that begins with `name` and gives the first index if `tensor` holds a NaN or
+/// an infinity.
 Status CheckFinite(const TensorView& tensor, const std::string& name);
 
 /// The tensors that a parser found.
@@ -75,10 +75,10 @@ class WeightFile {
   WeightFile& operator=(WeightFile&& other) noexcept;
   ~WeightFile();
 
-  /// The tensor of that name, if the file has one of a type we read (F32, F16, BF16).
+  /// Returns the tensor of that name, if the file has one of a type we read (F32, F16, BF16).
   [[nodiscard]] std::optional<TensorView> Find(std::string_view name) const;
 
-  /// The type as the file spells it, for any tensor of the file, readable or not.
+  /// Returns the type as the file spells it, for any tensor of the file, readable or not.
   [[nodiscard]] std::optional<std::string> TypeName(std::string_view name) const;
 
   [[nodiscard]] std::vector<std::string> Names() const;  ///< ascending

@@ -32,7 +32,7 @@ using DenseLayer = ByRole<Home::kShard, DenseMatrix>;
 void DecodeLayer(const ModelShape& shape, std::span<const ShardView> slices, ThreadPool& pool,
                  DenseLayer* layer);
 
-/// layer -= other, for layers of one shape.
+/// Subtracts `other` from `layer`, weight by weight; both have one shape.
 void Subtract(const DenseLayer& other, DenseLayer* layer);
 
 /// The matrices and the other parameters of a layer.

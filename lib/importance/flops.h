@@ -25,16 +25,17 @@ BatchSize SizeOf(const Batch& batch);
 /// Returns the sizes of a batch with every sequence padded to at least `length`.
 BatchSize PaddedSize(const Batch& batch, uint32_t length);
 
-/// Transformer::ComputeContext and FinishLayer of `width` slices.
+/// Return the operations of Transformer::ComputeContext and of FinishLayer, for `width` slices.
 uint64_t ContextFlops(const ModelShape& shape, const BatchSize& size, uint32_t width,
                       OutputRows rows);
 uint64_t FinishFlops(const ModelShape& shape, uint64_t rows, uint32_t width);
-/// A whole layer.
+/// Return the operations of a whole layer, and of the head.
 uint64_t LayerFlops(const ModelShape& shape, const BatchSize& size, uint32_t width,
                     OutputRows rows);
 uint64_t HeadFlops(const ModelShape& shape, uint64_t rows);
 
-/// A plain evaluation: every row of `layers` layers of `width` slices, and the head.
+/// Returns the operations of a plain evaluation: every row of `layers` layers of `width` slices,
+/// and the head.
 uint64_t EvaluationFlops(const ModelShape& shape, OutputRows head_rows, const BatchSize& size,
                          uint64_t layers, uint32_t width);
 

@@ -19,8 +19,8 @@ struct NamedPart {
 /// empty if nothing.
 std::string DifferenceOf(const ImportanceJob& job, const ImportanceJob& other);
 
-/// The importance that an undivided measurement gives, to the bit. The parts may come in any order
-/// and be cut in any way, as long as they cover the work once. Errors name the files:
+/// Returns the importance that an undivided measurement gives, to the bit. The parts may come in
+/// any order and be cut in any way, as long as they cover the work once. Errors name the files:
 /// kDamaged where they leave gaps, overlap or are unfinished, kForeign where they are of another
 /// model, data, metric, kernel or other options.
 Result<Importance> JoinImportanceParts(std::vector<NamedPart> parts);

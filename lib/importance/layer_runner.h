@@ -20,7 +20,8 @@ struct SequenceRange {
   uint32_t count = 0;
 };
 
-/// The sequences of a range, their tokens counted from 0, `copies` times over.
+/// Returns the Batch::offsets of a range of sequences, their tokens counted from 0, `copies` times
+/// over.
 std::vector<uint32_t> OffsetsOf(const ExampleBatch& chunk, SequenceRange range, uint32_t copies);
 
 /// Computes layers of the first slices of a model. One thread at a time; the same values for any
@@ -36,24 +37,26 @@ class LayerRunner {
   [[nodiscard]] const ResidentModel& resident() const { return model_.resident(); }
   [[nodiscard]] Kernel kernel() const { return transformer_->kernel(); }
   [[nodiscard]] ThreadPool& pool() { return pool_; }
-  /// Floating-point operations since the beginning, as importance/flops.h counts them.
+  /// Returns the floating-point operations since the beginning, as importance/flops.h counts them.
   [[nodiscard]] uint64_t flops() const { return flops_; }
 
   /// Makes room for batches of `tokens` tokens, and bytes that it takes.
   uint64_t Reserve(uint32_t tokens);
 
-  /// The first `width` slices of a layer at `bits`, which were loaded.
+  /// Returns the first `width` slices of a layer at `bits`, which were loaded.
   [[nodiscard]] std::vector<ShardView> Views(uint32_t layer, uint32_t width, uint32_t bits) const;
   [[nodiscard]] const ShardView& View(uint32_t layer, uint32_t slice, uint32_t bits) const {
     return model_.View(layer, slice, bits);
   }
 
-  /// `hidden` [tokens of the range, d].
+  /// Writes the embeddings of a range of sequences to `hidden` [tokens of the range, d].
   [[nodiscard]] Status Embed(const ExampleBatch& chunk, SequenceRange range, float* hidden);
-  /// A layer of the first slices, in place. `received`: as Transformer has it, here and below.
+  /// Computes a layer of its first slices on `hidden`, in place. `received`: as Transformer has it,
+  /// here and below.
   void Layer(const Batch& batch, uint32_t layer, std::span<const ShardView> views, float* hidden,
              float* received = nullptr);
-  /// Transformer's pieces; `first` is the slice that `views` begin with.
+  /// Compute the two pieces of a layer as Transformer does; `first` is the slice that `views` begin
+  /// with.
   void Context(const Batch& batch, uint32_t layer, uint32_t first, std::span<const ShardView> views,
                const float* hidden, OutputRows rows, float* context, float* received = nullptr);
   void Finish(uint32_t rows, uint32_t layer, std::span<const ShardView> views,
@@ -64,11 +67,11 @@ class LayerRunner {
   [[nodiscard]] OutputRows RowsOf(uint32_t layer) const {
     return layer + 1 == shape().layers ? head_rows() : OutputRows::kAll;
   }
-  /// A layer before the head: `wanted` [rows, d] are those that the head wants. `context` is
-  /// scratch of as many floats and 16 more.
+  /// Computes the layer before the head: `wanted` [rows, d] are those that the head wants.
+  /// `context` is scratch of as many floats and 16 more.
   void LastLayer(const Batch& batch, uint32_t layer, std::span<const ShardView> views,
                  const float* hidden, float* context, float* wanted, float* received = nullptr);
-  /// `logits` [rows, labels] of the rows that the head wants, `hidden` [rows, d].
+  /// Computes `logits` [rows, labels] of the rows that the head wants, `hidden` [rows, d].
   void Head(uint32_t rows, const float* hidden, float* logits);
 
  private:
@@ -83,7 +86,7 @@ class LayerRunner {
   uint64_t flops_ = 0;
 };
 
-/// The contexts of slices that lie side by side, [rows, slices * head_dim].
+/// Returns the contexts of slices that lie side by side, [rows, slices * head_dim].
 std::vector<ContextRef> ContextsOf(const float* context, const ModelShape& shape, size_t slices);
 
 }  // namespace sti

@@ -79,14 +79,14 @@ class WorkList {
     return 1 + shards() + shape_.submodels.sweeps.size();
   }
 
-  /// Floating-point operations of these units, done together.
+  /// Returns the floating-point operations of these units, done together.
   [[nodiscard]] uint64_t Flops(UnitRange range) const;
   /// Returns the cost of these units by plain evaluations, one for each shard, bitwidth and
   /// submodel, if the examples of `chunks` were these: the list's own, or padded ones.
   [[nodiscard]] uint64_t PlainFlops(UnitRange range, std::span<const BatchSize> chunks) const;
 
-  /// Part `part` (from 1) of `parts`: stretches of about equal cost that make up the line. Empty
-  /// only where there are more parts than units.
+  /// Returns part `part` (from 1) of `parts`: stretches of about equal cost that make up the line.
+  /// Empty only where there are more parts than units.
   [[nodiscard]] UnitRange Part(uint64_t part, uint64_t parts) const;
 
  private:

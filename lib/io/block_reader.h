@@ -19,7 +19,7 @@ namespace sti {
 
 enum class ReadPath : uint8_t { kAuto, kUring, kThreads, kBuffered };
 
-/// "auto", "uring", "threads" or "buffered".
+/// Returns the name of a read path in files and options: "auto", "uring", "threads" or "buffered".
 const char* ReadPathName(ReadPath path);
 
 /// Offset, length and buffer are multiples of kBlockBytes; the range lies inside the file.
@@ -83,7 +83,7 @@ class BlockReader {
   /// Reads all `requests`, as many in flight as depth() allows, and waits for them; tags do not
   /// matter. Nothing else may be in flight. After an error too, no buffer is in use any more.
   [[nodiscard]] Status ReadAll(std::span<const ReadRequest> requests);
-  /// ReadAll of one range.
+  /// Does what ReadAll does for one range.
   [[nodiscard]] Status Read(uint64_t offset, std::span<uint8_t> buffer);
 
  protected:

@@ -88,7 +88,7 @@ Result<BlockSourcePtr> DescriptorSource(int fd, uint64_t offset, uint64_t bytes)
 /// Returns a source of `bytes` bytes that `read_at` reads.
 BlockSourcePtr CallbackSource(ReadAt read_at, uint64_t bytes);
 
-/// The errors of a read, in the words of this room.
+/// Return the errors of a read, in the words of this room.
 Error ReadError(const std::string& name, int error_number);
 /// Makes the error of a read or an open past the page cache: EINVAL means that the file system has
 /// no such thing.

@@ -35,7 +35,7 @@ Backend BackendNamed(std::string_view kernel);
 /// dot products (FEAT_DotProd), bf16 FEAT_BF16 besides. Thread-safe.
 std::vector<ComputeType> ComputeTypes();
 
-/// Instruction sets that the native kernels can use here, best first: "avx512", "avx2",
+/// Returns the instruction sets that the native kernels can use here, best first: "avx512", "avx2",
 /// "sse4", "portable"; on aarch64 "neon", and "armv8", which is the same without dot products. Only
 /// the first multiplies in bf16 and int8. Thread-safe.
 std::vector<std::string> InstructionSets();

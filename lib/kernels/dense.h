@@ -27,8 +27,8 @@ struct DenseProduct {
   bool accumulate = false;
 };
 
-/// Each number of c is one chain of fused multiply-adds over ins in ascending order, as
-/// MultiplyPanels makes it, whatever the threads. For many rows: b is copied once.
+/// Computes the product. Each number of c is one chain of fused multiply-adds over ins in ascending
+/// order, as MultiplyPanels makes it, whatever the threads. For many rows: b is copied once.
 void MultiplyDense(const DenseProduct& product, ThreadPool& pool);
 
 /// Multiplies on the calling thread and without a copy: for few rows. Not for `transposed`. Up to

@@ -38,8 +38,8 @@ void FillRows(const float* bias, uint32_t width, uint32_t rows, float* out, size
 void TransposeTile(const float* tile, size_t tile_stride, uint32_t rows, uint32_t width, float* out,
                    size_t out_stride);
 
-/// gradient[i] *= activation'(x[i]), `count` numbers; x as it was before the activation. The
-/// derivatives are within 3e-6 of those of the exact forms; ReLU's is 0 at 0.
+/// Multiplies gradient[i] by activation'(x[i]), for `count` numbers; x is as before the activation.
+/// The derivatives are within 3e-6 of those of the exact forms; ReLU's is 0 at 0.
 void ActivationGradient(Activation activation, const float* x, uint32_t count, float* gradient);
 
 /// Turns the gradient at norm(x) * weight + bias into that at x, in place; `count` > 0 numbers.

@@ -30,9 +30,9 @@ struct PanelProduct {
 /// Zeros. Pass them as PanelProduct::start to overwrite `c` instead of adding to it.
 inline constexpr float kFromZero[32] = {};
 
-/// Each number of c is one chain of fused multiply-adds over ins in ascending order, so its bits
-/// depend neither on the other rows and columns of the call nor on how ins is cut into calls that
-/// go on from each other. Thread-safe.
+/// Computes the product. Each number of c is one chain of fused multiply-adds over ins in ascending
+/// order, so its bits depend neither on the other rows and columns of the call nor on how ins is
+/// cut into calls that go on from each other. Thread-safe.
 void MultiplyPanels(const PanelProduct& product);
 
 }  // namespace sti

@@ -57,17 +57,20 @@ constexpr uint64_t PackedHeadFloats(uint32_t tokens, uint32_t head_dim) {
              (PackedStride(ComputeType::kBf16, head_dim) + RoundUp(tokens, kPanelWidth));
 }
 
-/// queries = softmax(queries keys / sqrt(head_dim)) values. `scratch` has PackedHeadFloats, aligned
-/// to 64 bytes. A query's result does not depend on the other queries. What depends on a NaN is
-/// NaN. Thread-safe.
+/// Sets queries = softmax(queries keys / sqrt(head_dim)) values. `scratch` has PackedHeadFloats,
+/// aligned to 64 bytes. A query's result does not depend on the other queries. What depends on a
+/// NaN is NaN. Thread-safe.
 void AttendPacked(const PackedHead& head, float* scratch);
 
-/// The pieces. `out` is aligned to 64 bytes.
-/// Keys [tokens, head_dim] as panels of 16 tokens, each [steps, 16]; zeros past the last token.
+// AttendPacked is made of the three functions below. `out` is aligned to 64 bytes.
+
+/// Writes keys [tokens, head_dim] as panels of 16 tokens, each [steps, 16]; zeros past the last
+/// token.
 void PackKeys(const RowsRef& keys, uint32_t* out);
-/// Values [tokens, head_dim] as panels of 16 outputs, each [steps, 16]; zeros past the last output.
+/// Writes values [tokens, head_dim] as panels of 16 outputs, each [steps, 16]; zeros past the last
+/// output.
 void PackValues(const RowsRef& values, uint32_t* out);
-/// The first `count` > 0 numbers of a row become 2^x over the sum of all 2^x, rounded to halves of
+/// Sets the first `count` > 0 numbers of a row to 2^x over the sum of all 2^x, rounded to halves of
 /// PackedSteps(count) dwords; all NaN where SoftmaxRow is. The row is aligned to 64 bytes and has
 /// room for `count` rounded up to a multiple of 16.
 void SoftmaxPacked(float* row, uint32_t count);

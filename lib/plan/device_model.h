@@ -42,12 +42,12 @@ class DeviceModel {
   static Result<DeviceModel> Make(const DeviceProfile& profile, uint32_t length, Risk risk,
                                   const ProfileReading& reading = {});
 
-  /// The profiled length in use, in tokens.
+  /// Returns the profiled length in use, in tokens.
   [[nodiscard]] uint32_t length() const { return length_; }
   [[nodiscard]] const FixedTimes& fixed() const { return fixed_; }
 
-  /// T_comp of one layer of `width` slices, in microseconds. Nothing for a width that was not
-  /// profiled, unless it lies between two that were and the reading interpolates.
+  /// Returns T_comp of one layer of `width` slices, in microseconds. Nothing for a width that was
+  /// not profiled, unless it lies between two that were and the reading interpolates.
   [[nodiscard]] std::optional<double> LayerUs(uint32_t width) const;
   /// Returns the time of a submodel's last layer, which takes as long as any other unless the
   /// profile says more.
@@ -58,19 +58,20 @@ class DeviceModel {
   [[nodiscard]] double DecodeUs(uint32_t bits) const;
   /// Returns the time of a layer of `width` slices whose bits are those that take longest.
   [[nodiscard]] std::optional<double> SlowestLayerUs(uint32_t width) const;
-  /// The narrowest profiled width.
+  /// Returns the narrowest profiled width.
   [[nodiscard]] uint32_t narrowest() const { return widths_.front().first; }
-  /// sti-profile wrote the profile: a width that it lacks was left out on purpose.
+  /// Returns whether a measurement wrote the profile, not a person: a width that it lacks was left
+  /// out on purpose.
   [[nodiscard]] bool widths_were_chosen() const { return widths_were_chosen_; }
 
-  /// T_io of one shard of `bits` whose read moves `bytes`, in microseconds, never negative. A
-  /// sample by bits is taken as written; else the samples by bytes are joined by straight lines,
+  /// Returns T_io of one shard of `bits` whose read moves `bytes`, in microseconds, never negative.
+  /// A sample by bits is taken as written; else the samples by bytes are joined by straight lines,
   /// and the first and last line go on beyond the ends. Nothing if the profile has neither.
   [[nodiscard]] std::optional<double> LoadUs(uint32_t bits, uint64_t bytes) const;
-  /// T_io of a part of `bytes` that is no shard; 0 for none, or if the profile has no time by
-  /// bytes.
+  /// Returns T_io of a part of `bytes` that is no shard; 0 for none, or if the profile has no time
+  /// by bytes.
   [[nodiscard]] double PartUs(uint64_t bytes) const;
-  /// All T_io is looked up by bytes, none by bits.
+  /// Returns whether all T_io is looked up by bytes, none by bits.
   [[nodiscard]] bool LoadsBySize() const { return by_bits_.empty(); }
 
   /// Returns this device where loading shards takes `io_ratio` times as long, and what is computed
@@ -113,12 +114,12 @@ struct DeviceModels {
                                    const Judging& judging, std::optional<double> target_us);
   /// Returns the models for runs of `run_us` on the device of `profile`, which these are of.
   [[nodiscard]] DeviceModels ForRunsOf(double run_us, const DeviceProfile& profile) const;
-  /// The one that decides feasibility.
+  /// Returns the one that decides feasibility.
   [[nodiscard]] const DeviceModel& deciding() const { return risk == Risk::kP99 ? p99 : median; }
 };
 
-/// The profile as the device is now: layers, embeddings and head take `compute_ratio` times as
-/// long, loads and embedding rows `io_ratio` times, medians and 99th percentiles alike. Clocks,
+/// Returns the profile as the device is now: layers, embeddings and head take `compute_ratio` times
+/// as long, loads and embedding rows `io_ratio` times, medians and 99th percentiles alike. Clocks,
 /// sizes and `start_us` stay. A ratio that is not a positive finite number counts as 1.
 /// Thread-safe.
 DeviceProfile DriftedProfile(const DeviceProfile& profile, double compute_ratio, double io_ratio);

@@ -9,8 +9,9 @@
 
 namespace sti {
 
-/// "12.35" with two digits behind the point, which is a point in any locale. The standard library's
-/// own takes 100 kB of tables. A number of more digits than a double has is a whole one.
+/// Returns a number with `digits` digits behind the point, "12.35" with two; it is a point in any
+/// locale. The standard library's own takes 100 kB of tables. A number of more digits than a double
+/// has is a whole one.
 inline std::string FixedPoint(double value, int digits) {
   if (!(std::abs(value) < 1e10)) {
     std::array<char, 400> text;
@@ -30,10 +31,10 @@ inline std::string FixedPoint(double value, int digits) {
 inline std::string Fixed3(double value) { return FixedPoint(value, 3); }
 inline std::string Fixed4(double value) { return FixedPoint(value, 4); }
 
-/// "12.345 ms"
+/// Returns a time as "12.345 ms".
 inline std::string Ms(double time_us) { return Fixed3(time_us / 1000) + " ms"; }
 
-/// Rounded up to a whole microsecond and written as an option takes it: "12.346ms".
+/// Returns a time rounded up to a whole microsecond and written as an option takes it: "12.346ms".
 inline std::string MsUp(double time_us) { return Fixed3(std::ceil(time_us - 1e-3) / 1000) + "ms"; }
 
 }  // namespace sti

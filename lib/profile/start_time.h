@@ -9,15 +9,15 @@
 
 namespace sti {
 
-/// CPU time of this process so far, in microseconds. Called before anything is opened, it is what
-/// the system, the dynamic linker, static initialisers and the command line took: there is nothing
-/// else to wait for in it but pages of the program that are not in memory yet.
+/// Returns the CPU time of this process so far, in microseconds. Called before anything is opened,
+/// it is what the system, the dynamic linker, static initialisers and the command line took: there
+/// is nothing else to wait for in it but pages of the program that are not in memory yet.
 double ProcessCpuUs();
 
-/// From an open file to a runner that is ready for its first text, in microseconds: index,
-/// vocabulary and its tables, parameters of the embedding, threads, working memory; what each layer
-/// needs it reads with the layer. The median of some runs, reads included. Room for shards is left
-/// out: a plan decides it.
+/// Returns the time from an open file to a runner that is ready for its first text, in
+/// microseconds: index, vocabulary and its tables, parameters of the embedding, threads, working
+/// memory; what each layer needs it reads with the layer. It is the median of some runs, reads
+/// included. Room for shards is left out: a plan decides it.
 Result<double> MeasureOpenUs(const BlockSourcePtr& model, ReadPath way, uint32_t threads);
 
 }  // namespace sti

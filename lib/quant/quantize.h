@@ -52,24 +52,24 @@ inline constexpr uint32_t kClusters = 64;
 /// [j * 2^(6-k), (j + 1) * 2^(6-k)) of these.
 using Boundaries = std::array<uint64_t, kClusters + 1>;
 
-/// floor(j * count / 64): equal population (STI 6).
+/// Returns boundaries of equal population (STI 6): boundary j is floor(j * count / 64).
 Boundaries EqualPopulation(uint64_t count);
 
-/// Nested Lloyd over sorted keys: four clusters first, each split in two until there are 64. Equal
-/// values are never parted.
+/// Returns boundaries by nested Lloyd over sorted keys: four clusters first, each split in two
+/// until there are 64. Equal values are never parted.
 Boundaries NestedLloyd(std::span<const uint32_t> sorted_keys);
 
-/// Order-preserving key of a float; -0 and +0 have the same one.
+/// Returns a key of a float that sorts as it does, and the float of a key; -0 and +0 have one key.
 uint32_t SortKey(float value);
 float ValueOfKey(uint32_t key);
 
 /// Sorts `keys` ascending. Least significant digit first, so that time does not depend on values.
 void SortKeys(std::vector<uint32_t>& keys);
 
-/// [matrices of a layer, hidden]: for each matrix the root mean square of each hidden channel's
-/// weights, rounded to bfloat16; 1 where that is not above 0. `weights`: a layer as in
-/// QuantizeLayer, finite. Each sum runs in one order, so that any machine gives the same numbers.
-/// Thread-safe.
+/// Returns hidden scales [matrices of a layer, d]: for each matrix the root mean square of each
+/// hidden channel's weights, rounded to bfloat16; 1 where that is not above 0. `weights`: a layer
+/// as in QuantizeLayer, finite. Each sum runs in one order, so that any machine gives the same
+/// numbers. Thread-safe.
 std::vector<float> FitHiddenScales(std::span<const float> weights, const ModelShape& shape);
 
 /// Divides each weight by the scale of its channel.

@@ -22,19 +22,19 @@ enum class PartKind : uint8_t { kBase, kPlane3, kPlane4, kPlane5, kPlane6, kFull
 inline constexpr std::array kPartKinds = {PartKind::kBase,   PartKind::kPlane3, PartKind::kPlane4,
                                           PartKind::kPlane5, PartKind::kPlane6, PartKind::kFull};
 
-/// The bits that a shard has once this part joins the ones before it: 2 for the base, then 3 to 6;
-/// 32 for full fidelity.
+/// Returns the bits that a shard has once this part joins the ones before it: 2 for the base, then
+/// 3 to 6; 32 for full fidelity.
 constexpr uint32_t BitsOf(PartKind part) {
   return part == PartKind::kFull ? kFullBits : kLeastBits + static_cast<uint32_t>(part);
 }
 
-/// The part that a shard at `bits` has and a shard at fewer bits lacks.
+/// Returns the part that a shard at `bits` has and a shard at fewer bits lacks.
 constexpr PartKind PartAt(uint32_t bits) {
   return bits == kFullBits ? PartKind::kFull : static_cast<PartKind>(bits - kLeastBits);
 }
 
-/// True for the parts without which a shard cannot be computed at any bits: the base, and full
-/// fidelity, which is computed from that part alone.
+/// Returns true for the parts without which a shard cannot be computed at any bits: the base, and
+/// full fidelity, which is computed from that part alone.
 constexpr bool IsEssential(PartKind part) {
   return part == PartKind::kBase || part == PartKind::kFull;
 }

@@ -49,7 +49,7 @@ struct PanelStretch {
   [[nodiscard]] uint32_t width() const {
     return matrix.outs - out < kPanelWidth ? matrix.outs - out : kPanelWidth;
   }
-  /// Stream index of its first weight.
+  /// Returns the index in weight order of its first weight.
   [[nodiscard]] uint64_t first() const {
     return matrix.first + uint64_t{out} * matrix.ins + uint64_t{in} * width();
   }

@@ -14,36 +14,36 @@
 
 namespace sti {
 
-/// The Unicode version of the tables, "15.0.0".
+/// Returns the Unicode version of the tables, "15.0.0".
 std::string UnicodeVersion();
 
 /// Appends the UTF-8 form of `code`, a code point that is no surrogate.
 void AppendUtf8(char32_t code, std::string* out);
 
-/// Has the White_Space property.
+/// Returns whether `code` has the White_Space property.
 bool IsWhiteSpace(char32_t code);
 
-/// Is dropped by BERT's clean-up: controls, format characters and private use, but not tab, line
-/// feed and carriage return.
+/// Returns whether BERT's clean-up drops `code`: controls, format characters and private use, but
+/// not tab, line feed and carriage return.
 bool IsControl(char32_t code);
 
-/// ASCII punctuation in BERT's sense (any printable that is no letter, digit or space), and the
-/// general categories P*.
+/// Returns whether `code` is punctuation: ASCII punctuation in BERT's sense (any printable that is
+/// no letter, digit or space), and the general categories P*.
 bool IsPunctuation(char32_t code);
 
-/// General categories L*: what \p{L} means.
+/// Returns whether `code` has a general category L*: what \p{L} means.
 bool IsLetter(char32_t code);
 
-/// General categories N*: what \p{N} means.
+/// Returns whether `code` has a general category N*: what \p{N} means.
 bool IsNumber(char32_t code);
 
-/// Stands alone as a word: the CJK ideographs in BERT's sense.
+/// Returns whether `code` stands alone as a word: one of the CJK ideographs in BERT's sense.
 bool IsIdeograph(char32_t code);
 
-/// General category Mn, what accents decompose into.
+/// Returns whether `code` has the general category Mn: what accents decompose into.
 bool IsNonspacingMark(char32_t code);
 
-/// Canonical combining class, 0 for starters.
+/// Returns the canonical combining class of `code`, 0 for starters.
 uint32_t CombiningClass(char32_t code);
 
 /// A few code points by value.
@@ -54,10 +54,10 @@ struct CodePoints {
   [[nodiscard]] const char32_t* end() const { return codes.data() + size; }
 };
 
-/// Full canonical decomposition of one code point, not reordered with its neighbours.
+/// Returns the full canonical decomposition of one code point, not reordered with its neighbours.
 CodePoints Decompose(char32_t code);
 
-/// Full lower case mapping of one code point, without context.
+/// Returns the full lower case mapping of one code point, without context.
 CodePoints Lowercase(char32_t code);
 
 }  // namespace sti

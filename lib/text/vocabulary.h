@@ -18,14 +18,15 @@ namespace sti {
 /// Immutable once made: any number of threads may call the const methods at once.
 class Vocabulary {
  public:
-  /// One token a line in id order; lines end with LF or CRLF, the last one may end bare. A token
-  /// that stands twice has the later id. DataError if there is no token, or more than the limits.
+  /// Reads one token a line in id order; lines end with LF or CRLF, the last one may end bare. A
+  /// token that stands twice has the later id. DataError if there is no token, or more than the
+  /// limits.
   static Result<Vocabulary> FromText(std::string text);
 
-  /// The id of exactly these bytes, if they are a token.
+  /// Returns the id of exactly these bytes, if they are a token.
   [[nodiscard]] std::optional<uint32_t> Find(std::string_view token) const;
 
-  /// The bytes of a token; `id` < size(). The view lives as long as this object stays put.
+  /// Returns the bytes of a token; `id` < size(). The view lives as long as this object stays put.
   [[nodiscard]] std::string_view Token(uint32_t id) const;
 
   [[nodiscard]] uint32_t size() const { return static_cast<uint32_t>(offsets_.size() - 1); }

@@ -18,7 +18,7 @@ bool AllFinite(DataType type, std::span<const uint8_t> values);
 /// Returns whether all of `numbers` are finite.
 bool AllFinite(std::span<const float> numbers);
 
-/// One stored value, little endian and of any alignment, widened exactly to float.
+/// Returns one stored value, little endian and of any alignment, widened exactly to float.
 inline float LoadValue(DataType type, const uint8_t* bytes) {
   if (type == DataType::kF16) return LoadF16(bytes);
   return type == DataType::kBF16 ? LoadBF16(bytes) : LoadF32(bytes);

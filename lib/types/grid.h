@@ -52,7 +52,7 @@ class Grid {
   [[nodiscard]] std::span<const T> Row(uint32_t row) const {
     return std::span(values_).subspan(Index(row, 0), columns_);
   }
-  /// [rows, columns] row-major.
+  /// Returns the values [rows, columns], row-major.
   [[nodiscard]] std::span<T> values() { return values_; }
   [[nodiscard]] std::span<const T> values() const { return values_; }
 

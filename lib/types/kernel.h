@@ -18,10 +18,10 @@ enum class ComputeType : uint8_t {
   kInt8,  ///< weights of a shard and each row of activations rounded to 8 bits
 };
 
-/// "fp32", "bf16", "int8".
+/// Returns the name of a type: "fp32", "bf16" or "int8".
 std::string_view NameOf(ComputeType type);
 
-/// The type with this name.
+/// Returns the type with this name.
 std::optional<ComputeType> ParseComputeType(std::string_view name);
 
 /// A backend, its instruction set and the precision of its products: "native-avx512-bf16".

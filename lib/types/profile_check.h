@@ -14,7 +14,7 @@ namespace sti {
 /// "compute[3].layer_us is negative". Nothing if it keeps all. Thread-safe.
 std::optional<std::string> FindProfileFault(const DeviceProfile& profile);
 
-/// The fault of a profile that has more entries of `list` than there may be.
+/// Returns the fault of a profile that has more entries of `list` than there may be.
 std::string TooManyEntries(const char* list);
 
 }  // namespace sti

@@ -11,21 +11,24 @@
 
 namespace sti {
 
-/// log softmax of row [labels] at `label`, negated: the cross-entropy of one example, in nats.
+/// Returns log softmax of `logits` [labels] at `label`, negated: the cross-entropy of one example,
+/// in nats.
 double CrossEntropy(std::span<const float> logits, uint32_t label);
 
-/// The cross-entropy of one example under softmax(logits / temperature), in nats. At a temperature
-/// of 1 it is CrossEntropy but for the last bits: it adds the logits less the greatest of them.
+/// Returns the cross-entropy of one example under softmax(logits / temperature), in nats. At a
+/// temperature of 1 it is CrossEntropy but for the last bits: it adds the logits less the greatest
+/// of them.
 double CrossEntropyAt(std::span<const float> logits, uint32_t label, double temperature);
 
-/// KL divergence of softmax(logits) from softmax(reference), in nats.
+/// Returns the KL divergence of softmax(logits) from softmax(reference), in nats.
 double KlDivergence(std::span<const float> reference, std::span<const float> logits);
 
-/// Mean over all labels of the binary cross-entropy of its sigmoid, in nats; `truth` has the labels
-/// that apply, ascending.
+/// Returns the mean over all labels of the binary cross-entropy of its sigmoid, in nats; `truth`
+/// has the labels that apply, ascending.
 double BinaryCrossEntropy(std::span<const float> logits, std::span<const uint32_t> truth);
 
-/// Sum over all labels of the KL divergence of sigmoid(logit) from sigmoid(reference), in nats.
+/// Returns the sum over all labels of the KL divergence of sigmoid(logit) from sigmoid(reference),
+/// in nats.
 double BernoulliDivergence(std::span<const float> reference, std::span<const float> logits);
 
 /// How an example is judged.
@@ -34,9 +37,9 @@ struct Judgement {
   double loss = 0;
 };
 
-/// One label: `truth` has one id; right if its logit is the largest; cross-entropy. Several: right
-/// if exactly those of `truth` (ascending) have a sigmoid of at least `threshold`; binary
-/// cross-entropy.
+/// Judges one example. Where it has one label, `truth` has one id, it is right if the logit of that
+/// is the largest, and the loss is the cross-entropy. Where it has several, it is right if exactly
+/// those of `truth` (ascending) have a sigmoid of at least `threshold`; binary cross-entropy.
 Judgement Judge(Problem problem, std::span<const float> logits, std::span<const uint32_t> truth,
                 double threshold = 0.5);
 
@@ -46,10 +49,10 @@ Judgement Judge(Problem problem, std::span<const float> logits, std::span<const 
 std::vector<uint32_t> LabelsOf(Problem problem, std::span<const float> logits,
                                double threshold = 0.5);
 
-/// KlDivergence or BernoulliDivergence, as the problem is.
+/// Returns KlDivergence or BernoulliDivergence, as the problem is.
 double Divergence(Problem problem, std::span<const float> reference, std::span<const float> logits);
 
-/// The first index of the largest value.
+/// Returns the first index of the largest value.
 uint32_t ArgMax(std::span<const float> logits);
 
 /// Mean and standard error of a series, added up in order.

@@ -14,7 +14,7 @@
 
 namespace sti {
 
-/// Index into the tables of STI_EXPORT of the best usable set, or of the one that
+/// Returns the index into the tables of STI_EXPORT of the best usable set, or of the one that
 /// LimitInstructionSet asked for. Thread-safe.
 size_t ChosenTarget();
 

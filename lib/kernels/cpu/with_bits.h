@@ -7,8 +7,8 @@
 
 namespace sti {
 
-/// f(kBits), where kBits is a constant that equals `bits`: 2 to 6. More than six, which nobody
-/// gives, are six.
+/// Calls f(kBits), where kBits is a constant that equals `bits`: 2 to 6. More than six, which
+/// nobody gives, are six.
 template <typename F>
 void WithBits(uint32_t bits, const F& f) {
   switch (bits) {

@@ -22,11 +22,11 @@ class BlasBackend {
   /// open it before other threads read the environment.
   static Result<BlasBackend> Open(uint32_t threads);
 
-  /// c [rows, outs] += a [rows, ins] times b [ins, outs], all row-major.
+  /// Adds a [rows, ins] times b [ins, outs] to c [rows, outs], all row-major.
   void Sgemm(uint32_t rows, uint32_t outs, uint32_t ins, const float* a, size_t a_stride,
              const float* b, size_t b_stride, float* c, size_t c_stride) const;
 
-  /// The kernels it chose, e.g. "SkylakeX".
+  /// Returns the kernels that it chose, e.g. "SkylakeX".
   [[nodiscard]] const std::string& core() const { return core_; }
 
  private:

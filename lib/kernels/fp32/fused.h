@@ -46,13 +46,13 @@ struct FusedProduct {
   float* decoded = nullptr;  ///< [ins, 16], aligned to 64 bytes; null where no more rows follow
 };
 
-/// Whether this machine can: AVX-512 with VBMI and GFNI. Thread-safe.
+/// Returns whether this machine can multiply so: it has AVX-512 with VBMI and GFNI. Thread-safe.
 bool CanFuseHere();
-/// Whether this machine and this stretch can: sixteen outputs, inputs by fours, 2 to 6 bits.
-/// Thread-safe.
+/// Returns whether this machine and this stretch can: sixteen outputs, inputs by fours, 2 to 6
+/// bits. Thread-safe.
 bool CanFuse(const ShardView& shard, const PanelStretch& stretch);
 
-/// Thread-safe.
+/// Computes the product. Thread-safe.
 void MultiplyDecoding(const FusedProduct& product);
 
 /// Returns whether AVX-512 with VBMI and GFNI is there and in force.

@@ -9,8 +9,8 @@
 
 namespace sti {
 
-/// Number of the first of outliers [begin, end) whose low part is at least `low`. Where to go on is
-/// no branch: nobody could foresee it.
+/// Returns the number of the first of outliers [begin, end) whose low part is at least `low`. Where
+/// to go on is no branch: nobody could foresee it.
 inline uint32_t FirstOutlierFrom(const uint8_t* lows, uint32_t begin, uint32_t end, uint64_t low) {
   uint32_t left = end - begin;
   while (left > 0) {
@@ -39,8 +39,9 @@ inline uint32_t FirstOutlierOfBlock(const uint8_t* lows, uint32_t begin, uint32_
 
 inline constexpr uint32_t kOutlierChunk = 128;  // values widened at once
 
-/// visit(offset, lows, values, count) for the outliers among weights [first, first + count), chunk
-/// by chunk: outlier i of a chunk is `values[i]` at offset + its low part, counted from `first`.
+/// Calls visit(offset, lows, values, count) for the outliers among weights [first, first + count),
+/// chunk by chunk: outlier i of a chunk is `values[i]` at offset + its low part, counted from
+/// `first`.
 template <typename Visit>
 void ForEachOutlierChunk(const ShardView& shard, uint64_t first, uint64_t count,
                          const Visit& visit) {
@@ -70,7 +71,7 @@ void ForEachOutlierChunk(const ShardView& shard, uint64_t first, uint64_t count,
   }
 }
 
-/// visit(position - first, value) for each outlier among weights [first, first + count).
+/// Calls visit(position - first, value) for each outlier among weights [first, first + count).
 template <typename Visit>
 void ForEachOutlier(const ShardView& shard, uint64_t first, uint64_t count, const Visit& visit) {
   ForEachOutlierChunk(

@@ -47,7 +47,7 @@ class ShardCosts {
   [[nodiscard]] double least_decode_us() const {
     return *std::min_element(decode_us_.begin(), decode_us_.end());
   }
-  /// Whether it depends on their bits how long shards take to compute with.
+  /// Returns whether it depends on their bits how long shards take to compute with.
   [[nodiscard]] bool bits_take_time() const {
     return std::any_of(decode_us_.begin(), decode_us_.end(), [](double us) { return us != 0; });
   }

@@ -18,14 +18,14 @@ struct JointChoice {
   double loss = 0;
 };
 
-/// The least loss over `candidates`, all compute-feasible; nothing if the fewest bits of none fit.
-/// Submodels are taken by what they could reach at best, and the search ends where that is no
-/// better than what was found.
+/// Returns the choice of least loss over `candidates`, all compute-feasible; nothing if the fewest
+/// bits of none fit. Submodels are taken by what they could reach at best, and the search ends
+/// where that is no better than what was found.
 std::optional<JointChoice> ChooseJointly(const PlanningContext& context,
                                          std::span<const Submodel> candidates);
 
-/// Bits of one submodel with all but the least loss, nothing left over that one shard could use;
-/// nothing if its fewest bits do not fit.
+/// Returns the bits of one submodel with all but the least loss, nothing left over that one shard
+/// could use; nothing if its fewest bits do not fit.
 std::optional<Allocation> BestBits(const PlanningContext& context, const Submodel& submodel);
 
 /// One shard's step to more bits on the way to full fidelity.
@@ -61,7 +61,7 @@ struct BitChoice {
   double loss = 0;             ///< sum over shards
 };
 
-/// The least loss; nothing if no levels keep within S and every capacity. Takes
+/// Returns the levels of least loss; nothing if no levels keep within S and every capacity. Takes
 /// shards * levels * states steps and shards * states * 24 bytes, twice.
 std::optional<BitChoice> ChooseBits(const BitProblem& problem, size_t states);
 
