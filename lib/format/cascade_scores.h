@@ -16,14 +16,16 @@ namespace sti {
 /// Returns what is wrong with the cascade levels and the cascades; empty if nothing is.
 std::string ProblemOfCascades(const Importance& importance);
 
-/// Reads the lists of a table. DataError naming `name` if there are more than there may be, if
-/// those of one cascade do not agree in their lengths, or if `room` has too little for them.
+/// Reads the cascade levels and cascades of a table. DataError naming `name` if a list has more
+/// entries than it may have, or lists of one cascade differ in length; the error of `room` if all
+/// lists take more bytes than it has.
 Status ReadCascades(const fb::Importance& table, const std::string& name, ListRoom* room,
                     Importance* importance);
-/// Reads the fields of an object.
+/// Reads them out of a JSON object; `fields` keeps the first error.
 void ReadCascades(JsonFields& fields, Importance* importance);
 
-/// The same lists, on their way into a table; absent where nothing was measured.
+/// Writes cascade levels and cascades to `builder`, and holds the offsets of their lists for the
+/// table. A list without entries is null: the table leaves it out.
 struct CascadeLists {
   template <typename Table>
   using List = flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<Table>>>;
@@ -33,7 +35,7 @@ struct CascadeLists {
   List<fb::CascadeScore> cascades;
 };
 
-/// Adds the fields to an object, those that were measured.
+/// Adds cascade levels and cascades, where any were measured, to the JSON object that is written.
 void WriteCascades(const Importance& importance, JsonWriter* json);
 
 }  // namespace sti

@@ -126,7 +126,7 @@ class RowStore {
   const ContainerIndex& index_;
   const bool keeps_;
   AlignedBuffer memory_;
-  uint32_t tokens_ = 0;       ///< that there is room for
+  uint32_t tokens_ = 0;       ///< most tokens that there is room for
   uint64_t words_place_ = 0;  ///< where the blocks of words begin
   uint64_t slots_end_ = 0;    ///< where kept rows end, and their entries begin
   RecentRows recent_;
@@ -134,9 +134,9 @@ class RowStore {
   std::vector<uint32_t> preloaded_;  ///< words, ascending
   std::vector<bool> has_preloaded_;  ///< [preloaded_] its row has come
   AlignedBuffer preloaded_rows_;     ///< [preloaded_] packed
-  std::vector<uint32_t> words_;      ///< of the text at hand, ascending
-  std::vector<uint32_t> others_;     ///< of them, those missing that are not preloaded
-  EmbeddingReads reads_;             ///< of the text at hand
+  std::vector<uint32_t> words_;      ///< words of the text at hand, ascending
+  std::vector<uint32_t> others_;     ///< those of them whose rows are neither kept nor preloaded
+  EmbeddingReads reads_;             ///< reads of the text at hand
 };
 
 }  // namespace sti

@@ -62,17 +62,17 @@ struct PipelineOptions {
 /// The state of a pipeline at the moment, and what it holds. It refers to parts of the pipeline.
 struct PipelineStatus {
   const ContainerFile* file = nullptr;
-  BlockReader* reader = nullptr;  ///< of the file
-  uint32_t max_length = 0;        ///< most tokens of an input
-  Kernel kernel;                  ///< that layers are computed with
-  uint64_t preload_bytes = 0;     ///< of shards that stay, as read, and of embedding rows that do
-  uint64_t staging_bytes = 0;     ///< of the arena that streamed shards land in
-  uint64_t resident_bytes = 0;    ///< of embedding parameters, layers' parameters and head
-  uint64_t working_bytes = 0;     ///< that runs work in
+  BlockReader* reader = nullptr;         ///< the reader of `file`
+  uint32_t max_length = 0;               ///< most tokens of an input
+  Kernel kernel;                         ///< kernel that layers are computed with
+  uint64_t preload_bytes = 0;            ///< shards that stay, in whole blocks, and embedding rows
+  uint64_t staging_bytes = 0;            ///< arena that streamed shards land in
+  uint64_t resident_bytes = 0;           ///< parameters of embedding, layers and head
+  uint64_t working_bytes = 0;            ///< memory that runs compute in
   const Status* lock_refusal = nullptr;  ///< why some memory is not locked that was to be, or ok
   LaneState lane = LaneState::kIdle;
   bool settled = true;  ///< no read is in flight: closing waits for nothing
-  std::shared_ptr<const LoadSchedule> schedule;  ///< that the last run read by
+  std::shared_ptr<const LoadSchedule> schedule;  ///< schedule of the last run
 };
 
 /// The steps of a run, for a caller that takes them itself: Embed, Layers in as many pieces as it

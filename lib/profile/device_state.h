@@ -74,7 +74,7 @@ class ClockSetting {
  private:
   struct Core {
     std::string folder;
-    uint64_t least_khz = 0;  ///< that the core goes
+    uint64_t least_khz = 0;  ///< slowest clock of the core
     uint64_t most_khz = 0;
     uint64_t found_min_khz = 0;
     uint64_t found_max_khz = 0;

@@ -32,8 +32,8 @@ size_t IntervalRank(size_t samples);
 
 /// One sample of a series.
 struct SeriesItem {
-  double median_us = 0;  ///< of all samples of the same thing; > 0
-  double time_us = 0;    ///< of this one
+  double median_us = 0;  ///< median of all samples of the same thing; > 0
+  double time_us = 0;    ///< time of this sample
 };
 
 /// Returns the 99th percentiles of series, by their length: 1 ms and its doubles, up to a hundredth

@@ -30,7 +30,7 @@ struct PredictedQuality {
 struct Fallback {
   std::vector<uint32_t> layers;  ///< original indexes executed, ascending
   uint32_t width = 0;            ///< slices of each layer: 0 up to width - 1
-  uint32_t bits = 0;             ///< of every shard
+  uint32_t bits = 0;             ///< bits of every shard
   uint64_t bytes = 0;            ///< its shards and rows in the preload buffer, beside the preload
   double embed_us = 0;           ///< summing the embedding rows
   double layer_us = 0;           ///< each layer but the last

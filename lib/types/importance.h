@@ -50,9 +50,9 @@ struct CascadeLevelScore {
   double accuracy = 0;        ///< 0 to 1, alone on all examples
   double temperature = 1;     ///< τ: softmax(logits / τ) is the confidence (Tabi 4.1)
   double nll = 0;             ///< mean negative log-likelihood in nats, with τ = 1
-  double calibrated_nll = 0;  ///< likewise, with τ
+  double calibrated_nll = 0;  ///< `nll` with τ
   double ece = 0;             ///< expected calibration error of 15 bins, 0 to 1, with τ = 1
-  double calibrated_ece = 0;  ///< likewise, with τ
+  double calibrated_ece = 0;  ///< `ece` with τ
   friend bool operator==(const CascadeLevelScore&, const CascadeLevelScore&) = default;
 };
 
@@ -65,7 +65,7 @@ struct CascadeCut {
   std::vector<double> weights;     ///< [levels - 1] w of the next level's softmax in the ensemble
   std::vector<double> shares;      ///< [levels] of all examples that the level answers; sum 1
   std::vector<double> accuracies;  ///< [levels] of the examples that it answers; 0 if none
-  double accuracy = 0;             ///< of all examples
+  double accuracy = 0;             ///< over all examples
   std::vector<double> words_left;  ///< [levels - 1] share of the words of examples that go on
   /// The standard error of `accuracy` less the accuracy of the last level alone on the same
   /// examples, of which only those count that one of the two gets right; 0: unknown.
@@ -126,7 +126,7 @@ struct Importance {
   std::string estimate;
   /// Heads and neurons by what they are worth (since 1.3); empty: not asked for.
   ModelOrder order;
-  WordUse word_use;  ///< of the examples (since 1.4); empty: not counted
+  WordUse word_use;  ///< word use of the examples (since 1.4); empty: not counted
   /// Levels that were measured for cascades (since 1.5), cheapest first: sorted by slices (depth x
   /// width), bits, depth; each once. Empty: none were.
   std::vector<CascadeLevelScore> cascade_levels;

@@ -42,7 +42,8 @@ inline constexpr double kMaxFigure = 1e15;
 inline constexpr size_t kMaxProfileSamples = 65536;  ///< entries of each list
 /// Microseconds that one read, one layer or a series may take: seventeen minutes.
 inline constexpr double kMaxSampleUs = 1e9;
-inline constexpr uint64_t kMaxProfiledBytes = uint64_t{1} << 40;  ///< of a read, of a process
+inline constexpr uint64_t kMaxProfiledBytes = uint64_t{1}
+                                              << 40;  ///< most bytes of a profiled read or process
 inline constexpr uint32_t kMaxMergedReadBytes = 64U << 20;
 inline constexpr uint32_t kMaxReadsInFlight = 256;
 inline constexpr double kMaxNoise = 1e6;
@@ -54,7 +55,7 @@ inline constexpr uint32_t kMaxLength = 1U << 20;  ///< tokens of an input
 inline constexpr uint32_t kMaxThreads = 256;
 inline constexpr size_t kMaxVariants = 64;
 inline constexpr size_t kMaxTurns = 64;
-inline constexpr size_t kMaxCascadeLevels = 3;  ///< of a plan, itself the last
+inline constexpr size_t kMaxCascadeLevels = 3;  ///< levels of a cascade, the plan itself the last
 inline constexpr size_t kMaxPlanWords = 65536;
 inline constexpr uint64_t kMaxStagingBytes = uint64_t{1} << 40;
 

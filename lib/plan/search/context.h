@@ -68,7 +68,7 @@ struct PlanningContext {
   std::vector<Submodel> submodels;  ///< those that the request allows
   std::vector<ShardId> order;       ///< most important first
   ValueModel value;
-  RowShare row_share;  ///< that `devices` count with
+  RowShare row_share;  ///< share of embedding rows that `devices` count on
   std::vector<std::string>* explain = nullptr;
 
   /// Derives the context from a valid request. `explain`, where given, receives one line a

@@ -32,7 +32,7 @@ std::optional<Allocation> BestBits(const PlanningContext& context, const Submode
 struct Step {
   ShardId id;
   size_t level = 0;    ///< after it
-  double load_us = 0;  ///< it adds
+  double load_us = 0;  ///< IO time that the step adds
   double gain = 0;     ///< w(shard) times the fall of d
 };
 

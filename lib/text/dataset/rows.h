@@ -25,8 +25,8 @@ struct Cell {
     kOther,   ///< anything else of JSON, which is neither a text nor a label
   };
   Kind kind = Kind::kText;
-  std::string text;               ///< of kText and kNumber
-  std::vector<std::string> list;  ///< of kList
+  std::string text;               ///< the value of kText and kNumber
+  std::vector<std::string> list;  ///< the entries of kList
 };
 
 /// One row, and the line of the file that it begins on, from 1.
