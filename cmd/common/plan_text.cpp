@@ -14,7 +14,7 @@
 namespace sti {
 namespace {
 
-bool IsPreloaded(const Plan& plan, uint32_t k, uint32_t i) {
+bool IsPreloaded(const PlanCore& plan, uint32_t k, uint32_t i) {
   const ShardAtBits shard{plan.Id(k, i), plan.bits.At(k, i)};
   return std::find(plan.preload.begin(), plan.preload.end(), shard) != plan.preload.end();
 }
@@ -51,7 +51,7 @@ std::string FrequencyText(std::optional<uint64_t> khz) {
 std::string VariantsText(const Plan& plan) {
   if (plan.variants.empty()) return "";
   std::string text = "variants   the shortest that holds an input runs it\n";
-  for (const Plan& variant : plan.variants) {
+  for (const PlanCore& variant : plan.variants) {
     char line[160];
     const std::string submodel = NameOf(SubmodelOf(variant));
     std::snprintf(line, sizeof(line), "  %7u tokens%s: %s, %s", variant.length,
@@ -177,7 +177,7 @@ bool IsUncertain(const Plan& plan, double noise) {
          IsUncertain(noise, plan.predicted_p99_us, *plan.target_us);
 }
 
-std::string UntrainedWarning(const ModelInfo& info, const Plan& plan) {
+std::string UntrainedWarning(const ModelInfo& info, const PlanCore& plan) {
   const Submodel submodel = SubmodelOf(plan);
   if (info.WasTrained(submodel)) return "";
   if (info.elastic) {

@@ -28,6 +28,6 @@ bool IsUncertain(const Plan& plan, double noise);
 std::string QualityText(const PredictedQuality& quality);
 
 /// Returns what a person should know of a plan whose submodel was not trained; empty if it was.
-std::string UntrainedWarning(const ModelInfo& info, const Plan& plan);
+std::string UntrainedWarning(const ModelInfo& info, const PlanCore& plan);
 
 }  // namespace sti

@@ -165,7 +165,7 @@ std::string LevelLine(const PlanTimeline& timeline, const GanttRange& range) {
 }
 
 // Preloaded shards of a layer.
-size_t PreloadedIn(const Plan& plan, uint32_t layer) {
+size_t PreloadedIn(const PlanCore& plan, uint32_t layer) {
   return static_cast<size_t>(
       std::count_if(plan.preload.begin(), plan.preload.end(),
                     [&](const ShardAtBits& shard) { return shard.id.layer == layer; }));
@@ -247,7 +247,7 @@ GanttRange RangeOf(const Plan& plan, const PlanTimeline& timeline) {
   return range;
 }
 
-const Plan& HoldingPlan(const Plan& plan) {
+const PlanCore& HoldingPlan(const Plan& plan) {
   return plan.cascade ? plan.cascade->levels.front().plan : plan;
 }
 

@@ -22,7 +22,7 @@ GanttRange RangeOf(const Plan& plan, const PlanTimeline& timeline);
 
 /// Returns the plan whose preload the buffer holds when the text comes: with a cascade its first
 /// level.
-const Plan& HoldingPlan(const Plan& plan);
+const PlanCore& HoldingPlan(const Plan& plan);
 
 /// Returns the layers that the plan runs, those of its cascade's levels with them, ascending.
 std::vector<uint32_t> LayersOf(const Plan& plan);

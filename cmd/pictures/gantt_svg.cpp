@@ -308,7 +308,7 @@ class GanttPicture {
   const PlanTimeline& timeline_;
   GanttRange range_;
   std::vector<uint32_t> layers_;
-  const Plan& holding_;
+  const PlanCore& holding_;
   double cell_;
   double left_;
   double layers_top_;

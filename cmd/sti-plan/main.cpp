@@ -64,17 +64,21 @@ Status ShowTimeline(const Tool& tool, const PlanOptions& options, const PlanInpu
 }
 
 // Warns of a submodel that was not trained, with what it is predicted to lose where that is known.
-void WarnOfUntrained(const Tool& tool, const PlanInputs& inputs, const Plan& plan) {
-  if (plan.cascade) {
-    for (const CascadeLevel& level : plan.cascade->levels)
-      WarnOfUntrained(tool, inputs, level.plan);
-  }
+void WarnIfUntrained(const Tool& tool, const PlanInputs& inputs, const PlanCore& plan) {
   std::string warning = UntrainedWarning(inputs.info(), plan);
   if (warning.empty()) return;
   const Importance* importance = inputs.View().importance;
   const bool known = importance != nullptr && !importance->submodels.empty();
   if (QualityText(plan.quality).empty() || !known) return tool.Warn(warning);
   tool.Warn(warning + "; the whole model: " + QualityText(WholeQuality(*importance)));
+}
+
+void WarnOfUntrained(const Tool& tool, const PlanInputs& inputs, const Plan& plan) {
+  if (plan.cascade) {
+    for (const CascadeLevel& level : plan.cascade->levels)
+      WarnIfUntrained(tool, inputs, level.plan);
+  }
+  WarnIfUntrained(tool, inputs, plan);
 }
 
 // Warns of a target that the profile leaves open, with how well it knows times and what helps.
@@ -140,7 +144,7 @@ Result<int> Sweep(const Tool& tool, const PlanOptions& options, const PlanInputs
 // Judges the plan, and its variants with it, at another target than it was made for.
 void SetTarget(double target_us, Plan* plan) {
   plan->target_us = target_us;
-  for (Plan& variant : plan->variants) variant.target_us = target_us;
+  for (PlanCore& variant : plan->variants) variant.target_us = target_us;
 }
 
 Result<int> Check(const Tool& tool, const PlanOptions& options, const PlanInputs& inputs) {

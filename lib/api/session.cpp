@@ -43,7 +43,7 @@ Arithmetic ArithmeticOf(const SessionOptions& options, const Plan& plan) {
 }  // namespace
 
 bool CanDegrade(const Plan& plan) {
-  const auto can = [](const Plan& p) { return p.target_us && p.times; };
+  const auto can = [](const PlanCore& p) { return p.target_us && p.times; };
   const auto can_level = [](const CascadeLevel& level) { return level.plan.times.has_value(); };
   const bool cascade_can = !plan.cascade || std::ranges::all_of(plan.cascade->levels, can_level);
   return can(plan) && cascade_can && std::ranges::all_of(plan.variants, can);
@@ -56,7 +56,7 @@ const Error* OwnErrorOf(const Status& asked) {
   return own ? &error : nullptr;
 }
 
-ComputeType TypeUnder(const Plan& plan, std::optional<ComputeType> wanted) {
+ComputeType TypeUnder(const PlanCore& plan, std::optional<ComputeType> wanted) {
   return wanted.value_or(plan.kernel.type.value_or(ComputeType::kFp32));
 }
 

@@ -47,7 +47,7 @@ bool CanDegrade(const Plan& plan);
 
 /// Returns the type that layers are computed in under `plan`: `wanted`, or what the plan says, or
 /// fp32.
-ComputeType TypeUnder(const Plan& plan, std::optional<ComputeType> wanted);
+ComputeType TypeUnder(const PlanCore& plan, std::optional<ComputeType> wanted);
 
 /// Says how a session is opened.
 struct SessionOptions {
@@ -111,7 +111,7 @@ struct Embedding {
 struct Answer {
   RunResult run;
   std::variant<LabelScores, Embedding> content;  ///< as the model's head has it
-  const Plan* plan = nullptr;  ///< the plan, variant or level that ran, owned by the session
+  const PlanCore* plan = nullptr;  ///< the plan, variant or level that ran, owned by the session
   std::optional<CascadeReport> cascade;  ///< there exactly if the session's plan has one
   uint32_t tokens = 0;
   bool truncated = false;
@@ -214,7 +214,7 @@ class Session {
   /// Returns the plan in force.
   [[nodiscard]] const Plan& plan() const { return pipeline_->plan(); }
   /// Returns the plan or variant that an input of so many tokens runs under.
-  [[nodiscard]] const Plan& PlanFor(size_t tokens) const { return pipeline_->PlanFor(tokens); }
+  [[nodiscard]] const PlanCore& PlanFor(size_t tokens) const { return pipeline_->PlanFor(tokens); }
   /// Returns the state of what executes the plan, and what it holds; the next call of the session
   /// writes it anew.
   [[nodiscard]] const PipelineStatus& status() const { return pipeline_->status(); }

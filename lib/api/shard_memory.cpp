@@ -33,7 +33,7 @@ uint64_t MissingBytes(const ShardCatalog& catalog, const ShardAtBits& shard, con
 
 // Counts a run of one plan at these bits, given what is held, into the most that a layer and a run
 // stream.
-void AddStreamed(const ShardCatalog& catalog, const Plan& plan, const Grid<uint32_t>& bits,
+void AddStreamed(const ShardCatalog& catalog, const PlanCore& plan, const Grid<uint32_t>& bits,
                  const Shards& held, MemoryNeed* need) {
   uint64_t streamed = 0;
   for (uint32_t k = 0; k < plan.layers.size(); ++k) {
@@ -53,7 +53,7 @@ uint64_t AddCascade(const ShardCatalog& catalog, const Plan& plan, MemoryNeed* n
   uint64_t most = always;
   Shards held = between_inputs;
   for (size_t level = 0; level < CascadeLevelsOf(plan); ++level) {
-    const Plan& own = PlanOf(plan, CascadeRoute(plan, level));
+    const PlanCore& own = PlanOf(plan, CascadeRoute(plan, level));
     AddStreamed(catalog, own, own.bits, held, need);
     uint64_t bytes = always;
     held = between_inputs;
@@ -68,7 +68,7 @@ uint64_t AddCascade(const ShardCatalog& catalog, const Plan& plan, MemoryNeed* n
 
 // Counts the variants. What the turns of the plan keep may be less of one than the plan preloads.
 void AddVariants(const ShardCatalog& catalog, const Plan& plan, MemoryNeed* need) {
-  for (const Plan& variant : plan.variants) {
+  for (const PlanCore& variant : plan.variants) {
     AddStreamed(catalog, variant, variant.bits, variant.preload, need);
     for (const PlanTurn& turn : plan.turns)
       AddStreamed(catalog, variant, variant.bits, turn.preload, need);

@@ -158,27 +158,35 @@ Status ContainerWriter::Finish(const Digest& model) {
 
 namespace {
 
+/// Calls `visit` for each shard of a plan, of a variant or of a cascade level, at these bits.
+template <typename Visit>
+void ForEachShardAt(const PlanCore& plan, const Grid<uint32_t>& bits, const Visit& visit) {
+  for (uint32_t k = 0; k < plan.layers.size(); ++k) {
+    for (uint32_t i = 0; i < plan.width; ++i) visit(ShardAtBits{plan.Id(k, i), bits.At(k, i)});
+  }
+}
+
+/// Calls `visit` for each shard that one of these, or its fallback, computes with.
+template <typename Visit>
+void ForEachOwnShard(const PlanCore& plan, const Visit& visit) {
+  ForEachShardAt(plan, plan.bits, visit);
+  if (!plan.fallback) return;
+  for (const ShardAtBits& shard : ShardsOf(*plan.fallback)) visit(shard);
+}
+
 /// Calls `visit` for each shard that the plan, a turn, a variant or a cascade level of it computes
 /// with or keeps.
 template <typename Visit>
 void ForEachShard(const Plan& plan, const Visit& visit) {
-  const auto visit_rows = [&](const Grid<uint32_t>& bits) {
-    for (uint32_t k = 0; k < plan.layers.size(); ++k) {
-      for (uint32_t i = 0; i < plan.width; ++i) visit(ShardAtBits{plan.Id(k, i), bits.At(k, i)});
-    }
-  };
-  visit_rows(plan.bits);
+  ForEachOwnShard(plan, visit);
   for (const PlanTurn& turn : plan.turns) {
-    visit_rows(turn.bits);
+    ForEachShardAt(plan, turn.bits, visit);
     // A turn may keep shards at fewer bits than any turn computes with.
     for (const ShardAtBits& shard : turn.preload) visit(shard);
   }
-  if (plan.fallback) {
-    for (const ShardAtBits& shard : ShardsOf(*plan.fallback)) visit(shard);
-  }
-  for (const Plan& variant : plan.variants) ForEachShard(variant, visit);
+  for (const PlanCore& variant : plan.variants) ForEachOwnShard(variant, visit);
   if (!plan.cascade) return;
-  for (const CascadeLevel& level : plan.cascade->levels) ForEachShard(level.plan, visit);
+  for (const CascadeLevel& level : plan.cascade->levels) ForEachOwnShard(level.plan, visit);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // The two spellings of a plan file. Which fields a plan has, types/plan_fields.h says; here are the
-// plans inside a plan, and what only one spelling can get wrong.
+// plans inside a plan, what a file can say of them that none has, and what one spelling can get
+// wrong.
 #include "format/plan_file.h"
 
 #include <nlohmann/json.hpp>
@@ -21,65 +22,80 @@ using Json = nlohmann::ordered_json;
 
 constexpr const char* kVariantNests = "a variant has variants of its own";
 constexpr const char* kVariantTurns = "a variant has turns";
+constexpr const char* kVariantWords = "a variant has words of its own";
 constexpr const char* kVariantCascade = "a variant has a cascade";
 
 Error PlanError(const std::string& name, const std::string& problem) {
   return DataError(problem).At(name).Fix(Remedy::kCorrectPlan);
 }
 
+/// A plan as a file says it. Of one inside it, which has a submodel alone, a file may say more.
+struct Said {
+  Plan plan;
+  std::string problem;  ///< the first turns or words of one inside; empty: none has any
+
+  void AddVariant(const Plan& said) {
+    Note(said, "variants", plan.variants.size(), kVariantTurns, kVariantWords);
+    plan.variants.push_back(said);
+  }
+  CascadeLevel& AddLevel(const Plan& said) {
+    Note(said, "cascade.levels", plan.cascade->levels.size(), kLevelHasMore, kLevelHasMore);
+    return plan.cascade->levels.emplace_back(CascadeLevel{said});
+  }
+
+ private:
+  void Note(const Plan& said, const char* list, size_t entry, const char* turns,
+            const char* words) {
+    if (!problem.empty() || (said.turns.empty() && said.words.empty())) return;
+    problem = std::string(list) + "[" + std::to_string(entry) +
+              "]: " + (said.turns.empty() ? words : turns);
+  }
+};
+
 // --- JSON ----------------------------------------------------------------------------------------
 
-void ReadLevels(JsonFields& fields, const Plan& plan, std::vector<CascadeLevel>* levels) {
-  fields.ForEach("levels", Need::kRequired, [&](JsonFields& item) {
-    CascadeLevel& level = levels->emplace_back();
-    level.plan.model = plan.model;  // where a level does not say
-    JsonFieldReader reader(item);
-    Fields(reader, level.plan);
-    reader(kTurnsField, level.plan.turns);
-    item.ForEach("variants", Need::kOptional,
-                 [](JsonFields& nested) { nested.Fail("a cascade level has variants"); });
-    if (item.Has("cascade")) item.Fail("a cascade level has a cascade of its own");
-    Fields(reader, level);
-  });
+/// Reads a plan inside one of this model.
+Plan ReadInside(JsonFields& item, const Digest& model, const char* nests, const char* cascades) {
+  Plan plan;
+  plan.model = model;  // where it does not say
+  JsonFieldReader reader(item);
+  Fields(reader, plan);
+  reader(kTurnsField, plan.turns);
+  item.ForEach("variants", Need::kOptional, [&](JsonFields& nested) { nested.Fail(nests); });
+  if (item.Has("cascade")) item.Fail(cascades);
+  return plan;
 }
 
-void ReadCascade(JsonFields& fields, Plan* plan) {
-  fields.Within("cascade", Need::kOptional, [&](JsonFields& item) {
-    PlanCascade& cascade = plan->cascade.emplace();
-    ReadLevels(item, *plan, &cascade.levels);
-    JsonFieldReader reader(item);
+void ReadCascade(JsonFields& fields, Said* said) {
+  fields.Within("cascade", Need::kOptional, [&](JsonFields& within) {
+    PlanCascade& cascade = said->plan.cascade.emplace();
+    within.ForEach("levels", Need::kRequired, [&](JsonFields& item) {
+      JsonFieldReader reader(item);
+      Fields(reader,
+             said->AddLevel(ReadInside(item, said->plan.model, "a cascade level has variants",
+                                       "a cascade level has a cascade of its own")));
+    });
+    JsonFieldReader reader(within);
     Fields(reader, cascade);
   });
 }
 
-void ReadVariants(JsonFields& fields, Plan* plan) {
-  fields.ForEach("variants", Need::kOptional, [&](JsonFields& item) {
-    Plan variant;
-    variant.model = plan->model;  // where a variant does not say
-    JsonFieldReader reader(item);
-    Fields(reader, variant);
-    reader(kTurnsField, variant.turns);
-    item.ForEach("variants", Need::kOptional,
-                 [](JsonFields& nested) { nested.Fail(kVariantNests); });
-    if (item.Has("cascade")) item.Fail(kVariantCascade);
-    plan->variants.push_back(std::move(variant));
-  });
-}
-
-Result<Plan> FromJson(std::span<const uint8_t> bytes, const std::string& name,
+Result<Said> FromJson(std::span<const uint8_t> bytes, const std::string& name,
                       UnknownKeys* unknown) {
   STI_ASSIGN_OR_RETURN(const nlohmann::json object, ParseJsonObject(bytes, name));
   JsonFields fields(object, name, unknown);
   JsonFieldReader reader(fields);
-  Plan plan;
-  fields.Get("model", Need::kRequired, &plan.model);
-  Fields(reader, plan);
-  reader(kTurnsField, plan.turns);
-  ReadCascade(fields, &plan);
-  ReadVariants(fields, &plan);
+  Said said;
+  fields.Get("model", Need::kRequired, &said.plan.model);
+  Fields(reader, said.plan);
+  reader(kTurnsField, said.plan.turns);
+  ReadCascade(fields, &said);
+  fields.ForEach("variants", Need::kOptional, [&](JsonFields& item) {
+    said.AddVariant(ReadInside(item, said.plan.model, kVariantNests, kVariantCascade));
+  });
   STI_RETURN_IF_ERROR(fields.status());
   fields.NoteUnknown();
-  return plan;
+  return said;
 }
 
 /// Adds the fields of a described value to those of an object.
@@ -89,28 +105,21 @@ void Spell(const T& value, Json* object) {
   Fields(speller, value);
 }
 
-Json ToJson(const Plan& plan);
-
-Json CascadeJson(const PlanCascade& cascade) {
-  Json json;
-  json["levels"] = Json::array();
-  for (const CascadeLevel& level : cascade.levels) {
-    Json& item = json["levels"].emplace_back(ToJson(level.plan));
-    for (const char* list : {"variants", "turns"}) {
-      if (item[list].empty()) item.erase(list);
-    }
-    Spell(level, &item);
-  }
-  Spell(cascade, &json);
-  return json;
-}
-
 Json ToJson(const Plan& plan) {
   Json json;
   Spell(plan, &json);
-  if (plan.cascade) json["cascade"] = CascadeJson(*plan.cascade);
+  if (plan.cascade) {
+    Json& cascade = json["cascade"];
+    cascade["levels"] = Json::array();
+    for (const CascadeLevel& level : plan.cascade->levels) {
+      Json& item = cascade["levels"].emplace_back();
+      Spell(level.plan, &item);
+      Spell(level, &item);
+    }
+    Spell(*plan.cascade, &cascade);
+  }
   json["variants"] = Json::array();
-  for (const Plan& variant : plan.variants) json["variants"].push_back(ToJson(variant));
+  for (const PlanCore& variant : plan.variants) json["variants"].push_back(ToJson(Plan{variant}));
   json["turns"] = Json::array();
   JsonFieldWriter speller(json);
   speller(kTurnsField, plan.turns);
@@ -151,63 +160,64 @@ void ReadTurns(FlatReader& reader, Plan* plan) {
   }
 }
 
-void ReadVariants(FlatReader& reader, FlatFile& file, const std::string& name, Plan* plan) {
+void ReadVariants(FlatReader& reader, FlatFile& file, const std::string& name, Said* said) {
   const FlatReader::Tables* list = reader.FindTables(kVariantsField);
   if (list == nullptr) return;
-  plan->variants.reserve(list->size());
+  said->plan.variants.reserve(list->size());
   for (const Table* entry : *list) {
     FlatReader variant(file, *entry, name + ": variants");
     if (HasEntries(variant, kVariantsField)) reader.Fail(kVariantNests);
     if (HasEntries(variant, kTurnsField)) reader.Fail(kVariantTurns);
     if (variant.Find<Table>(kCascadeField) != nullptr) reader.Fail(kVariantCascade);
-    Fields(variant, plan->variants.emplace_back());
+    Plan stored;
+    Fields(variant, stored);
+    said->AddVariant(stored);
   }
 }
 
-/// Reads a level before the last. Levels do not nest, so neither does this.
-void ReadLevel(FlatReader& reader, FlatFile& file, const std::string& where, CascadeLevel* level) {
-  const auto* stored = reader.Find<Table>(kPlanOfLevel);
-  if (stored == nullptr) return reader.Fail("plan is missing");
-  FlatReader plan(file, *stored, where);
-  if (HasEntries(plan, kVariantsField) || HasEntries(plan, kTurnsField) ||
-      plan.Find<Table>(kCascadeField) != nullptr)
-    return plan.Fail("a cascade level has variants, turns or a cascade of its own");
-  Fields(plan, level->plan);
-  Fields(reader, *level);
+/// Reads the levels before the last. They do not nest, so neither does this.
+void ReadLevels(FlatReader& reader, const FlatReader::Tables& levels, Said* said) {
+  for (const Table* entry : levels) {
+    const size_t number = said->plan.cascade->levels.size();
+    FlatReader level(reader, *entry, "cascade.levels", number);
+    const auto* stored = level.Find<Table>(kPlanOfLevel);
+    if (stored == nullptr) return level.Fail("plan is missing");
+    FlatReader plan(reader, *stored, "cascade.levels", number);
+    if (HasEntries(plan, kVariantsField) || HasEntries(plan, kTurnsField) ||
+        plan.Find<Table>(kCascadeField) != nullptr)
+      return plan.Fail("a cascade level has variants, turns or a cascade of its own");
+    Plan its_own;
+    Fields(plan, its_own);
+    Fields(level, said->AddLevel(its_own));
+  }
 }
 
-void ReadCascade(FlatReader& reader, FlatFile& file, const std::string& name, Plan* plan) {
+void ReadCascade(FlatReader& reader, FlatFile& file, const std::string& name, Said* said) {
   const auto* stored = reader.Find<Table>(kCascadeField);
   if (stored == nullptr) return;
-  PlanCascade& cascade = plan->cascade.emplace();
+  PlanCascade& cascade = said->plan.cascade.emplace();
   FlatReader fields(file, *stored, name);
-  if (const auto* levels = fields.Find<FlatReader::Tables>(kLevels)) {
-    if (levels->size() >= kMaxCascadeLevels)
-      return fields.Fail("cascade.levels does not have 1 or 2 entries");
-    for (const Table* entry : *levels) {
-      const std::string where =
-          name + ": cascade.levels[" + std::to_string(cascade.levels.size()) + "]";
-      FlatReader level(file, *entry, where);
-      ReadLevel(level, file, where, &cascade.levels.emplace_back());
-    }
-  }
+  const auto* levels = fields.Find<FlatReader::Tables>(kLevels);
+  if (levels != nullptr && levels->size() >= kMaxCascadeLevels)
+    return fields.Fail("cascade.levels does not have 1 or 2 entries");
+  if (levels != nullptr) ReadLevels(reader, *levels, said);
   Fields(fields, cascade);
 }
 
-Result<Plan> FromTables(std::span<const uint8_t> bytes, const std::string& name) {
+Result<Said> FromTables(std::span<const uint8_t> bytes, const std::string& name) {
   STI_ASSIGN_OR_RETURN(const std::span<const uint8_t> framed, FindPayload(kPlanMagic, bytes, name));
   const AlignedPayload payload(framed);
   flatbuffers::Verifier verifier(payload.data(), payload.size());
   if (!fb::VerifyPlanBuffer(verifier)) return TableError(name, kNoTable);
   FlatFile file{Remedy::kCorrectPlan, ListRoom(payload.size(), PlanError(name, kFullProblem))};
   FlatReader reader(file, *flatbuffers::GetRoot<Table>(payload.data()), name);
-  Plan plan;
-  Fields(reader, plan);
-  ReadTurns(reader, &plan);
-  ReadCascade(reader, file, name, &plan);
-  ReadVariants(reader, file, name, &plan);
+  Said said;
+  Fields(reader, said.plan);
+  ReadTurns(reader, &said.plan);
+  ReadCascade(reader, file, name, &said);
+  ReadVariants(reader, file, name, &said);
   STI_RETURN_IF_ERROR(file.status);
-  return plan;
+  return said;
 }
 
 Place PlanTable(FlatWriter::Builder& builder, const Plan& plan);
@@ -215,7 +225,7 @@ Place PlanTable(FlatWriter::Builder& builder, const Plan& plan);
 Place CascadeTable(FlatWriter::Builder& builder, const PlanCascade& cascade) {
   Places levels;
   for (const CascadeLevel& level : cascade.levels) {
-    const Place plan = PlanTable(builder, level.plan);
+    const Place plan = PlanTable(builder, Plan{level.plan});
     FlatWriter writer(builder);
     writer.Point(kPlanOfLevel.number, [plan] { return plan; });
     Fields(writer, level);
@@ -230,7 +240,8 @@ Place CascadeTable(FlatWriter::Builder& builder, const PlanCascade& cascade) {
 /// Writes a plan. In this order since 1.0: the same plan stays the same bytes.
 Place PlanTable(FlatWriter::Builder& builder, const Plan& plan) {
   Places variants;
-  for (const Plan& variant : plan.variants) variants.emplace_back(PlanTable(builder, variant));
+  for (const PlanCore& variant : plan.variants)
+    variants.emplace_back(PlanTable(builder, Plan{variant}));
   FlatWriter writer(builder);
   if (!variants.empty()) writer.PointToList(kVariantsField.number, std::move(variants));
   writer(kTurnsField, plan.turns);
@@ -252,9 +263,10 @@ Result<Plan> ParsePlan(std::span<const uint8_t> bytes, const std::string& name) 
 Result<Plan> ParsePlanNoting(std::span<const uint8_t> bytes, const std::string& name,
                              UnknownKeys* unknown) {
   STI_ASSIGN_OR_RETURN(
-      Plan plan, LooksLikeJson(bytes) ? FromJson(bytes, name, unknown) : FromTables(bytes, name));
-  if (const auto fault = FindPlanFault(plan, {})) return PlanError(name, fault->text());
-  return plan;
+      Said said, LooksLikeJson(bytes) ? FromJson(bytes, name, unknown) : FromTables(bytes, name));
+  if (!said.problem.empty()) return PlanError(name, said.problem);
+  if (const auto fault = FindPlanFault(said.plan, {})) return PlanError(name, fault->text());
+  return std::move(said.plan);
 }
 
 std::vector<uint8_t> EncodePlan(const Plan& plan) {

@@ -86,7 +86,7 @@ std::string_view NameOf(Returned returned);
 
 /// The run of a level that did not answer.
 struct CascadeLevelRun {
-  const Plan* plan = nullptr;  ///< of the level, which the pipeline's plan has
+  const PlanCore* plan = nullptr;  ///< of the level, which the pipeline's plan has
   RunResult run;
   std::shared_ptr<const LoadSchedule> schedule;  ///< that it read by
   double began_us = 0;                           ///< since the first level began

@@ -106,7 +106,7 @@ Status Pipeline::SetPlan(Plan plan, std::optional<uint64_t> staging_bytes) {
 Result<bool> Pipeline::SetClock(uint64_t clock_khz) { return core_->SetClock(clock_khz); }
 
 const Plan& Pipeline::plan() const { return core_->plan(); }
-const Plan& Pipeline::PlanFor(size_t tokens) const { return core_->PlanFor(tokens); }
+const PlanCore& Pipeline::PlanFor(size_t tokens) const { return core_->PlanFor(tokens); }
 const PipelineStatus& Pipeline::status() { return core_->status(); }
 DriftWatch& Pipeline::drift() { return core_->drift(); }
 

@@ -174,7 +174,7 @@ class Pipeline {
   [[nodiscard]] const Plan& plan() const;
   /// Returns the plan or variant that an input of so many tokens runs under: the shortest that
   /// holds it, the longest for what none holds. It is plan() or one of its variants.
-  [[nodiscard]] const Plan& PlanFor(size_t tokens) const;
+  [[nodiscard]] const PlanCore& PlanFor(size_t tokens) const;
   /// Returns what the pipeline is and holds now; the next call writes it anew.
   [[nodiscard]] const PipelineStatus& status();
   /// Compares measured times with the plan's.

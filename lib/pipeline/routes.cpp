@@ -11,7 +11,7 @@ namespace sti {
 namespace {
 
 // Planned for this clock or a slower one comes before planned for a faster one.
-bool Suits(const Plan& a, const Plan& b, uint64_t clock_khz) {
+bool Suits(const PlanCore& a, const PlanCore& b, uint64_t clock_khz) {
   const bool a_keeps_up = a.freq <= clock_khz;
   const bool b_keeps_up = b.freq <= clock_khz;
   if (a_keeps_up != b_keeps_up) return a_keeps_up;
@@ -21,7 +21,7 @@ bool Suits(const Plan& a, const Plan& b, uint64_t clock_khz) {
 /// The parts of shards that some levels run.
 using Uses = std::map<ShardId, PartSet>;
 
-void AddUses(const Plan& plan, Uses* uses) {
+void AddUses(const PlanCore& plan, Uses* uses) {
   for (uint32_t k = 0; k < plan.layers.size(); ++k) {
     for (uint32_t i = 0; i < plan.width; ++i) {
       PartSet& parts = (*uses)[plan.Id(k, i)];
@@ -36,7 +36,7 @@ std::vector<RouteId> RoutesAtClock(const Plan& plan, uint64_t clock_khz) {
   const uint64_t clock = clock_khz != 0 ? clock_khz : std::numeric_limits<uint64_t>::max();
   std::map<uint32_t, RouteId> by_length{{plan.length, RouteId{}}};
   for (RouteId id{1}; id.index <= plan.variants.size(); ++id.index) {
-    const Plan& variant = PlanOf(plan, id);
+    const PlanCore& variant = PlanOf(plan, id);
     RouteId& chosen = by_length.emplace(variant.length, id).first->second;
     if (Suits(variant, PlanOf(plan, chosen), clock)) chosen = id;
   }
@@ -62,10 +62,13 @@ std::vector<ShardAtBits> HandedOn(const Plan& plan, size_t level) {
   return shards;
 }
 
-uint64_t PlannedReads(const Plan& plan, size_t level, uint64_t row_bytes) {
-  const std::vector<CascadeLevel>& levels = plan.cascade->levels;
-  if (level > 0) return levels[level - 1].upgrade_bytes;
-  return StreamedBytes(levels.front().plan, plan.words.size() * row_bytes);
+uint64_t PlannedReads(const Plan& plan, RouteId route, uint64_t row_bytes) {
+  const uint64_t rows = plan.words.size() * row_bytes;
+  if (route.index == 0) return StreamedBytes(plan, rows);
+  if (!plan.cascade) return StreamedBytes(PlanOf(plan, route), 0);
+  const size_t level = CascadeLevelOf(plan, route);
+  if (level > 0) return plan.cascade->levels[level - 1].upgrade_bytes;
+  return StreamedBytes(PlanOf(plan, route), rows);
 }
 
 }  // namespace sti

@@ -40,7 +40,7 @@ inline size_t RoutesOf(const Plan& plan) {
 }
 
 /// Returns the plan that a route runs.
-inline const Plan& PlanOf(const Plan& plan, RouteId route) {
+inline const PlanCore& PlanOf(const Plan& plan, RouteId route) {
   if (route.index == 0) return plan;
   const size_t further = route.index - 1;
   if (further < plan.variants.size()) return plan.variants[further];
@@ -59,8 +59,8 @@ std::vector<RouteId> RoutesAtClock(const Plan& plan, uint64_t clock_khz);
 /// full fidelity are. The plan has so many levels; behind the last of them there is nothing.
 std::vector<ShardAtBits> HandedOn(const Plan& plan, size_t level);
 
-/// Returns the bytes of shards that a level before the last, from 0, counts on reading. Its buffer
-/// also holds the plan's words, whose rows have `row_bytes` each.
-uint64_t PlannedReads(const Plan& plan, size_t level, uint64_t row_bytes);
+/// Returns the bytes of shards that a run on a route counts on reading. The plan's buffer also
+/// holds its words, whose rows have `row_bytes` each.
+uint64_t PlannedReads(const Plan& plan, RouteId route, uint64_t row_bytes);
 
 }  // namespace sti

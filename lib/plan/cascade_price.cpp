@@ -31,7 +31,7 @@ struct HeldShards {
 };
 
 template <typename Visit>
-void ForEachShard(const Plan& level, const Visit& visit) {
+void ForEachShard(const PlanCore& level, const Visit& visit) {
   for (uint32_t k = 0; k < level.layers.size(); ++k) {
     for (uint32_t i = 0; i < level.width; ++i)
       visit(ShardAtBits{level.Id(k, i), level.bits.At(k, i)});
@@ -39,7 +39,7 @@ void ForEachShard(const Plan& level, const Visit& visit) {
 }
 
 /// Returns the run of a level that finds `held` in memory; one behind the first has its rows too.
-PlannedRun RunOfLevel(const CheckedInput& input, const DeviceModel& device, const Plan& level,
+PlannedRun RunOfLevel(const CheckedInput& input, const DeviceModel& device, const PlanCore& level,
                       const HeldShards& held, bool first) {
   PlanTurn turn;
   turn.bits = level.bits;
@@ -86,7 +86,8 @@ void FillMemory(const CheckedInput& input, const Judging& judging, const Plan& p
 
 /// Returns the figures of a level's own run at the median and at the 99th percentile.
 CascadeLevelFigures FiguresOf(const CheckedInput& input, const DeviceModels& devices,
-                              const Plan& level, const PlannedRun& median, const PlannedRun& p99) {
+                              const PlanCore& level, const PlannedRun& median,
+                              const PlannedRun& p99) {
   CascadeLevelFigures figures;
   figures.latency_us = LatencyOf(median, std::nullopt);
   figures.p99_us = LatencyOf(p99, std::nullopt);
@@ -104,13 +105,13 @@ CascadeLevelFigures FiguresOf(const CheckedInput& input, const DeviceModels& dev
 
 std::vector<PlannedRun> RunsOfLevels(const CheckedInput& input, const DeviceModel& device,
                                      const Plan& plan) {
-  std::vector<const Plan*> levels;
+  std::vector<const PlanCore*> levels;
   for (const CascadeLevel& level : plan.cascade->levels) levels.push_back(&level.plan);
   levels.push_back(&plan);
   HeldShards held;
   for (const ShardAtBits& shard : levels.front()->preload) held.Add(shard);
   std::vector<PlannedRun> runs;
-  for (const Plan* level : levels) {
+  for (const PlanCore* level : levels) {
     runs.push_back(RunOfLevel(input, device, *level, held, runs.empty()));
     ForEachShard(*level, [&](const ShardAtBits& shard) { held.Add(shard); });
   }
@@ -165,7 +166,7 @@ void FillCascade(const CascadeFigures& figures, Plan* plan) {
   for (size_t i = 0; i < cascade.levels.size(); ++i) {
     cascade.levels[i].upgrade_bytes = figures.upgrade_bytes[i];
     const CascadeLevelFigures& own = figures.levels[i];
-    Plan& level = cascade.levels[i].plan;
+    PlanCore& level = cascade.levels[i].plan;
     level.predicted_latency_us = own.latency_us;
     level.predicted_p99_us = own.p99_us;
     level.aib_us = own.aib_us;

@@ -22,7 +22,7 @@ namespace {
 /// A run at the median and at the 99th percentile.
 using Runs = std::array<PlannedRun, 2>;
 
-Runs RunsOf(const CheckedInput& input, const DeviceModels& devices, const Plan& plan,
+Runs RunsOf(const CheckedInput& input, const DeviceModels& devices, const PlanCore& plan,
             const PlanTurn* turn) {
   return {RunOf(input, devices.median, plan, turn), RunOf(input, devices.p99, plan, turn)};
 }
@@ -31,7 +31,7 @@ Runs RunsOf(const CheckedInput& input, const DeviceModels& devices, const Plan& 
 StagingNeed StagingOfAll(const CheckedInput& input, const Judging& judging,
                          const DeviceModels& devices, const Plan& plan, const Runs& runs) {
   StagingNeed need = StagingOf(runs, input->profile);
-  for (const Plan& variant : plan.variants) {
+  for (const PlanCore& variant : plan.variants) {
     const Result<DeviceModels> other = DevicesOf(input, judging, variant);
     // A variant whose times the profile cannot tell is refused where it is judged itself.
     if (other.ok())
@@ -43,8 +43,8 @@ StagingNeed StagingOfAll(const CheckedInput& input, const Judging& judging,
 }
 
 /// Returns whether the shards that a run reads come while it can still give up on them.
-bool LeavesTimeToGiveUp(const CheckedInput& input, const DeviceModels& devices, const Plan& plan,
-                        const PlannedRun& run) {
+bool LeavesTimeToGiveUp(const CheckedInput& input, const DeviceModels& devices,
+                        const PlanCore& plan, const PlannedRun& run) {
   if (!plan.fallback || !plan.target_us) return true;
   const std::vector<double> give_up_us =
       GiveUpTimes(*plan.fallback, plan.layers, devices.p99.SlowestLayerUs(plan.width).value_or(0),
@@ -131,29 +131,44 @@ Status CheckFits(const CheckedInput& input, const Plan& plan) {
   return Error{fault->kind, fault->text(), Source::kPlan}.Fix(RemedyFor(*fault));
 }
 
-/// Returns kUsage unless the profile tells the times of the plan's layers, and of the shards of the
-/// plan, its turns and its variants.
-Status CheckTimesAreKnown(const DeviceModel& device, const Plan& plan) {
-  if (!device.LayerUs(plan.width)) {
-    return UsageError("no compute time for width " + std::to_string(plan.width) +
-                      ", which the plan uses")
-        .In(Source::kProfile)
-        .Fix(Remedy::kMeasureTheseWidths);
-  }
+/// Returns the bits of the shards that a plan runs, and those that its turns and variants run.
+std::set<uint32_t> BitsOf(const Plan& plan) {
   std::set<uint32_t> all_bits;
   const auto add = [&](const Grid<uint32_t>& bits) {
     all_bits.insert(bits.values().begin(), bits.values().end());
   };
   add(plan.bits);
   for (const PlanTurn& turn : plan.turns) add(turn.bits);
-  for (const Plan& variant : plan.variants) add(variant.bits);
+  for (const PlanCore& variant : plan.variants) add(variant.bits);
+  return all_bits;
+}
+
+/// Returns the device models for a plan, one of its variants or a level, which runs shards at
+/// `all_bits`. kUsage unless the profile tells the times of its layers, of these shards, and of its
+/// cold start.
+Result<DeviceModels> KnownDevices(const CheckedInput& input, const Judging& judging,
+                                  const PlanCore& plan, const std::set<uint32_t>& all_bits) {
+  STI_ASSIGN_OR_RETURN(DeviceModels devices, DevicesOf(input, judging, plan));
+  if (!devices.deciding().LayerUs(plan.width)) {
+    return UsageError("no compute time for width " + std::to_string(plan.width) +
+                      ", which the plan uses")
+        .In(Source::kProfile)
+        .Fix(Remedy::kMeasureTheseWidths);
+  }
   for (uint32_t bits : all_bits) {
-    if (device.LoadUs(bits, 1)) continue;
+    if (devices.deciding().LoadUs(bits, 1)) continue;
     return UsageError("no load time for " + std::to_string(bits) + " bits, which the plan uses")
         .In(Source::kProfile)
         .Fix(Remedy::kMeasureAgain);
   }
-  return {};
+  if (plan.cold) STI_RETURN_IF_ERROR(CheckColdIsKnown(input, devices.deciding()));
+  return devices;
+}
+
+/// Returns them for a variant or a level of a plan that fits the model.
+Result<DeviceModels> KnownDevices(const CheckedInput& input, const Judging& judging,
+                                  const PlanCore& part) {
+  return KnownDevices(input, judging, part, {part.bits.values().begin(), part.bits.values().end()});
 }
 
 std::vector<Verdict> TurnsOf(const CheckedInput& input, const Judging& judging,
@@ -168,7 +183,7 @@ std::vector<Verdict> TurnsOf(const CheckedInput& input, const Judging& judging,
 }  // namespace
 
 DeviceModels ModelsForRun(const CheckedInput& input, const DeviceModels& for_target,
-                          const Plan& plan, const PlanTurn* turn) {
+                          const PlanCore& plan, const PlanTurn* turn) {
   if (plan.target_us || input->profile.io_series.empty()) return for_target;
   const PlannedRun run = RunOf(input, for_target.median, plan, turn);
   return for_target.ForRunsOf(LatencyOf(run, std::nullopt), input->profile);
@@ -212,6 +227,11 @@ Verdict Evaluate(const CheckedInput& input, const Judging& judging, const Device
   return verdict;
 }
 
+Verdict EvaluateVariant(const CheckedInput& input, const Judging& judging,
+                        const DeviceModels& for_target, const PlanCore& variant) {
+  return Evaluate(input, judging, for_target, Plan{variant});
+}
+
 PredictedQuality WholeQuality(const Importance& importance) {
   const SubmodelScore& whole = importance.submodels.back();  // N x M at the most bits
   return QualityOf(importance, whole.loss, whole.accuracy);
@@ -220,10 +240,7 @@ PredictedQuality WholeQuality(const Importance& importance) {
 Result<DeviceModels> CheckedDevices(const CheckedInput& input, const Judging& judging,
                                     const Plan& plan) {
   STI_RETURN_IF_ERROR(CheckFits(input, plan));
-  STI_ASSIGN_OR_RETURN(DeviceModels devices, DevicesOf(input, judging, plan));
-  STI_RETURN_IF_ERROR(CheckTimesAreKnown(devices.deciding(), plan));
-  if (plan.cold) STI_RETURN_IF_ERROR(CheckColdIsKnown(input, devices.deciding()));
-  return devices;
+  return KnownDevices(input, judging, plan, BitsOf(plan));
 }
 
 Result<Verdict> CheckPlan(const PlanInput& input, const Judging& judging, const Plan& plan) {
@@ -244,14 +261,14 @@ Result<Verdicts> JudgePlan(const PlanInput& input, const Judging& judging, const
   STI_ASSIGN_OR_RETURN(const DeviceModels devices, CheckedDevices(checked, judging, plan));
   Verdicts verdicts;
   verdicts.plan = Evaluate(checked, judging, devices, plan);
-  for (const Plan& variant : plan.variants) {
-    STI_ASSIGN_OR_RETURN(const DeviceModels its_own, CheckedDevices(checked, judging, variant));
-    verdicts.variants.push_back(Evaluate(checked, judging, its_own, variant));
+  for (const PlanCore& variant : plan.variants) {
+    STI_ASSIGN_OR_RETURN(const DeviceModels its_own, KnownDevices(checked, judging, variant));
+    verdicts.variants.push_back(EvaluateVariant(checked, judging, its_own, variant));
   }
   verdicts.turns = TurnsOf(checked, judging, devices, plan);
   if (!plan.cascade) return verdicts;
   for (const CascadeLevel& level : plan.cascade->levels) {
-    const Result<DeviceModels> its_own = CheckedDevices(checked, judging, level.plan);
+    const Result<DeviceModels> its_own = KnownDevices(checked, judging, level.plan);
     if (!its_own.ok()) return its_own.error();
   }
   verdicts.cascade = PriceCascade(checked, judging, devices, plan);
@@ -270,7 +287,7 @@ std::string Verdicts::problem() const {
   return "";
 }
 
-void FillFigures(const Verdict& verdict, Plan* plan) {
+void FillFigures(const Verdict& verdict, PlanCore* plan) {
   plan->aib_us = verdict.aib_us;
   plan->slack_us = verdict.slack_us;
   plan->meets_target = verdict.valid;

@@ -54,12 +54,16 @@ struct Verdicts {
 /// Returns the models that a plan, or one of its turns, is judged by: those for its target, which
 /// are given, or where it has none those for runs as long as its own median.
 DeviceModels ModelsForRun(const CheckedInput& input, const DeviceModels& for_target,
-                          const Plan& plan, const PlanTurn* turn = nullptr);
+                          const PlanCore& plan, const PlanTurn* turn = nullptr);
 
 /// Returns the figures of a plan, or of one of its turns, at plan.target_us. The plan has no fault
 /// within the model, and the models are for its length, clock and target.
 Verdict Evaluate(const CheckedInput& input, const Judging& judging, const DeviceModels& for_target,
                  const Plan& plan, const PlanTurn* turn = nullptr);
+
+/// Returns the figures of a variant as if it were a plan of its own, on the same conditions.
+Verdict EvaluateVariant(const CheckedInput& input, const Judging& judging,
+                        const DeviceModels& for_target, const PlanCore& variant);
 
 /// Returns the figures of a plan from elsewhere. kDamaged or kForeign if it has a fault within the
 /// model, kUsage if the profile cannot tell its times. A plan that is merely late or too large is
@@ -82,8 +86,8 @@ PredictedQuality WholeQuality(const Importance& importance);
 Result<DeviceModels> CheckedDevices(const CheckedInput& input, const Judging& judging,
                                     const Plan& plan);
 
-/// Writes the figures into the plan. `meets_target` becomes `valid`.
-void FillFigures(const Verdict& verdict, Plan* plan);
+/// Writes the figures into the plan or the variant. `meets_target` becomes `valid`.
+void FillFigures(const Verdict& verdict, PlanCore* plan);
 
 /// Writes the figures into the turn.
 void FillFigures(const Verdict& verdict, PlanTurn* turn);

@@ -59,7 +59,7 @@ uint64_t LeastUndelayed(const PlannedRun& run, const StagingNeed& need) {
 /// Returns what the plan's shards cost to read where its fallback is in memory; nothing if it has
 /// none, or the device knows no load times.
 std::optional<ShardCosts> CostsBesideFallback(const CheckedInput& input, const DeviceModel& device,
-                                              const Plan& plan) {
+                                              const PlanCore& plan) {
   if (!plan.fallback) return std::nullopt;
   const Result<ShardCosts> all = ShardCosts::Make(input->catalog, device);
   if (!all.ok()) return std::nullopt;
@@ -93,7 +93,7 @@ struct MeanDecode {
 
 /// Fills in what the shards of a plan read and cost. Preloaded ones are not read, and those of the
 /// fallback not whole.
-void AddShards(const CheckedInput& input, const DeviceModel& device, const Plan& plan,
+void AddShards(const CheckedInput& input, const DeviceModel& device, const PlanCore& plan,
                PlannedRun* run) {
   const std::optional<ShardCosts> costs = CostsBesideFallback(input, device, plan);
   std::set<ShardId> preloaded;
@@ -120,7 +120,7 @@ void AddShards(const CheckedInput& input, const DeviceModel& device, const Plan&
 }
 
 /// Fills in what a turn reads and would read.
-void AddTurn(const CheckedInput& input, const DeviceModel& device, const Plan& plan,
+void AddTurn(const CheckedInput& input, const DeviceModel& device, const PlanCore& plan,
              const PlanTurn& turn, PlannedRun* run) {
   TurnReads turn_reads = ReadsOf(input, device, plan, turn);
   run->streamed = std::move(turn_reads.reads);
@@ -138,7 +138,7 @@ std::vector<double> PlannedRun::StreamedIo() const {
   return layer_io_us;
 }
 
-PlannedRun RunOf(const CheckedInput& input, const DeviceModel& device, const Plan& plan,
+PlannedRun RunOf(const CheckedInput& input, const DeviceModel& device, const PlanCore& plan,
                  const PlanTurn* turn) {
   PlannedRun run;
   run.lane = LaneOf(input, device, plan.layers, plan.width, plan.cold);
@@ -167,7 +167,7 @@ double StallOf(const PlannedRun& run, double start_us, double latency_us) {
   return std::max(0.0, latency_us - start_us - run.lane.compute_us());
 }
 
-PlanTimes TimesOf(const CheckedInput& input, const DeviceModels& devices, const Plan& plan,
+PlanTimes TimesOf(const CheckedInput& input, const DeviceModels& devices, const PlanCore& plan,
                   const PlannedRun& run, double latency_us) {
   const FixedTimes& fixed = devices.median.fixed();
   ColdTimes cold;
@@ -223,7 +223,7 @@ StagingNeed StagingOf(std::span<const PlannedRun> runs, const DeviceProfile& pro
   return need;
 }
 
-TurnReads ReadsOf(const CheckedInput& input, const DeviceModel& device, const Plan& plan,
+TurnReads ReadsOf(const CheckedInput& input, const DeviceModel& device, const PlanCore& plan,
                   const PlanTurn& turn) {
   // The device has load times, or there would be no plan.
   const ShardCosts all = *ShardCosts::Make(input->catalog, device);
@@ -244,7 +244,7 @@ TurnReads ReadsOf(const CheckedInput& input, const DeviceModel& device, const Pl
   return turn_reads;
 }
 
-uint64_t OverhangOf(const CheckedInput& input, const DeviceModel& device, const Plan& plan,
+uint64_t OverhangOf(const CheckedInput& input, const DeviceModel& device, const PlanCore& plan,
                     const PlanTurn& turn, const PlanTurn* next) {
   std::set<ShardId> stays;
   for (const ShardAtBits& shard : turn.preload) stays.insert(shard.id);

@@ -34,7 +34,7 @@ struct PlannedRun {
 
 /// Returns a run under the plan, or its run in one of the plan's turns. FindPlanFault finds no
 /// fault in the plan; shards whose times the device does not know cost 0.
-PlannedRun RunOf(const CheckedInput& input, const DeviceModel& device, const Plan& plan,
+PlannedRun RunOf(const CheckedInput& input, const DeviceModel& device, const PlanCore& plan,
                  const PlanTurn* turn = nullptr);
 
 /// Returns the microseconds from the start of the input to its label, infinite if staging can never
@@ -49,7 +49,7 @@ double StallOf(const PlannedRun& run, double start_us, double latency_us);
 
 /// Returns what real runs of the plan are compared with, by medians. `run` is the plan's at the
 /// median, and takes `latency_us`.
-PlanTimes TimesOf(const CheckedInput& input, const DeviceModels& devices, const Plan& plan,
+PlanTimes TimesOf(const CheckedInput& input, const DeviceModels& devices, const PlanCore& plan,
                   const PlannedRun& run, double latency_us);
 
 /// Holds the bytes of staging that latencies count on, and whether memory has room for a run.
@@ -86,12 +86,12 @@ struct TurnReads {
 };
 
 /// Returns the reads of a turn of a plan that FindPlanFault accepts. The device knows its times.
-TurnReads ReadsOf(const CheckedInput& input, const DeviceModel& device, const Plan& plan,
+TurnReads ReadsOf(const CheckedInput& input, const DeviceModel& device, const PlanCore& plan,
                   const PlanTurn& turn);
 
 /// Returns the bytes that a turn reads of shards that it held before, or keeps for `next` if there
 /// is one. They go to where these shards are held, not through staging.
-uint64_t OverhangOf(const CheckedInput& input, const DeviceModel& device, const Plan& plan,
+uint64_t OverhangOf(const CheckedInput& input, const DeviceModel& device, const PlanCore& plan,
                     const PlanTurn& turn, const PlanTurn* next);
 
 /// Returns the most that any turn needs beyond the buffer between turns. The first needs nothing:

@@ -64,7 +64,7 @@ Result<Plan> PlanOne(const PlanningContext& context) {
 }
 
 /// Returns the bits of all shards that a plan runs.
-double SumOfBits(const Plan& plan) {
+double SumOfBits(const PlanCore& plan) {
   return std::accumulate(plan.bits.values().begin(), plan.bits.values().end(), 0.0);
 }
 
@@ -90,10 +90,10 @@ Result<std::string> FillTogether(const CheckedInput& input, const Judging& judgi
            " bytes together";
   }
   note("with its variants and turns the plan ", all);
-  for (Plan& variant : plan->variants) {
+  for (PlanCore& variant : plan->variants) {
     STI_ASSIGN_OR_RETURN(const DeviceModels its_own, DevicesOf(input, judging, variant));
     variant.staging_bytes = std::min(variant.staging_bytes, plan->staging_bytes);
-    const Verdict verdict = Evaluate(input, judging, its_own, variant);
+    const Verdict verdict = EvaluateVariant(input, judging, its_own, variant);
     FillFigures(verdict, &variant);
     note("the variant for " + std::to_string(variant.length) + " tokens ", verdict);
   }
@@ -371,7 +371,7 @@ Result<Plan> Planner::InScopes(const Scopes& scopes, const PlanningTerms& terms,
   // asked.
   if (request_.target_us) {
     plan.target_us = request_.target_us;
-    for (Plan& variant : plan.variants) variant.target_us = request_.target_us;
+    for (PlanCore& variant : plan.variants) variant.target_us = request_.target_us;
   }
   STI_ASSIGN_OR_RETURN(std::string problem, FillTogether(input_, request_.judging, &plan));
   while (!problem.empty() && ServesAllLengths(parts) && !plan.variants.empty() &&
@@ -395,7 +395,7 @@ Status Planner::AddVariants(const Scopes& scopes, const PlanningTerms& terms, co
     const Result<PlanningContext> context = ContextOf(scope, terms);
     Result<Plan> variant = context.ok() ? PlanOne(*context) : Result<Plan>(context.error());
     if (variant.ok()) {
-      host->variants.push_back(std::move(*variant));
+      host->variants.push_back(static_cast<PlanCore&&>(*variant));
       continue;
     }
     if (!ServesAllLengths(parts) || scope.length == host->length) return variant.error();
@@ -410,10 +410,11 @@ Result<Plan> Planner::WithCosts(Plan plan, const Parts& parts) const {
   const Parts without{.guarantee = false, .cascade = false, .variants = parts.variants};
   STI_ASSIGN_OR_RETURN(const Plan free, Planner(input_, request_, nullptr).Make(without));
   plan.fallback->cost_bits = SumOfBits(free) - SumOfBits(plan);
-  for (Plan& variant : plan.variants) {
-    const auto same = std::find_if(free.variants.begin(), free.variants.end(), [&](const Plan& it) {
+  for (PlanCore& variant : plan.variants) {
+    const auto is_same = [&](const PlanCore& it) {
       return it.length == variant.length && it.freq == variant.freq;
-    });
+    };
+    const auto same = std::find_if(free.variants.begin(), free.variants.end(), is_same);
     if (same != free.variants.end())
       variant.fallback->cost_bits = SumOfBits(*same) - SumOfBits(variant);
   }

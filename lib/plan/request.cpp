@@ -252,7 +252,7 @@ Result<PlanRequest> RequestOf(const Plan& plan, const ModelInfo& info) {
   request.allow_untrained = !info.WasTrained(SubmodelOf(plan));
   std::set<uint32_t> lengths{plan.length};
   std::set<uint64_t, std::greater<>> clocks{plan.freq.value_or(0)};
-  for (const Plan& variant : plan.variants) {
+  for (const PlanCore& variant : plan.variants) {
     lengths.insert(variant.length);
     clocks.insert(variant.freq.value_or(0));
     request.allow_untrained = request.allow_untrained || !info.WasTrained(SubmodelOf(variant));

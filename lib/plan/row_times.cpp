@@ -69,7 +69,7 @@ DeviceModels WithRowShare(const DeviceModels& devices, const RowShare& share) {
 }
 
 Result<DeviceModels> DevicesOf(const CheckedInput& input, const Judging& judging,
-                               const Plan& plan) {
+                               const PlanCore& plan) {
   STI_ASSIGN_OR_RETURN(
       const DeviceModels devices,
       DeviceModels::Make(input, plan.length, plan.freq.value_or(0), judging, plan.target_us));

@@ -30,7 +30,8 @@ DeviceModels WithRowShare(const DeviceModels& devices, const RowShare& share);
 
 /// Returns the device models for a plan, which says what share it counts on. Errors are those of
 /// DeviceModels::Make.
-Result<DeviceModels> DevicesOf(const CheckedInput& input, const Judging& judging, const Plan& plan);
+Result<DeviceModels> DevicesOf(const CheckedInput& input, const Judging& judging,
+                               const PlanCore& plan);
 
 /// Returns the bytes of the preload buffer that the rows of so many words take.
 uint64_t RowBytes(const CheckedInput& input, size_t words);

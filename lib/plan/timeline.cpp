@@ -11,7 +11,8 @@ namespace sti {
 namespace {
 
 /// Returns a span of a run that begins at `begin_us`, with its names.
-PlanEvent Named(const LaneSpan& span, const Plan& plan, const PlannedRun& run, double begin_us) {
+PlanEvent Named(const LaneSpan& span, const PlanCore& plan, const PlannedRun& run,
+                double begin_us) {
   using Kind = LaneSpan::Kind;
   PlanEvent event{span.kind, {}, begin_us + span.start_us, begin_us + span.end_us};
   const bool of_layer = span.kind == Kind::kLayer || span.kind == Kind::kResident;
@@ -21,7 +22,7 @@ PlanEvent Named(const LaneSpan& span, const Plan& plan, const PlannedRun& run, d
 }
 
 /// Adds a run under a plan, or a level of its cascade, that begins where the events before it end.
-void Play(const Plan& plan, const PlannedRun& run, std::optional<uint64_t> staging_bytes,
+void Play(const PlanCore& plan, const PlannedRun& run, std::optional<uint64_t> staging_bytes,
           double start_us, PlanTimeline* timeline) {
   std::vector<LaneSpan> spans;
   const double begin_us = timeline->latency_us;

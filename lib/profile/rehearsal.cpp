@@ -17,9 +17,9 @@ constexpr auto kPause = std::chrono::milliseconds(1);
 constexpr double kLeastUs = 1;  // of a model so small that its shards come with the rows
 
 /// Returns a plan of `width` slices of these layers at uniform bits.
-Plan PlanOfLayers(const Plan& whole, std::span<const uint32_t> layers, uint32_t width,
-                  uint32_t bits) {
-  Plan plan = whole;
+PlanCore PlanOfLayers(const PlanCore& whole, std::span<const uint32_t> layers, uint32_t width,
+                      uint32_t bits) {
+  PlanCore plan = whole;
   RunUniformly(layers, width, bits, &plan);
   return plan;
 }
@@ -52,7 +52,7 @@ Result<std::unique_ptr<Rehearsal>> Rehearsal::Open(const BlockSourcePtr& source,
   const uint32_t groups = std::clamp(index.info.shape.layers / depth, 1U, most);
   std::unique_ptr<Rehearsal> rehearsal(new Rehearsal);
   rehearsal->shards_of_run_ = depth * whole.width;
-  Plan plan = PlanOfLayers(whole, layers.first(1), 1, index.bits.front());
+  Plan plan{PlanOfLayers(whole, layers.first(1), 1, index.bits.front())};
   for (const uint32_t bits : index.bits) {
     rehearsal->routes_.push_back({bits, {}, 0});
     for (uint32_t group = 0; group < groups; ++group) {

@@ -9,19 +9,23 @@
 
 namespace sti {
 
+PlanExtent PlanCore::Extent() const {
+  return {length, std::max(width, fallback ? fallback->width : 0)};
+}
+
 PlanExtent Plan::Extent() const {
-  PlanExtent extent{length, std::max(width, fallback ? fallback->width : 0)};
+  PlanExtent extent = PlanCore::Extent();
   const auto add = [&](const PlanExtent& other) {
     extent = {std::max(extent.tokens, other.tokens), std::max(extent.width, other.width)};
   };
-  for (const Plan& variant : variants) add(variant.Extent());
+  for (const PlanCore& variant : variants) add(variant.Extent());
   if (cascade) {
     for (const CascadeLevel& level : cascade->levels) add(level.plan.Extent());
   }
   return extent;
 }
 
-void Plan::SetStrategy(std::string name) {
+void PlanCore::SetStrategy(std::string name) {
   strategy = ParseStrategy(name);
   other_strategy = strategy == Strategy::kOther ? std::move(name) : "";
 }
@@ -36,12 +40,12 @@ std::optional<double> PlanCascade::MedianPathUs() const {
   return std::nullopt;
 }
 
-uint64_t StreamedBytes(const Plan& plan, uint64_t row_bytes) {
+uint64_t StreamedBytes(const PlanCore& plan, uint64_t row_bytes) {
   const uint64_t held = plan.preload_bytes - std::min(plan.preload_bytes, row_bytes);
   return plan.parameter_bytes - std::min(plan.parameter_bytes, held);
 }
 
-void RunUniformly(std::span<const uint32_t> layers, uint32_t width, uint32_t bits, Plan* plan) {
+void RunUniformly(std::span<const uint32_t> layers, uint32_t width, uint32_t bits, PlanCore* plan) {
   const auto depth = static_cast<uint32_t>(layers.size());
   plan->layers.assign(layers.begin(), layers.end());
   plan->width = width;
@@ -71,13 +75,13 @@ std::vector<ShardAtBits> ShardsBeside(std::span<const ShardAtBits> held,
 
 std::vector<ShardAtBits> FallbackShards(const Plan& plan) {
   std::vector<ShardAtBits> shards;
-  const auto add = [&](const Plan& one) {
+  const auto add = [&](const PlanCore& one) {
     if (!one.fallback) return;
     const std::vector<ShardAtBits> own = ShardsOf(*one.fallback);
     shards.insert(shards.end(), own.begin(), own.end());
   };
   add(plan);
-  for (const Plan& variant : plan.variants) add(variant);
+  for (const PlanCore& variant : plan.variants) add(variant);
   return ShardsBeside(plan.preload, shards);
 }
 

@@ -62,7 +62,74 @@ struct PlanExtent {
   uint32_t width = 0;
 };
 
-struct CascadeLevel;
+/// A submodel as it is planned: what a plan, each of its variants and each level of its cascade say
+/// of what they run, each for itself. Plain data, safe to share between threads while nobody
+/// writes.
+struct PlanCore {
+  Digest model;
+  Digest shape;
+  Strategy strategy = Strategy::kOther;  ///< how it was made
+  std::string other_strategy;            ///< what a plan file says where it is kOther
+  uint32_t length = 0;                   ///< input length planned for, in tokens
+  std::vector<uint32_t> layers;          ///< original indexes executed, in order; n entries
+  uint32_t width = 0;                    ///< m
+  Grid<uint32_t> slices;                 ///< [n, m] stored slice indexes
+  Grid<uint32_t> bits;                   ///< [n, m]
+  /// Shards that are in memory before a run, a prefix in layer order.
+  std::vector<ShardAtBits> preload;
+  uint64_t preload_bytes = 0;  ///< bytes that preloaded shards, and rows of a whole plan, occupy
+  std::vector<double> aib_us;  ///< [n] left over; empty where the strategy has none
+  std::optional<double> slack_us;
+  std::optional<double> target_us;
+  bool meets_target = true;
+  double predicted_latency_us = 0;  ///< by medians
+  double predicted_p99_us = 0;
+  uint64_t predicted_peak_bytes = 0;
+  PredictedQuality quality;
+  uint64_t parameter_bytes = 0;  ///< bytes of all its shards, as stored
+  Kernel kernel;                 ///< kernel of the profile that it was planned with
+  std::string read_path;         ///< read path of the profile that it was planned with
+  double wake_us = 0;            ///< lead time before the text is there, spent on IO
+  std::optional<uint64_t> freq;  ///< kHz that compute was planned at
+  std::optional<PlanTimes> times;
+  /// Arena for streamed shards that the predictions count on: the least that delays nothing, or
+  /// what the memory leaves.
+  std::optional<uint64_t> staging_bytes;
+  std::optional<uint32_t> read_bytes;  ///< largest merged read, as profiled
+  std::optional<uint32_t> read_depth;  ///< reads in flight, as profiled
+  bool cold = false;                   ///< predictions are from process start to label
+  std::optional<uint32_t> threads;     ///< of the compute lane, as profiled
+  std::optional<std::string> cpus;     ///< cores that were profiled, such as "4-7"
+  /// The share of the embedding rows' time in the profile that predictions count on, since others
+  /// are in memory: at the median, and at the 99th percentile. 0 to 1.
+  double row_share = 1;
+  double row_p99_share = 1;
+  /// The submodel that a run computes with when it gives up on IO; nothing: no label is guaranteed.
+  std::optional<Fallback> fallback;
+
+  /// Returns the shard at position (k, i).
+  [[nodiscard]] ShardId Id(uint32_t k, uint32_t i) const { return {layers[k], slices.At(k, i)}; }
+  /// Returns the input that it is planned for, and the widest layer of it and its fallback.
+  [[nodiscard]] PlanExtent Extent() const;
+  /// Sets the strategy that a plan file names.
+  void SetStrategy(std::string name);
+  /// Returns the strategy as a plan file names it.
+  [[nodiscard]] std::string strategy_name() const {
+    return strategy == Strategy::kOther ? other_strategy : std::string(NameOf(strategy));
+  }
+};
+
+/// One level of a cascade before the last.
+struct CascadeLevel {
+  /// The submodel, for the same model, length and kernel as the plan itself, without a fallback.
+  /// The first level's `preload` is what the preload buffer holds while a cascade runs; a later
+  /// one's is empty.
+  PlanCore plan;
+  double temperature = 1;  ///< τ, which logits are divided by for a confidence
+  CascadeRule rule = {};   ///< how an input goes on from here
+  /// Bytes that the next level reads: what it runs and no level before has left in memory.
+  uint64_t upgrade_bytes = 0;
+};
 
 /// Holds what a plan does before its own submodel runs: inputs go through cascade levels of one
 /// container, cheapest first, until one is sure (Tabi 3). The plan itself is the last level, and
@@ -82,97 +149,39 @@ struct PlanCascade {
   [[nodiscard]] std::optional<double> MedianPathUs() const;
 };
 
-/// A plan file's content. Plain data, safe to share between threads while nobody writes.
-struct Plan {
-  Digest model;
-  Digest shape;
-  Strategy strategy = Strategy::kOther;  ///< how it was made
-  std::string other_strategy;            ///< what a plan file says where it is kOther
-  uint32_t length = 0;                   ///< input length planned for, in tokens
-  std::vector<uint32_t> layers;          ///< original indexes executed, in order; n entries
-  uint32_t width = 0;                    ///< m
-  Grid<uint32_t> slices;                 ///< [n, m] stored slice indexes
-  Grid<uint32_t> bits;                   ///< [n, m]
-  std::vector<ShardAtBits> preload;      ///< a prefix of the shards in layer order
-  uint64_t preload_bytes = 0;            ///< bytes that preloaded shards and rows occupy
-  std::vector<double> aib_us;            ///< [n] left over; empty where the strategy has none
-  std::optional<double> slack_us;
-  std::optional<double> target_us;
-  bool meets_target = true;
-  double predicted_latency_us = 0;  ///< by medians
-  double predicted_p99_us = 0;
-  uint64_t predicted_peak_bytes = 0;
-  PredictedQuality quality;
-  uint64_t parameter_bytes = 0;  ///< bytes of all shards in the plan, as stored
-  Kernel kernel;                 ///< kernel of the profile that the plan was made with
-  std::string read_path;         ///< read path of the profile that the plan was made with
+/// A plan file's content: a submodel as it is planned, and what a variant or a level has no part
+/// in.
+struct Plan : PlanCore {
+  /// Words whose embedding rows stay in memory, as part of the preload buffer, for the plan and its
+  /// variants; ascending.
+  std::vector<uint32_t> words = {};
   /// Further input lengths and clock frequencies. Their `preload` is the part of this plan's that
-  /// they run, at the same bits: one buffer serves all.
-  std::vector<Plan> variants;
-  double wake_us = 0;            ///< lead time before the text is there, spent on IO
-  std::optional<uint64_t> freq;  ///< kHz that compute was planned at
+  /// they run, at the same bits: one buffer serves all. All have a fallback exactly if the plan
+  /// does, and start cold exactly if it does.
+  std::vector<PlanCore> variants = {};
   /// Bytes that may stay in memory between turns; at least preload_bytes. Nothing without turns.
-  std::optional<uint64_t> turn_bytes;
-  std::vector<PlanTurn> turns;  ///< the first is this plan itself; empty: not asked for
-  std::optional<PlanTimes> times;
-  /// Arena for streamed shards that the predictions count on: the least that delays nothing, or
-  /// what the memory leaves.
-  std::optional<uint64_t> staging_bytes;
-  std::optional<uint32_t> read_bytes;  ///< largest merged read, as profiled
-  std::optional<uint32_t> read_depth;  ///< reads in flight, as profiled
-  bool cold = false;                   ///< predictions are from process start to label
-  std::optional<uint32_t> threads;     ///< of the compute lane, as profiled
-  std::optional<std::string> cpus;     ///< cores that were profiled, such as "4-7"
-  /// The share of the embedding rows' time in the profile that the plan counts on, since others are
-  /// in memory: at the median, and at the 99th percentile. 0 to 1.
-  double row_share = 1;
-  double row_p99_share = 1;
-  /// Words whose embedding rows stay in memory, as part of the preload buffer; ascending. Only the
-  /// plan itself has any, which its variants share.
-  std::vector<uint32_t> words;
-  /// The submodel that a run computes with when it gives up on IO; nothing: the plan guarantees
-  /// nothing. A plan has one exactly if its variants have.
-  std::optional<Fallback> fallback;
+  std::optional<uint64_t> turn_bytes = {};
+  std::vector<PlanTurn> turns = {};  ///< the first is this plan itself; empty: not asked for
   /// Submodels that an input goes through before this one; nothing: there are none. A plan with a
   /// cascade has no variants, no turns and no fallback, and is not cold.
-  std::optional<PlanCascade> cascade;
+  std::optional<PlanCascade> cascade = {};
 
-  /// Returns the shard at position (k, i).
-  [[nodiscard]] ShardId Id(uint32_t k, uint32_t i) const { return {layers[k], slices.At(k, i)}; }
   /// Returns the longest input and the widest layer of the plan, its variants, its cascade levels
   /// and fallbacks.
   [[nodiscard]] PlanExtent Extent() const;
-  /// Sets the strategy that a plan file names.
-  void SetStrategy(std::string name);
-  /// Returns the strategy as a plan file names it.
-  [[nodiscard]] std::string strategy_name() const {
-    return strategy == Strategy::kOther ? other_strategy : std::string(NameOf(strategy));
-  }
-};
-
-/// One level of a cascade before the last.
-struct CascadeLevel {
-  /// The submodel, for the same model, length and kernel as the plan itself, without variants,
-  /// turns, words, fallback or cascade of its own. The first level's `preload` is what the preload
-  /// buffer holds while a cascade runs; a later one's is empty.
-  Plan plan;
-  double temperature = 1;  ///< τ, which logits are divided by for a confidence
-  CascadeRule rule = {};   ///< how an input goes on from here
-  /// Bytes that the next level reads: what it runs and no level before has left in memory.
-  uint64_t upgrade_bytes = 0;
 };
 
 /// Returns the submodel that the plan runs.
-inline Submodel SubmodelOf(const Plan& plan) {
+inline Submodel SubmodelOf(const PlanCore& plan) {
   return {static_cast<uint32_t>(plan.layers.size()), plan.width};
 }
 
 /// Has `plan` run these layers, by original index, with their slices 0..width-1 at uniform bits.
-void RunUniformly(std::span<const uint32_t> layers, uint32_t width, uint32_t bits, Plan* plan);
+void RunUniformly(std::span<const uint32_t> layers, uint32_t width, uint32_t bits, PlanCore* plan);
 
 /// Returns the bytes of shards that a run of the plan reads, where `row_bytes` of what it preloads
 /// are embedding rows.
-uint64_t StreamedBytes(const Plan& plan, uint64_t row_bytes);
+uint64_t StreamedBytes(const PlanCore& plan, uint64_t row_bytes);
 
 /// Returns those of `shards`, in their order, that `held` and the ones before them do not have at
 /// as many bits. Shards at fewer bits than all share planes; at full fidelity they share nothing.

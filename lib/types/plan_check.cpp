@@ -32,7 +32,7 @@ Fault In(const char* list, size_t entry, Fault fault) {
   return fault;
 }
 
-Fault CheckModel(const Plan& plan, const PlanBounds& bounds) {
+Fault CheckModel(const PlanCore& plan, const PlanBounds& bounds) {
   if (plan.model.empty()) return Broken("model is missing");
   if (bounds.model.empty() || plan.model == bounds.model) return {};
   return Foreign("it was made for model " + plan.model.Prefix() + ", not " + bounds.model.Prefix());
@@ -56,7 +56,7 @@ Fault CheckExtent(const std::vector<uint32_t>& layers, uint32_t width, const Pla
   return Foreign(place + "width " + std::to_string(width) + " is more than a layer has slices");
 }
 
-Fault CheckSizes(const Plan& plan, const PlanBounds& bounds) {
+Fault CheckSizes(const PlanCore& plan, const PlanBounds& bounds) {
   const size_t depth = plan.layers.size();
   if (Fault fault = CheckExtent(plan.layers, plan.width, bounds)) return fault;
   if (plan.length < bounds.least_length)
@@ -80,7 +80,7 @@ Fault CheckStored(const ShardAtBits& shard, const PlanBounds& bounds) {
 }
 
 /// Checks what the plan runs, and fills `runs` with it.
-Fault CheckShards(const Plan& plan, const PlanBounds& bounds, ShardBits* runs) {
+Fault CheckShards(const PlanCore& plan, const PlanBounds& bounds, ShardBits* runs) {
   for (uint32_t k = 0; k < plan.layers.size(); ++k) {
     for (uint32_t i = 0; i < plan.width; ++i) {
       const ShardAtBits shard{plan.Id(k, i), plan.bits.At(k, i)};
@@ -144,27 +144,9 @@ Fault CheckFields(const T& value, size_t layers, const char* prefix = "") {
   return check.fault();
 }
 
-/// A process that has just started holds nothing, and has not waited for anything.
-Fault CheckCold(const Plan& plan) {
-  const bool holds = !plan.preload.empty() || !plan.words.empty();
-  if (!plan.cold || (!holds && plan.turns.empty() && plan.wake_us <= 0)) return {};
-  return Broken("a cold plan has a preload, turns or a lead time");
-}
+constexpr const char* kColdHolds = "a cold plan has a preload, turns or a lead time";
 
-Fault CheckWords(const Plan& plan, const PlanBounds& bounds) {
-  const std::vector<uint32_t>& words = plan.words;
-  if (words.empty()) return {};
-  if (words.size() > kMaxPlanWords) return Broken("words has more than 65536 entries");
-  if (!Ascend(words)) return Broken("words do not ascend");
-  if (words.back() >= kMaxVocabulary) return Broken("words has an entry of 2^22 or more");
-  if (words.back() >= bounds.vocabulary) {
-    return Foreign("word " + std::to_string(words.back()) + " is outside the vocabulary of " +
-                   std::to_string(bounds.vocabulary));
-  }
-  return {};
-}
-
-Fault CheckPreload(const Plan& plan, const ShardBits& runs) {
+Fault CheckPreload(const PlanCore& plan, const ShardBits& runs) {
   std::set<ShardId> seen;
   for (const ShardAtBits& shard : plan.preload) {
     const auto found = runs.find(shard.id);
@@ -176,11 +158,10 @@ Fault CheckPreload(const Plan& plan, const ShardBits& runs) {
 }
 
 /// Checks the fallback: its shards are stored, and it stays in memory from run to run.
-Fault CheckFallback(const Plan& plan, const PlanBounds& bounds) {
+Fault CheckFallback(const PlanCore& plan, const PlanBounds& bounds) {
   if (!plan.fallback) return {};
   const Fallback& fallback = *plan.fallback;
   if (plan.cold) return Broken("a cold plan has a fallback");
-  if (!plan.turns.empty()) return Broken("a plan with turns has a fallback");
   if (Fault fault = CheckExtent(fallback.layers, fallback.width, bounds, "fallback.", "fallback: "))
     return fault;
   for (const ShardAtBits& shard : ShardsOf(fallback)) {
@@ -197,18 +178,32 @@ Fault CheckFallback(const Plan& plan, const PlanBounds& bounds) {
   return {};
 }
 
-/// Checks all but turns and variants, and fills `runs` with the shards that the plan runs.
-Fault CheckAlone(const Plan& plan, const PlanBounds& bounds, ShardBits* runs) {
+/// Checks a plan, a variant or a level by itself, and fills `runs` with the shards that it runs.
+Fault CheckAlone(const PlanCore& plan, const PlanBounds& bounds, ShardBits* runs) {
   if (Fault fault = CheckModel(plan, bounds)) return fault;
   if (Fault fault = CheckSizes(plan, bounds)) return fault;
   if (Fault fault = CheckShards(plan, bounds, runs)) return fault;
   const size_t layers = plan.layers.size();
   if (Fault fault = CheckFields(plan, layers)) return fault;
   if (Fault fault = plan.times ? CheckFields(*plan.times, layers, "times.") : Fault()) return fault;
-  if (Fault fault = CheckCold(plan)) return fault;
+  // A process that has just started holds nothing, and has not waited for anything.
+  if (plan.cold && (!plan.preload.empty() || plan.wake_us > 0)) return Broken(kColdHolds);
   if (Fault fault = CheckPreload(plan, *runs)) return fault;
-  if (Fault fault = CheckWords(plan, bounds)) return fault;
   return CheckFallback(plan, bounds);
+}
+
+/// Checks what a plan alone has, but for turns, variants and levels, which are checked one by one.
+Fault CheckOwn(const Plan& plan, const PlanBounds& bounds) {
+  const std::vector<uint32_t>& words = plan.words;
+  if (plan.cold && !(words.empty() && plan.turns.empty())) return Broken(kColdHolds);
+  if (plan.fallback && !plan.turns.empty()) return Broken("a plan with turns has a fallback");
+  if (words.empty()) return {};
+  if (words.size() > kMaxPlanWords) return Broken("words has more than 65536 entries");
+  if (!Ascend(words)) return Broken("words do not ascend");
+  if (words.back() >= kMaxVocabulary) return Broken("words has an entry of 2^22 or more");
+  if (words.back() < bounds.vocabulary) return {};
+  return Foreign("word " + std::to_string(words.back()) + " is outside the vocabulary of " +
+                 std::to_string(bounds.vocabulary));
 }
 
 /// Checks the bits of a turn against those of the turn before in `runs`, and puts them there.
@@ -250,11 +245,7 @@ Fault CheckTurn(const Plan& plan, const PlanTurn& turn, const PlanBounds& bounds
 }
 
 /// Checks a variant: one buffer serves all, so what it finds in memory is what the plan put there.
-Fault CheckVariant(const Plan& plan, const Plan& variant, const PlanBounds& bounds) {
-  if (!variant.variants.empty()) return Broken("a variant has variants of its own");
-  if (!variant.turns.empty()) return Broken("a variant has turns");
-  if (!variant.words.empty()) return Broken("a variant has words of its own");
-  if (variant.cascade) return Broken("a variant has a cascade");
+Fault CheckVariant(const Plan& plan, const PlanCore& variant, const PlanBounds& bounds) {
   if (variant.model != plan.model) return Broken("it is for another model");
   if (variant.cold != plan.cold) return Broken("of it and the plan only one starts cold");
   if (variant.fallback.has_value() != plan.fallback.has_value())
@@ -272,9 +263,8 @@ Fault CheckVariant(const Plan& plan, const Plan& variant, const PlanBounds& boun
 /// Checks a level before the last: it shares buffer, words and kernel with the plan.
 Fault CheckCascadeLevel(const Plan& plan, const CascadeLevel& level, bool first,
                         const PlanBounds& bounds) {
-  const Plan& it = level.plan;
-  if (!it.variants.empty() || !it.turns.empty() || !it.words.empty() || it.fallback || it.cascade)
-    return Broken("a cascade level has variants, turns, words, a fallback or a cascade of its own");
+  const PlanCore& it = level.plan;
+  if (it.fallback) return Broken(kLevelHasMore);
   if (it.model != plan.model) return Broken("it is for another model");
   if (it.cold) return Broken("a cascade level starts cold");
   if (it.length != plan.length || it.freq != plan.freq)
@@ -324,6 +314,7 @@ Remedy RemedyFor(const PlanFault& fault) {
 std::optional<PlanFault> FindPlanFault(const Plan& plan, const PlanBounds& bounds) {
   ShardBits runs;
   if (Fault fault = CheckAlone(plan, bounds, &runs)) return fault;
+  if (Fault fault = CheckOwn(plan, bounds)) return fault;
   if (plan.turns.size() > kMaxTurns) return Broken("more than 64 turns");
   for (size_t t = 0; t < plan.turns.size(); ++t) {
     if (Fault fault = In("turns", t, CheckTurn(plan, plan.turns[t], bounds, &runs))) return fault;
@@ -331,7 +322,7 @@ std::optional<PlanFault> FindPlanFault(const Plan& plan, const PlanBounds& bound
   if (plan.variants.size() > kMaxVariants) return Broken("more than 64 variants");
   std::set<std::pair<uint32_t, std::optional<uint64_t>>> planned = {{plan.length, plan.freq}};
   for (size_t i = 0; i < plan.variants.size(); ++i) {
-    const Plan& variant = plan.variants[i];
+    const PlanCore& variant = plan.variants[i];
     if (Fault fault = In("variants", i, CheckVariant(plan, variant, bounds))) return fault;
     if (!planned.emplace(variant.length, variant.freq).second)
       return In("variants", i, Broken("its length and freq are planned already"));

@@ -43,6 +43,10 @@ struct PlanFault {
   [[nodiscard]] std::string text() const { return place.empty() ? what : place + ": " + what; }
 };
 
+/// The fault of a cascade level that has more than a submodel, where a file says so.
+inline constexpr const char* kLevelHasMore =
+    "a cascade level has variants, turns, words, a fallback or a cascade of its own";
+
 /// Returns what helps against a fault: to plan for this model, or to correct the plan.
 Remedy RemedyFor(const PlanFault& fault);
 

@@ -9,9 +9,11 @@
 
 #include <concepts>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "base/aligned_buffer.h"
 #include "types/cascade.h"
@@ -27,6 +29,10 @@ namespace sti {
 /// A value of a type, to read or to write.
 template <typename T, typename Of>
 concept Like = std::same_as<std::remove_const_t<T>, Of>;
+
+/// A type that is const exactly if T is.
+template <typename T, typename Of>
+using AsConst = std::conditional_t<std::is_const_v<T>, const Of, Of>;
 
 namespace rule {
 
@@ -142,10 +148,10 @@ void Fields(V& visit, T& cascade) {
   QualityFields(visit, cascade.quality, 6, 7, 8);
 }
 
-/// Describes what a plan has besides `variants`, `turns` and `cascade`, which plans inside others
-/// do not have.
-template <typename V, Like<Plan> T>
-void Fields(V& visit, T& plan) {
+/// Describes a submodel as it is planned. A file holds two fields of a whole plan among these.
+template <typename V, Like<PlanCore> T, Like<std::optional<uint64_t>> B,
+          Like<std::vector<uint32_t>> W>
+void CoreFields(V& visit, T& plan, B& turn_bytes, W& words) {
   using enum Spelled;
   visit(Field{"model", 0}, plan.model);
   visit(Field{"shape", 1, kOrNull}, plan.shape);
@@ -171,7 +177,7 @@ void Fields(V& visit, T& plan) {
   visit(Field{"read_path", 19, kAlways, rule::kShortText}, plan.read_path);
   visit(Field{"freq", 22, kAlways, rule::kOrNothing}, plan.freq);
   visit(Field{"wake_us", 21, kAlways, rule::kTime}, plan.wake_us);
-  visit(Field{"turn_bytes", 24, kAlways, rule::kOrNothing}, plan.turn_bytes);
+  visit(Field{"turn_bytes", 24, kAlways, rule::kOrNothing}, turn_bytes);
   visit(Field{"times", 26, kOrNull}, plan.times);
   visit(Field{"staging_bytes", 27, kAlways, rule::kStaging}, plan.staging_bytes);
   visit(Field{"read_bytes", 28, kAlways, rule::kMergedRead}, plan.read_bytes);
@@ -179,7 +185,7 @@ void Fields(V& visit, T& plan) {
   visit(Field{"cold", 30}, plan.cold);
   visit(Field{"threads", 32, kIfSaid, rule::kThreads}, plan.threads);
   visit(Field{"cpus", 33, kIfSaid, rule::kCores}, plan.cpus);
-  visit(Field{"words", 35, kIfSaid, rule::kWords}, plan.words);
+  visit(Field{"words", 35, kIfSaid, rule::kWords}, words);
   visit(Field{"row_share", 36, kIfSaid, rule::kShareElse1}, plan.row_share);
   visit(Field{"row_p99_share", 37, kIfSaid, rule::kShareElse1}, plan.row_p99_share);
   visit(Field{"fallback", 34, kIfSaid}, plan.fallback);
@@ -187,6 +193,21 @@ void Fields(V& visit, T& plan) {
     plan.SetStrategy(std::move(strategy));
     plan.kernel = ParseKernel(std::move(kernel));
   }
+}
+
+/// Describes what a plan has besides `variants`, `turns` and `cascade`.
+template <typename V, Like<Plan> T>
+void Fields(V& visit, T& plan) {
+  CoreFields<V, AsConst<T, PlanCore>>(visit, plan, plan.turn_bytes, plan.words);
+}
+
+/// Describes a variant or a level, of which a file says that it has none of a whole plan's fields.
+/// Whoever reads one reads a plan, which may say otherwise.
+template <typename V>
+void Fields(V& visit, const PlanCore& core) {
+  const std::optional<uint64_t> turn_bytes;
+  const std::vector<uint32_t> words;
+  CoreFields(visit, core, turn_bytes, words);
 }
 
 /// The fields of a plan alone.

@@ -50,7 +50,7 @@ class AnyPlan {
     for (uint32_t& bits : plan->bits.values()) bits = index_.bits[Below(index_.bits.size())];
     return Timed(*plan, 1000, 100);
   }
-  void Preload(Plan& plan, size_t count) {
+  void Preload(PlanCore& plan, size_t count) {
     plan = WithPreload(plan, count);
     plan.preload_bytes += CatalogOf(index_).BytesOfAll(plan.preload);
   }
@@ -95,12 +95,12 @@ class AnyPlan {
     plan.variants = {variant};
   }
   void AddFallback(Plan& plan) {
-    const auto add = [&](Plan& one) {
+    const auto add = [&](PlanCore& one) {
       one.target_us = kNoHaste_us;
       one.fallback = FallbackOf({0}, 1, index_.bits.front(), 1000);
     };
     add(plan);
-    for (Plan& variant : plan.variants) add(variant);
+    for (PlanCore& variant : plan.variants) add(variant);
   }
   void AddCascade(Plan& plan) {
     plan.cascade.emplace();

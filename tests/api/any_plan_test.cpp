@@ -97,7 +97,7 @@ TEST_F(AnyPlans, AnAnswerHasNothingOfTheOnesBeforeIt) {
   const auto draw = [&] {
     Plan plan = any.Draw();
     plan.target_us = 600e6;
-    for (Plan& variant : plan.variants) variant.target_us = 600e6;
+    for (PlanCore& variant : plan.variants) variant.target_us = 600e6;
     return plan;
   };
   auto walked = Open(draw(), options);

@@ -164,11 +164,11 @@ class WalkPlans {
     return last;
   }
   static Plan Guaranteed(Plan plan) {
-    const auto guarantee = [](Plan& one) {
+    const auto guarantee = [](PlanCore& one) {
       one.fallback = FallbackOf({one.layers[0], one.layers[1]}, 2, 2, kMargin_us);
     };
     guarantee(plan);
-    for (Plan& variant : plan.variants) guarantee(variant);
+    for (PlanCore& variant : plan.variants) guarantee(variant);
     return plan;
   }
 

@@ -47,50 +47,6 @@ TEST(EmptyValues, WhatHasANumberOfEntriesIsNeverEmpty) {
       FailedWith(ImportanceWith("\"errors\": []"), ErrorKind::kDamaged, "errors is an empty list"));
 }
 
-/// Returns how a plan is read that has a cascade of one level, which has these lists.
-Status BinaryCascadeWith(bool variants, bool turns, bool filled) {
-  flatbuffers::FlatBufferBuilder builder;
-  const auto model = builder.CreateVector(test::Bin(16, 1));
-  const auto layers = builder.CreateVector(std::vector<uint32_t>{0});
-  const auto bits = builder.CreateVector(std::vector<uint32_t>{2});
-  const auto rows = builder.CreateVector(std::vector{fb::CreatePlanRow(builder, layers, bits)});
-  const auto plan_with = [&](const auto& add) {
-    fb::PlanBuilder plan(builder);
-    plan.add_model(model);
-    plan.add_length(8);
-    plan.add_layers(layers);
-    plan.add_width(1);
-    plan.add_rows(rows);
-    add(plan);
-    return plan.Finish();
-  };
-  std::vector<flatbuffers::Offset<fb::Plan>> plans;
-  std::vector<flatbuffers::Offset<fb::PlanTurn>> inputs;
-  if (filled) plans.push_back(plan_with([](auto&) {}));
-  if (filled) inputs.push_back(fb::CreatePlanTurn(builder, bits));
-  const auto plan_list = builder.CreateVector(plans);
-  const auto turn_list = builder.CreateVector(inputs);
-  const auto level = fb::CreatePlanCascadeLevel(builder, plan_with([&](auto& plan) {
-                                                  if (variants) plan.add_variants(plan_list);
-                                                  if (turns) plan.add_turns(turn_list);
-                                                }));
-  const auto levels = builder.CreateVector(std::vector{level});
-  const auto shares = builder.CreateVector(std::vector<double>{0.5});
-  const auto cascade = fb::CreatePlanCascade(builder, levels, 1, shares);
-  builder.Finish(plan_with([&](auto& plan) { plan.add_cascade(cascade); }));
-  return test::StatusOf<ParsePlan>(
-      WrapFrame(kPlanMagic, {builder.GetBufferPointer(), builder.GetSize()}));
-}
-
-TEST(EmptyValues, OfACascadeLevel) {
-  EXPECT_TRUE(Succeeded(BinaryCascadeWith(false, false, false)));
-  for (const bool variants : {true, false}) {
-    EXPECT_TRUE(Succeeded(BinaryCascadeWith(variants, !variants, false)));
-    EXPECT_TRUE(FailedWith(BinaryCascadeWith(variants, !variants, true), ErrorKind::kDamaged,
-                           "has variants, turns or a cascade of its own"));
-  }
-}
-
 TEST(EmptyValues, OthersAreAsIfTheyWereAbsent) {
   EXPECT_TRUE(Succeeded(PlanWith(R"("variants": [], "turns": [], "preload": [], "words": [],
       "kernel": "", "cpus": "", "strategy": "", "read_path": "")")));

@@ -68,16 +68,12 @@ TEST(PlanFileCascade, BothSpellingsHoldTheSame) {
   EXPECT_EQ(from_json->cascade->quality.agreement, example.cascade->quality.agreement);
 }
 
-TEST(PlanFileCascade, CascadesDoNotNest) {
+TEST(PlanFileCascade, WhatNoCascadeHasIsRefused) {
   test::ExpectDamageIsFound(EncodePlan(WithCascade()), test::StatusOf<ParsePlan>);
   const struct {
     void (*edit)(Plan&);
     const char* words;
   } cases[] = {
-      {[](Plan& p) { p.cascade->levels[1].plan.cascade = WithCascade().cascade; },
-       "cascade of its own"},
-      {[](Plan& p) { p.cascade->levels[0].plan.variants = {LevelPlan()}; }, "has variants"},
-      {[](Plan& p) { p.variants = {WithCascade()}; }, "a variant has a cascade"},
       {[](Plan& p) { p.cascade->levels.resize(3, p.cascade->levels[1]); }, "1 or 2 entries"},
       {[](Plan& p) { p.cascade->levels.clear(); }, "1 or 2 entries"},
       {[](Plan& p) { p.cascade->levels[0].rule.cutoff = 1.5; }, "cutoff is not from 0 to 1"}};

@@ -386,7 +386,6 @@ TEST(PlanFile, VariantsAreServedByThePlansBuffer) {
       {[](Plan& p) { p.variants[0].length = p.length; }, "length and freq are planned already"},
       {[](Plan& p) { p.variants.push_back(p.variants[0]); },
        "variants[1]: its length and freq are"},
-      {[](Plan& p) { p.variants[0].turns = WithTurns().turns; }, "a variant has turns"},
       {[](Plan& p) { p.variants[0].model.bytes[3] = 9; }, "it is for another model"}};
   for (const auto& c : cases) {
     Plan plan = WithVariant();
@@ -413,13 +412,8 @@ TEST(PlanFile, AnObjectIsNoListOfRows) {
                          "slices is not a list of lists"));
 }
 
-TEST(PlanFile, VariantsDoNotNest) {
-  Plan plan = WithVariant();
-  plan.variants[0].variants.push_back(ExamplePlan());
-  EXPECT_FALSE(test::StatusOf<ParsePlan>(EncodePlan(plan)).ok());
-  EXPECT_TRUE(FailedWith(test::StatusOf<ParsePlan>(AsBytes(PlanToJson(plan))), ErrorKind::kDamaged,
-                         "a variant has variants of its own"));
-  plan = ExamplePlan();
+TEST(PlanFile, HasAtMost64Variants) {
+  Plan plan = ExamplePlan();
   plan.variants.assign(65, ExamplePlan());
   EXPECT_FALSE(test::StatusOf<ParsePlan>(EncodePlan(plan)).ok());
 }

@@ -264,9 +264,9 @@ void EditQuality(Numbers& numbers, PredictedQuality& quality) {
   ChangeOne(numbers, quality.loss, quality.accuracy, quality.agreement);
 }
 
-/// Changes what a plan says of itself alone.
-void EditAlone(Numbers& numbers, sti::Plan& p) {
-  switch (numbers.Take<uint8_t>() % 10) {
+/// Changes what a plan, a variant or a level says.
+void EditAlone(Numbers& numbers, PlanCore& p) {
+  switch (numbers.Take<uint8_t>() % 9) {
     case 0:
       return ChangeNumbers(numbers, p.layers);
     case 1:
@@ -280,16 +280,14 @@ void EditAlone(Numbers& numbers, sti::Plan& p) {
     case 4:
       return ChangeNumbers(numbers, p.aib_us);
     case 5:
-      return ChangeNumbers(numbers, p.words);
-    case 6:
       return EditQuality(numbers, p.quality);
-    case 7:
+    case 6:
       if (!p.times) return;
       if (numbers.Take<uint8_t>() % 4 == 0) return ChangeNumbers(numbers, p.times->layer_io_us);
       return ChangeOne(numbers, p.times->start_us, p.times->embed_io_us, p.times->embed_us,
                        p.times->layer_us, p.times->layer_p99_us, p.times->head_us,
                        p.times->stall_us, p.times->last_layer_us, p.times->last_layer_p99_us);
-    case 8:
+    case 7:
       if (!p.fallback) return;
       if (numbers.Take<uint8_t>() % 4 == 0) return ChangeNumbers(numbers, p.fallback->layers);
       return ChangeOne(numbers, p.fallback->width, p.fallback->bits, p.fallback->bytes,
@@ -299,8 +297,8 @@ void EditAlone(Numbers& numbers, sti::Plan& p) {
       return ChangeOne(numbers, p.length, p.width, p.preload_bytes, p.slack_us, p.target_us,
                        p.predicted_latency_us, p.predicted_p99_us, p.predicted_peak_bytes,
                        p.parameter_bytes, p.kernel.name, p.read_path, p.wake_us, p.freq,
-                       p.turn_bytes, p.staging_bytes, p.read_bytes, p.read_depth, p.threads, p.cpus,
-                       p.row_share, p.row_p99_share);
+                       p.staging_bytes, p.read_bytes, p.read_depth, p.threads, p.cpus, p.row_share,
+                       p.row_p99_share);
   }
 }
 
@@ -321,8 +319,7 @@ void Edit(Numbers& numbers, sti::Plan& p) {
   const auto way = numbers.Take<uint8_t>() % 8;
   if (way == 0) p.cold = !p.cold;
   if (way == 1 && p.cascade) return EditCascade(numbers, *p.cascade);
-  if (way == 2)
-    return ChangeList(numbers, p.variants, [&](sti::Plan& v) { EditAlone(numbers, v); });
+  if (way == 2) return ChangeList(numbers, p.variants, [&](PlanCore& v) { EditAlone(numbers, v); });
   if (way == 3) {
     return ChangeList(numbers, p.turns, [&](PlanTurn& turn) {
       const auto part = numbers.Take<uint8_t>() % 4;
@@ -333,6 +330,8 @@ void Edit(Numbers& numbers, sti::Plan& p) {
                 turn.predicted_p99_us);
     });
   }
+  if (way == 4) return ChangeNumbers(numbers, p.words);
+  if (way == 5) return ChangeOne(numbers, p.turn_bytes);
   EditAlone(numbers, p);
 }
 

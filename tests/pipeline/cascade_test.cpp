@@ -109,12 +109,13 @@ TEST_F(CascadeTest, ALevelCountsOnReadingWhatItsPlanOrTheOneBeforeSays) {
   levels[0].plan.parameter_bytes = 1000;
   levels[0].plan.preload_bytes = 430;  // 400 of shards, and three rows
   levels[1].plan.parameter_bytes = 3000;
-  EXPECT_EQ(PlannedReads(plan, 0, 10), 600U);
-  EXPECT_EQ(PlannedReads(plan, 1, 10), 500U);
+  const RouteId first = CascadeRoute(plan, 0);
+  EXPECT_EQ(PlannedReads(plan, first, 10), 600U);
+  EXPECT_EQ(PlannedReads(plan, CascadeRoute(plan, 1), 10), 500U);
   levels[0].plan.preload_bytes = 20;  // of a plan from elsewhere
-  EXPECT_EQ(PlannedReads(plan, 0, 10), 1000U);
+  EXPECT_EQ(PlannedReads(plan, first, 10), 1000U);
   levels[0].plan.preload_bytes = 5000;
-  EXPECT_EQ(PlannedReads(plan, 0, 10), 0U);
+  EXPECT_EQ(PlannedReads(plan, first, 10), 0U);
 }
 
 TEST_F(CascadeTest, PlanesAndFullFidelityOfAShardStayBesideEachOther) {
@@ -331,7 +332,7 @@ TEST_F(LateCascade, TheNextLevelsReadsAreExpectedToComeAsThoseBefore) {
   Plan plan = Timed3(kAllGoOn, 1, 1);
   plan.times->layer_io_us.assign(plan.layers.size(), kLong_us);
   for (CascadeLevel& level : plan.cascade->levels) level.upgrade_bytes = kBlockBytes;
-  Plan& middle = plan.cascade->levels[1].plan;
+  PlanCore& middle = plan.cascade->levels[1].plan;
   middle.times->layer_io_us.assign(middle.layers.size(), kLong_us);
   auto pipeline = Make(plan);
   ASSERT_TRUE(Succeeded(pipeline));
@@ -379,7 +380,7 @@ TEST_F(LateCascade, ReadsThatHangDoNotHoldTheLabelUp) {
 }
 
 TEST_F(LateCascade, EachLevelIsComparedWithItsOwnTimes) {
-  const auto of_length = [](Plan plan) {
+  const auto of_length = [](auto plan) {
     plan.length = static_cast<uint32_t>(kTextIds.size());
     return plan;
   };
@@ -388,7 +389,7 @@ TEST_F(LateCascade, EachLevelIsComparedWithItsOwnTimes) {
     plan.cascade->levels.pop_back();
     plan.cascade->return_share.pop_back();
     plan.cascade->levels[0].rule = first_is_sure ? kNoneGoesOn : kAllGoOn;
-    Plan& first = plan.cascade->levels[0].plan;
+    PlanCore& first = plan.cascade->levels[0].plan;
     first = of_length(Timed(first, kLong_us, kLong_us));
     auto pipeline = Make(plan);
     ASSERT_TRUE(Succeeded(pipeline));
@@ -405,7 +406,7 @@ TEST_F(LateCascade, ReadsOfTheFirstLevelAloneTellOfSlowFlash) {
   constexpr double kNoTime_us = 1e-3;
   const auto io_ratio = [&](const CascadeRule& rule, double first_us, double later_us) {
     Plan plan = Three(rule, 0);
-    const auto planned = [](Plan& level, double io_us) {
+    const auto planned = [](auto& level, double io_us) {
       level = Timed(std::move(level), kLong_us, io_us);
       level.length = static_cast<uint32_t>(kTextIds.size());
     };

@@ -44,9 +44,7 @@ class CascadeWorld : public PipelineTest {
     return Cascade({WithPreload(Uniform({0, 2}, 3, 3), held), middle}, last, rule);
   }
   static Plan LevelAlone(const Plan& plan, size_t level) {
-    Plan alone = PlanOf(plan, CascadeRoute(plan, level));
-    alone.cascade.reset();
-    return alone;
+    return Plan{PlanOf(plan, CascadeRoute(plan, level))};
   }
   static CascadeInput Text() { return {{kTextIds, kTextTypes}, {}}; }
 
@@ -75,7 +73,7 @@ class CascadeWorld : public PipelineTest {
       if (part.kind) ++(*parts)[{schedule.requests[part.request].id, *part.kind}];
     }
   }
-  static Parts PartsOf(const Plan& plan) {
+  static Parts PartsOf(const PlanCore& plan) {
     Parts parts;
     for (uint32_t k = 0; k < plan.layers.size(); ++k) {
       for (uint32_t i = 0; i < plan.width; ++i) {

@@ -40,7 +40,7 @@ class DirectModel {
   }
 
   /// A shard of 0 bits is left out.
-  std::vector<float> Logits(const Plan& plan, const Ids& ids, const Ids& types) {
+  std::vector<float> Logits(const PlanCore& plan, const Ids& ids, const Ids& types) {
     const ModelShape& shape = model_->index().info.shape;
     const uint32_t offsets[] = {0, static_cast<uint32_t>(ids.size())};
     std::vector<float> hidden(ids.size() * shape.hidden);
@@ -68,7 +68,7 @@ class DirectModel {
 };
 
 /// The logits of the text's ids, by DirectModel.
-inline std::vector<float> DirectLogits(const std::string& path, const Plan& plan) {
+inline std::vector<float> DirectLogits(const std::string& path, const PlanCore& plan) {
   return DirectModel(path).Logits(plan, kTextIds, kTextTypes);
 }
 

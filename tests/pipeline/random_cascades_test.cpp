@@ -86,7 +86,7 @@ class RandomCascades : public RandomApp<CascadeWorld> {
   }
 
   /// The logits of the text under a submodel, computed once for all that have the same shards.
-  const std::vector<float>& Expected(const Plan& submodel) {
+  const std::vector<float>& Expected(const PlanCore& submodel) {
     std::vector<uint32_t> key = submodel.layers;
     key.push_back(submodel.width);
     for (const auto* grid : {&submodel.slices, &submodel.bits})

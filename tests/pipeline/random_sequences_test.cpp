@@ -105,21 +105,22 @@ class RandomSequences : public RandomApp<PipelineTest> {
     BeginReads(reference_->TakesOver(told));
     const Status status = RunTokens(*pipeline_, input.ids, input.types, terms, &result_);
     ExpectSoundOr(status);
-    if (status.ok()) ExpectAnswer(PlanOf(pipeline_->plan(), told.route), input);
+    if (status.ok()) ExpectAnswer(told.route, input);
     NoteRows(input, status.ok());
     const bool trails = pipeline_->status().lane == LaneState::kTrailing;
     reference_->Ran(told, (*pipeline_->status().schedule), status.ok(), result_.degraded, trails);
   }
 
-  void ExpectAnswer(const Plan& plan, const Input& input) {
+  void ExpectAnswer(RouteId route, const Input& input) {
     ++answered_;
     if (!result_.degraded.empty()) ++degraded_;
     const auto& reads = pipeline_->status().schedule->reads;
     if (std::ranges::any_of(reads, [](const ScheduledRead& read) { return read.refinement; }))
       ++apart_;
     EXPECT_EQ(result_.turn, reference_->turn() + 1);
-    Plan ran = plan;
-    if (!plan.turns.empty()) ran.bits = plan.turns[reference_->turn()].bits;
+    const Plan& plan = pipeline_->plan();
+    Plan ran{PlanOf(plan, route)};
+    if (route == RouteId{} && !plan.turns.empty()) ran.bits = plan.turns[reference_->turn()].bits;
     EXPECT_EQ(result_.logits, Expected(Degraded(ran, result_.degraded), input));
     if (healthy_ && result_.degraded.empty()) ExpectAllRead(input);
   }
@@ -172,7 +173,7 @@ class RandomSequences : public RandomApp<PipelineTest> {
   }
 
   /// Computed once for each input and all bits.
-  const std::vector<float>& Expected(const Plan& plan, const Input& input) {
+  const std::vector<float>& Expected(const PlanCore& plan, const Input& input) {
     std::vector<uint32_t> key{static_cast<uint32_t>(&input - inputs_.data())};
     key.insert(key.end(), plan.bits.values().begin(), plan.bits.values().end());
     auto [found, is_new] = expected_.try_emplace(std::move(key));

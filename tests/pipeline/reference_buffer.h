@@ -206,7 +206,7 @@ class ReferenceBuffer {
   /// The parts that a schedule reads: just those that are missing.
   Held ReadsOf(RouteId route, const LoadSchedule& schedule) {
     Held read = PartsOf(schedule);
-    const Plan& plan = PlanOf(plan_, route);
+    const PlanCore& plan = PlanOf(plan_, route);
     EXPECT_EQ(schedule.requests.size(), plan.layers.size() * plan.width);
     for (uint32_t k = 0; k < plan.layers.size(); ++k) {
       for (uint32_t i = 0; i < plan.width; ++i) {

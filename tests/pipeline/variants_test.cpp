@@ -57,8 +57,8 @@ TEST_F(Variants, EachInputGivesWhatItsPlanGivesAlone) {
     ASSERT_TRUE(Succeeded(together));
     EXPECT_EQ((*together)->status().max_length, 32u);
     auto whole = Make(Alone(plan));
-    auto middle = Make(plan.variants[0]);
-    auto narrow = Make(plan.variants[1]);
+    auto middle = Make(Plan{plan.variants[0]});
+    auto narrow = Make(Plan{plan.variants[1]});
     ASSERT_TRUE(Succeeded(whole) && Succeeded(middle) && Succeeded(narrow));
     // Back and forth, so that what one leaves in the arena could harm the next.
     for (const size_t tokens : {2, 32, 4, 9, 5, 1, 10, 3, 9, 31, 4}) {
@@ -82,8 +82,8 @@ TEST_F(Variants, PreloadIsLoadedOnceAndRoomIsForTheLargest) {
   ASSERT_EQ(plan.variants[1].preload.size(), 2u) << "the test has shards that both run";
   auto together = Make(plan);
   auto whole = Make(Alone(plan));
-  auto middle = Make(plan.variants[0]);
-  auto narrow = Make(plan.variants[1]);
+  auto middle = Make(Plan{plan.variants[0]});
+  auto narrow = Make(Plan{plan.variants[1]});
   ASSERT_TRUE(Succeeded(together) && Succeeded(whole) && Succeeded(middle) && Succeeded(narrow));
   EXPECT_EQ((*together)->status().preload_bytes, (*whole)->status().preload_bytes);
   EXPECT_EQ((*together)->status().staging_bytes,
@@ -99,7 +99,7 @@ TEST_F(Variants, LayersThatOnlyAVariantRunsAreResident) {
   plan.variants[0].length = 9;
   plan.variants[0].layers = {1, 2, 3, 4};
   auto together = Make(plan);
-  auto alone = Make(plan.variants[0]);
+  auto alone = Make(Plan{plan.variants[0]});
   ASSERT_TRUE(Succeeded(together) && Succeeded(alone));
   const auto expected = RunTokens(**alone, kTextIds, kTextTypes);
   const auto seen = RunTokens(**together, kTextIds, kTextTypes);
@@ -178,24 +178,24 @@ TEST_F(Variants, InputsLongerThanAllAreRefused) {
 }
 
 TEST_F(Variants, VariantsThatDoNotFitAreRefused) {
-  const auto refused = [&](const char* words, void (*edit)(Plan&),
+  const auto refused = [&](const char* words, void (*edit)(PlanCore&),
                            ErrorKind kind = ErrorKind::kDamaged) {
     Plan plan = WithVariants(6);
     edit(plan.variants[0]);
     EXPECT_TRUE(FailedWith(Make(plan), kind, words));
   };
   refused(
-      "variants[0]: layer 5 is beyond the last", [](Plan& v) { v.layers.back() = 5; },
+      "variants[0]: layer 5 is beyond the last", [](PlanCore& v) { v.layers.back() = 5; },
       ErrorKind::kForeign);
   refused(
-      "variants[0]: length 33 is more", [](Plan& v) { v.length = 33; }, ErrorKind::kForeign);
-  refused("layer 4 slice 2 at 32 bits is not preloaded by the plan", [](Plan& v) {
+      "variants[0]: length 33 is more", [](PlanCore& v) { v.length = 33; }, ErrorKind::kForeign);
+  refused("layer 4 slice 2 at 32 bits is not preloaded by the plan", [](PlanCore& v) {
     v.preload = {{4, 2, 32}};
   });
-  refused("layer 0 slice 3 at 4 bits is not what the plan runs", [](Plan& v) {
+  refused("layer 0 slice 3 at 4 bits is not what the plan runs", [](PlanCore& v) {
     v.preload = {{0, 3, 4}};
   });
-  refused("variants[0]: it is for another model", [](Plan& v) { v.model.bytes[1] ^= 1; });
+  refused("variants[0]: it is for another model", [](PlanCore& v) { v.model.bytes[1] ^= 1; });
 }
 
 }  // namespace

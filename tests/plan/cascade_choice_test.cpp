@@ -219,7 +219,7 @@ TEST(CascadeChoice, TheLastLevelIsAPlanMadeAlone) {
   EXPECT_EQ(plan->times->layer_io_us, alone->times->layer_io_us);
   EXPECT_EQ(plan->quality.accuracy, alone->quality.accuracy);
   // While the cascade runs the buffer holds what level 1 runs of the same bytes.
-  const Plan& first = plan->cascade->levels[0].plan;
+  const PlanCore& first = plan->cascade->levels[0].plan;
   EXPECT_EQ(first.preload, (std::vector<ShardAtBits>{{{0, 0}, 2}, {{0, 1}, 2}}));
   EXPECT_EQ(first.preload_bytes, 200U);
   EXPECT_EQ(first.predicted_latency_us, 8 + 1 + 5 + 2);
@@ -230,12 +230,12 @@ TEST(CascadeChoice, ALevelsFiguresAreOfItsOwnRun) {
   const auto plan = MakePlan(MeasuredWorld().input(), CascadeAsked(300, 0.895));
   ASSERT_TRUE(Succeeded(plan));
   ASSERT_EQ(plan->cascade->levels.size(), 2U);
-  const Plan& first = plan->cascade->levels[0].plan;
+  const PlanCore& first = plan->cascade->levels[0].plan;
   EXPECT_EQ(first.predicted_latency_us, 55);
   EXPECT_EQ(first.times->embed_io_us, 8);
   EXPECT_EQ(first.times->layer_io_us, std::vector<double>{40});
   // The rows and layer 0 are in memory: layer 1 is read while layer 0 computes.
-  const Plan& second = plan->cascade->levels[1].plan;
+  const PlanCore& second = plan->cascade->levels[1].plan;
   EXPECT_EQ(second.predicted_latency_us, 47);
   EXPECT_EQ(second.predicted_p99_us, 47);
   EXPECT_EQ(second.times->embed_io_us, 0);
@@ -317,8 +317,7 @@ TEST(CascadeChoice, LevelsShareRowsOfFrequentWords) {
   const auto plan = MakePlan(world.input(), request);
   ASSERT_TRUE(Succeeded(plan));
   EXPECT_EQ(plan->words, (std::vector<uint32_t>{3, 5, 9}));
-  const Plan& first = plan->cascade->levels[0].plan;
-  EXPECT_TRUE(first.words.empty());
+  const PlanCore& first = plan->cascade->levels[0].plan;
   EXPECT_EQ(first.preload.size(), 1U);
   EXPECT_EQ(first.preload_bytes, 130U);
   EXPECT_EQ(first.predicted_latency_us, 20 + 20 + 5 + 2);

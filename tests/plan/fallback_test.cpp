@@ -81,7 +81,7 @@ TEST(FallbackChoice, ThePlanIsJudgedAsItWasMade) {
       EXPECT_EQ(verdicts->problem(), "");
       EXPECT_EQ(verdicts->plan.latency_us, plan->predicted_latency_us);
       EXPECT_EQ(verdicts->plan.fallback_bytes, plan->fallback->bytes);
-      for (const Plan& variant : plan->variants) EXPECT_TRUE(variant.fallback);
+      for (const PlanCore& variant : plan->variants) EXPECT_TRUE(variant.fallback);
     }
   }
 }
@@ -94,7 +94,7 @@ TEST(FallbackChoice, CostsAreThoseOfThePlanWithoutIt) {
   const auto plan = MakePlan(world.input(), request);
   const auto free = MakePlan(world.input(), without);
   ASSERT_TRUE(plan.ok() && free.ok());
-  const auto bits_lost = [](const Plan& before, const Plan& now) {
+  const auto bits_lost = [](const PlanCore& before, const PlanCore& now) {
     double bits = 0;
     for (uint32_t b : before.bits.values()) bits += b;
     for (uint32_t b : now.bits.values()) bits -= b;

@@ -149,7 +149,7 @@ class MeasuredPlans : public ::testing::TestWithParam<Layout> {
     SecondHeld later;
     for (size_t i = level + 1; i <= plan_.cascade->levels.size(); ++i) {
       const bool last = i == plan_.cascade->levels.size();
-      const Plan& plan = last ? plan_ : plan_.cascade->levels[i].plan;
+      const PlanCore& plan = last ? plan_ : plan_.cascade->levels[i].plan;
       later.Put(SecondShardsOf(PassOf(plan, {})));
     }
     uint64_t split = 0;
@@ -167,7 +167,7 @@ class MeasuredPlans : public ::testing::TestWithParam<Layout> {
     ASSERT_EQ(levels.size(), plan_.cascade->levels.size());
     held.Put(plan_.cascade->levels[0].plan.preload);
     for (size_t i = 0; i <= levels.size(); ++i) {
-      const Plan& level = i < levels.size() ? plan_.cascade->levels[i].plan : plan_;
+      const PlanCore& level = i < levels.size() ? plan_.cascade->levels[i].plan : plan_;
       SecondPass pass = PassOf(level, held);
       const uint64_t read = i < levels.size() ? levels[i].run.bytes_read : answer.run.bytes_read;
       ExpectRead(read, i == 0 ? FirstRows() : 0, pass, true, SplitBehind(i, pass));
@@ -199,7 +199,7 @@ class MeasuredPlans : public ::testing::TestWithParam<Layout> {
   Encoding text_;
 
  private:
-  static SecondPass PassOf(const Plan& plan, const SecondHeld& held) {
+  static SecondPass PassOf(const PlanCore& plan, const SecondHeld& held) {
     SecondPass pass;
     pass.plan = &plan;
     pass.bits = &plan.bits;

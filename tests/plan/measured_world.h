@@ -81,7 +81,7 @@ inline PlanRequest CascadeAsked(double target_us,
 /// Returns the levels of a plan with a cascade: "1@2 2@6" is of one layer at 2 bits, then two at 6.
 inline std::string NameOf(const Plan& plan) {
   std::string name;
-  const auto add = [&](const Plan& level) {
+  const auto add = [&](const PlanCore& level) {
     name += (name.empty() ? "" : " ") + std::to_string(level.layers.size()) + "@" +
             std::to_string(level.bits.At(0, 0));
   };

@@ -19,7 +19,7 @@ namespace {
 
 /// Names the first shard of `part`, which is `whole` or one of its variants, that could have more
 /// bits in a plan that is judged to be as valid; empty if there is none.
-std::string CouldHaveMore(const SecondWorld& drawn, Plan& whole, Plan& part) {
+std::string CouldHaveMore(const SecondWorld& drawn, Plan& whole, PlanCore& part) {
   const std::vector<uint32_t>& stored = drawn.world.catalog.bits;
   for (uint32_t k = 0; k < part.layers.size(); ++k) {
     for (uint32_t i = 0; i < part.width; ++i) {
@@ -59,7 +59,7 @@ TEST(RandomRequests, NoStreamedShardCouldHaveMoreBits) {
   for (int done = 0; done < 1200; ++done) {
     Plan plan = NextChosen(random, &drawn);
     ASSERT_EQ(CouldHaveMore(drawn, plan, plan), "") << done << ": " << drawn.Name();
-    for (Plan& variant : plan.variants)
+    for (PlanCore& variant : plan.variants)
       ASSERT_EQ(CouldHaveMore(drawn, plan, variant), "") << done << ": " << drawn.Name();
     if (!plan.fallback) continue;
     guaranteed_and_woken += plan.wake_us > 0 ? 1 : 0;
@@ -72,7 +72,7 @@ TEST(RandomRequests, NoStreamedShardCouldHaveMoreBits) {
 /// All that a plan says, but for what a guarantee costs: a plan without one may take more memory.
 std::string AllButCosts(Plan plan) {
   if (plan.fallback) plan.fallback->cost_bits = 0;
-  for (Plan& variant : plan.variants) {
+  for (PlanCore& variant : plan.variants) {
     if (variant.fallback) variant.fallback->cost_bits = 0;
   }
   return PlanToJson(plan);
@@ -226,7 +226,7 @@ TEST(RandomRequests, EachLengthAndClockThatWasAskedForIsInThePlan) {
     made += plan.ok() ? 1 : 0;
     if (!plan.ok()) continue;
     std::set<std::pair<uint32_t, uint64_t>> planned = {{plan->length, plan->freq.value_or(0)}};
-    for (const Plan& variant : plan->variants) {
+    for (const PlanCore& variant : plan->variants) {
       planned.emplace(variant.length, variant.freq.value_or(0));
       EXPECT_EQ(variant.target_us, plan->target_us) << drawn.Name();
     }

@@ -162,7 +162,7 @@ TEST(Requests, VariantsShareTheBuffer) {
   // 64 tokens are planned as 128 are; 32 compute faster and have a better submodel.
   EXPECT_EQ(plan->variants[0].bits, plan->bits);
   EXPECT_LT(*plan->variants[1].quality.loss, *plan->quality.loss);
-  for (const Plan& variant : plan->variants) {
+  for (const PlanCore& variant : plan->variants) {
     EXPECT_TRUE(variant.meets_target);
     for (const ShardAtBits& shard : variant.preload) {
       EXPECT_NE(std::find(plan->preload.begin(), plan->preload.end(), shard), plan->preload.end());
@@ -174,7 +174,7 @@ TEST(Requests, VariantsShareTheBuffer) {
       EXPECT_NE(std::find(variant.preload.begin(), variant.preload.end(), shard),
                 variant.preload.end());
     }
-    const auto check = CheckPlan(world.input(), Judging(), variant);
+    const auto check = CheckPlan(world.input(), Judging(), Plan{variant});
     ASSERT_TRUE(check.ok() && check->valid);
     EXPECT_EQ(check->p99_us, variant.predicted_p99_us);
   }
@@ -227,7 +227,7 @@ test::World OfThreeLengths() {
 
 std::vector<uint32_t> LengthsOf(const Plan& plan) {
   std::vector<uint32_t> lengths = {plan.length};
-  for (const Plan& variant : plan.variants) lengths.push_back(variant.length);
+  for (const PlanCore& variant : plan.variants) lengths.push_back(variant.length);
   return lengths;
 }
 
@@ -299,7 +299,7 @@ TEST(Requests, VariantsThatNobodyAskedForStayWithinMemory) {
     const auto plan = MakePlan(world.input(), request);
     ASSERT_TRUE(plan.ok()) << bytes << ": " << plan.error().Message();
     EXPECT_LE(plan->predicted_peak_bytes, bytes);
-    for (const Plan& variant : plan->variants) EXPECT_TRUE(variant.meets_target);
+    for (const PlanCore& variant : plan->variants) EXPECT_TRUE(variant.meets_target);
   }
 }
 

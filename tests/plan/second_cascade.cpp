@@ -17,7 +17,7 @@ class SecondCascade {
     levels_.push_back(&plan);
     SecondHeld there;
     there.Put(levels_[0]->preload);
-    for (const Plan* level : levels_) {
+    for (const PlanCore* level : levels_) {
       SecondPass pass = PassOf(*level);
       pass.held = there;
       pass.wake_us = level == levels_[0] ? request.wake_us : 0;
@@ -36,7 +36,7 @@ class SecondCascade {
   }
 
  private:
-  [[nodiscard]] SecondPass PassOf(const Plan& level) const {
+  [[nodiscard]] SecondPass PassOf(const PlanCore& level) const {
     SecondPass pass;
     pass.plan = &level;
     pass.bits = &level.bits;
@@ -82,7 +82,7 @@ class SecondCascade {
   /// Each level's own run, from where it begins.
   void Levels() {
     for (size_t i = 0; i < before(); ++i) {
-      const Plan& level = *levels_[i];
+      const PlanCore& level = *levels_[i];
       const SecondTimes& figures = figures_[i];
       const std::string name = "cascade.levels[" + std::to_string(i) + "].";
       const uint64_t words = i == 0 ? WordBytes() : 0;
@@ -152,14 +152,14 @@ class SecondCascade {
     HoldTimes("times.", *plan_.times, times, plan_, &notes_);
   }
   /// Where A(n, m) is not known, the accuracy is that of the measured cascade level.
-  void Quality(const std::string& name, const Plan& level) {
+  void Quality(const std::string& name, const PlanCore& level) {
     PredictedQuality quality = SecondQualityOf(input_, level, level.bits);
     for (const CascadeLevelScore& score : input_.importance->cascade_levels) {
       if (!quality.accuracy && IsLevel(score, level)) quality.accuracy = score.accuracy;
     }
     HoldQuality(name, level.quality, quality, &notes_);
   }
-  static bool IsLevel(const CascadeLevelScore& score, const Plan& level) {
+  static bool IsLevel(const CascadeLevelScore& score, const PlanCore& level) {
     return score.depth == level.layers.size() && score.width == level.width &&
            std::ranges::all_of(level.bits.values(),
                                [&](uint32_t bits) { return bits == score.bits; });
@@ -194,7 +194,7 @@ class SecondCascade {
   const PlanRequest& request_;
   const Plan& plan_;
   SecondNotes& notes_;
-  std::vector<const Plan*> levels_;
+  std::vector<const PlanCore*> levels_;
   std::vector<SecondTimes> figures_;
   uint64_t staging_ = 0;
 };
@@ -207,7 +207,7 @@ void HoldCascade(const PlanInput& input, const PlanRequest& request, const Plan&
 }
 
 void HoldTimes(const std::string& name, const PlanTimes& got, const PlanTimes& wanted,
-               const Plan& plan, SecondNotes* notes) {
+               const PlanCore& plan, SecondNotes* notes) {
   notes->Time(name + "start_us", got.start_us, wanted.start_us);
   notes->Time(name + "open_io_us", got.open_io_us, wanted.open_io_us);
   notes->Time(name + "embed_io_us", got.embed_io_us, wanted.embed_io_us);

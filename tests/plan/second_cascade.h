@@ -14,6 +14,6 @@ void HoldCascade(const PlanInput& input, const PlanRequest& request, const Plan&
 
 /// Notes the times of a plan, a variant or a cascade level that differ.
 void HoldTimes(const std::string& name, const PlanTimes& got, const PlanTimes& wanted,
-               const Plan& plan, SecondNotes* notes);
+               const PlanCore& plan, SecondNotes* notes);
 
 }  // namespace sti::test

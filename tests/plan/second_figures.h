@@ -62,7 +62,7 @@ uint64_t SecondMissing(const ShardCatalog& catalog, ShardId id, uint32_t held, u
 
 /// One submodel at some bits, and what it finds in memory: all that figures of a run hang on.
 struct SecondPass {
-  const Plan* plan = nullptr;            ///< layers, width, slices, length, clock
+  const PlanCore* plan = nullptr;        ///< layers, width, slices, length, clock
   const Grid<uint32_t>* bits = nullptr;  ///< of the plan, or of a turn
   SecondHeld held;
   double wake_us = 0;

@@ -15,10 +15,10 @@ class SecondOpinion {
  public:
   SecondOpinion(const PlanInput& input, const PlanRequest& request, const Plan& plan)
       : input_(input), request_(request), plan_(plan), longest_(plan.length) {
-    for (const Plan& variant : plan.variants) longest_ = std::max(longest_, variant.length);
+    for (const PlanCore& variant : plan.variants) longest_ = std::max(longest_, variant.length);
     buffer_.Put(plan.preload);
     if (plan.fallback) PutFallback(*plan.fallback);
-    for (const Plan& variant : plan.variants) {
+    for (const PlanCore& variant : plan.variants) {
       if (variant.fallback) PutFallback(*variant.fallback);
     }
   }
@@ -44,8 +44,8 @@ class SecondOpinion {
   }
 
  private:
-  std::vector<std::pair<std::string, const Plan*>> Routes() const {
-    std::vector<std::pair<std::string, const Plan*>> routes = {{"", &plan_}};
+  std::vector<std::pair<std::string, const PlanCore*>> Routes() const {
+    std::vector<std::pair<std::string, const PlanCore*>> routes = {{"", &plan_}};
     for (size_t i = 0; i < plan_.variants.size(); ++i)
       routes.emplace_back("variants[" + std::to_string(i) + "].", &plan_.variants[i]);
     return routes;
@@ -59,7 +59,7 @@ class SecondOpinion {
   [[nodiscard]] uint64_t WordBytes() const {
     return uint64_t{input_.memory.row_bytes} * plan_.words.size();
   }
-  [[nodiscard]] SecondPass PassOf(const Plan& one, const PlanTurn* turn = nullptr) const {
+  [[nodiscard]] SecondPass PassOf(const PlanCore& one, const PlanTurn* turn = nullptr) const {
     SecondPass pass;
     pass.plan = &one;
     pass.bits = turn == nullptr ? &one.bits : &turn->bits;
@@ -75,7 +75,7 @@ class SecondOpinion {
       pass.share = SecondShareOf(input_.importance, one.length, longest_, plan_.words.size());
     return pass;
   }
-  [[nodiscard]] SecondTimes TimesOf(const Plan& one, const PlanTurn* turn = nullptr) const {
+  [[nodiscard]] SecondTimes TimesOf(const PlanCore& one, const PlanTurn* turn = nullptr) const {
     return SecondTimesOf(input_, request_, PassOf(one, turn), one.target_us);
   }
 
@@ -108,16 +108,14 @@ class SecondOpinion {
     frequent.resize(std::min(frequent.size(), plan_.words.size()));
     std::ranges::sort(frequent);
     notes_.That("words that are not the most frequent", plan_.words == frequent);
-    for (const Plan& variant : plan_.variants)
-      notes_.That("words of a variant", variant.words.empty());
   }
-  void Echoes(const std::string& name, const Plan& one) {
+  void Echoes(const std::string& name, const PlanCore& one) {
     notes_.Time(name + "wake_us", one.wake_us, request_.wake_us);
     notes_.Bytes(name + "threads", one.threads.value_or(0), input_.profile.threads);
     notes_.Bytes(name + "read_bytes", one.read_bytes.value_or(0), input_.profile.read_bytes);
     notes_.Bytes(name + "read_depth", one.read_depth.value_or(0), input_.profile.read_depth);
   }
-  void Quantities(const std::string& name, const Plan& one) {
+  void Quantities(const std::string& name, const PlanCore& one) {
     const uint64_t words = &one == &plan_ ? WordBytes() : 0;
     notes_.Bytes(name + "preload_bytes", one.preload_bytes,
                  SecondBytes(input_.catalog, one.preload) + words);
@@ -159,7 +157,7 @@ class SecondOpinion {
     return std::min(staging, left);
   }
 
-  void RunFigures(const std::string& name, const Plan& one, uint64_t arena) {
+  void RunFigures(const std::string& name, const PlanCore& one, uint64_t arena) {
     const SecondTimes figures = TimesOf(one);
     const std::optional<double> median_us = SecondPlay(figures.median, arena);
     const std::optional<double> p99_us = SecondPlay(figures.p99, arena);
@@ -191,7 +189,7 @@ class SecondOpinion {
   }
 
   /// "In time if, with preloaded shards left out on both sides, none is negative".
-  [[nodiscard]] bool KeepsBudgets(const Plan& one, const SecondTimes& figures) const {
+  [[nodiscard]] bool KeepsBudgets(const PlanCore& one, const SecondTimes& figures) const {
     if (DelayModelFor(one.strategy) != DelayModel::kBudgets) return true;
     return std::ranges::all_of(figures.streamed_aib_us, [](double us) { return us >= -1e-3; });
   }
@@ -263,7 +261,7 @@ class SecondOpinion {
     return BesidePreload(plan_, fallbacks) + input_.memory.fallback_rows(longest_);
   }
   /// The shards of fallbacks that the preload of a plan or variant has not, each once.
-  [[nodiscard]] uint64_t BesidePreload(const Plan& one,
+  [[nodiscard]] uint64_t BesidePreload(const PlanCore& one,
                                        const std::vector<const Fallback*>& fallbacks) const {
     std::set<ShardId> known;
     for (const ShardAtBits& shard : one.preload) {
@@ -311,7 +309,7 @@ class SecondOpinion {
                   plan_.predicted_peak_bytes <= *request_.judging.memory_bytes);
   }
 
-  void FallbackTimes(const std::string& name, const Plan& one) {
+  void FallbackTimes(const std::string& name, const PlanCore& one) {
     const Fallback& fallback = *one.fallback;
     const SecondDevice device(input_.profile, one.length, one.freq.value_or(0), Risk::kP99,
                               one.target_us.value_or(0), {});
@@ -338,14 +336,14 @@ class SecondOpinion {
     without.guarantee = false;
     const Result<Plan> free = MakePlan(input_, without);
     if (!free.ok()) return notes_.That("no plan without the guarantee", false);
-    const auto bits_of = [](const Plan& plan) {
+    const auto bits_of = [](const PlanCore& plan) {
       double bits = 0;
       for (const uint32_t one : plan.bits.values()) bits += one;
       return bits;
     };
     notes_.Time("fallback.cost_bits", plan_.fallback->cost_bits, bits_of(*free) - bits_of(plan_));
     for (const auto& [name, one] : Routes()) {
-      for (const Plan& other : free->variants) {
+      for (const PlanCore& other : free->variants) {
         if (other.length != one->length || other.freq != one->freq || one == &plan_) continue;
         notes_.Time(name + "fallback.cost_bits", one->fallback->cost_bits,
                     bits_of(other) - bits_of(*one));

@@ -46,7 +46,7 @@ std::vector<double> WeightsOf(const Importance& importance) {
 }
 
 /// The submodel at the most of its measured bits, or at the fewest; null where it was not measured.
-const SubmodelScore* ScoreOf(const Importance& importance, const Plan& plan, bool most) {
+const SubmodelScore* ScoreOf(const Importance& importance, const PlanCore& plan, bool most) {
   const SubmodelScore* found = nullptr;
   for (const SubmodelScore& score : importance.submodels) {
     if (score.depth != plan.layers.size() || score.width != plan.width) continue;
@@ -57,7 +57,7 @@ const SubmodelScore* ScoreOf(const Importance& importance, const Plan& plan, boo
 
 }  // namespace
 
-PredictedQuality SecondQualityOf(const PlanInput& input, const Plan& plan,
+PredictedQuality SecondQualityOf(const PlanInput& input, const PlanCore& plan,
                                  const Grid<uint32_t>& bits) {
   if (input.importance == nullptr) return {};
   const Importance& importance = *input.importance;

@@ -10,7 +10,7 @@
 namespace sti::test {
 
 /// Returns the quality of a plan's submodel at these bits; nothing known where it was not measured.
-PredictedQuality SecondQualityOf(const PlanInput& input, const Plan& plan,
+PredictedQuality SecondQualityOf(const PlanInput& input, const PlanCore& plan,
                                  const Grid<uint32_t>& bits);
 
 /// Notes what differs.

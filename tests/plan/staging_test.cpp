@@ -228,7 +228,7 @@ TEST(Staging, OfAVariantInLittleMemoryIsNoMoreThanThePlans) {
     request.judging.memory_bytes = roomy->predicted_peak_bytes - less;
     const auto plan = MakePlan(world.input(), request);
     if (!plan.ok()) continue;
-    const Plan& variant = plan->variants[0];
+    const PlanCore& variant = plan->variants[0];
     ASSERT_LE(variant.staging_bytes, plan->staging_bytes) << less;
     const auto device = DeviceModel::Make(world.profile, 32, Risk::kP99);
     EXPECT_EQ(LatencyOf(RunOf(world.checked(), *device, variant), plan->staging_bytes),
@@ -295,8 +295,8 @@ TEST(Staging, IsThatOfTheVariantWhichNeedsMost) {
   plan->staging_bytes = plan->variants[0].staging_bytes = std::nullopt;
   Plan alone = *plan;
   alone.variants.clear();
-  EXPECT_LT(staging(alone), staging(plan->variants[0]));
-  EXPECT_EQ(staging(*plan), staging(plan->variants[0]));
+  EXPECT_LT(staging(alone), staging(Plan{plan->variants[0]}));
+  EXPECT_EQ(staging(*plan), staging(Plan{plan->variants[0]}));
 }
 
 TEST(Staging, OverhangIsWhatStaysAndIsRead) {

@@ -1,6 +1,7 @@
 // Parts of plans that tests make by hand: times, what is preloaded, a fallback.
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -10,16 +11,18 @@
 
 namespace sti {
 
-/// Gives a plan the times of a device, the same for each layer.
-inline Plan Timed(Plan plan, double layer_us = 2000, double layer_io_us = 100) {
+/// Gives a plan, or a submodel of one, the times of a device, the same for each layer.
+template <std::derived_from<PlanCore> P>
+P Timed(P plan, double layer_us = 2000, double layer_io_us = 100) {
   plan.times = PlanTimes{};
   plan.times->layer_us = plan.times->layer_p99_us = layer_us;
   plan.times->layer_io_us.assign(plan.layers.size(), layer_io_us);
   return plan;
 }
 
-/// Has a plan preload its first `count` shards, and no others.
-inline Plan WithPreload(Plan plan, size_t count) {
+/// Has it preload its first `count` shards, and no others.
+template <std::derived_from<PlanCore> P>
+P WithPreload(P plan, size_t count) {
   plan.preload.clear();
   for (uint32_t k = 0; k < plan.layers.size(); ++k) {
     for (uint32_t i = 0; i < plan.width && plan.preload.size() < count; ++i)

@@ -53,7 +53,6 @@ Plan WithTurns() {
 Plan WithVariants() {
   Plan plan = Sound();
   plan.variants = {Sound(), Sound()};
-  for (Plan& variant : plan.variants) variant.words.clear();
   plan.variants[0].length = 8;
   plan.variants[1].freq = 1800000;
   plan.variants[1].preload.pop_back();
@@ -65,10 +64,7 @@ Plan WithCascade() {
   Plan plan = Sound();
   PlanCascade& cascade = plan.cascade.emplace();
   cascade.levels.resize(2);
-  for (CascadeLevel& level : cascade.levels) {
-    level.plan = Sound();
-    level.plan.words.clear();
-  }
+  for (CascadeLevel& level : cascade.levels) level.plan = Sound();
   cascade.levels[1].plan.preload.clear();
   cascade.return_share = {0.5, 0.5};
   cascade.path_us = {1, 2, 3};
@@ -282,12 +278,7 @@ const std::vector<Rule>& CascadeRules() {
        "cascade: predicted_accuracy is not from 0 to 1"},
       {WithCascade, [](Plan& p) { p.variants = WithVariants().variants; }, kBroken, kAlone},
       {WithCascade, [](Plan& p) { p.turns = WithTurns().turns; }, kBroken, kAlone},
-      {WithCascade, [](Plan& p) { p.cascade->levels[1].plan.variants = {Sound()}; }, kBroken, kOwn},
-      {WithCascade, [](Plan& p) { p.cascade->levels[1].plan.turns = WithTurns().turns; }, kBroken,
-       kOwn},
-      {WithCascade, [](Plan& p) { p.cascade->levels[1].plan.words = {7}; }, kBroken, kOwn},
       {WithCascade, [](Plan& p) { p.cascade->levels[1].plan.fallback.emplace(); }, kBroken, kOwn},
-      {WithCascade, [](Plan& p) { p.cascade->levels[1].plan.cascade.emplace(); }, kBroken, kOwn},
       {WithCascade, [](Plan& p) { p.cascade->levels[1].plan.model.bytes[3] = 9; }, kBroken,
        "cascade.levels[1]: it is for another model"},
       {WithCascade, [](Plan& p) { p.cascade->levels[1].plan.cold = true; }, kBroken,
@@ -316,8 +307,6 @@ const std::vector<Rule>& TurnAndVariantRules() {
       {Sound, [](Plan& p) { p.words[1] = 200; }, kBroken, "words do not ascend"},
       {Sound, [](Plan& p) { p.words[2] = kMaxVocabulary; }, kBroken,
        "words has an entry of 2^22 or more"},
-      {WithVariants, [](Plan& p) { p.variants[1].words = {7}; }, kBroken,
-       "variants[1]: a variant has words of its own"},
       {WithTurns, [](Plan& p) { p.turns.resize(65, p.turns[2]); }, kBroken, "more than 64 turns"},
       {WithTurns,
        [](Plan& p) {
@@ -354,10 +343,6 @@ const std::vector<Rule>& TurnAndVariantRules() {
        "turns[2]: predicted_p99_us is negative or not a finite number"},
       {WithVariants, [](Plan& p) { p.variants.resize(65, p.variants[0]); }, kBroken,
        "more than 64 variants"},
-      {WithVariants, [](Plan& p) { p.variants[1].variants = {Sound()}; }, kBroken,
-       "variants[1]: a variant has variants of its own"},
-      {WithVariants, [](Plan& p) { p.variants[1].turns = WithTurns().turns; }, kBroken,
-       "variants[1]: a variant has turns"},
       {WithVariants, [](Plan& p) { p.variants[0].model.bytes[3] = 9; }, kBroken,
        "variants[0]: it is for another model"},
       {WithVariants, [](Plan& p) { p.variants[0].cold = true; }, kBroken,

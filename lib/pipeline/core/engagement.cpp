@@ -49,7 +49,7 @@ std::span<const ShardAtBits> Engagement::KeptForLater(RouteId route) {
 
 // As many shards from the bottom layer up as the bound holds.
 std::span<const ShardAtBits> Engagement::KeptWithin(uint64_t bytes, RouteId route) {
-  const Plan& plan = PlanOf(*plan_, route);
+  const PlanCore& plan = PlanOf(*plan_, route);
   const Grid<uint32_t>& bits = BitsOf(route);
   uint64_t used = 0;
   within_limit_.clear();

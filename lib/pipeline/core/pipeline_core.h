@@ -57,7 +57,7 @@ class PipelineCore {
   [[nodiscard]] Result<bool> SetClock(uint64_t clock_khz);
 
   [[nodiscard]] const Plan& plan() const { return force_->plan; }
-  [[nodiscard]] const Plan& PlanFor(size_t tokens) const {
+  [[nodiscard]] const PlanCore& PlanFor(size_t tokens) const {
     return PlanOf(plan(), force_->RouteFor(tokens));
   }
   [[nodiscard]] const PipelineStatus& status();

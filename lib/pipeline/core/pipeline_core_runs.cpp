@@ -139,7 +139,7 @@ Status PipelineCore::CheckTokens(const TokenInput& input) const {
 
 Status PipelineCore::CheckTerms(const RunTerms& terms, RouteId route, size_t tokens) const {
   if (route.index >= force_->routes.size()) return UsageError("the plan has no such variant");
-  const Plan& plan = PlanOf(force_->plan, route);
+  const PlanCore& plan = PlanOf(force_->plan, route);
   if (tokens > plan.length) return TooLong(tokens, plan.length);
   if (terms.degrade_for_us && !plan.times)
     return UsageError("the plan does not say how long its layers take").Fix(Remedy::kPlanAgain);
@@ -166,7 +166,7 @@ Status PipelineCore::CheckKeep(std::span<const ShardAtBits> keep) const {
 // buffer again, which a change has emptied, reads what the plan has there.
 void PipelineCore::CompareWithPlan(const RunReport& report) {
   if (report.fallback) return;
-  const Plan& plan = run_->route().plan();
+  const PlanCore& plan = run_->route().plan();
   const bool as_long = run_->tokens() * 3 >= plan.length * 2;
   if (!plan.times || plan.cold || !as_long) return;
   const double length_share = static_cast<double>(run_->tokens()) / plan.length;

@@ -17,11 +17,8 @@ PlanInForce::PlanInForce(const ContainerIndex& index, Plan its_plan, uint64_t cl
   routes.reserve(RoutesOf(plan));
   guarantees.resize(RoutesOf(plan));
   for (RouteId id; id.index < RoutesOf(plan); ++id.index) {
-    const Plan& own = PlanOf(plan, id);
-    std::optional<uint64_t> reads;
-    if (plan.cascade && id.index > 0)  // it has no variants
-      reads = PlannedReads(plan, CascadeLevelOf(plan, id), index.words.row_bytes);
-    routes.emplace_back(index, own, id, reads);
+    const PlanCore& own = PlanOf(plan, id);
+    routes.emplace_back(index, own, id, PlannedReads(plan, id, index.words.row_bytes));
     if (own.fallback) guarantees[id.index].emplace(index, own, id);
   }
   engagement = Engagement(plan, FirstRoute(), [&index](const ShardAtBits& shard) {
@@ -38,7 +35,7 @@ RouteId PlanInForce::RouteFor(size_t tokens) const {
 uint32_t PlanInForce::MaxWidth() const {
   uint32_t width = 0;
   for (const RouteId id : in_use) {
-    const Plan& own = PlanOf(plan, id);
+    const PlanCore& own = PlanOf(plan, id);
     width = std::max({width, own.width, own.fallback ? own.fallback->width : 0});
   }
   return width;
@@ -47,7 +44,7 @@ uint32_t PlanInForce::MaxWidth() const {
 std::vector<uint32_t> PlanInForce::Layers() const {
   std::set<uint32_t> layers;
   for (const RouteId id : in_use) {
-    const Plan& own = PlanOf(plan, id);
+    const PlanCore& own = PlanOf(plan, id);
     layers.insert(own.layers.begin(), own.layers.end());
     if (own.fallback) layers.insert(own.fallback->layers.begin(), own.fallback->layers.end());
   }

@@ -196,7 +196,7 @@ Status PassRun::ComputePlanned(uint32_t k, double waiting) {
 
 Status PassRun::ComputeFrom(const ShardSupply& supply, uint32_t k) {
   Route& route = supply.route;
-  const Plan& plan = route.plan();
+  const PlanCore& plan = route.plan();
   LayerTrace trace;
   trace.layer = plan.layers[k];
   trace.start_us = Now();
@@ -402,7 +402,7 @@ const uint8_t* PassRun::RowAtHand(const RowTable& table, uint32_t row) const {
 
 Status PassRun::ComputeFallback(size_t first) {
   Route& route = guarantee_->route();
-  const Plan& plan = route.plan();
+  const PlanCore& plan = route.plan();
   route.pace().Begin(*terms_.degrade_for_us);
   route.pace().ExpectSlowdown(route_->pace().slowdown());
   const std::vector<PartSet> nothing_arrived(plan.width);

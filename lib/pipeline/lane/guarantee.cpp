@@ -7,9 +7,9 @@
 namespace sti {
 namespace {
 
-std::unique_ptr<const Plan> PlanOfFallback(const Plan& plan) {
+std::unique_ptr<const PlanCore> PlanOfFallback(const PlanCore& plan) {
   const Fallback& fallback = *plan.fallback;
-  auto own = std::make_unique<Plan>();
+  auto own = std::make_unique<PlanCore>();
   own->model = plan.model;
   own->strategy = Strategy::kSti;
   own->length = plan.length;
@@ -25,7 +25,7 @@ std::unique_ptr<const Plan> PlanOfFallback(const Plan& plan) {
 
 }  // namespace
 
-Guarantee::Guarantee(const ContainerIndex& index, const Plan& plan, RouteId id)
+Guarantee::Guarantee(const ContainerIndex& index, const PlanCore& plan, RouteId id)
     : index_(&index),
       plan_(&plan),
       fallback_plan_(PlanOfFallback(plan)),
@@ -33,7 +33,7 @@ Guarantee::Guarantee(const ContainerIndex& index, const Plan& plan, RouteId id)
       give_up_us_(GiveUpTimes(*plan.fallback, plan.layers,
                               std::max(plan.times->layer_us, plan.times->layer_p99_us),
                               index.info.depth_layers)),
-      route_(index, *fallback_plan_, id) {}
+      route_(index, *fallback_plan_, id, 0) {}
 
 bool Guarantee::IsHeld(const PreloadBuffer& buffer) const {
   return std::all_of(shards_.begin(), shards_.end(), [&](const ShardAtBits& shard) {

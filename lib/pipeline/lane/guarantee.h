@@ -22,10 +22,10 @@ class Guarantee {
  public:
   /// `index` and `plan`, which has a fallback and which `id` names, outlive the guarantee;
   /// FindPlanFault finds no fault in the plan within the container.
-  Guarantee(const ContainerIndex& index, const Plan& plan, RouteId id);
+  Guarantee(const ContainerIndex& index, const PlanCore& plan, RouteId id);
 
   /// Returns the fallback as a plan of its own.
-  [[nodiscard]] const Plan& plan() const { return *fallback_plan_; }
+  [[nodiscard]] const PlanCore& plan() const { return *fallback_plan_; }
   [[nodiscard]] std::span<const ShardAtBits> shards() const { return shards_; }
   [[nodiscard]] Route& route() { return route_; }
   /// Returns whether all of the fallback is in memory.
@@ -51,8 +51,8 @@ class Guarantee {
   [[nodiscard]] double BeforeUs(double need_us, double deadline_us, const Pace& pace) const;
 
   const ContainerIndex* index_;
-  const Plan* plan_;
-  std::unique_ptr<const Plan> fallback_plan_;  ///< stays in place, as the route wants
+  const PlanCore* plan_;
+  std::unique_ptr<const PlanCore> fallback_plan_;  ///< stays in place, as the route wants
   std::vector<ShardAtBits> shards_;
   std::vector<double> give_up_us_;  ///< [layers of the plan] before the target
   Route route_;

@@ -22,27 +22,28 @@ void ForEachKind(PartSet parts, Visit visit) {
 PreloadBuffer::PreloadBuffer(const ContainerIndex& index, const Plan& plan)
     : width_(index.info.shape.width), at_(size_t{index.info.shape.layers} * width_, -1) {
   entries_.reserve(plan.layers.size() * plan.width);
-  AddShards(index, plan);
+  AddShards(index, plan, plan.turns);
   if (plan.cascade) {
-    for (const CascadeLevel& level : plan.cascade->levels) AddShards(index, level.plan);
+    for (const CascadeLevel& level : plan.cascade->levels) AddShards(index, level.plan, {});
   }
-  const auto add_fallback = [&](const Plan& one) {
+  const auto add_fallback = [&](const PlanCore& one) {
     if (!one.fallback) return;
     for (const ShardAtBits& shard : ShardsOf(*one.fallback))
       AddEntry(index, shard.id, PartSet::For(shard.bits), true);
   };
   add_fallback(plan);
-  for (const Plan& variant : plan.variants) add_fallback(variant);
+  for (const PlanCore& variant : plan.variants) add_fallback(variant);
   uint64_t next = 0;
   for (Entry& entry : entries_) next = PlaceParts(entry, next);
   space_ = PageSpace(next);
 }
 
-void PreloadBuffer::AddShards(const ContainerIndex& index, const Plan& plan) {
+void PreloadBuffer::AddShards(const ContainerIndex& index, const PlanCore& plan,
+                              std::span<const PlanTurn> turns) {
   for (uint32_t k = 0; k < plan.layers.size(); ++k) {
     for (uint32_t i = 0; i < plan.width; ++i) {
       PartSet parts = PartSet::For(plan.bits.At(k, i));
-      for (const PlanTurn& turn : plan.turns) parts = parts.With(PartSet::For(turn.bits.At(k, i)));
+      for (const PlanTurn& turn : turns) parts = parts.With(PartSet::For(turn.bits.At(k, i)));
       AddEntry(index, plan.Id(k, i), parts, false);
     }
   }

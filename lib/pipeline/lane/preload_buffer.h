@@ -73,7 +73,8 @@ class PreloadBuffer {
   [[nodiscard]] const Entry* Find(ShardId id) const;
   [[nodiscard]] Entry* Find(ShardId id);
   [[nodiscard]] size_t IndexOf(ShardId id) const { return size_t{id.layer} * width_ + id.slice; }
-  void AddShards(const ContainerIndex& index, const Plan& plan);
+  void AddShards(const ContainerIndex& index, const PlanCore& plan,
+                 std::span<const PlanTurn> turns);
   void AddEntry(const ContainerIndex& index, ShardId id, PartSet parts, bool pinned);
   static uint64_t PlaceParts(Entry& entry, uint64_t next);
   static uint64_t BlocksOf(const ShardLocation& location, PartSet parts);

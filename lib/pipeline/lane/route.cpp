@@ -10,12 +10,11 @@
 
 namespace sti {
 
-bool ReadsBeforeComputing(const Plan& plan) {
+bool ReadsBeforeComputing(const PlanCore& plan) {
   return DelayModelFor(plan.strategy) == DelayModel::kSerial;
 }
 
-Route::Route(const ContainerIndex& index, const Plan& plan, RouteId id,
-             std::optional<uint64_t> planned_reads)
+Route::Route(const ContainerIndex& index, const PlanCore& plan, RouteId id, uint64_t planned_reads)
     : index_(&index),
       plan_(&plan),
       id_(id),
@@ -146,9 +145,7 @@ bool Route::HoldsBase(uint32_t k, const PreloadBuffer& buffer) const {
 double Route::PlannedRate() const {
   double io_us = 0;
   for (const double layer_us : plan_->times->layer_io_us) io_us += layer_us;
-  const uint64_t streamed =
-      planned_reads_.value_or(StreamedBytes(*plan_, plan_->words.size() * index_->words.row_bytes));
-  return io_us > 0 ? static_cast<double>(streamed) / io_us : 0;
+  return io_us > 0 ? static_cast<double>(planned_reads_) / io_us : 0;
 }
 
 uint64_t Route::EssentialBytes(uint32_t k, const PreloadBuffer& buffer) const {

@@ -40,16 +40,14 @@ struct RouteNeed {
 };
 
 /// Returns whether runs under this plan read all they need before they compute, as it counts on.
-bool ReadsBeforeComputing(const Plan& plan);
+bool ReadsBeforeComputing(const PlanCore& plan);
 
 /// A plan, named by its RouteId, with its schedule, views and pace. One thread at a time.
 class Route {
  public:
   /// `index` and `plan`, which `id` names, outlive the route; FindPlanFault finds no fault in the
-  /// plan within the container. `planned_reads`: bytes of shards that a run counts on reading,
-  /// where the plan alone does not tell.
-  Route(const ContainerIndex& index, const Plan& plan, RouteId id,
-        std::optional<uint64_t> planned_reads = std::nullopt);
+  /// plan within the container. `planned_reads`: bytes of shards that a run counts on reading.
+  Route(const ContainerIndex& index, const PlanCore& plan, RouteId id, uint64_t planned_reads);
 
   /// Schedules all that is not yet in `buffer` and `resident`: of each layer its parameters and
   /// shards, in a last group the head. Does nothing if nothing has changed since the last time.
@@ -79,7 +77,7 @@ class Route {
                           std::vector<DegradedShard>* degraded);
 
   [[nodiscard]] RouteId id() const { return id_; }
-  [[nodiscard]] const Plan& plan() const { return *plan_; }
+  [[nodiscard]] const PlanCore& plan() const { return *plan_; }
   [[nodiscard]] Pace& pace() { return pace_; }
   [[nodiscard]] const Pace& pace() const { return pace_; }
   /// Returns the bytes a microsecond that the plan, which has times, counts on; 0: it reads
@@ -114,9 +112,9 @@ class Route {
   Result<ShardView> ViewShardAt(size_t request, uint32_t bits, const LayerMemory& memory);
 
   const ContainerIndex* index_;
-  const Plan* plan_;
+  const PlanCore* plan_;
   RouteId id_;
-  std::optional<uint64_t> planned_reads_;
+  uint64_t planned_reads_;
   Pace pace_;
   std::vector<ShardRequest> requests_;  ///< [n * m], all shards
   std::vector<ShardAtBits> kept_;

@@ -184,7 +184,7 @@ std::optional<uint64_t> PlanningContext::BesideHost(uint32_t width) const {
   if (!bytes) return std::nullopt;
   *bytes -= std::min(*bytes, AddSaturated(host.preload_bytes, FallbackBytesBeside(host)));
   std::optional<uint64_t> counted_on = host.staging_bytes;
-  for (const Plan& variant : host.variants)
+  for (const PlanCore& variant : host.variants)
     counted_on = std::max(counted_on, variant.staging_bytes);
   return *bytes < counted_on ? 0 : *bytes;
 }

@@ -33,9 +33,8 @@ CascadeRule RuleOf(const CascadeScore& score, const CascadeCut& cut, size_t leve
   return rule;
 }
 
-/// Makes a plan that was made alone a level before the last.
-Plan AsLevel(Plan plan, bool first) {
-  plan.words.clear();  // the plan itself has them
+/// Makes a plan that was made alone a level before the last. The plan itself has its words.
+PlanCore AsLevel(PlanCore plan, bool first) {
   plan.meets_target = true;
   if (first) return plan;
   plan.preload.clear();

@@ -132,7 +132,7 @@ PredictedQuality QualityOf(const Importance& importance, double loss, std::optio
   return {loss, right, std::nullopt};
 }
 
-PredictedQuality PredictQuality(const CheckedInput& input, const Plan& plan,
+PredictedQuality PredictQuality(const CheckedInput& input, const PlanCore& plan,
                                 const Grid<uint32_t>& bits) {
   if (input->importance == nullptr || input->importance->submodels.empty()) return {};
   const auto depth = static_cast<uint32_t>(plan.layers.size());

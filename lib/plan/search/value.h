@@ -73,7 +73,7 @@ PredictedQuality QualityOf(const Importance& importance, double loss, std::optio
 
 /// Predicts the quality of a plan at `bits`, [n, m] as plan.bits. The plan must belong to the
 /// catalog.
-PredictedQuality PredictQuality(const CheckedInput& input, const Plan& plan,
+PredictedQuality PredictQuality(const CheckedInput& input, const PlanCore& plan,
                                 const Grid<uint32_t>& bits);
 
 }  // namespace sti
